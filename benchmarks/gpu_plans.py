@@ -16,7 +16,7 @@ from benchmarks.gpu_peers import bound
 from benchmarks.gpu_row import Operand, Row
 from benchmarks.measure import Call
 from tensorlayout.cuda.engine import driver as seam
-from tensorlayout.cuda.engine.driver import Buffer, Bytes, Counters, Kernel, Launcher
+from tensorlayout.cuda.engine.driver import Buffer, Bytes, Driver, Kernel, Launcher
 from tensorlayout.cuda.engine.launch_log import launch_log
 from tensorlayout.cuda.engine.ranges import Ranges
 from tensorlayout.cuda.engine.simulator import SimulatorDriver
@@ -93,7 +93,8 @@ class NoDriver(SimulatorDriver):
     launcher_type = _NoLauncher
 
     def __init__(self) -> None:
-        self.counters, self.ranges = Counters(), (Ranges(),)
+        Driver.__init__(self, device_count=1)
+        self.ranges = (Ranges(),)
         self._next = 1 << 40
 
     def allocate(self, nbytes: int, device: int) -> Buffer:

@@ -434,7 +434,6 @@ DEVICE void tiles_in(const TiledElementwise& p) {
 }
 
 // ---- Kernels ------------------------------------------------------------------------------------
-// For a GPU the macros pick one; the simulator has all shapes.
 
 #ifdef TENSORLAYOUT_SIMULATOR
 #elif defined(ROOM)

@@ -58,7 +58,6 @@ DEVICE void place(const Placing<Rank, Index>& p) {
 }
 
 // ---- Kernels ------------------------------------------------------------------------------------
-// For a GPU the macros pick one; the simulator has all shapes.
 
 #ifdef TENSORLAYOUT_SIMULATOR
 #elif defined(WIDTH)

@@ -34,9 +34,6 @@
 #include "indexing.cuh"
 #include "memory.cuh"
 
-// Elements of a thread.
-template <int Rank> constexpr int PER_THREAD = Rank == 0 ? 1 : 4;
-
 // ---- Lines --------------------------------------------------------------------------------------
 
 template <int Rank, class Index>
@@ -54,7 +51,7 @@ struct Lines {
 
 template <int Rank, class Index, int Width>
 DEVICE void reverse(const Lines<Rank, Index>& p) {
-    constexpr int COUNT = PER_THREAD<Rank>;
+    constexpr int COUNT = PER_WALK<Rank>;
     using T = Bits<Width>;
     using Count = Unsigned<Index>;
     const Count first = static_cast<Count>(blockIdx.x) * (COUNT * THREADS) + threadIdx.x;
@@ -126,7 +123,7 @@ struct Stretch {
 
 template <class T, int Rank, class Index>
 DEVICE void interpolate(const Stretch<Rank, Index>& p) {
-    constexpr int COUNT = PER_THREAD<Rank>;
+    constexpr int COUNT = PER_WALK<Rank>;
     using Count = Unsigned<Index>;
     const Count first = static_cast<Count>(blockIdx.x) * (COUNT * THREADS) + threadIdx.x;
 #pragma unroll
@@ -216,7 +213,6 @@ DEVICE void fold_element(const Folded<Rank, Index>& p) {
 }
 
 // ---- Kernels ------------------------------------------------------------------------------------
-// For a GPU the macros pick one; the simulator has all shapes.
 
 #ifdef TENSORLAYOUT_SIMULATOR
 #elif defined(NUMBER)

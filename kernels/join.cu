@@ -2,7 +2,7 @@
 // a tensor taken apart. Elements are bits: a width in bytes, no number type. The plan
 // has merged dimensions, in the same way for all inputs, and fused
 // contiguous runs into elements of up to 16 bytes. What differs from one input to the next travels in
-// the parameters, so a launch takes 80 to 100 inputs (64-bit offsets: 50 to 70).
+// the parameters, so a launch takes 91 to 112 inputs (64-bit offsets: 62 to 84).
 //
 // join_parts  A block has elements of one input, which it finds by bisection. Threads follow each other
 //             in the result's order, 4 elements a thread (1 in more than three dimensions), 256 threads
@@ -15,13 +15,12 @@
 // join_rows   Rows that begin anywhere in a sector. A block reads a run of an input from where a sector
 //             begins, and writes each row to where one begins, out of shared memory.
 //
-// Bytes moved per element: its own, once from an input and once to the result. The padding of the
-// result is written by further blocks (padding.cuh).
-#include "padding.cuh"
+// Bytes moved per element: its own, once from an input and once to the result.
+#include "bits.cuh"
+#include "indexing.cuh"
 #include "sectors.cuh"
 
-constexpr int ANY_RANK = 40, PARAMETER_BYTES_OF_A_LAUNCH = 4096;
-template <int Rank> constexpr int PER_THREAD = Rank ? 4 : 1;
+constexpr int PARAMETER_BYTES_OF_A_LAUNCH = 4096;
 
 template <int Rank, class Index>
 struct Part {
@@ -44,15 +43,13 @@ struct Shared {
 
 // 16: for the alignment of members.
 template <int Rank, class Index>
-constexpr int MOST = (PARAMETER_BYTES_OF_A_LAUNCH - 16 - sizeof(void*) - sizeof(Padding) -
-                      sizeof(Shared<Rank, Index>)) /
+constexpr int MOST = (PARAMETER_BYTES_OF_A_LAUNCH - 16 - sizeof(void*) - sizeof(Shared<Rank, Index>)) /
                      (sizeof(void*) + sizeof(Part<Rank, Index>));
 
 template <int Rank, class Index>
 struct Join {
     void* to;
     void* from[MOST<Rank, Index>];
-    Padding padding;
     Part<Rank, Index> parts[MOST<Rank, Index>];
     Shared<Rank, Index> shared;
 };
@@ -71,10 +68,9 @@ DEVICE int part_of(const Join<Rank, Index>& p) {
 
 template <int Rank, class Index, int Width>
 DEVICE void join(const Join<Rank, Index>& p) {
-    if (write_padding(p.padding, p.to)) return;
     using T = Bits<Width>;
     using Count = Unsigned<Index>;
-    constexpr int COUNT = PER_THREAD<Rank>;
+    constexpr int COUNT = PER_WALK<Rank>;
     const int number = part_of(p);
     const Part<Rank, Index>& part = p.parts[number];
     const uint32_t begin = number ? p.parts[number - 1].end_block : 0;
@@ -132,9 +128,8 @@ DEVICE Index number_of(const Place<Index>& place, Index length) {
 
 template <class Index, int Width>
 DEVICE void join_rows_of(const Join<2, Index>& p) {
-    if (write_padding(p.padding, p.to)) return;
     using T = Bits<Width>;
-    constexpr int COUNT = PER_THREAD<2>, TILE = COUNT * THREADS;
+    constexpr int COUNT = PER_WALK<2>, TILE = COUNT * THREADS;
     SHARED(T, tile, TILE);
     const int number = part_of(p);
     const Part<2, Index>& part = p.parts[number];
@@ -175,7 +170,6 @@ DEVICE void join_rows_of(const Join<2, Index>& p) {
 }
 
 // ---- Kernels ------------------------------------------------------------------------------------
-// For a GPU the macros pick one; the simulator has all shapes.
 
 #ifdef TENSORLAYOUT_SIMULATOR
 #elif defined(RANK)

@@ -201,7 +201,7 @@ DEVICE void store_masked(const Storing<Rank, Index>& p) {
             load_if(found.active[k], static_cast<const uint8_t*>(p.mask) + found.at[k][2]) != 0;
 #pragma unroll
     for (int k = 0; k < found.COUNT; ++k) {
-        T element = element_of<Width>(p.bits);
+        T element = low_bits<Width>(p.bits);
         if (p.many)
             element = load_if(writes[k], static_cast<const T*>(p.values) + found.at[k][1]);
         store_if(writes[k], static_cast<T*>(p.to) + found.at[k][0], element);
@@ -209,7 +209,6 @@ DEVICE void store_masked(const Storing<Rank, Index>& p) {
 }
 
 // ---- Kernels ------------------------------------------------------------------------------------
-// For a GPU the macros pick one; the simulator has all shapes.
 
 #ifdef TENSORLAYOUT_SIMULATOR
 #elif defined(STORE)

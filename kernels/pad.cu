@@ -27,11 +27,6 @@
 #include "indexing.cuh"
 #include "memory.cuh"
 
-// Elements of a thread.
-template <int Rank> constexpr int PER_THREAD = Rank == 0 ? 1 : 4;
-
-constexpr int ANY_RANK = 40;
-
 // ---- Borders ------------------------------------------------------------------------------------
 
 enum BorderMode : int32_t { CONSTANT, EDGE, REPEATED };
@@ -130,7 +125,7 @@ DEVICE Spot<Index> spot(const Padded<Rank, Index>& p, Unsigned<Index> number) {
 
 template <int Rank, class Index, int Element, int Width>
 DEVICE void pad(const Padded<Rank, Index>& p) {
-    constexpr int COUNT = PER_THREAD<Rank>;
+    constexpr int COUNT = PER_WALK<Rank>;
     using T = Bits<Element>;
     using Word = Bits<Width>;
     const Unsigned<Index> first =
@@ -180,7 +175,7 @@ template <int Rank, class Index, int Width>
 DEVICE void spread(const Spread<Rank, Index>& p) {
     using T = Bits<Width>;
     using Count = Unsigned<Index>;
-    constexpr int COUNT = PER_THREAD<Rank>;
+    constexpr int COUNT = PER_WALK<Rank>;
     const Count first = static_cast<Count>(blockIdx.x) * (COUNT * THREADS) + threadIdx.x;
     const int rank = Rank ? Rank : p.rank;
     Index to[COUNT];
@@ -211,7 +206,6 @@ DEVICE void spread(const Spread<Rank, Index>& p) {
 }
 
 // ---- Kernels ------------------------------------------------------------------------------------
-// For a GPU the macros pick one; the simulator has all shapes.
 
 #ifdef TENSORLAYOUT_SIMULATOR
 #elif defined(ELEMENT)

@@ -693,7 +693,6 @@ DEVICE void columns(const ColumnScan<Rank, Index>& p) {
 }
 
 // ---- Kernels ------------------------------------------------------------------------------------
-// For a GPU the macros pick one; the simulator has all shapes.
 
 #ifdef TENSORLAYOUT_SIMULATOR
 #elif defined(ROWS)

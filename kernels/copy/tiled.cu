@@ -198,7 +198,6 @@ DEVICE void boxes(const BoundedBoxes& p) {
 }
 
 // ---- Kernels ------------------------------------------------------------------------------------
-// For a GPU the macros pick one; the simulator has all shapes.
 
 #ifdef TENSORLAYOUT_SIMULATOR
 #elif defined(ROOM)

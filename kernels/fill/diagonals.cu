@@ -1,6 +1,6 @@
-// Matrices that are zero outside a band of diagonals: eye, tril, triu. An element's distance is its column
-// less its row; those whose distance is between two bounds are kept, from a tensor or as one value, and
-// all others are zero. The distance is linear in the index, as a slot is, so it is walked like one
+// Matrices with a band of diagonals: eye, tril, triu, filled diagonals. An element's distance is its column
+// less its row; those whose distance is between two bounds (or all others) are kept, from a tensor or as
+// one value, and the rest is another value. The distance is linear in the index, as a slot is, so it is walked like one
 // more memory. Elements are bits, of WIDTH bytes; the plan has merged dimensions, in the result's order,
 // and picks:
 //
@@ -29,6 +29,8 @@ struct Band {
     const void* from;   // null: the value
     int64_t low, high;  // relative to the distance of the first element
     uint64_t value[2];  // of one element
+    uint64_t rest[2];   // of one that is not kept
+    int64_t outside;    // 1: what is beyond the bounds is kept
     Padding padding;
 };
 
@@ -52,12 +54,6 @@ COMMON Bounds<Index> bounds_of(const Band& p) {
     return {within<Index>(p.low), within<Index>(p.high)};
 }
 
-template <class Element>
-DEVICE Element element_of(const uint64_t (&value)[2]) {
-    if constexpr (sizeof(Element) == 16) return {{value[0], value[1]}};
-    else return static_cast<Element>(value[0]);
-}
-
 COMMON bool padding_written(const Band& p) { return write_padding(p.padding, p.to); }
 
 // Packs of a thread.
@@ -76,8 +72,9 @@ struct Piece {
     Elements elements;
     int count;
 
-    // Only what is kept is read.
-    COMMON void fetch(const Band& p, int64_t target, int64_t source, Kept kept) {
+    // Only what is kept is read. `held`: which elements are within the bounds.
+    COMMON void fetch(const Band& p, int64_t target, int64_t source, Kept held) {
+        const Kept kept = p.outside ? held ^ ((1u << Length) - 1) : held;
         to = static_cast<Element*>(p.to) + target;
         if (p.from) {
             const Element* const from = static_cast<const Element*>(p.from) + source;
@@ -88,11 +85,11 @@ struct Piece {
             }
         } else {
 #pragma unroll
-            for (Element& each : elements.at) each = element_of<Element>(p.value);
+            for (Element& each : elements.at) each = low_bits<Width>(p.value);
         }
 #pragma unroll
         for (int j = 0; j < Length; ++j)
-            if (!(kept >> j & 1)) elements.at[j] = Element{};
+            if (!(kept >> j & 1)) elements.at[j] = low_bits<Width>(p.rest);
     }
 
     COMMON void write() const {
@@ -222,7 +219,6 @@ DEVICE void strided(const StridedBand<Rank, Index>& p) {
 }
 
 // ---- Kernels ------------------------------------------------------------------------------------
-// For a GPU the macros pick one; the simulator has all shapes.
 
 #ifdef TENSORLAYOUT_SIMULATOR
 #elif defined(PACK)

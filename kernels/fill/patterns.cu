@@ -2,12 +2,11 @@
 // the result positive.
 //
 // one_hot       A value where an index names the place in a line, another elsewhere.
-// diagonals     A value on some diagonals of matrices, elsewhere 0 or what another tensor has.
 // count_up      A number that grows by the same from element to element, in row-major order.
 //               One thread for each element of the result, in its order. Coalesced where the fastest
 //               dimension of the result is contiguous; what is read besides is, where it lies alike.
 //
-// Bytes moved per element: its own once to the result, and what is read of indices or other elements.
+// Bytes moved per element: its own once to the result, and what is read of indices.
 
 // Of a multiprocessor. Not told, NVRTC 12.9 spills a few shapes to have more of them.
 #define LEAST_BLOCKS 2
@@ -53,33 +52,6 @@ DEVICE void write_hot(const Hot<Rank, Index>& p) {
 }
 
 template <int Rank, class Index>
-struct Diagonals {
-    void* to;
-    const void* from;           // the others; nullptr for zeros
-    uint64_t bits[2];           // of the value
-    Walk<Rank, Index, 3> walk;  // strides of the result, the others, the number of the diagonal
-    Index count, first;         // elements; the diagonal of the first one, from the lowest on
-    Index begin, end;
-    int32_t inside;             // whether these diagonals have the value, or all others
-};
-
-template <int Rank, class Index, int Width>
-DEVICE void write_diagonals(const Diagonals<Rank, Index>& p) {
-    using T = Bits<Width>;
-    using Count = Unsigned<Index>;
-    const Count number = static_cast<Count>(blockIdx.x) * THREADS + threadIdx.x;
-    const bool active = number < static_cast<Count>(p.count);
-    Index at[3];
-    p.walk.offsets(active ? number : 0, at);
-    const Index diagonal = p.first + at[2];
-    const bool within = p.begin <= diagonal && diagonal < p.end, filled = within == (p.inside != 0);
-    T value{};
-    if (p.from) value = load_if(active && !filled, static_cast<const T*>(p.from) + at[1]);
-    if (filled) value = low_bits<Width>(p.bits);
-    store_if(active, static_cast<T*>(p.to) + at[0], value);
-}
-
-template <int Rank, class Index>
 struct Sequence {
     void* to;
     uint64_t start, delta;      // of floats the bits of doubles
@@ -104,17 +76,13 @@ DEVICE void write_sequence(const Sequence<Rank, Index>& p) {
 }
 
 // ---- Kernels ------------------------------------------------------------------------------------
-// For a GPU the macros pick one; the simulator has all shapes.
 
 #ifdef TENSORLAYOUT_SIMULATOR
 #elif defined(COUNTED)
 SHAPES(RANK = 2 3 0, INDEX = int32_t int64_t,
        COUNTED = uint8_t uint16_t uint32_t uint64_t half float double)
 KERNEL(count_up, Sequence<RANK, INDEX>) { write_sequence<COUNTED>(p); }
-#elif defined(HOT)
+#else
 SHAPES(RANK = 2 3 0, INDEX = int32_t int64_t, HOT = 1 2 4 8)
 KERNEL(one_hot, Hot<RANK, INDEX>) { write_hot<RANK, INDEX, HOT>(p); }
-#else
-SHAPES(RANK = 2 3 0, INDEX = int32_t int64_t, BAND = 1 2 4 8)
-KERNEL(diagonals, Diagonals<RANK, INDEX>) { write_diagonals<RANK, INDEX, BAND>(p); }
 #endif

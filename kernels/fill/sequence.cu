@@ -84,7 +84,6 @@ DEVICE void write_sequence(const Values& p) {
 }
 
 // ---- Kernels ------------------------------------------------------------------------------------
-// For a GPU one macro picks kernel and type; the simulator has all.
 
 #ifdef TENSORLAYOUT_SIMULATOR
 #elif defined(INTEGER)

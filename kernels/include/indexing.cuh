@@ -7,6 +7,13 @@
 // The rank that no layout exceeds.
 constexpr int MAX_RANK = 64;
 
+// Dimensions of size 2 or more that a loop over fewer than 2**41 elements can have.
+constexpr int ANY_RANK = 40;
+
+// Elements of a thread in a walk over `Rank` dimensions. Of any rank (0) one: the registers of more
+// would be spilled.
+template <int Rank> constexpr int PER_WALK = Rank ? 4 : 1;
+
 // Division by a number fixed before the launch.
 template <class Index> struct Divisor;
 

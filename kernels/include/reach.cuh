@@ -11,19 +11,7 @@
 #include "faults.cuh"
 #include "indexing.cuh"
 
-// Elements of a thread. Of any rank, one: the registers of more would be spilled.
-template <int Rank> constexpr int PER_THREAD = Rank ? 4 : 1;
-
 constexpr int64_t MOST = 0x7fffffffffffffff;
-
-// Dimensions of size 2 or more that a loop over fewer than 2**41 elements can have.
-constexpr int ANY_RANK = 40;
-
-// An element that travels in the parameters.
-template <int Width> DEVICE Bits<Width> element_of(const uint64_t (&bits)[2]) {
-    return static_cast<Bits<Width>>(bits[0]);
-}
-template <> DEVICE Bits<16> element_of<16>(const uint64_t (&bits)[2]) { return {{bits[0], bits[1]}}; }
 
 // The dtype of positions. PLACED: int64 made by a launch before, which has reported what was outside
 // and put -1 there.
@@ -95,7 +83,7 @@ struct Indices<0, Index> {
 // The elements of a thread, 256 apart.
 template <int Rank, class Index, int N>
 struct Found {
-    static constexpr int COUNT = PER_THREAD<Rank>;
+    static constexpr int COUNT = PER_WALK<Rank>;
     Index at[COUNT][N];  // in each memory
     bool active[COUNT];  // an element of the loop
     bool inside[COUNT];  // whose positions are all inside
@@ -147,7 +135,7 @@ DEVICE void report_outside(const Reach<Rank, Index, N>& r, int number, int64_t l
 // Gives the number of the thread's first element in the loop.
 template <int Rank, class Index, int N>
 DEVICE Unsigned<Index> find(const Reach<Rank, Index, N>& r, Found<Rank, Index, N>& found) {
-    constexpr int COUNT = PER_THREAD<Rank>;
+    constexpr int COUNT = PER_WALK<Rank>;
     using Count = Unsigned<Index>;
     const Count first = static_cast<Count>(blockIdx.x) * (COUNT * THREADS) + threadIdx.x;
     Indices<Rank, Index> indices[COUNT];

@@ -66,7 +66,7 @@ DEVICE void scatter(const Scatter<Rank, Index>& p) {
 #pragma unroll
     for (int k = 0; k < found.COUNT; ++k) {
         writes[k] = found.inside[k];
-        elements[k] = element_of<Width>(p.bits);
+        elements[k] = low_bits<Width>(p.bits);
     }
     if (p.values_are == MANY_VALUES) {
 #pragma unroll
@@ -90,7 +90,6 @@ DEVICE void scatter(const Scatter<Rank, Index>& p) {
 }
 
 // ---- Kernels ------------------------------------------------------------------------------------
-// For a GPU the macros pick one; the simulator has all shapes.
 
 #ifdef TENSORLAYOUT_SIMULATOR
 #elif defined(WIDTH)

@@ -391,7 +391,6 @@ DEVICE void scatter(const RadixPass<Rank, Index>& p) {
 }
 
 // ---- Kernels ------------------------------------------------------------------------------------
-// For a GPU the macros pick one; the simulator has all shapes.
 
 #ifdef TENSORLAYOUT_SIMULATOR
 #elif defined(RANK)

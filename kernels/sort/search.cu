@@ -56,7 +56,6 @@ DEVICE void search(const Search<Rank, Index>& p) {
 }
 
 // ---- Kernels ------------------------------------------------------------------------------------
-// For a GPU the macros pick one; the simulator has all shapes.
 
 #ifndef TENSORLAYOUT_SIMULATOR
 SHAPES(RANK = 1 2 0, INDEX = int32_t int64_t, GIVES = positions members)

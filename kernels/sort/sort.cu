@@ -463,7 +463,6 @@ DEVICE void merges(const MergeTiles<Index>& p) {
 }
 
 // ---- Kernels ------------------------------------------------------------------------------------
-// For a GPU the macros pick one; the simulator has all shapes.
 
 #ifdef TENSORLAYOUT_SIMULATOR
 #elif defined(RANK) && defined(GIVES)

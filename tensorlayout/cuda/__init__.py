@@ -32,7 +32,7 @@ from tensorlayout.cuda.engine.faults import set_strict_indexing, strict_indexing
 from tensorlayout.cuda.engine.memory import borrowed, device_at, exposed, keeping, new_tensors, read
 from tensorlayout.cuda.engine.streams import current_stream, exported_stream, ready, wait_for
 from tensorlayout.cuda.engine.warm_up import warmup
-from tensorlayout.cuda.fill import band, create, patterns
+from tensorlayout.cuda.fill import create, diagonals, patterns
 from tensorlayout.plan.base import Plan, Run
 from tensorlayout.plan.elementwise import ElementwisePlan
 
@@ -62,7 +62,7 @@ CARRY_OUT: dict[str, Callable[[Any], Any]] = {
     "copy": copy.write_copy,
     "copy_scatter": scatter.write_copy_scatter,
     "create": create.write_create,
-    "diagonals": patterns.write_diagonals,
+    "diagonals": diagonals.write_diagonals,
     "elementwise": elementwise.write_elementwise,
     "gather": gather.write_gather,
     "index": view.prepare_index,
@@ -87,7 +87,7 @@ CARRY_OUT: dict[str, Callable[[Any], Any]] = {
     "split": join.write_split,
     "top_k": sort.write_top_k,
     "transfer": copy.write_transfer,
-    "triangle": band.write_triangle,
+    "triangle": diagonals.write_triangle,
     "upsample": image.write_upsample,
     "view": view.prepare_view,
 }

@@ -18,7 +18,6 @@ from tensorlayout.cuda.engine.launch import (
     blocks_of_walk,
     writer,
 )
-from tensorlayout.cuda.engine.padding import padding_struct
 from tensorlayout.cuda.engine.parameters import divisor
 from tensorlayout.cuda.engine.sectors import SECTOR, WIDEST
 from tensorlayout.cuda.engine.structs import constant
@@ -225,7 +224,6 @@ def _launch(whole: _Whole, inputs: list[_Input]) -> Launch:
             part.stride[0] = sizes[1]
         end += blocks_of_walk(part.count, rank, RANKS)
         part.end_block = end
-    made.padding, _ = padding_struct(None, b"", end)
     firsts = tuple([each.offset * itemsize for each in (result, *[i.layout for i in inputs])])
     memories = (whole.number, *[each.number for each in inputs])
     return Launch(chosen, end, bytes(made), firsts, memories)

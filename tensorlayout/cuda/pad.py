@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from math import prod
 from typing import Any
 
@@ -12,10 +13,9 @@ from tensorlayout.cuda.engine.parameters import RANKS, divisor, pack_walk
 from tensorlayout.cuda.engine.scalars import octets
 from tensorlayout.cuda.engine.sectors import WIDEST
 from tensorlayout.cuda.engine.structs import constant
-from tensorlayout.layout import Layout
 from tensorlayout.layout.loop import Axis, Loop, Window, index_type, merged
 from tensorlayout.plan.base import Write
-from tensorlayout.plan.pad import Border, PadPlan, SliceGradPlan
+from tensorlayout.plan.pad import PadPlan, SliceGradPlan
 
 FILE = "pad.cu"
 
@@ -32,47 +32,34 @@ _REPEATED = ("constant", "wrap")
 WRITE, READ = 0, 1
 
 
-def plan_pad(
-    result: Layout,
-    source: Layout,
-    itemsize: int,
-    borders: tuple[Border, ...],
-    mode: str,
-    alignments: tuple[int, int],
-) -> Launch | None:
+def plan_pad(plan: PadPlan, alignments: tuple[int, ...]) -> Launch | None:
     """The launch; None for an empty result.
 
     `alignments` of the result and the source, no less than an element. Layouts have their lowest
     slots at 0, and are not tiled; the result has no two elements in one slot.
     """
-    assert min(alignments) >= itemsize, "memory is aligned to its elements"
-    if not result.size:
+    assert min(alignments) >= plan.result.dtype.itemsize, "memory is aligned to its elements"
+    if not plan.result.layout.size:
         return None
-    loop = _loop(result, source, itemsize, borders, mode, alignments)
-    return _launch(loop, mode, *_packs(loop))
+    loop = _loop(plan, alignments)
+    return _launch(loop, plan.mode, *_packs(loop))
 
 
-def _loop(
-    result: Layout,
-    source: Layout,
-    itemsize: int,
-    borders: tuple[Border, ...],
-    mode: str,
-    alignments: tuple[int, int],
-) -> Loop:
+def _loop(plan: PadPlan, alignments: tuple[int, ...]) -> Loop:
     """All elements of the result; an axis with a border is a window of the source."""
+    result, source, itemsize = plan.result.layout, plan.source.layout, plan.result.dtype.itemsize
     first, start = result.offset, source.offset
     axes = []
     for d in reversed(result.minor_to_major):
-        size, inside, before = result.shape[d], source.shape[d], borders[d][0]
+        size, inside, before = result.shape[d], source.shape[d], plan.borders[d][0]
         axis = Axis(size, (result.strides[d], source.strides[d]))
         if result.strides[d] < 0:  # backwards in both
             first += (size - 1) * result.strides[d]
             start += max(inside - 1, 0) * source.strides[d]
-            axis, before = axis.turned, borders[d][1]
+            axis, before = axis.turned, plan.borders[d][1]
         window = None if inside == size else Window((size, inside), before)
         axes.append(axis._replace(tag=window))
-    repeated = mode in _REPEATED
+    repeated = plan.mode in _REPEATED
 
     def continues(slower: Axis, faster: Axis) -> bool:
         alike = slower.tag is None or repeated
@@ -138,20 +125,14 @@ def _period(inside: int, mode: str) -> int:
 # ---- Windows
 
 
-def plan_slice_grad(
-    result: Layout,
-    source: Layout,
-    window: tuple[tuple[int, int], ...],
-    itemsize: int,
-    alignments: tuple[int, int],
-) -> Launch:
-    """The launch; `window`: for each dimension the place of the source's first element, the step.
+def plan_slice_grad(plan: SliceGradPlan, alignments: tuple[int, ...]) -> Launch:
+    """The launch: each element of the result finds whether the source has one for it.
 
     Neither is empty. `alignments` of the result and the source, no less than an element. Layouts
-    have their lowest slots at 0, and are not tiled. `firsts` of the result and the source.
+    have their lowest slots at 0, and are not tiled.
     """
-    assert min(alignments) >= itemsize, "memory is aligned to its elements"
-    loop = _windows(result, source, window, itemsize, alignments)
+    assert min(alignments) >= plan.result.dtype.itemsize, "memory is aligned to its elements"
+    loop = _windows(plan, alignments)
     count, rank = loop.count, len(loop.axes)
     index = index_type(count, max(loop.furthest, *loop.sizes))
     chosen = kernel(FILE, "spread_elements", RANK=rank, INDEX=index, WIDTH=loop.width)
@@ -165,17 +146,12 @@ def plan_slice_grad(
     return Launch(chosen, blocks, bytes(made), loop.firsts)
 
 
-def _windows(
-    result: Layout,
-    source: Layout,
-    window: tuple[tuple[int, int], ...],
-    itemsize: int,
-    alignments: tuple[int, int],
-) -> Loop:
+def _windows(plan: SliceGradPlan, alignments: tuple[int, ...]) -> Loop:
     """All elements of the result; the source has windows of its axes, with positive steps."""
+    result, source, itemsize = plan.result.layout, plan.source.layout, plan.result.dtype.itemsize
     axes, begin = [], source.offset
     for d in reversed(result.minor_to_major):
-        (first, step), taken, from_ = window[d], source.shape[d], source.strides[d]
+        (first, step), taken, from_ = plan.window[d], source.shape[d], source.strides[d]
         if step < 0:  # from the other end
             first, begin, from_ = first + (taken - 1) * step, begin + (taken - 1) * from_, -from_
         size = result.shape[d]
@@ -192,28 +168,13 @@ def _windows(
 
 def write_pad(plan: PadPlan) -> Write:
     """The function of the result, the tensor, and the value of a constant."""
-    spec, source = plan.result, plan.source.layout
-
-    def planned(alignments: tuple[int, ...]) -> Launch | None:
-        to, from_ = alignments
-        itemsize = spec.dtype.itemsize
-        return plan_pad(spec.layout, source, itemsize, plan.borders, plan.mode, (to, from_))
 
     def content(value: Any) -> bytes:
-        return pattern(octets(plan.name, value, spec.dtype))
+        return pattern(octets(plan.name, value, plan.result.dtype))
 
-    return writer(spec.device.number, planned, 2, content)
+    return writer(plan.result.device.number, partial(plan_pad, plan), 2, content)
 
 
 def write_slice_grad(plan: SliceGradPlan) -> Write:
-    """The function of the result and the tensor, one launch.
-
-    Each element of the result finds whether the tensor has one for it.
-    """
-    spec, source, itemsize = plan.result, plan.source.layout, plan.result.dtype.itemsize
-
-    def planned(alignments: tuple[int, ...]) -> Launch:
-        to, from_ = alignments
-        return plan_slice_grad(spec.layout, source, plan.window, itemsize, (to, from_))
-
-    return writer(spec.device.number, planned)
+    """The function of the result and the tensor."""
+    return writer(plan.result.device.number, partial(plan_slice_grad, plan))

@@ -22,7 +22,8 @@ from tensorlayout.directml.rules import Expected, expected, rounded, whole, with
 from tensorlayout.directml.tables import HIGHEST
 from tensorlayout.directml.tensor_desc import TensorDesc
 from tensorlayout.functions import arguments, dispatch
-from tensorlayout.plan.fill import Create, Diagonals, OneHot
+from tensorlayout.plan.base import Written
+from tensorlayout.plan.fill import Create, DiagonalsPlan, OneHotPlan
 from tensorlayout.tensor import Tensor
 
 __all__ = [
@@ -134,7 +135,7 @@ class DiagonalMatrixOperatorDesc(OperatorDesc, operator="DIAGONAL_MATRIX"):
     output: TensorDesc
     offset: Signed
     value: Float
-    _plan = Diagonals("DIAGONAL_MATRIX")
+    _plan = Written("DIAGONAL_MATRIX", DiagonalsPlan)
 
     def _run(self, out: Tensor | None) -> Tensor:
         result = target(out, self.output)
@@ -227,7 +228,7 @@ class OneHotOperatorDesc(OperatorDesc, operator="ONE_HOT"):
     values: TensorDesc
     output: TensorDesc
     axis: Axis
-    _plan = OneHot("ONE_HOT")
+    _plan = Written("ONE_HOT", OneHotPlan)
 
     def _leading(self) -> TensorDesc:
         return self.output

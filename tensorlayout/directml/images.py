@@ -34,7 +34,8 @@ from tensorlayout.directml.tensor_desc import TensorDesc, asked, listed
 from tensorlayout.functions import arguments, dispatch
 from tensorlayout.functions.creation import zeros
 from tensorlayout.functions.manipulation import permute_dims, reshape, sliding_window
-from tensorlayout.plan.image import Col2Im, Upsample, Windows
+from tensorlayout.plan.base import Written
+from tensorlayout.plan.image import Col2ImPlan, UpsamplePlan, Windows
 from tensorlayout.plan.scatter import Scatter
 from tensorlayout.tensor import Tensor
 
@@ -185,7 +186,7 @@ class Upsample2DOperatorDesc(OneToOne, operator="UPSAMPLE_2D"):
 
     scale_size: Integers
     interpolation_mode: Interpolation
-    _plan = Upsample("UPSAMPLE_2D")
+    _plan = Written("UPSAMPLE_2D", UpsamplePlan)
 
     def _rule(self) -> tuple[Expected, ...]:
         if len(self.scale_size) != 2:
@@ -326,7 +327,7 @@ class FoldOperatorDesc(_Patches, operator="FOLD"):
 
     input: TensorDesc
     output: TensorDesc
-    _plan = Col2Im("FOLD")
+    _plan = Written("FOLD", Col2ImPlan)
 
     def _leading(self) -> TensorDesc:
         return self.output

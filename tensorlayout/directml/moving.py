@@ -29,9 +29,10 @@ from tensorlayout.directml.rules import Expected, expected, truncated, typed, wi
 from tensorlayout.directml.tables import HIGHEST
 from tensorlayout.directml.tensor_desc import TensorDesc, asked, integers, listed
 from tensorlayout.functions import arguments, dispatch
-from tensorlayout.plan.image import ReverseSequence
+from tensorlayout.plan.base import Written
+from tensorlayout.plan.image import ReverseSequencePlan
 from tensorlayout.plan.join import Join, Split
-from tensorlayout.plan.pad import Pad, SliceGrad
+from tensorlayout.plan.pad import Pad, SliceGradPlan
 from tensorlayout.tensor import Tensor
 
 __all__ = [
@@ -262,7 +263,7 @@ class SliceGradOperatorDesc(_Window, operator="SLICE_GRAD"):
 
     input_gradient: TensorDesc
     output_gradient: TensorDesc
-    _plan = SliceGrad("SLICE_GRAD")
+    _plan = Written("SLICE_GRAD", SliceGradPlan)
 
     def _leading(self) -> TensorDesc:
         return self.output_gradient
@@ -349,7 +350,7 @@ class ReverseSubsequencesOperatorDesc(OperatorDesc, operator="REVERSE_SUBSEQUENC
     sequence_lengths: TensorDesc
     output: TensorDesc | None = None
     axis: Axis
-    _plan = ReverseSequence("REVERSE_SUBSEQUENCES")
+    _plan = Written("REVERSE_SUBSEQUENCES", ReverseSequencePlan)
 
     def _rule(self) -> tuple[Expected, ...]:
         sizes = with_size(self.input.sizes, self.axis, 1)

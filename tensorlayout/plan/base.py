@@ -10,7 +10,7 @@ from __future__ import annotations
 import functools
 import importlib
 from collections.abc import Callable
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, NamedTuple, Protocol, Self
 
 from tensorlayout.devices import Device
@@ -109,6 +109,29 @@ class Operation(Protocol):
 
     def plan(self, *key: Any) -> Plan:
         """The plan of a call; pure. Its errors say no name: who calls puts it there."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class WrittenPlan(Plan):
+    """A plan whose result is the first operand of the call."""
+
+    given = True
+
+    name: str
+    result: TensorSpec
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Written:
+    """An operation that writes into its first operand, and whose key says all of its plan."""
+
+    name: str
+    planned: type[WrittenPlan]
+
+    def plan(self, result: TensorSpec, *key: Any) -> WrittenPlan:
+        """The plan. ValueError for tensors of several devices."""
+        one_device([result, *(each for each in key if isinstance(each, TensorSpec))])
+        return self.planned(self.name, result, *key)
 
 
 class Exposed(NamedTuple):

@@ -7,13 +7,12 @@ from typing import Any, Literal
 
 from tensorlayout.devices import as_device
 from tensorlayout.dtypes import as_dtype
-from tensorlayout.plan.base import Plan
+from tensorlayout.plan.base import Plan, WrittenPlan
 from tensorlayout.plan.rules import (
     LayoutSpec,
     checked_padding,
     in_dtype,
     layout_for,
-    one_device,
     voted_layout,
 )
 from tensorlayout.tensor import TensorSpec
@@ -86,61 +85,32 @@ class Triangle:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class OneHotPlan(Plan):
-    """Lines along a dimension, hot where the indices say, in a result of any layout."""
+class OneHotPlan(WrittenPlan):
+    """Lines along a dimension: the hot value where the indices say, else the cold one.
 
-    kind = "one_hot"
-    given = True
-
-    indices: TensorSpec
-    result: TensorSpec
-    dim: int
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class OneHot:
-    """A call with the result, the indices, the cold and the hot value, both tensors of rank 0.
-
-    Indices have 32 or 64 bits, and size 1 along the lines; signed ones count from the end.
+    Both values are tensors of rank 0. Indices have 32 or 64 bits, and size 1 along the lines;
+    signed ones count from the end.
     """
 
-    name: str
+    kind = "one_hot"
 
-    def plan(
-        self, result: TensorSpec, indices: TensorSpec, dim: int, cold: TensorSpec, hot: TensorSpec
-    ) -> OneHotPlan:
-        """The plan."""
-        one_device([result, indices, cold, hot])
-        assert indices.dtype.itemsize in (4, 8)
-        assert cold.dtype == hot.dtype == result.dtype
-        return OneHotPlan(indices, result, dim)
+    indices: TensorSpec
+    dim: int
+    cold: TensorSpec
+    hot: TensorSpec
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class DiagonalsPlan(Plan):
-    """Matrices with diagonals from `begin` up to `end` filled, or all others, of any layout."""
+class DiagonalsPlan(WrittenPlan):
+    """Matrices with diagonals from `begin` up to `end` filled (`inside`), or all others.
+
+    Diagonals are numbered from the main one, to the right. The rest is that of the tensor
+    `others`, or 0; a call has the result, the others, if there are any, and the value.
+    """
 
     kind = "diagonals"
-    given = True
 
-    result: TensorSpec
     others: TensorSpec | None
     begin: int
     end: int
     inside: bool
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class Diagonals:
-    """A call with the result, the tensor of the other elements, if there is one, and the value."""
-
-    name: str
-
-    def plan(
-        self, result: TensorSpec, others: TensorSpec | None, begin: int, end: int, inside: bool
-    ) -> DiagonalsPlan:
-        """The plan; diagonals are numbered from the main one, to the right."""
-        if others is not None:
-            one_device([result, others])
-            assert (others.layout.shape, others.dtype) == (result.layout.shape, result.dtype)
-        return DiagonalsPlan(result, others, begin, end, inside)

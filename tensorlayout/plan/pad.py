@@ -5,8 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from tensorlayout.layout import Layout
-from tensorlayout.plan.base import Plan
-from tensorlayout.plan.rules import one_device
+from tensorlayout.plan.base import Plan, WrittenPlan
 from tensorlayout.tensor import TensorSpec
 
 # What a border is made of: one value; the outermost element; the elements mirrored at the outermost
@@ -57,27 +56,13 @@ class Pad:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class SliceGradPlan(Plan):
-    """A tensor written into a window of another, which is zero elsewhere."""
+class SliceGradPlan(WrittenPlan):
+    """A tensor written into a window of another, which is zero elsewhere; they share no memory.
+
+    Steps of the window are not 0, and lead to no place outside.
+    """
 
     kind = "slice_grad"
-    given = True
 
-    name: str
     source: TensorSpec
-    result: TensorSpec
     window: tuple[tuple[int, int], ...]  # by dimension: the place of its first element, the step
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class SliceGrad:
-    """A tensor spread over a larger one that is given first, and shares no memory with it."""
-
-    name: str
-
-    def plan(
-        self, destination: TensorSpec, source: TensorSpec, window: tuple[tuple[int, int], ...]
-    ) -> SliceGradPlan:
-        """The plan; steps are not 0, and lead to no place outside."""
-        one_device([destination, source])
-        return SliceGradPlan(self.name, source, destination, window)

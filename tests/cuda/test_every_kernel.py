@@ -295,7 +295,7 @@ CASES = {
     ranges: "sequence_integers sequence_real sequence_complex",
     bands: "band_flat band_strided",
     pads: "pad_elements",
-    patterns: "count_up one_hot diagonals",
+    patterns: "count_up one_hot",
     lines: "reverse_lines",
     patches: "fold",
     stretches: "stretch",

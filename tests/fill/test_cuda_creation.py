@@ -16,8 +16,8 @@ from tensorlayout.cpu import fill as cpu_fill
 from tensorlayout.cpu.engine.casting import rounded
 from tensorlayout.cuda.engine.memory import read
 from tensorlayout.cuda.engine.simulator import checking
-from tensorlayout.cuda.fill import band, create
-from tensorlayout.cuda.fill.band import plan_band
+from tensorlayout.cuda.fill import create, diagonals
+from tensorlayout.cuda.fill.diagonals import plan_band
 from tensorlayout.cuda.fill.fill import plan_padding
 from tensorlayout.cuda.fill.sequence import plan_sequence
 from tensorlayout.functions import creation
@@ -342,7 +342,7 @@ VIEWS = [
 @pytest.mark.parametrize("name", ["int8", "float32", "complex128"])
 @pytest.mark.parametrize("index", ["int32_t", "int64_t"])
 def test_triangles_of_every_shape(driver, name, index, monkeypatch):
-    monkeypatch.setattr(band, "index_type", lambda *_: index)
+    monkeypatch.setattr(diagonals, "index_type", lambda *_: index)
     plan.run.cache_clear()
     with checking("bounds", "count") as record:
         for shape, view in itertools.product(SHAPES, VIEWS):
@@ -351,7 +351,7 @@ def test_triangles_of_every_shape(driver, name, index, monkeypatch):
             for k, (function, oracle) in itertools.product((-1, 1), TRIANGLES):
                 identical(function(x, k=k), oracle(view(array), k), f"{shape} {k}")
     plan.run.cache_clear()
-    used = [dict(kernel.shape) for kernel in record.counts if kernel.file == band.FILE]
+    used = [dict(kernel.shape) for kernel in record.counts if kernel.file == diagonals.FILE]
     assert {shape["INDEX"] for shape in used} == {index}
     assert {shape["RANK"] for shape in used} >= set("1230")
 

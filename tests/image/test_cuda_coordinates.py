@@ -11,8 +11,11 @@ import tensorlayout as tl
 from tensorlayout import directml
 from tensorlayout.cuda import image, pad
 from tensorlayout.cuda.engine.simulator import checking
-from tensorlayout.cuda.fill import patterns
+from tensorlayout.cuda.fill import diagonals, patterns
+from tensorlayout.devices import as_device
 from tensorlayout.layout import Layout
+from tensorlayout.plan.pad import Pad
+from tensorlayout.tensor import TensorSpec
 
 PAD = {"EDGE": "edge", "REFLECTION": "reflect", "SYMMETRIC": "symmetric", "WRAP": "wrap"}
 TYPES = ["int8", "uint16", "float16", "float32", "int64", "float64"]
@@ -128,6 +131,7 @@ def test_indices_of_64_bits(mode, monkeypatch):
     out = there(np.zeros((2, 3), np.int32), Layout.column_major)
     found = directml.fill_value_sequence((2, 3), 1, 2, "INT32", out=out)
     same(found, np.array([[1, 3, 5], [7, 9, 11]], np.int32))
+    monkeypatch.setattr(diagonals, "index_type", lambda count, furthest: "int64_t")
     found = directml.diagonal_matrix((2, 3), 1, 7, "INT8", device="cuda:0")
     same(found, np.array([[0, 7, 0], [0, 0, 7]], np.int8))
     found = directml.one_hot(there(np.array([[1], [-1]])), there(np.array([[0, 9]])), 3, 1)
@@ -138,10 +142,9 @@ def test_indices_of_64_bits(mode, monkeypatch):
     tl.plan.run.cache_clear()
 
 
-def kernel_of(shape, borders, mode, itemsize=4, alignments=(32, 32)):
-    result = Layout.row_major(tuple(n + sum(b) for n, b in zip(shape, borders, strict=True)))
-    source = Layout.row_major(shape)
-    launch = pad.plan_pad(result, source, itemsize, tuple(borders), mode, alignments)
+def kernel_of(shape, borders, mode, alignments=(32, 32)):
+    source = TensorSpec(np.dtype("float32"), Layout.row_major(shape), as_device("cuda:0", "device"))
+    launch = pad.plan_pad(Pad("pad").plan(source, tuple(borders), mode), alignments)
     return dict(launch.kernel.shape)
 
 

@@ -10,9 +10,10 @@ import tensorlayout as tl
 from tensorlayout.cuda import pad
 from tensorlayout.cuda.engine.simulator import checking
 from tensorlayout.functions import dispatch
-from tensorlayout.plan.pad import SliceGrad
+from tensorlayout.plan.base import Written
+from tensorlayout.plan.pad import SliceGradPlan
 
-SPREAD = SliceGrad("SLICE_GRAD")
+SPREAD = Written("SLICE_GRAD", SliceGradPlan)
 # Where the window begins, beyond its end, its step: by how much sizes grow.
 WINDOWS = [(0, 0, 1), (2, 1, 1), (1, 0, 2), (0, 3, -1), (1, 1, -3)]
 

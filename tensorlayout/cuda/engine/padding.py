@@ -12,9 +12,8 @@ from tensorlayout.layout import Layout
 from tensorlayout.layout.loop import Axis, merged
 
 REGIONS = constant("include/padding.cuh", "PADDING_REGIONS")
-BLOCK = constant(
-    "include/padding.cuh", "PADDING_PER_THREAD * THREADS"
-)  # elements that a block writes
+# Elements that a block writes.
+BLOCK = constant("include/padding.cuh", "PADDING_PER_THREAD * THREADS")
 _FEWER_THAN = 2**31 - 2**12
 
 # All blocks do the kernel's own work.

@@ -7,7 +7,7 @@ from collections.abc import Callable
 import numpy as np
 
 from tensorlayout.cuda.engine.memory import padding_of
-from tensorlayout.cuda.fill.band import write_eye
+from tensorlayout.cuda.fill.diagonals import write_eye
 from tensorlayout.cuda.fill.fill import plan_padding, write_fill
 from tensorlayout.cuda.fill.sequence import write_arange, write_frequencies, write_linspace
 from tensorlayout.plan.base import Write

@@ -1,4 +1,4 @@
-"""Values that elements have by their coordinates: one hot in a line, some diagonals, a sequence.
+"""Values that elements have by their coordinates: one hot in a line, a sequence.
 
 The kernels of patterns.cu take results of any layout. Here layouts have their lowest slots at 0,
 and are not tiled; a result has no two elements in one slot.
@@ -11,14 +11,12 @@ from typing import Any
 from tensorlayout.cuda.engine.c_types import c_type_of_bits
 from tensorlayout.cuda.engine.kernel_shapes import kernel, parameters
 from tensorlayout.cuda.engine.launch import THREADS, Launch, writer
-from tensorlayout.cuda.engine.padding import pattern
 from tensorlayout.cuda.engine.parameters import pack_walk
-from tensorlayout.cuda.engine.scalars import octets
 from tensorlayout.cuda.engine.sectors import WIDEST
 from tensorlayout.layout import Layout
 from tensorlayout.layout.loop import Loop, index_type
 from tensorlayout.plan.base import Write
-from tensorlayout.plan.fill import DiagonalsPlan, OneHotPlan
+from tensorlayout.plan.fill import OneHotPlan
 from tensorlayout.tensor import TensorSpec
 
 FILE = "fill/patterns.cu"
@@ -42,25 +40,6 @@ def plan_one_hot(plan: OneHotPlan) -> Launch | None:
     return _launch("one_hot", loop, layout, firsts, {"HOT": itemsize}, **given)
 
 
-def plan_diagonals(plan: DiagonalsPlan) -> Launch | None:
-    """The launch, for the addresses of result and others; the bits of the value follow these."""
-    layout, itemsize = plan.result.layout, plan.result.dtype.itemsize
-    if not layout.size:
-        return None
-    shape, rank = layout.shape, layout.ndim
-    others = Layout(shape, (0,) * rank) if plan.others is None else plan.others.layout
-    height, width = shape[-2:]
-    # Diagonals are numbered from the lowest, as offsets of layouts are not negative.
-    number = Layout(shape, (*(0,) * (rank - 2), -1, 1), offset=height - 1)
-    loop = Loop.numbered((layout,), (others, number), itemsize, (itemsize,)).widened(WIDEST)
-    begin, end = (min(max(d + height - 1, 0), height + width) for d in (plan.begin, plan.end))
-    to, from_, first = loop.firsts
-    # Without others the kernel is given no address at all.
-    firsts = (to,) if plan.others is None else (to, from_ * itemsize)
-    band = {"begin": begin, "end": end, "inside": plan.inside, "first": first}
-    return _launch("diagonals", loop, layout, firsts, {"BAND": itemsize}, 16, **band)
-
-
 def plan_count_up(result: TensorSpec) -> Launch | None:
     """The launch, for the address of the result; 64 bits each of start and step follow."""
     layout, dtype = result.layout, result.dtype
@@ -79,7 +58,6 @@ def _launch(
     layout: Layout,
     firsts: tuple[int, ...],
     macro: dict[str, Any],
-    scalars_at: int | None = None,
     **members: Any,
 ) -> Launch:
     index = index_type(loop.count, max(loop.furthest, 2 * max(layout.shape, default=1)))
@@ -88,7 +66,7 @@ def _launch(
     chosen = kernel(FILE, name, RANK=len(sizes), INDEX=index, **macro)
     made = parameters(chosen)(count=loop.count, **members)
     pack_walk(made.walk, sizes, [[*[0] * ones, *steps] for steps in loop.strides])
-    return Launch(chosen, -(-loop.count // THREADS), bytes(made), firsts, (), scalars_at)
+    return Launch(chosen, -(-loop.count // THREADS), bytes(made), firsts)
 
 
 # ---- Writes
@@ -97,14 +75,3 @@ def _launch(
 def write_one_hot(plan: OneHotPlan) -> Write:
     """The function of the result, the indices, the cold and the hot value."""
     return writer(plan.result.device.number, lambda alignments: plan_one_hot(plan))
-
-
-def write_diagonals(plan: DiagonalsPlan) -> Write:
-    """The function of the result, the others, if there are any, and the value."""
-    dtype, tensors = plan.result.dtype, 1 if plan.others is None else 2
-
-    def content(value: Any) -> bytes:
-        return pattern(octets("DIAGONAL_MATRIX", value, dtype))
-
-    number = plan.result.device.number
-    return writer(number, lambda alignments: plan_diagonals(plan), tensors, content)

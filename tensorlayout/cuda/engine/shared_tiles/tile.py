@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, partial
 from itertools import product
 from math import gcd, lcm, log2, prod, sqrt
 from typing import NamedTuple
@@ -13,6 +13,7 @@ import numpy as np
 
 from tensorlayout.cuda.engine.launch import BLOCK
 from tensorlayout.cuda.engine.sectors import SECTOR, WIDEST
+from tensorlayout.cuda.engine.shared_tiles.access import TileAccess
 from tensorlayout.cuda.engine.shared_tiles.conflicts import SHARED_BANKS, Numbers, fewest_conflicts
 from tensorlayout.cuda.engine.shared_tiles.problem import (
     NARROWEST,
@@ -43,51 +44,8 @@ _DEEP = 0.1
 # What the worse of both sides costs once more: they are under way together, and it holds them up.
 _WORSE_SIDE = 0.25
 
-# More for rows of threads that do not fill warps: two rows in a warp fall into the same banks. Rows
-# get whole warps where at least this part of the threads has an element.
-_SHARED_WARP, _WHOLE_WARPS = 0.05, 0.93
-
-
-@dataclass(frozen=True)
-class TileAccess:
-    """One memory, inside boxes of these extents.
-
-    Attributes:
-        order: the box's axes (numbers into `SharedTile.axes`), the fastest in this memory first.
-        run: how many of them are contiguous.
-        unit: bytes of an access.
-        grain: what divides the addresses of rows, in bytes; at most a sector.
-        sector: accesses in a sector, or 1 if threads are not shifted to where sectors begin.
-        single: whether each row is shifted on its own.
-        remainder: that of the threads of a row, divided by `sector`.
-        slack: how far threads are shifted at most.
-        lengths: elements of a run; and of one that ends early, at the end of its last axis.
-
-    """
-
-    order: tuple[int, ...]
-    run: int
-    unit: int
-    lengths: tuple[int, int]
-    grain: int = 1
-    sector: int = 1
-    single: bool = False
-    remainder: int = 0
-    slack: int = 0
-
-    def row(self, accesses: int) -> int:
-        """Threads for a row of so many accesses: whole warps, if that leaves few of them idle."""
-        needed = max(2, accesses + (self.slack if self.single else 0))
-        threads = needed + (self.remainder - needed) % self.sector
-        warps = rounded_up(threads, 32)
-        whole = self.remainder == 0 and accesses >= _WHOLE_WARPS * warps
-        return warps if whole else threads
-
-    def plane(self, rows: int, accesses: int) -> int:
-        """Threads for a plane of so many rows."""
-        if self.single:
-            return self.row(accesses)
-        return rounded_up(rows * self.row(accesses) + self.slack, self.sector)
+# More for rows of threads that do not fill warps: two rows in a warp fall into the same banks.
+_SHARED_WARP = 0.05
 
 
 class Places(NamedTuple):
@@ -413,8 +371,19 @@ class SharedTile:
             orders = self._tile_orders(memory)
             pitches = np.concatenate([self._pitched(*order, memory) for order in orders])
             reach = 1 + pitches @ (np.asarray(self.extents) - 1)
-            found[memory] = fewest_conflicts(self, memory, pitches[reach <= room])
+            width = self.problem.tile_width(memory)
+            touched = partial(self._touched, memory, width)
+            found[memory] = fewest_conflicts(touched, pitches[reach <= room], width)
         return found
+
+    def _touched(self, memory: int, width: int, warps: int) -> Numbers:
+        """What warps touch of the tile of a memory, from both sides: `TileAccess.touched`."""
+        turns = self.turns if self.problem.across else ()
+        found = []
+        for each in (WRITE, memory):
+            per = self.sides[each].unit // self.problem.widths[each]
+            found.append(self.sides[each].touched(self.extents, per, width, turns, warps))
+        return np.concatenate(found)
 
     def _tile_orders(self, memory: int) -> list[tuple[tuple[int, ...], int]]:
         """Orders that axes may have in a tile, fastest first; and behind which there is a pitch.

@@ -1,4 +1,4 @@
-"""Matrices that are zero outside a band of diagonals: eye, tril, triu.
+"""Matrices with a band of diagonals: eye, tril, triu, filled diagonals.
 
 An element's distance is its column less its row. The band, and what is in it, are data.
 """
@@ -8,6 +8,7 @@ from __future__ import annotations
 import struct
 from dataclasses import replace
 from math import prod
+from typing import Any
 
 import numpy as np
 
@@ -17,12 +18,13 @@ from tensorlayout.cuda.engine.launch import Launch, Launches, blocks_of_packs, w
 from tensorlayout.cuda.engine.memory import padding_of
 from tensorlayout.cuda.engine.padding import padding_struct
 from tensorlayout.cuda.engine.parameters import pack_walk
+from tensorlayout.cuda.engine.scalars import octets
 from tensorlayout.cuda.engine.sectors import SECTOR, WIDEST
 from tensorlayout.cuda.fill.fill import Beside, padding_beside, plan_padding
 from tensorlayout.layout import Layout
 from tensorlayout.layout.loop import Loop, index_type
 from tensorlayout.plan.base import Write
-from tensorlayout.plan.fill import TrianglePlan
+from tensorlayout.plan.fill import DiagonalsPlan, TrianglePlan
 from tensorlayout.tensor import TensorSpec
 
 FILE = "fill/diagonals.cu"
@@ -34,9 +36,10 @@ _FULL_PACKS = 8
 # A bound that no distance reaches.
 _FAR = 2**62
 
-# Where the scalars of a call go: bounds, relative to the distance of the first element, a value.
+# Where the scalars of a call go: bounds, relative to the distance of the first element; the value
+# of what is kept where nothing is read; that of the rest; whether the outside is what is kept.
 _SCALARS_AT = 16
-_SCALARS = struct.Struct("<2q16s")
+_SCALARS = struct.Struct("<2q16s16sq")
 
 
 def plan_band(
@@ -46,7 +49,7 @@ def plan_band(
     alignments: tuple[int, ...],
     padding: bytes | None = None,
 ) -> Launches:
-    """How to write the elements of `source`, or one value, inside a band, and zeros outside.
+    """How to write the elements of `source`, or one value, where they are kept, else another value.
 
     Layouts have one shape, of at least two dimensions, and their lowest slots at 0; no two elements
     of the result share a slot. `alignments`: powers of two that divide the addresses of those
@@ -162,7 +165,7 @@ def write_eye(spec: TensorSpec, padding: bytes | None) -> Write:
 
     def content(k: int) -> bytes:
         diagonal = max(-rows, min(k, columns)) - first
-        return _SCALARS.pack(diagonal, diagonal, one)
+        return _SCALARS.pack(diagonal, diagonal, one, b"", 0)
 
     return writer(spec.device.number, planned, 1, content)
 
@@ -177,9 +180,26 @@ def write_triangle(plan: TrianglePlan) -> Write:
 
     def content(k: int) -> bytes:
         low, high = (-_FAR, k) if plan.name == "tril" else (k, _FAR)
-        return _SCALARS.pack(low - first, high - first, b"")
+        return _SCALARS.pack(low - first, high - first, b"", b"", 0)
 
     return writer(spec.device.number, planned, 2, content)
+
+
+def write_diagonals(plan: DiagonalsPlan) -> Write:
+    """The function of the result, the others, if there are any, and the value."""
+    spec, others, first = plan.result, plan.others, _first_distance(plan.result.layout)
+    source = None if others is None else others.layout
+
+    def planned(alignments: tuple[int, ...]) -> Launches:
+        return plan_band(spec.layout, source, spec.dtype.itemsize, alignments)
+
+    def content(value: Any) -> bytes:
+        filled = octets(plan.name, value, spec.dtype)
+        kept, rest = (filled, b"") if source is None else (b"", filled)
+        outside = plan.inside == (source is not None)
+        return _SCALARS.pack(plan.begin - first, plan.end - 1 - first, kept, rest, outside)
+
+    return writer(spec.device.number, planned, 1 + (source is not None), content)
 
 
 def _first_distance(result: Layout) -> int:

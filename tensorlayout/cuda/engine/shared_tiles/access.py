@@ -1,0 +1,92 @@
+"""How threads walk a tile on the side of one memory, and what a warp of them touches at once."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from math import prod
+
+import numpy as np
+
+from tensorlayout.cuda.engine.shared_tiles.conflicts import SHARED_BANKS, Numbers
+from tensorlayout.cuda.engine.shared_tiles.problem import rounded_up
+
+# Rows get whole warps where at least this part of the threads has an element.
+_WHOLE_WARPS = 0.93
+
+
+@dataclass(frozen=True)
+class TileAccess:
+    """One memory, inside boxes of these extents.
+
+    Attributes:
+        order: the box's axes (numbers into `SharedTile.axes`), the fastest in this memory first.
+        run: how many of them are contiguous.
+        unit: bytes of an access.
+        grain: what divides the addresses of rows, in bytes; at most a sector.
+        sector: accesses in a sector, or 1 if threads are not shifted to where sectors begin.
+        single: whether each row is shifted on its own.
+        remainder: that of the threads of a row, divided by `sector`.
+        slack: how far threads are shifted at most.
+        lengths: elements of a run; and of one that ends early, at the end of its last axis.
+
+    """
+
+    order: tuple[int, ...]
+    run: int
+    unit: int
+    lengths: tuple[int, int]
+    grain: int = 1
+    sector: int = 1
+    single: bool = False
+    remainder: int = 0
+    slack: int = 0
+
+    def row(self, accesses: int) -> int:
+        """Threads for a row of so many accesses: whole warps, if that leaves few of them idle."""
+        needed = max(2, accesses + (self.slack if self.single else 0))
+        threads = needed + (self.remainder - needed) % self.sector
+        warps = rounded_up(threads, 32)
+        whole = self.remainder == 0 and accesses >= _WHOLE_WARPS * warps
+        return warps if whole else threads
+
+    def plane(self, rows: int, accesses: int) -> int:
+        """Threads for a plane of so many rows."""
+        if self.single:
+            return self.row(accesses)
+        return rounded_up(rows * self.row(accesses) + self.slack, self.sector)
+
+    def touched(
+        self, extents: Sequence[int], per: int, width: int, turns: Sequence[int], most: int
+    ) -> Numbers:
+        """What some warps touch in shared memory, at most so many: (accesses, axes, lanes).
+
+        `per`: elements of an access. `turns`: where in a pack each quarter of a warp begins. Lanes:
+        as many as a wavefront serves, of elements of `width` bytes.
+        """
+        lanes = min(32, SHARED_BANKS // width)
+        order, run = self.order, self.run
+        length = prod([extents[k] for k in order[:run]]) // per
+        given = self.row(length)
+        rows = extents[order[run]] if run < len(order) else 1
+        planes = prod([extents[k] for k in order[run + 1 :]])
+        if self.single:
+            rows, planes = 1, rows * planes
+        plane_threads = self.plane(rows, length)
+        warps = -(-planes * plane_threads // 32)
+        some = np.unique(np.linspace(0, warps - 1, most).astype(np.int64))
+        threads = (some[:, None] * 32 + np.arange(32)).reshape(-1, lanes)
+        plane, rest = np.divmod(threads, plane_threads)
+        row, lane = np.divmod(rest, given)
+        # Idle threads are as their neighbours.
+        row, lane = np.minimum(row, rows - 1), np.minimum(lane, length - 1)
+        row += plane * rows
+        # Of a pack, two elements are enough to look at.
+        first = np.asarray(turns)[threads % 32 // 8] if turns else 0
+        along = np.concatenate([lane * per + (first + j) % per for j in range(min(per, 2))])
+        rows_of = np.concatenate([row] * min(per, 2))
+        index = np.empty((len(along), len(extents), lanes), np.int64)
+        for numbers, rest in ((order[:run], along), (order[run:], rows_of)):
+            for k in numbers:
+                rest, index[:, k] = np.divmod(rest, extents[k])
+        return index

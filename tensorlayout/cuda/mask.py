@@ -122,7 +122,7 @@ def _same(plan: MaskedPlan) -> Write:
 
 
 def _counted(plan: MaskedPlan) -> Write:
-    """The same, where values depend on how much is selected, or the mask does not cover all."""
+    """Write values that depend on how much is selected, or under a mask that does not cover all."""
     number, index_map, layout = plan.result.device.number, plan.index_map, plan.seen.layout
     many = isinstance(plan.value, TensorSpec)
     selection = _Selection(plan.result, index_map, plan.mask.layout)

@@ -12,7 +12,7 @@ from tensorlayout.tensor import StorageRef, Tensor
 
 
 def prepare_view(plan: ViewPlan) -> Run:
-    """The same memory, another layout."""
+    """A view in another layout: arithmetic on the address."""
     spec, shift = plan.result, plan.shift if plan.result.layout.size else 0
     return lambda x: moved_slots(x, spec, shift)
 

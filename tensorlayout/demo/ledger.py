@@ -252,7 +252,7 @@ def _seconds(kernels: Mapping[Kernel, Counts], on_host: float) -> float | None:
 
 
 def _by_name(kernels: Mapping[Kernel, Counts]) -> dict[Kernel, Counts]:
-    """Those of one name and operation together, whatever their types and shapes."""
+    """Kernels of one name and operation counted together, whatever their types and shapes."""
     found: dict[tuple[str, str], tuple[Kernel, Counts]] = {}
     for kernel, counts in kernels.items():
         key = kernel.name, kernel.operation

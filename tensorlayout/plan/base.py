@@ -95,7 +95,7 @@ class Plan:
             raise TypeError(msg)
 
     def into(self, destination: TensorSpec) -> Self:
-        """The same, written into a tensor of any layout, which it fits."""
+        """The plan that writes into a tensor of any layout, which the result fits."""
         changed: Any = self
         return replace(changed, result=destination, given=True)  # type: ignore[no-any-return]
 

@@ -32,7 +32,7 @@ def prepare(operation: Operation, *key: Any) -> Run:
 
 
 def prepare_into(operation: Operation, destination: TensorSpec, *key: Any) -> Run:
-    """The same of the destination and the operands; it writes into that, in any layout."""
+    """The function of a destination of any layout and the operands, without the cache."""
     plan = tiled.planned(operation, key)
     plan.check_into(destination)
     if plan.any_layout:

@@ -279,7 +279,7 @@ WATCHED = {"assign", "elementwise", "masked", "scatter"}
 
 @pytest.mark.cpu
 def test_every_plan_that_writes_where_operands_may_be_is_watched():
-    plans = {each.kind: each for each in subclasses(Plan)}
+    plans = {each.kind: each for each in subclasses(Plan) if hasattr(each, "kind")}
     assert plans.keys() == cpu.CARRY_OUT.keys() | cpu.DIRECT.keys()
     assert {kind for kind, each in plans.items() if each.overlap is not None} == WATCHED
 

@@ -73,7 +73,7 @@ def write_arange(spec: TensorSpec) -> Write:
 
 
 def write_linspace(spec: TensorSpec) -> Write:
-    """As NumPy's linspace: the function of a tensor, both ends, and whether the last counts."""
+    """The function of a tensor, both ends, and whether the last counts; values as NumPy's."""
     count = spec.layout.size
 
     def real(start: float, stop: float, endpoint: bool) -> bytes:

@@ -341,7 +341,7 @@ def _with_lanes(box: ThreadBox, itemsize: int) -> ThreadBox:
 
 
 def _whole(count: int, nbytes: int) -> int:
-    """As many of `nbytes` each as make whole sectors, if that is near `count`."""
+    """How many of `nbytes` each make whole sectors, if that is near `count`; else `count`."""
     grain = SECTOR // gcd(SECTOR, nbytes)
     whole = count // grain * grain
     return whole if whole * 8 >= count * 7 else count

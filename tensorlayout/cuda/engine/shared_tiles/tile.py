@@ -289,7 +289,7 @@ class SharedTile:
 
     @property
     def _follower_bytes(self) -> tuple[int, int]:
-        """Bytes of the tables of rows and places for a memory that has some along the destination."""
+        """Bytes of the tables of rows and places, for a memory with some along the destination."""
         order, run = self.sides[WRITE].order, self.sides[WRITE].run
         rows = self.elements // prod([self.extents[k] for k in order[:run]])
         return rounded_up(4 * rows, WIDEST), rounded_up(4 * self.period(WRITE), WIDEST)

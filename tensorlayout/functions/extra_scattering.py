@@ -11,10 +11,10 @@ from typing import Any
 
 from tensorlayout import dtypes
 from tensorlayout.functions import arguments, dispatch
-from tensorlayout.functions.searching import beside
+from tensorlayout.functions.creation import full
 from tensorlayout.plan.scatter import ScatterReduce
 from tensorlayout.tensor import Tensor
-from tensorlayout.words import refuse
+from tensorlayout.words import refuse, under
 
 __all__ = ["scatter_add", "scatter_max", "scatter_min"]
 
@@ -83,4 +83,5 @@ def _updates(operation: ScatterReduce, x: Tensor, given: Any) -> Tensor:
     kind = type(given)
     if dtypes.promote_scalar(x.dtype, kind) != x.dtype:
         refuse(name, f"updates of {kind.__name__} do not fit a tensor of {x.dtype}", TypeError)
-    return beside(name, given, x)
+    filled: Tensor = under(name, full, (), given, dtype=x.dtype, device=x.device)
+    return filled

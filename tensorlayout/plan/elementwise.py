@@ -39,7 +39,7 @@ class ElementwisePlan(Plan):
         layout = self.result.layout
         return layout.covers_block and all(
             isinstance(o, type)
-            or o.layout.ndim == 0
+            or not o.layout.shape
             or (
                 o.layout.is_tiled == layout.is_tiled
                 and o.layout.same_placement(layout)

@@ -162,7 +162,8 @@ DEVICE void join_rows_of(const Join<2, Index>& p) {
     for (int k = 0; k < COUNT; ++k) {
         const Index thread = start + k * THREADS + static_cast<Index>(threadIdx.x);
         const Place<Index> at = place_of(part, pitch, to, thread < stop ? thread : start);
-        const bool inside = thread < stop && at.element >= 0 && at.element < length;
+        const bool inside = thread < stop && static_cast<Unsigned<Index>>(at.element) <
+                                                 static_cast<Unsigned<Index>>(length);
         const Index n = inside ? at.row * length + at.element - first : 0;
         const T element = load_shared_if(inside, tile + n);
         store_if(inside, to + part.start + at.row * pitch + at.element, element);

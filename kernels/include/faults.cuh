@@ -12,7 +12,7 @@ struct Faults {
     uint64_t owner;                 // 0: nobody
     int64_t lowest[MAX_POSITIONS];  // among the positions outside, for each tensor of them
     int64_t highest[MAX_POSITIONS];
-    int64_t size[MAX_POSITIONS];    // of the dimension that they index; ~ of it: add 2**63 to both
+    int64_t size[MAX_POSITIONS];    // of the dimension that they index
 };
 
 // What a thread found outside, from the least to the greatest.

@@ -111,27 +111,6 @@ DEVICE void load_positions(PositionKind kind, const void* from, const Index (&at
     }
 }
 
-// A position counted from the front; one outside stays outside.
-DEVICE int64_t from_front(PositionKind kind, int64_t given, int64_t extent) {
-    if (given >= 0 || kind == PLACED) return given;
-    // As a signed number, a uint64 from 2**63 on would count from the end.
-    return kind == UINT64 ? MOST : given + extent;
-}
-
-// Less 2**63, a uint64 has its order as a signed number.
-DEVICE int64_t in_order(PositionKind kind, int64_t given) {
-    return kind == UINT64 ? given ^ (-MOST - 1) : given;
-}
-
-// The extremes, `in_order`, of what a thread found outside.
-template <int Rank, class Index, int N>
-DEVICE void report_outside(const Reach<Rank, Index, N>& r, int number, int64_t lowest,
-                           int64_t highest) {
-    const int64_t extent = r.extent[number];
-    report_positions(r.faults, r.owner, number, lowest, highest,
-                     r.kind[number] == UINT64 ? ~extent : extent);
-}
-
 // Gives the number of the thread's first element in the loop.
 template <int Rank, class Index, int N>
 DEVICE Unsigned<Index> find(const Reach<Rank, Index, N>& r, Found<Rank, Index, N>& found) {
@@ -157,7 +136,10 @@ DEVICE Unsigned<Index> find(const Reach<Rank, Index, N>& r, Found<Rank, Index, N
         uint32_t outside = 0;  // a bit for each element
 #pragma unroll
         for (int k = 0; k < COUNT; ++k) {
-            int64_t position = from_front(kind, given[k], extent);
+            // As a signed number, a uint64 from 2**63 on would count from the end.
+            if (kind == UINT64 && given[k] < 0) given[k] = MOST;
+            const bool wraps = given[k] < 0 && kind != PLACED;
+            int64_t position = wraps ? given[k] + extent : given[k];
             if (r.clamps) position = position < 0 ? 0 : position < extent ? position : extent - 1;
             const bool fits = static_cast<uint64_t>(position) < static_cast<uint64_t>(extent);
             outside |= static_cast<uint32_t>(found.active[k] && !fits) << k;
@@ -171,11 +153,10 @@ DEVICE Unsigned<Index> find(const Reach<Rank, Index, N>& r, Found<Rank, Index, N
 #pragma unroll
             for (int k = 0; k < COUNT; ++k) {
                 if (!(outside >> k & 1)) continue;
-                const int64_t told = in_order(kind, given[k]);
-                lowest = told < lowest ? told : lowest;
-                highest = told > highest ? told : highest;
+                lowest = given[k] < lowest ? given[k] : lowest;
+                highest = given[k] > highest ? given[k] : highest;
             }
-            report_outside(r, j, lowest, highest);
+            report_positions(r.faults, r.owner, j, lowest, highest, extent);
         }
     }
     return first;

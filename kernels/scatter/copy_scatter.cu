@@ -48,11 +48,11 @@ DEVICE void replace(const Replace<Rank, Index>& p) {
             const Index at[1] = {begin[t] + j * p.pace[t]};
             int64_t given[1];
             load_positions(r.kind[t], r.from[t], at, active, given);
+            if (r.kind[t] == UINT64 && given[0] < 0) given[0] = MOST;
             const int64_t extent = r.extent[t];
-            const int64_t position = from_front(r.kind[t], given[0], extent);
+            const int64_t position = given[0] < 0 ? given[0] + extent : given[0];
             const bool fits = static_cast<uint64_t>(position) < static_cast<uint64_t>(extent);
-            const int64_t told = in_order(r.kind[t], given[0]);
-            if (!fits && reports) report_outside(r, t, told, told);
+            if (!fits && reports) report_positions(r.faults, r.owner, t, given[0], given[0], extent);
             inside = inside && fits;
             found += fits ? static_cast<Index>(position) * r.step[t][3] : 0;
         }

@@ -107,6 +107,8 @@ def pattern_of(words):
         here = ", ".join(map(str, tl.__array_namespace_info__().devices()))
         words = words.replace("available (cpu)", f"available ({here})")
         words = words.replace("device='cpu'", f"device='{device}'")
+        # A record of positions outside has signed numbers of 64 bits.
+        words = words.replace(f"index {2**63} ", f"index {2**63 - 1} ")
         asked = rf"{device}: asked for \1 bytes, and … bytes are free"
         words = re.sub(r"shape .* needs (\S+) bytes, which cannot be allocated", asked, words)
     return re.escape(words).replace("…", ".*")

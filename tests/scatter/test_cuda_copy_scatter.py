@@ -184,8 +184,7 @@ def test_positions_that_are_not_evenly_apart_take_a_copy_and_a_scatter():
 
 @needs_compiler
 @pytest.mark.parametrize(
-    ("kind", "bad"),
-    [("int64", 4), ("int64", -5), ("int8", -128), ("uint64", 2**63 - 1), ("uint64", 2**64 - 2)],
+    ("kind", "bad"), [("int64", 4), ("int64", -5), ("int8", -128), ("uint64", 2**63 - 1)]
 )
 def test_a_position_outside(kind, bad):
     values = np.arange(16, dtype=np.float32).reshape(4, 4)

@@ -228,8 +228,6 @@ def owner_of(name: str) -> int:
 def _outside(record: Any) -> tuple[int, int] | None:
     """A position outside, and the size of its dimension; None where none has been told yet."""
     for lowest, highest, size in zip(record.lowest, record.highest, record.size, strict=True):
-        if lowest <= highest and size < 0:  # of uint64, less 2**63
-            return highest + 2**63, ~size
         if lowest <= highest:
             return (lowest if lowest < -size else highest), size
     return None

@@ -238,12 +238,14 @@ def _reduced(what: str, function: Any, x: Array, axis: tuple[int, ...]) -> Any:
     if not x.ndim:
         return _reduced(what, function, x[None], (0,))
     ufunc = _UFUNCS[what]
+    initial = np.inf if ufunc is np.minimum else 0
+    if x.size <= _BLOCK:
+        return ufunc.reduce(function(x), axis, np.float64, None, False, initial)
     order = sorted(range(x.ndim), key=lambda d: -abs(x.strides[d]))  # as it lies in memory
     dims = tuple(order.index(d) for d in axis)
     x = x.transpose(order)
-    initial = np.inf if ufunc is np.minimum else 0
     found = np.full([1 if d in dims else n for d, n in enumerate(x.shape)], initial, np.float64)
-    rows = max(1, _BLOCK * x.shape[0] // max(x.size, 1))
+    rows = max(1, _BLOCK * x.shape[0] // x.size)
     for start in range(0, x.shape[0], rows):
         block = slice(start, start + rows)
         part = ufunc.reduce(function(x[block]), dims, np.float64, None, True, initial)

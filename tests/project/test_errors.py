@@ -1074,7 +1074,7 @@ std(i)  # TypeError: …int64
 cumulative_sum(x)  # ValueError: axis must be given for a tensor of rank 2
 cumulative_sum(s)  # ValueError: axis must be given for a tensor of rank 0
 cumulative_sum(b)  # TypeError: …bool
-cumulative_sum(broadcast_to(s, (2**63 - 1,)), include_initial=True)
+cumulative_sum(broadcast_to(astype(s, int8), (2**63 - 1,)), include_initial=True)
     ValueError: shape: the sizes (9223372036854775808,), with 1 for 0, multiply to more than 2**63 -
     1
 cumulative_prod(x)  # ValueError: axis must be given for a tensor of rank 2

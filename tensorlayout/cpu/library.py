@@ -35,7 +35,7 @@ def prepare(plan: LibraryPlan) -> Run:
 
     def call(*operands: Tensor) -> Any:
         arrays = [converted(x._memory, work) for x in operands]
-        found = quietly(operation.ask, np, function, *arrays, **options)
+        found = operation.ask(np, function, *arrays, **options)
         several = found if isinstance(found, tuple) else (found,)
         if specs is None:
             tensors = [_tensor(array, work, dtype) for array in several]
@@ -44,7 +44,7 @@ def prepare(plan: LibraryPlan) -> Run:
             tensors = [Tensor._new(_row_major(array, s.dtype), s) for array, s in pairs]
         return tuple(tensors) if isinstance(found, tuple) else tensors[0]
 
-    return call
+    return partial(quietly, call)
 
 
 def _row_major(found: Any, dtype: DType) -> Array:

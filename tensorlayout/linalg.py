@@ -1,8 +1,8 @@
 """Linear algebra: the extension ``linalg`` of the standard.
 
 Matrices are the last two dimensions, those before them a stack of matrices, each treated alike.
-Each function is a line of the table: which dtypes it takes, a rule for the shapes and dtypes of its
-results, what the library calls. Operands are handed over as they lie, whatever their layout;
+Each function is a line of the table: which dtypes it takes, and a rule for the shapes and dtypes of
+its results. Operands are handed over as they lie, whatever their layout;
 results are row-major. 16-bit floats are worked out in float32 and rounded once; their complex
 results are complex64.
 
@@ -20,23 +20,22 @@ from typing import Any, Literal, NamedTuple
 import numpy as np
 
 from tensorlayout import dtypes
-from tensorlayout.dtypes import DType
 from tensorlayout.functions import arguments, dispatch
 from tensorlayout.functions.creation import asarray
 from tensorlayout.functions.data_types import astype, finfo
-from tensorlayout.functions.linear_algebra import matmul, matrix_transpose, tensordot, vecdot
+from tensorlayout.functions.linear_algebra import (
+    matmul,
+    matrix,
+    matrix_transpose,
+    tensordot,
+    vecdot,
+)
 from tensorlayout.functions.statistical import reduced
 from tensorlayout.layout import Layout
 from tensorlayout.layout.slots import MAX_SLOTS
-from tensorlayout.plan.library import (
-    Library,
-    Results,
-    Shape,
-    axis_of_vectors,
-    complex_of,
-)
+from tensorlayout.plan import matrices
+from tensorlayout.plan.library import Library
 from tensorlayout.plan.reduce import Reduce
-from tensorlayout.plan.rules import broadcast_shape
 from tensorlayout.plan.view import View
 from tensorlayout.tensor import Tensor
 
@@ -69,134 +68,6 @@ __all__ = [
 ]
 
 
-# --- what the results will be ------------------------------------------------------------------
-
-Shapes = Sequence[Shape]
-
-
-def _stack(shape: Shape) -> Shape:
-    """The shape of a stack of square matrices without the last dimension."""
-    if shape[-1] != shape[-2]:
-        msg = f"matrices must be square, got shape {shape}"
-        raise ValueError(msg)
-    return shape[:-1]
-
-
-def _like(shapes: Shapes, dtype: DType, **_: Any) -> Results:
-    return [((*_stack(shapes[0]), shapes[0][-1]), dtype)]
-
-
-def _number(shapes: Shapes, dtype: DType) -> Results:
-    return [(_stack(shapes[0])[:-1], dtype)]
-
-
-def _sign_and_logarithm(shapes: Shapes, dtype: DType) -> Results:
-    shape = _stack(shapes[0])[:-1]
-    return [(shape, dtype), (shape, dtypes.real_of(dtype))]
-
-
-def _real_values(shapes: Shapes, dtype: DType) -> Results:
-    return [(_stack(shapes[0]), dtypes.real_of(dtype))]
-
-
-def _complex_values(shapes: Shapes, dtype: DType) -> Results:
-    return [(_stack(shapes[0]), complex_of(dtype))]
-
-
-def _hermitian(shapes: Shapes, dtype: DType) -> Results:
-    return [*_real_values(shapes, dtype), (shapes[0], dtype)]
-
-
-def _general(shapes: Shapes, dtype: DType) -> Results:
-    return [*_complex_values(shapes, dtype), (shapes[0], complex_of(dtype))]
-
-
-def _factors(shapes: Shapes, dtype: DType, *, mode: str) -> Results:
-    *stack, m, n = shapes[0]
-    k = m if mode == "complete" else min(m, n)
-    return [((*stack, m, k), dtype), ((*stack, k, n), dtype)]
-
-
-def _singular(shapes: Shapes, dtype: DType, *, full_matrices: bool) -> Results:
-    *stack, m, n = shapes[0]
-    k = min(m, n)
-    left, right = (m, n) if full_matrices else (k, k)
-    real = dtypes.real_of(dtype)
-    return [((*stack, m, left), dtype), ((*stack, k), real), ((*stack, right, n), dtype)]
-
-
-def _singular_values(shapes: Shapes, dtype: DType) -> Results:
-    *stack, m, n = shapes[0]
-    return [((*stack, min(m, n)), dtypes.real_of(dtype))]
-
-
-def _of_stack(shape: Shape, tolerance: Shape) -> Shape:
-    """The shape of the stack, which the tolerance must not widen."""
-    if broadcast_shape([shape[:-2], tolerance]) != shape[:-2]:
-        msg = f"rtol of shape {tolerance} does not fit a stack of shape {shape[:-2]}"
-        raise ValueError(msg)
-    return shape[:-2]
-
-
-def _rank(shapes: Shapes, dtype: DType) -> Results:
-    return [(_of_stack(*shapes), dtypes.int64)]
-
-
-def _transposed(shapes: Shapes, dtype: DType) -> Results:
-    *_, m, n = shapes[0]
-    return [((*_of_stack(*shapes), n, m), dtype)]
-
-
-def _solution(shapes: Shapes, dtype: DType) -> Results:
-    a, b = shapes
-    rows = _stack(a)
-    if not b or b[-2 if len(b) > 1 else 0] != a[-1]:
-        msg = f"shapes {a} and {b} do not match as (…, m, m) and (m,) or (…, m, k)"
-        raise ValueError(msg)
-    if len(b) == 1:
-        return [(rows, dtype)]
-    return [((*broadcast_shape([a[:-2], b[:-2]]), *b[-2:]), dtype)]
-
-
-def _crossed(shapes: Shapes, dtype: DType, *, axis: int) -> Results:
-    axis_of_vectors(shapes, axis)
-    if any(shape[axis] != 3 for shape in shapes):
-        msg = f"sizes along axis {axis} must be 3, got shapes {shapes[0]} and {shapes[1]}"
-        raise ValueError(msg)
-    return [(broadcast_shape(shapes), dtype)]
-
-
-def _table(shapes: Shapes, dtype: DType) -> Results:
-    if any(len(shape) != 1 for shape in shapes):
-        msg = f"both operands must have rank 1, got shapes {shapes[0]} and {shapes[1]}"
-        raise ValueError(msg)
-    return [((*shapes[0], *shapes[1]), dtype)]
-
-
-def _normed(shapes: Shapes, dtype: DType, *, keepdims: bool, ord: Any) -> Results:
-    *stack, m, n = shapes[0]
-    counts = {"fro": 1, "nuc": 1, None: 1, 1: 1, 2: 1, math.inf: 1}
-    counts |= {-1: n, -2: min(m, n), -math.inf: m}  # of how many the least is taken
-    if ord not in counts:
-        allowed = "'fro', 'nuc', 1, -1, 2, -2, inf or -inf"
-        msg = f"ord must be {allowed}, got {arguments.shown(ord)}"
-        raise ValueError(msg)
-    if not counts[ord]:
-        msg = f"no norm of order {ord} of empty matrices, got shape {shapes[0]}"
-        raise ValueError(msg)
-    return [((*stack, *[1, 1] * keepdims), dtypes.real_of(dtype))]
-
-
-def _length(shapes: Shapes, dtype: DType, *, axis: Shape, keepdims: bool, ord: float) -> Results:
-    shape = shapes[0]
-    if ord == -math.inf and any(shape[d] == 0 for d in axis):
-        msg = f"no norm of order -inf of no elements, along axis {axis} of shape {shape}"
-        raise ValueError(msg)
-    pairs = [(d, 1 if d in axis else n) for d, n in enumerate(shape)]
-    kept = tuple(n for d, n in pairs if keepdims or d not in axis)
-    return [(kept, dtypes.real_of(dtype))]
-
-
 # --- the table ---------------------------------------------------------------------------------
 
 _FLOATS = "floating-point"
@@ -209,27 +80,27 @@ _SINGULAR = _FAILS | {"failure": "Singular matrix"}
 _EIGENVALUES = _FAILS | {"finite": True, "failure": "Eigenvalues did not converge"}
 _SINGULAR_VALUES = _FAILS | {"finite": True, "failure": "SVD did not converge"}
 
-_CHOLESKY = Library("cholesky", _FLOATS, _like, 2, **_INDEFINITE)
-_CROSS = Library("cross", "numeric", _crossed)
-_DET = Library("det", _FLOATS, _number, 2)
-_EIG = Library("eig", _FLOATS, _general, 2, **_EIGENVALUES)
-_EIGH = Library("eigh", _FLOATS, _hermitian, 2, **_EIGENVALUES)
-_EIGVALS = Library("eigvals", _FLOATS, _complex_values, 2, **_EIGENVALUES)
-_EIGVALSH = Library("eigvalsh", _FLOATS, _real_values, 2, **_EIGENVALUES)
-_INV = Library("inv", _FLOATS, _like, 2, **_SINGULAR)
-_MATRIX_NORM = Library("matrix_norm", _FLOATS, _normed, 2)
+_CHOLESKY = Library("cholesky", _FLOATS, matrices.like, 2, **_INDEFINITE)
+_CROSS = Library("cross", "numeric", matrices.crossed)
+_DET = Library("det", _FLOATS, matrices.number, 2)
+_EIG = Library("eig", _FLOATS, matrices.general, 2, **_EIGENVALUES)
+_EIGH = Library("eigh", _FLOATS, matrices.hermitian, 2, **_EIGENVALUES)
+_EIGVALS = Library("eigvals", _FLOATS, matrices.complex_values, 2, **_EIGENVALUES)
+_EIGVALSH = Library("eigvalsh", _FLOATS, matrices.real_values, 2, **_EIGENVALUES)
+_INV = Library("inv", _FLOATS, matrices.like, 2, **_SINGULAR)
+_MATRIX_NORM = Library("matrix_norm", _FLOATS, matrices.normed, 2)
 _SPECTRAL_NORM = replace(_MATRIX_NORM, **_SINGULAR_VALUES)
-_MATRIX_POWER = Library("matrix_power", _FLOATS, _like, 2, **_SINGULAR)
-_MATRIX_RANK = Library("matrix_rank", _FLOATS, _rank, 2, **_SINGULAR_VALUES)
-_OUTER = Library("outer", "numeric", _table)
-_PINV = Library("pinv", _FLOATS, _transposed, 2, **_SINGULAR_VALUES)
-_QR = Library("qr", _FLOATS, _factors, 2)
-_SLOGDET = Library("slogdet", _FLOATS, _sign_and_logarithm, 2)
-_SOLVE = Library("solve", _FLOATS, _solution, 2, **_SINGULAR)
-_SVD = Library("svd", _FLOATS, _singular, 2, **_SINGULAR_VALUES)
-_SVDVALS = Library("svdvals", _FLOATS, _singular_values, 2, **_SINGULAR_VALUES)
+_MATRIX_POWER = Library("matrix_power", _FLOATS, matrices.like, 2, **_SINGULAR)
+_MATRIX_RANK = Library("matrix_rank", _FLOATS, matrices.rank, 2, **_SINGULAR_VALUES)
+_OUTER = Library("outer", "numeric", matrices.table)
+_PINV = Library("pinv", _FLOATS, matrices.transposed, 2, **_SINGULAR_VALUES)
+_QR = Library("qr", _FLOATS, matrices.factors, 2)
+_SLOGDET = Library("slogdet", _FLOATS, matrices.sign_and_logarithm, 2)
+_SOLVE = Library("solve", _FLOATS, matrices.solution, 2, **_SINGULAR)
+_SVD = Library("svd", _FLOATS, matrices.singular, 2, **_SINGULAR_VALUES)
+_SVDVALS = Library("svdvals", _FLOATS, matrices.singular_values, 2, **_SINGULAR_VALUES)
 _TRACE = Reduce("trace", "numeric", "sum", "sum")
-_VECTOR_NORM = Library("vector_norm", _FLOATS, _length)
+_VECTOR_NORM = Library("vector_norm", _FLOATS, matrices.length)
 
 
 class EigResult(NamedTuple):
@@ -330,14 +201,6 @@ def _diagonal(layout: Layout, offset: int) -> Layout:
 _DIAGONAL = View("diagonal", _diagonal)
 
 
-def _matrix(name: str, x: Any) -> Tensor:
-    x = arguments.tensor(name, x)
-    if x.ndim < 2:
-        msg = f"{name}: needs a rank of at least 2, got shape {x.shape}"
-        raise ValueError(msg)
-    return x  # type: ignore[no-any-return]
-
-
 def diagonal(x: Tensor, /, *, offset: int = 0) -> Tensor:
     """The diagonal `offset` (above the main one if positive) of each matrix. A view.
 
@@ -347,7 +210,7 @@ def diagonal(x: Tensor, /, *, offset: int = 0) -> Tensor:
     >>> tl.linalg.diagonal(tl.asarray([[1, 2], [3, 4]])).layout
     Layout.parse('(2,):(3,)')
     """
-    x = _matrix("diagonal", x)
+    x = matrix("diagonal", x)
     return dispatch.call(
         _DIAGONAL, (x._spec, arguments.integer("diagonal", "offset", offset)), (x,)
     )
@@ -443,7 +306,7 @@ def matrix_rank(x: Tensor, /, *, rtol: float | Tensor | None = None) -> Tensor:
 
 def _with_tolerance(name: str, x: Any, rtol: Any) -> tuple[Tensor, Tensor]:
     """`x`, and `rtol` in the dtype of its parts."""
-    x = _matrix(name, x)
+    x = matrix(name, x)
     if not dtypes.in_category(x.dtype, _FLOATS):
         msg = f"{name}: only {_FLOATS} dtypes are allowed, got {x.dtype}"
         raise TypeError(msg)
@@ -541,7 +404,7 @@ def trace(x: Tensor, /, *, offset: int = 0, dtype: Any = None) -> Tensor:
     >>> tl.linalg.trace(tl.asarray([[1, 2], [3, 4]]))
     Tensor(5, dtype=int64, device='cpu')
     """
-    along = diagonal(_matrix("trace", x), offset=arguments.integer("trace", "offset", offset))
+    along = diagonal(matrix("trace", x), offset=arguments.integer("trace", "offset", offset))
     return reduced(_TRACE, along, -1, False, dtype)
 
 

@@ -35,7 +35,7 @@ def prepare(plan: LibraryPlan) -> Run:
 
     def call(*operands: Tensor) -> Any:
         arrays = [converted(x._memory, work) for x in operands]
-        found = quietly(operation.ask, np, function, *arrays, **options)
+        found = operation.ask(np, function, *arrays, **options)
         several = found if isinstance(found, tuple) else (found,)
         if specs is None:
             tensors = [_tensor(array, work, dtype) for array in several]
@@ -44,7 +44,7 @@ def prepare(plan: LibraryPlan) -> Run:
             tensors = [Tensor._new(_row_major(array, s.dtype), s) for array, s in pairs]
         return tuple(tensors) if isinstance(found, tuple) else tensors[0]
 
-    return call
+    return partial(quietly, call)
 
 
 def _row_major(found: Any, dtype: DType) -> Array:
@@ -238,12 +238,14 @@ def _reduced(what: str, function: Any, x: Array, axis: tuple[int, ...]) -> Any:
     if not x.ndim:
         return _reduced(what, function, x[None], (0,))
     ufunc = _UFUNCS[what]
+    initial = np.inf if ufunc is np.minimum else 0
+    if x.size <= _BLOCK:
+        return ufunc.reduce(function(x), axis, np.float64, None, False, initial)
     order = sorted(range(x.ndim), key=lambda d: -abs(x.strides[d]))  # as it lies in memory
     dims = tuple(order.index(d) for d in axis)
     x = x.transpose(order)
-    initial = np.inf if ufunc is np.minimum else 0
     found = np.full([1 if d in dims else n for d, n in enumerate(x.shape)], initial, np.float64)
-    rows = max(1, _BLOCK * x.shape[0] // max(x.size, 1))
+    rows = max(1, _BLOCK * x.shape[0] // x.size)
     for start in range(0, x.shape[0], rows):
         block = slice(start, start + rows)
         part = ufunc.reduce(function(x[block]), dims, np.float64, None, True, initial)

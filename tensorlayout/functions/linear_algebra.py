@@ -5,46 +5,19 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from tensorlayout.dtypes import DType
 from tensorlayout.functions import arguments, dispatch
 from tensorlayout.functions.manipulation import permute_dims
-from tensorlayout.plan.library import Library, Results, Shape, axis_of_vectors
+from tensorlayout.plan import matrices
+from tensorlayout.plan.library import Library
 from tensorlayout.plan.matmul import Matmul
-from tensorlayout.plan.rules import broadcast_shape
 from tensorlayout.tensor import Tensor
 
 __all__ = ["matmul", "matrix_transpose", "tensordot", "vecdot"]
 
 
-def _contracted(shapes: Sequence[Shape], dtype: DType, *, axes: Any) -> Results:
-    """The axes of `tensordot` that are not paired, the first operand's before the second's."""
-    (a, b), (first, second) = shapes, axes
-    if [a[d] for d in first] != [b[d] for d in second]:
-        msg = f"sizes along axes {first} of shape {a} and {second} of shape {b} differ"
-        raise ValueError(msg)
-    rows = tuple(n for d, n in enumerate(a) if d not in first)
-    columns = tuple(n for d, n in enumerate(b) if d not in second)
-    return [((*rows, *columns), dtype)]
-
-
-def _summed(shapes: Sequence[Shape], dtype: DType, *, axis: int) -> Results:
-    """What the shapes broadcast to without the axis of `vecdot`, whose sizes must be equal."""
-    axis_of_vectors(shapes, axis)
-    a, b = shapes
-    if a[axis] != b[axis]:
-        msg = f"sizes along axis {axis} differ in shapes {a} and {b}"
-        raise ValueError(msg)
-    return [(broadcast_shape([_without(a, axis), _without(b, axis)]), dtype)]
-
-
-def _without(shape: Shape, axis: int) -> Shape:
-    at = axis % len(shape)
-    return shape[:at] + shape[at + 1 :]
-
-
 _MATMUL = Matmul()
-_TENSORDOT = Library("tensordot", "numeric", _contracted)
-_VECDOT = Library("vecdot", "numeric", _summed)
+_TENSORDOT = Library("tensordot", "numeric", matrices.contracted)
+_VECDOT = Library("vecdot", "numeric", matrices.summed)
 
 
 def matmul(x1: Tensor, x2: Tensor, /) -> Tensor:
@@ -65,12 +38,18 @@ def matmul(x1: Tensor, x2: Tensor, /) -> Tensor:
     return dispatch.call(_MATMUL, (a._spec, b._spec), (a, b))
 
 
+def matrix(name: str, x: Any) -> Tensor:
+    """`x`, of two dimensions at least, or the error of the function `name`."""
+    x = arguments.tensor(name, x)
+    if x.ndim < 2:
+        msg = f"{name}: needs a rank of at least 2, got shape {x.shape}"
+        raise ValueError(msg)
+    return x  # type: ignore[no-any-return]
+
+
 def matrix_transpose(x: Tensor, /) -> Tensor:
     """The last two dimensions exchanged. A view."""
-    x = arguments.tensor("matrix_transpose", x)
-    if x.ndim < 2:
-        msg = f"matrix_transpose: needs a rank of at least 2, got shape {x.shape}"
-        raise ValueError(msg)
+    x = matrix("matrix_transpose", x)
     return permute_dims(x, (*range(x.ndim - 2), x.ndim - 1, x.ndim - 2))
 
 

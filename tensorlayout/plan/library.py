@@ -11,9 +11,8 @@ from tensorlayout import dtypes
 from tensorlayout.dtypes import DType
 from tensorlayout.layout import Layout
 from tensorlayout.plan.base import Plan
-from tensorlayout.plan.rules import AxisError, addressed, check_category, one_device
+from tensorlayout.plan.rules import addressed, check_category, one_device
 from tensorlayout.tensor import TensorSpec
-from tensorlayout.words import shown
 
 Shape = tuple[int, ...]
 
@@ -94,16 +93,6 @@ def complex_of(dtype: DType) -> DType:
     if dtype.kind == "c":
         return dtype
     return dtypes.complex128 if dtype == dtypes.float64 else dtypes.complex64
-
-
-def axis_of_vectors(shapes: Sequence[Shape], axis: int) -> None:
-    """Refuse an axis that is not negative, or not inside both shapes."""
-    first, second = shapes
-    if not -min(len(first), len(second)) <= axis < 0:
-        msg = (
-            f"axis must be negative and inside both shapes {first} and {second}, got {shown(axis)}"
-        )
-        raise AxisError(msg)
 
 
 def working(dtype: DType) -> DType:

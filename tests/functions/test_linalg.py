@@ -638,6 +638,12 @@ def test_norms_of_many_and_of_large_numbers():
     same(linalg.matrix_norm(large[None]), np.array(5e30, np.float32))
 
 
+def test_results_beyond_the_dtype_are_infinite():
+    x = asarray(np.full((1, 8), 6e4, np.float16))
+    assert host(linalg.vector_norm(x)) == math.inf
+    assert host(linalg.matrix_norm(x)) == math.inf
+
+
 def test_nan_in_norms():
     x = tl.asarray([[1.0, math.nan], [3.0, 4.0]])
     for order in (1, 2, 3, math.inf, -math.inf):

@@ -454,6 +454,7 @@ LARGE = [
     "take(big, broadcast_to(zi[0], (2**30,)), axis=0)",
     "sort(big)",
     "cumulative_sum(big, axis=0)",
+    "cumulative_sum(big, axis=0, include_initial=True)",
 ]
 
 
@@ -1075,6 +1076,9 @@ std(i)  # TypeError: …int64
 cumulative_sum(x)  # ValueError: axis must be given for a tensor of rank 2
 cumulative_sum(s)  # ValueError: axis must be given for a tensor of rank 0
 cumulative_sum(b)  # TypeError: …bool
+cumulative_sum(broadcast_to(astype(s, int8), (2**63 - 1,)), include_initial=True)
+    ValueError: shape: the sizes (9223372036854775808,), with 1 for 0, multiply to more than 2**63 -
+    1
 cumulative_prod(x)  # ValueError: axis must be given for a tensor of rank 2
 diff(v, n=-1)  # ValueError: …-1
 diff(s)  # AxisError: …-1

@@ -15,8 +15,8 @@ FAMILIES = {
 # What families share.
 INFRASTRUCTURE = {
     "plan": {
-        *("__init__", "aliasing", "base", "einsum", "from_strides", "padding", "rules", "run"),
-        *("steps", "tiled"),
+        *("__init__", "aliasing", "base", "einsum", "from_strides", "matrices", "padding", "rules"),
+        *("run", "steps", "tiled"),
     },
     "cpu": {"__init__", "engine"},
     "cuda": {"__init__", "bounded", "engine"},

@@ -1,0 +1,195 @@
+"""Rules of linear algebra: the shapes and dtypes of its results.
+
+Each takes the operands' shapes, the dtype that they promote to, and the options of the call;
+ValueError for what does not fit.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import Any
+
+from tensorlayout import dtypes
+from tensorlayout.dtypes import DType
+from tensorlayout.plan.library import Results, Shape, complex_of
+from tensorlayout.plan.rules import AxisError, broadcast_shape
+from tensorlayout.words import shown
+
+Shapes = Sequence[Shape]
+
+
+def _stack(shape: Shape) -> Shape:
+    """The shape of a stack of square matrices without the last dimension."""
+    if shape[-1] != shape[-2]:
+        msg = f"matrices must be square, got shape {shape}"
+        raise ValueError(msg)
+    return shape[:-1]
+
+
+def like(shapes: Shapes, dtype: DType, **_: Any) -> Results:
+    """Matrices as those given, which must be square."""
+    return [((*_stack(shapes[0]), shapes[0][-1]), dtype)]
+
+
+def number(shapes: Shapes, dtype: DType) -> Results:
+    """One number for each square matrix."""
+    return [(_stack(shapes[0])[:-1], dtype)]
+
+
+def sign_and_logarithm(shapes: Shapes, dtype: DType) -> Results:
+    """Two numbers for each square matrix, the second real."""
+    shape = _stack(shapes[0])[:-1]
+    return [(shape, dtype), (shape, dtypes.real_of(dtype))]
+
+
+def real_values(shapes: Shapes, dtype: DType) -> Results:
+    """As many real numbers as each square matrix has rows."""
+    return [(_stack(shapes[0]), dtypes.real_of(dtype))]
+
+
+def complex_values(shapes: Shapes, dtype: DType) -> Results:
+    """As many complex numbers as each square matrix has rows."""
+    return [(_stack(shapes[0]), complex_of(dtype))]
+
+
+def hermitian(shapes: Shapes, dtype: DType) -> Results:
+    """Eigenvalues, real, and eigenvectors."""
+    return [*real_values(shapes, dtype), (shapes[0], dtype)]
+
+
+def general(shapes: Shapes, dtype: DType) -> Results:
+    """Eigenvalues and eigenvectors, complex."""
+    return [*complex_values(shapes, dtype), (shapes[0], complex_of(dtype))]
+
+
+def factors(shapes: Shapes, dtype: DType, *, mode: str) -> Results:
+    """The factors of `qr`."""
+    *stack, m, n = shapes[0]
+    k = m if mode == "complete" else min(m, n)
+    return [((*stack, m, k), dtype), ((*stack, k, n), dtype)]
+
+
+def singular(shapes: Shapes, dtype: DType, *, full_matrices: bool) -> Results:
+    """The left vectors, values and right vectors of `svd`."""
+    *stack, m, n = shapes[0]
+    k = min(m, n)
+    left, right = (m, n) if full_matrices else (k, k)
+    real = dtypes.real_of(dtype)
+    return [((*stack, m, left), dtype), ((*stack, k), real), ((*stack, right, n), dtype)]
+
+
+def singular_values(shapes: Shapes, dtype: DType) -> Results:
+    """The singular values of each matrix, real."""
+    *stack, m, n = shapes[0]
+    return [((*stack, min(m, n)), dtypes.real_of(dtype))]
+
+
+def _of_stack(shape: Shape, tolerance: Shape) -> Shape:
+    """The shape of the stack, which the tolerance must not widen."""
+    if broadcast_shape([shape[:-2], tolerance]) != shape[:-2]:
+        msg = f"rtol of shape {tolerance} does not fit a stack of shape {shape[:-2]}"
+        raise ValueError(msg)
+    return shape[:-2]
+
+
+def rank(shapes: Shapes, dtype: DType) -> Results:
+    """One integer for each matrix."""
+    return [(_of_stack(*shapes), dtypes.int64)]
+
+
+def transposed(shapes: Shapes, dtype: DType) -> Results:
+    """Matrices of the transposed shape."""
+    *_, m, n = shapes[0]
+    return [((*_of_stack(*shapes), n, m), dtype)]
+
+
+def solution(shapes: Shapes, dtype: DType) -> Results:
+    """What the square matrices map to the second operand: vectors, or matrices."""
+    a, b = shapes
+    rows = _stack(a)
+    if not b or b[-2 if len(b) > 1 else 0] != a[-1]:
+        msg = f"shapes {a} and {b} do not match as (…, m, m) and (m,) or (…, m, k)"
+        raise ValueError(msg)
+    if len(b) == 1:
+        return [(rows, dtype)]
+    return [((*broadcast_shape([a[:-2], b[:-2]]), *b[-2:]), dtype)]
+
+
+def crossed(shapes: Shapes, dtype: DType, *, axis: int) -> Results:
+    """What the shapes broadcast to, which must be vectors of three elements along `axis`."""
+    _axis_of_vectors(shapes, axis)
+    if any(shape[axis] != 3 for shape in shapes):
+        msg = f"sizes along axis {axis} must be 3, got shapes {shapes[0]} and {shapes[1]}"
+        raise ValueError(msg)
+    return [(broadcast_shape(shapes), dtype)]
+
+
+def table(shapes: Shapes, dtype: DType) -> Results:
+    """The table of all pairs of elements."""
+    if any(len(shape) != 1 for shape in shapes):
+        msg = f"both operands must have rank 1, got shapes {shapes[0]} and {shapes[1]}"
+        raise ValueError(msg)
+    return [((*shapes[0], *shapes[1]), dtype)]
+
+
+def normed(shapes: Shapes, dtype: DType, *, keepdims: bool, ord: Any) -> Results:
+    """One real number for each matrix, `ord` one that there is."""
+    *stack, m, n = shapes[0]
+    counts = {"fro": 1, "nuc": 1, None: 1, 1: 1, 2: 1, math.inf: 1}
+    counts |= {-1: n, -2: min(m, n), -math.inf: m}  # of how many the least is taken
+    if ord not in counts:
+        allowed = "'fro', 'nuc', 1, -1, 2, -2, inf or -inf"
+        msg = f"ord must be {allowed}, got {shown(ord)}"
+        raise ValueError(msg)
+    if not counts[ord]:
+        msg = f"no norm of order {ord} of empty matrices, got shape {shapes[0]}"
+        raise ValueError(msg)
+    return [((*stack, *[1, 1] * keepdims), dtypes.real_of(dtype))]
+
+
+def length(shapes: Shapes, dtype: DType, *, axis: Shape, keepdims: bool, ord: float) -> Results:
+    """One real number for the elements along `axis`."""
+    shape = shapes[0]
+    if ord == -math.inf and any(shape[d] == 0 for d in axis):
+        msg = f"no norm of order -inf of no elements, along axis {axis} of shape {shape}"
+        raise ValueError(msg)
+    pairs = [(d, 1 if d in axis else n) for d, n in enumerate(shape)]
+    kept = tuple(n for d, n in pairs if keepdims or d not in axis)
+    return [(kept, dtypes.real_of(dtype))]
+
+
+def contracted(shapes: Shapes, dtype: DType, *, axes: Any) -> Results:
+    """The axes of `tensordot` that are not paired, the first operand's before the second's."""
+    (a, b), (first, second) = shapes, axes
+    if [a[d] for d in first] != [b[d] for d in second]:
+        msg = f"sizes along axes {first} of shape {a} and {second} of shape {b} differ"
+        raise ValueError(msg)
+    rows = tuple(n for d, n in enumerate(a) if d not in first)
+    columns = tuple(n for d, n in enumerate(b) if d not in second)
+    return [((*rows, *columns), dtype)]
+
+
+def summed(shapes: Shapes, dtype: DType, *, axis: int) -> Results:
+    """What the shapes broadcast to without the axis of `vecdot`, whose sizes must be equal."""
+    _axis_of_vectors(shapes, axis)
+    a, b = shapes
+    if a[axis] != b[axis]:
+        msg = f"sizes along axis {axis} differ in shapes {a} and {b}"
+        raise ValueError(msg)
+    return [(broadcast_shape([_without(a, axis), _without(b, axis)]), dtype)]
+
+
+def _without(shape: Shape, axis: int) -> Shape:
+    at = axis % len(shape)
+    return shape[:at] + shape[at + 1 :]
+
+
+def _axis_of_vectors(shapes: Shapes, axis: int) -> None:
+    """Refuse an axis that is not negative, or not inside both shapes."""
+    first, second = shapes
+    if not -min(len(first), len(second)) <= axis < 0:
+        msg = (
+            f"axis must be negative and inside both shapes {first} and {second}, got {shown(axis)}"
+        )
+        raise AxisError(msg)

@@ -34,7 +34,7 @@ def scatter_add(x: Tensor, indices: Tensor, /, updates: Any, axis: int = 0) -> T
     Positions that occur several times get all their updates, in index order: sums of floats are the
     same each time. Of 256 or more floats for one position, each 256 are added up first, of these
     sums each 256 again, and so on. Numeric dtypes. Layout: packed in the order of `x`. IndexError
-    for positions outside, ValueError for shapes that do not fit.
+    for positions outside, ValueError for shapes that do not fit and for more than 2**44 updates.
 
     >>> import tensorlayout as tl
     >>> bins = tl.asarray([0, 2, 2, 1, 2])

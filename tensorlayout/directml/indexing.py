@@ -28,6 +28,7 @@ from tensorlayout.functions.data_types import astype
 from tensorlayout.functions.manipulation import reshape
 from tensorlayout.functions.searching import where
 from tensorlayout.functions.sorting import sort
+from tensorlayout.functions.utility import all as all_of
 from tensorlayout.functions.utility import any as any_of
 from tensorlayout.plan.gather import Gather
 from tensorlayout.plan.scatter import CopyScatter
@@ -179,7 +180,7 @@ class ScatterOperatorDesc(OperatorDesc, operator="SCATTER"):
 
     def _run(self, out: Tensor | None, x: Tensor, indices: Tensor, updates: Tensor) -> Tensor:
         if self.duplicates == "error":
-            _refuse_equal(self.operator, _from_front(indices, x.shape[self.axis]), self.axis)
+            _refuse_equal(self.operator, (indices,), (x.shape[self.axis],), self.axis)
         result = target(out, self.output, x)
         key = (x._spec, result._spec, updates._spec, (self.axis,), None, indices._spec)
         return dispatch.call(self._plan, key, (result, x, updates, indices))
@@ -366,8 +367,7 @@ class ScatterNDOperatorDesc(_ByTuples, operator="SCATTER_ND"):
         found = self._blocks()
         key = found.key_of(indices)
         if self.duplicates == "error":
-            numbers = reshape(_numbered(key, found.source), (-1,))
-            _refuse_equal(self.operator, numbers, 0, found.source[: len(key)])
+            _refuse_equal(self.operator, key, found.source[: len(key)])
         result = target(out, self.output, x)
         source, into = seen_as(x, found.source), seen_as(result, found.source)
         values = seen_as(updates, found.spread)
@@ -411,22 +411,25 @@ def _from_front(indices: Tensor, size: int) -> Tensor:
     return where(whole < 0, whole + size, whole)
 
 
-def _numbered(key: Sequence[Tensor], sizes: Sequence[int]) -> Tensor:
-    """The number of each tuple's block in row-major order."""
-    number = _from_front(key[0], sizes[0])
-    for coordinate, size in zip(key[1:], sizes[1:], strict=False):
-        number = number * size + _from_front(coordinate, size)
-    return number
+def _refuse_equal(
+    name: str, key: Sequence[Tensor], sizes: Sequence[int], axis: int | None = None
+) -> None:
+    """Refuse positions that occur again: along `axis`, or tuples of positions without one.
 
-
-def _refuse_equal(name: str, positions: Tensor, axis: int, sizes: Sequence[int] = ()) -> None:
-    """`sizes`: what `positions` number the tuples of, for the error."""
-    ordered = sort(positions, axis=axis)
-    before = (slice(None),) * axis
+    Where one is outside, nothing is refused here: the write does that.
+    """
+    places = [_from_front(p, size) for p, size in zip(key, sizes, strict=True)]
+    if not all(bool(all_of((p >= 0) & (p < n))) for p, n in zip(places, sizes, strict=True)):
+        return
+    number = places[0]
+    for place, size in zip(places[1:], sizes[1:], strict=True):
+        number = number * size + place
+    ordered = sort(reshape(number, (-1,)), axis=0) if axis is None else sort(number, axis=axis)
+    before = (slice(None),) * (axis or 0)
     later = ordered[(*before, slice(1, None))]
     equal = later == ordered[(*before, slice(0, -1))]
     if bool(any_of(equal)):
         first = int(later[equal][0])
-        came = tuple(map(int, np.unravel_index(first, sizes))) if sizes else first
+        came = first if axis is not None else tuple(map(int, np.unravel_index(first, sizes)))
         rule = "positions must differ with duplicates='error'"
         refuse(name, f"IndicesTensor: {rule}, got {came} again")

@@ -412,12 +412,13 @@ def linspace(
         arguments.number("linspace", "stop", stop),
     )
     length = arguments.count("linspace", "num", num)
+    closed = arguments.truth("linspace", "endpoint", endpoint)
     either = isinstance(first, complex) or isinstance(last, complex)
     default = dtypes.complex128 if either else dtypes.float64
     kind = default if dtype is None else _numeric("linspace", dtype)
     if either and not dtypes.in_category(kind, "complex floating"):
         refuse("linspace", f"complex numbers cannot become {kind}", TypeError)
-    return created(_LINSPACE, length, kind, device, None, first, last, endpoint)
+    return created(_LINSPACE, length, kind, device, None, first, last, closed)
 
 
 def eye(

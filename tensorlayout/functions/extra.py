@@ -300,6 +300,8 @@ def gradient(
     order = arguments.integer("gradient", "edge_order", edge_order)
     if order not in (1, 2):
         refuse("gradient", f"edge_order must be 1 or 2, got {arguments.shown(order)}")
+    if any(x.shape[dim] <= order for dim in dims):
+        refuse("gradient", f"needs {order + 1} elements along each axis, got shape {x.shape}")
     if coordinates and numbers:  # NumPy takes both at once, one of them as data here
         coordinates = [_coordinates(x, d, dim) for d, dim in zip(distances, dims, strict=False)]
         numbers = ()

@@ -194,7 +194,8 @@ def nanvar(
     where nothing is left of it. dtype and layout as in `nanmean`.
     """
     less = ddof if correction is None else correction
-    return astype(_variance(_NANVAR, x, axis, less, keepdims), mean_dtype("nanvar", x, dtype))
+    kind = mean_dtype("nanvar", arguments.tensor("nanvar", x), dtype)
+    return astype(_variance(_NANVAR, x, axis, less, keepdims), kind)
 
 
 def nanstd(

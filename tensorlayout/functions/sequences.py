@@ -58,7 +58,12 @@ def _with_an_end(obj: Any) -> Any:
     except (OverflowError, ValueError, TypeError) as error:
         msg = f"a {kind.__name__} has no length: {words.cut(error)}"
         raise TypeError(msg) from None
-    items = list(islice(iter(obj), min(count, sys.maxsize - 1) + 1))
+    try:
+        entries = iter(obj)
+    except TypeError as error:
+        msg = f"a {kind.__name__} gives no numbers: {words.cut(error)}"
+        raise TypeError(msg) from None
+    items = list(islice(entries, min(count, sys.maxsize - 1) + 1))
     if len(items) > count:
         msg = f"a {kind.__name__} says that it has {count} items, and has more"
         raise ValueError(msg)

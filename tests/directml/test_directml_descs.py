@@ -265,10 +265,6 @@ BROKEN = [
         "SCATTER: IndicesTensor: positions must differ with duplicates='error', got 0 again",
     ),
     (
-        lambda: D.scatter(A, tl.full((2, 3), 2**64 - 1, dtype=tl.uint64), A, 0, duplicates="error"),
-        "SCATTER: IndicesTensor: positions must differ with duplicates='error', got 184467440737",
-    ),
-    (
         lambda: D.scatter_nd(A, INT[:, :2] + 1, A[:1, :2], 2, 2, duplicates="error"),
         "SCATTER_ND: IndicesTensor: positions must differ with duplicates='error', got (1, 1)",
     ),

@@ -282,6 +282,26 @@ def test_positions_outside(bad):
     same(untouched, np.array([0, 1, 2, 3, 0]))
 
 
+@pytest.mark.parametrize(
+    ("shape", "indices", "bad"),
+    [
+        ((2, 2), [[0, 3], [1, 1]], 3),  # the number in row-major order is that of another place
+        ((4, 5), [[1, 7], [1, 7]], 7),
+        ((4, 5), [[2], [9], [9]], 9),
+        ((1, 5), [[0], [-2], [-2]], -2),
+    ],
+)
+def test_positions_outside_do_not_count_as_equal(shape, indices, bad):
+    x = tl.zeros(shape)
+    updates = tl.ones((len(indices), *shape[len(indices[0]) :]))
+    updates = updates[None] if updates.ndim == 1 else updates
+    with pytest.raises(IndexError, match=rf"^SCATTER_ND: IndicesTensor: index {bad} is outside"):
+        directml.scatter_nd(x, tl.asarray(indices), updates, 2, 2, duplicates="error")
+    line, at = tl.zeros(4, dtype=tl.int64), tl.asarray([9, 9])
+    with pytest.raises(IndexError, match="^SCATTER: IndicesTensor: index 9"):
+        directml.scatter(line, at, at, 0, duplicates="error")
+
+
 @pytest.mark.parametrize("dtype", [np.int64, np.int32, np.uint64])
 @pytest.mark.parametrize(("shape", "axis"), [((3, 600), 1), ((3, 600, 1), 1), ((600, 3), 0)])
 def test_long_lines(shape, axis, dtype):

@@ -412,6 +412,7 @@ cumulative_prod cumulative_sum (v, include_initial=@)
 isin(x, x, invert=@)
 linalg.cholesky(q, upper=@)
 linalg.svd(x, full_matrices=@)
+linspace(0, 1, 3, endpoint=@)
 logspace(0, 1, endpoint=@)
 """),
 )
@@ -597,6 +598,8 @@ eye(2**25, 2**25)
     allocated
 asarray("abc")  # TypeError: a tensor holds numbers, got str
 asarray(None)  # TypeError: a tensor holds numbers, got NoneType
+asarray(float64)
+    TypeError: a Float64DType gives no numbers: 'numpy.dtypes.Float64DType' object is not iterable
 asarray([1, "a"])  # TypeError: a tensor holds numbers, got str
 asarray([[1, 2], [3]])
     ValueError: sequences inside one another must have equal lengths, got a sequence of 2 beside a
@@ -1332,9 +1335,8 @@ einsum("i,i", v)
     ValueError: 'i,i' does not fit shapes (3,): each operand is named once, at most 64, in at most
     4096 letters
 gradient(s)  # ValueError: needs a rank of at least 1, got shape ()
-gradient(v2[:1])
-    ValueError: Shape of array too small to calculate a numerical gradient, at least (edge_order +
-    1) elements are required.
+gradient(v2[:1])  # ValueError: needs 2 elements along each axis, got shape (1,)
+gradient(x[:, :1], 1, v[:1])  # ValueError: needs 2 elements along each axis, got shape (2, 1)
 gradient(v, 1, 2)  # ValueError: distances must be none, one, or one for each axis, got 2
 gradient(v, "a")  # TypeError: distances must be a real number, got 'a'
 gradient(v, v2)

@@ -298,7 +298,7 @@ def test_positions_outside_do_not_count_as_equal(shape, indices, bad):
     with pytest.raises(IndexError, match=rf"^SCATTER_ND: IndicesTensor: index {bad} is outside"):
         directml.scatter_nd(x, tl.asarray(indices), updates, 2, 2, duplicates="error")
     line, at = tl.zeros(4, dtype=tl.int64), tl.asarray([9, 9])
-    with pytest.raises(IndexError, match="^SCATTER: IndicesTensor: index 9"):
+    with pytest.raises(IndexError, match=r"^SCATTER: IndicesTensor: index 9"):
         directml.scatter(line, at, at, 0, duplicates="error")
 
 

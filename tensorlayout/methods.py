@@ -158,8 +158,8 @@ def _single(self: Tensor, kind: type) -> Any:
 
 def _bool(self: Tensor) -> bool:
     if self.size != 1:
-        rule = "the truth of a tensor needs one element"
-        msg = f"bool: {rule}, got shape {self.shape}; say which is meant by any() or all()"
+        several = "several elements is" if self.size else "no elements is"
+        msg = f"bool: the truth of {several} ambiguous; use any() or all(), got shape {self.shape}"
         raise ValueError(msg)
     return bool(_single(manipulation.reshape(self, ()), bool))
 

@@ -277,8 +277,8 @@ def dot(a: Tensor, b: Any, out: Tensor | None = None) -> Tensor:
     For matrices their product; with a number, the product of it and each element.
     """
     a = arguments.tensor("dot", a)
-    other = b if isinstance(b, (int, float, complex)) else _beside("dot", b, a)
-    if a.ndim == 0 or not isinstance(other, Tensor) or other.ndim == 0:
+    other = _beside("dot", b, a)
+    if a.ndim == 0 or other.ndim == 0:
         found = under("dot", ew.multiply, a, other)
     elif a.ndim <= 2 and other.ndim <= 2:
         found = under("dot", linear_algebra.matmul, a, other)

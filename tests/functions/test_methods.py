@@ -3,11 +3,15 @@
 import ast
 import inspect
 import warnings
+from math import prod
 from pathlib import Path
 
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 from layouts import TENSORS
+from layouts import shapes as shapes_of
 from tensors import BFLOAT16, asarray, fits, host, padding_of, read_only, shared, slots, tensor_in
 
 import tensorlayout as tl
@@ -199,6 +203,40 @@ def test_every_layout(group):
                 except Exception as error:
                     error.add_note(f"{group} {place}: {dtype}, {layout}")
                     raise
+
+
+REDUCTIONS = ["sum", "prod", "max", "min", "any", "all", "mean", "var", "std"]
+
+
+@st.composite
+def reduced(draw):
+    """A method, values of small integers in some dtype, and keywords of NumPy's."""
+    name, shape = draw(st.sampled_from(REDUCTIONS)), draw(shapes_of(max_dims=3))
+    dtype = draw(st.sampled_from(["bool", "int64", "float32"]))
+    numbers = st.lists(st.integers(-3, 3), min_size=prod(shape), max_size=prod(shape))
+    values = np.array(draw(numbers), np.int64).reshape(shape).astype(dtype)
+    axes = draw(st.none() | st.sets(st.integers(0, len(shape) - 1)) if shape else st.none())
+    options = {"axis": None if axes is None else tuple(axes), "keepdims": draw(st.booleans())}
+    if draw(st.booleans()):
+        sizes = tuple(n if draw(st.booleans()) else 1 for n in shape)
+        truths = st.lists(st.booleans(), min_size=prod(sizes), max_size=prod(sizes))
+        options["where"] = np.array(draw(truths), bool).reshape(sizes)
+    if name in ("sum", "prod", "max", "min") and draw(st.booleans()):
+        options["initial"] = draw(st.integers(0, 1) if dtype == "bool" else st.integers(-3, 3))
+    if name in ("var", "std"):
+        options["ddof"] = draw(st.sampled_from([0, 1, 2.5]))
+    return name, values, options
+
+
+@given(reduced())
+def test_any_reduction(device, case):
+    name, values, options = case
+    expected = outcome(lambda x: getattr(x, name)(**options), values)
+    agree(outcome(lambda x: getattr(x, name)(**options), asarray(values)), expected)
+    if expected is not ERRORS:
+        out = tl.zeros(expected.shape, dtype=expected.dtype, layout=range(np.ndim(expected)))
+        assert getattr(asarray(values), name)(out=out, **options) is out
+        agree(out, expected)
 
 
 def test_rank_0():

@@ -80,10 +80,10 @@ def astype(
     if order == "K":
         return data_types.astype(a, kind, copy=copy, device=device)
     layout = _layout("astype", a, order)
-    if kind == a.dtype and not copy and a._spec.layout.same_placement(layout):
-        return data_types.astype(a, kind, copy=False, device=device)
-    found = dispatch.call(_copy("astype"), (a._spec, layout, kind), (a,))
-    return data_types.astype(found, kind, copy=False, device=device)
+    copying = arguments.flag("astype", "copy", copy) is not False
+    if copying or kind != a.dtype or not a._spec.layout.same_placement(layout):
+        a = dispatch.call(_copy("astype"), (a._spec, layout, kind), (a,))
+    return data_types.astype(a, kind, copy=False, device=device)
 
 
 def copy(a: Tensor, order: str = "K") -> Tensor:

@@ -434,6 +434,8 @@ def test_orders_of_copies():
     assert x.astype(tl.int8, "A").strides == (1, 2)
     assert x[:1].astype(tl.int8, order="F").strides == (1, 1)
     assert x.flatten("A").shape == (6,)
+    assert x.astype(x.dtype, "F", copy=False) is x
+    assert not shared(x.astype(x.dtype, "F"), x)
 
 
 # --- view(dtype) -------------------------------------------------------------------------------
@@ -502,6 +504,19 @@ def test_view_in_wider_items_and_back():
 def test_view_refuses(call, error, words):
     with pytest.raises(error, match=words):
         call(tl.zeros(8, dtype=tl.int16))
+
+
+def test_view_of_memory_that_is_not_aligned():
+    """Which NumPy reads, and kernels cannot."""
+    x = tl.zeros(9, dtype=tl.int16)
+    if x.device == "cpu":
+        octets = memoryview(bytearray(range(18)))[1:]
+        assert tl.from_storage(octets, "(8,):(1,)", dtype="int16").view("int32")[0] == 0x04030201
+        return
+    later = x._memory._replace(address=x._memory.address + 2)
+    y = tl.Tensor._new(later, x[:8]._spec, x._home)
+    with pytest.raises(ValueError, match="view: the tensor must begin at a multiple of 4 bytes"):
+        y.view("int32")
 
 
 def test_view_is_read_only_if_the_tensor_is():

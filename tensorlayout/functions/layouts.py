@@ -84,12 +84,12 @@ def from_storage(
 
 
 def _layout(layout: Any) -> Layout:
-    """A layout, from its text too."""
+    """A layout, from its text too; there is no shape yet for labels or an order."""
     if isinstance(layout, str):
         layout = under("from_storage", Layout.parse, layout)
     if not isinstance(layout, Layout):
-        msg = f"from_storage: layout must be a Layout or its text, got {arguments.shown(layout)}"
-        raise TypeError(msg)
+        rule = "layout must be a Layout or its text, which have a shape"
+        refuse("from_storage", f"{rule}, got {arguments.shown(layout)}", TypeError)
     return layout
 
 

@@ -130,7 +130,10 @@ def shape(name: str, given: Any) -> tuple[int, ...]:
 
 def layout(name: str, given: Any) -> Any:
     """A layout asked for, as a key of plans: a `Layout`, text, a tuple of integers, or None."""
-    if given is None or type(given) in _KEYS:
+    kind = type(given)
+    if given is None or kind is Layout or kind is str:
+        return given
+    if kind is tuple and set(map(type, given)) <= _INTEGERS:  # (0.0, True) would find (0, 1)
         return given
     try:
         asked = in_our_words(given)
@@ -140,14 +143,11 @@ def layout(name: str, given: Any) -> Any:
         return asked
     order = None
     if isinstance(asked, Iterable) and not isinstance(asked, (bytes, Set, Mapping, Tensor)):
-        order = _integers(asked)  # (0.0, True) would find the plan of (0, 1)
+        order = _integers(asked)
     if order is None:
         rule = "layout must be a Layout, its text, labels or a minor-to-major sequence"
         refuse(name, f"{rule}, got {shown(given)}", TypeError)
     return order
-
-
-_KEYS = {Layout, str}
 
 
 def _integer(given: Any) -> int | None:

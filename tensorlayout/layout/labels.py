@@ -70,9 +70,11 @@ def order_of_labels(labels: str, rank: int) -> Order:
 def in_our_words(given: Any) -> Any:
     """What an object of another library asks for, as text or a tuple; all else as it is.
 
-    PyTorch's memory formats are words, JAX's `Layout` is an order, and `Format` one for a device.
-    ValueError for a JAX layout that is tiled, or says nothing.
+    PyTorch's memory formats are words, JAX's `Layout` is an order, and `Format` one for a device;
+    an `XlaLayout` is its text. ValueError for a JAX layout that is tiled, or says nothing.
     """
+    if hasattr(given, "minor_to_major") and hasattr(given, "tiles"):
+        return str(given)
     if type(given).__name__ == "memory_format":
         return str(given).removeprefix("torch.")
     if hasattr(given, "sharding") and hasattr(given, "layout"):

@@ -9,6 +9,7 @@ from tensors import host, slots_of
 
 import tensorlayout as tl
 from tensorlayout import plan
+from tensorlayout.cli.show import described
 
 pytestmark = pytest.mark.usefixtures("device")
 
@@ -219,6 +220,20 @@ def test_what_may_not(given, error, message):
     ):
         with pytest.raises(error, match=f"^(zeros|to_layout|asarray): .*{message}"):
             call()
+
+
+def test_layouts_of_xla():
+    found = asked_everywhere((3, 5), tl.xla.parse_layout("{1,0:T(2,2)}"))
+    assert found == {tl.Layout.parse("(3,5):(2*12+2*2,3*4+2*1)")}
+    assert asked_everywhere((3, 5), tl.xla.parse_layout("{0,1}")) == {tl.Layout((3, 5), (1, 3))}
+    with pytest.raises(ValueError, match=r"xla\.layout_of reads all else .*, got '{1,0:S\(1\)}'"):
+        tl.zeros((3, 5), layout=tl.xla.parse_layout("{1,0:S(1)}"))
+
+
+@pytest.mark.cpu
+@pytest.mark.parametrize("name", ["acdb", "nhwc", "channels_last"])
+def test_show_takes_what_labelled_does(name):
+    assert described(name, "1,2,3,4").startswith("layout         (1,2,3,4):(24,1,8,2)\n")
 
 
 def test_plans_are_kept_under_our_words_not_under_objects():

@@ -29,7 +29,7 @@ class Layout(Views):
     instead of `strides` for tiled dimensions, one tuple of ``(extent, stride)`` a dimension, most
     major first; `offset`, the slot of the element at index (0, …, 0); `padded_shape`, the sizes
     including padding, which must make the layout cover a whole block; `padding_value`, what that
-    padding holds.
+    padding holds, or its name (``"ZERO"``).
 
     Errors: ValueError that names the argument, what came and what is allowed; TypeError for
     anything that is no integer. Never a wrap: slots beyond 2**63 - 1 are refused.

@@ -119,6 +119,7 @@ def asarray(
     try:
         target = None if device is None else as_device(device, "device")
         copy = arguments.flag("asarray", "copy", copy)
+        layout = arguments.layout("asarray", layout)
         asked = None if dtype is None else as_dtype(dtype, "dtype")
         found = arrived(obj, target, copy)
         if found is None:
@@ -168,7 +169,7 @@ def _converted(
 
 
 def _placed(x: Tensor, layout: LayoutSpec, copy: bool | None) -> Tensor:
-    return dispatch.call(_RELAYOUT, (x._spec, arguments.layout("asarray", layout), copy), (x,))
+    return dispatch.call(_RELAYOUT, (x._spec, layout, copy), (x,))
 
 
 def from_sequence(name: str, obj: Any, dtype: DType | None) -> Tensor:

@@ -118,7 +118,7 @@ class Views(Placement):
         """The layout moved `slots_up` slots further into the storage."""
         return self._replace(offset=self.offset + checks.checked_integer("slots_up", slots_up))
 
-    def with_padding_value(self, value: Padding) -> Self:
+    def with_padding_value(self, value: Padding | str) -> Self:
         """The layout with `value` as the content of its padding."""
         return self._replace(padding_value=checks.checked_padding(value))
 

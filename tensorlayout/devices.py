@@ -115,6 +115,11 @@ def default_device() -> Device:
     device that is not here.
 
     Tensors made from tensors, and from arrays that have a device, stay where those are.
+
+    >>> import tensorlayout as tl
+    >>> with tl.using_device("cpu"):
+    ...     tl.default_device()
+    Device('cpu')
     """
     return _using.get() or _process_default or _named_by_the_variable()
 

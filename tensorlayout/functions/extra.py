@@ -65,7 +65,14 @@ __all__ = [
 
 
 def transpose(x: Tensor, /, axes: Sequence[int] | None = None) -> Tensor:
-    """The dimensions in the order `axes`, by default reversed: `permute_dims`. A view."""
+    """The dimensions in the order `axes`, by default reversed: `permute_dims`. A view.
+
+    Any dtype. ValueError where `axes` is no permutation.
+
+    >>> import tensorlayout as tl
+    >>> tl.transpose(tl.zeros((2, 3, 4))).layout
+    Layout.parse('(4,3,2):(1,4,12)')
+    """
     x = arguments.tensor("transpose", x)
     if axes is None:
         return permute_dims(x, tuple(range(x.ndim))[::-1])
@@ -337,8 +344,14 @@ def _distance(given: Any) -> float:
 def bincount(x: Tensor, /, weights: Tensor | None = None, minlength: int = 0) -> Tensor:
     """How often each integer from 0 on occurs in `x`, of rank 1; or the sum of its `weights`.
 
-    The result has as many elements as the greatest integer needs, at least `minlength`: int64, or
-    float64 with `weights`, of the shape of `x`. Row-major. ValueError for negative integers.
+    dtypes: integral. The result has as many elements as the greatest integer needs, at least
+    `minlength`: int64, or float64 with `weights`, of the shape of `x`. Layout: row-major.
+    ValueError for negative integers, another rank, or weights of another shape; TypeError for other
+    dtypes.
+
+    >>> import tensorlayout as tl
+    >>> tl.bincount(tl.asarray([0, 2, 2]), minlength=4)
+    Tensor([1, 0, 2, 0], dtype=int64, device='cpu')
     """
     x = arguments.tensor("bincount", x)
     under("bincount", check_category, "integral", x.dtype)
@@ -374,7 +387,11 @@ def logspace(
     dtype: Any = None,
     device: Any = None,
 ) -> Tensor:
-    """`num` powers of `base`, their exponents evenly spaced from `start` to `stop`; as `linspace`.
+    """`num` powers of `base`, their exponents evenly spaced from `start` to `stop`.
+
+    `endpoint`: whether `stop` is the last exponent. `dtype`: float64, or complex128 if one of them
+    is complex; or the one asked for. `device`: by default the default device. Layout: row-major.
+    ValueError for a negative `num`, TypeError for complex numbers in a real dtype.
 
     >>> import tensorlayout as tl
     >>> tl.logspace(0, 3, 4)

@@ -57,17 +57,44 @@ _SEARCH = Library("searchsorted", "real numeric", _positions)
 
 
 def argmax(x: Tensor, /, *, axis: int | None = None, keepdims: bool = False) -> Tensor:
-    """The position of the first greatest element along `axis`, or in index order; NaN wins."""
+    """The position of the first greatest element along `axis`, or in index order; NaN wins.
+
+    dtypes: real numeric; the result is int64. `axis`: None numbers all elements in row-major index
+    order; `keepdims`: the axes stay, of size 1. Layout: packed in the input's order. TypeError for
+    other dtypes; ValueError of no elements, and (AxisError) for an axis outside the rank.
+
+    >>> import tensorlayout as tl
+    >>> tl.argmax(tl.asarray([[5, 7, 7], [9, 0, 1]]), axis=1)
+    Tensor([1, 0], dtype=int64, device='cpu')
+    """
     return reduced(_ARGMAX, x, axis, keepdims)
 
 
 def argmin(x: Tensor, /, *, axis: int | None = None, keepdims: bool = False) -> Tensor:
-    """The position of the first least element along `axis`, or in index order; NaN wins."""
+    """The position of the first least element along `axis`, or in index order; NaN wins.
+
+    dtypes: real numeric; the result is int64. `axis`: None numbers all elements in row-major index
+    order; `keepdims`: the axes stay, of size 1. Layout: packed in the input's order. TypeError for
+    other dtypes; ValueError of no elements, and (AxisError) for an axis outside the rank.
+
+    >>> import tensorlayout as tl
+    >>> tl.argmin(tl.asarray([[5, 7, 7], [9, 0, 1]]))
+    Tensor(4, dtype=int64, device='cpu')
+    """
     return reduced(_ARGMIN, x, axis, keepdims)
 
 
 def count_nonzero(x: Tensor, /, *, axis: Axis = None, keepdims: bool = False) -> Tensor:
-    """How many elements along `axis` are not zero, as int64; NaN is not zero."""
+    """How many elements along `axis` are not zero, as int64; NaN is not zero.
+
+    Any dtype. `axis`: one, several, or None for all; `keepdims`: these stay, of size 1. Layout:
+    packed in the input's order. TypeError for an axis that is no integer; ValueError (AxisError)
+    for one outside the rank, or named twice.
+
+    >>> import tensorlayout as tl
+    >>> tl.count_nonzero(tl.asarray([[0, 7], [8, 9]]), axis=0)
+    Tensor([1, 2], dtype=int64, device='cpu')
+    """
     return reduced(_COUNT, x, axis, keepdims)
 
 

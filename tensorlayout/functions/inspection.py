@@ -49,7 +49,7 @@ def __array_namespace_info__() -> NamespaceInfo:  # noqa: N807 - the standard's 
     """What this namespace can do (standard: "Inspection").
 
     Takes no operands. The result has the methods `capabilities`, `default_device`,
-    `default_dtypes`, `devices` and `dtypes`. No errors.
+    `default_dtypes`, `devices` and `dtypes`.
 
     >>> import tensorlayout as tl
     >>> tl.__array_namespace_info__().capabilities()["max dimensions"]

@@ -17,10 +17,9 @@ from tensorlayout.words import refuse, shown
 class Device:
     """A place where tensors live; compares equal to its name.
 
-    >>> as_device("cpu")
-    Device('cpu')
-    >>> as_device("cpu") == "cpu"
-    True
+    >>> import tensorlayout as tl
+    >>> tl.Device("cpu"), tl.Device("cpu") == "cpu"
+    (Device('cpu'), True)
     """
 
     kind: str

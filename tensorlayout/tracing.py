@@ -57,6 +57,8 @@ class Trace:
     >>> import tensorlayout as tl
     >>> with tl.trace() as seen:
     ...     x = tl.asarray([1, 2, 3])[::-1]
+    >>> isinstance(seen, tl.Trace)
+    True
     >>> [(r.name, r.kind, str(r.output), r.bytes_written) for r in seen.records]
     [('__getitem__', 'view', '(3,):(-1,)+2', 0)]
     """

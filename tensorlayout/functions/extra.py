@@ -94,7 +94,7 @@ def diag(x: Tensor, /, k: int = 0) -> Tensor:
     """The diagonal `k` (above the main one if positive) of a matrix: a view; or a matrix of one.
 
     A tensor of rank 1 becomes the diagonal of a new row-major matrix, zeros elsewhere. ValueError
-    for another rank.
+    for another rank. Any dtype, kept.
 
     >>> import tensorlayout as tl
     >>> tl.diag(tl.asarray([[1, 2], [3, 4]]), k=1)
@@ -290,6 +290,7 @@ def gradient(
     `distances`: none (1), a number for all axes, or for each axis a number or the coordinates (a
     sequence or tensor of rank 1). `edge_order`: 1 or 2, of the differences at both ends, which need
     as many elements and one more. dtype: that of `x`, float64 for integers. Layout: row-major.
+    ValueError for too few elements, and for coordinates of another number.
 
     >>> import tensorlayout as tl
     >>> tl.gradient(tl.asarray([1.0, 2.0, 4.0, 7.0]))

@@ -30,7 +30,7 @@ def to_layout(x: Tensor, /, layout: LayoutSpec, *, copy: bool | None = None) -> 
 
     Layout of the result: the one asked for, from slot 0 of a storage of its own where it is copied;
     padding with a value is written. ValueError for a layout of another shape, or one whose elements
-    share slots.
+    share slots. Any dtype, kept.
 
     >>> import tensorlayout as tl
     >>> x = tl.reshape(tl.arange(6), (2, 3))

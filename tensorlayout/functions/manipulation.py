@@ -146,7 +146,7 @@ def permute_dims(x: Tensor, /, axes: Sequence[int]) -> Tensor:
     """The dimensions in another order: dimension ``i`` is ``axes[i]`` of `x`. A view.
 
     Layout: the same slots; the stored order of dimensions moves along. ValueError where `axes` is
-    no permutation.
+    no permutation. Any dtype.
 
     >>> import tensorlayout as tl
     >>> tl.permute_dims(tl.zeros((4, 5, 3), dtype=tl.uint8), (2, 0, 1)).layout
@@ -259,6 +259,10 @@ def sliding_window(
 ) -> Tensor:
     """All windows of `window_shape` along `axis`, as new last dimensions. A view of shared slots.
 
+    Any dtype. `window_shape`: one size for each `axis`, which are by default all. The result cannot
+    be written to. ValueError for other numbers of sizes, and for a window that is larger than its
+    dimension.
+
     >>> import tensorlayout as tl
     >>> tl.sliding_window(tl.arange(4), 3)
     Tensor([[0, 1, 2],
@@ -271,7 +275,8 @@ def sliding_window(
 def reshape(x: Tensor, /, shape: Sequence[int] | int, *, copy: bool | None = None) -> Tensor:
     """The elements in row-major index order under another shape; one size may be -1.
 
-    A view wherever the strides allow it; else a row-major copy (ValueError if `copy` is False).
+    A view wherever the strides allow it; else a row-major copy (ValueError if `copy` is False). Any
+    dtype. ValueError for a shape of another number of elements.
 
     >>> import tensorlayout as tl
     >>> tl.reshape(tl.arange(6), (2, -1))
@@ -400,7 +405,7 @@ def repeat(x: Tensor, repeats: int | Tensor, /, *, axis: int | None = None) -> T
     """Each element (or slice along `axis`) several times, one after the other.
 
     `repeats`: a number, or an integer tensor with one for each slice. Without `axis` the elements
-    come in row-major index order. Layout: packed in the order of `x`. ValueError for negative
+    come in row-major index order. Any dtype, kept. Layout: packed in the order of `x`. ValueError for negative
     numbers or a tensor of another size, TypeError for other dtypes, MemoryError for a total that
     no memory holds.
 
@@ -440,6 +445,7 @@ def tile(x: Tensor, repetitions: Sequence[int], /) -> Tensor:
     """`x` as a whole, `repetitions` times along each dimension; missing ones count from the left.
 
     Layout: packed in the order of `x`, new dimensions the slowest. ValueError for negative numbers.
+    Any dtype, kept.
 
     >>> import tensorlayout as tl
     >>> tl.tile(tl.asarray([1, 2]), (2, 2))

@@ -28,7 +28,9 @@ def where(condition: Tensor, x1: Tensor | complex, x2: Tensor | complex, /) -> T
     """The elements of `x1` where `condition` is true, those of `x2` elsewhere.
 
     `condition`: a tensor of bool. Shapes broadcast. Layout: the form of `x1` and `x2`; the
-    condition has a say only if neither has the shape of the result.
+    condition has a say only if neither has the shape of the result. dtype: the promoted one of `x1`
+    and `x2`. TypeError for a condition of another dtype, ValueError for shapes that do not
+    broadcast.
 
     >>> import tensorlayout as tl
     >>> x = tl.asarray([-1.0, 2.0, -3.0])
@@ -124,9 +126,9 @@ def searchsorted(
     """The positions at which `x2` would go into the sorted tensor `x1`, of rank 1.
 
     `side`: before (``left``) or behind equal elements; NaN counts as greater than all else, as in
-    `sort`. `sorter`: the positions that sort `x1`, an integer tensor of its shape; the elements
-    are first gathered, which a trace shows. dtypes: real numeric. The result is int64, of the
-    shape of `x2`, row-major.
+    `sort`. `sorter`: the positions that sort `x1`, an integer tensor of its shape; the elements are
+    first gathered, which a trace shows. dtypes: real numeric. The result is int64, of the shape of
+    `x2`, row-major. ValueError for an `x1` of another rank, TypeError for other dtypes.
 
     >>> import tensorlayout as tl
     >>> tl.searchsorted(tl.asarray([1, 2, 2, 5]), tl.asarray([2, 6]), side="right")

@@ -74,7 +74,7 @@ def sum(x: Tensor, /, *, axis: Axis = None, dtype: Any = None, keepdims: bool = 
     Float64 is added up in runs too.
 
     TypeError for an axis or a dtype that is none; ValueError (AxisError, which is an IndexError
-    too) for an axis outside the rank, or named twice.
+    too) for an axis outside the rank, or named twice. `keepdims`: the axes stay, of size 1.
 
     >>> import tensorlayout as tl
     >>> tl.sum(tl.ones((2, 3)), axis=0)
@@ -150,6 +150,8 @@ def var(
 
     NaN where the divisor is 0 or negative. Two passes, accurate as `sum`, also of numbers that are
     far from 0 and close to each other. dtypes: real floating. Layout: packed in the input's order.
+    `axis`: one, several, or None for all; `keepdims`: these stay, of size 1. TypeError for other
+    dtypes, ValueError (AxisError) for an axis outside the rank.
 
     >>> import tensorlayout as tl
     >>> tl.var(tl.asarray([1.0, 2.0, 6.0]), correction=1)

@@ -33,6 +33,7 @@ class Layout(Views):
     Errors: ValueError that names the argument, what came and what is allowed; TypeError for
     anything that is no integer. Never a wrap: slots beyond 2**63 - 1 are refused.
 
+    >>> from tensorlayout import Layout
     >>> Layout((2, 3), (1, 2))
     Layout.parse('(2,3):(1,2)')
     >>> Layout((2, 3), (1, 2)).offset_of((1, 2))
@@ -205,6 +206,7 @@ class Layout(Views):
         ValueError for sizes below 1, and for tiles that no parts of dimensions describe: such that
         cut again what an earlier tile has cut unevenly, as (2, 2) may do after (3,).
 
+        >>> from tensorlayout import Layout, PaddingValue
         >>> Layout.tiled((3, 5), [(2, 2)])
         Layout.parse('(3,5):(2*12+2*2,3*4+2*1)')
         >>> Layout.tiled((3, 5), [(2, 2)], padding_value=PaddingValue.ZERO).padded_shape

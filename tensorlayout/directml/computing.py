@@ -70,7 +70,8 @@ def element_wise_identity(
 
     `scale_bias`: two numbers, rounded to FLOAT32, for floating-point tensors only. FLOAT16 is
     worked out in FLOAT32 and rounded once. Result: packed in the order of `x`, or `out`, which may
-    be `x` itself.
+    be `x` itself. TypeError for a data type, ValueError for sizes or a rank, that `feature_level`
+    does not allow: `support` lists them.
 
     >>> import tensorlayout as tl
     >>> from tensorlayout import directml
@@ -96,10 +97,11 @@ class CastOperatorDesc(OperatorDesc, operator="CAST"):
 def cast(
     x: Tensor, data_type: Any, *, out: Tensor | None = None, feature_level: Any = HIGHEST
 ) -> Tensor:
-    """The elements of `x` converted to another data type: CAST.
+    """The elements of `x` converted to `data_type`: CAST.
 
     As `astype` converts: floats towards zero to integers, integers by their lowest bits, floats
-    rounded to the nearest. Result: packed in the order of `x`, or `out`.
+    rounded to the nearest. Result: packed in the order of `x`, or `out`. TypeError for a data type,
+    ValueError for sizes or a rank, that `feature_level` does not allow: `support` lists them.
 
     >>> import tensorlayout as tl
     >>> from tensorlayout import directml
@@ -138,7 +140,9 @@ def element_wise_if(
 ) -> Tensor:
     """Elements of `a` where `condition`, UINT8, is not 0, else of `b`: ELEMENT_WISE_IF.
 
-    All of one size: broadcast before, which copies nothing. Result: as `where` gives it, or `out`.
+    All of one size: broadcast before, which copies nothing. Result: in the form of `a` and `b`, or
+    `out`. TypeError for a data type, ValueError for sizes or a rank, that `feature_level` does not
+    allow: `support` lists them.
 
     >>> import tensorlayout as tl
     >>> from tensorlayout import directml
@@ -201,7 +205,8 @@ def cumulative_summation(
 
     `axis_direction`: ``INCREASING`` or ``DECREASING`` index. `has_exclusive_sum`: without the
     element itself, from 0 on. Integers wrap. Result: packed in the order of `x`, or `out`, which
-    may be `x` itself.
+    may be `x` itself. TypeError for a data type, ValueError for sizes or a rank, that
+    `feature_level` does not allow: `support` lists them.
 
     >>> import tensorlayout as tl
     >>> from tensorlayout import directml
@@ -224,5 +229,11 @@ def cumulative_product(
 
     `axis_direction`: ``INCREASING`` or ``DECREASING`` index. `has_exclusive_product`: without the
     element itself, from 1 on. Integers wrap. Result: packed in the order of `x`, or `out`, which
-    may be `x` itself.
+    may be `x` itself. TypeError for a data type, ValueError for sizes or a rank, that
+    `feature_level` does not allow: `support` lists them.
+
+    >>> import tensorlayout as tl
+    >>> from tensorlayout import directml
+    >>> directml.cumulative_product(tl.asarray([2, 3, 4]), 0, has_exclusive_product=True)
+    Tensor([1, 2, 6], dtype=int64, device='cpu')
     """

@@ -65,7 +65,8 @@ def fill_value_constant(
 ) -> Tensor:
     """A tensor of `sizes` full of `value`, exact for integers: FILL_VALUE_CONSTANT.
 
-    Result: row-major on `device`, or `out`.
+    `data_type`: of the result. Result: row-major on `device`, or `out`. TypeError for a data type,
+    ValueError for sizes or a rank, that `feature_level` does not allow: `support` lists them.
 
     >>> from tensorlayout import directml
     >>> directml.fill_value_constant((2,), 2**63, "UINT64")
@@ -115,10 +116,12 @@ def fill_value_sequence(
     out: Tensor | None = None,
     feature_level: Any = HIGHEST,
 ) -> Tensor:
-    """`start`, and `delta` more for each element in row-major order: FILL_VALUE_SEQUENCE.
+    """`sizes` elements: `start`, and `delta` more for each in row-major order: FILL_VALUE_SEQUENCE.
 
-    Integers are exact, and wrap; floats are ``start + k * delta`` of both rounded to the data type,
-    worked out in float64 and rounded once. Result: row-major on `device`, or `out`.
+    `data_type`: of the result. Integers are exact, and wrap; floats are ``start + k * delta`` of
+    both rounded to the data type, worked out in float64 and rounded once. Result: row-major on
+    `device`, or `out`. TypeError for a data type, ValueError for sizes or a rank, that
+    `feature_level` does not allow: `support` lists them.
 
     >>> from tensorlayout import directml
     >>> directml.fill_value_sequence((4,), 5, -2, "UINT8")
@@ -186,7 +189,9 @@ def diagonal_matrix(
 ) -> Tensor:
     """Matrices with `value` on the diagonal `offset`, positive to the right: DIAGONAL_MATRIX.
 
-    `value`: a FLOAT, towards zero for integers. Result: row-major on `device`, or `out`.
+    `value`: a FLOAT, towards zero for integers. `sizes`, `data_type`: of the result. Result:
+    row-major on `device`, or `out`. TypeError for a data type, ValueError for sizes or a rank, that
+    `feature_level` does not allow: `support` lists them.
 
     >>> from tensorlayout import directml
     >>> directml.diagonal_matrix((2, 3), 1, 7, "INT8")
@@ -211,7 +216,9 @@ def diagonal_matrix1(
     """`x` with `value` on the diagonals from `begin` up to, not with, `end`: DIAGONAL_MATRIX1.
 
     With `begin` above `end` all others are filled, with both equal none. Without `x` the rest is 0,
-    and `sizes` and `data_type` are needed. Result: packed in the order of `x`, or `out`.
+    and `sizes` and `data_type` are needed, `device` is allowed. Result: packed in the order of `x`,
+    or `out`. TypeError for a data type, ValueError for sizes or a rank, that `feature_level` does
+    not allow: `support` lists them.
 
     >>> import tensorlayout as tl
     >>> from tensorlayout import directml
@@ -272,7 +279,8 @@ def one_hot(
 
     `indices`: of size 1 along `axis`; negative ones count from the end, one outside leaves its line
     cold. `values`: the cold value, then the hot one, along the fastest dimension that has several.
-    Result: packed in the order of `indices`, or `out`.
+    Result: packed in the order of `indices`, or `out`. TypeError for a data type, ValueError for
+    sizes or a rank, that `feature_level` does not allow: `support` lists them.
 
     >>> import tensorlayout as tl
     >>> from tensorlayout import directml

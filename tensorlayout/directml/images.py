@@ -128,8 +128,9 @@ def space_to_depth(
 ) -> Tensor:
     """Blocks of (N, C, H, W) moved into channels, (N, C*s*s, H/s, W/s): SPACE_TO_DEPTH.
 
-    A channel of the result counts, from the slowest: row in the block, column in the block, channel
-    of `x`. Result: packed in the order of `x`, or `out`.
+    `block_size` is s. A channel of the result counts, from the slowest: row in the block, column in
+    the block, channel of `x`. Result: packed in the order of `x`, or `out`. TypeError for a data
+    type, ValueError for sizes or a rank, that `feature_level` does not allow: `support` lists them.
 
     >>> import tensorlayout as tl
     >>> from tensorlayout import directml
@@ -149,9 +150,17 @@ def space_to_depth1(
 ) -> Tensor:
     """Blocks of (N, C, H, W) moved into channels, (N, C*s*s, H/s, W/s): SPACE_TO_DEPTH1.
 
-    `order`: how a channel of the result counts, from the slowest. ``DEPTH_COLUMN_ROW``: row in the
-    block, column in the block, channel of `x`; ``COLUMN_ROW_DEPTH``: channel of `x`, row, column.
-    Result: packed in the order of `x`, or `out`.
+    `block_size` is s. `order`: how a channel of the result counts, from the slowest.
+    ``DEPTH_COLUMN_ROW``: row in the block, column in the block, channel of `x`;
+    ``COLUMN_ROW_DEPTH``: channel of `x`, row, column. Result: packed in the order of `x`, or `out`.
+    TypeError for a data type, ValueError for sizes or a rank, that `feature_level` does not allow:
+    `support` lists them.
+
+    >>> import tensorlayout as tl
+    >>> from tensorlayout import directml
+    >>> x = tl.reshape(tl.arange(8), (1, 2, 2, 2))
+    >>> tl.reshape(directml.space_to_depth1(x, 2, "DEPTH_COLUMN_ROW"), (8,))
+    Tensor([0, 4, 1, 5, 2, 6, 3, 7], dtype=int64, device='cpu')
     """
 
 
@@ -161,7 +170,15 @@ def depth_to_space(
 ) -> Tensor:
     """Channels of (N, C, H, W) moved into blocks, (N, C/(s*s), H*s, W*s): DEPTH_TO_SPACE.
 
-    The inverse of `space_to_depth`. Result: packed in the order of `x`, or `out`.
+    The inverse of `space_to_depth`; `block_size` is s. Result: packed in the order of `x`, or
+    `out`. TypeError for a data type, ValueError for sizes or a rank, that `feature_level` does not
+    allow: `support` lists them.
+
+    >>> import tensorlayout as tl
+    >>> from tensorlayout import directml
+    >>> directml.depth_to_space(tl.asarray([[[[1]], [[2]], [[3]], [[4]]]]), 2)
+    Tensor([[[[1, 2],
+              [3, 4]]]], dtype=int64, device='cpu')
     """
 
 
@@ -176,8 +193,20 @@ def depth_to_space1(
 ) -> Tensor:
     """Channels of (N, C, H, W) moved into blocks, (N, C/(s*s), H*s, W*s): DEPTH_TO_SPACE1.
 
-    The inverse of `space_to_depth1`: `order` says how a channel of `x` counts, ``DEPTH_COLUMN_ROW``
-    or ``COLUMN_ROW_DEPTH``. Result: packed in the order of `x`, or `out`.
+    The inverse of `space_to_depth1`; `block_size` is s; `order` says how a channel of `x` counts,
+    ``DEPTH_COLUMN_ROW`` or ``COLUMN_ROW_DEPTH``. Result: packed in the order of `x`, or `out`.
+    TypeError for a data type, ValueError for sizes or a rank, that `feature_level` does not allow:
+    `support` lists them.
+
+    >>> import tensorlayout as tl
+    >>> from tensorlayout import directml
+    >>> x = tl.reshape(tl.arange(8), (1, 8, 1, 1))
+    >>> directml.depth_to_space1(x, 2, "COLUMN_ROW_DEPTH")
+    Tensor([[[[0, 1],
+              [2, 3]],
+    <BLANKLINE>
+             [[4, 5],
+              [6, 7]]]], dtype=int64, device='cpu')
     """
 
 
@@ -227,6 +256,8 @@ def upsample_2d(
     `scale_size`: (width, height), as in C. `mode`: ``NEAREST_NEIGHBOR`` repeats elements;
     ``LINEAR`` interpolates between their centres, and repeats the outermost beyond these. FLOAT16
     is worked out in FLOAT32 and rounded once. Result: packed in the order of `x`, or `out`.
+    TypeError for a data type, ValueError for sizes or a rank, that `feature_level` does not allow:
+    `support` lists them.
 
     >>> import tensorlayout as tl
     >>> from tensorlayout import directml
@@ -270,6 +301,15 @@ def max_unpooling(
 
     `indices`: unsigned, of the sizes of `x`; they number the elements of the output in row-major
     order. The last of equal ones wins; IndexError for one outside. Result: row-major, or `out`.
+    TypeError for a data type, ValueError for sizes or a rank, that `feature_level` does not allow:
+    `support` lists them.
+
+    >>> import tensorlayout as tl
+    >>> from tensorlayout import directml
+    >>> x = tl.asarray([[[[7.0, 8.0]]]], dtype=tl.float32)
+    >>> directml.max_unpooling(x, tl.asarray([[[[1, 2]]]], dtype=tl.uint32), (1, 1, 2, 2))
+    Tensor([[[[0., 7.],
+              [8., 0.]]]], dtype=float32, device='cpu')
     """
 
 
@@ -384,8 +424,16 @@ def fold(
     """An image of `output_sizes`, each element the sum of what columns say of it: FOLD.
 
     `x`: columns (N, C * P, L), P being the elements of a window and L the number of windows, as
-    `unfold` makes them. The other sequences have an entry for each spatial dimension. What lies in
-    the padding is dropped. FLOAT16 is added up in FLOAT32. Result: row-major, or `out`.
+    `unfold` makes them. `window_sizes`, `strides`, `dilations`, `start_padding` and `end_padding`
+    have an entry for each spatial dimension. What lies in the padding is dropped. FLOAT16 is added
+    up in FLOAT32. Result: row-major, or `out`. TypeError for a data type, ValueError for sizes or a
+    rank, that `feature_level` does not allow: `support` lists them.
+
+    >>> import tensorlayout as tl
+    >>> from tensorlayout import directml
+    >>> columns = tl.asarray([[[1.0, 2.0], [2.0, 3.0]]], dtype=tl.float32)
+    >>> directml.fold(columns, [1, 1, 3], [2], [1], [1], [0], [0])
+    Tensor([[[1., 4., 3.]]], dtype=float32, device='cpu')
     """
 
 
@@ -403,8 +451,10 @@ def unfold(
 ) -> Tensor:
     """The windows of an image (N, C, spatial…) as columns (N, C * P, L): UNFOLD.
 
-    The sequences have an entry for each spatial dimension; padding is 0. Result: packed, or
-    `out`.
+    `x` is the image. `window_sizes`, `strides`, `dilations`, `start_padding` and `end_padding` have
+    an entry for each spatial dimension; padding is 0. Result: packed, or `out`. TypeError for a
+    data type, ValueError for sizes or a rank, that `feature_level` does not allow: `support` lists
+    them.
 
     >>> import tensorlayout as tl
     >>> from tensorlayout import directml

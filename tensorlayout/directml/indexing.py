@@ -108,7 +108,8 @@ def gather(
     `indices`: of the rank of `x`, whose last `index_dimensions` count; the others have size 1. The
     result has the rank of `x`: surplus leading dimensions, of size 1, are dropped, missing ones
     added. A position outside reads the nearest one inside (DirectML promises no more than that
-    nothing else is read). Result: packed in the order of `x`, or `out`.
+    nothing else is read). Result: packed in the order of `x`, or `out`. TypeError for a data type,
+    ValueError for sizes or a rank, that `feature_level` does not allow: `support` lists them.
 
     >>> import tensorlayout as tl
     >>> from tensorlayout import directml
@@ -150,7 +151,8 @@ def gather_elements(
     """For each position in `indices`, the element there on its line along `axis`: GATHER_ELEMENTS.
 
     `indices` has the sizes of `x`, but for `axis`, where it is free. IndexError for a position
-    outside. Result: packed in the order of `x`, or `out`.
+    outside. Result: packed in the order of `x`, or `out`. TypeError for a data type, ValueError for
+    sizes or a rank, that `feature_level` does not allow: `support` lists them.
 
     >>> import tensorlayout as tl
     >>> from tensorlayout import directml
@@ -202,7 +204,8 @@ def scatter(
     `indices`, `updates`: of the sizes of `x`, but for `axis`, where they are free. Of equal
     positions the last one in index order wins; ``duplicates="error"`` raises ValueError for them,
     since DirectML calls them invalid. IndexError for a position outside; `out` may have been
-    written to by then. Result: packed in the order of `x`, or `out`.
+    written to by then. Result: packed in the order of `x`, or `out`. TypeError for a data type,
+    ValueError for sizes or a rank, that `feature_level` does not allow: `support` lists them.
 
     >>> import tensorlayout as tl
     >>> from tensorlayout import directml
@@ -321,8 +324,10 @@ def gather_nd(
 ) -> Tensor:
     """The blocks of `x` at coordinate tuples, the last dimension of `indices`: GATHER_ND.
 
-    Both tensors have one rank; the counts say how many of their last dimensions count, the tuples
-    included. IndexError for a coordinate outside. Result: packed in the order of `x`, or `out`.
+    Both tensors have one rank; `input_dimension_count` and `indices_dimension_count` say how many
+    of their last dimensions count, the tuples included. IndexError for a coordinate outside.
+    Result: packed in the order of `x`, or `out`. TypeError for a data type, ValueError for sizes or
+    a rank, that `feature_level` does not allow: `support` lists them.
 
     >>> import tensorlayout as tl
     >>> from tensorlayout import directml
@@ -344,9 +349,17 @@ def gather_nd1(
 ) -> Tensor:
     """The blocks of `x` at coordinate tuples, apart for each batch that both share: GATHER_ND1.
 
-    The counts say how many of the last dimensions count, the tuples and batches included;
-    `batch_dimension_count`: how many of those, from the left, are batches. Both tensors have one
-    rank. IndexError for a coordinate outside. Result: packed in the order of `x`, or `out`.
+    `input_dimension_count`, `indices_dimension_count`: how many of the last dimensions of `x` and
+    `indices` count, the tuples and batches included; `batch_dimension_count`: how many of those,
+    from the left, are batches. Both tensors have one rank. IndexError for a coordinate outside.
+    Result: packed in the order of `x`, or `out`. TypeError for a data type, ValueError for sizes or
+    a rank, that `feature_level` does not allow: `support` lists them.
+
+    >>> import tensorlayout as tl
+    >>> from tensorlayout import directml
+    >>> x = tl.asarray([[10, 11], [20, 21]])
+    >>> directml.gather_nd1(x, tl.asarray([[1], [0]]), 2, 2, 1)
+    Tensor([[11, 20]], dtype=int64, device='cpu')
     """
 
 
@@ -391,10 +404,19 @@ def scatter_nd(
 ) -> Tensor:
     """A copy of `x` with blocks of `updates` written at coordinate tuples: SCATTER_ND.
 
-    The last dimension of `indices` holds the tuples; the counts say how many of the last dimensions
-    of `x` and `indices` count, the tuples included. `updates`: of the sizes that `gather_nd` reads.
-    The last of equal tuples in index order wins; ``duplicates="error"`` raises ValueError for
-    them. IndexError for a coordinate outside. Result: packed in the order of `x`, or `out`.
+    The last dimension of `indices` holds the tuples; `input_dimension_count` and
+    `indices_dimension_count` say how many of the last dimensions of `x` and `indices` count, the
+    tuples included. `updates`: of the sizes that `gather_nd` reads. The last of equal tuples in
+    index order wins; ``duplicates="error"`` raises ValueError for them. IndexError for a coordinate
+    outside. Result: packed in the order of `x`, or `out`. TypeError for a data type, ValueError for
+    sizes or a rank, that `feature_level` does not allow: `support` lists them.
+
+    >>> import tensorlayout as tl
+    >>> from tensorlayout import directml
+    >>> x, tuples = tl.asarray([[1, 2], [3, 4]]), tl.asarray([[1, 0], [0, 1]])
+    >>> directml.scatter_nd(x, tuples, tl.asarray([[8, 9]]), 2, 2)
+    Tensor([[1, 9],
+            [8, 4]], dtype=int64, device='cpu')
     """
 
 

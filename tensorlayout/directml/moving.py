@@ -86,6 +86,8 @@ def join(
 
     `inputs`: at least one, equal in data type and, away from `axis`, in sizes. Each is copied to
     its place once, whatever the layouts. Result: packed in the order of the first, or `out`.
+    TypeError for a data type, ValueError for sizes or a rank, that `feature_level` does not allow:
+    `support` lists them.
 
     >>> import tensorlayout as tl
     >>> from tensorlayout import directml
@@ -144,7 +146,8 @@ def split(
     """Consecutive parts of `x`, of `sizes` along `axis`, which add up to its size: SPLIT.
 
     Results: new tensors, packed in the order of `x`, or those of `out`. (Slices of a tensor are
-    such parts, too, as views.)
+    such parts, too, as views.) TypeError for a data type, ValueError for sizes or a rank, that
+    `feature_level` does not allow: `support` lists them.
 
     >>> import tensorlayout as tl
     >>> from tensorlayout import directml
@@ -188,7 +191,13 @@ def slice(
     """`sizes` elements of `x` from `offsets` on, `strides` apart: SLICE.
 
     All elements must lie in `x`; strides are at least 1. Result: packed in the order of `x`, or
-    `out`.
+    `out`. TypeError for a data type, ValueError for sizes or a rank, that `feature_level` does not
+    allow: `support` lists them.
+
+    >>> import tensorlayout as tl
+    >>> from tensorlayout import directml
+    >>> directml.slice(tl.arange(6), [1], [2], [3])
+    Tensor([1, 4], dtype=int64, device='cpu')
     """
 
 
@@ -249,7 +258,9 @@ def slice1(
     """Elements of a window of `x`, `strides` apart, backwards where these are negative: SLICE1.
 
     The window begins at `offsets` and spans `sizes` elements of `x`. `output_sizes`: how many
-    elements are taken, by default all. Result: packed in the order of `x`, or `out`.
+    elements are taken, by default all. Result: packed in the order of `x`, or `out`. TypeError for
+    a data type, ValueError for sizes or a rank, that `feature_level` does not allow: `support`
+    lists them.
 
     >>> import tensorlayout as tl
     >>> from tensorlayout import directml
@@ -302,7 +313,9 @@ def slice_grad(
 ) -> Tensor:
     """Zeros of `output_sizes`, and `gradient` where `slice1` would have read: SLICE_GRAD.
 
-    Result: packed in the order of `gradient`, or `out`.
+    `offsets`, `sizes`, `strides`: those of `slice1`. Result: packed in the order of `gradient`, or
+    `out`. TypeError for a data type, ValueError for sizes or a rank, that `feature_level` does not
+    allow: `support` lists them.
 
     >>> import tensorlayout as tl
     >>> from tensorlayout import directml
@@ -334,7 +347,8 @@ def tile(
 ) -> Tensor:
     """`x` as a whole, `repeats` times along each dimension: TILE.
 
-    Result: packed in the order of `x`, or `out`.
+    Result: packed in the order of `x`, or `out`. TypeError for a data type, ValueError for sizes or
+    a rank, that `feature_level` does not allow: `support` lists them.
 
     >>> import tensorlayout as tl
     >>> from tensorlayout import directml
@@ -375,7 +389,8 @@ def reverse_subsequences(
     """`x` with the first elements of each line along `axis` reversed: REVERSE_SUBSEQUENCES.
 
     `sequence_lengths`: how many, UINT32 or UINT64, of the sizes of `x` but 1 along `axis`; more
-    than the line has means all. Result: packed in the order of `x`, or `out`.
+    than the line has means all. Result: packed in the order of `x`, or `out`. TypeError for a data
+    type, ValueError for sizes or a rank, that `feature_level` does not allow: `support` lists them.
 
     >>> import tensorlayout as tl
     >>> from tensorlayout import directml
@@ -435,10 +450,12 @@ def padding(
 ) -> Tensor:
     """`x` with so many more elements before and after each dimension: PADDING.
 
-    `mode`: ``CONSTANT`` fills with `value` (a FLOAT; towards zero for integers), ``EDGE`` repeats
-    the outermost elements, ``REFLECTION`` mirrors without them and ``SYMMETRIC`` with them, again
-    and again if need be, ``WRAP`` goes on at the other end. Result: packed in the order of `x`, or
-    `out`.
+    `start_padding`, `end_padding`: how many before, and after, each dimension. `mode`: ``CONSTANT``
+    fills with `value` (a FLOAT; towards zero for integers), ``EDGE`` repeats the outermost
+    elements, ``REFLECTION`` mirrors without them and ``SYMMETRIC`` with them, again and again if
+    need be, ``WRAP`` goes on at the other end. Result: packed in the order of `x`, or `out`.
+    TypeError for a data type, ValueError for sizes or a rank, that `feature_level` does not allow:
+    `support` lists them.
 
     >>> import tensorlayout as tl
     >>> from tensorlayout import directml
@@ -460,7 +477,14 @@ def padding1(
 ) -> Tensor:
     """`x` with so many more elements before and after each dimension: PADDING1.
 
-    `mode`: ``CONSTANT`` fills with `value`, which has the data type of `x` and is exact for
-    integers; the others take elements of `x`, as `padding` says. Result: packed in the order of
-    `x`, or `out`.
+    `start_padding`, `end_padding`: how many before, and after, each dimension. `mode`: ``CONSTANT``
+    fills with `value`, which has the data type of `x` and is exact for integers; the others take
+    elements of `x`, as `padding` says. Result: packed in the order of `x`, or `out`. TypeError for
+    a data type, ValueError for sizes or a rank, that `feature_level` does not allow: `support`
+    lists them.
+
+    >>> import tensorlayout as tl
+    >>> from tensorlayout import directml
+    >>> directml.padding1(tl.asarray([1, 2]), [1], [2], "CONSTANT", 9)
+    Tensor([9, 1, 2, 9, 9], dtype=int64, device='cpu')
     """

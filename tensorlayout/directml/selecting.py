@@ -90,7 +90,8 @@ def top_k(
 
     The largest first, equal ones by rising position; NaN counts as the largest. `k` may be the size
     of the line. `index_data_type`: UINT32 or UINT64. Results: packed in the order of `x`, or the
-    two of `out`.
+    two of `out`. TypeError for a data type, ValueError for sizes or a rank, that `feature_level`
+    does not allow: `support` lists them.
 
     >>> import tensorlayout as tl
     >>> from tensorlayout import directml
@@ -114,7 +115,13 @@ def top_k1(
 
     `axis_direction`: the largest first with ``DECREASING``, the smallest with ``INCREASING``. Equal
     elements come by rising position in both; NaN counts as the largest. `index_data_type`: UINT32
-    or UINT64. Results: packed in the order of `x`, or the two of `out`.
+    or UINT64. Results: packed in the order of `x`, or the two of `out`. TypeError for a data type,
+    ValueError for sizes or a rank, that `feature_level` does not allow: `support` lists them.
+
+    >>> import tensorlayout as tl
+    >>> from tensorlayout import directml
+    >>> directml.top_k1(tl.asarray([3, 1, 2]), 0, 2, "INCREASING")[1]
+    Tensor([1, 2], dtype=uint32, device='cpu')
     """
 
 
@@ -179,6 +186,8 @@ def nonzero_coordinates(
     The table has a row for every element of `x`: those after the count are 0 (DirectML leaves them
     open). `columns`: how many of the last coordinates, by default those of the dimensions without
     leading ones. Both zeros are 0, NaN is not. Results: of UINT32, row-major, or the two of `out`.
+    TypeError for a data type, ValueError for sizes or a rank, that `feature_level` does not allow:
+    `support` lists them.
 
     >>> import tensorlayout as tl
     >>> from tensorlayout import directml

@@ -405,9 +405,9 @@ def repeat(x: Tensor, repeats: int | Tensor, /, *, axis: int | None = None) -> T
     """Each element (or slice along `axis`) several times, one after the other.
 
     `repeats`: a number, or an integer tensor with one for each slice. Without `axis` the elements
-    come in row-major index order. Any dtype, kept. Layout: packed in the order of `x`. ValueError for negative
-    numbers or a tensor of another size, TypeError for other dtypes, MemoryError for a total that
-    no memory holds.
+    come in row-major index order. Any dtype, kept. Layout: packed in the order of `x`. ValueError
+    for negative numbers or a tensor of another size, TypeError for other dtypes, MemoryError for a
+    total that no memory holds.
 
     >>> import tensorlayout as tl
     >>> tl.repeat(tl.asarray([1, 2, 3]), tl.asarray([0, 1, 2]))

@@ -69,9 +69,10 @@ def _laid_out(shape: Shape, padding_value: Padding) -> Layout:
 def shape_of(layout: Layout, element_type: PrimitiveType, **properties: Any) -> Shape:
     """The XLA shape whose buffer is the storage of a `tensorlayout.Layout`.
 
-    `layout`, `element_type`: slots count elements of that type. Packed layouts give an order alone, padded ones a tile of the padded sizes, tiled ones a tile
-    for each level of splits. `properties`: other fields of `XlaLayout`, such as
-    ``tail_padding_alignment`` or ``memory_space``. What the padding holds has no place in a shape.
+    `layout`, `element_type`: slots count elements of that type. Packed layouts give an order alone,
+    padded ones a tile of the padded sizes, tiled ones a tile for each level of splits.
+    `properties`: other fields of `XlaLayout`, such as ``tail_padding_alignment`` or
+    ``memory_space``. What the padding holds has no place in a shape.
 
     ValueError for what XLA's layouts cannot say: an offset, negative or repeated strides, gaps,
     padding of a dimension without elements.

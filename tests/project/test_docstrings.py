@@ -68,7 +68,7 @@ def missing(name, value):
     """What a reader of the docstring alone would have to look up elsewhere."""
     doc = own_doc(value)
     said = " ".join(doc.split(">>>")[0].split())
-    short = name.rpartition(".")[2]
+    short = getattr(value, "__name__", name.rpartition(".")[2])
     summary, *rest = doc.split("\n")
     if not re.fullmatch(r"\S+( \S+)+[.:]", summary) or (rest and rest[0]):
         yield "a summary of one line"

@@ -41,7 +41,16 @@ __all__ = [
 
 
 class FillValueConstantOperatorDesc(OperatorDesc, operator="FILL_VALUE_CONSTANT"):
-    """DML_FILL_VALUE_CONSTANT_OPERATOR_DESC."""
+    """DML_FILL_VALUE_CONSTANT_OPERATOR_DESC: one value everywhere.
+
+    The members are what `fill_value_constant` takes, each tensor as a `TensorDesc`; `validate`
+    fills in outputs that are left out, and raises ValueError (TypeError for data types).
+
+    >>> from tensorlayout.directml import FillValueConstantOperatorDesc, TensorDesc
+    >>> x = TensorDesc("FLOAT32", (4,))
+    >>> FillValueConstantOperatorDesc(output=x, value=7.0).validate().output.sizes
+    (4,)
+    """
 
     output: TensorDesc
     value_data_type: AnyDataType | None = None
@@ -75,10 +84,21 @@ def fill_value_constant(
 
 
 class FillValueSequenceOperatorDesc(OperatorDesc, operator="FILL_VALUE_SEQUENCE"):
-    """DML_FILL_VALUE_SEQUENCE_OPERATOR_DESC.
+    """DML_FILL_VALUE_SEQUENCE_OPERATOR_DESC: a start, and a step more for each element.
 
     An integer step may be negative for unsigned types, too: the elements are then those of the
     exact sequence modulo 2 to the number of bits.
+
+    The members are what `fill_value_sequence` takes, each tensor as a `TensorDesc`; `validate`
+    fills in outputs that are left out, and raises ValueError (TypeError for data types).
+
+    >>> from tensorlayout.directml import FillValueSequenceOperatorDesc, TensorDesc
+    >>> x = TensorDesc("FLOAT32", (4,))
+    >>> desc = FillValueSequenceOperatorDesc(
+    ...     output=x, value_start=5.0, value_delta=-2.0,
+    ... )
+    >>> desc.validate().output.sizes
+    (4,)
     """
 
     output: TensorDesc
@@ -133,7 +153,16 @@ def fill_value_sequence(
 
 
 class DiagonalMatrixOperatorDesc(OperatorDesc, operator="DIAGONAL_MATRIX"):
-    """DML_DIAGONAL_MATRIX_OPERATOR_DESC. The value is FLOAT: towards zero for integers."""
+    """DML_DIAGONAL_MATRIX_OPERATOR_DESC. The value is FLOAT: towards zero for integers.
+
+    The members are what `diagonal_matrix` takes, each tensor as a `TensorDesc`; `validate` fills in
+    outputs that are left out, and raises ValueError (TypeError for data types).
+
+    >>> from tensorlayout.directml import DiagonalMatrixOperatorDesc, TensorDesc
+    >>> x = TensorDesc("FLOAT32", (2, 3))
+    >>> DiagonalMatrixOperatorDesc(output=x, offset=1, value=7.0).validate().output.sizes
+    (2, 3)
+    """
 
     output: TensorDesc
     offset: Signed
@@ -147,7 +176,19 @@ class DiagonalMatrixOperatorDesc(OperatorDesc, operator="DIAGONAL_MATRIX"):
 
 
 class DiagonalMatrix1OperatorDesc(OperatorDesc, operator="DIAGONAL_MATRIX1"):
-    """DML_DIAGONAL_MATRIX1_OPERATOR_DESC."""
+    """DML_DIAGONAL_MATRIX1_OPERATOR_DESC: a value on several diagonals.
+
+    The members are what `diagonal_matrix1` takes, each tensor as a `TensorDesc`; `validate` fills
+    in outputs that are left out, and raises ValueError (TypeError for data types).
+
+    >>> from tensorlayout.directml import DiagonalMatrix1OperatorDesc, TensorDesc
+    >>> x = TensorDesc("FLOAT32", (2, 3))
+    >>> desc = DiagonalMatrix1OperatorDesc(
+    ...     input=x, value=7.0, diagonal_fill_begin=1, diagonal_fill_end=2,
+    ... )
+    >>> desc.validate().output.sizes
+    (2, 3)
+    """
 
     input: TensorDesc | None = None
     output: TensorDesc | None = None
@@ -229,7 +270,20 @@ def diagonal_matrix1(
 
 
 class OneHotOperatorDesc(OperatorDesc, operator="ONE_HOT"):
-    """DML_ONE_HOT_OPERATOR_DESC; the output says how long the lines are."""
+    """DML_ONE_HOT_OPERATOR_DESC; the output says how long the lines are.
+
+    The members are what `one_hot` takes, each tensor as a `TensorDesc`; `validate` fills in outputs
+    that are left out, and raises ValueError (TypeError for data types).
+
+    >>> from tensorlayout.directml import OneHotOperatorDesc, TensorDesc
+    >>> x = TensorDesc("FLOAT32", (2, 3))
+    >>> desc = OneHotOperatorDesc(
+    ...     indices=TensorDesc("UINT32", (2, 1)), values=TensorDesc("FLOAT32", (1, 2)), output=x,
+    ...     axis=1,
+    ... )
+    >>> desc.validate().output.sizes
+    (2, 3)
+    """
 
     indices: TensorDesc
     values: TensorDesc

@@ -89,7 +89,16 @@ class _Blocks(OneToOne):
 
 
 class SpaceToDepthOperatorDesc(_Blocks, operator="SPACE_TO_DEPTH"):
-    """DML_SPACE_TO_DEPTH_OPERATOR_DESC: the order is DEPTH_COLUMN_ROW."""
+    """DML_SPACE_TO_DEPTH_OPERATOR_DESC: the order is DEPTH_COLUMN_ROW.
+
+    The members are what `space_to_depth` takes, each tensor as a `TensorDesc`; `validate` fills in
+    outputs that are left out, and raises ValueError (TypeError for data types).
+
+    >>> from tensorlayout.directml import SpaceToDepthOperatorDesc, TensorDesc
+    >>> x = TensorDesc("FLOAT32", (1, 4, 2, 2))
+    >>> SpaceToDepthOperatorDesc(input=x, block_size=2).validate().output.sizes
+    (1, 16, 1, 1)
+    """
 
     def _rule(self) -> tuple[Expected, ...]:
         s, (batch, channels, *spatial) = self.block_size, self.input.sizes
@@ -100,13 +109,34 @@ class SpaceToDepthOperatorDesc(_Blocks, operator="SPACE_TO_DEPTH"):
 
 
 class SpaceToDepth1OperatorDesc(SpaceToDepthOperatorDesc, operator="SPACE_TO_DEPTH1"):
-    """DML_SPACE_TO_DEPTH1_OPERATOR_DESC."""
+    """DML_SPACE_TO_DEPTH1_OPERATOR_DESC: blocks into channels.
+
+    The members are what `space_to_depth1` takes, each tensor as a `TensorDesc`; `validate` fills in
+    outputs that are left out, and raises ValueError (TypeError for data types).
+
+    >>> from tensorlayout.directml import SpaceToDepth1OperatorDesc, TensorDesc
+    >>> x = TensorDesc("FLOAT32", (1, 4, 2, 2))
+    >>> desc = SpaceToDepth1OperatorDesc(
+    ...     input=x, block_size=2, order="COLUMN_ROW_DEPTH",
+    ... )
+    >>> desc.validate().output.sizes
+    (1, 16, 1, 1)
+    """
 
     order: Order
 
 
 class DepthToSpaceOperatorDesc(_Blocks, operator="DEPTH_TO_SPACE"):
-    """DML_DEPTH_TO_SPACE_OPERATOR_DESC: the order is DEPTH_COLUMN_ROW."""
+    """DML_DEPTH_TO_SPACE_OPERATOR_DESC: the order is DEPTH_COLUMN_ROW.
+
+    The members are what `depth_to_space` takes, each tensor as a `TensorDesc`; `validate` fills in
+    outputs that are left out, and raises ValueError (TypeError for data types).
+
+    >>> from tensorlayout.directml import DepthToSpaceOperatorDesc, TensorDesc
+    >>> x = TensorDesc("FLOAT32", (1, 4, 2, 2))
+    >>> DepthToSpaceOperatorDesc(input=x, block_size=2).validate().output.sizes
+    (1, 1, 4, 4)
+    """
 
     def _rule(self) -> tuple[Expected, ...]:
         s, (batch, channels, *spatial) = self.block_size, self.input.sizes
@@ -117,7 +147,19 @@ class DepthToSpaceOperatorDesc(_Blocks, operator="DEPTH_TO_SPACE"):
 
 
 class DepthToSpace1OperatorDesc(DepthToSpaceOperatorDesc, operator="DEPTH_TO_SPACE1"):
-    """DML_DEPTH_TO_SPACE1_OPERATOR_DESC."""
+    """DML_DEPTH_TO_SPACE1_OPERATOR_DESC: channels into blocks.
+
+    The members are what `depth_to_space1` takes, each tensor as a `TensorDesc`; `validate` fills in
+    outputs that are left out, and raises ValueError (TypeError for data types).
+
+    >>> from tensorlayout.directml import DepthToSpace1OperatorDesc, TensorDesc
+    >>> x = TensorDesc("FLOAT32", (1, 4, 2, 2))
+    >>> desc = DepthToSpace1OperatorDesc(
+    ...     input=x, block_size=2, order="COLUMN_ROW_DEPTH",
+    ... )
+    >>> desc.validate().output.sizes
+    (1, 1, 4, 4)
+    """
 
     order: Order
 
@@ -211,7 +253,19 @@ def depth_to_space1(
 
 
 class Upsample2DOperatorDesc(OneToOne, operator="UPSAMPLE_2D"):
-    """DML_UPSAMPLE_2D_OPERATOR_DESC; the scale is a `Size2D`: width, then height."""
+    """DML_UPSAMPLE_2D_OPERATOR_DESC; the scale is a `Size2D`: width, then height.
+
+    The members are what `upsample_2d` takes, each tensor as a `TensorDesc`; `validate` fills in
+    outputs that are left out, and raises ValueError (TypeError for data types).
+
+    >>> from tensorlayout.directml import Upsample2DOperatorDesc, TensorDesc
+    >>> x = TensorDesc("FLOAT32", (1, 1, 2, 3))
+    >>> desc = Upsample2DOperatorDesc(
+    ...     input=x, scale_size=(2, 1), interpolation_mode="LINEAR",
+    ... )
+    >>> desc.validate().output.sizes
+    (1, 1, 2, 6)
+    """
 
     scale_size: Integers
     interpolation_mode: Interpolation
@@ -268,7 +322,20 @@ def upsample_2d(
 
 
 class MaxUnpoolingOperatorDesc(OperatorDesc, operator="MAX_UNPOOLING"):
-    """DML_MAX_UNPOOLING_OPERATOR_DESC."""
+    """DML_MAX_UNPOOLING_OPERATOR_DESC: elements written where indices say, zeros elsewhere.
+
+    The members are what `max_unpooling` takes, each tensor as a `TensorDesc`; `validate` fills in
+    outputs that are left out, and raises ValueError (TypeError for data types).
+
+    >>> from tensorlayout.directml import MaxUnpoolingOperatorDesc, TensorDesc
+    >>> x = TensorDesc("FLOAT32", (1, 1, 1, 2))
+    >>> desc = MaxUnpoolingOperatorDesc(
+    ...     input=x, indices=TensorDesc("UINT32", (1, 1, 1, 2)),
+    ...     output=TensorDesc("FLOAT32", (1, 1, 2, 2)),
+    ... )
+    >>> desc.validate().output.sizes
+    (1, 1, 2, 2)
+    """
 
     input: TensorDesc
     indices: TensorDesc
@@ -363,7 +430,20 @@ class _Patches(OperatorDesc):
 
 
 class FoldOperatorDesc(_Patches, operator="FOLD"):
-    """DML_FOLD_OPERATOR_DESC: columns {N, C * P, L} into an image {N, C, spatial…}."""
+    """DML_FOLD_OPERATOR_DESC: columns {N, C * P, L} into an image {N, C, spatial…}.
+
+    The members are what `fold` takes, each tensor as a `TensorDesc`; `validate` fills in outputs
+    that are left out, and raises ValueError (TypeError for data types).
+
+    >>> from tensorlayout.directml import FoldOperatorDesc, TensorDesc
+    >>> x = TensorDesc("FLOAT32", (1, 2, 2))
+    >>> desc = FoldOperatorDesc(
+    ...     input=x, output=TensorDesc("FLOAT32", (1, 1, 3)), window_sizes=(2,), strides=(1,),
+    ...     dilations=(1,), start_padding=(0,), end_padding=(0,),
+    ... )
+    >>> desc.validate().output.sizes
+    (1, 1, 3)
+    """
 
     input: TensorDesc
     output: TensorDesc
@@ -385,7 +465,20 @@ class FoldOperatorDesc(_Patches, operator="FOLD"):
 
 
 class UnfoldOperatorDesc(_Patches, OneToOne, operator="UNFOLD"):
-    """DML_UNFOLD_OPERATOR_DESC: an image {N, C, spatial…} into columns {N, C * P, L}."""
+    """DML_UNFOLD_OPERATOR_DESC: an image {N, C, spatial…} into columns {N, C * P, L}.
+
+    The members are what `unfold` takes, each tensor as a `TensorDesc`; `validate` fills in outputs
+    that are left out, and raises ValueError (TypeError for data types).
+
+    >>> from tensorlayout.directml import UnfoldOperatorDesc, TensorDesc
+    >>> x = TensorDesc("FLOAT32", (1, 1, 3))
+    >>> desc = UnfoldOperatorDesc(
+    ...     input=x, window_sizes=(2,), strides=(1,), dilations=(1,), start_padding=(0,),
+    ...     end_padding=(0,),
+    ... )
+    >>> desc.validate().output.sizes
+    (1, 2, 2)
+    """
 
     def _rule(self) -> tuple[Expected, ...]:
         framed = (*self.input.sizes[:2], *self._framed(self.input.sizes))

@@ -53,7 +53,19 @@ __all__ = [
 
 
 class GatherOperatorDesc(OperatorDesc, operator="GATHER"):
-    """DML_GATHER_OPERATOR_DESC."""
+    """DML_GATHER_OPERATOR_DESC: what indices name along an axis.
+
+    The members are what `gather` takes, each tensor as a `TensorDesc`; `validate` fills in outputs
+    that are left out, and raises ValueError (TypeError for data types).
+
+    >>> from tensorlayout.directml import GatherOperatorDesc, TensorDesc
+    >>> x = TensorDesc("FLOAT32", (4, 3))
+    >>> desc = GatherOperatorDesc(
+    ...     input=x, indices=TensorDesc("UINT32", (1, 2)), axis=0, index_dimensions=1,
+    ... )
+    >>> desc.validate().output.sizes
+    (2, 3)
+    """
 
     input: TensorDesc
     indices: TensorDesc
@@ -121,7 +133,19 @@ def gather(
 
 
 class GatherElementsOperatorDesc(OperatorDesc, operator="GATHER_ELEMENTS"):
-    """DML_GATHER_ELEMENTS_OPERATOR_DESC."""
+    """DML_GATHER_ELEMENTS_OPERATOR_DESC: an element of each line for each index.
+
+    The members are what `gather_elements` takes, each tensor as a `TensorDesc`; `validate` fills in
+    outputs that are left out, and raises ValueError (TypeError for data types).
+
+    >>> from tensorlayout.directml import GatherElementsOperatorDesc, TensorDesc
+    >>> x = TensorDesc("FLOAT32", (2, 3))
+    >>> desc = GatherElementsOperatorDesc(
+    ...     input=x, indices=TensorDesc("UINT32", (1, 3)), axis=0,
+    ... )
+    >>> desc.validate().output.sizes
+    (1, 3)
+    """
 
     input: TensorDesc
     indices: TensorDesc
@@ -165,6 +189,18 @@ class ScatterOperatorDesc(OperatorDesc, operator="SCATTER"):
     """DML_SCATTER_OPERATOR_DESC, also called DML_SCATTER_ELEMENTS_OPERATOR_DESC.
 
     `duplicates` is ours: what becomes of equal positions.
+
+    The members are what `scatter` takes, each tensor as a `TensorDesc`; `validate` fills in outputs
+    that are left out, and raises ValueError (TypeError for data types).
+
+    >>> from tensorlayout.directml import ScatterOperatorDesc, TensorDesc
+    >>> x = TensorDesc("FLOAT32", (4,))
+    >>> desc = ScatterOperatorDesc(
+    ...     input=x, indices=TensorDesc("UINT32", (2,)), updates=TensorDesc("FLOAT32", (2,)),
+    ...     axis=0,
+    ... )
+    >>> desc.validate().output.sizes
+    (4,)
     """
 
     input: TensorDesc
@@ -287,7 +323,20 @@ class _ByTuples(OperatorDesc):
 
 
 class GatherNDOperatorDesc(_ByTuples, operator="GATHER_ND"):
-    """DML_GATHER_ND_OPERATOR_DESC."""
+    """DML_GATHER_ND_OPERATOR_DESC: blocks at coordinate tuples.
+
+    The members are what `gather_nd` takes, each tensor as a `TensorDesc`; `validate` fills in
+    outputs that are left out, and raises ValueError (TypeError for data types).
+
+    >>> from tensorlayout.directml import GatherNDOperatorDesc, TensorDesc
+    >>> x = TensorDesc("FLOAT32", (2, 3))
+    >>> desc = GatherNDOperatorDesc(
+    ...     input=x, indices=TensorDesc("UINT32", (4, 2)), input_dimension_count=2,
+    ...     indices_dimension_count=2,
+    ... )
+    >>> desc.validate().output.sizes
+    (1, 4)
+    """
 
     output: TensorDesc | None = None
     _plan = Gather("GATHER_ND")
@@ -306,7 +355,20 @@ class GatherNDOperatorDesc(_ByTuples, operator="GATHER_ND"):
 
 
 class GatherND1OperatorDesc(GatherNDOperatorDesc, operator="GATHER_ND1"):
-    """DML_GATHER_ND1_OPERATOR_DESC."""
+    """DML_GATHER_ND1_OPERATOR_DESC: blocks at coordinate tuples, apart for each batch.
+
+    The members are what `gather_nd1` takes, each tensor as a `TensorDesc`; `validate` fills in
+    outputs that are left out, and raises ValueError (TypeError for data types).
+
+    >>> from tensorlayout.directml import GatherND1OperatorDesc, TensorDesc
+    >>> x = TensorDesc("FLOAT32", (2, 3))
+    >>> desc = GatherND1OperatorDesc(
+    ...     input=x, indices=TensorDesc("UINT32", (2, 1)), input_dimension_count=2,
+    ...     indices_dimension_count=2, batch_dimension_count=1,
+    ... )
+    >>> desc.validate().output.sizes
+    (1, 2)
+    """
 
     batch_dimension_count: int
     _plan = Gather("GATHER_ND1")
@@ -364,7 +426,20 @@ def gather_nd1(
 
 
 class ScatterNDOperatorDesc(_ByTuples, operator="SCATTER_ND"):
-    """DML_SCATTER_ND_OPERATOR_DESC. `duplicates` is ours: what becomes of equal tuples."""
+    """DML_SCATTER_ND_OPERATOR_DESC. `duplicates` is ours: what becomes of equal tuples.
+
+    The members are what `scatter_nd` takes, each tensor as a `TensorDesc`; `validate` fills in
+    outputs that are left out, and raises ValueError (TypeError for data types).
+
+    >>> from tensorlayout.directml import ScatterNDOperatorDesc, TensorDesc
+    >>> x = TensorDesc("FLOAT32", (2, 3))
+    >>> desc = ScatterNDOperatorDesc(
+    ...     input=x, indices=TensorDesc("UINT32", (4, 2)), updates=TensorDesc("FLOAT32", (1, 4)),
+    ...     input_dimension_count=2, indices_dimension_count=2,
+    ... )
+    >>> desc.validate().output.sizes
+    (2, 3)
+    """
 
     updates: TensorDesc
     output: TensorDesc | None = None

@@ -31,7 +31,16 @@ __all__ = [
 
 
 class TopKOperatorDesc(OperatorDesc, operator="TOP_K"):
-    """DML_TOP_K_OPERATOR_DESC: the largest first."""
+    """DML_TOP_K_OPERATOR_DESC: the largest first.
+
+    The members are what `top_k` takes, each tensor as a `TensorDesc`; `validate` fills in outputs
+    that are left out, and raises ValueError (TypeError for data types).
+
+    >>> from tensorlayout.directml import TopKOperatorDesc, TensorDesc
+    >>> x = TensorDesc("FLOAT32", (5,))
+    >>> TopKOperatorDesc(input=x, axis=0, k=2).validate().output_index.sizes
+    (2,)
+    """
 
     input: TensorDesc
     output_value: TensorDesc | None = None
@@ -70,7 +79,19 @@ class TopKOperatorDesc(OperatorDesc, operator="TOP_K"):
 
 
 class TopK1OperatorDesc(TopKOperatorDesc, operator="TOP_K1"):
-    """DML_TOP_K1_OPERATOR_DESC."""
+    """DML_TOP_K1_OPERATOR_DESC: the largest or the smallest first.
+
+    The members are what `top_k1` takes, each tensor as a `TensorDesc`; `validate` fills in outputs
+    that are left out, and raises ValueError (TypeError for data types).
+
+    >>> from tensorlayout.directml import TopK1OperatorDesc, TensorDesc
+    >>> x = TensorDesc("FLOAT32", (5,))
+    >>> desc = TopK1OperatorDesc(
+    ...     input=x, axis=0, k=2, axis_direction="INCREASING",
+    ... )
+    >>> desc.validate().output_index.sizes
+    (2,)
+    """
 
     axis_direction: Direction
     _plan = TopK("TOP_K1")
@@ -126,10 +147,18 @@ def top_k1(
 
 
 class NonzeroCoordinatesOperatorDesc(OperatorDesc, operator="NONZERO_COORDINATES"):
-    """DML_NONZERO_COORDINATES_OPERATOR_DESC.
+    """DML_NONZERO_COORDINATES_OPERATOR_DESC: a count, and coordinates.
 
     The coordinates, left out, have as many columns as the input has dimensions without leading
     ones, at least one.
+
+    The members are what `nonzero_coordinates` takes, each tensor as a `TensorDesc`; `validate`
+    fills in outputs that are left out, and raises ValueError (TypeError for data types).
+
+    >>> from tensorlayout.directml import NonzeroCoordinatesOperatorDesc, TensorDesc
+    >>> x = TensorDesc("FLOAT32", (2, 3))
+    >>> NonzeroCoordinatesOperatorDesc(input=x).validate().output_coordinates.sizes
+    (6, 2)
     """
 
     input: TensorDesc

@@ -119,7 +119,7 @@ def put_along_axis(x: Tensor, indices: Tensor, /, values: Any, axis: int = -1) -
 
     `indices`: integers, of the rank of `x`; sizes of 1 broadcast, but for `axis`. `values`: a
     number, or a tensor that broadcasts to their shape. In place, as ``x[…] = y``: dtype and layout
-    of `x` stay; of positions that occur twice the last one wins. IndexError outside.
+    of `x` stay; of positions that occur twice the last one wins. IndexError outside. Any dtype.
 
     >>> import tensorlayout as tl
     >>> x = tl.asarray([[30, 10, 20]])

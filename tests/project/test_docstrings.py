@@ -14,19 +14,18 @@ import numpy as np
 import pytest
 
 import tensorlayout as tl
-from tensorlayout import directml, xla
+from tensorlayout import Tensor, directml, xla
 from tensorlayout.directml import OperatorDesc
 
 SPACES = {"tl": tl, "linalg": tl.linalg, "fft": tl.fft, "directml": directml, "xla": xla}
 CLASSES = (tl.Layout, tl.Trace)
-FUNCTIONS = (types.FunctionType, classmethod)
 OTHER_ERRORS = {"AxisError", "LinAlgError", "ShapeSyntaxError"}
 
-# A statement, not the word alone.
-DTYPES = re.compile(r"[Aa]ny dtypes?\b|dtypes?: \w|`dtype`|dtype (of|that)|data types?\b|[Ii]ntegers\b")
+# Statements, not the words alone.
+DTYPES = re.compile(r"[Aa]ny dtype|dtypes?: \w|`dtype`|dtype (of|that)|(data|element) type")
 LAYOUT = re.compile(
-    r"packed( in the|, or)|row-major|[Vv]iews?\b|in the form of|the form (of|that)|slots of|`layout`"
-    r"|[Ii]n place|Layout of the result"
+    r"packed( in the|, or)|row-major|[Vv]iews?\b|in the form of|the form (of|that)|slots of"
+    r"|`layout`|[Ii]n place|Layout of the result"
 )
 GIVES_TENSORS = re.compile(r"Tensor|Result\b|Unique")
 
@@ -52,52 +51,51 @@ def named(request):
     return request.param, PUBLIC[request.param]
 
 
-def parameters(value):
-    if not isinstance(value, FUNCTIONS):
-        return []
-    found = inspect.signature(getattr(value, "__func__", value)).parameters.values()
-    return [p for p in found if p.name not in ("self", "cls")]
-
-
 def own_doc(value):
-    """Not that of `object` or of the base, which `inspect.getdoc` would find."""
+    """Not that of the base, which `inspect.getdoc` would find."""
     return inspect.cleandoc(value.__doc__ or "")
 
 
 def missing(name, value):
     """What a reader of the docstring alone would have to look up elsewhere."""
     doc = own_doc(value)
-    said = " ".join(doc.split(">>>")[0].split())
-    short = getattr(value, "__name__", name.rpartition(".")[2])
+    said = " ".join(doc.partition(">>>")[0].split())
     summary, *rest = doc.split("\n")
     if not re.fullmatch(r"\S+( \S+)+[.:]", summary) or (rest and rest[0]):
         yield "a summary of one line"
     examples = doctest.DocTestParser().get_examples(doc)
-    if not any(re.search(rf"\b{short}\b", e.source) for e in examples):
+    short = getattr(value, "__name__", name.rpartition(".")[2])
+    if not any(re.search(rf"\b{short}\b", example.source) for example in examples):
         yield "an example that uses it"
-    if not any(e.want for e in examples):
+    if not any(example.want for example in examples):
         yield "an example that shows something"
-    taken = parameters(value)
-    for p in taken:
-        if p.kind is p.POSITIONAL_ONLY or p.kind is p.VAR_POSITIONAL:
-            continue
-        if not re.search(rf"\b{p.name}\b", said):
-            yield f"the parameter {p.name}"
-    if taken and not re.search(r"\b[A-Z]\w*Error\b", said):
-        yield "errors"
-    for error in set(re.findall(r"\b[A-Z]\w*Error\b", said)):
-        if not hasattr(builtins, error) and error not in OTHER_ERRORS:
+    errors = set(re.findall(r"\b[A-Z]\w*Error\b", said))
+    for error in errors:
+        if error not in OTHER_ERRORS and not hasattr(builtins, error):
             yield f"an error that there is, not {error}"
-    if isinstance(value, type) and issubclass(value, OperatorDesc) and value is not OperatorDesc:
-        if not set(re.findall(r"`(\w+)`", said)) & set(directml.__all__):
+    if not isinstance(value, type):
+        yield from missing_of_function(said, getattr(value, "__func__", value), errors)
+    elif issubclass(value, OperatorDesc) and value is not OperatorDesc:
+        members_of = set(re.findall(r"what `(\w+)` takes", said))
+        if not members_of or not members_of <= set(directml.__all__):
             yield "the function whose arguments are the members"
-    if isinstance(value, types.FunctionType) and "." not in value.__qualname__:
-        signature = inspect.signature(value)
-        given = str([p.annotation for p in taken])
-        if "Tensor" in given and not DTYPES.search(said):
-            yield "dtypes"
-        if GIVES_TENSORS.search(str(signature.return_annotation)) and not LAYOUT.search(said):
-            yield "the layout of the result, or that it is a view"
+
+
+def missing_of_function(said, function, errors):
+    if not callable(function):  # a property
+        return
+    signature = inspect.signature(function)
+    taken = [p for p in signature.parameters.values() if p.name not in ("self", "cls")]
+    for p in taken:
+        positional = p.kind in (p.POSITIONAL_ONLY, p.VAR_POSITIONAL)
+        if not positional and not re.search(rf"\b{p.name}\b", said):
+            yield f"the parameter {p.name}"
+    if taken and not errors:
+        yield "errors"
+    if any("Tensor" in str(p.annotation) for p in taken) and not DTYPES.search(said):
+        yield "dtypes"
+    if GIVES_TENSORS.search(str(signature.return_annotation)) and not LAYOUT.search(said):
+        yield "the layout of the result, or that it is a view"
 
 
 def test_says_what_a_caller_must_know(named):
@@ -110,3 +108,24 @@ def test_examples_run_at_a_fresh_prompt(named):
     log = io.StringIO()
     doctest.DocTestRunner().run(found, out=log.write)
     assert log.getvalue() == ""
+
+
+def hollow(x: Tensor, /, *, axis: int = 0) -> Tensor:
+    """Does it.
+
+    Has dtypes, a layout, and errors, such as NoError.
+
+    >>> 1 + 1
+    2
+    """
+    return x
+
+
+def test_empty_words_are_not_enough():
+    assert list(missing("tl.hollow", hollow)) == [
+        "an example that uses it",
+        "an error that there is, not NoError",
+        "the parameter axis",
+        "dtypes",
+        "the layout of the result, or that it is a view",
+    ]

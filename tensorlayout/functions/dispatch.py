@@ -6,11 +6,13 @@ one look-up of the plan, one call.
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Callable, Set
 from typing import Any
 
 import numpy as np
 
+from tensorlayout.calling import misfit, outside
 from tensorlayout.devices import CPU
 from tensorlayout.dtypes import SCALARS
 from tensorlayout.exchange.numpy import shortage
@@ -26,7 +28,7 @@ from tensorlayout.plan.elementwise import Elementwise
 from tensorlayout.plan.library import Library
 from tensorlayout.plan.run import prepared, prepared_into
 from tensorlayout.tensor import Tensor
-from tensorlayout.words import REFUSALS, named
+from tensorlayout.words import REFUSALS, named, refuse
 
 _SCALAR = Transfer()
 
@@ -96,7 +98,7 @@ def _named(operation: Operation, error: Exception) -> Exception:
             error = MemoryError()
         if isinstance(error, MemoryError):
             error = MemoryError(shortage(error))
-    return named(operation.name, error)
+    return outside(named(operation.name, error))
 
 
 def elementwise(operation: Elementwise, *operands: Any, out: Tensor | None = None) -> Tensor:
@@ -109,8 +111,8 @@ def elementwise(operation: Elementwise, *operands: Any, out: Tensor | None = Non
         given = _on_one_device(operands, given)
     key = tuple(x._spec if type(x) is Tensor else type(x) for x in given)
     if not any(type(x) is Tensor for x in given):
-        msg = f"{operation.name}: at least one operand must be a tensor, got only Python scalars"
-        raise TypeError(msg)
+        rule = "at least one operand must be a tensor, got only Python scalars"
+        refuse(operation.name, rule, TypeError)
     return call(operation, key, given) if out is None else call_into(out, operation, key, given)
 
 
@@ -146,7 +148,16 @@ Source: array API standard 2025.12, elementwise functions, `{name}`.
 """
 
 
-def _documented(function: Any, operation: Elementwise, summary: str, shapes: str) -> Any:
+def _one(x: Tensor, /) -> Tensor: ...  # type: ignore[empty-body]
+def _two(x1: Tensor | complex, x2: Tensor | complex, /) -> Tensor: ...  # type: ignore[empty-body]
+
+
+# How functions of the table are called; what they take beyond is taken to say what is wrong.
+_SIGNATURES = {pattern: inspect.signature(pattern) for pattern in (_one, _two)}
+_NOTHING = object()
+
+
+def _documented(function: Any, operation: Elementwise, summary: str, pattern: Any, shapes: str) -> Any:
     results = {"same": "the promoted dtype", "bool": "bool", "real": "the dtype of the real part"}
     function.__name__ = function.__qualname__ = operation.name
     function.__module__ = "tensorlayout"
@@ -159,6 +170,8 @@ def _documented(function: Any, operation: Elementwise, summary: str, shapes: str
         name=operation.name,
     )
     function.operation = operation
+    function.__signature__ = _SIGNATURES[pattern]
+    function.__annotations__ = pattern.__annotations__
     return function
 
 
@@ -169,31 +182,39 @@ Binary = Callable[[Any, Any], Tensor]
 def unary(operation: Elementwise, summary: str) -> Unary:
     """The public function of a one-operand line of the table."""
 
-    def function(x: Tensor, /) -> Tensor:
-        if type(x) is Tensor and not _watched:
-            try:
-                return prepared(operation, x._spec)(x)
-            except REFUSALS as error:
-                raise _named(operation, error) from None
-        x = tensor(operation.name, x)
-        return call(operation, (x._spec,), (x,))
+    def function(x: Any = _NOTHING, /, *more: Any, **unknown: Any) -> Tensor:
+        if more or unknown or x is _NOTHING:
+            raise _wrong(function, (x, *more), unknown)
+        try:
+            if type(x) is Tensor and not _watched:
+                return prepared(operation, x._spec)(x)  # type: ignore[no-any-return]
+            x = tensor(operation.name, x)
+            return call(operation, (x._spec,), (x,))
+        except REFUSALS as error:
+            raise _named(operation, error) from None
 
-    return _documented(function, operation, summary, "`x`: a tensor of any shape.")  # type: ignore[no-any-return]
+    return _documented(function, operation, summary, _one, "`x`: a tensor of any shape.")  # type: ignore[no-any-return]
 
 
 def binary(operation: Elementwise, summary: str) -> Binary:
     """The public function of a two-operand line of the table."""
 
-    def function(x1: Tensor | complex, x2: Tensor | complex, /) -> Tensor:
-        if type(x1) is Tensor and type(x2) is Tensor and not _watched:
-            try:
-                return prepared(operation, x1._spec, x2._spec)(x1, x2)
-            except REFUSALS as error:
-                raise _named(operation, error) from None
-        return elementwise(operation, x1, x2)
+    def function(x1: Any = _NOTHING, x2: Any = _NOTHING, /, *more: Any, **unknown: Any) -> Tensor:
+        if more or unknown or x2 is _NOTHING:
+            raise _wrong(function, (x1, x2, *more), unknown)
+        try:
+            if type(x1) is Tensor and type(x2) is Tensor and not _watched:
+                return prepared(operation, x1._spec, x2._spec)(x1, x2)  # type: ignore[no-any-return]
+            return elementwise(operation, x1, x2)
+        except REFUSALS as error:
+            raise _named(operation, error) from None
 
     shapes = "`x1`, `x2`: tensors whose shapes broadcast, or one a Python scalar (weakly typed)."
-    return _documented(function, operation, summary, shapes)  # type: ignore[no-any-return]
+    return _documented(function, operation, summary, _two, shapes)  # type: ignore[no-any-return]
+
+
+def _wrong(function: Any, args: tuple[Any, ...], options: dict[str, Any]) -> Exception:
+    return misfit(function, tuple(x for x in args if x is not _NOTHING), options)
 
 
 def operator(operation: Elementwise) -> Callable[[Tensor, Any], Any]:
@@ -205,11 +226,9 @@ def operator(operation: Elementwise) -> Callable[[Tensor, Any], Any]:
                 return prepared(operation, self._spec, other._spec)(self, other)
             if type(other) in SCALARS and not _watched:
                 return prepared(operation, self._spec, type(other))(self, other)
+            return elementwise(operation, self, other) if _ours(other) else NotImplemented
         except REFUSALS as error:
             raise _named(operation, error) from None
-        if not _ours(other):
-            return NotImplemented
-        return elementwise(operation, self, other)
 
     return method
 
@@ -218,12 +237,12 @@ def reflected(operation: Elementwise) -> Callable[[Tensor, Any], Any]:
     """The method for ``1 + x`` and its like."""
 
     def method(self: Tensor, other: Any, /) -> Any:
-        if type(other) in SCALARS and not _watched:
-            try:
+        try:
+            if type(other) in SCALARS and not _watched:
                 return prepared(operation, type(other), self._spec)(other, self)
-            except REFUSALS as error:
-                raise _named(operation, error) from None
-        return elementwise(operation, other, self) if _ours(other) else NotImplemented
+            return elementwise(operation, other, self) if _ours(other) else NotImplemented
+        except REFUSALS as error:
+            raise _named(operation, error) from None
 
     return method
 
@@ -232,15 +251,15 @@ def in_place(operation: Elementwise) -> Callable[[Tensor, Any], Any]:
     """The method for ``x += y`` and its like: x keeps its dtype, shape, layout and padding."""
 
     def method(self: Tensor, other: Any, /) -> Any:
-        if type(other) in SCALARS and not _watched:
-            spec = writable(operation.name, self)._spec
-            try:
+        try:
+            if type(other) in SCALARS and not _watched:
+                spec = writable(operation.name, self)._spec
                 return prepared_into(operation, spec, spec, type(other))(self, self, other)
-            except REFUSALS as error:
-                raise _named(operation, error) from None
-        if not _ours(other):
-            return NotImplemented
-        return elementwise(operation, self, other, out=writable(operation.name, self))
+            if not _ours(other):
+                return NotImplemented
+            return elementwise(operation, self, other, out=writable(operation.name, self))
+        except REFUSALS as error:
+            raise _named(operation, error) from None
 
     return method
 

@@ -12,7 +12,7 @@ import os
 from collections.abc import Callable, Iterable
 from typing import Any, TypeVar
 
-from tensorlayout.words import REFUSALS
+from tensorlayout.words import REFUSALS, named
 
 _Function = TypeVar("_Function", bound=Callable[..., Any])
 _Error = TypeVar("_Error", bound=Exception)
@@ -67,8 +67,10 @@ def outside(error: _Error, name: str = "") -> _Error:
     return error.with_traceback(None) if ours and not _full else error
 
 
-def misfit(function: Callable[..., Any], args: tuple[Any, ...], options: dict[str, Any]) -> Any:
+def misfit(
+    function: Callable[..., Any], args: tuple[Any, ...], options: dict[str, Any]
+) -> TypeError:
     """The error of a call whose arguments do not fit the parameters of `function`."""
     from tensorlayout.misfits import said  # only for errors
 
-    return TypeError(f"{function.__name__}: {said(function, args, options)}")
+    return named(function.__name__, TypeError(said(function, args, options)))

@@ -359,12 +359,12 @@ def take(x: Tensor, indices: Tensor | int, /, *, axis: int | None = None) -> Ten
     Tensor([[3, 1],
             [6, 4]], dtype=int64, device='cpu')
     """
-    x = arguments.tensor("take", x)
+    ndim = arguments.tensor("take", x).ndim
     if axis is None:
-        if x.ndim != 1:
-            refuse("take", f"axis must be given for a tensor of rank {x.ndim}")
+        if ndim != 1:
+            refuse("take", f"axis must be given for a tensor of rank {ndim}")
         axis = 0
-    dim = arguments.dim("take", axis, x.ndim)
+    dim = arguments.dim("take", axis, ndim)
     if isinstance(indices, int) and not isinstance(indices, bool):
         return _basic("take", x, (*[slice(None)] * dim, int(indices)))
     positions = _integral("take", indices)
@@ -396,9 +396,9 @@ def take_along_axis(x: Tensor, indices: Tensor, /, *, axis: int = -1) -> Tensor:
 
 
 def _integral(name: str, x: Any) -> Tensor:
-    found = arguments.tensor(name, x, "indices")
-    if not dtypes.in_category(found.dtype, "integral"):
-        refuse(name, f"indices must be of an integer dtype, got {found.dtype}", TypeError)
+    found = x if type(x) is Tensor else arguments.tensor(name, x, "indices")
+    if (dtype := found._spec.dtype).kind not in "iu":
+        refuse(name, f"indices must be of an integer dtype, got {dtype}", TypeError)
     return found
 
 

@@ -303,7 +303,7 @@ def test_gradient_of_every_dtype(dtype):
 
 
 def test_gradient_refuses():
-    with pytest.raises(ValueError, match=r"gradient: .* too small"):
+    with pytest.raises(ValueError, match=r"gradient: needs 2 elements along each axis"):
         tl.gradient(tl.ones((1,)))
     with pytest.raises(IndexError, match="gradient: axis must be at least -1"):
         tl.gradient(tl.ones((3,)), axis=1)

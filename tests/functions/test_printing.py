@@ -25,6 +25,7 @@ pytestmark = pytest.mark.usefixtures("device")
         (np.pi, "float16", "3.14"),
         (0.1, "bfloat16", "0.1"),
         (1 / 3, "bfloat16", "0.334"),
+        (1.23, "bfloat16", "1.23"),
         (257.0, "bfloat16", "256.0"),
         (3.3895e38, "bfloat16", "3.39e+38"),
         (float("inf"), "bfloat16", "inf"),

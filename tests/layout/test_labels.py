@@ -201,6 +201,7 @@ def test_what_may_be_asked_for(given, rank, order):
         (jax_layout((0, 1, 2)), ValueError, r"minor_to_major: must be .* got \(2, 1, 0\)"),
         (jax_layout((1, 0), ((8, 128), (2, 1))), ValueError, r"'{0,1:T\(8,128\)\(2,1\)}'; xla.lay"),
         (jax_format(None), ValueError, "a Format must hold a Layout, got one of None"),
+        (SimpleNamespace(layout="HW"), TypeError, "must be a Layout, its text, labels or a minor"),
         ((0.0, 1), TypeError, r"must be a Layout, its text, labels or .*, got \(0.0, 1\)"),
         ({0: 1, 1: 0}, TypeError, "must be a Layout, its text, labels or a minor-to-major"),
         (b"NC", TypeError, "must be a Layout, its text, labels or a minor-to-major .*, got b'NC'"),

@@ -171,8 +171,8 @@ def std(
     an axis outside the rank.
 
     >>> import tensorlayout as tl
-    >>> tl.std(tl.asarray([1.0, 3.0]))
-    Tensor(1., dtype=float64, device='cpu')
+    >>> tl.std(tl.asarray([[1.0, 3.0], [5.0, 5.0]]), axis=1)
+    Tensor([1., 0.], dtype=float64, device='cpu')
     """
     return reduced(_STD, x, axis, keepdims, None, _correction("std", correction))
 

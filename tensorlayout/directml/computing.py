@@ -92,8 +92,8 @@ def element_wise_identity(
 class CastOperatorDesc(OperatorDesc, operator="CAST"):
     """DML_CAST_OPERATOR_DESC; the output says into what.
 
-    The members are what `cast` takes, each tensor as a `TensorDesc`; `validate` fills in outputs
-    that are left out, and raises ValueError (TypeError for data types).
+    The members are what `cast` takes, each tensor as a `TensorDesc`; `validate` raises ValueError
+    (TypeError for data types).
 
     >>> from tensorlayout.directml import CastOperatorDesc, TensorDesc
     >>> x = TensorDesc("FLOAT32", (2, 3))
@@ -136,9 +136,7 @@ class ElementWiseIfOperatorDesc(OperatorDesc, operator="ELEMENT_WISE_IF"):
 
     >>> from tensorlayout.directml import ElementWiseIfOperatorDesc, TensorDesc
     >>> x = TensorDesc("FLOAT32", (2, 3))
-    >>> desc = ElementWiseIfOperatorDesc(
-    ...     condition=TensorDesc("UINT8", (2, 3)), a=x, b=x,
-    ... )
+    >>> desc = ElementWiseIfOperatorDesc(condition=TensorDesc("UINT8", (2, 3)), a=x, b=x)
     >>> desc.validate().output.sizes
     (2, 3)
     """

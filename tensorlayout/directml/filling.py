@@ -44,7 +44,7 @@ class FillValueConstantOperatorDesc(OperatorDesc, operator="FILL_VALUE_CONSTANT"
     """DML_FILL_VALUE_CONSTANT_OPERATOR_DESC: one value everywhere.
 
     The members are what `fill_value_constant` takes, each tensor as a `TensorDesc`; `validate`
-    fills in outputs that are left out, and raises ValueError (TypeError for data types).
+    raises ValueError (TypeError for data types).
 
     >>> from tensorlayout.directml import FillValueConstantOperatorDesc, TensorDesc
     >>> x = TensorDesc("FLOAT32", (4,))
@@ -90,13 +90,11 @@ class FillValueSequenceOperatorDesc(OperatorDesc, operator="FILL_VALUE_SEQUENCE"
     exact sequence modulo 2 to the number of bits.
 
     The members are what `fill_value_sequence` takes, each tensor as a `TensorDesc`; `validate`
-    fills in outputs that are left out, and raises ValueError (TypeError for data types).
+    raises ValueError (TypeError for data types).
 
     >>> from tensorlayout.directml import FillValueSequenceOperatorDesc, TensorDesc
     >>> x = TensorDesc("FLOAT32", (4,))
-    >>> desc = FillValueSequenceOperatorDesc(
-    ...     output=x, value_start=5.0, value_delta=-2.0,
-    ... )
+    >>> desc = FillValueSequenceOperatorDesc(output=x, value_start=5.0, value_delta=-2.0)
     >>> desc.validate().output.sizes
     (4,)
     """
@@ -155,8 +153,8 @@ def fill_value_sequence(
 class DiagonalMatrixOperatorDesc(OperatorDesc, operator="DIAGONAL_MATRIX"):
     """DML_DIAGONAL_MATRIX_OPERATOR_DESC. The value is FLOAT: towards zero for integers.
 
-    The members are what `diagonal_matrix` takes, each tensor as a `TensorDesc`; `validate` fills in
-    outputs that are left out, and raises ValueError (TypeError for data types).
+    The members are what `diagonal_matrix` takes, each tensor as a `TensorDesc`; `validate` raises
+    ValueError (TypeError for data types).
 
     >>> from tensorlayout.directml import DiagonalMatrixOperatorDesc, TensorDesc
     >>> x = TensorDesc("FLOAT32", (2, 3))
@@ -272,8 +270,8 @@ def diagonal_matrix1(
 class OneHotOperatorDesc(OperatorDesc, operator="ONE_HOT"):
     """DML_ONE_HOT_OPERATOR_DESC; the output says how long the lines are.
 
-    The members are what `one_hot` takes, each tensor as a `TensorDesc`; `validate` fills in outputs
-    that are left out, and raises ValueError (TypeError for data types).
+    The members are what `one_hot` takes, each tensor as a `TensorDesc`; `validate` raises
+    ValueError (TypeError for data types).
 
     >>> from tensorlayout.directml import OneHotOperatorDesc, TensorDesc
     >>> x = TensorDesc("FLOAT32", (2, 3))

@@ -116,9 +116,7 @@ class SpaceToDepth1OperatorDesc(SpaceToDepthOperatorDesc, operator="SPACE_TO_DEP
 
     >>> from tensorlayout.directml import SpaceToDepth1OperatorDesc, TensorDesc
     >>> x = TensorDesc("FLOAT32", (1, 4, 2, 2))
-    >>> desc = SpaceToDepth1OperatorDesc(
-    ...     input=x, block_size=2, order="COLUMN_ROW_DEPTH",
-    ... )
+    >>> desc = SpaceToDepth1OperatorDesc(input=x, block_size=2, order="COLUMN_ROW_DEPTH")
     >>> desc.validate().output.sizes
     (1, 16, 1, 1)
     """
@@ -154,9 +152,7 @@ class DepthToSpace1OperatorDesc(DepthToSpaceOperatorDesc, operator="DEPTH_TO_SPA
 
     >>> from tensorlayout.directml import DepthToSpace1OperatorDesc, TensorDesc
     >>> x = TensorDesc("FLOAT32", (1, 4, 2, 2))
-    >>> desc = DepthToSpace1OperatorDesc(
-    ...     input=x, block_size=2, order="COLUMN_ROW_DEPTH",
-    ... )
+    >>> desc = DepthToSpace1OperatorDesc(input=x, block_size=2, order="COLUMN_ROW_DEPTH")
     >>> desc.validate().output.sizes
     (1, 1, 4, 4)
     """
@@ -260,9 +256,7 @@ class Upsample2DOperatorDesc(OneToOne, operator="UPSAMPLE_2D"):
 
     >>> from tensorlayout.directml import Upsample2DOperatorDesc, TensorDesc
     >>> x = TensorDesc("FLOAT32", (1, 1, 2, 3))
-    >>> desc = Upsample2DOperatorDesc(
-    ...     input=x, scale_size=(2, 1), interpolation_mode="LINEAR",
-    ... )
+    >>> desc = Upsample2DOperatorDesc(input=x, scale_size=(2, 1), interpolation_mode="LINEAR")
     >>> desc.validate().output.sizes
     (1, 1, 2, 6)
     """
@@ -324,8 +318,8 @@ def upsample_2d(
 class MaxUnpoolingOperatorDesc(OperatorDesc, operator="MAX_UNPOOLING"):
     """DML_MAX_UNPOOLING_OPERATOR_DESC: elements written where indices say, zeros elsewhere.
 
-    The members are what `max_unpooling` takes, each tensor as a `TensorDesc`; `validate` fills in
-    outputs that are left out, and raises ValueError (TypeError for data types).
+    The members are what `max_unpooling` takes, each tensor as a `TensorDesc`; `validate` raises
+    ValueError (TypeError for data types).
 
     >>> from tensorlayout.directml import MaxUnpoolingOperatorDesc, TensorDesc
     >>> x = TensorDesc("FLOAT32", (1, 1, 1, 2))
@@ -432,8 +426,8 @@ class _Patches(OperatorDesc):
 class FoldOperatorDesc(_Patches, operator="FOLD"):
     """DML_FOLD_OPERATOR_DESC: columns {N, C * P, L} into an image {N, C, spatial…}.
 
-    The members are what `fold` takes, each tensor as a `TensorDesc`; `validate` fills in outputs
-    that are left out, and raises ValueError (TypeError for data types).
+    The members are what `fold` takes, each tensor as a `TensorDesc`; `validate` raises ValueError
+    (TypeError for data types).
 
     >>> from tensorlayout.directml import FoldOperatorDesc, TensorDesc
     >>> x = TensorDesc("FLOAT32", (1, 2, 2))

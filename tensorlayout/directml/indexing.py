@@ -140,9 +140,7 @@ class GatherElementsOperatorDesc(OperatorDesc, operator="GATHER_ELEMENTS"):
 
     >>> from tensorlayout.directml import GatherElementsOperatorDesc, TensorDesc
     >>> x = TensorDesc("FLOAT32", (2, 3))
-    >>> desc = GatherElementsOperatorDesc(
-    ...     input=x, indices=TensorDesc("UINT32", (1, 3)), axis=0,
-    ... )
+    >>> desc = GatherElementsOperatorDesc(input=x, indices=TensorDesc("UINT32", (1, 3)), axis=0)
     >>> desc.validate().output.sizes
     (1, 3)
     """

@@ -108,8 +108,8 @@ def join(
 class SplitOperatorDesc(OperatorDesc, operator="SPLIT"):
     """DML_SPLIT_OPERATOR_DESC: consecutive parts.
 
-    The members are what `split` takes, each tensor as a `TensorDesc`; `validate` fills in outputs
-    that are left out, and raises ValueError (TypeError for data types).
+    The members are what `split` takes, each tensor as a `TensorDesc`; `validate` raises ValueError
+    (TypeError for data types).
 
     >>> from tensorlayout.directml import SplitOperatorDesc, TensorDesc
     >>> x = TensorDesc("FLOAT32", (4,))
@@ -315,8 +315,8 @@ def slice1(
 class SliceGradOperatorDesc(_Window, operator="SLICE_GRAD"):
     """DML_SLICE_GRAD_OPERATOR_DESC; the output has the sizes of the input of SLICE1.
 
-    The members are what `slice_grad` takes, each tensor as a `TensorDesc`; `validate` fills in
-    outputs that are left out, and raises ValueError (TypeError for data types).
+    The members are what `slice_grad` takes, each tensor as a `TensorDesc`; `validate` raises
+    ValueError (TypeError for data types).
 
     >>> from tensorlayout.directml import SliceGradOperatorDesc, TensorDesc
     >>> x = TensorDesc("FLOAT32", (2,))

@@ -86,9 +86,7 @@ class TopK1OperatorDesc(TopKOperatorDesc, operator="TOP_K1"):
 
     >>> from tensorlayout.directml import TopK1OperatorDesc, TensorDesc
     >>> x = TensorDesc("FLOAT32", (5,))
-    >>> desc = TopK1OperatorDesc(
-    ...     input=x, axis=0, k=2, axis_direction="INCREASING",
-    ... )
+    >>> desc = TopK1OperatorDesc(input=x, axis=0, k=2, axis_direction="INCREASING")
     >>> desc.validate().output_index.sizes
     (2,)
     """

@@ -54,9 +54,9 @@ def reinterpreted(x: Tensor, dtype: Any) -> Tensor:
 
 
 def can_cast(from_: Any, to: Any, /) -> bool:
-    """Whether promotion can turn `from_` (a dtype or a tensor) into the dtype `to`.
+    """Whether promotion can turn `from_` (any dtype, or a tensor of one) into the dtype `to`.
 
-    TypeError for what is neither.
+    TypeError for what is none.
 
     >>> import tensorlayout as tl
     >>> tl.can_cast(tl.int8, tl.int16), tl.can_cast(tl.int64, tl.float32)

@@ -111,8 +111,8 @@ def nanprod(
     outside the rank, or named twice.
 
     >>> import tensorlayout as tl
-    >>> tl.nanprod(tl.asarray([2.0, tl.nan, 4.0]))
-    Tensor(8., dtype=float64, device='cpu')
+    >>> tl.nanprod(tl.asarray([[2.0, tl.nan, 4.0]]), axis=1)
+    Tensor([8.], dtype=float64, device='cpu')
     """
     return _added(_NANPROD, x, 1, axis, dtype, keepdims)
 
@@ -132,8 +132,8 @@ def nanmin(x: Tensor, /, axis: Axis = None, *, keepdims: bool = False) -> Tensor
     axis outside the rank; TypeError for other dtypes.
 
     >>> import tensorlayout as tl
-    >>> tl.nanmin(tl.asarray([tl.nan, 7.0, 3.0]))
-    Tensor(3., dtype=float64, device='cpu')
+    >>> tl.nanmin(tl.asarray([[tl.nan, 7.0, 3.0]]), axis=1)
+    Tensor([3.], dtype=float64, device='cpu')
     """
     return reduced(_NANMIN, x, axis, keepdims)
 
@@ -202,8 +202,8 @@ def nanmean(
     dtype, ValueError (AxisError) for an axis outside the rank.
 
     >>> import tensorlayout as tl
-    >>> tl.nanmean(tl.asarray([1.0, tl.nan, 3.0]))
-    Tensor(2., dtype=float64, device='cpu')
+    >>> tl.nanmean(tl.asarray([[1.0, tl.nan, 3.0]]), axis=1)
+    Tensor([2.], dtype=float64, device='cpu')
     """
     x = arguments.tensor("nanmean", x)
     total, count = _total(_NANMEAN, x, axis, keepdims)
@@ -254,8 +254,8 @@ def nanvar(
     (AxisError) for an axis outside the rank.
 
     >>> import tensorlayout as tl
-    >>> tl.nanvar(tl.asarray([1.0, tl.nan, 5.0]))
-    Tensor(4., dtype=float64, device='cpu')
+    >>> tl.nanvar(tl.asarray([[1.0, tl.nan, 5.0]]), axis=1)
+    Tensor([4.], dtype=float64, device='cpu')
     """
     less = ddof if correction is None else correction
     kind = mean_dtype("nanvar", arguments.tensor("nanvar", x), dtype)
@@ -281,8 +281,8 @@ def nanstd(
     (AxisError) for an axis outside the rank.
 
     >>> import tensorlayout as tl
-    >>> tl.nanstd(tl.asarray([1.0, tl.nan, 5.0]))
-    Tensor(2., dtype=float64, device='cpu')
+    >>> tl.nanstd(tl.asarray([[1.0, tl.nan, 5.0]]), axis=1)
+    Tensor([2.], dtype=float64, device='cpu')
     """
     less = ddof if correction is None else correction
     found = sqrt(_variance(_NANSTD, x, axis, less, keepdims))
@@ -399,8 +399,8 @@ def nanmedian(x: Tensor, /, axis: Axis = None, *, keepdims: bool = False) -> Ten
     other dtypes, ValueError (AxisError) for an axis outside the rank.
 
     >>> import tensorlayout as tl
-    >>> tl.nanmedian(tl.asarray([8.0, tl.nan, 1.0, 3.0]))
-    Tensor(3., dtype=float64, device='cpu')
+    >>> tl.nanmedian(tl.asarray([[8.0, tl.nan, 1.0, 3.0]]), axis=1)
+    Tensor([3.], dtype=float64, device='cpu')
     """
     return _quantiles("nanmedian", x, 0.5, axis, "linear", keepdims)
 
@@ -434,8 +434,8 @@ def nanquantile(
     slowest. ValueError for other `q` or methods, TypeError for other dtypes.
 
     >>> import tensorlayout as tl
-    >>> tl.nanquantile(tl.asarray([1.0, tl.nan, 3.0]), 0.5)
-    Tensor(2., dtype=float64, device='cpu')
+    >>> tl.nanquantile(tl.asarray([[1.0, tl.nan, 3.0]]), 0.5, axis=1)
+    Tensor([2.], dtype=float64, device='cpu')
     """
     return _quantiles("nanquantile", x, q, axis, method, keepdims)
 

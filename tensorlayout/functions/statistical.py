@@ -71,9 +71,9 @@ def reduced(
 def sum(x: Tensor, /, *, axis: Axis = None, dtype: Any = None, keepdims: bool = False) -> Tensor:
     """The sum of the elements along `axis` (all by default); 0 of none.
 
-    dtype: that of `x`; integers and bool become int64, unsigned ones uint64; or the one asked for,
-    to which elements of another kind are converted first, as `astype` does. Layout: packed in the
-    input's order.
+    `keepdims`: the axes stay, of size 1. dtype: that of `x`; integers and bool become int64,
+    unsigned ones uint64; or the one asked for, to which elements of another kind are converted
+    first, as `astype` does. Layout: packed in the input's order.
 
     Accuracy does not depend on the length, the axis or the layout. Of 16- and 32-bit floats, short
     runs are added up in float32 and all else in float64: 10**8 tenths, or numbers of any signs, are
@@ -81,7 +81,7 @@ def sum(x: Tensor, /, *, axis: Axis = None, dtype: Any = None, keepdims: bool = 
     Float64 is added up in runs too.
 
     TypeError for an axis or a dtype that is none; ValueError (AxisError, which is an IndexError
-    too) for an axis outside the rank, or named twice. `keepdims`: the axes stay, of size 1.
+    too) for an axis outside the rank, or named twice.
 
     >>> import tensorlayout as tl
     >>> tl.sum(tl.ones((2, 3)), axis=0)
@@ -178,8 +178,8 @@ def std(
     an axis outside the rank.
 
     >>> import tensorlayout as tl
-    >>> tl.std(tl.asarray([1.0, 3.0]))
-    Tensor(1., dtype=float64, device='cpu')
+    >>> tl.std(tl.asarray([[1.0, 3.0], [5.0, 5.0]]), axis=1)
+    Tensor([1., 0.], dtype=float64, device='cpu')
     """
     return reduced(_STD, x, axis, keepdims, None, _correction("std", correction))
 

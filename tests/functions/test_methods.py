@@ -249,6 +249,22 @@ def test_rank_0():
     assert x.item() == 7.0
 
 
+def test_by_hand():
+    x = asarray([1, 2, 2, 5])
+    assert x.searchsorted([2, 6], "right").tolist() == [3, 4]
+    assert asarray([5, 1]).searchsorted(2, sorter=asarray([1, 0])).item() == 1
+    assert x.cumulative_sum(include_initial=True).tolist() == [0, 1, 3, 5, 10]
+    assert x.cumulative_prod(axis=0).tolist() == [1, 2, 4, 20]
+    assert x.permute(0).tolist() == x.permute([0]).tolist() == [1, 2, 2, 5]
+    assert x.clip([0, 3, 3, 3], asarray(4.5)).tolist() == [1.0, 3.0, 3.0, 4.5]
+    assert str(x.clip(1.5, tl.nan).tolist()) == "[nan, nan, nan, nan]"
+    assert x.repeat([0, 1, 2, 0]).tolist() == x.repeat(asarray([0, 1, 2, 0])).tolist() == [2, 2, 2]
+    assert (x > 1).cumulative_sum().tolist() == [0, 1, 2, 3]
+    assert asarray([15, 25, -15]).round(-1).tolist() == [20, 20, -20]
+    assert asarray([True, False]).max().item() is True
+    assert asarray([True, False]).argsort().tolist() == [1, 0]
+
+
 # --- names and signatures ----------------------------------------------------------------------
 
 

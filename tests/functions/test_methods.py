@@ -512,6 +512,7 @@ def test_view_in_wider_items_and_back():
     wide[1, 0] = -1
     assert x[1].tolist() == [-1, -1, 8, 9, 10, 11]
     assert x[:, 2:4].view(tl.int32).strides == (3, 1)
+    assert [x[1].view(kind).layout.offset for kind in (tl.int8, tl.int32)] == [12, 3]
     assert wide[:, 1:].view(tl.int8).shape == (2, 8)
     assert x.view(tl.bfloat16).dtype == BFLOAT16
     padded = tl.ones((2, 4), dtype=tl.int16, layout=Layout.padded((2, 4), (2, 8)))

@@ -14,7 +14,7 @@ a ValueError and an IndexError, for axes.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, Literal
+from typing import Any, Literal, SupportsIndex
 
 from tensorlayout import dtypes
 from tensorlayout.devices import default_device
@@ -26,6 +26,7 @@ from tensorlayout.plan.fill import Create
 from tensorlayout.plan.library import Library, Results, Shape, complex_of
 from tensorlayout.plan.rules import normalized_dims
 from tensorlayout.tensor import Tensor
+from tensorlayout.typing import Axis, DeviceLike, DTypeLike, Real
 from tensorlayout.words import under
 
 __all__ = [
@@ -87,7 +88,9 @@ _IHFFT = Library("ihfft", "real floating", _half)
 _NORMS = ("backward", "ortho", "forward")
 
 
-def _along(operation: Library, x: Any, n: int | None, axis: int, norm: str) -> Tensor:
+def _along(
+    operation: Library, x: Any, n: SupportsIndex | None, axis: SupportsIndex, norm: str
+) -> Tensor:
     x = arguments.tensor(operation.name, x)
     size = None if n is None else arguments.integer(operation.name, "n", n)
     if size is not None and size < 1:
@@ -138,7 +141,14 @@ def _sizes(operation: Library, shape: Shape, dims: Shape, s: Any) -> Shape:
 # --- the functions -----------------------------------------------------------------------------
 
 
-def fft(x: Tensor, /, *, n: int | None = None, axis: int = -1, norm: Norm = "backward") -> Tensor:
+def fft(
+    x: Tensor,
+    /,
+    *,
+    n: SupportsIndex | None = None,
+    axis: SupportsIndex = -1,
+    norm: Norm = "backward",
+) -> Tensor:
     """The discrete Fourier transform along `axis`, cut or zero-padded to `n` elements; complex.
 
     The shape is that of `x`, but for `n` along `axis`.
@@ -150,12 +160,26 @@ def fft(x: Tensor, /, *, n: int | None = None, axis: int = -1, norm: Norm = "bac
     return _along(_FFT, x, n, axis, norm)
 
 
-def ifft(x: Tensor, /, *, n: int | None = None, axis: int = -1, norm: Norm = "backward") -> Tensor:
+def ifft(
+    x: Tensor,
+    /,
+    *,
+    n: SupportsIndex | None = None,
+    axis: SupportsIndex = -1,
+    norm: Norm = "backward",
+) -> Tensor:
     """The inverse of `fft`."""
     return _along(_IFFT, x, n, axis, norm)
 
 
-def rfft(x: Tensor, /, *, n: int | None = None, axis: int = -1, norm: Norm = "backward") -> Tensor:
+def rfft(
+    x: Tensor,
+    /,
+    *,
+    n: SupportsIndex | None = None,
+    axis: SupportsIndex = -1,
+    norm: Norm = "backward",
+) -> Tensor:
     """The transform of real elements: the n // 2 + 1 of `fft` that determine the rest; complex.
 
     >>> import tensorlayout as tl
@@ -165,12 +189,26 @@ def rfft(x: Tensor, /, *, n: int | None = None, axis: int = -1, norm: Norm = "ba
     return _along(_RFFT, x, n, axis, norm)
 
 
-def irfft(x: Tensor, /, *, n: int | None = None, axis: int = -1, norm: Norm = "backward") -> Tensor:
+def irfft(
+    x: Tensor,
+    /,
+    *,
+    n: SupportsIndex | None = None,
+    axis: SupportsIndex = -1,
+    norm: Norm = "backward",
+) -> Tensor:
     """The inverse of `rfft`, of `n` elements (by default twice one less than there are); real."""
     return _along(_IRFFT, x, n, axis, norm)
 
 
-def hfft(x: Tensor, /, *, n: int | None = None, axis: int = -1, norm: Norm = "backward") -> Tensor:
+def hfft(
+    x: Tensor,
+    /,
+    *,
+    n: SupportsIndex | None = None,
+    axis: SupportsIndex = -1,
+    norm: Norm = "backward",
+) -> Tensor:
     """The transform of Hermitian-symmetric lines, given by their halves; real, `n` as in `irfft`.
 
     >>> import tensorlayout as tl
@@ -180,7 +218,14 @@ def hfft(x: Tensor, /, *, n: int | None = None, axis: int = -1, norm: Norm = "ba
     return _along(_HFFT, x, n, axis, norm)
 
 
-def ihfft(x: Tensor, /, *, n: int | None = None, axis: int = -1, norm: Norm = "backward") -> Tensor:
+def ihfft(
+    x: Tensor,
+    /,
+    *,
+    n: SupportsIndex | None = None,
+    axis: SupportsIndex = -1,
+    norm: Norm = "backward",
+) -> Tensor:
     """The inverse of `hfft`: the n // 2 + 1 elements that determine the rest; complex."""
     return _along(_IHFFT, x, n, axis, norm)
 
@@ -189,8 +234,8 @@ def fftn(
     x: Tensor,
     /,
     *,
-    s: Sequence[int] | None = None,
-    axes: Sequence[int] | None = None,
+    s: Axis = None,
+    axes: Axis = None,
     norm: Norm = "backward",
 ) -> Tensor:
     """The discrete Fourier transform over `axes` (all by default), of sizes `s`; complex.
@@ -210,8 +255,8 @@ def ifftn(
     x: Tensor,
     /,
     *,
-    s: Sequence[int] | None = None,
-    axes: Sequence[int] | None = None,
+    s: Axis = None,
+    axes: Axis = None,
     norm: Norm = "backward",
 ) -> Tensor:
     """The inverse of `fftn`."""
@@ -222,8 +267,8 @@ def rfftn(
     x: Tensor,
     /,
     *,
-    s: Sequence[int] | None = None,
-    axes: Sequence[int] | None = None,
+    s: Axis = None,
+    axes: Axis = None,
     norm: Norm = "backward",
 ) -> Tensor:
     """The transform of real elements over `axes`: half of the last determines the rest; complex."""
@@ -234,8 +279,8 @@ def irfftn(
     x: Tensor,
     /,
     *,
-    s: Sequence[int] | None = None,
-    axes: Sequence[int] | None = None,
+    s: Axis = None,
+    axes: Axis = None,
     norm: Norm = "backward",
 ) -> Tensor:
     """The inverse of `rfftn`; `s` are sizes of the result, the last by default as in `irfft`."""
@@ -246,7 +291,14 @@ _FFTFREQ = Create("fftfreq", "frequencies")
 _RFFTFREQ = Create("rfftfreq", "frequencies")
 
 
-def fftfreq(n: int, /, *, d: float = 1.0, dtype: Any = None, device: Any = None) -> Tensor:
+def fftfreq(
+    n: SupportsIndex,
+    /,
+    *,
+    d: Real = 1.0,
+    dtype: DTypeLike | None = None,
+    device: DeviceLike | None = None,
+) -> Tensor:
     """The frequencies of the elements of `fft` of `n` elements, `d` apart: of shape (n,).
 
     dtype: float64, or any other real floating one. Layout: row-major. ValueError for `n` below 1
@@ -259,7 +311,14 @@ def fftfreq(n: int, /, *, d: float = 1.0, dtype: Any = None, device: Any = None)
     return _spectrum(_FFTFREQ, n, d, dtype, device)
 
 
-def rfftfreq(n: int, /, *, d: float = 1.0, dtype: Any = None, device: Any = None) -> Tensor:
+def rfftfreq(
+    n: SupportsIndex,
+    /,
+    *,
+    d: Real = 1.0,
+    dtype: DTypeLike | None = None,
+    device: DeviceLike | None = None,
+) -> Tensor:
     """The frequencies of the elements of `rfft` of `n` elements, `d` apart: (n // 2 + 1,).
 
     dtype and errors as in `fftfreq`.
@@ -291,7 +350,7 @@ def _spectrum(operation: Create, n: Any, d: Any, dtype: Any, device: Any) -> Ten
     return dispatch.call(operation, key, (size, spacing, whole))
 
 
-def fftshift(x: Tensor, /, *, axes: int | Sequence[int] | None = None) -> Tensor:
+def fftshift(x: Tensor, /, *, axes: Axis = None) -> Tensor:
     """The zero frequency moved to the middle of each of `axes` (all by default).
 
     Any dtype. Layout: packed in the input's order.
@@ -303,7 +362,7 @@ def fftshift(x: Tensor, /, *, axes: int | Sequence[int] | None = None) -> Tensor
     return _shifted("fftshift", x, axes, 1)
 
 
-def ifftshift(x: Tensor, /, *, axes: int | Sequence[int] | None = None) -> Tensor:
+def ifftshift(x: Tensor, /, *, axes: Axis = None) -> Tensor:
     """The inverse of `fftshift`."""
     return _shifted("ifftshift", x, axes, -1)
 

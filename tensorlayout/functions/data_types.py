@@ -15,6 +15,7 @@ from tensorlayout.functions import arguments, dispatch
 from tensorlayout.functions.transfers import moved
 from tensorlayout.plan.copy import Copy
 from tensorlayout.tensor import Tensor
+from tensorlayout.typing import DeviceLike, DTypeLike, Kind, NumpyScalar, Scalar, TypeLike
 from tensorlayout.words import refuse
 
 __all__ = ["astype", "can_cast", "finfo", "iinfo", "isdtype", "result_type"]
@@ -22,7 +23,9 @@ __all__ = ["astype", "can_cast", "finfo", "iinfo", "isdtype", "result_type"]
 _ASTYPE = Copy("astype")
 
 
-def astype(x: Tensor, dtype: Any, /, *, copy: bool = True, device: Any = None) -> Tensor:
+def astype(
+    x: Tensor, dtype: DTypeLike, /, *, copy: bool = True, device: DeviceLike | None = None
+) -> Tensor:
     """The elements converted to `dtype`, in the form of `x`; `x` itself if nothing changes.
 
     With `copy` True (the default) the result is always new. Floats become integers truncated
@@ -44,13 +47,13 @@ def astype(x: Tensor, dtype: Any, /, *, copy: bool = True, device: Any = None) -
     return moved(dispatch.call(_ASTYPE, (x._spec, None, kind), (x,)), target)
 
 
-def can_cast(from_: Any, to: Any, /) -> bool:
+def can_cast(from_: Tensor | NumpyScalar | DTypeLike, to: DTypeLike, /) -> bool:
     """Whether promotion can turn `from_` (a dtype or a tensor) into `to`."""
     target = as_dtype(to, "can_cast: to")
     return dtypes.promote(_dtype_of(from_, "can_cast: from_"), target) == target
 
 
-def result_type(*arrays_and_dtypes: Any) -> DType:
+def result_type(*arrays_and_dtypes: Tensor | Scalar | DTypeLike) -> DType:
     """The dtype that tensors, dtypes and Python scalars promote to."""
     scalars = [type(a) for a in arrays_and_dtypes if type(a) in dtypes.SCALARS]
     strong = [
@@ -68,7 +71,7 @@ def _dtype_of(given: Any, argument: str) -> DType:
     return as_dtype(given.dtype if isinstance(given, (Tensor, np.generic)) else given, argument)
 
 
-def isdtype(dtype: Any, kind: Any) -> bool:
+def isdtype(dtype: DTypeLike, kind: Kind | TypeLike | tuple[Kind | TypeLike, ...]) -> bool:
     """Whether `dtype` is of a kind: a dtype, a word of the standard, or a tuple of those."""
     return is_kind("isdtype", as_dtype(dtype, "isdtype: dtype"), kind)
 
@@ -108,7 +111,7 @@ class IntegerInfo:
     dtype: DType
 
 
-def finfo(type: Any, /) -> FloatInfo:
+def finfo(type: Tensor | NumpyScalar | DTypeLike, /) -> FloatInfo:
     """The limits of a floating-point dtype, or that of a tensor (of its parts, if complex)."""
     dtype = dtypes.real_of(_dtype_of(type, "finfo: type"))
     if not dtypes.in_category(dtype, "real floating"):
@@ -121,7 +124,7 @@ def finfo(type: Any, /) -> FloatInfo:
     return FloatInfo(int(info.bits), eps, largest, least, float(info.smallest_normal), dtype)
 
 
-def iinfo(type: Any, /) -> IntegerInfo:
+def iinfo(type: Tensor | NumpyScalar | DTypeLike, /) -> IntegerInfo:
     """The limits of an integer dtype, or that of a tensor."""
     dtype = _dtype_of(type, "iinfo: type")
     if not dtypes.in_category(dtype, "integral"):

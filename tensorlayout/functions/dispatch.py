@@ -7,7 +7,7 @@ one look-up of the plan, one call.
 from __future__ import annotations
 
 from collections.abc import Callable, Set
-from typing import Any
+from typing import Any, Protocol, TypeVar, overload
 
 import numpy as np
 
@@ -26,6 +26,7 @@ from tensorlayout.plan.elementwise import Elementwise
 from tensorlayout.plan.library import Library
 from tensorlayout.plan.run import prepared, prepared_into
 from tensorlayout.tensor import Tensor
+from tensorlayout.typing import NumpyScalar
 from tensorlayout.words import REFUSALS, named
 
 _SCALAR = Transfer()
@@ -162,8 +163,27 @@ def _documented(function: Any, operation: Elementwise, summary: str, shapes: str
     return function
 
 
-Unary = Callable[[Tensor], Tensor]
-Binary = Callable[[Any, Any], Tensor]
+_S = TypeVar("_S", bound=complex, contravariant=True)
+
+
+class Unary(Protocol):
+    """An elementwise function of one tensor."""
+
+    __name__: str
+
+    def __call__(self, x: Tensor, /) -> Tensor:
+        """The tensor of the results."""
+
+
+class Binary(Protocol[_S]):
+    """An elementwise function of two tensors, or of one and a scalar: a Python `_S` at most."""
+
+    __name__: str
+
+    @overload
+    def __call__(self, x1: Tensor, x2: Tensor | _S | NumpyScalar, /) -> Tensor: ...
+    @overload
+    def __call__(self, x1: _S | NumpyScalar, x2: Tensor, /) -> Tensor: ...
 
 
 def unary(operation: Elementwise, summary: str) -> Unary:
@@ -181,7 +201,7 @@ def unary(operation: Elementwise, summary: str) -> Unary:
     return _documented(function, operation, summary, "`x`: a tensor of any shape.")  # type: ignore[no-any-return]
 
 
-def binary(operation: Elementwise, summary: str) -> Binary:
+def binary(operation: Elementwise, summary: str) -> Binary[complex]:
     """The public function of a two-operand line of the table."""
 
     def function(x1: Tensor | complex, x2: Tensor | complex, /) -> Tensor:

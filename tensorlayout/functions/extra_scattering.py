@@ -7,7 +7,7 @@ same each time, and the same on all devices.
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, SupportsIndex
 
 from tensorlayout import dtypes
 from tensorlayout.functions import arguments, dispatch
@@ -23,7 +23,7 @@ _MIN = ScatterReduce("scatter_min", "minimum", "real numeric")
 _MAX = ScatterReduce("scatter_max", "maximum", "real numeric")
 
 
-def scatter_add(x: Tensor, indices: Tensor, /, updates: Any, axis: int = 0) -> Tensor:
+def scatter_add(x: Tensor, indices: Tensor, /, updates: Any, axis: SupportsIndex = 0) -> Tensor:
     """A copy of `x` with `updates` added at the positions `indices` along `axis`.
 
     `indices`: integers, negative ones count from the end. Of rank 1 (for `x` of rank 1: of any
@@ -44,7 +44,7 @@ def scatter_add(x: Tensor, indices: Tensor, /, updates: Any, axis: int = 0) -> T
     return _combined(_ADD, x, indices, updates, axis)
 
 
-def scatter_min(x: Tensor, indices: Tensor, /, updates: Any, axis: int = 0) -> Tensor:
+def scatter_min(x: Tensor, indices: Tensor, /, updates: Any, axis: SupportsIndex = 0) -> Tensor:
     """A copy of `x` with the least of each element and its `updates`; else as `scatter_add`.
 
     Real dtypes; NaN where the element or one of its updates is.
@@ -56,13 +56,13 @@ def scatter_min(x: Tensor, indices: Tensor, /, updates: Any, axis: int = 0) -> T
     return _combined(_MIN, x, indices, updates, axis)
 
 
-def scatter_max(x: Tensor, indices: Tensor, /, updates: Any, axis: int = 0) -> Tensor:
+def scatter_max(x: Tensor, indices: Tensor, /, updates: Any, axis: SupportsIndex = 0) -> Tensor:
     """A copy of `x` with the greatest of each element and its `updates`; else as `scatter_min`."""
     return _combined(_MAX, x, indices, updates, axis)
 
 
 def _combined(
-    operation: ScatterReduce, x: Tensor, indices: Tensor, updates: Any, axis: int
+    operation: ScatterReduce, x: Tensor, indices: Tensor, updates: Any, axis: SupportsIndex
 ) -> Tensor:
     name = operation.name
     x, indices = arguments.tensor(name, x), arguments.indices(name, indices)

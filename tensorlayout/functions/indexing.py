@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any
+from typing import Any, SupportsIndex
 
 import numpy as np
 
@@ -347,7 +347,9 @@ def iterate(x: Tensor) -> Iterator[Tensor]:
     return (getitem(x, i) for i in range(x.shape[0]))
 
 
-def take(x: Tensor, indices: Tensor | int, /, *, axis: int | None = None) -> Tensor:
+def take(
+    x: Tensor, indices: Tensor | SupportsIndex, /, *, axis: SupportsIndex | None = None
+) -> Tensor:
     """The slices of `x` at `indices` along `axis` (which may be left out at rank 1).
 
     `indices`: integers; negative ones count from the end. IndexError for one outside the
@@ -371,7 +373,7 @@ def take(x: Tensor, indices: Tensor | int, /, *, axis: int | None = None) -> Ten
     return dispatch.call(_TAKE, (x._spec, (dim,), False, positions._spec), (x, positions))
 
 
-def take_along_axis(x: Tensor, indices: Tensor, /, *, axis: int = -1) -> Tensor:
+def take_along_axis(x: Tensor, indices: Tensor, /, *, axis: SupportsIndex = -1) -> Tensor:
     """From each line along `axis` the elements at the line of `indices` that belongs to it.
 
     `indices`: integers, of the rank of `x`; other sizes broadcast. Negative ones count from the

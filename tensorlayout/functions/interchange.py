@@ -17,6 +17,7 @@ from tensorlayout.functions.transfers import moved, on_host, strided
 from tensorlayout.plan.base import backend
 from tensorlayout.plan.copy import Assign, Copy
 from tensorlayout.tensor import Tensor
+from tensorlayout.typing import DeviceLike, SupportsDLPack
 from tensorlayout.words import refuse
 
 __all__ = ["from_dlpack"]
@@ -182,7 +183,9 @@ def _pair(argument: str, given: Any) -> tuple[int, int]:
     return pair
 
 
-def from_dlpack(x: Any, /, *, device: Any = None, copy: bool | None = None) -> Tensor:
+def from_dlpack(
+    x: SupportsDLPack, /, *, device: DeviceLike | None = None, copy: bool | None = None
+) -> Tensor:
     """A tensor over the memory that another library exports by DLPack.
 
     `device`: None for where the memory is, else where it is to be moved to. `copy`: None shares,

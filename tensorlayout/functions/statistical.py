@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Sequence
-from typing import Any
+from typing import Any, SupportsIndex
 
 from tensorlayout import dtypes
 from tensorlayout.dtypes import as_dtype
@@ -13,13 +12,13 @@ from tensorlayout.plan.copy import Copy
 from tensorlayout.plan.reduce import Reduce
 from tensorlayout.plan.scan import Scan
 from tensorlayout.tensor import Tensor
+from tensorlayout.typing import Axis, DTypeLike, Real
 
 __all__ = ["cumulative_prod", "cumulative_sum", "max", "mean", "min", "prod", "std", "sum", "var"]
 
 # By `dtype`, before adding up, in the name of a function.
 _conversion = functools.cache(Copy)
 
-Axis = int | Sequence[int] | None
 
 _PLAIN = (int, type(None))  # axes that need no look
 
@@ -61,7 +60,9 @@ def reduced(
     return dispatch.call(operation, (x._spec, axis, kept, kind, *static), (x,))
 
 
-def sum(x: Tensor, /, *, axis: Axis = None, dtype: Any = None, keepdims: bool = False) -> Tensor:
+def sum(
+    x: Tensor, /, *, axis: Axis = None, dtype: DTypeLike | None = None, keepdims: bool = False
+) -> Tensor:
     """The sum of the elements along `axis` (all by default); 0 of none.
 
     dtype: that of `x`; integers and bool become int64, unsigned ones uint64; or the one asked for,
@@ -83,7 +84,9 @@ def sum(x: Tensor, /, *, axis: Axis = None, dtype: Any = None, keepdims: bool = 
     return reduced(_SUM, x, axis, keepdims, dtype)
 
 
-def prod(x: Tensor, /, *, axis: Axis = None, dtype: Any = None, keepdims: bool = False) -> Tensor:
+def prod(
+    x: Tensor, /, *, axis: Axis = None, dtype: DTypeLike | None = None, keepdims: bool = False
+) -> Tensor:
     """The product of the elements along `axis`; 1 of none. dtype, layout and errors as in `sum`.
 
     Floats are multiplied in float64, complex numbers in complex128, and rounded once. A product of
@@ -109,7 +112,7 @@ def mean(x: Tensor, /, *, axis: Axis = None, keepdims: bool = False) -> Tensor:
 
 
 def var(
-    x: Tensor, /, *, axis: Axis = None, correction: float = 0.0, keepdims: bool = False
+    x: Tensor, /, *, axis: Axis = None, correction: Real = 0.0, keepdims: bool = False
 ) -> Tensor:
     """The variance along `axis`, the count in its divisor reduced by `correction`.
 
@@ -124,7 +127,7 @@ def var(
 
 
 def std(
-    x: Tensor, /, *, axis: Axis = None, correction: float = 0.0, keepdims: bool = False
+    x: Tensor, /, *, axis: Axis = None, correction: Real = 0.0, keepdims: bool = False
 ) -> Tensor:
     """The standard deviation along `axis`: the square root of `var`, rounded once."""
     return reduced(_STD, x, axis, keepdims, None, _correction("std", correction))
@@ -139,7 +142,7 @@ _CUMULATIVE_PROD = Scan("cumulative_prod", "numeric", "prod", "sum")
 
 
 def scanned(
-    operation: Scan, x: Tensor, axis: int | None, dtype: Any, include_initial: bool
+    operation: Scan, x: Tensor, axis: SupportsIndex | None, dtype: Any, include_initial: bool
 ) -> Tensor:
     """Carry out a scan."""
     name = operation.name
@@ -156,7 +159,12 @@ def scanned(
 
 
 def cumulative_sum(
-    x: Tensor, /, *, axis: int | None = None, dtype: Any = None, include_initial: bool = False
+    x: Tensor,
+    /,
+    *,
+    axis: SupportsIndex | None = None,
+    dtype: DTypeLike | None = None,
+    include_initial: bool = False,
 ) -> Tensor:
     """The running sums along `axis` (which may be left out at rank 1).
 
@@ -172,7 +180,12 @@ def cumulative_sum(
 
 
 def cumulative_prod(
-    x: Tensor, /, *, axis: int | None = None, dtype: Any = None, include_initial: bool = False
+    x: Tensor,
+    /,
+    *,
+    axis: SupportsIndex | None = None,
+    dtype: DTypeLike | None = None,
+    include_initial: bool = False,
 ) -> Tensor:
     """The running products along `axis`; with `include_initial`, a 1 comes first.
 

@@ -17,6 +17,7 @@ from tensorlayout.layout import (
     tiles_and_order,
 )
 from tensorlayout.tensor import TensorSpec
+from tensorlayout.typing import LayoutLike
 from tensorlayout.words import cut, shown
 
 
@@ -106,10 +107,7 @@ def in_dtype(layout: Layout, dtype: DType) -> Layout:
     return layout.with_padding_value(PaddingValue.UNSPECIFIED)
 
 
-LayoutSpec = Layout | str | Sequence[int]
-
-
-def layout_for(shape: tuple[int, ...], spec: LayoutSpec | None) -> Layout:
+def layout_for(shape: tuple[int, ...], spec: LayoutLike | None) -> Layout:
     """The layout that `spec` asks for `shape`: None row-major, else as `to_layout` says."""
     if spec is None:
         return Layout.row_major(shape)

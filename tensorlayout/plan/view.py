@@ -12,8 +12,9 @@ from tensorlayout.layout import Layout
 from tensorlayout.layout.checks import MAX_RANK, too_many_dimensions
 from tensorlayout.plan.base import Plan
 from tensorlayout.plan.copy import Copy, CopyPlan
-from tensorlayout.plan.rules import LayoutSpec, addressed, layout_for
+from tensorlayout.plan.rules import addressed, layout_for
 from tensorlayout.tensor import TensorSpec
+from tensorlayout.typing import LayoutLike
 from tensorlayout.words import cut, shown
 
 
@@ -101,7 +102,7 @@ class Relayout:
 
     name: str = "to_layout"
 
-    def plan(self, source: TensorSpec, asked: LayoutSpec, copy: bool | None) -> Any:
+    def plan(self, source: TensorSpec, asked: LayoutLike, copy: bool | None) -> Any:
         """The plan: nothing, a view, or a copy, as `copy` allows (True always, None if needed)."""
         wanted = layout_for(source.layout.shape, asked)
         if copy is not True:

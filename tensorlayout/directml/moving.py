@@ -80,7 +80,11 @@ class JoinOperatorDesc(OperatorDesc, operator="JOIN"):
 
 @carries_out(JoinOperatorDesc)
 def join(
-    inputs: Sequence[Tensor], axis: int, *, out: Tensor | None = None, feature_level: Any = HIGHEST
+    inputs: Sequence[Tensor],
+    axis: int,
+    *,
+    out: Tensor | None = None,
+    feature_level: str | int = HIGHEST,
 ) -> Tensor:
     """The tensors end to end along `axis`: JOIN.
 
@@ -139,7 +143,12 @@ class SplitOperatorDesc(OperatorDesc, operator="SPLIT"):
 
 @carries_out(SplitOperatorDesc)
 def split(
-    x: Tensor, sizes: Sequence[int], axis: int, *, out: Out = None, feature_level: Any = HIGHEST
+    x: Tensor,
+    sizes: Sequence[int],
+    axis: int,
+    *,
+    out: Out = None,
+    feature_level: str | int = HIGHEST,
 ) -> tuple[Tensor, ...]:
     """Consecutive parts of `x`, of `sizes` along `axis`, which add up to its size: SPLIT.
 
@@ -183,7 +192,7 @@ def slice(
     strides: Sequence[int],
     *,
     out: Tensor | None = None,
-    feature_level: Any = HIGHEST,
+    feature_level: str | int = HIGHEST,
 ) -> Tensor:
     """`sizes` elements of `x` from `offsets` on, `strides` apart: SLICE.
 
@@ -244,7 +253,7 @@ def slice1(
     output_sizes: Sequence[int] | None = None,
     *,
     out: Tensor | None = None,
-    feature_level: Any = HIGHEST,
+    feature_level: str | int = HIGHEST,
 ) -> Tensor:
     """Elements of a window of `x`, `strides` apart, backwards where these are negative: SLICE1.
 
@@ -298,7 +307,7 @@ def slice_grad(
     strides: Sequence[int],
     *,
     out: Tensor | None = None,
-    feature_level: Any = HIGHEST,
+    feature_level: str | int = HIGHEST,
 ) -> Tensor:
     """Zeros of `output_sizes`, and `gradient` where `slice1` would have read: SLICE_GRAD.
 
@@ -330,7 +339,11 @@ class TileOperatorDesc(OneToOne, operator="TILE"):
 
 @carries_out(TileOperatorDesc)
 def tile(
-    x: Tensor, repeats: Sequence[int], *, out: Tensor | None = None, feature_level: Any = HIGHEST
+    x: Tensor,
+    repeats: Sequence[int],
+    *,
+    out: Tensor | None = None,
+    feature_level: str | int = HIGHEST,
 ) -> Tensor:
     """`x` as a whole, `repeats` times along each dimension: TILE.
 
@@ -370,7 +383,7 @@ def reverse_subsequences(
     axis: int,
     *,
     out: Tensor | None = None,
-    feature_level: Any = HIGHEST,
+    feature_level: str | int = HIGHEST,
 ) -> Tensor:
     """`x` with the first elements of each line along `axis` reversed: REVERSE_SUBSEQUENCES.
 
@@ -431,7 +444,7 @@ def padding(
     value: float = 0.0,
     *,
     out: Tensor | None = None,
-    feature_level: Any = HIGHEST,
+    feature_level: str | int = HIGHEST,
 ) -> Tensor:
     """`x` with so many more elements before and after each dimension: PADDING.
 
@@ -456,7 +469,7 @@ def padding1(
     value: float = 0,
     *,
     out: Tensor | None = None,
-    feature_level: Any = HIGHEST,
+    feature_level: str | int = HIGHEST,
 ) -> Tensor:
     """`x` with so many more elements before and after each dimension: PADDING1.
 

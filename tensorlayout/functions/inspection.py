@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from tensorlayout import devices, dtypes
 from tensorlayout.dtypes import DType
 from tensorlayout.functions.data_types import is_kind
@@ -15,7 +13,7 @@ __all__ = ["__array_namespace_info__"]
 class NamespaceInfo:
     """The answers of `__array_namespace_info__`."""
 
-    def capabilities(self) -> dict[str, Any]:
+    def capabilities(self) -> dict[str, bool | int]:
         """Boolean masks and shapes that depend on data work; ranks go up to 64."""
         return {"boolean indexing": True, "data-dependent shapes": True, "max dimensions": 64}
 

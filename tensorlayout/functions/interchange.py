@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from tensorlayout.devices import CPU, Device, as_device, available
+from tensorlayout.devices import CPU, as_device, available
 from tensorlayout.dtypes import is_bfloat16
 from tensorlayout.exchange import dlpack
 from tensorlayout.exchange.numpy import Array, converted, quietly, tensor_over
@@ -111,7 +111,7 @@ def _of_numpy(dtype: Any) -> Any:
         raise TypeError(msg) from None
 
 
-def to_device(self: Tensor, device: Device | str, /, *, stream: Any = None) -> Tensor:
+def to_device(self: Tensor, device: DeviceLike, /, *, stream: Any = None) -> Tensor:
     """The tensor on another device; itself if it is there.
 
     The layout is kept where it covers a block, its padding too; any other takes its form. `stream`:

@@ -8,13 +8,24 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from types import ModuleType
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple, SupportsIndex
 
 from tensorlayout.devices import Device
 from tensorlayout.dtypes import DType
 from tensorlayout.layout import Layout
 from tensorlayout.layout.once import Interned
-from tensorlayout.typing import Array, DeviceLike, Key, NumpyScalar, Scalar
+from tensorlayout.typing import (
+    Array,
+    ArrayLike,
+    Axis,
+    DeviceLike,
+    DTypeLike,
+    Integers,
+    Key,
+    NumpyScalar,
+    Real,
+    Scalar,
+)
 
 _interned: Interned[TensorSpec] = Interned()
 
@@ -159,7 +170,189 @@ class Tensor:
         @property
         def mT(self) -> Tensor: ...  # noqa: N802 - the standard's name
 
-        def copy(self) -> Tensor: ...
+        @property
+        def real(self) -> Tensor: ...
+        @real.setter
+        def real(self, value: ArrayLike) -> None: ...
+        @property
+        def imag(self) -> Tensor: ...
+        @imag.setter
+        def imag(self, value: ArrayLike) -> None: ...
+
+        def sum(
+            self,
+            axis: Axis = None,
+            dtype: DTypeLike | None = None,
+            out: Tensor | None = None,
+            keepdims: bool = False,
+            initial: Scalar | None = None,
+            where: ArrayLike | None = None,
+        ) -> Tensor: ...
+
+        prod = sum
+
+        def max(
+            self,
+            axis: Axis = None,
+            out: Tensor | None = None,
+            keepdims: bool = False,
+            initial: Scalar | None = None,
+            where: ArrayLike | None = None,
+        ) -> Tensor: ...
+
+        min = max
+
+        def any(
+            self,
+            axis: Axis = None,
+            out: Tensor | None = None,
+            keepdims: bool = False,
+            *,
+            where: ArrayLike | None = None,
+        ) -> Tensor: ...
+
+        all = any
+
+        def argmax(
+            self,
+            axis: SupportsIndex | None = None,
+            out: Tensor | None = None,
+            *,
+            keepdims: bool = False,
+        ) -> Tensor: ...
+
+        argmin = argmax
+
+        def mean(
+            self,
+            axis: Axis = None,
+            dtype: DTypeLike | None = None,
+            out: Tensor | None = None,
+            keepdims: bool = False,
+            *,
+            where: ArrayLike | None = None,
+        ) -> Tensor: ...
+        def var(
+            self,
+            axis: Axis = None,
+            dtype: DTypeLike | None = None,
+            out: Tensor | None = None,
+            ddof: Real = 0,
+            keepdims: bool = False,
+            *,
+            where: ArrayLike | None = None,
+            mean: Tensor | None = None,
+            correction: Real | None = None,
+        ) -> Tensor: ...
+
+        std = var
+
+        def cumsum(
+            self,
+            axis: SupportsIndex | None = None,
+            dtype: DTypeLike | None = None,
+            out: Tensor | None = None,
+        ) -> Tensor: ...
+
+        cumprod = cumsum
+
+        def cumulative_sum(
+            self,
+            /,
+            *,
+            axis: SupportsIndex | None = None,
+            dtype: DTypeLike | None = None,
+            out: Tensor | None = None,
+            include_initial: bool = False,
+        ) -> Tensor: ...
+
+        cumulative_prod = cumulative_sum
+
+        def reshape(
+            self, /, *shape: Integers, order: str = "C", copy: bool | None = None
+        ) -> Tensor: ...
+        def ravel(self, order: str = "C") -> Tensor: ...
+
+        flatten = ravel
+
+        def squeeze(self, axis: Axis = None) -> Tensor: ...
+        def transpose(self, *axes: Integers | None) -> Tensor: ...
+        def permute(self, *dims: Integers) -> Tensor: ...
+        def swapaxes(self, axis1: SupportsIndex, axis2: SupportsIndex) -> Tensor: ...
+        def diagonal(
+            self, offset: SupportsIndex = 0, axis1: SupportsIndex = 0, axis2: SupportsIndex = 1
+        ) -> Tensor: ...
+        def trace(
+            self,
+            offset: SupportsIndex = 0,
+            axis1: SupportsIndex = 0,
+            axis2: SupportsIndex = 1,
+            dtype: DTypeLike | None = None,
+            out: Tensor | None = None,
+        ) -> Tensor: ...
+
+        def astype(
+            self,
+            dtype: DTypeLike,
+            order: str = "K",
+            casting: str = "unsafe",
+            subok: bool = True,
+            copy: bool = True,
+            *,
+            device: DeviceLike | None = None,
+        ) -> Tensor: ...
+        def view(self, dtype: DTypeLike | None = None) -> Tensor: ...
+        def copy(self, order: str = "K") -> Tensor: ...
+        def clip(
+            self,
+            a_min: ArrayLike | None = None,
+            a_max: ArrayLike | None = None,
+            out: Tensor | None = None,
+            *,
+            min: ArrayLike | None = None,
+            max: ArrayLike | None = None,
+        ) -> Tensor: ...
+        def round(self, decimals: SupportsIndex = 0, out: Tensor | None = None) -> Tensor: ...
+        def conj(self, /) -> Tensor: ...
+
+        conjugate = conj
+
+        def take(
+            self,
+            indices: ArrayLike,
+            axis: SupportsIndex | None = None,
+            out: Tensor | None = None,
+            mode: str = "raise",
+        ) -> Tensor: ...
+        def repeat(self, repeats: ArrayLike, axis: SupportsIndex | None = None) -> Tensor: ...
+        def nonzero(self) -> tuple[Tensor, ...]: ...
+        def searchsorted(
+            self,
+            v: ArrayLike,
+            side: Literal["left", "right"] = "left",
+            sorter: Tensor | None = None,
+        ) -> Tensor: ...
+        def argsort(
+            self,
+            axis: SupportsIndex | None = -1,
+            kind: str | None = None,
+            order: None = None,
+            *,
+            stable: bool | None = None,
+        ) -> Tensor: ...
+        def sort(
+            self,
+            axis: SupportsIndex = -1,
+            kind: str | None = None,
+            order: None = None,
+            *,
+            stable: bool | None = None,
+        ) -> None: ...
+        def fill(self, value: ArrayLike) -> None: ...
+        def dot(self, b: ArrayLike, out: Tensor | None = None) -> Tensor: ...
+        def item(self, *index: Integers) -> Any: ...
+        def tolist(self) -> Any: ...
+        def tobytes(self) -> bytes: ...
         def to_device(self, device: DeviceLike, /, *, stream: Any = None) -> Tensor: ...
         def __array_namespace__(self, *, api_version: str | None = None) -> ModuleType: ...
         def __array__(self, dtype: Any = None, *, copy: bool | None = None) -> Array: ...
@@ -176,7 +369,7 @@ class Tensor:
         @property
         def __cuda_array_interface__(self) -> dict[str, Any]: ...
         def __getitem__(self, key: Key, /) -> Tensor: ...
-        def __setitem__(self, key: Key, value: Any, /) -> None: ...
+        def __setitem__(self, key: Key, value: ArrayLike, /) -> None: ...
         def __iter__(self) -> Iterator[Tensor]: ...
         def __contains__(self, value: Tensor | Scalar, /) -> bool: ...
         def __bool__(self) -> bool: ...
@@ -185,6 +378,10 @@ class Tensor:
         def __complex__(self) -> complex: ...
         def __index__(self) -> int: ...
         def __reduce__(self) -> tuple[Any, ...]: ...
+        def __round__(self, ndigits: int | None = None) -> Tensor: ...
+        def __divmod__(self, other: Tensor | float | NumpyScalar, /) -> tuple[Tensor, Tensor]: ...
+        def __rdivmod__(self, other: Tensor | float | NumpyScalar, /) -> tuple[Tensor, Tensor]: ...
+        def __bytes__(self) -> bytes: ...
         def __format__(self, form: str, /) -> str: ...
 
         def __pos__(self) -> Tensor: ...

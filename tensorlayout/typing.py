@@ -76,3 +76,7 @@ class SupportsDLPack(Protocol):
 
     def __dlpack__(self) -> Any: ...
     def __dlpack_device__(self) -> tuple[Any, Any]: ...
+
+
+# Values to be written, and what methods take beside the tensor: arrays of any library, numbers.
+ArrayLike = SupportsDLPack | Scalar | Sequence[Any]

@@ -14,6 +14,7 @@ from tensorlayout.dtypes import DType, as_dtype
 from tensorlayout.functions import arguments, dispatch
 from tensorlayout.functions.transfers import moved
 from tensorlayout.plan.copy import Copy
+from tensorlayout.plan.view import Reinterpret
 from tensorlayout.tensor import Tensor
 from tensorlayout.typing import DeviceLike, DTypeLike, Kind, NumpyScalar, Scalar, TypeLike
 from tensorlayout.words import refuse
@@ -21,6 +22,7 @@ from tensorlayout.words import refuse
 __all__ = ["astype", "can_cast", "finfo", "iinfo", "isdtype", "result_type"]
 
 _ASTYPE = Copy("astype")
+_VIEW = Reinterpret()
 
 
 def astype(
@@ -45,6 +47,13 @@ def astype(
     if target == CPU:  # converted on the CPU, if that is where it comes from or goes to
         x = moved(x, target)
     return moved(dispatch.call(_ASTYPE, (x._spec, None, kind), (x,)), target)
+
+
+def reinterpreted(x: Tensor, dtype: Any) -> Tensor:
+    """The memory of `x` read as elements of `dtype`, its own where that is None: a new view."""
+    x = arguments.tensor("view", x)
+    kind = x.dtype if dtype is None else as_dtype(dtype, "view: dtype")
+    return dispatch.call(_VIEW, (x._spec, kind), (x,))
 
 
 def can_cast(from_: Tensor | NumpyScalar | DTypeLike, to: DTypeLike, /) -> bool:

@@ -49,7 +49,16 @@ from tensorlayout.plan.rules import check_category, refuse_complex
 from tensorlayout.plan.scatter import Scatter
 from tensorlayout.plan.view import View
 from tensorlayout.tensor import Tensor
-from tensorlayout.typing import Axis, DeviceLike, DTypeLike, Integers, Number, Real, Scalar
+from tensorlayout.typing import (
+    ArrayLike,
+    Axis,
+    DeviceLike,
+    DTypeLike,
+    Integers,
+    Number,
+    Real,
+    Scalar,
+)
 from tensorlayout.words import refuse, under
 
 __all__ = [
@@ -107,7 +116,9 @@ def diag(x: Tensor, /, k: SupportsIndex = 0) -> Tensor:
     return dispatch.call(_DIAGONAL, (square._spec,), (square,))
 
 
-def put_along_axis(x: Tensor, indices: Tensor, /, values: Any, axis: SupportsIndex = -1) -> None:
+def put_along_axis(
+    x: Tensor, indices: Tensor, /, values: ArrayLike, axis: SupportsIndex = -1
+) -> None:
     """Write `values` into `x`, in each line along `axis` at the line of `indices` it belongs to.
 
     `indices`: integers, of the rank of `x`; sizes of 1 broadcast, but for `axis`. `values`: a

@@ -14,6 +14,7 @@ from tensorlayout.functions import arguments, dispatch
 from tensorlayout.functions.creation import full
 from tensorlayout.plan.scatter import ScatterReduce
 from tensorlayout.tensor import Tensor
+from tensorlayout.typing import ArrayLike
 from tensorlayout.words import refuse, under
 
 __all__ = ["scatter_add", "scatter_max", "scatter_min"]
@@ -23,7 +24,9 @@ _MIN = ScatterReduce("scatter_min", "minimum", "real numeric")
 _MAX = ScatterReduce("scatter_max", "maximum", "real numeric")
 
 
-def scatter_add(x: Tensor, indices: Tensor, /, updates: Any, axis: SupportsIndex = 0) -> Tensor:
+def scatter_add(
+    x: Tensor, indices: Tensor, /, updates: ArrayLike, axis: SupportsIndex = 0
+) -> Tensor:
     """A copy of `x` with `updates` added at the positions `indices` along `axis`.
 
     `indices`: integers, negative ones count from the end. Of rank 1 (for `x` of rank 1: of any
@@ -44,7 +47,9 @@ def scatter_add(x: Tensor, indices: Tensor, /, updates: Any, axis: SupportsIndex
     return _combined(_ADD, x, indices, updates, axis)
 
 
-def scatter_min(x: Tensor, indices: Tensor, /, updates: Any, axis: SupportsIndex = 0) -> Tensor:
+def scatter_min(
+    x: Tensor, indices: Tensor, /, updates: ArrayLike, axis: SupportsIndex = 0
+) -> Tensor:
     """A copy of `x` with the least of each element and its `updates`; else as `scatter_add`.
 
     Real dtypes; NaN where the element or one of its updates is.
@@ -56,7 +61,9 @@ def scatter_min(x: Tensor, indices: Tensor, /, updates: Any, axis: SupportsIndex
     return _combined(_MIN, x, indices, updates, axis)
 
 
-def scatter_max(x: Tensor, indices: Tensor, /, updates: Any, axis: SupportsIndex = 0) -> Tensor:
+def scatter_max(
+    x: Tensor, indices: Tensor, /, updates: ArrayLike, axis: SupportsIndex = 0
+) -> Tensor:
     """A copy of `x` with the greatest of each element and its `updates`; else as `scatter_min`."""
     return _combined(_MAX, x, indices, updates, axis)
 

@@ -7,7 +7,7 @@ module. Beyond the standard: `Layout`, `to_layout`, `from_storage`, `sliding_win
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING as _TYPE_CHECKING
+from typing import TYPE_CHECKING
 from typing import Any as _Any
 
 from tensorlayout import dtypes as _dtypes
@@ -54,7 +54,7 @@ from tensorlayout.layout import BitPattern, Layout, PaddingValue, coalesce
 from tensorlayout.tensor import Tensor
 from tensorlayout.tracing import Trace, trace
 
-if _TYPE_CHECKING:
+if TYPE_CHECKING:
     from tensorlayout import directml, xla
     from tensorlayout.dtypes import bfloat16
 
@@ -137,5 +137,5 @@ def _late(name: str) -> _Any:
     raise AttributeError(msg)
 
 
-if not _TYPE_CHECKING:  # for which any name would exist
+if not TYPE_CHECKING:  # for which any name would exist
     __getattr__ = _late

@@ -57,7 +57,6 @@ from tensorlayout.typing import (
     Integers,
     Number,
     Real,
-    Scalar,
 )
 from tensorlayout.words import refuse, under
 
@@ -164,10 +163,10 @@ _PAD_MODES = {
 def pad(
     x: Tensor,
     /,
-    pad_width: SupportsIndex | Sequence[Integers] | Mapping[int, Integers],
+    pad_width: Integers | Sequence[Sequence[SupportsIndex]] | Mapping[int, Integers],
     mode: Literal["constant", "edge", "reflect", "symmetric", "wrap"] = "constant",
     *,
-    constant_values: Tensor | Scalar | Sequence[Scalar | Sequence[Scalar]] = 0,
+    constant_values: ArrayLike = 0,
 ) -> Tensor:
     """`x` with more elements around it.
 

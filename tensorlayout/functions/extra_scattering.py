@@ -14,7 +14,7 @@ from tensorlayout.functions import arguments, dispatch
 from tensorlayout.functions.creation import full
 from tensorlayout.plan.scatter import ScatterReduce
 from tensorlayout.tensor import Tensor
-from tensorlayout.typing import ArrayLike
+from tensorlayout.typing import Scalar
 from tensorlayout.words import refuse, under
 
 __all__ = ["scatter_add", "scatter_max", "scatter_min"]
@@ -25,7 +25,7 @@ _MAX = ScatterReduce("scatter_max", "maximum", "real numeric")
 
 
 def scatter_add(
-    x: Tensor, indices: Tensor, /, updates: ArrayLike, axis: SupportsIndex = 0
+    x: Tensor, indices: Tensor, /, updates: Tensor | Scalar, axis: SupportsIndex = 0
 ) -> Tensor:
     """A copy of `x` with `updates` added at the positions `indices` along `axis`.
 
@@ -48,7 +48,7 @@ def scatter_add(
 
 
 def scatter_min(
-    x: Tensor, indices: Tensor, /, updates: ArrayLike, axis: SupportsIndex = 0
+    x: Tensor, indices: Tensor, /, updates: Tensor | Scalar, axis: SupportsIndex = 0
 ) -> Tensor:
     """A copy of `x` with the least of each element and its `updates`; else as `scatter_add`.
 
@@ -62,7 +62,7 @@ def scatter_min(
 
 
 def scatter_max(
-    x: Tensor, indices: Tensor, /, updates: ArrayLike, axis: SupportsIndex = 0
+    x: Tensor, indices: Tensor, /, updates: Tensor | Scalar, axis: SupportsIndex = 0
 ) -> Tensor:
     """A copy of `x` with the greatest of each element and its `updates`; else as `scatter_min`."""
     return _combined(_MAX, x, indices, updates, axis)

@@ -8,6 +8,7 @@ and is returned; its dtype may be any of the same kind.
 
 from __future__ import annotations
 
+import builtins
 from collections.abc import Callable
 from typing import Any
 
@@ -216,6 +217,9 @@ def mean(
     where: Any = None,
 ) -> Tensor:
     """The arithmetic mean along `axis`; NaN of none. Of integers and bool it is float64."""
+    if where is None and dtype is None and type(a) is Tensor and _is_short(a):
+        total = under("mean", statistical.sum, a, axis=axis, keepdims=keepdims)
+        return given("mean", ew.divide(total, a.size // builtins.max(total.size, 1)), out)
     a = _floating("mean", a, dtype)
     if where is None:
         found = statistical.mean(a, axis=axis, keepdims=keepdims)
@@ -223,6 +227,12 @@ def mean(
         mask = _mask("mean", a, where)
         found = astype(_masked_mean(a, axis, keepdims, mask), a.dtype, copy=False)
     return found if out is None else given("mean", found, out)
+
+
+def _is_short(a: Tensor) -> bool:
+    """Whether integers are so short that their sums are exact, and need no copy in float64."""
+    dtype = a._spec.dtype
+    return dtype.kind in "biu" and dtype.itemsize < 8
 
 
 def _masked_mean(a: Tensor, axis: Axis, keepdims: bool, mask: Tensor) -> Tensor:

@@ -26,7 +26,7 @@ from tensorlayout.plan.fill import Create
 from tensorlayout.plan.library import Library, Results, Shape, complex_of
 from tensorlayout.plan.rules import normalized_dims
 from tensorlayout.tensor import Tensor
-from tensorlayout.typing import Axis, DeviceLike, DTypeLike, Real
+from tensorlayout.typing import Axis, DeviceLike, DTypeLike, Integers, Real
 from tensorlayout.words import under
 
 __all__ = [
@@ -149,9 +149,12 @@ def fft(
     axis: SupportsIndex = -1,
     norm: Norm = "backward",
 ) -> Tensor:
-    """The discrete Fourier transform along `axis`, cut or zero-padded to `n` elements; complex.
+    """The discrete Fourier transform along `axis`, cut or zero-padded to `n` elements.
 
-    The shape is that of `x`, but for `n` along `axis`.
+    dtypes: floating-point; the result is complex. The shape is that of `x`, but for `n` along
+    `axis`. `norm`: what is divided by: nothing, with ``"backward"``; `n`, with ``"forward"``; its
+    root, with ``"ortho"``. Layout: row-major. ValueError for `n` below 1, another `norm`, and
+    (AxisError) for an axis outside the rank; TypeError for other dtypes.
 
     >>> import tensorlayout as tl
     >>> tl.fft.fft(tl.asarray([1.0, 0.0, 0.0]), n=2)
@@ -168,7 +171,17 @@ def ifft(
     axis: SupportsIndex = -1,
     norm: Norm = "backward",
 ) -> Tensor:
-    """The inverse of `fft`."""
+    """The inverse of `fft` along `axis`, of `n` elements.
+
+    dtypes: floating-point; the result is complex. `norm`: what is divided by: `n`, with
+    ``"backward"``; nothing, with ``"forward"``; its root, with ``"ortho"``. Layout: row-major.
+    ValueError for `n` below 1, another `norm`, and (AxisError) for an axis outside the rank;
+    TypeError for other dtypes.
+
+    >>> import tensorlayout as tl
+    >>> tl.fft.ifft(tl.asarray([4.0, 0.0, 0.0, 0.0]))
+    Tensor([1.+0.j, 1.+0.j, 1.+0.j, 1.+0.j], dtype=complex128, device='cpu')
+    """
     return _along(_IFFT, x, n, axis, norm)
 
 
@@ -180,7 +193,11 @@ def rfft(
     axis: SupportsIndex = -1,
     norm: Norm = "backward",
 ) -> Tensor:
-    """The transform of real elements: the n // 2 + 1 of `fft` that determine the rest; complex.
+    """The transform of real elements: the n // 2 + 1 of `fft` that determine the rest.
+
+    dtypes: real floating; the result is complex. `n`, `axis`, `norm`: as in `fft`. Layout:
+    row-major. ValueError for `n` below 1, another `norm`, and (AxisError) for an axis outside the
+    rank; TypeError for other dtypes.
 
     >>> import tensorlayout as tl
     >>> tl.fft.rfft(tl.asarray([1.0, 1.0, 1.0, 1.0]))
@@ -197,7 +214,16 @@ def irfft(
     axis: SupportsIndex = -1,
     norm: Norm = "backward",
 ) -> Tensor:
-    """The inverse of `rfft`, of `n` elements (by default twice one less than there are); real."""
+    """The inverse of `rfft`, of `n` elements (by default twice one less than there are).
+
+    dtypes: floating-point; the result is real. `axis`, `norm`: as in `ifft`. Layout: row-major.
+    ValueError for `n` below 1, another `norm`, and (AxisError) for an axis outside the rank;
+    TypeError for other dtypes.
+
+    >>> import tensorlayout as tl
+    >>> tl.fft.irfft(tl.asarray([4.0, 0.0, 0.0]))
+    Tensor([1., 1., 1., 1.], dtype=float64, device='cpu')
+    """
     return _along(_IRFFT, x, n, axis, norm)
 
 
@@ -209,7 +235,12 @@ def hfft(
     axis: SupportsIndex = -1,
     norm: Norm = "backward",
 ) -> Tensor:
-    """The transform of Hermitian-symmetric lines, given by their halves; real, `n` as in `irfft`.
+    """The transform of Hermitian-symmetric lines, given by their halves.
+
+    dtypes: floating-point; the result is real. `n`: how many elements it has along `axis`, by
+    default twice one less than there are. `norm`: as in `fft`. Layout: row-major. ValueError for
+    `n` below 1, another `norm`, and (AxisError) for an axis outside the rank; TypeError for other
+    dtypes.
 
     >>> import tensorlayout as tl
     >>> tl.fft.hfft(tl.asarray([1.0, 1.0, 1.0]))
@@ -226,7 +257,16 @@ def ihfft(
     axis: SupportsIndex = -1,
     norm: Norm = "backward",
 ) -> Tensor:
-    """The inverse of `hfft`: the n // 2 + 1 elements that determine the rest; complex."""
+    """The inverse of `hfft`: the n // 2 + 1 elements that determine the rest.
+
+    dtypes: real floating; the result is complex. `n`: how many elements of `x` count along `axis`.
+    `norm`: as in `ifft`. Layout: row-major. ValueError for `n` below 1, another `norm`, and
+    (AxisError) for an axis outside the rank; TypeError for other dtypes.
+
+    >>> import tensorlayout as tl
+    >>> tl.real(tl.fft.ihfft(tl.asarray([4.0, 0.0, 0.0, 0.0])))
+    Tensor([1., 1., 1.], dtype=float64, device='cpu', layout='(3,):(2,)')
+    """
     return _along(_IHFFT, x, n, axis, norm)
 
 
@@ -234,14 +274,16 @@ def fftn(
     x: Tensor,
     /,
     *,
-    s: Axis = None,
+    s: Integers | None = None,
     axes: Axis = None,
     norm: Norm = "backward",
 ) -> Tensor:
-    """The discrete Fourier transform over `axes` (all by default), of sizes `s`; complex.
+    """The discrete Fourier transform over `axes` (all by default), of sizes `s`.
 
-    `s`: one size for each of `axes`, which must then be given; -1 takes all elements. Over no axes
-    the elements stay what they are.
+    dtypes: floating-point; the result is complex. `s`: one size for each of `axes`, which must then
+    be given; -1 takes all elements. Over no axes the elements stay what they are. `norm`: as in
+    `fft`, of the product of sizes. Layout: row-major. ValueError for sizes that are none, another
+    `norm`, and (AxisError) for an axis outside the rank; TypeError for other dtypes.
 
     >>> import tensorlayout as tl
     >>> tl.fft.fftn(tl.ones((2, 2)))
@@ -255,11 +297,22 @@ def ifftn(
     x: Tensor,
     /,
     *,
-    s: Axis = None,
+    s: Integers | None = None,
     axes: Axis = None,
     norm: Norm = "backward",
 ) -> Tensor:
-    """The inverse of `fftn`."""
+    """The inverse of `fftn` over `axes` (all by default), of sizes `s`.
+
+    dtypes: floating-point; the result is complex. `s`: one size for each of `axes`, which must then
+    be given; -1 takes all elements. `norm`: as in `ifft`, of the product of sizes. Layout:
+    row-major. ValueError for sizes that are none, another `norm`, and (AxisError) for an axis
+    outside the rank; TypeError for other dtypes.
+
+    >>> import tensorlayout as tl
+    >>> tl.fft.ifftn(tl.asarray([[4.0, 0.0], [0.0, 0.0]]))
+    Tensor([[1.+0.j, 1.+0.j],
+            [1.+0.j, 1.+0.j]], dtype=complex128, device='cpu')
+    """
     return _over(_IFFTN, x, s, axes, norm)
 
 
@@ -267,11 +320,21 @@ def rfftn(
     x: Tensor,
     /,
     *,
-    s: Axis = None,
+    s: Integers | None = None,
     axes: Axis = None,
     norm: Norm = "backward",
 ) -> Tensor:
-    """The transform of real elements over `axes`: half of the last determines the rest; complex."""
+    """The transform of real elements over `axes`: half of the last determines the rest.
+
+    dtypes: real floating; the result is complex. `s`, `norm`: as in `fftn`. Layout: row-major.
+    ValueError for sizes that are none, another `norm`, and (AxisError) for an axis outside the
+    rank; TypeError for other dtypes.
+
+    >>> import tensorlayout as tl
+    >>> tl.fft.rfftn(tl.ones((2, 3)))
+    Tensor([[6.+0.j, 0.+0.j],
+            [0.+0.j, 0.+0.j]], dtype=complex128, device='cpu')
+    """
     return _over(_RFFTN, x, s, axes, norm)
 
 
@@ -279,11 +342,21 @@ def irfftn(
     x: Tensor,
     /,
     *,
-    s: Axis = None,
+    s: Integers | None = None,
     axes: Axis = None,
     norm: Norm = "backward",
 ) -> Tensor:
-    """The inverse of `rfftn`; `s` are sizes of the result, the last by default as in `irfft`."""
+    """The inverse of `rfftn` over `axes`; `s` are sizes of the result.
+
+    dtypes: floating-point; the result is real. The last size is by default twice one less than
+    there are elements. `norm`: as in `ifftn`. Layout: row-major. ValueError for sizes that are
+    none, another `norm`, and (AxisError) for an axis outside the rank; TypeError for other dtypes.
+
+    >>> import tensorlayout as tl
+    >>> tl.fft.irfftn(tl.asarray([[4.0, 0.0], [0.0, 0.0]]))
+    Tensor([[1., 1.],
+            [1., 1.]], dtype=float64, device='cpu')
+    """
     return _over(_IRFFTN, x, s, axes, norm)
 
 
@@ -301,8 +374,8 @@ def fftfreq(
 ) -> Tensor:
     """The frequencies of the elements of `fft` of `n` elements, `d` apart: of shape (n,).
 
-    dtype: float64, or any other real floating one. Layout: row-major. ValueError for `n` below 1
-    and a `d` of 0, TypeError for other dtypes.
+    `dtype`: float64, or any other real floating one. `device`: by default the default device.
+    Layout: row-major. ValueError for `n` below 1 and a `d` of 0, TypeError for other dtypes.
 
     >>> import tensorlayout as tl
     >>> tl.fft.fftfreq(4, d=0.5)
@@ -321,7 +394,8 @@ def rfftfreq(
 ) -> Tensor:
     """The frequencies of the elements of `rfft` of `n` elements, `d` apart: (n // 2 + 1,).
 
-    dtype and errors as in `fftfreq`.
+    `dtype`: float64, or any other real floating one. `device`: by default the default device.
+    Layout: row-major. ValueError for `n` below 1 and a `d` of 0, TypeError for other dtypes.
 
     >>> import tensorlayout as tl
     >>> tl.fft.rfftfreq(4, d=0.5)
@@ -353,7 +427,8 @@ def _spectrum(operation: Create, n: Any, d: Any, dtype: Any, device: Any) -> Ten
 def fftshift(x: Tensor, /, *, axes: Axis = None) -> Tensor:
     """The zero frequency moved to the middle of each of `axes` (all by default).
 
-    Any dtype. Layout: packed in the input's order.
+    Any dtype. Layout: packed in the input's order. ValueError (AxisError) for an axis outside the
+    rank, TypeError for one that is no integer.
 
     >>> import tensorlayout as tl
     >>> tl.fft.fftshift(tl.fft.fftfreq(4))
@@ -363,7 +438,15 @@ def fftshift(x: Tensor, /, *, axes: Axis = None) -> Tensor:
 
 
 def ifftshift(x: Tensor, /, *, axes: Axis = None) -> Tensor:
-    """The inverse of `fftshift`."""
+    """The inverse of `fftshift`: the middle of each of `axes` (all by default) moved to the front.
+
+    Any dtype. Layout: packed in the input's order. ValueError (AxisError) for an axis outside the
+    rank, TypeError for one that is no integer.
+
+    >>> import tensorlayout as tl
+    >>> tl.fft.ifftshift(tl.asarray([-2, -1, 0, 1]))
+    Tensor([ 0,  1, -2, -1], dtype=int64, device='cpu')
+    """
     return _shifted("ifftshift", x, axes, -1)
 
 

@@ -73,6 +73,11 @@ class Tensor:
     """An array of the array API standard that knows where each of its elements is.
 
     Made by functions only: `asarray`, `zeros`, `from_storage`, ….
+
+    >>> import tensorlayout as tl
+    >>> x = tl.asarray([[1, 2, 3], [4, 5, 6]])
+    >>> isinstance(x, tl.Tensor), x.T.layout
+    (True, Layout.parse('(3,2):(1,3)'))
     """
 
     # _memory: on the CPU the strided NumPy view of the elements, kept ready because building one

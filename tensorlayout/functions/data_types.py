@@ -31,8 +31,8 @@ def astype(
     """The elements converted to `dtype`, in the form of `x`; `x` itself if nothing changes.
 
     With `copy` True (the default) the result is always new. Floats become integers truncated
-    towards 0, values outside the range the nearest limit, NaN 0. TypeError for complex to real.
-    `device`: where the result is to be; by default where `x` is.
+    towards 0, values outside the range the nearest limit, NaN 0. `device`: where the result is to
+    be; by default where `x` is. TypeError for complex to real, and for what is no dtype.
 
     >>> import tensorlayout as tl
     >>> tl.astype(tl.asarray([1.9, -1.9, 300.0]), tl.uint8)
@@ -57,13 +57,28 @@ def reinterpreted(x: Tensor, dtype: Any) -> Tensor:
 
 
 def can_cast(from_: Tensor | NumpyScalar | DTypeLike, to: DTypeLike, /) -> bool:
-    """Whether promotion can turn `from_` (a dtype or a tensor) into `to`."""
+    """Whether promotion can turn `from_` (any dtype, or a tensor of one) into the dtype `to`.
+
+    TypeError for what is none.
+
+    >>> import tensorlayout as tl
+    >>> tl.can_cast(tl.int8, tl.int16), tl.can_cast(tl.int64, tl.float32)
+    (True, False)
+    """
     target = as_dtype(to, "can_cast: to")
     return dtypes.promote(_dtype_of(from_, "can_cast: from_"), target) == target
 
 
 def result_type(*arrays_and_dtypes: Tensor | Scalar | DTypeLike) -> DType:
-    """The dtype that tensors, dtypes and Python scalars promote to."""
+    """The dtype that tensors, dtypes and Python scalars promote to.
+
+    Scalars take the dtype of the rest, where that is of their kind. TypeError for anything
+    else, ValueError for no arguments.
+
+    >>> import tensorlayout as tl
+    >>> tl.result_type(tl.int8, tl.uint8) == tl.int16, tl.result_type(tl.float32, 1) == tl.float32
+    (True, True)
+    """
     scalars = [type(a) for a in arrays_and_dtypes if type(a) in dtypes.SCALARS]
     strong = [
         _dtype_of(a, "result_type: each argument")
@@ -81,7 +96,16 @@ def _dtype_of(given: Any, argument: str) -> DType:
 
 
 def isdtype(dtype: DTypeLike, kind: Kind | TypeLike | tuple[Kind | TypeLike, ...]) -> bool:
-    """Whether `dtype` is of a kind: a dtype, a word of the standard, or a tuple of those."""
+    """Whether `dtype` is of a kind: a dtype, a word of the standard, or a tuple of those.
+
+    `kind`: the words are ``"bool"``, ``"signed integer"``, ``"unsigned integer"``,
+    ``"integral"``, ``"real floating"``, ``"complex floating"`` and ``"numeric"``. ValueError for
+    any other, TypeError for what is no dtype.
+
+    >>> import tensorlayout as tl
+    >>> tl.isdtype(tl.uint8, "integral"), tl.isdtype(tl.bool, ("numeric", tl.float32))
+    (True, False)
+    """
     return is_kind("isdtype", as_dtype(dtype, "isdtype: dtype"), kind)
 
 
@@ -121,7 +145,15 @@ class IntegerInfo:
 
 
 def finfo(type: Tensor | NumpyScalar | DTypeLike, /) -> FloatInfo:
-    """The limits of a floating-point dtype, or that of a tensor (of its parts, if complex)."""
+    """The limits of a floating-point dtype, or that of a tensor (of its parts, if complex).
+
+    `type`: a dtype or a tensor. The result has `bits`, `eps`, `max`, `min`, `smallest_normal` and
+    `dtype`. TypeError for any other dtype.
+
+    >>> import tensorlayout as tl
+    >>> tl.finfo(tl.float32).eps == 2**-23
+    True
+    """
     dtype = dtypes.real_of(_dtype_of(type, "finfo: type"))
     if not dtypes.in_category(dtype, "real floating"):
         refuse("finfo", f"type must be a floating-point dtype, got {dtype}", TypeError)
@@ -134,7 +166,15 @@ def finfo(type: Tensor | NumpyScalar | DTypeLike, /) -> FloatInfo:
 
 
 def iinfo(type: Tensor | NumpyScalar | DTypeLike, /) -> IntegerInfo:
-    """The limits of an integer dtype, or that of a tensor."""
+    """The limits of an integer dtype, or that of a tensor.
+
+    `type`: a dtype or a tensor. The result has `bits`, `max`, `min` and `dtype`. TypeError for any
+    other dtype.
+
+    >>> import tensorlayout as tl
+    >>> tl.iinfo(tl.int8).min, tl.iinfo(tl.int8).max
+    (-128, 127)
+    """
     dtype = _dtype_of(type, "iinfo: type")
     if not dtypes.in_category(dtype, "integral"):
         refuse("iinfo", f"type must be an integer dtype, got {dtype}", TypeError)

@@ -31,7 +31,7 @@ def to_layout(x: Tensor, /, layout: LayoutLike, *, copy: bool | None = None) -> 
 
     Layout of the result: the one asked for, from slot 0 of a storage of its own where it is copied;
     padding with a value is written. ValueError for a layout of another shape, or one whose elements
-    share slots.
+    share slots. Any dtype, kept.
 
     >>> import tensorlayout as tl
     >>> x = tl.reshape(tl.arange(6), (2, 3))
@@ -63,6 +63,14 @@ def from_storage(
 
     ValueError where the storage has fewer bytes than the layout requires, is not one run, or is
     closed or released; TypeError for memory that holds Python objects.
+
+    >>> import tensorlayout as tl
+    >>> memory = bytearray(range(6))
+    >>> x = tl.from_storage(memory, "(2,3):(1,2)", dtype=tl.uint8)
+    >>> memory[5] = 99
+    >>> x
+    Tensor([[ 0,  2,  4],
+            [ 1,  3, 99]], dtype=uint8, device='cpu', layout='(2,3):(1,2)')
     """
     kind = as_dtype(dtype, "from_storage: dtype")
     placed = _layout(layout)

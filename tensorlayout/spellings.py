@@ -329,7 +329,7 @@ def of_module(module: str, names: list[str]) -> Callable[[str], Any]:
 
     def absent(name: str) -> Any:
         more = "" if name.startswith("_") else hint(name)
-        raise _error(f"module {module!r}", name, more)
+        raise _error("module", module, name, more)
 
     return absent
 
@@ -345,7 +345,7 @@ class _Elsewhere:
         self.name, self.answer = name, answer
 
     def __get__(self, tensor: object, kind: type) -> Any:
-        raise _error(f"{kind.__name__!r} object", self.name, _use(self.answer))
+        raise _error("object", kind.__name__, self.name, _use(self.answer))
 
 
 def bind(tensor: type) -> None:
@@ -357,7 +357,7 @@ def bind(tensor: type) -> None:
     def listed(self: object) -> list[str]:
         return sorted(set(object.__dir__(self)) - foreign)
 
-    tensor.__dir__ = listed  # type: ignore[method-assign]
+    type.__setattr__(tensor, "__dir__", listed)
 
 
 def _use(answer: str) -> str:
@@ -365,6 +365,7 @@ def _use(answer: str) -> str:
     return f"; {more}" if code == "nothing" else f"; use {answer}"
 
 
-def _error(owner: str, name: str, more: str) -> AttributeError:
+def _error(kind: str, of: str, name: str, more: str) -> AttributeError:
     """`obj` is given, so that the interpreter adds no guess of its own to what is said here."""
+    owner = f"{kind} {of!r}" if kind == "module" else f"{of!r} {kind}"
     return AttributeError(f"{owner} has no attribute {name!r}{more}", name=name, obj=None)

@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from tensorlayout.calling import misfit, outside
+from tensorlayout.calling import leaving, misfit
 from tensorlayout.devices import CPU
 from tensorlayout.dtypes import SCALARS
 from tensorlayout.exchange.numpy import shortage
@@ -98,7 +98,7 @@ def refused(operation: Operation, error: Exception) -> Exception:
             error = MemoryError()
         if isinstance(error, MemoryError):
             error = MemoryError(shortage(error))
-    return outside(named(operation.name, error))
+    return leaving(named(operation.name, error))
 
 
 def elementwise(operation: Elementwise, *operands: Any, out: Tensor | None = None) -> Tensor:
@@ -156,7 +156,9 @@ def _two(x1: Tensor | complex, x2: Tensor | complex, /) -> Tensor: ...  # type: 
 _SIGNATURES = {pattern: inspect.signature(pattern) for pattern in (_one, _two)}
 
 
-def _documented(function: Any, operation: Elementwise, summary: str, pattern: Any, shapes: str) -> Any:
+def _documented(
+    function: Any, operation: Elementwise, summary: str, pattern: Any, shapes: str
+) -> Any:
     results = {"same": "the promoted dtype", "bool": "bool", "real": "the dtype of the real part"}
     function.__name__ = function.__qualname__ = operation.name
     function.__module__ = "tensorlayout"
@@ -189,14 +191,15 @@ def unary(operation: Elementwise, summary: str) -> Unary:
     def function(x: Any = _NOTHING, /, out: Any = _NOTHING, dtype: Any = _NOTHING) -> Tensor:
         try:
             if type(x) is Tensor and not watched and out is _NOTHING and dtype is _NOTHING:
-                return prepared(operation, x._spec)(x)  # type: ignore[no-any-return]
+                return prepared(operation, x._spec)(x)
             _check_call(function, (x,), out=out, dtype=dtype)
             x = tensor(operation.name, x)
             return call(operation, (x._spec,), (x,))
         except REFUSALS as error:
             raise refused(operation, error) from None
 
-    return _documented(function, operation, summary, _one, "`x`: a tensor of any shape.")  # type: ignore[no-any-return]
+    shapes = "`x`: a tensor of any shape."
+    return _documented(function, operation, summary, _one, shapes)  # type: ignore[no-any-return]
 
 
 def binary(operation: Elementwise, summary: str) -> Binary:
@@ -214,7 +217,7 @@ def binary(operation: Elementwise, summary: str) -> Binary:
         try:
             if type(first) is Tensor and type(second) is Tensor and not watched:
                 if out is _NOTHING and dtype is _NOTHING:
-                    return prepared(operation, first._spec, second._spec)(first, second)  # type: ignore[no-any-return]
+                    return prepared(operation, first._spec, second._spec)(first, second)
             _check_call(function, (first, second), out=out, dtype=dtype, x1=x1, x2=x2)
             return elementwise(operation, first, second)
         except REFUSALS as error:
@@ -279,5 +282,5 @@ def in_place(operation: Elementwise) -> Callable[[Tensor, Any], Any]:
 
 
 def _ours(other: Any) -> bool:
-    """Whether an operator takes `other`: other arrays reach the error that names the fix."""
-    return isinstance(other, (Tensor, np.generic, int, float, complex)) or is_array(other)
+    """Whether an operator takes `other`: arrays and lists reach the error that names the fix."""
+    return isinstance(other, (Tensor, np.generic, int, float, complex, list)) or is_array(other)

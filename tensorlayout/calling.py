@@ -48,7 +48,7 @@ _CHAPTERS = "tensorlayout.functions."
 
 
 def guard(space: dict[str, Any], names: Iterable[str]) -> None:
-    """Put the guard around the functions of a namespace, elementwise ones apart, which guard themselves."""
+    """Put the guard around a namespace's functions; elementwise ones look after themselves."""
     for name in names:
         function = space.get(name)
         if inspect.isfunction(function) and function.__module__.startswith(_GUARDED):

@@ -215,9 +215,12 @@ def binary(operation: Elementwise, summary: str) -> Binary:
         x2: Any = _NOTHING,
     ) -> Tensor:
         try:
-            if type(first) is Tensor and type(second) is Tensor and not watched:
-                if out is _NOTHING and dtype is _NOTHING:
-                    return prepared(operation, first._spec, second._spec)(first, second)
+            if (
+                (type(first) is Tensor and type(second) is Tensor and not watched)
+                and out is _NOTHING
+                and dtype is _NOTHING
+            ):
+                return prepared(operation, first._spec, second._spec)(first, second)
             _check_call(function, (first, second), out=out, dtype=dtype, x1=x1, x2=x2)
             return elementwise(operation, first, second)
         except REFUSALS as error:

@@ -7,7 +7,13 @@ out); "…" stands for anything. Layouts have a file of their own.
 """
 
 import inspect
+import os
+import pickle
 import re
+import subprocess
+import sys
+import traceback
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -1608,6 +1614,50 @@ asarray([v, [1.0, 2.0]])
 """
 
 
+# Calls whose arguments do not fit; which function it is stands before the words.
+CALLS = """
+sum(x, 1)  # TypeError: axis is given by name: sum(x, axis=1)
+sum(x, 1, float32)  # TypeError: axis and dtype are given by name: sum(x, axis=1, dtype=…)
+sum(x, dim=1)
+    TypeError: dim is called axis here: sum(x, axis=None, dtype=None, keepdims=False)
+sum(x, keepdim=True)
+    TypeError: keepdim is called keepdims here: sum(x, axis=None, dtype=None, keepdims=False)
+sum(x, out=s)
+    TypeError: there is no out=; out[...] = sum(x, axis=None, dtype=None, keepdims=False) writes
+    into memory that is there
+sum()  # TypeError: x is missing: sum(x, axis=None, dtype=None, keepdims=False)
+sum(x=x)  # TypeError: x is given by position: sum(x, axis=None, dtype=None, keepdims=False)
+sum(x, axiz=1)  # TypeError: there is no axiz=: sum(x, axis=None, dtype=None, keepdims=False)
+max(x, x)  # TypeError: takes 1 by position, got 2: max(x, axis=None, keepdims=False)
+max(x, dtype=float32)  # TypeError: there is no dtype=; use astype() first
+var(x, ddof=1)
+    TypeError: ddof is called correction here: var(x, axis=None, correction=0.0, keepdims=False)
+where(b)
+    TypeError: x1, x2 are missing: where(condition, x1, x2); nonzero(condition) gives positions
+squeeze(x)  # TypeError: axis is missing: squeeze(x, axis); the axis is always given
+zeros(2, 3)  # TypeError: shape is one argument: zeros((2, 3))
+zeros((2,), float32)  # TypeError: dtype is given by name: zeros(shape, dtype=…)
+reshape(x, 3, 2)  # TypeError: shape is one argument: reshape(x, (3, 2))
+reshape(x, (3, 2), shape=6)  # TypeError: shape is given twice: reshape(x, shape, copy=None)
+permute_dims(x, 1, 0)  # TypeError: axes is one argument: permute_dims(x, (1, 0))
+concat(x, x)  # TypeError: arrays are one argument, a tuple or list: concat([x, y])
+sort(x, 0)  # TypeError: axis is given by name: sort(x, axis=0)
+sort(x, kind="stable")
+    TypeError: there is no kind=; sorts are stable; stable=False allows others
+take(v, i, 0)  # TypeError: axis is given by name: take(x, indices, axis=0)
+clip(x, a_min=0)  # TypeError: a_min is called min here: clip(x, min=None, max=None)
+roll(x, shifts=1)  # TypeError: shifts is called shift here: roll(x, shift, axis=None)
+exp()  # TypeError: x is missing: exp(x)
+exp(x, out=x)  # TypeError: there is no out=; out[...] = exp(x) writes into memory that is there
+exp(x, x)  # TypeError: there is no out=; out[...] = exp(x) writes into memory that is there
+exp(x, dtype=float32)  # TypeError: there is no dtype=; use astype() first
+add(x)  # TypeError: x2 is missing: add(x1, x2)
+add(x1=x, x2=x)  # TypeError: x1 is given by position: add(x1, x2)
+linalg.svd(x, False)  # TypeError: full_matrices is given by name: svd(x, full_matrices=False)
+fft.fft(v, 4)  # TypeError: n is given by name: fft(x, n=4)
+"""
+
+
 def sessions(*tables):
     """The calls of tables with the error that each makes."""
     for text in tables:
@@ -1628,6 +1678,7 @@ def named(*tables):
 REFUSED = [
     *named(CREATION, LAYOUTS, DATA_TYPES, MANIPULATION, INDEXING, ELEMENTWISE),
     *named(SEARCHES_SORTS_SETS_AND_STATISTICS, LINEAR_ALGEBRA, FOURIER_TRANSFORMS, BEYOND, METHODS),
+    *named(CALLS),
     *sessions(OPERATORS),
 ]
 
@@ -1658,3 +1709,123 @@ def test_every_public_function_is_tried():
     # tests/layout/test_layout_errors.py.
     untried = {"trace", "default_device", "using_device", "coalesce"}
     assert functions - untried - tried == set()
+
+
+# --- what a traceback shows ----------------------------------------------------------------------
+
+PACKAGE = str(Path(tl.__file__).parent)
+
+
+def frames_of(error):
+    return [
+        frame for frame in traceback.extract_tb(error.__traceback__) if PACKAGE in frame.filename
+    ]
+
+
+# One of a kind: a call that does not fit, arguments of each sort, operators, keys, methods.
+MISTAKES = [
+    *(call for call, _ in sessions(CALLS)),
+    *templates("""
+sum([1.0])
+sum(x, axis=2)
+sum(x, axis="rows")
+mean(i)
+exp([1.0])
+exp(i)
+add(x, v2)
+add(1, 2)
+where(v, v, v)
+concat([x, 1])
+concat([x, v])
+stack([v, v2])
+reshape(x, (4, 2))
+squeeze(x, 0)
+take(v, far)
+take(x, [0], axis=0)
+zeros((2,), dtype="float3")
+zeros((2,), device="gpu")
+zeros((2,), layout="CHW")
+asarray([[1], [1, 2]])
+asarray({1, 2})
+asarray(["a"])
+asarray([300], dtype=int8)
+linspace(0, 1, 2.5)
+clip(v, "a", 1)
+sort(z)
+matmul(x, x)
+einsum("ij,jk", x, x)
+linalg.inv(x)
+linalg.solve(q, none)
+fft.fft(i)
+x + v2
+x + np.ones(3)
+x + [1]
+foreign + x
+i8 + 300
+x @ x
+-b
+x[5]
+x[0, 5]
+x[1.5]
+x[far]
+x[b]
+v["a"]
+len(s)
+float(v)
+bool(v)
+v.T
+v.to_device("gpu")
+"""),
+    *("v[9] = 1", "v[0] = [1, 2]", "v['a'] = 1", "ro[0] = 1", "v += x", "i8 += 0.5", "ro += 1"),
+]
+
+
+@pytest.mark.parametrize("call", MISTAKES)
+def test_a_mistake_shows_few_of_our_frames(call):
+    with pytest.raises(Exception) as caught:  # noqa: PT011 - what it is, the tables say
+        exec(call, space()[0])
+    assert len(frames_of(caught.value)) <= 2
+
+
+@pytest.mark.cpu
+def test_all_frames_are_kept_where_the_environment_says_so():
+    code = f"""
+import traceback, tensorlayout as tl
+try:
+    tl.sum(tl.ones((2, 3)), axis=5)
+except IndexError as error:
+    print(sum({PACKAGE!r} in f.filename for f in traceback.extract_tb(error.__traceback__)))
+"""
+    counts = []
+    for more in ({}, {"TENSORLAYOUT_TRACEBACKS": "full"}):
+        kept = {k: v for k, v in os.environ.items() if k != "TENSORLAYOUT_TRACEBACKS"}
+        run = subprocess.run(
+            [sys.executable, "-c", code],
+            env=kept | more,
+            capture_output=True,
+            text=True,
+            check=True,
+        )
+        counts.append(int(run.stdout))
+    assert counts[0] <= 2 < counts[1]
+
+
+@pytest.mark.cpu
+def test_a_fault_inside_keeps_its_frames(monkeypatch):
+    def faulty(*_):
+        raise KeyError("a fault of ours")
+
+    monkeypatch.setattr("tensorlayout.functions.arguments.shape", faulty)
+    with pytest.raises(KeyError) as caught:
+        tl.zeros((2, 3))
+    assert len(frames_of(caught.value)) > 2
+
+
+@pytest.mark.parametrize("name", ["sum", "exp", "where", "linalg.svd", "fft.fft", "linalg.matmul"])
+def test_guarded_functions_are_found_again(name):
+    space, _, last = name.rpartition(".")
+    function = getattr(getattr(tl, space, tl), last)
+    assert pickle.loads(pickle.dumps(function)) is function
+    assert (function.__name__, function.__qualname__) == (last, last)
+    assert next(iter(inspect.signature(function).parameters.values())).kind == 0
+    assert function.__doc__

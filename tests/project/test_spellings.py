@@ -170,9 +170,20 @@ def space():
 
 
 PLAIN = {
-    **{"axis": 1, "n": 3, "q": 30, "value": 9.0, "start": 1.0, "stop": 8.0, "num": 4},
-    **{"shape": (2, 3), "obj": [[1, 2]], "iterable": [1.0, 2.0], "math": math},
-    **{"dtype1": np.int64, "dtype2": np.float32, "function": lambda a, b: a * 10 + b},
+    "axis": 1,
+    "n": 3,
+    "q": 30,
+    "value": 9.0,
+    "start": 1.0,
+    "stop": 8.0,
+    "num": 4,
+    "shape": (2, 3),
+    "obj": [[1, 2]],
+    "iterable": [1.0, 2.0],
+    "math": math,
+    "dtype1": np.int64,
+    "dtype2": np.float32,
+    "function": lambda a, b: a * 10 + b,
 }
 ROWS = [
     (name, *row[1].split(" | "))
@@ -272,8 +283,8 @@ def test_what_hints_call_is_there():
             "module 'tensorlayout' has no attribute 'concatenate'; use tl.concat(arrays, axis=0)",
         ),
         (
-            "tl.autograd",
-            "module 'tensorlayout' has no attribute 'autograd'; there is no automatic differentiation",
+            "tl.errstate",
+            "module 'tensorlayout' has no attribute 'errstate'; there are no warnings",
         ),
         ("tl.reshpe", "module 'tensorlayout' has no attribute 'reshpe'; did you mean 'reshape'?"),
         ("tl.nonsense", "module 'tensorlayout' has no attribute 'nonsense'"),

@@ -10,10 +10,12 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 from typing import Any as _Any
 
+from tensorlayout import calling as _calling
 from tensorlayout import dtypes as _dtypes
 from tensorlayout import fft, linalg, plan
 from tensorlayout import functions as _chapters
 from tensorlayout import methods as _methods
+from tensorlayout import spellings as _spellings
 from tensorlayout._version import __version__
 from tensorlayout.devices import Device, default_device, set_default_device, using_device
 from tensorlayout.dtypes import (
@@ -133,9 +135,15 @@ def _late(name: str) -> _Any:
         import tensorlayout.xla
 
         return tensorlayout.xla
-    msg = f"module {__name__!r} has no attribute {name!r}"
-    raise AttributeError(msg)
+    return _absent(name)
 
+
+_absent = _spellings.of_module(__name__, __all__)
+_spellings.bind(Tensor)
+_calling.guard(globals(), __all__)
+for _space in (fft, linalg):
+    _calling.guard(vars(_space), _space.__all__)
+    vars(_space)["__getattr__"] = _spellings.of_module(_space.__name__, _space.__all__)
 
 if not TYPE_CHECKING:  # for which any name would exist
     __getattr__ = _late

@@ -126,7 +126,8 @@ def as_dtype(dtype: Any, argument: str = "dtype:") -> DType:
         fix = f"use {native.name}; asarray() converts NumPy arrays of the other order in a copy"
         msg = f"{argument} {rule}; {fix}"
         raise TypeError(msg)
-    msg = f"{argument} must be a dtype of this namespace, got {_shown(dtype)}"
+    names = f"; they are {', '.join(_names())}" if isinstance(dtype, str) else ""
+    msg = f"{argument} must be a dtype of this namespace, got {_shown(dtype)}{names}"
     raise TypeError(msg)
 
 
@@ -165,6 +166,11 @@ def in_native_order(dtype: DType) -> DType | None:
 
 
 _LONGEST = 24  # characters of a name
+
+
+def _names() -> list[str]:
+    """The names of ours, in the order of the standard's and by width."""
+    return [*map(str, sorted(_OURS, key=lambda d: ("biufc".index(d.kind), d.itemsize))), "bfloat16"]
 
 
 def _shown(dtype: Any) -> str:

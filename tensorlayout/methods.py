@@ -8,6 +8,7 @@ from types import ModuleType
 from typing import Any
 
 from tensorlayout import dtypes, printing
+from tensorlayout.calling import leaving
 from tensorlayout.exchange import cuda_array, dlpack
 from tensorlayout.functions import (
     arguments,
@@ -22,7 +23,7 @@ from tensorlayout.functions import elementwise as ew
 from tensorlayout.functions.transfers import on_host
 from tensorlayout.numpy_style import elements, reductions, shapes
 from tensorlayout.tensor import Tensor
-from tensorlayout.words import refuse
+from tensorlayout.words import REFUSALS, refuse
 
 # Versions of the standard whose every rule holds here, oldest first.
 API_VERSIONS = ("2021.12", "2022.12", "2023.12", "2024.12", "2025.12")
@@ -109,7 +110,10 @@ def _bind(name: str, method: Any) -> None:
 
 
 def _matmul(self: Tensor, other: Any, /) -> Any:
-    return linear_algebra.matmul(self, other) if isinstance(other, Tensor) else NotImplemented
+    try:
+        return linear_algebra.matmul(self, other) if isinstance(other, Tensor) else NotImplemented
+    except REFUSALS as error:
+        raise leaving(error) from error.__cause__
 
 
 def _imatmul(self: Tensor, other: Any, /) -> Any:

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from tensorlayout.cpu.engine.memory import Array, array_over, byte_strides, home_of
+from tensorlayout.cpu.engine.memory import Array, array_over, byte_strides, home_of, ref
 from tensorlayout.layout.slots import slot_of
 from tensorlayout.plan.base import Run
 from tensorlayout.plan.view import (
@@ -37,7 +37,7 @@ def prepare_view(plan: ViewPlan) -> Run:
     def run(x: Tensor) -> Tensor:
         storage, slot = home_of(x)
         memory = np.ndarray(shape, dtype, storage, first + slot * itemsize, strides)
-        return Tensor._new(memory, spec, StorageRef(storage, slot + shift))
+        return Tensor._new(memory, spec, ref((storage, slot + shift)))
 
     return run
 
@@ -89,7 +89,7 @@ def prepare_index(plan: IndexPlan) -> Run:
 
     def run(x: Tensor, key: tuple[Any, ...], first: int) -> Tensor:
         storage, slot = home_of(x)
-        return Tensor._new(x._memory[key], spec, StorageRef(storage, slot + first - back))
+        return Tensor._new(x._memory[key], spec, ref((storage, slot + first - back)))
 
     return run
 
@@ -115,7 +115,7 @@ def prepare_row(plan: RowPlan) -> Run:
         if not -size <= at < size:
             raise outside(at, 0, layout.shape)
         storage, slot = home_of(x)
-        home = StorageRef(storage, slot + at % size * stride + back)
+        home = ref((storage, slot + at % size * stride + back))
         return Tensor._new(x._memory[at, ...], spec, home)
 
     return row

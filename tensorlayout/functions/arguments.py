@@ -62,7 +62,7 @@ def dims(name: str, given: Any, ndim: int, argument: str = "axis") -> tuple[int,
 
 def dim(name: str, given: Any, ndim: int, argument: str = "axis") -> int:
     """One dimension counted from the front."""
-    found = integer(name, argument, given)
+    found = given if type(given) is int else integer(name, argument, given)
     return found % ndim if -ndim <= found < ndim else dims(name, found, ndim, argument)[0]
 
 
@@ -226,6 +226,9 @@ def writable(name: str, x: Tensor) -> Tensor:
     return x
 
 
+_TENSORS = {Tensor}
+
+
 def tensors(name: str, arrays: Sequence[Any], argument: str = "arrays") -> tuple[Tensor, ...]:
     """A sequence of tensors, at least one; `argument` is what errors call it."""
     if not isinstance(arrays, (tuple, list)):
@@ -234,7 +237,7 @@ def tensors(name: str, arrays: Sequence[Any], argument: str = "arrays") -> tuple
         )
     if not arrays:
         refuse(name, f"{argument} must be at least one tensor, got none")
-    if {*map(type, arrays)} == {Tensor}:
+    if {*map(type, arrays)} == _TENSORS:
         return tuple(arrays)
     return tuple(
         x if type(x) is Tensor else tensor(name, x, f"{argument}[{i}]")

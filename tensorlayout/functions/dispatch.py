@@ -6,11 +6,13 @@ one look-up of the plan, one call.
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Callable, Set
 from typing import Any, Protocol, TypeVar, overload
 
 import numpy as np
 
+from tensorlayout.calling import leaving, misfit
 from tensorlayout.devices import CPU
 from tensorlayout.dtypes import SCALARS
 from tensorlayout.exchange.numpy import shortage
@@ -27,7 +29,7 @@ from tensorlayout.plan.library import Library
 from tensorlayout.plan.run import prepared, prepared_into
 from tensorlayout.tensor import Tensor
 from tensorlayout.typing import NumpyScalar
-from tensorlayout.words import REFUSALS, named
+from tensorlayout.words import REFUSALS, named, refuse
 
 _SCALAR = Transfer()
 
@@ -37,14 +39,14 @@ _Watching = Set[object]
 
 # Who sees every call, as long as there is somebody for whom: empty else. What is in it comes and
 # goes by itself, in other threads too, so there is no second variable to be kept in step.
-_watched: _Watching = frozenset()
+watched: _Watching = frozenset()
 _observer: Observer
 
 
-def observe(observer: Observer, watched: _Watching) -> None:
-    """Let `observer` carry out all calls while there is anything in `watched`."""
-    global _observer, _watched
-    _observer, _watched = observer, watched
+def observe(observer: Observer, watching: _Watching) -> None:
+    """Let `observer` carry out all calls while there is anything in `watching`."""
+    global _observer, watched
+    _observer, watched = observer, watching
 
 
 def call(
@@ -55,13 +57,13 @@ def call(
 ) -> Tensor:
     """Run the plan of `key` on `operands`; `prepared` finds it."""
     try:
-        if _watched:
+        if watched:
             return _observer(prepared, operation, key, operands)
         return prepared(operation, *key)(*operands)  # type: ignore[no-any-return]
     except TypeError as error:
-        raise _named(operation, _explained(prepared, operation, key, error)) from None
+        raise refused(operation, _explained(prepared, operation, key, error)) from None
     except (CaptureError, *REFUSALS) as error:
-        raise _named(operation, error) from None
+        raise refused(operation, error) from None
 
 
 _TOO_BIG = "array is too big"  # NumPy's words for more bytes than 64 bits count
@@ -90,14 +92,14 @@ def _explained(
     return error
 
 
-def _named(operation: Operation, error: Exception) -> Exception:
+def refused(operation: Operation, error: Exception) -> Exception:
     """What to raise: the name before what was said, and other words where memory cannot be had."""
     if not hasattr(error, "said"):
         if str(error).startswith(_TOO_BIG):
             error = MemoryError()
         if isinstance(error, MemoryError):
             error = MemoryError(shortage(error))
-    return named(operation.name, error)
+    return leaving(named(operation.name, error))
 
 
 def elementwise(operation: Elementwise, *operands: Any, out: Tensor | None = None) -> Tensor:
@@ -110,8 +112,8 @@ def elementwise(operation: Elementwise, *operands: Any, out: Tensor | None = Non
         given = _on_one_device(operands, given)
     key = tuple(x._spec if type(x) is Tensor else type(x) for x in given)
     if not any(type(x) is Tensor for x in given):
-        msg = f"{operation.name}: at least one operand must be a tensor, got only Python scalars"
-        raise TypeError(msg)
+        rule = "at least one operand must be a tensor, got only Python scalars"
+        refuse(operation.name, rule, TypeError)
     return call(operation, key, given) if out is None else call_into(out, operation, key, given)
 
 
@@ -147,7 +149,17 @@ Source: array API standard 2025.12, elementwise functions, `{name}`.
 """
 
 
-def _documented(function: Any, operation: Elementwise, summary: str, shapes: str) -> Any:
+def _one(x: Tensor, /) -> Tensor: ...  # type: ignore[empty-body]
+def _two(x1: Tensor | complex, x2: Tensor | complex, /) -> Tensor: ...  # type: ignore[empty-body]
+
+
+# How functions of the table are called.
+_SIGNATURES = {pattern: inspect.signature(pattern) for pattern in (_one, _two)}
+
+
+def _documented(
+    function: Any, operation: Elementwise, summary: str, pattern: Any, shapes: str
+) -> Any:
     results = {"same": "the promoted dtype", "bool": "bool", "real": "the dtype of the real part"}
     function.__name__ = function.__qualname__ = operation.name
     function.__module__ = "tensorlayout"
@@ -160,6 +172,8 @@ def _documented(function: Any, operation: Elementwise, summary: str, shapes: str
         name=operation.name,
     )
     function.operation = operation
+    function.__signature__ = _SIGNATURES[pattern]
+    function.__annotations__ = pattern.__annotations__
     return function
 
 
@@ -186,34 +200,61 @@ class Binary(Protocol[_S]):
     def __call__(self, x1: _S | NumpyScalar, x2: Tensor, /) -> Tensor: ...
 
 
+# What the functions below take beyond their operands is what NumPy's take, and is refused by name:
+# it costs a tenth of what ``**options`` costs, which a call of this length would feel.
+_NOTHING: Any = object()
+
+
 def unary(operation: Elementwise, summary: str) -> Unary:
     """The public function of a one-operand line of the table."""
 
-    def function(x: Tensor, /) -> Tensor:
-        if type(x) is Tensor and not _watched:
-            try:
+    def function(x: Any = _NOTHING, /, out: Any = _NOTHING, dtype: Any = _NOTHING) -> Tensor:
+        try:
+            if type(x) is Tensor and not watched and out is _NOTHING and dtype is _NOTHING:
                 return prepared(operation, x._spec)(x)
-            except REFUSALS as error:
-                raise _named(operation, error) from None
-        x = tensor(operation.name, x)
-        return call(operation, (x._spec,), (x,))
+            _check_call(function, (x,), out=out, dtype=dtype)
+            x = tensor(operation.name, x)
+            return call(operation, (x._spec,), (x,))
+        except REFUSALS as error:
+            raise refused(operation, error) from None
 
-    return _documented(function, operation, summary, "`x`: a tensor of any shape.")  # type: ignore[no-any-return]
+    shapes = "`x`: a tensor of any shape."
+    return _documented(function, operation, summary, _one, shapes)  # type: ignore[no-any-return]
 
 
 def binary(operation: Elementwise, summary: str) -> Binary[complex]:
     """The public function of a two-operand line of the table."""
 
-    def function(x1: Tensor | complex, x2: Tensor | complex, /) -> Tensor:
-        if type(x1) is Tensor and type(x2) is Tensor and not _watched:
-            try:
-                return prepared(operation, x1._spec, x2._spec)(x1, x2)
-            except REFUSALS as error:
-                raise _named(operation, error) from None
-        return elementwise(operation, x1, x2)
+    def function(
+        first: Any = _NOTHING,
+        second: Any = _NOTHING,
+        /,
+        out: Any = _NOTHING,
+        dtype: Any = _NOTHING,
+        x1: Any = _NOTHING,
+        x2: Any = _NOTHING,
+    ) -> Tensor:
+        try:
+            if (
+                (type(first) is Tensor and type(second) is Tensor and not watched)
+                and out is _NOTHING
+                and dtype is _NOTHING
+            ):
+                return prepared(operation, first._spec, second._spec)(first, second)
+            _check_call(function, (first, second), out=out, dtype=dtype, x1=x1, x2=x2)
+            return elementwise(operation, first, second)
+        except REFUSALS as error:
+            raise refused(operation, error) from None
 
     shapes = "`x1`, `x2`: tensors whose shapes broadcast, or one a Python scalar (weakly typed)."
-    return _documented(function, operation, summary, shapes)  # type: ignore[no-any-return]
+    return _documented(function, operation, summary, _two, shapes)  # type: ignore[no-any-return]
+
+
+def _check_call(function: Any, operands: tuple[Any, ...], **options: Any) -> None:
+    given = {name: value for name, value in options.items() if value is not _NOTHING}
+    if given or any(x is _NOTHING for x in operands):
+        args = tuple(x for x in operands if x is not _NOTHING)
+        raise misfit(function, args, given)
 
 
 def operator(operation: Elementwise) -> Callable[[Tensor, Any], Any]:
@@ -221,15 +262,13 @@ def operator(operation: Elementwise) -> Callable[[Tensor, Any], Any]:
 
     def method(self: Tensor, other: Any, /) -> Any:
         try:
-            if type(other) is Tensor and not _watched:
+            if type(other) is Tensor and not watched:
                 return prepared(operation, self._spec, other._spec)(self, other)
-            if type(other) in SCALARS and not _watched:
+            if type(other) in SCALARS and not watched:
                 return prepared(operation, self._spec, type(other))(self, other)
+            return elementwise(operation, self, other) if _ours(other) else NotImplemented
         except REFUSALS as error:
-            raise _named(operation, error) from None
-        if not _ours(other):
-            return NotImplemented
-        return elementwise(operation, self, other)
+            raise refused(operation, error) from None
 
     return method
 
@@ -238,12 +277,12 @@ def reflected(operation: Elementwise) -> Callable[[Tensor, Any], Any]:
     """The method for ``1 + x`` and its like."""
 
     def method(self: Tensor, other: Any, /) -> Any:
-        if type(other) in SCALARS and not _watched:
-            try:
+        try:
+            if type(other) in SCALARS and not watched:
                 return prepared(operation, type(other), self._spec)(other, self)
-            except REFUSALS as error:
-                raise _named(operation, error) from None
-        return elementwise(operation, other, self) if _ours(other) else NotImplemented
+            return elementwise(operation, other, self) if _ours(other) else NotImplemented
+        except REFUSALS as error:
+            raise refused(operation, error) from None
 
     return method
 
@@ -252,19 +291,19 @@ def in_place(operation: Elementwise) -> Callable[[Tensor, Any], Any]:
     """The method for ``x += y`` and its like: x keeps its dtype, shape, layout and padding."""
 
     def method(self: Tensor, other: Any, /) -> Any:
-        if type(other) in SCALARS and not _watched:
-            spec = writable(operation.name, self)._spec
-            try:
+        try:
+            if type(other) in SCALARS and not watched:
+                spec = writable(operation.name, self)._spec
                 return prepared_into(operation, spec, spec, type(other))(self, self, other)
-            except REFUSALS as error:
-                raise _named(operation, error) from None
-        if not _ours(other):
-            return NotImplemented
-        return elementwise(operation, self, other, out=writable(operation.name, self))
+            if not _ours(other):
+                return NotImplemented
+            return elementwise(operation, self, other, out=writable(operation.name, self))
+        except REFUSALS as error:
+            raise refused(operation, error) from None
 
     return method
 
 
 def _ours(other: Any) -> bool:
-    """Whether an operator takes `other`: other arrays reach the error that names the fix."""
-    return isinstance(other, (Tensor, np.generic, int, float, complex)) or is_array(other)
+    """Whether an operator takes `other`: arrays and lists reach the error that names the fix."""
+    return isinstance(other, (Tensor, np.generic, int, float, complex, list)) or is_array(other)

@@ -8,6 +8,7 @@ from typing import Any, SupportsIndex
 import numpy as np
 
 from tensorlayout import dtypes
+from tensorlayout.calling import leaving
 from tensorlayout.dtypes import DType
 from tensorlayout.functions import arguments, dispatch
 from tensorlayout.functions.creation import asarray, from_sequence
@@ -23,7 +24,7 @@ from tensorlayout.plan.scatter import Scatter
 from tensorlayout.plan.tiled import packed
 from tensorlayout.plan.view import Index, Row, View, outside, too_many
 from tensorlayout.tensor import Tensor
-from tensorlayout.words import named, refuse, under
+from tensorlayout.words import REFUSALS, named, refuse, under
 
 __all__ = ["take", "take_along_axis"]
 
@@ -66,15 +67,19 @@ def getitem(x: Tensor, key: Any) -> Tensor:
     if type(key) is int:
         return dispatch.call(_ROW, (x._spec,), (x, key))
     name = "__getitem__"
-    items = _items(name, x, key)
-    if _is_basic(items):
-        return _basic(name, x, items)
-    view, data, dims, front = _split(name, x, items)
-    if _is_mask(data):
-        return dispatch.call(_SELECT, (view._spec, dims[0], front, data[0]._spec), (view, *data))
-    data, dims = _positions(name, view, data, dims)
-    specs = (p._spec for p in data)
-    return dispatch.call(_GATHER, (view._spec, dims, front, *specs), (view, *data))
+    try:
+        items = _items(name, x, key)
+        if _is_basic(items):
+            return _basic(name, x, items)
+        view, data, dims, front = _split(name, x, items)
+        if _is_mask(data):
+            of = (view._spec, dims[0], front, data[0]._spec)
+            return dispatch.call(_SELECT, of, (view, *data))
+        data, dims = _positions(name, view, data, dims)
+        specs = (p._spec for p in data)
+        return dispatch.call(_GATHER, (view._spec, dims, front, *specs), (view, *data))
+    except REFUSALS as error:
+        raise leaving(error, name) from error.__cause__
 
 
 def setitem(x: Tensor, key: Any, value: Any) -> None:
@@ -84,7 +89,10 @@ def setitem(x: Tensor, key: Any, value: Any) -> None:
     has too many in front are dropped. Of positions that occur
     twice the last one wins. IndexError for positions outside, before anything is written.
     """
-    write_at(_SCATTER, x, key, value)
+    try:
+        write_at(_SCATTER, x, key, value)
+    except REFUSALS as error:
+        raise leaving(error, "__setitem__") from error.__cause__
 
 
 def write_at(scatter: Scatter, x: Tensor, key: Any, value: Any) -> None:
@@ -361,12 +369,12 @@ def take(
     Tensor([[3, 1],
             [6, 4]], dtype=int64, device='cpu')
     """
-    x = arguments.tensor("take", x)
+    ndim = arguments.tensor("take", x).ndim
     if axis is None:
-        if x.ndim != 1:
-            refuse("take", f"axis must be given for a tensor of rank {x.ndim}")
+        if ndim != 1:
+            refuse("take", f"axis must be given for a tensor of rank {ndim}")
         axis = 0
-    dim = arguments.dim("take", axis, x.ndim)
+    dim = arguments.dim("take", axis, ndim)
     if isinstance(indices, int) and not isinstance(indices, bool):
         return _basic("take", x, (*[slice(None)] * dim, int(indices)))
     positions = _integral("take", indices)
@@ -398,9 +406,9 @@ def take_along_axis(x: Tensor, indices: Tensor, /, *, axis: SupportsIndex = -1) 
 
 
 def _integral(name: str, x: Any) -> Tensor:
-    found = arguments.tensor(name, x, "indices")
-    if not dtypes.in_category(found.dtype, "integral"):
-        refuse(name, f"indices must be of an integer dtype, got {found.dtype}", TypeError)
+    found = x if type(x) is Tensor else arguments.tensor(name, x, "indices")
+    if (dtype := found._spec.dtype).kind not in "iu":
+        refuse(name, f"indices must be of an integer dtype, got {dtype}", TypeError)
     return found
 
 

@@ -10,17 +10,17 @@ from tensorlayout.dtypes import as_dtype
 from tensorlayout.functions import arguments, dispatch
 from tensorlayout.plan.copy import Copy
 from tensorlayout.plan.reduce import Reduce
+from tensorlayout.plan.run import prepared
 from tensorlayout.plan.scan import Scan
 from tensorlayout.tensor import Tensor
 from tensorlayout.typing import Axis, DTypeLike, Real
+from tensorlayout.words import REFUSALS
 
 __all__ = ["cumulative_prod", "cumulative_sum", "max", "mean", "min", "prod", "std", "sum", "var"]
 
 # By `dtype`, before adding up, in the name of a function.
 _conversion = functools.cache(Copy)
 
-
-_PLAIN = (int, type(None))  # axes that need no look
 
 _SUM = Reduce("sum", "any", "sum", "sum")
 _PROD = Reduce("prod", "any", "prod", "sum")
@@ -48,8 +48,15 @@ def reduced(
     operation: Reduce, x: Tensor, axis: Axis, keepdims: bool, dtype: Any = None, *static: Any
 ) -> Tensor:
     """Carry out a reduction."""
-    if type(x) is Tensor and dtype is None and type(keepdims) is bool and type(axis) in _PLAIN:
-        return dispatch.call(operation, (x._spec, axis, keepdims, None, *static), (x,))
+    if (
+        (type(x) is Tensor and dtype is None and type(keepdims) is bool)
+        and (axis is None or type(axis) is int)
+        and not dispatch.watched
+    ):  # nothing needs a look
+        try:
+            return prepared(operation, x._spec, axis, keepdims, None, *static)(x)
+        except REFUSALS as error:
+            raise dispatch.refused(operation, error) from None
     name = operation.name
     x, kind = _in_dtype(name, arguments.tensor(name, x), dtype)
     if not operation.single:

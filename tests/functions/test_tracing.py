@@ -113,7 +113,7 @@ def test_off_means_no_observer_even_after_an_error():
 
     with pytest.raises(ValueError, match="do not broadcast"):
         failing()
-    assert not dispatch._watched
+    assert not dispatch.watched
 
 
 def test_the_table_has_a_line_for_each_record():

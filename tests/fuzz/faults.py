@@ -182,7 +182,7 @@ def _sum(x):
 def _as_before(device):
     if tl.default_device() != device:
         return f"the default device is now {tl.default_device()}"
-    return "the trace goes on" if dispatch._watched else ""
+    return "the trace goes on" if dispatch.watched else ""
 
 
 def _still_works(space, seed, number, few):

@@ -221,7 +221,7 @@ def test_declared_method_is_bound(name):
 
 def test_bound_methods_are_declared():
     in_source = set(names_in(ast.walk(ast.parse((PACKAGE / "tensor.py").read_text("utf-8")))))
-    always = {"__repr__", "__str__"}  # object declares them
+    always = {"__dir__", "__repr__", "__str__"}  # object declares them
     bound = {name for name, value in vars(Tensor).items() if inspect.isfunction(value)}
     assert bound - in_source - always == set()
     assert "__add__" in bound

@@ -78,13 +78,17 @@ def box_viewer(layout: Layout, box: boxes.Box, dtype: DType) -> Callable[[Array,
     return view
 
 
+# A `StorageRef` of a pair: calling the class costs a call of Python's more, at each view.
+ref: Callable[[tuple[Array, int]], StorageRef] = functools.partial(tuple.__new__, StorageRef)
+
+
 def home_of(tensor: Tensor) -> StorageRef:
     """The storage of a tensor, a C-contiguous array, and the tensor's lowest slot there."""
     if tensor._home is not None:
         return tensor._home
     memory = tensor._memory
     if memory.flags.c_contiguous:
-        return StorageRef(memory, 0)
+        return ref((memory, 0))
     return StorageRef(bytes_from(memory, tensor._spec.layout), 0)
 
 

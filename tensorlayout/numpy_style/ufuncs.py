@@ -259,7 +259,7 @@ def _ours(
             key = [x._spec.dtype if type(x) is Tensor else type(x) for x in inputs]
             _STRAIGHT[(ufunc, *key)] = function
         return function, list(inputs), result
-    pairs = zip(given, targets, strict=True)
+    pairs = zip(inputs, targets, strict=True)
     return function, [_in_dtype(x, kind, asked is not None) for x, kind in pairs], result
 
 
@@ -267,9 +267,11 @@ _MOST = 4096  # entries: more than there are dtypes for the ufuncs of NumPy
 
 
 def _in_dtype(x: Any, kind: DType, asked: bool) -> Any:
-    """A tensor in another dtype; a Python scalar stays one, of that kind if it was asked for."""
+    """A tensor or NumPy scalar in another dtype; a Python scalar stays one, of the kind asked."""
     if isinstance(x, Tensor):
         return astype(x, kind, copy=False)
+    if isinstance(x, np.generic):
+        return x.astype(kind)
     return np.asarray(x).astype(kind).item() if asked or kind == dtypes.bool else x
 
 

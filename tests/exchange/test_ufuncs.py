@@ -16,7 +16,7 @@ pytestmark = [
 ]
 
 # What NumPy's dtypes are tried by: each makes kernels of its own on a device.
-FEW = [np.dtype(name) for name in ("bool", "int8", "uint8", "int64", "float32", "complex128")]
+FEW = [np.dtype(name) for name in ("bool", "int64", "float32")]
 EVERY = [np.dtype(name) for name in "?bhilBHILefdFD"]
 
 OURS = sorted({u.__name__: u for u in (*ufuncs._OURS, *ufuncs._COMPOSED)}.items())
@@ -43,9 +43,22 @@ def ulps(name):
     return 40 if name in ("power", "float_power", "exp2", "logaddexp") else 8
 
 
+@pytest.mark.cpu
 @pytest.mark.parametrize(("name", "ufunc"), OURS)
-def test_promotion_is_numpys(device, name, ufunc):
-    dtypes = EVERY if device == "cpu" else FEW[:1] + FEW[3:5]
+def test_promotion_is_numpys(name, ufunc):
+    promoted(name, ufunc, EVERY)
+
+
+# One of each kind of rule.
+KINDS = "add arctan2 divmod equal exp fmax heaviside isnan logical_and maximum modf rint"
+
+
+@pytest.mark.parametrize("name", KINDS.split())
+def test_promotion_on_every_device(name):
+    promoted(name, getattr(np, name), FEW)
+
+
+def promoted(name, ufunc, dtypes):
     tried = 0
     for kinds in itertools.product(dtypes, repeat=ufunc.nin):
         given = [numbers(dtype) for dtype in kinds]
@@ -69,11 +82,19 @@ def test_promotion_is_numpys(device, name, ufunc):
     assert tried
 
 
-@pytest.mark.parametrize(("name", "ufunc"), OURS)
+@pytest.mark.cpu
+@pytest.mark.parametrize(("name", "ufunc"), [(n, u) for n, u in OURS if u.nin == 2])
 def test_python_and_numpy_scalars(name, ufunc):
-    if ufunc.nin != 2:
-        return
-    for dtype, scalar in itertools.product(FEW[3:5], (2, 2.0, np.float64(2), np.int8(2))):
+    scalars(name, ufunc)
+
+
+@pytest.mark.parametrize("name", ["add", "arctan2", "fmax"])
+def test_scalars_on_every_device(name):
+    scalars(name, getattr(np, name))
+
+
+def scalars(name, ufunc):
+    for dtype, scalar in itertools.product(FEW[1:], (2, 2.0, np.float64(2), np.int8(2))):
         array = numbers(dtype)
         if refused_by(ufunc, array, np.asarray(scalar)):
             continue
@@ -234,15 +255,14 @@ def test_refusals(call, error, words):
         call(tl.ones(3))
 
 
-@pytest.mark.parametrize("ufunc", [np.add, np.heaviside, np.cbrt])
+@pytest.mark.parametrize("ufunc", [np.add, np.heaviside])
 def test_arrays_beside_tensors(ufunc):
     x = tl.ones((2, 2))
-    if ufunc.nin == 2:
-        with pytest.raises(TypeError, match=rf"{ufunc.__name__}: .* got numpy\.ndarray; make it"):
-            ufunc(np.ones((2, 2)), x)
-        assert ufunc(x, host(1.0)).shape == (2, 2)
+    with pytest.raises(TypeError, match=rf"{ufunc.__name__}: .* got numpy\.ndarray; make it"):
+        ufunc(np.ones((2, 2)), x)
+    assert ufunc(x, host(1.0)).shape == (2, 2)
     with pytest.raises(TypeError, match=r"asarray\(\)"):
-        ufunc(*[x] * ufunc.nin, out=np.ones((2, 2)))
+        ufunc(x, x, out=np.ones((2, 2)))
 
 
 class Other:

@@ -69,6 +69,8 @@ def astype(
     `a` is. `casting`: NumPy's name of what may become what; TypeError for all else. `subok` says
     nothing: there is one class of tensors. `copy`: False gives `a` itself where nothing changes.
     """
+    if order == "K" and casting == "unsafe":
+        return data_types.astype(a, dtype, copy=copy, device=device)
     a = arguments.tensor("astype", a)
     kind = as_dtype(dtype, "astype: dtype")
     known = f"one of {', '.join(CASTINGS)}"
@@ -78,10 +80,10 @@ def astype(
     if order == "K":
         return data_types.astype(a, kind, copy=copy, device=device)
     layout = _layout("astype", a, order)
-    if kind == a.dtype and not copy and a._spec.layout.same_placement(layout):
-        return data_types.astype(a, kind, copy=False, device=device)
-    found = dispatch.call(_copy("astype"), (a._spec, layout, kind), (a,))
-    return data_types.astype(found, kind, copy=False, device=device)
+    copying = arguments.flag("astype", "copy", copy) is not False
+    if copying or kind != a.dtype or not a._spec.layout.same_placement(layout):
+        a = dispatch.call(_copy("astype"), (a._spec, layout, kind), (a,))
+    return data_types.astype(a, kind, copy=False, device=device)
 
 
 def copy(a: Tensor, order: str = "K") -> Tensor:
@@ -112,6 +114,9 @@ def view(a: Tensor, dtype: Any = None) -> Tensor:
     return data_types.reinterpreted(a, dtype)
 
 
+_WHOLE = {int, type(None)}  # bounds that no number of `a` becomes another for
+
+
 def clip(
     a: Tensor,
     a_min: Any = None,
@@ -128,10 +133,10 @@ def clip(
     """
     a = arguments.tensor("clip", a)
     least, most = _one("a_min", a_min, "min", min), _one("a_max", a_max, "max", max)
-    bounds = [b for b in (least, most) if b is not None]
-    kind = data_types.result_type(a, *bounds) if bounds else a.dtype
-    found = ew.clip(data_types.astype(a, kind, copy=False), least, most)
-    return given("clip", found, out)
+    bounds = [b for b in (least, most) if type(b) not in _WHOLE]
+    if bounds:
+        a = data_types.astype(a, data_types.result_type(a, *bounds), copy=False)
+    return given("clip", ew.clip(a, least, most), out)
 
 
 def _one(name: str, first: Any, other: str, second: Any) -> Any:
@@ -139,6 +144,8 @@ def _one(name: str, first: Any, other: str, second: Any) -> Any:
     if first is not None and second is not None:
         refuse("clip", f"{name} and {other} are two names of one argument, got both")
     bound = second if first is None else first
+    if type(bound) in _WHOLE or type(bound) is float:
+        return bound
     if arguments.is_array(bound) or isinstance(bound, (list, tuple)):
         return under("clip", asarray, bound)
     return bound
@@ -149,6 +156,8 @@ def round(a: Tensor, decimals: int = 0, out: Tensor | None = None) -> Tensor:
 
     Worked out in the dtype of `a`, as ``round(a * 10**decimals) / 10**decimals``. Integers stay.
     """
+    if type(decimals) is int and decimals == 0 and out is None:
+        return ew.round(a)
     a, places = arguments.tensor("round", a), arguments.integer("round", "decimals", decimals)
     whole = dtypes.in_category(a.dtype, "integral")
     if places == 0 or (whole and places > 0):
@@ -290,12 +299,12 @@ def dot(a: Tensor, b: Any, out: Tensor | None = None) -> Tensor:
 
 def real(a: Tensor) -> Tensor:
     """The real parts, a view. Assigned to, they are written."""
-    return ew.real(a) if a.dtype != dtypes.bool else a[...]
+    return ew.real(a) if a._spec.dtype.kind != "b" else a[...]
 
 
 def imag(a: Tensor) -> Tensor:
     """The imaginary parts, a view of a complex tensor; of any other new zeros."""
-    return ew.imag(a) if a.dtype != dtypes.bool else zeros_like(a)
+    return ew.imag(a) if a._spec.dtype.kind != "b" else zeros_like(a)
 
 
 def write_real(a: Tensor, value: Any) -> None:

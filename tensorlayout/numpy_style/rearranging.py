@@ -11,7 +11,7 @@ from tensorlayout.functions.creation import meshgrid as meshgrid_
 from tensorlayout.functions.manipulation import broadcast_shapes, permute_dims
 from tensorlayout.functions.searching import nonzero
 from tensorlayout.numpy_style import shapes
-from tensorlayout.numpy_style.operands import beside, sequence, tensors, unsupported
+from tensorlayout.numpy_style.operands import sequence, tensors, unsupported
 from tensorlayout.tensor import Tensor
 from tensorlayout.words import refuse, under
 
@@ -27,23 +27,17 @@ __all__ = [
     "meshgrid",
     "moveaxis",
     "pad",
-    "ravel",
-    "repeat",
     "reshape",
     "resize",
     "roll",
     "rollaxis",
     "rot90",
     "sliding_window_view",
-    "squeeze",
-    "swapaxes",
     "tile",
     "transpose",
 ]
 
 Axis = int | Sequence[int]
-
-ravel, squeeze, swapaxes = shapes.ravel, shapes.squeeze, shapes.swapaxes
 
 
 def reshape(a: Tensor, /, shape: Any, order: str = "C", *, copy: bool | None = None) -> Tensor:
@@ -133,13 +127,6 @@ def roll(a: Tensor, shift: Axis, axis: Axis | None = None) -> Tensor:
 def tile(A: Tensor, reps: Any) -> Tensor:  # noqa: N803 - NumPy's name
     """`tl.tile`."""
     return manipulation.tile(A, reps)
-
-
-def repeat(a: Tensor, repeats: Any, axis: int | None = None) -> Tensor:
-    """`tl.repeat`; `repeats` may be a list."""
-    x = arguments.tensor("repeat", a)
-    times = beside("repeat", repeats, x) if isinstance(repeats, (list, tuple)) else repeats
-    return manipulation.repeat(x, times, axis=axis)
 
 
 def resize(a: Tensor, new_shape: Any) -> Tensor:

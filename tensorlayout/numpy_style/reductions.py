@@ -8,7 +8,7 @@ and is returned; its dtype may be any of the same kind.
 
 from __future__ import annotations
 
-import math
+import builtins
 from collections.abc import Callable
 from typing import Any
 
@@ -97,6 +97,8 @@ def max(
 
     ValueError of none, and for `where`, without `initial`.
     """
+    if initial is None and where is None and out is None and not _is_bool(a):
+        return statistical.max(a, axis=axis, keepdims=keepdims)
     return _extreme("max", statistical.max, ew.maximum, a, axis, out, keepdims, initial, where)
 
 
@@ -112,7 +114,13 @@ def min(
 
     ValueError of none, and for `where`, without `initial`.
     """
+    if initial is None and where is None and out is None and not _is_bool(a):
+        return statistical.min(a, axis=axis, keepdims=keepdims)
     return _extreme("min", statistical.min, ew.minimum, a, axis, out, keepdims, initial, where)
+
+
+def _is_bool(a: Any) -> bool:
+    return type(a) is Tensor and a._spec.dtype.kind == "b"
 
 
 def _extreme(
@@ -126,9 +134,6 @@ def _extreme(
     initial: Any,
     where: Any,
 ) -> Tensor:
-    if type(a) is Tensor and initial is None and where is None and a.dtype != dtypes.bool:
-        found = function(a, axis=axis, keepdims=keepdims)
-        return found if out is None else given(name, found, out)
     a, kind = arguments.tensor(name, a), a.dtype
     if kind == dtypes.bool:
         a = astype(a, dtypes.uint8)
@@ -199,7 +204,7 @@ def argmin(
 
 def _ordered(a: Any) -> Any:
     """Truths as numbers, which have an order."""
-    return astype(a, dtypes.uint8) if type(a) is Tensor and a.dtype == dtypes.bool else a
+    return astype(a, dtypes.uint8) if _is_bool(a) else a
 
 
 def mean(
@@ -212,6 +217,9 @@ def mean(
     where: Any = None,
 ) -> Tensor:
     """The arithmetic mean along `axis`; NaN of none. Of integers and bool it is float64."""
+    if where is None and dtype is None and type(a) is Tensor and _is_short(a):
+        total = under("mean", statistical.sum, a, axis=axis, keepdims=keepdims)
+        return given("mean", ew.divide(total, a.size // builtins.max(total.size, 1)), out)
     a = _floating("mean", a, dtype)
     if where is None:
         found = statistical.mean(a, axis=axis, keepdims=keepdims)
@@ -219,6 +227,12 @@ def mean(
         mask = _mask("mean", a, where)
         found = astype(_masked_mean(a, axis, keepdims, mask), a.dtype, copy=False)
     return found if out is None else given("mean", found, out)
+
+
+def _is_short(a: Tensor) -> bool:
+    """Whether integers are so short that their sums are exact, and need no copy in float64."""
+    dtype = a._spec.dtype
+    return dtype.kind in "biu" and dtype.itemsize < 8
 
 
 def _masked_mean(a: Tensor, axis: Axis, keepdims: bool, mask: Tensor) -> Tensor:
@@ -236,8 +250,8 @@ def _wide(a: Tensor) -> DType:
 
 def _floating(name: str, a: Any, dtype: Any) -> Tensor:
     """`a` in the dtype of its mean: the one asked for, its own, or float64."""
-    x = arguments.tensor(name, a)
-    if dtype is None and x.dtype.kind not in "biu":
+    x = a if type(a) is Tensor else arguments.tensor(name, a)
+    if dtype is None and x._spec.dtype.kind not in "biu":
         return x
     return astype(x, extra_statistical.mean_dtype(name, x, dtype), copy=False)
 
@@ -293,14 +307,18 @@ def _variance(
     correction: float | None,
 ) -> Tensor:
     a = _floating(name, a, dtype)
-    less = arguments.real(name, "ddof", ddof if correction is None else correction)
+    less = ddof if correction is None else arguments.real(name, "correction", correction)
+    if type(less) is not int:
+        less = arguments.real(name, "ddof", less)
     if correction is not None and ddof != 0:
-        refuse(name, f"ddof and correction are two names of one argument, got {ddof} and {less}")
-    dims = arguments.dims(name, axis, a.ndim)
-    count = math.prod(a.shape[d] for d in dims)
-    if where is None and mean is None and a.dtype.kind != "c" and count > less:
+        refuse(name, "ddof and correction are two names of one argument, got both")
+    if where is None and mean is None and a._spec.dtype.kind != "c":
         function: Callable[..., Tensor] = getattr(statistical, name)
-        return function(a, axis=axis, correction=less, keepdims=keepdims)
+        found = function(a, axis=axis, correction=less, keepdims=keepdims)
+        size = found._spec.layout.size
+        if a._spec.layout.size > less * size or not size:  # a divisor above 0
+            return found
+    dims = arguments.dims(name, axis, a.ndim)
     kept = arguments.truth(name, "keepdims", keepdims)
     mask = broadcast_to(asarray(True, device=a.device), a.shape)
     if where is not None:
@@ -364,7 +382,7 @@ def cumulative_prod(
 
 def _countable(a: Any) -> Any:
     """Truths as the integers 0 and 1."""
-    return astype(a, dtypes.int64) if type(a) is Tensor and a.dtype == dtypes.bool else a
+    return astype(a, dtypes.int64) if _is_bool(a) else a
 
 
 def _mask(name: str, a: Tensor, where: Any) -> Tensor:

@@ -33,14 +33,12 @@ __all__ = [
     "extract",
     "fill_diagonal",
     "flatnonzero",
-    "nonzero",
     "place",
     "put",
     "put_along_axis",
     "putmask",
     "ravel_multi_index",
     "select",
-    "take",
     "take_along_axis",
     "tril_indices_from",
     "triu_indices_from",
@@ -59,17 +57,12 @@ def _truths(name: str, condition: Any, x: Any = None) -> Tensor:
 def where(condition: Any, x: Any = None, y: Any = None, /) -> Any:
     """`tl.where` of truths of any numbers; of a condition alone, `nonzero`."""
     if x is None and y is None:
-        return nonzero(condition)
+        return searching.nonzero(arguments.tensor("where", condition))
     if x is None or y is None:
         refuse("where", "x and y must be given both, or neither")
     anywhere = next(each for each in (condition, x, y) if isinstance(each, Tensor))
     first, second = (beside("where", v, anywhere) if isinstance(v, list) else v for v in (x, y))
     return searching.where(_truths("where", condition, anywhere), first, second)
-
-
-def nonzero(a: Tensor) -> tuple[Tensor, ...]:
-    """`tl.nonzero`."""
-    return searching.nonzero(a)
 
 
 def flatnonzero(a: Tensor) -> Tensor:
@@ -130,23 +123,6 @@ def _wrapped(name: str, places: Tensor, size: int, mode: str) -> Tensor:
     if mode == "clip":
         return elementwise.clip(places, 0, size - 1)
     return elementwise.remainder(astype(places, dtypes.int64, copy=False), size)
-
-
-def take(
-    a: Tensor, indices: Any, axis: int | None = None, out: Tensor | None = None, mode: str = "raise"
-) -> Tensor:
-    """The slices along `axis`, or the elements in index order, at positions of any shape."""
-    x = arguments.tensor("take", a)
-    if axis is None:
-        x = reshape(x, (-1,))
-    dim = 0 if axis is None else arguments.dim("take", axis, x.ndim)
-    if isinstance(indices, int) and mode == "raise":
-        return given("take", indexing.take(x, indices, axis=dim), out)
-    places = indices if isinstance(indices, Tensor) else asarray(indices, device=x.device)
-    if not places.size:
-        places = astype(places, dtypes.int64)
-    places = _wrapped("take", places, x.shape[dim], mode)
-    return given("take", indexing.take(x, places, axis=dim), out)
 
 
 def take_along_axis(arr: Tensor, indices: Any, axis: int | None = -1) -> Tensor:

@@ -79,7 +79,8 @@ def _in_a_row(name: str, a: Any, order: str, copy: bool | None) -> Tensor:
 def squeeze(a: Tensor, axis: int | Sequence[int] | None = None) -> Tensor:
     """The dimensions `axis`, which must have size 1, gone; by default all of size 1. A view."""
     if axis is None:
-        axis = tuple(d for d, n in enumerate(arguments.tensor("squeeze", a).shape) if n == 1)
+        shape = arguments.tensor("squeeze", a).shape
+        axis = tuple([d for d, n in enumerate(shape) if n == 1])
     return manipulation.squeeze(a, axis)
 
 

@@ -139,8 +139,9 @@ def _in_units(source: TensorSpec, want: int) -> Layout:
     """The layout of `source` in slots of `want` bytes: the last dimension grows or shrinks."""
     layout, have = source.layout, source.dtype.itemsize
     if not layout.shape or layout.is_tiled:
-        came = f"layout {cut(layout)}" if layout.shape else "one of rank 0"
-        msg = f"only a strided tensor is read in items of another size, got {came}"
+        came = "is tiled; to_layout() it" if layout.shape else "has rank 0; reshape() it to (1,)"
+        rule = f"to read {have} bytes as {want} takes a last dimension of one stride"
+        msg = f"{rule}, layout {cut(layout)} {came}"
         raise ValueError(msg)
     *outer, last = layout.shape
     *steps, step = layout.strides

@@ -3,11 +3,15 @@
 import ast
 import inspect
 import warnings
+from math import prod
 from pathlib import Path
 
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 from layouts import TENSORS
+from layouts import shapes as shapes_of
 from tensors import BFLOAT16, asarray, fits, host, padding_of, read_only, shared, slots, tensor_in
 
 import tensorlayout as tl
@@ -199,6 +203,40 @@ def test_every_layout(group):
                 except Exception as error:
                     error.add_note(f"{group} {place}: {dtype}, {layout}")
                     raise
+
+
+REDUCTIONS = ["sum", "prod", "max", "min", "any", "all", "mean", "var", "std"]
+
+
+@st.composite
+def reduced(draw):
+    """A method, values of small integers in some dtype, and keywords of NumPy's."""
+    name, shape = draw(st.sampled_from(REDUCTIONS)), draw(shapes_of(max_dims=3))
+    dtype = draw(st.sampled_from(["bool", "int64", "float32"]))
+    numbers = st.lists(st.integers(-3, 3), min_size=prod(shape), max_size=prod(shape))
+    values = np.array(draw(numbers), np.int64).reshape(shape).astype(dtype)
+    axes = draw(st.none() | st.sets(st.integers(0, len(shape) - 1)) if shape else st.none())
+    options = {"axis": None if axes is None else tuple(axes), "keepdims": draw(st.booleans())}
+    if draw(st.booleans()):
+        sizes = tuple(n if draw(st.booleans()) else 1 for n in shape)
+        truths = st.lists(st.booleans(), min_size=prod(sizes), max_size=prod(sizes))
+        options["where"] = np.array(draw(truths), bool).reshape(sizes)
+    if name in ("sum", "prod", "max", "min") and draw(st.booleans()):
+        options["initial"] = draw(st.integers(0, 1) if dtype == "bool" else st.integers(-3, 3))
+    if name in ("var", "std"):
+        options["ddof"] = draw(st.sampled_from([0, 1, 2.5]))
+    return name, values, options
+
+
+@given(reduced())
+def test_any_reduction(device, case):
+    name, values, options = case
+    expected = outcome(lambda x: getattr(x, name)(**options), values)
+    agree(outcome(lambda x: getattr(x, name)(**options), asarray(values)), expected)
+    if expected is not ERRORS:
+        out = tl.zeros(expected.shape, dtype=expected.dtype, layout=range(np.ndim(expected)))
+        assert getattr(asarray(values), name)(out=out, **options) is out
+        agree(out, expected)
 
 
 def test_rank_0():
@@ -396,6 +434,8 @@ def test_orders_of_copies():
     assert x.astype(tl.int8, "A").strides == (1, 2)
     assert x[:1].astype(tl.int8, order="F").strides == (1, 1)
     assert x.flatten("A").shape == (6,)
+    assert x.astype(x.dtype, "F", copy=False) is x
+    assert not shared(x.astype(x.dtype, "F"), x)
 
 
 # --- view(dtype) -------------------------------------------------------------------------------
@@ -456,7 +496,7 @@ def test_view_in_wider_items_and_back():
         (lambda x: x[1:7].view("int32"), ValueError, "must begin at a multiple of 4 bytes"),
         (lambda x: x[:3].view("int32"), ValueError, "3 items of 2 bytes .* no whole ones of 4"),
         (lambda x: x[::2].view("int32"), ValueError, "the last dimension must have stride 1"),
-        (lambda x: x[0].view("int8"), ValueError, "got one of rank 0"),
+        (lambda x: x[0].view("int8"), ValueError, r"has rank 0; reshape\(\) it to \(1,\)"),
         (lambda x: x.view(-1), TypeError, "for another shape use reshape"),
         (lambda x: x.view("text"), TypeError, "view: dtype must be a dtype"),
     ],
@@ -464,6 +504,19 @@ def test_view_in_wider_items_and_back():
 def test_view_refuses(call, error, words):
     with pytest.raises(error, match=words):
         call(tl.zeros(8, dtype=tl.int16))
+
+
+def test_view_of_memory_that_is_not_aligned():
+    """Which NumPy reads, and kernels cannot."""
+    x = tl.zeros(9, dtype=tl.int16)
+    if x.device == "cpu":
+        octets = memoryview(bytearray(range(18)))[1:]
+        assert tl.from_storage(octets, "(8,):(1,)", dtype="int16").view("int32")[0] == 0x04030201
+        return
+    later = x._memory._replace(address=x._memory.address + 2)
+    y = tl.Tensor._new(later, x[:8]._spec, x._home)
+    with pytest.raises(ValueError, match="view: the tensor must begin at a multiple of 4 bytes"):
+        y.view("int32")
 
 
 def test_view_is_read_only_if_the_tensor_is():

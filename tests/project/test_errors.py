@@ -1514,7 +1514,7 @@ __array_namespace_info__().dtypes(kind=5)
     TypeError: dtypes: kind must be a dtype of this namespace, got 5
 linalg.trace(v)  # ValueError: …needs a rank of at least 2, got shape (3,)
 logspace("a", 2)  # TypeError: …'a'
-not v2  # TypeError: bool: needs a tensor of rank 0, got shape (2,)
+not v2  # ValueError: bool: the truth of several elements is ambiguous; …, got shape (2,)
 [1,2,3][v]  # TypeError: index: needs an integer tensor of rank 0, got float64 of shape (3,)
 for _ in s: pass  # TypeError: iter: a tensor of rank 0 cannot be iterated over
 hash(v)

@@ -12,12 +12,14 @@ from tensorlayout.functions.manipulation import concat, reshape
 from tensorlayout.functions.searching import nonzero
 from tensorlayout.numpy_style.operands import sequence, tensors, unsupported
 from tensorlayout.tensor import Tensor
-from tensorlayout.words import under
+from tensorlayout.words import refuse, under
 
 __all__ = [
+    "argpartition",
     "intersect1d",
     "isin",
     "lexsort",
+    "partition",
     "setdiff1d",
     "setxor1d",
     "sort",
@@ -63,6 +65,36 @@ def sort(
     x = arguments.tensor("sort", a)
     x, axis = (reshape(x, (-1,)), 0) if axis is None else (x, axis)
     return sorting.sort(x, axis=axis, stable=stable is not False)
+
+
+def partition(
+    a: Tensor, kth: Any, axis: int | None = -1, kind: str = "introselect", order: Any = None
+) -> Tensor:
+    """As `sort`: lesser elements before each position `kth`, greater ones behind."""
+    x, dim = _parted("partition", a, kth, axis, order)
+    return sorting.sort(x, axis=dim)
+
+
+def argpartition(
+    a: Tensor, kth: Any, axis: int | None = -1, kind: str = "introselect", order: Any = None
+) -> Tensor:
+    """The positions that sort, which put lesser elements before each position `kth`."""
+    x, dim = _parted("argpartition", a, kth, axis, order)
+    return sorting.argsort(x, axis=dim)
+
+
+def _parted(name: str, a: Any, kth: Any, axis: int | None, order: Any) -> tuple[Tensor, int]:
+    """What is sorted along which axis; positions are checked."""
+    unsupported(name, order=order)
+    x = arguments.tensor(name, a)
+    if axis is None:
+        x, axis = reshape(x, (-1,)), 0
+    dim = arguments.dim(name, axis, x.ndim)
+    given = arguments.integers(kth, name, "kth", none=False)
+    for place in (given,) if isinstance(given, int) else given:
+        if not -x.shape[dim] <= place < x.shape[dim]:
+            refuse(name, f"kth must lie in axis {dim} of shape {x.shape}, got {place}")
+    return x, dim
 
 
 def lexsort(keys: Any, axis: int = -1) -> Tensor:

@@ -185,7 +185,7 @@ def _call(
         _refuse(ufunc, "__call__", f"takes no {'=, '.join(options)}= with tensors")
     elif ufunc in _OURS:
         function, given, result = _ours(ufunc, inputs, dtype, casting)
-        if out is not None and where is True and _fits(out, given, result):
+        if out is not None and where is True and _fits(name, out, given, result):
             arguments.writable(name, out)
             return dispatch.elementwise(function.operation, *given, out=out)
         found = function(*given)
@@ -336,12 +336,12 @@ def loop_of(
         refuse(f"numpy.{ufunc.__name__}", str(error), TypeError)
 
 
-def _fits(out: Any, given: Sequence[Any], result: DType | None) -> bool:
+def _fits(name: str, out: Any, given: Sequence[Any], result: DType | None) -> bool:
     """Whether a result can be written where `out` is, without a copy."""
     if not isinstance(out, Tensor) or out.dtype != result:
         return False
     shapes = [x.shape for x in given if isinstance(x, (Tensor, np.generic))]
-    return bool(under("out", broadcast_shape, shapes) == out.shape)
+    return bool(under(name, broadcast_shape, shapes) == out.shape)
 
 
 def _in_loop(ufunc: UFunc, inputs: Sequence[Any], dtype: Any, casting: str) -> list[Tensor]:

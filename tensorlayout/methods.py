@@ -215,6 +215,22 @@ def _contains(self: Tensor, value: Any, /) -> bool:
     return bool(utility.any(ew.equal(self, found)))
 
 
+def _array_ufunc(self: Tensor, *args: Any, **options: Any) -> Any:
+    """NumPy's protocol; what carries it out is imported, and bound, at the first use."""
+    from tensorlayout.numpy_style.ufuncs import apply_ufunc
+
+    _bind("__array_ufunc__", apply_ufunc)
+    return apply_ufunc(self, *args, **options)
+
+
+def _array_function(self: Tensor, *args: Any) -> Any:
+    """NumPy's protocol; what carries it out is imported, and bound, at the first use."""
+    from tensorlayout.numpy_style.array_functions import apply_function
+
+    _bind("__array_function__", apply_function)
+    return apply_function(self, *args)
+
+
 def bind() -> None:
     """Give `Tensor` its computing methods."""
     for name, function in _OPERATORS.items():
@@ -240,7 +256,8 @@ def bind() -> None:
         "__index__": _index,
         "__array__": interchange.to_numpy,
         "__array_namespace__": _namespace,
-        "__array_ufunc__": interchange.apply_ufunc,
+        "__array_function__": _array_function,
+        "__array_ufunc__": _array_ufunc,
         "__dlpack__": interchange.to_dlpack,
         "__dlpack_device__": dlpack.device_of,
         "__cuda_array_interface__": property(cuda_array.describe),

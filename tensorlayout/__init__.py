@@ -7,6 +7,7 @@ module. Beyond the standard: `Layout`, `to_layout`, `from_storage`, `sliding_win
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
 from typing import Any as _Any
 
 from tensorlayout import calling as _calling
@@ -55,6 +56,10 @@ from tensorlayout.layout import BitPattern, Layout, PaddingValue, coalesce
 from tensorlayout.tensor import Tensor
 from tensorlayout.tracing import Trace, trace
 
+if TYPE_CHECKING:
+    from tensorlayout import directml, xla
+    from tensorlayout.dtypes import bfloat16
+
 __array_api_version__ = _methods.API_VERSIONS[-1]
 
 # Each chapter lists its own names; a test holds them against what the chapters define.
@@ -73,6 +78,7 @@ __all__ = [
     "complex64",
     "complex128",
     "default_device",
+    "directml",
     "fft",
     "float16",
     "float32",
@@ -90,6 +96,7 @@ __all__ = [
     "uint32",
     "uint64",
     "using_device",
+    "xla",
 ]
 __all__ += _chapters.extra.__all__
 __all__ += _chapters.extra_scattering.__all__
@@ -111,7 +118,12 @@ __all__ += _chapters.statistical.__all__
 __all__ += _chapters.utility.__all__
 
 
-def __getattr__(name: str) -> _Any:
+def __dir__() -> list[str]:
+    """The public names; the modules of the package are imported by theirs."""
+    return sorted({*__all__, *(name for name in globals() if name.startswith("__"))})
+
+
+def _late(name: str) -> _Any:
     """`bfloat16`, `directml` and `xla`, which are imported at first use."""
     if name == "bfloat16":
         return _dtypes.bfloat16
@@ -132,3 +144,6 @@ _calling.guard(globals(), __all__)
 for _space in (fft, linalg):
     _calling.guard(vars(_space), _space.__all__)
     vars(_space)["__getattr__"] = _spellings.of_module(_space.__name__, _space.__all__)
+
+if not TYPE_CHECKING:  # for which any name would exist
+    __getattr__ = _late

@@ -35,9 +35,9 @@ def guarded(function: _Function) -> _Function:
             trace = error.__traceback__
             if trace is None or trace.tb_next is None:  # raised here: the call does not fit
                 raise misfit(function, args, options) from None
-            raise outside(error, function.__name__)
+            raise leaving(error, function.__name__) from error.__cause__
         except REFUSALS as error:
-            raise outside(error, function.__name__)
+            raise leaving(error, function.__name__) from error.__cause__
 
     if public.__module__.startswith(_CHAPTERS):
         public.__module__ = "tensorlayout"
@@ -48,7 +48,7 @@ _CHAPTERS = "tensorlayout.functions."
 
 
 def guard(space: dict[str, Any], names: Iterable[str]) -> None:
-    """Put the guard around the functions of a namespace, elementwise ones apart, which guard themselves."""
+    """Put the guard around a namespace's functions; elementwise ones look after themselves."""
     for name in names:
         function = space.get(name)
         if inspect.isfunction(function) and function.__module__.startswith(_GUARDED):
@@ -58,7 +58,7 @@ def guard(space: dict[str, Any], names: Iterable[str]) -> None:
 _GUARDED = (_CHAPTERS, "tensorlayout.linalg", "tensorlayout.fft")
 
 
-def outside(error: _Error, name: str = "") -> _Error:
+def leaving(error: _Error, name: str = "") -> _Error:
     """`error` as it leaves the package: without our frames, if it is one that we named.
 
     Other errors are faults of ours, or come from what a user gave, and keep all.

@@ -11,7 +11,7 @@ import builtins
 import functools
 import importlib
 import re
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -19,20 +19,20 @@ from tensorlayout.words import shown
 
 DType = np.dtype[Any]
 
-bool = np.dtype("bool")
-int8 = np.dtype("int8")
-int16 = np.dtype("int16")
-int32 = np.dtype("int32")
-int64 = np.dtype("int64")
-uint8 = np.dtype("uint8")
-uint16 = np.dtype("uint16")
-uint32 = np.dtype("uint32")
-uint64 = np.dtype("uint64")
-float16 = np.dtype("float16")
-float32 = np.dtype("float32")
-float64 = np.dtype("float64")
-complex64 = np.dtype("complex64")
-complex128 = np.dtype("complex128")
+bool: np.dtype[np.bool] = np.dtype("bool")
+int8: np.dtype[np.int8] = np.dtype("int8")
+int16: np.dtype[np.int16] = np.dtype("int16")
+int32: np.dtype[np.int32] = np.dtype("int32")
+int64: np.dtype[np.int64] = np.dtype("int64")
+uint8: np.dtype[np.uint8] = np.dtype("uint8")
+uint16: np.dtype[np.uint16] = np.dtype("uint16")
+uint32: np.dtype[np.uint32] = np.dtype("uint32")
+uint64: np.dtype[np.uint64] = np.dtype("uint64")
+float16: np.dtype[np.float16] = np.dtype("float16")
+float32: np.dtype[np.float32] = np.dtype("float32")
+float64: np.dtype[np.float64] = np.dtype("float64")
+complex64: np.dtype[np.complex64] = np.dtype("complex64")
+complex128: np.dtype[np.complex128] = np.dtype("complex128")
 
 _SIGNED, _UNSIGNED = (int8, int16, int32, int64), (uint8, uint16, uint32, uint64)
 STANDARD = (bool, *_SIGNED, *_UNSIGNED, float32, float64, complex64, complex128)
@@ -71,13 +71,19 @@ def _bfloat16() -> DType:
     return found
 
 
-def __getattr__(name: str) -> Any:
+def _late(name: str) -> Any:
     """`bfloat16`, made at first use: importing ml_dtypes costs several milliseconds."""
     if name == "bfloat16":
         globals()["bfloat16"] = _bfloat16()
         return globals()["bfloat16"]
     msg = f"module {__name__!r} has no attribute {name!r}"
     raise AttributeError(msg)
+
+
+if TYPE_CHECKING:  # for which, with `__getattr__`, any name would exist
+    bfloat16: DType
+else:
+    __getattr__ = _late
 
 
 def is_bfloat16(dtype: DType) -> Any:
@@ -120,7 +126,8 @@ def as_dtype(dtype: Any, argument: str = "dtype:") -> DType:
         fix = f"use {native.name}; asarray() converts NumPy arrays of the other order in a copy"
         msg = f"{argument} {rule}; {fix}"
         raise TypeError(msg)
-    msg = f"{argument} must be a dtype of this namespace, got {_shown(dtype)}"
+    names = f"; they are {', '.join(_names())}" if isinstance(dtype, str) else ""
+    msg = f"{argument} must be a dtype of this namespace, got {_shown(dtype)}{names}"
     raise TypeError(msg)
 
 
@@ -159,6 +166,11 @@ def in_native_order(dtype: DType) -> DType | None:
 
 
 _LONGEST = 24  # characters of a name
+
+
+def _names() -> list[str]:
+    """The names of ours, in the order of the standard's and by width."""
+    return [*map(str, sorted(_OURS, key=lambda d: ("biufc".index(d.kind), d.itemsize))), "bfloat16"]
 
 
 def _shown(dtype: Any) -> str:

@@ -14,7 +14,7 @@ a ValueError and an IndexError, for axes.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, Literal
+from typing import Any, Literal, SupportsIndex
 
 from tensorlayout import dtypes
 from tensorlayout.devices import default_device
@@ -26,6 +26,7 @@ from tensorlayout.plan.fill import Create
 from tensorlayout.plan.library import Library, Results, Shape, complex_of
 from tensorlayout.plan.rules import normalized_dims
 from tensorlayout.tensor import Tensor
+from tensorlayout.typing import Axis, DeviceLike, DTypeLike, Integers, Real
 from tensorlayout.words import under
 
 __all__ = [
@@ -87,7 +88,9 @@ _IHFFT = Library("ihfft", "real floating", _half)
 _NORMS = ("backward", "ortho", "forward")
 
 
-def _along(operation: Library, x: Any, n: int | None, axis: int, norm: str) -> Tensor:
+def _along(
+    operation: Library, x: Any, n: SupportsIndex | None, axis: SupportsIndex, norm: str
+) -> Tensor:
     x = arguments.tensor(operation.name, x)
     size = None if n is None else arguments.integer(operation.name, "n", n)
     if size is not None and size < 1:
@@ -138,7 +141,14 @@ def _sizes(operation: Library, shape: Shape, dims: Shape, s: Any) -> Shape:
 # --- the functions -----------------------------------------------------------------------------
 
 
-def fft(x: Tensor, /, *, n: int | None = None, axis: int = -1, norm: Norm = "backward") -> Tensor:
+def fft(
+    x: Tensor,
+    /,
+    *,
+    n: SupportsIndex | None = None,
+    axis: SupportsIndex = -1,
+    norm: Norm = "backward",
+) -> Tensor:
     """The discrete Fourier transform along `axis`, cut or zero-padded to `n` elements.
 
     dtypes: floating-point; the result is complex. The shape is that of `x`, but for `n` along
@@ -153,7 +163,14 @@ def fft(x: Tensor, /, *, n: int | None = None, axis: int = -1, norm: Norm = "bac
     return _along(_FFT, x, n, axis, norm)
 
 
-def ifft(x: Tensor, /, *, n: int | None = None, axis: int = -1, norm: Norm = "backward") -> Tensor:
+def ifft(
+    x: Tensor,
+    /,
+    *,
+    n: SupportsIndex | None = None,
+    axis: SupportsIndex = -1,
+    norm: Norm = "backward",
+) -> Tensor:
     """The inverse of `fft` along `axis`, of `n` elements.
 
     dtypes: floating-point; the result is complex. `norm`: what is divided by: `n`, with
@@ -168,7 +185,14 @@ def ifft(x: Tensor, /, *, n: int | None = None, axis: int = -1, norm: Norm = "ba
     return _along(_IFFT, x, n, axis, norm)
 
 
-def rfft(x: Tensor, /, *, n: int | None = None, axis: int = -1, norm: Norm = "backward") -> Tensor:
+def rfft(
+    x: Tensor,
+    /,
+    *,
+    n: SupportsIndex | None = None,
+    axis: SupportsIndex = -1,
+    norm: Norm = "backward",
+) -> Tensor:
     """The transform of real elements: the n // 2 + 1 of `fft` that determine the rest.
 
     dtypes: real floating; the result is complex. `n`, `axis`, `norm`: as in `fft`. Layout:
@@ -182,7 +206,14 @@ def rfft(x: Tensor, /, *, n: int | None = None, axis: int = -1, norm: Norm = "ba
     return _along(_RFFT, x, n, axis, norm)
 
 
-def irfft(x: Tensor, /, *, n: int | None = None, axis: int = -1, norm: Norm = "backward") -> Tensor:
+def irfft(
+    x: Tensor,
+    /,
+    *,
+    n: SupportsIndex | None = None,
+    axis: SupportsIndex = -1,
+    norm: Norm = "backward",
+) -> Tensor:
     """The inverse of `rfft`, of `n` elements (by default twice one less than there are).
 
     dtypes: floating-point; the result is real. `axis`, `norm`: as in `ifft`. Layout: row-major.
@@ -196,7 +227,14 @@ def irfft(x: Tensor, /, *, n: int | None = None, axis: int = -1, norm: Norm = "b
     return _along(_IRFFT, x, n, axis, norm)
 
 
-def hfft(x: Tensor, /, *, n: int | None = None, axis: int = -1, norm: Norm = "backward") -> Tensor:
+def hfft(
+    x: Tensor,
+    /,
+    *,
+    n: SupportsIndex | None = None,
+    axis: SupportsIndex = -1,
+    norm: Norm = "backward",
+) -> Tensor:
     """The transform of Hermitian-symmetric lines, given by their halves.
 
     dtypes: floating-point; the result is real. `n`: how many elements it has along `axis`, by
@@ -211,7 +249,14 @@ def hfft(x: Tensor, /, *, n: int | None = None, axis: int = -1, norm: Norm = "ba
     return _along(_HFFT, x, n, axis, norm)
 
 
-def ihfft(x: Tensor, /, *, n: int | None = None, axis: int = -1, norm: Norm = "backward") -> Tensor:
+def ihfft(
+    x: Tensor,
+    /,
+    *,
+    n: SupportsIndex | None = None,
+    axis: SupportsIndex = -1,
+    norm: Norm = "backward",
+) -> Tensor:
     """The inverse of `hfft`: the n // 2 + 1 elements that determine the rest.
 
     dtypes: real floating; the result is complex. `n`: how many elements of `x` count along `axis`.
@@ -229,8 +274,8 @@ def fftn(
     x: Tensor,
     /,
     *,
-    s: Sequence[int] | None = None,
-    axes: Sequence[int] | None = None,
+    s: Integers | None = None,
+    axes: Axis = None,
     norm: Norm = "backward",
 ) -> Tensor:
     """The discrete Fourier transform over `axes` (all by default), of sizes `s`.
@@ -252,8 +297,8 @@ def ifftn(
     x: Tensor,
     /,
     *,
-    s: Sequence[int] | None = None,
-    axes: Sequence[int] | None = None,
+    s: Integers | None = None,
+    axes: Axis = None,
     norm: Norm = "backward",
 ) -> Tensor:
     """The inverse of `fftn` over `axes` (all by default), of sizes `s`.
@@ -275,8 +320,8 @@ def rfftn(
     x: Tensor,
     /,
     *,
-    s: Sequence[int] | None = None,
-    axes: Sequence[int] | None = None,
+    s: Integers | None = None,
+    axes: Axis = None,
     norm: Norm = "backward",
 ) -> Tensor:
     """The transform of real elements over `axes`: half of the last determines the rest.
@@ -297,8 +342,8 @@ def irfftn(
     x: Tensor,
     /,
     *,
-    s: Sequence[int] | None = None,
-    axes: Sequence[int] | None = None,
+    s: Integers | None = None,
+    axes: Axis = None,
     norm: Norm = "backward",
 ) -> Tensor:
     """The inverse of `rfftn` over `axes`; `s` are sizes of the result.
@@ -319,7 +364,14 @@ _FFTFREQ = Create("fftfreq", "frequencies")
 _RFFTFREQ = Create("rfftfreq", "frequencies")
 
 
-def fftfreq(n: int, /, *, d: float = 1.0, dtype: Any = None, device: Any = None) -> Tensor:
+def fftfreq(
+    n: SupportsIndex,
+    /,
+    *,
+    d: Real = 1.0,
+    dtype: DTypeLike | None = None,
+    device: DeviceLike | None = None,
+) -> Tensor:
     """The frequencies of the elements of `fft` of `n` elements, `d` apart: of shape (n,).
 
     `dtype`: float64, or any other real floating one. `device`: by default the default device.
@@ -332,7 +384,14 @@ def fftfreq(n: int, /, *, d: float = 1.0, dtype: Any = None, device: Any = None)
     return _spectrum(_FFTFREQ, n, d, dtype, device)
 
 
-def rfftfreq(n: int, /, *, d: float = 1.0, dtype: Any = None, device: Any = None) -> Tensor:
+def rfftfreq(
+    n: SupportsIndex,
+    /,
+    *,
+    d: Real = 1.0,
+    dtype: DTypeLike | None = None,
+    device: DeviceLike | None = None,
+) -> Tensor:
     """The frequencies of the elements of `rfft` of `n` elements, `d` apart: (n // 2 + 1,).
 
     `dtype`: float64, or any other real floating one. `device`: by default the default device.
@@ -365,7 +424,7 @@ def _spectrum(operation: Create, n: Any, d: Any, dtype: Any, device: Any) -> Ten
     return dispatch.call(operation, key, (size, spacing, whole))
 
 
-def fftshift(x: Tensor, /, *, axes: int | Sequence[int] | None = None) -> Tensor:
+def fftshift(x: Tensor, /, *, axes: Axis = None) -> Tensor:
     """The zero frequency moved to the middle of each of `axes` (all by default).
 
     Any dtype. Layout: packed in the input's order. ValueError (AxisError) for an axis outside the
@@ -378,7 +437,7 @@ def fftshift(x: Tensor, /, *, axes: int | Sequence[int] | None = None) -> Tensor
     return _shifted("fftshift", x, axes, 1)
 
 
-def ifftshift(x: Tensor, /, *, axes: int | Sequence[int] | None = None) -> Tensor:
+def ifftshift(x: Tensor, /, *, axes: Axis = None) -> Tensor:
     """The inverse of `fftshift`: the middle of each of `axes` (all by default) moved to the front.
 
     Any dtype. Layout: packed in the input's order. ValueError (AxisError) for an axis outside the

@@ -13,9 +13,8 @@ ValueError, where a matrix has no such result (singular, not positive-definite, 
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
 from dataclasses import replace
-from typing import Any, Literal, NamedTuple
+from typing import Any, Literal, NamedTuple, SupportsIndex
 
 import numpy as np
 
@@ -38,6 +37,7 @@ from tensorlayout.plan.library import Library
 from tensorlayout.plan.reduce import Reduce
 from tensorlayout.plan.view import View
 from tensorlayout.tensor import Tensor
+from tensorlayout.typing import Axis, DTypeLike, Real
 
 __all__ = [
     "cholesky",
@@ -167,7 +167,7 @@ def cholesky(x: Tensor, /, *, upper: bool = False) -> Tensor:
     return _one(_CHOLESKY, x, upper=arguments.truth("cholesky", "upper", upper))
 
 
-def cross(x1: Tensor, x2: Tensor, /, *, axis: int = -1) -> Tensor:
+def cross(x1: Tensor, x2: Tensor, /, *, axis: SupportsIndex = -1) -> Tensor:
     """The cross product of vectors of three elements along `axis`; other dimensions broadcast.
 
     `axis`: negative, inside both shapes. dtypes: numeric; integers wrap. Layout: row-major.
@@ -205,7 +205,7 @@ def _diagonal(layout: Layout, offset: int) -> Layout:
 _DIAGONAL = View("diagonal", _diagonal)
 
 
-def diagonal(x: Tensor, /, *, offset: int = 0) -> Tensor:
+def diagonal(x: Tensor, /, *, offset: SupportsIndex = 0) -> Tensor:
     """The diagonal `offset` (above the main one if positive) of each matrix. A view.
 
     Any dtype. (…, m, n) gives (…, k), where k is the length of the diagonal, 0 outside the matrix.
@@ -293,7 +293,7 @@ def inv(x: Tensor, /) -> Tensor:
 
 
 def matrix_norm(
-    x: Tensor, /, *, keepdims: bool = False, ord: float | Literal["fro", "nuc"] | None = "fro"
+    x: Tensor, /, *, keepdims: bool = False, ord: Real | Literal["fro", "nuc"] | None = "fro"
 ) -> Tensor:
     """The norm of each matrix: Frobenius, nuclear, or induced by the order `ord`.
 
@@ -313,7 +313,7 @@ def matrix_norm(
     return _one(operation, x, keepdims=kept, ord=order)
 
 
-def matrix_power(x: Tensor, n: int, /) -> Tensor:
+def matrix_power(x: Tensor, n: SupportsIndex, /) -> Tensor:
     """Each square matrix to an integer power `n`; a negative one inverts, 0 gives the identity.
 
     dtypes: floating-point, kept. Layout: row-major. LinAlgError for a negative power of a singular
@@ -331,7 +331,7 @@ def matrix_power(x: Tensor, n: int, /) -> Tensor:
     return _one(_MATRIX_POWER, x, n=power)
 
 
-def matrix_rank(x: Tensor, /, *, rtol: float | Tensor | None = None) -> Tensor:
+def matrix_rank(x: Tensor, /, *, rtol: Tensor | Real | None = None) -> Tensor:
     """How many singular values of each matrix exceed `rtol` times the largest, as int64.
 
     dtypes: floating-point. `rtol`: a number or a tensor of real floating-point dtype, one for each
@@ -379,7 +379,7 @@ def outer(x1: Tensor, x2: Tensor, /) -> Tensor:
     return _one(_OUTER, x1, x2)
 
 
-def pinv(x: Tensor, /, *, rtol: float | Tensor | None = None) -> Tensor:
+def pinv(x: Tensor, /, *, rtol: Tensor | Real | None = None) -> Tensor:
     """The pseudo-inverse of each matrix; singular values up to `rtol` of the largest count as 0.
 
     dtypes: floating-point, kept. `rtol`: a number or a tensor, one for each matrix; by default the
@@ -472,7 +472,7 @@ def svdvals(x: Tensor, /) -> Tensor:
     return _one(_SVDVALS, x)
 
 
-def trace(x: Tensor, /, *, offset: int = 0, dtype: Any = None) -> Tensor:
+def trace(x: Tensor, /, *, offset: SupportsIndex = 0, dtype: DTypeLike | None = None) -> Tensor:
     """The sum along the diagonal `offset` of each matrix.
 
     dtypes: numeric. Result: that of `x` (integers become int64, unsigned ones uint64), or the
@@ -492,9 +492,9 @@ def vector_norm(
     x: Tensor,
     /,
     *,
-    axis: int | Sequence[int] | None = None,
+    axis: Axis = None,
     keepdims: bool = False,
-    ord: float = 2,
+    ord: Real = 2,
 ) -> Tensor:
     """The norm of order `ord` of the elements along `axis` (all by default); real.
 

@@ -8,6 +8,7 @@ from types import ModuleType
 from typing import Any
 
 from tensorlayout import dtypes, printing
+from tensorlayout.calling import leaving
 from tensorlayout.exchange import cuda_array, dlpack
 from tensorlayout.functions import (
     arguments,
@@ -22,7 +23,7 @@ from tensorlayout.functions import elementwise as ew
 from tensorlayout.functions.transfers import on_host
 from tensorlayout.numpy_style import elements, reductions, shapes
 from tensorlayout.tensor import Tensor
-from tensorlayout.words import refuse
+from tensorlayout.words import REFUSALS, refuse
 
 # Versions of the standard whose every rule holds here, oldest first.
 API_VERSIONS = ("2021.12", "2022.12", "2023.12", "2024.12", "2025.12")
@@ -109,7 +110,10 @@ def _bind(name: str, method: Any) -> None:
 
 
 def _matmul(self: Tensor, other: Any, /) -> Any:
-    return linear_algebra.matmul(self, other) if isinstance(other, Tensor) else NotImplemented
+    try:
+        return linear_algebra.matmul(self, other) if isinstance(other, Tensor) else NotImplemented
+    except REFUSALS as error:
+        raise leaving(error) from error.__cause__
 
 
 def _imatmul(self: Tensor, other: Any, /) -> Any:
@@ -211,6 +215,22 @@ def _contains(self: Tensor, value: Any, /) -> bool:
     return bool(utility.any(ew.equal(self, found)))
 
 
+def _array_ufunc(self: Tensor, *args: Any, **options: Any) -> Any:
+    """NumPy's protocol; what carries it out is imported, and bound, at the first use."""
+    from tensorlayout.numpy_style.ufuncs import apply_ufunc
+
+    _bind("__array_ufunc__", apply_ufunc)
+    return apply_ufunc(self, *args, **options)
+
+
+def _array_function(self: Tensor, *args: Any) -> Any:
+    """NumPy's protocol; what carries it out is imported, and bound, at the first use."""
+    from tensorlayout.numpy_style.array_functions import apply_function
+
+    _bind("__array_function__", apply_function)
+    return apply_function(self, *args)
+
+
 def bind() -> None:
     """Give `Tensor` its computing methods."""
     for name, function in _OPERATORS.items():
@@ -236,7 +256,8 @@ def bind() -> None:
         "__index__": _index,
         "__array__": interchange.to_numpy,
         "__array_namespace__": _namespace,
-        "__array_ufunc__": interchange.apply_ufunc,
+        "__array_function__": _array_function,
+        "__array_ufunc__": _array_ufunc,
         "__dlpack__": interchange.to_dlpack,
         "__dlpack_device__": dlpack.device_of,
         "__cuda_array_interface__": property(cuda_array.describe),

@@ -29,7 +29,7 @@ arctan2: tl.atan2(x, y)
 arctanh: tl.atanh(x)
 argwhere: tl.stack(tl.nonzero(x), axis=-1)
 around: tl.round(x)
-array tensor asanyarray as_tensor from_numpy: tl.asarray(obj)
+array asanyarray as_tensor from_numpy: tl.asarray(obj)
 array_equal: x.shape == y.shape and bool(tl.all(x == y))
 array_split tensor_split: x[start:stop], which is a view, for each part
 as_strided: tl.from_storage(storage, layout), checked against the bounds of the memory
@@ -210,7 +210,6 @@ clamp: tl.clip(x, min, max)
 clamp_: x[...] = tl.clip(x, min, max)
 clone: x.copy()
 compress masked_select: x[mask]
-conjugate: tl.conj(x)
 contiguous: tl.to_layout(x, tl.Layout.row_major(x.shape))
 copy_: x[...] = y
 cos exp log sin sqrt tan tanh: tl.cos(x), tl.exp(x), …, which are functions
@@ -329,7 +328,7 @@ def of_module(module: str, names: list[str]) -> Callable[[str], Any]:
 
     def absent(name: str) -> Any:
         more = "" if name.startswith("_") else hint(name)
-        raise _error(f"module {module!r}", name, more)
+        raise _error(_MODULE.format(module), name, more)
 
     return absent
 
@@ -345,7 +344,7 @@ class _Elsewhere:
         self.name, self.answer = name, answer
 
     def __get__(self, tensor: object, kind: type) -> Any:
-        raise _error(f"{kind.__name__!r} object", self.name, _use(self.answer))
+        raise _error(_OBJECT.format(kind.__name__), self.name, _use(self.answer))
 
 
 def bind(tensor: type) -> None:
@@ -357,12 +356,15 @@ def bind(tensor: type) -> None:
     def listed(self: object) -> list[str]:
         return sorted(set(object.__dir__(self)) - foreign)
 
-    tensor.__dir__ = listed  # type: ignore[method-assign]
+    type.__setattr__(tensor, "__dir__", listed)
 
 
 def _use(answer: str) -> str:
     code, _, more = answer.partition("; ")
     return f"; {more}" if code == "nothing" else f"; use {answer}"
+
+
+_MODULE, _OBJECT = "module {!r}", "{!r} object"
 
 
 def _error(owner: str, name: str, more: str) -> AttributeError:

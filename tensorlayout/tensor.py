@@ -6,15 +6,26 @@ the package is imported (`methods`); they are declared here for readers and type
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from typing import TYPE_CHECKING, Any, Literal, NamedTuple
+from collections.abc import Iterator
+from types import ModuleType
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple, SupportsIndex
 
 from tensorlayout.devices import Device
 from tensorlayout.dtypes import DType
 from tensorlayout.layout import Layout
 from tensorlayout.layout.once import Interned
-
-Axis = int | Sequence[int] | None
+from tensorlayout.typing import (
+    Array,
+    ArrayLike,
+    Axis,
+    DeviceLike,
+    DTypeLike,
+    Integers,
+    Key,
+    NumpyScalar,
+    Real,
+    Scalar,
+)
 
 _interned: Interned[TensorSpec] = Interned()
 
@@ -167,20 +178,20 @@ class Tensor:
         @property
         def real(self) -> Tensor: ...
         @real.setter
-        def real(self, value: Any) -> None: ...
+        def real(self, value: ArrayLike) -> None: ...
         @property
         def imag(self) -> Tensor: ...
         @imag.setter
-        def imag(self, value: Any) -> None: ...
+        def imag(self, value: ArrayLike) -> None: ...
 
         def sum(
             self,
             axis: Axis = None,
-            dtype: Any = None,
+            dtype: DTypeLike | None = None,
             out: Tensor | None = None,
             keepdims: bool = False,
-            initial: Any = None,
-            where: Any = None,
+            initial: Scalar | None = None,
+            where: ArrayLike | None = None,
         ) -> Tensor: ...
 
         prod = sum
@@ -190,8 +201,8 @@ class Tensor:
             axis: Axis = None,
             out: Tensor | None = None,
             keepdims: bool = False,
-            initial: Any = None,
-            where: Any = None,
+            initial: Scalar | None = None,
+            where: ArrayLike | None = None,
         ) -> Tensor: ...
 
         min = max
@@ -202,13 +213,17 @@ class Tensor:
             out: Tensor | None = None,
             keepdims: bool = False,
             *,
-            where: Any = None,
+            where: ArrayLike | None = None,
         ) -> Tensor: ...
 
         all = any
 
         def argmax(
-            self, axis: int | None = None, out: Tensor | None = None, *, keepdims: bool = False
+            self,
+            axis: SupportsIndex | None = None,
+            out: Tensor | None = None,
+            *,
+            keepdims: bool = False,
         ) -> Tensor: ...
 
         argmin = argmax
@@ -216,29 +231,32 @@ class Tensor:
         def mean(
             self,
             axis: Axis = None,
-            dtype: Any = None,
+            dtype: DTypeLike | None = None,
             out: Tensor | None = None,
             keepdims: bool = False,
             *,
-            where: Any = None,
+            where: ArrayLike | None = None,
         ) -> Tensor: ...
         def var(
             self,
             axis: Axis = None,
-            dtype: Any = None,
+            dtype: DTypeLike | None = None,
             out: Tensor | None = None,
-            ddof: float = 0,
+            ddof: Real = 0,
             keepdims: bool = False,
             *,
-            where: Any = None,
+            where: ArrayLike | None = None,
             mean: Tensor | None = None,
-            correction: float | None = None,
+            correction: Real | None = None,
         ) -> Tensor: ...
 
         std = var
 
         def cumsum(
-            self, axis: int | None = None, dtype: Any = None, out: Tensor | None = None
+            self,
+            axis: SupportsIndex | None = None,
+            dtype: DTypeLike | None = None,
+            out: Tensor | None = None,
         ) -> Tensor: ...
 
         cumprod = cumsum
@@ -247,8 +265,8 @@ class Tensor:
             self,
             /,
             *,
-            axis: int | None = None,
-            dtype: Any = None,
+            axis: SupportsIndex | None = None,
+            dtype: DTypeLike | None = None,
             out: Tensor | None = None,
             include_initial: bool = False,
         ) -> Tensor: ...
@@ -256,70 +274,72 @@ class Tensor:
         cumulative_prod = cumulative_sum
 
         def reshape(
-            self, /, *shape: int | Sequence[int], order: str = "C", copy: bool | None = None
+            self, /, *shape: Integers, order: str = "C", copy: bool | None = None
         ) -> Tensor: ...
         def ravel(self, order: str = "C") -> Tensor: ...
 
         flatten = ravel
 
         def squeeze(self, axis: Axis = None) -> Tensor: ...
-        def transpose(self, *axes: int | Sequence[int] | None) -> Tensor: ...
-        def permute(self, *dims: int | Sequence[int]) -> Tensor: ...
-        def swapaxes(self, axis1: int, axis2: int) -> Tensor: ...
-        def diagonal(self, offset: int = 0, axis1: int = 0, axis2: int = 1) -> Tensor: ...
+        def transpose(self, *axes: Integers | None) -> Tensor: ...
+        def permute(self, *dims: Integers) -> Tensor: ...
+        def swapaxes(self, axis1: SupportsIndex, axis2: SupportsIndex) -> Tensor: ...
+        def diagonal(
+            self, offset: SupportsIndex = 0, axis1: SupportsIndex = 0, axis2: SupportsIndex = 1
+        ) -> Tensor: ...
         def trace(
             self,
-            offset: int = 0,
-            axis1: int = 0,
-            axis2: int = 1,
-            dtype: Any = None,
+            offset: SupportsIndex = 0,
+            axis1: SupportsIndex = 0,
+            axis2: SupportsIndex = 1,
+            dtype: DTypeLike | None = None,
             out: Tensor | None = None,
         ) -> Tensor: ...
 
         def astype(
             self,
-            dtype: Any,
+            dtype: DTypeLike,
             order: str = "K",
             casting: str = "unsafe",
             subok: bool = True,
             copy: bool = True,
             *,
-            device: Device | str | None = None,
+            device: DeviceLike | None = None,
         ) -> Tensor: ...
-        def view(self, dtype: Any = None) -> Tensor: ...
+        def view(self, dtype: DTypeLike | None = None) -> Tensor: ...
         def copy(self, order: str = "K") -> Tensor: ...
         def clip(
             self,
-            a_min: Any = None,
-            a_max: Any = None,
+            a_min: ArrayLike | None = None,
+            a_max: ArrayLike | None = None,
             out: Tensor | None = None,
             *,
-            min: Any = None,
-            max: Any = None,
+            min: ArrayLike | None = None,
+            max: ArrayLike | None = None,
         ) -> Tensor: ...
-        def round(self, decimals: int = 0, out: Tensor | None = None) -> Tensor: ...
+        def round(self, decimals: SupportsIndex = 0, out: Tensor | None = None) -> Tensor: ...
         def conj(self, /) -> Tensor: ...
 
         conjugate = conj
 
         def take(
             self,
-            indices: Any,
-            axis: int | None = None,
+            indices: ArrayLike,
+            axis: SupportsIndex | None = None,
             out: Tensor | None = None,
             mode: str = "raise",
         ) -> Tensor: ...
-        def repeat(self, repeats: Any, axis: int | None = None) -> Tensor: ...
+        def repeat(self, repeats: ArrayLike, axis: SupportsIndex | None = None) -> Tensor: ...
         def nonzero(self) -> tuple[Tensor, ...]: ...
         def searchsorted(
             self,
-            v: Any,
+            v: ArrayLike,
             side: Literal["left", "right"] = "left",
             sorter: Tensor | None = None,
         ) -> Tensor: ...
         def argsort(
             self,
-            axis: int | None = -1,
+            axis: SupportsIndex | None = -1,
             kind: str | None = None,
             order: None = None,
             *,
@@ -327,27 +347,28 @@ class Tensor:
         ) -> Tensor: ...
         def sort(
             self,
-            axis: int = -1,
+            axis: SupportsIndex = -1,
             kind: str | None = None,
             order: None = None,
             *,
             stable: bool | None = None,
         ) -> None: ...
-        def fill(self, value: Any) -> None: ...
-        def dot(self, b: Any, out: Tensor | None = None) -> Tensor: ...
-        def item(self, *index: int | Sequence[int]) -> Any: ...
+        def fill(self, value: ArrayLike) -> None: ...
+        def dot(self, b: ArrayLike, out: Tensor | None = None) -> Tensor: ...
+        def item(self, *index: Integers) -> Any: ...
         def tolist(self) -> Any: ...
         def tobytes(self) -> bytes: ...
-        def to_device(
-            self, device: Device | str, /, *, stream: int | Any | None = None
-        ) -> Tensor: ...
-        def __array_namespace__(self, *, api_version: str | None = None) -> Any: ...
-        def __array__(self, dtype: Any = None, *, copy: bool | None = None) -> Any: ...
+        def to_device(self, device: DeviceLike, /, *, stream: Any = None) -> Tensor: ...
+        def __array_namespace__(self, *, api_version: str | None = None) -> ModuleType: ...
+        def __array__(self, dtype: Any = None, *, copy: bool | None = None) -> Array: ...
+        def __array_function__(
+            self, func: Any, types: Any, args: Any, kwargs: dict[str, Any]
+        ) -> Any: ...
         def __array_ufunc__(self, ufunc: Any, method: str, *inputs: Any, **options: Any) -> Any: ...
         def __dlpack__(
             self,
             *,
-            stream: int | Any | None = None,
+            stream: Any = None,
             max_version: tuple[int, int] | None = None,
             dl_device: tuple[int, int] | None = None,
             copy: bool | None = None,
@@ -355,10 +376,10 @@ class Tensor:
         def __dlpack_device__(self) -> tuple[int, int]: ...
         @property
         def __cuda_array_interface__(self) -> dict[str, Any]: ...
-        def __getitem__(self, key: Any, /) -> Tensor: ...
-        def __setitem__(self, key: Any, value: Any, /) -> None: ...
+        def __getitem__(self, key: Key, /) -> Tensor: ...
+        def __setitem__(self, key: Key, value: ArrayLike, /) -> None: ...
         def __iter__(self) -> Iterator[Tensor]: ...
-        def __contains__(self, value: Any, /) -> bool: ...
+        def __contains__(self, value: Tensor | Scalar, /) -> bool: ...
         def __bool__(self) -> bool: ...
         def __int__(self) -> int: ...
         def __float__(self) -> float: ...
@@ -366,8 +387,8 @@ class Tensor:
         def __index__(self) -> int: ...
         def __reduce__(self) -> tuple[Any, ...]: ...
         def __round__(self, ndigits: int | None = None) -> Tensor: ...
-        def __divmod__(self, other: Any, /) -> tuple[Tensor, Tensor]: ...
-        def __rdivmod__(self, other: Any, /) -> tuple[Tensor, Tensor]: ...
+        def __divmod__(self, other: Tensor | float | NumpyScalar, /) -> tuple[Tensor, Tensor]: ...
+        def __rdivmod__(self, other: Tensor | float | NumpyScalar, /) -> tuple[Tensor, Tensor]: ...
         def __bytes__(self) -> bytes: ...
         def __format__(self, form: str, /) -> str: ...
 
@@ -375,24 +396,30 @@ class Tensor:
         def __neg__(self) -> Tensor: ...
         def __invert__(self) -> Tensor: ...
         def __abs__(self) -> Tensor: ...
-        def __add__(self, other: Any, /) -> Tensor: ...
+        def __add__(self, other: Tensor | Scalar, /) -> Tensor: ...
 
         __radd__ = __iadd__ = __add__
         __sub__ = __rsub__ = __isub__ = __add__
         __mul__ = __rmul__ = __imul__ = __add__
         __truediv__ = __rtruediv__ = __itruediv__ = __add__
-        __floordiv__ = __rfloordiv__ = __ifloordiv__ = __add__
-        __mod__ = __rmod__ = __imod__ = __add__
         __pow__ = __rpow__ = __ipow__ = __add__
-        __and__ = __rand__ = __iand__ = __add__
-        __or__ = __ror__ = __ior__ = __add__
-        __xor__ = __rxor__ = __ixor__ = __add__
-        __lshift__ = __rlshift__ = __ilshift__ = __add__
-        __rshift__ = __rrshift__ = __irshift__ = __add__
-        __lt__ = __le__ = __gt__ = __ge__ = __add__
 
-        def __eq__(self, other: Any, /) -> Tensor: ...  # type: ignore[override]  # elementwise
-        def __ne__(self, other: Any, /) -> Tensor: ...  # type: ignore[override]  # elementwise
+        def __floordiv__(self, other: Tensor | float | NumpyScalar, /) -> Tensor: ...
+
+        __rfloordiv__ = __ifloordiv__ = __floordiv__
+        __mod__ = __rmod__ = __imod__ = __floordiv__
+        __lt__ = __le__ = __gt__ = __ge__ = __floordiv__
+
+        def __and__(self, other: Tensor | int | NumpyScalar, /) -> Tensor: ...
+
+        __rand__ = __iand__ = __and__
+        __or__ = __ror__ = __ior__ = __and__
+        __xor__ = __rxor__ = __ixor__ = __and__
+        __lshift__ = __rlshift__ = __ilshift__ = __and__
+        __rshift__ = __rrshift__ = __irshift__ = __and__
+
+        def __eq__(self, other: Tensor | Scalar, /) -> Tensor: ...  # type: ignore[override]
+        def __ne__(self, other: Tensor | Scalar, /) -> Tensor: ...  # type: ignore[override]
         def __matmul__(self, other: Tensor, /) -> Tensor: ...
 
         __rmatmul__ = __imatmul__ = __matmul__

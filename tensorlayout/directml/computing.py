@@ -5,10 +5,10 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, ClassVar
+from typing import ClassVar
 
 from tensorlayout.directml.calls import carries_out
-from tensorlayout.directml.constants import AxisDirection
+from tensorlayout.directml.constants import AxisDirection, DataTypeLike
 from tensorlayout.directml.operator_desc import Axis, Direction, OneToOne, OperatorDesc, Pair
 from tensorlayout.directml.operators import share_bytes
 from tensorlayout.directml.outputs import copied, delivered, target
@@ -73,7 +73,7 @@ def element_wise_identity(
     scale_bias: Sequence[float] | None = None,
     *,
     out: Tensor | None = None,
-    feature_level: Any = HIGHEST,
+    feature_level: str | int = HIGHEST,
 ) -> Tensor:
     """A copy of `x`, or ``x * scale + bias``: ELEMENT_WISE_IDENTITY.
 
@@ -113,7 +113,11 @@ class CastOperatorDesc(OperatorDesc, operator="CAST"):
 
 @carries_out(CastOperatorDesc)
 def cast(
-    x: Tensor, data_type: Any, *, out: Tensor | None = None, feature_level: Any = HIGHEST
+    x: Tensor,
+    data_type: DataTypeLike,
+    *,
+    out: Tensor | None = None,
+    feature_level: str | int = HIGHEST,
 ) -> Tensor:
     """The elements of `x` converted to `data_type`: CAST.
 
@@ -164,7 +168,7 @@ def element_wise_if(
     b: Tensor,
     *,
     out: Tensor | None = None,
-    feature_level: Any = HIGHEST,
+    feature_level: str | int = HIGHEST,
 ) -> Tensor:
     """Elements of `a` where `condition`, UINT8, is not 0, else of `b`: ELEMENT_WISE_IF.
 
@@ -251,7 +255,7 @@ def cumulative_summation(
     has_exclusive_sum: bool = False,
     *,
     out: Tensor | None = None,
-    feature_level: Any = HIGHEST,
+    feature_level: str | int = HIGHEST,
 ) -> Tensor:
     """The sum of all elements so far along `axis`: CUMULATIVE_SUMMATION.
 
@@ -275,7 +279,7 @@ def cumulative_product(
     has_exclusive_product: bool = False,
     *,
     out: Tensor | None = None,
-    feature_level: Any = HIGHEST,
+    feature_level: str | int = HIGHEST,
 ) -> Tensor:
     """The product of all elements so far along `axis`: CUMULATIVE_PRODUCT.
 

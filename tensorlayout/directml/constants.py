@@ -9,12 +9,13 @@ from __future__ import annotations
 import functools
 import operator
 from enum import IntEnum
-from typing import Any, NamedTuple, NoReturn, TypeVar
+from typing import Any, NamedTuple, NoReturn, SupportsIndex, TypeVar
 
 import numpy as np
 
 from tensorlayout import dtypes
 from tensorlayout.functions import arguments
+from tensorlayout.typing import DTypeLike
 
 __all__ = [
     "AxisDirection",
@@ -75,7 +76,7 @@ class DataType(IntEnum):
         return _dtype_of(self)
 
     @classmethod
-    def of(cls, dtype: Any) -> DataType:
+    def of(cls, dtype: DTypeLike) -> DataType:
         """The data type of a dtype; TypeError for those that DirectML does not have."""
         kind = dtypes.as_dtype(dtype, "DataType.of: dtype")
         found = cls.__members__.get(kind.name.upper())
@@ -205,6 +206,10 @@ def member(where: str, kind: type[_E], given: Any) -> _E:
     names = ", ".join(kind.__members__)
     msg = f"{where} must be one of {names}, got {arguments.shown(given)}"
     raise ValueError(msg)
+
+
+# A type of DirectML, its name or number, or a dtype.
+DataTypeLike = SupportsIndex | DTypeLike
 
 
 def as_data_type(where: str, given: Any) -> DataType:

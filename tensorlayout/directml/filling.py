@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from tensorlayout.directml.calls import carries_out
+from tensorlayout.directml.constants import DataTypeLike
 from tensorlayout.directml.operator_desc import (
     AnyDataType,
     Axis,
@@ -25,6 +26,7 @@ from tensorlayout.functions import arguments, dispatch
 from tensorlayout.plan.base import Written
 from tensorlayout.plan.fill import Create, DiagonalsPlan, OneHotPlan
 from tensorlayout.tensor import Tensor
+from tensorlayout.typing import DeviceLike
 
 __all__ = [
     "DiagonalMatrix1OperatorDesc",
@@ -66,11 +68,11 @@ class FillValueConstantOperatorDesc(OperatorDesc, operator="FILL_VALUE_CONSTANT"
 def fill_value_constant(
     sizes: Sequence[int],
     value: float,
-    data_type: Any,
+    data_type: DataTypeLike,
     *,
-    device: Any = None,
+    device: DeviceLike | None = None,
     out: Tensor | None = None,
-    feature_level: Any = HIGHEST,
+    feature_level: str | int = HIGHEST,
 ) -> Tensor:
     """A tensor of `sizes` full of `value`, exact for integers: FILL_VALUE_CONSTANT.
 
@@ -128,11 +130,11 @@ def fill_value_sequence(
     sizes: Sequence[int],
     start: float,
     delta: float,
-    data_type: Any,
+    data_type: DataTypeLike,
     *,
-    device: Any = None,
+    device: DeviceLike | None = None,
     out: Tensor | None = None,
-    feature_level: Any = HIGHEST,
+    feature_level: str | int = HIGHEST,
 ) -> Tensor:
     """`sizes` elements: `start`, and `delta` more for each in row-major order: FILL_VALUE_SEQUENCE.
 
@@ -220,11 +222,11 @@ def diagonal_matrix(
     sizes: Sequence[int],
     offset: int,
     value: float,
-    data_type: Any,
+    data_type: DataTypeLike,
     *,
-    device: Any = None,
+    device: DeviceLike | None = None,
     out: Tensor | None = None,
-    feature_level: Any = HIGHEST,
+    feature_level: str | int = HIGHEST,
 ) -> Tensor:
     """Matrices with `value` on the diagonal `offset`, positive to the right: DIAGONAL_MATRIX.
 
@@ -246,11 +248,11 @@ def diagonal_matrix1(
     begin: int,
     end: int,
     sizes: Sequence[int] | None = None,
-    data_type: Any = None,
+    data_type: DataTypeLike | None = None,
     *,
-    device: Any = None,
+    device: DeviceLike | None = None,
     out: Tensor | None = None,
-    feature_level: Any = HIGHEST,
+    feature_level: str | int = HIGHEST,
 ) -> Tensor:
     """`x` with `value` on the diagonals from `begin` up to, not with, `end`: DIAGONAL_MATRIX1.
 
@@ -325,7 +327,7 @@ def one_hot(
     axis: int,
     *,
     out: Tensor | None = None,
-    feature_level: Any = HIGHEST,
+    feature_level: str | int = HIGHEST,
 ) -> Tensor:
     """Lines of length `depth` along `axis`, hot at the element that `indices` names: ONE_HOT.
 

@@ -6,7 +6,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from typing import Any
 
 from tensorlayout.directml.calls import carries_out
 from tensorlayout.directml.constants import (
@@ -162,7 +161,7 @@ class DepthToSpace1OperatorDesc(DepthToSpaceOperatorDesc, operator="DEPTH_TO_SPA
 
 @carries_out(SpaceToDepthOperatorDesc)
 def space_to_depth(
-    x: Tensor, block_size: int, *, out: Tensor | None = None, feature_level: Any = HIGHEST
+    x: Tensor, block_size: int, *, out: Tensor | None = None, feature_level: str | int = HIGHEST
 ) -> Tensor:
     """Blocks of (N, C, H, W) moved into channels, (N, C*s*s, H/s, W/s): SPACE_TO_DEPTH.
 
@@ -184,7 +183,7 @@ def space_to_depth1(
     order: Order,
     *,
     out: Tensor | None = None,
-    feature_level: Any = HIGHEST,
+    feature_level: str | int = HIGHEST,
 ) -> Tensor:
     """Blocks of (N, C, H, W) moved into channels, (N, C*s*s, H/s, W/s): SPACE_TO_DEPTH1.
 
@@ -204,7 +203,7 @@ def space_to_depth1(
 
 @carries_out(DepthToSpaceOperatorDesc)
 def depth_to_space(
-    x: Tensor, block_size: int, *, out: Tensor | None = None, feature_level: Any = HIGHEST
+    x: Tensor, block_size: int, *, out: Tensor | None = None, feature_level: str | int = HIGHEST
 ) -> Tensor:
     """Channels of (N, C, H, W) moved into blocks, (N, C/(s*s), H*s, W*s): DEPTH_TO_SPACE.
 
@@ -227,7 +226,7 @@ def depth_to_space1(
     order: Order,
     *,
     out: Tensor | None = None,
-    feature_level: Any = HIGHEST,
+    feature_level: str | int = HIGHEST,
 ) -> Tensor:
     """Channels of (N, C, H, W) moved into blocks, (N, C/(s*s), H*s, W*s): DEPTH_TO_SPACE1.
 
@@ -297,7 +296,7 @@ def upsample_2d(
     mode: Interpolation = InterpolationMode.NEAREST_NEIGHBOR,
     *,
     out: Tensor | None = None,
-    feature_level: Any = HIGHEST,
+    feature_level: str | int = HIGHEST,
 ) -> Tensor:
     """Height and width, the last two dimensions, enlarged by whole factors: UPSAMPLE_2D.
 
@@ -356,7 +355,7 @@ def max_unpooling(
     output_sizes: Sequence[int],
     *,
     out: Tensor | None = None,
-    feature_level: Any = HIGHEST,
+    feature_level: str | int = HIGHEST,
 ) -> Tensor:
     """Zeros of `output_sizes` with the elements of `x` written at `indices`: MAX_UNPOOLING.
 
@@ -506,7 +505,7 @@ def fold(
     end_padding: Sequence[int],
     *,
     out: Tensor | None = None,
-    feature_level: Any = HIGHEST,
+    feature_level: str | int = HIGHEST,
 ) -> Tensor:
     """An image of `output_sizes`, each element the sum of what columns say of it: FOLD.
 
@@ -534,7 +533,7 @@ def unfold(
     end_padding: Sequence[int],
     *,
     out: Tensor | None = None,
-    feature_level: Any = HIGHEST,
+    feature_level: str | int = HIGHEST,
 ) -> Tensor:
     """The windows of an image (N, C, spatial…) as columns (N, C * P, L): UNFOLD.
 

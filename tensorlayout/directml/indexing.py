@@ -113,7 +113,7 @@ def gather(
     index_dimensions: int,
     *,
     out: Tensor | None = None,
-    feature_level: Any = HIGHEST,
+    feature_level: str | int = HIGHEST,
 ) -> Tensor:
     """`x` with dimension `axis` replaced by what `indices` name there: GATHER.
 
@@ -168,7 +168,7 @@ def gather_elements(
     axis: int,
     *,
     out: Tensor | None = None,
-    feature_level: Any = HIGHEST,
+    feature_level: str | int = HIGHEST,
 ) -> Tensor:
     """For each position in `indices`, the element there on its line along `axis`: GATHER_ELEMENTS.
 
@@ -231,7 +231,7 @@ def scatter(
     *,
     duplicates: Duplicates = "last",
     out: Tensor | None = None,
-    feature_level: Any = HIGHEST,
+    feature_level: str | int = HIGHEST,
 ) -> Tensor:
     """A copy of `x` with `updates` written at `indices`, on their line along `axis`: SCATTER.
 
@@ -380,7 +380,7 @@ def gather_nd(
     indices_dimension_count: int,
     *,
     out: Tensor | None = None,
-    feature_level: Any = HIGHEST,
+    feature_level: str | int = HIGHEST,
 ) -> Tensor:
     """The blocks of `x` at coordinate tuples, the last dimension of `indices`: GATHER_ND.
 
@@ -405,7 +405,7 @@ def gather_nd1(
     batch_dimension_count: int,
     *,
     out: Tensor | None = None,
-    feature_level: Any = HIGHEST,
+    feature_level: str | int = HIGHEST,
 ) -> Tensor:
     """The blocks of `x` at coordinate tuples, apart for each batch that both share: GATHER_ND1.
 
@@ -473,7 +473,7 @@ def scatter_nd(
     *,
     duplicates: Duplicates = "last",
     out: Tensor | None = None,
-    feature_level: Any = HIGHEST,
+    feature_level: str | int = HIGHEST,
 ) -> Tensor:
     """A copy of `x` with blocks of `updates` written at coordinate tuples: SCATTER_ND.
 

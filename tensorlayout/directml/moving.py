@@ -89,7 +89,11 @@ class JoinOperatorDesc(OperatorDesc, operator="JOIN"):
 
 @carries_out(JoinOperatorDesc)
 def join(
-    inputs: Sequence[Tensor], axis: int, *, out: Tensor | None = None, feature_level: Any = HIGHEST
+    inputs: Sequence[Tensor],
+    axis: int,
+    *,
+    out: Tensor | None = None,
+    feature_level: str | int = HIGHEST,
 ) -> Tensor:
     """The tensors end to end along `axis`: JOIN.
 
@@ -162,7 +166,12 @@ class SplitOperatorDesc(OperatorDesc, operator="SPLIT"):
 
 @carries_out(SplitOperatorDesc)
 def split(
-    x: Tensor, sizes: Sequence[int], axis: int, *, out: Out = None, feature_level: Any = HIGHEST
+    x: Tensor,
+    sizes: Sequence[int],
+    axis: int,
+    *,
+    out: Out = None,
+    feature_level: str | int = HIGHEST,
 ) -> tuple[Tensor, ...]:
     """Consecutive parts of `x`, of `sizes` along `axis`, which add up to its size: SPLIT.
 
@@ -216,7 +225,7 @@ def slice(
     strides: Sequence[int],
     *,
     out: Tensor | None = None,
-    feature_level: Any = HIGHEST,
+    feature_level: str | int = HIGHEST,
 ) -> Tensor:
     """`sizes` elements of `x` from `offsets` on, `strides` apart: SLICE.
 
@@ -296,7 +305,7 @@ def slice1(
     output_sizes: Sequence[int] | None = None,
     *,
     out: Tensor | None = None,
-    feature_level: Any = HIGHEST,
+    feature_level: str | int = HIGHEST,
 ) -> Tensor:
     """Elements of a window of `x`, `strides` apart, backwards where these are negative: SLICE1.
 
@@ -365,7 +374,7 @@ def slice_grad(
     strides: Sequence[int],
     *,
     out: Tensor | None = None,
-    feature_level: Any = HIGHEST,
+    feature_level: str | int = HIGHEST,
 ) -> Tensor:
     """Zeros of `output_sizes`, and `gradient` where `slice1` would have read: SLICE_GRAD.
 
@@ -408,7 +417,11 @@ class TileOperatorDesc(OneToOne, operator="TILE"):
 
 @carries_out(TileOperatorDesc)
 def tile(
-    x: Tensor, repeats: Sequence[int], *, out: Tensor | None = None, feature_level: Any = HIGHEST
+    x: Tensor,
+    repeats: Sequence[int],
+    *,
+    out: Tensor | None = None,
+    feature_level: str | int = HIGHEST,
 ) -> Tensor:
     """`x` as a whole, `repeats` times along each dimension: TILE.
 
@@ -461,7 +474,7 @@ def reverse_subsequences(
     axis: int,
     *,
     out: Tensor | None = None,
-    feature_level: Any = HIGHEST,
+    feature_level: str | int = HIGHEST,
 ) -> Tensor:
     """`x` with the first elements of each line along `axis` reversed: REVERSE_SUBSEQUENCES.
 
@@ -548,7 +561,7 @@ def padding(
     value: float = 0.0,
     *,
     out: Tensor | None = None,
-    feature_level: Any = HIGHEST,
+    feature_level: str | int = HIGHEST,
 ) -> Tensor:
     """`x` with so many more elements before and after each dimension: PADDING.
 
@@ -575,7 +588,7 @@ def padding1(
     value: float = 0,
     *,
     out: Tensor | None = None,
-    feature_level: Any = HIGHEST,
+    feature_level: str | int = HIGHEST,
 ) -> Tensor:
     """`x` with so many more elements before and after each dimension: PADDING1.
 

@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from tensorlayout.directml.calls import carries_out
-from tensorlayout.directml.constants import AxisDirection, DataType, as_data_type
+from tensorlayout.directml.constants import AxisDirection, DataType, DataTypeLike, as_data_type
 from tensorlayout.directml.operator_desc import Axis, Direction, OperatorDesc, Outputs
 from tensorlayout.directml.outputs import target
 from tensorlayout.directml.rules import Expected, effective_rank, expected, with_size
@@ -101,9 +101,9 @@ def top_k(
     axis: int,
     k: int,
     *,
-    index_data_type: Any = DataType.UINT32,
+    index_data_type: DataTypeLike = DataType.UINT32,
     out: Sequence[Tensor] | None = None,
-    feature_level: Any = HIGHEST,
+    feature_level: str | int = HIGHEST,
 ) -> tuple[Tensor, Tensor]:
     """The `k` largest elements of each line along `axis`, and their positions: TOP_K.
 
@@ -126,9 +126,9 @@ def top_k1(
     k: int,
     axis_direction: Direction,
     *,
-    index_data_type: Any = DataType.UINT32,
+    index_data_type: DataTypeLike = DataType.UINT32,
     out: Sequence[Tensor] | None = None,
-    feature_level: Any = HIGHEST,
+    feature_level: str | int = HIGHEST,
 ) -> tuple[Tensor, Tensor]:
     """The `k` first elements of each line along `axis` in order, and their positions: TOP_K1.
 
@@ -206,7 +206,7 @@ def nonzero_coordinates(
     columns: int | None = None,
     *,
     out: Sequence[Tensor] | None = None,
-    feature_level: Any = HIGHEST,
+    feature_level: str | int = HIGHEST,
 ) -> tuple[Tensor, Tensor]:
     """How many elements are not 0, and a table of their coordinates: NONZERO_COORDINATES.
 

@@ -14,6 +14,7 @@ from tensorlayout.directml import tables
 from tensorlayout.directml.constants import (
     UINT32_MAX,
     DataType,
+    DataTypeLike,
     TensorFlags,
     as_data_type,
     member,
@@ -25,6 +26,7 @@ from tensorlayout.functions.layouts import from_storage
 from tensorlayout.layout import Layout
 from tensorlayout.layout.once import cached_property
 from tensorlayout.tensor import Tensor, TensorSpec
+from tensorlayout.typing import DeviceLike, Storage
 from tensorlayout.words import cut
 
 _NAME, _KIND = "TensorDesc", "TensorDesc: DataType"
@@ -58,11 +60,11 @@ class TensorDesc:
 
     def __init__(
         self,
-        data_type: Any,
+        data_type: DataTypeLike,
         sizes: Sequence[int],
         strides: Sequence[int] | None = None,
         *,
-        flags: Any = TensorFlags.NONE,
+        flags: str | int = TensorFlags.NONE,
         total_tensor_size_in_bytes: int | None = None,
         guaranteed_base_offset_alignment: int = 0,
     ) -> None:
@@ -101,7 +103,7 @@ class TensorDesc:
         return total if total > _nbytes(self.data_type, self.sizes, self.strides) else 0
 
     @classmethod
-    def from_layout(cls, data_type: Any, layout: Layout, **members: Any) -> TensorDesc:
+    def from_layout(cls, data_type: DataTypeLike, layout: Layout, **members: Any) -> TensorDesc:
         """The descriptor of a layout; its offset is a matter of the binding, not of the descriptor.
 
         ValueError for a layout that DirectML cannot describe: negative strides, tiles, sizes of 0.
@@ -126,7 +128,7 @@ class TensorDesc:
         x = arguments.tensor(_NAME, x)
         return cls.from_layout(x.dtype, x.layout, **members)
 
-    def empty(self, *, device: Any = None) -> Tensor:
+    def empty(self, *, device: DeviceLike | None = None) -> Tensor:
         """A new tensor as described, not filled; ValueError where elements share slots.
 
         Where `total_tensor_size_in_bytes` asks for more memory than the elements need, there is.
@@ -140,7 +142,7 @@ class TensorDesc:
         both = Layout(sizes, (step, *layout.strides))
         return empty(sizes, dtype=dtype, device=device, layout=both)[0, ...]
 
-    def over(self, buffer: Any, offset_in_bytes: int = 0) -> Tensor:
+    def over(self, buffer: Storage, offset_in_bytes: int = 0) -> Tensor:
         """A tensor as described over a buffer, from a byte of it on: DML_BUFFER_BINDING.
 
         `buffer`: an object with the buffer protocol, which is shared. ValueError where the offset
@@ -202,7 +204,7 @@ class TensorDesc:
 
 
 def calc_buffer_tensor_size(
-    data_type: Any, sizes: Sequence[int], strides: Sequence[int] | None = None
+    data_type: DataTypeLike, sizes: Sequence[int], strides: Sequence[int] | None = None
 ) -> int:
     """The least size of a buffer in **bytes**, a multiple of 4: DMLCalcBufferTensorSize.
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from typing import Any
+from typing import Any, Literal, SupportsIndex
 
 import numpy as np
 
@@ -27,9 +27,10 @@ from tensorlayout.layout.checks import MAX_RANK
 from tensorlayout.layout.slots import MAX_SLOTS
 from tensorlayout.plan.copy import Copy
 from tensorlayout.plan.fill import Create, Triangle
-from tensorlayout.plan.rules import LayoutSpec, in_dtype, layout_for
+from tensorlayout.plan.rules import in_dtype, layout_for
 from tensorlayout.plan.view import Relayout, View
 from tensorlayout.tensor import Tensor
+from tensorlayout.typing import DeviceLike, DTypeLike, Integers, LayoutLike, Number, Real
 from tensorlayout.words import REFUSALS, named, refuse, under
 
 __all__ = [
@@ -49,9 +50,6 @@ __all__ = [
     "zeros",
     "zeros_like",
 ]
-
-Shape = int | tuple[int, ...]
-AnyDevice = Device | str | None
 
 
 _EMPTY, _EMPTY_LIKE = Create("empty", "nothing"), Create("empty_like", "nothing")
@@ -74,8 +72,8 @@ def created(
     operation: Create,
     shape: Any,
     dtype: Any,
-    device: AnyDevice,
-    layout: LayoutSpec | None,
+    device: DeviceLike | None,
+    layout: LayoutLike | None,
     *values: Any,
 ) -> Tensor:
     sizes, asked = arguments.shape(operation.name, shape), arguments.layout(operation.name, layout)
@@ -88,10 +86,10 @@ def asarray(
     obj: Any,
     /,
     *,
-    dtype: Any = None,
-    device: AnyDevice = None,
+    dtype: DTypeLike | None = None,
+    device: DeviceLike | None = None,
     copy: bool | None = None,
-    layout: LayoutSpec | None = None,
+    layout: LayoutLike | None = None,
 ) -> Tensor:
     """A tensor from a number, a nested sequence, an array, a buffer, or an object with DLPack.
 
@@ -155,7 +153,7 @@ def _of_numbers(
 
 
 def _converted(
-    shared: Tensor, asked: DType | None, copy: bool | None, layout: LayoutSpec | None
+    shared: Tensor, asked: DType | None, copy: bool | None, layout: LayoutLike | None
 ) -> Tensor:
     """`shared` in a dtype and a layout, where it is, copied as `copy` says."""
     kind = shared.dtype if asked is None else asked
@@ -168,7 +166,7 @@ def _converted(
     return shared if layout is None else _placed(shared, layout, copy)
 
 
-def _placed(x: Tensor, layout: LayoutSpec, copy: bool | None) -> Tensor:
+def _placed(x: Tensor, layout: LayoutLike, copy: bool | None) -> Tensor:
     return dispatch.call(_RELAYOUT, (x._spec, layout, copy), (x,))
 
 
@@ -234,7 +232,11 @@ def _put_together(obj: Any, device: Device) -> Tensor:
 
 
 def empty(
-    shape: Shape, *, dtype: Any = None, device: AnyDevice = None, layout: LayoutSpec | None = None
+    shape: Integers,
+    *,
+    dtype: DTypeLike | None = None,
+    device: DeviceLike | None = None,
+    layout: LayoutLike | None = None,
 ) -> Tensor:
     """A new tensor whose elements hold anything; padding with a value holds that.
 
@@ -251,12 +253,12 @@ def empty(
 
 
 def full(
-    shape: Shape,
-    fill_value: complex,
+    shape: Integers,
+    fill_value: Number,
     *,
-    dtype: Any = None,
-    device: AnyDevice = None,
-    layout: LayoutSpec | None = None,
+    dtype: DTypeLike | None = None,
+    device: DeviceLike | None = None,
+    layout: LayoutLike | None = None,
 ) -> Tensor:
     """A new tensor of one value, converted as by `asarray`.
 
@@ -289,7 +291,11 @@ def _value(name: str, given: Any, dtype: DType | None) -> Tensor:
 
 
 def zeros(
-    shape: Shape, *, dtype: Any = None, device: AnyDevice = None, layout: LayoutSpec | None = None
+    shape: Integers,
+    *,
+    dtype: DTypeLike | None = None,
+    device: DeviceLike | None = None,
+    layout: LayoutLike | None = None,
 ) -> Tensor:
     """A new tensor of zeros.
 
@@ -307,7 +313,11 @@ def zeros(
 
 
 def ones(
-    shape: Shape, *, dtype: Any = None, device: AnyDevice = None, layout: LayoutSpec | None = None
+    shape: Integers,
+    *,
+    dtype: DTypeLike | None = None,
+    device: DeviceLike | None = None,
+    layout: LayoutLike | None = None,
 ) -> Tensor:
     """A new tensor of ones.
 
@@ -334,7 +344,12 @@ def _like(
 
 
 def empty_like(
-    x: Tensor, /, *, dtype: Any = None, device: AnyDevice = None, layout: LayoutSpec | None = None
+    x: Tensor,
+    /,
+    *,
+    dtype: DTypeLike | None = None,
+    device: DeviceLike | None = None,
+    layout: LayoutLike | None = None,
 ) -> Tensor:
     """A new tensor of the shape and form of `x` whose elements hold anything.
 
@@ -352,11 +367,11 @@ def empty_like(
 def full_like(
     x: Tensor,
     /,
-    fill_value: complex,
+    fill_value: Number,
     *,
-    dtype: Any = None,
-    device: AnyDevice = None,
-    layout: LayoutSpec | None = None,
+    dtype: DTypeLike | None = None,
+    device: DeviceLike | None = None,
+    layout: LayoutLike | None = None,
 ) -> Tensor:
     """A new tensor of the shape and form of `x`, of one value.
 
@@ -375,7 +390,12 @@ def full_like(
 
 
 def zeros_like(
-    x: Tensor, /, *, dtype: Any = None, device: AnyDevice = None, layout: LayoutSpec | None = None
+    x: Tensor,
+    /,
+    *,
+    dtype: DTypeLike | None = None,
+    device: DeviceLike | None = None,
+    layout: LayoutLike | None = None,
 ) -> Tensor:
     """A new tensor of the shape and form of `x`, of zeros.
 
@@ -391,7 +411,12 @@ def zeros_like(
 
 
 def ones_like(
-    x: Tensor, /, *, dtype: Any = None, device: AnyDevice = None, layout: LayoutSpec | None = None
+    x: Tensor,
+    /,
+    *,
+    dtype: DTypeLike | None = None,
+    device: DeviceLike | None = None,
+    layout: LayoutLike | None = None,
 ) -> Tensor:
     """A new tensor of the shape and form of `x`, of ones.
 
@@ -407,13 +432,13 @@ def ones_like(
 
 
 def arange(
-    start: float,
+    start: Real,
     /,
-    stop: float | None = None,
-    step: float = 1,
+    stop: Real | None = None,
+    step: Real = 1,
     *,
-    dtype: Any = None,
-    device: AnyDevice = None,
+    dtype: DTypeLike | None = None,
+    device: DeviceLike | None = None,
 ) -> Tensor:
     """The numbers from `start` up to but not including `stop`, `step` apart, of rank 1.
 
@@ -464,13 +489,13 @@ def _numeric(name: str, dtype: Any) -> DType:
 
 
 def linspace(
-    start: complex,
-    stop: complex,
+    start: Number,
+    stop: Number,
     /,
-    num: int,
+    num: SupportsIndex,
     *,
-    dtype: Any = None,
-    device: AnyDevice = None,
+    dtype: DTypeLike | None = None,
+    device: DeviceLike | None = None,
     endpoint: bool = True,
 ) -> Tensor:
     """`num` numbers evenly spaced from `start` to `stop` (included unless `endpoint` is False).
@@ -499,14 +524,14 @@ def linspace(
 
 
 def eye(
-    n_rows: int,
-    n_cols: int | None = None,
+    n_rows: SupportsIndex,
+    n_cols: SupportsIndex | None = None,
     /,
     *,
-    k: int = 0,
-    dtype: Any = None,
-    device: AnyDevice = None,
-    layout: LayoutSpec | None = None,
+    k: SupportsIndex = 0,
+    dtype: DTypeLike | None = None,
+    device: DeviceLike | None = None,
+    layout: LayoutLike | None = None,
 ) -> Tensor:
     """Ones on the diagonal `k` (above the main one if positive), zeros elsewhere.
 
@@ -525,7 +550,7 @@ def eye(
     return created(_EYE, (rows, columns), dtype, device, layout, diagonal)
 
 
-def meshgrid(*arrays: Tensor, indexing: str = "xy") -> tuple[Tensor, ...]:
+def meshgrid(*arrays: Tensor, indexing: Literal["xy", "ij"] = "xy") -> tuple[Tensor, ...]:
     """Coordinate tensors of a grid, one for each of the tensors of rank 1.
 
     `indexing`: ``"xy"`` puts the second input's dimension first, ``"ij"`` keeps the order. Any
@@ -571,14 +596,14 @@ def meshgrid(*arrays: Tensor, indexing: str = "xy") -> tuple[Tensor, ...]:
 _TRIL, _TRIU = Triangle("tril"), Triangle("triu")
 
 
-def _triangle(operation: Triangle, x: Tensor, k: int) -> Tensor:
+def _triangle(operation: Triangle, x: Tensor, k: SupportsIndex) -> Tensor:
     x = arguments.tensor(operation.name, x)
     k = arguments.integer(operation.name, "k", k)
     rows, columns = x.shape[-2:] if x.ndim >= 2 else (0, 0)
     return dispatch.call(operation, (x._spec,), (x, max(-rows, min(k, columns))))
 
 
-def tril(x: Tensor, /, *, k: int = 0) -> Tensor:
+def tril(x: Tensor, /, *, k: SupportsIndex = 0) -> Tensor:
     """The elements on and below the diagonal `k` of each matrix, zeros above.
 
     Any dtype, kept. `k`: above the main diagonal if positive. Layout: in the form of `x`.
@@ -592,7 +617,7 @@ def tril(x: Tensor, /, *, k: int = 0) -> Tensor:
     return _triangle(_TRIL, x, k)
 
 
-def triu(x: Tensor, /, *, k: int = 0) -> Tensor:
+def triu(x: Tensor, /, *, k: SupportsIndex = 0) -> Tensor:
     """The elements on and above the diagonal `k` of each matrix, zeros below.
 
     Any dtype, kept. `k`: above the main diagonal if positive. Layout: in the form of `x`.

@@ -16,6 +16,7 @@ from tensorlayout.functions.transfers import moved
 from tensorlayout.plan.copy import Copy
 from tensorlayout.plan.view import Reinterpret
 from tensorlayout.tensor import Tensor
+from tensorlayout.typing import DeviceLike, DTypeLike, Kind, NumpyScalar, Scalar, TypeLike
 from tensorlayout.words import refuse
 
 __all__ = ["astype", "can_cast", "finfo", "iinfo", "isdtype", "result_type"]
@@ -24,7 +25,9 @@ _ASTYPE = Copy("astype")
 _VIEW = Reinterpret()
 
 
-def astype(x: Tensor, dtype: Any, /, *, copy: bool = True, device: Any = None) -> Tensor:
+def astype(
+    x: Tensor, dtype: DTypeLike, /, *, copy: bool = True, device: DeviceLike | None = None
+) -> Tensor:
     """The elements converted to `dtype`, in the form of `x`; `x` itself if nothing changes.
 
     With `copy` True (the default) the result is always new. Floats become integers truncated
@@ -53,7 +56,7 @@ def reinterpreted(x: Tensor, dtype: Any) -> Tensor:
     return dispatch.call(_VIEW, (x._spec, kind), (x,))
 
 
-def can_cast(from_: Any, to: Any, /) -> bool:
+def can_cast(from_: Tensor | NumpyScalar | DTypeLike, to: DTypeLike, /) -> bool:
     """Whether promotion can turn `from_` (any dtype, or a tensor of one) into the dtype `to`.
 
     TypeError for what is none.
@@ -66,7 +69,7 @@ def can_cast(from_: Any, to: Any, /) -> bool:
     return dtypes.promote(_dtype_of(from_, "can_cast: from_"), target) == target
 
 
-def result_type(*arrays_and_dtypes: Any) -> DType:
+def result_type(*arrays_and_dtypes: Tensor | Scalar | DTypeLike) -> DType:
     """The dtype that tensors, dtypes and Python scalars promote to.
 
     Scalars take the dtype of the rest, where that is of their kind. TypeError for anything
@@ -92,7 +95,7 @@ def _dtype_of(given: Any, argument: str) -> DType:
     return as_dtype(given.dtype if isinstance(given, (Tensor, np.generic)) else given, argument)
 
 
-def isdtype(dtype: Any, kind: Any) -> bool:
+def isdtype(dtype: DTypeLike, kind: Kind | TypeLike | tuple[Kind | TypeLike, ...]) -> bool:
     """Whether `dtype` is of a kind: a dtype, a word of the standard, or a tuple of those.
 
     `kind`: the words are ``"bool"``, ``"signed integer"``, ``"unsigned integer"``,
@@ -141,7 +144,7 @@ class IntegerInfo:
     dtype: DType
 
 
-def finfo(type: Any, /) -> FloatInfo:
+def finfo(type: Tensor | NumpyScalar | DTypeLike, /) -> FloatInfo:
     """The limits of a floating-point dtype, or that of a tensor (of its parts, if complex).
 
     `type`: a dtype or a tensor. The result has `bits`, `eps`, `max`, `min`, `smallest_normal` and
@@ -162,7 +165,7 @@ def finfo(type: Any, /) -> FloatInfo:
     return FloatInfo(int(info.bits), eps, largest, least, float(info.smallest_normal), dtype)
 
 
-def iinfo(type: Any, /) -> IntegerInfo:
+def iinfo(type: Tensor | NumpyScalar | DTypeLike, /) -> IntegerInfo:
     """The limits of an integer dtype, or that of a tensor.
 
     `type`: a dtype or a tensor. The result has `bits`, `max`, `min` and `dtype`. TypeError for any

@@ -8,11 +8,11 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable, Set
-from typing import Any
+from typing import Any, Protocol, TypeVar, overload
 
 import numpy as np
 
-from tensorlayout.calling import misfit, outside
+from tensorlayout.calling import leaving, misfit
 from tensorlayout.devices import CPU
 from tensorlayout.dtypes import SCALARS
 from tensorlayout.exchange.numpy import shortage
@@ -28,6 +28,7 @@ from tensorlayout.plan.elementwise import Elementwise
 from tensorlayout.plan.library import Library
 from tensorlayout.plan.run import prepared, prepared_into
 from tensorlayout.tensor import Tensor
+from tensorlayout.typing import NumpyScalar
 from tensorlayout.words import REFUSALS, named, refuse
 
 _SCALAR = Transfer()
@@ -98,7 +99,7 @@ def refused(operation: Operation, error: Exception) -> Exception:
             error = MemoryError()
         if isinstance(error, MemoryError):
             error = MemoryError(shortage(error))
-    return outside(named(operation.name, error))
+    return leaving(named(operation.name, error))
 
 
 def elementwise(operation: Elementwise, *operands: Any, out: Tensor | None = None) -> Tensor:
@@ -156,7 +157,9 @@ def _two(x1: Tensor | complex, x2: Tensor | complex, /) -> Tensor: ...  # type: 
 _SIGNATURES = {pattern: inspect.signature(pattern) for pattern in (_one, _two)}
 
 
-def _documented(function: Any, operation: Elementwise, summary: str, pattern: Any, shapes: str) -> Any:
+def _documented(
+    function: Any, operation: Elementwise, summary: str, pattern: Any, shapes: str
+) -> Any:
     results = {"same": "the promoted dtype", "bool": "bool", "real": "the dtype of the real part"}
     function.__name__ = function.__qualname__ = operation.name
     function.__module__ = "tensorlayout"
@@ -174,8 +177,27 @@ def _documented(function: Any, operation: Elementwise, summary: str, pattern: An
     return function
 
 
-Unary = Callable[[Tensor], Tensor]
-Binary = Callable[[Any, Any], Tensor]
+_S = TypeVar("_S", bound=complex, contravariant=True)
+
+
+class Unary(Protocol):
+    """An elementwise function of one tensor."""
+
+    __name__: str
+
+    def __call__(self, x: Tensor, /) -> Tensor:
+        """The tensor of the results."""
+
+
+class Binary(Protocol[_S]):
+    """An elementwise function of two tensors, or of one and a scalar: a Python `_S` at most."""
+
+    __name__: str
+
+    @overload
+    def __call__(self, x1: Tensor, x2: Tensor | _S | NumpyScalar, /) -> Tensor: ...
+    @overload
+    def __call__(self, x1: _S | NumpyScalar, x2: Tensor, /) -> Tensor: ...
 
 
 # What the functions below take beyond their operands is what NumPy's take, and is refused by name:
@@ -189,17 +211,18 @@ def unary(operation: Elementwise, summary: str) -> Unary:
     def function(x: Any = _NOTHING, /, out: Any = _NOTHING, dtype: Any = _NOTHING) -> Tensor:
         try:
             if type(x) is Tensor and not watched and out is _NOTHING and dtype is _NOTHING:
-                return prepared(operation, x._spec)(x)  # type: ignore[no-any-return]
+                return prepared(operation, x._spec)(x)
             _check_call(function, (x,), out=out, dtype=dtype)
             x = tensor(operation.name, x)
             return call(operation, (x._spec,), (x,))
         except REFUSALS as error:
             raise refused(operation, error) from None
 
-    return _documented(function, operation, summary, _one, "`x`: a tensor of any shape.")  # type: ignore[no-any-return]
+    shapes = "`x`: a tensor of any shape."
+    return _documented(function, operation, summary, _one, shapes)  # type: ignore[no-any-return]
 
 
-def binary(operation: Elementwise, summary: str) -> Binary:
+def binary(operation: Elementwise, summary: str) -> Binary[complex]:
     """The public function of a two-operand line of the table."""
 
     def function(
@@ -212,9 +235,12 @@ def binary(operation: Elementwise, summary: str) -> Binary:
         x2: Any = _NOTHING,
     ) -> Tensor:
         try:
-            if type(first) is Tensor and type(second) is Tensor and not watched:
-                if out is _NOTHING and dtype is _NOTHING:
-                    return prepared(operation, first._spec, second._spec)(first, second)  # type: ignore[no-any-return]
+            if (
+                (type(first) is Tensor and type(second) is Tensor and not watched)
+                and out is _NOTHING
+                and dtype is _NOTHING
+            ):
+                return prepared(operation, first._spec, second._spec)(first, second)
             _check_call(function, (first, second), out=out, dtype=dtype, x1=x1, x2=x2)
             return elementwise(operation, first, second)
         except REFUSALS as error:
@@ -279,5 +305,5 @@ def in_place(operation: Elementwise) -> Callable[[Tensor, Any], Any]:
 
 
 def _ours(other: Any) -> bool:
-    """Whether an operator takes `other`: other arrays reach the error that names the fix."""
-    return isinstance(other, (Tensor, np.generic, int, float, complex)) or is_array(other)
+    """Whether an operator takes `other`: arrays and lists reach the error that names the fix."""
+    return isinstance(other, (Tensor, np.generic, int, float, complex, list)) or is_array(other)

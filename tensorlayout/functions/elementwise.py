@@ -7,7 +7,7 @@ by the same name: a line here, its example, its name in `__all__`, a line in the
 from __future__ import annotations
 
 import builtins
-from typing import Any
+from typing import Any, Literal, overload
 
 import numpy as np
 
@@ -19,6 +19,7 @@ from tensorlayout.plan.copy import Copy
 from tensorlayout.plan.elementwise import Elementwise
 from tensorlayout.plan.view import Part, View
 from tensorlayout.tensor import Tensor
+from tensorlayout.typing import NumpyScalar
 from tensorlayout.words import refuse
 
 __all__ = [
@@ -92,17 +93,38 @@ __all__ = [
 ]
 
 
+# The Python scalars beside a tensor are of the kinds that a category holds.
+_Booleans = Literal["bool"]
+_Integers = Literal["integral", "integer or boolean"]
+_Reals = Literal["real numeric", "real floating"]
+_Numbers = Literal["numeric", "floating-point", "any"]
+
+
 def _unary(name: str, category: str, summary: str, result: str = "same") -> Unary:
     return dispatch.unary(Elementwise(name, category, result), summary)
 
 
+@overload
+def _binary(name: str, category: _Booleans, summary: str, result: str = ...) -> Binary[bool]: ...
+@overload
+def _binary(name: str, category: _Integers, summary: str, result: str = ...) -> Binary[int]: ...
+@overload
+def _binary(name: str, category: _Reals, summary: str, result: str = ...) -> Binary[float]: ...
+@overload
+def _binary(
+    name: str,
+    category: _Numbers,
+    summary: str,
+    result: str = ...,
+    integers: dtypes.DType | None = ...,
+) -> Binary[complex]: ...
 def _binary(
     name: str,
     category: str,
     summary: str,
     result: str = "same",
     integers: dtypes.DType | None = None,
-) -> Binary:
+) -> Any:
     return dispatch.binary(Elementwise(name, category, result, integers), summary)
 
 
@@ -299,7 +321,10 @@ _CLIP_BOUND = Copy("clip")
 
 
 def clip(
-    x: Tensor, /, min: Tensor | float | None = None, max: Tensor | float | None = None
+    x: Tensor,
+    /,
+    min: Tensor | float | NumpyScalar | None = None,
+    max: Tensor | float | NumpyScalar | None = None,
 ) -> Tensor:
     """Each element moved to the nearest value between `min` and `max`.
 

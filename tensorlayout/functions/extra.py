@@ -22,7 +22,7 @@ Names and parameters are NumPy's. Left out, because whoever calls them brings th
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import Any, Literal, SupportsIndex, overload
 
 import numpy as np
 
@@ -36,7 +36,6 @@ from tensorlayout.functions.elementwise import greater_equal, less, multiply, po
 from tensorlayout.functions.extra_statistical import mean_dtype
 from tensorlayout.functions.indexing import write_at
 from tensorlayout.functions.manipulation import permute_dims, reshape
-from tensorlayout.functions.statistical import Axis
 from tensorlayout.functions.transfers import on_host
 from tensorlayout.functions.utility import any as any_
 from tensorlayout.layout import Layout
@@ -50,6 +49,15 @@ from tensorlayout.plan.rules import check_category, refuse_complex
 from tensorlayout.plan.scatter import Scatter
 from tensorlayout.plan.view import View
 from tensorlayout.tensor import Tensor
+from tensorlayout.typing import (
+    ArrayLike,
+    Axis,
+    DeviceLike,
+    DTypeLike,
+    Integers,
+    Number,
+    Real,
+)
 from tensorlayout.words import refuse, under
 
 __all__ = [
@@ -64,7 +72,7 @@ __all__ = [
 ]
 
 
-def transpose(x: Tensor, /, axes: Sequence[int] | None = None) -> Tensor:
+def transpose(x: Tensor, /, axes: Axis = None) -> Tensor:
     """The dimensions in the order `axes`, by default reversed: `permute_dims`. A view.
 
     Any dtype. ValueError where `axes` is no permutation.
@@ -90,7 +98,7 @@ _DIAGONAL = View(
 )
 
 
-def diag(x: Tensor, /, k: int = 0) -> Tensor:
+def diag(x: Tensor, /, k: SupportsIndex = 0) -> Tensor:
     """The diagonal `k` (above the main one if positive) of a matrix: a view; or a matrix of one.
 
     A tensor of rank 1 becomes the diagonal of a new row-major matrix, zeros elsewhere. ValueError
@@ -114,7 +122,9 @@ def diag(x: Tensor, /, k: int = 0) -> Tensor:
     return dispatch.call(_DIAGONAL, (square._spec,), (square,))
 
 
-def put_along_axis(x: Tensor, indices: Tensor, /, values: Any, axis: int = -1) -> None:
+def put_along_axis(
+    x: Tensor, indices: Tensor, /, values: ArrayLike, axis: SupportsIndex = -1
+) -> None:
     """Write `values` into `x`, in each line along `axis` at the line of `indices` it belongs to.
 
     `indices`: integers, of the rank of `x`; sizes of 1 broadcast, but for `axis`. `values`: a
@@ -160,10 +170,10 @@ _PAD_MODES = {
 def pad(
     x: Tensor,
     /,
-    pad_width: Any,
-    mode: str = "constant",
+    pad_width: Integers | Sequence[Sequence[SupportsIndex]] | Mapping[int, Integers],
+    mode: Literal["constant", "edge", "reflect", "symmetric", "wrap"] = "constant",
     *,
-    constant_values: Any = 0,
+    constant_values: ArrayLike = 0,
 ) -> Tensor:
     """`x` with more elements around it.
 
@@ -282,8 +292,28 @@ def _unfit(subscripts: str, given: Sequence[Tensor], reason: str) -> ValueError:
     return ValueError(f"einsum: {came}: {words.cut(reason)}")
 
 
+@overload
 def gradient(
-    x: Tensor, /, *distances: Any, axis: Axis = None, edge_order: int = 1
+    x: Tensor,
+    /,
+    *distances: Tensor | Real | Sequence[Real],
+    axis: SupportsIndex,
+    edge_order: SupportsIndex = ...,
+) -> Tensor: ...
+@overload
+def gradient(
+    x: Tensor,
+    /,
+    *distances: Tensor | Real | Sequence[Real],
+    axis: Axis = ...,
+    edge_order: SupportsIndex = ...,
+) -> Tensor | tuple[Tensor, ...]: ...
+def gradient(
+    x: Tensor,
+    /,
+    *distances: Tensor | Real | Sequence[Real],
+    axis: Axis = None,
+    edge_order: SupportsIndex = 1,
 ) -> Tensor | tuple[Tensor, ...]:
     """The slope along each `axis` (all by default), of second order inside; a tuple for several.
 
@@ -342,7 +372,7 @@ def _distance(given: Any) -> float:
     return arguments.as_float("gradient", arguments.real("gradient", "distances", given))
 
 
-def bincount(x: Tensor, /, weights: Tensor | None = None, minlength: int = 0) -> Tensor:
+def bincount(x: Tensor, /, weights: Tensor | None = None, minlength: SupportsIndex = 0) -> Tensor:
     """How often each integer from 0 on occurs in `x`, of rank 1; or the sum of its `weights`.
 
     dtypes: integral. The result has as many elements as the greatest integer needs, at least
@@ -378,15 +408,15 @@ def bincount(x: Tensor, /, weights: Tensor | None = None, minlength: int = 0) ->
 
 
 def logspace(
-    start: complex,
-    stop: complex,
+    start: Number,
+    stop: Number,
     /,
-    num: int = 50,
+    num: SupportsIndex = 50,
     *,
     endpoint: bool = True,
-    base: complex = 10.0,
-    dtype: Any = None,
-    device: Any = None,
+    base: Number = 10.0,
+    dtype: DTypeLike | None = None,
+    device: DeviceLike | None = None,
 ) -> Tensor:
     """`num` powers of `base`, their exponents evenly spaced from `start` to `stop`.
 

@@ -7,13 +7,14 @@ same each time, and the same on all devices.
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, SupportsIndex
 
 from tensorlayout import dtypes
 from tensorlayout.functions import arguments, dispatch
 from tensorlayout.functions.creation import full
 from tensorlayout.plan.scatter import ScatterReduce
 from tensorlayout.tensor import Tensor
+from tensorlayout.typing import Scalar
 from tensorlayout.words import refuse, under
 
 __all__ = ["scatter_add", "scatter_max", "scatter_min"]
@@ -23,7 +24,9 @@ _MIN = ScatterReduce("scatter_min", "minimum", "real numeric")
 _MAX = ScatterReduce("scatter_max", "maximum", "real numeric")
 
 
-def scatter_add(x: Tensor, indices: Tensor, /, updates: Any, axis: int = 0) -> Tensor:
+def scatter_add(
+    x: Tensor, indices: Tensor, /, updates: Tensor | Scalar, axis: SupportsIndex = 0
+) -> Tensor:
     """A copy of `x` with `updates` added at the positions `indices` along `axis`.
 
     `indices`: integers, negative ones count from the end. Of rank 1 (for `x` of rank 1: of any
@@ -44,7 +47,9 @@ def scatter_add(x: Tensor, indices: Tensor, /, updates: Any, axis: int = 0) -> T
     return _combined(_ADD, x, indices, updates, axis)
 
 
-def scatter_min(x: Tensor, indices: Tensor, /, updates: Any, axis: int = 0) -> Tensor:
+def scatter_min(
+    x: Tensor, indices: Tensor, /, updates: Tensor | Scalar, axis: SupportsIndex = 0
+) -> Tensor:
     """A copy of `x` with the least of each element and its `updates`.
 
     dtypes: real numeric, that of `x` kept; NaN where the element or one of its updates is.
@@ -59,7 +64,9 @@ def scatter_min(x: Tensor, indices: Tensor, /, updates: Any, axis: int = 0) -> T
     return _combined(_MIN, x, indices, updates, axis)
 
 
-def scatter_max(x: Tensor, indices: Tensor, /, updates: Any, axis: int = 0) -> Tensor:
+def scatter_max(
+    x: Tensor, indices: Tensor, /, updates: Tensor | Scalar, axis: SupportsIndex = 0
+) -> Tensor:
     """A copy of `x` with the greatest of each element and its `updates`.
 
     dtypes: real numeric, that of `x` kept; NaN where the element or one of its updates is.
@@ -75,7 +82,7 @@ def scatter_max(x: Tensor, indices: Tensor, /, updates: Any, axis: int = 0) -> T
 
 
 def _combined(
-    operation: ScatterReduce, x: Tensor, indices: Tensor, updates: Any, axis: int
+    operation: ScatterReduce, x: Tensor, indices: Tensor, updates: Any, axis: SupportsIndex
 ) -> Tensor:
     name = operation.name
     x, indices = arguments.tensor(name, x), arguments.indices(name, indices)

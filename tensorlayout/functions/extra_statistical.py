@@ -14,7 +14,8 @@ Names and parameters are NumPy's.
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Sequence
+from typing import Any, SupportsIndex
 
 import numpy as np
 
@@ -34,11 +35,12 @@ from tensorlayout.functions.elementwise import (
 )
 from tensorlayout.functions.manipulation import broadcast_to, reshape, squeeze
 from tensorlayout.functions.searching import argmax, count_nonzero, where
-from tensorlayout.functions.statistical import Axis, reduced, scanned
+from tensorlayout.functions.statistical import reduced, scanned
 from tensorlayout.functions.utility import any as any_
-from tensorlayout.plan.reduce import QUANTILE_METHODS, Reduce
+from tensorlayout.plan.reduce import QUANTILE_METHODS, QuantileMethod, Reduce
 from tensorlayout.plan.scan import Scan
 from tensorlayout.tensor import Tensor
+from tensorlayout.typing import Axis, DTypeLike, Real
 
 __all__ = [
     "cumprod",
@@ -85,7 +87,9 @@ def _may_hold_nan(x: Tensor) -> Any:
     return dtypes.in_category(x.dtype, "floating-point")
 
 
-def nansum(x: Tensor, /, axis: Axis = None, *, dtype: Any = None, keepdims: bool = False) -> Tensor:
+def nansum(
+    x: Tensor, /, axis: Axis = None, *, dtype: DTypeLike | None = None, keepdims: bool = False
+) -> Tensor:
     """The sum of the elements along `axis` that are not NaN; 0 of none.
 
     dtypes: numeric and bool. Result: that of `x` (integers and bool become int64, unsigned ones
@@ -101,7 +105,7 @@ def nansum(x: Tensor, /, axis: Axis = None, *, dtype: Any = None, keepdims: bool
 
 
 def nanprod(
-    x: Tensor, /, axis: Axis = None, *, dtype: Any = None, keepdims: bool = False
+    x: Tensor, /, axis: Axis = None, *, dtype: DTypeLike | None = None, keepdims: bool = False
 ) -> Tensor:
     """The product of the elements along `axis` that are not NaN; 1 of none.
 
@@ -152,7 +156,7 @@ def nanmax(x: Tensor, /, axis: Axis = None, *, keepdims: bool = False) -> Tensor
     return reduced(_NANMAX, x, axis, keepdims)
 
 
-def nanargmin(x: Tensor, /, axis: int | None = None, *, keepdims: bool = False) -> Tensor:
+def nanargmin(x: Tensor, /, axis: SupportsIndex | None = None, *, keepdims: bool = False) -> Tensor:
     """The position of the first least element that is not NaN.
 
     dtypes: real numeric; the result is int64. `axis`: None numbers all elements in row-major index
@@ -166,7 +170,7 @@ def nanargmin(x: Tensor, /, axis: int | None = None, *, keepdims: bool = False) 
     return _position(_NANARGMIN, x, axis, keepdims)
 
 
-def nanargmax(x: Tensor, /, axis: int | None = None, *, keepdims: bool = False) -> Tensor:
+def nanargmax(x: Tensor, /, axis: SupportsIndex | None = None, *, keepdims: bool = False) -> Tensor:
     """The position of the first greatest element that is not NaN.
 
     dtypes: real numeric; the result is int64. `axis`: None numbers all elements in row-major index
@@ -180,7 +184,7 @@ def nanargmax(x: Tensor, /, axis: int | None = None, *, keepdims: bool = False) 
     return _position(_NANARGMAX, x, axis, keepdims)
 
 
-def _position(operation: Reduce, x: Tensor, axis: int | None, keepdims: bool) -> Tensor:
+def _position(operation: Reduce, x: Tensor, axis: SupportsIndex | None, keepdims: bool) -> Tensor:
     """Where the extreme is: the first element equal to it."""
     x = arguments.tensor(operation.name, x)
     kept = arguments.truth(operation.name, "keepdims", keepdims)
@@ -192,7 +196,7 @@ def _position(operation: Reduce, x: Tensor, axis: int | None, keepdims: bool) ->
 
 
 def nanmean(
-    x: Tensor, /, axis: Axis = None, *, dtype: Any = None, keepdims: bool = False
+    x: Tensor, /, axis: Axis = None, *, dtype: DTypeLike | None = None, keepdims: bool = False
 ) -> Tensor:
     """The mean of the elements along `axis` that are not NaN; NaN of none.
 
@@ -240,9 +244,9 @@ def nanvar(
     /,
     axis: Axis = None,
     *,
-    dtype: Any = None,
-    ddof: float = 0,
-    correction: float | None = None,
+    dtype: DTypeLike | None = None,
+    ddof: Real = 0,
+    correction: Real | None = None,
     keepdims: bool = False,
 ) -> Tensor:
     """The variance of the elements along `axis` that are not NaN.
@@ -267,9 +271,9 @@ def nanstd(
     /,
     axis: Axis = None,
     *,
-    dtype: Any = None,
-    ddof: float = 0,
-    correction: float | None = None,
+    dtype: DTypeLike | None = None,
+    ddof: Real = 0,
+    correction: Real | None = None,
     keepdims: bool = False,
 ) -> Tensor:
     """The standard deviation of the elements along `axis` that are not NaN.
@@ -289,7 +293,7 @@ def nanstd(
     return astype(found, mean_dtype("nanstd", x, dtype))
 
 
-def _variance(operation: Reduce, x: Tensor, axis: Axis, less: float, keepdims: bool) -> Tensor:
+def _variance(operation: Reduce, x: Tensor, axis: Axis, less: Real, keepdims: bool) -> Tensor:
     name = operation.name
     x = arguments.tensor(name, x)
     reduction = arguments.as_float(name, arguments.real(name, "correction", less))
@@ -300,7 +304,9 @@ def _variance(operation: Reduce, x: Tensor, axis: Axis, less: float, keepdims: b
     return divide(squares, where(greater(divisor, 0), divisor, float("nan")))
 
 
-def cumsum(x: Tensor, /, axis: int | None = None, *, dtype: Any = None) -> Tensor:
+def cumsum(
+    x: Tensor, /, axis: SupportsIndex | None = None, *, dtype: DTypeLike | None = None
+) -> Tensor:
     """The running sums along `axis`, or of all elements in index order.
 
     dtypes: numeric and bool. Result: that of `x` (integers and bool become int64, unsigned ones
@@ -315,7 +321,9 @@ def cumsum(x: Tensor, /, axis: int | None = None, *, dtype: Any = None) -> Tenso
     return _running(_CUMSUM, x, axis, dtype)
 
 
-def cumprod(x: Tensor, /, axis: int | None = None, *, dtype: Any = None) -> Tensor:
+def cumprod(
+    x: Tensor, /, axis: SupportsIndex | None = None, *, dtype: DTypeLike | None = None
+) -> Tensor:
     """The running products along `axis`, or of all elements in index order.
 
     dtypes: numeric and bool. Result: that of `x` (integers and bool become int64, unsigned ones
@@ -330,7 +338,9 @@ def cumprod(x: Tensor, /, axis: int | None = None, *, dtype: Any = None) -> Tens
     return _running(_CUMPROD, x, axis, dtype)
 
 
-def nancumsum(x: Tensor, /, axis: int | None = None, *, dtype: Any = None) -> Tensor:
+def nancumsum(
+    x: Tensor, /, axis: SupportsIndex | None = None, *, dtype: DTypeLike | None = None
+) -> Tensor:
     """The running sums along `axis`, or of all elements in index order; NaN counts as 0.
 
     dtypes: numeric and bool. Result: that of `x` (integers and bool become int64, unsigned ones
@@ -344,7 +354,9 @@ def nancumsum(x: Tensor, /, axis: int | None = None, *, dtype: Any = None) -> Te
     return _running(_NANCUMSUM, x, axis, dtype, 0)
 
 
-def nancumprod(x: Tensor, /, axis: int | None = None, *, dtype: Any = None) -> Tensor:
+def nancumprod(
+    x: Tensor, /, axis: SupportsIndex | None = None, *, dtype: DTypeLike | None = None
+) -> Tensor:
     """The running products along `axis`, or of all elements in index order; NaN counts as 1.
 
     dtypes: numeric and bool. Result: that of `x` (integers and bool become int64, unsigned ones
@@ -359,7 +371,7 @@ def nancumprod(x: Tensor, /, axis: int | None = None, *, dtype: Any = None) -> T
 
 
 def _running(
-    operation: Scan, x: Tensor, axis: int | None, dtype: Any, identity: int | None = None
+    operation: Scan, x: Tensor, axis: SupportsIndex | None, dtype: Any, identity: int | None = None
 ) -> Tensor:
     x = arguments.tensor(operation.name, x)
     if axis is None:
@@ -406,7 +418,13 @@ def nanmedian(x: Tensor, /, axis: Axis = None, *, keepdims: bool = False) -> Ten
 
 
 def quantile(
-    x: Tensor, /, q: Any, axis: Axis = None, *, method: str = "linear", keepdims: bool = False
+    x: Tensor,
+    /,
+    q: Tensor | Real | Sequence[Real | Sequence[Real]],
+    axis: Axis = None,
+    *,
+    method: QuantileMethod = "linear",
+    keepdims: bool = False,
 ) -> Tensor:
     """The values below which fractions `q` of the elements along `axis` lie; NaN if one is.
 
@@ -424,7 +442,13 @@ def quantile(
 
 
 def nanquantile(
-    x: Tensor, /, q: Any, axis: Axis = None, *, method: str = "linear", keepdims: bool = False
+    x: Tensor,
+    /,
+    q: Tensor | Real | Sequence[Real | Sequence[Real]],
+    axis: Axis = None,
+    *,
+    method: QuantileMethod = "linear",
+    keepdims: bool = False,
 ) -> Tensor:
     """The values below which fractions `q` of the elements that are not NaN lie; NaN of none.
 

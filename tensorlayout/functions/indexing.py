@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any
+from typing import Any, SupportsIndex
 
 import numpy as np
 
 from tensorlayout import dtypes
+from tensorlayout.calling import leaving
 from tensorlayout.dtypes import DType
 from tensorlayout.functions import arguments, dispatch
 from tensorlayout.functions.creation import asarray, from_sequence
@@ -23,7 +24,7 @@ from tensorlayout.plan.scatter import Scatter
 from tensorlayout.plan.tiled import packed
 from tensorlayout.plan.view import Index, Row, View, outside, too_many
 from tensorlayout.tensor import Tensor
-from tensorlayout.words import named, refuse, under
+from tensorlayout.words import REFUSALS, named, refuse, under
 
 __all__ = ["take", "take_along_axis"]
 
@@ -66,15 +67,19 @@ def getitem(x: Tensor, key: Any) -> Tensor:
     if type(key) is int:
         return dispatch.call(_ROW, (x._spec,), (x, key))
     name = "__getitem__"
-    items = _items(name, x, key)
-    if _is_basic(items):
-        return _basic(name, x, items)
-    view, data, dims, front = _split(name, x, items)
-    if _is_mask(data):
-        return dispatch.call(_SELECT, (view._spec, dims[0], front, data[0]._spec), (view, *data))
-    data, dims = _positions(name, view, data, dims)
-    specs = (p._spec for p in data)
-    return dispatch.call(_GATHER, (view._spec, dims, front, *specs), (view, *data))
+    try:
+        items = _items(name, x, key)
+        if _is_basic(items):
+            return _basic(name, x, items)
+        view, data, dims, front = _split(name, x, items)
+        if _is_mask(data):
+            of = (view._spec, dims[0], front, data[0]._spec)
+            return dispatch.call(_SELECT, of, (view, *data))
+        data, dims = _positions(name, view, data, dims)
+        specs = (p._spec for p in data)
+        return dispatch.call(_GATHER, (view._spec, dims, front, *specs), (view, *data))
+    except REFUSALS as error:
+        raise leaving(error, name) from error.__cause__
 
 
 def setitem(x: Tensor, key: Any, value: Any) -> None:
@@ -84,7 +89,10 @@ def setitem(x: Tensor, key: Any, value: Any) -> None:
     has too many in front are dropped. Of positions that occur
     twice the last one wins. IndexError for positions outside, before anything is written.
     """
-    write_at(_SCATTER, x, key, value)
+    try:
+        write_at(_SCATTER, x, key, value)
+    except REFUSALS as error:
+        raise leaving(error, "__setitem__") from error.__cause__
 
 
 def write_at(scatter: Scatter, x: Tensor, key: Any, value: Any) -> None:
@@ -347,7 +355,9 @@ def iterate(x: Tensor) -> Iterator[Tensor]:
     return (getitem(x, i) for i in range(x.shape[0]))
 
 
-def take(x: Tensor, indices: Tensor | int, /, *, axis: int | None = None) -> Tensor:
+def take(
+    x: Tensor, indices: Tensor | SupportsIndex, /, *, axis: SupportsIndex | None = None
+) -> Tensor:
     """The slices of `x` at `indices` along `axis` (which may be left out at rank 1).
 
     `indices`: integers; negative ones count from the end. IndexError for one outside the dimension,
@@ -371,7 +381,7 @@ def take(x: Tensor, indices: Tensor | int, /, *, axis: int | None = None) -> Ten
     return dispatch.call(_TAKE, (x._spec, (dim,), False, positions._spec), (x, positions))
 
 
-def take_along_axis(x: Tensor, indices: Tensor, /, *, axis: int = -1) -> Tensor:
+def take_along_axis(x: Tensor, indices: Tensor, /, *, axis: SupportsIndex = -1) -> Tensor:
     """From each line along `axis` the elements at the line of `indices` that belongs to it.
 
     `indices`: integers, of the rank of `x`; other sizes broadcast. Negative ones count from the

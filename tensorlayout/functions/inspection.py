@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from tensorlayout import devices, dtypes
 from tensorlayout.dtypes import DType
 from tensorlayout.functions.data_types import is_kind
+from tensorlayout.typing import DeviceLike, Kind
 
 __all__ = ["__array_namespace_info__"]
 
@@ -14,7 +13,7 @@ __all__ = ["__array_namespace_info__"]
 class NamespaceInfo:
     """The answers of `__array_namespace_info__`."""
 
-    def capabilities(self) -> dict[str, Any]:
+    def capabilities(self) -> dict[str, bool | int]:
         """Boolean masks and shapes that depend on data work; ranks go up to 64."""
         return {"boolean indexing": True, "data-dependent shapes": True, "max dimensions": 64}
 
@@ -22,7 +21,7 @@ class NamespaceInfo:
         """The device of new tensors, as `default_device` gives it."""
         return devices.default_device()
 
-    def default_dtypes(self, *, device: Any = None) -> dict[str, DType]:
+    def default_dtypes(self, *, device: DeviceLike | None = None) -> dict[str, DType]:
         """The dtypes of new tensors by kind of number."""
         devices.as_device(device, "default_dtypes: device")
         return {
@@ -33,7 +32,7 @@ class NamespaceInfo:
         }
 
     def dtypes(
-        self, *, device: Any = None, kind: str | tuple[str, ...] | None = None
+        self, *, device: DeviceLike | None = None, kind: Kind | tuple[Kind, ...] | None = None
     ) -> dict[str, DType]:
         """The standard's dtypes of a kind, by name (float16 and bfloat16 exist besides)."""
         devices.as_device(device, "dtypes: device")

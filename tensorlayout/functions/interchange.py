@@ -6,17 +6,17 @@ from typing import Any
 
 import numpy as np
 
-from tensorlayout.devices import CPU, Device, as_device, available
+from tensorlayout.devices import CPU, as_device, available
 from tensorlayout.dtypes import is_bfloat16
 from tensorlayout.exchange import dlpack
-from tensorlayout.exchange.numpy import Array, converted, quietly, tensor_over
+from tensorlayout.exchange.numpy import Array, converted, quietly
 from tensorlayout.functions import arguments, dispatch
-from tensorlayout.functions import elementwise as ew
 from tensorlayout.functions.layouts import from_storage
 from tensorlayout.functions.transfers import moved, on_host, strided
 from tensorlayout.plan.base import backend
 from tensorlayout.plan.copy import Assign, Copy
 from tensorlayout.tensor import Tensor
+from tensorlayout.typing import DeviceLike, SupportsDLPack
 from tensorlayout.words import refuse
 
 __all__ = ["from_dlpack"]
@@ -25,13 +25,6 @@ _COPY = Copy("copy")
 _KEEP = Assign("__reduce__")
 _FROM_DLPACK = Copy("from_dlpack")
 _TO_DLPACK = Copy("__dlpack__")
-
-# Our functions by NumPy's ufunc of the same name.
-_OURS = {
-    found: getattr(ew, name)
-    for name in ew.__all__
-    if isinstance(found := getattr(np, name, None), np.ufunc)
-}
 
 
 def copy(x: Tensor) -> Tensor:
@@ -70,38 +63,6 @@ def to_numpy(x: Tensor, dtype: Any = None, *, copy: bool | None = None) -> Array
     return array.copy(order="K") if copy else array.view()
 
 
-def apply_ufunc(_x: Tensor, ufunc: Any, method: str, *inputs: Any, **options: Any) -> Any:
-    """What a ufunc of NumPy or SciPy called on tensors gives: tensors.
-
-    ``np.sin(x)``, ``np.float64(2) * x``: our function of the same name. Any other ufunc, such as
-    those of `scipy.special`, runs on the memory of the tensors; its result is packed in their
-    order. Not for products of matrices, reductions (``np.add.reduce``), ``out=`` and ``where=``.
-
-    TypeError for arrays of NumPy beside tensors, as everywhere.
-    """
-    if method != "__call__" or options or ufunc.signature is not None:
-        called = ufunc.__name__ if method == "__call__" else f"{ufunc.__name__}.{method}"
-        msg = (
-            f"numpy.{called}: takes no tensors, or not with these arguments; use the functions of"
-            " tensorlayout, or make arrays with numpy.asarray()"
-        )
-        raise TypeError(msg)
-    # NumPy's scalars come as arrays of rank 0 where they are compared.
-    given = [x[()] if isinstance(x, np.ndarray) and x.ndim == 0 else x for x in inputs]
-    if ufunc in _OURS:
-        return _OURS[ufunc](*given)
-    given = [arguments.operand(ufunc.__name__, x) for x in given]
-    for x in given:
-        if isinstance(x, Tensor) and x.device != CPU:
-            msg = f"numpy.{ufunc.__name__}: not on {x.device}; use to_device('cpu') first"
-            raise TypeError(msg)
-    arrays = [strided("ufunc", x)._memory if isinstance(x, Tensor) else x for x in given]
-    found = quietly(ufunc, *arrays)
-    if isinstance(found, tuple):
-        return tuple(tensor_over(np.asarray(part)) for part in found)
-    return tensor_over(np.asarray(found))
-
-
 def _of_numpy(dtype: Any) -> Any:
     try:
         return np.dtype(dtype)
@@ -110,7 +71,7 @@ def _of_numpy(dtype: Any) -> Any:
         raise TypeError(msg) from None
 
 
-def to_device(self: Tensor, device: Device | str, /, *, stream: Any = None) -> Tensor:
+def to_device(self: Tensor, device: DeviceLike, /, *, stream: Any = None) -> Tensor:
     """The tensor on another device; itself if it is there.
 
     The layout is kept where it covers a block, its padding too; any other takes its form. `stream`:
@@ -182,7 +143,9 @@ def _pair(argument: str, given: Any) -> tuple[int, int]:
     return pair
 
 
-def from_dlpack(x: Any, /, *, device: Any = None, copy: bool | None = None) -> Tensor:
+def from_dlpack(
+    x: SupportsDLPack, /, *, device: DeviceLike | None = None, copy: bool | None = None
+) -> Tensor:
     """A tensor over the memory that another library exports by DLPack.
 
     `device`: None for where the memory is, else where it is to be moved to. `copy`: None shares,

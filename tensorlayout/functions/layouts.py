@@ -10,9 +10,10 @@ from tensorlayout.exchange.numpy import Array, array_over, buffer_of
 from tensorlayout.exchange.numpy import fill_padding as write_padding
 from tensorlayout.functions import arguments, dispatch
 from tensorlayout.layout import Layout
-from tensorlayout.plan.rules import LayoutSpec, addressed, checked_padding
+from tensorlayout.plan.rules import addressed, checked_padding
 from tensorlayout.plan.view import Relayout
 from tensorlayout.tensor import StorageRef, Tensor, TensorSpec
+from tensorlayout.typing import DTypeLike, LayoutLike, Storage
 from tensorlayout.words import refuse, under
 
 __all__ = ["from_storage", "to_layout"]
@@ -20,7 +21,7 @@ __all__ = ["from_storage", "to_layout"]
 _RELAYOUT = Relayout()
 
 
-def to_layout(x: Tensor, /, layout: LayoutSpec, *, copy: bool | None = None) -> Tensor:
+def to_layout(x: Tensor, /, layout: LayoutLike, *, copy: bool | None = None) -> Tensor:
     """The same elements, stored in another layout.
 
     `layout`: a `Layout` of the shape of `x`; labels such as ``"NHWC"``, from the slowest dimension
@@ -51,7 +52,7 @@ def to_layout(x: Tensor, /, layout: LayoutSpec, *, copy: bool | None = None) -> 
 
 
 def from_storage(
-    storage: Any, layout: Layout | str, *, dtype: Any, fill_padding: bool = False
+    storage: Storage, layout: Layout | str, *, dtype: DTypeLike, fill_padding: bool = False
 ) -> Tensor:
     """A tensor over existing memory, in an explicit layout, checked against its bounds.
 

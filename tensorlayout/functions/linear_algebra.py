@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, SupportsIndex
 
 from tensorlayout.functions import arguments, dispatch
 from tensorlayout.functions.manipulation import permute_dims
@@ -61,7 +61,7 @@ def matrix_transpose(x: Tensor, /) -> Tensor:
 
 
 def tensordot(
-    x1: Tensor, x2: Tensor, /, *, axes: int | tuple[Sequence[int], Sequence[int]] = 2
+    x1: Tensor, x2: Tensor, /, *, axes: SupportsIndex | Sequence[Sequence[SupportsIndex]] = 2
 ) -> Tensor:
     """The sum of products over pairs of axes: the last of `x1` and first of `x2`, or as given.
 
@@ -105,7 +105,7 @@ def _pairs(axes: Any, first: int, second: int) -> tuple[tuple[int, ...], tuple[i
     return a, b
 
 
-def vecdot(x1: Tensor, x2: Tensor, /, *, axis: int = -1) -> Tensor:
+def vecdot(x1: Tensor, x2: Tensor, /, *, axis: SupportsIndex = -1) -> Tensor:
     """The sum of products along `axis`, complex elements of `x1` conjugated; others broadcast.
 
     `axis`: negative, inside both shapes. dtypes: numeric; integers wrap. Layout: row-major.

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from operator import attrgetter
-from typing import Any
+from typing import Any, SupportsIndex
 
 from tensorlayout import dtypes
 from tensorlayout.functions import arguments, dispatch, statistical
@@ -18,6 +18,7 @@ from tensorlayout.plan.library import Library
 from tensorlayout.plan.rules import broadcast_shape, normalized_dims
 from tensorlayout.plan.view import Reshape, View
 from tensorlayout.tensor import Tensor
+from tensorlayout.typing import Axis, Integers
 from tensorlayout.words import refuse, under
 
 __all__ = [
@@ -38,8 +39,6 @@ __all__ = [
     "tile",
     "unstack",
 ]
-
-Axis = int | Sequence[int] | None
 
 
 def _permuted(layout: Layout, axes: tuple[int, ...]) -> Layout:
@@ -142,7 +141,7 @@ def _view(operation: View, x: Any, *static: Any) -> Tensor:
     return dispatch.call(operation, (x._spec, *static), (x,))
 
 
-def permute_dims(x: Tensor, /, axes: Sequence[int]) -> Tensor:
+def permute_dims(x: Tensor, /, axes: Integers) -> Tensor:
     """The dimensions in another order: dimension ``i`` is ``axes[i]`` of `x`. A view.
 
     Layout: the same slots; the stored order of dimensions moves along. ValueError where `axes` is
@@ -156,7 +155,7 @@ def permute_dims(x: Tensor, /, axes: Sequence[int]) -> Tensor:
     return _view(_PERMUTE, x, (given,) if isinstance(given, int) else given)
 
 
-def moveaxis(x: Tensor, source: int | Sequence[int], destination: int | Sequence[int], /) -> Tensor:
+def moveaxis(x: Tensor, source: Integers, destination: Integers, /) -> Tensor:
     """Some dimensions at other places, the rest in their order. A view.
 
     Any dtype. `source`, `destination`: integers, or equally many of them. ValueError where there
@@ -171,7 +170,7 @@ def moveaxis(x: Tensor, source: int | Sequence[int], destination: int | Sequence
     return _view(_MOVE, x, sources, destinations)
 
 
-def broadcast_to(x: Tensor, /, shape: Sequence[int]) -> Tensor:
+def broadcast_to(x: Tensor, /, shape: Integers) -> Tensor:
     """`x` repeated along dimensions of size 1 and new leading ones, by stride 0. A view.
 
     Any dtype. The result has this `shape`; it shares slots between its elements, so it cannot be
@@ -200,7 +199,7 @@ def broadcast_arrays(*arrays: Tensor) -> tuple[Tensor, ...]:
     return tuple(_view(_BROADCAST_ALL, x, shape) for x in given)
 
 
-def broadcast_shapes(*shapes: Sequence[int]) -> tuple[int, ...]:
+def broadcast_shapes(*shapes: Integers) -> tuple[int, ...]:
     """The shape that all given shapes broadcast to.
 
     ValueError where none exists, TypeError for sizes that are no integers.
@@ -216,7 +215,7 @@ def broadcast_shapes(*shapes: Sequence[int]) -> tuple[int, ...]:
     return under("broadcast_shapes", broadcast_shape, given)
 
 
-def expand_dims(x: Tensor, /, axis: int | Sequence[int] = 0) -> Tensor:
+def expand_dims(x: Tensor, /, axis: Integers = 0) -> Tensor:
     """New dimensions of size 1 at `axis`, counted in the result. A view.
 
     Any dtype. ValueError (AxisError) for an axis outside the result, or named twice; TypeError for
@@ -229,7 +228,7 @@ def expand_dims(x: Tensor, /, axis: int | Sequence[int] = 0) -> Tensor:
     return _view(_EXPAND, x, arguments.integers(axis, "expand_dims", none=False))
 
 
-def squeeze(x: Tensor, /, axis: int | Sequence[int]) -> Tensor:
+def squeeze(x: Tensor, /, axis: Integers) -> Tensor:
     """The dimensions `axis`, which must have size 1, gone. A view.
 
     Any dtype. ValueError for another size, and (AxisError) for an axis outside the rank.
@@ -241,7 +240,7 @@ def squeeze(x: Tensor, /, axis: int | Sequence[int]) -> Tensor:
     return _view(_SQUEEZE, x, arguments.integers(axis, "squeeze", none=False))
 
 
-def flip(x: Tensor, /, *, axis: int | Sequence[int] | None = None) -> Tensor:
+def flip(x: Tensor, /, *, axis: Axis = None) -> Tensor:
     """The elements in reverse along `axis` (all by default), by negative strides. A view.
 
     Any dtype. TypeError for an axis that is no integer; ValueError (AxisError) for one outside the
@@ -254,9 +253,7 @@ def flip(x: Tensor, /, *, axis: int | Sequence[int] | None = None) -> Tensor:
     return _view(_FLIP, x, arguments.integers(axis, "flip"))
 
 
-def sliding_window(
-    x: Tensor, /, window_shape: int | Sequence[int], *, axis: int | Sequence[int] | None = None
-) -> Tensor:
+def sliding_window(x: Tensor, /, window_shape: Integers, *, axis: Axis = None) -> Tensor:
     """All windows of `window_shape` along `axis`, as new last dimensions. A view of shared slots.
 
     Any dtype. `window_shape`: one size for each `axis`, which are by default all. The result cannot
@@ -272,7 +269,7 @@ def sliding_window(
     return _view(_WINDOW, x, sizes, arguments.integers(axis, "sliding_window"))
 
 
-def reshape(x: Tensor, /, shape: Sequence[int] | int, *, copy: bool | None = None) -> Tensor:
+def reshape(x: Tensor, /, shape: Integers, *, copy: bool | None = None) -> Tensor:
     """The elements in row-major index order under another shape; one size may be -1.
 
     A view wherever the strides allow it; else a row-major copy (ValueError if `copy` is False). Any
@@ -288,7 +285,9 @@ def reshape(x: Tensor, /, shape: Sequence[int] | int, *, copy: bool | None = Non
     return dispatch.call(_RESHAPE, (x._spec, sizes, arguments.flag("reshape", "copy", copy)), (x,))
 
 
-def concat(arrays: Sequence[Tensor], /, *, axis: int | None = 0) -> Tensor:
+def concat(
+    arrays: list[Tensor] | tuple[Tensor, ...], /, *, axis: SupportsIndex | None = 0
+) -> Tensor:
     """The tensors one after the other along `axis`; None joins all elements in index order.
 
     dtype: the promoted one. Layout: packed in the order of the first tensor. ValueError for no
@@ -308,7 +307,7 @@ def concat(arrays: Sequence[Tensor], /, *, axis: int | None = 0) -> Tensor:
     return dispatch.call(_CONCAT, (along, *map(_SPEC, given)), given)
 
 
-def stack(arrays: Sequence[Tensor], /, *, axis: int = 0) -> Tensor:
+def stack(arrays: list[Tensor] | tuple[Tensor, ...], /, *, axis: SupportsIndex = 0) -> Tensor:
     """The tensors, of one shape, along a new dimension at `axis`.
 
     dtype: the promoted one. Layout: packed in the order of the first tensor, the new dimension the
@@ -335,7 +334,7 @@ def stack(arrays: Sequence[Tensor], /, *, axis: int = 0) -> Tensor:
 _MOST_VIEWS = 2**24  # gigabytes of Python objects
 
 
-def unstack(x: Tensor, /, *, axis: int = 0) -> tuple[Tensor, ...]:
+def unstack(x: Tensor, /, *, axis: SupportsIndex = 0) -> tuple[Tensor, ...]:
     """The slices along `axis`, without that dimension. Views.
 
     Any dtype. ValueError (AxisError) for an axis outside the rank, TypeError for one that is no
@@ -353,9 +352,7 @@ def unstack(x: Tensor, /, *, axis: int = 0) -> tuple[Tensor, ...]:
     return tuple(_view(_SELECT, x, dim, i) for i in range(x.shape[dim]))
 
 
-def roll(
-    x: Tensor, /, shift: int | Sequence[int], *, axis: int | Sequence[int] | None = None
-) -> Tensor:
+def roll(x: Tensor, /, shift: Integers, *, axis: Axis = None) -> Tensor:
     """The elements moved by `shift` places along `axis`, those pushed out coming in again.
 
     Any dtype. Without `axis` the elements move in row-major index order. Layout: packed in the
@@ -401,7 +398,9 @@ def _packed(x: Tensor, order: tuple[int, ...]) -> Layout:
     return Layout.packed(x.shape, order)
 
 
-def repeat(x: Tensor, repeats: int | Tensor, /, *, axis: int | None = None) -> Tensor:
+def repeat(
+    x: Tensor, repeats: SupportsIndex | Tensor, /, *, axis: SupportsIndex | None = None
+) -> Tensor:
     """Each element (or slice along `axis`) several times, one after the other.
 
     `repeats`: a number, or an integer tensor with one for each slice. Without `axis` the elements
@@ -441,7 +440,7 @@ def _counts(repeats: Tensor, size: int) -> Tensor:
     return counts
 
 
-def tile(x: Tensor, repetitions: Sequence[int], /) -> Tensor:
+def tile(x: Tensor, repetitions: Integers, /) -> Tensor:
     """`x` as a whole, `repetitions` times along each dimension; missing ones count from the left.
 
     Layout: packed in the order of `x`, new dimensions the slowest. ValueError for negative numbers.

@@ -3,19 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, Literal
+from typing import Any, Literal, SupportsIndex
 
 from tensorlayout import dtypes
 from tensorlayout.dtypes import DType
 from tensorlayout.functions import arguments, dispatch
 from tensorlayout.functions.creation import asarray
-from tensorlayout.functions.statistical import Axis, reduced
+from tensorlayout.functions.statistical import reduced
 from tensorlayout.functions.transfers import moved
 from tensorlayout.plan.elementwise import Elementwise
 from tensorlayout.plan.library import Library, Results, Shape
 from tensorlayout.plan.mask import Nonzero
 from tensorlayout.plan.reduce import Reduce
 from tensorlayout.tensor import Tensor
+from tensorlayout.typing import Axis, NumpyScalar, Scalar
 from tensorlayout.words import named, refuse
 
 __all__ = ["argmax", "argmin", "count_nonzero", "nonzero", "searchsorted", "where"]
@@ -24,7 +25,7 @@ __all__ = ["argmax", "argmin", "count_nonzero", "nonzero", "searchsorted", "wher
 _WHERE = Elementwise("where", "any", abstain=(0,))
 
 
-def where(condition: Tensor, x1: Tensor | complex, x2: Tensor | complex, /) -> Tensor:
+def where(condition: Tensor, x1: Tensor | Scalar, x2: Tensor | Scalar, /) -> Tensor:
     """The elements of `x1` where `condition` is true, those of `x2` elsewhere.
 
     `condition`: a tensor of bool. Shapes broadcast. Layout: the form of `x1` and `x2`; the
@@ -58,7 +59,7 @@ _NONZERO = Nonzero()
 _SEARCH = Library("searchsorted", "real numeric", _positions)
 
 
-def argmax(x: Tensor, /, *, axis: int | None = None, keepdims: bool = False) -> Tensor:
+def argmax(x: Tensor, /, *, axis: SupportsIndex | None = None, keepdims: bool = False) -> Tensor:
     """The position of the first greatest element along `axis`, or in index order; NaN wins.
 
     dtypes: real numeric; the result is int64. `axis`: None numbers all elements in row-major index
@@ -72,7 +73,7 @@ def argmax(x: Tensor, /, *, axis: int | None = None, keepdims: bool = False) -> 
     return reduced(_ARGMAX, x, axis, keepdims)
 
 
-def argmin(x: Tensor, /, *, axis: int | None = None, keepdims: bool = False) -> Tensor:
+def argmin(x: Tensor, /, *, axis: SupportsIndex | None = None, keepdims: bool = False) -> Tensor:
     """The position of the first least element along `axis`, or in index order; NaN wins.
 
     dtypes: real numeric; the result is int64. `axis`: None numbers all elements in row-major index
@@ -117,7 +118,7 @@ def nonzero(x: Tensor, /) -> tuple[Tensor, ...]:
 
 def searchsorted(
     x1: Tensor,
-    x2: Tensor | float,
+    x2: Tensor | float | NumpyScalar,
     /,
     *,
     side: Literal["left", "right"] = "left",

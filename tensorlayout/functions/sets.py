@@ -15,6 +15,7 @@ from tensorlayout.functions import arguments, dispatch
 from tensorlayout.functions.searching import beside
 from tensorlayout.plan.library import Library, Results, Shape
 from tensorlayout.tensor import Tensor
+from tensorlayout.typing import Scalar
 
 __all__ = ["isin", "unique_all", "unique_counts", "unique_inverse", "unique_values"]
 
@@ -110,7 +111,7 @@ def unique_values(x: Tensor, /) -> Tensor:
     return found
 
 
-def isin(x1: Tensor | int, x2: Tensor | int, /, *, invert: bool = False) -> Tensor:
+def isin(x1: Tensor | Scalar, x2: Tensor | Scalar, /, *, invert: bool = False) -> Tensor:
     """Whether each element of `x1` occurs in `x2`, or with `invert`, whether it does not.
 
     Any dtypes, compared in what they promote to; one operand may be a Python scalar. A NaN occurs

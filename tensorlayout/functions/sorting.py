@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import SupportsIndex
+
 from tensorlayout.functions import arguments, dispatch
 from tensorlayout.plan.sort import Sort
 from tensorlayout.tensor import Tensor
@@ -13,7 +15,7 @@ _SORT = Sort("sort", "values")
 
 
 def argsort(
-    x: Tensor, /, *, axis: int = -1, descending: bool = False, stable: bool = True
+    x: Tensor, /, *, axis: SupportsIndex = -1, descending: bool = False, stable: bool = True
 ) -> Tensor:
     """The positions that sort each line along `axis`; equal elements stay in their order.
 
@@ -29,7 +31,9 @@ def argsort(
     return _sorted(_ARGSORT, x, axis, descending, stable)
 
 
-def sort(x: Tensor, /, *, axis: int = -1, descending: bool = False, stable: bool = True) -> Tensor:
+def sort(
+    x: Tensor, /, *, axis: SupportsIndex = -1, descending: bool = False, stable: bool = True
+) -> Tensor:
     """The elements along `axis` in ascending order, or `descending`; equal ones keep their order.
 
     Zeros of both signs are equal. NaN counts as greater than all else. dtypes: real numeric, kept.
@@ -44,7 +48,9 @@ def sort(x: Tensor, /, *, axis: int = -1, descending: bool = False, stable: bool
     return _sorted(_SORT, x, axis, descending, stable)
 
 
-def _sorted(operation: Sort, x: Tensor, axis: int, descending: bool, stable: bool) -> Tensor:
+def _sorted(
+    operation: Sort, x: Tensor, axis: SupportsIndex, descending: bool, stable: bool
+) -> Tensor:
     name = operation.name
     x, dim = arguments.tensor(name, x), arguments.integer(name, "axis", axis)
     down = arguments.truth(name, "descending", descending)

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Sequence
-from typing import Any
+from typing import Any, SupportsIndex
 
 from tensorlayout import dtypes
 from tensorlayout.dtypes import as_dtype
@@ -14,6 +13,7 @@ from tensorlayout.plan.reduce import Reduce
 from tensorlayout.plan.run import prepared
 from tensorlayout.plan.scan import Scan
 from tensorlayout.tensor import Tensor
+from tensorlayout.typing import Axis, DTypeLike, Real
 from tensorlayout.words import REFUSALS
 
 __all__ = ["cumulative_prod", "cumulative_sum", "max", "mean", "min", "prod", "std", "sum", "var"]
@@ -21,7 +21,6 @@ __all__ = ["cumulative_prod", "cumulative_sum", "max", "mean", "min", "prod", "s
 # By `dtype`, before adding up, in the name of a function.
 _conversion = functools.cache(Copy)
 
-Axis = int | Sequence[int] | None
 
 _SUM = Reduce("sum", "any", "sum", "sum")
 _PROD = Reduce("prod", "any", "prod", "sum")
@@ -68,7 +67,9 @@ def reduced(
     return dispatch.call(operation, (x._spec, axis, kept, kind, *static), (x,))
 
 
-def sum(x: Tensor, /, *, axis: Axis = None, dtype: Any = None, keepdims: bool = False) -> Tensor:
+def sum(
+    x: Tensor, /, *, axis: Axis = None, dtype: DTypeLike | None = None, keepdims: bool = False
+) -> Tensor:
     """The sum of the elements along `axis` (all by default); 0 of none.
 
     `keepdims`: the axes stay, of size 1. dtype: that of `x`; integers and bool become int64,
@@ -90,7 +91,9 @@ def sum(x: Tensor, /, *, axis: Axis = None, dtype: Any = None, keepdims: bool = 
     return reduced(_SUM, x, axis, keepdims, dtype)
 
 
-def prod(x: Tensor, /, *, axis: Axis = None, dtype: Any = None, keepdims: bool = False) -> Tensor:
+def prod(
+    x: Tensor, /, *, axis: Axis = None, dtype: DTypeLike | None = None, keepdims: bool = False
+) -> Tensor:
     """The product of the elements along `axis` (all by default); 1 of none.
 
     dtypes: numeric and bool. Result: that of `x` (integers and bool become int64, unsigned ones
@@ -151,7 +154,7 @@ def mean(x: Tensor, /, *, axis: Axis = None, keepdims: bool = False) -> Tensor:
 
 
 def var(
-    x: Tensor, /, *, axis: Axis = None, correction: float = 0.0, keepdims: bool = False
+    x: Tensor, /, *, axis: Axis = None, correction: Real = 0.0, keepdims: bool = False
 ) -> Tensor:
     """The variance along `axis`, the count in its divisor reduced by `correction`.
 
@@ -168,7 +171,7 @@ def var(
 
 
 def std(
-    x: Tensor, /, *, axis: Axis = None, correction: float = 0.0, keepdims: bool = False
+    x: Tensor, /, *, axis: Axis = None, correction: Real = 0.0, keepdims: bool = False
 ) -> Tensor:
     """The standard deviation along `axis`: the square root of `var`, rounded once.
 
@@ -193,7 +196,7 @@ _CUMULATIVE_PROD = Scan("cumulative_prod", "numeric", "prod", "sum")
 
 
 def scanned(
-    operation: Scan, x: Tensor, axis: int | None, dtype: Any, include_initial: bool
+    operation: Scan, x: Tensor, axis: SupportsIndex | None, dtype: Any, include_initial: bool
 ) -> Tensor:
     """Carry out a scan."""
     name = operation.name
@@ -210,7 +213,12 @@ def scanned(
 
 
 def cumulative_sum(
-    x: Tensor, /, *, axis: int | None = None, dtype: Any = None, include_initial: bool = False
+    x: Tensor,
+    /,
+    *,
+    axis: SupportsIndex | None = None,
+    dtype: DTypeLike | None = None,
+    include_initial: bool = False,
 ) -> Tensor:
     """The running sums along `axis` (which may be left out at rank 1).
 
@@ -228,7 +236,12 @@ def cumulative_sum(
 
 
 def cumulative_prod(
-    x: Tensor, /, *, axis: int | None = None, dtype: Any = None, include_initial: bool = False
+    x: Tensor,
+    /,
+    *,
+    axis: SupportsIndex | None = None,
+    dtype: DTypeLike | None = None,
+    include_initial: bool = False,
 ) -> Tensor:
     """The running products along `axis` (which may be left out at rank 1).
 

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+from typing import SupportsIndex
+
 from tensorlayout import dtypes
 from tensorlayout.functions import arguments
 from tensorlayout.functions.elementwise import not_equal, subtract
 from tensorlayout.functions.manipulation import concat
-from tensorlayout.functions.statistical import Axis, reduced
+from tensorlayout.functions.statistical import reduced
 from tensorlayout.plan.reduce import Reduce
 from tensorlayout.tensor import Tensor
+from tensorlayout.typing import Axis
 
 __all__ = ["all", "any", "diff"]
 
@@ -48,8 +51,8 @@ def diff(
     x: Tensor,
     /,
     *,
-    axis: int = -1,
-    n: int = 1,
+    axis: SupportsIndex = -1,
+    n: SupportsIndex = 1,
     prepend: Tensor | None = None,
     append: Tensor | None = None,
 ) -> Tensor:

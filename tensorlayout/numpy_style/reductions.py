@@ -19,10 +19,10 @@ from tensorlayout.functions import elementwise as ew
 from tensorlayout.functions.creation import asarray, full
 from tensorlayout.functions.data_types import astype
 from tensorlayout.functions.manipulation import broadcast_to
-from tensorlayout.functions.statistical import Axis
 from tensorlayout.numpy_style.outputs import given
 from tensorlayout.plan.rules import reduced_layout
 from tensorlayout.tensor import Tensor
+from tensorlayout.typing import Axis
 from tensorlayout.words import refuse, under
 
 __all__ = [

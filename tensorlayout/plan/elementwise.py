@@ -9,7 +9,13 @@ from typing import Any
 from tensorlayout import dtypes
 from tensorlayout.dtypes import DType
 from tensorlayout.plan.base import Plan
-from tensorlayout.plan.rules import broadcast_shape, in_dtype, one_device, voted_layout
+from tensorlayout.plan.rules import (
+    broadcast_shape,
+    in_dtype,
+    of_another_category,
+    one_device,
+    voted_layout,
+)
 from tensorlayout.tensor import TensorSpec
 
 Operand = TensorSpec | type  # a tensor, or the kind of a Python scalar
@@ -114,8 +120,7 @@ class Elementwise:
             came = ", ".join(
                 o.__name__ if isinstance(o, type) else str(o.dtype) for o in taking_part
             )
-            msg = f"only {self.dtypes} dtypes are allowed, got {came}"
-            raise TypeError(msg)
+            raise of_another_category(self.dtypes, promoted, came)
         return promoted
 
     def _input_dtypes(self, operands: tuple[Operand, ...], promoted: DType) -> tuple[DType, ...]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Literal, get_args
 
 from tensorlayout.dtypes import DType
 from tensorlayout.plan.base import Plan
@@ -19,10 +19,19 @@ CONTINUOUS = {
     "normal_unbiased": (3 / 8, 3 / 8),
     "weibull": (0.0, 0.0),
 }
-QUANTILE_METHODS = (
-    *sorted((*CONTINUOUS, "linear")),
-    *("higher", "lower", "midpoint", "nearest"),
-)
+QuantileMethod = Literal[
+    "hazen",
+    "interpolated_inverted_cdf",
+    "linear",
+    "median_unbiased",
+    "normal_unbiased",
+    "weibull",
+    "higher",
+    "lower",
+    "midpoint",
+    "nearest",
+]
+QUANTILE_METHODS = get_args(QuantileMethod)
 
 
 @dataclass(frozen=True, slots=True, eq=False)

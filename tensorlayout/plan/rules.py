@@ -16,6 +16,7 @@ from tensorlayout.layout import (
     tiles_and_order,
 )
 from tensorlayout.tensor import TensorSpec
+from tensorlayout.typing import LayoutLike
 from tensorlayout.words import cut, shown
 
 
@@ -33,9 +34,13 @@ def addressed(spec: TensorSpec) -> TensorSpec:
 def check_category(category: str, dtype: DType, *given: DType) -> None:
     """TypeError for a dtype of another category; `given`: those that it was promoted from."""
     if not in_category(dtype, category):
-        came = ", ".join(map(str, given or (dtype,)))
-        msg = f"only {category} dtypes are allowed, got {came}"
-        raise TypeError(msg)
+        raise of_another_category(category, dtype, ", ".join(map(str, given or (dtype,))))
+
+
+def of_another_category(category: str, dtype: DType, came: str) -> TypeError:
+    """What to raise for `dtype`, with the fix where numbers are only not floats yet."""
+    fix = "; astype(x, tl.float64) first" if "floating" in category and dtype.kind in "biu" else ""
+    return TypeError(f"only {category} dtypes are allowed, got {came}{fix}")
 
 
 def result_dtype(rule: str | DType, dtype: DType) -> DType:
@@ -105,10 +110,7 @@ def in_dtype(layout: Layout, dtype: DType) -> Layout:
     return layout.with_padding_value(PaddingValue.UNSPECIFIED)
 
 
-LayoutSpec = Layout | str | Sequence[int]
-
-
-def layout_for(shape: tuple[int, ...], spec: LayoutSpec | None) -> Layout:
+def layout_for(shape: tuple[int, ...], spec: LayoutLike | None) -> Layout:
     """The layout that `spec` asks for `shape`: None row-major, else as `to_layout` says."""
     if spec is None:
         return Layout.row_major(shape)

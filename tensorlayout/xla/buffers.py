@@ -20,6 +20,7 @@ from tensorlayout.functions.transfers import moved, on_host
 from tensorlayout.layout import Layout
 from tensorlayout.plan.rules import addressed
 from tensorlayout.tensor import StorageRef, Tensor, TensorSpec
+from tensorlayout.typing import DeviceLike, Storage
 from tensorlayout.words import cut, shown, under
 from tensorlayout.xla.calling import named, refuse, remembered
 from tensorlayout.xla.checks import layout_in, physical_sizes, validate_shape
@@ -56,7 +57,7 @@ def _few_bits(kind: PrimitiveType) -> range | None:
 
 
 @named
-def from_buffer(buffer: Any, shape: Shape | str, *, device: Any = None) -> Tensor:
+def from_buffer(buffer: Storage, shape: Shape | str, *, device: DeviceLike | None = None) -> Tensor:
     """The tensor in raw memory that XLA would describe by `shape`.
 
     `buffer`: bytes, a NumPy array or anything with the buffer protocol, one run of bytes from the

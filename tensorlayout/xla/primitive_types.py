@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from tensorlayout.dtypes import DType
+from tensorlayout.typing import DTypeLike
 from tensorlayout.words import shown
 from tensorlayout.xla.calling import refuse
 
@@ -165,7 +166,7 @@ class PrimitiveType(enum.Enum):
         return dtype
 
     @classmethod
-    def of_dtype(cls, dtype: Any) -> PrimitiveType:
+    def of_dtype(cls, dtype: DTypeLike) -> PrimitiveType:
         """The type of a NumPy or ml_dtypes dtype; TypeError where XLA has none.
 
         >>> PrimitiveType.of_dtype("float32")

@@ -8,7 +8,6 @@ from tensors import (
     DTYPES,
     as_dtype,
     asarray,
-    close,
     fits,
     host,
     same,
@@ -339,49 +338,3 @@ def test_logspace():
     same(tl.logspace(0, 3, 4, base=2, dtype=tl.bfloat16), np.array([1, 2, 4, 8], BFLOAT16))
     assert tl.logspace(0, 1).shape == (50,)
     assert tl.logspace(0, 1, 0).shape == (0,)
-
-
-# --- NumPy's ufuncs ------------------------------------------------------------------------------
-
-
-@pytest.mark.cpu
-def test_ufuncs_in_every_layout():
-    for layout, x, array in tensors_in_every_layout(np.dtype("float64")):
-        same(np.negative(x), -array, str(layout))
-        same(np.float64(2) * x, 2 * array, str(layout))
-        close(np.cbrt(x), np.cbrt(array), str(layout))  # none of ours
-        fraction, whole = np.modf(x)
-        same(fraction + whole, array, str(layout))
-        form = layout.form
-        assert np.negative(x).layout == form
-
-
-@pytest.mark.cpu
-def test_ufuncs_follow_the_standard():
-    x = tl.asarray([np.inf + 0j])
-    same(np.floor_divide(tl.asarray([1.0]), np.inf), host(tl.asarray([1.0]) // np.inf))
-    same(np.tanh(x), host(tl.tanh(x)))
-
-
-@pytest.mark.cpu
-@pytest.mark.parametrize(
-    ("call", "name"),
-    [
-        (lambda x: np.add.reduce(x), "add.reduce"),
-        (lambda x: np.add(x, 1, out=np.ones((2, 2))), "add"),
-        (lambda x: np.matmul(x, x), "matmul"),
-        (lambda x: np.sin(x, where=np.ones((2, 2), bool)), "sin"),
-    ],
-)
-def test_ufuncs_that_take_no_tensors(call, name):
-    with pytest.raises(TypeError, match=rf"numpy\.{name}: takes no tensors"):
-        call(tl.ones((2, 2)))
-
-
-@pytest.mark.cpu
-@pytest.mark.parametrize("ufunc", [np.add, np.heaviside])
-def test_ufuncs_refuse_arrays_beside_tensors(ufunc):
-    x = tl.ones((2, 2))
-    with pytest.raises(TypeError, match=rf"{ufunc.__name__}: .* got numpy\.ndarray; make it"):
-        ufunc(np.ones((2, 2)), x)
-    assert ufunc(x, host(1.0)).shape == (2, 2)

@@ -117,7 +117,8 @@ def test_the_lowest_pieces_know_nobody():
     drawn = arrows()
     assert drawn["words"] == drawn["scopes"] == set()
     assert drawn["layout"] == drawn["dtypes"] == {"words"}
-    assert drawn["tensor"] == {"layout", "dtypes", "devices"}
+    assert drawn["typing"] == {"layout", "dtypes", "devices"}
+    assert drawn["tensor"] == {"typing"}
 
 
 @pytest.mark.parametrize("path", MODULES, ids=module_of)

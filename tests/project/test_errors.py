@@ -7,7 +7,13 @@ out); "…" stands for anything. Layouts have a file of their own.
 """
 
 import inspect
+import os
+import pickle
 import re
+import subprocess
+import sys
+import traceback
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -336,7 +342,8 @@ def test_what_is_no_dtype(call):
         (np.ones(2), "ndarray"),
         (np.dtype("M8[s]"), "dtype('<M8[s]')"),
     ]:
-        check(call, wrong, TypeError, f"…must be a dtype of this namespace, got {came}")
+        more = "; they are bool, int8, …, bfloat16" if isinstance(wrong, str) else ""
+        check(call, wrong, TypeError, f"…must be a dtype of this namespace, got {came}{more}")
 
 
 @pytest.mark.parametrize(
@@ -738,17 +745,22 @@ astype(z, int8)  # TypeError: complex128 cannot become int8; take real() or abs(
 astype(big, float32)
     MemoryError: shape (1073741824, 1048576) of float32 needs 4503599627370496 bytes, which cannot
     be allocated
-can_cast("x", int8)  # TypeError: from_ must be a dtype of this namespace, got 'x'
-can_cast(int8, "x")  # TypeError: to must be a dtype of this namespace, got 'x'
+can_cast("x", int8)
+    TypeError: from_ must be a dtype of this namespace, got 'x'; they are bool, int8, …
+can_cast(int8, "x")
+    TypeError: to must be a dtype of this namespace, got 'x'; they are bool, int8, …
 can_cast(int8, None)  # TypeError: to must be a dtype of this namespace, got None
 result_type()  # ValueError: needs at least one tensor or dtype
-result_type("x")  # TypeError: each argument must be a dtype of this namespace, got 'x'
-result_type(int8, "abc")  # TypeError: each argument must be a dtype of this namespace, got 'abc'
+result_type("x")
+    TypeError: each argument must be a dtype of this namespace, got 'x'; they are bool, int8, …
+result_type(int8, "abc")
+    TypeError: each argument must be a dtype of this namespace, got 'abc'; they are bool, int8, …
 result_type(np.ones(3))  # TypeError: each argument must be a dtype of this namespace, got ndarray
 isdtype(int8, "foo")
     ValueError: kind must be a dtype or one of bool, complex floating, integral, numeric, real
     floating, signed integer, unsigned integer, got 'foo'
-isdtype("x", "bool")  # TypeError: dtype must be a dtype of this namespace, got 'x'
+isdtype("x", "bool")
+    TypeError: dtype must be a dtype of this namespace, got 'x'; they are bool, int8, …
 isdtype(int8, None)  # TypeError: kind must be a dtype of this namespace, got None
 isdtype(int8, (int8, "foo"))
     ValueError: kind must be a dtype or one of bool, complex floating, integral, numeric, real
@@ -757,11 +769,11 @@ isdtype(int8, [int8])  # TypeError: kind must be a dtype of this namespace, got 
 isdtype(None, "bool")  # TypeError: dtype must be a dtype of this namespace, got None
 finfo(int8)  # TypeError: type must be a floating-point dtype, got int8
 finfo(bool)  # TypeError: type must be a floating-point dtype, got bool
-finfo("x")  # TypeError: type must be a dtype of this namespace, got 'x'
+finfo("x")  # TypeError: type must be a dtype of this namespace, got 'x'; they are bool, int8, …
 finfo(1.0)  # TypeError: type must be a dtype of this namespace, got float
 finfo(i)  # TypeError: type must be a floating-point dtype, got int64
 iinfo(float32)  # TypeError: type must be an integer dtype, got float32
-iinfo("x")  # TypeError: type must be a dtype of this namespace, got 'x'
+iinfo("x")  # TypeError: type must be a dtype of this namespace, got 'x'; they are bool, int8, …
 iinfo(v)  # TypeError: type must be an integer dtype, got float64
 """
 
@@ -1054,12 +1066,13 @@ v[0] = [1, 2]  # ValueError: a value of shape (2,) cannot be broadcast to ()
 
 ELEMENTWISE = """
 abs(b)  # TypeError: only numeric dtypes are allowed, got bool
-sin(i)  # TypeError: only floating-point dtypes are allowed, got int64
+sin(i)  # TypeError: only floating-point dtypes are allowed, got int64; astype(x, tl.float64) first
 add(v, v2)  # ValueError: shapes (3,), (2,) do not broadcast together
 add(1, 2)  # TypeError: at least one operand must be a tensor, got only Python scalars
 add(b, b)  # TypeError: only numeric dtypes are allowed, got bool, bool
 add(i8, 300)  # OverflowError: the Python integer 300 does not fit int8
-atan2(i, i)  # TypeError: only real floating dtypes are allowed, got int64, int64
+atan2(i, i)
+    TypeError: only real floating dtypes are allowed, got int64, int64; astype(x, tl.float64) first
 bitwise_and(v, v)  # TypeError: only integer or boolean dtypes are allowed, got float64, float64
 bitwise_invert(v)  # TypeError: only integer or boolean dtypes are allowed, got float64
 clip(z, 0, 1)  # TypeError: only real numeric dtypes are allowed, got complex128, int, int
@@ -1089,9 +1102,9 @@ min(none, axis=0)  # ValueError: …no elements…(0, 3)
 min(z)  # TypeError: …complex128
 max(b)  # TypeError: …bool
 max(zeros((0,)))  # ValueError: …no elements…(0,)
-mean(i)  # TypeError: …int64
+mean(i)  # TypeError: …int64; astype(x, tl.float64) first
 var(z)  # TypeError: …complex128
-std(i)  # TypeError: …int64
+std(i)  # TypeError: …int64; astype(x, tl.float64) first
 cumulative_sum(x)  # ValueError: axis must be given for a tensor of rank 2
 cumulative_sum(s)  # ValueError: axis must be given for a tensor of rank 0
 cumulative_sum(b)  # TypeError: …bool
@@ -1172,7 +1185,7 @@ linalg.pinv(v)  # ValueError: …(3,)
 linalg.qr(v)  # ValueError: …(3,)
 linalg.svd(v)  # ValueError: …(3,)
 linalg.svdvals(v)  # ValueError: …(3,)
-linalg.vector_norm(i)  # TypeError: …int64
+linalg.vector_norm(i)  # TypeError: …int64; astype(x, tl.float64) first
 tensordot(x, x, axes=3)  # ValueError: axes must be from 0 to 2 (the ranks), got 3
 tensordot(x, x, axes=-1)  # ValueError: axes must be from 0 to 2 (the ranks), got -1
 tensordot(x, x, axes=1.0)
@@ -1250,24 +1263,25 @@ tensordot(x, x, axes=True)
 """
 
 FOURIER_TRANSFORMS = """
-fft.fft(i)  # TypeError: …int64
+fft.fft(i)  # TypeError: …int64; astype(x, tl.float64) first
 fft.fft(s)  # AxisError: …-1
 fft.fft(v, norm="foo")  # ValueError: …'foo'
 fft.fft(v, norm=None)  # ValueError: …None
 fft.fft(v, norm=[])  # ValueError: …[]
-fft.ifft(i)  # TypeError: …int64
+fft.ifft(i)  # TypeError: …int64; astype(x, tl.float64) first
 fft.fftn(x, norm="a")  # ValueError: …'a'
 fft.rfftn(s)  # ValueError: needs at least one axis, got shape () and axes None
 fft.irfftn(s)  # ValueError: needs at least one axis, got shape () and axes None
-fft.ifftn(i)  # TypeError: …int64
+fft.ifftn(i)  # TypeError: …int64; astype(x, tl.float64) first
 fft.rfft(z)  # TypeError: …complex128
-fft.irfft(b)  # TypeError: …bool
+fft.irfft(b)  # TypeError: …bool; astype(x, tl.float64) first
 fft.rfftn(z)  # TypeError: …complex128
-fft.hfft(i)  # TypeError: …int64
+fft.hfft(i)  # TypeError: …int64; astype(x, tl.float64) first
 fft.ihfft(z)  # TypeError: …complex128
 fft.fftshift(x, axes=2)  # AxisError: …2
 fft.ifftshift(x, axes=(0, 0))  # ValueError: …(0, 0)
-fft.fftfreq(3, dtype="x")  # TypeError: dtype must be a dtype of this namespace, got 'x'
+fft.fftfreq(3, dtype="x")
+    TypeError: dtype must be a dtype of this namespace, got 'x'; they are bool, int8, …
 fft.rfftfreq(3, device="gpu")  # ValueError: device must be one of those available (cpu), got 'gpu'
 fft.fft(v, n=0)  # ValueError: n must be at least 1, got 0
 fft.fft(v, n=-1)  # ValueError: n must be at least 1, got -1
@@ -1302,7 +1316,8 @@ logspace(0, 2, num=-1)  # ValueError: num must not be negative, got -1
 logspace(0, 2, num=2.0)  # TypeError: num must be an integer, got 2.0
 logspace(0, 2, base="a")  # TypeError: base must be a number, got 'a'
 logspace(0, 2, base=10**400)  # OverflowError: the Python integer of 1329 bits does not fit float64
-logspace(0, 2, dtype="x")  # TypeError: dtype must be a dtype of this namespace, got 'x'
+logspace(0, 2, dtype="x")
+    TypeError: dtype must be a dtype of this namespace, got 'x'; they are bool, int8, …
 logspace(0, 2, device="gpu")  # ValueError: device must be one of those available (cpu), got 'gpu'
 logspace(0, 2j, dtype=float64)
     TypeError: complex128 cannot become float64; take real() or abs() first
@@ -1420,19 +1435,22 @@ cumsum(x, axis=True)  # TypeError: axis must be an integer, got True
 cumsum(z, dtype=float64)  # TypeError: complex128 cannot become float64; take real() or abs() first
 cumprod(x, dtype=bool)  # TypeError: dtype must be numeric, got bool
 nancumsum(x, axis=1.0)  # TypeError: axis must be an integer, got 1.0
-nancumprod(x, dtype="x")  # TypeError: dtype must be a dtype of this namespace, got 'x'
+nancumprod(x, dtype="x")
+    TypeError: dtype must be a dtype of this namespace, got 'x'; they are bool, int8, …
 median(z)  # TypeError: only real numeric dtypes are allowed, got complex128
 median(x, axis=1.0)  # TypeError: axis must be an integer or a sequence of integers, got 1.0
 median(x, keepdims=1)  # TypeError: keepdims must be True or False, got 1
 nanmedian(b)  # TypeError: only real numeric dtypes are allowed, got bool
-nansum(x, dtype="x")  # TypeError: dtype must be a dtype of this namespace, got 'x'
+nansum(x, dtype="x")
+    TypeError: dtype must be a dtype of this namespace, got 'x'; they are bool, int8, …
 nansum(z, dtype=float64)  # TypeError: complex128 cannot become float64; take real() or abs() first
 nansum(x, axis=2)  # AxisError: axis must be at least -2 and below 2, got 2
 nanprod(x, dtype=bool)  # TypeError: dtype must be numeric, got bool
 nanmin(none)  # ValueError: no elements along axis (0, 1) of shape (0, 3)
 nanmax(z)  # TypeError: only real numeric dtypes are allowed, got complex128
 nanmean(x, dtype=int8)  # TypeError: dtype must be floating-point, got int8
-nanmean(x, dtype="x")  # TypeError: dtype must be a dtype of this namespace, got 'x'
+nanmean(x, dtype="x")
+    TypeError: dtype must be a dtype of this namespace, got 'x'; they are bool, int8, …
 nanmean(b)  # TypeError: only numeric dtypes are allowed, got bool
 nanmean(z, dtype=float64)  # TypeError: complex128 cannot become float64; take real() or abs() first
 nanvar(z)  # TypeError: only real numeric dtypes are allowed, got complex128
@@ -1457,7 +1475,13 @@ nanquantile(z, 0.5)  # TypeError: only real numeric dtypes are allowed, got comp
 
 # In full: operators, and what has another name than the call.
 OPERATORS = """
-x + [1]  # TypeError: unsupported operand type(s) for +: 'Tensor' and 'list'
+x + [1]
+    TypeError: add: operands must be tensors or Python scalars, got list; make it a tensor with
+    asarray() first
+[1] * x
+    TypeError: multiply: operands must be tensors or Python scalars, got list; make it a tensor with
+    asarray() first
+x + (1,)  # TypeError: unsupported operand type(s) for +: 'Tensor' and 'tuple'
 x + "a"  # TypeError: unsupported operand type(s) for +: 'Tensor' and 'str'
 x + np.ones((2, 3))
     TypeError: add: operands must be tensors or Python scalars, got numpy.ndarray; make it a tensor
@@ -1606,6 +1630,50 @@ asarray([v, [1.0, 2.0]])
 """
 
 
+# Calls whose arguments do not fit; which function it is stands before the words.
+CALLS = """
+sum(x, 1)  # TypeError: axis is given by name: sum(x, axis=1)
+sum(x, 1, float32)  # TypeError: axis and dtype are given by name: sum(x, axis=1, dtype=…)
+sum(x, dim=1)
+    TypeError: dim is called axis here: sum(x, axis=None, dtype=None, keepdims=False)
+sum(x, keepdim=True)
+    TypeError: keepdim is called keepdims here: sum(x, axis=None, dtype=None, keepdims=False)
+sum(x, out=s)
+    TypeError: there is no out=; out[...] = sum(x, axis=None, dtype=None, keepdims=False) writes
+    into memory that is there
+sum()  # TypeError: x is missing: sum(x, axis=None, dtype=None, keepdims=False)
+sum(x=x)  # TypeError: x is given by position: sum(x, axis=None, dtype=None, keepdims=False)
+sum(x, axiz=1)  # TypeError: there is no axiz=: sum(x, axis=None, dtype=None, keepdims=False)
+max(x, x)  # TypeError: takes 1 by position, got 2: max(x, axis=None, keepdims=False)
+max(x, dtype=float32)  # TypeError: there is no dtype=; use astype() first
+var(x, ddof=1)
+    TypeError: ddof is called correction here: var(x, axis=None, correction=0.0, keepdims=False)
+where(b)
+    TypeError: x1, x2 are missing: where(condition, x1, x2); nonzero(condition) gives positions
+squeeze(x)  # TypeError: axis is missing: squeeze(x, axis); the axis is always given
+zeros(2, 3)  # TypeError: shape is one argument: zeros((2, 3))
+zeros((2,), float32)  # TypeError: dtype is given by name: zeros(shape, dtype=…)
+reshape(x, 3, 2)  # TypeError: shape is one argument: reshape(x, (3, 2))
+reshape(x, (3, 2), shape=6)  # TypeError: shape is given twice: reshape(x, shape, copy=None)
+permute_dims(x, 1, 0)  # TypeError: axes is one argument: permute_dims(x, (1, 0))
+concat(x, x)  # TypeError: arrays are one argument, a tuple or list: concat([x, y])
+sort(x, 0)  # TypeError: axis is given by name: sort(x, axis=0)
+sort(x, kind="stable")
+    TypeError: there is no kind=; sorts are stable; stable=False allows others
+take(v, i, 0)  # TypeError: axis is given by name: take(x, indices, axis=0)
+clip(x, a_min=0)  # TypeError: a_min is called min here: clip(x, min=None, max=None)
+roll(x, shifts=1)  # TypeError: shifts is called shift here: roll(x, shift, axis=None)
+exp()  # TypeError: x is missing: exp(x)
+exp(x, out=x)  # TypeError: there is no out=; out[...] = exp(x) writes into memory that is there
+exp(x, x)  # TypeError: there is no out=; out[...] = exp(x) writes into memory that is there
+exp(x, dtype=float32)  # TypeError: there is no dtype=; use astype() first
+add(x)  # TypeError: x2 is missing: add(x1, x2)
+add(x1=x, x2=x)  # TypeError: x1 is given by position: add(x1, x2)
+linalg.svd(x, False)  # TypeError: full_matrices is given by name: svd(x, full_matrices=False)
+fft.fft(v, 4)  # TypeError: n is given by name: fft(x, n=4)
+"""
+
+
 def sessions(*tables):
     """The calls of tables with the error that each makes."""
     for text in tables:
@@ -1626,6 +1694,7 @@ def named(*tables):
 REFUSED = [
     *named(CREATION, LAYOUTS, DATA_TYPES, MANIPULATION, INDEXING, ELEMENTWISE),
     *named(SEARCHES_SORTS_SETS_AND_STATISTICS, LINEAR_ALGEBRA, FOURIER_TRANSFORMS, BEYOND, METHODS),
+    *named(CALLS),
     *sessions(OPERATORS),
 ]
 
@@ -1656,3 +1725,123 @@ def test_every_public_function_is_tried():
     # tests/layout/test_layout_errors.py.
     untried = {"trace", "default_device", "using_device", "coalesce"}
     assert functions - untried - tried == set()
+
+
+# --- what a traceback shows ----------------------------------------------------------------------
+
+PACKAGE = str(Path(tl.__file__).parent)
+
+
+def frames_of(error):
+    return [
+        frame for frame in traceback.extract_tb(error.__traceback__) if PACKAGE in frame.filename
+    ]
+
+
+# One of a kind: a call that does not fit, arguments of each sort, operators, keys, methods.
+MISTAKES = [
+    *(call for call, _ in sessions(CALLS)),
+    *templates("""
+sum([1.0])
+sum(x, axis=2)
+sum(x, axis="rows")
+mean(i)
+exp([1.0])
+exp(i)
+add(x, v2)
+add(1, 2)
+where(v, v, v)
+concat([x, 1])
+concat([x, v])
+stack([v, v2])
+reshape(x, (4, 2))
+squeeze(x, 0)
+take(v, far)
+take(x, [0], axis=0)
+zeros((2,), dtype="float3")
+zeros((2,), device="gpu")
+zeros((2,), layout="CHW")
+asarray([[1], [1, 2]])
+asarray({1, 2})
+asarray(["a"])
+asarray([300], dtype=int8)
+linspace(0, 1, 2.5)
+clip(v, "a", 1)
+sort(z)
+matmul(x, x)
+einsum("ij,jk", x, x)
+linalg.inv(x)
+linalg.solve(q, none)
+fft.fft(i)
+x + v2
+x + np.ones(3)
+x + [1]
+foreign + x
+i8 + 300
+x @ x
+-b
+x[5]
+x[0, 5]
+x[1.5]
+x[far]
+x[b]
+v["a"]
+len(s)
+float(v)
+bool(v)
+v.T
+v.to_device("gpu")
+"""),
+    *("v[9] = 1", "v[0] = [1, 2]", "v['a'] = 1", "ro[0] = 1", "v += x", "i8 += 0.5", "ro += 1"),
+]
+
+
+@pytest.mark.parametrize("call", MISTAKES)
+def test_a_mistake_shows_few_of_our_frames(call):
+    with pytest.raises(Exception) as caught:  # noqa: PT011 - what it is, the tables say
+        exec(call, space()[0])
+    assert len(frames_of(caught.value)) <= 2
+
+
+@pytest.mark.cpu
+def test_all_frames_are_kept_where_the_environment_says_so():
+    code = f"""
+import traceback, tensorlayout as tl
+try:
+    tl.sum(tl.ones((2, 3)), axis=5)
+except IndexError as error:
+    print(sum({PACKAGE!r} in f.filename for f in traceback.extract_tb(error.__traceback__)))
+"""
+    counts = []
+    for more in ({}, {"TENSORLAYOUT_TRACEBACKS": "full"}):
+        kept = {k: v for k, v in os.environ.items() if k != "TENSORLAYOUT_TRACEBACKS"}
+        run = subprocess.run(
+            [sys.executable, "-c", code],
+            env=kept | more,
+            capture_output=True,
+            text=True,
+            check=True,
+        )
+        counts.append(int(run.stdout))
+    assert counts[0] <= 2 < counts[1]
+
+
+@pytest.mark.cpu
+def test_a_fault_inside_keeps_its_frames(monkeypatch):
+    def faulty(*_):
+        raise KeyError("a fault of ours")
+
+    monkeypatch.setattr("tensorlayout.functions.arguments.shape", faulty)
+    with pytest.raises(KeyError) as caught:
+        tl.zeros((2, 3))
+    assert len(frames_of(caught.value)) > 2
+
+
+@pytest.mark.parametrize("name", ["sum", "exp", "where", "linalg.svd", "fft.fft", "linalg.matmul"])
+def test_guarded_functions_are_found_again(name):
+    space, _, last = name.rpartition(".")
+    function = getattr(getattr(tl, space, tl), last)
+    assert pickle.loads(pickle.dumps(function)) is function
+    assert (function.__name__, function.__qualname__) == (last, last)
+    assert next(iter(inspect.signature(function).parameters.values())).kind == 0
+    assert function.__doc__

@@ -40,10 +40,12 @@ OWN = {
     "Trace",
     "coalesce",
     "default_device",
+    "directml",
     "plan",
     "set_default_device",
     "trace",
     "using_device",
+    "xla",
 }
 DTYPES = {
     *("bool", "int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64"),
@@ -126,8 +128,11 @@ def test_what_the_package_lists_exists(name):
     assert getattr(tl, name) is not None or name == "newaxis"
 
 
-def test_dir_holds_the_names():
-    assert set(tl.__all__) <= {*dir(tl), "bfloat16"}  # bfloat16 comes at first use
+def test_dir_holds_the_names_and_nothing_else():
+    assert set(tl.__all__) <= set(dir(tl))
+    assert {name for name in set(dir(tl)) - set(tl.__all__) if not name.startswith("__")} == set()
+    assert {"bfloat16", "directml", "fft", "linalg", "xla"} <= set(dir(tl))
+    assert dir(tl) == sorted(dir(tl))
 
 
 def test_star_import():
@@ -216,7 +221,7 @@ def test_declared_method_is_bound(name):
 
 def test_bound_methods_are_declared():
     in_source = set(names_in(ast.walk(ast.parse((PACKAGE / "tensor.py").read_text("utf-8")))))
-    always = {"__repr__", "__str__"}  # object declares them
+    always = {"__dir__", "__repr__", "__str__"}  # object declares them
     bound = {name for name, value in vars(Tensor).items() if inspect.isfunction(value)}
     assert bound - in_source - always == set()
     assert "__add__" in bound

@@ -1,0 +1,80 @@
+"""Operands as NumPy's callers give them: numbers and lists beside tensors, integers as floats."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+from tensorlayout import dtypes
+from tensorlayout.devices import Device
+from tensorlayout.functions import arguments, searching
+from tensorlayout.functions.creation import asarray
+from tensorlayout.functions.data_types import astype
+from tensorlayout.tensor import Tensor
+from tensorlayout.words import refuse, under
+
+
+def unsupported(name: str, **given: Any) -> None:
+    """TypeError that names the first argument that is neither None nor false."""
+    for argument, value in given.items():
+        if value is not None and value is not False:
+            msg = f"takes no {argument}={arguments.shown(value)} with tensors"
+            refuse(name, msg, TypeError)
+
+
+def beside(name: str, given: Any, x: Tensor) -> Tensor:
+    """What stands for a tensor where `x` is: a tensor, a number, or a list of numbers.
+
+    A number gets the dtype that it has in an operation with `x`. TypeError for arrays of NumPy.
+    """
+    if isinstance(given, (list, tuple)):
+        return under(name, asarray, given, device=x.device)
+    return searching.beside(name, given, x)
+
+
+def tensors(name: str, *given: Any) -> list[Tensor]:
+    """All of `given`, at least one of them a tensor, as tensors where the first of these is."""
+    first = next((x for x in given if isinstance(x, Tensor)), None)
+    if first is None:
+        first = arguments.tensor(name, given[0] if given else None)
+    return [x if isinstance(x, Tensor) else beside(name, x, first) for x in given]
+
+
+def sequence(name: str, given: Any, argument: str = "arrays") -> list[Tensor]:
+    """A sequence of tensors, or of what stands for some, as a list; at least one.
+
+    A tensor is the sequence of its slices along the first dimension.
+    """
+    if not isinstance(given, Iterable):
+        refuse(name, f"{argument} must be a sequence, got {arguments.shown(given)}", TypeError)
+    found = list(given)
+    if not found:
+        refuse(name, f"{argument} must be at least one tensor, got none")
+    return tensors(name, *found)
+
+
+def floating(name: str, x: Any) -> Tensor:
+    """`x`, integers and bool as float64."""
+    found = arguments.tensor(name, x)
+    if dtypes.in_category(found.dtype, "integer or boolean"):
+        return astype(found, dtypes.float64)
+    return found
+
+
+def counted(name: str, x: Any) -> Tensor:
+    """`x`, bool as int64."""
+    found = arguments.tensor(name, x)
+    return astype(found, dtypes.int64) if found.dtype == dtypes.bool else found
+
+
+def promoted(given: Sequence[Tensor]) -> list[Tensor]:
+    """Tensors in the dtype that all of them promote to."""
+    kind = given[0].dtype
+    for x in given:
+        kind = dtypes.promote(kind, x.dtype)
+    return [astype(x, kind, copy=False) for x in given]
+
+
+def one_device(given: Iterable[Any]) -> Device | None:
+    """Where the first tensor is."""
+    return next((x.device for x in given if isinstance(x, Tensor)), None)

@@ -1,0 +1,513 @@
+"""NumPy's universal functions on tensors: what `__array_ufunc__` gives.
+
+``np.sin(x)``, ``np.float64(2) * x``: our function of the same name, on every device, with NumPy's
+promotion: operands of a dtype that our function refuses are first converted to that of the loop
+that NumPy would run. A few that we do not have are made of ours. All others, such as those of
+`scipy.special`, run on the memory of tensors of the CPU; their results are packed in their order.
+"""
+
+from __future__ import annotations
+
+import functools
+import math
+from collections.abc import Callable, Sequence
+from typing import Any, NoReturn
+
+import numpy as np
+
+from tensorlayout import dtypes
+from tensorlayout.devices import CPU
+from tensorlayout.dtypes import DType, as_dtype
+from tensorlayout.exchange.numpy import quietly, tensor_over
+from tensorlayout.functions import arguments, dispatch
+from tensorlayout.functions import elementwise as ew
+from tensorlayout.functions.creation import arange, asarray, full
+from tensorlayout.functions.data_types import astype
+from tensorlayout.functions.extra_scattering import scatter_add, scatter_max, scatter_min
+from tensorlayout.functions.interchange import copy
+from tensorlayout.functions.linear_algebra import matmul, vecdot
+from tensorlayout.functions.manipulation import broadcast_to, moveaxis, reshape, stack
+from tensorlayout.functions.searching import where as where_
+from tensorlayout.functions.statistical import cumulative_prod, cumulative_sum
+from tensorlayout.functions.transfers import strided
+from tensorlayout.numpy_style import reductions
+from tensorlayout.numpy_style.outputs import can_cast
+from tensorlayout.plan.rules import broadcast_shape
+from tensorlayout.tensor import Tensor
+from tensorlayout.words import refuse, under
+
+UFunc = np.ufunc
+_Kind = Any  # a dtype, or the type of a Python scalar
+
+# Our functions by NumPy's ufunc of the same name.
+_OURS: dict[UFunc, Any] = {
+    found: getattr(ew, name)
+    for name in ew.__all__
+    if isinstance(found := getattr(np, name, None), np.ufunc)
+}
+
+# What ours is for bool, where the function of that name does not take it.
+_OF_BOOL: dict[UFunc, Any] = {
+    **dict.fromkeys((np.add, np.maximum), ew.logical_or),
+    **dict.fromkeys((np.multiply, np.minimum), ew.logical_and),
+    **dict.fromkeys((np.absolute, np.floor, np.ceil, np.trunc), copy),
+}
+
+
+# --- made of ours, of operands in the dtypes of NumPy's loop -----------------------------------
+
+
+def _divmod(x: Tensor, y: Tensor) -> tuple[Tensor, Tensor]:
+    return ew.floor_divide(x, y), ew.remainder(x, y)
+
+
+def _modf(x: Tensor) -> tuple[Tensor, Tensor]:
+    whole = ew.trunc(x)
+    fraction = where_(ew.isinf(x), 0.0, ew.subtract(x, whole))
+    return ew.copysign(fraction, x), whole
+
+
+def _unless_nan(combine: Any, of_bool: Any) -> Any:
+    """The lesser or greater of two numbers; of a number and NaN, the number."""
+
+    def function(x: Tensor, y: Tensor) -> Tensor:
+        if not dtypes.in_category(x.dtype, "real floating"):
+            return (of_bool if x.dtype == dtypes.bool else combine)(x, y)  # type: ignore[no-any-return]
+        return where_(ew.isnan(x), y, where_(ew.isnan(y), x, combine(x, y)))
+
+    return function
+
+
+def _heaviside(x: Tensor, y: Tensor) -> Tensor:
+    beside = where_(ew.equal(x, 0), y, astype(ew.greater(x, 0), x.dtype))
+    return where_(ew.isnan(x), x, beside)
+
+
+_COMPOSED: dict[UFunc, Callable[..., Any]] = {
+    np.divmod: _divmod,
+    np.exp2: lambda x: ew.pow(2.0, x),
+    np.fabs: ew.abs,
+    np.float_power: ew.pow,
+    np.fmax: _unless_nan(ew.maximum, ew.logical_or),
+    np.fmin: _unless_nan(ew.minimum, ew.logical_and),
+    np.heaviside: _heaviside,
+    np.modf: _modf,
+    np.rint: ew.round,
+    **dict.fromkeys((np.deg2rad, np.radians), lambda x: ew.multiply(x, math.pi / 180)),
+    **dict.fromkeys((np.rad2deg, np.degrees), lambda x: ew.multiply(x, 180 / math.pi)),
+}
+
+
+# --- products of vectors and matrices ----------------------------------------------------------
+
+
+def _matmul(x: Tensor, y: Tensor) -> Tensor:
+    if x.dtype == y.dtype == dtypes.bool:
+        counts = matmul(astype(x, dtypes.int64), astype(y, dtypes.int64))
+        return ew.not_equal(counts, 0)
+    return matmul(x, y)
+
+
+def _matvec(x: Tensor, y: Tensor) -> Tensor:
+    return _matmul(x, y[..., None])[..., 0]
+
+
+def _vecmat(x: Tensor, y: Tensor) -> Tensor:
+    conjugate = ew.conj(x) if x.dtype.kind == "c" else x
+    return _matmul(conjugate[..., None, :], y)[..., 0, :]
+
+
+_PRODUCTS: dict[UFunc, Callable[..., Tensor]] = {
+    np.matmul: _matmul,
+    np.matvec: _matvec,
+    np.vecdot: vecdot,
+    np.vecmat: _vecmat,
+}
+
+
+# --- the protocol ------------------------------------------------------------------------------
+
+# Functions of operands that need no conversion, by ufunc and dtypes (types of what is no tensor).
+_STRAIGHT: dict[tuple[Any, ...], Any] = {}
+
+
+def apply_ufunc(_x: Tensor, ufunc: UFunc, method: str, *inputs: Any, **options: Any) -> Any:
+    """What a ufunc called on tensors gives: tensors, where their operands are.
+
+    Methods: `reduce`, `accumulate`, `outer`, and `at` for sums, minima and maxima. Keywords:
+    ``out=`` a tensor, ``where=`` a tensor of bool (without ``out=``, all else holds 0), ``dtype=``
+    and ``casting=`` as NumPy's. NotImplemented beside types that have a protocol of their own;
+    TypeError for arrays of NumPy, as everywhere.
+    """
+    if not options and method == "__call__":
+        kinds = [x._spec.dtype if type(x) is Tensor else type(x) for x in inputs]
+        straight = _STRAIGHT.get((ufunc, *kinds))
+        if straight is not None:
+            return straight(*inputs)
+    outs = options.get("out", ())
+    if any(map(_is_foreign, (*inputs, *outs))):
+        return NotImplemented
+    options = {name: given for name, given in options.items() if given is not np._NoValue}
+    # NumPy's scalars come as arrays of rank 0 where they are compared.
+    given = [x[()] if isinstance(x, np.ndarray) and x.ndim == 0 else x for x in inputs]
+    options |= {"out": outs[0] if len(outs) == 1 else outs} if outs else {}
+    if method not in _METHODS:
+        _refuse(ufunc, method, "takes no tensors; loop over slices of x, or take numpy.asarray(x)")
+    return _METHODS[method](ufunc, *given, **options)
+
+
+def _is_foreign(x: Any) -> bool:
+    """Whether `x` has a protocol of its own."""
+    if isinstance(x, (Tensor, np.ndarray, np.generic, int, float, complex)):
+        return False
+    return getattr(type(x), "__array_ufunc__", None) is not None
+
+
+def _refuse(ufunc: UFunc, method: str, text: str) -> NoReturn:
+    called = ufunc.__name__ if method == "__call__" else f"{ufunc.__name__}.{method}"
+    refuse(f"numpy.{called}", text, TypeError)
+
+
+def _call(
+    ufunc: UFunc,
+    *inputs: Any,
+    out: Any = None,
+    where: Any = True,
+    dtype: Any = None,
+    casting: str = "same_kind",
+    subok: bool = True,
+    **options: Any,
+) -> Any:
+    name = f"numpy.{ufunc.__name__}"
+    if ufunc.signature is not None:
+        found = _product(ufunc, inputs, dtype, options)
+    elif options:
+        _refuse(ufunc, "__call__", f"takes no {'=, '.join(options)}= with tensors")
+    elif ufunc in _OURS:
+        function, given, result = _ours(ufunc, inputs, dtype, casting)
+        if out is not None and where is True and _fits(name, out, given, result):
+            arguments.writable(name, out)
+            return dispatch.elementwise(function.operation, *given, out=out)
+        found = function(*given)
+    elif ufunc in _COMPOSED:
+        found = _COMPOSED[ufunc](*_in_loop(ufunc, inputs, dtype, casting))
+    else:
+        found = _on_memory(ufunc, inputs, {"dtype": dtype, "casting": casting})
+    if out is None and where is True:
+        return found
+    if not isinstance(found, tuple):
+        return delivered(name, out, found, casting, where)
+    outs = (None,) * len(found) if out is None else out
+    pairs = zip(outs, found, strict=True)
+    return tuple(
+        part if each is None and where is True else delivered(name, each, part, casting, where)
+        for each, part in pairs
+    )
+
+
+def delivered(
+    name: str, out: Any, found: Tensor, casting: str = "same_kind", where: Any = True
+) -> Tensor:
+    """`out` with `found` written into it where `where` is true; None for a new tensor.
+
+    The result may be broadcast to the shape of `out`. TypeError where its dtype cannot be cast.
+    """
+    if where is not True:
+        mask = asarray(where, device=found.device) if isinstance(where, (bool, np.bool_)) else where
+        held = (False if found.dtype == dtypes.bool else 0) if out is None else out
+        kind = found.dtype if out is None else arguments.tensor(name, out, "out").dtype
+        if not can_cast(found.dtype, kind, casting):
+            _refuse_cast(name, found, kind, casting)
+        chosen: Tensor = under(name, where_, mask, astype(found, kind, copy=False), held)
+        if out is None:
+            return chosen
+        found = chosen
+    out = arguments.tensor(name, out, "out")
+    if not can_cast(found.dtype, out.dtype, casting):
+        _refuse_cast(name, found, out.dtype, casting)
+    if under(name, broadcast_shape, (found.shape, out.shape)) != out.shape:
+        refuse(name, f"out must have the shape of the result, {found.shape}, got {out.shape}")
+    destination: Tensor = arguments.writable(name, out)
+    destination[...] = found
+    return destination
+
+
+def _refuse_cast(name: str, found: Tensor, kind: DType, casting: str) -> NoReturn:
+    rule = f"out must hold {found.dtype} by the rule {casting!r}, got {kind}"
+    refuse(name, f"{rule}; convert the result with astype()", TypeError)
+
+
+def _kinds(inputs: Sequence[Any]) -> tuple[_Kind, ...]:
+    """The dtypes of operands; of Python scalars, which are weakly typed, their type."""
+    return tuple(
+        x.dtype if hasattr(x, "dtype") else np.dtype(bool) if type(x) is bool else type(x)
+        for x in inputs
+    )
+
+
+def _ours(
+    ufunc: UFunc, inputs: Sequence[Any], dtype: Any, casting: str
+) -> tuple[Any, list[Any], DType | None]:
+    """Our function, what it is to be called with, and the dtype of its result."""
+    name = f"numpy.{ufunc.__name__}"
+    given = [arguments.operand(name, x) if type(x) is not Tensor else x for x in inputs]
+    asked = None if dtype is None else as_dtype(dtype, f"{name}: dtype")
+    kinds = _kinds(given)
+    function, targets, result = _resolved(ufunc, kinds, asked, casting)
+    if targets is None:
+        if asked is None and len(_STRAIGHT) < _MOST:
+            key = [x._spec.dtype if type(x) is Tensor else type(x) for x in inputs]
+            _STRAIGHT[(ufunc, *key)] = function
+        return function, list(inputs), result
+    pairs = zip(inputs, targets, strict=True)
+    return function, [_in_dtype(x, kind, asked is not None) for x, kind in pairs], result
+
+
+_MOST = 4096  # entries: more than there are dtypes for the ufuncs of NumPy
+
+
+def _in_dtype(x: Any, kind: DType, asked: bool) -> Any:
+    """A tensor or NumPy scalar in another dtype; a Python scalar stays one, of the kind asked."""
+    if isinstance(x, Tensor):
+        return astype(x, kind, copy=False)
+    if isinstance(x, np.generic):
+        return x.astype(kind)
+    return np.asarray(x).astype(kind).item() if asked or kind == dtypes.bool else x
+
+
+@functools.cache
+def _resolved(
+    ufunc: UFunc, kinds: tuple[_Kind, ...], dtype: DType | None, casting: str
+) -> tuple[Any, tuple[DType, ...] | None, DType | None]:
+    """Our function, what to convert operands to (None: as they are), the dtype of the result.
+
+    The last is None where our function is to say why it refuses the operands.
+    """
+    function = _OURS[ufunc]
+    operation = function.operation
+    strong = [kind for kind in kinds if isinstance(kind, np.dtype)]
+    weak = [kind for kind in kinds if not isinstance(kind, np.dtype)]
+    if not strong:
+        return function, None, None
+    promoted = functools.reduce(
+        dtypes.promote_scalar, weak, functools.reduce(dtypes.promote, strong)
+    )
+    if dtype is None:
+        if dtypes.in_category(promoted, operation.dtypes):
+            return function, None, _result(operation, promoted)
+        if operation.integers is not None and dtypes.in_category(promoted, "integral"):
+            return function, None, operation.integers
+    if operation.dtypes == "bool":  # truths of any numbers
+        return function, (dtypes.bool,) * len(kinds), dtypes.bool
+    try:
+        *loop, _ = loop_of(ufunc, kinds, dtype, casting)
+    except TypeError:
+        if dtype is None:
+            return function, None, None
+        raise
+    promoted = functools.reduce(dtypes.promote, loop)
+    if promoted == dtypes.bool and not dtypes.in_category(promoted, operation.dtypes):
+        if operation.result == "bool":
+            return function, (dtypes.uint8,) * len(loop), dtypes.bool
+        function = _OF_BOOL.get(ufunc, function)
+        return function, tuple(loop), None
+    if not dtypes.in_category(promoted, operation.dtypes):
+        return function, None, None
+    return function, tuple(loop), _result(operation, promoted)
+
+
+def _result(operation: Any, promoted: DType) -> DType:
+    if operation.result == "bool":
+        return dtypes.bool
+    return dtypes.real_of(promoted) if operation.result == "real" else promoted
+
+
+def loop_of(
+    ufunc: UFunc, kinds: Sequence[_Kind], dtype: DType | None, casting: str
+) -> tuple[DType, ...]:
+    """The dtypes of operands and results of the loop that NumPy runs. TypeError for none."""
+    options: dict[str, Any] = {"casting": casting}
+    if dtype is not None:
+        options["signature"] = (None,) * ufunc.nin + (dtype,) * ufunc.nout
+    given: Any = (*kinds, *(None,) * ufunc.nout)
+    try:
+        return ufunc.resolve_dtypes(given, **options)
+    except TypeError as error:  # its words change with its arguments, not with `args`
+        refuse(f"numpy.{ufunc.__name__}", str(error), TypeError)
+
+
+def _fits(name: str, out: Any, given: Sequence[Any], result: DType | None) -> bool:
+    """Whether a result can be written where `out` is, without a copy."""
+    if not isinstance(out, Tensor) or out.dtype != result:
+        return False
+    shapes = [x.shape for x in given if isinstance(x, (Tensor, np.generic))]
+    return bool(under(name, broadcast_shape, shapes) == out.shape)
+
+
+def _in_loop(ufunc: UFunc, inputs: Sequence[Any], dtype: Any, casting: str) -> list[Tensor]:
+    """The operands as tensors of the dtypes of NumPy's loop."""
+    name = f"numpy.{ufunc.__name__}"
+    given = [x if type(x) is Tensor else arguments.operand(name, x) for x in inputs]
+    asked = None if dtype is None else as_dtype(dtype, f"{name}: dtype")
+    loop = loop_of(ufunc, _kinds(given), asked, casting)
+    device = next(x.device for x in inputs if isinstance(x, Tensor))
+    return [
+        astype(x, kind, copy=False)
+        if isinstance(x, Tensor) and isinstance(y, Tensor)
+        else asarray(y, dtype=kind, device=device)
+        for x, y, kind in zip(given, inputs, loop, strict=False)
+    ]
+
+
+def _on_memory(ufunc: UFunc, inputs: Sequence[Any], options: dict[str, Any]) -> Any:
+    """What a ufunc that is not ours gives, computed by whoever wrote it."""
+    given = [arguments.operand(ufunc.__name__, x) for x in inputs]
+    for x in given:
+        if isinstance(x, Tensor) and x.device != CPU:
+            msg = f"numpy.{ufunc.__name__}: not on {x.device}; use to_device('cpu') first"
+            raise TypeError(msg)
+    arrays = [strided("ufunc", x)._memory if isinstance(x, Tensor) else x for x in given]
+    found = quietly(ufunc, *arrays, **options)
+    if isinstance(found, tuple):
+        return tuple(tensor_over(np.asarray(part)) for part in found)
+    return tensor_over(np.asarray(found))
+
+
+def _product(ufunc: UFunc, inputs: Sequence[Any], dtype: Any, options: dict[str, Any]) -> Any:
+    """A product of vectors or matrices, in the dtype asked for."""
+    if ufunc not in _PRODUCTS:
+        _refuse(ufunc, "__call__", "takes no tensors; make arrays with numpy.asarray()")
+    name = f"numpy.{ufunc.__name__}"
+    given = [arguments.tensor(name, x) for x in inputs]
+    if dtype is not None:
+        given = [astype(x, dtype, copy=False) for x in given]
+    axis = options.pop("axis", -1) if ufunc is np.vecdot else -1
+    if options:
+        _refuse(ufunc, "__call__", f"takes no {'=, '.join(options)}= with tensors; use moveaxis()")
+    if axis != -1:
+        given = [moveaxis(x, arguments.integer(name, "axis", axis), -1) for x in given]
+    return _PRODUCTS[ufunc](*given)
+
+
+# --- methods -----------------------------------------------------------------------------------
+
+_REDUCTIONS: dict[UFunc, Any] = {
+    np.add: reductions.sum,
+    np.logical_and: reductions.all,
+    np.logical_or: reductions.any,
+    np.maximum: reductions.max,
+    np.minimum: reductions.min,
+    np.multiply: reductions.prod,
+}
+
+
+def _reduce(
+    ufunc: UFunc,
+    x: Any,
+    axis: Any = 0,
+    dtype: Any = None,
+    out: Any = None,
+    keepdims: bool = False,
+    initial: Any = None,
+    where: Any = True,
+) -> Tensor:
+    """Our reduction where there is one, else a left fold."""
+    x = arguments.tensor(f"numpy.{ufunc.__name__}.reduce", x)
+    options = {"axis": axis, "out": out, "keepdims": keepdims}
+    options |= {"initial": initial} if initial is not None else {}
+    options |= {"where": where} if where is not True else {}
+    if ufunc in _REDUCTIONS:
+        if dtype is not None and ufunc not in (np.add, np.multiply):
+            x = astype(x, dtype, copy=False)
+        elif dtype is not None:
+            options["dtype"] = dtype
+        return _REDUCTIONS[ufunc](x, **options)  # type: ignore[no-any-return]
+    if where is not True or ufunc.nin != 2 or ufunc.nout != 1:
+        _refuse(ufunc, "reduce", "takes no tensors with where=; use where() first")
+    dims = arguments.dims("reduce", axis, x.ndim)
+    kept = [1 if d in dims else n for d, n in enumerate(x.shape)]
+    rest = [d for d in range(x.ndim) if d not in dims]
+    lines = (
+        reshape(moveaxis(x, dims, tuple(range(len(dims)))), (-1, *[x.shape[d] for d in rest]))
+        if dims
+        else x[None]
+    )
+    start = ufunc.identity if initial is None else initial
+    parts = list(lines)
+    if initial is not None or not parts:
+        if start is None:
+            _refuse_empty(ufunc)
+        parts.insert(0, full(lines.shape[1:], start, dtype=x.dtype, device=x.device))
+    kinds = {} if dtype is None else {"dtype": dtype}
+    found = functools.reduce(lambda a, b: _call(ufunc, a, b, **kinds), parts)
+    found = astype(found, found.dtype) if len(parts) == 1 else found
+    found = reshape(found, kept) if keepdims else found
+    return found if out is None else delivered(f"numpy.{ufunc.__name__}.reduce", out, found)
+
+
+def _refuse_empty(ufunc: UFunc) -> NoReturn:
+    refuse(f"numpy.{ufunc.__name__}.reduce", "nothing to reduce, and there is no identity")
+
+
+_RUNNING: dict[UFunc, Any] = {np.add: cumulative_sum, np.multiply: cumulative_prod}
+
+
+def _accumulate(ufunc: UFunc, x: Any, axis: int = 0, dtype: Any = None, out: Any = None) -> Tensor:
+    name = f"numpy.{ufunc.__name__}.accumulate"
+    x = arguments.tensor(name, x)
+    dim = arguments.dim(name, axis, x.ndim)
+    running = _RUNNING.get(ufunc)
+    if running is not None:
+        whole = astype(x, dtypes.int64) if x.dtype == dtypes.bool else x
+        found = running(whole, axis=dim, dtype=dtype)
+    else:
+        parts: list[Tensor] = []
+        for each in moveaxis(x, dim, 0):
+            parts.append(_call(ufunc, parts[-1], each, dtype=dtype) if parts else each)
+        if not parts:
+            return astype(x, x.dtype)
+        found = stack([astype(part, parts[-1].dtype, copy=False) for part in parts], axis=dim)
+    return found if out is None else delivered(name, out, found)
+
+
+def _outer(ufunc: UFunc, x: Any, y: Any, **options: Any) -> Any:
+    if isinstance(x, Tensor):
+        y_rank = getattr(y, "ndim", 0)
+        x = reshape(x, (*x.shape, *(1,) * y_rank)) if y_rank else x
+    return _call(ufunc, x, y, **options)
+
+
+_SCATTERING: dict[UFunc, Any] = {
+    np.add: scatter_add,
+    np.subtract: scatter_add,
+    np.maximum: scatter_max,
+    np.minimum: scatter_min,
+}
+
+
+def _at(ufunc: UFunc, x: Any, indices: Any, values: Any = None) -> None:
+    """Values combined with what is at the positions, each as often as it is named, in place."""
+    name = f"numpy.{ufunc.__name__}.at"
+    if ufunc not in _SCATTERING:
+        known = ", ".join(each.__name__ for each in _SCATTERING)
+        way = "where no position is named twice, write x[indices] = ..."
+        _refuse(ufunc, "at", f"of tensors there are those of {known}; {way}")
+    x = arguments.writable(name, arguments.tensor(name, x))
+    places = reshape(arange(x.size, device=x.device), x.shape)[indices]
+    value = values if isinstance(values, Tensor) else asarray(values, device=x.device)
+    (*_, kind) = loop_of(ufunc, _kinds((x, values)), None, "same_kind")
+    if not can_cast(kind, x.dtype, "same_kind"):
+        _refuse(ufunc, "at", f"{kind} cannot be put into {x.dtype}; use astype() first")
+    value = broadcast_to(astype(value, x.dtype, copy=False), places.shape)
+    value = ew.negative(value) if ufunc is np.subtract else value
+    flat = _SCATTERING[ufunc](reshape(x, (-1,)), reshape(places, (-1,)), reshape(value, (-1,)))
+    x[...] = reshape(flat, x.shape)
+
+
+_METHODS: dict[str, Callable[..., Any]] = {
+    "__call__": _call,
+    "accumulate": _accumulate,
+    "at": _at,
+    "outer": _outer,
+    "reduce": _reduce,
+}

@@ -1,0 +1,360 @@
+"""NumPy's universal functions on tensors: what they give on arrays is the oracle."""
+
+import itertools
+
+import numpy as np
+import pytest
+from layouts import TENSORS
+from tensors import BFLOAT16, asarray, close, fits, host, same, slots, tensor_in
+
+import tensorlayout as tl
+from tensorlayout.numpy_style import ufuncs
+
+pytestmark = [
+    pytest.mark.usefixtures("device"),
+    pytest.mark.filterwarnings("ignore::RuntimeWarning"),
+]
+
+# What NumPy's dtypes are tried by: each makes kernels of its own on a device.
+FEW = [np.dtype(name) for name in ("bool", "int64", "float32")]
+EVERY = [np.dtype(name) for name in "?bhilBHILefdFD"]
+
+OURS = sorted({u.__name__: u for u in (*ufuncs._OURS, *ufuncs._COMPOSED)}.items())
+# Where ours says otherwise, or that it cannot: order and rounding of complex numbers; integers to
+# negative powers; reciprocals of integers, which are 0.
+OTHERS = {"power", "reciprocal", "sign"}
+
+
+def refused_by(ufunc, *given):
+    """Whether NumPy has no loop for these, or has one for what no order or fraction is."""
+    try:
+        loop = ufunc.resolve_dtypes((*[x.dtype for x in given], *(None,) * ufunc.nout))
+    except TypeError:
+        return True
+    return any(dtype.kind not in "biufc" for dtype in loop)
+
+
+def numbers(dtype, count=6):
+    """Numbers at which no function is far from exact."""
+    return np.array([1, 0, 1, 0, 1, 1][:count] if dtype.kind == "b" else [1, 2, 3, 5, 2, 7], dtype)
+
+
+def ulps(name):
+    return 40 if name in ("power", "float_power", "exp2", "logaddexp") else 8
+
+
+@pytest.mark.cpu
+@pytest.mark.parametrize(("name", "ufunc"), OURS)
+def test_promotion_is_numpys(name, ufunc):
+    promoted(name, ufunc, EVERY)
+
+
+# One of each kind of rule.
+KINDS = "add arctan2 divmod equal exp fmax heaviside isnan logical_and maximum modf rint"
+
+
+@pytest.mark.parametrize("name", KINDS.split())
+def test_promotion_on_every_device(name):
+    promoted(name, getattr(np, name), FEW)
+
+
+def promoted(name, ufunc, dtypes):
+    tried = 0
+    for kinds in itertools.product(dtypes, repeat=ufunc.nin):
+        given = [numbers(dtype) for dtype in kinds]
+        given[1:] = [given[1][::-1].copy()] if len(given) > 1 else []
+        if refused_by(ufunc, *given):
+            continue
+        words = f"{name} of {', '.join(map(str, kinds))}"
+        expected = ufunc(*given)
+        try:
+            found = ufunc(*map(asarray, given))
+        except TypeError:
+            complex_order = any(k.kind == "c" for k in kinds)
+            assert complex_order or name in OTHERS, words
+            continue
+        pairs = zip(found, expected, strict=True) if ufunc.nout > 1 else [(found, expected)]
+        for one, other in pairs:
+            assert (one.dtype, one.device) == (other.dtype, tl.default_device()), words
+            if name not in OTHERS:
+                close(one, other, words, ulps(name))
+        tried += 1
+    assert tried
+
+
+@pytest.mark.cpu
+@pytest.mark.parametrize(("name", "ufunc"), [(n, u) for n, u in OURS if u.nin == 2])
+def test_python_and_numpy_scalars(name, ufunc):
+    scalars(name, ufunc)
+
+
+@pytest.mark.parametrize("name", ["add", "arctan2", "fmax"])
+def test_scalars_on_every_device(name):
+    scalars(name, getattr(np, name))
+
+
+def scalars(name, ufunc):
+    for dtype, scalar in itertools.product(FEW[1:], (2, 2.0, np.float64(2), np.int8(2))):
+        array = numbers(dtype)
+        if refused_by(ufunc, array, np.asarray(scalar)):
+            continue
+        for given in ([array, scalar], [scalar, array]):
+            found = ufunc(*[asarray(x) if x is array else x for x in given])
+            expected = ufunc(*given)
+            pairs = zip(found, expected, strict=True) if ufunc.nout > 1 else [(found, expected)]
+            for one, other in pairs:
+                close(one, other, f"{name} {dtype} {scalar!r}", ulps(name))
+
+
+@pytest.mark.cpu
+def test_in_every_layout():
+    for layout in TENSORS:
+        if not fits(layout, np.dtype("float64")):
+            continue
+        x, array = tensor_in(
+            layout, slots(np.dtype("float64"), max(layout.required_size, layout.size))
+        )
+        words = str(layout)
+        same(np.negative(x), -array, words)
+        same(np.float64(2) * x, 2 * array, words)
+        close(np.cbrt(x), np.cbrt(array), words)  # none of ours
+        for one, other in zip(np.modf(x), np.modf(array), strict=True):
+            same(one, other, words)
+        same(np.fmax(x, 1), np.fmax(array, 1), words)
+        same(np.heaviside(x, 0.5), np.heaviside(array, 0.5), words)
+        assert np.negative(x).layout == layout.form
+
+
+@pytest.mark.cpu
+def test_ours_follow_the_standard():
+    x = tl.asarray([np.inf + 0j])
+    same(np.floor_divide(tl.asarray([1.0]), np.inf), host(tl.asarray([1.0]) // np.inf))
+    same(np.tanh(x), host(tl.tanh(x)))
+
+
+@pytest.mark.cpu
+def test_bfloat16():
+    x = tl.asarray([1.0, 2.0], dtype="bfloat16")
+    assert np.exp(x).dtype == BFLOAT16
+    assert np.add(x, tl.asarray([1.0], dtype=tl.float32)).dtype == np.float32
+    assert np.add(x, 1.5, out=tl.zeros(2, dtype="bfloat16")).dtype == BFLOAT16
+
+
+@pytest.mark.cpu
+def test_of_others():
+    special = pytest.importorskip("scipy.special")
+    array = np.array([0.5, 1.0])
+    x, out = tl.asarray(array.copy()), tl.zeros(2)
+    close(special.gammaln(x), special.gammaln(array))
+    assert special.gammaln(x, out=out) is out
+    close(out, special.gammaln(array))
+    mantissa, exponent = np.frexp(x)
+    same(mantissa, np.frexp(array)[0])
+    same(exponent, np.frexp(array)[1])
+
+
+def test_of_others_on_a_device():
+    x = tl.ones(2)
+    if x.device == "cpu":
+        return
+    with pytest.raises(TypeError, match=r"numpy\.cbrt: not on .*use to_device\('cpu'\)"):
+        np.cbrt(x)
+
+
+# --- keywords ----------------------------------------------------------------------------------
+
+
+def test_out():
+    array = np.arange(6.0).reshape(2, 3)
+    x = asarray(array.copy())
+    for out, expected in [
+        (tl.zeros((2, 3)), np.zeros((2, 3))),
+        (tl.to_layout(tl.zeros((2, 3)), (0, 1)), np.zeros((2, 3))),
+        (tl.zeros((2, 3), dtype=tl.float32), np.zeros((2, 3), np.float32)),
+        (tl.zeros((2, 2, 3)), np.zeros((2, 2, 3))),
+        (tl.zeros((2, 3), dtype=tl.complex128), np.zeros((2, 3), complex)),
+    ]:
+        layout = out.layout
+        assert np.add(x, 2, out=out) is out
+        same(out, np.add(array, 2, out=expected))
+        assert out.layout == layout
+    one, two = tl.zeros((2, 3)), tl.zeros((2, 3))
+    found = np.divmod(x, 2, out=(one, two))
+    assert found[0] is one
+    assert found[1] is two
+    same(two, array % 2)
+    found = np.divmod(x, 2, out=(None, two))
+    same(found[0], array // 2)
+
+
+def test_out_in_memory_that_is_read():
+    array = np.arange(6.0)
+    for key in (slice(0, 5), slice(None, 0, -1)):
+        x, expected = asarray(array.copy()), array.copy()
+        np.multiply(x[1:], 2, out=x[key])
+        np.multiply(expected[1:], 2, out=expected[key])
+        same(x, expected)
+        x, expected = asarray(array.copy()), array.copy()
+        np.add(x[1:], x[key], out=x[:5], where=asarray(array[1:] > 2))
+        np.add(expected[1:], expected[key], out=expected[:5], where=array[1:] > 2)
+        same(x, expected)
+
+
+def test_where():
+    array, mask = np.array([4.0, 9.0, 16.0]), np.array([True, False, True])
+    x, chosen = asarray(array.copy()), asarray(mask)
+    out, expected = tl.full((3,), 7.0), np.full(3, 7.0)
+    same(np.sqrt(x, out=out, where=chosen), np.sqrt(array, out=expected, where=mask))
+    same(np.sqrt(x, where=chosen), np.array([2.0, 0.0, 4.0]))
+    same(np.less(x, 5, where=chosen), np.array([True, False, False]))
+    same(np.sqrt(x, out=out, where=False), expected)
+    same(np.sqrt(x, where=True), np.sqrt(array))
+
+
+def test_dtype():
+    array = np.array([1, 2, 3], np.int8)
+    x = asarray(array)
+    for call in (
+        lambda x: np.add(x, 1, dtype=np.int64),
+        lambda x: np.add(x, x, dtype=np.float32),
+        lambda x: np.sqrt(x, dtype=np.float64),
+        lambda x: np.divide(x, x, dtype=np.float32),
+        lambda x: np.matmul(x, x, dtype=np.int64),
+        lambda x: np.add(x, 1.5, dtype=np.int8, casting="unsafe"),
+    ):
+        same(call(x), call(array))
+    with pytest.raises(TypeError, match=r"numpy\.add: .*same_kind"):
+        np.add(asarray(np.ones(2)), 1, dtype=np.int8)
+
+
+@pytest.mark.parametrize(
+    ("call", "error", "words"),
+    [
+        (lambda x: np.add(x, 1, out=np.ones(3)), TypeError, r"numpy\.add: out must be a tensor"),
+        (lambda x: np.add(x, 1, out=tl.ones(2)), ValueError, r"numpy\.add: shapes"),
+        (
+            lambda x: np.add(x, 1, out=tl.ones(())),
+            ValueError,
+            r"numpy\.add: out must have the shape",
+        ),
+        (
+            lambda x: np.add(x, 1, out=tl.ones(3, dtype=tl.int8)),
+            TypeError,
+            r"numpy\.add: .*same_kind",
+        ),
+        (lambda x: np.sin(x, order="C"), TypeError, r"numpy\.sin: takes no order="),
+        (lambda x: np.add(x, 1, where=np.ones(3, bool)), TypeError, r"asarray\(\)"),
+        (lambda x: np.add.reduceat(x, [0]), TypeError, r"numpy\.add\.reduceat: .*numpy\.asarray"),
+        (lambda x: np.multiply.at(x, 0, 2), TypeError, r"numpy\.multiply\.at: .*x\[indices\] ="),
+        (lambda x: np.matmul(x, np.ones(3)), TypeError, r"numpy\.matmul: .*asarray\(\)"),
+        (lambda x: np.subtract.reduce(x[:0]), ValueError, r"numpy\.subtract\.reduce: nothing"),
+    ],
+)
+def test_refusals(call, error, words):
+    with pytest.raises(error, match=words):
+        call(tl.ones(3))
+
+
+@pytest.mark.parametrize("ufunc", [np.add, np.heaviside])
+def test_arrays_beside_tensors(ufunc):
+    x = tl.ones((2, 2))
+    with pytest.raises(TypeError, match=rf"{ufunc.__name__}: .* got numpy\.ndarray; make it"):
+        ufunc(np.ones((2, 2)), x)
+    assert ufunc(x, host(1.0)).shape == (2, 2)
+    with pytest.raises(TypeError, match=r"asarray\(\)"):
+        ufunc(x, x, out=np.ones((2, 2)))
+
+
+class Other:
+    """An array of another library, which takes part in the protocol."""
+
+    def __array_ufunc__(self, ufunc, method, *inputs, **options):
+        return "theirs"
+
+
+def test_other_libraries_are_asked():
+    assert np.add(tl.ones(2), Other()) == "theirs"
+    assert np.add(tl.ones(2), 1, out=Other()) == "theirs"
+
+
+# --- methods -----------------------------------------------------------------------------------
+
+GRID = np.array([[3, 1, 2], [6, 5, 4]])
+
+METHODS = [
+    lambda t: np.add.reduce(t(GRID)),
+    lambda t: np.add.reduce(t(GRID), axis=None),
+    lambda t: np.add.reduce(t(GRID > 2), axis=1, keepdims=True),
+    lambda t: np.add.reduce(t(GRID), axis=(0, 1), dtype=np.float64),
+    lambda t: np.multiply.reduce(t(GRID), 1, initial=2),
+    lambda t: np.maximum.reduce(t(GRID), axis=1),
+    lambda t: np.minimum.reduce(t(GRID), axis=0, where=t(GRID > 1), initial=9),
+    lambda t: np.logical_and.reduce(t(GRID > 1)),
+    lambda t: np.logical_or.reduce(t(GRID > 5), axis=1),
+    lambda t: np.subtract.reduce(t(GRID), axis=1),
+    lambda t: np.subtract.reduce(t(GRID), axis=1, initial=10),
+    lambda t: np.bitwise_xor.reduce(t(GRID), axis=0),
+    lambda t: np.bitwise_or.reduce(t(GRID), axis=(0, 1), keepdims=True),
+    lambda t: np.bitwise_and.reduce(t(GRID[:0]), axis=0),
+    lambda t: np.logaddexp.reduce(t(GRID * 1.0), axis=-1),
+    lambda t: np.add.reduce(t(GRID), axis=0, out=t(np.zeros(3))),
+    lambda t: np.hypot.reduce(t(GRID * 1.0), axis=0, out=t(np.zeros(3))),
+    lambda t: np.add.accumulate(t(GRID)),
+    lambda t: np.add.accumulate(t(GRID > 2), axis=1),
+    lambda t: np.multiply.accumulate(t(GRID), axis=1, dtype=np.float64),
+    lambda t: np.maximum.accumulate(t(GRID), axis=1),
+    lambda t: np.subtract.accumulate(t(GRID), axis=-1, out=t(np.zeros((2, 3), int))),
+    lambda t: np.multiply.outer(t(GRID), t(GRID[0] * 0.5)),
+    lambda t: np.subtract.outer(t(GRID), 2),
+    lambda t: np.subtract.outer(5, t(GRID)),
+    lambda t: np.matmul(t(GRID), t(GRID.T)),
+    lambda t: np.matmul(t(GRID > 2), t(GRID.T > 3)),
+    lambda t: np.matmul(t(GRID), t(GRID.T), out=t(np.zeros((2, 2), int))),
+    lambda t: np.matvec(t(GRID), t(GRID[0])),
+    lambda t: np.vecmat(t(GRID[:, 0] * 1j), t(GRID)),
+    lambda t: np.vecdot(t(GRID), t(GRID)),
+    lambda t: np.vecdot(t(GRID), t(GRID), axis=0),
+]
+
+
+@pytest.mark.parametrize("number", range(len(METHODS)))
+def test_methods(number):
+    call = METHODS[number]
+    close(call(asarray), call(np.asarray))
+
+
+KEYS = [
+    lambda t: 1,
+    lambda t: (0, -1),
+    lambda t: [0, 0, -1],
+    lambda t: (slice(None), [1, 1]),
+    lambda t: (t(np.array([0, 1, 0])), t(np.array([2, 2, 2]))),
+    lambda t: t(GRID > 3),
+    lambda t: (..., slice(None, None, -1)),
+    lambda t: np.array([1, 0, 1]),
+]
+
+
+@pytest.mark.parametrize("ufunc", [np.add, np.subtract, np.maximum, np.minimum])
+def test_at(ufunc):
+    for number, key in enumerate(KEYS):
+        for layout in ((1, 0), (0, 1)):
+            x, expected = tl.to_layout(asarray(GRID.copy()), layout, copy=True), GRID.copy()
+            assert ufunc.at(x, key(asarray), 4) is None
+            ufunc.at(expected, key(np.asarray), 4)
+            same(x, expected, f"{ufunc.__name__} {number}")
+            assert x.layout.minor_to_major == layout
+    x, expected = asarray(GRID * 1.0), GRID * 1.0
+    ufunc.at(x, [0, 0], asarray(GRID))
+    ufunc.at(expected, [0, 0], GRID)
+    same(x, expected)
+
+
+def test_at_refuses():
+    x = asarray(GRID)
+    with pytest.raises(TypeError, match=r"numpy\.add\.at: float64 cannot be put into int64"):
+        np.add.at(x, 0, 1.5)
+    with pytest.raises(IndexError):
+        np.add.at(x, 2, 1)
+    with pytest.raises(ValueError, match=r"numpy\.add\.at: .*read-only|share slots"):
+        np.add.at(tl.broadcast_to(x, (2, 2, 3)), 0, 1)

@@ -1,0 +1,366 @@
+"""Foreign names: what the package and its tensors say when asked for one, held against NumPy.
+
+Each hint is code that is run beside NumPy's function of that name; the page that says the same to
+readers, docs/coming-from.md, names nothing else.
+"""
+
+import math
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+from tensors import host
+
+import tensorlayout as tl
+from tensorlayout.spellings import SPELLINGS
+
+pytestmark = pytest.mark.usefixtures("device")
+
+PAGE = (Path(__file__).parents[2] / "docs" / "coming-from.md").read_text("utf-8")
+
+# A name, NumPy's call, and what `x`, `y`, `i` … are where not what `space` makes them.
+ORACLE = """
+absolute: np.absolute(x)
+fabs: np.fabs(x)
+allclose: np.allclose(x, y)
+amax: np.amax(x, axis=axis)
+amin: np.amin(x, axis=axis)
+angle: np.angle(x) | x=z
+append: np.append(x, y)
+arccos: np.arccos(x)
+arccosh: np.arccosh(x) | x=x + 1
+arcsin: np.arcsin(x)
+arcsinh: np.arcsinh(x)
+arctan: np.arctan(x)
+arctan2: np.arctan2(x, y)
+arctanh: np.arctanh(x)
+argwhere: np.argwhere(x) | x=i
+around: np.around(x) | x=x * 10
+array asanyarray: np.array(obj)
+array_equal: np.array_equal(x, y)
+ascontiguousarray: np.ascontiguousarray(x)
+asfortranarray: np.asfortranarray(x)
+atleast_1d: np.atleast_1d(x) | x=x[0, 0]
+atleast_2d: np.atleast_2d(x) | x=v
+average: np.average(x, weights=w) | x=v
+bitwise_not invert: np.invert(x) | x=i
+bool_: np.bool_
+byte: np.byte
+cbrt: np.cbrt(x)
+cdouble: np.cdouble
+column_stack: np.column_stack(arrays) | arrays=[v, w]
+compress extract: np.extract(mask, x)
+concatenate: np.concatenate(arrays)
+conjugate: np.conjugate(x) | x=z
+copy: np.copy(x)
+cross: np.cross(x, y)
+csingle: np.csingle
+deg2rad radians: np.deg2rad(x)
+degrees rad2deg: np.degrees(x)
+delete: np.delete(x, i, axis=0) | i=1
+diagflat: np.diagflat(x) | x=v
+diagonal: np.diagonal(x)
+digitize: np.digitize(x, edges) | x=v
+divmod: np.divmod(x, y)
+dot: np.dot(x, y) | y=y.T
+double: np.double
+dstack: np.dstack(arrays)
+exp2: np.exp2(x)
+fill_diagonal: np.fill_diagonal(x, value)
+fix: np.fix(x) | x=x * 10 - 3
+flatnonzero: np.flatnonzero(x) | x=i
+float_power power: np.power(x, y)
+fliplr: np.fliplr(x)
+flipud: np.flipud(x)
+fmax: np.fmax(x, y) | x=holes
+fmin: np.fmin(x, y) | x=holes
+fmod: np.fmod(x, y)
+fromfunction: np.fromfunction(function, shape, dtype=int)
+fromiter: np.fromiter(iterable, float)
+geomspace: np.geomspace(start, stop, num)
+half: np.half
+heaviside: np.heaviside(x, y) | x=x - 0.3
+hstack: np.hstack(arrays)
+identity: np.identity(n)
+indices: np.indices(shape)
+inner: np.inner(x, y) | x=v, y=w
+int_ long longlong: np.int64
+intc: np.intc
+intp: np.intp
+isclose: np.isclose(x, y)
+iscomplexobj: np.iscomplexobj(x)
+isneginf: np.isneginf(x) | x=holes
+isposinf: np.isposinf(x) | x=holes
+isrealobj: np.isrealobj(x)
+issubdtype: np.issubdtype(x.dtype, np.floating)
+kron: np.kron(x, y) | shape=(4, 9)
+left_shift: np.left_shift(x, y) | x=i, y=i
+logaddexp2: np.logaddexp2(x, y)
+mgrid: tuple(np.mgrid[0:2, 0:3]) | x=two, y=three
+mod: np.mod(x, y)
+nan_to_num: np.nan_to_num(x) | x=gaps
+nanpercentile: np.nanpercentile(x, q) | x=gaps
+ndim: np.ndim(x)
+outer: np.outer(x, y) | x=v, y=w
+percentile: np.percentile(x, q)
+promote_types: np.promote_types(dtype1, dtype2)
+ptp: np.ptp(x)
+put: np.put(x, indices, values) | x=v
+ravel: np.ravel(x)
+right_shift: np.right_shift(x, y) | x=i, y=i
+rint: np.rint(x) | x=x * 10
+rollaxis: np.rollaxis(x, axis)
+rot90: np.rot90(x)
+row_stack vstack: np.vstack(arrays)
+shape: np.shape(x)
+short: np.short
+sinc: np.sinc(x)
+single: np.single
+size: np.size(x)
+swapaxes: np.swapaxes(x, 0, 1)
+trapezoid: np.trapezoid(y, x) | x=v, y=w
+tri: np.tri(n)
+true_divide: np.true_divide(x, y)
+ubyte: np.ubyte
+uint: np.uint
+union1d: np.union1d(x, y)
+ushort: np.ushort
+vander: np.vander(x) | x=v
+vdot: np.vdot(x, y) | x=v, y=w
+linalg.lstsq: np.linalg.lstsq(x, y)[0] | x=x.T, y=v
+linalg.multi_dot: np.linalg.multi_dot([x, y, z]) | y=y.T, z=x
+fft.fft2: np.fft.fft2(x)
+fft.ifft2: np.fft.ifft2(x)
+fft.rfft2: np.fft.rfft2(x)
+fft.irfft2: np.fft.irfft2(x) | x=z2
+"""
+
+# What is words, files, randomness, or about memory.
+NOT_RUN = {
+    *("add.at", "array_split", "block", "copyto", "dsplit", "dtype", "errstate", "frombuffer"),
+    *("genfromtxt", "hsplit", "load", "loadtxt", "memmap", "ndarray", "random", "save", "savetxt"),
+    *("savez", "select", "seterr", "split", "unique", "vsplit", "linalg.cond", "linalg.norm"),
+}
+
+
+def space():
+    """What the names in hints stand for, in NumPy's arrays."""
+    x = np.asarray([[0.1, 0.2, 0.3], [0.4, 0.5, 0.6]])
+    holes = np.asarray([[math.nan, 0.5, -math.inf], [math.inf, 2.0, 0.1]])
+    return {
+        "x": x,
+        "y": x[::-1] * 2,
+        "z": np.asarray([1 + 2j, -1j, 3.0]),
+        "z2": x + 1j,
+        "v": np.asarray([0.5, 1.5, 4.0]),
+        "w": np.asarray([2.0, 3.0, 7.0]),
+        "i": np.asarray([1, 0, 2]),
+        "two": np.arange(2),
+        "three": np.arange(3),
+        "holes": holes,
+        "gaps": np.where(np.isinf(holes), 1.0, holes),
+        "mask": x > 0.25,
+        "indices": np.asarray([0, 2]),
+        "values": np.asarray([7.0, 8.0]),
+        "edges": np.asarray([0.0, 1.0, 4.0]),
+    }
+
+
+PLAIN = {
+    "axis": 1,
+    "n": 3,
+    "q": 30,
+    "value": 9.0,
+    "start": 1.0,
+    "stop": 8.0,
+    "num": 4,
+    "shape": (2, 3),
+    "obj": [[1, 2]],
+    "iterable": [1.0, 2.0],
+    "math": math,
+    "dtype1": np.int64,
+    "dtype2": np.float32,
+    "function": lambda a, b: a * 10 + b,
+}
+ROWS = [
+    (name, *row[1].split(" | "))
+    for row in (line.split(": ", 1) for line in ORACLE.strip().splitlines())
+    for name in row[0].split()
+]
+
+
+def answer(name):
+    """The hint for a name of NumPy's, and its code alone."""
+    owner, _, last = f"tensorlayout.{name}".rpartition(".")
+    return SPELLINGS[owner][last].partition("; ")[0]
+
+
+@pytest.mark.parametrize("row", ROWS, ids=lambda row: row[0])
+def test_a_hint_is_what_numpy_does(row):
+    name, call, *others = row
+    arrays = space()
+    changed = {}
+    for other in re.split(r", (?=\w+=)", others[0]) if others else []:
+        key, _, text = other.partition("=")
+        changed[key] = eval(text, {**arrays})
+    arrays |= changed
+    arrays.setdefault("arrays", [arrays["x"], arrays["y"]])
+    plain = {**PLAIN, **{k: v for k, v in arrays.items() if not isinstance(v, (np.ndarray, list))}}
+    ours = {**plain, **{k: on_device(v) for k, v in arrays.items() if k not in plain}}
+    ours["tl"] = tl
+    theirs = {"np": np, **plain, **arrays}
+    code = answer(name)
+    if " = " in code:
+        exec(code, ours)
+        eval(call, theirs)
+        same(ours["x"], theirs["x"])
+    else:
+        found, expected = eval(code, ours), eval(call, theirs)
+        same(found, theirs["x"] if expected is None else expected)
+
+
+def on_device(value):
+    if isinstance(value, list) and isinstance(value[0], np.ndarray):
+        return [on_device(each) for each in value]
+    here = tl.default_device()
+    return tl.asarray(value, device=here, copy=True) if isinstance(value, np.ndarray) else value
+
+
+def same(found, expected):
+    if isinstance(expected, tuple) and isinstance(found, (tuple, list)) and found:
+        assert len(found) == len(expected)
+        for pair in zip(found, expected, strict=True):
+            same(*pair)
+    elif isinstance(found, tl.Tensor):
+        assert found.shape == np.shape(expected)
+        np.testing.assert_allclose(host(found), expected, rtol=1e-12, atol=1e-12)
+    elif isinstance(expected, type):
+        assert found == np.dtype(expected)
+    else:
+        assert found == expected
+
+
+def has(library, name):
+    for part in name.split("."):
+        library = getattr(library, part, None)
+    return library is not None
+
+
+@pytest.mark.cpu
+def test_each_hint_for_a_name_of_numpys_is_run():
+    names = {*SPELLINGS["tensorlayout"]}
+    names |= {f"{s}.{n}" for s in ("linalg", "fft") for n in SPELLINGS[f"tensorlayout.{s}"]}
+    tried = {name for name, *_ in ROWS}
+    assert {n for n in names if has(np, n)} - tried - NOT_RUN == set()
+    assert (tried | NOT_RUN) - names == set()
+
+
+@pytest.mark.cpu
+def test_no_hint_for_what_is_there():
+    assert [n for n in SPELLINGS["tensorlayout"] if hasattr(tl, n)] == []
+    assert [n for n in SPELLINGS["Tensor"] if hasattr(tl.Tensor, n)] == []
+    for extension in (tl.linalg, tl.fft):
+        found = [n for n in SPELLINGS[extension.__name__] if hasattr(extension, n)]
+        assert found == []
+
+
+@pytest.mark.cpu
+def test_what_hints_call_is_there():
+    for answers in SPELLINGS.values():
+        for text in answers.values():
+            for name in re.findall(r"\btl\.((?:linalg\.|fft\.)?\w+)", text):
+                assert has(tl, name), text
+
+
+@pytest.mark.parametrize(
+    ("code", "words"),
+    [
+        (
+            "tl.concatenate",
+            "module 'tensorlayout' has no attribute 'concatenate'; use tl.concat(arrays, axis=0)",
+        ),
+        (
+            "tl.errstate",
+            "module 'tensorlayout' has no attribute 'errstate'; there are no warnings",
+        ),
+        ("tl.reshpe", "module 'tensorlayout' has no attribute 'reshpe'; did you mean 'reshape'?"),
+        ("tl.nonsense", "module 'tensorlayout' has no attribute 'nonsense'"),
+        ("tl._summ", "module 'tensorlayout' has no attribute '_summ'"),
+        (
+            "tl.linalg.svdd",
+            "module 'tensorlayout.linalg' has no attribute 'svdd'; did you mean 'svd'?",
+        ),
+        (
+            "tl.fft.fft2",
+            "module 'tensorlayout.fft' has no attribute 'fft2'; use tl.fft.fftn(x, axes=(-2, -1))",
+        ),
+        ("x.cpu()", "'Tensor' object has no attribute 'cpu'; use x.to_device(\"cpu\")"),
+        (
+            "x.requires_grad",
+            "'Tensor' object has no attribute 'requires_grad'; there are no gradients",
+        ),
+        ("tl.Tensor.numel", "'Tensor' object has no attribute 'numel'; use x.size"),
+        ("x.nonsense", "'Tensor' object has no attribute 'nonsense'"),
+    ],
+)
+def test_foreign_names(code, words):
+    with pytest.raises(AttributeError) as caught:
+        eval(code, {"tl": tl, "x": tl.zeros((2,))})
+    assert str(caught.value) == words
+
+
+@pytest.mark.cpu
+def test_tensors_have_no_foreign_names():
+    x = tl.zeros((2,))
+    assert not any(hasattr(x, name) for name in SPELLINGS["Tensor"])
+    assert SPELLINGS["Tensor"].keys() & set(dir(x)) == set()
+    assert {"shape", "layout", "to_device", "__add__"} <= set(dir(x))
+
+
+@pytest.mark.cpu
+@pytest.mark.parametrize("name", ["concatenate", "random", "reshpe", "shapee", "sizes"])
+@pytest.mark.parametrize("owner", ["tl", "tl.zeros(1)"])
+def test_the_interpreter_guesses_nothing_foreign(owner, name):
+    """What the interpreter prints last: our words alone, or a name that is there."""
+    command = [sys.executable, "-c", f"import tensorlayout as tl\n{owner}.{name}"]
+    run = subprocess.run(command, capture_output=True, text=True, check=False)
+    last = run.stderr.strip().splitlines()[-1]
+    guess = re.search(r"Did you mean: '(\w+)'", last)
+    assert last.startswith("AttributeError: ")
+    if guess:
+        assert owner != "tl"
+        assert has(tl.Tensor, guess[1])
+
+
+# --- the page ---------------------------------------------------------------------------------
+
+
+def named_on_the_page():
+    """(owner, name, the cell of ours) of each name of NumPy's and PyTorch's in the tables."""
+    for line in PAGE.splitlines():
+        cells = [cell.strip() for cell in line.strip("|").split("|")]
+        if len(cells) == 3 and cells[2].startswith(("`tl.", "`x", "`float")):
+            for name in re.findall(r"`((?:np|torch|a|x)\.[\w.]+)", " ".join(cells[:2])):
+                library, _, rest = name.partition(".")
+                owner = "Tensor" if library in ("a", "x") else "tensorlayout"
+                yield owner, rest, cells[2]
+
+
+@pytest.mark.cpu
+def test_the_page_and_the_table_give_the_same_answers():
+    rows = [*named_on_the_page()]
+    assert len(rows) > 70
+    for owner, name, cell in rows:
+        extension, _, last = name.rpartition(".")
+        space = SPELLINGS.get(f"tensorlayout.{extension}", SPELLINGS[owner])
+        text = space.get(name) or space.get(last)
+        here = tl.Tensor if owner == "Tensor" else getattr(tl, extension, tl)
+        if text is None:
+            assert has(here, last), f"{name} is neither here nor in the table"
+            continue
+        said = set(re.findall(r"(?:tl|x)\.[\w.]+", cell))
+        use = set(re.findall(r"(?:tl|x)\.[\w.]+", text))
+        assert said & use, f"{name}: the page says {cell}, the table {text}"

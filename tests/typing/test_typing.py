@@ -1,0 +1,82 @@
+"""What type checkers say of uses of the package: `right` is right, each marked line of `wrong` not.
+
+Both files are also run, so that annotations neither forbid what works nor allow what fails.
+"""
+
+import importlib.util
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import tensorlayout as tl
+
+HERE = Path(__file__).parent
+RIGHT, WRONG = HERE / "right.py", HERE / "wrong.py"
+PLACE = Path(tl.__file__).parents[1]
+LINES = dict(enumerate(WRONG.read_text("utf-8").splitlines(), 1))
+MARKED = {number: line for number, line in LINES.items() if line.endswith("  # E")}
+
+optional = {
+    name: pytest.mark.skipif(not importlib.util.find_spec(name), reason=f"optional: {name}")
+    for name in ("mypy", "basedpyright")
+}
+
+
+def errors(*command: str, cwd: Path) -> dict[str, set[int]]:
+    """The numbers of the lines that a type checker finds wrong, by file."""
+    paths = [str(PLACE), *filter(None, [os.environ.get("PYTHONPATH")])]
+    run = subprocess.run(
+        [sys.executable, "-m", *command, str(RIGHT), str(WRONG)],
+        cwd=cwd,
+        env=os.environ | {"PYTHONPATH": os.pathsep.join(paths)},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert run.returncode == 1, run.stdout + run.stderr
+    found: dict[str, set[int]] = {RIGHT.name: set(), WRONG.name: set()}
+    for path, line in re.findall(r"^ *(.+?):(\d+):[\d: -]* error\b", run.stdout, re.MULTILINE):
+        found.setdefault(Path(path).name, set()).add(int(line))
+    return found
+
+
+@optional["mypy"]
+def test_mypy(pytestconfig):
+    kept = pytestconfig.cache.mkdir("mypy")
+    found = errors("mypy", "--strict", "--config-file=", f"--cache-dir={kept}", cwd=PLACE)
+    assert found == {RIGHT.name: set(), WRONG.name: set(MARKED)}
+
+
+@optional["basedpyright"]
+def test_pyright(tmp_path):
+    (tmp_path / "pyrightconfig.json").write_text('{"typeCheckingMode": "standard"}', "utf-8")
+    python = ("--pythonpath", sys.executable)
+    found = errors("basedpyright", "--project", str(tmp_path), *python, cwd=tmp_path)
+    assert found == {RIGHT.name: set(), WRONG.name: set(MARKED)}
+
+
+def test_right_uses_run():
+    exec(compile(RIGHT.read_text("utf-8"), RIGHT.name, "exec"), {"__name__": "right"})
+
+
+@pytest.fixture(scope="module")
+def names():
+    """What the unmarked lines bind."""
+    text = "\n".join(line for number, line in LINES.items() if number not in MARKED)
+    found: dict[str, object] = {}
+    exec(compile(text, WRONG.name, "exec"), found)
+    return found
+
+
+@pytest.mark.parametrize("line", MARKED.values())
+def test_wrong_use_fails(names, line):
+    with pytest.raises((TypeError, ValueError, AttributeError, IndexError)):
+        exec(line, dict(names))
+
+
+def test_there_are_wrong_uses():
+    assert len(MARKED) > 90

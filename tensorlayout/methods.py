@@ -260,6 +260,8 @@ def bind() -> None:
         "__array_ufunc__": _array_ufunc,
         "__dlpack__": interchange.to_dlpack,
         "__dlpack_device__": dlpack.device_of,
+        "__array_interface__": property(interchange.array_interface),
+        "__buffer__": interchange.buffer,
         "__cuda_array_interface__": property(cuda_array.describe),
         "__reduce__": interchange.reduced,
         "__repr__": printing.represent,

@@ -24,6 +24,7 @@ from tensorlayout.devices import CPU, Device, available
 from tensorlayout.dtypes import DType
 from tensorlayout.plan.base import backend
 from tensorlayout.plan.from_strides import extent, packed_steps
+from tensorlayout.scopes import Block, Scope
 from tensorlayout.tensor import Tensor
 from tensorlayout.words import cut, named, refuse, shown
 
@@ -117,11 +118,30 @@ def device_of(x: Tensor) -> tuple[int, int]:
     return HOST if x.device.kind == "cpu" else (_CUDA, x.device.number)
 
 
-def export(x: Tensor, *, versioned: bool, copied: bool) -> Any:
+_BACKWARDS: Scope[bool] = Scope("tensorlayout.dlpack.backwards")
+
+
+def allow_negative_strides() -> Block[bool, bool]:
+    """Export flipped tensors by DLPack as they are, to every consumer inside the block.
+
+    DLPack allows negative strides, PyTorch has none: up to 2.13 it ends the process on them. So
+    ``__dlpack__`` refuses to export them, but to consumers that take them, such as NumPy, CuPy
+    and this package. The block is for others that do. It is of this thread, and of tasks begun in
+    it. Nothing is copied; layouts stay.
+
+    >>> import tensorlayout as tl
+    >>> with tl.allow_negative_strides():
+    ...     capsule = tl.flip(tl.asarray([1, 2, 3])).__dlpack__()
+    """
+    return _BACKWARDS.saying(True)
+
+
+def export(x: Tensor, *, versioned: bool, copied: bool, backwards: bool) -> Any:
     """A capsule over the memory of `x`: its own strides, always given, and byte_offset 0.
 
-    BufferError for what a consumer could not use: tiles, memory that is not aligned to its
-    elements, and, in a legacy capsule, which has no flag for it, a read-only tensor.
+    `backwards`: whether the consumer is known to take negative strides. BufferError for what a
+    consumer could not use: tiles, memory that is not aligned to its elements, negative strides,
+    and, in a legacy capsule, which has no flag for it, a read-only tensor.
     """
     layout = x._spec.layout
     if layout.is_tiled:
@@ -137,9 +157,15 @@ def export(x: Tensor, *, versioned: bool, copied: bool) -> Any:
     if address % x.dtype.alignment and layout.size:
         msg = f"__dlpack__: the memory is not aligned to {x.dtype}; use copy=True, or copy() it"
         raise BufferError(msg)
+    strides = layout.strides
+    if min(strides, default=0) < 0:
+        if layout.size < 2:  # none of them is a way from one element to another
+            strides = tuple(map(abs, strides))
+        elif not (backwards or _BACKWARDS.get()):
+            raise BufferError(_NO_WAY_BACK)
     ndim = layout.ndim
     anchor = _Anchor((2 * ndim,), np.int64)
-    anchor[:] = layout.shape + layout.strides
+    anchor[:] = layout.shape + strides
     anchor.kept = owner
     capsule = anchor.__dlpack__(max_version=(1, 0) if versioned else None)
     managed = _structure_in(capsule)
@@ -153,6 +179,13 @@ def export(x: Tensor, *, versioned: bool, copied: bool) -> Any:
     described.shape = anchor.__array_interface__["data"][0]
     described.strides = described.shape + 8 * ndim
     return capsule
+
+
+_NO_WAY_BACK = (
+    "__dlpack__: the strides are negative, as of a flipped tensor, and PyTorch ends the process on"
+    " them; give it x.copy(), ask with copy=True, or, for a consumer that takes them, export inside"
+    " `with tensorlayout.allow_negative_strides():`"
+)
 
 
 def receive(
@@ -217,7 +250,7 @@ def _asked(obj: Any, copy: bool | None, moving: bool, stream: int | None) -> Any
     wanted: dict[str, Any] = {"max_version": (1, 0)}
     if moving:
         wanted["dl_device"] = HOST
-    if copy is not None:
+    if copy is not None or isinstance(obj, Tensor):  # which takes None for: any strides
         wanted["copy"] = copy
     try:
         return obj.__dlpack__(**known, **wanted)

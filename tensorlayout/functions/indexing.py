@@ -11,6 +11,7 @@ from tensorlayout import dtypes
 from tensorlayout.calling import leaving
 from tensorlayout.dtypes import DType
 from tensorlayout.functions import arguments, dispatch
+from tensorlayout.functions.arrays import arrived
 from tensorlayout.functions.creation import asarray, from_sequence
 from tensorlayout.functions.searching import nonzero
 from tensorlayout.functions.transfers import moved
@@ -144,19 +145,23 @@ def _value(name: str, x: Tensor, value: Any) -> Any:
 
 
 def _tensor_of(name: str, x: Tensor, value: Any) -> Any:
-    if isinstance(value, np.ndarray):
-        try:
-            return asarray(value)
-        except TypeError:
-            msg = f"{name}: value must be an array of numbers, got {value.dtype}"
-            raise TypeError(msg) from None
+    """An array of any library as a tensor over its memory; numbers as they fit `x`."""
     if isinstance(value, (list, tuple)):  # numbers, which fit or do not, as a single one does
         whole = dtypes.in_category(x.dtype, "integral")
         return _numbers(name, value, x.dtype if whole else None)
-    if not isinstance(value, (np.generic, int, float, complex)):
+    if isinstance(value, (np.generic, int, float, complex)):
+        return arguments.operand(name, value)
+    try:
+        found = None if isinstance(value, bytes) else arrived(value, None, None)
+    except TypeError as error:
+        if not isinstance(value, np.ndarray):
+            raise named(name, error) from None
+        msg = f"{name}: value must be an array of numbers, got {value.dtype}"
+        raise TypeError(msg) from None
+    if found is None:
         msg = f"{name}: value must be a tensor, an array or numbers, got {arguments.shown(value)}"
         raise TypeError(msg)
-    return arguments.operand(name, value)
+    return found[0]
 
 
 def _numbers(name: str, given: Any, dtype: DType | None) -> Tensor:

@@ -9,22 +9,35 @@ import numpy as np
 from tensorlayout.devices import CPU, as_device, available
 from tensorlayout.dtypes import is_bfloat16
 from tensorlayout.exchange import dlpack
+from tensorlayout.exchange.dlpack import allow_negative_strides
 from tensorlayout.exchange.numpy import Array, converted, quietly
 from tensorlayout.functions import arguments, dispatch
 from tensorlayout.functions.layouts import from_storage
 from tensorlayout.functions.transfers import moved, on_host, strided
 from tensorlayout.plan.base import backend
 from tensorlayout.plan.copy import Assign, Copy
+from tensorlayout.plan.view import Relayout
 from tensorlayout.tensor import Tensor
-from tensorlayout.typing import DeviceLike, SupportsDLPack
-from tensorlayout.words import refuse
+from tensorlayout.typing import DeviceLike, LayoutLike, SupportsDLPack
+from tensorlayout.words import cut, refuse
 
-__all__ = ["from_dlpack"]
+__all__ = ["allow_negative_strides", "from_dlpack"]
 
 _COPY = Copy("copy")
 _KEEP = Assign("__reduce__")
+_PLACED = Relayout("from_dlpack")
 _FROM_DLPACK = Copy("from_dlpack")
 _TO_DLPACK = Copy("__dlpack__")
+
+
+class _Unsaid:
+    """The default of what a consumer may also give as None: reads as None."""
+
+    def __repr__(self) -> str:
+        return "None"
+
+
+_UNSAID: Any = _Unsaid()
 
 
 def copy(x: Tensor) -> Tensor:
@@ -63,6 +76,32 @@ def to_numpy(x: Tensor, dtype: Any = None, *, copy: bool | None = None) -> Array
     return array.copy(order="K") if copy else array.view()
 
 
+def array_interface(x: Tensor) -> dict[str, Any]:
+    """What NumPy's ``__array_interface__`` says of the memory on the CPU; strides in **bytes**.
+
+    AttributeError where it can say nothing: on CUDA, of tiles, and of bfloat16, for which NumPy
+    asks `__array__`. Whoever reads the dictionary keeps the tensor as long as the memory.
+    """
+    if x.device != CPU or x._spec.layout.is_tiled or is_bfloat16(x.dtype):
+        msg = f"__array_interface__: not for {x.dtype} on the {x.device} in layout {cut(x.layout)}"
+        msg += "; use DLPack, or numpy.asarray()"
+        raise AttributeError(msg)
+    return x._memory.__array_interface__  # type: ignore[no-any-return]
+
+
+def buffer(x: Tensor, _flags: int, /) -> memoryview:
+    """The memory on the CPU for Python's buffer protocol, from Python 3.12 on: ``memoryview(x)``.
+
+    Any strides; a consumer that needs bytes in a row says so, and Python refuses. Read-only if the
+    tensor is. BufferError on CUDA, for tiles, and for bfloat16, which has no format there.
+    """
+    if x.device != CPU or x._spec.layout.is_tiled or is_bfloat16(x.dtype):
+        msg = f"__buffer__: not for {x.dtype} on the {x.device} in layout {cut(x.layout)}"
+        msg += "; use DLPack, or numpy.asarray()"
+        raise BufferError(msg)
+    return memoryview(x._memory)
+
+
 def _of_numpy(dtype: Any) -> Any:
     try:
         return np.dtype(dtype)
@@ -92,17 +131,18 @@ def to_dlpack(
     *,
     stream: Any = None,
     max_version: tuple[int, int] | None = None,
-    dl_device: tuple[int, int] | None = None,
-    copy: bool | None = None,
+    dl_device: tuple[int, int] | None = _UNSAID,
+    copy: bool | None = _UNSAID,
 ) -> Any:
     """A DLPack capsule over the memory of `x`, with the strides that `x` has.
 
     Versioned, with flags for read-only and copied memory, if `max_version` is at least (1, 0); else
     a legacy one. `copy`: True exports a copy in the form of `x`; None and False share.
 
-    Strides may be 0 (broadcast) and negative (flipped): DLPack and NumPy allow both. PyTorch has no
-    negative strides, and up to 2.13 it ends the process on them, whoever exports: give it a
-    ``x.copy()``, or ask with ``torch.from_dlpack(x, copy=True)``.
+    Strides may be 0 (broadcast). Negative ones (flipped), on which PyTorch up to 2.13 ends the
+    process, are exported to a consumer that gives `copy` or `dl_device` as None, as NumPy and CuPy
+    do and PyTorch never does, and inside `allow_negative_strides`. For others there is
+    ``x.copy()``, or ``torch.from_dlpack(x, copy=True)``.
 
     `stream`: on CUDA, the one on which the memory is to be used: None or 1 for the legacy default
     stream, 2 for that of the thread, -1 for no waiting, else its address. It is made to wait for
@@ -112,9 +152,12 @@ def to_dlpack(
 
     ValueError for a `stream` of the CPU, which has none, and for stream 0, which could be several.
     BufferError for another device, for copy=False where one is needed, for a read-only tensor in a
-    legacy capsule, for memory that is not aligned to its elements, and, but with copy=True, for a
-    tiled tensor, which has no strides.
+    legacy capsule, for memory that is not aligned to its elements, for negative strides, and, but
+    with copy=True, for a tiled tensor, which has no strides.
     """
+    backwards = copy is None or dl_device is None
+    dl_device = None if dl_device is _UNSAID else dl_device
+    copy = None if copy is _UNSAID else copy
     here = dlpack.device_of(x)
     wanted = here if dl_device is None else _pair("dl_device", dl_device)
     if wanted not in (here, dlpack.HOST):
@@ -132,7 +175,7 @@ def to_dlpack(
     elif copy:
         x = dispatch.call(_TO_DLPACK, (x._spec, None, None), (x,))
     backend(x.device).ready("__dlpack__", stream, x.device)
-    return dlpack.export(x, versioned=versioned, copied=bool(copy))
+    return dlpack.export(x, versioned=versioned, copied=bool(copy), backwards=backwards)
 
 
 def _pair(argument: str, given: Any) -> tuple[int, int]:
@@ -144,28 +187,49 @@ def _pair(argument: str, given: Any) -> tuple[int, int]:
 
 
 def from_dlpack(
-    x: SupportsDLPack, /, *, device: DeviceLike | None = None, copy: bool | None = None
+    x: SupportsDLPack,
+    /,
+    *,
+    device: DeviceLike | None = None,
+    copy: bool | None = None,
+    layout: LayoutLike | None = None,
 ) -> Tensor:
     """A tensor over the memory that another library exports by DLPack.
 
     `device`: None for where the memory is, else where it is to be moved to. `copy`: None shares,
-    or copies where the exporter must; True always copies, in the same form; False never.
+    or copies where the exporter or `layout` must; True always copies, in the same form; False
+    never.
 
     Layout of the result: as the exporter's strides say; dimensions of size 1 get the stride that
-    continues their successor. Read-only where the exporter says so, and where it cannot: a legacy
-    capsule, from before DLPack 1, may be of an array that nobody may change, such as JAX's. With
-    copy=True the tensor can be written to. On CUDA the exporter makes the memory ready for our
-    current stream.
+    continues their successor, since DLPack has lost which order they were in. `layout`, as in
+    `to_layout`, says it: where it places the elements where they are, nothing is copied.
+
+    Read-only where the exporter says so, and where it cannot: a legacy capsule, from before DLPack
+    1, may be of an array that nobody may change, such as JAX's. With copy=True the tensor can be
+    written to. On CUDA the exporter makes the memory ready for our current stream.
 
     AttributeError for what exports nothing by DLPack. BufferError for memory on a device that is
-    not here, for element types that are none of ours, and where copy=False and a copy is needed.
-    Source: array API standard 2025.12, creation functions, `from_dlpack`.
+    not here, for element types that are none of ours, and where copy=False and a copy is needed;
+    ValueError for that where `layout` needs it.
+    Source: array API standard 2025.12, creation functions, `from_dlpack`; `layout` is beyond it.
 
     >>> import numpy as np
     >>> import tensorlayout as tl
     >>> tl.from_dlpack(np.zeros((2, 3)).T).strides
     (1, 3)
+    >>> tl.from_dlpack(np.zeros((2, 1, 4, 4)), layout="NHWC", copy=False).strides
+    (16, 1, 4, 1)
     """
+    shared = _received(x, device, copy)
+    if layout is None:
+        return shared
+    asked = arguments.layout("from_dlpack", layout)
+    copying = False if copy is False else None
+    return dispatch.call(_PLACED, (shared._spec, asked, copying), (shared,))
+
+
+def _received(x: SupportsDLPack, device: DeviceLike | None, copy: bool | None) -> Tensor:
+    """What `from_dlpack` gives in the layout that comes."""
     target = None if device is None else as_device(device, "from_dlpack: device")
     copy = arguments.flag("from_dlpack", "copy", copy)
     # Others' copies may have another form; ours has the same, where DLPack can say it.

@@ -73,25 +73,33 @@ def same(a: str | float, b: str | float) -> bool:
     return math.isclose(a, b, rel_tol=1e-6, abs_tol=1e-9)
 
 
+def outcome(lines: list[str]) -> tuple[Exception | None, str]:
+    try:
+        return None, run(lines, "tensorlayout")
+    except Exception as error:
+        return error, ""
+
+
+def change(lines: list[str], changes: dict[int, list[tuple[str, str]]], failed: Exception) -> None:
+    """Make the change that the error asks for."""
+    number = line_of(failed)
+    assert changes.get(number), f"line {number}: {lines[number - 1]!r} raised {failed!r}"
+    words, instead = changes[number].pop(0)
+    assert words in str(failed), f"line {number}: {failed!r} does not say {words!r}"
+    assert frames_of_ours(failed) <= 2, "".join(traceback.format_exception(failed))
+    indent = re.match(r" *", lines[number - 1])[0]
+    lines[number - 1] = indent + instead
+
+
 @pytest.mark.parametrize("path", PROGRAMS, ids=lambda path: path.stem)
 def test_every_line_that_needs_a_change_says_it(path):
     lines, changes = parsed(path.read_text("utf-8"))
     expected = run(lines, "numpy")
-    made = 0
     for _ in range(_MOST):
-        try:
-            printed = run(lines, "tensorlayout")
-        except Exception as error:
-            number = line_of(error)
-            assert changes.get(number), f"line {number}: {lines[number - 1]!r} raised {error!r}"
-            words, instead = changes[number].pop(0)
-            assert words in str(error), f"line {number}: {error!r} does not say {words!r}"
-            assert frames_of_ours(error) <= 2, traceback.format_exc()
-            indent = re.match(r" *", lines[number - 1])[0]
-            lines[number - 1] = indent + instead
-            made += 1
-        else:
+        failed, printed = outcome(lines)
+        if failed is None:
             break
+        change(lines, changes, failed)
     assert not any(changes.values()), f"needed no change: {changes}"
     ours, theirs = words_and_numbers(printed), words_and_numbers(expected)
     assert len(ours) == len(theirs)

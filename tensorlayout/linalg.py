@@ -188,7 +188,7 @@ def det(x: Tensor, /) -> Tensor:
 
     >>> import tensorlayout as tl
     >>> tl.linalg.det(tl.asarray([[2.0, 0.0], [5.0, 3.0]]))
-    Tensor(6., dtype=float64, device='cpu')
+    Tensor(6.0, dtype=float64, device='cpu')
     """
     return _one(_DET, x)
 
@@ -305,7 +305,7 @@ def matrix_norm(
 
     >>> import tensorlayout as tl
     >>> tl.linalg.matrix_norm(tl.asarray([[3.0, 0.0], [4.0, 0.0]]), ord=1)
-    Tensor(7., dtype=float64, device='cpu')
+    Tensor(7.0, dtype=float64, device='cpu')
     """
     kept = arguments.truth("matrix_norm", "keepdims", keepdims)
     order = ord if ord is None or isinstance(ord, str) else _order("matrix_norm", ord)
@@ -505,7 +505,7 @@ def vector_norm(
 
     >>> import tensorlayout as tl
     >>> tl.linalg.vector_norm(tl.asarray([3.0, 4.0]))
-    Tensor(5., dtype=float64, device='cpu')
+    Tensor(5.0, dtype=float64, device='cpu')
     """
     x = arguments.tensor("vector_norm", x)
     order = _order("vector_norm", ord)

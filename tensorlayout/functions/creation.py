@@ -117,6 +117,7 @@ def asarray(
     try:
         target = None if device is None else as_device(device, "device")
         copy = arguments.flag("asarray", "copy", copy)
+        layout = arguments.layout("asarray", layout)
         asked = None if dtype is None else as_dtype(dtype, "dtype")
         found = arrived(obj, target, copy)
         if found is None:
@@ -151,9 +152,7 @@ def _of_numbers(
     return moved(x, target, exactly=True)
 
 
-def _converted(
-    shared: Tensor, asked: DType | None, copy: bool | None, layout: LayoutLike | None
-) -> Tensor:
+def _converted(shared: Tensor, asked: DType | None, copy: bool | None, layout: Any) -> Tensor:
     """`shared` in a dtype and a layout, where it is, copied as `copy` says."""
     kind = shared.dtype if asked is None else asked
     if kind != shared.dtype or copy is True:
@@ -165,8 +164,8 @@ def _converted(
     return shared if layout is None else _placed(shared, layout, copy)
 
 
-def _placed(x: Tensor, layout: LayoutLike, copy: bool | None) -> Tensor:
-    return dispatch.call(_RELAYOUT, (x._spec, arguments.layout("asarray", layout), copy), (x,))
+def _placed(x: Tensor, layout: Any, copy: bool | None) -> Tensor:
+    return dispatch.call(_RELAYOUT, (x._spec, layout, copy), (x,))
 
 
 def from_sequence(name: str, obj: Any, dtype: DType | None) -> Tensor:

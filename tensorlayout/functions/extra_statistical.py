@@ -99,7 +99,7 @@ def nansum(
 
     >>> import tensorlayout as tl
     >>> tl.nansum(tl.asarray([1.0, tl.nan, 3.0]))
-    Tensor(4., dtype=float64, device='cpu')
+    Tensor(4.0, dtype=float64, device='cpu')
     """
     return _added(_NANSUM, x, 0, axis, dtype, keepdims)
 

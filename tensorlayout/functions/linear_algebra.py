@@ -113,7 +113,7 @@ def vecdot(x1: Tensor, x2: Tensor, /, *, axis: SupportsIndex = -1) -> Tensor:
 
     >>> import tensorlayout as tl
     >>> tl.vecdot(tl.asarray([1j, 2]), tl.asarray([1j, 1]))
-    Tensor(3.+0.j, dtype=complex128, device='cpu')
+    Tensor((3+0j), dtype=complex128, device='cpu')
     """
     found: Tensor = dispatch.library(
         _VECDOT, x1, x2, axis=arguments.integer("vecdot", "axis", axis)

@@ -165,7 +165,7 @@ def var(
 
     >>> import tensorlayout as tl
     >>> tl.var(tl.asarray([1.0, 2.0, 6.0]), correction=1)
-    Tensor(7., dtype=float64, device='cpu')
+    Tensor(7.0, dtype=float64, device='cpu')
     """
     return reduced(_VAR, x, axis, keepdims, None, _correction("var", correction))
 

@@ -8,6 +8,7 @@ from typing import Any, Self, final
 
 from tensorlayout.layout import checks, slots, text, tiling
 from tensorlayout.layout import order as orders
+from tensorlayout.layout.labels import order_of_labels
 from tensorlayout.layout.padding import Padding, PaddingValue
 from tensorlayout.layout.placement import HasItemsize
 from tensorlayout.layout.slots import Parts
@@ -28,7 +29,7 @@ class Layout(Views):
     instead of `strides` for tiled dimensions, one tuple of ``(extent, stride)`` a dimension, most
     major first; `offset`, the slot of the element at index (0, …, 0); `padded_shape`, the sizes
     including padding, which must make the layout cover a whole block; `padding_value`, what that
-    padding holds.
+    padding holds, or its name (``"ZERO"``).
 
     Errors: ValueError that names the argument, what came and what is allowed; TypeError for
     anything that is no integer. Never a wrap: slots beyond 2**63 - 1 are refused.
@@ -49,7 +50,7 @@ class Layout(Views):
         offset: int = 0,
         minor_to_major: Sequence[int] | None = None,
         padded_shape: Sequence[int] | None = None,
-        padding_value: Padding = PaddingValue.UNSPECIFIED,
+        padding_value: Padding | str = PaddingValue.UNSPECIFIED,
     ) -> Self:
         """The one layout of these fields."""
         sizes = checks.checked_sizes("shape", shape)
@@ -120,16 +121,18 @@ class Layout(Views):
     def labelled(cls, shape: Sequence[int], labels: str) -> Self:
         """The packed layout whose memory order is spelt by labels, slowest dimension first.
 
-        `shape` is in the logical order of the letters: ``W``, ``HW``, ``DHW``, ``CHW``, ``NCHW`` or
-        ``NCDHW``. So `labels` of ``"NHWC"`` take a shape (N, C, H, W) and put the channels fastest.
-        ValueError for other letters, or another number of them than of sizes.
+        `shape` is in the logical order of the letters: the conventional one, such as ``NCHW`` or
+        ``OIHW``, else the alphabetical one. So ``"NHWC"`` takes a shape (N, C, H, W) and puts the
+        channels fastest. Words name an order, too: ``"C"``, ``"F"``, ``"channels_last"``.
+
+        ValueError for labels that are no letters, repeat one, or do not fit the rank.
 
         >>> from tensorlayout import Layout
         >>> Layout.labelled((1, 1, 3, 5), "NHWC").strides
         (15, 1, 5, 1)
         """
         sizes = checks.checked_sizes("shape", shape)
-        return cls(sizes, minor_to_major=orders.order_of_labels(labels, len(sizes)))
+        return cls(sizes, minor_to_major=order_of_labels(labels, len(sizes)))
 
     @classmethod
     def padded(
@@ -137,7 +140,7 @@ class Layout(Views):
         shape: Sequence[int],
         padded_shape: Sequence[int],
         minor_to_major: Sequence[int] | None = None,
-        padding_value: Padding = PaddingValue.UNSPECIFIED,
+        padding_value: Padding | str = PaddingValue.UNSPECIFIED,
     ) -> Self:
         """The layout of `shape` inside a packed block of `padded_shape`, padding at the high ends.
 
@@ -161,7 +164,7 @@ class Layout(Views):
         pitch: int,
         itemsize: int | HasItemsize,
         minor_to_major: Sequence[int] | None = None,
-        padding_value: Padding = PaddingValue.UNSPECIFIED,
+        padding_value: Padding | str = PaddingValue.UNSPECIFIED,
     ) -> Self:
         """Rows (runs of the most minor dimension) that begin at multiples of `pitch` **bytes**.
 
@@ -193,7 +196,7 @@ class Layout(Views):
         shape: Sequence[int],
         tiles: Sequence[Sequence[int]],
         minor_to_major: Sequence[int] | None = None,
-        padding_value: Padding = PaddingValue.UNSPECIFIED,
+        padding_value: Padding | str = PaddingValue.UNSPECIFIED,
     ) -> Self:
         """The layout of `shape` in tiles, each a list of sizes, the slowest dimension first.
 
@@ -216,7 +219,7 @@ class Layout(Views):
         order = orders.order_or_row_major(minor_to_major, len(sizes))
         cuts = tiling.checked_tiles(tiles)
         if 0 in sizes or not cuts:
-            return cls.packed(sizes, order)
+            return cls(sizes, minor_to_major=order, padding_value=padding_value)
         try:
             whole, owned = tiling.parts_of(sizes, order, cuts)
         except tiling.UnevenError:
@@ -230,7 +233,7 @@ class Layout(Views):
         shape: tuple[int, ...],
         dims: Sequence[Parts],
         order: orders.Order,
-        padding_value: Padding,
+        padding_value: Padding | str,
         *,
         owned: bool,
     ) -> Self:

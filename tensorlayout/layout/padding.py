@@ -27,6 +27,11 @@ class PaddingValue(enum.Enum):
     HIGHEST = "HIGHEST"
     UNSPECIFIED = "UNSPECIFIED"
 
+    @classmethod
+    def named(cls, name: str) -> PaddingValue | None:
+        """The symbol of a name, in capitals or not; None for any other text."""
+        return cls.__members__.get(name.upper())
+
     def __repr__(self) -> str:
         return f"PaddingValue.{self.name}"
 

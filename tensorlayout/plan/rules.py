@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Iterable, Sequence
-from typing import Any
 
 from tensorlayout.devices import Device
 from tensorlayout.dtypes import DType, accumulated, in_category
@@ -17,7 +16,6 @@ from tensorlayout.layout import (
     tiles_and_order,
 )
 from tensorlayout.tensor import TensorSpec
-from tensorlayout.typing import LayoutLike
 from tensorlayout.words import cut, shown
 
 
@@ -111,7 +109,11 @@ def in_dtype(layout: Layout, dtype: DType) -> Layout:
     return layout.with_padding_value(PaddingValue.UNSPECIFIED)
 
 
-def layout_for(shape: tuple[int, ...], spec: LayoutLike | None) -> Layout:
+# What `arguments.layout` makes of a layout asked for.
+LayoutSpec = Layout | str | tuple[int, ...]
+
+
+def layout_for(shape: tuple[int, ...], spec: LayoutSpec | None) -> Layout:
     """The layout that `spec` asks for `shape`: None row-major, else as `to_layout` says."""
     if spec is None:
         return Layout.row_major(shape)
@@ -121,15 +123,8 @@ def layout_for(shape: tuple[int, ...], spec: LayoutLike | None) -> Layout:
         if ":" in spec:
             return layout_for(shape, Layout.parse(spec))
         return Layout.packed(shape, order_of_labels(spec, len(shape)))
-    if not isinstance(spec, (Layout, Sequence)):
-        msg = (
-            "layout must be a Layout, its text, labels or a minor-to-major sequence,"
-            f" got {shown(spec)}"
-        )
-        raise TypeError(msg)
     if not isinstance(spec, Layout):
-        order: Any = spec  # no text any more
-        return Layout.packed(shape, order)
+        return Layout.packed(shape, spec)
     if spec.shape != shape:
         msg = f"layout {cut(spec)} is for shape {spec.shape}, the tensor has shape {shape}"
         raise ValueError(msg)

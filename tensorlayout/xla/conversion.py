@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from tensorlayout.layout import Layout, Padding, PaddingValue
-from tensorlayout.layout.checks import checked_integers
+from tensorlayout.layout.checks import checked_integers, checked_padding
 from tensorlayout.layout.slots import MAX_SLOTS, Part, Parts, inner_extent
 from tensorlayout.layout.tiling import COMBINE
 from tensorlayout.words import cut, shown
@@ -24,7 +24,9 @@ from tensorlayout.xla.tiles import Tile, expanded
 
 
 @named
-def layout_of(shape: Shape | str, padding_value: Padding = PaddingValue.UNSPECIFIED) -> Layout:
+def layout_of(
+    shape: Shape | str, padding_value: Padding | str = PaddingValue.UNSPECIFIED
+) -> Layout:
     """Where each element of an array stands, of a `shape` or its text: a `tensorlayout.Layout`.
 
     The order, and all tiles: each becomes a split of dimensions. A star does where the tile ends at
@@ -47,7 +49,7 @@ def layout_of(shape: Shape | str, padding_value: Padding = PaddingValue.UNSPECIF
     shape = parse_shape(shape) if isinstance(shape, str) else shape
     if not isinstance(shape, Shape):
         refuse("must be a Shape", shown(shape), error=TypeError)
-    return _laid_out(shape, padding_value)
+    return _laid_out(shape, checked_padding(padding_value))
 
 
 @remembered

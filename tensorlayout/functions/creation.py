@@ -289,20 +289,35 @@ def ones(
 
 
 def _like(
-    operation: Create, x: Tensor, dtype: Any, device: Any, layout: Any, *values: Any
+    operation: Create, x: Tensor, dtype: Any, device: Any, layout: Any, shape: Any, *values: Any
 ) -> Tensor:
     name = operation.name
     x = arguments.tensor(name, x)
     kind = x.dtype if dtype is None else as_dtype(dtype, f"{name}: dtype")
-    form = in_dtype(x._spec.layout.form, kind) if layout is None else layout
-    return created(operation, x.shape, kind, x.device if device is None else device, form, *values)
+    sizes = x.shape if shape is None else arguments.shape(name, shape)
+    if layout is None:
+        if sizes == x.shape:
+            layout = in_dtype(x._spec.layout.form, kind)
+        elif len(sizes) == x.ndim:
+            layout = x._spec.layout.minor_to_major
+    return created(operation, sizes, kind, x.device if device is None else device, layout, *values)
 
 
 def empty_like(
-    x: Tensor, /, *, dtype: Any = None, device: AnyDevice = None, layout: LayoutSpec | None = None
+    x: Tensor,
+    /,
+    *,
+    dtype: Any = None,
+    device: AnyDevice = None,
+    layout: LayoutSpec | None = None,
+    shape: Shape | None = None,
 ) -> Tensor:
-    """A new tensor of the shape and form of `x` whose elements hold anything."""
-    return _like(_EMPTY_LIKE, x, dtype, device, layout)
+    """A new tensor of the shape and form of `x` whose elements hold anything.
+
+    `shape`: another one; the result is packed, in the order of `x` if it has its rank, else
+    row-major.
+    """
+    return _like(_EMPTY_LIKE, x, dtype, device, layout, shape)
 
 
 def full_like(
@@ -313,26 +328,39 @@ def full_like(
     dtype: Any = None,
     device: AnyDevice = None,
     layout: LayoutSpec | None = None,
+    shape: Shape | None = None,
 ) -> Tensor:
-    """A new tensor of the shape and form of `x`, of one value."""
+    """A new tensor of the shape and form of `x`, of one value. `shape`: as for `empty_like`."""
     x = arguments.tensor("full_like", x)
     kind = x.dtype if dtype is None else as_dtype(dtype, "full_like: dtype")
     value = _value("full_like", fill_value, kind)
-    return _like(_FULL_LIKE, x, kind, device, layout, value._memory)
+    return _like(_FULL_LIKE, x, kind, device, layout, shape, value._memory)
 
 
 def zeros_like(
-    x: Tensor, /, *, dtype: Any = None, device: AnyDevice = None, layout: LayoutSpec | None = None
+    x: Tensor,
+    /,
+    *,
+    dtype: Any = None,
+    device: AnyDevice = None,
+    layout: LayoutSpec | None = None,
+    shape: Shape | None = None,
 ) -> Tensor:
-    """A new tensor of the shape and form of `x`, of zeros."""
-    return _like(_ZEROS_LIKE, x, dtype, device, layout, 0)
+    """A new tensor of the shape and form of `x`, of zeros. `shape`: as for `empty_like`."""
+    return _like(_ZEROS_LIKE, x, dtype, device, layout, shape, 0)
 
 
 def ones_like(
-    x: Tensor, /, *, dtype: Any = None, device: AnyDevice = None, layout: LayoutSpec | None = None
+    x: Tensor,
+    /,
+    *,
+    dtype: Any = None,
+    device: AnyDevice = None,
+    layout: LayoutSpec | None = None,
+    shape: Shape | None = None,
 ) -> Tensor:
-    """A new tensor of the shape and form of `x`, of ones."""
-    return _like(_ONES_LIKE, x, dtype, device, layout, 1)
+    """A new tensor of the shape and form of `x`, of ones. `shape`: as for `empty_like`."""
+    return _like(_ONES_LIKE, x, dtype, device, layout, shape, 1)
 
 
 def arange(

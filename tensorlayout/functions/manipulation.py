@@ -192,8 +192,11 @@ def expand_dims(x: Tensor, /, axis: int | Sequence[int] = 0) -> Tensor:
     return _view(_EXPAND, x, arguments.integers(axis, "expand_dims", none=False))
 
 
-def squeeze(x: Tensor, /, axis: int | Sequence[int]) -> Tensor:
-    """The dimensions `axis`, which must have size 1, gone. A view."""
+def squeeze(x: Tensor, /, axis: int | Sequence[int] | None = None) -> Tensor:
+    """The dimensions `axis`, which must have size 1 (by default all that have), gone. A view."""
+    if axis is None:
+        x = arguments.tensor("squeeze", x)
+        axis = tuple(dim for dim, size in enumerate(x.shape) if size == 1)
     return _view(_SQUEEZE, x, arguments.integers(axis, "squeeze", none=False))
 
 

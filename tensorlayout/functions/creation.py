@@ -152,9 +152,7 @@ def _of_numbers(
     return moved(x, target, exactly=True)
 
 
-def _converted(
-    shared: Tensor, asked: DType | None, copy: bool | None, layout: LayoutLike | None
-) -> Tensor:
+def _converted(shared: Tensor, asked: DType | None, copy: bool | None, layout: Any) -> Tensor:
     """`shared` in a dtype and a layout, where it is, copied as `copy` says."""
     kind = shared.dtype if asked is None else asked
     if kind != shared.dtype or copy is True:
@@ -166,7 +164,7 @@ def _converted(
     return shared if layout is None else _placed(shared, layout, copy)
 
 
-def _placed(x: Tensor, layout: LayoutLike, copy: bool | None) -> Tensor:
+def _placed(x: Tensor, layout: Any, copy: bool | None) -> Tensor:
     return dispatch.call(_RELAYOUT, (x._spec, layout, copy), (x,))
 
 
@@ -334,13 +332,18 @@ def ones(
 
 
 def _like(
-    operation: Create, x: Tensor, dtype: Any, device: Any, layout: Any, *values: Any
+    operation: Create, x: Tensor, dtype: Any, device: Any, layout: Any, shape: Any, *values: Any
 ) -> Tensor:
     name = operation.name
     x = arguments.tensor(name, x)
     kind = x.dtype if dtype is None else as_dtype(dtype, f"{name}: dtype")
-    form = in_dtype(x._spec.layout.form, kind) if layout is None else layout
-    return created(operation, x.shape, kind, x.device if device is None else device, form, *values)
+    sizes = x.shape if shape is None else arguments.shape(name, shape)
+    if layout is None:
+        if sizes == x.shape:
+            layout = in_dtype(x._spec.layout.form, kind)
+        elif len(sizes) == x.ndim:
+            layout = x._spec.layout.minor_to_major
+    return created(operation, sizes, kind, x.device if device is None else device, layout, *values)
 
 
 def empty_like(
@@ -350,6 +353,7 @@ def empty_like(
     dtype: DTypeLike | None = None,
     device: DeviceLike | None = None,
     layout: LayoutLike | None = None,
+    shape: Integers | None = None,
 ) -> Tensor:
     """A new tensor of the shape and form of `x` whose elements hold anything.
 
@@ -357,11 +361,14 @@ def empty_like(
     tiles, without gaps or negative strides. TypeError for what is no dtype; ValueError for a layout
     of another shape, or a device that is not here.
 
+    `shape`: another one; the result is packed, in the order of `x` if it has its rank, else
+    row-major.
+
     >>> import tensorlayout as tl
     >>> tl.empty_like(tl.permute_dims(tl.zeros((2, 3)), (1, 0))).layout
     Layout.parse('(3,2):(1,3)')
     """
-    return _like(_EMPTY_LIKE, x, dtype, device, layout)
+    return _like(_EMPTY_LIKE, x, dtype, device, layout, shape)
 
 
 def full_like(
@@ -372,12 +379,15 @@ def full_like(
     dtype: DTypeLike | None = None,
     device: DeviceLike | None = None,
     layout: LayoutLike | None = None,
+    shape: Integers | None = None,
 ) -> Tensor:
     """A new tensor of the shape and form of `x`, of one value.
 
     `fill_value`: a number or a tensor of rank 0. `dtype`, `device`, `layout`: by default those of
     `x`. TypeError for a complex value in a real dtype; OverflowError for an integer that `dtype`
     does not hold; ValueError for a layout of another shape, or a device that is not here.
+
+    `shape`: as for `empty_like`.
 
     >>> import tensorlayout as tl
     >>> tl.full_like(tl.asarray([1.0, 2.0]), 9)
@@ -386,7 +396,7 @@ def full_like(
     x = arguments.tensor("full_like", x)
     kind = x.dtype if dtype is None else as_dtype(dtype, "full_like: dtype")
     value = _value("full_like", fill_value, kind)
-    return _like(_FULL_LIKE, x, kind, device, layout, value._memory)
+    return _like(_FULL_LIKE, x, kind, device, layout, shape, value._memory)
 
 
 def zeros_like(
@@ -396,6 +406,7 @@ def zeros_like(
     dtype: DTypeLike | None = None,
     device: DeviceLike | None = None,
     layout: LayoutLike | None = None,
+    shape: Integers | None = None,
 ) -> Tensor:
     """A new tensor of the shape and form of `x`, of zeros.
 
@@ -403,11 +414,13 @@ def zeros_like(
     tiles, without gaps or negative strides. TypeError for what is no dtype; ValueError for a layout
     of another shape, or a device that is not here.
 
+    `shape`: as for `empty_like`.
+
     >>> import tensorlayout as tl
     >>> tl.zeros_like(tl.asarray([1, 2]))
     Tensor([0, 0], dtype=int64, device='cpu')
     """
-    return _like(_ZEROS_LIKE, x, dtype, device, layout, 0)
+    return _like(_ZEROS_LIKE, x, dtype, device, layout, shape, 0)
 
 
 def ones_like(
@@ -417,6 +430,7 @@ def ones_like(
     dtype: DTypeLike | None = None,
     device: DeviceLike | None = None,
     layout: LayoutLike | None = None,
+    shape: Integers | None = None,
 ) -> Tensor:
     """A new tensor of the shape and form of `x`, of ones.
 
@@ -424,11 +438,13 @@ def ones_like(
     tiles, without gaps or negative strides. TypeError for what is no dtype; ValueError for a layout
     of another shape, or a device that is not here.
 
+    `shape`: as for `empty_like`.
+
     >>> import tensorlayout as tl
     >>> tl.ones_like(tl.asarray([5, 6]), dtype=tl.float32)
     Tensor([1., 1.], dtype=float32, device='cpu')
     """
-    return _like(_ONES_LIKE, x, dtype, device, layout, 1)
+    return _like(_ONES_LIKE, x, dtype, device, layout, shape, 1)
 
 
 def arange(

@@ -228,15 +228,19 @@ def expand_dims(x: Tensor, /, axis: Integers = 0) -> Tensor:
     return _view(_EXPAND, x, arguments.integers(axis, "expand_dims", none=False))
 
 
-def squeeze(x: Tensor, /, axis: Integers) -> Tensor:
+def squeeze(x: Tensor, /, axis: Axis = None) -> Tensor:
     """The dimensions `axis`, which must have size 1, gone. A view.
 
-    Any dtype. ValueError for another size, and (AxisError) for an axis outside the rank.
+    By default all that have it. Any dtype. ValueError for another size, and (AxisError) for an
+    axis outside the rank.
 
     >>> import tensorlayout as tl
     >>> tl.squeeze(tl.zeros((1, 3, 1)), axis=(0, 2)).shape
     (3,)
     """
+    if axis is None:
+        x = arguments.tensor("squeeze", x)
+        axis = tuple(dim for dim, size in enumerate(x.shape) if size == 1)
     return _view(_SQUEEZE, x, arguments.integers(axis, "squeeze", none=False))
 
 

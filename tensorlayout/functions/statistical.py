@@ -140,16 +140,28 @@ def max(x: Tensor, /, *, axis: Axis = None, keepdims: bool = False) -> Tensor:
     return reduced(_MAX, x, axis, keepdims)
 
 
-def mean(x: Tensor, /, *, axis: Axis = None, keepdims: bool = False) -> Tensor:
+def mean(
+    x: Tensor, /, *, axis: Axis = None, dtype: DTypeLike | None = None, keepdims: bool = False
+) -> Tensor:
     """The arithmetic mean along `axis`; NaN of none. Layout: packed in the input's order.
 
-    dtypes: floating-point, kept. `axis`: one, several, or None for all; `keepdims`: these stay, of
-    size 1. TypeError for other dtypes, ValueError (AxisError) for an axis outside the rank.
+    dtype: that of `x`, which must be floating; or the floating one asked for, to which the elements
+    (integers and bool, too) are converted first. `axis`: one,
+    several, or None for all; `keepdims`: these stay, of size 1. TypeError for other dtypes,
+    ValueError (AxisError) for an axis outside the rank.
 
     >>> import tensorlayout as tl
-    >>> tl.mean(tl.asarray([[1.0, 2.0], [3.0, 6.0]]), axis=0)
-    Tensor([2., 4.], dtype=float64, device='cpu')
+    >>> tl.mean(tl.asarray([1, 2]), dtype=tl.float64)
+    Tensor(1.5, dtype=float64, device='cpu')
     """
+    if dtype is not None:
+        x = arguments.tensor("mean", x)
+        kind = as_dtype(dtype, "mean: dtype")
+        if not dtypes.in_category(kind, "floating-point"):
+            msg = f"mean: dtype must be floating-point, got {kind}"
+            raise TypeError(msg)
+        if kind != x.dtype:
+            x = dispatch.call(_conversion("mean"), (x._spec, None, kind), (x,))
     return reduced(_MEAN, x, axis, keepdims)
 
 

@@ -4,14 +4,18 @@ from __future__ import annotations
 
 from typing import SupportsIndex
 
+import numpy as np
+
 from tensorlayout import dtypes
 from tensorlayout.functions import arguments
+from tensorlayout.functions.creation import full_like
 from tensorlayout.functions.elementwise import not_equal, subtract
-from tensorlayout.functions.manipulation import concat
+from tensorlayout.functions.manipulation import broadcast_to, concat
 from tensorlayout.functions.statistical import reduced
 from tensorlayout.plan.reduce import Reduce
 from tensorlayout.tensor import Tensor
-from tensorlayout.typing import Axis
+from tensorlayout.typing import Axis, Scalar
+from tensorlayout.words import under
 
 __all__ = ["all", "any", "diff"]
 
@@ -53,14 +57,15 @@ def diff(
     *,
     axis: SupportsIndex = -1,
     n: SupportsIndex = 1,
-    prepend: Tensor | None = None,
-    append: Tensor | None = None,
+    prepend: Tensor | Scalar | None = None,
+    append: Tensor | Scalar | None = None,
 ) -> Tensor:
     """The differences of neighbours along `axis`, taken `n` times.
 
-    `prepend`, `append`: tensors joined to `x` along `axis` before. dtypes: numeric. Layout: packed
-    in the input's order. TypeError for an `axis` or `n` that is no integer; ValueError for a
-    negative `n`, an axis outside the rank, and tensors that do not fit beside `x`.
+    `prepend`, `append`: tensors joined to `x` along `axis` before; a number, or a tensor of rank 0,
+    counts as one of size 1 along `axis`. dtypes: numeric; a Python number takes that of `x`.
+    Layout: packed in the input's order. TypeError for an `axis` or `n` that is no integer;
+    ValueError for a negative `n`, an axis outside the rank, and tensors that do not fit beside `x`.
 
     >>> import tensorlayout as tl
     >>> tl.diff(tl.asarray([1, 4, 9, 16]), n=2)
@@ -81,9 +86,14 @@ def diff(
     return x
 
 
-def _beside(x: Tensor, part: Tensor, dim: int, argument: str) -> Tensor:
+def _beside(x: Tensor, part: Tensor | Scalar, dim: int, argument: str) -> Tensor:
     """What is joined to `x` along `dim`. ValueError where another size differs."""
+    line = (*x.shape[:dim], 1, *x.shape[dim + 1 :])
+    if isinstance(part, (int, float, complex)) and not isinstance(part, np.generic):
+        return under("diff", full_like, x, part, shape=line)
     part = arguments.tensor("diff", part, argument)
+    if part.ndim == 0:
+        return broadcast_to(part, line)
     if part.ndim != x.ndim or (*part.shape[:dim], *part.shape[dim + 1 :]) != (
         *x.shape[:dim],
         *x.shape[dim + 1 :],

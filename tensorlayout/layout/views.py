@@ -137,7 +137,8 @@ class Views(Placement):
     def with_padding_value(self, value: Padding | str) -> Self:
         """The layout with `value` as the content of its padding.
 
-        `value`: a `PaddingValue` or its name, or a `BitPattern`. TypeError for anything else.
+        `value`: a `PaddingValue` or its name, or a `BitPattern`. ValueError for another
+        name, TypeError for anything else.
 
         >>> from tensorlayout import Layout, PaddingValue
         >>> Layout.padded((2,), (3,)).with_padding_value(PaddingValue.ONE).padding_value

@@ -9,13 +9,13 @@ from tensorlayout.devices import as_device
 from tensorlayout.dtypes import as_dtype
 from tensorlayout.plan.base import Plan, WrittenPlan
 from tensorlayout.plan.rules import (
+    LayoutSpec,
     checked_padding,
     in_dtype,
     layout_for,
     voted_layout,
 )
 from tensorlayout.tensor import TensorSpec
-from tensorlayout.typing import LayoutLike
 
 # What a creation writes: nothing, one value, the elements of an array; all else as it is called.
 Values = Literal["nothing", "value", "array", "arange", "eye", "frequencies", "linspace"]
@@ -47,7 +47,7 @@ class Create:
     values: Values
 
     def plan(
-        self, shape: tuple[int, ...], dtype: Any, layout: LayoutLike | None, device: Any
+        self, shape: tuple[int, ...], dtype: Any, layout: LayoutSpec | None, device: Any
     ) -> CreatePlan:
         """The plan, from arguments as users give them."""
         kind = as_dtype(dtype, "dtype")

@@ -16,7 +16,6 @@ from tensorlayout.layout import (
     tiles_and_order,
 )
 from tensorlayout.tensor import TensorSpec
-from tensorlayout.typing import LayoutLike
 from tensorlayout.words import cut, shown
 
 
@@ -110,7 +109,11 @@ def in_dtype(layout: Layout, dtype: DType) -> Layout:
     return layout.with_padding_value(PaddingValue.UNSPECIFIED)
 
 
-def layout_for(shape: tuple[int, ...], spec: LayoutLike | None) -> Layout:
+# What `arguments.layout` makes of a layout asked for.
+LayoutSpec = Layout | str | tuple[int, ...]
+
+
+def layout_for(shape: tuple[int, ...], spec: LayoutSpec | None) -> Layout:
     """The layout that `spec` asks for `shape`: None row-major, else as `to_layout` says."""
     if spec is None:
         return Layout.row_major(shape)

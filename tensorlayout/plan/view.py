@@ -14,9 +14,8 @@ from tensorlayout.layout.slots import covers_block, strided
 from tensorlayout.plan.base import Plan
 from tensorlayout.plan.copy import Copy, CopyPlan
 from tensorlayout.plan.padding import padding_bytes
-from tensorlayout.plan.rules import addressed, layout_for
+from tensorlayout.plan.rules import LayoutSpec, addressed, layout_for
 from tensorlayout.tensor import TensorSpec
-from tensorlayout.typing import LayoutLike
 from tensorlayout.words import cut, shown
 
 
@@ -198,7 +197,7 @@ class Relayout:
 
     name: str = "to_layout"
 
-    def plan(self, source: TensorSpec, asked: LayoutLike, copy: bool | None) -> Any:
+    def plan(self, source: TensorSpec, asked: LayoutSpec, copy: bool | None) -> Any:
         """The plan: nothing, a view, or a copy, as `copy` allows (True always, None if needed)."""
         wanted = layout_for(source.layout.shape, asked)
         if copy is not True:

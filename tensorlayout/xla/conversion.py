@@ -27,7 +27,7 @@ from tensorlayout.xla.tiles import Tile, expanded
 def layout_of(
     shape: Shape | str, padding_value: Padding | str = PaddingValue.UNSPECIFIED
 ) -> Layout:
-    """Where each element of an array, given by its text too, stands: a `tensorlayout.Layout`.
+    """Where each element of an array stands, of a `shape` or its text: a `tensorlayout.Layout`.
 
     The order, and all tiles: each becomes a split of dimensions. A star does where the tile ends at
     the end of a row or of a whole part of one, or where rows go on from tile to tile without a

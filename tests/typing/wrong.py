@@ -95,7 +95,7 @@ tl.concat([x, 1])  # E
 tl.roll(x, 1.5)  # E
 tl.take(i, [0])  # E
 tl.searchsorted(i, 1.5, side="middle")  # E
-tl.diff(x, prepend=0.0)  # E
+tl.diff(x, prepend="0")  # E
 tl.pad(x, 1, "mirror")  # E
 tl.quantile(x, 0.5, method="best")  # E
 tl.fft.fft(x, norm="none")  # E

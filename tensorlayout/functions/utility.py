@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from typing import SupportsIndex
 
-import numpy as np
-
 from tensorlayout import dtypes
 from tensorlayout.functions import arguments
 from tensorlayout.functions.creation import full_like
@@ -63,9 +61,10 @@ def diff(
     """The differences of neighbours along `axis`, taken `n` times.
 
     `prepend`, `append`: tensors joined to `x` along `axis` before; a number, or a tensor of rank 0,
-    counts as one of size 1 along `axis`. dtypes: numeric; a Python number takes that of `x`.
-    Layout: packed in the input's order. TypeError for an `axis` or `n` that is no integer;
-    ValueError for a negative `n`, an axis outside the rank, and tensors that do not fit beside `x`.
+    counts as one of size 1 along `axis`. dtypes: numeric; a Python number takes that of `x` where
+    its kind fits. Layout: packed in the input's order. TypeError for an `axis` or `n` that is no
+    integer; ValueError for a negative `n`, an axis outside the rank, and tensors that do not fit
+    beside `x`.
 
     >>> import tensorlayout as tl
     >>> tl.diff(tl.asarray([1, 4, 9, 16]), n=2)
@@ -89,8 +88,10 @@ def diff(
 def _beside(x: Tensor, part: Tensor | Scalar, dim: int, argument: str) -> Tensor:
     """What is joined to `x` along `dim`. ValueError where another size differs."""
     line = (*x.shape[:dim], 1, *x.shape[dim + 1 :])
-    if isinstance(part, (int, float, complex)) and not isinstance(part, np.generic):
-        return under("diff", full_like, x, part, shape=line)
+    if type(part) in dtypes.SCALARS:
+        kind = dtypes.promote_scalar(x.dtype, type(part))
+        filled: Tensor = under("diff", full_like, x, part, dtype=kind, shape=line)
+        return filled
     part = arguments.tensor("diff", part, argument)
     if part.ndim == 0:
         return broadcast_to(part, line)

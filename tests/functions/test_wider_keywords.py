@@ -1,0 +1,66 @@
+"""Keywords beyond the standard that callers of NumPy pass: what they give, as literals."""
+
+import numpy as np
+import pytest
+from tensors import same, shared
+
+import tensorlayout as tl
+
+pytestmark = pytest.mark.usefixtures("device")
+
+
+@pytest.mark.parametrize("dtype", ["bool", "int8", "uint64", "float16", "float64"])
+def test_the_mean_in_a_dtype_asked_for(dtype):
+    x = tl.asarray([[1, 1], [0, 1]], dtype=dtype)
+    same(tl.mean(x, axis=0, dtype=tl.float32), np.array([0.5, 1], np.float32))
+    same(tl.mean(x, dtype=tl.complex128), np.array(0.75 + 0j))
+
+
+def test_the_mean_stays_strict():
+    x = tl.asarray([1, 2])
+    with pytest.raises(TypeError, match="mean: only floating-point dtypes are allowed, got int64"):
+        tl.mean(x)
+    with pytest.raises(TypeError, match="mean: dtype must be floating-point, got int32"):
+        tl.mean(x, dtype=tl.int32)
+    with pytest.raises(TypeError, match=r"^mean: .*complex"):
+        tl.mean(tl.asarray([1j]), dtype=tl.float64)
+
+
+def test_likes_of_another_shape():
+    x = tl.zeros((2, 3), dtype=tl.int16, layout=(0, 1))
+    for made, value in [
+        (tl.zeros_like(x, shape=(4, 2)), 0),
+        (tl.ones_like(x, shape=(4, 2)), 1),
+        (tl.full_like(x, -7, shape=(4, 2)), -7),
+        (tl.empty_like(x, shape=(4, 2)), None),
+    ]:
+        assert made.layout == tl.Layout.column_major((4, 2))
+        assert made.device == x.device
+        if value is not None:
+            same(made, np.full((4, 2), value, np.int16))
+    assert tl.ones_like(x, shape=5).layout == tl.Layout.row_major((5,))
+    assert tl.zeros_like(x, shape=(4, 2), layout=(1, 0)).layout.is_row_major
+    assert tl.zeros_like(x, shape=(2, 3)).layout == x.layout
+    with pytest.raises(ValueError, match=r"^full_like: "):
+        tl.full_like(x, 1, shape=(-1,))
+
+
+def test_squeeze_of_all_sizes_1():
+    x = tl.zeros((1, 3, 1))
+    assert tl.squeeze(x).shape == (3,)
+    assert shared(tl.squeeze(x), x)
+    assert tl.squeeze(tl.zeros((2, 0))).shape == (2, 0)
+    assert tl.squeeze(tl.zeros((1, 1))).shape == ()
+
+
+def test_differences_beside_numbers():
+    x = tl.asarray([[1, 4], [9, 16]], dtype=tl.int16)
+    same(tl.diff(x, append=1), np.array([[3, -3], [7, -15]], np.int16))
+    same(tl.diff(x, axis=0, prepend=1), np.array([[0, 3], [8, 12]], np.int16))
+    zero = tl.asarray(0, dtype=tl.int32)
+    same(tl.diff(x, prepend=zero, append=zero), np.array([[1, 3, -4], [9, 7, -16]], np.int32))
+    same(tl.diff(x, append=1.5), np.array([[3, -2.5], [7, -14.5]]))
+    with pytest.raises(OverflowError, match=r"^diff: "):
+        tl.diff(x, append=10**6)
+    with pytest.raises(ValueError, match="diff: shapes may differ along axis 1 only"):
+        tl.diff(x, append=tl.zeros(2, dtype=tl.int16))

@@ -212,7 +212,7 @@ def choose(a: Tensor, choices: Any, out: Tensor | None = None, mode: str = "rais
 def unravel_index(indices: Any, shape: Any, order: str = "C") -> tuple[Tensor, ...]:
     """The index in each dimension of positions in index order."""
     unsupported("unravel_index", order=None if order == "C" else order)
-    places = arguments.indices("unravel_index", indices)
+    places = astype(arguments.indices("unravel_index", indices), dtypes.int64, copy=False)
     sizes = arguments.shape("unravel_index", shape)
     total = 1
     for n in sizes:

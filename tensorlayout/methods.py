@@ -161,7 +161,7 @@ def _bool(self: Tensor) -> bool:
         several = "several elements is" if self.size else "no elements is"
         msg = f"bool: the truth of {several} ambiguous; use any() or all(), got shape {self.shape}"
         raise ValueError(msg)
-    return bool(_single(manipulation.reshape(self, ()), bool))
+    return bool(_single(manipulation.reshape(self, ()) if self.ndim else self, bool))
 
 
 def _int(self: Tensor) -> int:

@@ -10,7 +10,7 @@ from typing import Any
 from tensorlayout.dtypes import DType, real_of
 from tensorlayout.layout import BitPattern, Layout, Padding, PaddingValue
 from tensorlayout.layout.checks import MAX_RANK, too_many_dimensions
-from tensorlayout.layout.slots import with_unit_strides
+from tensorlayout.layout.slots import covers_block, strided
 from tensorlayout.plan.base import Plan
 from tensorlayout.plan.copy import Copy, CopyPlan
 from tensorlayout.plan.padding import padding_bytes
@@ -155,20 +155,29 @@ def _in_units(source: TensorSpec, want: int) -> Layout:
         raise ValueError(msg)
     if not layout.size:
         return Layout.packed(shape, layout.minor_to_major)
-    steps = [0 if n == 1 else s for n, s in zip(outer, steps, strict=True)]
-    if any(s * have % want for s in steps):
+    if any(n > 1 and s * have % want for n, s in zip(outer, steps, strict=True)):
         msg = f"the strides of layout {cut(layout)}, in bytes, are no multiples of {want}"
         raise ValueError(msg)
-    scaled = [s * have // want for s in steps]
-    padded = [*layout.padded_shape]
-    padded[-1], rest = divmod(padded[-1] * have, want)
+    strides = (*(s * have // want for s in steps), 1)
+    *blocks, block = layout.padded_shape
+    padded = (*blocks, block * have // want)
+    whole = not block * have % want and covers_block(strided(shape, strides), padded)
     return Layout(
         shape,
-        with_unit_strides(shape, [*scaled, 1]),
+        strides,
         offset=layout.offset * have // want,
-        minor_to_major=layout.minor_to_major,
-        padded_shape=None if rest or not layout.is_padded else padded,
+        minor_to_major=_with_last_fastest(layout),
+        padded_shape=padded if whole else shape,
     )
+
+
+def _with_last_fastest(layout: Layout) -> tuple[int, ...]:
+    """The order of dimensions, the last the fastest unless it is so as it stands."""
+    order, end = layout.minor_to_major, layout.ndim - 1
+    faster = order[: order.index(end)]
+    if layout.shape[end] > 1 and all(layout.shape[d] == 1 or not layout.strides[d] for d in faster):
+        return order
+    return (end, *(d for d in order if d != end))
 
 
 @dataclass(frozen=True, slots=True, eq=False)

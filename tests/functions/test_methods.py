@@ -6,12 +6,12 @@ import warnings
 from math import prod
 from pathlib import Path
 
+import layouts
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from layouts import TENSORS
-from layouts import shapes as shapes_of
 from tensors import BFLOAT16, asarray, fits, host, padding_of, read_only, shared, slots, tensor_in
 
 import tensorlayout as tl
@@ -211,7 +211,7 @@ REDUCTIONS = ["sum", "prod", "max", "min", "any", "all", "mean", "var", "std"]
 @st.composite
 def reduced(draw):
     """A method, values of small integers in some dtype, and keywords of NumPy's."""
-    name, shape = draw(st.sampled_from(REDUCTIONS)), draw(shapes_of(max_dims=3))
+    name, shape = draw(st.sampled_from(REDUCTIONS)), draw(layouts.shapes(max_dims=3))
     dtype = draw(st.sampled_from(["bool", "int64", "float32"]))
     numbers = st.lists(st.integers(-3, 3), min_size=prod(shape), max_size=prod(shape))
     values = np.array(draw(numbers), np.int64).reshape(shape).astype(dtype)
@@ -247,6 +247,22 @@ def test_rank_0():
     assert x.item(0) == 2.5
     x.fill(7)
     assert x.item() == 7.0
+
+
+def test_by_hand():
+    x = asarray([1, 2, 2, 5])
+    assert x.searchsorted([2, 6], "right").tolist() == [3, 4]
+    assert asarray([5, 1]).searchsorted(2, sorter=asarray([1, 0])).item() == 1
+    assert x.cumulative_sum(include_initial=True).tolist() == [0, 1, 3, 5, 10]
+    assert x.cumulative_prod(axis=0).tolist() == [1, 2, 4, 20]
+    assert x.permute(0).tolist() == x.permute([0]).tolist() == [1, 2, 2, 5]
+    assert x.clip([0, 3, 3, 3], asarray(4.5)).tolist() == [1.0, 3.0, 3.0, 4.5]
+    assert str(x.clip(1.5, tl.nan).tolist()) == "[nan, nan, nan, nan]"
+    assert x.repeat([0, 1, 2, 0]).tolist() == x.repeat(asarray([0, 1, 2, 0])).tolist() == [2, 2, 2]
+    assert (x > 1).cumulative_sum().tolist() == [0, 1, 2, 3]
+    assert asarray([15, 25, -15]).round(-1).tolist() == [20, 20, -20]
+    assert asarray([True, False]).max().item() is True
+    assert asarray([True, False]).argsort().tolist() == [1, 0]
 
 
 # --- names and signatures ----------------------------------------------------------------------
@@ -452,28 +468,40 @@ def is_even(layout, have, want):
     return not layout.size or (last and not any(s * have % want for s in (*steps, layout.lowest)))
 
 
+def check_view(layout, have, want):
+    x, values = tensor_in(layout, slots(have, max(500, layout.required_size)))
+    x = x if layout.size else tl.zeros(layout.shape, dtype=have, layout=layout.form)
+    if not is_even(layout, have.itemsize, want.itemsize):
+        with pytest.raises(ValueError, match=r"^view: "):
+            x.view(want)
+        return
+    found = x.view(want)
+    expected = np.ascontiguousarray(values).view(want) if layout.ndim else values.view(want)
+    assert (found.dtype, found.shape) == (want, expected.shape)
+    assert np.array(host(found), order="C").tobytes() == expected.tobytes()
+    assert shared(found, x) == bool(layout.size)
+    np.testing.assert_array_equal(host(found.view(have)), values)
+    padding = found.layout.padding_value
+    if found.layout.is_padded and padding is not PaddingValue.UNSPECIFIED:
+        content = padding_bytes(padding, want)
+        assert padding_of(found).tobytes() == content * found.layout.padding_size
+
+
 @pytest.mark.parametrize("pair", ["float32 int32", "int64 bool", "uint8 float32", "bool int64"])
 def test_view_of_every_layout(pair):
     have, want = map(np.dtype, pair.split())
     for layout in TENSORS:
-        if not fits(layout, have):
-            continue
-        x, values = tensor_in(layout, slots(have, 500))
-        x = x if layout.size else tl.zeros(layout.shape, dtype=have, layout=layout.form)
-        if not is_even(layout, have.itemsize, want.itemsize):
-            with pytest.raises(ValueError, match=r"^view: "):
-                x.view(want)
-            continue
-        expected = np.ascontiguousarray(values).view(want) if layout.ndim else values.view(want)
-        found = x.view(want)
-        assert found.dtype == want
-        assert np.array(host(found), order="C").tobytes() == expected.tobytes()
-        assert shared(found, x) == bool(layout.size)
-        back = found.view(have)
-        np.testing.assert_array_equal(host(back), values)
-        if found.layout.is_padded and found.layout.padding_value is not PaddingValue.UNSPECIFIED:
-            content = padding_bytes(found.layout.padding_value, want)
-            assert padding_of(found).tobytes() == content * found.layout.padding_size
+        if fits(layout, have):
+            check_view(layout, have, want)
+
+
+WIDTHS = st.sampled_from(["int8", "int16", "int32", "int64", "complex128"]).map(np.dtype)
+
+
+@given(layouts.packed() | layouts.padded() | layouts.strided() | layouts.tiled(), WIDTHS, WIDTHS)
+def test_view_of_any_layout(device, layout, have, want):
+    if fits(layout, have):
+        check_view(layout, have, want)
 
 
 def test_view_in_wider_items_and_back():
@@ -484,6 +512,7 @@ def test_view_in_wider_items_and_back():
     wide[1, 0] = -1
     assert x[1].tolist() == [-1, -1, 8, 9, 10, 11]
     assert x[:, 2:4].view(tl.int32).strides == (3, 1)
+    assert [x[1].view(kind).layout.offset for kind in (tl.int8, tl.int32)] == [12, 3]
     assert wide[:, 1:].view(tl.int8).shape == (2, 8)
     assert x.view(tl.bfloat16).dtype == BFLOAT16
     padded = tl.ones((2, 4), dtype=tl.int16, layout=Layout.padded((2, 4), (2, 8)))

@@ -109,6 +109,8 @@ CONVERTED = {
     *(np.array2string, np.array_repr, np.array_str),
     *(np.save, np.savetxt, np.savez, np.savez_compressed),
 }
+# Those that arrays of NumPy may take part in: tensors become some.
+COMPARING = {np.allclose, np.array_equal, np.array_equiv}
 OVERLAP = {np.may_share_memory, np.shares_memory}
 
 # Whose result is a dtype, or is about one.
@@ -140,7 +142,10 @@ def apply_function(
     kwargs = {name: given for name, given in kwargs.items() if given is not np._NoValue}
     ours = TABLE.get(func)
     if ours is not None:
-        if func is np.copyto and not isinstance((args or [kwargs.get("dst")])[0], Tensor):
+        given = (*args, *kwargs.values())
+        if func in COMPARING and any(isinstance(each, np.ndarray) for each in given):
+            return _converted(func, args, kwargs)
+        if func is np.copyto and isinstance((args or [kwargs.get("dst")])[0], np.ndarray):
             return _converted(func, args, kwargs)
         return ours(*args, **kwargs)
     if func in LIKE:

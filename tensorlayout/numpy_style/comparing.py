@@ -5,6 +5,8 @@ from __future__ import annotations
 import math
 from typing import Any
 
+import numpy as np
+
 from tensorlayout import dtypes
 from tensorlayout.functions import arguments, utility
 from tensorlayout.functions import elementwise as ew
@@ -94,8 +96,9 @@ def imag(val: Tensor) -> Tensor:
 
 def angle(z: Any, deg: bool = False) -> Tensor:
     """The angle of each number, in radians, or degrees."""
-    x = floating("angle", z)
-    found = ew.atan2(ew.imag(x), ew.real(x))
+    x = arguments.tensor("angle", z)
+    atan2: Any = np.arctan2  # with its promotion of integers
+    found: Tensor = atan2(ew.imag(x), ew.real(x)) if _is_complex(x) else atan2(0, x)
     return ew.multiply(found, 180 / math.pi) if deg else found
 
 

@@ -123,10 +123,10 @@ def full_like(
     return found
 
 
-def _ends(name: str, start: Any, stop: Any, axis: int) -> tuple[Tensor, Tensor]:
+def _ends(name: str, start: Any, stop: Any, *, weak: bool = True) -> tuple[Tensor, Tensor]:
     first, last = (
         x if dtypes.in_category(x.dtype, "floating-point") else astype_(x, dtypes.float64)
-        for x in tensors(name, start, stop)
+        for x in tensors(name, start, stop, weak=weak)
     )
     return first, last
 
@@ -143,7 +143,7 @@ def linspace(
     device: Any = None,
 ) -> Any:
     """`num` numbers evenly spaced from each element of `start` to that of `stop`, along `axis`."""
-    first, last = _ends("linspace", start, stop, axis)
+    first, last = _ends("linspace", start, stop)
     steps = num - 1 if endpoint else num
     number = arguments.count("linspace", "num", num)
     width = ew.subtract(last, first)
@@ -181,7 +181,7 @@ def geomspace(
     start: Any, stop: Any, num: int = 50, endpoint: bool = True, dtype: Any = None, axis: int = 0
 ) -> Tensor:
     """Numbers from each element of `start` to that of `stop`, each of the same ratio."""
-    first, last = _ends("geomspace", start, stop, axis)
+    first, last = _ends("geomspace", start, stop, weak=False)
     ratio = ew.divide(last, first)
     exponents = linspace(ew.multiply(ratio, 0), ew.add(ew.multiply(ratio, 0), 1), num, endpoint)
     found = moveaxis(ew.multiply(first, ew.pow(ratio, exponents)), 0, axis)

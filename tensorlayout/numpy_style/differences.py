@@ -13,7 +13,7 @@ from tensorlayout.functions.manipulation import broadcast_to, concat, reshape
 from tensorlayout.functions.searching import where
 from tensorlayout.functions.sorting import argsort
 from tensorlayout.numpy_style import reductions
-from tensorlayout.numpy_style.operands import beside, floating, tensors
+from tensorlayout.numpy_style.operands import beside, counted, floating, tensors
 from tensorlayout.tensor import Tensor
 from tensorlayout.words import refuse
 
@@ -31,7 +31,7 @@ def diff(a: Tensor, n: int = 1, axis: int = -1, prepend: Any = None, append: Any
 
 
 def _slice(x: Tensor, end: Any, shape: tuple[int, ...]) -> Tensor:
-    found = beside("diff", end, x)
+    found = beside("diff", end, x, weak=False)
     return found if found.ndim else broadcast_to(found, shape)
 
 
@@ -50,7 +50,7 @@ def gradient(f: Tensor, *varargs: Any, axis: Any = None, edge_order: int = 1) ->
 
 def trapezoid(y: Tensor, x: Any = None, dx: float = 1.0, axis: int = -1) -> Tensor:
     """The area under straight lines between the values along `axis`."""
-    values = arguments.tensor("trapezoid", y)
+    values = counted("trapezoid", y)
     dim = arguments.dim("trapezoid", axis, values.ndim)
     widths: Any = dx
     if x is not None:

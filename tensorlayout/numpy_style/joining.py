@@ -156,7 +156,7 @@ def _depth(arrays: Any) -> int:
 
 def _joined(arrays: Any, depth: int, rank: int, device: Tensor) -> Tensor:
     if not isinstance(arrays, list):
-        x = arrays if isinstance(arrays, Tensor) else beside("block", arrays, device)
+        x = arrays if isinstance(arrays, Tensor) else beside("block", arrays, device, weak=False)
         return x[(None,) * (rank - x.ndim)]
     parts = [_joined(each, depth - 1, rank, device) for each in arrays]
     return under("block", concat, parts, axis=rank - depth)
@@ -230,7 +230,7 @@ def _split_at(name: str, ary: Any, given: Any, axis: int, least: int) -> list[Te
 
 def append(arr: Tensor, values: Any, axis: int | None = None) -> Tensor:
     """`values` behind `arr` along `axis`, or behind all elements in index order."""
-    return under("append", concat, tensors("append", arr, values), axis=axis)
+    return under("append", concat, tensors("append", arr, values, weak=False), axis=axis)
 
 
 def delete(arr: Tensor, obj: Any, axis: int | None = None) -> Tensor:

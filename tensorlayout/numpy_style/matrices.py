@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from functools import reduce
+from functools import partial, reduce
 from typing import Any
 
 from tensorlayout import dtypes, linalg
@@ -13,8 +13,8 @@ from tensorlayout.functions.data_types import astype
 from tensorlayout.functions.manipulation import expand_dims, moveaxis
 from tensorlayout.functions.searching import count_nonzero
 from tensorlayout.functions.utility import any as any_
-from tensorlayout.linalg import cross, diagonal, matmul, outer, tensordot, vecdot
-from tensorlayout.numpy_style.operands import beside, counted, floating, sequence, tensors
+from tensorlayout.linalg import cross, diagonal
+from tensorlayout.numpy_style.operands import beside, counted, floating, product, sequence, tensors
 from tensorlayout.numpy_style.outputs import given
 from tensorlayout.tensor import Tensor
 from tensorlayout.words import refuse
@@ -49,6 +49,26 @@ __all__ = [
     "vecdot",
     "vector_norm",
 ]
+
+
+def matmul(x1: Tensor, x2: Tensor, /) -> Tensor:
+    """`tl.matmul`."""
+    return product(linear_algebra.matmul, *tensors("matmul", x1, x2))
+
+
+def outer(x1: Tensor, x2: Tensor, /) -> Tensor:
+    """`tl.linalg.outer`."""
+    return product(linalg.outer, *tensors("outer", x1, x2))
+
+
+def tensordot(x1: Tensor, x2: Tensor, /, *, axes: Any = 2) -> Tensor:
+    """`tl.tensordot`."""
+    return product(partial(linear_algebra.tensordot, axes=axes), *tensors("tensordot", x1, x2))
+
+
+def vecdot(x1: Tensor, x2: Tensor, /, *, axis: int = -1) -> Tensor:
+    """`tl.vecdot`."""
+    return product(partial(linear_algebra.vecdot, axis=axis), *tensors("vecdot", x1, x2))
 
 
 def matrix_transpose(x: Tensor, /) -> Tensor:
@@ -147,11 +167,10 @@ def matrix_power(a: Tensor, n: int) -> Tensor:
     if n < 0 or not dtypes.in_category(x.dtype, "integer or boolean"):
         return linalg.matrix_power(floating("matrix_power", x), n)
     linear_algebra.matrix("matrix_power", x)
-    whole = counted("matrix_power", x)
-    found = astype(linalg.matrix_power(astype(whole, dtypes.float64), 0), whole.dtype)
+    found = astype(linalg.matrix_power(astype(x, dtypes.float64), 0), x.dtype)
     for digit in f"{arguments.integer('matrix_power', 'n', n):b}":
-        found = linear_algebra.matmul(found, found)
-        found = linear_algebra.matmul(found, whole) if digit == "1" else found
+        found = matmul(found, found)
+        found = matmul(found, x) if digit == "1" else found
     return found
 
 
@@ -229,4 +248,4 @@ def cond(x: Tensor, p: Any = None) -> Tensor:
 
 def multi_dot(arrays: Sequence[Tensor], *, out: Tensor | None = None) -> Tensor:
     """The product of matrices in a row; the first and the last may be vectors."""
-    return given("multi_dot", reduce(linear_algebra.matmul, sequence("multi_dot", arrays)), out)
+    return given("multi_dot", reduce(matmul, sequence("multi_dot", arrays)), out)

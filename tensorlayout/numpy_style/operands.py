@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 from tensorlayout import dtypes
@@ -10,6 +10,7 @@ from tensorlayout.devices import Device
 from tensorlayout.functions import arguments, searching
 from tensorlayout.functions.creation import asarray
 from tensorlayout.functions.data_types import astype
+from tensorlayout.functions.elementwise import not_equal
 from tensorlayout.tensor import Tensor
 from tensorlayout.words import refuse, under
 
@@ -22,22 +23,23 @@ def unsupported(name: str, **given: Any) -> None:
             refuse(name, msg, TypeError)
 
 
-def beside(name: str, given: Any, x: Tensor) -> Tensor:
+def beside(name: str, given: Any, x: Tensor, *, weak: bool = True) -> Tensor:
     """What stands for a tensor where `x` is: a tensor, a number, or a list of numbers.
 
-    A number gets the dtype that it has in an operation with `x`. TypeError for arrays of NumPy.
+    A number gets the dtype that it has in an operation with `x`, or, where it is not `weak`, that
+    of an array made of it. TypeError for arrays of NumPy.
     """
-    if isinstance(given, (list, tuple)):
+    if isinstance(given, (list, tuple)) or (type(given) in dtypes.SCALARS and not weak):
         return under(name, asarray, given, device=x.device)
     return searching.beside(name, given, x)
 
 
-def tensors(name: str, *given: Any) -> list[Tensor]:
+def tensors(name: str, *given: Any, weak: bool = True) -> list[Tensor]:
     """All of `given`, at least one of them a tensor, as tensors where the first of these is."""
     first = next((x for x in given if isinstance(x, Tensor)), None)
     if first is None:
         first = arguments.tensor(name, given[0] if given else None)
-    return [x if isinstance(x, Tensor) else beside(name, x, first) for x in given]
+    return [x if isinstance(x, Tensor) else beside(name, x, first, weak=weak) for x in given]
 
 
 def sequence(name: str, given: Any, argument: str = "arrays") -> list[Tensor]:
@@ -50,7 +52,7 @@ def sequence(name: str, given: Any, argument: str = "arrays") -> list[Tensor]:
     found = list(given)
     if not found:
         refuse(name, f"{argument} must be at least one tensor, got none")
-    return tensors(name, *found)
+    return tensors(name, *found, weak=False)
 
 
 def floating(name: str, x: Any) -> Tensor:
@@ -65,6 +67,20 @@ def counted(name: str, x: Any) -> Tensor:
     """`x`, bool as int64."""
     found = arguments.tensor(name, x)
     return astype(found, dtypes.int64) if found.dtype == dtypes.bool else found
+
+
+def ordered(name: str, x: Any) -> Tensor:
+    """`x`, bool as uint8, which has an order."""
+    found = arguments.tensor(name, x)
+    return astype(found, dtypes.uint8) if found.dtype == dtypes.bool else found
+
+
+def product(function: Callable[[Tensor, Tensor], Tensor], x: Tensor, y: Tensor) -> Tensor:
+    """A sum of products; of truths, whether one of them is true."""
+    if x.dtype != dtypes.bool or y.dtype != dtypes.bool:
+        return function(x, y)
+    counts = function(astype(x, dtypes.int64), astype(y, dtypes.int64))
+    return not_equal(counts, 0)
 
 
 def promoted(given: Sequence[Tensor]) -> list[Tensor]:

@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import partial
 from typing import Any
 
 from tensorlayout import dtypes, linalg
 from tensorlayout.functions import arguments, creation, extra, linear_algebra
 from tensorlayout.functions import elementwise as ew
 from tensorlayout.functions.data_types import astype
-from tensorlayout.functions.manipulation import moveaxis, reshape, sliding_window
-from tensorlayout.numpy_style.operands import counted, tensors, unsupported
+from tensorlayout.functions.manipulation import broadcast_to, moveaxis, reshape, sliding_window
+from tensorlayout.numpy_style.operands import counted, product, tensors, unsupported
 from tensorlayout.numpy_style.outputs import given
 from tensorlayout.tensor import Tensor
 from tensorlayout.words import refuse, under
@@ -36,33 +37,29 @@ __all__ = [
 def vdot(a: Any, b: Any, /) -> Tensor:
     """The sum of products of all elements in index order, those of `a` conjugated."""
     x, y = (reshape(each, (-1,)) for each in tensors("vdot", a, b))
-    return under("vdot", linear_algebra.vecdot, *_numbers(x, y))
-
-
-def _numbers(x: Tensor, y: Tensor) -> tuple[Tensor, Tensor]:
-    """Two operands; of bool both, as int64."""
-    return (counted("product", x), counted("product", y)) if x.dtype == y.dtype else (x, y)
+    return under("vdot", product, linear_algebra.vecdot, x, y)
 
 
 def inner(a: Any, b: Any, /) -> Tensor:
     """The sums of products along the last dimensions of both."""
-    x, y = tensors("inner", a, b)
+    x, y = tensors("inner", a, b, weak=False)
     if not x.ndim or not y.ndim:
-        return ew.multiply(x, y)
-    return under("inner", linear_algebra.tensordot, x, y, axes=((-1,), (-1,)))
+        return product(ew.multiply, x, y)
+    last = partial(linear_algebra.tensordot, axes=((-1,), (-1,)))
+    return under("inner", product, last, x, y)
 
 
 def outer(a: Any, b: Any, out: Tensor | None = None) -> Tensor:
     """All products of an element of `a` with one of `b`, both in index order."""
     x, y = (reshape(each, (-1,)) for each in tensors("outer", a, b))
-    return given("outer", linalg.outer(x, y), out)
+    return given("outer", product(linalg.outer, x, y), out)
 
 
 def tensordot(a: Any, b: Any, axes: Any = 2) -> Tensor:
     """`tl.tensordot`; the axes of an operand may be a single number."""
     if isinstance(axes, Sequence):
         axes = [(each,) if isinstance(each, int) else each for each in axes]
-    return linear_algebra.tensordot(*tensors("tensordot", a, b), axes=axes)
+    return product(partial(linear_algebra.tensordot, axes=axes), *tensors("tensordot", a, b))
 
 
 def einsum(
@@ -83,7 +80,7 @@ def kron(a: Any, b: Any) -> Tensor:
     left = reshape(x, [size for n in x.shape for size in (n, 1)])
     right = reshape(y, [size for n in y.shape for size in (1, n)])
     shape = [n * m for n, m in zip(x.shape, y.shape, strict=True)]
-    return reshape(ew.multiply(left, right), shape)
+    return reshape(product(ew.multiply, left, right), shape)
 
 
 def cross(
@@ -120,7 +117,7 @@ def triu(m: Tensor, k: int = 0) -> Tensor:
 def _square(name: str, m: Any) -> Tensor:
     """A matrix; a vector stands for as many rows of it, as NumPy has it."""
     x = arguments.tensor(name, m)
-    return x if x.ndim != 1 else ew.multiply(creation.ones_like(x)[:, None], x)
+    return x if x.ndim != 1 else broadcast_to(x, (x.size, x.size))
 
 
 def vander(x: Tensor, N: int | None = None, increasing: bool = False) -> Tensor:  # noqa: N803
@@ -160,4 +157,4 @@ def _slid(name: str, x: Tensor, y: Tensor, mode: str) -> Tensor:
     n = y.size
     widths = {"full": (n - 1, n - 1), "same": (n // 2, n - 1 - n // 2), "valid": (0, 0)}[mode]
     windows = sliding_window(extra.pad(x, widths), n)
-    return linear_algebra.matmul(windows, y)
+    return product(linear_algebra.matmul, windows, y)

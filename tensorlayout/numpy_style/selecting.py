@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
+import numpy as np
+
 from tensorlayout import dtypes
 from tensorlayout.functions import (
     arguments,
@@ -185,6 +187,8 @@ def putmask(a: Tensor, /, mask: Any, values: Any) -> None:
 def copyto(dst: Tensor, src: Any, casting: str = "same_kind", where: Any = True) -> None:
     """Write `src`, broadcast, into `dst`, where `where` is true."""
     x = arguments.writable("copyto", arguments.tensor("copyto", dst))
+    if isinstance(src, np.ndarray):  # as in x[...] = src
+        src = under("copyto", asarray, src, device=x.device)
     value = src if isinstance(src, Tensor) else beside("copyto", src, x)
     if isinstance(src, Tensor) and not can_cast(value.dtype, x.dtype, casting):
         rule = f"{value.dtype} cannot become {x.dtype} by the rule {casting!r}"
@@ -212,7 +216,7 @@ def choose(a: Tensor, choices: Any, out: Tensor | None = None, mode: str = "rais
 def unravel_index(indices: Any, shape: Any, order: str = "C") -> tuple[Tensor, ...]:
     """The index in each dimension of positions in index order."""
     unsupported("unravel_index", order=None if order == "C" else order)
-    places = arguments.indices("unravel_index", indices)
+    places = astype(arguments.indices("unravel_index", indices), dtypes.int64, copy=False)
     sizes = arguments.shape("unravel_index", shape)
     total = 1
     for n in sizes:

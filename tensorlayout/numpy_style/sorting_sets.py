@@ -7,10 +7,11 @@ from typing import Any
 from tensorlayout import dtypes
 from tensorlayout.functions import arguments, sets, sorting
 from tensorlayout.functions import elementwise as ew
+from tensorlayout.functions.data_types import astype
 from tensorlayout.functions.indexing import take_along_axis
 from tensorlayout.functions.manipulation import concat, reshape
 from tensorlayout.functions.searching import nonzero
-from tensorlayout.numpy_style.operands import sequence, tensors, unsupported
+from tensorlayout.numpy_style.operands import ordered, sequence, tensors, unsupported
 from tensorlayout.tensor import Tensor
 from tensorlayout.words import refuse, under
 
@@ -64,7 +65,8 @@ def sort(
     unsupported("sort", order=order)
     x = arguments.tensor("sort", a)
     x, axis = (reshape(x, (-1,)), 0) if axis is None else (x, axis)
-    return sorting.sort(x, axis=axis, stable=stable is not False)
+    found = sorting.sort(ordered("sort", x), axis=axis, stable=stable is not False)
+    return astype(found, x.dtype, copy=False)
 
 
 def partition(
@@ -72,7 +74,7 @@ def partition(
 ) -> Tensor:
     """As `sort`: lesser elements before each position `kth`, greater ones behind."""
     x, dim = _parted("partition", a, kth, axis, order)
-    return sorting.sort(x, axis=dim)
+    return astype(sorting.sort(ordered("partition", x), axis=dim), x.dtype, copy=False)
 
 
 def argpartition(
@@ -80,7 +82,7 @@ def argpartition(
 ) -> Tensor:
     """The positions that sort, which put lesser elements before each position `kth`."""
     x, dim = _parted("argpartition", a, kth, axis, order)
-    return sorting.argsort(x, axis=dim)
+    return sorting.argsort(ordered("argpartition", x), axis=dim)
 
 
 def _parted(name: str, a: Any, kth: Any, axis: int | None, order: Any) -> tuple[Tensor, int]:
@@ -99,7 +101,7 @@ def _parted(name: str, a: Any, kth: Any, axis: int | None, order: Any) -> tuple[
 
 def lexsort(keys: Any, axis: int = -1) -> Tensor:
     """The positions that sort by the last of `keys`, equal ones by the one before, and so on."""
-    parts = sequence("lexsort", keys, "keys")
+    parts = [ordered("lexsort", key) for key in sequence("lexsort", keys, "keys")]
     order = sorting.argsort(parts[0], axis=axis)
     for key in parts[1:]:
         sorted_before = under("lexsort", take_along_axis, key, order, axis=axis)

@@ -19,7 +19,14 @@ from tensorlayout.functions.transfers import on_host
 from tensorlayout.functions.utility import any as any_
 from tensorlayout.functions.utility import diff
 from tensorlayout.numpy_style import reductions
-from tensorlayout.numpy_style.operands import beside, counted, floating, tensors, unsupported
+from tensorlayout.numpy_style.operands import (
+    beside,
+    counted,
+    floating,
+    ordered,
+    tensors,
+    unsupported,
+)
 from tensorlayout.numpy_style.outputs import given
 from tensorlayout.tensor import Tensor
 from tensorlayout.typing import Axis
@@ -148,14 +155,22 @@ def nanargmax(
     a: Tensor, axis: int | None = None, out: Tensor | None = None, *, keepdims: bool = False
 ) -> Tensor:
     """`tl.nanargmax`."""
-    return given("nanargmax", extra_statistical.nanargmax(a, axis, keepdims=keepdims), out)
+    return given(
+        "nanargmax",
+        extra_statistical.nanargmax(ordered("nanargmax", a), axis, keepdims=keepdims),
+        out,
+    )
 
 
 def nanargmin(
     a: Tensor, axis: int | None = None, out: Tensor | None = None, *, keepdims: bool = False
 ) -> Tensor:
     """`tl.nanargmin`."""
-    return given("nanargmin", extra_statistical.nanargmin(a, axis, keepdims=keepdims), out)
+    return given(
+        "nanargmin",
+        extra_statistical.nanargmin(ordered("nanargmin", a), axis, keepdims=keepdims),
+        out,
+    )
 
 
 def nancumsum(
@@ -287,9 +302,15 @@ def _quantile(
         fractions = np.true_divide(fractions, hundred)
     function = getattr(extra_statistical, of)
     x = arguments.tensor(name, a)
-    return given(
-        name, under(name, function, x, fractions, axis, method=method, keepdims=keepdims), out
-    )
+    if np.ndim(fractions) and method not in _DISCRETE and x.dtype.kind == "f":
+        x = astype(x, dtypes.promote(x.dtype, fractions.dtype), copy=False)
+    found = under(name, function, x, fractions, axis, method=method, keepdims=keepdims)
+    if method in _DISCRETE:
+        found = astype(found, x.dtype, copy=False)
+    return given(name, found, out)
+
+
+_DISCRETE = ("higher", "lower", "nearest")  # elements as they are
 
 
 def quantile(
@@ -464,12 +485,11 @@ def bincount(x: Tensor, /, weights: Any = None, minlength: int = 0) -> Tensor:
 
 def digitize(x: Tensor, bins: Any, right: bool = False) -> Tensor:
     """The bin of each element; `bins` ascend or descend, with `right` their right ends are in."""
-    values, edges = tensors("digitize", x, bins)
+    values, edges = (ordered("digitize", each) for each in tensors("digitize", x, bins))
     if edges.ndim != 1:
         refuse("digitize", f"bins must be of rank 1, got shape {edges.shape}")
-    steps = diff(edges)
-    falls = edges.size > 1 and bool(any_(ew.less(steps, 0)))
-    if falls and any_(ew.greater(steps, 0)):
+    falls = bool(any_(ew.less(edges[1:], edges[:-1])))
+    if falls and any_(ew.greater(edges[1:], edges[:-1])):
         refuse("digitize", "bins must ascend or descend")
     side: Any = "left" if right else "right"
     if not falls:
@@ -487,7 +507,7 @@ def histogram_bin_edges(
         refuse("histogram_bin_edges", f"bins must be a number or edges, got {bins!r}", TypeError)
     if not isinstance(bins, int):
         edges = beside("histogram_bin_edges", bins, x)
-        if edges.ndim != 1 or any_(ew.less(diff(edges), 0)):
+        if edges.ndim != 1 or any_(ew.less(edges[1:], edges[:-1])):
             refuse("histogram_bin_edges", "bins must be of rank 1, and ascend")
         return edges
     if bins < 1:

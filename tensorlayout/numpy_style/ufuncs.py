@@ -31,6 +31,7 @@ from tensorlayout.functions.searching import where as where_
 from tensorlayout.functions.statistical import cumulative_prod, cumulative_sum
 from tensorlayout.functions.transfers import strided
 from tensorlayout.numpy_style import reductions
+from tensorlayout.numpy_style.operands import product
 from tensorlayout.numpy_style.outputs import can_cast
 from tensorlayout.plan.rules import broadcast_shape
 from tensorlayout.tensor import Tensor
@@ -102,10 +103,7 @@ _COMPOSED: dict[UFunc, Callable[..., Any]] = {
 
 
 def _matmul(x: Tensor, y: Tensor) -> Tensor:
-    if x.dtype == y.dtype == dtypes.bool:
-        counts = matmul(astype(x, dtypes.int64), astype(y, dtypes.int64))
-        return ew.not_equal(counts, 0)
-    return matmul(x, y)
+    return product(matmul, x, y)
 
 
 def _matvec(x: Tensor, y: Tensor) -> Tensor:
@@ -120,7 +118,7 @@ def _vecmat(x: Tensor, y: Tensor) -> Tensor:
 _PRODUCTS: dict[UFunc, Callable[..., Tensor]] = {
     np.matmul: _matmul,
     np.matvec: _matvec,
-    np.vecdot: vecdot,
+    np.vecdot: functools.partial(product, vecdot),
     np.vecmat: _vecmat,
 }
 

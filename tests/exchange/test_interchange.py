@@ -115,7 +115,7 @@ def test_the_array_keeps_the_memory_of_the_tensor():
 def test_numpy_functions_take_tensors():
     assert np.shape(BASE) == (2, 3, 4)
     assert np.array_equal(BASE, np.arange(24).reshape(2, 3, 4))
-    assert np.concatenate([tl.arange(2), np.arange(2)]).tolist() == [0, 1, 0, 1]
+    assert np.concatenate([tl.arange(2), tl.arange(2)]).tolist() == [0, 1, 0, 1]
 
 
 # --- From NumPy -----------------------------------------------------------------------------------

@@ -24,6 +24,7 @@ _KEYWORDS = {
     "reps": "repetitions",
     "a_min": "min",
     "a_max": "max",
+    "reverse": "descending",
 }
 _INSTEAD = {
     "out": "out[...] = {call} writes into memory that is there",

@@ -48,7 +48,7 @@ def said(function: Callable[..., Any], args: Sequence[Any], options: dict[str, A
     by_place = [p for p in parameters if p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD)]
     by_name = [p.name for p in parameters if p.kind is p.KEYWORD_ONLY]
     takes = {p.name for p in by_place if p.kind is p.POSITIONAL_OR_KEYWORD}.union(by_name)
-    if len(args) > len(by_place):
+    if len(args) > len(by_place) and all(p.kind is not p.VAR_POSITIONAL for p in parameters):
         return _too_many(function.__name__, args, [p.name for p in by_place], by_name, call)
     for name in options:
         if name not in takes:

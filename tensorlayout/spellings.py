@@ -330,8 +330,10 @@ def of_module(module: str, names: list[str]) -> Callable[[str], Any]:
         return f"; did you mean {close[0]!r}?" if close else ""
 
     def absent(name: str) -> Any:
-        more = "" if name.startswith("_") else hint(name)
-        raise _error(_MODULE.format(module), name, more)
+        if name.startswith("_"):  # a protocol asked for, which is to be quick
+            msg = f"module {module!r} has no attribute {name!r}"
+            raise AttributeError(msg)
+        raise _error(_MODULE.format(module), name, hint(name))
 
     return absent
 

@@ -1654,7 +1654,8 @@ exp(x, dtype=float32)  # TypeError: there is no dtype=; use astype() first
 add(x)  # TypeError: x2 is missing: add(x1, x2)
 add(x1=x, x2=x)  # TypeError: x1 is given by position: add(x1, x2)
 meshgrid(v, v, sparse=True)  # TypeError: there is no sparse=: meshgrid(*arrays, indexing='xy')
-einsum("i,i", v, v, optimize=True)  # TypeError: there is no optimize=: einsum(subscripts, *operands)
+einsum("i,i", v, v, optimize=True)
+    TypeError: there is no optimize=: einsum(subscripts, *operands)
 linalg.svd(x, False)  # TypeError: full_matrices is given by name: svd(x, full_matrices=False)
 fft.fft(v, 4)  # TypeError: n is given by name: fft(x, n=4)
 """

@@ -17,10 +17,9 @@ from tensorlayout.words import refuse, shown
 class Device:
     """A place where tensors live; compares equal to its name.
 
-    >>> as_device("cpu")
-    Device('cpu')
-    >>> as_device("cpu") == "cpu"
-    True
+    >>> import tensorlayout as tl
+    >>> tl.Device("cpu"), tl.Device("cpu") == "cpu"
+    (Device('cpu'), True)
     """
 
     kind: str
@@ -115,6 +114,11 @@ def default_device() -> Device:
     device that is not here.
 
     Tensors made from tensors, and from arrays that have a device, stay where those are.
+
+    >>> import tensorlayout as tl
+    >>> with tl.using_device("cpu"):
+    ...     tl.default_device()
+    Device('cpu')
     """
     return _using.get() or _process_default or _named_by_the_variable()
 

@@ -139,9 +139,12 @@ def _sizes(operation: Library, shape: Shape, dims: Shape, s: Any) -> Shape:
 
 
 def fft(x: Tensor, /, *, n: int | None = None, axis: int = -1, norm: Norm = "backward") -> Tensor:
-    """The discrete Fourier transform along `axis`, cut or zero-padded to `n` elements; complex.
+    """The discrete Fourier transform along `axis`, cut or zero-padded to `n` elements.
 
-    The shape is that of `x`, but for `n` along `axis`.
+    dtypes: floating-point; the result is complex. The shape is that of `x`, but for `n` along
+    `axis`. `norm`: what is divided by: nothing, with ``"backward"``; `n`, with ``"forward"``; its
+    root, with ``"ortho"``. Layout: row-major. ValueError for `n` below 1, another `norm`, and
+    (AxisError) for an axis outside the rank; TypeError for other dtypes.
 
     >>> import tensorlayout as tl
     >>> tl.fft.fft(tl.asarray([1.0, 0.0, 0.0]), n=2)
@@ -151,12 +154,26 @@ def fft(x: Tensor, /, *, n: int | None = None, axis: int = -1, norm: Norm = "bac
 
 
 def ifft(x: Tensor, /, *, n: int | None = None, axis: int = -1, norm: Norm = "backward") -> Tensor:
-    """The inverse of `fft`."""
+    """The inverse of `fft` along `axis`, of `n` elements.
+
+    dtypes: floating-point; the result is complex. `norm`: what is divided by: `n`, with
+    ``"backward"``; nothing, with ``"forward"``; its root, with ``"ortho"``. Layout: row-major.
+    ValueError for `n` below 1, another `norm`, and (AxisError) for an axis outside the rank;
+    TypeError for other dtypes.
+
+    >>> import tensorlayout as tl
+    >>> tl.fft.ifft(tl.asarray([4.0, 0.0, 0.0, 0.0]))
+    Tensor([1.+0.j, 1.+0.j, 1.+0.j, 1.+0.j], dtype=complex128, device='cpu')
+    """
     return _along(_IFFT, x, n, axis, norm)
 
 
 def rfft(x: Tensor, /, *, n: int | None = None, axis: int = -1, norm: Norm = "backward") -> Tensor:
-    """The transform of real elements: the n // 2 + 1 of `fft` that determine the rest; complex.
+    """The transform of real elements: the n // 2 + 1 of `fft` that determine the rest.
+
+    dtypes: real floating; the result is complex. `n`, `axis`, `norm`: as in `fft`. Layout:
+    row-major. ValueError for `n` below 1, another `norm`, and (AxisError) for an axis outside the
+    rank; TypeError for other dtypes.
 
     >>> import tensorlayout as tl
     >>> tl.fft.rfft(tl.asarray([1.0, 1.0, 1.0, 1.0]))
@@ -166,12 +183,26 @@ def rfft(x: Tensor, /, *, n: int | None = None, axis: int = -1, norm: Norm = "ba
 
 
 def irfft(x: Tensor, /, *, n: int | None = None, axis: int = -1, norm: Norm = "backward") -> Tensor:
-    """The inverse of `rfft`, of `n` elements (by default twice one less than there are); real."""
+    """The inverse of `rfft`, of `n` elements (by default twice one less than there are).
+
+    dtypes: floating-point; the result is real. `axis`, `norm`: as in `ifft`. Layout: row-major.
+    ValueError for `n` below 1, another `norm`, and (AxisError) for an axis outside the rank;
+    TypeError for other dtypes.
+
+    >>> import tensorlayout as tl
+    >>> tl.fft.irfft(tl.asarray([4.0, 0.0, 0.0]))
+    Tensor([1., 1., 1., 1.], dtype=float64, device='cpu')
+    """
     return _along(_IRFFT, x, n, axis, norm)
 
 
 def hfft(x: Tensor, /, *, n: int | None = None, axis: int = -1, norm: Norm = "backward") -> Tensor:
-    """The transform of Hermitian-symmetric lines, given by their halves; real, `n` as in `irfft`.
+    """The transform of Hermitian-symmetric lines, given by their halves.
+
+    dtypes: floating-point; the result is real. `n`: how many elements it has along `axis`, by
+    default twice one less than there are. `norm`: as in `fft`. Layout: row-major. ValueError for
+    `n` below 1, another `norm`, and (AxisError) for an axis outside the rank; TypeError for other
+    dtypes.
 
     >>> import tensorlayout as tl
     >>> tl.fft.hfft(tl.asarray([1.0, 1.0, 1.0]))
@@ -181,7 +212,16 @@ def hfft(x: Tensor, /, *, n: int | None = None, axis: int = -1, norm: Norm = "ba
 
 
 def ihfft(x: Tensor, /, *, n: int | None = None, axis: int = -1, norm: Norm = "backward") -> Tensor:
-    """The inverse of `hfft`: the n // 2 + 1 elements that determine the rest; complex."""
+    """The inverse of `hfft`: the n // 2 + 1 elements that determine the rest.
+
+    dtypes: real floating; the result is complex. `n`: how many elements of `x` count along `axis`.
+    `norm`: as in `ifft`. Layout: row-major. ValueError for `n` below 1, another `norm`, and
+    (AxisError) for an axis outside the rank; TypeError for other dtypes.
+
+    >>> import tensorlayout as tl
+    >>> tl.real(tl.fft.ihfft(tl.asarray([4.0, 0.0, 0.0, 0.0])))
+    Tensor([1., 1., 1.], dtype=float64, device='cpu', layout='(3,):(2,)')
+    """
     return _along(_IHFFT, x, n, axis, norm)
 
 
@@ -193,10 +233,12 @@ def fftn(
     axes: Sequence[int] | None = None,
     norm: Norm = "backward",
 ) -> Tensor:
-    """The discrete Fourier transform over `axes` (all by default), of sizes `s`; complex.
+    """The discrete Fourier transform over `axes` (all by default), of sizes `s`.
 
-    `s`: one size for each of `axes`, which must then be given; -1 takes all elements. Over no axes
-    the elements stay what they are.
+    dtypes: floating-point; the result is complex. `s`: one size for each of `axes`, which must then
+    be given; -1 takes all elements. Over no axes the elements stay what they are. `norm`: as in
+    `fft`, of the product of sizes. Layout: row-major. ValueError for sizes that are none, another
+    `norm`, and (AxisError) for an axis outside the rank; TypeError for other dtypes.
 
     >>> import tensorlayout as tl
     >>> tl.fft.fftn(tl.ones((2, 2)))
@@ -214,7 +256,18 @@ def ifftn(
     axes: Sequence[int] | None = None,
     norm: Norm = "backward",
 ) -> Tensor:
-    """The inverse of `fftn`."""
+    """The inverse of `fftn` over `axes` (all by default), of sizes `s`.
+
+    dtypes: floating-point; the result is complex. `s`: one size for each of `axes`, which must then
+    be given; -1 takes all elements. `norm`: as in `ifft`, of the product of sizes. Layout:
+    row-major. ValueError for sizes that are none, another `norm`, and (AxisError) for an axis
+    outside the rank; TypeError for other dtypes.
+
+    >>> import tensorlayout as tl
+    >>> tl.fft.ifftn(tl.asarray([[4.0, 0.0], [0.0, 0.0]]))
+    Tensor([[1.+0.j, 1.+0.j],
+            [1.+0.j, 1.+0.j]], dtype=complex128, device='cpu')
+    """
     return _over(_IFFTN, x, s, axes, norm)
 
 
@@ -226,7 +279,17 @@ def rfftn(
     axes: Sequence[int] | None = None,
     norm: Norm = "backward",
 ) -> Tensor:
-    """The transform of real elements over `axes`: half of the last determines the rest; complex."""
+    """The transform of real elements over `axes`: half of the last determines the rest.
+
+    dtypes: real floating; the result is complex. `s`, `norm`: as in `fftn`. Layout: row-major.
+    ValueError for sizes that are none, another `norm`, and (AxisError) for an axis outside the
+    rank; TypeError for other dtypes.
+
+    >>> import tensorlayout as tl
+    >>> tl.fft.rfftn(tl.ones((2, 3)))
+    Tensor([[6.+0.j, 0.+0.j],
+            [0.+0.j, 0.+0.j]], dtype=complex128, device='cpu')
+    """
     return _over(_RFFTN, x, s, axes, norm)
 
 
@@ -238,7 +301,17 @@ def irfftn(
     axes: Sequence[int] | None = None,
     norm: Norm = "backward",
 ) -> Tensor:
-    """The inverse of `rfftn`; `s` are sizes of the result, the last by default as in `irfft`."""
+    """The inverse of `rfftn` over `axes`; `s` are sizes of the result.
+
+    dtypes: floating-point; the result is real. The last size is by default twice one less than
+    there are elements. `norm`: as in `ifftn`. Layout: row-major. ValueError for sizes that are
+    none, another `norm`, and (AxisError) for an axis outside the rank; TypeError for other dtypes.
+
+    >>> import tensorlayout as tl
+    >>> tl.fft.irfftn(tl.asarray([[4.0, 0.0], [0.0, 0.0]]))
+    Tensor([[1., 1.],
+            [1., 1.]], dtype=float64, device='cpu')
+    """
     return _over(_IRFFTN, x, s, axes, norm)
 
 
@@ -249,8 +322,8 @@ _RFFTFREQ = Create("rfftfreq", "frequencies")
 def fftfreq(n: int, /, *, d: float = 1.0, dtype: Any = None, device: Any = None) -> Tensor:
     """The frequencies of the elements of `fft` of `n` elements, `d` apart: of shape (n,).
 
-    dtype: float64, or any other real floating one. Layout: row-major. ValueError for `n` below 1
-    and a `d` of 0, TypeError for other dtypes.
+    `dtype`: float64, or any other real floating one. `device`: by default the default device.
+    Layout: row-major. ValueError for `n` below 1 and a `d` of 0, TypeError for other dtypes.
 
     >>> import tensorlayout as tl
     >>> tl.fft.fftfreq(4, d=0.5)
@@ -262,7 +335,8 @@ def fftfreq(n: int, /, *, d: float = 1.0, dtype: Any = None, device: Any = None)
 def rfftfreq(n: int, /, *, d: float = 1.0, dtype: Any = None, device: Any = None) -> Tensor:
     """The frequencies of the elements of `rfft` of `n` elements, `d` apart: (n // 2 + 1,).
 
-    dtype and errors as in `fftfreq`.
+    `dtype`: float64, or any other real floating one. `device`: by default the default device.
+    Layout: row-major. ValueError for `n` below 1 and a `d` of 0, TypeError for other dtypes.
 
     >>> import tensorlayout as tl
     >>> tl.fft.rfftfreq(4, d=0.5)
@@ -294,7 +368,8 @@ def _spectrum(operation: Create, n: Any, d: Any, dtype: Any, device: Any) -> Ten
 def fftshift(x: Tensor, /, *, axes: int | Sequence[int] | None = None) -> Tensor:
     """The zero frequency moved to the middle of each of `axes` (all by default).
 
-    Any dtype. Layout: packed in the input's order.
+    Any dtype. Layout: packed in the input's order. ValueError (AxisError) for an axis outside the
+    rank, TypeError for one that is no integer.
 
     >>> import tensorlayout as tl
     >>> tl.fft.fftshift(tl.fft.fftfreq(4))
@@ -304,7 +379,15 @@ def fftshift(x: Tensor, /, *, axes: int | Sequence[int] | None = None) -> Tensor
 
 
 def ifftshift(x: Tensor, /, *, axes: int | Sequence[int] | None = None) -> Tensor:
-    """The inverse of `fftshift`."""
+    """The inverse of `fftshift`: the middle of each of `axes` (all by default) moved to the front.
+
+    Any dtype. Layout: packed in the input's order. ValueError (AxisError) for an axis outside the
+    rank, TypeError for one that is no integer.
+
+    >>> import tensorlayout as tl
+    >>> tl.fft.ifftshift(tl.asarray([-2, -1, 0, 1]))
+    Tensor([ 0,  1, -2, -1], dtype=int64, device='cpu')
+    """
     return _shifted("ifftshift", x, axes, -1)
 
 

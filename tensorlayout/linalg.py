@@ -155,8 +155,9 @@ def _several(operation: Library, *operands: Any, **options: Any) -> tuple[Tensor
 def cholesky(x: Tensor, /, *, upper: bool = False) -> Tensor:
     """The lower (or `upper`) triangular factor of each Hermitian positive-definite matrix.
 
-    Shape (…, m, m), as `x`; only the lower triangle of `x` is read (with `upper`, the upper one).
-    LinAlgError for a matrix that is not positive-definite. Layout: row-major.
+    dtypes: floating-point, kept. Shape (…, m, m), as `x`; only the lower triangle of `x` is read
+    (with `upper`, the upper one). Layout: row-major. LinAlgError for a matrix that is not
+    positive-definite, ValueError for one that is not square, TypeError for other dtypes.
 
     >>> import tensorlayout as tl
     >>> tl.linalg.cholesky(tl.asarray([[4.0, 2.0], [2.0, 2.0]]))
@@ -170,7 +171,7 @@ def cross(x1: Tensor, x2: Tensor, /, *, axis: int = -1) -> Tensor:
     """The cross product of vectors of three elements along `axis`; other dimensions broadcast.
 
     `axis`: negative, inside both shapes. dtypes: numeric; integers wrap. Layout: row-major.
-    ValueError where a size along `axis` is not 3.
+    ValueError where a size along `axis` is not 3, TypeError for other dtypes.
 
     >>> import tensorlayout as tl
     >>> tl.linalg.cross(tl.asarray([1, 0, 0]), tl.asarray([0, 1, 0]))
@@ -182,9 +183,12 @@ def cross(x1: Tensor, x2: Tensor, /, *, axis: int = -1) -> Tensor:
 def det(x: Tensor, /) -> Tensor:
     """The determinant of each square matrix: (…, m, m) gives (…); 1 of an empty matrix.
 
+    dtypes: floating-point, kept. Layout: row-major. ValueError for a matrix that is not square,
+    TypeError for other dtypes.
+
     >>> import tensorlayout as tl
     >>> tl.linalg.det(tl.asarray([[2.0, 0.0], [5.0, 3.0]]))
-    Tensor(6., dtype=float64, device='cpu')
+    Tensor(6.0, dtype=float64, device='cpu')
     """
     return _one(_DET, x)
 
@@ -205,6 +209,7 @@ def diagonal(x: Tensor, /, *, offset: int = 0) -> Tensor:
     """The diagonal `offset` (above the main one if positive) of each matrix. A view.
 
     Any dtype. (…, m, n) gives (…, k), where k is the length of the diagonal, 0 outside the matrix.
+    ValueError for a rank below 2.
 
     >>> import tensorlayout as tl
     >>> tl.linalg.diagonal(tl.asarray([[1, 2], [3, 4]])).layout
@@ -219,8 +224,15 @@ def diagonal(x: Tensor, /, *, offset: int = 0) -> Tensor:
 def eig(x: Tensor, /) -> EigResult:
     """The eigenvalues and right eigenvectors of each square matrix, always complex.
 
-    Shapes (…, m), in no order, and (…, m, m), a vector in each column. LinAlgError for a matrix
-    that is not finite. Layout: row-major.
+    dtypes: floating-point. Shapes (…, m), in no order, and (…, m, m), a vector in each column.
+    Layout: row-major. LinAlgError for a matrix that is not finite, ValueError for one that is not
+    square, TypeError for other dtypes.
+
+    >>> import tensorlayout as tl
+    >>> turn = tl.asarray([[0.0, 1.0], [-1.0, 0.0]])
+    >>> values, vectors = tl.linalg.eig(turn)
+    >>> tl.sort(tl.imag(values))
+    Tensor([-1.,  1.], dtype=float64, device='cpu')
     """
     return EigResult(*_several(_EIG, x))
 
@@ -228,8 +240,9 @@ def eig(x: Tensor, /) -> EigResult:
 def eigh(x: Tensor, /) -> EighResult:
     """The eigenvalues, ascending, and eigenvectors of each Hermitian matrix.
 
-    Shapes (…, m), real, and (…, m, m), a vector in each column; only the lower triangle of `x` is
-    read. LinAlgError for a matrix that is not finite. Layout: row-major.
+    dtypes: floating-point. Shapes (…, m), real, and (…, m, m), a vector in each column; only the
+    lower triangle of `x` is read. Layout: row-major. LinAlgError for a matrix that is not finite,
+    ValueError for one that is not square, TypeError for other dtypes.
 
     >>> import tensorlayout as tl
     >>> tl.linalg.eigh(tl.asarray([[2.0, 0.0], [0.0, 1.0]])).eigenvalues
@@ -239,17 +252,37 @@ def eigh(x: Tensor, /) -> EighResult:
 
 
 def eigvals(x: Tensor, /) -> Tensor:
-    """The eigenvalues of each square matrix, always complex, as `eig` finds them."""
+    """The eigenvalues of each square matrix, always complex, in no order: (…, m, m) gives (…, m).
+
+    dtypes: floating-point. Layout: row-major. LinAlgError for a matrix that is not finite,
+    ValueError for one that is not square, TypeError for other dtypes.
+
+    >>> import tensorlayout as tl
+    >>> tl.linalg.eigvals(tl.asarray([[2.0]]))
+    Tensor([2.+0.j], dtype=complex128, device='cpu')
+    """
     return _one(_EIGVALS, x)
 
 
 def eigvalsh(x: Tensor, /) -> Tensor:
-    """The eigenvalues of each Hermitian matrix, ascending, as `eigh` finds them."""
+    """The eigenvalues of each Hermitian matrix, ascending and real: (…, m, m) gives (…, m).
+
+    dtypes: floating-point. Only the lower triangle of `x` is read. Layout: row-major. LinAlgError
+    for a matrix that is not finite, ValueError for one that is not square, TypeError for other
+    dtypes.
+
+    >>> import tensorlayout as tl
+    >>> tl.linalg.eigvalsh(tl.asarray([[2.0, 0.0], [0.0, 1.0]]))
+    Tensor([1., 2.], dtype=float64, device='cpu')
+    """
     return _one(_EIGVALSH, x)
 
 
 def inv(x: Tensor, /) -> Tensor:
-    """The inverse of each square matrix. LinAlgError for a singular one. Layout: row-major.
+    """The inverse of each square matrix.
+
+    dtypes: floating-point, kept. Layout: row-major. LinAlgError for a singular matrix, ValueError
+    for one that is not square, TypeError for other dtypes.
 
     >>> import tensorlayout as tl
     >>> tl.linalg.inv(tl.asarray([[2.0, 0.0], [0.0, 4.0]]))
@@ -266,12 +299,13 @@ def matrix_norm(
 
     `ord`: ``"fro"`` (or None), ``"nuc"``, 1 and inf (the largest sum of magnitudes of a column, of
     a row), 2 (the largest singular value), or negative for the smallest. (…, m, n) gives (…), or
-    (…, 1, 1) with `keepdims`; real. Sums are kept in float64. ValueError for any other `ord`, and
-    for the smallest of none.
+    (…, 1, 1) with `keepdims`. dtypes: floating-point; the result is real. Sums are kept in float64.
+    Layout: row-major. ValueError for any other `ord`, and for the smallest of none; TypeError for
+    other dtypes.
 
     >>> import tensorlayout as tl
     >>> tl.linalg.matrix_norm(tl.asarray([[3.0, 0.0], [4.0, 0.0]]), ord=1)
-    Tensor(7., dtype=float64, device='cpu')
+    Tensor(7.0, dtype=float64, device='cpu')
     """
     kept = arguments.truth("matrix_norm", "keepdims", keepdims)
     order = ord if ord is None or isinstance(ord, str) else _order("matrix_norm", ord)
@@ -280,9 +314,15 @@ def matrix_norm(
 
 
 def matrix_power(x: Tensor, n: int, /) -> Tensor:
-    """Each square matrix to an integer power; a negative one inverts, 0 gives the identity.
+    """Each square matrix to an integer power `n`; a negative one inverts, 0 gives the identity.
 
-    LinAlgError for a negative power of a singular matrix. Layout: row-major.
+    dtypes: floating-point, kept. Layout: row-major. LinAlgError for a negative power of a singular
+    matrix, ValueError for one that is not square, TypeError for other dtypes or powers.
+
+    >>> import tensorlayout as tl
+    >>> tl.linalg.matrix_power(tl.asarray([[1.0, 1.0], [0.0, 1.0]]), 10)
+    Tensor([[ 1., 10.],
+            [ 0.,  1.]], dtype=float64, device='cpu')
     """
     power = arguments.integer("matrix_power", "n", n)
     if abs(power) > MAX_SLOTS:
@@ -294,8 +334,10 @@ def matrix_power(x: Tensor, n: int, /) -> Tensor:
 def matrix_rank(x: Tensor, /, *, rtol: float | Tensor | None = None) -> Tensor:
     """How many singular values of each matrix exceed `rtol` times the largest, as int64.
 
-    `rtol`: a number or a tensor of real floating-point dtype, one for each matrix; by default the
-    larger size of a matrix times the epsilon of the dtype. (…, m, n) gives (…).
+    dtypes: floating-point. `rtol`: a number or a tensor of real floating-point dtype, one for each
+    matrix; by default the larger size of a matrix times the epsilon of the dtype. (…, m, n) gives
+    (…). Layout: row-major. LinAlgError for a matrix that is not finite, ValueError for a rank
+    below 2, TypeError for other dtypes.
 
     >>> import tensorlayout as tl
     >>> tl.linalg.matrix_rank(tl.ones((2, 3)))
@@ -326,7 +368,8 @@ def _with_tolerance(name: str, x: Any, rtol: Any) -> tuple[Tensor, Tensor]:
 def outer(x1: Tensor, x2: Tensor, /) -> Tensor:
     """All products of an element of `x1` with one of `x2`, both of rank 1: (n,), (m,) give (n, m).
 
-    dtypes: numeric; integers wrap. Layout: row-major.
+    dtypes: numeric; integers wrap. Layout: row-major. ValueError for another rank, TypeError for
+    other dtypes.
 
     >>> import tensorlayout as tl
     >>> tl.linalg.outer(tl.asarray([1, 2]), tl.asarray([3, 4]))
@@ -339,7 +382,10 @@ def outer(x1: Tensor, x2: Tensor, /) -> Tensor:
 def pinv(x: Tensor, /, *, rtol: float | Tensor | None = None) -> Tensor:
     """The pseudo-inverse of each matrix; singular values up to `rtol` of the largest count as 0.
 
-    `rtol` as in `matrix_rank`. (…, m, n) gives (…, n, m). Layout: row-major.
+    dtypes: floating-point, kept. `rtol`: a number or a tensor, one for each matrix; by default the
+    larger size of a matrix times the epsilon of the dtype. (…, m, n) gives (…, n, m). Layout:
+    row-major. LinAlgError for a matrix that is not finite, ValueError for a rank below 2, TypeError
+    for other dtypes.
 
     >>> import tensorlayout as tl
     >>> tl.linalg.pinv(tl.asarray([[2.0], [0.0]]))
@@ -351,8 +397,17 @@ def pinv(x: Tensor, /, *, rtol: float | Tensor | None = None) -> Tensor:
 def qr(x: Tensor, /, *, mode: Literal["reduced", "complete"] = "reduced") -> QRResult:
     """A factor with orthonormal columns and one that is upper triangular, of each matrix.
 
-    (…, m, n) gives (…, m, k) and (…, k, n); k is the smaller of m and n, or with ``"complete"`` m.
-    ValueError for any other `mode`. Layout: row-major.
+    dtypes: floating-point, kept. (…, m, n) gives (…, m, k) and (…, k, n); k is the smaller of m and
+    n, or with a `mode` of ``"complete"`` m. Layout: row-major. ValueError for any other `mode` than
+    that and ``"reduced"``, TypeError for other dtypes.
+
+    >>> import tensorlayout as tl
+    >>> q, r = tl.linalg.qr(tl.asarray([[3.0], [4.0]]))
+    >>> tl.abs(r)
+    Tensor([[5.]], dtype=float64, device='cpu')
+    >>> tl.matmul(q, r)
+    Tensor([[3.],
+            [4.]], dtype=float64, device='cpu')
     """
     arguments.choice("qr", "mode", mode, "'reduced' or 'complete'", ("reduced", "complete"))
     return QRResult(*_several(_QR, x, mode=mode))
@@ -361,7 +416,14 @@ def qr(x: Tensor, /, *, mode: Literal["reduced", "complete"] = "reduced") -> QRR
 def slogdet(x: Tensor, /) -> SlogdetResult:
     """The sign and the logarithm of the magnitude of each determinant; 0 and -inf if singular.
 
-    (…, m, m) gives (…) twice; the logarithm is real, the sign of a complex one of magnitude 1.
+    dtypes: floating-point. (…, m, m) gives (…) twice; the logarithm is real, the sign of a complex
+    one of magnitude 1. Layout: row-major. ValueError for a matrix that is not square, TypeError for
+    other dtypes.
+
+    >>> import tensorlayout as tl
+    >>> sign, logarithm = tl.linalg.slogdet(tl.asarray([[-2.0, 0.0], [0.0, 0.5]]))
+    >>> float(sign), float(logarithm)
+    (-1.0, 0.0)
     """
     return SlogdetResult(*_several(_SLOGDET, x))
 
@@ -369,8 +431,9 @@ def slogdet(x: Tensor, /) -> SlogdetResult:
 def solve(x1: Tensor, x2: Tensor, /) -> Tensor:
     """What each square matrix `x1` maps to `x2`: a vector if `x2` has rank 1, else matrices.
 
-    (…, m, m) with (m,) gives (…, m), with (…, m, k) gives (…, m, k), where the stacks broadcast.
-    LinAlgError for a singular matrix. Layout: row-major.
+    dtypes: floating-point. (…, m, m) with (m,) gives (…, m), with (…, m, k) gives (…, m, k), where
+    the stacks broadcast. Layout: row-major. LinAlgError for a singular matrix, ValueError for one
+    that is not square and sizes that do not fit, TypeError for other dtypes.
 
     >>> import tensorlayout as tl
     >>> tl.linalg.solve(tl.asarray([[2.0, 0.0], [0.0, 4.0]]), tl.asarray([2.0, 2.0]))
@@ -382,23 +445,40 @@ def solve(x1: Tensor, x2: Tensor, /) -> Tensor:
 def svd(x: Tensor, /, *, full_matrices: bool = True) -> SVDResult:
     """The singular value decomposition of each matrix, singular values descending.
 
-    (…, m, n) gives U (…, m, m), S (…, k), real, and Vh (…, n, n), where k is the smaller of m and
-    n; without `full_matrices`, (…, m, k), (…, k) and (…, k, n). Layout: row-major.
+    dtypes: floating-point. (…, m, n) gives U (…, m, m), S (…, k), real, and Vh (…, n, n), where k
+    is the smaller of m and n; without `full_matrices`, (…, m, k), (…, k) and (…, k, n). Layout:
+    row-major. LinAlgError for a matrix that is not finite, ValueError for a rank below 2, TypeError
+    for other dtypes.
+
+    >>> import tensorlayout as tl
+    >>> u, s, vh = tl.linalg.svd(tl.asarray([[0.0, 3.0], [4.0, 0.0]]))
+    >>> s
+    Tensor([4., 3.], dtype=float64, device='cpu')
     """
     full = arguments.truth("svd", "full_matrices", full_matrices)
     return SVDResult(*_several(_SVD, x, full_matrices=full))
 
 
 def svdvals(x: Tensor, /) -> Tensor:
-    """The singular values of each matrix, descending: (…, m, n) gives (…, k), k the smaller."""
+    """The singular values of each matrix, descending: (…, m, n) gives (…, k), k the smaller.
+
+    dtypes: floating-point; the result is real. Layout: row-major. LinAlgError for a matrix that is
+    not finite, ValueError for a rank below 2, TypeError for other dtypes.
+
+    >>> import tensorlayout as tl
+    >>> tl.linalg.svdvals(tl.asarray([[0.0, 3.0], [4.0, 0.0]]))
+    Tensor([4., 3.], dtype=float64, device='cpu')
+    """
     return _one(_SVDVALS, x)
 
 
 def trace(x: Tensor, /, *, offset: int = 0, dtype: Any = None) -> Tensor:
-    """The sum along the diagonal `offset` of each matrix; dtype as in `sum`.
+    """The sum along the diagonal `offset` of each matrix.
 
-    dtypes: numeric. (…, m, n) gives (…); 0 for a diagonal outside the matrix. The diagonal is a
-    view, and its sum packed in the input's order.
+    dtypes: numeric. Result: that of `x` (integers become int64, unsigned ones uint64), or the
+    `dtype` asked for. (…, m, n) gives (…); 0 for a diagonal outside the matrix. The diagonal is a
+    view, and its sum packed in the input's order. ValueError for a rank below 2, TypeError for
+    other dtypes.
 
     >>> import tensorlayout as tl
     >>> tl.linalg.trace(tl.asarray([[1, 2], [3, 4]]))
@@ -420,11 +500,12 @@ def vector_norm(
 
     `ord`: any number p, for the sum of magnitudes to the power p, to the power 1/p; inf and -inf
     give the largest and smallest magnitude, 0 counts what is not zero. Sums are kept in float64.
-    Layout: row-major. ValueError for any other `ord`, and for the smallest of none.
+    `keepdims`: the axes stay, of size 1. dtypes: floating-point. Layout: row-major. ValueError for
+    the smallest of none; TypeError for other dtypes, and for an `ord` that is no number.
 
     >>> import tensorlayout as tl
     >>> tl.linalg.vector_norm(tl.asarray([3.0, 4.0]))
-    Tensor(5., dtype=float64, device='cpu')
+    Tensor(5.0, dtype=float64, device='cpu')
     """
     x = arguments.tensor("vector_norm", x)
     order = _order("vector_norm", ord)

@@ -21,11 +21,15 @@ from tensorlayout.functions import (
 )
 from tensorlayout.functions import elementwise as ew
 from tensorlayout.functions.transfers import on_host
+from tensorlayout.numpy_style import elements, reductions, shapes
 from tensorlayout.tensor import Tensor
 from tensorlayout.words import REFUSALS, refuse
 
 # Versions of the standard whose every rule holds here, oldest first.
 API_VERSIONS = ("2021.12", "2022.12", "2023.12", "2024.12", "2025.12")
+
+# Whose operator is asked, by libraries older than `__array_ufunc__`: ours before that of NumPy.
+_PRIORITY = 1000.0
 
 _OPERATORS: dict[str, Any] = {
     "add": ew.add,
@@ -50,6 +54,53 @@ _COMPARISONS: dict[str, Any] = {
     "ne": ew.not_equal,
 }
 _UNARY = {"pos": ew.positive, "neg": ew.negative, "invert": ew.bitwise_invert, "abs": ew.abs}
+
+
+# Methods that NumPy's arrays have, and of most names CuPy's, JAX's and PyTorch's, too.
+_METHODS: dict[str, Any] = {
+    "all": reductions.all,
+    "any": reductions.any,
+    "argmax": reductions.argmax,
+    "argmin": reductions.argmin,
+    "argsort": elements.argsort,
+    "astype": elements.astype,
+    "clip": elements.clip,
+    "conj": ew.conj,
+    "conjugate": ew.conj,
+    "copy": elements.copy,
+    "cumprod": reductions.cumprod,
+    "cumsum": reductions.cumsum,
+    "cumulative_prod": reductions.cumulative_prod,
+    "cumulative_sum": reductions.cumulative_sum,
+    "diagonal": shapes.diagonal,
+    "dot": elements.dot,
+    "fill": elements.fill,
+    "flatten": shapes.flatten,
+    "item": elements.item,
+    "max": reductions.max,
+    "mean": reductions.mean,
+    "min": reductions.min,
+    "nonzero": elements.nonzero,
+    "permute": shapes.permute,
+    "prod": reductions.prod,
+    "ravel": shapes.ravel,
+    "repeat": elements.repeat,
+    "reshape": shapes.reshape,
+    "round": elements.round,
+    "searchsorted": elements.searchsorted,
+    "sort": elements.sort,
+    "squeeze": shapes.squeeze,
+    "std": reductions.std,
+    "sum": reductions.sum,
+    "swapaxes": shapes.swapaxes,
+    "take": elements.take,
+    "tobytes": elements.tobytes,
+    "tolist": elements.tolist,
+    "trace": shapes.trace,
+    "transpose": shapes.transpose,
+    "var": reductions.var,
+    "view": elements.view,
+}
 
 
 def _bind(name: str, method: Any) -> None:
@@ -110,7 +161,11 @@ def _single(self: Tensor, kind: type) -> Any:
 
 
 def _bool(self: Tensor) -> bool:
-    return bool(_single(self, bool))
+    if self.size != 1:
+        several = "several elements is" if self.size else "no elements is"
+        msg = f"bool: the truth of {several} ambiguous; use any() or all(), got shape {self.shape}"
+        raise ValueError(msg)
+    return bool(_single(manipulation.reshape(self, ()) if self.ndim else self, bool))
 
 
 def _int(self: Tensor) -> int:
@@ -137,6 +192,20 @@ def _index(self: Tensor) -> int:
         msg = f"index: needs an integer tensor of rank 0, got {self.dtype} of shape {self.shape}"
         raise TypeError(msg)
     return int(on_host(self)._memory)
+
+
+def _round(self: Tensor, ndigits: int | None = None) -> Tensor:
+    return elements.round(self, 0 if ndigits is None else ndigits)
+
+
+def _divmod(self: Tensor, other: Any, /) -> Any:
+    quotient = self // other
+    return quotient, self % other
+
+
+def _rdivmod(self: Tensor, other: Any, /) -> Any:
+    quotient = other // self
+    return quotient, other % self
 
 
 def _contains(self: Tensor, value: Any, /) -> bool:
@@ -179,11 +248,18 @@ def bind() -> None:
         "__repr__": printing.represent,
         "__str__": printing.text,
         "__format__": printing.formatted,
-        "copy": interchange.copy,
         "to_device": interchange.to_device,
         "T": property(_transpose),
         "mT": property(_matrix_transpose),
         "readonly": property(interchange.is_readonly),
+        "real": property(elements.real, elements.write_real),
+        "imag": property(elements.imag, elements.write_imag),
+        "__round__": _round,
+        "__divmod__": _divmod,
+        "__rdivmod__": _rdivmod,
+        "__bytes__": elements.tobytes,
+        "__array_priority__": _PRIORITY,
+        **_METHODS,
     }
     for name, method in named.items():
         setattr(Tensor, name, method)

@@ -42,11 +42,22 @@ def text(x: Tensor) -> str:
 def _values(x: Tensor, prefix: str) -> str:
     edge = _edge(x)
     values, threshold = _shown(x, edge)
+    if not x.ndim:
+        return _number(values[()])
     if dtypes.is_bfloat16(x.dtype):  # NumPy prints floats it does not know as scalars' reprs
         values = values.astype(np.float32)
     return np.array2string(
         values, separator=", ", prefix=prefix, threshold=threshold, edgeitems=edge
     )
+
+
+def _number(value: Any) -> str:
+    """The fewest digits that read back as `value`, as NumPy's scalars write them."""
+    if not dtypes.is_bfloat16(value.dtype):
+        return str(value)
+    exact = float(value)
+    texts = (str(float(f"{exact:.{digits}g}")) for digits in (1, 2, 3))
+    return next((t for t in texts if type(value)(float(t)) == value), str(float(f"{exact:.4g}")))
 
 
 def _edge(x: Tensor) -> int:

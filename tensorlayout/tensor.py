@@ -6,13 +6,15 @@ the package is imported (`methods`); they are declared here for readers and type
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from typing import TYPE_CHECKING, Any, NamedTuple
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 from tensorlayout.devices import Device
 from tensorlayout.dtypes import DType
 from tensorlayout.layout import Layout
 from tensorlayout.layout.once import Interned
+
+Axis = int | Sequence[int] | None
 
 _interned: Interned[TensorSpec] = Interned()
 
@@ -60,6 +62,11 @@ class Tensor:
     """An array of the array API standard that knows where each of its elements is.
 
     Made by functions only: `asarray`, `zeros`, `from_storage`, ….
+
+    >>> import tensorlayout as tl
+    >>> x = tl.asarray([[1, 2, 3], [4, 5, 6]])
+    >>> isinstance(x, tl.Tensor), x.T.layout
+    (True, Layout.parse('(3,2):(1,3)'))
     """
 
     # _memory: on the CPU the strided NumPy view of the elements, kept ready because building one
@@ -157,7 +164,180 @@ class Tensor:
         @property
         def mT(self) -> Tensor: ...  # noqa: N802 - the standard's name
 
-        def copy(self) -> Tensor: ...
+        @property
+        def real(self) -> Tensor: ...
+        @real.setter
+        def real(self, value: Any) -> None: ...
+        @property
+        def imag(self) -> Tensor: ...
+        @imag.setter
+        def imag(self, value: Any) -> None: ...
+
+        def sum(
+            self,
+            axis: Axis = None,
+            dtype: Any = None,
+            out: Tensor | None = None,
+            keepdims: bool = False,
+            initial: Any = None,
+            where: Any = None,
+        ) -> Tensor: ...
+
+        prod = sum
+
+        def max(
+            self,
+            axis: Axis = None,
+            out: Tensor | None = None,
+            keepdims: bool = False,
+            initial: Any = None,
+            where: Any = None,
+        ) -> Tensor: ...
+
+        min = max
+
+        def any(
+            self,
+            axis: Axis = None,
+            out: Tensor | None = None,
+            keepdims: bool = False,
+            *,
+            where: Any = None,
+        ) -> Tensor: ...
+
+        all = any
+
+        def argmax(
+            self, axis: int | None = None, out: Tensor | None = None, *, keepdims: bool = False
+        ) -> Tensor: ...
+
+        argmin = argmax
+
+        def mean(
+            self,
+            axis: Axis = None,
+            dtype: Any = None,
+            out: Tensor | None = None,
+            keepdims: bool = False,
+            *,
+            where: Any = None,
+        ) -> Tensor: ...
+        def var(
+            self,
+            axis: Axis = None,
+            dtype: Any = None,
+            out: Tensor | None = None,
+            ddof: float = 0,
+            keepdims: bool = False,
+            *,
+            where: Any = None,
+            mean: Tensor | None = None,
+            correction: float | None = None,
+        ) -> Tensor: ...
+
+        std = var
+
+        def cumsum(
+            self, axis: int | None = None, dtype: Any = None, out: Tensor | None = None
+        ) -> Tensor: ...
+
+        cumprod = cumsum
+
+        def cumulative_sum(
+            self,
+            /,
+            *,
+            axis: int | None = None,
+            dtype: Any = None,
+            out: Tensor | None = None,
+            include_initial: bool = False,
+        ) -> Tensor: ...
+
+        cumulative_prod = cumulative_sum
+
+        def reshape(
+            self, /, *shape: int | Sequence[int], order: str = "C", copy: bool | None = None
+        ) -> Tensor: ...
+        def ravel(self, order: str = "C") -> Tensor: ...
+
+        flatten = ravel
+
+        def squeeze(self, axis: Axis = None) -> Tensor: ...
+        def transpose(self, *axes: int | Sequence[int] | None) -> Tensor: ...
+        def permute(self, *dims: int | Sequence[int]) -> Tensor: ...
+        def swapaxes(self, axis1: int, axis2: int) -> Tensor: ...
+        def diagonal(self, offset: int = 0, axis1: int = 0, axis2: int = 1) -> Tensor: ...
+        def trace(
+            self,
+            offset: int = 0,
+            axis1: int = 0,
+            axis2: int = 1,
+            dtype: Any = None,
+            out: Tensor | None = None,
+        ) -> Tensor: ...
+
+        def astype(
+            self,
+            dtype: Any,
+            order: str = "K",
+            casting: str = "unsafe",
+            subok: bool = True,
+            copy: bool = True,
+            *,
+            device: Device | str | None = None,
+        ) -> Tensor: ...
+        def view(self, dtype: Any = None) -> Tensor: ...
+        def copy(self, order: str = "K") -> Tensor: ...
+        def clip(
+            self,
+            a_min: Any = None,
+            a_max: Any = None,
+            out: Tensor | None = None,
+            *,
+            min: Any = None,
+            max: Any = None,
+        ) -> Tensor: ...
+        def round(self, decimals: int = 0, out: Tensor | None = None) -> Tensor: ...
+        def conj(self, /) -> Tensor: ...
+
+        conjugate = conj
+
+        def take(
+            self,
+            indices: Any,
+            axis: int | None = None,
+            out: Tensor | None = None,
+            mode: str = "raise",
+        ) -> Tensor: ...
+        def repeat(self, repeats: Any, axis: int | None = None) -> Tensor: ...
+        def nonzero(self) -> tuple[Tensor, ...]: ...
+        def searchsorted(
+            self,
+            v: Any,
+            side: Literal["left", "right"] = "left",
+            sorter: Tensor | None = None,
+        ) -> Tensor: ...
+        def argsort(
+            self,
+            axis: int | None = -1,
+            kind: str | None = None,
+            order: None = None,
+            *,
+            stable: bool | None = None,
+        ) -> Tensor: ...
+        def sort(
+            self,
+            axis: int = -1,
+            kind: str | None = None,
+            order: None = None,
+            *,
+            stable: bool | None = None,
+        ) -> None: ...
+        def fill(self, value: Any) -> None: ...
+        def dot(self, b: Any, out: Tensor | None = None) -> Tensor: ...
+        def item(self, *index: int | Sequence[int]) -> Any: ...
+        def tolist(self) -> Any: ...
+        def tobytes(self) -> bytes: ...
         def to_device(
             self, device: Device | str, /, *, stream: int | Any | None = None
         ) -> Tensor: ...
@@ -185,6 +365,10 @@ class Tensor:
         def __complex__(self) -> complex: ...
         def __index__(self) -> int: ...
         def __reduce__(self) -> tuple[Any, ...]: ...
+        def __round__(self, ndigits: int | None = None) -> Tensor: ...
+        def __divmod__(self, other: Any, /) -> tuple[Tensor, Tensor]: ...
+        def __rdivmod__(self, other: Any, /) -> tuple[Tensor, Tensor]: ...
+        def __bytes__(self) -> bytes: ...
         def __format__(self, form: str, /) -> str: ...
 
         def __pos__(self) -> Tensor: ...

@@ -49,7 +49,19 @@ class Record:
 
 @dataclass(slots=True)
 class Trace:
-    """The records of a `trace()` block, in order; prints as a table, in which - is no time."""
+    """The records of a `trace()` block, in order; prints as a table, in which - is no time.
+
+    A record has the layouts of inputs and output, the dtype, and the **bytes** read and written.
+    `records`: a list of them.
+
+    >>> import tensorlayout as tl
+    >>> with tl.trace() as seen:
+    ...     x = tl.asarray([1, 2, 3])[::-1]
+    >>> isinstance(seen, tl.Trace)
+    True
+    >>> [(r.name, r.kind, str(r.output), r.bytes_written) for r in seen.records]
+    [('__getitem__', 'view', '(3,):(-1,)+2', 0)]
+    """
 
     records: list[Record] = field(default_factory=list)
 
@@ -61,7 +73,14 @@ class Trace:
 
     @property
     def bytes_copied(self) -> int:
-        """Bytes written by copies and changes of layout (views and computations not counted)."""
+        """**Bytes** written by copies and changes of layout (views and computations not counted).
+
+        >>> import tensorlayout as tl
+        >>> with tl.trace() as seen:
+        ...     y = tl.to_layout(tl.zeros((3, 4), dtype=tl.float32), (0, 1))
+        >>> seen.bytes_copied
+        48
+        """
         return sum(r.bytes_written for r in self.records if r.kind in ("copy", "layout"))
 
     def __str__(self) -> str:
@@ -96,7 +115,8 @@ def _row(r: Record) -> tuple[str, ...]:
 def trace() -> Block[Trace, Trace]:
     """Record every operation of this thread (and of tasks begun in it) inside the block.
 
-    Costs nothing while no block is active. Blocks nest; the innermost records.
+    Costs nothing while no block is active. Blocks nest; the innermost records. What ``as`` gives is
+    a `Trace`, whose records count **bytes**.
 
     >>> import tensorlayout as tl
     >>> x = tl.zeros((3, 4), dtype=tl.float32)

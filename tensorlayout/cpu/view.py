@@ -9,7 +9,16 @@ import numpy as np
 from tensorlayout.cpu.engine.memory import Array, array_over, byte_strides, home_of, ref
 from tensorlayout.layout.slots import slot_of
 from tensorlayout.plan.base import Run
-from tensorlayout.plan.view import IndexPlan, PartPlan, RowPlan, SamePlan, ViewPlan, outside
+from tensorlayout.plan.view import (
+    IndexPlan,
+    PartPlan,
+    ReinterpretPlan,
+    RowPlan,
+    SamePlan,
+    ViewPlan,
+    outside,
+    whole_items,
+)
 from tensorlayout.tensor import StorageRef, Tensor, TensorSpec
 
 
@@ -53,6 +62,17 @@ def prepare_part(plan: PartPlan) -> Run:
         return Tensor._new(memory, spec, StorageRef(storage, 2 * slot + which))
 
     return part
+
+
+def prepare_reinterpret(plan: ReinterpretPlan) -> Run:
+    """Another array over the storage of the operand, in items of another dtype."""
+    spec, have, want = plan.result, plan.source.dtype.itemsize, plan.result.dtype.itemsize
+
+    def reinterpret(x: Tensor) -> Tensor:
+        storage, slot = home_of(x)
+        return _placed(spec, storage, whole_items(slot * have, want), 0)
+
+    return reinterpret
 
 
 def prepare_same(plan: SamePlan) -> Run:

@@ -74,6 +74,7 @@ CARRY_OUT: dict[str, Callable[[Any], Any]] = {
     "one_hot": patterns.write_one_hot,
     "pad": pad.write_pad,
     "part": view.prepare_part,
+    "reinterpret": view.prepare_reinterpret,
     "reduce": reduce.write_reduce,
     "reverse_sequence": image.write_reverse_sequence,
     "row": view.prepare_row,

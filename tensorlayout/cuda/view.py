@@ -7,7 +7,16 @@ from typing import Any
 from tensorlayout.cuda.engine.memory import moved_slots
 from tensorlayout.layout import slots
 from tensorlayout.plan.base import Run
-from tensorlayout.plan.view import IndexPlan, PartPlan, RowPlan, SamePlan, ViewPlan, outside
+from tensorlayout.plan.view import (
+    IndexPlan,
+    PartPlan,
+    ReinterpretPlan,
+    RowPlan,
+    SamePlan,
+    ViewPlan,
+    outside,
+    whole_items,
+)
 from tensorlayout.tensor import StorageRef, Tensor
 
 
@@ -28,6 +37,21 @@ def prepare_part(plan: PartPlan) -> Run:
         return found
 
     return part
+
+
+def prepare_reinterpret(plan: ReinterpretPlan) -> Run:
+    """The same address, its storage counted in items of another size."""
+    spec, have, want = plan.result, plan.source.dtype.itemsize, plan.result.dtype.itemsize
+
+    def reinterpret(x: Tensor) -> Tensor:
+        found = moved_slots(x, spec, 0)
+        assert x._home is not None
+        whole_items(x._memory.address, want)
+        slot = whole_items(x._home.slot * have, want)
+        found._home = StorageRef(x._home.storage, slot)
+        return found
+
+    return reinterpret
 
 
 def prepare_same(plan: SamePlan) -> Run:

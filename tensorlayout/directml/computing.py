@@ -37,7 +37,16 @@ __all__ = [
 
 
 class ElementWiseIdentityOperatorDesc(OneToOne, operator="ELEMENT_WISE_IDENTITY", in_place=True):
-    """DML_ELEMENT_WISE_IDENTITY_OPERATOR_DESC; a scale and bias are for floats only."""
+    """DML_ELEMENT_WISE_IDENTITY_OPERATOR_DESC: a copy, or a scale and bias for floats only.
+
+    The members are what `element_wise_identity` takes, each tensor as a `TensorDesc`; `validate`
+    fills in outputs that are left out, and raises ValueError (TypeError for data types).
+
+    >>> from tensorlayout.directml import ElementWiseIdentityOperatorDesc, TensorDesc
+    >>> x = TensorDesc("FLOAT32", (2, 3))
+    >>> ElementWiseIdentityOperatorDesc(input=x, scale_bias=(2.0, 0.5)).validate().output.sizes
+    (2, 3)
+    """
 
     scale_bias: Pair | None = None
     _plan = Scaling("scale_bias", "real floating")
@@ -70,7 +79,8 @@ def element_wise_identity(
 
     `scale_bias`: two numbers, rounded to FLOAT32, for floating-point tensors only. FLOAT16 is
     worked out in FLOAT32 and rounded once. Result: packed in the order of `x`, or `out`, which may
-    be `x` itself.
+    be `x` itself. TypeError for a data type, ValueError for sizes or a rank, that `feature_level`
+    does not allow: `support` lists them.
 
     >>> import tensorlayout as tl
     >>> from tensorlayout import directml
@@ -80,7 +90,16 @@ def element_wise_identity(
 
 
 class CastOperatorDesc(OperatorDesc, operator="CAST"):
-    """DML_CAST_OPERATOR_DESC; the output says into what."""
+    """DML_CAST_OPERATOR_DESC; the output says into what.
+
+    The members are what `cast` takes, each tensor as a `TensorDesc`; `validate` raises ValueError
+    (TypeError for data types).
+
+    >>> from tensorlayout.directml import CastOperatorDesc, TensorDesc
+    >>> x = TensorDesc("FLOAT32", (2, 3))
+    >>> CastOperatorDesc(input=x, output=TensorDesc("INT8", (2, 3))).validate().output.data_type
+    <DataType.INT8: 8>
+    """
 
     input: TensorDesc
     output: TensorDesc
@@ -96,10 +115,11 @@ class CastOperatorDesc(OperatorDesc, operator="CAST"):
 def cast(
     x: Tensor, data_type: Any, *, out: Tensor | None = None, feature_level: Any = HIGHEST
 ) -> Tensor:
-    """The elements of `x` converted to another data type: CAST.
+    """The elements of `x` converted to `data_type`: CAST.
 
     As `astype` converts: floats towards zero to integers, integers by their lowest bits, floats
-    rounded to the nearest. Result: packed in the order of `x`, or `out`.
+    rounded to the nearest. Result: packed in the order of `x`, or `out`. TypeError for a data type,
+    ValueError for sizes or a rank, that `feature_level` does not allow: `support` lists them.
 
     >>> import tensorlayout as tl
     >>> from tensorlayout import directml
@@ -109,7 +129,17 @@ def cast(
 
 
 class ElementWiseIfOperatorDesc(OperatorDesc, operator="ELEMENT_WISE_IF"):
-    """DML_ELEMENT_WISE_IF_OPERATOR_DESC."""
+    """DML_ELEMENT_WISE_IF_OPERATOR_DESC: elements of one tensor or of another.
+
+    The members are what `element_wise_if` takes, each tensor as a `TensorDesc`; `validate` fills in
+    outputs that are left out, and raises ValueError (TypeError for data types).
+
+    >>> from tensorlayout.directml import ElementWiseIfOperatorDesc, TensorDesc
+    >>> x = TensorDesc("FLOAT32", (2, 3))
+    >>> desc = ElementWiseIfOperatorDesc(condition=TensorDesc("UINT8", (2, 3)), a=x, b=x)
+    >>> desc.validate().output.sizes
+    (2, 3)
+    """
 
     condition: TensorDesc
     a: TensorDesc
@@ -138,7 +168,9 @@ def element_wise_if(
 ) -> Tensor:
     """Elements of `a` where `condition`, UINT8, is not 0, else of `b`: ELEMENT_WISE_IF.
 
-    All of one size: broadcast before, which copies nothing. Result: as `where` gives it, or `out`.
+    All of one size: broadcast before, which copies nothing. Result: in the form of `a` and `b`, or
+    `out`. TypeError for a data type, ValueError for sizes or a rank, that `feature_level` does not
+    allow: `support` lists them.
 
     >>> import tensorlayout as tl
     >>> from tensorlayout import directml
@@ -174,14 +206,38 @@ class _Running(OneToOne):
 
 
 class CumulativeSummationOperatorDesc(_Running, operator="CUMULATIVE_SUMMATION", in_place=True):
-    """DML_CUMULATIVE_SUMMATION_OPERATOR_DESC."""
+    """DML_CUMULATIVE_SUMMATION_OPERATOR_DESC: running sums.
+
+    The members are what `cumulative_summation` takes, each tensor as a `TensorDesc`; `validate`
+    fills in outputs that are left out, and raises ValueError (TypeError for data types).
+
+    >>> from tensorlayout.directml import CumulativeSummationOperatorDesc, TensorDesc
+    >>> x = TensorDesc("FLOAT32", (2, 3))
+    >>> desc = CumulativeSummationOperatorDesc(
+    ...     input=x, axis=1, axis_direction="DECREASING", has_exclusive_sum=False,
+    ... )
+    >>> desc.validate().output.sizes
+    (2, 3)
+    """
 
     has_exclusive_sum: bool
     _plan = Scan("CUMULATIVE_SUMMATION", "numeric", "sum")
 
 
 class CumulativeProductOperatorDesc(_Running, operator="CUMULATIVE_PRODUCT", in_place=True):
-    """DML_CUMULATIVE_PRODUCT_OPERATOR_DESC."""
+    """DML_CUMULATIVE_PRODUCT_OPERATOR_DESC: running products.
+
+    The members are what `cumulative_product` takes, each tensor as a `TensorDesc`; `validate` fills
+    in outputs that are left out, and raises ValueError (TypeError for data types).
+
+    >>> from tensorlayout.directml import CumulativeProductOperatorDesc, TensorDesc
+    >>> x = TensorDesc("FLOAT32", (2, 3))
+    >>> desc = CumulativeProductOperatorDesc(
+    ...     input=x, axis=1, axis_direction="INCREASING", has_exclusive_product=True,
+    ... )
+    >>> desc.validate().output.sizes
+    (2, 3)
+    """
 
     has_exclusive_product: bool
     _plan = Scan("CUMULATIVE_PRODUCT", "numeric", "prod")
@@ -201,7 +257,8 @@ def cumulative_summation(
 
     `axis_direction`: ``INCREASING`` or ``DECREASING`` index. `has_exclusive_sum`: without the
     element itself, from 0 on. Integers wrap. Result: packed in the order of `x`, or `out`, which
-    may be `x` itself.
+    may be `x` itself. TypeError for a data type, ValueError for sizes or a rank, that
+    `feature_level` does not allow: `support` lists them.
 
     >>> import tensorlayout as tl
     >>> from tensorlayout import directml
@@ -224,5 +281,11 @@ def cumulative_product(
 
     `axis_direction`: ``INCREASING`` or ``DECREASING`` index. `has_exclusive_product`: without the
     element itself, from 1 on. Integers wrap. Result: packed in the order of `x`, or `out`, which
-    may be `x` itself.
+    may be `x` itself. TypeError for a data type, ValueError for sizes or a rank, that
+    `feature_level` does not allow: `support` lists them.
+
+    >>> import tensorlayout as tl
+    >>> from tensorlayout import directml
+    >>> directml.cumulative_product(tl.asarray([2, 3, 4]), 0, has_exclusive_product=True)
+    Tensor([1, 2, 6], dtype=int64, device='cpu')
     """

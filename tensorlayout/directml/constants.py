@@ -37,7 +37,13 @@ def refuse(operator: str, text: str, kind: type[Exception] = ValueError) -> NoRe
 
 
 class DataType(IntEnum):
-    """DML_TENSOR_DATA_TYPE: what the elements of a tensor are."""
+    """DML_TENSOR_DATA_TYPE: what the elements of a tensor are.
+
+    >>> import tensorlayout as tl
+    >>> from tensorlayout.directml import DataType
+    >>> DataType.of(tl.float16), DataType.INT4.bits
+    (<DataType.FLOAT16: 2>, 4)
+    """
 
     FLOAT32 = 1
     FLOAT16 = 2
@@ -86,14 +92,24 @@ def _dtype_of(kind: DataType) -> dtypes.DType:
 
 
 class TensorFlags(IntEnum):
-    """DML_TENSOR_FLAGS."""
+    """DML_TENSOR_FLAGS: whether an operator keeps a copy of an input.
+
+    >>> from tensorlayout.directml import TensorDesc, TensorFlags
+    >>> TensorDesc("INT8", (4,), flags=TensorFlags.OWNED_BY_DML).flags
+    <TensorFlags.OWNED_BY_DML: 1>
+    """
 
     NONE = 0
     OWNED_BY_DML = 1
 
 
 class PaddingMode(IntEnum):
-    """DML_PADDING_MODE."""
+    """DML_PADDING_MODE: what the elements around a tensor are, as `padding` says.
+
+    >>> from tensorlayout.directml import PaddingMode
+    >>> PaddingMode["REFLECTION"]
+    <PaddingMode.REFLECTION: 2>
+    """
 
     CONSTANT = 0
     EDGE = 1
@@ -103,35 +119,60 @@ class PaddingMode(IntEnum):
 
 
 class InterpolationMode(IntEnum):
-    """DML_INTERPOLATION_MODE."""
+    """DML_INTERPOLATION_MODE: what is between the elements of an enlarged image.
+
+    >>> from tensorlayout.directml import InterpolationMode
+    >>> InterpolationMode["LINEAR"]
+    <InterpolationMode.LINEAR: 1>
+    """
 
     NEAREST_NEIGHBOR = 0
     LINEAR = 1
 
 
 class AxisDirection(IntEnum):
-    """DML_AXIS_DIRECTION."""
+    """DML_AXIS_DIRECTION: by rising index, or by falling.
+
+    >>> from tensorlayout.directml import AxisDirection
+    >>> AxisDirection["DECREASING"]
+    <AxisDirection.DECREASING: 1>
+    """
 
     INCREASING = 0
     DECREASING = 1
 
 
 class DepthSpaceOrder(IntEnum):
-    """DML_DEPTH_SPACE_ORDER: how a depth channel splits, the slowest part first."""
+    """DML_DEPTH_SPACE_ORDER: how a depth channel splits, the slowest part first.
+
+    >>> from tensorlayout.directml import DepthSpaceOrder
+    >>> DepthSpaceOrder["COLUMN_ROW_DEPTH"]
+    <DepthSpaceOrder.COLUMN_ROW_DEPTH: 1>
+    """
 
     DEPTH_COLUMN_ROW = 0  # block row, block column, channel
     COLUMN_ROW_DEPTH = 1  # channel, block row, block column
 
 
 class Size2D(NamedTuple):
-    """DML_SIZE_2D: the width comes first."""
+    """DML_SIZE_2D: the width comes first.
+
+    >>> from tensorlayout.directml import Size2D
+    >>> Size2D(640, 480)
+    Size2D(width=640, height=480)
+    """
 
     width: int
     height: int
 
 
 class ScaleBias(NamedTuple):
-    """DML_SCALE_BIAS: ``x * scale + bias``, both rounded to FLOAT32."""
+    """DML_SCALE_BIAS: ``x * scale + bias``, both rounded to FLOAT32.
+
+    >>> from tensorlayout.directml import ScaleBias
+    >>> ScaleBias(2.0, 0.5)
+    ScaleBias(scale=2.0, bias=0.5)
+    """
 
     scale: float
     bias: float

@@ -41,7 +41,16 @@ __all__ = [
 
 
 class FillValueConstantOperatorDesc(OperatorDesc, operator="FILL_VALUE_CONSTANT"):
-    """DML_FILL_VALUE_CONSTANT_OPERATOR_DESC."""
+    """DML_FILL_VALUE_CONSTANT_OPERATOR_DESC: one value everywhere.
+
+    The members are what `fill_value_constant` takes, each tensor as a `TensorDesc`; `validate`
+    raises ValueError (TypeError for data types).
+
+    >>> from tensorlayout.directml import FillValueConstantOperatorDesc, TensorDesc
+    >>> x = TensorDesc("FLOAT32", (4,))
+    >>> FillValueConstantOperatorDesc(output=x, value=7.0).validate().output.sizes
+    (4,)
+    """
 
     output: TensorDesc
     value_data_type: AnyDataType | None = None
@@ -65,7 +74,8 @@ def fill_value_constant(
 ) -> Tensor:
     """A tensor of `sizes` full of `value`, exact for integers: FILL_VALUE_CONSTANT.
 
-    Result: row-major on `device`, or `out`.
+    `data_type`: of the result. Result: row-major on `device`, or `out`. TypeError for a data type,
+    ValueError for sizes or a rank, that `feature_level` does not allow: `support` lists them.
 
     >>> from tensorlayout import directml
     >>> directml.fill_value_constant((2,), 2**63, "UINT64")
@@ -74,10 +84,19 @@ def fill_value_constant(
 
 
 class FillValueSequenceOperatorDesc(OperatorDesc, operator="FILL_VALUE_SEQUENCE"):
-    """DML_FILL_VALUE_SEQUENCE_OPERATOR_DESC.
+    """DML_FILL_VALUE_SEQUENCE_OPERATOR_DESC: a start, and a step more for each element.
 
     An integer step may be negative for unsigned types, too: the elements are then those of the
     exact sequence modulo 2 to the number of bits.
+
+    The members are what `fill_value_sequence` takes, each tensor as a `TensorDesc`; `validate`
+    raises ValueError (TypeError for data types).
+
+    >>> from tensorlayout.directml import FillValueSequenceOperatorDesc, TensorDesc
+    >>> x = TensorDesc("FLOAT32", (4,))
+    >>> desc = FillValueSequenceOperatorDesc(output=x, value_start=5.0, value_delta=-2.0)
+    >>> desc.validate().output.sizes
+    (4,)
     """
 
     output: TensorDesc
@@ -115,10 +134,12 @@ def fill_value_sequence(
     out: Tensor | None = None,
     feature_level: Any = HIGHEST,
 ) -> Tensor:
-    """`start`, and `delta` more for each element in row-major order: FILL_VALUE_SEQUENCE.
+    """`sizes` elements: `start`, and `delta` more for each in row-major order: FILL_VALUE_SEQUENCE.
 
-    Integers are exact, and wrap; floats are ``start + k * delta`` of both rounded to the data type,
-    worked out in float64 and rounded once. Result: row-major on `device`, or `out`.
+    `data_type`: of the result. Integers are exact, and wrap; floats are ``start + k * delta`` of
+    both rounded to the data type, worked out in float64 and rounded once. Result: row-major on
+    `device`, or `out`. TypeError for a data type, ValueError for sizes or a rank, that
+    `feature_level` does not allow: `support` lists them.
 
     >>> from tensorlayout import directml
     >>> directml.fill_value_sequence((4,), 5, -2, "UINT8")
@@ -130,7 +151,16 @@ def fill_value_sequence(
 
 
 class DiagonalMatrixOperatorDesc(OperatorDesc, operator="DIAGONAL_MATRIX"):
-    """DML_DIAGONAL_MATRIX_OPERATOR_DESC. The value is FLOAT: towards zero for integers."""
+    """DML_DIAGONAL_MATRIX_OPERATOR_DESC. The value is FLOAT: towards zero for integers.
+
+    The members are what `diagonal_matrix` takes, each tensor as a `TensorDesc`; `validate` raises
+    ValueError (TypeError for data types).
+
+    >>> from tensorlayout.directml import DiagonalMatrixOperatorDesc, TensorDesc
+    >>> x = TensorDesc("FLOAT32", (2, 3))
+    >>> DiagonalMatrixOperatorDesc(output=x, offset=1, value=7.0).validate().output.sizes
+    (2, 3)
+    """
 
     output: TensorDesc
     offset: Signed
@@ -144,7 +174,19 @@ class DiagonalMatrixOperatorDesc(OperatorDesc, operator="DIAGONAL_MATRIX"):
 
 
 class DiagonalMatrix1OperatorDesc(OperatorDesc, operator="DIAGONAL_MATRIX1"):
-    """DML_DIAGONAL_MATRIX1_OPERATOR_DESC."""
+    """DML_DIAGONAL_MATRIX1_OPERATOR_DESC: a value on several diagonals.
+
+    The members are what `diagonal_matrix1` takes, each tensor as a `TensorDesc`; `validate` fills
+    in outputs that are left out, and raises ValueError (TypeError for data types).
+
+    >>> from tensorlayout.directml import DiagonalMatrix1OperatorDesc, TensorDesc
+    >>> x = TensorDesc("FLOAT32", (2, 3))
+    >>> desc = DiagonalMatrix1OperatorDesc(
+    ...     input=x, value=7.0, diagonal_fill_begin=1, diagonal_fill_end=2,
+    ... )
+    >>> desc.validate().output.sizes
+    (2, 3)
+    """
 
     input: TensorDesc | None = None
     output: TensorDesc | None = None
@@ -186,7 +228,9 @@ def diagonal_matrix(
 ) -> Tensor:
     """Matrices with `value` on the diagonal `offset`, positive to the right: DIAGONAL_MATRIX.
 
-    `value`: a FLOAT, towards zero for integers. Result: row-major on `device`, or `out`.
+    `value`: a FLOAT, towards zero for integers. `sizes`, `data_type`: of the result. Result:
+    row-major on `device`, or `out`. TypeError for a data type, ValueError for sizes or a rank, that
+    `feature_level` does not allow: `support` lists them.
 
     >>> from tensorlayout import directml
     >>> directml.diagonal_matrix((2, 3), 1, 7, "INT8")
@@ -211,7 +255,9 @@ def diagonal_matrix1(
     """`x` with `value` on the diagonals from `begin` up to, not with, `end`: DIAGONAL_MATRIX1.
 
     With `begin` above `end` all others are filled, with both equal none. Without `x` the rest is 0,
-    and `sizes` and `data_type` are needed. Result: packed in the order of `x`, or `out`.
+    and `sizes` and `data_type` are needed, `device` is allowed. Result: packed in the order of `x`,
+    or `out`. TypeError for a data type, ValueError for sizes or a rank, that `feature_level` does
+    not allow: `support` lists them.
 
     >>> import tensorlayout as tl
     >>> from tensorlayout import directml
@@ -222,7 +268,20 @@ def diagonal_matrix1(
 
 
 class OneHotOperatorDesc(OperatorDesc, operator="ONE_HOT"):
-    """DML_ONE_HOT_OPERATOR_DESC; the output says how long the lines are."""
+    """DML_ONE_HOT_OPERATOR_DESC; the output says how long the lines are.
+
+    The members are what `one_hot` takes, each tensor as a `TensorDesc`; `validate` raises
+    ValueError (TypeError for data types).
+
+    >>> from tensorlayout.directml import OneHotOperatorDesc, TensorDesc
+    >>> x = TensorDesc("FLOAT32", (2, 3))
+    >>> desc = OneHotOperatorDesc(
+    ...     indices=TensorDesc("UINT32", (2, 1)), values=TensorDesc("FLOAT32", (1, 2)), output=x,
+    ...     axis=1,
+    ... )
+    >>> desc.validate().output.sizes
+    (2, 3)
+    """
 
     indices: TensorDesc
     values: TensorDesc
@@ -272,7 +331,8 @@ def one_hot(
 
     `indices`: of size 1 along `axis`; negative ones count from the end, one outside leaves its line
     cold. `values`: the cold value, then the hot one, along the fastest dimension that has several.
-    Result: packed in the order of `indices`, or `out`.
+    Result: packed in the order of `indices`, or `out`. TypeError for a data type, ValueError for
+    sizes or a rank, that `feature_level` does not allow: `support` lists them.
 
     >>> import tensorlayout as tl
     >>> from tensorlayout import directml

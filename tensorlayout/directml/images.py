@@ -89,7 +89,16 @@ class _Blocks(OneToOne):
 
 
 class SpaceToDepthOperatorDesc(_Blocks, operator="SPACE_TO_DEPTH"):
-    """DML_SPACE_TO_DEPTH_OPERATOR_DESC: the order is DEPTH_COLUMN_ROW."""
+    """DML_SPACE_TO_DEPTH_OPERATOR_DESC: the order is DEPTH_COLUMN_ROW.
+
+    The members are what `space_to_depth` takes, each tensor as a `TensorDesc`; `validate` fills in
+    outputs that are left out, and raises ValueError (TypeError for data types).
+
+    >>> from tensorlayout.directml import SpaceToDepthOperatorDesc, TensorDesc
+    >>> x = TensorDesc("FLOAT32", (1, 4, 2, 2))
+    >>> SpaceToDepthOperatorDesc(input=x, block_size=2).validate().output.sizes
+    (1, 16, 1, 1)
+    """
 
     def _rule(self) -> tuple[Expected, ...]:
         s, (batch, channels, *spatial) = self.block_size, self.input.sizes
@@ -100,13 +109,32 @@ class SpaceToDepthOperatorDesc(_Blocks, operator="SPACE_TO_DEPTH"):
 
 
 class SpaceToDepth1OperatorDesc(SpaceToDepthOperatorDesc, operator="SPACE_TO_DEPTH1"):
-    """DML_SPACE_TO_DEPTH1_OPERATOR_DESC."""
+    """DML_SPACE_TO_DEPTH1_OPERATOR_DESC: blocks into channels.
+
+    The members are what `space_to_depth1` takes, each tensor as a `TensorDesc`; `validate` fills in
+    outputs that are left out, and raises ValueError (TypeError for data types).
+
+    >>> from tensorlayout.directml import SpaceToDepth1OperatorDesc, TensorDesc
+    >>> x = TensorDesc("FLOAT32", (1, 4, 2, 2))
+    >>> desc = SpaceToDepth1OperatorDesc(input=x, block_size=2, order="COLUMN_ROW_DEPTH")
+    >>> desc.validate().output.sizes
+    (1, 16, 1, 1)
+    """
 
     order: Order
 
 
 class DepthToSpaceOperatorDesc(_Blocks, operator="DEPTH_TO_SPACE"):
-    """DML_DEPTH_TO_SPACE_OPERATOR_DESC: the order is DEPTH_COLUMN_ROW."""
+    """DML_DEPTH_TO_SPACE_OPERATOR_DESC: the order is DEPTH_COLUMN_ROW.
+
+    The members are what `depth_to_space` takes, each tensor as a `TensorDesc`; `validate` fills in
+    outputs that are left out, and raises ValueError (TypeError for data types).
+
+    >>> from tensorlayout.directml import DepthToSpaceOperatorDesc, TensorDesc
+    >>> x = TensorDesc("FLOAT32", (1, 4, 2, 2))
+    >>> DepthToSpaceOperatorDesc(input=x, block_size=2).validate().output.sizes
+    (1, 1, 4, 4)
+    """
 
     def _rule(self) -> tuple[Expected, ...]:
         s, (batch, channels, *spatial) = self.block_size, self.input.sizes
@@ -117,7 +145,17 @@ class DepthToSpaceOperatorDesc(_Blocks, operator="DEPTH_TO_SPACE"):
 
 
 class DepthToSpace1OperatorDesc(DepthToSpaceOperatorDesc, operator="DEPTH_TO_SPACE1"):
-    """DML_DEPTH_TO_SPACE1_OPERATOR_DESC."""
+    """DML_DEPTH_TO_SPACE1_OPERATOR_DESC: channels into blocks.
+
+    The members are what `depth_to_space1` takes, each tensor as a `TensorDesc`; `validate` fills in
+    outputs that are left out, and raises ValueError (TypeError for data types).
+
+    >>> from tensorlayout.directml import DepthToSpace1OperatorDesc, TensorDesc
+    >>> x = TensorDesc("FLOAT32", (1, 4, 2, 2))
+    >>> desc = DepthToSpace1OperatorDesc(input=x, block_size=2, order="COLUMN_ROW_DEPTH")
+    >>> desc.validate().output.sizes
+    (1, 1, 4, 4)
+    """
 
     order: Order
 
@@ -128,8 +166,9 @@ def space_to_depth(
 ) -> Tensor:
     """Blocks of (N, C, H, W) moved into channels, (N, C*s*s, H/s, W/s): SPACE_TO_DEPTH.
 
-    A channel of the result counts, from the slowest: row in the block, column in the block, channel
-    of `x`. Result: packed in the order of `x`, or `out`.
+    `block_size` is s. A channel of the result counts, from the slowest: row in the block, column in
+    the block, channel of `x`. Result: packed in the order of `x`, or `out`. TypeError for a data
+    type, ValueError for sizes or a rank, that `feature_level` does not allow: `support` lists them.
 
     >>> import tensorlayout as tl
     >>> from tensorlayout import directml
@@ -149,9 +188,17 @@ def space_to_depth1(
 ) -> Tensor:
     """Blocks of (N, C, H, W) moved into channels, (N, C*s*s, H/s, W/s): SPACE_TO_DEPTH1.
 
-    `order`: how a channel of the result counts, from the slowest. ``DEPTH_COLUMN_ROW``: row in the
-    block, column in the block, channel of `x`; ``COLUMN_ROW_DEPTH``: channel of `x`, row, column.
-    Result: packed in the order of `x`, or `out`.
+    `block_size` is s. `order`: how a channel of the result counts, from the slowest.
+    ``DEPTH_COLUMN_ROW``: row in the block, column in the block, channel of `x`;
+    ``COLUMN_ROW_DEPTH``: channel of `x`, row, column. Result: packed in the order of `x`, or `out`.
+    TypeError for a data type, ValueError for sizes or a rank, that `feature_level` does not allow:
+    `support` lists them.
+
+    >>> import tensorlayout as tl
+    >>> from tensorlayout import directml
+    >>> x = tl.reshape(tl.arange(8), (1, 2, 2, 2))
+    >>> tl.reshape(directml.space_to_depth1(x, 2, "DEPTH_COLUMN_ROW"), (8,))
+    Tensor([0, 4, 1, 5, 2, 6, 3, 7], dtype=int64, device='cpu')
     """
 
 
@@ -161,7 +208,15 @@ def depth_to_space(
 ) -> Tensor:
     """Channels of (N, C, H, W) moved into blocks, (N, C/(s*s), H*s, W*s): DEPTH_TO_SPACE.
 
-    The inverse of `space_to_depth`. Result: packed in the order of `x`, or `out`.
+    The inverse of `space_to_depth`; `block_size` is s. Result: packed in the order of `x`, or
+    `out`. TypeError for a data type, ValueError for sizes or a rank, that `feature_level` does not
+    allow: `support` lists them.
+
+    >>> import tensorlayout as tl
+    >>> from tensorlayout import directml
+    >>> directml.depth_to_space(tl.asarray([[[[1]], [[2]], [[3]], [[4]]]]), 2)
+    Tensor([[[[1, 2],
+              [3, 4]]]], dtype=int64, device='cpu')
     """
 
 
@@ -176,13 +231,35 @@ def depth_to_space1(
 ) -> Tensor:
     """Channels of (N, C, H, W) moved into blocks, (N, C/(s*s), H*s, W*s): DEPTH_TO_SPACE1.
 
-    The inverse of `space_to_depth1`: `order` says how a channel of `x` counts, ``DEPTH_COLUMN_ROW``
-    or ``COLUMN_ROW_DEPTH``. Result: packed in the order of `x`, or `out`.
+    The inverse of `space_to_depth1`; `block_size` is s; `order` says how a channel of `x` counts,
+    ``DEPTH_COLUMN_ROW`` or ``COLUMN_ROW_DEPTH``. Result: packed in the order of `x`, or `out`.
+    TypeError for a data type, ValueError for sizes or a rank, that `feature_level` does not allow:
+    `support` lists them.
+
+    >>> import tensorlayout as tl
+    >>> from tensorlayout import directml
+    >>> x = tl.reshape(tl.arange(8), (1, 8, 1, 1))
+    >>> directml.depth_to_space1(x, 2, "COLUMN_ROW_DEPTH")
+    Tensor([[[[0, 1],
+              [2, 3]],
+    <BLANKLINE>
+             [[4, 5],
+              [6, 7]]]], dtype=int64, device='cpu')
     """
 
 
 class Upsample2DOperatorDesc(OneToOne, operator="UPSAMPLE_2D"):
-    """DML_UPSAMPLE_2D_OPERATOR_DESC; the scale is a `Size2D`: width, then height."""
+    """DML_UPSAMPLE_2D_OPERATOR_DESC; the scale is a `Size2D`: width, then height.
+
+    The members are what `upsample_2d` takes, each tensor as a `TensorDesc`; `validate` fills in
+    outputs that are left out, and raises ValueError (TypeError for data types).
+
+    >>> from tensorlayout.directml import Upsample2DOperatorDesc, TensorDesc
+    >>> x = TensorDesc("FLOAT32", (1, 1, 2, 3))
+    >>> desc = Upsample2DOperatorDesc(input=x, scale_size=(2, 1), interpolation_mode="LINEAR")
+    >>> desc.validate().output.sizes
+    (1, 1, 2, 6)
+    """
 
     scale_size: Integers
     interpolation_mode: Interpolation
@@ -227,6 +304,8 @@ def upsample_2d(
     `scale_size`: (width, height), as in C. `mode`: ``NEAREST_NEIGHBOR`` repeats elements;
     ``LINEAR`` interpolates between their centres, and repeats the outermost beyond these. FLOAT16
     is worked out in FLOAT32 and rounded once. Result: packed in the order of `x`, or `out`.
+    TypeError for a data type, ValueError for sizes or a rank, that `feature_level` does not allow:
+    `support` lists them.
 
     >>> import tensorlayout as tl
     >>> from tensorlayout import directml
@@ -237,7 +316,20 @@ def upsample_2d(
 
 
 class MaxUnpoolingOperatorDesc(OperatorDesc, operator="MAX_UNPOOLING"):
-    """DML_MAX_UNPOOLING_OPERATOR_DESC."""
+    """DML_MAX_UNPOOLING_OPERATOR_DESC: elements written where indices say, zeros elsewhere.
+
+    The members are what `max_unpooling` takes, each tensor as a `TensorDesc`; `validate` raises
+    ValueError (TypeError for data types).
+
+    >>> from tensorlayout.directml import MaxUnpoolingOperatorDesc, TensorDesc
+    >>> x = TensorDesc("FLOAT32", (1, 1, 1, 2))
+    >>> desc = MaxUnpoolingOperatorDesc(
+    ...     input=x, indices=TensorDesc("UINT32", (1, 1, 1, 2)),
+    ...     output=TensorDesc("FLOAT32", (1, 1, 2, 2)),
+    ... )
+    >>> desc.validate().output.sizes
+    (1, 1, 2, 2)
+    """
 
     input: TensorDesc
     indices: TensorDesc
@@ -270,6 +362,15 @@ def max_unpooling(
 
     `indices`: unsigned, of the sizes of `x`; they number the elements of the output in row-major
     order. The last of equal ones wins; IndexError for one outside. Result: row-major, or `out`.
+    TypeError for a data type, ValueError for sizes or a rank, that `feature_level` does not allow:
+    `support` lists them.
+
+    >>> import tensorlayout as tl
+    >>> from tensorlayout import directml
+    >>> x = tl.asarray([[[[7.0, 8.0]]]], dtype=tl.float32)
+    >>> directml.max_unpooling(x, tl.asarray([[[[1, 2]]]], dtype=tl.uint32), (1, 1, 2, 2))
+    Tensor([[[[0., 7.],
+              [8., 0.]]]], dtype=float32, device='cpu')
     """
 
 
@@ -323,7 +424,20 @@ class _Patches(OperatorDesc):
 
 
 class FoldOperatorDesc(_Patches, operator="FOLD"):
-    """DML_FOLD_OPERATOR_DESC: columns {N, C * P, L} into an image {N, C, spatial…}."""
+    """DML_FOLD_OPERATOR_DESC: columns {N, C * P, L} into an image {N, C, spatial…}.
+
+    The members are what `fold` takes, each tensor as a `TensorDesc`; `validate` raises ValueError
+    (TypeError for data types).
+
+    >>> from tensorlayout.directml import FoldOperatorDesc, TensorDesc
+    >>> x = TensorDesc("FLOAT32", (1, 2, 2))
+    >>> desc = FoldOperatorDesc(
+    ...     input=x, output=TensorDesc("FLOAT32", (1, 1, 3)), window_sizes=(2,), strides=(1,),
+    ...     dilations=(1,), start_padding=(0,), end_padding=(0,),
+    ... )
+    >>> desc.validate().output.sizes
+    (1, 1, 3)
+    """
 
     input: TensorDesc
     output: TensorDesc
@@ -345,7 +459,20 @@ class FoldOperatorDesc(_Patches, operator="FOLD"):
 
 
 class UnfoldOperatorDesc(_Patches, OneToOne, operator="UNFOLD"):
-    """DML_UNFOLD_OPERATOR_DESC: an image {N, C, spatial…} into columns {N, C * P, L}."""
+    """DML_UNFOLD_OPERATOR_DESC: an image {N, C, spatial…} into columns {N, C * P, L}.
+
+    The members are what `unfold` takes, each tensor as a `TensorDesc`; `validate` fills in outputs
+    that are left out, and raises ValueError (TypeError for data types).
+
+    >>> from tensorlayout.directml import UnfoldOperatorDesc, TensorDesc
+    >>> x = TensorDesc("FLOAT32", (1, 1, 3))
+    >>> desc = UnfoldOperatorDesc(
+    ...     input=x, window_sizes=(2,), strides=(1,), dilations=(1,), start_padding=(0,),
+    ...     end_padding=(0,),
+    ... )
+    >>> desc.validate().output.sizes
+    (1, 2, 2)
+    """
 
     def _rule(self) -> tuple[Expected, ...]:
         framed = (*self.input.sizes[:2], *self._framed(self.input.sizes))
@@ -384,8 +511,16 @@ def fold(
     """An image of `output_sizes`, each element the sum of what columns say of it: FOLD.
 
     `x`: columns (N, C * P, L), P being the elements of a window and L the number of windows, as
-    `unfold` makes them. The other sequences have an entry for each spatial dimension. What lies in
-    the padding is dropped. FLOAT16 is added up in FLOAT32. Result: row-major, or `out`.
+    `unfold` makes them. `window_sizes`, `strides`, `dilations`, `start_padding` and `end_padding`
+    have an entry for each spatial dimension. What lies in the padding is dropped. FLOAT16 is added
+    up in FLOAT32. Result: row-major, or `out`. TypeError for a data type, ValueError for sizes or a
+    rank, that `feature_level` does not allow: `support` lists them.
+
+    >>> import tensorlayout as tl
+    >>> from tensorlayout import directml
+    >>> columns = tl.asarray([[[1.0, 2.0], [2.0, 3.0]]], dtype=tl.float32)
+    >>> directml.fold(columns, [1, 1, 3], [2], [1], [1], [0], [0])
+    Tensor([[[1., 4., 3.]]], dtype=float32, device='cpu')
     """
 
 
@@ -403,8 +538,10 @@ def unfold(
 ) -> Tensor:
     """The windows of an image (N, C, spatial…) as columns (N, C * P, L): UNFOLD.
 
-    The sequences have an entry for each spatial dimension; padding is 0. Result: packed, or
-    `out`.
+    `x` is the image. `window_sizes`, `strides`, `dilations`, `start_padding` and `end_padding` have
+    an entry for each spatial dimension; padding is 0. Result: packed, or `out`. TypeError for a
+    data type, ValueError for sizes or a rank, that `feature_level` does not allow: `support` lists
+    them.
 
     >>> import tensorlayout as tl
     >>> from tensorlayout import directml

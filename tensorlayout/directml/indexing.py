@@ -53,7 +53,19 @@ __all__ = [
 
 
 class GatherOperatorDesc(OperatorDesc, operator="GATHER"):
-    """DML_GATHER_OPERATOR_DESC."""
+    """DML_GATHER_OPERATOR_DESC: what indices name along an axis.
+
+    The members are what `gather` takes, each tensor as a `TensorDesc`; `validate` fills in outputs
+    that are left out, and raises ValueError (TypeError for data types).
+
+    >>> from tensorlayout.directml import GatherOperatorDesc, TensorDesc
+    >>> x = TensorDesc("FLOAT32", (4, 3))
+    >>> desc = GatherOperatorDesc(
+    ...     input=x, indices=TensorDesc("UINT32", (1, 2)), axis=0, index_dimensions=1,
+    ... )
+    >>> desc.validate().output.sizes
+    (2, 3)
+    """
 
     input: TensorDesc
     indices: TensorDesc
@@ -108,7 +120,8 @@ def gather(
     `indices`: of the rank of `x`, whose last `index_dimensions` count; the others have size 1. The
     result has the rank of `x`: surplus leading dimensions, of size 1, are dropped, missing ones
     added. A position outside reads the nearest one inside (DirectML promises no more than that
-    nothing else is read). Result: packed in the order of `x`, or `out`.
+    nothing else is read). Result: packed in the order of `x`, or `out`. TypeError for a data type,
+    ValueError for sizes or a rank, that `feature_level` does not allow: `support` lists them.
 
     >>> import tensorlayout as tl
     >>> from tensorlayout import directml
@@ -120,7 +133,17 @@ def gather(
 
 
 class GatherElementsOperatorDesc(OperatorDesc, operator="GATHER_ELEMENTS"):
-    """DML_GATHER_ELEMENTS_OPERATOR_DESC."""
+    """DML_GATHER_ELEMENTS_OPERATOR_DESC: an element of each line for each index.
+
+    The members are what `gather_elements` takes, each tensor as a `TensorDesc`; `validate` fills in
+    outputs that are left out, and raises ValueError (TypeError for data types).
+
+    >>> from tensorlayout.directml import GatherElementsOperatorDesc, TensorDesc
+    >>> x = TensorDesc("FLOAT32", (2, 3))
+    >>> desc = GatherElementsOperatorDesc(input=x, indices=TensorDesc("UINT32", (1, 3)), axis=0)
+    >>> desc.validate().output.sizes
+    (1, 3)
+    """
 
     input: TensorDesc
     indices: TensorDesc
@@ -150,7 +173,8 @@ def gather_elements(
     """For each position in `indices`, the element there on its line along `axis`: GATHER_ELEMENTS.
 
     `indices` has the sizes of `x`, but for `axis`, where it is free. IndexError for a position
-    outside. Result: packed in the order of `x`, or `out`.
+    outside. Result: packed in the order of `x`, or `out`. TypeError for a data type, ValueError for
+    sizes or a rank, that `feature_level` does not allow: `support` lists them.
 
     >>> import tensorlayout as tl
     >>> from tensorlayout import directml
@@ -163,6 +187,18 @@ class ScatterOperatorDesc(OperatorDesc, operator="SCATTER"):
     """DML_SCATTER_OPERATOR_DESC, also called DML_SCATTER_ELEMENTS_OPERATOR_DESC.
 
     `duplicates` is ours: what becomes of equal positions.
+
+    The members are what `scatter` takes, each tensor as a `TensorDesc`; `validate` fills in outputs
+    that are left out, and raises ValueError (TypeError for data types).
+
+    >>> from tensorlayout.directml import ScatterOperatorDesc, TensorDesc
+    >>> x = TensorDesc("FLOAT32", (4,))
+    >>> desc = ScatterOperatorDesc(
+    ...     input=x, indices=TensorDesc("UINT32", (2,)), updates=TensorDesc("FLOAT32", (2,)),
+    ...     axis=0,
+    ... )
+    >>> desc.validate().output.sizes
+    (4,)
     """
 
     input: TensorDesc
@@ -202,7 +238,8 @@ def scatter(
     `indices`, `updates`: of the sizes of `x`, but for `axis`, where they are free. Of equal
     positions the last one in index order wins; ``duplicates="error"`` raises ValueError for them,
     since DirectML calls them invalid. IndexError for a position outside; `out` may have been
-    written to by then. Result: packed in the order of `x`, or `out`.
+    written to by then. Result: packed in the order of `x`, or `out`. TypeError for a data type,
+    ValueError for sizes or a rank, that `feature_level` does not allow: `support` lists them.
 
     >>> import tensorlayout as tl
     >>> from tensorlayout import directml
@@ -284,7 +321,20 @@ class _ByTuples(OperatorDesc):
 
 
 class GatherNDOperatorDesc(_ByTuples, operator="GATHER_ND"):
-    """DML_GATHER_ND_OPERATOR_DESC."""
+    """DML_GATHER_ND_OPERATOR_DESC: blocks at coordinate tuples.
+
+    The members are what `gather_nd` takes, each tensor as a `TensorDesc`; `validate` fills in
+    outputs that are left out, and raises ValueError (TypeError for data types).
+
+    >>> from tensorlayout.directml import GatherNDOperatorDesc, TensorDesc
+    >>> x = TensorDesc("FLOAT32", (2, 3))
+    >>> desc = GatherNDOperatorDesc(
+    ...     input=x, indices=TensorDesc("UINT32", (4, 2)), input_dimension_count=2,
+    ...     indices_dimension_count=2,
+    ... )
+    >>> desc.validate().output.sizes
+    (1, 4)
+    """
 
     output: TensorDesc | None = None
     _plan = Gather("GATHER_ND")
@@ -303,7 +353,20 @@ class GatherNDOperatorDesc(_ByTuples, operator="GATHER_ND"):
 
 
 class GatherND1OperatorDesc(GatherNDOperatorDesc, operator="GATHER_ND1"):
-    """DML_GATHER_ND1_OPERATOR_DESC."""
+    """DML_GATHER_ND1_OPERATOR_DESC: blocks at coordinate tuples, apart for each batch.
+
+    The members are what `gather_nd1` takes, each tensor as a `TensorDesc`; `validate` fills in
+    outputs that are left out, and raises ValueError (TypeError for data types).
+
+    >>> from tensorlayout.directml import GatherND1OperatorDesc, TensorDesc
+    >>> x = TensorDesc("FLOAT32", (2, 3))
+    >>> desc = GatherND1OperatorDesc(
+    ...     input=x, indices=TensorDesc("UINT32", (2, 1)), input_dimension_count=2,
+    ...     indices_dimension_count=2, batch_dimension_count=1,
+    ... )
+    >>> desc.validate().output.sizes
+    (1, 2)
+    """
 
     batch_dimension_count: int
     _plan = Gather("GATHER_ND1")
@@ -321,8 +384,10 @@ def gather_nd(
 ) -> Tensor:
     """The blocks of `x` at coordinate tuples, the last dimension of `indices`: GATHER_ND.
 
-    Both tensors have one rank; the counts say how many of their last dimensions count, the tuples
-    included. IndexError for a coordinate outside. Result: packed in the order of `x`, or `out`.
+    Both tensors have one rank; `input_dimension_count` and `indices_dimension_count` say how many
+    of their last dimensions count, the tuples included. IndexError for a coordinate outside.
+    Result: packed in the order of `x`, or `out`. TypeError for a data type, ValueError for sizes or
+    a rank, that `feature_level` does not allow: `support` lists them.
 
     >>> import tensorlayout as tl
     >>> from tensorlayout import directml
@@ -344,14 +409,35 @@ def gather_nd1(
 ) -> Tensor:
     """The blocks of `x` at coordinate tuples, apart for each batch that both share: GATHER_ND1.
 
-    The counts say how many of the last dimensions count, the tuples and batches included;
-    `batch_dimension_count`: how many of those, from the left, are batches. Both tensors have one
-    rank. IndexError for a coordinate outside. Result: packed in the order of `x`, or `out`.
+    `input_dimension_count`, `indices_dimension_count`: how many of the last dimensions of `x` and
+    `indices` count, the tuples and batches included; `batch_dimension_count`: how many of those,
+    from the left, are batches. Both tensors have one rank. IndexError for a coordinate outside.
+    Result: packed in the order of `x`, or `out`. TypeError for a data type, ValueError for sizes or
+    a rank, that `feature_level` does not allow: `support` lists them.
+
+    >>> import tensorlayout as tl
+    >>> from tensorlayout import directml
+    >>> x = tl.asarray([[10, 11], [20, 21]])
+    >>> directml.gather_nd1(x, tl.asarray([[1], [0]]), 2, 2, 1)
+    Tensor([[11, 20]], dtype=int64, device='cpu')
     """
 
 
 class ScatterNDOperatorDesc(_ByTuples, operator="SCATTER_ND"):
-    """DML_SCATTER_ND_OPERATOR_DESC. `duplicates` is ours: what becomes of equal tuples."""
+    """DML_SCATTER_ND_OPERATOR_DESC. `duplicates` is ours: what becomes of equal tuples.
+
+    The members are what `scatter_nd` takes, each tensor as a `TensorDesc`; `validate` fills in
+    outputs that are left out, and raises ValueError (TypeError for data types).
+
+    >>> from tensorlayout.directml import ScatterNDOperatorDesc, TensorDesc
+    >>> x = TensorDesc("FLOAT32", (2, 3))
+    >>> desc = ScatterNDOperatorDesc(
+    ...     input=x, indices=TensorDesc("UINT32", (4, 2)), updates=TensorDesc("FLOAT32", (1, 4)),
+    ...     input_dimension_count=2, indices_dimension_count=2,
+    ... )
+    >>> desc.validate().output.sizes
+    (2, 3)
+    """
 
     updates: TensorDesc
     output: TensorDesc | None = None
@@ -391,10 +477,19 @@ def scatter_nd(
 ) -> Tensor:
     """A copy of `x` with blocks of `updates` written at coordinate tuples: SCATTER_ND.
 
-    The last dimension of `indices` holds the tuples; the counts say how many of the last dimensions
-    of `x` and `indices` count, the tuples included. `updates`: of the sizes that `gather_nd` reads.
-    The last of equal tuples in index order wins; ``duplicates="error"`` raises ValueError for
-    them. IndexError for a coordinate outside. Result: packed in the order of `x`, or `out`.
+    The last dimension of `indices` holds the tuples; `input_dimension_count` and
+    `indices_dimension_count` say how many of the last dimensions of `x` and `indices` count, the
+    tuples included. `updates`: of the sizes that `gather_nd` reads. The last of equal tuples in
+    index order wins; ``duplicates="error"`` raises ValueError for them. IndexError for a coordinate
+    outside. Result: packed in the order of `x`, or `out`. TypeError for a data type, ValueError for
+    sizes or a rank, that `feature_level` does not allow: `support` lists them.
+
+    >>> import tensorlayout as tl
+    >>> from tensorlayout import directml
+    >>> x, tuples = tl.asarray([[1, 2], [3, 4]]), tl.asarray([[1, 0], [0, 1]])
+    >>> directml.scatter_nd(x, tuples, tl.asarray([[8, 9]]), 2, 2)
+    Tensor([[1, 9],
+            [8, 4]], dtype=int64, device='cpu')
     """
 
 

@@ -58,7 +58,16 @@ __all__ = [
 
 
 class JoinOperatorDesc(OperatorDesc, operator="JOIN"):
-    """DML_JOIN_OPERATOR_DESC."""
+    """DML_JOIN_OPERATOR_DESC: tensors end to end.
+
+    The members are what `join` takes, each tensor as a `TensorDesc`; `validate` fills in outputs
+    that are left out, and raises ValueError (TypeError for data types).
+
+    >>> from tensorlayout.directml import JoinOperatorDesc, TensorDesc
+    >>> x = TensorDesc("FLOAT32", (2, 3))
+    >>> JoinOperatorDesc(inputs=[x, x], axis=0).validate().output.sizes
+    (4, 3)
+    """
 
     inputs: Tensors
     output: TensorDesc | None = None
@@ -86,6 +95,8 @@ def join(
 
     `inputs`: at least one, equal in data type and, away from `axis`, in sizes. Each is copied to
     its place once, whatever the layouts. Result: packed in the order of the first, or `out`.
+    TypeError for a data type, ValueError for sizes or a rank, that `feature_level` does not allow:
+    `support` lists them.
 
     >>> import tensorlayout as tl
     >>> from tensorlayout import directml
@@ -95,7 +106,19 @@ def join(
 
 
 class SplitOperatorDesc(OperatorDesc, operator="SPLIT"):
-    """DML_SPLIT_OPERATOR_DESC."""
+    """DML_SPLIT_OPERATOR_DESC: consecutive parts.
+
+    The members are what `split` takes, each tensor as a `TensorDesc`; `validate` raises ValueError
+    (TypeError for data types).
+
+    >>> from tensorlayout.directml import SplitOperatorDesc, TensorDesc
+    >>> x = TensorDesc("FLOAT32", (4,))
+    >>> desc = SplitOperatorDesc(
+    ...     input=x, outputs=[TensorDesc("FLOAT32", (1,)), TensorDesc("FLOAT32", (3,))], axis=0,
+    ... )
+    >>> desc.validate().outputs[1].sizes
+    (3,)
+    """
 
     input: TensorDesc
     outputs: Tensors
@@ -144,7 +167,8 @@ def split(
     """Consecutive parts of `x`, of `sizes` along `axis`, which add up to its size: SPLIT.
 
     Results: new tensors, packed in the order of `x`, or those of `out`. (Slices of a tensor are
-    such parts, too, as views.)
+    such parts, too, as views.) TypeError for a data type, ValueError for sizes or a rank, that
+    `feature_level` does not allow: `support` lists them.
 
     >>> import tensorlayout as tl
     >>> from tensorlayout import directml
@@ -157,7 +181,16 @@ def split(
 
 
 class SliceOperatorDesc(OneToOne, operator="SLICE"):
-    """DML_SLICE_OPERATOR_DESC."""
+    """DML_SLICE_OPERATOR_DESC: elements a step apart.
+
+    The members are what `slice` takes, each tensor as a `TensorDesc`; `validate` fills in outputs
+    that are left out, and raises ValueError (TypeError for data types).
+
+    >>> from tensorlayout.directml import SliceOperatorDesc, TensorDesc
+    >>> x = TensorDesc("FLOAT32", (6,))
+    >>> SliceOperatorDesc(input=x, offsets=(1,), sizes=(2,), strides=(3,)).validate().output.sizes
+    (2,)
+    """
 
     offsets: Naturals
     sizes: Positives
@@ -188,7 +221,13 @@ def slice(
     """`sizes` elements of `x` from `offsets` on, `strides` apart: SLICE.
 
     All elements must lie in `x`; strides are at least 1. Result: packed in the order of `x`, or
-    `out`.
+    `out`. TypeError for a data type, ValueError for sizes or a rank, that `feature_level` does not
+    allow: `support` lists them.
+
+    >>> import tensorlayout as tl
+    >>> from tensorlayout import directml
+    >>> directml.slice(tl.arange(6), [1], [2], [3])
+    Tensor([1, 4], dtype=int64, device='cpu')
     """
 
 
@@ -223,7 +262,20 @@ class _Window(OperatorDesc):
 
 
 class Slice1OperatorDesc(_Window, OneToOne, operator="SLICE1"):
-    """DML_SLICE1_OPERATOR_DESC; the output, left out, takes all that the window allows."""
+    """DML_SLICE1_OPERATOR_DESC; the output, left out, takes all that the window allows.
+
+    The members are what `slice1` takes, each tensor as a `TensorDesc`; `validate` fills in outputs
+    that are left out, and raises ValueError (TypeError for data types).
+
+    >>> from tensorlayout.directml import Slice1OperatorDesc, TensorDesc
+    >>> x = TensorDesc("FLOAT32", (6,))
+    >>> desc = Slice1OperatorDesc(
+    ...     input=x, input_window_offsets=(1,), input_window_sizes=(5,),
+    ...     input_window_strides=(-2,),
+    ... )
+    >>> desc.validate().output.sizes
+    (3,)
+    """
 
     def _rule(self) -> tuple[Expected, ...]:
         most = self._check_window("OutputTensor", self.output)
@@ -249,7 +301,9 @@ def slice1(
     """Elements of a window of `x`, `strides` apart, backwards where these are negative: SLICE1.
 
     The window begins at `offsets` and spans `sizes` elements of `x`. `output_sizes`: how many
-    elements are taken, by default all. Result: packed in the order of `x`, or `out`.
+    elements are taken, by default all. Result: packed in the order of `x`, or `out`. TypeError for
+    a data type, ValueError for sizes or a rank, that `feature_level` does not allow: `support`
+    lists them.
 
     >>> import tensorlayout as tl
     >>> from tensorlayout import directml
@@ -259,7 +313,20 @@ def slice1(
 
 
 class SliceGradOperatorDesc(_Window, operator="SLICE_GRAD"):
-    """DML_SLICE_GRAD_OPERATOR_DESC; the output has the sizes of the input of SLICE1."""
+    """DML_SLICE_GRAD_OPERATOR_DESC; the output has the sizes of the input of SLICE1.
+
+    The members are what `slice_grad` takes, each tensor as a `TensorDesc`; `validate` raises
+    ValueError (TypeError for data types).
+
+    >>> from tensorlayout.directml import SliceGradOperatorDesc, TensorDesc
+    >>> x = TensorDesc("FLOAT32", (2,))
+    >>> desc = SliceGradOperatorDesc(
+    ...     input_gradient=x, output_gradient=TensorDesc("FLOAT32", (5,)),
+    ...     input_window_offsets=(0,), input_window_sizes=(5,), input_window_strides=(-3,),
+    ... )
+    >>> desc.validate().output_gradient.sizes
+    (5,)
+    """
 
     input_gradient: TensorDesc
     output_gradient: TensorDesc
@@ -302,7 +369,9 @@ def slice_grad(
 ) -> Tensor:
     """Zeros of `output_sizes`, and `gradient` where `slice1` would have read: SLICE_GRAD.
 
-    Result: packed in the order of `gradient`, or `out`.
+    `offsets`, `sizes`, `strides`: those of `slice1`. Result: packed in the order of `gradient`, or
+    `out`. TypeError for a data type, ValueError for sizes or a rank, that `feature_level` does not
+    allow: `support` lists them.
 
     >>> import tensorlayout as tl
     >>> from tensorlayout import directml
@@ -312,7 +381,16 @@ def slice_grad(
 
 
 class TileOperatorDesc(OneToOne, operator="TILE"):
-    """DML_TILE_OPERATOR_DESC."""
+    """DML_TILE_OPERATOR_DESC: a tensor several times along each dimension.
+
+    The members are what `tile` takes, each tensor as a `TensorDesc`; `validate` fills in outputs
+    that are left out, and raises ValueError (TypeError for data types).
+
+    >>> from tensorlayout.directml import TileOperatorDesc, TensorDesc
+    >>> x = TensorDesc("FLOAT32", (2,))
+    >>> TileOperatorDesc(input=x, repeats=(3,)).validate().output.sizes
+    (6,)
+    """
 
     repeats: Positives
 
@@ -334,7 +412,8 @@ def tile(
 ) -> Tensor:
     """`x` as a whole, `repeats` times along each dimension: TILE.
 
-    Result: packed in the order of `x`, or `out`.
+    Result: packed in the order of `x`, or `out`. TypeError for a data type, ValueError for sizes or
+    a rank, that `feature_level` does not allow: `support` lists them.
 
     >>> import tensorlayout as tl
     >>> from tensorlayout import directml
@@ -344,7 +423,19 @@ def tile(
 
 
 class ReverseSubsequencesOperatorDesc(OperatorDesc, operator="REVERSE_SUBSEQUENCES"):
-    """DML_REVERSE_SUBSEQUENCES_OPERATOR_DESC."""
+    """DML_REVERSE_SUBSEQUENCES_OPERATOR_DESC: the beginning of each line backwards.
+
+    The members are what `reverse_subsequences` takes, each tensor as a `TensorDesc`; `validate`
+    fills in outputs that are left out, and raises ValueError (TypeError for data types).
+
+    >>> from tensorlayout.directml import ReverseSubsequencesOperatorDesc, TensorDesc
+    >>> x = TensorDesc("FLOAT32", (2, 3))
+    >>> desc = ReverseSubsequencesOperatorDesc(
+    ...     input=x, sequence_lengths=TensorDesc("UINT32", (2, 1)), axis=1,
+    ... )
+    >>> desc.validate().output.sizes
+    (2, 3)
+    """
 
     input: TensorDesc
     sequence_lengths: TensorDesc
@@ -375,7 +466,8 @@ def reverse_subsequences(
     """`x` with the first elements of each line along `axis` reversed: REVERSE_SUBSEQUENCES.
 
     `sequence_lengths`: how many, UINT32 or UINT64, of the sizes of `x` but 1 along `axis`; more
-    than the line has means all. Result: packed in the order of `x`, or `out`.
+    than the line has means all. Result: packed in the order of `x`, or `out`. TypeError for a data
+    type, ValueError for sizes or a rank, that `feature_level` does not allow: `support` lists them.
 
     >>> import tensorlayout as tl
     >>> from tensorlayout import directml
@@ -387,7 +479,19 @@ def reverse_subsequences(
 
 
 class PaddingOperatorDesc(OneToOne, operator="PADDING"):
-    """DML_PADDING_OPERATOR_DESC. The value is FLOAT: towards zero for integers."""
+    """DML_PADDING_OPERATOR_DESC. The value is FLOAT: towards zero for integers.
+
+    The members are what `padding` takes, each tensor as a `TensorDesc`; `validate` fills in outputs
+    that are left out, and raises ValueError (TypeError for data types).
+
+    >>> from tensorlayout.directml import PaddingOperatorDesc, TensorDesc
+    >>> x = TensorDesc("FLOAT32", (3,))
+    >>> desc = PaddingOperatorDesc(
+    ...     input=x, padding_mode="EDGE", start_padding=(2,), end_padding=(4,),
+    ... )
+    >>> desc.validate().output.sizes
+    (9,)
+    """
 
     padding_mode: Mode
     padding_value: Number = 0.0
@@ -415,7 +519,20 @@ class PaddingOperatorDesc(OneToOne, operator="PADDING"):
 
 
 class Padding1OperatorDesc(PaddingOperatorDesc, operator="PADDING1"):
-    """DML_PADDING1_OPERATOR_DESC. The value has the data type of the tensors."""
+    """DML_PADDING1_OPERATOR_DESC. The value has the data type of the tensors.
+
+    The members are what `padding1` takes, each tensor as a `TensorDesc`; `validate` fills in
+    outputs that are left out, and raises ValueError (TypeError for data types).
+
+    >>> from tensorlayout.directml import Padding1OperatorDesc, TensorDesc
+    >>> x = TensorDesc("FLOAT32", (3,))
+    >>> desc = Padding1OperatorDesc(
+    ...     input=x, padding_mode="CONSTANT", padding_value=9.0, start_padding=(2,),
+    ...     end_padding=(4,),
+    ... )
+    >>> desc.validate().output.sizes
+    (9,)
+    """
 
     padding_value: Number = 0
     padding_value_data_type: AnyDataType | None = None
@@ -435,10 +552,12 @@ def padding(
 ) -> Tensor:
     """`x` with so many more elements before and after each dimension: PADDING.
 
-    `mode`: ``CONSTANT`` fills with `value` (a FLOAT; towards zero for integers), ``EDGE`` repeats
-    the outermost elements, ``REFLECTION`` mirrors without them and ``SYMMETRIC`` with them, again
-    and again if need be, ``WRAP`` goes on at the other end. Result: packed in the order of `x`, or
-    `out`.
+    `start_padding`, `end_padding`: how many before, and after, each dimension. `mode`: ``CONSTANT``
+    fills with `value` (a FLOAT; towards zero for integers), ``EDGE`` repeats the outermost
+    elements, ``REFLECTION`` mirrors without them and ``SYMMETRIC`` with them, again and again if
+    need be, ``WRAP`` goes on at the other end. Result: packed in the order of `x`, or `out`.
+    TypeError for a data type, ValueError for sizes or a rank, that `feature_level` does not allow:
+    `support` lists them.
 
     >>> import tensorlayout as tl
     >>> from tensorlayout import directml
@@ -460,7 +579,14 @@ def padding1(
 ) -> Tensor:
     """`x` with so many more elements before and after each dimension: PADDING1.
 
-    `mode`: ``CONSTANT`` fills with `value`, which has the data type of `x` and is exact for
-    integers; the others take elements of `x`, as `padding` says. Result: packed in the order of
-    `x`, or `out`.
+    `start_padding`, `end_padding`: how many before, and after, each dimension. `mode`: ``CONSTANT``
+    fills with `value`, which has the data type of `x` and is exact for integers; the others take
+    elements of `x`, as `padding` says. Result: packed in the order of `x`, or `out`. TypeError for
+    a data type, ValueError for sizes or a rank, that `feature_level` does not allow: `support`
+    lists them.
+
+    >>> import tensorlayout as tl
+    >>> from tensorlayout import directml
+    >>> directml.padding1(tl.asarray([1, 2]), [1], [2], "CONSTANT", 9)
+    Tensor([9, 1, 2, 9, 9], dtype=int64, device='cpu')
     """

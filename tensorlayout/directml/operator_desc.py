@@ -66,7 +66,13 @@ class Member(NamedTuple):
 @dataclass_transform(kw_only_default=True, frozen_default=True)
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class OperatorDesc:
-    """An operator and its members, all but the memory: the plan of a call."""
+    """An operator and its members, all but the memory: the plan of a call.
+
+    >>> from tensorlayout.directml import OperatorDesc, TensorDesc, TileOperatorDesc
+    >>> desc = TileOperatorDesc(input=TensorDesc("INT32", (2,)), repeats=(3,))
+    >>> isinstance(desc, OperatorDesc), desc.operator, desc.validate().output.sizes
+    (True, 'TILE', (6,))
+    """
 
     operator: ClassVar[str]
     in_place: ClassVar[bool] = False

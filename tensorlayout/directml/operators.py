@@ -33,7 +33,14 @@ class _Slot(NamedTuple):
 
 
 class Operator:
-    """A validated descriptor, as often as wanted applied to tensors: see `compile`."""
+    """A validated descriptor, as often as wanted applied to tensors: see `compile`.
+
+    >>> import tensorlayout as tl
+    >>> from tensorlayout.directml import Operator, TensorDesc, TileOperatorDesc, compile
+    >>> twice = compile(TileOperatorDesc(input=TensorDesc("INT32", (2,)), repeats=(2,)))
+    >>> isinstance(twice, Operator), twice(tl.asarray([1, 2], dtype=tl.int32))
+    (True, Tensor([1, 2, 1, 2], dtype=int32, device='cpu'))
+    """
 
     def __init__(self, desc: OperatorDesc, feature_level: str) -> None:
         self.desc = desc
@@ -156,7 +163,10 @@ class Operator:
 
 
 def compile(desc: OperatorDesc, feature_level: str | int = tables.HIGHEST) -> Operator:
-    """A reusable operator of a descriptor, which is validated; errors as `validate` gives them.
+    """A reusable operator of a descriptor, which is validated.
+
+    `desc`: any `OperatorDesc`. ValueError (TypeError for data types) for what `feature_level` does
+    not allow.
 
     >>> import tensorlayout as tl
     >>> from tensorlayout.directml import JoinOperatorDesc, TensorDesc, compile

@@ -28,7 +28,13 @@ _ALIASES = {"SCATTER_ELEMENTS": "SCATTER"}
 
 
 class TensorSupport(NamedTuple):
-    """What one tensor of an operator may be: its ranks, from … to …, and its data types."""
+    """What one tensor of an operator may be: its ranks, from … to …, and its data types.
+
+    >>> from tensorlayout.directml import TensorSupport, support
+    >>> found = support("JOIN", "3_0")["OutputTensor"]
+    >>> isinstance(found, TensorSupport), found.ranks
+    (True, (4, 5))
+    """
 
     ranks: tuple[int, int]
     data_types: tuple[DataType, ...]
@@ -78,7 +84,8 @@ def as_operator(given: Any) -> str:
 def support(operator: str, feature_level: str | int = HIGHEST) -> Table:
     """What the tensors of an operator may be at a feature level: by member, ranks and data types.
 
-    ValueError for an operator that the level does not have; it names the lowest one that does.
+    ValueError for an operator that the `feature_level` does not have; it names the lowest one that
+    does.
 
     >>> from tensorlayout.directml import support
     >>> support("JOIN", "3_0")["OutputTensor"].ranks

@@ -206,8 +206,9 @@ def calc_buffer_tensor_size(
 ) -> int:
     """The least size of a buffer in **bytes**, a multiple of 4: DMLCalcBufferTensorSize.
 
-    0 for a number that is no data type, as in C; TypeError for any other such thing. ValueError for
-    sizes and strides that no descriptor may have.
+    `sizes` and `strides` count elements; `data_type`: as of a `TensorDesc`. 0 for a number that is
+    no data type, as in C; TypeError for any other such thing. ValueError for sizes and strides that
+    no descriptor may have.
 
     >>> from tensorlayout.directml import calc_buffer_tensor_size
     >>> calc_buffer_tensor_size("FLOAT16", (3,))

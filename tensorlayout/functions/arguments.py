@@ -11,6 +11,7 @@ import numpy as np
 from tensorlayout import words
 from tensorlayout.dtypes import SCALARS, float64, in_category, misfit
 from tensorlayout.exchange.numpy import tensor_over
+from tensorlayout.layout import Layout, in_our_words
 from tensorlayout.plan.rules import normalized_dims
 from tensorlayout.tensor import Tensor
 from tensorlayout.words import named, refuse
@@ -128,10 +129,25 @@ def shape(name: str, given: Any) -> tuple[int, ...]:
 
 
 def layout(name: str, given: Any) -> Any:
-    """A layout asked for, as a key of plans; sequences become tuples of integers."""
-    if isinstance(given, (tuple, list)):  # (0.0, True) would find the plan of (0, 1)
-        return integers(given, name, "layout")
-    return given
+    """A layout asked for, as a key of plans: a `Layout`, text, a tuple of integers, or None."""
+    kind = type(given)
+    if given is None or kind is Layout or kind is str:
+        return given
+    if kind is tuple and set(map(type, given)) <= _INTEGERS:  # (0.0, True) would find (0, 1)
+        return given
+    try:
+        asked = in_our_words(given)
+    except ValueError as error:
+        raise named(name, error) from None
+    if isinstance(asked, str):
+        return asked
+    order = None
+    if isinstance(asked, Iterable) and not isinstance(asked, (bytes, Set, Mapping, Tensor)):
+        order = _integers(asked)
+    if order is None:
+        rule = "layout must be a Layout, its text, labels or a minor-to-major sequence"
+        refuse(name, f"{rule}, got {shown(given)}", TypeError)
+    return order
 
 
 def _integer(given: Any) -> int | None:

@@ -119,6 +119,7 @@ def asarray(
     try:
         target = None if device is None else as_device(device, "device")
         copy = arguments.flag("asarray", "copy", copy)
+        layout = arguments.layout("asarray", layout)
         asked = None if dtype is None else as_dtype(dtype, "dtype")
         found = arrived(obj, target, copy)
         if found is None:
@@ -168,7 +169,7 @@ def _converted(
 
 
 def _placed(x: Tensor, layout: LayoutSpec, copy: bool | None) -> Tensor:
-    return dispatch.call(_RELAYOUT, (x._spec, arguments.layout("asarray", layout), copy), (x,))
+    return dispatch.call(_RELAYOUT, (x._spec, layout, copy), (x,))
 
 
 def from_sequence(name: str, obj: Any, dtype: DType | None) -> Tensor:
@@ -237,6 +238,11 @@ def empty(
 ) -> Tensor:
     """A new tensor whose elements hold anything; padding with a value holds that.
 
+    `shape`: a size or a sequence of them. `dtype`: by default float64. `device`: by default the
+    default device. `layout`: a `Layout`, labels from the slowest dimension to the fastest, or
+    anything else that `to_layout` takes; by default row-major. ValueError for negative sizes, a
+    layout of another shape, or a device that is not here; TypeError for what is no dtype.
+
     >>> import tensorlayout as tl
     >>> tl.empty((2, 3, 4), dtype=tl.float32, layout="HWC").strides
     (1, 8, 2)
@@ -254,8 +260,16 @@ def full(
 ) -> Tensor:
     """A new tensor of one value, converted as by `asarray`.
 
-    `fill_value`: a number or a tensor of rank 0. dtype: by default that of the kind of Python
-    scalar, or of the tensor.
+    `shape`: a size or a sequence of them. `fill_value`: a number or a tensor of rank 0. `dtype`: by
+    default that of the kind of Python scalar, or of the tensor. `device`: by default the default
+    device. `layout`: as `to_layout` takes it; by default row-major. ValueError for negative sizes,
+    a layout of another shape, or a device that is not here; TypeError for a complex value in a real
+    dtype; OverflowError for an integer that `dtype` does not hold.
+
+    >>> import tensorlayout as tl
+    >>> tl.full((2, 2), 7)
+    Tensor([[7, 7],
+            [7, 7]], dtype=int64, device='cpu')
     """
     value = _value("full", fill_value, None if dtype is None else as_dtype(dtype, "full: dtype"))
     return created(_FULL, shape, value.dtype, device, layout, value._memory)
@@ -277,14 +291,35 @@ def _value(name: str, given: Any, dtype: DType | None) -> Tensor:
 def zeros(
     shape: Shape, *, dtype: Any = None, device: AnyDevice = None, layout: LayoutSpec | None = None
 ) -> Tensor:
-    """A new tensor of zeros; row-major, or in the layout asked for."""
+    """A new tensor of zeros.
+
+    `shape`: a size or a sequence of them. `dtype`: by default float64. `device`: by default the
+    default device. `layout`: a `Layout`, labels from the slowest dimension to the fastest, or
+    anything else that `to_layout` takes; by default row-major. ValueError for negative sizes, a
+    layout of another shape, or a device that is not here; TypeError for what is no dtype.
+
+    >>> import tensorlayout as tl
+    >>> tl.zeros((2, 3), dtype=tl.int8, layout="WH")
+    Tensor([[0, 0, 0],
+            [0, 0, 0]], dtype=int8, device='cpu', layout='(2,3):(1,2)')
+    """
     return created(_ZEROS, shape, dtype, device, layout, 0)
 
 
 def ones(
     shape: Shape, *, dtype: Any = None, device: AnyDevice = None, layout: LayoutSpec | None = None
 ) -> Tensor:
-    """A new tensor of ones; row-major, or in the layout asked for."""
+    """A new tensor of ones.
+
+    `shape`: a size or a sequence of them. `dtype`: by default float64. `device`: by default the
+    default device. `layout`: a `Layout`, labels from the slowest dimension to the fastest, or
+    anything else that `to_layout` takes; by default row-major. ValueError for negative sizes, a
+    layout of another shape, or a device that is not here; TypeError for what is no dtype.
+
+    >>> import tensorlayout as tl
+    >>> tl.ones(3)
+    Tensor([1., 1., 1.], dtype=float64, device='cpu')
+    """
     return created(_ONES, shape, dtype, device, layout, 1)
 
 
@@ -301,7 +336,16 @@ def _like(
 def empty_like(
     x: Tensor, /, *, dtype: Any = None, device: AnyDevice = None, layout: LayoutSpec | None = None
 ) -> Tensor:
-    """A new tensor of the shape and form of `x` whose elements hold anything."""
+    """A new tensor of the shape and form of `x` whose elements hold anything.
+
+    `dtype`, `device`, `layout`: by default those of `x`, the layout in its form: order, padding and
+    tiles, without gaps or negative strides. TypeError for what is no dtype; ValueError for a layout
+    of another shape, or a device that is not here.
+
+    >>> import tensorlayout as tl
+    >>> tl.empty_like(tl.permute_dims(tl.zeros((2, 3)), (1, 0))).layout
+    Layout.parse('(3,2):(1,3)')
+    """
     return _like(_EMPTY_LIKE, x, dtype, device, layout)
 
 
@@ -314,7 +358,16 @@ def full_like(
     device: AnyDevice = None,
     layout: LayoutSpec | None = None,
 ) -> Tensor:
-    """A new tensor of the shape and form of `x`, of one value."""
+    """A new tensor of the shape and form of `x`, of one value.
+
+    `fill_value`: a number or a tensor of rank 0. `dtype`, `device`, `layout`: by default those of
+    `x`. TypeError for a complex value in a real dtype; OverflowError for an integer that `dtype`
+    does not hold; ValueError for a layout of another shape, or a device that is not here.
+
+    >>> import tensorlayout as tl
+    >>> tl.full_like(tl.asarray([1.0, 2.0]), 9)
+    Tensor([9., 9.], dtype=float64, device='cpu')
+    """
     x = arguments.tensor("full_like", x)
     kind = x.dtype if dtype is None else as_dtype(dtype, "full_like: dtype")
     value = _value("full_like", fill_value, kind)
@@ -324,14 +377,32 @@ def full_like(
 def zeros_like(
     x: Tensor, /, *, dtype: Any = None, device: AnyDevice = None, layout: LayoutSpec | None = None
 ) -> Tensor:
-    """A new tensor of the shape and form of `x`, of zeros."""
+    """A new tensor of the shape and form of `x`, of zeros.
+
+    `dtype`, `device`, `layout`: by default those of `x`, the layout in its form: order, padding and
+    tiles, without gaps or negative strides. TypeError for what is no dtype; ValueError for a layout
+    of another shape, or a device that is not here.
+
+    >>> import tensorlayout as tl
+    >>> tl.zeros_like(tl.asarray([1, 2]))
+    Tensor([0, 0], dtype=int64, device='cpu')
+    """
     return _like(_ZEROS_LIKE, x, dtype, device, layout, 0)
 
 
 def ones_like(
     x: Tensor, /, *, dtype: Any = None, device: AnyDevice = None, layout: LayoutSpec | None = None
 ) -> Tensor:
-    """A new tensor of the shape and form of `x`, of ones."""
+    """A new tensor of the shape and form of `x`, of ones.
+
+    `dtype`, `device`, `layout`: by default those of `x`, the layout in its form: order, padding and
+    tiles, without gaps or negative strides. TypeError for what is no dtype; ValueError for a layout
+    of another shape, or a device that is not here.
+
+    >>> import tensorlayout as tl
+    >>> tl.ones_like(tl.asarray([5, 6]), dtype=tl.float32)
+    Tensor([1., 1.], dtype=float32, device='cpu')
+    """
     return _like(_ONES_LIKE, x, dtype, device, layout, 1)
 
 
@@ -346,8 +417,9 @@ def arange(
 ) -> Tensor:
     """The numbers from `start` up to but not including `stop`, `step` apart, of rank 1.
 
-    With one argument it is `stop`, and `start` is 0. dtype: int64 if all are integers, else
-    float64. ValueError for a step of 0, OverflowError for integers that `dtype` does not hold.
+    With one argument it is `stop`, and `start` is 0. `dtype`: int64 if all are integers, else
+    float64. `device`: by default the default device. Layout: row-major. ValueError for a step of 0,
+    OverflowError for integers that `dtype` does not hold.
 
     >>> import tensorlayout as tl
     >>> tl.arange(1, 8, 3)
@@ -403,9 +475,14 @@ def linspace(
 ) -> Tensor:
     """`num` numbers evenly spaced from `start` to `stop` (included unless `endpoint` is False).
 
-    dtype: float64, or complex128 if either is complex; or the one asked for, to which the numbers
-    are rounded, for integers down, those outside the range to its limits. ValueError for a negative
-    `num`, TypeError for complex numbers in a real dtype.
+    `dtype`: float64, or complex128 if either is complex; or the one asked for, to which the numbers
+    are rounded, for integers down, those outside the range to its limits. `device`: by default the
+    default device. Layout: row-major. ValueError for a negative `num`, TypeError for complex
+    numbers in a real dtype.
+
+    >>> import tensorlayout as tl
+    >>> tl.linspace(0, 1, 4, endpoint=False)
+    Tensor([0.  , 0.25, 0.5 , 0.75], dtype=float64, device='cpu')
     """
     first, last = (
         arguments.number("linspace", "start", start),
@@ -431,7 +508,17 @@ def eye(
     device: AnyDevice = None,
     layout: LayoutSpec | None = None,
 ) -> Tensor:
-    """Ones on the diagonal `k` (above the main one if positive), zeros elsewhere."""
+    """Ones on the diagonal `k` (above the main one if positive), zeros elsewhere.
+
+    `n_cols`: by default `n_rows`. `dtype`: by default float64. `device`: by default the default
+    device. `layout`: as `to_layout` takes it; by default row-major. ValueError for negative sizes
+    or a layout of another shape, TypeError for sizes that are no integers.
+
+    >>> import tensorlayout as tl
+    >>> tl.eye(2, 3, k=1)
+    Tensor([[0., 1., 0.],
+            [0., 0., 1.]], dtype=float64, device='cpu')
+    """
     rows = arguments.count("eye", "n_rows", n_rows)
     columns = rows if n_cols is None else arguments.count("eye", "n_cols", n_cols)
     diagonal = arguments.integer("eye", "k", k)
@@ -439,9 +526,20 @@ def eye(
 
 
 def meshgrid(*arrays: Tensor, indexing: str = "xy") -> tuple[Tensor, ...]:
-    """Coordinate tensors of a grid, as new row-major tensors.
+    """Coordinate tensors of a grid, one for each of the tensors of rank 1.
 
-    `indexing`: ``"xy"`` puts the second input's dimension first, ``"ij"`` keeps the order.
+    `indexing`: ``"xy"`` puts the second input's dimension first, ``"ij"`` keeps the order. Any
+    dtype, one for all. Layout: new, row-major. ValueError for another rank or `indexing`,
+    TypeError for several dtypes.
+
+    >>> import tensorlayout as tl
+    >>> across, down = tl.meshgrid(tl.asarray([1, 2, 3]), tl.asarray([8, 9]))
+    >>> across
+    Tensor([[1, 2, 3],
+            [1, 2, 3]], dtype=int64, device='cpu')
+    >>> down
+    Tensor([[8, 8, 8],
+            [9, 9, 9]], dtype=int64, device='cpu')
     """
     arguments.choice("meshgrid", "indexing", indexing, "'xy' or 'ij'", ("xy", "ij"))
     if not arrays:
@@ -481,10 +579,28 @@ def _triangle(operation: Triangle, x: Tensor, k: int) -> Tensor:
 
 
 def tril(x: Tensor, /, *, k: int = 0) -> Tensor:
-    """The elements on and below the diagonal `k` of each matrix, zeros above; in the form of x."""
+    """The elements on and below the diagonal `k` of each matrix, zeros above.
+
+    Any dtype, kept. `k`: above the main diagonal if positive. Layout: in the form of `x`.
+    ValueError for a rank below 2, TypeError for a `k` that is no integer.
+
+    >>> import tensorlayout as tl
+    >>> tl.tril(tl.asarray([[1, 2], [3, 4]]))
+    Tensor([[1, 0],
+            [3, 4]], dtype=int64, device='cpu')
+    """
     return _triangle(_TRIL, x, k)
 
 
 def triu(x: Tensor, /, *, k: int = 0) -> Tensor:
-    """The elements on and above the diagonal `k` of each matrix, zeros below; in the form of x."""
+    """The elements on and above the diagonal `k` of each matrix, zeros below.
+
+    Any dtype, kept. `k`: above the main diagonal if positive. Layout: in the form of `x`.
+    ValueError for a rank below 2, TypeError for a `k` that is no integer.
+
+    >>> import tensorlayout as tl
+    >>> tl.triu(tl.asarray([[1, 2], [3, 4]]), k=1)
+    Tensor([[0, 2],
+            [0, 0]], dtype=int64, device='cpu')
+    """
     return _triangle(_TRIU, x, k)

@@ -14,20 +14,22 @@ from tensorlayout.dtypes import DType, as_dtype
 from tensorlayout.functions import arguments, dispatch
 from tensorlayout.functions.transfers import moved
 from tensorlayout.plan.copy import Copy
+from tensorlayout.plan.view import Reinterpret
 from tensorlayout.tensor import Tensor
 from tensorlayout.words import refuse
 
 __all__ = ["astype", "can_cast", "finfo", "iinfo", "isdtype", "result_type"]
 
 _ASTYPE = Copy("astype")
+_VIEW = Reinterpret()
 
 
 def astype(x: Tensor, dtype: Any, /, *, copy: bool = True, device: Any = None) -> Tensor:
     """The elements converted to `dtype`, in the form of `x`; `x` itself if nothing changes.
 
     With `copy` True (the default) the result is always new. Floats become integers truncated
-    towards 0, values outside the range the nearest limit, NaN 0. TypeError for complex to real.
-    `device`: where the result is to be; by default where `x` is.
+    towards 0, values outside the range the nearest limit, NaN 0. `device`: where the result is to
+    be; by default where `x` is. TypeError for complex to real, and for what is no dtype.
 
     >>> import tensorlayout as tl
     >>> tl.astype(tl.asarray([1.9, -1.9, 300.0]), tl.uint8)
@@ -44,14 +46,36 @@ def astype(x: Tensor, dtype: Any, /, *, copy: bool = True, device: Any = None) -
     return moved(dispatch.call(_ASTYPE, (x._spec, None, kind), (x,)), target)
 
 
+def reinterpreted(x: Tensor, dtype: Any) -> Tensor:
+    """The memory of `x` read as elements of `dtype`, its own where that is None: a new view."""
+    x = arguments.tensor("view", x)
+    kind = x.dtype if dtype is None else as_dtype(dtype, "view: dtype")
+    return dispatch.call(_VIEW, (x._spec, kind), (x,))
+
+
 def can_cast(from_: Any, to: Any, /) -> bool:
-    """Whether promotion can turn `from_` (a dtype or a tensor) into `to`."""
+    """Whether promotion can turn `from_` (any dtype, or a tensor of one) into the dtype `to`.
+
+    TypeError for what is none.
+
+    >>> import tensorlayout as tl
+    >>> tl.can_cast(tl.int8, tl.int16), tl.can_cast(tl.int64, tl.float32)
+    (True, False)
+    """
     target = as_dtype(to, "can_cast: to")
     return dtypes.promote(_dtype_of(from_, "can_cast: from_"), target) == target
 
 
 def result_type(*arrays_and_dtypes: Any) -> DType:
-    """The dtype that tensors, dtypes and Python scalars promote to."""
+    """The dtype that tensors, dtypes and Python scalars promote to.
+
+    Scalars take the dtype of the rest, where that is of their kind. TypeError for anything
+    else, ValueError for no arguments.
+
+    >>> import tensorlayout as tl
+    >>> tl.result_type(tl.int8, tl.uint8) == tl.int16, tl.result_type(tl.float32, 1) == tl.float32
+    (True, True)
+    """
     scalars = [type(a) for a in arrays_and_dtypes if type(a) in dtypes.SCALARS]
     strong = [
         _dtype_of(a, "result_type: each argument")
@@ -69,7 +93,16 @@ def _dtype_of(given: Any, argument: str) -> DType:
 
 
 def isdtype(dtype: Any, kind: Any) -> bool:
-    """Whether `dtype` is of a kind: a dtype, a word of the standard, or a tuple of those."""
+    """Whether `dtype` is of a kind: a dtype, a word of the standard, or a tuple of those.
+
+    `kind`: the words are ``"bool"``, ``"signed integer"``, ``"unsigned integer"``,
+    ``"integral"``, ``"real floating"``, ``"complex floating"`` and ``"numeric"``. ValueError for
+    any other, TypeError for what is no dtype.
+
+    >>> import tensorlayout as tl
+    >>> tl.isdtype(tl.uint8, "integral"), tl.isdtype(tl.bool, ("numeric", tl.float32))
+    (True, False)
+    """
     return is_kind("isdtype", as_dtype(dtype, "isdtype: dtype"), kind)
 
 
@@ -109,7 +142,15 @@ class IntegerInfo:
 
 
 def finfo(type: Any, /) -> FloatInfo:
-    """The limits of a floating-point dtype, or that of a tensor (of its parts, if complex)."""
+    """The limits of a floating-point dtype, or that of a tensor (of its parts, if complex).
+
+    `type`: a dtype or a tensor. The result has `bits`, `eps`, `max`, `min`, `smallest_normal` and
+    `dtype`. TypeError for any other dtype.
+
+    >>> import tensorlayout as tl
+    >>> tl.finfo(tl.float32).eps == 2**-23
+    True
+    """
     dtype = dtypes.real_of(_dtype_of(type, "finfo: type"))
     if not dtypes.in_category(dtype, "real floating"):
         refuse("finfo", f"type must be a floating-point dtype, got {dtype}", TypeError)
@@ -122,7 +163,15 @@ def finfo(type: Any, /) -> FloatInfo:
 
 
 def iinfo(type: Any, /) -> IntegerInfo:
-    """The limits of an integer dtype, or that of a tensor."""
+    """The limits of an integer dtype, or that of a tensor.
+
+    `type`: a dtype or a tensor. The result has `bits`, `max`, `min` and `dtype`. TypeError for any
+    other dtype.
+
+    >>> import tensorlayout as tl
+    >>> tl.iinfo(tl.int8).min, tl.iinfo(tl.int8).max
+    (-128, 127)
+    """
     dtype = _dtype_of(type, "iinfo: type")
     if not dtypes.in_category(dtype, "integral"):
         refuse("iinfo", f"type must be an integer dtype, got {dtype}", TypeError)

@@ -1,7 +1,7 @@
 """Elementwise functions: one line of the table each.
 
 A line says name, dtypes in the standard's words, and what it does. Adding a function that NumPy has
-by the same name: a line here, its name in `__all__`, a line in the table of the tests.
+by the same name: a line here, its example, its name in `__all__`, a line in the table of the tests.
 """
 
 from __future__ import annotations
@@ -214,6 +214,82 @@ Of integers by 0 it is 0.""",
 )
 subtract = _binary("subtract", "numeric", "The difference of the operands.")
 
+# The first operand, the second, and what is printed of the result: the example of each docstring.
+_EXAMPLES = {
+    "abs": ("[3 + 4j, -2]", "", "[5., 2.], dtype=float64"),
+    "acos": ("[1.0, -1.0]", "", "[0.        , 3.14159265], dtype=float64"),
+    "acosh": ("[1.0, 0.5]", "", "[ 0., nan], dtype=float64"),
+    "asin": ("[0.0, 1.0]", "", "[0.        , 1.57079633], dtype=float64"),
+    "asinh": ("[0.0, -0.0]", "", "[ 0., -0.], dtype=float64"),
+    "atan": ("[0.0, tl.inf]", "", "[0.        , 1.57079633], dtype=float64"),
+    "atanh": ("[0.0, 1.0]", "", "[ 0., inf], dtype=float64"),
+    "bitwise_invert": ("[0, 5]", "", "[-1, -6], dtype=int64"),
+    "ceil": ("[1.2, -1.2]", "", "[ 2., -1.], dtype=float64"),
+    "conj": ("[1 + 2j]", "", "[1.-2.j], dtype=complex128"),
+    "cos": ("[0.0, tl.pi]", "", "[ 1., -1.], dtype=float64"),
+    "cosh": ("[0.0, -tl.inf]", "", "[ 1., inf], dtype=float64"),
+    "exp": ("[0.0, 1.0, -tl.inf]", "", "[1.        , 2.71828183, 0.        ], dtype=float64"),
+    "expm1": ("[0.0, 1e-20]", "", "[0.e+00, 1.e-20], dtype=float64"),
+    "floor": ("[1.2, -1.2]", "", "[ 1., -2.], dtype=float64"),
+    "isfinite": ("[1.0, tl.inf, tl.nan]", "", "[ True, False, False], dtype=bool"),
+    "isinf": ("[1.0, tl.inf, tl.nan]", "", "[False,  True, False], dtype=bool"),
+    "isnan": ("[1.0, tl.inf, tl.nan]", "", "[False, False,  True], dtype=bool"),
+    "log": ("[1.0, tl.e, 0.0]", "", "[  0.,   1., -inf], dtype=float64"),
+    "log10": ("[1000.0, 0.01]", "", "[ 3., -2.], dtype=float64"),
+    "log1p": ("[0.0, 1e-20]", "", "[0.e+00, 1.e-20], dtype=float64"),
+    "log2": ("[8.0, 0.5]", "", "[ 3., -1.], dtype=float64"),
+    "logical_not": ("[True, False]", "", "[False,  True], dtype=bool"),
+    "negative": ("[1.0, 0.0]", "", "[-1., -0.], dtype=float64"),
+    "positive": ("[-1, 2]", "", "[-1,  2], dtype=int64"),
+    "reciprocal": ("[4.0, 0.0]", "", "[0.25,  inf], dtype=float64"),
+    "round": ("[0.5, 1.5, 2.5]", "", "[0., 2., 2.], dtype=float64"),
+    "sign": ("[-2.5, 0.0, 7.0]", "", "[-1.,  0.,  1.], dtype=float64"),
+    "signbit": ("[-0.0, 1.0]", "", "[ True, False], dtype=bool"),
+    "sin": ("[0.0, tl.pi / 2]", "", "[0., 1.], dtype=float64"),
+    "sinh": ("[0.0, -tl.inf]", "", "[  0., -inf], dtype=float64"),
+    "sqrt": ("[4.0, -1.0]", "", "[ 2., nan], dtype=float64"),
+    "square": ("[-3, 4]", "", "[ 9, 16], dtype=int64"),
+    "tan": ("[0.0, tl.pi / 4]", "", "[0., 1.], dtype=float64"),
+    "tanh": ("[0.0, tl.inf]", "", "[0., 1.], dtype=float64"),
+    "trunc": ("[1.7, -1.7]", "", "[ 1., -1.], dtype=float64"),
+    "add": ("[1, 2]", ", 10", "[11, 12], dtype=int64"),
+    "atan2": ("[1.0, -1.0]", ", -1.0", "[ 2.35619449, -2.35619449], dtype=float64"),
+    "bitwise_and": ("[12, 10]", ", 6", "[4, 2], dtype=int64"),
+    "bitwise_left_shift": ("[1, 3]", ", tl.asarray([2, 64])", "[4, 0], dtype=int64"),
+    "bitwise_or": ("[12, 1]", ", 6", "[14,  7], dtype=int64"),
+    "bitwise_right_shift": ("[8, -8]", ", tl.asarray([2, 64])", "[ 2, -1], dtype=int64"),
+    "bitwise_xor": ("[12, 6]", ", 6", "[10,  0], dtype=int64"),
+    "copysign": ("[1.0, -2.0]", ", -0.0", "[-1., -2.], dtype=float64"),
+    "divide": ("[1, 2]", ", 4", "[0.25, 0.5 ], dtype=float64"),
+    "equal": ("[1.0, tl.nan]", ", tl.asarray([1.0, tl.nan])", "[ True, False], dtype=bool"),
+    "floor_divide": ("[7, -7]", ", 2", "[ 3, -4], dtype=int64"),
+    "greater": ("[1, 2, 3]", ", 2", "[False, False,  True], dtype=bool"),
+    "greater_equal": ("[1, 2, 3]", ", 2", "[False,  True,  True], dtype=bool"),
+    "hypot": ("[3.0, tl.inf]", ", tl.asarray([4.0, tl.nan])", "[ 5., inf], dtype=float64"),
+    "less": ("[1, 2, 3]", ", 2", "[ True, False, False], dtype=bool"),
+    "less_equal": ("[1, 2, 3]", ", 2", "[ True,  True, False], dtype=bool"),
+    "logaddexp": ("[1000.0]", ", 1000.0", "[1000.69314718], dtype=float64"),
+    "logical_and": ("[True, True]", ", tl.asarray([True, False])", "[ True, False], dtype=bool"),
+    "logical_or": ("[False, False]", ", tl.asarray([True, False])", "[ True, False], dtype=bool"),
+    "logical_xor": ("[True, True]", ", tl.asarray([True, False])", "[False,  True], dtype=bool"),
+    "maximum": ("[1.0, tl.nan]", ", 2.0", "[ 2., nan], dtype=float64"),
+    "minimum": ("[1.0, tl.nan]", ", 2.0", "[ 1., nan], dtype=float64"),
+    "multiply": ("[2, 3]", ", 10", "[20, 30], dtype=int64"),
+    "nextafter": ("[0.0, 2.0]", ", 2.0", "[5.e-324, 2.e+000], dtype=float64"),
+    "not_equal": ("[1.0, tl.nan]", ", tl.asarray([1.0, tl.nan])", "[False,  True], dtype=bool"),
+    "pow": ("[2, -1, 2]", ", tl.asarray([10, -1, -1])", "[1024,   -1,    0], dtype=int64"),
+    "remainder": ("[7, -7]", ", 3", "[1, 2], dtype=int64"),
+    "subtract": ("[5, 7]", ", 6", "[-1,  1], dtype=int64"),
+}
+_EXAMPLE = """
+>>> import tensorlayout as tl
+>>> tl.{}(tl.asarray({}){})
+Tensor({}, device='cpu')
+"""
+
+for _name, _shown in _EXAMPLES.items():
+    globals()[_name].__doc__ += _EXAMPLE.format(_name, *_shown)
+
 
 _CLIP = Elementwise("clip", "real numeric")
 _CLIP_NOTHING = Elementwise("clip", "real numeric", does="positive")
@@ -230,7 +306,8 @@ def clip(
     `min`, `max`: None for no bound, Python scalars, or tensors whose shapes broadcast with that of
     `x`; bounds of another dtype are first converted to that of `x`, in which those outside its
     range become its limits. dtypes: real numeric; the result has that of `x`. NaN stays NaN.
-    Layout: as of any elementwise function. TypeError for other dtypes, ValueError for shapes that
+    Layout: the form that the operands of the result's shape have in common, else packed in the
+    order of the first of them. TypeError for other dtypes, ValueError for shapes that
     do not broadcast.
 
     Source: array API standard 2025.12, elementwise functions, `clip`.
@@ -288,7 +365,8 @@ def real(x: Tensor, /) -> Tensor:
     """The real part of each element. A view.
 
     dtypes: numeric; the result has that of the real part. Layout: every second slot of a complex
-    tensor, counted in slots of half the size; the same slots of any other.
+    tensor, counted in slots of half the size; the same slots of any other. TypeError for other
+    dtypes.
 
     Source: array API standard 2025.12, elementwise functions, `real`.
 
@@ -307,7 +385,14 @@ def imag(x: Tensor, /) -> Tensor:
     dtypes: numeric; the result has that of the real part. Layout: every second slot of a complex
     tensor, counted in slots of half the size; the form of any other.
 
+    TypeError for other dtypes.
+
     Source: array API standard 2025.12, elementwise functions, `imag`.
+
+    >>> import tensorlayout as tl
+    >>> z = tl.asarray([1 + 2j, 3 + 4j])
+    >>> tl.imag(z)
+    Tensor([2., 4.], dtype=float64, device='cpu', layout='(2,):(2,)+1')
     """
     return _part("imag", _IMAG_PART, _IMAG, x)
 

@@ -65,7 +65,14 @@ __all__ = [
 
 
 def transpose(x: Tensor, /, axes: Sequence[int] | None = None) -> Tensor:
-    """The dimensions in the order `axes`, by default reversed: `permute_dims`. A view."""
+    """The dimensions in the order `axes`, by default reversed: `permute_dims`. A view.
+
+    Any dtype. ValueError where `axes` is no permutation.
+
+    >>> import tensorlayout as tl
+    >>> tl.transpose(tl.zeros((2, 3, 4))).layout
+    Layout.parse('(4,3,2):(1,4,12)')
+    """
     x = arguments.tensor("transpose", x)
     if axes is None:
         return permute_dims(x, tuple(range(x.ndim))[::-1])
@@ -87,7 +94,7 @@ def diag(x: Tensor, /, k: int = 0) -> Tensor:
     """The diagonal `k` (above the main one if positive) of a matrix: a view; or a matrix of one.
 
     A tensor of rank 1 becomes the diagonal of a new row-major matrix, zeros elsewhere. ValueError
-    for another rank.
+    for another rank. Any dtype, kept.
 
     >>> import tensorlayout as tl
     >>> tl.diag(tl.asarray([[1, 2], [3, 4]]), k=1)
@@ -112,7 +119,7 @@ def put_along_axis(x: Tensor, indices: Tensor, /, values: Any, axis: int = -1) -
 
     `indices`: integers, of the rank of `x`; sizes of 1 broadcast, but for `axis`. `values`: a
     number, or a tensor that broadcasts to their shape. In place, as ``x[…] = y``: dtype and layout
-    of `x` stay; of positions that occur twice the last one wins. IndexError outside.
+    of `x` stay; of positions that occur twice the last one wins. IndexError outside. Any dtype.
 
     >>> import tensorlayout as tl
     >>> x = tl.asarray([[30, 10, 20]])
@@ -283,6 +290,7 @@ def gradient(
     `distances`: none (1), a number for all axes, or for each axis a number or the coordinates (a
     sequence or tensor of rank 1). `edge_order`: 1 or 2, of the differences at both ends, which need
     as many elements and one more. dtype: that of `x`, float64 for integers. Layout: row-major.
+    ValueError for too few elements, and for coordinates of another number.
 
     >>> import tensorlayout as tl
     >>> tl.gradient(tl.asarray([1.0, 2.0, 4.0, 7.0]))
@@ -337,8 +345,14 @@ def _distance(given: Any) -> float:
 def bincount(x: Tensor, /, weights: Tensor | None = None, minlength: int = 0) -> Tensor:
     """How often each integer from 0 on occurs in `x`, of rank 1; or the sum of its `weights`.
 
-    The result has as many elements as the greatest integer needs, at least `minlength`: int64, or
-    float64 with `weights`, of the shape of `x`. Row-major. ValueError for negative integers.
+    dtypes: integral. The result has as many elements as the greatest integer needs, at least
+    `minlength`: int64, or float64 with `weights`, of the shape of `x`. Layout: row-major.
+    ValueError for negative integers, another rank, or weights of another shape; TypeError for other
+    dtypes.
+
+    >>> import tensorlayout as tl
+    >>> tl.bincount(tl.asarray([0, 2, 2]), minlength=4)
+    Tensor([1, 0, 2, 0], dtype=int64, device='cpu')
     """
     x = arguments.tensor("bincount", x)
     under("bincount", check_category, "integral", x.dtype)
@@ -374,7 +388,11 @@ def logspace(
     dtype: Any = None,
     device: Any = None,
 ) -> Tensor:
-    """`num` powers of `base`, their exponents evenly spaced from `start` to `stop`; as `linspace`.
+    """`num` powers of `base`, their exponents evenly spaced from `start` to `stop`.
+
+    `endpoint`: whether `stop` is the last exponent. `dtype`: float64, or complex128 if one of them
+    is complex; or the one asked for. `device`: by default the default device. Layout: row-major.
+    ValueError for a negative `num`, TypeError for complex numbers in a real dtype.
 
     >>> import tensorlayout as tl
     >>> tl.logspace(0, 3, 4)

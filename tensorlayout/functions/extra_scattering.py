@@ -45,9 +45,12 @@ def scatter_add(x: Tensor, indices: Tensor, /, updates: Any, axis: int = 0) -> T
 
 
 def scatter_min(x: Tensor, indices: Tensor, /, updates: Any, axis: int = 0) -> Tensor:
-    """A copy of `x` with the least of each element and its `updates`; else as `scatter_add`.
+    """A copy of `x` with the least of each element and its `updates`.
 
-    Real dtypes; NaN where the element or one of its updates is.
+    dtypes: real numeric, that of `x` kept; NaN where the element or one of its updates is.
+    `indices`: integers, positions along `axis`, of the shapes that `scatter_add` takes. Layout:
+    packed in the order of `x`. IndexError for positions outside, ValueError for shapes that do not
+    fit, TypeError for other dtypes.
 
     >>> import tensorlayout as tl
     >>> tl.scatter_min(tl.asarray([5, 5]), tl.asarray([1, 1]), tl.asarray([7, 3]))
@@ -57,7 +60,17 @@ def scatter_min(x: Tensor, indices: Tensor, /, updates: Any, axis: int = 0) -> T
 
 
 def scatter_max(x: Tensor, indices: Tensor, /, updates: Any, axis: int = 0) -> Tensor:
-    """A copy of `x` with the greatest of each element and its `updates`; else as `scatter_min`."""
+    """A copy of `x` with the greatest of each element and its `updates`.
+
+    dtypes: real numeric, that of `x` kept; NaN where the element or one of its updates is.
+    `indices`: integers, positions along `axis`, of the shapes that `scatter_add` takes. Layout:
+    packed in the order of `x`. IndexError for positions outside, ValueError for shapes that do not
+    fit, TypeError for other dtypes.
+
+    >>> import tensorlayout as tl
+    >>> tl.scatter_max(tl.asarray([5, 5]), tl.asarray([1, 1]), tl.asarray([7, 3]))
+    Tensor([5, 7], dtype=int64, device='cpu')
+    """
     return _combined(_MAX, x, indices, updates, axis)
 
 

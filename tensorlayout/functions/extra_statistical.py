@@ -86,11 +86,16 @@ def _may_hold_nan(x: Tensor) -> Any:
 
 
 def nansum(x: Tensor, /, axis: Axis = None, *, dtype: Any = None, keepdims: bool = False) -> Tensor:
-    """The sum of the elements along `axis` that are not NaN; 0 of none. dtype and layout as `sum`.
+    """The sum of the elements along `axis` that are not NaN; 0 of none.
+
+    dtypes: numeric and bool. Result: that of `x` (integers and bool become int64, unsigned ones
+    uint64), or the `dtype` asked for. `keepdims`: the axes stay, of size 1. Layout: packed in the
+    input's order. TypeError for an axis or a dtype that is none; ValueError (AxisError) for an axis
+    outside the rank, or named twice.
 
     >>> import tensorlayout as tl
     >>> tl.nansum(tl.asarray([1.0, tl.nan, 3.0]))
-    Tensor(4., dtype=float64, device='cpu')
+    Tensor(4.0, dtype=float64, device='cpu')
     """
     return _added(_NANSUM, x, 0, axis, dtype, keepdims)
 
@@ -98,7 +103,17 @@ def nansum(x: Tensor, /, axis: Axis = None, *, dtype: Any = None, keepdims: bool
 def nanprod(
     x: Tensor, /, axis: Axis = None, *, dtype: Any = None, keepdims: bool = False
 ) -> Tensor:
-    """The product of the elements along `axis` that are not NaN; 1 of none. dtype as in `prod`."""
+    """The product of the elements along `axis` that are not NaN; 1 of none.
+
+    dtypes: numeric and bool. Result: that of `x` (integers and bool become int64, unsigned ones
+    uint64), or the `dtype` asked for. `keepdims`: the axes stay, of size 1. Layout: packed in the
+    input's order. TypeError for an axis or a dtype that is none; ValueError (AxisError) for an axis
+    outside the rank, or named twice.
+
+    >>> import tensorlayout as tl
+    >>> tl.nanprod(tl.asarray([[2.0, tl.nan, 4.0]]), axis=1)
+    Tensor([8.], dtype=float64, device='cpu')
+    """
     return _added(_NANPROD, x, 1, axis, dtype, keepdims)
 
 
@@ -110,22 +125,58 @@ def _added(
 
 
 def nanmin(x: Tensor, /, axis: Axis = None, *, keepdims: bool = False) -> Tensor:
-    """The least element along `axis` that is not NaN; NaN if all are. ValueError of none."""
+    """The least element along `axis` that is not NaN; NaN if all are.
+
+    dtypes: real numeric, kept. `axis`: one, several, or None for all; `keepdims`: these stay, of
+    size 1. Layout: packed in the input's order. ValueError of no elements, and (AxisError) for an
+    axis outside the rank; TypeError for other dtypes.
+
+    >>> import tensorlayout as tl
+    >>> tl.nanmin(tl.asarray([[tl.nan, 7.0, 3.0]]), axis=1)
+    Tensor([3.], dtype=float64, device='cpu')
+    """
     return reduced(_NANMIN, x, axis, keepdims)
 
 
 def nanmax(x: Tensor, /, axis: Axis = None, *, keepdims: bool = False) -> Tensor:
-    """The greatest element along `axis` that is not NaN; NaN if all are. ValueError of none."""
+    """The greatest element along `axis` that is not NaN; NaN if all are.
+
+    dtypes: real numeric, kept. `axis`: one, several, or None for all; `keepdims`: these stay, of
+    size 1. Layout: packed in the input's order. ValueError of no elements, and (AxisError) for an
+    axis outside the rank; TypeError for other dtypes.
+
+    >>> import tensorlayout as tl
+    >>> tl.nanmax(tl.asarray([[1.0, tl.nan], [tl.nan, tl.nan]]), axis=1)
+    Tensor([ 1., nan], dtype=float64, device='cpu')
+    """
     return reduced(_NANMAX, x, axis, keepdims)
 
 
 def nanargmin(x: Tensor, /, axis: int | None = None, *, keepdims: bool = False) -> Tensor:
-    """The position of the first least element that is not NaN. ValueError where all are NaN."""
+    """The position of the first least element that is not NaN.
+
+    dtypes: real numeric; the result is int64. `axis`: None numbers all elements in row-major index
+    order; `keepdims`: the axes stay, of size 1. Layout: packed in the input's order. ValueError
+    where all are NaN, and (AxisError) for an axis outside the rank; TypeError for other dtypes.
+
+    >>> import tensorlayout as tl
+    >>> tl.nanargmin(tl.asarray([tl.nan, 7.0, 3.0]))
+    Tensor(2, dtype=int64, device='cpu')
+    """
     return _position(_NANARGMIN, x, axis, keepdims)
 
 
 def nanargmax(x: Tensor, /, axis: int | None = None, *, keepdims: bool = False) -> Tensor:
-    """The position of the first greatest element that is not NaN. ValueError where all are NaN."""
+    """The position of the first greatest element that is not NaN.
+
+    dtypes: real numeric; the result is int64. `axis`: None numbers all elements in row-major index
+    order; `keepdims`: the axes stay, of size 1. Layout: packed in the input's order. ValueError
+    where all are NaN, and (AxisError) for an axis outside the rank; TypeError for other dtypes.
+
+    >>> import tensorlayout as tl
+    >>> tl.nanargmax(tl.asarray([1.0, tl.nan, 3.0]))
+    Tensor(2, dtype=int64, device='cpu')
+    """
     return _position(_NANARGMAX, x, axis, keepdims)
 
 
@@ -145,8 +196,14 @@ def nanmean(
 ) -> Tensor:
     """The mean of the elements along `axis` that are not NaN; NaN of none.
 
-    dtype: that of `x`, float64 for integers, or the floating-point one asked for; worked out in
-    float64 and rounded once. Layout: packed in the input's order.
+    dtypes: numeric. `axis`: one, several, or None for all; `keepdims`: these stay, of size 1.
+    `dtype`: that of `x`, float64 for integers, or the floating-point one asked for; worked
+    out in float64 and rounded once. Layout: packed in the input's order. TypeError for any other
+    dtype, ValueError (AxisError) for an axis outside the rank.
+
+    >>> import tensorlayout as tl
+    >>> tl.nanmean(tl.asarray([[1.0, tl.nan, 3.0]]), axis=1)
+    Tensor([2.], dtype=float64, device='cpu')
     """
     x = arguments.tensor("nanmean", x)
     total, count = _total(_NANMEAN, x, axis, keepdims)
@@ -191,7 +248,14 @@ def nanvar(
     """The variance of the elements along `axis` that are not NaN.
 
     `ddof`, which NumPy also calls `correction`: what the count in the divisor is reduced by; NaN
-    where nothing is left of it. dtype and layout as in `nanmean`.
+    where nothing is left of it. `axis`: one, several, or None for all; `keepdims`: these stay, of
+    size 1. dtypes: real numeric. Result: that of `x`, float64 for integers, or the floating-point
+    `dtype` asked for. Layout: packed in the input's order. TypeError for other dtypes, ValueError
+    (AxisError) for an axis outside the rank.
+
+    >>> import tensorlayout as tl
+    >>> tl.nanvar(tl.asarray([[1.0, tl.nan, 5.0]]), axis=1)
+    Tensor([4.], dtype=float64, device='cpu')
     """
     less = ddof if correction is None else correction
     kind = mean_dtype("nanvar", arguments.tensor("nanvar", x), dtype)
@@ -208,7 +272,18 @@ def nanstd(
     correction: float | None = None,
     keepdims: bool = False,
 ) -> Tensor:
-    """The standard deviation of the elements along `axis` that are not NaN; as `nanvar`."""
+    """The standard deviation of the elements along `axis` that are not NaN.
+
+    `ddof`, which NumPy also calls `correction`: what the count in the divisor is reduced by; NaN
+    where nothing is left of it. `axis`: one, several, or None for all; `keepdims`: these stay, of
+    size 1. dtypes: real numeric. Result: that of `x`, float64 for integers, or the floating-point
+    `dtype` asked for. Layout: packed in the input's order. TypeError for other dtypes, ValueError
+    (AxisError) for an axis outside the rank.
+
+    >>> import tensorlayout as tl
+    >>> tl.nanstd(tl.asarray([[1.0, tl.nan, 5.0]]), axis=1)
+    Tensor([2.], dtype=float64, device='cpu')
+    """
     less = ddof if correction is None else correction
     found = sqrt(_variance(_NANSTD, x, axis, less, keepdims))
     return astype(found, mean_dtype("nanstd", x, dtype))
@@ -226,22 +301,60 @@ def _variance(operation: Reduce, x: Tensor, axis: Axis, less: float, keepdims: b
 
 
 def cumsum(x: Tensor, /, axis: int | None = None, *, dtype: Any = None) -> Tensor:
-    """The running sums along `axis`, or of all elements in index order; as `cumulative_sum`."""
+    """The running sums along `axis`, or of all elements in index order.
+
+    dtypes: numeric and bool. Result: that of `x` (integers and bool become int64, unsigned ones
+    uint64), or the `dtype` asked for. Floats of 16 and 32 bits are added up in float64, each sum
+    rounded once. Layout: packed in the input's order. TypeError for an axis or a dtype that is
+    none; ValueError (AxisError) for an axis outside the rank.
+
+    >>> import tensorlayout as tl
+    >>> tl.cumsum(tl.asarray([[1, 2], [3, 4]]))
+    Tensor([ 1,  3,  6, 10], dtype=int64, device='cpu')
+    """
     return _running(_CUMSUM, x, axis, dtype)
 
 
 def cumprod(x: Tensor, /, axis: int | None = None, *, dtype: Any = None) -> Tensor:
-    """The running products along `axis`, or of all elements in index order."""
+    """The running products along `axis`, or of all elements in index order.
+
+    dtypes: numeric and bool. Result: that of `x` (integers and bool become int64, unsigned ones
+    uint64), or the `dtype` asked for. Floats are multiplied in float64 and rounded once. Layout:
+    packed in the input's order. TypeError for an axis or a dtype that is none; ValueError
+    (AxisError) for an axis outside the rank.
+
+    >>> import tensorlayout as tl
+    >>> tl.cumprod(tl.asarray([[1, 2], [3, 4]]))
+    Tensor([ 1,  2,  6, 24], dtype=int64, device='cpu')
+    """
     return _running(_CUMPROD, x, axis, dtype)
 
 
 def nancumsum(x: Tensor, /, axis: int | None = None, *, dtype: Any = None) -> Tensor:
-    """The running sums along `axis`, or of all elements in index order; NaN counts as 0."""
+    """The running sums along `axis`, or of all elements in index order; NaN counts as 0.
+
+    dtypes: numeric and bool. Result: that of `x` (integers and bool become int64, unsigned ones
+    uint64), or the `dtype` asked for. Layout: packed in the input's order. TypeError for an axis or
+    a dtype that is none; ValueError (AxisError) for an axis outside the rank.
+
+    >>> import tensorlayout as tl
+    >>> tl.nancumsum(tl.asarray([2.0, tl.nan, 3.0]))
+    Tensor([2., 2., 5.], dtype=float64, device='cpu')
+    """
     return _running(_NANCUMSUM, x, axis, dtype, 0)
 
 
 def nancumprod(x: Tensor, /, axis: int | None = None, *, dtype: Any = None) -> Tensor:
-    """The running products along `axis`, or of all elements in index order; NaN counts as 1."""
+    """The running products along `axis`, or of all elements in index order; NaN counts as 1.
+
+    dtypes: numeric and bool. Result: that of `x` (integers and bool become int64, unsigned ones
+    uint64), or the `dtype` asked for. Layout: packed in the input's order. TypeError for an axis or
+    a dtype that is none; ValueError (AxisError) for an axis outside the rank.
+
+    >>> import tensorlayout as tl
+    >>> tl.nancumprod(tl.asarray([2.0, tl.nan, 3.0]))
+    Tensor([2., 2., 6.], dtype=float64, device='cpu')
+    """
     return _running(_NANCUMPROD, x, axis, dtype, 1)
 
 
@@ -267,7 +380,9 @@ _QUANTILES = {
 def median(x: Tensor, /, axis: Axis = None, *, keepdims: bool = False) -> Tensor:
     """The middle of the elements along `axis`, or the mean of the two; NaN of none or if one is.
 
-    dtype: that of `x`, float64 for integers. Layout: packed in the input's order.
+    dtypes: real numeric. Result: that of `x`, float64 for integers. `axis`: one, several, or None
+    for all; `keepdims`: these stay, of size 1. Layout: packed in the input's order. TypeError for
+    other dtypes, ValueError (AxisError) for an axis outside the rank.
 
     >>> import tensorlayout as tl
     >>> tl.median(tl.asarray([[1.0, 9.0, 2.0], [4.0, 4.0, 8.0]]), axis=1)
@@ -277,7 +392,16 @@ def median(x: Tensor, /, axis: Axis = None, *, keepdims: bool = False) -> Tensor
 
 
 def nanmedian(x: Tensor, /, axis: Axis = None, *, keepdims: bool = False) -> Tensor:
-    """The median of the elements along `axis` that are not NaN; NaN of none."""
+    """The median of the elements along `axis` that are not NaN; NaN of none.
+
+    dtypes: real numeric. Result: that of `x`, float64 for integers. `axis`: one, several, or None
+    for all; `keepdims`: these stay, of size 1. Layout: packed in the input's order. TypeError for
+    other dtypes, ValueError (AxisError) for an axis outside the rank.
+
+    >>> import tensorlayout as tl
+    >>> tl.nanmedian(tl.asarray([[8.0, tl.nan, 1.0, 3.0]]), axis=1)
+    Tensor([3.], dtype=float64, device='cpu')
+    """
     return _quantiles("nanmedian", x, 0.5, axis, "linear", keepdims)
 
 
@@ -288,8 +412,13 @@ def quantile(
 
     `q`: a number from 0 to 1, or a sequence or tensor of them, whose dimensions come first in the
     result. `method`: what to do between elements, by NumPy's names (the continuous ones, and
-    ``lower``, ``higher``, ``nearest``, ``midpoint``). dtype: that of `x`, float64 for integers.
-    Layout: packed in the input's order, the dimensions of `q` slowest. ValueError for other `q`.
+    ``lower``, ``higher``, ``nearest``, ``midpoint``). `keepdims`: the axes stay, of size 1. dtypes:
+    real numeric. Result: that of `x`, float64 for integers. Layout: packed in the input's order,
+    the dimensions of `q` slowest. ValueError for other `q` or methods, TypeError for other dtypes.
+
+    >>> import tensorlayout as tl
+    >>> tl.quantile(tl.asarray([1.0, 2.0, 3.0, 4.0]), [0.25, 0.5])
+    Tensor([1.75, 2.5 ], dtype=float64, device='cpu')
     """
     return _quantiles("quantile", x, q, axis, method, keepdims)
 
@@ -297,7 +426,17 @@ def quantile(
 def nanquantile(
     x: Tensor, /, q: Any, axis: Axis = None, *, method: str = "linear", keepdims: bool = False
 ) -> Tensor:
-    """The `quantile` of the elements that are not NaN; NaN of none."""
+    """The values below which fractions `q` of the elements that are not NaN lie; NaN of none.
+
+    `q`: a number from 0 to 1, or a sequence or tensor of them, whose dimensions come first in the
+    result. `axis`, `method` and `keepdims` are those of `quantile`. dtypes: real numeric. Result:
+    that of `x`, float64 for integers. Layout: packed in the input's order, the dimensions of `q`
+    slowest. ValueError for other `q` or methods, TypeError for other dtypes.
+
+    >>> import tensorlayout as tl
+    >>> tl.nanquantile(tl.asarray([[1.0, tl.nan, 3.0]]), 0.5, axis=1)
+    Tensor([2.], dtype=float64, device='cpu')
+    """
     return _quantiles("nanquantile", x, q, axis, method, keepdims)
 
 

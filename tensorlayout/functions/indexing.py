@@ -358,9 +358,9 @@ def iterate(x: Tensor) -> Iterator[Tensor]:
 def take(x: Tensor, indices: Tensor | int, /, *, axis: int | None = None) -> Tensor:
     """The slices of `x` at `indices` along `axis` (which may be left out at rank 1).
 
-    `indices`: integers; negative ones count from the end. IndexError for one outside the
-    dimension, TypeError for other dtypes. Layout: packed in the order of `x`, the dimensions of
-    `indices` in place of `axis`; a view for a single Python integer.
+    `indices`: integers; negative ones count from the end. IndexError for one outside the dimension,
+    TypeError for other dtypes. Layout: packed in the order of `x`, the dimensions of `indices` in
+    place of `axis`; a view for a single Python integer. Any dtype, kept.
 
     >>> import tensorlayout as tl
     >>> tl.take(tl.asarray([[1, 2, 3], [4, 5, 6]]), tl.asarray([2, 0]), axis=1)
@@ -383,7 +383,7 @@ def take_along_axis(x: Tensor, indices: Tensor, /, *, axis: int = -1) -> Tensor:
     """From each line along `axis` the elements at the line of `indices` that belongs to it.
 
     `indices`: integers, of the rank of `x`; other sizes broadcast. Negative ones count from the
-    end; IndexError outside. Layout: packed in the order of `x`.
+    end; IndexError outside. Layout: packed in the order of `x`. Any dtype, kept.
 
     >>> import tensorlayout as tl
     >>> x = tl.asarray([[30, 10, 20]])

@@ -46,5 +46,13 @@ class NamespaceInfo:
 
 
 def __array_namespace_info__() -> NamespaceInfo:  # noqa: N807 - the standard's name
-    """What this namespace can do (standard: "Inspection")."""
+    """What this namespace can do (standard: "Inspection").
+
+    Takes no operands. The result has the methods `capabilities`, `default_device`,
+    `default_dtypes`, `devices` and `dtypes`.
+
+    >>> import tensorlayout as tl
+    >>> tl.__array_namespace_info__().capabilities()["max dimensions"]
+    64
+    """
     return NamespaceInfo()

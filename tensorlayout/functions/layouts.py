@@ -23,14 +23,15 @@ _RELAYOUT = Relayout()
 def to_layout(x: Tensor, /, layout: LayoutSpec, *, copy: bool | None = None) -> Tensor:
     """The same elements, stored in another layout.
 
-    `layout`: a `Layout` of the shape of `x`; a label string such as ``"NHWC"``, from the slowest
-    dimension to the fastest (the shape stays NCHW); the text of a layout, or of an order and tiles
-    such as ``"{1,0:T(8,128)}"``; or a minor-to-major sequence. `copy`: None copies only if `x` is
+    `layout`: a `Layout` of the shape of `x`; labels such as ``"NHWC"``, from the slowest dimension
+    to the fastest (the shape stays NCHW); ``"C"``, ``"F"`` or ``"channels_last"``; the text of a
+    layout, or of an order and tiles such as ``"{1,0:T(8,128)}"``; a minor-to-major sequence; a
+    memory format of PyTorch, or a layout of JAX without tiles. `copy`: None copies only if `x` is
     not stored so already, True always, False never (ValueError where a copy is needed).
 
     Layout of the result: the one asked for, from slot 0 of a storage of its own where it is copied;
     padding with a value is written. ValueError for a layout of another shape, or one whose elements
-    share slots.
+    share slots. Any dtype, kept.
 
     >>> import tensorlayout as tl
     >>> x = tl.reshape(tl.arange(6), (2, 3))
@@ -62,6 +63,14 @@ def from_storage(
 
     ValueError where the storage has fewer bytes than the layout requires, is not one run, or is
     closed or released; TypeError for memory that holds Python objects.
+
+    >>> import tensorlayout as tl
+    >>> memory = bytearray(range(6))
+    >>> x = tl.from_storage(memory, "(2,3):(1,2)", dtype=tl.uint8)
+    >>> memory[5] = 99
+    >>> x
+    Tensor([[ 0,  2,  4],
+            [ 1,  3, 99]], dtype=uint8, device='cpu', layout='(2,3):(1,2)')
     """
     kind = as_dtype(dtype, "from_storage: dtype")
     placed = _layout(layout)
@@ -84,12 +93,12 @@ def from_storage(
 
 
 def _layout(layout: Any) -> Layout:
-    """A layout, from its text too."""
+    """A layout, from its text too; there is no shape yet for labels or an order."""
     if isinstance(layout, str):
         layout = under("from_storage", Layout.parse, layout)
     if not isinstance(layout, Layout):
-        msg = f"from_storage: layout must be a Layout or its text, got {arguments.shown(layout)}"
-        raise TypeError(msg)
+        rule = "layout must be a Layout or its text, which have a shape"
+        refuse("from_storage", f"{rule}, got {arguments.shown(layout)}", TypeError)
     return layout
 
 

@@ -48,7 +48,14 @@ def matrix(name: str, x: Any) -> Tensor:
 
 
 def matrix_transpose(x: Tensor, /) -> Tensor:
-    """The last two dimensions exchanged. A view."""
+    """The last two dimensions exchanged. A view.
+
+    Any dtype. ValueError for a rank below 2.
+
+    >>> import tensorlayout as tl
+    >>> tl.matrix_transpose(tl.zeros((5, 2, 3))).layout
+    Layout.parse('(5,3,2):(6,1,3)')
+    """
     x = matrix("matrix_transpose", x)
     return permute_dims(x, (*range(x.ndim - 2), x.ndim - 1, x.ndim - 2))
 
@@ -106,7 +113,7 @@ def vecdot(x1: Tensor, x2: Tensor, /, *, axis: int = -1) -> Tensor:
 
     >>> import tensorlayout as tl
     >>> tl.vecdot(tl.asarray([1j, 2]), tl.asarray([1j, 1]))
-    Tensor(3.+0.j, dtype=complex128, device='cpu')
+    Tensor((3+0j), dtype=complex128, device='cpu')
     """
     found: Tensor = dispatch.library(
         _VECDOT, x1, x2, axis=arguments.integer("vecdot", "axis", axis)

@@ -146,7 +146,7 @@ def permute_dims(x: Tensor, /, axes: Sequence[int]) -> Tensor:
     """The dimensions in another order: dimension ``i`` is ``axes[i]`` of `x`. A view.
 
     Layout: the same slots; the stored order of dimensions moves along. ValueError where `axes` is
-    no permutation.
+    no permutation. Any dtype.
 
     >>> import tensorlayout as tl
     >>> tl.permute_dims(tl.zeros((4, 5, 3), dtype=tl.uint8), (2, 0, 1)).layout
@@ -157,7 +157,15 @@ def permute_dims(x: Tensor, /, axes: Sequence[int]) -> Tensor:
 
 
 def moveaxis(x: Tensor, source: int | Sequence[int], destination: int | Sequence[int], /) -> Tensor:
-    """Some dimensions at other places, the rest in their order. A view."""
+    """Some dimensions at other places, the rest in their order. A view.
+
+    Any dtype. `source`, `destination`: integers, or equally many of them. ValueError where there
+    are not, and (AxisError) for one outside the rank, or named twice.
+
+    >>> import tensorlayout as tl
+    >>> tl.moveaxis(tl.zeros((2, 3, 4)), 0, -1).shape
+    (3, 4, 2)
+    """
     sources = arguments.integers(source, "moveaxis", "source", none=False)
     destinations = arguments.integers(destination, "moveaxis", "destination", none=False)
     return _view(_MOVE, x, sources, destinations)
@@ -166,20 +174,41 @@ def moveaxis(x: Tensor, source: int | Sequence[int], destination: int | Sequence
 def broadcast_to(x: Tensor, /, shape: Sequence[int]) -> Tensor:
     """`x` repeated along dimensions of size 1 and new leading ones, by stride 0. A view.
 
-    The result shares slots between its elements, so it cannot be written to.
+    Any dtype. The result has this `shape`; it shares slots between its elements, so it cannot be
+    written to. ValueError for a shape that `x` does not broadcast to.
+
+    >>> import tensorlayout as tl
+    >>> tl.broadcast_to(tl.asarray([1, 2]), (3, 2)).layout
+    Layout.parse('(3,2):(0,1)')
     """
     return _view(_BROADCAST, x, arguments.shape("broadcast_to", shape))
 
 
 def broadcast_arrays(*arrays: Tensor) -> tuple[Tensor, ...]:
-    """All tensors broadcast to their common shape. Views."""
+    """All tensors broadcast to their common shape. Views.
+
+    Any dtypes, kept. Repeated dimensions have stride 0, so such results cannot be written to.
+    ValueError for shapes that do not broadcast.
+
+    >>> import tensorlayout as tl
+    >>> rows, columns = tl.broadcast_arrays(tl.asarray([[1], [2]]), tl.asarray([3, 4, 5]))
+    >>> rows.layout, columns.layout
+    (Layout.parse('(2,3):(1,0)'), Layout.parse('(2,3):(0,1)'))
+    """
     given = tuple(arguments.tensor("broadcast_arrays", x) for x in arrays)
     shape = under("broadcast_arrays", broadcast_shape, [x.shape for x in given])
     return tuple(_view(_BROADCAST_ALL, x, shape) for x in given)
 
 
 def broadcast_shapes(*shapes: Sequence[int]) -> tuple[int, ...]:
-    """The shape that all given shapes broadcast to; ValueError where none exists."""
+    """The shape that all given shapes broadcast to.
+
+    ValueError where none exists, TypeError for sizes that are no integers.
+
+    >>> import tensorlayout as tl
+    >>> tl.broadcast_shapes((2, 1), (3,))
+    (2, 3)
+    """
     given = [arguments.shape("broadcast_shapes", shape) for shape in shapes]
     if any(n < 0 for shape in given for n in shape):
         msg = f"broadcast_shapes: shape must hold no negative sizes, got {arguments.shown(given)}"
@@ -188,17 +217,40 @@ def broadcast_shapes(*shapes: Sequence[int]) -> tuple[int, ...]:
 
 
 def expand_dims(x: Tensor, /, axis: int | Sequence[int] = 0) -> Tensor:
-    """New dimensions of size 1 at `axis`, counted in the result. A view."""
+    """New dimensions of size 1 at `axis`, counted in the result. A view.
+
+    Any dtype. ValueError (AxisError) for an axis outside the result, or named twice; TypeError for
+    one that is no integer.
+
+    >>> import tensorlayout as tl
+    >>> tl.expand_dims(tl.zeros((2, 3)), axis=1).shape
+    (2, 1, 3)
+    """
     return _view(_EXPAND, x, arguments.integers(axis, "expand_dims", none=False))
 
 
 def squeeze(x: Tensor, /, axis: int | Sequence[int]) -> Tensor:
-    """The dimensions `axis`, which must have size 1, gone. A view."""
+    """The dimensions `axis`, which must have size 1, gone. A view.
+
+    Any dtype. ValueError for another size, and (AxisError) for an axis outside the rank.
+
+    >>> import tensorlayout as tl
+    >>> tl.squeeze(tl.zeros((1, 3, 1)), axis=(0, 2)).shape
+    (3,)
+    """
     return _view(_SQUEEZE, x, arguments.integers(axis, "squeeze", none=False))
 
 
 def flip(x: Tensor, /, *, axis: int | Sequence[int] | None = None) -> Tensor:
-    """The elements in reverse along `axis` (all by default), by negative strides. A view."""
+    """The elements in reverse along `axis` (all by default), by negative strides. A view.
+
+    Any dtype. TypeError for an axis that is no integer; ValueError (AxisError) for one outside the
+    rank, or named twice.
+
+    >>> import tensorlayout as tl
+    >>> tl.flip(tl.asarray([1, 2, 3]))
+    Tensor([3, 2, 1], dtype=int64, device='cpu', layout='(3,):(-1,)+2')
+    """
     return _view(_FLIP, x, arguments.integers(axis, "flip"))
 
 
@@ -206,6 +258,10 @@ def sliding_window(
     x: Tensor, /, window_shape: int | Sequence[int], *, axis: int | Sequence[int] | None = None
 ) -> Tensor:
     """All windows of `window_shape` along `axis`, as new last dimensions. A view of shared slots.
+
+    Any dtype. `window_shape`: one size for each `axis`, which are by default all. The result cannot
+    be written to. ValueError for other numbers of sizes, and for a window that is larger than its
+    dimension.
 
     >>> import tensorlayout as tl
     >>> tl.sliding_window(tl.arange(4), 3)
@@ -219,7 +275,8 @@ def sliding_window(
 def reshape(x: Tensor, /, shape: Sequence[int] | int, *, copy: bool | None = None) -> Tensor:
     """The elements in row-major index order under another shape; one size may be -1.
 
-    A view wherever the strides allow it; else a row-major copy (ValueError if `copy` is False).
+    A view wherever the strides allow it; else a row-major copy (ValueError if `copy` is False). Any
+    dtype. ValueError for a shape of another number of elements.
 
     >>> import tensorlayout as tl
     >>> tl.reshape(tl.arange(6), (2, -1))
@@ -234,8 +291,15 @@ def reshape(x: Tensor, /, shape: Sequence[int] | int, *, copy: bool | None = Non
 def concat(arrays: Sequence[Tensor], /, *, axis: int | None = 0) -> Tensor:
     """The tensors one after the other along `axis`; None joins all elements in index order.
 
-    dtype: the promoted one. Layout: packed in the order of the first tensor. ValueError where
-    other sizes than that of `axis` differ.
+    dtype: the promoted one. Layout: packed in the order of the first tensor. ValueError for no
+    tensors, where other sizes than that of `axis` differ, and (AxisError) for an axis outside the
+    rank; TypeError for what is no tensor.
+
+    >>> import tensorlayout as tl
+    >>> tl.concat([tl.asarray([[1, 2]]), tl.asarray([[3, 4], [5, 6]])])
+    Tensor([[1, 2],
+            [3, 4],
+            [5, 6]], dtype=int64, device='cpu')
     """
     given = arguments.tensors("concat", arrays)
     if axis is None:
@@ -247,7 +311,14 @@ def concat(arrays: Sequence[Tensor], /, *, axis: int | None = 0) -> Tensor:
 def stack(arrays: Sequence[Tensor], /, *, axis: int = 0) -> Tensor:
     """The tensors, of one shape, along a new dimension at `axis`.
 
-    Layout: packed in the order of the first tensor, the new dimension the most major one.
+    dtype: the promoted one. Layout: packed in the order of the first tensor, the new dimension the
+    most major one. ValueError for no tensors, shapes that differ, and (AxisError) an axis outside
+    the result; TypeError for what is no tensor.
+
+    >>> import tensorlayout as tl
+    >>> tl.stack([tl.asarray([1, 2]), tl.asarray([3, 4])], axis=1)
+    Tensor([[1, 3],
+            [2, 4]], dtype=int64, device='cpu', layout='(2,2):(1,2)')
     """
     given = arguments.tensors("stack", arrays)
     if any(x.shape != given[0].shape for x in given):
@@ -265,7 +336,16 @@ _MOST_VIEWS = 2**24  # gigabytes of Python objects
 
 
 def unstack(x: Tensor, /, *, axis: int = 0) -> tuple[Tensor, ...]:
-    """The slices along `axis`, without that dimension. Views."""
+    """The slices along `axis`, without that dimension. Views.
+
+    Any dtype. ValueError (AxisError) for an axis outside the rank, TypeError for one that is no
+    integer.
+
+    >>> import tensorlayout as tl
+    >>> left, right = tl.unstack(tl.asarray([[1, 2], [3, 4]]), axis=1)
+    >>> right
+    Tensor([2, 4], dtype=int64, device='cpu', layout='(2,):(2,)+1')
+    """
     x = arguments.tensor("unstack", x)
     dim = arguments.dim("unstack", axis, x.ndim)
     if x.shape[dim] > _MOST_VIEWS:
@@ -278,7 +358,13 @@ def roll(
 ) -> Tensor:
     """The elements moved by `shift` places along `axis`, those pushed out coming in again.
 
-    Without `axis` the elements move in row-major index order. Layout: packed in the input's order.
+    Any dtype. Without `axis` the elements move in row-major index order. Layout: packed in the
+    input's order. ValueError for other numbers of shifts than of axes, and (AxisError) for an axis
+    outside the rank.
+
+    >>> import tensorlayout as tl
+    >>> tl.roll(tl.asarray([1, 2, 3, 4]), 1)
+    Tensor([4, 1, 2, 3], dtype=int64, device='cpu')
     """
     x = arguments.tensor("roll", x)
     steps = arguments.integers(shift, "roll", "shift", none=False)
@@ -319,9 +405,9 @@ def repeat(x: Tensor, repeats: int | Tensor, /, *, axis: int | None = None) -> T
     """Each element (or slice along `axis`) several times, one after the other.
 
     `repeats`: a number, or an integer tensor with one for each slice. Without `axis` the elements
-    come in row-major index order. Layout: packed in the order of `x`. ValueError for negative
-    numbers or a tensor of another size, TypeError for other dtypes, MemoryError for a total that
-    no memory holds.
+    come in row-major index order. Any dtype, kept. Layout: packed in the order of `x`. ValueError
+    for negative numbers or a tensor of another size, TypeError for other dtypes, MemoryError for a
+    total that no memory holds.
 
     >>> import tensorlayout as tl
     >>> tl.repeat(tl.asarray([1, 2, 3]), tl.asarray([0, 1, 2]))
@@ -359,6 +445,7 @@ def tile(x: Tensor, repetitions: Sequence[int], /) -> Tensor:
     """`x` as a whole, `repetitions` times along each dimension; missing ones count from the left.
 
     Layout: packed in the order of `x`, new dimensions the slowest. ValueError for negative numbers.
+    Any dtype, kept.
 
     >>> import tensorlayout as tl
     >>> tl.tile(tl.asarray([1, 2]), (2, 2))

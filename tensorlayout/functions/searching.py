@@ -28,7 +28,9 @@ def where(condition: Tensor, x1: Tensor | complex, x2: Tensor | complex, /) -> T
     """The elements of `x1` where `condition` is true, those of `x2` elsewhere.
 
     `condition`: a tensor of bool. Shapes broadcast. Layout: the form of `x1` and `x2`; the
-    condition has a say only if neither has the shape of the result.
+    condition has a say only if neither has the shape of the result. dtype: the promoted one of `x1`
+    and `x2`. TypeError for a condition of another dtype, ValueError for shapes that do not
+    broadcast.
 
     >>> import tensorlayout as tl
     >>> x = tl.asarray([-1.0, 2.0, -3.0])
@@ -57,17 +59,44 @@ _SEARCH = Library("searchsorted", "real numeric", _positions)
 
 
 def argmax(x: Tensor, /, *, axis: int | None = None, keepdims: bool = False) -> Tensor:
-    """The position of the first greatest element along `axis`, or in index order; NaN wins."""
+    """The position of the first greatest element along `axis`, or in index order; NaN wins.
+
+    dtypes: real numeric; the result is int64. `axis`: None numbers all elements in row-major index
+    order; `keepdims`: the axes stay, of size 1. Layout: packed in the input's order. TypeError for
+    other dtypes; ValueError of no elements, and (AxisError) for an axis outside the rank.
+
+    >>> import tensorlayout as tl
+    >>> tl.argmax(tl.asarray([[5, 7, 7], [9, 0, 1]]), axis=1)
+    Tensor([1, 0], dtype=int64, device='cpu')
+    """
     return reduced(_ARGMAX, x, axis, keepdims)
 
 
 def argmin(x: Tensor, /, *, axis: int | None = None, keepdims: bool = False) -> Tensor:
-    """The position of the first least element along `axis`, or in index order; NaN wins."""
+    """The position of the first least element along `axis`, or in index order; NaN wins.
+
+    dtypes: real numeric; the result is int64. `axis`: None numbers all elements in row-major index
+    order; `keepdims`: the axes stay, of size 1. Layout: packed in the input's order. TypeError for
+    other dtypes; ValueError of no elements, and (AxisError) for an axis outside the rank.
+
+    >>> import tensorlayout as tl
+    >>> tl.argmin(tl.asarray([[5, 7, 7], [9, 0, 1]]))
+    Tensor(4, dtype=int64, device='cpu')
+    """
     return reduced(_ARGMIN, x, axis, keepdims)
 
 
 def count_nonzero(x: Tensor, /, *, axis: Axis = None, keepdims: bool = False) -> Tensor:
-    """How many elements along `axis` are not zero, as int64; NaN is not zero."""
+    """How many elements along `axis` are not zero, as int64; NaN is not zero.
+
+    Any dtype. `axis`: one, several, or None for all; `keepdims`: these stay, of size 1. Layout:
+    packed in the input's order. TypeError for an axis that is no integer; ValueError (AxisError)
+    for one outside the rank, or named twice.
+
+    >>> import tensorlayout as tl
+    >>> tl.count_nonzero(tl.asarray([[0, 7], [8, 9]]), axis=0)
+    Tensor([1, 2], dtype=int64, device='cpu')
+    """
     return reduced(_COUNT, x, axis, keepdims)
 
 
@@ -97,9 +126,9 @@ def searchsorted(
     """The positions at which `x2` would go into the sorted tensor `x1`, of rank 1.
 
     `side`: before (``left``) or behind equal elements; NaN counts as greater than all else, as in
-    `sort`. `sorter`: the positions that sort `x1`, an integer tensor of its shape; the elements
-    are first gathered, which a trace shows. dtypes: real numeric. The result is int64, of the
-    shape of `x2`, row-major.
+    `sort`. `sorter`: the positions that sort `x1`, an integer tensor of its shape; the elements are
+    first gathered, which a trace shows. dtypes: real numeric. The result is int64, of the shape of
+    `x2`, row-major. ValueError for an `x1` of another rank, TypeError for other dtypes.
 
     >>> import tensorlayout as tl
     >>> tl.searchsorted(tl.asarray([1, 2, 2, 5]), tl.asarray([2, 6]), side="right")

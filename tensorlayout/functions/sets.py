@@ -58,7 +58,8 @@ def unique_all(x: Tensor, /) -> UniqueAll:
 
     Any dtype. Values (k,) of the dtype of `x`; for each of them the index of its first occurrence
     in `x` flattened, and how often it occurs, int64; inverse indices: for each element of `x` the
-    position of its value, int64, of the shape of `x`. NaN comes last.
+    position of its value, int64, of the shape of `x`. NaN comes last. Layout: row-major. TypeError
+    for what is no tensor.
 
     >>> import tensorlayout as tl
     >>> found = tl.unique_all(tl.asarray([3, 1, 3]))
@@ -69,7 +70,10 @@ def unique_all(x: Tensor, /) -> UniqueAll:
 
 
 def unique_counts(x: Tensor, /) -> UniqueCounts:
-    """The distinct values, ascending, and how often each occurs, as `unique_all` gives them.
+    """The distinct values, ascending, and how often each occurs.
+
+    Any dtype. Values (k,) of the dtype of `x`, NaN last, and counts (k,), int64. Layout: row-major.
+    TypeError for what is no tensor.
 
     >>> import tensorlayout as tl
     >>> tl.unique_counts(tl.asarray([3, 1, 3])).counts
@@ -81,6 +85,9 @@ def unique_counts(x: Tensor, /) -> UniqueCounts:
 def unique_inverse(x: Tensor, /) -> UniqueInverse:
     """The distinct values, ascending, and for each element the position of its value.
 
+    Any dtype. Values (k,) of the dtype of `x`, NaN last, and positions of the shape of `x`, int64.
+    Layout: row-major. TypeError for what is no tensor.
+
     >>> import tensorlayout as tl
     >>> tl.unique_inverse(tl.asarray([[3], [1]])).inverse_indices
     Tensor([[1],
@@ -91,6 +98,9 @@ def unique_inverse(x: Tensor, /) -> UniqueInverse:
 
 def unique_values(x: Tensor, /) -> Tensor:
     """The distinct values, ascending.
+
+    Any dtype, kept; NaN comes last, each one for itself. Layout: row-major, of rank 1. TypeError
+    for what is no tensor.
 
     >>> import tensorlayout as tl
     >>> tl.unique_values(tl.asarray([3, 1, 3]))
@@ -104,7 +114,8 @@ def isin(x1: Tensor | int, x2: Tensor | int, /, *, invert: bool = False) -> Tens
     """Whether each element of `x1` occurs in `x2`, or with `invert`, whether it does not.
 
     Any dtypes, compared in what they promote to; one operand may be a Python scalar. A NaN occurs
-    nowhere. The result has the shape of `x1` and is row-major.
+    nowhere. The result has the shape of `x1` and is row-major. TypeError for what is neither a
+    tensor nor a number.
 
     >>> import tensorlayout as tl
     >>> tl.isin(tl.asarray([1, 2, 3]), tl.asarray([3, 1]))

@@ -17,9 +17,10 @@ def argsort(
 ) -> Tensor:
     """The positions that sort each line along `axis`; equal elements stay in their order.
 
-    NaN counts as greater than all else. dtypes: real numeric; the result is int64. Layout: packed
-    in the input's order. With ``stable=False``, equal numbers of 64 bits may come in any order.
-    TypeError for an axis that is no integer; ValueError (AxisError) for one outside the rank.
+    `descending`: the greatest first. NaN counts as greater than all else. dtypes: real numeric; the
+    result is int64. Layout: packed in the input's order. With ``stable=False``, equal numbers of 64
+    bits may come in any order. TypeError for other dtypes, and for an axis that is no integer;
+    ValueError (AxisError) for one outside the rank.
 
     >>> import tensorlayout as tl
     >>> tl.argsort(tl.asarray([3, 1, 3]), descending=True)
@@ -29,10 +30,12 @@ def argsort(
 
 
 def sort(x: Tensor, /, *, axis: int = -1, descending: bool = False, stable: bool = True) -> Tensor:
-    """The elements along `axis` in ascending order, or descending; equal ones stay in their order.
+    """The elements along `axis` in ascending order, or `descending`; equal ones keep their order.
 
-    Zeros of both signs are equal. NaN counts as greater than all else. dtypes: real numeric.
-    Layout: packed in the input's order. Errors as in `argsort`.
+    Zeros of both signs are equal. NaN counts as greater than all else. dtypes: real numeric, kept.
+    Layout: packed in the input's order. With ``stable=False`` zeros of both signs may come in any
+    order. TypeError for other dtypes, and for an axis that is no integer; ValueError (AxisError)
+    for one outside the rank.
 
     >>> import tensorlayout as tl
     >>> tl.sort(tl.asarray([3, 1, 2]), descending=True)

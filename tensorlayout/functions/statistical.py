@@ -71,9 +71,9 @@ def reduced(
 def sum(x: Tensor, /, *, axis: Axis = None, dtype: Any = None, keepdims: bool = False) -> Tensor:
     """The sum of the elements along `axis` (all by default); 0 of none.
 
-    dtype: that of `x`; integers and bool become int64, unsigned ones uint64; or the one asked for,
-    to which elements of another kind are converted first, as `astype` does. Layout: packed in the
-    input's order.
+    `keepdims`: the axes stay, of size 1. dtype: that of `x`; integers and bool become int64,
+    unsigned ones uint64; or the one asked for, to which elements of another kind are converted
+    first, as `astype` does. Layout: packed in the input's order.
 
     Accuracy does not depend on the length, the axis or the layout. Of 16- and 32-bit floats, short
     runs are added up in float32 and all else in float64: 10**8 tenths, or numbers of any signs, are
@@ -91,27 +91,62 @@ def sum(x: Tensor, /, *, axis: Axis = None, dtype: Any = None, keepdims: bool = 
 
 
 def prod(x: Tensor, /, *, axis: Axis = None, dtype: Any = None, keepdims: bool = False) -> Tensor:
-    """The product of the elements along `axis`; 1 of none. dtype, layout and errors as in `sum`.
+    """The product of the elements along `axis` (all by default); 1 of none.
+
+    dtypes: numeric and bool. Result: that of `x` (integers and bool become int64, unsigned ones
+    uint64), or the `dtype` asked for. `keepdims`: the axes stay, of size 1. Layout: packed in the
+    input's order. TypeError for an axis or a dtype that is none; ValueError (AxisError) for an axis
+    outside the rank, or named twice.
 
     Floats are multiplied in float64, complex numbers in complex128, and rounded once. A product of
     the first elements that leaves float64's range stays 0 or infinite on the CPU; on a CUDA device
     later factors may bring it back.
+
+    >>> import tensorlayout as tl
+    >>> tl.prod(tl.asarray([[1, 2], [3, 4]]), axis=1)
+    Tensor([ 2, 12], dtype=int64, device='cpu')
     """
     return reduced(_PROD, x, axis, keepdims, dtype)
 
 
 def min(x: Tensor, /, *, axis: Axis = None, keepdims: bool = False) -> Tensor:
-    """The least element along `axis`; NaN if there is one. ValueError of none."""
+    """The least element along `axis`; NaN if there is one.
+
+    dtypes: real numeric, kept. `axis`: one, several, or None for all; `keepdims`: these stay, of
+    size 1. Layout: packed in the input's order. TypeError for other dtypes; ValueError of no
+    elements, and (AxisError) for an axis outside the rank.
+
+    >>> import tensorlayout as tl
+    >>> tl.min(tl.asarray([[1, 5], [4, 2]]), axis=0, keepdims=True)
+    Tensor([[1, 2]], dtype=int64, device='cpu')
+    """
     return reduced(_MIN, x, axis, keepdims)
 
 
 def max(x: Tensor, /, *, axis: Axis = None, keepdims: bool = False) -> Tensor:
-    """The greatest element along `axis`; NaN if there is one. ValueError of none."""
+    """The greatest element along `axis`; NaN if there is one.
+
+    dtypes: real numeric, kept. `axis`: one, several, or None for all; `keepdims`: these stay, of
+    size 1. Layout: packed in the input's order. TypeError for other dtypes; ValueError of no
+    elements, and (AxisError) for an axis outside the rank.
+
+    >>> import tensorlayout as tl
+    >>> tl.max(tl.asarray([[1.0, 5.0], [tl.nan, 2.0]]), axis=1)
+    Tensor([ 5., nan], dtype=float64, device='cpu')
+    """
     return reduced(_MAX, x, axis, keepdims)
 
 
 def mean(x: Tensor, /, *, axis: Axis = None, keepdims: bool = False) -> Tensor:
-    """The arithmetic mean along `axis`; NaN of none. Layout: packed in the input's order."""
+    """The arithmetic mean along `axis`; NaN of none. Layout: packed in the input's order.
+
+    dtypes: floating-point, kept. `axis`: one, several, or None for all; `keepdims`: these stay, of
+    size 1. TypeError for other dtypes, ValueError (AxisError) for an axis outside the rank.
+
+    >>> import tensorlayout as tl
+    >>> tl.mean(tl.asarray([[1.0, 2.0], [3.0, 6.0]]), axis=0)
+    Tensor([2., 4.], dtype=float64, device='cpu')
+    """
     return reduced(_MEAN, x, axis, keepdims)
 
 
@@ -122,10 +157,12 @@ def var(
 
     NaN where the divisor is 0 or negative. Two passes, accurate as `sum`, also of numbers that are
     far from 0 and close to each other. dtypes: real floating. Layout: packed in the input's order.
+    `axis`: one, several, or None for all; `keepdims`: these stay, of size 1. TypeError for other
+    dtypes, ValueError (AxisError) for an axis outside the rank.
 
     >>> import tensorlayout as tl
     >>> tl.var(tl.asarray([1.0, 2.0, 6.0]), correction=1)
-    Tensor(7., dtype=float64, device='cpu')
+    Tensor(7.0, dtype=float64, device='cpu')
     """
     return reduced(_VAR, x, axis, keepdims, None, _correction("var", correction))
 
@@ -133,7 +170,17 @@ def var(
 def std(
     x: Tensor, /, *, axis: Axis = None, correction: float = 0.0, keepdims: bool = False
 ) -> Tensor:
-    """The standard deviation along `axis`: the square root of `var`, rounded once."""
+    """The standard deviation along `axis`: the square root of `var`, rounded once.
+
+    dtypes: real floating, kept. `axis`: one, several, or None for all; `keepdims`: these stay, of
+    size 1. `correction`: what the count in the divisor is reduced by; NaN where nothing is left of
+    it. Layout: packed in the input's order. TypeError for other dtypes, ValueError (AxisError) for
+    an axis outside the rank.
+
+    >>> import tensorlayout as tl
+    >>> tl.std(tl.asarray([[1.0, 3.0], [5.0, 5.0]]), axis=1)
+    Tensor([1., 0.], dtype=float64, device='cpu')
+    """
     return reduced(_STD, x, axis, keepdims, None, _correction("std", correction))
 
 
@@ -167,9 +214,11 @@ def cumulative_sum(
 ) -> Tensor:
     """The running sums along `axis` (which may be left out at rank 1).
 
-    `include_initial`: a 0 comes first, and lines are one element longer. dtype as in `sum`; floats
-    of 16 and 32 bits are added up in float64, each sum rounded once. Layout: packed in the input's
-    order. Errors as in `sum`; ValueError for rank 0.
+    `include_initial`: a 0 comes first, and lines are one element longer. dtypes: numeric. Result:
+    that of `x` (integers become int64, unsigned ones uint64), or the `dtype` asked for.
+    Floats of 16 and 32 bits are added up in float64, each sum rounded once. Layout: packed in the
+    input's order. TypeError for an axis or a dtype that is none; ValueError for rank 0, and
+    (AxisError) for an axis outside the rank.
 
     >>> import tensorlayout as tl
     >>> tl.cumulative_sum(tl.asarray([1, 2, 3]), include_initial=True)
@@ -181,9 +230,16 @@ def cumulative_sum(
 def cumulative_prod(
     x: Tensor, /, *, axis: int | None = None, dtype: Any = None, include_initial: bool = False
 ) -> Tensor:
-    """The running products along `axis`; with `include_initial`, a 1 comes first.
+    """The running products along `axis` (which may be left out at rank 1).
 
-    Multiplied and rounded as in `prod`, also where a product leaves float64's range; else as
-    `cumulative_sum`.
+    `include_initial`: a 1 comes first, and lines are one element longer. dtypes: numeric. Result:
+    that of `x` (integers become int64, unsigned ones uint64), or the `dtype` asked for.
+    Multiplied and rounded as in `prod`, also where a product leaves float64's range. Layout: packed
+    in the input's order. TypeError for an axis or a dtype that is none; ValueError for rank 0, and
+    (AxisError) for an axis outside the rank.
+
+    >>> import tensorlayout as tl
+    >>> tl.cumulative_prod(tl.asarray([2, 3, 4]))
+    Tensor([ 2,  6, 24], dtype=int64, device='cpu')
     """
     return scanned(_CUMULATIVE_PROD, x, axis, dtype, include_initial)

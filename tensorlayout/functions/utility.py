@@ -17,12 +17,30 @@ _ANY = Reduce("any", "any", "any", dtypes.bool)
 
 
 def all(x: Tensor, /, *, axis: Axis = None, keepdims: bool = False) -> Tensor:
-    """Whether every element along `axis` is nonzero (NaN counts as such); True of none."""
+    """Whether every element along `axis` is nonzero (NaN counts as such); True of none.
+
+    Any dtype; the result is bool. `axis`: one, several, or None for all; `keepdims`: these stay, of
+    size 1. Layout: packed in the input's order. TypeError for an axis that is no integer;
+    ValueError (AxisError) for one outside the rank, or named twice.
+
+    >>> import tensorlayout as tl
+    >>> tl.all(tl.asarray([[1, 0], [2, 3]]), axis=1)
+    Tensor([False,  True], dtype=bool, device='cpu')
+    """
     return reduced(_ALL, x, axis, keepdims)
 
 
 def any(x: Tensor, /, *, axis: Axis = None, keepdims: bool = False) -> Tensor:
-    """Whether some element along `axis` is nonzero (NaN counts as such); False of none."""
+    """Whether some element along `axis` is nonzero (NaN counts as such); False of none.
+
+    Any dtype; the result is bool. `axis`: one, several, or None for all; `keepdims`: these stay, of
+    size 1. Layout: packed in the input's order. TypeError for an axis that is no integer;
+    ValueError (AxisError) for one outside the rank, or named twice.
+
+    >>> import tensorlayout as tl
+    >>> tl.any(tl.asarray([[0.0, 0.0], [0.0, tl.nan]]), axis=1)
+    Tensor([False,  True], dtype=bool, device='cpu')
+    """
     return reduced(_ANY, x, axis, keepdims)
 
 

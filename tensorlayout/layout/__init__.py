@@ -1,10 +1,10 @@
 """Layouts: where each element stands. Integers and symbols only; no arrays, no devices."""
 
+from tensorlayout.layout.labels import in_our_words, order_of_labels
 from tensorlayout.layout.layout import Layout
 from tensorlayout.layout.loop import coalesce
 from tensorlayout.layout.order import (
     descending,
-    order_of_labels,
     order_with,
     order_without,
     permuted_order,
@@ -19,6 +19,7 @@ __all__ = [
     "PaddingValue",
     "coalesce",
     "descending",
+    "in_our_words",
     "order_of_labels",
     "order_with",
     "order_without",

@@ -18,12 +18,14 @@ MAX_PARTS = 64  # of a dimension: with 64 bits for slots no more can have two in
 
 
 def checked_integers(name: str, numbers: Sequence[int]) -> tuple[int, ...]:
-    """`numbers` as a tuple of Python integers."""
+    """`numbers` as a tuple of Python integers; sets and dictionaries have no order."""
     try:
-        return tuple(map(as_int, numbers))
+        if not isinstance(numbers, (set, frozenset, dict)):
+            return tuple(map(as_int, numbers))
     except TypeError:
-        msg = f"{name}: must be a sequence of integers, got {shown(numbers)}"
-        raise TypeError(msg) from None
+        pass
+    msg = f"{name}: must be a sequence of integers, got {shown(numbers)}"
+    raise TypeError(msg)
 
 
 def checked_integer(name: str, number: int) -> int:
@@ -139,15 +141,18 @@ def implied_padded(shape: tuple[int, ...], dims: tuple[Parts, ...]) -> tuple[int
     return padded if padded != shape and slots.covers_block(dims, padded) else shape
 
 
-def checked_padding(value: Padding) -> Padding:
-    """`value`, or a TypeError where it is no content of padding."""
+def checked_padding(value: Padding | str) -> Padding:
+    """`value`, the symbol where it is the name of one; an error where it is no such content."""
     if isinstance(value, (PaddingValue, BitPattern)):
         return value
+    symbol = PaddingValue.named(value) if isinstance(value, str) else None
+    if symbol is not None:
+        return symbol
     msg = (
-        "padding_value: must be a PaddingValue or a BitPattern (a Python number has no exact bits),"
-        f" got {shown(value)}"
+        f"padding_value: must be {', '.join(PaddingValue.__members__)}, or a BitPattern"
+        f" (a Python number has no exact bits), got {shown(value)}"
     )
-    raise TypeError(msg)
+    raise ValueError(msg) if isinstance(value, str) else TypeError(msg)
 
 
 def expanded_key(key: Any, shape: tuple[int, ...]) -> list[int | slice | None]:

@@ -8,6 +8,7 @@ from typing import Any, Self, final
 
 from tensorlayout.layout import checks, slots, text, tiling
 from tensorlayout.layout import order as orders
+from tensorlayout.layout.labels import order_of_labels
 from tensorlayout.layout.padding import Padding, PaddingValue
 from tensorlayout.layout.placement import HasItemsize
 from tensorlayout.layout.slots import Parts
@@ -28,11 +29,12 @@ class Layout(Views):
     instead of `strides` for tiled dimensions, one tuple of ``(extent, stride)`` a dimension, most
     major first; `offset`, the slot of the element at index (0, …, 0); `padded_shape`, the sizes
     including padding, which must make the layout cover a whole block; `padding_value`, what that
-    padding holds.
+    padding holds, or its name (``"ZERO"``).
 
     Errors: ValueError that names the argument, what came and what is allowed; TypeError for
     anything that is no integer. Never a wrap: slots beyond 2**63 - 1 are refused.
 
+    >>> from tensorlayout import Layout
     >>> Layout((2, 3), (1, 2))
     Layout.parse('(2,3):(1,2)')
     >>> Layout((2, 3), (1, 2)).offset_of((1, 2))
@@ -48,7 +50,7 @@ class Layout(Views):
         offset: int = 0,
         minor_to_major: Sequence[int] | None = None,
         padded_shape: Sequence[int] | None = None,
-        padding_value: Padding = PaddingValue.UNSPECIFIED,
+        padding_value: Padding | str = PaddingValue.UNSPECIFIED,
     ) -> Self:
         """The one layout of these fields."""
         sizes = checks.checked_sizes("shape", shape)
@@ -81,6 +83,10 @@ class Layout(Views):
     def packed(cls, shape: Sequence[int], minor_to_major: Sequence[int] | None = None) -> Self:
         """The layout of `shape` without gaps, in an order of dimensions (row-major by default).
 
+        `minor_to_major`: the dimensions from the fastest to the slowest. ValueError for negative
+        sizes, and where it is no permutation; TypeError for what is no integer.
+
+        >>> from tensorlayout import Layout
         >>> Layout.packed((2, 3), (0, 1)).strides
         (1, 2)
         """
@@ -88,12 +94,26 @@ class Layout(Views):
 
     @classmethod
     def row_major(cls, shape: Sequence[int]) -> Self:
-        """The packed layout whose last dimension varies fastest."""
+        """The packed layout of `shape` whose last dimension varies fastest.
+
+        ValueError for negative sizes, TypeError for what is no integer.
+
+        >>> from tensorlayout import Layout
+        >>> Layout.row_major((2, 3, 4)).strides
+        (12, 4, 1)
+        """
         return cls(shape)
 
     @classmethod
     def column_major(cls, shape: Sequence[int]) -> Self:
-        """The packed layout whose first dimension varies fastest."""
+        """The packed layout of `shape` whose first dimension varies fastest.
+
+        ValueError for negative sizes, TypeError for what is no integer.
+
+        >>> from tensorlayout import Layout
+        >>> Layout.column_major((2, 3, 4)).strides
+        (1, 2, 6)
+        """
         sizes = checks.checked_sizes("shape", shape)
         return cls(sizes, minor_to_major=range(len(sizes)))
 
@@ -101,14 +121,18 @@ class Layout(Views):
     def labelled(cls, shape: Sequence[int], labels: str) -> Self:
         """The packed layout whose memory order is spelt by labels, slowest dimension first.
 
-        `shape` is in the logical order of the letters: ``HW``, ``DHW``, ``CHW``, ``NCHW`` or
-        ``NCDHW``. So ``"NHWC"`` takes a shape (N, C, H, W) and puts the channels fastest.
+        `shape` is in the logical order of the letters: the conventional one, such as ``NCHW`` or
+        ``OIHW``, else the alphabetical one. So ``"NHWC"`` takes a shape (N, C, H, W) and puts the
+        channels fastest. Words name an order, too: ``"C"``, ``"F"``, ``"channels_last"``.
 
+        ValueError for labels that are no letters, repeat one, or do not fit the rank.
+
+        >>> from tensorlayout import Layout
         >>> Layout.labelled((1, 1, 3, 5), "NHWC").strides
         (15, 1, 5, 1)
         """
         sizes = checks.checked_sizes("shape", shape)
-        return cls(sizes, minor_to_major=orders.order_of_labels(labels, len(sizes)))
+        return cls(sizes, minor_to_major=order_of_labels(labels, len(sizes)))
 
     @classmethod
     def padded(
@@ -116,10 +140,15 @@ class Layout(Views):
         shape: Sequence[int],
         padded_shape: Sequence[int],
         minor_to_major: Sequence[int] | None = None,
-        padding_value: Padding = PaddingValue.UNSPECIFIED,
+        padding_value: Padding | str = PaddingValue.UNSPECIFIED,
     ) -> Self:
         """The layout of `shape` inside a packed block of `padded_shape`, padding at the high ends.
 
+        Sizes count elements. `minor_to_major`: the dimensions from the fastest to the slowest,
+        row-major by default. `padding_value`: what the padding holds. ValueError for a padded size
+        below the size.
+
+        >>> from tensorlayout import Layout, PaddingValue
         >>> layout = Layout.padded((2, 3), (3, 5), (0, 1), PaddingValue.ZERO)
         >>> print(layout.table(["a", "b", "c", "d", "e", "f"]))
         Offset: 0 1 2 3 4 5 6 7 8 9 10 11 12 13 14
@@ -135,13 +164,16 @@ class Layout(Views):
         pitch: int,
         itemsize: int | HasItemsize,
         minor_to_major: Sequence[int] | None = None,
-        padding_value: Padding = PaddingValue.UNSPECIFIED,
+        padding_value: Padding | str = PaddingValue.UNSPECIFIED,
     ) -> Self:
         """Rows (runs of the most minor dimension) that begin at multiples of `pitch` **bytes**.
 
-        `itemsize` is the bytes of one element, or a dtype. ValueError where `pitch` is no multiple
-        of it.
+        `shape`: the sizes, in elements. `itemsize` is the bytes of one element, or a dtype.
+        `minor_to_major`: the dimensions from the fastest to the slowest, row-major by default.
+        `padding_value`: what is between the rows. ValueError where `pitch` is no multiple of
+        `itemsize`, or is less than a row.
 
+        >>> from tensorlayout import Layout
         >>> Layout.pitched((4, 100), 256, 4).padded_shape
         (4, 128)
         """
@@ -164,7 +196,7 @@ class Layout(Views):
         shape: Sequence[int],
         tiles: Sequence[Sequence[int]],
         minor_to_major: Sequence[int] | None = None,
-        padding_value: Padding = PaddingValue.UNSPECIFIED,
+        padding_value: Padding | str = PaddingValue.UNSPECIFIED,
     ) -> Self:
         """The layout of `shape` in tiles, each a list of sizes, the slowest dimension first.
 
@@ -177,6 +209,7 @@ class Layout(Views):
         ValueError for sizes below 1, and for tiles that no parts of dimensions describe: such that
         cut again what an earlier tile has cut unevenly, as (2, 2) may do after (3,).
 
+        >>> from tensorlayout import Layout, PaddingValue
         >>> Layout.tiled((3, 5), [(2, 2)])
         Layout.parse('(3,5):(2*12+2*2,3*4+2*1)')
         >>> Layout.tiled((3, 5), [(2, 2)], padding_value=PaddingValue.ZERO).padded_shape
@@ -186,7 +219,7 @@ class Layout(Views):
         order = orders.order_or_row_major(minor_to_major, len(sizes))
         cuts = tiling.checked_tiles(tiles)
         if 0 in sizes or not cuts:
-            return cls.packed(sizes, order)
+            return cls(sizes, minor_to_major=order, padding_value=padding_value)
         try:
             whole, owned = tiling.parts_of(sizes, order, cuts)
         except tiling.UnevenError:
@@ -200,7 +233,7 @@ class Layout(Views):
         shape: tuple[int, ...],
         dims: Sequence[Parts],
         order: orders.Order,
-        padding_value: Padding,
+        padding_value: Padding | str,
         *,
         owned: bool,
     ) -> Self:
@@ -227,10 +260,10 @@ class Layout(Views):
     def parse(cls, source: str) -> Self:
         """The layout that `str` or `repr` wrote; blanks between words do not matter.
 
-        Also sizes with an order and tiles as XLA writes them: ``[3,5]{1,0:T(2,2)}``.
+        `source`: the text, or sizes with an order and tiles as XLA writes them:
+        ``[3,5]{1,0:T(2,2)}``. ValueError, with the grammar, for any other text.
 
-        ValueError, with the grammar, for any other text.
-
+        >>> from tensorlayout import Layout
         >>> Layout.parse("(2,3):(5,1) padded=(2,5) padding=ZERO").padding_size
         4
         """

@@ -311,6 +311,7 @@ def coalesce(*layouts: Layout) -> tuple[Layout, ...]:
     still come first. ValueError where shapes differ or a layout is tiled, TypeError for
     anything else than layouts.
 
+    >>> from tensorlayout import Layout, coalesce
     >>> coalesce(Layout.packed((4, 5, 6), (0, 1, 2)), Layout.packed((4, 5, 6), (0, 1, 2)))
     (Layout.parse('(120,):(1,)'), Layout.parse('(120,):(1,)'))
     """

@@ -9,9 +9,6 @@ from tensorlayout.words import shown
 
 Order = tuple[int, ...]
 
-# The dimension labels of DirectML's strides page: each set of letters with its logical order.
-_LOGICAL = ("W", "HW", "DHW", "CHW", "NCHW", "NCDHW")
-
 
 def descending(rank: int) -> Order:
     """The row-major order: the last dimension is the most minor."""
@@ -31,29 +28,6 @@ def checked_order(minor_to_major: Sequence[int], rank: int, name: str = "minor_t
         msg = f"{name}: must be {allowed} for a shape of rank {rank}, got {shown(order)}"
         raise ValueError(msg)
     return order
-
-
-def order_of_labels(labels: str, rank: int | None = None) -> Order:
-    """The order that dimension labels name, written from the slowest dimension to the fastest.
-
-    The letters fix the logical order of the shape (``HW``, ``DHW``, ``CHW``, ``NCHW``, ``NCDHW``);
-    the order in which they stand is the one in memory.
-
-    >>> order_of_labels("NHWC")
-    (1, 3, 2, 0)
-    """
-    if not isinstance(labels, str):
-        msg = f"labels: must be text, got {shown(labels)}"
-        raise TypeError(msg)
-    for logical in _LOGICAL:
-        if len(labels) == len(logical) and sorted(logical) == sorted(labels):
-            if rank is not None and len(labels) != rank:
-                msg = f"labels: {labels!r} names {len(labels)} dimensions, the shape has {rank}"
-                raise ValueError(msg)
-            return tuple(logical.index(letter) for letter in reversed(labels))
-    allowed = ", ".join(_LOGICAL)
-    msg = f"labels: must be the letters of one of {allowed}, in any order, got {shown(labels)}"
-    raise ValueError(msg)
 
 
 def order_of_strides(

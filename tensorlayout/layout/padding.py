@@ -15,6 +15,10 @@ class PaddingValue(enum.Enum):
     ``ZERO`` and ``ONE`` are the numbers; ``LOWEST`` and ``HIGHEST`` are the least and the greatest
     value of the dtype, infinities included, so that a maximum or a minimum over the padding changes
     nothing; ``UNSPECIFIED`` promises nothing.
+
+    >>> from tensorlayout import Layout, PaddingValue
+    >>> Layout.padded((2,), (4,), padding_value=PaddingValue.ONE)
+    Layout.parse('(2,):(1,) padded=(4,) padding=ONE')
     """
 
     ZERO = "ZERO"
@@ -22,6 +26,11 @@ class PaddingValue(enum.Enum):
     LOWEST = "LOWEST"
     HIGHEST = "HIGHEST"
     UNSPECIFIED = "UNSPECIFIED"
+
+    @classmethod
+    def named(cls, name: str) -> PaddingValue | None:
+        """The symbol of a name, in capitals or not; None for any other text."""
+        return cls.__members__.get(name.upper())
 
     def __repr__(self) -> str:
         return f"PaddingValue.{self.name}"
@@ -37,6 +46,7 @@ class BitPattern:
     A Python float would not do: ``0.0 == -0.0`` and ``nan != nan``, so layouts that differ would
     be taken for one, and one layout for two.
 
+    >>> from tensorlayout import BitPattern
     >>> BitPattern(0x3F800000, "float32")
     BitPattern(0x3f800000, 'float32')
     """

@@ -64,22 +64,42 @@ class Placement:
 
     @property
     def ndim(self) -> int:
-        """The number of dimensions."""
+        """The number of dimensions.
+
+        >>> from tensorlayout import Layout
+        >>> Layout.row_major((2, 3)).ndim
+        2
+        """
         return len(self.shape)
 
     @cached_property
     def size(self) -> int:
-        """The number of elements, padding not counted."""
+        """The number of elements, padding not counted.
+
+        >>> from tensorlayout import Layout
+        >>> Layout.padded((2, 3), (2, 5)).size
+        6
+        """
         return math.prod(self.shape)
 
     @cached_property
     def is_tiled(self) -> bool:
-        """Whether some dimension is split into several parts."""
+        """Whether some dimension is split into several parts.
+
+        >>> from tensorlayout import Layout
+        >>> Layout.tiled((3, 5), [(2, 2)]).is_tiled
+        True
+        """
         return any(len(parts) > 1 for parts in self.parts)
 
     @cached_property
     def strides(self) -> tuple[int, ...]:
-        """The strides in elements. ValueError for a tiled layout, which has none."""
+        """The strides in elements. ValueError for a tiled layout, which has none.
+
+        >>> from tensorlayout import Layout
+        >>> Layout.row_major((2, 3)).strides
+        (3, 1)
+        """
         if self.is_tiled:
             msg = f"strides: a tiled layout has none, see parts; layout {cut(self)}"
             raise ValueError(msg)
@@ -87,23 +107,46 @@ class Placement:
 
     @property
     def lowest(self) -> int:
-        """The lowest slot of an element; the offset where there is none."""
+        """The lowest slot of an element; the offset where there is none.
+
+        >>> from tensorlayout import Layout
+        >>> Layout((3,), (-2,), offset=9).lowest
+        5
+        """
         return self._span[0]
 
     @property
     def required_size(self) -> int:
-        """The least number of slots of a storage that holds the layout, padding included."""
+        """The least number of slots of a storage that holds the layout, padding included.
+
+        >>> from tensorlayout import Layout
+        >>> Layout((2, 3), (5, 1)).required_size, Layout.padded((2, 3), (2, 5)).required_size
+        (8, 10)
+        """
         if self.is_padded:
             return self.lowest + math.prod(self.padded_shape)
         return 0 if 0 in self.shape else self._span[1] + 1
 
     def nbytes(self, itemsize: int | HasItemsize) -> int:
-        """The **bytes** that `required_size` slots take; `itemsize` in bytes, or a dtype."""
+        """The **bytes** that `required_size` slots take.
+
+        `itemsize`: the bytes of one element, or a dtype. TypeError for anything else, ValueError
+        for less than one byte.
+
+        >>> from tensorlayout import Layout
+        >>> Layout((2, 3), (5, 1)).nbytes(4)
+        32
+        """
         return self.required_size * checks.checked_itemsize(itemsize)
 
     @property
     def padding_size(self) -> int:
-        """The number of slots of padding that this layout owns; 0 for a view with gaps."""
+        """The number of slots of padding that this layout owns; 0 for a view with gaps.
+
+        >>> from tensorlayout import Layout
+        >>> Layout.padded((2, 3), (2, 5)).padding_size, Layout((2, 3), (5, 1)).padding_size
+        (4, 0)
+        """
         return math.prod(self.padded_shape) - self.size
 
     @cached_property
@@ -111,27 +154,51 @@ class Placement:
         """Whether the elements and their padding fill a block of slots one to one.
 
         False where a split dimension ends within a part, though its elements may happen to.
+
+        >>> from tensorlayout import Layout
+        >>> Layout.padded((2, 3), (2, 5)).covers_block, Layout((2, 3), (5, 1)).covers_block
+        (True, False)
         """
         return slots.covers_block(self.parts, self.padded_shape)
 
     @property
     def is_padded(self) -> bool:
-        """Whether the layout owns slots of padding."""
+        """Whether the layout owns slots of padding.
+
+        >>> from tensorlayout import Layout
+        >>> Layout.padded((2, 3), (2, 5)).is_padded, Layout((2, 3), (5, 1)).is_padded
+        (True, False)
+        """
         return self.padded_shape != self.shape and 0 not in self.padded_shape
 
     @property
     def is_packed(self) -> bool:
-        """Whether the elements fill `size` slots one to one, with one stride for each dimension."""
+        """Whether the elements fill `size` slots one to one, with one stride a dimension.
+
+        >>> from tensorlayout import Layout
+        >>> Layout.packed((2, 3), (0, 1)).is_packed, Layout((2, 3), (5, 1)).is_packed
+        (True, False)
+        """
         return self.covers_block and not self.is_padded and not self.is_tiled
 
     @cached_property
     def is_row_major(self) -> bool:
-        """Whether the placement is the packed row-major one, wherever it begins."""
+        """Whether the placement is the packed row-major one, wherever it begins.
+
+        >>> from tensorlayout import Layout
+        >>> Layout((2, 3), (3, 1), offset=7).is_row_major
+        True
+        """
         return self._is_packed_as(orders.descending(self.ndim))
 
     @cached_property
     def is_column_major(self) -> bool:
-        """Whether the placement is the packed column-major one, wherever it begins."""
+        """Whether the placement is the packed column-major one, wherever it begins.
+
+        >>> from tensorlayout import Layout
+        >>> Layout((2, 3), (1, 2), offset=7).is_column_major
+        True
+        """
         return self._is_packed_as(tuple(range(self.ndim)))
 
     def _is_packed_as(self, order: tuple[int, ...]) -> bool:
@@ -147,7 +214,12 @@ class Placement:
 
     @property
     def is_broadcast(self) -> bool:
-        """Whether a dimension of several indices has stride 0."""
+        """Whether a dimension of several indices has stride 0.
+
+        >>> from tensorlayout import Layout
+        >>> Layout((2, 3), (0, 1)).is_broadcast
+        True
+        """
         return self.size > 0 and any(e > 1 and s == 0 for parts in self.parts for e, s in parts)
 
     @cached_property
@@ -156,6 +228,10 @@ class Placement:
 
         The answer is also True where deciding takes too long, or where only the unused tail of a
         tile would share: strides that no chain of views makes.
+
+        >>> from tensorlayout import Layout
+        >>> Layout((3, 2), (1, 1)).is_overlapping
+        True
         """
         if self.size <= 1 or self.covers_block:
             return False
@@ -164,7 +240,9 @@ class Placement:
     def same_placement(self, other: Placement) -> bool:
         """Whether every index has the same slot in both; strides of size-1 dimensions are ignored.
 
-        >>> from tensorlayout.layout import Layout
+        `other`: a layout of any shape; False where shapes differ. TypeError for anything else.
+
+        >>> from tensorlayout import Layout
         >>> Layout((1, 3), (7, 1)).same_placement(Layout((1, 3), (3, 1)))
         True
         """
@@ -177,7 +255,14 @@ class Placement:
         return self.shape == other.shape and same_start and self._stands_as(other.parts)
 
     def offset_of(self, index: Sequence[int]) -> int:
-        """The slot of the element at `index`, counted from the front; IndexError outside."""
+        """The slot (counted in elements) of the element at `index`.
+
+        Each entry counts from the front. IndexError outside the shape.
+
+        >>> from tensorlayout import Layout
+        >>> Layout((2, 3), (5, 1)).offset_of((1, 2))
+        7
+        """
         at = checks.checked_integers("index", index)
         if len(at) != self.ndim or not all(0 <= i < n for i, n in zip(at, self.shape, strict=True)):
             msg = f"index: must lie inside the shape {self.shape}, got {shown(at)}"
@@ -189,6 +274,10 @@ class Placement:
 
         IndexError outside the required size; ValueError where several indices share the slot, or
         where finding out takes too long (strides that no chain of views makes).
+
+        >>> from tensorlayout import Layout
+        >>> Layout((2, 3), (5, 1)).index_of(6), Layout((2, 3), (5, 1)).index_of(4)
+        ((1, 1), None)
         """
         slot = checks.checked_integer("slot", slot)
         if not 0 <= slot < self.required_size:
@@ -236,6 +325,10 @@ class Placement:
         """The indices of all elements by slot; those that share one, in index order.
 
         ValueError for more than 2**22 elements.
+
+        >>> from tensorlayout import Layout
+        >>> list(Layout.column_major((2, 2)).elements())
+        [(0, 0), (1, 0), (0, 1), (1, 1)]
         """
         if self.size > MOST_LISTED:
             msg = f"elements: at most {MOST_LISTED} are listed, got {self.size}"

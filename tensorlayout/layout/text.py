@@ -78,7 +78,9 @@ def parse_text(text: str) -> dict[str, Any]:
     match = _TEXT.fullmatch(wrapped[1] if wrapped else plain)
     if match is None:
         rule = f"must read {_GRAMMAR}"
-        if plain.startswith("{"):
+        if plain.isalpha():
+            rule = "has no sizes; for labels there is Layout.labelled(shape, labels)"
+        elif plain.startswith("{"):
             rule = "needs the sizes in front of an order and tiles, as in [3,5]{1,0:T(2,2)}"
         raise ValueError(_complaint(text, rule))
     sizes, strides, offset, order, padded, padding = match.groups()
@@ -178,7 +180,7 @@ def _padding(text: str, word: str) -> Padding:
     bits = re.fullmatch(r"0x([0-9a-fA-F]{1,32}):(\w+)", word, re.ASCII)
     if bits is not None:
         return BitPattern(int(bits[1], 16), bits[2])
-    if word in PaddingValue.__members__:
-        return PaddingValue[word]
+    if (symbol := PaddingValue.named(word)) is not None:
+        return symbol
     allowed = ", ".join(PaddingValue.__members__)
     raise ValueError(_complaint(text, f"padding must be one of {allowed} or 0xBITS:dtype"))

@@ -89,6 +89,10 @@ class Views(Placement):
 
         The whole packed, padded or tiled block where this layout covers one; else the packed
         layout of the same order.
+
+        >>> from tensorlayout import Layout
+        >>> Layout((2, 3), (5, -1), offset=7).form
+        Layout.parse('(2,3):(3,1)')
         """
         return self._other_form or self
 
@@ -107,7 +111,12 @@ class Views(Placement):
 
     @property
     def at_origin(self) -> Self:
-        """The layout moved so that its lowest slot is 0."""
+        """The layout moved so that its lowest slot is 0.
+
+        >>> from tensorlayout import Layout
+        >>> Layout((3,), (-1,), offset=9).at_origin
+        Layout.parse('(3,):(-1,)+2')
+        """
         return self if self.lowest == 0 else self._moved_to_origin
 
     @cached_property
@@ -115,19 +124,34 @@ class Views(Placement):
         return self.moved(-self.lowest)
 
     def moved(self, slots_up: int) -> Self:
-        """The layout moved `slots_up` slots further into the storage."""
+        """The layout moved `slots_up` slots (elements) further into the storage.
+
+        ValueError for slots below 0 or beyond 2**63 - 1.
+
+        >>> from tensorlayout import Layout
+        >>> Layout.row_major((2, 3)).moved(10)
+        Layout.parse('(2,3):(3,1)+10')
+        """
         return self._replace(offset=self.offset + checks.checked_integer("slots_up", slots_up))
 
-    def with_padding_value(self, value: Padding) -> Self:
-        """The layout with `value` as the content of its padding."""
+    def with_padding_value(self, value: Padding | str) -> Self:
+        """The layout with `value` as the content of its padding.
+
+        `value`: a `PaddingValue` or its name, or a `BitPattern`. TypeError for anything else.
+
+        >>> from tensorlayout import Layout, PaddingValue
+        >>> Layout.padded((2,), (3,)).with_padding_value(PaddingValue.ONE).padding_value
+        PaddingValue.ONE
+        """
         return self._replace(padding_value=checks.checked_padding(value))
 
     def component(self, which: int, count: int) -> Self:
         """One of `count` equal parts of every slot, in slots of that size; it owns no padding.
 
-        The real parts of complex numbers are component 0 of 2.
+        `which`: from 0 on. The real parts of complex numbers are component 0 of 2. ValueError for a
+        part that is not below `count`, and slots beyond 2**63 - 1.
 
-        >>> from tensorlayout.layout import Layout
+        >>> from tensorlayout import Layout
         >>> Layout.row_major((2, 3)).component(1, 2)
         Layout.parse('(2,3):(6,2)+1')
         """
@@ -165,7 +189,14 @@ class Views(Placement):
         return self._intern(sizes, dims, start, kept, padded, self.padding_value)
 
     def permute(self, dims: Sequence[int]) -> Self:
-        """Dimension ``i`` of the result is dimension ``dims[i]``: NumPy's transpose."""
+        """Dimension ``i`` of the result is dimension ``dims[i]``: NumPy's transpose.
+
+        ValueError where `dims` is no permutation.
+
+        >>> from tensorlayout import Layout
+        >>> Layout.row_major((2, 3, 4)).permute((2, 0, 1))
+        Layout.parse('(4,2,3):(1,12,4)')
+        """
         axes = orders.checked_order(dims, self.ndim, "dims")
         return self._view(
             [self.shape[d] for d in axes],
@@ -177,7 +208,12 @@ class Views(Placement):
     def flip(self, dims: Sequence[int]) -> Self | None:
         """The given dimensions run backwards. None where a tiled one does not end on a tile.
 
-        A tiled dimension that ends inside its only tile has a view, which owns no padding.
+        `dims`: dimensions from 0 on. A tiled dimension that ends inside its only tile has a view,
+        which owns no padding. ValueError for a dimension outside.
+
+        >>> from tensorlayout import Layout
+        >>> Layout.row_major((2, 3)).flip((1,))
+        Layout.parse('(2,3):(3,-1)+2')
         """
         turned = checks.checked_dims("dims", dims, self.ndim)
         steps = [slice(None, None, -1 if d in turned else 1) for d in range(self.ndim)]
@@ -186,10 +222,11 @@ class Views(Placement):
     def slice(self, key: Any) -> Self | None:
         """Basic indexing: integers, slices with any step, None and Ellipsis.
 
-        None where a tiled dimension is cut in a way that no parts describe. IndexError for an
-        integer outside its dimension or too many indices, TypeError for any other entry.
+        `key`: one of these, or a tuple. None where a tiled dimension is cut in a way that no parts
+        describe. IndexError for an integer outside its dimension or too many indices, TypeError for
+        any other entry.
 
-        >>> from tensorlayout.layout import Layout
+        >>> from tensorlayout import Layout
         >>> Layout.row_major((4, 6)).slice((slice(None, None, -1), slice(1, None, 2)))
         Layout.parse('(4,3):(-6,2)+19')
         """
@@ -220,12 +257,24 @@ class Views(Placement):
         return self._view(shape, parts, order, offset, padded if whole else None)
 
     def expand_dims(self, dim: int) -> Self:
-        """A new dimension of size 1 at `dim`, counted in the result."""
+        """A new dimension of size 1 at `dim`, counted in the result.
+
+        ValueError for a dimension outside the result.
+
+        >>> from tensorlayout import Layout
+        >>> Layout.row_major((2, 3)).expand_dims(1).shape
+        (2, 1, 3)
+        """
         checks.checked_dims("dim", [dim], self.ndim + 1)
         return self._sliced_whole([*[slice(None)] * dim, None])
 
     def squeeze(self, dims: Sequence[int]) -> Self:
-        """The given dimensions, of size 1, gone. ValueError where one has another size."""
+        """The given dimensions `dims`, of size 1, gone. ValueError where one has another size.
+
+        >>> from tensorlayout import Layout
+        >>> Layout.row_major((2, 1, 3)).squeeze((1,))
+        Layout.parse('(2,3):(3,1)')
+        """
         dropped = checks.checked_dims("dims", dims, self.ndim)
         for d in dropped:
             if self.shape[d] != 1:
@@ -241,8 +290,12 @@ class Views(Placement):
     def broadcast_to(self, shape: Sequence[int]) -> Self:
         """The elements repeated along dimensions of size 1 and new leading ones, by stride 0.
 
-        ValueError where the sizes do not fit. The padding, if any, belongs to the result only if
-        nothing is repeated.
+        The result has this `shape`, and owns the padding, if any, only if nothing is repeated.
+        ValueError where the sizes do not fit.
+
+        >>> from tensorlayout import Layout
+        >>> Layout.row_major((3,)).broadcast_to((2, 3))
+        Layout.parse('(2,3):(0,1)')
         """
         sizes = checks.checked_sizes("shape", shape)
         new = len(sizes) - self.ndim
@@ -262,7 +315,9 @@ class Views(Placement):
     def reshape(self, shape: Sequence[int]) -> Self | None:
         """The elements in row-major index order under another shape; None where no view exists.
 
-        >>> from tensorlayout.layout import Layout
+        ValueError for a `shape` of another number of elements.
+
+        >>> from tensorlayout import Layout
         >>> Layout.row_major((2, 6)).reshape((3, 4))
         Layout.parse('(3,4):(4,1)')
         >>> Layout.column_major((2, 6)).reshape((3, 4)) is None
@@ -303,6 +358,10 @@ class Views(Placement):
 
         None also where that makes more than 64 dimensions. The row-major index order stays, so
         this is a reshape without a copy.
+
+        >>> from tensorlayout import Layout
+        >>> Layout.tiled((4, 4), [(2, 2)]).untiled()
+        Layout.parse('(2,2,2,2):(8,2,4,1)')
         """
         flat = [part for parts in self.parts for part in parts]
         sizes = [extent for extent, _ in flat]

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Iterable, Sequence
-from typing import Any
 
 from tensorlayout.devices import Device
 from tensorlayout.dtypes import DType, accumulated, in_category
@@ -123,15 +122,8 @@ def layout_for(shape: tuple[int, ...], spec: LayoutSpec | None) -> Layout:
         if ":" in spec:
             return layout_for(shape, Layout.parse(spec))
         return Layout.packed(shape, order_of_labels(spec, len(shape)))
-    if not isinstance(spec, (Layout, Sequence)):
-        msg = (
-            "layout must be a Layout, its text, labels or a minor-to-major sequence,"
-            f" got {shown(spec)}"
-        )
-        raise TypeError(msg)
     if not isinstance(spec, Layout):
-        order: Any = spec  # no text any more
-        return Layout.packed(shape, order)
+        return Layout.packed(shape, spec)
     if spec.shape != shape:
         msg = f"layout {cut(spec)} is for shape {spec.shape}, the tensor has shape {shape}"
         raise ValueError(msg)

@@ -7,11 +7,13 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
-from tensorlayout.dtypes import real_of
-from tensorlayout.layout import Layout
+from tensorlayout.dtypes import DType, real_of
+from tensorlayout.layout import BitPattern, Layout, Padding, PaddingValue
 from tensorlayout.layout.checks import MAX_RANK, too_many_dimensions
+from tensorlayout.layout.slots import covers_block, strided
 from tensorlayout.plan.base import Plan
 from tensorlayout.plan.copy import Copy, CopyPlan
+from tensorlayout.plan.padding import padding_bytes
 from tensorlayout.plan.rules import LayoutSpec, addressed, layout_for
 from tensorlayout.tensor import TensorSpec
 from tensorlayout.words import cut, shown
@@ -82,6 +84,100 @@ class Part:
         return PartPlan(
             source, TensorSpec(real_of(source.dtype), layout, source.device), self.which
         )
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class ReinterpretPlan(Plan):
+    """The memory of a tensor read as elements of another dtype."""
+
+    kind = "reinterpret"
+    makes = "view"
+    moves_elements = True
+
+    source: TensorSpec
+    result: TensorSpec
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Reinterpret:
+    """The same bytes as elements of another dtype: a view."""
+
+    name: str = "view"
+
+    def plan(self, source: TensorSpec, dtype: DType) -> ReinterpretPlan:
+        """The plan of the view. ValueError where the bytes are no such elements."""
+        have, want = source.dtype.itemsize, dtype.itemsize
+        scaled = source.layout if have == want else _in_units(source, want)
+        layout = scaled.with_padding_value(_same_bits(source, dtype))
+        return ReinterpretPlan(source, TensorSpec(dtype, layout, source.device))
+
+
+def whole_items(begin: int, itemsize: int) -> int:
+    """How many items come before the byte at which a tensor begins. ValueError for no whole ones.
+
+    What a plan cannot say, as it does not know where tensors begin.
+    """
+    if begin % itemsize:
+        came = f"it begins {begin % itemsize} bytes behind one"
+        msg = f"the tensor must begin at a multiple of {itemsize} bytes, {came}; copy() it first"
+        raise ValueError(msg)
+    return begin // itemsize
+
+
+def _same_bits(source: TensorSpec, dtype: DType) -> Padding:
+    """What the padding of `source` holds, as elements of `dtype`."""
+    value = source.layout.padding_value
+    if dtype == source.dtype or value in (PaddingValue.ZERO, PaddingValue.UNSPECIFIED):
+        return value
+    content = padding_bytes(value, source.dtype)
+    if content is None or len(content) != dtype.itemsize:
+        return PaddingValue.UNSPECIFIED
+    return BitPattern(int.from_bytes(content, "little"), dtype.name)
+
+
+def _in_units(source: TensorSpec, want: int) -> Layout:
+    """The layout of `source` in slots of `want` bytes: the last dimension grows or shrinks."""
+    layout, have = source.layout, source.dtype.itemsize
+    if not layout.shape or layout.is_tiled:
+        came = "is tiled; to_layout() it" if layout.shape else "has rank 0; reshape() it to (1,)"
+        rule = f"to read {have} bytes as {want} takes a last dimension of one stride"
+        msg = f"{rule}, layout {cut(layout)} {came}"
+        raise ValueError(msg)
+    *outer, last = layout.shape
+    *steps, step = layout.strides
+    if layout.size and last != 1 and step != 1:
+        rule = f"to read {have} bytes as {want} the last dimension must have stride 1"
+        msg = f"{rule}, got layout {cut(layout)}"
+        raise ValueError(msg)
+    shape = (*outer, last * have // want)
+    if last * have % want:
+        msg = f"{last} items of {have} bytes along the last dimension are no whole ones of {want}"
+        raise ValueError(msg)
+    if not layout.size:
+        return Layout.packed(shape, layout.minor_to_major)
+    if any(n > 1 and s * have % want for n, s in zip(outer, steps, strict=True)):
+        msg = f"the strides of layout {cut(layout)}, in bytes, are no multiples of {want}"
+        raise ValueError(msg)
+    strides = (*(s * have // want for s in steps), 1)
+    *blocks, block = layout.padded_shape
+    padded = (*blocks, block * have // want)
+    whole = not block * have % want and covers_block(strided(shape, strides), padded)
+    return Layout(
+        shape,
+        strides,
+        offset=layout.offset * have // want,
+        minor_to_major=_with_last_fastest(layout),
+        padded_shape=padded if whole else shape,
+    )
+
+
+def _with_last_fastest(layout: Layout) -> tuple[int, ...]:
+    """The order of dimensions, the last the fastest unless it is so as it stands."""
+    order, end = layout.minor_to_major, layout.ndim - 1
+    faster = order[: order.index(end)]
+    if layout.shape[end] > 1 and all(layout.shape[d] == 1 or not layout.strides[d] for d in faster):
+        return order
+    return (end, *(d for d in order if d != end))
 
 
 @dataclass(frozen=True, slots=True, eq=False)

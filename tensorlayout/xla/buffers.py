@@ -79,6 +79,7 @@ def from_buffer(buffer: Any, shape: Shape | str, *, device: Any = None) -> Tenso
     not known here), an element size that is neither the type's bits nor its whole bytes.
 
     >>> import numpy as np
+    >>> from tensorlayout.xla import from_buffer
     >>> print(from_buffer(np.arange(24.0), "f64[3,5]{1,0:T(2,2)}"))
     [[ 0.,  1.,  4.,  5.,  8.],
      [ 2.,  3.,  6.,  7., 10.],
@@ -199,6 +200,7 @@ def to_buffer(x: Tensor, shape: Shape | str, *, out: Any = None) -> Any:
     bytes. MemoryError for more bytes than can be allocated.
 
     >>> import tensorlayout as tl
+    >>> from tensorlayout.xla import to_buffer
     >>> to_buffer(tl.asarray([[1, 2, 3], [4, 5, 6]], dtype=tl.int8), "s4[2,3]{0,1:E(4)}")
     b'ARc'
     """

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from tensorlayout.layout import Layout, Padding, PaddingValue
-from tensorlayout.layout.checks import checked_integers
+from tensorlayout.layout.checks import checked_integers, checked_padding
 from tensorlayout.layout.slots import MAX_SLOTS, Part, Parts, inner_extent
 from tensorlayout.layout.tiling import COMBINE
 from tensorlayout.words import cut, shown
@@ -24,7 +24,9 @@ from tensorlayout.xla.tiles import Tile, expanded
 
 
 @named
-def layout_of(shape: Shape | str, padding_value: Padding = PaddingValue.UNSPECIFIED) -> Layout:
+def layout_of(
+    shape: Shape | str, padding_value: Padding | str = PaddingValue.UNSPECIFIED
+) -> Layout:
     """Where each element of an array, given by its text too, stands: a `tensorlayout.Layout`.
 
     The order, and all tiles: each becomes a split of dimensions. A star does where the tile ends at
@@ -40,13 +42,14 @@ def layout_of(shape: Shape | str, padding_value: Padding = PaddingValue.UNSPECIF
     cannot be said as splits: a star whose merged dimension a tile cuts in the middle of a row, or
     a later tile that cuts an earlier one unevenly.
 
+    >>> from tensorlayout.xla import layout_of
     >>> layout_of("f32[3,5]{1,0:T(2,2)}")
     Layout.parse('(3,5):(2*12+2*2,3*4+2*1)')
     """
     shape = parse_shape(shape) if isinstance(shape, str) else shape
     if not isinstance(shape, Shape):
         refuse("must be a Shape", shown(shape), error=TypeError)
-    return _laid_out(shape, padding_value)
+    return _laid_out(shape, checked_padding(padding_value))
 
 
 @remembered
@@ -68,13 +71,16 @@ def _laid_out(shape: Shape, padding_value: Padding) -> Layout:
 def shape_of(layout: Layout, element_type: PrimitiveType, **properties: Any) -> Shape:
     """The XLA shape whose buffer is the storage of a `tensorlayout.Layout`.
 
-    Packed layouts give an order alone, padded ones a tile of the padded sizes, tiled ones a tile
-    for each level of splits. `properties`: other fields of `XlaLayout`, such as
-    ``tail_padding_alignment`` or ``memory_space``. What the padding holds has no place in a shape.
+    `layout`, `element_type`: slots count elements of that type. Packed layouts give an order alone,
+    padded ones a tile of the padded sizes, tiled ones a tile for each level of splits.
+    `properties`: other fields of `XlaLayout`, such as ``tail_padding_alignment`` or
+    ``memory_space``. What the padding holds has no place in a shape.
 
     ValueError for what XLA's layouts cannot say: an offset, negative or repeated strides, gaps,
     padding of a dimension without elements.
 
+    >>> from tensorlayout import Layout
+    >>> from tensorlayout.xla import PrimitiveType, shape_of
     >>> print(shape_of(Layout.padded((2, 3), (3, 5), (0, 1)), PrimitiveType.F32))
     f32[2,3]{0,1:T(5,3)}
     """
@@ -191,6 +197,10 @@ class PaddingValue2017(enum.Enum):
     ``INVALID_PAD`` is that of an unset field and says nothing, ``UNKNOWN_PAD`` that the content is
     arbitrary. Whether lowest and highest of floats are infinite XLA never said; as the padding of a
     `tensorlayout.Layout` they are, so that a maximum or minimum over it changes nothing.
+
+    >>> from tensorlayout.xla import PaddingValue2017
+    >>> PaddingValue2017.ZERO_PAD.value
+    1
     """
 
     INVALID_PAD = 0
@@ -217,6 +227,7 @@ class PaddedLayout2017:
     `minor_to_major`: as everywhere. `padded_dimensions`: by **logical** dimension; empty for no
     padding. `padding_value`: what the padding holds; nothing ties it to the widths.
 
+    >>> from tensorlayout.xla import PaddedLayout2017, PaddingValue2017
     >>> old = PaddedLayout2017((0, 1), (3, 5), PaddingValue2017.ZERO_PAD)
     >>> print(old.layout_of((2, 3)).table("abcdef").splitlines()[1])
     Value:  a d 0 b e 0 c f 0 0  0  0  0  0  0

@@ -33,6 +33,7 @@ class PrimitiveType(enum.Enum):
     `numpy_name`: the name of the NumPy type, None where NumPy has none of its own.
     `ml_dtypes_name`: the name of the type in ml_dtypes, None for NumPy's own types.
 
+    >>> from tensorlayout.xla import PrimitiveType
     >>> PrimitiveType.BF16.text, PrimitiveType.BF16.bit_width
     ('bf16', 16)
     >>> PrimitiveType.of_text("s4").ml_dtypes_name

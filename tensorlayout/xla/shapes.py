@@ -43,7 +43,14 @@ MOST_NUMBERS = 2**14
 
 @dataclass(frozen=True, slots=True)
 class SplitConfig:
-    """Where one **physical** dimension (0 is the most major) is split over several memories."""
+    """Where one **physical** dimension (0 is the most major) is split over several memories.
+
+    `split_indices`: the first index of each part but the first, ascending.
+
+    >>> from tensorlayout.xla import SplitConfig, XlaLayout
+    >>> str(XlaLayout(minor_to_major=(1, 0), split_configs=(SplitConfig(0, (4,)),)))
+    '{1,0:SC(0:4)}'
+    """
 
     dimension: int
     split_indices: tuple[int, ...]
@@ -73,6 +80,7 @@ class XlaLayout:
     ValueError for a tail alignment below 1, and for a memory space that does not fit 8 signed
     bits (XLA wraps it: 300 becomes 44).
 
+    >>> from tensorlayout.xla import XlaLayout
     >>> str(XlaLayout(minor_to_major=(1, 0), tiles=[(8, 128), (2, 1)], memory_space=1))
     '{1,0:T(8,128)(2,1)S(1)}'
     """
@@ -199,6 +207,7 @@ class Shape:
 
     ValueError for a size below 0, a non-array type with sizes, or more than 100 levels.
 
+    >>> from tensorlayout.xla import PrimitiveType, Shape, XlaLayout
     >>> print(Shape.array(PrimitiveType.F32, (2, 3), XlaLayout(minor_to_major=(0, 1))))
     f32[2,3]{0,1}
     """

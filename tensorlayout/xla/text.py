@@ -49,6 +49,7 @@ def parse_shape(text: str, *, default_layout: bool = True) -> Shape:
     meant: ``T()``, ``T``, ``L``, ``#(f32)``, ``S(300)`` (S(44) there), a bound of 2**63 (``?``
     there), a tile size written as -2**63, ``M(-3)``; and for more than 100 levels.
 
+    >>> from tensorlayout.xla import parse_shape
     >>> parse_shape("f32[3,5]{1,0:T(2,2)}").layout.tiles
     (Tile(dimensions=(2, 2)),)
     """
@@ -59,8 +60,10 @@ def parse_shape(text: str, *, default_layout: bool = True) -> Shape:
 def parse_shapes(text: str, *, default_layout: bool = True) -> list[Shape]:
     """The shapes of a list in braces, as in ``{f32[2], s32[]}``.
 
-    `default_layout`, and errors, are those of `parse_shape`.
+    `text`: the whole list. `default_layout`: arrays without a layout get the row-major one.
+    ShapeSyntaxError (a ValueError) for any other text, with a caret where it fails.
 
+    >>> from tensorlayout.xla import parse_shapes
     >>> list(map(str, parse_shapes("{f32[2], s32[]}")))
     ['f32[2]{0}', 's32[]']
     """
@@ -68,8 +71,11 @@ def parse_shapes(text: str, *, default_layout: bool = True) -> list[Shape]:
 
 
 def parse_layout(text: str) -> XlaLayout:
-    """The layout that a text such as ``{1,0:T(8,128)}`` says; ``{}`` is the empty one here.
+    """The layout that a `text` such as ``{1,0:T(8,128)}`` says; ``{}`` is the empty one here.
 
+    ShapeSyntaxError (a ValueError) for any other text, with a caret where it fails.
+
+    >>> from tensorlayout.xla import parse_layout
     >>> parse_layout("{0,1:S(5)}").memory_space
     5
     """
@@ -109,6 +115,13 @@ class ShapeSyntaxError(ValueError):
     """Shape text that says no shape: what was expected, what came, and a caret at the column.
 
     `text` is the whole text, `column` counts its characters from 0.
+
+    >>> from tensorlayout.xla import ShapeSyntaxError, parse_shape
+    >>> try:
+    ...     parse_shape("f32[2,x]")
+    ... except ShapeSyntaxError as error:
+    ...     print(error.column, error.text)
+    6 f32[2,x]
     """
 
     def __init__(self, rule: str, text: str, column: int) -> None:

@@ -28,6 +28,7 @@ Array = np.ndarray[Any, Any]
 class Tile:
     """The sizes of one tile, most major first; `COMBINE` stands for a star.
 
+    >>> from tensorlayout.xla import COMBINE, Tile
     >>> str(Tile((2, COMBINE, 128)))
     '(2,*,128)'
 

@@ -192,7 +192,7 @@ def test_eye_in_a_layout_asked_for():
         ((0, 0), ValueError, "minor_to_major: must be a permutation of 0 to 1"),
         ((0, 1, 2), ValueError, "minor_to_major: must be a permutation of 0 to 1"),
         ("NHWC", ValueError, "labels: 'NHWC' names 4 dimensions"),
-        ("XY", ValueError, "labels: must be the letters"),
+        ("XX", ValueError, "labels: must be different letters"),
         (tl.Layout.row_major((3, 2)), ValueError, r"is for shape \(3, 2\), the tensor has shape"),
         (tl.Layout((2, 3), (0, 1)), ValueError, "share slots"),
         (tl.Layout((2, 3), (1, 1)), ValueError, "share slots"),

@@ -303,7 +303,7 @@ def test_gradient_of_every_dtype(dtype):
 
 
 def test_gradient_refuses():
-    with pytest.raises(ValueError, match=r"gradient: .* too small"):
+    with pytest.raises(ValueError, match=r"gradient: needs 2 elements along each axis"):
         tl.gradient(tl.ones((1,)))
     with pytest.raises(IndexError, match="gradient: axis must be at least -1"):
         tl.gradient(tl.ones((3,)), axis=1)
@@ -368,7 +368,6 @@ def test_ufuncs_follow_the_standard():
     ("call", "name"),
     [
         (lambda x: np.add.reduce(x), "add.reduce"),
-        (lambda x: np.sum(x), "add.reduce"),
         (lambda x: np.add(x, 1, out=np.ones((2, 2))), "add"),
         (lambda x: np.matmul(x, x), "matmul"),
         (lambda x: np.sin(x, where=np.ones((2, 2), bool)), "sin"),

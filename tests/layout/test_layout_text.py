@@ -91,7 +91,7 @@ def test_text_forms(layout, text):
         ("(4,3):(*,1)", "where an integer belongs"),
         ("(1" + "0" * 50 + ",):(1,)", "where an integer belongs"),
         ("(2,):(1,)+" + "9" * 5000, "where an integer belongs"),
-        ("(2,3):(5,1) padded=(2,5) padding=zero", "padding must be one of ZERO, ONE"),
+        ("(2,3):(5,1) padded=(2,5) padding=null", "padding must be one of ZERO, ONE"),
         ("(2,3):(5,1) padded=(2,5) padding=1.0", "padding must be one of ZERO, ONE"),
         ("(2,3):(5,1) padded=(2,5) padding=0x1", "padding must be one of ZERO, ONE"),
         ("(2,3):(5,1) padded=(2,5) padding=0xfg:float32", "padding must be one of ZERO"),

@@ -120,8 +120,8 @@ def test_the_same_placement_in_another_order_is_a_view():
 @pytest.mark.parametrize(
     ("spec", "error", "message"),
     [
-        ("NHWC", ValueError, "'NHWC' names 4 dimensions, the shape has 3"),
-        ("XYZ", ValueError, "must be the letters of one of"),
+        ("NHWC", ValueError, "'NHWC' names 4 .*, the shape has 3; give 'HWC', or"),
+        ("XYX", ValueError, "must be different letters of one case"),
         ((0, 1), ValueError, r"minor_to_major: must be a permutation of 0 to 2"),
         (tl.Layout.row_major((2, 3)), ValueError, r"is for shape \(2, 3\), the tensor has shape"),
         (tl.Layout((2, 3, 4), (0, 4, 1)), ValueError, "share slots"),

@@ -387,10 +387,10 @@ def test_what_is_no_layout_for_the_shape(call):
     for wrong, error, message in [
         ((0, 0), ValueError, "minor_to_major: … permutation of 0 to 1 …, got (0, 0)"),
         ((0, 1, 2), ValueError, "minor_to_major: … permutation of 0 to 1 …, got (0, 1, 2)"),
-        ([0.0, 1], TypeError, "layout must be … a sequence of integers, got [0.0, 1]"),
-        ((False, True), TypeError, "layout must be … of integers, got (False, True)"),
-        ("CHW", ValueError, "labels: 'CHW' names 3 dimensions, the shape has 2"),
-        ("XY", ValueError, "labels: must be the letters of one of …, got 'XY'"),
+        ([0.0, 1], TypeError, f"layout {kinds}, got [0.0, 1]"),
+        ((False, True), TypeError, f"layout {kinds}, got (False, True)"),
+        ("CHW", ValueError, "labels: 'CHW' names 3 dimensions (C, H, W), the shape has 2; …"),
+        ("Xy", ValueError, "labels: must be different letters of one case, …, got 'Xy'; …"),
         ("(4,6:(5,1)", ValueError, "layout text: must read …, got '(4,6:(5,1)'"),
         ("(4,5):(5,1)", ValueError, "layout (4,5):(5,1) is for shape (4, 5), the … (4, 6)"),
         ("(4,6):(0,1)", ValueError, "elements of layout (4,6):(0,1) share slots; …"),
@@ -400,7 +400,7 @@ def test_what_is_no_layout_for_the_shape(call):
         ("{1,0:T(4,4)(3,3)}", ValueError, "tiles: … cannot be said as parts … of (4, 6)"),
         (5, TypeError, f"layout {kinds}, got 5"),
         ({}, TypeError, f"layout {kinds}, got {{}}"),
-        (tl.zeros((2,)), TypeError, f"layout {kinds}, got Tensor…"),
+        (tl.zeros((2,)), TypeError, f"layout {kinds}, got a tensor of float64 and shape (2,)"),
         (space()[0]["bits"], ValueError, padding.format("BitPattern(0x1, 'int8')")),
     ]:
         check(call, wrong, error, message)
@@ -626,7 +626,9 @@ asarray([1], dtype=object)
 asarray([1], copy=False)  # ValueError: the memory of a list cannot be shared, and copy=False
 asarray(i, dtype=float64, copy=False)
     ValueError: int64 cannot be seen as float64 without a copy, and copy=False
-asarray([[1, 2]], layout="NCHW")  # ValueError: labels: 'NCHW' names 4 dimensions, the shape has 2
+asarray([[1, 2]], layout="NCHW")
+    ValueError: labels: 'NCHW' names 4 dimensions (N, C, H, W), the shape has 2; give a letter for
+    each dimension, or a sequence minor_to_major
 asarray(x, layout=(0, 1), copy=False)  # ValueError: (2,3):(3,1) is not (2,3):(1,2), and copy=False
 asarray(np.array(["a"]))  # TypeError: dtype must be a dtype of this namespace, got dtype('<U1')
 asarray(np.array([1], dtype=object))
@@ -676,8 +678,13 @@ from_storage(bytes(4), "(2,):(1,)", dtype=int64)
     ValueError: layout (2,):(1,) of int64 requires 16 bytes (2 slots), the storage has 4 available
 from_storage(bytes(4), "(2,)", dtype=int8)
     ValueError: layout text: must read (sizes):(strides)[+offset] …, got '(2,)'
-from_storage(bytes(4), (2,), dtype=int8)  # TypeError: layout must be a Layout or its text, got (2,)
-from_storage(bytes(4), None, dtype=int8)  # TypeError: layout must be a Layout or its text, got None
+from_storage(bytes(4), (2,), dtype=int8)
+    TypeError: layout must be a Layout or its text, which have a shape, got (2,)
+from_storage(bytes(4), None, dtype=int8)
+    TypeError: layout must be a Layout or its text, which have a shape, got None
+from_storage(bytes(4), "CHW", dtype=int8)
+    ValueError: layout text: has no sizes; for labels there is Layout.labelled(shape, labels), got
+    'CHW'
 from_storage(bytes(4), "(2,):(1,)", dtype=None)
     TypeError: dtype must be a dtype of this namespace, got None
 from_storage(bytes(20), tiled, dtype=int8)
@@ -701,10 +708,19 @@ from_storage(v, "(2,):(1,)", dtype=int8)
 to_layout(x, None)  # TypeError: layout must say which, got None
 to_layout(x, tiled)
     ValueError: layout (4,6):(2*12+2*2,3*4+2*1) is for shape (4, 6), the tensor has shape (2, 3)
-to_layout(x, "CHW")  # ValueError: labels: 'CHW' names 3 dimensions, the shape has 2
+to_layout(x, "CHW")
+    ValueError: labels: 'CHW' names 3 dimensions (C, H, W), the shape has 2; give a letter for each
+    dimension, or a sequence minor_to_major
+to_layout(cube, "NHWC")
+    ValueError: labels: 'NHWC' names 4 dimensions (N, C, H, W), the shape has 3; give 'HWC', or a
+    sequence minor_to_major such as (0, 2, 1)
+to_layout(cube, "channels_last")
+    ValueError: labels: 'channels_last' is NHWC of rank 4 or NDHWC of rank 5, the shape has 3
+    dimensions; give a letter for each dimension, or a sequence minor_to_major
 to_layout(x, "")
-    ValueError: labels: must be the letters of one of W, HW, DHW, CHW, NCHW, NCDHW, in any order,
-    got ''
+    ValueError: labels: must be different letters of one case, slowest first, or one of C, F,
+    row_major, column_major, channels_first, channels_last, channels_last_3d, got ''; give a letter
+    for each dimension, or a sequence minor_to_major
 to_layout(x, (0, 1), copy=False)  # ValueError: (2,3):(3,1) is not (2,3):(1,2), and copy=False
 to_layout(x, Layout((3, 2)))
     ValueError: layout (3,2):(2,1) is for shape (3, 2), the tensor has shape (2, 3)
@@ -713,10 +729,10 @@ to_layout(x, "(2,3):(0,1)")
 to_layout(x, {0, 1})
     TypeError: layout must be a Layout, its text, labels or a minor-to-major sequence, got {0, 1}
 to_layout(x, (0.0, 1))
-    TypeError: layout must be an integer or a sequence of integers, got (0.0, 1)
+    TypeError: layout must be a Layout, its text, labels or a minor-to-major sequence, got (0.0, 1)
 to_layout(x, i)
-    TypeError: layout must be a Layout, its text, labels or a minor-to-major sequence, got
-    Tensor([1, 2, 3], dtype=int64, device='cpu')
+    TypeError: layout must be a Layout, its text, labels or a minor-to-major sequence, got a tensor
+    of int64 and shape (3,)
 Device(5)  # TypeError: must be a kind and a number, got 5 and 0
 Device("cpu", None)  # TypeError: must be a kind and a number, got 'cpu' and None
 """
@@ -1538,7 +1554,7 @@ __array_namespace_info__().dtypes(kind=5)
     TypeError: dtypes: kind must be a dtype of this namespace, got 5
 linalg.trace(v)  # ValueError: …needs a rank of at least 2, got shape (3,)
 logspace("a", 2)  # TypeError: …'a'
-not v2  # TypeError: bool: needs a tensor of rank 0, got shape (2,)
+not v2  # ValueError: bool: the truth of several elements is ambiguous; …, got shape (2,)
 [1,2,3][v]  # TypeError: index: needs an integer tensor of rank 0, got float64 of shape (3,)
 for _ in s: pass  # TypeError: iter: a tensor of rank 0 cannot be iterated over
 hash(v)

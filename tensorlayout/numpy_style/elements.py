@@ -1,0 +1,372 @@
+"""Elements with NumPy's signatures: converted, bounded, picked, ordered, written, taken out."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Sequence
+from typing import Any
+
+from tensorlayout import dtypes
+from tensorlayout.dtypes import as_dtype
+from tensorlayout.exchange.numpy import Array
+from tensorlayout.functions import (
+    arguments,
+    data_types,
+    dispatch,
+    indexing,
+    interchange,
+    linear_algebra,
+    manipulation,
+    searching,
+    sorting,
+)
+from tensorlayout.functions import elementwise as ew
+from tensorlayout.functions.creation import asarray, zeros_like
+from tensorlayout.functions.transfers import moved, on_host
+from tensorlayout.layout import Layout
+from tensorlayout.numpy_style.outputs import CASTINGS, can_cast, given
+from tensorlayout.numpy_style.shapes import is_column_major
+from tensorlayout.plan.copy import Assign, Copy
+from tensorlayout.tensor import Tensor
+from tensorlayout.words import refuse, under
+
+__all__ = [
+    "argsort",
+    "astype",
+    "clip",
+    "copy",
+    "dot",
+    "fill",
+    "item",
+    "nonzero",
+    "repeat",
+    "round",
+    "searchsorted",
+    "sort",
+    "take",
+    "tobytes",
+    "tolist",
+    "view",
+]
+
+_copy = functools.cache(Copy)
+_FILL, _SORT = Assign("fill"), Assign("sort")
+
+
+def astype(
+    a: Tensor,
+    dtype: Any,
+    order: str = "K",
+    casting: str = "unsafe",
+    subok: bool = True,
+    copy: bool = True,
+    *,
+    device: Any = None,
+) -> Tensor:
+    """The elements converted to `dtype`, as `tl.astype` does it.
+
+    `order`: ``K``, the form of `a`; ``C``, row-major; ``F``, column-major; ``A``, column-major if
+    `a` is. `casting`: NumPy's name of what may become what; TypeError for all else. `subok` says
+    nothing: there is one class of tensors. `copy`: False gives `a` itself where nothing changes.
+    """
+    if order == "K" and casting == "unsafe":
+        return data_types.astype(a, dtype, copy=copy, device=device)
+    a = arguments.tensor("astype", a)
+    kind = as_dtype(dtype, "astype: dtype")
+    known = f"one of {', '.join(CASTINGS)}"
+    arguments.choice("astype", "casting", casting, known, CASTINGS)
+    if casting != "unsafe" and not can_cast(a.dtype, kind, casting):
+        refuse("astype", f"{a.dtype} cannot become {kind} by the rule {casting!r}", TypeError)
+    if order == "K":
+        return data_types.astype(a, kind, copy=copy, device=device)
+    layout = _layout("astype", a, order)
+    copying = arguments.flag("astype", "copy", copy) is not False
+    if copying or kind != a.dtype or not a._spec.layout.same_placement(layout):
+        a = dispatch.call(_copy("astype"), (a._spec, layout, kind), (a,))
+    return data_types.astype(a, kind, copy=False, device=device)
+
+
+def copy(a: Tensor, order: str = "K") -> Tensor:
+    """The same elements in a storage of their own; `order` as in `astype`."""
+    if order == "K":
+        return interchange.copy(a)
+    return dispatch.call(_copy("copy"), (a._spec, _layout("copy", a, order), None), (a,))
+
+
+def _layout(name: str, a: Tensor, order: str) -> Layout:
+    arguments.choice(name, "order", order, "'C', 'F', 'A' or 'K'", ("C", "F", "A", "K"))
+    columns = order == "F" or (order == "A" and is_column_major(a))
+    return Layout.column_major(a.shape) if columns else Layout.row_major(a.shape)
+
+
+def view(a: Tensor, dtype: Any = None) -> Tensor:
+    """The same memory read as elements of `dtype`, with no copy; a new view where it is None.
+
+    Of one item size, any layout. Of another, the last dimension must have stride 1 (or size 1),
+    and grows or shrinks with it; ValueError where it does not come out even.
+
+    >>> import tensorlayout as tl
+    >>> tl.asarray([1.0, -2.0], dtype=tl.float32).view(tl.uint32)
+    Tensor([1065353216, 3221225472], dtype=uint32, device='cpu')
+    """
+    if isinstance(dtype, (int, tuple, list)):
+        refuse("view", "takes a dtype; for another shape use reshape(…, copy=False)", TypeError)
+    return data_types.reinterpreted(a, dtype)
+
+
+_WHOLE = {int, type(None)}  # bounds that no number of `a` becomes another for
+
+
+def clip(
+    a: Tensor,
+    a_min: Any = None,
+    a_max: Any = None,
+    out: Tensor | None = None,
+    *,
+    min: Any = None,
+    max: Any = None,
+) -> Tensor:
+    """Each element moved to the nearest value between two bounds, each of which may be None.
+
+    `min`, `max`: other names of `a_min`, `a_max`. Bounds are numbers, or tensors whose shapes
+    broadcast with that of `a`; the dtype is the promoted one of all three.
+    """
+    a = arguments.tensor("clip", a)
+    least, most = _one("a_min", a_min, "min", min), _one("a_max", a_max, "max", max)
+    bounds = [b for b in (least, most) if type(b) not in _WHOLE]
+    if bounds:
+        a = data_types.astype(a, data_types.result_type(a, *bounds), copy=False)
+    return given("clip", ew.clip(a, least, most), out)
+
+
+def _one(name: str, first: Any, other: str, second: Any) -> Any:
+    """The one of two names of an argument that is given, as an operand."""
+    if first is not None and second is not None:
+        refuse("clip", f"{name} and {other} are two names of one argument, got both")
+    bound = second if first is None else first
+    if type(bound) in _WHOLE or type(bound) is float:
+        return bound
+    if arguments.is_array(bound) or isinstance(bound, (list, tuple)):
+        return under("clip", asarray, bound)
+    return bound
+
+
+def round(a: Tensor, decimals: int = 0, out: Tensor | None = None) -> Tensor:
+    """The nearest numbers of so many decimals, ties to even; a negative count: tens, hundreds, ….
+
+    Worked out in the dtype of `a`, as ``round(a * 10**decimals) / 10**decimals``. Integers stay.
+    """
+    if type(decimals) is int and decimals == 0 and out is None:
+        return ew.round(a)
+    a, places = arguments.tensor("round", a), arguments.integer("round", "decimals", decimals)
+    whole = dtypes.in_category(a.dtype, "integral")
+    if places == 0 or (whole and places > 0):
+        return given("round", ew.round(a), out)
+    power = 10.0 ** abs(places)
+    if places > 0:
+        found = ew.divide(ew.round(ew.multiply(a, power)), power)
+    else:
+        found = ew.multiply(ew.round(ew.divide(a, power)), power)
+    return given("round", data_types.astype(found, a.dtype, copy=False), out)
+
+
+def take(
+    a: Tensor,
+    indices: Any,
+    axis: int | None = None,
+    out: Tensor | None = None,
+    mode: str = "raise",
+) -> Tensor:
+    """The elements or slices at `indices` along `axis`, or of all elements in index order.
+
+    `mode`: what becomes of positions outside: ``raise`` an IndexError, where negative ones count
+    from the end; ``clip`` to the nearest; ``wrap`` around. Never a view.
+    """
+    a = arguments.tensor("take", a)
+    arguments.choice("take", "mode", mode, "'raise', 'clip' or 'wrap'", ("raise", "clip", "wrap"))
+    if axis is None:
+        a, axis = manipulation.reshape(a, (-1,) if a.size else (0,)), 0
+    positions = _beside("take", indices, a)
+    size = a.shape[arguments.dim("take", axis, a.ndim)]
+    if mode == "clip":
+        positions = ew.clip(positions, 0, size - 1)
+    elif mode == "wrap":
+        positions = ew.remainder(positions, size)
+    return given("take", indexing.take(a, positions, axis=axis), out)
+
+
+def repeat(a: Tensor, repeats: Any, axis: int | None = None) -> Tensor:
+    """Each element (or slice along `axis`) several times; `repeats`: a number, or one for each."""
+    a = arguments.tensor("repeat", a)
+    if isinstance(repeats, (list, tuple)) or arguments.is_array(repeats):
+        repeats = _beside("repeat", repeats, a)
+    return manipulation.repeat(a, repeats, axis=axis)
+
+
+def searchsorted(a: Tensor, v: Any, side: Any = "left", sorter: Tensor | None = None) -> Tensor:
+    """The positions at which `v`, numbers of any shape, would go into the sorted `a`."""
+    a = arguments.tensor("searchsorted", a)
+    return searching.searchsorted(a, _beside("searchsorted", v, a), side=side, sorter=sorter)
+
+
+def _beside(name: str, x: Any, a: Tensor) -> Tensor:
+    """`x` as a tensor, where `a` is; a tensor stays where it is."""
+    return x if isinstance(x, Tensor) else under(name, asarray, x, device=a.device)
+
+
+def nonzero(a: Tensor) -> tuple[Tensor, ...]:
+    """The indices of the elements that are not zero, one int64 tensor a dimension."""
+    return searching.nonzero(a)
+
+
+_KINDS = {None, "quicksort", "heapsort", "mergesort", "stable"}
+
+
+def argsort(
+    a: Tensor,
+    axis: int | None = -1,
+    kind: str | None = None,
+    order: None = None,
+    *,
+    stable: bool | None = None,
+) -> Tensor:
+    """The positions that sort each line along `axis`, or all elements in index order.
+
+    Always stable. `kind`: NumPy's names, which say nothing more; `order`: None.
+    """
+    a = _sortable("argsort", a, kind, order, stable)
+    if axis is None:
+        a, axis = manipulation.reshape(a, (-1,) if a.size else (0,)), -1
+    return sorting.argsort(a, axis=axis)
+
+
+def sort(
+    a: Tensor,
+    axis: int = -1,
+    kind: str | None = None,
+    order: None = None,
+    *,
+    stable: bool | None = None,
+) -> None:
+    """The elements of `a` put in ascending order along `axis`, in place; NaN at the end.
+
+    Always stable. `kind`: NumPy's names, which say nothing more; `order`: None.
+    """
+    found = sorting.sort(_sortable("sort", a, kind, order, stable), axis=axis)
+    arguments.writable("sort", a)
+    dispatch.call(_SORT, (a._spec, found._spec), (a, found))
+
+
+def _sortable(name: str, a: Any, kind: Any, order: Any, stable: Any) -> Tensor:
+    a = arguments.tensor(name, a)
+    if kind not in _KINDS:
+        known = "quicksort, heapsort, mergesort or stable"
+        refuse(name, f"kind must be {known}, got {arguments.shown(kind)}")
+    if order is not None:
+        refuse(name, f"order is for fields, which no tensor has, got {arguments.shown(order)}")
+    arguments.flag(name, "stable", stable)
+    return data_types.astype(a, dtypes.uint8) if a.dtype == dtypes.bool else a
+
+
+def fill(a: Tensor, value: Any) -> None:
+    """Each element made `value`, a number or a tensor of rank 0, in place."""
+    number = arguments.operand("fill", value)
+    if isinstance(number, Tensor):
+        if number.ndim:
+            refuse("fill", f"value must be one number, got shape {number.shape}; use x[...] = y")
+        number = moved(number, a.device)
+    arguments.writable("fill", a)
+    kind = number._spec if isinstance(number, Tensor) else type(number)
+    dispatch.call(_FILL, (a._spec, kind), (a, number))
+
+
+def dot(a: Tensor, b: Any, out: Tensor | None = None) -> Tensor:
+    """Sums of products over the last axis of `a` and the last but one of `b`, or its only one.
+
+    For matrices their product; with a number, the product of it and each element.
+    """
+    a = arguments.tensor("dot", a)
+    other = _beside("dot", b, a)
+    if a.ndim == 0 or other.ndim == 0:
+        found = under("dot", ew.multiply, a, other)
+    elif a.ndim <= 2 and other.ndim <= 2:
+        found = under("dot", linear_algebra.matmul, a, other)
+    else:
+        axes = ((-1,), (-1 if other.ndim == 1 else -2,))
+        found = under("dot", linear_algebra.tensordot, a, other, axes=axes)
+    return given("dot", found, out)
+
+
+def real(a: Tensor) -> Tensor:
+    """The real parts, a view. Assigned to, they are written."""
+    return ew.real(a) if a._spec.dtype.kind != "b" else a[...]
+
+
+def imag(a: Tensor) -> Tensor:
+    """The imaginary parts, a view of a complex tensor; of any other new zeros."""
+    return ew.imag(a) if a._spec.dtype.kind != "b" else zeros_like(a)
+
+
+def write_real(a: Tensor, value: Any) -> None:
+    """Assign to `x.real`."""
+    real(a)[...] = value
+
+
+def write_imag(a: Tensor, value: Any) -> None:
+    """Assign to `x.imag`. TypeError for what has no imaginary part."""
+    if not dtypes.in_category(a.dtype, "complex floating"):
+        refuse("imag", f"only a complex tensor has one to write, got {a.dtype}", TypeError)
+    ew.imag(a)[...] = value
+
+
+def item(a: Tensor, *index: int | Sequence[int]) -> Any:
+    """One element as a number of Python: at an index, at a place in index order, or the only one.
+
+    >>> import tensorlayout as tl
+    >>> tl.asarray([[1, 2], [3, 4]]).item(1, 0)
+    3
+    """
+    key: Any = index[0] if len(index) == 1 and not isinstance(index[0], int) else index
+    if len(key) == 0:
+        if a.size != 1:
+            refuse("item", f"needs an index, or a tensor of one element, got shape {a.shape}")
+        one = manipulation.reshape(a, ())
+    else:
+        places = tuple([arguments.integer("item", "index", i) for i in key])
+        if len(places) == 1 and a.ndim != 1:
+            places = _index_of(a, places[0])
+        if len(places) != a.ndim:
+            refuse("item", f"needs {a.ndim} integers, or one, got {arguments.shown(index)}")
+        one = under("item", indexing.getitem, a, places)
+    return tolist(one)
+
+
+def _index_of(a: Tensor, place: int) -> tuple[int, ...]:
+    """The index at a place of the row-major index order."""
+    if not -a.size <= place < a.size:
+        refuse("item", f"index {place} is outside the {a.size} elements", IndexError)
+    index: list[int] = []
+    place %= a.size
+    for n in reversed(a.shape):
+        place, at = divmod(place, n)
+        index.append(at)
+    return tuple(index[::-1])
+
+
+def tolist(a: Tensor) -> Any:
+    """The elements as numbers of Python, in nested lists; of rank 0 the number itself."""
+    return _array(a).tolist()
+
+
+def tobytes(a: Tensor) -> bytes:
+    """The bytes of the elements in row-major index order, with no padding and no gaps."""
+    array: Array = interchange.to_numpy(on_host(a))
+    return array.tobytes()
+
+
+def _array(a: Tensor) -> Array:
+    """The elements as an array of NumPy, of a dtype that it knows."""
+    a = on_host(a)
+    if dtypes.is_bfloat16(a.dtype):
+        a = data_types.astype(a, dtypes.float32)
+    return interchange.to_numpy(a)

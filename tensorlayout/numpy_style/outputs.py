@@ -1,0 +1,51 @@
+"""Results as NumPy's callers ask for them: `out`, and the rules of casts."""
+
+from __future__ import annotations
+
+import functools
+from typing import Any
+
+import numpy as np
+
+from tensorlayout import dtypes
+from tensorlayout.dtypes import DType
+from tensorlayout.functions import arguments, dispatch
+from tensorlayout.plan.copy import Assign
+from tensorlayout.tensor import Tensor
+from tensorlayout.words import refuse
+
+CASTINGS = ("no", "equiv", "safe", "same_kind", "unsafe")
+
+_assign = functools.cache(Assign)  # in the name of a function
+
+
+def can_cast(source: DType, target: DType, casting: str) -> bool:
+    """Whether a rule of NumPy's, one of `CASTINGS`, lets `source` become `target`."""
+    if casting in ("no", "equiv"):
+        return bool(source == target)
+    if casting == "safe":
+        return bool(dtypes.promote(source, target) == target)
+    return casting == "unsafe" or np.can_cast(_known(source), _known(target), "same_kind")
+
+
+def _known(dtype: DType) -> DType:
+    """A dtype of the same kind that NumPy knows the kind of."""
+    return dtypes.float16 if dtypes.is_bfloat16(dtype) else dtype
+
+
+def given(name: str, found: Tensor, out: Any) -> Tensor:
+    """`out` with `found` written into it; `found` itself where `out` is None.
+
+    `out` keeps its layout. ValueError for another shape, or one that cannot be written to;
+    TypeError where its dtype is of a lesser kind, as NumPy's rule ``same_kind`` says.
+    """
+    if out is None:
+        return found
+    out = arguments.tensor(name, out, "out")
+    if out.shape != found.shape:
+        refuse(name, f"out must have the shape of the result, {found.shape}, got {out.shape}")
+    if not can_cast(found.dtype, out.dtype, "same_kind"):
+        rule = f"out must hold {found.dtype} by the rule 'same_kind', got {out.dtype}"
+        refuse(name, f"{rule}; convert the result with astype()", TypeError)
+    arguments.writable(name, out)
+    return dispatch.call(_assign(name), (out._spec, found._spec), (out, found))

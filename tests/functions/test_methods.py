@@ -1,0 +1,631 @@
+"""The methods of `Tensor` that NumPy's arrays have: NumPy's own as the oracle."""
+
+import ast
+import inspect
+import warnings
+from math import prod
+from pathlib import Path
+
+import layouts
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from layouts import TENSORS
+from tensors import BFLOAT16, asarray, fits, host, padding_of, read_only, shared, slots, tensor_in
+
+import tensorlayout as tl
+from tensorlayout import methods
+from tensorlayout.layout import Layout, PaddingValue
+from tensorlayout.numpy_style import elements, reductions, shapes
+from tensorlayout.plan.padding import padding_bytes
+
+pytestmark = pytest.mark.usefixtures("device")
+
+NAMES = {
+    *("sum", "mean", "max", "min", "prod", "any", "all", "std", "var", "argmax", "argmin"),
+    *("cumsum", "cumulative_sum", "cumprod", "cumulative_prod", "sort", "argsort", "reshape"),
+    *("ravel", "flatten", "squeeze", "transpose", "swapaxes", "permute", "astype", "copy", "clip"),
+    *("round", "take", "repeat", "nonzero", "conj", "conjugate", "item", "tolist", "tobytes"),
+    *("view", "fill", "dot", "diagonal", "trace", "searchsorted", "nbytes", "itemsize", "real"),
+    *("imag", "__round__", "__divmod__", "__rdivmod__", "__format__", "__bytes__"),
+    *("__array_priority__", "shape", "ndim", "size", "dtype", "T", "mT"),
+}
+METHODS_ALONE = {"reshape", "transpose", "sort", "astype", "copy", "conj", "conjugate"}
+AS_NUMPYS = sorted({n for n in NAMES if hasattr(np, n)} & vars(methods)["_METHODS"].keys())
+
+
+def where(x):
+    """Every second element, in index order."""
+    return (np.arange(x.size) % 2 == 0).reshape(x.shape)
+
+
+def line(x):
+    return x.reshape(-1)
+
+
+# What is called alike on a tensor and on an array. Words: dtypes on which NumPy's is ours.
+REAL = "biuf"
+CALLS = {
+    "sum": [
+        ("biufc", lambda x: x.sum()),
+        ("biufc", lambda x: x.sum(-1)),
+        ("biufc", lambda x: x.sum(axis=0, keepdims=True)),
+        ("biufc", lambda x: x.sum(())),
+        ("biuf", lambda x: x.sum(dtype="float64")),
+        ("iufc", lambda x: x.sum(initial=3)),
+        ("biufc", lambda x: x.sum(0, where=where(x))),
+    ],
+    "prod": [
+        ("biufc", lambda x: x.prod(-1)),
+        ("biufc", lambda x: x.prod(where=where(x))),
+        ("iufc", lambda x: x.prod(0, initial=2)),
+    ],
+    "extremes": [
+        (REAL, lambda x: x.max()),
+        (REAL, lambda x: x.min(-1)),
+        (REAL, lambda x: x.max(0, keepdims=True, initial=1)),
+        (REAL, lambda x: x.min(initial=0, where=where(x))),
+        (REAL, lambda x: x.max(axis=-1, initial=0, where=where(x))),
+    ],
+    "truths": [
+        ("biufc", lambda x: x.any(0)),
+        ("biufc", lambda x: x.all(axis=-1, keepdims=True)),
+        ("biufc", lambda x: x.any(where=where(x))),
+        ("biufc", lambda x: x.all(-1, where=where(x))),
+    ],
+    "positions": [
+        (REAL, lambda x: x.argmax()),
+        (REAL, lambda x: x.argmin(-1)),
+        (REAL, lambda x: x.argmax(0, keepdims=True)),
+        (REAL, lambda x: x.argsort(0, "stable")),
+        (REAL, lambda x: line(x).argsort(stable=True)),
+        (REAL, lambda x: x.argsort(axis=None, kind="stable")),
+    ],
+    "means": [
+        ("biufc", lambda x: x.mean()),
+        ("biufc", lambda x: x.mean(-1, keepdims=True)),
+        ("biu", lambda x: x.mean(0, "float32")),
+        ("biufc", lambda x: x.mean(0, where=where(x))),
+        ("biufc", lambda x: x.var()),
+        ("biufc", lambda x: x.var(0, ddof=1)),
+        ("biuf", lambda x: x.std(-1)),
+        ("biuf", lambda x: x.std(axis=0, where=where(x), keepdims=True)),
+        ("biufc", lambda x: x.var(-1, ddof=50)),
+        ("biuf", lambda x: x.var(0, mean=x.mean(0, keepdims=True))),
+    ],
+    "scans": [
+        ("biufc", lambda x: x.cumsum()),
+        ("biufc", lambda x: x.cumsum(-1)),
+        ("biuf", lambda x: x.cumsum(0, "float64")),
+        ("biufc", lambda x: x.cumprod(axis=0)),
+    ],
+    "shapes": [
+        ("biufc", lambda x: x.reshape(-1)),
+        ("biufc", lambda x: x.reshape((1, x.size))),
+        ("biufc", lambda x: x.reshape(x.size, 1, order="F")),
+        ("biufc", lambda x: x.reshape(x.shape[::-1], order="F")),
+        ("biufc", lambda x: x.ravel()),
+        ("biufc", lambda x: x.ravel("F")),
+        ("biufc", lambda x: x.flatten()),
+        ("biufc", lambda x: x.flatten(order="F")),
+        ("biufc", lambda x: x.squeeze()),
+        ("biufc", lambda x: x.transpose()),
+        ("biufc", lambda x: x.transpose(*range(1, x.ndim), 0)),
+        ("biufc", lambda x: x.transpose((*range(1, x.ndim), 0))),
+        ("biufc", lambda x: x.transpose(None)),
+        ("biufc", lambda x: x.swapaxes(0, -1)),
+        ("biufc", lambda x: x.diagonal()),
+        ("biufc", lambda x: x.diagonal(-1, 1, 0)),
+        ("biufc", lambda x: x.trace()),
+        ("biufc", lambda x: x.trace(1, axis1=0, axis2=-1)),
+    ],
+    "elements": [
+        ("biuf", lambda x: x.astype("float64")),
+        ("biufc", lambda x: x.astype("complex128", order="F")),
+        ("biufc", lambda x: x.astype(x.dtype, "C", copy=False)),
+        ("biufc", lambda x: x.copy()),
+        ("biufc", lambda x: x.copy("F")),
+        ("iuf", lambda x: x.clip(1, 5)),
+        ("iuf", lambda x: x.clip(min=2)),
+        ("iu", lambda x: x.clip(None, 2.5)),
+        ("iufc", lambda x: x.round()),
+        ("f", lambda x: x.round(-1)),
+        ("iuf", lambda x: x.round(decimals=1)),
+        ("biufc", lambda x: x.take([0, -1])),
+        ("biufc", lambda x: x.take([[0, -1]], 0)),
+        ("biufc", lambda x: x.take(0, axis=-1)),
+        ("biufc", lambda x: x.take([0, 99, -99], mode="clip")),
+        ("biufc", lambda x: x.take([0, 99, -99], 0, mode="wrap")),
+        ("biufc", lambda x: x.repeat(2)),
+        ("biufc", lambda x: x.repeat([2], axis=0)),
+        ("biufc", lambda x: x.nonzero()),
+        ("iufc", lambda x: x.conj()),
+        ("biufc", lambda x: x.real),
+        ("biufc", lambda x: x.imag),
+        ("biufc", lambda x: x.item(0)),
+        ("biufc", lambda x: x.item(*[-1] * x.ndim)),
+        ("biufc", lambda x: x.item()),
+        ("biufc", lambda x: x.tolist()),
+        ("biufc", lambda x: bytes(x) if x.ndim else x.tobytes()),
+        ("biufc", lambda x: bool(x)),
+        ("biufc", lambda x: (x.nbytes, x.itemsize)),
+    ],
+    "products": [
+        ("iufc", lambda x: x.dot(x.T if x.ndim == 2 else line(x)[: x.shape[-1]] if x.ndim else 3)),
+        ("iufc", lambda x: x.dot(2)),
+        ("iuf", lambda x: divmod(x, 3)),
+        ("iuf", lambda x: divmod(7, abs(x) + 1)),
+    ],
+}
+DTYPES = ["bool", "uint8", "int64", "float32", "complex128"]
+ERRORS = (ValueError, TypeError, IndexError)
+
+
+def outcome(call, x):
+    with np.errstate(all="ignore"), warnings.catch_warnings(action="ignore"):
+        try:
+            return call(x)
+        except ERRORS:
+            return ERRORS
+
+
+def agree(found, expected):
+    if expected is ERRORS or found is ERRORS:
+        assert found is expected
+    elif isinstance(expected, tuple):
+        for pair in zip(found, expected, strict=True):
+            agree(*pair)
+    elif isinstance(expected, (list, bytes, bool, int, float, complex)) and not isinstance(
+        expected, np.generic
+    ):
+        assert type(found) is type(expected)
+        assert repr(found) == repr(expected)
+    else:
+        assert isinstance(found, tl.Tensor)
+        assert found.dtype == expected.dtype
+        np.testing.assert_allclose(host(found), expected, rtol=1e-5, atol=1e-6)
+
+
+@pytest.mark.parametrize("group", CALLS)
+def test_every_layout(group):
+    for number, layout in enumerate(each for each in TENSORS if each.ndim):
+        dtype = np.dtype(DTYPES[number % len(DTYPES)])
+        dtype = dtype if fits(layout, dtype) else np.dtype("float32")
+        given = slots(dtype, 500, finite=True)
+        given = given.clip(-300, 300) if dtype == "int64" else given  # whose sums are exact
+        x, values = tensor_in(layout, given)
+        for place, (kinds, call) in enumerate(CALLS[group]):
+            if dtype.kind in kinds:
+                expected, found = outcome(call, values), outcome(call, x)
+                try:
+                    agree(found, expected)
+                except Exception as error:
+                    error.add_note(f"{group} {place}: {dtype}, {layout}")
+                    raise
+
+
+REDUCTIONS = ["sum", "prod", "max", "min", "any", "all", "mean", "var", "std"]
+
+
+@st.composite
+def reduced(draw):
+    """A method, values of small integers in some dtype, and keywords of NumPy's."""
+    name, shape = draw(st.sampled_from(REDUCTIONS)), draw(layouts.shapes(max_dims=3))
+    dtype = draw(st.sampled_from(["bool", "int64", "float32"]))
+    numbers = st.lists(st.integers(-3, 3), min_size=prod(shape), max_size=prod(shape))
+    values = np.array(draw(numbers), np.int64).reshape(shape).astype(dtype)
+    axes = draw(st.none() | st.sets(st.integers(0, len(shape) - 1)) if shape else st.none())
+    options = {"axis": None if axes is None else tuple(axes), "keepdims": draw(st.booleans())}
+    if draw(st.booleans()):
+        sizes = tuple(n if draw(st.booleans()) else 1 for n in shape)
+        truths = st.lists(st.booleans(), min_size=prod(sizes), max_size=prod(sizes))
+        options["where"] = np.array(draw(truths), bool).reshape(sizes)
+    if name in ("sum", "prod", "max", "min") and draw(st.booleans()):
+        options["initial"] = draw(st.integers(0, 1) if dtype == "bool" else st.integers(-3, 3))
+    if name in ("var", "std"):
+        options["ddof"] = draw(st.sampled_from([0, 1, 2.5]))
+    return name, values, options
+
+
+@given(reduced())
+def test_any_reduction(device, case):
+    name, values, options = case
+    expected = outcome(lambda x: getattr(x, name)(**options), values)
+    agree(outcome(lambda x: getattr(x, name)(**options), asarray(values)), expected)
+    if expected is not ERRORS:
+        out = tl.zeros(expected.shape, dtype=expected.dtype, layout=range(np.ndim(expected)))
+        assert getattr(asarray(values), name)(out=out, **options) is out
+        agree(out, expected)
+
+
+def test_rank_0():
+    x = asarray(2.5)
+    assert [x.item(), x.tolist(), x.sum().item(), x.argmax().item()] == [2.5, 2.5, 2.5, 0]
+    assert [x.ravel().shape, x.squeeze().shape, x.T.shape if x.ndim else ()] == [(1,), (), ()]
+    assert x.item(()) == 2.5
+    assert x.item(0) == 2.5
+    x.fill(7)
+    assert x.item() == 7.0
+
+
+def test_by_hand():
+    x = asarray([1, 2, 2, 5])
+    assert x.searchsorted([2, 6], "right").tolist() == [3, 4]
+    assert asarray([5, 1]).searchsorted(2, sorter=asarray([1, 0])).item() == 1
+    assert x.cumulative_sum(include_initial=True).tolist() == [0, 1, 3, 5, 10]
+    assert x.cumulative_prod(axis=0).tolist() == [1, 2, 4, 20]
+    assert x.permute(0).tolist() == x.permute([0]).tolist() == [1, 2, 2, 5]
+    assert x.clip([0, 3, 3, 3], asarray(4.5)).tolist() == [1.0, 3.0, 3.0, 4.5]
+    assert str(x.clip(1.5, tl.nan).tolist()) == "[nan, nan, nan, nan]"
+    assert x.repeat([0, 1, 2, 0]).tolist() == x.repeat(asarray([0, 1, 2, 0])).tolist() == [2, 2, 2]
+    assert (x > 1).cumulative_sum().tolist() == [0, 1, 2, 3]
+    assert asarray([15, 25, -15]).round(-1).tolist() == [20, 20, -20]
+    assert asarray([True, False]).max().item() is True
+    assert asarray([True, False]).argsort().tolist() == [1, 0]
+
+
+# --- names and signatures ----------------------------------------------------------------------
+
+
+@pytest.mark.cpu
+@pytest.mark.parametrize("name", sorted(NAMES))
+def test_is_there(name):
+    assert hasattr(tl.asarray([[1.0]]), name)
+
+
+@pytest.mark.cpu
+@pytest.mark.parametrize("module", [reductions, shapes, elements])
+def test_methods_are_the_functions(module):
+    for name in module.__all__:
+        assert vars(tl.Tensor)[name] is getattr(module, name)
+
+
+@pytest.mark.cpu
+@pytest.mark.parametrize("name", [n for n in AS_NUMPYS if n not in METHODS_ALONE])
+def test_signature_is_numpys(name):
+    """Of the function of that name: names, their order, and those that are keywords only."""
+    ours = inspect.signature(getattr(tl.Tensor, name)).parameters.values()
+    theirs = inspect.signature(getattr(np, name)).parameters.values()
+    named = [p for p in theirs if p.kind is not p.VAR_KEYWORD]
+    assert [p.name for p in ours] == [p.name for p in named]
+    # `keepdims` and what follows may come by position, as in the longest of NumPy's signatures.
+    assert [p.name for p in ours if p.kind is p.KEYWORD_ONLY] == [
+        p.name for p in named if p.kind is p.KEYWORD_ONLY
+    ]
+
+
+@pytest.mark.cpu
+def test_declarations_are_the_signatures():
+    """What type checkers are told is what is there, parameter by parameter."""
+    source = ast.parse(Path(inspect.getsourcefile(tl.Tensor)).read_text("utf-8"))
+    declared = {n.name: n.args for n in ast.walk(source) if isinstance(n, ast.FunctionDef)}
+    for node in ast.walk(source):
+        if isinstance(node, ast.Assign) and isinstance(node.value, ast.Name):
+            declared |= {
+                t.id: declared[node.value.id] for t in node.targets if node.value.id in declared
+            }
+    for name in methods._METHODS:
+        found = [*inspect.signature(getattr(tl.Tensor, name)).parameters.values()]
+        given = declared[name]
+        named = [*given.posonlyargs, *given.args, *filter(None, [given.vararg]), *given.kwonlyargs]
+        assert [p.name for p in found[1:]] == [a.arg for a in named[1:]], name
+        defaults = [ast.literal_eval(d) for d in [*given.defaults, *given.kw_defaults]]
+        assert [p.default for p in found if p.default is not p.empty] == defaults, name
+
+
+# --- out= and in place -------------------------------------------------------------------------
+
+OUT = {
+    "sum": lambda x, out: x.sum(0, out=out),
+    "prod": lambda x, out: x.prod(0, None, out),
+    "max": lambda x, out: x.max(0, out),
+    "min": lambda x, out: x.min(0, out=out),
+    "mean": lambda x, out: x.mean(0, out=out),
+    "var": lambda x, out: x.var(0, out=out),
+    "std": lambda x, out: x.std(0, out=out),
+    "any": lambda x, out: x.any(0, out),
+    "all": lambda x, out: x.all(0, out=out),
+    "trace": lambda x, out: x.reshape(3, 1, 3).trace(0, 0, 1, out=out),
+    "take": lambda x, out: x.take(1, 0, out),
+}
+LINES = {
+    "cumsum": lambda x, out: x.cumsum(0, None, out),
+    "cumprod": lambda x, out: x.cumprod(0, out=out),
+    "clip": lambda x, out: x.clip(1, 3, out),
+    "round": lambda x, out: x.round(out=out),
+}
+
+
+@pytest.mark.parametrize("name", [*OUT, *LINES])
+def test_out_keeps_its_layout(name):
+    values = np.array([[1.5, 2.5, 4.0], [3.0, 0.5, 2.0], [5.0, 6.0, 0.25]])
+    call, whole = (OUT | LINES)[name], name in LINES
+    layout = Layout.padded(
+        (3, 3) if whole else (3,), (3, 5) if whole else (4,), None, PaddingValue.ONE
+    )
+    out = tl.zeros(layout.shape, dtype=tl.float32, layout=layout)
+    expected = call(values, None).astype(np.float32)
+    assert call(asarray(values), out) is out
+    assert out.layout is layout
+    np.testing.assert_allclose(host(out), expected, rtol=1e-6)
+
+
+@pytest.mark.parametrize("name", OUT)
+def test_out_is_a_row_of_the_operand(name):
+    values = np.array([[1.5, 2.5, 4.0], [3.0, 0.5, 2.0], [5.0, 6.0, 0.25]])
+    x = asarray(values.copy())
+    OUT[name](x, x[1])
+    values[1] = OUT[name](values, None)
+    np.testing.assert_allclose(host(x), values, rtol=1e-12)
+
+
+@pytest.mark.parametrize("name", LINES)
+def test_out_is_the_operand_backwards(name):
+    values = np.array([[1.5, 2.5, 4.0], [3.0, 0.5, 2.0], [5.0, 6.0, 0.25]])
+    x = asarray(values.copy())
+    LINES[name](x, x[::-1])
+    np.testing.assert_allclose(host(x)[::-1], LINES[name](values, None), rtol=1e-12)
+
+
+@pytest.mark.parametrize(
+    ("out", "error", "words"),
+    [
+        (lambda: tl.zeros(2), ValueError, r"must have the shape of the result, \(3,\), got \(2,\)"),
+        (lambda: tl.zeros(3, dtype="int64"), TypeError, "must hold float64 by .*, got int64"),
+        (lambda: tl.broadcast_to(tl.zeros(1), (3,)), ValueError, "elements of .* share slots"),
+        (lambda: np.zeros(3), TypeError, "must be a tensor, got numpy.ndarray"),
+        (lambda: read_only(tl.zeros(3)), ValueError, "the tensor is read-only"),
+    ],
+)
+def test_out_that_does_not_fit(out, error, words):
+    with pytest.raises(error, match=words):
+        tl.ones((2, 3)).sum(0, out=out())
+
+
+@pytest.mark.parametrize("dtype", ["bool", "int64", "float32"])
+def test_sort_in_place(dtype):
+    """On every layout that can be written to; `out` stays what it is."""
+    for layout in TENSORS:
+        if layout.is_overlapping or not layout.ndim or not fits(layout, np.dtype(dtype)):
+            continue
+        x, values = tensor_in(layout, slots(np.dtype(dtype), 500))
+        for axis in (-1, 0):
+            before = x._memory if x.device == "cpu" else x._memory.address
+            assert x.sort(axis) is None
+            values = np.sort(values, axis)
+            np.testing.assert_array_equal(host(x), values)
+            assert x.layout is layout
+            assert before is (x._memory if x.device == "cpu" else before)
+
+
+def test_in_place_on_views():
+    x = asarray([[3, 1, 2], [9, 7, 8]])
+    x[:, ::-1].sort()
+    assert x.tolist() == [[3, 2, 1], [9, 8, 7]]
+    x.T[0].fill(5)
+    assert x.tolist() == [[5, 2, 1], [5, 8, 7]]
+    x[1:, 1:].fill(asarray(True))
+    assert x.tolist() == [[5, 2, 1], [5, 1, 1]]
+    z = asarray([1 + 2j, 3 + 4j])
+    z.real = asarray([7.0, 8.0])
+    z.imag = -1
+    assert z.tolist() == [7 - 1j, 8 - 1j]
+    z.real[0] = 0
+    assert z.tolist() == [0 - 1j, 8 - 1j]
+
+
+def test_views_are_views():
+    x = asarray([[1.0, 2.0, 3.0], [4.0, 5.0, 6.0]])
+    for view in (
+        x.reshape(3, 2),
+        x.reshape(-1, copy=False),
+        x.ravel(),
+        x.T.ravel("F"),
+        x.T.ravel("K"),
+        x.T.reshape(6, order="F"),
+        x.T.reshape(6, order="A"),
+        x[None].squeeze(),
+        x.transpose(1, 0),
+        x.permute(1, 0),
+        x.swapaxes(0, 1),
+        x.diagonal(),
+        x.real,
+        x.view(),
+        x.view(tl.int32),
+        x.astype(tl.float64, copy=False),
+    ):
+        assert shared(view, x)
+    for new in (x.flatten(), x.copy(), x.take(0, axis=0), x.astype(tl.float64), x.clip(0, 9)):
+        assert not shared(new, x)
+    assert x.view() is not x
+    with pytest.raises(ValueError, match="copy=False"):
+        x.T.reshape(6, copy=False)
+
+
+def test_orders_of_copies():
+    x = tl.zeros((2, 3), layout=(0, 1))
+    assert x.copy().strides == (1, 2)
+    assert x.copy("C").strides == (3, 1)
+    assert x.astype(tl.int8, "A").strides == (1, 2)
+    assert x[:1].astype(tl.int8, order="F").strides == (1, 1)
+    assert x.flatten("A").shape == (6,)
+    assert x.astype(x.dtype, "F", copy=False) is x
+    assert not shared(x.astype(x.dtype, "F"), x)
+
+
+# --- view(dtype) -------------------------------------------------------------------------------
+
+
+def is_even(layout, have, want):
+    """Whether NumPy's rule, and ours for strides, lets a layout be read in items of a size."""
+    if have == want:
+        return True
+    if layout.ndim == 0 or layout.is_tiled or layout.shape[-1] * have % want:
+        return False
+    steps = [s for n, s in zip(layout.shape[:-1], layout.strides, strict=False) if n > 1]
+    last = layout.shape[-1] == 1 or layout.strides[-1] == 1
+    return not layout.size or (last and not any(s * have % want for s in (*steps, layout.lowest)))
+
+
+def check_view(layout, have, want):
+    x, values = tensor_in(layout, slots(have, max(500, layout.required_size)))
+    x = x if layout.size else tl.zeros(layout.shape, dtype=have, layout=layout.form)
+    if not is_even(layout, have.itemsize, want.itemsize):
+        with pytest.raises(ValueError, match=r"^view: "):
+            x.view(want)
+        return
+    found = x.view(want)
+    expected = np.ascontiguousarray(values).view(want) if layout.ndim else values.view(want)
+    assert (found.dtype, found.shape) == (want, expected.shape)
+    assert np.array(host(found), order="C").tobytes() == expected.tobytes()
+    assert shared(found, x) == bool(layout.size)
+    np.testing.assert_array_equal(host(found.view(have)), values)
+    padding = found.layout.padding_value
+    if found.layout.is_padded and padding is not PaddingValue.UNSPECIFIED:
+        content = padding_bytes(padding, want)
+        assert padding_of(found).tobytes() == content * found.layout.padding_size
+
+
+@pytest.mark.parametrize("pair", ["float32 int32", "int64 bool", "uint8 float32", "bool int64"])
+def test_view_of_every_layout(pair):
+    have, want = map(np.dtype, pair.split())
+    for layout in TENSORS:
+        if fits(layout, have):
+            check_view(layout, have, want)
+
+
+WIDTHS = st.sampled_from(["int8", "int16", "int32", "int64", "complex128"]).map(np.dtype)
+
+
+@given(layouts.packed() | layouts.padded() | layouts.strided() | layouts.tiled(), WIDTHS, WIDTHS)
+def test_view_of_any_layout(device, layout, have, want):
+    if fits(layout, have):
+        check_view(layout, have, want)
+
+
+def test_view_in_wider_items_and_back():
+    x = asarray(np.arange(12, dtype=np.int16).reshape(2, 6)[:, ::1].copy())
+    wide = x.view(tl.int32)
+    assert wide.shape == (2, 3)
+    assert wide[1, 0].item() == 6 + (7 << 16)
+    wide[1, 0] = -1
+    assert x[1].tolist() == [-1, -1, 8, 9, 10, 11]
+    assert x[:, 2:4].view(tl.int32).strides == (3, 1)
+    assert [x[1].view(kind).layout.offset for kind in (tl.int8, tl.int32)] == [12, 3]
+    assert wide[:, 1:].view(tl.int8).shape == (2, 8)
+    assert x.view(tl.bfloat16).dtype == BFLOAT16
+    padded = tl.ones((2, 4), dtype=tl.int16, layout=Layout.padded((2, 4), (2, 8)))
+    assert str(padded.view(tl.int32).layout) == "(2,2):(4,1) padded=(2,4)"
+
+
+@pytest.mark.parametrize(
+    ("call", "error", "words"),
+    [
+        (lambda x: x[1:7].view("int32"), ValueError, "must begin at a multiple of 4 bytes"),
+        (lambda x: x[:3].view("int32"), ValueError, "3 items of 2 bytes .* no whole ones of 4"),
+        (lambda x: x[::2].view("int32"), ValueError, "the last dimension must have stride 1"),
+        (lambda x: x[0].view("int8"), ValueError, r"has rank 0; reshape\(\) it to \(1,\)"),
+        (lambda x: x.view(-1), TypeError, "for another shape use reshape"),
+        (lambda x: x.view("text"), TypeError, "view: dtype must be a dtype"),
+    ],
+)  # fmt: skip
+def test_view_refuses(call, error, words):
+    with pytest.raises(error, match=words):
+        call(tl.zeros(8, dtype=tl.int16))
+
+
+def test_view_of_memory_that_is_not_aligned():
+    """Which NumPy reads, and kernels cannot."""
+    x = tl.zeros(9, dtype=tl.int16)
+    if x.device == "cpu":
+        octets = memoryview(bytearray(range(18)))[1:]
+        assert tl.from_storage(octets, "(8,):(1,)", dtype="int16").view("int32")[0] == 0x04030201
+        return
+    later = x._memory._replace(address=x._memory.address + 2)
+    y = tl.Tensor._new(later, x[:8]._spec, x._home)
+    with pytest.raises(ValueError, match="view: the tensor must begin at a multiple of 4 bytes"):
+        y.view("int32")
+
+
+def test_view_is_read_only_if_the_tensor_is():
+    assert read_only(tl.zeros(4)).view(tl.int64).readonly
+    assert not tl.zeros(4).view(tl.int64).readonly
+
+
+# --- special methods, errors -------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("shape", [(), (1,), (1, 1, 1)])
+def test_truth_of_one_element(shape):
+    assert bool(tl.ones(shape)) is True
+    assert bool(tl.zeros(shape, dtype=tl.bool)) is False
+
+
+@pytest.mark.parametrize("shape", [(2,), (0,), (1, 3)])
+def test_no_truth(shape):
+    with pytest.raises(ValueError, match=r"^bool: .* use any\(\) or all\(\), got shape"):
+        bool(tl.zeros(shape))
+
+
+def test_special_methods():
+    x = asarray([[1.25, -2.75]])
+    assert round(x).tolist() == [[1.0, -3.0]]
+    assert round(x, 1).tolist() == [[1.2, -2.8]]
+    assert bytes(x.T) == np.array([1.25, -2.75]).tobytes()
+    assert [part.tolist() for part in divmod(asarray([7, -7]), 2)] == [[3, -4], [1, 1]]
+    assert [part.tolist() for part in divmod(7, asarray([2, -2]))] == [[3, -4], [1, -1]]
+    with pytest.raises(TypeError, match="unsupported operand"):
+        divmod(x, "2")
+
+
+@pytest.mark.parametrize(
+    ("call", "error", "words"),
+    [
+        (lambda x: x.max(where=x > 0), ValueError, "max: where needs initial"),
+        (lambda x: x.sum(where=x), TypeError, "sum: where must be a tensor of bool"),
+        (lambda x: x.sum(where=x[:, :2] > 0), ValueError, "sum: shape .* broadcast"),
+        (lambda x: x[:0].max(), ValueError, "max: no elements"),
+        (lambda x: x.sum(2), ValueError, "sum: axis"),
+        (lambda x: x.var(ddof=1, correction=2), ValueError, "var: ddof and correction"),
+        (lambda x: x.std(ddof="1"), TypeError, "std: ddof must be a real number"),
+        (lambda x: x.cumulative_sum(), ValueError, "cumulative_sum: axis must be given"),
+        (lambda x: x.sort(kind="bubble"), ValueError, "sort: kind must be"),
+        (lambda x: x.sort(order="field"), ValueError, "sort: order is for fields"),
+        (lambda x: x.argsort(7), ValueError, "argsort: axis"),
+        (lambda x: x.fill([1]), TypeError, "fill: "),
+        (lambda x: x.fill(x), ValueError, "fill: value must be one number, got shape"),
+        (lambda x: x.item(), ValueError, "item: needs an index"),
+        (lambda x: x.item(9), IndexError, "item: index 9 is outside the 6 elements"),
+        (lambda x: x.item(1, 9), IndexError, "item: index 9 is outside dimension 1"),
+        (lambda x: x.item(1, 1, 1), ValueError, "item: needs 2 integers"),
+        (lambda x: x.take(9), IndexError, "take: index 9"),
+        (lambda x: x.take(0, mode="near"), ValueError, "take: mode must be"),
+        (lambda x: x.clip(1, min=2), ValueError, "clip: a_min and min"),
+        (lambda x: x.reshape(4), ValueError, "reshape: shape .* does not fit 6 elements"),
+        (lambda x: x.reshape(6, order="K"), ValueError, "reshape: order must be"),
+        (lambda x: x.ravel("X"), ValueError, "ravel: order must be"),
+        (lambda x: x.permute(0), ValueError, "permute: axes must be"),
+        (lambda x: x.transpose(1, 1), ValueError, "transpose: axes"),
+        (lambda x: x.squeeze(0), ValueError, "squeeze: axis must name dimensions of size 1"),
+        (lambda x: x.diagonal(0, 1, 1), ValueError, "diagonal: axis1 and axis2 must differ"),
+        (lambda x: x[0].trace(), ValueError, "trace: needs a rank of at least 2"),
+        (lambda x: x.astype("int8", casting="safe"), TypeError, "astype: float64 cannot"),
+        (lambda x: x.dot(x), ValueError, "dot: "),
+        (lambda x: setattr(x, "imag", 1), TypeError, "imag: only a complex tensor"),
+    ],
+)  # fmt: skip
+def test_errors(call, error, words):
+    with pytest.raises(error, match=f"^{words}"):
+        call(asarray([[1.0, 2.0, 3.0], [4.0, 5.0, 6.0]]))
+
+
+def test_bfloat16():
+    x = tl.astype(asarray([[1.0, -2.0], [0.5, 3.0]]), tl.bfloat16)
+    assert x.tolist() == [[1.0, -2.0], [0.5, 3.0]]
+    assert x.item(2) == 0.5
+    assert x.sum(where=asarray([True, False])).item() == 1.5
+    assert x.sum(out=tl.zeros((), dtype=tl.float16)).item() == 2.5
+    assert tl.ones(2).sum(out=tl.zeros((), dtype=tl.bfloat16)).item() == 2.0
+    assert x.mean(0).dtype == x.var().dtype == BFLOAT16
+    assert x.view(tl.uint16).tolist() == [[0x3F80, 0xC000], [0x3F00, 0x4040]]

@@ -1,0 +1,313 @@
+"""Labels, words and other libraries' layouts: which order in memory each asks for."""
+
+import itertools
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+from tensors import host, slots_of
+
+import tensorlayout as tl
+from tensorlayout import plan
+from tensorlayout.cli.show import described
+
+pytestmark = pytest.mark.usefixtures("device")
+
+# What is written, the order of the shape, and the order minor to major that both mean.
+LABELS = """
+W W 0
+HW HW 1,0
+WH HW 0,1
+HWC CHW 0,2,1
+NLC NCL 1,2,0
+NWC NCW 1,2,0
+BTC BCT 1,2,0
+NHWC NCHW 1,3,2,0
+nhwc nchw 1,3,2,0
+BHWC BCHW 1,3,2,0
+CHWN NCHW 0,3,2,1
+HWCN NCHW 0,1,3,2
+NDHWC NCDHW 1,4,3,2,0
+NTHWC NCTHW 1,4,3,2,0
+IO OI 0,1
+OHWI OIHW 1,3,2,0
+HWIO OIHW 0,1,3,2
+HWOI OIHW 1,0,3,2
+DHWIO OIDHW 0,1,4,3,2
+hwigo goihw 1,0,2,4,3
+GOIHW GOIHW 4,3,2,1,0
+KRSC KCRS 1,3,2,0
+RSCK KCRS 0,1,3,2
+KTRSC KCTRS 1,4,3,2,0
+NPQK NKPQ 1,3,2,0
+BSHD BHSD 3,1,2,0
+SBHD BHSD 3,1,0,2
+RC RC 1,0
+CR RC 0,1
+MK MK 1,0
+KM MK 0,1
+KN KN 1,0
+NK KN 0,1
+bnm bmn 1,2,0
+abcd abcd 3,2,1,0
+acdb abcd 1,3,2,0
+ba ab 0,1
+zyx xyz 0,1,2
+QAZ AQZ 2,0,1
+"""
+LABELS = [line.split() for line in LABELS.split("\n") if line]
+
+
+def minor_to_major(text):
+    return tuple(map(int, text.split(",")))
+
+
+@pytest.mark.parametrize(("labels", "logical", "order"), LABELS)
+def test_labels_say_the_order_in_memory(labels, logical, order):
+    array = np.arange(720).reshape([*(2, 3, 4, 5, 6)[: len(logical)], -1])[..., 0]
+    in_memory = array.transpose([logical.index(letter) for letter in labels]).ravel()
+    x = tl.to_layout(tl.asarray(array), labels)
+    assert x.layout.minor_to_major == minor_to_major(order)
+    assert slots_of(x).tolist() == in_memory.tolist()
+    assert host(x).tolist() == array.tolist()
+    assert tl.Layout.labelled(array.shape, labels) is x.layout
+
+
+def test_all_orders_of_letters_are_different_orders():
+    orders = {tl.Layout.labelled((1,) * 4, "".join(p)) for p in itertools.permutations("NCHW")}
+    assert len(orders) == 24
+
+
+@pytest.mark.parametrize(
+    ("word", "orders"),
+    [
+        ("C", {0: (), 1: (0,), 2: (1, 0), 4: (3, 2, 1, 0), 7: (6, 5, 4, 3, 2, 1, 0)}),
+        ("c", {3: (2, 1, 0)}),
+        ("row_major", {3: (2, 1, 0)}),
+        ("contiguous_format", {0: (), 3: (2, 1, 0)}),
+        ("F", {0: (), 1: (0,), 2: (0, 1), 4: (0, 1, 2, 3)}),
+        ("f", {3: (0, 1, 2)}),
+        ("column_major", {3: (0, 1, 2)}),
+        ("channels_first", {4: (3, 2, 1, 0), 5: (4, 3, 2, 1, 0)}),
+        ("channels_last", {4: (1, 3, 2, 0), 5: (1, 4, 3, 2, 0)}),
+        ("channels_last_3d", {5: (1, 4, 3, 2, 0)}),
+    ],
+)
+def test_words(word, orders):
+    for rank, order in orders.items():
+        assert tl.zeros((2,) * rank, layout=word).layout.minor_to_major == order
+
+
+@pytest.mark.parametrize(
+    ("labels", "rank", "message"),
+    [
+        (
+            "NHWC",
+            3,
+            r"'NHWC' names 4 dimensions \(N, C, H, W\), the .* 3; give 'HWC', .* \(0, 2, 1\)",
+        ),
+        (
+            "HWC",
+            4,
+            r"'HWC' names 3 dimensions \(C, H, W\), the .* 4; give 'NHWC', .*\(1, 3, 2, 0\)",
+        ),
+        ("hwc", 4, r"'hwc' names 3 .*; give 'nhwc', or a sequence minor_to_major such as \(1, 3,"),
+        ("HWIO", 2, r"\(O, I, H, W\), the shape has 2; give a letter .* sequence minor_to_major$"),
+        ("B", 2, r"'B' names 1 dimension \(B\), the shape has 2; .* or a sequence minor_to_major$"),
+        ("Nhwc", 4, "different letters of one case.*, got 'Nhwc'; give 'NHWC', or a sequence"),
+        ("nChw16c", 4, "different letters .*, got 'nChw16c'; .* or a sequence minor_to_major$"),
+        ("NHHC", 4, "different letters .*, got 'NHHC'; .* or a sequence minor_to_major$"),
+        ("0231", 4, "different letters .*, got '0231'"),
+        ("NÄHW", 4, "different letters .*, got 'NÄHW'"),
+        ("preserve_format", 2, "one of C, F, .* channels_last_3d, got 'preserve_format'"),
+        ("channels_last", 3, "is NHWC of rank 4 or NDHWC of rank 5, the shape has 3 dimensions; "),
+        ("channels_last_3d", 4, "is NDHWC of rank 5, the shape has 4 dimensions; .* sequence"),
+    ],
+)
+def test_labels_that_do_not_fit(labels, rank, message):
+    shape = (2,) * rank
+    for call in (
+        lambda: tl.zeros(shape, layout=labels),
+        lambda: tl.to_layout(tl.zeros(shape), labels),
+        lambda: tl.asarray(np.zeros(shape), layout=labels),
+        lambda: tl.asarray(np.zeros(shape), dtype=tl.int8, layout=labels),
+        lambda: tl.Layout.labelled(shape, labels),
+    ):
+        with pytest.raises(
+            ValueError, match=f"^(zeros: |to_layout: |asarray: )?labels: .*{message}"
+        ):
+            call()
+
+
+# --- other libraries' objects, as far as can be seen from outside -------------------------------
+
+
+class memory_format:
+    """PyTorch's type of formats."""
+
+    def __init__(self, name):
+        self.name = name
+
+    def __str__(self):
+        return f"torch.{self.name}"
+
+
+def jax_layout(order, tiling=None):
+    return SimpleNamespace(major_to_minor=order, tiling=tiling)
+
+
+def jax_format(layout):
+    return SimpleNamespace(layout=layout, sharding=None)
+
+
+def asked_everywhere(shape, given):
+    """The layouts that the ways of asking for one give."""
+    array = np.ones(shape)
+    return {
+        tl.zeros(shape, layout=given).layout,
+        tl.full_like(tl.zeros(shape), 2.0, layout=given).layout,
+        tl.to_layout(tl.asarray(array), given).layout,
+        tl.asarray(array, layout=given).layout,
+        tl.asarray(array, dtype=tl.int8, layout=given).layout,
+        tl.asarray(array.tolist(), layout=given).layout,
+    }
+
+
+@pytest.mark.parametrize(
+    ("given", "rank", "order"),
+    [
+        (memory_format("contiguous_format"), 2, (1, 0)),
+        (memory_format("channels_last"), 4, (1, 3, 2, 0)),
+        (memory_format("channels_last_3d"), 5, (1, 4, 3, 2, 0)),
+        (jax_layout((0, 1)), 2, (1, 0)),
+        (jax_layout((0, 2, 3, 1), ()), 4, (1, 3, 2, 0)),
+        (jax_format(jax_layout((1, 2, 0))), 3, (0, 2, 1)),
+        ([0, 1], 2, (0, 1)),
+        (range(3), 3, (0, 1, 2)),
+        (np.array([0, 2, 1]), 3, (0, 2, 1)),
+        ((np.int8(0), 1), 2, (0, 1)),
+        (np.str_("HWC"), 3, (0, 2, 1)),
+    ],
+)
+def test_what_may_be_asked_for(given, rank, order):
+    assert asked_everywhere((2,) * rank, given) == {tl.Layout.packed((2,) * rank, order)}
+
+
+@pytest.mark.parametrize(
+    ("given", "error", "message"),
+    [
+        (memory_format("preserve_format"), ValueError, "labels: .*, got 'preserve_format'"),
+        (memory_format("channels_last"), ValueError, "labels: 'channels_last' is NHWC of rank 4"),
+        (jax_layout((0, 1, 2)), ValueError, r"minor_to_major: must be .* got \(2, 1, 0\)"),
+        (jax_layout((1, 0), ((8, 128), (2, 1))), ValueError, r"'{0,1:T\(8,128\)\(2,1\)}'; xla.lay"),
+        (jax_format(None), ValueError, "a Format must hold a Layout, got one of None"),
+        (SimpleNamespace(layout="HW"), TypeError, "must be a Layout, its text, labels or a minor"),
+        ((0.0, 1), TypeError, r"must be a Layout, its text, labels or .*, got \(0.0, 1\)"),
+        ({0: 1, 1: 0}, TypeError, "must be a Layout, its text, labels or a minor-to-major"),
+        (b"NC", TypeError, "must be a Layout, its text, labels or a minor-to-major .*, got b'NC'"),
+        (1, TypeError, "must be a Layout, its text, labels or a minor-to-major sequence, got 1"),
+        (True, TypeError, "must be a Layout, its text, labels or a .*, got True"),
+        (float, TypeError, "must be a Layout, its text, labels or a .*, got <class 'float'>"),
+        (tl.Layout, TypeError, "must be a Layout, its text, labels or a minor-to-major"),
+    ],
+)
+def test_what_may_not(given, error, message):
+    for call in (
+        lambda: tl.zeros((2, 3), layout=given),
+        lambda: tl.to_layout(tl.zeros((2, 3)), given),
+        lambda: tl.asarray(np.ones((2, 3)), layout=given),
+        lambda: tl.asarray(np.ones((2, 3)), dtype=tl.int8, layout=given),
+        lambda: tl.asarray([[1.0]], layout=given),
+    ):
+        with pytest.raises(error, match=f"^(zeros|to_layout|asarray): .*{message}"):
+            call()
+
+
+def test_layouts_of_xla():
+    found = asked_everywhere((3, 5), tl.xla.parse_layout("{1,0:T(2,2)}"))
+    assert found == {tl.Layout.parse("(3,5):(2*12+2*2,3*4+2*1)")}
+    assert asked_everywhere((3, 5), tl.xla.parse_layout("{0,1}")) == {tl.Layout((3, 5), (1, 3))}
+    with pytest.raises(ValueError, match=r"xla\.layout_of reads all else .*, got '{1,0:S\(1\)}'"):
+        tl.zeros((3, 5), layout=tl.xla.parse_layout("{1,0:S(1)}"))
+
+
+@pytest.mark.cpu
+@pytest.mark.parametrize("name", ["acdb", "nhwc", "channels_last"])
+def test_show_takes_what_labelled_does(name):
+    assert described(name, "1,2,3,4").startswith("layout         (1,2,3,4):(24,1,8,2)\n")
+
+
+def test_plans_are_kept_under_our_words_not_under_objects():
+    x = tl.zeros((2, 3))
+    tl.to_layout(x, (0, 1))
+    before = plan.run.cache_info()
+    for _ in range(5):
+        tl.to_layout(x, jax_layout((1, 0)))
+        tl.to_layout(x, np.array([0, 1]))
+        tl.to_layout(x, jax_format(jax_layout((1, 0))))
+    assert plan.run.cache_info().misses == before.misses
+    assert plan.run.cache_info().hits == before.hits + 15
+
+
+@pytest.mark.cpu
+def test_the_formats_of_pytorch():
+    torch = pytest.importorskip("torch", reason="optional: PyTorch")
+    x = torch.zeros((2, 3, 4, 5)).contiguous(memory_format=torch.channels_last)
+    y = tl.zeros((2, 3, 4, 5), layout=torch.channels_last)
+    assert y.strides == x.stride() == (60, 1, 15, 3)
+    assert tl.to_layout(y, torch.contiguous_format).strides == (60, 20, 5, 1)
+    z = tl.to_layout(tl.ones((1, 2, 3, 4, 5)), torch.channels_last_3d)
+    assert z.strides == (120, 1, 40, 10, 2)
+    with pytest.raises(TypeError, match=r"must be a Layout, .* got torch\.strided"):
+        tl.zeros((2,), layout=torch.strided)
+
+
+@pytest.mark.cpu
+def test_the_layouts_of_jax():
+    jax = pytest.importorskip("jax", reason="optional: JAX")
+    layouts = pytest.importorskip("jax.experimental.layout", reason="optional: JAX")
+    if not hasattr(layouts, "Format"):
+        pytest.skip("optional: JAX with Format and Layout")
+    x = jax.numpy.zeros((2, 3))
+    assert tl.zeros((2, 3), layout=x.format).layout.minor_to_major == (1, 0)
+    asked = layouts.Layout(major_to_minor=(0, 2, 3, 1))
+    assert tl.zeros((2, 3, 4, 5), layout=asked).layout.minor_to_major == (1, 3, 2, 0)
+    tiled = layouts.Layout((0, 1), ((8, 128),))
+    with pytest.raises(ValueError, match=r"'{1,0:T\(8,128\)}'; xla\.layout_of reads"):
+        tl.to_layout(tl.zeros((2, 3)), tiled)
+    with pytest.raises(TypeError, match="must be a Layout, its text"):
+        tl.zeros((2, 3), layout=layouts.Layout.AUTO)
+
+
+# --- padding by name ----------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("value", tl.PaddingValue, ids=lambda v: v.name)
+@pytest.mark.parametrize("spelt", [str.upper, str.lower])
+def test_padding_by_name(value, spelt):
+    name = spelt(value.name)
+    wanted = tl.Layout.padded((2, 3), (2, 4), padding_value=value)
+    assert tl.Layout.padded((2, 3), (2, 4), padding_value=name) is wanted
+    assert tl.Layout((2, 3), padded_shape=(2, 4), padding_value=name) is wanted
+    assert tl.Layout.pitched((2, 3), 4, 1, padding_value=name) is wanted
+    assert tl.Layout.padded((2, 3), (2, 4)).with_padding_value(name) is wanted
+    assert tl.Layout.parse(f"(2,3):(4,1) padded=(2,4) padding={name}") is wanted
+    assert tl.Layout.tiled((3,), [(2,)], None, name).padding_value is value
+    assert tl.xla.layout_of("f32[3]{0:T(2)}", name).padding_value is value
+
+
+def test_padding_by_name_is_written():
+    x = tl.ones((2, 3), layout=tl.Layout.padded((2, 3), (2, 4), padding_value="zero"))
+    assert slots_of(x).tolist() == [1, 1, 1, 0, 1, 1, 1, 0]
+
+
+def test_wrong_names_of_padding():
+    rule = "padding_value: must be ZERO, ONE, LOWEST, HIGHEST, UNSPECIFIED, or a BitPattern .* got"
+    for wrong in ("NULL", "", "0", "PaddingValue.ZERO"):
+        for call in (
+            lambda wrong=wrong: tl.Layout.padded((2, 3), (2, 4), padding_value=wrong),
+            lambda wrong=wrong: tl.Layout.tiled((0, 3), [(2,)], None, wrong),
+            lambda wrong=wrong: tl.xla.layout_of("f32[3]{0:T(2)}", wrong),
+        ):
+            with pytest.raises(ValueError, match=f"{rule} '{wrong}'"):
+                call()

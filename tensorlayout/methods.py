@@ -8,7 +8,7 @@ from types import ModuleType
 from typing import Any
 
 from tensorlayout import dtypes, printing
-from tensorlayout.calling import leaving
+from tensorlayout.calling import guarded, leaving
 from tensorlayout.exchange import cuda_array, dlpack
 from tensorlayout.functions import (
     arguments,
@@ -278,7 +278,8 @@ def bind() -> None:
         "__rdivmod__": _rdivmod,
         "__bytes__": elements.tobytes,
         "__array_priority__": _PRIORITY,
-        **_METHODS,
+        **{name: guarded(method) for name, method in _METHODS.items()},
+        "copy": elements.copy,  # too short for what a guard costs
     }
     for name, method in named.items():
         setattr(Tensor, name, method)

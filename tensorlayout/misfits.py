@@ -24,6 +24,7 @@ _KEYWORDS = {
     "reps": "repetitions",
     "a_min": "min",
     "a_max": "max",
+    "reverse": "descending",
 }
 _INSTEAD = {
     "out": "out[...] = {call} writes into memory that is there",
@@ -47,7 +48,7 @@ def said(function: Callable[..., Any], args: Sequence[Any], options: dict[str, A
     by_place = [p for p in parameters if p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD)]
     by_name = [p.name for p in parameters if p.kind is p.KEYWORD_ONLY]
     takes = {p.name for p in by_place if p.kind is p.POSITIONAL_OR_KEYWORD}.union(by_name)
-    if len(args) > len(by_place):
+    if len(args) > len(by_place) and all(p.kind is not p.VAR_POSITIONAL for p in parameters):
         return _too_many(function.__name__, args, [p.name for p in by_place], by_name, call)
     for name in options:
         if name not in takes:
@@ -74,7 +75,11 @@ def _too_many(
     last = places[-1] if places else ""
     if last == "arrays":
         return f"arrays are one argument, a tuple or list: {name}([x, y])"
-    if last in _SHAPES and all(type(n) is int for n in args[len(places) - 1 :]):
+    if (
+        last in _SHAPES
+        and places[0] != "a"
+        and all(type(n) is int for n in args[len(places) - 1 :])
+    ):
         whole = ", ".join([*places[:-1], shown(tuple(args[len(places) - 1 :]))])
         return f"{last} is one argument: {name}({whole})"
     if names and len(more) <= len(names) and not any(hasattr(x, "__dlpack__") for x in more):
@@ -82,7 +87,8 @@ def _too_many(
         listed = " and ".join(names[: len(more)])
         verb = "is" if len(more) == 1 else "are"
         return f"{listed} {verb} given by name: {name}({', '.join([*places, *given])})"
-    return f"takes {len(places)} by position, got {len(args)}: {call}"
+    own = places[:1] == ["a"]  # a method's, which nobody counts
+    return f"takes {len(places) - own} by position, got {len(args) - own}: {call}"
 
 
 def _short(value: Any) -> str:
@@ -106,6 +112,8 @@ def _unknown(name: str, takes: set[str], places: set[str], call: str) -> str:
 def _written(name: str, parameters: Sequence[inspect.Parameter]) -> str:
     """A call of a function, as it is written: operands, then options with what they are else."""
     parts = []
+    if parameters and parameters[0].name == "a":  # a method, and what NumPy calls its first
+        name, parameters = f"x.{name}", parameters[1:]
     for p in parameters:
         if p.kind is p.VAR_POSITIONAL:
             parts.append(f"*{p.name}")

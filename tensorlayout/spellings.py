@@ -141,6 +141,7 @@ ndarray: tl.Tensor, the class; tl.asarray(obj) makes one
 ndim: x.ndim
 neg: tl.negative(x)
 ne: tl.not_equal(x, y)
+nn optim: nothing; there are no layers here
 no_grad enable_grad autograd: nothing; there is no automatic differentiation
 numel: x.size
 outer: tl.linalg.outer(x, y)
@@ -150,6 +151,7 @@ promote_types: tl.result_type(dtype1, dtype2)
 ptp: tl.max(x) - tl.min(x)
 put: x[indices] = values
 random: tl.asarray(np.random.default_rng(seed).random(shape))
+relu: tl.maximum(x, 0)
 repeat_interleave: tl.repeat(x, repeats, axis=axis)
 right_shift: tl.bitwise_right_shift(x, y)
 rint: tl.round(x)
@@ -323,12 +325,15 @@ def of_module(module: str, names: list[str]) -> Callable[[str], Any]:
             return _use(answer)
         import difflib  # only for errors
 
-        close = difflib.get_close_matches(name, names, 1, 0.75)
+        # Short names are close to many.
+        close = difflib.get_close_matches(name, names, 1, 0.75) if len(name) > 3 else []
         return f"; did you mean {close[0]!r}?" if close else ""
 
     def absent(name: str) -> Any:
-        more = "" if name.startswith("_") else hint(name)
-        raise _error(_MODULE.format(module), name, more)
+        if name.startswith("_"):  # a protocol asked for, which is to be quick
+            msg = f"module {module!r} has no attribute {name!r}"
+            raise AttributeError(msg)
+        raise _error(_MODULE.format(module), name, hint(name))
 
     return absent
 

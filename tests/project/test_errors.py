@@ -1669,6 +1669,11 @@ exp(x, x)  # TypeError: there is no out=; out[...] = exp(x) writes into memory t
 exp(x, dtype=float32)  # TypeError: there is no dtype=; use astype() first
 add(x)  # TypeError: x2 is missing: add(x1, x2)
 add(x1=x, x2=x)  # TypeError: x1 is given by position: add(x1, x2)
+meshgrid(v, v, sparse=True)  # TypeError: there is no sparse=: meshgrid(*arrays, indexing='xy')
+einsum("i,i", v, v, optimize=True)
+    TypeError: there is no optimize=: einsum(subscripts, *operands)
+v.flatten(1, 2)  # TypeError: takes 1 by position, got 2: x.flatten(order='C')
+v.dot(x=v)  # TypeError: there is no x=: x.dot(b, out=None)
 linalg.svd(x, False)  # TypeError: full_matrices is given by name: svd(x, full_matrices=False)
 fft.fft(v, 4)  # TypeError: n is given by name: fft(x, n=4)
 """
@@ -1791,6 +1796,14 @@ float(v)
 bool(v)
 v.T
 v.to_device("gpu")
+v.sum(5)
+v.sum(dim=0)
+v.cumsum(axis=5)
+x.reshape(4, 2)
+x.permute(0)
+x.dot(x)
+v.astype("float3")
+v.flatten(1, 2)
 """),
     *("v[9] = 1", "v[0] = [1, 2]", "v['a'] = 1", "ro[0] = 1", "v += x", "i8 += 0.5", "ro += 1"),
 ]

@@ -76,13 +76,21 @@ def to_numpy(x: Tensor, dtype: Any = None, *, copy: bool | None = None) -> Array
     return array.copy(order="K") if copy else array.view()
 
 
+def _is_plain(x: Tensor) -> bool:
+    """Whether NumPy may read the memory of `x` without asking `to_numpy`.
+
+    Not complex numbers: on the way to a real dtype NumPy would drop their imaginary parts.
+    """
+    return x.device == CPU and not x._spec.layout.is_tiled and x.dtype.kind not in "cV"
+
+
 def array_interface(x: Tensor) -> dict[str, Any]:
     """What NumPy's ``__array_interface__`` says of the memory on the CPU; strides in **bytes**.
 
-    AttributeError where it can say nothing: on CUDA, of tiles, and of bfloat16, for which NumPy
-    asks `__array__`. Whoever reads the dictionary keeps the tensor as long as the memory.
+    AttributeError on CUDA, of tiles, and of bfloat16 and complex numbers, for which NumPy asks
+    `__array__`. Whoever reads the dictionary keeps the tensor as long as the memory.
     """
-    if x.device != CPU or x._spec.layout.is_tiled or is_bfloat16(x.dtype):
+    if not _is_plain(x):
         msg = f"__array_interface__: not for {x.dtype} on the {x.device} in layout {cut(x.layout)}"
         msg += "; use DLPack, or numpy.asarray()"
         raise AttributeError(msg)
@@ -93,9 +101,9 @@ def buffer(x: Tensor, _flags: int, /) -> memoryview:
     """The memory on the CPU for Python's buffer protocol, from Python 3.12 on: ``memoryview(x)``.
 
     Any strides; a consumer that needs bytes in a row says so, and Python refuses. Read-only if the
-    tensor is. BufferError on CUDA, for tiles, and for bfloat16, which has no format there.
+    tensor is. BufferError on CUDA, for tiles, and for bfloat16 and complex numbers.
     """
-    if x.device != CPU or x._spec.layout.is_tiled or is_bfloat16(x.dtype):
+    if not _is_plain(x):
         msg = f"__buffer__: not for {x.dtype} on the {x.device} in layout {cut(x.layout)}"
         msg += "; use DLPack, or numpy.asarray()"
         raise BufferError(msg)

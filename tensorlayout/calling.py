@@ -55,7 +55,7 @@ def guard(space: dict[str, Any], names: Iterable[str]) -> None:
             space[name] = guarded(function)
 
 
-_GUARDED = (_CHAPTERS, "tensorlayout.linalg", "tensorlayout.fft")
+_GUARDED = (_CHAPTERS, "tensorlayout.linalg", "tensorlayout.fft", "tensorlayout.tracing")
 
 
 def leaving(error: _Error, name: str = "") -> _Error:

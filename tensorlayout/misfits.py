@@ -35,14 +35,17 @@ _INSTEAD = {
     "requires_grad": "there is no automatic differentiation",
     "kind": "sorts are stable; stable=False allows others",
     "casting": "use astype() first",
-    "decimals": "round(x * 10**decimals) / 10**decimals",
+    "decimals": "x.round(decimals)",
 }
 _SHAPES = {"shape", "axes", "repetitions"}  # one argument, which others take as several
-_MISSING = {"where": "nonzero(condition) gives positions", "squeeze": "the axis is always given"}
+_MISSING = {"where": "nonzero(condition) gives positions"}
+_OTHER = {"trace": "with trace() as seen: records operations; a matrix has linalg.trace(x)"}
 
 
 def said(function: Callable[..., Any], args: Sequence[Any], options: dict[str, Any]) -> str:
     """The first thing that is wrong, and how the call is written."""
+    if function.__name__ in _OTHER:
+        return _OTHER[function.__name__]
     parameters = list(inspect.signature(function).parameters.values())
     call = _written(function.__name__, parameters)
     by_place = [p for p in parameters if p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD)]
@@ -50,6 +53,8 @@ def said(function: Callable[..., Any], args: Sequence[Any], options: dict[str, A
     takes = {p.name for p in by_place if p.kind is p.POSITIONAL_OR_KEYWORD}.union(by_name)
     if len(args) > len(by_place) and all(p.kind is not p.VAR_POSITIONAL for p in parameters):
         return _too_many(function.__name__, args, [p.name for p in by_place], by_name, call)
+    if function.__name__ == "round" and type(decimals := options.get("out")) is int:
+        return f"decimals are of the method: x.round({decimals})"
     for name in options:
         if name not in takes:
             return _unknown(name, takes, {p.name for p in by_place}, call)

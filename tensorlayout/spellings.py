@@ -11,6 +11,8 @@ import functools
 from collections.abc import Callable
 from typing import Any
 
+import numpy as np
+
 # Names of functions, dtypes and modules; then what to use, and behind a semicolon what to know.
 _OF_THE_PACKAGE = """
 absolute fabs: tl.abs(x)
@@ -31,6 +33,7 @@ argwhere: tl.stack(tl.nonzero(x), axis=-1)
 around: tl.round(x)
 array asanyarray as_tensor from_numpy: tl.asarray(obj)
 array_equal: x.shape == y.shape and bool(tl.all(x == y))
+array_str array_repr array2string: str(x) or repr(x); np.array2string(np.asarray(x)) has options
 array_split tensor_split: x[start:stop], which is a view, for each part
 as_strided: tl.from_storage(storage, layout), checked against the bounds of the memory
 ascontiguousarray contiguous: tl.to_layout(x, tl.Layout.row_major(x.shape))
@@ -56,6 +59,7 @@ column_stack: tl.stack(arrays, axis=1); of vectors
 compress masked_select extract: x[mask]
 conjugate: tl.conj(x)
 copy copyto: x.copy(); x[...] = y writes into memory that is there
+cov: (lambda c: c @ c.T / (x.shape[1] - 1))(x - tl.mean(x, axis=1, keepdims=True)); of rows
 cross: tl.linalg.cross(x, y)
 csingle cfloat: tl.complex64
 deg2rad radians: x * (tl.pi / 180)
@@ -105,6 +109,7 @@ geomspace: tl.logspace(math.log10(start), math.log10(stop), num)
 gt: tl.greater(x, y)
 half: tl.float16
 heaviside: tl.where(x == 0, y, tl.astype(x > 0, x.dtype))
+histogram: tl.bincount(tl.searchsorted(edges[1:-1], x, side="right"), minlength=edges.size - 1)
 hstack: tl.concat(arrays, axis=1); of vectors axis=0
 identity: tl.eye(n)
 index_select: tl.take(x, indices, axis=axis)
@@ -177,6 +182,8 @@ swapaxes swapdims: tl.permute_dims(x, (1, 0)); the axes in their new order
 topk: tl.flip(tl.sort(x))[:k]
 trapezoid: tl.sum((y[1:] + y[:-1]) * tl.diff(x)) / 2
 tri: tl.tril(tl.ones((n, n)))
+tril_indices: tl.nonzero(tl.tril(tl.ones((n, n)), k=k))
+triu_indices: tl.nonzero(tl.triu(tl.ones((n, n)), k=k))
 true_divide div: tl.divide(x, y)
 ubyte: tl.uint8
 uint: tl.uint64
@@ -323,6 +330,8 @@ def of_module(module: str, names: list[str]) -> Callable[[str], Any]:
         answer = SPELLINGS[module].get(name)
         if answer is not None:
             return _use(answer)
+        if callable(getattr(np, name, None)) and module == "tensorlayout":
+            return f"; use tl.asarray(np.{name}(np.asarray(x), …)), on the CPU"
         import difflib  # only for errors
 
         # Short names are close to many.

@@ -227,7 +227,10 @@ def shown(x: Any) -> str:
 
 
 def _described(x: Any) -> str:
-    fix = "; make it a tensor with asarray() first" if is_array(x) or isinstance(x, list) else ""
+    may_be = is_array(x) or (
+        isinstance(x, (list, tuple, int, float, complex)) and type(x) is not bool
+    )
+    fix = "; make it a tensor with asarray() first" if may_be else ""
     return f"{words.kind_of(x)}{fix}"
 
 

@@ -40,7 +40,8 @@ def where(condition: Tensor, x1: Tensor | Scalar, x2: Tensor | Scalar, /) -> Ten
     """
     dtype = arguments.tensor("where", condition).dtype
     if dtype != dtypes.bool:
-        refuse("where", f"the condition must have dtype bool, got {dtype}", TypeError)
+        rule = f"the condition must have dtype bool, got {dtype}; use condition != 0"
+        refuse("where", rule, TypeError)
     return dispatch.elementwise(_WHERE, condition, x1, x2)
 
 

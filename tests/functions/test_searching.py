@@ -64,7 +64,7 @@ def test_where_with_scalars():
 @pytest.mark.parametrize("dtype", sorted(set(DTYPES["any"]) - {"bool"}))
 def test_conditions_that_are_not_bool(dtype):
     x = tl.ones((2,))
-    message = f"where: the condition must have dtype bool, got {dtype}"
+    message = f"where: the condition must have dtype bool, got {dtype}; use condition != 0"
     with pytest.raises(TypeError, match=message):
         tl.where(tl.ones((2,), dtype=dtype), x, x)
 

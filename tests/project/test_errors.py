@@ -1024,7 +1024,6 @@ v[1.0] = 1
 v["a"] = 1
     IndexError: an index must be an integer, a slice, None, Ellipsis, or an integer or boolean
     tensor, got 'a'
-v[:] = foreign  # TypeError: value must be a tensor, an array or numbers, got ….Foreign
 v[[0, 3]] = 1  # IndexError: index 3 is outside a dimension of size 3
 v[far] = 1  # IndexError: index 9 is outside a dimension of size 3
 v[zi] = i  # ValueError: a value of shape (3,) cannot be broadcast to (2,)
@@ -1091,7 +1090,7 @@ clip(v, 0, 10**5000)  # OverflowError: the Python integer of 16610 bits does not
 
 # Chapters whose words are their own matter: here, that the function and what came are named.
 SEARCHES_SORTS_SETS_AND_STATISTICS = """
-where(i, v, v)  # TypeError: …int64
+where(i, v, v)  # TypeError: …int64; use condition != 0
 where(b, v2, v)  # ValueError: shapes (3,), (2,), (3,) do not broadcast together
 where(b, i8, 300)  # OverflowError: …300 does not fit int8
 sum(x, axis=(0, 0))  # ValueError: …(0, 0)
@@ -1650,7 +1649,6 @@ var(x, ddof=1)
     TypeError: ddof is called correction here: var(x, axis=None, correction=0.0, keepdims=False)
 where(b)
     TypeError: x1, x2 are missing: where(condition, x1, x2); nonzero(condition) gives positions
-squeeze(x)  # TypeError: axis is missing: squeeze(x, axis); the axis is always given
 zeros(2, 3)  # TypeError: shape is one argument: zeros((2, 3))
 zeros((2,), float32)  # TypeError: dtype is given by name: zeros(shape, dtype=…)
 reshape(x, 3, 2)  # TypeError: shape is one argument: reshape(x, (3, 2))

@@ -56,6 +56,7 @@ compress extract: np.extract(mask, x)
 concatenate: np.concatenate(arrays)
 conjugate: np.conjugate(x) | x=z
 copy: np.copy(x)
+cov: np.cov(x)
 cross: np.cross(x, y)
 csingle: np.csingle
 deg2rad radians: np.deg2rad(x)
@@ -82,6 +83,7 @@ fromiter: np.fromiter(iterable, float)
 geomspace: np.geomspace(start, stop, num)
 half: np.half
 heaviside: np.heaviside(x, y) | x=x - 0.3
+histogram: np.histogram(x, edges)[0] | x=v
 hstack: np.hstack(arrays)
 identity: np.identity(n)
 indices: np.indices(shape)
@@ -122,6 +124,8 @@ size: np.size(x)
 swapaxes: np.swapaxes(x, 0, 1)
 trapezoid: np.trapezoid(y, x) | x=v, y=w
 tri: np.tri(n)
+tril_indices: np.tril_indices(n, k)
+triu_indices: np.triu_indices(n, k)
 true_divide: np.true_divide(x, y)
 ubyte: np.ubyte
 uint: np.uint
@@ -142,6 +146,7 @@ NOT_RUN = {
     *("add.at", "array_split", "block", "copyto", "dsplit", "dtype", "errstate", "fix"),
     "frombuffer",
     *("genfromtxt", "hsplit", "load", "loadtxt", "memmap", "ndarray", "random", "save", "savetxt"),
+    *("array2string", "array_repr", "array_str"),
     *("savez", "select", "seterr", "split", "unique", "vsplit", "linalg.cond", "linalg.norm"),
 }
 
@@ -171,6 +176,7 @@ def space():
 
 PLAIN = {
     "axis": 1,
+    "k": 1,
     "n": 3,
     "q": 30,
     "value": 9.0,

@@ -92,13 +92,13 @@ def _beside(x: Tensor, part: Tensor | Scalar, dim: int, argument: str) -> Tensor
         kind = dtypes.promote_scalar(x.dtype, type(part))
         filled: Tensor = under("diff", full_like, x, part, dtype=kind, shape=line)
         return filled
-    part = arguments.tensor("diff", part, argument)
-    if part.ndim == 0:
-        return broadcast_to(part, line)
-    if part.ndim != x.ndim or (*part.shape[:dim], *part.shape[dim + 1 :]) != (
+    beside = arguments.tensor("diff", part, argument)
+    if beside.ndim == 0:
+        return broadcast_to(beside, line)
+    if beside.ndim != x.ndim or (*beside.shape[:dim], *beside.shape[dim + 1 :]) != (
         *x.shape[:dim],
         *x.shape[dim + 1 :],
     ):
-        msg = f"diff: shapes may differ along axis {dim} only, got {part.shape} beside {x.shape}"
+        msg = f"diff: shapes may differ along axis {dim} only, got {beside.shape} beside {x.shape}"
         raise ValueError(msg)
-    return part
+    return beside

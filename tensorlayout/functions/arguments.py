@@ -38,6 +38,8 @@ def tensor(name: str, x: Any, argument: str = "") -> Tensor:
         return x
     if isinstance(x, np.generic):
         return operand(name, x)  # type: ignore[no-any-return]
+    if argument == "out" and not is_array(x):
+        refuse(name, f"out must be a tensor, got {words.kind_of(x)}", TypeError)
     rule = f"{argument} must be a tensor" if argument else "must be called with a tensor"
     raise named(name, TypeError(f"{rule}, got {_described(x)}"))
 
@@ -227,9 +229,7 @@ def shown(x: Any) -> str:
 
 
 def _described(x: Any) -> str:
-    may_be = is_array(x) or (
-        isinstance(x, (list, tuple, int, float, complex)) and type(x) is not bool
-    )
+    may_be = is_array(x) or type(x) in (list, tuple, int, float, complex)
     fix = "; make it a tensor with asarray() first" if may_be else ""
     return f"{words.kind_of(x)}{fix}"
 

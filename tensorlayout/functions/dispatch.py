@@ -306,4 +306,6 @@ def in_place(operation: Elementwise) -> Callable[[Tensor, Any], Any]:
 
 def _ours(other: Any) -> bool:
     """Whether an operator takes `other`: arrays and lists reach the error that names the fix."""
-    return isinstance(other, (Tensor, np.generic, int, float, complex, list)) or is_array(other)
+    return isinstance(other, (Tensor, np.generic, int, float, complex, list, tuple)) or is_array(
+        other
+    )

@@ -437,7 +437,7 @@ def test_padding_around_an_output_stays():
     layout = Layout.padded((2, 4), (3, 6), None, PaddingValue.ONE)
     out = tl.zeros((2, 4), dtype=tl.int64, layout=layout)
     directml.tile(tl.asarray([[5, 6]]), (2, 2), out=out)
-    storage = np.asarray(tl.from_storage(np.asarray(out).base, "(18):(1)", dtype=tl.int64))
+    storage = np.asarray(tl.from_storage(out.__array__().base, "(18):(1)", dtype=tl.int64))
     assert storage.tolist() == [5, 6, 5, 6, 1, 1] * 2 + [1] * 6
 
 

@@ -505,12 +505,21 @@ def test_what_is_no_tensor():
         tl.sin(1.0)
 
 
-@pytest.mark.parametrize("other", [None, "a", object(), []], ids=["None", "str", "object", "list"])
+@pytest.mark.parametrize("other", [None, "a", object()], ids=["None", "str", "object"])
 def test_equality_with_what_has_no_elements(other):
     x = tl.ones((3,))
     assert (x == other) is False
     assert (x != other) is True
     assert (other == x) is False
+
+
+@pytest.mark.parametrize("other", [[], [1.0, 1.0, 1.0], (1.0,)], ids=str)
+def test_equality_with_a_sequence_is_refused(other):
+    x = tl.ones((3,))
+    with pytest.raises(TypeError, match=r"^equal: .* make it a tensor with asarray\(\) first"):
+        x == other  # noqa: B015
+    with pytest.raises(TypeError, match=r"^equal: .* make it a tensor with asarray\(\) first"):
+        other == x  # noqa: B015
 
 
 def test_subclasses_of_python_numbers():

@@ -138,7 +138,7 @@ def test_a_timer_that_interrupts_copies():
 
 
 SCOPES = {
-    "trace": (lambda: tl.trace(), lambda: bool(dispatch._watched)),
+    "trace": (lambda: tl.trace(), lambda: bool(dispatch.watched)),
     "device": (lambda: tl.using_device("cuda"), lambda: tl.default_device() != "cpu"),
     "strict": (lambda: faults.strict_indexing(), lambda: faults._is_strict()),
     "steps": (lambda: steps.noted(), lambda: steps._steps.get() is not None),

@@ -260,8 +260,8 @@ def test_columns_of_one_storage_round_once():
 @pytest.mark.cpu
 def test_arrays_of_numpy():
     x = tl.asarray(SPECIAL)
-    assert np.asarray(x, np.int32).tolist() == AS_INT32
-    found = np.asarray(tl.asarray([16842753]), as_dtype("bfloat16"))
+    assert x.__array__(np.int32).tolist() == AS_INT32
+    found = tl.asarray([16842753]).__array__(as_dtype("bfloat16"))
     assert found.astype(np.float64).tolist() == [16908288]
 
 

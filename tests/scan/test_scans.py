@@ -242,8 +242,8 @@ def test_refused_arguments_of_diff():
         tl.diff(x, axis=2)
     with pytest.raises(ValueError, match="diff: axis"):
         tl.diff(tl.ones(()))
-    with pytest.raises(TypeError, match="diff: prepend must be a tensor, got int"):
-        tl.diff(x, prepend=0)
+    with pytest.raises(TypeError, match="diff: prepend must be a tensor, got str"):
+        tl.diff(x, prepend="0")
     message = r"diff: shapes may differ along axis 1 only, got \(3, 1\) beside \(2, 3\)"
     with pytest.raises(ValueError, match=message):
         tl.diff(x, append=tl.ones((3, 1)))

@@ -145,6 +145,8 @@ def apply_function(
         given = (*args, *kwargs.values())
         if func in COMPARING and any(isinstance(each, np.ndarray) for each in given):
             return _converted(func, args, kwargs)
+        if func is np.isclose and not any(isinstance(each, Tensor) for each in args[:2]):
+            return _converted(func, args, kwargs)  # of arrays; a tolerance is the tensor
         if func is np.copyto and isinstance((args or [kwargs.get("dst")])[0], np.ndarray):
             return _converted(func, args, kwargs)
         return ours(*args, **kwargs)

@@ -10,8 +10,18 @@ from __future__ import annotations
 import functools
 import importlib
 from collections.abc import Callable
-from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any, ClassVar, Literal, NamedTuple, Protocol, Self
+from dataclasses import dataclass, field, replace
+from typing import (
+    TYPE_CHECKING,
+    Any,
+    ClassVar,
+    Literal,
+    NamedTuple,
+    Protocol,
+    Self,
+    TypeVar,
+    dataclass_transform,
+)
 
 from tensorlayout.devices import Device
 from tensorlayout.dtypes import DType
@@ -32,8 +42,21 @@ class CaptureError(RuntimeError):
     """A call that a CUDA graph cannot hold, refused by its backend."""
 
 
+_Class = TypeVar("_Class")
+
+
+@dataclass_transform(eq_default=False, frozen_default=True, field_specifiers=(field,))
+def planned(kind: type[_Class]) -> type[_Class]:
+    """Make `kind` a dataclass of slots that is equal to itself alone.
+
+    Type checkers see to it that nobody changes one. Python does not: that would take a third of
+    the time in which the package is imported.
+    """
+    return dataclass(slots=True, eq=False)(kind)
+
+
 class Plan:
-    """What is known of a call before its data is touched: a frozen dataclass.
+    """What is known of a call before its data is touched: a dataclass that nobody changes.
 
     Each subclass has a `result`, the spec of what is made or written, and says in class variables
     how it is to be treated, so that nobody asks for its class.
@@ -111,7 +134,7 @@ class Operation(Protocol):
         """The plan of a call; pure. Its errors say no name: who calls puts it there."""
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@planned
 class WrittenPlan(Plan):
     """A plan whose result is the first operand of the call."""
 
@@ -121,7 +144,7 @@ class WrittenPlan(Plan):
     result: TensorSpec
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@planned
 class Written:
     """An operation that writes into its first operand, and whose key says all of its plan."""
 

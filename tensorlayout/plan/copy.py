@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from tensorlayout.devices import Device
 from tensorlayout.dtypes import DType
 from tensorlayout.layout import Layout
-from tensorlayout.plan.base import Plan
+from tensorlayout.plan.base import Plan, planned
 from tensorlayout.plan.rules import checked_padding, in_dtype, one_device, refuse_complex
 from tensorlayout.tensor import TensorSpec
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@planned
 class CopyPlan(Plan):
     """A new tensor with the elements of one other, converted to the result's dtype.
 
@@ -31,7 +29,7 @@ class CopyPlan(Plan):
         return "copy" if self.source.layout.same_placement(self.result.layout) else "layout"
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@planned
 class Copy:
     """A copy into a given layout, or the source's form, in a given dtype, or the source's."""
 
@@ -48,7 +46,7 @@ class Copy:
         return CopyPlan(source, TensorSpec(kind, placed, source.device))
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@planned
 class TransferPlan(Plan):
     """A new storage on another device with the bytes of one here, gaps and padding included."""
 
@@ -60,7 +58,7 @@ class TransferPlan(Plan):
     result: TensorSpec
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@planned
 class Transfer:
     """A move to another device. Layouts stay; such that cover no block are better packed before."""
 
@@ -71,7 +69,7 @@ class Transfer:
         return TransferPlan(source, TensorSpec(source.dtype, source.layout, device))
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@planned
 class AssignPlan(Plan):
     """A write of one tensor's elements, or one Python scalar, into another tensor."""
 
@@ -90,7 +88,7 @@ class AssignPlan(Plan):
         return "run" if isinstance(self.source, type) else "copy"
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@planned
 class Assign:
     """A write of a value into a tensor; the value is broadcast, its dtype may be converted."""
 

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import reduce
 from typing import Any
 
 from tensorlayout import dtypes
 from tensorlayout.dtypes import DType
-from tensorlayout.plan.base import Plan
+from tensorlayout.plan.base import Plan, planned
 from tensorlayout.plan.rules import (
     broadcast_shape,
     in_dtype,
@@ -21,7 +21,7 @@ from tensorlayout.tensor import TensorSpec
 Operand = TensorSpec | type  # a tensor, or the kind of a Python scalar
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@planned
 class ElementwisePlan(Plan):
     """One value per index from the operands' values at that index."""
 
@@ -71,7 +71,7 @@ class ElementwisePlan(Plan):
         return replace(self, result=destination, given=True)
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@planned
 class Elementwise:
     """One line of the table of elementwise functions.
 
@@ -148,7 +148,7 @@ class Elementwise:
         return voting or [layout for _, layout in full]
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@planned
 class Scaling(Elementwise):
     """``x * scale + bias`` with two Python floats, taken in float32 at least; rounded to `x`."""
 

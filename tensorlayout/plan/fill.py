@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Any, Literal
 
 from tensorlayout.devices import as_device
 from tensorlayout.dtypes import as_dtype
-from tensorlayout.plan.base import Plan, WrittenPlan
+from tensorlayout.plan.base import Plan, WrittenPlan, planned
 from tensorlayout.plan.rules import (
     LayoutSpec,
     checked_padding,
@@ -21,7 +20,7 @@ from tensorlayout.tensor import TensorSpec
 Values = Literal["nothing", "value", "array", "arange", "eye", "frequencies", "linspace"]
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@planned
 class CreatePlan(Plan):
     """A new tensor whose values are the call's arguments."""
 
@@ -39,7 +38,7 @@ class CreatePlan(Plan):
         return "copy" if self.operation.values == "array" else "run"
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@planned
 class Create:
     """One creation function; `values`: under which name backends have what writes them."""
 
@@ -56,7 +55,7 @@ class Create:
         return CreatePlan(self, TensorSpec(kind, placed, where))
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@planned
 class TrianglePlan(Plan):
     """A new tensor: the elements on one side of a diagonal of each matrix, zeros on the other."""
 
@@ -68,7 +67,7 @@ class TrianglePlan(Plan):
     result: TensorSpec
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@planned
 class Triangle:
     """The lower or the upper triangle of matrices; the diagonal's number is the second argument."""
 
@@ -84,7 +83,7 @@ class Triangle:
         return TrianglePlan(self.name, source, TensorSpec(source.dtype, layout, source.device))
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@planned
 class OneHotPlan(WrittenPlan):
     """Lines along a dimension: the hot value where the indices say, else the cold one.
 
@@ -100,7 +99,7 @@ class OneHotPlan(WrittenPlan):
     hot: TensorSpec
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@planned
 class DiagonalsPlan(WrittenPlan):
     """Matrices with diagonals from `begin` up to `end` filled (`inside`), or all others.
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from tensorlayout.layout import Layout
-from tensorlayout.plan.base import Plan
+from tensorlayout.plan.base import Plan, planned
 from tensorlayout.plan.rules import broadcast_shape, one_device, voted_layout
 from tensorlayout.tensor import TensorSpec
 
@@ -78,7 +78,7 @@ class IndexMap:
         return shape if self.per_line else tuple(shape[d] for d in self.index_dims)
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@planned
 class GatherPlan(Plan):
     """A new tensor of the elements at given positions.
 
@@ -97,7 +97,7 @@ class GatherPlan(Plan):
     given: bool = False
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@planned
 class Gather:
     """Reads by integer tensors; packed in the order of the tensor that is read.
 

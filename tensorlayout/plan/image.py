@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from tensorlayout.plan.base import WrittenPlan
+from tensorlayout.plan.base import WrittenPlan, planned
 from tensorlayout.tensor import TensorSpec
 
 
@@ -23,7 +23,7 @@ class Windows:
     before: int
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@planned
 class Col2ImPlan(WrittenPlan):
     """Columns (…, N, C * P, L), summed up into an image (N, C, spatial…) of their dtype.
 
@@ -36,7 +36,7 @@ class Col2ImPlan(WrittenPlan):
     windows: tuple[Windows, ...]  # of each spatial dimension
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@planned
 class UpsamplePlan(WrittenPlan):
     """A tensor whose last two dimensions grow, by linear interpolation along rows and columns.
 
@@ -50,7 +50,7 @@ class UpsamplePlan(WrittenPlan):
     scales: tuple[int, int]  # of the last but one dimension and the last
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@planned
 class ReverseSequencePlan(WrittenPlan):
     """Lines along a dimension, of each the first elements reversed.
 

@@ -3,19 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from functools import reduce
 from itertools import accumulate, pairwise
 
 from tensorlayout.dtypes import promote
 from tensorlayout.layout import Layout
-from tensorlayout.plan.base import Plan
+from tensorlayout.plan.base import Plan, planned
 from tensorlayout.plan.rules import normalized_dims, one_device
 from tensorlayout.tensor import TensorSpec
 from tensorlayout.words import shown
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@planned
 class JoinPlan(Plan):
     """Several tensors side by side along `axis` of a new one."""
 
@@ -29,7 +28,7 @@ class JoinPlan(Plan):
     given: bool = False
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@planned
 class SplitPlan(Plan):
     """Consecutive parts of a tensor along `axis`, each written into a tensor that is given."""
 
@@ -52,7 +51,7 @@ class SplitPlan(Plan):
         return self.results[0]
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@planned
 class Join:
     """Concatenation along an existing axis; the result follows the first tensor's order."""
 
@@ -85,7 +84,7 @@ class Join:
         return JoinPlan(sources, result, axis)
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@planned
 class Split:
     """The parts of a tensor along an axis, in order, into tensors of its dtype that are given.
 

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from functools import reduce
 from typing import Any
 
 from tensorlayout import dtypes
 from tensorlayout.dtypes import DType
 from tensorlayout.layout import Layout
-from tensorlayout.plan.base import Plan
+from tensorlayout.plan.base import Plan, planned
 from tensorlayout.plan.rules import addressed, check_category, one_device
 from tensorlayout.tensor import TensorSpec
 
@@ -24,7 +23,7 @@ Results = Sequence[tuple[Shape, DType]]
 Rule = Callable[..., Results]
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@planned
 class LibraryPlan(Plan):
     """Operands of one dtype handed over as they lie; results come back row-major."""
 
@@ -39,7 +38,7 @@ class LibraryPlan(Plan):
     options: tuple[tuple[str, Any], ...]
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@planned
 class Library:
     """One line of a table of library calls, whose functions the backends have by their names.
 

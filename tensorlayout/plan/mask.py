@@ -4,17 +4,16 @@ from __future__ import annotations
 
 import functools
 import math
-from dataclasses import dataclass
 
 from tensorlayout.layout import Layout
-from tensorlayout.plan.base import Plan
+from tensorlayout.plan.base import Plan, planned
 from tensorlayout.plan.gather import IndexMap, Shape
 from tensorlayout.plan.rules import one_device
 from tensorlayout.plan.scatter import check_writable_by
 from tensorlayout.tensor import TensorSpec
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@planned
 class SelectPlan(Plan):
     """A new tensor of the elements where a mask is true: how many is known when it runs.
 
@@ -32,7 +31,7 @@ class SelectPlan(Plan):
     index_map: IndexMap
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@planned
 class Select:
     """Reads by one boolean mask; packed in the order of the tensor that is read."""
 
@@ -45,7 +44,7 @@ class Select:
         return SelectPlan(self.name, source, mask, seen, found)
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@planned
 class MaskedPlan(Plan):
     """A write of values where a mask is true.
 
@@ -67,7 +66,7 @@ class MaskedPlan(Plan):
     spread: Shape | None
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@planned
 class Masked:
     """Writes where one boolean mask is true."""
 
@@ -90,7 +89,7 @@ class Masked:
         return MaskedPlan(self.name, destination, value, mask, seen, found, spread)
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@planned
 class NonzeroPlan(Plan):
     """The indices of the elements that are not zero, one new tensor a dimension.
 
@@ -103,7 +102,7 @@ class NonzeroPlan(Plan):
     result: TensorSpec
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@planned
 class Nonzero:
     """Indices in row-major order, int64."""
 

@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from tensorlayout import dtypes
 from tensorlayout.layout import Layout
-from tensorlayout.plan.base import Plan
+from tensorlayout.plan.base import Plan, planned
 from tensorlayout.plan.rules import broadcast_shape, check_category, one_device
 from tensorlayout.tensor import TensorSpec
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@planned
 class MatmulPlan(Plan):
     """A matrix product, row-major; transposes and pitches of the operands are not copied away."""
 
@@ -22,7 +20,7 @@ class MatmulPlan(Plan):
     result: TensorSpec
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@planned
 class Matmul:
     """`matmul` and the operator ``@``."""
 

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from tensorlayout.layout import Layout
-from tensorlayout.plan.base import Plan, WrittenPlan
+from tensorlayout.plan.base import Plan, WrittenPlan, planned
 from tensorlayout.tensor import TensorSpec
 
 # What a border is made of: one value; the outermost element; the elements mirrored at the outermost
@@ -16,7 +14,7 @@ MODES = ("constant", "edge", "reflection", "symmetric", "wrap")
 Border = tuple[int, int]
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@planned
 class PadPlan(Plan):
     """A tensor and a border of each dimension."""
 
@@ -36,7 +34,7 @@ class PadPlan(Plan):
         return "copy"
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@planned
 class Pad:
     """A border around a tensor: a call with the tensor, and the value of a constant.
 
@@ -55,7 +53,7 @@ class Pad:
         return PadPlan(self.name, source, result, borders, mode)
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@planned
 class SliceGradPlan(WrittenPlan):
     """A tensor written into a window of another, which is zero elsewhere; they share no memory.
 

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Any, Literal, get_args
 
 from tensorlayout.dtypes import DType
-from tensorlayout.plan.base import Plan
+from tensorlayout.plan.base import Plan, planned
 from tensorlayout.plan.rules import check_category, normalized_dims, reduced_layout, result_dtype
 from tensorlayout.tensor import TensorSpec
 
@@ -34,7 +33,7 @@ QuantileMethod = Literal[
 QUANTILE_METHODS = get_args(QuantileMethod)
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@planned
 class ReducePlan(Plan):
     """One value from all elements along `dims`."""
 
@@ -48,7 +47,7 @@ class ReducePlan(Plan):
     static: tuple[Any, ...]
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@planned
 class Reduce:
     """One line of the table of reductions.
 

@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from tensorlayout.dtypes import DType
 from tensorlayout.layout import Layout
-from tensorlayout.plan.base import Plan
+from tensorlayout.plan.base import Plan, planned
 from tensorlayout.plan.rules import check_category, normalized_dims, result_dtype
 from tensorlayout.tensor import TensorSpec
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@planned
 class ScanPlan(Plan):
     """Each element of a line along `dim` becomes the total so far."""
 
@@ -26,7 +24,7 @@ class ScanPlan(Plan):
     given: bool = False
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@planned
 class Scan:
     """One line of the table of scans; packed in the input's order.
 

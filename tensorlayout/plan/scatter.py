@@ -6,13 +6,12 @@ Values replace what is there, in a tensor that is given or in a copy; or are com
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from math import prod
 from typing import Any
 
 from tensorlayout import dtypes
 from tensorlayout.layout import Layout
-from tensorlayout.plan.base import Plan, Write, backend
+from tensorlayout.plan.base import Plan, Write, backend, planned
 from tensorlayout.plan.copy import AssignPlan, CopyPlan
 from tensorlayout.plan.gather import IndexMap, Shape
 from tensorlayout.plan.rules import broadcast_shape, one_device, refuse_complex
@@ -27,7 +26,7 @@ RUN = 256
 _MOST = 2**44
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@planned
 class ScatterPlan(Plan):
     """A write of values, broadcast to `shape`, at given positions.
 
@@ -47,7 +46,7 @@ class ScatterPlan(Plan):
     index_map: IndexMap
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@planned
 class Scatter:
     """Writes by integer tensors, in index order: of equal positions the last one wins."""
 
@@ -87,7 +86,7 @@ def _scattered(
     return ScatterPlan(name, destination, value, positions, shape, found)
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@planned
 class CopyScatterPlan(Plan):
     """A copy of a tensor with values written at positions, into a tensor that is given."""
 
@@ -103,7 +102,7 @@ class CopyScatterPlan(Plan):
         return self.scatter.result
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@planned
 class CopyScatter:
     """A copy and a scatter: the destination, given first, shares no memory with the others."""
 
@@ -115,7 +114,7 @@ class CopyScatter:
         return CopyScatterPlan(source, Scatter(self.name).plan(destination, *key))
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@planned
 class ScatterReducePlan(CopyScatterPlan):
     """A new copy of the source, each value combined with the element at its position.
 
@@ -141,7 +140,7 @@ def after_copy(plan: CopyScatterPlan, write: Write) -> Write:
     return after
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@planned
 class ScatterReduce:
     """Values combined in index order and runs, so that sums of floats are those of every device.
 

@@ -2,19 +2,18 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Literal
 
 from tensorlayout import dtypes
 from tensorlayout.layout import Layout
-from tensorlayout.plan.base import Plan
+from tensorlayout.plan.base import Plan, planned
 from tensorlayout.plan.rules import normalized_dims, one_device
 from tensorlayout.tensor import TensorSpec
 
 Gives = Literal["values", "positions"]
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@planned
 class SortPlan(Plan):
     """Each line along `dim` sorted: its elements, or the positions that sort it, as `gives` says.
 
@@ -35,7 +34,7 @@ class SortPlan(Plan):
     given: bool = False
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@planned
 class Sort:
     """A sort along one dimension; packed in the input's order."""
 
@@ -55,7 +54,7 @@ class Sort:
         return SortPlan(self.name, self.gives, source, result, dim, descending, stable)
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@planned
 class TopKPlan(Plan):
     """The first elements of each sorted line, and their positions, written where two tensors are.
 
@@ -75,7 +74,7 @@ class TopKPlan(Plan):
     down: bool
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@planned
 class TopK:
     """A call with two results and the tensor, which share no memory; equal elements stay in order.
 

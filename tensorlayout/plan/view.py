@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Any
 
 from tensorlayout.dtypes import DType, real_of
 from tensorlayout.layout import BitPattern, Layout, Padding, PaddingValue
 from tensorlayout.layout.checks import MAX_RANK, too_many_dimensions
 from tensorlayout.layout.slots import covers_block, strided
-from tensorlayout.plan.base import Plan
+from tensorlayout.plan.base import Plan, planned
 from tensorlayout.plan.copy import Copy, CopyPlan
 from tensorlayout.plan.padding import padding_bytes
 from tensorlayout.plan.rules import LayoutSpec, addressed, layout_for
@@ -19,7 +18,7 @@ from tensorlayout.tensor import TensorSpec
 from tensorlayout.words import cut, shown
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@planned
 class ViewPlan(Plan):
     """A tensor over the same storage: no element moves."""
 
@@ -36,7 +35,7 @@ class NoViewError(ValueError):
     """A layout that has no such view; a packed copy has one."""
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@planned
 class View:
     """A view whose layout is a function of the source's layout and static parameters."""
 
@@ -58,7 +57,7 @@ class View:
         return ViewPlan(source, result, layout.lowest)
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@planned
 class PartPlan(Plan):
     """The real or the imaginary parts of complex numbers, where they are."""
 
@@ -71,7 +70,7 @@ class PartPlan(Plan):
     which: int
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@planned
 class Part:
     """The real parts (`which` 0) or the imaginary ones (1) of complex numbers: a view."""
 
@@ -86,7 +85,7 @@ class Part:
         )
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@planned
 class ReinterpretPlan(Plan):
     """The memory of a tensor read as elements of another dtype."""
 
@@ -98,7 +97,7 @@ class ReinterpretPlan(Plan):
     result: TensorSpec
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@planned
 class Reinterpret:
     """The same bytes as elements of another dtype: a view."""
 
@@ -180,7 +179,7 @@ def _with_last_fastest(layout: Layout) -> tuple[int, ...]:
     return (end, *(d for d in order if d != end))
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@planned
 class SamePlan(Plan):
     """Nothing to do: the operand is the result."""
 
@@ -191,7 +190,7 @@ class SamePlan(Plan):
     result: TensorSpec
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@planned
 class Relayout:
     """The same elements in a layout asked for by name."""
 
@@ -211,7 +210,7 @@ class Relayout:
         return Copy(self.name).plan(source, wanted, None)
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@planned
 class Reshape:
     """A view under another shape where one exists, else a row-major copy."""
 
@@ -256,7 +255,7 @@ def inferred_shape(shape: int | tuple[int, ...], size: int) -> tuple[int, ...]:
 Cut = tuple[int, int] | str
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@planned
 class IndexPlan(Plan):
     """A basic index: a view. Where it begins is data, so a thousand slices have one plan."""
 
@@ -267,7 +266,7 @@ class IndexPlan(Plan):
     result: TensorSpec
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@planned
 class Index:
     """Basic indexing by integers, slices, Ellipsis and None."""
 
@@ -283,7 +282,7 @@ class Index:
         return IndexPlan(source, TensorSpec(source.dtype, layout, source.device))
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@planned
 class RowPlan(Plan):
     """One slice along the first dimension: a view."""
 
@@ -295,7 +294,7 @@ class RowPlan(Plan):
     result: TensorSpec
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@planned
 class Row:
     """Indexing by one integer, the commonest index, on a shorter path than others."""
 

@@ -207,6 +207,14 @@ def promote(first: DType, second: DType) -> DType:
     return np.promote_types(first, second)
 
 
+_KIND_ORDER = "buifc"
+
+
+def same_kind(source: DType, target: DType) -> Any:
+    """Whether `source` may become `target` by NumPy's rule ``same_kind``: of no lesser kind."""
+    return _KIND_ORDER.index(_letter(source)) <= _KIND_ORDER.index(_letter(target))
+
+
 def _promote_bfloat16(half: DType, other: DType) -> DType:
     if other == bool or other.itemsize == 1:
         return half

@@ -6,6 +6,7 @@ one look-up of the plan, one call.
 
 from __future__ import annotations
 
+import functools
 import inspect
 from collections.abc import Callable, Set
 from typing import Any, Protocol, TypeVar, overload
@@ -14,7 +15,7 @@ import numpy as np
 
 from tensorlayout.calling import leaving, misfit
 from tensorlayout.devices import CPU
-from tensorlayout.dtypes import SCALARS
+from tensorlayout.dtypes import SCALARS, DType, promote, same_kind
 from tensorlayout.exchange.numpy import shortage
 from tensorlayout.functions.arguments import (
     is_array,
@@ -23,7 +24,7 @@ from tensorlayout.functions.arguments import (
     writable,
 )
 from tensorlayout.plan.base import CaptureError, Operation
-from tensorlayout.plan.copy import Transfer
+from tensorlayout.plan.copy import Assign, Transfer
 from tensorlayout.plan.elementwise import Elementwise
 from tensorlayout.plan.library import Library
 from tensorlayout.plan.run import prepared, prepared_into
@@ -32,6 +33,7 @@ from tensorlayout.typing import NumpyScalar
 from tensorlayout.words import REFUSALS, named, refuse
 
 _SCALAR = Transfer()
+_assignment = functools.cache(Assign)  # in the name of an operation
 
 # Of the function that prepares a call, the operation, the key and the operands.
 Observer = Callable[[Any, Operation, tuple[Any, ...], tuple[Any, ...]], Tensor]
@@ -288,7 +290,10 @@ def reflected(operation: Elementwise) -> Callable[[Tensor, Any], Any]:
 
 
 def in_place(operation: Elementwise) -> Callable[[Tensor, Any], Any]:
-    """The method for ``x += y`` and its like: x keeps its dtype, shape, layout and padding."""
+    """The method for ``x += y`` and its like: x keeps its dtype, shape, layout and padding.
+
+    A result of the same kind, as of int64 added to int32, is converted as `astype` does.
+    """
 
     def method(self: Tensor, other: Any, /) -> Any:
         try:
@@ -297,11 +302,21 @@ def in_place(operation: Elementwise) -> Callable[[Tensor, Any], Any]:
                 return prepared_into(operation, spec, spec, type(other))(self, self, other)
             if not _ours(other):
                 return NotImplemented
-            return elementwise(operation, self, other, out=writable(operation.name, self))
+            out, given = writable(operation.name, self), operand(operation.name, other)
+            if type(given) is Tensor and _is_wider(given._spec.dtype, out._spec.dtype):
+                found = elementwise(operation, out, other)
+                if found.shape == out.shape and same_kind(found.dtype, out.dtype):
+                    return call(_assignment(operation.name), (out._spec, found._spec), (out, found))
+            return elementwise(operation, out, other, out=out)
         except REFUSALS as error:
             raise refused(operation, error) from None
 
     return method
+
+
+def _is_wider(other: DType, own: DType) -> bool:
+    """Whether `own` with `other` gives another dtype of the same kind as `own`."""
+    return other is not own and own != promote(own, other) and same_kind(promote(own, other), own)
 
 
 def _ours(other: Any) -> bool:

@@ -571,6 +571,38 @@ def test_shapes_that_do_not_broadcast(first, second):
 # --- in place ----------------------------------------------------------------------------------
 
 
+@pytest.mark.parametrize(
+    "layout", ["(2,3):(3,1)", "(2,3):(1,2)", "(2,3):(4,1) padded=(2,4) padding=ONE"]
+)
+@pytest.mark.parametrize(
+    ("dtype", "other"),
+    [
+        *(("int8", "int64"), ("int32", "uint16"), ("uint8", "uint64"), ("float32", "float64")),
+        *(("float16", "float32"), ("complex64", "complex128"), ("float32", "int64")),
+    ],
+)
+def test_in_place_results_of_the_same_kind_are_converted(dtype, other, layout):
+    first = np.asarray([[100, 2, 3], [4, 5, 127]]).astype(dtype)
+    second = np.asarray([[100, 1, 0], [7, 8, 9]]).astype(other)
+    x = tl.asarray(first, layout=tl.Layout.parse(layout), copy=True)
+    view, kept = x, x.layout
+    x += tl.asarray(second)
+    first += second
+    assert x is view
+    assert (x.dtype, x.layout) == (first.dtype, kept)
+    assert x.tolist() == first.tolist()
+    x -= np.dtype(other).type(1)
+    first -= np.dtype(other).type(1)
+    assert x.tolist() == first.tolist()
+
+
+def test_in_place_with_itself_in_a_wider_dtype():
+    memory = np.asarray([1, 2, 3, 4], np.int32)
+    x, y = tl.asarray(memory), tl.asarray(memory)[::-1]
+    x += tl.astype(y, tl.int64)
+    assert memory.tolist() == [5, 5, 5, 5]
+
+
 def test_in_place_keeps_the_dtype():
     x = tl.ones((3,), dtype=tl.int32)
     message = "result has dtype float64, which an in-place operation cannot put into int32"

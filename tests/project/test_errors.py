@@ -1480,7 +1480,9 @@ x + [1]
 [1] * x
     TypeError: multiply: operands must be tensors or Python scalars, got list; make it a tensor with
     asarray() first
-x + (1,)  # TypeError: unsupported operand type(s) for +: 'Tensor' and 'tuple'
+x + (1,)
+    TypeError: add: operands must be tensors or Python scalars, got tuple; make it a tensor with
+    asarray() first
 x + "a"  # TypeError: unsupported operand type(s) for +: 'Tensor' and 'str'
 x + np.ones((2, 3))
     TypeError: add: operands must be tensors or Python scalars, got numpy.ndarray; make it a tensor
@@ -1510,8 +1512,8 @@ x -= v2  # ValueError: subtract: shapes (2, 3), (2,) do not broadcast together
 i8 += 1.5
     TypeError: add: the result has dtype float64, which an in-place operation cannot put into int8;
     use astype() first
-i8 += i
-    TypeError: add: the result has dtype int64, which an in-place operation cannot put into int8;
+u8 += i
+    TypeError: add: the result has dtype int64, which an in-place operation cannot put into uint8;
     use astype() first
 i8 += 300  # OverflowError: add: the Python integer 300 does not fit int8
 i /= 2

@@ -237,7 +237,7 @@ def delete(arr: Tensor, obj: Any, axis: int | None = None) -> Tensor:
     """`arr` without the slices `obj` (integers, a slice, a mask) along `axis`."""
     x, dim = _line("delete", arr, axis)
     kept = ones((x.shape[dim],), dtype=dtypes.bool, device=x.device)
-    under("delete", indexing.setitem, kept, obj if obj != [] else slice(0), False)
+    under("delete", indexing.setitem, kept, obj, False)
     return x[(*(slice(None),) * dim, kept)]
 
 

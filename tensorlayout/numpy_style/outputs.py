@@ -33,6 +33,14 @@ def _known(dtype: DType) -> DType:
     return dtypes.float16 if dtypes.is_bfloat16(dtype) else dtype
 
 
+def kind_into(x: Tensor, out: Any, dtype: Any) -> Any:
+    """The dtype to add or multiply in: the one asked for, else the wider one of `x` and `out`."""
+    if dtype is not None or not isinstance(out, Tensor):
+        return dtype
+    kind = dtypes.promote(x.dtype, out.dtype)
+    return None if kind == dtypes.bool else kind
+
+
 def given(name: str, found: Tensor, out: Any) -> Tensor:
     """`out` with `found` written into it; `found` itself where `out` is None.
 

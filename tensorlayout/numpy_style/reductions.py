@@ -252,7 +252,7 @@ def _wide(a: Tensor) -> DType:
 
 
 def _floating(name: str, a: Any, dtype: Any, out: Any) -> Tensor:
-    """`a` in the dtype of its mean: the one asked for, its own or that of a wider `out`, float64."""
+    """`a` in the dtype of its mean: the one asked for, its own, `out`'s, float64."""
     x = a if type(a) is Tensor else arguments.tensor(name, a)
     if x._spec.dtype.kind not in "biuc" and isinstance(out, Tensor) and out.dtype.kind != "c":
         dtype = kind_into(x, out, dtype)

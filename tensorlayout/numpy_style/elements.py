@@ -70,17 +70,17 @@ def astype(
     `a` is. `casting`: NumPy's name of what may become what; TypeError for all else. `subok` says
     nothing: there is one class of tensors. `copy`: False gives `a` itself where nothing changes.
     """
-    if order == "K" and casting == "unsafe":
+    if type(order) is type(casting) is str and order == "K" and casting == "unsafe":
         return data_types.astype(a, dtype, copy=copy, device=device)
     a = arguments.tensor("astype", a)
     kind = as_dtype(dtype, "astype: dtype")
     known = f"one of {', '.join(CASTINGS)}"
     arguments.choice("astype", "casting", casting, known, CASTINGS)
+    layout = _layout("astype", a, order)
     if casting != "unsafe" and not can_cast(a.dtype, kind, casting):
         refuse("astype", f"{a.dtype} cannot become {kind} by the rule {casting!r}", TypeError)
     if order == "K":
         return data_types.astype(a, kind, copy=copy, device=device)
-    layout = _layout("astype", a, order)
     copying = arguments.flag("astype", "copy", copy) is not False
     if copying or kind != a.dtype or not a._spec.layout.same_placement(layout):
         a = dispatch.call(_copy("astype"), (a._spec, layout, kind), (a,))
@@ -89,7 +89,7 @@ def astype(
 
 def copy(a: Tensor, order: str = "K") -> Tensor:
     """The same elements in a storage of their own; `order` as in `astype`."""
-    if order == "K":
+    if type(order) is str and order == "K":
         return interchange.copy(a)
     return dispatch.call(_copy("copy"), (a._spec, _layout("copy", a, order), None), (a,))
 
@@ -228,7 +228,7 @@ def nonzero(a: Tensor) -> tuple[Tensor, ...]:
     return searching.nonzero(a)
 
 
-_KINDS = {None, "quicksort", "heapsort", "mergesort", "stable"}
+_KINDS = {"quicksort", "heapsort", "mergesort", "stable"}
 
 
 def argsort(
@@ -268,7 +268,7 @@ def sort(
 
 def _sortable(name: str, a: Any, kind: Any, order: Any, stable: Any) -> Tensor:
     a = arguments.tensor(name, a)
-    if kind not in _KINDS:
+    if kind is not None and not (isinstance(kind, str) and kind in _KINDS):
         known = "quicksort, heapsort, mergesort or stable"
         refuse(name, f"kind must be {known}, got {arguments.shown(kind)}")
     if order is not None:
@@ -337,7 +337,7 @@ def item(a: Tensor, *index: int | Sequence[int]) -> Any:
     >>> tl.asarray([[1, 2], [3, 4]]).item(1, 0)
     3
     """
-    key: Any = index[0] if len(index) == 1 and not isinstance(index[0], int) else index
+    key: Any = index[0] if len(index) == 1 and isinstance(index[0], (tuple, list)) else index
     if len(key) == 0:
         if a.size != 1:
             refuse("item", f"needs an index, or a tensor of one element, got shape {a.shape}")

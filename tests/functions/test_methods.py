@@ -2,6 +2,7 @@
 
 import ast
 import inspect
+import pickle
 import warnings
 from math import prod
 from pathlib import Path
@@ -277,6 +278,13 @@ def test_by_hand():
 @pytest.mark.parametrize("name", sorted(NAMES))
 def test_is_there(name):
     assert hasattr(tl.asarray([[1.0]]), name)
+
+
+@pytest.mark.cpu
+@pytest.mark.parametrize("name", sorted(vars(methods)["_METHODS"]))
+def test_pickles(name):
+    method = getattr(tl.Tensor, name)
+    assert pickle.loads(pickle.dumps(method)) is method
 
 
 @pytest.mark.cpu
@@ -629,6 +637,11 @@ def test_special_methods():
         (lambda x: x.astype("int8", casting="safe"), TypeError, "astype: float64 cannot"),
         (lambda x: x.dot(x), ValueError, "dot: "),
         (lambda x: x.dot(np.ones(3)), TypeError, "dot: .* got numpy.ndarray"),
+        (lambda x: x.argsort(kind={}), ValueError, "argsort: kind must be"),
+        (lambda x: x.astype("int8", np.ones(2)), ValueError, "astype: order must be"),
+        (lambda x: x.copy(np.ones(2)), ValueError, "copy: order must be"),
+        (lambda x: x.item(np.ones(())), TypeError, "item: index must be an integer"),
+        (lambda x: x.item("a"), TypeError, "item: index must be an integer"),
         (lambda x: x.round(400), ValueError, "round: decimals must be from -308 to 308"),
         (lambda x: (x > 0).round(1), TypeError, "round: only numeric"),
         (lambda x: (x > 0).max(initial=x), ValueError, "max: "),

@@ -231,6 +231,12 @@ def _array_function(self: Tensor, *args: Any) -> Any:
     return apply_function(self, *args)
 
 
+def _placed(name: str, method: Any) -> Any:
+    """A method that says where it is, as pickles of it need."""
+    method.__module__, method.__qualname__ = Tensor.__module__, f"Tensor.{name}"
+    return method
+
+
 def bind() -> None:
     """Give `Tensor` its computing methods."""
     for name, function in _OPERATORS.items():
@@ -278,7 +284,7 @@ def bind() -> None:
         "__rdivmod__": _rdivmod,
         "__bytes__": elements.tobytes,
         "__array_priority__": _PRIORITY,
-        **{name: guarded(method) for name, method in _METHODS.items()},
+        **{name: _placed(name, guarded(method)) for name, method in _METHODS.items()},
         "copy": elements.copy,  # too short for what a guard costs
     }
     for name, method in named.items():

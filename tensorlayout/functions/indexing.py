@@ -193,6 +193,9 @@ def _positions(
             each = nonzero(item)
         found += each
         reached += range(first, first + len(each))
+    if len(found) > 1 and any(p.size == 0 for p in found):  # none is read, nor is it checked
+        spread = under(name, broadcast_shape, [p.shape for p in found])
+        found = [_broadcast(p, spread) for p in found]
     return tuple(found), tuple(reached)
 
 
@@ -382,7 +385,7 @@ def take(
     dim = arguments.dim("take", axis, ndim)
     if isinstance(indices, int) and not isinstance(indices, bool):
         return _basic("take", x, (*[slice(None)] * dim, int(indices)))
-    positions = _integral("take", indices)
+    positions = integral("take", indices)
     return dispatch.call(_TAKE, (x._spec, (dim,), False, positions._spec), (x, positions))
 
 
@@ -397,7 +400,7 @@ def take_along_axis(x: Tensor, indices: Tensor, /, *, axis: SupportsIndex = -1) 
     >>> tl.take_along_axis(x, tl.argsort(x))
     Tensor([[10, 20, 30]], dtype=int64, device='cpu')
     """
-    x, indices = arguments.tensor("take_along_axis", x), _integral("take_along_axis", indices)
+    x, indices = arguments.tensor("take_along_axis", x), integral("take_along_axis", indices)
     if x.ndim != indices.ndim:
         refuse("take_along_axis", f"ranks must be equal, got shapes {x.shape} and {indices.shape}")
     dim = arguments.dim("take_along_axis", axis, x.ndim)
@@ -410,7 +413,7 @@ def take_along_axis(x: Tensor, indices: Tensor, /, *, axis: SupportsIndex = -1) 
     return dispatch.call(_TAKE_ALONG, key, (wide, positions))
 
 
-def _integral(name: str, x: Any) -> Tensor:
+def integral(name: str, x: Any) -> Tensor:
     found = x if type(x) is Tensor else arguments.tensor(name, x, "indices")
     if (dtype := found._spec.dtype).kind not in "iu":
         refuse(name, f"indices must be of an integer dtype, got {dtype}", TypeError)

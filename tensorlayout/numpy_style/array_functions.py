@@ -35,7 +35,7 @@ from tensorlayout.numpy_style import (
     transforms,
 )
 from tensorlayout.tensor import Tensor
-from tensorlayout.words import refuse
+from tensorlayout.words import REFUSALS, named, refuse
 
 Function = Callable[..., Any]
 
@@ -149,7 +149,12 @@ def apply_function(
             return _converted(func, args, kwargs)  # of arrays; a tolerance is the tensor
         if func is np.copyto and isinstance((args or [kwargs.get("dst")])[0], np.ndarray):
             return _converted(func, args, kwargs)
-        return ours(*args, **kwargs)
+        try:
+            return ours(*args, **kwargs)
+        except REFUSALS as error:
+            if not str(error).startswith(f"{ours.__name__}: "):
+                named(func.__name__, error)
+            raise
     if func in LIKE:
         return LIKE[func](*args, **kwargs, like=x)
     if func in LIKE_CONVERTED:

@@ -16,6 +16,7 @@ from tensorlayout.numpy_style.operands import floating, tensors
 from tensorlayout.numpy_style.outputs import given
 from tensorlayout.plan.rules import broadcast_shape
 from tensorlayout.tensor import Tensor
+from tensorlayout.words import refuse
 
 __all__ = [
     "allclose",
@@ -122,14 +123,20 @@ def real_if_close(a: Tensor, tol: float = 100) -> Tensor:
     return ew.real(x) if small else x
 
 
+def _signed(name: str, x: Any) -> Tensor:
+    if arguments.tensor(name, x).dtype.kind == "c":
+        refuse(name, f"complex numbers have no sign, got {x.dtype}; take real() first", TypeError)
+    return floating(name, x)
+
+
 def isposinf(x: Tensor, out: Tensor | None = None) -> Tensor:
     """Whether each element is positive infinity."""
-    return given("isposinf", ew.equal(floating("isposinf", x), math.inf), out)
+    return given("isposinf", ew.equal(_signed("isposinf", x), math.inf), out)
 
 
 def isneginf(x: Tensor, out: Tensor | None = None) -> Tensor:
     """Whether each element is negative infinity."""
-    return given("isneginf", ew.equal(floating("isneginf", x), -math.inf), out)
+    return given("isneginf", ew.equal(_signed("isneginf", x), -math.inf), out)
 
 
 def fix(x: Tensor, out: Tensor | None = None) -> Tensor:

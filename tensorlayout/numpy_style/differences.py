@@ -26,7 +26,7 @@ def diff(a: Tensor, n: int = 1, axis: int = -1, prepend: Any = None, append: Any
     dim = arguments.dim("diff", axis, x.ndim)
     shape = tuple(1 if d == dim else size for d, size in enumerate(x.shape))
     ends = {"prepend": prepend, "append": append}
-    wide = {name: _slice(x, end, shape) for name, end in ends.items() if end is not None}
+    wide = {name: _slice(x, end, shape) for name, end in ends.items() if end is not None and n != 0}
     return utility.diff(x, axis=dim, n=n, **wide)
 
 

@@ -24,6 +24,7 @@ from tensorlayout.functions import elementwise as ew
 from tensorlayout.functions.creation import asarray, zeros_like
 from tensorlayout.functions.transfers import moved, on_host
 from tensorlayout.layout import Layout
+from tensorlayout.numpy_style.operands import beside, product
 from tensorlayout.numpy_style.outputs import CASTINGS, can_cast, given
 from tensorlayout.numpy_style.shapes import is_column_major
 from tensorlayout.plan.copy import Assign, Copy
@@ -69,17 +70,17 @@ def astype(
     `a` is. `casting`: NumPy's name of what may become what; TypeError for all else. `subok` says
     nothing: there is one class of tensors. `copy`: False gives `a` itself where nothing changes.
     """
-    if order == "K" and casting == "unsafe":
+    if type(order) is type(casting) is str and order == "K" and casting == "unsafe":
         return data_types.astype(a, dtype, copy=copy, device=device)
     a = arguments.tensor("astype", a)
     kind = as_dtype(dtype, "astype: dtype")
     known = f"one of {', '.join(CASTINGS)}"
     arguments.choice("astype", "casting", casting, known, CASTINGS)
+    layout = _layout("astype", a, order)
     if casting != "unsafe" and not can_cast(a.dtype, kind, casting):
         refuse("astype", f"{a.dtype} cannot become {kind} by the rule {casting!r}", TypeError)
     if order == "K":
         return data_types.astype(a, kind, copy=copy, device=device)
-    layout = _layout("astype", a, order)
     copying = arguments.flag("astype", "copy", copy) is not False
     if copying or kind != a.dtype or not a._spec.layout.same_placement(layout):
         a = dispatch.call(_copy("astype"), (a._spec, layout, kind), (a,))
@@ -88,7 +89,7 @@ def astype(
 
 def copy(a: Tensor, order: str = "K") -> Tensor:
     """The same elements in a storage of their own; `order` as in `astype`."""
-    if order == "K":
+    if type(order) is str and order == "K":
         return interchange.copy(a)
     return dispatch.call(_copy("copy"), (a._spec, _layout("copy", a, order), None), (a,))
 
@@ -133,6 +134,10 @@ def clip(
     """
     a = arguments.tensor("clip", a)
     least, most = _one("a_min", a_min, "min", min), _one("a_max", a_max, "max", max)
+    if a.dtype.kind in "iu":  # integers that it does not hold bound nothing
+        limits = data_types.iinfo(a.dtype)
+        least = None if type(least) is int and least <= limits.min else least
+        most = None if type(most) is int and most >= limits.max else most
     bounds = [b for b in (least, most) if type(b) not in _WHOLE]
     if bounds:
         a = data_types.astype(a, data_types.result_type(a, *bounds), copy=False)
@@ -159,6 +164,10 @@ def round(a: Tensor, decimals: int = 0, out: Tensor | None = None) -> Tensor:
     if type(decimals) is int and decimals == 0 and out is None:
         return ew.round(a)
     a, places = arguments.tensor("round", a), arguments.integer("round", "decimals", decimals)
+    if abs(places) > 308:  # the powers of ten that float64 has
+        refuse("round", f"decimals must be from -308 to 308, got {places}")
+    if a.dtype == dtypes.bool:
+        refuse("round", "only numeric dtypes are allowed, got bool", TypeError)
     whole = dtypes.in_category(a.dtype, "integral")
     if places == 0 or (whole and places > 0):
         return given("round", ew.round(a), out)
@@ -186,7 +195,7 @@ def take(
     arguments.choice("take", "mode", mode, "'raise', 'clip' or 'wrap'", ("raise", "clip", "wrap"))
     if axis is None:
         a, axis = manipulation.reshape(a, (-1,) if a.size else (0,)), 0
-    positions = _beside("take", indices, a)
+    positions = indexing.integral("take", _beside("take", indices, a))
     size = a.shape[arguments.dim("take", axis, a.ndim)]
     if mode == "clip":
         positions = ew.clip(positions, 0, size - 1)
@@ -219,7 +228,7 @@ def nonzero(a: Tensor) -> tuple[Tensor, ...]:
     return searching.nonzero(a)
 
 
-_KINDS = {None, "quicksort", "heapsort", "mergesort", "stable"}
+_KINDS = {"quicksort", "heapsort", "mergesort", "stable"}
 
 
 def argsort(
@@ -259,7 +268,7 @@ def sort(
 
 def _sortable(name: str, a: Any, kind: Any, order: Any, stable: Any) -> Tensor:
     a = arguments.tensor(name, a)
-    if kind not in _KINDS:
+    if kind is not None and not (isinstance(kind, str) and kind in _KINDS):
         known = "quicksort, heapsort, mergesort or stable"
         refuse(name, f"kind must be {known}, got {arguments.shown(kind)}")
     if order is not None:
@@ -286,14 +295,16 @@ def dot(a: Tensor, b: Any, out: Tensor | None = None) -> Tensor:
     For matrices their product; with a number, the product of it and each element.
     """
     a = arguments.tensor("dot", a)
-    other = _beside("dot", b, a)
+    other = beside("dot", b, a, weak=False)
     if a.ndim == 0 or other.ndim == 0:
-        found = under("dot", ew.multiply, a, other)
+        truths = a.dtype == other.dtype == dtypes.bool
+        found = under("dot", ew.logical_and if truths else ew.multiply, a, other)
     elif a.ndim <= 2 and other.ndim <= 2:
-        found = under("dot", linear_algebra.matmul, a, other)
+        found = under("dot", product, linear_algebra.matmul, a, other)
     else:
         axes = ((-1,), (-1 if other.ndim == 1 else -2,))
-        found = under("dot", linear_algebra.tensordot, a, other, axes=axes)
+        tensordot = functools.partial(linear_algebra.tensordot, axes=axes)
+        found = under("dot", product, tensordot, a, other)
     return given("dot", found, out)
 
 
@@ -326,7 +337,7 @@ def item(a: Tensor, *index: int | Sequence[int]) -> Any:
     >>> tl.asarray([[1, 2], [3, 4]]).item(1, 0)
     3
     """
-    key: Any = index[0] if len(index) == 1 and not isinstance(index[0], int) else index
+    key: Any = index[0] if len(index) == 1 and isinstance(index[0], (tuple, list)) else index
     if len(key) == 0:
         if a.size != 1:
             refuse("item", f"needs an index, or a tensor of one element, got shape {a.shape}")

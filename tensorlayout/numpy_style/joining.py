@@ -237,9 +237,7 @@ def delete(arr: Tensor, obj: Any, axis: int | None = None) -> Tensor:
     """`arr` without the slices `obj` (integers, a slice, a mask) along `axis`."""
     x, dim = _line("delete", arr, axis)
     kept = ones((x.shape[dim],), dtype=dtypes.bool, device=x.device)
-    under(
-        "delete", indexing.setitem, kept, slice(0) if type(obj) is list and not obj else obj, False
-    )
+    under("delete", indexing.setitem, kept, obj, False)
     return x[(*(slice(None),) * dim, kept)]
 
 

@@ -26,6 +26,14 @@ def can_cast(source: DType, target: DType, casting: str) -> bool:
     return casting == "unsafe" or dtypes.same_kind(source, target)
 
 
+def kind_into(x: Tensor, out: Any, dtype: Any) -> Any:
+    """The dtype to add or multiply in: the one asked for, else the wider one of `x` and `out`."""
+    if dtype is not None or not isinstance(out, Tensor):
+        return dtype
+    kind = dtypes.promote(x.dtype, out.dtype)
+    return None if kind == dtypes.bool else kind
+
+
 def given(name: str, found: Tensor, out: Any) -> Tensor:
     """`out` with `found` written into it; `found` itself where `out` is None.
 

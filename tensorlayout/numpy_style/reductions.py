@@ -3,7 +3,7 @@
 Layout of results: packed in the input's order, or that of `out`. `where`: a tensor of bool, or
 truths of any kind, that broadcasts to the shape of `a`; what is not selected counts as nothing.
 `initial`: what a result begins with. `out`: a tensor of the result's shape, which gets the result
-and is returned; its dtype may be any of the same kind.
+and is returned; its dtype may be any of the same kind, and if it is wider, it is worked in.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from tensorlayout.functions import elementwise as ew
 from tensorlayout.functions.creation import asarray, full
 from tensorlayout.functions.data_types import astype
 from tensorlayout.functions.manipulation import broadcast_to
-from tensorlayout.numpy_style.outputs import given
+from tensorlayout.numpy_style.outputs import given, kind_into
 from tensorlayout.plan.rules import reduced_layout
 from tensorlayout.tensor import Tensor
 from tensorlayout.typing import Axis
@@ -61,7 +61,8 @@ def sum(
     """
     if where is not None:
         a = _selected("sum", a, where, 0)
-    found = statistical.sum(a, axis=axis, dtype=dtype, keepdims=keepdims)
+    kind = dtype if out is None else kind_into(a, out, dtype)
+    found = statistical.sum(a, axis=axis, dtype=kind, keepdims=keepdims)
     if initial is None and out is None:
         return found
     return given("sum", _begun("sum", ew.add, found, initial), out)
@@ -79,7 +80,8 @@ def prod(
     """The product of the elements along `axis`, and of `initial`; as `tl.prod`."""
     if where is not None:
         a = _selected("prod", a, where, 1)
-    found = statistical.prod(a, axis=axis, dtype=dtype, keepdims=keepdims)
+    kind = dtype if out is None else kind_into(a, out, dtype)
+    found = statistical.prod(a, axis=axis, dtype=kind, keepdims=keepdims)
     if initial is None and out is None:
         return found
     return given("prod", _begun("prod", ew.multiply, found, initial), out)
@@ -137,7 +139,7 @@ def _extreme(
     a, kind = arguments.tensor(name, a), a.dtype
     if kind == dtypes.bool:
         a = astype(a, dtypes.uint8)
-        initial = None if initial is None else int(initial)
+        initial = None if initial is None else int(under(name, bool, initial))
     if initial is None:
         if where is not None:
             refuse(name, "where needs initial, which stands where nothing is selected")
@@ -220,12 +222,13 @@ def mean(
     if where is None and dtype is None and type(a) is Tensor and _is_short(a):
         total = under("mean", statistical.sum, a, axis=axis, keepdims=keepdims)
         return given("mean", ew.divide(total, a.size // builtins.max(total.size, 1)), out)
-    a = _floating("mean", a, dtype)
+    a = _floating("mean", a, dtype, out)
     if where is None:
         found = statistical.mean(a, axis=axis, keepdims=keepdims)
     else:
         mask = _mask("mean", a, where)
-        found = astype(_masked_mean(a, axis, keepdims, mask), a.dtype, copy=False)
+        masked = under("mean", _masked_mean, a, axis, keepdims, mask)
+        found = astype(masked, a.dtype, copy=False)
     return found if out is None else given("mean", found, out)
 
 
@@ -248,9 +251,11 @@ def _wide(a: Tensor) -> DType:
     return dtypes.complex128 if a.dtype.kind == "c" else dtypes.float64
 
 
-def _floating(name: str, a: Any, dtype: Any) -> Tensor:
-    """`a` in the dtype of its mean: the one asked for, its own, or float64."""
+def _floating(name: str, a: Any, dtype: Any, out: Any) -> Tensor:
+    """`a` in the dtype of its mean: the one asked for, its own, `out`'s, float64."""
     x = a if type(a) is Tensor else arguments.tensor(name, a)
+    if x._spec.dtype.kind not in "biuc" and isinstance(out, Tensor) and out.dtype.kind != "c":
+        dtype = kind_into(x, out, dtype)
     if dtype is None and x._spec.dtype.kind not in "biu":
         return x
     return astype(x, extra_statistical.mean_dtype(name, x, dtype), copy=False)
@@ -274,7 +279,7 @@ def var(
     integers and bool it is float64, of complex numbers that of their distance to the mean, which
     is real. A divisor below 0 counts as 0: then it is infinite, or NaN.
     """
-    found = _variance("var", a, axis, dtype, ddof, keepdims, where, mean, correction)
+    found = _variance("var", a, axis, dtype, ddof, keepdims, where, mean, correction, out)
     return found if out is None else given("var", found, out)
 
 
@@ -291,7 +296,7 @@ def std(
     correction: float | None = None,
 ) -> Tensor:
     """The standard deviation along `axis`: the square root of `var`, with its arguments."""
-    found = _variance("std", a, axis, dtype, ddof, keepdims, where, mean, correction)
+    found = _variance("std", a, axis, dtype, ddof, keepdims, where, mean, correction, out)
     return found if out is None else given("std", found, out)
 
 
@@ -305,8 +310,9 @@ def _variance(
     where: Any,
     mean: Any,
     correction: float | None,
+    out: Any,
 ) -> Tensor:
-    a = _floating(name, a, dtype)
+    a = _floating(name, a, dtype, out)
     less = ddof if correction is None else arguments.real(name, "correction", correction)
     if type(less) is not int:
         less = arguments.real(name, "ddof", less)
@@ -338,14 +344,16 @@ def cumsum(
     a: Tensor, axis: int | None = None, dtype: Any = None, out: Tensor | None = None
 ) -> Tensor:
     """The running sums along `axis`, or of all elements in index order; dtype as in `tl.sum`."""
-    return given("cumsum", extra_statistical.cumsum(a, axis, dtype=dtype), out)
+    kind = kind_into(a, out, dtype)
+    return given("cumsum", extra_statistical.cumsum(a, axis, dtype=kind), out)
 
 
 def cumprod(
     a: Tensor, axis: int | None = None, dtype: Any = None, out: Tensor | None = None
 ) -> Tensor:
     """The running products along `axis`, or of all elements in index order."""
-    return given("cumprod", extra_statistical.cumprod(a, axis, dtype=dtype), out)
+    kind = kind_into(a, out, dtype)
+    return given("cumprod", extra_statistical.cumprod(a, axis, dtype=kind), out)
 
 
 def cumulative_sum(

@@ -89,6 +89,7 @@ def select(condlist: Sequence[Any], choicelist: Sequence[Any], default: Any = 0)
         refuse("select", "conditions and choices must be equally many, and at least one")
     anywhere = tensors("select", *choicelist, *condlist)[0]
     choices = promoted([beside("select", x, anywhere) for x in (*choicelist, default)])
+    condlist = [beside("select", x, anywhere) for x in condlist]
     shape = broadcast_shape([x.shape for x in (*condlist, *choices)])
     found = broadcast_to(choices[-1], shape)
     for condition, choice in reversed(list(zip(condlist, choices, strict=False))):
@@ -120,6 +121,8 @@ def compress(
 def _wrapped(name: str, places: Tensor, size: int, mode: str) -> Tensor:
     """Positions outside brought inside, as `mode` says."""
     arguments.choice(name, "mode", mode, "'raise', 'wrap' or 'clip'", ("raise", "wrap", "clip"))
+    if places.dtype.kind not in "biu":
+        refuse(name, f"positions must be integers, got {places.dtype}", TypeError)
     if mode == "raise" or not size:
         return places
     if mode == "clip":
@@ -203,6 +206,8 @@ def copyto(dst: Tensor, src: Any, casting: str = "same_kind", where: Any = True)
 
 def choose(a: Tensor, choices: Any, out: Tensor | None = None, mode: str = "raise") -> Tensor:
     """Of each element that of the choice whose number `a` has there."""
+    if len(choices) == 0:
+        refuse("choose", "choices must be at least one tensor, got none")
     parts = promoted(tensors("choose", *choices, a)[:-1])
     which = _wrapped("choose", beside("choose", a, parts[0]), len(parts), mode)
     shape = broadcast_shape([which.shape, *(x.shape for x in parts)])

@@ -11,7 +11,7 @@ from tensorlayout.functions.data_types import astype
 from tensorlayout.functions.indexing import take_along_axis
 from tensorlayout.functions.manipulation import concat, reshape
 from tensorlayout.functions.searching import nonzero
-from tensorlayout.numpy_style.operands import ordered, sequence, tensors, unsupported
+from tensorlayout.numpy_style.operands import ordered, promoted, sequence, tensors, unsupported
 from tensorlayout.tensor import Tensor
 from tensorlayout.words import refuse, under
 
@@ -177,7 +177,7 @@ def intersect1d(
     ar1: Any, ar2: Any, assume_unique: bool = False, return_indices: bool = False
 ) -> Any:
     """The distinct values that both have, ascending; and where each has them first."""
-    x, y = _two("intersect1d", ar1, ar2)
+    x, y = promoted(_two("intersect1d", ar1, ar2))
     values, first = unique(x, return_index=True)
     kept = sets.isin(values, y)
     found = values[kept]

@@ -9,8 +9,9 @@ that NumPy would run. A few that we do not have are made of ours. All others, su
 from __future__ import annotations
 
 import functools
+import itertools
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any, NoReturn
 
 import numpy as np
@@ -31,8 +32,8 @@ from tensorlayout.functions.searching import where as where_
 from tensorlayout.functions.statistical import cumulative_prod, cumulative_sum
 from tensorlayout.functions.transfers import strided
 from tensorlayout.numpy_style import reductions
-from tensorlayout.numpy_style.operands import product
-from tensorlayout.numpy_style.outputs import can_cast
+from tensorlayout.numpy_style.operands import beside, product
+from tensorlayout.numpy_style.outputs import CASTINGS, can_cast, kind_into
 from tensorlayout.plan.rules import broadcast_shape
 from tensorlayout.tensor import Tensor
 from tensorlayout.words import refuse, under
@@ -107,12 +108,19 @@ def _matmul(x: Tensor, y: Tensor) -> Tensor:
 
 
 def _matvec(x: Tensor, y: Tensor) -> Tensor:
+    _of_rank_2("matvec", x)
     return _matmul(x, y[..., None])[..., 0]
 
 
 def _vecmat(x: Tensor, y: Tensor) -> Tensor:
+    _of_rank_2("vecmat", y)
     conjugate = ew.conj(x) if x.dtype.kind == "c" else x
     return _matmul(conjugate[..., None, :], y)[..., 0, :]
+
+
+def _of_rank_2(name: str, x: Tensor) -> None:
+    if x.ndim < 2:
+        refuse(f"numpy.{name}", f"matrices have a rank of at least 2, got shape {x.shape}")
 
 
 _PRODUCTS: dict[UFunc, Callable[..., Tensor]] = {
@@ -177,8 +185,9 @@ def _call(
     **options: Any,
 ) -> Any:
     name = f"numpy.{ufunc.__name__}"
+    arguments.choice(name, "casting", casting, f"one of {', '.join(CASTINGS)}", CASTINGS)
     if ufunc.signature is not None:
-        found = _product(ufunc, inputs, dtype, options)
+        found = _product(ufunc, inputs, dtype, casting, options)
     elif options:
         _refuse(ufunc, "__call__", f"takes no {'=, '.join(options)}= with tensors")
     elif ufunc in _OURS:
@@ -253,7 +262,7 @@ def _ours(
     kinds = _kinds(given)
     function, targets, result = _resolved(ufunc, kinds, asked, casting)
     if targets is None:
-        if asked is None and len(_STRAIGHT) < _MOST:
+        if asked is None and casting == "same_kind" and len(_STRAIGHT) < _MOST:
             key = [x._spec.dtype if type(x) is Tensor else type(x) for x in inputs]
             _STRAIGHT[(ufunc, *key)] = function
         return function, list(inputs), result
@@ -287,6 +296,8 @@ def _resolved(
     weak = [kind for kind in kinds if not isinstance(kind, np.dtype)]
     if not strong:
         return function, None, None
+    if casting not in ("same_kind", "unsafe"):
+        loop_of(ufunc, kinds, dtype, casting)  # refuses what that rule does not let become another
     promoted = functools.reduce(
         dtypes.promote_scalar, weak, functools.reduce(dtypes.promote, strong)
     )
@@ -296,6 +307,8 @@ def _resolved(
         if operation.integers is not None and dtypes.in_category(promoted, "integral"):
             return function, None, operation.integers
     if operation.dtypes == "bool":  # truths of any numbers
+        if dtype is not None:
+            loop_of(ufunc, kinds, dtype, casting)
         return function, (dtypes.bool,) * len(kinds), dtypes.bool
     try:
         *loop, _ = loop_of(ufunc, kinds, dtype, casting)
@@ -310,7 +323,7 @@ def _resolved(
         function = _OF_BOOL.get(ufunc, function)
         return function, tuple(loop), None
     if not dtypes.in_category(promoted, operation.dtypes):
-        return function, None, None
+        return function, None if dtype is None else tuple(loop), None
     return function, tuple(loop), _result(operation, promoted)
 
 
@@ -359,26 +372,41 @@ def _in_loop(ufunc: UFunc, inputs: Sequence[Any], dtype: Any, casting: str) -> l
 
 def _on_memory(ufunc: UFunc, inputs: Sequence[Any], options: dict[str, Any]) -> Any:
     """What a ufunc that is not ours gives, computed by whoever wrote it."""
-    given = [arguments.operand(ufunc.__name__, x) for x in inputs]
+    name = f"numpy.{ufunc.__name__}"
+    given = [arguments.operand(name, x) for x in inputs]
     for x in given:
         if isinstance(x, Tensor) and x.device != CPU:
-            msg = f"numpy.{ufunc.__name__}: not on {x.device}; use to_device('cpu') first"
-            raise TypeError(msg)
+            refuse(name, f"not on {x.device}; use to_device('cpu') first", TypeError)
     arrays = [strided("ufunc", x)._memory if isinstance(x, Tensor) else x for x in given]
-    found = quietly(ufunc, *arrays, **options)
+    found = _in_words(name, ufunc, *arrays, **options)
     if isinstance(found, tuple):
         return tuple(tensor_over(np.asarray(part)) for part in found)
     return tensor_over(np.asarray(found))
 
 
-def _product(ufunc: UFunc, inputs: Sequence[Any], dtype: Any, options: dict[str, Any]) -> Any:
+def _in_words(name: str, function: Any, *arrays: Any, **options: Any) -> Any:
+    """What NumPy gives; its errors, whose words are not in `args`, under a name."""
+    try:
+        return quietly(function, *arrays, **options)
+    except (TypeError, ValueError, OverflowError) as error:
+        kind = next(k for k in (TypeError, OverflowError, ValueError) if isinstance(error, k))
+        refuse(name, str(error), kind)
+
+
+def _product(
+    ufunc: UFunc, inputs: Sequence[Any], dtype: Any, casting: str, options: dict[str, Any]
+) -> Any:
     """A product of vectors or matrices, in the dtype asked for."""
     if ufunc not in _PRODUCTS:
         _refuse(ufunc, "__call__", "takes no tensors; make arrays with numpy.asarray()")
     name = f"numpy.{ufunc.__name__}"
     given = [arguments.tensor(name, x) for x in inputs]
     if dtype is not None:
-        given = [astype(x, dtype, copy=False) for x in given]
+        kind = as_dtype(dtype, f"{name}: dtype")
+        for x in given:
+            if not can_cast(x.dtype, kind, casting):
+                refuse(name, f"{x.dtype} cannot become {kind} by the rule {casting!r}", TypeError)
+        given = [astype(x, kind, copy=False) for x in given]
     axis = options.pop("axis", -1) if ufunc is np.vecdot else -1
     if options:
         _refuse(ufunc, "__call__", f"takes no {'=, '.join(options)}= with tensors; use moveaxis()")
@@ -410,41 +438,53 @@ def _reduce(
     where: Any = True,
 ) -> Tensor:
     """Our reduction where there is one, else a left fold."""
-    x = arguments.tensor(f"numpy.{ufunc.__name__}.reduce", x)
+    name = f"numpy.{ufunc.__name__}.reduce"
+    x = arguments.tensor(name, x)
     options = {"axis": axis, "out": out, "keepdims": keepdims}
     options |= {"initial": initial} if initial is not None else {}
     options |= {"where": where} if where is not True else {}
-    if ufunc in _REDUCTIONS:
+    if ufunc in _REDUCTIONS and not (ufunc in _OF_TRUTHS and (initial, dtype) != (None, None)):
         if dtype is not None and ufunc not in (np.add, np.multiply):
             x = astype(x, dtype, copy=False)
         elif dtype is not None:
             options["dtype"] = dtype
         return _REDUCTIONS[ufunc](x, **options)  # type: ignore[no-any-return]
-    if where is not True or ufunc.nin != 2 or ufunc.nout != 1:
+    if where is not True:
         _refuse(ufunc, "reduce", "takes no tensors with where=; use where() first")
-    dims = arguments.dims("reduce", axis, x.ndim)
+    dims = arguments.dims(name, axis, x.ndim)
+    x = _folded(name, ufunc.reduce, x, dims, dtype, out)
     kept = [1 if d in dims else n for d, n in enumerate(x.shape)]
-    rest = [d for d in range(x.ndim) if d not in dims]
-    lines = (
-        reshape(moveaxis(x, dims, tuple(range(len(dims)))), (-1, *[x.shape[d] for d in rest]))
-        if dims
-        else x[None]
-    )
+    rest = [n for d, n in enumerate(x.shape) if d not in dims]
+    first = moveaxis(x, dims, tuple(range(len(dims)))) if dims else x
+    parts = list(reshape(first, (math.prod(x.shape[d] for d in dims), *rest)))
     start = ufunc.identity if initial is None else initial
-    parts = list(lines)
     if initial is not None or not parts:
         if start is None:
-            _refuse_empty(ufunc)
-        parts.insert(0, full(lines.shape[1:], start, dtype=x.dtype, device=x.device))
-    kinds = {} if dtype is None else {"dtype": dtype}
-    found = functools.reduce(lambda a, b: _call(ufunc, a, b, **kinds), parts)
-    found = astype(found, found.dtype) if len(parts) == 1 else found
+            refuse(name, "nothing to reduce, and there is no identity")
+        parts.insert(0, full(tuple(rest), start, dtype=x.dtype, device=x.device))
+    found = functools.reduce(lambda _, step: step, _steps(ufunc, parts))
+    found = astype(found, x.dtype) if len(parts) == 1 else found
     found = reshape(found, kept) if keepdims else found
-    return found if out is None else delivered(f"numpy.{ufunc.__name__}.reduce", out, found)
+    return found if out is None else delivered(name, out, found)
 
 
-def _refuse_empty(ufunc: UFunc) -> NoReturn:
-    refuse(f"numpy.{ufunc.__name__}.reduce", "nothing to reduce, and there is no identity")
+_OF_TRUTHS = (np.logical_and, np.logical_or)
+
+
+def _folded(name: str, method: Any, x: Tensor, axis: Any, dtype: Any, out: Any) -> Tensor:
+    """`x` in the dtype that NumPy folds it in; refused where NumPy does, by order or dtype."""
+    kind = dtype if method.__self__ in _OF_TRUTHS else kind_into(x, out, dtype)
+    x = x if kind is None else astype(x, kind, copy=False)
+    one = np.ones((1,) * x.ndim, x.dtype)
+    return astype(x, _in_words(name, method, one, axis=axis, dtype=kind).dtype, copy=False)
+
+
+def _steps(ufunc: UFunc, parts: Sequence[Tensor]) -> Iterator[Tensor]:
+    """What a left fold comes to after each part."""
+    kind = parts[0].dtype
+    asked = None if kind == dtypes.bool else kind
+    steps = itertools.accumulate(parts, lambda a, b: _call(ufunc, a, b, dtype=asked))
+    return (astype(step, kind, copy=False) for step in steps)
 
 
 _RUNNING: dict[UFunc, Any] = {np.add: cumulative_sum, np.multiply: cumulative_prod}
@@ -454,21 +494,20 @@ def _accumulate(ufunc: UFunc, x: Any, axis: int = 0, dtype: Any = None, out: Any
     name = f"numpy.{ufunc.__name__}.accumulate"
     x = arguments.tensor(name, x)
     dim = arguments.dim(name, axis, x.ndim)
-    running = _RUNNING.get(ufunc)
-    if running is not None:
-        whole = astype(x, dtypes.int64) if x.dtype == dtypes.bool else x
-        found = running(whole, axis=dim, dtype=dtype)
+    if ufunc in _RUNNING:
+        kind = kind_into(x, out, dtype)
+        whole = astype(x, dtypes.int64) if x.dtype == dtypes.bool and kind is None else x
+        found = _RUNNING[ufunc](whole, axis=dim, dtype=kind)
     else:
-        parts: list[Tensor] = []
-        for each in moveaxis(x, dim, 0):
-            parts.append(_call(ufunc, parts[-1], each, dtype=dtype) if parts else each)
-        if not parts:
-            return astype(x, x.dtype)
-        found = stack([astype(part, parts[-1].dtype, copy=False) for part in parts], axis=dim)
+        x = _folded(name, ufunc.accumulate, x, dim, dtype, out)
+        parts = list(_steps(ufunc, list(moveaxis(x, dim, 0)))) if x.shape[dim] else []
+        found = stack(parts, axis=dim) if parts else astype(x, x.dtype)
     return found if out is None else delivered(name, out, found)
 
 
 def _outer(ufunc: UFunc, x: Any, y: Any, **options: Any) -> Any:
+    # numbers count as arrays here, whose dtypes are not weak
+    x, y = (np.asarray(z)[()] if type(z) in dtypes.SCALARS else z for z in (x, y))
     if isinstance(x, Tensor):
         y_rank = getattr(y, "ndim", 0)
         x = reshape(x, (*x.shape, *(1,) * y_rank)) if y_rank else x
@@ -492,8 +531,8 @@ def _at(ufunc: UFunc, x: Any, indices: Any, values: Any = None) -> None:
         _refuse(ufunc, "at", f"of tensors there are those of {known}; {way}")
     x = arguments.writable(name, arguments.tensor(name, x))
     places = reshape(arange(x.size, device=x.device), x.shape)[indices]
-    value = values if isinstance(values, Tensor) else asarray(values, device=x.device)
-    (*_, kind) = loop_of(ufunc, _kinds((x, values)), None, "same_kind")
+    value = beside(name, values, x)
+    (*_, kind) = loop_of(ufunc, (x.dtype, value.dtype), None, "same_kind")
     if not can_cast(kind, x.dtype, "same_kind"):
         _refuse(ufunc, "at", f"{kind} cannot be put into {x.dtype}; use astype() first")
     value = broadcast_to(astype(value, x.dtype, copy=False), places.shape)

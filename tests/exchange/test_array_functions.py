@@ -793,9 +793,27 @@ def test_arguments_that_are_refused():
         (lambda: np.pad(x, 1, "linear_ramp"), "pad: mode must be one of"),
         (lambda: np.pad(x, 1, "edge", constant_values=1), "pad: takes no constant_values=1"),
         (lambda: np.sort(x, order="a"), "sort: takes no order='a'"),
+        (lambda: np.choose(x, [x, x]), "choose: positions must be integers, got float64"),
+        (lambda: np.choose(x.astype(tl.int8), []), "choose: choices must be at least one"),
+        (lambda: np.choose(x.astype(tl.int8), [x, x[:, :2]]), "choose: shapes"),
+        (lambda: np.ravel_multi_index((x, x), (2, 3)), "ravel_multi_index: positions must be"),
+        (lambda: np.isposinf(x * 1j), "isposinf: complex numbers have no sign"),
+        (lambda: np.fft.fftn(x, 6), "fftn: "),
+        (lambda: np.nan_to_num(x, np.ones(3)), "nan_to_num: "),
+        (lambda: np.linalg.matrix_power(x, None), "matrix_power: "),
     ]:
         with pytest.raises((TypeError, ValueError), match=name):
             call()
+
+
+def test_quirks_of_arguments():
+    for call in (
+        lambda t: np.diff(t(V), n=0, prepend=0.0),
+        lambda t: np.intersect1d(t(N), t(V)),
+        lambda t: np.intersect1d(t(B), t(F)),
+        lambda t: np.select([t(B), [True, False, True]], [t(K), 7]),
+    ):
+        compared(call(new), call(plain), "")
 
 
 def test_arrays_beside_tensors():

@@ -248,6 +248,23 @@ def test_dtype():
         (lambda x: np.multiply.at(x, 0, 2), TypeError, r"numpy\.multiply\.at: .*x\[indices\] ="),
         (lambda x: np.matmul(x, np.ones(3)), TypeError, r"numpy\.matmul: .*asarray\(\)"),
         (lambda x: np.subtract.reduce(x[:0]), ValueError, r"numpy\.subtract\.reduce: nothing"),
+        (
+            lambda x: np.subtract.reduce(x[None], None),
+            ValueError,
+            r"numpy\.subtract\.reduce: ",
+        ),
+        (lambda x: np.equal.reduce(x), TypeError, r"numpy\.equal\.reduce: "),
+        (lambda x: np.less.accumulate(x[:1]), TypeError, r"numpy\.less\.accumulate: "),
+        (lambda x: np.subtract.reduce(x > 0), TypeError, r"numpy\.subtract\.reduce: "),
+        (lambda x: np.lcm(x, x), TypeError, r"numpy\.lcm: "),
+        (lambda x: np.fmod(x.astype(tl.uint8), 300), (OverflowError, TypeError), r"numpy\.fmod: "),
+        (lambda x: np.add(x, 1, casting="any"), ValueError, r"numpy\.add: casting must be one of"),
+        (lambda x: np.add(x > 0, x, casting="no"), TypeError, r"numpy\.add: Cannot cast"),
+        (lambda x: np.maximum(x, x, dtype=np.complex64), TypeError, "maximum: only real"),
+        (lambda x: np.logical_or(x, x, dtype=np.int8), TypeError, r"numpy\.logical_or: "),
+        (lambda x: np.matmul(x, x, dtype=np.int8), TypeError, r"numpy\.matmul: .*same_kind"),
+        (lambda x: np.matvec(x, x), ValueError, r"numpy\.matvec: matrices"),
+        (lambda x: np.vecmat(x, x), ValueError, r"numpy\.vecmat: matrices"),
     ],
 )
 def test_refusals(call, error, words):
@@ -263,6 +280,13 @@ def test_arrays_beside_tensors(ufunc):
     assert ufunc(x, host(1.0)).shape == (2, 2)
     with pytest.raises(TypeError, match=r"asarray\(\)"):
         ufunc(x, x, out=np.ones((2, 2)))
+
+
+def test_casting_is_forgotten():
+    x = asarray(np.array([1, 2], np.uint16))
+    with pytest.raises(TypeError, match="Cannot cast"):
+        np.exp(x, casting="no")
+    close(np.exp(x), np.exp(np.array([1, 2], np.uint16)))
 
 
 class Other:
@@ -314,6 +338,20 @@ METHODS = [
     lambda t: np.vecmat(t(GRID[:, 0] * 1j), t(GRID)),
     lambda t: np.vecdot(t(GRID), t(GRID)),
     lambda t: np.vecdot(t(GRID), t(GRID), axis=0),
+    # the dtype of NumPy's loop, however few are folded
+    lambda t: np.arctan2.reduce(t(GRID.astype(np.int8)), axis=()),
+    lambda t: np.heaviside.reduce(t(GRID[:1]), keepdims=True),
+    lambda t: np.logical_xor.reduce(t(GRID[:1])),
+    lambda t: np.bitwise_xor.reduce(t(GRID[:, :0]), axis=0),
+    lambda t: np.maximum.accumulate(t(GRID[:0]), dtype=np.float32),
+    lambda t: np.logical_or.accumulate(t(GRID * 1j)),
+    lambda t: np.subtract.reduce(t(GRID > 2), axis=0, dtype=np.float32, initial=2),
+    lambda t: np.logical_and.reduce(t(GRID), initial=False),
+    lambda t: np.hypot.reduce(t(GRID.astype(np.float16)), out=t(np.zeros(3))),
+    lambda t: np.multiply.accumulate(t(GRID.astype(np.uint8)), out=t(np.zeros((2, 3)))),
+    # numbers count as arrays
+    lambda t: np.maximum.outer(t(GRID.astype(np.uint8)), 300),
+    lambda t: np.multiply.outer(-2.0, t(GRID.astype(np.float32))),
 ]
 
 
@@ -346,7 +384,9 @@ def test_at(ufunc):
             assert x.layout.minor_to_major == layout
     x, expected = asarray(GRID * 1.0), GRID * 1.0
     ufunc.at(x, [0, 0], asarray(GRID))
+    ufunc.at(x, [1, 1], [[1, 2, 3]])
     ufunc.at(expected, [0, 0], GRID)
+    ufunc.at(expected, [1, 1], [[1, 2, 3]])
     same(x, expected)
 
 
@@ -354,6 +394,8 @@ def test_at_refuses():
     x = asarray(GRID)
     with pytest.raises(TypeError, match=r"numpy\.add\.at: float64 cannot be put into int64"):
         np.add.at(x, 0, 1.5)
+    with pytest.raises(OverflowError, match=r"numpy\.minimum\.at: .* 300 does not fit"):
+        np.minimum.at(asarray(np.array([1, 2], np.uint8)), 0, 300)
     with pytest.raises(IndexError):
         np.add.at(x, 2, 1)
     with pytest.raises(ValueError, match=r"numpy\.add\.at: .*read-only|share slots"):

@@ -2,6 +2,7 @@
 
 import ast
 import inspect
+import pickle
 import warnings
 from math import prod
 from pathlib import Path
@@ -66,6 +67,8 @@ CALLS = {
         (REAL, lambda x: x.min(-1)),
         (REAL, lambda x: x.max(0, keepdims=True, initial=1)),
         (REAL, lambda x: x.min(initial=0, where=where(x))),
+        ("b", lambda x: x.max(initial=300)),
+        ("b", lambda x: x.min(initial=0.5)),
         (REAL, lambda x: x.max(axis=-1, initial=0, where=where(x))),
     ],
     "truths": [
@@ -129,6 +132,7 @@ CALLS = {
         ("iuf", lambda x: x.clip(1, 5)),
         ("iuf", lambda x: x.clip(min=2)),
         ("iu", lambda x: x.clip(None, 2.5)),
+        ("iu", lambda x: x.clip(-(2**70), 2**70)),
         ("iufc", lambda x: x.round()),
         ("f", lambda x: x.round(-1)),
         ("iuf", lambda x: x.round(decimals=1)),
@@ -153,7 +157,9 @@ CALLS = {
     ],
     "products": [
         ("iufc", lambda x: x.dot(x.T if x.ndim == 2 else line(x)[: x.shape[-1]] if x.ndim else 3)),
-        ("iufc", lambda x: x.dot(2)),
+        ("biufc", lambda x: x.dot(2)),
+        ("b", lambda x: x.dot(True)),
+        ("b", lambda x: line(x).dot(line(x))),
         ("iuf", lambda x: divmod(x, 3)),
         ("iuf", lambda x: divmod(7, abs(x) + 1)),
     ],
@@ -275,6 +281,13 @@ def test_is_there(name):
 
 
 @pytest.mark.cpu
+@pytest.mark.parametrize("name", sorted(vars(methods)["_METHODS"]))
+def test_pickles(name):
+    method = getattr(tl.Tensor, name)
+    assert pickle.loads(pickle.dumps(method)) is method
+
+
+@pytest.mark.cpu
 @pytest.mark.parametrize("module", [reductions, shapes, elements])
 def test_methods_are_the_functions(module):
     for name in module.__all__:
@@ -335,6 +348,17 @@ LINES = {
     "clip": lambda x, out: x.clip(1, 3, out),
     "round": lambda x, out: x.round(out=out),
 }
+
+
+@pytest.mark.parametrize("name", ["sum", "prod", "mean", "var", "std", "cumsum", "cumprod"])
+@pytest.mark.parametrize("dtype", ["uint8", "int64", "float16"])
+def test_out_is_worked_in(name, dtype):
+    values = np.array([2, 255, 3, 7, 1, 251, 249, 13, 11], dtype)
+    values = values if dtype != "int64" else values << 30
+    out, expected = (np.zeros(9 if name.startswith("cum") else ()) for _ in range(2))
+    out = asarray(out)
+    assert getattr(asarray(values), name)(out=out) is out
+    np.testing.assert_allclose(host(out), getattr(values, name)(out=expected), rtol=1e-14)
 
 
 @pytest.mark.parametrize("name", [*OUT, *LINES])
@@ -612,6 +636,17 @@ def test_special_methods():
         (lambda x: x[0].trace(), ValueError, "trace: needs a rank of at least 2"),
         (lambda x: x.astype("int8", casting="safe"), TypeError, "astype: float64 cannot"),
         (lambda x: x.dot(x), ValueError, "dot: "),
+        (lambda x: x.dot(np.ones(3)), TypeError, "dot: .* got numpy.ndarray"),
+        (lambda x: x.argsort(kind={}), ValueError, "argsort: kind must be"),
+        (lambda x: x.astype("int8", np.ones(2)), ValueError, "astype: order must be"),
+        (lambda x: x.copy(np.ones(2)), ValueError, "copy: order must be"),
+        (lambda x: x.item(np.ones(())), TypeError, "item: index must be an integer"),
+        (lambda x: x.item("a"), TypeError, "item: index must be an integer"),
+        (lambda x: x.round(400), ValueError, "round: decimals must be from -308 to 308"),
+        (lambda x: (x > 0).round(1), TypeError, "round: only numeric"),
+        (lambda x: (x > 0).max(initial=x), ValueError, "max: "),
+        (lambda x: x.mean(2, where=x > 0), ValueError, "mean: axis"),
+        (lambda x: x.take([True], mode="clip"), TypeError, "take: indices"),
         (lambda x: setattr(x, "imag", 1), TypeError, "imag: only a complex tensor"),
     ],
 )  # fmt: skip

@@ -139,6 +139,18 @@ def test_bad_indices(key, message):
         x[key] = 1
 
 
+@pytest.mark.parametrize(
+    "key",
+    [(False, ..., [2]), ([2], []), (np.zeros((0, 1), int), [9]), ([9], [9], False)],
+)
+def test_positions_of_no_element_are_not_checked(key):
+    array = np.arange(4).reshape(2, 2)
+    x = asarray(array)
+    same(x[key], array[key])
+    x[key] = 0
+    same(x, array)
+
+
 @given(data=st.data())
 def test_writes_go_where_numpy_writes(data):
     array = np.zeros((3, 4, 5), np.int32)

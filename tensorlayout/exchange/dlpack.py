@@ -24,7 +24,7 @@ from tensorlayout.devices import CPU, Device, available
 from tensorlayout.dtypes import DType
 from tensorlayout.plan.base import backend
 from tensorlayout.plan.from_strides import extent, packed_steps
-from tensorlayout.scopes import Block, Scope
+from tensorlayout.scopes import Scope
 from tensorlayout.tensor import Tensor
 from tensorlayout.words import cut, named, refuse, shown
 
@@ -118,22 +118,8 @@ def device_of(x: Tensor) -> tuple[int, int]:
     return HOST if x.device.kind == "cpu" else (_CUDA, x.device.number)
 
 
-_BACKWARDS: Scope[bool] = Scope("tensorlayout.dlpack.backwards")
-
-
-def allow_negative_strides() -> Block[bool, bool]:
-    """Export flipped tensors by DLPack as they are, to every consumer inside the block.
-
-    DLPack allows negative strides, PyTorch has none: up to 2.13 it ends the process on them. So
-    ``__dlpack__`` refuses to export them, but to consumers that take them, such as NumPy, CuPy
-    and this package. The block is for others that do. It is of this thread, and of tasks begun in
-    it. Nothing is copied; layouts stay.
-
-    >>> import tensorlayout as tl
-    >>> with tl.allow_negative_strides():
-    ...     capsule = tl.flip(tl.asarray([1, 2, 3])).__dlpack__()
-    """
-    return _BACKWARDS.saying(True)
+# Inside its blocks negative strides are exported to every consumer.
+BACKWARDS: Scope[bool] = Scope("tensorlayout.dlpack.backwards")
 
 
 def export(x: Tensor, *, versioned: bool, copied: bool, backwards: bool) -> Any:
@@ -158,10 +144,13 @@ def export(x: Tensor, *, versioned: bool, copied: bool, backwards: bool) -> Any:
         msg = f"__dlpack__: the memory is not aligned to {x.dtype}; use copy=True, or copy() it"
         raise BufferError(msg)
     strides = layout.strides
-    if min(strides, default=0) < 0:
-        if layout.size < 2:  # none of them is a way from one element to another
-            strides = tuple(map(abs, strides))
-        elif not (backwards or _BACKWARDS.get()):
+    if min(strides, default=0) < 0 and not (backwards or BACKWARDS.get()):
+        # Those that lead from no element to another say nothing.
+        strides = tuple(
+            abs(step) if n < 2 or not layout.size else step
+            for n, step in zip(layout.shape, strides, strict=True)
+        )
+        if min(strides) < 0:
             raise BufferError(_NO_WAY_BACK)
     ndim = layout.ndim
     anchor = _Anchor((2 * ndim,), np.int64)
@@ -250,7 +239,9 @@ def _asked(obj: Any, copy: bool | None, moving: bool, stream: int | None) -> Any
     wanted: dict[str, Any] = {"max_version": (1, 0)}
     if moving:
         wanted["dl_device"] = HOST
-    if copy is not None or isinstance(obj, Tensor):  # which takes None for: any strides
+    if isinstance(obj, Tensor) and not moving:
+        wanted["dl_device"] = None  # says that any strides are taken
+    if copy is not None:
         wanted["copy"] = copy
     try:
         return obj.__dlpack__(**known, **wanted)

@@ -9,7 +9,6 @@ import numpy as np
 from tensorlayout.devices import CPU, as_device, available
 from tensorlayout.dtypes import is_bfloat16
 from tensorlayout.exchange import dlpack
-from tensorlayout.exchange.dlpack import allow_negative_strides
 from tensorlayout.exchange.numpy import Array, converted, quietly
 from tensorlayout.functions import arguments, dispatch
 from tensorlayout.functions.layouts import from_storage
@@ -17,6 +16,7 @@ from tensorlayout.functions.transfers import moved, on_host, strided
 from tensorlayout.plan.base import backend
 from tensorlayout.plan.copy import Assign, Copy
 from tensorlayout.plan.view import Relayout
+from tensorlayout.scopes import Block
 from tensorlayout.tensor import Tensor
 from tensorlayout.typing import DeviceLike, LayoutLike, SupportsDLPack
 from tensorlayout.words import cut, refuse
@@ -94,7 +94,9 @@ def array_interface(x: Tensor) -> dict[str, Any]:
         msg = f"__array_interface__: not for {x.dtype} on the {x.device} in layout {cut(x.layout)}"
         msg += "; use DLPack, or numpy.asarray()"
         raise AttributeError(msg)
-    return x._memory.__array_interface__  # type: ignore[no-any-return]
+    memory = x._memory
+    # Strides are always given: Pillow else asks for a buffer, which Python has from 3.12 on.
+    return {**memory.__array_interface__, "strides": memory.strides}
 
 
 def buffer(x: Tensor, _flags: int, /) -> memoryview:
@@ -184,6 +186,23 @@ def to_dlpack(
         x = dispatch.call(_TO_DLPACK, (x._spec, None, None), (x,))
     backend(x.device).ready("__dlpack__", stream, x.device)
     return dlpack.export(x, versioned=versioned, copied=bool(copy), backwards=backwards)
+
+
+def allow_negative_strides() -> Block[bool, bool]:
+    """Export flipped tensors of any dtype by DLPack as they are, to every consumer in the block.
+
+    DLPack allows negative strides, PyTorch has none: up to 2.13 it ends the process on them. So
+    ``__dlpack__`` refuses to export them, but to consumers that take them, such as NumPy, CuPy
+    and this package; the block is for others that do. It counts for this thread, and for tasks
+    begun in it. Nothing is copied, the layout stays: strides count elements.
+
+    >>> import tensorlayout as tl
+    >>> x = tl.flip(tl.asarray([1, 2, 3]))
+    >>> with tl.allow_negative_strides():
+    ...     print(type(x.__dlpack__()).__name__)
+    PyCapsule
+    """
+    return dlpack.BACKWARDS.saying(True)
 
 
 def _pair(argument: str, given: Any) -> tuple[int, int]:

@@ -8,6 +8,7 @@ import subprocess
 import sys
 import threading
 import weakref
+from concurrent.futures import ThreadPoolExecutor
 
 import ml_dtypes
 import numpy as np
@@ -187,7 +188,7 @@ def same_bits(a, b):
 @pytest.mark.parametrize("kind", KINDS)
 def test_the_structure_says_shape_strides_and_the_address_of_the_first_element(kind):
     x = made(kind)
-    capsule = x.__dlpack__(max_version=(1, 0))
+    capsule = x.__dlpack__(max_version=(1, 0), copy=None)
     t = opened(capsule).dl_tensor
     assert (tuple(t.shape[: t.ndim]), tuple(t.strides[: t.ndim])) == (x.shape, KINDS[kind][1])
     assert (tuple(t.device), t.lanes, t.byte_offset) == ((1, 0), 1, 0)
@@ -333,10 +334,102 @@ def test_torch_takes_capsules(torch):
 
 
 def test_torch_knows_no_negative_strides_but_takes_a_copy(torch):
-    # Without the copy PyTorch 2.13 ends the process, also for an array of NumPy.
+    # PyTorch 2.13 ends the process on them, also for an array of NumPy.
     x = made("flipped")
+    for options in ({}, {"copy": False}, {"device": "cpu"}):
+        with pytest.raises(BufferError, match="negative"):
+            torch.from_dlpack(x, **options)
     assert torch.from_dlpack(x, copy=True).tolist() == np.asarray(x).tolist()
     assert torch.from_dlpack(x.copy()).tolist() == np.asarray(x).tolist()
+
+
+# How consumers ask: NumPy 2 and CuPy 14 name `copy` or `dl_device` as None; PyTorch 2.13 and JAX
+# 0.10 name what their user gave, and nothing else.
+ASKED = [
+    ({"max_version": (1, 0), "dl_device": None, "copy": None}, True),
+    ({"max_version": (1, 0), "dl_device": None, "copy": False}, True),
+    ({"max_version": (1, 0), "dl_device": (1, 0), "copy": None}, True),
+    ({"max_version": (1, 3), "copy": None}, True),
+    ({"max_version": (1, 0)}, False),
+    ({"max_version": (1, 0), "copy": False}, False),
+    ({"max_version": (1, 0), "dl_device": (1, 0)}, False),
+    ({"max_version": (1, 0), "dl_device": (1, 0), "copy": False}, False),
+    ({"stream": None}, False),
+    ({}, False),
+]
+
+
+@pytest.mark.parametrize(("options", "taken"), ASKED, ids=lambda case: str(case))
+def test_negative_strides_go_to_who_takes_them(options, taken):
+    x = made("flipped")
+    if taken:
+        t = opened(x.__dlpack__(**options)).dl_tensor
+        assert tuple(t.strides[: t.ndim]) == (-12, 4, -1)
+    else:
+        way_out = r"^__dlpack__: .* x.copy\(\), ask with copy=True, .*allow_negative_strides"
+        with pytest.raises(BufferError, match=way_out):
+            x.__dlpack__(**options)
+
+
+def test_negative_strides_go_to_all_inside_a_block_of_this_thread():
+    x = made("flipped")
+    with tl.allow_negative_strides():
+        t = opened(x.__dlpack__(max_version=(1, 0))).dl_tensor
+        assert tuple(t.strides[: t.ndim]) == (-12, 4, -1)
+        with ThreadPoolExecutor(1) as pool, pytest.raises(BufferError, match="negative"):
+            pool.submit(x.__dlpack__).result()
+    with pytest.raises(BufferError, match="negative"):
+        x.__dlpack__()
+
+
+def test_numpy_and_we_share_flipped_memory():
+    x = made("flipped")
+    there = np.from_dlpack(x)
+    assert (there.strides, there.tolist()) == ((-48, 16, -4), x.tolist())
+    assert np.shares_memory(there, np.asarray(x))
+    back = tl.from_dlpack(x, copy=False)
+    assert (back.strides, back.tolist()) == ((-12, 4, -1), x.tolist())
+
+
+@pytest.mark.parametrize("shape", [(1,), (1, 1), (0,), (0, 3), (3, 0)])
+def test_strides_that_lead_nowhere_are_exported_forwards(shape):
+    x = tl.flip(tl.zeros(shape))
+    t = opened(x.__dlpack__(max_version=(1, 0))).dl_tensor
+    assert all(n >= 0 for n in t.strides[: t.ndim])
+
+
+def test_a_dimension_of_size_1_does_not_make_a_tensor_run_backwards():
+    x = tl.flip(tl.zeros((1, 3)), axis=0)
+    t = opened(x.__dlpack__(max_version=(1, 0))).dl_tensor
+    assert (tuple(t.shape[:2]), all(n >= 0 for n in t.strides[:2])) == ((1, 3), True)
+
+
+# A batch of one channel, channels last; DLPack says nothing of where the channel was.
+@pytest.mark.parametrize("take", [tl.from_dlpack, tl.asarray])
+def test_a_layout_says_which_order_dimensions_of_size_1_were_in(take):
+    memory = np.arange(24).reshape(2, 3, 4, 1)
+    given = memory.transpose(0, 3, 1, 2)
+    assert take(given).layout == tl.Layout.parse("(2,1,3,4):(12,12,4,1)")
+    x = take(given, layout="NHWC", copy=False)
+    assert x.layout == tl.Layout.parse("(2,1,3,4):(12,1,4,1) order=(1,3,2,0)")
+    x[0, 0, 0, 0] = 100
+    assert memory[0, 0, 0, 0] == 100
+
+
+@pytest.mark.parametrize("take", [tl.from_dlpack, tl.asarray])
+def test_another_layout_is_a_copy_or_refused(take):
+    memory = np.arange(24).reshape(1, 2, 3, 4)
+    x = take(memory, layout="NHWC")
+    assert (x.strides, x.tolist()) == ((24, 1, 8, 2), memory.tolist())
+    x[...] = 0
+    assert memory[0, 1, 2, 3] == 23
+    with pytest.raises(ValueError, match="copy=False"):
+        take(memory, layout="NHWC", copy=False)
+    with pytest.raises(ValueError, match="labels"):
+        take(memory, layout="NHW")
+    copied = take(memory, layout="C", copy=True)
+    copied[...] = 0
+    assert memory[0, 1, 2, 3] == 23
 
 
 def test_numpy_sees_a_read_only_tensor_as_read_only():

@@ -3,6 +3,7 @@
 import array
 import copy
 import gc
+import hashlib
 import pickle
 import struct
 import sys
@@ -89,13 +90,108 @@ def test_a_copy_for_numpy_keeps_the_order_in_memory():
 
 
 def test_numpy_may_ask_for_another_dtype():
-    x = tl.asarray([1.5, float("nan"), 1e30])
+    x = tl.asarray([1.5, 2.0, 1e30])
     assert np.asarray(x, np.float32).dtype == np.float32
-    assert np.asarray(x, "int8").shape == (3,)  # no RuntimeWarning
-    assert np.asarray(x, np.float64) is not None
+    assert np.asarray(x[:2], "int8").tolist() == [1, 2]
     assert shares(np.asarray(x, np.float64), x)
-    with pytest.raises(ValueError, match="without a copy"):
+    with pytest.raises(ValueError, match=r"[Uu]nable to avoid copy"):
         np.asarray(x, np.float32, copy=False)
+
+
+def test_the_method_converts_by_our_rule():
+    x = tl.asarray([1.5, float("nan"), 1e30])
+    assert x.__array__(np.int8).tolist() == [1, 0, 127]  # no RuntimeWarning
+    with pytest.raises(ValueError, match="without a copy"):
+        x.__array__(np.float32, copy=False)
+
+
+def test_no_imaginary_part_is_lost_on_the_way_to_numpy():
+    x = tl.asarray([1 + 2j])
+    assert np.asarray(x).tolist() == [1 + 2j]
+    for dtype in (float, int):
+        with pytest.raises(TypeError, match="complex128 cannot become"):
+            np.asarray(x, dtype)
+
+
+INTERFACES = {
+    "row-major": lambda x: x,
+    "column-major": lambda x: tl.to_layout(x, "F"),
+    "padded": lambda x: tl.to_layout(x, "(2,3,4):(32,8,1) padded=(2,4,8)"),
+    "flipped, sliced": lambda x: x[::-1, 1:, ::2],
+    "broadcast": lambda x: tl.broadcast_to(x[:, :1], (2, 3, 4)),
+    "rank 0": lambda x: x[1, 2, 3],
+    "size 0": lambda x: x[:, :0],
+}
+
+
+class Described:
+    """What others see of a tensor that has but the dictionary."""
+
+    def __init__(self, x):
+        self.kept = x
+        self.__array_interface__ = x.__array_interface__
+
+
+@pytest.mark.parametrize("dtype", ["bool", "uint8", "int64", "float16", "float32", "float64"])
+@pytest.mark.parametrize("kind", INTERFACES)
+def test_the_array_interface_says_where_the_memory_is(kind, dtype):
+    x = INTERFACES[kind](tl.astype(tl.reshape(tl.arange(24), (2, 3, 4)), dtype))
+    seen = np.asarray(Described(x))
+    assert (seen.dtype, seen.shape, seen.tolist()) == (x.dtype, x.shape, x.tolist())
+    if x.size:
+        assert seen.__array_interface__["data"][0] == x.__array__().__array_interface__["data"][0]
+        assert seen.strides == tuple(s * x.itemsize for s in x.strides)
+
+
+def test_the_array_interface_says_read_only_and_keeps_the_memory():
+    x = tl.from_storage(b"abcd", "(4,):(1,)", dtype=tl.uint8)
+    assert x.__array_interface__["data"][1] is True
+    assert not np.asarray(Described(x)).flags.writeable
+    seen = np.asarray(tl.full((1000,), 7.0))
+    gc.collect()
+    assert seen.sum() == 7000.0
+
+
+@pytest.mark.parametrize(
+    "made",
+    [
+        lambda: tl.zeros((4, 6), layout="(4,6):(2*12+2*2,3*4+2*1)"),
+        lambda: tl.ones(3, dtype="bfloat16"),
+        lambda: tl.asarray([1j]),
+    ],
+    ids=["tiles", "bfloat16", "complex"],
+)
+def test_what_the_interface_cannot_say_goes_by_the_method(made):
+    x = made()
+    assert not hasattr(x, "__array_interface__")
+    with pytest.raises(BufferError, match=r"^__buffer__: not for"):
+        x.__buffer__(0)
+    assert np.asarray(x).tolist() == x.tolist()
+
+
+def test_pillow_reads_tensors():
+    images = pytest.importorskip("PIL.Image", reason="optional: Pillow")
+    x = tl.asarray([[0, 128, 255], [1, 2, 3]], dtype=tl.uint8)
+    assert list(images.fromarray(x).tobytes()) == [0, 128, 255, 1, 2, 3]
+
+
+@pytest.mark.parametrize("kind", INTERFACES)
+def test_memory_as_a_buffer(kind):
+    x = INTERFACES[kind](tl.reshape(tl.arange(24, dtype=tl.int32), (2, 3, 4)))
+    view = x.__buffer__(0)
+    assert (view.format, view.shape, view.tolist()) == ("i", x.shape, x.tolist())
+
+
+@pytest.mark.skipif(sys.version_info < (3, 12), reason="optional: Python 3.12 asks for buffers")
+def test_python_asks_for_the_buffer():
+    x = tl.asarray([1, 2, 3], dtype=tl.int32)
+    view = memoryview(x)
+    view[1] = 7
+    assert x.tolist() == [1, 7, 3]
+    assert hashlib.sha256(x).digest() == hashlib.sha256(bytes(x)).digest()
+    assert not np.asarray(tl.from_storage(b"ab", "(2,):(1,)", dtype=tl.uint8)).flags.writeable
+    with pytest.raises(BufferError, match="contiguous"):
+        hashlib.sha256(x[::2])
 
 
 def test_a_read_only_tensor_is_a_read_only_array():

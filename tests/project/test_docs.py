@@ -354,6 +354,7 @@ EITHER = {
 IN_PLACE = {"put_along_axis", "x[…] = y", "x += y and its like"}
 NO_TENSOR = {
     "__array_namespace_info__",
+    "allow_negative_strides",
     "broadcast_shapes",
     "can_cast",
     "default_device",

@@ -125,10 +125,10 @@ def _of_rank_2(name: str, x: Tensor) -> None:
 
 _PRODUCTS: dict[UFunc, Callable[..., Tensor]] = {
     np.matmul: _matmul,
-    np.matvec: _matvec,
     np.vecdot: functools.partial(product, vecdot),
-    np.vecmat: _vecmat,
 }
+if hasattr(np, "matvec"):  # since NumPy 2.2
+    _PRODUCTS |= {np.matvec: _matvec, np.vecmat: _vecmat}
 
 
 # --- the protocol ------------------------------------------------------------------------------

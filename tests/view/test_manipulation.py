@@ -220,7 +220,7 @@ BAD = {
     "broadcast_arrays": (
         lambda x: tl.broadcast_arrays(x, x[:2]),
         ValueError,
-        r"\(3, 4, 5\), \(2, 4, 5\) do not broadcast",
+        r"\(3, 4, 5\), \(2, 4, 5\) cannot be broadcast",
     ),
     "reshape": (lambda x: tl.reshape(x, (7, -1)), ValueError, "does not fit 60 elements"),
     "reshape two unknown": (lambda x: tl.reshape(x, (-1, -1)), ValueError, "but for one -1"),

@@ -14,6 +14,7 @@ from tensorlayout.cpu.engine.float16 import is_half, magnitudes, widened
 from tensorlayout.cpu.engine.memory import Array, quiet, unbuffered
 from tensorlayout.cpu.reduce import positions, quantile
 from tensorlayout.cpu.reduce.fold import (
+    ALL_WAYS,
     SMALL,
     WIDE_RUN,
     Fold,
@@ -51,7 +52,7 @@ def write_reduce(plan: ReducePlan) -> Write:
         work = plan.result.dtype
         if function in ("prod", "sum"):
             return _at_once(plan, _UFUNCS[function], accumulator(work))
-        if not is_half(dtype):
+        if not is_half(dtype) and (ALL_WAYS or function in ("all", "any")):
             return _at_once(plan, _UFUNCS[function], work)
     return _walked(plan, _WORKS[function](plan))
 

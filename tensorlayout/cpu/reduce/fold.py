@@ -37,6 +37,16 @@ WIDE_RUN = 128
 SMALL = 8192
 
 
+# NumPy 2.1 finds wrong extremes along what runs backwards in memory, where it is given `out`.
+ALL_WAYS = np.lib.NumpyVersion(np.__version__) >= "2.2.0"
+
+
+def _forwards(x: Array, axes: Sequence[int]) -> Array:
+    """`x`, those of `axes` flipped that run backwards."""
+    back = slice(None, None, -1)
+    return x[tuple(back if d in axes and x.strides[d] < 0 else slice(None) for d in range(x.ndim))]
+
+
 @dataclass(slots=True)
 class Fold:
     """A ufunc, and what it works in.
@@ -59,6 +69,8 @@ class Fold:
         `out`: where the result may be written, if the fold `keeps` its dtype. A copy of a large one
         takes as long as the work.
         """
+        if not ALL_WAYS:
+            x = _forwards(x, axes)
         if x.size <= SMALL or not axes:
             return np.asarray(self.ufunc.reduce(x, tuple(axes), self.wide, out, keepdims=True))
         fold, (*first, last) = self, _best_order(x, axes)

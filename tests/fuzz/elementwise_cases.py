@@ -204,9 +204,11 @@ def in_place(name):
             operands, other, seconds = {"x": x, "y": y}, "y", tuple
 
         def expect(a, *rest):
-            if _result(name, dtype) != first:
+            result = _result(name, dtype)
+            if "buifc".index(kind(as_dtype(result))) > "buifc".index(kind(as_dtype(first))):
                 return Refused(TypeError)
-            return two_arrays(name, dtype, a, *(rest or seconds()))
+            found = two_arrays(name, dtype, a, *(rest or seconds()))
+            return found if result == first or isinstance(found, Refused) else cast(found, first)
 
         text = f"x {SIGNS[name]}= {other}"
         check = close(places(name))

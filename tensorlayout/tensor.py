@@ -344,6 +344,7 @@ class Tensor:
             order: None = None,
             *,
             stable: bool | None = None,
+            descending: bool = False,
         ) -> Tensor: ...
         def sort(
             self,
@@ -352,6 +353,7 @@ class Tensor:
             order: None = None,
             *,
             stable: bool | None = None,
+            descending: bool = False,
         ) -> None: ...
         def fill(self, value: ArrayLike) -> None: ...
         def dot(self, b: ArrayLike, out: Tensor | None = None) -> Tensor: ...

@@ -108,6 +108,9 @@ def octets_of(name: str, argument: str, given: Any) -> Array:
 
     TypeError and ValueError, which begin with `name` and `argument`, for what has none.
     """
+    if isinstance(given, Tensor):  # a buffer only from Python 3.12 on
+        came = arguments.shown(given)
+        refuse(name, f"{argument} must be a buffer or an array, got {came}", TypeError)
     try:
         return buffer_of(given)
     except TypeError as error:

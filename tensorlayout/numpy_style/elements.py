@@ -238,15 +238,17 @@ def argsort(
     order: None = None,
     *,
     stable: bool | None = None,
+    descending: bool = False,
 ) -> Tensor:
     """The positions that sort each line along `axis`, or all elements in index order.
 
-    Always stable. `kind`: NumPy's names, which say nothing more; `order`: None.
+    Always stable, `descending` (which NumPy has from 2.5 on) too. `kind`: NumPy's names, which say
+    nothing more; `order`: None.
     """
     a = _sortable("argsort", a, kind, order, stable)
     if axis is None:
         a, axis = manipulation.reshape(a, (-1,) if a.size else (0,)), -1
-    return sorting.argsort(a, axis=axis)
+    return sorting.argsort(a, axis=axis, descending=descending)
 
 
 def sort(
@@ -256,12 +258,14 @@ def sort(
     order: None = None,
     *,
     stable: bool | None = None,
+    descending: bool = False,
 ) -> None:
-    """The elements of `a` put in ascending order along `axis`, in place; NaN at the end.
+    """The elements of `a` put in order along `axis`, in place; NaN at the end of what ascends.
 
     Always stable. `kind`: NumPy's names, which say nothing more; `order`: None.
     """
-    found = sorting.sort(_sortable("sort", a, kind, order, stable), axis=axis)
+    x = _sortable("sort", a, kind, order, stable)
+    found = sorting.sort(x, axis=axis, descending=descending)
     arguments.writable("sort", a)
     dispatch.call(_SORT, (a._spec, found._spec), (a, found))
 

@@ -60,12 +60,14 @@ def sort(
     order: Any = None,
     *,
     stable: bool | None = None,
+    descending: bool = False,
 ) -> Tensor:
     """`tl.sort`; of all elements in index order where `axis` is None."""
     unsupported("sort", order=order)
     x = arguments.tensor("sort", a)
     x, axis = (reshape(x, (-1,)), 0) if axis is None else (x, axis)
-    found = sorting.sort(ordered("sort", x), axis=axis, stable=stable is not False)
+    steady = stable is not False
+    found = sorting.sort(ordered("sort", x), axis=axis, stable=steady, descending=descending)
     return astype(found, x.dtype, copy=False)
 
 

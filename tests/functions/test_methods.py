@@ -2,6 +2,7 @@
 
 import ast
 import inspect
+import math
 import pickle
 import warnings
 from math import prod
@@ -301,11 +302,19 @@ def test_signature_is_numpys(name):
     ours = inspect.signature(getattr(tl.Tensor, name)).parameters.values()
     theirs = inspect.signature(getattr(np, name)).parameters.values()
     named = [p for p in theirs if p.kind is not p.VAR_KEYWORD]
+    ours = [p for p in ours if p.name != "descending" or p.name in {q.name for q in named}]
     assert [p.name for p in ours] == [p.name for p in named]
     # `keepdims` and what follows may come by position, as in the longest of NumPy's signatures.
     assert [p.name for p in ours if p.kind is p.KEYWORD_ONLY] == [
         p.name for p in named if p.kind is p.KEYWORD_ONLY
     ]
+
+
+def test_sorted_the_other_way():
+    x = tl.asarray([[3.0, math.nan, 1.0], [2.0, 2.0, 5.0]])
+    assert x.argsort(descending=True).tolist() == [[1, 0, 2], [2, 0, 1]]
+    x.sort(axis=0, descending=True)
+    assert repr(x.tolist()) == "[[3.0, nan, 5.0], [2.0, 2.0, 1.0]]"
 
 
 @pytest.mark.cpu

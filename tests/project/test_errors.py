@@ -704,7 +704,7 @@ from_storage(bytearray(32), "(1180591620717411303424,):(0,)", dtype=int8)
 from_storage(bytearray(32), "(4611686018427387904,):(0,)", dtype=int64)
     ValueError: shape (4611686018427387904,) of int64 spans more than 2**63 - 1 bytes
 from_storage(v, "(2,):(1,)", dtype=int8)
-    TypeError: storage must have the buffer protocol, got a tensor of float64 and shape (3,)
+    TypeError: storage must be a buffer or an array, got a tensor of float64 and shape (3,)
 to_layout(x, None)  # TypeError: layout must say which, got None
 to_layout(x, tiled)
     ValueError: layout (4,6):(2*12+2*2,3*4+2*1) is for shape (4, 6), the tensor has shape (2, 3)

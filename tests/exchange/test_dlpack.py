@@ -60,9 +60,11 @@ pointer_in = ctypes.PYFUNCTYPE(ctypes.c_void_p, ctypes.py_object, ctypes.c_char_
 
 
 def opened(capsule):
-    """The structure in a capsule, by the capsule's name."""
+    """The structure in a capsule, by the capsule's name; it keeps the capsule."""
     name = name_of(capsule)
-    return STRUCTURES[name].from_address(pointer_in(capsule, name))
+    structure = STRUCTURES[name].from_address(pointer_in(capsule, name))
+    structure.capsule = capsule  # whose end frees the structure's memory
+    return structure
 
 
 ALIVE = []

@@ -45,8 +45,9 @@ def errors(*command: str, cwd: Path) -> dict[str, set[int]]:
 
 
 @optional["mypy"]
-def test_mypy(pytestconfig):
-    kept = pytestconfig.cache.mkdir("mypy")
+def test_mypy(pytestconfig, tmp_path):
+    cache = getattr(pytestconfig, "cache", None)  # none where pytest keeps nothing
+    kept = cache.mkdir("mypy") if cache else tmp_path
     found = errors("mypy", "--strict", "--config-file=", f"--cache-dir={kept}", cwd=PLACE)
     assert found == {RIGHT.name: set(), WRONG.name: set(MARKED)}
 

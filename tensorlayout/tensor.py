@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from types import ModuleType
-from typing import TYPE_CHECKING, Any, Literal, NamedTuple, SupportsIndex
+from typing import TYPE_CHECKING, Any, Literal, SupportsIndex
 
 from tensorlayout.devices import Device
 from tensorlayout.dtypes import DType
@@ -58,15 +58,10 @@ class TensorSpec:
         return f"TensorSpec({self.dtype}, {self.layout}, {self.device})"
 
 
-class StorageRef(NamedTuple):
-    """Where a tensor lives inside a larger storage: the storage, and the lowest slot it uses.
-
-    On the CPU the storage is a C-contiguous array, of any dtype and shape: only its bytes count. On
-    CUDA it is a driver's buffer.
-    """
-
-    storage: Any
-    slot: int
+# Where a tensor lives inside a larger storage: the storage, and the lowest slot it uses. On the CPU
+# the storage is a C-contiguous array, of any dtype and shape: only its bytes count. On CUDA it is a
+# driver's buffer. A plain tuple, because each view makes one.
+Home = tuple[Any, int]
 
 
 class Tensor:
@@ -88,14 +83,14 @@ class Tensor:
 
     _memory: Any
     _spec: TensorSpec
-    _home: StorageRef | None
+    _home: Home | None
 
     def __init__(self, *_: object, **__: object) -> None:
         msg = "Tensor: not made by calling the class; use asarray(), zeros() or from_storage()"
         raise TypeError(msg)
 
     @classmethod
-    def _new(cls, memory: Any, spec: TensorSpec, home: StorageRef | None = None) -> Tensor:
+    def _new(cls, memory: Any, spec: TensorSpec, home: Home | None = None) -> Tensor:
         """The only door: memory that is known to fit the spec."""
         tensor = object.__new__(cls)
         tensor._memory = memory
@@ -131,9 +126,8 @@ class Tensor:
     @property
     def layout(self) -> Layout:
         """Where each element is, in slots of the storage."""
-        if self._home is None:
-            return self._spec.layout
-        return self._spec.layout.moved(self._home.slot)
+        home, layout = self._home, self._spec.layout
+        return layout.moved(home[1]) if home and home[1] else layout
 
     @property
     def strides(self) -> tuple[int, ...]:

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from tensorlayout.cpu.engine.memory import Array, array_over, byte_strides, home_of, ref
+from tensorlayout.cpu.engine.memory import Array, array_over, byte_strides, home_of
 from tensorlayout.layout.slots import slot_of
 from tensorlayout.plan.base import Run
 from tensorlayout.plan.view import (
@@ -19,7 +19,7 @@ from tensorlayout.plan.view import (
     outside,
     whole_items,
 )
-from tensorlayout.tensor import StorageRef, Tensor, TensorSpec
+from tensorlayout.tensor import Tensor, TensorSpec
 
 
 def prepare_view(plan: ViewPlan) -> Run:
@@ -37,7 +37,7 @@ def prepare_view(plan: ViewPlan) -> Run:
     def run(x: Tensor) -> Tensor:
         storage, slot = home_of(x)
         memory = np.ndarray(shape, dtype, storage, first + slot * itemsize, strides)
-        return Tensor._new(memory, spec, ref((storage, slot + shift)))
+        return Tensor._new(memory, spec, (storage, slot + shift))
 
     return run
 
@@ -45,21 +45,19 @@ def prepare_view(plan: ViewPlan) -> Run:
 def _placed(spec: TensorSpec, storage: Array, slot: int, up: int) -> Tensor:
     """A tensor over a storage, its lowest slot so many `up` from the given one."""
     placed = spec.layout.moved(slot + up)
-    return Tensor._new(
-        array_over(storage, spec.dtype, placed), spec, StorageRef(storage, slot + up)
-    )
+    return Tensor._new(array_over(storage, spec.dtype, placed), spec, (storage, slot + up))
 
 
 def prepare_part(plan: PartPlan) -> Run:
     """One half of every complex number: of the slots of that size there are twice as many."""
     spec, which = plan.result, plan.which
     if plan.source.layout.is_tiled:  # its parts may lie in no tile: they own no tails
-        return lambda x: _placed(spec, home_of(x).storage, 2 * home_of(x).slot, which)
+        return lambda x: _placed(spec, home_of(x)[0], 2 * home_of(x)[1], which)
 
     def part(x: Tensor) -> Tensor:
         storage, slot = home_of(x)
         memory = x._memory.imag if which else x._memory.real
-        return Tensor._new(memory, spec, StorageRef(storage, 2 * slot + which))
+        return Tensor._new(memory, spec, (storage, 2 * slot + which))
 
     return part
 
@@ -89,7 +87,7 @@ def prepare_index(plan: IndexPlan) -> Run:
 
     def run(x: Tensor, key: tuple[Any, ...], first: int) -> Tensor:
         storage, slot = home_of(x)
-        return Tensor._new(x._memory[key], spec, ref((storage, slot + first - back)))
+        return Tensor._new(x._memory[key], spec, (storage, slot + first - back))
 
     return run
 
@@ -115,7 +113,7 @@ def prepare_row(plan: RowPlan) -> Run:
         if not -size <= at < size:
             raise outside(at, 0, layout.shape)
         storage, slot = home_of(x)
-        home = ref((storage, slot + at % size * stride + back))
+        home = (storage, slot + at % size * stride + back)
         return Tensor._new(x._memory[at, ...], spec, home)
 
     return row

@@ -17,7 +17,7 @@ from tensorlayout.plan.view import (
     outside,
     whole_items,
 )
-from tensorlayout.tensor import StorageRef, Tensor
+from tensorlayout.tensor import Tensor
 
 
 def prepare_view(plan: ViewPlan) -> Run:
@@ -33,7 +33,7 @@ def prepare_part(plan: PartPlan) -> Run:
     def part(x: Tensor) -> Tensor:
         found = moved_slots(x, spec, which)
         assert x._home is not None
-        found._home = StorageRef(x._home.storage, 2 * x._home.slot + which)
+        found._home = (x._home[0], 2 * x._home[1] + which)
         return found
 
     return part
@@ -47,8 +47,8 @@ def prepare_reinterpret(plan: ReinterpretPlan) -> Run:
         found = moved_slots(x, spec, 0)
         assert x._home is not None
         whole_items(x._memory.address, want)
-        slot = whole_items(x._home.slot * have, want)
-        found._home = StorageRef(x._home.storage, slot)
+        slot = whole_items(x._home[1] * have, want)
+        found._home = (x._home[0], slot)
         return found
 
     return reinterpret

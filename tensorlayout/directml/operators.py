@@ -195,7 +195,7 @@ def _check_bound(name: str, x: Tensor, slot: _Slot) -> None:
         refuse(name, f"{member} is described with strides {desc.layout.strides}, {came}")
     left = x._spec.layout.required_size * x.itemsize
     if x._home is not None:  # the bytes of the storage from the lowest element on
-        left = int(x._home.storage.nbytes) - x._home.slot * x.itemsize
+        left = int(x._home[0].nbytes) - x._home[1] * x.itemsize
     if left < desc.declared:
         refuse(name, f"{member}: TotalTensorSizeInBytes is {desc.declared}, got {left} bytes")
     alignment = desc.guaranteed_base_offset_alignment

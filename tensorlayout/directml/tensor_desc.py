@@ -155,12 +155,12 @@ class TensorDesc:
             came = arguments.shown(offset)
             refuse(_NAME, f"Offset must be a multiple of {alignment} bytes, got {came}")
         try:
-            octets = from_storage(buffer, "(0):(1)", dtype="uint8")._home
+            home = from_storage(buffer, "(0):(1)", dtype="uint8")._home
         except (TypeError, ValueError) as error:
             msg = f"{_NAME}: buffer: {str(error).partition(': ')[2]}"
             raise type(error)(msg) from None
-        assert octets is not None
-        left = octets.storage.nbytes - offset
+        assert home is not None
+        left = home[0].nbytes - offset
         if left < self.total_tensor_size_in_bytes:
             needed = self.total_tensor_size_in_bytes
             came = f"{arguments.shown(left)} bytes behind the offset"

@@ -12,7 +12,7 @@ from tensorlayout.functions import arguments, dispatch
 from tensorlayout.layout import Layout
 from tensorlayout.plan.rules import addressed, checked_padding
 from tensorlayout.plan.view import Relayout
-from tensorlayout.tensor import StorageRef, Tensor, TensorSpec
+from tensorlayout.tensor import Tensor, TensorSpec
 from tensorlayout.typing import DTypeLike, LayoutLike, Storage
 from tensorlayout.words import refuse, under
 
@@ -87,7 +87,7 @@ def from_storage(
         )
         raise ValueError(msg)
     memory = array_over(octets, kind, placed)
-    tensor = Tensor._new(memory, spec, StorageRef(octets, placed.lowest))
+    tensor = Tensor._new(memory, spec, (octets, placed.lowest))
     if fill_padding:
         write_padding(arguments.writable("from_storage", tensor))
     return tensor

@@ -19,7 +19,7 @@ from tensorlayout.functions.layouts import from_storage, octets_of, to_layout
 from tensorlayout.functions.transfers import moved, on_host
 from tensorlayout.layout import Layout
 from tensorlayout.plan.rules import addressed
-from tensorlayout.tensor import StorageRef, Tensor, TensorSpec
+from tensorlayout.tensor import Tensor, TensorSpec
 from tensorlayout.typing import DeviceLike, Storage
 from tensorlayout.words import cut, shown, under
 from tensorlayout.xla.calling import named, refuse, remembered
@@ -135,7 +135,7 @@ class _Memory:
         """A tensor over bytes of it, which are enough; as `from_storage`, without its checks."""
         spec = self.spec
         memory = array_over(octets, spec.dtype, spec.layout)
-        return Tensor._new(memory, spec, StorageRef(octets, spec.layout.lowest))
+        return Tensor._new(memory, spec, (octets, spec.layout.lowest))
 
 
 def _described(shape: Shape | str) -> _Memory:

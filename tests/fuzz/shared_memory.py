@@ -11,7 +11,7 @@ from tensors import as_dtype
 
 import tensorlayout as tl
 from tensorlayout.layout import Layout
-from tensorlayout.tensor import StorageRef, TensorSpec
+from tensorlayout.tensor import TensorSpec
 
 
 def seen(s, layout, dtype, start=0):
@@ -22,7 +22,7 @@ def seen(s, layout, dtype, start=0):
     from tensorlayout.cuda.engine.memory import Place
 
     lowest = s._memory.address + start + layout.lowest * dtype.itemsize
-    home = StorageRef(s._home.storage, (start + layout.lowest * dtype.itemsize) // dtype.itemsize)
+    home = (s._home[0], (start + layout.lowest * dtype.itemsize) // dtype.itemsize)
     return tl.Tensor._new(Place(lowest, s.readonly), TensorSpec(dtype, layout, s.device), home)
 
 

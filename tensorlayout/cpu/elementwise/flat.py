@@ -20,7 +20,7 @@ from tensorlayout.cpu.engine.memory import (
 from tensorlayout.layout import Layout, boxes
 from tensorlayout.plan.base import Run, Write
 from tensorlayout.plan.elementwise import ElementwisePlan
-from tensorlayout.tensor import StorageRef, Tensor, TensorSpec
+from tensorlayout.tensor import Tensor, TensorSpec
 
 # The padding is written after each so many bytes of the result, while they are in the cache: rows
 # of 2048 float32 and 64 slots of padding, x + y of 16 MB, 1.09 ms with all padding written at the
@@ -49,7 +49,7 @@ def run_flat(spec: TensorSpec, call: Call, read: Callable[[tuple[Any, ...]], lis
             call([a[cut] if a.ndim else a for a in arrays], storage[cut])
             for region in regions:
                 block[region] = bits
-        return Tensor._new(block[elements], spec, StorageRef(storage, 0))
+        return Tensor._new(block[elements], spec, (storage, 0))
 
     return run
 

@@ -17,7 +17,7 @@ from tensorlayout.layout import Layout, Padding, boxes, descending
 from tensorlayout.plan.base import Exposed
 from tensorlayout.plan.from_strides import spec_of_strides
 from tensorlayout.plan.padding import padding_bytes
-from tensorlayout.tensor import StorageRef, Tensor, TensorSpec
+from tensorlayout.tensor import Home, Tensor, TensorSpec
 from tensorlayout.words import shown
 
 Array = np.ndarray[Any, Any]
@@ -78,29 +78,25 @@ def box_viewer(layout: Layout, box: boxes.Box, dtype: DType) -> Callable[[Array,
     return view
 
 
-# A `StorageRef` of a pair: calling the class costs a call of Python's more, at each view.
-ref: Callable[[tuple[Array, int]], StorageRef] = functools.partial(tuple.__new__, StorageRef)
-
-
-def home_of(tensor: Tensor) -> StorageRef:
+def home_of(tensor: Tensor) -> Home:
     """The storage of a tensor, a C-contiguous array, and the tensor's lowest slot there."""
-    if tensor._home is not None:
-        return tensor._home
-    memory = tensor._memory
-    if memory.flags.c_contiguous:
-        return ref((memory, 0))
-    return StorageRef(bytes_from(memory, tensor._spec.layout), 0)
+    home = tensor._home
+    if home is None:  # kept: the next view finds it
+        memory = tensor._memory
+        whole = memory if memory.flags.c_contiguous else bytes_from(memory, tensor._spec.layout)
+        tensor._home = home = (whole, 0)
+    return home
 
 
 def storage_of(tensor: Tensor) -> Array:
     """The storage of a tensor as an array of bytes."""
-    storage: Array = home_of(tensor).storage
+    storage: Array = home_of(tensor)[0]
     return storage.reshape(-1).view(np.uint8)
 
 
 def required_bytes(tensor: Tensor) -> Array:
     """The bytes of a tensor's storage that its layout requires, from its lowest slot on."""
-    slot, layout, itemsize = home_of(tensor).slot, tensor._spec.layout, tensor.itemsize
+    slot, layout, itemsize = home_of(tensor)[1], tensor._spec.layout, tensor.itemsize
     if not layout.required_size:
         return np.empty(0, np.uint8)
     return storage_of(tensor)[slot * itemsize : (slot + layout.required_size) * itemsize]
@@ -108,7 +104,7 @@ def required_bytes(tensor: Tensor) -> Array:
 
 def tensor_of_bytes(octets: Array, spec: TensorSpec) -> Tensor:
     """A tensor over bytes of its own, as many as its layout requires."""
-    return Tensor._new(array_over(octets, spec.dtype, spec.layout), spec, StorageRef(octets, 0))
+    return Tensor._new(array_over(octets, spec.dtype, spec.layout), spec, (octets, 0))
 
 
 def bytes_from(memory: Array, layout: Layout) -> Array:
@@ -189,7 +185,7 @@ def new_tensors(spec: TensorSpec) -> Callable[[], Tensor]:
         if fill is not None:
             fill(storage, 0)
         made._memory = np.ndarray(shape, dtype, storage, 0, strides)
-        made._spec, made._home = spec, StorageRef(storage, 0)
+        made._spec, made._home = spec, (storage, 0)
         return made
 
     return make
@@ -253,7 +249,7 @@ def tensor_over(array: Array) -> Tensor | None:
         return None
     if found.layout.is_packed:
         return Tensor._new(array, found)
-    return Tensor._new(array, found, StorageRef(bytes_from(array, found.layout), 0))
+    return Tensor._new(array, found, (bytes_from(array, found.layout), 0))
 
 
 def exposed(tensor: Tensor) -> Exposed:

@@ -30,7 +30,7 @@ def array_of(x: Tensor) -> Any:
     steps = tuple(stride * itemsize for stride in layout.strides)
     assert x._home is not None
     given = Strided(first, layout.shape, steps, x.dtype, x.device.number)
-    array = driver().array(given, x._home.storage)
+    array = driver().array(given, x._home[0])
     return array.view(np.uint8) != 0 if x.dtype == dtypes.bool else array
 
 

@@ -14,7 +14,7 @@ from tensorlayout.dtypes import DType
 from tensorlayout.plan.base import Exposed, Write
 from tensorlayout.plan.from_strides import spec_of_strides
 from tensorlayout.plan.padding import padding_bytes
-from tensorlayout.tensor import StorageRef, Tensor, TensorSpec
+from tensorlayout.tensor import Tensor, TensorSpec
 
 Made = TypeVar("Made")
 
@@ -40,7 +40,7 @@ def new_tensors(spec: TensorSpec) -> Callable[[], Tensor]:
 
     def make() -> Tensor:
         buffer = driver().allocate(nbytes, number)
-        return Tensor._new(Place(buffer.pointer, False), spec, StorageRef(buffer, 0))
+        return Tensor._new(Place(buffer.pointer, False), spec, (buffer, 0))
 
     return make
 
@@ -88,9 +88,7 @@ def moved_slots(x: Tensor, spec: TensorSpec, slots: int) -> Tensor:
     home, place = x._home, x._memory
     assert home is not None
     address = place.address + slots * spec.dtype.itemsize
-    return Tensor._new(
-        Place(address, place.readonly), spec, StorageRef(home.storage, home.slot + slots)
-    )
+    return Tensor._new(Place(address, place.readonly), spec, (home[0], home[1] + slots))
 
 
 def borrowed(
@@ -115,7 +113,7 @@ def borrowed(
         raise BufferError(msg)
     lowest = address - spec.layout.offset * dtype.itemsize
     buffer = driver().wrap(lowest, spec.layout.nbytes(dtype), device.number, owner)
-    return Tensor._new(Place(lowest, readonly), spec, StorageRef(buffer, 0))
+    return Tensor._new(Place(lowest, readonly), spec, (buffer, 0))
 
 
 def device_at(address: int) -> Device | None:
@@ -131,7 +129,7 @@ def exposed(x: Tensor) -> Exposed:
     """Where the elements of a tensor are."""
     assert x._home is not None
     address = x._memory.address + x._spec.layout.offset * x.itemsize
-    return Exposed(address, x._memory.readonly, x._home.storage)
+    return Exposed(address, x._memory.readonly, x._home[0])
 
 
 def read(x: Tensor) -> Bytes:
@@ -187,6 +185,6 @@ def keeping(write: Write) -> Write:
         if captures:
             capture = gpu.captured(out.device.number)
             if capture is not None and out._home is not None:
-                out._home.storage.keep(capture)
+                out._home[0].keep(capture)
 
     return keep

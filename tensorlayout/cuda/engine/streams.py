@@ -33,7 +33,7 @@ def exported_stream(x: Tensor) -> int:
     faults.check()
     stream = driver().current_stream(x.device.number)
     if stream.number > PER_THREAD_STREAM and x._home is not None:
-        x._home.storage.keep(stream)
+        x._home[0].keep(stream)
     return stream.number
 
 

@@ -21,9 +21,11 @@ from tensorlayout.functions import (
 )
 from tensorlayout.functions import elementwise as ew
 from tensorlayout.functions.transfers import on_host
+from tensorlayout.layout import Layout
 from tensorlayout.numpy_style import elements, reductions, shapes
+from tensorlayout.plan.view import View
 from tensorlayout.tensor import Tensor
-from tensorlayout.words import REFUSALS, refuse
+from tensorlayout.words import REFUSALS
 
 # Versions of the standard whose every rule holds here, oldest first.
 API_VERSIONS = ("2021.12", "2022.12", "2023.12", "2024.12", "2025.12")
@@ -128,18 +130,25 @@ def _imatmul(self: Tensor, other: Any, /) -> Any:
     return self
 
 
+def _transposed(layout: Layout, _: None) -> Layout:
+    if layout.ndim != 2:
+        msg = f"needs a rank of 2, got shape {layout.shape}; use mT or permute_dims()"
+        raise ValueError(msg)
+    return layout.permute((1, 0))
+
+
+_TRANSPOSE = View("T", _transposed)
+_MATRIX_TRANSPOSE = View("mT", linear_algebra.matrix_transposed)
+
+
 def _transpose(self: Tensor) -> Tensor:
     """The transpose of a matrix: a view. ValueError at any other rank."""
-    if self.ndim != 2:
-        refuse("T", f"needs a rank of 2, got shape {self.shape}; use mT or permute_dims()")
-    return manipulation.permute_dims(self, (1, 0))
+    return dispatch.view(_TRANSPOSE, self, None)
 
 
 def _matrix_transpose(self: Tensor) -> Tensor:
     """The last two dimensions exchanged: a view. ValueError below rank 2."""
-    if self.ndim < 2:
-        refuse("mT", f"needs a rank of at least 2, got shape {self.shape}")
-    return linear_algebra.matrix_transpose(self)
+    return dispatch.view(_MATRIX_TRANSPOSE, self, None)
 
 
 def _namespace(self: Tensor, *, api_version: str | None = None) -> ModuleType:

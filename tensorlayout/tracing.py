@@ -123,7 +123,7 @@ def trace() -> Block[Trace, Trace]:
     >>> with tl.trace() as seen:
     ...     y = tl.to_layout(x.T, (1, 0))
     >>> [(r.name, r.kind, r.bytes_written) for r in seen]
-    [('permute_dims', 'view', 0), ('to_layout', 'layout', 48)]
+    [('T', 'view', 0), ('to_layout', 'layout', 48)]
     """
     return _traces.saying(Trace())
 

@@ -52,7 +52,6 @@ CARRY_OUT: dict[str, Callable[[Any], Any]] = {
     "diagonals": fill.write_diagonals,
     "elementwise": elementwise.write,
     "gather": gather.write_gather,
-    "index": view.prepare_index,
     "join": join.write_join,
     "library": library.prepare,
     "masked": mask.write_masked,

@@ -29,6 +29,9 @@ from tensorlayout.tensor import Tensor, TensorSpec
 # 1000: 2.5 against 4.8 (2026-11-21, 2-core AMD EPYC (Zen 4), numpy 2.4.6).
 _DENSE = 0.95
 
+# Elements up to which NumPy's own indexing is faster, however few of them are true.
+_FEW = 1024
+
 # Bytes of a tensor that are brought into row-major order at a time.
 _BLOCK = 256 * 1024
 
@@ -38,14 +41,22 @@ def prepare_select(plan: SelectPlan) -> Run:
     seen, index_map = plan.seen, plan.index_map
     layout = seen.layout
     read = reader(Runs(layout, index_map))
-    alone = layout.ndim == 1
+    alone, spec_of = (
+        layout.ndim == 1,
+        functools.lru_cache(functools.partial(selected_spec, seen, index_map)),
+    )
     staged = len(index_map.dims) == layout.ndim > 1
+
+    few = alone and layout.size <= _FEW
 
     def select(x: Tensor, mask: Tensor) -> Tensor:
         chosen = truths(mask._memory)
-        count = int(np.count_nonzero(chosen))
-        spec = selected_spec(seen, index_map, count)
         memory = x._memory.reshape(layout.shape)
+        if few:
+            found = memory[chosen.reshape(-1)]
+            return Tensor._new(found, spec_of(found.size))
+        count = int(np.count_nonzero(chosen))
+        spec = spec_of(count)
         if alone and count > _DENSE * layout.size:
             return Tensor._new(memory[chosen.reshape(-1)], spec)
         result = new_tensor(spec)

@@ -2,21 +2,18 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 
 from tensorlayout.cpu.engine.memory import Array, array_over, byte_strides, home_of
-from tensorlayout.layout.slots import slot_of
 from tensorlayout.plan.base import Run
 from tensorlayout.plan.view import (
-    IndexPlan,
     PartPlan,
     ReinterpretPlan,
     RowPlan,
     SamePlan,
     ViewPlan,
     outside,
+    rows,
     whole_items,
 )
 from tensorlayout.tensor import Tensor, TensorSpec
@@ -27,19 +24,24 @@ def prepare_view(plan: ViewPlan) -> Run:
     spec, shift = plan.result, plan.shift
     layout, dtype = spec.layout, spec.dtype
     if layout.is_tiled:
-        return lambda x: _placed(spec, *home_of(x), shift)
+        return lambda x, first=shift + layout.offset: _placed(
+            spec, *home_of(x), first - layout.offset
+        )
     if layout.size == 0:
-        return lambda x: Tensor._new(array_over(x._memory, dtype, layout), spec, home_of(x))
-    shape, strides = layout.shape, byte_strides(layout, dtype.itemsize)
-    # In bytes, from the source's lowest slot to the result's element at index (0, …, 0).
-    first, itemsize = (shift + layout.offset) * dtype.itemsize, dtype.itemsize
+        return lambda x, first=0: Tensor._new(
+            array_over(x._memory, dtype, layout), spec, home_of(x)
+        )
+    shape, strides, itemsize = layout.shape, byte_strides(layout, dtype.itemsize), dtype.itemsize
+    lowest, new, over = layout.offset, object.__new__, np.ndarray
 
-    def run(x: Tensor) -> Tensor:
-        storage, slot = home_of(x)
-        memory = np.ndarray(shape, dtype, storage, first + slot * itemsize, strides)
-        return Tensor._new(memory, spec, (storage, slot + shift))
+    def view(x: Tensor, first: int = shift + layout.offset) -> Tensor:
+        storage, slot = x._home or home_of(x)
+        made = new(Tensor)
+        made._memory = over(shape, dtype, storage, (slot + first) * itemsize, strides)
+        made._spec, made._home = spec, (storage, slot + first - lowest)
+        return made
 
-    return run
+    return view
 
 
 def _placed(spec: TensorSpec, storage: Array, slot: int, up: int) -> Tensor:
@@ -78,42 +80,21 @@ def prepare_same(plan: SamePlan) -> Run:
     return lambda x: x
 
 
-def prepare_index(plan: IndexPlan) -> Run:
-    """Basic indexing: NumPy cuts the array, the plan knows its layout."""
-    spec = plan.result
-    back = plan.result.layout.offset
-    if spec.layout.size == 0:
-        return lambda x, key, first: Tensor._new(x._memory[key], spec, home_of(x))
-
-    def run(x: Tensor, key: tuple[Any, ...], first: int) -> Tensor:
-        storage, slot = home_of(x)
-        return Tensor._new(x._memory[key], spec, (storage, slot + first - back))
-
-    return run
-
-
 def prepare_row(plan: RowPlan) -> Run:
-    """One slice along the first dimension."""
-    spec, layout = plan.result, plan.source.layout
-    size, parts = layout.shape[0], layout.parts[0]
-    back = layout.offset - spec.layout.offset
-    if not spec.layout.size:
-        parts, back = ((size, 0),), 0
-
-    def tiled_row(x: Tensor, at: int) -> Tensor:  # the result may have strides
-        if not -size <= at < size:
-            raise outside(at, 0, layout.shape)
-        return _placed(spec, *home_of(x), back + slot_of(parts, at % size))
-
-    if layout.is_tiled:
-        return tiled_row
-    stride = parts[0][1]
+    """One slice along the first dimension; the commonest by NumPy's shortest way."""
+    spec, layout = plan.result, plan.view.source.layout
+    if layout.is_tiled or not spec.layout.shape or not spec.layout.size:
+        return rows(plan, prepare_view(plan.view))
+    shape, size, stride = layout.shape, layout.shape[0], layout.strides[0]
+    up, new = layout.offset - spec.layout.offset, object.__new__
 
     def row(x: Tensor, at: int) -> Tensor:
         if not -size <= at < size:
-            raise outside(at, 0, layout.shape)
-        storage, slot = home_of(x)
-        home = (storage, slot + at % size * stride + back)
-        return Tensor._new(x._memory[at, ...], spec, home)
+            raise outside(at, 0, shape)
+        storage, slot = x._home or home_of(x)
+        made = new(Tensor)
+        made._memory, made._spec = x._memory[at], spec
+        made._home = (storage, slot + at % size * stride + up)
+        return made
 
     return row

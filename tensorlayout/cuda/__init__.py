@@ -65,7 +65,6 @@ CARRY_OUT: dict[str, Callable[[Any], Any]] = {
     "diagonals": diagonals.write_diagonals,
     "elementwise": elementwise.write_elementwise,
     "gather": gather.write_gather,
-    "index": view.prepare_index,
     "join": join.write_join,
     "library": library.prepare,
     "masked": mask.write_masked,

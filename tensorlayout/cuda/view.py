@@ -2,19 +2,15 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from tensorlayout.cuda.engine.memory import moved_slots
-from tensorlayout.layout import slots
 from tensorlayout.plan.base import Run
 from tensorlayout.plan.view import (
-    IndexPlan,
     PartPlan,
     ReinterpretPlan,
     RowPlan,
     SamePlan,
     ViewPlan,
-    outside,
+    rows,
     whole_items,
 )
 from tensorlayout.tensor import Tensor
@@ -22,8 +18,10 @@ from tensorlayout.tensor import Tensor
 
 def prepare_view(plan: ViewPlan) -> Run:
     """A view in another layout: arithmetic on the address."""
-    spec, shift = plan.result, plan.shift if plan.result.layout.size else 0
-    return lambda x: moved_slots(x, spec, shift)
+    spec, shift, lowest = plan.result, plan.shift, plan.result.layout.offset
+    if not spec.layout.size:
+        return lambda x, first=0: moved_slots(x, spec, 0)
+    return lambda x, first=shift + lowest: moved_slots(x, spec, first - lowest)
 
 
 def prepare_part(plan: PartPlan) -> Run:
@@ -59,38 +57,6 @@ def prepare_same(plan: SamePlan) -> Run:
     return lambda x: x
 
 
-def prepare_index(plan: IndexPlan) -> Run:
-    """Basic indexing; `first` is the slot of the first element, counted from the lowest of x."""
-    spec, back = plan.result, plan.result.layout.offset
-    if spec.layout.size == 0:
-        return lambda x, key, first: moved_slots(x, spec, 0)
-
-    def run(x: Tensor, key: tuple[Any, ...], first: int) -> Tensor:
-        return moved_slots(x, spec, first - back)
-
-    return run
-
-
 def prepare_row(plan: RowPlan) -> Run:
     """One slice along the first dimension."""
-    spec, layout = plan.result, plan.source.layout
-    size, parts = layout.shape[0], layout.parts[0]
-    back = layout.offset - spec.layout.offset
-    if not spec.layout.size:
-        parts, back = ((size, 0),), 0
-
-    def row(x: Tensor, at: int) -> Tensor:
-        if not -size <= at < size:
-            raise outside(at, 0, layout.shape)
-        return moved_slots(x, spec, slots.slot_of(parts, at % size) + back)
-
-    if len(parts) > 1:  # a tiled dimension has no stride, but a slot for each index
-        return row
-    stride = parts[0][1]
-
-    def strided_row(x: Tensor, at: int) -> Tensor:
-        if not -size <= at < size:
-            raise outside(at, 0, layout.shape)
-        return moved_slots(x, spec, at % size * stride + back)
-
-    return strided_row
+    return rows(plan, prepare_view(plan.view))

@@ -97,8 +97,12 @@ def integers(given: Any, name: str, argument: str = "axis", *, none: bool = True
     """
     if type(given) is int or (given is None and none):
         return given
-    if type(given) is tuple and set(map(type, given)) <= _INTEGERS:
-        return given
+    if type(given) is tuple:
+        for item in given:
+            if type(item) is not int:
+                break
+        else:
+            return given
     found = _integer(given)
     if found is not None:
         return found
@@ -236,7 +240,8 @@ def _described(x: Any) -> str:
 
 def writable(name: str, x: Tensor) -> Tensor:
     """`x`, which must be one that can be written to: not read-only, no slot shared."""
-    if x.readonly:
+    memory = x._memory  # an array, or on CUDA a place
+    if x.readonly if type(memory) is not np.ndarray else not memory.flags.writeable:
         refuse(name, "the tensor is read-only; copy() it first")
     if x._spec.layout.is_overlapping:
         msg = f"elements of layout {words.cut(x.layout)} share slots, so it cannot be"

@@ -68,6 +68,20 @@ def call(
         raise refused(operation, error) from None
 
 
+def view(operation: Operation, x: Tensor, key: Any, at: int | None = None) -> Tensor:
+    """A view of `x`, by a shorter way than `call`, whose time would be half of it.
+
+    `at`: where it begins, if that is not part of the plan.
+    """
+    try:
+        if watched:
+            return _observer(prepared, operation, (x._spec, key), (x,) if at is None else (x, at))
+        run = prepared(operation, x._spec, key)
+        return run(x) if at is None else run(x, at)
+    except REFUSALS as error:
+        raise refused(operation, error) from None
+
+
 _TOO_BIG = "array is too big"  # NumPy's words for more bytes than 64 bits count
 
 
@@ -297,9 +311,17 @@ def in_place(operation: Elementwise) -> Callable[[Tensor, Any], Any]:
 
     def method(self: Tensor, other: Any, /) -> Any:
         try:
-            if type(other) in SCALARS and not watched:
-                spec = writable(operation.name, self)._spec
-                return prepared_into(operation, spec, spec, type(other))(self, self, other)
+            if not watched:
+                spec = self._spec
+                if type(other) in SCALARS:
+                    kind: Any = type(other)
+                elif type(other) is Tensor and other._spec.dtype is spec.dtype:
+                    kind = other._spec
+                else:
+                    kind = None
+                if kind is not None:
+                    writable(operation.name, self)
+                    return prepared_into(operation, spec, spec, kind)(self, self, other)
             if not _ours(other):
                 return NotImplemented
             out, given = writable(operation.name, self), operand(operation.name, other)

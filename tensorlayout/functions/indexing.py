@@ -65,13 +65,22 @@ def getitem(x: Tensor, key: Any) -> Tensor:
     Tensors of integers index as NumPy's arrays do; one of booleans selects where it is true.
     IndexError for positions outside, before anything is read.
     """
-    if type(key) is int:
-        return dispatch.call(_ROW, (x._spec,), (x, key))
     name = "__getitem__"
     try:
+        if type(key) is int:
+            return dispatch.view(_ROW, x, None, key)
+        if type(key) is Tensor and key._spec.layout.shape and x._spec.layout.shape:
+            if key._spec.dtype.kind in "iu":
+                return dispatch.call(_GATHER, (x._spec, (0,), False, key._spec), (x, key))
+            if key._spec.dtype.kind == "b":
+                return dispatch.call(_SELECT, (x._spec, 0, False, key._spec), (x, key))
+        found = _basic(name, x, key if type(key) is tuple else (key,))
+        if found is not None:
+            return found
         items = _items(name, x, key)
-        if _is_basic(items):
-            return _basic(name, x, items)
+        found = _basic(name, x, items)
+        if found is not None:
+            return found
         view, data, dims, front = _split(name, x, items)
         if _is_mask(data):
             of = (view._spec, dims[0], front, data[0]._spec)
@@ -100,24 +109,30 @@ def write_at(scatter: Scatter, x: Tensor, key: Any, value: Any) -> None:
     """`setitem` in the name of another function, that of `scatter`."""
     name = scatter.name
     arguments.writable(name, x)
-    value = _value(name, x, value)
-    items = () if key is ... else _items(name, x, key)
-    if x._spec.layout.is_tiled and key is not ... and not _is_in_place(name, x, items):
+    if type(value) is not Tensor and type(value) not in dtypes.SCALARS:
+        value = _value(name, x, value)
+    if x._spec.layout.is_tiled and not _is_in_place(name, x, key):
         strided = dispatch.call(_PACK, (x._spec, packed(x._spec).layout, None), (x,))
         write_at(scatter, strided, key, value)
-        key, items, value = ..., (), strided
-    if _is_basic(items):
-        if key is ...:
-            part = x
-        elif type(key) is int:
-            part = dispatch.call(_ROW_TO_WRITE, (x._spec,), (x, key))
-        else:
+        key, value = ..., strided
+    items: tuple[Any, ...] = ()
+    if key is ...:
+        part: Tensor | None = x
+    elif type(key) is int:
+        part = dispatch.view(_ROW_TO_WRITE, x, None, key)
+    else:
+        part = _basic(name, x, key if type(key) is tuple else (key,))
+        if part is None:
+            items = _items(name, x, key)
             part = _basic(name, x, items)
-        value = _without_leading_ones(name, value, part.ndim)
-        kind = value._spec if isinstance(value, Tensor) else type(value)
+    if part is not None:
+        kind: Any = type(value)
+        if kind is Tensor:
+            value = _without_leading_ones(name, value, part.ndim)
+            kind = value._spec
         dispatch.call(_ASSIGN, (part._spec, kind), (part, value))
         return
-    kind = value._spec if isinstance(value, Tensor) else type(value)
+    kind = value._spec if type(value) is Tensor else type(value)
     view, data, dims, front = _split(name, x, items)
     if _is_mask(data):
         key = (view._spec, kind, dims[0], front, data[0]._spec)
@@ -128,18 +143,17 @@ def write_at(scatter: Scatter, x: Tensor, key: Any, value: Any) -> None:
     dispatch.call(scatter, key, (view, value, *data))
 
 
-def _is_in_place(name: str, x: Tensor, items: tuple[Any, ...]) -> bool:
+def _is_in_place(name: str, x: Tensor, key: Any) -> bool:
     """Whether what a key cuts out of a tiled tensor is a view of it, or the whole."""
-    if _is_basic(items):
-        cuts, _, _ = _parsed(name, x, items)
-        return _cut(x._spec.layout, tuple(cuts)) is not None
-    return len(items) == 1
+    if key is ...:
+        return True
+    layout, items = x._spec.layout, _items(name, x, key)
+    found = _cuts(name, layout, items)
+    return len(items) == 1 if found is None else _cut(layout, tuple(found[0])) is not None
 
 
 def _value(name: str, x: Tensor, value: Any) -> Any:
-    """What is to be written into `x`, as a tensor or a Python scalar; arrays go where `x` is."""
-    if type(value) is Tensor or type(value) in dtypes.SCALARS:
-        return value
+    """An array or a number as a tensor or a Python scalar; arrays go where `x` is."""
     found = _tensor_of(name, x, value)
     return moved(found, x.device) if isinstance(found, Tensor) else found
 
@@ -168,12 +182,12 @@ def _numbers(name: str, given: Any, dtype: DType | None) -> Tensor:
     return under(name, from_sequence, name, given, dtype)
 
 
-def _without_leading_ones(name: str, value: Any, ndim: int) -> Any:
+def _without_leading_ones(name: str, value: Tensor, ndim: int) -> Tensor:
     """A tensor of more than `ndim` dimensions without the first ones, if those have size 1."""
-    surplus = value.ndim - ndim if isinstance(value, Tensor) else 0
+    surplus = value.ndim - ndim
     if surplus <= 0 or set(value.shape[:surplus]) != {1}:
         return value
-    return _basic(name, value, (0,) * surplus)
+    return _view(name, value, (0,) * surplus)
 
 
 def _is_mask(data: tuple[Tensor, ...]) -> bool:
@@ -228,7 +242,7 @@ def _split(
             dims.append(dim)
         basic += kind
         dim += sum(k is None or isinstance(k, slice) for k in kind)
-    view = x if all(k == slice(None) for k in basic) else _basic(name, x, tuple(basic))
+    view = x if all(k == slice(None) for k in basic) else _view(name, x, tuple(basic))
     return view, tuple(data), tuple(dims), _are_apart(items)
 
 
@@ -300,67 +314,104 @@ def _array(name: str, item: Any) -> Tensor:
         raise IndexError(msg) from None
 
 
-def _is_basic(items: tuple[Any, ...]) -> bool:
-    for item in items:  # noqa: SIM110 - a generator would take a frame for each
-        if isinstance(item, (Tensor, bool)):
-            return False
-    return True
-
-
-def _basic(name: str, x: Tensor, items: tuple[Any, ...]) -> Tensor:
-    """``x[items]`` without data in the key: a view."""
-    cuts, key, first = _parsed(name, x, items)
+def _basic(name: str, x: Tensor, items: tuple[Any, ...]) -> Tensor | None:
+    """The view that a key without data cuts out; None for one with other entries in it."""
+    found = _cuts(name, x._spec.layout, items)
+    if found is None:
+        return None
+    cuts, first = found
     if x._spec.layout.is_tiled:
         return dispatch.call(_CUT[name], (x._spec, tuple(cuts)), (x,))
-    key.append(...)  # keeps NumPy from making a scalar of a single element
-    return dispatch.call(_INDEX[name], (x._spec, *cuts), (x, tuple(key), first))
+    return dispatch.view(_INDEX[name], x, tuple(cuts), first)
 
 
-def _parsed(name: str, x: Tensor, items: tuple[Any, ...]) -> tuple[list[Any], list[Any], int]:
-    """A basic key, checked and with an entry for every dimension of `x`.
+def _view(name: str, x: Tensor, items: tuple[Any, ...]) -> Tensor:
+    """The view that a key of integers, slices and None cuts out."""
+    found = _basic(name, x, items)
+    assert found is not None
+    return found
 
-    As plans take it: `Cut`s, or of a tiled tensor `_Entry`s, which say where each begins; as NumPy
-    takes it; and the slot of its first element, unless `x` is tiled.
+
+def _cuts(name: str, layout: Layout, items: tuple[Any, ...]) -> tuple[list[Any], int] | None:
+    """A basic key, checked and with an entry for every dimension, and the slot where it begins.
+
+    The entries are `Cut`s; of a tiled layout `_Entry`s, which say where each begins. None for a key
+    with entries that are no exact integers, slices, Ellipsis or None.
     """
-    layout = x._spec.layout
     shape, tiled = layout.shape, layout.is_tiled
     strides = shape if tiled else layout.strides
+    ndim, dim, first = len(shape), 0, layout.offset
     cuts: list[Any] = []
-    key: list[Any] = []
-    first, dim = layout.offset, 0
-    for item in _filled(name, x, items):
-        key.append(item)
-        if item is None:
-            cuts.append(None if tiled else "new")
-            continue
-        size, stride = shape[dim], strides[dim]
-        if isinstance(item, slice):
+    for item in items:
+        kind = type(item)
+        if kind is int or kind is slice:
+            if dim == ndim:
+                _refuse_if_basic(name, items, shape)
+                return None
+            size, stride = shape[dim], strides[dim]
+            dim += 1
+        if kind is int:
+            if not -size <= item < size:
+                raise named(name, outside(item, dim - 1, shape))
+            at = item if item >= 0 else item + size
+            cuts.append(at if tiled else "int")
+            first += at * stride
+        elif kind is slice:
             try:
                 start, stop, step = item.indices(size)
             except (TypeError, ValueError) as error:
-                rule = "a slice must be of integers or None"
-                if isinstance(error, ValueError):
-                    rule = "the step of a slice must not be 0"
-                msg = f"{name}: {rule}, got {arguments.shown(item)}"
-                raise (TypeError, ValueError)[isinstance(error, ValueError)](msg) from None
-            count = len(range(start, stop, step))
-            step = step if count > 1 else 1
+                raise _no_slice(name, item, error) from None
+            count = (stop - start + step - (1 if step > 0 else -1)) // step
+            if count > 0:
+                first += start * stride
+            if count < 2:
+                count, step = max(count, 0), 1
             cuts.append((start, count, step) if tiled else (count, step))
-            first += start * stride if count else 0
+        elif item is None:
+            cuts.append(None if tiled else "new")
+        elif item is ...:
+            kinds = [*map(type, items)]
+            rest = ndim - len(items) + kinds.count(type(None)) + 1
+            if not {*kinds} <= _BASIC or rest < 0 or kinds.count(type(...)) > 1:
+                _refuse_if_basic(name, items, shape)
+                return None
+            cuts += [(0, n, 1) if tiled else (n, 1) for n in shape[dim : dim + rest]]
+            dim += rest
         else:
-            if not -size <= item < size:
-                raise named(name, outside(item, dim, shape))
-            cuts.append(item % size if tiled else "int")
-            first += item % size * stride
-        dim += 1
-    return cuts, key, first
+            return None
+    if dim < ndim:
+        cuts += [(0, n, 1) if tiled else (n, 1) for n in shape[dim:]]
+    if len(items) > MOST_ENTRIES:
+        _refuse_if_basic(name, items, shape)
+        return None
+    return cuts, first
+
+
+_BASIC = {int, slice, type(None), type(...)}
+
+
+def _refuse_if_basic(name: str, items: tuple[Any, ...], shape: tuple[int, ...]) -> None:
+    """The error for too many entries; a key that may have data in it is judged elsewhere."""
+    if {*map(type, items)} <= _BASIC:
+        raise named(name, too_many(len(items), shape))
+
+
+def _no_slice(name: str, item: slice, error: Exception) -> Exception:
+    """The error for a slice that has no indices."""
+    rule = "a slice must be of integers or None"
+    if isinstance(error, ValueError):
+        rule = "the step of a slice must not be 0"
+    msg = f"{name}: {rule}, got {arguments.shown(item)}"
+    return (TypeError, ValueError)[isinstance(error, ValueError)](msg)
 
 
 def iterate(x: Tensor) -> Iterator[Tensor]:
     """The slices along the first dimension."""
-    if x.ndim == 0:
+    layout = x._spec.layout
+    if not layout.shape:
         refuse("iter", "a tensor of rank 0 cannot be iterated over", TypeError)
-    return (getitem(x, i) for i in range(x.shape[0]))
+    view = dispatch.view
+    return (view(_ROW, x, None, at) for at in range(layout.shape[0]))
 
 
 def take(
@@ -384,7 +435,7 @@ def take(
         axis = 0
     dim = arguments.dim("take", axis, ndim)
     if isinstance(indices, int) and not isinstance(indices, bool):
-        return _basic("take", x, (*[slice(None)] * dim, int(indices)))
+        return _view("take", x, (*[slice(None)] * dim, int(indices)))
     positions = integral("take", indices)
     return dispatch.call(_TAKE, (x._spec, (dim,), False, positions._spec), (x, positions))
 

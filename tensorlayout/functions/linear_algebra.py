@@ -6,10 +6,11 @@ from collections.abc import Sequence
 from typing import Any, SupportsIndex
 
 from tensorlayout.functions import arguments, dispatch
-from tensorlayout.functions.manipulation import permute_dims
+from tensorlayout.layout import Layout
 from tensorlayout.plan import matrices
 from tensorlayout.plan.library import Library
 from tensorlayout.plan.matmul import Matmul
+from tensorlayout.plan.view import View
 from tensorlayout.tensor import Tensor
 
 __all__ = ["matmul", "matrix_transpose", "tensordot", "vecdot"]
@@ -56,8 +57,20 @@ def matrix_transpose(x: Tensor, /) -> Tensor:
     >>> tl.matrix_transpose(tl.zeros((5, 2, 3))).layout
     Layout.parse('(5,3,2):(6,1,3)')
     """
-    x = matrix("matrix_transpose", x)
-    return permute_dims(x, (*range(x.ndim - 2), x.ndim - 1, x.ndim - 2))
+    x = arguments.tensor("matrix_transpose", x)
+    return dispatch.view(_TRANSPOSE, x, None)
+
+
+def matrix_transposed(layout: Layout, _: None) -> Layout:
+    """The last two dimensions exchanged. ValueError for a rank below 2."""
+    end = layout.ndim - 1
+    if end < 1:
+        msg = f"needs a rank of at least 2, got shape {layout.shape}"
+        raise ValueError(msg)
+    return layout.permute((*range(end - 1), end, end - 1))
+
+
+_TRANSPOSE = View("matrix_transpose", matrix_transposed)
 
 
 def tensordot(

@@ -11,6 +11,7 @@ from tensorlayout.functions import arguments, dispatch, statistical
 from tensorlayout.functions.data_types import astype
 from tensorlayout.layout import Layout
 from tensorlayout.layout.checks import MAX_RANK
+from tensorlayout.plan.base import Operation
 from tensorlayout.plan.copy import Copy
 from tensorlayout.plan.gather import Gather
 from tensorlayout.plan.join import Join
@@ -141,6 +142,13 @@ def _view(operation: View, x: Any, *static: Any) -> Tensor:
     return dispatch.call(operation, (x._spec, *static), (x,))
 
 
+def _view_by(operation: Operation, x: Any, static: Any) -> Tensor:
+    """The same for one parameter."""
+    if type(x) is not Tensor:
+        x = arguments.tensor(operation.name, x)
+    return dispatch.view(operation, x, static)
+
+
 def permute_dims(x: Tensor, /, axes: Integers) -> Tensor:
     """The dimensions in another order: dimension ``i`` is ``axes[i]`` of `x`. A view.
 
@@ -152,7 +160,7 @@ def permute_dims(x: Tensor, /, axes: Integers) -> Tensor:
     Layout.parse('(3,4,5):(1,15,3)')
     """
     given = arguments.integers(axes, "permute_dims", "axes", none=False)
-    return _view(_PERMUTE, x, (given,) if isinstance(given, int) else given)
+    return _view_by(_PERMUTE, x, (given,) if isinstance(given, int) else given)
 
 
 def moveaxis(x: Tensor, source: Integers, destination: Integers, /) -> Tensor:
@@ -180,7 +188,7 @@ def broadcast_to(x: Tensor, /, shape: Integers) -> Tensor:
     >>> tl.broadcast_to(tl.asarray([1, 2]), (3, 2)).layout
     Layout.parse('(3,2):(0,1)')
     """
-    return _view(_BROADCAST, x, arguments.shape("broadcast_to", shape))
+    return _view_by(_BROADCAST, x, arguments.shape("broadcast_to", shape))
 
 
 def broadcast_arrays(*arrays: Tensor) -> tuple[Tensor, ...]:
@@ -196,7 +204,7 @@ def broadcast_arrays(*arrays: Tensor) -> tuple[Tensor, ...]:
     """
     given = tuple(arguments.tensor("broadcast_arrays", x) for x in arrays)
     shape = under("broadcast_arrays", broadcast_shape, [x.shape for x in given])
-    return tuple(_view(_BROADCAST_ALL, x, shape) for x in given)
+    return tuple(_view_by(_BROADCAST_ALL, x, shape) for x in given)
 
 
 def broadcast_shapes(*shapes: Integers) -> tuple[int, ...]:
@@ -225,7 +233,7 @@ def expand_dims(x: Tensor, /, axis: Integers = 0) -> Tensor:
     >>> tl.expand_dims(tl.zeros((2, 3)), axis=1).shape
     (2, 1, 3)
     """
-    return _view(_EXPAND, x, arguments.integers(axis, "expand_dims", none=False))
+    return _view_by(_EXPAND, x, arguments.integers(axis, "expand_dims", none=False))
 
 
 def squeeze(x: Tensor, /, axis: Axis = None) -> Tensor:
@@ -241,7 +249,7 @@ def squeeze(x: Tensor, /, axis: Axis = None) -> Tensor:
     if axis is None:
         x = arguments.tensor("squeeze", x)
         axis = tuple(dim for dim, size in enumerate(x.shape) if size == 1)
-    return _view(_SQUEEZE, x, arguments.integers(axis, "squeeze", none=False))
+    return _view_by(_SQUEEZE, x, arguments.integers(axis, "squeeze", none=False))
 
 
 def flip(x: Tensor, /, *, axis: Axis = None) -> Tensor:
@@ -254,7 +262,7 @@ def flip(x: Tensor, /, *, axis: Axis = None) -> Tensor:
     >>> tl.flip(tl.asarray([1, 2, 3]))
     Tensor([3, 2, 1], dtype=int64, device='cpu', layout='(3,):(-1,)+2')
     """
-    return _view(_FLIP, x, arguments.integers(axis, "flip"))
+    return _view_by(_FLIP, x, arguments.integers(axis, "flip"))
 
 
 def sliding_window(x: Tensor, /, window_shape: Integers, *, axis: Axis = None) -> Tensor:

@@ -26,7 +26,8 @@ def moved(x: Tensor, device: Device, *, exactly: bool = False) -> Tensor:
     The layout is kept where it covers a block, padding included; any other takes its form, or with
     `exactly`, for new tensors whose gaps are their own, is kept.
     """
-    if x.device == device:
+    own = x._spec.device
+    if own is device or own == device:
         return x
     layout = x._spec.layout
     if not layout.covers_block and not exactly:

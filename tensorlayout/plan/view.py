@@ -9,7 +9,7 @@ from typing import Any
 from tensorlayout.dtypes import DType, real_of
 from tensorlayout.layout import BitPattern, Layout, Padding, PaddingValue
 from tensorlayout.layout.checks import MAX_RANK, too_many_dimensions
-from tensorlayout.layout.slots import covers_block, strided
+from tensorlayout.layout.slots import covers_block, slot_of, strided
 from tensorlayout.plan.base import Plan, planned
 from tensorlayout.plan.copy import Copy, CopyPlan
 from tensorlayout.plan.padding import padding_bytes
@@ -20,7 +20,11 @@ from tensorlayout.words import cut, shown
 
 @planned
 class ViewPlan(Plan):
-    """A tensor over the same storage: no element moves."""
+    """A tensor over the same storage: no element moves.
+
+    What carries it out may be told where the element at index (0, …, 0) is instead of `shift`: in
+    slots from the lowest slot of the source.
+    """
 
     kind = "view"
     makes = "view"
@@ -256,30 +260,22 @@ Cut = tuple[int, int] | str
 
 
 @planned
-class IndexPlan(Plan):
-    """A basic index: a view. Where it begins is data, so a thousand slices have one plan."""
-
-    kind = "index"
-    makes = "view"
-
-    source: TensorSpec
-    result: TensorSpec
-
-
-@planned
 class Index:
-    """Basic indexing by integers, slices, Ellipsis and None."""
+    """Basic indexing by integers, slices, Ellipsis and None.
+
+    What carries out its plan is told where the first element is: a thousand slices have one plan.
+    """
 
     name: str = "__getitem__"
 
-    def plan(self, source: TensorSpec, *cuts: Cut) -> IndexPlan:
+    def plan(self, source: TensorSpec, cuts: tuple[Cut, ...]) -> ViewPlan:
         """The plan of the view; its layout is that of the same cuts from the lowest start."""
         key = tuple(_representative(cut) for cut in cuts)
         layout = source.layout.slice(key)
         if layout is None:
             msg = f"layout {cut(source.layout)} has no view of this slice; copy it first"
             raise ValueError(msg)
-        return IndexPlan(source, TensorSpec(source.dtype, layout, source.device))
+        return ViewPlan(source, TensorSpec(source.dtype, layout, source.device), 0)
 
 
 @planned
@@ -290,25 +286,43 @@ class RowPlan(Plan):
     makes = "view"
     moves_elements = True
 
-    source: TensorSpec
+    view: ViewPlan
     result: TensorSpec
 
 
 @planned
 class Row:
-    """Indexing by one integer, the commonest index, on a shorter path than others."""
+    """Indexing by one integer, the commonest index, whose key is the source alone."""
 
     name: str = "__getitem__"
 
-    def plan(self, source: TensorSpec) -> RowPlan:
+    def plan(self, source: TensorSpec, _: None) -> RowPlan:
         """The plan of the view."""
         if not source.layout.shape:
             raise too_many(1, ())
         if source.layout.shape[0] == 0:
             msg = f"no index is inside dimension 0 of shape {source.layout.shape}"
             raise IndexError(msg)
-        result = Index(self.name).plan(source, "int", *_whole(source)).result
-        return RowPlan(source, result)
+        rest = [(n, 1) for n in source.layout.shape[1:]]
+        view = Index(self.name).plan(source, ("int", *rest))
+        return RowPlan(view, view.result)
+
+
+def rows(plan: RowPlan, view: Callable[..., Any]) -> Callable[..., Any]:
+    """``row(x, at)``, of what carries out the view that any slice is."""
+    layout = plan.view.source.layout
+    shape, parts, offset = layout.shape, layout.parts[0], layout.offset
+    size, stride = shape[0], parts[0][1]
+    tiled = len(parts) > 1  # such a dimension has no stride, but a slot for each index
+
+    def row(x: Any, at: int) -> Any:
+        if 0 <= at < size and not tiled:
+            return view(x, offset + at * stride)
+        if not -size <= at < size:
+            raise outside(at, 0, shape)
+        return view(x, offset + slot_of(parts, at % size))
+
+    return row
 
 
 def too_many(count: int, shape: tuple[int, ...]) -> IndexError:
@@ -320,10 +334,6 @@ def too_many(count: int, shape: tuple[int, ...]) -> IndexError:
 def outside(at: int, dim: int, shape: tuple[int, ...]) -> IndexError:
     """The error for an integer outside a dimension."""
     return IndexError(f"index {shown(at)} is outside dimension {dim} of shape {shape}")
-
-
-def _whole(source: TensorSpec) -> list[Cut]:
-    return [(n, 1) for n in source.layout.shape[1:]]
 
 
 def _representative(cut: Cut) -> Any:

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import functools
 from typing import Any
 
 import numpy as np
 
 from tensorlayout.cpu.copy import tiled
 from tensorlayout.cpu.copy.choose import ReadyCopy, choose_copy
-from tensorlayout.cpu.engine.casting import converter, scalar_in
+from tensorlayout.cpu.engine.casting import converter, plain_range, scalar_in
 from tensorlayout.cpu.engine.memory import filler, tensor_of_bytes
 from tensorlayout.dtypes import DType
 from tensorlayout.layout import Layout
@@ -52,7 +51,7 @@ def write_assign(plan: AssignPlan) -> Write:
     shape, dtype = spec.layout.shape, spec.dtype
     if isinstance(source, type):
         if not spec.layout.is_tiled:
-            return functools.partial(_write_number, name, dtype)
+            return _number_writer(name, dtype, source)
         fill = filler(spec.layout, [whole(spec.layout)], dtype)
         return lambda out, value: fill(scalar_in(name, dtype, value), out._memory, 0)
     if source.layout.shape == shape:
@@ -70,8 +69,18 @@ def write_scalar(out: Tensor, value: Any) -> None:
     out._memory[...] = value
 
 
-def _write_number(name: str, dtype: DType, out: Tensor, value: Any) -> None:
-    out._memory[...] = scalar_in(name, dtype, value)
+def _number_writer(name: str, dtype: DType, kind: type) -> Write:
+    """The function of a destination and a Python scalar, which NumPy mostly converts as it is."""
+    least, most = plain_range(dtype, kind)
+
+    def write(out: Tensor, value: Any) -> None:
+        plain = least <= value <= most
+        out._memory[...] = value if plain else scalar_in(name, dtype, value)
+
+    def write_any(out: Tensor, value: Any) -> None:
+        out._memory[...] = scalar_in(name, dtype, value)
+
+    return write if least < most else write_any
 
 
 def prepare_transfer(plan: TransferPlan) -> Run:

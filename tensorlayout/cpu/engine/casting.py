@@ -51,6 +51,20 @@ def scalar_in(name: str, dtype: DType, value: Any) -> Array:
         raise dtypes.misfit(value, dtype) from None
 
 
+def plain_range(dtype: DType, kind: type) -> tuple[float, float]:
+    """The least and the largest scalar of a kind that NumPy itself takes as `scalar_in` does.
+
+    An empty range where no scalar is known to be.
+    """
+    if kind is int and dtype.kind in "iu":
+        limits = np.iinfo(dtype)
+        return int(limits.min), int(limits.max)
+    if kind in (int, float) and dtype.kind == "f":
+        most = float(np.finfo(dtype).max)
+        return (-most, most) if kind is float else (-min(most, WHOLE), min(most, WHOLE))
+    return 0, -1
+
+
 def _scalar(dtype: DType, value: Any) -> Array:
     if type(value) is int and dtype.kind in "fcV" and dtype not in _DOUBLE:
         value = as_odd_float(value)

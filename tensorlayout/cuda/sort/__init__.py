@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
-from typing import Any
 
 from tensorlayout.cuda.engine.launch import writer
 from tensorlayout.cuda.engine.memory import new_tensors
@@ -68,16 +67,15 @@ def write_top_k(plan: TopKPlan) -> Write:
     packed = Layout.packed(source.layout.shape, source.layout.minor_to_major)
     every = TensorSpec(int64, packed, source.device)
     steps = SortPlan(plan.name, "positions", source, every, dim, plan.down, True)
-    first = Index(plan.name).plan(every, *[(n, 1) for n in result.layout.shape])
+    first = Index(plan.name).plan(every, tuple([(n, 1) for n in result.layout.shape]))
     read = Gather(plan.name).plan(source, (dim,), None, first.result).into(result)
     plans: tuple[Plan, ...] = (
         *(steps, first, AssignPlan(plan.name, first.result, plan.positions), read),
     )
     order, cut, assign, gather = map(carried_out, plans)
-    key: tuple[Any, ...] = tuple(slice(0, n) for n in result.layout.shape)
 
     def top_k(out: Tensor, positions: Tensor, x: Tensor) -> None:
-        found = cut(order(x), key, packed.offset)
+        found = cut(order(x), packed.offset)
         assign(positions, found)
         gather(out, x, found)
 

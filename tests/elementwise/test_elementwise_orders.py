@@ -13,7 +13,7 @@ from tensors import BFLOAT16, as_dtype, asarray, fits, host, same
 
 import tensorlayout as tl
 from tensorlayout.cpu.elementwise import staging
-from tensorlayout.cpu.engine.blocks import BLOCK_BYTES
+from tensorlayout.cpu.engine.threads import available_threads
 
 pytestmark = pytest.mark.usefixtures("device")
 
@@ -145,7 +145,8 @@ def test_no_operand_is_copied_as_a_whole(call):
     i = asarray(numbers(LARGE, "int8"))
     bools = x.size if call is CALLS["where"] else 0  # its condition
     result = call(x, y, i).nbytes
-    assert peak_of(lambda: call(x, y, i)) < result + bools + staging.SLAB_BYTES + 16 * BLOCK_BYTES
+    aside = available_threads() * (4 << 20)
+    assert peak_of(lambda: call(x, y, i)) < result + bools + aside
 
 
 # --- where -------------------------------------------------------------------------------------

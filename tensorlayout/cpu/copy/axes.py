@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 
+from tensorlayout.cpu.engine.sharing import pieces
 from tensorlayout.layout.loop import Axis, merged
 
 Array = np.ndarray[Any, np.dtype[Any]]
@@ -160,11 +161,6 @@ def _evened(size: int, extent: int) -> int:
 def even_cuts(loop: CopyLoop, extents: tuple[int, ...]) -> Cuts:
     """Boxes of these extents, smaller at the ends of the axes."""
     return tuple([pieces(axis.size, n) for axis, n in zip(loop.axes, extents, strict=True)])
-
-
-def pieces(size: int, extent: int) -> tuple[slice, ...]:
-    """An axis in pieces of `extent`, the last of what is left."""
-    return tuple([slice(k, min(k + extent, size)) for k in range(0, size, extent)])
 
 
 def pieces_along(loop: CopyLoop, along: int, cut: tuple[slice, ...]) -> Cuts:

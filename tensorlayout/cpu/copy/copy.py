@@ -10,6 +10,7 @@ from tensorlayout.cpu.copy import tiled
 from tensorlayout.cpu.copy.choose import ReadyCopy, choose_copy
 from tensorlayout.cpu.engine.casting import converter, plain_range, scalar_in
 from tensorlayout.cpu.engine.memory import filler, tensor_of_bytes
+from tensorlayout.cpu.engine.sharing import shared
 from tensorlayout.dtypes import DType
 from tensorlayout.layout import Layout
 from tensorlayout.layout.boxes import whole
@@ -22,7 +23,9 @@ def mover(source: Layout, from_dtype: DType, result: Layout, to_dtype: DType) ->
     """The copy between arrays of these layouts and dtypes."""
     convert = converter(from_dtype, to_dtype)
     if convert is not None:
-        return ReadyCopy("converted", convert)
+        nbytes = source.size * (from_dtype.itemsize + to_dtype.itemsize)
+        call = shared(lambda arrays, out: convert(out, *arrays), result, to_dtype.itemsize, nbytes)
+        return ReadyCopy("converted", lambda destination, source: call([source], destination))
     return choose_copy(source.shape, result.strides, source.strides, from_dtype.itemsize)
 
 

@@ -17,6 +17,7 @@ from tensorlayout.cpu.engine.memory import (
     padding_bits,
     padding_filler,
 )
+from tensorlayout.cpu.engine.threads import available_threads, share_pieces
 from tensorlayout.layout import Layout, boxes
 from tensorlayout.plan.base import Run, Write
 from tensorlayout.plan.elementwise import ElementwisePlan
@@ -37,18 +38,20 @@ def run_flat(spec: TensorSpec, call: Call, read: Callable[[tuple[Any, ...]], lis
     strides = byte_strides(whole, dtype.itemsize)
     elements = tuple(slice(0, n) for n in layout.shape)
     bits = padding_bits(layout.padding_value, dtype)
-    chunks = [] if bits is None else list(_chunks(layout, CHUNK_BYTES // dtype.itemsize))
+    chunks = list(_chunks(layout, CHUNK_BYTES // dtype.itemsize))
 
     def run(*operands: Any) -> Tensor:
         storage = np.empty(whole.required_size, dtype)
         block: Array = np.ndarray(whole.shape, dtype, storage, 0, strides)
         arrays = read(operands)
-        if not chunks:
-            call(arrays, storage)
-        for cut, regions in chunks:
+
+        def write(chunk: tuple[slice, list[Region]]) -> None:
+            cut, regions = chunk
             call([a[cut] if a.ndim else a for a in arrays], storage[cut])
-            for region in regions:
+            for region in regions if bits is not None else ():
                 block[region] = bits
+
+        share_pieces(chunks, write, available_threads())
         return Tensor._new(block[elements], spec, (storage, 0))
 
     return run

@@ -11,22 +11,23 @@ through a buffer of a few megabytes: 3.4 ms with slabs of 4 MB, 3.6 of 2 MB, 4.3
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from itertools import product
 from math import prod
 from typing import NamedTuple
 
 import numpy as np
 
-from tensorlayout.cpu.copy.axes import pieces
 from tensorlayout.cpu.copy.choose import choose_copy
 from tensorlayout.cpu.engine.blocks import Call
 from tensorlayout.cpu.engine.memory import Array, byte_strides, new_tensors
+from tensorlayout.cpu.engine.sharing import Box, slabs
+from tensorlayout.cpu.engine.threads import available_threads, share
 from tensorlayout.dtypes import DType
 from tensorlayout.layout import Layout
 from tensorlayout.plan.elementwise import ElementwisePlan
 from tensorlayout.tensor import TensorSpec
 
-SLAB_BYTES = 4 << 20
+# Of all such operands together, in each thread.
+SLAB_BYTES = 2 << 20
 
 # Below this many elements the plain walk is as fast: a slab costs 10 us to set up. x + y.T of
 # 128 x 128 float32 took 12 us plainly, 23 so; 256 x 256 71 and 53.
@@ -34,8 +35,6 @@ LEAST = 1 << 15
 
 # From as many repetitions on, a packed copy of a scattered operand costs next to nothing.
 REPEATS = 16
-
-Box = tuple[slice, ...]
 
 
 class _Away(NamedTuple):
@@ -102,17 +101,21 @@ def _packer(operand: TensorSpec) -> Callable[[Array], Array]:
 
 def _by_slabs(plan: ElementwisePlan, call: Call, away: Sequence[_Away]) -> Call:
     result = plan.result.layout
-    boxes = list(_slabs(result, SLAB_BYTES // max(a.dtype.itemsize for a in away)))
+    boxes = slabs(result, SLAB_BYTES // sum(a.dtype.itemsize for a in away))
     copies = {_shape(box): [_copier(_shape(box), result, a) for a in away] for box in boxes}
 
     def run(arrays: Sequence[Array], out: Array) -> None:
         full = [np.broadcast_to(a, out.shape) if a.ndim else a for a in arrays]
-        buffers = [np.empty(prod(_shape(boxes[0])), a.dtype) for a in away]
-        for box in boxes:
-            given = [a[box] if a.ndim else a for a in full]
-            for a, buffer, copy in zip(away, buffers, copies[_shape(box)], strict=True):
-                given[a.number] = copy(buffer, given[a.number])
-            call(given, out[box])
+
+        def work(mine: Iterator[Box]) -> None:
+            buffers = [np.empty(prod(_shape(boxes[0])), a.dtype) for a in away]
+            for box in mine:
+                given = [a[box] if a.ndim else a for a in full]
+                for a, buffer, copy in zip(away, buffers, copies[_shape(box)], strict=True):
+                    given[a.number] = copy(buffer, given[a.number])
+                call(given, out[box])
+
+        share(work, boxes, available_threads())
 
     return run
 
@@ -121,19 +124,6 @@ def _out_of_order(result: Layout, operand: _Away) -> bool:
     itemsize = operand.dtype.itemsize
     plan = choose_copy(result.shape, result.strides, operand.layout.strides, itemsize)
     return plan.case == "tiles"
-
-
-def _slabs(result: Layout, room: int) -> Iterator[Box]:
-    """Boxes of at most about `room` elements, whole along the fastest dimensions of the result.
-
-    The first is one of the largest.
-    """
-    steps = [1] * result.ndim
-    left = max(1, room)
-    for d in result.minor_to_major:
-        steps[d] = min(result.shape[d], left)
-        left = max(1, left // result.shape[d])
-    yield from product(*map(pieces, result.shape, steps))
 
 
 def _shape(box: Box) -> tuple[int, ...]:

@@ -22,6 +22,7 @@ from tensorlayout.cpu.engine.memory import (
     quietly,
     unbuffered,
 )
+from tensorlayout.cpu.engine.sharing import is_large, shared
 from tensorlayout.layout import coalesce
 from tensorlayout.plan.base import Run, Write
 from tensorlayout.plan.elementwise import ElementwisePlan
@@ -86,7 +87,11 @@ def _write(plan: ElementwisePlan, fix: Fix | None) -> Write:
         return run_tiled(plan, functools.partial(_write, fix=fix))
     if fix is None and _is_plain(plan):
         return _into_directly(plan)
-    call, read = staged(plan, _call(plan, fix)), _reader(plan)
+    alone = _call(plan, fix)
+    call, read = staged(plan, alone), _reader(plan)
+    if call is alone:
+        layout, itemsize = plan.result.layout, plan.result.dtype.itemsize
+        call = shared(alone, layout, itemsize, _nbytes(plan))
 
     def run(out: Tensor, *operands: Any) -> None:
         call(read(operands), out._memory)
@@ -103,6 +108,7 @@ def _numpy_alone_gives_the_layout(plan: ElementwisePlan, fix: Fix | None) -> boo
     tensors = [o.layout for o in plan.operands if isinstance(o, TensorSpec)]
     return (
         _is_ufunc(plan)
+        and not is_large(_nbytes(plan))
         and (fix is None or function_of(plan.operation.function).right_alone)
         and layout.ndim > 0
         and layout.size > 0
@@ -181,6 +187,12 @@ def _converts(plan: ElementwisePlan) -> bool:
 # 8, 32, 64, 128, 256 elements: 13.2, 4.9, 2.6, 1.4, 1.0 ms without it, 2.8, 1.7, 1.4, 1.6, 1.6
 # through it (2026-11-21, 2-core AMD EPYC (Zen 4), NumPy 2.4.6).
 _RUN = 128
+
+
+def _nbytes(plan: ElementwisePlan) -> int:
+    """The bytes that a call reads and writes."""
+    tensors = [plan.result, *[o for o in plan.operands if isinstance(o, TensorSpec)]]
+    return sum([t.layout.size * t.dtype.itemsize for t in tensors])
 
 
 def _context(plan: ElementwisePlan) -> Any:
@@ -340,6 +352,8 @@ def _converting(plan: ElementwisePlan, fix: Fix | None) -> Call:
 def is_one_ufunc(plan: ElementwisePlan) -> bool:
     """Whether a plan is one call of a ufunc, which buffers operands that overlap the result."""
     if not _is_ufunc(plan) or _fix(plan) is not None or plan.result.layout.is_tiled:
+        return False
+    if is_large(_nbytes(plan)):  # it may be several
         return False
     call = _call(plan, None)
     return staged(plan, call) is call

@@ -24,7 +24,7 @@ def _meet(x: Tensor, y: Tensor) -> bool:
 
 def _meet_elsewhere(x: Tensor, y: Tensor) -> bool:
     """But for each element in its own place, which is read before it is written."""
-    if not np.may_share_memory(x._memory, y._memory):
+    if x is y or not np.may_share_memory(x._memory, y._memory):
         return False
     return x._spec is not y._spec or _address(x) != _address(y)
 

@@ -1,4 +1,4 @@
-"""Threads for large copies: NumPy releases the interpreter lock while it moves elements.
+"""Threads for large calls: NumPy releases the interpreter lock while it works on elements.
 
 The calling thread takes part in the work and can do all of it. Helpers that are busy, not yet
 awake, or cannot be started (an interpreter that is shutting down) cost speed and nothing else.
@@ -23,13 +23,17 @@ from __future__ import annotations
 
 import contextlib
 import ctypes
+import functools
 import os
 import sys
 import threading
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
+from pathlib import Path
 from queue import SimpleQueue
 from typing import Any, NamedTuple, TypeVar
+
+from tensorlayout.words import shown
 
 Piece = TypeVar("Piece")
 
@@ -42,13 +46,62 @@ MOST_THREADS = 8
 _LEVELS = 4
 
 
+VARIABLE = "TENSORLAYOUT_THREADS"
+
+
+def _said() -> int:
+    """How many threads the environment asks for; 0 where it does not say."""
+    text = os.environ.get(VARIABLE, "").strip()
+    if text and not (text.isascii() and text.isdigit() and int(text)):
+        msg = f"{VARIABLE} must be a whole number from 1 on, got {shown(text)}"
+        raise ValueError(msg)
+    return int(text or 0)
+
+
+# Set by the variable, whatever the machine has.
+_forced = _said()
+
+
 def available_threads() -> int:
-    """How many threads a copy may use: the processors this thread may run on, at most 8."""
+    """How many threads a call may use: what the environment says, else the processors.
+
+    Of these those this thread may run on, no more than the control group grants, at most 8. One
+    in a thread of our own: whoever gave it its piece has dealt with the others.
+    """
+    if getattr(_own, "serves", False):
+        return 1
+    if _forced:
+        return _forced
     if hasattr(os, "process_cpu_count"):  # Python 3.13
         processors = os.process_cpu_count()
     else:
         processors = len(_affinity()) or os.cpu_count()
-    return max(1, min(processors or 1, MOST_THREADS))
+    return max(1, min(processors or 1, _granted(), MOST_THREADS))
+
+
+@functools.cache
+def _granted() -> int:
+    """How many processors' time the control group of this process may use, rounded up."""
+    least = MOST_THREADS
+    for place, period in _QUOTAS.items():
+        try:
+            words = Path(place).read_text("ascii").split()
+            words += Path(period).read_text("ascii").split() if period else []
+            quota, each = int(words[0]), int(words[1])  # ValueError for "max": no limit
+        except (OSError, ValueError, IndexError):
+            continue
+        if quota > 0 < each:
+            least = min(least, -(-quota // each))
+    return max(1, least)
+
+
+# The files of both kinds of control groups that hold microseconds in a period, and the period.
+_QUOTAS = {
+    "/sys/fs/cgroup/cpu.max": "",
+    "/sys/fs/cgroup/cpu/cpu.cfs_quota_us": "/sys/fs/cgroup/cpu/cpu.cfs_period_us",
+}
+
+_own = threading.local()  # `serves`: in a thread of our pool
 
 
 def share(work: Callable[[Iterator[Piece]], None], pieces: Iterable[Piece], threads: int) -> None:
@@ -58,7 +111,10 @@ def share(work: Callable[[Iterator[Piece]], None], pieces: Iterable[Piece], thre
     exception, which is raised here, wherever it came from.
     """
     processors = _affinity()
-    threads = min(threads, len(processors) or threads)
+    if getattr(_own, "serves", False):
+        threads = 1
+    elif not _forced:
+        threads = min(threads, len(processors) or threads)
     todo = deque(pieces) if threads > 1 else deque()
     if len(todo) < 2:
         work(iter(todo or pieces))
@@ -177,7 +233,7 @@ class _Pool:
         thread = threading.Thread(
             target=_serve,
             args=(self._invitations, processors),
-            name="tensorlayout-copy",
+            name="tensorlayout",
             daemon=True,
         )
         thread.start()
@@ -186,6 +242,7 @@ class _Pool:
 
 def _serve(invitations: SimpleQueue[_Invitation], processors: set[int]) -> None:
     """Accept one invitation after the other, in a thread that may run on `processors`."""
+    _own.serves = True
     while True:
         invitation = invitations.get()
         processors = _follow(invitation.caller, processors)

@@ -1,0 +1,154 @@
+"""Large elementwise calls, cut into pieces that threads share: the same bits in the end."""
+
+import tracemalloc
+
+import numpy as np
+import pytest
+from layouts import LAYOUTS
+from tensors import as_dtype, fits, host, slots, slots_of, tensor_in
+from test_elementwise import CASES, ONE, TWO
+
+import tensorlayout as tl
+from tensorlayout.cpu.elementwise import flat
+from tensorlayout.cpu.engine import sharing, threads
+from tensorlayout.cpu.engine.sharing import slabs
+from tensorlayout.layout import Layout
+
+COUNTS = [1, 2, 3, 8]
+
+
+@pytest.fixture
+def small_pieces(monkeypatch):
+    """Cut from a few elements on, and always shared."""
+    monkeypatch.setattr(sharing, "LEAST_BYTES", 8)
+    monkeypatch.setattr(sharing, "SURE_BYTES", 8)
+    monkeypatch.setattr(sharing, "_PIECE", (8, 8))
+    monkeypatch.setattr(flat, "CHUNK_BYTES", 16)
+    tl.plan.run.cache_clear()
+    yield
+    tl.plan.run.cache_clear()
+
+
+def count(monkeypatch, n):
+    monkeypatch.setattr(threads, "_forced", n)
+
+
+def operands(name, layout, dtype):
+    number = 1 if name in ONE else 2 if name in TWO else 3
+    values = [slots(as_dtype(dtype), layout.required_size, seed) for seed in range(number)]
+    return [tensor_in(layout, v)[0] for v in values]
+
+
+SOME = [layout for _, layout in LAYOUTS if not layout.is_overlapping and layout.size > 1][::5]
+
+
+@pytest.mark.parametrize(("name", "dtype"), CASES)
+def test_pieces_give_what_the_whole_gives(name, dtype, small_pieces, monkeypatch):
+    function = getattr(tl, name)
+    # Not single elements: of these NumPy's loops take strided ones for contiguous.
+    monkeypatch.setattr(sharing, "_PIECE", (4 * as_dtype(dtype).itemsize,) * 2)
+    for layout in SOME:
+        if not fits(layout, as_dtype(dtype)):
+            continue
+        given = operands(name, layout, dtype)
+        with monkeypatch.context() as whole:
+            whole.setattr(sharing, "LEAST_BYTES", 1 << 40)
+            whole.setattr(flat, "CHUNK_BYTES", 1 << 40)
+            tl.plan.run.cache_clear()
+            expected = function(*given)
+        tl.plan.run.cache_clear()
+        for n in COUNTS[1:3]:
+            count(monkeypatch, n)
+            found = function(*given)
+            assert found.layout == expected.layout
+            assert slots_of(found).tobytes() == slots_of(expected).tobytes(), (name, layout, n)
+
+
+@pytest.mark.parametrize("n", COUNTS)
+def test_a_large_call_is_what_numpy_says(n, monkeypatch):
+    count(monkeypatch, n)
+    rng = np.random.default_rng(1)
+    a = rng.standard_normal((1025, 2051)).astype(np.float32)
+    b = rng.standard_normal((2051, 1025)).astype(np.float32)
+    x, y = tl.asarray(a), tl.asarray(b)
+    cases = {
+        "rows": (x + x, a + a),
+        "another order": (x - y.T, a - b.T),
+        "columns": (y.T * y.T, b.T * b.T),
+        "a column": (x + x[:, :1], a + a[:, :1]),
+        "a row": (x * x[1], a * a[1]),
+        "a number": (x * 2.5, a * np.float32(2.5)),
+        "backwards": (x[::-1, ::-2] + 1.0, a[::-1, ::-2] + np.float32(1)),
+        "comparison": (x > y.T, a > b.T),
+        "where": (tl.where(x > 0, x, y.T), np.where(a > 0, a, b.T)),
+        "one operand": (tl.exp(x), np.exp(a)),
+        "converted": (x + tl.astype(x, tl.float64), a + a.astype(np.float64)),
+        "a cast": (tl.astype(x * 40, tl.int16), (a * 40).astype(np.int16)),
+    }
+    for name, (found, expected) in cases.items():
+        assert np.array_equal(host(found), expected), name
+
+
+@pytest.mark.parametrize("n", COUNTS)
+@pytest.mark.parametrize("shift", [-1, 1, 700])
+def test_what_is_written_is_read_before(n, shift, monkeypatch):
+    count(monkeypatch, n)
+    memory = np.arange(2_000_000, dtype=np.float32)
+    expected = memory.copy()
+    ahead, behind = slice(abs(shift), None), slice(None, -abs(shift))
+    to, from_ = (ahead, behind) if shift > 0 else (behind, ahead)
+    expected[to] = expected[to] + memory[from_]
+    x = tl.asarray(memory.copy())
+    part = x[to]
+    part += x[from_]
+    assert np.array_equal(host(x), expected)
+
+
+def test_in_place_and_transposed(monkeypatch):
+    count(monkeypatch, 2)
+    a = np.arange(1_000_000, dtype=np.float64).reshape(1000, 1000)
+    x = tl.asarray(a.copy())
+    x += x.T
+    assert np.array_equal(host(x), a + a.T)
+
+
+def test_an_error_in_a_thread_reaches_the_caller(small_pieces, monkeypatch):
+    count(monkeypatch, 3)
+    x = tl.asarray(np.arange(64.0))
+    calls = []
+
+    def fail(box):
+        calls.append(box)
+        raise MemoryError
+
+    monkeypatch.setattr(
+        sharing, "share_pieces", lambda boxes, move, n: threads.share_pieces(boxes, fail, n)
+    )
+    with pytest.raises(MemoryError):
+        x + x
+    assert 1 <= len(calls) <= 3  # no more pieces are dealt out after an error
+
+
+@pytest.mark.parametrize("shape", [(7,), (5, 6), (3, 1, 40), (1, 1), (2, 3, 4)])
+@pytest.mark.parametrize("room", [1, 5, 12, 1000])
+def test_slabs_cover_every_element_once(shape, room):
+    for order in (tuple(range(len(shape))), tuple(range(len(shape)))[::-1]):
+        seen = np.zeros(shape, int)
+        for box in slabs(Layout.packed(shape, order), room):
+            assert seen[box].size <= max(room, 1)
+            seen[box] += 1
+        assert (seen == 1).all()
+
+
+def test_peak_memory_is_the_result(monkeypatch):
+    count(monkeypatch, 2)
+    x = tl.zeros((2048, 2048), dtype=tl.float32)
+    for call in (lambda: x + x, lambda: x > x, lambda: tl.exp(x), lambda: x + x.T, lambda: -x):
+        call()
+        tracemalloc.start()
+        try:
+            found = call()
+            _, peak = tracemalloc.get_traced_memory()
+        finally:
+            tracemalloc.stop()
+        assert peak < found.nbytes + 2 * (4 << 20)

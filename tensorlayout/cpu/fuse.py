@@ -16,10 +16,10 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from tensorlayout.cpu.copy.axes import pieces, view_of
-from tensorlayout.cpu.copy.choose import choose_copy
+from tensorlayout.cpu.copy.choose import Tuning, choose_copy
 from tensorlayout.cpu.elementwise.flat import run_of
-from tensorlayout.cpu.elementwise.writing import BlockCall, block_call
-from tensorlayout.cpu.engine.casting import converter, scalar_in
+from tensorlayout.cpu.elementwise.writing import BlockCall, alone, block_call
+from tensorlayout.cpu.engine.casting import WHOLE, converter, scalar_in
 from tensorlayout.cpu.engine.float16 import is_half
 from tensorlayout.cpu.engine.memory import (
     Array,
@@ -44,6 +44,8 @@ LEAST = 1 << 18  # bytes of a result from which on blocks pay
 THREADS = 1 << 19  # and from which on threads do
 BLOCK = 1 << 18  # bytes of a block of the result
 
+_ALONE = Tuning(threads=1)  # copies of blocks
+
 # Shorter runs are made longer, where that is cheap: NumPy takes 10 ns for each.
 _RUN = 128
 
@@ -62,7 +64,37 @@ def direct(plan: FusePlan) -> Run | None:
         values = _run(replace(plan, reduction=None, result=last))
         reduce = carried_out(plan.reduction)
         return lambda *operands: reduce(values(*operands))
-    return None if _in_blocks(plan) else step_by_step(plan)
+    return None if _in_blocks(plan) else _at_once(plan) or step_by_step(plan)
+
+
+def _at_once(plan: FusePlan) -> Run | None:
+    """Memory from one ufunc to the next, where they alone do it: no tensors between."""
+    steps: list[Any] = [isinstance(s, ElementwisePlan) and alone(s) for s in plan.steps]
+    if len(steps) < 2 or not all(steps):
+        return None
+    program = list(zip(steps, map(getter, plan.sources), strict=True))
+    spec, copy, new, one_by_one = plan.result, quiet.copy, object.__new__, step_by_step(plan)
+    integers = [i for i, operand in enumerate(plan.operands) if operand is int]
+
+    def run(*operands: Any) -> Tensor:
+        values = [x._memory if type(x) is Tensor else x for x in operands]
+        try:
+            for i in integers:
+                if not -WHOLE <= values[i] <= WHOLE:
+                    return one_by_one(*operands)
+            memory = copy().run(compute, values)
+        except OverflowError:  # says which step
+            return one_by_one(*operands)
+        result = new(Tensor)
+        result._memory, result._spec, result._home = memory, spec, None
+        return result
+
+    def compute(values: list[Any]) -> Any:
+        for function, of in program:
+            values += (function(*of(values)),)
+        return values[-1]
+
+    return run
 
 
 def _run(plan: FusePlan) -> Run:
@@ -421,11 +453,12 @@ def _blockwise(plan: FusePlan) -> Write:
     widened = [i for i in short if not _varies(loop, i)]
     runs = len(widened) == len(short) and not _is_short(loop.out.strides, extents)
     context: Any = unbuffered if runs else quiet
-    dense = tiled or (runs and loop.out.strides[-1] == 1)
+    rows = runs and loop.out.strides[-1] == 1
+    dense = _is_dense(loop.out.strides, extents)
     last = plan.steps[full[-1]]
     reads_operands = any(v not in written for v in plan.sources[full[-1]])
     exact = isinstance(last, ElementwisePlan) and block_call(last).exact
-    directly = (exact or not (plan.given and reads_operands)) and (dense or not _is_delicate(last))
+    directly = (exact or not (plan.given and reads_operands)) and (rows or not _is_delicate(last))
     actions = _actions(plan, full, dense and not plan.given, directly)
     program = _Program(plan, actions, [v for v, _ in moving])
     walk = _Walk(loop, program, width, widened, context)
@@ -475,7 +508,7 @@ class _Walk:
         """For each operand in another order, what brings a box of it in order."""
         strides = Layout.row_major(shape).strides
         found = [self.loop.operands[i] for i in self.loop.away]
-        return [choose_copy(shape, strides, op.strides, op.dtype.itemsize).run for op in found]
+        return [choose_copy(shape, strides, o.strides, o.dtype.itemsize, _ALONE).run for o in found]
 
     def of(
         self, arrays: list[Array], values: Sequence[Any]

@@ -146,6 +146,8 @@ def step_by_step(plan: FusePlan) -> Run:
         (carried_out(each), getter(i)) for each, i in zip(plans, sources, strict=True)
     ]
     finish, of_last = last_step
+    if not first and sources[-1] == tuple(range(len(sources[-1]))):
+        return finish
 
     def run(*operands: Any) -> Any:
         values = list(operands)

@@ -112,7 +112,7 @@ def _in_blocks(plan: FusePlan) -> bool:
     full = [step for step in plan.steps if step.result.layout.shape == shape]
     width = max([step.result.dtype.itemsize for step in full])
     return (
-        len(full) > 1
+        len(full) > 1 < plan.result.layout.size
         and plan.result.layout.size * width >= LEAST
         and all(_is_steady(step, plan.result.layout) for step in full)
     )
@@ -363,6 +363,7 @@ class _Program:
         standing: what gives the arrays that are the same in all blocks.
         buffers: the buffers, each with a dtype that it is seen in.
         reads: for each function, what takes its arrays from the slots.
+        writes: for each function, the slot that it writes.
 
     """
 
@@ -388,11 +389,13 @@ class _Program:
             slots[action.value] = self.out if action.buffer == _OUT else slots[key]
             pairs = zip(action.reads, _inputs(action.step), strict=True)
             found = [slots[v] if v in slots else slots[v, dtype] for v, dtype in pairs]
-            self.reads.append(getter((*found, slots[action.value])))
+            self.reads.append(getter(tuple(found)))
+        self.writes = [slots[action.value] for action in actions]
         self._calls = [(action.call, action.reads[-1]) for action in actions]
         if actions[-1].buffer != _OUT:
             self._calls.append((BlockCall(_moved, _moved, None, False), 0))
-            self.reads.append(getter((slots[actions[-1].value], self.out)))
+            self.reads.append(getter((slots[actions[-1].value],)))
+            self.writes.append(self.out)
         self._always = None
         if all(call.usual is None for call, _ in self._calls):
             self._always = [call.common for call, _ in self._calls]
@@ -520,7 +523,7 @@ class _Walk:
             wide[i][...] = arrays[i][boxes[0][1]]
         standing = [get(values) for get in self.program.standing]
         functions = self.program.functions(values)
-        program = list(zip(functions, self.program.reads, strict=True))
+        program = list(zip(functions, self.program.reads, self.program.writes, strict=True))
         away = self.loop.away
 
         def work(boxes: Iterator[tuple[tuple[int, ...], Box]]) -> None:
@@ -540,7 +543,7 @@ class _Walk:
                     move(seen_as, arrays[i][box])
                 slots = [ready[i] if i in ready else a[box] for i, a in enumerate(arrays)]
                 slots += tail
-                for function, of in program:
-                    function(*of(slots))
+                for function, of, to in program:
+                    function(*of(slots), out=slots[to])
 
         return lambda boxes: self.context.copy().run(work, boxes)

@@ -80,8 +80,11 @@ class Number(Unknown):
         rule = f"the value of a number {_FLOW}"
         refuse(self.name, f"{rule}; name its argument in static=, or use where()", TypeError)
 
+    def _compare(self, other: object) -> Any:
+        return NotImplemented if type(other) is Tensor else self._refuse()
+
     __bool__ = __int__ = __float__ = __complex__ = __index__ = _refuse
-    __lt__ = __le__ = __gt__ = __ge__ = __eq__ = __ne__ = _refuse
+    __lt__ = __le__ = __gt__ = __ge__ = __eq__ = __ne__ = _compare
     __hash__ = object.__hash__
     __round__ = __trunc__ = __floor__ = __ceil__ = _refuse
 
@@ -439,7 +442,7 @@ def _fused(function: Any, is_static: Callable[[Any], bool]) -> Any:
         if trace.operation is None:
             if out is None:
                 return operands
-            return dispatch.call_into(out, _assign(name), (operands._spec,), (operands,))
+            return dispatch.call(_assign(name), (out._spec, operands._spec), (out, operands))
         simple = not named and all(type(x) is Tensor or type(x) in _NUMBERS for x in args)
         if simple and not any(map(is_static, places)):
             ready[kinds] = _run(trace)

@@ -36,12 +36,19 @@ from tensorlayout.layout.loop import Axis, merged
 from tensorlayout.plan.base import Run, Write
 from tensorlayout.plan.copy import CopyPlan
 from tensorlayout.plan.elementwise import ElementwisePlan
-from tensorlayout.plan.fuse import FusePlan, Step, getter, step_by_step, write_step_by_step
+from tensorlayout.plan.fuse import (
+    FusePlan,
+    Step,
+    getter,
+    sequence,
+    step_by_step,
+    write_step_by_step,
+)
 from tensorlayout.plan.run import carried_out, making
 from tensorlayout.tensor import Tensor, TensorSpec
 
-LEAST = 1 << 18  # bytes of a result from which on blocks pay
-THREADS = 1 << 19  # and from which on threads do
+LEAST = 1 << 20  # bytes of a result from which on blocks pay
+THREADS = 1 << 20  # and from which on threads do
 BLOCK = 1 << 18  # bytes of a block of the result
 
 _ALONE = Tuning(threads=1)  # copies of blocks
@@ -72,12 +79,13 @@ def _at_once(plan: FusePlan) -> Run | None:
     steps: list[Any] = [isinstance(s, ElementwisePlan) and alone(s) for s in plan.steps]
     if len(steps) < 2 or not all(steps):
         return None
-    program = list(zip(steps, map(getter, plan.sources), strict=True))
+    program, room, last = sequence(steps, plan.sources, len(plan.operands))
     spec, copy, new, one_by_one = plan.result, quiet.copy, object.__new__, step_by_step(plan)
     integers = [i for i, operand in enumerate(plan.operands) if operand is int]
 
     def run(*operands: Any) -> Tensor:
         values = [x._memory if type(x) is Tensor else x for x in operands]
+        values += room
         try:
             for i in integers:
                 if not -WHOLE <= values[i] <= WHOLE:
@@ -90,9 +98,9 @@ def _at_once(plan: FusePlan) -> Run | None:
         return result
 
     def compute(values: list[Any]) -> Any:
-        for function, of in program:
-            values += (function(*of(values)),)
-        return values[-1]
+        for function, of, to in program:
+            values[to] = function(*of(values))
+        return values[last]
 
     return run
 
@@ -122,24 +130,21 @@ def _is_steady(step: Step, result: Layout) -> bool:
     """Whether a step gives the same bits wherever its operands are, in blocks of `result`."""
     if isinstance(step, CopyPlan):
         return True
-    delicate = _is_delicate(step)
-    if not delicate and step.operation.function not in _INEXACT:
+    if _is_sure(step):
         return True
     layouts = [o.layout for o in step.operands if isinstance(o, TensorSpec) and o.layout.size > 1]
     if any(s < 0 for layout in layouts if not layout.is_tiled for s in layout.strides):
         return False
-    return not delicate or all(
+    return not any(d.kind == "c" or is_half(d) for d in step.inputs) or all(
         layout.is_packed if layout.shape != result.shape else _is_in_order(layout, result)
         for layout in (*layouts, step.result.layout)
     )
 
 
-def _is_delicate(step: Step) -> bool:
-    """Whether gaps between elements may change what NumPy's loops give."""
-    if isinstance(step, CopyPlan):
-        return False
-    return any(d.kind == "c" for d in step.inputs) or (
-        step.operation.function in _INEXACT and any(map(is_half, step.inputs))
+def _is_sure(step: Step) -> bool:
+    """Whether a step has one right result, which all of NumPy's loops give."""
+    return isinstance(step, CopyPlan) or not (
+        step.operation.function in _INEXACT or any(d.kind == "c" for d in step.inputs)
     )
 
 
@@ -383,7 +388,7 @@ class _Program:
         keys = dict.fromkeys([(a.buffer, a.step.result.dtype) for a in actions if a.buffer != _OUT])
         self.buffers = list(keys)
         slots |= {(None, key): first + i for i, key in enumerate(keys)}
-        self.reads: list[Callable[[Sequence[Any]], Sequence[Any]]] = []
+        self.reads: list[Callable[[list[Any]], Sequence[Any]]] = []
         for action in actions:
             key = (None, (action.buffer, action.step.result.dtype))
             slots[action.value] = self.out if action.buffer == _OUT else slots[key]
@@ -456,12 +461,12 @@ def _blockwise(plan: FusePlan) -> Write:
     widened = [i for i in short if not _varies(loop, i)]
     runs = len(widened) == len(short) and not _is_short(loop.out.strides, extents)
     context: Any = unbuffered if runs else quiet
-    rows = runs and loop.out.strides[-1] == 1
+    forwards = runs and loop.out.strides[-1] == 1 and min(loop.out.strides) >= 0
     dense = _is_dense(loop.out.strides, extents)
     last = plan.steps[full[-1]]
     reads_operands = any(v not in written for v in plan.sources[full[-1]])
     exact = isinstance(last, ElementwisePlan) and block_call(last).exact
-    directly = (exact or not (plan.given and reads_operands)) and (rows or not _is_delicate(last))
+    directly = (exact or not (plan.given and reads_operands)) and (forwards or _is_sure(last))
     actions = _actions(plan, full, dense and not plan.given, directly)
     program = _Program(plan, actions, [v for v, _ in moving])
     walk = _Walk(loop, program, width, widened, context)

@@ -22,7 +22,7 @@ TWO = {
     **{name: getattr(tl, name) for name in ("less", "equal", "floor_divide", "remainder", "pow")},
     **{name: getattr(tl, name) for name in ("bitwise_and", "logical_or", "atan2", "copysign")},
     "where": lambda x, y: tl.where(x != y, x, y),
-    "clip": lambda x, y: tl.clip(x, -1, y),
+    "clip": lambda x, y: tl.clip(x, -1, _bound(x, y)),
     "reused": lambda x, y: (x + y) * (x - y),
     "in place": lambda x, y: _in_place(x, y),
 }
@@ -31,6 +31,13 @@ LAST = {
     "argmin": lambda x, axis: tl.argmin(x, axis=axis[0] if axis else None),
 }
 SCALARS = st.sampled_from([True, 2, -1, 0.5, 2.0, -0.0, math.inf, 1.5 + 2j])
+
+
+def _bound(x, y):
+    """`y`, unless it is a number that has to be rounded for integers: that takes its value."""
+    if isinstance(y, float) and x.dtype.kind in "iu":
+        raise TypeError
+    return y
 
 
 def _in_place(x, y):

@@ -204,6 +204,8 @@ class _Recording:
         if ready is prepared_into:
             return self._write(operation, key[1:], operands[0], operands[1:])
         plan = tiled.planned(operation, key)
+        if plan.kind == "transfer":
+            operands[0]._memory.refuse(operation.name)
         if plan.makes == "view":
             return self._view(ready(operation, *key), plan, operands)
         self._check(plan)

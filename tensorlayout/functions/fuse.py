@@ -371,16 +371,26 @@ def fuse(function: _Function, /, *, static: str | Iterable[str] = ()) -> _Functi
 @overload
 def fuse(*, static: str | Iterable[str] = ()) -> Callable[[_Function], _Function]: ...
 def fuse(function: Any = None, /, *, static: Any = ()) -> Any:
-    """A function of tensors that does what `function` does in one pass over memory.
+    """`function`, carried out as one pass over memory; also a decorator.
+
+    The result is called as `function` is, and with ``out=``, a tensor that the result is written
+    into. It gives the same elements, dtype, layout and padding, but what `function` works out on
+    the way is never there as a whole.
+
+    `function` may call elementwise functions, `where`, `clip`, `astype`, operators and methods, on
+    its arguments, views of these, and what it works out; last, one reduction. It gives one tensor.
+    It is called once for each kind of arguments, to see what it does, with tensors that have
+    shape, dtype and layout but no data. Numbers among the arguments may have other values in each
+    call; `static` names arguments that are taken by their values, as all but tensors and numbers
+    are. TypeError for anything that `function` does beyond that, ValueError for a `static` that is
+    none of its arguments.
 
     >>> import tensorlayout as tl
     >>> @tl.fuse
     ... def normalise(x, mean, std):
     ...     return (x.astype(tl.float32) / 255 - mean) / std
-    >>> x = tl.asarray([[0, 255], [51, 102]], dtype=tl.uint8)
-    >>> normalise(x, tl.asarray(0.5, dtype=tl.float32), 0.25)
-    Tensor([[-2. ,  2. ],
-            [-1.2, -0.4]], dtype=float32, device='cpu')
+    >>> normalise(tl.asarray([0, 255], dtype=tl.uint8), 0.5, 0.25)
+    Tensor([-2.,  2.], dtype=float32, device='cpu')
     """
     if function is None:
         return functools.partial(fuse, static=static)

@@ -6,6 +6,8 @@
 
 ``python -m benchmarks dispatch``: what a small call costs the host, on the CPU and on CUDA.
 
+``python -m benchmarks small``: calls on 8 x 8 float32, beside NumPy and PyTorch.
+
 ``python -m benchmarks xla``: tiled and blocked memory to row-major and back.
 
 ``python -m benchmarks sectors``: how our kernels use memory, counted on the simulator.
@@ -31,6 +33,7 @@ from benchmarks import (
     gpu,
     report,
     sectors,
+    small,
     xla,
 )
 from benchmarks.measure import Timing, measure, rounds_within
@@ -45,6 +48,7 @@ def main() -> None:
         "functions": _functions,
         "directml": lambda asked: _rows(directml.rows(), asked, "DirectML's operators"),
         "dispatch": _dispatch,
+        "small": _small,
         "xla": lambda asked: _rows(xla.rows(asked.quick), asked, "XLA's buffers"),
         "sectors": _sectors,
         "gpu": gpu.run,
@@ -97,6 +101,13 @@ def _functions(asked: argparse.Namespace) -> None:
 
 def _dispatch(asked: argparse.Namespace) -> None:
     page = dispatch.markdown(dispatch.timings(asked.quick), report.machine())
+    print(page)
+    if asked.markdown:
+        asked.markdown.write_text(page, "utf-8")
+
+
+def _small(asked: argparse.Namespace) -> None:
+    page = small.markdown(list(small.timed(asked.only, asked.quick)), report.machine())
     print(page)
     if asked.markdown:
         asked.markdown.write_text(page, "utf-8")

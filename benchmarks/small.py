@@ -6,7 +6,7 @@ A row may take PyTorch's time, or 0.8 us more than NumPy where that is more.
 from __future__ import annotations
 
 import operator
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -20,6 +20,8 @@ from benchmarks.report import table
 MORE_THAN_NUMPY = 0.8e-6
 
 Calls = dict[str, Call]
+
+_iadd: Callable[[Any, Any], object] = operator.iadd
 
 
 @dataclass(frozen=True)
@@ -94,7 +96,7 @@ def _common(a: _Operands, xp: Any) -> Calls:
         "argsort": lambda: xp.argsort(x),
         "`x + x`": lambda: x + x,
         "`x + 1.5`": lambda: x + 1.5,
-        "`x += x`": lambda: operator.iadd(written, written),
+        "`x += x`": lambda: _iadd(written, written),
         "`x > 0`": lambda: x > 0,
         "exp": lambda: xp.exp(x),
         "clip": lambda: xp.clip(x, 0.25, 0.75),

@@ -8,6 +8,8 @@
 
 ``python -m benchmarks small``: calls on 8 x 8 float32, beside NumPy and PyTorch.
 
+``python -m benchmarks import``: how long a first import takes, beside NumPy's.
+
 ``python -m benchmarks xla``: tiled and blocked memory to row-major and back.
 
 ``python -m benchmarks sectors``: how our kernels use memory, counted on the simulator.
@@ -31,6 +33,7 @@ from benchmarks import (
     function_report,
     functions,
     gpu,
+    imports,
     report,
     sectors,
     small,
@@ -49,6 +52,7 @@ def main() -> None:
         "directml": lambda asked: _rows(directml.rows(), asked, "DirectML's operators"),
         "dispatch": _dispatch,
         "small": _small,
+        "import": _import,
         "xla": lambda asked: _rows(xla.rows(asked.quick), asked, "XLA's buffers"),
         "sectors": _sectors,
         "gpu": gpu.run,
@@ -100,14 +104,18 @@ def _functions(asked: argparse.Namespace) -> None:
 
 
 def _dispatch(asked: argparse.Namespace) -> None:
-    page = dispatch.markdown(dispatch.timings(asked.quick), report.machine())
-    print(page)
-    if asked.markdown:
-        asked.markdown.write_text(page, "utf-8")
+    _page(dispatch.markdown(dispatch.timings(asked.quick), report.machine()), asked)
 
 
 def _small(asked: argparse.Namespace) -> None:
-    page = small.markdown(list(small.timed(asked.only, asked.quick)), report.machine())
+    _page(small.markdown(list(small.timed(asked.only, asked.quick)), report.machine()), asked)
+
+
+def _import(asked: argparse.Namespace) -> None:
+    _page(imports.markdown(*imports.timings(2 if asked.quick else 21), report.machine()), asked)
+
+
+def _page(page: str, asked: argparse.Namespace) -> None:
     print(page)
     if asked.markdown:
         asked.markdown.write_text(page, "utf-8")

@@ -6,14 +6,14 @@ import functools
 import importlib
 import importlib.util
 import os
-from dataclasses import dataclass
 from typing import Any
 
+from tensorlayout.records import frozen
 from tensorlayout.scopes import Block, Scope
 from tensorlayout.words import refuse, shown
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Device:
     """A place where tensors live; compares equal to its name.
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 import functools
 import importlib
 from collections.abc import Callable
-from dataclasses import MISSING, dataclass, field, replace
+from dataclasses import replace
 from typing import (
     TYPE_CHECKING,
     Any,
@@ -19,13 +19,12 @@ from typing import (
     NamedTuple,
     Protocol,
     Self,
-    TypeVar,
-    dataclass_transform,
 )
 
 from tensorlayout.devices import Device
 from tensorlayout.dtypes import DType
 from tensorlayout.plan.rules import one_device
+from tensorlayout.records import planned as planned
 from tensorlayout.tensor import Tensor, TensorSpec
 
 # From the operands of a call to its result.
@@ -40,37 +39,6 @@ Disturbs = Callable[[Tensor, Tensor], Any]
 
 class CaptureError(RuntimeError):
     """A call that a CUDA graph cannot hold, refused by its backend."""
-
-
-_Class = TypeVar("_Class")
-
-
-@dataclass_transform(eq_default=False, frozen_default=True, field_specifiers=(field,))
-def planned(kind: type[_Class]) -> type[_Class]:
-    """Make `kind` a dataclass of slots that is equal to itself alone.
-
-    Type checkers see to it that nobody changes one, Python does not; and all such classes share two
-    methods. To write them anew for each would be a tenth of the time of ``import tensorlayout``.
-    """
-    made: Any = kind
-    made.__init__, made.__repr__ = _fill, _text
-    return dataclass(slots=True, eq=False, init=False, repr=False)(kind)
-
-
-def _fill(self: Any, *values: Any, **named: Any) -> None:
-    fields, names = self.__dataclass_fields__, self.__match_args__
-    rest = [named.pop(name, fields[name].default) for name in names[len(values) :]]
-    values = (*values, *rest)
-    if named or len(values) > len(names) or any(value is MISSING for value in rest):
-        msg = f"{type(self).__name__}: needs {', '.join(names)}; got {values} and {named}"
-        raise TypeError(msg)
-    for name, value in zip(names, values, strict=True):
-        setattr(self, name, value)
-
-
-def _text(self: Any) -> str:
-    members = [f"{name}={getattr(self, name)!r}" for name in self.__match_args__]
-    return f"{type(self).__qualname__}({', '.join(members)})"
 
 
 class Plan:

@@ -10,6 +10,8 @@
 
 ``python -m benchmarks import``: how long a first import takes, beside NumPy's.
 
+``python -m benchmarks transposes``: copies of transposed arrays over sizes, as a page and a plot.
+
 ``python -m benchmarks xla``: tiled and blocked memory to row-major and back.
 
 ``python -m benchmarks sectors``: how our kernels use memory, counted on the simulator.
@@ -37,6 +39,7 @@ from benchmarks import (
     report,
     sectors,
     small,
+    transposes,
     xla,
 )
 from benchmarks.measure import Timing, measure, rounds_within
@@ -53,6 +56,7 @@ def main() -> None:
         "dispatch": _dispatch,
         "small": _small,
         "import": _import,
+        "transposes": _transposes,
         "xla": lambda asked: _rows(xla.rows(asked.quick), asked, "XLA's buffers"),
         "sectors": _sectors,
         "gpu": gpu.run,
@@ -113,6 +117,15 @@ def _small(asked: argparse.Namespace) -> None:
 
 def _import(asked: argparse.Namespace) -> None:
     _page(imports.markdown(*imports.timings(2 if asked.quick else 21), report.machine()), asked)
+
+
+def _transposes(asked: argparse.Namespace) -> None:
+    chosen = _chosen(transposes.rows(asked.quick), asked.only)
+    results = list(transposes.timed(chosen, asked.quick))
+    picture = asked.markdown.with_suffix(".png") if asked.markdown else Path("transposes.png")
+    _page(transposes.markdown(results, report.machine(), picture.name), asked)
+    if asked.markdown:
+        transposes.draw(results, picture)
 
 
 def _page(page: str, asked: argparse.Namespace) -> None:

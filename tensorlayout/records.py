@@ -1,12 +1,12 @@
 """Dataclasses that share their methods.
 
-The standard library's generate, and compile, methods for each class: a third of a millisecond for
+The standard library's generate, and compile, methods for each class: up to half a millisecond for
 every one that is imported. These differ in nothing else; `dataclasses.replace` and `fields` work.
 """
 
 from __future__ import annotations
 
-from dataclasses import MISSING, Field, FrozenInstanceError, dataclass, field
+from dataclasses import MISSING, Field, FrozenInstanceError, field, make_dataclass
 from typing import Any, NoReturn, TypeVar, dataclass_transform
 
 __all__ = ["frozen", "planned"]
@@ -20,19 +20,51 @@ def planned(kind: type[_Class]) -> type[_Class]:
 
     Type checkers see to it that nobody changes one; Python does not.
     """
-    return _with({"__init__": _init, "__repr__": _repr}, kind)
+    made: type[_Class] = _with({"__init__": _init, "__repr__": _repr}, kind)
+    return made
 
 
 @dataclass_transform(frozen_default=True, field_specifiers=(field,))
 def frozen(kind: type[_Class]) -> type[_Class]:
     """Make `kind` a dataclass of slots that nobody changes; two of equal members are equal."""
-    return _with(_FROZEN, kind)
+    made: type[_Class] = _with(_FROZEN, kind)
+    return made
 
 
-def _with(methods: dict[str, Any], kind: type[_Class]) -> type[_Class]:
-    for name in methods.keys() - vars(kind).keys():
-        setattr(kind, name, methods[name])
-    return dataclass(slots=True, eq=False, init=False, repr=False)(kind)
+def _with(methods: dict[str, Any], kind: Any) -> Any:
+    space, before = dict(vars(kind)), getattr(kind, "__match_args__", ())
+    of_class = ("ClassVar", "typing.ClassVar")
+    own = [n for n, t in kind.__annotations__.items() if not str(t).startswith(of_class)]
+    defaults = {name: space.pop(name) for name in own if name in space}
+    for name in ("__dict__", "__weakref__"):
+        space.pop(name, None)
+    new = tuple([name for name in own if name not in before])
+    space = (
+        methods
+        | space
+        | {
+            "__slots__": new,
+            "__match_args__": before + new,
+            "_defaults": getattr(kind, "_defaults", {}) | defaults,
+            "__dataclass_fields__": _Fields(),
+        }
+    )
+    made = type(kind)(kind.__name__, kind.__bases__, space)
+    made.__qualname__ = kind.__qualname__
+    return made
+
+
+class _Fields:
+    """What the functions of `dataclasses` look for, worked out when they do."""
+
+    def __get__(self, instance: object, owner: Any) -> Any:
+        members: Any = [
+            (name, Any, owner._defaults[name]) if name in owner._defaults else name
+            for name in owner.__match_args__
+        ]
+        found: Any = make_dataclass(owner.__name__, members, init=False, repr=False, eq=False)
+        owner.__dataclass_fields__ = found.__dataclass_fields__
+        return owner.__dataclass_fields__
 
 
 def _members(self: Any) -> tuple[Any, ...]:
@@ -40,9 +72,9 @@ def _members(self: Any) -> tuple[Any, ...]:
 
 
 def _init(self: Any, *values: Any, **named: Any) -> None:
-    names, fields = self.__match_args__, self.__dataclass_fields__
+    names = self.__match_args__
     rest = names[len(values) :]
-    values += tuple([named.pop(n) if n in named else _default(fields[n]) for n in rest])
+    values += tuple([named.pop(n) if n in named else _default(self, n) for n in rest])
     if named or len(values) > len(names) or any(value is MISSING for value in values):
         msg = f"{type(self).__name__}: needs {', '.join(names)}; got {values} and {named}"
         raise TypeError(msg)
@@ -52,8 +84,11 @@ def _init(self: Any, *values: Any, **named: Any) -> None:
         self.__post_init__()
 
 
-def _default(member: Field[Any]) -> Any:
-    return member.default if member.default_factory is MISSING else member.default_factory()
+def _default(self: Any, name: str) -> Any:
+    found = self._defaults.get(name, MISSING)
+    if isinstance(found, Field):
+        return found.default if found.default_factory is MISSING else found.default_factory()
+    return found
 
 
 def _repr(self: Any) -> str:

@@ -26,7 +26,7 @@ FOREIGN_ABOVE = {"numpy"}
 # Where imports by name are allowed: backends, drivers, CuPy, ml_dtypes, and PyTorch in the demo.
 BY_NAME = {
     *("plan/base.py", "devices.py", "cuda/engine/driver.py", "cuda/engine/optional.py"),
-    *("cpu/__init__.py", "dtypes.py", "demo/handover.py", "xla/primitive_types.py"),
+    *("__init__.py", "cpu/__init__.py", "dtypes.py", "demo/handover.py", "xla/primitive_types.py"),
 }
 
 

@@ -62,7 +62,10 @@ class _Fields:
             (name, Any, owner._defaults[name]) if name in owner._defaults else name
             for name in owner.__match_args__
         ]
-        found: Any = make_dataclass(owner.__name__, members, init=False, repr=False, eq=False)
+        space = {"__doc__": "fields"}  # without one, a signature is worked out
+        found: Any = make_dataclass(
+            "fields", members, namespace=space, init=False, repr=False, eq=False
+        )
         owner.__dataclass_fields__ = found.__dataclass_fields__
         return owner.__dataclass_fields__
 

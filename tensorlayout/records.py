@@ -7,6 +7,7 @@ every one that is imported. These differ in nothing else; `dataclasses.replace` 
 from __future__ import annotations
 
 from dataclasses import MISSING, Field, FrozenInstanceError, field, make_dataclass
+from operator import attrgetter
 from typing import Any, NoReturn, TypeVar, dataclass_transform
 
 __all__ = ["frozen", "planned"]
@@ -45,6 +46,7 @@ def _with(methods: dict[str, Any], kind: Any) -> Any:
         | {
             "__slots__": new,
             "__match_args__": before + new,
+            "_key": attrgetter(*before, *new) if before or new else type,
             "_defaults": getattr(kind, "_defaults", {}) | defaults,
             "__dataclass_fields__": _Fields(),
         }
@@ -100,11 +102,11 @@ def _repr(self: Any) -> str:
 
 
 def _eq(self: Any, other: object) -> Any:
-    return _members(self) == _members(other) if type(other) is type(self) else NotImplemented
+    return self._key(self) == self._key(other) if type(other) is type(self) else NotImplemented
 
 
 def _hash(self: Any) -> int:
-    return hash(_members(self))
+    return hash(self._key(self))
 
 
 def _unchanged(self: Any, name: str, value: object = None) -> NoReturn:

@@ -33,24 +33,18 @@ def frozen(kind: type[_Class]) -> type[_Class]:
 
 
 def _with(methods: dict[str, Any], kind: Any) -> Any:
-    space, before = dict(vars(kind)), getattr(kind, "__match_args__", ())
+    space, before = methods | vars(kind), getattr(kind, "__match_args__", ())
     of_class = ("ClassVar", "typing.ClassVar")
     own = [n for n, t in kind.__annotations__.items() if not str(t).startswith(of_class)]
     defaults = {name: space.pop(name) for name in own if name in space}
+    names = (*before, *(name for name in own if name not in before))
     for name in ("__dict__", "__weakref__"):
         space.pop(name, None)
-    new = tuple([name for name in own if name not in before])
-    space = (
-        methods
-        | space
-        | {
-            "__slots__": new,
-            "__match_args__": before + new,
-            "_key": attrgetter(*before, *new) if before or new else type,
-            "_defaults": getattr(kind, "_defaults", {}) | defaults,
-            "__dataclass_fields__": _Fields(),
-        }
-    )
+    space["__slots__"] = names[len(before) :]
+    space["__match_args__"] = names
+    space["_key"] = attrgetter(*names) if names else type
+    space["_defaults"] = getattr(kind, "_defaults", {}) | defaults
+    space["__dataclass_fields__"], space["__signature__"] = _FIELDS, _SIGNATURE
     made = type(kind)(kind.__name__, kind.__bases__, space)
     made.__qualname__ = kind.__qualname__
     return made
@@ -70,6 +64,26 @@ class _Fields:
         )
         owner.__dataclass_fields__ = found.__dataclass_fields__
         return owner.__dataclass_fields__
+
+
+class _Signature:
+    """How one is made, for `help`."""
+
+    def __get__(self, instance: object, owner: Any) -> Any:
+        from inspect import Parameter, Signature  # only for readers
+
+        types = {n: t for kind in owner.__mro__[-2::-1] for n, t in kind.__annotations__.items()}
+        return Signature(
+            [
+                Parameter(
+                    name,
+                    Parameter.POSITIONAL_OR_KEYWORD,
+                    default=owner._defaults.get(name, Parameter.empty),
+                    annotation=types[name],
+                )
+                for name in owner.__match_args__
+            ]
+        )
 
 
 def _members(self: Any) -> tuple[Any, ...]:
@@ -101,7 +115,7 @@ def _repr(self: Any) -> str:
     return f"{type(self).__qualname__}({', '.join(f'{name}={value!r}' for name, value in members)})"
 
 
-def _eq(self: Any, other: object) -> Any:
+def _eq(self: Any, other: Any) -> Any:
     return self._key(self) == self._key(other) if type(other) is type(self) else NotImplemented
 
 
@@ -117,6 +131,8 @@ def _unchanged(self: Any, name: str, value: object = None) -> NoReturn:
 def _reduce(self: Any) -> tuple[Any, ...]:
     return type(self), _members(self)
 
+
+_FIELDS, _SIGNATURE = _Fields(), _Signature()
 
 _FROZEN: dict[str, Any] = {
     "__init__": _init,

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import copy
 import dataclasses
+import inspect
 import pickle
 from dataclasses import field
 from typing import ClassVar
 
 import pytest
 
+import tensorlayout as tl
 from tensorlayout.records import frozen, planned
 
 
@@ -100,6 +102,13 @@ def test_text():
     assert repr(Point(1, 2)) == "Point(x=1, y=2, notes=[])"
     assert repr(Alone("a")) == "Alone(name='a', size=1)"
     assert repr(Checked(3)) == "<3>"
+
+
+def test_signature():
+    assert str(inspect.signature(Checked)) == "(size: 'int')"
+    named = "(x: 'int', y: 'int' = 0, notes: 'list[str]' = "
+    assert str(inspect.signature(Solid)).startswith(named)
+    assert str(inspect.signature(tl.Device)) == "(kind: 'str', number: 'int' = 0)"
 
 
 def test_checks_after_the_members_are_there():

@@ -6,6 +6,12 @@
 
 ``python -m benchmarks dispatch``: what a small call costs the host, on the CPU and on CUDA.
 
+``python -m benchmarks small``: calls on 8 x 8 float32, beside NumPy and PyTorch.
+
+``python -m benchmarks import``: how long a first import takes, beside NumPy's.
+
+``python -m benchmarks transposes``: copies of transposed arrays over sizes, as a page and a plot.
+
 ``python -m benchmarks xla``: tiled and blocked memory to row-major and back.
 
 ``python -m benchmarks sectors``: how our kernels use memory, counted on the simulator.
@@ -29,8 +35,11 @@ from benchmarks import (
     function_report,
     functions,
     gpu,
+    imports,
     report,
     sectors,
+    small,
+    transposes,
     xla,
 )
 from benchmarks.measure import Timing, measure, rounds_within
@@ -45,6 +54,9 @@ def main() -> None:
         "functions": _functions,
         "directml": lambda asked: _rows(directml.rows(), asked, "DirectML's operators"),
         "dispatch": _dispatch,
+        "small": _small,
+        "import": _import,
+        "transposes": _transposes,
         "xla": lambda asked: _rows(xla.rows(asked.quick), asked, "XLA's buffers"),
         "sectors": _sectors,
         "gpu": gpu.run,
@@ -96,7 +108,27 @@ def _functions(asked: argparse.Namespace) -> None:
 
 
 def _dispatch(asked: argparse.Namespace) -> None:
-    page = dispatch.markdown(dispatch.timings(asked.quick), report.machine())
+    _page(dispatch.markdown(dispatch.timings(asked.quick), report.machine()), asked)
+
+
+def _small(asked: argparse.Namespace) -> None:
+    _page(small.markdown(list(small.timed(asked.only, asked.quick)), report.machine()), asked)
+
+
+def _import(asked: argparse.Namespace) -> None:
+    _page(imports.markdown(*imports.timings(2 if asked.quick else 21), report.machine()), asked)
+
+
+def _transposes(asked: argparse.Namespace) -> None:
+    chosen = _chosen(transposes.rows(asked.quick), asked.only)
+    results = list(transposes.timed(chosen, asked.quick))
+    picture = asked.markdown.with_suffix(".png") if asked.markdown else Path("transposes.png")
+    _page(transposes.markdown(results, report.machine(), picture.name), asked)
+    if asked.markdown:
+        transposes.draw(results, picture)
+
+
+def _page(page: str, asked: argparse.Namespace) -> None:
     print(page)
     if asked.markdown:
         asked.markdown.write_text(page, "utf-8")

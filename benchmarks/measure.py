@@ -6,10 +6,13 @@ slows both sides of the ratios of that second.
 
 from __future__ import annotations
 
+import gc
+import sys
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from statistics import median
+from types import FrameType
 
 Call = Callable[[], object]
 
@@ -64,6 +67,28 @@ def rounds_within(calls: Mapping[str, Call], seconds: float, least: int, most: i
     """How many rounds, none warmed up, take about so many seconds, by one call of each."""
     one = sum(_turn(call, 1) for call in calls.values())
     return min(max(least, int(seconds / one)), most)
+
+
+def python_calls(call: Call) -> int:
+    """How many functions in Python a warm call enters: what noise cannot move."""
+    entered = 0
+
+    def seen(frame: FrameType, event: str, argument: object) -> None:
+        nonlocal entered
+        entered += event == "call"
+
+    for _ in range(3):
+        call()
+    before, collects = sys.getprofile(), gc.isenabled()
+    gc.disable()
+    sys.setprofile(seen)
+    try:
+        call()
+    finally:
+        sys.setprofile(before)
+        if collects:
+            gc.enable()
+    return entered - 1  # `call` itself
 
 
 def _count(call: Call, batch: float) -> int:

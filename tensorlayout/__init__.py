@@ -7,14 +7,15 @@ module. Beyond the standard: `Layout`, `to_layout`, `from_storage`, `sliding_win
 
 from __future__ import annotations
 
+from importlib import import_module as _import_module
 from typing import TYPE_CHECKING
 from typing import Any as _Any
 
 from tensorlayout import calling as _calling
 from tensorlayout import dtypes as _dtypes
-from tensorlayout import fft, linalg, plan
 from tensorlayout import functions as _chapters
 from tensorlayout import methods as _methods
+from tensorlayout import plan
 from tensorlayout import spellings as _spellings
 from tensorlayout._version import __version__
 from tensorlayout.devices import Device, default_device, set_default_device, using_device
@@ -58,7 +59,7 @@ from tensorlayout.tensor import Tensor
 from tensorlayout.tracing import Trace, trace
 
 if TYPE_CHECKING:
-    from tensorlayout import directml, xla
+    from tensorlayout import directml, fft, linalg, xla
     from tensorlayout.dtypes import bfloat16
 
 __array_api_version__ = _methods.API_VERSIONS[-1]
@@ -126,26 +127,17 @@ def __dir__() -> list[str]:
 
 
 def _late(name: str) -> _Any:
-    """`bfloat16`, `directml` and `xla`, which are imported at first use."""
+    """What is imported at first use: `bfloat16`, and namespaces."""
     if name == "bfloat16":
         return _dtypes.bfloat16
-    if name == "directml":
-        import tensorlayout.directml as found
-
-        return found
-    if name == "xla":
-        import tensorlayout.xla
-
-        return tensorlayout.xla
+    if name in ("directml", "fft", "linalg", "xla"):
+        return _import_module(f"tensorlayout.{name}")
     return _absent(name)
 
 
 _absent = _spellings.of_module(__name__, __all__)
 _spellings.bind(Tensor)
 _calling.guard(globals(), __all__)
-for _space in (fft, linalg):
-    _calling.guard(vars(_space), _space.__all__)
-    vars(_space)["__getattr__"] = _spellings.of_module(_space.__name__, _space.__all__)
 
 if not TYPE_CHECKING:  # for which any name would exist
     __getattr__ = _late

@@ -4,16 +4,15 @@ from __future__ import annotations
 
 import functools
 import importlib
-import importlib.util
 import os
-from dataclasses import dataclass
 from typing import Any
 
+from tensorlayout.records import frozen
 from tensorlayout.scopes import Block, Scope
 from tensorlayout.words import refuse, shown
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Device:
     """A place where tensors live; compares equal to its name.
 
@@ -63,8 +62,10 @@ def available() -> tuple[Device, ...]:
 @functools.cache
 def _cuda() -> tuple[tuple[Device, ...], str]:
     """The CUDA devices, or why there are none; the driver is imported here, when asked for."""
+    from importlib.util import find_spec
+
     simulated = os.environ.get("TENSORLAYOUT_CUDA_SIMULATOR", "0") not in ("", "0")
-    if not simulated and importlib.util.find_spec("cupy") is None:
+    if not simulated and find_spec("cupy") is None:
         return (), f"cuda needs an NVIDIA GPU and CuPy: {_INSTALL}; {_SIMULATE}"
     try:
         count = importlib.import_module("tensorlayout.cuda.engine.driver").driver().device_count()

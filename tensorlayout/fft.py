@@ -14,9 +14,9 @@ a ValueError and an IndexError, for axes.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, Literal, SupportsIndex
+from typing import TYPE_CHECKING, Any, Literal, SupportsIndex
 
-from tensorlayout import dtypes
+from tensorlayout import calling, dtypes, spellings
 from tensorlayout.devices import default_device
 from tensorlayout.dtypes import DType, as_dtype
 from tensorlayout.functions import arguments, dispatch
@@ -456,3 +456,9 @@ def _shifted(name: str, x: Any, axes: Any, sign: int) -> Tensor:
     if not x.ndim:
         return astype(x, x.dtype)
     return roll(x, [sign * (x.shape[d] // 2) for d in dims] or 0, axis=dims or 0)
+
+
+calling.guard(globals(), __all__)
+
+if not TYPE_CHECKING:  # for which any name would exist
+    __getattr__ = spellings.of_module(__name__, __all__)

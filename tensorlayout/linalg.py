@@ -14,11 +14,11 @@ from __future__ import annotations
 
 import math
 from dataclasses import replace
-from typing import Any, Literal, NamedTuple, SupportsIndex
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple, SupportsIndex
 
 import numpy as np
 
-from tensorlayout import dtypes
+from tensorlayout import calling, dtypes, spellings
 from tensorlayout.functions import arguments, dispatch
 from tensorlayout.functions.creation import asarray
 from tensorlayout.functions.data_types import astype, finfo
@@ -519,3 +519,9 @@ def vector_norm(
 
 def _order(name: str, given: Any) -> float:
     return arguments.as_float(name, arguments.real(name, "ord", given))
+
+
+calling.guard(globals(), __all__)
+
+if not TYPE_CHECKING:  # for which any name would exist
+    __getattr__ = spellings.of_module(__name__, __all__)

@@ -11,7 +11,6 @@ from __future__ import annotations
 
 from contextlib import ContextDecorator
 from contextvars import ContextVar
-from dataclasses import dataclass
 from typing import Any, Generic, Self, TypeVar
 from weakref import ref
 
@@ -19,14 +18,15 @@ Value = TypeVar("Value")
 Given = TypeVar("Given")
 
 
-@dataclass(slots=True, eq=False)
 class _Said(Generic[Value]):
     """What one block says, and what is said around it."""
 
-    value: Value
-    outer: _Said[Value] | None
-    block: ref[Block[Value, Any]]
-    left: bool = False
+    __slots__ = ("block", "left", "outer", "value")
+
+    def __init__(
+        self, value: Value, outer: _Said[Value] | None, block: ref[Block[Value, Any]]
+    ) -> None:
+        self.value, self.outer, self.block, self.left = value, outer, block, False
 
     @property
     def counts(self) -> bool:

@@ -4,24 +4,25 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any
 
 from tensorlayout.functions import dispatch
 from tensorlayout.layout import Layout
+from tensorlayout.plan import tiled
 from tensorlayout.plan.base import Operation, Plan
 from tensorlayout.plan.fill import CreatePlan
 from tensorlayout.plan.fuse import Fusion
 from tensorlayout.plan.run import prepared_into
 from tensorlayout.plan.steps import Step, noted
-from tensorlayout.plan.tiled import planned
+from tensorlayout.records import frozen, planned
 from tensorlayout.scopes import Block, Scope
 from tensorlayout.tensor import Tensor
 
 _traces: Scope[Trace] = Scope("trace", dispatch.watched)
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Record:
     """One operation: what it did, to which layouts, at what cost.
 
@@ -50,7 +51,7 @@ class Record:
         return moved / self.seconds / 1e9 if self.seconds else 0.0
 
 
-@dataclass(slots=True)
+@planned
 class Trace:
     """The records of a `trace()` block, in order; prints as a table, in which - is no time.
 
@@ -142,9 +143,9 @@ def _observe(
         start = time.perf_counter()
         result = run(*operands)
         seconds = time.perf_counter() - start
-    seen.records += map(_step, steps)
+    seen.records.extend(map(_step, steps))
     into = prepared is prepared_into
-    plan = planned(operation, key[into:])
+    plan = tiled.planned(operation, key[into:])
     destinations = plan.destinations or int(into)
     seen.records.append(_record(operation, plan, destinations, operands, result, seconds))
     return result

@@ -2,27 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import functools
+import importlib
 from typing import Any
 
-from tensorlayout.cpu import (
-    elementwise,
-    fill,
-    fuse,
-    gather,
-    image,
-    join,
-    library,
-    mask,
-    matmul,
-    pad,
-    reduce,
-    scan,
-    scatter,
-    sort,
-    view,
-)
-from tensorlayout.cpu.copy import copy
 from tensorlayout.cpu.engine.aliasing import disturbs
 from tensorlayout.cpu.engine.borrowed import borrowed
 from tensorlayout.cpu.engine.memory import current_stream, exposed, new_tensors, ready
@@ -44,61 +27,67 @@ __all__ = [
     "takes_tiles",
 ]
 
-# What carries out a plan, by its kind: see `Plan.makes`.
-CARRY_OUT: dict[str, Callable[[Any], Any]] = {
-    "assign": copy.write_assign,
-    "col2im": image.write_col2im,
-    "copy": copy.write_copy,
-    "copy_scatter": scatter.write_copy_scatter,
-    "create": fill.write_create,
-    "diagonals": fill.write_diagonals,
-    "elementwise": elementwise.write,
-    "fuse": fuse.write,
-    "gather": gather.write_gather,
-    "join": join.write_join,
-    "library": library.prepare,
-    "masked": mask.write_masked,
-    "matmul": matmul.write_matmul,
-    "nonzero": mask.prepare_nonzero,
-    "one_hot": fill.write_one_hot,
-    "pad": pad.write_pad,
-    "part": view.prepare_part,
-    "reinterpret": view.prepare_reinterpret,
-    "reduce": reduce.write_reduce,
-    "reverse_sequence": image.write_reverse_sequence,
-    "row": view.prepare_row,
-    "same": view.prepare_same,
-    "scan": scan.write_scan,
-    "scatter": scatter.write_scatter,
-    "scatter_reduce": scatter.write_scatter_reduce,
-    "select": mask.prepare_select,
-    "slice_grad": pad.write_slice_grad,
-    "sort": sort.write_sort,
-    "split": join.write_split,
-    "top_k": sort.write_top_k,
-    "triangle": fill.write_triangle,
-    "upsample": image.write_upsample,
-    "view": view.prepare_view,
+# What carries out a plan, by its kind: see `Plan.makes`. Families are imported at first use.
+CARRY_OUT = {
+    "assign": "copy.copy.write_assign",
+    "col2im": "image.write_col2im",
+    "copy": "copy.copy.write_copy",
+    "copy_scatter": "scatter.write_copy_scatter",
+    "create": "fill.write_create",
+    "diagonals": "fill.write_diagonals",
+    "elementwise": "elementwise.write",
+    "fuse": "fuse.write",
+    "gather": "gather.write_gather",
+    "join": "join.write_join",
+    "library": "library.prepare",
+    "masked": "mask.write_masked",
+    "matmul": "matmul.write_matmul",
+    "nonzero": "mask.prepare_nonzero",
+    "one_hot": "fill.write_one_hot",
+    "pad": "pad.write_pad",
+    "part": "view.prepare_part",
+    "reinterpret": "view.prepare_reinterpret",
+    "reduce": "reduce.write_reduce",
+    "reverse_sequence": "image.write_reverse_sequence",
+    "row": "view.prepare_row",
+    "same": "view.prepare_same",
+    "scan": "scan.write_scan",
+    "scatter": "scatter.write_scatter",
+    "scatter_reduce": "scatter.write_scatter_reduce",
+    "select": "mask.prepare_select",
+    "slice_grad": "pad.write_slice_grad",
+    "sort": "sort.write_sort",
+    "split": "join.write_split",
+    "top_k": "sort.write_top_k",
+    "triangle": "fill.write_triangle",
+    "upsample": "image.write_upsample",
+    "view": "view.prepare_view",
 }
 
 # What makes the result in memory of its own, where that is faster than to write into a new tensor.
-DIRECT: dict[str, Callable[[Any], Run | None]] = {
-    "elementwise": elementwise.direct,
-    "fuse": fuse.direct,
-    "gather": gather.take,
-    "transfer": copy.prepare_transfer,
+DIRECT = {
+    "elementwise": "elementwise.direct",
+    "fuse": "fuse.direct",
+    "gather": "gather.take",
+    "transfer": "copy.copy.prepare_transfer",
 }
 
 
 def carry_out(plan: Plan) -> Any:
     """What carries out a plan, as its `makes` says."""
-    return CARRY_OUT[plan.kind](plan)
+    return _function(CARRY_OUT[plan.kind])(plan)
 
 
 def direct(plan: Plan) -> Run | None:
     """What makes the result of a plan in memory of its own; None where that is not faster."""
     found = DIRECT.get(plan.kind) if not plan.given or plan.kind == "elementwise" else None
-    return found and found(plan)
+    return _function(found)(plan) if found else None
+
+
+@functools.cache
+def _function(name: str) -> Any:
+    module, _, function = name.rpartition(".")
+    return getattr(importlib.import_module(f"tensorlayout.cpu.{module}"), function)
 
 
 def takes_tiles(plan: Plan) -> bool:

@@ -84,7 +84,7 @@ _NOT_SWAPPED, _WRITEABLE = 0x200, 0x400
 _MAX_RANK = 64
 
 # An element type: byte order, kind, bytes.
-_TYPE = re.compile(r"[<>|=]([biufc])([0-9]{1,2})")
+_TYPE = r"[<>|=]([biufc])([0-9]{1,2})"  # compiled at first use
 
 
 def described(interface: Any) -> Described:
@@ -124,7 +124,7 @@ _VERSION = 3
 
 def _dtype_in(interface: dict[Any, Any]) -> DType:
     text, fields = interface.get("typestr"), interface.get("descr")
-    if not isinstance(text, str) or len(text) > _LONGEST or not _TYPE.fullmatch(text):
+    if not isinstance(text, str) or len(text) > _LONGEST or not re.fullmatch(_TYPE, text):
         msg = f"'typestr' must be the type of a number, such as '<f4', got {_shown(text)}"
         raise TypeError(msg)
     if fields is not None and not _is_type(fields, text):
@@ -210,7 +210,7 @@ def array_of_struct(obj: Any, capsule: Any) -> Array:
         raise TypeError(msg)
     native = found.flags & _NOT_SWAPPED or found.itemsize == 1
     text = f"{'=' if native else _SWAPPED}{found.typekind.decode('latin-1')}{found.itemsize}"
-    if not _TYPE.fullmatch(text):
+    if not re.fullmatch(_TYPE, text):
         msg = f"there are no numbers of the type {text!r}"
         raise TypeError(msg)
     dtype, count = _dtype(text), found.nd
@@ -235,7 +235,7 @@ _pointer_in = ctypes.PYFUNCTYPE(ctypes.c_void_p, ctypes.py_object, ctypes.c_char
 
 # ---- Buffers
 
-_FIELD_NAME = re.compile(r":[^:]*:")
+_FIELD_NAME = r":[^:]*:"
 
 
 def buffer_of(obj: Any) -> Array:
@@ -250,7 +250,7 @@ def buffer_of(obj: Any) -> Array:
     if view is None:
         msg = "must have the buffer protocol"
         raise TypeError(msg)
-    if "O" in _FIELD_NAME.sub("", view.format):
+    if "O" in re.sub(_FIELD_NAME, "", view.format):
         raise TypeError(_OBJECTS)
     if not view.c_contiguous:
         raise ValueError(_ONE_RUN)

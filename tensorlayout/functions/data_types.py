@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from functools import reduce
 from typing import Any
 
@@ -15,6 +14,7 @@ from tensorlayout.functions import arguments, dispatch
 from tensorlayout.functions.transfers import moved
 from tensorlayout.plan.copy import Copy
 from tensorlayout.plan.view import Reinterpret
+from tensorlayout.records import frozen
 from tensorlayout.tensor import Tensor
 from tensorlayout.typing import DeviceLike, DTypeLike, Kind, NumpyScalar, Scalar, TypeLike
 from tensorlayout.words import refuse
@@ -123,7 +123,7 @@ def is_kind(name: str, dtype: DType, kind: Any) -> bool:
     return bool(dtype == as_dtype(kind, f"{name}: kind"))
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class FloatInfo:
     """The limits of a floating-point dtype, as Python numbers."""
 
@@ -135,7 +135,7 @@ class FloatInfo:
     dtype: DType
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class IntegerInfo:
     """The limits of an integer dtype, as Python numbers."""
 

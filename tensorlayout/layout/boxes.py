@@ -11,7 +11,6 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from tensorlayout.layout import slots
-from tensorlayout.layout.digits import common_units, slot_step
 from tensorlayout.layout.placement import Placement
 
 Steps = tuple[tuple[int, int], ...]  # (count, unit): so many indices, each a unit further
@@ -34,6 +33,8 @@ class Box(NamedTuple):
 
     def strides_in(self, layout: Placement) -> tuple[int, ...]:
         """The stride of each digit, in elements."""
+        from tensorlayout.layout.digits import slot_step  # only for tiles
+
         pairs = zip(layout.parts, self.steps, strict=True)
         return tuple(slot_step(parts, unit) for parts, steps in pairs for _, unit in steps)
 
@@ -43,6 +44,8 @@ def boxes(ranges: Sequence[tuple[int, int]], *layouts: Placement) -> list[Box] |
 
     None where the tiles of the layouts have no common units.
     """
+    from tensorlayout.layout.digits import common_units  # only for tiles
+
     cut: list[list[tuple[int, Steps]]] = []
     for dim, (start, stop) in enumerate(ranges):
         units = common_units([layout.parts[dim] for layout in layouts])

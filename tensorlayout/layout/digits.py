@@ -9,7 +9,7 @@ padding that is to be written, so that the tail is masked.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from itertools import pairwise
 from math import gcd, inf, prod
 from typing import NamedTuple
@@ -17,6 +17,7 @@ from typing import NamedTuple
 from tensorlayout.layout.layout import Layout
 from tensorlayout.layout.loop import Axis, Loop, merged, turned
 from tensorlayout.layout.slots import Parts
+from tensorlayout.records import frozen
 
 
 class Bound(NamedTuple):
@@ -34,7 +35,7 @@ class Bound(NamedTuple):
         return ends // weight if weight > 0 and ends % weight == 0 else 1
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class TiledLoop(Loop):
     """A loop over digits, with masked tails.
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from string import ascii_uppercase
 from typing import Any, NoReturn
 
 from tensorlayout.layout.order import Order, descending
@@ -19,6 +18,7 @@ _LOGICAL = (
     "BHSD",  # attention, in cuDNN
     "KCTRS",  # filters in cuDNN, and what comes of them
     "NKZPQ",
+    "ABCDEFGHIJKLMNOPQRSTUVWXYZ",
 )
 
 _ROW_MAJOR = ("c", "row_major", "contiguous_format")
@@ -104,8 +104,8 @@ def _are_labels(text: str) -> bool:
 
 def _logical(letters: str) -> str:
     """Upper-case letters in the order in which a shape has their dimensions."""
-    known = (family for family in _LOGICAL if set(letters) <= set(family))
-    return "".join(sorted(letters, key=next(known, ascii_uppercase).index))
+    known = next(family for family in _LOGICAL if set(letters) <= set(family))
+    return "".join(sorted(letters, key=known.index))
 
 
 def _order(letters: str) -> Order:

@@ -12,7 +12,7 @@ changes the order of the elements, or what an element is, and never which slots 
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Iterable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from itertools import repeat
 from math import gcd, prod
 from operator import floordiv, mul
@@ -20,6 +20,7 @@ from typing import NamedTuple, Self
 
 from tensorlayout.layout.layout import Layout
 from tensorlayout.layout.placement import Placement
+from tensorlayout.records import frozen
 from tensorlayout.words import shown
 
 
@@ -132,7 +133,7 @@ def index_type(count: int, furthest: int) -> str:
     return "int32_t" if max(count, furthest) < 2**31 else "int64_t"
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Loop:
     """All elements of memories that are walked together.
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import enum
 import re
-from dataclasses import dataclass
 
+from tensorlayout.records import frozen
 from tensorlayout.words import shown
 
 
@@ -39,7 +39,7 @@ class PaddingValue(enum.Enum):
     __hash__ = object.__hash__
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class BitPattern:
     """An exact content of padding: the bits of one element, and the dtype they belong to.
 

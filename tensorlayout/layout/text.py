@@ -28,15 +28,15 @@ from tensorlayout.layout.tiling import COMBINE, MAX_TILES, TileSizes
 from tensorlayout.words import shown
 
 _GRAMMAR = "(sizes):(strides)[+offset] [order=(…)] [padded=(…)] [padding=SYMBOL or 0xBITS:dtype]"
-_TEXT = re.compile(
-    r"\(([\d, ]*)\) ?: ?\(([-\d,*+ ]*)\) ?(?:\+ ?(\d+))?"
-    r"(?: order=\(([\d, ]*)\))?(?: padded=\(([\d, ]*)\))?(?: padding=(\S+))?",
-    re.ASCII,
+# Compiled at first use.
+_TEXT = (
+    r"(?a)\(([\d, ]*)\) ?: ?\(([-\d,*+ ]*)\) ?(?:\+ ?(\d+))?"
+    r"(?: order=\(([\d, ]*)\))?(?: padded=\(([\d, ]*)\))?(?: padding=(\S+))?"
 )
-_TILED = re.compile(r"\{([\d, ]*)(?: ?: ?(?:T((?: ?\([\d, *]+\))+))?)?\}", re.ASCII)
-_SIZED = re.compile(r"\[([\d, ]*)\] ?(\{.*\})", re.ASCII)
-_TILE = re.compile(r"\(([^()]*)\)")
-_REPR = re.compile(r"Layout\.parse\('(.*)'\)")
+_TILED = r"(?a)\{([\d, ]*)(?: ?: ?(?:T((?: ?\([\d, *]+\))+))?)?\}"
+_SIZED = r"(?a)\[([\d, ]*)\] ?(\{.*\})"
+_TILE = r"\(([^()]*)\)"
+_REPR = r"Layout\.parse\('(.*)'\)"
 
 
 def text_of(
@@ -74,8 +74,8 @@ def parse_text(text: str) -> dict[str, Any]:
         msg = f"layout text: must be a str, got {shown(text)}"
         raise TypeError(msg)
     plain = " ".join(text.split())  # so that the pattern meets no runs of blanks
-    wrapped = _REPR.fullmatch(plain)
-    match = _TEXT.fullmatch(wrapped[1] if wrapped else plain)
+    wrapped = re.fullmatch(_REPR, plain)
+    match = re.fullmatch(_TEXT, wrapped[1] if wrapped else plain)
     if match is None:
         rule = f"must read {_GRAMMAR}"
         if plain.isalpha():
@@ -106,7 +106,7 @@ def tiles_and_order(text: str) -> tuple[tuple[TileSizes, ...], Order]:
 
     ValueError for any other text, and for XLA's other properties of layouts.
     """
-    match = _TILED.fullmatch(" ".join(text.split()))
+    match = re.fullmatch(_TILED, " ".join(text.split()))
     if match is None:
         rule = (
             "must read {minor_to_major} or {minor_to_major:T(tile)(tile)…}, such as"
@@ -116,13 +116,13 @@ def tiles_and_order(text: str) -> tuple[tuple[TileSizes, ...], Order]:
     listed, tiles = match.groups(default="")
     if tiles.count("(") > MAX_TILES:
         raise ValueError(_complaint(text, f"has more than {MAX_TILES} tiles"))
-    cut = tuple(_tile(text, tile) for tile in _TILE.findall(tiles))
+    cut = tuple(_tile(text, tile) for tile in re.findall(_TILE, tiles))
     return cut, _ints(text, listed)
 
 
 def sized_tiles(text: str) -> tuple[tuple[int, ...], tuple[TileSizes, ...], Order] | None:
     """Sizes, tiles and order of a text such as ``[3,5]{1,0:T(2,2)}``; None for any other kind."""
-    match = _SIZED.fullmatch(" ".join(text.split())) if isinstance(text, str) else None
+    match = re.fullmatch(_SIZED, " ".join(text.split())) if isinstance(text, str) else None
     return None if match is None else (_ints(text, match[1]), *tiles_and_order(match[2]))
 
 

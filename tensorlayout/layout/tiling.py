@@ -11,11 +11,11 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 from typing import NamedTuple
 
 from tensorlayout.layout.checks import MAX_RANK, checked_integers
 from tensorlayout.layout.slots import MAX_SLOTS, Parts
+from tensorlayout.records import planned
 from tensorlayout.words import shown
 
 TileSizes = tuple[int, ...]  # most major first
@@ -52,7 +52,7 @@ class Digit(NamedTuple):
         return min(self.extent, -(-self.size // self.unit))
 
 
-@dataclass(frozen=True, eq=False, slots=True)
+@planned
 class Cut:
     """An axis cut into counts and rests of `size` where no digit ends."""
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 import functools
 import importlib
 from collections.abc import Callable
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from typing import (
     TYPE_CHECKING,
     Any,
@@ -19,13 +19,12 @@ from typing import (
     NamedTuple,
     Protocol,
     Self,
-    TypeVar,
-    dataclass_transform,
 )
 
 from tensorlayout.devices import Device
 from tensorlayout.dtypes import DType
 from tensorlayout.plan.rules import one_device
+from tensorlayout.records import planned as planned
 from tensorlayout.tensor import Tensor, TensorSpec
 
 # From the operands of a call to its result.
@@ -40,19 +39,6 @@ Disturbs = Callable[[Tensor, Tensor], Any]
 
 class CaptureError(RuntimeError):
     """A call that a CUDA graph cannot hold, refused by its backend."""
-
-
-_Class = TypeVar("_Class")
-
-
-@dataclass_transform(eq_default=False, frozen_default=True, field_specifiers=(field,))
-def planned(kind: type[_Class]) -> type[_Class]:
-    """Make `kind` a dataclass of slots that is equal to itself alone.
-
-    Type checkers see to it that nobody changes one. Python does not: that would take a third of
-    the time in which the package is imported.
-    """
-    return dataclass(slots=True, eq=False)(kind)
 
 
 class Plan:

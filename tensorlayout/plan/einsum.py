@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from functools import lru_cache
-from string import ascii_letters
 
 from tensorlayout.plan.library import Shape
+
+_LETTERS = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
 
 
 @lru_cache(4096)
@@ -19,7 +20,7 @@ def fitted(subscripts: str, shapes: tuple[Shape, ...]) -> tuple[str, Shape]:
     inputs, arrow, output = subscripts.replace(" ", "").partition("->")
     terms = inputs.split(",")
     for letter in "".join(term.replace("...", "", 1) for term in (*terms, output)):
-        if letter not in ascii_letters:
+        if letter not in _LETTERS:
             msg = f"{letter!r} is no letter, and no part of one '->' or of a term's one '...'"
             raise ValueError(msg)
     ranks = [len(term.replace("...", "")) for term in terms]
@@ -28,7 +29,7 @@ def fitted(subscripts: str, shapes: tuple[Shape, ...]) -> tuple[str, Shape]:
         if unnamed < 0 or (unnamed and "..." not in term):
             msg = f"{term!r} does not name the dimensions of shape {shape}"
             raise ValueError(msg)
-    free = "".join(letter for letter in ascii_letters if letter not in subscripts)
+    free = "".join(letter for letter in _LETTERS if letter not in subscripts)
     most = max(rest)
     if most > len(free):
         msg = f"there are {len(free)} letters left for the {most} dimensions of '...'"

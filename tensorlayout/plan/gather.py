@@ -6,17 +6,16 @@ of the positions stand in their place.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from tensorlayout.layout import Layout
 from tensorlayout.plan.base import Plan, planned
 from tensorlayout.plan.rules import broadcast_shape, one_device, voted_layout
+from tensorlayout.records import frozen
 from tensorlayout.tensor import TensorSpec
 
 Shape = tuple[int, ...]
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class IndexMap:
     """Where positions go, and how what is found there (or goes there) is ordered.
 

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from tensorlayout.plan.base import WrittenPlan, planned
+from tensorlayout.records import frozen
 from tensorlayout.tensor import TensorSpec
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Windows:
     """What of a spatial dimension windows see.
 

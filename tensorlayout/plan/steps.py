@@ -5,15 +5,14 @@ A backend notes such a step where it takes it; `noted` hands those of a block to
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from tensorlayout.dtypes import DType
 from tensorlayout.layout import Layout
+from tensorlayout.records import frozen
 from tensorlayout.scopes import Block, Scope
 from tensorlayout.tensor import TensorSpec
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Step:
     """Elements moved on the way; `kind` as in a record of a trace: ``copy`` or ``layout``."""
 

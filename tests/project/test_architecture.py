@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 
 import tensorlayout
+from tensorlayout import cpu
 
 PACKAGE = Path(tensorlayout.__file__).parent
 DESIGN = Path(__file__).parents[2] / "docs" / "design.md"
@@ -25,7 +26,7 @@ FOREIGN_ABOVE = {"numpy"}
 # Where imports by name are allowed: backends, drivers, CuPy, ml_dtypes, and PyTorch in the demo.
 BY_NAME = {
     *("plan/base.py", "devices.py", "cuda/engine/driver.py", "cuda/engine/optional.py"),
-    *("dtypes.py", "demo/handover.py", "xla/primitive_types.py"),
+    *("__init__.py", "cpu/__init__.py", "dtypes.py", "demo/handover.py", "xla/primitive_types.py"),
 }
 
 
@@ -115,8 +116,9 @@ def test_every_arrow_is_an_import():
 
 def test_the_lowest_pieces_know_nobody():
     drawn = arrows()
-    assert drawn["words"] == drawn["scopes"] == set()
-    assert drawn["layout"] == drawn["dtypes"] == {"words"}
+    assert drawn["words"] == drawn["scopes"] == drawn["records"] == set()
+    assert drawn["layout"] == {"records", "words"}
+    assert drawn["dtypes"] == {"words"}
     assert drawn["typing"] == {"layout", "dtypes", "devices"}
     assert drawn["tensor"] == {"typing"}
 
@@ -184,6 +186,20 @@ def test_import_loads_the_library_and_not_the_command_line():
     assert "tensorlayout.layout" in loaded
     assert "tensorlayout.functions.elementwise" in loaded
     assert not any(name.startswith(("tensorlayout.cli", "tensorlayout.demo")) for name in loaded)
+
+
+def test_a_first_sum_imports_no_other_family():
+    loaded = modules_after("import tensorlayout as tl\nx = tl.asarray([1.0])\nx + x")
+    families = {name.split(".")[2] for name in loaded if name.startswith("tensorlayout.cpu.")}
+    assert families == {"copy", "elementwise", "engine"}
+    late = ("cuda", "directml", "fft", "xla", "misfits", "array_functions", "layout.digits")
+    late += ("numpy_style.array_functions", "numpy_style.ufuncs", "numpy_style.statistics")
+    assert not loaded & {f"tensorlayout.{name}" for name in late}
+
+
+def test_the_cpu_has_what_its_tables_name():
+    for name in (*cpu.CARRY_OUT.values(), *cpu.DIRECT.values()):
+        assert callable(cpu._function(name)), name
 
 
 def test_the_command_line_loads_the_demo_when_asked_for():

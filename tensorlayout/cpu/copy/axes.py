@@ -6,7 +6,7 @@ becomes one wide element: an image of three bytes a pixel is moved as elements o
 """
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from math import isqrt, prod
 from typing import Any
 
@@ -14,6 +14,7 @@ import numpy as np
 
 from tensorlayout.cpu.engine.sharing import pieces
 from tensorlayout.layout.loop import Axis, merged
+from tensorlayout.records import frozen
 
 Array = np.ndarray[Any, np.dtype[Any]]
 Cuts = tuple[tuple[slice, ...], ...]  # for each axis, its pieces: their products are boxes
@@ -31,7 +32,7 @@ _WORDS = {1: "u1", 2: "u2", 4: "u4", 8: "u8", 16: "c16"}
 WRITE, READ = 0, 1
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class CopyLoop:
     """What is left to iterate over, and how to see an array of the given shape in that way.
 

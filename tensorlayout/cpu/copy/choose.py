@@ -10,7 +10,7 @@ All figures: 2026-11-21, 2-core AMD EPYC (Zen 4), numpy 2.4.6; nanoseconds unles
 """
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from math import ceil, prod
 
 from tensorlayout.cpu.copy import estimate
@@ -38,11 +38,12 @@ from tensorlayout.cpu.copy.run import (
 )
 from tensorlayout.cpu.engine.threads import available_threads
 from tensorlayout.layout.loop import Axis
+from tensorlayout.records import frozen
 
 __all__ = ["ReadyCopy", "Tuning", "choose_copy"]
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Tuning:
     """What a test may want to set: from which size on a copy is cut up, and for how many threads.
 
@@ -71,7 +72,7 @@ class Tuning:
     channel_bytes: int = 2 * 1024 * 1024
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class ReadyCopy:
     """A copy that is ready to run.
 
@@ -83,7 +84,7 @@ class ReadyCopy:
     """
 
     case: str
-    run: Callable[[Array, Array], None] = field(repr=False)
+    run: Callable[[Array, Array], None]
     threads: int = 1
 
 

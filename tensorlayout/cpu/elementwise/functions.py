@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -22,8 +21,7 @@ Fixes = Mapping[str, Fix]
 _NONE: Fixes = {}
 
 
-@dataclass(frozen=True, slots=True)
-class Function:
+class Function(NamedTuple):
     """What the CPU runs for an operation.
 
     Attributes:
@@ -35,7 +33,7 @@ class Function:
     """
 
     numpy: Callable[..., Any]
-    fixes: Fixes = field(default_factory=dict)
+    fixes: Fixes = _NONE
     usual: Callable[[Any], bool] | None = None
     right_alone: bool = False
 

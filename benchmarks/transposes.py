@@ -1,0 +1,246 @@
+"""``python -m benchmarks transposes``: copies of transposed arrays, from 16 kB to 256 MB."""
+
+from __future__ import annotations
+
+import functools
+import operator
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from math import pow, prod
+from pathlib import Path
+from statistics import median
+
+import numpy as np
+
+from benchmarks.cpu import TYPES
+from benchmarks.measure import Call, Timing, measure
+from benchmarks.peers import OURS, share
+from benchmarks.report import table
+
+MEMCPY = "memcpy"
+PEERS = (MEMCPY, "numpy", "torch", OURS)
+COLOURS = {
+    MEMCPY: (150, 150, 156),
+    "numpy": (214, 100, 30),
+    "torch": (58, 150, 74),
+    OURS: (40, 80, 200),
+}
+
+# From 16 kB to 256 MB.
+SIZES = tuple(4**k for k in range(7, 15))
+TICKS = {16e3: "16 kB", 256e3: "256 kB", 4e6: "4 MB", 64e6: "64 MB"}
+QUICK = 100_000  # bytes of the largest row
+
+
+@dataclass(frozen=True)
+class Change:
+    """A copy of an array whose dimensions are permuted: ``y[...] = x.transpose(axes)``."""
+
+    group: str
+    shape: tuple[int, ...]
+    axes: tuple[int, ...]
+    dtype: str
+
+    @property
+    def name(self) -> str:
+        """What the rows are chosen by."""
+        return f"{self.group}, {' x '.join(map(str, self.shape))}, {self.dtype}"
+
+    @property
+    def nbytes(self) -> int:
+        """The bytes of the array."""
+        return prod(self.shape) * np.dtype(self.dtype).itemsize
+
+    def calls(self) -> Mapping[str, Call]:
+        """The copy by each library, into memory that is there; what they give was compared."""
+        memory = np.random.default_rng(0).integers(0, 100, self.shape).astype(self.dtype)
+        source = memory.transpose(self.axes)
+        copied = np.empty(source.shape, self.dtype)
+        to, from_ = share(copied), share(source)
+        calls: dict[str, Call] = {
+            MEMCPY: lambda: np.copyto(copied.reshape(-1), memory.reshape(-1)),
+            "numpy": lambda: np.copyto(copied, source),
+            OURS: lambda: operator.setitem(to[OURS], ..., from_[OURS]),
+        }
+        if "torch" in to:
+            calls["torch"] = lambda: to["torch"].copy_(from_["torch"])
+        for peer in calls.keys() - {MEMCPY}:
+            copied[...] = 0
+            calls[peer]()
+            if not np.array_equal(copied, source):
+                msg = f"{self.name}: {peer} gives another result"
+                raise RuntimeError(msg)
+        return calls
+
+
+def _side(nbytes: int, itemsize: int, rank: int) -> int:
+    return round(pow(nbytes / itemsize, 1 / rank))
+
+
+def _images(nbytes: int) -> tuple[int, int]:
+    """How many float32 images of 3 channels, and their side: 224, or less for a single one."""
+    count = round(nbytes / (3 * 224 * 224 * 4))
+    return (count, 224) if count else (1, _side(nbytes // 3, 4, 2))
+
+
+def over_sizes() -> Iterator[Change]:
+    """What the picture shows."""
+    for nbytes in SIZES:
+        side, wide, cube = (_side(nbytes, *each) for each in ((4, 2), (8, 2), (4, 3)))
+        count, pixels = _images(nbytes)
+        square, to_nhwc, to_nchw = (1, 0), (0, 2, 3, 1), (0, 3, 1, 2)
+        nchw, nhwc = (count, 3, pixels, pixels), (count, pixels, pixels, 3)
+        yield Change("2-D, 8 bytes an element", (wide, wide), square, "float64")
+        yield Change("2-D, sides a power of two", (side, side), square, "float32")
+        yield Change("2-D, odd sides", (side + 1, side + 1), square, "float32")
+        yield Change("Fortran to C order, 3-D", (cube,) * 3, (2, 1, 0), "float32")
+        yield Change("NCHW to NHWC, 3 channels", nchw, to_nhwc, "float32")
+        yield Change("NHWC to NCHW, 3 channels", nhwc, to_nchw, "float32")
+
+
+def at_sizes() -> Iterator[Change]:
+    """What tables alone show: widths of elements, permutations, images of other shapes."""
+    for side in (1000, 1001, 1024, 4096):
+        for dtype in TYPES.values():
+            yield Change("2-D, by side and type", (side, side), (1, 0), dtype)
+    for shape in (160, 161, 162), (256, 256, 64):
+        for axes in (0, 2, 1), (1, 0, 2), (1, 2, 0), (2, 0, 1):
+            yield Change(f"3-D, {axes}", shape, axes, "float32")
+    for count, channels, side in (32, 64, 56), (32, 256, 14), (8, 4, 224):
+        for dtype in ("uint8", "float32"):
+            nchw, nhwc = (count, channels, side, side), (count, side, side, channels)
+            yield Change("NCHW to NHWC", nchw, (0, 2, 3, 1), dtype)
+            yield Change("NHWC to NCHW", nhwc, (0, 3, 1, 2), dtype)
+
+
+def rows(quick: bool) -> list[Change]:
+    """All rows, or the small ones."""
+    groups: dict[str, list[Change]] = {}
+    for row in (*over_sizes(), *at_sizes()):
+        if row.nbytes < QUICK or not quick:
+            groups.setdefault(row.group, []).append(row)
+    return [row for group in groups.values() for row in group]
+
+
+@dataclass(frozen=True)
+class CopyResult:
+    """A row and what it took."""
+
+    row: Change
+    timing: Timing
+
+    def speed(self, peer: str) -> float:
+        """GB/s: bytes of the array by the median time."""
+        return self.row.nbytes / self.timing.middle(peer) / 1e9
+
+
+def timed(chosen: Iterable[Change], quick: bool) -> Iterator[CopyResult]:
+    """The rows, one after the other."""
+    take = functools.partial(measure, rounds=2 if quick else 7, batch=0.003, pause=0.005)
+    for row in chosen:
+        yield CopyResult(row, take(row.calls()))
+
+
+PAGE = """# Copies of transposed arrays
+
+`y[...] = x.T`, and every other copy that changes the order of dimensions, reads or writes elements
+that lie far apart. NumPy takes one element of a cache line after the other, and when it comes back
+for the next of a line, that has left the cache
+([numpy/numpy#32453](https://github.com/numpy/numpy/issues/32453)). Here such a copy is cut into
+tiles that stay in the cache, and a large one is shared by threads.
+
+![GB/s over the size of the array]({picture})
+
+## Run it
+
+```sh
+pip install -e '.[bench]' torch
+python -m benchmarks transposes
+```
+
+PyTorch is left out where it is not installed. `--only "NCHW to NHWC"` takes the rows whose name
+holds the text; `--markdown FILE` writes this page, and the picture beside it. `taskset -c 0` before
+the command keeps all libraries to one processor.
+
+## How it is measured
+
+- GB/s: the bytes of the array (read once, written once) by the median time of {rounds} rounds, in
+  which the libraries take turns of at least 3 ms.
+- NumPy: `np.copyto(y, x.T)`; tensorlayout: `y[...] = x.T`; PyTorch: `y.copy_(x.T)`; all on the same
+  memory, which was written before, so that no page faults are timed. Results were compared.
+- memcpy: `np.copyto` of contiguous memory of the same bytes. It and NumPy use one thread,
+  tensorlayout and PyTorch as many as there are processors.
+- Values are random; shapes are those of `x` before its dimensions are permuted.
+
+{machine}
+
+## In short
+
+How many times as fast tensorlayout is: the median of the rows, and the least and the greatest.
+
+{summary}
+
+## All rows
+
+GB/s.
+
+{rows}
+"""
+
+
+def markdown(results: Sequence[CopyResult], machine: list[str], picture: str) -> str:
+    """The page."""
+    peers = [p for p in PEERS if any(p in r.timing.rounds for r in results)]
+    groups: dict[str, list[CopyResult]] = {}
+    for result in results:
+        groups.setdefault(result.row.group, []).append(result)
+    others = [p for p in peers if p != OURS]
+    summary = [
+        [group, *(_ratios(of, p) for p in others)]
+        for group, of in (*groups.items(), ("all", list(results)))
+    ]
+    lines = [
+        [
+            r.row.name,
+            _size(r.row.nbytes),
+            *(f"{r.speed(p):.2f}" for p in peers),
+            f"{r.speed(OURS) / r.speed('numpy'):.1f}",
+        ]
+        for r in results
+    ]
+    return PAGE.format(
+        picture=picture,
+        rounds=len(results[0].timing.rounds[OURS]) if results else 0,
+        machine="  \n".join(machine),
+        summary="\n".join(table(["of", *(f"beside {p}" for p in others)], summary)),
+        rows="\n".join(table(["x", "size", *peers, "ours / numpy"], lines)),
+    )
+
+
+def _ratios(results: Sequence[CopyResult], peer: str) -> str:
+    found = [r.speed(OURS) / r.speed(peer) for r in results]
+    return f"{median(found):.2f} ({min(found):.2f} to {max(found):.2f})" if found else "-"
+
+
+def _size(nbytes: int) -> str:
+    return f"{nbytes / 1e6:.3g} MB" if nbytes >= 1e6 else f"{nbytes / 1e3:.3g} kB"
+
+
+def draw(results: Sequence[CopyResult], path: Path) -> None:
+    """Write the picture of the rows over sizes."""
+    from benchmarks import chart  # needs Pillow
+
+    shown: dict[str, list[CopyResult]] = {row.group: [] for row in over_sizes()}
+    for result in results:
+        if result.row.group in shown:
+            shown[result.row.group].append(result)
+    panels = [
+        chart.Lines(
+            group, {p: [(r.row.nbytes, r.speed(p)) for r in of] for p in of[0].timing.rounds}
+        )
+        for group, of in shown.items()
+        if of
+    ]
+    if panels:
+        title = "y[...] = x.transpose(…): GB/s over the size of the array"
+        chart.save(path, title, panels, COLOURS, TICKS)

@@ -1,0 +1,145 @@
+"""Dataclasses that share their methods.
+
+The standard library's generate, and compile, methods for each class: up to half a millisecond for
+every one that is imported. These differ in nothing else; `dataclasses.replace` and `fields` work.
+"""
+
+from __future__ import annotations
+
+from dataclasses import MISSING, Field, FrozenInstanceError, field, make_dataclass
+from operator import attrgetter
+from typing import Any, NoReturn, TypeVar, dataclass_transform
+
+__all__ = ["frozen", "planned"]
+
+_Class = TypeVar("_Class")
+
+
+@dataclass_transform(eq_default=False, frozen_default=True, field_specifiers=(field,))
+def planned(kind: type[_Class]) -> type[_Class]:
+    """Make `kind` a dataclass of slots that is equal to itself alone.
+
+    Type checkers see to it that nobody changes one; Python does not.
+    """
+    made: type[_Class] = _with({"__init__": _init, "__repr__": _repr}, kind)
+    return made
+
+
+@dataclass_transform(frozen_default=True, field_specifiers=(field,))
+def frozen(kind: type[_Class]) -> type[_Class]:
+    """Make `kind` a dataclass of slots that nobody changes; two of equal members are equal."""
+    made: type[_Class] = _with(_FROZEN, kind)
+    return made
+
+
+def _with(methods: dict[str, Any], kind: Any) -> Any:
+    space, before = methods | vars(kind), getattr(kind, "__match_args__", ())
+    of_class = ("ClassVar", "typing.ClassVar")
+    own = [n for n, t in kind.__annotations__.items() if not str(t).startswith(of_class)]
+    defaults = {name: space.pop(name) for name in own if name in space}
+    names = (*before, *(name for name in own if name not in before))
+    for name in ("__dict__", "__weakref__"):
+        space.pop(name, None)
+    space["__slots__"] = names[len(before) :]
+    space["__match_args__"] = names
+    space["_key"] = attrgetter(*names) if names else type
+    space["_defaults"] = getattr(kind, "_defaults", {}) | defaults
+    space["__dataclass_fields__"], space["__signature__"] = _FIELDS, _SIGNATURE
+    made = type(kind)(kind.__name__, kind.__bases__, space)
+    made.__qualname__ = kind.__qualname__
+    return made
+
+
+class _Fields:
+    """What the functions of `dataclasses` look for, worked out when they do."""
+
+    def __get__(self, instance: object, owner: Any) -> Any:
+        members: Any = [
+            (name, Any, owner._defaults[name]) if name in owner._defaults else name
+            for name in owner.__match_args__
+        ]
+        space = {"__doc__": "fields"}  # without one, a signature is worked out
+        found: Any = make_dataclass(
+            "fields", members, namespace=space, init=False, repr=False, eq=False
+        )
+        owner.__dataclass_fields__ = found.__dataclass_fields__
+        return owner.__dataclass_fields__
+
+
+class _Signature:
+    """How one is made, for `help`."""
+
+    def __get__(self, instance: object, owner: Any) -> Any:
+        from inspect import Parameter, Signature  # only for readers
+
+        types = {n: t for kind in owner.__mro__[-2::-1] for n, t in kind.__annotations__.items()}
+        return Signature(
+            [
+                Parameter(
+                    name,
+                    Parameter.POSITIONAL_OR_KEYWORD,
+                    default=owner._defaults.get(name, Parameter.empty),
+                    annotation=types[name],
+                )
+                for name in owner.__match_args__
+            ]
+        )
+
+
+def _members(self: Any) -> tuple[Any, ...]:
+    return tuple([getattr(self, name) for name in self.__match_args__])
+
+
+def _init(self: Any, *values: Any, **named: Any) -> None:
+    names = self.__match_args__
+    rest = names[len(values) :]
+    values += tuple([named.pop(n) if n in named else _default(self, n) for n in rest])
+    if named or len(values) > len(names) or any(value is MISSING for value in values):
+        msg = f"{type(self).__name__}: needs {', '.join(names)}; got {values} and {named}"
+        raise TypeError(msg)
+    for name, value in zip(names, values, strict=True):
+        object.__setattr__(self, name, value)
+    if hasattr(self, "__post_init__"):
+        self.__post_init__()
+
+
+def _default(self: Any, name: str) -> Any:
+    found = self._defaults.get(name, MISSING)
+    if isinstance(found, Field):
+        return found.default if found.default_factory is MISSING else found.default_factory()
+    return found
+
+
+def _repr(self: Any) -> str:
+    members = zip(self.__match_args__, _members(self), strict=True)
+    return f"{type(self).__qualname__}({', '.join(f'{name}={value!r}' for name, value in members)})"
+
+
+def _eq(self: Any, other: Any) -> Any:
+    return self._key(self) == self._key(other) if type(other) is type(self) else NotImplemented
+
+
+def _hash(self: Any) -> int:
+    return hash(self._key(self))
+
+
+def _unchanged(self: Any, name: str, value: object = None) -> NoReturn:
+    msg = f"cannot change {name!r}"
+    raise FrozenInstanceError(msg)
+
+
+def _reduce(self: Any) -> tuple[Any, ...]:
+    return type(self), _members(self)
+
+
+_FIELDS, _SIGNATURE = _Fields(), _Signature()
+
+_FROZEN: dict[str, Any] = {
+    "__init__": _init,
+    "__repr__": _repr,
+    "__eq__": _eq,
+    "__hash__": _hash,
+    "__setattr__": _unchanged,
+    "__delattr__": _unchanged,
+    "__reduce__": _reduce,
+}

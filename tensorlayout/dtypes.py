@@ -111,12 +111,21 @@ def in_category(dtype: DType, category: str) -> Any:
     return _letter(dtype) in _CATEGORIES[category]
 
 
+@functools.cache
+def limits(dtype: DType) -> tuple[int, int]:
+    """The least and the greatest integer of an integer dtype."""
+    found = np.iinfo(dtype)
+    return int(found.min), int(found.max)
+
+
 def as_dtype(dtype: Any, argument: str = "dtype:") -> DType:
     """A dtype object of ours from a dtype, a NumPy scalar type, or a name. TypeError otherwise.
 
     That is: for types that are not ours, and for other byte orders than the machine's.
     `argument`: what errors call it, such as ``"zeros: dtype"``.
     """
+    if isinstance(dtype, np.dtype) and dtype.kind in _KINDS and dtype in _OURS:
+        return _OURS[dtype]
     found = _found(dtype)
     ours = None if found is None else _ours(found)
     if ours is not None:

@@ -66,6 +66,7 @@ CARRY_OUT = {
 
 # What makes the result in memory of its own, where that is faster than to write into a new tensor.
 DIRECT = {
+    "create": "fill.direct",
     "elementwise": "elementwise.direct",
     "fuse": "fuse.direct",
     "gather": "gather.take",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable
 from typing import Any
 
@@ -12,12 +13,33 @@ from tensorlayout.cpu.copy.tiled import mover
 from tensorlayout.cpu.engine.casting import converted, rounded
 from tensorlayout.cpu.engine.memory import Array, fill_padding, new_tensor, quietly
 from tensorlayout.layout import Layout
-from tensorlayout.plan.base import Write
+from tensorlayout.plan.base import Run, Write
 from tensorlayout.plan.fill import CreatePlan, DiagonalsPlan, OneHotPlan, TrianglePlan
 from tensorlayout.tensor import Tensor, TensorSpec
 
 # Of triangles: a call for a line costs as much as this many elements.
 _CALL = 1024
+
+
+def direct(plan: CreatePlan) -> Run | None:
+    """A row-major tensor of one value; of zeros as the system gives them, which writes nothing."""
+    spec, layout, name = plan.result, plan.result.layout, plan.operation.name
+    whole = layout.is_row_major and not layout.is_padded and layout.form is layout
+    if plan.operation.values != "value" or not whole or layout.nbytes(spec.dtype) > sys.maxsize:
+        return None
+    shape, dtype, new = layout.shape, spec.dtype, object.__new__
+    allocate: Any = np.zeros if name in ("zeros", "zeros_like") else np.empty
+    fill = allocate is np.empty
+
+    def create(value: Any) -> Tensor:
+        made = new(Tensor)
+        memory = allocate(shape, dtype)
+        if fill:
+            memory[...] = value
+        made._memory, made._spec, made._home = memory, spec, None
+        return made
+
+    return create
 
 
 def write_create(plan: CreatePlan) -> Write:
@@ -53,14 +75,26 @@ def _fill(out: Array, value: Any) -> None:
     out[...] = value
 
 
+_EXACT = 2**62  # integers that NumPy counts in int64
+
+# Numbers in a row that are worked out at a time.
+_ROW = 1 << 16
+
+
 def _arange(out: Array, start: float, step: float) -> None:
-    if isinstance(start, int) and isinstance(step, int) and out.dtype.kind in "iu":
-        # Modulo 2**64, which is exact for all numbers that fit any dtype.
-        count = np.arange(out.size, dtype=np.uint64)
-        numbers: Array = count * np.uint64(step % 2**64) + np.uint64(start % 2**64)
-    else:
-        numbers = np.arange(out.size, dtype=np.float64) * step + start
-    out[...] = rounded(numbers, out.dtype).astype(out.dtype).reshape(out.shape)
+    whole = isinstance(start, int) and isinstance(step, int) and out.dtype.kind in "iu"
+    if whole and out.size <= _ROW and max(abs(start), abs(start + out.size * step)) < _EXACT:
+        out[...] = np.arange(start, start + out.size * step, step)
+        return
+    for begin in range(0, out.size, _ROW):
+        piece = out[begin : begin + _ROW]
+        if whole:  # modulo 2**64, which is exact for all numbers that fit any dtype
+            numbers: Array = np.arange(begin, begin + piece.size, dtype=np.uint64)
+            numbers *= np.uint64(step % 2**64)
+            numbers += np.uint64(start % 2**64)
+        else:
+            numbers = np.arange(begin, begin + piece.size, dtype=np.float64) * step + start
+        np.copyto(piece, rounded(numbers, out.dtype), "unsafe")
 
 
 def _linspace(out: Array, start: complex, stop: complex, endpoint: bool) -> None:

@@ -14,7 +14,7 @@ from tensorlayout.cpu.gather.inside import Positions
 from tensorlayout.cpu.gather.read import reader
 from tensorlayout.cpu.gather.runs import Runs, contiguous
 from tensorlayout.cpu.scatter import broadcast, value_in, writer
-from tensorlayout.devices import Device
+from tensorlayout.devices import CPU
 from tensorlayout.dtypes import int64
 from tensorlayout.layout import Layout
 from tensorlayout.plan.base import Run, Write
@@ -104,8 +104,14 @@ def prepare_nonzero(plan: NonzeroPlan) -> Callable[..., tuple[Tensor, ...]]:
     source = plan.result
     shape, dtype = source.layout.shape, working(source.dtype)
 
+    few = source.layout.ndim and source.layout.size <= _FEW and source.dtype.kind in "biufc"
+
     def nonzero(x: Tensor) -> tuple[Tensor, ...]:
         values = x._memory
+        if few:  # bool memory as bytes, of which any but 0 is true
+            places = (values.view(np.uint8) if dtype == np.bool_ else values).nonzero()
+            spec = _spec_of(places[0].size)
+            return tuple([Tensor._new(place.copy(), spec) for place in places])
         if dtype == np.bool_:
             chosen = truths(values)
         else:
@@ -115,15 +121,15 @@ def prepare_nonzero(plan: NonzeroPlan) -> Callable[..., tuple[Tensor, ...]]:
         for size in shape[:0:-1]:
             flat, rest = np.divmod(flat, size)
             found.insert(0, rest)
-        spec = _spec_of(flat.size, source.device)
+        spec = _spec_of(flat.size)
         return tuple(Tensor._new(each, spec) for each in (flat, *found))
 
     return nonzero
 
 
 @functools.lru_cache(maxsize=256)
-def _spec_of(count: int, device: Device) -> TensorSpec:
-    return TensorSpec(int64, Layout.row_major((count,)), device)
+def _spec_of(count: int) -> TensorSpec:
+    return TensorSpec(int64, Layout.row_major((count,)), CPU)
 
 
 def _true(mask: Array, index_map: IndexMap) -> Positions:

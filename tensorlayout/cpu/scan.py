@@ -9,7 +9,7 @@ import numpy as np
 
 from tensorlayout.cpu.engine.casting import rounded
 from tensorlayout.cpu.engine.float16 import is_half, widened
-from tensorlayout.cpu.engine.memory import Array, quietly
+from tensorlayout.cpu.engine.memory import Array, quiet, quietly
 from tensorlayout.cpu.reduce.fold import accumulator
 from tensorlayout.cpu.reduce.walk import BLOCK, blocks
 from tensorlayout.dtypes import DType
@@ -44,11 +44,27 @@ def write_scan(plan: ScanPlan) -> Write:
         if out.size:
             scan(ufunc, x, out, wide)
 
+    halves = is_half(plan.source.dtype) or is_half(plan.result.dtype)
+    if 0 < layout.size <= _ROW and not (initial or halves):
+        dim, accumulate, copy = plan.dim, ufunc.accumulate, quiet.copy
+
+        def write_few(out: Tensor, x: Tensor) -> None:
+            copy().run(_accumulate, accumulate, x._memory, dim, wide, out._memory)
+
+        return write_few
+
     def write(out: Tensor, x: Tensor) -> None:
         if out.size:
             quietly(work, out._memory.transpose(order), x._memory.transpose(order))
 
     return write
+
+
+def _accumulate(accumulate: Any, x: Array, dim: int, wide: DType, out: Array) -> None:
+    if wide == out.dtype:
+        accumulate(x, dim, wide, out)
+    else:
+        out[...] = accumulate(x, dim, wide)
 
 
 # What is done to an element and the total before it, and what that is at first.

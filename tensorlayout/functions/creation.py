@@ -76,9 +76,12 @@ def created(
     layout: LayoutLike | None,
     *values: Any,
 ) -> Tensor:
-    sizes, asked = arguments.shape(operation.name, shape), arguments.layout(operation.name, layout)
+    sizes = arguments.shape(operation.name, shape)
+    asked = None if layout is None else arguments.layout(operation.name, layout)
     kind = dtypes.float64 if dtype is None else dtype
-    where = default_device() if device is None else device  # the default is no part of a plan
+    where: Any = default_device() if device is None else device  # the default is no part of a plan
+    if where is CPU:
+        where = "cpu"  # Python hashes text once
     return dispatch.call(operation, (sizes, kind, asked, where), values)
 
 
@@ -116,8 +119,8 @@ def asarray(
     """
     try:
         target = None if device is None else as_device(device, "device")
-        copy = arguments.flag("asarray", "copy", copy)
-        layout = arguments.layout("asarray", layout)
+        copy = None if copy is None else arguments.flag("asarray", "copy", copy)
+        layout = None if layout is None else arguments.layout("asarray", layout)
         asked = None if dtype is None else as_dtype(dtype, "dtype")
         found = arrived(obj, target, copy)
         if found is None:
@@ -126,6 +129,8 @@ def asarray(
         if copied and not shared.readonly:
             copy = None
         if target is None or target == shared.device:
+            if asked is None and copy is None and layout is None:
+                return shared
             return _converted(shared, asked, copy, layout)
         if copy is False:
             msg = f"the memory is on {shared.device}, not on {target}, and copy=False"
@@ -271,8 +276,15 @@ def full(
     Tensor([[7, 7],
             [7, 7]], dtype=int64, device='cpu')
     """
+    kind = _DEFAULTS.get(type(fill_value)) if dtype is None else None
+    if kind is not None and (kind is not dtypes.int64 or -_LARGE <= fill_value < _LARGE):  # type: ignore[operator]
+        return created(_FULL, shape, kind, device, layout, np.asarray(fill_value, kind))
     value = _value("full", fill_value, None if dtype is None else as_dtype(dtype, "full: dtype"))
     return created(_FULL, shape, value.dtype, device, layout, value._memory)
+
+
+_DEFAULTS = {kind: dtypes.default_of(kind) for kind in dtypes.SCALARS}
+_LARGE = 2**63
 
 
 def _value(name: str, given: Any, dtype: DType | None) -> Tensor:
@@ -467,11 +479,12 @@ def arange(
     Tensor([1, 4, 7], dtype=int64, device='cpu')
     """
     begin, end = (0, start) if stop is None else (start, stop)
-    numbers = {"start": begin, "stop": end, "step": step}
-    first, end, by = (arguments.real("arange", name, given) for name, given in numbers.items())
+    first: Any = arguments.real("arange", "start", begin)
+    end = arguments.real("arange", "stop", end)
+    by: Any = arguments.real("arange", "step", step)
     if by == 0:
         refuse("arange", "step must not be 0")
-    whole = all(isinstance(n, int) for n in (first, end, by))
+    whole = type(first) is type(end) is type(by) is int
     default = dtypes.int64 if whole else dtypes.float64
     kind = default if dtype is None else _numeric("arange", dtype)
     count = _steps(first, end, by, whole)

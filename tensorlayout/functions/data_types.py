@@ -39,8 +39,10 @@ def astype(
     Tensor([  1,   0, 255], dtype=uint8, device='cpu')
     """
     x = arguments.tensor("astype", x)
-    target = x.device if device is None else as_device(device, "astype: device")
     kind = as_dtype(dtype, "astype: dtype")
+    if device is None and copy is True:
+        return dispatch.call(_ASTYPE, (x._spec, None, kind), (x,))
+    target = x.device if device is None else as_device(device, "astype: device")
     copying = arguments.flag("astype", "copy", copy)
     if kind == x.dtype and (not copying or target != x.device):
         return moved(x, target)

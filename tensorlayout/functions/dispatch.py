@@ -128,18 +128,22 @@ def elementwise(operation: Elementwise, *operands: Any, out: Tensor | None = Non
 
     `out`: what the result is written into; an operand may be exactly there.
     """
-    given = tuple(operand(operation.name, x) for x in operands)
-    if any(isinstance(x, np.generic) for x in operands):
-        given = _on_one_device(operands, given)
-    key = tuple(type(x) if type(x) in SCALARS else x._spec for x in given)
-    if not any(type(x) is Tensor for x in given):
+    for x in operands:
+        if type(x) is not Tensor and type(x) not in SCALARS:
+            operands = _tensors_and_scalars(operation.name, operands)
+            break
+    if Tensor not in map(type, operands):
         rule = "at least one operand must be a tensor, got only Python scalars"
         refuse(operation.name, rule, TypeError)
-    return call(operation, key, given) if out is None else call_into(out, operation, key, given)
+    key = tuple([type(x) if type(x) in SCALARS else x._spec for x in operands])
+    if out is None:
+        return call(operation, key, operands)
+    return call_into(out, operation, key, operands)
 
 
-def _on_one_device(operands: tuple[Any, ...], given: tuple[Any, ...]) -> tuple[Any, ...]:
-    """`given`, those of them that were NumPy scalars moved to where the tensors are."""
+def _tensors_and_scalars(name: str, operands: tuple[Any, ...]) -> tuple[Any, ...]:
+    """NumPy scalars as tensors, which are moved to where the others are."""
+    given = tuple([operand(name, x) for x in operands])
     device = next((x.device for x in operands if type(x) is Tensor), None)
     if device is None or device == CPU:
         return given
@@ -154,8 +158,8 @@ def library(operation: Library, *operands: Any, **options: Any) -> Any:
 
     `options`: hashable; they become part of the plan, and keywords of the call.
     """
-    given = tuple(tensor(operation.name, x) for x in operands)
-    return call(operation, (len(given), *(x._spec for x in given), *options.items()), given)
+    given = tuple([x if type(x) is Tensor else tensor(operation.name, x) for x in operands])
+    return call(operation, (len(given), *[x._spec for x in given], *options.items()), given)
 
 
 _DOC = """{summary}

@@ -342,7 +342,7 @@ def clip(
     Tensor([2, 5, 6], dtype=int64, device='cpu')
     """
     x = arguments.tensor("clip", x)
-    if not dtypes.in_category(x.dtype, "real numeric"):
+    if x._spec.dtype.kind not in "iuf" and not dtypes.in_category(x.dtype, "real numeric"):
         given = [o for o in (x, min, max) if o is not None]
         came = ", ".join(str(getattr(o, "dtype", type(o).__name__)) for o in given)
         refuse("clip", f"only real numeric dtypes are allowed, got {came}", TypeError)
@@ -358,14 +358,14 @@ def clip(
 
 def _bound(x: Tensor, bound: Any) -> Any:
     """A bound that does not change the dtype of `x`; one made here is where `x` is."""
+    if bound is None or type(bound) is int:
+        return bound
     found = _bound_in_dtype(x, bound)
     ours = isinstance(found, Tensor) and not isinstance(bound, Tensor)
     return moved(found, x.device) if ours else found
 
 
 def _bound_in_dtype(x: Tensor, bound: Any) -> Any:
-    if bound is None or type(bound) is int:
-        return bound
     bound = arguments.operand("clip", bound)
     if not isinstance(bound, Tensor):
         kind = bound._spec if isinstance(bound, arguments.Unknown) else type(bound)

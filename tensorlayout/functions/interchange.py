@@ -7,9 +7,9 @@ from typing import Any
 import numpy as np
 
 from tensorlayout.devices import CPU, as_device, available
-from tensorlayout.dtypes import is_bfloat16
+from tensorlayout.dtypes import STANDARD, is_bfloat16
 from tensorlayout.exchange import dlpack
-from tensorlayout.exchange.numpy import Array, converted, quietly
+from tensorlayout.exchange.numpy import Array, converted, held, quietly, tensor_over
 from tensorlayout.functions import arguments, dispatch
 from tensorlayout.functions.layouts import from_storage
 from tensorlayout.functions.transfers import moved, on_host, strided
@@ -81,7 +81,9 @@ def _is_plain(x: Tensor) -> bool:
 
     Not complex numbers: on the way to a real dtype NumPy would drop their imaginary parts.
     """
-    return x.device == CPU and not x._spec.layout.is_tiled and x.dtype.kind not in "cV"
+    spec = x._spec
+    on_cpu = spec.device is CPU or spec.device == CPU
+    return on_cpu and not spec.layout.is_tiled and spec.dtype.kind not in "cV"
 
 
 def array_interface(x: Tensor) -> dict[str, Any]:
@@ -259,6 +261,10 @@ def _received(x: SupportsDLPack, device: DeviceLike | None, copy: bool | None) -
     """What `from_dlpack` gives in the layout that comes."""
     target = None if device is None else as_device(device, "from_dlpack: device")
     copy = arguments.flag("from_dlpack", "copy", copy)
+    if type(x) is np.ndarray and target is None and copy is None:
+        found = _over_numpy(x)
+        if found is not None:
+            return found
     # Others' copies may have another form; ours has the same, where DLPack can say it.
     asked = copy if copy is False or isinstance(x, Tensor) else None
     shared, copied = dlpack.receive(x, copy=asked, to_host=target == CPU)
@@ -270,6 +276,14 @@ def _received(x: SupportsDLPack, device: DeviceLike | None, copy: bool | None) -
     if copy is True and (not copied or shared.readonly):
         return dispatch.call(_FROM_DLPACK, (shared._spec, None, None), (shared,))
     return shared
+
+
+def _over_numpy(array: Array) -> Tensor | None:
+    """An array of NumPy, which needs no capsule to be seen; None for what DLPack is to judge."""
+    try:
+        return tensor_over(held(array)) if array.dtype in STANDARD else None
+    except ValueError:  # memory that is gone
+        return None
 
 
 def _rebuilt(dtype: str, layout: str, octets: bytearray, device: str = "cpu") -> Tensor:

@@ -38,7 +38,7 @@ def where(condition: Tensor, x1: Tensor | Scalar, x2: Tensor | Scalar, /) -> Ten
     >>> tl.where(x > 0, x, 0.0)
     Tensor([0., 2., 0.], dtype=float64, device='cpu')
     """
-    dtype = arguments.tensor("where", condition).dtype
+    dtype = arguments.tensor("where", condition)._spec.dtype
     if dtype != dtypes.bool:
         rule = f"the condition must have dtype bool, got {dtype}; use condition != 0"
         refuse("where", rule, TypeError)

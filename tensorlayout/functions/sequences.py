@@ -105,6 +105,8 @@ def _may_hide_large_integers(array: Array) -> bool:
     """Whether there may have been integers that int64 does not hold; NumPy may make them floats."""
     if array.dtype != np.float64:
         return array.dtype.kind in "uO"
+    if np.vdot(array, array) < 2.0**126:  # the shortest way; false for NaN
+        return False
     return bool((np.isfinite(array) & (np.abs(array) >= 2.0**63)).any())
 
 
@@ -135,9 +137,9 @@ def refuse_misfits(array: Array, kind: DType) -> None:
 
 def refuse_misfit(least: int, most: int, kind: DType) -> None:
     """OverflowError where an integer dtype does not hold all from `least` to `most`."""
-    limits = np.iinfo(kind)
-    if least < limits.min or most > limits.max:
-        raise dtypes.misfit(least if least < limits.min else most, kind)
+    lowest, highest = dtypes.limits(kind)
+    if least < lowest or most > highest:
+        raise dtypes.misfit(least if least < lowest else most, kind)
 
 
 def holds_arrays(obj: Any) -> bool:

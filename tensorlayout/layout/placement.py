@@ -161,7 +161,7 @@ class Placement:
         """
         return slots.covers_block(self.parts, self.padded_shape)
 
-    @property
+    @cached_property
     def is_padded(self) -> bool:
         """Whether the layout owns slots of padding.
 
@@ -171,7 +171,7 @@ class Placement:
         """
         return self.padded_shape != self.shape and 0 not in self.padded_shape
 
-    @property
+    @cached_property
     def is_packed(self) -> bool:
         """Whether the elements fill `size` slots one to one, with one stride a dimension.
 

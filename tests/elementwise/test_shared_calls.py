@@ -22,7 +22,7 @@ def small_pieces(monkeypatch):
     """Cut from a few elements on, and always shared."""
     monkeypatch.setattr(sharing, "LEAST_BYTES", 8)
     monkeypatch.setattr(sharing, "SURE_BYTES", 8)
-    monkeypatch.setattr(sharing, "_PIECE", (8, 8))
+    monkeypatch.setattr(sharing, "_PIECE", 8)
     monkeypatch.setattr(flat, "CHUNK_BYTES", 16)
     tl.plan.run.cache_clear()
     yield
@@ -46,7 +46,7 @@ SOME = [layout for _, layout in LAYOUTS if not layout.is_overlapping and layout.
 def test_pieces_give_what_the_whole_gives(name, dtype, small_pieces, monkeypatch):
     function = getattr(tl, name)
     # Not single elements: of these NumPy's loops take strided ones for contiguous.
-    monkeypatch.setattr(sharing, "_PIECE", (4 * as_dtype(dtype).itemsize,) * 2)
+    monkeypatch.setattr(sharing, "_PIECE", 6 * as_dtype(dtype).itemsize)
     for layout in SOME:
         if not fits(layout, as_dtype(dtype)):
             continue

@@ -28,6 +28,8 @@ from tensorlayout.tensor import Tensor, TensorSpec
 # end, 0.74 with none (2026-11-21, 2-core AMD EPYC (Zen 4), NumPy 2.4.6).
 CHUNK_BYTES = 1 << 20
 
+_MOST = 1024  # chunks, of whatever is too large for any cache
+
 Region = tuple[slice, ...]
 
 
@@ -38,7 +40,8 @@ def run_flat(spec: TensorSpec, call: Call, read: Callable[[tuple[Any, ...]], lis
     strides = byte_strides(whole, dtype.itemsize)
     elements = tuple(slice(0, n) for n in layout.shape)
     bits = padding_bits(layout.padding_value, dtype)
-    chunks = list(_chunks(layout, CHUNK_BYTES // dtype.itemsize))
+    room = max(CHUNK_BYTES // dtype.itemsize, whole.size // _MOST)
+    chunks = list(_chunks(layout, room))
 
     def run(*operands: Any) -> Tensor:
         storage = np.empty(whole.required_size, dtype)

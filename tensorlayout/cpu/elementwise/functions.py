@@ -12,7 +12,6 @@ from tensorlayout.cpu.elementwise import standard_fixes as fixes
 from tensorlayout.cpu.elementwise.standard_fixes import Fix
 from tensorlayout.cpu.elementwise.where import choose, choose_by_bits
 from tensorlayout.cpu.engine.memory import Array
-from tensorlayout.dtypes import is_bfloat16
 
 # By name of the dtype to which the operands are converted; names with a star stand for calls whose
 # last operand is a scalar or broadcast.
@@ -46,10 +45,7 @@ def function_of(name: str) -> Function:
 
 
 def _clip(x: Array, least: Array, most: Array, out: Array) -> None:
-    if is_bfloat16(x.dtype):  # NumPy's own function has no loop for it
-        np.minimum(np.maximum(x, least, out=out), most, out=out)
-    else:
-        np.clip(x, least, most, out=out)
+    np.minimum(np.maximum(x, least), most, out=out)
 
 
 def _round(x: Array, out: Array) -> None:

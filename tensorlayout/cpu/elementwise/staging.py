@@ -29,6 +29,8 @@ from tensorlayout.tensor import TensorSpec
 # Of all such operands together, in each thread.
 SLAB_BYTES = 2 << 20
 
+_MOST = 4096  # slabs, of whatever is larger than many gigabytes
+
 # Below this many elements the plain walk is as fast: a slab costs 10 us to set up. x + y.T of
 # 128 x 128 float32 took 12 us plainly, 23 so; 256 x 256 71 and 53.
 LEAST = 1 << 15
@@ -101,7 +103,8 @@ def _packer(operand: TensorSpec) -> Callable[[Array], Array]:
 
 def _by_slabs(plan: ElementwisePlan, call: Call, away: Sequence[_Away]) -> Call:
     result = plan.result.layout
-    boxes = slabs(result, SLAB_BYTES // sum(a.dtype.itemsize for a in away))
+    most = max(SLAB_BYTES // sum(a.dtype.itemsize for a in away), result.size // _MOST)
+    boxes = slabs(result, most)
     copies = {_shape(box): [_copier(_shape(box), result, a) for a in away] for box in boxes}
 
     def run(arrays: Sequence[Array], out: Array) -> None:

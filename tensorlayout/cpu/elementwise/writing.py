@@ -14,8 +14,15 @@ from tensorlayout.cpu.elementwise.flat import run_flat, run_of, run_tiled
 from tensorlayout.cpu.elementwise.functions import function_of
 from tensorlayout.cpu.elementwise.staging import staged
 from tensorlayout.cpu.elementwise.standard_fixes import Fix
+from tensorlayout.cpu.elementwise.where import FEW
 from tensorlayout.cpu.engine.blocks import Call, in_blocks
-from tensorlayout.cpu.engine.casting import WHOLE, as_odd_float, scalar_in, truths
+from tensorlayout.cpu.engine.casting import (
+    WHOLE,
+    as_odd_float,
+    scalar_in,
+    scalar_reader,
+    truths,
+)
 from tensorlayout.cpu.engine.memory import (
     Array,
     new_tensors,
@@ -76,6 +83,8 @@ def _screened(usual: Callable[[Any], bool], common: Any, rare: Any) -> Any:
 def _direct(plan: ElementwisePlan, fix: Fix | None) -> Run | None:
     if plan.result.layout.is_tiled:
         return None
+    if plan.operation.function == "where" and plan.result.layout.size <= FEW:
+        return _choosing(plan)
     if _numpy_alone_gives_the_layout(plan, fix):
         return _by_numpy(plan)
     if plan.is_one_run and plan.result.layout.is_padded and plan.result.layout.size:
@@ -216,6 +225,21 @@ def _in_short_runs(plan: ElementwisePlan) -> bool:
     return together.ndim > 1 and together.shape[-1] < _RUN
 
 
+def _choosing(plan: ElementwisePlan) -> Run | None:
+    """`where` of few elements, all of them of tensors."""
+    if _converts(plan) or any(isinstance(o, type) for o in plan.operands):
+        return None
+    new, copy = new_tensors(plan.result), np.copyto
+
+    def run_where(condition: Tensor, x1: Tensor, x2: Tensor) -> Tensor:
+        out = new()
+        out._memory[...] = x2._memory
+        copy(out._memory, x1._memory, where=condition._memory)
+        return out
+
+    return run_where
+
+
 def _by_numpy(plan: ElementwisePlan) -> Run:
     """Packed operands of one order: NumPy allocates; the shortest path there is."""
     function, spec = _numpy(plan), plan.result
@@ -299,7 +323,7 @@ def _reader(plan: ElementwisePlan, of_tensor: Callable[[Tensor], Array] | None =
     if of_tensor is None and not any(isinstance(o, type) for o in plan.operands):
         return lambda operands: [o._memory for o in operands]
     get = [
-        functools.partial(scalar_in, plan.operation.name, dtype)
+        scalar_reader(plan.operation.name, dtype, o)
         if isinstance(o, type)
         else of_tensor or _memory_of
         for o, dtype in zip(plan.operands, plan.inputs, strict=True)

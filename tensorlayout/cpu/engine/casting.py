@@ -6,6 +6,7 @@ rounded once. All else as NumPy converts.
 
 from __future__ import annotations
 
+import functools
 import math
 from collections.abc import Callable
 from typing import Any
@@ -63,6 +64,14 @@ def plain_range(dtype: DType, kind: type) -> tuple[float, float]:
         most = float(np.finfo(dtype).max)
         return (-most, most) if kind is float else (-min(most, WHOLE), min(most, WHOLE))
     return 0, -1
+
+
+def scalar_reader(name: str, dtype: DType, kind: type) -> Callable[[Any], Any]:
+    """`scalar_in` for scalars of one kind, those in the `plain_range` by a shorter way."""
+    (least, most), make = plain_range(dtype, kind), dtype.type
+    if least > most:
+        return functools.partial(scalar_in, name, dtype)
+    return lambda value: make(value) if least <= value <= most else scalar_in(name, dtype, value)
 
 
 def _scalar(dtype: DType, value: Any) -> Array:

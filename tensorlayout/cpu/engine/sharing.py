@@ -33,8 +33,8 @@ LEAST_SECONDS = 150e-6
 # How often a call is timed: the first time its memory may be new.
 _TIMES = 3
 
-# Bytes of the result in a piece: a thirty-second of it, between these.
-_PIECE = (1 << 18, 1 << 21)
+# Bytes of the result in a piece at least; else a thirty-second of it, so that few are listed.
+_PIECE = 1 << 18
 
 Box = tuple[slice, ...]
 
@@ -70,8 +70,7 @@ def shared(call: Call, result: Layout, itemsize: int, nbytes: int) -> Call:
     """
     if not is_large(nbytes) or not result.size:
         return call
-    least, most = _PIECE
-    room = min(max(result.size * itemsize // 32, least), most) // itemsize
+    room = max(result.size * itemsize // 32, _PIECE) // itemsize
     boxes = slabs(result, room)
     if len(boxes) < 2:
         return call

@@ -11,10 +11,12 @@ import numpy as np
 from tensorlayout import dtypes
 from tensorlayout.cpu.engine.casting import rounded, truths
 from tensorlayout.cpu.engine.float16 import is_half, magnitudes, widened
-from tensorlayout.cpu.engine.memory import Array, quiet, unbuffered
+from tensorlayout.cpu.engine.memory import Array, quiet, quietly, unbuffered
+from tensorlayout.cpu.engine.threads import available_threads, share_pieces
 from tensorlayout.cpu.reduce import positions, quantile
 from tensorlayout.cpu.reduce.fold import (
     ALL_WAYS,
+    SHARED_BYTES,
     SMALL,
     WIDE_RUN,
     Fold,
@@ -23,7 +25,7 @@ from tensorlayout.cpu.reduce.fold import (
     extreme,
     in_blocks,
 )
-from tensorlayout.cpu.reduce.walk import blocks, kept_part, walk_of
+from tensorlayout.cpu.reduce.walk import Key, blocks, kept_part, walk_of
 from tensorlayout.plan.base import Write
 from tensorlayout.plan.reduce import ReducePlan
 from tensorlayout.tensor import Tensor
@@ -171,6 +173,9 @@ def _mean(plan: ReducePlan) -> Work:
 
 # --- variance ----------------------------------------------------------------------------------
 
+# Elements for each sum of a block, at least, where these are kept until all are there.
+_SPARE = 16
+
 # Up to this many elements, the mean is worked out in float64: where there are as many variances as
 # that, some are of numbers so close to each other that they need it.
 _FEW = 64
@@ -218,16 +223,26 @@ def _squares(x: Array, axes: Sequence[int], work: dtypes.DType, count: np.float6
     found: Array = np.zeros_like(middle)
     fold = Fold(np.add, work, dtypes.float64, _RUN)
     widen = is_half(x.dtype) and work == dtypes.float32
-    buffer = np.empty(0, work)
-    for key in blocks(x.shape):
-        place = kept_part(key, axes)
+
+    def squares(key: Key) -> Array:
         block = widened(x[key]) if widen else x[key]
-        if buffer.size < block.size:
-            buffer = np.empty(block.size, work)
-        distance = buffer[: block.size].reshape(block.shape)
-        np.subtract(block, near[place], distance)
+        distance: Array = np.subtract(block, near[kept_part(key, axes)], dtype=work)
         np.square(distance, distance)
-        found[place] += fold(distance, axes)
+        return fold(distance, axes)
+
+    keys = list(blocks(x.shape))
+    if x.nbytes < SHARED_BYTES or found.size * len(keys) > x.size // _SPARE:
+        for key in keys:
+            found[kept_part(key, axes)] += squares(key)
+    else:  # the sums of all blocks are kept, for they are added in order
+        parts: list[Any] = [None] * len(keys)
+
+        def work_on(number: int) -> None:
+            parts[number] = quietly(squares, keys[number])
+
+        share_pieces(range(len(keys)), work_on, available_threads())
+        for key, part in zip(keys, parts, strict=True):
+            found[kept_part(key, axes)] += part
     found = np.asarray(np.maximum(found - count * np.square(middle - near), 0))
     if work == dtypes.float64 or _trusted(found / count, near, x, axes, precise):
         return found

@@ -15,7 +15,9 @@ from typing import Any
 import numpy as np
 
 from tensorlayout.cpu.engine.float16 import is_half, widened
-from tensorlayout.cpu.engine.memory import Array
+from tensorlayout.cpu.engine.memory import Array, quietly
+from tensorlayout.cpu.engine.sharing import pieces
+from tensorlayout.cpu.engine.threads import available_threads, share_pieces
 from tensorlayout.cpu.reduce.walk import BLOCK, blocks, kept_part
 from tensorlayout.dtypes import DType, complex128, float64, in_category
 
@@ -32,6 +34,10 @@ _COLUMNS = 16
 
 # How many float64 are added one after the other: the error stays below 128 * 2**-53.
 WIDE_RUN = 128
+
+# Bytes from which on threads share the work, and into how many pieces it is cut.
+SHARED_BYTES = 4 << 20
+_PIECES = 16
 
 # Up to this size an array is folded at once in its wide dtype: that is faster than to think.
 SMALL = 8192
@@ -73,6 +79,15 @@ class Fold:
             x = _forwards(x, axes)
         if x.size <= SMALL or not axes:
             return np.asarray(self.ufunc.reduce(x, tuple(axes), self.wide, out, keepdims=True))
+        if x.nbytes >= SHARED_BYTES:
+            found = shared(self._whole, x, axes, self)
+            if out is None:
+                return found
+            out[...] = found
+            return out
+        return self._whole(x, axes, out)
+
+    def _whole(self, x: Array, axes: Sequence[int], out: Array | None = None) -> Array:
         fold, (*first, last) = self, _best_order(x, axes)
         for axis in first:
             x, fold = fold._along(x, axis), self._widely()
@@ -160,8 +175,40 @@ def _split(x: Array, axis: int, whole: int, length: int) -> Array:
     return _cut(x, axis, 0, whole).reshape(shape, copy=False)
 
 
+def shared(find: Work, x: Array, axes: Sequence[int], fold: Fold) -> Array:
+    """`find` of pieces of an array in storage order, by several threads; then one result.
+
+    The pieces follow from the shapes alone, so the bits do not depend on how many threads there
+    are. They are cut along the slowest axis; but if that is reduced, and the results are many,
+    along the longest that is kept.
+    """
+    results = math.prod([1 if k in axes else n for k, n in enumerate(x.shape)])
+    slow = next((k for k, n in enumerate(x.shape) if n >= _PIECES), 0)
+    kept = [k for k in range(x.ndim) if k not in axes]
+    if slow in axes and kept and results * _PIECES * _PIECES > x.size:
+        slow = max(kept, key=lambda k: x.shape[k])
+    cuts = pieces(x.shape[slow], -(-x.shape[slow] // _PIECES))
+    parts: list[Any] = [None] * len(cuts)
+
+    def find_one(number: int) -> None:
+        piece = _cut(x, slow, cuts[number].start, cuts[number].stop)
+        parts[number] = quietly(find, piece, axes)
+
+    share_pieces(range(len(cuts)), find_one, available_threads())
+    found = np.concatenate(parts, slow)
+    if slow in axes:
+        found = np.asarray(fold.ufunc.reduce(found, slow, fold.wide, keepdims=True))
+    return found
+
+
 def in_blocks(fold: Fold, x: Array, axes: Sequence[int], read: Callable[[Array], Array]) -> Array:
     """The fold of `read(x)`, which is never there as a whole; `read` makes a block of an array."""
+    if x.nbytes >= SHARED_BYTES and axes:
+        return shared(lambda piece, dims: _in_blocks(fold, piece, dims, read), x, axes, fold)
+    return _in_blocks(fold, x, axes, read)
+
+
+def _in_blocks(fold: Fold, x: Array, axes: Sequence[int], read: Callable[[Array], Array]) -> Array:
     if x.size <= BLOCK:
         return fold(read(x), axes)
     shape = [1 if k in axes else n for k, n in enumerate(x.shape)]

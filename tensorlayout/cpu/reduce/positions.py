@@ -111,12 +111,13 @@ def _marked(x: Array, axis: int, ufunc: Any) -> Array:
 def _in_index_order(plan: ReducePlan, function: Any, ufunc: Any) -> Write:
     """The first of all elements in row-major order: one dimension of its index after the other."""
     layout, dtype = plan.source.layout, plan.source.dtype
+    if layout.is_row_major and not is_half(dtype):
+        name, copy = function.__name__, quiet.copy
+        return lambda out, x: out._memory.fill(copy().run(getattr(x._memory, name)))
     steps = [_line(layout, d, dtype, ufunc) for d in range(layout.ndim)]
     strides = Layout.row_major(layout.shape).strides
 
     def find(memory: Array) -> int:
-        if memory.flags.c_contiguous and not is_half(dtype):
-            return int(function(memory))
         place = 0
         for line, stride in zip(steps, strides, strict=True):
             at = int(function(line(memory)))

@@ -101,7 +101,10 @@ def _linspace(out: Array, start: complex, stop: complex, endpoint: bool) -> None
     wide = np.complex128 if out.dtype.kind == "c" else np.float64  # small floats are rounded once
     numbers = np.linspace(start, stop, out.shape[0], endpoint=endpoint, dtype=wide)
     whole = out.dtype.kind in "iu"
-    out[...] = converted(np.floor(numbers), out.dtype) if whole else rounded(numbers, out.dtype)
+    for begin in range(0, out.size, _ROW):
+        piece = slice(begin, begin + _ROW)
+        found = np.floor(numbers[piece]) if whole else rounded(numbers[piece], out.dtype)
+        out[piece] = converted(found, out.dtype) if whole else found
 
 
 def _frequencies(out: Any, size: int, spacing: float, negative: bool) -> None:

@@ -41,6 +41,7 @@ from tensorlayout.functions.elementwise import *
 from tensorlayout.functions.extra import *
 from tensorlayout.functions.extra_scattering import *
 from tensorlayout.functions.extra_statistical import *
+from tensorlayout.functions.fuse import *
 from tensorlayout.functions.indexing import *
 from tensorlayout.functions.inspection import *
 from tensorlayout.functions.interchange import *
@@ -105,6 +106,7 @@ __all__ += _chapters.constants.__all__
 __all__ += _chapters.creation.__all__
 __all__ += _chapters.data_types.__all__
 __all__ += _chapters.elementwise.__all__
+__all__ += _chapters.fuse.__all__
 __all__ += _chapters.indexing.__all__
 __all__ += _chapters.inspection.__all__
 __all__ += _chapters.interchange.__all__

@@ -20,6 +20,7 @@ from tensorlayout.functions import (
     utility,
 )
 from tensorlayout.functions import elementwise as ew
+from tensorlayout.functions.fuse import check_known
 from tensorlayout.functions.transfers import on_host
 from tensorlayout.numpy_style import elements, reductions, shapes
 from tensorlayout.tensor import Tensor
@@ -150,6 +151,7 @@ def _namespace(self: Tensor, *, api_version: str | None = None) -> ModuleType:
 
 
 def _single(self: Tensor, kind: type) -> Any:
+    check_known(self, kind.__name__)
     if self.size != 1 or self.ndim != 0:
         msg = f"{kind.__name__}: needs a tensor of rank 0, got shape {self.shape}"
         raise TypeError(msg)
@@ -161,6 +163,7 @@ def _single(self: Tensor, kind: type) -> Any:
 
 
 def _bool(self: Tensor) -> bool:
+    check_known(self, "bool")
     if self.size != 1:
         several = "several elements is" if self.size else "no elements is"
         msg = f"bool: the truth of {several} ambiguous; use any() or all(), got shape {self.shape}"

@@ -37,6 +37,7 @@ class Scope(Generic[Value]):
     """What the innermost block says, of this thread and of tasks begun in it.
 
     `blocks`: those of all threads that code is inside of now. It is empty where there are none.
+    Scopes may have one set of them in common.
 
     >>> scope = Scope("greeting")
     >>> with scope.saying("hello"):
@@ -48,9 +49,9 @@ class Scope(Generic[Value]):
 
     __slots__ = ("_said", "blocks")
 
-    def __init__(self, name: str) -> None:
+    def __init__(self, name: str, blocks: set[ref[Block[Value, Any]]] | None = None) -> None:
         self._said: ContextVar[_Said[Value] | None] = ContextVar(name, default=None)
-        self.blocks: set[ref[Block[Value, Any]]] = set()
+        self.blocks = set() if blocks is None else blocks
 
     def get(self) -> Value | None:
         """What is said; None outside of all blocks."""

@@ -11,13 +11,14 @@ from tensorlayout.functions import dispatch
 from tensorlayout.layout import Layout
 from tensorlayout.plan.base import Operation, Plan
 from tensorlayout.plan.fill import CreatePlan
+from tensorlayout.plan.fuse import Fusion
 from tensorlayout.plan.run import prepared_into
 from tensorlayout.plan.steps import Step, noted
 from tensorlayout.plan.tiled import planned
 from tensorlayout.scopes import Block, Scope
 from tensorlayout.tensor import Tensor
 
-_traces: Scope[Trace] = Scope("trace")
+_traces: Scope[Trace] = Scope("trace", dispatch.watched)
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,7 +29,8 @@ class Record:
     its place in memory), or ``layout`` (elements moved into another layout). Bytes are those of
     distinct elements; `seconds` is the time of the call as the host saw it. What an operation had
     to move first, such as an operand that BLAS cannot be told of, is a record before its own, under
-    its name; the time of that is in the operation's.
+    its name; the time of that is in the operation's. `parts`: of a fused function, the names of
+    what it does in one pass.
     """
 
     name: str
@@ -39,6 +41,7 @@ class Record:
     bytes_read: int
     bytes_written: int
     seconds: float
+    parts: tuple[str, ...] = ()
 
     @property
     def gigabytes_per_second(self) -> float:
@@ -101,7 +104,7 @@ def _row(r: Record) -> tuple[str, ...]:
     arrow = f"{before} -> {r.output}" if before else f"-> {r.output}"
     moved = r.kind != "view"
     return (
-        r.name,
+        f"{r.name}({', '.join(r.parts)})" if r.parts else r.name,
         r.kind,
         arrow,
         r.dtype,
@@ -130,11 +133,11 @@ def trace() -> Block[Trace, Trace]:
 
 def _observe(
     prepared: Any, operation: Operation, key: tuple[Any, ...], operands: tuple[Any, ...]
-) -> Tensor:
-    run = prepared(operation, *key)
+) -> Any:
     seen = _traces.get()
     if seen is None:
-        return run(*operands)  # type: ignore[no-any-return]
+        return None
+    run = prepared(operation, *key)
     with noted() as steps:
         start = time.perf_counter()
         result = run(*operands)
@@ -143,12 +146,12 @@ def _observe(
     into = prepared is prepared_into
     plan = planned(operation, key[into:])
     destinations = plan.destinations or int(into)
-    seen.records.append(_record(operation.name, plan, destinations, operands, result, seconds))
-    return result  # type: ignore[no-any-return]
+    seen.records.append(_record(operation, plan, destinations, operands, result, seconds))
+    return result
 
 
 def _record(
-    name: str,
+    operation: Operation,
     plan: Plan,
     destinations: int,
     operands: tuple[Any, ...],
@@ -164,7 +167,7 @@ def _record(
     values = plan.operation.values if isinstance(plan, CreatePlan) else ""
     copies, nothing = values == "array", view or values == "nothing"
     return Record(
-        name,
+        operation.name,
         plan.record,
         tuple(t.layout for t in tensors),
         results[0].layout,
@@ -172,6 +175,7 @@ def _record(
         0 if view else sum(_distinct(t) for t in (results if copies else tensors)),
         0 if nothing else sum(r.nbytes for r in results),
         seconds,
+        operation.names if isinstance(operation, Fusion) else (),
     )
 
 
@@ -191,4 +195,4 @@ def _distinct(x: Tensor) -> int:
     return min(count, layout.size) * x.itemsize
 
 
-dispatch.observe(_observe, _traces.blocks)
+dispatch.observers.append(_observe)

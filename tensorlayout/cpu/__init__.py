@@ -28,6 +28,7 @@ from tensorlayout.cpu.engine.memory import current_stream, exposed, new_tensors,
 from tensorlayout.cpu.engine.memory import required_bytes as read
 from tensorlayout.plan.base import Plan, Run
 from tensorlayout.plan.elementwise import ElementwisePlan
+from tensorlayout.plan.fuse import write_step_by_step
 
 __all__ = [
     "borrowed",
@@ -51,6 +52,7 @@ CARRY_OUT: dict[str, Callable[[Any], Any]] = {
     "create": fill.write_create,
     "diagonals": fill.write_diagonals,
     "elementwise": elementwise.write,
+    "fuse": write_step_by_step,
     "gather": gather.write_gather,
     "index": view.prepare_index,
     "join": join.write_join,

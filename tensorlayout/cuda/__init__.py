@@ -35,6 +35,7 @@ from tensorlayout.cuda.engine.warm_up import warmup
 from tensorlayout.cuda.fill import create, diagonals, patterns
 from tensorlayout.plan.base import Plan, Run
 from tensorlayout.plan.elementwise import ElementwisePlan
+from tensorlayout.plan.fuse import write_step_by_step
 
 __all__ = [
     "borrowed",
@@ -64,6 +65,7 @@ CARRY_OUT: dict[str, Callable[[Any], Any]] = {
     "create": create.write_create,
     "diagonals": diagonals.write_diagonals,
     "elementwise": elementwise.write_elementwise,
+    "fuse": write_step_by_step,
     "gather": gather.write_gather,
     "index": view.prepare_index,
     "join": join.write_join,

@@ -13,17 +13,33 @@ from tensorlayout.dtypes import SCALARS, float64, in_category, misfit
 from tensorlayout.exchange.numpy import tensor_over
 from tensorlayout.layout import Layout, in_our_words
 from tensorlayout.plan.rules import normalized_dims
+from tensorlayout.scopes import Scope
 from tensorlayout.tensor import Tensor
 from tensorlayout.words import named, refuse
 
 
+class Unknown:
+    """A Python scalar whose value is not known yet: an argument of a function that is traced."""
+
+    __slots__ = ("_spec",)
+
+    _spec: type  # its kind, where plans look for what an operand is
+
+
+# While a function is traced: the tensors of rank 0 that NumPy scalars in it became.
+constants: Scope[list[Tensor]] = Scope("constants")
+
+
 def operand(name: str, x: Any) -> Any:
     """A tensor or an exact Python scalar; NumPy scalars become tensors of rank 0."""
-    if type(x) is Tensor or type(x) in SCALARS:
+    if type(x) is Tensor or type(x) in SCALARS or isinstance(x, Unknown):
         return x
     if isinstance(x, np.generic):
         wrapped = tensor_over(np.asarray(x))
         assert wrapped is not None
+        found = constants.get()
+        if found is not None:
+            found.append(wrapped)
         return wrapped
     for kind in (int, float, complex):  # subclasses, such as enumerations, count as their base
         if isinstance(x, kind):

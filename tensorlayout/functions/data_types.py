@@ -79,11 +79,12 @@ def result_type(*arrays_and_dtypes: Tensor | Scalar | DTypeLike) -> DType:
     >>> tl.result_type(tl.int8, tl.uint8) == tl.int16, tl.result_type(tl.float32, 1) == tl.float32
     (True, True)
     """
-    scalars = [type(a) for a in arrays_and_dtypes if type(a) in dtypes.SCALARS]
+    kinds = [a._spec if isinstance(a, arguments.Unknown) else type(a) for a in arrays_and_dtypes]
+    scalars = [kind for kind in kinds if kind in dtypes.SCALARS]
     strong = [
         _dtype_of(a, "result_type: each argument")
-        for a in arrays_and_dtypes
-        if type(a) not in dtypes.SCALARS
+        for a, kind in zip(arrays_and_dtypes, kinds, strict=True)
+        if kind not in dtypes.SCALARS
     ]
     if not strong:
         refuse("result_type", "needs at least one tensor or dtype")

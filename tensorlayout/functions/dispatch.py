@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import functools
 import inspect
-from collections.abc import Callable, Set
+from collections.abc import Callable
 from typing import Any, Protocol, TypeVar, overload
 
 import numpy as np
@@ -18,6 +18,7 @@ from tensorlayout.devices import CPU
 from tensorlayout.dtypes import SCALARS, DType, promote, same_kind
 from tensorlayout.exchange.numpy import shortage
 from tensorlayout.functions.arguments import (
+    Unknown,
     is_array,
     operand,
     tensor,
@@ -35,20 +36,24 @@ from tensorlayout.words import REFUSALS, named, refuse
 _SCALAR = Transfer()
 _assignment = functools.cache(Assign)  # in the name of an operation
 
-# Of the function that prepares a call, the operation, the key and the operands.
-Observer = Callable[[Any, Operation, tuple[Any, ...], tuple[Any, ...]], Tensor]
-_Watching = Set[object]
+# Of the function that prepares a call, the operation, the key and the operands. It gives the
+# result, or None for a call that it leaves to the next.
+Observer = Callable[[Any, Operation, tuple[Any, ...], tuple[Any, ...]], Any]
 
-# Who sees every call, as long as there is somebody for whom: empty else. What is in it comes and
-# goes by itself, in other threads too, so there is no second variable to be kept in step.
-watched: _Watching = frozenset()
-_observer: Observer
+# The blocks for which observers see every call: empty else. What is in it comes and goes by itself,
+# in other threads too, so there is no second variable to be kept in step.
+watched: set[Any] = set()
+observers: list[Observer] = []
 
 
-def observe(observer: Observer, watching: _Watching) -> None:
-    """Let `observer` carry out all calls while there is anything in `watching`."""
-    global _observer, watched
-    _observer, watched = observer, watching
+def _observed(
+    prepared: Any, operation: Operation, key: tuple[Any, ...], operands: tuple[Any, ...]
+) -> Any:
+    for observer in observers:
+        found = observer(prepared, operation, key, operands)
+        if found is not None:
+            return found
+    return prepared(operation, *key)(*operands)
 
 
 def call(
@@ -60,7 +65,7 @@ def call(
     """Run the plan of `key` on `operands`; `prepared` finds it."""
     try:
         if watched:
-            return _observer(prepared, operation, key, operands)
+            return _observed(prepared, operation, key, operands)  # type: ignore[no-any-return]
         return prepared(operation, *key)(*operands)  # type: ignore[no-any-return]
     except TypeError as error:
         raise refused(operation, _explained(prepared, operation, key, error)) from None
@@ -112,7 +117,7 @@ def elementwise(operation: Elementwise, *operands: Any, out: Tensor | None = Non
     given = tuple(operand(operation.name, x) for x in operands)
     if any(isinstance(x, np.generic) for x in operands):
         given = _on_one_device(operands, given)
-    key = tuple(x._spec if type(x) is Tensor else type(x) for x in given)
+    key = tuple(type(x) if type(x) in SCALARS else x._spec for x in given)
     if not any(type(x) is Tensor for x in given):
         rule = "at least one operand must be a tensor, got only Python scalars"
         refuse(operation.name, rule, TypeError)
@@ -321,6 +326,5 @@ def _is_wider(other: DType, own: DType) -> bool:
 
 def _ours(other: Any) -> bool:
     """Whether an operator takes `other`: arrays and lists reach the error that names the fix."""
-    return isinstance(other, (Tensor, np.generic, int, float, complex, list, tuple)) or is_array(
-        other
-    )
+    kinds = (Tensor, np.generic, int, float, complex, list, tuple, Unknown)
+    return isinstance(other, kinds) or is_array(other)

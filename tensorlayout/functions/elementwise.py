@@ -368,7 +368,8 @@ def _bound_in_dtype(x: Tensor, bound: Any) -> Any:
         return bound
     bound = arguments.operand("clip", bound)
     if not isinstance(bound, Tensor):
-        if not isinstance(bound, float) or dtypes.promote_scalar(x.dtype, float) == x.dtype:
+        kind = bound._spec if isinstance(bound, arguments.Unknown) else type(bound)
+        if kind is not float or dtypes.promote_scalar(x.dtype, float) == x.dtype:
             return bound
         bound = arguments.operand("clip", np.float64(bound))
     if dtypes.promote(x.dtype, bound.dtype) == x.dtype:

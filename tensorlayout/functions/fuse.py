@@ -1,0 +1,478 @@
+"""`fuse`: a function of tensors, carried out as one pass.
+
+The function is called once for each kind of its arguments, with *symbols* in their place: tensors
+with a real spec whose memory is a `Symbol`, and `Number`s. Their calls are planned and written
+down, and none is carried out.
+"""
+
+from __future__ import annotations
+
+import functools
+import inspect
+import operator
+from collections.abc import Callable, Iterable
+from typing import Any, NoReturn, TypeVar, overload
+
+import numpy as np
+
+from tensorlayout.dtypes import SCALARS
+from tensorlayout.functions import arguments, dispatch
+from tensorlayout.functions.arguments import Unknown
+from tensorlayout.functions.transfers import moved
+from tensorlayout.plan import tiled
+from tensorlayout.plan.base import Operation, Plan
+from tensorlayout.plan.copy import Assign
+from tensorlayout.plan.fuse import Fusion, Part
+from tensorlayout.plan.run import prepared, prepared_into
+from tensorlayout.scopes import Scope
+from tensorlayout.tensor import Tensor
+from tensorlayout.words import REFUSALS, cut, refuse
+
+__all__ = ["fuse"]
+
+_Function = TypeVar("_Function", bound=Callable[..., Any])
+_Get = Callable[[tuple[Any, ...]], Any]  # from the arguments of a call to an operand
+
+# Traces of one function that are kept: a function of tensors of ever new shapes has no end of them.
+_MOST = 256
+
+_FLOW = "is not known while the function is traced, so nothing it does may depend on it"
+_assign = functools.cache(Assign)  # in the name of a function
+
+
+class Symbol:
+    """Stands for the memory of a tensor that is not there: of an argument, a view or a result.
+
+    `get`: how an argument or a view of one is got from the arguments; None for the result of a
+    part.
+    """
+
+    __slots__ = ("get", "name")
+
+    readonly = False  # writes are refused by what records them
+
+    def __init__(self, name: str, get: _Get | None = None) -> None:
+        self.name, self.get = name, get
+
+    def refuse(self, asked: str) -> NoReturn:
+        """The error for a question about elements."""
+        fix = "use where() to choose by elements, and call what needs them outside"
+        refuse(self.name, f"the data of a tensor {_FLOW} ({asked}); {fix}", TypeError)
+
+    def __getattr__(self, name: str) -> NoReturn:
+        self.refuse(name)
+
+    def __array_ufunc__(self, ufunc: Any, *_: Any, **__: Any) -> NoReturn:
+        self.refuse(ufunc.__name__)
+
+
+class Number(Unknown):
+    """A Python scalar among the arguments, or what Python's arithmetic makes of some."""
+
+    __slots__ = ("get", "name")
+
+    __array_ufunc__ = None  # NumPy's scalars leave it to us
+
+    def __init__(self, name: str, kind: type, get: _Get) -> None:
+        self.name, self._spec, self.get = name, kind, get
+
+    def _refuse(self, *_: object) -> NoReturn:
+        rule = f"the value of a number {_FLOW}"
+        refuse(self.name, f"{rule}; name its argument in static=, or use where()", TypeError)
+
+    __bool__ = __int__ = __float__ = __complex__ = __index__ = _refuse
+    __lt__ = __le__ = __gt__ = __ge__ = __eq__ = __ne__ = _refuse
+    __hash__ = object.__hash__
+    __round__ = __trunc__ = __floor__ = __ceil__ = _refuse
+
+
+def _arithmetic(name: str, count: int, reflected: bool = False) -> Any:
+    """The method of `Number` that does later what the function of Python's does."""
+    function: Any = getattr(operator, f"__{name}__")
+
+    def method(self: Number, *others: Any) -> Any:
+        given = (*others, self) if reflected else (self, *others)
+        if len(given) != count or not all(type(x) in (*SCALARS, Number) for x in given):
+            return NotImplemented
+        kinds = [x._spec if type(x) is Number else type(x) for x in given]
+        kind = type(function(*[k(1) for k in kinds]))
+        gets = [x.get if type(x) is Number else _constant(x) for x in given]
+
+        def get(args: tuple[Any, ...]) -> Any:
+            found = function(*[g(args) for g in gets])
+            if type(found) is not kind:
+                came = f"gave {type(found).__name__} where it was traced as {kind.__name__}"
+                refuse(self.name, f"{name} of numbers {came}; work it out before", TypeError)
+            return found
+
+        return Number(self.name, kind, get)
+
+    return method
+
+
+for _name in ("neg", "pos", "abs", "invert"):
+    setattr(Number, f"__{_name}__", _arithmetic(_name, 1))
+for _name in ("add", "sub", "mul", "truediv", "floordiv", "mod", "pow"):
+    setattr(Number, f"__{_name}__", _arithmetic(_name, 2))
+    setattr(Number, f"__r{_name}__", _arithmetic(_name, 2, reflected=True))
+for _name in ("and", "or", "xor", "lshift", "rshift"):
+    setattr(Number, f"__{_name}__", _arithmetic(_name, 2))
+    setattr(Number, f"__r{_name}__", _arithmetic(_name, 2, reflected=True))
+
+
+def _constant(value: Any) -> _Get:
+    return lambda args: value
+
+
+def check_known(x: Tensor, asked: str) -> None:
+    """Refuse to ask for the data of a symbol."""
+    if type(x._memory) is Symbol:
+        x._memory.refuse(asked)
+
+
+def _is_symbol(x: Any) -> bool:
+    return type(x) is Number or (type(x) is Tensor and type(x._memory) is Symbol)
+
+
+# --- recording ---------------------------------------------------------------------------------
+
+
+class _Call:
+    """A part as it was called: its operands are symbols, numbers and constants."""
+
+    __slots__ = ("into", "key", "operands", "operation", "reduces", "result")
+
+    def __init__(
+        self,
+        operation: Operation,
+        key: tuple[Any, ...],
+        operands: tuple[Any, ...],
+        into: Symbol | None,
+        reduces: bool,
+    ) -> None:
+        self.operation, self.key, self.into, self.reduces = operation, key, into, reduces
+        self.operands = [x._memory if type(x) is Tensor and _is_symbol(x) else x for x in operands]
+        self.result: Symbol
+
+
+class _Recording:
+    """What a function does while it is traced."""
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+        self.calls: dict[Symbol, _Call] = {}
+        self.constants: list[Tensor] = []
+
+    def observe(
+        self, ready: Any, operation: Operation, key: tuple[Any, ...], operands: tuple[Any, ...]
+    ) -> Any:
+        """Write a call of symbols down; None for any other."""
+        if not any(map(_is_symbol, operands)):
+            if not operands or not all(map(self._is_constant, operands)):
+                return None
+            found = ready(operation, *key)(*operands)
+            self.constants.append(found)
+            return found
+        for x in operands:
+            if type(x) is Tensor and not _is_symbol(x) and not self._is_constant(x):
+                rule = f"a tensor that is no argument of {self.name}"
+                msg = f"cannot be fused with {rule}; give it to the function as one"
+                raise TypeError(msg)
+        if ready is prepared_into:
+            return self._write(operation, key[1:], operands[0], operands[1:])
+        plan = tiled.planned(operation, key)
+        if plan.makes == "view":
+            return self._view(ready(operation, *key), plan, operands)
+        self._check(plan)
+        return self._step(plan, operation, key, operands)
+
+    def _is_constant(self, x: Any) -> bool:
+        return any(x is each for each in self.constants)
+
+    def _check(self, plan: Plan) -> None:
+        same: Any = plan
+        if plan.kind == "copy" and same.source.layout.shape == same.result.layout.shape:
+            return
+        if plan.kind not in ("elementwise", "reduce") or plan.given:
+            msg = f"cannot be part of the fused function {self.name}, which holds elementwise"
+            msg += " functions, conversions, views of arguments and a last reduction"
+            raise TypeError(msg)
+
+    def _step(
+        self,
+        plan: Any,
+        operation: Operation,
+        key: tuple[Any, ...],
+        operands: tuple[Any, ...],
+        into: Symbol | None = None,
+    ) -> Tensor:
+        call = _Call(operation, key, operands, into, plan.kind == "reduce")
+        for x in call.operands:
+            if type(x) is Symbol and x in self.calls and self.calls[x].reduces:
+                came = f"and uses what {self.calls[x].operation.name} gives"
+                msg = f"a reduction must be the last part of the fused function {self.name}, {came}"
+                raise TypeError(msg)
+        call.result = Symbol(self.name)
+        self.calls[call.result] = call
+        return Tensor._new(call.result, plan.result)
+
+    def _view(self, run: Any, plan: Plan, operands: tuple[Any, ...]) -> Tensor:
+        source, *rest = operands
+        get = source._memory.get
+        if get is None or any(map(_is_symbol, rest)):
+            msg = f"cannot be part of the fused function {self.name}: it may take views of its"
+            msg += " arguments, not of what it works out"
+            raise TypeError(msg)
+        viewed = Symbol(self.name, lambda args: run(get(args), *rest))
+        return Tensor._new(viewed, plan.result)
+
+    def _write(
+        self, operation: Operation, key: tuple[Any, ...], out: Tensor, operands: tuple[Any, ...]
+    ) -> Tensor:
+        """A write into an intermediate result: that tensor is another value from then on."""
+        if not _is_symbol(out) or out._memory not in self.calls:
+            msg = f"the fused function {self.name} writes into no argument; call it with out="
+            raise TypeError(msg)
+        plan = tiled.planned(operation, key)
+        plan.check_into(out._spec)
+        self._check(plan)
+        plan = plan.into(out._spec)
+        out._memory = self._step(plan, operation, key, operands, out._memory)._memory
+        return out
+
+    def traced(self, found: Any) -> _Trace:
+        """What was written down, for the result `found` of the function."""
+        symbol = found._memory if type(found) is Tensor else None
+        if type(symbol) is not Symbol or (symbol.get is None and symbol not in self.calls):
+            came = arguments.shown(found)
+            rule = "must return one tensor, made of its arguments"
+            refuse(self.name, f"the function {rule}, got {came}", TypeError)
+        if symbol not in self.calls:
+            return _Trace(None, (), symbol.get, None)
+        needed = {symbol}
+        for result, call in reversed(self.calls.items()):
+            if result in needed:
+                needed.update(x for x in (*call.operands, call.into) if type(x) is Symbol)
+        calls = [call for result, call in self.calls.items() if result in needed]
+        return _arranged(self.name, calls)
+
+
+class _Trace:
+    """A function for one kind of arguments: what is fused, and its operands by the arguments.
+
+    `same`: of a function that gives an argument, or a view of one, how that is got.
+    """
+
+    __slots__ = ("gets", "key", "operation", "same")
+
+    def __init__(self, operation: Any, gets: tuple[_Get, ...], same: _Get | None, key: Any) -> None:
+        self.operation, self.gets, self.same, self.key = operation, gets, same, key
+
+    def operands(self, args: tuple[Any, ...]) -> tuple[Any, ...]:
+        return tuple([get(args) for get in self.gets])
+
+
+def _arranged(name: str, calls: list[_Call]) -> _Trace:
+    """Values numbered: what comes from the arguments, constants, results."""
+    values: dict[Any, int] = {}
+    gets: list[_Get] = []
+    kinds: list[Any] = []
+    found = [
+        (x, spec)
+        for call in calls
+        for x, spec in zip(call.operands, call.key, strict=False)
+        if not (type(x) is Symbol and x.get is None)
+    ]
+    for symbols in (True, False):
+        for x, spec in found:
+            if (type(x) in (Symbol, Number)) == symbols and id(x) not in values:
+                values[id(x)] = len(gets)
+                gets.append(x.get if symbols else _constant(x))
+                kinds.append(spec)
+    for call in calls:
+        values[id(call.result)] = len(values)
+    parts = [
+        Part(
+            call.operation,
+            tuple([values[id(x)] for x in call.operands]),
+            call.key[len(call.operands) :],
+            None if call.into is None else values[id(call.into)],
+        )
+        for call in calls
+    ]
+    reduction = parts.pop() if calls[-1].reduces else None
+    if not parts:  # nothing to fuse
+        return _Trace(calls[-1].operation, tuple(gets), None, calls[-1].key)
+    return _Trace(Fusion(name, tuple(parts), reduction), tuple(gets), None, tuple(kinds))
+
+
+_recordings: Scope[_Recording] = Scope("fuse", dispatch.watched)
+
+
+def _observe(
+    ready: Any, operation: Operation, key: tuple[Any, ...], operands: tuple[Any, ...]
+) -> Any:
+    recording = _recordings.get()
+    return None if recording is None else recording.observe(ready, operation, key, operands)
+
+
+dispatch.observers.insert(0, _observe)
+
+
+# --- calls -------------------------------------------------------------------------------------
+
+
+@overload
+def fuse(function: _Function, /, *, static: str | Iterable[str] = ()) -> _Function: ...
+@overload
+def fuse(*, static: str | Iterable[str] = ()) -> Callable[[_Function], _Function]: ...
+def fuse(function: Any = None, /, *, static: Any = ()) -> Any:
+    """A function of tensors that does what `function` does in one pass over memory.
+
+    >>> import tensorlayout as tl
+    >>> @tl.fuse
+    ... def normalise(x, mean, std):
+    ...     return (x.astype(tl.float32) / 255 - mean) / std
+    >>> x = tl.asarray([[0, 255], [51, 102]], dtype=tl.uint8)
+    >>> normalise(x, tl.asarray(0.5, dtype=tl.float32), 0.25)
+    Tensor([[-2. ,  2. ],
+            [-1.2, -0.4]], dtype=float32, device='cpu')
+    """
+    if function is None:
+        return functools.partial(fuse, static=static)
+    if not callable(function):
+        refuse(
+            "fuse", f"must be called with a function, got {arguments.shown(function)}", TypeError
+        )
+    return _fused(function, _static(function, static))
+
+
+def _static(function: Any, given: Any) -> Callable[[Any], bool]:
+    """Whether an argument, by its place or its name, is taken by value."""
+    names = (given,) if isinstance(given, str) else tuple(given)
+    if not names:
+        return lambda place: False
+    known = list(inspect.signature(function).parameters)
+    for name in names:
+        if name not in known:
+            came = ", ".join(known)
+            refuse("fuse", f"static must name arguments of the function ({came}), got {name!r}")
+    places = {*names, *[known.index(name) for name in names]}
+    return lambda place: place in places
+
+
+def _fused(function: Any, is_static: Callable[[Any], bool]) -> Any:
+    name = cut(getattr(function, "__name__", "fused"), 60)
+    ready: dict[Any, Any] = {}  # for positional tensors and numbers: the shortest way
+    traces: dict[Any, _Trace] = {}
+
+    @functools.wraps(function)
+    def fused(*args: Any, out: Tensor | None = None, **named: Any) -> Any:
+        if not named and out is None and not dispatch.watched:
+            found = ready.get(tuple([x._spec if type(x) is Tensor else type(x) for x in args]))
+            if found is not None:
+                try:
+                    return found(args)
+                except REFUSALS as error:
+                    raise dispatch.refused(_named, error) from None
+        return call(args, out, named)
+
+    def call(args: tuple[Any, ...], out: Any, named: dict[str, Any]) -> Any:
+        places = (*range(len(args)), *sorted(named))
+        given: tuple[Any, ...] = (*args, *[named[each] for each in places[len(args) :]])
+        if any(map(_is_symbol, given)) and _recordings.get() is not None:
+            if out is not None:
+                refuse(name, "takes no out= inside of a fused function", TypeError)
+            return function(*args, **named)
+        if out is not None:
+            arguments.writable(name, arguments.tensor(name, out, "out"))
+        given = _scalars_moved(name, given)
+        kinds = tuple([_kind(name, x, is_static(at)) for at, x in zip(places, given, strict=True)])
+        key = (len(args), places[len(args) :], kinds)
+        trace = traces.get(key)
+        if trace is None:
+            trace = _traced(function, name, places, given, kinds)
+            if len(traces) >= _MOST:
+                traces.clear()
+                ready.clear()
+            traces[key] = trace
+        if trace.same is not None:
+            same = trace.same(given)
+            if out is None:
+                return same
+            assign = (_assign(name), (same._spec,), (same,))
+            return dispatch.call_into(out, *assign)
+        simple = not named and all(type(x) is Tensor or type(x) in _NUMBERS for x in args)
+        if simple and not any(map(is_static, places)):
+            ready[kinds] = _run(trace)
+        operands = trace.operands(given)
+        return dispatch.call_into(out, trace.operation, trace.key, operands)
+
+    _named = Fusion(name, (), None)
+    return fused
+
+
+_NUMBERS = (int, float, complex)
+
+
+def _run(trace: _Trace) -> Callable[[tuple[Any, ...]], Any]:
+    """From positional arguments to the result."""
+    run, operands = prepared(trace.operation, *trace.key), trace.operands
+    return lambda args: run(*operands(args))
+
+
+def _scalars_moved(name: str, given: tuple[Any, ...]) -> tuple[Any, ...]:
+    """NumPy's scalars as tensors of rank 0, where the other tensors are."""
+    if not any(isinstance(x, np.generic) for x in given):
+        return given
+    device = next((x.device for x in given if type(x) is Tensor), None)
+    found = [arguments.operand(name, x) if isinstance(x, np.generic) else x for x in given]
+    if device is None:
+        return tuple(found)
+    return tuple([moved(x, device) if type(x) is Tensor else x for x in found])
+
+
+def _kind(name: str, x: Any, static: bool) -> Any:
+    """What a trace depends on: the spec of a tensor, the kind of a number, or a value."""
+    if type(x) is Tensor:
+        return x._spec
+    if type(x) in _NUMBERS and not static:
+        return type(x)
+    if arguments.is_array(x):
+        arguments.tensor(name, x)
+    found = _by_value(x)
+    try:
+        hash(found)
+    except TypeError:
+        came = arguments.shown(x)
+        rule = "arguments must be tensors, numbers or values that can be hashed"
+        refuse(name, f"{rule}, got {came}", TypeError)
+    return found
+
+
+def _by_value(x: Any) -> Any:
+    return (type(x), tuple(map(_by_value, x)) if type(x) is tuple else x)
+
+
+def _traced(
+    function: Any,
+    name: str,
+    places: tuple[Any, ...],
+    given: tuple[Any, ...],
+    kinds: tuple[Any, ...],
+) -> _Trace:
+    """What the function does with arguments of these kinds."""
+    recording = _Recording(name)
+    symbols: list[Any] = []
+    for i, (x, kind) in enumerate(zip(given, kinds, strict=True)):
+        get = operator.itemgetter(i)
+        if type(x) is Tensor:
+            x = Tensor._new(Symbol(name, get), kind)
+        elif type(kind) is type:
+            x = Number(name, kind, get)
+        symbols.append(x)
+    args = [x for at, x in zip(places, symbols, strict=True) if type(at) is int]
+    named = {at: x for at, x in zip(places, symbols, strict=True) if type(at) is str}
+    with _recordings.saying(recording), arguments.constants.saying(recording.constants):
+        found = function(*args, **named)
+    return recording.traced(found)

@@ -1,0 +1,168 @@
+"""Plans of fused functions: elementwise steps, and at most one last reduction, as one pass."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from operator import itemgetter
+from typing import Any, NamedTuple
+
+from tensorlayout.plan import tiled
+from tensorlayout.plan.base import Operation, Plan, Run, Write, backend, planned
+from tensorlayout.plan.copy import AssignPlan, CopyPlan
+from tensorlayout.plan.elementwise import ElementwisePlan, Operand
+from tensorlayout.plan.reduce import ReducePlan
+from tensorlayout.plan.run import carried_out
+from tensorlayout.tensor import TensorSpec
+
+Step = ElementwisePlan | CopyPlan
+
+
+class Part(NamedTuple):
+    """One call inside a fused function.
+
+    Attributes:
+        operation: what is called.
+        sources: which values its operands are: the numbers of those of the whole, then of parts.
+        static: the rest of its key.
+        into: the value whose layout it keeps, of a write into an intermediate result.
+
+    """
+
+    operation: Operation
+    sources: tuple[int, ...]
+    static: tuple[Any, ...] = ()
+    into: int | None = None
+
+    def plan(self, values: Sequence[Operand]) -> Any:
+        """The plan of the call for these values."""
+        plan = tiled.planned(self.operation, (*[values[i] for i in self.sources], *self.static))
+        if self.into is None:
+            return plan
+        plan.check_into(values[self.into])
+        return replace(plan, result=values[self.into])
+
+
+@planned
+class FusePlan(Plan):
+    """The results of all steps, of which only the last one is kept, or reduced.
+
+    Attributes:
+        operation: the fused function.
+        operands: tensors and kinds of Python scalars; those written in the function come last.
+        steps: the plan of each as it would be by itself; a conversion is a copy.
+        sources: for each step, which values its operands are: the numbers of `operands`, then
+            those of the steps in their order. A value may be smaller than the result, and is
+            broadcast.
+        reduction: of the last step's result.
+
+    """
+
+    kind = "fuse"
+    keeps_form = True
+    overlap = "itself"
+
+    operation: Fusion
+    operands: tuple[Operand, ...]
+    steps: tuple[Step, ...]
+    sources: tuple[tuple[int, ...], ...]
+    reduction: ReducePlan | None
+    result: TensorSpec
+    given: bool = False
+
+    @property
+    def any_layout(self) -> bool:  # type: ignore[override]
+        """Reductions write into the planned layout only."""
+        return self.reduction is None
+
+    @property
+    def is_one_run(self) -> bool:
+        """Whether all values have one placement over one whole block, or are of rank 0."""
+        layout = self.result.layout
+        specs = [o for o in self.operands if isinstance(o, TensorSpec)]
+        return (
+            self.reduction is None
+            and layout.covers_block
+            and all(
+                not each.layout.shape
+                or (
+                    each.layout.is_tiled == layout.is_tiled
+                    and each.layout.same_placement(layout)
+                    and each.layout.padded_shape == layout.padded_shape
+                )
+                for each in [*specs, *[step.result for step in self.steps]]
+            )
+        )
+
+
+@planned
+class Fusion:
+    """A function as it was traced once: its parts, for operands of any dtypes and layouts."""
+
+    name: str
+    parts: tuple[Part, ...]
+    reduction: Part | None
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The names of the parts, the reduction last."""
+        last = () if self.reduction is None else (self.reduction,)
+        return tuple([part.operation.name for part in (*self.parts, *last)])
+
+    def plan(self, *operands: Operand) -> FusePlan:
+        """The plan of a new tensor: each part planned as it would be by itself."""
+        values, steps = list(operands), []
+        for part in self.parts:
+            step = part.plan(values)
+            steps.append(step)
+            values.append(step.result)
+        reduction = None if self.reduction is None else self.reduction.plan(values)
+        sources = tuple([part.sources for part in self.parts])
+        result = (steps[-1] if reduction is None else reduction).result
+        return FusePlan(self, operands, tuple(steps), sources, reduction, result)
+
+
+def step_by_step(plan: FusePlan) -> Run:
+    """Each step with a result of its own: for few elements, and to be compared with.
+
+    Takes what `plan` is written into first, if that is given.
+    """
+    plans: list[Plan] = list(plan.steps)
+    sources = list(plan.sources)
+    count = len(plan.operands)
+    if plan.reduction is not None:
+        plans.append(plan.reduction)
+        sources.append((count + len(plan.steps) - 1,))
+    if plan.given:
+        sources = [tuple([i + 1 for i in each]) for each in sources]
+        last = plans.pop()
+        if isinstance(last, ElementwisePlan) and min(sources[-1]) > count:
+            plans.append(last.into(plan.result))
+        else:  # what reads an operand may write before it has read
+            plans += [last, AssignPlan(plan.operation.name, last.result, plan.result)]
+            sources.append((count + len(plan.steps),))
+        sources[-1] = (0, *sources[-1])
+    *first, last_step = [
+        (carried_out(each), itemgetter(slice(i[0], i[0] + 1)) if len(i) == 1 else itemgetter(*i))
+        for each, i in zip(plans, sources, strict=True)
+    ]
+    finish, of_last = last_step
+
+    def run(*operands: Any) -> Any:
+        values = list(operands)
+        for step, of in first:
+            values.append(step(*of(values)))
+        return finish(*of_last(values))
+
+    return run
+
+
+def write_step_by_step(plan: FusePlan) -> Write:
+    """``write(out, *operands)``: each step with a result of its own."""
+    if plan.given:
+        return step_by_step(plan)
+    if plan.reduction is None:
+        return step_by_step(plan.into(plan.result))
+    values = step_by_step(replace(plan, reduction=None, result=plan.steps[-1].result))
+    write: Write = backend(plan.result.device).carry_out(plan.reduction)
+    return lambda out, *operands: write(out, values(*operands))

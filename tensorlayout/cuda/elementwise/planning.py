@@ -142,11 +142,17 @@ def takes_tiles(plan: ElementwisePlan) -> bool:
 
     If not, the tensors are better copied out of their tiles before.
     """
-    result, shape = plan.result.layout, plan.result.layout.shape
     operands = [o for o in plan.operands if isinstance(o, TensorSpec)]
-    layouts = [result, *[o.layout.broadcast_to(shape) for o in operands]]
-    padding = None if plan.given else padding_of(plan.result)
-    widths = [plan.result.dtype.itemsize, *[o.dtype.itemsize for o in operands]]
+    return walks_tiles(plan.result, operands, None if plan.given else padding_of(plan.result))
+
+
+def walks_tiles(
+    result: TensorSpec, operands: Sequence[TensorSpec], padding: bytes | None
+) -> bool:
+    """The same of any result and operands; `padding` as of `plan_elementwise`."""
+    shape = result.layout.shape
+    layouts = [result.layout, *[o.layout.broadcast_to(shape) for o in operands]]
+    widths = [result.dtype.itemsize, *[o.dtype.itemsize for o in operands]]
     loop = _digits(layouts, widths, [SECTOR] * len(widths), padding)
     return loop is not None and (not loop.bounds or reads_well(loop))
 

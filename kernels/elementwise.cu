@@ -47,7 +47,7 @@ using Elements = Types<FIRST>;
 
 #ifndef TENSORLAYOUT_SIMULATOR
 
-template <class... T> DEVICE RESULT apply(T... operands) {
+template <class... T> DEVICE RESULT apply(const Scalar*, T... operands) {
     return RESULT(call<functions::OPERATION, COMPUTE>(operands...));
 }
 
@@ -127,7 +127,7 @@ DEVICE RESULT apply_if_defined(T... operands) {
     case number_of_##name:    \
         return apply_if_defined<functions::name, ((kinds) & KIND) != 0>(operands...);
 
-template <class... T> COMMON RESULT apply(T... operands) {
+template <class... T> COMMON RESULT apply(const Scalar*, T... operands) {
     switch (simulator::operation) { FUNCTORS(CASE_OF) }
     __builtin_unreachable();
 }

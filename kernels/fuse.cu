@@ -6,12 +6,13 @@
 // is worst; here they have up to MOST_OPERANDS of tensorlayout/cuda/fuse.py. Bytes moved per element:
 // those of the result and of each operand once, and none of what is in between.
 //
-// The plan gives OPERANDS, their number; ELEMENTS, their types; RESULT; and CHAIN, the text of one
-// function, as in
-//     COMMON float chain(float v0, half v1) {
-//         const float v2(call<functions::multiply, float>(v0, v1));
-//         const bool8 v3(call<functions::less, float>(v2, v0));
-//         return v2;
+// The plan gives OPERANDS, how many are read from memory; ELEMENTS, their types; NUMBERS, how many Python
+// scalars there are, which are parameters; RESULT; and CHAIN, the text of one function, as in
+//     COMMON bool8 chain(const Scalar* numbers, float v0, half v1) {
+//         const float v2(scalar_as<float>(numbers[0]));
+//         const float v3(call<functions::multiply, float>(v0, v1));
+//         const bool8 v4(call<functions::less, float>(v3, v2));
+//         return v4;
 //     }
 #include "operations.cuh"
 
@@ -19,7 +20,9 @@ using Elements = Types<ELEMENTS>;
 
 CHAIN
 
-template <class... T> DEVICE RESULT apply(T... operands) { return chain(operands...); }
+template <class... T> DEVICE RESULT apply(const Scalar* numbers, T... operands) {
+    return chain(numbers, operands...);
+}
 
 #include "elementwise.cuh"
 

@@ -2,8 +2,8 @@
 // the result. elementwise.cu says which loop is for what.
 //
 // Who includes this has, before: OPERANDS, their number; Elements, the `Types` that they are stored as;
-// RESULT, that of the result; WIDEST, bytes of the widest of all; and apply(…), which gives an element
-// of the result for one of each operand.
+// RESULT, that of the result; WIDEST, bytes of the widest of all; apply(numbers, …), which gives an
+// element of the result for one of each operand; and NUMBERS, how many scalars more it is given.
 #pragma once
 
 #include "bounded.cuh"
@@ -11,25 +11,18 @@
 #include "padding.cuh"
 #include "tiles.cuh"
 
-// What one element of an operand is, if no memory holds it.
-struct Scalar {
-    uint64_t bits[2];
-};
+#ifndef NUMBERS
+#define NUMBERS 0
+#endif
 
 // What all kernels are told first.
 struct Memories {
     void* to;
     const void* from[OPERANDS];  // null: the scalar
-    Scalar scalar[OPERANDS];
+    Scalar scalar[OPERANDS + NUMBERS];
     Padding padding;
     int32_t step[OPERANDS];  // along a pack: 1, or 0 if all of it is one value
 };
-
-template <class T>
-DEVICE T scalar_as(const Scalar& scalar) {
-    if constexpr (sizeof(T) == 16) return bits_as<T>(scalar);
-    else return bits_as<T>(static_cast<bits_of<T>>(scalar.bits[0]));
-}
 
 // What a thread has of a row: a pack, or an element behind the last whole pack, or nothing.
 struct Share {
@@ -79,13 +72,15 @@ struct Operands<Length, Numbers<N...>, Types<T...>> : Numbered<N, Pack<T, Length
         ((of<N, T>() = fetch<T, Length>(memories, N, at[N + 1], count)), ...);
     }
 
-    DEVICE RESULT result(int j) const { return apply(Numbered<N, Pack<T, Length>>::pack.at[j]...); }
+    DEVICE RESULT result(const Memories& memories, int j) const {
+        return apply(memories.scalar + OPERANDS, Numbered<N, Pack<T, Length>>::pack.at[j]...);
+    }
 
-    COMMON void store_result(RESULT* to, int count) const {
+    COMMON void store_result(const Memories& memories, RESULT* to, int count) const {
         if (count == 0) return;
         Pack<RESULT, Length> pack;
 #pragma unroll
-        for (int j = 0; j < Length; ++j) pack.at[j] = result(j);
+        for (int j = 0; j < Length; ++j) pack.at[j] = result(memories, j);
         if (count == Length) store(reinterpret_cast<Pack<RESULT, Length>*>(to), pack);
         else store(to, pack.at[0]);
     }
@@ -124,7 +119,7 @@ DEVICE void flat(const FlatElementwise& p) {
     RESULT* const to = static_cast<RESULT*>(p.memories.to);
 #pragma unroll
     for (int k = 0; k < PACKS<Length>; ++k)
-        operands[k].store_result(to + share[k].first, share[k].count);
+        operands[k].store_result(p.memories, to + share[k].first, share[k].count);
 }
 
 // ---- Rows, and any strides ----------------------------------------------------------------------
@@ -180,7 +175,8 @@ DEVICE void strided(const StridedElementwise<Rank, Index>& p) {
         operands[k].fetch_all(p.memories, at, count[k]);
     }
 #pragma unroll
-    for (int k = 0; k < PACKS<Length>; ++k) operands[k].store_result(to[k], count[k]);
+    for (int k = 0; k < PACKS<Length>; ++k)
+        operands[k].store_result(p.memories, to[k], count[k]);
 }
 
 // ---- Tails of tiles -----------------------------------------------------------------------------
@@ -220,7 +216,7 @@ DEVICE void bounded(const BoundedElementwise<Index>& p) {
     }
 #pragma unroll
     for (int k = 0; k < PACKS<Length>; ++k) {
-        operands[k].store_result(to[k], standing[k] == AN_ELEMENT ? Length : 0);
+        operands[k].store_result(p.memories, to[k], standing[k] == AN_ELEMENT ? Length : 0);
         if (standing[k] == IN_PADDING) store_padding<Length>(to[k], p.bits);
     }
 }
@@ -235,10 +231,13 @@ struct Follower {
     int32_t rows, places;  // bytes of shared memory where tables begin
 };
 
+// Dimensions outside of a box: fewer of many operands, so that all fits what a launch takes.
+constexpr int MOST_OUTER = OPERANDS <= 3 && NUMBERS == 0 ? MAX_RANK : 4;
+
 struct TiledElementwise {
     Memories memories;
     Side<3> write, read[OPERANDS];
-    Boxes<OPERANDS + 1, 3> boxes;
+    Boxes<OPERANDS + 1, 3, MOST_OUTER> boxes;
     Follower followers[OPERANDS];
     int32_t tile[OPERANDS];    // the byte of shared memory where the operand's begins; -1: none
     int32_t narrow[OPERANDS];  // 1 if elements of less than 4 bytes are read one by one
@@ -380,7 +379,7 @@ COMMON void tiles(const TiledElementwise& p, char* room, Numbers<N...> each, Typ
             (take_staged(p, N, at, room, o.template of<N, T>()), ...);
             Word result;
 #pragma unroll
-            for (int j = 0; j < Length; ++j) result.at[j] = o.result(j);
+            for (int j = 0; j < Length; ++j) result.at[j] = o.result(p.memories, j);
             store_if(at.inside, at_bytes<Word>(to, spots[k].memory), result);
         }
     }

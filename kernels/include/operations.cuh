@@ -14,6 +14,17 @@ template <class...> struct Types {};
 #define COMMON DEVICE
 #endif
 
+// An element that no memory holds.
+struct Scalar {
+    uint64_t bits[2];
+};
+
+template <class T>
+DEVICE T scalar_as(const Scalar& scalar) {
+    if constexpr (sizeof(T) == 16) return bits_as<T>(scalar);
+    else return bits_as<T>(static_cast<bits_of<T>>(scalar.bits[0]));
+}
+
 // An integer of either sign, to compare int64 with uint64, which have no common type.
 struct AnyInteger {
     bool negative;

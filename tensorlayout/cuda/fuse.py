@@ -15,7 +15,7 @@ from tensorlayout.cuda.elementwise.launches import Computed
 from tensorlayout.cuda.elementwise.planning import compute_type, plan_loops, walks_tiles
 from tensorlayout.cuda.engine.c_types import c_type
 from tensorlayout.cuda.engine.driver import PARAMETER_BYTES, driver
-from tensorlayout.cuda.engine.launch import Bound, Launches, bind
+from tensorlayout.cuda.engine.launch import Bound, Launch, Launches, bind
 from tensorlayout.cuda.engine.memory import new_tensors, padding_of, per_alignment
 from tensorlayout.cuda.engine.scalars import octets
 from tensorlayout.cuda.engine.sectors import SECTOR
@@ -27,24 +27,28 @@ from tensorlayout.plan.elementwise import ElementwisePlan
 from tensorlayout.plan.fuse import FusePlan
 from tensorlayout.tensor import Tensor, TensorSpec
 
-# Steps of one kernel, which bounds what a compiler takes, and its operands, which bounds registers.
-# Where a struct would exceed what a launch takes, there are fewer.
-MOST_STEPS = 64
-MOST_OPERANDS = (16, 5)
+# Of one kernel: steps, which bounds how long a compiler takes; scalars; and tensors, which bounds
+# registers. There are fewer tensors where what is said of them would be more than a launch takes.
+MOST_STEPS, MOST_NUMBERS = 64, 32
+MOST_TENSORS = (12, 4)
 
 
-class Leaf(NamedTuple):
-    """What a kernel reads: a value of the plan; of a number, as an element of `scalar`."""
+class Number(NamedTuple):
+    """A Python scalar, as an element of a dtype."""
 
     value: int
-    scalar: DType | None = None
+    dtype: DType
 
 
 class Chain(NamedTuple):
-    """The steps of one kernel, by their numbers, the last of which it writes; and what it reads."""
+    """The steps of one kernel, by their numbers, the last of which it writes; and what it reads.
+
+    `tensors` are values of the plan.
+    """
 
     steps: tuple[int, ...]
-    leaves: tuple[Leaf, ...]
+    tensors: tuple[int, ...]
+    numbers: tuple[Number, ...]
 
 
 def write_fuse(plan: FusePlan) -> Write:
@@ -64,35 +68,33 @@ def write_fuse(plan: FusePlan) -> Write:
 
         return write_both
     padding = None if plan.given else padding_of(plan.result)
-    number = plan.result.device.number
+    device = plan.result.device.number
 
     def make(alignments: tuple[int, ...]) -> tuple[Bound, Callable[..., bytes]]:
         launches, numbers = plan_fuse(plan, alignments, padding)
-        return bind(launches, number), _content(plan, numbers)
+        return bind(launches, device), _content(plan, numbers)
 
     at = per_alignment(make)
 
     def write(*tensors: Any) -> None:
         # Numbers have no addresses, and are as well aligned as can be.
         addresses = [x._memory.address if type(x) is Tensor else 0 for x in tensors]
-        with driver().using(number):
+        with driver().using(device):
             run, content = at(*addresses)
             run(addresses, content(tensors))
 
     return write
 
 
-def _content(plan: FusePlan, leaves: Sequence[Leaf]) -> Callable[[Sequence[Any]], bytes]:
-    """What makes the tensors and numbers of a call octets, 16 for each leaf; none without numbers.
+def _content(plan: FusePlan, numbers: Sequence[Number]) -> Callable[[Sequence[Any]], bytes]:
+    """What makes octets of the numbers among the tensors of a call, 16 for each.
 
     OverflowError for integers that do not fit.
     """
     name = plan.operation.name
-    if all(dtype is None for _, dtype in leaves):
-        return lambda tensors: b""
 
     def content(tensors: Sequence[Any]) -> bytes:
-        each = [b"" if d is None else octets(name, tensors[v + 1], d) for v, d in leaves]
+        each = [octets(name, tensors[value + 1], dtype) for value, dtype in numbers]
         return b"".join([one.ljust(16, b"\0") for one in each])
 
     return content
@@ -104,12 +106,8 @@ def takes_tiles(plan: FusePlan) -> bool:
         return False
     padding = None if plan.given else padding_of(plan.result)
     return all(
-        walks_tiles(
-            _written(plan, chain),
-            [o for o in _read(plan, chain) if isinstance(o, TensorSpec)],
-            padding,
-        )
-        for most in MOST_OPERANDS
+        walks_tiles(_written(plan, chain), _read(plan, chain), padding)
+        for most in MOST_TENSORS
         for chain in chains(plan, most)
     )
 
@@ -122,16 +120,16 @@ def plan_fuse(
     alignments: Sequence[int],
     padding: bytes | None = None,
     tuning: TileTuning = TUNING,
-) -> tuple[Launches, list[Leaf]]:
-    """How to carry out a plan without a reduction, and what the launches read, one after the other.
+) -> tuple[Launches, list[Number]]:
+    """How to carry out a plan without a reduction, and the numbers that the launches take.
 
     Arguments, errors and cases as of `plan_elementwise`; the case is that of the last launch.
     """
-    for most in MOST_OPERANDS:
-        found, leaves = _planned(plan, chains(plan, most), alignments, padding, tuning)
+    for most in MOST_TENSORS:
+        found, numbers = _planned(plan, chains(plan, most), alignments, padding, tuning)
         if all(len(launch.parameters) <= PARAMETER_BYTES for launch in found.launches):
             break
-    return found, leaves
+    return found, numbers
 
 
 def _planned(
@@ -140,37 +138,44 @@ def _planned(
     alignments: Sequence[int],
     padding: bytes | None,
     tuning: TileTuning,
-) -> tuple[Launches, list[Leaf]]:
+) -> tuple[Launches, list[Number]]:
     """A launch for each chain; what is in between is in scratch memory."""
     count = len(plan.operands)
-    places = {value: value + 1 for value in range(count)}
-    places |= {count + chain.steps[-1]: count + 1 + k for k, chain in enumerate(parts[:-1])}
+    last = count + len(plan.steps) - 1
+    place = {value: value + 1 for value in range(count)}
+    place |= {_value_of(plan, chain): count + 1 + k for k, chain in enumerate(parts)}
+    place[last] = 0
     aligned = [*alignments, *[SECTOR] * (len(parts) - 1)]  # new memory is, of the widest access
-    launches, leaves, scratch = [], [], []
+    launches: list[Launch] = []
+    numbers: list[Number] = []
+    scratch: list[int] = []
     for chain in parts:
         result, operands = _written(plan, chain), _read(plan, chain)
-        is_last = chain is parts[-1]
-        to = 0 if is_last else places[count + chain.steps[-1]]
-        memories = [to, *[places[leaf.value] for leaf in chain.leaves]]
-        layouts = [o.layout if isinstance(o, TensorSpec) else None for o in operands]
-        dtypes = [o.dtype if isinstance(o, TensorSpec) else o for o in operands]
+        memories = [place[_value_of(plan, chain)], *[place[value] for value in chain.tensors]]
         found = plan_loops(
-            Computed(plan.operation.name, "fuse.cu", "fuse", _macros(plan, chain)),
+            _computed(plan, chain),
             result,
-            layouts,
-            dtypes,
-            [aligned[m] for m in memories],
-            padding if is_last else None,
+            [o.layout for o in operands],
+            [o.dtype for o in operands],
+            [aligned[memory] for memory in memories],
+            None if memories[0] else padding,
             tuning,
         )
-        takes = 16 * len(leaves), 16 * (len(leaves) + len(chain.leaves))
+        takes = 16 * len(numbers), 16 * (len(numbers) + len(chain.numbers))
+        at = 8 + 24 * len(operands)  # behind the pointers, and what may stand for each
         for each in found.launches:
             placed = each.placed(memories)
-            launches.append(replace(placed, takes=takes) if each.takes[1] is None else placed)
-        leaves += chain.leaves
-        if not is_last:
+            if each.takes[1] is None:  # no launch for padding alone
+                placed = replace(placed, scalars_at=at, takes=takes)
+            launches.append(placed)
+        numbers += chain.numbers
+        if memories[0]:
             scratch.append(result.layout.nbytes(result.dtype))
-    return Launches(tuple(launches), found.case, tuple(scratch)), leaves
+    return Launches(tuple(launches), found.case, tuple(scratch)), numbers
+
+
+def _value_of(plan: FusePlan, chain: Chain) -> int:
+    return len(plan.operands) + chain.steps[-1]
 
 
 def _written(plan: FusePlan, chain: Chain) -> TensorSpec:
@@ -178,82 +183,101 @@ def _written(plan: FusePlan, chain: Chain) -> TensorSpec:
     return plan.result if last == len(plan.steps) - 1 else plan.steps[last].result
 
 
-def _read(plan: FusePlan, chain: Chain) -> list[TensorSpec | DType]:
-    """What a chain reads; of numbers, the dtype."""
-    values = [*plan.operands, *[step.result for step in plan.steps]]
-    return [values[value] if scalar is None else scalar for value, scalar in chain.leaves]
+def _read(plan: FusePlan, chain: Chain) -> list[TensorSpec]:
+    values: list[Any] = [*plan.operands, *[step.result for step in plan.steps]]
+    return [values[value] for value in chain.tensors]
 
 
 # ---- Chains
 
 
 def chains(plan: FusePlan, most: int) -> list[Chain]:
-    """The kernels of a plan: one that does all, if that has few enough steps and at most `most` leaves.
+    """The kernels of a plan: one, if few enough steps, scalars and at most `most` tensors do all.
 
     Else the longest of the chains that meet in a step is written to memory, and read again. Steps
     that are needed by several chains are carried out in each.
     """
-    count = len(plan.operands)
-    made: dict[int, Chain] = {}  # by the number of the value
+    made: dict[int, Chain] = {}  # by the value that is written
     chain_of: dict[int, Chain] = {}
     for k, sources in enumerate(plan.sources):
         while True:
             inner = [chain_of[v] for v in sources if v in chain_of and v not in made]
-            steps = sorted({k, *[step for chain in inner for step in chain.steps]})
-            chain = Chain(tuple(steps), _leaves(plan, steps))
-            if len(chain.leaves) <= most and len(steps) <= MOST_STEPS:
+            chain = _chain(plan, sorted({k, *[step for each in inner for step in each.steps]}))
+            if _fits(chain, most):
                 break
-            longest = max(inner, key=lambda chain: (len(chain.leaves) + len(chain.steps)))
-            made[count + longest.steps[-1]] = longest
-        chain_of[count + k] = chain
+            longest = max(inner, key=lambda each: (len(each.tensors), len(each.steps)))
+            made[_value_of(plan, longest)] = longest
+        chain_of[len(plan.operands) + k] = chain
     needed, found = [chain], []
     while needed:
         chain = needed.pop()
         if chain not in found:
             found.append(chain)
-            needed += [made[leaf.value] for leaf in chain.leaves if leaf.value in made]
-    return sorted(found, key=lambda chain: chain.steps[-1])
+            needed += [made[value] for value in chain.tensors if value in made]
+    return sorted(found, key=lambda each: each.steps[-1])
 
 
-def _leaves(plan: FusePlan, steps: Sequence[int]) -> tuple[Leaf, ...]:
+def _fits(chain: Chain, most: int) -> bool:
+    steps, tensors, numbers = map(len, chain)
+    return steps <= MOST_STEPS and tensors <= most and numbers <= MOST_NUMBERS
+
+
+def _chain(plan: FusePlan, steps: Sequence[int]) -> Chain:
     """What steps read that none of them gives, in the order in which they ask for it."""
     inside = {len(plan.operands) + k for k in steps}
-    found = [leaf for k in steps for leaf in _sources(plan, k) if leaf.value not in inside]
-    return tuple(dict.fromkeys(found))
+    found = dict.fromkeys([each for k in steps for each in _sources(plan, k)])
+    tensors = [each for each in found if isinstance(each, int) and each not in inside]
+    numbers = [each for each in found if isinstance(each, Number)]
+    return Chain(tuple(steps), tuple(tensors), tuple(numbers))
 
 
-def _sources(plan: FusePlan, k: int) -> list[Leaf]:
+def _sources(plan: FusePlan, k: int) -> list[int | Number]:
+    """What a step reads: values of the plan, and numbers."""
     step, sources = plan.steps[k], plan.sources[k]
     if not isinstance(step, ElementwisePlan):
-        return [Leaf(sources[0])]
+        return [*sources]
     return [
-        Leaf(value, dtype if isinstance(operand, type) else None)
+        Number(value, dtype) if isinstance(operand, type) else value
         for value, operand, dtype in zip(sources, step.operands, step.inputs, strict=True)
     ]
 
 
-def _macros(plan: FusePlan, chain: Chain) -> tuple[tuple[str, str], ...]:
+# ---- Text
+
+
+def _computed(plan: FusePlan, chain: Chain) -> Computed:
     """What ``kernels/fuse.cu`` is told."""
-    types = [c_type(o.dtype if isinstance(o, TensorSpec) else o) for o in _read(plan, chain)]
-    return (
+    types = [c_type(each.dtype) for each in _read(plan, chain)]
+    macros = (
         ("OPERANDS", str(len(types))),
+        ("NUMBERS", str(len(chain.numbers))),
         ("ELEMENTS", ", ".join(types)),
         ("CHAIN", _text(plan, chain, types)),
     )
+    return Computed(plan.operation.name, "fuse.cu", "fuse", macros, numbers=len(chain.numbers))
 
 
 def _text(plan: FusePlan, chain: Chain, types: Sequence[str]) -> str:
-    """The function of one element of each operand, whose every step has the type that it stores."""
-    names = {leaf: f"v{n}" for n, leaf in enumerate(chain.leaves)}
-    given = ", ".join([f"{kind} {name}" for kind, name in zip(types, names.values(), strict=True)])
-    lines = []
+    """The function of one element of each tensor; every step has the type that it would store."""
+    names: dict[int | Number, str] = {}
+    lines: list[str] = []
+
+    def define(of: int | Number, kind: str, value: str) -> None:
+        names[of] = f"v{len(names)}"
+        lines.append(f"const {kind} {names[of]}({value});")
+
+    for value in chain.tensors:
+        names[value] = f"v{len(names)}"
+    given = [f"{kind} {name}" for kind, name in zip(types, names.values(), strict=True)]
+    for n, number in enumerate(chain.numbers):
+        kind = c_type(number.dtype)
+        define(number, kind, f"scalar_as<{kind}>(numbers[{n}])")
     for k in chain.steps:
-        step, operands = plan.steps[k], [names[leaf] for leaf in _sources(plan, k)]
-        value, name = _value(step, ", ".join(operands)), f"v{len(names)}"
-        lines.append(f"const {c_type(step.result.dtype)} {name}({value});")
-        names[Leaf(len(plan.operands) + k)] = name
-    kind = c_type(plan.steps[chain.steps[-1]].result.dtype)
-    return f"COMMON {kind} chain({given}) {{ {' '.join(lines)} return {name}; }}"
+        step, operands = plan.steps[k], [names[each] for each in _sources(plan, k)]
+        kind = c_type(step.result.dtype)
+        define(len(plan.operands) + k, kind, _value(step, ", ".join(operands)))
+    takes = ", ".join(["[[maybe_unused]] const Scalar* numbers", *given])
+    return f"COMMON {kind} chain({takes}) {{ {' '.join(lines)} return {names.popitem()[1]}; }}"
 
 
 def _value(step: ElementwisePlan | CopyPlan, operands: str) -> str:

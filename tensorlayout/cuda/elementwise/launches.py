@@ -32,6 +32,7 @@ class Computed(NamedTuple):
         file: whose kernels; prefix: of their names.
         types: macros that say what is computed from which types.
         functor: of kernels/functions.cuh, or "".
+        numbers: how many scalars it is given beside the operands.
 
     """
 
@@ -40,6 +41,7 @@ class Computed(NamedTuple):
     prefix: str
     types: tuple[tuple[str, str], ...]
     functor: str = ""
+    numbers: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,6 +71,11 @@ class Operands:
         return len(self.layouts) - 1
 
     @property
+    def counts(self) -> dict[str, int]:
+        """What kernels are told of operands and numbers."""
+        return {"OPERANDS": self.count, "NUMBERS": self.computed.numbers}
+
+    @property
     def name(self) -> str:
         """Of the function, for errors."""
         return self.computed.name
@@ -80,14 +87,17 @@ class Operands:
 
     def chosen(self, name: str, **shape: Any) -> tuple[Kernel, Any]:
         """A kernel, and the struct that it takes."""
-        _, file, prefix, _, functor = self.computed
+        _, file, prefix, _, functor, _ = self.computed
         found = kernel(file, f"{prefix}_{name}", self.types, functor, **shape)
-        return found, parameters(found, OPERANDS=self.count)()
+        return found, parameters(found, **self.counts)()
 
     def blocks(self, threads: int, pack: int) -> int:
         """How many blocks have `threads` in all, each with several turns where packs are small."""
-        turns = constant("include/elementwise.cuh", f"PACKS<{pack}>", OPERANDS=self.count)
-        return -(-threads // (THREADS * turns))
+        return -(-threads // (THREADS * self.constant(f"PACKS<{pack}>")))
+
+    def constant(self, name: str) -> int:
+        """One of kernels/include/elementwise.cuh, for so many operands."""
+        return constant("include/elementwise.cuh", name, **self.counts)
 
     def pack_memories(self, made: Any, blocks: int, steps: Sequence[int]) -> int:
         """Fill in what all kernels take; how many blocks there are with those of padding."""

@@ -146,9 +146,7 @@ def takes_tiles(plan: ElementwisePlan) -> bool:
     return walks_tiles(plan.result, operands, None if plan.given else padding_of(plan.result))
 
 
-def walks_tiles(
-    result: TensorSpec, operands: Sequence[TensorSpec], padding: bytes | None
-) -> bool:
+def walks_tiles(result: TensorSpec, operands: Sequence[TensorSpec], padding: bytes | None) -> bool:
     """The same of any result and operands; `padding` as of `plan_elementwise`."""
     shape = result.layout.shape
     layouts = [result.layout, *[o.layout.broadcast_to(shape) for o in operands]]

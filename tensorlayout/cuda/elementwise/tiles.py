@@ -42,7 +42,7 @@ def box_of(loop: Loop, given: Operands, pack: int, tuning: TileTuning) -> Shared
     if not staged:
         return None
     box = choose_tile(_nest(loop, given, staged))
-    if box is None:
+    if box is None or len(loop.axes) > given.constant("MOST_OUTER") + len(box.axes):
         return None
     before = sum([widths[m] * (sectors[m] + narrowness(widths[m] * pack)) for m in tensors])
     unit = box.sides[WRITE].unit // widths[WRITE]

@@ -14,6 +14,12 @@
 //         const bool8 v4(call<functions::less, float>(v3, v2));
 //         return v4;
 //     }
+
+// Of many operands. Not told, NVRTC 13.5 spills registers of tiles to have three.
+#if OPERANDS > 4
+#define LEAST_BLOCKS 1
+#endif
+
 #include "operations.cuh"
 
 using Elements = Types<ELEMENTS>;

@@ -8,6 +8,7 @@ from typing import Any
 from tensorlayout.cpu import (
     elementwise,
     fill,
+    fuse,
     gather,
     image,
     join,
@@ -28,7 +29,7 @@ from tensorlayout.cpu.engine.memory import current_stream, exposed, new_tensors,
 from tensorlayout.cpu.engine.memory import required_bytes as read
 from tensorlayout.plan.base import Plan, Run
 from tensorlayout.plan.elementwise import ElementwisePlan
-from tensorlayout.plan.fuse import write_step_by_step
+from tensorlayout.plan.fuse import FusePlan
 
 __all__ = [
     "borrowed",
@@ -52,7 +53,7 @@ CARRY_OUT: dict[str, Callable[[Any], Any]] = {
     "create": fill.write_create,
     "diagonals": fill.write_diagonals,
     "elementwise": elementwise.write,
-    "fuse": write_step_by_step,
+    "fuse": fuse.write,
     "gather": gather.write_gather,
     "index": view.prepare_index,
     "join": join.write_join,
@@ -84,6 +85,7 @@ CARRY_OUT: dict[str, Callable[[Any], Any]] = {
 # What makes the result in memory of its own, where that is faster than to write into a new tensor.
 DIRECT: dict[str, Callable[[Any], Run | None]] = {
     "elementwise": elementwise.direct,
+    "fuse": fuse.direct,
     "gather": gather.take,
     "transfer": copy.prepare_transfer,
 }
@@ -102,4 +104,4 @@ def direct(plan: Plan) -> Run | None:
 
 def takes_tiles(plan: Plan) -> bool:
     """Whether a plan of tiled tensors is carried out as it is."""
-    return isinstance(plan, ElementwisePlan) and plan.is_one_run
+    return isinstance(plan, (ElementwisePlan, FusePlan)) and plan.is_one_run

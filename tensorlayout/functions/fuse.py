@@ -11,7 +11,7 @@ import functools
 import inspect
 import operator
 from collections.abc import Callable, Iterable
-from typing import Any, NoReturn, TypeVar, overload
+from typing import Any, NamedTuple, NoReturn, TypeVar, overload
 
 import numpy as np
 
@@ -96,7 +96,7 @@ def _arithmetic(name: str, count: int, reflected: bool = False) -> Any:
             return NotImplemented
         kinds = [x._spec if type(x) is Number else type(x) for x in given]
         kind = type(function(*[k(1) for k in kinds]))
-        gets = [x.get if type(x) is Number else _constant(x) for x in given]
+        gets = [x.get if type(x) is Number else _Constant(x) for x in given]
 
         def get(args: tuple[Any, ...]) -> Any:
             found = function(*[g(args) for g in gets])
@@ -120,8 +120,28 @@ for _name in ("and", "or", "xor", "lshift", "rshift"):
     setattr(Number, f"__r{_name}__", _arithmetic(_name, 2, reflected=True))
 
 
-def _constant(value: Any) -> _Get:
-    return lambda args: value
+class _Argument:
+    """An argument by its number."""
+
+    __slots__ = ("number",)
+
+    def __init__(self, number: int) -> None:
+        self.number = number
+
+    def __call__(self, args: tuple[Any, ...]) -> Any:
+        return args[self.number]
+
+
+class _Constant:
+    """What is written in the function."""
+
+    __slots__ = ("value",)
+
+    def __init__(self, value: Any) -> None:
+        self.value = value
+
+    def __call__(self, args: tuple[Any, ...]) -> Any:
+        return self.value
 
 
 def check_known(x: Tensor, asked: str) -> None:
@@ -240,39 +260,39 @@ class _Recording:
         out._memory = self._step(plan, operation, key, operands, out._memory)._memory
         return out
 
-    def traced(self, found: Any) -> _Trace:
-        """What was written down, for the result `found` of the function."""
+    def traced(self, found: Any, count: int) -> _Trace:
+        """What was written down, for the result `found` of the function of `count` arguments."""
         symbol = found._memory if type(found) is Tensor else None
         if type(symbol) is not Symbol or (symbol.get is None and symbol not in self.calls):
             came = arguments.shown(found)
             rule = "must return one tensor, made of its arguments"
             refuse(self.name, f"the function {rule}, got {came}", TypeError)
-        if symbol not in self.calls:
-            return _Trace(None, (), symbol.get, None)
+        if symbol.get is not None:
+            return _Trace(None, (), symbol.get)
         needed = {symbol}
         for result, call in reversed(self.calls.items()):
             if result in needed:
                 needed.update(x for x in (*call.operands, call.into) if type(x) is Symbol)
         calls = [call for result, call in self.calls.items() if result in needed]
-        return _arranged(self.name, calls)
+        return _arranged(self.name, calls, count)
 
 
-class _Trace:
-    """A function for one kind of arguments: what is fused, and its operands by the arguments.
+class _Trace(NamedTuple):
+    """A function for one kind of arguments.
 
-    `same`: of a function that gives an argument, or a view of one, how that is got.
+    Attributes:
+        operation: what is fused; None of a function that gives an argument, or a view of one.
+        key: what it is planned for.
+        operands: from the arguments to its operands, or to what is given.
+
     """
 
-    __slots__ = ("gets", "key", "operation", "same")
-
-    def __init__(self, operation: Any, gets: tuple[_Get, ...], same: _Get | None, key: Any) -> None:
-        self.operation, self.gets, self.same, self.key = operation, gets, same, key
-
-    def operands(self, args: tuple[Any, ...]) -> tuple[Any, ...]:
-        return tuple([get(args) for get in self.gets])
+    operation: Any
+    key: tuple[Any, ...]
+    operands: Callable[[tuple[Any, ...]], Any]
 
 
-def _arranged(name: str, calls: list[_Call]) -> _Trace:
+def _arranged(name: str, calls: list[_Call], count: int) -> _Trace:
     """Values numbered: what comes from the arguments, constants, results."""
     values: dict[Any, int] = {}
     gets: list[_Get] = []
@@ -283,12 +303,12 @@ def _arranged(name: str, calls: list[_Call]) -> _Trace:
         for x, spec in zip(call.operands, call.key, strict=False)
         if not (type(x) is Symbol and x.get is None)
     ]
-    for symbols in (True, False):
-        for x, spec in found:
-            if (type(x) in (Symbol, Number)) == symbols and id(x) not in values:
-                values[id(x)] = len(gets)
-                gets.append(x.get if symbols else _constant(x))
-                kinds.append(spec)
+    rows = [(x.get if type(x) in (Symbol, Number) else _Constant(x), x, spec) for x, spec in found]
+    for get, x, spec in sorted(rows, key=lambda row: _RANKS.get(type(row[0]), 1)):
+        if id(x) not in values:
+            values[id(x)] = len(gets)
+            gets.append(get)
+            kinds.append(spec)
     for call in calls:
         values[id(call.result)] = len(values)
     parts = [
@@ -302,8 +322,27 @@ def _arranged(name: str, calls: list[_Call]) -> _Trace:
     ]
     reduction = parts.pop() if calls[-1].reduces else None
     if not parts:  # nothing to fuse
-        return _Trace(calls[-1].operation, tuple(gets), None, calls[-1].key)
-    return _Trace(Fusion(name, tuple(parts), reduction), tuple(gets), None, tuple(kinds))
+        return _Trace(calls[-1].operation, calls[-1].key, _operands(gets, count))
+    return _Trace(Fusion(name, tuple(parts), reduction), tuple(kinds), _operands(gets, count))
+
+
+_RANKS = {_Argument: 0, _Constant: 2}
+
+
+def _same(args: tuple[Any, ...]) -> tuple[Any, ...]:
+    return args
+
+
+def _operands(gets: list[_Get], count: int) -> Callable[[tuple[Any, ...]], Any]:
+    """All operands from `count` arguments; by one call where they are arguments, or constants."""
+    numbers = [get.number for get in gets if type(get) is _Argument]
+    if numbers == list(range(count)) and count == len(gets):
+        return _same
+    if len(numbers) < 2 or any(type(get) not in _RANKS for get in gets):
+        return lambda args: tuple([get(args) for get in gets])
+    taken: Any = operator.itemgetter(*numbers)
+    constants = tuple([get.value for get in gets if type(get) is _Constant])
+    return (lambda args: taken(args) + constants) if constants else taken
 
 
 _recordings: Scope[_Recording] = Scope("fuse", dispatch.watched)
@@ -372,7 +411,7 @@ def _fused(function: Any, is_static: Callable[[Any], bool]) -> Any:
             found = ready.get(tuple([x._spec if type(x) is Tensor else type(x) for x in args]))
             if found is not None:
                 try:
-                    return found(args)
+                    return found(*args)
                 except REFUSALS as error:
                     raise dispatch.refused(_named, error) from None
         return call(args, out, named)
@@ -396,16 +435,14 @@ def _fused(function: Any, is_static: Callable[[Any], bool]) -> Any:
                 traces.clear()
                 ready.clear()
             traces[key] = trace
-        if trace.same is not None:
-            same = trace.same(given)
+        operands = trace.operands(given)
+        if trace.operation is None:
             if out is None:
-                return same
-            assign = (_assign(name), (same._spec,), (same,))
-            return dispatch.call_into(out, *assign)
+                return operands
+            return dispatch.call_into(out, _assign(name), (operands._spec,), (operands,))
         simple = not named and all(type(x) is Tensor or type(x) in _NUMBERS for x in args)
         if simple and not any(map(is_static, places)):
             ready[kinds] = _run(trace)
-        operands = trace.operands(given)
         return dispatch.call_into(out, trace.operation, trace.key, operands)
 
     _named = Fusion(name, (), None)
@@ -415,10 +452,10 @@ def _fused(function: Any, is_static: Callable[[Any], bool]) -> Any:
 _NUMBERS = (int, float, complex)
 
 
-def _run(trace: _Trace) -> Callable[[tuple[Any, ...]], Any]:
-    """From positional arguments to the result."""
+def _run(trace: _Trace) -> Callable[..., Any]:
+    """The function of positional arguments."""
     run, operands = prepared(trace.operation, *trace.key), trace.operands
-    return lambda args: run(*operands(args))
+    return run if operands is _same else lambda *args: run(*operands(args))
 
 
 def _scalars_moved(name: str, given: tuple[Any, ...]) -> tuple[Any, ...]:
@@ -465,7 +502,7 @@ def _traced(
     recording = _Recording(name)
     symbols: list[Any] = []
     for i, (x, kind) in enumerate(zip(given, kinds, strict=True)):
-        get = operator.itemgetter(i)
+        get = _Argument(i)
         if type(x) is Tensor:
             x = Tensor._new(Symbol(name, get), kind)
         elif type(kind) is type:
@@ -475,4 +512,4 @@ def _traced(
     named = {at: x for at, x in zip(places, symbols, strict=True) if type(at) is str}
     with _recordings.saying(recording), arguments.constants.saying(recording.constants):
         found = function(*args, **named)
-    return recording.traced(found)
+    return recording.traced(found, len(symbols))

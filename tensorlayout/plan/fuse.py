@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from operator import itemgetter
 from typing import Any, NamedTuple
@@ -143,10 +143,11 @@ def step_by_step(plan: FusePlan) -> Run:
             sources.append((count + len(plan.steps),))
         sources[-1] = (0, *sources[-1])
     *first, last_step = [
-        (carried_out(each), itemgetter(slice(i[0], i[0] + 1)) if len(i) == 1 else itemgetter(*i))
-        for each, i in zip(plans, sources, strict=True)
+        (carried_out(each), getter(i)) for each, i in zip(plans, sources, strict=True)
     ]
     finish, of_last = last_step
+    if not first and sources[-1] == tuple(range(len(sources[-1]))):
+        return finish
 
     def run(*operands: Any) -> Any:
         values = list(operands)
@@ -155,6 +156,13 @@ def step_by_step(plan: FusePlan) -> Run:
         return finish(*of_last(values))
 
     return run
+
+
+def getter(numbers: tuple[int, ...]) -> Callable[[Sequence[Any]], Sequence[Any]]:
+    """What takes the items of these numbers from a list."""
+    if len(numbers) == 1:
+        return itemgetter(slice(numbers[0], numbers[0] + 1))
+    return itemgetter(*numbers)
 
 
 def write_step_by_step(plan: FusePlan) -> Write:

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable, Sequence
-from typing import Any
+from dataclasses import replace
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -22,7 +23,7 @@ from tensorlayout.cpu.engine.memory import (
     quietly,
     unbuffered,
 )
-from tensorlayout.layout import coalesce
+from tensorlayout.layout import Layout, coalesce
 from tensorlayout.plan.base import Run, Write
 from tensorlayout.plan.elementwise import ElementwisePlan
 from tensorlayout.tensor import Tensor, TensorSpec
@@ -335,6 +336,53 @@ def _converting(plan: ElementwisePlan, fix: Fix | None) -> Call:
     signature = (*plan.inputs, plan.result.dtype)
     convert: Any = functools.partial(function, signature=signature, casting="unsafe")
     return lambda arrays, out: quietly(convert, *arrays, out=out)
+
+
+def alone(plan: ElementwisePlan) -> Any:
+    """The ufunc that gives the planned result of memory and Python scalars, or None.
+
+    But for Python integers beyond 2**53, which it may round twice.
+    """
+    fix = None if _usual(plan) else _fix(plan)
+    found = _usual(plan) is None and _numpy_alone_gives_the_layout(plan, fix)
+    return _numpy(plan) if found and not plan.result.layout.is_tiled else None
+
+
+class BlockCall(NamedTuple):
+    """What computes one plan on blocks that the cache holds: ``common(*arrays, out)``.
+
+    `rare`: the same for a Python scalar as last operand that is not `usual`. `exact`: whether a
+    ufunc takes the arrays as they are, so that `out` may be one of them.
+    """
+
+    common: Callable[..., object]
+    rare: Callable[..., object]
+    usual: Callable[[Any], bool] | None
+    exact: bool
+
+
+def block_call(plan: ElementwisePlan) -> BlockCall:
+    """The function of blocks of a plan's operands: arrays of any broadcast shapes."""
+    vector = Layout.row_major((1,))
+    shrunk = replace(
+        plan,
+        operands=tuple(
+            TensorSpec(o.dtype, vector, o.device) if isinstance(o, TensorSpec) else o
+            for o in plan.operands
+        ),
+        result=TensorSpec(plan.result.dtype, vector, plan.result.device),
+    )
+    usual, fix = _usual(plan), _fix(plan)
+    rare = _positional(_call(shrunk, fix))
+    if usual is None and fix is not None:
+        return BlockCall(rare, rare, None, False)
+    exact = _is_ufunc(plan) and not _bool_as_bfloat16(plan) and _loop(plan, _dtypes(plan))
+    common = _numpy(plan) if exact else _positional(_call(shrunk, None))
+    return BlockCall(common, rare, usual, exact and usual is None and not _converts(plan))
+
+
+def _positional(call: Call) -> Callable[..., object]:
+    return lambda *arrays: call(arrays[:-1], arrays[-1])
 
 
 def is_one_ufunc(plan: ElementwisePlan) -> bool:

@@ -1,0 +1,546 @@
+"""Fused functions on the CPU: all steps on one block after the other, which the cache holds.
+
+A block of the result is where its steps work, as far as their dtypes have its size; other values
+go through buffers of that size, few of them, each used again when nobody needs its value any more.
+Small results are worked out step by step: there is no memory traffic to save.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
+from itertools import product
+from math import isqrt, prod
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from tensorlayout.cpu.copy.axes import pieces, view_of
+from tensorlayout.cpu.copy.choose import Tuning, choose_copy
+from tensorlayout.cpu.elementwise.flat import run_of
+from tensorlayout.cpu.elementwise.writing import BlockCall, alone, block_call
+from tensorlayout.cpu.engine.casting import WHOLE, converter, scalar_in
+from tensorlayout.cpu.engine.float16 import is_half
+from tensorlayout.cpu.engine.memory import (
+    Array,
+    home_of,
+    new_tensors,
+    padding_filler,
+    quiet,
+    unbuffered,
+)
+from tensorlayout.cpu.engine.threads import available_threads, share
+from tensorlayout.dtypes import DType
+from tensorlayout.layout import Layout
+from tensorlayout.layout.loop import Axis, merged
+from tensorlayout.plan.base import Run, Write
+from tensorlayout.plan.copy import CopyPlan
+from tensorlayout.plan.elementwise import ElementwisePlan
+from tensorlayout.plan.fuse import FusePlan, Step, getter, step_by_step, write_step_by_step
+from tensorlayout.plan.run import carried_out, making
+from tensorlayout.tensor import Tensor, TensorSpec
+
+LEAST = 1 << 18  # bytes of a result from which on blocks pay
+THREADS = 1 << 19  # and from which on threads do
+BLOCK = 1 << 18  # bytes of a block of the result
+
+_ALONE = Tuning(threads=1)  # copies of blocks
+
+# Shorter runs are made longer, where that is cheap: NumPy takes 10 ns for each.
+_RUN = 128
+
+# These round differently, or not at all, in NumPy's loops for memory that runs backwards; those of
+# 16-bit floats and complex numbers in those for any gaps. All others have one right result.
+_INEXACT = {
+    *("acos", "acosh", "asin", "asinh", "atan", "atan2", "atanh", "cos", "cosh", "exp", "expm1"),
+    *("hypot", "log", "log10", "log1p", "log2", "logaddexp", "pow", "sin", "sinh", "tan", "tanh"),
+}
+
+
+def direct(plan: FusePlan) -> Run | None:
+    """What works a small result out step by step, or reduces; None for the rest."""
+    if plan.reduction is not None:
+        last = plan.steps[-1].result
+        values = _run(replace(plan, reduction=None, result=last))
+        reduce = carried_out(plan.reduction)
+        return lambda *operands: reduce(values(*operands))
+    return None if _in_blocks(plan) else _at_once(plan) or step_by_step(plan)
+
+
+def _at_once(plan: FusePlan) -> Run | None:
+    """Memory from one ufunc to the next, where they alone do it: no tensors between."""
+    steps: list[Any] = [isinstance(s, ElementwisePlan) and alone(s) for s in plan.steps]
+    if len(steps) < 2 or not all(steps):
+        return None
+    program = list(zip(steps, map(getter, plan.sources), strict=True))
+    spec, copy, new, one_by_one = plan.result, quiet.copy, object.__new__, step_by_step(plan)
+    integers = [i for i, operand in enumerate(plan.operands) if operand is int]
+
+    def run(*operands: Any) -> Tensor:
+        values = [x._memory if type(x) is Tensor else x for x in operands]
+        try:
+            for i in integers:
+                if not -WHOLE <= values[i] <= WHOLE:
+                    return one_by_one(*operands)
+            memory = copy().run(compute, values)
+        except OverflowError:  # says which step
+            return one_by_one(*operands)
+        result = new(Tensor)
+        result._memory, result._spec, result._home = memory, spec, None
+        return result
+
+    def compute(values: list[Any]) -> Any:
+        for function, of in program:
+            values += (function(*of(values)),)
+        return values[-1]
+
+    return run
+
+
+def _run(plan: FusePlan) -> Run:
+    return direct(plan) or making(new_tensors(plan.result), write(plan))
+
+
+def write(plan: FusePlan) -> Write:
+    """``write(out, *operands)``: these lie apart from `out`, or exactly there."""
+    return _blockwise(plan) if _in_blocks(plan) else write_step_by_step(plan)
+
+
+def _in_blocks(plan: FusePlan) -> bool:
+    """Whether the steps work on blocks, and give there what they give by themselves."""
+    shape = plan.result.layout.shape
+    full = [step for step in plan.steps if step.result.layout.shape == shape]
+    width = max([step.result.dtype.itemsize for step in full])
+    return (
+        len(full) > 1
+        and plan.result.layout.size * width >= LEAST
+        and all(_is_steady(step, plan.result.layout) for step in full)
+    )
+
+
+def _is_steady(step: Step, result: Layout) -> bool:
+    """Whether a step gives the same bits wherever its operands are, in blocks of `result`."""
+    if isinstance(step, CopyPlan):
+        return True
+    delicate = _is_delicate(step)
+    if not delicate and step.operation.function not in _INEXACT:
+        return True
+    layouts = [o.layout for o in step.operands if isinstance(o, TensorSpec) and o.layout.size > 1]
+    if any(s < 0 for layout in layouts if not layout.is_tiled for s in layout.strides):
+        return False
+    return not delicate or all(
+        layout.is_packed if layout.shape != result.shape else _is_in_order(layout, result)
+        for layout in (*layouts, step.result.layout)
+    )
+
+
+def _is_delicate(step: Step) -> bool:
+    """Whether gaps between elements may change what NumPy's loops give."""
+    if isinstance(step, CopyPlan):
+        return False
+    return any(d.kind == "c" for d in step.inputs) or (
+        step.operation.function in _INEXACT and any(map(is_half, step.inputs))
+    )
+
+
+def _is_in_order(layout: Layout, result: Layout) -> bool:
+    """Whether elements of `layout` stand side by side, in the order of `result`."""
+    order = layout.minor_to_major
+    if layout.is_tiled or order != result.minor_to_major:
+        return layout.is_tiled
+    fastest = next((d for d in order if layout.shape[d] > 1), None)
+    return fastest is None or layout.strides[fastest] == 1
+
+
+# --- the loop over blocks ----------------------------------------------------------------------
+
+Box = tuple[slice, ...]
+
+
+class _Operand(NamedTuple):
+    """A tensor, or a small value, that is read block by block.
+
+    `view`: its memory with the axes of the loop; `strides`: along them.
+    """
+
+    value: int
+    dtype: DType
+    strides: tuple[int, ...]
+    view: Callable[[Array], Array]
+
+
+class _Loop(NamedTuple):
+    """The axes of the result and all operands, slowest first, and the boxes that they are cut into.
+
+    `boxes`: with the shape of each; the first is one of the largest.
+    """
+
+    sizes: tuple[int, ...]
+    operands: tuple[_Operand, ...]
+    out: _Operand
+    boxes: list[tuple[tuple[int, ...], Box]]
+    away: tuple[int, ...]  # which operands are in another order than the result
+
+
+def _loop(plan: FusePlan, moving: Sequence[tuple[int, TensorSpec]], width: int) -> _Loop:
+    """The loop for values `moving` by their numbers; `width`: **bytes** of the widest value."""
+    spec = plan.result
+    layout = spec.layout
+    if layout.is_tiled:
+        size = layout.required_size
+        axes = [Axis(size, (1,) * (len(moving) + 1))]
+        views: list[Any] = [_as_it_is] * (len(moving) + 1)
+        away: list[int] = []
+    else:
+        layouts = [layout, *[s.layout.broadcast_to(layout.shape) for _, s in moving]]
+        order = tuple(reversed(layout.minor_to_major))
+        rows = list(zip(*[each.strides for each in layouts], strict=True))
+        axes = merged([Axis(layout.shape[d], rows[d]) for d in order])
+        see = view_of(layout.shape, [False], order, tuple([axis.size for axis in axes]))
+        shape = layout.shape
+        views = [see, *[lambda a: see(np.broadcast_to(a, shape)) for _ in moving]]
+        away = [
+            i
+            for i, (_, s) in enumerate(moving)
+            if choose_copy(shape, layout.strides, layouts[i + 1].strides, s.dtype.itemsize).case
+            == "tiles"
+        ]
+    sizes = tuple([axis.size for axis in axes])
+    columns = list(zip(*[axis.strides for axis in axes], strict=True))
+    out = _Operand(-1, spec.dtype, columns[0], views[0])
+    found = [
+        _Operand(number, s.dtype, strides, view)
+        for (number, s), strides, view in zip(moving, columns[1:], views[1:], strict=True)
+    ]
+    extents = _extents(sizes, [columns[i + 1] for i in away], max(1, BLOCK // width))
+    boxes = [
+        (tuple([cut.stop - cut.start for cut in box]), box)
+        for box in product(*map(pieces, sizes, extents))
+    ]
+    return _Loop(sizes, tuple(found), out, boxes, tuple(away))
+
+
+def _as_it_is(array: Array) -> Array:
+    return array
+
+
+def _extents(sizes: tuple[int, ...], away: list[tuple[int, ...]], room: int) -> list[int]:
+    """The sizes of a box: long along the fastest axes of the result, and of what is `away`."""
+    extents, last = [1] * len(sizes), len(sizes) - 1
+    first = []
+    for strides in away:
+        first.append(min([k for k in range(last + 1) if strides[k]], key=lambda k: abs(strides[k])))
+    if first:
+        extents[last] = min(sizes[last], isqrt(room))
+    for k in (*first, *range(last, -1, -1)):
+        extents[k] = max(extents[k], min(sizes[k], extents[k] * room // prod(extents)))
+        if k not in first and extents[k] < sizes[k]:
+            break
+    return extents
+
+
+def _is_dense(strides: Sequence[int], extents: Sequence[int]) -> bool:
+    """Whether a box of an array is one run."""
+    step = 1
+    for n, stride in zip(reversed(extents), reversed(strides), strict=True):
+        if n > 1 and stride != step:
+            return False
+        step *= n
+    return True
+
+
+def _is_short(strides: Sequence[int], extents: Sequence[int]) -> bool:
+    """Whether NumPy would walk a box of an array in many short runs."""
+    if _is_dense(strides, extents):
+        return False
+    long = [(n, s) for n, s in zip(extents, strides, strict=True) if n > 1]
+    run, step = 1, None
+    for n, stride in reversed(long):
+        if step is not None and stride != step:
+            break
+        run, step = run * n, stride * n
+    return run < _RUN and run < prod(extents)
+
+
+# --- the steps of a block ----------------------------------------------------------------------
+
+_OUT = -1  # the buffer that is the block of the result
+
+# From all values of a call, those of operands first, to an array that is the same in each block.
+_Standing = Callable[[Sequence[Any]], Array]
+
+
+class _Action(NamedTuple):
+    """A step on a block: the values that it reads by their numbers, the buffer that it writes."""
+
+    call: BlockCall
+    step: Step
+    reads: tuple[int, ...]
+    value: int
+    buffer: int
+
+
+def _converting(plan: CopyPlan) -> BlockCall:
+    convert = converter(plan.source.dtype, plan.result.dtype) or np.copyto
+
+    def call(source: Array, out: Array) -> None:
+        convert(out, source)
+
+    return BlockCall(call, call, None, False)
+
+
+def _actions(plan: FusePlan, full: list[int], inside: bool, directly: bool) -> list[_Action]:
+    """The steps `full` by their numbers, each with a buffer.
+
+    `inside`: whether intermediate values may stand in the block of the result; `directly`: whether
+    the last step may write there, whatever operands it reads.
+    """
+    count = len(plan.operands)
+    same: dict[int, int] = {}  # copies that change nothing are what they copy
+    todo: list[tuple[int, Step, tuple[int, ...]]] = []
+    for k in full:
+        step, reads = plan.steps[k], tuple([same.get(v, v) for v in plan.sources[k]])
+        if isinstance(step, CopyPlan) and step.source.dtype == step.result.dtype and k != full[-1]:
+            same[count + k] = reads[0]
+        else:
+            todo.append((count + k, step, reads))
+    buffers = _Buffers(plan.result.dtype, inside)
+    last_use = {v: i for i, (_, _, reads) in enumerate(todo) for v in reads}
+    actions = []
+    for i, (value, step, reads) in enumerate(todo):
+        call = _converting(step) if isinstance(step, CopyPlan) else block_call(step)
+        dying = [v for v in dict.fromkeys(reads) if last_use[v] == i]
+        free = call.exact or _OUT not in [buffers.of.get(v) for v in reads]
+        if directly and free and i == len(todo) - 1:
+            buffer = _OUT
+        else:
+            buffer = buffers.taken(value, step.result.dtype, dying if call.exact else [])
+        actions.append(_Action(call, step, reads, value, buffer))
+        buffers.release(dying, buffer)
+    return actions
+
+
+class _Buffers:
+    """Which buffer holds which value, and which are free."""
+
+    def __init__(self, result: DType, inside: bool) -> None:
+        self.of: dict[int, int] = {}
+        self._dtypes: dict[int, DType] = {}
+        self._result, self._made = result, 0
+        self._free = [_OUT] if inside else []
+
+    def taken(self, value: int, dtype: DType, dying: Sequence[int]) -> int:
+        """A buffer for a value: that of a `dying` one that it may overwrite, or a free one."""
+        fits = [self.of[v] for v in dying if v in self.of and self._fits(self.of[v], dtype, v)]
+        fits += [b for b in self._free if b != _OUT or dtype == self._result]
+        if not fits:
+            fits.append(self._made)
+            self._made += 1
+        self.of[value], self._dtypes[value] = fits[0], dtype
+        if fits[0] in self._free:
+            self._free.remove(fits[0])
+        return fits[0]
+
+    def _fits(self, buffer: int, dtype: DType, held: int) -> bool:
+        if buffer == _OUT:
+            return dtype == self._result
+        return dtype.itemsize == self._dtypes[held].itemsize
+
+    def release(self, values: Sequence[int], kept: int) -> None:
+        """The buffers of values that nobody reads any more are free, but for one."""
+        held = [self.of.pop(v) for v in values if v in self.of]
+        self._free += [b for b in held if b != kept]
+
+
+class _Program:
+    """What is done with each block: functions, and the *slots* of what they read and write.
+
+    First come the blocks of what moves, then that of the result, then what is the same in all
+    blocks, then buffers.
+
+    Attributes:
+        out: the slot of the block of the result.
+        standing: what gives the arrays that are the same in all blocks.
+        buffers: the buffers, each with a dtype that it is seen in.
+        reads: for each function, what takes its arrays from the slots.
+
+    """
+
+    def __init__(self, plan: FusePlan, actions: list[_Action], moving: Sequence[int]) -> None:
+        slots: dict[Any, int] = {value: slot for slot, value in enumerate(moving)}
+        self.out = len(slots)
+        self.standing: list[_Standing] = []
+        for action in actions:
+            for v, dtype in zip(action.reads, _inputs(action.step), strict=True):
+                key: Any = (v, dtype) if v < len(plan.operands) else v
+                if v in slots or v in {each.value for each in actions}:
+                    continue
+                if key not in slots:
+                    slots[key] = self.out + 1 + len(self.standing)
+                    self.standing.append(_standing(plan, action.step, v, dtype))
+        first = self.out + 1 + len(self.standing)
+        keys = dict.fromkeys([(a.buffer, a.step.result.dtype) for a in actions if a.buffer != _OUT])
+        self.buffers = list(keys)
+        slots |= {(None, key): first + i for i, key in enumerate(keys)}
+        self.reads: list[Callable[[Sequence[Any]], Sequence[Any]]] = []
+        for action in actions:
+            key = (None, (action.buffer, action.step.result.dtype))
+            slots[action.value] = self.out if action.buffer == _OUT else slots[key]
+            pairs = zip(action.reads, _inputs(action.step), strict=True)
+            found = [slots[v] if v in slots else slots[v, dtype] for v, dtype in pairs]
+            self.reads.append(getter((*found, slots[action.value])))
+        self._calls = [(action.call, action.reads[-1]) for action in actions]
+        if actions[-1].buffer != _OUT:
+            self._calls.append((BlockCall(_moved, _moved, None, False), 0))
+            self.reads.append(getter((slots[actions[-1].value], self.out)))
+        self._always = None
+        if all(call.usual is None for call, _ in self._calls):
+            self._always = [call.common for call, _ in self._calls]
+
+    def functions(self, values: Sequence[Any]) -> list[Callable[..., object]]:
+        """The functions for the values of a call: a rare exponent has one of its own."""
+        return self._always or [
+            call.common if call.usual is None or call.usual(values[v]) else call.rare
+            for call, v in self._calls
+        ]
+
+
+def _inputs(step: Step) -> tuple[DType, ...]:
+    return (step.source.dtype,) if isinstance(step, CopyPlan) else step.inputs
+
+
+def _standing(plan: FusePlan, step: Step, value: int, dtype: DType) -> _Standing:
+    """What gives a number, in the dtype that a step takes it in, or a tensor of rank 0."""
+    if value < len(plan.operands) and isinstance(plan.operands[value], type):
+        assert isinstance(step, ElementwisePlan), "conversions are of tensors"
+        name = step.operation.name
+        return lambda values: scalar_in(name, dtype, values[value])
+    return lambda values: values[value]._memory
+
+
+def _moved(source: Array, out: Array) -> None:
+    np.copyto(out, source)
+
+
+# --- the whole ---------------------------------------------------------------------------------
+
+
+def _blockwise(plan: FusePlan) -> Write:
+    """``write(out, *operands)``, block by block."""
+    count, spec = len(plan.operands), plan.result
+    layout, tiled = spec.layout, spec.layout.is_tiled
+    full = [k for k, s in enumerate(plan.steps) if s.result.layout.shape == layout.shape]
+    early = [
+        (carried_out(step), getter(plan.sources[k]), count + k)
+        for k, step in enumerate(plan.steps)
+        if k not in full
+    ]
+    specs: list[Any] = [*plan.operands, *[step.result for step in plan.steps]]
+    written = {count + k for k in full}
+    moving = [
+        (v, specs[v])
+        for v in dict.fromkeys([v for k in full for v in plan.sources[k]])
+        if v not in written and isinstance(specs[v], TensorSpec) and specs[v].layout.shape
+    ]
+    width = max([plan.steps[k].result.dtype.itemsize for k in full])
+    loop = _loop(plan, moving, width)
+    extents = loop.boxes[0][0]
+    short = [
+        i
+        for i, operand in enumerate(loop.operands)
+        if i not in loop.away and _is_short(operand.strides, extents)
+    ]
+    widened = [i for i in short if not _varies(loop, i)]
+    runs = len(widened) == len(short) and not _is_short(loop.out.strides, extents)
+    context: Any = unbuffered if runs else quiet
+    rows = runs and loop.out.strides[-1] == 1
+    dense = _is_dense(loop.out.strides, extents)
+    last = plan.steps[full[-1]]
+    reads_operands = any(v not in written for v in plan.sources[full[-1]])
+    exact = isinstance(last, ElementwisePlan) and block_call(last).exact
+    directly = (exact or not (plan.given and reads_operands)) and (rows or not _is_delicate(last))
+    actions = _actions(plan, full, dense and not plan.given, directly)
+    program = _Program(plan, actions, [v for v, _ in moving])
+    walk = _Walk(loop, program, width, widened, context)
+    threads = available_threads() if layout.size * width >= THREADS else 1
+    fill = padding_filler(spec) if tiled else None
+    memory: Callable[[Tensor], Array] = run_of if tiled else _memory_of
+
+    def write(out: Tensor, *operands: Any) -> None:
+        values = [*operands, *[None] * len(plan.steps)]
+        for run, of, value in early:
+            values[value] = run(*of(values))
+        arrays = [op.view(memory(values[op.value])) for op in loop.operands]
+        arrays.append(loop.out.view(memory(out)))
+        work = context.copy().run(walk.of, arrays, values)
+        share(work, loop.boxes, threads)
+        if fill is not None:
+            fill(*home_of(out))
+
+    return write
+
+
+def _memory_of(tensor: Tensor) -> Array:
+    return tensor._memory  # type: ignore[no-any-return]
+
+
+def _varies(loop: _Loop, operand: int) -> bool:
+    """Whether an operand is another one in another box."""
+    rows = zip(loop.operands[operand].strides, loop.boxes[0][0], loop.sizes, strict=True)
+    return any(stride and n < size for stride, n, size in rows)
+
+
+class _Walk:
+    """Boxes one after the other, each taken through all steps.
+
+    `widened`: the operands that are the same in each box, and whose runs are made long once.
+    """
+
+    def __init__(
+        self, loop: _Loop, program: _Program, width: int, widened: list[int], context: Any
+    ) -> None:
+        self.loop, self.program, self.widened, self.context = loop, program, widened, context
+        self.room = prod(loop.boxes[0][0])
+        self.rooms = {b: self.room * width for b, _ in program.buffers}
+        self.copiers = {shape: self._copiers(shape) for shape in {s for s, _ in loop.boxes}}
+
+    def _copiers(self, shape: tuple[int, ...]) -> list[Callable[[Array, Array], None]]:
+        """For each operand in another order, what brings a box of it in order."""
+        strides = Layout.row_major(shape).strides
+        found = [self.loop.operands[i] for i in self.loop.away]
+        return [choose_copy(shape, strides, o.strides, o.dtype.itemsize, _ALONE).run for o in found]
+
+    def of(
+        self, arrays: list[Array], values: Sequence[Any]
+    ) -> Callable[[Iterator[tuple[tuple[int, ...], Box]]], None]:
+        """``work(boxes)`` for the arrays of one call, that of the result last."""
+        boxes, wide = self.loop.boxes, {}
+        for i in self.widened:
+            wide[i] = np.empty(boxes[0][0], arrays[i].dtype)
+            wide[i][...] = arrays[i][boxes[0][1]]
+        standing = [get(values) for get in self.program.standing]
+        functions = self.program.functions(values)
+        program = list(zip(functions, self.program.reads, strict=True))
+        away = self.loop.away
+
+        def work(boxes: Iterator[tuple[tuple[int, ...], Box]]) -> None:
+            raw = {b: np.empty(octets, np.uint8) for b, octets in self.rooms.items()}
+            staged = [np.empty(self.room, arrays[i].dtype) for i in away]
+            shape: Any = None
+            for box_shape, box in boxes:
+                if box_shape != shape:
+                    shape, start = box_shape, tuple([slice(0, n) for n in box_shape])
+                    ready = {i: array[start] for i, array in wide.items()}
+                    seen = [np.ndarray(shape, array.dtype, array) for array in staged]
+                    moves = list(zip(away, seen, self.copiers[shape], strict=True))
+                    ready |= dict(zip(away, seen, strict=True))
+                    buffers = [np.ndarray(shape, d, raw[b]) for b, d in self.program.buffers]
+                    tail = [*standing, *buffers]
+                for i, seen_as, move in moves:
+                    move(seen_as, arrays[i][box])
+                slots = [ready[i] if i in ready else a[box] for i, a in enumerate(arrays)]
+                slots += tail
+                for function, of in program:
+                    function(*of(slots))
+
+        return lambda boxes: self.context.copy().run(work, boxes)

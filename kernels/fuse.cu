@@ -45,9 +45,10 @@ KERNEL(fuse_bounded, BoundedElementwise<INDEX>) { bounded<BOUNDED>(p); }
 SHAPES(PACK = 1 4/WIDEST 16/WIDEST, WHERE PACK)
 KERNEL(fuse_flat, FlatElementwise) { flat<PACK>(p); }
 #elif defined(PACK)
-SHAPES(RANK = 2 3 4 0, INDEX = int32_t int64_t, PACK = 4/WIDEST 16/WIDEST, WHERE PACK > 1)
+SHAPES(RANK = 2 3 4 0, INDEX = int32_t int64_t, PACK = 4/WIDEST 16/WIDEST,
+       WHERE PACK > 1 && (RANK || OPERANDS <= 4))
 KERNEL(fuse_rows, StridedElementwise<RANK, INDEX>) { strided<RANK, INDEX, PACK>(p); }
 #else
-SHAPES(RANK = 1 2 3 4 0, INDEX = int32_t int64_t)
+SHAPES(RANK = 1 2 3 4 0, INDEX = int32_t int64_t, WHERE RANK || OPERANDS <= 4)
 KERNEL(fuse_strided, StridedElementwise<RANK, INDEX>) { strided<RANK, INDEX, 1>(p); }
 #endif

@@ -124,6 +124,9 @@ DEVICE void flat(const FlatElementwise& p) {
 
 // ---- Rows, and any strides ----------------------------------------------------------------------
 
+// Dimensions of a walk: fewer with many operands, so that all fits what a launch takes.
+constexpr int MOST_WALKED = OPERANDS <= 4 ? MAX_RANK : 4;
+
 // The fastest dimension of the walk counts the packs of a row, and its strides are those of packs.
 template <int Rank, class Index>
 struct StridedElementwise {
@@ -231,7 +234,7 @@ struct Follower {
     int32_t rows, places;  // bytes of shared memory where tables begin
 };
 
-// Dimensions outside of a box: fewer of many operands, so that all fits what a launch takes.
+// Dimensions outside of a box; as above.
 constexpr int MOST_OUTER = OPERANDS <= 3 && NUMBERS == 0 ? MAX_RANK : 4;
 
 struct TiledElementwise {

@@ -11,10 +11,10 @@ from dataclasses import replace
 from typing import Any, NamedTuple
 
 from tensorlayout.cuda import reduce
-from tensorlayout.cuda.elementwise.launches import Computed
+from tensorlayout.cuda.elementwise.launches import Computed, TooManyAxesError
 from tensorlayout.cuda.elementwise.planning import compute_type, plan_loops, walks_tiles
 from tensorlayout.cuda.engine.c_types import c_type
-from tensorlayout.cuda.engine.driver import PARAMETER_BYTES, driver
+from tensorlayout.cuda.engine.driver import driver
 from tensorlayout.cuda.engine.launch import Bound, Launch, Launches, bind
 from tensorlayout.cuda.engine.memory import new_tensors, padding_of, per_alignment
 from tensorlayout.cuda.engine.scalars import octets
@@ -28,8 +28,8 @@ from tensorlayout.plan.fuse import FusePlan
 from tensorlayout.tensor import Tensor, TensorSpec
 
 # Of one kernel: steps, which bounds how long a compiler takes; scalars; and tensors, which bounds
-# registers. There are fewer tensors where what is said of them would be more than a launch takes.
-MOST_STEPS, MOST_NUMBERS = 64, 32
+# registers. Of many axes there are fewer tensors: all of them would be more than a launch takes.
+MOST_STEPS, MOST_NUMBERS = 64, 24
 MOST_TENSORS = (12, 4)
 
 
@@ -125,11 +125,11 @@ def plan_fuse(
 
     Arguments, errors and cases as of `plan_elementwise`; the case is that of the last launch.
     """
-    for most in MOST_TENSORS:
-        found, numbers = _planned(plan, chains(plan, most), alignments, padding, tuning)
-        if all(len(launch.parameters) <= PARAMETER_BYTES for launch in found.launches):
-            break
-    return found, numbers
+    many, few = (chains(plan, most) for most in MOST_TENSORS)
+    try:
+        return _planned(plan, many, alignments, padding, tuning)
+    except TooManyAxesError:
+        return _planned(plan, few, alignments, padding, tuning)
 
 
 def _planned(

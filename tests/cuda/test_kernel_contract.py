@@ -31,11 +31,14 @@ TYPES = {
             ("OPERANDS", str(count)),
             ("NUMBERS", str(numbers)),
             ("ELEMENTS", ", ".join(["float"] * count)),
-            ("CHAIN", f"float chain(const Scalar*, float x{', float' * (count - 1)}) {{ return x; }}"),
+            (
+                "CHAIN",
+                f"float chain(const Scalar*, float x{', float' * (count - 1)}) {{ return x; }}",
+            ),
             ("RESULT", "float"),
             ("WIDEST", "4"),
         )
-        for count, numbers in ((1, 0), (4, 3))
+        for count, numbers in ((1, 0), (4, 24), (12, 24))
     ],
     "reduce/quantile.cu": [(("ELEMENT", "float"), ("RESULT", "float"))],
     "sort/radix.cu": [(("ELEMENT", "float"),)],

@@ -1,21 +1,20 @@
 """Fused functions on the simulator: one launch, the bits of the functions one by one."""
 
 import random
-from dataclasses import replace
 
 import layouts
 import numpy as np
 import pytest
 from simulated import needs_compiler, simulator
-from tensors import as_dtype, elements, fits, host, over, padding_of, slots, tensor_in
+from tensors import as_dtype, fits, host, padding_of, slots, tensor_in
 
 import tensorlayout as tl
 from tensorlayout.cuda import fuse
-from tensorlayout.cuda.engine.driver import PARAMETER_BYTES
 from tensorlayout.cuda.engine.launch_log import launch_log
 from tensorlayout.devices import Device
+from tensorlayout.functions import elementwise
 from tensorlayout.layout import Layout, PaddingValue
-from tensorlayout.plan import run
+from tensorlayout.plan.copy import Copy
 from tensorlayout.plan.fuse import Fusion, Part
 from tensorlayout.tensor import TensorSpec
 
@@ -70,12 +69,22 @@ def fused_as_unfused(function, *args, message=""):
 # ---- Bits
 
 NAMES = {
-    1: "abs ceil cos exp log1p negative sign sqrt square tanh isnan logical_not bitwise_invert conj",
+    1: "abs ceil cos exp log1p negative sign sqrt square tanh isnan logical_not bitwise_invert",
     2: "add subtract multiply divide floor_divide remainder maximum minimum less equal hypot pow"
     " atan2 copysign bitwise_xor bitwise_left_shift logical_and",
     3: "where clip",
 }
-SHORT = ["float32", "float16", "bfloat16", "int16", "uint8", "bool", "complex64", "float64", "int64"]
+SHORT = [
+    "float32",
+    "float16",
+    "bfloat16",
+    "int16",
+    "uint8",
+    "bool",
+    "complex64",
+    "float64",
+    "int64",
+]
 
 
 def chain(seed, steps=9):
@@ -156,3 +165,169 @@ def test_what_is_moved():
     assert (counts.loads.bytes, counts.stores.bytes) == (3 * x.nbytes, x.nbytes)
     assert min(counts.sector_efficiency_read, counts.sector_efficiency_write) > 0.9
     assert counts.bank_conflict_ratio < 1.1
+
+
+def test_results_are_written_over_operands():
+    x, y = there((90, 70)), there((90, 70), seed=1)
+    expected = blend(x, y, 0.5)
+    inside, before = tl.asarray(y, copy=True), host(x)
+    with launch_log() as seen:
+        tl.fuse(blend)(inside, y, 0.5, out=inside)
+    assert [kernel.name for kernel in seen] == ["fuse_flat"]
+    same_bits(inside, blend(y, y, 0.5))
+    inside = tl.asarray(x, copy=True)
+    tl.fuse(blend)(inside[1:], y[1:], 0.5, out=inside[:-1])  # which a copy is made for
+    assert bits(host(inside[:-1])) == bits(host(expected[1:]))
+    assert bits(host(inside[-1])) == bits(before[-1])
+
+
+class Foreign:
+    """Bytes on the device, which their library says are bools."""
+
+    def __init__(self, octets):
+        self.memory = tl.asarray(octets, device="cuda")
+        self.__cuda_array_interface__ = self.memory.__cuda_array_interface__ | {"typestr": "|b1"}
+
+
+def test_bools_of_any_bytes():
+    x = tl.asarray(Foreign(np.array([0, 1, 2, 255], np.uint8)))
+    fused_as_unfused(lambda x: tl.astype(x, tl.bool, copy=True), x)
+    fused_as_unfused(lambda x: tl.where(x, x.astype(tl.int8), -x.astype(tl.int16)), x)
+
+
+# ---- Kernels
+
+
+def spec(shape, dtype="float32"):
+    layout = shape if isinstance(shape, Layout) else Layout.row_major(shape)
+    return TensorSpec(as_dtype(dtype), layout, DEVICE)
+
+
+def part(name, *sources):
+    return Part(getattr(elementwise, name).operation, sources)
+
+
+def test_the_text_of_a_kernel():
+    parts = [part("multiply", 0, 2), part("exp", 1)]  # of which nobody asks for the second
+    parts += [Part(Copy("astype"), (3,), (None, tl.float16)), part("less", 5, 2)]
+    plan = Fusion("f", tuple(parts), None).plan(spec((3,)), spec((3,)), int)
+    launches, numbers = fuse.plan_fuse(plan, (256,) * 4)
+    (launch,) = launches.launches
+    assert launches.case == "flat"
+    assert numbers == [(2, tl.float32), (2, tl.float16)]
+    assert launch.kernel.types == (
+        ("OPERANDS", "1"),
+        ("NUMBERS", "2"),
+        ("ELEMENTS", "float"),
+        (
+            "CHAIN",
+            "COMMON bool8 chain([[maybe_unused]] const Scalar* numbers, float v0) {"
+            " const float v1(scalar_as<float>(numbers[0]));"
+            " const half v2(scalar_as<half>(numbers[1]));"
+            " const float v3(call<functions::multiply, float>(v0, v1));"
+            " const half v4(convert<half>(v3));"
+            " const bool8 v5(call<functions::less, half>(v4, v2));"
+            " return v5; }",
+        ),
+        ("RESULT", "bool8"),
+        ("WIDEST", "4"),
+    )
+
+
+def test_numbers_and_shapes_are_no_part_of_a_kernel():
+    twice = tl.fuse(lambda x, n: x * n + n)
+    same = tl.fuse(lambda tensor, factor: tensor * factor + factor)
+    x = there((50, 60), "int16")
+    with launch_log() as seen:
+        found = [twice(x, 2), twice(x, -3), same(x[0], 4), same(there((5, 600), "int16"), 5)]
+    assert len(seen) == 1
+    wanted = [x * 2 + 2, x * -3 - 3, x[0] * 4 + 4, there((5, 600), "int16") * 5 + 5]
+    for each, expected in zip(found, wanted, strict=True):
+        same_bits(each, expected)
+    with pytest.raises(OverflowError, match="100000"):
+        twice(x, 100000)
+
+
+def test_more_than_a_kernel_takes():
+    """Values on the way are written and read again; the bits are the same."""
+
+    def polynomial(x, steps):
+        for n in range(steps):
+            x = x * (n % 3 - 1) + n % 5
+        return x
+
+    x, many = there((50, 60)), [there((50, 60), seed=n) for n in range(20)]
+    for function, given, launches in [
+        (lambda x: polynomial(x, 40), [x], 2),
+        (lambda *xs: tl.where(sum(xs[:9]) > sum(xs[9:16]), sum(xs[16:]), xs[3]), many, 3),
+    ]:
+        expected = function(*given)
+        with launch_log() as seen:
+            found = tl.fuse(function)(*given)
+        same_bits(found, expected)
+        assert sum(counts.launches for counts in seen.values()) == launches
+        assert {kernel.file for kernel in seen} == {"fuse.cu"}
+
+
+def total(count):
+    """The plan of a sum of so many operands."""
+    parts = [part("add", 0, 1), *[part("add", count + n, n + 2) for n in range(count - 2)]]
+    return Fusion("total", tuple(parts), None)
+
+
+ORDERS = [
+    Layout.packed((3,) * 7, order) for order in [(6, 5, 4, 3, 2, 1, 0), (0, 2, 4, 6, 1, 3, 5)]
+]
+
+
+@pytest.mark.parametrize("count", [2, 4, 5, 12, 13, 40])
+@pytest.mark.parametrize(
+    "layouts",
+    [
+        [Layout.row_major((300, 200))],
+        [Layout.row_major((300, 200)), Layout.column_major((300, 200))],
+        [Layout.row_major((3,) * 9).slice((slice(None, None, 2),) * 9), Layout.row_major((2,) * 9)],
+        ORDERS,
+        [Layout.tiled((300, 200), [(8, 128)])],
+        [
+            Layout.row_major((2**20, 2**13)),
+            Layout.row_major((2**20, 1)),
+            Layout.row_major((2**13,)),
+        ],
+        [
+            Layout.row_major((2**7,) * 5).slice((slice(None, None, 2),) * 5),
+            Layout.row_major((64,) * 5),
+        ],
+    ],
+)
+def test_structs_fit_a_launch(count, layouts):
+    plan = total(count).plan(*[spec(layouts[n % len(layouts)]) for n in range(count)])
+    launches, _ = fuse.plan_fuse(plan, (256,) * (count + 1))
+    assert max(len(each.parameters) for each in launches.launches) <= 4096  # what a launch takes
+    if count <= 4:
+        assert len(launches.launches) == 1
+    huge = plan.result.layout.size > 2**31
+    assert (
+        all(("INDEX", "int32_t") not in each.kernel.shape for each in launches.launches) or not huge
+    )
+
+
+def test_huge_results():
+    """64-bit offsets; nothing is allocated."""
+    plan = total(3).plan(spec((2**20, 2**13)), spec((2**20, 1)), spec((2**13,)))
+    (launch,) = fuse.plan_fuse(plan, (256,) * 4)[0].launches
+    assert launch.kernel.symbol == "fuse_rows_2_int64_t_4"
+
+
+# ---- Reductions
+
+
+@pytest.mark.parametrize("name", ["sum", "max", "argmin", "mean", "std", "prod", "any"])
+def test_last_reductions(name):
+    def function(x, y, axis):
+        return getattr(tl, name)(tl.sin(x / 2 + y), axis=axis)
+
+    x, y = (there((70, 300), "int16", n).astype(tl.float32) for n in range(2))
+    for axis in (None, 0, 1):
+        found = tl.fuse(function, static="axis")(x, y, axis)
+        same_bits(found, function(x, y, axis), f"{name} {axis}")

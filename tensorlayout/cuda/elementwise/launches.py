@@ -24,6 +24,10 @@ from tensorlayout.layout.loop import Loop
 WIDTHS = (16, 4)
 
 
+class TooManyAxesError(Exception):
+    """No kernel of so many operands walks so many axes."""
+
+
 class Computed(NamedTuple):
     """What makes elements of the result.
 
@@ -123,6 +127,8 @@ def strided(given: Operands, loop: Loop, pack: int) -> Launch:
     rows, (packs, rest) = prod(slower), divmod(last, pack)
     sizes, count = (*slower, packs), rows * (packs + rest)
     blocks = given.blocks(count, pack)
+    if len(sizes) > given.constant("MOST_WALKED"):
+        raise TooManyAxesError
     index = index_type(count, loop.furthest)
     steps = loop.axes[-1].strides[1:] if pack > 1 else (0,) * given.count
     name = "rows" if pack > 1 else "strided"

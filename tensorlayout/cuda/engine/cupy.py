@@ -34,7 +34,6 @@ from typing import Any
 from tensorlayout.cuda.engine import nvrtc
 from tensorlayout.cuda.engine.driver import (
     LEGACY_STREAM,
-    PARAMETER_BYTES,
     PER_THREAD_STREAM,
     Buffer,
     Bytes,
@@ -63,6 +62,9 @@ _TOO_MANY = 1 << 62
 
 THREADS = constant("include/platform.cuh", "THREADS")  # of a block
 
+# What CUDA takes of parameters on every architecture.
+_PARAMETER_BYTES = 4096
+
 # Of CUDADriverError.status.
 _INVALID_CONTEXT = 201
 _NOT_FOUND = 500
@@ -90,7 +92,7 @@ class _Block(threading.local):
     """Memory of each thread for the parameters of a launch, which CUDA reads during the call."""
 
     def __init__(self) -> None:
-        memory = (ctypes.c_char * PARAMETER_BYTES)()
+        memory = (ctypes.c_char * _PARAMETER_BYTES)()
         self._kept = pointers = (ctypes.c_void_p * 1)(ctypes.addressof(memory))
         # Copying into it takes 0.05 us; the address of a caller's bytearray 0.2 us by way of ctypes
         # (2026-11, 2-core AMD EPYC (Zen 4)).

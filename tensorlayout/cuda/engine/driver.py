@@ -54,9 +54,6 @@ class Kernel:
         return "_".join((self.name, *(value for _, value in self.shape)))
 
 
-# What CUDA takes of parameters on every architecture, in bytes.
-PARAMETER_BYTES = 4096
-
 # The number of the legacy default stream, which every device has.
 LEGACY_STREAM = 1
 

@@ -52,12 +52,7 @@ COMMON Pack<T, Length> fetch(const Memories& memories, int n, int64_t at, int co
     return pack;
 }
 
-template <int... N> struct Numbers {};
-template <int Count, int... N> struct Below : Below<Count - 1, Count - 1, N...> {};
-template <int... N> struct Below<0, N...> { using type = Numbers<N...>; };
-using Each = typename Below<OPERANDS>::type;  // 0, 1, …: the numbers of the operands
-
-template <int N, class T> struct Numbered { T pack; };
+using Each = typename Below<OPERANDS>::type;
 
 // A pack of each operand, all of one length.
 template <int Length, class = Each, class = Elements> struct Operands;

@@ -18,19 +18,21 @@ from tensorlayout.cuda.engine.driver import driver
 from tensorlayout.cuda.engine.launch import Bound, Launch, Launches, bind
 from tensorlayout.cuda.engine.memory import new_tensors, padding_of, per_alignment
 from tensorlayout.cuda.engine.scalars import octets
-from tensorlayout.cuda.engine.sectors import SECTOR
+from tensorlayout.cuda.engine.sectors import SECTOR, WIDEST
 from tensorlayout.cuda.engine.shared_tiles.problem import TUNING, TileTuning
 from tensorlayout.dtypes import DType
 from tensorlayout.plan.base import Write
 from tensorlayout.plan.copy import CopyPlan
 from tensorlayout.plan.elementwise import ElementwisePlan
 from tensorlayout.plan.fuse import FusePlan
+from tensorlayout.plan.reduce import ReducePlan
 from tensorlayout.tensor import Tensor, TensorSpec
 
 # Of one kernel: steps, which bounds how long a compiler takes; scalars; and tensors, which bounds
 # registers. Of many axes there are fewer tensors: all of them would be more than a launch takes.
 MOST_STEPS, MOST_NUMBERS = 64, 24
 MOST_TENSORS = (12, 4)
+MOST_REDUCED = 4
 
 
 class Number(NamedTuple):
@@ -52,26 +54,48 @@ class Chain(NamedTuple):
 
 
 def write_fuse(plan: FusePlan) -> Write:
-    """One launch; more for very many steps or operands.
-
-    A reduction reads what the steps before it have written.
-    """
+    """One launch; more for very many steps or operands, and for a reduction in chunks."""
     if plan.reduction is not None:
-        values = replace(plan, reduction=None, result=plan.steps[-1].result)
-        new, write_values = new_tensors(values.result), write_fuse(values)
-        write_result = reduce.write_reduce(plan.reduction)
-
-        def write_both(out: Tensor, *operands: Any) -> None:
-            made = new()
-            write_values(made, *operands)
-            write_result(out, made)
-
-        return write_both
+        return _write_reduced(plan, plan.reduction)
     padding = None if plan.given else padding_of(plan.result)
+    return _writer(plan, lambda alignments: plan_fuse(plan, alignments, padding))
+
+
+def _write_reduced(plan: FusePlan, reduction: ReducePlan) -> Write:
+    """A reduction of values that are worked out as they are read, or else written before."""
+    values = replace(plan, reduction=None, result=reduction.source)
+    new, write_values = new_tensors(values.result), write_fuse(values)
+    write_result = reduce.write_reduce(reduction)
+
+    def write_apart(out: Tensor, *operands: Any) -> None:
+        made = new()
+        write_values(made, *operands)
+        write_result(out, made)
+
+    chain = _read_at_once(values, reduction)
+    if chain is None:
+        return write_apart
+    planned = plan_reduced(plan, reduction, chain)
+    write_at_once = _writer(plan, lambda alignments: planned)
+    longest = WIDEST // values.result.dtype.itemsize
+    widths = zip(chain.tensors, _read(values, chain), strict=True)
+    aligned = [(value, min(WIDEST, longest * o.dtype.itemsize)) for value, o in widths]
+
+    def write(out: Tensor, *operands: Any) -> None:
+        at_once = not any([operands[value]._memory.address % n for value, n in aligned])
+        (write_at_once if at_once else write_apart)(out, *operands)
+
+    return write
+
+
+def _writer(
+    plan: FusePlan, planned: Callable[[tuple[int, ...]], tuple[Launches, Sequence[Number]]]
+) -> Write:
+    """The function of the result and the operands: launches for their alignments, and numbers."""
     device = plan.result.device.number
 
     def make(alignments: tuple[int, ...]) -> tuple[Bound, Callable[..., bytes]]:
-        launches, numbers = plan_fuse(plan, alignments, padding)
+        launches, numbers = planned(alignments)
         return bind(launches, device), _content(plan, numbers)
 
     at = per_alignment(make)
@@ -140,7 +164,7 @@ def _planned(
     tuning: TileTuning,
 ) -> tuple[Launches, list[Number]]:
     """A launch for each chain; what is in between is in scratch memory."""
-    count = len(plan.operands)
+    name, count = plan.operation.name, len(plan.operands)
     last = count + len(plan.steps) - 1
     place = {value: value + 1 for value in range(count)}
     place |= {_value_of(plan, chain): count + 1 + k for k, chain in enumerate(parts)}
@@ -153,7 +177,7 @@ def _planned(
         result, operands = _written(plan, chain), _read(plan, chain)
         memories = [place[_value_of(plan, chain)], *[place[value] for value in chain.tensors]]
         found = plan_loops(
-            _computed(plan, chain),
+            Computed(name, "fuse.cu", "fuse", _macros(plan, chain), numbers=_room(chain)),
             result,
             [o.layout for o in operands],
             [o.dtype for o in operands],
@@ -174,6 +198,11 @@ def _planned(
     return Launches(tuple(launches), found.case, tuple(scratch)), numbers
 
 
+def _room(chain: Chain) -> int:
+    """How many numbers a struct has room for: C++ has no arrays of none."""
+    return max(1, len(chain.numbers))
+
+
 def _value_of(plan: FusePlan, chain: Chain) -> int:
     return len(plan.operands) + chain.steps[-1]
 
@@ -186,6 +215,35 @@ def _written(plan: FusePlan, chain: Chain) -> TensorSpec:
 def _read(plan: FusePlan, chain: Chain) -> list[TensorSpec]:
     values: list[Any] = [*plan.operands, *[step.result for step in plan.steps]]
     return [values[value] for value in chain.tensors]
+
+
+def _read_at_once(values: FusePlan, reduction: ReducePlan) -> Chain | None:
+    """The chain that makes what is reduced, if kernels that reduce it can read its operands.
+
+    These have each element where the result would have it, or are one element.
+    """
+    made, (chain, *others) = values.result.layout, chains(values, MOST_REDUCED)
+    if others or made.is_tiled or not reduce.is_planned(reduction):
+        return None
+    layouts = [o.layout for o in _read(values, chain)]
+    same = all([each.size == 1 or each.same_placement(made) for each in layouts])
+    return chain if same else None
+
+
+def plan_reduced(
+    plan: FusePlan, reduction: ReducePlan, chain: Chain
+) -> tuple[Launches, tuple[Number, ...]]:
+    """How to reduce what a chain makes, as it would be reduced in memory of its own."""
+    operands = _read(plan, chain)
+    steps = [int(o.layout.size > 1) for o in operands]
+    chained = reduce.Chained(_macros(plan, chain), tuple(steps), _room(chain))
+    found = reduce.plan_reduce(reduction, SECTOR, chained)
+    scratch = len(plan.operands) + 1
+    read, *join = found.launches
+    memories = [0, *[value + 1 for value in chain.tensors], scratch]
+    launches = [read.placed(memories[: len(read.firsts)])]
+    launches += [replace(each.placed([0, 0, scratch]), takes=(0, 0)) for each in join]
+    return replace(found, launches=tuple(launches)), chain.numbers
 
 
 # ---- Chains
@@ -245,16 +303,15 @@ def _sources(plan: FusePlan, k: int) -> list[int | Number]:
 # ---- Text
 
 
-def _computed(plan: FusePlan, chain: Chain) -> Computed:
-    """What ``kernels/fuse.cu`` is told."""
+def _macros(plan: FusePlan, chain: Chain) -> tuple[tuple[str, str], ...]:
+    """What kernels are told of a chain."""
     types = [c_type(each.dtype) for each in _read(plan, chain)]
-    macros = (
+    return (
         ("OPERANDS", str(len(types))),
-        ("NUMBERS", str(len(chain.numbers))),
+        ("NUMBERS", str(_room(chain))),
         ("ELEMENTS", ", ".join(types)),
         ("CHAIN", _text(plan, chain, types)),
     )
-    return Computed(plan.operation.name, "fuse.cu", "fuse", macros, numbers=len(chain.numbers))
 
 
 def _text(plan: FusePlan, chain: Chain, types: Sequence[str]) -> str:

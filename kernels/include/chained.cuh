@@ -28,22 +28,26 @@ template <class T> DEVICE uint32_t shift_at(const From<T>& from) {
     return shift_at(reinterpret_cast<const T*>(from.slot * sizeof(T)));
 }
 
-// Elements of an operand that belong to a pack; of those wider than its own, more than 16 bytes.
+// Elements of an operand that belong to a pack; of those wider than its own, several packs.
 template <class T, int Length>
-struct alignas(sizeof(T) * Length < 16 ? sizeof(T) * Length : 16) Run {
-    T at[Length];
-};
+struct Run {
+    static constexpr int EACH = sizeof(T) * Length < 16 ? Length : 16 / sizeof(T);
+    Pack<T, EACH> packs[Length / EACH];
 
-template <class T, int Length>
-DEVICE Run<T, Length> load_run(const Frame& p, int n, bool active, int64_t slot) {
-    const T* const from = static_cast<const T*>(p.from[n]);
-    if (p.step[n]) return load_if(active, reinterpret_cast<const Run<T, Length>*>(from + slot));
-    const T one = load_if(active, from);
-    Run<T, Length> run;
+    DEVICE Run(const Frame& p, int n, bool active, int64_t slot) {
+        const T* const from = static_cast<const T*>(p.from[n]);
+        const T one = p.step[n] ? T{} : load_if(active, from);
 #pragma unroll
-    for (T& each : run.at) each = one;
-    return run;
-}
+        for (int k = 0; k < Length / EACH; ++k) {
+            const T* const here = from + slot + k * EACH;
+            if (p.step[n]) packs[k] = load_if(active, reinterpret_cast<const Pack<T, EACH>*>(here));
+            else
+#pragma unroll
+                for (T& each : packs[k].at) each = one;
+        }
+    }
+    DEVICE T at(int j) const { return packs[j / EACH].at[j % EACH]; }
+};
 
 // `Length` elements that follow each other.
 template <class T, int Length, class = typename Below<OPERANDS>::type, class = Types<ELEMENTS>>
@@ -53,10 +57,10 @@ struct Made<T, Length, Numbers<N...>, Types<E...>> : Numbered<N, Run<E, Length>>
     const Scalar* numbers;
 
     DEVICE Made(bool active, const From<T>& from)
-        : Numbered<N, Run<E, Length>>{load_run<E, Length>(*from.p, N, active, from.slot)}...,
+        : Numbered<N, Run<E, Length>>{Run<E, Length>(*from.p, N, active, from.slot)}...,
           numbers(from.p->numbers) {}
 
-    DEVICE T at(int j) const { return chain(numbers, Numbered<N, Run<E, Length>>::pack.at[j]...); }
+    DEVICE T at(int j) const { return chain(numbers, Numbered<N, Run<E, Length>>::pack.at(j)...); }
 };
 
 template <class T> DEVICE T load_if(bool active, const From<T>& from) {

@@ -32,7 +32,10 @@ from tensorlayout.tensor import Tensor, TensorSpec
 # registers. Of many axes there are fewer tensors: all of them would be more than a launch takes.
 MOST_STEPS, MOST_NUMBERS = 64, 24
 MOST_TENSORS = (12, 4)
-MOST_REDUCED = 4
+
+# Bytes that a reduction reads at once for a pack of 16 bytes; more would be spilled, and so would
+# what makes elements of 1 byte of several operands, as each byte has a register.
+MOST_BYTES = 64
 
 
 class Number(NamedTuple):
@@ -82,7 +85,7 @@ def _write_reduced(plan: FusePlan, reduction: ReducePlan) -> Write:
     aligned = [(value, min(WIDEST, longest * o.dtype.itemsize)) for value, o in widths]
 
     def write(out: Tensor, *operands: Any) -> None:
-        at_once = not any([operands[value]._memory.address % n for value, n in aligned])
+        at_once = not any(operands[value]._memory.address % n for value, n in aligned)
         (write_at_once if at_once else write_apart)(out, *operands)
 
     return write
@@ -222,12 +225,13 @@ def _read_at_once(values: FusePlan, reduction: ReducePlan) -> Chain | None:
 
     These have each element where the result would have it, or are one element.
     """
-    made, (chain, *others) = values.result.layout, chains(values, MOST_REDUCED)
-    if others or made.is_tiled or not reduce.is_planned(reduction):
+    made, (chain, *others) = values.result, chains(values, MOST_TENSORS[0])
+    if others or made.layout.is_tiled or not reduce.is_planned(reduction):
         return None
-    layouts = [o.layout for o in _read(values, chain)]
-    same = all([each.size == 1 or each.same_placement(made) for each in layouts])
-    return chain if same else None
+    whole = [o for o in _read(values, chain) if o.layout.size > 1]
+    octets = WIDEST // made.dtype.itemsize * sum([o.dtype.itemsize for o in whole])
+    few = octets <= MOST_BYTES and (len(whole) == 1 or made.dtype.itemsize > 1)
+    return chain if few and all(o.layout.same_placement(made.layout) for o in whole) else None
 
 
 def plan_reduced(

@@ -322,12 +322,70 @@ def test_huge_results():
 # ---- Reductions
 
 
-@pytest.mark.parametrize("name", ["sum", "max", "argmin", "mean", "std", "prod", "any"])
-def test_last_reductions(name):
-    def function(x, y, axis):
-        return getattr(tl, name)(tl.sin(x / 2 + y), axis=axis)
+def reduced_as_unfused(function, *args):
+    """Hold a call against that of the function as it is; bytes read by kernels of a chain."""
+    expected = function(*args)
+    with launch_log() as seen:
+        found = tl.fuse(function)(*args)
+    same_bits(found, expected)
+    chained = {k: counts for k, counts in seen.items() if "CHAIN" in dict(k.types)}
+    assert chained
+    return chained
 
-    x, y = (there((70, 300), "int16", n).astype(tl.float32) for n in range(2))
-    for axis in (None, 0, 1):
-        found = tl.fuse(function, static="axis")(x, y, axis)
-        same_bits(found, function(x, y, axis), f"{name} {axis}")
+
+@pytest.mark.parametrize("name", ["sum", "max", "argmin", "mean", "std", "prod"])
+def test_last_reductions(name):
+    """Operands are read once, by the kernel that would have read what was made of them."""
+
+    def function(axis):
+        return lambda x, y, n: getattr(tl, name)(tl.sin(x / 2 + y) * n, axis=axis)
+
+    kernels = set()
+    for shape in [(70, 300), (3, 100, 37), (5000, 16), (900, 3), (40, 517), (70000,)]:
+        x, y = (there(shape, "int16", n).astype(tl.float32) for n in range(2))
+        for axis in (None, *range(len(shape))):
+            ((kernel, counts),) = reduced_as_unfused(function(axis), x, y, 0.7).items()
+            assert (kernel.file, counts.loads.bytes) == ("reduce/reduce.cu", 2 * x.nbytes)
+            kernels.add(kernel.name)
+    assert kernels == {"reduce_rows", "reduce_columns", "reduce_tiles", "reduce_short"}
+
+
+def test_reductions_of_other_types():
+    bytes_, halves = there((300, 64), "uint8"), there((300, 64), "float16")
+    wide, narrow = there((300, 64), "float64"), there((300, 64))
+    for function, *args in [
+        (lambda x: tl.any(x > 6), narrow),
+        (lambda x: tl.sum((x / 255).astype(tl.float32), axis=0), bytes_),
+        (lambda x, y: tl.max((x + y).astype(tl.float16), axis=1), halves, narrow),
+        (lambda x: tl.sum(x.astype(tl.float32), axis=1), wide),
+        (lambda x: tl.sum(x * (1 + 2j), axis=0), there((300, 64), "complex64")),
+    ]:
+        for kernel, counts in reduced_as_unfused(function, *args).items():
+            assert kernel.file == "reduce/reduce.cu"
+            assert counts.loads.bytes == sum(x.nbytes for x in args)
+
+
+def test_reductions_of_what_is_written_before():
+    """Operands elsewhere than what is made of them; sums in another kind of number."""
+    x, y = there((300, 65)), there((300, 65), seed=1)
+    for function, *args in [
+        (lambda x, y: tl.sum(x * y, axis=1), x, y[0]),
+        (lambda x, y: tl.sum(x * y, axis=0), x, there((65, 300)).mT),
+        (lambda x: tl.sum(x + 1), x[1:]),
+        (lambda x: tl.sum(x > 1, axis=0, dtype=tl.float32), x),
+        (lambda x: tl.sum(x + 1), x[:0]),
+        (lambda x, y: tl.all(x < y), x, y),
+    ]:
+        expected = function(*args)
+        with launch_log() as seen:
+            found = tl.fuse(function)(*args)
+        same_bits(found, expected)
+        chained = {kernel.file for kernel in seen if "CHAIN" in dict(kernel.types)}
+        assert chained == ({"fuse.cu"} if args[0].size else set())
+
+
+def test_a_reduction_into_an_operand():
+    x, scale = there((300, 64)), tl.asarray(0.5, dtype=tl.float32, device="cuda")
+    expected = tl.sum(x * scale)
+    tl.fuse(lambda x, scale: tl.sum(x * scale))(x, scale, out=scale)
+    same_bits(scale, expected)

@@ -156,9 +156,9 @@ def is_planned(plan: ReducePlan) -> bool:
 def plan_reduce(plan: ReducePlan, alignment: int, chained: Chained | None = None) -> Launches:
     """How to carry out a plan that has elements; `alignment`: of the address of the lowest slot.
 
-    `chained`: what makes the source, which then is in no memory. One launch; two where results are so few, or of so many elements, that several blocks share
-    one, whose partial results are in scratch memory. ValueError for memory whose alignment is less
-    than an element.
+    `chained`: what makes the source, which then is in no memory. One launch; two where results are
+    so few, or of so many elements, that several blocks share one, whose partial results are in
+    scratch memory. ValueError for memory whose alignment is less than an element.
     """
     itemsize, functor = plan.source.dtype.itemsize, functor_of(plan)
     if alignment % itemsize:

@@ -40,7 +40,7 @@
 #define OPERANDS 1
 #endif
 #ifndef NUMBERS
-#define NUMBERS 1  // of a chain; not used without
+#define NUMBERS 1  // of a chain; without one not used
 #endif
 
 struct Steps {
@@ -53,7 +53,6 @@ struct Frame {
     const void* from[OPERANDS];  // the first element
     void* partials;     // null: there is one chunk
     Scalar numbers[NUMBERS];
-    int32_t step[OPERANDS];  // of a chain: 0 if all of an operand is its first element
     Finish finish;
     int64_t results;    // how many there are
     int64_t first_result, first_position;

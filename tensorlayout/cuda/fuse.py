@@ -33,9 +33,8 @@ from tensorlayout.tensor import Tensor, TensorSpec
 MOST_STEPS, MOST_NUMBERS = 64, 24
 MOST_TENSORS = (12, 4)
 
-# Bytes that a reduction reads at once for a pack of 16 bytes; more would be spilled, and so would
-# what makes elements of 1 byte of several operands, as each byte has a register.
-MOST_BYTES = 64
+# Bytes, and elements, that a reduction reads at once for a pack of 16 bytes: more would be spilled.
+MOST_BYTES, MOST_ELEMENTS = 64, 16
 
 
 class Number(NamedTuple):
@@ -229,8 +228,8 @@ def _read_at_once(values: FusePlan, reduction: ReducePlan) -> Chain | None:
     if others or made.layout.is_tiled or not reduce.is_planned(reduction):
         return None
     whole = [o for o in _read(values, chain) if o.layout.size > 1]
-    octets = WIDEST // made.dtype.itemsize * sum([o.dtype.itemsize for o in whole])
-    few = octets <= MOST_BYTES and (len(whole) == 1 or made.dtype.itemsize > 1)
+    longest, octets = WIDEST // made.dtype.itemsize, sum([o.dtype.itemsize for o in whole])
+    few = longest * octets <= MOST_BYTES and longest * len(whole) <= MOST_ELEMENTS
     return chain if few and all(o.layout.same_placement(made.layout) for o in whole) else None
 
 
@@ -239,8 +238,9 @@ def plan_reduced(
 ) -> tuple[Launches, tuple[Number, ...]]:
     """How to reduce what a chain makes, as it would be reduced in memory of its own."""
     operands = _read(plan, chain)
-    steps = [int(o.layout.size > 1) for o in operands]
-    chained = reduce.Chained(_macros(plan, chain), tuple(steps), _room(chain))
+    single = ", ".join([str(o.layout.size == 1).lower() for o in operands])
+    macros = (*_macros(plan, chain), ("SINGLE", single))
+    chained = reduce.Chained(macros, len(operands), _room(chain))
     found = reduce.plan_reduce(reduction, SECTOR, chained)
     scratch = len(plan.operands) + 1
     read, *join = found.launches

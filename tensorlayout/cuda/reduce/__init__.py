@@ -137,13 +137,13 @@ class Chained(NamedTuple):
 
     Attributes:
         types: macros that say so.
-        steps: 0 for operands that are one element.
+        operands: how many there are.
         numbers: how many scalars it is given.
 
     """
 
     types: tuple[tuple[str, str], ...]
-    steps: tuple[int, ...]
+    operands: int
     numbers: int
 
 
@@ -182,16 +182,16 @@ def plan_reduce(plan: ReducePlan, alignment: int, chained: Chained | None = None
         shape["LENGTH"] = box.length
     if box.name == "reduce_short":
         shape["TURNS"] = TURNS
-    more, steps, numbers = chained or Chained((), (1,), 1)
+    more, operands, numbers = chained or Chained((), 1, 1)
+    counts = {"OPERANDS": operands, "NUMBERS": numbers}
     chosen = kernel(FILE, box.name, (*types, *more), functor, **shape)
-    frame = _frame(plan, found, box, per_block, OPERANDS=len(steps), NUMBERS=numbers)
-    frame.step[:] = steps
-    made = parameters(chosen, OPERANDS=len(steps), NUMBERS=numbers)(frame=frame)
+    frame = _frame(plan, found, box, per_block, counts)
+    made = parameters(chosen, **counts)(frame=frame)
     for walk, axes in ((made.groups, box.groups), (made.rows, box.rows)):
         pack_axes(walk, axes, rank or RANKS[-1] + 1)
     parts = chunks * (box.fold if box.is_spread else 1)
     grid = box.tiles * chunks
-    firsts, scalars_at = (0, *[first] * len(steps)), type(frame).numbers.offset
+    firsts, scalars_at = (0, *[first] * operands), type(frame).numbers.offset
     if parts == 1:
         return Launches((Launch(chosen, grid, bytes(made), firsts, scalars_at=scalars_at),))
     reduce = Launch(chosen, grid, bytes(made), (*firsts, 0), scalars_at=scalars_at)
@@ -254,7 +254,9 @@ def _finish(plan: ReducePlan) -> Any:
     )
 
 
-def _frame(plan: ReducePlan, found: Axes, box: ThreadBox, chunk: int, **counts: int) -> Any:
+def _frame(
+    plan: ReducePlan, found: Axes, box: ThreadBox, chunk: int, counts: dict[str, int]
+) -> Any:
     row = box.x.size if box.is_spread else box.size_x
     channels = {
         "reduce_columns": row * box.length // box.fold,

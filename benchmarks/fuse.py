@@ -25,7 +25,7 @@ Function = Callable[..., Any]
 
 
 def _affine(xp: Any) -> Function:
-    return lambda x, m, s, g, b: (x - m) / s * g + b  # type: ignore[no-any-return]
+    return lambda x, m, s, g, b: (x - m) / s * g + b
 
 
 def _bytes(xp: Any) -> Function:

@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from itertools import product
 from math import prod
+from operator import attrgetter
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -67,6 +68,9 @@ _INEXACT = {
 }
 
 
+_memory_of: Callable[[Any], Any] = attrgetter("_memory")
+
+
 def direct(plan: FusePlan) -> Run | None:
     """What works a small result out step by step, or reduces; None for the rest."""
     if plan.reduction is not None:
@@ -84,10 +88,14 @@ def _at_once(plan: FusePlan) -> Run | None:
         return None
     program, room, last = sequence(steps, plan.sources, len(plan.operands))
     spec, copy, new, one_by_one = plan.result, quiet.copy, object.__new__, step_by_step(plan)
+    numbers = any(isinstance(operand, type) for operand in plan.operands)
     integers = [i for i, operand in enumerate(plan.operands) if operand is int]
 
     def run(*operands: Any) -> Tensor:
-        values = [x._memory if type(x) is Tensor else x for x in operands]
+        if numbers:
+            values = [x._memory if type(x) is Tensor else x for x in operands]
+        else:
+            values = list(map(_memory_of, operands))
         values += room
         try:
             for i in integers:
@@ -493,10 +501,6 @@ def _blockwise(plan: FusePlan) -> Write:
             fill(*home_of(out))
 
     return write
-
-
-def _memory_of(tensor: Tensor) -> Array:
-    return tensor._memory  # type: ignore[no-any-return]
 
 
 def _varies(loop: _Loop, operand: int) -> bool:

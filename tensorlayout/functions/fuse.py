@@ -11,7 +11,7 @@ import functools
 import inspect
 import operator
 from collections.abc import Callable, Iterable
-from typing import Any, NamedTuple, NoReturn, TypeVar, overload
+from typing import Any, NamedTuple, NoReturn, overload
 
 import numpy as np
 
@@ -30,7 +30,8 @@ from tensorlayout.words import REFUSALS, cut, refuse
 
 __all__ = ["fuse"]
 
-_Function = TypeVar("_Function", bound=Callable[..., Any])
+_Function = Callable[..., Tensor]
+_Fused = Callable[..., Tensor]  # which takes out=, too
 _Get = Callable[[tuple[Any, ...]], Any]  # from the arguments of a call to an operand
 
 # Traces of one function that are kept: a function of tensors of ever new shapes has no end of them.
@@ -367,9 +368,9 @@ dispatch.observers.insert(0, _observe)
 
 
 @overload
-def fuse(function: _Function, /, *, static: str | Iterable[str] = ()) -> _Function: ...
+def fuse(function: _Function, /, *, static: str | Iterable[str] = ()) -> _Fused: ...
 @overload
-def fuse(*, static: str | Iterable[str] = ()) -> Callable[[_Function], _Function]: ...
+def fuse(*, static: str | Iterable[str] = ()) -> Callable[[_Function], _Fused]: ...
 def fuse(function: Any = None, /, *, static: Any = ()) -> Any:
     """`function`, carried out as one pass over memory; also a decorator.
 
@@ -415,15 +416,26 @@ def _static(function: Any, given: Any) -> Callable[[Any], bool]:
     return lambda place: place in places
 
 
+_spec_of = operator.attrgetter("_spec")
+
+
 def _fused(function: Any, is_static: Callable[[Any], bool]) -> Any:
     name = cut(getattr(function, "__name__", "fused"), 60)
     ready: dict[Any, Any] = {}  # for positional tensors and numbers: the shortest way
     traces: dict[Any, _Trace] = {}
+    numbers = False  # whether there have been any among the arguments
 
     @functools.wraps(function)
     def fused(*args: Any, out: Tensor | None = None, **named: Any) -> Any:
         if not named and out is None and not dispatch.watched:
-            found = ready.get(tuple([x._spec if type(x) is Tensor else type(x) for x in args]))
+            try:
+                if numbers:
+                    kinds = tuple([x._spec if type(x) is Tensor else type(x) for x in args])
+                else:
+                    kinds = tuple(map(_spec_of, args))
+            except AttributeError:  # the first number among the arguments
+                return call(args, out, named)
+            found = ready.get(kinds)
             if found is not None:
                 try:
                     return found(*args)
@@ -432,6 +444,8 @@ def _fused(function: Any, is_static: Callable[[Any], bool]) -> Any:
         return call(args, out, named)
 
     def call(args: tuple[Any, ...], out: Any, named: dict[str, Any]) -> Any:
+        nonlocal numbers
+        numbers = numbers or not all(type(x) is Tensor for x in args)
         places = (*range(len(args)), *sorted(named))
         given: tuple[Any, ...] = (*args, *[named[each] for each in places[len(args) :]])
         if any(map(_is_symbol, given)) and _recordings.get() is not None:

@@ -11,7 +11,7 @@ import functools
 import inspect
 import operator
 from collections.abc import Callable, Iterable
-from typing import Any, NamedTuple, NoReturn, TypeVar, overload
+from typing import Any, NamedTuple, NoReturn, overload
 
 import numpy as np
 
@@ -30,7 +30,8 @@ from tensorlayout.words import REFUSALS, cut, refuse
 
 __all__ = ["fuse"]
 
-_Function = TypeVar("_Function", bound=Callable[..., Any])
+_Function = Callable[..., Tensor]
+_Fused = Callable[..., Tensor]  # which takes out=, too
 _Get = Callable[[tuple[Any, ...]], Any]  # from the arguments of a call to an operand
 
 # Traces of one function that are kept: a function of tensors of ever new shapes has no end of them.
@@ -80,8 +81,11 @@ class Number(Unknown):
         rule = f"the value of a number {_FLOW}"
         refuse(self.name, f"{rule}; name its argument in static=, or use where()", TypeError)
 
+    def _compare(self, other: object) -> Any:
+        return NotImplemented if type(other) is Tensor else self._refuse()
+
     __bool__ = __int__ = __float__ = __complex__ = __index__ = _refuse
-    __lt__ = __le__ = __gt__ = __ge__ = __eq__ = __ne__ = _refuse
+    __lt__ = __le__ = __gt__ = __ge__ = __eq__ = __ne__ = _compare
     __hash__ = object.__hash__
     __round__ = __trunc__ = __floor__ = __ceil__ = _refuse
 
@@ -201,6 +205,8 @@ class _Recording:
         if ready is prepared_into:
             return self._write(operation, key[1:], operands[0], operands[1:])
         plan = tiled.planned(operation, key)
+        if plan.kind == "transfer":
+            operands[0]._memory.refuse(operation.name)
         if plan.makes == "view":
             return self._view(ready(operation, *key), plan, operands)
         self._check(plan)
@@ -362,20 +368,30 @@ dispatch.observers.insert(0, _observe)
 
 
 @overload
-def fuse(function: _Function, /, *, static: str | Iterable[str] = ()) -> _Function: ...
+def fuse(function: _Function, /, *, static: str | Iterable[str] = ()) -> _Fused: ...
 @overload
-def fuse(*, static: str | Iterable[str] = ()) -> Callable[[_Function], _Function]: ...
+def fuse(*, static: str | Iterable[str] = ()) -> Callable[[_Function], _Fused]: ...
 def fuse(function: Any = None, /, *, static: Any = ()) -> Any:
-    """A function of tensors that does what `function` does in one pass over memory.
+    """`function`, carried out as one pass over memory; also a decorator.
+
+    The result is called as `function` is, and with ``out=``, a tensor that the result is written
+    into. It gives the same elements, dtype, layout and padding, but what `function` works out on
+    the way is never there as a whole.
+
+    `function` may call elementwise functions, `where`, `clip`, `astype`, operators and methods, on
+    its arguments, views of these, and what it works out; last, one reduction. It gives one tensor.
+    It is called once for each kind of arguments, to see what it does, with tensors that have
+    shape, dtype and layout but no data. Numbers among the arguments may have other values in each
+    call; `static` names arguments that are taken by their values, as all but tensors and numbers
+    are. TypeError for anything that `function` does beyond that, ValueError for a `static` that is
+    none of its arguments.
 
     >>> import tensorlayout as tl
     >>> @tl.fuse
     ... def normalise(x, mean, std):
     ...     return (x.astype(tl.float32) / 255 - mean) / std
-    >>> x = tl.asarray([[0, 255], [51, 102]], dtype=tl.uint8)
-    >>> normalise(x, tl.asarray(0.5, dtype=tl.float32), 0.25)
-    Tensor([[-2. ,  2. ],
-            [-1.2, -0.4]], dtype=float32, device='cpu')
+    >>> normalise(tl.asarray([0, 255], dtype=tl.uint8), 0.5, 0.25)
+    Tensor([-2.,  2.], dtype=float32, device='cpu')
     """
     if function is None:
         return functools.partial(fuse, static=static)
@@ -400,15 +416,26 @@ def _static(function: Any, given: Any) -> Callable[[Any], bool]:
     return lambda place: place in places
 
 
+_spec_of = operator.attrgetter("_spec")
+
+
 def _fused(function: Any, is_static: Callable[[Any], bool]) -> Any:
     name = cut(getattr(function, "__name__", "fused"), 60)
     ready: dict[Any, Any] = {}  # for positional tensors and numbers: the shortest way
     traces: dict[Any, _Trace] = {}
+    numbers = False  # whether there have been any among the arguments
 
     @functools.wraps(function)
     def fused(*args: Any, out: Tensor | None = None, **named: Any) -> Any:
         if not named and out is None and not dispatch.watched:
-            found = ready.get(tuple([x._spec if type(x) is Tensor else type(x) for x in args]))
+            try:
+                if numbers:
+                    kinds = tuple([x._spec if type(x) is Tensor else type(x) for x in args])
+                else:
+                    kinds = tuple(map(_spec_of, args))
+            except AttributeError:  # the first number among the arguments
+                return call(args, out, named)
+            found = ready.get(kinds)
             if found is not None:
                 try:
                     return found(*args)
@@ -417,6 +444,8 @@ def _fused(function: Any, is_static: Callable[[Any], bool]) -> Any:
         return call(args, out, named)
 
     def call(args: tuple[Any, ...], out: Any, named: dict[str, Any]) -> Any:
+        nonlocal numbers
+        numbers = numbers or not all(type(x) is Tensor for x in args)
         places = (*range(len(args)), *sorted(named))
         given: tuple[Any, ...] = (*args, *[named[each] for each in places[len(args) :]])
         if any(map(_is_symbol, given)) and _recordings.get() is not None:
@@ -439,7 +468,7 @@ def _fused(function: Any, is_static: Callable[[Any], bool]) -> Any:
         if trace.operation is None:
             if out is None:
                 return operands
-            return dispatch.call_into(out, _assign(name), (operands._spec,), (operands,))
+            return dispatch.call(_assign(name), (out._spec, operands._spec), (out, operands))
         simple = not named and all(type(x) is Tensor or type(x) in _NUMBERS for x in args)
         if simple and not any(map(is_static, places)):
             ready[kinds] = _run(trace)

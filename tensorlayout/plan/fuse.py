@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from operator import itemgetter
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeVar
 
 from tensorlayout.plan import tiled
 from tensorlayout.plan.base import Operation, Plan, Run, Write, backend, planned
@@ -136,33 +136,58 @@ def step_by_step(plan: FusePlan) -> Run:
     if plan.given:
         sources = [tuple([i + 1 for i in each]) for each in sources]
         last = plans.pop()
-        if isinstance(last, ElementwisePlan) and min(sources[-1]) > count:
+        fits = last.result.layout.same_placement(plan.result.layout)
+        if isinstance(last, ElementwisePlan) and min(sources[-1]) > count and fits:
             plans.append(last.into(plan.result))
-        else:  # what reads an operand may write before it has read
+        else:  # what reads an operand may write before it has read, and elsewhere round otherwise
             plans += [last, AssignPlan(plan.operation.name, last.result, plan.result)]
             sources.append((count + len(plan.steps),))
         sources[-1] = (0, *sources[-1])
-    *first, last_step = [
-        (carried_out(each), getter(i)) for each, i in zip(plans, sources, strict=True)
-    ]
-    finish, of_last = last_step
-    if not first and sources[-1] == tuple(range(len(sources[-1]))):
-        return finish
+    runs = [carried_out(each) for each in plans]
+    if len(runs) == 1 and sources[0] == tuple(range(len(sources[0]))):
+        return runs[0]
+    program, room, end = sequence(runs, sources, count + int(plan.given))
 
     def run(*operands: Any) -> Any:
-        values = list(operands)
-        for step, of in first:
-            values.append(step(*of(values)))
-        return finish(*of_last(values))
+        values = [*operands, *room]
+        for step, of, to in program:
+            values[to] = step(*of(values))
+        return values[end]
 
     return run
 
 
-def getter(numbers: tuple[int, ...]) -> Callable[[Sequence[Any]], Sequence[Any]]:
+_Function = TypeVar("_Function")
+_Get = Callable[[list[Any]], Sequence[Any]]
+
+
+def sequence(
+    functions: Sequence[_Function], sources: Sequence[tuple[int, ...]], count: int
+) -> tuple[list[tuple[_Function, _Get, int]], list[None], int]:
+    """Functions with what each takes from a list of values, `count` operands first, and its place.
+
+    Also what the list holds more at the beginning, and the place of the last value. Values that
+    nobody needs any more lose their place: so their memory is free, for the next one.
+    """
+    last_use = {v: i for i, each in enumerate(sources) for v in each}
+    places = list(range(count))
+    free: list[int] = []
+    top = count
+    program = []
+    for i, (function, reads) in enumerate(zip(functions, sources, strict=True)):
+        free += {places[v] for v in reads if v >= count and last_use[v] == i}
+        to = free.pop() if free else top
+        top = max(top, to + 1)
+        program.append((function, getter(tuple([places[v] for v in reads])), to))
+        places.append(to)
+    return program, [None] * (top - count), places[-1]
+
+
+def getter(numbers: tuple[int, ...]) -> _Get:
     """What takes the items of these numbers from a list."""
-    if len(numbers) == 1:
-        return itemgetter(slice(numbers[0], numbers[0] + 1))
-    return itemgetter(*numbers)
+    if len(numbers) > 1:
+        return itemgetter(*numbers)
+    return itemgetter(slice(numbers[0], numbers[0] + 1))
 
 
 def write_step_by_step(plan: FusePlan) -> Write:

@@ -1311,6 +1311,7 @@ fft.rfftfreq(-1)  # ValueError: n must be at least 1, got -1
 """
 
 BEYOND = """
+fuse(3)  # TypeError: must be called with a function, got 3
 logspace(0, 2, num=-1)  # ValueError: num must not be negative, got -1
 logspace(0, 2, num=2.0)  # TypeError: num must be an integer, got 2.0
 logspace(0, 2, base="a")  # TypeError: base must be a number, got 'a'

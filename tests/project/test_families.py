@@ -9,7 +9,7 @@ from tensorlayout.kernels_path import kernel_directory
 
 FAMILIES = {
     *("view", "copy", "fill", "elementwise", "join", "pad", "gather", "scatter", "mask", "reduce"),
-    *("scan", "sort", "matmul", "library", "image"),
+    *("scan", "sort", "matmul", "library", "image", "fuse"),
 }
 
 # What families share.
@@ -22,7 +22,7 @@ INFRASTRUCTURE = {
     "cuda": {"__init__", "bounded", "engine"},
 }
 
-WITHOUT_KERNELS = {"library", "view"}
+WITHOUT_KERNELS = {"fuse", "library", "view"}
 
 PACKAGE = Path(tensorlayout.__file__).parent
 TESTS = Path(__file__).parents[1]

@@ -349,7 +349,7 @@ def alone(plan: ElementwisePlan) -> Any:
 
 
 class BlockCall(NamedTuple):
-    """What computes one plan on blocks that the cache holds: ``common(*arrays, out)``.
+    """What computes one plan on blocks that the cache holds: ``common(*arrays, out=…)``.
 
     `rare`: the same for a Python scalar as last operand that is not `usual`. `exact`: whether a
     ufunc takes the arrays as they are, so that `out` may be one of them.
@@ -382,7 +382,7 @@ def block_call(plan: ElementwisePlan) -> BlockCall:
 
 
 def _positional(call: Call) -> Callable[..., object]:
-    return lambda *arrays: call(arrays[:-1], arrays[-1])
+    return lambda *arrays, out: call(arrays, out)
 
 
 def is_one_ufunc(plan: ElementwisePlan) -> bool:

@@ -1,0 +1,342 @@
+"""`fuse`: what a function is called with, how often, what comes of it, and what is refused."""
+
+import inspect
+
+import numpy as np
+import pytest
+from chains import identical
+from tensors import asarray, host
+
+import tensorlayout as tl
+from tensorlayout.functions import dispatch
+
+pytestmark = pytest.mark.usefixtures("device")
+
+X = np.array([[1.0, -2.0, 3.0], [0.5, 0.0, -8.0]], np.float32)
+CHANNELS = np.array([1.0, 2.0, 4.0], np.float32)
+
+
+def x():
+    return asarray(X.copy())
+
+
+def normalise(x, mean, std=2.0):
+    return (x - mean) / std
+
+
+# --- what comes of it --------------------------------------------------------------------------
+
+
+def test_values():
+    found = tl.fuse(normalise)(x(), asarray(CHANNELS), 0.5)
+    np.testing.assert_array_equal(host(found), [[0, -8, -2], [-1, -4, -24]], strict=False)
+    assert found.dtype == tl.float32
+
+
+@pytest.mark.parametrize(
+    "function",
+    [
+        lambda x, c: x.astype(tl.float64) * c[::-1] + 1,
+        lambda x, c: tl.where(x > c, x, 0.0) - c,
+        lambda x, c: ((x - c) * (x - c)).sum(),
+        lambda x, c: (x * c).mean(axis=0, keepdims=True),
+        lambda x, c: (x * 2 + x * 3).max(axis=1),
+        lambda x, c: tl.clip(x, -1, 1) * c[None, :],
+        lambda x, c: abs(-x) ** 2,
+        lambda x, c: x.T * c[:, None] - x.T,
+        lambda x, c: (x != x) | (x > 2),
+        lambda x, c: tl.sum(x),
+    ],
+)
+def test_as_unfused(function):
+    args = x(), asarray(CHANNELS)
+    identical(tl.fuse(function)(*args), function(*args))
+
+
+def test_an_argument_given_back_is_that_argument():
+    a = x()
+    assert tl.fuse(lambda x: x)(a) is a
+    view = tl.fuse(lambda x: x.T)(a)
+    assert view.layout == a.T.layout
+    out = tl.zeros_like(a)
+    assert tl.fuse(lambda x: x)(a, out=out) is out
+    np.testing.assert_array_equal(host(out), X)
+
+
+@pytest.mark.parametrize("shape", [(), (0,), (1,), (3, 0), (1, 1)])
+def test_small_shapes(shape):
+    a = asarray(np.full(shape, 3.0, np.float32))
+    found = tl.fuse(lambda x: (x * 2 - 1) / x)(a)
+    assert found.shape == shape
+    np.testing.assert_array_equal(host(found), np.full(shape, np.float32(5) / np.float32(3)))
+
+
+def test_numbers_are_worked_out_at_each_call():
+    mixed = tl.fuse(lambda x, t: x * (1 - t) + t**2)
+    for t in (0.25, 0.5, 2.0):
+        np.testing.assert_array_equal(host(mixed(x(), t)), X * np.float32(1 - t) + np.float32(t**2))
+
+
+def test_constants_are_part_of_the_function():
+    found = tl.fuse(lambda x: x * 2 + np.float32(0.5) - True)(x())
+    np.testing.assert_array_equal(host(found), X * 2 + 0.5 - 1)
+
+
+def test_a_numpy_scalar_is_a_tensor_of_rank_0():
+    for function in (lambda x, s: x * s, lambda x, s: (x * s) + s):
+        found = tl.fuse(function)(asarray(np.array([1, 2], np.int8)), np.float64(0.5))
+        assert found.dtype == tl.float64
+
+
+def test_writes_into_results_on_the_way():
+    def function(x):
+        y = x * 2
+        z = y
+        y += x
+        y **= 2
+        return z - x
+
+    identical(tl.fuse(function)(x()), (x() * 3) ** 2 - x())
+
+
+def test_writes_keep_the_layout():
+    padded = tl.Layout.padded((2, 3), (2, 4), padding_value=tl.PaddingValue.ZERO)
+
+    def function(x, y):
+        z = x * 2
+        z += y
+        return z
+
+    identical(tl.fuse(function)(tl.to_layout(x(), padded), x()), tl.to_layout(x() * 3, padded))
+
+
+def test_out():
+    out = tl.zeros((2, 3), dtype=tl.float32, layout=(0, 1))
+    assert tl.fuse(normalise)(x(), 1.0, out=out) is out
+    np.testing.assert_array_equal(host(out), (X - 1) / 2)
+    assert str(out.layout) == "(2,3):(1,2)"
+    a = x()
+    tl.fuse(lambda x: x.T.T * 2 + x[::-1])(a, out=a)  # the reversed one is copied first
+    np.testing.assert_array_equal(host(a), X * 2 + X[::-1])
+    total = tl.zeros((), dtype=tl.float32)
+    tl.fuse(lambda x: (x * 2).sum())(x(), out=total)
+    assert float(total) == 2 * X.sum()
+
+
+def test_out_that_does_not_fit():
+    fused = tl.fuse(normalise)
+    with pytest.raises(ValueError, match=r"normalise: a result of shape \(2, 3\) does not fit"):
+        fused(x(), 1.0, out=tl.zeros((3, 2), dtype=tl.float32))
+    with pytest.raises(TypeError, match=r"normalise: the result has dtype float32"):
+        fused(x(), 1.0, out=tl.zeros((2, 3), dtype=tl.float64))
+    with pytest.raises(TypeError, match=r"normalise: out must be a tensor, got int"):
+        fused(x(), 1.0, out=3)
+
+
+def test_keywords_and_defaults():
+    fused = tl.fuse(normalise)
+    expected = (X - 1) / 4
+    for found in (
+        fused(x(), 1.0, 4.0),
+        fused(x(), mean=1.0, std=4.0),
+        fused(x(), std=4.0, mean=1.0),
+    ):
+        np.testing.assert_array_equal(host(found), expected)
+    np.testing.assert_array_equal(host(fused(x(), 1.0)), (X - 1) / 2)
+    assert fused.__name__ == "normalise"
+    assert inspect.signature(fused) == inspect.signature(normalise)
+
+
+# --- how often ---------------------------------------------------------------------------------
+
+
+def test_traced_once_for_each_kind_of_arguments():
+    seen = []
+
+    @tl.fuse(static="axis")
+    def function(x, s, relu=False, axis=None):
+        seen.append((x.shape, axis))
+        y = x * s
+        return (tl.where(y > 0, y, 0.0) if relu else y + 0).sum(axis=axis)
+
+    a, b = x(), asarray(np.float32([[1, 2, 3]]))
+    for s in (2.0, 3.0, -4.0):
+        assert float(function(a, s)) == s * X.sum()
+        assert float(function(b, s)) == s * 6
+    assert len(seen) == 2
+    function(a, 2)  # an int
+    function(a[:, :2], 2.0)  # another layout
+    assert len(seen) == 4
+    assert float(function(a, 2.0, True)) == 2 * X[X > 0].sum()
+    assert function(a, 2.0, axis=0).shape == (3,)
+    assert function(a, 2.0, axis=1).shape == (2,)
+    assert len(seen) == 7
+    function(a, 5.0, axis=1)
+    function(a, 5.0, True)
+    assert len(seen) == 7
+    assert not dispatch.watched
+
+
+def test_many_kinds_do_not_pile_up():
+    seen = []
+    fused = tl.fuse(lambda x: seen.append(x.shape) or x + 1 - 2)
+    for n in range(300):
+        assert fused(tl.zeros(n)).shape == (n,)
+    fused(tl.zeros(0))
+    assert len(seen) == 301
+
+
+def test_static_numbers_of_two_kinds():
+    fused = tl.fuse(lambda x, s: x * 1 * s, static="s")
+    whole = asarray(np.array([1, 2]))
+    assert [fused(whole, s).dtype for s in (2, 2.0, 2)] == [tl.int64, tl.float64, tl.int64]
+
+
+def test_fused_in_fused():
+    seen = []
+
+    @tl.fuse
+    def square(x):
+        seen.append(1)
+        return x * x
+
+    outer = tl.fuse(lambda x, s: square(x * s) - square(x))
+    a = x()
+    with tl.trace() as trace:
+        found = outer(a, 2.0)
+    np.testing.assert_array_equal(host(found), 4 * X * X - X * X)
+    assert len(seen) == 2  # the tracing of `outer`, which calls it twice
+    (record,) = trace.records
+    assert record.parts == ("multiply", "multiply", "multiply", "subtract")
+
+
+def test_a_trace_shows_one_call_with_its_parts():
+    a, c, out = x(), asarray(CHANNELS), tl.zeros((2, 3), dtype=tl.float32)
+    fused = tl.fuse(normalise)
+    with tl.trace() as trace:
+        fused(a, c)
+        fused(a, 1.0, out=out)
+        tl.fuse(lambda x: (x + 1).sum())(a)
+    first, second, third = trace.records
+    assert (first.name, first.kind, first.parts) == ("normalise", "run", ("subtract", "divide"))
+    assert (first.bytes_read, first.bytes_written) == (24 + 12, 24)
+    assert first.output == a.layout
+    assert second.parts == first.parts
+    assert (second.bytes_read, second.bytes_written) == (24, 24)
+    assert third.parts == ("add", "sum")
+    assert (third.bytes_read, third.bytes_written) == (24, 4)
+    assert "normalise(subtract, divide)  run" in str(trace)
+
+
+# --- what is refused ---------------------------------------------------------------------------
+
+ELSEWHERE = np.float32([1, 2, 3])
+
+
+@pytest.mark.parametrize(
+    ("function", "said"),
+    [
+        (lambda x: x if x.sum() > 0 else -x, "greater: a reduction must be the last part"),
+        (lambda x: x if (x > 0) else -x, "the data of a tensor is not known .*bool"),
+        (lambda x: x * float(x.sum()), "the data of a tensor is not known .*float"),
+        (lambda x: x * x[:1, 0].item(), "the data of a tensor is not known"),
+        (lambda x: x + x.tolist()[0][0], "the data of a tensor is not known"),
+        (lambda x: x + np.asarray(x), "the data of a tensor is not known|sees no memory of cuda"),
+        (lambda x: f"{x + 1}", "the data of a tensor is not known"),
+        (lambda x: tl.sort(x), "sort: cannot be part of the fused function"),
+        (lambda x: x[x > 0], "__getitem__: cannot be part of the fused function"),
+        (lambda x: x @ x.T, "matmul: cannot be part of the fused function"),
+        (lambda x: tl.cumulative_sum(x + 1, axis=0), "cumulative_sum: cannot be part of the fused"),
+        (lambda x: (x + 1).T, "permute_dims: .* may take views of its arguments, not of what"),
+        (lambda x: x + asarray(ELSEWHERE), "add: .* a tensor that is no argument .*; give it to"),
+        (lambda x: x - x.mean(), "subtract: a reduction must be the last part"),
+        (lambda x: x.sum().sum(), "sum: a reduction must be the last part"),
+        (lambda x: x.__iadd__(1), "add: .* writes into no argument; call it with out="),
+        (lambda x: x.__setitem__(0, 1), "__setitem__: cannot be part of the fused function"),
+        (lambda x: (x + 1, x), "must return one tensor, made of its arguments, got"),
+        (lambda x: None, "must return one tensor, made of its arguments, got None"),
+        (lambda x: asarray(ELSEWHERE), "must return one tensor, made of its arguments, got"),
+        (lambda x: tl.add(x, 1, out=x), "add"),
+    ],
+)
+def test_refusals(function, said):
+    with pytest.raises(TypeError, match=said):
+        tl.fuse(function)(x())
+    assert not dispatch.watched  # nothing half recorded stays
+    identical(tl.add(x(), 1), x() + 1)
+
+
+@pytest.mark.parametrize(
+    "function",
+    [
+        lambda x, s: x if s > 0 else -x,
+        lambda x, s: x if s else -x,
+        lambda x, s: x * float(s),
+        lambda x, s: x[int(s)],
+        lambda x, s: x * max(s, 1.0),
+    ],
+)
+def test_numbers_decide_nothing(function):
+    said = r"the value of a number is not known .*; name its argument in static=, or use where"
+    with pytest.raises(TypeError, match=said):
+        tl.fuse(function)(x(), 2.0)
+
+
+def test_arithmetic_that_changes_its_kind():
+    fused = tl.fuse(lambda x, n: x * 2**n + 0)
+    np.testing.assert_array_equal(host(fused(x(), 3)), X * 8)
+    with pytest.raises(TypeError, match="pow of numbers gave float where it was traced as int"):
+        fused(x(), -1)
+
+
+def test_static_numbers_decide():
+    fused = tl.fuse(lambda x, s: x + 1 if s > 0 else x - 1, static=["s"])
+    np.testing.assert_array_equal(host(fused(x(), 2)), X + 1)
+    np.testing.assert_array_equal(host(fused(x(), -2)), X - 1)
+    np.testing.assert_array_equal(host(fused(x(), s=-2)), X - 1)
+
+
+def test_arguments_of_other_kinds():
+    fused = tl.fuse(lambda x, y: x + y)
+    with pytest.raises(TypeError, match=r"make it a tensor with asarray\(\) first"):
+        fused(x(), np.ones(3))
+    with pytest.raises(TypeError, match="must be tensors, numbers or values that can be hashed"):
+        fused(x(), [1, 2])
+    with pytest.raises(TypeError, match="missing 1 required positional argument: 'y'"):
+        fused(x())
+    with pytest.raises(TypeError, match="fuse: must be called with a function, got 3"):
+        tl.fuse(3)
+    with pytest.raises(ValueError, match=r"fuse: static must name arguments .*, got 'z'"):
+        tl.fuse(lambda x: x, static="z")
+
+
+def test_errors_are_those_of_the_parts():
+    with pytest.raises(ValueError, match=r"add: shapes \(2, 3\), \(2,\) cannot be broadcast"):
+        tl.fuse(lambda x, y: (x + y) * 2)(x(), tl.zeros(2))
+    with pytest.raises(TypeError, match="bitwise_and: only integer or boolean dtypes"):
+        tl.fuse(lambda x: (x & x) + 1)(x())
+    small = asarray(np.int8([1, 2]))
+    for function in (lambda x, n: x * 2 + n, lambda x, n: (x + n).sum()):
+        with pytest.raises(OverflowError, match="the Python integer 300 does not fit int8"):
+            tl.fuse(function)(small, 300)
+
+
+def test_an_error_of_the_function_itself():
+    def function(x):
+        y = x + 1
+        raise KeyError(y.shape)
+
+    fused = tl.fuse(function)
+    for _ in range(2):
+        with pytest.raises(KeyError):
+            fused(x())
+    assert not dispatch.watched
+
+
+def test_a_symbol_that_got_out():
+    kept = []
+    tl.fuse(lambda x: kept.append(x) or x + 1)(x())
+    with pytest.raises(TypeError, match="the data of a tensor is not known"):
+        kept[0] + 1
+    with pytest.raises(TypeError, match="the data of a tensor is not known"):
+        print(kept[0])

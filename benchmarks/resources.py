@@ -21,7 +21,7 @@ from tensorlayout.cuda.engine.c_types import c_type
 from tensorlayout.cuda.engine.driver import Kernel
 from tensorlayout.cuda.engine.kernel_shapes import kernels_in
 from tensorlayout.cuda.engine.optional import with_progress
-from tensorlayout.cuda.fuse import MOST_TENSORS, plan_fuse
+from tensorlayout.cuda.fuse import plan_fuse
 from tensorlayout.devices import Device
 from tensorlayout.dtypes import DType
 from tensorlayout.layout import Layout
@@ -37,8 +37,8 @@ _REDUCTIONS = {
     "float32": ("sum", "variance"),
     "complex64": ("product",),
 }
-# Of fused functions, how many tensors: few, and the most.
-_FUSED = {"float32": 3, "float16": MOST_TENSORS[0]}
+# Of fused functions, how many tensors.
+_FUSED = {"float32": 3, "float16": 4}
 _EXTREMES = (("2", "int32_t"), ("0", "int64_t"))  # of ranks and indices
 
 HEAD = """# Resources
@@ -121,7 +121,7 @@ def known() -> Iterator[Kernel]:
                 if not shape or (shape["RANK"], shape["INDEX"]) in _EXTREMES:
                     yield kernel
     for name, count in _FUSED.items():
-        yield from _sums(np.dtype(name), count)
+        yield from fused_sums(np.dtype(name), count)
     for dtype in _SCANNED:
         types = (("SOURCE", c_type(dtype)), ("RESULT", c_type(dtype)), ("SCALED", "1"))
         yield from kernels_in("scan.cu", types, "multiply")
@@ -129,7 +129,7 @@ def known() -> Iterator[Kernel]:
         yield from warm_up.of_sorted(dtype)
 
 
-def _sums(dtype: DType, count: int) -> tuple[Kernel, ...]:
+def fused_sums(dtype: DType, count: int) -> tuple[Kernel, ...]:
     """A fused sum of so many tensors."""
     add = Elementwise("add", "numeric")
     parts = [Part(add, (0, 1)), *[Part(add, (count + n, n + 2)) for n in range(count - 2)]]

@@ -1,8 +1,9 @@
 // Elements that are in no memory: a chain of functions makes each, as it is read, of the elements that its
-// operands have in the same slot, or of the one element that an operand is.
+// operands have in the same slot; of the one element that an operand is; or, where an operand is
+// broadcast, of those that a walk from the slot finds.
 //
-// Who includes this has a `Frame` with the operands' addresses, `from`, and the chain's numbers; and
-// ELEMENTS, types of the operands; SINGLE, whether each is one element; CHAIN, as fuse.cu has it.
+// Who includes this has a `Frame` with the operands' addresses, `from`, the chain's numbers, and the
+// walk, `places`; and ELEMENTS, types of the operands; READ, how each is; CHAIN, as fuse.cu has it.
 #pragma once
 
 #include "memory.cuh"
@@ -28,30 +29,45 @@ template <class T> DEVICE uint32_t shift_at(const From<T>& from) {
     return shift_at(reinterpret_cast<const T*>(from.slot * sizeof(T)));
 }
 
-constexpr bool IS_SINGLE[] = {SINGLE};
+enum Reads { SAME_SLOT, ONE_ELEMENT, BROADCAST };
+constexpr Reads HOW[] = {READ};
 
 // Elements of an operand that belong to a pack; of those wider than its own, several packs.
-template <class T, int Length, bool Single>
+template <class T, int Length, int N, Reads = HOW[N]>
 struct Run {
     static constexpr int EACH = sizeof(T) * Length < 16 ? Length : 16 / sizeof(T);
     Pack<T, EACH> packs[Length / EACH];
 
-    DEVICE Run(const void* from, bool active, int64_t slot) {
+    DEVICE Run(const Frame& p, bool active, int64_t slot) {
 #pragma unroll
         for (int k = 0; k < Length / EACH; ++k) {
-            const T* const here = static_cast<const T*>(from) + slot + k * EACH;
+            const T* const here = static_cast<const T*>(p.from[N]) + slot + k * EACH;
             packs[k] = load_if(active, reinterpret_cast<const Pack<T, EACH>*>(here));
         }
     }
     DEVICE T at(int j) const { return packs[j / EACH].at[j % EACH]; }
 };
-template <class T, int Length>
-struct Run<T, Length, true> {
+template <class T, int Length, int N>
+struct Run<T, Length, N, ONE_ELEMENT> {
     T one;
 
-    DEVICE Run(const void* from, bool active, int64_t)
-        : one(load_if(active, static_cast<const T*>(from))) {}
+    DEVICE Run(const Frame& p, bool active, int64_t)
+        : one(load_if(active, static_cast<const T*>(p.from[N]))) {}
     DEVICE T at(int) const { return one; }
+};
+template <class T, int Length, int N>
+struct Run<T, Length, N, BROADCAST> {
+    T each[Length];
+
+    DEVICE Run(const Frame& p, bool active, int64_t slot) {
+#pragma unroll
+        for (int j = 0; j < Length; ++j) {
+            int32_t place[OPERANDS];
+            p.places.offsets(active ? static_cast<uint32_t>(slot) + j : 0, place);
+            each[j] = load_if(active, static_cast<const T*>(p.from[N]) + place[N]);
+        }
+    }
+    DEVICE T at(int j) const { return each[j]; }
 };
 
 // `Length` elements that follow each other.
@@ -59,15 +75,15 @@ template <class T, int Length, class = typename Below<OPERANDS>::type, class = T
 struct Made;
 template <class T, int Length, int... N, class... E>
 struct Made<T, Length, Numbers<N...>, Types<E...>>
-    : Numbered<N, Run<E, Length, IS_SINGLE[N]>>... {
+    : Numbered<N, Run<E, Length, N>>... {
     const Scalar* numbers;
 
     DEVICE Made(bool active, const From<T>& from)
-        : Numbered<N, Run<E, Length, IS_SINGLE[N]>>{{from.p->from[N], active, from.slot}}...,
+        : Numbered<N, Run<E, Length, N>>{{*from.p, active, from.slot}}...,
           numbers(from.p->numbers) {}
 
     DEVICE T at(int j) const {
-        return chain(numbers, Numbered<N, Run<E, Length, IS_SINGLE[N]>>::pack.at(j)...);
+        return chain(numbers, Numbered<N, Run<E, Length, N>>::pack.at(j)...);
     }
 };
 

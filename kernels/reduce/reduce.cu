@@ -26,8 +26,8 @@
 // Best: rows or columns that begin at multiples of 16 bytes. Worst: short rows of elements of one
 // byte (a thread and 16 bytes of shared memory each), and fastest dimensions that are not contiguous.
 //
-// With CHAIN, elements are no memory's: a chain of functions, as that of fuse.cu, makes each of the elements
-// of OPERANDS memories in the same slot, or of their first element, as it is read.
+// With CHAIN, elements are no memory's: a chain of functions, as that of fuse.cu, makes each of elements
+// of OPERANDS memories, as it is read (chained.cuh).
 #define LEAST_BLOCKS 2
 
 #include "indexing.cuh"
@@ -40,7 +40,7 @@
 #define OPERANDS 1
 #endif
 #ifndef NUMBERS
-#define NUMBERS 1  // of a chain; without one not used
+#define NUMBERS 1  // of a chain; without one neither these nor places are used
 #endif
 
 struct Steps {
@@ -53,6 +53,7 @@ struct Frame {
     const void* from[OPERANDS];  // the first element
     void* partials;     // null: there is one chunk
     Scalar numbers[NUMBERS];
+    Walk<4, int32_t, OPERANDS> places;
     Finish finish;
     int64_t results;    // how many there are
     int64_t first_result, first_position;

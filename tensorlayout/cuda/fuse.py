@@ -17,10 +17,13 @@ from tensorlayout.cuda.engine.c_types import c_type
 from tensorlayout.cuda.engine.driver import driver
 from tensorlayout.cuda.engine.launch import Bound, Launch, Launches, bind
 from tensorlayout.cuda.engine.memory import new_tensors, padding_of, per_alignment
+from tensorlayout.cuda.engine.parameters import RANKS
 from tensorlayout.cuda.engine.scalars import octets
 from tensorlayout.cuda.engine.sectors import SECTOR, WIDEST
 from tensorlayout.cuda.engine.shared_tiles.problem import TUNING, TileTuning
 from tensorlayout.dtypes import DType
+from tensorlayout.layout import Layout
+from tensorlayout.layout.loop import Axis, Loop
 from tensorlayout.plan.base import Write
 from tensorlayout.plan.copy import CopyPlan
 from tensorlayout.plan.elementwise import ElementwisePlan
@@ -35,6 +38,8 @@ MOST_TENSORS = (12, 4)
 
 # Bytes, and elements, that a reduction reads at once for a pack of 16 bytes: more would be spilled.
 MOST_BYTES, MOST_ELEMENTS = 64, 16
+# So many times smaller than what is made of them are operands that are read in another order.
+SMALLER = 8
 
 
 class Number(NamedTuple):
@@ -80,8 +85,11 @@ def _write_reduced(plan: FusePlan, reduction: ReducePlan) -> Write:
     planned = plan_reduced(plan, reduction, chain)
     write_at_once = _writer(plan, lambda alignments: planned)
     longest = WIDEST // values.result.dtype.itemsize
-    widths = zip(chain.tensors, _read(values, chain), strict=True)
-    aligned = [(value, min(WIDEST, longest * o.dtype.itemsize)) for value, o in widths]
+    aligned = [
+        (value, min(WIDEST, longest * o.dtype.itemsize))
+        for value, o in zip(chain.tensors, _read(values, chain), strict=True)
+        if _how(o.layout, values.result.layout) == "SAME_SLOT"
+    ]
 
     def write(out: Tensor, *operands: Any) -> None:
         at_once = not any(operands[value]._memory.address % n for value, n in aligned)
@@ -222,25 +230,54 @@ def _read(plan: FusePlan, chain: Chain) -> list[TensorSpec]:
 def _read_at_once(values: FusePlan, reduction: ReducePlan) -> Chain | None:
     """The chain that makes what is reduced, if kernels that reduce it can read its operands.
 
-    These have each element where the result would have it, or are one element.
+    These have each element where the result would have it, or are much smaller.
     """
     made, (chain, *others) = values.result, chains(values, MOST_TENSORS[0])
     if others or made.layout.is_tiled or not reduce.is_planned(reduction):
         return None
-    whole = [o for o in _read(values, chain) if o.layout.size > 1]
-    longest, octets = WIDEST // made.dtype.itemsize, sum([o.dtype.itemsize for o in whole])
-    few = longest * octets <= MOST_BYTES and longest * len(whole) <= MOST_ELEMENTS
-    return chain if few and all(o.layout.same_placement(made.layout) for o in whole) else None
+    operands = _read(values, chain)
+    longest, octets = WIDEST // made.dtype.itemsize, sum([o.dtype.itemsize for o in operands])
+    if longest * octets > MOST_BYTES or longest * len(operands) > MOST_ELEMENTS:
+        return None
+    how = [_how(o.layout, made.layout) for o in operands]
+    few_axes = "BROADCAST" not in how or (
+        made.layout.size == made.layout.required_size < 2**31
+        and not any(o.layout.is_tiled for o in operands)
+        and len(_places(operands, made).axes) <= RANKS[-1]
+    )
+    return chain if few_axes and None not in how else None
+
+
+def _how(operand: Layout, made: Layout) -> str | None:
+    """How a kernel that reduces reads an operand, as `Reads` in ``kernels/include/chained.cuh``."""
+    if operand.size == 1:
+        return "ONE_ELEMENT"
+    if operand.same_placement(made):
+        return "SAME_SLOT"
+    return "BROADCAST" if operand.size * SMALLER <= made.size else None
+
+
+def _places(operands: Sequence[TensorSpec], made: TensorSpec) -> Loop:
+    """Axes of what is made, and the strides of operands along them."""
+    specs, shape = [made, *operands], made.layout.shape
+    layouts = [o.layout if o.layout.is_tiled else o.layout.broadcast_to(shape) for o in specs]
+    return Loop.over(layouts, [o.dtype.itemsize for o in specs], [SECTOR] * len(specs))
 
 
 def plan_reduced(
     plan: FusePlan, reduction: ReducePlan, chain: Chain
 ) -> tuple[Launches, tuple[Number, ...]]:
     """How to reduce what a chain makes, as it would be reduced in memory of its own."""
-    operands = _read(plan, chain)
-    single = ", ".join([str(o.layout.size == 1).lower() for o in operands])
-    macros = (*_macros(plan, chain), ("SINGLE", single))
-    chained = reduce.Chained(macros, len(operands), _room(chain))
+    operands, made = _read(plan, chain), reduction.source
+    how = [str(_how(o.layout, made.layout)) for o in operands]
+    macros = (*_macros(plan, chain), ("READ", ", ".join(how)))
+    firsts: tuple[int, ...] = (0,) * len(operands)
+    places: tuple[Axis, ...] = ()
+    if "BROADCAST" in how:
+        loop = _places(operands, made)
+        firsts = tuple(loop.firsts[1:])
+        places = tuple([axis._replace(strides=axis.strides[1:]) for axis in loop.axes])
+    chained = reduce.Chained(macros, firsts, _room(chain), places)
     found = reduce.plan_reduce(reduction, SECTOR, chained)
     scratch = len(plan.operands) + 1
     read, *join = found.launches

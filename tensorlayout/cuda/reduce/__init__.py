@@ -20,7 +20,7 @@ from tensorlayout.cuda.reduce import quantile
 from tensorlayout.cuda.reduce.box import ROWS, SOURCE, TURNS, Axes, ThreadBox, axes_of, box_for
 from tensorlayout.dtypes import DType
 from tensorlayout.layout import Layout
-from tensorlayout.layout.loop import furthest
+from tensorlayout.layout.loop import Axis, furthest
 from tensorlayout.plan.base import Write
 from tensorlayout.plan.copy import AssignPlan, CopyPlan
 from tensorlayout.plan.reduce import ReducePlan
@@ -137,14 +137,16 @@ class Chained(NamedTuple):
 
     Attributes:
         types: macros that say so.
-        operands: how many there are.
+        firsts: of each operand, the bytes from its lowest slot to its first element.
         numbers: how many scalars it is given.
+        places: of at most four axes of what is made, the operands' strides.
 
     """
 
-    types: tuple[tuple[str, str], ...]
-    operands: int
-    numbers: int
+    types: tuple[tuple[str, str], ...] = ()
+    firsts: tuple[int, ...] = (0,)
+    numbers: int = 1
+    places: tuple[Axis, ...] = ()
 
 
 def is_planned(plan: ReducePlan) -> bool:
@@ -182,16 +184,17 @@ def plan_reduce(plan: ReducePlan, alignment: int, chained: Chained | None = None
         shape["LENGTH"] = box.length
     if box.name == "reduce_short":
         shape["TURNS"] = TURNS
-    more, operands, numbers = chained or Chained((), 1, 1)
-    counts = {"OPERANDS": operands, "NUMBERS": numbers}
+    more, begins, numbers, places = chained or Chained()
+    counts = {"OPERANDS": len(begins), "NUMBERS": numbers}
     chosen = kernel(FILE, box.name, (*types, *more), functor, **shape)
     frame = _frame(plan, found, box, per_block, counts)
+    pack_axes(frame.places, places, RANKS[-1])
     made = parameters(chosen, **counts)(frame=frame)
     for walk, axes in ((made.groups, box.groups), (made.rows, box.rows)):
         pack_axes(walk, axes, rank or RANKS[-1] + 1)
     parts = chunks * (box.fold if box.is_spread else 1)
     grid = box.tiles * chunks
-    firsts, scalars_at = (0, *[first] * operands), type(frame).numbers.offset
+    firsts, scalars_at = (0, *[first + each for each in begins]), type(frame).numbers.offset
     if parts == 1:
         return Launches((Launch(chosen, grid, bytes(made), firsts, scalars_at=scalars_at),))
     reduce = Launch(chosen, grid, bytes(made), (*firsts, 0), scalars_at=scalars_at)

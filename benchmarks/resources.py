@@ -43,10 +43,10 @@ _EXTREMES = (("2", "int32_t"), ("0", "int64_t"))  # of ranks and indices
 
 HEAD = """# Resources
 
-What each kernel takes, the most over its shapes (of fused functions, reductions, scans, sorts and searches: those
-in `benchmarks/resources.py`): registers of a thread, bytes of stack and of spilled registers, bytes
-of shared memory of a block. A block has {threads} threads; with 64 registers or fewer, four
-blocks or more fit the registers of a multiprocessor.
+What each kernel takes, the most over its shapes (of fused functions, reductions, scans, sorts and
+searches: those in `benchmarks/resources.py`): registers of a thread, bytes of stack and of spilled
+registers, bytes of shared memory of a block. A block has {threads} threads; with 64 registers or
+fewer, four blocks or more fit the registers of a multiprocessor.
 
 Written by `python -m benchmarks.resources --markdown kernels/RESOURCES.md`
 (NVRTC {version}), which fails if anything is spilled. `kernels/README.md` has the compiler's

@@ -29,16 +29,24 @@ template <class T> DEVICE uint32_t shift_at(const From<T>& from) {
     return shift_at(reinterpret_cast<const T*>(from.slot * sizeof(T)));
 }
 
-enum Reads { SAME_SLOT, ONE_ELEMENT, BROADCAST };
+enum Reads { SAME_SLOT, ONE_ELEMENT, WHOLE_PACKS, BROADCAST };
 constexpr Reads HOW[] = {READ};
 
+// Where a broadcast operand has what an element needs.
+template <int N> DEVICE int64_t place_of(const Frame& p, bool active, int64_t slot) {
+    int32_t place[OPERANDS];
+    p.places.offsets(active ? static_cast<uint32_t>(slot) : 0, place);
+    return place[N];
+}
+
 // Elements of an operand that belong to a pack; of those wider than its own, several packs.
-template <class T, int Length, int N, Reads = HOW[N]>
+template <class T, int Length, int N, Reads How = HOW[N]>
 struct Run {
     static constexpr int EACH = sizeof(T) * Length < 16 ? Length : 16 / sizeof(T);
     Pack<T, EACH> packs[Length / EACH];
 
     DEVICE Run(const Frame& p, bool active, int64_t slot) {
+        if constexpr (How == WHOLE_PACKS) slot = place_of<N>(p, active, slot);
 #pragma unroll
         for (int k = 0; k < Length / EACH; ++k) {
             const T* const here = static_cast<const T*>(p.from[N]) + slot + k * EACH;
@@ -62,9 +70,8 @@ struct Run<T, Length, N, BROADCAST> {
     DEVICE Run(const Frame& p, bool active, int64_t slot) {
 #pragma unroll
         for (int j = 0; j < Length; ++j) {
-            int32_t place[OPERANDS];
-            p.places.offsets(active ? static_cast<uint32_t>(slot) + j : 0, place);
-            each[j] = load_if(active, static_cast<const T*>(p.from[N]) + place[N]);
+            const T* const here = static_cast<const T*>(p.from[N]);
+            each[j] = load_if(active, here + place_of<N>(p, active, slot + j));
         }
     }
     DEVICE T at(int j) const { return each[j]; }

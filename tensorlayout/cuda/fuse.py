@@ -85,10 +85,12 @@ def _write_reduced(plan: FusePlan, reduction: ReducePlan) -> Write:
     planned = plan_reduced(plan, reduction, chain)
     write_at_once = _writer(plan, lambda alignments: planned)
     longest = WIDEST // values.result.dtype.itemsize
+    operands = _read(values, chain)
+    how, *_ = _reads(operands, values.result)
     aligned = [
         (value, min(WIDEST, longest * o.dtype.itemsize))
-        for value, o in zip(chain.tensors, _read(values, chain), strict=True)
-        if _how(o.layout, values.result.layout) == "SAME_SLOT"
+        for value, o, each in zip(chain.tensors, operands, how, strict=True)
+        if each in ("SAME_SLOT", "WHOLE_PACKS")
     ]
 
     def write(out: Tensor, *operands: Any) -> None:
@@ -239,45 +241,49 @@ def _read_at_once(values: FusePlan, reduction: ReducePlan) -> Chain | None:
     longest, octets = WIDEST // made.dtype.itemsize, sum([o.dtype.itemsize for o in operands])
     if longest * octets > MOST_BYTES or longest * len(operands) > MOST_ELEMENTS:
         return None
-    how = [_how(o.layout, made.layout) for o in operands]
-    few_axes = "BROADCAST" not in how or (
-        made.layout.size == made.layout.required_size < 2**31
-        and not any(o.layout.is_tiled for o in operands)
-        and len(_places(operands, made).axes) <= RANKS[-1]
-    )
-    return chain if few_axes and None not in how else None
+    how, axes, _ = _reads(operands, made)
+    return chain if None not in how and len(axes) <= RANKS[-1] else None
+
+
+def _reads(
+    operands: Sequence[TensorSpec], made: TensorSpec
+) -> tuple[list[str | None], tuple[Axis, ...], tuple[int, ...]]:
+    """How operands are read, as `Reads` in ``kernels/include/chained.cuh``; None for not at all.
+
+    And, where some are broadcast, axes with the strides of all, and the bytes where they begin.
+    """
+    layout = made.layout
+    how = [_how(o.layout, layout) for o in operands]
+    if "BROADCAST" not in how:
+        return how, (), (0,) * len(operands)
+    specs = [made, *operands]
+    layouts = [o.layout.broadcast_to(layout.shape) for o in specs]
+    loop = Loop.over(layouts, [o.dtype.itemsize for o in specs], [SECTOR] * len(specs))
+    (*slower, last), longest = loop.axes, WIDEST // made.dtype.itemsize
+    for n, each in enumerate(how, 1):
+        whole = last.size % longest == 0 and last.strides[n] == 1 and not loop.firsts[n]
+        if each == "BROADCAST" and whole and not any(a.strides[n] % longest for a in slower):
+            how[n - 1] = "WHOLE_PACKS"
+    axes = tuple([axis._replace(strides=axis.strides[1:]) for axis in loop.axes])
+    return how, axes, tuple(loop.firsts[1:])
 
 
 def _how(operand: Layout, made: Layout) -> str | None:
-    """How a kernel that reduces reads an operand, as `Reads` in ``kernels/include/chained.cuh``."""
     if operand.size == 1:
         return "ONE_ELEMENT"
     if operand.same_placement(made):
         return "SAME_SLOT"
-    return "BROADCAST" if operand.size * SMALLER <= made.size else None
-
-
-def _places(operands: Sequence[TensorSpec], made: TensorSpec) -> Loop:
-    """Axes of what is made, and the strides of operands along them."""
-    specs, shape = [made, *operands], made.layout.shape
-    layouts = [o.layout if o.layout.is_tiled else o.layout.broadcast_to(shape) for o in specs]
-    return Loop.over(layouts, [o.dtype.itemsize for o in specs], [SECTOR] * len(specs))
+    is_packed = made.size == made.required_size < 2**31 and not operand.is_tiled
+    return "BROADCAST" if is_packed and operand.size * SMALLER <= made.size else None
 
 
 def plan_reduced(
     plan: FusePlan, reduction: ReducePlan, chain: Chain
 ) -> tuple[Launches, tuple[Number, ...]]:
     """How to reduce what a chain makes, as it would be reduced in memory of its own."""
-    operands, made = _read(plan, chain), reduction.source
-    how = [str(_how(o.layout, made.layout)) for o in operands]
-    macros = (*_macros(plan, chain), ("READ", ", ".join(how)))
-    firsts: tuple[int, ...] = (0,) * len(operands)
-    places: tuple[Axis, ...] = ()
-    if "BROADCAST" in how:
-        loop = _places(operands, made)
-        firsts = tuple(loop.firsts[1:])
-        places = tuple([axis._replace(strides=axis.strides[1:]) for axis in loop.axes])
-    chained = reduce.Chained(macros, firsts, _room(chain), places)
+    how, axes, firsts = _reads(_read(plan, chain), reduction.source)
+    macros = (*_macros(plan, chain), ("READ", ", ".join(map(str, how))))
+    chained = reduce.Chained(macros, firsts, _room(chain), axes)
     found = reduce.plan_reduce(reduction, SECTOR, chained)
     scratch = len(plan.operands) + 1
     read, *join = found.launches

@@ -350,6 +350,30 @@ def test_last_reductions(name):
     assert kernels == {"reduce_rows", "reduce_columns", "reduce_tiles", "reduce_short"}
 
 
+@pytest.mark.parametrize(
+    ("shape", "other"),
+    [
+        ((70, 300), (300,)),  # whole packs of a row
+        ((40, 517), (517,)),  # packs that rows end in
+        ((70, 300), (70, 1)),
+        ((900, 3), (3,)),
+        ((9, 100, 37), (100, 1)),
+        ((9, 100, 36), (9, 1, 36)),
+        ((70, 300), ()),
+    ],
+)
+def test_reductions_of_broadcast_operands(shape, other):
+    x, y = (there(each, "int16", n).astype(tl.float32) for n, each in enumerate((shape, other)))
+    for axis in (None, *range(len(shape))):
+        for given in (y, tl.flip(y)):
+            chained = reduced_as_unfused(sum_of_sines(axis), x, given)
+            assert [kernel.file for kernel in chained] == ["reduce/reduce.cu"]
+
+
+def sum_of_sines(axis):
+    return lambda x, y: tl.sum(tl.sin(x / 2 + y), axis=axis)
+
+
 def test_reductions_of_other_types():
     bytes_, halves = there((300, 64), "uint8"), there((300, 64), "float16")
     wide, narrow = there((300, 64), "float64"), there((300, 64))
@@ -369,7 +393,7 @@ def test_reductions_of_what_is_written_before():
     """Operands elsewhere than what is made of them; sums in another kind of number."""
     x, y = there((300, 65)), there((300, 65), seed=1)
     for function, *args in [
-        (lambda x, y: tl.sum(x * y, axis=1), x, y[0]),
+        (lambda x, y: tl.sum(x * y, axis=1), x, y[::-1]),
         (lambda x, y: tl.sum(x * y, axis=0), x, there((65, 300)).mT),
         (lambda x: tl.sum(x + 1), x[1:]),
         (lambda x: tl.sum(x > 1, axis=0, dtype=tl.float32), x),

@@ -52,7 +52,7 @@ from tensorlayout.tensor import Tensor, TensorSpec
 # time in blocks over that, 1, 2, 4 and 8 MB of float32: two steps 1.26, 1.28, 1.11, 0.91; three
 # 1.09, 0.95, 0.95, 0.79 (2026-11-23, 2-core AMD EPYC (Zen 4), NumPy 2.4.6).
 LEAST = 1 << 22
-THREADS = 1 << 20  # and from which on threads do
+THREADS = 1 << 20  # bytes of a result from which on threads share the blocks
 BLOCK = 1 << 18  # bytes of a block of the result
 
 _ALONE = Tuning(threads=1)  # copies of blocks
@@ -142,9 +142,7 @@ def _in_blocks(plan: FusePlan) -> bool:
 
 def _is_steady(step: Step, result: Layout) -> bool:
     """Whether a step gives the same bits wherever its operands are, in blocks of `result`."""
-    if isinstance(step, CopyPlan):
-        return True
-    if _is_sure(step):
+    if isinstance(step, CopyPlan) or _is_sure(step):
         return True
     layouts = [o.layout for o in step.operands if isinstance(o, TensorSpec) and o.layout.size > 1]
     if any(s < 0 for layout in layouts if not layout.is_tiled for s in layout.strides):
@@ -420,7 +418,7 @@ class _Program:
         self.writes = [slots[action.value] for action in actions]
         self._calls = [(action.call, action.reads[-1]) for action in actions]
         if actions[-1].buffer != _OUT:
-            self._calls.append((BlockCall(_moved, _moved, None, False), 0))
+            self._calls.append((BlockCall(_copied, _copied, None, False), 0))
             self.reads.append(getter((slots[actions[-1].value],)))
             self.writes.append(self.out)
         self._always = None
@@ -448,7 +446,7 @@ def _standing(plan: FusePlan, step: Step, value: int, dtype: DType) -> _Standing
     return lambda values: values[value]._memory
 
 
-def _moved(source: Array, out: Array) -> None:
+def _copied(source: Array, out: Array) -> None:
     np.copyto(out, source)
 
 

@@ -384,7 +384,7 @@ def fuse(function: Any = None, /, *, static: Any = ()) -> Any:
     shape, dtype and layout but no data. Numbers among the arguments may have other values in each
     call; `static` names arguments that are taken by their values, as all but tensors and numbers
     are. TypeError for anything that `function` does beyond that, ValueError for a `static` that is
-    none of its arguments.
+    none of its arguments, and for a `function` that takes ``out`` itself.
 
     >>> import tensorlayout as tl
     >>> @tl.fuse
@@ -399,6 +399,9 @@ def fuse(function: Any = None, /, *, static: Any = ()) -> Any:
         refuse(
             "fuse", f"must be called with a function, got {arguments.shown(function)}", TypeError
         )
+    code = getattr(function, "__code__", None)
+    if code is not None and "out" in code.co_varnames[: code.co_argcount + code.co_kwonlyargcount]:
+        refuse("fuse", "the function must not take out= itself: its result is written there")
     return _fused(function, _static(function, static))
 
 

@@ -306,6 +306,8 @@ def test_arguments_of_other_kinds():
         fused(x())
     with pytest.raises(TypeError, match="fuse: must be called with a function, got 3"):
         tl.fuse(3)
+    with pytest.raises(ValueError, match="fuse: the function must not take out= itself"):
+        tl.fuse(lambda x, out: x)
     with pytest.raises(ValueError, match=r"fuse: static must name arguments .*, got 'z'"):
         tl.fuse(lambda x: x, static="z")
 

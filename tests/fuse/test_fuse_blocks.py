@@ -101,7 +101,7 @@ MIXED = {
     "transposed": lambda x, y: (x + y.T) * 2 - x,
     "a function of the transposed": lambda x, y: tl.exp(y.T) - tl.sqrt(x),
     "both ways": lambda x, y: (x * y.T + y[::-1].T) / x,
-    "a function of what runs backwards": lambda x, y: tl.exp(y.T[::-1]) + x,
+    "a function of what runs backwards": lambda x, y: x + tl.sinh(y.T[::-1]),
     "a column": lambda x, y: (x - y.T[:, :1]) * x,
     "every second": lambda x, y: x[::2, ::2] * y.T[::2, ::2] + x[1::2, 1::2],
 }
@@ -121,9 +121,9 @@ def test_tiled(counted):
     layout = tl.Layout.tiled((7, 9), [(2, 4)], padding_value=tl.PaddingValue.ONE)
     x = tensor_in(layout, normal(layout.required_size))[0]
     y = tensor_in(layout, normal(layout.required_size, seed=1))[0]
-    check(lambda x, y: (x - y) * 2 + x, x, y)
+    check(lambda x, y: (x - y) * 2 + x * 3, x, y)
     assert len(counted) == 2
-    check(lambda x, y: (x - y) * 2 + x, x, tl.asarray(normal((7, 9))))
+    check(lambda x, y: (x - y) * 2 + x * 3, x, tl.asarray(normal((7, 9))))
 
 
 @pytest.fixture(params=[1, 1 << 40], ids=["blocks", "step by step"])
@@ -229,7 +229,6 @@ def test_memory_of_a_large_call(monkeypatch):
         peak = tracemalloc.get_traced_memory()[1]
     finally:
         tracemalloc.stop()
-    assert peak < out.nbytes + 8 * (4 << 20)
     assert peak < out.nbytes + engine.available_threads() * (4 << 20)
 
 

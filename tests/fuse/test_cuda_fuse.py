@@ -119,7 +119,8 @@ def chain(seed, steps=9):
 )
 def test_drawn_chains(seed, dtypes):
     function = chain(seed)
-    for shape, other in [((40, 70), (40, 70)), ((7, 5), (5,)), ((1, 1), ()), ((0, 3), (3,))]:
+    shapes = [((40, 72), (40, 72)), ((40, 72), (40, 1)), ((7, 5), (5,)), ((40, 72), ())]
+    for shape, other in [*shapes, ((1, 1), ()), ((0, 3), (3,))]:
         shapes = [shape, *[other] * (len(dtypes) - 1)]
         args = [there(*each, n) for n, each in enumerate(zip(shapes, dtypes, strict=True))]
         fused_as_unfused(function, *args, message=f"{shape} {other}")
@@ -160,6 +161,8 @@ def test_what_is_moved():
     assert counts.sector_efficiency_read == counts.sector_efficiency_write == 1
     counts = fused_as_unfused(lambda x, y, z: tl.exp(x * y - 1) / (z + 2), x, y, z[0])
     assert (counts.loads.bytes, counts.stores.bytes) == (3 * x.nbytes, x.nbytes)  # a row: caches
+    column = tl.asarray(z[:, :1], copy=True)
+    fused_as_unfused(lambda x, y, z: tl.exp(x * y - 1) / (z + 2), x, y, column)
     turned = there((500, 300)).mT
     counts = fused_as_unfused(lambda x, y, z: tl.exp(x * y - 1) / (z + 2), x, turned, z)
     assert (counts.loads.bytes, counts.stores.bytes) == (3 * x.nbytes, x.nbytes)

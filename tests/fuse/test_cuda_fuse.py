@@ -91,10 +91,12 @@ def chain(seed, steps=9):
     """A function of some tensors: what it does is drawn, and left out where dtypes do not fit."""
 
     def function(*args):
-        drawn, values = random.Random(seed), list(args)
+        drawn, values, unused = random.Random(seed), list(args), list(args[:-1])
         while len(values) < len(args) + steps:
             count = drawn.choice([1, 1, 2, 2, 2, 3, 0])
             given = [values[-1], *drawn.choices([*values, 3, 0.5], k=max(0, count - 1))]
+            if count > 1 and unused:
+                given[1] = unused[-1]
             drawn.shuffle(given)
             name = drawn.choice(NAMES[count].split()) if count else "astype"
             given += [drawn.choice(SHORT)] if not count else []
@@ -102,6 +104,7 @@ def chain(seed, steps=9):
                 values.append(getattr(tl, name)(*given))
             except (TypeError, ValueError):
                 continue
+            unused = unused[: -1 if count > 1 else None]
         return values[-1]
 
     return function

@@ -430,7 +430,8 @@ def _fused(function: Any, is_static: Callable[[Any], bool]) -> Any:
 
     @functools.wraps(function)
     def fused(*args: Any, out: Tensor | None = None, **named: Any) -> Any:
-        if not named and out is None and not dispatch.watched:
+        if out is None and not dispatch.watched:
+            kinds: Any
             try:
                 if numbers:
                     kinds = tuple([x._spec if type(x) is Tensor else type(x) for x in args])
@@ -438,10 +439,12 @@ def _fused(function: Any, is_static: Callable[[Any], bool]) -> Any:
                     kinds = tuple(map(_spec_of, args))
             except AttributeError:  # the first number among the arguments
                 return call(args, out, named)
+            if named:
+                kinds = (kinds, *map(_named_kind, named.items()))
             found = ready.get(kinds)
             if found is not None:
                 try:
-                    return found(*args)
+                    return found(*args, **named)
                 except REFUSALS as error:
                     raise dispatch.refused(_named, error) from None
         return call(args, out, named)
@@ -472,9 +475,11 @@ def _fused(function: Any, is_static: Callable[[Any], bool]) -> Any:
             if out is None:
                 return operands
             return dispatch.call(_assign(name), (out._spec, operands._spec), (out, operands))
-        simple = not named and all(type(x) is Tensor or type(x) in _NUMBERS for x in args)
+        simple = all(type(x) is Tensor or type(x) in _NUMBERS for x in (*args, *named.values()))
         if simple and not any(map(is_static, places)):
-            ready[kinds] = _run(trace)
+            of_named = map(_named_kind, named.items())
+            short = (kinds[: len(args)], *of_named) if named else kinds
+            ready[short] = _run(trace, sorted(named))
         return dispatch.call_into(out, trace.operation, trace.key, operands)
 
     _named = Fusion(name, (), None)
@@ -484,9 +489,16 @@ def _fused(function: Any, is_static: Callable[[Any], bool]) -> Any:
 _NUMBERS = (int, float, complex)
 
 
-def _run(trace: _Trace) -> Callable[..., Any]:
-    """The function of positional arguments."""
+def _named_kind(item: tuple[str, Any]) -> Any:
+    name, x = item
+    return name, x._spec if type(x) is Tensor else type(x)
+
+
+def _run(trace: _Trace, names: list[str]) -> Callable[..., Any]:
+    """The function of positional arguments, and of named ones."""
     run, operands = prepared(trace.operation, *trace.key), trace.operands
+    if names:
+        return lambda *args, **named: run(*operands((*args, *[named[each] for each in names])))
     return run if operands is _same else lambda *args: run(*operands(args))
 
 

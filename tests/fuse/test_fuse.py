@@ -136,12 +136,13 @@ def test_out_that_does_not_fit():
 def test_keywords_and_defaults():
     fused = tl.fuse(normalise)
     expected = (X - 1) / 4
-    for found in (
-        fused(x(), 1.0, 4.0),
-        fused(x(), mean=1.0, std=4.0),
-        fused(x(), std=4.0, mean=1.0),
-    ):
-        np.testing.assert_array_equal(host(found), expected)
+    for _ in range(2):  # the second calls are shorter ones
+        for found in (
+            fused(x(), 1.0, 4.0),
+            fused(x(), mean=1.0, std=4.0),
+            fused(x(), std=4.0, mean=1.0),
+        ):
+            np.testing.assert_array_equal(host(found), expected)
     np.testing.assert_array_equal(host(fused(x(), 1.0)), (X - 1) / 2)
     assert fused.__name__ == "normalise"
     assert inspect.signature(fused) == inspect.signature(normalise)

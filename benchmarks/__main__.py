@@ -2,6 +2,8 @@
 
 ``python -m benchmarks functions``: every function in every layout, against NumPy.
 
+``python -m benchmarks fuse``: fused functions, against their steps, NumPy, PyTorch and numexpr.
+
 ``python -m benchmarks directml``: DirectML's operators, against NumPy and PyTorch.
 
 ``python -m benchmarks dispatch``: what a small call costs the host, on the CPU and on CUDA.
@@ -24,7 +26,7 @@ from __future__ import annotations
 import argparse
 import sys
 import warnings
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -34,6 +36,7 @@ from benchmarks import (
     dispatch,
     function_report,
     functions,
+    fuse,
     gpu,
     imports,
     report,
@@ -52,6 +55,7 @@ def main() -> None:
     run = {
         "cpu": lambda asked: _rows(cpu.rows(asked.quick), asked, "CPU"),
         "functions": _functions,
+        "fuse": lambda asked: _rows(fuse.rows(asked.quick), asked, "Fused functions", fuse.COLUMNS),
         "directml": lambda asked: _rows(directml.rows(), asked, "DirectML's operators"),
         "dispatch": _dispatch,
         "small": _small,
@@ -77,17 +81,22 @@ def main() -> None:
     sys.exit(run[asked.what](asked))
 
 
-def _rows(rows: Iterable[cpu.HostRow], asked: argparse.Namespace, title: str) -> None:
+def _rows(
+    rows: Iterable[cpu.HostRow],
+    asked: argparse.Namespace,
+    title: str,
+    columns: Sequence[str] = report.COLUMNS,
+) -> None:
     rounds = 5 if asked.quick else 7
     results = [
         report.Result(row, measure(row.make(), rounds, batch=0.003, pause=0.005))
         for row in _chosen(rows, asked.only)
     ]
-    print(report.text(results))
+    print(report.text(results, columns))
     if asked.json:
         report.save_json(results, asked.json, "group", "name")
     if asked.markdown:
-        page = report.markdown(results).replace("# CPU", f"# {title}", 1)
+        page = report.markdown(results, columns).replace("# CPU", f"# {title}", 1)
         asked.markdown.write_text(page, "utf-8")
 
 

@@ -7,6 +7,7 @@ otherwise the memory comes from its pool, which is warm.
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
@@ -120,6 +121,40 @@ CHAIN = Operation(
     lambda jnp, x, y, z: x * y + z,
     exact=False,
 )
+
+# ---- Several functions in one pass
+
+
+def _distance(xp: Any) -> Function:
+    return lambda x, y, z: xp.sqrt(x * x + y * y) + z * 0.5
+
+
+def _squares(xp: Any) -> Function:
+    return lambda x, y: xp.sum((x - y) * (x - y))
+
+
+@functools.cache
+def _in_one(library: Any, fuse: str, function: Function) -> Function:
+    """A function of a library's arrays, fused by it where it can."""
+    made = function(library)
+    return getattr(library, fuse)(made) if hasattr(library, fuse) else made  # type: ignore[no-any-return]
+
+
+def fused(name: str, function: Function, *, whole: bool = False) -> Operation:
+    """One pass over memory: by `tl.fuse`, ``cupy.fuse``, ``torch.compile`` and ``jax.jit``."""
+    return Operation(
+        f"{name}, fused",
+        lambda out, *xs: _in_one(tl, "fuse", function)(*xs),
+        lambda xp, out, *xs: _in_one(xp, "fuse", function)(*xs),
+        lambda torch, out, *xs: _in_one(torch, "compile", function)(*xs),
+        lambda jnp, *xs: function(jnp)(*xs),
+        exact=False,
+        whole=whole,
+    )
+
+
+DISTANCE = fused("sqrt(x * x + y * y) + z / 2", _distance)
+SQUARES = fused("sum((x - y) ** 2)", _squares, whole=True)
 
 # ---- Small ones, as users write them: nothing is allocated ahead.
 

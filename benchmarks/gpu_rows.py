@@ -202,6 +202,8 @@ def _operated(size: int, priority: int) -> Iterator[Row]:
         if dtype != "uint8":
             yield _operation(operations.EXP, [dtype], dtype, size, later(dtype))
             yield _operation(operations.CHAIN, [dtype] * 3, dtype, size, later(dtype))
+            yield _operation(operations.DISTANCE, [dtype] * 3, dtype, size, later(dtype))
+    yield _summed(size, priority)
     pairs = (
         *(("float32", "float16"), ("float16", "float32"), ("uint8", "float32")),
         *(("float32", "uint8"), ("float32", "float64"), ("float64", "float32")),
@@ -221,6 +223,14 @@ def _operation(
     target = None if operation is operations.CHAIN else 0.95
     out = Operand((count,), result)
     return Row("elementwise", name, operation, operands, out, priority, target)
+
+
+def _summed(size: int, priority: int) -> Row:
+    """A fused last reduction."""
+    both = (Operand((size // 4,), "float32"),) * 2
+    name = f"{operations.SQUARES.name}, {sized(size)} float32"
+    out = Operand((), "float32")
+    return Row("elementwise", name, operations.SQUARES, both, out, priority, target=0.95)
 
 
 def _mixed(only: int | None = None) -> Iterator[Row]:

@@ -24,6 +24,7 @@ def installed(name: str) -> Any:
 
 strict = installed("array_api_strict")
 torch = installed("torch")
+numexpr = installed("numexpr")
 
 
 def share(array: Array) -> dict[str, Any]:
@@ -44,6 +45,8 @@ def versions() -> dict[str, str]:
     found = {"numpy": np.__version__, OURS: tl.__version__}
     if strict is not None:
         found["array-api-strict"] = strict.__version__
+    if numexpr is not None:
+        found["numexpr"] = f"{numexpr.__version__}, {numexpr.nthreads} threads"
     if torch is not None:
         found["torch"] = f"{torch.__version__}, {torch.get_num_threads()} threads"
     return found

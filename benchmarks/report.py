@@ -14,7 +14,7 @@ from typing import Any
 from benchmarks.measure import Ratio, Timing
 from benchmarks.peers import OURS, versions
 
-COLUMNS = ("numpy", "array-api-strict", "torch")
+COLUMNS: Sequence[str] = ("numpy", "array-api-strict", "torch")
 
 
 @dataclass(frozen=True)
@@ -37,10 +37,10 @@ class Result:
         return missed
 
 
-def summary(results: Sequence[Result]) -> str:
+def summary(results: Sequence[Result], columns: Sequence[str] = COLUMNS) -> str:
     """One line: how many rows miss their target."""
     missed = [r for r in results if r.above]
-    by = [f"{sum(p in r.above for r in missed)} by {p}" for p in COLUMNS]
+    by = [f"{sum(p in r.above for r in missed)} by {p}" for p in columns]
     detail = f" ({', '.join(b for b in by if not b.startswith('0 '))})" if missed else ""
     return f"{len(missed)} of {len(results)} rows above target{detail}"
 
@@ -64,18 +64,19 @@ def _processor() -> str:
     return names[0] if names else platform.machine()
 
 
-def text(results: Sequence[Result]) -> str:
+def text(results: Sequence[Result], columns: Sequence[str] = COLUMNS) -> str:
     """The table in columns, rows above target marked."""
-    return "\n".join([*machine(), "", *_aligned(_cells(results)), "", summary(results)])
+    cells = _aligned(_cells(results, columns))
+    return "\n".join([*machine(), "", *cells, "", summary(results, columns)])
 
 
-def markdown(results: Sequence[Result]) -> str:
+def markdown(results: Sequence[Result], columns: Sequence[str] = COLUMNS) -> str:
     """The table for a file under ``benchmarks/results``."""
-    header, *body = _cells(results)
+    header, *body = _cells(results, columns)
     notes = [
         "Median time of a call, and in brackets ours over it: the median of the rounds' ratios,"
         " least to greatest.",
-        f"{summary(results)}.",
+        f"{summary(results, columns)}.",
     ]
     return "\n".join(
         [
@@ -101,16 +102,16 @@ def save_json(results: Sequence[Result], path: Path, *members: str) -> None:
     path.write_text(json.dumps({"machine": machine(), "rows": rows}, indent=1), "utf-8")
 
 
-def _cells(results: Sequence[Result]) -> list[list[str]]:
-    header = ["case", "ours", *COLUMNS, "above target"]
-    return [header, *[_line(result) for result in results]]
+def _cells(results: Sequence[Result], columns: Sequence[str]) -> list[list[str]]:
+    header = ["case", "ours", *columns, "above target"]
+    return [header, *[_line(result, columns) for result in results]]
 
 
-def _line(result: Result) -> list[str]:
+def _line(result: Result, columns: Sequence[str]) -> list[str]:
     ratios = result.ratios
     peers = [
         f"{duration(result.timing.middle(p))} ({_ratio(ratios[p])})" if p in ratios else "-"
-        for p in COLUMNS
+        for p in columns
     ]
     return [result.row.name, duration(result.timing.middle(OURS)), *peers, " ".join(result.above)]
 

@@ -21,6 +21,13 @@ from tensorlayout.cuda.engine.c_types import c_type
 from tensorlayout.cuda.engine.driver import Kernel
 from tensorlayout.cuda.engine.kernel_shapes import kernels_in
 from tensorlayout.cuda.engine.optional import with_progress
+from tensorlayout.cuda.fuse import plan_fuse
+from tensorlayout.devices import Device
+from tensorlayout.dtypes import DType
+from tensorlayout.layout import Layout
+from tensorlayout.plan.elementwise import Elementwise
+from tensorlayout.plan.fuse import Fusion, Part
+from tensorlayout.tensor import TensorSpec
 
 ARCHITECTURES = (75, 80, 90, 100, 120)
 
@@ -30,14 +37,16 @@ _REDUCTIONS = {
     "float32": ("sum", "variance"),
     "complex64": ("product",),
 }
+# Of fused functions, how many tensors.
+_FUSED = {"float32": 3, "float16": 4}
 _EXTREMES = (("2", "int32_t"), ("0", "int64_t"))  # of ranks and indices
 
 HEAD = """# Resources
 
-What each kernel takes, the most over its shapes (of reductions, scans, sorts and searches: those
-in `benchmarks/resources.py`): registers of a thread, bytes of stack and of spilled registers, bytes
-of shared memory of a block. A block has {threads} threads; with 64 registers or fewer, four
-blocks or more fit the registers of a multiprocessor.
+What each kernel takes, the most over its shapes (of fused functions, reductions, scans, sorts and
+searches: those in `benchmarks/resources.py`): registers of a thread, bytes of stack and of spilled
+registers, bytes of shared memory of a block. A block has {threads} threads; with 64 registers or
+fewer, four blocks or more fit the registers of a multiprocessor.
 
 Written by `python -m benchmarks.resources --markdown kernels/RESOURCES.md`
 (NVRTC {version}), which fails if anything is spilled. `kernels/README.md` has the compiler's
@@ -111,11 +120,23 @@ def known() -> Iterator[Kernel]:
                 shape = dict(kernel.shape)
                 if not shape or (shape["RANK"], shape["INDEX"]) in _EXTREMES:
                     yield kernel
+    for name, count in _FUSED.items():
+        yield from fused_sums(np.dtype(name), count)
     for dtype in _SCANNED:
         types = (("SOURCE", c_type(dtype)), ("RESULT", c_type(dtype)), ("SCALED", "1"))
         yield from kernels_in("scan.cu", types, "multiply")
     for dtype in _SORTED:
         yield from warm_up.of_sorted(dtype)
+
+
+def fused_sums(dtype: DType, count: int) -> tuple[Kernel, ...]:
+    """A fused sum of so many tensors."""
+    add = Elementwise("add", "numeric")
+    parts = [Part(add, (0, 1)), *[Part(add, (count + n, n + 2)) for n in range(count - 2)]]
+    spec = TensorSpec(dtype, Layout.row_major((64, 64)), Device("cuda", 0))
+    plan = Fusion("sum", tuple(parts), None).plan(*[spec] * count)
+    launches, _ = plan_fuse(plan, (256,) * (count + 1))
+    return kernels_in("fuse.cu", launches.launches[0].kernel.types)
 
 
 def measure(kernels: Iterable[Kernel], architectures: Iterable[int]) -> Found:

@@ -283,6 +283,7 @@ def cases() -> Iterator[Probe]:
     yield from _copies()
     yield from _creation()
     yield from _elementwise()
+    yield from _fused()
     yield from _reductions()
     yield from _scans()
     yield from _joins()
@@ -396,6 +397,36 @@ def _elementwise() -> Iterator[Probe]:
     for name, other in (("row", (1, 1000)), ("column", (500, 1))):
         operands = partial(_values, whole), partial(_values, other)
         yield case(f"x + {name}", whole, "rows", *operands)
+
+
+def _fused() -> Iterator[Probe]:
+    def chain(x: tl.Tensor, y: tl.Tensor, z: tl.Tensor) -> tl.Tensor:
+        return tl.where(x < y, x * y + z, z - x)
+
+    def case(shape: Shape, layout: str, *operands: Operand) -> Probe:
+        return Probe("fuse.cu", "where(x < y, x * y + z, z - x)", shape, layout,
+                     _call(tl.fuse(chain), *operands))  # fmt: skip
+
+    def same(shape: Shape, layout: str, make: Callable[[Shape, str], tl.Tensor]) -> Probe:
+        return case(shape, layout, *[partial(make, shape)] * 3)
+
+    yield same((300_007,), "packed", _values)
+    yield same((2, 3, 101, 131), "all NHWC", _nhwc)
+    yield same((200, 1000), "rows of whole 256 bytes", _in_padded_rows)
+    shape: Shape = (512, 512)
+    x, row = partial(_values, shape), partial(_values, shape[1:])
+    yield case(shape, "rows, columns, rows", x, partial(_turned, shape), x)
+    yield case(shape, "rows, one row, rows", x, row, x)
+    images: Shape = (2, 3, 64, 96)
+    yield case(images, "NCHW, NHWC, NCHW", *[partial(f, images) for f in (_values, _nhwc, _values)])
+    for axis in (None, 0, 1):
+        reduced = tl.fuse(partial(_summed, axis=axis))
+        made, text = _call(reduced, x, x), f"sum(x * y + x, axis={axis}), fused"
+        yield Probe("reduce/reduce.cu", text, shape, "rows", made, WIDE)
+
+
+def _summed(x: tl.Tensor, y: tl.Tensor, axis: int | None) -> tl.Tensor:
+    return tl.sum(x * y + x, axis=axis)
 
 
 def _reductions() -> Iterator[Probe]:

@@ -29,409 +29,112 @@
 // A result may be exactly where an operand is: a thread has read what it overwrites, and a block all
 // of its box, which is the operand's too. The padding of the result is written by further blocks of
 // the same launch (padding.cuh); that of operands is not read.
-#include "bounded.cuh"
 #include "operations.cuh"
-#include "padding.cuh"
-#include "tiles.cuh"
 
-// What all kernels share is compiled once for the simulator, which has all of them in one file:
-// 1.9 s instead of 4.0 (2026-11, 2-core AMD EPYC (Zen 4), g++ 12.2).
-#ifdef TENSORLAYOUT_SIMULATOR
-#define COMMON __attribute__((noinline))
+// For a GPU the functor is the macro OPERATION; the simulator has all that there are for COMPUTE and
+// picks one at run time, in one function that is compiled once. FIRST, SECOND, THIRD: the types of
+// the operands, as they are stored; COMPUTE: what they become; RESULT: what the functor gives.
+#if defined(THIRD)
+constexpr int OPERANDS = 3;
+using Elements = Types<FIRST, SECOND, THIRD>;
+#elif defined(SECOND)
+constexpr int OPERANDS = 2;
+using Elements = Types<FIRST, SECOND>;
 #else
-#define COMMON DEVICE
+constexpr int OPERANDS = 1;
+using Elements = Types<FIRST>;
 #endif
 
-// What one element of an operand is, if no memory holds it.
-struct Scalar {
-    uint64_t bits[2];
-};
+#ifndef TENSORLAYOUT_SIMULATOR
 
-// What all kernels are told first.
-struct Memories {
-    void* to;
-    const void* from[OPERANDS];  // null: the scalar
-    Scalar scalar[OPERANDS];
-    Padding padding;
-    int32_t step[OPERANDS];  // along a pack: 1, or 0 if all of it is one value
-};
-
-template <class T>
-DEVICE T scalar_as(const Scalar& scalar) {
-    if constexpr (sizeof(T) == 16) return bits_as<T>(scalar);
-    else return bits_as<T>(static_cast<bits_of<T>>(scalar.bits[0]));
+template <class... T> DEVICE RESULT apply(const Scalar*, T... operands) {
+    return RESULT(call<functions::OPERATION, COMPUTE>(operands...));
 }
 
-// What a thread has of a row: a pack, or an element behind the last whole pack, or nothing.
-struct Share {
-    int64_t first;  // element of the row
-    int count;
-};
+#else
 
-template <int Length>
-DEVICE Share share_of(int64_t thread, int64_t row) {
-    const int64_t packs = row / Length;
-    if (thread < packs) return {thread * Length, Length};
-    const int64_t element = packs * Length + (thread - packs);
-    return {element, element < row};
-}
+// ---- Which functors there are, by what they are defined for -------------------------------------
 
-// Share::count elements of operand `n`, from its element `at` on; a pack of zeros if that is 0.
-template <class T, int Length>
-COMMON Pack<T, Length> fetch(const Memories& memories, int n, int64_t at, int count) {
-    Pack<T, Length> pack{};
-    if constexpr (!is_same<T, Nothing>) {
-        if (count == 0) return pack;
-        const T* const from = static_cast<const T*>(memories.from[n]);
-        if (from && count == Length && (Length == 1 || memories.step[n]))
-            return load(reinterpret_cast<const Pack<T, Length>*>(from + at));
-        const T one = from ? load(from + at) : scalar_as<T>(memories.scalar[n]);
-#pragma unroll
-        for (T& each : pack.at) each = one;
+enum Kinds { BOOLEAN = 1, INTEGER = 2, REAL = 4, COMPLEX = 8, MIXED = 16 };
+
+constexpr Kinds KIND = is_same<COMPUTE, AnyInteger>  ? MIXED
+                       : is_same<COMPUTE, bool8>     ? BOOLEAN
+                       : is_complex<COMPUTE>         ? COMPLEX
+                       : is_floating<COMPUTE>        ? REAL
+                                                     : INTEGER;
+
+constexpr int floating_point = REAL | COMPLEX;
+constexpr int real_numeric = INTEGER | REAL;
+constexpr int numeric = INTEGER | REAL | COMPLEX;
+constexpr int integer_or_boolean = BOOLEAN | INTEGER;
+constexpr int any = BOOLEAN | INTEGER | REAL | COMPLEX | MIXED;
+constexpr int ordered = INTEGER | REAL | MIXED;
+
+// `positive` of any type is a conversion.
+#define FUNCTORS_OF_1(_)                                                                        \
+    _(abs, numeric) _(acos, floating_point) _(acosh, floating_point) _(asin, floating_point)    \
+    _(asinh, floating_point) _(atan, floating_point) _(atanh, floating_point)                   \
+    _(bitwise_invert, integer_or_boolean) _(ceil, real_numeric) _(conj, numeric)                \
+    _(cos, floating_point) _(cosh, floating_point) _(exp, floating_point)                       \
+    _(expm1, floating_point) _(floor, real_numeric) _(imag, numeric) _(isfinite, numeric)       \
+    _(isinf, numeric) _(isnan, numeric) _(log, floating_point) _(log10, floating_point)         \
+    _(log1p, floating_point) _(log2, floating_point) _(logical_not, BOOLEAN)                    \
+    _(negative, numeric) _(positive, any) _(real, numeric) _(reciprocal, floating_point)        \
+    _(round, numeric) _(sign, numeric) _(signbit, REAL) _(sin, floating_point)                  \
+    _(sinh, floating_point) _(sqrt, floating_point) _(square, numeric) _(tan, floating_point)   \
+    _(tanh, floating_point) _(trunc, real_numeric)
+
+#define FUNCTORS_OF_2(_)                                                                        \
+    _(add, numeric) _(atan2, REAL) _(bitwise_and, integer_or_boolean)                           \
+    _(bitwise_left_shift, INTEGER) _(bitwise_or, integer_or_boolean)                            \
+    _(bitwise_right_shift, INTEGER) _(bitwise_xor, integer_or_boolean) _(copysign, REAL)        \
+    _(divide, floating_point) _(equal, any) _(floor_divide, real_numeric) _(greater, ordered)   \
+    _(greater_equal, ordered) _(hypot, REAL) _(less, ordered) _(less_equal, ordered)            \
+    _(logaddexp, REAL) _(logical_and, BOOLEAN) _(logical_or, BOOLEAN) _(logical_xor, BOOLEAN)   \
+    _(maximum, real_numeric) _(minimum, real_numeric) _(multiply, numeric) _(nextafter, REAL)   \
+    _(not_equal, any) _(pow, numeric) _(remainder, real_numeric) _(subtract, numeric)
+
+#define FUNCTORS_OF_3(_)                                                                        \
+    _(clip, real_numeric) _(scale_bias, REAL) _(where, BOOLEAN | INTEGER | REAL | COMPLEX)
+
+#if defined(THIRD)
+#define FUNCTORS FUNCTORS_OF_3
+#elif defined(SECOND)
+#define FUNCTORS FUNCTORS_OF_2
+#else
+#define FUNCTORS FUNCTORS_OF_1
+#endif
+
+#define NAME_OF(name, kinds) #name " "
+SIMULATOR_OPERATIONS(FUNCTORS(NAME_OF))
+
+#define NUMBER_OF(name, kinds) number_of_##name,
+enum { FUNCTORS(NUMBER_OF) };
+
+// Functors that this result type does not suit are another shared object's.
+template <template <class> class Functor, bool defined, class... T>
+DEVICE RESULT apply_if_defined(T... operands) {
+    if constexpr (defined) {
+        using Given = decltype(call<Functor, COMPUTE>(operands...));
+        using Stored = choose<is_same<Given, bool>, bool8, Given>;
+        if constexpr (is_same<Stored, RESULT>) return RESULT(call<Functor, COMPUTE>(operands...));
     }
-    return pack;
+    simulator::report("has no functor for these types");
+    simulator::leave();
 }
 
-template <int Length>
-struct Operands {
-    Pack<First, Length> x;
-    Pack<Second, Length> y;
-    Pack<Third, Length> z;
+#define CASE_OF(name, kinds)  \
+    case number_of_##name:    \
+        return apply_if_defined<functions::name, ((kinds) & KIND) != 0>(operands...);
 
-    // at: of the result and of each operand.
-    template <class Index>
-    COMMON void fetch_all(const Memories& memories, const Index (&at)[OPERANDS + 1], int count) {
-        x = fetch<First, Length>(memories, 0, at[1], count);
-        if constexpr (OPERANDS > 1) y = fetch<Second, Length>(memories, 1, at[2], count);
-        if constexpr (OPERANDS > 2) z = fetch<Third, Length>(memories, 2, at[3], count);
-    }
-
-    COMMON void store_result(RESULT* to, int count) const {
-        if (count == 0) return;
-        Pack<RESULT, Length> result;
-#pragma unroll
-        for (int j = 0; j < Length; ++j) result.at[j] = apply(x.at[j], y.at[j], z.at[j]);
-        if (count == Length) store(reinterpret_cast<Pack<RESULT, Length>*>(to), result);
-        else store(to, result.at[0]);
-    }
-};
-
-COMMON bool padding_written(const Memories& memories) {
-    return write_padding(memories.padding, memories.to);
+template <class... T> COMMON RESULT apply(const Scalar*, T... operands) {
+    switch (simulator::operation) { FUNCTORS(CASE_OF) }
+    __builtin_unreachable();
 }
 
-// Packs of a thread.
-template <int Length> constexpr int PACKS = Length < 4 ? 4 / Length : 1;
+#endif
 
-// ---- Flat ---------------------------------------------------------------------------------------
-
-struct FlatElementwise {
-    Memories memories;
-    int64_t count;
-};
-
-template <int Length>
-DEVICE void flat(const FlatElementwise& p) {
-    if (padding_written(p.memories)) return;
-    const int64_t block = blockIdx.x;
-    const int64_t begin = block * (PACKS<Length> * THREADS) + threadIdx.x;
-    Operands<Length> operands[PACKS<Length>];
-    Share share[PACKS<Length>];
-#pragma unroll
-    for (int k = 0; k < PACKS<Length>; ++k) {
-        share[k] = share_of<Length>(begin + k * THREADS, p.count);
-        int64_t at[OPERANDS + 1];
-        at[0] = share[k].first;
-#pragma unroll
-        for (int n = 0; n < OPERANDS; ++n) at[n + 1] = p.memories.step[n] ? share[k].first : 0;
-        operands[k].fetch_all(p.memories, at, share[k].count);
-    }
-    RESULT* const to = static_cast<RESULT*>(p.memories.to);
-#pragma unroll
-    for (int k = 0; k < PACKS<Length>; ++k)
-        operands[k].store_result(to + share[k].first, share[k].count);
-}
-
-// ---- Rows, and any strides ----------------------------------------------------------------------
-
-// The fastest dimension of the walk counts the packs of a row, and its strides are those of packs.
-template <int Rank, class Index>
-struct StridedElementwise {
-    Memories memories;
-    Index threads;       // one for each pack, then one for each element behind the last of a row
-    Index pack_threads;  // those before
-    Index packs;         // of a row
-    Divisor<Index> rest; // elements of a row behind the last pack; 1 if none
-    Walk<Rank, Index, OPERANDS + 1> walk;
-};
-
-// Where the operands' elements of a thread are; how many it has.
-template <int Length, int Rank, class Index>
-DEVICE int find(const StridedElementwise<Rank, Index>& p, Unsigned<Index> thread,
-                Index (&at)[OPERANDS + 1]) {
-    const bool inside = thread < static_cast<Unsigned<Index>>(p.threads);
-    if (!inside) thread = 0;
-    if constexpr (Length > 1) {
-        if (thread >= static_cast<Unsigned<Index>>(p.pack_threads)) {
-            thread -= static_cast<Unsigned<Index>>(p.pack_threads);
-            const Unsigned<Index> row = p.rest.divide(thread);
-            p.walk.offsets(row * static_cast<Unsigned<Index>>(p.packs), at);
-            const Index ahead =
-                p.packs * Length + static_cast<Index>(thread - row * p.rest.divisor);
-            at[0] += ahead;
-#pragma unroll
-            for (int n = 0; n < OPERANDS; ++n)
-                if (p.memories.step[n]) at[n + 1] += ahead;
-            return inside;
-        }
-    }
-    p.walk.offsets(thread, at);
-    return inside ? Length : 0;
-}
-
-template <int Rank, class Index, int Length>
-DEVICE void strided(const StridedElementwise<Rank, Index>& p) {
-    if (padding_written(p.memories)) return;
-    using Count = Unsigned<Index>;
-    const Count begin = static_cast<Count>(blockIdx.x) * (PACKS<Length> * THREADS) + threadIdx.x;
-    Operands<Length> operands[PACKS<Length>];
-    RESULT* to[PACKS<Length>];
-    int count[PACKS<Length>];
-#pragma unroll
-    for (int k = 0; k < PACKS<Length>; ++k) {
-        Index at[OPERANDS + 1];
-        count[k] = find<Length>(p, begin + k * THREADS, at);
-        to[k] = static_cast<RESULT*>(p.memories.to) + at[0];
-        operands[k].fetch_all(p.memories, at, count[k]);
-    }
-#pragma unroll
-    for (int k = 0; k < PACKS<Length>; ++k) operands[k].store_result(to[k], count[k]);
-}
-
-// ---- Tails of tiles -----------------------------------------------------------------------------
-
-template <class Index>
-struct BoundedElementwise {
-    Memories memories;
-    uint64_t bits[2];  // of the padding
-    BoundedWalk<Index, OPERANDS + 1> walk;  // the fastest dimension counts packs
-    Index threads;
-};
-
-template <int Length>
-COMMON void store_padding(RESULT* to, const uint64_t (&bits)[2]) {
-    Pack<RESULT, Length> pack;
-#pragma unroll
-    for (RESULT& each : pack.at) each = scalar_as<RESULT>(Scalar{{bits[0], bits[1]}});
-    store(reinterpret_cast<Pack<RESULT, Length>*>(to), pack);
-}
-
-template <int Length, class Index>
-DEVICE void bounded(const BoundedElementwise<Index>& p) {
-    if (padding_written(p.memories)) return;
-    using Count = Unsigned<Index>;
-    const Count begin = static_cast<Count>(blockIdx.x) * (PACKS<Length> * THREADS) + threadIdx.x;
-    Operands<Length> operands[PACKS<Length>];
-    RESULT* to[PACKS<Length>];
-    Standing standing[PACKS<Length>];
-#pragma unroll
-    for (int k = 0; k < PACKS<Length>; ++k) {
-        const bool inside = begin + k * THREADS < static_cast<Count>(p.threads);
-        Index at[OPERANDS + 1];
-        standing[k] = p.walk.find(inside ? begin + k * THREADS : 0, at);
-        if (!inside) standing[k] = NOWHERE;
-        to[k] = static_cast<RESULT*>(p.memories.to) + at[0];
-        operands[k].fetch_all(p.memories, at, standing[k] == AN_ELEMENT ? Length : 0);
-    }
-#pragma unroll
-    for (int k = 0; k < PACKS<Length>; ++k) {
-        operands[k].store_result(to[k], standing[k] == AN_ELEMENT ? Length : 0);
-        if (standing[k] == IN_PADDING) store_padding<Length>(to[k], p.bits);
-    }
-}
-
-// ---- Tiles --------------------------------------------------------------------------------------
-
-// Where an operand has what the result's elements need, in elements of its tile or its memory: tables of
-// the result's rows, and of its runs.
-struct Follower {
-    int32_t stride[3];     // along the box's dimensions
-    int32_t step;          // from element to element of the result's run, or from period to period
-    int32_t rows, places;  // bytes of shared memory where tables begin
-};
-
-struct TiledElementwise {
-    Memories memories;
-    Side<3> write, read[OPERANDS];
-    Boxes<OPERANDS + 1, 3> boxes;
-    Follower followers[OPERANDS];
-    int32_t tile[OPERANDS];    // the byte of shared memory where the operand's begins; -1: none
-    int32_t narrow[OPERANDS];  // 1 if elements of less than 4 bytes are read one by one
-};
-
-template <class T>
-DEVICE T* in_room(char* room, int32_t bytes) { return reinterpret_cast<T*>(room + bytes); }
-
-COMMON void make_follower(const TiledElementwise& p, int n, const Visit& write, uint32_t box,
-                          char* room) {
-    const Follower& f = p.followers[n];
-    for (uint32_t r = threadIdx.x; r < write.count; r += THREADS) {
-        const int32_t(*const strides[1])[3] = {&f.stride};
-        uint32_t begin[1];
-        begin_of_row(p.boxes, p.write, box, r, strides, begin);
-        store_shared(in_room<uint32_t>(room, f.rows) + r, begin[0]);
-    }
-    if (p.write.linear) return;
-    for (uint32_t i = threadIdx.x; i < p.write.period.divisor(); i += THREADS)
-        store_shared(in_room<uint32_t>(room, f.places) + i,
-                     further_along(p.boxes, p.write, i, f.stride));
-}
-
-// The tables of an operand, or, when all tables are there, its elements. Read: bytes of an access.
-template <bool Tables, class T, int Read>
-COMMON void stage(const TiledElementwise& p, int n, int64_t base, uint32_t box, char* room) {
-    constexpr int ELEMENT = sizeof(T);
-    const Side<3>& side = p.read[n];
-    const T* const from = static_cast<const T*>(p.memories.from[n]) + base;
-    const Visit v = visit<ELEMENT, Read>(p.boxes, side, n + 1, box, from, room);
-    if constexpr (Tables) {
-        const int32_t(&pitch)[3] = p.followers[n].stride;
-        make_rows<ELEMENT, Read>(p.boxes, side, n + 1, pitch, box, from, v);
-        make_places(p.boxes, side, pitch, room);
-    } else {
-        Bits<ELEMENT>* const tile = in_room<Bits<ELEMENT>>(room, p.tile[n]);
-        read_box<ELEMENT, Read>(side, v, from, tile, Inside{});
-    }
-}
-
-template <bool Tables, class T>
-DEVICE void prepare(const TiledElementwise& p, int n, int64_t base, const Visit& write, uint32_t box,
-                    char* room) {
-    if constexpr (!is_same<T, Nothing>) {
-        if (Tables && p.memories.from[n]) make_follower(p, n, write, box, room);
-        if (p.tile[n] < 0) return;
-        constexpr int WHOLE = sizeof(T) < 4 ? 4 : sizeof(T);
-        if (sizeof(T) < 4 && p.narrow[n]) stage<Tables, T, sizeof(T)>(p, n, base, box, room);
-        else stage<Tables, T, WHOLE>(p, n, base, box, room);
-    }
-}
-
-template <bool Tables>
-DEVICE void prepare_all(const TiledElementwise& p, const int64_t (&base)[OPERANDS + 1],
-                        const Visit& write, uint32_t box, char* room) {
-    prepare<Tables, First>(p, 0, base[1], write, box, room);
-    if constexpr (OPERANDS > 1) prepare<Tables, Second>(p, 1, base[2], write, box, room);
-    if constexpr (OPERANDS > 2) prepare<Tables, Third>(p, 2, base[3], write, box, room);
-}
-
-// A pack of the result: where its elements are in their run, and in which period of it.
-struct Along {
-    uint32_t row, element, period, rest;
-    bool inside;
-};
-
-template <int Length>
-DEVICE Along along_of(const Side<3>& side, const Spot& spot) {
-    const uint32_t element = spot.along * Length, period = side.period.divide(element);
-    return {spot.row, element, period, side.period.rest(element, period), spot.inside};
-}
-
-// Where an operand has what element `j` of a pack needs.
-DEVICE int32_t place_of(const TiledElementwise& p, int n, const Along& at, int j, char* room) {
-    const Follower& f = p.followers[n];
-    const uint32_t row = load_shared_if(at.inside, in_room<const uint32_t>(room, f.rows) + at.row);
-    if (p.write.linear) return static_cast<int32_t>(row + (at.element + j) * f.step);
-    const uint32_t* const places = in_room<const uint32_t>(room, f.places) + at.rest;
-    return static_cast<int32_t>(row + at.period * f.step + load_shared_if(at.inside, places + j));
-}
-
-// A pack of an operand that has no tile. All threads of a warp come here together.
-template <class T, int Length>
-COMMON Pack<T, Length> fetch_beside(const TiledElementwise& p, int n, int64_t base, const Along& at,
-                                    char* room) {
-    Pack<T, Length> pack{};
-    if constexpr (!is_same<T, Nothing>) {
-        if (p.tile[n] >= 0) return pack;
-        const T* from = static_cast<const T*>(p.memories.from[n]);
-        T one;
-        if (from) {
-            from += base + place_of(p, n, at, 0, room);
-            if (Length > 1 && p.memories.step[n])
-                return load_if(at.inside, reinterpret_cast<const Pack<T, Length>*>(from));
-            one = load_if(at.inside, from);
-        } else {
-            one = scalar_as<T>(p.memories.scalar[n]);
-        }
-#pragma unroll
-        for (T& each : pack.at) each = one;
-    }
-    return pack;
-}
-
-// A pack of an operand that has a tile; others keep theirs.
-template <class T, int Length>
-COMMON void take_staged(const TiledElementwise& p, int n, const Along& at, char* room,
-                        Pack<T, Length>& pack) {
-    if constexpr (!is_same<T, Nothing>) {
-        if (p.tile[n] < 0) return;
-        const T* const tile = in_room<const T>(room, p.tile[n]);
-#pragma unroll
-        for (int j = 0; j < Length; ++j)
-            pack.at[j] = load_shared_if(at.inside, tile + place_of(p, n, at, j, room));
-    }
-}
-
-template <int Length>
-COMMON void tiles(const TiledElementwise& p, char* room) {
-    using Word = Pack<RESULT, Length>;
-    int64_t base[OPERANDS + 1];
-    const uint32_t box = p.boxes.find(base);
-    RESULT* const to = static_cast<RESULT*>(p.memories.to) + base[0];
-    const Visit write =
-        visit<sizeof(RESULT), sizeof(Word)>(p.boxes, p.write, 0, box, to, room);
-    prepare_all<true>(p, base, write, box, room);
-    make_rows<sizeof(RESULT), sizeof(Word)>(p.boxes, p.write, 0, p.boxes.stride[0], box, to, write);
-    barrier();
-    prepare_all<false>(p, base, write, box, room);
-    barrier();
-    for (uint32_t begin = write.lead + threadIdx.x; begin < write.total; begin += PACKS<Length> * THREADS) {
-        Operands<Length> operands[PACKS<Length>];
-        Spot spots[PACKS<Length>];
-#pragma unroll
-        for (int k = 0; k < PACKS<Length>; ++k) {
-            Operands<Length>& o = operands[k];
-            const uint32_t thread = begin + k * THREADS;
-            spots[k] = p.write.grouped ? locate<true>(p.write, write, thread)
-                                       : locate<false>(p.write, write, thread);
-            const Along at = along_of<Length>(p.write, spots[k]);
-            o.x = fetch_beside<First, Length>(p, 0, base[1], at, room);
-            if constexpr (OPERANDS > 1) o.y = fetch_beside<Second, Length>(p, 1, base[2], at, room);
-            if constexpr (OPERANDS > 2) o.z = fetch_beside<Third, Length>(p, 2, base[3], at, room);
-        }
-#pragma unroll
-        for (int k = 0; k < PACKS<Length>; ++k) {
-            Operands<Length>& o = operands[k];
-            const Along at = along_of<Length>(p.write, spots[k]);
-            take_staged(p, 0, at, room, o.x);
-            if constexpr (OPERANDS > 1) take_staged(p, 1, at, room, o.y);
-            if constexpr (OPERANDS > 2) take_staged(p, 2, at, room, o.z);
-            Word result;
-#pragma unroll
-            for (int j = 0; j < Length; ++j)
-                result.at[j] = apply(o.x.at[j], o.y.at[j], o.z.at[j]);
-            store_if(at.inside, at_bytes<Word>(to, spots[k].memory), result);
-        }
-    }
-}
-
-// Packed: elements of the result are written together, as many as are 4 bytes of the widest type.
-// With more, the lanes of a warp would be that many words apart in tiles of it, in the same banks.
-template <bool Packed, int Room>
-DEVICE void tiles_in(const TiledElementwise& p) {
-    SHARED(Bits<16>, room, Room / 16);
-    if (padding_written(p.memories)) return;  // all threads of the block
-    tiles<Packed && WIDEST < 4 ? 4 / WIDEST : 1>(p, reinterpret_cast<char*>(&room));
-}
+#include "elementwise.cuh"
 
 // ---- Kernels ------------------------------------------------------------------------------------
 

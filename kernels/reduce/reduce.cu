@@ -25,12 +25,23 @@
 // Bytes moved per element: its own, once; a chunk of a result leaves 8 to 24 bytes, read once.
 // Best: rows or columns that begin at multiples of 16 bytes. Worst: short rows of elements of one
 // byte (a thread and 16 bytes of shared memory each), and fastest dimensions that are not contiguous.
+//
+// With CHAIN, elements are no memory's: a chain of functions, as that of fuse.cu, makes each of elements
+// of OPERANDS memories, as it is read (chained.cuh).
 #define LEAST_BLOCKS 2
 
 #include "indexing.cuh"
 #include "memory.cuh"
+#include "operations.cuh"
 #include "reductions.cuh"
 #include "sectors.cuh"
+
+#ifndef OPERANDS
+#define OPERANDS 1
+#endif
+#ifndef NUMBERS
+#define NUMBERS 1  // of a chain; without one neither these nor places are used
+#endif
 
 struct Steps {
     int64_t source, other;  // the other: of a result in its memory, or of a position
@@ -39,8 +50,10 @@ struct Steps {
 // What all kernels are told first.
 struct Frame {
     void* to;           // the lowest slot of the results
-    const void* from;   // the first element
+    const void* from[OPERANDS];  // the first element
     void* partials;     // null: there is one chunk
+    Scalar numbers[NUMBERS];
+    Walk<4, int32_t, OPERANDS> places;
     Finish finish;
     int64_t results;    // how many there are
     int64_t first_result, first_position;
@@ -65,6 +78,22 @@ struct Reduction {
     Walk<Rank, Index, 2> groups;  // strides in the source, and in the result
     Walk<Rank, Index, 2> rows;    // in the source, and of positions
 };
+
+#ifdef CHAIN
+#include "chained.cuh"
+#else
+
+// Where an element is.
+template <class T> using From = const T*;
+
+template <class T> DEVICE From<T> first_of(const Frame& p) {
+    return static_cast<const T*>(p.from[0]);
+}
+template <class T> DEVICE uint64_t number_of(const T* from) {
+    return reinterpret_cast<uint64_t>(from) / sizeof(T);
+}
+
+#endif
 
 #ifdef TENSORLAYOUT_SIMULATOR
 
@@ -205,9 +234,25 @@ struct Held {
     static constexpr int EACH = sizeof(Word) / sizeof(T);
     Pack<Word, Length / EACH> words;
 
+#ifdef CHAIN
+    DEVICE void load(bool active, const From<T>& from) {
+        const Made<T, Length> made(active, from);
+#pragma unroll
+        for (int j = 0; j < Length; ++j) {
+            if constexpr (EACH == 1) {
+                words.at[j] = made.at(j);
+            } else {
+                if (j % EACH == 0) words.at[j / EACH] = 0;
+                const uint32_t bits = static_cast<uint32_t>(word_of(made.at(j)));
+                words.at[j / EACH] |= bits << (j % EACH * 8 * sizeof(T));
+            }
+        }
+    }
+#else
     DEVICE void load(bool active, const T* from) {
         words = load_if(active, reinterpret_cast<const Pack<Word, Length / EACH>*>(from));
     }
+#endif
     DEVICE T at(int j) const {
         if constexpr (EACH == 1) return words.at[j];
         else return from_word<T>(words.at[j / EACH] >> (j % EACH * 8 * sizeof(T)));
@@ -222,9 +267,9 @@ struct Row {
 };
 
 template <class T, int Length>
-DEVICE Row row_of(const Frame& p, const T* from) {
+DEVICE Row row_of(const Frame& p, const From<T>& from) {
     if (Length == 1 || p.run == 0) return {0, p.rows};
-    int64_t head = -static_cast<int64_t>(reinterpret_cast<uint64_t>(from) / sizeof(T)) & (Length - 1);
+    int64_t head = -static_cast<int64_t>(number_of(from)) & (Length - 1);
     if (head > p.run) head = p.run;
     return {head, (p.run - head) / Length};
 }
@@ -240,14 +285,14 @@ COMMON void rows(const Frame& p, const Path& groups, const Path& walk) {
     const Spot spot = spot_of(p);
     const int64_t column = static_cast<int64_t>(spot.column_tile) * p.size_x.divisor + spot.x;
     const uint64_t first_group = static_cast<uint64_t>(spot.tile) * (Turns * p.size_z);
-    const T* from[Turns];
+    From<T> from[Turns];
     bool inside[Turns];
 #pragma unroll
     for (int turn = 0; turn < Turns; ++turn) {
         const uint64_t group = first_group + turn * p.size_z + spot.z;
         inside[turn] = spot.inside && column < p.columns && group < static_cast<uint64_t>(p.groups);
         const Steps at = steps_at(groups, static_cast<Number>(inside[turn] ? group : 0));
-        from[turn] = static_cast<const T*>(p.from) + at.source + column * p.x.source +
+        from[turn] = first_of<T>(p) + at.source + column * p.x.source +
                      spot.w * p.w.source;
     }
 
@@ -337,7 +382,7 @@ COMMON void tiles(const Frame& p, const Path& groups) {
     const int rows = left < p.size_x.divisor ? static_cast<int>(left) : p.size_x.divisor;
     const int length = static_cast<int>(p.rows), pitch = p.channels.divisor;
     const Steps at = steps_at(groups, static_cast<NumberOf<Path>>(group));
-    const T* const from = static_cast<const T*>(p.from) + at.source + first * p.x.source;
+    const From<T> from = first_of<T>(p) + at.source + first * p.x.source;
 
     const int shift = shift_at(from), end = rows * pitch;
     T read[READS];
@@ -415,8 +460,8 @@ COMMON void columns(const Frame& p, const Path& groups, const Path& walk) {
     const uint64_t group = first_group + spot.z;
     const bool inside =
         spot.inside && column < p.columns && group < static_cast<uint64_t>(p.groups);
-    const T* const from = static_cast<const T*>(p.from) + column * Length +
-                          steps_at(groups, static_cast<Number>(inside ? group : 0)).source;
+    const From<T> from = first_of<T>(p) + column * Length +
+                         steps_at(groups, static_cast<Number>(inside ? group : 0)).source;
 
     const int64_t begin = spot.chunk * p.chunk, stop = begin + p.chunk;
     const Number end = static_cast<Number>(stop < p.rows ? stop : p.rows);

@@ -13,6 +13,7 @@ from typing import Any
 
 from tensorlayout.cuda import (
     elementwise,
+    fuse,
     gather,
     image,
     join,
@@ -35,7 +36,7 @@ from tensorlayout.cuda.engine.warm_up import warmup
 from tensorlayout.cuda.fill import create, diagonals, patterns
 from tensorlayout.plan.base import Plan, Run
 from tensorlayout.plan.elementwise import ElementwisePlan
-from tensorlayout.plan.fuse import write_step_by_step
+from tensorlayout.plan.fuse import FusePlan
 
 __all__ = [
     "borrowed",
@@ -65,7 +66,7 @@ CARRY_OUT: dict[str, Callable[[Any], Any]] = {
     "create": create.write_create,
     "diagonals": diagonals.write_diagonals,
     "elementwise": elementwise.write_elementwise,
-    "fuse": write_step_by_step,
+    "fuse": fuse.write_fuse,
     "gather": gather.write_gather,
     "join": join.write_join,
     "library": library.prepare,
@@ -110,4 +111,6 @@ def takes_tiles(plan: Plan) -> bool:
     """Whether a plan of tiled tensors is carried out as it is."""
     if isinstance(plan, ElementwisePlan):
         return elementwise.takes_tiles(plan)
+    if isinstance(plan, FusePlan):
+        return fuse.takes_tiles(plan)
     return plan.kind in ("join", "reshape")

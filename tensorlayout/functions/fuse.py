@@ -11,7 +11,7 @@ import functools
 import inspect
 import operator
 from collections.abc import Callable, Iterable
-from typing import Any, NamedTuple, NoReturn, TypeVar, overload
+from typing import Any, NamedTuple, NoReturn, overload
 
 import numpy as np
 
@@ -30,7 +30,8 @@ from tensorlayout.words import REFUSALS, cut, refuse
 
 __all__ = ["fuse"]
 
-_Function = TypeVar("_Function", bound=Callable[..., Any])
+_Function = Callable[..., Tensor]
+_Fused = Callable[..., Tensor]  # which takes out=, too
 _Get = Callable[[tuple[Any, ...]], Any]  # from the arguments of a call to an operand
 
 # Traces of one function that are kept: a function of tensors of ever new shapes has no end of them.
@@ -367,9 +368,9 @@ dispatch.observers.insert(0, _observe)
 
 
 @overload
-def fuse(function: _Function, /, *, static: str | Iterable[str] = ()) -> _Function: ...
+def fuse(function: _Function, /, *, static: str | Iterable[str] = ()) -> _Fused: ...
 @overload
-def fuse(*, static: str | Iterable[str] = ()) -> Callable[[_Function], _Function]: ...
+def fuse(*, static: str | Iterable[str] = ()) -> Callable[[_Function], _Fused]: ...
 def fuse(function: Any = None, /, *, static: Any = ()) -> Any:
     """`function`, carried out as one pass over memory; also a decorator.
 
@@ -383,7 +384,7 @@ def fuse(function: Any = None, /, *, static: Any = ()) -> Any:
     shape, dtype and layout but no data. Numbers among the arguments may have other values in each
     call; `static` names arguments that are taken by their values, as all but tensors and numbers
     are. TypeError for anything that `function` does beyond that, ValueError for a `static` that is
-    none of its arguments.
+    none of its arguments, and for a `function` that takes ``out`` itself.
 
     >>> import tensorlayout as tl
     >>> @tl.fuse
@@ -398,6 +399,9 @@ def fuse(function: Any = None, /, *, static: Any = ()) -> Any:
         refuse(
             "fuse", f"must be called with a function, got {arguments.shown(function)}", TypeError
         )
+    code = getattr(function, "__code__", None)
+    if code is not None and "out" in code.co_varnames[: code.co_argcount + code.co_kwonlyargcount]:
+        refuse("fuse", "the function must not take out= itself: its result is written there")
     return _fused(function, _static(function, static))
 
 
@@ -415,23 +419,39 @@ def _static(function: Any, given: Any) -> Callable[[Any], bool]:
     return lambda place: place in places
 
 
+_spec_of = operator.attrgetter("_spec")
+
+
 def _fused(function: Any, is_static: Callable[[Any], bool]) -> Any:
     name = cut(getattr(function, "__name__", "fused"), 60)
     ready: dict[Any, Any] = {}  # for positional tensors and numbers: the shortest way
     traces: dict[Any, _Trace] = {}
+    numbers = False  # whether there have been any among the arguments
 
     @functools.wraps(function)
     def fused(*args: Any, out: Tensor | None = None, **named: Any) -> Any:
-        if not named and out is None and not dispatch.watched:
-            found = ready.get(tuple([x._spec if type(x) is Tensor else type(x) for x in args]))
+        if out is None and not dispatch.watched:
+            kinds: Any
+            try:
+                if numbers:
+                    kinds = tuple([x._spec if type(x) is Tensor else type(x) for x in args])
+                else:
+                    kinds = tuple(map(_spec_of, args))
+            except AttributeError:  # the first number among the arguments
+                return call(args, out, named)
+            if named:
+                kinds = (kinds, *map(_named_kind, named.items()))
+            found = ready.get(kinds)
             if found is not None:
                 try:
-                    return found(*args)
+                    return found(*args, **named)
                 except REFUSALS as error:
                     raise dispatch.refused(_named, error) from None
         return call(args, out, named)
 
     def call(args: tuple[Any, ...], out: Any, named: dict[str, Any]) -> Any:
+        nonlocal numbers
+        numbers = numbers or not all(type(x) is Tensor for x in args)
         places = (*range(len(args)), *sorted(named))
         given: tuple[Any, ...] = (*args, *[named[each] for each in places[len(args) :]])
         if any(map(_is_symbol, given)) and _recordings.get() is not None:
@@ -455,9 +475,11 @@ def _fused(function: Any, is_static: Callable[[Any], bool]) -> Any:
             if out is None:
                 return operands
             return dispatch.call(_assign(name), (out._spec, operands._spec), (out, operands))
-        simple = not named and all(type(x) is Tensor or type(x) in _NUMBERS for x in args)
+        simple = all(type(x) is Tensor or type(x) in _NUMBERS for x in (*args, *named.values()))
         if simple and not any(map(is_static, places)):
-            ready[kinds] = _run(trace)
+            of_named = map(_named_kind, named.items())
+            short = (kinds[: len(args)], *of_named) if named else kinds
+            ready[short] = _run(trace, sorted(named))
         return dispatch.call_into(out, trace.operation, trace.key, operands)
 
     _named = Fusion(name, (), None)
@@ -467,9 +489,16 @@ def _fused(function: Any, is_static: Callable[[Any], bool]) -> Any:
 _NUMBERS = (int, float, complex)
 
 
-def _run(trace: _Trace) -> Callable[..., Any]:
-    """The function of positional arguments."""
+def _named_kind(item: tuple[str, Any]) -> Any:
+    name, x = item
+    return name, x._spec if type(x) is Tensor else type(x)
+
+
+def _run(trace: _Trace, names: list[str]) -> Callable[..., Any]:
+    """The function of positional arguments, and of named ones."""
     run, operands = prepared(trace.operation, *trace.key), trace.operands
+    if names:
+        return lambda *args, **named: run(*operands((*args, *[named[each] for each in names])))
     return run if operands is _same else lambda *args: run(*operands(args))
 
 

@@ -102,6 +102,17 @@ def elements():
         yield there(a, layout) + there(b, layout), a + b
 
 
+def chains():
+    a, b = numbers(150, 140), numbers(150, 140, seed=1)
+    x, y = there(a), there(b)
+    fused = tl.fuse(lambda x, y: (x + y) * x - 3)
+    yield fused(x, y), (a + b) * a - 3
+    yield fused(x, there(b.T).mT), (a + b) * a - 3
+    yield fused(x, y[0]), (a + b[0]) * a - 3
+    yield fused(x[::2, ::3], y[::2, ::3]), ((a + b) * a - 3)[::2, ::3]
+    yield fused(there(a, TILES), there(b, TILES)), (a + b) * a - 3
+
+
 # ---- Positions, masks
 
 
@@ -279,6 +290,7 @@ CASES = {
         "elementwise_flat elementwise_rows elementwise_strided elementwise_tiles"
         " elementwise_bounded"
     ),
+    chains: "fuse_flat fuse_rows fuse_strided fuse_tiles fuse_bounded",
     gathers: "gather_elements place_positions",
     scatters: (
         "mark_positions scatter_elements tally_positions list_places find_segments fold_runs"

@@ -43,6 +43,7 @@ CALLS = {
     "copy/copy.cu": (lambda x: tl.to_layout(x, "NHWC"), numbers((1, 3, 20, 24))),
     "elementwise.cu": (lambda x: tl.exp(x * (1 + 0.5j)), numbers((5, 7), "complex64")),
     "fill/fill.cu": (lambda x: tl.full_like(x, 3), numbers((5, 7))),
+    "fuse.cu": (tl.fuse(lambda x: tl.exp(x * 0.5).astype("float16") + x), numbers((5, 7))),
     "gather.cu": (tl.take, numbers(5), POSITIONS),
     "join.cu": (lambda *parts: tl.concat(parts), numbers((3, 5)), numbers((4, 5))),
     "matmul.cu": (tl.matmul, numbers((70, 40), "int32"), numbers((40, 130), "int32")),

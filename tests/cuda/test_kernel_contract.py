@@ -26,6 +26,20 @@ TYPES = {
         (("FIRST", "float"), *more, ("COMPUTE", "float"), ("RESULT", "float"), ("WIDEST", "4"))
         for more in ((), (("SECOND", "float"),), (("SECOND", "float"), ("THIRD", "float")))
     ],
+    "fuse.cu": [
+        (
+            ("OPERANDS", str(count)),
+            ("NUMBERS", str(numbers)),
+            ("ELEMENTS", ", ".join(["float"] * count)),
+            (
+                "CHAIN",
+                f"float chain(const Scalar*, float x{', float' * (count - 1)}) {{ return x; }}",
+            ),
+            ("RESULT", "float"),
+            ("WIDEST", "4"),
+        )
+        for count, numbers in ((1, 0), (4, 24), (12, 24))
+    ],
     "reduce/quantile.cu": [(("ELEMENT", "float"), ("RESULT", "float"))],
     "sort/radix.cu": [(("ELEMENT", "float"),)],
     "reduce/reduce.cu": [(("ELEMENT", "float"), ("LONGEST", "4"))],
@@ -69,6 +83,7 @@ def check(file, wanted, flags=()):
 def test_parameters_are_laid_out_as_by_the_compiler(file, types):
     operands = sum(name in ("FIRST", "SECOND", "THIRD") for name, _ in types)
     constants = {"OPERANDS": operands} if operands else {}
+    constants |= {name: int(value) for name, value in types if name in ("OPERANDS", "NUMBERS")}
     wanted = {}
     for each in kernels_in(file, types):
         text = next(line for line in unit(file, types).splitlines() if f"({each.symbol}," in line)
@@ -165,7 +180,7 @@ def test_constants_that_the_caller_gives():
     one, three = (structs.struct("elementwise.cu", "Memories", OPERANDS=n) for n in (1, 3))
     assert (one.from_.size, three.from_.size) == (8, 24)
     with pytest.raises(ValueError, match="OPERANDS: it is defined in several ways"):
-        structs.struct("elementwise.cu", "Memories")
+        structs.constant("elementwise.cu", "OPERANDS")
 
 
 SHAPES = """

@@ -476,6 +476,10 @@ def test_each_known_kernel_compiles_without_spills(compiler):
     check({kernel.name: kernel for kernel in known()}.values(), 90)
 
 
+def test_fused_kernels_compile_without_spills(compiler):
+    check({kernel.name: kernel for kernel in resources.fused_sums(tl.float32, 3)}.values(), 90)
+
+
 @pytest.mark.long
 @pytest.mark.parametrize("architecture", [75, 80, 90, 100, 120])
 def test_all_known_kernels_compile_without_spills(compiler, architecture):

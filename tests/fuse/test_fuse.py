@@ -99,6 +99,17 @@ def test_writes_into_results_on_the_way():
     identical(tl.fuse(function)(x()), (x() * 3) ** 2 - x())
 
 
+def test_writes_keep_the_layout():
+    padded = tl.Layout.padded((2, 3), (2, 4), padding_value=tl.PaddingValue.ZERO)
+
+    def function(x, y):
+        z = x * 2
+        z += y
+        return z
+
+    identical(tl.fuse(function)(tl.to_layout(x(), padded), x()), tl.to_layout(x() * 3, padded))
+
+
 def test_out():
     out = tl.zeros((2, 3), dtype=tl.float32, layout=(0, 1))
     assert tl.fuse(normalise)(x(), 1.0, out=out) is out
@@ -125,12 +136,13 @@ def test_out_that_does_not_fit():
 def test_keywords_and_defaults():
     fused = tl.fuse(normalise)
     expected = (X - 1) / 4
-    for found in (
-        fused(x(), 1.0, 4.0),
-        fused(x(), mean=1.0, std=4.0),
-        fused(x(), std=4.0, mean=1.0),
-    ):
-        np.testing.assert_array_equal(host(found), expected)
+    for _ in range(2):  # the second calls are shorter ones
+        for found in (
+            fused(x(), 1.0, 4.0),
+            fused(x(), mean=1.0, std=4.0),
+            fused(x(), std=4.0, mean=1.0),
+        ):
+            np.testing.assert_array_equal(host(found), expected)
     np.testing.assert_array_equal(host(fused(x(), 1.0)), (X - 1) / 2)
     assert fused.__name__ == "normalise"
     assert inspect.signature(fused) == inspect.signature(normalise)
@@ -167,9 +179,18 @@ def test_traced_once_for_each_kind_of_arguments():
 
 
 def test_many_kinds_do_not_pile_up():
-    fused = tl.fuse(lambda x: x + 1 - 2)
+    seen = []
+    fused = tl.fuse(lambda x: seen.append(x.shape) or x + 1 - 2)
     for n in range(300):
         assert fused(tl.zeros(n)).shape == (n,)
+    fused(tl.zeros(0))
+    assert len(seen) == 301
+
+
+def test_static_numbers_of_two_kinds():
+    fused = tl.fuse(lambda x, s: x * 1 * s, static="s")
+    whole = asarray(np.array([1, 2]))
+    assert [fused(whole, s).dtype for s in (2, 2.0, 2)] == [tl.int64, tl.float64, tl.int64]
 
 
 def test_fused_in_fused():
@@ -262,6 +283,13 @@ def test_numbers_decide_nothing(function):
         tl.fuse(function)(x(), 2.0)
 
 
+def test_arithmetic_that_changes_its_kind():
+    fused = tl.fuse(lambda x, n: x * 2**n + 0)
+    np.testing.assert_array_equal(host(fused(x(), 3)), X * 8)
+    with pytest.raises(TypeError, match="pow of numbers gave float where it was traced as int"):
+        fused(x(), -1)
+
+
 def test_static_numbers_decide():
     fused = tl.fuse(lambda x, s: x + 1 if s > 0 else x - 1, static=["s"])
     np.testing.assert_array_equal(host(fused(x(), 2)), X + 1)
@@ -279,6 +307,8 @@ def test_arguments_of_other_kinds():
         fused(x())
     with pytest.raises(TypeError, match="fuse: must be called with a function, got 3"):
         tl.fuse(3)
+    with pytest.raises(ValueError, match="fuse: the function must not take out= itself"):
+        tl.fuse(lambda x, out: x)
     with pytest.raises(ValueError, match=r"fuse: static must name arguments .*, got 'z'"):
         tl.fuse(lambda x: x, static="z")
 

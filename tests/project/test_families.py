@@ -22,7 +22,7 @@ INFRASTRUCTURE = {
     "cuda": {"__init__", "bounded", "engine"},
 }
 
-WITHOUT_KERNELS = {"fuse", "library", "view"}
+WITHOUT_KERNELS = {"library", "view"}
 
 PACKAGE = Path(tensorlayout.__file__).parent
 TESTS = Path(__file__).parents[1]

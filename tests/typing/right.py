@@ -167,6 +167,16 @@ assert_type([record.bytes_read for record in seen], list[int])
 with tl.using_device("cpu"):
     pass
 
+
+@tl.fuse(static=["axis"])
+def spread(y: tl.Tensor, axis: int) -> tl.Tensor:
+    return (y * 2 + 1).max(axis=axis)
+
+
+assert_type(spread(x, 0), tl.Tensor)
+assert_type(tl.fuse(tl.matrix_transpose)(x), tl.Tensor)
+tl.fuse(lambda y: y + 1)(x, out=x)
+
 # What is imported at its first use.
 assert_type(tl.xla.layout_of("f32[2,3]{0,1}"), Layout)
 assert_type(tl.xla.to_buffer(x, "f64[2,3]{1,0}"), bytes)

@@ -6,7 +6,14 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from tensorlayout.cuda.bounded import fits_a_walk
-from tensorlayout.cuda.elementwise.launches import WIDTHS, Operands, flat, masked_tail, strided
+from tensorlayout.cuda.elementwise.launches import (
+    WIDTHS,
+    Computed,
+    Operands,
+    flat,
+    masked_tail,
+    strided,
+)
 from tensorlayout.cuda.elementwise.tiles import box_of, tiles
 from tensorlayout.cuda.engine.c_types import c_type
 from tensorlayout.cuda.engine.launch import Launch, Launches
@@ -48,18 +55,13 @@ def plan_elementwise(
     NotImplementedError for tails in more than four dimensions, and for tiles that do not divide
     each other.
     """
-    functor = plan.operation.function
-    mixed = plan.operation.result == "bool" and len(set(plan.inputs)) > 1
-    # The factors of `scale_bias` may be wider than what it scales.
-    kind = plan.inputs[0 if functor == "scale_bias" else -1]
-    compute = "AnyInteger" if mixed else c_type(kind)
     dtypes = [
         i if isinstance(o, type) else o.dtype
         for o, i in zip(plan.operands, plan.inputs, strict=True)
     ]
     layouts = [None if isinstance(o, type) else o.layout for o in plan.operands]
-    names = functor, compute
-    return _planned(names, plan.result, layouts, dtypes, alignments, padding, tuning)
+    computed = _by_functor(plan.operation.function, compute_type(plan), dtypes)
+    return plan_loops(computed, plan.result, layouts, dtypes, alignments, padding, tuning)
 
 
 def plan_conversion(
@@ -70,26 +72,43 @@ def plan_conversion(
     tuning: TileTuning = TUNING,
 ) -> Launches:
     """The copy of a tensor into another dtype; arguments as of `plan_elementwise`."""
-    names = "positive", c_type(result.dtype)
+    computed = _by_functor("positive", c_type(result.dtype), [source.dtype])
     given = [source.layout], [source.dtype]
-    return _planned(names, result, *given, alignments, padding, tuning)
+    return plan_loops(computed, result, *given, alignments, padding, tuning)
 
 
-def _planned(
-    names: tuple[str, str],
+def compute_type(plan: ElementwisePlan) -> str:
+    """What kernels call the type that a plan's operands become."""
+    if plan.operation.result == "bool" and len(set(plan.inputs)) > 1:
+        return "AnyInteger"
+    # The factors of `scale_bias` may be wider than what it scales.
+    return c_type(plan.inputs[0 if plan.operation.function == "scale_bias" else -1])
+
+
+def _by_functor(functor: str, compute: str, dtypes: Sequence[DType]) -> Computed:
+    macros = zip(("FIRST", "SECOND", "THIRD"), map(c_type, dtypes), strict=False)
+    types = (*macros, ("COMPUTE", compute))
+    return Computed(functor, "elementwise.cu", "elementwise", types, functor)
+
+
+def plan_loops(
+    computed: Computed,
     result: TensorSpec,
     operands: Sequence[Layout | None],
     dtypes: Sequence[DType],
     alignments: Sequence[int],
     padding: bytes | None,
-    tuning: TileTuning,
+    tuning: TileTuning = TUNING,
 ) -> Launches:
-    """`names`: of the functor, and of the type that it computes in."""
-    (functor, compute), layout, digits = names, result.layout, None
-    macros = zip(("FIRST", "SECOND", "THIRD"), map(c_type, dtypes), strict=False)
+    """The cheapest way to compute every element of a result; arguments as of `plan_elementwise`.
+
+    `operands`: their layouts, which are broadcast, or None for scalars; `dtypes`: as they are
+    stored.
+    """
+    layout, digits = result.layout, None
     itemsize = result.dtype.itemsize
     widest = max(itemsize, *[dtype.itemsize for dtype in dtypes])
-    types = ("COMPUTE", compute), ("RESULT", c_type(result.dtype)), ("WIDEST", str(widest))
+    types = (*computed.types, ("RESULT", c_type(result.dtype)), ("WIDEST", str(widest)))
     layouts = (layout, *[None if o is None else o.broadcast_to(layout.shape) for o in operands])
     pairs = zip(operands, dtypes, strict=True)
     widths = (itemsize, *[0 if o is None else dtype.itemsize for o, dtype in pairs])
@@ -100,7 +119,7 @@ def _planned(
             msg = f"no kernel walks tiles like those of {found} together; use to_layout() first"
             raise NotImplementedError(msg)
     beside, apart = padding_beside(layout, itemsize, alignments[0], padding, digits)
-    given = Operands(functor, (*macros, *types), layouts, widths, tuple(alignments), beside)
+    given = Operands(computed, types, layouts, widths, tuple(alignments), beside)
     if digits is not None and digits.count and digits.bounds:
         return Launches((masked_tail(given, digits), *apart), "bounded")
     if layout.size:
@@ -123,11 +142,15 @@ def takes_tiles(plan: ElementwisePlan) -> bool:
 
     If not, the tensors are better copied out of their tiles before.
     """
-    result, shape = plan.result.layout, plan.result.layout.shape
     operands = [o for o in plan.operands if isinstance(o, TensorSpec)]
-    layouts = [result, *[o.layout.broadcast_to(shape) for o in operands]]
-    padding = None if plan.given else padding_of(plan.result)
-    widths = [plan.result.dtype.itemsize, *[o.dtype.itemsize for o in operands]]
+    return walks_tiles(plan.result, operands, None if plan.given else padding_of(plan.result))
+
+
+def walks_tiles(result: TensorSpec, operands: Sequence[TensorSpec], padding: bytes | None) -> bool:
+    """The same of any result and operands; `padding` as of `plan_elementwise`."""
+    shape = result.layout.shape
+    layouts = [result.layout, *[o.layout.broadcast_to(shape) for o in operands]]
+    widths = [result.dtype.itemsize, *[o.dtype.itemsize for o in operands]]
     loop = _digits(layouts, widths, [SECTOR] * len(widths), padding)
     return loop is not None and (not loop.bounds or reads_well(loop))
 
@@ -160,7 +183,7 @@ def _loop_of(given: Operands, digits: TiledLoop | None) -> Loop:
         if width and alignment % width:
             which = f"operand {number}" if number else "the result"
             msg = (
-                f"{given.functor}: {which} begins at an address that is no multiple of its"
+                f"{given.name}: {which} begins at an address that is no multiple of its"
                 f" {width} bytes an element; copy it first"
             )
             raise ValueError(msg)

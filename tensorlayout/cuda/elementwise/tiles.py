@@ -42,7 +42,7 @@ def box_of(loop: Loop, given: Operands, pack: int, tuning: TileTuning) -> Shared
     if not staged:
         return None
     box = choose_tile(_nest(loop, given, staged))
-    if box is None:
+    if box is None or len(loop.axes) > given.constant("MOST_OUTER") + len(box.axes):
         return None
     before = sum([widths[m] * (sectors[m] + narrowness(widths[m] * pack)) for m in tensors])
     unit = box.sides[WRITE].unit // widths[WRITE]
@@ -69,7 +69,7 @@ def _is_staged(loop: Loop, memory: int, sectors: float, tuning: TileTuning) -> b
 def _nest(loop: Loop, given: Operands, staged: tuple[int, ...]) -> TileProblem:
     widths = loop.widths
     beside = tuple(m for m in range(1, len(widths)) if widths[m] and m not in staged)
-    pack = max(1, 4 // given.widest)  # as `tiles_in` of kernels/elementwise.cu
+    pack = max(1, 4 // given.widest)  # as `tiles_in` of kernels/include/elementwise.cuh
     followers = tuple(sorted((*staged, *beside)))
     return TileProblem.over(loop, staged, beside, pack, _AXES, followers)
 
@@ -83,7 +83,7 @@ def tiles(given: Operands, loop: Loop, box: SharedTile) -> Launch:
     packed = side.unit > box.problem.widths[WRITE]
     moves = [box.problem.axes[box.axes[k]].strides[1:] for k in side.order[: side.run]]
     steps = [int(any(strides)) for strides in zip(*moves, strict=True)]
-    found, made = given.chosen("elementwise_tiles", PACKED=int(packed), ROOM=box.room)
+    found, made = given.chosen("tiles", PACKED=int(packed), ROOM=box.room)
     blocks = given.pack_memories(made.memories, box.blocks, steps)
     tiles_struct(box, made.boxes)
     made.write = access_struct(box, WRITE, [0] * len(box.axes), _AXES)

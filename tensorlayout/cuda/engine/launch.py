@@ -189,6 +189,6 @@ def blocks_of_walk(count: int, rank: int, ranks: tuple[int, ...]) -> int:
 def blocks_of_packs(threads: int, pack: int) -> int:
     """How many blocks have `threads` in all, each with several turns where packs are small.
 
-    As ``PACKS`` of kernels/elementwise.cu and kernels/fill/diagonals.cu.
+    As ``PACKS`` of kernels/fill/diagonals.cu.
     """
     return -(-threads // (THREADS * (4 // pack if pack < 4 else 1)))

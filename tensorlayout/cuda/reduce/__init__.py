@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 from math import nan, prod
-from typing import Any
+from typing import Any, NamedTuple
 
 from tensorlayout import dtypes
 from tensorlayout.cuda.engine.c_types import c_type
@@ -20,7 +20,7 @@ from tensorlayout.cuda.reduce import quantile
 from tensorlayout.cuda.reduce.box import ROWS, SOURCE, TURNS, Axes, ThreadBox, axes_of, box_for
 from tensorlayout.dtypes import DType
 from tensorlayout.layout import Layout
-from tensorlayout.layout.loop import furthest
+from tensorlayout.layout.loop import Axis, furthest
 from tensorlayout.plan.base import Write
 from tensorlayout.plan.copy import AssignPlan, CopyPlan
 from tensorlayout.plan.reduce import ReducePlan
@@ -81,13 +81,19 @@ def write_reduce(plan: ReducePlan) -> Write:
         return lambda out, x: fill(out, value)
     if function == "quantile":
         return quantile.write(plan)
-    if function in _ACCUMULATING and _kind(plan.source.dtype) != _kind(spec.dtype):
+    if _converts(plan):
         layout = Layout.packed(plan.source.layout.shape, plan.source.layout.minor_to_major)
         converted = TensorSpec(spec.dtype, layout, spec.device)
         convert = carried_out(CopyPlan(plan.source, converted))
         reduce = write_reduce(replace(plan, source=converted))
         return lambda out, x: reduce(out, convert(x))
     return writer(spec.device.number, lambda alignments: plan_reduce(plan, alignments[1]))
+
+
+def _converts(plan: ReducePlan) -> bool:
+    """Whether elements become another kind of number before."""
+    kinds = {_kind(plan.source.dtype), _kind(plan.result.dtype)}
+    return plan.operation.function in _ACCUMULATING and len(kinds) > 1
 
 
 def _kind(dtype: DType) -> str:
@@ -126,12 +132,35 @@ def words_of(functor: str, dtype: DType) -> int:
     return int(1 + dtypes.in_category(dtype, "complex floating") + scaled)
 
 
-def plan_reduce(plan: ReducePlan, alignment: int) -> Launches:
+class Chained(NamedTuple):
+    """What makes elements of those of several operands, as they are read.
+
+    Attributes:
+        types: macros that say so.
+        firsts: of each operand, the bytes from its lowest slot to its first element.
+        numbers: how many scalars it is given.
+        places: of at most four axes of what is made, the operands' strides.
+
+    """
+
+    types: tuple[tuple[str, str], ...] = ()
+    firsts: tuple[int, ...] = (0,)
+    numbers: int = 1
+    places: tuple[Axis, ...] = ()
+
+
+def is_planned(plan: ReducePlan) -> bool:
+    """Whether `plan_reduce` does all of a plan, and nothing is to be done before."""
+    is_sorted = plan.operation.function == "quantile"
+    return plan.source.layout.size > 0 and not is_sorted and not _converts(plan)
+
+
+def plan_reduce(plan: ReducePlan, alignment: int, chained: Chained | None = None) -> Launches:
     """How to carry out a plan that has elements; `alignment`: of the address of the lowest slot.
 
-    One launch; two where results are so few, or of so many elements, that several blocks share
-    one, whose partial results are in scratch memory. ValueError for memory whose alignment is less
-    than an element.
+    `chained`: what makes the source, which then is in no memory. One launch; two where results are
+    so few, or of so many elements, that several blocks share one, whose partial results are in
+    scratch memory. ValueError for memory whose alignment is less than an element.
     """
     itemsize, functor = plan.source.dtype.itemsize, functor_of(plan)
     if alignment % itemsize:
@@ -155,15 +184,20 @@ def plan_reduce(plan: ReducePlan, alignment: int) -> Launches:
         shape["LENGTH"] = box.length
     if box.name == "reduce_short":
         shape["TURNS"] = TURNS
-    chosen = kernel(FILE, box.name, types, functor, **shape)
-    made = parameters(chosen)(frame=_frame(plan, found, box, per_block))
+    more, begins, numbers, places = chained or Chained()
+    counts = {"OPERANDS": len(begins), "NUMBERS": numbers}
+    chosen = kernel(FILE, box.name, (*types, *more), functor, **shape)
+    frame = _frame(plan, found, box, per_block, counts)
+    pack_axes(frame.places, places, RANKS[-1])
+    made = parameters(chosen, **counts)(frame=frame)
     for walk, axes in ((made.groups, box.groups), (made.rows, box.rows)):
         pack_axes(walk, axes, rank or RANKS[-1] + 1)
     parts = chunks * (box.fold if box.is_spread else 1)
     grid = box.tiles * chunks
+    firsts, scalars_at = (0, *[first + each for each in begins]), type(frame).numbers.offset
     if parts == 1:
-        return Launches((Launch(chosen, grid, bytes(made), (0, first)),))
-    reduce = Launch(chosen, grid, bytes(made), (0, first, 0))
+        return Launches((Launch(chosen, grid, bytes(made), firsts, scalars_at=scalars_at),))
+    reduce = Launch(chosen, grid, bytes(made), (*firsts, 0), scalars_at=scalars_at)
     join = _join(plan, parts, types, functor)
     return Launches((reduce, join), scratch=(parts * plan.result.layout.size * words * 8,))
 
@@ -223,14 +257,16 @@ def _finish(plan: ReducePlan) -> Any:
     )
 
 
-def _frame(plan: ReducePlan, found: Axes, box: ThreadBox, chunk: int) -> Any:
+def _frame(
+    plan: ReducePlan, found: Axes, box: ThreadBox, chunk: int, counts: dict[str, int]
+) -> Any:
     row = box.x.size if box.is_spread else box.size_x
     channels = {
         "reduce_columns": row * box.length // box.fold,
         "reduce_tiles": box.x.strides[SOURCE],
     }
     behind, steps = box.rows[-1] if box.rest else box.w, struct(FILE, "Steps")
-    return struct(FILE, "Frame")(
+    return struct(FILE, "Frame", **counts)(
         finish=_finish(plan),
         results=plan.result.layout.size,
         first_result=found.result,

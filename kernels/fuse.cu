@@ -1,0 +1,54 @@
+// A chain of elementwise functions, conversions and choices in one pass: an element of the result from
+// one of each operand. Every step is rounded to the dtype of its own result, as if it had been stored and
+// loaded again, so that the bits are those of the functions one after the other.
+//
+// The loops are those of elementwise.cu, which says what each is for, what is coalesced, and where it
+// is worst; here they have up to MOST_OPERANDS of tensorlayout/cuda/fuse.py. Bytes moved per element:
+// those of the result and of each operand once, and none of what is in between.
+//
+// The plan gives OPERANDS, how many are read from memory; ELEMENTS, their types; NUMBERS, how many Python
+// scalars there are, which are parameters; RESULT; and CHAIN, the text of one function, as in
+//     COMMON bool8 chain(const Scalar* numbers, float v0, half v1) {
+//         const float v2(scalar_as<float>(numbers[0]));
+//         const float v3(call<functions::multiply, float>(v0, v1));
+//         const bool8 v4(call<functions::less, float>(v3, v2));
+//         return v4;
+//     }
+
+// Of many operands. Not told, NVRTC 13.5 spills a few registers to have more of them.
+#if OPERANDS > 3
+#define LEAST_BLOCKS 1
+#endif
+
+#include "operations.cuh"
+
+using Elements = Types<ELEMENTS>;
+
+CHAIN
+
+template <class... T> DEVICE RESULT apply(const Scalar* numbers, T... operands) {
+    return chain(numbers, operands...);
+}
+
+#include "elementwise.cuh"
+
+// ---- Kernels ------------------------------------------------------------------------------------
+
+#ifdef TENSORLAYOUT_SIMULATOR
+#elif defined(ROOM)
+SHAPES(PACKED = 0 1, ROOM = 24576 49152)
+BLOCK_KERNEL(fuse_tiles, TiledElementwise) { tiles_in<PACKED, ROOM>(p); }
+#elif defined(BOUNDED)
+SHAPES(INDEX = int32_t int64_t, BOUNDED = 1 4/WIDEST 16/WIDEST, WHERE BOUNDED)
+KERNEL(fuse_bounded, BoundedElementwise<INDEX>) { bounded<BOUNDED>(p); }
+#elif !defined(RANK)
+SHAPES(PACK = 1 4/WIDEST 16/WIDEST, WHERE PACK)
+KERNEL(fuse_flat, FlatElementwise) { flat<PACK>(p); }
+#elif defined(PACK)
+SHAPES(RANK = 2 3 4 0, INDEX = int32_t int64_t, PACK = 4/WIDEST 16/WIDEST,
+       WHERE PACK > 1 && (RANK || OPERANDS <= 4))
+KERNEL(fuse_rows, StridedElementwise<RANK, INDEX>) { strided<RANK, INDEX, PACK>(p); }
+#else
+SHAPES(RANK = 1 2 3 4 0, INDEX = int32_t int64_t, WHERE RANK || OPERANDS <= 4)
+KERNEL(fuse_strided, StridedElementwise<RANK, INDEX>) { strided<RANK, INDEX, 1>(p); }
+#endif

@@ -1,0 +1,393 @@
+"""Fused functions on CUDA: the chain of functors that a plan says, as the text of one kernel.
+
+``kernels/fuse.cu`` has the loops, those of elementwise functions, around the text. It is made of
+the plan alone: functions that do the same to the same dtypes have one text, and so one kernel.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from typing import Any, NamedTuple
+
+from tensorlayout.cuda import reduce
+from tensorlayout.cuda.elementwise.launches import Computed, TooManyAxesError
+from tensorlayout.cuda.elementwise.planning import compute_type, plan_loops, walks_tiles
+from tensorlayout.cuda.engine.c_types import c_type
+from tensorlayout.cuda.engine.driver import driver
+from tensorlayout.cuda.engine.launch import Bound, Launch, Launches, bind
+from tensorlayout.cuda.engine.memory import new_tensors, padding_of, per_alignment
+from tensorlayout.cuda.engine.parameters import RANKS
+from tensorlayout.cuda.engine.scalars import octets
+from tensorlayout.cuda.engine.sectors import SECTOR, WIDEST
+from tensorlayout.cuda.engine.shared_tiles.problem import TUNING, TileTuning
+from tensorlayout.dtypes import DType
+from tensorlayout.layout import Layout
+from tensorlayout.layout.loop import Axis, Loop
+from tensorlayout.plan.base import Write
+from tensorlayout.plan.copy import CopyPlan
+from tensorlayout.plan.elementwise import ElementwisePlan
+from tensorlayout.plan.fuse import FusePlan
+from tensorlayout.plan.reduce import ReducePlan
+from tensorlayout.tensor import Tensor, TensorSpec
+
+# Of one kernel: steps, which bounds how long a compiler takes; scalars; and tensors, which bounds
+# registers. Of many axes there are fewer tensors: all of them would be more than a launch takes.
+MOST_STEPS, MOST_NUMBERS = 64, 24
+MOST_TENSORS = (12, 4)
+
+# Bytes, and elements, that a reduction reads at once for a pack of 16 bytes: more would be spilled.
+MOST_BYTES, MOST_ELEMENTS = 64, 16
+# So many times smaller than what is made of them are operands that are read in another order.
+SMALLER = 8
+
+
+class Number(NamedTuple):
+    """A Python scalar, as an element of a dtype."""
+
+    value: int
+    dtype: DType
+
+
+class Chain(NamedTuple):
+    """The steps of one kernel, by their numbers, the last of which it writes; and what it reads.
+
+    `tensors` are values of the plan.
+    """
+
+    steps: tuple[int, ...]
+    tensors: tuple[int, ...]
+    numbers: tuple[Number, ...]
+
+
+def write_fuse(plan: FusePlan) -> Write:
+    """One launch; more for very many steps or operands, and for a reduction in chunks."""
+    if plan.reduction is not None:
+        return _write_reduced(plan, plan.reduction)
+    padding = None if plan.given else padding_of(plan.result)
+    return _writer(plan, lambda alignments: plan_fuse(plan, alignments, padding))
+
+
+def _write_reduced(plan: FusePlan, reduction: ReducePlan) -> Write:
+    """A reduction of values that are worked out as they are read, or else written before."""
+    values = replace(plan, reduction=None, result=reduction.source)
+    new, write_values = new_tensors(values.result), write_fuse(values)
+    write_result = reduce.write_reduce(reduction)
+
+    def write_apart(out: Tensor, *operands: Any) -> None:
+        made = new()
+        write_values(made, *operands)
+        write_result(out, made)
+
+    chain = _read_at_once(values, reduction)
+    if chain is None:
+        return write_apart
+    planned = plan_reduced(plan, reduction, chain)
+    write_at_once = _writer(plan, lambda alignments: planned)
+    longest = WIDEST // values.result.dtype.itemsize
+    operands = _read(values, chain)
+    how, *_ = _reads(operands, values.result)
+    aligned = [
+        (value, min(WIDEST, longest * o.dtype.itemsize))
+        for value, o, each in zip(chain.tensors, operands, how, strict=True)
+        if each in ("SAME_SLOT", "WHOLE_PACKS")
+    ]
+
+    def write(out: Tensor, *operands: Any) -> None:
+        at_once = not any(operands[value]._memory.address % n for value, n in aligned)
+        (write_at_once if at_once else write_apart)(out, *operands)
+
+    return write
+
+
+def _writer(
+    plan: FusePlan, planned: Callable[[tuple[int, ...]], tuple[Launches, Sequence[Number]]]
+) -> Write:
+    """The function of the result and the operands: launches for their alignments, and numbers."""
+    device = plan.result.device.number
+
+    def make(alignments: tuple[int, ...]) -> tuple[Bound, Callable[..., bytes]]:
+        launches, numbers = planned(alignments)
+        return bind(launches, device), _content(plan, numbers)
+
+    at = per_alignment(make)
+
+    def write(*tensors: Any) -> None:
+        # Numbers have no addresses, and are as well aligned as can be.
+        addresses = [x._memory.address if type(x) is Tensor else 0 for x in tensors]
+        with driver().using(device):
+            run, content = at(*addresses)
+            run(addresses, content(tensors))
+
+    return write
+
+
+def _content(plan: FusePlan, numbers: Sequence[Number]) -> Callable[[Sequence[Any]], bytes]:
+    """What makes octets of the numbers among the tensors of a call, 16 for each.
+
+    OverflowError for integers that do not fit.
+    """
+    name = plan.operation.name
+
+    def content(tensors: Sequence[Any]) -> bytes:
+        each = [octets(name, tensors[value + 1], dtype) for value, dtype in numbers]
+        return b"".join([one.ljust(16, b"\0") for one in each])
+
+    return content
+
+
+def takes_tiles(plan: FusePlan) -> bool:
+    """Whether a plan of tiled tensors is carried out without copies out of their tiles."""
+    if plan.reduction is not None:
+        return False
+    padding = None if plan.given else padding_of(plan.result)
+    return all(
+        walks_tiles(_written(plan, chain), _read(plan, chain), padding)
+        for most in MOST_TENSORS
+        for chain in chains(plan, most)
+    )
+
+
+# ---- Launches
+
+
+def plan_fuse(
+    plan: FusePlan,
+    alignments: Sequence[int],
+    padding: bytes | None = None,
+    tuning: TileTuning = TUNING,
+) -> tuple[Launches, list[Number]]:
+    """How to carry out a plan without a reduction, and the numbers that the launches take.
+
+    Arguments, errors and cases as of `plan_elementwise`; the case is that of the last launch.
+    """
+    many, few = (chains(plan, most) for most in MOST_TENSORS)
+    try:
+        return _planned(plan, many, alignments, padding, tuning)
+    except TooManyAxesError:
+        return _planned(plan, few, alignments, padding, tuning)
+
+
+def _planned(
+    plan: FusePlan,
+    parts: Sequence[Chain],
+    alignments: Sequence[int],
+    padding: bytes | None,
+    tuning: TileTuning,
+) -> tuple[Launches, list[Number]]:
+    """A launch for each chain; what is in between is in scratch memory."""
+    name, count = plan.operation.name, len(plan.operands)
+    last = count + len(plan.steps) - 1
+    place = {value: value + 1 for value in range(count)}
+    place |= {_value_of(plan, chain): count + 1 + k for k, chain in enumerate(parts)}
+    place[last] = 0
+    aligned = [*alignments, *[SECTOR] * (len(parts) - 1)]  # new memory is, of the widest access
+    launches: list[Launch] = []
+    numbers: list[Number] = []
+    scratch: list[int] = []
+    for chain in parts:
+        result, operands = _written(plan, chain), _read(plan, chain)
+        memories = [place[_value_of(plan, chain)], *[place[value] for value in chain.tensors]]
+        found = plan_loops(
+            Computed(name, "fuse.cu", "fuse", _macros(plan, chain), numbers=_room(chain)),
+            result,
+            [o.layout for o in operands],
+            [o.dtype for o in operands],
+            [aligned[memory] for memory in memories],
+            None if memories[0] else padding,
+            tuning,
+        )
+        takes = 16 * len(numbers), 16 * (len(numbers) + len(chain.numbers))
+        at = 8 + 24 * len(operands)  # behind the pointers, and what may stand for each
+        for each in found.launches:
+            placed = each.placed(memories)
+            if each.takes[1] is None:  # no launch for padding alone
+                placed = replace(placed, scalars_at=at, takes=takes)
+            launches.append(placed)
+        numbers += chain.numbers
+        if memories[0]:
+            scratch.append(result.layout.nbytes(result.dtype))
+    return Launches(tuple(launches), found.case, tuple(scratch)), numbers
+
+
+def _room(chain: Chain) -> int:
+    """How many numbers a struct has room for: C++ has no arrays of none."""
+    return max(1, len(chain.numbers))
+
+
+def _value_of(plan: FusePlan, chain: Chain) -> int:
+    return len(plan.operands) + chain.steps[-1]
+
+
+def _written(plan: FusePlan, chain: Chain) -> TensorSpec:
+    last = chain.steps[-1]
+    return plan.result if last == len(plan.steps) - 1 else plan.steps[last].result
+
+
+def _read(plan: FusePlan, chain: Chain) -> list[TensorSpec]:
+    values: list[Any] = [*plan.operands, *[step.result for step in plan.steps]]
+    return [values[value] for value in chain.tensors]
+
+
+def _read_at_once(values: FusePlan, reduction: ReducePlan) -> Chain | None:
+    """The chain that makes what is reduced, if kernels that reduce it can read its operands.
+
+    These have each element where the result would have it, or are much smaller.
+    """
+    made, (chain, *others) = values.result, chains(values, MOST_TENSORS[0])
+    if others or made.layout.is_tiled or not reduce.is_planned(reduction):
+        return None
+    operands = _read(values, chain)
+    longest, octets = WIDEST // made.dtype.itemsize, sum([o.dtype.itemsize for o in operands])
+    if longest * octets > MOST_BYTES or longest * len(operands) > MOST_ELEMENTS:
+        return None
+    how, axes, _ = _reads(operands, made)
+    return chain if None not in how and len(axes) <= RANKS[-1] else None
+
+
+def _reads(
+    operands: Sequence[TensorSpec], made: TensorSpec
+) -> tuple[list[str | None], tuple[Axis, ...], tuple[int, ...]]:
+    """How operands are read, as `Reads` in ``kernels/include/chained.cuh``; None for not at all.
+
+    And, where some are broadcast, axes with the strides of all, and the bytes where they begin.
+    """
+    layout = made.layout
+    how = [_how(o.layout, layout) for o in operands]
+    if "BROADCAST" not in how:
+        return how, (), (0,) * len(operands)
+    specs = [made, *operands]
+    layouts = [o.layout.broadcast_to(layout.shape) for o in specs]
+    loop = Loop.over(layouts, [o.dtype.itemsize for o in specs], [SECTOR] * len(specs))
+    (*slower, last), longest = loop.axes, WIDEST // made.dtype.itemsize
+    for n, each in enumerate(how, 1):
+        whole = last.size % longest == 0 and last.strides[n] == 1 and not loop.firsts[n]
+        if each == "BROADCAST" and whole and not any(a.strides[n] % longest for a in slower):
+            how[n - 1] = "WHOLE_PACKS"
+    axes = tuple([axis._replace(strides=axis.strides[1:]) for axis in loop.axes])
+    return how, axes, tuple(loop.firsts[1:])
+
+
+def _how(operand: Layout, made: Layout) -> str | None:
+    if operand.size == 1:
+        return "ONE_ELEMENT"
+    if operand.same_placement(made):
+        return "SAME_SLOT"
+    is_packed = made.size == made.required_size < 2**31 and not operand.is_tiled
+    return "BROADCAST" if is_packed and operand.size * SMALLER <= made.size else None
+
+
+def plan_reduced(
+    plan: FusePlan, reduction: ReducePlan, chain: Chain
+) -> tuple[Launches, tuple[Number, ...]]:
+    """How to reduce what a chain makes, as it would be reduced in memory of its own."""
+    how, axes, firsts = _reads(_read(plan, chain), reduction.source)
+    macros = (*_macros(plan, chain), ("READ", ", ".join(map(str, how))))
+    chained = reduce.Chained(macros, firsts, _room(chain), axes)
+    found = reduce.plan_reduce(reduction, SECTOR, chained)
+    scratch = len(plan.operands) + 1
+    read, *join = found.launches
+    memories = [0, *[value + 1 for value in chain.tensors], scratch]
+    launches = [read.placed(memories[: len(read.firsts)])]
+    launches += [replace(each.placed([0, 0, scratch]), takes=(0, 0)) for each in join]
+    return replace(found, launches=tuple(launches)), chain.numbers
+
+
+# ---- Chains
+
+
+def chains(plan: FusePlan, most: int) -> list[Chain]:
+    """The kernels of a plan: one, if few enough steps, scalars and at most `most` tensors do all.
+
+    Else the longest of the chains that meet in a step is written to memory, and read again. Steps
+    that are needed by several chains are carried out in each.
+    """
+    made: dict[int, Chain] = {}  # by the value that is written
+    chain_of: dict[int, Chain] = {}
+    for k, sources in enumerate(plan.sources):
+        while True:
+            inner = [chain_of[v] for v in sources if v in chain_of and v not in made]
+            chain = _chain(plan, sorted({k, *[step for each in inner for step in each.steps]}))
+            if _fits(chain, most):
+                break
+            longest = max(inner, key=lambda each: (len(each.tensors), len(each.steps)))
+            made[_value_of(plan, longest)] = longest
+        chain_of[len(plan.operands) + k] = chain
+    needed, found = [chain], []
+    while needed:
+        chain = needed.pop()
+        if chain not in found:
+            found.append(chain)
+            needed += [made[value] for value in chain.tensors if value in made]
+    return sorted(found, key=lambda each: each.steps[-1])
+
+
+def _fits(chain: Chain, most: int) -> bool:
+    steps, tensors, numbers = map(len, chain)
+    return steps <= MOST_STEPS and tensors <= most and numbers <= MOST_NUMBERS
+
+
+def _chain(plan: FusePlan, steps: Sequence[int]) -> Chain:
+    """What steps read that none of them gives, in the order in which they ask for it."""
+    inside = {len(plan.operands) + k for k in steps}
+    found = dict.fromkeys([each for k in steps for each in _sources(plan, k)])
+    tensors = [each for each in found if isinstance(each, int) and each not in inside]
+    numbers = [each for each in found if isinstance(each, Number)]
+    return Chain(tuple(steps), tuple(tensors), tuple(numbers))
+
+
+def _sources(plan: FusePlan, k: int) -> list[int | Number]:
+    """What a step reads: values of the plan, and numbers."""
+    step, sources = plan.steps[k], plan.sources[k]
+    if not isinstance(step, ElementwisePlan):
+        return [*sources]
+    return [
+        Number(value, dtype) if isinstance(operand, type) else value
+        for value, operand, dtype in zip(sources, step.operands, step.inputs, strict=True)
+    ]
+
+
+# ---- Text
+
+
+def _macros(plan: FusePlan, chain: Chain) -> tuple[tuple[str, str], ...]:
+    """What kernels are told of a chain."""
+    types = [c_type(each.dtype) for each in _read(plan, chain)]
+    return (
+        ("OPERANDS", str(len(types))),
+        ("NUMBERS", str(_room(chain))),
+        ("ELEMENTS", ", ".join(types)),
+        ("CHAIN", _text(plan, chain, types)),
+    )
+
+
+def _text(plan: FusePlan, chain: Chain, types: Sequence[str]) -> str:
+    """The function of one element of each tensor; every step has the type that it would store."""
+    names: dict[int | Number, str] = {}
+    lines: list[str] = []
+
+    def define(of: int | Number, kind: str, value: str) -> None:
+        names[of] = f"v{len(names)}"
+        lines.append(f"const {kind} {names[of]}({value});")
+
+    for value in chain.tensors:
+        names[value] = f"v{len(names)}"
+    given = [f"{kind} {name}" for kind, name in zip(types, names.values(), strict=True)]
+    for n, number in enumerate(chain.numbers):
+        kind = c_type(number.dtype)
+        define(number, kind, f"scalar_as<{kind}>(numbers[{n}])")
+    for k in chain.steps:
+        step, operands = plan.steps[k], [names[each] for each in _sources(plan, k)]
+        kind = c_type(step.result.dtype)
+        define(len(plan.operands) + k, kind, _value(step, ", ".join(operands)))
+    takes = ", ".join(["[[maybe_unused]] const Scalar* numbers", *given])
+    return f"COMMON {kind} chain({takes}) {{ {' '.join(lines)} return {names.popitem()[1]}; }}"
+
+
+def _value(step: ElementwisePlan | CopyPlan, operands: str) -> str:
+    """What a step makes of its operands; a copy in the same dtype keeps the bits."""
+    if isinstance(step, ElementwisePlan):
+        return f"call<functions::{step.operation.function}, {compute_type(step)}>({operands})"
+    if step.source.dtype == step.result.dtype:
+        return operands
+    return f"convert<{c_type(step.result.dtype)}>({operands})"

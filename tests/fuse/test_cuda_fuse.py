@@ -1,0 +1,421 @@
+"""Fused functions on the simulator: one launch, the bits of the functions one by one."""
+
+import random
+
+import layouts
+import numpy as np
+import pytest
+from simulated import needs_compiler, simulator
+from tensors import as_dtype, fits, host, padding_of, slots, tensor_in
+
+import tensorlayout as tl
+from tensorlayout.cuda import fuse
+from tensorlayout.cuda.engine.launch_log import launch_log
+from tensorlayout.devices import Device
+from tensorlayout.functions import elementwise
+from tensorlayout.layout import Layout, PaddingValue
+from tensorlayout.plan.copy import Copy
+from tensorlayout.plan.fuse import Fusion, Part
+from tensorlayout.tensor import TensorSpec
+
+pytestmark = needs_compiler
+
+DEVICE = Device("cuda", 0)
+
+
+@pytest.fixture(scope="module", autouse=True)
+def _device():
+    with simulator(1), tl.using_device("cuda"):
+        yield
+
+
+def there(shape, dtype="float32", seed=0, layout=None):
+    """A tensor of many values, special ones among them."""
+    values = slots(as_dtype(dtype), int(np.prod(shape)), seed).reshape(shape)
+    given = {} if layout is None else {"layout": layout}
+    return tl.asarray(np.ascontiguousarray(values), device="cuda", **given)
+
+
+def bits(array):
+    """Bytes, of which any NaN has the same."""
+    found = np.array(array)
+    parts = found.view(found.real.dtype) if found.dtype.kind == "c" and found.size else found
+    if parts.dtype.kind in "fV":
+        parts[np.isnan(parts)] = np.nan
+    return found.tobytes()
+
+
+def same_bits(found, expected, message=""):
+    """Elements, layouts and padding of two tensors."""
+    assert (found.dtype, found.layout) == (expected.dtype, expected.layout), message
+    assert bits(host(found)) == bits(host(expected)), message
+    if found.layout.padding_value is not PaddingValue.UNSPECIFIED:
+        assert bits(padding_of(found)) == bits(padding_of(expected)), message
+
+
+def fused_as_unfused(function, *args, message=""):
+    """Hold a call against that of the function as it is; the one kernel that was launched."""
+    expected = function(*args)
+    with launch_log() as seen:
+        found = tl.fuse(function)(*args)
+    same_bits(found, expected, message)
+    if not expected.size:
+        return None
+    ((kernel, counts),) = seen.items()
+    assert (kernel.file, counts.launches) == ("fuse.cu", 1), message
+    return counts
+
+
+# ---- Bits
+
+NAMES = {
+    1: "abs ceil cos exp log1p negative sign sqrt square tanh isnan logical_not bitwise_invert",
+    2: "add subtract multiply divide floor_divide remainder maximum minimum less equal hypot pow"
+    " atan2 copysign bitwise_xor bitwise_left_shift logical_and",
+    3: "where clip",
+}
+SHORT = [
+    "float32",
+    "float16",
+    "bfloat16",
+    "int16",
+    "uint8",
+    "bool",
+    "complex64",
+    "float64",
+    "int64",
+]
+
+
+def chain(seed, steps=9):
+    """A function of some tensors: what it does is drawn, and left out where dtypes do not fit."""
+
+    def function(*args):
+        drawn, values, unused = random.Random(seed), list(args), list(args[:-1])
+        while len(values) < len(args) + steps:
+            count = drawn.choice([1, 1, 2, 2, 2, 3, 0])
+            given = [values[-1], *drawn.choices([*values, 3, 0.5], k=max(0, count - 1))]
+            if count > 1 and unused:
+                given[1] = unused[-1]
+            drawn.shuffle(given)
+            name = drawn.choice(NAMES[count].split()) if count else "astype"
+            given += [drawn.choice(SHORT)] if not count else []
+            try:
+                values.append(getattr(tl, name)(*given))
+            except (TypeError, ValueError):
+                continue
+            unused = unused[: -1 if count > 1 else None]
+        return values[-1]
+
+    return function
+
+
+@pytest.mark.parametrize(
+    ("seed", "dtypes"),
+    [
+        (1, ["float32", "float16", "int16"]),
+        (2, ["bfloat16", "float32", "uint8"]),
+        (3, ["complex64", "float32", "bool"]),
+        (4, ["int8", "uint8", "int64"]),
+        *[pytest.param(n, SHORT[n % 9 :][:3], marks=pytest.mark.long) for n in range(5, 40)],
+    ],
+)
+def test_drawn_chains(seed, dtypes):
+    function = chain(seed)
+    shapes = [((40, 72), (40, 72)), ((40, 72), (40, 1)), ((7, 5), (5,)), ((40, 72), ())]
+    for shape, other in [*shapes, ((1, 1), ()), ((0, 3), (3,))]:
+        shapes = [shape, *[other] * (len(dtypes) - 1)]
+        args = [there(*each, n) for n, each in enumerate(zip(shapes, dtypes, strict=True))]
+        fused_as_unfused(function, *args, message=f"{shape} {other}")
+    x, y, z = [there((90, 60), dtype, n) for n, dtype in enumerate(dtypes)]
+    turned = there((60, 90), dtypes[1], 1).mT
+    cut = [each[:, 1:] for each in (x, y, z)]
+    for args in [(x, turned, z), (x[::2, ::-1], turned[1::2], z[0]), cut]:
+        fused_as_unfused(function, *args, message=str([each.layout for each in args]))
+
+
+def blend(x, y, share):
+    return tl.where(x < y, (x * share + y).astype(tl.float16), x - share)
+
+
+def test_layouts():
+    for layout in layouts.STRIDED:
+        if fits(layout, tl.float32):
+            x, _ = tensor_in(layout, slots(tl.float32, layout.required_size))
+            y = there(layout.shape, seed=1)
+            fused_as_unfused(blend, x, y, 0.25, message=str(layout))
+            fused_as_unfused(blend, y, x, 3, message=str(layout))
+
+
+@pytest.mark.parametrize("shape", [(64, 256), (65, 131), (3, 17, 129)])
+@pytest.mark.parametrize("padding", [PaddingValue.UNSPECIFIED, PaddingValue.LOWEST])
+def test_tiles_are_not_copied(shape, padding):
+    layout = Layout.tiled(shape, [(8, 128)], padding_value=padding)
+    fused_as_unfused(blend, *[there(shape, seed=n, layout=layout) for n in range(2)], 0.5)
+
+
+# ---- Memory
+
+
+def test_what_is_moved():
+    x, y, z = (there((300, 500), seed=n) for n in range(3))
+    counts = fused_as_unfused(lambda x, y, z: tl.exp(x * y - 1) / (z + 2), x, y, z)
+    assert (counts.loads.bytes, counts.stores.bytes) == (3 * x.nbytes, x.nbytes)
+    assert counts.sector_efficiency_read == counts.sector_efficiency_write == 1
+    counts = fused_as_unfused(lambda x, y, z: tl.exp(x * y - 1) / (z + 2), x, y, z[0])
+    assert (counts.loads.bytes, counts.stores.bytes) == (3 * x.nbytes, x.nbytes)  # a row: caches
+    column = tl.asarray(z[:, :1], copy=True)
+    fused_as_unfused(lambda x, y, z: tl.exp(x * y - 1) / (z + 2), x, y, column)
+    turned = there((500, 300)).mT
+    counts = fused_as_unfused(lambda x, y, z: tl.exp(x * y - 1) / (z + 2), x, turned, z)
+    assert (counts.loads.bytes, counts.stores.bytes) == (3 * x.nbytes, x.nbytes)
+    assert min(counts.sector_efficiency_read, counts.sector_efficiency_write) > 0.9
+    assert counts.bank_conflict_ratio < 1.1
+
+
+def test_results_are_written_over_operands():
+    x, y = there((90, 70)), there((90, 70), seed=1)
+    expected = blend(x, y, 0.5)
+    inside, before = tl.asarray(y, copy=True), host(x)
+    with launch_log() as seen:
+        tl.fuse(blend)(inside, y, 0.5, out=inside)
+    assert [kernel.name for kernel in seen] == ["fuse_flat"]
+    same_bits(inside, blend(y, y, 0.5))
+    inside = tl.asarray(x, copy=True)
+    tl.fuse(blend)(inside[1:], y[1:], 0.5, out=inside[:-1])  # which a copy is made for
+    assert bits(host(inside[:-1])) == bits(host(expected[1:]))
+    assert bits(host(inside[-1])) == bits(before[-1])
+
+
+class Foreign:
+    """Bytes on the device, which their library says are bools."""
+
+    def __init__(self, octets):
+        self.memory = tl.asarray(octets, device="cuda")
+        self.__cuda_array_interface__ = self.memory.__cuda_array_interface__ | {"typestr": "|b1"}
+
+
+def test_bools_of_any_bytes():
+    x = tl.asarray(Foreign(np.array([0, 1, 2, 255], np.uint8)))
+    fused_as_unfused(lambda x: tl.astype(x, tl.bool, copy=True), x)
+    fused_as_unfused(lambda x: tl.where(x, x.astype(tl.int8), -x.astype(tl.int16)), x)
+
+
+# ---- Kernels
+
+
+def spec(shape, dtype="float32"):
+    layout = shape if isinstance(shape, Layout) else Layout.row_major(shape)
+    return TensorSpec(as_dtype(dtype), layout, DEVICE)
+
+
+def part(name, *sources):
+    return Part(getattr(elementwise, name).operation, sources)
+
+
+def test_the_text_of_a_kernel():
+    parts = [part("multiply", 0, 2), part("exp", 1)]  # of which nobody asks for the second
+    parts += [Part(Copy("astype"), (3,), (None, tl.float16)), part("less", 5, 2)]
+    plan = Fusion("f", tuple(parts), None).plan(spec((3,)), spec((3,)), int)
+    launches, numbers = fuse.plan_fuse(plan, (256,) * 4)
+    (launch,) = launches.launches
+    assert launches.case == "flat"
+    assert numbers == [(2, tl.float32), (2, tl.float16)]
+    assert launch.kernel.types == (
+        ("OPERANDS", "1"),
+        ("NUMBERS", "2"),
+        ("ELEMENTS", "float"),
+        (
+            "CHAIN",
+            "COMMON bool8 chain([[maybe_unused]] const Scalar* numbers, float v0) {"
+            " const float v1(scalar_as<float>(numbers[0]));"
+            " const half v2(scalar_as<half>(numbers[1]));"
+            " const float v3(call<functions::multiply, float>(v0, v1));"
+            " const half v4(convert<half>(v3));"
+            " const bool8 v5(call<functions::less, half>(v4, v2));"
+            " return v5; }",
+        ),
+        ("RESULT", "bool8"),
+        ("WIDEST", "4"),
+    )
+
+
+def test_numbers_and_shapes_are_no_part_of_a_kernel():
+    twice = tl.fuse(lambda x, n: x * n + n)
+    same = tl.fuse(lambda tensor, factor: tensor * factor + factor)
+    x = there((50, 60), "int16")
+    with launch_log() as seen:
+        found = [twice(x, 2), twice(x, -3), same(x[0], 4), same(there((5, 600), "int16"), 5)]
+    assert len(seen) == 1
+    wanted = [x * 2 + 2, x * -3 - 3, x[0] * 4 + 4, there((5, 600), "int16") * 5 + 5]
+    for each, expected in zip(found, wanted, strict=True):
+        same_bits(each, expected)
+    with pytest.raises(OverflowError, match="100000"):
+        twice(x, 100000)
+
+
+def test_more_than_a_kernel_takes():
+    """Values on the way are written and read again; the bits are the same."""
+
+    def polynomial(x, steps):
+        for n in range(steps):
+            x = x * (n % 3 - 1) + n % 5
+        return x
+
+    x, many = there((50, 60)), [there((50, 60), seed=n) for n in range(20)]
+    for function, given, launches in [
+        (lambda x: polynomial(x, 40), [x], 2),
+        (lambda *xs: tl.where(sum(xs[:9]) > sum(xs[9:16]), sum(xs[16:]), xs[3]), many, 3),
+    ]:
+        expected = function(*given)
+        with launch_log() as seen:
+            found = tl.fuse(function)(*given)
+        same_bits(found, expected)
+        assert sum(counts.launches for counts in seen.values()) == launches
+        assert {kernel.file for kernel in seen} == {"fuse.cu"}
+
+
+def total(count):
+    """The plan of a sum of so many operands."""
+    parts = [part("add", 0, 1), *[part("add", count + n, n + 2) for n in range(count - 2)]]
+    return Fusion("total", tuple(parts), None)
+
+
+ORDERS = [
+    Layout.packed((3,) * 7, order) for order in [(6, 5, 4, 3, 2, 1, 0), (0, 2, 4, 6, 1, 3, 5)]
+]
+
+
+@pytest.mark.parametrize("count", [2, 4, 5, 12, 13, 40])
+@pytest.mark.parametrize(
+    "layouts",
+    [
+        [Layout.row_major((300, 200))],
+        [Layout.row_major((300, 200)), Layout.column_major((300, 200))],
+        [Layout.row_major((3,) * 9).slice((slice(None, None, 2),) * 9), Layout.row_major((2,) * 9)],
+        ORDERS,
+        [Layout.tiled((300, 200), [(8, 128)])],
+        [
+            Layout.row_major((2**20, 2**13)),
+            Layout.row_major((2**20, 1)),
+            Layout.row_major((2**13,)),
+        ],
+        [
+            Layout.row_major((2**7,) * 5).slice((slice(None, None, 2),) * 5),
+            Layout.row_major((64,) * 5),
+        ],
+    ],
+)
+def test_structs_fit_a_launch(count, layouts):
+    plan = total(count).plan(*[spec(layouts[n % len(layouts)]) for n in range(count)])
+    launches, _ = fuse.plan_fuse(plan, (256,) * (count + 1))
+    assert max(len(each.parameters) for each in launches.launches) <= 4096  # what a launch takes
+    if count <= 4:
+        assert len(launches.launches) == 1
+    huge = plan.result.layout.size > 2**31
+    assert (
+        all(("INDEX", "int32_t") not in each.kernel.shape for each in launches.launches) or not huge
+    )
+
+
+def test_huge_results():
+    """64-bit offsets; nothing is allocated."""
+    plan = total(3).plan(spec((2**20, 2**13)), spec((2**20, 1)), spec((2**13,)))
+    (launch,) = fuse.plan_fuse(plan, (256,) * 4)[0].launches
+    assert launch.kernel.symbol == "fuse_rows_2_int64_t_4"
+
+
+# ---- Reductions
+
+
+def reduced_as_unfused(function, *args):
+    """Hold a call against that of the function as it is; bytes read by kernels of a chain."""
+    expected = function(*args)
+    with launch_log() as seen:
+        found = tl.fuse(function)(*args)
+    same_bits(found, expected)
+    chained = {k: counts for k, counts in seen.items() if "CHAIN" in dict(k.types)}
+    assert chained
+    return chained
+
+
+@pytest.mark.parametrize("name", ["sum", "max", "argmin", "mean", "std", "prod"])
+def test_last_reductions(name):
+    """Operands are read once, by the kernel that would have read what was made of them."""
+
+    def function(axis):
+        return lambda x, y, n: getattr(tl, name)(tl.sin(x / 2 + y) * n, axis=axis)
+
+    kernels = set()
+    for shape in [(70, 300), (3, 100, 37), (5000, 16), (900, 3), (40, 517), (70000,)]:
+        x, y = (there(shape, "int16", n).astype(tl.float32) for n in range(2))
+        for axis in (None, *range(len(shape))):
+            ((kernel, counts),) = reduced_as_unfused(function(axis), x, y, 0.7).items()
+            assert (kernel.file, counts.loads.bytes) == ("reduce/reduce.cu", 2 * x.nbytes)
+            kernels.add(kernel.name)
+    assert kernels == {"reduce_rows", "reduce_columns", "reduce_tiles", "reduce_short"}
+
+
+@pytest.mark.parametrize(
+    ("shape", "other"),
+    [
+        ((70, 300), (300,)),  # whole packs of a row
+        ((40, 517), (517,)),  # packs that rows end in
+        ((70, 300), (70, 1)),
+        ((900, 3), (3,)),
+        ((9, 100, 37), (100, 1)),
+        ((9, 100, 36), (9, 1, 36)),
+        ((70, 300), ()),
+    ],
+)
+def test_reductions_of_broadcast_operands(shape, other):
+    x, y = (there(each, "int16", n).astype(tl.float32) for n, each in enumerate((shape, other)))
+    for axis in (None, *range(len(shape))):
+        for given in (y, tl.flip(y)):
+            chained = reduced_as_unfused(sum_of_sines(axis), x, given)
+            assert [kernel.file for kernel in chained] == ["reduce/reduce.cu"]
+
+
+def sum_of_sines(axis):
+    return lambda x, y: tl.sum(tl.sin(x / 2 + y), axis=axis)
+
+
+def test_reductions_of_other_types():
+    bytes_, halves = there((300, 64), "uint8"), there((300, 64), "float16")
+    wide, narrow = there((300, 64), "float64"), there((300, 64))
+    for function, *args in [
+        (lambda x: tl.any(x > 6), narrow),
+        (lambda x: tl.sum((x / 255).astype(tl.float32), axis=0), bytes_),
+        (lambda x, y: tl.max((x + y).astype(tl.float16), axis=1), halves, narrow),
+        (lambda x: tl.sum(x.astype(tl.float32), axis=1), wide),
+        (lambda x: tl.sum(x * (1 + 2j), axis=0), there((300, 64), "complex64")),
+    ]:
+        for kernel, counts in reduced_as_unfused(function, *args).items():
+            assert kernel.file == "reduce/reduce.cu"
+            assert counts.loads.bytes == sum(x.nbytes for x in args)
+
+
+def test_reductions_of_what_is_written_before():
+    """Operands elsewhere than what is made of them; sums in another kind of number."""
+    x, y = there((300, 65)), there((300, 65), seed=1)
+    for function, *args in [
+        (lambda x, y: tl.sum(x * y, axis=1), x, y[::-1]),
+        (lambda x, y: tl.sum(x * y, axis=0), x, there((65, 300)).mT),
+        (lambda x: tl.sum(x + 1), x[1:]),
+        (lambda x: tl.sum(x > 1, axis=0, dtype=tl.float32), x),
+        (lambda x: tl.sum(x + 1), x[:0]),
+        (lambda x, y: tl.all(x < y), x, y),
+    ]:
+        expected = function(*args)
+        with launch_log() as seen:
+            found = tl.fuse(function)(*args)
+        same_bits(found, expected)
+        chained = {kernel.file for kernel in seen if "CHAIN" in dict(kernel.types)}
+        assert chained == ({"fuse.cu"} if args[0].size else set())
+
+
+def test_a_reduction_into_an_operand():
+    x, scale = there((300, 64)), tl.asarray(0.5, dtype=tl.float32, device="cuda")
+    expected = tl.sum(x * scale)
+    tl.fuse(lambda x, scale: tl.sum(x * scale))(x, scale, out=scale)
+    same_bits(scale, expected)

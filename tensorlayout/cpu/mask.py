@@ -103,6 +103,8 @@ def prepare_nonzero(plan: NonzeroPlan) -> Callable[..., tuple[Tensor, ...]]:
     """
     source = plan.result
     shape, dtype = source.layout.shape, working(source.dtype)
+    if source.layout.size <= _FEW and dtype == source.dtype:
+        return _nonzero_of_few(source)
 
     def nonzero(x: Tensor) -> tuple[Tensor, ...]:
         values = x._memory
@@ -119,6 +121,23 @@ def prepare_nonzero(plan: NonzeroPlan) -> Callable[..., tuple[Tensor, ...]]:
         return tuple(Tensor._new(each, spec) for each in (flat, *found))
 
     return nonzero
+
+
+def _nonzero_of_few(source: TensorSpec) -> Callable[..., tuple[Tensor, ...]]:
+    """By NumPy's own function, which is given numbers: of bool it counts bytes as 0 and 1."""
+    device, new = source.device, Tensor._new
+    kind = np.dtype(np.uint8) if source.dtype == np.bool_ else source.dtype
+
+    def nonzero(x: Tensor) -> tuple[Tensor, ...]:
+        found = x._memory.view(kind).nonzero()
+        spec = _spec_of(found[0].size, device)
+        return tuple([new(each.copy(), spec) for each in found])
+
+    def nonzero_in_line(x: Tensor) -> tuple[Tensor, ...]:
+        (found,) = x._memory.view(kind).nonzero()
+        return (new(found, _spec_of(found.size, device)),)
+
+    return nonzero_in_line if source.layout.ndim == 1 else nonzero
 
 
 @functools.lru_cache(maxsize=256)

@@ -9,8 +9,8 @@ import numpy as np
 
 from tensorlayout.cpu.engine.casting import rounded
 from tensorlayout.cpu.engine.float16 import is_half, widened
-from tensorlayout.cpu.engine.memory import Array, quietly
-from tensorlayout.cpu.reduce.fold import accumulator
+from tensorlayout.cpu.engine.memory import Array, quiet, quietly
+from tensorlayout.cpu.reduce.fold import SMALL, accumulator
 from tensorlayout.cpu.reduce.walk import BLOCK, blocks
 from tensorlayout.dtypes import DType
 from tensorlayout.layout import Layout
@@ -34,6 +34,9 @@ def write_scan(plan: ScanPlan) -> Write:
     ufunc, start = _FUNCTIONS[plan.operation.function]
     scan = _by_rows if _is_slow(layout, plan.dim) else _by_lines
     wide = accumulator(plan.result.dtype)
+    narrow = is_half(plan.source.dtype) or is_half(plan.result.dtype)
+    if 0 < layout.size <= SMALL and not initial and not narrow:
+        return _write_few(ufunc.accumulate, plan.dim, wide, wide == plan.result.dtype)
     order = (*[d for d in reversed(layout.minor_to_major) if d != plan.dim], plan.dim)
 
     def work(out: Array, x: Array) -> None:
@@ -49,6 +52,18 @@ def write_scan(plan: ScanPlan) -> Write:
             quietly(work, out._memory.transpose(order), x._memory.transpose(order))
 
     return write
+
+
+def _write_few(accumulate: Any, dim: int, wide: DType, exact: bool) -> Write:
+    """NumPy's own scan; by way of a copy in another dtype than the result's."""
+    copy = quiet.copy
+
+    def scan(out: Array, x: Array) -> None:
+        out[...] = accumulate(x.astype(wide), dim)
+
+    if exact:
+        return lambda out, x: copy().run(accumulate, x._memory, dim, wide, out._memory)
+    return lambda out, x: copy().run(scan, out._memory, x._memory)
 
 
 # What is done to an element and the total before it, and what that is at first.

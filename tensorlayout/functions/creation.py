@@ -68,6 +68,9 @@ _ASARRAY = _COPIES["asarray"]
 _RELAYOUT = Relayout("asarray")
 
 
+_INTEGERS = {int}
+
+
 def created(
     operation: Create,
     shape: Any,
@@ -76,10 +79,13 @@ def created(
     layout: LayoutLike | None,
     *values: Any,
 ) -> Tensor:
-    sizes, asked = arguments.shape(operation.name, shape), arguments.layout(operation.name, layout)
+    if type(shape) is not tuple or {*map(type, shape)} != _INTEGERS:
+        shape = arguments.shape(operation.name, shape)
+    if layout is not None:
+        layout = arguments.layout(operation.name, layout)
     kind = dtypes.float64 if dtype is None else dtype
     where = default_device() if device is None else device  # the default is no part of a plan
-    return dispatch.call(operation, (sizes, kind, asked, where), values)
+    return dispatch.call(operation, (shape, kind, layout, where), values)
 
 
 def asarray(
@@ -271,6 +277,8 @@ def full(
     Tensor([[7, 7],
             [7, 7]], dtype=int64, device='cpu')
     """
+    if type(fill_value) is float and dtype is None:
+        return created(_FULL, shape, dtype, device, layout, fill_value)
     value = _value("full", fill_value, None if dtype is None else as_dtype(dtype, "full: dtype"))
     return created(_FULL, shape, value.dtype, device, layout, value._memory)
 
@@ -447,6 +455,9 @@ def ones_like(
     return _like(_ONES_LIKE, x, dtype, device, layout, shape, 1)
 
 
+_SAFE = 2**62  # int64 holds such an end and what is a step behind it
+
+
 def arange(
     start: Real,
     /,
@@ -467,6 +478,10 @@ def arange(
     Tensor([1, 4, 7], dtype=int64, device='cpu')
     """
     begin, end = (0, start) if stop is None else (start, stop)
+    if type(begin) is type(end) is type(step) is int and step and dtype is None:
+        count = max(0, -((begin - end) // step))
+        if -_SAFE <= begin <= _SAFE and -_SAFE <= end <= _SAFE and count <= _SAFE:
+            return created(_ARANGE, (count,), dtypes.int64, device, None, begin, step)
     numbers = {"start": begin, "stop": end, "step": step}
     first, end, by = (arguments.real("arange", name, given) for name, given in numbers.items())
     if by == 0:

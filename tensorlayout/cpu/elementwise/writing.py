@@ -5,6 +5,7 @@ from __future__ import annotations
 import functools
 from collections.abc import Callable, Sequence
 from dataclasses import replace
+from operator import attrgetter
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -15,7 +16,7 @@ from tensorlayout.cpu.elementwise.functions import function_of
 from tensorlayout.cpu.elementwise.staging import staged
 from tensorlayout.cpu.elementwise.standard_fixes import Fix
 from tensorlayout.cpu.engine.blocks import Call, in_blocks
-from tensorlayout.cpu.engine.casting import WHOLE, as_odd_float, scalar_in, truths
+from tensorlayout.cpu.engine.casting import WHOLE, as_odd_float, plain_range, scalar_in, truths
 from tensorlayout.cpu.engine.memory import (
     Array,
     new_tensors,
@@ -78,6 +79,9 @@ def _direct(plan: ElementwisePlan, fix: Fix | None) -> Run | None:
         return None
     if _numpy_alone_gives_the_layout(plan, fix):
         return _by_numpy(plan)
+    few = function_of(plan.operation.function).few
+    if few is not None and plan.result.layout.size <= _FEW and _is_packed_alike(plan):
+        return _of_few(plan, few, _write(plan, fix))
     if plan.is_one_run and plan.result.layout.is_padded and plan.result.layout.size:
         return run_flat(plan.result, _call(plan, fix), _reader(plan, run_of))
     return None
@@ -105,19 +109,26 @@ def _numpy_alone_gives_the_layout(plan: ElementwisePlan, fix: Fix | None) -> boo
 
     It does for row-major operands, and keeps any other order that all of them have.
     """
-    layout = plan.result.layout
-    tensors = [o.layout for o in plan.operands if isinstance(o, TensorSpec)]
     return (
         _is_ufunc(plan)
         and not is_large(_nbytes(plan))
         and (fix is None or function_of(plan.operation.function).right_alone)
-        and layout.ndim > 0
+        and _is_packed_alike(plan)
+        and _natural(plan)
+    )
+
+
+def _is_packed_alike(plan: ElementwisePlan) -> bool:
+    """Whether the operands are row-major, or all packed in the order of the result."""
+    layout = plan.result.layout
+    tensors = [o.layout for o in plan.operands if isinstance(o, TensorSpec)]
+    return (
+        layout.ndim > 0
         and layout.size > 0
         and (
             (layout.is_row_major and all(o.is_row_major for o in tensors))
             or (layout.is_packed and all(o.same_placement(layout) for o in tensors))
         )
-        and _natural(plan)
     )
 
 
@@ -268,6 +279,42 @@ def _by_numpy(plan: ElementwisePlan) -> Run:
             raise _misfit(plan, *operands) from None
 
     return run_mixed
+
+
+_MEMORY = attrgetter("_memory")
+
+# Up to so many elements a call costs more than they do.
+_FEW = 1024
+
+
+def _of_few(plan: ElementwisePlan, function: Any, write_others: Write) -> Run | None:
+    """`function` of memory and of scalars that NumPy takes as we do; None where it converts.
+
+    None of these functions warns.
+    """
+    pairs = enumerate(zip(plan.operands, plan.inputs, strict=True))
+    ranges = [(i, *plain_range(d, o)) for i, (o, d) in pairs if isinstance(o, type)]
+    if _converts(plan) or any(least > most for _, least, most in ranges):
+        return None
+    spec, new, make = plan.result, object.__new__, new_tensors(plan.result)
+
+    def run(*operands: Any) -> Tensor:
+        result = new(Tensor)
+        result._memory = function(*map(_MEMORY, operands))
+        result._spec = spec
+        result._home = None
+        return result
+
+    def run_mixed(*operands: Any) -> Tensor:
+        for i, least, most in ranges:
+            if not least <= operands[i] <= most:
+                out = make()
+                write_others(out, *operands)
+                return out
+        arrays = [o._memory if type(o) is Tensor else o for o in operands]
+        return Tensor._new(function(*arrays), spec)
+
+    return run_mixed if ranges else run
 
 
 def _narrows_integers(plan: ElementwisePlan) -> bool:

@@ -111,6 +111,9 @@ def _marked(x: Array, axis: int, ufunc: Any) -> Array:
 def _in_index_order(plan: ReducePlan, function: Any, ufunc: Any) -> Write:
     """The first of all elements in row-major order: one dimension of its index after the other."""
     layout, dtype = plan.source.layout, plan.source.dtype
+    if layout.size <= SMALL and layout.is_row_major and not is_half(dtype):
+        name = function.__name__
+        return lambda out, x: out._memory.fill(getattr(x._memory, name)())
     steps = [_line(layout, d, dtype, ufunc) for d in range(layout.ndim)]
     strides = Layout.row_major(layout.shape).strides
 

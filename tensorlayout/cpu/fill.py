@@ -10,9 +10,10 @@ import numpy as np
 from tensorlayout.cpu.copy.copy import write_scalar
 from tensorlayout.cpu.copy.tiled import mover
 from tensorlayout.cpu.engine.casting import converted, rounded
-from tensorlayout.cpu.engine.memory import Array, fill_padding, new_tensor, quietly
+from tensorlayout.cpu.engine.memory import Array, fill_padding, new_tensor, new_tensors, quietly
+from tensorlayout.dtypes import int64
 from tensorlayout.layout import Layout
-from tensorlayout.plan.base import Write
+from tensorlayout.plan.base import Run, Write
 from tensorlayout.plan.fill import CreatePlan, DiagonalsPlan, OneHotPlan, TrianglePlan
 from tensorlayout.tensor import Tensor, TensorSpec
 
@@ -43,6 +44,40 @@ def write_create(plan: CreatePlan) -> Write:
         copy(out, made)
 
     return write
+
+
+def direct(plan: CreatePlan) -> Run | None:
+    """What makes a row-major tensor of one value, or of few consecutive integers; else None."""
+    values, spec, new = plan.operation.values, plan.result, new_tensors(plan.result)
+    if not spec.layout.is_row_major:
+        return None
+    if values == "arange" and spec.dtype == int64 and spec.layout.size <= _CALL:
+        return _count_directly(plan)
+
+    def full(value: Any) -> Tensor:
+        made = new()
+        made._memory[...] = value
+        return made
+
+    return full if values == "value" else None
+
+
+def _count_directly(plan: CreatePlan) -> Run:
+    """By NumPy's own function, but where it counts beyond its integers."""
+    spec, count, write = plan.result, plan.result.layout.size, write_create(plan)
+
+    def arange(start: int, step: int) -> Tensor:
+        stop = start + count * step
+        if -_SAFE <= start <= _SAFE and -_SAFE <= stop <= _SAFE:
+            return Tensor._new(np.arange(start, stop, step, dtype=int64), spec)
+        made = new_tensor(spec)
+        write(made, start, step)
+        return made
+
+    return arange
+
+
+_SAFE = 2**62
 
 
 def _leave(out: Array) -> None:

@@ -103,6 +103,7 @@ def prepare_nonzero(plan: NonzeroPlan) -> Callable[..., tuple[Tensor, ...]]:
     """
     source = plan.result
     shape, dtype = source.layout.shape, working(source.dtype)
+    spec_of = _specs_on(source.device)
     if source.layout.size <= _FEW and dtype == source.dtype:
         return _nonzero_of_few(source)
 
@@ -117,7 +118,7 @@ def prepare_nonzero(plan: NonzeroPlan) -> Callable[..., tuple[Tensor, ...]]:
         for size in shape[:0:-1]:
             flat, rest = np.divmod(flat, size)
             found.insert(0, rest)
-        spec = _spec_of(flat.size, source.device)
+        spec = spec_of(flat.size)
         return tuple(Tensor._new(each, spec) for each in (flat, *found))
 
     return nonzero
@@ -125,24 +126,30 @@ def prepare_nonzero(plan: NonzeroPlan) -> Callable[..., tuple[Tensor, ...]]:
 
 def _nonzero_of_few(source: TensorSpec) -> Callable[..., tuple[Tensor, ...]]:
     """By NumPy's own function, which is given numbers: of bool it counts bytes as 0 and 1."""
-    device, new = source.device, Tensor._new
+    spec_of, new = _specs_on(source.device), Tensor._new
     kind = np.dtype(np.uint8) if source.dtype == np.bool_ else source.dtype
 
     def nonzero(x: Tensor) -> tuple[Tensor, ...]:
         found = x._memory.view(kind).nonzero()
-        spec = _spec_of(found[0].size, device)
+        spec = spec_of(found[0].size)
         return tuple([new(each.copy(), spec) for each in found])
 
     def nonzero_in_line(x: Tensor) -> tuple[Tensor, ...]:
         (found,) = x._memory.view(kind).nonzero()
-        return (new(found, _spec_of(found.size, device)),)
+        return (new(found, spec_of(found.size)),)
 
     return nonzero_in_line if source.layout.ndim == 1 else nonzero
 
 
-@functools.lru_cache(maxsize=256)
-def _spec_of(count: int, device: Device) -> TensorSpec:
-    return TensorSpec(int64, Layout.row_major((count,)), device)
+@functools.cache
+def _specs_on(device: Device) -> Callable[[int], TensorSpec]:
+    """What gives the spec of so many positions."""
+
+    @functools.lru_cache(maxsize=256)
+    def spec_of(count: int) -> TensorSpec:
+        return TensorSpec(int64, Layout.row_major((count,)), device)
+
+    return spec_of
 
 
 def _true(mask: Array, index_map: IndexMap) -> Positions:

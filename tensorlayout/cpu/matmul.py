@@ -8,7 +8,7 @@ from __future__ import annotations
 import numpy as np
 
 from tensorlayout.cpu.engine.casting import truths
-from tensorlayout.cpu.engine.memory import Array, quietly
+from tensorlayout.cpu.engine.memory import Array, quiet, quietly
 from tensorlayout.dtypes import DType
 from tensorlayout.plan.base import Write
 from tensorlayout.plan.library import working
@@ -20,6 +20,9 @@ def write_matmul(plan: MatmulPlan) -> Write:
     """The product of the operands as they lie; 16-bit floats, without BLAS, by way of float32."""
     dtype = plan.result.dtype
     work = working(dtype)
+    if plan.first.dtype == plan.second.dtype == work == dtype and dtype.kind in "fc":
+        copy = quiet.copy
+        return lambda out, x, y: copy().run(np.matmul, x._memory, y._memory, out._memory)
 
     def write(out: Tensor, x: Tensor, y: Tensor) -> None:
         found = out._memory if work == dtype else np.empty(out.shape, work)

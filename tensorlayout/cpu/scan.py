@@ -14,7 +14,7 @@ from tensorlayout.cpu.reduce.fold import SMALL, accumulator
 from tensorlayout.cpu.reduce.walk import BLOCK, blocks
 from tensorlayout.dtypes import DType
 from tensorlayout.layout import Layout
-from tensorlayout.plan.base import Write
+from tensorlayout.plan.base import Run, Write
 from tensorlayout.plan.scan import ScanPlan
 from tensorlayout.tensor import Tensor
 
@@ -34,9 +34,6 @@ def write_scan(plan: ScanPlan) -> Write:
     ufunc, start = _FUNCTIONS[plan.operation.function]
     scan = _by_rows if _is_slow(layout, plan.dim) else _by_lines
     wide = accumulator(plan.result.dtype)
-    narrow = is_half(plan.source.dtype) or is_half(plan.result.dtype)
-    if 0 < layout.size <= SMALL and not initial and not narrow:
-        return _write_few(ufunc.accumulate, plan.dim, wide, wide == plan.result.dtype)
     order = (*[d for d in reversed(layout.minor_to_major) if d != plan.dim], plan.dim)
 
     def work(out: Array, x: Array) -> None:
@@ -54,16 +51,26 @@ def write_scan(plan: ScanPlan) -> Write:
     return write
 
 
-def _write_few(accumulate: Any, dim: int, wide: DType, exact: bool) -> Write:
-    """NumPy's own scan; by way of a copy in another dtype than the result's."""
-    copy = quiet.copy
+def direct(plan: ScanPlan) -> Run | None:
+    """What scans few row-major elements by NumPy's own function; None for the rest."""
+    layout, spec, copy, new = plan.source.layout, plan.result, quiet.copy, object.__new__
+    dtype, wide, dim = spec.dtype, accumulator(spec.dtype), plan.dim
+    few = 0 < layout.size <= SMALL and layout.is_row_major and not plan.initial
+    if not few or is_half(plan.source.dtype) or is_half(dtype):
+        return None
+    accumulate = _FUNCTIONS[plan.operation.function][0].accumulate
 
-    def scan(out: Array, x: Array) -> None:
-        out[...] = accumulate(x.astype(wide), dim)
+    def scan(x: Array) -> Any:
+        return accumulate(x.astype(wide), dim).astype(dtype)
 
-    if exact:
-        return lambda out, x: copy().run(accumulate, x._memory, dim, wide, out._memory)
-    return lambda out, x: copy().run(scan, out._memory, x._memory)
+    work = (lambda x: accumulate(x, dim, wide)) if wide == dtype else scan
+
+    def run(x: Tensor) -> Tensor:
+        made = new(Tensor)
+        made._memory, made._spec, made._home = copy().run(work, x._memory), spec, None
+        return made
+
+    return run
 
 
 # What is done to an element and the total before it, and what that is at first.

@@ -12,7 +12,7 @@ from tensorlayout.devices import CPU, Device, as_device, default_device
 from tensorlayout.dtypes import DType, as_dtype
 from tensorlayout.exchange.numpy import tensor_over
 from tensorlayout.functions import arguments, dispatch
-from tensorlayout.functions.arrays import arrived
+from tensorlayout.functions.arrays import arrived, over
 from tensorlayout.functions.manipulation import reshape, stack
 from tensorlayout.functions.sequences import (
     NoNumbersError,
@@ -68,9 +68,6 @@ _ASARRAY = _COPIES["asarray"]
 _RELAYOUT = Relayout("asarray")
 
 
-_INTEGERS = {int}
-
-
 def created(
     operation: Create,
     shape: Any,
@@ -79,8 +76,10 @@ def created(
     layout: LayoutLike | None,
     *values: Any,
 ) -> Tensor:
-    if type(shape) is not tuple or {*map(type, shape)} != _INTEGERS:
-        shape = arguments.shape(operation.name, shape)
+    for size in shape if type(shape) is tuple else (None,):
+        if type(size) is not int:  # a float may be equal to an integer
+            shape = arguments.shape(operation.name, shape)
+            break
     if layout is not None:
         layout = arguments.layout(operation.name, layout)
     kind = dtypes.float64 if dtype is None else dtype
@@ -121,6 +120,9 @@ def asarray(
             [4, 5, 6]], dtype=int16, device='cpu', layout='(2,3):(1,2)')
     """
     try:
+        usual = dtype is None and device is None and copy is None and layout is None
+        if usual and type(obj) is np.ndarray:
+            return over(obj, None, obj)[0]
         target = None if device is None else as_device(device, "device")
         copy = arguments.flag("asarray", "copy", copy)
         layout = arguments.layout("asarray", layout)
@@ -277,10 +279,15 @@ def full(
     Tensor([[7, 7],
             [7, 7]], dtype=int64, device='cpu')
     """
-    if type(fill_value) is float and dtype is None:
-        return created(_FULL, shape, dtype, device, layout, fill_value)
+    if dtype is None and (type(fill_value) is float or _is_int64(fill_value)):
+        kind = dtypes.float64 if type(fill_value) is float else dtypes.int64
+        return created(_FULL, shape, kind, device, layout, fill_value)
     value = _value("full", fill_value, None if dtype is None else as_dtype(dtype, "full: dtype"))
     return created(_FULL, shape, value.dtype, device, layout, value._memory)
+
+
+def _is_int64(given: Any) -> bool:
+    return type(given) is int and -(2**63) <= given < 2**63
 
 
 def _value(name: str, given: Any, dtype: DType | None) -> Tensor:

@@ -342,9 +342,9 @@ def clip(
     >>> tl.clip(tl.asarray([1, 5, 9]), 2, 6)
     Tensor([2, 5, 6], dtype=int64, device='cpu')
     """
-    if type(x) is Tensor and type(min) in _REAL_SCALARS and type(max) in _REAL_SCALARS:
-        if x._spec.dtype.kind == "f":  # which no bound changes
-            return dispatch.call(_CLIP, (x._spec, type(min), type(max)), (x, min, max))
+    plain = type(min) in _REAL_SCALARS and type(max) in _REAL_SCALARS
+    if plain and type(x) is Tensor and x._spec.dtype.kind == "f":  # which no bound changes
+        return dispatch.call(_CLIP, (x._spec, type(min), type(max)), (x, min, max))
     x = arguments.tensor("clip", x)
     if not dtypes.in_category(x.dtype, "real numeric"):
         given = [o for o in (x, min, max) if o is not None]

@@ -7,9 +7,9 @@ from typing import Any
 import numpy as np
 
 from tensorlayout.devices import CPU, as_device, available
-from tensorlayout.dtypes import is_bfloat16
+from tensorlayout.dtypes import is_bfloat16, is_standard
 from tensorlayout.exchange import dlpack
-from tensorlayout.exchange.numpy import Array, converted, quietly
+from tensorlayout.exchange.numpy import Array, converted, held, quietly, tensor_over
 from tensorlayout.functions import arguments, dispatch
 from tensorlayout.functions.layouts import from_storage
 from tensorlayout.functions.transfers import moved, on_host, strided
@@ -81,7 +81,9 @@ def _is_plain(x: Tensor) -> bool:
 
     Not complex numbers: on the way to a real dtype NumPy would drop their imaginary parts.
     """
-    return x.device == CPU and not x._spec.layout.is_tiled and x.dtype.kind not in "cV"
+    spec = x._spec
+    on_host = spec.device is CPU or spec.device == CPU
+    return on_host and not spec.layout.is_tiled and spec.dtype.kind not in "cV"
 
 
 def array_interface(x: Tensor) -> dict[str, Any]:
@@ -247,12 +249,24 @@ def from_dlpack(
     >>> tl.from_dlpack(np.zeros((2, 1, 4, 4)), layout="NHWC", copy=False).strides
     (16, 1, 4, 1)
     """
-    shared = _received(x, device, copy)
+    shared = None
+    if type(x) is np.ndarray and device is None and copy is None:
+        shared = _shared_at_once(x)
+    if shared is None:
+        shared = _received(x, device, copy)
     if layout is None:
         return shared
     asked = arguments.layout("from_dlpack", layout)
     copying = False if copy is False else None
     return dispatch.call(_PLACED, (shared._spec, asked, copying), (shared,))
+
+
+def _shared_at_once(array: Array) -> Tensor | None:
+    """A tensor over what a NumPy array would export; None where it would refuse, or copy."""
+    try:
+        return tensor_over(held(array)) if is_standard(array.dtype) else None
+    except ValueError:  # memory that is closed
+        return None
 
 
 def _received(x: SupportsDLPack, device: DeviceLike | None, copy: bool | None) -> Tensor:

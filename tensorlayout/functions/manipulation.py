@@ -332,13 +332,14 @@ def stack(arrays: list[Tensor] | tuple[Tensor, ...], /, *, axis: SupportsIndex =
             [2, 4]], dtype=int64, device='cpu', layout='(2,2):(1,2)')
     """
     given = arguments.tensors("stack", arrays)
-    if any(x.shape != given[0].shape for x in given):
+    if len({*map(_SPEC, given)}) > 1 and any(x.shape != given[0].shape for x in given):
         came = arguments.shown([x.shape for x in given])
         refuse("stack", f"shapes must be equal, got {came}")
     dim = arguments.dim("stack", axis, given[0].ndim + 1)
     # A leading dimension that broadcasting adds is the most major one, whatever the order of the
     # rest (expand_dims keeps a column-major order); moved to its place afterwards, it stays so.
-    given = tuple([_view(_LEAD, x, (1, *x.shape)) for x in given])
+    shape = (1, *given[0]._spec.layout.shape)
+    given = tuple([dispatch.view(_LEAD, x, shape) for x in given])
     joined = dispatch.call(_STACK, (0, *map(_SPEC, given)), given)
     return moveaxis(joined, 0, dim) if dim else joined
 

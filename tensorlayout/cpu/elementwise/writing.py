@@ -5,7 +5,6 @@ from __future__ import annotations
 import functools
 from collections.abc import Callable, Sequence
 from dataclasses import replace
-from operator import attrgetter
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -281,16 +280,14 @@ def _by_numpy(plan: ElementwisePlan) -> Run:
     return run_mixed
 
 
-_MEMORY = attrgetter("_memory")
-
 # Up to so many elements a call costs more than they do.
 _FEW = 1024
 
 
 def _of_few(plan: ElementwisePlan, function: Any, write_others: Write) -> Run | None:
-    """`function` of memory and of scalars that NumPy takes as we do; None where it converts.
+    """A `function` of three, of memory and of scalars that NumPy takes as we do, without warnings.
 
-    None of these functions warns.
+    None where it converts.
     """
     pairs = enumerate(zip(plan.operands, plan.inputs, strict=True))
     ranges = [(i, *plain_range(d, o)) for i, (o, d) in pairs if isinstance(o, type)]
@@ -298,9 +295,9 @@ def _of_few(plan: ElementwisePlan, function: Any, write_others: Write) -> Run | 
         return None
     spec, new, make = plan.result, object.__new__, new_tensors(plan.result)
 
-    def run(*operands: Any) -> Tensor:
+    def run(x: Tensor, y: Tensor, z: Tensor) -> Tensor:
         result = new(Tensor)
-        result._memory = function(*map(_MEMORY, operands))
+        result._memory = function(x._memory, y._memory, z._memory)
         result._spec = spec
         result._home = None
         return result

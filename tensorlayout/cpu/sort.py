@@ -42,7 +42,7 @@ def write_sort(plan: SortPlan) -> Write:
 
 def _write_few(plan: SortPlan) -> Write:
     """By NumPy's stable sort, of lines read backwards for a descending order."""
-    dim, last = plan.dim, plan.source.layout.shape[plan.dim] - 1 if plan.source.layout.ndim else 0
+    dim, last = plan.dim, plan.source.layout.shape[plan.dim] - 1
     seen = (*[slice(None)] * dim, slice(None, None, -1 if plan.descending else None))
 
     def sort(out: Tensor, x: Tensor) -> None:

@@ -291,7 +291,8 @@ def _of_few(plan: ElementwisePlan, function: Any, write_others: Write) -> Run | 
     """
     pairs = enumerate(zip(plan.operands, plan.inputs, strict=True))
     ranges = [(i, *plain_range(d, o)) for i, (o, d) in pairs if isinstance(o, type)]
-    if _converts(plan) or any(least > most for _, least, most in ranges):
+    odd = plan.result.dtype.kind == "V"  # of which NumPy's have no loop
+    if odd or _converts(plan) or any(least > most for _, least, most in ranges):
         return None
     spec, new, make = plan.result, object.__new__, new_tensors(plan.result)
 

@@ -124,7 +124,7 @@ def as_dtype(dtype: Any, argument: str = "dtype:") -> DType:
     That is: for types that are not ours, and for other byte orders than the machine's.
     `argument`: what errors call it, such as ``"zeros: dtype"``.
     """
-    if isinstance(dtype, np.dtype) and dtype.kind in _KINDS and dtype in _OURS:
+    if isinstance(dtype, np.dtype) and is_standard(dtype):
         return _OURS[dtype]
     found = _found(dtype)
     ours = None if found is None else _ours(found)
@@ -165,6 +165,11 @@ def _ours(dtype: DType) -> DType | None:
     if dtype.kind in _KINDS:
         return _OURS.get(dtype)
     return dtype if is_bfloat16(dtype) and dtype == _bfloat16() else None
+
+
+def is_standard(dtype: DType) -> builtins.bool:
+    """Whether a dtype is one of the standard's, or float16, in the byte order of this machine."""
+    return dtype.kind in _KINDS and dtype in _OURS
 
 
 def in_native_order(dtype: DType) -> DType | None:

@@ -66,10 +66,13 @@ CARRY_OUT = {
 
 # What makes the result in memory of its own, where that is faster than to write into a new tensor.
 DIRECT = {
+    "copy": "copy.copy.direct",
     "create": "fill.direct",
     "elementwise": "elementwise.direct",
     "fuse": "fuse.direct",
     "gather": "gather.take",
+    "join": "join.direct",
+    "scan": "scan.direct",
     "transfer": "copy.copy.prepare_transfer",
 }
 

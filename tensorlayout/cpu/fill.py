@@ -12,6 +12,7 @@ from tensorlayout.cpu.copy.copy import write_scalar
 from tensorlayout.cpu.copy.tiled import mover
 from tensorlayout.cpu.engine.casting import converted, rounded
 from tensorlayout.cpu.engine.memory import Array, fill_padding, new_tensor, quietly
+from tensorlayout.dtypes import int64
 from tensorlayout.layout import Layout
 from tensorlayout.plan.base import Run, Write
 from tensorlayout.plan.fill import CreatePlan, DiagonalsPlan, OneHotPlan, TrianglePlan
@@ -22,10 +23,17 @@ _CALL = 1024
 
 
 def direct(plan: CreatePlan) -> Run | None:
-    """A row-major tensor of one value; of zeros as the system gives them, which writes nothing."""
+    """A row-major tensor of one value, or of some consecutive integers; else None.
+
+    Zeros are memory as the system gives it, which nobody writes.
+    """
     spec, layout, name = plan.result, plan.result.layout, plan.operation.name
     whole = layout.is_row_major and not layout.is_padded and layout.form is layout
-    if plan.operation.values != "value" or not whole or layout.nbytes(spec.dtype) > sys.maxsize:
+    if not whole or layout.nbytes(spec.dtype) > sys.maxsize:
+        return None
+    if plan.operation.values == "arange" and spec.dtype == int64 and layout.size <= _ROW:
+        return _count_directly(plan)
+    if plan.operation.values != "value":
         return None
     shape, dtype, new = layout.shape, spec.dtype, object.__new__
     allocate: Any = np.zeros if name in ("zeros", "zeros_like") else np.empty
@@ -67,6 +75,21 @@ def write_create(plan: CreatePlan) -> Write:
     return write
 
 
+def _count_directly(plan: CreatePlan) -> Run:
+    """By NumPy's own function, but where it counts beyond its integers."""
+    spec, count, write = plan.result, plan.result.layout.size, write_create(plan)
+
+    def arange(start: int, step: int) -> Tensor:
+        stop = start + count * step
+        if -_EXACT <= start <= _EXACT and -_EXACT <= stop <= _EXACT:
+            return Tensor._new(np.arange(start, stop, step, dtype=int64), spec)
+        made = new_tensor(spec)
+        write(made, start, step)
+        return made
+
+    return arange
+
+
 def _leave(out: Array) -> None:
     """Elements may hold anything."""
 
@@ -83,9 +106,6 @@ _ROW = 1 << 16
 
 def _arange(out: Array, start: float, step: float) -> None:
     whole = isinstance(start, int) and isinstance(step, int) and out.dtype.kind in "iu"
-    if whole and out.size <= _ROW and max(abs(start), abs(start + out.size * step)) < _EXACT:
-        out[...] = np.arange(start, start + out.size * step, step)
-        return
     for begin in range(0, out.size, _ROW):
         piece = out[begin : begin + _ROW]
         if whole:  # modulo 2**64, which is exact for all numbers that fit any dtype

@@ -100,15 +100,11 @@ def prepare_nonzero(plan: NonzeroPlan) -> Callable[..., tuple[Tensor, ...]]:
     """
     source = plan.result
     shape, dtype = source.layout.shape, working(source.dtype)
-
-    few = source.layout.ndim and source.layout.size <= _FEW and source.dtype.kind in "biufc"
+    if source.layout.size <= _FEW and dtype == source.dtype:
+        return _nonzero_of_few(source)
 
     def nonzero(x: Tensor) -> tuple[Tensor, ...]:
         values = x._memory
-        if few:  # bool memory as bytes, of which any but 0 is true
-            places = (values.view(np.uint8) if dtype == np.bool_ else values).nonzero()
-            spec = _spec_of(places[0].size)
-            return tuple([Tensor._new(place.copy(), spec) for place in places])
         if dtype == np.bool_:
             chosen = truths(values)
         else:
@@ -127,6 +123,18 @@ def prepare_nonzero(plan: NonzeroPlan) -> Callable[..., tuple[Tensor, ...]]:
             _by_blocks(flat, _BLOCK, find)
         spec = _spec_of(found[0].size)
         return tuple([Tensor._new(each, spec) for each in found])
+
+    return nonzero
+
+
+def _nonzero_of_few(source: TensorSpec) -> Callable[..., tuple[Tensor, ...]]:
+    """By NumPy's own function, which is given numbers: of bool it counts bytes as 0 and 1."""
+    new, kind = Tensor._new, np.dtype(np.uint8) if source.dtype == np.bool_ else source.dtype
+
+    def nonzero(x: Tensor) -> tuple[Tensor, ...]:
+        found = x._memory.view(kind).nonzero()
+        spec = _spec_of(found[0].size)
+        return tuple([new(each.copy(), spec) for each in found])
 
     return nonzero
 

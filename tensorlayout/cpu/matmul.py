@@ -20,9 +20,9 @@ def write_matmul(plan: MatmulPlan) -> Write:
     """The product of the operands as they lie; 16-bit floats, without BLAS, by way of float32."""
     dtype = plan.result.dtype
     work = working(dtype)
-    if work == dtype == plan.first.dtype == plan.second.dtype and dtype.kind in "fc":
-        copy, product = quiet.copy, np.matmul
-        return lambda out, x, y: copy().run(product, x._memory, y._memory, out._memory)
+    if plan.first.dtype == plan.second.dtype == work == dtype and dtype.kind in "fc":
+        copy = quiet.copy
+        return lambda out, x, y: copy().run(np.matmul, x._memory, y._memory, out._memory)
 
     def write(out: Tensor, x: Tensor, y: Tensor) -> None:
         found = out._memory if work == dtype else np.empty(out.shape, work)

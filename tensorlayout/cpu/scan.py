@@ -10,11 +10,11 @@ import numpy as np
 from tensorlayout.cpu.engine.casting import rounded
 from tensorlayout.cpu.engine.float16 import is_half, widened
 from tensorlayout.cpu.engine.memory import Array, quiet, quietly
-from tensorlayout.cpu.reduce.fold import accumulator
+from tensorlayout.cpu.reduce.fold import SMALL, accumulator
 from tensorlayout.cpu.reduce.walk import BLOCK, blocks
 from tensorlayout.dtypes import DType
 from tensorlayout.layout import Layout
-from tensorlayout.plan.base import Write
+from tensorlayout.plan.base import Run, Write
 from tensorlayout.plan.scan import ScanPlan
 from tensorlayout.tensor import Tensor
 
@@ -44,15 +44,6 @@ def write_scan(plan: ScanPlan) -> Write:
         if out.size:
             scan(ufunc, x, out, wide)
 
-    halves = is_half(plan.source.dtype) or is_half(plan.result.dtype)
-    if 0 < layout.size <= _ROW and not (initial or halves):
-        dim, accumulate, copy = plan.dim, ufunc.accumulate, quiet.copy
-
-        def write_few(out: Tensor, x: Tensor) -> None:
-            copy().run(_accumulate, accumulate, x._memory, dim, wide, out._memory)
-
-        return write_few
-
     def write(out: Tensor, x: Tensor) -> None:
         if out.size:
             quietly(work, out._memory.transpose(order), x._memory.transpose(order))
@@ -60,11 +51,26 @@ def write_scan(plan: ScanPlan) -> Write:
     return write
 
 
-def _accumulate(accumulate: Any, x: Array, dim: int, wide: DType, out: Array) -> None:
-    if wide == out.dtype:
-        accumulate(x, dim, wide, out)
-    else:
-        out[...] = accumulate(x, dim, wide)
+def direct(plan: ScanPlan) -> Run | None:
+    """What scans few row-major elements by NumPy's own function; None for the rest."""
+    layout, spec, copy, new = plan.source.layout, plan.result, quiet.copy, object.__new__
+    dtype, wide, dim = spec.dtype, accumulator(spec.dtype), plan.dim
+    few = 0 < layout.size <= SMALL and layout.is_row_major and not plan.initial
+    if not few or is_half(plan.source.dtype) or is_half(dtype):
+        return None
+    accumulate = _FUNCTIONS[plan.operation.function][0].accumulate
+
+    def scan(x: Array) -> Any:
+        return accumulate(x.astype(wide), dim).astype(dtype)
+
+    work = (lambda x: accumulate(x, dim, wide)) if wide == dtype else scan
+
+    def run(x: Tensor) -> Tensor:
+        made = new(Tensor)
+        made._memory, made._spec, made._home = copy().run(work, x._memory), spec, None
+        return made
+
+    return run
 
 
 # What is done to an element and the total before it, and what that is at first.

@@ -47,7 +47,7 @@ def arrived(obj: Any, device: Device | None, copy: bool | None) -> Arrived | Non
     copy=False.
     """
     if isinstance(obj, np.ndarray):
-        return _over(obj, copy, obj)
+        return over(obj, copy, obj)
     if isinstance(obj, Tensor):
         return obj, False
     if isinstance(obj, (bool, int, float, complex, list, tuple, np.generic)):
@@ -58,7 +58,7 @@ def arrived(obj: Any, device: Device | None, copy: bool | None) -> Arrived | Non
     if _attribute(obj, "__cuda_array_interface__") is not None:
         return cuda_array.receive(obj), False
     array = _array_of(obj)
-    return None if array is None else _over(array, copy, obj)
+    return None if array is None else over(array, copy, obj)
 
 
 def _array_of(obj: Any) -> Array | None:
@@ -132,7 +132,7 @@ def _failed(obj: Any, name: str, error: Exception) -> Exception:
     return kind(f"{type(obj).__name__} gives no array by {name}: {said}")
 
 
-def _over(array: Array, copy: bool | None, came: Any) -> Arrived:
+def over(array: Array, copy: bool | None, came: Any) -> Arrived:
     """A tensor over an array, or over its numbers in a copy; TypeError for what are no numbers."""
     if type(array) is not np.ndarray:
         _refuse_mask(array)

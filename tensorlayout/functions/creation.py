@@ -12,7 +12,7 @@ from tensorlayout.devices import CPU, Device, as_device, default_device
 from tensorlayout.dtypes import DType, as_dtype
 from tensorlayout.exchange.numpy import tensor_over
 from tensorlayout.functions import arguments, dispatch
-from tensorlayout.functions.arrays import arrived
+from tensorlayout.functions.arrays import arrived, over
 from tensorlayout.functions.manipulation import reshape, stack
 from tensorlayout.functions.sequences import (
     NoNumbersError,
@@ -76,13 +76,16 @@ def created(
     layout: LayoutLike | None,
     *values: Any,
 ) -> Tensor:
-    sizes = arguments.shape(operation.name, shape)
+    for size in shape if type(shape) is tuple else (None,):
+        if type(size) is not int:  # a float may be equal to an integer
+            shape = arguments.shape(operation.name, shape)
+            break
     asked = None if layout is None else arguments.layout(operation.name, layout)
     kind = dtypes.float64 if dtype is None else dtype
     where: Any = default_device() if device is None else device  # the default is no part of a plan
     if where is CPU:
         where = "cpu"  # Python hashes text once
-    return dispatch.call(operation, (sizes, kind, asked, where), values)
+    return dispatch.call(operation, (shape, kind, asked, where), values)
 
 
 def asarray(
@@ -118,6 +121,9 @@ def asarray(
             [4, 5, 6]], dtype=int16, device='cpu', layout='(2,3):(1,2)')
     """
     try:
+        usual = dtype is None and device is None and copy is None and layout is None
+        if usual and type(obj) is np.ndarray:
+            return over(obj, None, obj)[0]
         target = None if device is None else as_device(device, "device")
         copy = None if copy is None else arguments.flag("asarray", "copy", copy)
         layout = None if layout is None else arguments.layout("asarray", layout)
@@ -276,15 +282,15 @@ def full(
     Tensor([[7, 7],
             [7, 7]], dtype=int64, device='cpu')
     """
-    kind = _DEFAULTS.get(type(fill_value)) if dtype is None else None
-    if kind is not None and (kind is not dtypes.int64 or -_LARGE <= fill_value < _LARGE):  # type: ignore[operator]
-        return created(_FULL, shape, kind, device, layout, np.asarray(fill_value, kind))
+    if dtype is None and (type(fill_value) is float or _is_int64(fill_value)):
+        kind = dtypes.float64 if type(fill_value) is float else dtypes.int64
+        return created(_FULL, shape, kind, device, layout, fill_value)
     value = _value("full", fill_value, None if dtype is None else as_dtype(dtype, "full: dtype"))
     return created(_FULL, shape, value.dtype, device, layout, value._memory)
 
 
-_DEFAULTS = {kind: dtypes.default_of(kind) for kind in dtypes.SCALARS}
-_LARGE = 2**63
+def _is_int64(given: Any) -> bool:
+    return type(given) is int and -(2**63) <= given < 2**63
 
 
 def _value(name: str, given: Any, dtype: DType | None) -> Tensor:
@@ -459,6 +465,9 @@ def ones_like(
     return _like(_ONES_LIKE, x, dtype, device, layout, shape, 1)
 
 
+_SAFE = 2**62  # int64 holds such an end and what is a step behind it
+
+
 def arange(
     start: Real,
     /,
@@ -479,6 +488,10 @@ def arange(
     Tensor([1, 4, 7], dtype=int64, device='cpu')
     """
     begin, end = (0, start) if stop is None else (start, stop)
+    if type(begin) is type(end) is type(step) is int and step and dtype is None:
+        count = max(0, -((begin - end) // step))
+        if -_SAFE <= begin <= _SAFE and -_SAFE <= end <= _SAFE and count <= _SAFE:
+            return created(_ARANGE, (count,), dtypes.int64, device, None, begin, step)
     first: Any = arguments.real("arange", "start", begin)
     end = arguments.real("arange", "stop", end)
     by: Any = arguments.real("arange", "step", step)

@@ -38,6 +38,9 @@ def astype(
     >>> tl.astype(tl.asarray([1.9, -1.9, 300.0]), tl.uint8)
     Tensor([  1,   0, 255], dtype=uint8, device='cpu')
     """
+    if type(x) is Tensor and device is None and copy is True:
+        kind = as_dtype(dtype, "astype: dtype")
+        return dispatch.call(_ASTYPE, (x._spec, None, kind), (x,))
     x = arguments.tensor("astype", x)
     kind = as_dtype(dtype, "astype: dtype")
     if device is None and copy is True:

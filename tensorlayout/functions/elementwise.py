@@ -318,6 +318,7 @@ _CLIP_NOTHING = Elementwise("clip", "real numeric", does="positive")
 _CLIP_LEAST = Elementwise("clip", "real numeric", does="maximum")
 _CLIP_MOST = Elementwise("clip", "real numeric", does="minimum")
 _CLIP_BOUND = Copy("clip")
+_REAL_SCALARS = frozenset({int, float})
 
 
 def clip(
@@ -341,6 +342,9 @@ def clip(
     >>> tl.clip(tl.asarray([1, 5, 9]), 2, 6)
     Tensor([2, 5, 6], dtype=int64, device='cpu')
     """
+    plain = type(min) in _REAL_SCALARS and type(max) in _REAL_SCALARS
+    if plain and type(x) is Tensor and x._spec.dtype.kind == "f":  # which no bound changes
+        return dispatch.call(_CLIP, (x._spec, type(min), type(max)), (x, min, max))
     x = arguments.tensor("clip", x)
     if x._spec.dtype.kind not in "iuf" and not dtypes.in_category(x.dtype, "real numeric"):
         given = [o for o in (x, min, max) if o is not None]

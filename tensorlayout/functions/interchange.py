@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from tensorlayout.devices import CPU, as_device, available
-from tensorlayout.dtypes import STANDARD, is_bfloat16
+from tensorlayout.dtypes import is_bfloat16, is_standard
 from tensorlayout.exchange import dlpack
 from tensorlayout.exchange.numpy import Array, converted, held, quietly, tensor_over
 from tensorlayout.functions import arguments, dispatch
@@ -82,8 +82,8 @@ def _is_plain(x: Tensor) -> bool:
     Not complex numbers: on the way to a real dtype NumPy would drop their imaginary parts.
     """
     spec = x._spec
-    on_cpu = spec.device is CPU or spec.device == CPU
-    return on_cpu and not spec.layout.is_tiled and spec.dtype.kind not in "cV"
+    on_host = spec.device is CPU or spec.device == CPU
+    return on_host and not spec.layout.is_tiled and spec.dtype.kind not in "cV"
 
 
 def array_interface(x: Tensor) -> dict[str, Any]:
@@ -249,7 +249,11 @@ def from_dlpack(
     >>> tl.from_dlpack(np.zeros((2, 1, 4, 4)), layout="NHWC", copy=False).strides
     (16, 1, 4, 1)
     """
-    shared = _received(x, device, copy)
+    shared = None
+    if type(x) is np.ndarray and device is None and copy is None:
+        shared = _shared_at_once(x)
+    if shared is None:
+        shared = _received(x, device, copy)
     if layout is None:
         return shared
     asked = arguments.layout("from_dlpack", layout)
@@ -257,14 +261,18 @@ def from_dlpack(
     return dispatch.call(_PLACED, (shared._spec, asked, copying), (shared,))
 
 
+def _shared_at_once(array: Array) -> Tensor | None:
+    """A tensor over what a NumPy array would export; None where it would refuse, or copy."""
+    try:
+        return tensor_over(held(array)) if is_standard(array.dtype) else None
+    except ValueError:  # memory that is closed
+        return None
+
+
 def _received(x: SupportsDLPack, device: DeviceLike | None, copy: bool | None) -> Tensor:
     """What `from_dlpack` gives in the layout that comes."""
     target = None if device is None else as_device(device, "from_dlpack: device")
     copy = arguments.flag("from_dlpack", "copy", copy)
-    if type(x) is np.ndarray and target is None and copy is None:
-        found = _over_numpy(x)
-        if found is not None:
-            return found
     # Others' copies may have another form; ours has the same, where DLPack can say it.
     asked = copy if copy is False or isinstance(x, Tensor) else None
     shared, copied = dlpack.receive(x, copy=asked, to_host=target == CPU)
@@ -276,14 +284,6 @@ def _received(x: SupportsDLPack, device: DeviceLike | None, copy: bool | None) -
     if copy is True and (not copied or shared.readonly):
         return dispatch.call(_FROM_DLPACK, (shared._spec, None, None), (shared,))
     return shared
-
-
-def _over_numpy(array: Array) -> Tensor | None:
-    """An array of NumPy, which needs no capsule to be seen; None for what DLPack is to judge."""
-    try:
-        return tensor_over(held(array)) if array.dtype in STANDARD else None
-    except ValueError:  # memory that is gone
-        return None
 
 
 def _rebuilt(dtype: str, layout: str, octets: bytearray, device: str = "cpu") -> Tensor:

@@ -35,6 +35,8 @@ def matmul(x1: Tensor, x2: Tensor, /) -> Tensor:
     >>> tl.matmul(tl.asarray([[1, 2], [3, 4]]), tl.asarray([1, 10]))
     Tensor([21, 43], dtype=int64, device='cpu')
     """
+    if type(x1) is type(x2) is Tensor:
+        return dispatch.call(_MATMUL, (x1._spec, x2._spec), (x1, x2))
     a, b = arguments.tensor("matmul", x1), arguments.tensor("matmul", x2)
     return dispatch.call(_MATMUL, (a._spec, b._spec), (a, b))
 

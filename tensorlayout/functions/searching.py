@@ -38,7 +38,11 @@ def where(condition: Tensor, x1: Tensor | Scalar, x2: Tensor | Scalar, /) -> Ten
     >>> tl.where(x > 0, x, 0.0)
     Tensor([0., 2., 0.], dtype=float64, device='cpu')
     """
-    dtype = arguments.tensor("where", condition)._spec.dtype
+    if type(condition) is type(x1) is type(x2) is Tensor:
+        key = (condition._spec, x1._spec, x2._spec)
+        if condition._spec.dtype is dtypes.bool:
+            return dispatch.call(_WHERE, key, (condition, x1, x2))
+    dtype = arguments.tensor("where", condition).dtype
     if dtype != dtypes.bool:
         rule = f"the condition must have dtype bool, got {dtype}; use condition != 0"
         refuse("where", rule, TypeError)
@@ -112,7 +116,7 @@ def nonzero(x: Tensor, /) -> tuple[Tensor, ...]:
     >>> tl.nonzero(tl.asarray([[0, 7], [8, 0]]))[1]
     Tensor([1, 0], dtype=int64, device='cpu')
     """
-    x = arguments.tensor("nonzero", x)
+    x = x if type(x) is Tensor else arguments.tensor("nonzero", x)
     found: Any = dispatch.call(_NONZERO, (x._spec,), (x,))
     return found  # type: ignore[no-any-return]
 

@@ -51,6 +51,8 @@ def sort(
 def _sorted(
     operation: Sort, x: Tensor, axis: SupportsIndex, descending: bool, stable: bool
 ) -> Tensor:
+    if type(x) is Tensor and type(axis) is int and type(descending) is type(stable) is bool:
+        return dispatch.call(operation, (x._spec, axis, descending, stable), (x,))
     name = operation.name
     x, dim = arguments.tensor(name, x), arguments.integer(name, "axis", axis)
     down = arguments.truth(name, "descending", descending)

@@ -28,6 +28,7 @@ class Function(NamedTuple):
         fixes: what runs in its place where it departs from the standard, or is slow.
         usual: whether a Python scalar as last operand needs no fix; None: a fix looks itself.
         right_alone: whether only what it writes into a given array needs a fix.
+        few: what gives the result of few packed elements, and of scalars, in memory of its own.
 
     """
 
@@ -35,6 +36,7 @@ class Function(NamedTuple):
     fixes: Fixes = _NONE
     usual: Callable[[Any], bool] | None = None
     right_alone: bool = False
+    few: Callable[..., Any] | None = None
 
 
 @functools.cache
@@ -95,7 +97,7 @@ _FUNCTIONS = {
     "atan": Function(np.atan, _complex(fixes.folded(np.atan))),
     "atanh": Function(np.atanh, _complex(fixes.folded(np.atanh))),
     "bitwise_xor": Function(np.bitwise_xor, _UNEQUAL),
-    "clip": Function(_clip),
+    "clip": Function(_clip, few=np.ndarray.clip),
     "equal": Function(np.equal, _in(fixes.by_truth(np.equal), "bool")),
     "expm1": Function(np.expm1, _complex(fixes.expm1)),
     "floor_divide": Function(
@@ -128,5 +130,5 @@ _FUNCTIONS = {
     "signbit": _test(np.signbit),
     "tan": Function(np.tan, _complex(fixes.tan)),
     "tanh": Function(np.tanh, _complex(fixes.tanh)),
-    "where": Function(choose, _in(choose_by_bits, *_WORDS)),
+    "where": Function(choose, _in(choose_by_bits, *_WORDS), few=np.where),
 }

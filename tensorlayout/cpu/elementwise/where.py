@@ -8,7 +8,7 @@ from tensorlayout.cpu.engine.casting import truths
 from tensorlayout.cpu.engine.memory import Array
 
 # From this many elements on, the masks pay; so many at the beginning are looked at.
-FEW = 2048
+_SAMPLE = 2048
 _LONG_RUN = 64
 
 
@@ -28,7 +28,7 @@ def choose_by_bits(condition: Array, x1: Array, x2: Array, out: Array) -> None:
     took 20 ms by `choose` and 15 by ``np.where``; so 3.7. By a condition of long runs masks would
     take as long, where `choose` takes 2.5 (2026-11-21, 2-core AMD EPYC (Zen 4), NumPy 2.4.6).
     """
-    if out.size < FEW:
+    if out.size < _SAMPLE:
         choose(condition, x1, x2, out)
         return
     condition = truths(condition) if condition.dtype == np.bool_ else condition != 0
@@ -63,5 +63,5 @@ def _has_long_runs(condition: Array) -> bool:
     """Whether neighbours are mostly alike at the beginning of the condition."""
     if condition.ndim != 1:
         return False
-    sample = condition[:FEW]
-    return bool(np.count_nonzero(sample[1:] != sample[:-1]) * _LONG_RUN < FEW)
+    sample = condition[:_SAMPLE]
+    return bool(np.count_nonzero(sample[1:] != sample[:-1]) * _LONG_RUN < _SAMPLE)

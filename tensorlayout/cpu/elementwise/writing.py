@@ -14,11 +14,11 @@ from tensorlayout.cpu.elementwise.flat import run_flat, run_of, run_tiled
 from tensorlayout.cpu.elementwise.functions import function_of
 from tensorlayout.cpu.elementwise.staging import staged
 from tensorlayout.cpu.elementwise.standard_fixes import Fix
-from tensorlayout.cpu.elementwise.where import FEW
 from tensorlayout.cpu.engine.blocks import Call, in_blocks
 from tensorlayout.cpu.engine.casting import (
     WHOLE,
     as_odd_float,
+    plain_range,
     scalar_in,
     scalar_reader,
     truths,
@@ -83,10 +83,11 @@ def _screened(usual: Callable[[Any], bool], common: Any, rare: Any) -> Any:
 def _direct(plan: ElementwisePlan, fix: Fix | None) -> Run | None:
     if plan.result.layout.is_tiled:
         return None
-    if plan.operation.function == "where" and plan.result.layout.size <= FEW:
-        return _choosing(plan)
     if _numpy_alone_gives_the_layout(plan, fix):
         return _by_numpy(plan)
+    few = function_of(plan.operation.function).few
+    if few is not None and plan.result.layout.size <= _FEW and _is_packed_alike(plan):
+        return _of_few(plan, few, _write(plan, fix))
     if plan.is_one_run and plan.result.layout.is_padded and plan.result.layout.size:
         return run_flat(plan.result, _call(plan, fix), _reader(plan, run_of))
     return None
@@ -114,19 +115,26 @@ def _numpy_alone_gives_the_layout(plan: ElementwisePlan, fix: Fix | None) -> boo
 
     It does for row-major operands, and keeps any other order that all of them have.
     """
-    layout = plan.result.layout
-    tensors = [o.layout for o in plan.operands if isinstance(o, TensorSpec)]
     return (
         _is_ufunc(plan)
         and not is_large(_nbytes(plan))
         and (fix is None or function_of(plan.operation.function).right_alone)
-        and layout.ndim > 0
+        and _is_packed_alike(plan)
+        and _natural(plan)
+    )
+
+
+def _is_packed_alike(plan: ElementwisePlan) -> bool:
+    """Whether the operands are row-major, or all packed in the order of the result."""
+    layout = plan.result.layout
+    tensors = [o.layout for o in plan.operands if isinstance(o, TensorSpec)]
+    return (
+        layout.ndim > 0
         and layout.size > 0
         and (
             (layout.is_row_major and all(o.is_row_major for o in tensors))
             or (layout.is_packed and all(o.same_placement(layout) for o in tensors))
         )
-        and _natural(plan)
     )
 
 
@@ -225,21 +233,6 @@ def _in_short_runs(plan: ElementwisePlan) -> bool:
     return together.ndim > 1 and together.shape[-1] < _RUN
 
 
-def _choosing(plan: ElementwisePlan) -> Run | None:
-    """`where` of few elements, all of them of tensors."""
-    if _converts(plan) or any(isinstance(o, type) for o in plan.operands):
-        return None
-    new, copy = new_tensors(plan.result), np.copyto
-
-    def run_where(condition: Tensor, x1: Tensor, x2: Tensor) -> Tensor:
-        out = new()
-        out._memory[...] = x2._memory
-        copy(out._memory, x1._memory, where=condition._memory)
-        return out
-
-    return run_where
-
-
 def _by_numpy(plan: ElementwisePlan) -> Run:
     """Packed operands of one order: NumPy allocates; the shortest path there is."""
     function, spec = _numpy(plan), plan.result
@@ -292,6 +285,41 @@ def _by_numpy(plan: ElementwisePlan) -> Run:
             raise _misfit(plan, *operands) from None
 
     return run_mixed
+
+
+# Up to so many elements a call costs more than they do.
+_FEW = 1024
+
+
+def _of_few(plan: ElementwisePlan, function: Any, write_others: Write) -> Run | None:
+    """A `function` of three, of memory and of scalars that NumPy takes as we do, without warnings.
+
+    None where it converts.
+    """
+    pairs = enumerate(zip(plan.operands, plan.inputs, strict=True))
+    ranges = [(i, *plain_range(d, o)) for i, (o, d) in pairs if isinstance(o, type)]
+    odd = plan.result.dtype.kind == "V"  # of which NumPy's have no loop
+    if odd or _converts(plan) or any(least > most for _, least, most in ranges):
+        return None
+    spec, new, make = plan.result, object.__new__, new_tensors(plan.result)
+
+    def run(x: Tensor, y: Tensor, z: Tensor) -> Tensor:
+        result = new(Tensor)
+        result._memory = function(x._memory, y._memory, z._memory)
+        result._spec = spec
+        result._home = None
+        return result
+
+    def run_mixed(*operands: Any) -> Tensor:
+        for i, least, most in ranges:
+            if not least <= operands[i] <= most:
+                out = make()
+                write_others(out, *operands)
+                return out
+        arrays = [o._memory if type(o) is Tensor else o for o in operands]
+        return Tensor._new(function(*arrays), spec)
+
+    return run_mixed if ranges else run
 
 
 def _narrows_integers(plan: ElementwisePlan) -> bool:

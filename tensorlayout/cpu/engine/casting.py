@@ -31,6 +31,11 @@ def converter(from_dtype: DType, to_dtype: DType) -> Convert | None:
     return lambda destination, source: quietly(_in_blocks, by_block, destination, source)
 
 
+def is_plain(from_dtype: DType, to_dtype: DType) -> bool:
+    """Whether NumPy's own conversion is right, or there is none."""
+    return from_dtype == to_dtype or _by_block(from_dtype, to_dtype) is None
+
+
 def converted(source: Array, dtype: DType) -> Array:
     """A copy in another dtype, its dimensions in the order that they have in memory."""
     convert = converter(source.dtype, dtype)

@@ -247,7 +247,7 @@ def tensor_over(array: Array) -> Tensor | None:
     found = spec_of_strides(array.dtype, array.shape, array.strides)
     if found is None:
         return None
-    if found.layout.is_packed:
+    if array.flags.c_contiguous or found.layout.is_packed:  # the first: 0.1 us less
         return Tensor._new(array, found)
     return Tensor._new(array, found, (bytes_from(array, found.layout), 0))
 

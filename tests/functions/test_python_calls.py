@@ -1,0 +1,40 @@
+"""How many Python functions a warm call on 8 x 8 float32 enters: what noise cannot move."""
+
+import numpy as np
+import pytest
+
+import tensorlayout as tl
+from benchmarks.measure import python_calls
+
+VALUES = np.arange(64, dtype=np.float32).reshape(8, 8)
+X = tl.asarray(VALUES)
+MASK = X > 30
+
+# At most so many. NumPy's own functions in Python are among them.
+MOST = {
+    "arange": (lambda: tl.arange(8), 9),
+    "argmax": (lambda: tl.argmax(X), 6),
+    "argsort": (lambda: tl.argsort(X), 7),
+    "asarray of an array": (lambda: tl.asarray(VALUES), 8),
+    "astype": (lambda: tl.astype(X, tl.float64), 6),
+    "clip": (lambda: tl.clip(X, 1, 5), 7),
+    "concat": (lambda: tl.concat([X, X]), 6),
+    "copy": (lambda: X.copy(), 5),
+    "cumulative_sum": (lambda: tl.cumulative_sum(X, axis=0), 6),
+    "from_dlpack": (lambda: tl.from_dlpack(VALUES), 9),
+    "full": (lambda: tl.full((8, 8), 2.0), 9),
+    "matmul": (lambda: X @ X, 6),
+    "nonzero": (lambda: tl.nonzero(MASK), 7),
+    "np.asarray": (lambda: np.asarray(X), 2),
+    "sort": (lambda: tl.sort(X), 7),
+    "stack": (lambda: tl.stack([X, X]), 13),
+    "sum": (lambda: tl.sum(X, axis=1), 6),
+    "where": (lambda: tl.where(MASK, X, X), 5),
+    "zeros": (lambda: tl.zeros((8, 8)), 9),
+}
+
+
+@pytest.mark.parametrize("name", MOST)
+def test_warm_call(name):
+    call, most = MOST[name]
+    assert python_calls(call) <= most

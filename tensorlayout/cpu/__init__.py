@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import functools
 import importlib
+import os
+import threading
 from typing import Any
 
 from tensorlayout.cpu.engine.aliasing import disturbs
@@ -88,10 +90,21 @@ def direct(plan: Plan) -> Run | None:
     return _function(found)(plan) if found else None
 
 
+# A fork waits for imports: in the child, one that another thread has begun would never end.
+_importing = threading.RLock()
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(
+        before=_importing.acquire,
+        after_in_parent=_importing.release,
+        after_in_child=_importing.release,
+    )
+
+
 @functools.cache
 def _function(name: str) -> Any:
     module, _, function = name.rpartition(".")
-    return getattr(importlib.import_module(f"tensorlayout.cpu.{module}"), function)
+    with _importing:
+        return getattr(importlib.import_module(f"tensorlayout.cpu.{module}"), function)
 
 
 def takes_tiles(plan: Plan) -> bool:

@@ -332,7 +332,7 @@ def stack(arrays: list[Tensor] | tuple[Tensor, ...], /, *, axis: SupportsIndex =
             [2, 4]], dtype=int64, device='cpu', layout='(2,2):(1,2)')
     """
     given = arguments.tensors("stack", arrays)
-    if len({x._spec.layout.shape for x in given}) > 1:
+    if len({*map(_SPEC, given)}) > 1 and any(x.shape != given[0].shape for x in given):
         came = arguments.shown([x.shape for x in given])
         refuse("stack", f"shapes must be equal, got {came}")
     dim = arguments.dim("stack", axis, given[0].ndim + 1)

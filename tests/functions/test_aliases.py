@@ -274,7 +274,7 @@ def test_one_storage_under_two_dtypes(write, written, read, rng):
 # ---- what is kept apart, and by whom
 
 # Plans that read operands while they write another: `disturbs` must look at them.
-WATCHED = {"assign", "elementwise", "masked", "scatter"}
+WATCHED = {"assign", "elementwise", "fuse", "masked", "scatter"}
 
 
 @pytest.mark.cpu

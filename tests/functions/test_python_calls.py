@@ -1,5 +1,7 @@
 """How many Python functions a warm call on 8 x 8 float32 enters: what noise cannot move."""
 
+import operator
+
 import numpy as np
 import pytest
 
@@ -9,6 +11,7 @@ from benchmarks.measure import python_calls
 VALUES = np.arange(64, dtype=np.float32).reshape(8, 8)
 X = tl.asarray(VALUES)
 MASK = X > 30
+Y, AT = X + 1, tl.asarray([1, 3, 5])
 
 # At most so many. NumPy's own functions in Python are among them.
 MOST = {
@@ -31,6 +34,25 @@ MOST = {
     "sum": (lambda: tl.sum(X, axis=1), 6),
     "where": (lambda: tl.where(MASK, X, X), 5),
     "zeros": (lambda: tl.zeros((8, 8)), 9),
+    "x + x": (lambda: X + X, 2),
+    "x + 1.5": (lambda: X + 1.5, 2),
+    "x += x": (lambda: operator.iadd(Y, X), 3),
+    "x[1]": (lambda: X[1], 3),
+    "x[1, 2]": (lambda: X[1, 2], 5),
+    "x[1:, ::2]": (lambda: X[1:, ::2], 5),
+    "x[..., None]": (lambda: X[..., None], 6),
+    "x[mask]": (lambda: X[MASK], 5),
+    "x[positions]": (lambda: X[AT], 4),
+    "x[1] = 0": (lambda: operator.setitem(Y, 1, 0), 8),
+    "x[1:, ::2] = 0": (lambda: operator.setitem(Y, (slice(1, None), slice(None, None, 2)), 0), 10),
+    "iteration": (lambda: list(X), 29),
+    "x.T": (lambda: X.T, 3),
+    "x.mT": (lambda: X.mT, 3),
+    "reshape": (lambda: tl.reshape(X, (4, 16)), 7),
+    "permute_dims": (lambda: tl.permute_dims(X, (1, 0)), 6),
+    "expand_dims": (lambda: tl.expand_dims(X, axis=0), 6),
+    "broadcast_to": (lambda: tl.broadcast_to(X, (3, 8, 8)), 7),
+    "flip": (lambda: tl.flip(X, axis=0), 6),
 }
 
 

@@ -248,7 +248,7 @@ ELSEWHERE = np.float32([1, 2, 3])
         (lambda x: x[x > 0], "__getitem__: cannot be part of the fused function"),
         (lambda x: x @ x.T, "matmul: cannot be part of the fused function"),
         (lambda x: tl.cumulative_sum(x + 1, axis=0), "cumulative_sum: cannot be part of the fused"),
-        (lambda x: (x + 1).T, "permute_dims: .* may take views of its arguments, not of what"),
+        (lambda x: (x + 1).T, "T: .* may take views of its arguments, not of what"),
         (lambda x: x + asarray(ELSEWHERE), "add: .* a tensor that is no argument .*; give it to"),
         (lambda x: x - x.mean(), "subtract: a reduction must be the last part"),
         (lambda x: x.sum().sum(), "sum: a reduction must be the last part"),

@@ -420,7 +420,7 @@ def test_traces_show_each_conversion():
         ("add", "run", 60),
     ]
     assert steps(lambda: tl.flip(x)) == [("flip", "layout", 60), ("flip", "view", 0)]
-    assert steps(lambda: x.T) == [("permute_dims", "view", 0)]
+    assert steps(lambda: x.T) == [("T", "view", 0)]
     # tiles of 2 and of 3 have no common part
     threes = tl.to_layout(other, "{1,0:T(3,3)}")
     assert steps(lambda: tl.to_layout(threes, T22)) == [("to_layout", "layout", 60)] * 2

@@ -226,7 +226,7 @@ def _squares(x: Array, axes: Sequence[int], work: dtypes.DType, count: np.float6
 
     def squares(key: Key) -> Array:
         block = widened(x[key]) if widen else x[key]
-        distance: Array = np.subtract(block, near[kept_part(key, axes)], dtype=work)
+        distance = np.asarray(np.subtract(block, near[kept_part(key, axes)], dtype=work))
         np.square(distance, distance)
         return fold(distance, axes)
 

@@ -20,7 +20,7 @@ from tensorlayout.cpu.copy.axes import FUSED_BYTES, even_cuts, fuse, loop_over, 
 from tensorlayout.cpu.copy.choose import Tuning, choose_copy
 from tensorlayout.cpu.copy.run import by_tiles, in_boxes, move_channels, move_directly
 from tensorlayout.cpu.engine import threads as copy_threads
-from tensorlayout.cpu.engine.threads import available_threads, share
+from tensorlayout.cpu.engine.threads import share
 
 WORDS = {1: "u1", 2: "u2", 4: "u4", 8: "u8", 16: "c16"}
 GUARD = 64  # bytes around everything that the destination covers
@@ -433,9 +433,3 @@ def test_copies_after_a_fork_and_at_exit():
     assert done.returncode == 0, done.stderr
     child = ["child"] if hasattr(os, "fork") else []
     assert done.stdout.split() == ["parent", *child, "after", "exit"]
-
-
-def test_threads_are_those_of_this_process():
-    assert 1 <= available_threads() <= 8
-    if hasattr(os, "sched_getaffinity"):
-        assert available_threads() <= len(os.sched_getaffinity(0))

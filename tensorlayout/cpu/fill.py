@@ -31,7 +31,15 @@ def direct(plan: CreatePlan) -> Run | None:
     whole = layout.is_row_major and not layout.is_padded and layout.form is layout
     if not whole or layout.nbytes(spec.dtype) > sys.maxsize:
         return None
-    if plan.operation.values == "arange" and spec.dtype == int64 and layout.size <= _ROW:
+    if (
+        layout.ndim == 1
+        and layout.size <= _ROW
+        and (plan.operation.values, spec.dtype)
+        == (
+            "arange",
+            int64,
+        )
+    ):
         return _count_directly(plan)
     if plan.operation.values != "value":
         return None
@@ -105,6 +113,11 @@ _ROW = 1 << 16
 
 
 def _arange(out: Array, start: float, step: float) -> None:
+    if out.ndim != 1:
+        line = np.empty(out.size, out.dtype)
+        _arange(line, start, step)
+        out[...] = line.reshape(out.shape)
+        return
     whole = isinstance(start, int) and isinstance(step, int) and out.dtype.kind in "iu"
     for begin in range(0, out.size, _ROW):
         piece = out[begin : begin + _ROW]

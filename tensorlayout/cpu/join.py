@@ -45,7 +45,7 @@ def direct(plan: JoinPlan) -> Run | None:
     """What joins few row-major elements of one dtype in one call of NumPy's; None for the rest."""
     spec, axis, new = plan.result, plan.axis, object.__new__
     alike = all(s.dtype == spec.dtype and s.layout.is_row_major for s in plan.sources)
-    if not alike or spec.layout.size > _FEW:
+    if not (alike and spec.layout.is_row_major) or spec.layout.size > _FEW:
         return None
 
     def join(*operands: Tensor) -> Tensor:

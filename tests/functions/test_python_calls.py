@@ -1,5 +1,6 @@
 """How many Python functions a warm call on 8 x 8 float32 enters: what noise cannot move."""
 
+import contextvars
 import operator
 
 import numpy as np
@@ -59,4 +60,5 @@ MOST = {
 @pytest.mark.parametrize("name", MOST)
 def test_warm_call(name):
     call, most = MOST[name]
-    assert python_calls(call) <= most
+    # Outside of whatever block another test has left behind.
+    assert contextvars.Context().run(python_calls, call) <= most

@@ -82,6 +82,7 @@ NOT_TRIED = [
     "coalesce",
     "default_device",
     "finfo",
+    "fuse",
     "iinfo",
     "isdtype",
     "set_default_device",

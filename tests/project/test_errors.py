@@ -1847,7 +1847,7 @@ def test_a_fault_inside_keeps_its_frames(monkeypatch):
 
     monkeypatch.setattr("tensorlayout.functions.arguments.shape", faulty)
     with pytest.raises(KeyError) as caught:
-        tl.zeros((2, 3))
+        tl.zeros([2, 3])
     assert len(frames_of(caught.value)) > 2
 
 

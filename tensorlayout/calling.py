@@ -27,7 +27,6 @@ _full = os.environ.get(VARIABLE) == "full"
 def guarded(function: _Function) -> _Function:
     """`function` for users: a wrong call is told in our words, errors show few frames of ours."""
 
-    @functools.wraps(function)
     def public(*args: Any, **options: Any) -> Any:
         try:
             return function(*args, **options)
@@ -39,8 +38,11 @@ def guarded(function: _Function) -> _Function:
         except REFUSALS as error:
             raise leaving(error, function.__name__) from error.__cause__
 
-    if public.__module__.startswith(_CHAPTERS):
-        public.__module__ = "tensorlayout"
+    within = function.__module__
+    public.__module__ = "tensorlayout" if within.startswith(_CHAPTERS) else within
+    public.__name__, public.__qualname__ = function.__name__, function.__qualname__
+    public.__doc__, public.__annotations__ = function.__doc__, function.__annotations__
+    vars(public)["__wrapped__"] = function  # for signatures
     return public  # type: ignore[return-value]
 
 

@@ -282,15 +282,21 @@ def full(
     Tensor([[7, 7],
             [7, 7]], dtype=int64, device='cpu')
     """
-    if dtype is None and (type(fill_value) is float or _is_int64(fill_value)):
-        kind = dtypes.float64 if type(fill_value) is float else dtypes.int64
-        return created(_FULL, shape, kind, device, layout, fill_value)
-    value = _value("full", fill_value, None if dtype is None else as_dtype(dtype, "full: dtype"))
+    asked = None if dtype is None else as_dtype(dtype, "full: dtype")
+    if type(fill_value) is float or type(fill_value) is int:
+        kind = asked or dtypes.default_of(type(fill_value))
+        if _is_plain(fill_value, kind):
+            return created(_FULL, shape, kind, device, layout, fill_value)
+    value = _value("full", fill_value, asked)
     return created(_FULL, shape, value.dtype, device, layout, value._memory)
 
 
-def _is_int64(given: Any) -> bool:
-    return type(given) is int and -(2**63) <= given < 2**63
+def _is_plain(number: float, kind: DType) -> bool:
+    """Whether a Python number becomes one of `kind` by one rounding, whoever converts it."""
+    if kind.kind == "f" and kind.itemsize >= 4:
+        return -(2**53) <= number <= 2**53
+    least, most = dtypes.limits(kind) if kind.kind in "iu" else (0, -1)
+    return type(number) is int and least <= number <= most
 
 
 def _value(name: str, given: Any, dtype: DType | None) -> Tensor:

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from tensorlayout import linalg
 from tensorlayout.functions import arguments, extra, manipulation, statistical
 from tensorlayout.numpy_style.outputs import given
 from tensorlayout.tensor import Tensor
@@ -127,6 +126,8 @@ def _diagonal(name: str, a: Any, offset: int, axis1: int, axis2: int) -> Tensor:
     if pair[0] == pair[1]:
         refuse(name, f"axis1 and axis2 must differ, got {axis1} and {axis2}")
     order = [d for d in range(a.ndim) if d not in pair] + pair
+    from tensorlayout import linalg  # few need it
+
     return under(name, linalg.diagonal, manipulation.permute_dims(a, order), offset=offset)
 
 

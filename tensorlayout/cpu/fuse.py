@@ -54,7 +54,11 @@ from tensorlayout.tensor import Tensor, TensorSpec
 # 1.09, 0.95, 0.95, 0.79 (2026-11-23, 2-core AMD EPYC (Zen 4), NumPy 2.4.6).
 LEAST = 1 << 22
 THREADS = 1 << 20  # bytes of a result from which on threads share the blocks
-BLOCK = 1 << 18  # bytes of a block of the result
+
+# Bytes of a block of the result. Steps much shorter than 100 µs have threads hand the interpreter
+# lock to and fro: four steps on 16 MB of float32 in blocks of 256 KB, 512 KB, 1 MB and 2 MB take
+# 2.5, 1.0, 1.1 and 1.0 ms in two threads (2026-11-23, as above).
+BLOCK = 1 << 19
 
 _ALONE = Tuning(threads=1)  # copies of blocks
 

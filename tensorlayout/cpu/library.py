@@ -8,7 +8,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from functools import partial
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -58,34 +58,43 @@ def _tensor(found: Array, work: DType, dtype: DType) -> Tensor:
     return wrapped
 
 
-# --- integers of few bits ----------------------------------------------------------------------
+# --- integers of a narrow range ----------------------------------------------------------------
 
 
-def _few(dtype: DType) -> bool:
-    """Whether a table of all values is small: bool, and integers of 8 and 16 bits."""
-    return dtype.kind in "biu" and dtype.itemsize <= 2
+class _Table(NamedTuple):
+    """A place for each of the integers, `size` of them, from `least` on."""
+
+    least: int
+    size: int
+
+    def places(self, x: Array) -> Array:
+        """The place of each element."""
+        places: Array = x.view(f"u{x.itemsize}") - self._first(x.dtype)
+        return places.view(np.int64) if x.itemsize == 8 else places  # as np.bincount takes it
+
+    def values(self, places: Array, dtype: DType) -> Array:
+        """The inverse of `places`."""
+        return (places.astype(f"u{dtype.itemsize}") + self._first(dtype)).view(dtype)
+
+    def _first(self, dtype: DType) -> Any:
+        """`least` as unsigned numbers have it, whose sums and differences go round."""
+        return np.asarray(self.least % (1 << (8 * dtype.itemsize)), f"u{dtype.itemsize}")
 
 
-def _places(x: Array) -> Array:
-    """The place of each element in the table of all values, ascending."""
-    unsigned = x.view(f"u{x.itemsize}")
-    return unsigned ^ _lowest(x.dtype) if x.dtype.kind == "i" else unsigned
+def _every(dtype: DType) -> _Table | None:
+    """The table of all values of a dtype, if that is small: bool, and integers of 8 and 16 bits."""
+    if dtype.kind not in "biu" or dtype.itemsize > 2:
+        return None
+    return _Table(np.iinfo(dtype).min if dtype.kind == "i" else 0, 1 << (8 * dtype.itemsize))
 
 
-def _values(places: Array, dtype: DType) -> Array:
-    """The inverse of `_places`."""
-    unsigned = places.astype(f"u{dtype.itemsize}")
-    return (unsigned ^ _lowest(dtype) if dtype.kind == "i" else unsigned).view(dtype)
-
-
-def _lowest(dtype: DType) -> Any:
-    """The place of 0, which a signed dtype has in the middle: its sign bit."""
-    return np.dtype(f"u{dtype.itemsize}").type(1 << (8 * dtype.itemsize - 1))
-
-
-def _table(dtype: DType) -> int:
-    """How many values a dtype has room for."""
-    return 1 << (8 * dtype.itemsize)
+def _table(x: Array) -> _Table | None:
+    """A table in which to count the elements, where that beats sorting them."""
+    every = _every(x.dtype)
+    if every is None and x.dtype.kind in "iu" and x.size:
+        least, most = int(x.min()), int(x.max())
+        every = _Table(least, most - least + 1)
+    return every if every is not None and every.size <= x.size else None
 
 
 # --- sets --------------------------------------------------------------------------------------
@@ -93,33 +102,36 @@ def _table(dtype: DType) -> int:
 
 def unique_all(x: Array) -> tuple[Array, ...]:
     """Values, first indices, inverse, counts."""
-    if not _counted(x):
+    table = _table(x)
+    if table is None:
         found = np.unique(
             x, return_index=True, return_inverse=True, return_counts=True, equal_nan=False
         )
         values, indices, inverse, counts = found
         return values, indices, inverse.reshape(x.shape), counts
-    places = _places(x).reshape(-1)
-    first = np.empty(_table(x.dtype), np.int64)
+    places = table.places(x).reshape(-1)
+    first = np.empty(table.size, np.int64)
     first[places[::-1]] = np.arange(x.size - 1, -1, -1)  # of equal places the last one stays
-    values, inverse, counts = _count(x)
-    return values, first[_places(values)], inverse, counts
+    values, inverse, counts = _count(x, table)
+    return values, first[table.places(values)], inverse, counts
 
 
 def unique_counts(x: Array) -> tuple[Array, ...]:
     """Values and counts. 16 MB of uint8: 32 ms, np.unique 520."""
-    if _counted(x):
-        counts = np.bincount(_places(x).reshape(-1))
+    table = _table(x)
+    if table is not None:
+        counts = np.bincount(table.places(x).reshape(-1))
         there = np.flatnonzero(counts)
-        return _values(there, x.dtype), counts[there]
+        return table.values(there, x.dtype), counts[there]
     values, counts = np.unique(x, return_counts=True, equal_nan=False)
     return values, counts
 
 
 def unique_inverse(x: Array) -> tuple[Array, ...]:
     """Values and, for each element, the position of its value."""
-    if _counted(x):
-        return _count(x)[:2]
+    table = _table(x)
+    if table is not None:
+        return _count(x, table)[:2]
     values, inverse = np.unique(x, return_inverse=True, equal_nan=False)
     return values, inverse.reshape(x.shape)
 
@@ -128,9 +140,9 @@ def unique_values(x: Array) -> Array:
     """The distinct values.
 
     Sorted here: np.unique keeps integers in a hash table first, which takes 3400 ms for 4 million
-    of int32 that are distinct, where sorting takes 160. Where few are, it would take half as long.
+    of int32 that are distinct, where sorting takes 160.
     """
-    if _counted(x):
+    if _table(x) is not None:
         return unique_counts(x)[0]
     line = np.sort(x, axis=None)
     new = np.ones(line.size, np.bool_)
@@ -138,27 +150,23 @@ def unique_values(x: Array) -> Array:
     return line[new]
 
 
-def _counted(x: Array) -> bool:
-    """Whether counting the elements in a table of all values beats sorting them."""
-    return _few(x.dtype) and x.size >= _table(x.dtype)
-
-
-def _count(x: Array) -> tuple[Array, Array, Array]:
+def _count(x: Array, table: _Table) -> tuple[Array, Array, Array]:
     """Values, inverse and counts by way of the table. 16 MB of uint8: 70 ms, np.unique 1800."""
-    places = _places(x)
-    counts = np.bincount(places.reshape(-1), minlength=_table(x.dtype))
+    places = table.places(x)
+    counts = np.bincount(places.reshape(-1), minlength=table.size)
     there = np.flatnonzero(counts)
     position = np.empty(counts.size, np.int64)
     position[there] = np.arange(there.size)
-    return _values(there, x.dtype), position[places], counts[there]
+    return table.values(there, x.dtype), position[places], counts[there]
 
 
 def isin(x: Array, of: Array, invert: bool) -> Array:
     """Whether each element occurs in `of`; NaN never does."""
-    if _few(x.dtype):  # int16: 13 ms, np.isin 1150, which fears that a range might overflow
-        there = np.full(_table(x.dtype), invert)
-        there[_places(of).reshape(-1)] = not invert
-        found: Array = there[_places(x)]
+    every = _every(x.dtype)
+    if every is not None:  # int16: 13 ms, np.isin 1150, which fears that a range might overflow
+        there = np.full(every.size, invert)
+        there[every.places(of).reshape(-1)] = not invert
+        found: Array = there[every.places(x)]
         return found
     if not _search_pays(x, of):
         return np.isin(x, of, invert=invert)

@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from tensorlayout import dtypes
 from tensorlayout.cpu.elementwise import standard_fixes as fixes
 from tensorlayout.cpu.elementwise.standard_fixes import Fix
 from tensorlayout.cpu.elementwise.where import choose, choose_by_bits
@@ -47,7 +48,10 @@ def function_of(name: str) -> Function:
 
 
 def _clip(x: Array, least: Array, most: Array, out: Array) -> None:
-    np.minimum(np.maximum(x, least), most, out=out)
+    if least.ndim or most.ndim or dtypes.is_bfloat16(x.dtype):
+        np.minimum(np.maximum(x, least), most, out=out)
+    else:  # in one pass
+        x.clip(least, most, out)
 
 
 def _round(x: Array, out: Array) -> None:

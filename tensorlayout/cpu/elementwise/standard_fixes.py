@@ -49,14 +49,28 @@ def side_by_side(function: Any) -> Fix:
     return fix
 
 
+def _looks_for_zeros() -> bool:
+    """Whether NumPy's loops for vectors of bool do, on this processor."""
+    ones, odd = np.ones(200, np.bool_), np.full(200, 255, np.uint8).view(np.bool_)
+    return bool(np.equal(ones, odd).all() and not np.not_equal(ones, odd).any())
+
+
+_VECTORS_OF_TRUTHS = _looks_for_zeros()
+
+
 def by_truth(function: Any) -> Fix:
     """Whether bool operands are (un)equal, which both turned are, too.
 
-    Every byte but 0 is True, and NumPy may compare bytes; to turn them it looks for 0.
+    Every byte but 0 is True, and NumPy may compare bytes; to turn them it looks for 0. Its loops
+    for vectors look for 0 too, unless one operand is the same all along.
     """
 
     def fix(x: Array, y: Array, out: Array) -> None:
-        function(np.logical_not(x), np.logical_not(y), out=out)
+        vectors = _VECTORS_OF_TRUTHS and x.shape == y.shape == out.shape
+        if vectors and x.flags.c_contiguous and y.flags.c_contiguous and out.flags.c_contiguous:
+            function(x, y, out=out)
+        else:
+            function(np.logical_not(x), np.logical_not(y), out=out)
 
     return fix
 

@@ -111,6 +111,19 @@ def test_unique_of_many_small_integers(dtype):
         same(tl.unique_values(x), numpy[0])
 
 
+@pytest.mark.parametrize("dtype", ["int8", "int16", "int32", "uint32", "int64", "uint64"])
+def test_unique_of_integers_of_a_narrow_range(dtype):
+    """More elements than lie between the least and the greatest, at each end of the dtype."""
+    limits = np.iinfo(dtype)
+    for first in {limits.min, max(limits.min, -20), limits.max - 39}:
+        steps = [(7 * k * k) % 40 for k in range(90)] + [39]  # 39 is the last, 0 among them
+        a = np.array([first + step for step in steps], dtype).reshape(7, 13)
+        x = asarray(a)
+        check_unique(x, a)
+        check_unique(x.T, a.T)
+        check_unique(x[::-1, ::-2], a[::-1, ::-2])
+
+
 def test_nan_and_zeros():
     nan = math.nan
     for dtype in DTYPES["real floating"]:

@@ -86,7 +86,7 @@ def direct(plan: FusePlan) -> Run | None:
         values = _run(replace(plan, reduction=None, result=last))
         reduce = carried_out(plan.reduction)
         return lambda *operands: reduce(values(*operands))
-    return None if _in_blocks(plan) else _at_once(plan) or step_by_step(plan)
+    return None if _in_blocks(plan) else _at_once(plan) or step_by_step(plan, _may_overlap)
 
 
 def _at_once(plan: FusePlan) -> Run | None:
@@ -163,6 +163,11 @@ def _is_sure(step: Step) -> bool:
     return isinstance(step, CopyPlan) or not (
         step.operation.function in _INEXACT or any(d.kind == "c" for d in step.inputs)
     )
+
+
+def _may_overlap(step: ElementwisePlan) -> bool:
+    """Whether a step gives the same bits where its result is to take an operand's place."""
+    return _is_sure(step) and block_call(step).exact
 
 
 def _is_in_order(layout: Layout, result: Layout) -> bool:

@@ -74,7 +74,8 @@ class _Table(NamedTuple):
 
     def values(self, places: Array, dtype: DType) -> Array:
         """The inverse of `places`."""
-        return (places.astype(f"u{dtype.itemsize}") + self._first(dtype)).view(dtype)
+        values: Array = places.astype(f"u{dtype.itemsize}") + self._first(dtype)
+        return values.view(dtype)
 
     def _first(self, dtype: DType) -> Any:
         """`least` as unsigned numbers have it, whose sums and differences go round."""

@@ -16,6 +16,7 @@ from tensorlayout.plan.run import carried_out
 from tensorlayout.tensor import TensorSpec
 
 Step = ElementwisePlan | CopyPlan
+_Reuses = Callable[[ElementwisePlan], bool]
 
 
 class Part(NamedTuple):
@@ -122,10 +123,11 @@ class Fusion:
         return FusePlan(self, operands, tuple(steps), sources, reduction, result)
 
 
-def step_by_step(plan: FusePlan) -> Run:
+def step_by_step(plan: FusePlan, reuses: _Reuses = lambda step: False) -> Run:
     """Each step with a result of its own: for few elements, and to be compared with.
 
-    Takes what `plan` is written into first, if that is given.
+    Takes what `plan` is written into first, if that is given. Of steps that `reuses` names, the
+    result takes the place of an operand that nobody needs any more.
     """
     plans: list[Plan] = list(plan.steps)
     sources = list(plan.sources)
@@ -143,6 +145,8 @@ def step_by_step(plan: FusePlan) -> Run:
             plans += [last, AssignPlan(plan.operation.name, last.result, plan.result)]
             sources.append((count + len(plan.steps),))
         sources[-1] = (0, *sources[-1])
+    else:
+        _take_places(plans, sources, count, reuses)
     runs = [carried_out(each) for each in plans]
     if len(runs) == 1 and sources[0] == tuple(range(len(sources[0]))):
         return runs[0]
@@ -155,6 +159,20 @@ def step_by_step(plan: FusePlan) -> Run:
         return values[end]
 
     return run
+
+
+def _take_places(
+    plans: list[Plan], sources: list[tuple[int, ...]], count: int, reuses: _Reuses
+) -> None:
+    """Have steps write into what they read last, where that is made on the way, and alike."""
+    last_use = {v: i for i, each in enumerate(sources) for v in each}
+    for i, step in enumerate(plans):
+        if not isinstance(step, ElementwisePlan) or not reuses(step):
+            continue
+        for v in sources[i]:
+            if v >= count and last_use[v] == i and plans[v - count].result == step.result:
+                plans[i], sources[i] = step.into(step.result), (v, *sources[i])
+                break
 
 
 _Function = TypeVar("_Function")

@@ -10,6 +10,7 @@ import numpy as np
 from tensorlayout.cpu.engine.casting import rounded
 from tensorlayout.cpu.engine.float16 import is_half, widened
 from tensorlayout.cpu.engine.memory import Array, quiet, quietly
+from tensorlayout.cpu.engine.threads import available_threads, share_pieces
 from tensorlayout.cpu.reduce.fold import SMALL, accumulator
 from tensorlayout.cpu.reduce.walk import BLOCK, blocks
 from tensorlayout.dtypes import DType
@@ -23,6 +24,12 @@ from tensorlayout.tensor import Tensor
 # 2-core AMD EPYC (Zen 4), numpy 2.4.6).
 _ROWS = 128
 _SIDE_BY_SIDE = 16
+
+# NumPy gives the interpreter lock away while it scans more than 500 lines, or a single one; else
+# threads take turns. 2048 x 2048 float32 along the last axis, in two threads: 19 ms in blocks of 64
+# lines, 12 of 512; in one thread 16 and 20 (2026-11-23, same machine and version).
+_UNLOCKED = 512
+_LONG = 1 << 15
 
 # Elements of a row, which as float64 fill a first-level cache.
 _ROW = 4096
@@ -85,22 +92,31 @@ def _is_slow(layout: Layout, dim: int) -> bool:
 
 
 def _by_lines(ufunc: Any, x: Array, out: Array, wide: DType) -> None:
-    """NumPy's own scan; where it needs another dtype than the result's, a piece at a time."""
-    if wide == out.dtype:
-        ufunc.accumulate(x, -1, wide, out)
-        return
+    """NumPy's own scan of some lines after the other, which threads share."""
+    some = _lines if wide == out.dtype else _converted_lines
+    lines, n, threads = x.shape[:-1], x.shape[-1], available_threads()
+    room = max(_UNLOCKED if threads > 1 else _SIDE_BY_SIDE, BLOCK // n)
+    keys: Any = np.ndindex(lines) if n >= _LONG else blocks(lines, room)
+    share_pieces(keys, lambda key: quietly(some, ufunc, x[key], out[key], wide), threads)
+
+
+def _lines(ufunc: Any, x: Array, out: Array, wide: DType) -> None:
+    ufunc.accumulate(x, -1, wide, out)
+
+
+def _converted_lines(ufunc: Any, x: Array, out: Array, wide: DType) -> None:
+    """Of another dtype than the result's: a piece at a time."""
     n = x.shape[-1]
-    for key in blocks(x.shape[:-1], max(_SIDE_BY_SIDE, BLOCK // n)):
-        before: Array | None = None
-        step = max(1, BLOCK * n // x[key].size)
-        for start in range(0, n, step):
-            piece = (*key, slice(start, start + step))
-            values = _wide(x[piece], wide)
-            if before is not None:
-                values[..., :1] = ufunc(before, values[..., :1])
-            found = ufunc.accumulate(values, -1)
-            before = found[..., -1:]
-            out[piece] = rounded(found, out.dtype)
+    before: Array | None = None
+    step = max(1, BLOCK * n // x.size)
+    for start in range(0, n, step):
+        piece = (..., slice(start, start + step))
+        values = _wide(x[piece], wide)
+        if before is not None:
+            values[..., :1] = ufunc(before, values[..., :1])
+        found = ufunc.accumulate(values, -1)
+        before = found[..., -1:]
+        out[piece] = rounded(found, out.dtype)
 
 
 def _by_rows(ufunc: Any, x: Array, out: Array, wide: DType) -> None:

@@ -13,7 +13,8 @@ import numpy as np
 
 from tensorlayout.cpu.engine.float16 import is_half, ordered
 from tensorlayout.cpu.engine.memory import Array, quietly
-from tensorlayout.cpu.reduce.walk import blocks
+from tensorlayout.cpu.engine.threads import available_threads, share_pieces
+from tensorlayout.cpu.reduce.walk import Key, blocks
 from tensorlayout.layout import Layout
 from tensorlayout.plan.base import Write
 from tensorlayout.plan.sort import SortPlan, TopKPlan
@@ -34,8 +35,11 @@ def write_sort(plan: SortPlan) -> Write:
 
     def sort(out: Tensor, x: Tensor) -> None:
         source, to = x._memory.transpose(order), out._memory.transpose(order)
-        for key in blocks(source.shape, whole=1):
+
+        def some(key: Key) -> None:
             to[key] = quietly(find, source[key], plan.descending, plan.stable)
+
+        share_pieces(blocks(source.shape, whole=1), some, available_threads())
 
     return sort
 
@@ -62,10 +66,13 @@ def write_top_k(plan: TopKPlan) -> Write:
 
     def top_k(out: Tensor, positions: Tensor, x: Tensor) -> None:
         source, to, at = (each._memory.transpose(order) for each in (x, out, positions))
-        for key in blocks(source.shape, whole=1):
+
+        def some(key: Key) -> None:
             first = quietly(_argsort, source[key], plan.down, True)[..., :count]
             at[key] = first
             to[key] = np.take_along_axis(source[key], first, -1)
+
+        share_pieces(blocks(source.shape, whole=1), some, available_threads())
 
     return top_k
 

@@ -207,9 +207,14 @@ def _converts(plan: ElementwisePlan) -> bool:
 _RUN = 128
 
 
+_TESTS = ("isfinite", "isinf", "isnan")
+
+
 def _nbytes(plan: ElementwisePlan) -> int:
-    """The bytes that a call reads and writes."""
-    tensors = [plan.result, *[o for o in plan.operands if isinstance(o, TensorSpec)]]
+    """The bytes that a call reads and writes; integers are finite without a look."""
+    tensors = [plan.result]
+    if plan.operation.function not in _TESTS or plan.inputs[0].kind in "fcV":
+        tensors += [o for o in plan.operands if isinstance(o, TensorSpec)]
     return sum([t.layout.size * t.dtype.itemsize for t in tensors])
 
 

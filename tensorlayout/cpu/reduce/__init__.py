@@ -279,6 +279,13 @@ def _ones(block: Array) -> Array:
     return truths(block).view(np.uint8)
 
 
+class _CountOfAll(Fold):
+    """The count of ones along all axes. 16 MB of float32: 0.6 ms, sums of bytes 1.8."""
+
+    def __call__(self, x: Array, axes: Sequence[int], out: Array | None = None) -> Array:
+        return np.full((1,) * x.ndim, np.count_nonzero(x.view(np.bool_)))
+
+
 def _count_nonzero(plan: ReducePlan) -> Work:
     """How many elements are not zero (NaN is not)."""
     dtype = plan.source.dtype
@@ -287,13 +294,14 @@ def _count_nonzero(plan: ReducePlan) -> Work:
         return lambda x, axes: np.asarray(np.count_nonzero(x.view(whole)))
     if dtype == dtypes.bool:
         return lambda x, axes: in_blocks(_COUNT, x, axes, _ones)
+    count = _CountOfAll(np.add) if len(plan.dims) == plan.source.layout.ndim else _COUNT
 
     def nonzero(block: Array) -> Array:
         bits = magnitudes(block) if is_half(dtype) else block
         found: Array = unbuffered.copy().run(np.not_equal, bits, 0)
         return found.view(np.uint8)
 
-    return lambda x, axes: in_blocks(_COUNT, x, axes, nonzero)
+    return lambda x, axes: in_blocks(count, x, axes, nonzero)
 
 
 # --- the tables --------------------------------------------------------------------------------

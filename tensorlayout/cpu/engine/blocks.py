@@ -18,11 +18,9 @@ from tensorlayout.dtypes import DType
 Function = Callable[..., object]  # function(*operands, out)
 Call = Callable[[Sequence[Array], Array], None]  # call(arrays, out)
 
-# Of the widest array. Larger than a second-level cache: each step on less than 50 us of work has
-# two threads hand the interpreter lock to and fro, for as long. 16 MB of float32 to int16 in blocks
-# of 256 and 512 KB, 1 and 2 MB: 1.9, 1.6, 1.3 and 1.2 ms in one thread, 2.4, 1.3, 1.2 and 1.1 in
-# two (2026-11-23, 2-core AMD EPYC (Zen 4), numpy 2.4.6).
-BLOCK_BYTES = 1 << 20
+# Of the widest array, so that what a function needs on the way stays below 4 MB. Steps of less than
+# 50 us have two threads hand the interpreter lock to and fro, for as long.
+BLOCK_BYTES = 1 << 19
 
 
 def in_blocks(function: Function, inputs: Sequence[DType], converts: bool, nbytes: int) -> Call:
@@ -43,8 +41,17 @@ def in_blocks(function: Function, inputs: Sequence[DType], converts: bool, nbyte
     return lambda arrays, out: copy().run(convert, arrays, out)
 
 
-def walk(function: Function, arrays: Sequence[Array], inputs: Sequence[DType], out: Array) -> None:
-    """`function` on contiguous blocks; operands of rank 0 go to each of them as they are."""
+def walk(
+    function: Function,
+    arrays: Sequence[Array],
+    inputs: Sequence[DType],
+    out: Array,
+    room: int | None = None,
+) -> None:
+    """`function` on contiguous blocks; operands of rank 0 go to each of them as they are.
+
+    `room`: **bytes** of a block of the widest array, if not `BLOCK_BYTES`.
+    """
     if not out.size:  # of a large padded block
         return
     pairs = list(zip(arrays, inputs, strict=True))
@@ -58,7 +65,7 @@ def walk(function: Function, arrays: Sequence[Array], inputs: Sequence[DType], o
         [*(["readonly", *flags] for _ in moving), ["writeonly", *flags]],
         [*(inputs[i] for i in moving), out.dtype],
         casting="unsafe",
-        buffersize=BLOCK_BYTES // max([out.itemsize, *[a.itemsize for a in arrays]]),
+        buffersize=(room or BLOCK_BYTES) // max([out.itemsize, *[a.itemsize for a in arrays]]),
     )
     with blocks:
         for *found, target in blocks:

@@ -21,7 +21,7 @@ from tensorlayout.functions.arguments import Unknown
 from tensorlayout.functions.transfers import moved
 from tensorlayout.plan import tiled
 from tensorlayout.plan.base import Operation, Plan
-from tensorlayout.plan.copy import Assign
+from tensorlayout.plan.copy import Copy
 from tensorlayout.plan.fuse import Fusion, Part
 from tensorlayout.plan.run import prepared, prepared_into
 from tensorlayout.scopes import Scope
@@ -38,7 +38,7 @@ _Get = Callable[[tuple[Any, ...]], Any]  # from the arguments of a call to an op
 _MOST = 256
 
 _FLOW = "is not known while the function is traced, so nothing it does may depend on it"
-_assign = functools.cache(Assign)  # in the name of a function
+_copying = functools.cache(Copy)  # in the name of a function
 
 
 class Symbol:
@@ -77,6 +77,11 @@ class Number(Unknown):
     def __init__(self, name: str, kind: type, get: _Get) -> None:
         self.name, self._spec, self.get = name, kind, get
 
+    @property  # type: ignore[misc]
+    def __class__(self) -> type:
+        """The kind, which `isinstance` may ask for."""
+        return self._spec
+
     def _refuse(self, *_: object) -> NoReturn:
         rule = f"the value of a number {_FLOW}"
         refuse(self.name, f"{rule}; name its argument in static=, or use where()", TypeError)
@@ -86,7 +91,7 @@ class Number(Unknown):
 
     __bool__ = __int__ = __float__ = __complex__ = __index__ = _refuse
     __lt__ = __le__ = __gt__ = __ge__ = __eq__ = __ne__ = _compare
-    __hash__ = object.__hash__
+    __hash__ = __str__ = __format__ = _refuse
     __round__ = __trunc__ = __floor__ = __ceil__ = _refuse
 
 
@@ -98,8 +103,7 @@ def _arithmetic(name: str, count: int, reflected: bool = False) -> Any:
         given = (*others, self) if reflected else (self, *others)
         if len(given) != count or not all(type(x) in (*SCALARS, Number) for x in given):
             return NotImplemented
-        kinds = [x._spec if type(x) is Number else type(x) for x in given]
-        kind = type(function(*[k(1) for k in kinds]))
+        kind = type(function(*[x._spec(1) if type(x) is Number else x for x in given]))
         gets = [x.get if type(x) is Number else _Constant(x) for x in given]
 
         def get(args: tuple[Any, ...]) -> Any:
@@ -186,6 +190,13 @@ class _Recording:
         self.name = name
         self.calls: dict[Symbol, _Call] = {}
         self.constants: list[Tensor] = []
+        self.symbols: set[Symbol] = set()
+
+    def symbol(self, get: _Get | None = None) -> Symbol:
+        """A new one of this function."""
+        made = Symbol(self.name, get)
+        self.symbols.add(made)
+        return made
 
     def observe(
         self, ready: Any, operation: Operation, key: tuple[Any, ...], operands: tuple[Any, ...]
@@ -198,7 +209,7 @@ class _Recording:
             self.constants.append(found)
             return found
         for x in operands:
-            if type(x) is Tensor and not _is_symbol(x) and not self._is_constant(x):
+            if type(x) is Tensor and not self._is_own(x):
                 rule = f"a tensor that is no argument of {self.name}"
                 msg = f"cannot be fused with {rule}; give it to the function as one"
                 raise TypeError(msg)
@@ -209,8 +220,14 @@ class _Recording:
             operands[0]._memory.refuse(operation.name)
         if plan.makes == "view":
             return self._view(ready(operation, *key), plan, operands)
+        if plan.kind == "assign" and operation.name != "__setitem__":
+            return self._convert(operation.name, *operands)
         self._check(plan)
         return self._step(plan, operation, key, operands)
+
+    def _is_own(self, x: Tensor) -> bool:
+        """Whether a tensor is of this function: a symbol of it, or a constant."""
+        return x._memory in self.symbols if _is_symbol(x) else self._is_constant(x)
 
     def _is_constant(self, x: Any) -> bool:
         return any(x is each for each in self.constants)
@@ -238,7 +255,7 @@ class _Recording:
                 came = f"and uses what {self.calls[x].operation.name} gives"
                 msg = f"a reduction must be the last part of the fused function {self.name}, {came}"
                 raise TypeError(msg)
-        call.result = Symbol(self.name)
+        call.result = self.symbol()
         self.calls[call.result] = call
         return Tensor._new(call.result, plan.result)
 
@@ -249,7 +266,7 @@ class _Recording:
             msg = f"cannot be part of the fused function {self.name}: it may take views of its"
             msg += " arguments, not of what it works out"
             raise TypeError(msg)
-        viewed = Symbol(self.name, lambda args: run(get(args), *rest))
+        viewed = self.symbol(lambda args: run(get(args), *rest))
         return Tensor._new(viewed, plan.result)
 
     def _write(
@@ -264,6 +281,14 @@ class _Recording:
         self._check(plan)
         plan = plan.into(out._spec)
         out._memory = self._step(plan, operation, key, operands, out._memory)._memory
+        return out
+
+    def _convert(self, name: str, out: Tensor, value: Tensor) -> Tensor:
+        """``out += value`` of a wider dtype: converted, that is what `out` is from then on."""
+        key = (value._spec, out._spec.layout, out._spec.dtype)
+        operation = _copying(name)
+        step = self._step(operation.plan(*key), operation, key, (value,))
+        out._memory = step._memory
         return out
 
     def traced(self, found: Any, count: int) -> _Trace:
@@ -460,8 +485,9 @@ def _fused(function: Any, is_static: Callable[[Any], bool]) -> Any:
             return function(*args, **named)
         if out is not None:
             arguments.writable(name, arguments.tensor(name, out, "out"))
-        given = _scalars_moved(name, given)
-        kinds = tuple([_kind(name, x, is_static(at)) for at, x in zip(places, given, strict=True)])
+        static = [is_static(at) for at in places]
+        given = _scalars_moved(name, given, static)
+        kinds = tuple([_kind(name, x, by_value) for x, by_value in zip(given, static, strict=True)])
         key = (len(args), places[len(args) :], kinds)
         trace = traces.get(key)
         if trace is None:
@@ -474,9 +500,11 @@ def _fused(function: Any, is_static: Callable[[Any], bool]) -> Any:
         if trace.operation is None:
             if out is None:
                 return operands
-            return dispatch.call(_assign(name), (out._spec, operands._spec), (out, operands))
+            return dispatch.call_into(
+                out, _copying(name), (operands._spec, None, None), (operands,)
+            )
         simple = all(type(x) is Tensor or type(x) in _NUMBERS for x in (*args, *named.values()))
-        if simple and not any(map(is_static, places)):
+        if simple and not any(static):
             of_named = map(_named_kind, named.items())
             short = (kinds[: len(args)], *of_named) if named else kinds
             ready[short] = _run(trace, sorted(named))
@@ -502,12 +530,15 @@ def _run(trace: _Trace, names: list[str]) -> Callable[..., Any]:
     return run if operands is _same else lambda *args: run(*operands(args))
 
 
-def _scalars_moved(name: str, given: tuple[Any, ...]) -> tuple[Any, ...]:
-    """NumPy's scalars as tensors of rank 0, where the other tensors are."""
+def _scalars_moved(name: str, given: tuple[Any, ...], static: list[bool]) -> tuple[Any, ...]:
+    """NumPy's scalars as tensors of rank 0, where the other tensors are, but for `static` ones."""
     if not any(isinstance(x, np.generic) for x in given):
         return given
     device = next((x.device for x in given if type(x) is Tensor), None)
-    found = [arguments.operand(name, x) if isinstance(x, np.generic) else x for x in given]
+    found = [
+        arguments.operand(name, x) if isinstance(x, np.generic) and not by_value else x
+        for x, by_value in zip(given, static, strict=True)
+    ]
     if device is None:
         return tuple(found)
     return tuple([moved(x, device) if type(x) is Tensor else x for x in found])
@@ -519,7 +550,7 @@ def _kind(name: str, x: Any, static: bool) -> Any:
         return x._spec
     if type(x) in _NUMBERS and not static:
         return type(x)
-    if arguments.is_array(x):
+    if arguments.is_array(x) and not isinstance(x, type) and not static:
         arguments.tensor(name, x)
     found = _by_value(x)
     try:
@@ -532,7 +563,14 @@ def _kind(name: str, x: Any, static: bool) -> Any:
 
 
 def _by_value(x: Any) -> Any:
-    return (type(x), tuple(map(_by_value, x)) if type(x) is tuple else x)
+    """What equals only what is the same: 2 and 2.0 are not, nor 0.0 and -0.0."""
+    if isinstance(x, tuple):
+        return type(x), *map(_by_value, x)
+    if isinstance(x, frozenset):
+        return type(x), frozenset(map(_by_value, x))
+    if isinstance(x, (float, complex, np.generic)):
+        return type(x), repr(x)
+    return type(x), x
 
 
 def _traced(
@@ -548,7 +586,7 @@ def _traced(
     for i, (x, kind) in enumerate(zip(given, kinds, strict=True)):
         get = _Argument(i)
         if type(x) is Tensor:
-            x = Tensor._new(Symbol(name, get), kind)
+            x = Tensor._new(recording.symbol(get), kind)
         elif type(kind) is type:
             x = Number(name, kind, get)
         symbols.append(x)

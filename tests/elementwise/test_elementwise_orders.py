@@ -200,6 +200,17 @@ def test_clip_refuses_what_has_no_order(dtype):
             tl.clip(tl.zeros((3,), dtype=dtype), *bounds)
 
 
+@pytest.mark.cpu
+@pytest.mark.parametrize("dtype", ["float16", "float32", "float64"])
+@pytest.mark.parametrize("count", [4, 1024, 1026, 300_000])
+def test_clip_to_numbers_keeps_the_sign_of_zero(dtype, count):
+    """Whatever the size and the layout."""
+    x = tl.full((2, count // 2), -0.0, dtype=as_dtype(dtype))
+    for each in (x, x.T, tl.flip(x), x[:, ::2]):
+        assert np.signbit(host(tl.clip(each, 0.0, 1.0))).all()
+        assert np.signbit(host(tl.fuse(lambda x: tl.clip(x, 0.0, 1.0) * 1)(each))).all()
+
+
 @pytest.mark.parametrize("dtype", ["float16", "bfloat16", "float32", "float64"])
 def test_clip_between_bounds_that_are_not_in_order(dtype):
     x = tl.asarray([1.0, np.nan, 3.0, -np.inf], dtype=dtype)

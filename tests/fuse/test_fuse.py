@@ -1,6 +1,7 @@
 """`fuse`: what a function is called with, how often, what comes of it, and what is refused."""
 
 import inspect
+from collections import namedtuple
 
 import numpy as np
 import pytest
@@ -121,6 +122,32 @@ def test_out():
     total = tl.zeros((), dtype=tl.float32)
     tl.fuse(lambda x: (x * 2).sum())(x(), out=total)
     assert float(total) == 2 * X.sum()
+
+
+def test_a_wider_operand_of_a_write():
+    def function(x, y):
+        z = x * 2
+        z += y
+        return z - 1
+
+    for kind, wide in ((tl.int32, tl.int64), (tl.float32, tl.float64)):
+        a, b = tl.astype(x(), kind), tl.astype(x(), wide)
+        for each, other in ((a, b), (a.T, b.T), (a[:, ::-1], b[:, ::-1])):
+            identical(tl.fuse(function)(each, other), function(each, other))
+
+
+def test_out_of_a_function_that_gives_an_argument():
+    same, turned = tl.fuse(lambda x: x), tl.fuse(lambda x: x[::-1, ::-1])
+    out = tl.zeros_like(x())
+    assert same(x(), out=out) is out
+    np.testing.assert_array_equal(host(out), X)
+    a = x()
+    assert turned(a, out=a) is a  # whose own memory is read
+    np.testing.assert_array_equal(host(a), X[::-1, ::-1])
+    with pytest.raises(ValueError, match=r"does not fit \(2, 2, 3\)"):
+        same(x(), out=tl.zeros((2, 2, 3), dtype=tl.float32))
+    with pytest.raises(TypeError, match="has dtype float32, which is not the int8"):
+        same(x(), out=tl.zeros((2, 3), dtype=tl.int8))
 
 
 def test_out_that_does_not_fit():
@@ -275,6 +302,10 @@ def test_refusals(function, said):
         lambda x, s: x * float(s),
         lambda x, s: x[int(s)],
         lambda x, s: x * max(s, 1.0),
+        lambda x, s: x if s in {2, 3} else -x,
+        lambda x, s: x * {2: 5.0}.get(s, 1.0),
+        lambda x, s: x if str(s) == "2.0" else -x,
+        lambda x, s: x if f"{s}" == "2.0" else -x,
     ],
 )
 def test_numbers_decide_nothing(function):
@@ -288,6 +319,46 @@ def test_arithmetic_that_changes_its_kind():
     np.testing.assert_array_equal(host(fused(x(), 3)), X * 8)
     with pytest.raises(TypeError, match="pow of numbers gave float where it was traced as int"):
         fused(x(), -1)
+
+
+def test_a_power_of_a_number_below_0_is_a_float():
+    np.testing.assert_array_equal(host(tl.fuse(lambda x, n: x * n**-1)(x(), 2)), X / 2)
+
+
+def test_numbers_say_what_they_are():
+    fused = tl.fuse(lambda x, n: (x + 1 if isinstance(n, int) else x - 1) * n)
+    np.testing.assert_array_equal(host(fused(x(), 2)), (X + 1) * 2)
+    np.testing.assert_array_equal(host(fused(x(), 2.0)), (X - 1) * 2)
+
+
+Pair = namedtuple("Pair", "first second")
+
+
+@pytest.mark.parametrize(
+    ("first", "second"),
+    [
+        (0.0, -0.0),
+        ((1, (0.0,)), (1, (-0.0,))),
+        (complex(1, 0.0), complex(1, -0.0)),
+        (Pair(2, 1), Pair(2.0, 1)),
+        (Pair(True, 1), Pair(1, 1)),
+        (frozenset({2}), frozenset({2.0})),
+        (np.float32(2), np.float64(2)),
+    ],
+)
+def test_equal_values_are_not_the_same(first, second):
+    seen = []
+    fused = tl.fuse(lambda x, value: seen.append(value) or x + 1, static="value")
+    for value in (first, second, first):
+        fused(x(), value)
+    assert [repr(value) for value in seen] == [repr(first), repr(second)]
+
+
+def test_scalars_and_classes_of_numpy_by_value():
+    total = tl.fuse(lambda x, axis: tl.sum(x * 2, axis=axis), static="axis")
+    np.testing.assert_array_equal(host(total(x(), np.int64(1))), X.sum(1) * 2)
+    converted = tl.fuse(lambda x, dtype: x.astype(dtype) * 2)
+    assert converted(x(), np.float64).dtype == tl.float64
 
 
 def test_static_numbers_decide():
@@ -341,5 +412,7 @@ def test_a_symbol_that_got_out():
     tl.fuse(lambda x: kept.append(x) or x + 1)(x())
     with pytest.raises(TypeError, match="the data of a tensor is not known"):
         kept[0] + 1
+    with pytest.raises(TypeError, match="a tensor that is no argument of <lambda>"):
+        tl.fuse(lambda x: x * kept[0])(x())
     with pytest.raises(TypeError, match="the data of a tensor is not known"):
         print(kept[0])

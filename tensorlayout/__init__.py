@@ -56,7 +56,8 @@ from tensorlayout.functions.statistical import *
 from tensorlayout.functions.utility import *
 from tensorlayout.layout import BitPattern, Layout, PaddingValue, coalesce
 from tensorlayout.tensor import Tensor
-from tensorlayout.tracing import Trace, trace
+from tensorlayout.tracing import CopyWarning, Trace, no_copies, trace
+from tensorlayout.words import CopyError
 
 if TYPE_CHECKING:
     from tensorlayout import directml, fft, linalg, xla
@@ -67,6 +68,8 @@ __array_api_version__ = _methods.API_VERSIONS[-1]
 # Each chapter lists its own names; a test holds them against what the chapters define.
 __all__ = [
     "BitPattern",
+    "CopyError",
+    "CopyWarning",
     "Device",
     "Layout",
     "PaddingValue",
@@ -90,6 +93,7 @@ __all__ = [
     "int32",
     "int64",
     "linalg",
+    "no_copies",
     "plan",
     "set_default_device",
     "trace",

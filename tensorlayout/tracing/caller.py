@@ -5,12 +5,11 @@ from __future__ import annotations
 import functools
 import os
 import sys
-import sysconfig
 from pathlib import Path
 from typing import NamedTuple
 
 _PACKAGE = f"{Path(__file__).parents[1]}{os.sep}"
-_LIBRARIES = tuple(f"{sysconfig.get_path(name)}{os.sep}" for name in ("stdlib", "platstdlib"))
+_STDLIB = f"{Path(os.__file__).parent}{os.sep}"
 _INSTALLED = ("site-packages", "dist-packages")
 
 
@@ -36,7 +35,7 @@ def _short(file: str) -> str:
         if found:
             return inside
     try:
-        return file.removeprefix(f"{Path.cwd()}{os.sep}")
+        return file.removeprefix(_STDLIB).removeprefix(f"{Path.cwd()}{os.sep}")
     except OSError:  # the folder has been removed
         return file
 
@@ -62,4 +61,4 @@ def stack() -> tuple[Line, ...]:
 def _is_library(file: str) -> bool:
     parts = file.split(os.sep)
     installed = any(folder in parts for folder in _INSTALLED)
-    return installed or file.startswith((_PACKAGE, "<frozen ", *_LIBRARIES))
+    return installed or file.startswith((_PACKAGE, _STDLIB, "<frozen "))

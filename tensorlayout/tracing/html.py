@@ -91,11 +91,11 @@ def _listed(records: Sequence[Record], *, with_line: bool = False) -> str:
 
 
 def _item(r: Record, with_line: bool) -> str:
-    told = [f"{r.bytes_read} bytes read, {r.bytes_written} written"]
+    told = [f"{r.bytes_read:,} bytes read, {r.bytes_written:,} written"]
     if r.seconds:
-        told.append(f"{r.seconds * 1e6:.1f} us")
+        told.append(f"{r.seconds * 1e6:,.1f} us")
     if r.device_seconds:
-        told.append(f"{r.device_seconds * 1e6:.1f} us on the device")
+        told.append(f"{r.device_seconds * 1e6:,.1f} us on the device")
     kernels = "".join(
         f'<br><span class="faint">{escape(named(kernel, counts))}: {escape(cost(counts))}</span>'
         for kernel, counts in by_name(r.kernels).items()

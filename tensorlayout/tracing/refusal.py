@@ -6,7 +6,7 @@ import warnings
 
 from tensorlayout.layout import Layout
 from tensorlayout.plan.base import Plan
-from tensorlayout.plan.steps import COPIES, Step
+from tensorlayout.plan.steps import COPIES, Step, distinct_bytes
 from tensorlayout.records import frozen
 from tensorlayout.tensor import TensorSpec
 from tensorlayout.tracing.record import Record
@@ -49,18 +49,22 @@ class Refusal:
         if len(record.inputs) > 4:
             before += ", …"
         text = (
-            f"{record.bytes_written} bytes of {record.dtype} would be {moved} at"
+            f"{record.bytes_written:,} bytes of {record.dtype} would be {moved} at"
             f" {record.where or 'an unknown line'}, layout {before} -> {cut(record.output)};"
             f" instead, {instead}"
         )
         if self.warn:
             where = record.stack[0] if record.stack else None
             place = (where.file, where.number) if where else ("<unknown>", 1)
-            warnings.warn_explicit(f"{record.name}: {text}", CopyWarning, *place)
+            warnings.warn_explicit(f"{record.name}: {text}", CopyWarning, *place, registry=_warned)
             return
         error = CopyError(text)
         error.record = record
         raise named(record.name, error)
+
+
+# What Python shows once for each line has been shown.
+_warned: dict[str | tuple[str, type[Warning], int], int] = {}
 
 
 def instead_of(step: Step) -> str:
@@ -88,6 +92,8 @@ def _between(source: TensorSpec, result: TensorSpec) -> str:
     before, after = source.layout, result.layout
     if source.device != result.device:
         return f"make it on {result.device}, by device=, or go on where it is, on {source.device}"
+    if distinct_bytes(source) < before.size * source.dtype.itemsize:
+        return "use the view that repeats elements as it is"
     if before.same_placement(after):
         if source.dtype != result.dtype:
             return f"have the operand in {result.dtype}"

@@ -191,11 +191,11 @@ class Trace:
         of_kinds = [_counted(kinds.count(kind), kind) for kind in KINDS if kind in kinds]
         told = f" ({', '.join(of_kinds)})" if of_kinds else ""
         device = self.device_seconds
-        on_device = f", {device * 1e6:.1f} us on the device" if device else ""
+        on_device = f", {device * 1e6:,.1f} us on the device" if device else ""
         return (
-            f"{_counted(len(kinds), 'operation')}{told}: {self.bytes_read} bytes read,"
-            f" {self.bytes_written} written, {self.bytes_copied} of them copied,"
-            f" {self.seconds * 1e6:.1f} us{on_device}"
+            f"{_counted(len(kinds), 'operation')}{told}: {self.bytes_read:,} bytes read,"
+            f" {self.bytes_written:,} written, {self.bytes_copied:,} of them copied,"
+            f" {self.seconds * 1e6:,.1f} us{on_device}"
         )
 
     def __str__(self) -> str:

@@ -70,6 +70,11 @@ SAID = {
         "80 bytes of float32 would be copied at LINE, layout (2,3):(3,1) -> (4,5):(5,1); instead,"
         " make the padded tensor first, and work out the inside in a view of it",
     ),
+    "repeat": (
+        lambda x: tl.repeat(x[0], 2),
+        "24 bytes of float32 would be moved into another layout at LINE, layout (3,2):(1,0) ->"
+        " (3,2):(2,1); instead, use the view that repeats elements as it is",
+    ),
     "reshape with copy": (
         lambda x: tl.reshape(x, (6,), copy=True),
         "24 bytes of float32 would be moved into another layout at LINE, layout (2,3):(3,1) ->"
@@ -189,6 +194,14 @@ def test_warnings_stand_at_the_line_and_the_call_goes_on():
     assert (warning.filename, warning.lineno) == ("/home/ada/warned.py", 4)
     assert str(warning.message).startswith("copy: 24 bytes of float32 would be copied at /home/ada")
     assert host(space["y"]).tolist() == [[0, 1, 2], [3, 4, 5]]
+
+
+def test_python_shows_a_line_once():
+    code = compile("for _ in range(3):\n    x.copy()\n    x.copy()", "/home/ada/loop.py", "exec")
+    with warnings.catch_warnings(record=True) as found, tl.no_copies(warn=True):
+        warnings.simplefilter("default")
+        exec(code, {"x": numbers(2, 3)})
+    assert [warning.lineno for warning in found] == [2, 3]
 
 
 def test_a_warning_made_an_error_comes_before_the_copy():

@@ -158,6 +158,8 @@ def test_each_line_of_a_program_is_named():
     assert named_by_line(seen, "/home/ada/program.py") == expected
     other, told = [record for record in seen if record.file != "/home/ada/program.py"]
     assert (other.name, other.file) == ("copy", copy.__file__)  # deepcopy is Python's own
+    at = PROGRAM.splitlines().index("y = copy.deepcopy(x)  # copy") + 1
+    assert other.where == f"copy.py:{other.line} < /home/ada/program.py:{at}"
     assert (told.name, told.file, told.line) == ("add", "<string>", 1)
 
 

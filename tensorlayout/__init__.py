@@ -56,12 +56,14 @@ from tensorlayout.functions.statistical import *
 from tensorlayout.functions.utility import *
 from tensorlayout.layout import BitPattern, Layout, PaddingValue, coalesce
 from tensorlayout.tensor import Tensor
-from tensorlayout.tracing import CopyWarning, Trace, no_copies, trace
+from tensorlayout.tracing import no_copies, trace
 from tensorlayout.words import CopyError
 
 if TYPE_CHECKING:
     from tensorlayout import directml, fft, linalg, xla
     from tensorlayout.dtypes import bfloat16
+    from tensorlayout.tracing.refusal import CopyWarning
+    from tensorlayout.tracing.traces import Trace
 
 __array_api_version__ = _methods.API_VERSIONS[-1]
 
@@ -136,6 +138,9 @@ def _late(name: str) -> _Any:
         return _dtypes.bfloat16
     if name in ("directml", "fft", "linalg", "xla"):
         return _import_module(f"tensorlayout.{name}")
+    if name in ("CopyWarning", "Trace"):
+        module = "refusal" if name == "CopyWarning" else "traces"
+        return getattr(_import_module(f"tensorlayout.tracing.{module}"), name)
     return _absent(name)
 
 

@@ -200,13 +200,11 @@ def from_sequence(name: str, obj: Any, dtype: DType | None) -> Tensor:
     refuse_misfits(array, kind)
     found = tensor_over(np.array(array, given, order="C", copy=None))
     assert found is not None
-    copying: dict[str, Any] = _NUMBERS
     if watched and holds_arrays(obj):
         note(Step(name, found._spec, found._spec, "give one array, or stack() tensors"))
-        copying = _COPIES
     if found.dtype == kind:
         return found
-    return dispatch.call(copying[name], (found._spec, None, kind), (found,))
+    return dispatch.call(_NUMBERS[name], (found._spec, None, kind), (found,))
 
 
 def _devices_inside(obj: Any) -> dict[Device, None]:

@@ -217,6 +217,20 @@ def test_libraries_between_are_named_too():
     assert numbers == [("inner.py", 2), ("outer.py", 4), ("main.py", 1)]
 
 
+def test_a_thread_of_a_library_has_no_line_of_the_users():
+    space = {}
+    worker = "/opt/venv/lib/python3.12/site-packages/worker.py"
+    exec(compile("def work(x):\n    return x.copy()\n", worker, "exec"), space)
+    with tl.trace() as seen:
+        context = contextvars.copy_context()
+        thread = threading.Thread(target=context.run, args=(space["work"], tl.zeros((2,))))
+        thread.start()
+        thread.join()
+    _, copied = seen
+    assert copied.stack == (Line(worker, 2, "work"),)
+    assert copied.thread == thread.ident
+
+
 def test_a_file_below_the_current_folder_is_short(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     space = {"x": tl.zeros((2,))}

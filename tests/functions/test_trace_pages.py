@@ -68,6 +68,7 @@ def test_a_page_says_what_the_trace_says_and_escapes_names(seen):
         "24 bytes read, 24 written",
     ):
         assert words in said, words
+    assert said.count("/home/ada/<b>page</b>.py:1") == 2  # by line, and in order
     assert said.index("page</b>.py:1") < said.index("page</b>.py:2")
 
 

@@ -27,6 +27,11 @@ def numbers(*shape, **options):
     return tl.reshape(tl.arange(count, dtype=tl.float32), shape, **options)
 
 
+@tl.fuse
+def scaled(x):
+    return tl.astype(x, tl.float64) * 2
+
+
 # Of a tensor (2, 3) of float32, row-major: what is called, and all that is said but the line.
 SAID = {
     "reshape": (
@@ -112,6 +117,8 @@ def test_what_is_said(name):
         lambda x: tl.astype(x, tl.float32, copy=False),
         lambda x: x.to_device(x.device),
         lambda x: tl.from_dlpack(x),
+        lambda x: scaled(x),
+        lambda x: scaled(x, out=tl.zeros((2, 3), dtype=tl.float64)),
     ],
 )
 def test_what_moves_nothing_goes_on(call):

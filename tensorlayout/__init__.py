@@ -56,17 +56,22 @@ from tensorlayout.functions.statistical import *
 from tensorlayout.functions.utility import *
 from tensorlayout.layout import BitPattern, Layout, PaddingValue, coalesce
 from tensorlayout.tensor import Tensor
-from tensorlayout.tracing import Trace, trace
+from tensorlayout.tracing import no_copies, trace
+from tensorlayout.words import CopyError
 
 if TYPE_CHECKING:
     from tensorlayout import directml, fft, linalg, xla
     from tensorlayout.dtypes import bfloat16
+    from tensorlayout.tracing.refusal import CopyWarning
+    from tensorlayout.tracing.traces import Trace
 
 __array_api_version__ = _methods.API_VERSIONS[-1]
 
 # Each chapter lists its own names; a test holds them against what the chapters define.
 __all__ = [
     "BitPattern",
+    "CopyError",
+    "CopyWarning",
     "Device",
     "Layout",
     "PaddingValue",
@@ -90,6 +95,7 @@ __all__ = [
     "int32",
     "int64",
     "linalg",
+    "no_copies",
     "plan",
     "set_default_device",
     "trace",
@@ -132,6 +138,9 @@ def _late(name: str) -> _Any:
         return _dtypes.bfloat16
     if name in ("directml", "fft", "linalg", "xla"):
         return _import_module(f"tensorlayout.{name}")
+    if name in ("CopyWarning", "Trace"):
+        module = "refusal" if name == "CopyWarning" else "traces"
+        return getattr(_import_module(f"tensorlayout.tracing.{module}"), name)
     return _absent(name)
 
 

@@ -29,10 +29,30 @@ def cut(text: Any, most: int = _ROOM) -> str:
     return found if len(found) <= most else f"{found[:most]}…"
 
 
+class CopyError(RuntimeError):
+    """A copy, or a change of layout, inside of `no_copies`; nothing has been moved.
+
+    `record`: what a trace would have of it; its `stack` says which lines called.
+
+    >>> import tensorlayout as tl
+    >>> x = tl.zeros((2, 3))
+    >>> try:
+    ...     with tl.no_copies():
+    ...         y = x.copy()
+    ... except tl.CopyError as error:
+    ...     print(error.record.name, error.record.bytes_written)
+    copy 48
+    """
+
+    __module__ = "tensorlayout"
+
+    record: Any = None
+
+
 # What a call may be refused with.
 REFUSALS = (
     *(IndexError, NotImplementedError, OverflowError, TypeError, ValueError),
-    *(BufferError, MemoryError),
+    *(BufferError, MemoryError, CopyError),
 )
 
 _Found = TypeVar("_Found")

@@ -23,6 +23,7 @@ from tensorlayout.cuda.engine.memory import new_tensor, new_tensors, read
 from tensorlayout.cuda.engine.optional import cupy_part
 from tensorlayout.cuda.matmul import write_product
 from tensorlayout.cuda.sort import SEARCHES
+from tensorlayout.devices import CPU
 from tensorlayout.dtypes import DType
 from tensorlayout.layout import Layout
 from tensorlayout.plan.base import Run, Write
@@ -44,6 +45,7 @@ WAIT = frozenset(
 
 # Eigenvalues of general matrices, for which a GPU needs cuSOLVER's geev.
 _GEEV = ("eig", "eigvals")
+_ON_HOST = "work on the CPU, or use a CuPy whose cuSOLVER has geev"
 
 
 def prepare(plan: LibraryPlan) -> Callable[..., Any]:
@@ -134,9 +136,9 @@ def _on_host(plan: LibraryPlan, *tensors: Tensor) -> Any:
         layout = x._spec.layout
         steps = [stride * x.itemsize for stride in layout.strides]
         first = layout.offset * x.itemsize
+        note(Step(name, x._spec, TensorSpec(x.dtype, layout, CPU), _ON_HOST))
         octets = read(x)
         arrays.append(np.ndarray(layout.shape, x.dtype, octets, first if octets.size else 0, steps))
-        note(Step(name, "copy", layout, layout, x.dtype, octets.nbytes, octets.nbytes))
     with np.errstate(all="ignore"):
         found = _arrays(operation.ask(np, function, *arrays, **dict(plan.options)))
     several = found if isinstance(found, tuple) else (found,)
@@ -146,11 +148,11 @@ def _on_host(plan: LibraryPlan, *tensors: Tensor) -> Any:
 
 def _uploaded(name: str, array: Any, plan: LibraryPlan) -> Any:
     spec = TensorSpec(array.dtype, Layout.row_major(array.shape), plan.result.device)
+    note(Step(name, TensorSpec(spec.dtype, spec.layout, CPU), spec, _ON_HOST))
     result = new_tensor(spec)
     octets = np.ascontiguousarray(array).reshape(-1).view(np.uint8)
     if octets.size:
         driver().to_device(result._memory.address, octets)
-    note(Step(name, "copy", spec.layout, spec.layout, spec.dtype, octets.nbytes, octets.nbytes))
     return array_of(result)
 
 

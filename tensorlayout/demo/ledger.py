@@ -6,13 +6,14 @@ import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field
-from itertools import starmap
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 import numpy as np
 
 import tensorlayout as tl
 from tensorlayout.demo.errors import DifferenceError
+from tensorlayout.plan.steps import KINDS
+from tensorlayout.tracing.kernels import lines as kernel_lines
 
 if TYPE_CHECKING:
     from tensorlayout.cuda.engine.counting import Counts
@@ -20,8 +21,6 @@ if TYPE_CHECKING:
 
 Array = np.ndarray[Any, Any]
 
-# The trace's kinds, the one that says most first, in the words of the table.
-_KINDS = {"run": "compute", "layout": "relayout", "copy": "copy", "view": "view"}
 LEGEND = (
     "layout: dimensions as they lie in memory, slowest first. W+112: each row padded by 112 slots;",
     "  -W: W runs backwards; gaps: a part of something larger.",
@@ -116,7 +115,7 @@ class Ledger:
         for words in _faults(step, inputs, known, memory, must):
             msg = f"step {len(self.steps)} ({title}){words}"
             raise DifferenceError(msg)
-        self.announce("\n".join([line(step), *starmap(kernel_line, step.kernels.items())]))
+        self.announce("\n".join([line(step), *kernel_lines(step.kernels)]))
         return known
 
     def view(self, *arguments: Any, **named: Any) -> Known:
@@ -229,18 +228,18 @@ def _summed(
     within: float,
 ) -> Entry:
     # Memory that was only asked for is no computation.
-    kinds = {record.kind for record in seen if record.kind != "run" or record.bytes_written}
+    kinds = {record.kind for record in seen if record.kind != "compute" or record.bytes_written}
     return Entry(
         title,
         result.array.shape,
         inputs[0].brief if inputs else "",
         result.brief,
-        next((word for kind, word in _KINDS.items() if kind in kinds), "view"),
+        max(kinds, key=KINDS.index, default="view"),
         sum(record.bytes_read for record in seen),
         sum(record.bytes_written for record in seen),
         seen.bytes_copied,
         _seconds(kernels, sum(record.seconds for record in seen) if len(seen) else seconds),
-        _by_name(kernels),
+        kernels,
         within,
     )
 
@@ -249,16 +248,6 @@ def _seconds(kernels: Mapping[Kernel, Counts], on_host: float) -> float | None:
     """What a step took: its kernels, or else what the host saw; None for what was simulated."""
     took = sum(each.seconds for each in kernels.values())
     return (took or None) if kernels else on_host
-
-
-def _by_name(kernels: Mapping[Kernel, Counts]) -> dict[Kernel, Counts]:
-    """Kernels of one name and operation counted together, whatever their types and shapes."""
-    found: dict[tuple[str, str], tuple[Kernel, Counts]] = {}
-    for kernel, counts in kernels.items():
-        key = kernel.name, kernel.operation
-        first, before = found.get(key, (kernel, None))
-        found[key] = first, counts if before is None else before + counts
-    return dict(found.values())
 
 
 def brief(layout: tl.Layout, letters: str) -> str:
@@ -301,17 +290,3 @@ def line(step: Entry) -> str:
         f"{step.seconds * 1e3:.2f}" if step.seconds is not None else "-",
         f"{moved / step.seconds / 1e9:.1f}" if moved and step.seconds else "-",
     )
-
-
-def kernel_line(kernel: Kernel, counts: Counts) -> str:
-    """The line of a kernel, below that of its step."""
-    times = f" x{counts.launches}" if counts.launches > 1 else ""
-    name = f"  {kernel.name} {kernel.operation}".rstrip() + times
-    if counts.seconds:
-        return f"{name:<44}{counts.seconds * 1e6:.1f} us"
-    found = []
-    if counts.loads.accesses:
-        found.append(f"read {counts.sector_efficiency_read:.2f}")
-    if counts.stores.accesses:
-        found.append(f"written {counts.sector_efficiency_write:.2f}")
-    return f"{name:<44}sectors: {', '.join(found)}"

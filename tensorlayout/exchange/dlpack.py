@@ -24,9 +24,10 @@ from tensorlayout.devices import CPU, Device, available
 from tensorlayout.dtypes import DType
 from tensorlayout.plan.base import backend
 from tensorlayout.plan.from_strides import extent, packed_steps
+from tensorlayout.plan.steps import Step, note
 from tensorlayout.scopes import Scope
 from tensorlayout.tensor import Tensor
-from tensorlayout.words import cut, named, refuse, shown
+from tensorlayout.words import CopyError, cut, named, refuse, shown
 
 HOST = (1, 0)  # kDLCPU
 _CUDA = 2  # kDLCUDA
@@ -189,6 +190,8 @@ def receive(
     """
     try:
         tensor, copied = _borrowed(obj, copy, to_host)
+    except CopyError:  # of the exporter, which is ours
+        raise
     except MemoryError as error:  # for the copy that was asked for
         msg = cut(str(error).removeprefix("__dlpack__: "), _LETTERS)
         raise named(name, MemoryError(msg)) from error
@@ -199,6 +202,9 @@ def receive(
         msg = came if ours else f"{type(obj).__name__} could not be exchanged: {came}"
         raise named(name, kind(msg)) from (None if ours else error)
     assert tensor is not None  # DLPack strides count whole elements
+    if copied and not isinstance(obj, Tensor):
+        spec, theirs = tensor._spec, f"a {type(obj).__name__} made the copy"
+        note(Step(name, spec, spec, f"have it export its memory: {theirs}"))
     return tensor, copied
 
 

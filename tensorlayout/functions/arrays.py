@@ -24,7 +24,7 @@ from tensorlayout.functions import arguments, dispatch
 from tensorlayout.plan.fill import Create
 from tensorlayout.plan.from_strides import spec_of_strides
 from tensorlayout.tensor import Tensor
-from tensorlayout.words import cut
+from tensorlayout.words import CopyError, cut
 
 __all__: list[str] = []
 
@@ -120,7 +120,7 @@ def _attribute(obj: Any, name: str, absent: Any = None) -> Any:
 def _asked(obj: Any, name: str, ask: Callable[[], Array]) -> Array:
     try:
         return ask()
-    except MemoryError:
+    except (MemoryError, CopyError):
         raise
     except Exception as error:  # also what the other library's code raises
         raise _failed(obj, name, error) from error

@@ -25,9 +25,10 @@ from tensorlayout.functions.transfers import moved, on_host
 from tensorlayout.layout import Layout
 from tensorlayout.layout.checks import MAX_RANK
 from tensorlayout.layout.slots import MAX_SLOTS
-from tensorlayout.plan.copy import Copy
+from tensorlayout.plan.copy import Copy, Numbers
 from tensorlayout.plan.fill import Create, Triangle
 from tensorlayout.plan.rules import in_dtype, layout_for
+from tensorlayout.plan.steps import Step, note, watched
 from tensorlayout.plan.view import Relayout, View
 from tensorlayout.tensor import Tensor
 from tensorlayout.typing import DeviceLike, DTypeLike, Integers, LayoutLike, Number, Real
@@ -63,6 +64,7 @@ _COPYING = (
     "put_along_axis",
 )
 _COPIES = {name: Copy(name) for name in _COPYING}
+_NUMBERS = {name: Numbers(name) for name in _COPYING}
 _WIDE = View("meshgrid", Layout.broadcast_to)
 _ASARRAY = _COPIES["asarray"]
 _RELAYOUT = Relayout("asarray")
@@ -198,9 +200,11 @@ def from_sequence(name: str, obj: Any, dtype: DType | None) -> Tensor:
     refuse_misfits(array, kind)
     found = tensor_over(np.array(array, given, order="C", copy=None))
     assert found is not None
+    if watched and holds_arrays(obj):
+        note(Step(name, found._spec, found._spec, "give one array, or stack() tensors"))
     if found.dtype == kind:
         return found
-    return dispatch.call(_COPIES[name], (found._spec, None, kind), (found,))
+    return dispatch.call(_NUMBERS[name], (found._spec, None, kind), (found,))
 
 
 def _devices_inside(obj: Any) -> dict[Device, None]:

@@ -29,6 +29,7 @@ from tensorlayout.plan.copy import Assign, Transfer
 from tensorlayout.plan.elementwise import Elementwise
 from tensorlayout.plan.library import Library
 from tensorlayout.plan.run import prepared, prepared_into
+from tensorlayout.plan.steps import watched as watched
 from tensorlayout.tensor import Tensor
 from tensorlayout.typing import NumpyScalar
 from tensorlayout.words import REFUSALS, named, refuse
@@ -40,9 +41,7 @@ _assignment = functools.cache(Assign)  # in the name of an operation
 # result, or None for a call that it leaves to the next.
 Observer = Callable[[Any, Operation, tuple[Any, ...], tuple[Any, ...]], Any]
 
-# The blocks for which observers see every call: empty else. What is in it comes and goes by itself,
-# in other threads too, so there is no second variable to be kept in step.
-watched: set[Any] = set()
+# They see every call while there are blocks in `watched`.
 observers: list[Observer] = []
 
 

@@ -13,11 +13,13 @@ from tensorlayout.exchange.numpy import Array, converted, held, quietly, tensor_
 from tensorlayout.functions import arguments, dispatch
 from tensorlayout.functions.layouts import from_storage
 from tensorlayout.functions.transfers import moved, on_host, strided
+from tensorlayout.layout import Layout
 from tensorlayout.plan.base import backend
 from tensorlayout.plan.copy import Assign, Copy
+from tensorlayout.plan.steps import Step, note, watched
 from tensorlayout.plan.view import Relayout
 from tensorlayout.scopes import Block
-from tensorlayout.tensor import Tensor
+from tensorlayout.tensor import Tensor, TensorSpec
 from tensorlayout.typing import DeviceLike, LayoutLike, SupportsDLPack
 from tensorlayout.words import cut, refuse
 
@@ -63,6 +65,10 @@ def to_numpy(x: Tensor, dtype: Any = None, *, copy: bool | None = None) -> Array
         x, copy = strided("__array__", x), None
     array: Array = x._memory
     kind = array.dtype if dtype is None else _of_numpy(dtype)
+    if watched and (copy or kind != array.dtype) and copy is not False:
+        layout = Layout.packed(x.shape, x._spec.layout.minor_to_major)
+        instead = "" if kind != array.dtype else "leave out copy=True, and share the memory"
+        note(Step("__array__", x._spec, TensorSpec(kind, layout, CPU), instead))
     if kind != array.dtype:
         if copy is False:
             refuse("__array__", f"{array.dtype} cannot be seen as {dtype} without a copy")

@@ -12,6 +12,7 @@ from typing import Any
 
 from tensorlayout.plan.base import Disturbs, Run
 from tensorlayout.plan.copy import Copy
+from tensorlayout.plan.steps import Step, note
 from tensorlayout.tensor import Tensor, TensorSpec
 
 
@@ -29,6 +30,7 @@ def prepare(
     the same operation for another key, `prepared` copies.
     """
     copying = Copy(operation.name)  # one: plans are found by the operation itself
+    instead = "write what shares no memory with the tensor that is written"
 
     def call_with_one(x: Tensor, other: Tensor) -> Tensor:
         return anew(x, other) if disturbs(x, other) else run(x, other)
@@ -46,7 +48,10 @@ def prepare(
         return again(operation, *found)(*given)
 
     def copy(x: Tensor) -> Tensor:
-        return prepared(copying, x._spec, None, None)(x)
+        spec = x._spec
+        form = TensorSpec(spec.dtype, spec.layout.form, spec.device)
+        note(Step(operation.name, spec, form, instead))
+        return prepared(copying, spec, None, None)(x)
 
     if len(key) == 2 and all(isinstance(item, TensorSpec) for item in key):
         return call_with_one

@@ -24,6 +24,7 @@ from typing import (
 from tensorlayout.devices import Device
 from tensorlayout.dtypes import DType
 from tensorlayout.plan.rules import one_device
+from tensorlayout.plan.steps import Kind
 from tensorlayout.records import planned as planned
 from tensorlayout.tensor import Tensor, TensorSpec
 
@@ -87,9 +88,9 @@ class Plan:
         return int(self.given)
 
     @property
-    def record(self) -> str:
-        """What a trace calls it: ``view``, ``copy``, ``layout`` or ``run``."""
-        return "view" if self.makes == "view" else "run"
+    def record(self) -> Kind:
+        """What a trace calls it: ``view``, ``compute``, ``copy`` or ``relayout``."""
+        return "view" if self.makes == "view" else "compute"
 
     def check_into(self, destination: TensorSpec) -> None:
         """Refuse a tensor that the result does not fit."""

@@ -7,6 +7,7 @@ from tensorlayout.dtypes import DType
 from tensorlayout.layout import Layout
 from tensorlayout.plan.base import Plan, planned
 from tensorlayout.plan.rules import checked_padding, in_dtype, one_device, refuse_complex
+from tensorlayout.plan.steps import Kind, copying
 from tensorlayout.tensor import TensorSpec
 
 
@@ -24,9 +25,9 @@ class CopyPlan(Plan):
     result: TensorSpec
 
     @property
-    def record(self) -> str:
-        """A `copy`, or a `layout` where elements come to stand elsewhere."""
-        return "copy" if self.source.layout.same_placement(self.result.layout) else "layout"
+    def record(self) -> Kind:
+        """A `copy`, or a `relayout` where elements come to stand elsewhere."""
+        return copying(self.source.layout, self.result.layout)
 
 
 @planned
@@ -44,6 +45,23 @@ class Copy:
         form = source.layout.form
         placed = in_dtype(form, kind) if layout is None else checked_padding(layout, kind)
         return CopyPlan(source, TensorSpec(kind, placed, source.device))
+
+
+@planned
+class NumbersPlan(CopyPlan):
+    """A tensor of Python's numbers, in the dtype asked for: made, not copied from a tensor."""
+
+    record = "compute"
+
+
+@planned
+class Numbers(Copy):
+    """A new tensor, whose elements came from Python's numbers, in a given dtype."""
+
+    def plan(self, source: TensorSpec, layout: Layout | None, dtype: DType | None) -> NumbersPlan:
+        """The plan of the conversion."""
+        plan = Copy.plan(self, source, layout, dtype)
+        return NumbersPlan(plan.source, plan.result)
 
 
 @planned
@@ -83,9 +101,9 @@ class AssignPlan(Plan):
     result: TensorSpec
 
     @property
-    def record(self) -> str:
-        """A `copy`; of a number, a `run`."""
-        return "run" if isinstance(self.source, type) else "copy"
+    def record(self) -> Kind:
+        """A `copy`; of a number, a `compute`."""
+        return "compute" if isinstance(self.source, type) else "copy"
 
 
 @planned

@@ -14,6 +14,7 @@ from tensorlayout.plan.rules import (
     layout_for,
     voted_layout,
 )
+from tensorlayout.plan.steps import Kind
 from tensorlayout.tensor import TensorSpec
 
 # What a creation writes: nothing, one value, the elements of an array; all else as it is called.
@@ -33,9 +34,9 @@ class CreatePlan(Plan):
     given: bool = False
 
     @property
-    def record(self) -> str:
-        """A `copy` of an array, or a `run`."""
-        return "copy" if self.operation.values == "array" else "run"
+    def record(self) -> Kind:
+        """A `copy` of an array, or a `compute`."""
+        return "copy" if self.operation.values == "array" else "compute"
 
 
 @planned

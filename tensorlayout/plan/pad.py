@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from tensorlayout.layout import Layout
 from tensorlayout.plan.base import Plan, WrittenPlan, planned
+from tensorlayout.plan.steps import Kind
 from tensorlayout.tensor import TensorSpec
 
 # What a border is made of: one value; the outermost element; the elements mirrored at the outermost
@@ -29,7 +30,7 @@ class PadPlan(Plan):
     given: bool = False
 
     @property
-    def record(self) -> str:
+    def record(self) -> Kind:
         """A `copy`."""
         return "copy"
 

@@ -13,7 +13,7 @@ from typing import Any, Protocol
 from tensorlayout.plan import aliasing, tiled
 from tensorlayout.plan.base import Backend, Operation, Plan, Run, Write, backend
 from tensorlayout.plan.copy import Assign, CopyPlan
-from tensorlayout.plan.steps import Step, note, step_between
+from tensorlayout.plan.steps import Step, note
 from tensorlayout.tensor import Tensor, TensorSpec
 
 # Plans kept. One holds a few kilobytes (layouts, closures), never data.
@@ -39,7 +39,13 @@ def prepare_into(operation: Operation, destination: TensorSpec, *key: Any) -> Ru
         return _prepare(operation, plan.into(destination), (destination, *key), prepared_into)
     assign = prepared(Assign(operation.name), destination, plan.result)
     run = prepared(operation, *key)
-    return lambda out, *operands: assign(out, run(*operands))
+    step = Step(operation.name, plan.result, destination, "leave out=, which it is copied into")
+
+    def run_into(out: Tensor, *operands: Any) -> Tensor:
+        note(step)
+        return assign(out, run(*operands))
+
+    return run_into
 
 
 # Typed by hand: operations are hashable by identity, which their protocol does not say.
@@ -69,7 +75,7 @@ def carried_out(plan: Plan) -> Run:
 
 def noted_copy(name: str, source: TensorSpec, result: TensorSpec) -> Run:
     """A copy on the way, which a trace shows; `source`: how the tensor is seen."""
-    copy = noting(step_between(name, source, result), CopyPlan(source, result))
+    copy = noting(Step(name, source, result), CopyPlan(source, result))
     return lambda x: copy(Tensor._new(x._memory, source, x._home))
 
 

@@ -1,47 +1,62 @@
 """What a call did besides what its plan says: copies of operands, moves to the host and back.
 
-A backend notes such a step where it takes it; `noted` hands those of a block to who asks.
+Whoever takes such a step notes it before, so that who listens may still refuse it.
 """
 
 from __future__ import annotations
 
-from tensorlayout.dtypes import DType
+from collections.abc import Callable
+from typing import Any, Literal
+
 from tensorlayout.layout import Layout
 from tensorlayout.records import frozen
-from tensorlayout.scopes import Block, Scope
 from tensorlayout.tensor import TensorSpec
+
+# What is done with memory, in the words of traces; the last one says most. `view`: no element is
+# moved. `copy`: elements are moved, each keeping its place in the layout. `relayout`: they are
+# moved into another layout. `compute`: they are worked out.
+Kind = Literal["view", "copy", "relayout", "compute"]
+KINDS: tuple[Kind, ...] = ("view", "copy", "relayout", "compute")
+COPIES: tuple[Kind, ...] = ("copy", "relayout")
 
 
 @frozen
 class Step:
-    """Elements moved on the way; `kind` as in a record of a trace: ``copy`` or ``layout``."""
+    """Elements moved on the way; `instead`: how to be rid of it, where the specs do not say."""
 
     name: str
-    kind: str
-    source: Layout
-    result: Layout
-    dtype: DType
-    bytes_read: int
-    bytes_written: int
+    source: TensorSpec
+    result: TensorSpec
+    instead: str = ""
+
+    @property
+    def kind(self) -> Kind:
+        """``copy``, or ``relayout`` where elements change their places."""
+        return copying(self.source.layout, self.result.layout)
 
 
-_steps: Scope[list[Step]] = Scope("steps")
+def copying(source: Layout, result: Layout) -> Kind:
+    """What a copy from one layout into another is."""
+    return "copy" if source.same_placement(result) else "relayout"
 
 
-def noted() -> Block[list[Step], list[Step]]:
-    """The steps that this thread takes inside the block."""
-    return _steps.saying([])
+def distinct_bytes(spec: TensorSpec) -> int:
+    """The **bytes** of the elements, those that a broadcast repeats counted once."""
+    layout, count = spec.layout, 1
+    for parts in layout.parts:
+        for extent, stride in parts:
+            count *= extent if stride else 1
+    return min(count, layout.size) * spec.dtype.itemsize
+
+
+# The blocks for which listeners hear of every call and step: empty else. What is in it comes and
+# goes by itself, in other threads too, so there is no second variable to be kept in step.
+watched: set[Any] = set()
+listeners: list[Callable[[Step], object]] = []
 
 
 def note(step: Step) -> None:
-    """A step is taken."""
-    taken = _steps.get()
-    if taken is not None:
-        taken.append(step)
-
-
-def step_between(name: str, source: TensorSpec, result: TensorSpec) -> Step:
-    """A copy from one spec to another: ``layout`` where elements change their places."""
-    kind = "copy" if source.layout.same_placement(result.layout) else "layout"
-    moved = (each.layout.size * each.dtype.itemsize for each in (source, result))
-    return Step(name, kind, source.layout, result.layout, result.dtype, *moved)
+    """A step is about to be taken."""
+    if watched:
+        for listener in listeners:
+            listener(step)

@@ -101,11 +101,11 @@ def _writing(name: str, destination: TensorSpec, call: Run, prepared: Callable[.
     if strided is destination:
         return call
     assign = prepared(Assign(name), destination, strided)
-    written = destination.layout.size * destination.dtype.itemsize
+    step = Step(name, strided, destination)
 
     def write(x: Tensor, *others: Any) -> Tensor:
         found = call(x, *others)
-        note(Step(name, "layout", strided.layout, x.layout, x.dtype, written, written))
+        note(step)
         assign(x, found)
         return x
 
@@ -117,10 +117,10 @@ def _copier(name: str, source: TensorSpec, result: TensorSpec, prepared: Callabl
     if source is result:
         return lambda x: x
     run = prepared(Copy(name), source, result.layout, None)
-    octets = source.layout.size * source.dtype.itemsize
+    step = Step(name, source, result)
 
     def copy(x: Tensor) -> Tensor:
-        note(Step(name, "layout", x.layout, result.layout, x.dtype, octets, octets))
+        note(step)
         return run(x)
 
     return copy

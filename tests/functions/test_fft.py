@@ -236,7 +236,7 @@ def test_each_call_is_one_record_and_no_layout_is_changed_before(name):
     with tl.trace() as seen:
         result = getattr(fft, name)(x)
     (record,) = seen
-    assert (record.name, record.kind, record.inputs) == (name, "run", (x.layout,))
+    assert (record.name, record.kind, record.inputs) == (name, "compute", (x.layout,))
     assert record.output == result.layout
 
 

@@ -20,7 +20,6 @@ from tensorlayout.cpu.engine.threads import share_pieces
 from tensorlayout.cuda.engine import counting, faults, simulator
 from tensorlayout.functions import dispatch
 from tensorlayout.layout import once
-from tensorlayout.plan import steps
 from tensorlayout.scopes import Scope
 
 ROOT = Path(tl.__file__).parents[1]
@@ -141,7 +140,7 @@ SCOPES = {
     "trace": (lambda: tl.trace(), lambda: bool(dispatch.watched)),
     "device": (lambda: tl.using_device("cuda"), lambda: tl.default_device() != "cpu"),
     "strict": (lambda: faults.strict_indexing(), lambda: faults._is_strict()),
-    "steps": (lambda: steps.noted(), lambda: steps._steps.get() is not None),
+    "no copies": (lambda: tl.no_copies(), lambda: bool(dispatch.watched)),
     "checks": (lambda: simulator.checking(), lambda: counting._active.get() is not None),
 }
 

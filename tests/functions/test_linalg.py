@@ -664,7 +664,7 @@ def test_each_call_is_one_record_and_no_layout_is_changed_before(name):
     with tl.trace() as seen:
         result = getattr(linalg, name)(*given)
     (record,) = seen
-    assert (record.name, record.kind) == (name, "run")
+    assert (record.name, record.kind) == (name, "compute")
     assert record.inputs[0] is given[0].layout
     assert record.output == result.layout
     assert not shared(result, x)
@@ -680,4 +680,4 @@ def test_trace_is_a_view_and_a_sum():
     x = tl.ones((2, 2))
     with tl.trace() as seen:
         linalg.trace(x)
-    assert [record.kind for record in seen] == ["view", "run"]
+    assert [record.kind for record in seen] == ["view", "compute"]

@@ -281,7 +281,7 @@ def test_a_product_is_one_record():
         with tl.trace() as seen:
             product(x, x)
         (record,) = seen
-        assert (record.name, record.kind) == (product.__name__, "run")
+        assert (record.name, record.kind) == (product.__name__, "compute")
         assert record.inputs == (x.layout, x.layout)
 
 

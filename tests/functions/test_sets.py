@@ -238,5 +238,5 @@ def test_isin_is_one_call():
         tl.isin(x, x, invert=True)
     *moved, record = seen  # on CUDA, what is looked among is copied, and the copy sorted
     assert [r.name for r in moved] == ["isin"] * (x.device != "cpu")
-    assert (record.name, record.kind) == ("isin", "run")
+    assert (record.name, record.kind) == ("isin", "compute")
     assert record.inputs == (x.layout, x.layout)

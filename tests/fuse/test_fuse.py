@@ -246,14 +246,14 @@ def test_a_trace_shows_one_call_with_its_parts():
         fused(a, 1.0, out=out)
         tl.fuse(lambda x: (x + 1).sum())(a)
     first, second, third = trace.records
-    assert (first.name, first.kind, first.parts) == ("normalise", "run", ("subtract", "divide"))
+    assert (first.name, first.kind, first.parts) == ("normalise", "compute", ("subtract", "divide"))
     assert (first.bytes_read, first.bytes_written) == (24 + 12, 24)
     assert first.output == a.layout
     assert second.parts == first.parts
     assert (second.bytes_read, second.bytes_written) == (24, 24)
     assert third.parts == ("add", "sum")
     assert (third.bytes_read, third.bytes_written) == (24, 4)
-    assert "normalise(subtract, divide)  run" in str(trace)
+    assert "normalise(subtract, divide)  compute" in str(trace)
 
 
 # --- what is refused ---------------------------------------------------------------------------

@@ -85,6 +85,7 @@ NOT_TRIED = [
     "fuse",
     "iinfo",
     "isdtype",
+    "no_copies",
     "set_default_device",
     "trace",
     "using_device",

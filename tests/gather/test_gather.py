@@ -289,7 +289,7 @@ def test_nothing_is_copied_on_the_way():
         tl.repeat(x, 2, axis=0)
         tl.tile(x, (2, 1, 1))
     kinds = [r.kind for r in seen if r.name not in ("zeros", "asarray", "to_device", "equal")]
-    assert kinds.count("layout") == 2, seen  # repeat and tile: what they are for
+    assert kinds.count("relayout") == 2, seen  # repeat and tile: what they are for
     assert "copy" not in kinds, seen
 
 

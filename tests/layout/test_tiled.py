@@ -410,21 +410,21 @@ def test_traces_show_each_conversion():
     x, array = tiled()
     other = tl.asarray(array)
     row = tl.asarray(array[0])
-    assert steps(lambda: x + x) == [("add", "run", 60)]
-    assert steps(lambda: x.__iadd__(x)) == [("add", "run", 60)]
-    assert steps(lambda: tl.to_layout(x, (1, 0))) == [("to_layout", "layout", 60)]
-    assert steps(lambda: tl.sum(x)) == [("sum", "layout", 60), ("sum", "run", 4)]
+    assert steps(lambda: x + x) == [("add", "compute", 60)]
+    assert steps(lambda: x.__iadd__(x)) == [("add", "compute", 60)]
+    assert steps(lambda: tl.to_layout(x, (1, 0))) == [("to_layout", "relayout", 60)]
+    assert steps(lambda: tl.sum(x)) == [("sum", "relayout", 60), ("sum", "compute", 4)]
     assert steps(lambda: x + row) == [
-        ("add", "layout", 60),
-        ("add", "layout", 60),
-        ("add", "run", 60),
+        ("add", "relayout", 60),
+        ("add", "relayout", 60),
+        ("add", "compute", 60),
     ]
-    assert steps(lambda: tl.flip(x)) == [("flip", "layout", 60), ("flip", "view", 0)]
+    assert steps(lambda: tl.flip(x)) == [("flip", "relayout", 60), ("flip", "view", 0)]
     assert steps(lambda: x.T) == [("T", "view", 0)]
     # tiles of 2 and of 3 have no common part
     threes = tl.to_layout(other, "{1,0:T(3,3)}")
-    assert steps(lambda: tl.to_layout(threes, T22)) == [("to_layout", "layout", 60)] * 2
-    assert steps(lambda: tl.reshape(x, (15,))) == [("reshape", "layout", 60)]
+    assert steps(lambda: tl.to_layout(threes, T22)) == [("to_layout", "relayout", 60)] * 2
+    assert steps(lambda: tl.reshape(x, (15,))) == [("reshape", "relayout", 60)]
 
 
 # --- everything in every layout ------------------------------------------------------------------

@@ -65,7 +65,7 @@ def copied(call):
     """What a trace says was moved on the way: names, kinds and bytes written."""
     with tl.trace() as seen:
         call()
-    return [(r.name, r.kind, r.bytes_written) for r in seen if r.kind in ("copy", "layout")]
+    return [(r.name, r.kind, r.bytes_written) for r in seen if r.kind in ("copy", "relayout")]
 
 
 def counted(driver, call):
@@ -187,7 +187,7 @@ def test_operands_that_are_copied_first(driver, view):
     x = view(on_cuda(numbers("float32", (6, 5))))
     y = on_cuda(numbers("float32", (x.shape[1], 7), 1))
     check(x, y, product(*(np.asarray(each.to_device("cpu")) for each in (x, y))))
-    assert copied(lambda: x @ y) == [("matmul", "layout", x.size * 4)]
+    assert copied(lambda: x @ y) == [("matmul", "relayout", x.size * 4)]
     done = counted(driver, lambda: x @ y)
     assert done == Counter(allocations=2, launches=1, library_calls=1)
 
@@ -238,7 +238,7 @@ def test_a_stack_of_too_many_calls_is_copied(driver):
     for left, other, count in cases:
         arrays = [np.asarray(each.to_device("cpu")) for each in (left, other)]
         check(left, other, product(*arrays))
-        expected = [("matmul", "layout", 4 * count)] if count else []
+        expected = [("matmul", "relayout", 4 * count)] if count else []
         assert copied(lambda a=left, b=other: a @ b) == expected
         assert counted(driver, lambda a=left, b=other: a @ b)["library_calls"] <= 2
 

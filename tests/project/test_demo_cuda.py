@@ -221,7 +221,7 @@ def test_logs_nest_and_other_threads_have_none(stand_in):
         thread = threading.Thread(target=b, args=(1, words()))
         thread.start()
         thread.join()
-    assert [*outer] == [A]
+    assert [*outer] == [A, B]
     assert [*inner] == [B]
     assert driver.counters.launches == 3
 

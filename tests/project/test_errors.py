@@ -648,6 +648,10 @@ meshgrid(v, indexing="xx")  # ValueError: indexing must be 'xy' or 'ij', got 'xx
 meshgrid(v, indexing=None)  # ValueError: indexing must be 'xy' or 'ij', got None
 meshgrid(broadcast_to(s, (2**30,)), broadcast_to(s, (2**30,)))
     ValueError: shape (1073741824, 1073741824) of float64 spans more than 2**63 - 1 bytes
+no_copies("a")  # TypeError: at_least must be an integer, got 'a'
+no_copies(allow="copy")  # TypeError: allow must be a collection of names, got 'copy'
+no_copies(allow=[1])  # TypeError: allow must be a collection of names, got [1]
+no_copies(allow=5)  # TypeError: allow must be a collection of names, got 5
 tril(v)  # ValueError: needs a rank of at least 2, got shape (3,)
 tril(x, k=1.5)  # TypeError: k must be an integer, got 1.5
 triu(v)  # ValueError: needs a rank of at least 2, got shape (3,)

@@ -120,7 +120,7 @@ def test_what_is_moved_and_launched(driver):
             tl.median(x, axis=axis)
         after = driver.counters.launches, driver.counters.synchronisations
         assert (after[0] - before[0], after[1] - before[1]) == (launches, 0)
-        found = [(r.name, r.bytes_written) for r in seen if r.kind in ("copy", "layout")]
+        found = [(r.name, r.bytes_written) for r in seen if r.kind in ("copy", "relayout")]
         assert found == [("median", x.nbytes)] * moved
 
 

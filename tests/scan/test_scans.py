@@ -175,8 +175,8 @@ def test_one_record_a_call_and_no_copy():
         tl.cumulative_sum(x, axis=1)
         tl.cumulative_prod(x, axis=2, include_initial=True)
     assert [(r.name, r.kind) for r in seen] == [
-        ("cumulative_sum", "run"),
-        ("cumulative_prod", "run"),
+        ("cumulative_sum", "compute"),
+        ("cumulative_prod", "compute"),
     ]
     assert seen.bytes_copied == 0
 

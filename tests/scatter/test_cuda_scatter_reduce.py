@@ -178,7 +178,7 @@ def launched(gpu, call):
         call()
     after = gpu.counters.launches, gpu.counters.synchronisations
     assert after[1] == before[1]
-    moved = [(r.name, r.bytes_written) for r in seen if r.kind in ("copy", "layout")]
+    moved = [(r.name, r.bytes_written) for r in seen if r.kind in ("copy", "relayout")]
     return after[0] - before[0], moved
 
 

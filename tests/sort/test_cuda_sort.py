@@ -380,7 +380,7 @@ def test_what_is_sorted_by_digits():
 def test_a_trace_shows_what_is_moved(driver):
     x = tl.ones((8, 16), dtype=tl.float32, device="cuda")
     # Of lines side by side a copy is sorted, line after line.
-    for axis, moved in ((1, []), (0, [("sort", "layout", 512)] * 2)):
+    for axis, moved in ((1, []), (0, [("sort", "relayout", 512)] * 2)):
         with tl.trace() as seen:
             tl.sort(x, axis=axis)
-        assert [(r.name, r.kind, r.bytes_written) for r in seen if r.kind != "run"] == moved
+        assert [(r.name, r.kind, r.bytes_written) for r in seen if r.kind != "compute"] == moved

@@ -184,7 +184,7 @@ def test_a_trace_shows_what_is_read_and_written(driver, where):
     with tl.trace() as seen:
         directml.top_k(x, 1, 3, index_data_type="UINT64")
     (found,) = [each for each in seen if each.name == "TOP_K"]
-    assert (found.kind, found.bytes_read, found.bytes_written) == ("run", 80, 24 + 96)
+    assert (found.kind, found.bytes_read, found.bytes_written) == ("compute", 80, 24 + 96)
     assert found.inputs == (x.layout,)
 
 

@@ -145,9 +145,9 @@ def test_one_record_a_call_and_no_copy():
         tl.sort(x, axis=1)
         tl.argsort(tl.flip(x, axis=0), axis=2, descending=True)
     assert [(r.name, r.kind) for r in seen] == [
-        ("sort", "run"),
+        ("sort", "compute"),
         ("flip", "view"),
-        ("argsort", "run"),
+        ("argsort", "compute"),
     ]
     assert seen.bytes_copied == 0
 

@@ -164,6 +164,9 @@ with tl.trace() as seen:
     pass
 assert_type(seen, tl.Trace)
 assert_type([record.bytes_read for record in seen], list[int])
+assert_type([record.where for record in seen[1:].filter("copy", name="astype")], list[str])
+with tl.no_copies(100, warn=True, allow=("copy", "astype")):
+    pass
 with tl.using_device("cpu"):
     pass
 

@@ -117,6 +117,7 @@ tl.from_dlpack([1.0])  # E
 tl.set_default_device(1)  # E
 tl.using_device(None)  # E
 tl.trace(x)  # E
+tl.no_copies(1.5)  # E
 tl.fuse(x)  # E
 x.to_device(None)  # E
 x.shape = (3, 2)  # E

@@ -76,9 +76,7 @@ def ready(name: str, spec: TensorSpec, dtype: DType) -> Callable[[Tensor], Tenso
     source = TensorSpec(spec.dtype, once, spec.device)
     result = TensorSpec(dtype, once.form, spec.device)
     whole = TensorSpec(dtype, result.layout.broadcast_to(layout.shape), spec.device)
-    copy, count = carried_out(CopyPlan(source, result)), once.size
-    moved = count * spec.dtype.itemsize, count * dtype.itemsize
-    step = Step(name, "copy", source.layout, result.layout, dtype, *moved)
+    copy, step = carried_out(CopyPlan(source, result)), Step(name, source, result)
 
     def converted(x: Tensor) -> Tensor:
         note(step)

@@ -106,6 +106,11 @@ class KernelCounts:
         """Count one more launch."""
         self.counts[kernel] = self.counts.get(kernel, Counts(kernel.name)) + counts
 
+    def extend(self, other: KernelCounts) -> None:
+        """Count what another has counted."""
+        for kernel, counts in other.counts.items():
+            self.add(kernel, counts)
+
 
 @dataclass(frozen=True)
 class Mode:

@@ -23,7 +23,7 @@ from tensorlayout.plan.scatter import (
     ScatterReducePlan,
     after_copy,
 )
-from tensorlayout.plan.steps import step_between
+from tensorlayout.plan.steps import Step
 from tensorlayout.tensor import TensorSpec
 
 _BITS = struct.Struct("<QQ")
@@ -86,7 +86,7 @@ def _with_values(plan: ScatterPlan) -> tuple[ScatterPlan, Run]:
     if spread == wanted:
         return replace(plan, value=wanted), lambda given: given
     if wanted.layout is not spread.layout:
-        copy = noting(step_between(plan.name, value, wanted), CopyPlan(spread, wanted))
+        copy = noting(Step(plan.name, value, wanted), CopyPlan(spread, wanted))
         return replace(plan, value=wanted), copy
     result = TensorSpec(dtype, value.layout.form, device)  # few, of another dtype
     wanted = TensorSpec(dtype, values_in(result.layout, plan.shape), device)

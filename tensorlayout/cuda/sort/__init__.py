@@ -18,7 +18,7 @@ from tensorlayout.plan.copy import AssignPlan
 from tensorlayout.plan.gather import Gather
 from tensorlayout.plan.run import carried_out, making, noted_copy, noting
 from tensorlayout.plan.sort import SortPlan, TopKPlan
-from tensorlayout.plan.steps import step_between
+from tensorlayout.plan.steps import Step
 from tensorlayout.plan.view import Index
 from tensorlayout.tensor import Tensor, TensorSpec
 
@@ -36,7 +36,7 @@ def write_sort(plan: SortPlan) -> Write:
     layout = Layout.packed(result.layout.shape, order)
     lines = TensorSpec(result.dtype, layout, result.device)
     gathered = TensorSpec(source.dtype, layout, source.device)
-    step = step_between(plan.name, lines, result)
+    step = Step(plan.name, lines, result)
     back = noting(step, AssignPlan(plan.name, lines, result))
     anew = replace(plan, result=lines, given=False)
     if is_fastest(source.layout, dim):

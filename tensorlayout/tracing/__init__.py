@@ -1,0 +1,60 @@
+"""What operations do with memory: `trace` records them, `no_copies` refuses those that copy."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import TYPE_CHECKING, SupportsIndex
+
+if TYPE_CHECKING:
+    from tensorlayout.scopes import Block
+    from tensorlayout.tracing.refusal import Refusal
+    from tensorlayout.tracing.traces import Trace
+
+
+def trace() -> Block[Trace, Trace]:
+    """Record every operation of this thread (and of tasks begun in it) inside the block.
+
+    Costs nothing while no block is active. Blocks nest; the innermost records. What ``as`` gives is
+    a `Trace`, whose records count **bytes** and say which line called.
+
+    >>> import tensorlayout as tl
+    >>> x = tl.zeros((3, 4), dtype=tl.float32)
+    >>> with tl.trace() as seen:
+    ...     y = tl.to_layout(x.T, (1, 0))
+    >>> [(r.name, r.kind, r.bytes_written) for r in seen]
+    [('T', 'view', 0), ('to_layout', 'relayout', 48)]
+    """
+    from tensorlayout.tracing.blocks import tracing  # at first use, for the import's sake
+
+    return tracing()
+
+
+def no_copies(
+    at_least: SupportsIndex = 1, *, warn: bool = False, allow: Iterable[str] = ()
+) -> Block[Refusal, None]:
+    """Raise a CopyError at the first copy or change of layout inside the block, before it is made.
+
+    That is what a trace calls ``copy`` or ``relayout``: asked for or not, of a whole operand on the
+    way to a result too. The error says which line called, the layouts before and after, and what
+    to do instead; destinations are as they were. `at_least`: **bytes** written by a copy that
+    counts. `warn`: warn of each, by a CopyWarning at its line, and go on. `allow`: names of
+    operations that may copy, as a trace has them, such as ``"to_layout"`` and ``"astype"``.
+
+    Costs nothing while no block is active, and counts for this thread and tasks begun in it. Blocks
+    nest; the innermost says. TypeError for an `at_least` that is no integer, and for an `allow`
+    that is no collection of names.
+
+    >>> import tensorlayout as tl
+    >>> x = tl.zeros((2, 3))
+    >>> with tl.no_copies():
+    ...     y = tl.reshape(x, (6,))
+    >>> try:
+    ...     with tl.no_copies():
+    ...         y = tl.reshape(x.T, (6,))
+    ... except tl.CopyError as error:
+    ...     print(str(error).partition("instead, ")[2])
+    have the operand in layout (3,2):(2,1), which has such a view
+    """
+    from tensorlayout.tracing.blocks import refusing  # at first use, for the import's sake
+
+    return refusing(at_least, warn, allow)

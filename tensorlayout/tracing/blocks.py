@@ -1,0 +1,169 @@
+"""The blocks, and the hooks by which they see calls and steps: nothing while there are none."""
+
+from __future__ import annotations
+
+import operator
+import threading
+import time
+from collections.abc import Iterable, Sequence
+from contextlib import AbstractContextManager, nullcontext
+from typing import TYPE_CHECKING, Any
+
+from tensorlayout.functions import dispatch
+from tensorlayout.plan import steps, tiled
+from tensorlayout.plan.base import Operation, Plan
+from tensorlayout.plan.fill import CreatePlan
+from tensorlayout.plan.fuse import Fusion
+from tensorlayout.plan.run import prepared_into
+from tensorlayout.plan.steps import COPIES, Step, distinct_bytes
+from tensorlayout.records import planned
+from tensorlayout.scopes import Block, Scope
+from tensorlayout.tensor import Tensor, TensorSpec
+from tensorlayout.tracing.caller import Line, stack
+from tensorlayout.tracing.record import Record
+from tensorlayout.tracing.refusal import Refusal, instead_of, instead_of_plan
+from tensorlayout.tracing.traces import Trace
+from tensorlayout.words import refuse, shown
+
+if TYPE_CHECKING:
+    from tensorlayout.cuda.engine.launch_log import DeviceWork
+
+_traces: Scope[Trace] = Scope("trace", steps.watched)
+_refusals: Scope[Refusal] = Scope("no_copies", steps.watched)
+
+
+def tracing() -> Block[Trace, Trace]:
+    """A block that records."""
+    return _traces.saying(Trace())
+
+
+def refusing(at_least: Any, warn: bool, allow: Any) -> Block[Refusal, None]:
+    """A block that refuses copies. TypeError for what is no size, or are no names."""
+    try:
+        size = operator.index(at_least)
+    except TypeError:
+        refuse("no_copies", f"at_least must be an integer, got {shown(at_least)}", TypeError)
+    names = None if isinstance(allow, str) or not isinstance(allow, Iterable) else frozenset(allow)
+    if names is None or not all(isinstance(name, str) for name in names):
+        came = shown(allow)
+        refuse("no_copies", f"allow must be a collection of names, got {came}", TypeError)
+    return _refusals.giving(Refusal(size, bool(warn), names), None)
+
+
+def _observe(
+    prepared: Any, operation: Operation, key: tuple[Any, ...], operands: tuple[Any, ...]
+) -> Any:
+    seen, refusal = _traces.get(), _refusals.get()
+    if seen is None and refusal is None:
+        return None
+    run = prepared(operation, *key)
+    into = prepared is prepared_into
+    plan = tiled.planned(operation, key[into:])
+    call = _Call(operation, plan, plan.destinations or int(into), operands, stack())
+    if refusal is not None and plan.record in COPIES:
+        record = call.record((plan.result,))
+        if refusal.concerns(record):
+            refusal.of(record, instead_of_plan(plan, [x._spec for x in call.read]))
+    if seen is None:
+        return run(*operands)
+    with _work_of(plan, operands) as work:
+        start = time.perf_counter()
+        result = run(*operands)
+        seconds = time.perf_counter() - start
+    results = result if isinstance(result, tuple) else (result,)
+    seen.records.append(call.record(results, seconds, start, work))
+    return result
+
+
+def _heard(step: Step) -> None:
+    """A step on the way, or a copy outside of calls; its time is in that of the operation."""
+    seen, refusal = _traces.get(), _refusals.get()
+    if seen is None and refusal is None:
+        return
+    source, result = step.source, step.result
+    record = Record(
+        *(step.name, step.kind, (source.layout,), result.layout, str(result.dtype)),
+        *(distinct_bytes(source), _size(result), 0.0),
+        stack=stack(),
+        start=time.perf_counter(),
+        thread=threading.get_ident(),
+    )
+    if refusal is not None and refusal.concerns(record):
+        refusal.of(record, instead_of(step))
+    if seen is not None:
+        seen.records.append(record)
+
+
+@planned
+class _Call:
+    """What is known of a call before it is carried out."""
+
+    operation: Operation
+    plan: Plan
+    destinations: int
+    operands: tuple[Any, ...]
+    stack: tuple[Line, ...]
+
+    @property
+    def tensors(self) -> list[Tensor]:
+        """Those among the operands."""
+        return [x for x in self.operands if isinstance(x, Tensor)]
+
+    @property
+    def read(self) -> list[Tensor]:
+        """Those that are read."""
+        return self.tensors[0 if self.plan.reads_destination else self.destinations :]
+
+    def record(
+        self,
+        results: Sequence[Tensor | TensorSpec],
+        seconds: float = 0.0,
+        start: float = 0.0,
+        work: DeviceWork | None = None,
+    ) -> Record:
+        """The record of the call; `results`: what is made, if nothing is written into."""
+        plan, operation, read = self.plan, self.operation, self.read
+        results = self.tensors[: self.destinations] or results
+        specs = [each._spec if isinstance(each, Tensor) else each for each in results]
+        view = plan.record == "view"
+        values = plan.operation.values if isinstance(plan, CreatePlan) else ""
+        copied, nothing = values == "array", view or values == "nothing"
+        sources = specs if copied else [x._spec for x in read]
+        return Record(
+            operation.name,
+            plan.record,
+            tuple(x.layout for x in read),
+            results[0].layout,
+            str(specs[0].dtype),
+            0 if view else sum(map(distinct_bytes, sources)),
+            0 if nothing else sum(map(_size, specs)),
+            seconds,
+            operation.names if isinstance(operation, Fusion) else (),
+            self.stack,
+            start,
+            threading.get_ident(),
+            work,
+        )
+
+
+def _size(spec: TensorSpec) -> int:
+    return spec.layout.size * spec.dtype.itemsize
+
+
+def _work_of(plan: Plan, operands: tuple[Any, ...]) -> AbstractContextManager[DeviceWork | None]:
+    """What CUDA does inside the block; None where it has no part, as in views."""
+    if plan.makes == "view" and not any(
+        isinstance(x, Tensor) and x._spec.layout.is_tiled for x in operands
+    ):
+        return nullcontext()
+    devices = [plan.result.device, *(x.device for x in operands if isinstance(x, Tensor))]
+    device = next((each for each in devices if each.kind == "cuda"), None)
+    if device is None:
+        return nullcontext()
+    from tensorlayout.cuda.engine.launch_log import device_work  # only where there is one
+
+    return device_work(device.number)
+
+
+dispatch.observers.append(_observe)
+steps.listeners.append(_heard)

@@ -1,0 +1,108 @@
+"""A trace as one page of HTML, with no scripts, and nothing from elsewhere."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from html import escape
+from typing import TYPE_CHECKING, NamedTuple
+
+from tensorlayout.plan.steps import KINDS
+from tensorlayout.tracing.kernels import by_name, cost, named
+
+if TYPE_CHECKING:
+    from tensorlayout.tracing.record import Record
+
+
+class Group(NamedTuple):
+    """What a line called."""
+
+    line: str
+    totals: str
+    bytes_copied: int
+    records: Sequence[Record]
+
+
+_STYLE = """
+:root { color-scheme: light dark; --ink: #18181c; --paper: #fcfcfc; --faint: #6a6a72;
+  --rule: #dedee2; --view: #6a6a72; --copy: #b3540c; --relayout: #b3261e; --compute: #1f6a3a }
+@media (prefers-color-scheme: dark) { :root { --ink: #e8e8ec; --paper: #18181c; --faint: #a2a2ac;
+  --rule: #3a3a42; --view: #a2a2ac; --copy: #f0a35e; --relayout: #ff8a80; --compute: #7fce9a } }
+body { font: 16px/1.5 system-ui, sans-serif; color: var(--ink); background: var(--paper);
+  max-width: 60rem; margin: 0 auto; padding: 1rem }
+h1 { font-size: 1.4rem } h2 { font-size: 1.1rem; margin-top: 2rem }
+p.faint, .faint { color: var(--faint) }
+section { border-top: 1px solid var(--rule); padding: .6rem 0 }
+details > summary { cursor: pointer }
+.line, code { font-family: ui-monospace, monospace; font-size: .875rem; overflow-wrap: anywhere }
+ol { list-style: none; margin: .3rem 0 0; padding: 0 }
+li { border-left: 4px solid var(--rule); padding: .15rem 0 .15rem .6rem; margin: .4rem 0 }
+.view { border-color: var(--view) } .copy { border-color: var(--copy) }
+.relayout { border-color: var(--relayout) } .compute { border-color: var(--compute) }
+b.view { color: var(--view) } b.copy { color: var(--copy) }
+b.relayout { color: var(--relayout) } b.compute { color: var(--compute) }
+.bar { height: .5rem; background: var(--rule); margin-top: .2rem }
+.bar > i { display: block; height: 100%; background: var(--relayout) }
+"""
+
+_WORDS = {
+    "view": "nothing moved",
+    "copy": "moved",
+    "relayout": "moved into another layout",
+    "compute": "worked out",
+}
+
+
+def page(records: Sequence[Record], totals: str, groups: Sequence[Group]) -> str:
+    """The whole page."""
+    most = max((group.bytes_copied for group in groups), default=0)
+    kinds = ", ".join(f'<b class="{kind}">{kind}</b> {_WORDS[kind]}' for kind in KINDS)
+    return "\n".join(
+        [
+            "<!DOCTYPE html>",
+            '<html lang="en"><head><meta charset="utf-8">',
+            '<meta name="viewport" content="width=device-width, initial-scale=1">',
+            f"<title>Trace of tensorlayout</title><style>{_STYLE}</style></head><body>",
+            "<h1>Trace of tensorlayout</h1>",
+            f"<p>{escape(totals)}</p>",
+            f'<p class="faint">{kinds}. Bars: bytes copied, of the line that copied most.</p>',
+            "<h2>By line, the one that copied most first</h2>",
+            *(_section(group, most) for group in groups),
+            "<h2>In order</h2>",
+            _listed(records, with_line=True),
+            "</body></html>",
+            "",
+        ]
+    )
+
+
+def _section(group: Group, most: int) -> str:
+    copied = group.bytes_copied
+    width = f"{100 * copied / most:.1f}" if copied else "0"
+    bar = f'<div class="bar"><i style="width: {width}%"></i></div>' if most else ""
+    is_open = " open" if copied else ""
+    return (
+        f'<section><details{is_open}><summary><span class="line">{escape(group.line)}</span><br>'
+        f"{escape(group.totals)}{bar}</summary>{_listed(group.records)}</details></section>"
+    )
+
+
+def _listed(records: Sequence[Record], *, with_line: bool = False) -> str:
+    return f"<ol>{''.join(_item(record, with_line) for record in records)}</ol>"
+
+
+def _item(r: Record, with_line: bool) -> str:
+    told = [f"{r.bytes_read:,} bytes read, {r.bytes_written:,} written"]
+    if r.seconds:
+        told.append(f"{r.seconds * 1e6:,.1f} us")
+    if r.device_seconds:
+        told.append(f"{r.device_seconds * 1e6:,.1f} us on the device")
+    kernels = "".join(
+        f'<br><span class="faint">{escape(named(kernel, counts))}: {escape(cost(counts))}</span>'
+        for kernel, counts in by_name(r.kernels).items()
+    )
+    line = f'<br><span class="line">{escape(r.where)}</span>' if with_line else ""
+    return (
+        f'<li class="{r.kind}"><b class="{r.kind}">{r.kind}</b> {escape(r.called)}{line}'
+        f"<br><code>{escape(r.dtype)} {escape(r.layouts)}</code>"
+        f'<br><span class="faint">{"; ".join(told)}</span>{kernels}</li>'
+    )

@@ -1,0 +1,296 @@
+"""`Trace`: records in order, parts of them, sums, and the ways to look at them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import field
+from typing import overload
+
+from tensorlayout.plan.steps import COPIES, KINDS
+from tensorlayout.records import planned
+from tensorlayout.tracing.kernels import lines as kernel_lines
+from tensorlayout.tracing.record import Record
+
+
+@planned
+class Trace:
+    """The records of a `trace()` block, in order; prints as a table, in which - is no time.
+
+    A record has the layouts of inputs and output, the dtype, the **bytes** read and written, and
+    the line that called. `records`: a list of them. A trace is a sequence of its records, and a
+    slice of it a trace.
+
+    >>> import tensorlayout as tl
+    >>> with tl.trace() as seen:
+    ...     x = tl.asarray([1, 2, 3])[::-1]
+    >>> isinstance(seen, tl.Trace)
+    True
+    >>> [(r.name, r.kind, str(r.output), r.bytes_written) for r in seen.records]
+    [('__getitem__', 'view', '(3,):(-1,)+2', 0)]
+    """
+
+    records: list[Record] = field(default_factory=list)
+
+    def __iter__(self) -> Iterator[Record]:
+        return iter(self.records)
+
+    def __len__(self) -> int:
+        return len(self.records)
+
+    @overload
+    def __getitem__(self, at: int, /) -> Record: ...
+    @overload
+    def __getitem__(self, at: slice, /) -> Trace: ...
+    def __getitem__(self, at: int | slice, /) -> Record | Trace:
+        found = self.records[at]
+        return Trace(found) if isinstance(found, list) else found
+
+    def filter(
+        self,
+        *kinds: str,
+        name: str | None = None,
+        file: str | None = None,
+        line: int | None = None,
+        at_least: int = 0,
+        where: Callable[[Record], object] | None = None,
+    ) -> Trace:
+        """The records of these kinds, all by default, that are as the others say.
+
+        `name`: of the operation. `file`: the end of the path of a file, and `line` a number in one:
+        those of any line in the record's stack. `at_least`: **bytes** written. `where`: a function
+        that says whether a record is wanted. ValueError for what is no kind.
+
+        >>> import tensorlayout as tl
+        >>> with tl.trace() as seen:
+        ...     y = tl.reshape(tl.zeros((3, 4)).T, (12,))
+        >>> [record.name for record in seen.filter("copy", "relayout")]
+        ['reshape']
+        """
+        for kind in kinds:
+            if kind not in KINDS:
+                msg = f"filter: kinds are {', '.join(KINDS)}, got {kind!r}"
+                raise ValueError(msg)
+
+        def wanted(record: Record) -> bool:
+            return (
+                (not kinds or record.kind in kinds)
+                and name in (None, record.name)
+                and any(
+                    (file is None or each.file.endswith(file)) and line in (None, each.number)
+                    for each in record.stack
+                )
+                and record.bytes_written >= at_least
+                and (where is None or bool(where(record)))
+            )
+
+        return Trace([record for record in self.records if wanted(record)])
+
+    @property
+    def copies(self) -> Trace:
+        """The copies and changes of layout: what `no_copies` refuses.
+
+        >>> import tensorlayout as tl
+        >>> with tl.trace() as seen:
+        ...     y = tl.reshape(tl.zeros((3, 4)).T, (12,))
+        >>> [record.name for record in seen.copies]
+        ['reshape']
+        """
+        return self.filter(*COPIES)
+
+    def by_line(self) -> Lines:
+        """A trace for each line that called, that with the most **bytes** copied first.
+
+        What an installed library called counts for the line that led there. Prints as a table.
+
+        >>> import tensorlayout as tl
+        >>> x = tl.zeros((3, 4))
+        >>> with tl.trace() as seen:
+        ...     y = tl.reshape(x.T, (12,))
+        >>> [(len(part), part.bytes_copied) for part in seen.by_line().values()]
+        [(2, 96)]
+        """
+        found: dict[str, Trace] = {}
+        for record in self.records:
+            line = str(record.stack[-1]) if record.stack else "-"
+            found.setdefault(line, Trace()).records.append(record)
+        ordered = sorted(found.items(), key=lambda item: -item[1].bytes_copied)
+        return Lines(ordered)
+
+    @property
+    def bytes_read(self) -> int:
+        """**Bytes** read by all records.
+
+        >>> import tensorlayout as tl
+        >>> x = tl.zeros((3, 4))
+        >>> with tl.trace() as seen:
+        ...     y = x + 1
+        >>> seen.bytes_read
+        96
+        """
+        return sum(r.bytes_read for r in self.records)
+
+    @property
+    def bytes_written(self) -> int:
+        """**Bytes** written by all records.
+
+        >>> import tensorlayout as tl
+        >>> with tl.trace() as seen:
+        ...     y = tl.zeros((3, 4))
+        >>> seen.bytes_written
+        96
+        """
+        return sum(r.bytes_written for r in self.records)
+
+    @property
+    def bytes_copied(self) -> int:
+        """**Bytes** written by copies and changes of layout (views and computations not counted).
+
+        >>> import tensorlayout as tl
+        >>> with tl.trace() as seen:
+        ...     y = tl.to_layout(tl.zeros((3, 4), dtype=tl.float32), (0, 1))
+        >>> seen.bytes_copied
+        48
+        """
+        return sum(r.bytes_copied for r in self.records)
+
+    @property
+    def seconds(self) -> float:
+        """The time of all calls as the host saw it.
+
+        >>> import tensorlayout as tl
+        >>> with tl.trace() as seen:
+        ...     y = tl.zeros((3, 4))
+        >>> seen.seconds == seen[0].seconds
+        True
+        """
+        return sum(r.seconds for r in self.records)
+
+    @property
+    def device_seconds(self) -> float | None:
+        """The time of a GPU; None where nothing was done on one. To read it waits for the device.
+
+        >>> import tensorlayout as tl
+        >>> with tl.trace() as seen:
+        ...     y = tl.zeros((3, 4), device="cpu")
+        >>> seen.device_seconds is None
+        True
+        """
+        return sum(r.device_seconds or 0.0 for r in self.records) or None
+
+    @property
+    def totals(self) -> str:
+        """The last line of the table: how many of each kind, **bytes** and time.
+
+        >>> import tensorlayout as tl
+        >>> with tl.trace() as seen:
+        ...     y = tl.reshape(tl.zeros((3, 4)).T, (12,))
+        >>> seen.totals.rpartition(", ")[0].partition(": ")[0]
+        '3 operations (1 view, 1 relayout, 1 compute)'
+        """
+        kinds = [record.kind for record in self.records]
+        of_kinds = [_counted(kinds.count(kind), kind) for kind in KINDS if kind in kinds]
+        told = f" ({', '.join(of_kinds)})" if of_kinds else ""
+        device = self.device_seconds
+        on_device = f", {device * 1e6:,.1f} us on the device" if device else ""
+        return (
+            f"{_counted(len(kinds), 'operation')}{told}: {self.bytes_read:,} bytes read,"
+            f" {self.bytes_written:,} written, {self.bytes_copied:,} of them copied,"
+            f" {self.seconds * 1e6:,.1f} us{on_device}"
+        )
+
+    def __str__(self) -> str:
+        head: tuple[str, ...]
+        head = ("line", "operation", "kind", "layouts", "dtype", "read", "written", "us", "GB/s")
+        rows = [_row(record) for record in self.records]
+        if self.device_seconds:
+            head, on_device = (*head, "device us"), [r.device_seconds for r in self.records]
+            rows = [
+                (*row, f"{took * 1e6:.1f}" if took else "-")
+                for row, took in zip(rows, on_device, strict=True)
+            ]
+        first, *others = _table(head, rows, words=5)
+        lines = [first]
+        for line, record in zip(others, self.records, strict=True):
+            lines += [line, *kernel_lines(record.kernels)]
+        return "\n".join([*lines, self.totals])
+
+    def to_html(self) -> str:
+        """The trace as a page that needs nothing else: by line, then each operation.
+
+        Light and dark, as the reader's browser is; for screens of any width.
+
+        >>> import tensorlayout as tl
+        >>> with tl.trace() as seen:
+        ...     y = tl.zeros((3, 4)).T
+        >>> seen.to_html().splitlines()[0]
+        '<!DOCTYPE html>'
+        """
+        from tensorlayout.tracing.html import Group, page  # only for readers
+
+        groups = [
+            Group(line, part.totals, part.bytes_copied, part.records)
+            for line, part in self.by_line().items()
+        ]
+        return page(self.records, self.totals, groups)
+
+    def to_perfetto(self) -> str:
+        """The trace in JSON, as Perfetto (ui.perfetto.dev) and Chrome's trace viewer read it.
+
+        Times are the host's; what was moved on the way is a moment, and all else a record has is
+        among the arguments of its event.
+
+        >>> import json
+        >>> import tensorlayout as tl
+        >>> with tl.trace() as seen:
+        ...     y = tl.zeros((3, 4)).T
+        >>> [event["name"] for event in json.loads(seen.to_perfetto())["traceEvents"]]
+        ['zeros', 'T']
+        """
+        from tensorlayout.tracing.perfetto import events  # only for readers
+
+        return events(self.records)
+
+
+class Lines(dict[str, Trace]):
+    """By ``file:line``, the trace of what it called; prints as a table."""
+
+    def __str__(self) -> str:
+        head = ("line", "operations", *KINDS, "read", "written", "copied", "us")
+        rows = [
+            (
+                line,
+                str(len(part)),
+                *(str(len(part.filter(kind))) for kind in KINDS),
+                *(str(part.bytes_read), str(part.bytes_written), str(part.bytes_copied)),
+                f"{part.seconds * 1e6:.1f}",
+            )
+            for line, part in self.items()
+        ]
+        return "\n".join(_table(head, rows, words=1))
+
+
+def _counted(count: int, what: str) -> str:
+    several = {"copy": "copies", "relayout": "relayouts"}.get(what, f"{what}s")
+    return f"{count} {what if count == 1 else several}"
+
+
+def _table(head: Sequence[str], rows: Sequence[Sequence[str]], *, words: int) -> list[str]:
+    """Lines in columns as wide as need be; the first `words` columns begin at the left."""
+    widths = [max(map(len, column)) for column in zip(head, *rows, strict=True)]
+    return [
+        "  ".join(
+            word.ljust(w) if c < words else word.rjust(w)
+            for c, (word, w) in enumerate(zip(row, widths, strict=True))
+        ).rstrip()
+        for row in (head, *rows)
+    ]
+
+
+def _row(r: Record) -> tuple[str, ...]:
+    moved = r.kind != "view"
+    return (
+        *(r.where or "-", r.called, r.kind, r.layouts, r.dtype),
+        *(str(r.bytes_read), str(r.bytes_written)),
+        f"{r.seconds * 1e6:.1f}" if r.seconds else "-",
+        f"{r.gigabytes_per_second:.2f}" if moved and r.seconds else "-",
+    )

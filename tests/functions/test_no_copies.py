@@ -1,0 +1,340 @@
+"""`no_copies`: which calls it stops before anything is moved, what it says, and where it counts."""
+
+import asyncio
+import re
+import threading
+import warnings
+
+import numpy as np
+import pytest
+from tensors import host
+
+import tensorlayout as tl
+
+pytestmark = pytest.mark.usefixtures("device")
+
+T22 = "{1,0:T(2,2)}"
+
+
+def refused(call, **options):
+    with pytest.raises(tl.CopyError) as caught, tl.no_copies(**options):
+        call()
+    return caught.value
+
+
+def numbers(*shape, **options):
+    count = int(np.prod(shape))
+    return tl.reshape(tl.arange(count, dtype=tl.float32), shape, **options)
+
+
+@tl.fuse
+def scaled(x):
+    return tl.astype(x, tl.float64) * 2
+
+
+# Of a tensor (2, 3) of float32, row-major: what is called, and all that is said but the line.
+SAID = {
+    "reshape": (
+        lambda x: tl.reshape(x.T, (6,)),
+        "24 bytes of float32 would be moved into another layout at LINE, layout (3,2):(1,3) ->"
+        " (6,):(1,); instead, have the operand in layout (3,2):(2,1), which has such a view",
+    ),
+    "to_layout": (
+        lambda x: tl.to_layout(x, "WH"),
+        "24 bytes of float32 would be moved into another layout at LINE, layout (2,3):(3,1) ->"
+        " (2,3):(1,2); instead, have the operand in layout (2,3):(1,2)",
+    ),
+    "astype": (
+        lambda x: tl.astype(x, tl.int8),
+        "6 bytes of int8 would be copied at LINE, layout (2,3):(3,1) -> (2,3):(3,1); instead,"
+        " have the operand in int8",
+    ),
+    "copy": (
+        lambda x: x.copy(),
+        "24 bytes of float32 would be copied at LINE, layout (2,3):(3,1) -> (2,3):(3,1); instead,"
+        " use the operand itself, of which it is the same",
+    ),
+    "asarray": (
+        lambda x: tl.asarray(x, copy=True),
+        "24 bytes of float32 would be copied at LINE, layout (2,3):(3,1) -> (2,3):(3,1); instead,"
+        " use the operand itself, of which it is the same",
+    ),
+    "concat": (
+        lambda x: tl.concat([x] * 5),
+        "120 bytes of float32 would be copied at LINE, layout (2,3):(3,1), (2,3):(3,1),"
+        " (2,3):(3,1), (2,3):(3,1), … -> (10,3):(3,1); instead, make the whole first, and work out"
+        " each part in a view of it",
+    ),
+    "__setitem__": (
+        lambda x: x.__setitem__(0, x[1]),
+        "12 bytes of float32 would be copied at LINE, layout (3,):(1,)+3 -> (3,):(1,); instead,"
+        " work the value out in the place that it is written to",
+    ),
+    "pad": (
+        lambda x: tl.pad(x, 1),
+        "80 bytes of float32 would be copied at LINE, layout (2,3):(3,1) -> (4,5):(5,1); instead,"
+        " make the padded tensor first, and work out the inside in a view of it",
+    ),
+    "repeat": (
+        lambda x: tl.repeat(x[0], 2),
+        "24 bytes of float32 would be moved into another layout at LINE, layout (3,2):(1,0) ->"
+        " (3,2):(2,1); instead, use the view that repeats elements as it is",
+    ),
+    "reshape with copy": (
+        lambda x: tl.reshape(x, (6,), copy=True),
+        "24 bytes of float32 would be moved into another layout at LINE, layout (2,3):(3,1) ->"
+        " (6,):(1,); instead, leave out copy=True: there is a view",
+    ),
+}
+
+
+@pytest.mark.parametrize("name", SAID)
+def test_what_is_said(name):
+    call, words = SAID[name]
+    x = numbers(2, 3)
+    error = refused(lambda: call(x))
+    line = f"{error.record.file.rpartition('/')[2]}:{call.__code__.co_firstlineno}"
+    assert line.startswith("test_no_copies.py:")
+    said = re.sub(r"at \S*test_no_copies.py:\d+", "at LINE", str(error))
+    assert said == f"{name.partition(' ')[0]}: {words}"
+    assert str(error.record.stack[0]).endswith(line)
+    assert host(x).tolist() == [[0, 1, 2], [3, 4, 5]]
+
+
+@pytest.mark.parametrize(
+    "call",
+    [
+        lambda x: x.T[1:].T,
+        lambda x: tl.reshape(x, (6,)),
+        lambda x: x.T * 2 + x.T,
+        lambda x: tl.to_layout(x, (1, 0)),
+        lambda x: tl.sum(x, axis=0),
+        lambda x: x.__iadd__(1),
+        lambda x: x.__setitem__(0, 7),
+        lambda x: tl.zeros_like(x),
+        lambda x: tl.asarray(x),
+        lambda x: tl.asarray([1, 2, 3], dtype=tl.float32, device="cpu"),
+        lambda x: tl.astype(x, tl.float32, copy=False),
+        lambda x: x.to_device(x.device),
+        lambda x: tl.from_dlpack(x),
+        lambda x: scaled(x),
+        lambda x: scaled(x, out=tl.zeros((2, 3), dtype=tl.float64)),
+    ],
+)
+def test_what_moves_nothing_goes_on(call):
+    x = numbers(2, 3)
+    with tl.no_copies():
+        call(x)
+
+
+def test_a_single_element_is_no_copy():
+    x = numbers(2, 3)
+    with tl.no_copies():
+        tl.astype(x[0, 0], tl.int32)
+        x[0, 0] = x[1, 1]
+
+
+def test_copies_of_fewer_bytes_do_not_count():
+    x = numbers(2, 3)
+    with tl.no_copies(25):
+        x.copy()
+    assert refused(lambda: x.copy(), at_least=24).record.bytes_written == 24
+
+
+def test_operations_that_may_copy():
+    x = numbers(2, 3)
+    with tl.no_copies(allow=("copy", "astype")):
+        tl.astype(x.copy(), tl.int16)
+    assert refused(lambda: tl.to_layout(x, "WH"), allow=["copy"]).record.name == "to_layout"
+
+
+def test_destinations_are_as_they_were():
+    out, x = numbers(2, 3), numbers(3, 2)
+    refused(lambda: out.__setitem__(..., x.T))
+    assert host(out).tolist() == [[0, 1, 2], [3, 4, 5]]
+    same = numbers(4)
+    refused(lambda: same.__setitem__(slice(1, None), same[:-1]))
+    assert host(same).tolist() == [0, 1, 2, 3]
+
+
+def test_tiles_on_the_way_are_found():
+    x = tl.to_layout(numbers(4, 4), T22)
+    error = refused(lambda: tl.sum(x))
+    assert (error.record.name, error.record.kind) == ("sum", "relayout")
+    instead = str(error).rpartition("; instead, ")[2]
+    assert instead == "have the operand in layout (4,4):(4,1)"
+
+
+def test_an_operand_that_the_write_would_disturb_is_found_before_the_write():
+    x, at = numbers(5), tl.asarray([1, 2, 3])
+    with tl.trace() as seen:
+        y = x.copy()
+        y[at] = y[:3]
+    assert host(y).tolist() == [0, 0, 1, 2, 4]
+    assert [(r.name, r.kind, r.bytes_written) for r in seen] == [
+        ("copy", "copy", 20),
+        ("__getitem__", "view", 0),
+        ("__setitem__", "copy", 12),
+        ("__setitem__", "compute", 20),
+    ]
+    error = refused(lambda: x.__setitem__(at, x[:3]))
+    end = "; instead, write what shares no memory with the tensor that is written"
+    assert str(error).endswith(end)
+    assert host(x).tolist() == [0, 1, 2, 3, 4]
+
+
+def test_nothing_is_left_behind():
+    x = numbers(2, 3)
+    refused(lambda: x.copy())
+    assert host(x.copy()).tolist() == [[0, 1, 2], [3, 4, 5]]
+
+
+def test_warnings_stand_at_the_line_and_the_call_goes_on():
+    x = numbers(2, 3)
+    code = compile("\n\n\ny = x.copy()", "/home/ada/warned.py", "exec")
+    space = {"x": x}
+    with warnings.catch_warnings(record=True) as found, tl.no_copies(warn=True):
+        warnings.simplefilter("always")
+        exec(code, space)
+    (warning,) = found
+    assert warning.category is tl.CopyWarning
+    assert (warning.filename, warning.lineno) == ("/home/ada/warned.py", 4)
+    assert str(warning.message).startswith("copy: 24 bytes of float32 would be copied at /home/ada")
+    assert host(space["y"]).tolist() == [[0, 1, 2], [3, 4, 5]]
+
+
+def test_python_shows_a_line_once():
+    code = compile("for _ in range(3):\n    x.copy()\n    x.copy()", "/home/ada/loop.py", "exec")
+    with warnings.catch_warnings(record=True) as found, tl.no_copies(warn=True):
+        warnings.simplefilter("default")
+        exec(code, {"x": numbers(2, 3)})
+    assert [warning.lineno for warning in found] == [2, 3]
+
+
+def test_a_warning_made_an_error_comes_before_the_copy():
+    x = numbers(4)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error", tl.CopyWarning)
+        with pytest.raises(tl.CopyWarning), tl.no_copies(warn=True):
+            x[1:] = x[:-1]
+    assert host(x).tolist() == [0, 1, 2, 3]
+
+
+def test_blocks_nest_and_the_innermost_says():
+    x = numbers(2, 3)
+    with tl.no_copies():
+        with tl.no_copies(allow=["copy"]):
+            x.copy()
+        with pytest.raises(tl.CopyError):
+            x.copy()
+
+
+def test_with_a_trace_on_either_side():
+    x = numbers(2, 3)
+    with tl.trace() as seen:
+        x + 1
+        refused(lambda: x.copy())
+        x + 2
+    assert [record.name for record in seen] == ["add", "add"]
+    with tl.no_copies(allow=["copy"]), tl.trace() as seen:
+        x.copy()
+    assert [(record.name, record.bytes_copied) for record in seen] == [("copy", 24)]
+
+
+def test_as_a_decorator():
+    @tl.no_copies()
+    def flat(x):
+        return tl.reshape(x, (-1,))
+
+    x = numbers(2, 3)
+    assert flat(x).shape == (6,)
+    with pytest.raises(tl.CopyError):
+        flat(x.T)
+
+
+def test_it_counts_for_this_thread_and_for_tasks_begun_in_it():
+    x, found = numbers(2, 3), []
+
+    async def task():
+        with pytest.raises(tl.CopyError):
+            await asyncio.to_thread(x.copy)
+        found.append("task")
+
+    with tl.no_copies():
+        thread = threading.Thread(target=lambda: found.append(x.copy().shape))
+        thread.start()
+        thread.join()
+        asyncio.run(task())
+    assert found == [(2, 3), "task"]
+
+
+def test_errors_show_few_frames_of_ours():
+    import traceback
+
+    x = numbers(2, 3)
+    error = refused(lambda: tl.reshape(x.T, (6,)))
+    files = [frame.filename for frame in traceback.extract_tb(error.__traceback__)]
+    assert sum("/tensorlayout/" in file and "/tests/" not in file for file in files) <= 1
+
+
+# ---- Exchange
+
+
+def test_exchange_of_copies():
+    x = numbers(2, 3)
+    assert refused(lambda: x.__dlpack__(copy=True)).record.name == "__dlpack__"
+    assert refused(lambda: tl.from_dlpack(x, copy=True)).record.name == "__dlpack__"
+    tiled = tl.to_layout(numbers(4, 4), T22)
+    assert refused(lambda: tiled.__dlpack__(copy=True)).record.kind == "relayout"
+
+
+@pytest.mark.cpu
+def test_numpys_protocol():
+    z = tl.zeros((2, 3), dtype=tl.complex128)
+    for call in (
+        lambda: np.array(z),
+        lambda: np.asarray(z, dtype=np.complex64),
+        lambda: np.asarray(tl.to_layout(numbers(4, 4), T22)),
+        lambda: z.__array__(copy=True),
+    ):
+        assert refused(call, allow=["to_layout"]).record.name == "__array__"
+    with tl.no_copies():
+        assert np.asarray(z).shape == (2, 3)
+    words = str(refused(lambda: np.array(z)))
+    assert words.endswith("; instead, leave out copy=True, and share the memory")
+
+
+@pytest.mark.cpu
+def test_arrays_that_cannot_be_shared():
+    swapped = np.arange(3.0).astype(">f8")
+    error = refused(lambda: tl.asarray(swapped))
+    assert str(error).endswith(
+        "give an array in this machine's byte order, at strides of whole elements"
+    )
+    error = refused(lambda: tl.asarray([np.ones(3), np.ones(3)]))
+    assert str(error).endswith("; instead, give one array, or stack() tensors")
+    assert error.record.bytes_written == 48
+
+
+@pytest.mark.cpu
+def test_a_copy_that_the_exporter_made():
+    class Exporter:
+        def __dlpack_device__(self):
+            return 1, 0
+
+        def __dlpack__(self, **_):
+            return np.arange(3.0).__dlpack__(max_version=(1, 0), copy=True)
+
+    with tl.trace() as seen:
+        tl.from_dlpack(Exporter())
+    assert [(r.name, r.kind, r.bytes_written) for r in seen] == [("from_dlpack", "copy", 24)]
+    error = refused(lambda: tl.from_dlpack(Exporter()))
+    assert "have it export its memory: a Exporter made the copy" in str(error)
+
+
+@pytest.mark.cpu
+def test_what_numpy_copies_of_memory_that_it_was_shown_is_its_own():
+    x = numbers(2, 3)
+    with tl.no_copies(), tl.trace() as seen:
+        np.array(x)
+    assert len(seen) == 0

@@ -284,6 +284,7 @@ def bind() -> None:
         "__reduce__": interchange.reduced,
         "__repr__": printing.represent,
         "__str__": printing.text,
+        "_repr_html_": printing.html,
         "__format__": printing.formatted,
         "to_device": interchange.to_device,
         "T": property(_transpose),

@@ -18,6 +18,7 @@ from tensorlayout.words import shown
 # Tensors of more elements show their edges only (NumPy's own limits).
 _THRESHOLD = 1000
 _EDGE = 3
+_FIRST = 8  # values in a notebook's summary
 _MOST = 40_000  # brackets and elements that are shown: edges of many dimensions are many, too
 
 
@@ -94,6 +95,26 @@ def _shown(x: Tensor, edge: int) -> tuple[Any, int]:
 def _ends(n: int, edge: int) -> tuple[slice, ...]:
     """The first and the last indices of a dimension, or all, if there is nothing between them."""
     return (slice(None),) if n <= 2 * edge else (slice(edge), slice(-edge, None))
+
+
+def html(x: Tensor) -> str:
+    """What notebooks show: facts, the picture of the layout, first values. Quick at any size.
+
+    `x`: any tensor. Of one on another device, only what is shown is fetched.
+    """
+    from tensorlayout.layout.drawing.summary import bytes_of, facts_of, summary
+
+    layout = x.layout
+    facts = [
+        ("tensor", f"shape {x.shape}, dtype {x.dtype}, on {x.device}"),
+        *facts_of(layout),
+        ("bytes", bytes_of(layout, x.itemsize)),
+    ]
+    if x.size:
+        first = (np.unravel_index(n, x.shape) for n in range(min(x.size, _FIRST)))
+        values = [_number(strided("__repr__", on_host(getitem(x, at)))._memory[()]) for at in first]
+        facts.append(("first values", ", ".join(values) + ", …" * (x.size > _FIRST)))
+    return summary(layout, facts)
 
 
 def formatted(x: Tensor, form: str) -> str:

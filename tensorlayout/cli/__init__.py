@@ -11,7 +11,7 @@ from typing import NoReturn
 
 from tensorlayout._version import __version__
 from tensorlayout.cli.errors import CommandError
-from tensorlayout.words import cut
+from tensorlayout.words import cut, shown
 
 _DEMO = """real photographs as tensors: views, batches, NHWC and NCHW, padded rows, normalising,
 mirrored halves; DirectML's operators; statistics, sums, sorting and colours; NumPy and PyTorch
@@ -52,6 +52,12 @@ def parser() -> argparse.ArgumentParser:
     show.add_argument(
         "shape", nargs="?", metavar="SHAPE", help="with these two: sizes, as in 1,3,4,5"
     )
+    show.add_argument(
+        "--svg",
+        metavar="FILE",
+        help="write the picture of the layout, too; a PNG where FILE ends"
+        " with .png, which needs Pillow",
+    )
     commands.add_parser("info", help="versions and devices", description=_INFO)
     return top
 
@@ -60,13 +66,26 @@ def _run(arguments: argparse.Namespace) -> None:
     if arguments.command == "demo":
         _demo(arguments)
     elif arguments.command == "show":
-        from tensorlayout.cli.show import described
-
-        print(described(arguments.layout, arguments.shape))
+        _show(arguments)
     else:
         from tensorlayout.cli.info import report
 
         print(report())
+
+
+def _show(arguments: argparse.Namespace) -> None:
+    from tensorlayout.cli.show import described, layout_of
+
+    print(described(arguments.layout, arguments.shape))
+    if arguments.svg is None:
+        return
+    picture = layout_of(arguments.layout, arguments.shape).draw()
+    try:
+        picture.save(arguments.svg)
+    except (OSError, ModuleNotFoundError) as error:
+        fix = "; pip install 'tensorlayout[demo]'" * isinstance(error, ImportError)
+        msg = f"show: cannot write {shown(arguments.svg)}: {error}{fix}"
+        raise CommandError(msg) from None
 
 
 def _demo(arguments: argparse.Namespace) -> None:

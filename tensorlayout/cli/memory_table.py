@@ -6,20 +6,12 @@ from collections.abc import Sequence
 from itertools import accumulate
 
 from tensorlayout.layout.checks import letters
+from tensorlayout.layout.drawing.wording import count_of
 
 Facts = list[tuple[str, str]]
 
 MOST_SLOTS = 512  # of the memory table; beyond, only the first part is shown
 FIRST_SLOTS = 96
-
-
-def count_of(number: int, what: str) -> str:
-    """A number and its unit.
-
-    >>> count_of(1, "slot"), count_of(2, "slot")
-    ('1 slot', '2 slots')
-    """
-    return f"{number} {what}{'s' * (number != 1)}"
 
 
 def told(facts: Facts) -> list[str]:

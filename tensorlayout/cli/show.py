@@ -10,12 +10,14 @@ from tensorlayout.cli.memory_table import (
     FIRST_SLOTS,
     MOST_SLOTS,
     Facts,
-    count_of,
     element_name,
     memory_table,
     told,
 )
 from tensorlayout.layout import Layout, tiles_and_order
+from tensorlayout.layout.drawing import wording
+from tensorlayout.layout.drawing.terminal import grid
+from tensorlayout.layout.drawing.wording import count_of
 from tensorlayout.words import shown
 
 SHARED = "*"
@@ -23,16 +25,8 @@ SHARED = "*"
 # A DirectML descriptor begins with a name and an equals sign.
 _DESC = re.compile(r"\s*[A-Za-z_]\w*\s*=")
 
-_FLAGS = (
-    ("row-major", "is_row_major"),
-    ("column-major", "is_column_major"),
-    ("packed", "is_packed"),
-    ("padded", "is_padded"),
-    ("tiled", "is_tiled"),
-    ("covers a block", "covers_block"),
-    ("broadcast", "is_broadcast"),
-    ("overlapping", "is_overlapping"),
-)
+# Labels, or an order and tiles, and a shape in one argument.
+_WITH_SHAPE = re.compile(r"\s*(\{.*\}|[A-Za-z_]+)\s+([(\d][\d ,()]*)")
 
 
 def described(text: str, shape: str | None = None, width: int | None = None) -> str:
@@ -42,18 +36,48 @@ def described(text: str, shape: str | None = None, width: int | None = None) -> 
     Value:  A D B E C F
     """
     columns = max(width or shutil.get_terminal_size((100, 24)).columns, 20)
+    text, shape = _parted(text, shape)
     if _DESC.match(text):
         from tensorlayout.cli.show_directml import described_desc
 
         found, layout = described_desc(text if shape is None else f"{text} {shape}")
-    elif shape is None and ("[" in text.lstrip()[1:] or text.strip() == "()"):
+    elif _is_xla(text, shape):
         from tensorlayout.cli.show_xla import described_shape
 
         return described_shape(text, columns)
     else:
         layout = read(text, shape)
         found = facts(layout)
-    return "\n".join([*told(found), "", *memory(layout, columns)])
+    matrix = ["", *grid(layout, columns)] if layout.ndim == 2 and layout.size else []
+    return "\n".join([*told(found), *matrix, "", *memory(layout, columns)])
+
+
+def layout_of(text: str, shape: str | None = None) -> Layout:
+    """The layout of any text that ``show`` takes; CommandError where there is none.
+
+    >>> layout_of("NHWC 1,2,2,3").strides
+    (12, 1, 6, 2)
+    """
+    text, shape = _parted(text, shape)
+    if _DESC.match(text):
+        from tensorlayout.cli.show_directml import described_desc
+
+        return described_desc(text if shape is None else f"{text} {shape}")[1]
+    if _is_xla(text, shape):
+        from tensorlayout.cli.show_xla import layout_of_shape
+
+        return layout_of_shape(text)
+    return read(text, shape)
+
+
+def _parted(text: str, shape: str | None) -> tuple[str, str | None]:
+    """Labels and a shape that came as one argument, apart."""
+    both = _WITH_SHAPE.fullmatch(text) if shape is None else None
+    return (both[1], both[2]) if both else (text, shape)
+
+
+def _is_xla(text: str, shape: str | None) -> bool:
+    return shape is None and ("[" in text.lstrip()[1:] or text.strip() == "()")
 
 
 def read(text: str, shape: str | None) -> Layout:
@@ -92,8 +116,8 @@ def facts(layout: Layout) -> Facts:
         ("offset", f"slot {layout.offset} holds the element at index (0, ...)"),
         ("order", f"minor to major {layout.minor_to_major}"),
         ("required size", _required(layout)),
-        ("padding", _padding(layout)),
-        ("flags", ", ".join(n for n, flag in _FLAGS if getattr(layout, flag)) or "none"),
+        ("padding", wording.padding(layout)),
+        ("flags", wording.flags(layout)),
         ("form", f"{layout.form}{' (the layout itself)' * (layout.form is layout)}"),
     ]
 
@@ -110,17 +134,6 @@ def _required(layout: Layout) -> str:
     if layout.size == 0:
         return f"{count}: there are no elements"
     return f"{count}; the elements and their padding begin at slot {layout.lowest}"
-
-
-def _padding(layout: Layout) -> str:
-    if layout.is_padded:
-        holds = getattr(layout.padding_value, "name", str(layout.padding_value))
-        count = count_of(layout.padding_size, "slot")
-        return f"{count} up to the sizes {layout.padded_shape}, holding {holds}"
-    gaps = layout.required_size - layout.lowest - layout.size
-    if layout.size and gaps > 0 and not layout.is_overlapping:
-        return f"none; {count_of(gaps, 'slot')} between the elements belong to others"
-    return "none"
 
 
 def memory(layout: Layout, width: int) -> list[str]:

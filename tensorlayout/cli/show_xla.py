@@ -8,11 +8,13 @@ from tensorlayout.cli.memory_table import (
     FIRST_SLOTS,
     MOST_SLOTS,
     Facts,
-    count_of,
     element_name,
     memory_table,
     told,
 )
+from tensorlayout.layout import Layout
+from tensorlayout.layout.drawing.terminal import grid
+from tensorlayout.layout.drawing.wording import count_of
 from tensorlayout.xla import Shape, layout_util, shape_util
 from tensorlayout.xla.tiles import expanded
 
@@ -35,7 +37,25 @@ def described_shape(text: str, width: int) -> str:
     except (ValueError, TypeError) as error:
         msg = f"show: {str(error).splitlines()[0]}"
         raise CommandError(msg) from None
-    return "\n".join([*told(found), *[""] * bool(table), *table])
+    return "\n".join([*told(found), *_matrix(shape, width), *[""] * bool(table), *table])
+
+
+def _matrix(shape: Shape, width: int) -> list[str]:
+    """The slots by index, of a matrix whose layout is one of ours."""
+    try:
+        found = xla.layout_of(shape) if shape.is_array and len(shape.dimensions) == 2 else None
+    except ValueError:
+        found = None
+    return ["", *grid(found, width)] if found else []
+
+
+def layout_of_shape(text: str) -> Layout:
+    """The layout of shape text; CommandError where there is none."""
+    try:
+        return xla.layout_of(xla.parse_shape(text))
+    except (ValueError, TypeError) as error:
+        msg = f"show: {str(error).splitlines()[0]}"
+        raise CommandError(msg) from None
 
 
 def _has_memory(shape: Shape) -> bool:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from typing import Any, Self, final
+from typing import TYPE_CHECKING, Any, Self, final
 
 from tensorlayout.layout import checks, slots, text, tiling
 from tensorlayout.layout import order as orders
@@ -14,6 +14,9 @@ from tensorlayout.layout.placement import HasItemsize
 from tensorlayout.layout.slots import Parts
 from tensorlayout.layout.views import Views
 from tensorlayout.words import shown
+
+if TYPE_CHECKING:
+    from tensorlayout.layout.drawing.drawing import Drawing
 
 
 @final
@@ -269,6 +272,28 @@ class Layout(Views):
         """
         sized = text.sized_tiles(source)
         return cls(**text.parse_text(source)) if sized is None else cls.tiled(*sized)
+
+    def draw(self) -> Drawing:
+        """A picture: the slot at each index, and the index in each slot; large ones are cut.
+
+        The result is shown by notebooks, has the text of an SVG file as `svg` and the bytes of
+        another as ``png()``, and writes either: ``save("layout.svg")``.
+
+        >>> from tensorlayout import Layout
+        >>> Layout.row_major((2, 3)).draw()
+        <Drawing: Layout (2,3):(3,1)>
+        """
+        from tensorlayout.layout.drawing.drawing import Drawing
+
+        return Drawing(self)
+
+    def _repr_svg_(self) -> str:
+        return self.draw().svg
+
+    def _repr_html_(self) -> str:
+        from tensorlayout.layout.drawing.summary import summary_of_layout
+
+        return summary_of_layout(self)
 
     def __reduce__(self) -> tuple[Any, ...]:
         return Layout.parse, (str(self),)

@@ -23,10 +23,18 @@ FOREIGN |= {piece: set() for piece in ("words", "layout", "scopes", "devices", "
 FOREIGN |= {"cli": set(), "demo": {"numpy", "PIL"}}
 FOREIGN_ABOVE = {"numpy"}
 
-# Where imports by name are allowed: backends, drivers, CuPy, ml_dtypes, and PyTorch in the demo.
+# Where imports by name are allowed: backends, drivers, CuPy, ml_dtypes, Pillow of pictures, and
+# PyTorch in the demo.
 BY_NAME = {
     *("plan/base.py", "devices.py", "cuda/engine/driver.py", "cuda/engine/optional.py"),
-    *("__init__.py", "cpu/__init__.py", "dtypes.py", "demo/handover.py", "xla/primitive_types.py"),
+    *(
+        "__init__.py",
+        "cpu/__init__.py",
+        "dtypes.py",
+        "demo/handover.py",
+        "xla/primitive_types.py",
+        "layout/drawing/png.py",
+    ),
 }
 
 
@@ -193,6 +201,7 @@ def test_a_first_sum_imports_no_other_family():
     families = {name.split(".")[2] for name in loaded if name.startswith("tensorlayout.cpu.")}
     assert families == {"copy", "elementwise", "engine"}
     late = ("cuda", "directml", "fft", "xla", "misfits", "array_functions", "layout.digits")
+    late += ("layout.drawing",)
     late += ("numpy_style.array_functions", "numpy_style.ufuncs", "numpy_style.statistics")
     assert not loaded & {f"tensorlayout.{name}" for name in late}
 

@@ -12,9 +12,10 @@ import numpy as np
 import pytest
 
 import tensorlayout as tl
-from tensorlayout import devices
+from tensorlayout import Layout, devices
 from tensorlayout.cli import info, main, show
 
+_TABLES = "slots by index", "memory, "  # how they begin
 POSIX = pytest.mark.skipif(not Path("/dev/full").exists(), reason="needs a POSIX system")
 
 
@@ -296,7 +297,58 @@ class TestShow:
 
     def test_width_is_the_terminals(self, monkeypatch):
         monkeypatch.setenv("COLUMNS", "30")
-        assert max(map(len, show.described("(9,9):(9,1)").splitlines()[11:])) <= 30
+        lines = show.described("(9,9):(9,1)").splitlines()
+        grid, table = (next(n for n, s in enumerate(lines) if s.startswith(w)) for w in _TABLES)
+        assert table - grid == 12  # its head, ten lines and an empty one
+        assert max(map(len, (*lines[grid:table], *lines[table + 1 :]))) <= 30
+
+    @pytest.mark.parametrize("text", ["NHWC 1,2,2,3", " NHWC  (1, 2, 2, 3) ", "{1,3,2,0} 1,2,2,3"])
+    def test_labels_and_shape_in_one(self, text):
+        assert show.described(text) == show.described("NHWC", "1,2,2,3")
+
+    def test_a_matrix_is_a_grid(self):
+        lines = show.described("(2,3):(1,2)").splitlines()
+        at = lines.index("slots by index:")
+        assert lines[at + 1 : at + 4] == ["   0 1 2", "0: 0 2 4", "1: 1 3 5"]
+
+    @pytest.mark.parametrize(
+        "arguments",
+        [["(3,5):(2*12+2*2,3*4+2*1)"], ["{1,0:T(2,2)}", "3,5"], ["f32[3,5]{1,0:T(2,2)}"]],
+    )
+    def test_svg(self, tmp_path, capsys, arguments):
+        file = tmp_path / "a.svg"
+        assert main(["show", *arguments, "--svg", str(file)]) == 0
+        assert "slots by index (x: padding):" in capsys.readouterr().out
+        assert file.read_text("utf-8") == Layout.tiled((3, 5), [(2, 2)]).draw().svg
+
+    def test_svg_of_a_descriptor(self, tmp_path, capsys):
+        file = tmp_path / "a.svg"
+        assert main(["show", "sizes=2,3 strides=0,1", "--svg", str(file)]) == 0
+        assert "sizes" in capsys.readouterr().out
+        assert file.read_text("utf-8") == Layout((2, 3), (0, 1)).draw().svg
+
+    def test_png(self, tmp_path):
+        pytest.importorskip("PIL", reason="optional: pillow")
+        file = tmp_path / "a.PNG"
+        assert main(["show", "(2,3):(1,2)", "--svg", str(file)]) == 0
+        assert file.read_bytes()[:4] == b"\x89PNG"
+
+    def test_png_without_pillow(self, tmp_path, monkeypatch, capsys):
+        monkeypatch.setitem(sys.modules, "PIL.Image", None)
+        assert main(["show", "(2,3):(1,2)", "--svg", str(tmp_path / "a.png")]) == 2
+        assert "pip install 'tensorlayout[demo]'" in capsys.readouterr().err
+
+    @pytest.mark.parametrize("text", ["(f32[2], s8[3])", "f32[3,?]"])
+    def test_no_picture_of_what_has_no_layout(self, tmp_path, capsys, text):
+        assert main(["show", text, "--svg", str(tmp_path / "a.svg")]) == 2
+        complaint = capsys.readouterr().err
+        assert complaint.startswith("tensorlayout: error: show: ")
+        assert complaint.count("\n") == 1
+        assert not list(tmp_path.iterdir())
+
+    def test_where_no_file_can_be(self, tmp_path, capsys):
+        assert main(["show", "(2,3):(1,2)", "--svg", str(tmp_path / "no" / "a.svg")]) == 2
+        assert "cannot write" in capsys.readouterr().err
 
 
 def test_version(tmp_path):

@@ -1,0 +1,312 @@
+"""Where everything of a picture stands: boxes, texts and rules, in units that are pixels at 100 %.
+
+Whoever renders a picture decides nothing but how these look.
+"""
+
+from __future__ import annotations
+
+import textwrap
+from collections.abc import Iterator, Sequence
+from itertools import pairwise
+from typing import NamedTuple
+
+from tensorlayout.layout.drawing import wording
+from tensorlayout.layout.drawing.content import (
+    GAP,
+    PADDING,
+    Axis,
+    Cell,
+    Content,
+    Panel,
+    contents,
+)
+from tensorlayout.layout.placement import Placement
+from tensorlayout.words import cut
+
+WIDTH, MARGIN = 420, 12  # so that letters are legible where a phone makes it 360 wide
+ROOM = WIDTH - 2 * MARGIN
+LETTER = 0.61  # the width of a monospaced letter, for a size of 1
+TITLE, NOTE, SLOT, SMALL = 13, 11.5, 12, 11  # sizes of letters
+HEIGHT, STRIP_HEIGHT, LINE, ELLIPSIS = 26, 36, 16, 22
+MARK, HATCH = 9, 7  # the corner of shared slots; from one line of a hatching to the next
+
+Point = tuple[float, float]
+
+
+class Text(NamedTuple):
+    """Letters on a base line at (x, y); `anchor` says which end of them, or the middle."""
+
+    x: float
+    y: float
+    words: str
+    size: float = NOTE
+    kind: str = "faint"  # ink, faint
+    anchor: str = "start"  # start, middle, end
+
+
+class Box(NamedTuple):
+    """A cell of the grid or of the memory, and what it says."""
+
+    place: str  # grid, memory
+    x: float
+    y: float
+    width: float
+    height: float
+    cell: Cell
+    texts: tuple[Text, ...]
+
+    @property
+    def hatching(self) -> list[tuple[Point, Point]]:
+        """The lines across a box of padding."""
+        w, h, found = self.width, self.height, []
+        for k in range(HATCH, int(w + h), HATCH):
+            one, other = (min(k, w), max(0, k - w)), (max(0, k - h), min(k, h))
+            found.append(
+                ((self.x + one[0], self.y + one[1]), (self.x + other[0], self.y + other[1]))
+            )
+        return found if self.cell.kind == PADDING else []
+
+    @property
+    def mark(self) -> tuple[Point, Point, Point] | None:
+        """The corner that says that elements share the slot."""
+        right = self.x + self.width
+        corner = (right - MARK, self.y), (right, self.y), (right, self.y + MARK)
+        return corner if self.cell.shared else None
+
+
+class Rule(NamedTuple):
+    """A straight line round a tile; level 1 is round the innermost."""
+
+    start: Point
+    end: Point
+    level: int
+
+    @property
+    def width(self) -> float:
+        """How heavy it is."""
+        return 1.5 + self.level
+
+
+class Picture(NamedTuple):
+    """A drawn layout."""
+
+    title: str
+    description: str
+    height: float
+    boxes: list[Box]
+    texts: list[Text]
+    rules: list[Rule]
+
+
+def drawn(layout: Placement) -> Picture:
+    """The picture of a layout."""
+    return _Drawer(layout).picture()
+
+
+def _wide(words: str, size: float) -> float:
+    return len(words) * size * LETTER
+
+
+class _Drawer:
+    """Puts one thing under the other."""
+
+    def __init__(self, layout: Placement) -> None:
+        self.layout, self.y = layout, float(MARGIN)
+        self.boxes: list[Box] = []
+        self.texts: list[Text] = []
+        self.rules: list[Rule] = []
+        largest = str(max(layout.required_size - 1, 0))
+        self.cell = max(34.0, _wide(largest, SLOT) + 10)
+        self.head = _wide(str(max(layout.padded_shape[-2:-1], default=0)), SMALL) + 8
+        room = ROOM - self.head - ELLIPSIS
+        self.content: Content = contents(layout, max(2, int(room // self.cell)))
+
+    def picture(self) -> Picture:
+        title, words = cut(self.layout), wording.flags(self.layout)
+        self.say(title, TITLE, "ink")
+        self.say(words if words != "none" else "with gaps")
+        self.y += 6
+        self.grid()
+        for line in wording.axes(self.layout):
+            self.say(line)
+        self.strip()
+        notes = list(self.legend())
+        for note in notes:
+            self.say(note)
+        about = [words, *wording.axes(self.layout), *notes]
+        description = f"Shape {self.layout.shape}: {'; '.join(about)}."
+        height = self.y + MARGIN
+        return Picture(f"Layout {title}", description, height, self.boxes, self.texts, self.rules)
+
+    def say(self, words: str, size: float = NOTE, kind: str = "faint") -> None:
+        """Lines of text under what there is."""
+        for line in textwrap.wrap(words, int(ROOM / (size * LETTER))):
+            self.y += LINE
+            self.texts.append(Text(MARGIN, self.y - 4, line, size, kind))
+
+    def legend(self) -> Iterator[str]:
+        """What is not plain in the boxes."""
+        kinds = {box.cell.kind for box in self.boxes}
+        if PADDING in kinds:
+            yield f"hatched: padding, {wording.padding(self.layout)}"
+        if GAP in kinds:
+            yield "grey: no element of this layout"
+        if self.layout.is_overlapping:
+            how = "broadcast" if self.layout.is_broadcast else "overlap"
+            yield f"dark corner: several elements share the slot ({how})"
+        if not self.content.complete:
+            yield "which elements stand in a slot took too long to find: some are not marked"
+        if self.rules:
+            yield "heavy lines: tiles"
+
+    # --- the logical grid -----------------------------------------------------------------------
+
+    def grid(self) -> None:
+        """The panels, side by side as long as there is room."""
+        columns, rows = self.content.columns, self.content.rows
+        if not columns or not rows or not any(self.content.groups):
+            self.say("no elements")
+            return
+        width = self.head + sum(ELLIPSIS if c is None else self.cell for c in columns)
+        height = sum(ELLIPSIS if r is None else HEIGHT for r in rows) + 2 * LINE
+        for group in self.content.groups:
+            x, used = float(MARGIN), 0.0
+            for panel in group:
+                wide = ELLIPSIS if panel is None else width
+                if used and x + wide > WIDTH - MARGIN:
+                    x, self.y, used = float(MARGIN), self.y + used + 8, 0.0
+                if panel is None:
+                    self.texts.append(Text(x + 6, self.y + LINE, "…", SLOT))
+                    used = max(used, float(LINE))
+                else:
+                    self.panel(panel, x, self.y)
+                    used = max(used, height if panel.before else height - LINE)
+                x += wide + 10
+            self.y += used + 8
+
+    def panel(self, panel: Panel, x: float, y: float) -> None:
+        """A matrix with its indices at its edges and, with dimensions before, its index above."""
+        if panel.before:
+            words = f"[{', '.join(map(str, panel.before))}]"
+            self.texts.append(Text(x + self.head, y + 11, words, SMALL, "ink"))
+            y += LINE
+        left, top = x + self.head, y + LINE
+        xs = _edges(left, self.content.columns, self.cell)
+        ys = _edges(top, self.content.rows, HEIGHT)
+        for c, (a, b) in zip(self.content.columns, pairwise(xs), strict=True):
+            if self.layout.ndim:
+                words = "…" if c is None else str(c)
+                self.texts.append(Text((a + b) / 2, top - 4, words, SMALL, anchor="middle"))
+        for r, (a, b) in zip(self.content.rows, pairwise(ys), strict=True):
+            if self.layout.ndim > 1:
+                words = "…" if r is None else str(r)
+                self.texts.append(Text(left - 4, (a + b) / 2 + 4, words, SMALL, anchor="end"))
+        for row, (above, below) in zip(panel.cells, pairwise(ys), strict=True):
+            for cell, (a, b) in zip(row, pairwise(xs), strict=True):
+                if cell is not None:
+                    text = Text((a + b) / 2, above + 17.5, str(cell.slot), SLOT, "cell", "middle")
+                    size = b - a, below - above
+                    self.boxes.append(Box("grid", a, above, *size, cell, (text,)))
+        self.tiles(xs, ys)
+
+    def tiles(self, xs: Sequence[float], ys: Sequence[float]) -> None:
+        """Rules where tiles begin and end, the heavier the further out."""
+        *_, rows, columns = (), (), *self.layout.parts
+        if len(rows) < 2 and len(columns) < 2:
+            return
+        for x, level in _borders(self.content.columns, xs, columns):
+            self.rules.append(Rule((x, ys[0]), (x, ys[-1]), level))
+        for y, level in _borders(self.content.rows, ys, rows):
+            self.rules.append(Rule((xs[0], y), (xs[-1], y), level))
+
+    # --- memory ---------------------------------------------------------------------------------
+
+    def strip(self) -> None:
+        """The slots in lines, each over the index of what stands there."""
+        shown = self.content.strip
+        if not shown:
+            return
+        low, end = self.layout.lowest, self.layout.required_size
+        self.y += 6
+        whole = f"slots {low} to {end - 1} of {end}" if low else wording.count_of(end, "slot")
+        self.say(f"memory: {whole}, over the index there", NOTE, "ink")
+        self.y += 4
+        names = ["" if cell is None else _name(cell) for cell in shown]
+        longest = max(_wide(name, SMALL) for name in names)
+        width = min(max(34.0, self.cell, longest + 6), float(ROOM))
+        for line in _lines(shown, self.layout, max(1, int(ROOM // width))):
+            x = float(MARGIN)
+            if line == [None]:
+                self.texts.append(Text(x + 6, self.y + 10, "…", SLOT))
+                self.y += LINE
+                continue
+            for cell in line:
+                if cell is not None:
+                    self.boxes.append(self.slot(cell, x, width))
+                    x += width
+            self.y += STRIP_HEIGHT + 3
+
+    def slot(self, cell: Cell, x: float, width: float) -> Box:
+        """A box of the strip."""
+        middle, y = x + width / 2, self.y
+        number = Text(middle, y + 14, str(cell.slot), SLOT, "cell", "middle")
+        name = Text(middle, y + 29, _name(cell), SMALL, "cell", "middle")
+        texts = (number, name) if name.words else (number,)
+        return Box("memory", x, y, width, STRIP_HEIGHT, cell, texts)
+
+
+def _name(cell: Cell) -> str:
+    """The index of an element, its numbers alone."""
+    if cell.at is None:
+        return ""
+    name = ",".join(map(str, cell.at)) or "()"
+    return name if len(name) <= 40 else f"{name[:39]}…"
+
+
+def _edges(start: float, axis: Axis, step: float) -> list[float]:
+    found = [start]
+    for i in axis:
+        found.append(found[-1] + (ELLIPSIS if i is None else step))
+    return found
+
+
+def _borders(
+    axis: Axis, edges: Sequence[float], parts: Sequence[tuple[int, int]]
+) -> Iterator[tuple[float, int]]:
+    """Where tiles begin and end along an axis, and how many kinds of them do there.
+
+    Those that begin among the indices left out stand in the middle of the ellipsis.
+    """
+    spans, reach = [], 1
+    for extent, _ in parts[:0:-1]:
+        reach *= extent
+        spans.append(reach)
+    yield edges[0], max(len(spans), 1)
+    for (before, at, after), (x, end) in zip(
+        zip(axis, axis[1:], (*axis[2:], None), strict=False), pairwise(edges[1:]), strict=True
+    ):
+        if at is not None:
+            level = sum(at % span == 0 for span in spans)
+        elif before is not None and after is not None:
+            level, x = sum((after - 1) // s > before // s for s in spans), (x + end) / 2
+        if level:
+            yield x, level
+    yield edges[-1], max(len(spans), 1)
+
+
+def _lines(shown: list[Cell | None], layout: Placement, room: int) -> Iterator[list[Cell | None]]:
+    """The strip in lines of slots; rows of a matrix begin lines where these have room for them."""
+    steps = [abs(s) for parts in layout.parts for e, s in parts if e > 1 and abs(s) > 1]
+    pitch = max((s for s in steps if s <= room), default=room)
+    room = room // pitch * pitch
+    line: list[Cell | None] = []
+    for cell in shown:
+        if line and (cell is None or len(line) == room):
+            yield line
+            line = []
+        if cell is None:
+            yield [None]
+        else:
+            line.append(cell)
+    if line:
+        yield line

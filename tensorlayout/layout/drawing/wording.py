@@ -1,0 +1,76 @@
+"""A layout in words: kinds, axes, what marks mean."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from tensorlayout.layout.drawing.content import MOST_DIMS
+from tensorlayout.layout.placement import Placement
+
+_FLAGS = (
+    ("row-major", "is_row_major"),
+    ("column-major", "is_column_major"),
+    ("packed", "is_packed"),
+    ("padded", "is_padded"),
+    ("tiled", "is_tiled"),
+    ("covers a block", "covers_block"),
+    ("broadcast", "is_broadcast"),
+    ("overlapping", "is_overlapping"),
+)
+
+
+def flags(layout: Placement) -> str:
+    """What a layout is.
+
+    >>> from tensorlayout import Layout
+    >>> flags(Layout((2, 3), (0, 1)))
+    'broadcast, overlapping'
+    """
+    return ", ".join(name for name, flag in _FLAGS if getattr(layout, flag)) or "none"
+
+
+def count_of(number: int, what: str) -> str:
+    """A number and its unit.
+
+    >>> count_of(1, "slot"), count_of(2, "slot")
+    ('1 slot', '2 slots')
+    """
+    return f"{number} {what}{'s' * (number != 1)}"
+
+
+def axes(layout: Placement) -> Iterator[str]:
+    """What runs along columns, rows and panels, and how.
+
+    >>> from tensorlayout import Layout
+    >>> list(axes(Layout((2, 3), (0, -1), offset=2)))
+    ['rows: dimension 0, stride 0, repeats', 'columns: dimension 1, stride -1, backwards']
+    """
+    rank = layout.ndim
+    for d in range(max(0, rank - MOST_DIMS), rank):
+        name = ("columns", "rows")[rank - 1 - d] if rank - d <= 2 else "panels"
+        yield f"{name}: dimension {d}, {_steps(layout, d)}"
+    if rank > MOST_DIMS:
+        yield f"dimensions 0 to {rank - MOST_DIMS - 1}: index 0 alone is shown"
+
+
+def _steps(layout: Placement, dim: int) -> str:
+    parts = layout.parts[dim]
+    if len(parts) > 1:
+        outer = f"{count_of(parts[0][0], 'tile')} {parts[0][1]} apart"
+        inner = (f"in each {extent} that are {stride} apart" for extent, stride in parts[1:])
+        return ", ".join([outer, *inner])
+    size, stride = parts[0]
+    remark = ", backwards" if stride < 0 else ", repeats" if stride == 0 and size > 1 else ""
+    return f"stride {stride}{remark}"
+
+
+def padding(layout: Placement) -> str:
+    """How many slots are no elements, and whose they are."""
+    if layout.is_padded:
+        holds = getattr(layout.padding_value, "name", str(layout.padding_value))
+        count = count_of(layout.padding_size, "slot")
+        return f"{count} up to the sizes {layout.padded_shape}, holding {holds}"
+    gaps = layout.required_size - layout.lowest - layout.size
+    if layout.size and gaps > 0 and not layout.is_overlapping:
+        return f"none; {count_of(gaps, 'slot')} between the elements belong to others"
+    return "none"

@@ -1,0 +1,471 @@
+"""Pictures of layouts: what stands where, against NumPy and plain arithmetic; what can be read."""
+
+from __future__ import annotations
+
+import io
+import itertools
+import math
+import time
+from collections import Counter
+from html.parser import HTMLParser
+from xml.etree import ElementTree
+
+import numpy as np
+import pytest
+from on_devices import entered
+from simulated import needs_compiler
+
+import tensorlayout as tl
+from tensorlayout import BitPattern, Layout
+from tensorlayout.layout.drawing import colours, terminal
+from tensorlayout.layout.drawing.content import cut_axis
+
+SVG = "{http://www.w3.org/2000/svg}"
+
+
+def strided(layout):
+    """The slot of each index, by arithmetic on strides."""
+    sums = (sum(map(math.prod, zip(i, layout.strides, strict=True))) for i in indices(layout))
+    return {i: layout.offset + s for i, s in zip(indices(layout), sums, strict=True)}
+
+
+def indices(layout):
+    return list(itertools.product(*map(range, layout.shape)))
+
+
+def in_tiles(shape, tile):
+    """The slot of each index of a matrix and its padding in tiles, by NumPy's transpose."""
+    (m, n), (a, b) = shape, tile
+    rows, columns = -(-m // a), -(-n // b)
+    numbers = np.arange(rows * columns * a * b).reshape(rows, columns, a, b)
+    return {i: int(s) for i, s in np.ndenumerate(numbers.swapaxes(1, 2).reshape(rows * a, -1))}
+
+
+def drawn(layout):
+    """The picture as XML, and the boxes of its grid and of its memory."""
+    root = ElementTree.fromstring(layout.draw().svg)
+    return root, boxes(root, "grid"), boxes(root, "memory")
+
+
+def boxes(root, place):
+    return [g.attrib for g in root.iter(f"{SVG}g") if g.get("class") == place]
+
+
+def index_of(box):
+    return tuple(int(word) for word in box["data-index"].split(",") if word)
+
+
+def slots_of(found, kind="element"):
+    return {index_of(box): int(box["data-slot"]) for box in found if box["data-kind"] == kind}
+
+
+LAYOUTS = {
+    "row-major": Layout.row_major((2, 3)),
+    "column-major": Layout.column_major((2, 3)),
+    "gaps": Layout((2, 3), (5, 1), offset=4),
+    "backwards": Layout((2, 3), (-3, -1), offset=5),
+    "number": Layout(()),
+    "number-moved": Layout((), offset=3),
+    "vector": Layout((4,), (2,)),
+    "broadcast": Layout((3, 4), (0, 1)),
+    "windows": Layout((4, 3), (1, 1)),
+    "nhwc": Layout.labelled((1, 3, 2, 3), "NHWC"),
+    "rank-3": Layout.row_major((2, 3, 4)).permute((2, 0, 1)),
+    "rank-6": Layout.column_major((2, 1, 2, 2, 2, 2)),
+}
+
+
+@pytest.mark.parametrize("layout", LAYOUTS.values(), ids=LAYOUTS)
+def test_every_element_stands_at_its_index_and_in_its_slot(layout):
+    _, grid, memory = drawn(layout)
+    expected = strided(layout)
+    assert slots_of(grid) == expected
+    held = Counter(expected.values())
+    shared = {index_of(box) for box in grid if "data-shared" in box}
+    assert shared == {i for i, s in expected.items() if held[s] > 1}
+    shown = [int(box["data-slot"]) for box in memory]
+    whole = list(range(min(held), max(held) + 1))
+    assert shown == (whole if len(whole) <= 48 else whole[:40] + whole[-8:])
+    for box in memory:
+        slot = int(box["data-slot"])
+        assert box["data-kind"] == ("element" if slot in held else "gap")
+        assert ("data-shared" in box) == (held[slot] > 1)
+        assert slot not in held or expected[index_of(box)] == slot
+
+
+def test_the_numbers_that_are_read():
+    root, *_ = drawn(Layout((2, 3), (1, 2)))
+    said = {
+        g.get("class"): [
+            [t.text for t in h.iter(f"{SVG}text")] for h in root if h.get("class") == c
+        ]
+        for g in root
+        if (c := g.get("class")) in ("grid", "memory")
+    }
+    assert said["grid"] == [["0"], ["2"], ["4"], ["1"], ["3"], ["5"]]
+    assert said["memory"][:3] == [["0", "0,0"], ["1", "1,0"], ["2", "0,1"]]
+
+
+def test_rows_have_colours():
+    root, *_ = drawn(Layout((2, 3), (1, 2)))
+    rows = [g[0].get("class") for g in root if g.get("class") == "memory"]
+    assert rows == ["box row0", "box row1"] * 3
+
+
+def test_boxes_stand_in_rows_and_columns():
+    root, *_ = drawn(Layout((2, 3), (1, 2)))
+    at = {
+        index_of(g.attrib): (float(g[0].get("x")), float(g[0].get("y")))
+        for g in root
+        if g.get("class") == "grid"
+    }
+    xs, ys = sorted({x for x, _ in at.values()}), sorted({y for _, y in at.values()})
+    assert {i: (xs.index(x), ys.index(y)) for i, (x, y) in at.items()} == {
+        (r, c): (c, r) for r in range(2) for c in range(3)
+    }
+
+
+def test_padding_is_hatched():
+    root, grid, memory = drawn(Layout.padded((2, 3), (3, 5), (0, 1), "ZERO"))
+    assert slots_of(grid) == {(r, c): r + 3 * c for r in range(2) for c in range(3)}
+    beyond = {(r, c): r + 3 * c for r in range(3) for c in range(5) if r == 2 or c > 2}
+    assert slots_of(grid, "padding") == beyond
+    assert {int(b["data-slot"]) for b in memory if b["data-kind"] == "padding"} == {
+        *beyond.values()
+    }
+    hatched = [g for g in root.iter(f"{SVG}g") if g.find(f"{SVG}path[@class='hatch']") is not None]
+    assert len(hatched) == 2 * len(beyond)
+    assert "hatched: padding, 9 slots" in root.findtext(f"{SVG}desc")
+
+
+def test_padding_of_rows_that_run_backwards_is_in_memory_alone():
+    layout = Layout.padded((2, 3), (2, 5)).flip((1,))
+    _, grid, memory = drawn(layout)
+    assert layout.is_padded
+    assert slots_of(grid) == strided(layout)
+    assert not slots_of(grid, "padding")
+    kinds = [box["data-kind"] for box in memory]
+    assert kinds == (["element"] * 3 + ["padding"] * 2) * 2
+
+
+@pytest.mark.parametrize(("shape", "tile"), [((3, 5), (2, 2)), ((8, 5), (4, 1)), ((7, 3), (3, 2))])
+def test_tiles(shape, tile):
+    root, grid, _ = drawn(Layout.tiled(shape, [tile]))
+    expected = in_tiles(shape, tile)
+    inside = indices(Layout(shape))
+    assert slots_of(grid) == {i: expected[i] for i in inside}
+    assert slots_of(grid) | slots_of(grid, "padding") == expected
+    heavy = root.findall(f"{SVG}path[@class='tile']")
+    lines = [-(-n // t) + 1 for n, t in zip(shape, tile, strict=True)]
+    assert len(heavy) == sum(n if t > 1 else 2 for n, t in zip(lines, tile, strict=True))
+
+
+def test_nested_tiles_have_heavier_lines():
+    root, grid, _ = drawn(Layout.tiled((8, 8), [(4, 4), (2, 2)]))
+    spread = [0, 1, 4, 5, 16, 17, 20, 21]  # the bits of a number with a place between them
+    assert slots_of(grid) == {(r, c): 2 * spread[r] + spread[c] for r in range(8) for c in range(8)}
+    heavy = [float(p.get("stroke-width")) for p in root.findall(f"{SVG}path[@class='tile']")]
+    assert Counter(heavy) == {2.5: 4, 3.5: 6}  # at 2 and 6; at 0, 4 and 8
+
+
+def test_tiles_that_begin_where_rows_are_left_out():
+    root, grid, _ = drawn(Layout.tiled((16, 40), [(8, 20)]))
+    shown = {c for _, c in slots_of(grid)}
+    assert not shown & {18, 19, 20, 21}
+    left = {index_of(g.attrib): float(g[0].get("x")) for g in root if g.get("class") == "grid"}
+    heavy = [p.get("d") for p in root.findall(f"{SVG}path[@class='tile']")]
+    upright = sorted(float(d[1:].split()[0]) for d in heavy if is_upright(d))
+    last = max(c for c in shown if c < 20)
+    assert len(upright) == 3
+    assert left[0, last] + 34 < upright[1] < left[0, min(shown - set(range(20)))]
+
+
+def is_upright(path):
+    return len({point.split()[0] for point in path[1:].split("L")}) == 1
+
+
+@pytest.mark.parametrize("shape", [(0,), (0, 3), (2, 0), (0, 2, 2), (2, 2, 0, 2)])
+def test_no_elements(shape):
+    root, grid, memory = drawn(Layout(shape))
+    assert grid == memory == []
+    assert "no elements" in [text.text for text in root.iter(f"{SVG}text")]
+
+
+def test_padding_without_elements():
+    _, grid, memory = drawn(Layout.padded((0, 3), (2, 4)))
+    assert len(grid) == len(memory) == 8
+    assert {box["data-kind"] for box in (*grid, *memory)} == {"padding"}
+
+
+def test_of_more_than_six_dimensions_the_last_six_are_shown():
+    layout = Layout.row_major((2,) * 8)
+    root, grid, _ = drawn(layout)
+    assert {i[:2] for i in slots_of(grid)} == {(0, 0)}
+    assert len(grid) == 2**6
+    assert "dimensions 0 to 1: index 0 alone is shown" in root.findtext(f"{SVG}desc")
+
+
+@pytest.mark.parametrize(
+    "layout",
+    [
+        Layout.row_major((10**6, 10**6)),
+        Layout.labelled((10**3,) * 4, "NHWC"),
+        Layout((10**6, 10**6), (0, 1)),
+        Layout((10**6, 10**6), (1, 1)),
+        Layout((10**18,), (-1,), offset=10**18),
+        Layout.tiled((10**6, 10**6), [(8, 128), (2, 1)]),
+        Layout.row_major((10,) * 18),
+    ],
+    ids=str,
+)
+def test_large_ones_are_cut(layout):
+    layout.draw()
+    start = time.perf_counter()
+    root, grid, memory = drawn(layout)
+    assert time.perf_counter() - start < 2  # milliseconds, on a machine that does nothing else
+    assert len(grid) <= 240
+    assert len(memory) <= 48
+    assert "…" in [text.text for text in root.iter(f"{SVG}text")]
+    for index, slot in slots_of(grid).items():
+        assert slot == layout.offset_of(index)
+
+
+def test_strides_that_take_long_to_search_are_drawn_all_the_same():
+    start = time.perf_counter()
+    layout = Layout((500,) * 6, (100003, 100019, 100043, 100049, 100057, 100069))
+    root, grid, _ = drawn(layout)
+    found = slots_of(grid)
+    assert {(0,) * 6, (499,) * 6} < found.keys()
+    for index, slot in found.items():
+        assert slot == sum(map(math.prod, zip(index, layout.strides, strict=True)))
+    assert "took too long to find" in root.findtext(f"{SVG}desc")
+    assert time.perf_counter() - start < 10
+
+
+@pytest.mark.parametrize(
+    ("size", "most", "shown"),
+    [
+        (0, 3, ()),
+        (3, 3, (0, 1, 2)),
+        (4, 3, (0, 1, None, 3)),
+        (10**12, 2, (0, None, 10**12 - 1)),
+    ],
+)
+def test_cut_axis(size, most, shown):
+    assert cut_axis(size, most) == shown
+
+
+# --- read by everybody ----------------------------------------------------------------------------
+
+EVERY = [
+    *LAYOUTS.values(),
+    Layout.tiled((10, 200), [(8, 128)], padding_value="ZERO"),
+    Layout.padded((2,), (4,), padding_value=BitPattern(1, "float32")),
+    Layout((3,) * 20, (10**17,) * 20),
+    Layout((10**18,), (-1,), offset=10**18),
+]
+
+
+@pytest.mark.parametrize("layout", EVERY, ids=str)
+def test_nothing_leaves_the_picture(layout):
+    root, *_ = drawn(layout)
+    _, _, width, height = map(float, root.get("viewBox").split())
+    assert width <= 420  # at 360 pixels letters of 11 are 9.4
+    for text in root.iter(f"{SVG}text"):
+        size = float(text.get("font-size"))
+        assert size >= 11
+        wide, x = len(text.text) * size * 0.6, float(text.get("x"))
+        left = {None: x, "middle": x - wide / 2, "end": x - wide}[text.get("text-anchor")]
+        assert left >= 0
+        assert left + wide <= width
+        assert 0 < float(text.get("y")) < height
+    for rect in root.iter(f"{SVG}rect"):
+        x, y = (float(rect.get(name, "0")) for name in "xy")
+        assert x + float(rect.get("width")) <= width
+        assert y + float(rect.get("height")) <= height
+
+
+def test_title_and_description():
+    root, *_ = drawn(Layout((2, 3), (0, -1), offset=2))
+    assert root.get("role") == "img"
+    assert root[0].tag == f"{SVG}title"
+    assert root[0].text == "Layout (2,3):(0,-1)+2"
+    assert root[1].text == (
+        "Shape (2, 3): broadcast, overlapping; rows: dimension 0, stride 0, repeats; columns:"
+        " dimension 1, stride -1, backwards; dark corner: several elements share the slot"
+        " (broadcast)."
+    )
+
+
+def luminance(colour):
+    values = [int(colour[at : at + 2], 16) / 255 for at in (1, 3, 5)]
+    linear = [v / 12.92 if v <= 0.04045 else ((v + 0.055) / 1.055) ** 2.4 for v in values]
+    return 0.2126 * linear[0] + 0.7152 * linear[1] + 0.0722 * linear[2]
+
+
+def contrast(one, other):
+    low, high = sorted((luminance(one), luminance(other)))
+    return (high + 0.05) / (low + 0.05)
+
+
+def test_contrast():
+    assert contrast("#000000", "#ffffff") == pytest.approx(21)
+    assert min(contrast(colours.ON_ROWS, row) for row in colours.ROWS) >= 4.5
+    for scheme in (colours.LIGHT, colours.DARK):
+        for ground in (scheme.paper, scheme.gap, scheme.hatch):
+            assert contrast(scheme.ink, ground) >= 4.5
+        assert contrast(scheme.faint, scheme.paper) >= 4.5
+
+
+def test_styles_touch_nothing_beside_the_picture():
+    style = drawn(Layout(()))[0].findtext(f"{SVG}style")
+    outside, dark, inside = style.partition("@media (prefers-color-scheme:dark)")
+    assert dark
+    rules = outside.split("}")[:-1] + inside.removeprefix("{").split("}")[:-2]
+    selectors = [one for rule in rules for one in rule.partition("{")[0].split(",")]
+    assert all(selector.startswith(".tensorlayout ") for selector in selectors)
+
+
+# --- other forms ----------------------------------------------------------------------------------
+
+
+def test_png():
+    image = pytest.importorskip("PIL.Image", reason="optional: pillow")
+    layout = Layout.tiled((3, 5), [(2, 2)], padding_value="ZERO")
+    drawing = layout.draw()
+    found = image.open(io.BytesIO(drawing.png(1)))
+    assert found.format == "PNG"
+    root, *_ = drawn(layout)
+    assert found.size == (420, round(float(root.get("height"))))
+    for g in (g for g in root.iter(f"{SVG}g") if g.get("data-kind") == "element"):
+        row = int(g[0].get("class").removeprefix("box row"))
+        at = tuple(int(float(g[0].get(name))) + 4 for name in "xy")
+        assert "#{:02x}{:02x}{:02x}".format(*found.getpixel(at)[:3]) == colours.ROWS[row]
+
+
+def test_save(tmp_path):
+    drawing = Layout.row_major((2, 3)).draw()
+    drawing.save(tmp_path / "a.svg")
+    assert (tmp_path / "a.svg").read_text("utf-8") == drawing.svg == drawing._repr_svg_()
+    assert repr(drawing) == "<Drawing: Layout (2,3):(3,1)>"
+
+
+@pytest.mark.parametrize(
+    ("layout", "lines"),
+    [
+        (Layout((2, 3), (3, 1)), ["slots by index:", "   0 1 2", "0: 0 1 2", "1: 3 4 5"]),
+        (
+            Layout((2, 2), (0, 1)),
+            ["slots by index (*: shared):", "    0  1", "0: 0* 1*", "1: 0* 1*"],
+        ),
+        (
+            Layout.tiled((2, 3), [(2, 2)]),
+            ["slots by index (x: padding):", "   0 1 2 3", "0: 0 1 4 x", "1: 2 3 6 x"],
+        ),
+    ],
+    ids=str,
+)
+def test_terminal(layout, lines):
+    assert terminal.grid(layout, 80) == lines
+
+
+@pytest.mark.parametrize("width", [20, 40, 100])
+def test_a_wide_matrix_is_cut_in_the_terminal(width):
+    lines = terminal.grid(Layout.row_major((1000, 1000)), width)
+    assert max(map(len, lines)) <= width
+    assert lines[1].split()[-1] == "999"
+    assert lines[-1].split()[-1] == "999999"
+
+
+# --- notebooks ------------------------------------------------------------------------------------
+
+
+class Cells(HTMLParser):
+    """The table of a summary."""
+
+    def __init__(self, text):
+        super().__init__()
+        self.open, self.words, self.tags = [], [], Counter()
+        self.feed(text)
+        self.close()
+        assert self.open == []
+
+    def handle_starttag(self, tag, attrs):
+        self.tags[tag] += 1
+        self.open.append(tag)
+
+    def handle_startendtag(self, tag, attrs):
+        self.tags[tag] += 1
+
+    def handle_endtag(self, tag):
+        assert self.open.pop() == tag
+
+    def handle_data(self, data):
+        if self.open[-1] in ("th", "td"):
+            self.words.append(data)
+
+    @property
+    def facts(self):
+        return dict(zip(self.words[::2], self.words[1::2], strict=True))
+
+
+def test_a_tensor_in_a_notebook():
+    x = tl.to_layout(tl.reshape(tl.arange(15, dtype=tl.int32), (3, 5)), "{1,0:T(2,2)}")
+    found = Cells(x._repr_html_())
+    assert found.tags["svg"] == 1
+    assert found.facts == {
+        "tensor": "shape (3, 5), dtype int32, on cpu",
+        "layout": "(3,5):(2*12+2*2,3*4+2*1)",
+        "in words": "padded, tiled, covers a block",
+        "padding": "9 slots up to the sizes (4, 6), holding UNSPECIFIED",
+        "bytes": "60 of elements, 36 of padding",
+        "first values": "0, 1, 2, 3, 4, 5, 6, 7, …",
+    }
+
+
+def test_a_layout_in_a_notebook():
+    found = Cells(Layout((2, 3), (5, 1))._repr_html_())
+    assert found.facts == {
+        "shape": "(2, 3), 6 elements",
+        "layout": "(2,3):(5,1)",
+        "in words": "none",
+        "padding": "none; 2 slots between the elements belong to others",
+        "storage": "8 slots from slot 0 on",
+    }
+    assert ElementTree.fromstring(Layout((2, 3))._repr_svg_()).get("role") == "img"
+
+
+READONLY = np.arange(3.0)
+READONLY.flags.writeable = False
+
+
+@pytest.mark.parametrize(
+    ("x", "values"),
+    [
+        (tl.zeros((0, 3)), None),
+        (tl.asarray(3.5), "3.5"),
+        (tl.asarray([True, False]), "True, False"),
+        (tl.asarray([1.5, 0.1], dtype=tl.bfloat16), "1.5, 0.1"),
+        (tl.asarray([1 + 2j]), "(1+2j)"),
+        (tl.asarray(READONLY), "0.0, 1.0, 2.0"),
+        (tl.broadcast_to(tl.arange(2), (3, 2)), "0, 1, 0, 1, 0, 1"),
+        (tl.arange(4)[::-1], "3, 2, 1, 0"),
+        (tl.sliding_window(tl.arange(5), 3), "0, 1, 2, 1, 2, 3, 2, 3, …"),
+        (tl.broadcast_to(tl.asarray(7), (10**6, 10**6)), "7, 7, 7, 7, 7, 7, 7, 7, …"),
+        (tl.reshape(tl.arange(2), (1,) * 19 + (2,)), "0, 1"),
+    ],
+    ids=lambda x: str(x.layout) if isinstance(x, tl.Tensor) else None,
+)
+def test_first_values(x, values):
+    assert Cells(x._repr_html_()).facts.get("first values") == values
+
+
+@needs_compiler
+@pytest.mark.parametrize("layout", ["C", "F", "{1,0:T(8,8)}"])
+def test_of_a_tensor_on_another_device_only_what_is_shown_is_fetched(layout):
+    with entered("simulator"):
+        x = tl.zeros((300, 300), layout=layout)
+        with tl.trace() as seen:
+            said = x._repr_html_()
+        assert Cells(said).facts["first values"] == ", ".join(["0.0"] * 8) + ", …"
+        assert sum(record.bytes_written for record in seen) == 8 * 8

@@ -397,7 +397,18 @@ def _converting(plan: ElementwisePlan, fix: Fix | None) -> Call:
     copy: Any = _context(plan)
     if fix is not None or (converts and not _is_ufunc(plan)):
         nbytes = plan.result.layout.required_size * plan.result.dtype.itemsize
-        return in_blocks(fix or function, plan.inputs, converts, nbytes)
+        blockwise = in_blocks(fix or function, plan.inputs, converts, nbytes)
+        if converts or not function_of(plan.operation.function).right_alone:
+            return blockwise
+
+        def call(arrays: Sequence[Array], out: Array) -> None:
+            flags = [a.flags for a in (*arrays, out)]
+            if all(f.c_contiguous for f in flags) or all(f.f_contiguous for f in flags):
+                copy().run(function, *arrays, out)
+            else:
+                blockwise(arrays, out)
+
+        return call
     if not _is_ufunc(plan):
         return lambda arrays, out: copy().run(function, *arrays, out)
     if _loop(plan, _dtypes(plan)):

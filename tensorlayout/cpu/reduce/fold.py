@@ -36,8 +36,9 @@ _COLUMNS = 16
 WIDE_RUN = 128
 
 # Bytes from which on threads share the work, in two pieces or more of half as many: a piece takes
-# 20 us besides its elements.
-SHARED_BYTES = 4 << 20
+# 20 us besides its elements. The sum of 16 MB of float32 takes 0.65 ms in one thread, in two 0.57
+# in pieces of 2 MB, 0.46 in pieces of 4 (2026-11-23, same machine and version).
+SHARED_BYTES = 8 << 20
 _PIECES = 16
 
 # Up to this size an array is folded at once in its wide dtype: that is faster than to think.

@@ -19,6 +19,7 @@ import numpy as np
 from tensorlayout.cpu.copy.axes import view_of
 from tensorlayout.cpu.copy.choose import Tuning, choose_copy
 from tensorlayout.cpu.elementwise.flat import run_of
+from tensorlayout.cpu.elementwise.functions import has_one_result
 from tensorlayout.cpu.elementwise.writing import BlockCall, alone, block_call
 from tensorlayout.cpu.engine.casting import WHOLE, converter, scalar_in
 from tensorlayout.cpu.engine.float16 import is_half
@@ -67,14 +68,6 @@ _LINES = 128
 
 # Shorter runs are made longer, where that is cheap: NumPy takes 10 ns for each.
 _RUN = 128
-
-# These round differently, or not at all, in NumPy's loops for memory that runs backwards; those of
-# 16-bit floats and complex numbers in those for any gaps. All others have one right result.
-_INEXACT = {
-    *("acos", "acosh", "asin", "asinh", "atan", "atan2", "atanh", "cos", "cosh", "exp", "expm1"),
-    *("hypot", "log", "log10", "log1p", "log2", "logaddexp", "pow", "sin", "sinh", "tan", "tanh"),
-}
-
 
 _memory_of: Callable[[Any], Any] = attrgetter("_memory")
 
@@ -160,9 +153,7 @@ def _is_steady(step: Step, result: Layout) -> bool:
 
 def _is_sure(step: Step) -> bool:
     """Whether a step has one right result, which all of NumPy's loops give."""
-    return isinstance(step, CopyPlan) or not (
-        step.operation.function in _INEXACT or any(d.kind == "c" for d in step.inputs)
-    )
+    return isinstance(step, CopyPlan) or has_one_result(step.operation.function, step.inputs)
 
 
 def _may_overlap(step: ElementwisePlan) -> bool:

@@ -26,7 +26,8 @@ def mover(source: Layout, from_dtype: DType, result: Layout, to_dtype: DType) ->
     convert = converter(from_dtype, to_dtype)
     if convert is not None:
         nbytes = source.size * (from_dtype.itemsize + to_dtype.itemsize)
-        call = shared(lambda arrays, out: convert(out, *arrays), result, to_dtype.itemsize, nbytes)
+        whole = lambda arrays, out: convert(out, *arrays)  # noqa: E731
+        call = shared(whole, result, to_dtype.itemsize, nbytes, exact=True)
         return ReadyCopy("converted", lambda destination, source: call([source], destination))
     return choose_copy(source.shape, result.strides, source.strides, from_dtype.itemsize)
 

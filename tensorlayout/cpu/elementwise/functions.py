@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -13,6 +13,7 @@ from tensorlayout.cpu.elementwise import standard_fixes as fixes
 from tensorlayout.cpu.elementwise.standard_fixes import Fix
 from tensorlayout.cpu.elementwise.where import choose, choose_by_bits
 from tensorlayout.cpu.engine.memory import Array
+from tensorlayout.dtypes import DType
 
 # By name of the dtype to which the operands are converted; names with a star stand for calls whose
 # last operand is a scalar or broadcast.
@@ -45,6 +46,19 @@ def function_of(name: str) -> Function:
     """The function of an operation; NumPy's of the same name, if no other is in the table."""
     found = _FUNCTIONS.get(name)
     return Function(getattr(np, name)) if found is None else found
+
+
+# These round differently, or not at all, in NumPy's loops for memory that runs backwards; those of
+# 16-bit floats and complex numbers in those for any gaps. All others have one right result.
+_INEXACT = {
+    *("acos", "acosh", "asin", "asinh", "atan", "atan2", "atanh", "cos", "cosh", "exp", "expm1"),
+    *("hypot", "log", "log10", "log1p", "log2", "logaddexp", "pow", "sin", "sinh", "tan", "tanh"),
+}
+
+
+def has_one_result(name: str, inputs: Sequence[DType]) -> bool:
+    """Whether an operation has one right result, which all of NumPy's loops give."""
+    return name not in _INEXACT and all(d.kind != "c" for d in inputs)
 
 
 def _clip(x: Array, least: Array, most: Array, out: Array) -> None:

@@ -11,7 +11,7 @@ import numpy as np
 
 from tensorlayout import dtypes
 from tensorlayout.cpu.elementwise.flat import run_flat, run_of, run_tiled
-from tensorlayout.cpu.elementwise.functions import function_of
+from tensorlayout.cpu.elementwise.functions import function_of, has_one_result
 from tensorlayout.cpu.elementwise.staging import staged
 from tensorlayout.cpu.elementwise.standard_fixes import Fix
 from tensorlayout.cpu.engine.blocks import Call, in_blocks
@@ -102,7 +102,8 @@ def _write(plan: ElementwisePlan, fix: Fix | None) -> Write:
     call, read = staged(plan, alone), _reader(plan)
     if call is alone:
         layout, itemsize = plan.result.layout, plan.result.dtype.itemsize
-        call = shared(alone, layout, itemsize, _nbytes(plan))
+        exact = has_one_result(plan.operation.function, plan.inputs)
+        call = shared(alone, layout, itemsize, _nbytes(plan), exact)
 
     def run(out: Tensor, *operands: Any) -> None:
         call(read(operands), out._memory)

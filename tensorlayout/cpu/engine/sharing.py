@@ -33,10 +33,10 @@ LEAST_SECONDS = 150e-6
 # How often a call is timed: the first time its memory may be new.
 _TIMES = 3
 
-# Into how many pieces a call is cut: eight, and up to sixteen of as many bytes of the result. Each
-# takes some 20 us besides its elements. In two threads x += y of 16 MB of float32 takes 1.0 ms in
-# sixteen pieces, 1.15 in 32 and 1.2 in 64 (same day, machine and version).
-_FEWEST, _MOST, _PIECE = 8, 16, 2 << 20
+# Bytes of the result in a piece at least. There are up to four, then each grows to four times that,
+# then there are up to sixteen. A piece takes 3 to 20 us besides its elements: in two threads x += y
+# of 16 MB of float32 takes 1.0 ms in sixteen, 1.15 in 32, 1.2 in 64 (same day and machine).
+_PIECE = 512 << 10
 
 Box = tuple[slice, ...]
 
@@ -65,14 +65,14 @@ def is_large(nbytes: int) -> bool:
 
 
 def _piece(nbytes: int) -> int:
-    return max(nbytes // _MOST, min(-(-nbytes // _FEWEST), _PIECE))
+    return max(_PIECE, min(-(-nbytes // 4), 4 * _PIECE), nbytes // 16)
 
 
-def shared(call: Call, result: Layout, itemsize: int, nbytes: int) -> Call:
+def shared(call: Call, result: Layout, itemsize: int, nbytes: int, exact: bool) -> Call:
     """`call`, its result of this layout made by several threads where that pays; or itself.
 
-    `nbytes`: read and written. What is written shares no memory with the operands, but for each
-    element with its own.
+    `nbytes`: read and written. `exact`: whether an element has the same bits wherever it is. What
+    is written shares no memory with the operands, but for each element with its own.
     """
     if not is_large(nbytes) or not result.size:
         return call
@@ -81,6 +81,9 @@ def shared(call: Call, result: Layout, itemsize: int, nbytes: int) -> Call:
         return call
 
     def run(arrays: Sequence[Array], out: Array, threads: int) -> None:
+        if exact and threads == 1:
+            call(arrays, out)
+            return
         full = [a if a.shape in ((), out.shape) else np.broadcast_to(a, out.shape) for a in arrays]
 
         def move(box: Box) -> None:

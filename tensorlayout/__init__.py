@@ -54,6 +54,7 @@ from tensorlayout.functions.sets import *
 from tensorlayout.functions.sorting import *
 from tensorlayout.functions.statistical import *
 from tensorlayout.functions.utility import *
+from tensorlayout.late import importing as _importing
 from tensorlayout.layout import BitPattern, Layout, PaddingValue, coalesce
 from tensorlayout.tensor import Tensor
 from tensorlayout.tracing import no_copies, trace
@@ -136,11 +137,12 @@ def _late(name: str) -> _Any:
     """What is imported at first use: `bfloat16`, and namespaces."""
     if name == "bfloat16":
         return _dtypes.bfloat16
-    if name in ("directml", "fft", "linalg", "xla"):
-        return _import_module(f"tensorlayout.{name}")
-    if name in ("CopyWarning", "Trace"):
-        module = "refusal" if name == "CopyWarning" else "traces"
-        return getattr(_import_module(f"tensorlayout.tracing.{module}"), name)
+    with _importing:
+        if name in ("directml", "fft", "linalg", "xla"):
+            return _import_module(f"tensorlayout.{name}")
+        if name in ("CopyWarning", "Trace"):
+            module = "refusal" if name == "CopyWarning" else "traces"
+            return getattr(_import_module(f"tensorlayout.tracing.{module}"), name)
     return _absent(name)
 
 

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from tensorlayout.late import importing
 from tensorlayout.words import shown
 
 DType = np.dtype[Any]
@@ -67,7 +68,8 @@ SCALARS = frozenset(_SCALAR_RANK)
 
 
 def _bfloat16() -> DType:
-    found: DType = np.dtype(importlib.import_module("ml_dtypes").bfloat16)
+    with importing:
+        found: DType = np.dtype(importlib.import_module("ml_dtypes").bfloat16)
     return found
 
 

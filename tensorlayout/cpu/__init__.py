@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import functools
 import importlib
-import os
-import threading
 from typing import Any
 
 from tensorlayout.cpu.engine.aliasing import disturbs
 from tensorlayout.cpu.engine.borrowed import borrowed
 from tensorlayout.cpu.engine.memory import current_stream, exposed, new_tensors, ready
 from tensorlayout.cpu.engine.memory import required_bytes as read
+from tensorlayout.late import importing
 from tensorlayout.plan.base import Plan, Run
 from tensorlayout.plan.elementwise import ElementwisePlan
 from tensorlayout.plan.fuse import FusePlan
@@ -90,20 +89,10 @@ def direct(plan: Plan) -> Run | None:
     return _function(found)(plan) if found else None
 
 
-# A fork waits for imports: in the child, one that another thread has begun would never end.
-_importing = threading.RLock()
-if hasattr(os, "register_at_fork"):
-    os.register_at_fork(
-        before=_importing.acquire,
-        after_in_parent=_importing.release,
-        after_in_child=_importing.release,
-    )
-
-
 @functools.cache
 def _function(name: str) -> Any:
     module, _, function = name.rpartition(".")
-    with _importing:
+    with importing:
         return getattr(importlib.import_module(f"tensorlayout.cpu.{module}"), function)
 
 

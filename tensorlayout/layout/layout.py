@@ -6,6 +6,7 @@ import math
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, Self, final
 
+from tensorlayout.late import importing
 from tensorlayout.layout import checks, slots, text, tiling
 from tensorlayout.layout import order as orders
 from tensorlayout.layout.labels import order_of_labels
@@ -283,7 +284,8 @@ class Layout(Views):
         >>> Layout.row_major((2, 3)).draw()
         <Drawing: Layout (2,3):(3,1)>
         """
-        from tensorlayout.layout.drawing.drawing import Drawing
+        with importing:
+            from tensorlayout.layout.drawing.drawing import Drawing
 
         return Drawing(self)
 
@@ -291,7 +293,8 @@ class Layout(Views):
         return self.draw().svg
 
     def _repr_html_(self) -> str:
-        from tensorlayout.layout.drawing.summary import summary_of_layout
+        with importing:
+            from tensorlayout.layout.drawing.summary import summary_of_layout
 
         return summary_of_layout(self)
 

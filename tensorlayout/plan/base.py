@@ -23,6 +23,7 @@ from typing import (
 
 from tensorlayout.devices import Device
 from tensorlayout.dtypes import DType
+from tensorlayout.late import importing
 from tensorlayout.plan.rules import one_device
 from tensorlayout.plan.steps import Kind
 from tensorlayout.records import planned as planned
@@ -222,6 +223,7 @@ def backend(device: Device) -> Backend:
 
 @functools.cache
 def _backend(kind: str) -> Backend:
-    module: Any = importlib.import_module(f"tensorlayout.{kind}")
+    with importing:
+        module: Any = importlib.import_module(f"tensorlayout.{kind}")
     found: Backend = module
     return found

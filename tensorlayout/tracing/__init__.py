@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import TYPE_CHECKING, SupportsIndex
 
+from tensorlayout.late import importing
+
 if TYPE_CHECKING:
     from tensorlayout.scopes import Block
     from tensorlayout.tracing.refusal import Refusal
@@ -24,8 +26,8 @@ def trace() -> Block[Trace, Trace]:
     >>> [(r.name, r.kind, r.bytes_written) for r in seen]
     [('T', 'view', 0), ('to_layout', 'relayout', 48)]
     """
-    from tensorlayout.tracing.blocks import tracing  # at first use, for the import's sake
-
+    with importing:  # at first use, for the import's sake
+        from tensorlayout.tracing.blocks import tracing
     return tracing()
 
 
@@ -55,6 +57,6 @@ def no_copies(
     ...     print(str(error).partition("instead, ")[2])
     have the operand in layout (3,2):(2,1), which has such a view
     """
-    from tensorlayout.tracing.blocks import refusing  # at first use, for the import's sake
-
+    with importing:
+        from tensorlayout.tracing.blocks import refusing
     return refusing(at_least, warn, allow)

@@ -10,6 +10,7 @@ from contextlib import AbstractContextManager, nullcontext
 from typing import TYPE_CHECKING, Any
 
 from tensorlayout.functions import dispatch
+from tensorlayout.late import importing
 from tensorlayout.plan import steps, tiled
 from tensorlayout.plan.base import Operation, Plan
 from tensorlayout.plan.fill import CreatePlan
@@ -160,7 +161,8 @@ def _work_of(plan: Plan, operands: tuple[Any, ...]) -> AbstractContextManager[De
     device = next((each for each in devices if each.kind == "cuda"), None)
     if device is None:
         return nullcontext()
-    from tensorlayout.cuda.engine.launch_log import device_work  # only where there is one
+    with importing:  # only where there is one
+        from tensorlayout.cuda.engine.launch_log import device_work
 
     return device_work(device.number)
 

@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import field
 from typing import overload
 
+from tensorlayout.late import importing
 from tensorlayout.plan.steps import COPIES, KINDS
 from tensorlayout.records import planned
 from tensorlayout.tracing.kernels import lines as kernel_lines
@@ -225,7 +226,8 @@ class Trace:
         >>> seen.to_html().splitlines()[0]
         '<!DOCTYPE html>'
         """
-        from tensorlayout.tracing.html import Group, page  # only for readers
+        with importing:  # only for readers
+            from tensorlayout.tracing.html import Group, page
 
         groups = [
             Group(line, part.totals, part.bytes_copied, part.records)
@@ -246,7 +248,8 @@ class Trace:
         >>> [event["name"] for event in json.loads(seen.to_perfetto())["traceEvents"]]
         ['zeros', 'T']
         """
-        from tensorlayout.tracing.perfetto import events  # only for readers
+        with importing:
+            from tensorlayout.tracing.perfetto import events
 
         return events(self.records)
 

@@ -124,9 +124,9 @@ def test_every_arrow_is_an_import():
 
 def test_the_lowest_pieces_know_nobody():
     drawn = arrows()
-    assert drawn["words"] == drawn["scopes"] == drawn["records"] == set()
-    assert drawn["layout"] == {"records", "words"}
-    assert drawn["dtypes"] == {"words"}
+    assert drawn["words"] == drawn["scopes"] == drawn["records"] == drawn["late"] == set()
+    assert drawn["layout"] == {"late", "records", "words"}
+    assert drawn["dtypes"] == {"late", "words"}
     assert drawn["typing"] == {"layout", "dtypes", "devices"}
     assert drawn["tensor"] == {"typing"}
 

@@ -62,8 +62,9 @@ class HloComputation:
     """Instructions under a name, in the order of the text; `root` gives the result.
 
     >>> from tensorlayout import xla
-    >>> xla.HloComputation("f", (), None).parameters
-    ()
+    >>> module = xla.parse_hlo("HloModule m f { y = s8[] parameter(1) x = s8[] parameter(0) }")
+    >>> isinstance(module.entry, xla.HloComputation), [p.name for p in module.entry.parameters]
+    (True, ['x', 'y'])
     """
 
     name: str
@@ -194,7 +195,8 @@ class HloModule:
         """The instructions that only change a layout, in the order of the text, and what they move.
 
         They are ``copy``, ``transpose`` and ``bitcast``, and fusions of nothing else. A bitcast
-        moves nothing. Instructions inside of fusions are not listed by themselves.
+        moves nothing; a copy may keep the layout. Instructions inside of fusions are not listed by
+        themselves.
 
         ValueError for an array of unbounded size.
         """

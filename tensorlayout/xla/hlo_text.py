@@ -36,7 +36,7 @@ _BLANKS = _pattern("")
 _MODULE = _pattern(rf"HloModule{_WHITE}{_BLANK}({_NAME})")
 _COMPUTATION = _pattern(rf"(ENTRY{_WHITE}{_BLANK})?%?({_NAME})")
 _INSTRUCTION = _pattern(rf"(ROOT{_WHITE}{_BLANK})?%?({_NAME})")
-_OPCODE = _pattern(rf"({_NAME}){_BLANK}\(")
+_OPCODE = _pattern(rf"({_NAME}){_BLANK}(\()")
 _ATTRIBUTE = _pattern(rf",{_BLANK}({_NAME}){_BLANK}=")
 _ONE_NAME = _pattern(rf"%?({_NAME})")
 _PARAMETER = _pattern(rf"%?{_NAME}{_BLANK}:")
@@ -367,14 +367,15 @@ class _Reader:
         self.sign("{", f" after the name of the computation {cut(name)}")
         found: dict[str, HloInstruction] = {}
         root: HloInstruction | None = None
-        while not self.took("}"):
+        while not self.is_next("}"):
             place = self.at
             instruction, is_root = self.instruction(found)
             if is_root and root is not None:
                 self.fail(f"one ROOT, which is {cut(root.name)}", place)
             root = instruction if is_root else root
         if not found:
-            self.fail("an instruction", self.text.rindex("}", 0, self.at))
+            self.fail("an instruction")
+        self.sign("}")
         self.attributes()
         listed = tuple(found.values())
         self.numbered(listed, head.start(2))
@@ -401,7 +402,8 @@ class _Reader:
             self.fail(f"one instruction of the name {cut(name)}", head.start(2))
         self.sign("=", f" after the name {cut(name)}")
         shape = self.shape()
-        opcode = self.expect(_OPCODE, "an opcode and '('")[1]
+        applied = self.expect(_OPCODE, "an opcode and '('")
+        opcode = applied[1]
         operands: tuple[str, ...] = ()
         number: int | None = None
         if opcode == "parameter":
@@ -412,7 +414,7 @@ class _Reader:
             number = int(digits)
             self.sign(")")
         elif opcode == "constant":
-            self.go_to(self.closed(self.text.rindex("(", 0, self.at)))
+            self.go_to(self.closed(applied.start(2)))
         else:
             operands = self.operands(above)
         values, places = self.attributes()

@@ -33,9 +33,9 @@ def _pattern(text: str) -> re.Pattern[str]:
 
 
 _BLANKS = _pattern("")
-_MODULE = _pattern(rf"HloModule{_WHITE}{_BLANK}({_NAME})")
-_COMPUTATION = _pattern(rf"(ENTRY{_WHITE}{_BLANK})?%?({_NAME})")
-_INSTRUCTION = _pattern(rf"(ROOT{_WHITE}{_BLANK})?%?({_NAME})")
+_MODULE = _pattern(rf"HloModule(?=[ \t\r\n/]){_BLANK}({_NAME})")
+_COMPUTATION = _pattern(rf"(ENTRY(?=[ \t\r\n/%]){_BLANK})?%?({_NAME})")
+_INSTRUCTION = _pattern(rf"(ROOT(?=[ \t\r\n/%]){_BLANK})?%?({_NAME})")
 _OPCODE = _pattern(rf"({_NAME}){_BLANK}(\()")
 _ATTRIBUTE = _pattern(rf",{_BLANK}({_NAME}){_BLANK}=")
 _ONE_NAME = _pattern(rf"%?({_NAME})")
@@ -48,7 +48,7 @@ _TABLE = _pattern(
 )
 _QUOTED = _pattern(_STRING)
 _ARRAY = re.compile(
-    rf"[A-Za-z_]\w*+\[[^][(){{}}\"]*+\](?:{_WHITE}*+\{{(?={_WHITE}*+[-0-9:])[^{{}}]*+\}})?+",
+    rf"[A-Za-z_]\w*+{_WHITE}*+\[[^][(){{}}\"]*+\](?:{_WHITE}*+\{{(?={_WHITE}*+[-0-9:])[^{{}}]*+\}})?+",
     re.ASCII,
 )
 _COMMENTS = re.compile(_COMMENT)

@@ -92,7 +92,7 @@ def _changes(module: HloModule, width: int) -> list[str]:
     rows: list[Row] = []
     for c in found[:_MOST_ROWS]:
         moved, names = (c.bytes_read, c.bytes_written), (c.name, c.instruction.opcode)
-        rows.append((*map(str, moved), *names, str(c.source), str(c.instruction.shape)))
+        rows.append((*map(str, moved), *names, str(c.source), str(c.result)))
     total = (str(sum(c.bytes_read for c in found)), str(sum(c.bytes_written for c in found)))
     head = ("read", "written", "name", "opcode", "from", "to")
     title = "instructions that only copy or change a layout, bytes each time they run:"

@@ -14,7 +14,7 @@ from tensorlayout.xla.shape_queries import byte_size_of_elements, physical_byte_
 from tensorlayout.xla.shapes import Shape
 
 # Instructions that leave all values as they are; a bitcast moves nothing.
-_LAYOUT_ONLY = frozenset({"bitcast", "copy", "transpose"})
+_LAYOUT_ONLY = frozenset({"bitcast", "copy", "copy-start", "transpose"})
 
 # Computations that these call run by themselves; all others are parts of one instruction.
 _CONTROL = frozenset({"call", "conditional", "while"})
@@ -30,8 +30,16 @@ _SHARING = _CONTROL | {
     "tuple",
 }
 
+# Of what begins a transfer, the element of the result that is the operand itself.
+_OPERAND_AGAIN = {
+    "all-gather-start": 0,
+    "collective-permute-start": 0,
+    "copy-start": 1,
+    "send": 0,
+}
 
-@dataclass(frozen=True)
+
+@dataclass(frozen=True, slots=True)
 class HloInstruction:
     """One line of a computation: a name, what it does to which operands, and the shape it gives.
 
@@ -106,8 +114,8 @@ class HloBuffer(NamedTuple):
 class HloLayoutChange(NamedTuple):
     """An instruction that only changes a layout, and the **bytes** it moves each time it runs.
 
-    `name` is as in `HloBuffer`; `source` is the shape that is read, `bytes_read` and
-    `bytes_written` count padding.
+    `name` is as in `HloBuffer`; `source` is the shape that is read, `result` the one that is
+    written; `bytes_read` and `bytes_written` count padding.
 
     >>> from tensorlayout import xla
     >>> text = '''HloModule m
@@ -121,6 +129,7 @@ class HloLayoutChange(NamedTuple):
     name: str
     instruction: HloInstruction
     source: Shape
+    result: Shape
     bytes_read: int
     bytes_written: int
 
@@ -171,8 +180,8 @@ class HloModule:
         Those of the entry, and of what it runs by ``while``, ``conditional`` and ``call``. What
         happens inside of a fusion has no memory, nor has the computation of a reduction or a sort.
         Tuples, their elements, bitcasts, parameters of loops and branches and the like lie in the
-        memory of others. XLA lets arrays share memory that are not needed at the same time, so that
-        a program may take less than all buffers together.
+        memory of others. XLA writes some results over an operand, and lets arrays share memory that
+        are not needed at the same time: a program may take less than all buffers together.
 
         ValueError for an array of unbounded size.
         """
@@ -183,8 +192,9 @@ class HloModule:
             inner = instruction.parameter_number is not None and computation is not self.entry
             if inner or instruction.opcode in _SHARING or instruction.opcode.endswith("-done"):
                 continue
+            again = _operand_again(instruction)
             for path, shape in get_leaf_shapes(instruction.shape):
-                if shape.is_array:
+                if shape.is_array and path[:1] != again:
                     at = f"{{{','.join(map(str, path))}}}" if path else ""
                     size = _bytes_of(shape, instruction)
                     padding = size - byte_size_of_elements(shape)
@@ -194,9 +204,9 @@ class HloModule:
     def layout_changes(self) -> tuple[HloLayoutChange, ...]:
         """The instructions that only change a layout, in the order of the text, and what they move.
 
-        They are ``copy``, ``transpose`` and ``bitcast``, and fusions of nothing else. A bitcast
-        moves nothing; a copy may keep the layout. Instructions inside of fusions are not listed by
-        themselves.
+        They are ``copy`` (``copy-start``, too), ``transpose`` and ``bitcast``, and fusions of
+        nothing else. A bitcast moves nothing; a copy may keep the layout. Instructions inside of
+        fusions are not listed by themselves.
 
         ValueError for an array of unbounded size.
         """
@@ -204,15 +214,17 @@ class HloModule:
 
     def _layout_changes(self) -> Iterator[HloLayoutChange]:
         for computation, instruction in self._running():
-            if len(instruction.operands) != 1 or not instruction.shape.is_array:
-                continue
             moves = self._moves(instruction)
-            source = computation.by_name[instruction.operands[0]].shape
-            if moves is None or not source.is_array:
+            if moves is None or len(instruction.operands) != 1:
                 continue
-            read, written = (_bytes_of(s, instruction) * moves for s in (source, instruction.shape))
+            source, result = computation.by_name[instruction.operands[0]].shape, instruction.shape
+            if instruction.opcode == "copy-start" and result.elements:
+                result = result.elements[0]
+            if not source.is_array or not result.is_array:
+                continue
+            read, written = (_bytes_of(shape, instruction) * moves for shape in (source, result))
             name = self._name(computation, instruction)
-            yield HloLayoutChange(name, instruction, source, read, written)
+            yield HloLayoutChange(name, instruction, source, result, read, written)
 
     def _moves(self, instruction: HloInstruction) -> bool | None:
         """Whether a change of layout moves elements; None for what is no such change."""
@@ -236,6 +248,16 @@ class HloModule:
     def _name(self, computation: HloComputation, instruction: HloInstruction) -> str:
         inner = computation is not self.entry
         return f"{computation.name}/{instruction.name}" if inner else instruction.name
+
+
+def _operand_again(instruction: HloInstruction) -> tuple[int, ...]:
+    """The path of the operand in the result of what begins a transfer; else of no array."""
+    opcode, elements = instruction.opcode, instruction.shape.elements
+    if opcode in _OPERAND_AGAIN:
+        return (_OPERAND_AGAIN[opcode],)
+    if opcode.endswith("-start") and elements and elements[0].is_tuple:
+        return (0,)
+    return (-1,)
 
 
 def _bytes_of(shape: Shape, instruction: HloInstruction) -> int:

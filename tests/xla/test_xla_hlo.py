@@ -145,6 +145,30 @@ def test_changes_of_layout():
     }
 
 
+ASYNC = """HloModule transfers
+inner { p = f32[4]{0} parameter(0) ROOT n = f32[4]{0} negate(p) }
+ENTRY e {
+  x = f32[2,3]{1,0:T(2,2)} parameter(0)
+  y = f32[4]{0} parameter(1)
+  c = (f32[2,3]{1,0:T(2,2)S(1)}, f32[2,3]{1,0:T(2,2)}, u32[]{:S(2)}) copy-start(x)
+  d = f32[2,3]{1,0:T(2,2)S(1)} copy-done(c)
+  g = (f32[4]{0}, f32[8]{0}) all-gather-start(y), dimensions={0}
+  h = f32[8]{0} all-gather-done(g)
+  a = ((f32[4]{0}), f32[4]{0}, u32[]) async-start(y), calls=inner
+  ROOT b = f32[4]{0} async-done(a), calls=inner
+}"""
+
+
+def test_transfers_hold_their_operands_again():
+    module = parse_hlo(ASYNC)
+    found = {b.name: b.bytes for b in module.buffers()}
+    sizes = {"x": 32, "y": 16, "c{0}": 32, "c{2}": 4, "g{1}": 32, "a{1}": 16, "a{2}": 4}
+    assert found == sizes
+    (change,) = module.layout_changes()
+    assert (change.name, str(change.result)) == ("c", "f32[2,3]{1,0:T(2,2)S(1)}")
+    assert (change.bytes_read, change.bytes_written) == (32, 32)
+
+
 def test_a_scalar_under_a_tile_has_the_slots_of_the_tile():
     shape = parse_shape("u32[]{:T(128)}")
     assert xla.shape_util.physical_size(shape) == 128

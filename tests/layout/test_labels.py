@@ -182,6 +182,7 @@ def asked_everywhere(shape, given):
         (jax_layout((0, 1)), 2, (1, 0)),
         (jax_layout((0, 2, 3, 1), ()), 4, (1, 3, 2, 0)),
         (jax_format(jax_layout((1, 2, 0))), 3, (0, 2, 1)),
+        (jax_layout((), ((128,),)), 0, ()),
         ([0, 1], 2, (0, 1)),
         (range(3), 3, (0, 1, 2)),
         (np.array([0, 2, 1]), 3, (0, 2, 1)),

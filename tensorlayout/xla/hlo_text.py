@@ -33,7 +33,7 @@ def _pattern(text: str) -> re.Pattern[str]:
 
 
 _BLANKS = _pattern("")
-_MODULE = _pattern(rf"HloModule(?=[ \t\r\n/]){_BLANK}({_NAME})")
+_MODULE = _pattern(rf"HloModule(?=[ \t\r\n/%]){_BLANK}%?({_NAME})")
 _COMPUTATION = _pattern(rf"(ENTRY(?=[ \t\r\n/%]){_BLANK})?%?({_NAME})")
 _INSTRUCTION = _pattern(rf"(ROOT(?=[ \t\r\n/%]){_BLANK})?%?({_NAME})")
 _OPCODE = _pattern(rf"({_NAME}){_BLANK}(\()")

@@ -190,7 +190,7 @@ def test_what_may_be_left_out():
     assert module.entry.name == "f"
     assert module.entry.root.name == "x"
     assert str(module.result_shape) == "s8[2]{0}"
-    module = parse_hlo(module_of(X, "y = f32[] constant(/*(*/1)"))
+    module = parse_hlo(module_of(X, "y = f32[] constant(/*({*/1)"))
     assert module.entry.root.name == "y"
 
 

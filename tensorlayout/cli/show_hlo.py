@@ -26,7 +26,7 @@ def described_file(path: str, width: int) -> str:
     try:
         return described_module(xla.parse_hlo(_text_of(path)), width)
     except OSError as error:
-        refuse(f"cannot read {shown(path)}: {error.strerror}")
+        refuse(f"cannot read {shown(path)}: {error.strerror or error}")
     except ValueError as error:
         refuse(f"{cut(path)}: {str(error).splitlines()[0]}")
 

@@ -24,7 +24,8 @@ A layout is a text such as '(2,3):(5,1) padded=(2,5) padding=ZERO', or labels an
 NHWC 1,2,2,3 (the shape in the logical order N, C, H, W), or order and tiles and a shape such as
 '{1,0:T(2,2)}' 3,5, or an XLA shape such as 'f32[3,5]{1,0:T(2,2)}', with its bytes,
 or a DirectML descriptor such as 'sizes=1,3,4,4 strides=48,1,12,3 type=FLOAT32', with its least
-size."""
+size, or the name of a file of HLO that ends in .hlo or .txt (- reads one from the standard input),
+with its buffers, and what changes of layout cost."""
 
 
 class _Parser(argparse.ArgumentParser):

@@ -25,6 +25,9 @@ SHARED = "*"
 # A DirectML descriptor begins with a name and an equals sign.
 _DESC = re.compile(r"\s*[A-Za-z_]\w*\s*=")
 
+# A file of HLO, or the standard input.
+_MODULE = re.compile(r"\A-\Z|.\.(?:hlo|txt)\Z")
+
 # Labels, or an order and tiles, and a shape in one argument.
 _WITH_SHAPE = re.compile(r"\s*(\{.*\}|[A-Za-z_]+)\s+([(\d][\d ,()]*)")
 
@@ -36,6 +39,10 @@ def described(text: str, shape: str | None = None, width: int | None = None) -> 
     Value:  A D B E C F
     """
     columns = max(width or shutil.get_terminal_size((100, 24)).columns, 20)
+    if shape is None and _MODULE.search(text):
+        from tensorlayout.cli.show_hlo import described_file
+
+        return described_file(text, columns)
     text, shape = _parted(text, shape)
     if _DESC.match(text):
         from tensorlayout.cli.show_directml import described_desc

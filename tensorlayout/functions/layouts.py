@@ -27,7 +27,7 @@ def to_layout(x: Tensor, /, layout: LayoutLike, *, copy: bool | None = None) -> 
     `layout`: a `Layout` of the shape of `x`; labels such as ``"NHWC"``, from the slowest dimension
     to the fastest (the shape stays NCHW); ``"C"``, ``"F"`` or ``"channels_last"``; the text of a
     layout, or of an order and tiles such as ``"{1,0:T(8,128)}"``; a minor-to-major sequence; a
-    memory format of PyTorch, or a layout of JAX without tiles. `copy`: None copies only if `x` is
+    memory format of PyTorch, or a layout of JAX. `copy`: None copies only if `x` is
     not stored so already, True always, False never (ValueError where a copy is needed).
 
     Layout of the result: the one asked for, from slot 0 of a storage of its own where it is copied;

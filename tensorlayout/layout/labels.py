@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any, NoReturn
 
 from tensorlayout.layout.order import Order, descending
+from tensorlayout.layout.tiling import COMBINE
 from tensorlayout.words import shown
 
 # Letters in the logical order of shapes, by who writes them; the first that has all of a label's
@@ -70,8 +71,8 @@ def order_of_labels(labels: str, rank: int) -> Order:
 def in_our_words(given: Any) -> Any:
     """What an object of another library asks for, as text or a tuple; all else as it is.
 
-    PyTorch's memory formats are words, JAX's `Layout` is an order, and `Format` one for a device;
-    an `XlaLayout` is its text. ValueError for a JAX layout that is tiled, or says nothing.
+    PyTorch's memory formats are words. JAX's `Layout` is an order, with tiles XLA's text of both;
+    `Format` is one for a device. An `XlaLayout` is its text. ValueError for a Format of no Layout.
     """
     if hasattr(given, "minor_to_major") and hasattr(given, "tiles"):
         return str(given)
@@ -86,15 +87,12 @@ def in_our_words(given: Any) -> Any:
     if major_to_minor is None:
         return given
     order = tuple(reversed(major_to_minor))
-    if tiles := getattr(given, "tiling", None):
-        listed = ",".join(map(str, order))
-        cut = "".join(f"({','.join(map(str, tile))})" for tile in tiles)
-        msg = (
-            "layout: of a JAX Layout the order alone is taken, got one with tiles; give them as XLA"
-            f" writes them, '{{{listed}:T{cut}}}'; xla.layout_of reads all else that XLA writes"
-        )
-        raise ValueError(msg)
-    return order
+    tiles = getattr(given, "tiling", None) or ()
+    if not tiles:
+        return order
+    sizes = (["*" if n == COMBINE else str(n) for n in tile] for tile in tiles)
+    cut = "".join(f"({','.join(words)})" for words in sizes)
+    return f"{{{','.join(map(str, order))}:T{cut}}}"
 
 
 def _are_labels(text: str) -> bool:

@@ -15,6 +15,14 @@ from tensorlayout.layout.tiling import COMBINE
 from tensorlayout.xla import index_util, layout_util, permutations, shape_util
 from tensorlayout.xla.buffers import from_buffer, to_buffer
 from tensorlayout.xla.conversion import PaddedLayout2017, PaddingValue2017, layout_of, shape_of
+from tensorlayout.xla.hlo import (
+    HloBuffer,
+    HloComputation,
+    HloInstruction,
+    HloLayoutChange,
+    HloModule,
+)
+from tensorlayout.xla.hlo_text import HloSyntaxError, parse_hlo
 from tensorlayout.xla.primitive_types import PrimitiveType
 from tensorlayout.xla.shapes import UNBOUNDED, Shape, SplitConfig, XlaLayout
 from tensorlayout.xla.text import ShapeSyntaxError, parse_layout, parse_shape, parse_shapes
@@ -23,6 +31,12 @@ from tensorlayout.xla.tiles import Tile
 __all__ = [
     "COMBINE",
     "UNBOUNDED",
+    "HloBuffer",
+    "HloComputation",
+    "HloInstruction",
+    "HloLayoutChange",
+    "HloModule",
+    "HloSyntaxError",
     "PaddedLayout2017",
     "PaddingValue2017",
     "PrimitiveType",
@@ -35,6 +49,7 @@ __all__ = [
     "index_util",
     "layout_of",
     "layout_util",
+    "parse_hlo",
     "parse_layout",
     "parse_shape",
     "parse_shapes",

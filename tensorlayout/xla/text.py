@@ -129,13 +129,13 @@ class ShapeSyntaxError(ValueError):
         self.rule = rule
         self.text = text
         self.column = column
-        super().__init__(f"shape text: {rule}, at column {column + 1}\n{_pointed(text, column)}")
+        super().__init__(f"shape text: {rule}, at column {column + 1}\n{pointed(text, column)}")
 
     def __reduce__(self) -> tuple[type[ShapeSyntaxError], tuple[str, str, int]]:
         return ShapeSyntaxError, (self.rule, self.text, self.column)
 
 
-def _pointed(text: str, column: int) -> str:
+def pointed(text: str, column: int) -> str:
     """The text around a column, and a caret under it; blanks of all kinds take one place."""
     start, end = max(0, column - _SHOWN), column + _SHOWN
     before, after = "…" * (start > 0), "…" * (end < len(text))

@@ -199,7 +199,8 @@ def test_what_may_be_asked_for(given, rank, order):
         (memory_format("preserve_format"), ValueError, "labels: .*, got 'preserve_format'"),
         (memory_format("channels_last"), ValueError, "labels: 'channels_last' is NHWC of rank 4"),
         (jax_layout((0, 1, 2)), ValueError, r"minor_to_major: must be .* got \(2, 1, 0\)"),
-        (jax_layout((1, 0), ((8, 128), (2, 1))), ValueError, r"'{0,1:T\(8,128\)\(2,1\)}'; xla.lay"),
+        (jax_layout((1, 0), ((0, 128),)), ValueError, r"tiles: .*0"),
+        (jax_layout((1, 0), (("x",),)), ValueError, r"layout text: .*, got '{0,1:T\(x\)}'"),
         (jax_format(None), ValueError, "a Format must hold a Layout, got one of None"),
         (SimpleNamespace(layout="HW"), TypeError, "must be a Layout, its text, labels or a minor"),
         ((0.0, 1), TypeError, r"must be a Layout, its text, labels or .*, got \(0.0, 1\)"),
@@ -221,6 +222,21 @@ def test_what_may_not(given, error, message):
     ):
         with pytest.raises(error, match=f"^(zeros|to_layout|asarray): .*{message}"):
             call()
+
+
+@pytest.mark.parametrize(
+    ("given", "shape", "text"),
+    [
+        (jax_layout((0, 1), ((2, 2),)), (3, 5), "(3,5):(2*12+2*2,3*4+2*1)"),
+        (jax_layout((1, 0), [[2, 2]]), (5, 3), "(5,3):(3*4+2*1,2*12+2*2)"),
+        (jax_format(jax_layout((0, 1), ((2, 4), (2, 1)))), (2, 4), "(2,4):(1,2)"),
+        (jax_layout((0, 1), ((-(2**63), 5),)), (3, 5), "(3,5):(5,1)"),
+        (jax_layout((), ((128,),)), (), "():()"),
+    ],
+)
+def test_tiled_layouts_of_jax(given, shape, text):
+    """Positions by hand: blocks of 2 by 2 beside each other, then below; pairs of rows; a star."""
+    assert asked_everywhere(shape, given) == {tl.Layout.parse(text)}
 
 
 def test_layouts_of_xla():
@@ -272,9 +288,8 @@ def test_the_layouts_of_jax():
     assert tl.zeros((2, 3), layout=x.format).layout.minor_to_major == (1, 0)
     asked = layouts.Layout(major_to_minor=(0, 2, 3, 1))
     assert tl.zeros((2, 3, 4, 5), layout=asked).layout.minor_to_major == (1, 3, 2, 0)
-    tiled = layouts.Layout((0, 1), ((8, 128),))
-    with pytest.raises(ValueError, match=r"'{1,0:T\(8,128\)}'; xla\.layout_of reads"):
-        tl.to_layout(tl.zeros((2, 3)), tiled)
+    tiled = tl.to_layout(tl.zeros((3, 5)), layouts.Layout((0, 1), ((2, 2),)))
+    assert tiled.layout == tl.Layout.parse("(3,5):(2*12+2*2,3*4+2*1)")
     with pytest.raises(TypeError, match="must be a Layout, its text"):
         tl.zeros((2, 3), layout=layouts.Layout.AUTO)
 

@@ -19,7 +19,7 @@ from tensorlayout.directml import OperatorDesc
 
 SPACES = {"tl": tl, "linalg": tl.linalg, "fft": tl.fft, "directml": directml, "xla": xla}
 CLASSES = (tl.Layout, tl.Trace)
-OTHER_ERRORS = {"AxisError", "CopyError", "LinAlgError", "ShapeSyntaxError"}
+OTHER_ERRORS = {"AxisError", "CopyError", "LinAlgError", "HloSyntaxError", "ShapeSyntaxError"}
 
 # Statements, not the words alone.
 DTYPES = re.compile(r"[Aa]ny dtype|dtypes?: \w|`dtype`|dtype (of|that)|(data|element) type")

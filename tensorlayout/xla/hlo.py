@@ -1,0 +1,266 @@
+"""A module of HLO as values: computations, instructions, their buffers, and what layouts cost."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import NamedTuple
+
+from tensorlayout.xla.calling import refuse
+from tensorlayout.xla.shape_making import get_leaf_shapes
+from tensorlayout.xla.shape_queries import byte_size_of_elements, physical_byte_size
+from tensorlayout.xla.shapes import Shape
+
+# Instructions that leave all values as they are; a bitcast moves nothing.
+_LAYOUT_ONLY = frozenset({"bitcast", "copy", "copy-start", "transpose"})
+
+# Computations that these call run by themselves; all others are parts of one instruction.
+_CONTROL = frozenset({"call", "conditional", "while"})
+
+# The results of these lie in the memory of others: operands, or what is called.
+_SHARING = _CONTROL | {
+    "add-dependency",
+    "after-all",
+    "bitcast",
+    "domain",
+    "get-tuple-element",
+    "optimization-barrier",
+    "tuple",
+}
+
+# Of what begins a transfer, the element of the result that is the operand itself.
+_OPERAND_AGAIN = {
+    "all-gather-start": 0,
+    "collective-permute-start": 0,
+    "copy-start": 1,
+    "send": 0,
+}
+
+
+@dataclass(frozen=True, slots=True)
+class HloInstruction:
+    """One line of a computation: a name, what it does to which operands, and the shape it gives.
+
+    `opcode`: as in the text, such as ``get-tuple-element``. `operands`: names of instructions of
+    the same computation. `calls`: names of computations. `attributes`: the texts behind the
+    operands by name, such as ``{"dimensions": "{1,0}"}``. `parameter_number`: None for what is no
+    parameter. Values of constants are not kept.
+
+    >>> from tensorlayout import xla
+    >>> text = "HloModule m f { x = f32[2,3] parameter(0) ROOT y = f32[3,2] transpose(x) }"
+    >>> xla.HloInstruction("y", "transpose", xla.parse_shape("f32[3,2]"), ("x",)) == (
+    ...     xla.parse_hlo(text).entry.root
+    ... )
+    True
+    """
+
+    name: str
+    opcode: str
+    shape: Shape
+    operands: tuple[str, ...] = ()
+    calls: tuple[str, ...] = ()
+    attributes: Mapping[str, str] = field(default_factory=dict, hash=False)
+    parameter_number: int | None = None
+
+
+@dataclass(frozen=True)
+class HloComputation:
+    """Instructions under a name, in the order of the text; `root` gives the result.
+
+    >>> from tensorlayout import xla
+    >>> module = xla.parse_hlo("HloModule m f { y = s8[] parameter(1) x = s8[] parameter(0) }")
+    >>> isinstance(module.entry, xla.HloComputation), [p.name for p in module.entry.parameters]
+    (True, ['x', 'y'])
+    """
+
+    name: str
+    instructions: tuple[HloInstruction, ...]
+    root: HloInstruction
+
+    @cached_property
+    def by_name(self) -> Mapping[str, HloInstruction]:
+        """The instructions by their names, which are each other's operands."""
+        return {each.name: each for each in self.instructions}
+
+    @property
+    def parameters(self) -> tuple[HloInstruction, ...]:
+        """The parameters in the order of their numbers."""
+        found = [(n, i) for i in self.instructions if (n := i.parameter_number) is not None]
+        return tuple(i for _, i in sorted(found, key=lambda pair: pair[0]))
+
+
+class HloBuffer(NamedTuple):
+    """An array that a module keeps in memory; **bytes** by its own shape, padding included.
+
+    `name`: the instruction, with its computation in front unless that is the entry, and the path
+    of the array in a tuple behind, as in ``body/sorted{1}``.
+
+    >>> from tensorlayout import xla
+    >>> text = "HloModule m f { x = f32[9,1]{1,0:T(8,128)} parameter(0) }"
+    >>> (x,) = xla.parse_hlo(text).buffers()
+    >>> isinstance(x, xla.HloBuffer), x.name, x.bytes, x.padding_bytes
+    (True, 'x', 8192, 8156)
+    """
+
+    name: str
+    instruction: HloInstruction
+    shape: Shape
+    bytes: int
+    padding_bytes: int
+
+
+class HloLayoutChange(NamedTuple):
+    """An instruction that only changes a layout, and the **bytes** it moves each time it runs.
+
+    `name` is as in `HloBuffer`; `source` is the shape that is read, `result` the one that is
+    written; `bytes_read` and `bytes_written` count padding.
+
+    >>> from tensorlayout import xla
+    >>> text = '''HloModule m
+    ... f { x = f32[2,3]{1,0} parameter(0)
+    ...     y = f32[2,3]{0,1} copy(x) }'''
+    >>> (y,) = xla.parse_hlo(text).layout_changes()
+    >>> isinstance(y, xla.HloLayoutChange), y.name, y.bytes_read, y.bytes_written
+    (True, 'y', 24, 24)
+    """
+
+    name: str
+    instruction: HloInstruction
+    source: Shape
+    result: Shape
+    bytes_read: int
+    bytes_written: int
+
+
+@dataclass(frozen=True)
+class HloModule:
+    """All that a text of HLO says: computations in the order of the text, and which is the entry.
+
+    `parameter_shapes`, `result_shape`: of the entry, by ``entry_computation_layout`` where the text
+    has it, else by the instructions. An array whose layout is left open there has none.
+    `attributes`: the texts in the first line by name.
+
+    >>> from tensorlayout import xla
+    >>> module = xla.parse_hlo("HloModule m, is_scheduled=true f { x = f32[2] parameter(0) }")
+    >>> isinstance(module, xla.HloModule), module.name, dict(module.attributes)
+    (True, 'm', {'is_scheduled': 'true'})
+    """
+
+    name: str
+    computations: tuple[HloComputation, ...]
+    entry: HloComputation
+    parameter_shapes: tuple[Shape, ...]
+    result_shape: Shape
+    attributes: Mapping[str, str] = field(default_factory=dict, hash=False)
+
+    @cached_property
+    def by_name(self) -> Mapping[str, HloComputation]:
+        """The computations by their names."""
+        return {each.name: each for each in self.computations}
+
+    @cached_property
+    def shapes(self) -> Mapping[str, Shape]:
+        """The shapes of all instructions by their names.
+
+        XLA's own names are different all over a module. A name that several computations have is
+        there as ``computation/name``, once for each, and not by itself.
+        """
+        times = Counter(i.name for c in self.computations for i in c.instructions)
+        return {
+            i.name if times[i.name] == 1 else f"{c.name}/{i.name}": i.shape
+            for c in self.computations
+            for i in c.instructions
+        }
+
+    def buffers(self) -> tuple[HloBuffer, ...]:
+        """The arrays that instructions keep in memory of their own, in the order of the text.
+
+        Those of the entry, and of what it runs by ``while``, ``conditional`` and ``call``. What
+        happens inside of a fusion has no memory, nor has the computation of a reduction or a sort.
+        Tuples, their elements, bitcasts, parameters of loops and branches and the like lie in the
+        memory of others. XLA writes some results over an operand, and lets arrays share memory that
+        are not needed at the same time: a program may take less than all buffers together.
+
+        ValueError for an array of unbounded size.
+        """
+        return tuple(self._buffers())
+
+    def _buffers(self) -> Iterator[HloBuffer]:
+        for computation, instruction in self._running():
+            inner = instruction.parameter_number is not None and computation is not self.entry
+            if inner or instruction.opcode in _SHARING or instruction.opcode.endswith("-done"):
+                continue
+            again = _operand_again(instruction)
+            for path, shape in get_leaf_shapes(instruction.shape):
+                if shape.is_array and path[:1] != again:
+                    at = f"{{{','.join(map(str, path))}}}" if path else ""
+                    size = _bytes_of(shape, instruction)
+                    padding = size - byte_size_of_elements(shape)
+                    name = f"{self._name(computation, instruction)}{at}"
+                    yield HloBuffer(name, instruction, shape, size, padding)
+
+    def layout_changes(self) -> tuple[HloLayoutChange, ...]:
+        """The instructions that only change a layout, in the order of the text, and what they move.
+
+        They are ``copy`` (``copy-start``, too), ``transpose`` and ``bitcast``, and fusions of
+        nothing else. A bitcast moves nothing; a copy may keep the layout. Instructions inside of
+        fusions are not listed by themselves.
+
+        ValueError for an array of unbounded size.
+        """
+        return tuple(self._layout_changes())
+
+    def _layout_changes(self) -> Iterator[HloLayoutChange]:
+        for computation, instruction in self._running():
+            moves = self._moves(instruction)
+            if moves is None or len(instruction.operands) != 1:
+                continue
+            source, result = computation.by_name[instruction.operands[0]].shape, instruction.shape
+            if instruction.opcode == "copy-start" and result.elements:
+                result = result.elements[0]
+            if not source.is_array or not result.is_array:
+                continue
+            read, written = (_bytes_of(shape, instruction) * moves for shape in (source, result))
+            name = self._name(computation, instruction)
+            yield HloLayoutChange(name, instruction, source, result, read, written)
+
+    def _moves(self, instruction: HloInstruction) -> bool | None:
+        """Whether a change of layout moves elements; None for what is no such change."""
+        opcodes = {instruction.opcode}
+        if opcodes == {"fusion"}:
+            called = (self.by_name[name] for name in instruction.calls)
+            opcodes = {i.opcode for c in called for i in c.instructions} - {"parameter"}
+        return opcodes != {"bitcast"} if opcodes and opcodes <= _LAYOUT_ONLY else None
+
+    def _running(self) -> Iterator[tuple[HloComputation, HloInstruction]]:
+        """The instructions that run by themselves, each with its computation."""
+        reached, waiting = {self.entry.name}, [self.entry]
+        while waiting:
+            for instruction in waiting.pop().instructions:
+                if instruction.opcode in _CONTROL:
+                    new = [name for name in instruction.calls if name not in reached]
+                    reached.update(new)
+                    waiting += [self.by_name[name] for name in new]
+        return ((c, i) for c in self.computations if c.name in reached for i in c.instructions)
+
+    def _name(self, computation: HloComputation, instruction: HloInstruction) -> str:
+        inner = computation is not self.entry
+        return f"{computation.name}/{instruction.name}" if inner else instruction.name
+
+
+def _operand_again(instruction: HloInstruction) -> tuple[int, ...]:
+    """The path of the operand in the result of what begins a transfer; else of no array."""
+    opcode, elements = instruction.opcode, instruction.shape.elements
+    if opcode in _OPERAND_AGAIN:
+        return (_OPERAND_AGAIN[opcode],)
+    if opcode.endswith("-start") and elements and elements[0].is_tuple:
+        return (0,)
+    return (-1,)
+
+
+def _bytes_of(shape: Shape, instruction: HloInstruction) -> int:
+    if shape.is_unbounded_dynamic:
+        refuse(f"{instruction.name} has no bytes, its size is not known: {shape}", about="HLO")
+    return physical_byte_size(shape)

@@ -1,0 +1,478 @@
+"""HLO text read: ``HloModule jit_f, …`` as ``compile().as_text()`` of JAX and XLA's dumps have it.
+
+What says where values are and how they hang together is read; all other attributes and the
+values of constants are held to their brackets, quotes and comments, and passed over. Each
+letter is looked at a fixed number of times, and brackets in brackets are kept on a list.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+from typing import NoReturn
+
+from tensorlayout.words import cut
+from tensorlayout.xla.checks import validate_shape_with_optional_layout
+from tensorlayout.xla.hlo import HloComputation, HloInstruction, HloModule
+from tensorlayout.xla.shape_comparison import compatible
+from tensorlayout.xla.shapes import Shape
+from tensorlayout.xla.text import ShapeSyntaxError, parse_shape, pointed
+
+# Nothing here is matched in two ways: quantifiers are possessive.
+_WHITE = r"[ \t\r\n]"
+_COMMENT = r"/\*(?s:.*?)\*/|//[^\r\n]*+"
+_BLANK = rf"(?:{_WHITE}++|{_COMMENT})*+"
+_STRING = r'"(?:[^"\\]++|\\(?s:.))*+"'
+_NAME = r"[A-Za-z_][A-Za-z0-9_.\-]*+"
+_NAMES = rf"%?{_NAME}{_BLANK}(?:,{_BLANK}%?{_NAME}{_BLANK})*+"
+
+
+def _pattern(text: str) -> re.Pattern[str]:
+    """A pattern that takes the blanks and comments behind it, too."""
+    return re.compile(rf"{text}{_BLANK}")
+
+
+_BLANKS = _pattern("")
+_MODULE = _pattern(rf"HloModule(?=[ \t\r\n/%]){_BLANK}%?({_NAME})")
+_COMPUTATION = _pattern(rf"(ENTRY(?=[ \t\r\n/%]){_BLANK})?%?({_NAME})")
+_INSTRUCTION = _pattern(rf"(ROOT(?=[ \t\r\n/%]){_BLANK})?%?({_NAME})")
+_OPCODE = _pattern(rf"({_NAME}){_BLANK}(\()")
+_ATTRIBUTE = _pattern(rf",{_BLANK}({_NAME}){_BLANK}=")
+_ONE_NAME = _pattern(rf"%?({_NAME})")
+_PARAMETER = _pattern(rf"%?{_NAME}{_BLANK}:")
+_NUMBER = _pattern(r"([0-9]+)")
+_PLAIN_OPERANDS = _pattern(rf"(?:{_NAMES})?+\)")
+_CALLED = re.compile(rf"%?{_NAME}|\{{{_BLANK}(?:{_NAMES})?+\}}")
+_TABLE = _pattern(
+    r"(?:FileNames|FunctionNames|FileLocations|StackFrames)(?=[ \t]*+\r?\n|[ \t]*+\Z)"
+)
+_QUOTED = _pattern(_STRING)
+_ARRAY = re.compile(
+    rf"[A-Za-z_]\w*+{_WHITE}*+\[[^][(){{}}\"]*+\](?:{_WHITE}*+\{{(?={_WHITE}*+[-0-9:])[^{{}}]*+\}})?+",
+    re.ASCII,
+)
+_COMMENTS = re.compile(_COMMENT)
+_WORDS = re.compile(_NAME)
+_CAME = re.compile(r"[A-Za-z0-9_.%\-]{1,40}|(?s:.)")
+
+# What stands between two brackets, and in a value that is in none.
+_INSIDE = re.compile(rf'(?:[^"()\[\]{{}}/]++|{_STRING}|{_COMMENT}|/(?![/*]))*+')
+_BARE = re.compile(rf'(?:[^"()\[\]{{}}/, \t\r\n]++|{_STRING}|/(?![/*]))*+')
+_CLOSING = {"(": ")", "[": "]", "{": "}"}
+
+# The attributes whose values are names of computations.
+_CALLS = frozenset(
+    {
+        "body",
+        "branch_computations",
+        "called_computations",
+        "calls",
+        "condition",
+        "false_computation",
+        "scatter",
+        "select",
+        "to_apply",
+        "true_computation",
+    }
+)
+_ENTRY_LAYOUT = "entry_computation_layout"
+
+
+class HloSyntaxError(ValueError):
+    """A text that is no module of HLO: what was expected, what came, and a caret under it.
+
+    `line` counts from 1, `column` the characters of that line from 0.
+
+    >>> from tensorlayout.xla import HloSyntaxError, parse_hlo
+    >>> try:
+    ...     parse_hlo("HloModule m" + chr(10) + "f { x = f32[2,x] parameter(0) }")
+    ... except HloSyntaxError as error:
+    ...     print(error.line, error.column, error.rule)
+    2 14 expected a size, '<=' or '?', got 'x'
+    """
+
+    def __init__(self, rule: str, line: int, column: int, shown: str) -> None:
+        """`rule` ends in what came instead; `shown` is the line with a caret."""
+        self.rule = rule
+        self.line = line
+        self.column = column
+        self.shown = shown
+        super().__init__(f"HLO text: {rule}, at line {line}, column {column + 1}\n{shown}")
+
+    def __reduce__(self) -> tuple[type[HloSyntaxError], tuple[str, int, int, str]]:
+        return HloSyntaxError, (self.rule, self.line, self.column, self.shown)
+
+
+def parse_hlo(text: str) -> HloModule:
+    """The module that a `text` says, as JAX's ``compile().as_text()`` gives it, or a dump of XLA.
+
+    Arrays without a layout get the row-major one. Checked: brackets, quotes and comments; every
+    shape; that names are there once, and operands and what is called stand above; that parameters
+    are numbered from 0 on; that shapes which the text says twice agree (those of operands, of the
+    line above a computation, of ``entry_computation_layout``). Without an ``ENTRY`` the last
+    computation is the entry, without a ``ROOT`` the last instruction the root. Not checked: whether
+    an opcode exists, and whether its shape follows from its operands.
+
+    HloSyntaxError (a ValueError) for any other text, with line, column and a caret; it is raised,
+    too, for computations written inside of an attribute. TypeError for what is no str.
+
+    >>> from tensorlayout.xla import parse_hlo
+    >>> module = parse_hlo('''
+    ... HloModule jit_f, entry_computation_layout={(f32[2,3]{1,0})->f32[3,2]{0,1}}
+    ...
+    ... ENTRY %main (x: f32[2,3]) -> f32[3,2] {
+    ...   %x = f32[2,3]{1,0} parameter(0), metadata={op_name="x"}
+    ...   ROOT %y = f32[3,2]{0,1} bitcast(%x)
+    ... }
+    ... ''')
+    >>> for name, shape in module.shapes.items():
+    ...     print(name, shape)
+    x f32[2,3]{1,0}
+    y f32[3,2]{0,1}
+    """
+    if not isinstance(text, str):
+        msg = f"HLO text: must be a str, got {type(text).__name__}"
+        raise TypeError(msg)
+    return _Reader(text).module()
+
+
+class _Reader:
+    """A place in a text, and what has been found up to it."""
+
+    def __init__(self, text: str) -> None:
+        self.text = text
+        self.at = 0
+        self.known: dict[str, Shape] = {}  # by their texts: most come again
+        self.computations: dict[str, HloComputation] = {}
+
+    # --- pieces ----------------------------------------------------------------------------------
+
+    def fail(self, expected: str, at: int | None = None) -> NoReturn:
+        """The error that says what was expected at a place, which is the next by default."""
+        place = self.at if at is None else at
+        if self.text.startswith("/*", place):
+            expected = "*/ at the end of a comment"
+        elif self.text.startswith('"', place) and not _QUOTED.match(self.text, place):
+            expected = "'\"' at the end of a string"
+        came = _CAME.match(self.text, place)
+        self.refuse(
+            f"expected {expected}, got {repr(came[0]) if came else 'the end of the text'}", place
+        )
+
+    def refuse(self, rule: str, at: int) -> NoReturn:
+        start = self.text.rfind("\n", 0, at) + 1
+        end = self.text.find("\n", at)
+        line = self.text[start : len(self.text) if end < 0 else end]
+        number = self.text.count("\n", 0, at) + 1
+        raise HloSyntaxError(rule, number, at - start, pointed(line, at - start)) from None
+
+    def taken(self, pattern: re.Pattern[str]) -> re.Match[str] | None:
+        """What a pattern finds here, which is passed."""
+        found = pattern.match(self.text, self.at)
+        if found is not None:
+            self.at = found.end()
+        return found
+
+    def expect(self, pattern: re.Pattern[str], what: str) -> re.Match[str]:
+        return self.taken(pattern) or self.fail(what)
+
+    def is_next(self, sign: str) -> bool:
+        return self.text.startswith(sign, self.at)
+
+    def took(self, sign: str) -> bool:
+        """Whether `sign` stands here, which is then passed with the blanks behind it."""
+        found = self.is_next(sign)
+        if found:
+            self.go_to(self.at + len(sign))
+        return found
+
+    def sign(self, sign: str, why: str = "") -> None:
+        if not self.took(sign):
+            self.fail(f"{sign!r}{why}")
+
+    def go_to(self, at: int) -> None:
+        """Pass everything before a place, and the blanks there."""
+        self.at = at
+        self.taken(_BLANKS)
+
+    def closed(self, opened: int) -> int:
+        """The place behind the bracket that closes the one at `opened`."""
+        text, open_at, at = self.text, [opened], opened + 1
+        while open_at:
+            found = _INSIDE.match(text, at)
+            at = found.end() if found else at
+            sign = text[at : at + 1]
+            closing = _CLOSING[text[open_at[-1]]]
+            if sign in _CLOSING:
+                open_at.append(at)
+            elif sign == closing:
+                open_at.pop()
+            else:
+                line = text.count("\n", 0, open_at[-1]) + 1
+                self.fail(f"{closing!r} for the {text[open_at[-1]]!r} of line {line}", at)
+            at += 1
+        return at
+
+    def value(self) -> str:
+        """The text of an attribute's value, which ends at a comma or a blank outside of brackets.
+
+        It stays there unread: brackets and quotes are whole, nothing else is known of it.
+        """
+        start = at = self.at
+        while True:
+            found = _BARE.match(self.text, at)
+            at = found.end() if found else at
+            if self.text[at : at + 1] not in tuple(_CLOSING):
+                break
+            at = self.closed(at)
+        if at == start or self.text.startswith('"', at):
+            self.fail("a value", at)
+        self.go_to(at)
+        return self.text[start:at]
+
+    def attributes(self) -> tuple[dict[str, str], dict[str, int]]:
+        """The values by name, and where each stands."""
+        values: dict[str, str] = {}
+        places: dict[str, int] = {}
+        begin = self.at
+        while found := self.taken(_ATTRIBUTE):
+            name, place = found[1], self.at
+            if name in values:
+                self.fail(f"each attribute once, not {name!r} again", begin)
+            values[name], places[name] = self.value(), place
+            begin = self.at
+        if self.is_next(","):
+            self.fail("an attribute such as dimensions={1,0} after ','", _after(self.text, self.at))
+        return values, places
+
+    # --- shapes ----------------------------------------------------------------------------------
+
+    def shape(self, *, default_layout: bool = True) -> Shape:
+        start = self.at
+        if self.is_next("("):
+            end = self.closed(start)
+        elif self.is_next("b("):
+            end = self.closed(start + 1)
+        else:
+            found = _ARRAY.match(self.text, start)
+            end = found.end() if found else self.fail("a shape such as f32[2,3]{1,0}")
+        self.go_to(end)
+        words = self.text[start:end]
+        key = words if default_layout else f" {words}"
+        shape = self.known.get(key)
+        if shape is None:
+            shape = self.known[key] = self.parsed(words, start, default_layout)
+        return shape
+
+    def parsed(self, words: str, start: int, default_layout: bool) -> Shape:
+        try:
+            shape = parse_shape(words, default_layout=default_layout)
+            validate_shape_with_optional_layout(shape)
+        except ShapeSyntaxError as error:
+            self.refuse(error.rule, start + error.column)
+        except ValueError as error:
+            self.refuse(f"expected a valid shape, got {cut(words)} ({error})", start)
+        return shape
+
+    def listed_shapes(self) -> list[tuple[Shape, int]]:
+        """The shapes in round brackets behind the first, with their places."""
+        found: list[tuple[Shape, int]] = []
+        if self.took(")"):
+            return found
+        while True:
+            self.taken(_PARAMETER)
+            place = self.at
+            found.append((self.shape(default_layout=False), place))
+            if not self.took(","):
+                break
+        self.sign(")", " or ','")
+        return found
+
+    def agree(self, said: Shape, place: int, shape: Shape, whose: str) -> None:
+        if said is not shape and not compatible(said, shape):
+            self.refuse(
+                f"expected the shape of {whose}, {cut(shape.to_string())}, got {cut(said)}", place
+            )
+
+    def signature(self) -> tuple[list[tuple[Shape, int]], tuple[Shape, int]]:
+        """Parameters and the result, as in ``(x: f32[2])->f32[]``, with their places."""
+        self.sign("(")
+        parameters = self.listed_shapes()
+        self.sign("->")
+        place = self.at
+        return parameters, (self.shape(default_layout=False), place)
+
+    def hold(
+        self,
+        said: tuple[list[tuple[Shape, int]], tuple[Shape, int]],
+        computation: HloComputation,
+        begin: int,
+    ) -> None:
+        """The error where a signature, which began somewhere, is not that of a computation."""
+        parameters, (result, place) = said
+        held = computation.parameters
+        if len(parameters) != len(held):
+            rule = f"expected {len(held)} parameters, as {computation.name} has"
+            self.refuse(f"{rule}, got {len(parameters)}", begin)
+        for (shape, at), parameter in zip(parameters, held, strict=True):
+            self.agree(shape, at, parameter.shape, parameter.name)
+        self.agree(result, place, computation.root.shape, computation.root.name)
+
+    # --- modules ---------------------------------------------------------------------------------
+
+    def module(self) -> HloModule:
+        self.taken(_BLANKS)
+        name = self.expect(_MODULE, "HloModule and a name")[1]
+        attributes, places = self.attributes()
+        entry: HloComputation | None = None
+        while self.at < len(self.text):
+            if self.taken(_TABLE):
+                self.rows()
+                continue
+            begin = self.at
+            computation, is_entry = self.computation()
+            if is_entry and entry is not None:
+                self.fail(f"one ENTRY, which is {entry.name}", begin)
+            entry = computation if is_entry else entry
+        if not self.computations:
+            self.fail("a computation")
+        computations = tuple(self.computations.values())
+        entry = entry or computations[-1]
+        shapes, result = tuple(p.shape for p in entry.parameters), entry.root.shape
+        begin = places.get(_ENTRY_LAYOUT, -1)
+        if begin >= 0:
+            self.at = begin
+            self.sign("{")
+            said = self.signature()
+            self.sign("}")
+            self.hold(said, entry, begin)
+            shapes, result = tuple(shape for shape, _ in said[0]), said[1][0]
+        return HloModule(name, computations, entry, shapes, result, attributes)
+
+    def rows(self) -> None:
+        """The rows of a table of stack frames: a number each, and a string or braces."""
+        while self.taken(_NUMBER):
+            if self.is_next("{"):
+                self.go_to(self.closed(self.at))
+            else:
+                self.expect(_QUOTED, "a string or '{'")
+
+    def computation(self) -> tuple[HloComputation, bool]:
+        """A computation, and whether it says that it is the entry."""
+        head = self.expect(_COMPUTATION, "a computation such as ENTRY %main (x: f32[]) -> f32[] {")
+        name, begin = head[2], self.at
+        if name in self.computations:
+            self.fail(f"one computation of the name {cut(name)}", head.start(2))
+        said = self.signature() if self.is_next("(") else None
+        self.sign("{", f" after the name of the computation {cut(name)}")
+        found: dict[str, HloInstruction] = {}
+        root: HloInstruction | None = None
+        while not self.is_next("}"):
+            place = self.at
+            instruction, is_root = self.instruction(found)
+            if is_root and root is not None:
+                self.fail(f"one ROOT, which is {cut(root.name)}", place)
+            root = instruction if is_root else root
+        if not found:
+            self.fail("an instruction")
+        self.sign("}")
+        self.attributes()
+        listed = tuple(found.values())
+        self.numbered(listed, head.start(2))
+        computation = HloComputation(name, listed, root or listed[-1])
+        if said is not None:
+            self.hold(said, computation, begin)
+        self.computations[name] = computation
+        return computation, head[1] is not None
+
+    def numbered(self, listed: Iterable[HloInstruction], place: int) -> None:
+        """The error where parameters are not numbered from 0 on, each once."""
+        numbers = sorted(n for i in listed if (n := i.parameter_number) is not None)
+        if numbers != list(range(len(numbers))):
+            came = cut(", ".join(map(str, numbers)))
+            self.refuse(f"expected parameters numbered from 0 on, each once, got {came}", place)
+
+    # --- instructions ----------------------------------------------------------------------------
+
+    def instruction(self, above: dict[str, HloInstruction]) -> tuple[HloInstruction, bool]:
+        """An instruction, which joins those `above`, and whether it says that it is the root."""
+        head = self.expect(_INSTRUCTION, "an instruction such as %y = f32[] add(%x, %x), or '}'")
+        name = head[2]
+        if name in above:
+            self.fail(f"one instruction of the name {cut(name)}", head.start(2))
+        self.sign("=", f" after the name {cut(name)}")
+        shape = self.shape()
+        applied = self.expect(_OPCODE, "an opcode and '('")
+        opcode = applied[1]
+        operands: tuple[str, ...] = ()
+        number: int | None = None
+        if opcode == "parameter":
+            place = self.at
+            digits = self.expect(_NUMBER, "the number of a parameter")[1]
+            if len(digits) > 9:
+                self.fail("the number of a parameter, of at most 9 digits", place)
+            number = int(digits)
+            self.sign(")")
+        elif opcode == "constant":
+            self.go_to(self.closed(applied.start(2)))
+        else:
+            operands = self.operands(above)
+        values, places = self.attributes()
+        calls = tuple(
+            called
+            for name_of in values
+            if name_of in _CALLS
+            for called in self.called(values[name_of], places[name_of])
+        )
+        found = HloInstruction(name, opcode, shape, operands, calls, values, number)
+        above[name] = found
+        return found, head[1] is not None
+
+    def operands(self, above: dict[str, HloInstruction]) -> tuple[str, ...]:
+        """The names up to the closing bracket, which is passed; each must stand above."""
+        start = self.at
+        if self.taken(_PLAIN_OPERANDS):
+            names = _words(self.text[start : self.at])
+            if all(name in above for name in names):
+                return names
+            self.at = start  # to be found again, with the place of the fault
+        found: list[str] = []
+        while not self.took(")"):
+            if found:
+                self.sign(",", " or ')'")
+            said = self.at
+            shape = self.shape() if self.shape_is_next() else None
+            place = self.at
+            name = self.expect(_ONE_NAME, "the name of an operand")[1]
+            operand = above.get(name)
+            if operand is None:
+                self.fail("the name of an instruction above", place)
+            if shape is not None:
+                self.agree(shape, said, operand.shape, name)
+            found.append(name)
+        return tuple(found)
+
+    def shape_is_next(self) -> bool:
+        return self.is_next("(") or self.is_next("b(") or bool(_ARRAY.match(self.text, self.at))
+
+    def called(self, value: str, place: int) -> tuple[str, ...]:
+        """The computations that the value of an attribute names; each must stand above."""
+        if _CALLED.fullmatch(value) is None:
+            self.fail("the name of a computation, or names in braces", place)
+        names = _words(value)
+        for name in names:
+            if name not in self.computations:
+                at = self.text.index(name, place)
+                self.fail(f"the name of a computation above, not {cut(name)}", at)
+        return names
+
+
+def _words(listed: str) -> tuple[str, ...]:
+    """The names in a list."""
+    return tuple(_WORDS.findall(_COMMENTS.sub(" ", listed) if "/" in listed else listed))
+
+
+def _after(text: str, at: int) -> int:
+    """The place behind a sign and the blanks that follow it."""
+    found = _BLANKS.match(text, at + 1)
+    return found.end() if found else at

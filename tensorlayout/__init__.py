@@ -7,7 +7,6 @@ module. Beyond the standard: `Layout`, `to_layout`, `from_storage`, `sliding_win
 
 from __future__ import annotations
 
-from importlib import import_module as _import_module
 from typing import TYPE_CHECKING
 from typing import Any as _Any
 
@@ -54,7 +53,7 @@ from tensorlayout.functions.sets import *
 from tensorlayout.functions.sorting import *
 from tensorlayout.functions.statistical import *
 from tensorlayout.functions.utility import *
-from tensorlayout.late import importing as _importing
+from tensorlayout.late import loaded as _loaded
 from tensorlayout.layout import BitPattern, Layout, PaddingValue, coalesce
 from tensorlayout.tensor import Tensor
 from tensorlayout.tracing import no_copies, trace
@@ -137,12 +136,11 @@ def _late(name: str) -> _Any:
     """What is imported at first use: `bfloat16`, and namespaces."""
     if name == "bfloat16":
         return _dtypes.bfloat16
-    with _importing:
-        if name in ("directml", "fft", "linalg", "xla"):
-            return _import_module(f"tensorlayout.{name}")
-        if name in ("CopyWarning", "Trace"):
-            module = "refusal" if name == "CopyWarning" else "traces"
-            return getattr(_import_module(f"tensorlayout.tracing.{module}"), name)
+    if name in ("directml", "fft", "linalg", "xla"):
+        return _loaded(f"tensorlayout.{name}")
+    if name in ("CopyWarning", "Trace"):
+        module = "refusal" if name == "CopyWarning" else "traces"
+        return getattr(_loaded(f"tensorlayout.tracing.{module}"), name)
     return _absent(name)
 
 

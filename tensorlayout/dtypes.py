@@ -9,13 +9,12 @@ from __future__ import annotations
 
 import builtins
 import functools
-import importlib
 import re
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from tensorlayout.late import importing
+from tensorlayout.late import loaded
 from tensorlayout.words import shown
 
 DType = np.dtype[Any]
@@ -68,8 +67,7 @@ SCALARS = frozenset(_SCALAR_RANK)
 
 
 def _bfloat16() -> DType:
-    with importing:
-        found: DType = np.dtype(importlib.import_module("ml_dtypes").bfloat16)
+    found: DType = np.dtype(loaded("ml_dtypes").bfloat16)
     return found
 
 

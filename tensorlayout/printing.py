@@ -12,7 +12,7 @@ from tensorlayout import dtypes
 from tensorlayout.devices import CPU
 from tensorlayout.functions.indexing import getitem
 from tensorlayout.functions.transfers import on_host, strided
-from tensorlayout.late import importing
+from tensorlayout.late import loaded
 from tensorlayout.tensor import Tensor
 from tensorlayout.words import shown
 
@@ -103,8 +103,8 @@ def html(x: Tensor) -> str:
 
     `x`: any tensor. Of one on another device, only what is shown is fetched.
     """
-    with importing:
-        from tensorlayout.layout.drawing.summary import bytes_of, facts_of, summary
+    loaded("tensorlayout.layout.drawing.summary")
+    from tensorlayout.layout.drawing.summary import bytes_of, facts_of, summary
 
     layout = x.layout
     facts = [

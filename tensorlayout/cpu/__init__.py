@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import functools
-import importlib
 from typing import Any
 
 from tensorlayout.cpu.engine.aliasing import disturbs
 from tensorlayout.cpu.engine.borrowed import borrowed
 from tensorlayout.cpu.engine.memory import current_stream, exposed, new_tensors, ready
 from tensorlayout.cpu.engine.memory import required_bytes as read
-from tensorlayout.late import importing
+from tensorlayout.late import loaded
 from tensorlayout.plan.base import Plan, Run
 from tensorlayout.plan.elementwise import ElementwisePlan
 from tensorlayout.plan.fuse import FusePlan
@@ -92,8 +91,7 @@ def direct(plan: Plan) -> Run | None:
 @functools.cache
 def _function(name: str) -> Any:
     module, _, function = name.rpartition(".")
-    with importing:
-        return getattr(importlib.import_module(f"tensorlayout.cpu.{module}"), function)
+    return getattr(loaded(f"tensorlayout.cpu.{module}"), function)
 
 
 def takes_tiles(plan: Plan) -> bool:

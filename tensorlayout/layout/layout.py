@@ -6,7 +6,7 @@ import math
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, Self, final
 
-from tensorlayout.late import importing
+from tensorlayout.late import loaded
 from tensorlayout.layout import checks, slots, text, tiling
 from tensorlayout.layout import order as orders
 from tensorlayout.layout.labels import order_of_labels
@@ -284,8 +284,8 @@ class Layout(Views):
         >>> Layout.row_major((2, 3)).draw()
         <Drawing: Layout (2,3):(3,1)>
         """
-        with importing:
-            from tensorlayout.layout.drawing.drawing import Drawing
+        loaded("tensorlayout.layout.drawing.drawing")
+        from tensorlayout.layout.drawing.drawing import Drawing
 
         return Drawing(self)
 
@@ -293,8 +293,8 @@ class Layout(Views):
         return self.draw().svg
 
     def _repr_html_(self) -> str:
-        with importing:
-            from tensorlayout.layout.drawing.summary import summary_of_layout
+        loaded("tensorlayout.layout.drawing.summary")
+        from tensorlayout.layout.drawing.summary import summary_of_layout
 
         return summary_of_layout(self)
 

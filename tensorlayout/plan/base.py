@@ -8,7 +8,6 @@ pointers and scalar values never are part of the key.
 from __future__ import annotations
 
 import functools
-import importlib
 from collections.abc import Callable
 from dataclasses import replace
 from typing import (
@@ -23,7 +22,7 @@ from typing import (
 
 from tensorlayout.devices import Device
 from tensorlayout.dtypes import DType
-from tensorlayout.late import importing
+from tensorlayout.late import loaded
 from tensorlayout.plan.rules import one_device
 from tensorlayout.plan.steps import Kind
 from tensorlayout.records import planned as planned
@@ -223,7 +222,6 @@ def backend(device: Device) -> Backend:
 
 @functools.cache
 def _backend(kind: str) -> Backend:
-    with importing:
-        module: Any = importlib.import_module(f"tensorlayout.{kind}")
+    module: Any = loaded(f"tensorlayout.{kind}")
     found: Backend = module
     return found

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import TYPE_CHECKING, SupportsIndex
 
-from tensorlayout.late import importing
+from tensorlayout.late import loaded
 
 if TYPE_CHECKING:
     from tensorlayout.scopes import Block
@@ -26,8 +26,9 @@ def trace() -> Block[Trace, Trace]:
     >>> [(r.name, r.kind, r.bytes_written) for r in seen]
     [('T', 'view', 0), ('to_layout', 'relayout', 48)]
     """
-    with importing:  # at first use, for the import's sake
-        from tensorlayout.tracing.blocks import tracing
+    loaded("tensorlayout.tracing.blocks")
+    from tensorlayout.tracing.blocks import tracing
+
     return tracing()
 
 
@@ -57,6 +58,7 @@ def no_copies(
     ...     print(str(error).partition("instead, ")[2])
     have the operand in layout (3,2):(2,1), which has such a view
     """
-    with importing:
-        from tensorlayout.tracing.blocks import refusing
+    loaded("tensorlayout.tracing.blocks")
+    from tensorlayout.tracing.blocks import refusing
+
     return refusing(at_least, warn, allow)

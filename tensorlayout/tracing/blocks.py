@@ -10,7 +10,7 @@ from contextlib import AbstractContextManager, nullcontext
 from typing import TYPE_CHECKING, Any
 
 from tensorlayout.functions import dispatch
-from tensorlayout.late import importing
+from tensorlayout.late import loaded
 from tensorlayout.plan import steps, tiled
 from tensorlayout.plan.base import Operation, Plan
 from tensorlayout.plan.fill import CreatePlan
@@ -161,8 +161,8 @@ def _work_of(plan: Plan, operands: tuple[Any, ...]) -> AbstractContextManager[De
     device = next((each for each in devices if each.kind == "cuda"), None)
     if device is None:
         return nullcontext()
-    with importing:  # only where there is one
-        from tensorlayout.cuda.engine.launch_log import device_work
+    loaded("tensorlayout.cuda.engine.launch_log")  # only where there is one
+    from tensorlayout.cuda.engine.launch_log import device_work
 
     return device_work(device.number)
 

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import field
 from typing import overload
 
-from tensorlayout.late import importing
+from tensorlayout.late import loaded
 from tensorlayout.plan.steps import COPIES, KINDS
 from tensorlayout.records import planned
 from tensorlayout.tracing.kernels import lines as kernel_lines
@@ -226,8 +226,8 @@ class Trace:
         >>> seen.to_html().splitlines()[0]
         '<!DOCTYPE html>'
         """
-        with importing:  # only for readers
-            from tensorlayout.tracing.html import Group, page
+        loaded("tensorlayout.tracing.html")
+        from tensorlayout.tracing.html import Group, page
 
         groups = [
             Group(line, part.totals, part.bytes_copied, part.records)
@@ -248,8 +248,8 @@ class Trace:
         >>> [event["name"] for event in json.loads(seen.to_perfetto())["traceEvents"]]
         ['zeros', 'T']
         """
-        with importing:
-            from tensorlayout.tracing.perfetto import events
+        loaded("tensorlayout.tracing.perfetto")
+        from tensorlayout.tracing.perfetto import events
 
         return events(self.records)
 

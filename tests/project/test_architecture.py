@@ -26,15 +26,8 @@ FOREIGN_ABOVE = {"numpy"}
 # Where imports by name are allowed: backends, drivers, CuPy, ml_dtypes, Pillow of pictures, and
 # PyTorch in the demo.
 BY_NAME = {
-    *("plan/base.py", "devices.py", "cuda/engine/driver.py", "cuda/engine/optional.py"),
-    *(
-        "__init__.py",
-        "cpu/__init__.py",
-        "dtypes.py",
-        "demo/handover.py",
-        "xla/primitive_types.py",
-        "layout/drawing/png.py",
-    ),
+    *("late.py", "devices.py", "cuda/engine/driver.py", "cuda/engine/optional.py"),
+    *("demo/handover.py", "xla/primitive_types.py", "layout/drawing/png.py"),
 }
 
 

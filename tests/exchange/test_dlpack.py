@@ -124,7 +124,7 @@ class Given:
 
 @pytest.fixture
 def torch():
-    return pytest.importorskip("torch", reason="PyTorch is not installed")
+    return pytest.importorskip("torch", reason="optional: PyTorch")
 
 
 # --- Tensors of every kind ------------------------------------------------------------------------

@@ -142,7 +142,7 @@ def test_bfloat16():
 
 @pytest.mark.cpu
 def test_of_others():
-    special = pytest.importorskip("scipy.special")
+    special = pytest.importorskip("scipy.special", reason="optional: SciPy")
     array = np.array([0.5, 1.0])
     x, out = tl.asarray(array.copy()), tl.zeros(2)
     close(special.gammaln(x), special.gammaln(array))

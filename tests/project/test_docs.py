@@ -198,7 +198,7 @@ def test_numpy_is_as_the_page_says():
 
 @pytest.mark.cpu
 def test_pytorch_is_as_the_page_says():
-    torch = pytest.importorskip("torch")
+    torch = pytest.importorskip("torch", reason="optional: PyTorch")
     assert missing_in(torch, names_of("torch", -2)) == set()
     assert missing_in(torch.zeros(2), names_of("x", -2)) == set()
     single = torch.ones(1)

@@ -7,7 +7,7 @@ import zlib
 
 import pytest
 
-Image = pytest.importorskip("PIL.Image")
+Image = pytest.importorskip("PIL.Image", reason="optional: pillow")
 
 from tensorlayout.cli import main  # noqa: E402 - Pillow is optional
 from tensorlayout.demo import pictures  # noqa: E402

@@ -1,4 +1,7 @@
-"""How tests run on several devices: what is lost fails, and nothing skips."""
+"""How tests run on several devices: what is lost fails, and nothing skips in silence."""
+
+import ast
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -52,3 +55,16 @@ def test_sharing_is_of_bytes_of_elements():
 )
 def test_what_is_long(parameters, expected):
     assert is_long(parameters) is expected
+
+
+def test_who_skips_without_a_package_says_that_it_is_optional():
+    """`.ci/run` refuses a skip of any other reason, but only where the package is missing."""
+    unsaid = [
+        f"{path.name}:{call.lineno}"
+        for path in Path(__file__).parents[1].rglob("*.py")
+        if "importorskip" in (text := path.read_text("utf-8"))
+        for call in ast.walk(ast.parse(text))
+        if isinstance(call, ast.Call) and ast.unparse(call.func) == "pytest.importorskip"
+        if not any(k.arg == "reason" and "optional" in ast.unparse(k.value) for k in call.keywords)
+    ]
+    assert unsaid == []

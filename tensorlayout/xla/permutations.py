@@ -12,6 +12,17 @@ from tensorlayout.layout.checks import checked_integer, checked_integers
 from tensorlayout.words import shown
 from tensorlayout.xla.calling import refuse
 
+__all__ = [
+    "common_factors",
+    "compose_permutations",
+    "inverse_permutation",
+    "is_identity_permutation",
+    "is_permutation",
+    "move_single_element",
+    "permute",
+    "permute_inverse",
+]
+
 _T = TypeVar("_T")
 _MOST = 1024  # sizes whose products are compared
 

@@ -428,7 +428,7 @@ def test_a_layout_in_a_notebook():
     assert found.facts == {
         "shape": "(2, 3), 6 elements",
         "layout": "(2,3):(5,1)",
-        "in words": "none",
+        "in words": "with gaps",
         "padding": "none; 2 slots between the elements belong to others",
         "storage": "8 slots from slot 0 on",
     }

@@ -124,7 +124,7 @@ class _Drawer:
     def picture(self) -> Picture:
         title, words = cut(self.layout), wording.flags(self.layout)
         self.say(title, TITLE, "ink")
-        self.say(words if words != "none" else "with gaps")
+        self.say(words)
         self.y += 6
         self.grid()
         for line in wording.axes(self.layout):

@@ -26,7 +26,7 @@ def flags(layout: Placement) -> str:
     >>> flags(Layout((2, 3), (0, 1)))
     'broadcast, overlapping'
     """
-    return ", ".join(name for name, flag in _FLAGS if getattr(layout, flag)) or "none"
+    return ", ".join(name for name, flag in _FLAGS if getattr(layout, flag)) or "with gaps"
 
 
 def count_of(number: int, what: str) -> str:

@@ -7,6 +7,7 @@ from pathlib import Path
 from xml.etree import ElementTree
 
 import pytest
+import transposition
 
 from tensorlayout import Layout
 
@@ -38,3 +39,9 @@ def test_is_current(text, name):
     drawn = ElementTree.fromstring(layout.draw().svg)
     command = f"python -m tensorlayout show '{layout}' --svg docs/{name}"
     assert ElementTree.tostring(kept) == ElementTree.tostring(drawn), f"renew it: {command}"
+
+
+def test_transposition_is_current():
+    assert transposition.PICTURE.read_text("utf-8") == transposition.svg(), (
+        "run python docs/hooks/transposition.py"
+    )

@@ -33,6 +33,23 @@ def test_licence():
     assert (ROOT / "LICENSE").read_text().startswith("MIT License")
 
 
+def test_citation_is_of_this_version():
+    cited = (ROOT / "CITATION.cff").read_text("utf-8")
+    version = tensorlayout.__version__
+    date = re.search(
+        rf"^## {re.escape(version)}, (\S+)$", (ROOT / "CHANGELOG.md").read_text(), re.M
+    )
+    assert f"\nversion: {version}\n" in cited
+    assert f"\ndate-released: {date[1]}\n" in cited
+
+
+def test_links_of_the_readme_lead_out_of_a_package_index():
+    readme = metadata.metadata("tensorlayout").get_payload() or ""
+    links = re.findall(r"\]\((\S+?)\)", readme)
+    assert len(links) > 20
+    assert [link for link in links if not link.startswith("https://")] == []
+
+
 def test_dependencies_without_extras():
     needed = [r for r in metadata.requires("tensorlayout") if "extra ==" not in r]
     names = {re.split(r"[<>=]", requirement)[0].replace("_", "-") for requirement in needed}

@@ -1,0 +1,80 @@
+"""Draws docs/assets/transposition.svg: a transposition through tiles, tile after tile.
+
+`python docs/hooks/transposition.py` writes it. Where nothing may move, it shows the end.
+"""
+
+from collections.abc import Iterator
+from pathlib import Path
+
+from tensorlayout.layout.drawing.colours import ROWS
+
+PICTURE = Path(__file__).parents[1] / "assets" / "transposition.svg"
+N, TILE, CELL = 8, 4, 26  # elements a side, of the matrix and of a tile; points of one
+SECONDS = 3  # a tile
+TOP = 44
+SOURCE, STAGE, RESULT = 10, 20 + CELL * N + 44, 30 + CELL * (N + TILE) + 88  # left edges
+TILES = [(i, j) for i in range(0, N, TILE) for j in range(0, N, TILE)]
+
+STYLE = """
+text { font: 10px monospace; fill: #111; text-anchor: middle; }
+.title { font: 13px sans-serif; fill: #555; text-anchor: start; }
+.cell { stroke: #555; stroke-width: .6; }
+.frame { fill: none; stroke: #555; stroke-width: 1; }
+.mark { fill: none; stroke: #d00; stroke-width: 3; }
+@media (prefers-color-scheme: dark) { .title { fill: #bbb; } .frame, .cell { stroke: #999; } }
+"""
+
+
+def cell(left: float, row: int, column: int, number: int) -> str:
+    """One element, in the colour of its row of the source."""
+    x, y = left + column * CELL, TOP + row * CELL
+    return (
+        f'<rect class="cell" x="{x}" y="{y}" width="{CELL}" height="{CELL}" '
+        f'fill="{ROWS[number // N]}"/><text x="{x + CELL / 2}" y="{y + 16}">{number}</text>'
+    )
+
+
+def frame(kind: str, left: float, row: int, column: int, side: int) -> str:
+    """An empty square of `side` elements."""
+    x, y, points = left + column * CELL, TOP + row * CELL, side * CELL
+    return f'<rect class="{kind}" x="{x}" y="{y}" width="{points}" height="{points}"/>'
+
+
+def shown(step: float, until: float, last: bool, content: str) -> str:
+    """What is there from one time to another, in steps; without motion, at the end alone."""
+    return (
+        f'<g opacity="{int(last)}">{content}<animate attributeName="opacity" calcMode="discrete" '
+        f'dur="{SECONDS * len(TILES)}s" repeatCount="indefinite" '
+        f'keyTimes="0;{step / len(TILES):g};{min(until / len(TILES), 1):g}" values="0;1;0"/></g>'
+    )
+
+
+def parts() -> Iterator[str]:
+    """All of the picture."""
+    titles = "source, row-major", "a tile", "transposed, row-major"
+    for left, title in zip((SOURCE, STAGE, RESULT), titles, strict=True):
+        yield f'<text class="title" x="{left}" y="{TOP - 14}">{title}</text>'
+    yield frame("frame", STAGE, 2, 0, TILE) + frame("frame", RESULT, 0, 0, N)
+    yield from (cell(SOURCE, n // N, n % N, n) for n in range(N * N))
+    for step, (i, j) in enumerate(TILES):
+        inside = [(r, c, (i + r) * N + j + c) for r in range(TILE) for c in range(TILE)]
+        last = step == len(TILES) - 1
+        read = "".join(cell(STAGE, 2 + r, c, n) for r, c, n in inside)
+        yield shown(step, step + 1, last, frame("mark", SOURCE, i, j, TILE) + read)
+        written = "".join(cell(RESULT, j + c, i + r, n) for r, c, n in inside)
+        yield shown(step + 0.5, len(TILES), True, written)
+        yield shown(step + 0.5, step + 1, last, frame("mark", RESULT, j, i, TILE))
+
+
+def svg() -> str:
+    """The text of the file."""
+    width, height = RESULT + CELL * N + 10, TOP + CELL * N + 10
+    about = "Tiles of 4 x 4 are read along rows, and written along rows of the transposed matrix."
+    head = (
+        f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width} {height}" width="{width}">'
+    )
+    return "\n".join([head, f"<title>{about}</title><style>{STYLE}</style>", *parts(), "</svg>\n"])
+
+
+if __name__ == "__main__":
+    PICTURE.write_text(svg(), "utf-8")

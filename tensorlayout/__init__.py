@@ -12,6 +12,7 @@ from typing import Any as _Any
 
 from tensorlayout import calling as _calling
 from tensorlayout import dtypes as _dtypes
+from tensorlayout import files as _files
 from tensorlayout import functions as _chapters
 from tensorlayout import methods as _methods
 from tensorlayout import plan
@@ -34,6 +35,7 @@ from tensorlayout.dtypes import (
     uint32,
     uint64,
 )
+from tensorlayout.files import *
 from tensorlayout.functions.constants import *
 from tensorlayout.functions.creation import *
 from tensorlayout.functions.data_types import *
@@ -106,6 +108,7 @@ __all__ = [
     "using_device",
     "xla",
 ]
+__all__ += _files.__all__
 __all__ += _chapters.extra.__all__
 __all__ += _chapters.extra_scattering.__all__
 __all__ += _chapters.extra_statistical.__all__

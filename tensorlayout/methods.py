@@ -282,6 +282,7 @@ def bind() -> None:
         "__buffer__": interchange.buffer,
         "__cuda_array_interface__": property(cuda_array.describe),
         "__reduce__": interchange.reduced,
+        "__reduce_ex__": interchange.reduced_as,
         "__repr__": printing.represent,
         "__str__": printing.text,
         "_repr_html_": printing.html,

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 # Where users find what the chapters of this package define.
-_PUBLIC = {"tensorlayout.functions": "tensorlayout"}
+_PUBLIC = {"tensorlayout.functions": "tensorlayout", "tensorlayout.files": "tensorlayout"}
 
 
 def names_of(listed: list[str]) -> Iterator[str]:
@@ -18,8 +18,8 @@ def names_of(listed: list[str]) -> Iterator[str]:
     for entry in listed:
         value = value_of(entry)
         if inspect.ismodule(value):
-            space, _, last = entry.rpartition(".")
-            yield from (f"{_PUBLIC.get(space, f'{space}.{last}')}.{name}" for name in value.__all__)
+            space = _PUBLIC.get(entry) or _PUBLIC.get(entry.rpartition(".")[0], entry)
+            yield from (f"{space}.{name}" for name in value.__all__)
         else:
             yield entry
 

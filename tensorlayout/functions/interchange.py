@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Any
+import operator
+from typing import Any, SupportsIndex
 
 import numpy as np
 
@@ -13,6 +14,7 @@ from tensorlayout.exchange.numpy import Array, converted, held, quietly, tensor_
 from tensorlayout.functions import arguments, dispatch
 from tensorlayout.functions.layouts import from_storage
 from tensorlayout.functions.transfers import moved, on_host, strided
+from tensorlayout.late import loaded
 from tensorlayout.layout import Layout
 from tensorlayout.plan.base import backend
 from tensorlayout.plan.copy import Assign, Copy
@@ -318,6 +320,23 @@ def reduced(x: Tensor) -> tuple[Any, ...]:
     twin = from_storage(octets, layout, dtype=x.dtype, fill_padding=True)
     dispatch.call(_KEEP, (twin._spec, x._spec), (twin, x))
     return _rebuilt, (x.dtype.name, str(layout), octets, *device)
+
+
+def reduced_as(x: Tensor, protocol: SupportsIndex) -> tuple[Any, ...]:
+    """`reduced`; from protocol 5 on the elements are a buffer that pickle may hand over as it is.
+
+    That is the memory of the tensor where it is packed and may be written to, else a copy.
+    """
+    if operator.index(protocol) < 5:
+        return reduced(x)
+    buffer, own = loaded("pickle").PickleBuffer, on_host(x)
+    layout = own._spec.layout
+    if layout.is_packed and layout.form is layout and not is_readonly(own):
+        lying = own._memory.transpose(layout.minor_to_major[::-1])
+        octets, device = lying.reshape(-1).view(np.uint8), () if own is x else (str(x.device),)
+        return _rebuilt, (x.dtype.name, str(layout), buffer(octets), *device)
+    rebuilt, (dtype, text, copied, *device) = reduced(x)
+    return rebuilt, (dtype, text, buffer(copied), *device)
 
 
 def is_readonly(x: Tensor) -> bool:

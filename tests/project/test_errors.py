@@ -671,6 +671,18 @@ ones((2**40, 2**40))
 empty((1,) * 65)  # ValueError: shape: at most 64 dimensions are allowed, got 65
 """
 
+FILES = """
+save(3.5, ones(2))  # TypeError: file must be a path or an open binary file, got 3.5
+save("x.txt", ones(2))
+    ValueError: the path must end in .npy, .npz, .safetensors, .zarr, got 'x.txt'
+save("x.npy", [1])  # TypeError: must be a tensor, got [1]; use asarray first
+savez("x.npz", arr=2)  # TypeError: must be a tensor, got 2; use asarray first
+savez("x.npz", ones(2), arr_0=ones(2))
+    ValueError: arr_0 is the name of an argument by position, too
+load(None)  # TypeError: file must be a path or an open binary file, got None
+load("x.npy", mmap_mode="w")  # ValueError: mmap_mode must be None, 'r', 'r+' or 'c', got 'w'
+"""
+
 LAYOUTS = """
 from_storage([1, 2], "(2,):(1,)", dtype=int8)
     TypeError: storage must have the buffer protocol, got [1, 2]
@@ -1702,7 +1714,7 @@ def named(*tables):
 
 
 REFUSED = [
-    *named(CREATION, LAYOUTS, DATA_TYPES, MANIPULATION, INDEXING, ELEMENTWISE),
+    *named(CREATION, FILES, LAYOUTS, DATA_TYPES, MANIPULATION, INDEXING, ELEMENTWISE),
     *named(SEARCHES_SORTS_SETS_AND_STATISTICS, LINEAR_ALGEBRA, FOURIER_TRANSFORMS, BEYOND, METHODS),
     *named(CALLS),
     *sessions(OPERATORS),

@@ -28,6 +28,8 @@ CHAPTERS = {
     if info.name not in ("arguments", "dispatch")
 }
 
+CHAPTERS["files"] = importlib.import_module("tensorlayout.files")
+
 # What the package offers beside the functions of its chapters.
 OWN = {
     "__array_api_version__",

@@ -1,0 +1,176 @@
+"""Tensors in files, with their layouts: `save`, `savez` and `load`.
+
+The formats are others', read and written by their own libraries. Every file holds the elements in
+the order that its format promises, so that others read the right values; what the format cannot
+say, the text of the layout, stands beside them.
+"""
+
+from __future__ import annotations
+
+import errno
+import os
+from collections.abc import Mapping
+from typing import IO, Any, Literal, cast
+
+from tensorlayout.functions.interchange import to_device
+from tensorlayout.late import loaded
+from tensorlayout.tensor import Tensor
+from tensorlayout.typing import DeviceLike
+from tensorlayout.words import shown
+
+__all__ = ["load", "save", "savez"]
+
+_File = str | os.PathLike[str] | IO[bytes]
+_FORMATS = {".npy": "npy", ".npz": "npz", ".safetensors": "safetensors", ".zarr": "zarr"}
+_MODES = (None, "r", "r+", "c")
+
+
+def save(file: _File, x: Tensor | Mapping[str, Tensor], /) -> None:
+    """Write a tensor, or several by name, to a file, with dtype and layout.
+
+    `file`: a path whose end says the format, or an open binary file, which gets ``.npy``. `x`: of
+    any device; for ``.npy`` one tensor, row-major or column-major, for ``.npz`` several such by
+    name, for ``.safetensors`` and ``.zarr``, which need those libraries, any. dtypes: all, but that
+    NumPy's files and Zarr have no bfloat16, and safetensors has no complex128.
+
+    What is kept of a layout is its form: order, padding and tiles. Gaps and repetitions of a view
+    are not written. ValueError where the format cannot say the form or the dtype, before anything
+    is written; TypeError for what is no tensor; ImportError without the library. The file appears
+    whole or not at all; one that is there is replaced at the end.
+
+    >>> import os, tempfile
+    >>> import tensorlayout as tl
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     path = os.path.join(folder, "x.npy")
+    ...     tl.save(path, tl.asarray([[1, 2], [3, 4]], layout="F"))
+    ...     tl.load(path).strides
+    (1, 2)
+    """
+    path = _checked_file("save", file, "write")
+    kind = _FORMATS.get(os.path.splitext(path)[1].lower()) if isinstance(path, str) else "npy"
+    if kind is None:
+        msg = f"save: the path must end in {', '.join(_FORMATS)}, got {shown(path)}"
+        raise ValueError(msg)
+    if isinstance(x, Mapping):
+        x = dict(x)
+        for name, value in x.items():
+            if not isinstance(name, str):
+                msg = f"save: names must be str, got {shown(name)}"
+                raise TypeError(msg)
+            _checked_tensor("save", value)
+        if kind == "npy":
+            msg = "save: .npy holds one tensor; use .npz, .safetensors or .zarr for several"
+            raise ValueError(msg)
+    else:
+        _checked_tensor("save", x)
+        if kind == "npz":
+            msg = "save: .npz holds tensors by name; use .npy, or savez"
+            raise ValueError(msg)
+    _write("save", path, kind, x)
+
+
+def savez(file: _File, /, *args: Tensor, **kwargs: Tensor) -> None:
+    """Write tensors to a file of NumPy's ``.npz``, by position and by name.
+
+    `file`: a path, ``.npz`` is added where it is missing, or an open binary file. `args` are called
+    ``arr_0``, ``arr_1`` and so on, `kwargs` as they are. dtypes: all but bfloat16. Layouts and errors are those of
+    `save` for ``.npy``; ValueError for a name given twice, too.
+
+    >>> import os, tempfile
+    >>> import tensorlayout as tl
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     tl.savez(os.path.join(folder, "both"), tl.ones(2), scale=tl.zeros(3))
+    ...     sorted(tl.load(os.path.join(folder, "both.npz")))
+    ['arr_0', 'scale']
+    """
+    path = _checked_file("savez", file, "write")
+    if isinstance(path, str) and not path.lower().endswith(".npz"):
+        path += ".npz"
+    named = {f"arr_{i}": x for i, x in enumerate(args)}
+    if twice := named.keys() & kwargs.keys():
+        msg = f"savez: {min(twice)} is the name of an argument by position, too"
+        raise ValueError(msg)
+    named |= kwargs
+    for x in named.values():
+        _checked_tensor("savez", x)
+    _write("savez", path, "npz", named)
+
+
+def load(
+    file: _File,
+    /,
+    *,
+    mmap_mode: Literal["r", "r+", "c"] | None = None,
+    device: DeviceLike | None = None,
+) -> Any:
+    """Read a tensor, or a dict of tensors by name, from a file, in the layouts they had.
+
+    `file`: the path of a file of ``.npy``, ``.npz``, safetensors, or of a folder of Zarr; or an
+    open binary file of one of NumPy's, from where it stands. What is in it says which. Files of
+    other programs give row-major tensors, or column-major where ``.npy`` says so. Any dtype that
+    tensors have, kept. `mmap_mode`: for ``.npy``, the tensor is over the file's memory: ``"r"``
+    read-only, ``"r+"`` written through, ``"c"`` written to memory alone. `device`: where the
+    tensors go; the CPU by default.
+
+    ValueError for a file that is cut, damaged, of another format, or whose padding would be far
+    larger than its elements; nothing in a file is run. OSError where it cannot be read, ImportError
+    without the library that reads it.
+
+    >>> import os, tempfile
+    >>> import tensorlayout as tl
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     path = os.path.join(folder, "x.npy")
+    ...     tl.save(path, tl.ones(3))
+    ...     tl.load(path)
+    Tensor([1., 1., 1.], dtype=float64, device='cpu')
+    """
+    path = _checked_file("load", file, "read")
+    if mmap_mode not in _MODES:
+        msg = f"load: mmap_mode must be None, 'r', 'r+' or 'c', got {shown(mmap_mode)}"
+        raise ValueError(msg)
+    kind = loaded("tensorlayout.files.paths").kind_of(path)
+    if mmap_mode and (kind != "npy" or not isinstance(path, str)):
+        msg = f"load: only .npy at a path can be mapped, not {path}"
+        raise ValueError(msg)
+    module = loaded(f"tensorlayout.files.{kind}")
+    try:
+        found = module.mapped(path, mmap_mode) if mmap_mode else module.read(path)
+    except (MemoryError, ImportError):
+        raise
+    except Exception as error:  # what a library raises for a broken file, it does not list
+        if isinstance(error, OSError) and error.errno != errno.EINVAL:  # as of a seek to nowhere
+            raise
+        msg = f"load: {path} is damaged, or not for tensors: {error}"
+        raise ValueError(msg) from error
+    if device is None:
+        return found
+    if isinstance(found, Tensor):
+        return to_device(found, device)
+    return {name: to_device(x, device) for name, x in found.items()}
+
+
+def _checked_file(name: str, file: Any, does: str) -> str | IO[bytes]:
+    """A path, or an open file."""
+    if hasattr(file, does):
+        return cast(IO[bytes], file)
+    try:
+        return os.fsdecode(file)
+    except TypeError:
+        msg = f"{name}: file must be a path or an open binary file, got {shown(file)}"
+        raise TypeError(msg) from None
+
+
+def _checked_tensor(name: str, x: Any) -> None:
+    if not isinstance(x, Tensor):
+        msg = f"{name}: must be a tensor, got {shown(x)}; use asarray first"
+        raise TypeError(msg)
+
+
+def _write(name: str, path: str | IO[bytes], kind: str, x: Tensor | dict[str, Tensor]) -> None:
+    module = loaded(f"tensorlayout.files.{kind}")
+    ready = module.prepared(name, x)
+    if not isinstance(path, str):
+        module.put(path, ready)
+        return
+    with loaded("tensorlayout.files.paths").replacing(path) as part:
+        module.write(part, ready)

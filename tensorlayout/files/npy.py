@@ -1,0 +1,119 @@
+"""NumPy's file of one array: a header, and the elements row-major or column-major."""
+
+from __future__ import annotations
+
+import math
+import os
+from typing import IO, Any, NamedTuple
+
+import numpy as np
+
+from tensorlayout.dtypes import is_bfloat16
+from tensorlayout.exchange.numpy import Array
+from tensorlayout.files.forms import array_of, text_of
+from tensorlayout.functions.layouts import from_storage
+from tensorlayout.layout import Layout
+from tensorlayout.tensor import Tensor
+
+_AT_ONCE = 1 << 20  # bytes
+_HEADERS: dict[tuple[int, int], Any] = {
+    (1, 0): np.lib.format.read_array_header_1_0,
+    (2, 0): np.lib.format.read_array_header_2_0,
+}
+
+
+class Lying(NamedTuple):
+    """Elements that are to be written, and whether by columns."""
+
+    array: Array
+    by_columns: bool
+
+
+def prepared(name: str, x: Tensor) -> Lying:
+    """What to write. ValueError for a form, or a dtype, that NumPy's header cannot say."""
+    by_columns = bool(text_of(x))
+    if by_columns and x.layout.form != Layout.column_major(x.shape):
+        msg = (
+            f"{name}: NumPy's files are row-major or column-major, layout {x.layout} is not; "
+            "use .safetensors or .zarr, or to_layout(x, 'C') first"
+        )
+        raise ValueError(msg)
+    if is_bfloat16(x.dtype):
+        fix = "use .safetensors, or astype(x, float32) first"
+        msg = f"{name}: NumPy's files have no bfloat16; {fix}"
+        raise ValueError(msg)
+    return Lying(array_of(x), by_columns)
+
+
+def write(path: str, lying: Lying) -> None:
+    """Write the file."""
+    with open(path, "xb") as file:
+        put(file, lying)
+
+
+def put(file: IO[bytes], lying: Lying) -> None:
+    """Write header and elements, a megabyte of them at a time."""
+    array, by_columns = lying
+    descr = np.lib.format.dtype_to_descr(array.dtype)
+    header = {"descr": descr, "fortran_order": by_columns, "shape": array.shape}
+    np.lib.format.write_array_header_1_0(file, header)
+    parts: Any = np.nditer(
+        array.T if by_columns else array,
+        flags=["external_loop", "buffered", "zerosize_ok"],
+        buffersize=_AT_ONCE // array.itemsize,
+        order="C",
+    )
+    for part in parts:
+        file.write(part.tobytes())
+
+
+def read(file: str | IO[bytes]) -> Tensor:
+    """The tensor, in memory of its own."""
+    if isinstance(file, str):
+        with open(file, "rb") as opened:
+            return read(opened)
+    begin = file.tell()
+    size = file.seek(0, os.SEEK_END) - begin
+    file.seek(begin)
+    return got(file, size)
+
+
+def got(file: IO[bytes], size: int) -> Tensor:
+    """The tensor in the next `size` bytes of a file."""
+    layout, dtype = _header(file, size)
+    storage = np.empty(layout.size * dtype.itemsize, np.uint8)
+    if file.readinto(storage) != storage.nbytes:  # type: ignore[attr-defined]
+        msg = "it ends before its elements do"
+        raise ValueError(msg)
+    array = storage.view(dtype)
+    native = array.astype(dtype.newbyteorder("="), copy=False)
+    return from_storage(native, layout, dtype=native.dtype)
+
+
+def mapped(path: str, mode: Any) -> Tensor:
+    """The tensor over the file."""
+    with open(path, "rb") as file:
+        layout, dtype = _header(file, os.path.getsize(path))
+        begin = file.tell()
+    if not layout.size:
+        return read(path)
+    lying = np.memmap(path, dtype, mode, begin, layout.size)
+    return from_storage(lying, layout, dtype=lying.dtype)
+
+
+def _header(file: IO[bytes], size: int) -> tuple[Layout, np.dtype[Any]]:
+    """The layout and the dtype. ValueError for objects, and for more elements than `size` has."""
+    begin = file.tell()
+    version = np.lib.format.read_magic(file)
+    if version not in _HEADERS:
+        msg = f"version {version} of NumPy's files is for records"
+        raise ValueError(msg)
+    shape, by_columns, dtype = _HEADERS[version](file)
+    if dtype.hasobject:
+        msg = "it holds Python objects, and to read those can run any code"
+        raise ValueError(msg)
+    wanted, there = math.prod(shape) * dtype.itemsize, size - (file.tell() - begin)
+    if wanted > there:
+        msg = f"the header promises {wanted} bytes of elements, there are {there}"
+        raise ValueError(msg)
+    return (Layout.column_major if by_columns else Layout.row_major)(shape), dtype

@@ -1,0 +1,38 @@
+"""NumPy's file of several arrays by name: a zip archive of its files of one."""
+
+from __future__ import annotations
+
+import zipfile
+from typing import IO
+
+from tensorlayout.files import npy
+from tensorlayout.tensor import Tensor
+
+
+def prepared(name: str, tensors: dict[str, Tensor]) -> dict[str, npy.Lying]:
+    """What to write."""
+    return {key: npy.prepared(name, x) for key, x in tensors.items()}
+
+
+def write(path: str, ready: dict[str, npy.Lying]) -> None:
+    """Write the file."""
+    with open(path, "xb") as file:
+        put(file, ready)
+
+
+def put(file: IO[bytes], ready: dict[str, npy.Lying]) -> None:
+    """Write the archive, not compressed, as `numpy.savez` does."""
+    with zipfile.ZipFile(file, "w") as archive:
+        for name, lying in ready.items():
+            with archive.open(f"{name}.npy", "w", force_zip64=True) as member:
+                npy.put(member, lying)
+
+
+def read(file: str | IO[bytes]) -> dict[str, Tensor]:
+    """The tensors by name."""
+    found = {}
+    with zipfile.ZipFile(file) as archive:
+        for about in archive.infolist():
+            with archive.open(about) as member:
+                found[about.filename.removesuffix(".npy")] = npy.got(member, about.file_size)
+    return found

@@ -1,0 +1,83 @@
+"""Folders of Zarr, version 3: chunks that are tiles where there are some, layouts as attributes."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+from tensorlayout.dtypes import is_bfloat16
+from tensorlayout.files.forms import array_of, restored, text_of
+from tensorlayout.files.libraries import library
+from tensorlayout.layout import Layout
+from tensorlayout.tensor import Tensor
+
+_KEY = "tensorlayout"
+_FILE = 1 << 24  # bytes of a file that holds many chunks
+
+
+def prepared(name: str, x: Tensor | dict[str, Tensor]) -> Tensor | dict[str, Tensor]:
+    """What to write. ValueError for a dtype or a name that Zarr has not."""
+    library("zarr", "zarr")
+    for key, tensor in {"": x}.items() if isinstance(x, Tensor) else x.items():
+        if is_bfloat16(tensor.dtype):
+            msg = f"{name}: Zarr has no bfloat16; use .safetensors, or astype(x, float32) first"
+            raise ValueError(msg)
+        if tensor is not x and not {"", ".", "..", "zarr.json"}.isdisjoint(key.split("/")):
+            msg = f"{name}: Zarr's names are paths, {key!r} is none"
+            raise ValueError(msg)
+    return x
+
+
+def write(path: str, x: Tensor | dict[str, Tensor]) -> None:
+    """Write the folder."""
+    zarr = library("zarr", "zarr")
+    if isinstance(x, Tensor):
+        _fill(zarr.create_array(store=path, **_described(x)), x)
+        return
+    group = zarr.create_group(store=path, zarr_format=3)
+    for name, tensor in x.items():
+        _fill(group.create_array(name, **_described(tensor)), tensor)
+
+
+def _described(x: Tensor) -> dict[str, Any]:
+    chunks, shards = _chunks(x.layout.form, x.dtype.itemsize)
+    said = {"attributes": {_KEY: text_of(x)}} if text_of(x) else {}
+    return {"shape": x.shape, "dtype": x.dtype, "chunks": chunks, "shards": shards, **said}
+
+
+def _chunks(layout: Layout, itemsize: int) -> tuple[Any, Any]:
+    """Sizes of a chunk, a tile, and of a file, which holds as many tiles as it has room for."""
+    if not layout.is_tiled or 0 in layout.shape:
+        return "auto", None
+    # What is not cut lies inside of a tile, or steps from one to another.
+    step = min(parts[0][1] for parts in layout.parts if len(parts) > 1)
+    tile = [
+        math.prod(
+            extent for extent, _ in (parts[1:] if len(parts) > 1 or parts[0][1] >= step else parts)
+        )
+        for parts in layout.parts
+    ]
+    file = list(tile)
+    for d in reversed(range(len(tile))):
+        tiles = -(-layout.shape[d] // tile[d])
+        file[d] *= max(1, min(tiles, _FILE // (math.prod(file) * itemsize)))
+    return tuple(tile), tuple(file)
+
+
+def _fill(array: Any, x: Tensor) -> None:
+    if x.size:
+        array[...] = array_of(x)
+
+
+def read(path: str) -> Tensor | dict[str, Tensor]:
+    """The tensor of an array, or those of a group by their paths in it."""
+    zarr = library("zarr", "zarr")
+    found = zarr.open(path, mode="r")
+    if isinstance(found, zarr.Array):
+        return _tensor(found)
+    members = found.members(max_depth=None)
+    return {name: _tensor(value) for name, value in members if isinstance(value, zarr.Array)}
+
+
+def _tensor(array: Any) -> Tensor:
+    return restored(array[...], array.attrs.get(_KEY, ""))

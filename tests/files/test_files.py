@@ -1,0 +1,467 @@
+"""Tensors in files: held against NumPy, safetensors and Zarr themselves."""
+
+import io
+import os
+import pickle
+import random
+import shutil
+import zipfile
+
+import layouts
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from tensors import (
+    BFLOAT16,
+    DTYPES,
+    as_dtype,
+    asarray,
+    fits,
+    host,
+    padding_of,
+    same,
+    slots,
+    tensor_in,
+)
+
+import tensorlayout as tl
+from tensorlayout.layout import Layout
+
+pytestmark = pytest.mark.usefixtures("device")
+
+KINDS = ["npy", "safetensors", "zarr"]
+# What each cannot say.
+WITHOUT = {"npy": "bfloat16", "safetensors": "complex128", "zarr": "bfloat16"}
+
+
+@pytest.fixture(scope="module", autouse=True)
+def libraries():
+    pytest.importorskip("safetensors", reason="optional: safetensors")
+    pytest.importorskip("zarr", reason="optional: zarr")
+
+
+def by_others(path):
+    """What the format's own library reads."""
+    if path.endswith(".npy"):
+        return np.load(path)
+    if path.endswith(".zarr"):
+        import zarr
+
+        return np.asarray(zarr.open(path, mode="r")[...])
+    from safetensors.numpy import load_file
+
+    (array,) = load_file(path).values()
+    return array
+
+
+def in_npy(layout):
+    return layout.form in (Layout.row_major(layout.shape), Layout.column_major(layout.shape))
+
+
+# --- there and back ----------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize(("name", "layout"), layouts.LAYOUTS, ids=[n for n, _ in layouts.LAYOUTS])
+def test_every_layout(name, layout, kind, tmp_path):
+    dtype = np.dtype(np.float32)
+    if not fits(layout, dtype):
+        dtype = np.dtype(layout.padding_value.dtype)
+    x, expected = tensor_in(layout, slots(dtype, layout.required_size))
+    path = str(tmp_path / f"x.{kind}")
+    if kind == "npy" and not in_npy(layout):
+        with pytest.raises(ValueError, match=r"use \.safetensors or \.zarr, or to_layout"):
+            tl.save(path, x)
+        assert os.listdir(tmp_path) == []
+        return
+    tl.save(path, x)
+    np.testing.assert_array_equal(by_others(path), expected)
+    back = tl.load(path, device=tl.default_device())
+    same(back, expected)
+    assert back.layout == layout.form
+    assert not back.readonly
+    if layout.covers_block and layout.padding_value is not tl.PaddingValue.UNSPECIFIED:
+        np.testing.assert_array_equal(padding_of(back), padding_of(x))
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("dtype", DTYPES["any"])
+def test_every_dtype(dtype, kind, tmp_path):
+    path = str(tmp_path / f"x.{kind}")
+    x, expected = tensor_in(Layout.column_major((3, 4)), slots(as_dtype(dtype), 12))
+    if WITHOUT[kind] == dtype:
+        with pytest.raises(ValueError, match=f"no {dtype}; use "):
+            tl.save(path, x)
+        return
+    tl.save(path, x)
+    others = by_others(path)
+    assert others.dtype == as_dtype(dtype)
+    same(asarray(others), expected)
+    back = tl.load(path, device=tl.default_device())
+    same(back, expected)
+    assert back.layout == x.layout
+
+
+@settings(max_examples=30)
+@given(layout=layouts.strided() | layouts.tiled(), kind=st.sampled_from(KINDS[1:]))
+def test_any_layout(layout, kind, tmp_path_factory):
+    dtype = np.dtype(np.int16 if fits(layout, np.dtype(np.int16)) else layout.padding_value.dtype)
+    x, expected = tensor_in(layout, slots(dtype, layout.required_size))
+    path = str(tmp_path_factory.mktemp("files") / f"x.{kind}")
+    tl.save(path, x)
+    back = tl.load(path, device=tl.default_device())
+    same(back, expected)
+    assert back.layout == layout.form
+    shutil.rmtree(os.path.dirname(path))
+
+
+def test_what_is_no_0_or_1_of_bools(tmp_path):
+    x = tl.from_storage(bytearray([0, 1, 2, 255]), "(4,):(1,)", dtype=tl.bool)
+    for kind in KINDS:
+        path = str(tmp_path / f"x.{kind}")
+        tl.save(path, x)
+        assert by_others(path).view(np.uint8).tolist() == [0, 1, 1, 1]
+
+
+def test_several_by_name(tmp_path):
+    tensors = {"w": asarray([[1.0, 2.0], [3.0, 4.0]], layout="F"), "layers/b": asarray(5)}
+    for kind in ("safetensors", "zarr", "npz"):
+        path = tmp_path / f"x.{kind}"
+        tl.save(path, tensors)
+        back = tl.load(path, device=tl.default_device())
+        assert back.keys() == tensors.keys()
+        for name, x in tensors.items():
+            same(back[name], host(x))
+            assert back[name].layout == x.layout
+    with np.load(tmp_path / "x.npz") as arrays:
+        assert arrays["w"].tolist() == [[1, 2], [3, 4]]
+        assert arrays["w"].flags.f_contiguous
+    tl.save(tmp_path / "none.safetensors", {})
+    assert tl.load(tmp_path / "none.safetensors") == {}
+
+
+def test_open_files():
+    x, file = asarray([[1, 2], [3, 4]], layout="F"), io.BytesIO()
+    tl.save(file, x)
+    tl.save(file, x[0])
+    file.seek(0)
+    assert np.load(file).tolist() == [[1, 2], [3, 4]]
+    assert np.load(file).tolist() == [1, 2]
+    file.seek(0)
+    assert tl.load(file).strides == (1, 2)
+    assert host(tl.load(file)).tolist() == [1, 2]
+    with pytest.raises(ValueError, match=r"is no \.npy"):
+        tl.load(file)
+    file = io.BytesIO()
+    tl.savez(file, x, y=x)
+    file.seek(0)
+    assert np.load(file)["y"].tolist() == [[1, 2], [3, 4]]
+    file.seek(0)
+    assert tl.load(file).keys() == {"arr_0", "y"}
+    with pytest.raises(ValueError, match=r"only \.npy at a path can be mapped"):
+        tl.load(file, mmap_mode="r")
+
+
+def test_savez(tmp_path):
+    tl.savez(tmp_path / "x", asarray([1, 2]), file=asarray([3]), self=asarray([4]))
+    back = tl.load(tmp_path / "x.npz")
+    assert {name: host(x).tolist() for name, x in back.items()} == {
+        "arr_0": [1, 2],
+        "file": [3],
+        "self": [4],
+    }
+    with pytest.raises(ValueError, match="savez: arr_0 is the name of an argument by position"):
+        tl.savez(tmp_path / "x", asarray(1), arr_0=asarray(2))
+
+
+def test_chunks_are_tiles(tmp_path):
+    import zarr
+
+    x = tl.to_layout(tl.reshape(tl.arange(12.0 * 300), (12, 300)), "{1,0:T(8,128)}")
+    tl.save(tmp_path / "x.zarr", x)
+    array = zarr.open(tmp_path / "x.zarr", mode="r")
+    assert (array.chunks, array.shards) == ((8, 128), (16, 384))
+    tl.save(tmp_path / "x.zarr", tl.to_layout(tl.ones((2, 5)), "{1,0:T(2,2)}"))
+    assert zarr.open(tmp_path / "x.zarr", mode="r").chunks == (2, 2)
+    large = Layout.tiled((4000, 4000), [(8, 128)])
+    tl.save(tmp_path / "y.zarr", tl.zeros((4000, 4000), dtype=tl.float32, layout=large))
+    shards = zarr.open(tmp_path / "y.zarr", mode="r").shards
+    assert shards[0] % 8 == shards[1] % 128 == 0
+    assert 2**22 < shards[0] * shards[1] * 4 <= 2**24
+
+
+# --- files of others ---------------------------------------------------------------------------
+
+
+def test_what_numpy_wrote(tmp_path):
+    array = np.arange(6, dtype=np.int16).reshape(2, 3)
+    for order in "CF":
+        np.save(tmp_path / "x.npy", np.array(array, order=order))
+        back = tl.load(tmp_path / "x.npy")
+        assert back.layout == (Layout.row_major if order == "C" else Layout.column_major)((2, 3))
+        assert host(back).tolist() == array.tolist()
+    np.save(tmp_path / "x.npy", array.astype(">i2"))
+    assert host(tl.load(tmp_path / "x.npy")).tolist() == array.tolist()
+    np.savez_compressed(tmp_path / "x.npz", a=array, b=array.T)
+    back = tl.load(tmp_path / "x.npz")
+    assert host(back["b"]).tolist() == array.T.tolist()
+    assert back["b"].strides == (1, 3)
+
+
+def test_what_safetensors_wrote(tmp_path):
+    from safetensors.numpy import save_file
+
+    arrays = {"a": np.ones((2, 3), BFLOAT16), "tensor": np.zeros((), np.int64)}
+    save_file(arrays, tmp_path / "x.safetensors", {"format": "pt"})
+    back = tl.load(tmp_path / "x.safetensors")
+    assert (back["a"].dtype, back["a"].shape, back["tensor"].shape) == (BFLOAT16, (2, 3), ())
+
+
+@pytest.mark.parametrize("version", [2, 3])
+def test_what_zarr_wrote(version, tmp_path):
+    import zarr
+
+    group = zarr.create_group(tmp_path / "x.zarr", zarr_format=version)
+    inner = group.create_group("inner").create_array("a", shape=(3, 5), chunks=(2, 2), dtype="u2")
+    inner[...] = np.arange(15).reshape(3, 5)
+    back = tl.load(tmp_path / "x.zarr")
+    assert list(back) == ["inner/a"]
+    assert host(back["inner/a"]).tolist() == np.arange(15).reshape(3, 5).tolist()
+
+
+# --- mapped ------------------------------------------------------------------------------------
+
+
+def test_mapped(tmp_path):
+    path = tmp_path / "x.npy"
+    np.save(path, np.asfortranarray(np.arange(6.0).reshape(2, 3)))
+    read, written = tl.load(path, mmap_mode="r"), tl.load(path, mmap_mode="r+")
+    alone = tl.load(path, mmap_mode="c")
+    assert read.readonly
+    assert read.strides == (1, 2)
+    alone[0, 0] = 5
+    assert float(read[0, 0]) == 0
+    written[0, 0] = 7
+    assert (float(read[0, 0]), float(alone[0, 0])) == (7, 5)
+    tl.save(tmp_path / "y.safetensors", written)
+    with pytest.raises(ValueError, match=r"only \.npy at a path can be mapped"):
+        tl.load(tmp_path / "y.safetensors", mmap_mode="r")
+    with pytest.raises(ValueError, match="mmap_mode must be None, 'r', 'r\\+' or 'c', got 'w'"):
+        tl.load(path, mmap_mode="w")
+    np.save(path, np.zeros((0, 3)))
+    assert tl.load(path, mmap_mode="r").shape == (0, 3)
+
+
+def test_a_file_is_replaced_under_a_tensor_that_is_over_it(tmp_path):
+    path = tmp_path / "x.npy"
+    np.save(path, np.arange(3))
+    x = tl.load(path, mmap_mode="r")
+    tl.save(path, x[::-1] if tl.default_device() == "cpu" else tl.flip(x))
+    assert np.load(path).tolist() == [2, 1, 0]
+    assert host(x).tolist() == [0, 1, 2]
+
+
+# --- errors ------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("kind", [*KINDS, "npz"])
+def test_an_error_leaves_what_was_there(kind, tmp_path, monkeypatch):
+    path = tmp_path / f"x.{kind}"
+    old, new = asarray([1, 2]), asarray([3])
+    tl.save(path, {"a": old} if kind == "npz" else old)
+    module = __import__(f"tensorlayout.files.{kind}", fromlist=["write"])
+    write = module.write
+
+    def broken(part, ready):
+        write(part, ready)
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(module, "write", broken)
+    with pytest.raises(OSError, match="No space"):
+        tl.save(path, {"a": new} if kind == "npz" else new)
+    assert os.listdir(tmp_path) == [f"x.{kind}"]
+    back = tl.load(path)
+    assert host(back["a"] if kind == "npz" else back).tolist() == [1, 2]
+
+
+def test_wrong_calls(tmp_path):
+    x = asarray([1])
+    for call, error, text in [
+        (lambda: tl.save(tmp_path / "x.txt", x), ValueError, r"must end in \.npy, \.npz"),
+        (lambda: tl.save(tmp_path / "x.npy", {"a": x}), ValueError, "holds one tensor"),
+        (lambda: tl.save(tmp_path / "x.npz", x), ValueError, "holds tensors by name"),
+        (lambda: tl.save(tmp_path / "x.npy", [1]), TypeError, r"must be a tensor, got \[1\]"),
+        (lambda: tl.save(tmp_path / "x.zarr", {1: x}), TypeError, "names must be str, got 1"),
+        (lambda: tl.save(tmp_path / "x.zarr", {"../a": x}), ValueError, "'../a' is none"),
+        (
+            lambda: tl.save(3.5, x),
+            TypeError,
+            r"file must be a path or an open binary file, got 3\.5",
+        ),
+        (lambda: tl.load(None), TypeError, "or an open binary file, got None"),
+        (lambda: tl.load(tmp_path / "none.npy"), FileNotFoundError, "none.npy"),
+        (lambda: tl.save(tmp_path / "no" / "x.npy", x), FileNotFoundError, "no"),
+    ]:
+        with pytest.raises(error, match=text):
+            call()
+    assert os.listdir(tmp_path) == []
+    (tmp_path / "x.zarr").mkdir()
+    (tmp_path / "x.zarr" / "precious").touch()
+    with pytest.raises(ValueError, match="is a folder of something else"):
+        tl.save(tmp_path / "x.zarr", x)
+    assert os.listdir(tmp_path / "x.zarr") == ["precious"]
+
+
+def test_nothing_in_a_file_is_run(tmp_path):
+    class Harm:
+        def __reduce__(self):
+            return os.mkdir, (str(tmp_path / "harm"),)
+
+    np.save(tmp_path / "x.npy", np.array([Harm()]), allow_pickle=True)
+    (tmp_path / "x.pkl").write_bytes(pickle.dumps(Harm()))
+    with zipfile.ZipFile(tmp_path / "x.npz", "w") as archive:
+        archive.write(tmp_path / "x.npy", "x.npy")
+    for name in ("x.npy", "x.pkl", "x.npz"):
+        with pytest.raises(ValueError, match=f"{name}.*(damaged|a pickle can run any code)"):
+            tl.load(tmp_path / name)
+    assert not (tmp_path / "harm").exists()
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "(2,3):(3,1)+1000000",  # outside
+        "(2,3):(0,1)",
+        "(2,3):(-3,1)+3",
+        "(2,3):(5,1)",
+        "(3,2):(2,1)",  # another shape
+        "(2,3):(1000000000000,1) padded=(2,1000000000000)",
+        "(2,3",
+        7,
+        None,
+        [],
+    ],
+)
+def test_a_layout_that_no_tensor_was_saved_in(text, tmp_path):
+    import json
+
+    import zarr
+    from safetensors.numpy import save_file
+
+    said = json.dumps({"alone": True, "layouts": {"tensor": text}})
+    save_file({"tensor": np.ones((2, 3))}, tmp_path / "x.safetensors", {"tensorlayout": said})
+    zarr.create_array(tmp_path / "x.zarr", data=np.ones((2, 3)), attributes={"tensorlayout": text})
+    for name in ("x.safetensors", "x.zarr"):
+        if text in (None, []):  # nothing said
+            assert tl.load(tmp_path / name).strides == (3, 1)
+        else:
+            with pytest.raises(ValueError, match=name):
+                tl.load(tmp_path / name)
+
+
+def huge():
+    """A header of NumPy's that promises 8 TB."""
+    file = io.BytesIO()
+    header = {"descr": "<f8", "fortran_order": False, "shape": (1_000_000, 1_000_000)}
+    np.lib.format.write_array_header_1_0(file, header)
+    return file.getvalue()
+
+
+def test_a_size_that_the_file_has_not(tmp_path):
+    (tmp_path / "x.npy").write_bytes(huge())
+    with pytest.raises(ValueError, match=r"x\.npy"):
+        tl.load(tmp_path / "x.npy")
+
+
+def outcome(path):
+    try:
+        return type(tl.load(path)).__name__
+    except ValueError as error:
+        return "refused" if str(path) in str(error) else str(error)
+
+
+@pytest.mark.cpu
+@pytest.mark.parametrize("kind", ["npy", "npz", "safetensors"])
+def test_damaged_files(kind, tmp_path):
+    """Cut, with bytes changed, or with a run of bytes moved: a tensor, or the one error."""
+    chance, path = random.Random(18), tmp_path / f"x.{kind}"
+    x = asarray([[1.5, 2.5, 3.5], [4.5, 5.5, 6.5]], layout="F")
+    tl.save(path, {"a": x, "b": x} if kind != "npy" else x)
+    whole = path.read_bytes()
+    results = set()
+    for _ in range(400):
+        data = bytearray(whole)
+        for _ in range(chance.randint(1, 3)):
+            at = chance.randrange(len(data))
+            if chance.random() < 0.3:
+                del data[at:]
+                data.append(0)
+            elif chance.random() < 0.5:
+                data[at] = chance.randrange(256)
+            else:
+                data[at:at] = data[chance.randrange(len(data)) :][: chance.randint(1, 8)]
+        path.write_bytes(data)
+        results.add(outcome(path))
+    assert results - {"Tensor", "dict"} == {"refused"}
+
+
+@pytest.mark.cpu
+def test_damaged_folders(tmp_path):
+    chance = random.Random(18)
+    tl.save(tmp_path / "x.zarr", tl.to_layout(tl.ones((4, 4)), "{1,0:T(2,2)}"))
+    whole = (tmp_path / "x.zarr" / "zarr.json").read_text()
+    results = set()
+    for _ in range(60):
+        data, at = list(whole), chance.randrange(len(whole))
+        data[at : at + chance.randint(1, 5)] = chance.choice(["", "7", "}", '"', "-1", "null"])
+        (tmp_path / "x.zarr" / "zarr.json").write_text("".join(data))
+        results.add(outcome(tmp_path / "x.zarr"))
+    assert results - {"Tensor", "dict"} == {"refused"}
+
+
+# --- pickles -----------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(("name", "layout"), layouts.LAYOUTS, ids=[n for n, _ in layouts.LAYOUTS])
+def test_pickles_with_buffers(name, layout):
+    dtype = np.dtype(
+        np.float32 if fits(layout, np.dtype(np.float32)) else layout.padding_value.dtype
+    )
+    x, expected = tensor_in(layout, slots(dtype, layout.required_size))
+    buffers = []
+    text = pickle.dumps(x, 5, buffer_callback=buffers.append)
+    for back in (pickle.loads(text, buffers=buffers), pickle.loads(pickle.dumps(x, 5))):
+        same(back, expected)
+        assert back.layout == (layout.at_origin if layout.covers_block else layout.form)
+        assert not back.readonly
+    (buffer,) = buffers
+    assert buffer.raw().nbytes == back.layout.nbytes(dtype)
+    shared = x.device == "cpu" and layout.is_packed and layout.form == layout.at_origin
+    assert (
+        np.shares_memory(np.frombuffer(buffer, np.uint8), np.asarray(x))
+        == (shared and layout.size > 0)
+        if x.device == "cpu" and not layout.is_tiled
+        else True
+    )
+
+
+@pytest.mark.parametrize("dtype", DTYPES["any"])
+def test_pickles_of_every_dtype(dtype):
+    x, expected = tensor_in(Layout.column_major((300, 400)), slots(as_dtype(dtype), 120_000))
+    buffers = []
+    assert len(pickle.dumps(x, 5, buffer_callback=buffers.append)) < 200
+    for protocol in range(6):
+        back = pickle.loads(pickle.dumps(x, protocol))
+        same(back, expected)
+        assert back.strides == (1, 300)
+
+
+def test_a_pickle_over_memory_that_may_not_be_written():
+    x = asarray([1, 2])
+    text = pickle.dumps(x, 5, buffer_callback=lambda _: False)
+    back = pickle.loads(text, buffers=[bytes(16)])
+    assert back.readonly == (tl.default_device() == "cpu")
+    assert host(back).tolist() == [0, 0]
+    with pytest.raises(ValueError, match="requires 16 bytes"):
+        pickle.loads(text, buffers=[bytes(15)])

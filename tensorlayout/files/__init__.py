@@ -73,8 +73,8 @@ def savez(file: _File, /, *args: Tensor, **kwargs: Tensor) -> None:
     """Write tensors to a file of NumPy's ``.npz``, by position and by name.
 
     `file`: a path, ``.npz`` is added where it is missing, or an open binary file. `args` are called
-    ``arr_0``, ``arr_1`` and so on, `kwargs` as they are. dtypes: all but bfloat16. Layouts and errors are those of
-    `save` for ``.npy``; ValueError for a name given twice, too.
+    ``arr_0``, ``arr_1`` and so on, `kwargs` as they are. dtypes: all but bfloat16. Layouts and
+    errors are those of `save` for ``.npy``; ValueError for a name given twice, too.
 
     >>> import os, tempfile
     >>> import tensorlayout as tl

@@ -159,6 +159,7 @@ def test_open_files():
     assert np.load(file)["y"].tolist() == [[1, 2], [3, 4]]
     file.seek(0)
     assert tl.load(file).keys() == {"arr_0", "y"}
+    file.seek(0)
     with pytest.raises(ValueError, match=r"only \.npy at a path can be mapped"):
         tl.load(file, mmap_mode="r")
 

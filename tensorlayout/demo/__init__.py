@@ -90,6 +90,9 @@ def _check(options: Options) -> None:
             " for the standard output write --json after the pictures, or --json=-"
         )
         raise RefusedError(msg)
+    if options.json not in (None, "-") and not Path(str(options.json)).parent.is_dir():
+        msg = f"demo: --json {shown(options.json)}: no such folder"
+        raise RefusedError(msg)
 
 
 def _book(options: Options, say: Callable[[str], None], bar: Bar) -> Ledger:

@@ -254,5 +254,7 @@ def _figure(name: str, image: Image) -> str:
 def _trace(steps: Sequence[Entry]) -> Iterator[str]:
     most = max((step.bytes_copied for step in steps), default=0)
     for step in steps:
-        line = f"{step.title} ({step.where})"
-        yield section(Group(line, step.trace.totals, step.bytes_copied, step.trace.records), most)
+        if len(step.trace):
+            line, copied = f"{step.title} ({step.where})", step.bytes_copied
+            group = Group(line, step.trace.totals, copied, step.trace.records)
+            yield section(group, most if copied else 0)

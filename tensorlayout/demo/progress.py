@@ -5,6 +5,7 @@ from __future__ import annotations
 import importlib
 import importlib.util
 import sys
+import time
 from typing import Any, Self
 
 DELAY = 1.0  # seconds before it is shown
@@ -14,10 +15,9 @@ class Bar:
     """tqdm's bar on stderr, if that is a terminal and tqdm is installed; else nothing."""
 
     def __init__(self, unit: str, total: int) -> None:
+        self.unit, self.total, self.done, self.begun = unit, total, 0, time.monotonic()
+        self.wanted = sys.stderr.isatty() and importlib.util.find_spec("tqdm") is not None
         self.tqdm: Any = None
-        if sys.stderr.isatty() and importlib.util.find_spec("tqdm") is not None:
-            made = importlib.import_module("tqdm").tqdm
-            self.tqdm = made(total=total, unit=unit, delay=DELAY, leave=False, file=sys.stderr)
 
     def __enter__(self) -> Self:
         return self
@@ -28,8 +28,13 @@ class Bar:
 
     def step(self) -> None:
         """One more is done."""
+        self.done += 1
         if self.tqdm is not None:
             self.tqdm.update()
+        elif self.wanted and time.monotonic() - self.begun >= DELAY:
+            made = importlib.import_module("tqdm").tqdm
+            named = {"total": self.total, "initial": self.done, "unit": self.unit}
+            self.tqdm = made(**named, leave=False, file=sys.stderr)
 
     def write(self, text: str) -> None:
         """A line on stdout, above the bar."""

@@ -884,9 +884,10 @@ def test_a_bar_on_a_terminal(monkeypatch, capsys):
     assert capsys.readouterr().err == ""  # no terminal
     monkeypatch.setattr(sys.stderr, "isatty", lambda: True)
     with progress.Bar("step", 2) as bar:
+        bar.step()
         bar.write("a line")
     written = capsys.readouterr()
-    assert "0/2" in written.err
+    assert "1/2" in written.err
     assert "a line\n" in written.out
 
 

@@ -14,7 +14,7 @@ import numpy as np
 
 Array = np.ndarray[Any, Any]
 SHORT = 5e-5  # seconds: shorter calls are timed several at once
-LONG = 1.0  # seconds: where all runs of a step would take longer, there are fewer
+LONG = 0.5  # seconds: where all runs of a step would take longer, there are fewer
 
 
 class Library(NamedTuple):

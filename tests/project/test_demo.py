@@ -804,7 +804,7 @@ def test_refused_before_anything_is_done(arguments, tmp_path, capsys):
 
 @pytest.mark.parametrize(
     ("once", "repeat", "calls", "runs"),
-    [(0.4, 5, 1 + 2, 2), (3.0, 5, 1 + 1, 1), (1e-3, 7, 1 + 7, 7), (2e-5, 3, 1 + 3 * 2, 3)],
+    [(0.2, 5, 1 + 2, 2), (3.0, 5, 1 + 1, 1), (1e-3, 7, 1 + 7, 7), (2e-5, 3, 1 + 3 * 2, 3)],
 )
 def test_how_often_is_timed(monkeypatch, once, repeat, calls, runs):
     clock = [0.0]

@@ -53,6 +53,9 @@ def run(images: Sequence[str], options: Options) -> None:
     _check(options)
     folder = pictures.folder(options.out)
     page = None if options.report is None else pictures.folder(options.report) / report.NAME
+    if options.json not in (None, "-") and not Path(str(options.json)).parent.is_dir():
+        msg = f"demo: --json {shown(options.json)}: no such folder"
+        raise RefusedError(msg)
     left_out: list[str] = []
     loaded = pictures.load(images, left_out)
     with Bar("step", _steps_ahead(loaded, options.device)) as bar:
@@ -89,9 +92,6 @@ def _check(options: Options) -> None:
             f"demo: the file of --json must end with .json, got {shown(options.json)};"
             " for the standard output write --json after the pictures, or --json=-"
         )
-        raise RefusedError(msg)
-    if options.json not in (None, "-") and not Path(str(options.json)).parent.is_dir():
-        msg = f"demo: --json {shown(options.json)}: no such folder"
         raise RefusedError(msg)
 
 

@@ -152,7 +152,8 @@ def page(book: Ledger, found: Mapping[str, Any], drawn: Mapping[str, Image]) -> 
             "<h2>Pictures</h2>",
             *(_figure(name, image) for name, image in drawn.items()),
             "<h2>Trace: what each step called</h2>",
-            "<p>By the line of the demo. Bars: bytes copied, of the step that copied most.</p>",
+            "<p>By the line of the demo; a step unfolds to its operations. Bars: bytes copied, of"
+            " the step that copied most.</p>",
             *_trace(book.steps),
             "</body></html>",
             "",
@@ -257,4 +258,4 @@ def _trace(steps: Sequence[Entry]) -> Iterator[str]:
         if len(step.trace):
             line, copied = f"{step.title} ({step.where})", step.bytes_copied
             group = Group(line, step.trace.totals, copied, step.trace.records)
-            yield section(group, most if copied else 0)
+            yield section(group, most if copied else 0, unfolded=False)

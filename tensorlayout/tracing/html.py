@@ -75,12 +75,12 @@ def page(records: Sequence[Record], totals: str, groups: Sequence[Group]) -> str
     )
 
 
-def section(group: Group, most: int) -> str:
-    """What a line called; its bar is a part of that of `most` bytes copied."""
+def section(group: Group, most: int, *, unfolded: bool = True) -> str:
+    """What a line called, unfolded if it copied; its bar is a part of that of `most` bytes."""
     copied = group.bytes_copied
     width = f"{100 * copied / most:.1f}" if copied else "0"
     bar = f'<div class="bar"><i style="width: {width}%"></i></div>' if most else ""
-    is_open = " open" if copied else ""
+    is_open = " open" if copied and unfolded else ""
     return (
         f'<section><details{is_open}><summary><span class="line">{escape(group.line)}</span><br>'
         f"{escape(group.totals)}{bar}</summary>{_listed(group.records)}</details></section>"

@@ -87,6 +87,7 @@ def demo(tmp_path_factory):
 
     with contextlib.redirect_stdout(said), pytest.MonkeyPatch.context() as patch:
         patch.setattr(ledger, "Ledger", Kept)
+        out = out / "new"
         assert main(["demo", f"--out={out}", f"--json={out}/a.json", f"--report={out}/page"]) == 0
     [book] = books
     return out, said.getvalue(), book.steps

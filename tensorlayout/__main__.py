@@ -1,12 +1,8 @@
 """``python -m tensorlayout``."""
 
-import io
 import sys
 
-from tensorlayout.cli import main
+from tensorlayout.cli import entry
 
 if __name__ == "__main__":
-    for stream in (sys.stdout, sys.stderr):
-        if isinstance(stream, io.TextIOWrapper):  # any file name can be printed
-            stream.reconfigure(errors="backslashreplace")
-    sys.exit(main())
+    sys.exit(entry())

@@ -1,21 +1,31 @@
-"""The command line: ``python -m tensorlayout demo``, ``show`` and ``info``."""
+"""The command line: ``tensorlayout demo``, ``show`` and ``info``, also by ``python -m``."""
 
 from __future__ import annotations
 
 import argparse
 import errno
+import io
 import os
 import sys
 from collections.abc import Sequence
+from pathlib import Path
 from typing import NoReturn
 
 from tensorlayout._version import __version__
+from tensorlayout.cli.completion import SHELLS, PrintCompletion
 from tensorlayout.cli.errors import CommandError
 from tensorlayout.words import cut, shown
 
 _DEMO = """real photographs as tensors: views, batches, NHWC and NCHW, padded rows, normalising,
 mirrored halves; DirectML's operators; statistics, sums, sorting and colours; NumPy and PyTorch
-without a copy. Every step is compared with NumPy; the pictures go to the folder OUT."""
+without a copy. Every step is compared with NumPy, and timed beside NumPy and, where it is
+installed, PyTorch; the pictures go to the folder OUT."""
+_JSON = """write what was found, times in seconds, to FILE, which ends with .json; without FILE, or
+with -, to the standard output, and nothing else there"""
+_REPORT = """write one page of HTML to the folder DIR: the table, the pictures, the layouts drawn,
+and what each step called"""
+_COMPLETION = """print the completion of this command for a shell and end; needs shtab. For bash:
+eval "$(tensorlayout --print-completion bash)" """
 _DEVICE = """where the tensors live: cpu (the default), or cuda, for which
 TENSORLAYOUT_CUDA_SIMULATOR=1 in the environment sets a simulator in the place of a GPU"""
 _INFO = "print versions, devices and the cache of plans, as reports of problems want them."
@@ -37,17 +47,35 @@ class _Parser(argparse.ArgumentParser):
 
 def parser() -> argparse.ArgumentParser:
     """The arguments of the command line."""
-    top = _Parser(prog="python -m tensorlayout", description="Tensors that know their layout.")
+    called = Path(sys.argv[0]).stem if sys.argv else ""
+    prog = "tensorlayout" if called == "tensorlayout" else "python -m tensorlayout"
+    top = _Parser(prog=prog, description="Tensors that know their layout.")
     top.add_argument("--version", action="version", version=f"tensorlayout {__version__}")
+    top.add_argument("--print-completion", action=PrintCompletion, choices=SHELLS, help=_COMPLETION)
     commands = top.add_subparsers(dest="command", required=True, metavar="demo|show|info")
     demo = commands.add_parser(
         "demo", help="photographs as tensors, each step checked", description=_DEMO
     )
-    demo.add_argument("images", nargs="*", metavar="IMAGE", help="photographs (default: our own)")
+    demo.add_argument(
+        "images",
+        nargs="*",
+        metavar="IMAGE",
+        help="photographs, or folders of them (default: our own)",
+    )
     demo.add_argument(
         "--out", default="tensorlayout-demo", help="folder of the pictures (default: %(default)s)"
     )
     demo.add_argument("--device", default="cpu", help=_DEVICE)
+    demo.add_argument(
+        "--repeat",
+        type=int,
+        default=5,
+        metavar="N",
+        help="how many warm calls of each step are timed, of which the median counts (default:"
+        " %(default)s)",
+    )
+    demo.add_argument("--json", nargs="?", const="-", metavar="FILE", help=_JSON)
+    demo.add_argument("--report", metavar="DIR", help=_REPORT)
     show = commands.add_parser("show", help="what a layout says", description=_SHOW)
     show.add_argument("layout", metavar="LAYOUT", help="such a text, labels, or order and tiles")
     show.add_argument(
@@ -93,8 +121,11 @@ def _demo(arguments: argparse.Namespace) -> None:
     from tensorlayout import demo
     from tensorlayout.demo.errors import DifferenceError, RefusedError
 
+    asked = demo.Options(
+        *(arguments.out, arguments.device, arguments.repeat, arguments.json, arguments.report)
+    )
     try:
-        demo.run(arguments.images, arguments.out, arguments.device)
+        demo.run(arguments.images, asked)
     except RefusedError as error:
         raise CommandError(str(error)) from None
     except DifferenceError as error:
@@ -119,6 +150,14 @@ def main(argv: Sequence[str] | None = None) -> int:
         _say_no_more()
         return _complain(1, f"cannot write what was found: {error.strerror}")
     return 0
+
+
+def entry() -> int:
+    """The command ``tensorlayout``, which can print any file name."""
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):
+            stream.reconfigure(errors="backslashreplace")
+    return main()
 
 
 def _say_no_more() -> None:

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import importlib
-import importlib.util
 from typing import Any
 
 import numpy as np
 
 import tensorlayout as tl
+from tensorlayout.demo.beside import Array, torch_module
 from tensorlayout.demo.errors import DifferenceError
-from tensorlayout.demo.ledger import Array, address
+from tensorlayout.demo.ledger import address
 
 
 def shared(x: tl.Tensor, expected: Array) -> list[str]:
@@ -55,12 +55,9 @@ def _cupy(x: tl.Tensor, expected: Array) -> str:
 
 
 def _torch(x: tl.Tensor, expected: Array) -> str:
-    if importlib.util.find_spec("torch") is None:
-        return "  PyTorch: not installed, not tried"
-    try:
-        torch: Any = importlib.import_module("torch")
-    except (ImportError, OSError):  # installed, but a library of its own is missing
-        return "  PyTorch: cannot be imported, not tried"
+    torch = torch_module()
+    if isinstance(torch, str):
+        return f"  PyTorch: {torch}"
     if x.device.kind == "cuda" and not torch.cuda.is_available():
         return "  PyTorch: sees no GPU, not tried"
     tensor = torch.from_dlpack(x)

@@ -10,7 +10,7 @@ import numpy as np
 from PIL import Image, ImageDraw, ImageFont
 
 import tensorlayout as tl
-from tensorlayout.demo.ledger import Array
+from tensorlayout.demo.beside import Array
 
 PANEL, MARGIN = 384, 24  # pixels
 CAPTION = 92  # the height of a caption
@@ -18,7 +18,7 @@ INK, FAINT, PAPER = (24, 24, 28), (110, 110, 118), (252, 252, 252)
 LINE, LETTERS = 360, 66  # of text over a panel at most: pixels, and letters of the smaller sizes
 BAND, GROUND = (222, 222, 226), (240, 240, 242)  # of a histogram
 COLOURS = ((214, 69, 58), (58, 160, 74), (64, 96, 200))
-GAP = 6  # pixels between its strips
+GAP, SCALE, LAST = 6, 22, PANEL - 1  # pixels: between its strips, of its axis; the last one
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,36 +105,53 @@ def font(size: int) -> ImageFont.ImageFont | ImageFont.FreeTypeFont:
     return ImageFont.load_default(size)
 
 
-def histogram(counts: Array, means: Array, deviations: Array) -> Array:
+def histogram(
+    counts: Array,
+    means: Array,
+    deviations: Array,
+    levels: Array | None = None,
+    span: tuple[float, float] = (0, 255),
+    ticks: Sequence[int] = (),
+) -> Array:
     """A picture, as large as a panel, of `counts` (256 values × 3 channels), a strip for each.
 
-    The mean is a line, and what is within a standard deviation of it a band.
+    The mean is a line, and what is within a standard deviation of it a band. `levels` (256 × 3):
+    the values in rising order, by default 0 to 255. `span`: of the axis, on which `ticks` are.
     """
     canvas = Image.new("RGB", (PANEL, PANEL), PAPER)
     draw = ImageDraw.Draw(canvas)
-    height = (PANEL - 2 * GAP) // 3
+    values = np.arange(256.0)[:, None].repeat(3, 1) if levels is None else levels
+    height = (PANEL - 2 * GAP - (SCALE if ticks else 0)) // 3
+    digits = 1 if span[1] - span[0] > 100 else 2
+
+    def across(value: float) -> int:
+        """Where a value is, in pixels."""
+        return round((max(span[0], min(span[1], value)) - span[0]) / (span[1] - span[0]) * LAST)
+
     for channel, colour in enumerate(COLOURS):
         top = channel * (height + GAP)
         mean, deviation = float(means[channel]), float(deviations[channel])
-        draw.rectangle((0, top, PANEL - 1, top + height - 1), GROUND)
-        left, right = (max(0, min(255, mean + d)) for d in (-deviation, deviation))
-        draw.rectangle((_across(left), top, _across(right), top + height - 1), BAND)
-        for x, bar in enumerate(_bars(counts[:, channel], height - 24)):
+        draw.rectangle((0, top, LAST, top + height - 1), GROUND)
+        left, right = across(mean - deviation), across(mean + deviation)
+        draw.rectangle((left, top, right, top + height - 1), BAND)
+        for x, bar in enumerate(_bars(counts[:, channel], values[:, channel], span, height - 24)):
             if bar:
                 draw.line((x, top + height - bar, x, top + height - 1), colour)
-        draw.line((_across(mean), top, _across(mean), top + height - 1), INK)
-        words = f"mean {mean:.1f}, deviation {deviation:.1f}"
+        draw.line((across(mean), top, across(mean), top + height - 1), INK)
+        words = f"mean {mean:.{digits}f}, deviation {deviation:.{digits}f}"
         draw.text((PANEL - 8, top + 4), words, INK, font(14), anchor="ra")
+    for tick in ticks:
+        x = across(tick)
+        draw.line((x, 3 * height + 2 * GAP, x, 3 * height + 2 * GAP + 4), FAINT)
+        anchor = "lt" if x < 8 else "rt" if x > PANEL - 12 else "mt"
+        draw.text((x, 3 * height + 2 * GAP + 7), str(tick), FAINT, font(13), anchor=anchor)
     return np.asarray(canvas)
 
 
-def _across(value: float) -> int:
-    """Where a value of 0 to 255 is, in pixels."""
-    return round(value * (PANEL - 1) / 255)
-
-
-def _bars(counts: Array, height: int) -> list[int]:
+def _bars(counts: Array, values: Array, span: tuple[float, float], height: int) -> list[int]:
     """The height of the bar at each pixel of the width; what is far above the rest is cut off."""
     most = max(1, int(np.quantile(counts, 0.98)))
-    bins = np.arange(PANEL) * 256 // PANEL
-    return [int(n) for n in np.minimum(counts[bins], most) * height // most]
+    at = span[0] + np.arange(PANEL) * (span[1] - span[0]) / LAST
+    bins = np.rint(np.interp(at, values, np.arange(256))).astype(int)
+    inside = (values[0] - 1e-6 <= at) & (at <= values[-1] + 1e-6)
+    return [int(n) for n in np.minimum(counts[bins] * inside, most) * height // most]

@@ -7,7 +7,7 @@ import os
 import stat
 import warnings
 from collections.abc import Sequence
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from importlib.resources import as_file, files
 from pathlib import Path
@@ -17,6 +17,7 @@ import numpy as np
 from PIL import Image, ImageOps
 
 from tensorlayout.demo.errors import RefusedError
+from tensorlayout.demo.progress import Bar
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -26,6 +27,7 @@ PHOTOGRAPHS = ("astronaut.jpg", "rocket.jpg")
 _MODES = {"1": "black and white", "L": "grey", "LA": "grey with alpha", "P": "palette"}
 # Pixels of all pictures together, so that the demo takes seconds and at most a gigabyte.
 MOST_PIXELS = 4_000_000
+MOST_PICTURES = 64  # a row of the table each
 # Pixels of one picture as it is read, and copied a few times: what packs well is small on disk.
 MOST_DECODED = 2**25
 
@@ -46,16 +48,52 @@ class Picture:
         return np.frombuffer(self.octets, np.uint8).reshape(self.height, self.width, 3)
 
 
-def load(paths: Sequence[str]) -> list[Picture]:
-    """The pictures of `paths`, or the photographs of this package; RefusedError if unreadable."""
-    if paths:
-        return [_picture(Path(path).name, path, len(paths)) for path in paths]
-    folder = files("tensorlayout.demo") / "photographs"
-    found = []
-    for name in PHOTOGRAPHS:
-        with as_file(folder / name) as path:
-            found.append(_picture(name, path, len(PHOTOGRAPHS)))
+def load(paths: Sequence[str], left_out: list[str] | None = None) -> list[Picture]:
+    """The pictures of `paths`, files and folders of them, or the photographs of this package.
+
+    What of a folder cannot be read, and what is too much, is said in `left_out`. RefusedError for a
+    file that cannot be read, and where nothing can.
+    """
+    if not paths:
+        folder = files("tensorlayout.demo") / "photographs"
+        with ExitStack() as stack:
+            own = [stack.enter_context(as_file(folder / name)) for name in PHOTOGRAPHS]
+            return [_picture(path.name, path, len(own)) for path in own]
+    listed = [each for path in paths for each in _listed(path)]
+    left = [] if left_out is None else left_out
+    if len(listed) > MOST_PICTURES:
+        left.append(f"all but the first {MOST_PICTURES} of {len(listed)} pictures")
+    found, some = [], listed[:MOST_PICTURES]
+    with Bar("picture", len(some)) as bar:
+        for path, in_folder in some:
+            try:
+                found.append(_picture(Path(path).name, path, len(some)))
+            except RefusedError as error:
+                if not in_folder:
+                    raise
+                left.append(str(error))
+            bar.step()
+    if not found:
+        msg = f"no picture can be read; {left[-1]}"
+        raise RefusedError(msg)
     return found
+
+
+def _listed(path: str) -> list[tuple[str, bool]]:
+    """A file, or the pictures of a folder by name; and whether they are a folder's."""
+    if not os.path.isdir(path):
+        return [(path, False)]
+    suffixes = {s for s, form in Image.registered_extensions().items() if form in Image.OPEN}
+    with _complaints(f"cannot read {path}"):
+        found = sorted(
+            name
+            for name in os.listdir(path)
+            if Path(name).suffix.lower() in suffixes and not name.startswith(".")
+        )
+    if not found:
+        msg = f"cannot read {path}: no pictures are in it"
+        raise RefusedError(msg)
+    return [(os.path.join(path, name), True) for name in found]
 
 
 def _picture(name: str, path: str | Path, count: int) -> Picture:
@@ -66,7 +104,7 @@ def _picture(name: str, path: str | Path, count: int) -> Picture:
         smaller = _reduced(image, count)
     notes += said
     if smaller.size != image.size:
-        notes.append(f"reduced from {image.height} x {image.width}")
+        notes.append(f"reduced from {image.width} x {image.height}")
     return Picture(name, smaller.height, smaller.width, smaller.tobytes(), tuple(notes))
 
 
@@ -79,7 +117,7 @@ def _opened(path: str | Path) -> Image.Image:
     width, height = opened.size
     if not 1 <= width * height <= MOST_DECODED:
         opened.close()
-        msg = f"{height} x {width} pixels are not from 1 to {MOST_DECODED}"
+        msg = f"{width} x {height} pixels are not from 1 to {MOST_DECODED}"
         raise ValueError(msg)
     return opened
 
@@ -141,3 +179,9 @@ def save(image: Image.Image, path: Path) -> Path:
     with _complaints(f"cannot write {path}"):
         image.save(path, format="PNG", compress_level=4)
     return path
+
+
+def write(path: Path, text: str) -> None:
+    """Write a text."""
+    with _complaints(f"cannot write {path}"):
+        path.write_text(text, "utf-8", errors="backslashreplace")

@@ -41,6 +41,7 @@ def _read_one(book: Ledger, picture: Picture, height: int, width: int, device: s
         lambda _: tl.from_storage(picture.octets, layout, dtype=tl.uint8),
         dims="HWC",
         expected=picture.pixels,
+        beside={"NumPy": lambda _: picture.pixels, "PyTorch": None},  # which warns of bytes
     )
     if x.tensor.device != device:
         x = book.step(
@@ -72,6 +73,7 @@ def batch(book: Ledger, pictures: Sequence[Known]) -> Batch:
             expected=x.array,
             stored=stored,
             row=row,
+            beside=_padded(row) if row else _lying(stored),
         )
 
     planar = change("NHWC to NCHW", "NCHW", stacked, "NCHW")
@@ -82,6 +84,28 @@ def batch(book: Ledger, pictures: Sequence[Known]) -> Batch:
     pitched = change(f"rows at {PITCH}-byte pitch", rows, planar, "NCHW", rows.padded_shape[3])
     change("column-major", (0, 1, 2, 3), planar, "WHCN")
     return Batch(nhwc, pitched)
+
+
+def _lying(stored: str) -> Callable[..., Any]:
+    """How others lay a batch (N, C, H, W) out in that order: as rows of its transpose."""
+    order = tuple("NCHW".index(letter) for letter in stored)
+    back = tuple(map(order.index, range(4)))
+
+    def call(xp: Any, x: Any) -> Any:
+        return xp.permute_dims(xp.ascontiguousarray(xp.permute_dims(x, order)), back)
+
+    return call
+
+
+def _padded(row: int) -> Callable[..., Any]:
+    """How others pad the rows of a batch: by writing into zeros."""
+
+    def call(xp: Any, x: Any) -> Any:
+        rows = xp.zeros((*x.shape[:3], row), dtype=x.dtype)[..., : x.shape[3]]
+        rows[...] = x
+        return rows
+
+    return call
 
 
 def normalise(book: Ledger, made: Batch) -> tuple[Known, Known]:
@@ -129,6 +153,7 @@ def viewable(book: Ledger, normalised: Known) -> Known:
         dims="HWC",
         expected=np.moveaxis(x.array, 0, 2),
         stored="HWC",
+        beside=lambda xp, x: xp.ascontiguousarray(xp.permute_dims(x, (1, 2, 0))),
     )
 
 
@@ -158,4 +183,5 @@ def mosaic(book: Ledger, batch: Known) -> Known:
         joined,
         dims="HWC",
         expected=pixels,
+        beside=lambda xp, x: xp.reshape(xp.permute_dims(x, (0, 2, 3, 1)), pixels.shape),
     )

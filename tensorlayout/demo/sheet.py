@@ -9,7 +9,8 @@ import numpy as np
 from PIL import Image, ImageDraw
 
 import tensorlayout as tl
-from tensorlayout.demo.ledger import Array, storage
+from tensorlayout.demo.beside import Array
+from tensorlayout.demo.ledger import storage
 from tensorlayout.demo.panels import FAINT, INK, MARGIN, PANEL, PAPER, font, resized, scaled
 
 HEAD = 118  # pixels of a caption
@@ -103,7 +104,7 @@ def sheet(picture: tl.Tensor, pitch: int) -> Image.Image:
     tops = _tops(min(PANEL, max(size[0] for size in sizes)), ROWS * CELL, seen[0])
     canvas = Image.new("RGB", (4 * (PANEL + MARGIN) + MARGIN, tops[-1]), PAPER)
     draw = ImageDraw.Draw(canvas)
-    title = f"One picture of {height} x {width} pixels: its bytes in memory"
+    title = f"One picture of {width} x {height} pixels: its bytes in memory"
     draw.text((MARGIN, 20), title, INK, font(26))
     for top, words in zip(tops[1:], HEADINGS, strict=False):
         draw.text((MARGIN, top - 24), words, FAINT, font(15))

@@ -40,6 +40,7 @@ def _rows_of_pixels(book: Ledger, x: Known) -> Known:
         x,
         dims="PC",
         expected=np.moveaxis(x.array, 1, 3).reshape(-1, 3),
+        beside=lambda xp, x: xp.reshape(xp.permute_dims(x, (0, 2, 3, 1)), (-1, 3)),
     )
 
 
@@ -53,25 +54,39 @@ def _statistics(book: Ledger, batch: Known, floats: Known) -> Captioned:
             dims="C",
             expected=expected(every).astype(np.float32),
             within=WITHIN,
+            beside={"NumPy": by_numpy, "PyTorch": by_torch},
         )
-        for title, reduced, expected in (
-            ("mean", tl.mean, pixels.mean),
-            ("deviation", tl.std, pixels.std),
+        for title, reduced, expected, by_numpy, by_torch in (
+            (
+                *("mean", tl.mean, pixels.mean),
+                lambda xp, x: x.mean(every, dtype=xp.float64).astype(xp.float32),
+                lambda xp, x: x.mean(every),
+            ),
+            (
+                *("deviation", tl.std, pixels.std),
+                lambda xp, x: x.std(every, dtype=xp.float64).astype(xp.float32),
+                lambda xp, x: x.std(every, correction=0),
+            ),
         )
     )
     rows = _rows_of_pixels(book, batch)
     sample = book.view(f"every {SAMPLE}th of them", lambda _, x: x[::SAMPLE], rows)
     bins = tl.zeros((256, 3), dtype=tl.int32, device=device)
     one = tl.ones((), dtype=tl.int32, device=device)
-    counted = [np.bincount(channel, minlength=256) for channel in sample.array.T]
+
+    def bincounts(xp: Any, x: Any) -> Any:
+        counted = [xp.bincount(x[:, channel], minlength=256) for channel in range(3)]
+        return xp.astype(xp.stack(counted, axis=1), xp.int32)
+
     counts = book.compute(
         "histogram by scatter_add",
         lambda _, x: tl.scatter_add(bins, x, one),
         sample,
         dims="VC",
-        expected=np.stack(counted, 1).astype(np.int32),
+        expected=bincounts(np, sample.array),
+        beside=bincounts,
     )
-    drawn = histogram(*(host(x.tensor) for x in (counts, means, deviations)))
+    drawn = histogram(host(counts.tensor), host(means.tensor), host(deviations.tensor))
     remark = "How often a sample has each value. Line: the mean; band: a standard deviation."
     return Captioned("Statistics by channel", remark, told(counts.tensor), drawn)
 
@@ -79,10 +94,8 @@ def _statistics(book: Ledger, batch: Known, floats: Known) -> Captioned:
 def _colours(book: Ledger, floats: Known) -> Captioned:
     n, _, height, width = floats.array.shape
     rows = _rows_of_pixels(book, floats)
-    weights = tl.asarray(YCBCR.T, device=floats.tensor.device)
-    converted = book.compute(
-        "YCbCr by matmul", lambda _, x: tl.matmul(x, weights), rows, expected=rows.array @ YCBCR.T
-    )
+    weights = Known(tl.asarray(YCBCR.T, device=floats.tensor.device), YCBCR.T, "CY")
+    converted = book.compute("YCbCr by matmul", lambda xp, *xs: xp.matmul(*xs), rows, weights)
     planes = host(converted.tensor).reshape(n, height, width, 3)[0]
     grey = np.round(np.clip(planes + np.array([0, 128, 128], np.float32), 0, 255)).astype(np.uint8)
     y, cb, cr = (grey[..., [c] * 3] for c in range(3))
@@ -131,7 +144,7 @@ def _sorted(book: Ledger, batch: Known) -> Captioned:
 
 
 def _crops(book: Ledger, batch: Known) -> Captioned:
-    joined = book.step(f"stack {CROPS} crops", lambda xp, x: xp.stack(_cut(x)), batch)
+    joined = book.step(f"stack {CROPS} crops", lambda xp, x: xp.stack(_cut(xp, x)), batch)
     side = round(CROPS**0.5)
     n, channels, height, width = joined.array.shape
     rows = host(joined.tensor).reshape(side, n // side, channels, height, width)
@@ -140,7 +153,7 @@ def _crops(book: Ledger, batch: Known) -> Captioned:
     return Captioned("A batch of crops", remark, told(joined.tensor), drawn)
 
 
-def _cut(x: Any) -> Sequence[Any]:
+def _cut(xp: Any, x: Any) -> Sequence[Any]:
     """Parts of the pictures in turn, from left above to right below; each second one mirrored."""
     n, _, height, width = x.shape
     side = min(CROP, height, width)
@@ -148,5 +161,5 @@ def _cut(x: Any) -> Sequence[Any]:
     for number in range(CROPS):
         top, left = ((m - side) * number // (CROPS - 1) for m in (height, width))
         part = x[number % n, :, top : top + side, left : left + side]
-        found.append(part[..., ::-1] if number % 2 else part)
+        found.append(xp.flip(part, axis=2) if number % 2 else part)
     return found

@@ -22,7 +22,7 @@ class Group(NamedTuple):
     records: Sequence[Record]
 
 
-_STYLE = """
+STYLE = """
 :root { color-scheme: light dark; --ink: #18181c; --paper: #fcfcfc; --faint: #6a6a72;
   --rule: #dedee2; --view: #6a6a72; --copy: #b3540c; --relayout: #b3261e; --compute: #1f6a3a }
 @media (prefers-color-scheme: dark) { :root { --ink: #e8e8ec; --paper: #18181c; --faint: #a2a2ac;
@@ -61,12 +61,12 @@ def page(records: Sequence[Record], totals: str, groups: Sequence[Group]) -> str
             "<!DOCTYPE html>",
             '<html lang="en"><head><meta charset="utf-8">',
             '<meta name="viewport" content="width=device-width, initial-scale=1">',
-            f"<title>Trace of tensorlayout</title><style>{_STYLE}</style></head><body>",
+            f"<title>Trace of tensorlayout</title><style>{STYLE}</style></head><body>",
             "<h1>Trace of tensorlayout</h1>",
             f"<p>{escape(totals)}</p>",
             f'<p class="faint">{kinds}. Bars: bytes copied, of the line that copied most.</p>',
             "<h2>By line, the one that copied most first</h2>",
-            *(_section(group, most) for group in groups),
+            *(section(group, most) for group in groups),
             "<h2>In order</h2>",
             _listed(records, with_line=True),
             "</body></html>",
@@ -75,11 +75,12 @@ def page(records: Sequence[Record], totals: str, groups: Sequence[Group]) -> str
     )
 
 
-def _section(group: Group, most: int) -> str:
+def section(group: Group, most: int, *, unfolded: bool = True) -> str:
+    """What a line called, unfolded if it copied; its bar is a part of that of `most` bytes."""
     copied = group.bytes_copied
     width = f"{100 * copied / most:.1f}" if copied else "0"
     bar = f'<div class="bar"><i style="width: {width}%"></i></div>' if most else ""
-    is_open = " open" if copied else ""
+    is_open = " open" if copied and unfolded else ""
     return (
         f'<section><details{is_open}><summary><span class="line">{escape(group.line)}</span><br>'
         f"{escape(group.totals)}{bar}</summary>{_listed(group.records)}</details></section>"

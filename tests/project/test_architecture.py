@@ -23,11 +23,12 @@ FOREIGN |= {piece: set() for piece in ("words", "layout", "scopes", "devices", "
 FOREIGN |= {"cli": set(), "demo": {"numpy", "PIL"}}
 FOREIGN_ABOVE = {"numpy"}
 
-# Where imports by name are allowed: backends, drivers, CuPy, ml_dtypes, Pillow of pictures, and
-# PyTorch in the demo.
+# Where imports by name are allowed: backends, drivers, CuPy, ml_dtypes, Pillow of pictures, CuPy,
+# PyTorch and tqdm in the demo, and shtab.
 BY_NAME = {
     *("late.py", "devices.py", "cuda/engine/driver.py", "cuda/engine/optional.py"),
-    *("demo/handover.py", "xla/primitive_types.py", "layout/drawing/png.py"),
+    *("demo/beside.py", "demo/handover.py", "demo/progress.py", "cli/completion.py"),
+    *("xla/primitive_types.py", "layout/drawing/png.py"),
 }
 
 

@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import importlib
+import importlib.util
 import os
 import re
 import subprocess
 import sys
+import tomllib
+import types
 from pathlib import Path
 
 import numpy as np
@@ -13,7 +17,7 @@ import pytest
 
 import tensorlayout as tl
 from tensorlayout import Layout, devices
-from tensorlayout.cli import info, main, show
+from tensorlayout.cli import info, main, parser, show
 
 _TABLES = "slots by index", "memory, "  # how they begin
 POSIX = pytest.mark.skipif(not Path("/dev/full").exists(), reason="needs a POSIX system")
@@ -354,6 +358,59 @@ class TestShow:
 def test_version(tmp_path):
     done = run("--version", cwd=tmp_path)
     assert (done.returncode, done.stdout) == (0, f"tensorlayout {tl.__version__}\n")
+
+
+def test_the_console_command(capsys, monkeypatch):
+    project = tomllib.loads((Path(__file__).parents[2] / "pyproject.toml").read_text("utf-8"))
+    module, _, name = project["project"]["scripts"]["tensorlayout"].partition(":")
+    entry = getattr(importlib.import_module(module), name)
+    monkeypatch.setattr(sys, "argv", ["/usr/bin/tensorlayout", "show", "(2,3):(3,1)"])
+    assert entry() == 0
+    assert "6 elements" in capsys.readouterr().out
+    assert parser().prog == "tensorlayout"
+    monkeypatch.setattr(sys, "argv", ["/here/tensorlayout/__main__.py"])
+    assert parser().prog == "python -m tensorlayout"
+
+
+class TestCompletion:
+    def test_bash_completes_commands_options_and_files(self, tmp_path):
+        pytest.importorskip("shtab", reason="optional: shtab")
+        (tmp_path / "photo.jpg").write_bytes(b"")
+        printed = run("--print-completion", "bash", cwd=tmp_path)
+        assert (printed.returncode, printed.stderr) == (0, "")
+        (tmp_path / "c.bash").write_text(printed.stdout)
+        for words, found in (
+            (["d"], "demo"),
+            (["demo", "--rep"], "--repeat --report"),
+            (["demo", "ph"], "photo.jpg"),
+            (["--print-completion", "z"], "zsh"),
+        ):
+            line = " ".join(["COMP_WORDS=(tensorlayout", *words])
+            script = f"source c.bash; {line}); COMP_CWORD={len(words)}; _shtab_tensorlayout;"
+            command = ["bash", "-c", f'{script} echo "${{COMPREPLY[@]}}"']
+            done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=True)
+            assert done.stdout.strip() == found
+
+    def test_other_shells(self, capsys):
+        pytest.importorskip("shtab", reason="optional: shtab")
+        for shell in ("zsh", "tcsh"):
+            with pytest.raises(SystemExit) as end:
+                main(["--print-completion", shell])
+            assert end.value.code == 0
+            assert "report" in capsys.readouterr().out
+
+    def test_without_shtab(self, capsys, monkeypatch):
+        monkeypatch.setattr(importlib.util, "find_spec", lambda name: None)
+        found = refusal(capsys, "--print-completion", "bash")
+        assert "pip install 'tensorlayout[completion]'" in found
+
+    def test_with_an_older_shtab(self, capsys, monkeypatch):
+        older = types.ModuleType("shtab")
+        older.SUPPORTED_SHELLS = ["bash"]
+        monkeypatch.setitem(sys.modules, "shtab", older)
+        monkeypatch.setattr(importlib.util, "find_spec", lambda name: older)
+        found = refusal(capsys, "--print-completion", "fish")
+        assert "this shtab does not know fish" in found
 
 
 def test_help_names_the_commands(tmp_path):

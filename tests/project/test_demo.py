@@ -2,13 +2,19 @@
 
 from __future__ import annotations
 
+import base64
 import contextlib
 import functools
 import importlib.util
 import io
+import json
+import math
 import re
+import sys
+from html.parser import HTMLParser
 from importlib.resources import files
 from pathlib import Path
+from typing import ClassVar
 
 import numpy as np
 import pytest
@@ -19,12 +25,16 @@ Image = pytest.importorskip("PIL.Image", reason="optional: pillow, for the demo"
 
 from tensorlayout.cli import main  # noqa: E402 - Pillow is optional
 from tensorlayout.demo import (  # noqa: E402
+    beside,
     directml,
     handover,
     ledger,
+    normalising,
     panels,
     pictures,
     pipeline,
+    progress,
+    report,
     sheet,
     statistics,
 )
@@ -71,13 +81,14 @@ def demo(tmp_path_factory):
     out, said, books = tmp_path_factory.mktemp("demo"), io.StringIO(), []
 
     class Kept(ledger.Ledger):
-        def __init__(self, **named):
-            super().__init__(**named)
+        def __init__(self, *arguments, **named):
+            super().__init__(*arguments, **named)
             books.append(self)
 
     with contextlib.redirect_stdout(said), pytest.MonkeyPatch.context() as patch:
         patch.setattr(ledger, "Ledger", Kept)
-        assert main(["demo", "--out", str(out)]) == 0
+        out = out / "new"
+        assert main(["demo", f"--out={out}", f"--json={out}/a.json", f"--report={out}/page"]) == 0
     [book] = books
     return out, said.getvalue(), book.steps
 
@@ -103,8 +114,8 @@ def test_output_fits_100_columns_of_plain_ascii(demo):
 
 
 def test_says_what_became_of_the_photographs(demo):
-    assert "astronaut.jpg: 448 x 400 pixels" in demo[1]
-    assert "cut to 427 x 400, from the middle" in demo[1]
+    assert "astronaut.jpg: 400 x 448 pixels" in demo[1]
+    assert "cut to 400 x 427, from the middle" in demo[1]
 
 
 @pytest.mark.parametrize(
@@ -141,8 +152,8 @@ def test_says_what_became_of_the_photographs(demo):
 )
 def test_table(demo, title, layout, kind):
     line = next(line for line in demo[1].splitlines() if line.startswith(title))
-    assert re.fullmatch(rf"{re.escape(title)} +[\dx]+ +{re.escape(layout)} +{kind} .*", line)
-    assert (line.split()[-3] == "-") == (kind == "view")
+    assert re.fullmatch(rf"{re.escape(title)} +{re.escape(layout)} +{kind} .*", line)
+    assert (line.split()[-1] == "-") == (kind == "view")
 
 
 def test_summary_counts_the_table(demo):
@@ -150,7 +161,7 @@ def test_summary_counts_the_table(demo):
     words = re.findall(r" (view|copy|relayout|compute) +[-\d]", said)
     views, computed = words.count("view"), words.count("compute")
     copied = sum(step.bytes_copied for step in demo[2])
-    assert said.splitlines()[-7:-5] == [
+    assert said.splitlines()[-9:-7] == [
         f"{len(words)} steps, each equal to NumPy's own result, 2 of them to within 1e-06:",
         f"{views} views, {len(words) - views - computed} copies, {computed} computations;"
         f" {copied:,} bytes copied",
@@ -202,8 +213,11 @@ def test_mosaic_is_what_numpy_makes_of_the_photographs(demo, photographs):
 def test_normalised_is_what_numpy_makes_of_the_photographs(demo, photographs):
     mean, std = (np.array(v, np.float32) for v in (pipeline.MEAN, pipeline.STD))
     x = (np.hstack(photographs).astype(np.float32) / np.float32(255) - mean) / std
-    rescaled = np.round((x - x.min()) / (x.max() - x.min()) * np.float32(255))
-    np.testing.assert_array_equal(decoded(demo[0] / "normalised.png"), rescaled)
+    rescaled = np.round((x - x.min()) / (x.max() - x.min()) * np.float32(255)).astype(np.uint8)
+    drawn, shown = decoded(demo[0] / "normalised.png"), np.asarray(panels.fitted(rescaled))
+    left, top = panels.MARGIN + 2 * (panels.PANEL + panels.MARGIN), 64 + panels.CAPTION
+    found = drawn[top : top + shown.shape[0], left : left + shown.shape[1]]
+    np.testing.assert_array_equal(found, shown)
 
 
 def test_contact_sheet_shows_the_picture_and_the_padding(demo):
@@ -247,7 +261,7 @@ def test_different_sizes_are_cut_from_the_middle(tmp_path, capsys):
     for path, size in zip(paths, [(9, 20), (12, 11), (10, 30)], strict=True):
         Image.fromarray(noise(*size, 3)).save(path)
     assert main(["demo", *map(str, paths), "--out", str(tmp_path)]) == 0
-    assert "cut to 9 x 11, from the middle" in capsys.readouterr().out
+    assert "cut to 11 x 9, from the middle" in capsys.readouterr().out
     mosaic = decoded(tmp_path / "mosaic.png")
     np.testing.assert_array_equal(mosaic[:9, :11], noise(9, 20, 3)[:, 4:15])
     np.testing.assert_array_equal(mosaic[9:18, :11], noise(12, 11, 3)[1:10])
@@ -305,7 +319,7 @@ def test_large_pictures_are_reduced_and_said(picture, monkeypatch):
     monkeypatch.setattr(pictures, "MOST_PIXELS", 100)
     found = loaded(picture(40, 10))
     assert (found.height, found.width) == (20, 5)
-    assert found.notes == ("reduced from 40 x 10",)
+    assert found.notes == ("reduced from 10 x 40",)
 
 
 # ---- Refused
@@ -609,7 +623,7 @@ class TestLedger:
 
         lines = []
         ledger.Ledger(lines.append).step("copied", copied, known(np.ones(3, np.uint8), "W"))
-        assert re.fullmatch(r"copied +3 +W -> W +copy +0.00 .*", lines[0])
+        assert re.fullmatch(r"copied +W -> W +copy +0.00 .*", lines[0])
 
     @pytest.mark.parametrize(
         ("text", "words"),
@@ -707,3 +721,337 @@ class TestSheet:
         seen = {name: p.taken_for_hwc(5, 4) for name, p in drawn.items()}
         same = {name for name, pixels in seen.items() if np.array_equal(pixels, self.PICTURE)}
         assert same == {"hwc"}
+
+
+# ---- Times, beside those of others
+
+
+@pytest.fixture(scope="module")
+def facts(demo):
+    return json.loads((demo[0] / "a.json").read_text("utf-8"))
+
+
+def test_json_has_the_steps_of_the_table(demo, facts):
+    _, said, steps = demo
+    assert [step["name"] for step in facts["steps"]] == [step.title for step in steps]
+    assert {step["kind"] for step in facts["steps"]} == {"view", "copy", "relayout", "compute"}
+    for step in facts["steps"]:
+        took = step["seconds"]["tensorlayout"] * 1e6
+        row = f"{took:.1f}" if took < 100 else f"{took:.0f}"
+        lines = [line for line in said.splitlines() if line.startswith(f"{step['name']:<28} ")]
+        assert any(f" {row} " in line for line in lines), step["name"]
+        assert math.prod(step["shape"]) == tl.Layout.parse(step["layout"]).size
+
+
+def test_rates_are_bytes_read_and_written_over_the_time(facts):
+    for step in (*facts["steps"], facts["total"]):
+        moved = step["bytes_read"] + step["bytes_written"]
+        if moved:
+            rate = moved / step["seconds"]["tensorlayout"] / 1e9
+            assert step["gigabytes_per_second"] == pytest.approx(rate)
+        else:
+            assert step["gigabytes_per_second"] is None
+    [planar] = [step for step in facts["steps"] if step["name"] == "NHWC to NCHW"]
+    assert planar["bytes_read"] == planar["bytes_written"] == 2 * 3 * HEIGHT * WIDTH
+
+
+def test_the_total_is_of_the_steps_that_all_did(facts):
+    total = facts["total"]
+    both = [s for s in facts["steps"] if s["seconds"].keys() == total["seconds"].keys()]
+    assert total["steps"].split()[2] == str(len(both))
+    for name, seconds in total["seconds"].items():
+        assert seconds == pytest.approx(sum(step["seconds"][name] for step in both))
+    assert total["bytes_read"] == sum(step["bytes_read"] for step in both)
+
+
+def test_others_do_all_steps(facts):
+    here = {"tensorlayout", "NumPy"}
+    if importlib.util.find_spec("torch") is not None:
+        here.add("PyTorch")
+    for step in facts["steps"]:
+        reads = {"PyTorch"} if step["name"].startswith("read ") else set()
+        assert step["seconds"].keys() == here - reads
+        assert all(seconds > 0 for seconds in step["seconds"].values())
+
+
+def test_json_says_where_and_of_what(facts):
+    assert facts["pictures"] == [
+        {"name": "astronaut.jpg", "width": 400, "height": 448, "notes": []},
+        {"name": "rocket.jpg", "width": 640, "height": 427, "notes": []},
+    ]
+    assert facts["versions"]["numpy"] == np.__version__
+    assert (facts["device"], facts["repeat"], facts["left_out"]) == ("cpu", 5, [])
+
+
+def test_json_alone_on_stdout(picture, tmp_path, capsys):
+    path = str(picture(9, 8))
+    assert main(["demo", path, "--out", str(tmp_path), "--repeat", "2", "--json"]) == 0
+    assert json.loads(capsys.readouterr().out)["repeat"] == 2
+
+
+def test_a_picture_is_not_taken_for_the_file_of_json(picture, tmp_path, capsys):
+    path = picture(9, 8)
+    before = path.read_bytes()
+    found = complaint(capsys, "--json", path, "--out", tmp_path)
+    assert "the file of --json must end with .json" in found
+    assert path.read_bytes() == before
+
+
+@pytest.mark.parametrize("arguments", [["--repeat", "0"], ["--json", "none/a.json"]])
+def test_refused_before_anything_is_done(arguments, tmp_path, capsys):
+    complaint(capsys, *arguments, "--out", tmp_path)
+    assert not list(tmp_path.glob("*.png"))
+
+
+@pytest.mark.parametrize(
+    ("once", "repeat", "calls", "runs"),
+    [(0.2, 5, 1 + 2, 2), (3.0, 5, 1 + 1, 1), (1e-3, 7, 1 + 7, 7), (2e-5, 3, 1 + 3 * 2, 3)],
+)
+def test_how_often_is_timed(monkeypatch, once, repeat, calls, runs):
+    clock = [0.0]
+
+    def call():
+        made.append(1)
+        clock[0] += once
+
+    made = []
+    monkeypatch.setattr(beside.time, "perf_counter", lambda: clock[0])
+    took, found = beside.median(call, repeat)
+    assert (len(made), found) == (calls, runs)
+    assert took == pytest.approx(once)
+
+
+def test_the_median_counts(monkeypatch):
+    clock, durations = [0.0], iter([9e-4, 5e-3, 1e-3, 2e-3])
+
+    def call():
+        clock[0] += next(durations)
+
+    monkeypatch.setattr(beside.time, "perf_counter", lambda: clock[0])
+    assert beside.median(call, 3)[0] == pytest.approx(2e-3)  # the first is no run
+
+
+def test_another_library_that_computes_something_else():
+    class Wrong:
+        def __getattr__(self, name):
+            return lambda x, **_: x + 1
+
+    other = beside.Library("Other", Wrong(), lambda x: x, np.asarray)
+    book = ledger.Ledger(str, repeat=1, libraries=[other])
+    with pytest.raises(DifferenceError, match=r"\(sorted\) by Other differs from NumPy: 3 of 3"):
+        book.step("sorted", lambda xp, x: xp.sort(x, axis=0), known(np.arange(3), "W"))
+
+
+def test_numpy_and_others_work_on_the_same_memory():
+    seen = []
+
+    def taken(array):
+        seen.append(array)
+        return array
+
+    book = ledger.Ledger(str, repeat=1, libraries=[beside.Library("N", np, taken, np.asarray)])
+    x = tl.to_layout(tl.asarray(noise(4, 3, 2)), (0, 1, 2))
+    book.step("same", lambda _, x: x, Known(x, noise(4, 3, 2), "HWC"))
+    assert seen[0].strides == np.asarray(x).strides == (1, 4, 12)
+    assert np.shares_memory(seen[0], np.asarray(x))
+
+
+@pytest.mark.parametrize("sizes", [[(9, 20)], [(7, 5)] * 2, [(9, 20), (12, 11), (9, 11)]])
+def test_the_bar_ends_at_its_total(sizes, tmp_path, monkeypatch):
+    made = []
+
+    class Counted(progress.Bar):
+        def __init__(self, unit, total):
+            super().__init__(unit, total)
+            made.append([unit, total, 0])
+
+        def step(self):
+            made[-1][2] += 1
+
+    monkeypatch.setattr(progress, "Bar", Counted)
+    monkeypatch.setattr(pictures, "Bar", Counted)
+    for number, size in enumerate(sizes):
+        Image.fromarray(noise(*size, 3)).save(tmp_path / f"{number}.png")
+    assert main(["demo", str(tmp_path), "--out", str(tmp_path / "out"), "--repeat", "1"]) == 0
+    assert [unit for unit, *_ in made] == ["picture", "step"]
+    assert all(total == count for _, total, count in made)
+
+
+def test_a_bar_on_a_terminal(monkeypatch, capsys):
+    pytest.importorskip("tqdm", reason="optional: tqdm")
+    monkeypatch.setattr(progress, "DELAY", 0)
+    with progress.Bar("step", 2) as bar:
+        bar.step()
+    assert capsys.readouterr().err == ""  # no terminal
+    monkeypatch.setattr(sys.stderr, "isatty", lambda: True)
+    with progress.Bar("step", 2) as bar:
+        bar.step()
+        bar.write("a line")
+    written = capsys.readouterr()
+    assert "1/2" in written.err
+    assert "a line\n" in written.out
+
+
+# ---- Folders
+
+
+class TestFolders:
+    @pytest.fixture
+    def folder(self, tmp_path):
+        folder = tmp_path / "folder"
+        folder.mkdir()
+        for name in ("b.png", "a.JPG", "c.gif"):
+            Image.fromarray(noise(9, 8, 3)).save(folder / name)
+        (folder / "notes.txt").write_text("no picture")
+        (folder / ".hidden.png").write_bytes(b"")
+        return folder
+
+    def test_its_pictures_in_order(self, folder):
+        assert [p.name for p in pictures.load([str(folder)])] == ["a.JPG", "b.png", "c.gif"]
+
+    def test_files_and_folders(self, folder, picture):
+        found = pictures.load([str(picture(3, 4)), str(folder)])
+        assert [(p.name, p.width, p.height) for p in found][:2] == [
+            ("a.png", 4, 3),
+            ("a.JPG", 8, 9),
+        ]
+
+    def test_what_cannot_be_read_is_named(self, folder, tmp_path, capsys):
+        (folder / "b.png").write_bytes(b"broken")
+        assert main(["demo", str(folder), "--out", str(tmp_path / "out"), "--repeat", "1"]) == 0
+        said = capsys.readouterr().out
+        assert f"\nleft out: cannot read {folder / 'b.png'}: cannot identify image file" in said
+        assert "\nread b.png" not in said
+        assert "\nread c.gif" in said
+
+    def test_nothing_can_be_read(self, folder, capsys, tmp_path):
+        for path in folder.iterdir():
+            path.write_bytes(b"broken")
+        assert "no picture can be read; cannot" in complaint(capsys, folder, "--out", tmp_path)
+
+    def test_too_many(self, folder, monkeypatch):
+        left_out = []
+        monkeypatch.setattr(pictures, "MOST_PICTURES", 2)
+        assert [p.name for p in pictures.load([str(folder)], left_out)] == ["a.JPG", "b.png"]
+        assert left_out == ["all but the first 2 of 3 pictures"]
+
+
+# ---- The page
+
+
+class Checked(HTMLParser):
+    """Rows, links and pictures of a page; end tags must be those of what is open."""
+
+    VOID: ClassVar = {"meta", "br", "img"}
+
+    def __init__(self, text):
+        super().__init__()
+        self.open, self.rows, self.links, self.text, self.tags = [], [], [], [], []
+        self.feed(text)
+        self.close()
+        assert self.open == []
+
+    def handle_starttag(self, tag, attrs):
+        self.tags.append(tag)
+        if tag not in self.VOID:
+            self.open.append(tag)
+        if tag == "tr":
+            self.rows.append([])
+        if tag in ("td", "th"):
+            self.rows[-1].append("")
+        self.links += [
+            v for k, v in attrs if k in ("href", "src", "xlink:href", "action", "srcset")
+        ]
+
+    def handle_startendtag(self, tag, attrs):
+        self.tags.append(tag)
+
+    def handle_endtag(self, tag):
+        assert self.open.pop() == tag
+
+    def handle_data(self, data):
+        self.text.append(data)
+        if {"td", "th"} & set(self.open):
+            self.rows[-1][-1] += data
+
+
+@pytest.fixture(scope="module")
+def page(demo):
+    return Checked((demo[0] / "page" / "tensorlayout-demo.html").read_text("utf-8"))
+
+
+def test_the_page_has_every_row(page, facts):
+    rows = [row for row in page.rows[1:] if len(row) > 1]
+    assert [row[:2] for row in rows[:-1]] == [[s["name"], s["kind"]] for s in facts["steps"]]
+    assert rows[-1][0] == facts["total"]["steps"]
+    shapes = [row[-1].split(" \N{MULTIPLICATION SIGN} ") for row in rows[:-1]]
+    assert shapes == [list(map(str, step["shape"])) for step in facts["steps"]]
+
+
+def test_the_page_needs_nothing_from_elsewhere(demo, page):
+    assert "script" not in page.tags
+    assert len(page.links) == len(PICTURES)
+    text = (demo[0] / "page" / "tensorlayout-demo.html").read_text("utf-8")
+    assert not re.search(r"url\(|@import|<link", text)
+    assert set(re.findall(r"https?://[^\"' <]+", text)) <= {"http://www.w3.org/2000/svg"}
+
+
+def test_the_page_has_the_pictures(demo, page):
+    sizes = []
+    for link in page.links:
+        head, octets = link.split(",")
+        assert re.fullmatch(r"data:image/(webp|png);base64", head)
+        with Image.open(io.BytesIO(base64.b64decode(octets))) as image:
+            sizes.append(image.size)
+    expected = ("mosaic", "normalised", "layouts", "directml", "statistics")
+    assert sizes == [decoded(demo[0] / f"{name}.png").shape[1::-1] for name in expected]
+
+
+def test_the_page_draws_each_form_once(page):
+    assert page.tags.count("svg") == 7
+    for form in ("NHWC", "NCHW", "NCHW W+112", "WHCN", "NHWC gaps", "NHWC -W gaps", "NHWC -H -W"):
+        assert page.text.count(form) == 1
+
+
+@pytest.mark.parametrize(
+    ("layout", "small"),
+    [
+        ("(2,3,427,400):(512400,1,1200,3)", "(1,3,2,4):(24,1,12,3)"),
+        ("(2,3,5,5):(90,30,6,1) padded=(2,3,5,6)", "(1,3,2,4):(36,12,6,1) padded=(1,3,2,6)"),
+        ("(2,3,5,5):(75,25,-5,-1)+24", "(1,3,2,4):(24,8,-4,-1)+7"),
+        ("(2,3,5,5):(300,100,10,1)", "(1,3,2,4):(36,12,6,1)"),
+    ],
+)
+def test_small_layouts_have_the_form(layout, small):
+    assert str(report._small(tl.Layout.parse(layout))) == small
+
+
+def test_names_of_files_are_no_html(tmp_path, capsys):
+    name = "<b>&x.png"
+    Image.fromarray(noise(9, 8, 3)).save(tmp_path / name)
+    assert main(["demo", str(tmp_path / name), f"--out={tmp_path}", f"--report={tmp_path}"]) == 0
+    text = (tmp_path / "tensorlayout-demo.html").read_text("utf-8")
+    assert name not in text
+    assert any(f"{name}: 8 " in words for words in Checked(text).text)
+
+
+class TestNormalising:
+    def test_levels_are_what_bytes_become(self, photographs):
+        x = np.stack(photographs).transpose(0, 3, 1, 2)
+        mean, std = (np.array(v).reshape(3, 1, 1) for v in (pipeline.MEAN, pipeline.STD))
+        normalised = ((x.astype(np.float32) / 255 - mean) / std).astype(np.float32)
+        np.testing.assert_array_equal(normalising.back(normalised), x)
+        levels, counts = normalising.levels(), normalising.counted(x)
+        for c in range(3):
+            values, numbers = np.unique(normalised[:, c], return_counts=True)
+            np.testing.assert_allclose(levels[counts[:, c] > 0, c], values, atol=1e-6)
+            np.testing.assert_array_equal(counts[counts[:, c] > 0, c], numbers)
+
+    def test_histogram_on_another_axis(self):
+        counts, levels = np.full((256, 3), 5), np.linspace(-1.5, 1.5, 256)[:, None].repeat(3, 1)
+        drawn = panels.histogram(counts, np.zeros(3), np.ones(3), levels, (-3, 3), (-2, 0, 2))
+        for colour in panels.COLOURS:
+            [bars] = np.nonzero(
+                (drawn == colour).any(axis=(0, 2)) & (drawn == colour).all(2).any(0)
+            )
+            assert (bars[0], bars[-1]) == (96, 287)  # a quarter and three quarters of 384 pixels

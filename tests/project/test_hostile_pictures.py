@@ -48,7 +48,7 @@ def complaint(capsys, path, tmp_path):
         (png(3, 3, before=chunk(b"zTXt", b"a\0\0" + zlib.compress(bytes(2**24)))), "too large"),
         # Small on disk, and gigabytes as pixels in colour: refused by the header alone.
         (png(13000, 13000, b"x"), "13000 x 13000 pixels are not from 1 to 33554432"),
-        (png(2**25 + 1, 1, b"x"), "1 x 33554433 pixels are not from 1 to 33554432"),
+        (png(2**25 + 1, 1, b"x"), "33554433 x 1 pixels are not from 1 to 33554432"),
         (png(2**31 - 1, 2**31 - 1, b"x"), "exceeds limit"),
     ],
 )
@@ -66,7 +66,7 @@ def test_places_that_are_no_files(capsys, tmp_path):
     (tmp_path / "loop").symlink_to(tmp_path / "loop")
     for name, rule in [
         ("pipe", "it is no file"),  # not waited for
-        ("folder", "it is no file"),
+        ("folder", "no pictures are in it"),
         ("loop", "symbolic links"),
         ("nothing", "No such file or directory"),
         ("a" * 10_000, "File name too long"),

@@ -103,7 +103,7 @@ def as_device(device: Any, argument: str = "device:") -> Device:
     return found
 
 
-_using: Scope[Device] = Scope("using")
+_using: Scope[Device] = Scope("using", lasting=True)
 _process_default: Device | None = None
 
 

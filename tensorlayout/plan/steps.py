@@ -10,6 +10,7 @@ from typing import Any, Literal
 
 from tensorlayout.layout import Layout
 from tensorlayout.records import frozen
+from tensorlayout.scopes import Scope
 from tensorlayout.tensor import TensorSpec
 
 # What is done with memory, in the words of traces; the last one says most. `view`: no element is
@@ -52,6 +53,8 @@ def distinct_bytes(spec: TensorSpec) -> int:
 # The blocks for which listeners hear of every call and step: empty else. What is in it comes and
 # goes by itself, in other threads too, so there is no second variable to be kept in step.
 watched: set[Any] = set()
+# Says True around what is done for people's eyes: it is recorded, and never refused.
+for_eyes: Scope[bool] = Scope("for_eyes")
 listeners: list[Callable[[Step], object]] = []
 
 

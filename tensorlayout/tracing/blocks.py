@@ -51,10 +51,14 @@ def refusing(at_least: Any, warn: bool, allow: Any) -> Block[Refusal, None]:
     return _refusals.giving(Refusal(size, bool(warn), names), None)
 
 
+def _refusing() -> Refusal | None:
+    return None if steps.for_eyes.get() else _refusals.get()
+
+
 def _observe(
     prepared: Any, operation: Operation, key: tuple[Any, ...], operands: tuple[Any, ...]
 ) -> Any:
-    seen, refusal = _traces.get(), _refusals.get()
+    seen, refusal = _traces.get(), _refusing()
     if seen is None and refusal is None:
         return None
     run = prepared(operation, *key)
@@ -78,7 +82,7 @@ def _observe(
 
 def _heard(step: Step) -> None:
     """A step on the way, or a copy outside of calls; its time is in that of the operation."""
-    seen, refusal = _traces.get(), _refusals.get()
+    seen, refusal = _traces.get(), _refusing()
     if seen is None and refusal is None:
         return
     source, result = step.source, step.result

@@ -1,6 +1,7 @@
 """`no_copies`: which calls it stops before anything is moved, what it says, and where it counts."""
 
 import asyncio
+import contextlib
 import re
 import threading
 import warnings
@@ -250,6 +251,95 @@ def test_as_a_decorator():
     assert flat(x).shape == (6,)
     with pytest.raises(tl.CopyError):
         flat(x.T)
+
+
+def is_refused(x):
+    try:
+        x.T.copy()
+    except tl.CopyError:
+        return True
+    return False
+
+
+def test_as_a_decorator_of_coroutines_and_not_of_generators():
+    x = numbers(2, 3)
+
+    @tl.no_copies()
+    async def flat():
+        await asyncio.sleep(0)
+        return is_refused(x)
+
+    assert asyncio.run(flat())
+    assert not is_refused(x)
+    with pytest.raises(TypeError, match="values is a generator, whose code runs after the call"):
+
+        @tl.no_copies()
+        def values():
+            yield x.T.copy()
+
+
+def opened(block=tl.no_copies):
+    with block() as seen:
+        yield seen
+
+
+@pytest.mark.parametrize("first", [0, 1])
+def test_blocks_of_generators_are_left_in_any_order(first):
+    x, blocks = numbers(2, 3), [opened(), opened()]
+    for block in blocks:
+        next(block)
+    blocks[first].close()
+    assert is_refused(x)
+    blocks[1 - first].close()
+    assert not is_refused(x)
+    with tl.trace():
+        assert not is_refused(x)
+
+
+def test_a_block_that_is_left_in_another_thread_is_left():
+    x, block = numbers(2, 3), opened()
+    next(block)
+    assert is_refused(x)
+    thread = threading.Thread(target=block.close)
+    thread.start()
+    thread.join()
+    assert not is_refused(x)
+    with tl.trace():
+        assert not is_refused(x)
+
+
+def test_a_trace_that_is_left_does_not_grow():
+    x, blocks = numbers(2, 3), [opened(tl.trace), opened(tl.trace)]
+    seen = [next(block) for block in blocks]
+    for block in blocks:
+        block.close()
+    with tl.no_copies(at_least=10**9):
+        x.T.copy()
+    assert [len(each) for each in seen] == [0, 0]
+
+
+@pytest.mark.parametrize("traced", [False, True])
+def test_a_task_that_runs_after_the_block_is_free(traced):
+    x = numbers(2, 3)
+
+    async def task():
+        return is_refused(x)
+
+    async def main():
+        with tl.no_copies():
+            begun = asyncio.create_task(task())
+        with tl.trace() if traced else contextlib.nullcontext():
+            return await begun
+
+    assert not asyncio.run(main())
+
+
+def test_to_print_is_never_refused():
+    x = tl.to_layout(numbers(4, 4), "{1,0:T(2,2)}")
+    for y in (x, numbers(4, 4)[::2, ::3]):
+        with tl.no_copies():
+            texts = repr(y), str(y), format(y)
+        assert texts == (repr(y), str(y), format(y))
 
 
 def test_it_counts_for_this_thread_and_for_tasks_begun_in_it():

@@ -42,12 +42,15 @@ def copying(source: Layout, result: Layout) -> Kind:
 
 
 def distinct_bytes(spec: TensorSpec) -> int:
-    """The **bytes** of the elements, those that a broadcast repeats counted once."""
+    """The **bytes** of the elements, those that a broadcast repeats counted once.
+
+    Of windows that overlap, the bytes from the first to the last, if those are fewer.
+    """
     layout, count = spec.layout, 1
     for parts in layout.parts:
         for extent, stride in parts:
             count *= extent if stride else 1
-    return min(count, layout.size) * spec.dtype.itemsize
+    return min(count, layout.size, layout.required_size - layout.lowest) * spec.dtype.itemsize
 
 
 # The blocks for which listeners hear of every call and step: empty else. What is in it comes and

@@ -318,3 +318,11 @@ def test_by_line_has_the_most_bytes_copied_first(five):
         "/home/ada/five.py:3",
         *["2", "0", "1", "0", "1", "48", "48", "24"],
     ]
+
+
+def test_bytes_of_windows_that_overlap_are_read_once():
+    x = tl.zeros((6, 5, 8), dtype=tl.float32)
+    with tl.trace() as seen:
+        tl.sum(tl.sliding_window(x, 3, axis=0))
+        tl.sum(tl.broadcast_to(x[:1], (6, 5, 8)))
+    assert [record.bytes_read for record in seen if record.kind == "compute"] == [960, 160]

@@ -13,6 +13,7 @@ from typing import NamedTuple
 from tensorlayout.layout.drawing import wording
 from tensorlayout.layout.drawing.content import (
     GAP,
+    MOST_DIMS,
     PADDING,
     Axis,
     Cell,
@@ -20,7 +21,7 @@ from tensorlayout.layout.drawing.content import (
     Panel,
     contents,
 )
-from tensorlayout.layout.placement import Placement
+from tensorlayout.layout.views import Views
 from tensorlayout.words import cut
 
 WIDTH, MARGIN = 420, 12  # so that letters are legible where a phone makes it 360 wide
@@ -98,7 +99,7 @@ class Picture(NamedTuple):
     rules: list[Rule]
 
 
-def drawn(layout: Placement) -> Picture:
+def drawn(layout: Views) -> Picture:
     """The picture of a layout."""
     return _Drawer(layout).picture()
 
@@ -110,16 +111,17 @@ def _wide(words: str, size: float) -> float:
 class _Drawer:
     """Puts one thing under the other."""
 
-    def __init__(self, layout: Placement) -> None:
+    def __init__(self, layout: Views) -> None:
         self.layout, self.y = layout, float(MARGIN)
         self.boxes: list[Box] = []
         self.texts: list[Text] = []
         self.rules: list[Rule] = []
         largest = str(max(layout.required_size - 1, 0))
-        self.cell = max(34.0, _wide(largest, SLOT) + 10)
-        self.head = _wide(str(max(layout.padded_shape[-2:-1], default=0)), SMALL) + 8
+        rows, columns = (0, 0, *layout.padded_shape)[-2:]
+        self.cell = max(34.0, _wide(largest, SLOT) + 10, _wide(str(columns - 1), SMALL) + 6)
+        self.head = _wide(str(rows), SMALL) + 8
         room = ROOM - self.head - ELLIPSIS
-        self.content: Content = contents(layout, max(2, int(room // self.cell)))
+        self.content: Content = contents(layout, max(1, int(room // self.cell)))
 
     def picture(self) -> Picture:
         title, words = cut(self.layout), wording.flags(self.layout)
@@ -167,8 +169,12 @@ class _Drawer:
         if not columns or not rows or not any(self.content.groups):
             self.say("no elements")
             return
-        width = self.head + sum(ELLIPSIS if c is None else self.cell for c in columns)
-        height = sum(ELLIPSIS if r is None else HEIGHT for r in rows) + 2 * LINE
+        titles = [self.title(panel) for group in self.content.groups for panel in group]
+        cells = sum(ELLIPSIS if c is None else self.cell for c in columns)
+        widths = [_wide(line, SMALL) for title in titles for line in title]
+        width = self.head + max([cells, *widths])
+        above = LINE * (1 + max(map(len, titles)))
+        height = sum(ELLIPSIS if r is None else HEIGHT for r in rows) + above
         for group in self.content.groups:
             x, used = float(MARGIN), 0.0
             for panel in group:
@@ -179,18 +185,28 @@ class _Drawer:
                     self.texts.append(Text(x + 6, self.y + LINE, "…", SLOT))
                     used = max(used, float(LINE))
                 else:
-                    self.panel(panel, x, self.y)
-                    used = max(used, height if panel.before else height - LINE)
+                    self.panel(panel, x, self.y, self.y + above)
+                    used = height
                 x += wide + 10
             self.y += used + 8
 
-    def panel(self, panel: Panel, x: float, y: float) -> None:
-        """A matrix with its indices at its edges and, with dimensions before, its index above."""
-        if panel.before:
-            words = f"[{', '.join(map(str, panel.before))}]"
-            self.texts.append(Text(x + self.head, y + 11, words, SMALL, "ink"))
+    def title(self, panel: Panel | None) -> list[str]:
+        """The index of a panel, in as many lines as it takes; of dimensions not shown, an ellipsis.
+
+        No lines for what has no index.
+        """
+        if panel is None or not panel.before:
+            return []
+        hidden = max(0, self.layout.ndim - MOST_DIMS)
+        words = ["…"] * (hidden > 0) + [str(i) for i in panel.before[hidden:]]
+        return textwrap.wrap(f"[{', '.join(words)}]", int((ROOM - self.head) / (SMALL * LETTER)))
+
+    def panel(self, panel: Panel, x: float, y: float, top: float) -> None:
+        """A matrix with its indices at its edges, and its title, if any, above."""
+        left = x + self.head
+        for line in self.title(panel):
+            self.texts.append(Text(left, y + 11, line, SMALL, "ink"))
             y += LINE
-        left, top = x + self.head, y + LINE
         xs = _edges(left, self.content.columns, self.cell)
         ys = _edges(top, self.content.rows, HEIGHT)
         for c, (a, b) in zip(self.content.columns, pairwise(xs), strict=True):
@@ -294,7 +310,7 @@ def _borders(
     yield edges[-1], max(len(spans), 1)
 
 
-def _lines(shown: list[Cell | None], layout: Placement, room: int) -> Iterator[list[Cell | None]]:
+def _lines(shown: list[Cell | None], layout: Views, room: int) -> Iterator[list[Cell | None]]:
     """The strip in lines of slots; rows of a matrix begin lines where these have room for them."""
     steps = [abs(s) for parts in layout.parts for e, s in parts if e > 1 and abs(s) > 1]
     pitch = max((s for s in steps if s <= room), default=room)

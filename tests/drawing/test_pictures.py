@@ -69,6 +69,7 @@ LAYOUTS = {
     "number-moved": Layout((), offset=3),
     "vector": Layout((4,), (2,)),
     "broadcast": Layout((3, 4), (0, 1)),
+    "overlap": Layout((8, 2), (2, 8)),
     "windows": Layout((4, 3), (1, 1)),
     "nhwc": Layout.labelled((1, 3, 2, 3), "NHWC"),
     "rank-3": Layout.row_major((2, 3, 4)).permute((2, 0, 1)),
@@ -82,6 +83,7 @@ def test_every_element_stands_at_its_index_and_in_its_slot(layout):
     expected = strided(layout)
     assert slots_of(grid) == expected
     held = Counter(expected.values())
+    firsts = {slot: index for index, slot in reversed(expected.items())}
     shared = {index_of(box) for box in grid if "data-shared" in box}
     assert shared == {i for i, s in expected.items() if held[s] > 1}
     shown = [int(box["data-slot"]) for box in memory]
@@ -91,7 +93,7 @@ def test_every_element_stands_at_its_index_and_in_its_slot(layout):
         slot = int(box["data-slot"])
         assert box["data-kind"] == ("element" if slot in held else "gap")
         assert ("data-shared" in box) == (held[slot] > 1)
-        assert slot not in held or expected[index_of(box)] == slot
+        assert slot not in held or index_of(box) == firsts[slot]
 
 
 @pytest.mark.parametrize(
@@ -112,10 +114,6 @@ def test_a_shared_slot_shows_the_first_of_its_elements(layout, firsts):
     _, _, memory = drawn(layout)
     shown = {int(box["data-slot"]): index_of(box) for box in memory if "data-index" in box}
     assert {slot: shown.get(slot, "not shown") for slot in firsts} == firsts
-    if layout.size < 1000 and not layout.is_tiled:
-        expected = strided(layout)
-        first = {slot: index for index, slot in reversed(expected.items())}
-        assert shown == {slot: first[slot] for slot in shown}
 
 
 def test_the_numbers_that_are_read():
@@ -210,7 +208,7 @@ def is_upright(path):
 
 
 @pytest.mark.parametrize(
-    "shape", [(0,), (0, 3), (2, 0), (0, 2, 2), (2, 2, 0, 2), (0, 2, 1, 1, 1, 2, 2)]
+    "shape", [(0,), (0, 3), (2, 0), (0, 2, 2), (2, 2, 0, 2), (12, 0, 2, 2), (0, 2, 1, 1, 1, 2, 2)]
 )
 def test_no_elements(shape):
     root, grid, memory = drawn(Layout(shape))
@@ -328,7 +326,7 @@ def random_layout(seed):
         [Layout.row_major((1, 1, 1, 1, 2, 3, 2, 1)), Layout.row_major((1,) * 64)],
         [Layout((3, 10**6), (0, 0)), Layout((10**17, 90), (0, 10**17))],
         [Layout((10**4, 10**4, 10**4, 10**4, 10, 10), (0,) * 6)],
-        [random_layout(seed) for seed in range(120)],
+        [random_layout(seed) for seed in range(100)],
     ],
     ids=lambda layouts: str(layouts[0]) if len(layouts) < 3 else "random",
 )

@@ -65,7 +65,7 @@ def contents(layout: Views, most_columns: int) -> Content:
     axes: list[Axis] = [(0,)] * (2 - len(sizes))
     axes += map(cut_axis, sizes, _counts(sizes, most))
     *before, rows, columns = axes
-    rows = () if 0 in every[: len(fixed)] else rows
+    rows = () if 0 in every else rows
     groups: list[list[Panel | None]] = []
     if not before:
         groups.append([finder.panel((), rows, columns)])

@@ -166,16 +166,15 @@ class _Drawer:
     def grid(self) -> None:
         """The panels, side by side as long as there is room."""
         columns, rows = self.content.columns, self.content.rows
-        if not columns or not rows or not any(self.content.groups):
+        if not columns or not rows:
             self.say("no elements")
             return
-        titles = [self.title(panel) for group in self.content.groups for panel in group]
         cells = sum(ELLIPSIS if c is None else self.cell for c in columns)
-        widths = [_wide(line, SMALL) for title in titles for line in title]
-        width = self.head + max([cells, *widths])
-        above = LINE * (1 + max(map(len, titles)))
-        height = sum(ELLIPSIS if r is None else HEIGHT for r in rows) + above
+        below = sum(ELLIPSIS if r is None else HEIGHT for r in rows)
         for group in self.content.groups:
+            titles = [self.title(panel) for panel in group]
+            width = self.head + max([cells, *(_wide(line, SMALL) for t in titles for line in t)])
+            above = LINE * (1 + max(map(len, titles)))
             x, used = float(MARGIN), 0.0
             for panel in group:
                 wide = ELLIPSIS if panel is None else width
@@ -186,7 +185,7 @@ class _Drawer:
                     used = max(used, float(LINE))
                 else:
                     self.panel(panel, x, self.y, self.y + above)
-                    used = height
+                    used = float(above + below)
                 x += wide + 10
             self.y += used + 8
 

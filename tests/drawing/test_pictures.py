@@ -228,6 +228,10 @@ def test_of_more_than_six_dimensions_the_last_six_are_shown():
     assert {i[:2] for i in slots_of(grid)} == {(0, 0)}
     assert len(grid) == 2**6
     assert "dimensions 0 to 1: index 0 alone is shown" in root.findtext(f"{SVG}desc")
+    titles = [text.text for text in root.iter(f"{SVG}text") if text.text.startswith("[")]
+    assert titles == [
+        f"[…, {a}, {b}, {c}, {d}]" for a, b, c, d in itertools.product("01", repeat=4)
+    ]
 
 
 @pytest.mark.parametrize(
@@ -326,6 +330,7 @@ def random_layout(seed):
         [Layout.row_major((1, 1, 1, 1, 2, 3, 2, 1)), Layout.row_major((1,) * 64)],
         [Layout((3, 10**6), (0, 0)), Layout((10**17, 90), (0, 10**17))],
         [Layout((10**4, 10**4, 10**4, 10**4, 10, 10), (0,) * 6)],
+        [Layout((2, *[40000] * 4, 1, 1), (0,) * 7), Layout((2, *[9] * 4, 10**14, 1), (0,) * 7)],
         [random_layout(seed) for seed in range(100)],
     ],
     ids=lambda layouts: str(layouts[0]) if len(layouts) < 3 else "random",

@@ -170,11 +170,9 @@ class _Drawer:
             self.say("no elements")
             return
         cells = sum(ELLIPSIS if c is None else self.cell for c in columns)
-        below = sum(ELLIPSIS if r is None else HEIGHT for r in rows)
+        height = sum(ELLIPSIS if r is None else HEIGHT for r in rows) + 2 * LINE
         for group in self.content.groups:
-            titles = [self.title(panel) for panel in group]
-            width = self.head + max([cells, *(_wide(line, SMALL) for t in titles for line in t)])
-            above = LINE * (1 + max(map(len, titles)))
+            width = self.head + max([cells, *(_wide(self.title(p), SMALL) for p in group if p)])
             x, used = float(MARGIN), 0.0
             for panel in group:
                 wide = ELLIPSIS if panel is None else width
@@ -184,28 +182,26 @@ class _Drawer:
                     self.texts.append(Text(x + 6, self.y + LINE, "…", SLOT))
                     used = max(used, float(LINE))
                 else:
-                    self.panel(panel, x, self.y, self.y + above)
-                    used = float(above + below)
+                    self.panel(panel, x, self.y)
+                    used = max(used, height if panel.before else height - LINE)
                 x += wide + 10
             self.y += used + 8
 
-    def title(self, panel: Panel | None) -> list[str]:
-        """The index of a panel, in as many lines as it takes; of dimensions not shown, an ellipsis.
+    def title(self, panel: Panel) -> str:
+        """The index of a panel, if any; of dimensions that panels do not show, an ellipsis.
 
-        No lines for what has no index.
+        It has room in a line: all sizes multiply to less than 2**63.
         """
-        if panel is None or not panel.before:
-            return []
         hidden = max(0, self.layout.ndim - MOST_DIMS)
         words = ["…"] * (hidden > 0) + [str(i) for i in panel.before[hidden:]]
-        return textwrap.wrap(f"[{', '.join(words)}]", int((ROOM - self.head) / (SMALL * LETTER)))
+        return f"[{', '.join(words)}]" if words else ""
 
-    def panel(self, panel: Panel, x: float, y: float, top: float) -> None:
-        """A matrix with its indices at its edges, and its title, if any, above."""
-        left = x + self.head
-        for line in self.title(panel):
-            self.texts.append(Text(left, y + 11, line, SMALL, "ink"))
+    def panel(self, panel: Panel, x: float, y: float) -> None:
+        """A matrix with its indices at its edges and, with dimensions before, its index above."""
+        if panel.before:
+            self.texts.append(Text(x + self.head, y + 11, self.title(panel), SMALL, "ink"))
             y += LINE
+        left, top = x + self.head, y + LINE
         xs = _edges(left, self.content.columns, self.cell)
         ys = _edges(top, self.content.rows, HEIGHT)
         for c, (a, b) in zip(self.content.columns, pairwise(xs), strict=True):

@@ -84,8 +84,8 @@ def parser() -> argparse.ArgumentParser:
     show.add_argument(
         "--svg",
         metavar="FILE",
-        help="write the picture of the layout, too; a PNG where FILE ends"
-        " with .png, which needs Pillow",
+        help="write the picture of the layout, too: an SVG, or a PNG, which needs Pillow, where"
+        " FILE ends with .png; with -, an SVG to the standard output, and nothing else there",
     )
     commands.add_parser("info", help="versions and devices", description=_INFO)
     return top
@@ -105,12 +105,20 @@ def _run(arguments: argparse.Namespace) -> None:
 def _show(arguments: argparse.Namespace) -> None:
     from tensorlayout.cli.show import described, layout_of
 
+    if arguments.svg == "-":
+        picture = layout_of(arguments.layout, arguments.shape).draw()
+        # Letters beyond ASCII as references: the output may be in another encoding than the text.
+        print(picture.svg.encode("ascii", "xmlcharrefreplace").decode(), end="")
+        return
     print(described(arguments.layout, arguments.shape))
     if arguments.svg is None:
         return
     picture = layout_of(arguments.layout, arguments.shape).draw()
     try:
         picture.save(arguments.svg)
+    except ValueError as error:
+        msg = f"show: {error}"
+        raise CommandError(msg) from None
     except (OSError, ModuleNotFoundError) as error:
         fix = "; pip install 'tensorlayout[demo]'" * isinstance(error, ImportError)
         msg = f"show: cannot write {shown(arguments.svg)}: {error}{fix}"

@@ -25,8 +25,12 @@ class Line(NamedTuple):
     function: str
 
     def __str__(self) -> str:
-        """The file as it is short: below the current folder, or below that of libraries."""
-        return f"{_short(self.file)}:{self.number}"
+        """The file as it is short: below the current folder, or below that of libraries.
+
+        What of a name is no Unicode is escaped, so that the text can be written anywhere.
+        """
+        name = _short(self.file).encode("utf-8", "backslashreplace").decode("utf-8")
+        return f"{name}:{self.number}"
 
 
 def _short(file: str) -> str:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 import itertools
 import math
+import random
 import time
 from collections import Counter
 from html.parser import HTMLParser
@@ -17,7 +18,7 @@ from simulated import needs_compiler
 
 import tensorlayout as tl
 from tensorlayout import BitPattern, Layout
-from tensorlayout.layout.drawing import colours, terminal
+from tensorlayout.layout.drawing import colours, geometry, terminal
 from tensorlayout.layout.drawing.content import cut_axis
 
 SVG = "{http://www.w3.org/2000/svg}"
@@ -68,6 +69,7 @@ LAYOUTS = {
     "number-moved": Layout((), offset=3),
     "vector": Layout((4,), (2,)),
     "broadcast": Layout((3, 4), (0, 1)),
+    "overlap": Layout((8, 2), (2, 8)),
     "windows": Layout((4, 3), (1, 1)),
     "nhwc": Layout.labelled((1, 3, 2, 3), "NHWC"),
     "rank-3": Layout.row_major((2, 3, 4)).permute((2, 0, 1)),
@@ -81,6 +83,7 @@ def test_every_element_stands_at_its_index_and_in_its_slot(layout):
     expected = strided(layout)
     assert slots_of(grid) == expected
     held = Counter(expected.values())
+    firsts = {slot: index for index, slot in reversed(expected.items())}
     shared = {index_of(box) for box in grid if "data-shared" in box}
     assert shared == {i for i, s in expected.items() if held[s] > 1}
     shown = [int(box["data-slot"]) for box in memory]
@@ -90,7 +93,27 @@ def test_every_element_stands_at_its_index_and_in_its_slot(layout):
         slot = int(box["data-slot"])
         assert box["data-kind"] == ("element" if slot in held else "gap")
         assert ("data-shared" in box) == (held[slot] > 1)
-        assert slot not in held or expected[index_of(box)] == slot
+        assert slot not in held or index_of(box) == firsts[slot]
+
+
+@pytest.mark.parametrize(
+    ("layout", "firsts"),
+    [
+        (Layout((30, 2), (2, 30)), {0: (0, 0), 30: (0, 1), 32: (1, 1), 88: (29, 1)}),
+        (Layout((30, 2), (-2, 30), offset=58), {0: (29, 0), 28: (15, 0), 30: (14, 0), 88: (0, 1)}),
+        (Layout((10**6, 10**6), (1, 1)), {0: (0, 0), 39: (0, 39), 2 * 10**6 - 8: (999993, 999999)}),
+        (
+            Layout((3, 10**6, 4), (0, -1, 1), offset=10**6 - 1),
+            {0: (0, 999999, 0), 9: (0, 999990, 0)},
+        ),
+        (Layout.tiled((5, 4), [(2, 2)]).broadcast_to((3, 5, 4)), {1: (0, 0, 1), 17: (0, 4, 1)}),
+    ],
+    ids=str,
+)
+def test_a_shared_slot_shows_the_first_of_its_elements(layout, firsts):
+    _, _, memory = drawn(layout)
+    shown = {int(box["data-slot"]): index_of(box) for box in memory if "data-index" in box}
+    assert {slot: shown.get(slot, "not shown") for slot in firsts} == firsts
 
 
 def test_the_numbers_that_are_read():
@@ -184,7 +207,9 @@ def is_upright(path):
     return len({point.split()[0] for point in path[1:].split("L")}) == 1
 
 
-@pytest.mark.parametrize("shape", [(0,), (0, 3), (2, 0), (0, 2, 2), (2, 2, 0, 2)])
+@pytest.mark.parametrize(
+    "shape", [(0,), (0, 3), (2, 0), (0, 2, 2), (2, 2, 0, 2), (12, 0, 2, 2), (0, 2, 1, 1, 1, 2, 2)]
+)
 def test_no_elements(shape):
     root, grid, memory = drawn(Layout(shape))
     assert grid == memory == []
@@ -203,6 +228,10 @@ def test_of_more_than_six_dimensions_the_last_six_are_shown():
     assert {i[:2] for i in slots_of(grid)} == {(0, 0)}
     assert len(grid) == 2**6
     assert "dimensions 0 to 1: index 0 alone is shown" in root.findtext(f"{SVG}desc")
+    titles = [text.text for text in root.iter(f"{SVG}text") if text.text.startswith("[")]
+    assert titles == [
+        f"[…, {a}, {b}, {c}, {d}]" for a, b, c, d in itertools.product("01", repeat=4)
+    ]
 
 
 @pytest.mark.parametrize(
@@ -266,23 +295,69 @@ EVERY = [
 ]
 
 
-@pytest.mark.parametrize("layout", EVERY, ids=str)
-def test_nothing_leaves_the_picture(layout):
-    root, *_ = drawn(layout)
-    _, _, width, height = map(float, root.get("viewBox").split())
-    assert width <= 420  # at 360 pixels letters of 11 are 9.4
-    for text in root.iter(f"{SVG}text"):
-        size = float(text.get("font-size"))
-        assert size >= 11
-        wide, x = len(text.text) * size * 0.6, float(text.get("x"))
-        left = {None: x, "middle": x - wide / 2, "end": x - wide}[text.get("text-anchor")]
-        assert left >= 0
-        assert left + wide <= width
-        assert 0 < float(text.get("y")) < height
-    for rect in root.iter(f"{SVG}rect"):
-        x, y = (float(rect.get(name, "0")) for name in "xy")
-        assert x + float(rect.get("width")) <= width
-        assert y + float(rect.get("height")) <= height
+def area(text):
+    """What letters cover: left, top, right, low."""
+    size, x, y = (float(text.get(name)) for name in ("font-size", "x", "y"))
+    wide = len(text.text) * size * geometry.LETTER
+    left = {None: x, "middle": x - wide / 2, "end": x - wide}[text.get("text-anchor")]
+    return left, y - 0.8 * size, left + wide, y + 0.2 * size
+
+
+def random_layout(seed):
+    """Of 0 to 9 dimensions with few indices, or fewer with very many; each kind of layout."""
+    rng = random.Random(seed)
+    rank = rng.randrange(10)
+    sizes = [0, *[1] * 4, 2, 2, 3, 12] if seed % 2 else [1, 2, 10, 10**6, 10 ** (18 // (rank or 1))]
+    shape = tuple(rng.choice(sizes) for _ in range(rank))
+    if math.prod(n or 1 for n in shape) > 10**18:
+        shape = tuple(min(n, 10) for n in shape)
+    kind = rng.randrange(4) if 0 < max(shape, default=0) <= 12 else 0
+    if kind == 1:
+        return Layout.tiled(shape, [tuple(rng.choice((1, 2, 4)) for _ in shape)])
+    if kind == 2:
+        return Layout.padded(shape, tuple(n + rng.randrange(3) for n in shape))
+    most = [10**18 // (rank * (n or 1)) for n in shape]
+    strides = [rng.choice((0, 1, -1, 7, 1000, m)) for m in most]
+    strides = [s if abs(s) <= m else 1 for s, m in zip(strides, most, strict=True)]
+    steps = (min(0, s * (n - 1)) for s, n in zip(strides, shape, strict=True) if n)
+    return Layout(shape, strides, offset=-sum(steps))
+
+
+@pytest.mark.parametrize(
+    "layouts",
+    [
+        *([layout] for layout in EVERY),
+        [Layout.row_major((1, 1, 1, 1, 2, 3, 2, 1)), Layout.row_major((1,) * 64)],
+        [Layout((3, 10**6), (0, 0)), Layout((10**17, 90), (0, 10**17))],
+        [Layout((10**4, 10**4, 10**4, 10**4, 10, 10), (0,) * 6)],
+        [Layout((2, *[40000] * 4, 1, 1), (0,) * 7), Layout((2, *[9] * 4, 10**14, 1), (0,) * 7)],
+        [random_layout(seed) for seed in range(100)],
+    ],
+    ids=lambda layouts: str(layouts[0]) if len(layouts) < 3 else "random",
+)
+def test_letters_can_be_read(layouts):
+    for layout in layouts:
+        root, *_ = drawn(layout)
+        _, _, width, height = map(float, root.get("viewBox").split())
+        assert width <= 420  # at 360 pixels letters of 11 are 9.4
+        texts = [*root.iter(f"{SVG}text")]
+        areas = {text: area(text) for text in texts}
+        for text, (left, top, right, low) in areas.items():
+            assert float(text.get("font-size")) >= 11
+            assert 0 <= left <= right <= width, (layout, text.text)
+            assert 0 <= top <= low <= height, (layout, text.text)
+        left, top, right, low = np.array([*areas.values()]).T.round(3)
+        meet = (left < right[:, None]) & (left[:, None] < right)
+        meet &= (top < low[:, None]) & (top[:, None] < low)
+        assert np.argwhere(np.triu(meet, 1)).tolist() == [], layout
+        for rect in root.iter(f"{SVG}rect"):
+            x, y, w, h = (float(rect.get(name, "0")) for name in ("x", "y", "width", "height"))
+            assert x + w <= width
+            assert y + h <= height
+        for box in root.iter(f"{SVG}g"):
+            x, wide = (float(box[0].get(name)) for name in ("x", "width"))
+            for text in box.iter(f"{SVG}text"):
+                assert x <= areas[text][0] <= areas[text][2] <= x + wide, (layout, text.text)
 
 
 def test_title_and_description():
@@ -347,7 +422,16 @@ def test_save(tmp_path):
     drawing = Layout.row_major((2, 3)).draw()
     drawing.save(tmp_path / "a.svg")
     assert (tmp_path / "a.svg").read_text("utf-8") == drawing.svg == drawing._repr_svg_()
+    drawing.save(tmp_path / "plain")
+    assert (tmp_path / "plain").read_text("utf-8") == drawing.svg
     assert repr(drawing) == "<Drawing: Layout (2,3):(3,1)>"
+
+
+@pytest.mark.parametrize("name", ["a.pdf", "a.svg.gz", "a.PNG.txt"])
+def test_another_kind_of_file_is_refused(tmp_path, name):
+    with pytest.raises(ValueError, match=r"^path: must end with \.svg or \.png, got 'a\."):
+        Layout.row_major((2, 3)).draw().save(tmp_path / name)
+    assert not list(tmp_path.iterdir())
 
 
 @pytest.mark.parametrize(

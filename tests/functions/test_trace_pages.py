@@ -45,6 +45,14 @@ class Page(HTMLParser):
             self.words.append(data)
 
 
+def test_a_file_whose_name_is_not_utf_8():
+    with tl.trace() as seen:
+        exec(compile("tl.zeros((2, 3)).copy()", "b\udcff\ud800é.py", "exec"), {"tl": tl})
+    for text in (seen.to_html(), str(seen), str(seen.by_line()), seen[0].where):
+        assert "b\\udcff\\ud800é.py:1" in text.encode("utf-8").decode("utf-8")
+    assert seen.filter(file="\ud800é.py")[0].file == "b\udcff\ud800é.py"
+
+
 def test_a_page_is_whole_and_needs_nothing_else(seen):
     text = seen.to_html()
     page = Page(text)

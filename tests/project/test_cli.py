@@ -11,6 +11,7 @@ import sys
 import tomllib
 import types
 from pathlib import Path
+from xml.etree import ElementTree
 
 import numpy as np
 import pytest
@@ -348,6 +349,21 @@ class TestShow:
         complaint = capsys.readouterr().err
         assert complaint.startswith("tensorlayout: error: show: ")
         assert complaint.count("\n") == 1
+        assert not list(tmp_path.iterdir())
+
+    def test_svg_to_the_standard_output(self, tmp_path, capsys, monkeypatch):
+        monkeypatch.chdir(tmp_path)
+        layout = Layout.row_major((100, 100))
+        assert main(["show", str(layout), "--svg", "-"]) == 0
+        written = capsys.readouterr().out
+        assert written.isascii()
+        written, drawn = map(ElementTree.fromstring, (written, layout.draw().svg))
+        assert ElementTree.tostring(written) == ElementTree.tostring(drawn)
+        assert not list(tmp_path.iterdir())
+
+    def test_another_kind_of_picture(self, tmp_path, capsys):
+        complaint = refusal(capsys, "show", "(2,3):(1,2)", "--svg", str(tmp_path / "a.pdf"))
+        assert "error: show: path: must end with .svg or .png, got 'a.pdf'" in complaint
         assert not list(tmp_path.iterdir())
 
     def test_where_no_file_can_be(self, tmp_path, capsys):

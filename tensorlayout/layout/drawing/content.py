@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
+from bisect import bisect_left
+from collections.abc import Iterable, Iterator, Sequence
 from itertools import islice, product
 from typing import NamedTuple
 
 from tensorlayout.layout import slots
-from tensorlayout.layout.placement import Placement
+from tensorlayout.layout.views import Views
 
 MOST_DIMS = 6  # that panels show; of those before them, index 0
 MOST_CELLS = 240  # of all panels
@@ -48,7 +49,7 @@ class Content(NamedTuple):
     complete: bool  # whether all that share a slot were found
 
 
-def contents(layout: Placement, most_columns: int) -> Content:
+def contents(layout: Views, most_columns: int) -> Content:
     """What to show of a layout; the work does not grow with its size.
 
     >>> from tensorlayout import Layout
@@ -57,12 +58,14 @@ def contents(layout: Placement, most_columns: int) -> Content:
     """
     finder = _Finder(layout)
     fixed = (0,) * max(0, layout.ndim - MOST_DIMS)
-    sizes = _grid_sizes(layout)[len(fixed) :]
+    every = _grid_sizes(layout)
+    sizes = every[len(fixed) :]
     most = [*[MOST_PANELS] * MOST_DIMS, MOST_ROWS, most_columns]
     most = most[len(most) - len(sizes) :]
     axes: list[Axis] = [(0,)] * (2 - len(sizes))
     axes += map(cut_axis, sizes, _counts(sizes, most))
     *before, rows, columns = axes
+    rows = () if 0 in every else rows
     groups: list[list[Panel | None]] = []
     if not before:
         groups.append([finder.panel((), rows, columns)])
@@ -97,7 +100,7 @@ def _counts(sizes: Sequence[int], most: Sequence[int]) -> list[int]:
     return counts
 
 
-def _grid_sizes(layout: Placement) -> list[int]:
+def _grid_sizes(layout: Views) -> list[int]:
     """The sizes with the padding that stands at the high end of its dimension."""
     return [
         p if layout.is_padded and all(s > 0 for _, s in parts) else n
@@ -108,21 +111,25 @@ def _grid_sizes(layout: Placement) -> list[int]:
 class _Finder:
     """What stands where; remembers which elements share a slot."""
 
-    def __init__(self, layout: Placement) -> None:
+    def __init__(self, layout: Views) -> None:
         self.layout = layout
         self.found: dict[int, list[Index]] = {}
         self.given_up = False
 
     def holders(self, slot: int) -> list[Index]:
-        """The first elements in a slot, at most two; none once finding them has taken too long."""
+        """Some elements in a slot, at most two; none once finding them has taken too long."""
         if slot not in self.found:
             some = 2 if self.layout.size and not self.given_up else 0
-            try:
-                self.found[slot] = [*islice(self.layout._indices_at(slot), some)]
-            except ValueError:  # strides that no chain of views makes
-                self.given_up = True
-                self.found[slot] = []
+            self.found[slot] = self.searched(islice(self.layout._indices_at(slot), some))
         return self.found[slot]
+
+    def searched(self, search: Iterable[Index]) -> list[Index]:
+        """What a search finds; nothing where it takes too long."""
+        try:
+            return [*search]
+        except ValueError:  # strides that no chain of views makes
+            self.given_up = True
+            return []
 
     def panel(self, before: Index, rows: Axis, columns: Axis) -> Panel:
         skipped = max(0, 2 - self.layout.ndim)  # a vector has one row, a number one column too
@@ -159,10 +166,28 @@ class _Finder:
                 yield None
                 continue
             held = self.holders(low + at)
+            shared = len(held) > 1
+            if shared:
+                held = self.searched(map(_first, [self.layout], [low + at]))
             if held:
-                yield Cell(ELEMENT, low + at, held[0], self.row(held[0]), len(held) > 1)
+                yield Cell(ELEMENT, low + at, held[0], self.row(held[0]), shared)
             else:
                 yield Cell(PADDING if self.layout.is_padded else GAP, low + at, None)
+
+
+def _first(layout: Views, slot: int) -> Index:
+    """The first index, in row-major order, of those in a slot; ValueError where it is too hard.
+
+    >>> from tensorlayout import Layout
+    >>> _first(Layout((30, 2), (2, 30)), 30)
+    (0, 1)
+    """
+    if not layout.ndim:
+        return ()
+    upto = range(1, layout.shape[0] + 1)
+    cut = layout._sliced_whole
+    i = bisect_left(upto, True, key=lambda n: any(cut([slice(n)])._indices_at(slot)))
+    return (i, *_first(cut([i]), slot))
 
 
 def cut_strip(slots: int) -> Axis:

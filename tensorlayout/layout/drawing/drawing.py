@@ -7,7 +7,8 @@ from typing import final
 
 from tensorlayout.layout.drawing.geometry import drawn
 from tensorlayout.layout.drawing.svg import svg_of
-from tensorlayout.layout.placement import Placement
+from tensorlayout.layout.views import Views
+from tensorlayout.words import shown
 
 
 @final
@@ -16,7 +17,7 @@ class Drawing:
 
     __slots__ = ("_picture",)
 
-    def __init__(self, layout: Placement) -> None:
+    def __init__(self, layout: Views) -> None:
         self._picture = drawn(layout)
 
     @property
@@ -39,10 +40,16 @@ class Drawing:
         return png_of(self._picture, scale)
 
     def save(self, path: str | Path) -> None:
-        """Write a file: PNG where its name ends with ``.png``, else SVG. OSError where it fails."""
+        """Write a file: PNG where its name ends with ``.png``, SVG with ``.svg`` or no ending.
+
+        ValueError for another ending, OSError where it fails.
+        """
         file = Path(path)
-        is_png = file.suffix.lower() == ".png"
-        file.write_bytes(self.png() if is_png else self.svg.encode())
+        ending = file.suffix.lower()
+        if ending not in (".svg", ".png", ""):
+            msg = f"path: must end with .svg or .png, got {shown(file.name)}"
+            raise ValueError(msg)
+        file.write_bytes(self.png() if ending == ".png" else self.svg.encode())
 
     def _repr_svg_(self) -> str:
         return self.svg

@@ -13,6 +13,7 @@ from typing import NamedTuple
 from tensorlayout.layout.drawing import wording
 from tensorlayout.layout.drawing.content import (
     GAP,
+    MOST_DIMS,
     PADDING,
     Axis,
     Cell,
@@ -20,7 +21,7 @@ from tensorlayout.layout.drawing.content import (
     Panel,
     contents,
 )
-from tensorlayout.layout.placement import Placement
+from tensorlayout.layout.views import Views
 from tensorlayout.words import cut
 
 WIDTH, MARGIN = 420, 12  # so that letters are legible where a phone makes it 360 wide
@@ -98,7 +99,7 @@ class Picture(NamedTuple):
     rules: list[Rule]
 
 
-def drawn(layout: Placement) -> Picture:
+def drawn(layout: Views) -> Picture:
     """The picture of a layout."""
     return _Drawer(layout).picture()
 
@@ -110,16 +111,17 @@ def _wide(words: str, size: float) -> float:
 class _Drawer:
     """Puts one thing under the other."""
 
-    def __init__(self, layout: Placement) -> None:
+    def __init__(self, layout: Views) -> None:
         self.layout, self.y = layout, float(MARGIN)
         self.boxes: list[Box] = []
         self.texts: list[Text] = []
         self.rules: list[Rule] = []
         largest = str(max(layout.required_size - 1, 0))
-        self.cell = max(34.0, _wide(largest, SLOT) + 10)
-        self.head = _wide(str(max(layout.padded_shape[-2:-1], default=0)), SMALL) + 8
+        rows, columns = (0, 0, *layout.padded_shape)[-2:]
+        self.cell = max(34.0, _wide(largest, SLOT) + 10, _wide(str(columns - 1), SMALL) + 6)
+        self.head = _wide(str(rows), SMALL) + 8
         room = ROOM - self.head - ELLIPSIS
-        self.content: Content = contents(layout, max(2, int(room // self.cell)))
+        self.content: Content = contents(layout, max(1, int(room // self.cell)))
 
     def picture(self) -> Picture:
         title, words = cut(self.layout), wording.flags(self.layout)
@@ -164,12 +166,13 @@ class _Drawer:
     def grid(self) -> None:
         """The panels, side by side as long as there is room."""
         columns, rows = self.content.columns, self.content.rows
-        if not columns or not rows or not any(self.content.groups):
+        if not columns or not rows:
             self.say("no elements")
             return
-        width = self.head + sum(ELLIPSIS if c is None else self.cell for c in columns)
+        cells = sum(ELLIPSIS if c is None else self.cell for c in columns)
         height = sum(ELLIPSIS if r is None else HEIGHT for r in rows) + 2 * LINE
         for group in self.content.groups:
+            width = self.head + max([cells, *(_wide(self.title(p), SMALL) for p in group if p)])
             x, used = float(MARGIN), 0.0
             for panel in group:
                 wide = ELLIPSIS if panel is None else width
@@ -184,11 +187,19 @@ class _Drawer:
                 x += wide + 10
             self.y += used + 8
 
+    def title(self, panel: Panel) -> str:
+        """The index of a panel, if any; of dimensions that panels do not show, an ellipsis.
+
+        It has room in a line: all sizes multiply to less than 2**63.
+        """
+        hidden = max(0, self.layout.ndim - MOST_DIMS)
+        words = ["…"] * (hidden > 0) + [str(i) for i in panel.before[hidden:]]
+        return f"[{', '.join(words)}]" if words else ""
+
     def panel(self, panel: Panel, x: float, y: float) -> None:
         """A matrix with its indices at its edges and, with dimensions before, its index above."""
         if panel.before:
-            words = f"[{', '.join(map(str, panel.before))}]"
-            self.texts.append(Text(x + self.head, y + 11, words, SMALL, "ink"))
+            self.texts.append(Text(x + self.head, y + 11, self.title(panel), SMALL, "ink"))
             y += LINE
         left, top = x + self.head, y + LINE
         xs = _edges(left, self.content.columns, self.cell)
@@ -294,7 +305,7 @@ def _borders(
     yield edges[-1], max(len(spans), 1)
 
 
-def _lines(shown: list[Cell | None], layout: Placement, room: int) -> Iterator[list[Cell | None]]:
+def _lines(shown: list[Cell | None], layout: Views, room: int) -> Iterator[list[Cell | None]]:
     """The strip in lines of slots; rows of a matrix begin lines where these have room for them."""
     steps = [abs(s) for parts in layout.parts for e, s in parts if e > 1 and abs(s) > 1]
     pitch = max((s for s in steps if s <= room), default=room)

@@ -77,7 +77,9 @@ class Scope(Generic[Value]):
 
     def get(self) -> Value | None:
         """What is said; None outside of all blocks."""
-        said = _counting(self._said.get())
+        said = self._said.get()
+        if said is not None:
+            said = _counting(said)
         return None if said is None else said.value
 
     def values(self) -> list[Value]:

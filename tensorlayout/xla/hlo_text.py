@@ -57,6 +57,7 @@ _CAME = re.compile(r"[A-Za-z0-9_.%\-]{1,40}|(?s:.)")
 
 # What stands between two brackets, and in a value that is in none.
 _INSIDE = re.compile(rf'(?:[^"()\[\]{{}}/]++|{_STRING}|{_COMMENT}|/(?![/*]))*+')
+_AXES = re.compile(r" +\{")
 _BARE = re.compile(rf'(?:[^"()\[\]{{}}/, \t\r\n]++|{_STRING}|/(?![/*]))*+')
 _CLOSING = {"(": ")", "[": "]", "{": "}"}
 
@@ -216,7 +217,8 @@ class _Reader:
     def value(self) -> str:
         """The text of an attribute's value, which ends at a comma or a blank outside of brackets.
 
-        It stays there unread: brackets and quotes are whole, nothing else is known of it.
+        It stays there unread: brackets and quotes are whole, nothing else is known of it. Axes of a
+        mesh stand behind a blank: ``mesh['x'=2,'y'=2] {'x'}``.
         """
         start = at = self.at
         while True:
@@ -227,6 +229,8 @@ class _Reader:
             at = self.closed(at)
         if at == start or self.text.startswith('"', at):
             self.fail("a value", at)
+        if self.text[at - 1] in "])" and (axes := _AXES.match(self.text, at)):
+            at = self.closed(axes.end() - 1)
         self.go_to(at)
         return self.text[start:at]
 

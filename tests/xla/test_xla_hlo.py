@@ -482,3 +482,21 @@ def test_show_refuses(tmp_path, content, complaint):
         path.write_bytes(content)
     with pytest.raises(CommandError, match=complaint):
         show.described(str(path))
+
+
+@pytest.mark.parametrize(
+    ("text", "values"),
+    [
+        ("g=mesh['x'=2,'y'=2] {'x'}, c=1", {"g": "mesh['x'=2,'y'=2] {'x'}", "c": "1"}),
+        (
+            "g=mesh['a'=8], device_ids=([2,4]T(1,0)) {'a':(2)2}, c=1",
+            {"g": "mesh['a'=8]", "device_ids": "([2,4]T(1,0)) {'a':(2)2}", "c": "1"},
+        ),
+        ("d={1,0}", {"d": "{1,0}"}),
+    ],
+)
+def test_axes_of_a_mesh_belong_to_the_value(text, values):
+    module = xla.parse_hlo(
+        f"HloModule m e {{ x = f32[] parameter(0) ROOT y = f32[] add(x, x), {text} }}"
+    )
+    assert dict(module.entry.root.attributes) == values

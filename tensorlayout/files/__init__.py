@@ -138,7 +138,8 @@ def load(
     except (MemoryError, ImportError):
         raise
     except Exception as error:  # what a library raises for a broken file, it does not list
-        if isinstance(error, OSError) and error.errno != errno.EINVAL:  # as of a seek to nowhere
+        # Libraries raise OSErrors of their own, too; a seek to nowhere is one of the system.
+        if isinstance(error, OSError) and error.errno not in (None, errno.EINVAL):
             raise
         msg = f"load: {path} is damaged, or not for tensors: {error}"
         raise ValueError(msg) from error

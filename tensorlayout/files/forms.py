@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Any
 
 import numpy as np
@@ -14,7 +15,8 @@ from tensorlayout.functions.transfers import on_host
 from tensorlayout.layout import Layout
 from tensorlayout.tensor import Tensor
 
-# Padding that a text may ask for: this many bytes, or this many times those of the elements.
+# Memory that a text may ask for: this many times that of the elements, and this many bytes more for
+# all texts of a file.
 _MOST, _TIMES = 1 << 26, 1024
 
 
@@ -30,15 +32,28 @@ def text_of(x: Tensor) -> str:
     return "" if form == Layout.row_major(form.shape) else str(form)
 
 
-def restored(array: Any, text: str) -> Tensor:
-    """A tensor of its own over an array that was read, in the layout of a text.
+def restored(members: Iterable[tuple[str, Any, str]]) -> dict[str, Tensor]:
+    """Tensors of their own over arrays that were read, by name, in the layouts of their texts.
 
-    ValueError for a layout of another shape, one that is no form, or one with far more padding
-    than elements.
+    ValueError for a layout of another shape, one that is no form, or with far more padding than
+    elements.
     """
-    x = asarray(array)
-    if not text:
-        return x
+    found, room = {}, _MOST
+    for name, array, text in members:
+        x = asarray(array)
+        if text:
+            layout = _form(x, text)
+            needed = layout.required_size * x.dtype.itemsize
+            room -= max(0, needed - _TIMES * array.nbytes)
+            if room < 0:
+                msg = f"layout {layout} takes {needed} bytes for {array.nbytes} of elements"
+                raise ValueError(msg)
+            x = to_layout(x, layout)
+        found[name] = x
+    return found
+
+
+def _form(x: Tensor, text: str) -> Layout:
     layout = Layout.parse(text)
     if layout.shape != x.shape:
         msg = f"layout {layout} is not of shape {x.shape}"
@@ -46,8 +61,4 @@ def restored(array: Any, text: str) -> Tensor:
     if layout.form != layout:
         msg = f"layout {layout} has gaps, overlaps or runs backwards"
         raise ValueError(msg)
-    needed = layout.required_size * x.dtype.itemsize
-    if needed > max(_MOST, _TIMES * array.nbytes):
-        msg = f"layout {layout} takes {needed} bytes for {array.nbytes} of elements"
-        raise ValueError(msg)
-    return to_layout(x, layout)
+    return layout

@@ -19,6 +19,7 @@ _AT_ONCE = 1 << 20  # bytes
 _HEADERS: dict[tuple[int, int], Any] = {
     (1, 0): np.lib.format.read_array_header_1_0,
     (2, 0): np.lib.format.read_array_header_2_0,
+    (3, 0): np.lib.format.read_array_header_2_0,  # it differs in the names of fields
 }
 
 
@@ -82,7 +83,10 @@ def got(file: IO[bytes], size: int) -> Tensor:
     """The tensor in the next `size` bytes of a file."""
     layout, dtype = _header(file, size)
     storage = np.empty(layout.size * dtype.itemsize, np.uint8)
-    if file.readinto(storage) != storage.nbytes:  # type: ignore[attr-defined]
+    missing = storage.data
+    while missing and (count := file.readinto(missing[:_AT_ONCE])):  # type: ignore[attr-defined]
+        missing = missing[count:]
+    if missing:
         msg = "it ends before its elements do"
         raise ValueError(msg)
     array = storage.view(dtype)
@@ -92,12 +96,11 @@ def got(file: IO[bytes], size: int) -> Tensor:
 
 def mapped(path: str, mode: Any) -> Tensor:
     """The tensor over the file."""
-    with open(path, "rb") as file:
-        layout, dtype = _header(file, os.path.getsize(path))
-        begin = file.tell()
-    if not layout.size:
-        return read(path)
-    lying = np.memmap(path, dtype, mode, begin, layout.size)
+    with open(path, "r+b" if mode == "r+" else "rb") as file:  # another may take its place
+        layout, dtype = _header(file, os.fstat(file.fileno()).st_size)
+        if not layout.size:
+            return read(path)
+        lying = np.memmap(file, dtype, mode, file.tell(), layout.size)
     return from_storage(lying, layout, dtype=lying.dtype)
 
 
@@ -106,9 +109,13 @@ def _header(file: IO[bytes], size: int) -> tuple[Layout, np.dtype[Any]]:
     begin = file.tell()
     version = np.lib.format.read_magic(file)
     if version not in _HEADERS:
-        msg = f"version {version} of NumPy's files is for records"
+        msg = f"version {version} of NumPy's files is not known"
         raise ValueError(msg)
-    shape, by_columns, dtype = _HEADERS[version](file)
+    try:
+        shape, by_columns, dtype = _HEADERS[version](file)
+    except MemoryError:  # what Python's parser says of a text that is nested too deeply
+        msg = "its header makes no sense"
+        raise ValueError(msg) from None
     if dtype.hasobject:
         msg = "it holds Python objects, and to read those can run any code"
         raise ValueError(msg)

@@ -10,7 +10,11 @@ from tensorlayout.tensor import Tensor
 
 
 def prepared(name: str, tensors: dict[str, Tensor]) -> dict[str, npy.Lying]:
-    """What to write."""
+    """What to write. ValueError for a name that an archive would cut."""
+    for key in tensors:
+        if "\0" in key:
+            msg = f"{name}: names in an archive end at a null character, {key!r} has one"
+            raise ValueError(msg)
     return {key: npy.prepared(name, x) for key, x in tensors.items()}
 
 

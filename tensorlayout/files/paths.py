@@ -35,21 +35,25 @@ def kind_of(file: str | IO[bytes]) -> str:
 @contextlib.contextmanager
 def replacing(path: str) -> Iterator[str]:
     """A path beside the given one, which takes its place at the end, and goes after an error."""
-    folder, name = os.path.split(os.path.realpath(path))
+    path = os.path.realpath(path)
+    folder, name = os.path.split(path)
     if os.path.isdir(path) and not os.path.exists(os.path.join(path, "zarr.json")):
         msg = f"save: {path} is a folder of something else"
         raise ValueError(msg)
     part = os.path.join(folder, f".{secrets.token_hex(8)}.part{os.path.splitext(name)[1]}")
+    old = f"{part}.old"
     try:
         yield part
         if os.path.isdir(path):  # nothing replaces a folder that is not empty
-            old = f"{part}.old"
             os.rename(path, old)
             os.rename(part, path)
             shutil.rmtree(old)
         else:
-            os.replace(part, os.path.realpath(path))
+            os.replace(part, path)
     except BaseException:
+        if os.path.isdir(old) and not os.path.exists(path):
+            os.rename(old, path)
+        shutil.rmtree(old, ignore_errors=True)
         if os.path.isdir(part):
             shutil.rmtree(part, ignore_errors=True)
         else:

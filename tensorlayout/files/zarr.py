@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import os
 from typing import Any
 
 from tensorlayout.dtypes import is_bfloat16
@@ -22,7 +23,9 @@ def prepared(name: str, x: Tensor | dict[str, Tensor]) -> Tensor | dict[str, Ten
         if is_bfloat16(tensor.dtype):
             msg = f"{name}: Zarr has no bfloat16; use .safetensors, or astype(x, float32) first"
             raise ValueError(msg)
-        if tensor is not x and not {"", ".", "..", "zarr.json"}.isdisjoint(key.split("/")):
+        if tensor is not x and (
+            "\\" in key or not {"", ".", "..", "zarr.json"}.isdisjoint(key.split("/"))
+        ):
             msg = f"{name}: Zarr's names are paths, {key!r} is none"
             raise ValueError(msg)
     return x
@@ -31,17 +34,21 @@ def prepared(name: str, x: Tensor | dict[str, Tensor]) -> Tensor | dict[str, Ten
 def write(path: str, x: Tensor | dict[str, Tensor]) -> None:
     """Write the folder."""
     zarr = library("zarr", "zarr")
+    os.mkdir(path)  # Zarr would make the folders above, too
+    store = zarr.storage.LocalStore(path)  # it takes some paths for addresses
     if isinstance(x, Tensor):
-        _fill(zarr.create_array(store=path, **_described(x)), x)
+        _fill(zarr.create_array(store=store, **_described(x)), x)
         return
-    group = zarr.create_group(store=path, zarr_format=3)
+    group = zarr.create_group(store=store, zarr_format=3)
     for name, tensor in x.items():
         _fill(group.create_array(name, **_described(tensor)), tensor)
 
 
 def _described(x: Tensor) -> dict[str, Any]:
     chunks, shards = _chunks(x.layout.form, x.dtype.itemsize)
-    said = {"attributes": {_KEY: text_of(x)}} if text_of(x) else {}
+    said: dict[str, Any] = {"attributes": {_KEY: text_of(x)}} if text_of(x) else {}
+    if x.dtype.kind == "c":  # Zarr leaves chunks of zeros out, and does not see that one is -0j
+        said["config"] = {"write_empty_chunks": True}
     return {"shape": x.shape, "dtype": x.dtype, "chunks": chunks, "shards": shards, **said}
 
 
@@ -72,12 +79,12 @@ def _fill(array: Any, x: Tensor) -> None:
 def read(path: str) -> Tensor | dict[str, Tensor]:
     """The tensor of an array, or those of a group by their paths in it."""
     zarr = library("zarr", "zarr")
-    found = zarr.open(path, mode="r")
-    if isinstance(found, zarr.Array):
-        return _tensor(found)
-    members = found.members(max_depth=None)
-    return {name: _tensor(value) for name, value in members if isinstance(value, zarr.Array)}
-
-
-def _tensor(array: Any) -> Tensor:
-    return restored(array[...], array.attrs.get(_KEY, ""))
+    found = zarr.open(zarr.storage.LocalStore(path, read_only=True), mode="r")
+    alone = isinstance(found, zarr.Array)
+    members = [("", found)] if alone else found.members(max_depth=None)
+    tensors = restored(
+        (name, value[...], value.attrs.get(_KEY, ""))
+        for name, value in members
+        if isinstance(value, zarr.Array)
+    )
+    return tensors[""] if alone else tensors

@@ -1,10 +1,14 @@
 """Tensors in files: held against NumPy, safetensors and Zarr themselves."""
 
 import io
+import json
 import os
 import pickle
 import random
 import shutil
+import subprocess
+import sys
+import tracemalloc
 import zipfile
 
 import layouts
@@ -234,6 +238,33 @@ def test_what_zarr_wrote(version, tmp_path):
     assert host(back["inner/a"]).tolist() == np.arange(15).reshape(3, 5).tolist()
 
 
+def test_bfloat16_where_nothing_has_named_it_yet(tmp_path):
+    from safetensors.numpy import save_file
+
+    save_file({"w": np.ones(3, BFLOAT16)}, tmp_path / "w.safetensors")
+    code = "import sys, tensorlayout as tl; print(tl.load(sys.argv[1])['w'].dtype)"
+    words = [sys.executable, "-c", code, str(tmp_path / "w.safetensors")]
+    assert subprocess.check_output(words, text=True) == "bfloat16\n"
+
+
+@pytest.mark.parametrize("version", [(1, 0), (2, 0), (3, 0)])
+def test_every_version_of_npy(version, tmp_path):
+    with open(tmp_path / "x.npy", "wb") as file:
+        np.lib.format.write_array(file, np.arange(6).reshape(2, 3), version)
+    assert host(tl.load(tmp_path / "x.npy")).tolist() == [[0, 1, 2], [3, 4, 5]]
+
+
+def test_a_file_that_gives_little_at_a_time():
+    class Slow(io.BytesIO):
+        def readinto(self, buffer):
+            return super().readinto(memoryview(buffer)[:7])
+
+    file = Slow()
+    np.save(file, np.arange(100.0))
+    file.seek(0)
+    assert host(tl.load(file)).tolist() == list(range(100))
+
+
 # --- mapped ------------------------------------------------------------------------------------
 
 
@@ -264,6 +295,77 @@ def test_a_file_is_replaced_under_a_tensor_that_is_over_it(tmp_path):
     tl.save(path, x[::-1] if tl.default_device() == "cpu" else tl.flip(x))
     assert np.load(path).tolist() == [2, 1, 0]
     assert host(x).tolist() == [0, 1, 2]
+
+
+# --- places ------------------------------------------------------------------------------------
+
+
+def saved(path, x):
+    tl.save(path, {"a": x} if str(path).endswith("npz") else x)
+
+
+def read_back(path):
+    found = tl.load(path)
+    return host(found["a"] if isinstance(found, dict) else found).tolist()
+
+
+@pytest.mark.parametrize("kind", [*KINDS, "npz"])
+def test_links_stay(kind, tmp_path):
+    (tmp_path / "there").mkdir()
+    real, link = tmp_path / "there" / f"x.{kind}", tmp_path / f"link.{kind}"
+    saved(real, asarray([1]))
+    link.symlink_to(real)
+    saved(link, asarray([2]))
+    assert link.is_symlink()
+    assert read_back(real) == [2]
+    assert os.listdir(tmp_path / "there") == [real.name]
+
+
+@pytest.mark.parametrize("kind", [*KINDS, "npz"])
+def test_the_mode_is_that_of_other_new_files(kind, tmp_path):
+    path = tmp_path / f"x.{kind}"
+    saved(path, asarray([1]))
+    (tmp_path / "folder").mkdir()
+    (tmp_path / "file").touch()
+    other = tmp_path / ("folder" if kind == "zarr" else "file")
+    assert path.stat().st_mode == other.stat().st_mode
+
+
+@pytest.mark.parametrize("kind", [*KINDS, "npz"])
+def test_folders_of_any_name_and_none_that_is_not_there(kind, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    for folder in ("a::b", "memory:"):
+        os.mkdir(folder)
+        saved(f"{folder}//x.{kind}", asarray([1]))
+        assert read_back(f"{folder}//x.{kind}") == [1]
+        assert os.listdir(folder) == [f"x.{kind}"]
+    with pytest.raises(OSError, match=r"(?i)no such file"):
+        saved(tmp_path / "none" / f"x.{kind}", asarray([1]))
+    assert not (tmp_path / "none").exists()
+
+
+def test_a_folder_comes_back_where_the_new_one_cannot_take_its_place(tmp_path, monkeypatch):
+    path = tmp_path / "x.zarr"
+    tl.save(path, asarray([1]))
+    rename = os.rename
+
+    def refused(before, after):
+        if os.path.basename(before).endswith(".part.zarr"):
+            raise KeyboardInterrupt
+        rename(before, after)
+
+    monkeypatch.setattr(os, "rename", refused)
+    with pytest.raises(KeyboardInterrupt):
+        tl.save(path, asarray([2]))
+    assert os.listdir(tmp_path) == ["x.zarr"]
+    assert read_back(path) == [1]
+
+
+def test_the_sign_of_zeros(tmp_path):
+    for dtype in (tl.float32, tl.complex64):
+        x = tl.asarray(np.full(5, -0.0).astype(dtype))
+        tl.save(tmp_path / "x.zarr", x)
+        assert np.signbit(host(tl.load(tmp_path / "x.zarr")).real).all()
 
 
 # --- errors ------------------------------------------------------------------------------------
@@ -298,6 +400,9 @@ def test_wrong_calls(tmp_path):
         (lambda: tl.save(tmp_path / "x.npy", [1]), TypeError, r"must be a tensor, got \[1\]"),
         (lambda: tl.save(tmp_path / "x.zarr", {1: x}), TypeError, "names must be str, got 1"),
         (lambda: tl.save(tmp_path / "x.zarr", {"../a": x}), ValueError, "'../a' is none"),
+        (lambda: tl.save(tmp_path / "x.zarr", {"a\\b": x}), ValueError, "is none"),
+        (lambda: tl.save(tmp_path / "x.npz", {"a\0b": x}), ValueError, "null character"),
+        (lambda: tl.save(tmp_path / "x.safetensors", {"__metadata__": x}), ValueError, "itself"),
         (
             lambda: tl.save(3.5, x),
             TypeError,
@@ -348,8 +453,6 @@ def test_nothing_in_a_file_is_run(tmp_path):
     ],
 )
 def test_a_layout_that_no_tensor_was_saved_in(text, tmp_path):
-    import json
-
     import zarr
     from safetensors.numpy import save_file
 
@@ -376,6 +479,68 @@ def test_a_size_that_the_file_has_not(tmp_path):
     (tmp_path / "x.npy").write_bytes(huge())
     with pytest.raises(ValueError, match=r"x\.npy"):
         tl.load(tmp_path / "x.npy")
+
+
+def test_a_header_that_pythons_parser_gives_up_on(tmp_path):
+    header = b"-" * 9000 + b"1"
+    lead = b"\x93NUMPY\x01\x00" + len(header).to_bytes(2, "little")
+    (tmp_path / "x.npy").write_bytes(lead + header)
+    with pytest.raises(ValueError, match=r"x\.npy"):
+        tl.load(tmp_path / "x.npy")
+
+
+def test_a_folder_of_something_else_and_a_broken_archive(tmp_path):
+    with pytest.raises(ValueError, match=os.path.basename(tmp_path)):
+        tl.load(tmp_path)
+    with zipfile.ZipFile(tmp_path / "x.npz", "w", zipfile.ZIP_BZIP2) as archive:
+        archive.writestr("a.npy", bytes(1000))
+    data = (tmp_path / "x.npz").read_bytes()
+    (tmp_path / "x.npz").write_bytes(data.replace(b"BZh", b"BZx"))
+    with pytest.raises(ValueError, match=r"x\.npz"):
+        tl.load(tmp_path / "x.npz")
+
+
+@pytest.mark.cpu
+def test_many_texts_that_ask_for_a_lot_of_padding(tmp_path):
+    from safetensors.numpy import save_file
+
+    names = [f"t{i}" for i in range(20)]
+    said = json.dumps({"layouts": dict.fromkeys(names, "(1,):(1,) padded=(10000000,)")})
+    arrays = {name: np.ones(1, np.int8) for name in names}
+    save_file(arrays, tmp_path / "x.safetensors", {"tensorlayout": said})
+    tracemalloc.start()
+    with pytest.raises(ValueError, match=r"x\.safetensors.*takes 10000000 bytes"):
+        tl.load(tmp_path / "x.safetensors")
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert peak < 1 << 27
+
+
+@pytest.mark.cpu
+def test_an_archive_is_read_a_part_at_a_time(tmp_path):
+    tl.savez(tmp_path / "x.npz", tl.zeros(1 << 21))
+    tracemalloc.start()
+    tl.load(tmp_path / "x.npz")
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert peak < 1.5 * 2**24
+
+
+@pytest.mark.parametrize("kind", ["npy", "npz", "safetensors"])
+def test_a_file_that_may_not_grow(kind, tmp_path):
+    resource = pytest.importorskip("resource")
+    path = tmp_path / f"x.{kind}"
+    saved(path, asarray([1]))
+    x = asarray(np.random.default_rng(18).random(100_000))
+    limits = resource.getrlimit(resource.RLIMIT_FSIZE)
+    try:
+        resource.setrlimit(resource.RLIMIT_FSIZE, (1000, limits[1]))
+        with pytest.raises(OSError, match=r"(?i)file too large"):
+            saved(path, x)
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, limits)
+    assert os.listdir(tmp_path) == [path.name]
+    assert read_back(path) == [1]
 
 
 def outcome(path):

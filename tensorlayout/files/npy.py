@@ -65,7 +65,7 @@ def put(file: IO[bytes], lying: Lying) -> None:
         order="C",
     )
     for part in parts:
-        file.write(part.tobytes())
+        file.write(part.data if part.flags.c_contiguous else part.tobytes())
 
 
 def read(file: str | IO[bytes]) -> Tensor:

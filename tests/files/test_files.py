@@ -528,7 +528,7 @@ def test_an_archive_is_read_a_part_at_a_time(tmp_path):
 
 @pytest.mark.parametrize("kind", ["npy", "npz", "safetensors"])
 def test_a_file_that_may_not_grow(kind, tmp_path):
-    resource = pytest.importorskip("resource")
+    resource = pytest.importorskip("resource", reason="optional: a POSIX system")
     path = tmp_path / f"x.{kind}"
     saved(path, asarray([1]))
     x = asarray(np.random.default_rng(18).random(100_000))

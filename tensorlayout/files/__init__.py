@@ -12,6 +12,7 @@ import os
 from collections.abc import Mapping
 from typing import IO, Any, Literal, cast
 
+from tensorlayout.functions.arguments import tensor
 from tensorlayout.functions.interchange import to_device
 from tensorlayout.late import loaded
 from tensorlayout.tensor import Tensor
@@ -46,27 +47,26 @@ def save(file: _File, x: Tensor | Mapping[str, Tensor], /) -> None:
     ...     tl.load(path).strides
     (1, 2)
     """
-    path = _checked_file("save", file, "write")
-    kind = _FORMATS.get(os.path.splitext(path)[1].lower()) if isinstance(path, str) else "npy"
+    file = _checked_file("save", file, "write")
+    kind = _FORMATS.get(os.path.splitext(file)[1].lower()) if isinstance(file, str) else "npy"
     if kind is None:
-        msg = f"save: the path must end in {', '.join(_FORMATS)}, got {shown(path)}"
+        msg = f"save: the path must end in {', '.join(_FORMATS)}, got {shown(file)}"
         raise ValueError(msg)
     if isinstance(x, Mapping):
-        x = dict(x)
-        for name, value in x.items():
+        for name in x:
             if not isinstance(name, str):
                 msg = f"save: names must be str, got {shown(name)}"
                 raise TypeError(msg)
-            _checked_tensor("save", value)
+        x = {name: tensor("save", value, f"x[{name!r}]") for name, value in x.items()}
         if kind == "npy":
             msg = "save: .npy holds one tensor; use .npz, .safetensors or .zarr for several"
             raise ValueError(msg)
     else:
-        _checked_tensor("save", x)
+        x = tensor("save", x, "x")
         if kind == "npz":
             msg = "save: .npz holds tensors by name; use .npy, or savez"
             raise ValueError(msg)
-    _write("save", path, kind, x)
+    _write("save", file, kind, x)
 
 
 def savez(file: _File, /, *args: Tensor, **kwargs: Tensor) -> None:
@@ -83,17 +83,15 @@ def savez(file: _File, /, *args: Tensor, **kwargs: Tensor) -> None:
     ...     sorted(tl.load(os.path.join(folder, "both.npz")))
     ['arr_0', 'scale']
     """
-    path = _checked_file("savez", file, "write")
-    if isinstance(path, str) and not path.lower().endswith(".npz"):
-        path += ".npz"
+    file = _checked_file("savez", file, "write")
+    if isinstance(file, str) and not file.lower().endswith(".npz"):
+        file += ".npz"
     named = {f"arr_{i}": x for i, x in enumerate(args)}
     if twice := named.keys() & kwargs.keys():
         msg = f"savez: {min(twice)} is the name of an argument by position, too"
         raise ValueError(msg)
-    named |= kwargs
-    for x in named.values():
-        _checked_tensor("savez", x)
-    _write("savez", path, "npz", named)
+    named = {key: tensor("savez", x, key) for key, x in (named | kwargs).items()}
+    _write("savez", file, "npz", named)
 
 
 def load(
@@ -124,24 +122,24 @@ def load(
     ...     tl.load(path)
     Tensor([1., 1., 1.], dtype=float64, device='cpu')
     """
-    path = _checked_file("load", file, "read")
+    file = _checked_file("load", file, "readinto")
     if mmap_mode not in _MODES:
         msg = f"load: mmap_mode must be None, 'r', 'r+' or 'c', got {shown(mmap_mode)}"
         raise ValueError(msg)
-    kind = loaded("tensorlayout.files.paths").kind_of(path)
-    if mmap_mode and (kind != "npy" or not isinstance(path, str)):
-        msg = f"load: only .npy at a path can be mapped, not {path}"
+    kind = loaded("tensorlayout.files.paths").kind_of(file)
+    if mmap_mode and (kind != "npy" or not isinstance(file, str)):
+        msg = f"load: only .npy at a path can be mapped, not {file}"
         raise ValueError(msg)
     module = loaded(f"tensorlayout.files.{kind}")
     try:
-        found = module.mapped(path, mmap_mode) if mmap_mode else module.read(path)
+        found = module.mapped(file, mmap_mode) if mmap_mode else module.read(file)
     except (MemoryError, ImportError):
         raise
     except Exception as error:  # what a library raises for a broken file, it does not list
         # Libraries raise OSErrors of their own, too; a seek to nowhere is one of the system.
         if isinstance(error, OSError) and error.errno not in (None, errno.EINVAL):
             raise
-        msg = f"load: {path} is damaged, or not for tensors: {error}"
+        msg = f"load: {file} is damaged, or not for tensors: {error}"
         raise ValueError(msg) from error
     if device is None:
         return found
@@ -161,17 +159,11 @@ def _checked_file(name: str, file: Any, does: str) -> str | IO[bytes]:
         raise TypeError(msg) from None
 
 
-def _checked_tensor(name: str, x: Any) -> None:
-    if not isinstance(x, Tensor):
-        msg = f"{name}: must be a tensor, got {shown(x)}; use asarray first"
-        raise TypeError(msg)
-
-
-def _write(name: str, path: str | IO[bytes], kind: str, x: Tensor | dict[str, Tensor]) -> None:
+def _write(name: str, file: str | IO[bytes], kind: str, x: Tensor | dict[str, Tensor]) -> None:
     module = loaded(f"tensorlayout.files.{kind}")
     ready = module.prepared(name, x)
-    if not isinstance(path, str):
-        module.put(path, ready)
+    if not isinstance(file, str):
+        module.put(file, ready)
         return
-    with loaded("tensorlayout.files.paths").replacing(path) as part:
+    with loaded("tensorlayout.files.paths").replacing(file) as part:
         module.write(part, ready)

@@ -23,14 +23,14 @@ _HEADERS: dict[tuple[int, int], Any] = {
 }
 
 
-class Lying(NamedTuple):
+class Elements(NamedTuple):
     """Elements that are to be written, and whether by columns."""
 
     array: Array
     by_columns: bool
 
 
-def prepared(name: str, x: Tensor) -> Lying:
+def prepared(name: str, x: Tensor) -> Elements:
     """What to write. ValueError for a form, or a dtype, that NumPy's header cannot say."""
     by_columns = bool(text_of(x))
     if by_columns and x.layout.form != Layout.column_major(x.shape):
@@ -43,18 +43,18 @@ def prepared(name: str, x: Tensor) -> Lying:
         fix = "use .safetensors, or astype(x, float32) first"
         msg = f"{name}: NumPy's files have no bfloat16; {fix}"
         raise ValueError(msg)
-    return Lying(array_of(x), by_columns)
+    return Elements(array_of(x), by_columns)
 
 
-def write(path: str, lying: Lying) -> None:
+def write(path: str, elements: Elements) -> None:
     """Write the file."""
     with open(path, "xb") as file:
-        put(file, lying)
+        put(file, elements)
 
 
-def put(file: IO[bytes], lying: Lying) -> None:
+def put(file: IO[bytes], elements: Elements) -> None:
     """Write header and elements, a megabyte of them at a time."""
-    array, by_columns = lying
+    array, by_columns = elements
     descr = np.lib.format.dtype_to_descr(array.dtype)
     header = {"descr": descr, "fortran_order": by_columns, "shape": array.shape}
     np.lib.format.write_array_header_1_0(file, header)
@@ -100,8 +100,8 @@ def mapped(path: str, mode: Any) -> Tensor:
         layout, dtype = _header(file, os.fstat(file.fileno()).st_size)
         if not layout.size:
             return read(path)
-        lying = np.memmap(file, dtype, mode, file.tell(), layout.size)
-    return from_storage(lying, layout, dtype=lying.dtype)
+        elements = np.memmap(file, dtype, mode, file.tell(), layout.size)
+    return from_storage(elements, layout, dtype=elements.dtype)
 
 
 def _header(file: IO[bytes], size: int) -> tuple[Layout, np.dtype[Any]]:

@@ -9,7 +9,7 @@ from tensorlayout.files import npy
 from tensorlayout.tensor import Tensor
 
 
-def prepared(name: str, tensors: dict[str, Tensor]) -> dict[str, npy.Lying]:
+def prepared(name: str, tensors: dict[str, Tensor]) -> dict[str, npy.Elements]:
     """What to write. ValueError for a name that an archive would cut."""
     for key in tensors:
         if "\0" in key:
@@ -18,18 +18,18 @@ def prepared(name: str, tensors: dict[str, Tensor]) -> dict[str, npy.Lying]:
     return {key: npy.prepared(name, x) for key, x in tensors.items()}
 
 
-def write(path: str, ready: dict[str, npy.Lying]) -> None:
+def write(path: str, ready: dict[str, npy.Elements]) -> None:
     """Write the file."""
     with open(path, "xb") as file:
         put(file, ready)
 
 
-def put(file: IO[bytes], ready: dict[str, npy.Lying]) -> None:
+def put(file: IO[bytes], ready: dict[str, npy.Elements]) -> None:
     """Write the archive, not compressed, as `numpy.savez` does."""
     with zipfile.ZipFile(file, "w") as archive:
-        for name, lying in ready.items():
+        for name, elements in ready.items():
             with archive.open(f"{name}.npy", "w", force_zip64=True) as member:
-                npy.put(member, lying)
+                npy.put(member, elements)
 
 
 def read(file: str | IO[bytes]) -> dict[str, Tensor]:

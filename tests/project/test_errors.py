@@ -675,8 +675,10 @@ FILES = """
 save(3.5, ones(2))  # TypeError: file must be a path or an open binary file, got 3.5
 save("x.txt", ones(2))
     ValueError: the path must end in .npy, .npz, .safetensors, .zarr, got 'x.txt'
-save("x.npy", [1])  # TypeError: must be a tensor, got [1]; use asarray first
-savez("x.npz", arr=2)  # TypeError: must be a tensor, got 2; use asarray first
+save("x.npy", [1])
+    TypeError: x must be a tensor, got list; make it a tensor with asarray() first
+savez("x.npz", arr=2)
+    TypeError: arr must be a tensor, got int; make it a tensor with asarray() first
 savez("x.npz", ones(2), arr_0=ones(2))
     ValueError: arr_0 is the name of an argument by position, too
 load(None)  # TypeError: file must be a path or an open binary file, got None

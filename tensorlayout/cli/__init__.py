@@ -129,9 +129,8 @@ def _demo(arguments: argparse.Namespace) -> None:
     from tensorlayout import demo
     from tensorlayout.demo.errors import DifferenceError, RefusedError
 
-    asked = demo.Options(
-        *(arguments.out, arguments.device, arguments.repeat, arguments.json, arguments.report)
-    )
+    named = ("out", "device", "repeat", "json", "report")
+    asked = demo.Options(**{name: getattr(arguments, name) for name in named})
     try:
         demo.run(arguments.images, asked)
     except RefusedError as error:

@@ -126,7 +126,8 @@ def _scatter(book: Ledger, x: Known) -> Captioned:
         book,
         "SCATTER pixels in waves",
         lambda x, at: directml.scatter(x, at, x, 3),
-        *(x, at),
+        x,
+        at,
         beside={
             "NumPy": put,
             "PyTorch": lambda xp, x, at: xp.empty_like(x).scatter_(3, at, x),
@@ -143,7 +144,8 @@ def _gather(book: Ledger, x: Known) -> Captioned:
         book,
         "GATHER_ELEMENTS in waves",
         lambda x, at: directml.gather_elements(x, at, 2),
-        *(x, _positions(x, rows[:, None])),
+        x,
+        _positions(x, rows[:, None]),
         expected=np.take(x.array, rows, axis=2),
         beside=lambda xp, x, at: xp.take_along_axis(x, at, axis=2),
     )
@@ -154,24 +156,27 @@ def _gather(book: Ledger, x: Known) -> Captioned:
 def _space_to_depth(book: Ledger, x: Known) -> Captioned:
     n, channels, height, width = x.array.shape
     rows, columns = height // GRID, width // GRID
-    apart, whole = (
-        (n, channels, rows, GRID, columns, GRID),
-        (n, GRID, GRID, channels, rows, columns),
-    )
+    apart = (n, channels, rows, GRID, columns, GRID)
+    whole = (n, GRID, GRID, channels, rows, columns)
 
     def to_depth(xp: Any, x: Any) -> Any:
         blocks = xp.permute_dims(xp.reshape(x, apart), (0, 3, 5, 1, 2, 4))
         return xp.reshape(blocks, (n, -1, rows, columns))
 
     def to_space(xp: Any, x: Any) -> Any:
-        return xp.reshape(xp.permute_dims(xp.reshape(x, whole), (0, 3, 4, 1, 5, 2)), back)
+        blocks = xp.permute_dims(xp.reshape(x, whole), (0, 3, 4, 1, 5, 2))
+        return xp.reshape(blocks, (n, channels, height, width))
 
-    back = x.array.shape
     title = f"SPACE_TO_DEPTH, blocks of {GRID}"
     deep = _step(book, title, lambda x: directml.space_to_depth(x, GRID), x, beside=to_depth)
-    title = "DEPTH_TO_SPACE: back again"
-    call = lambda x: directml.depth_to_space(x, GRID)  # noqa: E731
-    _step(book, title, call, deep, expected=x.array, beside=to_space)
+    _step(
+        book,
+        "DEPTH_TO_SPACE: back again",
+        lambda x: directml.depth_to_space(x, GRID),
+        deep,
+        expected=x.array,
+        beside=to_space,
+    )
     parts = host(deep.tensor)[0].reshape(GRID, GRID, channels, rows, columns)
     tiled = parts.transpose(0, 3, 1, 4, 2).reshape(height, width, channels)
     remark = (

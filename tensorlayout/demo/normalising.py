@@ -35,12 +35,16 @@ def drawn(batch: Known, normalised: Known, viewed: Known) -> Image:
     """The normalised pictures as far as they can be seen, and both histograms."""
     every = (0, 2, 3)
     before, after = host(batch.tensor), host(normalised.tensor).astype(np.float64)
-    spread = histogram(
-        *(counted(before), before.mean(every), before.std(every)), ticks=(0, 64, 128, 192, 255)
+    bytes_drawn = histogram(
+        counted(before), before.mean(every), before.std(every), ticks=(0, 64, 128, 192, 255)
     )
-    put = histogram(
-        *(counted(back(after)), after.mean(every), after.std(every)),
-        *(levels(), SPAN, range(SPAN[0] + 1, SPAN[1])),
+    normalised_drawn = histogram(
+        counted(back(after)),
+        after.mean(every),
+        after.std(every),
+        levels=levels(),
+        span=SPAN,
+        ticks=range(SPAN[0] + 1, SPAN[1]),
     )
     title = "Normalising: (x / 255 - mean) / deviation, with ImageNet's numbers for each channel"
     seen = "Rescaled to bytes, so that they can be seen: the least value black, the greatest white."
@@ -50,13 +54,13 @@ def drawn(batch: Known, normalised: Known, viewed: Known) -> Image:
             "Before: bytes",
             "How often each value occurs. Line: the mean; band: a standard deviation.",
             lying[0],
-            spread,
+            bytes_drawn,
         ),
         Captioned(
             "After: about 0, in deviations",
             "0: the mean of ImageNet's pictures; 1: their standard deviation. Forms stay the same.",
             lying[1],
-            put,
+            normalised_drawn,
         ),
         Captioned(
             "The normalised pictures",

@@ -32,7 +32,8 @@ CAPTIONS = {
     "statistics.png": "Statistics, colours, sums, sorting and crops of the same batch.",
 }
 SMALL = 1, 3, 2, 4  # the batch of which layouts are drawn
-MOST_LAYOUTS, TIMES = 9, "\N{MULTIPLICATION SIGN}"
+MOST_LAYOUTS = 9
+TIMES = "\N{MULTIPLICATION SIGN}"
 _STYLE = """
 body { max-width: 74rem }
 td.title { white-space: normal; min-width: 8rem }

@@ -58,12 +58,16 @@ def _statistics(book: Ledger, batch: Known, floats: Known) -> Captioned:
         )
         for title, reduced, expected, by_numpy, by_torch in (
             (
-                *("mean", tl.mean, pixels.mean),
+                "mean",
+                tl.mean,
+                pixels.mean,
                 lambda xp, x: x.mean(every, dtype=xp.float64).astype(xp.float32),
                 lambda xp, x: x.mean(every),
             ),
             (
-                *("deviation", tl.std, pixels.std),
+                "deviation",
+                tl.std,
+                pixels.std,
                 lambda xp, x: x.std(every, dtype=xp.float64).astype(xp.float32),
                 lambda xp, x: x.std(every, correction=0),
             ),

@@ -104,7 +104,7 @@ def _packer(operand: TensorSpec) -> Callable[[Array], Array]:
 def _by_slabs(plan: ElementwisePlan, call: Call, away: Sequence[_Away]) -> Call:
     result = plan.result.layout
     most = max(SLAB_BYTES // sum(a.dtype.itemsize for a in away), result.size // _MOST)
-    boxes = slabs(result, most)
+    boxes = slabs(result.shape, result.minor_to_major, most)
     copies = {_shape(box): [_copier(_shape(box), result, a) for a in away] for box in boxes}
 
     def run(arrays: Sequence[Array], out: Array) -> None:

@@ -46,12 +46,8 @@ def walk(
     arrays: Sequence[Array],
     inputs: Sequence[DType],
     out: Array,
-    room: int | None = None,
 ) -> None:
-    """`function` on contiguous blocks; operands of rank 0 go to each of them as they are.
-
-    `room`: **bytes** of a block of the widest array, if not `BLOCK_BYTES`.
-    """
+    """`function` on contiguous blocks; operands of rank 0 go to each of them as they are."""
     if not out.size:  # of a large padded block
         return
     pairs = list(zip(arrays, inputs, strict=True))
@@ -65,7 +61,7 @@ def walk(
         [*(["readonly", *flags] for _ in moving), ["writeonly", *flags]],
         [*(inputs[i] for i in moving), out.dtype],
         casting="unsafe",
-        buffersize=(room or BLOCK_BYTES) // max([out.itemsize, *[a.itemsize for a in arrays]]),
+        buffersize=BLOCK_BYTES // max([out.itemsize, *[a.itemsize for a in arrays]]),
     )
     with blocks:
         for *found, target in blocks:

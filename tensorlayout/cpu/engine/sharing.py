@@ -46,17 +46,17 @@ def pieces(size: int, extent: int) -> tuple[slice, ...]:
     return tuple([slice(k, min(k + extent, size)) for k in range(0, size, extent)])
 
 
-def slabs(result: Layout, room: int) -> list[Box]:
-    """Boxes of at most about `room` elements, whole along the fastest dimensions of the result.
+def slabs(shape: Sequence[int], minor_to_major: Sequence[int], room: int) -> list[Box]:
+    """Boxes of at most about `room` elements, whole along the fastest dimensions; sizes not 0.
 
     The first is one of the largest.
     """
-    steps = [1] * result.ndim
+    steps = [1] * len(shape)
     left = max(1, room)
-    for d in result.minor_to_major:
-        steps[d] = min(result.shape[d], left)
-        left = max(1, left // result.shape[d])
-    return list(product(*map(pieces, result.shape, steps)))
+    for d in minor_to_major:
+        steps[d] = min(shape[d], left)
+        left = max(1, left // shape[d])
+    return list(product(*map(pieces, shape, steps)))
 
 
 def is_large(nbytes: int) -> bool:
@@ -76,7 +76,8 @@ def shared(call: Call, result: Layout, itemsize: int, nbytes: int, exact: bool) 
     """
     if not is_large(nbytes) or not result.size:
         return call
-    boxes = slabs(result, _piece(result.size * itemsize) // itemsize)
+    room = _piece(result.size * itemsize) // itemsize
+    boxes = slabs(result.shape, result.minor_to_major, room)
     if len(boxes) < 2:
         return call
 

@@ -18,6 +18,7 @@ from tensorlayout import methods as _methods
 from tensorlayout import plan
 from tensorlayout import spellings as _spellings
 from tensorlayout._version import __version__
+from tensorlayout.cpu.engine.threads import get_num_threads, set_num_threads
 from tensorlayout.devices import Device, default_device, set_default_device, using_device
 from tensorlayout.dtypes import (
     bool,
@@ -92,6 +93,7 @@ __all__ = [
     "float16",
     "float32",
     "float64",
+    "get_num_threads",
     "int8",
     "int16",
     "int32",
@@ -100,6 +102,7 @@ __all__ = [
     "no_copies",
     "plan",
     "set_default_device",
+    "set_num_threads",
     "trace",
     "uint8",
     "uint16",

@@ -11,7 +11,14 @@ import numpy as np
 from tensorlayout.cpu.copy.copy import write_scalar
 from tensorlayout.cpu.copy.tiled import mover
 from tensorlayout.cpu.engine.casting import converted, rounded
-from tensorlayout.cpu.engine.memory import Array, fill_padding, new_tensor, quietly
+from tensorlayout.cpu.engine.memory import (
+    UNALIGNED,
+    Array,
+    fill_padding,
+    new_array,
+    new_tensor,
+    quietly,
+)
 from tensorlayout.dtypes import int64
 from tensorlayout.layout import Layout
 from tensorlayout.plan.base import Run, Write
@@ -43,14 +50,14 @@ def direct(plan: CreatePlan) -> Run | None:
         return _count_directly(plan)
     if plan.operation.values != "value":
         return None
-    shape, dtype, new = layout.shape, spec.dtype, object.__new__
-    allocate: Any = np.zeros if name in ("zeros", "zeros_like") else np.empty
-    fill = allocate is np.empty
+    shape, new = layout.shape, object.__new__
+    zeros = name in ("zeros", "zeros_like")
+    allocate = new_array(spec, shape, zeros=zeros)
 
     def create(value: Any) -> Tensor:
         made = new(Tensor)
-        memory = allocate(shape, dtype)
-        if fill:
+        memory = allocate()
+        if not zeros:
             memory[...] = value
         made._memory, made._spec, made._home = memory, spec, None
         return made
@@ -90,7 +97,12 @@ def _count_directly(plan: CreatePlan) -> Run:
     def arange(start: int, step: int) -> Tensor:
         stop = start + count * step
         if -_EXACT <= start <= _EXACT and -_EXACT <= stop <= _EXACT:
-            return Tensor._new(np.arange(start, stop, step, dtype=int64), spec)
+            numbers = np.arange(start, stop, step, dtype=int64)
+            if numbers.nbytes <= UNALIGNED:
+                return Tensor._new(numbers, spec)
+            made = new_tensor(spec)
+            made._memory[...] = numbers
+            return made
         made = new_tensor(spec)
         write(made, start, step)
         return made

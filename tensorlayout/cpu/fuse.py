@@ -24,7 +24,9 @@ from tensorlayout.cpu.elementwise.writing import BlockCall, alone, block_call
 from tensorlayout.cpu.engine.casting import WHOLE, converter, scalar_in
 from tensorlayout.cpu.engine.float16 import is_half
 from tensorlayout.cpu.engine.memory import (
+    ALIGNMENT,
     Array,
+    aligned_bytes,
     home_of,
     new_tensors,
     padding_filler,
@@ -32,7 +34,7 @@ from tensorlayout.cpu.engine.memory import (
     unbuffered,
 )
 from tensorlayout.cpu.engine.sharing import pieces
-from tensorlayout.cpu.engine.threads import available_threads, share
+from tensorlayout.cpu.engine.threads import possible_threads, share
 from tensorlayout.dtypes import DType
 from tensorlayout.layout import Layout
 from tensorlayout.layout.loop import Axis, merged
@@ -492,7 +494,7 @@ def _blockwise(plan: FusePlan) -> Write:
     actions = _actions(plan, full, dense and not plan.given, directly)
     program = _Program(plan, actions, [v for v, _ in moving])
     walk = _Walk(loop, program, width, widened, context)
-    threads = available_threads() if layout.size * width >= THREADS else 1
+    threads = possible_threads() if layout.size * width >= THREADS else 1
     fill = padding_filler(spec) if tiled else None
     memory: Callable[[Tensor], Array] = run_of if tiled else _memory_of
 
@@ -519,7 +521,6 @@ def _varies(loop: _Loop, operand: int) -> bool:
 # Memory not in use: fresh from the system it costs its page faults. A list and not one a thread: a
 # finalizer may start another call in the middle of ours.
 _buffers: list[Array] = []
-_LINE = 64
 
 
 def _borrowed(octets: int) -> Array:
@@ -530,8 +531,7 @@ def _borrowed(octets: int) -> Array:
         memory = np.empty(0, np.uint8)
     if memory.nbytes >= octets:
         return memory
-    memory = np.empty(octets + _LINE, np.uint8)
-    return memory[-memory.ctypes.data % _LINE :]
+    return aligned_bytes(octets)
 
 
 class _Walk:
@@ -551,7 +551,7 @@ class _Walk:
         for key, itemsize in dict([*[(b, width) for b, _ in program.buffers], *away]).items():
             end = self.octets + self.room * itemsize
             self.parts[key] = slice(self.octets, end)
-            self.octets = -(-end // _LINE) * _LINE
+            self.octets = -(-end // ALIGNMENT) * ALIGNMENT
         self.copiers = {shape: self._copiers(shape) for shape in {s for s, _ in loop.boxes}}
 
     def _copiers(self, shape: tuple[int, ...]) -> list[Callable[[Array, Array], None]]:

@@ -110,7 +110,9 @@ def prepare_nonzero(plan: NonzeroPlan) -> Callable[..., tuple[Tensor, ...]]:
         else:
             chosen = quietly(np.not_equal, converted(values, dtype), 0)
         flat = chosen.reshape(-1)
-        found = [np.empty(int(np.count_nonzero(flat)), np.int64) for _ in shape]
+        spec = _spec_of(int(np.count_nonzero(flat)))
+        tensors = [new_tensor(spec) for _ in shape]
+        found = [each._memory for each in tensors]
 
         def find(begin: int, end: int, block: slice) -> None:
             places = np.flatnonzero(flat[block])
@@ -121,8 +123,7 @@ def prepare_nonzero(plan: NonzeroPlan) -> Callable[..., tuple[Tensor, ...]]:
 
         if flat.size:
             _by_blocks(flat, _BLOCK, find)
-        spec = _spec_of(found[0].size)
-        return tuple([Tensor._new(each, spec) for each in found])
+        return tuple(tensors)
 
     return nonzero
 

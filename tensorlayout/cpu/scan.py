@@ -9,7 +9,7 @@ import numpy as np
 
 from tensorlayout.cpu.engine.casting import rounded
 from tensorlayout.cpu.engine.float16 import is_half, widened
-from tensorlayout.cpu.engine.memory import Array, quiet, quietly
+from tensorlayout.cpu.engine.memory import UNALIGNED, Array, quiet, quietly
 from tensorlayout.cpu.engine.threads import available_threads, share_pieces
 from tensorlayout.cpu.reduce.fold import SMALL, accumulator
 from tensorlayout.cpu.reduce.walk import BLOCK, blocks
@@ -62,8 +62,9 @@ def direct(plan: ScanPlan) -> Run | None:
     """What scans few row-major elements by NumPy's own function; None for the rest."""
     layout, spec, copy, new = plan.source.layout, plan.result, quiet.copy, object.__new__
     dtype, wide, dim = spec.dtype, accumulator(spec.dtype), plan.dim
-    few = 0 < layout.size <= SMALL and layout.is_row_major and not plan.initial
-    if not few or is_half(plan.source.dtype) or is_half(dtype):
+    few = 0 < layout.size <= SMALL and spec.layout.nbytes(dtype) <= UNALIGNED
+    plain = layout.is_row_major and not plan.initial
+    if not (few and plain) or is_half(plan.source.dtype) or is_half(dtype):
         return None
     accumulate = _FUNCTIONS[plan.operation.function][0].accumulate
 

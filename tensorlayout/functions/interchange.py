@@ -14,7 +14,6 @@ from tensorlayout.exchange.numpy import Array, converted, held, quietly, tensor_
 from tensorlayout.functions import arguments, dispatch
 from tensorlayout.functions.layouts import from_storage
 from tensorlayout.functions.transfers import moved, on_host, strided
-from tensorlayout.late import loaded
 from tensorlayout.layout import Layout
 from tensorlayout.plan.base import backend
 from tensorlayout.plan.copy import Assign, Copy
@@ -294,49 +293,51 @@ def _received(x: SupportsDLPack, device: DeviceLike | None, copy: bool | None) -
     return shared
 
 
-def _rebuilt(dtype: str, layout: str, octets: bytearray, device: str = "cpu") -> Tensor:
-    """A tensor from what `reduced` gave: used by pickle."""
+def _rebuilt(dtype: str, layout: str, octets: Any, device: str = "cpu") -> Tensor:
+    """A tensor from what `reduced` gave, checked against its bytes: used by pickle."""
     x = from_storage(octets, layout, dtype=dtype)
     if device == "cpu":
         return x
     return next((moved(x, found) for found in available() if found == device), x)
 
 
-def reduced(x: Tensor) -> tuple[Any, ...]:
-    """What pickle keeps of a tensor: dtype, the text of its layout, and its elements.
+def reduced(x: Tensor, protocol: SupportsIndex = 2) -> tuple[Any, ...]:
+    """What pickle keeps of a tensor: dtype, the text of its layout, and its bytes as an array.
 
-    A layout that covers a block is kept, its padding too (that without a value as zeros, so that
-    equal tensors give equal pickles); any other takes its form. A tensor comes back on its device
-    where that is here, else on the CPU.
+    A layout that covers a block is kept, its padding too; any other takes its form. A tensor comes
+    back on its device where that is here, else on the CPU.
+
+    The array is one of NumPy's, because those who move arrays know it: from protocol 5 on it is a
+    buffer out of band, and joblib maps it into the memory of its workers. It is the memory of the
+    tensor itself, read-only if that is; a copy only of what covers no block. Up to protocol 4
+    padding is copied and written anew, that without a value as zeros, so that equal tensors give
+    equal pickles, and what comes back may be written to.
     """
     device = () if x.device == CPU else (str(x.device),)
-    x = on_host(x)
-    layout = x._spec.layout if x._spec.layout.covers_block else x._spec.layout.form
-    try:
-        octets = bytearray(layout.nbytes(x.dtype))
-    except MemoryError:
-        msg = f"__reduce__: {layout.nbytes(x.dtype)} bytes cannot be allocated"
-        raise MemoryError(msg) from None
-    twin = from_storage(octets, layout, dtype=x.dtype, fill_padding=True)
-    dispatch.call(_KEEP, (twin._spec, x._spec), (twin, x))
+    x, layout, late = on_host(x), x._spec.layout, operator.index(protocol) >= _OUT_OF_BAND
+    if layout.covers_block and (late or not layout.is_padded):
+        octets = backend(CPU).read(x)
+    else:
+        layout = layout if layout.covers_block else layout.form
+        try:
+            octets = np.zeros(layout.nbytes(x.dtype), np.uint8)
+        except MemoryError:
+            msg = f"__reduce__: {layout.nbytes(x.dtype)} bytes cannot be allocated"
+            raise MemoryError(msg) from None
+        twin = from_storage(octets, layout, dtype=x.dtype, fill_padding=True)
+        dispatch.call(_KEEP, (twin._spec, x._spec), (twin, x))
+        octets.flags.writeable = x._spec.layout.is_overlapping or not is_readonly(x)
     return _rebuilt, (x.dtype.name, str(layout), octets, *device)
 
 
-def reduced_as(x: Tensor, protocol: SupportsIndex) -> tuple[Any, ...]:
-    """`reduced`; from protocol 5 on the elements are a buffer that pickle may hand over as it is.
+_OUT_OF_BAND = 5
 
-    That is the memory of the tensor where it is packed and may be written to, else a copy.
-    """
-    if operator.index(protocol) < 5:
-        return reduced(x)
-    buffer, own = loaded("pickle").PickleBuffer, on_host(x)
-    layout = own._spec.layout
-    if layout.is_packed and layout.form is layout and not is_readonly(own):
-        lying = own._memory.transpose(layout.minor_to_major[::-1])
-        octets, device = lying.reshape(-1).view(np.uint8), () if own is x else (str(x.device),)
-        return _rebuilt, (x.dtype.name, str(layout), buffer(octets), *device)
-    rebuilt, (dtype, text, copied, *device) = reduced(x)
-    return rebuilt, (dtype, text, buffer(copied), *device)
+
+def size_in_memory(x: Tensor) -> int:
+    """The **bytes** of the object, and of its storage where it is no part of a larger one."""
+    octets = x._spec.layout.nbytes(x.dtype)
+    whole = x._home is None or x._home[0].nbytes == octets
+    return object.__sizeof__(x) + (octets if whole else 0)
 
 
 def is_readonly(x: Tensor) -> bool:

@@ -83,6 +83,7 @@ NOT_TRIED = [
     "default_device",
     "finfo",
     "fuse",
+    "get_num_threads",
     "iinfo",
     "isdtype",
     "load",
@@ -90,6 +91,7 @@ NOT_TRIED = [
     "save",
     "savez",
     "set_default_device",
+    "set_num_threads",
     "trace",
     "using_device",
 ]

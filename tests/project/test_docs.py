@@ -403,10 +403,12 @@ NO_TENSOR = {
     "can_cast",
     "default_device",
     "finfo",
+    "get_num_threads",
     "iinfo",
     "isdtype",
     "result_type",
     "set_default_device",
+    "set_num_threads",
     "using_device",
 }
 

@@ -536,6 +536,8 @@ zeros((2,), device="cuda:99")
     ValueError: device must be one of those available (cpu…), got 'cuda:99'…
 set_default_device("abacus")
     ValueError: device must be one of those available (cpu…), got 'abacus'
+set_num_threads(0)  # ValueError: count must be at least 1, got 0
+set_num_threads("2")  # TypeError: count must be an integer or None, got '2'
 full((2,), "a")  # TypeError: fill_value must be a number, got 'a'
 full((2,), None)  # TypeError: fill_value must be a number, got None
 full((2,), [1, 2])  # TypeError: fill_value must be a number, got [1, 2]
@@ -1748,6 +1750,7 @@ def test_every_public_function_is_tried():
     # These take nothing, or check when the block begins; layouts have
     # tests/layout/test_layout_errors.py.
     untried = {"allow_negative_strides", "trace", "default_device", "using_device", "coalesce"}
+    untried |= {"get_num_threads"}
     assert functions - untried - tried == set()
 
 

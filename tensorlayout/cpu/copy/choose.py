@@ -36,7 +36,7 @@ from tensorlayout.cpu.copy.run import (
     move_flat,
     nothing,
 )
-from tensorlayout.cpu.engine.threads import available_threads
+from tensorlayout.cpu.engine.threads import possible_threads
 from tensorlayout.layout.loop import Axis
 from tensorlayout.records import frozen
 
@@ -67,7 +67,7 @@ class Tuning:
     small_elements: int = 2048
     thread_cost: float = 140_000.0
     piece_cost: float = 50_000.0
-    threads: int = field(default_factory=available_threads)
+    threads: int = field(default_factory=possible_threads)
     tile_bytes: int = 256 * 1024
     tile_elements: int = 64 * 1024
     channel_bytes: int = 2 * 1024 * 1024

@@ -6,6 +6,7 @@ from itertools import product
 import numpy as np
 
 from tensorlayout.cpu.copy.axes import READ, Array, CopyLoop, Cuts
+from tensorlayout.cpu.engine.memory import ALIGNMENT, aligned_bytes
 from tensorlayout.cpu.engine.threads import share
 
 Box = tuple[slice, ...]
@@ -72,7 +73,7 @@ def move_channels(destination: Array, source: Array, boxes: Iterator[Box]) -> No
 # Buffers not in use. A list and not one buffer a thread: a finalizer may start another copy in
 # the middle of ours. A buffer fresh from the system costs its page faults, 16 us for 256 KB.
 _buffers: list[Array] = []
-_LINE = 64
+_LINE = ALIGNMENT
 
 
 def by_tiles(loop: CopyLoop, cuts: Cuts) -> Mover:
@@ -119,6 +120,4 @@ def _borrow(nbytes: int) -> Array:
         buffer = np.empty(0, np.uint8)
     if buffer.nbytes >= nbytes:
         return buffer
-    room = np.empty(nbytes + _LINE, np.uint8)
-    start = -room.ctypes.data % _LINE
-    return room[start : start + nbytes]
+    return aligned_bytes(nbytes)

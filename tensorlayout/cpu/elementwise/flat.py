@@ -14,6 +14,7 @@ from tensorlayout.cpu.engine.memory import (
     Array,
     byte_strides,
     home_of,
+    new_array,
     padding_bits,
     padding_filler,
 )
@@ -41,10 +42,10 @@ def run_flat(spec: TensorSpec, call: Call, read: Callable[[tuple[Any, ...]], lis
     elements = tuple(slice(0, n) for n in layout.shape)
     bits = padding_bits(layout.padding_value, dtype)
     room = max(CHUNK_BYTES // dtype.itemsize, whole.size // _MOST)
-    chunks = list(_chunks(layout, room))
+    chunks, allocate = list(_chunks(layout, room)), new_array(spec, (whole.required_size,))
 
     def run(*operands: Any) -> Tensor:
-        storage = np.empty(whole.required_size, dtype)
+        storage = allocate()
         block: Array = np.ndarray(whole.shape, dtype, storage, 0, strides)
         arrays = read(operands)
 

@@ -24,6 +24,7 @@ from tensorlayout.cpu.engine.casting import (
     truths,
 )
 from tensorlayout.cpu.engine.memory import (
+    UNALIGNED,
     Array,
     new_tensors,
     quiet,
@@ -243,6 +244,8 @@ def _by_numpy(plan: ElementwisePlan) -> Run:
     """Packed operands of one order: NumPy allocates; the shortest path there is."""
     function, spec = _numpy(plan), plan.result
     copy, new = _context(plan), object.__new__
+    if spec.layout.nbytes(spec.dtype) > UNALIGNED:
+        return _by_numpy_into(plan)
     if len(plan.operands) == 1:
 
         def run_unary(x: Tensor) -> Tensor:
@@ -291,6 +294,23 @@ def _by_numpy(plan: ElementwisePlan) -> Run:
             raise _misfit(plan, *operands) from None
 
     return run_mixed
+
+
+def _by_numpy_into(plan: ElementwisePlan) -> Run:
+    """The same in memory of ours, which is aligned."""
+    function, copy, make = _numpy(plan), _context(plan), new_tensors(plan.result)
+    number = as_odd_float if _narrows_integers(plan) else _as_it_is
+
+    def run(*operands: Any) -> Tensor:
+        out = make()
+        try:
+            arrays = [o._memory if isinstance(o, Tensor) else number(o) for o in operands]
+            copy().run(function, *arrays, out=out._memory)
+        except OverflowError:
+            raise _misfit(plan, *operands) from None
+        return out
+
+    return run
 
 
 # Up to so many elements a call costs more than they do.

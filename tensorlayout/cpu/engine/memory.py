@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextvars
+import ctypes
 import functools
 import math
 import sys
@@ -76,6 +77,51 @@ def box_viewer(layout: Layout, box: boxes.Box, dtype: DType) -> Callable[[Array,
         return np.ndarray(shape, dtype, storage, (start + slot) * itemsize, strides)
 
     return view
+
+
+# Storage of more than `UNALIGNED` bytes begins at a multiple of `ALIGNMENT` bytes: JAX takes no
+# other memory without a copy. Less begins where NumPy puts it: to find an address takes 0.8 us, as
+# long as a small addition, and JAX's copy of so little less than the call that asks for it. So does
+# what NumPy alone can make: arrays from lists, what masks choose, transforms, factors of matrices.
+UNALIGNED, ALIGNMENT = 16 << 10, 64
+_PITCH = 256  # so do rows, by multiples of this, as textures and 2-D copies on GPUs want them
+
+_address, _first = ctypes.addressof, ctypes.c_char.from_buffer
+
+
+def aligned_bytes(count: int, alignment: int = ALIGNMENT, *, zeros: bool = False) -> Array:
+    """So many bytes, from a multiple of `alignment` on: zeros, or what is in memory."""
+    room: Any = (np.zeros if zeros else np.empty)(count + alignment, np.uint8)
+    start = -_address(_first(room)) % alignment
+    return np.ndarray(count, np.uint8, room, start)
+
+
+def _alignment(spec: TensorSpec) -> int:
+    """Of which number of **bytes** the address of a new tensor is a multiple; 1: of any."""
+    layout, itemsize = spec.layout, spec.dtype.itemsize
+    if layout.is_padded and not layout.is_tiled:
+        row = layout.padded_shape[layout.minor_to_major[0]] * itemsize
+        if row % _PITCH == 0:
+            return _PITCH
+    return ALIGNMENT if layout.nbytes(itemsize) > UNALIGNED else 1
+
+
+def new_array(
+    spec: TensorSpec, shape: tuple[int, ...], *, zeros: bool = False
+) -> Callable[[], Array]:
+    """What makes row-major arrays of a shape one after the other: the storage of new tensors."""
+    dtype, alignment = spec.dtype, _alignment(spec)
+    if alignment == 1:
+        return functools.partial(np.zeros if zeros else np.empty, shape, dtype)
+    octets = math.prod(shape) * dtype.itemsize
+
+    def make() -> Array:
+        try:
+            return np.ndarray(shape, dtype, aligned_bytes(octets, alignment, zeros=zeros))
+        except MemoryError:
+            raise _too_large(spec) from None
+
+    return make
 
 
 def home_of(tensor: Tensor) -> Home:
@@ -161,27 +207,26 @@ def padding_filler(spec: TensorSpec) -> Callable[[Array, int], None] | None:
 @functools.lru_cache(maxsize=1024)
 def new_tensors(spec: TensorSpec) -> Callable[[], Tensor]:
     """What makes one `new_tensor` of this spec after the other."""
-    layout, dtype, new, empty = spec.layout, spec.dtype, object.__new__, np.empty
+    layout, dtype, new = spec.layout, spec.dtype, object.__new__
     shape, count = layout.shape, layout.required_size
     if layout.form is not layout or not layout.size or count * dtype.itemsize > sys.maxsize:
         return functools.partial(_allocated, spec)
     row_major = layout.minor_to_major == descending(len(shape))
     if row_major and layout.padded_shape == shape and not layout.is_tiled:
+        array = new_array(spec, shape)
 
         def make_row_major() -> Tensor:
             made = new(Tensor)
-            made._memory, made._spec, made._home = empty(shape, dtype), spec, None
+            made._memory, made._spec, made._home = array(), spec, None
             return made
 
         return make_row_major
     seen, fill = Layout((count,)) if layout.is_tiled else layout, padding_filler(spec)
+    allocate = new_array(spec, (count,))
     shape, strides = seen.shape, byte_strides(seen, dtype.itemsize)
 
     def make() -> Tensor:
-        try:
-            made, storage = new(Tensor), empty(count, dtype)
-        except MemoryError:
-            raise _too_large(spec) from None
+        made, storage = new(Tensor), allocate()
         if fill is not None:
             fill(storage, 0)
         made._memory = np.ndarray(shape, dtype, storage, 0, strides)
@@ -203,8 +248,8 @@ def _allocated(spec: TensorSpec) -> Tensor:
     if max(slots, layout.required_size) * spec.dtype.itemsize > sys.maxsize:
         raise _too_large(spec)  # NumPy would not try
     try:
-        allocate = np.empty if layout.form is layout else np.zeros
-        storage = allocate(layout.required_size, spec.dtype)
+        zeros = layout.form is not layout
+        storage = aligned_bytes(layout.nbytes(spec.dtype), zeros=zeros).view(spec.dtype)
     except MemoryError:
         raise _too_large(spec) from None
     tensor = tensor_of_bytes(storage, spec)

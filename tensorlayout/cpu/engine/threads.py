@@ -29,10 +29,12 @@ import sys
 import threading
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
+from operator import index
 from pathlib import Path
 from queue import SimpleQueue
-from typing import Any, NamedTuple, TypeVar
+from typing import Any, NamedTuple, SupportsIndex, TypeVar
 
+from tensorlayout.cpu.engine import threadpools
 from tensorlayout.words import shown
 
 Piece = TypeVar("Piece")
@@ -62,21 +64,73 @@ def _said() -> int:
 _forced = _said()
 
 
-def available_threads() -> int:
-    """How many threads a call may use: what the environment says, else the processors.
+def _said_to_all() -> int:
+    """What `OMP_NUM_THREADS` says first; many where it says nothing that can be read.
 
-    Of these those this thread may run on, no more than the control group grants, at most 8. One
-    in a thread of our own: whoever gave it its piece has dealt with the others.
+    Engines set it to 1 in workers that run one task beside another: Dask, Ray, joblib, torchrun.
     """
+    text = os.environ.get("OMP_NUM_THREADS", "").partition(",")[0].strip()
+    return max(1, int(text)) if text.isascii() and text.isdigit() else MOST_THREADS
+
+
+_limits = {"OpenMP": _said_to_all(), "set_num_threads": sys.maxsize}
+
+
+def get_num_threads() -> int:
+    """How many threads a large call on the CPU may use, begun in this thread.
+
+    What the variable ``TENSORLAYOUT_THREADS`` says; else as many as there are processors that this
+    thread may run on and the control group grants, at most 8, and no more than ``OMP_NUM_THREADS``
+    says. In both cases no more than `set_num_threads` allows.
+
+    >>> import tensorlayout as tl
+    >>> tl.get_num_threads() >= 1
+    True
+    """
+    return available_threads()
+
+
+def set_num_threads(count: SupportsIndex | None) -> None:
+    """Let no call on the CPU use more than `count` threads, the caller's included.
+
+    It counts for the whole process, from the next call on; None: no such limit. It never makes
+    more threads than `get_num_threads` says without it. ``threadpoolctl.threadpool_limits`` does
+    the same for a block, where threadpoolctl is imported before tensorlayout, or before its first
+    large call. ValueError for less than 1, TypeError for what is no integer.
+
+    >>> import tensorlayout as tl
+    >>> tl.set_num_threads(1)
+    >>> tl.get_num_threads()
+    1
+    >>> tl.set_num_threads(None)
+    """
+    try:
+        most = sys.maxsize if count is None else index(count)
+    except TypeError:
+        msg = f"set_num_threads: count must be an integer or None, got {shown(count)}"
+        raise TypeError(msg) from None
+    if most < 1:
+        msg = f"set_num_threads: count must be at least 1, got {shown(count)}"
+        raise ValueError(msg)
+    _limits["set_num_threads"] = most
+
+
+def available_threads() -> int:
+    """`get_num_threads`; one in a thread of our own: whoever gave it its piece minds the others."""
     if getattr(_own, "serves", False):
         return 1
+    return min(possible_threads(), _limits["set_num_threads"])
+
+
+def possible_threads() -> int:
+    """The same, whatever limit is set now: for plans, which are kept."""
     if _forced:
         return _forced
     if hasattr(os, "process_cpu_count"):  # Python 3.13
         processors = os.process_cpu_count()
     else:
         processors = len(_affinity()) or os.cpu_count()
-    return max(1, min(processors or 1, _granted(), MOST_THREADS))
+    return max(1, min(processors or 1, _granted(), MOST_THREADS, _limits["OpenMP"]))
 
 
 @functools.cache
@@ -113,8 +167,10 @@ def share(work: Callable[[Iterator[Piece]], None], pieces: Iterable[Piece], thre
     processors = _affinity()
     if getattr(_own, "serves", False):
         threads = 1
-    elif not _forced:
-        threads = min(threads, len(processors) or threads)
+    else:
+        threads = min(threads, _limits["set_num_threads"])
+        if not _forced:
+            threads = min(threads, len(processors) or threads)
     todo = deque(pieces) if threads > 1 else deque()
     if len(todo) < 2:
         work(iter(todo or pieces))
@@ -230,6 +286,7 @@ class _Pool:
                 self._invitations.put(guest)
 
     def _start(self, processors: set[int]) -> None:
+        threadpools.register(get_num_threads, set_num_threads)
         thread = threading.Thread(
             target=_serve,
             args=(self._invitations, processors),
@@ -298,3 +355,5 @@ def _forget_pool() -> None:
 
 if hasattr(os, "register_at_fork"):
     os.register_at_fork(after_in_child=_forget_pool)
+
+threadpools.register(get_num_threads, set_num_threads)

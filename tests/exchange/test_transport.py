@@ -1,0 +1,335 @@
+"""From one process to another: pickles of protocol 5, shared memory, sizes, addresses, threads."""
+
+import mmap
+import multiprocessing.shared_memory
+import os
+import pickle
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+
+import tensorlayout as tl
+from tensorlayout.cpu.engine import threads
+
+PADDED = tl.Layout.padded((50, 3), (64, 4), padding_value="ONE")
+COVERING = {
+    "row-major": tl.Layout.row_major((50, 3)),
+    "column-major": tl.Layout.column_major((50, 3)),
+    "permuted": tl.Layout.packed((5, 10, 3), (1, 0, 2)),
+    "padded": PADDED,
+    "padded, anything": tl.Layout.padded((50, 3), (64, 4), (0, 1)),
+    "pitched": tl.Layout.pitched((50, 3), 256, 4),
+    "tiled": tl.Layout.tiled((50, 3), [(8, 128)], padding_value="ZERO"),
+    "tiled twice": tl.Layout.tiled((50, 3), [(8, 4), (2, 1)]),
+    "backwards": tl.Layout((50, 3), (-3, -1), offset=149),
+    "rank 0": tl.Layout.row_major(()),
+    "size 1": tl.Layout.column_major((1, 1, 1)),
+    "size 0": tl.Layout.row_major((2, 0)),
+}
+DTYPES = ["bool", "int8", "uint16", "float16", "bfloat16", "float32", "float64", "complex128"]
+
+
+def filled(layout, dtype="float32"):
+    x = tl.from_storage(
+        np.zeros(layout.nbytes(tl.zeros(0, dtype=dtype).dtype), "u1"), layout, dtype=dtype
+    )
+    x[...] = tl.astype(tl.reshape(tl.arange(layout.size), layout.shape), x.dtype)
+    return x
+
+
+def out_of_band(x):
+    buffers = []
+    return pickle.dumps(x, protocol=5, buffer_callback=buffers.append), buffers
+
+
+def address(memory):
+    return np.asarray(memory).__array_interface__["data"][0]
+
+
+# --- Pickles of protocol 5 -----------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+@pytest.mark.parametrize("kind", COVERING)
+def test_a_block_is_handed_over_where_it_is(kind, dtype):
+    x = filled(COVERING[kind], dtype)
+    text, buffers = out_of_band(x)
+    assert len(text) < 1000
+    assert [b.raw().nbytes for b in buffers] == [x.layout.nbytes(x.dtype)]
+    y = pickle.loads(text, buffers=buffers)
+    assert (y.dtype, y.layout, y.readonly) == (x.dtype, x.layout, False)
+    assert np.array_equal(np.asarray(y), np.asarray(x))
+    if x.size:
+        first = x._home[0] if x._home else x._memory
+        assert address(buffers[0]) == address(first)
+        y[...] = 0
+        assert not np.asarray(x).any()
+
+
+@pytest.mark.parametrize("protocol", [5, "out of band"])
+@pytest.mark.parametrize("kind", ["row-major", "padded", "tiled", "gaps"])
+def test_read_only_tensors_come_back_read_only(kind, protocol):
+    layout = COVERING.get(kind, tl.Layout((5,), (2,)))
+    x = tl.from_storage(bytes(layout.nbytes(4)), layout, dtype="float32")
+    text, buffers = out_of_band(x) if protocol != 5 else (pickle.dumps(x, 5), None)
+    y = pickle.loads(text, buffers=buffers)
+    assert x.readonly
+    assert y.readonly
+    with pytest.raises(ValueError, match="read-only"):
+        y[...] = 1
+
+
+def test_elements_that_shared_a_slot_may_be_written_to_afterwards():
+    y = pickle.loads(pickle.dumps(tl.broadcast_to(tl.asarray([1, 2]), (3, 2)), 5))
+    y[0, 0] = 7
+    assert y.tolist() == [[7, 2], [1, 2], [1, 2]]
+
+
+def test_a_view_sends_what_it_covers():
+    x = tl.reshape(tl.arange(1_000_000, dtype=tl.int32), (1000, 1000))
+    for view, count in ((x[:, ::2], 500_000), (x[3], 1000), (x[5:7], 2000), (x[0, 0], 1)):
+        text, buffers = out_of_band(view)
+        assert (len(text) < 1000, buffers[0].raw().nbytes) == (True, 4 * count)
+        y = pickle.loads(text, buffers=[bytearray(buffers[0])])
+        assert np.array_equal(np.asarray(y), np.asarray(view))
+
+
+def test_whole_rows_are_sent_from_where_they_are():
+    x = tl.zeros((10, 1000))
+    _, buffers = out_of_band(x[3:5])
+    assert address(buffers[0]) == address(np.asarray(x)[3])
+
+
+@pytest.mark.parametrize("protocol", range(2, 6))
+def test_pickles_in_band_keep_layout_and_padding(protocol):
+    for layout in COVERING.values():
+        x = filled(layout)
+        y = pickle.loads(pickle.dumps(x, protocol))
+        assert (y.dtype, y.layout, y.readonly) == (x.dtype, x.layout, False)
+        assert np.array_equal(np.asarray(y), np.asarray(x))
+    whole = pickle.loads(pickle.dumps(tl.ones((50, 3), layout=PADDED), protocol))
+    block = np.lib.stride_tricks.as_strided(np.asarray(whole), (64, 4), (32, 8))
+    assert (block == 1).all()
+
+
+@pytest.mark.parametrize("cut", [0, 1, 10, 100, 599])
+def test_a_message_cut_short_is_an_error(cut):
+    text, buffers = out_of_band(filled(COVERING["row-major"]))
+    with pytest.raises(ValueError, match=r"reshape|multiple|requires 600 bytes"):
+        pickle.loads(text, buffers=[bytes(buffers[0])[:cut]])
+    for length in range(len(text)):
+        with pytest.raises((EOFError, pickle.UnpicklingError)):
+            pickle.loads(text[:length], buffers=buffers)
+
+
+def test_a_state_that_reaches_outside_is_refused():
+    text, _ = out_of_band(filled(COVERING["row-major"]))
+    for ours, theirs in ((b"(50,3):(3,1)", b"(50,3):(9,1)"), (b"(50,3):(3,1)", b"(90,3):(3,1)")):
+        assert ours in text
+        with pytest.raises(ValueError, match="from_storage: "):
+            pickle.loads(text.replace(ours, theirs), buffers=[bytearray(600)])
+
+
+# --- Sizes ---------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("kind", COVERING)
+def test_a_tensor_is_as_large_as_its_storage(kind):
+    x = (
+        tl.zeros(COVERING[kind].shape, layout=COVERING[kind])
+        if kind != "backwards"
+        else tl.zeros(3)
+    )
+    assert x.layout.nbytes(x.dtype) <= sys.getsizeof(x) <= x.layout.nbytes(x.dtype) + 200
+
+
+def test_a_view_of_a_part_is_small():
+    x = tl.zeros((1000, 1000))
+    assert sys.getsizeof(x) >= x.nbytes
+    assert sys.getsizeof(x[1:]) < 200
+    assert sys.getsizeof(tl.broadcast_to(x[0, 0], (1000, 1000))) < 200
+
+
+# --- Addresses -----------------------------------------------------------------------------------
+
+X = tl.ones((300, 40))
+NEW = {
+    "arange": lambda: tl.arange(5000),
+    "asarray of an array": lambda: tl.asarray(np.ones(5000), copy=True),
+    "astype": lambda: tl.astype(X, tl.complex64),
+    "column-major": lambda: tl.zeros((300, 40), layout="F"),
+    "comparison": lambda: tl.tile(X, (2, 1)) > 0,
+    "concat": lambda: tl.concat([X, X]),
+    "copy": lambda: X.copy(),
+    "empty": lambda: tl.empty((300, 40)),
+    "exp": lambda: tl.exp(X),
+    "eye": lambda: tl.eye(100),
+    "flipped": lambda: tl.flip(X).copy(),
+    "full": lambda: tl.full((300, 40), 3.0),
+    "linspace": lambda: tl.linspace(0, 1, 5000),
+    "matmul": lambda: X @ X.T,
+    "nonzero": lambda: tl.nonzero(X)[0],
+    "ones": lambda: tl.ones((300, 40)),
+    "padded": lambda: tl.to_layout(X, tl.Layout.padded((300, 40), (310, 50), None, "ZERO")),
+    "sort": lambda: tl.sort(X),
+    "sum": lambda: tl.sum(tl.ones((5000, 3)), axis=1),
+    "tiled": lambda: tl.to_layout(X, tl.Layout.tiled((300, 40), [(8, 128)])),
+    "to_layout": lambda: tl.to_layout(X, "F"),
+    "where": lambda: tl.where(X > 0, X, 0.0),
+    "x + 1": lambda: X + 1,
+    "x + x": lambda: X + X,
+    "zeros": lambda: tl.zeros((300, 40)),
+}
+
+
+@pytest.mark.parametrize("name", NEW)
+def test_new_storage_begins_at_a_multiple_of_64_bytes(name):
+    several = [NEW[name]() for _ in range(5)]
+    for x in several:
+        assert address(x._home[0] if x._home else x._memory) % 64 == 0
+
+
+@pytest.mark.parametrize("shape", [(2, 3), (300, 70)])
+def test_rows_with_a_pitch_of_256_bytes_begin_at_multiples_of_256(shape):
+    several = [tl.zeros(shape, layout=tl.Layout.pitched(shape, 512, 8)) for _ in range(5)]
+    several += [tl.to_layout(tl.ones(shape), x.layout) for x in several]
+    for x in several:
+        for row in np.asarray(x):
+            assert address(row) % 256 == 0
+
+
+# --- Memory that processes share -----------------------------------------------------------------
+
+WRITER = """
+import sys
+from multiprocessing import resource_tracker, shared_memory
+import tensorlayout as tl
+shared = shared_memory.SharedMemory(sys.argv[1])
+if sys.version_info < (3, 13):
+    resource_tracker.unregister(shared._name, "shared_memory")  # the maker unlinks it
+x = tl.from_storage(shared.buf, sys.argv[2], dtype=tl.float32)
+x += 1
+del x
+shared.close()
+"""
+
+
+@pytest.mark.parametrize("kind", ["row-major", "padded", "tiled"])
+def test_another_process_writes_into_shared_memory(kind):
+    layout = COVERING[kind]
+    shared = multiprocessing.shared_memory.SharedMemory(create=True, size=layout.nbytes(4))
+    try:
+        x = tl.from_storage(shared.buf, layout, dtype=tl.float32, fill_padding=True)
+        x[...] = 41
+        command = [sys.executable, "-c", WRITER, shared.name, str(layout)]
+        subprocess.run(command, check=True, timeout=60)
+        assert (np.asarray(x) == 42).all()
+        with pytest.raises(BufferError):  # not under a tensor
+            shared.close()
+        del x
+        shared.close()
+    finally:
+        shared.unlink()
+
+
+def test_a_tensor_over_a_mapped_file_holds_it_open(tmp_path):
+    path = tmp_path / "elements"
+    path.write_bytes(np.arange(6, dtype="<f4").tobytes())
+    with path.open("r+b") as file:
+        mapped = mmap.mmap(file.fileno(), 0)
+    x = tl.from_storage(mapped, "(2,3):(1,2)", dtype=tl.float32)
+    with pytest.raises(BufferError):
+        mapped.close()
+    x[1, 2] = 50
+    mapped.flush()
+    assert np.frombuffer(path.read_bytes(), "<f4").tolist() == [0, 1, 2, 3, 4, 50]
+    del x
+    mapped.close()
+
+
+@pytest.mark.parametrize("mode", ["r", "r+", "c"])
+def test_numpys_mapped_arrays_are_taken_where_they_are(tmp_path, mode):
+    path = tmp_path / "elements.npy"
+    np.save(path, np.arange(6.0).reshape(2, 3))
+    mapped = np.load(path, mmap_mode=mode)
+    for x in (tl.asarray(mapped), tl.from_dlpack(mapped) if mode != "r" else tl.asarray(mapped)):
+        assert address(x) == address(mapped)
+        assert (x.readonly, x.tolist()) == (mode == "r", [[0, 1, 2], [3, 4, 5]])
+    y = pickle.loads(pickle.dumps(tl.asarray(mapped), 5))
+    assert y.tolist() == [[0, 1, 2], [3, 4, 5]]
+
+
+@pytest.mark.skipif(sys.version_info < (3, 12), reason="optional: Python 3.12")
+def test_the_buffer_protocol_gives_any_strides():
+    x = tl.to_layout(tl.reshape(tl.arange(6, dtype=tl.int32), (2, 3)), "F")
+    view = memoryview(x)
+    assert (view.shape, view.strides, view.tolist()) == ((2, 3), (4, 8), [[0, 1, 2], [3, 4, 5]])
+    assert bytes(x.T) == np.arange(6, dtype="i4").reshape(2, 3).T.tobytes()
+
+
+# --- Threads -------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def four(monkeypatch):
+    """Four threads, whatever the machine has and the variables say."""
+    monkeypatch.setattr(threads, "_forced", 4)
+    yield
+    tl.set_num_threads(None)
+
+
+@pytest.mark.usefixtures("four")
+def test_the_function_caps_the_threads_of_calls_that_were_planned_before():
+    x = tl.ones((3000, 1000), dtype=tl.float32)
+
+    def used():
+        seen = set()
+        pieces = iter(range(64))
+
+        def piece(_):
+            seen.add(threads.threading.get_ident())
+            threads.threading.Event().wait(0.002)
+
+        threads.share_pieces(pieces, piece, 4)
+        return len(seen)
+
+    tl.to_layout(x, "F")
+    assert (tl.get_num_threads(), used() > 1) == (4, True)
+    tl.set_num_threads(1)
+    assert (tl.get_num_threads(), used()) == (1, 1)
+    assert np.array_equal(np.asarray(tl.to_layout(x, "F")), np.asarray(x))
+    tl.set_num_threads(100)
+    assert tl.get_num_threads() == 4
+
+
+@pytest.mark.parametrize(
+    ("given", "error"), [(0, ValueError), (-3, ValueError), ("2", TypeError), (1.5, TypeError)]
+)
+def test_a_count_of_no_threads_is_refused(given, error):
+    with pytest.raises(error, match="set_num_threads: count must be"):
+        tl.set_num_threads(given)
+
+
+@pytest.mark.parametrize(
+    ("said", "count"), [("1", 1), ("1,2", 1), ("0", 1), ("", None), ("x", None), ("999", None)]
+)
+def test_workers_with_one_thread_a_task_get_one_thread(said, count):
+    unsaid = {k: v for k, v in os.environ.items() if k != threads.VARIABLE}
+    command = [sys.executable, "-c", "import tensorlayout as tl; print(tl.get_num_threads())"]
+    environment = unsaid | {"OMP_NUM_THREADS": said}
+    done = subprocess.run(command, capture_output=True, text=True, env=environment, check=True)
+    del environment["OMP_NUM_THREADS"]
+    usual = subprocess.run(command, capture_output=True, text=True, env=environment, check=True)
+    assert int(done.stdout) == (count or int(usual.stdout))
+
+
+@pytest.mark.usefixtures("four")
+@pytest.mark.parametrize("limits", [1, {"tensorlayout": 1}])
+def test_threadpoolctl_knows_our_threads(limits):
+    library = pytest.importorskip("threadpoolctl", reason="threadpoolctl is optional")
+    threads.threadpools.register(tl.get_num_threads, tl.set_num_threads)
+    with library.threadpool_limits(limits):
+        assert tl.get_num_threads() == 1
+    assert tl.get_num_threads() == 4

@@ -137,15 +137,22 @@ def home_of(tensor: Tensor) -> Home:
 def storage_of(tensor: Tensor) -> Array:
     """The storage of a tensor as an array of bytes."""
     storage: Array = home_of(tensor)[0]
-    return storage.reshape(-1).view(np.uint8)
+    plain = storage.ndim == 1 and storage.dtype == np.uint8
+    return storage if plain else storage.reshape(-1).view(np.uint8)
 
 
 def required_bytes(tensor: Tensor) -> Array:
-    """The bytes of a tensor's storage that its layout requires, from its lowest slot on."""
-    slot, layout, itemsize = home_of(tensor)[1], tensor._spec.layout, tensor.itemsize
+    """The bytes of a tensor's storage that its layout requires, from its lowest slot on.
+
+    Of a whole storage always the same array: joblib keeps files of arrays, and knows them by that.
+    """
+    layout, itemsize = tensor._spec.layout, tensor.itemsize
     if not layout.required_size:
         return np.empty(0, np.uint8)
-    return storage_of(tensor)[slot * itemsize : (slot + layout.required_size) * itemsize]
+    storage, (_, slot) = storage_of(tensor), home_of(tensor)
+    tensor._home = (storage, slot)
+    first, count = slot * itemsize, layout.nbytes(itemsize)
+    return storage if count == storage.size else storage[first : first + count]
 
 
 def tensor_of_bytes(octets: Array, spec: TensorSpec) -> Tensor:

@@ -12,6 +12,8 @@
 
 ``python -m benchmarks import``: how long a first import takes, beside NumPy's.
 
+``python -m benchmarks distributed``: memory on its way to another process, beside NumPy's.
+
 ``python -m benchmarks transposes``: copies of transposed arrays over sizes, as a page and a plot.
 
 ``python -m benchmarks xla``: tiled and blocked memory to row-major and back.
@@ -34,6 +36,7 @@ from benchmarks import (
     cpu,
     directml,
     dispatch,
+    distributed,
     function_report,
     functions,
     fuse,
@@ -60,6 +63,7 @@ def main() -> None:
         "dispatch": _dispatch,
         "small": _small,
         "import": _import,
+        "distributed": _distributed,
         "transposes": _transposes,
         "xla": lambda asked: _rows(xla.rows(asked.quick), asked, "XLA's buffers"),
         "sectors": _sectors,
@@ -126,6 +130,11 @@ def _small(asked: argparse.Namespace) -> None:
 
 def _import(asked: argparse.Namespace) -> None:
     _page(imports.markdown(*imports.timings(2 if asked.quick else 21), report.machine()), asked)
+
+
+def _distributed(asked: argparse.Namespace) -> None:
+    found = distributed.timings(asked.only, 2 if asked.quick else 7)
+    _page(distributed.markdown(found, report.machine()), asked)
 
 
 def _transposes(asked: argparse.Namespace) -> None:

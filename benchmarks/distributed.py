@@ -1,8 +1,8 @@
 """``python -m benchmarks distributed``: memory on its way to another process, beside NumPy's.
 
 Each round makes each array anew, so that nothing that an engine kept of the last one helps, and
-begins with another. It needs `pip install -e '.[bench,engines]'`; engines that are not installed are
-left out.
+begins with another. It needs `pip install -e '.[bench,engines]'`; engines that are not installed
+are left out.
 """
 
 from __future__ import annotations
@@ -203,8 +203,8 @@ def markdown(found: dict[str, Timing], machine: list[str]) -> str:
     rounds = len(next(iter(found.values())).rounds["numpy"]) if found else 0
     notes = [
         "`python -m benchmarks distributed`: milliseconds to send 256 MB of float32 that nobody",
-        f"has sent before, medians of {rounds} rounds, the first to go another in each; in brackets",
-        "ours over NumPy's of the same round: median; least to greatest.",
+        f"has sent before, medians of {rounds} rounds, the first to go another in each; in",
+        "brackets ours over NumPy's of the same round: median; least to greatest.",
         "",
         f"{missed} of {len(found)} rows miss the target: {TARGET} times NumPy's time, or 1 ms.",
     ]

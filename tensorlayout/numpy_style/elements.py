@@ -100,11 +100,12 @@ def _layout(name: str, a: Tensor, order: str) -> Layout:
     return Layout.column_major(a.shape) if columns else Layout.row_major(a.shape)
 
 
-def view(a: Tensor, dtype: Any = None) -> Tensor:
+def view(a: Tensor, dtype: Any = None) -> Any:
     """The same memory read as elements of `dtype`, with no copy; a new view where it is None.
 
     Of one item size, any layout. Of another, the last dimension must have stride 1 (or size 1),
-    and grows or shrinks with it; ValueError where it does not come out even.
+    and grows or shrinks with it; ValueError where it does not come out even. NumPy's void types,
+    by which Zarr compares bits, give an array of NumPy over the memory on the CPU.
 
     >>> import tensorlayout as tl
     >>> tl.asarray([1.0, -2.0], dtype=tl.float32).view(tl.uint32)
@@ -112,6 +113,8 @@ def view(a: Tensor, dtype: Any = None) -> Tensor:
     """
     if isinstance(dtype, (int, tuple, list)):
         refuse("view", "takes a dtype; for another shape use reshape(…, copy=False)", TypeError)
+    if isinstance(dtype, str) and dtype.startswith(("V", "|V")):
+        return interchange.to_numpy(a).view(dtype)
     return data_types.reinterpreted(a, dtype)
 
 

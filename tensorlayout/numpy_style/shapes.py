@@ -53,11 +53,12 @@ def is_column_major(a: Tensor) -> bool:
 
 
 def ravel(a: Tensor, order: str = "C") -> Tensor:
-    """The elements in one row, a view where the strides allow it.
+    """The elements in one row without gaps, a view where they are so already.
 
     `order`: as in `reshape`, or ``K``: as the dimensions are ordered in memory.
     """
-    return _in_a_row("ravel", a, order, None)
+    found = _in_a_row("ravel", a, order, None)
+    return found if found._spec.layout.is_row_major else _in_a_row("ravel", a, order, True)
 
 
 def flatten(a: Tensor, order: str = "C") -> Tensor:

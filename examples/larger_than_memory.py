@@ -57,9 +57,8 @@ def normalised_block(block: Any, mean: Any, scale: Any, library: str) -> Any:
     """(x - mean) * scale of each channel, N x C x H x W, in float16, rows padded to 256 bytes."""
     xp = importlib.import_module(library)
     x = xp.permute_dims(xp.asarray(block), (0, 3, 1, 2))  # a view
-    low, factor = (
-        xp.reshape(xp.asarray(v, dtype=xp.float32), (1, -1, 1, 1)) for v in (mean, scale)
-    )
+    low = xp.reshape(xp.asarray(mean, dtype=xp.float32), (-1, 1, 1))
+    factor = xp.reshape(xp.asarray(scale, dtype=xp.float32), (-1, 1, 1))
     if library == "tensorlayout":
         rows = xp.Layout.pitched(x.shape, PITCH, xp.float16, padding_value="ZERO")
         return _chain()(x, low, factor, out=xp.empty(x.shape, dtype=xp.float16, layout=rows))
@@ -86,14 +85,8 @@ def run(engine: Any, images: zarr.Array, target: zarr.Array, library: str) -> No
     """Statistics of all blocks, then all blocks normalised into `target`."""
     lazy = engine.opened(images)
     parts, whole = lazy.chunks[0], tuple((n,) for n in target.shape[1:])
-    ones = (1,) * len(parts)
-    sums = engine.map_blocks(
-        sums_of_block,
-        lazy,
-        dtype=np.float64,
-        chunks=(ones, (1,), (2,), (CHANNELS,)),
-        library=library,
-    )
+    few = ((1,) * len(parts), (1,), (2,), (CHANNELS,))
+    sums = engine.map_blocks(sums_of_block, lazy, dtype=np.float64, chunks=few, library=library)
     first, second = np.sum(np.asarray(engine.computed(sums)), axis=(0, 1))
     mean, scale = mean_and_scale(first, second, images.size // CHANNELS)
     normal = engine.map_blocks(
@@ -378,9 +371,7 @@ def compare(asked: argparse.Namespace) -> int:
     widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
     print()
     for row in rows:
-        print(
-            "  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip()
-        )
+        print("  ".join(map(str.ljust, row, widths)).rstrip())
     return 1 if wrong else 0
 
 

@@ -39,6 +39,8 @@ HEIGHT, WIDTH, CHANNELS = 512, 500, 3
 PITCH = 256  # bytes: where rows of the result begin, at multiples
 WORKERS = 2
 
+ZarrArray = zarr.Array[Any]
+
 
 # --- The work: functions of one block, the same for both engines ---------------------------------
 
@@ -81,7 +83,7 @@ def _chain() -> Callable[..., Any]:
 # --- The plan: two passes, written once for both engines -----------------------------------------
 
 
-def run(engine: Any, images: zarr.Array, target: zarr.Array, library: str) -> None:
+def run(engine: Any, images: ZarrArray, target: ZarrArray, library: str) -> None:
     """Statistics of all blocks, then all blocks normalised into `target`."""
     lazy = engine.opened(images)
     parts, whole = lazy.chunks[0], tuple((n,) for n in target.shape[1:])
@@ -126,13 +128,13 @@ class OnDask:
         self.map_blocks = functools.partial(dask.array.map_blocks, meta=np.empty((0,) * 4))
         print("dashboard:", self.client.dashboard_link, flush=True)
 
-    def opened(self, images: zarr.Array) -> Any:
+    def opened(self, images: ZarrArray) -> Any:
         return self.array.from_zarr(images)
 
     def computed(self, lazy: Any) -> Any:
         return self._waited(lazy.persist()).compute()
 
-    def store(self, lazy: Any, target: zarr.Array) -> None:
+    def store(self, lazy: Any, target: ZarrArray) -> None:
         stored = self.array.store(lazy, target, lock=False, compute=False)
         self._waited(self.client.compute(stored)).result()
 
@@ -176,13 +178,13 @@ class OnCubed:
         )
         self.map_blocks = cubed.map_blocks
 
-    def opened(self, images: zarr.Array) -> Any:
+    def opened(self, images: ZarrArray) -> Any:
         return self.cubed.from_zarr(images.store, spec=self.spec)
 
     def computed(self, lazy: Any) -> Any:
         return self._resumed(lambda resume: lazy.compute(callbacks=self.callbacks, resume=resume))
 
-    def store(self, lazy: Any, target: zarr.Array) -> None:
+    def store(self, lazy: Any, target: ZarrArray) -> None:
         stored = self.cubed.store(lazy, target, compute=False)
         self.computed(stored[0])
 
@@ -211,7 +213,7 @@ class OnCubed:
         """Its processes have ended."""
 
 
-ENGINES = {"dask": OnDask, "cubed": OnCubed}
+ENGINES: dict[str, Any] = {"dask": OnDask, "cubed": OnCubed}
 
 
 # --- Around it: images, one that kills, checksums, figures ---------------------------------------
@@ -224,7 +226,7 @@ def images_of(number: int, count: int) -> np.ndarray[Any, Any]:
     return noise + np.asarray([0, 20, 50], np.uint8)
 
 
-def made(path: Path, nbytes: int, block: int) -> zarr.Array:
+def made(path: Path, nbytes: int, block: int) -> ZarrArray:
     """A Zarr array of so many bytes of images, made block by block."""
     each = HEIGHT * WIDTH * CHANNELS
     per_block = max(1, block // each)
@@ -235,7 +237,7 @@ def made(path: Path, nbytes: int, block: int) -> zarr.Array:
     return images
 
 
-def _zarr(path: Path, shape: tuple[int, ...], per_block: int, dtype: Any) -> zarr.Array:
+def _zarr(path: Path, shape: tuple[int, ...], per_block: int, dtype: Any) -> ZarrArray:
     """Blocks as they are in memory: noise does not shrink."""
     chunks = (min(per_block, shape[0]), *shape[1:])
     return zarr.create_array(
@@ -243,28 +245,28 @@ def _zarr(path: Path, shape: tuple[int, ...], per_block: int, dtype: Any) -> zar
     )
 
 
-def _blocks(array: zarr.Array) -> Iterator[tuple[int, int]]:
+def _blocks(array: ZarrArray) -> Iterator[tuple[int, int]]:
     for begin in range(0, array.shape[0], array.chunks[0]):
         yield begin, min(begin + array.chunks[0], array.shape[0])
 
 
-def checksum(array: zarr.Array) -> int:
+def checksum(array: ZarrArray) -> int:
     """The CRC of all elements, row-major."""
     found = 0
     for begin, end in _blocks(array):
-        found = zlib.crc32(np.ascontiguousarray(array[begin:end]), found)
+        found = zlib.crc32(np.ascontiguousarray(array[begin:end]).tobytes(), found)
     return found
 
 
-def expected(images: zarr.Array) -> int:
+def expected(images: ZarrArray) -> int:
     """The checksum of the result, by NumPy alone, in one process, block by block."""
     pairs = list(_blocks(images))
-    sums = sum(sums_of_block(images[b:e], "numpy")[0, 0] for b, e in pairs)
-    mean, scale = mean_and_scale(*sums, images.size // CHANNELS)
+    first, second = sum(sums_of_block(images[b:e], "numpy")[0, 0] for b, e in pairs)
+    mean, scale = mean_and_scale(first, second, images.size // CHANNELS)
     found = 0
     for begin, end in pairs:
         block = normalised_block(images[begin:end], mean, scale, "numpy")
-        found = zlib.crc32(np.ascontiguousarray(block), found)
+        found = zlib.crc32(np.ascontiguousarray(block).tobytes(), found)
     return found
 
 
@@ -356,7 +358,9 @@ def compare(asked: argparse.Namespace) -> int:
     start = time.perf_counter()
     right = expected(images)
     print(f"NumPy, one process: {time.perf_counter() - start:.1f} s, checksum {right:08x}")
-    rows = [("engine", "blocks are", "seconds", "GB/s", "peak of a worker", "killed", "result")]
+    rows: list[tuple[str, ...]] = [
+        ("engine", "blocks are", "seconds", "GB/s", "peak of a worker", "killed", "result")
+    ]
     wrong = 0
     for engine in asked.engines.split(","):
         for library in ("tensorlayout", "numpy"):
@@ -366,8 +370,8 @@ def compare(asked: argparse.Namespace) -> int:
             rate = found["bytes"] / found["seconds"] / 1e9
             peak = ", ".join(f"{peak / 1e6:.0f} MB" for peak in found["peaks"])
             result = "right" if is_right else "WRONG"
-            row = (engine, library, f"{found['seconds']:.1f}", f"{rate:.2f}", peak)
-            rows.append((*row, str(found["killed"]), result))
+            figures = [f"{found['seconds']:.1f}", f"{rate:.2f}", peak, f"{found['killed']}"]
+            rows.append((engine, library, *figures, result))
     widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
     print()
     for row in rows:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import operator
+import sys
 from typing import Any, SupportsIndex
 
 import numpy as np
@@ -14,6 +15,7 @@ from tensorlayout.exchange.numpy import Array, converted, held, quietly, tensor_
 from tensorlayout.functions import arguments, dispatch
 from tensorlayout.functions.layouts import from_storage
 from tensorlayout.functions.transfers import moved, on_host, strided
+from tensorlayout.late import loaded
 from tensorlayout.layout import Layout
 from tensorlayout.plan.base import backend
 from tensorlayout.plan.copy import Assign, Copy
@@ -301,17 +303,21 @@ def _rebuilt(dtype: str, layout: str, octets: Any, device: str = "cpu") -> Tenso
     return next((moved(x, found) for found in available() if found == device), x)
 
 
+def _copied(dtype: str, layout: str, octets: bytes, device: str = "cpu") -> Tensor:
+    """The same in memory that may be written to."""
+    return _rebuilt(dtype, layout, bytearray(octets), device)
+
+
 def reduced(x: Tensor, protocol: SupportsIndex = 2) -> tuple[Any, ...]:
-    """What pickle keeps of a tensor: dtype, the text of its layout, and its bytes as an array.
+    """What pickle keeps of a tensor: dtype, the text of its layout, and its bytes.
 
     A layout that covers a block is kept, its padding too; any other takes its form. A tensor comes
     back on its device where that is here, else on the CPU.
 
-    The array is one of NumPy's, because those who move arrays know it: from protocol 5 on it is a
-    buffer out of band, and joblib maps it into the memory of its workers. It is the memory of the
-    tensor itself, read-only if that is; a copy only of what covers no block. Up to protocol 4
-    padding is copied and written anew, that without a value as zeros, so that equal tensors give
-    equal pickles, and what comes back may be written to.
+    From protocol 5 on the bytes are a buffer, which may go out of band: the memory of the tensor
+    itself, read-only if that is; a copy only of what covers no block. Before, padding is written
+    anew, that without a value as zeros, so that equal tensors give equal pickles, and what comes
+    back may be written to.
     """
     device = () if x.device == CPU else (str(x.device),)
     x, layout, late = on_host(x), x._spec.layout, operator.index(protocol) >= _OUT_OF_BAND
@@ -327,7 +333,13 @@ def reduced(x: Tensor, protocol: SupportsIndex = 2) -> tuple[Any, ...]:
         twin = from_storage(octets, layout, dtype=x.dtype, fill_padding=True)
         dispatch.call(_KEEP, (twin._spec, x._spec), (twin, x))
         octets.flags.writeable = x._spec.layout.is_overlapping or not is_readonly(x)
-    return _rebuilt, (x.dtype.name, str(layout), octets, *device)
+    said = (x.dtype.name, str(layout))
+    if not late:
+        return _copied, (*said, octets.tobytes(), *device)
+    # joblib maps arrays of NumPy, and nothing else, into the memory of its processes. Otherwise
+    # they are avoided: a wrong byte in what NumPy says of one may end the process that reads it.
+    buffer = octets if "joblib" in sys.modules else loaded("pickle").PickleBuffer(octets)
+    return _rebuilt, (*said, buffer, *device)
 
 
 _OUT_OF_BAND = 5

@@ -1,0 +1,32 @@
+"""The programs in examples/, on little; continuous integration runs them on more."""
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[2]
+EXAMPLE = ROOT / "examples" / "larger_than_memory.py"
+
+
+@pytest.mark.cpu
+@pytest.mark.parametrize("engine", ["dask", "cubed"])
+def test_larger_than_memory(engine, tmp_path):
+    """Both libraries give the right result although a worker of each is killed."""
+    for name in ("dask.array", "distributed") if engine == "dask" else ("cubed",):
+        pytest.importorskip(name, reason=f"{name} is optional")
+    command = [sys.executable, str(EXAMPLE), "--size", "40MB", "--block", "3MB", "--memory", "1GB"]
+    command += ["--engines", engine, "--folder", str(tmp_path)]
+    paths = os.pathsep.join([str(ROOT), os.environ.get("PYTHONPATH", "")])
+    environment = {**os.environ, "PYTHONPATH": paths}
+    done = subprocess.run(
+        command, capture_output=True, text=True, env=environment, timeout=300, check=False
+    )
+    assert done.returncode == 0, done.stdout[-2000:] + done.stderr[-2000:]
+    rows = [line.split() for line in done.stdout.splitlines() if line.startswith(engine)][-2:]
+    assert [(row[1], *row[-2:]) for row in rows] == [
+        ("tensorlayout", "1", "right"),
+        ("numpy", "1", "right"),
+    ]

@@ -17,7 +17,6 @@ import numpy as np
 _OF_THE_PACKAGE = """
 absolute fabs: tl.abs(x)
 add.at scatter_add_ index_add index_add_: tl.scatter_add(x, indices, values, axis=0); a new tensor
-allclose: bool(tl.all(tl.abs(x - y) <= 1e-08 + 1e-05 * tl.abs(y)))
 amax: tl.max(x, axis=axis)
 amin: tl.min(x, axis=axis)
 angle: tl.atan2(tl.imag(x), tl.real(x))
@@ -59,7 +58,6 @@ column_stack: tl.stack(arrays, axis=1); of vectors
 compress masked_select extract: x[mask]
 conjugate: tl.conj(x)
 copy copyto: x.copy(); x[...] = y writes into memory that is there
-cov: (lambda c: c @ c.T / (x.shape[1] - 1))(x - tl.mean(x, axis=1, keepdims=True)); of rows
 cross: tl.linalg.cross(x, y)
 csingle cfloat: tl.complex64
 deg2rad radians: x * (tl.pi / 180)
@@ -118,7 +116,6 @@ inner: tl.vecdot(x, y)
 int_ long longlong: tl.int64
 int intc: tl.int32
 intp: tl.int64
-isclose: tl.abs(x - y) <= 1e-08 + 1e-05 * tl.abs(y)
 isneginf: x == -tl.inf
 isposinf: x == tl.inf
 iscomplexobj is_complex: tl.isdtype(x.dtype, "complex floating")

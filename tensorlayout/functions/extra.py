@@ -6,6 +6,8 @@ among them are in `extra_statistical`.
 
 | name | who calls it |
 | --- | --- |
+| `allclose`, `isclose` | autoray, and quimb by it |
+| `corrcoef`, `cov` | autoray, and whoever asks it for these names |
 | `bincount` | scikit-learn (`f1_score` and its like, class weights) |
 | `diag` | SciPy (`RBFInterpolator`, which wants methods of NumPy's arrays as well) |
 | `einsum` | xarray (`dot`, `weighted`) |
@@ -16,11 +18,12 @@ among them are in `extra_statistical`.
 | `transpose` | xarray (`apply_ufunc` with core dimensions) |
 
 Names and parameters are NumPy's. Left out, because whoever calls them brings them along: `kron`,
-`atleast_nd`, `isclose`, `cov` and the like (array-api-extra), `roots` and `convolve` (SciPy).
+`atleast_nd` and the like (array-api-extra), `roots` and `convolve` (SciPy).
 """
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from typing import Any, Literal, SupportsIndex, overload
 
@@ -32,11 +35,36 @@ from tensorlayout.dtypes import DType, as_dtype
 from tensorlayout.functions import arguments, dispatch
 from tensorlayout.functions.creation import arange, asarray, created, linspace
 from tensorlayout.functions.data_types import astype
-from tensorlayout.functions.elementwise import greater_equal, less, multiply, pow
+from tensorlayout.functions.elementwise import (
+    abs as magnitude,
+)
+from tensorlayout.functions.elementwise import (
+    add,
+    clip,
+    conj,
+    divide,
+    equal,
+    greater_equal,
+    isfinite,
+    isnan,
+    less,
+    less_equal,
+    logical_and,
+    logical_or,
+    multiply,
+    pow,
+    real,
+    sqrt,
+    subtract,
+)
 from tensorlayout.functions.extra_statistical import mean_dtype
 from tensorlayout.functions.indexing import write_at
-from tensorlayout.functions.manipulation import permute_dims, reshape
+from tensorlayout.functions.linear_algebra import matmul
+from tensorlayout.functions.manipulation import concat, expand_dims, permute_dims, reshape
+from tensorlayout.functions.searching import beside
+from tensorlayout.functions.statistical import mean
 from tensorlayout.functions.transfers import on_host
+from tensorlayout.functions.utility import all as all_
 from tensorlayout.functions.utility import any as any_
 from tensorlayout.layout import Layout
 from tensorlayout.layout.slots import MAX_SLOTS
@@ -61,15 +89,76 @@ from tensorlayout.typing import (
 from tensorlayout.words import refuse, under
 
 __all__ = [
+    "allclose",
     "bincount",
+    "corrcoef",
+    "cov",
     "diag",
     "einsum",
     "gradient",
+    "isclose",
     "logspace",
     "pad",
     "put_along_axis",
     "transpose",
 ]
+
+
+def isclose(
+    a: Tensor | Number,
+    b: Tensor | Number,
+    rtol: float = 1e-05,
+    atol: float = 1e-08,
+    equal_nan: bool = False,
+) -> Tensor:
+    """Whether each ``abs(a - b)`` is at most ``atol + rtol * abs(b)``, or the two are equal.
+
+    `a`, `b`: tensors, or one of them a number; shapes broadcast. Any dtype; integers and bool are
+    compared as float64. `rtol`, `atol`: numbers. `equal_nan`: NaN is close to NaN. Layout: in the
+    form of ``a - b``. TypeError for anything else, arrays of NumPy among them.
+
+    >>> import tensorlayout as tl
+    >>> tl.isclose(tl.asarray([1.0, 2.0, tl.nan]), tl.asarray([1.0, 2.1, tl.nan]), equal_nan=True)
+    Tensor([ True, False,  True], dtype=bool, device='cpu')
+    """
+    return _is_close("isclose", a, b, rtol, atol, equal_nan)
+
+
+def _is_close(name: str, a: Any, b: Any, rtol: float, atol: float, equal_nan: bool) -> Tensor:
+    other = a if isinstance(a, Tensor) else arguments.tensor(name, b)
+    x, y = (_as_float(beside(name, each, other)) for each in (a, b))
+    bound = add(multiply(magnitude(y), rtol), atol)
+    found = logical_or(
+        logical_and(less_equal(magnitude(subtract(x, y)), bound), isfinite(y)), equal(x, y)
+    )
+    if arguments.truth(name, "equal_nan", equal_nan):
+        found = logical_or(found, logical_and(isnan(x), isnan(y)))
+    return found
+
+
+def _as_float(x: Tensor) -> Tensor:
+    exact = dtypes.in_category(x.dtype, "integer or boolean")
+    return astype(x, dtypes.float64) if exact else x
+
+
+def allclose(
+    a: Tensor | Number,
+    b: Tensor | Number,
+    rtol: float = 1e-05,
+    atol: float = 1e-08,
+    equal_nan: bool = False,
+) -> bool:
+    """Whether each ``abs(a - b)`` is at most ``atol + rtol * abs(b)``, or the two are equal.
+
+    `a`, `b`: tensors, or one of them a number; shapes broadcast. Any dtype; integers and bool are
+    compared as float64. `rtol`, `atol`: numbers. `equal_nan`: NaN is close to NaN. The answer is a
+    Python bool; a CUDA device waits for it. TypeError for anything else, also arrays of NumPy.
+
+    >>> import tensorlayout as tl
+    >>> tl.allclose(tl.asarray([1.0, 2.0]), tl.asarray([1.0, 2.0 + 1e-9]))
+    True
+    """
+    return bool(all_(_is_close("allclose", a, b, rtol, atol, equal_nan)))
 
 
 def transpose(x: Tensor, /, axes: Axis = None) -> Tensor:
@@ -441,3 +530,80 @@ def logspace(
     if kind is None:
         return found
     return dispatch.call(_POWERS, (found._spec, None, kind), (found,))
+
+
+def cov(
+    m: Tensor,
+    y: Tensor | None = None,
+    rowvar: bool = True,
+    bias: bool = False,
+    ddof: int | None = None,
+    *,
+    dtype: DTypeLike | None = None,
+) -> Tensor:
+    """The covariances of variables, each a row of `m`, or a column where `rowvar` is false.
+
+    `m`, `y`: rank 1 or 2; the variables of `y` follow those of `m`. Divided by the count less
+    `ddof`, which is 1 where not given, or 0 with `bias`; infinite or NaN where that is not
+    positive. dtypes: any; the result has the `dtype` asked for, else float64, or complex128 of
+    complex numbers. Layout: row-major. ValueError for other ranks, TypeError for no tensor.
+
+    >>> import tensorlayout as tl
+    >>> tl.cov(tl.asarray([[0.0, 1.0, 2.0], [2.0, 1.0, 0.0]]))
+    Tensor([[ 1., -1.],
+            [-1.,  1.]], dtype=float64, device='cpu')
+    """
+    return _covariances("cov", m, y, rowvar, bias, ddof, dtype)
+
+
+def corrcoef(
+    x: Tensor, y: Tensor | None = None, rowvar: bool = True, *, dtype: DTypeLike | None = None
+) -> Tensor:
+    """The correlation coefficients of variables, each a row of `x`, or a column.
+
+    `x`, `y`: rank 1 or 2; the variables of `y` follow those of `x`. `rowvar`: whether they are
+    rows. dtypes: any; the result has the `dtype` asked for, else float64, or complex128 of complex
+    numbers; from -1 to 1 where real, NaN of variables that do not vary. Layout: row-major.
+    ValueError for other ranks, TypeError for no tensor.
+
+    >>> import tensorlayout as tl
+    >>> tl.corrcoef(tl.asarray([[0.0, 1.0, 2.0], [2.0, 1.0, 0.0]]))
+    Tensor([[ 1., -1.],
+            [-1.,  1.]], dtype=float64, device='cpu')
+    """
+    found = _covariances("corrcoef", x, y, rowvar, False, None, dtype)
+    if not found.ndim:
+        return divide(found, found)
+    deviations = sqrt(real(diag(found)))
+    found = divide(divide(found, expand_dims(deviations, axis=1)), deviations)
+    return found if found.dtype.kind == "c" else clip(found, -1, 1)
+
+
+def _covariances(
+    name: str, m: Any, y: Any, rowvar: bool, bias: bool, ddof: int | None, dtype: Any
+) -> Tensor:
+    rowvar = arguments.truth(name, "rowvar", rowvar)
+    less = 1 - arguments.truth(name, "bias", bias)
+    if ddof is not None:
+        less = arguments.integer(name, "ddof", ddof)
+    kind = None if dtype is None else as_dtype(dtype, f"{name}: dtype")
+    if kind is not None and not dtypes.in_category(kind, "floating-point"):
+        refuse(name, f"dtype must be floating-point, got {kind}", TypeError)
+    x = under(
+        name, concat, [_variables(name, each, rowvar) for each in (m, y)[: 1 + (y is not None)]]
+    )
+    x = astype(x, kind or dtypes.promote(x.dtype, dtypes.float64), copy=False)
+    distance = subtract(x, mean(x, axis=1, keepdims=True))
+    found = matmul(distance, (conj(distance) if x.dtype.kind == "c" else distance).mT)
+    divisor = max(x.shape[1] - less, 0)
+    found = divide(found, float(divisor)) if divisor else multiply(found, math.inf)
+    return found[0, 0] if found.shape == (1, 1) else found
+
+
+def _variables(name: str, x: Any, rowvar: bool) -> Tensor:
+    """A matrix with a variable in each row."""
+    x = arguments.tensor(name, x)
+    if x.ndim > 2:
+        refuse(name, f"needs a rank of at most 2, got shape {x.shape}")
+    wide: Tensor = x[(None,) * (2 - x.ndim)]
+    return wide if rowvar or x.ndim < 2 else wide.mT

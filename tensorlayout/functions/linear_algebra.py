@@ -76,7 +76,7 @@ _TRANSPOSE = View("matrix_transpose", matrix_transposed)
 
 
 def tensordot(
-    x1: Tensor, x2: Tensor, /, *, axes: SupportsIndex | Sequence[Sequence[SupportsIndex]] = 2
+    x1: Tensor, x2: Tensor, /, axes: SupportsIndex | Sequence[Sequence[SupportsIndex]] = 2
 ) -> Tensor:
     """The sum of products over pairs of axes: the last of `x1` and first of `x2`, or as given.
 

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from tensorlayout import dtypes
-from tensorlayout.functions import arguments, utility
+from tensorlayout.functions import arguments, extra, utility
 from tensorlayout.functions import elementwise as ew
 from tensorlayout.functions.data_types import finfo
 from tensorlayout.functions.searching import where
@@ -40,22 +40,17 @@ __all__ = [
 def isclose(
     a: Any, b: Any, rtol: float = 1e-05, atol: float = 1e-08, equal_nan: bool = False
 ) -> Tensor:
-    """Whether each ``abs(a - b)`` is at most ``atol + rtol * abs(b)``; infinities are equal."""
-    # Of floats in their own dtype, of all else in float64, as NumPy does.
-    x, y = (floating("isclose", each) for each in tensors("isclose", a, b))
-    bound = ew.add(ew.multiply(ew.abs(y), rtol), atol)
-    near = ew.less_equal(ew.abs(ew.subtract(x, y)), bound)
-    found = ew.logical_or(ew.logical_and(near, ew.isfinite(y)), ew.equal(x, y))
-    if arguments.truth("isclose", "equal_nan", equal_nan):
-        found = ew.logical_or(found, ew.logical_and(ew.isnan(x), ew.isnan(y)))
-    return found
+    """`tl.isclose`, of lists too."""
+    x, y = tensors("isclose", a, b)
+    return extra.isclose(x, y, rtol, atol, equal_nan)
 
 
 def allclose(
     a: Any, b: Any, rtol: float = 1e-05, atol: float = 1e-08, equal_nan: bool = False
 ) -> bool:
-    """Whether `isclose` holds everywhere."""
-    return bool(utility.all(isclose(a, b, rtol, atol, equal_nan)))
+    """`tl.allclose`, of lists too."""
+    x, y = tensors("allclose", a, b)
+    return extra.allclose(x, y, rtol, atol, equal_nan)
 
 
 def array_equal(a1: Any, a2: Any, equal_nan: bool = False) -> bool:

@@ -13,8 +13,7 @@ from tensorlayout.functions import arguments, creation, extra, extra_statistical
 from tensorlayout.functions import elementwise as ew
 from tensorlayout.functions.creation import linspace
 from tensorlayout.functions.data_types import astype
-from tensorlayout.functions.linear_algebra import matmul
-from tensorlayout.functions.manipulation import broadcast_to, concat, expand_dims, moveaxis, reshape
+from tensorlayout.functions.manipulation import broadcast_to, moveaxis, reshape
 from tensorlayout.functions.transfers import on_host
 from tensorlayout.functions.utility import any as any_
 from tensorlayout.functions.utility import diff
@@ -431,42 +430,20 @@ def cov(
     *,
     dtype: Any = None,
 ) -> Tensor:
-    """The covariances of variables, each a row of `m`, or a column without `rowvar`."""
+    """`tl.cov`, of lists too."""
     unsupported("cov", fweights=fweights, aweights=aweights)
-    rows = [_rows(m, rowvar)]
-    if y is not None:
-        rows += [_rows(beside("cov", y, rows[0]), rowvar)]
-    x = floating("cov", concat(rows))
-    x = astype(
-        x, dtype if dtype is not None else dtypes.promote(x.dtype, dtypes.float64), copy=False
-    )
-    less = (0 if bias else 1) if ddof is None else ddof
-    distance = ew.subtract(x, reductions.mean(x, 1, None, None, True))
-    conjugate = ew.conj(distance) if distance.dtype.kind == "c" else distance
-    divisor = max(x.shape[1] - less, 0)
-    found = matmul(distance, conjugate.mT)
-    found = ew.divide(found, float(divisor)) if divisor else ew.multiply(found, math.nan)
-    return found[0, 0] if found.shape == (1, 1) else found
-
-
-def _rows(m: Any, rowvar: bool) -> Tensor:
-    x = arguments.tensor("cov", m)
-    if x.ndim > 2:
-        refuse("cov", f"needs a rank of at most 2, got shape {x.shape}")
-    x = x[(None,) * (2 - x.ndim)]
-    return x if rowvar or arguments.tensor("cov", m).ndim < 2 else x.mT
+    x, also = _two("cov", m, y)
+    return extra.cov(x, also, rowvar, bias, ddof, dtype=dtype)
 
 
 def corrcoef(x: Tensor, y: Any = None, rowvar: bool = True, *, dtype: Any = None) -> Tensor:
-    """The coefficients of correlation of variables, as `cov` takes them."""
-    found = cov(x, y, rowvar, dtype=dtype)
-    if not found.ndim:
-        return ew.divide(found, found)
-    deviations = ew.sqrt(ew.real(extra.diag(found)))
-    found = ew.divide(ew.divide(found, expand_dims(deviations, 1)), deviations[None])
-    if found.dtype.kind == "c":
-        return found
-    return ew.clip(found, -1, 1)
+    """`tl.corrcoef`, of lists too."""
+    one, also = _two("corrcoef", x, y)
+    return extra.corrcoef(one, also, rowvar, dtype=dtype)
+
+
+def _two(name: str, x: Any, y: Any) -> list[Any]:
+    return [*tensors(name, x), None] if y is None else tensors(name, x, y, weak=False)
 
 
 # --- counts ------------------------------------------------------------------------------------

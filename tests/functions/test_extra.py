@@ -1,5 +1,7 @@
 """`pad`, `einsum` and the other names beyond the standard, against NumPy, in every layout."""
 
+import warnings
+
 import numpy as np
 import pytest
 from layouts import TENSORS
@@ -200,6 +202,45 @@ def test_put_along_axis_refuses():
     same(x, np.zeros((2, 3)))
 
 
+# --- isclose -------------------------------------------------------------------------------------
+
+
+def numpys_closeness(a, b, **given):
+    wide = a.dtype if a.dtype.kind in "fc" and a.dtype != BFLOAT16 else np.float64
+    with np.errstate(all="ignore"):
+        return np.isclose(a.astype(wide), b.astype(wide), **given)
+
+
+@pytest.mark.parametrize("dtype", DTYPES["any"])
+@pytest.mark.parametrize("equal_nan", [False, True])
+def test_isclose_of_every_dtype(dtype, equal_nan):
+    values = slots(as_dtype(dtype), 60)
+    for array in (values[::-1].copy(), values + values.dtype.type(1), values):
+        found = tl.isclose(asarray(values), asarray(array), equal_nan=equal_nan)
+        expected = numpys_closeness(values, array, equal_nan=equal_nan)
+        same(found, expected)
+        answer = tl.allclose(asarray(values), asarray(array), equal_nan=equal_nan)
+        assert answer is bool(expected.all())
+
+
+def test_isclose_in_every_layout():
+    for layout, x, array in tensors_in_every_layout():
+        found = tl.isclose(x, 3, atol=2)
+        same(found, np.isclose(array, 3, atol=2), str(layout))
+        assert found.layout == layout.form
+        same(tl.isclose(3.5, x, 0.25), np.isclose(3.5, array, 0.25), str(layout))
+
+
+def test_isclose_of_special_numbers():
+    values = np.array([0.0, -0.0, 1e-9, np.inf, -np.inf, np.nan, 1e308, -1e308, 5e-324])
+    a, b = (np.broadcast_to(each, (9, 9)) for each in (values, values[:, None]))
+    with np.errstate(all="ignore"):
+        same(tl.isclose(asarray(a), asarray(b)), np.isclose(a, b))
+        found = tl.isclose(asarray(a), asarray(b), 0, np.inf, True)
+        same(found, np.isclose(a, b, 0, np.inf, True))
+    assert tl.allclose(asarray(values[:0]), asarray(values[:0]))
+
+
 # --- einsum --------------------------------------------------------------------------------------
 
 SUBSCRIPTS = [
@@ -338,3 +379,69 @@ def test_logspace():
     same(tl.logspace(0, 3, 4, base=2, dtype=tl.bfloat16), np.array([1, 2, 4, 8], BFLOAT16))
     assert tl.logspace(0, 1).shape == (50,)
     assert tl.logspace(0, 1, 0).shape == (0,)
+
+
+# --- covariances -----------------------------------------------------------------------------
+
+
+def numpys_covariances(name, array, **given):
+    with np.errstate(all="ignore"), warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        return np.asarray(getattr(np, name)(array, **given))
+
+
+def check_covariances(name, x, array, dtype, **given):
+    wide = np.complex128 if dtype.kind == "c" else np.float64
+    expected = numpys_covariances(name, array.astype(wide), **given)
+    found = getattr(tl, name)(x, **given)
+    assert (found.dtype, found.shape) == (np.dtype(wide), expected.shape)
+    np.testing.assert_allclose(host(found), expected, 1e-13, 1e-13)
+
+
+@pytest.mark.parametrize("name", ["cov", "corrcoef"])
+def test_covariances_in_every_layout(name):
+    dtype = INT
+    for layout in TENSORS:
+        if fits(layout, dtype):
+            x, array = tensor_in(layout, slots(dtype, layout.required_size) % 64)
+            if layout.ndim > 2:
+                with pytest.raises(ValueError, match=f"^{name}: needs a rank of at most 2"):
+                    getattr(tl, name)(x)
+                continue
+            for rowvar in (True, False):
+                check_covariances(name, x, array, dtype, rowvar=rowvar)
+
+
+@pytest.mark.parametrize("dtype", DTYPES["any"])
+@pytest.mark.parametrize("name", ["cov", "corrcoef"])
+def test_covariances_of_every_dtype(name, dtype):
+    array = np.array([[1, 0, 1, 1], [0, 1, 1, 0], [1, 0, 0, 0]]).astype(as_dtype(dtype))
+    check_covariances(name, asarray(array), array, as_dtype(dtype))
+    for wanted in ("float32", "float64"):
+        if array.dtype.kind != "c":
+            found = getattr(tl, name)(asarray(array), dtype=as_dtype(wanted))
+            assert found.dtype == np.dtype(wanted)
+
+
+def test_covariances_of_two_tensors_and_of_few_observations():
+    array, other = np.arange(8.0).reshape(2, 4) ** 2, np.array([3.0, 1.0, 2.0, 5.0])
+    for given in (
+        {},
+        {"bias": True},
+        {"ddof": 2},
+        {"ddof": 4},
+        {"ddof": 9},
+        {"bias": True, "ddof": 1},
+    ):
+        expected = numpys_covariances("cov", array, y=other, **given)
+        np.testing.assert_allclose(
+            host(tl.cov(asarray(array), asarray(other), **given)), expected, 1e-14
+        )
+    expected = numpys_covariances("corrcoef", array, y=other)
+    np.testing.assert_allclose(host(tl.corrcoef(asarray(array), asarray(other))), expected, 1e-14)
+    for shape in ((), (1,), (0,), (3, 0), (0, 3), (3, 1), (1, 3)):
+        for name in ("cov", "corrcoef"):
+            found = getattr(tl, name)(tl.ones(shape))
+            np.testing.assert_array_equal(
+                host(found), numpys_covariances(name, np.ones(shape)), str(shape)
+            )

@@ -1,6 +1,9 @@
 """Cases of products, linear algebra and Fourier transforms."""
 
+import warnings
+
 import numpy as np
+import tensors
 from case import Case, near, same
 from casting import cast, promoted
 from draws import MOST
@@ -122,6 +125,44 @@ def einsum(draw):
 
     call = f'tl.einsum("{text}", {", ".join(made)})'
     return Case("einsum", call, made, expect, tolerance(dtype, 200), "row-major")
+
+
+def isclose(draw):
+    dtype = draw.dtype("any")
+    shape = draw.shape()
+    x, y = draw.operand(dtype, shape), draw.operand(dtype, draw.broadcast_with(shape))
+    nan = draw.chance(0.5)
+
+    def expect(a, b):
+        wide = np.float64 if kind(a.dtype) in "biu" else a.dtype
+        if wide == tensors.BFLOAT16:  # NumPy's does not know its tolerances
+            wide = np.float64
+        with np.errstate(all="ignore"):
+            return np.isclose(a.astype(wide), b.astype(wide), equal_nan=nan)
+
+    text = f"tl.isclose(x, y, equal_nan={nan})"
+    return Case("isclose", text, {"x": x, "y": y}, expect, same, None)
+
+
+def covariances(name):
+    def make(draw):
+        """Of integers, as many as a power of two, so that the mean is exact."""
+        dtype = draw.choice(["int8", "uint8", "int16", "float32", "float64", "complex64"])
+        rows, n = draw.choice((1, 2, 3)), draw.choice((1, 2, 4, 8))
+        wide = draw.chance(0.7)
+        values = draw.values(np.dtype("int8"), rows * n, "mild").reshape(rows, n)
+        values = values if wide else np.array(values.T)
+        x = draw.holding(np.array(values).astype(dtype))
+
+        def expect(a):
+            with np.errstate(all="ignore"), warnings.catch_warnings():
+                warnings.simplefilter("ignore")
+                return np.asarray(getattr(np, name)(a, rowvar=wide))
+
+        text = f"tl.{name}(x, rowvar={wide})"
+        return Case(name, text, {"x": x}, expect, tolerance("float64", 4), "row-major")
+
+    return make
 
 
 def squares(draw, words="floating-point", hermitian=False):
@@ -450,8 +491,18 @@ def shift(draw):
 CASES = {
     f.__name__: f
     for f in (
-        *(matmul, tensordot, vecdot, outer, einsum, solve, trace, vector_norm, matrix_norm),
-        *(matrix_power, shift, cross, eigenvalues, matrix_rank, pinv, gradient, frequencies),
+        *(matmul, tensordot, vecdot, outer, einsum, isclose, solve, trace, vector_norm),
+        *(
+            matrix_norm,
+            matrix_power,
+            shift,
+            cross,
+            eigenvalues,
+            matrix_rank,
+            pinv,
+            gradient,
+            frequencies,
+        ),
     )
 }
 CASES |= {n: linear(n) for n in ("det", "inv", "slogdet", "svdvals")}
@@ -461,5 +512,6 @@ CASES |= {
     "svd": factors("svd", ("", ", full_matrices=False")),
     "eigh": factors("eigh"),
 }
+CASES |= {n: covariances(n) for n in ("cov", "corrcoef")}
 LINES = ("fft", "ifft", "rfft", "irfft", "hfft", "ihfft")
 CASES |= {n: transform(n) for n in (*LINES, "fftn", "ifftn", "rfftn", "irfftn")}

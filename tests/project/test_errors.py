@@ -142,7 +142,8 @@ linalg.inv linalg.matrix_norm linalg.matrix_rank linalg.matrix_transpose linalg.
 linalg.slogdet linalg.svd linalg.svdvals linalg.vector_norm fft.fft fft.ifft fft.rfft fft.irfft (@)
 fft.hfft fft.ihfft fft.fftn fft.ifftn fft.rfftn fft.irfftn fft.fftshift fft.ifftshift bincount (@)
 cumprod cumsum diag gradient median nanargmax nanargmin nancumprod nancumsum nanmax nanmean (@)
-nanmedian nanmin nanprod nanstd nansum nanvar transpose linalg.trace (@)
+nanmedian nanmin nanprod nanstd nansum nanvar transpose linalg.trace cov corrcoef (@)
+allclose isclose (@, v)
 where(@, v, v)
 where(b, @, v)
 where(b, v, @)
@@ -1354,6 +1355,15 @@ bincount(zi, asarray([1j, 2]))
 bincount(zi, minlength=-1)  # ValueError: minlength must not be negative, got -1
 bincount(zi, minlength=1.0)  # TypeError: minlength must be an integer, got 1.0
 bincount(x)  # TypeError: only integral dtypes are allowed, got float64
+cov(cube)  # ValueError: needs a rank of at most 2, got shape (2, 3, 4)
+cov(x, cube)  # ValueError: needs a rank of at most 2, got shape (2, 3, 4)
+cov(x, v2)
+    ValueError: shapes must agree but for axis 0, got [(2, 3), (1, 2)]
+cov(x, ddof=1.0)  # TypeError: ddof must be an integer, got 1.0
+cov(x, rowvar=2)  # TypeError: rowvar must be True or False, got 2
+cov(x, dtype="int64")  # TypeError: dtype must be floating-point, got int64
+corrcoef(cube)  # ValueError: needs a rank of at most 2, got shape (2, 3, 4)
+isclose(v, v, equal_nan=2)  # TypeError: equal_nan must be True or False, got 2
 diag(s)  # ValueError: needs a rank of 1 or 2, got shape ()
 diag(cube)  # ValueError: needs a rank of 1 or 2, got shape (2, 3, 4)
 diag(x, k=1.0)  # TypeError: k must be an integer, got 1.0

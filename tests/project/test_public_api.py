@@ -191,12 +191,15 @@ def test_most_functions_are_the_standards():
 
 @pytest.mark.parametrize("name", STANDARD)
 def test_signature_is_the_standards(name):
+    """But for what may be given by position as well, as NumPy's callers do."""
     ours = list(inspect.signature(FUNCTIONS[name]).parameters.values())
     theirs = list(inspect.signature(standard(name)).parameters.values())
     standards = {p.name for p in theirs}
     shared = [p for p in ours if p.name in standards]
     added = [p for p in ours if p.name not in standards]
-    assert [(p.name, p.kind) for p in shared] == [(p.name, p.kind) for p in theirs]
+    positional = {"linear_algebra.tensordot": ["axes"]}.get(name, [])
+    kinds = [(p.name, p.KEYWORD_ONLY if p.name in positional else p.kind) for p in shared]
+    assert kinds == [(p.name, p.kind) for p in theirs]
     required = [p.name for p in shared if p.default is p.empty]
     assert set(required) <= {p.name for p in theirs if p.default is p.empty}
     assert {p.name for p in added} <= KEYWORDS

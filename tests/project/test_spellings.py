@@ -25,7 +25,6 @@ PAGE = (Path(__file__).parents[2] / "docs" / "coming-from.md").read_text("utf-8"
 ORACLE = """
 absolute: np.absolute(x)
 fabs: np.fabs(x)
-allclose: np.allclose(x, y)
 amax: np.amax(x, axis=axis)
 amin: np.amin(x, axis=axis)
 angle: np.angle(x) | x=z
@@ -56,7 +55,6 @@ compress extract: np.extract(mask, x)
 concatenate: np.concatenate(arrays)
 conjugate: np.conjugate(x) | x=z
 copy: np.copy(x)
-cov: np.cov(x)
 cross: np.cross(x, y)
 csingle: np.csingle
 deg2rad radians: np.deg2rad(x)
@@ -91,7 +89,6 @@ inner: np.inner(x, y) | x=v, y=w
 int_ long longlong: np.int64
 intc: np.intc
 intp: np.intp
-isclose: np.isclose(x, y)
 iscomplexobj: np.iscomplexobj(x)
 isneginf: np.isneginf(x) | x=holes
 isposinf: np.isposinf(x) | x=holes

@@ -27,6 +27,7 @@ _PROD = Reduce("prod", "any", "prod", "sum")
 _MIN = Reduce("min", "real numeric", "min", identity=False)
 _MAX = Reduce("max", "real numeric", "max", identity=False)
 _MEAN = Reduce("mean", "floating-point", "mean")
+_MEAN_IN = Reduce("mean", "any", "mean")  # a floating dtype that was asked for
 _VAR = Reduce("var", "real floating", "var")
 _STD = Reduce("std", "real floating", "std")
 
@@ -145,24 +146,22 @@ def mean(
 ) -> Tensor:
     """The arithmetic mean along `axis`; NaN of none. Layout: packed in the input's order.
 
-    dtype: that of `x`, which must be floating; or the floating one asked for, to which the elements
-    (integers and bool, too) are converted first. `axis`: one,
-    several, or None for all; `keepdims`: these stay, of size 1. TypeError for other dtypes,
-    ValueError (AxisError) for an axis outside the rank.
+    dtype: that of `x`, which must be floating; or the floating one asked for, of any numbers and
+    bool. These are added up as by `sum`, without a copy in that dtype. `axis`: one, several, or
+    None for all; `keepdims`: these stay, of size 1. TypeError for other dtypes, ValueError
+    (AxisError) for an axis outside the rank.
 
     >>> import tensorlayout as tl
     >>> tl.mean(tl.asarray([1, 2]), dtype=tl.float64)
     Tensor(1.5, dtype=float64, device='cpu')
     """
-    if dtype is not None:
-        x = arguments.tensor("mean", x)
-        kind = as_dtype(dtype, "mean: dtype")
-        if not dtypes.in_category(kind, "floating-point"):
-            msg = f"mean: dtype must be floating-point, got {kind}"
-            raise TypeError(msg)
-        if kind != x.dtype:
-            x = dispatch.call(_conversion("mean"), (x._spec, None, kind), (x,))
-    return reduced(_MEAN, x, axis, keepdims)
+    if dtype is None:
+        return reduced(_MEAN, x, axis, keepdims)
+    kind = as_dtype(dtype, "mean: dtype")
+    if not dtypes.in_category(kind, "floating-point"):
+        msg = f"mean: dtype must be floating-point, got {kind}"
+        raise TypeError(msg)
+    return reduced(_MEAN_IN, x, axis, keepdims, kind)
 
 
 def var(

@@ -252,16 +252,38 @@ def test_einops(name):
 
 # --- Cubed ---------------------------------------------------------------------------------------
 
+
+def _above(block):
+    return block[:-2, 1:-1]
+
+
 CUBED = {
     "argmax": (lambda c, xp, x: xp.argmax(x, axis=0), lambda a: a.argmax(0)),
+    "channels": (lambda c, xp, x: xp.std(xp.permute_dims(x, (1, 0)), axis=1), lambda a: a.std(0)),
     "concat": (lambda c, xp, x: xp.concat([x, x], axis=1), lambda a: np.concatenate([a, a], 1)),
     "cumulative_sum": (lambda c, xp, x: xp.cumulative_sum(x, axis=1), lambda a: a.cumsum(1)),
+    "diff": (lambda c, xp, x: xp.diff(x, axis=0), lambda a: np.diff(a, axis=0)),
+    "float32, mean": (
+        lambda c, xp, x: xp.mean(xp.astype(x, xp.float32)),
+        lambda a: a.astype(np.float32).mean(dtype=np.float64).astype(np.float32),
+    ),
     "index": (lambda c, xp, x: x[1:7, ::2], lambda a: a[1:7, ::2]),
+    "map_overlap": (
+        lambda c, xp, x: c.map_overlap(
+            _above, x, dtype=x.dtype, chunks=x.chunks, depth=1, boundary=0, trim=False
+        ),
+        lambda a: np.vstack([np.zeros(9), a[:-1]]),
+    ),
     "matmul": (lambda c, xp, x: xp.matmul(x, xp.permute_dims(x, (1, 0))), lambda a: a @ a.T),
     "mean": (lambda c, xp, x: xp.mean(x, axis=0), lambda a: a.mean(0)),
     "nanmean": (lambda c, xp, x: c.nanmean(x, axis=0), lambda a: np.nanmean(a, 0)),
     "nansum": (lambda c, xp, x: c.nansum(x), lambda a: np.nansum(a)),
     "reshape": (lambda c, xp, x: xp.reshape(x, (72,)), lambda a: a.reshape(72)),
+    "squeeze": (lambda c, xp, x: xp.squeeze(x[:, :1], axis=1), lambda a: a[:, 0]),
+    "uint8, var": (
+        lambda c, xp, x: xp.var(xp.astype(100 * x, xp.uint8), axis=0, correction=1),
+        lambda a: (100 * a).astype(np.uint8).var(0, ddof=1),
+    ),
     "where": (lambda c, xp, x: xp.where(x > 0.5, x, -x), lambda a: np.where(a > 0.5, a, -a)),
 }
 
@@ -271,7 +293,7 @@ def test_cubed(name, tmp_path):
     cubed, xp = optional("cubed"), optional("cubed.array_api")
     if optional("cubed.backend_array_api").namespace is not tl:
         pytest.skip("optional: Cubed was told to use another namespace")
-    spec = cubed.TensorSpec(str(tmp_path), allowed_mem="100MB", executor_name="single-threaded")
+    spec = cubed.Spec(str(tmp_path), allowed_mem="100MB", executor_name="single-threaded")
     lazy, numpys = CUBED[name]
     found = lazy(cubed, xp, xp.asarray(IMAGE, chunks=(3, 4), spec=spec)).compute()
     np.testing.assert_allclose(np.asarray(found), numpys(IMAGE), rtol=1e-12)

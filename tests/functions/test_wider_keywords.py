@@ -2,7 +2,8 @@
 
 import numpy as np
 import pytest
-from tensors import same, shared
+from layouts import TENSORS
+from tensors import as_dtype, fits, host, same, shared, slots, tensor_in
 
 import tensorlayout as tl
 
@@ -14,6 +15,29 @@ def test_the_mean_in_a_dtype_asked_for(dtype):
     x = tl.asarray([[1, 1], [0, 1]], dtype=dtype)
     same(tl.mean(x, axis=0, dtype=tl.float32), np.array([0.5, 1], np.float32))
     same(tl.mean(x, dtype=tl.complex128), np.array(0.75 + 0j))
+
+
+@pytest.mark.parametrize("dtype", ["uint8", "float16", "bfloat16", "float32"])
+def test_the_mean_in_a_wider_dtype(dtype):
+    kind = as_dtype(dtype)
+    for layout in (each for each in TENSORS if each.size and fits(each, kind)):
+        x, values = tensor_in(layout, slots(kind, 500, finite=True))
+        wide = values.astype(np.float64)
+        for axis in (None, tuple(range(1, values.ndim))):
+            found = tl.mean(x, axis=axis, dtype=tl.float64)
+            np.testing.assert_allclose(host(found), wide.mean(axis=axis), rtol=1e-12, atol=1e-12)
+
+
+def test_the_mean_in_a_wider_dtype_is_one_operation():
+    with tl.trace() as trace:
+        tl.mean(tl.ones((2, 3), dtype=tl.float32), dtype=tl.float64)
+    assert [record.name for record in trace] == ["ones", "mean"]
+
+
+def test_the_mean_is_rounded_once():
+    # As float32 the first two would be 1.
+    x = tl.asarray([1 + 2.0**-30, 1 + 2.0**-30, -1.0, -1.0], dtype=tl.float64)
+    same(tl.mean(x, dtype=tl.float32), np.array(2.0**-31, np.float32))
 
 
 def test_the_mean_stays_strict():

@@ -69,7 +69,7 @@ FUNCTORS = {
 _OF_NONE = {"all": 1, "prod": 1, "mean": nan, "quantile": nan, "var": nan, "std": nan}
 
 # Of these a dtype may be asked for; of the others it follows from what they are.
-_ACCUMULATING = ("sum", "prod")
+_ACCUMULATING = ("sum", "mean", "prod")
 
 
 def write_reduce(plan: ReducePlan) -> Write:

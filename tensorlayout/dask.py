@@ -14,7 +14,8 @@ from typing import Any
 
 import numpy as np
 
-from tensorlayout.functions import creation, interchange, transfers
+from tensorlayout.devices import default_device
+from tensorlayout.functions import creation, transfers
 from tensorlayout.functions.manipulation import broadcast_to
 from tensorlayout.late import loaded
 from tensorlayout.tensor import Tensor
@@ -60,8 +61,9 @@ def _host(x: Tensor, **options: Any) -> Any:
 
 
 def _sizeof(x: Tensor) -> int:
-    """The bytes of the elements and of the padding among them; what is broadcast counts once."""
-    return x._spec.layout.nbytes(x.dtype)
+    """The bytes of the elements, and of the padding of a block; what is broadcast counts once."""
+    layout, spanned = x._spec.layout, x._spec.layout.nbytes(x.dtype)
+    return spanned if layout.covers_block else min(spanned, x.nbytes)
 
 
 _LOOKUPS: dict[str, Any] = {
@@ -100,7 +102,8 @@ class RandomState:
 
     def __getattr__(self, name: str) -> Any:
         draw = getattr(self._numpy, name)
-        return lambda *args, **options: creation.asarray(draw(*args, **options))
+        where = default_device()
+        return lambda *args, **options: creation.asarray(draw(*args, **options), device=where)
 
 
 def _new(name: str) -> Any:
@@ -131,7 +134,7 @@ def _no_generator(_: Any) -> Any:
 
 @functools.cache
 def backend() -> Any:
-    """What Dask asks for new arrays under ``dask.config.set({"array.backend": "tensorlayout"})``."""
+    """What Dask asks for new arrays where its ``array.backend`` is ``tensorlayout``."""
     names = ("ones", "zeros", "empty", "full", "arange")
     body = {
         **{name: _new(name) for name in names},

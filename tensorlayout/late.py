@@ -5,7 +5,6 @@ import importlib
 import os
 import sys
 import threading
-from importlib.util import find_spec
 from typing import Any
 
 # A fork waits for imports: in the child, one that another thread has begun would never end.
@@ -29,7 +28,7 @@ def loaded(name: str) -> Any:
 
 
 def follow(library: str, module: str) -> None:
-    """Call ``register()`` of a module of this package once a library is imported: now, or when it is."""
+    """Call ``register()`` of a module of this package once a library is imported: now, or then."""
     if library in sys.modules:
         importlib.import_module(module).register()
     else:
@@ -46,6 +45,8 @@ class _Follower:
         """What the other finders find; of the library, with what is to follow."""
         if name != self._library or self not in sys.meta_path:
             return None
+        from importlib.util import find_spec
+
         sys.meta_path.remove(self)
         spec = find_spec(name)
         if spec is None or spec.loader is None:

@@ -51,10 +51,9 @@ def made(found):
 
 
 def pytest_configure():
-    """Dask's tests of other arrays are of CuPy's; on request they are run on arrays of NumPy."""
+    """Dask's tests of other libraries' arrays are of CuPy's."""
     if os.environ.get("CONSUMER") == "dask":
-        of_numpy = os.environ.get("CONSUMER_ARRAYS") == "numpy"
-        sys.modules["cupy"] = np if of_numpy else CuPy("cupy")
+        sys.modules["cupy"] = CuPy("cupy")
         tl.Tensor.get = lambda x: np.asarray(x)
 
 

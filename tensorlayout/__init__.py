@@ -56,6 +56,7 @@ from tensorlayout.functions.sets import *
 from tensorlayout.functions.sorting import *
 from tensorlayout.functions.statistical import *
 from tensorlayout.functions.utility import *
+from tensorlayout.late import follow as _follow
 from tensorlayout.late import loaded as _loaded
 from tensorlayout.layout import BitPattern, Layout, PaddingValue, coalesce
 from tensorlayout.tensor import Tensor
@@ -153,6 +154,7 @@ def _late(name: str) -> _Any:
 _absent = _spellings.of_module(__name__, __all__)
 _spellings.bind(Tensor)
 _calling.guard(globals(), __all__)
+_follow("dask.array", "tensorlayout.dask")
 
 if not TYPE_CHECKING:  # for which any name would exist
     __getattr__ = _late

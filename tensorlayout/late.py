@@ -1,8 +1,9 @@
-"""Modules of this package that are imported at first use."""
+"""Modules of this package that are imported at first use, or after a library that they serve."""
 
 import functools
 import importlib
 import os
+import sys
 import threading
 from typing import Any
 
@@ -24,3 +25,38 @@ def loaded(name: str) -> Any:
     """
     with _importing:
         return importlib.import_module(name)
+
+
+def follow(library: str, module: str) -> None:
+    """Call ``register()`` of a module of this package once a library is imported: now, or then."""
+    if library in sys.modules:
+        importlib.import_module(module).register()
+    else:
+        sys.meta_path.insert(0, _Follower(library, module))
+
+
+class _Follower:
+    """A finder that finds no module of its own: it waits for one, and leaves."""
+
+    def __init__(self, library: str, module: str) -> None:
+        self._library, self._module = library, module
+
+    def find_spec(self, name: str, path: Any = None, target: Any = None) -> Any:
+        """What the other finders find; of the library, with what is to follow."""
+        if name != self._library or self not in sys.meta_path:
+            return None
+        from importlib.util import find_spec
+
+        sys.meta_path.remove(self)
+        spec = find_spec(name)
+        if spec is None or spec.loader is None:
+            return spec
+        execute = spec.loader.exec_module
+
+        def execute_both(module: Any) -> None:
+            execute(module)
+            if module.__name__ == self._library:
+                importlib.import_module(self._module).register()
+
+        spec.loader.exec_module = execute_both  # type: ignore[method-assign]
+        return spec

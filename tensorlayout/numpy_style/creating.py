@@ -268,8 +268,8 @@ def _arange(
     /,
     stop: Any = None,
     step: Any = 1,
+    dtype: Any = None,  # by position too, which NumPy's signature does not say
     *,
-    dtype: Any = None,
     device: Any = None,
     like: Tensor,
 ) -> Tensor:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -35,6 +36,7 @@ __all__ = [
     "extract",
     "fill_diagonal",
     "flatnonzero",
+    "piecewise",
     "place",
     "put",
     "put_along_axis",
@@ -216,6 +218,32 @@ def choose(a: Tensor, choices: Any, out: Tensor | None = None, mode: str = "rais
     if mode == "raise" and utility.any(elementwise.less(which, 0)):
         refuse("choose", "a must not be negative")
     return given("choose", indexing.take_along_axis(joined, places, axis=0)[0], out)
+
+
+def piecewise(x: Tensor, condlist: Any, funclist: Any, *args: Any, **kw: Any) -> Tensor:
+    """What the last function whose condition is true makes of each element; a number is itself.
+
+    One function more than conditions is for the rest, which is 0 by default.
+    """
+    x = arguments.tensor("piecewise", x)
+    if isinstance(condlist, Tensor):
+        alone = condlist.ndim < 2 and x.ndim != 0
+    else:
+        several = isinstance(condlist, (list, tuple))
+        alone = not several or (x.ndim != 0 and not isinstance(condlist[0], (list, Tensor)))
+    conditions = [_truths("piecewise", c, x) for c in ([condlist] if alone else condlist)]
+    if len(funclist) == len(conditions) + 1:
+        rest = functools.reduce(elementwise.logical_or, conditions)
+        conditions.append(elementwise.logical_not(rest))
+    if len(funclist) != len(conditions):
+        refuse("piecewise", f"funclist must have {len(conditions)} functions, or one more")
+    found = creation.zeros_like(x)
+    for condition, function in zip(conditions, funclist, strict=True):
+        if not callable(function):
+            found[condition] = function
+        elif (values := x[condition]).size:
+            found[condition] = function(values, *args, **kw)
+    return found
 
 
 def unravel_index(indices: Any, shape: Any, order: str = "C") -> tuple[Tensor, ...]:

@@ -31,6 +31,8 @@ CONSUMERS: dict[str, tuple[list[str], list[str], dict[str, str]]] = {
         ["-k", "not obstore and not s3 and not modal and not cloud"],
         {"CUBED_BACKEND_ARRAY_API_MODULE": "tensorlayout", "AWS_EC2_METADATA_DISABLED": "true"},
     ),
+    # Those of arrays of CuPy, whose names tensors are given.
+    "dask": (["array/tests"], ["-k", "test_cupy"], {}),
     "scipy": ([], ["-k", "tensorlayout"], {"SCIPY_ARRAY_API": "1"}),
     "xarray": (["tests/test_array_api.py"], [], {}),
 }

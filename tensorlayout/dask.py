@@ -1,0 +1,147 @@
+"""Dask's arrays whose chunks are tensors: what Dask asks of a library of arrays.
+
+`register` is called once both packages are imported, whichever comes first (`late.follow`). Most of
+what Dask does are functions of NumPy, which tensors answer (`numpy_style`); here is the rest: what
+Dask would make of NumPy's arrays, and its backend ``array.backend: tensorlayout``. Tokens and sizes
+on the wire are those of pickles.
+"""
+
+from __future__ import annotations
+
+import functools
+import math
+from typing import Any
+
+import numpy as np
+
+from tensorlayout.devices import default_device
+from tensorlayout.functions import creation, transfers
+from tensorlayout.functions.manipulation import broadcast_to
+from tensorlayout.late import loaded
+from tensorlayout.tensor import Tensor
+
+
+def register() -> None:
+    """Enter tensors into Dask's tables; again without effect."""
+    dispatch, sizes = loaded("dask.array.dispatch"), loaded("dask.sizeof")
+    for name, function in _LOOKUPS.items():
+        getattr(dispatch, name).register(Tensor, function)
+    sizes.sizeof.register(Tensor, _sizeof)
+    loaded("dask.array.backends").array_creation_dispatch.register_backend(_NAME, backend())
+    utils = loaded("dask.array.utils")
+    if not hasattr(utils.scipy_linalg_safe, "__wrapped__"):
+        utils.scipy_linalg_safe = _beside_tensors(utils.scipy_linalg_safe)
+
+
+_NAME = "tensorlayout"
+
+# --- what is asked of chunks -------------------------------------------------------------------
+
+
+def _numel(x: Tensor, axis: Any = None, keepdims: bool = False, dtype: Any = None, **_: Any) -> Any:
+    """How many elements a sum of `x` adds up, in the shape of the sum."""
+    dims = range(x.ndim) if axis is None else (axis,) if isinstance(axis, int) else axis
+    dims = {dim % x.ndim for dim in dims}
+    number = math.prod(x.shape[d] for d in dims)
+    shape = tuple(1 if d in dims else n for d, n in enumerate(x.shape) if keepdims or d not in dims)
+    kind = np.float64 if dtype is None else dtype
+    return broadcast_to(creation.asarray(number, dtype=kind, device=x.device), shape)
+
+
+def _percentile(x: Tensor, q: Any, method: str = "linear") -> tuple[Tensor | None, int]:
+    """Percentiles of a chunk, and of how many elements they are."""
+    if not x.size:
+        return None, 0
+    found = np.percentile(x, q, method=method)  # type: ignore[call-overload]
+    return found, x.size
+
+
+def _host(x: Tensor, **options: Any) -> Any:
+    return np.asarray(transfers.on_host(x), **options)
+
+
+def _sizeof(x: Tensor) -> int:
+    """The bytes of the elements, and of the padding of a block; what is broadcast counts once."""
+    layout, spanned = x._spec.layout, x._spec.layout.nbytes(x.dtype)
+    return spanned if layout.covers_block else min(spanned, x.nbytes)
+
+
+_LOOKUPS: dict[str, Any] = {
+    "empty_lookup": creation.empty,
+    "numel_lookup": _numel,
+    "percentile_lookup": _percentile,
+    "to_numpy_dispatch": _host,
+}
+
+
+def _beside_tensors(function: Any) -> Any:
+    """Dask's way to `scipy.linalg`, in which it knows CuPy by name; what SciPy makes are arrays."""
+
+    @functools.wraps(function)
+    def call(name: str, *args: Any, **options: Any) -> Any:
+        x = next((each for each in args if isinstance(each, Tensor)), None)
+        if x is None:
+            return function(name, *args, **options)
+        given = [_host(each) if isinstance(each, Tensor) else each for each in args]
+        found = function(name, *given, **options)
+        several = found if isinstance(found, tuple) else (found,)
+        tensors = tuple(creation.asarray(each, device=x.device) for each in several)
+        return tensors if isinstance(found, tuple) else tensors[0]
+
+    return call
+
+
+# --- the backend -------------------------------------------------------------------------------
+
+
+class RandomState:
+    """NumPy's generator of random numbers; what it draws become tensors on the default device."""
+
+    def __init__(self, seed: Any = None) -> None:
+        self._numpy = np.random.RandomState(seed)
+
+    def __getattr__(self, name: str) -> Any:
+        draw = getattr(self._numpy, name)
+        where = default_device()
+        return lambda *args, **options: creation.asarray(draw(*args, **options), device=where)
+
+
+def _new(name: str) -> Any:
+    """Dask's own function, whose chunks are like a tensor; it asks the backend, so it is told."""
+    argument = "like" if name == "arange" else "meta"
+
+    def make(*args: Any, **options: Any) -> Any:
+        if options.get(argument) is None:
+            options[argument] = creation.empty(0)
+        with loaded("dask.config").set({"array.backend": "numpy"}):
+            return getattr(loaded("dask.array"), name)(*args, **options)
+
+    return staticmethod(make)
+
+
+def _to_backend(data: Any, **options: Any) -> Any:
+    """The same array, its chunks made by ``tl.asarray(chunk, **options)``."""
+    if isinstance(data._meta, Tensor) and not options:
+        return data
+    return data.map_blocks(creation.asarray, **options)
+
+
+def _no_generator(_: Any) -> Any:
+    msg = "dask: tensorlayout has no bit generators; use da.random.RandomState, or draw with the "
+    msg += "backend 'numpy', and then x.to_backend('tensorlayout')"
+    raise TypeError(msg)
+
+
+@functools.cache
+def backend() -> Any:
+    """What Dask asks for new arrays where its ``array.backend`` is ``tensorlayout``."""
+    names = ("ones", "zeros", "empty", "full", "arange")
+    body = {
+        **{name: _new(name) for name in names},
+        "RandomState": property(lambda _: RandomState),
+        "default_bit_generator": property(_no_generator),
+        "to_backend": staticmethod(_to_backend),
+        "to_backend_dispatch": staticmethod(lambda: creation.asarray),
+    }
+    base = loaded("dask.array.backends").ArrayBackendEntrypoint
+    return type("TensorBackend", (base,), body)()

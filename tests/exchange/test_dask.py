@@ -1,0 +1,391 @@
+"""Dask's arrays whose chunks are tensors: chunks stay tensors, in their layout.
+
+Dask is optional. What it gives of chunks that are arrays of NumPy is the oracle.
+"""
+
+import pickle
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+
+import tensorlayout as tl
+
+# What Dask warns of is its own.
+pytestmark = pytest.mark.filterwarnings("default")
+
+RNG = np.random.default_rng(0)
+A = RNG.normal(size=(12, 8))
+HOLES = np.where(np.arange(96).reshape(12, 8) % 7 == 3, np.nan, A)
+LINE, ROW = A[:, 0].copy(), A[0].copy()
+TALL = RNG.normal(size=(16, 4))
+SQUARE = RNG.normal(size=(8, 8)) + 8 * np.eye(8)
+NUMBERS = RNG.integers(0, 9, size=24)
+
+
+def optional(name):
+    return pytest.importorskip(name, reason=f"{name} is optional")
+
+
+@pytest.fixture(name="da")
+def _da():
+    return optional("dask.array")
+
+
+def lazy(da, xp, array, chunks=(5, 3)):
+    """A Dask array; its chunks are column-major tensors, or arrays of NumPy."""
+    chunks = chunks if array.ndim == 2 else chunks if isinstance(chunks, int) else 5
+    if xp is np:
+        return da.from_array(array, chunks=chunks)
+    where = tl.default_device()
+    x = tl.asarray(array, layout=range(array.ndim), copy=True, device=where)
+    return da.from_array(x, chunks=chunks)
+
+
+def parts(result):
+    """The Dask arrays in a result, in order."""
+    if isinstance(result, (tuple, list)):
+        return [part for item in result for part in parts(item)]
+    return [result]
+
+
+def chunks_of(x):
+    """The chunks of a Dask array, as they are."""
+
+    def flat(found):
+        return [c for f in found for c in flat(f)] if isinstance(found, (list, tuple)) else [found]
+
+    return flat(optional("dask").get(dict(x.__dask_graph__()), x.__dask_keys__()))
+
+
+def smooth(x):
+    return x * 2 + 1
+
+
+# Functions of Dask's module and of what makes a Dask array of an array.
+OPERATIONS = {
+    "all": lambda da, x: (x(A) > 0).all(axis=1),
+    "any": lambda da, x: (x(A) > 0).any(axis=0),
+    "apply_along_axis": lambda da, x: da.apply_along_axis(lambda v: v.sum(), 0, x(A)),
+    "apply_gufunc": lambda da, x: da.apply_gufunc(
+        lambda v: np.mean(v, axis=-1), "(i)->()", x(A, (5, 8)), output_dtypes=float
+    ),
+    "arange, like": lambda da, x: da.arange(7, chunks=3, like=x(A)),
+    "argmax": lambda da, x: x(A).argmax(axis=0),
+    "argmin": lambda da, x: da.argmin(x(A)),
+    "astype": lambda da, x: x(A).astype("f4"),
+    "average": lambda da, x: da.average(x(A), axis=0, weights=x(abs(LINE))),
+    "bincount": lambda da, x: da.bincount(x(NUMBERS), minlength=9),
+    "block": lambda da, x: da.block([[x(A), x(HOLES)], [x(HOLES), x(A)]]),
+    "broadcast_to": lambda da, x: da.broadcast_to(x(A), (2, 12, 8)),
+    "cholesky": lambda da, x: da.linalg.cholesky(x(SQUARE @ SQUARE.T, 4)),
+    "clip": lambda da, x: x(A).clip(-0.5, 0.5),
+    "coarsen": lambda da, x: da.coarsen(np.mean, x(A, (6, 4)), {0: 2, 1: 2}),
+    "compute_chunk_sizes": lambda da, x: x(A)[x(A)[:, 0] > 0].compute_chunk_sizes(),
+    "concatenate": lambda da, x: da.concatenate([x(A), x(HOLES)], axis=1),
+    "corrcoef": lambda da, x: da.corrcoef(x(A)),
+    "count_nonzero": lambda da, x: da.count_nonzero(x(A) > 0, axis=0),
+    "cov": lambda da, x: da.cov(x(A)),
+    "cumsum": lambda da, x: x(A).cumsum(axis=0),
+    "cumsum, blelloch": lambda da, x: da.cumsum(x(A), axis=1, method="blelloch"),
+    "delete": lambda da, x: da.delete(x(A), [1, 3], axis=0),
+    "diag": lambda da, x: da.diag(x(SQUARE, 4)),
+    "diag of a vector": lambda da, x: da.diag(x(ROW, 3)),
+    "diff": lambda da, x: da.diff(x(A), axis=0),
+    "digitize": lambda da, x: da.digitize(x(A), [-1.0, 0.0, 1.0]),
+    "dot": lambda da, x: da.dot(x(A), x(SQUARE)),
+    "einsum": lambda da, x: da.einsum("ij,jk->ik", x(A), x(SQUARE)),
+    "fft": lambda da, x: da.fft.fft(x(A, (12, 3)), axis=0),
+    "flip": lambda da, x: da.flip(x(A), 0),
+    "from_array": lambda da, x: x(A),
+    "full_like": lambda da, x: da.full_like(x(A), 3.0),
+    "gradient": lambda da, x: da.gradient(x(A), axis=0),
+    "histogram": lambda da, x: da.histogram(x(A), bins=5, range=(-3, 3))[0],
+    "indices": lambda da, x: x(A)[[7, 1, 1, 10]],
+    "indices in an array": lambda da, x: x(A)[x(np.array([1, 7, 3]), 2)],
+    "isin": lambda da, x: da.isin(x(NUMBERS), x(np.array([1, 2]))),
+    "lstsq": lambda da, x: da.linalg.lstsq(x(TALL, (8, 4)), x(TALL[:, 0].copy(), 8))[0],
+    "map_blocks": lambda da, x: x(A).map_blocks(smooth),
+    "map_overlap": lambda da, x: x(A).map_overlap(smooth, depth=1, boundary="reflect"),
+    "mask": lambda da, x: x(A)[x(A) > 0],
+    "mask of rows": lambda da, x: x(A)[x(A)[:, 0] > 0],
+    "matmul": lambda da, x: x(A) @ x(SQUARE),
+    "max": lambda da, x: x(HOLES).max(axis=0),
+    "mean": lambda da, x: x(A).mean(axis=0),
+    "mean of all": lambda da, x: x(A).mean(split_every=2),
+    "median": lambda da, x: da.median(x(A), axis=0),
+    "min": lambda da, x: x(A).min(),
+    "moment": lambda da, x: x(A).moment(3, axis=0),
+    "nanmean": lambda da, x: da.nanmean(x(HOLES), axis=0),
+    "nanmedian": lambda da, x: da.nanmedian(x(HOLES), axis=0),
+    "nanstd": lambda da, x: da.nanstd(x(HOLES), axis=1),
+    "nansum": lambda da, x: da.nansum(x(HOLES), axis=0),
+    "norm": lambda da, x: da.linalg.norm(x(A), ord=1, axis=0),
+    "ones_like": lambda da, x: da.ones_like(x(A)),
+    "pad": lambda da, x: da.pad(x(A), ((1, 0), (0, 2)), mode="edge"),
+    "pad, mean": lambda da, x: da.pad(x(A), 2, mode="mean"),
+    "percentile": lambda da, x: da.percentile(x(LINE), [10, 50, 90]),
+    "percentile of integers": lambda da, x: da.percentile(x(NUMBERS), 50, method="nearest"),
+    "piecewise": lambda da, x: da.piecewise(x(A), [x(A) < 0], [np.negative, 7.0]),
+    "prod": lambda da, x: x(A).prod(axis=1),
+    "qr": lambda da, x: da.linalg.qr(x(TALL, (8, 4))),
+    "quantile": lambda da, x: da.quantile(x(A), 0.3, axis=0),
+    "rechunk": lambda da, x: x(A).rechunk((4, 8)),
+    "reduction": lambda da, x: da.reduction(x(A), np.sum, np.sum, axis=0, dtype=float),
+    "repeat": lambda da, x: da.repeat(x(A), 2, axis=0),
+    "reshape": lambda da, x: x(A).reshape((4, 3, 8)),
+    "roll": lambda da, x: da.roll(x(A), 3, axis=0),
+    "searchsorted": lambda da, x: da.searchsorted(x(np.sort(LINE)), x(ROW)),
+    "select": lambda da, x: da.select([x(A) > 1, x(A) > 0], [x(A), x(A) * 2], 5.0),
+    "slices": lambda da, x: x(A)[2:9, ::-2],
+    "solve, positive": lambda da, x: da.linalg.solve(
+        x(SQUARE @ SQUARE.T, 4), x(A[:8, :3].copy(), (4, 3)), assume_a="pos"
+    ),
+    "stack": lambda da, x: da.stack([x(A), x(HOLES)], axis=1),
+    "std": lambda da, x: x(A).std(axis=1),
+    "sum": lambda da, x: x(A).sum(axis=0, split_every=2),
+    "svd": lambda da, x: da.linalg.svd(x(TALL, (8, 4)))[1],
+    "tensordot": lambda da, x: da.tensordot(x(A), x(A), axes=((0, 1), (0, 1))),
+    "topk": lambda da, x: da.topk(x(A), 3, axis=0),
+    "transpose": lambda da, x: x(A).T,
+    "tril": lambda da, x: da.tril(x(SQUARE, 4)),
+    "ufuncs": lambda da, x: np.sin(x(A)) + np.float64(2) * x(HOLES) ** 2,
+    "unique": lambda da, x: da.unique(x(NUMBERS)),
+    "var": lambda da, x: x(A).var(ddof=1),
+    "vindex": lambda da, x: x(A).vindex[[1, 2, 7], [0, 3, 5]],
+    "where": lambda da, x: da.where(x(A) > 0, x(A), 0.0),
+}
+OF_SCIPY = {"cholesky", "lstsq", "solve", "solve, positive"}
+
+# What needs arrays that Dask makes by itself: tensors, where its backend is ours.
+WITH_BACKEND = {
+    "arange": lambda da, x: da.arange(1, 12, 2, chunks=3),
+    "argtopk": lambda da, x: da.argtopk(x(A), -3, axis=1),
+    "argwhere": lambda da, x: da.argwhere(x(A) > 0),
+    "eye": lambda da, x: da.ones((4, 5), chunks=2) + da.zeros((4, 5), chunks=2),
+    "full": lambda da, x: da.full((4, 5), 7, chunks=2),
+    "nonzero": lambda da, x: da.nonzero(x(A) > 0),
+    "RandomState": lambda da, x: da.random.RandomState(1).normal(size=(6, 4), chunks=3),
+    "svd_compressed": lambda da, x: da.linalg.svd_compressed(
+        x(TALL, (8, 4)), 4, seed=da.random.RandomState(1)
+    )[1],
+}
+
+REFUSED = {
+    "histogram, density": (
+        lambda da, x: da.histogram(x(A), bins=[-3, 0, 3], density=True)[0],
+        "divide: operands must be tensors",
+    ),
+    "histogram2d": (
+        lambda da, x: da.histogram2d(x(LINE), x(LINE), bins=3, range=((-3, 3),) * 2)[0],
+        r"numpy\.histogramdd: takes no tensors",
+    ),
+    "insert": (
+        lambda da, x: da.insert(x(A), 3, 5.0, axis=0),
+        "concatenate: operands must be tensors",
+    ),
+    "mixed": (lambda da, x: x(A) + da.ones((12, 8)), "add: operands must be tensors"),
+    "solve": (
+        lambda da, x: da.linalg.solve(x(SQUARE, 4), x(ROW, 4)),
+        "must be called with a tensor|operands must be tensors",  # whichever block is first
+    ),
+    "svd_compressed": (
+        lambda da, x: da.linalg.svd_compressed(x(TALL, (8, 4)), 4, seed=1)[1],
+        "tensordot: operands must be tensors",
+    ),
+}
+
+
+def agree(da, call):
+    """The call gives tensors, whole and in chunks, and what it gives of arrays of NumPy."""
+    with optional("dask.config").set({"array.backend": "numpy"}):
+        expected = parts(call(da, lambda *given: lazy(da, np, *given)))
+        expected = [each.compute(scheduler="synchronous") for each in expected]
+    found = parts(call(da, lambda *given: lazy(da, tl, *given)))
+    assert len(found) == len(expected)
+    for one, other in zip(found, expected, strict=True):
+        chunks = chunks_of(one)
+        assert {type(chunk) for chunk in chunks} == {tl.Tensor}
+        whole = one.compute(scheduler="synchronous")
+        assert isinstance(whole, tl.Tensor)
+        assert whole.dtype == np.asarray(other).dtype
+        np.testing.assert_allclose(np.asarray(whole), other, rtol=1e-9, atol=1e-12)
+
+
+@pytest.mark.parametrize("name", OPERATIONS)
+def test_chunks_stay_tensors(name, da):
+    if name in OF_SCIPY:
+        optional("scipy")
+    agree(da, OPERATIONS[name])
+
+
+@pytest.mark.parametrize("name", WITH_BACKEND)
+def test_new_arrays_are_tensors(name, da):
+    with optional("dask.config").set({"array.backend": "tensorlayout"}):
+        agree(da, WITH_BACKEND[name])
+
+
+@pytest.mark.parametrize("name", REFUSED)
+def test_refusals_have_words(name, da):
+    if name in OF_SCIPY:
+        optional("scipy")
+    call, words = REFUSED[name]
+    with pytest.raises(TypeError, match=words):
+        call(da, lambda *given: lazy(da, tl, *given)).compute(scheduler="synchronous")
+
+
+def test_no_bit_generators(da):
+    with (
+        optional("dask.config").set({"array.backend": "tensorlayout"}),
+        pytest.raises(TypeError, match=r"use da\.random\.RandomState"),
+    ):
+        da.random.default_rng(0)
+
+
+# --- on devices --------------------------------------------------------------------------------
+
+ON_DEVICE = ("argmax", "from_array", "map_overlap", "mean", "percentile", "qr", "ufuncs", "where")
+
+
+@pytest.mark.usefixtures("device")
+@pytest.mark.parametrize("name", ON_DEVICE)
+def test_chunks_stay_on_their_device(name, da):
+    found = parts(OPERATIONS[name](da, lambda *given: lazy(da, tl, *given)))
+    expected = parts(OPERATIONS[name](da, lambda *given: lazy(da, np, *given)))
+    for one, other in zip(found, expected, strict=True):
+        assert {chunk.device for chunk in chunks_of(one)} == {tl.default_device()}
+        whole = one.to_backend("numpy").compute(scheduler="synchronous")
+        assert isinstance(whole, np.ndarray)
+        np.testing.assert_allclose(whole, other.compute(scheduler="synchronous"), rtol=1e-9)
+
+
+@pytest.mark.usefixtures("device")
+def test_new_arrays_are_on_the_default_device(da):
+    with optional("dask.config").set({"array.backend": "tensorlayout"}):
+        for x in (da.ones((4, 3)), da.arange(5), da.random.RandomState(0).random((2, 2))):
+            whole = x.compute(scheduler="synchronous")
+            assert whole.device == tl.default_device()
+
+
+# --- layouts -------------------------------------------------------------------------------------
+
+KEPT = {
+    "argmax": lambda da, x: x.argmax(axis=0, keepdims=True),
+    "astype": lambda da, x: x.astype("f4"),
+    "clip": lambda da, x: x.clip(0, 1),
+    "concatenate": lambda da, x: da.concatenate([x, x]),
+    "cumsum": lambda da, x: x.cumsum(axis=1),
+    "indices": lambda da, x: x[[1, 0]],
+    "isnan": lambda da, x: da.isnan(x),
+    "map_overlap": lambda da, x: x.map_overlap(smooth, depth=1, boundary="nearest"),
+    "mean": lambda da, x: x.mean(axis=0, keepdims=True),
+    "pad": lambda da, x: da.pad(x, 1, mode="edge"),
+    "rechunk": lambda da, x: x.rechunk(2),
+    "roll": lambda da, x: da.roll(x, 1, 0),
+    "sin": lambda da, x: np.sin(x),
+    "slices": lambda da, x: x[:, 1:3],
+    "std": lambda da, x: x.std(axis=1, keepdims=True),
+    "topk": lambda da, x: da.topk(x, 2, axis=1),
+    "where": lambda da, x: da.where(x > 0, x, 0.0),
+}
+
+
+@pytest.mark.parametrize("name", KEPT)
+@pytest.mark.parametrize("order", [(1, 3, 2, 0), (0, 1, 2, 3), (3, 2, 1, 0)], ids=str)
+def test_the_order_in_memory_is_kept(name, order, da):
+    x = tl.asarray(RNG.normal(size=(2, 4, 6, 5)), layout=order)
+    found = KEPT[name](da, da.from_array(x, chunks=(1, 4, 3, 5)))
+    whole = found.compute(scheduler="synchronous")
+    assert whole.layout.minor_to_major == order
+    for chunk in chunks_of(found):
+        assert [d for d in chunk.layout.minor_to_major if chunk.shape[d] > 1] == [
+            d for d in order if chunk.shape[d] > 1
+        ]
+
+
+def test_padding_of_chunks_is_kept(da):
+    padded = tl.Layout.parse("(4,6):(8,1) padded=(4,8) padding=ZERO")
+    x = da.from_array(tl.to_layout(tl.ones((4, 6)), padded), chunks=-1)
+    for found in (x, x + 1, np.sin(x), x.astype("f4"), da.where(x > 0, x, 0.0)):
+        assert [chunk.layout for chunk in chunks_of(found)] == [padded]
+
+
+def test_layout_by_the_backend(da):
+    x = da.from_array(A, chunks=6).to_backend("tensorlayout", layout=(0, 1))
+    assert {chunk.layout.minor_to_major for chunk in chunks_of(x)} == {(0, 1)}
+    assert isinstance(x._meta, tl.Tensor)
+    assert x.to_backend("tensorlayout") is x
+    back = (x + 1).to_backend("numpy")
+    assert {type(chunk) for chunk in chunks_of(back)} == {np.ndarray}
+    np.testing.assert_array_equal(back.compute(scheduler="synchronous"), A + 1)
+
+
+# --- tokens, sizes, the wire ---------------------------------------------------------------------
+
+
+def test_tokens_tell_values_dtypes_and_layouts_apart():
+    tokenize = optional("dask.base").tokenize
+    x = tl.asarray(A, copy=True)
+    others = [x + 1, tl.astype(x, tl.float32), tl.to_layout(x, (0, 1)), tl.reshape(x, (8, 12))]
+    others.append(tl.to_layout(x, tl.Layout.parse("(12,8):(9,1) padded=(12,9) padding=ZERO")))
+    others.append(tl.to_layout(x, tl.Layout.tiled((12, 8), [(2, 2)])))
+    tokens = [tokenize(each, ensure_deterministic=True) for each in (x, *others)]
+    assert len(set(tokens)) == len(tokens)
+    again = [tokenize(pickle.loads(pickle.dumps(each))) for each in (x, *others)]
+    assert again == tokens
+    code = "import dask.base, numpy, tensorlayout as tl\n"
+    code += "x = tl.asarray(numpy.random.default_rng(0).normal(size=(12, 8)))\n"
+    code += "print(dask.base.tokenize(x))"
+    other = subprocess.run([sys.executable, "-c", code], check=True, capture_output=True, text=True)
+    assert other.stdout.strip() == tokens[0]
+
+
+def test_sizes(da):
+    sizeof = optional("dask.sizeof").sizeof
+    x = tl.ones((100, 50))
+    assert sizeof(x) == sizeof(x[::-1]) == x.nbytes == 40_000
+    assert sizeof(x[:, :10]) == 8_000
+    assert sizeof(tl.broadcast_to(tl.ones(10), (1000, 10))) == 80
+    padded = tl.Layout.parse("(4,6):(8,1) padded=(4,8) padding=ZERO")
+    assert sizeof(tl.to_layout(tl.ones((4, 6)), padded)) == 4 * 8 * 8
+
+
+@pytest.mark.parametrize("layout", ["(12,8):(1,12)", "(12,8):(9,1) padded=(12,9) padding=ZERO"])
+def test_the_wire(layout):
+    protocol = optional("distributed.protocol")
+    x = tl.to_layout(tl.asarray(A), tl.Layout.parse(layout))
+    header, frames = protocol.serialize(x)
+    found = protocol.deserialize(header, [bytearray(frame) for frame in frames])
+    assert found.layout == x.layout
+    np.testing.assert_array_equal(np.asarray(found), A)
+    assert sum(memoryview(frame).nbytes for frame in frames) < x.layout.nbytes(x.dtype) + 300
+
+
+# --- how the two packages find each other --------------------------------------------------------
+
+REGISTERED = "from dask.array.dispatch import numel_lookup as n; print(tl.Tensor in n._lookup)"
+
+
+@pytest.mark.parametrize(
+    "imports",
+    [
+        "import tensorlayout as tl, dask.array",
+        "import dask.array, tensorlayout as tl",
+        "import dask, tensorlayout as tl, dask.array",
+        "import tensorlayout.dask, dask.array as da, tensorlayout as tl",
+    ],
+)
+def test_whichever_is_imported_first(imports):
+    optional("dask.array")
+    run = [sys.executable, "-c", f"{imports}\n{REGISTERED}"]
+    assert subprocess.run(run, check=True, capture_output=True, text=True).stdout == "True\n"
+
+
+def test_registered_again_without_effect(da):
+    from tensorlayout import dask
+
+    utils = optional("dask.array.utils")
+    before = utils.scipy_linalg_safe
+    dask.register()
+    assert utils.scipy_linalg_safe is before

@@ -28,6 +28,14 @@ def test(session: nox.Session) -> None:
 
 
 @nox.session
+def consumers(session: nox.Session) -> None:
+    """Run libraries and engines that take tensors."""
+    names = ("consumers", "dask", "transport")
+    files = [f"tests/exchange/test_{name}.py" for name in names]
+    run(session, "test,consumers,engines", "-m", "pytest", "-n", "2", *files)
+
+
+@nox.session
 def lint(session: nox.Session) -> None:
     """Hold style and types against the rules."""
     session.install("-e", ".[test]")

@@ -155,6 +155,7 @@ _absent = _spellings.of_module(__name__, __all__)
 _spellings.bind(Tensor)
 _calling.guard(globals(), __all__)
 _follow("dask.array", "tensorlayout.dask")
+_follow("autoray", "tensorlayout.autoray")
 
 if not TYPE_CHECKING:  # for which any name would exist
     __getattr__ = _late

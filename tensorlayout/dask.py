@@ -2,8 +2,7 @@
 
 `register` is called once both packages are imported, whichever comes first (`late.follow`). Most of
 what Dask does are functions of NumPy, which tensors answer (`numpy_style`); here is the rest: what
-Dask would make of NumPy's arrays, and its backend ``array.backend: tensorlayout``. Tokens and sizes
-on the wire are those of pickles.
+Dask would make of NumPy's arrays, sizes, and its backend ``array.backend: tensorlayout``.
 """
 
 from __future__ import annotations

@@ -284,6 +284,7 @@ def bind() -> None:
         "__reduce__": interchange.reduced,
         "__reduce_ex__": interchange.reduced,
         "__sizeof__": interchange.size_in_memory,
+        "__dask_tokenize__": interchange.dask_token,
         "__repr__": printing.represent,
         "__str__": printing.text,
         "_repr_html_": printing.html,

@@ -342,6 +342,199 @@ def test_xarray(name):
     np.testing.assert_allclose(np.asarray(found.data), expected.data, rtol=1e-12)
 
 
+# --- contractions, by opt_einsum, autoray, cotengra and quimb ------------------------------------
+
+LEFT, RIGHT = RNG.normal(size=(4, 5)), RNG.normal(size=(5, 6))
+OPT_EINSUM = {
+    "contract": lambda o, xp: o.contract(
+        "ij,jk,kl->il", *(given(xp, a) for a in (LEFT, RIGHT, RIGHT.T))
+    ),
+    "contract, all": lambda o, xp: o.contract("ij,ij->", given(xp, LEFT), given(xp, LEFT)),
+    "contract_expression": lambda o, xp: o.contract_expression(
+        "ij,jk->ki", LEFT.shape, RIGHT.shape
+    )(given(xp, LEFT), given(xp, RIGHT)),
+    "trace": lambda o, xp: o.contract("ii->", given(xp, MATRIX)),
+}
+
+
+@pytest.mark.parametrize("name", OPT_EINSUM)
+def test_opt_einsum(name):
+    agree(OPT_EINSUM[name], optional("opt_einsum"))
+
+
+def named(name, *arrays, **options):
+    """A function of NumPy's by its name, as autoray calls it."""
+    return lambda a, xp: a.do(name, *(given(xp, x) for x in arrays), **options)
+
+
+AUTORAY = {
+    "abs": named("abs", LEFT),
+    "allclose": named("allclose", LEFT, LEFT),
+    "array": lambda a, xp: a.do("array", LEFT.tolist(), like=given(xp, LEFT)),
+    "clip": named("clip", LEFT, a_min=0.0, a_max=1.0),
+    "complex": named("complex", LEFT, 2 * LEFT),
+    "concatenate": lambda a, xp: a.do("concatenate", (given(xp, LEFT), given(xp, LEFT)), axis=1),
+    "conj": named("conj", 1j * LEFT),
+    "cumsum": named("cumsum", LEFT, axis=0),
+    "dag": lambda a, xp: a.dag(given(xp, 1j * LEFT)),
+    "diag": named("diag", MATRIX),
+    "einsum": lambda a, xp: a.do("einsum", "ij,jk", given(xp, LEFT), given(xp, RIGHT)),
+    "eye": lambda a, xp: a.do("eye", 3, like=given(xp, LEFT)),
+    "isclose": named("isclose", LEFT, 1.01 * LEFT, rtol=0.02),
+    "linalg.eigh": lambda a, xp: a.do("linalg.eigh", given(xp, MATRIX + MATRIX.T))[0],
+    "linalg.norm": named("linalg.norm", LEFT),
+    "linalg.qr": named("linalg.qr", LEFT),
+    "linalg.solve": named("linalg.solve", MATRIX, MATRIX),
+    "linalg.svd": lambda a, xp: a.do("linalg.svd", given(xp, LEFT))[1],
+    "pad": lambda a, xp: a.do("pad", given(xp, LEFT), ((1, 0), (0, 2))),
+    "power": named("power", abs(LEFT), 1.5 * abs(LEFT)),
+    "ravel": named("ravel", LEFT),
+    "reshape": lambda a, xp: a.do("reshape", given(xp, LEFT), (2, 10)),
+    "sum": named("sum", LEFT, axis=1),
+    "tensordot": lambda a, xp: a.do("tensordot", given(xp, LEFT), given(xp, RIGHT), 1),
+    "to_numpy": lambda a, xp: tl.asarray(a.to_numpy(given(xp, LEFT))),
+    "trace": named("trace", MATRIX),
+    "transpose": lambda a, xp: a.do("transpose", given(xp, LEFT), (1, 0)),
+    "zeros": lambda a, xp: a.do("zeros", (2, 3), like=given(xp, LEFT)),
+}
+
+
+@pytest.mark.parametrize("name", AUTORAY)
+def test_autoray(name):
+    agree(AUTORAY[name], optional("autoray"))
+
+
+def test_autoray_draws_tensors():
+    autoray = optional("autoray")
+    for name in ("random.normal", "random.uniform"):
+        x = autoray.do(name, size=(200, 30), like="tensorlayout")
+        assert isinstance(x, tl.Tensor)
+        assert 0.2 < float(tl.std(x)) < 1.1
+
+
+def test_cotengra():
+    cotengra = optional("cotengra")
+    arrays = [LEFT, RIGHT, RIGHT.T, LEFT.T]
+    labels = [("a", "b"), ("b", "c"), ("c", "d"), ("d", "e")]
+    found = cotengra.array_contract([given(tl, a) for a in arrays], labels, ("a", "e"))
+    assert isinstance(found, tl.Tensor)
+    np.testing.assert_allclose(np.asarray(found), np.linalg.multi_dot(arrays))
+
+
+def test_quimb():
+    """A matrix product state is normalised, brought to a canonical form, and compressed."""
+    quimb = optional("quimb.tensor")
+    ours, numpys = (quimb.MPS_rand_state(8, 6, seed=1) for _ in range(2))
+    ours.apply_to_arrays(lambda array: tl.asarray(np.asarray(array)))
+    for state in (ours, numpys):
+        state.normalize()
+        state.canonicalize(3)
+        state.compress(max_bond=4)
+    assert {type(part.data) for part in ours} == {tl.Tensor}
+    norm = ours.H @ ours
+    assert isinstance(norm, tl.Tensor)
+    np.testing.assert_allclose(float(norm), float(numpys.H @ numpys), rtol=1e-9)
+    assert ours.max_bond() == 4
+
+
+# --- arrays around arrays: pint, pint-xarray, marray ---------------------------------------------
+
+PINT = {
+    "convert": lambda u, x: x.to(u.centimeter),
+    "cumsum": lambda u, x: np.cumsum(x, axis=0),
+    "divide": lambda u, x: x / (2 * u.second),
+    "index": lambda u, x: x[1:, ::2],
+    "max": lambda u, x: np.max(x, axis=1),
+    "mean": lambda u, x: np.mean(x),
+    "multiply": lambda u, x: x * x,
+    "power": lambda u, x: x**2,
+    "sqrt": lambda u, x: np.sqrt(x * x),
+    "stack": lambda u, x: np.stack([x, x]),
+    "std": lambda u, x: x.std(axis=0),
+    "sum": lambda u, x: x.sum(),
+    "transpose": lambda u, x: x.T,
+    "where": lambda u, x: np.where(x > 0 * u.meter, x, -x),
+}
+
+
+@pytest.mark.parametrize("name", PINT)
+def test_pint(name):
+    units = optional("pint").UnitRegistry()
+
+    def case(_, xp):
+        found = PINT[name](units, units.Quantity(given(xp, LEFT), "meter"))
+        return found.magnitude
+
+    agree(case, None)
+
+
+def test_pint_xarray():
+    xr = optional("xarray")
+    optional("pint_xarray")
+    places = {"a": np.arange(4.0)}
+
+    def case(_, xp):
+        d = xr.DataArray(given(xp, LEFT), dims=("a", "b"), coords=places, attrs={"units": "m"})
+        q = d.pint.quantify()
+        kept = (q * q).pint.to("cm**2").mean("b")
+        return [each.pint.dequantify().data for each in (q, q + q, kept, q.isel(a=slice(2)))]
+
+    agree(case, None)
+
+
+MARRAY = {
+    "add": lambda m, x: x + 2 * x,
+    "argmax": lambda m, x: m.argmax(x, axis=0),
+    "astype": lambda m, x: m.astype(x, m.float32),
+    "concat": lambda m, x: m.concat([x, x]),
+    "count": lambda m, x: m.count(x, axis=0),
+    "index": lambda m, x: x[1:, ::2],
+    "max": lambda m, x: m.max(x, axis=1),
+    "mean": lambda m, x: m.mean(x, axis=0),
+    "permute_dims": lambda m, x: m.permute_dims(x, (1, 0)),
+    "reshape": lambda m, x: m.reshape(x, (-1,)),
+    "sin": lambda m, x: m.sin(x),
+    "sort": lambda m, x: m.sort(x, axis=0),
+    "std": lambda m, x: m.std(x),
+    "sum": lambda m, x: m.sum(x, axis=1),
+    "unique_values": lambda m, x: m.unique_values(x),
+    "where": lambda m, x: m.where(x > 0, x, -x),
+}
+
+
+@pytest.mark.parametrize("name", MARRAY)
+def test_marray(name):
+    marray = optional("marray")
+
+    def case(_, xp):
+        masked = marray.masked_namespace(xp)
+        x = masked.asarray(given(xp, LEFT), mask=given(xp, LEFT > 0.5))
+        found = MARRAY[name](masked, x)
+        return [xp.where(found.mask, found.data[()] * 0, found.data), found.mask]
+
+    agree(case, None)
+
+
+# --- scikit-image --------------------------------------------------------------------------------
+
+GREY = RNG.random((16, 20))
+SKIMAGE = {
+    "adjust_gamma": ("exposure", lambda e, x: e.adjust_gamma(x, 2.0)),
+    "adjust_log": ("exposure", lambda e, x: e.adjust_log(x)),
+    "invert": ("util", lambda u, x: u.invert(x)),
+    "mean_squared_error": ("metrics", lambda m, x: m.mean_squared_error(x, x * 0.5)),
+    "rescale_intensity": ("exposure", lambda e, x: e.rescale_intensity(x, (0.1, 0.9))),
+    "threshold_otsu": ("filters", lambda f, x: float(f.threshold_otsu(x))),
+}
+
+
+@pytest.mark.parametrize("name", SKIMAGE)
+def test_scikit_image(name):
+    """Its 0.26 knows no namespaces: these are the functions that NumPy's protocols carry."""
+    chapter, function = SKIMAGE[name]
+    agree(lambda m, xp: function(m, given(xp, GREY)), optional(f"skimage.{chapter}"))
+
+
 # --- array-api-compat ----------------------------------------------------------------------------
 
 

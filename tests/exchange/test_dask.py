@@ -321,6 +321,14 @@ def test_layout_by_the_backend(da):
     np.testing.assert_array_equal(back.compute(scheduler="synchronous"), A + 1)
 
 
+def test_zarr_holds_what_tensors_hold(da, tmp_path):
+    zarr = optional("zarr")
+    for text in ("(12,8):(1,12)", "(12,8):(9,1) padded=(12,9) padding=ZERO"):
+        x = da.from_array(tl.to_layout(tl.asarray(A), tl.Layout.parse(text)), chunks=(4, 8)) + 1
+        da.to_zarr(x, str(tmp_path / "x.zarr"), mode="w")
+        np.testing.assert_array_equal(zarr.open_array(tmp_path / "x.zarr")[...], A + 1)
+
+
 # --- tokens, sizes, the wire ---------------------------------------------------------------------
 
 
@@ -334,6 +342,7 @@ def test_tokens_tell_values_dtypes_and_layouts_apart():
     assert len(set(tokens)) == len(tokens)
     again = [tokenize(pickle.loads(pickle.dumps(each))) for each in (x, *others)]
     assert again == tokens
+    optional("joblib")  # with which pickles of tensors are others
     code = "import dask.base, numpy, tensorlayout as tl\n"
     code += "x = tl.asarray(numpy.random.default_rng(0).normal(size=(12, 8)))\n"
     code += "print(dask.base.tokenize(x))"

@@ -1,0 +1,70 @@
+"""Tensors for autoray, and by it for cotengra and quimb.
+
+autoray calls functions by the names and with the signatures of NumPy. `register` is called once
+both packages are imported, whichever comes first (`late.follow`): it names the functions that
+NumPy's own call when they are given tensors. New arrays come from the namespace itself.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from tensorlayout import linalg
+from tensorlayout.devices import default_device
+from tensorlayout.functions import creation, elementwise, transfers
+from tensorlayout.late import loaded
+from tensorlayout.numpy_style.array_functions import TABLE
+from tensorlayout.tensor import Tensor
+
+_BACKEND = "tensorlayout"
+
+
+def register() -> None:
+    """Enter functions into autoray's table; again without effect."""
+    enter = loaded("autoray").register_function
+    for function, ours in TABLE.items():
+        name = f"{function.__module__}.{function.__name__}".removeprefix("numpy.")
+        enter(_BACKEND, name, ours)
+    for name, own in _OWN.items():
+        enter(_BACKEND, name, own)
+
+
+def _dag(x: Tensor) -> Tensor:
+    return elementwise.conj(x if x.ndim < 2 else x.mT)
+
+
+def _svd(x: Tensor) -> Any:
+    """Without the full matrices, as autoray has it."""
+    return linalg.svd(x, full_matrices=False)
+
+
+def _complex(real: Tensor, imag: Tensor) -> Tensor:
+    return elementwise.add(real, elementwise.multiply(imag, 1j))
+
+
+def _drawn(name: str) -> Any:
+    """What NumPy's generator draws, as a tensor on the default device."""
+
+    def draw(*args: Any, **options: Any) -> Tensor:
+        found = getattr(np.random.default_rng(), name)(*args, **options)
+        return creation.asarray(found, device=default_device())
+
+    return draw
+
+
+def _host(x: Tensor) -> Any:
+    return np.asarray(transfers.on_host(x))
+
+
+_OWN: dict[str, Any] = {
+    "array": creation.asarray,
+    "complex": _complex,
+    "dag": _dag,
+    "linalg.svd": _svd,
+    "power": elementwise.pow,
+    "random.normal": _drawn("normal"),
+    "random.uniform": _drawn("uniform"),
+    "to_numpy": _host,
+}

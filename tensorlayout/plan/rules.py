@@ -71,7 +71,7 @@ def broadcast_shape(shapes: Iterable[tuple[int, ...]]) -> tuple[int, ...]:
         for dim, n in enumerate(shape, rank - len(shape)):
             if n != 1 and result[dim] not in (1, n):
                 came = cut(", ".join(map(shown, given)), 500)
-                msg = f"shapes {came} cannot be broadcast together"
+                msg = f"shape mismatch: {came} cannot be broadcast together"
                 raise ValueError(msg)
             result[dim] = n if n != 1 else result[dim]
     return tuple(result)

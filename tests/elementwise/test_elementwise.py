@@ -561,7 +561,7 @@ def test_broadcasting(first, second, expected):
 )
 def test_shapes_that_do_not_broadcast(first, second):
     x, y = tl.ones(first), tl.ones(second)
-    message = re.escape(f"add: shapes {first}, {second} cannot be broadcast together")
+    message = re.escape(f"add: shape mismatch: {first}, {second} cannot be broadcast together")
     with pytest.raises(ValueError, match=message):
         x + y
     with pytest.raises(ValueError, match=message):

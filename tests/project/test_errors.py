@@ -799,9 +799,9 @@ iinfo(v)  # TypeError: type must be an integer dtype, got float64
 """
 
 MANIPULATION = """
-broadcast_arrays(v, v2)  # ValueError: shapes (3,), (2,) cannot be broadcast together
-broadcast_shapes((2,), (3,))  # ValueError: shapes (2,), (3,) cannot be broadcast together
-broadcast_shapes(2, 3)  # ValueError: shapes (2,), (3,) cannot be broadcast together
+broadcast_arrays(v, v2)  # ValueError: shape mismatch: (3,), (2,) cannot be broadcast together
+broadcast_shapes((2,), (3,))  # ValueError: shape mismatch: (2,), (3,) cannot be broadcast together
+broadcast_shapes(2, 3)  # ValueError: shape mismatch: (2,), (3,) cannot be broadcast together
 broadcast_shapes("ab")  # TypeError: shape must be an integer or a sequence of integers, got 'ab'
 broadcast_shapes((-1,))  # ValueError: shape must hold no negative sizes, got [(-1,)]
 broadcast_to(v, (2, 4))  # ValueError: shape (3,) cannot be broadcast to (2, 4)
@@ -953,7 +953,7 @@ take_along_axis(x, asarray([[0], [9]]))  # IndexError: index 9 is outside a dime
 take_along_axis(x, asarray([[0, 1, 3], [0, 1, 2]]), axis=0)
     IndexError: index 3 is outside a dimension of size 2
 take_along_axis(x, asarray([[0], [0], [0]]))
-    ValueError: shapes (2, 1), (3, 1) cannot be broadcast together
+    ValueError: shape mismatch: (2, 1), (3, 1) cannot be broadcast together
 take_along_axis(s, asarray(0))  # AxisError: axis must name a dimension, and rank 0 has none, got -1
 v[3]  # IndexError: index 3 is outside dimension 0 of shape (3,)
 v[1.0]
@@ -983,7 +983,7 @@ x[0, far]  # IndexError: index 9 is outside a dimension of size 3
 x[far]  # IndexError: index 9 is outside a dimension of size 2
 x[far, 0]  # IndexError: index 9 is outside a dimension of size 2
 x[zi, far]  # IndexError: index 9 is outside a dimension of size 3
-x[zi, i]  # ValueError: shapes (2,), (3,) cannot be broadcast together
+x[zi, i]  # ValueError: shape mismatch: (2,), (3,) cannot be broadcast together
 x[b]  # IndexError: a mask of shape (3,) does not fit dimensions of sizes (2,)
 x[asarray([True, False, True]), zi]
     IndexError: a mask of shape (3,) does not fit dimensions of sizes (2,)
@@ -1087,7 +1087,7 @@ v[0] = [1, 2]  # ValueError: a value of shape (2,) cannot be broadcast to ()
 ELEMENTWISE = """
 abs(b)  # TypeError: only numeric dtypes are allowed, got bool
 sin(i)  # TypeError: only floating-point dtypes are allowed, got int64; astype(x, tl.float64) first
-add(v, v2)  # ValueError: shapes (3,), (2,) cannot be broadcast together
+add(v, v2)  # ValueError: shape mismatch: (3,), (2,) cannot be broadcast together
 add(1, 2)  # TypeError: at least one operand must be a tensor, got only Python scalars
 add(b, b)  # TypeError: only numeric dtypes are allowed, got bool, bool
 add(i8, 300)  # OverflowError: the Python integer 300 does not fit int8
@@ -1096,7 +1096,7 @@ atan2(i, i)
 bitwise_and(v, v)  # TypeError: only integer or boolean dtypes are allowed, got float64, float64
 bitwise_invert(v)  # TypeError: only integer or boolean dtypes are allowed, got float64
 clip(z, 0, 1)  # TypeError: only real numeric dtypes are allowed, got complex128, int, int
-clip(v, v2)  # ValueError: shapes (3,), (2,) cannot be broadcast together
+clip(v, v2)  # ValueError: shape mismatch: (3,), (2,) cannot be broadcast together
 clip(v, z)  # TypeError: complex128 cannot become float64; take real() or abs() first
 clip(v, 1j)  # TypeError: only real numeric dtypes are allowed, got float64, complex
 clip(i8, 300)  # OverflowError: the Python integer 300 does not fit int8
@@ -1112,7 +1112,7 @@ clip(v, 0, 10**5000)  # OverflowError: the Python integer of 16610 bits does not
 # Chapters whose words are their own matter: here, that the function and what came are named.
 SEARCHES_SORTS_SETS_AND_STATISTICS = """
 where(i, v, v)  # TypeError: …int64; use condition != 0
-where(b, v2, v)  # ValueError: shapes (3,), (2,), (3,) cannot be broadcast together
+where(b, v2, v)  # ValueError: shape mismatch: (3,), (2,), (3,) cannot be broadcast together
 where(b, i8, 300)  # OverflowError: …300 does not fit int8
 sum(x, axis=(0, 0))  # ValueError: …(0, 0)
 sum(x, dtype=bool)  # TypeError: …bool
@@ -1181,7 +1181,7 @@ matmul(x, x)  # ValueError: shapes (2, 3) and (2, 3) do not match as (…, m, k)
 matmul(s, v)  # ValueError: shapes () and (3,) do not match as (…, m, k) and (…, k, n)
 matmul(b, b)  # TypeError: …bool, bool
 matmul(zeros((2, 3, 4)), zeros((3, 4, 5)))
-    ValueError: shapes (2,), (3,) cannot be broadcast together
+    ValueError: shape mismatch: (2,), (3,) cannot be broadcast together
 matrix_transpose(v)  # ValueError: …(3,)
 tensordot(b, b, axes=1)  # TypeError: …bool, bool
 vecdot(v, v2)  # ValueError: sizes along axis -1 differ in shapes (3,) and (2,)
@@ -1521,7 +1521,7 @@ x + np.ones((2, 3))
 x + foreign
     TypeError: add: operands must be tensors or Python scalars, got ….Foreign; make it a tensor with
     asarray() first
-x + v2  # ValueError: add: shapes (2, 3), (2,) cannot be broadcast together
+x + v2  # ValueError: add: shape mismatch: (2, 3), (2,) cannot be broadcast together
 i + 2**70  # OverflowError: add: the Python integer 1180591620717411303424 does not fit int64
 i8 + 300  # OverflowError: add: the Python integer 300 does not fit int8
 u8 + (-1)  # OverflowError: add: the Python integer -1 does not fit uint8
@@ -1537,9 +1537,9 @@ x @ 2  # TypeError: unsupported operand type(s) for @: 'Tensor' and 'int'
 s @ v  # ValueError: matmul: shapes () and (3,) do not match as (…, m, k) and (…, k, n)
 x < z  # TypeError: less: only real numeric dtypes are allowed, got float64, complex128
 z < 1  # TypeError: less: only real numeric dtypes are allowed, got complex128, int
-x == v2  # ValueError: equal: shapes (2, 3), (2,) cannot be broadcast together
+x == v2  # ValueError: equal: shape mismatch: (2, 3), (2,) cannot be broadcast together
 i == 2**70  # OverflowError: equal: the Python integer 1180591620717411303424 does not fit int64
-x -= v2  # ValueError: subtract: shapes (2, 3), (2,) cannot be broadcast together
+x -= v2  # ValueError: subtract: shape mismatch: (2, 3), (2,) cannot be broadcast together
 i8 += 1.5
     TypeError: add: the result has dtype float64, which an in-place operation cannot put into int8;
     use astype() first
@@ -1571,7 +1571,7 @@ big + big
 big + 1
     MemoryError: add: shape (1073741824, 1048576) of float64 needs 9007199254740992 bytes, which
     cannot be allocated
-v += v2  # ValueError: add: shapes (3,), (2,) cannot be broadcast together
+v += v2  # ValueError: add: shape mismatch: (3,), (2,) cannot be broadcast together
 x + 10**400  # OverflowError: add: the Python integer of 1329 bits does not fit float64
 x + 10**5000  # OverflowError: add: the Python integer of 16610 bits does not fit float64
 10**5000 - x  # OverflowError: subtract: the Python integer of 16610 bits does not fit float64

@@ -100,6 +100,7 @@ def load(
     *,
     mmap_mode: Literal["r", "r+", "c"] | None = None,
     device: DeviceLike | None = None,
+    out: Tensor | Mapping[str, Tensor] | None = None,
 ) -> Any:
     """Read a tensor, or a dict of tensors by name, from a file, in the layouts they had.
 
@@ -108,11 +109,13 @@ def load(
     other programs give row-major tensors, or column-major where ``.npy`` says so. Any dtype that
     tensors have, kept. `mmap_mode`: for ``.npy``, the tensor is over the file's memory: ``"r"``
     read-only, ``"r+"`` written through, ``"c"`` written to memory alone. `device`: where the
-    tensors go; the CPU by default.
+    tensors go; the CPU by default. `out`: a tensor, or a dict of them, that the elements are
+    written into, and that is returned: of the shape and dtype in the file, in any layout, which
+    stays, on any device. From Zarr and ``.npy`` no other memory of that size is taken.
 
-    ValueError for a file that is cut, damaged, of another format, or whose padding would be far
-    larger than its elements; nothing in a file is run. OSError where it cannot be read, ImportError
-    without the library that reads it.
+    ValueError for an `out` that does not fit, and nothing is written; for a file that is cut,
+    damaged, of another format, or whose padding would be far larger than its elements; nothing in a
+    file is run. OSError where it cannot be read, ImportError without the library that reads it.
 
     >>> import os, tempfile
     >>> import tensorlayout as tl
@@ -126,16 +129,29 @@ def load(
     if mmap_mode not in _MODES:
         msg = f"load: mmap_mode must be None, 'r', 'r+' or 'c', got {shown(mmap_mode)}"
         raise ValueError(msg)
+    if out is not None and (mmap_mode is not None or device is not None):
+        other = "mmap_mode" if mmap_mode is not None else "device"
+        msg = f"load: out is memory of its own; leave {other} out"
+        raise ValueError(msg)
+    targets = None if out is None else loaded("tensorlayout.files.targets").Targets(out)
     kind = loaded("tensorlayout.files.paths").kind_of(file)
     if mmap_mode and (kind != "npy" or not isinstance(file, str)):
         msg = f"load: only .npy at a path can be mapped, not {file}"
         raise ValueError(msg)
     module = loaded(f"tensorlayout.files.{kind}")
     try:
-        found = module.mapped(file, mmap_mode) if mmap_mode else module.read(file)
+        if targets is not None and kind == "zarr":
+            return module.read(file, targets)
+        mode = "r" if targets is not None and kind == "npy" and isinstance(file, str) else mmap_mode
+        found = module.mapped(file, mode) if mode else module.read(file)
+        if targets is not None:
+            targets.put(found)
+            return targets.out
     except (MemoryError, ImportError):
         raise
     except Exception as error:  # what a library raises for a broken file, it does not list
+        if targets is not None and error is targets.refused:
+            raise
         # Libraries raise OSErrors of their own, too; a seek to nowhere is one of the system.
         if isinstance(error, OSError) and error.errno not in (None, errno.EINVAL):
             raise

@@ -2,13 +2,20 @@
 
 from __future__ import annotations
 
+import itertools
 import math
 import os
 from typing import Any
 
+import numpy as np
+
+from tensorlayout.devices import CPU
 from tensorlayout.dtypes import is_bfloat16
 from tensorlayout.files.forms import array_of, restored, text_of
 from tensorlayout.files.libraries import library
+from tensorlayout.files.targets import Targets
+from tensorlayout.functions.creation import asarray
+from tensorlayout.late import loaded
 from tensorlayout.layout import Layout
 from tensorlayout.tensor import Tensor
 
@@ -76,15 +83,31 @@ def _fill(array: Any, x: Tensor) -> None:
         array[...] = array_of(x)
 
 
-def read(path: str) -> Tensor | dict[str, Tensor]:
-    """The tensor of an array, or those of a group by their paths in it."""
+def read(path: str, targets: Targets | None = None) -> Any:
+    """The tensor of an array, or those of a group by their paths in it; or what is in `targets`."""
     zarr = library("zarr", "zarr")
     found = zarr.open(zarr.storage.LocalStore(path, read_only=True), mode="r")
     alone = isinstance(found, zarr.Array)
-    members = [("", found)] if alone else found.members(max_depth=None)
-    tensors = restored(
-        (name, value[...], value.attrs.get(_KEY, ""))
-        for name, value in members
-        if isinstance(value, zarr.Array)
-    )
+    everything = [("", found)] if alone else found.members(max_depth=None)
+    members = {name: value for name, value in everything if isinstance(value, zarr.Array)}
+    if targets is not None:
+        fitting = targets.fit({n: (v.shape, v.dtype) for n, v in members.items()}, alone)
+        for name, x in fitting.items():
+            _fetch(members[name], x)
+        return targets.out
+    tensors = restored((name, v[...], v.attrs.get(_KEY, "")) for name, v in members.items())
     return tensors[""] if alone else tensors
+
+
+def _fetch(array: Any, x: Tensor) -> None:
+    """Read into a tensor: by Zarr where that has strides, else file by file."""
+    if x.device == CPU and not x.layout.is_tiled and x.size:
+        into = loaded("zarr.buffer").cpu.NDBuffer.from_numpy_array(np.asarray(x))
+        array.get_basic_selection(..., out=into)
+        return
+    file = array.shards or array.chunks
+    for corner in itertools.product(
+        *(range(0, n, step) for n, step in zip(x.shape, file, strict=True))
+    ):
+        part = tuple(slice(at, at + step) for at, step in zip(corner, file, strict=True))
+        x[part] = asarray(array[part], device=x.device)

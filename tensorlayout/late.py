@@ -5,6 +5,7 @@ import importlib
 import os
 import sys
 import threading
+import warnings
 from typing import Any
 
 # A fork waits for imports: in the child, one that another thread has begun would never end.
@@ -30,9 +31,18 @@ def loaded(name: str) -> Any:
 def follow(library: str, module: str) -> None:
     """Call ``register()`` of a module of this package once a library is imported: now, or then."""
     if library in sys.modules:
-        importlib.import_module(module).register()
+        _register(library, module)
     else:
         sys.meta_path.insert(0, _Follower(library, module))
+
+
+def _register(library: str, module: str) -> None:
+    """Of a library without what is asked for, as an old one, whoever imports it is only warned."""
+    try:
+        importlib.import_module(module).register()
+    except (ImportError, AttributeError) as error:
+        text = f"{module} does not fit the {library} that is installed: {error}"
+        warnings.warn(text, RuntimeWarning, stacklevel=2)
 
 
 class _Follower:
@@ -56,7 +66,7 @@ class _Follower:
         def execute_both(module: Any) -> None:
             execute(module)
             if module.__name__ == self._library:
-                importlib.import_module(self._module).register()
+                _register(self._library, self._module)
 
         spec.loader.exec_module = execute_both  # type: ignore[method-assign]
         return spec

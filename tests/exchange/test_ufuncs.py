@@ -231,7 +231,7 @@ def test_dtype():
     ("call", "error", "words"),
     [
         (lambda x: np.add(x, 1, out=np.ones(3)), TypeError, r"numpy\.add: out must be a tensor"),
-        (lambda x: np.add(x, 1, out=tl.ones(2)), ValueError, r"numpy\.add: shapes"),
+        (lambda x: np.add(x, 1, out=tl.ones(2)), ValueError, r"numpy\.add: shape mismatch"),
         (
             lambda x: np.add(x, 1, out=tl.ones(())),
             ValueError,

@@ -207,8 +207,7 @@ import sys
 from multiprocessing import resource_tracker, shared_memory
 import tensorlayout as tl
 shared = shared_memory.SharedMemory(sys.argv[1])
-if sys.version_info < (3, 13):
-    resource_tracker.unregister(shared._name, "shared_memory")  # the maker unlinks it
+resource_tracker.unregister(shared._name, "shared_memory")  # the maker unlinks it
 x = tl.from_storage(shared.buf, sys.argv[2], dtype=tl.float32)
 x += 1
 del x

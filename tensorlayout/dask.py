@@ -30,6 +30,9 @@ def register() -> None:
     utils = loaded("dask.array.utils")
     if not hasattr(utils.scipy_linalg_safe, "__wrapped__"):
         utils.scipy_linalg_safe = _beside_tensors(utils.scipy_linalg_safe)
+    rechunk = loaded("dask.array.rechunk")
+    if not hasattr(rechunk._compute_rechunk, "__wrapped__"):
+        rechunk._compute_rechunk = _without_elements(rechunk._compute_rechunk)
 
 
 _NAME = "tensorlayout"
@@ -86,6 +89,19 @@ def _beside_tensors(function: Any) -> Any:
         several = found if isinstance(found, tuple) else (found,)
         tensors = tuple(creation.asarray(each, device=x.device) for each in several)
         return tensors if isinstance(found, tuple) else tensors[0]
+
+    return call
+
+
+def _without_elements(function: Any) -> Any:
+    """Dask's way to other chunks, which makes anew what has no elements, and forgets of what."""
+
+    @functools.wraps(function)
+    def call(x: Any, chunks: Any) -> Any:
+        if x.size or not isinstance(x._meta, Tensor):
+            return function(x, chunks)
+        new: Any = loaded("dask.array").empty
+        return new(x.shape, chunks=chunks, dtype=x.dtype, meta=x._meta)
 
     return call
 

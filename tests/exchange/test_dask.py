@@ -132,6 +132,7 @@ OPERATIONS = {
     "qr": lambda da, x: da.linalg.qr(x(TALL, (8, 4))),
     "quantile": lambda da, x: da.quantile(x(A), 0.3, axis=0),
     "rechunk": lambda da, x: x(A).rechunk((4, 8)),
+    "rechunk, without elements": lambda da, x: x(A)[12:].rechunk((1, 8)),
     "reduction": lambda da, x: da.reduction(x(A), np.sum, np.sum, axis=0, dtype=float),
     "repeat": lambda da, x: da.repeat(x(A), 2, axis=0),
     "reshape": lambda da, x: x(A).reshape((4, 3, 8)),

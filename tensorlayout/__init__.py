@@ -64,7 +64,7 @@ from tensorlayout.tracing import no_copies, trace
 from tensorlayout.words import CopyError
 
 if TYPE_CHECKING:
-    from tensorlayout import directml, fft, linalg, xla
+    from tensorlayout import directml, fft, formats, linalg, xla
     from tensorlayout.dtypes import bfloat16
     from tensorlayout.tracing.refusal import CopyWarning
     from tensorlayout.tracing.traces import Trace
@@ -94,6 +94,7 @@ __all__ = [
     "float16",
     "float32",
     "float64",
+    "formats",
     "get_num_threads",
     "int8",
     "int16",
@@ -143,7 +144,7 @@ def _late(name: str) -> _Any:
     """What is imported at first use: `bfloat16`, and namespaces."""
     if name == "bfloat16":
         return _dtypes.bfloat16
-    if name in ("directml", "fft", "linalg", "xla"):
+    if name in ("directml", "fft", "formats", "linalg", "xla"):
         return _loaded(f"tensorlayout.{name}")
     if name in ("CopyWarning", "Trace"):
         module = "refusal" if name == "CopyWarning" else "traces"

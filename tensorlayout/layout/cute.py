@@ -109,7 +109,7 @@ def _modes(size: Mode, stride: Mode) -> list[tuple[Mode, Mode]]:
     if isinstance(size, int) and isinstance(stride, int):
         return [(size, stride)]
     came = f"{shown(size)} and {shown(stride)}"
-    refuse("from_cute", f"stride must be nested as shape is, got {came}")
+    return refuse("from_cute", f"stride must be nested as shape is, got {came}")
 
 
 def _leaves(size: Mode, stride: Mode) -> Iterator[Part]:

@@ -50,13 +50,13 @@ def read(shape: Sequence[int], pattern: str | EinopsPattern, **lengths: int) -> 
     if isinstance(pattern, EinopsPattern):
         text, lengths = pattern.pattern, {**pattern.lengths, **lengths}
     left, right = _sides(text, len(sizes))
-    extents = [_extents(n, axes, lengths) for n, axes in zip(sizes, left, strict=True)]
     where = {axis: (dim, k) for dim, axes in enumerate(left) for k, axis in enumerate(axes)}
     order = [axis for axes in right for axis in axes]
     unknown = lengths.keys() - where.keys()
-    if sorted(order) != sorted(where) or unknown:
+    if unknown or sorted(order) != sorted(where) or len(where) != sum(map(len, left)):
         came = shown(text, 200) + (f" and a length of {shown(min(unknown))}" if unknown else "")
         refuse("einops.read", f"each axis must be on both sides, once, got {came}")
+    extents = [_extents(n, axes, lengths) for n, axes in zip(sizes, left, strict=True)]
     places = [where[axis] for axis in order]
     single = [(dim, 0) for dim, axes in enumerate(left) if not axes]
     return under("einops.read", laid_out, sizes, extents, [*single, *places])
@@ -64,7 +64,11 @@ def read(shape: Sequence[int], pattern: str | EinopsPattern, **lengths: int) -> 
 
 def _extents(size: int, axes: list[str], lengths: dict[str, int]) -> list[int]:
     """The lengths of the axes that a dimension is made of."""
-    given = {axis: checked_integer(axis, lengths[axis]) for axis in axes if axis in lengths}
+    given = {
+        axis: under("einops.read", checked_integer, axis, lengths[axis])
+        for axis in axes
+        if axis in lengths
+    }
     open_ones = [axis for axis in axes if axis not in given]
     known = math.prod(given.values())
     if min(given.values(), default=1) < 1 or len(open_ones) > 1 or size % known:

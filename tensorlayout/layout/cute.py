@@ -30,8 +30,8 @@ class CuteLayout(NamedTuple):
     `shape` and `stride`: as ``make_layout`` takes them; sizes and strides count elements. `offset`:
     the slot of coordinate 0, by which CuTe's pointer is moved. Its text is CuTe's, without offset.
 
-    >>> from tensorlayout import Layout
-    >>> str(Layout.parse("(3,4):(2,2*6+2*1)").to_cute())
+    >>> from tensorlayout.formats.cute import CuteLayout
+    >>> str(CuteLayout((3, (2, 2)), (2, (1, 6))))
     '(3,(2,2)):(2,(1,6))'
     """
 

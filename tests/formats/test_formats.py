@@ -1,6 +1,8 @@
 """Layouts as other libraries write them: literal ones, formulas, and laws over all layouts."""
 
 import math
+import re
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -76,6 +78,12 @@ def test_einops_says_all_tiles_without_padding(layout):
         return
     pattern = formats.einops.write(layout.at_origin)
     assert formats.einops.read(layout.shape, pattern).same_placement(layout.at_origin)
+
+
+def test_the_page_has_each_row_once():
+    page = Path(__file__).parents[2] / "docs" / "formats.md"
+    rows = re.findall(r"^\| `(\w+)` \|", page.read_text("utf-8"), re.MULTILINE)
+    assert rows == sorted(ROWS)
 
 
 def test_zero_padding_is_written_to_memory():

@@ -6,7 +6,8 @@ from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 from tensorlayout.formats.blocks import block_of
-from tensorlayout.layout import Layout, Padding, PaddingValue, in_our_words, tiles_and_order
+from tensorlayout.layout import Layout, Padding, PaddingValue
+from tensorlayout.layout.checks import checked_integers
 from tensorlayout.words import cut, refuse, shown, under
 from tensorlayout.xla import PrimitiveType, shape_of
 
@@ -48,9 +49,9 @@ def read(
         refuse("jax.read", f"{rule}, got {shown(layout)}", TypeError)
     if getattr(inner, "sub_byte_element_size_in_bits", 0):
         refuse("jax.read", f"slots are whole elements of bytes, got {shown(layout)}")
-    found = in_our_words(inner)
-    tiles, order = tiles_and_order(found) if isinstance(found, str) else ((), found)
-    return under("jax.read", Layout.tiled, shape, tiles, order, padding_value)
+    order = under("jax.read", checked_integers, "major_to_minor", inner.major_to_minor)
+    tiles = getattr(inner, "tiling", None) or ()
+    return under("jax.read", Layout.tiled, shape, tiles, order[::-1], padding_value)
 
 
 def write(layout: Layout) -> JaxLayout:

@@ -56,7 +56,7 @@ def read(
     if not isinstance(memory, NumpyMemory):
         memory = NumpyMemory(under("numpy.read", checked_integers, "strides", memory))
     if any(number % step for number in (*memory.strides, memory.offset)):
-        rule = f"strides and offset must be multiples of the element's {step} bytes"
+        rule = f"strides and offset must be multiples of the element's {shown(step)} bytes"
         refuse("numpy.read", f"{rule}, got {shown(memory.strides)} and {shown(memory.offset)}")
     strides = [stride // step for stride in memory.strides]
     offset = checked_integer("offset", memory.offset) // step

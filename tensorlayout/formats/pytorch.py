@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from tensorlayout.formats.blocks import block_of, checked, named
-from tensorlayout.layout import Layout
+from tensorlayout.layout import Layout, in_our_words
 from tensorlayout.layout.checks import checked_sizes
 from tensorlayout.words import cut, refuse, shown, under
 
@@ -27,7 +27,8 @@ def read(shape: Sequence[int], memory_format: Any, like: Layout | None = None) -
     Layout.parse('(2,3,4,5):(60,1,15,3)')
     """
     sizes = under("pytorch.read", checked_sizes, "shape", shape)
-    word = str(memory_format).removeprefix("torch.")
+    word = in_our_words(memory_format)
+    word = word.removeprefix("torch.") if isinstance(word, str) else None
     if word == "contiguous_format":
         return Layout.row_major(sizes)
     if word == "preserve_format":

@@ -444,6 +444,8 @@ def test_only_layouts_are_written(name):
     "call",
     [
         lambda: formats.jax.read((2, 3), (0, 1)),
+        lambda: formats.jax.read((2, 3), formats.jax.JaxLayout(5)),
+        lambda: formats.jax.read((2, 3), formats.jax.JaxLayout((0, 1), ("ab",))),
         lambda: formats.blas.read((2, 3), "N"),
         lambda: formats.blas.read((2, 3), ("N", 2.5)),
         lambda: formats.numpy.read((2, 3), 5, 4),

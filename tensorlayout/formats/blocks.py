@@ -9,7 +9,6 @@ import math
 from collections.abc import Iterable, Sequence
 
 from tensorlayout.layout import Layout, Padding, PaddingValue
-from tensorlayout.layout.order import descending
 from tensorlayout.layout.slots import inner_extent
 from tensorlayout.words import cut, refuse, shown
 
@@ -93,8 +92,3 @@ def named(block: Layout, known: Iterable[tuple[str, Layout]]) -> str | None:
     found = [(word, layout) for word, layout in known if is_said(layout, block)]
     alike = [word for word, layout in found if layout.minor_to_major == block.minor_to_major]
     return next(iter([*alike, *(word for word, _ in found)]), None)
-
-
-def row_major(rank: int) -> tuple[int, ...]:
-    """The dimensions from the slowest to the fastest."""
-    return descending(rank)[::-1]

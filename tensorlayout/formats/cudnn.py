@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
-from tensorlayout.formats.blocks import block_of, laid_out, named, row_major
+from tensorlayout.formats.blocks import block_of, laid_out, named
 from tensorlayout.layout import Layout
 from tensorlayout.layout.checks import checked_sizes
 from tensorlayout.words import cut, refuse, shown, under
@@ -39,8 +39,9 @@ def read(shape: Sequence[int], tensor_format: str, vector: int | None = None) ->
     if vectors and vectors[1] == vectors[2]:
         word, vector = "NCHW_VECT_C", int(vectors[1])
     if word in ("NCHW", "NHWC"):
-        order = row_major(len(sizes))
-        return Layout.packed(sizes, (order if word == "NCHW" else _channels_last(order))[::-1])
+        spatial = range(2, len(sizes))
+        order = (0, 1, *spatial) if word == "NCHW" else (0, *spatial, 1)
+        return Layout.packed(sizes, order[::-1])
     if word != "NCHW_VECT_C" or vector not in _VECTORS:
         came = shown(tensor_format) + (f" with vector={shown(vector)}" if vector else "")
         refuse("cudnn.read", f"tensor_format must be one of {_KNOWN}, got {came}")
@@ -49,11 +50,7 @@ def read(shape: Sequence[int], tensor_format: str, vector: int | None = None) ->
         refuse("cudnn.read", f"{rule}, got shape {shown(sizes)}")
     extents = [[n] for n in sizes]
     extents[1] = [sizes[1] // vector, vector]
-    return laid_out(sizes, extents, [*((d, 0) for d in row_major(len(sizes))), (1, 1)])
-
-
-def _channels_last(order: tuple[int, ...]) -> tuple[int, ...]:
-    return (order[0], *order[2:], 1)
+    return laid_out(sizes, extents, [*((dim, 0) for dim in range(len(sizes))), (1, 1)])
 
 
 def write(layout: Layout) -> str:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import math
 import re
+from ast import literal_eval
 from collections.abc import Iterator, Sequence
 from operator import index as as_int
 from typing import Any, NamedTuple, NoReturn, TypeAlias
@@ -16,12 +17,16 @@ from tensorlayout.layout import slots
 from tensorlayout.layout.checks import MAX_PARTS, checked_sizes
 from tensorlayout.layout.slots import Part, Parts
 from tensorlayout.layout.views import Views
-from tensorlayout.words import cut, shown
+from tensorlayout.words import cut, named, refuse, shown
 
 Mode: TypeAlias = "int | tuple[Mode, ...]"
 
-_TOKEN = r"(?a)\s*(?:([(),:])|_?(-?\d{1,40})\b|(\S))"  # of static integers C++ prints _4
+_SIDES = r"(?a)([-\d\s(),_]*):([-\d\s(),_]*)"
+_BLANKS = " ?([(),:]) ?"
+_LAST = r"(?<![(,])\)"
+_STATIC = r"\b_(?=-?\d)"  # of static integers C++ prints _4
 _MOST_LEVELS = 64
+_NAME = "from_cute"  # whose errors are told
 
 
 class CuteLayout(NamedTuple):
@@ -87,7 +92,7 @@ def fields_of(source: Any, shape: Sequence[int] | None) -> dict[str, Any]:
     kept = whole if shape is None else checked_sizes("shape", shape)
     if len(kept) != len(whole) or any(n > most for n, most in zip(kept, whole, strict=True)):
         rule = f"shape must have a size for each mode, at most {shown(whole)}"
-        refuse("from_cute", f"{rule}, got {shown(kept)}")
+        refuse(_NAME, f"{rule}, got {shown(kept)}")
     parts = [
         ((-(-n // slots.inner_extent(dim)), dim[0][1]), *dim[1:])
         for n, dim in zip(kept, dims, strict=True)
@@ -109,14 +114,14 @@ def _modes(size: Mode, stride: Mode) -> list[tuple[Mode, Mode]]:
     if isinstance(size, int) and isinstance(stride, int):
         return [(size, stride)]
     came = f"{shown(size)} and {shown(stride)}"
-    return refuse("from_cute", f"stride must be nested as shape is, got {came}")
+    return refuse(_NAME, f"stride must be nested as shape is, got {came}")
 
 
 def _leaves(size: Mode, stride: Mode) -> Iterator[Part]:
     """The extents and strides of a mode, from the slowest digit to the fastest."""
     if isinstance(size, int) and isinstance(stride, int):
         if size < 0:
-            refuse("from_cute", f"sizes must not be negative, got {shown(size)}")
+            refuse(_NAME, f"sizes must not be negative, got {shown(size)}")
         yield size, stride
         return
     modes = _modes(size, stride)
@@ -127,64 +132,49 @@ def _leaves(size: Mode, stride: Mode) -> Iterator[Part]:
 
 
 def _read(source: Any) -> tuple[Mode, Mode, int]:
+    offset: Sequence[int] = ()
     if isinstance(source, str):
-        return *_read_text(source), 0
-    if isinstance(source, (tuple, list)) and len(source) in (2, 3):
+        sizes, strides = _read_text(source)
+    elif isinstance(source, (tuple, list)) and len(source) in (2, 3):
         sizes, strides, *offset = source
     else:
-        sizes, strides, offset = _attributes(source)
+        sizes, strides = _attributes(source)
     try:
         return _checked(sizes), _checked(strides), as_int(offset[0]) if offset else 0
     except TypeError:
-        msg = f"from_cute: sizes and strides must be integers in tuples, got {shown(source)}"
-        raise TypeError(msg) from None
+        rule = f"sizes and strides must be integers in tuples, got {shown(source)}"
+        raise named(_NAME, TypeError(rule)) from None
 
 
-def _attributes(source: Any) -> tuple[Any, Any, list[int]]:
+def _attributes(source: Any) -> tuple[Any, Any]:
     """Shape and stride of a layout of another library, which has no offset."""
     try:
-        return source.shape, source.stride, []
+        return source.shape, source.stride
     except AttributeError:
         rule = "must be text such as '((2,2),3):((1,6),2)', a pair (shape, stride), or a layout"
-        msg = f"from_cute: source {rule} with both and no swizzle, got {shown(source)}"
-        raise TypeError(msg) from None
+        text = f"source {rule} with both and no swizzle, got {shown(source)}"
+        raise named(_NAME, TypeError(text)) from None
 
 
 def _checked(mode: Any, level: int = 0) -> Mode:
     if not isinstance(mode, (tuple, list)):
         return as_int(mode)
     if level == _MOST_LEVELS or len(mode) > MAX_PARTS:
-        refuse("from_cute", f"at most {_MOST_LEVELS} modes, and levels of them, are allowed")
+        refuse(_NAME, f"at most {_MOST_LEVELS} modes, and levels of them, are allowed")
     return tuple(_checked(inner, level + 1) for inner in mode)
 
 
-def _read_text(text: str) -> tuple[Mode, Mode]:
-    """The two sides of ``shape:stride``."""
-    sides: list[Mode] = []
-    open_modes: list[list[Mode]] = [[]]
-    after = "("  # the token before: what may follow hangs on it
-    for match in re.finditer(_TOKEN, text.strip()):
-        sign, number, other = match.groups()
-        fits = after in "(," if sign == "(" or number else after not in "(,"
-        if other or not (fits or (sign == ")" and after in "(,")):
-            _refuse_text(text)
-        if sign == "(":
-            open_modes.append([])
-            if len(open_modes) > _MOST_LEVELS:
-                refuse("from_cute", f"at most {_MOST_LEVELS} levels of modes are allowed")
-        elif sign == ")" and len(open_modes) > 1:
-            closed = tuple(open_modes.pop())
-            open_modes[-1].append(closed)
-        elif number:
-            open_modes[-1].append(int(number))
-        elif sign == ":" and len(open_modes) == 1 and len(open_modes[0]) == 1 and not sides:
-            sides.append(open_modes[0].pop())
-        elif sign != "," or len(open_modes) == 1:
-            _refuse_text(text)
-        after = "(" if sign == ":" else sign or number
-    if len(open_modes) != 1 or len(open_modes[0]) != 1 or len(sides) != 1:
-        _refuse_text(text)
-    return sides[0], open_modes[0][0]
+def _read_text(text: str) -> tuple[Any, Any]:
+    """The two sides of ``shape:stride``: Python's tuples, but for the comma of a single mode."""
+    plain = re.sub(_STATIC, "", re.sub(_BLANKS, r"\1", " ".join(text.split())))
+    sides = re.fullmatch(_SIDES, re.sub(_LAST, ",)", plain))
+    try:
+        if sides is not None:
+            (size,), (stride,) = (literal_eval(f"[{side}]") for side in sides.groups())
+            return size, stride
+    except (SyntaxError, ValueError, MemoryError):
+        pass
+    return _refuse_text(text)
 
 
 def _refuse_text(text: str) -> NoReturn:
@@ -193,10 +183,4 @@ def _refuse_text(text: str) -> NoReturn:
         rule += "; swizzles, composed layouts and strides of several bases are no strides"
     elif "?" in text:
         rule += "; sizes and strides that are not known yet are no layout"
-    refuse("from_cute", f"{rule}, got {shown(text, 200)}")
-
-
-def refuse(name: str, text: str) -> NoReturn:
-    """Raise a ValueError of a method of `Layout`."""
-    msg = f"{name}: {text}"
-    raise ValueError(msg)
+    refuse(_NAME, f"{rule}, got {shown(text, 200)}")

@@ -404,7 +404,7 @@ einops.write(Layout((1,) * 27)) -> einops.write: names must be 27 different ones
 jax.read((2, 3), jax.JaxLayout((0, 1, 2))) -> jax.read: minor_to_major: must be a permutation
 jax.read((2, 3), jax.JaxLayout((0, 1), ((0, 2),))) -> jax.read: tiles: sizes must be at least 1
 jax.write(flipped) -> jax.write: has only blocks that begin at slot 0
-cute.read((2, 3), "(2,3)") -> cute.read: from_cute: must read shape:stride
+cute.read((2, 3), "(2,3)") -> cute.read: must read shape:stride
 written(cube, 0) -> written: itemsize: must be at least one byte
 """
 

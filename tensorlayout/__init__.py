@@ -65,7 +65,26 @@ from tensorlayout.words import CopyError
 
 if TYPE_CHECKING:
     from tensorlayout import directml, fft, linalg, xla
-    from tensorlayout.dtypes import bfloat16
+    from tensorlayout.dtypes import (
+        bfloat16,
+        float4_e2m1fn,
+        float6_e2m3fn,
+        float6_e3m2fn,
+        float8_e3m4,
+        float8_e4m3,
+        float8_e4m3b11fnuz,
+        float8_e4m3fn,
+        float8_e4m3fnuz,
+        float8_e5m2,
+        float8_e5m2fnuz,
+        float8_e8m0fnu,
+        int1,
+        int2,
+        int4,
+        uint1,
+        uint2,
+        uint4,
+    )
     from tensorlayout.tracing.refusal import CopyWarning
     from tensorlayout.tracing.traces import Trace
 
@@ -83,7 +102,6 @@ __all__ = [
     "Trace",
     "__array_api_version__",
     "__version__",
-    "bfloat16",
     "bool",
     "coalesce",
     "complex64",
@@ -112,6 +130,7 @@ __all__ = [
     "using_device",
     "xla",
 ]
+__all__ += _dtypes.LATE
 __all__ += _files.__all__
 __all__ += _chapters.extra.__all__
 __all__ += _chapters.extra_scattering.__all__
@@ -140,9 +159,9 @@ def __dir__() -> list[str]:
 
 
 def _late(name: str) -> _Any:
-    """What is imported at first use: `bfloat16`, and namespaces."""
-    if name == "bfloat16":
-        return _dtypes.bfloat16
+    """What is imported at first use: `bfloat16` and the narrow types, and namespaces."""
+    if name in _dtypes.LATE:
+        return getattr(_dtypes, name)
     if name in ("directml", "fft", "linalg", "xla"):
         return _loaded(f"tensorlayout.{name}")
     if name in ("CopyWarning", "Trace"):

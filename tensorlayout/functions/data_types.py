@@ -12,6 +12,7 @@ from tensorlayout.devices import CPU, as_device
 from tensorlayout.dtypes import DType, as_dtype
 from tensorlayout.functions import arguments, dispatch
 from tensorlayout.functions.transfers import moved
+from tensorlayout.late import loaded
 from tensorlayout.plan.copy import Copy
 from tensorlayout.plan.view import Reinterpret
 from tensorlayout.records import frozen
@@ -105,8 +106,9 @@ def isdtype(dtype: DTypeLike, kind: Kind | TypeLike | tuple[Kind | TypeLike, ...
     """Whether `dtype` is of a kind: a dtype, a word of the standard, or a tuple of those.
 
     `kind`: the words are ``"bool"``, ``"signed integer"``, ``"unsigned integer"``,
-    ``"integral"``, ``"real floating"``, ``"complex floating"`` and ``"numeric"``. ValueError for
-    any other, TypeError for what is no dtype.
+    ``"integral"``, ``"real floating"``, ``"complex floating"`` and ``"numeric"``, and beyond it,
+    for types of 8 bits and fewer that are none of those, ``"narrow floating"``,
+    ``"narrow integer"`` and ``"narrow"``. ValueError for any other, TypeError for what is no dtype.
 
     >>> import tensorlayout as tl
     >>> tl.isdtype(tl.uint8, "integral"), tl.isdtype(tl.bool, ("numeric", tl.float32))
@@ -161,12 +163,9 @@ def finfo(type: Tensor | NumpyScalar | DTypeLike, /) -> FloatInfo:
     True
     """
     dtype = dtypes.real_of(_dtype_of(type, "finfo: type"))
-    if not dtypes.in_category(dtype, "real floating"):
+    if not dtypes.in_category(dtype, "any real floating"):
         refuse("finfo", f"type must be a floating-point dtype, got {dtype}", TypeError)
-    if dtypes.is_bfloat16(dtype):  # 8 bits of significand, the exponents of float32
-        largest = float.fromhex("0x1.fep127")
-        return FloatInfo(16, 2.0**-7, largest, -largest, 2.0**-126, dtype)
-    info = np.finfo(dtype)
+    info = np.finfo(dtype) if dtypes.is_standard(dtype) else loaded("ml_dtypes").finfo(dtype)
     eps, largest, least = float(info.eps), float(info.max), float(info.min)
     return FloatInfo(int(info.bits), eps, largest, least, float(info.smallest_normal), dtype)
 
@@ -182,7 +181,7 @@ def iinfo(type: Tensor | NumpyScalar | DTypeLike, /) -> IntegerInfo:
     (-128, 127)
     """
     dtype = _dtype_of(type, "iinfo: type")
-    if not dtypes.in_category(dtype, "integral"):
+    if not dtypes.in_category(dtype, "any integral"):
         refuse("iinfo", f"type must be an integer dtype, got {dtype}", TypeError)
-    info = np.iinfo(dtype)
-    return IntegerInfo(info.bits, int(info.max), int(info.min), dtype)
+    least, most = dtypes.limits(dtype)
+    return IntegerInfo(dtypes.bits_of(dtype), most, least, dtype)

@@ -71,10 +71,7 @@ NOT_OURS = {
             *(np.dtypes.Float32DType, np.dtypes.StringDType, np.record),
         )
     },
-    **{
-        name: np.dtype(getattr(ml_dtypes, name))
-        for name in ("float8_e5m2", "float8_e4m3fn", "float4_e2m1fn", "int4", "uint4", "int2")
-    },
+    **{name: np.dtype(getattr(ml_dtypes, name)) for name in ("complex32", "bcomplex32")},
     **{
         f"dtype {text}": np.dtype(text)
         for text in ("g", "G", "V2", "S1", "O", "m8", "T", "i4,i4", "(2,)f4")
@@ -190,7 +187,7 @@ def test_arrays_of_another_byte_order_are_converted_in_a_copy_that_a_trace_shows
         tl.asarray(given, copy=False)
 
 
-@pytest.mark.parametrize("name", ["float8_e5m2", "float8_e4m3fn", "int4", "float4_e2m1fn"])
+@pytest.mark.parametrize("name", ["complex32", "bcomplex32"])
 def test_arrays_and_scalars_of_types_that_are_not_ours_are_refused(name):
     kind = getattr(ml_dtypes, name)
     for given in (np.ones(2, kind), kind(1), [kind(1), kind(0)]):

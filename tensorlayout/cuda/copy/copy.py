@@ -25,17 +25,19 @@ def plan_move(
     result: TensorSpec,
     alignments: tuple[int, ...],
     padding: bytes | None = None,
+    saturate: bool = False,
 ) -> Launches:
     """How to put the elements of a tensor into another of any layout and dtype.
 
     `name`: of the function, for errors; `alignments` of the result and the source; `padding`: the
-    content of one element of the padding that the result owns, None to leave it alone.
+    content of one element of the padding that the result owns, None to leave it alone; `saturate`:
+    as of `plan_conversion`.
     """
     apart = between(source, result, padding)
     if apart is not None:
         # New memory begins at a multiple of the widest access.
-        first = plan_move(name, source, apart, (SECTOR, alignments[1]))
-        second = plan_move(name, apart, result, (alignments[0], SECTOR), padding)
+        first = plan_move(name, source, apart, (SECTOR, alignments[1]), saturate=saturate)
+        second = plan_move(name, apart, result, (alignments[0], SECTOR), padding, saturate)
         behind = 3 + len(first.scratch)
         launches = (
             *[each.placed((2, 1, *range(3, behind))) for each in first.launches],
@@ -46,7 +48,7 @@ def plan_move(
     if source.dtype == result.dtype:
         (to, from_), itemsize = alignments, result.dtype.itemsize
         return plan_copy(result.layout, source.layout, itemsize, (to, from_), padding)
-    return elementwise.plan_conversion(result, source, alignments, padding)
+    return elementwise.plan_conversion(result, source, alignments, padding, saturate=saturate)
 
 
 def write_copy(plan: CopyPlan) -> Write:
@@ -54,22 +56,28 @@ def write_copy(plan: CopyPlan) -> Write:
     source, spec = plan.source, plan.result
     if spec.layout.shape != source.layout.shape:  # row-major, and written through the old shape
         old = TensorSpec(spec.dtype, Layout.row_major(source.layout.shape), spec.device)
-        return write_move("reshape", source, old)
+        return write_move("reshape", source, old, saturate=plan.saturate)
     padding = padding_of(spec)
     # Bytes that stay as they lie need no kernel. What the source has for padding may be another's.
     if source.dtype == spec.dtype and source.layout is spec.layout and padding is None:
         return copy_bytes
-    return write_move("copy", source, spec, padding)
+    return write_move("copy", source, spec, padding, saturate=plan.saturate)
 
 
 def write_move(
-    name: str, source: TensorSpec, result: TensorSpec, padding: bytes | None = None, shift: int = 0
+    name: str,
+    source: TensorSpec,
+    result: TensorSpec,
+    padding: bytes | None = None,
+    shift: int = 0,
+    saturate: bool = False,
 ) -> Write:
     """The function of the result, of which `result` begins `shift` **bytes** on, and the source."""
 
     def planned(alignments: tuple[int, ...]) -> Launches:
         to, from_ = alignments
-        found = plan_move(name, source, result, (gcd(to, shift, SECTOR), from_), padding)
+        aligned = gcd(to, shift, SECTOR), from_
+        found = plan_move(name, source, result, aligned, padding, saturate)
         if not shift:
             return found
         memories = range(2 + len(found.scratch))

@@ -12,8 +12,10 @@ def padding_bytes(value: Padding, dtype: DType) -> bytes | None:
         return value.bits.to_bytes(dtype.itemsize, "little")
     if value is PaddingValue.UNSPECIFIED:
         return None
-    number = {PaddingValue.ZERO: 0, PaddingValue.ONE: 1}.get(value)
-    if number is None:
+    if value is PaddingValue.ZERO:  # of a type without a zero, its least value
+        return bytes(dtype.itemsize)
+    number = 1
+    if value is not PaddingValue.ONE:
         number = extreme(dtype, 1 if value is PaddingValue.HIGHEST else -1)
     content: bytes = dtype.type(number).tobytes()
     return content

@@ -95,13 +95,16 @@ def compute_type(plan: ElementwisePlan) -> str:
 
 def _of_bytes(plan: ElementwisePlan) -> ElementwisePlan:
     """A choice among elements of a narrow dtype, as one of uint8: it moves bits."""
-    operands = [
-        replace(o, dtype=uint8) if isinstance(o, TensorSpec) and is_narrow(o.dtype) else o
-        for o in plan.operands
-    ]
-    inputs = [uint8 if is_narrow(dtype) else dtype for dtype in plan.inputs]
-    result = replace(plan.result, dtype=uint8)
-    return replace(plan, operands=tuple(operands), inputs=tuple(inputs), result=result)
+
+    def spec(given: TensorSpec) -> TensorSpec:
+        return TensorSpec(byte(given.dtype), given.layout, given.device)
+
+    def byte(dtype: DType) -> DType:
+        return uint8 if is_narrow(dtype) else dtype
+
+    operands = tuple([spec(o) if isinstance(o, TensorSpec) else o for o in plan.operands])
+    inputs = tuple([byte(dtype) for dtype in plan.inputs])
+    return replace(plan, operands=operands, inputs=inputs, result=spec(plan.result))
 
 
 def _by_functor(functor: str, compute: str, result: str, dtypes: Sequence[DType]) -> Computed:

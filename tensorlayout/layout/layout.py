@@ -232,6 +232,33 @@ class Layout(Views):
         return cls._of_whole(sizes, whole, order, padding_value, owned=owned)
 
     @classmethod
+    def scale_factors(
+        cls, rows: int, columns: int, padding_value: Padding | str = PaddingValue.ZERO
+    ) -> Self:
+        """The order in which block scaled matrix products take scale factors (MXFP8, NVFP4).
+
+        The shape is (`rows`, `columns`): rows or columns of an operand, and blocks of 32 or 16
+        elements along the summed dimension. Tiles of 128 x 4 slots stand row by row; inside of one,
+        row r and column c have slot ``r % 32 * 16 + r // 32 * 4 + c``. Sizes are rounded up to
+        whole tiles: that is padding, and holds `padding_value`, zeros as cuBLAS asks for. A scale
+        factor is a byte, and so is a slot. Source: cuBLAS, 1D Block Scaling Factors Layout.
+
+        ValueError for negative sizes, and beyond 2**63 - 1 slots; TypeError for what is no integer.
+
+        >>> from tensorlayout import Layout
+        >>> Layout.scale_factors(128, 8).offset_of((5, 2))
+        82
+        >>> Layout.scale_factors(130, 6)
+        Layout.parse('(130,6):(2*1024+4*4+32*16,2*512+4*1) padding=ZERO')
+        """
+        shape = checks.checked_sizes("scale_factors", (rows, columns))
+        if 0 in shape:
+            return cls(shape, padding_value=padding_value)
+        down, across = -(-shape[0] // 128), -(-shape[1] // 4)
+        whole = ((down, 512 * across), (4, 4), (32, 16)), ((across, 512), (4, 1))
+        return cls._of_whole(shape, whole, (1, 0), padding_value, owned=True)
+
+    @classmethod
     def _of_whole(
         cls,
         shape: tuple[int, ...],

@@ -552,7 +552,7 @@ def test_a_conversion_by_way_of_two_memories():
     np.testing.assert_array_equal(np.asarray(tl.to_layout(y, (1, 0)).to_device("cpu")), values)
 
 
-@pytest.mark.parametrize("size", [(128, 4), (130, 6), (256, 64), (300, 257), (1, 1), (0, 4)])
+@pytest.mark.parametrize("size", [(128, 4), (130, 6), (256, 64), (300, 257), (1, 5), (0, 4)])
 def test_scale_factors_take_one_launch_each_way(size):
     """The order in which block scaled matrix products take them."""
     values = np.random.default_rng(0).integers(1, 256, size).astype(np.uint8)

@@ -305,7 +305,7 @@ class Layout(Views):
     def tensor_map(
         self,
         box: Sequence[int],
-        dtype: str | int | HasItemsize,
+        dtype: Any,
         *,
         element_strides: Sequence[int] | None = None,
         interleave: str = "NONE",

@@ -14,7 +14,7 @@ from typing import Any, NamedTuple, NoReturn
 from tensorlayout.late import loaded
 from tensorlayout.layout.checks import checked_integer, checked_integers, checked_length
 from tensorlayout.layout.padding import PaddingValue
-from tensorlayout.layout.placement import HasItemsize, Placement
+from tensorlayout.layout.placement import Placement
 from tensorlayout.layout.slots import Parts
 from tensorlayout.records import frozen
 from tensorlayout.words import cut, shown
@@ -116,7 +116,8 @@ class TensorMap:
         `address`: that of slot 0 of the storage, on the device. ValueError where the first element
         does not begin at a multiple of `alignment` bytes, and for names that the cuda-python which
         is installed does not have; TypeError for what is no integer; ImportError without
-        cuda-python; RuntimeError with the name of CUDA's error where the driver refuses.
+        cuda-python; RuntimeError without a driver, and with the name of CUDA's error where it
+        refuses.
         """
         start = checked_integer("address", address) + self.byte_offset
         if start <= 0 or start % self.alignment:
@@ -179,7 +180,7 @@ class _Axis(NamedTuple):
 def tensor_map_of(
     layout: Placement,
     box: Sequence[int],
-    dtype: str | int | HasItemsize,
+    dtype: Any,
     element_strides: Sequence[int] | None,
     **choices: str,
 ) -> TensorMap:
@@ -214,7 +215,7 @@ def _refuse(parameter: str, text: str) -> NoReturn:
     raise ValueError(msg)
 
 
-def _data_type(dtype: str | int | HasItemsize) -> str:
+def _data_type(dtype: Any) -> str:
     """CUDA's name, without what all begin with, of a dtype, its name, CUDA's own, or bytes."""
     given = dtype if isinstance(dtype, str) else getattr(dtype, "name", None)
     name = given or getattr(dtype, "__name__", None)
@@ -229,7 +230,7 @@ def _data_type(dtype: str | int | HasItemsize) -> str:
             fix = "a number of bytes, 1, 2, 4 or 8, moves any others"
             _refuse("tensorDataType", f"must be {', '.join(_BITS)}; {fix}, got {shown(name)}")
         return word
-    size = checked_integer("dtype", dtype)  # type: ignore[arg-type]
+    size = checked_integer("dtype", dtype)
     if size not in _SIZED:
         _refuse("tensorDataType", f"must have 1, 2, 4 or 8 bytes, got {shown(size)}")
     return _SIZED[size]

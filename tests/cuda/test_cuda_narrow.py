@@ -9,6 +9,7 @@ from test_cuda_narrow_conversions import BYTES, dtype_of, expected, nearest, val
 
 import tensorlayout as tl
 from tensorlayout.cuda.engine.launch_log import launch_log
+from tensorlayout.dtypes import bits_of
 
 pytestmark = needs_compiler
 
@@ -68,7 +69,7 @@ def test_astype_of_every_layout(source, target, saturate):
         wanted = value_of(array, target, saturate)
         np.testing.assert_array_equal(host(found).view(wanted.dtype), wanted, err_msg=str(layout))
         assert found.layout.padding_value == layout.padding_value
-        assert sum(each.launches for each in seen.values()) == (layout.size > 0), layout
+        assert sum(each.launches for each in seen.values()) == 1 or not layout.size, layout
         if layout.padding_value is tl.PaddingValue.ONE:
             assert set(padding_of(found).astype(np.float32)) <= {1.0}
 
@@ -78,7 +79,8 @@ def value_of(array, target, saturate):
     if target.startswith(("float8", "float6", "float4", "int4")):
         flat = expected(array.reshape(-1), target, saturate)
         return flat.reshape(array.shape)
-    return array.astype(np.float32).astype(dtype_of(target))
+    low = array.view(np.uint8) & (2 ** bits_of(array.dtype) - 1)
+    return low.view(array.dtype).astype(np.float32).astype(dtype_of(target))
 
 
 def test_orders_that_differ_and_reads_that_are_shared():
@@ -115,7 +117,7 @@ def test_empty_and_single():
         ("float8_e4m3fn", 464.0000000001),
         ("float8_e4m3fn", 1.0625 + 2.0**-50),  # above a midpoint, which a rounding to float32 loses
         ("float8_e4m3fn", -(2**70)),
-        ("float8_e5m2", 10**400),
+        ("float8_e5m2", 10**300),
         ("float8_e5m2fnuz", -0.0),
         ("float8_e8m0fnu", 0),
         ("float8_e8m0fnu", -2.0),
@@ -175,6 +177,7 @@ def written(x, key, value):
 
 
 ROWS, MASK = np.array([3, 0, 5, 1]), np.random.default_rng(1).random(SHAPE) < 0.5
+ALONG = np.random.default_rng(2).integers(0, 6, (4, 10))
 MOVES = {
     "copy": lambda x, n: x.copy(),
     "transposed": lambda x, n: n.permute_dims(x, (1, 0)).copy(),
@@ -189,7 +192,7 @@ MOVES = {
     "repeat": lambda x, n: n.repeat(x, 2, axis=0),
     "tile": lambda x, n: n.tile(x, (2, 3)),
     "take": lambda x, n: n.take(x, given(x, ROWS), axis=1),
-    "take_along_axis": lambda x, n: n.take_along_axis(x, given(x, ROWS[None] % 6), axis=0),
+    "take_along_axis": lambda x, n: n.take_along_axis(x, given(x, ALONG), axis=0),
     "at positions": lambda x, n: x[given(x, ROWS), given(x, ROWS + 2)],
     "masked": lambda x, n: x[given(x, MASK)],
     "where": lambda x, n: n.where(given(x, MASK), x, n.flip(x)),
@@ -238,7 +241,7 @@ def test_equality_is_that_of_values(name):
 
 def gelu(x, scale):
     wide = x.astype(tl.float32) * scale
-    return (wide * tl.tanh(wide) / 2).astype(tl.float8_e4m3fn, saturate=True)
+    return tl.astype(wide * tl.tanh(wide) / 2, tl.float8_e4m3fn, saturate=True)
 
 
 def quantised(x, y):

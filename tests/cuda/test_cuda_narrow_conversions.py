@@ -17,6 +17,8 @@ from pathlib import Path
 import ml_dtypes
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from tensorlayout import dtypes
 from tensorlayout.cuda.engine.c_types import c_type
@@ -258,6 +260,17 @@ def test_integers_around_every_boundary(convert, name, saturate):
         fits = [n for n in every if limit.min <= n <= limit.max]
         check(convert, np.array([limit.min, *fits, limit.max], source), name, saturate)
     check(convert, np.array([False, True]), name, saturate)
+
+
+@given(
+    st.sampled_from(NARROW),
+    st.lists(st.floats(), min_size=1),
+    st.lists(st.integers(-(2**63), 2**63 - 1), min_size=1),
+    st.booleans(),
+)
+def test_any_number(convert, name, floats, integers, saturate):
+    check(convert, np.array(floats), name, saturate)
+    check(convert, np.array(integers, np.int64), name, saturate)
 
 
 def test_any_byte_of_bool_but_0_is_true(convert):

@@ -515,3 +515,31 @@ def test_limits(name):
     assert info.smallest_normal == value_of(name, normal)
     with pytest.raises(TypeError, match="iinfo"):
         tl.iinfo(name)
+
+
+# ---- In fused functions --------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("saturate", [False, True])
+@pytest.mark.parametrize("size", [7, 1 << 19])
+def test_fused_functions_begin_and_end_with_casts(size, saturate):
+    """One pass over the narrow elements: the trace shows the bytes of these alone."""
+
+    @tl.fuse
+    def scaled(x, by):
+        wide = tl.astype(x, tl.float32) * by
+        return tl.astype(wide, tl.float8_e4m3fn, saturate=saturate)
+
+    octets = np.arange(size).astype(np.uint8)
+    x = asarray(octets.view(tl.float8_e5m2))
+    with tl.trace() as seen:
+        found = scaled(x, 0.75)
+    assert [(r.bytes_read, r.bytes_written) for r in seen] == [(size, size)]
+    numbers = [
+        0.75 * float(_signed(value_of("float8_e5m2", c), c, "float8_e5m2")) for c in range(256)
+    ]
+    want = np.array([content_of("float8_e4m3fn", n, saturate) for n in numbers], np.uint8)
+    got, nans = contents(found), np.isnan([numbers[c] for c in octets])
+    # The sign of a NaN that was computed with is nobody's business.
+    np.testing.assert_array_equal(got[~nans], want[octets[~nans]])
+    assert set(got[nans].tolist()) <= {0x7F, 0xFF}

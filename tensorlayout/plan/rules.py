@@ -13,7 +13,7 @@ from tensorlayout.layout import (
     PaddingValue,
     order_of_labels,
     order_without,
-    tiles_and_order,
+    tiling_in,
 )
 from tensorlayout.tensor import TensorSpec
 from tensorlayout.words import cut, shown
@@ -119,7 +119,7 @@ def layout_for(shape: tuple[int, ...], spec: LayoutSpec | None) -> Layout:
         return Layout.row_major(shape)
     if isinstance(spec, str):
         if spec.lstrip().startswith("{"):
-            return Layout.tiled(shape, *tiles_and_order(spec))
+            return Layout.tiled(shape, **tiling_in(spec))
         if ":" in spec:
             return layout_for(shape, Layout.parse(spec))
         return Layout.packed(shape, order_of_labels(spec, len(shape)))

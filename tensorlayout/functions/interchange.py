@@ -9,7 +9,7 @@ from typing import Any, SupportsIndex
 import numpy as np
 
 from tensorlayout.devices import CPU, as_device, available
-from tensorlayout.dtypes import is_bfloat16, is_standard
+from tensorlayout.dtypes import is_numpys, is_standard
 from tensorlayout.exchange import dlpack
 from tensorlayout.exchange.numpy import Array, converted, held, quietly, tensor_over
 from tensorlayout.functions import arguments, dispatch
@@ -78,7 +78,7 @@ def to_numpy(x: Tensor, dtype: Any = None, *, copy: bool | None = None) -> Array
         if array.dtype.kind == "c" and kind.kind in "iuf":
             msg = f"__array__: {array.dtype} cannot become {kind}; take real() or abs() first"
             raise TypeError(msg)
-        if kind.kind in "iu" or is_bfloat16(kind):  # NumPy leaves open what NaN becomes
+        if kind.kind in "iu" or not is_numpys(kind):  # NumPy leaves open what NaN becomes
             return converted(array, kind)
         return quietly(array.astype, kind)  # type: ignore[no-any-return]
     # Never our own object: a shape or dtype that it were given would be that of our memory.
@@ -92,7 +92,8 @@ def _is_plain(x: Tensor) -> bool:
     """
     spec = x._spec
     on_host = spec.device is CPU or spec.device == CPU
-    return on_host and not spec.layout.is_tiled and spec.dtype.kind not in "cV"
+    plain = is_numpys(spec.dtype) and spec.dtype.kind != "c"
+    return on_host and not spec.layout.is_tiled and plain
 
 
 def array_interface(x: Tensor) -> dict[str, Any]:

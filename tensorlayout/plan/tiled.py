@@ -27,8 +27,13 @@ def planned(operation: Any, key: tuple[Any, ...]) -> Any:
     """
     try:
         return operation.plan(*key)
-    except (NoViewError, SlotBitsError):
+    except NoViewError:
         return operation.plan(*_untiled(key))
+    except SlotBitsError:
+        plan = operation.plan(*_untiled(key))
+        if plan.kind in _OF_ANY_BITS:
+            raise
+        return plan
 
 
 def is_tiled(key: tuple[Any, ...]) -> bool:

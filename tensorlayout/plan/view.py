@@ -116,7 +116,7 @@ class Reinterpret:
 
 
 def whole_bytes(layout: Layout, slot: int) -> int:
-    """How many bytes come before a slot of a layout packed below a byte. ValueError for a broken one.
+    """How many bytes come before a slot of a layout packed below a byte. ValueError inside one.
 
     Where tensors begin is nothing that a plan can say.
     """

@@ -71,8 +71,9 @@ def write_copy(plan: CopyPlan) -> Write:
 def direct(plan: CopyPlan) -> Run | None:
     """What copies few row-major elements in one call of NumPy's; None for the rest."""
     source, result, new, copy = plan.source, plan.result, object.__new__, quiet.copy
-    alike = source.layout is result.layout and result.layout.is_row_major
-    if not alike or result.layout.slot_bits is not None or result.layout.size > _FEW or not is_plain(source.dtype, result.dtype):
+    here, there = source.layout, result.layout
+    alike = here is there and there.is_row_major and there.is_strided
+    if not alike or result.layout.size > _FEW or not is_plain(source.dtype, result.dtype):
         return None
     dtype = result.dtype
 

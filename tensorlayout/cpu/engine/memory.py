@@ -181,7 +181,7 @@ def slots_in_bytes(layout: Layout, slot: int) -> tuple[int, int]:
 
 @contextlib.contextmanager
 def unpacked_in(octets: Array, layout: Layout) -> Iterator[Array]:
-    """The slots of a layout packed below a byte, from the lowest on, as bytes; packed at the end."""
+    """The slots of a layout packed below a byte, from the lowest on, as bytes; then packed."""
     loaded("tensorlayout.cpu.engine.packing")
     from tensorlayout.cpu.engine.packing import pack, unpack
 

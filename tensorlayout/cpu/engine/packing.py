@@ -57,7 +57,8 @@ def unpack(octets: Array, bits: int, numbers: Array) -> None:
     words = numbers.size // per
     for first in range(0, words, _BLOCK // per):
         last = min(words, first + _BLOCK // per)
-        _spread(octets[first * way.octets : last * way.octets], way, numbers[first * per : last * per])
+        part = octets[first * way.octets : last * way.octets]
+        _spread(part, way, numbers[first * per : last * per])
     if numbers.size > words * per:
         rest, whole = np.zeros(way.octets, np.uint8), np.empty(per, np.uint8)
         left = octets[words * way.octets : -(-numbers.size * bits // 8)]
@@ -78,7 +79,8 @@ def pack(numbers: Array, bits: int, octets: Array) -> None:
     words = numbers.size // per
     for first in range(0, words, _BLOCK // per):
         last = min(words, first + _BLOCK // per)
-        _gather(numbers[first * per : last * per], way, octets[first * way.octets : last * way.octets])
+        part = octets[first * way.octets : last * way.octets]
+        _gather(numbers[first * per : last * per], way, part)
     if numbers.size > words * per:
         rest, whole = np.zeros(per, np.uint8), np.empty(way.octets, np.uint8)
         rest[: numbers.size - words * per] = numbers[words * per :]

@@ -131,7 +131,8 @@ def _exact_numbers(numbers: Array, dtype: DType | None) -> Array:
 
 def refuse_misfits(array: Array, kind: DType) -> None:
     """OverflowError for integers outside the range of an integer dtype."""
-    if kind.kind in "iu" and array.dtype.kind in "iuO" and array.dtype != kind and array.size:
+    whole = dtypes.in_category(kind, "any integral")
+    if whole and array.dtype.kind in "iuO" and array.dtype != kind and array.size:
         refuse_misfit(int(array.min()), int(array.max()), kind)
 
 

@@ -10,6 +10,7 @@ import numpy as np
 
 from tensorlayout import dtypes
 from tensorlayout.devices import CPU
+from tensorlayout.exchange.numpy import Array
 from tensorlayout.functions.indexing import getitem
 from tensorlayout.functions.transfers import on_host, strided
 from tensorlayout.late import loaded
@@ -47,18 +48,29 @@ def _values(x: Tensor, prefix: str) -> str:
     with for_eyes.saying(True):
         values, threshold = _shown(x, edge)
     if not x.ndim:
-        return _number(values[()])
-    if dtypes.is_bfloat16(x.dtype):  # NumPy prints floats it does not know as scalars' reprs
-        values = values.astype(np.float32)
+        return _number(values)
     return np.array2string(
-        values, separator=", ", prefix=prefix, threshold=threshold, edgeitems=edge
+        _known(values), separator=", ", prefix=prefix, threshold=threshold, edgeitems=edge
     )
 
 
-def _number(value: Any) -> str:
-    """The fewest digits that read back as `value`, as NumPy's scalars write them."""
-    if not dtypes.is_bfloat16(value.dtype):
-        return str(value)
+def _known(values: Array) -> Array:
+    """`values` in a dtype that NumPy prints; what it does not know it prints as scalars' reprs."""
+    if dtypes.is_standard(values.dtype):
+        return values
+    whole = dtypes.in_category(values.dtype, "narrow integer")
+    return values.astype(np.int8 if whole else np.float32)
+
+
+def _number(number: Array) -> str:
+    """The fewest digits that read back as an array of rank 0, as NumPy's scalars write them.
+
+    Of a narrow type those that tell its value from other numbers, too: 448 is the nearest to 450 in
+    float8_e4m3fn.
+    """
+    value = number[()]
+    if not dtypes.is_bfloat16(number.dtype):
+        return str(_known(number)[()])
     exact = float(value)
     texts = (str(float(f"{exact:.{digits}g}")) for digits in (1, 2, 3))
     return next((t for t in texts if type(value)(float(t)) == value), str(float(f"{exact:.4g}")))
@@ -116,7 +128,7 @@ def html(x: Tensor) -> str:
     ]
     if x.size:
         first = (np.unravel_index(n, x.shape) for n in range(min(x.size, _FIRST)))
-        values = [_number(strided("__repr__", on_host(getitem(x, at)))._memory[()]) for at in first]
+        values = [_number(strided("__repr__", on_host(getitem(x, at)))._memory) for at in first]
         facts.append(("first values", ", ".join(values) + ", …" * (x.size > _FIRST)))
     return summary(layout, facts)
 
@@ -125,8 +137,7 @@ def formatted(x: Tensor, form: str) -> str:
     """``format(x, form)``: of the value at rank 0, of the text otherwise."""
     value: Any = text(x)
     if x.ndim == 0 and form:
-        number = on_host(x)._memory
-        value = float(number) if x.dtype.kind == "V" else number.item()
+        value = _known(on_host(x)._memory).item()
     try:
         return format(value, form)
     except ValueError:

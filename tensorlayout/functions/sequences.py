@@ -131,7 +131,9 @@ def _exact_numbers(numbers: Array, dtype: DType | None) -> Array:
 
 def refuse_misfits(array: Array, kind: DType) -> None:
     """OverflowError for integers outside the range of an integer dtype."""
-    if kind.kind in "iu" and array.dtype.kind in "iuO" and array.dtype != kind and array.size:
+    if array.dtype == kind or not (array.size and dtypes.in_category(kind, "any integral")):
+        return
+    if array.dtype.kind in "iuO" or dtypes.in_category(array.dtype, "narrow integer"):
         refuse_misfit(int(array.min()), int(array.max()), kind)
 
 

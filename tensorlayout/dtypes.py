@@ -160,6 +160,18 @@ def is_narrow(dtype: DType) -> Any:
     return dtype.itemsize == 1 and dtype.kind in "Vf"
 
 
+def is_numpys(dtype: DType) -> Any:
+    """Whether NumPy itself has a dtype of ours, in any byte order; the others are ml_dtypes'."""
+    return dtype.kind != "V" and not is_narrow(dtype)
+
+
+def wider(dtype: DType) -> DType:
+    """The least dtype to compute with that holds all values of a narrow one."""
+    if not in_category(dtype, "narrow integer"):
+        return float32
+    return uint8 if dtype.name.startswith("u") else int8
+
+
 def bits_of(dtype: DType) -> int:
     """The bits of a value of a dtype of ours: 8 for bool, 4 for int4."""
     return NARROW[dtype.name].bits if is_narrow(dtype) else 8 * dtype.itemsize

@@ -56,10 +56,7 @@ def _values(x: Tensor, prefix: str) -> str:
 
 def _known(values: Array) -> Array:
     """`values` in a dtype that NumPy prints; what it does not know it prints as scalars' reprs."""
-    if dtypes.is_standard(values.dtype):
-        return values
-    whole = dtypes.in_category(values.dtype, "narrow integer")
-    return values.astype(np.int8 if whole else np.float32)
+    return values if dtypes.is_numpys(values.dtype) else values.astype(dtypes.wider(values.dtype))
 
 
 def _number(number: Array) -> str:

@@ -28,7 +28,7 @@ def describe(x: Tensor) -> dict[str, Any]:
     if x._spec.layout.is_tiled:
         msg = f"__cuda_array_interface__: layout {cut(x.layout)} is tiled; use to_layout() first"
         raise AttributeError(msg)
-    if x.device.kind != "cuda" or not dtypes.is_standard(x.dtype):
+    if x.device.kind != "cuda" or not dtypes.is_numpys(x.dtype):
         msg = f"__cuda_array_interface__: not for {x.dtype} on the {x.device}; use DLPack"
         raise AttributeError(msg)
     found: Any = backend(x.device)  # with what no other kind of device has

@@ -27,7 +27,13 @@ _VIEW = Reinterpret()
 
 
 def astype(
-    x: Tensor, dtype: DTypeLike, /, *, copy: bool = True, device: DeviceLike | None = None
+    x: Tensor,
+    dtype: DTypeLike,
+    /,
+    *,
+    copy: bool = True,
+    device: DeviceLike | None = None,
+    saturate: bool = False,
 ) -> Tensor:
     """The elements converted to `dtype`, in the form of `x`; `x` itself if nothing changes.
 
@@ -35,10 +41,20 @@ def astype(
     towards 0, values outside the range the nearest limit, NaN 0. `device`: where the result is to
     be; by default where `x` is. TypeError for complex to real, and for what is no dtype.
 
+    To a narrow dtype numbers are rounded once, ties to even. What is out of its range, infinities
+    too, becomes infinity, or NaN where it has none, or the largest value where it has neither; with
+    `saturate` True always that, and integers become the nearest limit of a narrow integer dtype
+    instead of their low bits. NaN becomes -0 where there is no NaN. ValueError for `saturate` with
+    a dtype that is not narrow.
+
     >>> import tensorlayout as tl
     >>> tl.astype(tl.asarray([1.9, -1.9, 300.0]), tl.uint8)
     Tensor([  1,   0, 255], dtype=uint8, device='cpu')
+    >>> tl.astype(tl.asarray([1.9, 500.0]), tl.float8_e4m3fn, saturate=True).tolist()
+    [1.875, 448.0]
     """
+    if saturate is not False:
+        return _saturated(x, dtype, copy, device, saturate)
     if type(x) is Tensor and device is None and copy is True:
         kind = as_dtype(dtype, "astype: dtype")
         return dispatch.call(_ASTYPE, (x._spec, None, kind), (x,))
@@ -53,6 +69,18 @@ def astype(
     if target == CPU:  # converted on the CPU, if that is where it comes from or goes to
         x = moved(x, target)
     return moved(dispatch.call(_ASTYPE, (x._spec, None, kind), (x,)), target)
+
+
+def _saturated(x: Any, dtype: Any, copy: Any, device: Any, saturate: Any) -> Tensor:
+    x, kind = arguments.tensor("astype", x), as_dtype(dtype, "astype: dtype")
+    if not arguments.flag("astype", "saturate", saturate) or kind == x.dtype:
+        return astype(x, kind, copy=copy, device=device)
+    if not dtypes.is_narrow(kind):
+        refuse("astype", f"saturate is for narrow dtypes such as float8_e4m3fn, got {kind}")
+    target = x.device if device is None else as_device(device, "astype: device")
+    if target == CPU:
+        x = moved(x, target)
+    return moved(dispatch.call(_ASTYPE, (x._spec, None, kind, True), (x,)), target)
 
 
 def reinterpreted(x: Tensor, dtype: Any) -> Tensor:

@@ -97,7 +97,7 @@ __all__ = [
 _Booleans = Literal["bool"]
 _Integers = Literal["integral", "integer or boolean"]
 _Reals = Literal["real numeric", "real floating"]
-_Numbers = Literal["numeric", "floating-point", "any"]
+_Numbers = Literal["numeric", "floating-point", "any or narrow"]
 
 
 def _unary(name: str, category: str, summary: str, result: str = "same") -> Unary:
@@ -194,7 +194,7 @@ copysign = _binary("copysign", "real floating", "The magnitude of `x1` with the 
 divide = _binary(
     "divide", "floating-point", "The quotient of the operands.", integers=dtypes.float64
 )
-equal = _binary("equal", "any", "Whether the operands are equal.", "bool")
+equal = _binary("equal", "any or narrow", "Whether the operands are equal.", "bool")
 floor_divide = _binary(
     "floor_divide",
     "real numeric",
@@ -219,7 +219,7 @@ maximum = _binary("maximum", "real numeric", "The greater operand; NaN if either
 minimum = _binary("minimum", "real numeric", "The lesser operand; NaN if either is.")
 multiply = _binary("multiply", "numeric", "The product of the operands.")
 nextafter = _binary("nextafter", "real floating", "The next number from `x1` towards `x2`.")
-not_equal = _binary("not_equal", "any", "Whether the operands differ.", "bool")
+not_equal = _binary("not_equal", "any or narrow", "Whether the operands differ.", "bool")
 pow = _binary(
     "pow",
     "numeric",

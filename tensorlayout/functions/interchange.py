@@ -91,12 +91,13 @@ def _is_plain(x: Tensor) -> bool:
     """Whether NumPy may read the memory of `x` without asking `to_numpy`.
 
     Not complex numbers: on the way to a real dtype NumPy would drop their imaginary parts. Not what
-    ml_dtypes has, of which one is a float of 8 bits to NumPy, too.
+    ml_dtypes has.
     """
     spec = x._spec
     on_host = spec.device is CPU or spec.device == CPU
-    named = spec.dtype.kind not in "cV" and not is_narrow(spec.dtype)
-    return named and on_host and not spec.layout.is_tiled
+    kind, octets = spec.dtype.kind, spec.dtype.itemsize
+    # The last: NumPy does not take the "f1" of float8_e5m2.
+    return on_host and not spec.layout.is_tiled and kind not in "cV" and (kind, octets) != ("f", 1)
 
 
 def array_interface(x: Tensor) -> dict[str, Any]:

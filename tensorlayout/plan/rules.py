@@ -6,7 +6,7 @@ import sys
 from collections.abc import Iterable, Sequence
 
 from tensorlayout.devices import Device
-from tensorlayout.dtypes import DType, accumulated, in_category
+from tensorlayout.dtypes import DType, accumulated, in_category, is_narrow, wider
 from tensorlayout.layout import (
     BitPattern,
     Layout,
@@ -39,6 +39,8 @@ def check_category(category: str, dtype: DType, *given: DType) -> None:
 def of_another_category(category: str, dtype: DType, came: str) -> TypeError:
     """What to raise for `dtype`, with the fix where numbers are only not floats yet."""
     fix = "; astype(x, tl.float64) first" if "floating" in category and dtype.kind in "biu" else ""
+    if is_narrow(dtype):
+        fix = f"; astype(x, tl.{wider(dtype)}) first"
     return TypeError(f"only {category} dtypes are allowed, got {came}{fix}")
 
 

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
+from tensorlayout import dtypes
 from tensorlayout.cpu.copy import tiled
 from tensorlayout.cpu.copy.choose import ReadyCopy, choose_copy
 from tensorlayout.cpu.engine.casting import converter, is_plain, plain_range, scalar_in
@@ -21,21 +23,29 @@ from tensorlayout.tensor import Tensor, TensorSpec
 _FEW = 1024  # elements that a call takes longer than
 
 
-def mover(source: Layout, from_dtype: DType, result: Layout, to_dtype: DType) -> ReadyCopy:
+def mover(
+    source: Layout, from_dtype: DType, result: Layout, to_dtype: DType, saturate: bool = False
+) -> ReadyCopy:
     """The copy between arrays of these layouts and dtypes."""
-    convert = converter(from_dtype, to_dtype)
+    convert = converter(from_dtype, to_dtype, saturate)
     if convert is not None:
         nbytes = source.size * (from_dtype.itemsize + to_dtype.itemsize)
         whole = lambda arrays, out: convert(out, *arrays)  # noqa: E731
         call = shared(whole, result, to_dtype.itemsize, nbytes, exact=True)
         return ReadyCopy("converted", lambda destination, source: call([source], destination))
-    return choose_copy(source.shape, result.strides, source.strides, from_dtype.itemsize)
+    copy = choose_copy(source.shape, result.strides, source.strides, from_dtype.itemsize)
+    if not dtypes.is_narrow(from_dtype):
+        return copy
+    # NumPy has no loops of its own for types of ml_dtypes.
+    run = copy.run
+    as_bytes = lambda out, x: run(out.view(np.uint8), x.view(np.uint8))  # noqa: E731
+    return replace(copy, run=as_bytes)
 
 
-def _write_move(source: TensorSpec, result: TensorSpec) -> Write:
+def _write_move(source: TensorSpec, result: TensorSpec, saturate: bool = False) -> Write:
     if source.layout.is_tiled or result.layout.is_tiled:
-        return tiled.mover(source, result, converter(source.dtype, result.dtype))
-    move = mover(source.layout, source.dtype, result.layout, result.dtype).run
+        return tiled.mover(source, result, converter(source.dtype, result.dtype, saturate))
+    move = mover(source.layout, source.dtype, result.layout, result.dtype, saturate).run
     return lambda out, x: move(out._memory, x._memory)
 
 
@@ -43,7 +53,7 @@ def write_copy(plan: CopyPlan) -> Write:
     """The function of the result and the source; a row-major result is written in the old shape."""
     source, result, shape = plan.source, plan.result, plan.source.layout.shape
     if result.layout.shape == shape:
-        return _write_move(source, result)
+        return _write_move(source, result, plan.saturate)
     old = Layout.row_major(shape)
     if source.layout.is_tiled:
         return _write_move(source, TensorSpec(result.dtype, old, result.device))

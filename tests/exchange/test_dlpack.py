@@ -547,7 +547,7 @@ NEW = ("max_version", "dl_device", "copy")
 def test_the_exporter_is_asked_for_no_more_than_is_needed():
     exporter = Exporter(VALUES, keywords=NEW)
     tl.from_dlpack(exporter)
-    assert exporter.asked == {"max_version": (1, 0)}
+    assert exporter.asked == {"max_version": (1, 1)}
     tl.from_dlpack(exporter, copy=False)
     assert exporter.asked == {"max_version": (1, 0), "copy": False}
 

@@ -10,7 +10,7 @@ import numpy as np
 
 from tensorlayout import dtypes
 from tensorlayout.devices import CPU
-from tensorlayout.exchange.numpy import Array
+from tensorlayout.exchange.numpy import Array, converted
 from tensorlayout.functions.indexing import getitem
 from tensorlayout.functions.transfers import on_host, strided
 from tensorlayout.late import loaded
@@ -56,7 +56,9 @@ def _values(x: Tensor, prefix: str) -> str:
 
 def _known(values: Array) -> Array:
     """`values` in a dtype that NumPy prints; what it does not know it prints as scalars' reprs."""
-    return values if dtypes.is_numpys(values.dtype) else values.astype(dtypes.wider(values.dtype))
+    if dtypes.is_numpys(values.dtype):
+        return values
+    return converted(values, dtypes.wider(values.dtype))
 
 
 def _number(number: Array) -> str:
@@ -65,7 +67,7 @@ def _number(number: Array) -> str:
     Of a narrow type those that tell its value from other numbers, too: 448 is the nearest to 450 in
     float8_e4m3fn.
     """
-    value = number[()]
+    value: Any = number[()]
     if not dtypes.is_bfloat16(number.dtype):
         return str(_known(number)[()])
     exact = float(value)

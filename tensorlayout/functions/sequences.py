@@ -19,7 +19,7 @@ __all__: list[str] = []
 
 
 class NoNumbersError(TypeError):
-    """An item of a sequence is nothing that NumPy sees, such as the memory of a device."""
+    """An item of a sequence is nothing that NumPy sees, such as memory of a device, or bfloat16."""
 
 
 def numbers_of(obj: Any, dtype: DType | None) -> Array:
@@ -76,7 +76,7 @@ _CONTENTS = {"U": "str", "S": "bytes", "O": "object"}
 
 def _refuse_content(kinds: set[str]) -> NoReturn:
     msg = f"a tensor holds numbers, got {words.cut(', '.join(sorted(kinds)))}"
-    raise TypeError(msg)
+    raise NoNumbersError(msg)
 
 
 def _unequal(obj: Any) -> str | None:

@@ -142,7 +142,7 @@ def export(x: Tensor, *, version: tuple[int, int], copied: bool, backwards: bool
     if bits < 8 and version < NARROW_SINCE:
         msg = (
             f"__dlpack__: {x.dtype}, one to a byte, needs a DLPack of version 1.1 or later; give"
-            " max_version=(1, 1), or hand over view(x, uint8)"
+            " max_version=(1, 1), or hand over x.view(uint8)"
         )
         raise BufferError(msg)
     address, read_only, owner = backend(x.device).exposed(x)

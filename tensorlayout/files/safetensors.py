@@ -65,13 +65,13 @@ def _check(name: str, x: Tensor) -> None:
     if not dtypes.is_narrow(x.dtype):
         return
     if x.dtype.name not in _NARROW.values():
-        fix = f"use astype(x, {dtypes.wider(x.dtype)}) first, or view(x, uint8) for its bytes"
+        fix = f"use astype(x, {dtypes.wider(x.dtype)}) first, or x.view(uint8) for its bytes"
         msg = f"{name}: safetensors has no {x.dtype}; {fix}"
         raise ValueError(msg)
     if dtypes.bits_of(x.dtype) < 8 and (not x.ndim or x.shape[-1] % 2):
         msg = (
             f"{name}: safetensors keeps {x.dtype} in pairs along the last dimension, which must be"
-            f" even, got shape {x.shape}; pad() it, or use view(x, uint8)"
+            f" even, got shape {x.shape}; pad() it, or use x.view(uint8)"
         )
         raise ValueError(msg)
 

@@ -377,7 +377,7 @@ def test_a_capsule_says_the_type_and_that_values_are_padded_to_bytes(name, versi
     x = tl.asarray(every_byte(name).reshape(16, 16)[::2, 1:].T)
     code, bits = NARROW[name]
     if bits < 8 and (version is None or version < (1, 1)):
-        with pytest.raises(BufferError, match=r"max_version=\(1, 1\), or hand over view\(x, uint8"):
+        with pytest.raises(BufferError, match=r"max_version=\(1, 1\), or hand over x\.view\(uint8"):
             x.__dlpack__(max_version=version)
         return
     found = opened(x.__dlpack__(max_version=version))
@@ -455,3 +455,79 @@ def test_there_and_back_by_dlpack(name):
     capsule = x.__dlpack__(max_version=(1, 1))
     assert tl.from_dlpack(Given(capsule)).dtype == x.dtype
     assert name_of(capsule) == b"used_dltensor_versioned"
+
+
+# --- Other libraries -----------------------------------------------------------------------------
+
+# What PyTorch 2.13 and JAX 0.10 know of a byte each; JAX of parts of one, too, but not by DLPack.
+TORCH = ["float8_e4m3fn", "float8_e4m3fnuz", "float8_e5m2", "float8_e5m2fnuz", "float8_e8m0fnu"]
+EIGHTS = [name for name in FLOATS if name not in PARTS]
+BY_NUMPY = ["float4_e2m1fn", "int2", "int4", "uint2", "uint4"]
+
+
+@pytest.fixture
+def torch():
+    return pytest.importorskip("torch", reason="optional: PyTorch")
+
+
+@pytest.fixture
+def jax():
+    return pytest.importorskip("jax", reason="optional: JAX")
+
+
+@pytest.mark.parametrize("name", TORCH)
+def test_torch_shares_floats_of_8_bits_both_ways(torch, name):
+    x = tl.asarray(every_byte(name).copy().reshape(16, 16))
+    for view in (x, x.T, x[::2, 3:], x[:0], x[1, 1], tl.broadcast_to(x[0], (3, 16))):
+        theirs = torch.from_dlpack(view)
+        assert theirs.dtype == getattr(torch, name)
+        assert theirs.view(torch.uint8).tolist() == octets(view).tolist()
+        if view.size:
+            assert theirs.data_ptr() == address(view)
+        back = tl.from_dlpack(theirs)
+        assert (back.dtype, back.strides) == (view.dtype, view.strides)
+        assert octets(back).tolist() == octets(view).tolist()
+    theirs = torch.from_dlpack(x)
+    theirs.view(torch.uint8)[0, 0] = 77
+    assert octets(x)[0, 0] == 77
+    assert f"{float(theirs[3, 4])}" == f"{float(x[3, 4])}"
+
+
+@pytest.mark.parametrize("name", [n for n in NARROW if n not in TORCH])
+def test_what_torch_refuses_goes_as_bytes(torch, name):
+    x = tl.asarray(every_byte(name).copy())
+    with pytest.raises(BufferError, match=r"Unsupported code|x\.view\(uint8\)"):
+        torch.from_dlpack(x)
+    assert torch.from_dlpack(x.view(tl.uint8)).tolist() == list(range(256))
+    assert tl.from_dlpack(torch.arange(256, dtype=torch.uint8)).view(name).dtype == x.dtype
+
+
+@pytest.mark.parametrize("name", ["int1", "int2", "int4", "uint1", "uint2", "uint4"])
+def test_torch_exports_its_few_bits_as_8(torch, name):
+    theirs = torch.arange(4, dtype=torch.uint8).view(getattr(torch, name))
+    found = tl.from_dlpack(theirs)
+    assert found.dtype == (tl.uint8 if name.startswith("u") else tl.int8)
+    assert octets(found.view(name)).tolist() == [0, 1, 2, 3]
+
+
+@pytest.mark.parametrize("name", EIGHTS)
+def test_jax_takes_and_gives_floats_of_8_bits(jax, name):
+    x = tl.asarray(every_byte(name).copy().reshape(16, 16))
+    theirs = jax.numpy.from_dlpack(x)
+    assert theirs.dtype == dtype_of(name)
+    assert octets(theirs).tolist() == octets(x).tolist()
+    back = tl.from_dlpack(theirs)
+    assert (back.dtype, back.readonly) == (x.dtype, True)
+    assert octets(back).tolist() == octets(x).tolist()
+    assert octets(tl.asarray(theirs)).tolist() == octets(x).tolist()
+
+
+@pytest.mark.parametrize("name", BY_NUMPY)
+def test_jax_takes_and_gives_parts_of_a_byte_by_numpy(jax, name):
+    bits = NARROW[name][1]
+    x = tl.asarray((np.arange(48, dtype=np.uint8) & (1 << bits) - 1).view(dtype_of(name)))
+    theirs = jax.numpy.asarray(np.asarray(x))
+    assert theirs.dtype == dtype_of(name)
+    back = tl.asarray(np.asarray(theirs))
+    assert back.dtype == x.dtype
+    assert octets(back).tolist() == octets(x).tolist()

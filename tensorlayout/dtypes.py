@@ -90,8 +90,8 @@ _KINDS = {
     "y": "narrow integer",
 }
 
-# All of ours but bfloat16 and the narrow types, by themselves: NumPy's other names of one type, such as "longlong", are
-# equal to it. What is not here is not one of them, whatever its kind: ml_dtypes has an "f" of 8 bits.
+# NumPy's of ours, by themselves: its other names of one type, such as "longlong", are equal to it.
+# What is not here is none of them, whatever its kind: ml_dtypes has an "f" of 8 bits.
 _OURS: dict[DType, DType] = {dtype: dtype for dtype in (*STANDARD, float16)}
 
 # What is handed to NumPy as a name. It takes programs of dtypes, too ("2T", "i4,i4", "(2,)f4"), of
@@ -271,7 +271,7 @@ _LONGEST = 24  # characters of a name
 
 
 def _names() -> list[str]:
-    """The names of ours, in the order of the standard's and by width, and examples of narrow ones."""
+    """The names of ours, in the order of the standard's and by width; of narrow ones, examples."""
     standard = sorted(_OURS, key=lambda d: ("biufc".index(d.kind), d.itemsize))
     return [*map(str, standard), "bfloat16", "and narrow ones such as float8_e4m3fn and int4"]
 

@@ -18,6 +18,7 @@ from tensorlayout.words import shown
 
 if TYPE_CHECKING:
     from tensorlayout.layout.drawing.drawing import Drawing
+    from tensorlayout.layout.tensor_map import TensorMap
 
 
 @final
@@ -232,6 +233,33 @@ class Layout(Views):
         return cls._of_whole(sizes, whole, order, padding_value, owned=owned)
 
     @classmethod
+    def scale_factors(
+        cls, rows: int, columns: int, padding_value: Padding | str = PaddingValue.ZERO
+    ) -> Self:
+        """The order in which block scaled matrix products take scale factors (MXFP8, NVFP4).
+
+        The shape is (`rows`, `columns`): rows or columns of an operand, and blocks of 32 or 16
+        elements along the summed dimension. Tiles of 128 x 4 slots stand row by row; inside of one,
+        row r and column c have slot ``r % 32 * 16 + r // 32 * 4 + c``. Sizes are rounded up to
+        whole tiles: that is padding, and holds `padding_value`, zeros as cuBLAS asks for. A scale
+        factor is a byte, and so is a slot. Source: cuBLAS, 1D Block Scaling Factors Layout.
+
+        ValueError for negative sizes, and beyond 2**63 - 1 slots; TypeError for what is no integer.
+
+        >>> from tensorlayout import Layout
+        >>> Layout.scale_factors(128, 8).offset_of((5, 2))
+        82
+        >>> Layout.scale_factors(130, 6)
+        Layout.parse('(130,6):(2*1024+4*4+32*16,2*512+4*1) padding=ZERO')
+        """
+        shape = checks.checked_sizes("scale_factors", (rows, columns))
+        if 0 in shape:
+            return cls(shape, padding_value=padding_value)
+        down, across = -(-shape[0] // 128), -(-shape[1] // 4)
+        whole = ((down, 512 * across), (4, 4), (32, 16)), ((across, 512), (4, 1))
+        return cls._of_whole(shape, whole, (1, 0), padding_value, owned=True)
+
+    @classmethod
     def _of_whole(
         cls,
         shape: tuple[int, ...],
@@ -273,6 +301,51 @@ class Layout(Views):
         """
         sized = text.sized_tiles(source)
         return cls(**text.parse_text(source)) if sized is None else cls.tiled(*sized)
+
+    def tensor_map(
+        self,
+        box: Sequence[int],
+        dtype: Any,
+        *,
+        element_strides: Sequence[int] | None = None,
+        interleave: str = "NONE",
+        swizzle: str = "NONE",
+        l2_promotion: str = "NONE",
+        oob_fill: str = "NONE",
+    ) -> TensorMap:
+        """What CUDA's ``cuTensorMapEncodeTiled`` takes for this layout, so that TMA copies boxes.
+
+        `box`: the sizes of a box, in elements. `dtype`: a dtype or its name, CUDA's name of a type
+        (``"TFLOAT32"``), or the bytes of an element; for packed types (``"16U4_ALIGN8B"``) a slot
+        is an element of 4 or 6 bits. `element_strides`: the steps in a box, in elements. The
+        choices go by CUDA's names, without what all begin with: `interleave` ``"16B"``, `swizzle`
+        ``"128B"``, `l2_promotion` ``"256B"``, `oob_fill` ``"NAN"``.
+
+        Each part of a dimension is a dimension of the map, from the fastest to the slowest; along
+        tiles, a box takes whole ones or divides one. No dimensions are merged: a layout of more
+        than five is a ValueError, as is each rule of CUDA's that is broken: the error names its
+        parameter. Also ValueError for tiles that end early without zeros for padding, and unknown
+        names; TypeError for what is no integer. Source: CUDA driver API, Tensor Map Object
+        Management.
+
+        >>> from tensorlayout import Layout
+        >>> found = Layout.tiled((64, 512), [(8, 128)]).tensor_map((16, 128), "float32")
+        >>> found.global_dims, found.global_strides, found.box_dims
+        ((128, 8, 4, 8), (512, 4096, 16384), (128, 8, 1, 2))
+        """
+        loaded("tensorlayout.layout.tensor_map")
+        from tensorlayout.layout.tensor_map import tensor_map_of
+
+        return tensor_map_of(
+            self,
+            box,
+            dtype,
+            element_strides,
+            interleave=interleave,
+            swizzle=swizzle,
+            l2_promotion=l2_promotion,
+            oob_fill=oob_fill,
+        )
 
     def draw(self) -> Drawing:
         """A picture: the slot at each index, and the index in each slot; large ones are cut.

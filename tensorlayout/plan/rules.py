@@ -41,6 +41,7 @@ def of_another_category(category: str, dtype: DType, came: str) -> TypeError:
     fix = "; astype(x, tl.float64) first" if "floating" in category and dtype.kind in "biu" else ""
     if is_narrow(dtype):
         fix = f"; astype(x, tl.{wider(dtype)}) first"
+        return TypeError(f"nothing is computed with narrow dtypes, got {came}{fix}")
     return TypeError(f"only {category} dtypes are allowed, got {came}{fix}")
 
 

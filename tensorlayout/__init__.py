@@ -65,7 +65,26 @@ from tensorlayout.words import CopyError
 
 if TYPE_CHECKING:
     from tensorlayout import directml, fft, formats, linalg, xla
-    from tensorlayout.dtypes import bfloat16
+    from tensorlayout.dtypes import (
+        bfloat16,
+        float4_e2m1fn,
+        float6_e2m3fn,
+        float6_e3m2fn,
+        float8_e3m4,
+        float8_e4m3,
+        float8_e4m3b11fnuz,
+        float8_e4m3fn,
+        float8_e4m3fnuz,
+        float8_e5m2,
+        float8_e5m2fnuz,
+        float8_e8m0fnu,
+        int1,
+        int2,
+        int4,
+        uint1,
+        uint2,
+        uint4,
+    )
     from tensorlayout.tracing.refusal import CopyWarning
     from tensorlayout.tracing.traces import Trace
 
@@ -91,11 +110,25 @@ __all__ = [
     "default_device",
     "directml",
     "fft",
+    "float4_e2m1fn",
+    "float6_e2m3fn",
+    "float6_e3m2fn",
+    "float8_e3m4",
+    "float8_e4m3",
+    "float8_e4m3b11fnuz",
+    "float8_e4m3fn",
+    "float8_e4m3fnuz",
+    "float8_e5m2",
+    "float8_e5m2fnuz",
+    "float8_e8m0fnu",
     "float16",
     "float32",
     "float64",
     "formats",
     "get_num_threads",
+    "int1",
+    "int2",
+    "int4",
     "int8",
     "int16",
     "int32",
@@ -106,6 +139,9 @@ __all__ = [
     "set_default_device",
     "set_num_threads",
     "trace",
+    "uint1",
+    "uint2",
+    "uint4",
     "uint8",
     "uint16",
     "uint32",
@@ -141,9 +177,9 @@ def __dir__() -> list[str]:
 
 
 def _late(name: str) -> _Any:
-    """What is imported at first use: `bfloat16`, and namespaces."""
-    if name == "bfloat16":
-        return _dtypes.bfloat16
+    """What is imported at first use: `bfloat16` and the narrow types, and namespaces."""
+    if name in _dtypes.LATE:
+        return getattr(_dtypes, name)
     if name in ("directml", "fft", "formats", "linalg", "xla"):
         return _loaded(f"tensorlayout.{name}")
     if name in ("CopyWarning", "Trace"):

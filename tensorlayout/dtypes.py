@@ -1,8 +1,9 @@
 """Element types: NumPy dtype objects, their kinds, promotion and limits.
 
-The standard's thirteen, and ``float16`` and ``bfloat16``. They are NumPy's own dtype objects (and
-ml_dtypes' for bfloat16), so that every consumer understands them. In memory of bool every byte but
-0 is True.
+The standard's thirteen, ``float16`` and ``bfloat16``, and *narrow* types of 8 bits and fewer, which
+are kept, moved and converted, and never computed with. They are NumPy's own dtype objects (and
+ml_dtypes' for bfloat16 and the narrow ones), so that every consumer understands them. In memory of
+bool every byte but 0 is True; of a narrow type the low bits of a byte count.
 """
 
 from __future__ import annotations
@@ -10,7 +11,7 @@ from __future__ import annotations
 import builtins
 import functools
 import re
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
@@ -37,17 +38,60 @@ complex128: np.dtype[np.complex128] = np.dtype("complex128")
 _SIGNED, _UNSIGNED = (int8, int16, int32, int64), (uint8, uint16, uint32, uint64)
 STANDARD = (bool, *_SIGNED, *_UNSIGNED, float32, float64, complex64, complex128)
 
-# NumPy's letters of kinds, by which all else here is written.
+
+class Narrow(NamedTuple):
+    """A type of 8 bits or fewer: what it is called elsewhere.
+
+    Attributes:
+        bits: of a value, the low ones of a byte where values are not packed.
+        dlpack: the code of the type in DLPack 1.1; its width there is `bits`.
+        xla: the name in the text of XLA's shapes.
+        onnx: the name in ONNX's ``TensorProto.DataType``, None where it has none.
+        directml: the name behind ``DML_TENSOR_DATA_TYPE_``, None where it has none.
+
+    """
+
+    bits: int
+    dlpack: int
+    xla: str
+    onnx: str | None = None
+    directml: str | None = None
+
+
+# By the names that ml_dtypes has, which says their limits, too.
+NARROW = {
+    "float8_e3m4": Narrow(8, 7, "f8e3m4"),
+    "float8_e4m3": Narrow(8, 8, "f8e4m3"),
+    "float8_e4m3b11fnuz": Narrow(8, 9, "f8e4m3b11fnuz"),
+    "float8_e4m3fn": Narrow(8, 10, "f8e4m3fn", "FLOAT8E4M3FN"),
+    "float8_e4m3fnuz": Narrow(8, 11, "f8e4m3fnuz", "FLOAT8E4M3FNUZ"),
+    "float8_e5m2": Narrow(8, 12, "f8e5m2", "FLOAT8E5M2"),
+    "float8_e5m2fnuz": Narrow(8, 13, "f8e5m2fnuz", "FLOAT8E5M2FNUZ"),
+    "float8_e8m0fnu": Narrow(8, 14, "f8e8m0fnu", "FLOAT8E8M0"),
+    "float6_e2m3fn": Narrow(6, 15, "f6e2m3fn"),
+    "float6_e3m2fn": Narrow(6, 16, "f6e3m2fn"),
+    "float4_e2m1fn": Narrow(4, 17, "f4e2m1fn", "FLOAT4E2M1"),
+    "int1": Narrow(1, 0, "s1"),
+    "int2": Narrow(2, 0, "s2", "INT2"),
+    "int4": Narrow(4, 0, "s4", "INT4", "INT4"),
+    "uint1": Narrow(1, 1, "u1"),
+    "uint2": Narrow(2, 1, "u2", "UINT2"),
+    "uint4": Narrow(4, 1, "u4", "UINT4", "UINT4"),
+}
+
+# NumPy's letters of kinds, by which all else here is written, and two for the narrow types.
 _KINDS = {
     "b": "bool",
     "i": "signed integer",
     "u": "unsigned integer",
     "f": "real floating",
     "c": "complex floating",
+    "x": "narrow floating",
+    "y": "narrow integer",
 }
 
-# All of ours but bfloat16, by themselves: NumPy's other names of one type, such as "longlong", are
-# equal to it. What is not here is refused, whatever its kind: ml_dtypes has floats of 8 bits.
+# NumPy's of ours, by themselves: its other names of one type, such as "longlong", are equal to it.
+# What is not here is none of them, whatever its kind: ml_dtypes has an "f" of 8 bits.
 _OURS: dict[DType, DType] = {dtype: dtype for dtype in (*STANDARD, float16)}
 
 # What is handed to NumPy as a name. It takes programs of dtypes, too ("2T", "i4,i4", "(2,)f4"), of
@@ -56,32 +100,52 @@ _NAME = re.compile(r"[=<>|]?[b-zA-Z?][a-zA-Z]{0,15}[0-9]{0,3}")
 
 # The kinds of the standard's `isdtype`, and the categories in which its functions state rules.
 _CATEGORIES = {kind: letter for letter, kind in _KINDS.items()}
-_CATEGORIES |= {"integral": "iu", "numeric": "iufc"}
+_CATEGORIES |= {"integral": "iu", "numeric": "iufc", "narrow": "xy"}
 ISDTYPE_KINDS = frozenset(_CATEGORIES)
 _CATEGORIES |= {"real numeric": "iuf", "floating-point": "fc"}
-_CATEGORIES |= {"integer or boolean": "biu", "any": "biufc"}
+_CATEGORIES |= {"integer or boolean": "biu", "any": "biufc", "any or narrow": "biufcxy"}
+_CATEGORIES |= {"any real floating": "fx", "any integral": "iuy"}
 
-_RANK = {"b": 0, "i": 1, "u": 1, "f": 2, "c": 3}
+_RANK = {"b": 0, "i": 1, "u": 1, "f": 2, "c": 3, "x": 2, "y": 1}
 _SCALAR_RANK: dict[type, int] = {builtins.bool: 0, int: 1, float: 2, complex: 3}
 SCALARS = frozenset(_SCALAR_RANK)
 
 
-def _bfloat16() -> DType:
-    found: DType = np.dtype(loaded("ml_dtypes").bfloat16)
-    return found
+@functools.cache
+def _of_ml_dtypes(name: str) -> DType:
+    return np.dtype(getattr(loaded("ml_dtypes"), name))
+
+
+LATE = ("bfloat16", *NARROW)  # made at first use: importing ml_dtypes costs several milliseconds
 
 
 def _late(name: str) -> Any:
-    """`bfloat16`, made at first use: importing ml_dtypes costs several milliseconds."""
-    if name == "bfloat16":
-        globals()["bfloat16"] = _bfloat16()
-        return globals()["bfloat16"]
-    msg = f"module {__name__!r} has no attribute {name!r}"
-    raise AttributeError(msg)
+    """A dtype of ml_dtypes."""
+    if name not in LATE:
+        msg = f"module {__name__!r} has no attribute {name!r}"
+        raise AttributeError(msg)
+    return globals().setdefault(name, _of_ml_dtypes(name))
 
 
 if TYPE_CHECKING:  # for which, with `__getattr__`, any name would exist
     bfloat16: DType
+    float8_e3m4: DType
+    float8_e4m3: DType
+    float8_e4m3b11fnuz: DType
+    float8_e4m3fn: DType
+    float8_e4m3fnuz: DType
+    float8_e5m2: DType
+    float8_e5m2fnuz: DType
+    float8_e8m0fnu: DType
+    float6_e2m3fn: DType
+    float6_e3m2fn: DType
+    float4_e2m1fn: DType
+    int1: DType
+    int2: DType
+    int4: DType
+    uint1: DType
+    uint2: DType
+    uint4: DType
 else:
     __getattr__ = _late
 
@@ -89,6 +153,28 @@ else:
 def is_bfloat16(dtype: DType) -> Any:
     """Whether `dtype` is bfloat16, without importing ml_dtypes."""
     return dtype.kind == "V" and dtype.name == "bfloat16"
+
+
+def is_narrow(dtype: DType) -> Any:
+    """Whether a dtype of ours is narrow, without importing ml_dtypes."""
+    return dtype.itemsize == 1 and dtype.kind in "Vf"
+
+
+def is_numpys(dtype: DType) -> Any:
+    """Whether NumPy itself has a dtype of ours, in any byte order; the others are ml_dtypes'."""
+    return dtype.kind != "V" and not is_narrow(dtype)
+
+
+def wider(dtype: DType) -> DType:
+    """The least dtype to compute with that holds all values of a narrow one."""
+    if not in_category(dtype, "narrow integer"):
+        return float32
+    return uint8 if dtype.name.startswith("u") else int8
+
+
+def bits_of(dtype: DType) -> int:
+    """The bits of a value of a dtype of ours: 8 for bool, 4 for int4."""
+    return NARROW[dtype.name].bits if is_narrow(dtype) else 8 * dtype.itemsize
 
 
 def kind_of(dtype: DType) -> str:
@@ -101,7 +187,9 @@ def _letter(dtype: DType) -> str:
         return dtype.kind
     if is_bfloat16(dtype):
         return "f"
-    msg = f"dtype: must be one of the standard's, float16 or bfloat16, got {shown(dtype)}"
+    if is_narrow(dtype) and dtype.name in NARROW:
+        return "y" if "int" in dtype.name else "x"
+    msg = f"dtype: must be one of this namespace, got {shown(dtype)}"
     raise TypeError(msg)
 
 
@@ -113,8 +201,8 @@ def in_category(dtype: DType, category: str) -> Any:
 
 @functools.cache
 def limits(dtype: DType) -> tuple[int, int]:
-    """The least and the greatest integer of an integer dtype."""
-    found = np.iinfo(dtype)
+    """The least and the greatest integer of an integer dtype, a narrow one too."""
+    found = loaded("ml_dtypes").iinfo(dtype) if is_narrow(dtype) else np.iinfo(dtype)
     return int(found.min), int(found.max)
 
 
@@ -145,8 +233,8 @@ def _found(dtype: Any) -> DType | None:
     if isinstance(dtype, np.dtype):
         return dtype
     if isinstance(dtype, str):
-        if dtype == "bfloat16":
-            return _bfloat16()
+        if dtype in LATE:
+            return _of_ml_dtypes(dtype)
         if len(dtype) > _LONGEST or not _NAME.fullmatch(dtype):
             return None
     elif not isinstance(dtype, type):  # NumPy takes whatever has a dtype
@@ -162,9 +250,9 @@ def _found(dtype: Any) -> DType | None:
 
 def _ours(dtype: DType) -> DType | None:
     """The dtype of ours that is equal to `dtype`, if there is one."""
-    if dtype.kind in _KINDS:
-        return _OURS.get(dtype)
-    return dtype if is_bfloat16(dtype) and dtype == _bfloat16() else None
+    if dtype in _OURS:
+        return _OURS[dtype]
+    return dtype if dtype.name in LATE and dtype == _of_ml_dtypes(dtype.name) else None
 
 
 def is_standard(dtype: DType) -> builtins.bool:
@@ -183,8 +271,9 @@ _LONGEST = 24  # characters of a name
 
 
 def _names() -> list[str]:
-    """The names of ours, in the order of the standard's and by width."""
-    return [*map(str, sorted(_OURS, key=lambda d: ("biufc".index(d.kind), d.itemsize))), "bfloat16"]
+    """The names of ours, in the order of the standard's and by width; of narrow ones, examples."""
+    standard = sorted(_OURS, key=lambda d: ("biufc".index(d.kind), d.itemsize))
+    return [*map(str, standard), "bfloat16", "and narrow ones such as float8_e4m3fn and int4"]
 
 
 def _shown(dtype: Any) -> str:
@@ -211,10 +300,13 @@ def promote(first: DType, second: DType) -> DType:
 
     Where the standard leaves it open: integers with floating-point types promote as in NumPy,
     bfloat16 with float16 to float32, and with integers of more than 8 bits to float32 or, above 16
-    bits, to float64.
+    bits, to float64. TypeError for a narrow type with any other.
     """
     if first == second:
         return first
+    if is_narrow(first) or is_narrow(second):
+        msg = f"{first} and {second} promote to no dtype; astype() one of them to the other's first"
+        raise TypeError(msg)
     for half, other in ((first, second), (second, first)):
         if is_bfloat16(half):
             return _promote_bfloat16(half, other)
@@ -225,7 +317,12 @@ _KIND_ORDER = "buifc"
 
 
 def same_kind(source: DType, target: DType) -> Any:
-    """Whether `source` may become `target` by NumPy's rule ``same_kind``: of no lesser kind."""
+    """Whether `source` may become `target` by NumPy's rule ``same_kind``: of no lesser kind.
+
+    A narrow type only becomes itself.
+    """
+    if is_narrow(source) or is_narrow(target):
+        return source == target
     return _KIND_ORDER.index(_letter(source)) <= _KIND_ORDER.index(_letter(target))
 
 
@@ -244,6 +341,9 @@ def promote_scalar(dtype: DType, scalar: type) -> DType:
     have, want = _RANK[_letter(dtype)], _SCALAR_RANK[scalar]
     if want <= have:
         return dtype
+    if is_narrow(dtype):
+        msg = f"{dtype} and a Python {scalar.__name__} promote to no dtype; astype() first"
+        raise TypeError(msg)
     if want == 3 and have == 2:
         return complex128 if dtype == float64 else complex64
     return default_of(scalar)
@@ -269,8 +369,11 @@ def extreme(dtype: DType, sign: int) -> Any:
     letter = _letter(dtype)
     if letter == "c":
         return None
-    if letter == "f":
-        return sign * float("inf")
+    infinity = sign * float("inf")
+    if letter == "f" or (letter == "x" and float(dtype.type(infinity)) == infinity):
+        return infinity
     if letter == "b":
         return sign > 0
-    return np.iinfo(dtype).max if sign > 0 else np.iinfo(dtype).min
+    found = loaded("ml_dtypes").finfo(dtype) if letter == "x" else None
+    least, most = (found.min, found.max) if found else limits(dtype)
+    return most if sign > 0 else least

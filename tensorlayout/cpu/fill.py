@@ -10,7 +10,7 @@ import numpy as np
 
 from tensorlayout.cpu.copy.copy import write_scalar
 from tensorlayout.cpu.copy.tiled import mover
-from tensorlayout.cpu.engine.casting import converted, rounded
+from tensorlayout.cpu.engine.casting import converted, rounded, scalar_in
 from tensorlayout.cpu.engine.memory import (
     UNALIGNED,
     Array,
@@ -19,7 +19,7 @@ from tensorlayout.cpu.engine.memory import (
     new_tensor,
     quietly,
 )
-from tensorlayout.dtypes import int64
+from tensorlayout.dtypes import SCALARS, int64, is_narrow
 from tensorlayout.layout import Layout
 from tensorlayout.plan.base import Run, Write
 from tensorlayout.plan.fill import CreatePlan, DiagonalsPlan, OneHotPlan, TrianglePlan
@@ -50,6 +50,8 @@ def direct(plan: CreatePlan) -> Run | None:
         return _count_directly(plan)
     if plan.operation.values != "value":
         return None
+    if is_narrow(spec.dtype):  # of whose numbers NumPy makes others than we do
+        return None
     shape, new = layout.shape, object.__new__
     zeros = name in ("zeros", "zeros_like")
     allocate = new_array(spec, shape, zeros=zeros)
@@ -68,7 +70,11 @@ def direct(plan: CreatePlan) -> Run | None:
 def write_create(plan: CreatePlan) -> Write:
     """The function of a tensor and the operation's values."""
     fill, spec, values = _FILL[plan.operation.values], plan.result, plan.operation.values
-    if not spec.layout.is_tiled and values == "value":  # which has the dtype: nothing is converted
+    if is_narrow(spec.dtype) and values == "value":
+        fill = _filler(plan.operation.name, fill)
+    elif (
+        not spec.layout.is_tiled and values == "value"
+    ):  # which has the dtype: nothing is converted
         return write_scalar
     if not spec.layout.is_tiled:
         return lambda out, *given: quietly(fill, out._memory, *given)
@@ -108,6 +114,16 @@ def _count_directly(plan: CreatePlan) -> Run:
         return made
 
     return arange
+
+
+def _filler(name: str, fill: Callable[..., None]) -> Callable[..., None]:
+    """`fill`, with Python scalars, where values are such, as elements."""
+
+    def fill_narrow(out: Array, *given: Any) -> None:
+        values = [scalar_in(name, out.dtype, v) if type(v) in SCALARS else v for v in given]
+        fill(out, *values)
+
+    return fill_narrow
 
 
 def _leave(out: Array) -> None:
@@ -161,7 +177,7 @@ def _frequencies(out: Any, size: int, spacing: float, negative: bool) -> None:
 
 
 def _eye(out: Array, k: int) -> None:
-    out[...] = 0
+    out[...] = np.zeros((), out.dtype)
     rows, columns = out.shape
     first, last = max(0, -k), min(rows, columns - k)
     if last > first:
@@ -203,15 +219,15 @@ def write_triangle(plan: TrianglePlan) -> Write:
 def _clear_above(out: Array, k: int) -> None:
     """Zeros at columns beyond row + k, by rows or by columns: those that lie in memory, if few."""
     rows, columns = out.shape[-2:]
-    by_rows = abs(out.strides[-2]) >= abs(out.strides[-1])
+    by_rows, zero = abs(out.strides[-2]) >= abs(out.strides[-1]), np.zeros((), out.dtype)
     if (rows if by_rows else columns) * _CALL > out.size:
         by_rows = rows <= columns
     if by_rows:
         for row in range(max(0, min(rows, columns - k))):
-            out[..., row, max(0, row + k + 1) :] = 0
+            out[..., row, max(0, row + k + 1) :] = zero
     else:
         for column in range(max(0, k + 1), columns):
-            out[..., : min(rows, column - k), column] = 0
+            out[..., : min(rows, column - k), column] = zero
 
 
 def write_one_hot(plan: OneHotPlan) -> Write:
@@ -239,7 +255,7 @@ def write_diagonals(plan: DiagonalsPlan) -> Write:
 
     def write(out: Tensor, *given: Any) -> None:
         *others, value = given
-        out._memory[...] = others[0]._memory if others else 0
+        out._memory[...] = others[0]._memory if others else np.zeros((), out.dtype)
         np.copyto(out._memory, np.asarray(value, out.dtype), where=filled)
 
     return write

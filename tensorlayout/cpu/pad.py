@@ -10,6 +10,8 @@ from dataclasses import replace
 from itertools import chain
 from typing import Any
 
+import numpy as np
+
 from tensorlayout.cpu.copy.copy import mover
 from tensorlayout.cpu.engine.casting import scalar_in
 from tensorlayout.cpu.engine.memory import Array
@@ -114,7 +116,7 @@ def write_slice_grad(plan: SliceGradPlan) -> Write:
     move = _into(plan.source, plan.result, key)
 
     def write(out: Tensor, x: Tensor) -> None:
-        out._memory[...] = 0
+        out._memory[...] = np.zeros((), out.dtype)
         move(out._memory[(..., *key)], x._memory)
 
     return write

@@ -21,14 +21,14 @@ from tensorlayout.words import cut
 def describe(x: Tensor) -> dict[str, Any]:
     """What the attribute holds; AttributeError on the CPU, and for what it cannot say.
 
-    That is bfloat16, and tiles.
+    That is bfloat16, narrow types, and tiles.
 
     `stream` is our current one, for consumers to wait for; the host does not.
     """
     if x._spec.layout.is_tiled:
         msg = f"__cuda_array_interface__: layout {cut(x.layout)} is tiled; use to_layout() first"
         raise AttributeError(msg)
-    if x.device.kind != "cuda" or dtypes.is_bfloat16(x.dtype):
+    if x.device.kind != "cuda" or not dtypes.is_numpys(x.dtype):
         msg = f"__cuda_array_interface__: not for {x.dtype} on the {x.device}; use DLPack"
         raise AttributeError(msg)
     found: Any = backend(x.device)  # with what no other kind of device has

@@ -55,7 +55,7 @@ def written(layout: Layout, itemsize: int | HasItemsize = 1) -> dict[str, Any]:
     >>> formats.written(Layout.labelled((2, 8, 3, 3), "NHWC"))["onednn"]
     'acdb'
     """
-    layout = checked("written", layout)
+    layout = checked("written", layout, bits=True)
     step = under("written", checked_itemsize, itemsize)
     found = {}
     for row in _ROWS:

@@ -15,19 +15,22 @@ from tensorlayout.words import cut, refuse, shown
 Digit = tuple[int, int]
 
 
-def checked(name: str, layout: Layout) -> Layout:
-    """`layout`; TypeError for anything else."""
+def checked(name: str, layout: Layout, *, bits: bool = False) -> Layout:
+    """`layout`; TypeError for anything else, ValueError for slots of bits unless `bits` may be."""
     if not isinstance(layout, Layout):
         refuse(name, f"layout must be a Layout, got {shown(layout)}", TypeError)
+    if layout.slot_bits is not None and not bits:
+        rule = "slots are whole bytes (with_slot_bits(None) has them)"
+        refuse(name, f"{rule}, got {cut(layout)}")
     return layout
 
 
-def block_of(name: str, layout: Layout, *, padded: bool = False) -> Layout:
+def block_of(name: str, layout: Layout, *, padded: bool = False, bits: bool = False) -> Layout:
     """The form of a layout that is one, from slot 0 on; ValueError for all that is no such block.
 
-    `padded`: whether it may have padding.
+    `padded`: whether it may have padding. `bits`: whether slots may be less than a byte.
     """
-    form = checked(name, layout).form
+    form = checked(name, layout, bits=bits).form
     if not layout.covers_block or not form.same_placement(layout):
         rule = "has only blocks that begin at slot 0, without gaps, repeats or flipped dimensions"
         fix = " (at_origin moves it there)" if layout.at_origin.same_placement(form) else ""

@@ -32,10 +32,11 @@ def read(
 def write(layout: Layout) -> CuteLayout:
     """The shape, the stride and the offset of `layout`, with all of its padding: `Layout.to_cute`.
 
-    TypeError for what is no layout.
+    How many bits an element has is a matter of CuTe's element type, and not said. TypeError for
+    what is no layout.
 
     >>> from tensorlayout import Layout, formats
     >>> print(formats.cute.write(Layout.padded((2, 3), (2, 4))))
     (2,4):(4,1)
     """
-    return checked("cute.write", layout).to_cute(padded=True)
+    return checked("cute.write", layout, bits=True).to_cute(padded=True)

@@ -18,7 +18,8 @@ class JaxLayout(NamedTuple):
     """What ``jax.experimental.layout.Layout`` takes: ``Layout(*written)``.
 
     `major_to_minor`: the dimensions, the slowest first. `tiling`: tiles as XLA's, each the slowest
-    dimension first; None for none.
+    dimension first; None for none. `sub_byte_element_size_in_bits`: the **bits** of an element of
+    less than a byte, else 0.
 
     >>> from tensorlayout import Layout, formats
     >>> formats.jax.JaxLayout((1, 0)) == formats.jax.write(Layout.column_major((2, 3)))
@@ -27,6 +28,7 @@ class JaxLayout(NamedTuple):
 
     major_to_minor: tuple[int, ...]
     tiling: tuple[tuple[int, ...], ...] | None = None
+    sub_byte_element_size_in_bits: int = 0
 
 
 def read(
@@ -36,8 +38,8 @@ def read(
 
     `layout`: a ``Layout`` or ``Format`` of JAX, or a `JaxLayout`. `padding_value`: what the padding
     of tiles holds, of which JAX says nothing. TypeError for all else, an automatic layout included;
-    ValueError where order and shape do not fit, for elements of less than a byte, and for tiles
-    that no parts of dimensions describe.
+    ValueError where order and shape do not fit, for elements of 3, 5 or 7 bits, and for tiles that
+    no parts of dimensions describe.
 
     >>> from tensorlayout import formats
     >>> formats.jax.read((3, 5), formats.jax.JaxLayout((0, 1), ((2, 2),)))
@@ -47,11 +49,10 @@ def read(
     if not hasattr(inner, "major_to_minor"):
         rule = "layout must be a Layout or Format of JAX, or a JaxLayout"
         refuse("jax.read", f"{rule}, got {shown(layout)}", TypeError)
-    if getattr(inner, "sub_byte_element_size_in_bits", 0):
-        refuse("jax.read", f"slots are whole elements of bytes, got {shown(layout)}")
+    bits = getattr(inner, "sub_byte_element_size_in_bits", 0) or None
     order = under("jax.read", checked_integers, "major_to_minor", inner.major_to_minor)
     tiles = getattr(inner, "tiling", None) or ()
-    return under("jax.read", Layout.tiled, shape, tiles, order[::-1], padding_value)
+    return under("jax.read", Layout.tiled, shape, tiles, order[::-1], padding_value, bits)
 
 
 def write(layout: Layout) -> JaxLayout:
@@ -63,13 +64,13 @@ def write(layout: Layout) -> JaxLayout:
 
     >>> from tensorlayout import Layout, formats
     >>> formats.jax.write(Layout.padded((2, 3), (3, 5), (0, 1)))
-    JaxLayout(major_to_minor=(1, 0), tiling=((5, 3),))
+    JaxLayout(major_to_minor=(1, 0), tiling=((5, 3),), sub_byte_element_size_in_bits=0)
     """
-    block = block_of("jax.write", layout, padded=True)
+    block = block_of("jax.write", layout, padded=True, bits=True)
     try:
-        there = shape_of(block, PrimitiveType.U8).layout
+        there = shape_of(block.with_slot_bits(None), PrimitiveType.U8).layout
     except ValueError:
         refuse("jax.write", f"XLA's tiles cannot say {cut(layout)}")
     assert there is not None
     tiling = tuple(tile.dimensions for tile in there.tiles)
-    return JaxLayout(there.minor_to_major[::-1], tiling or None)
+    return JaxLayout(there.minor_to_major[::-1], tiling or None, block.slot_bits or 0)

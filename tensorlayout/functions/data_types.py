@@ -12,6 +12,7 @@ from tensorlayout.devices import CPU, as_device
 from tensorlayout.dtypes import DType, as_dtype
 from tensorlayout.functions import arguments, dispatch
 from tensorlayout.functions.transfers import moved
+from tensorlayout.late import loaded
 from tensorlayout.plan.copy import Copy
 from tensorlayout.plan.view import Reinterpret
 from tensorlayout.records import frozen
@@ -26,7 +27,13 @@ _VIEW = Reinterpret()
 
 
 def astype(
-    x: Tensor, dtype: DTypeLike, /, *, copy: bool = True, device: DeviceLike | None = None
+    x: Tensor,
+    dtype: DTypeLike,
+    /,
+    *,
+    copy: bool = True,
+    device: DeviceLike | None = None,
+    saturate: bool = False,
 ) -> Tensor:
     """The elements converted to `dtype`, in the form of `x`; `x` itself if nothing changes.
 
@@ -34,10 +41,20 @@ def astype(
     towards 0, values outside the range the nearest limit, NaN 0. `device`: where the result is to
     be; by default where `x` is. TypeError for complex to real, and for what is no dtype.
 
+    To a narrow dtype numbers are rounded once, ties to even. What is out of its range, infinities
+    too, becomes infinity, or NaN where it has none, or the largest value where it has neither; with
+    `saturate` True always that, and integers become the nearest limit of a narrow integer dtype
+    instead of their low bits. NaN becomes -0 where there is no NaN. ValueError for `saturate` with
+    a dtype that is not narrow.
+
     >>> import tensorlayout as tl
     >>> tl.astype(tl.asarray([1.9, -1.9, 300.0]), tl.uint8)
     Tensor([  1,   0, 255], dtype=uint8, device='cpu')
+    >>> tl.astype(tl.asarray([1.9, 500.0]), tl.float8_e4m3fn, saturate=True).tolist()
+    [1.875, 448.0]
     """
+    if saturate is not False:
+        return _saturated(x, dtype, copy, device, saturate)
     if type(x) is Tensor and device is None and copy is True:
         kind = as_dtype(dtype, "astype: dtype")
         return dispatch.call(_ASTYPE, (x._spec, None, kind), (x,))
@@ -52,6 +69,18 @@ def astype(
     if target == CPU:  # converted on the CPU, if that is where it comes from or goes to
         x = moved(x, target)
     return moved(dispatch.call(_ASTYPE, (x._spec, None, kind), (x,)), target)
+
+
+def _saturated(x: Any, dtype: Any, copy: Any, device: Any, saturate: Any) -> Tensor:
+    x, kind = arguments.tensor("astype", x), as_dtype(dtype, "astype: dtype")
+    if not arguments.flag("astype", "saturate", saturate) or kind == x.dtype:
+        return astype(x, kind, copy=copy, device=device)
+    if not dtypes.is_narrow(kind):
+        refuse("astype", f"saturate is for narrow dtypes such as float8_e4m3fn, got {kind}")
+    target = x.device if device is None else as_device(device, "astype: device")
+    if target == CPU:
+        x = moved(x, target)
+    return moved(dispatch.call(_ASTYPE, (x._spec, None, kind, True), (x,)), target)
 
 
 def reinterpreted(x: Tensor, dtype: Any) -> Tensor:
@@ -105,8 +134,9 @@ def isdtype(dtype: DTypeLike, kind: Kind | TypeLike | tuple[Kind | TypeLike, ...
     """Whether `dtype` is of a kind: a dtype, a word of the standard, or a tuple of those.
 
     `kind`: the words are ``"bool"``, ``"signed integer"``, ``"unsigned integer"``,
-    ``"integral"``, ``"real floating"``, ``"complex floating"`` and ``"numeric"``. ValueError for
-    any other, TypeError for what is no dtype.
+    ``"integral"``, ``"real floating"``, ``"complex floating"`` and ``"numeric"``, and beyond it,
+    for types of 8 bits and fewer that are none of those, ``"narrow floating"``,
+    ``"narrow integer"`` and ``"narrow"``. ValueError for any other, TypeError for what is no dtype.
 
     >>> import tensorlayout as tl
     >>> tl.isdtype(tl.uint8, "integral"), tl.isdtype(tl.bool, ("numeric", tl.float32))
@@ -161,12 +191,9 @@ def finfo(type: Tensor | NumpyScalar | DTypeLike, /) -> FloatInfo:
     True
     """
     dtype = dtypes.real_of(_dtype_of(type, "finfo: type"))
-    if not dtypes.in_category(dtype, "real floating"):
+    if not dtypes.in_category(dtype, "any real floating"):
         refuse("finfo", f"type must be a floating-point dtype, got {dtype}", TypeError)
-    if dtypes.is_bfloat16(dtype):  # 8 bits of significand, the exponents of float32
-        largest = float.fromhex("0x1.fep127")
-        return FloatInfo(16, 2.0**-7, largest, -largest, 2.0**-126, dtype)
-    info = np.finfo(dtype)
+    info = np.finfo(dtype) if dtypes.is_standard(dtype) else loaded("ml_dtypes").finfo(dtype)
     eps, largest, least = float(info.eps), float(info.max), float(info.min)
     return FloatInfo(int(info.bits), eps, largest, least, float(info.smallest_normal), dtype)
 
@@ -182,7 +209,7 @@ def iinfo(type: Tensor | NumpyScalar | DTypeLike, /) -> IntegerInfo:
     (-128, 127)
     """
     dtype = _dtype_of(type, "iinfo: type")
-    if not dtypes.in_category(dtype, "integral"):
+    if not dtypes.in_category(dtype, "any integral"):
         refuse("iinfo", f"type must be an integer dtype, got {dtype}", TypeError)
-    info = np.iinfo(dtype)
-    return IntegerInfo(info.bits, int(info.max), int(info.min), dtype)
+    least, most = dtypes.limits(dtype)
+    return IntegerInfo(dtypes.bits_of(dtype), most, least, dtype)

@@ -17,10 +17,11 @@ from tensorlayout.functions.dispatch import Binary, Unary
 from tensorlayout.functions.transfers import moved
 from tensorlayout.plan.copy import Copy
 from tensorlayout.plan.elementwise import Elementwise
+from tensorlayout.plan.rules import check_category, of_another_category
 from tensorlayout.plan.view import Part, View
 from tensorlayout.tensor import Tensor
 from tensorlayout.typing import NumpyScalar
-from tensorlayout.words import refuse
+from tensorlayout.words import under
 
 __all__ = [
     "abs",
@@ -97,7 +98,7 @@ __all__ = [
 _Booleans = Literal["bool"]
 _Integers = Literal["integral", "integer or boolean"]
 _Reals = Literal["real numeric", "real floating"]
-_Numbers = Literal["numeric", "floating-point", "any"]
+_Numbers = Literal["numeric", "floating-point", "any or narrow"]
 
 
 def _unary(name: str, category: str, summary: str, result: str = "same") -> Unary:
@@ -194,7 +195,7 @@ copysign = _binary("copysign", "real floating", "The magnitude of `x1` with the 
 divide = _binary(
     "divide", "floating-point", "The quotient of the operands.", integers=dtypes.float64
 )
-equal = _binary("equal", "any", "Whether the operands are equal.", "bool")
+equal = _binary("equal", "any or narrow", "Whether the operands are equal.", "bool")
 floor_divide = _binary(
     "floor_divide",
     "real numeric",
@@ -219,7 +220,7 @@ maximum = _binary("maximum", "real numeric", "The greater operand; NaN if either
 minimum = _binary("minimum", "real numeric", "The lesser operand; NaN if either is.")
 multiply = _binary("multiply", "numeric", "The product of the operands.")
 nextafter = _binary("nextafter", "real floating", "The next number from `x1` towards `x2`.")
-not_equal = _binary("not_equal", "any", "Whether the operands differ.", "bool")
+not_equal = _binary("not_equal", "any or narrow", "Whether the operands differ.", "bool")
 pow = _binary(
     "pow",
     "numeric",
@@ -349,7 +350,8 @@ def clip(
     if x._spec.dtype.kind not in "iuf" and not dtypes.in_category(x.dtype, "real numeric"):
         given = [o for o in (x, min, max) if o is not None]
         came = ", ".join(str(getattr(o, "dtype", type(o).__name__)) for o in given)
-        refuse("clip", f"only real numeric dtypes are allowed, got {came}", TypeError)
+        error = of_another_category("real numeric", x.dtype, came)
+        raise dispatch.refused(_CLIP, error)
     least, most = _bound(x, min), _bound(x, max)
     if least is None and most is None:
         return dispatch.elementwise(_CLIP_NOTHING, x)
@@ -429,7 +431,6 @@ def imag(x: Tensor, /) -> Tensor:
 
 def _part(name: str, of_complex: Part, of_others: View | Elementwise, x: Tensor) -> Tensor:
     x = arguments.tensor(name, x)
-    if not dtypes.in_category(x.dtype, "numeric"):
-        refuse(name, f"only numeric dtypes are allowed, got {x.dtype}", TypeError)
+    under(name, check_category, "numeric", x.dtype)
     is_complex = dtypes.in_category(x.dtype, "complex floating")
     return dispatch.call(of_complex if is_complex else of_others, (x._spec,), (x,))

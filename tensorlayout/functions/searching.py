@@ -22,7 +22,7 @@ from tensorlayout.words import named, refuse
 __all__ = ["argmax", "argmin", "count_nonzero", "nonzero", "searchsorted", "where"]
 
 
-_WHERE = Elementwise("where", "any", abstain=(0,))
+_WHERE = Elementwise("where", "any or narrow", abstain=(0,))
 
 
 def where(condition: Tensor, x1: Tensor | Scalar, x2: Tensor | Scalar, /) -> Tensor:

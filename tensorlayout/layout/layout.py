@@ -19,6 +19,7 @@ from tensorlayout.words import shown
 if TYPE_CHECKING:
     from tensorlayout.layout.cute import CuteLayout
     from tensorlayout.layout.drawing.drawing import Drawing
+    from tensorlayout.layout.tensor_map import TensorMap
 
 
 @final
@@ -34,7 +35,8 @@ class Layout(Views):
     instead of `strides` for tiled dimensions, one tuple of ``(extent, stride)`` a dimension, most
     major first; `offset`, the slot of the element at index (0, …, 0); `padded_shape`, the sizes
     including padding, which must make the layout cover a whole block; `padding_value`, what that
-    padding holds, or its name (``"ZERO"``).
+    padding holds, or its name (``"ZERO"``); `slot_bits`, the **bits** of a slot where several share
+    a byte, low bits first, None for slots of whole bytes.
 
     Errors: ValueError that names the argument, what came and what is allowed; TypeError for
     anything that is no integer. Never a wrap: slots beyond 2**63 - 1 are refused.
@@ -56,12 +58,13 @@ class Layout(Views):
         minor_to_major: Sequence[int] | None = None,
         padded_shape: Sequence[int] | None = None,
         padding_value: Padding | str = PaddingValue.UNSPECIFIED,
+        slot_bits: int | None = None,
     ) -> Self:
         """The one layout of these fields."""
         sizes = checks.checked_sizes("shape", shape)
         padded = None if padded_shape is None else checks.checked_padded(sizes, padded_shape)
         start = checks.checked_integer("offset", offset)
-        value = checks.checked_padding(padding_value)
+        value, bits = checks.checked_padding(padding_value), checks.checked_slot_bits(slot_bits)
         if strides is not None and parts is not None:
             msg = "strides and parts: give one of them, got both"
             raise ValueError(msg)
@@ -71,7 +74,7 @@ class Layout(Views):
             dims = checks.checked_parts(sizes, parts)
         else:
             order = orders.order_or_row_major(minor_to_major, len(sizes))
-            return cls._packed(sizes, padded or sizes, order, start, value)
+            return cls._packed(sizes, padded or sizes, order, start, value, bits)
         if padded is None:
             padded = checks.implied_padded(sizes, dims)
         elif padded != sizes and not slots.covers_block(dims, padded):
@@ -82,7 +85,7 @@ class Layout(Views):
             raise ValueError(msg)
         dims = tuple(map(slots.canonical, dims, sizes, padded))
         order = _order_for(dims, padded, minor_to_major)
-        return cls._intern(sizes, dims, start, order, padded, value)
+        return cls._intern(sizes, dims, start, order, padded, value, bits)
 
     @classmethod
     def packed(cls, shape: Sequence[int], minor_to_major: Sequence[int] | None = None) -> Self:
@@ -202,6 +205,7 @@ class Layout(Views):
         tiles: Sequence[Sequence[int]],
         minor_to_major: Sequence[int] | None = None,
         padding_value: Padding | str = PaddingValue.UNSPECIFIED,
+        slot_bits: int | None = None,
     ) -> Self:
         """The layout of `shape` in tiles, each a list of sizes, the slowest dimension first.
 
@@ -209,7 +213,7 @@ class Layout(Views):
         tile cuts the fastest of its dimensions, as many as it has sizes, into a count of tiles and
         an index inside of one; counts stand before what is inside. The next tile does the same to
         what the one before made. Sizes are rounded up to whole tiles: that is padding, and holds
-        `padding_value`.
+        `padding_value`. `slot_bits`: the **bits** of a slot below a byte.
 
         ValueError for sizes below 1, and for tiles that no parts of dimensions describe: such that
         cut again what an earlier tile has cut unevenly, as (2, 2) may do after (3,).
@@ -224,13 +228,42 @@ class Layout(Views):
         order = orders.order_or_row_major(minor_to_major, len(sizes))
         cuts = tiling.checked_tiles(tiles)
         if 0 in sizes or not cuts:
-            return cls(sizes, minor_to_major=order, padding_value=padding_value)
+            value, bits = padding_value, slot_bits
+            return cls(sizes, minor_to_major=order, padding_value=value, slot_bits=bits)
         try:
             whole, owned = tiling.parts_of(sizes, order, cuts)
         except tiling.UnevenError:
             msg = f"tiles: {shown(cuts)} cannot be said as parts of the dimensions of {sizes}"
             raise ValueError(msg) from None
-        return cls._of_whole(sizes, whole, order, padding_value, owned=owned)
+        made = cls._of_whole(sizes, whole, order, padding_value, owned=owned)
+        return made if slot_bits is None else made.with_slot_bits(slot_bits)
+
+    @classmethod
+    def scale_factors(
+        cls, rows: int, columns: int, padding_value: Padding | str = PaddingValue.ZERO
+    ) -> Self:
+        """The order in which block scaled matrix products take scale factors (MXFP8, NVFP4).
+
+        The shape is (`rows`, `columns`): rows or columns of an operand, and blocks of 32 or 16
+        elements along the summed dimension. Tiles of 128 x 4 slots stand row by row; inside of one,
+        row r and column c have slot ``r % 32 * 16 + r // 32 * 4 + c``. Sizes are rounded up to
+        whole tiles: that is padding, and holds `padding_value`, zeros as cuBLAS asks for. A scale
+        factor is a byte, and so is a slot. Source: cuBLAS, 1D Block Scaling Factors Layout.
+
+        ValueError for negative sizes, and beyond 2**63 - 1 slots; TypeError for what is no integer.
+
+        >>> from tensorlayout import Layout
+        >>> Layout.scale_factors(128, 8).offset_of((5, 2))
+        82
+        >>> Layout.scale_factors(130, 6)
+        Layout.parse('(130,6):(2*1024+4*4+32*16,2*512+4*1) padding=ZERO')
+        """
+        shape = checks.checked_sizes("scale_factors", (rows, columns))
+        if 0 in shape:
+            return cls(shape, padding_value=padding_value)
+        down, across = -(-shape[0] // 128), -(-shape[1] // 4)
+        whole = ((down, 512 * across), (4, 4), (32, 16)), ((across, 512), (4, 1))
+        return cls._of_whole(shape, whole, (1, 0), padding_value, owned=True)
 
     @classmethod
     def _of_whole(
@@ -266,14 +299,61 @@ class Layout(Views):
         """The layout that `str` or `repr` wrote; blanks between words do not matter.
 
         `source`: the text, or sizes with an order and tiles as XLA writes them:
-        ``[3,5]{1,0:T(2,2)}``. ValueError, with the grammar, for any other text.
+        ``[3,5]{1,0:T(2,2)E(4)}``. ValueError, with the grammar, for any other text.
 
         >>> from tensorlayout import Layout
         >>> Layout.parse("(2,3):(5,1) padded=(2,5) padding=ZERO").padding_size
         4
         """
-        sized = text.sized_tiles(source)
-        return cls(**text.parse_text(source)) if sized is None else cls.tiled(*sized)
+        sized = text.sized_tiling(source)
+        if sized is None:
+            return cls(**text.parse_text(source))
+        return cls.tiled(sized[0], **sized[1])
+
+    def tensor_map(
+        self,
+        box: Sequence[int],
+        dtype: Any,
+        *,
+        element_strides: Sequence[int] | None = None,
+        interleave: str = "NONE",
+        swizzle: str = "NONE",
+        l2_promotion: str = "NONE",
+        oob_fill: str = "NONE",
+    ) -> TensorMap:
+        """What CUDA's ``cuTensorMapEncodeTiled`` takes for this layout, so that TMA copies boxes.
+
+        `box`: the sizes of a box, in elements. `dtype`: a dtype or its name, CUDA's name of a type
+        (``"TFLOAT32"``), or the bytes of an element; for packed types (``"16U4_ALIGN8B"``) a slot
+        is an element of 4 or 6 bits. `element_strides`: the steps in a box, in elements. The
+        choices go by CUDA's names, without what all begin with: `interleave` ``"16B"``, `swizzle`
+        ``"128B"``, `l2_promotion` ``"256B"``, `oob_fill` ``"NAN"``.
+
+        Each part of a dimension is a dimension of the map, from the fastest to the slowest; along
+        tiles, a box takes whole ones or divides one. No dimensions are merged: a layout of more
+        than five is a ValueError, as is each rule of CUDA's that is broken: the error names its
+        parameter. Also ValueError for tiles that end early without zeros for padding, and unknown
+        names; TypeError for what is no integer. Source: CUDA driver API, Tensor Map Object
+        Management.
+
+        >>> from tensorlayout import Layout
+        >>> found = Layout.tiled((64, 512), [(8, 128)]).tensor_map((16, 128), "float32")
+        >>> found.global_dims, found.global_strides, found.box_dims
+        ((128, 8, 4, 8), (512, 4096, 16384), (128, 8, 1, 2))
+        """
+        loaded("tensorlayout.layout.tensor_map")
+        from tensorlayout.layout.tensor_map import tensor_map_of
+
+        return tensor_map_of(
+            self,
+            box,
+            dtype,
+            element_strides,
+            interleave=interleave,
+            swizzle=swizzle,
+            l2_promotion=l2_promotion,
+            oob_fill=oob_fill,
+        )
 
     def to_cute(self, *, padded: bool | None = None) -> CuteLayout:
         """The layout as CuTe writes it: nested shape and stride, and beside them the offset.
@@ -281,8 +361,8 @@ class Layout(Views):
         A dimension is a mode, a tiled one a mode of several, the fastest first. Sizes, strides and
         offset count elements. CuTe has no padding: without it nothing is lost, but for the order of
         dimensions of one index; with it `padded` says what is meant, the whole block (True) or the
-        elements alone (False). ValueError where nothing is said, and for elements that end inside
-        a tile.
+        elements alone (False). The bits of a slot belong to CuTe's element type. ValueError where
+        nothing is said, and for elements that end inside a tile.
 
         >>> from tensorlayout import Layout
         >>> print(Layout.tiled((4, 6), [(2, 2)]).to_cute())

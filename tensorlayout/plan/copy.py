@@ -23,6 +23,7 @@ class CopyPlan(Plan):
 
     source: TensorSpec
     result: TensorSpec
+    saturate: bool = False  # whether what is beyond a narrow dtype becomes its nearest limit
 
     @property
     def record(self) -> Kind:
@@ -36,7 +37,13 @@ class Copy:
 
     name: str
 
-    def plan(self, source: TensorSpec, layout: Layout | None, dtype: DType | None) -> CopyPlan:
+    def plan(
+        self,
+        source: TensorSpec,
+        layout: Layout | None,
+        dtype: DType | None,
+        saturate: bool = False,
+    ) -> CopyPlan:
         """The plan of the copy."""
         kind = source.dtype if dtype is None else dtype
         if source.dtype.kind == "c" and kind.kind not in "bc":
@@ -44,7 +51,7 @@ class Copy:
             raise TypeError(msg)
         form = source.layout.form
         placed = in_dtype(form, kind) if layout is None else checked_padding(layout, kind)
-        return CopyPlan(source, TensorSpec(kind, placed, source.device))
+        return CopyPlan(source, TensorSpec(kind, placed, source.device), saturate)
 
 
 @planned
@@ -58,7 +65,13 @@ class NumbersPlan(CopyPlan):
 class Numbers(Copy):
     """A new tensor, whose elements came from Python's numbers, in a given dtype."""
 
-    def plan(self, source: TensorSpec, layout: Layout | None, dtype: DType | None) -> NumbersPlan:
+    def plan(
+        self,
+        source: TensorSpec,
+        layout: Layout | None,
+        dtype: DType | None,
+        saturate: bool = False,
+    ) -> NumbersPlan:
         """The plan of the conversion."""
         plan = Copy.plan(self, source, layout, dtype)
         return NumbersPlan(plan.source, plan.result)

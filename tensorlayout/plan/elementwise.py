@@ -128,6 +128,8 @@ class Elementwise:
         # compared as integers.
         if self.result == "bool" and promoted == dtypes.float64 and _all_integral(operands):
             return tuple(_widest(o) for o in operands if isinstance(o, TensorSpec))
+        if self.result == "bool" and dtypes.is_narrow(promoted):  # compared by their values
+            promoted = dtypes.wider(promoted)
         return tuple(
             o.dtype if i in self.abstain and isinstance(o, TensorSpec) else promoted
             for i, o in enumerate(operands)

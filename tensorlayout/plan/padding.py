@@ -12,7 +12,9 @@ def padding_bytes(value: Padding, dtype: DType) -> bytes | None:
         return value.bits.to_bytes(dtype.itemsize, "little")
     if value is PaddingValue.UNSPECIFIED:
         return None
-    number = {PaddingValue.ZERO: 0, PaddingValue.ONE: 1}.get(value)
+    if value is PaddingValue.ZERO:  # also where there is no 0, as in float8_e8m0fnu
+        return bytes(dtype.itemsize)
+    number = 1 if value is PaddingValue.ONE else None
     if number is None:
         number = extreme(dtype, 1 if value is PaddingValue.HIGHEST else -1)
     content: bytes = dtype.type(number).tobytes()

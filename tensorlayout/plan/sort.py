@@ -7,7 +7,7 @@ from typing import Literal
 from tensorlayout import dtypes
 from tensorlayout.layout import Layout
 from tensorlayout.plan.base import Plan, planned
-from tensorlayout.plan.rules import normalized_dims, one_device
+from tensorlayout.plan.rules import check_category, normalized_dims, one_device
 from tensorlayout.tensor import TensorSpec
 
 Gives = Literal["values", "positions"]
@@ -44,9 +44,7 @@ class Sort:
     def plan(self, source: TensorSpec, axis: int, descending: bool, stable: bool) -> SortPlan:
         """The plan."""
         layout = source.layout
-        if not dtypes.in_category(source.dtype, "real numeric"):
-            msg = f"only real numeric dtypes are allowed, got {source.dtype}"
-            raise TypeError(msg)
+        check_category("real numeric", source.dtype)
         (dim,) = normalized_dims(axis, layout.ndim)
         placed = Layout.packed(layout.shape, layout.minor_to_major)
         dtype = source.dtype if self.gives == "values" else dtypes.int64

@@ -550,3 +550,30 @@ def test_a_conversion_by_way_of_two_memories():
     y = tl.zeros(x.shape, dtype="float32", layout="{1,0:T(12,100)}", device="cuda")
     y[...] = x
     np.testing.assert_array_equal(np.asarray(tl.to_layout(y, (1, 0)).to_device("cpu")), values)
+
+
+@pytest.mark.parametrize("size", [(128, 4), (130, 6), (256, 64), (300, 257), (1, 5), (0, 4)])
+def test_scale_factors_take_one_launch_each_way(size):
+    """The order in which block scaled matrix products take them."""
+    values = np.random.default_rng(0).integers(1, 256, size).astype(np.uint8)
+    source, layout = tl.asarray(values, copy=True).to_device("cuda"), Layout.scale_factors(*size)
+    with checking("bounds", "initialized", "races", "count") as record:
+        x = tl.to_layout(source, layout)
+        y = tl.to_layout(x, row_major(size))
+    launches = sum(counts.launches for counts in record.counts.values())
+    assert launches == (2 if values.size else 0)
+    check_tensor(x, values, 0)
+    np.testing.assert_array_equal(storage_of(y), values.ravel())
+
+
+@pytest.mark.parametrize("size", [(512, 512), (500, 510)])
+def test_scale_factors_touch_no_more_sectors_than_there_are(size):
+    values = np.arange(math.prod(size), dtype=np.uint8).reshape(size)
+    x = tl.asarray(values, copy=True).to_device("cuda")
+    for layout in (Layout.scale_factors(*size), row_major(size)):
+        with checking("count") as record:
+            x = tl.to_layout(x, layout)
+        (counts,) = record.counts.values()
+        assert counts.sector_efficiency_read >= 0.95
+        assert counts.sector_efficiency_write >= 0.95
+        assert counts.lane_activity >= 0.95

@@ -36,7 +36,7 @@ NOT_OURS = {
         text: text
         for text in (
             *("2T", "T", ",", ",,", "i4,i4", "(2,)f4", "2f4", "f4,", "V3", "S2", "U1", "O", "m8"),
-            *("M8[s]", "a5", "c", "g", "G", "longdouble", "float128", "int4", "float8_e5m2", ""),
+            *("M8[s]", "a5", "c", "g", "G", "longdouble", "float128", "int3", "f1", "float8", ""),
             *(
                 " f4",
                 "f4 ",
@@ -71,10 +71,7 @@ NOT_OURS = {
             *(np.dtypes.Float32DType, np.dtypes.StringDType, np.record),
         )
     },
-    **{
-        name: np.dtype(getattr(ml_dtypes, name))
-        for name in ("float8_e5m2", "float8_e4m3fn", "float4_e2m1fn", "int4", "uint4", "int2")
-    },
+    **{name: np.dtype(getattr(ml_dtypes, name)) for name in ("complex32", "bcomplex32")},
     **{
         f"dtype {text}": np.dtype(text)
         for text in ("g", "G", "V2", "S1", "O", "m8", "T", "i4,i4", "(2,)f4")
@@ -106,7 +103,7 @@ TAKES_A_DTYPE = {
 REFUSED = [(kind, "zeros") for kind in NOT_OURS]
 REFUSED += [
     (kind, function)
-    for kind in ("2T", ",", "int4", "float8_e5m2", "class number", "array", "long")
+    for kind in ("2T", ",", "int3", "f1", "class number", "array", "long")
     for function in TAKES_A_DTYPE
 ]
 
@@ -115,7 +112,7 @@ REFUSED += [
 def test_what_is_no_dtype_of_ours_is_refused_with_words(kind, function):
     with pytest.raises(TypeError, match=r"must be a dtype of this namespace, got") as refused:
         TAKES_A_DTYPE[function](NOT_OURS[kind])
-    assert len(str(refused.value)) < 300
+    assert len(str(refused.value)) < 310
 
 
 @pytest.mark.parametrize("function", TAKES_A_DTYPE)
@@ -161,7 +158,7 @@ class Rebuilt:
     [
         *((("float32", "(2,):(1,)", bytearray(7)), ValueError),),
         *(((name, "(2,):(1,)", bytearray(8)), TypeError) for name in ("2T", ",", "T", ">f4", 3)),
-        *((("float8_e5m2", "(2,):(1,)", bytearray(8)), TypeError),),
+        *((("float8", "(2,):(1,)", bytearray(8)), TypeError),),
         *((("float32", 3, bytearray(8)), TypeError),),
         *((("float32", "(2,):(1,)", [1, 2]), TypeError),),
     ],
@@ -190,11 +187,11 @@ def test_arrays_of_another_byte_order_are_converted_in_a_copy_that_a_trace_shows
         tl.asarray(given, copy=False)
 
 
-@pytest.mark.parametrize("name", ["float8_e5m2", "float8_e4m3fn", "int4", "float4_e2m1fn"])
+@pytest.mark.parametrize("name", ["complex32", "bcomplex32"])
 def test_arrays_and_scalars_of_types_that_are_not_ours_are_refused(name):
     kind = getattr(ml_dtypes, name)
     for given in (np.ones(2, kind), kind(1), [kind(1), kind(0)]):
-        with pytest.raises(TypeError, match="must be a dtype of this namespace"):
+        with pytest.raises(TypeError, match=f"(must be a dtype|holds numbers).*, got .*{name}"):
             tl.asarray(given)
     with pytest.raises(TypeError, match="must be"):
         tl.zeros(2) + kind(1)

@@ -197,8 +197,10 @@ def test_automatic_layouts_of_jax_are_refused():
 
     with pytest.raises(TypeError, match=r"^jax.read: layout must be"):
         formats.jax.read((2, 3), JaxLayout.AUTO)
-    with pytest.raises(ValueError, match=r"^jax.read: slots are whole elements"):
-        formats.jax.read((2, 3), JaxLayout((0, 1), None, 4))
+    bits = JaxLayout((1, 0), ((8, 128),), 4)
+    found = formats.jax.read((20, 300), bits)
+    assert found is Layout.tiled((20, 300), [(8, 128)], (0, 1), slot_bits=4)
+    assert JaxLayout(*formats.jax.write(found)) == bits
 
 
 # --- BLAS ----------------------------------------------------------------------------------------

@@ -29,7 +29,7 @@ LAYOUT = re.compile(
     r"packed( in the|, or)|row-major|[Vv]iews?\b|in the form of|the form (of|that)|slots of"
     r"|`layout`|[Ii]n place|Layout of the result"
 )
-GIVES_TENSORS = re.compile(r"Tensor|Result\b|Unique")
+GIVES_TENSORS = re.compile(r"Tensor\b|Result\b|Unique")
 
 
 def public():

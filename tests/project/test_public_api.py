@@ -61,7 +61,7 @@ DTYPES = {
 }
 
 # Keywords beyond the standard's parameters: ours, and those that libraries call with.
-KEYWORDS = {"dtype", "layout", "shape"}
+KEYWORDS = {"dtype", "layout", "saturate", "shape"}
 
 
 STANDARD_DUNDERS = {"__array_namespace_info__"}
@@ -204,7 +204,7 @@ def test_signature_is_the_standards(name):
     required = [p.name for p in shared if p.default is p.empty]
     assert set(required) <= {p.name for p in theirs if p.default is p.empty}
     assert {p.name for p in added} <= KEYWORDS
-    assert all(p.kind is p.KEYWORD_ONLY and p.default is None for p in added)
+    assert all(p.kind is p.KEYWORD_ONLY and p.default in (None, False) for p in added)
 
 
 def declared_methods() -> list[str]:

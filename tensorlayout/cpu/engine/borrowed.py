@@ -10,7 +10,7 @@ import numpy as np
 
 from tensorlayout.cpu.engine.memory import Array, tensor_over
 from tensorlayout.devices import Device
-from tensorlayout.dtypes import DType, is_bfloat16
+from tensorlayout.dtypes import DType, is_numpys
 from tensorlayout.plan.from_strides import extent
 from tensorlayout.tensor import Tensor
 
@@ -36,7 +36,9 @@ def held(array: Array) -> Array:
     keeper = weakref.ref(array) if array.flags.owndata else keeper_of(array)  # the first: 0.1 us
     if keeper is None:
         return array.view()
-    mine: Array = np.asarray(_Held((array.__array_struct__, keeper)))
+    # NumPy does not take the "f1" that it gives for float8_e5m2.
+    memory = array.view(np.uint8) if array.dtype.str[1:] == "f1" else array
+    mine: Array = np.asarray(_Held((memory.__array_struct__, keeper)))
     return mine if mine.dtype == array.dtype else mine.view(array.dtype)
 
 
@@ -118,7 +120,7 @@ def array_at(
     steps = zip(shape, byte_steps, strict=True)
     interface = {
         "version": 3,
-        "typestr": "<u2" if is_bfloat16(dtype) else dtype.str,
+        "typestr": dtype.str if is_numpys(dtype) else f"<u{dtype.itemsize}",
         "shape": shape,
         "strides": tuple(s if n > 1 else dtype.itemsize for n, s in steps),
         "data": (address, readonly),

@@ -1,7 +1,7 @@
 """Conversions between dtypes on the CPU: one rule for each pair, whichever way elements take.
 
-Floats to integers are truncated; out of range the nearest limit, NaN 0. To bfloat16 everything is
-rounded once. All else as NumPy converts.
+Floats to integers are truncated; out of range the nearest limit, NaN 0. To bfloat16 and the narrow
+types everything is rounded once. All else as NumPy converts.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from tensorlayout import dtypes
-from tensorlayout.cpu.engine import blocks
+from tensorlayout.cpu.engine import blocks, narrow
 from tensorlayout.cpu.engine.memory import Array, quietly
 from tensorlayout.cpu.engine.sharing import slabs
 from tensorlayout.dtypes import DType
@@ -22,11 +22,14 @@ from tensorlayout.dtypes import DType
 Convert = Callable[[Array, Array], None]  # to, from
 
 
-def converter(from_dtype: DType, to_dtype: DType) -> Convert | None:
-    """What moves elements of one dtype into another; None where they are the same."""
+def converter(from_dtype: DType, to_dtype: DType, saturate: bool = False) -> Convert | None:
+    """What moves elements of one dtype into another; None where they are the same.
+
+    `saturate`: whether what is beyond a narrow type becomes its largest value, or its limit.
+    """
     if from_dtype == to_dtype:
         return None
-    by_block = _by_block(from_dtype, to_dtype)
+    by_block = _by_block(from_dtype, to_dtype, saturate)
     if by_block is None:
         return lambda destination, source: quietly(np.copyto, destination, source, "unsafe")
     return lambda destination, source: quietly(_in_blocks, by_block, destination, source)
@@ -37,9 +40,9 @@ def is_plain(from_dtype: DType, to_dtype: DType) -> bool:
     return from_dtype == to_dtype or _by_block(from_dtype, to_dtype) is None
 
 
-def converted(source: Array, dtype: DType) -> Array:
+def converted(source: Array, dtype: DType, saturate: bool = False) -> Array:
     """A copy in another dtype, its dimensions in the order that they have in memory."""
-    convert = converter(source.dtype, dtype)
+    convert = converter(source.dtype, dtype, saturate)
     if convert is None:
         return source.copy("K")
     found = np.empty_like(source, dtype, subok=False)
@@ -66,7 +69,7 @@ def plain_range(dtype: DType, kind: type) -> tuple[float, float]:
     if kind is int and dtype.kind in "iu":
         limits = np.iinfo(dtype)
         return int(limits.min), int(limits.max)
-    if kind in (int, float) and dtype.kind == "f":
+    if kind in (int, float) and dtype.kind == "f" and not dtypes.is_narrow(dtype):
         most = float(np.finfo(dtype).max)
         return (-most, most) if kind is float else (-min(most, WHOLE), min(most, WHOLE))
     return 0, -1
@@ -81,6 +84,8 @@ def scalar_reader(name: str, dtype: DType, kind: type) -> Callable[[Any], Any]:
 
 
 def _scalar(dtype: DType, value: Any) -> Array:
+    if dtypes.is_narrow(dtype):
+        return _narrow_scalar(dtype, value)
     if type(value) is int and dtype.kind in "fcV" and dtype not in _DOUBLE:
         value = as_odd_float(value)
     if dtypes.is_bfloat16(dtype) and float(np.float32(value)) == value:  # rounded once from there
@@ -88,6 +93,15 @@ def _scalar(dtype: DType, value: Any) -> Array:
     if dtypes.is_bfloat16(dtype) or (type(value) is float and dtype.kind in "iu"):
         return converted(np.asarray(value, np.float64), dtype)
     return np.asarray(value, dtype)
+
+
+def _narrow_scalar(dtype: DType, value: Any) -> Array:
+    if type(value) is int and dtypes.in_category(dtype, "narrow integer"):
+        least, most = dtypes.limits(dtype)
+        if not least <= value <= most:
+            raise OverflowError
+    double = as_odd_float(value) if type(value) is int else value
+    return converted(np.asarray(double, np.float64), dtype)
 
 
 _DOUBLE = (dtypes.float64, dtypes.complex128)  # to which Python rounds integers itself
@@ -115,11 +129,21 @@ def as_odd_float(number: int) -> float:
 def rounded(array: Array, dtype: DType) -> Array:
     """`array`, ready to be converted to `dtype` with one rounding.
 
-    ml_dtypes goes to bfloat16 by way of float32. So the float32 is rounded to odd: towards 0, the
-    last bit set if anything was lost; that decides every tie of the next rounding.
+    ml_dtypes goes to bfloat16 by way of float32, which here is rounded to odd.
     """
     if not dtypes.is_bfloat16(dtype) or not _is_wider(array.dtype):
         return array
+    return _odd_singles(array)
+
+
+def _odd_singles(array: Array) -> Array:
+    """Numbers as float32, rounded to odd: towards 0, the last bit set if anything was lost.
+
+    That decides every tie of the next rounding.
+    """
+    if not _is_wider(array.dtype):
+        found: Array = array.astype(np.float32)
+        return found
     wide = array if array.dtype == np.float64 else _floats(array)
     single: Array = wide.astype(np.float32)
     bits = single.view(np.uint32)
@@ -147,8 +171,12 @@ def _floats(integers: Array) -> Array:
 _EXACT = 2**24  # up to which float32 holds every integer
 
 
-def _by_block(from_dtype: DType, to_dtype: DType) -> Convert | None:
+def _by_block(from_dtype: DType, to_dtype: DType, saturate: bool = False) -> Convert | None:
     """What converts a block that the cache holds; None where NumPy converts by our rule."""
+    if dtypes.is_narrow(from_dtype) or dtypes.is_narrow(to_dtype):
+        if from_dtype.itemsize <= 2:
+            return narrow.by_table(_table(from_dtype, to_dtype, saturate))
+        return functools.partial(_narrow, saturate)
     if from_dtype.kind in "fV" and to_dtype.kind in "iu":
         return _truncate
     if dtypes.is_bfloat16(to_dtype) and _is_wider(from_dtype):
@@ -156,6 +184,31 @@ def _by_block(from_dtype: DType, to_dtype: DType) -> Convert | None:
     if dtypes.is_bfloat16(to_dtype) and from_dtype == dtypes.bool:
         return _as_truths
     return None
+
+
+@functools.cache
+def _table(from_dtype: DType, to_dtype: DType, saturate: bool) -> Array:
+    """What each content of an element of 1 or 2 bytes becomes, where one of the types is narrow."""
+    every = np.arange(256**from_dtype.itemsize).astype(f"u{from_dtype.itemsize}").view(from_dtype)
+    if dtypes.is_narrow(from_dtype):
+        every = narrow.decoded(every)
+    elif from_dtype == dtypes.bool:
+        every = truths(every).view(np.uint8)
+    if not dtypes.is_narrow(to_dtype):
+        return every if every.dtype == to_dtype else converted(every, to_dtype)
+    table = np.empty(every.shape, to_dtype)
+    _narrow(saturate, table, every)
+    return table
+
+
+def _narrow(saturate: bool, destination: Array, source: Array) -> None:
+    """Numbers of a type that is not narrow in one that is."""
+    dtype = destination.dtype
+    if source.dtype.kind in "iu" and dtypes.in_category(dtype, "narrow integer"):
+        found = narrow.wrapped(source, dtype, saturate=saturate)
+    else:
+        found = narrow.encoded(_odd_singles(source), dtype, saturate=saturate)
+    destination.view(np.uint8)[...] = found
 
 
 def _in_blocks(convert: Convert, destination: Array, source: Array) -> None:

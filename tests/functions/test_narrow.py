@@ -1,0 +1,542 @@
+"""Types of 8 bits and fewer, held against the formulas of their formats in exact arithmetic."""
+
+import bisect
+import functools
+import itertools
+import math
+from fractions import Fraction
+
+import ml_dtypes
+import numpy as np
+import pytest
+from layouts import TENSORS
+from tensors import asarray, over
+
+import tensorlayout as tl
+from tensorlayout.plan.base import backend
+
+pytestmark = pytest.mark.usefixtures("device")
+
+# Bits of the exponent and of the fraction, the bias, and the contents that are no finite numbers,
+# without the sign: of infinity, of the quiet NaN. Sources: OCP "8-bit Floating Point Specification"
+# and "Microscaling Formats"; for fnuz, whose one NaN is where -0 would be, and b11, ONNX and JAX.
+FLOATS = {
+    "float8_e3m4": (3, 4, 3, 0x70, 0x78),
+    "float8_e4m3": (4, 3, 7, 0x78, 0x7C),
+    "float8_e4m3b11fnuz": (4, 3, 11, None, "minus zero"),
+    "float8_e4m3fn": (4, 3, 7, None, 0x7F),
+    "float8_e4m3fnuz": (4, 3, 8, None, "minus zero"),
+    "float8_e5m2": (5, 2, 15, 0x7C, 0x7E),
+    "float8_e5m2fnuz": (5, 2, 16, None, "minus zero"),
+    "float6_e2m3fn": (2, 3, 1, None, None),
+    "float6_e3m2fn": (3, 2, 3, None, None),
+    "float4_e2m1fn": (2, 1, 1, None, None),
+}
+INTEGERS = {"int1": 1, "int2": 2, "int4": 4, "uint1": 1, "uint2": 2, "uint4": 4}
+NAMES = [*FLOATS, "float8_e8m0fnu", *INTEGERS]
+
+
+def bits_of(name):
+    if name in INTEGERS:
+        return INTEGERS[name]
+    return 8 if name == "float8_e8m0fnu" else 1 + sum(FLOATS[name][:2])
+
+
+def value_of(name, content):
+    """The number in the low bits of a byte: a Fraction, or a float that is none."""
+    bits = bits_of(name)
+    content &= 2**bits - 1
+    if name in INTEGERS:
+        return Fraction(content - (2**bits if name[0] == "i" and content >> (bits - 1) else 0))
+    if name == "float8_e8m0fnu":
+        return math.nan if content == 255 else Fraction(2) ** (content - 127)
+    _, fraction_bits, bias, infinity, nan = FLOATS[name]
+    sign, rest = content >> (bits - 1), content & (2 ** (bits - 1) - 1)
+    if nan == "minus zero" and content == 2 ** (bits - 1):
+        return math.nan
+    if infinity is not None and rest >= infinity:
+        return (math.inf if rest == infinity else math.nan) * (-1) ** sign
+    if infinity is None and isinstance(nan, int) and rest == nan:
+        return math.nan
+    exponent, fraction = rest >> fraction_bits, rest % 2**fraction_bits
+    size = Fraction(fraction, 2**fraction_bits)
+    size = (
+        (1 + size) * Fraction(2) ** (exponent - bias)
+        if exponent
+        else size * Fraction(2) ** (1 - bias)
+    )
+    return -size if sign else size
+
+
+def number_of(name, content):
+    """The same as Python's number: -0 and the sign of a NaN as floats have them."""
+    number = value_of(name, content)
+    if name in INTEGERS:
+        return int(number)
+    negative = name in FLOATS and content >> (bits_of(name) - 1) & 1
+    if math.isnan(number):
+        one_nan = name not in FLOATS or FLOATS[name][4] == "minus zero"
+        return math.copysign(math.nan, -1 if negative and not one_nan else 1)
+    return -0.0 if number == 0 and negative else float(number)
+
+
+@functools.cache
+def steps_of(name):
+    """The finite sizes of a float type by their codes, the middles between them, and what follows.
+
+    All of them are exact in float64, and Python compares floats with integers exactly.
+    """
+    count = 2 ** (bits_of(name) - 1) if name in FLOATS else 255
+    sizes = [float(v) for c in range(count) if math.isfinite(v := value_of(name, c))]
+    following = 2 * sizes[-1] - sizes[-2] if name in FLOATS else 2 * sizes[-1]
+    return sizes, [(a + b) / 2 for a, b in itertools.pairwise([*sizes, following])]
+
+
+def content_of(name, number, saturate):
+    """The byte that a number becomes: by the distance to the values of the type."""
+    bits = bits_of(name)
+    if name in INTEGERS:
+        least = 0 if name[0] == "u" else -(2 ** (bits - 1))
+        most = least + 2**bits - 1
+        if isinstance(number, int) and not saturate:
+            return number % 2**bits
+        if math.isnan(number):
+            return 0
+        return math.trunc(max(least, min(most, number))) % 2**bits
+    signed, sign = name in FLOATS, 2 ** (bits - 1)
+    infinity, nan = FLOATS[name][3:] if signed else (None, 255)
+    negative = math.copysign(1, number) < 0 if isinstance(number, float) else number < 0
+    if math.isnan(number):
+        both = isinstance(nan, int) and signed
+        return (nan | sign * negative) if both else sign if signed else nan
+    if negative and not signed:
+        return nan if number else 0
+    sizes, middles = steps_of(name)
+    found = bisect.bisect_left(middles, abs(number))
+    if found < len(middles) and abs(number) == middles[found]:
+        found += found % 2 if signed else 1  # a significand of one bit is odd
+    if found == len(sizes):
+        largest = saturate or nan is None
+        out_of_range = sign if nan == "minus zero" else nan if infinity is None else infinity
+        found = found - 1 if largest else out_of_range
+    if not negative or (nan == "minus zero" and found in (0, sign)):
+        return found
+    return found | sign
+
+
+def test_the_oracle():
+    """Numbers that the specifications print."""
+    assert value_of("float8_e4m3fn", 0x7E) == 448
+    assert value_of("float8_e4m3fn", 0x08) == Fraction(1, 64)
+    assert value_of("float8_e5m2", 0x7B) == 57344
+    assert value_of("float8_e5m2", 0x01) == Fraction(1, 2**16)
+    assert value_of("float6_e2m3fn", 0x1F) == Fraction(15, 2)
+    assert value_of("float6_e3m2fn", 0x1F) == 28
+    assert [value_of("float4_e2m1fn", c) for c in range(8)] == [0, 0.5, 1, 1.5, 2, 3, 4, 6]
+    assert value_of("float8_e8m0fnu", 0) == Fraction(1, 2**127)
+    assert content_of("float8_e4m3fn", 464.0, False) == 0x7E
+    assert content_of("float8_e4m3fn", 464.1, False) == 0x7F
+    assert content_of("float8_e5m2", -1e9, False) == 0xFC
+    assert content_of("float8_e5m2", -1e9, True) == 0xFB
+    assert content_of("float4_e2m1fn", 2.5, False) == 4
+    assert content_of("float4_e2m1fn", -math.inf, False) == 0xF
+    assert content_of("float8_e8m0fnu", 3.0, False) == 129
+    assert content_of("int4", -9, False) == 7
+    assert content_of("int4", -9.5, False) == 8
+
+
+def contents(x):
+    """The bytes of a tensor, wherever it is."""
+    return np.asarray(x.to_device("cpu")).view(np.uint8)
+
+
+# ---- Every content of a byte ---------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_every_value(name):
+    """Each byte, of which the low bits count, in types that hold its value."""
+    dtype = getattr(tl, name)
+    x = asarray(np.arange(256, dtype=np.uint8).view(dtype))
+    want = np.array([number_of(name, c) for c in range(256)])
+    for wide in (tl.float32, tl.float64):
+        got = np.asarray(tl.astype(x, wide).to_device("cpu"))
+        np.testing.assert_array_equal(got, want.astype(wide))
+        np.testing.assert_array_equal(np.signbit(got), np.signbit(want.astype(wide)))
+    truths = np.asarray(tl.astype(x, tl.bool).to_device("cpu"))
+    np.testing.assert_array_equal(truths, want != 0)
+    integers = np.asarray(tl.astype(x, tl.int32).to_device("cpu"))
+    limits = np.iinfo(np.int32)
+    exact = [
+        0 if math.isnan(v) else int(max(limits.min, min(limits.max, v)))
+        for v in (value_of(name, c) for c in range(256))
+    ]
+    np.testing.assert_array_equal(integers, exact)
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_every_pair(name):
+    """Each byte in every other narrow type."""
+    x = asarray(np.arange(256, dtype=np.uint8).view(getattr(tl, name)))
+    numbers = [number_of(name, c) for c in range(256)]
+    for other in NAMES:
+        for saturate in (False, True):
+            if other != name:
+                got = contents(tl.astype(x, getattr(tl, other), saturate=saturate))
+                want = [content_of(other, n, saturate) for n in numbers]
+                np.testing.assert_array_equal(got, want, f"to {other}, saturate={saturate}")
+
+
+# ---- Into narrow types ---------------------------------------------------------------------------
+
+
+def boundaries(name, dtype):
+    """Values of the type and the middles between them, with their neighbours in a float dtype."""
+    values = [v for c in range(256) if math.isfinite(v := value_of(name, c))]
+    distinct = sorted(set(values))
+    middles = [(a + b) / 2 for a, b in itertools.pairwise(distinct)]
+    top, step = distinct[-1], distinct[-1] - distinct[-2]
+    ends = [s * (top + step * k) for s in (1, -1) for k in (Fraction(1, 2), 1, 2)]
+    exact = np.array([float(v) for v in (*distinct, *middles, *ends)]).astype(dtype)
+    more = [0.0, -0.0, np.inf, -np.inf, np.nan, 1e-38, -1e-38, 3e38, -3e38, 2.0**31, 2.0**63]
+    info = np.finfo(dtype)
+    more += [info.smallest_subnormal, -info.smallest_subnormal, info.max, info.min]
+    return np.concatenate(
+        [
+            exact,
+            np.nextafter(exact, dtype(np.inf)),
+            np.nextafter(exact, dtype(-np.inf)),
+            np.array(more).astype(dtype),
+        ]
+    )
+
+
+@pytest.mark.parametrize("saturate", [False, True])
+@pytest.mark.parametrize("name", NAMES)
+def test_every_boundary_rounds_once(name, saturate):
+    with np.errstate(all="ignore"):
+        for dtype in (np.float32, np.float64):
+            numbers = boundaries(name, dtype)
+            got = contents(tl.astype(asarray(numbers), getattr(tl, name), saturate=saturate))
+            want = [content_of(name, float(n), saturate) for n in numbers]
+            np.testing.assert_array_equal(got, want, str(dtype))
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_every_number_of_16_bits(name):
+    every = np.arange(1 << 16).astype(np.uint16)
+    for source in (np.float16, ml_dtypes.bfloat16):
+        numbers = every.view(source)
+        with np.errstate(all="ignore"):
+            floats = [float(n) for n in numbers.astype(np.float32)]
+        # The sign of a NaN is in its bits; Python's own conversion keeps it on this machine only.
+        want = [
+            content_of(name, math.copysign(n, -1 if b >> 15 else 1), False)
+            for n, b in zip(floats, every.tolist(), strict=True)
+        ]
+        got = contents(tl.astype(asarray(numbers), getattr(tl, name)))
+        np.testing.assert_array_equal(got, want, str(source))
+
+
+@pytest.mark.parametrize("saturate", [False, True])
+@pytest.mark.parametrize("name", NAMES)
+def test_integers(name, saturate):
+    for dtype in (np.int8, np.uint8, np.int16, np.int32, np.int64, np.uint64, np.bool):
+        limits = (0, 1) if dtype is np.bool else (np.iinfo(dtype).min, np.iinfo(dtype).max)
+        found = {0, 1, *limits}
+        for power in range(64):
+            for near in (2**power, 3 * 2**power // 2, 17 * 2**power // 16):
+                found |= {sign * near + by for sign in (1, -1) for by in (-1, 0, 1)}
+        numbers = sorted(n for n in found if limits[0] <= n <= limits[1])
+        x = asarray(np.array(numbers, dtype))
+        got = contents(tl.astype(x, getattr(tl, name), saturate=saturate))
+        want = [content_of(name, n, saturate) for n in numbers]
+        np.testing.assert_array_equal(got, want, str(dtype))
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_layouts_keep_their_form(name):
+    """Conversions from and to a narrow type, of tensors in every layout."""
+    dtype = getattr(tl, name)
+    for layout in TENSORS:
+        if isinstance(layout.padding_value, tl.BitPattern):
+            continue
+        numbers = np.random.default_rng(5).normal(0, 3, max(layout.required_size, 1))
+        x = over(numbers[: layout.required_size].astype(np.float32), layout)
+        there = tl.astype(x, dtype)
+        back = tl.astype(there, tl.float32)
+        assert there.layout.minor_to_major == x.layout.form.minor_to_major
+        assert (there.layout.parts, back.layout.parts) == (x.layout.form.parts,) * 2
+        elements = np.asarray(x.to_device("cpu"))
+        want = [content_of(name, float(n), False) for n in elements.ravel()]
+        np.testing.assert_array_equal(contents(there).ravel(), want)
+        exact = [float(value_of(name, c)) for c in want]
+        np.testing.assert_array_equal(np.asarray(back.to_device("cpu")).ravel(), exact)
+
+
+def test_python_numbers_round_once():
+    """Beside ties, nearer to them than float32 tells."""
+    tie = 1.5 * 2.0**-9  # between 1 and 2 units of float8_e4m3fn
+    for number, units in ((tie * (1 - 2**-40), 1), (tie, 2), (tie * (1 + 2**-40), 2)):
+        assert tl.full((2,), number, dtype=tl.float8_e4m3fn).tolist() == [units * 2.0**-9] * 2
+    x = asarray([0.0], dtype=tl.float8_e5m2)
+    x[0] = 2**15 + 2**12 + 1  # a tie of float8_e5m2 is 2**15 + 2**12
+    assert x.tolist() == [2.0**15 + 2**13]
+    x[0] = 2**15 + 2**12
+    assert x.tolist() == [2.0**15]
+    for dtype, number in ((tl.int4, 8), (tl.uint2, 4), (tl.int1, 1), (tl.uint4, -1)):
+        with pytest.raises(OverflowError, match=f"does not fit {dtype}"):
+            tl.full((2,), number, dtype=dtype)
+        with pytest.raises(OverflowError, match=f"does not fit {dtype}"):
+            asarray([number], dtype=dtype)
+
+
+def test_saturate_is_for_narrow_dtypes():
+    x = asarray([1.0, 2.0])
+    with pytest.raises(ValueError, match="astype: saturate is for narrow dtypes"):
+        tl.astype(x, tl.float16, saturate=True)
+    with pytest.raises(TypeError, match="astype: saturate"):
+        tl.astype(x, tl.float8_e5m2, saturate=2)
+    same = tl.astype(asarray([1.0], dtype=tl.float8_e5m2), tl.float8_e5m2, saturate=True)
+    assert same.tolist() == [1.0]
+
+
+# ---- What moves elements -------------------------------------------------------------------------
+
+
+def _set(x, key, value):
+    y = x.copy()
+    y[key(y)] = value(y)
+    return y
+
+
+def _ones(x):
+    return tl.ones(x.shape, dtype=tl.bool, device=x.device)
+
+
+def _first(x):
+    return tl.asarray([0, 0], device=x.device)
+
+
+def _own_kind(x):
+    return tl.zeros((), dtype=x.dtype, device=x.device)
+
+
+MOVES = {
+    "copy": lambda x: x.copy(),
+    "row-major": lambda x: tl.to_layout(x, "C"),
+    "column-major": lambda x: tl.to_layout(x, "F"),
+    "reshape": lambda x: tl.reshape(x, (-1,)),
+    "permute_dims": lambda x: tl.permute_dims(x, tuple(range(x.ndim))[::-1]),
+    "expand_dims": lambda x: tl.expand_dims(x, axis=0),
+    "flip": tl.flip,
+    "broadcast_to": lambda x: tl.broadcast_to(x, (2, *x.shape)),
+    "concat": lambda x: tl.concat([x, x], axis=0),
+    "stack": lambda x: tl.stack([x, tl.flip(x)]),
+    "unstack": lambda x: tl.stack(tl.unstack(x)),
+    "roll": lambda x: tl.roll(x, 1),
+    "repeat": lambda x: tl.repeat(x, 2, axis=0),
+    "tile": lambda x: tl.tile(x, (2,) * x.ndim),
+    "pad": lambda x: tl.pad(x, 1),
+    "take": lambda x: tl.take(x, _first(x), axis=0),
+    "take_along_axis": lambda x: tl.take_along_axis(
+        x, tl.zeros(x.shape, dtype=tl.int64, device=x.device), axis=-1
+    ),
+    "where": lambda x: tl.where(_ones(x), x, tl.flip(x)),
+    "a mask": lambda x: x[_ones(x)],
+    "positions": lambda x: x[_first(x)],
+    "a slice": lambda x: x[..., ::-2],
+    "zeros_like": tl.zeros_like,
+    "tril": tl.tril,
+    "assigned": lambda x: _set(x, lambda y: ..., tl.flip),
+    "assigned by a mask": lambda x: _set(x, _ones, lambda y: tl.reshape(tl.flip(y), (-1,))),
+    "assigned at positions": lambda x: _set(x, lambda y: _first(y)[:1], lambda y: tl.flip(y)[:1]),
+    "a scalar": lambda x: _set(x, lambda y: (..., 0), _own_kind),
+}
+NEED_RANK = {"concat", "repeat", "take", "positions", "pad", "a slice", "assigned at positions"}
+NEED_RANK |= {"take_along_axis", "unstack", "a scalar"}
+
+
+def _suits(move, layout):
+    if move == "tril":
+        return layout.ndim >= 2
+    return move not in NEED_RANK or (layout.ndim > 0 and layout.size > 0)
+
+
+@pytest.mark.parametrize("move", MOVES)
+def test_elements_move_bit_for_bit(move):
+    """As bytes do, in every layout; types by turns, for moves ask for nothing but the size."""
+    for number, layout in enumerate(TENSORS):
+        if isinstance(layout.padding_value, tl.BitPattern) or not _suits(move, layout):
+            continue
+        name = NAMES[number % len(NAMES)]
+        octets = np.random.default_rng(number).integers(0, 2 ** bits_of(name), layout.required_size)
+        octets = octets.astype(np.uint8)
+        x = over(octets.view(getattr(tl, name)), layout)
+        plain = over(octets, layout.with_padding_value("UNSPECIFIED"))
+        found, want = MOVES[move](x), MOVES[move](plain)
+        assert found.dtype == getattr(tl, name)
+        assert found.layout.with_padding_value("UNSPECIFIED") == want.layout.with_padding_value(
+            "UNSPECIFIED"
+        )
+        np.testing.assert_array_equal(contents(found), np.asarray(want.to_device("cpu")))
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_padding_holds_its_value(name):
+    """ZERO is bytes of 0, also where no 0 is; the extremes are infinities, or the largest."""
+    dtype = getattr(tl, name)
+    for value, number in (("ZERO", None), ("HIGHEST", math.inf), ("LOWEST", -math.inf)):
+        layout = tl.Layout.padded((2, 3), (2, 5), padding_value=value)
+        x = tl.to_layout(tl.zeros((2, 3), dtype=dtype), layout)
+        padding = np.array(backend(x.device).read(x)).reshape(2, 5)[:, 3:]
+        if number is None:
+            assert (padding == 0).all()
+        else:
+            every = [v for c in range(256) if not math.isnan(v := value_of(name, c))]
+            want = max(every) if number > 0 else min(every)
+            assert {value_of(name, int(c)) for c in padding.flat} == {want}
+
+
+# ---- Compared, chosen, sorted --------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_equality_is_of_values(name):
+    dtype = getattr(tl, name)
+    octets = np.arange(256, dtype=np.uint8)
+    x = asarray(np.repeat(octets, 16).view(dtype))
+    y = asarray(np.tile(octets[::16], 256).view(dtype))
+    first = [value_of(name, c) for c in np.repeat(octets, 16).tolist()]
+    second = [value_of(name, c) for c in np.tile(octets[::16], 256).tolist()]
+    want = [a == b for a, b in zip(first, second, strict=True)]
+    assert (x == y).tolist() == want
+    assert (x != y).tolist() == [not w for w in want]
+
+
+def test_where_chooses_with_a_number():
+    x = asarray([1.0, 2.0, 3.0], dtype=tl.float8_e4m3fn)
+    chosen = tl.where(asarray([True, False, True]), x, 0.3)
+    assert (chosen.dtype, chosen.tolist()) == (tl.float8_e4m3fn, [1.0, 0.3125, 3.0])
+
+
+@pytest.mark.parametrize("descending", [False, True])
+def test_sort_is_by_value(descending):
+    octets = np.random.default_rng(0).permutation(256).astype(np.uint8)
+    for name in ("float8_e5m2", "float4_e2m1fn", "int4", "float8_e8m0fnu"):
+        dtype = getattr(tl, name)
+        x = asarray(octets.view(dtype))
+        numbers = [value_of(name, c) for c in octets.tolist()]
+        keys = [math.inf if math.isnan(n) else n for n in numbers]
+        keys = [(math.isnan(n), k) for n, k in zip(numbers, keys, strict=True)]
+        order = sorted(range(256), key=keys.__getitem__)
+        if descending:  # equal ones stay in their order
+            order = sorted(range(256), key=lambda k: (not keys[k][0], -keys[k][1]))
+        assert tl.argsort(x, descending=descending).tolist() == order
+        np.testing.assert_array_equal(contents(tl.sort(x, descending=descending)), octets[order])
+
+
+# ---- What is refused -----------------------------------------------------------------------------
+
+
+REFUSED = {
+    "add": lambda x: x + x,
+    "add a number": lambda x: x + 1,
+    "in place": lambda x: x.__iadd__(x),
+    "negative": lambda x: -x,
+    "less": lambda x: x < x,
+    "matmul": lambda x: x @ x,
+    "sum": tl.sum,
+    "mean": tl.mean,
+    "max": tl.max,
+    "any": tl.any,
+    "cumulative_sum": tl.cumulative_sum,
+    "unique_values": tl.unique_values,
+    "isnan": tl.isnan,
+    "clip": lambda x: tl.clip(x, 0, 1),
+    "real": tl.real,
+    "searchsorted": lambda x: tl.searchsorted(x, x),
+}
+
+
+@pytest.mark.parametrize("name", ["float8_e4m3fn", "float8_e5m2", "float4_e2m1fn", "int4", "uint1"])
+@pytest.mark.parametrize("function", REFUSED)
+def test_nothing_is_computed_with_narrow_dtypes(function, name):
+    x = tl.zeros(3, dtype=getattr(tl, name))
+    wide = "float32" if name.startswith("float") else name.strip("124") + "8"
+    with pytest.raises(TypeError, match=rf"got {name}.*; astype\(x, tl.{wide}\) first"):
+        REFUSED[function](x)
+
+
+def test_narrow_dtypes_promote_with_none_but_themselves():
+    assert tl.result_type(tl.int4, tl.int4, 1) == tl.int4
+    assert tl.result_type(tl.float8_e5m2, 1.0) == tl.float8_e5m2
+    assert tl.can_cast(tl.int4, tl.int4)
+    for other in (tl.float32, tl.float8_e4m3fn, tl.int8, tl.bool):
+        with pytest.raises(TypeError, match=r"promote to no dtype; astype\(\)"):
+            tl.result_type(tl.float8_e5m2, other)
+    with pytest.raises(TypeError, match=r"int4 and a Python float promote to no dtype"):
+        tl.result_type(tl.int4, 1.0)
+    with pytest.raises(TypeError, match="complex64 cannot become int4"):
+        tl.astype(tl.zeros(2, dtype=tl.complex64), tl.int4)
+
+
+STANDARDS = ["bool", "signed integer", "unsigned integer", "integral", "real floating"]
+STANDARDS += ["complex floating", "numeric"]
+
+
+@pytest.mark.cpu
+@pytest.mark.parametrize("name", NAMES)
+def test_kinds(name):
+    dtype = getattr(tl, name)
+    assert not any(tl.isdtype(dtype, kind) for kind in STANDARDS)
+    assert tl.isdtype(dtype, "narrow")
+    assert tl.isdtype(dtype, "narrow integer") is (name in INTEGERS)
+    assert tl.isdtype(dtype, "narrow floating") is (name not in INTEGERS)
+    assert not tl.isdtype(tl.bfloat16, "narrow")
+
+
+@pytest.mark.cpu
+@pytest.mark.parametrize("name", NAMES)
+def test_limits(name):
+    every = [v for c in range(2 ** bits_of(name)) if math.isfinite(v := value_of(name, c))]
+    if name in INTEGERS:
+        info = tl.iinfo(name)
+        assert (info.bits, info.min, info.max) == (bits_of(name), min(every), max(every))
+        with pytest.raises(TypeError, match="finfo"):
+            tl.finfo(name)
+        return
+    info = tl.finfo(name)
+    assert (info.bits, info.max, info.min) == (bits_of(name), max(every), min(every))
+    assert info.eps == min(v for v in every if v > 1) - 1
+    least = 1 if name == "float8_e8m0fnu" else 2 ** FLOATS[name][1]
+    normal = 0 if name == "float8_e8m0fnu" else least
+    assert info.smallest_normal == value_of(name, normal)
+    with pytest.raises(TypeError, match="iinfo"):
+        tl.iinfo(name)
+
+
+# ---- In fused functions --------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("saturate", [False, True])
+@pytest.mark.parametrize("size", [7, 1 << 19])
+def test_fused_functions_begin_and_end_with_casts(size, saturate):
+    """One pass over the narrow elements: the trace shows the bytes of these alone."""
+
+    @tl.fuse
+    def scaled(x, by):
+        wide = tl.astype(x, tl.float32) * by
+        return tl.astype(wide, tl.float8_e4m3fn, saturate=saturate)
+
+    octets = np.arange(size).astype(np.uint8)
+    x = asarray(octets.view(tl.float8_e5m2))
+    with tl.trace() as seen:
+        found = scaled(x, 0.75)
+    assert [(r.bytes_read, r.bytes_written) for r in seen] == [(size, size)]
+    numbers = [0.75 * number_of("float8_e5m2", c) for c in range(256)]
+    want = np.array([content_of("float8_e4m3fn", n, saturate) for n in numbers], np.uint8)
+    got, nans = contents(found), np.isnan([numbers[c] for c in octets])
+    # The sign of a NaN that was computed with is nobody's business.
+    np.testing.assert_array_equal(got[~nans], want[octets[~nans]])
+    assert set(got[nans].tolist()) <= {0x7F, 0xFF}

@@ -1,0 +1,108 @@
+"""Scale factors of block scaled matrix products, slot by slot as cuBLAS's documents put them.
+
+"1D Block Scaling Factors Layout" has an offset inside of a tile, and that of a tile, whose rows are
+counted in tiles there; nvmath-python's documents have two places in rows of eight factors.
+"""
+
+import numpy as np
+import pytest
+from tensors import slots_of
+
+import tensorlayout as tl
+from tensorlayout.layout import Layout, PaddingValue
+
+SIZES = [
+    *((1, 1), (1, 5), (31, 3), (32, 4), (33, 3), (127, 1), (128, 4), (128, 8), (129, 1)),
+    *((130, 6), (256, 4), (300, 17), (384, 12)),
+]
+
+
+def slots(rows, columns):
+    """The documented offset of each factor, in whole tiles, and how many slots those take."""
+    inner = -(-columns // 4) * 4
+    outer = -(-rows // 128) * 128
+    places = np.empty((rows, columns), np.int64)
+    for row in range(rows):
+        for column in range(columns):
+            tile = (column // 4 * 4 + row // 128 * inner) * 128
+            within = row % 128
+            places[row, column] = tile + (within % 32) * 16 + (within // 32) * 4 + column % 4
+    return places, outer * inner
+
+
+@pytest.mark.parametrize("size", SIZES)
+def test_each_factor_is_where_the_documents_put_it(size):
+    layout = Layout.scale_factors(*size)
+    places, count = slots(*size)
+    found = [[layout.offset_of((i, j)) for j in range(size[1])] for i in range(size[0])]
+    np.testing.assert_array_equal(found, places)
+    assert (layout.shape, layout.required_size, layout.offset) == (size, count, 0)
+    assert layout.covers_block
+
+
+def test_the_inverse_that_the_documents_print():
+    layout = Layout.scale_factors(128, 4)
+    for slot in range(512):
+        assert layout.index_of(slot) == ((slot % 16) // 4 * 32 + slot // 16, slot % 4)
+
+
+def test_places_that_nvmath_prints():
+    layout = Layout.scale_factors(128, 8)
+    assert [layout.offset_of(index) for index in ((5, 2), (5, 5))] == [82, 593]
+
+
+def test_without_factors():
+    for size in ((0, 4), (5, 0), (0, 0)):
+        layout = Layout.scale_factors(*size)
+        assert (layout.shape, layout.required_size) == (size, 0)
+
+
+def test_huge():
+    layout = Layout.scale_factors(2**40 + 1, 2**20)
+    assert layout.offset_of((2**40, 2**20 - 1)) == 2**60 + (2**18 - 1) * 512 + 3
+    assert layout.required_size == (2**40 + 128) * 2**20
+
+
+@pytest.mark.parametrize("size", [*SIZES, (0, 4), (2**30 + 1, 2**30)])
+def test_text_reads_back(size):
+    layout = Layout.scale_factors(*size)
+    assert Layout.parse(str(layout)) is layout
+    assert layout.form is layout
+
+
+def test_padding():
+    assert Layout.scale_factors(130, 6).padding_value is PaddingValue.ZERO
+    assert Layout.scale_factors(130, 6).padding_size == 256 * 8 - 130 * 6
+    assert Layout.scale_factors(130, 6, "ONE").padding_value is PaddingValue.ONE
+    assert Layout.scale_factors(128, 4).padding_size == 0
+
+
+@pytest.mark.parametrize(
+    ("arguments", "error", "message"),
+    [
+        ((-1, 4), ValueError, r"scale_factors: sizes must not be negative, got \(-1, 4\)"),
+        ((2.0, 4), TypeError, r"scale_factors: must be a sequence of integers, got \(2.0, 4\)"),
+        ((2**40, 2**40), ValueError, r"multiply to more than 2\*\*63 - 1"),
+        ((4, 4, "NULL"), ValueError, "padding_value: must be ZERO, ONE"),
+    ],
+)
+def test_bad_input(arguments, error, message):
+    with pytest.raises(error, match=message):
+        Layout.scale_factors(*arguments)
+
+
+def test_it_draws():
+    svg = Layout.scale_factors(130, 6).draw().svg
+    assert "holding ZERO" in svg
+    assert "heavy lines: tiles" in svg
+
+
+@pytest.mark.parametrize("size", SIZES)
+def test_a_matrix_there_and_back(size):
+    values = np.random.default_rng(0).integers(1, 256, size).astype(np.uint8)
+    x = tl.to_layout(tl.asarray(values), Layout.scale_factors(*size))
+    places, count = slots(*size)
+    storage = np.zeros(count, np.uint8)
+    storage[places] = values
+    np.testing.assert_array_equal(slots_of(x), storage)
+    np.testing.assert_array_equal(tl.to_layout(x, (1, 0)), values)

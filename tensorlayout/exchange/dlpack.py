@@ -36,14 +36,16 @@ _CUDA = 2  # kDLCUDA
 _ON_HOST = (1, 3, 11)
 _DEVICE_NAMES = {2: "CUDA", 4: "OpenCL", 7: "Vulkan", 8: "Metal", 10: "ROCm", 13: "CUDA managed"}
 
-READ_ONLY, IS_COPIED = 1, 2  # flags of a versioned capsule
+READ_ONLY, IS_COPIED, IS_PADDED = 1, 2, 4  # flags of a versioned capsule; the last since 1.1
+NARROW_SINCE = (1, 1)  # the version that has the narrow floats, and says how narrow types lie
 
 # The kinds of NumPy's dtypes as DLPack counts them; bfloat16 is 4.
 _CODES = {"i": 0, "u": 1, "f": 2, "V": 4, "c": 5, "b": 6}
-_BFLOAT16 = (4, 16)
 _DTYPES: dict[tuple[int, int], DType] = {
     (_CODES[dtype.kind], 8 * dtype.itemsize): dtype for dtype in (*dtypes.STANDARD, dtypes.float16)
 }
+_LATE = {(4, 16): "bfloat16"}
+_LATE |= {(narrow.dlpack, narrow.bits): name for name, narrow in dtypes.NARROW.items()}
 
 # What an exchange may raise, so that consumers know what to catch; IndexError for positions outside
 # that a device still has to report.
@@ -123,16 +125,25 @@ def device_of(x: Tensor) -> tuple[int, int]:
 BACKWARDS: Scope[bool] = Scope("tensorlayout.dlpack.backwards")
 
 
-def export(x: Tensor, *, versioned: bool, copied: bool, backwards: bool) -> Any:
+def export(x: Tensor, *, version: tuple[int, int], copied: bool, backwards: bool) -> Any:
     """A capsule over the memory of `x`: its own strides, always given, and byte_offset 0.
 
-    `backwards`: whether the consumer is known to take negative strides. BufferError for what a
-    consumer could not use: tiles, memory that is not aligned to its elements, negative strides,
-    and, in a legacy capsule, which has no flag for it, a read-only tensor.
+    `version`: the newest that the consumer takes; a legacy capsule before 1.0. `backwards`: whether
+    the consumer is known to take negative strides. BufferError for what a consumer could not use:
+    tiles, memory that is not aligned to its elements, negative strides, and what has no flag in
+    that version: a read-only tensor before 1.0, elements of fewer than 8 bits before 1.1, where
+    they are packed by default.
     """
     layout = x._spec.layout
     if not layout.is_strided:
         msg = f"__dlpack__: layout {cut(x.layout)} is tiled, it has no strides; use copy=True"
+        raise BufferError(msg)
+    versioned, (code, bits) = version >= (1, 0), _type_of(x.dtype)
+    if bits < 8 and version < NARROW_SINCE:
+        msg = (
+            f"__dlpack__: {x.dtype}, one to a byte, needs a DLPack of version 1.1 or later; give"
+            " max_version=(1, 1), or hand over x.view(uint8)"
+        )
         raise BufferError(msg)
     address, read_only, owner = backend(x.device).exposed(x)
     if read_only and not versioned:
@@ -160,15 +171,23 @@ def export(x: Tensor, *, versioned: bool, copied: bool, backwards: bool) -> Any:
     capsule = anchor.__dlpack__(max_version=(1, 0) if versioned else None)
     managed = _structure_in(capsule)
     if versioned:
-        managed.flags = READ_ONLY * read_only | IS_COPIED * copied
+        managed.flags = READ_ONLY * read_only | IS_COPIED * copied | IS_PADDED * (bits < 8)
+        managed.minor = min(version, NARROW_SINCE)[1]
     described = managed.tensor
     described.data = address if layout.size else None
     described.device_type, described.device_id = device_of(x)
     described.ndim = ndim
-    described.code, described.bits = _CODES[x.dtype.kind], 8 * x.itemsize
+    described.code, described.bits = code, bits
     described.shape = anchor.__array_interface__["data"][0]
     described.strides = described.shape + 8 * ndim
     return capsule
+
+
+def _type_of(dtype: DType) -> tuple[int, int]:
+    """The code of a dtype, and its bits."""
+    if dtypes.is_narrow(dtype):
+        return dtypes.NARROW[dtype.name].dlpack, dtypes.bits_of(dtype)
+    return _CODES[dtype.kind], 8 * dtype.itemsize
 
 
 _NO_WAY_BACK = (
@@ -242,7 +261,7 @@ def _borrowed(obj: Any, copy: bool | None, to_host: bool) -> tuple[Tensor | None
 def _asked(obj: Any, copy: bool | None, moving: bool, stream: int | None) -> Any:
     """The capsule of `obj`; exporters from before DLPack 1 know no keywords but ``stream``."""
     known = {} if stream is None else {"stream": stream}
-    wanted: dict[str, Any] = {"max_version": (1, 0)}
+    wanted: dict[str, Any] = {"max_version": NARROW_SINCE}
     if moving:
         wanted["dl_device"] = HOST
     if isinstance(obj, Tensor) and not moving:
@@ -300,7 +319,13 @@ def _memory_of(managed: Any) -> _Memory:
     ndim = described.ndim
     device = _device_here(described.device_type, described.device_id)
     kind = (described.code, described.bits)
-    dtype = dtypes.as_dtype("bfloat16") if kind == _BFLOAT16 else _DTYPES.get(kind)
+    dtype = dtypes.as_dtype(_LATE[kind]) if kind in _LATE else _DTYPES.get(kind)
+    if dtype is not None and described.bits < 8 and not managed.flags & IS_PADDED:
+        msg = (
+            f"from_dlpack: elements of {dtype} are packed, several to a byte; have the other"
+            " library give one to a byte, such as by numpy.asarray()"
+        )
+        raise BufferError(msg)
     if dtype is None or described.lanes != 1:
         msg = (
             f"from_dlpack: elements of DLPack type {kind[0]} with {kind[1]} bits and"

@@ -385,6 +385,6 @@ def tobytes(a: Tensor) -> bytes:
 def _array(a: Tensor) -> Array:
     """The elements as an array of NumPy, of a dtype that it knows."""
     a = on_host(a)
-    if dtypes.is_bfloat16(a.dtype):
-        a = data_types.astype(a, dtypes.float32)
+    if not dtypes.is_numpys(a.dtype):
+        a = data_types.astype(a, dtypes.wider(a.dtype))
     return interchange.to_numpy(a)

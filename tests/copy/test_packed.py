@@ -321,7 +321,7 @@ def test_taken_elsewhere(x):
     again = pickle.loads(pickle.dumps(x))
     assert again.layout is x.layout
     assert memory(again) == memory(x)
-    assert repr(x).startswith("Tensor([[1, -2, 3],")
+    assert repr(x).startswith("Tensor([[ 1, -2,  3],")
     assert "bits=4" in repr(x)
     assert "3 of elements" in x._repr_html_()
     assert x.tolist() == [[1, -2, 3], [4, 5, -6]]

@@ -7,13 +7,15 @@ slot, written there, and packed again. So is what a walk cannot hold, and conver
 from __future__ import annotations
 
 from collections.abc import Callable
+from math import gcd
 from typing import Any
 
 from tensorlayout.cuda.bounded import fits_a_walk, walk_struct
 from tensorlayout.cuda.engine.kernel_shapes import kernel, parameters
 from tensorlayout.cuda.engine.launch import THREADS, Launch, Launches, blocks_for, writer
 from tensorlayout.cuda.engine.padding import padding_struct, pattern
-from tensorlayout.cuda.engine.sectors import SECTOR
+from tensorlayout.cuda.engine.sectors import SECTOR, WIDEST, in_order_cost
+from tensorlayout.cuda.engine.shared_tiles.problem import READ, TUNING, WRITE
 from tensorlayout.cuda.engine.structs import constant
 from tensorlayout.cuda.fill.fill import padding_beside, plan_fill, plan_padding
 from tensorlayout.layout import Layout
@@ -48,7 +50,8 @@ def plan_packed(
     1. ``empty``: nothing to write.
     2. ``packed flat``, ``unpacked flat``: one run on both sides.
     3. ``packed``, ``unpacked``: any layouts.
-    4. ``two moves``: conversions, tails of the source alone, more digits than a walk can have.
+    4. ``two moves``: conversions, tails of the source alone, more digits than a walk can have; and
+       many elements in an order so different that each would take a sector of its own.
     5. ``in its bytes``: a result whose bytes hold other elements, or padding that stays.
     """
     here, there = source.layout, result.layout
@@ -104,13 +107,40 @@ def plan_pack(
     if loop is None or not fits_a_walk(loop) or not _goes_slot_by_slot(loop, count):
         return None
     word = 4 if alignments[0] >= 4 else 1
-    chosen = kernel(FILE, "pack_elements", INDEX=loop.index, WORD=word)
+    per = 8 * word * (3 if bits == 6 else 1) // bits
+    wide = _wide(loop, source, per) if word == 4 else 1
+    # Of bytes that threads read one by one, those of a warp are `per` apart.
+    if _is_better_apart(loop, per // wide if source.slot_bits is None else 1):
+        return None
+    chosen = kernel(FILE, "pack_elements", INDEX=loop.index, WORD=word, WIDE=wide)
     made = parameters(chosen)(slots=count, octets=-(-count * bits // 8), kept=kept)
     made.bits, made.from_bits = bits, source.slot_bits or 8
-    made.per = 8 * word * (3 if bits == 6 else 1) // bits
+    made.per = per
     made.padding = padding[0] if padding else 0
-    blocks = -(-count // (made.per * THREADS))
-    return Launches((_walking(chosen, made, loop, blocks, 0),), "packed")
+    blocks = -(-count // (per * THREADS))
+    return Launches((_walking(chosen, made, loop, blocks, 0, wide),), "packed")
+
+
+def _wide(loop: TiledLoop, source: Layout, per: int) -> int:
+    """How many elements of the source a thread reads at once, of `per` that it packs."""
+    if source.slot_bits is not None or not loop.contiguous:
+        return 1
+    wide = gcd(per, loop.pack(WIDEST))
+    return wide if wide in (4, 8, 16) else 1
+
+
+def _is_better_apart(loop: TiledLoop, spread: int = 1) -> bool:
+    """Whether reading in another order costs more than memory in between, written and read.
+
+    `spread`: how many elements the threads of a warp are apart.
+    """
+    large = loop.count >= TUNING.small_bytes
+    return large and in_order_cost(loop, READ) * spread > _APART
+
+
+# Sectors for each element, over those of a copy that has them in order. What is in between is read
+# once more, and written.
+_APART = 4.0
 
 
 def _goes_slot_by_slot(loop: TiledLoop, count: int) -> bool:
@@ -126,10 +156,12 @@ def _goes_slot_by_slot(loop: TiledLoop, count: int) -> bool:
     return running == count and loop.firsts[0] == 0
 
 
-def _walking(chosen: Any, made: Any, loop: TiledLoop, blocks: int, to: int) -> Launch:
-    """The launch of a walk; packed sources are read from where their lowest slot is."""
-    made.first = loop.firsts[1]
-    made.walk = walk_struct(loop, (0, 1), 1)
+def _walking(
+    chosen: Any, made: Any, loop: TiledLoop, blocks: int, to: int, wide: int = 1
+) -> Launch:
+    """The launch of a walk, over packs of so many; sources are read from their lowest slot on."""
+    made.first = loop.firsts[READ]
+    made.walk = walk_struct(loop, (WRITE, READ), wide)
     return Launch(chosen, blocks, bytes(made), (to, 0))
 
 
@@ -161,11 +193,11 @@ def plan_unpack(
     """One launch into a layout of whole bytes, and what padding needs beside; None for no walk."""
     bits, count = source.slot_bits, destination.required_size
     assert bits is not None
-    if padding is None and _is_one_run(source, destination, RUN, alignments[1], alignments[0]):
+    if _is_one_run(source, destination, RUN, alignments[1], alignments[0]):
         return _flat("unpack_flat", {"UNPACKED": bits}, count, 0)
     sizes = written_sizes(destination, padding)
     loop = tiled_loop((destination, source), (1, 1), alignments, sizes)
-    if loop is None or not fits_a_walk(loop):
+    if loop is None or not fits_a_walk(loop) or _is_better_apart(loop):
         return None
     beside, apart = padding_beside(destination, 1, alignments[0], padding, loop)
     blocks = max(1, blocks_for(loop.count))

@@ -135,7 +135,7 @@ def export(x: Tensor, *, version: tuple[int, int], copied: bool, backwards: bool
     they are packed by default.
     """
     layout = x._spec.layout
-    if layout.is_tiled:
+    if not layout.is_strided:
         msg = f"__dlpack__: layout {cut(x.layout)} is tiled, it has no strides; use copy=True"
         raise BufferError(msg)
     versioned, (code, bits) = version >= (1, 0), _type_of(x.dtype)

@@ -457,6 +457,119 @@ def test_there_and_back_by_dlpack(name):
     assert name_of(capsule) == b"used_dltensor_versioned"
 
 
+# --- DLPack: packed below a byte -----------------------------------------------------------------
+
+
+def packed(numbers, bits):
+    """Numbers in as many bits each, the first in the lowest bits of the first byte."""
+    whole = sum((n & (1 << bits) - 1) << bits * i for i, n in enumerate(numbers))
+    return whole.to_bytes(-(-len(numbers) * bits // 8), "little")
+
+
+def bytes_of(array):
+    """An array of bytes whose memory is writable."""
+    return np.frombuffer(bytearray(array), np.uint8)
+
+
+@pytest.mark.parametrize("take", [tl.from_dlpack, tl.asarray])
+@pytest.mark.parametrize("capsule", STRUCTURES)
+@pytest.mark.parametrize("name", PARTS)
+@pytest.mark.parametrize(
+    ("shape", "strides"),
+    [((3, 8), (8, 1)), ((8, 3), (1, 8)), ((3, 5), (5, 1)), ((2, 3), (16, 2)), ((3, 8), None),
+     ((4, 2), (0, 1)), ((24,), (1,)), ((), ()), ((0, 3), (3, 1)), ((3, 1, 2), (2, 7, 1))],
+    ids=str,
+)  # fmt: skip
+def test_packed_elements_come_in_as_they_lie(name, shape, strides, capsule, take):
+    bits = NARROW[name][1]
+    slots = [(7 * i + 3) & (1 << bits) - 1 for i in range(24)]
+    memory = bytes_of(packed(slots, bits))
+    said = {"ndim": len(shape), "shape": shape, "strides": strides}
+    if capsule == b"dltensor_versioned":
+        said["flags"] = 0
+    x = take(exporter(memory, name, capsule, **said))
+    steps = (8, 1) if strides is None else strides
+    at = [sum(i * s for i, s in zip(index, steps, strict=True)) for index in np.ndindex(shape)]
+    assert (x.dtype, x.shape, x.layout.slot_bits) == (getattr(tl, name), shape, bits)
+    assert octets(x).ravel().tolist() == [slots[slot] for slot in at]
+    assert x.readonly == (capsule == b"dltensor")
+    if not x.readonly and 0 not in steps:
+        x[...] = tl.asarray(np.array(1, np.uint8).view(dtype_of(name)))
+        left = [1 if slot in at else number for slot, number in enumerate(slots)]
+        assert memory.tobytes() == packed(left, bits)
+
+
+def test_packed_elements_that_run_backwards():
+    memory = bytes_of(packed(range(8), 4))
+    array = memory[3:]  # the byte of elements 6 and 7
+    x = tl.from_dlpack(exporter(array, "uint4", flags=0, ndim=1, shape=(4,), strides=(-2,)))
+    assert octets(x).tolist() == [6, 4, 2, 0]
+    given = exporter(array, "uint4", flags=0, ndim=1, shape=(4,), strides=(-1,))
+    with pytest.raises(BufferError, match="begins inside a byte"):
+        tl.from_dlpack(given)
+    assert given.deleted == []
+
+
+def test_packed_memory_is_kept_and_given_back():
+    given = exporter(bytes_of(bytes(4)), "int4", flags=0, shape=(8,))
+    x = tl.from_dlpack(given)[2:]
+    assert given.deleted == []
+    del x
+    assert len(given.deleted) == 1
+
+
+@pytest.mark.parametrize(("name", "lanes"), [("float4_e2m1fn", 2), ("int2", 4), ("uint1", 8)])
+def test_lanes_that_fill_a_byte_are_elements_of_the_last_dimension(name, lanes):
+    bits = NARROW[name][1]
+    slots = [i * 5 & (1 << bits) - 1 for i in range(6 * lanes)]
+    memory = bytes_of(packed(slots, bits)).reshape(2, 3)
+    said = {"lanes": lanes, "flags": 0}
+    x = tl.from_dlpack(exporter(memory, name, **said))
+    assert (x.shape, x.strides) == ((2, 3 * lanes), (3 * lanes, 1))
+    assert octets(x).ravel().tolist() == slots
+    cut = tl.from_dlpack(exporter(memory[:, 1:], name, **said))
+    assert octets(cut).tolist() == np.reshape(slots, (2, -1))[:, lanes:].tolist()
+    for odd in (memory.T, memory[:, ::2], memory[0, 0, ...]):
+        with pytest.raises(BufferError, match="must follow each other along the last dimension"):
+            tl.from_dlpack(exporter(odd, name, **said))
+
+
+@pytest.mark.parametrize("lanes", [0, 3, 4, 8])
+def test_other_lanes_are_refused(lanes):
+    with pytest.raises(BufferError, match=f"4 bits and {lanes} lanes have no dtype here"):
+        tl.from_dlpack(exporter(bytes_of(bytes(4)), "int4", lanes=lanes, flags=0))
+    with pytest.raises(BufferError, match="2 lanes have no dtype here"):
+        tl.from_dlpack(exporter(bytes_of(bytes(4)), "int4", lanes=2, flags=PADDED))
+
+
+@pytest.mark.parametrize("version", [None, (1, 0), (1, 1)])
+@pytest.mark.parametrize("name", PARTS)
+def test_packed_tensors_go_out_without_the_flag(name, version):
+    code, bits = NARROW[name]
+    slots = [(7 * i + 3) & (1 << bits) - 1 for i in range(24)]
+    memory = bytes_of(packed(slots, bits))
+    x = tl.from_storage(memory, f"(3,8):(8,1) bits={bits}", dtype=name)
+    for view, strides in ((x, (8, 1)), (x.T, (1, 8)), (x[:, ::4], (8, 4))):
+        found = opened(view.__dlpack__(max_version=version))
+        t = found.dl_tensor
+        assert (t.code, t.bits, t.lanes, t.data) == (code, bits, 1, memory.ctypes.data)
+        assert tuple(t.strides[:2]) == strides
+        assert getattr(found, "flags", 0) == 0
+    copied = opened(x.__dlpack__(max_version=(1, 1), copy=True))
+    assert copied.flags == 2
+    assert ctypes.string_at(copied.dl_tensor.data, 3 * bits) == memory.tobytes()
+    back = tl.from_dlpack(x.T)
+    assert (back.layout, octets(back).tolist()) == (x.T.layout, octets(x.T).tolist())
+
+
+def test_packed_tensors_that_begin_inside_a_byte_do_not_go_out():
+    x = tl.from_storage(bytearray(packed(range(4), 4)), "(4,):(1,) bits=4", dtype=tl.uint4)
+    assert octets(tl.from_dlpack(tl.flip(x)[1:])).tolist() == [2, 1, 0]
+    with pytest.raises(BufferError, match=r"begins inside a byte; use x\.copy\(\)"):
+        tl.flip(x).__dlpack__(max_version=(1, 1), copy=None)
+    assert octets(tl.from_dlpack(tl.flip(x).copy())).tolist() == [3, 2, 1, 0]
+
+
 # --- Other libraries -----------------------------------------------------------------------------
 
 # What PyTorch 2.13 and JAX 0.10 know of a byte each; JAX of parts of one, too, but not by DLPack.
@@ -520,6 +633,32 @@ def test_jax_takes_and_gives_floats_of_8_bits(jax, name):
     assert (back.dtype, back.readonly) == (x.dtype, True)
     assert octets(back).tolist() == octets(x).tolist()
     assert octets(tl.asarray(theirs)).tolist() == octets(x).tolist()
+
+
+def test_torch_has_pairs_of_4_bits(torch):
+    theirs = torch.arange(12, dtype=torch.uint8).reshape(3, 4).view(torch.float4_e2m1fn_x2)
+    x = tl.from_dlpack(theirs)
+    assert (x.dtype, x.layout) == (tl.float4_e2m1fn, tl.Layout.parse("(3,8):(8,1) bits=4"))
+    expected = [[part for i in range(4) for part in (4 * row + i & 15, 0)] for row in range(3)]
+    assert octets(x).tolist() == expected
+    x[0, :2] = -6.0
+    assert theirs.view(torch.uint8)[0].tolist() == [0xFF, 1, 2, 3]
+    memory = torch.zeros(12, dtype=torch.uint8)  # and back: in memory of PyTorch's
+    there = tl.from_storage(memory.numpy(), x.layout, dtype=x.dtype)
+    there[...] = x
+    pairs = memory.reshape(3, 4).view(torch.float4_e2m1fn_x2)
+    assert pairs.view(torch.uint8).tolist() == theirs.view(torch.uint8).tolist()
+    with pytest.raises(BufferError, match="lanes 1"):
+        torch.from_dlpack(x)
+
+
+def test_jax_packs_4_bits(jax):
+    values = [[0.0, 0.5, -6.0], [1.5, -0.0, 4.0]]
+    theirs = jax.numpy.asarray(values, dtype=jax.numpy.float4_e2m1fn)
+    x = tl.from_dlpack(theirs)
+    assert (x.dtype, str(x.layout)) == (tl.float4_e2m1fn, "(2,3):(3,1) bits=4")
+    assert (x.tolist(), x.readonly) == (values, True)
+    assert octets(x).tolist() == octets(theirs).tolist()
 
 
 @pytest.mark.parametrize("name", BY_NUMPY)

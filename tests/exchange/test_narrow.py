@@ -79,6 +79,17 @@ def made(layout, name):
     return x, storage, elements(layout, storage)
 
 
+def packed(numbers, bits):
+    """Numbers in as many bits each, the first in the lowest bits of the first byte."""
+    whole = sum((n & (1 << bits) - 1) << bits * i for i, n in enumerate(numbers))
+    return whole.to_bytes(-(-len(numbers) * bits // 8), "little")
+
+
+def bytes_of(array):
+    """An array of bytes whose memory is writable."""
+    return np.frombuffer(bytearray(array), np.uint8)
+
+
 # --- NumPy -----------------------------------------------------------------------------------
 
 
@@ -294,6 +305,46 @@ def test_every_layout_is_pickled(layout):
             assert back.layout.form == x.layout.form
 
 
+PACKED = {
+    "row-major": "(3,5):(5,1)",
+    "column-major": "(3,8):(1,3)",
+    "flipped": "(4,6):(6,-1)+5",
+    "padded": "(3,5):(8,1) padded=(4,8) padding=ONE",
+    "tiled": "(3,5):(2*12+2*2,3*4+2*1) order=(1,0)",
+    "gaps": "(2,3):(24,4)",
+    "rank 0": "():()",
+    "empty": "(0,3):(3,1)",
+}
+
+
+@pytest.mark.parametrize("kind", PACKED)
+@pytest.mark.parametrize("name", PARTS)
+def test_packed_below_a_byte_to_numpy_to_pickles_and_in_print(name, kind):
+    bits = NARROW[name][1]
+    layout = tl.Layout.parse(f"{PACKED[kind]} bits={bits}")
+    slots = np.arange(layout.required_size, dtype=np.uint8) * 7 & (1 << bits) - 1
+    memory = bytes_of(packed(slots.tolist(), bits))
+    x = tl.from_storage(memory, layout, dtype=name)
+    expected = elements(layout, slots)
+    array = np.asarray(x)
+    assert (array.dtype, array.view(np.uint8).tolist()) == (dtype_of(name), expected.tolist())
+    buffers = []
+    beside = pickle.dumps(x, 5, buffer_callback=buffers.append)
+    every = [pickle.loads(pickle.dumps(x, protocol)) for protocol in range(6)]
+    every += [pickle.loads(beside, buffers=buffers), copy.copy(x), copy.deepcopy(x)]
+    for back in every:
+        assert (back.dtype, back.layout.form) == (x.dtype, x.layout.form)
+        assert octets(back).tolist() == expected.tolist()
+    assert sum(buffer.raw().nbytes for buffer in buffers) == layout.form.nbytes(1)
+    unpacked = tl.to_layout(x, x.layout.form.with_slot_bits(None))
+    assert str(x) == str(unpacked)
+    assert f" bits={bits}'" in repr(x)
+    assert x.tolist() == unpacked.tolist()
+    if layout.size == 1:
+        assert float(x) == float(unpacked)
+        assert f"{x:.2f}" == f"{unpacked:.2f}"
+
+
 # --- prints ----------------------------------------------------------------------------------
 
 
@@ -458,17 +509,6 @@ def test_there_and_back_by_dlpack(name):
 
 
 # --- DLPack: packed below a byte -----------------------------------------------------------------
-
-
-def packed(numbers, bits):
-    """Numbers in as many bits each, the first in the lowest bits of the first byte."""
-    whole = sum((n & (1 << bits) - 1) << bits * i for i, n in enumerate(numbers))
-    return whole.to_bytes(-(-len(numbers) * bits // 8), "little")
-
-
-def bytes_of(array):
-    """An array of bytes whose memory is writable."""
-    return np.frombuffer(bytearray(array), np.uint8)
 
 
 @pytest.mark.parametrize("take", [tl.from_dlpack, tl.asarray])

@@ -322,7 +322,7 @@ PACKED = {
 def test_packed_below_a_byte_to_numpy_to_pickles_and_in_print(name, kind):
     bits = NARROW[name][1]
     layout = tl.Layout.parse(f"{PACKED[kind]} bits={bits}")
-    slots = np.arange(layout.required_size, dtype=np.uint8) * 7 & (1 << bits) - 1
+    slots = np.arange(layout.required_size, dtype=np.uint8) * 7 + 3 & (1 << bits) - 1
     memory = bytes_of(packed(slots.tolist(), bits))
     x = tl.from_storage(memory, layout, dtype=name)
     expected = elements(layout, slots)

@@ -20,7 +20,7 @@ from typing import Any
 import numpy as np
 
 from tensorlayout import dtypes
-from tensorlayout.cpu.engine.borrowed import borrowed_slots, keeper_of
+from tensorlayout.cpu.engine.borrowed import keeper_of
 from tensorlayout.devices import CPU, Device, available
 from tensorlayout.dtypes import DType
 from tensorlayout.plan.base import backend
@@ -157,12 +157,9 @@ def export(x: Tensor, *, version: tuple[int, int], copied: bool, backwards: bool
     if address % x.dtype.alignment and layout.size:
         msg = f"__dlpack__: the memory is not aligned to {x.dtype}; use copy=True, or copy() it"
         raise BufferError(msg)
-    if layout.slot_bits is not None:  # counted from the byte in which the lowest slot begins
-        first, bit = divmod(layout.offset * bits, 8)
-        if bit and layout.size:
-            msg = f"__dlpack__: layout {cut(x.layout)} begins inside a byte; use x.copy()"
-            raise BufferError(msg)
-        address += first
+    if layout.slot_bits is not None and layout.offset * bits % 8 and layout.size:
+        msg = f"__dlpack__: layout {cut(x.layout)} begins inside a byte; use x.copy()"
+        raise BufferError(msg)
     strides = layout.strides
     if min(strides, default=0) < 0 and not (backwards or BACKWARDS.get()):
         # Those that lead from no element to another say nothing.
@@ -373,12 +370,6 @@ def _packed(
     address: int, dtype: DType, shape: tuple[int, ...], strides: tuple[int, ...], device: Device
 ) -> _Borrowing:
     """What makes a tensor over memory packed below a byte, the lowest slot first in its byte."""
-    if device != CPU:
-        msg = (
-            f"from_dlpack: elements of {dtype} are packed below a byte on {device}; have the other"
-            " library move them to the host, or view them as uint8"
-        )
-        raise BufferError(msg)
     found = spec_of_strides(dtypes.uint8, shape, strides)
     assert found is not None  # a byte is a whole element
     bits = dtypes.bits_of(dtype)
@@ -390,9 +381,8 @@ def _packed(
             " byte; copy it in the other library first"
         )
         raise BufferError(msg)
-    return partial(
-        borrowed_slots, address + first, TensorSpec(dtype, found.layout.with_slot_bits(bits), CPU)
-    )
+    spec = TensorSpec(dtype, found.layout.with_slot_bits(bits), device)
+    return partial(backend(device).borrowed_slots, address + first, spec)
 
 
 def _integers(address: int | None, count: int) -> tuple[int, ...]:

@@ -610,6 +610,29 @@ def test_packed_tensors_that_begin_inside_a_byte_do_not_go_out():
     assert octets(tl.from_dlpack(tl.flip(x).copy())).tolist() == [3, 2, 1, 0]
 
 
+@pytest.mark.usefixtures("device")
+@pytest.mark.parametrize("name", ["float8_e5m2", "float6_e3m2fn", "int4"])
+def test_every_device_exchanges_prints_and_pickles(name):
+    bits = NARROW[name][1]
+    array = (np.arange(48, dtype=np.uint8) & (1 << bits) - 1).view(dtype_of(name)).reshape(6, 8)
+    x = tl.asarray(array, device=tl.default_device())
+    made = [x]
+    if bits < 8:
+        made.append(tl.to_layout(x, f"{{1,0:E({bits})}}"))
+    for y in made:
+        for view, expected in ((y, array), (y.T, array.T), (y[::2, 4:], array[::2, 4:])):
+            back = tl.from_dlpack(view)
+            assert (back.device, back.dtype, back.layout) == (x.device, x.dtype, view.layout.at_origin)
+            assert octets(back.to_device("cpu")).tolist() == expected.view(np.uint8).tolist()
+            host = tl.from_dlpack(view, device="cpu")
+            assert octets(host).tolist() == expected.view(np.uint8).tolist()
+            again = pickle.loads(pickle.dumps(view))
+            assert octets(again.to_device("cpu")).tolist() == expected.view(np.uint8).tolist()
+            assert str(view) == str(tl.asarray(expected))
+        assert not hasattr(y, "__cuda_array_interface__")
+        assert same_number(y[1, 2].item(), worth(name, 10))
+
+
 # --- Other libraries -----------------------------------------------------------------------------
 
 # What PyTorch 2.13 and JAX 0.10 know of a byte each; JAX of parts of one, too, but not by DLPack.

@@ -55,10 +55,11 @@ template <class... T> DEVICE RESULT apply(const Scalar*, T... operands) {
 
 // ---- Which functors there are, by what they are defined for -------------------------------------
 
-enum Kinds { BOOLEAN = 1, INTEGER = 2, REAL = 4, COMPLEX = 8, MIXED = 16 };
+enum Kinds { BOOLEAN = 1, INTEGER = 2, REAL = 4, COMPLEX = 8, MIXED = 16, NARROW = 32 };
 
 constexpr Kinds KIND = is_same<COMPUTE, AnyInteger>  ? MIXED
                        : is_same<COMPUTE, bool8>     ? BOOLEAN
+                       : is_narrow<COMPUTE>          ? NARROW
                        : is_complex<COMPUTE>         ? COMPLEX
                        : is_floating<COMPUTE>        ? REAL
                                                      : INTEGER;
@@ -79,7 +80,8 @@ constexpr int ordered = INTEGER | REAL | MIXED;
     _(expm1, floating_point) _(floor, real_numeric) _(imag, numeric) _(isfinite, numeric)       \
     _(isinf, numeric) _(isnan, numeric) _(log, floating_point) _(log10, floating_point)         \
     _(log1p, floating_point) _(log2, floating_point) _(logical_not, BOOLEAN)                    \
-    _(negative, numeric) _(positive, any) _(real, numeric) _(reciprocal, floating_point)        \
+    _(negative, numeric) _(positive, any | NARROW) _(real, numeric)                             \
+    _(reciprocal, floating_point)                                                               \
     _(round, numeric) _(sign, numeric) _(signbit, REAL) _(sin, floating_point)                  \
     _(sinh, floating_point) _(sqrt, floating_point) _(square, numeric) _(tan, floating_point)   \
     _(tanh, floating_point) _(trunc, real_numeric)

@@ -6,6 +6,8 @@
 //   float, double
 //   complex<T>         of float or double
 //
+// Those of 8 bits and fewer, which are only converted, are in narrow.cuh.
+//
 // One source for NVRTC, which has no headers, and for a host compiler, which has no CUDA types; so
 // the types are ours. The bits are everybody's: what NumPy and DLPack hold under those names.
 #pragma once
@@ -63,8 +65,11 @@ template <class T>
 constexpr bool is_floating =
     is_same<T, half> || is_same<T, bfloat16> || is_same<T, float> || is_same<T, double>;
 
+template <class T> constexpr bool is_narrow = false;  // of narrow.cuh
+
 template <class T>
-constexpr bool is_integer = !is_complex<T> && !is_floating<T> && !is_same<T, bool8>;
+constexpr bool is_integer =
+    !is_complex<T> && !is_floating<T> && !is_same<T, bool8> && !is_narrow<T>;
 
 template <class T> constexpr bool is_signed = T(-1) < T(0);  // of integers
 
@@ -225,11 +230,16 @@ DEVICE To truncated(From value) {
 }
 
 // A number as one of another type. To floats: the nearest, ties to even. Integers wrap. A complex
-// number to a real type leaves its real part; to bool, also from bool, whether it is not 0.
+// number to a real type leaves its real part; to bool, also from bool, whether it is not 0. Of narrow
+// types: their values.
+template <class To, bool saturating = false> struct NarrowedTo;  // of narrow.cuh
+
 template <class To, class From>
 DEVICE To convert(From value) {
     if constexpr (is_same<To, From> && !is_same<To, bool8>) {
         return value;
+    } else if constexpr (is_narrow<From>) {
+        return convert<To>(number(value));
     } else if constexpr (is_same<To, bool8> && is_complex<From>) {
         return value.re != 0 || value.im != 0;
     } else if constexpr (is_same<To, bool8>) {
@@ -240,6 +250,8 @@ DEVICE To convert(From value) {
         return {convert<part_of<To>>(value), 0};
     } else if constexpr (is_complex<From>) {
         return convert<To>(value.re);
+    } else if constexpr (is_narrow<To>) {
+        return NarrowedTo<To>::from(value);
     } else if constexpr (is_integer<To> && is_floating<From>) {
         return truncated<To>(number(value));
     } else if constexpr (is_same<To, bfloat16> && is_integer<From> && sizeof(From) == 8) {

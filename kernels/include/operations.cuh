@@ -2,6 +2,7 @@
 #pragma once
 
 #include "functions.cuh"
+#include "narrow.cuh"
 
 // What the operands of a kernel are stored as, and their numbers: 0, 1, ….
 template <class...> struct Types {};

@@ -176,7 +176,7 @@ def _planned(
     tuning: TileTuning,
 ) -> tuple[Launches, list[Number]]:
     """A launch for each chain; what is in between is in scratch memory."""
-    name, count = plan.operation.name, len(plan.operands)
+    count = len(plan.operands)
     last = count + len(plan.steps) - 1
     place = {value: value + 1 for value in range(count)}
     place |= {_value_of(plan, chain): count + 1 + k for k, chain in enumerate(parts)}
@@ -189,7 +189,7 @@ def _planned(
         result, operands = _written(plan, chain), _read(plan, chain)
         memories = [place[_value_of(plan, chain)], *[place[value] for value in chain.tensors]]
         found = plan_loops(
-            Computed(name, "fuse.cu", "fuse", _macros(plan, chain), numbers=_room(chain)),
+            _computed(plan, chain, result.dtype),
             result,
             [o.layout for o in operands],
             [o.dtype for o in operands],
@@ -208,6 +208,11 @@ def _planned(
         if memories[0]:
             scratch.append(result.layout.nbytes(result.dtype))
     return Launches(tuple(launches), found.case, tuple(scratch)), numbers
+
+
+def _computed(plan: FusePlan, chain: Chain, result: DType) -> Computed:
+    types = (*_macros(plan, chain), ("RESULT", c_type(result)))
+    return Computed(plan.operation.name, "fuse.cu", "fuse", types, numbers=_room(chain))
 
 
 def _room(chain: Chain) -> int:
@@ -390,4 +395,4 @@ def _value(step: ElementwisePlan | CopyPlan, operands: str) -> str:
         return f"call<functions::{step.operation.function}, {compute_type(step)}>({operands})"
     if step.source.dtype == step.result.dtype:
         return operands
-    return f"convert<{c_type(step.result.dtype)}>({operands})"
+    return f"convert<{c_type(step.result.dtype, step.saturate)}>({operands})"

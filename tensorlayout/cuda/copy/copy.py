@@ -27,28 +27,30 @@ def plan_move(
     result: TensorSpec,
     alignments: tuple[int, ...],
     padding: bytes | None = None,
+    saturate: bool = False,
     whole: bool = False,
 ) -> Launches:
     """How to put the elements of a tensor into another of any layout and dtype.
 
     `name`: of the function, for errors; `alignments` of the result and the source; `padding`: the
-    content of one element of the padding that the result owns, None to leave it alone; `whole`:
-    whether the result is new, so that padding of no value may be written.
+    content of one element of the padding that the result owns, None to leave it alone; `saturate`:
+    as of `plan_conversion`; `whole`: whether the result is new, so that padding of no value may be
+    written.
     """
     if packed.is_packed(source, result):
         to, from_ = alignments
-        onward = functools.partial(plan_move, name)
+        onward = functools.partial(plan_move, name, saturate=saturate)
         return packed.plan_packed(source, result, (to, from_), padding, whole, onward)
     apart = between(source, result, padding)
     if apart is not None:
         # New memory begins at a multiple of the widest access.
-        first = plan_move(name, source, apart, (SECTOR, alignments[1]))
-        second = plan_move(name, apart, result, (alignments[0], SECTOR), padding)
+        first = plan_move(name, source, apart, (SECTOR, alignments[1]), saturate=saturate)
+        second = plan_move(name, apart, result, (alignments[0], SECTOR), padding, saturate)
         return packed.in_two(first, second, apart.layout.nbytes(apart.dtype))
     if source.dtype == result.dtype:
         (to, from_), itemsize = alignments, result.dtype.itemsize
         return plan_copy(result.layout, source.layout, itemsize, (to, from_), padding)
-    return elementwise.plan_conversion(result, source, alignments, padding)
+    return elementwise.plan_conversion(result, source, alignments, padding, saturate=saturate)
 
 
 def write_copy(plan: CopyPlan) -> Write:
@@ -56,13 +58,13 @@ def write_copy(plan: CopyPlan) -> Write:
     source, spec = plan.source, plan.result
     if spec.layout.shape != source.layout.shape:  # row-major, and written through the old shape
         old = TensorSpec(spec.dtype, Layout.row_major(source.layout.shape), spec.device)
-        return write_move("reshape", source, old)
+        return write_move("reshape", source, old, saturate=plan.saturate)
     padding = padding_of(spec)
     # Bytes that stay as they lie need no kernel. What the source has for padding may be another's.
     alike = source.dtype == spec.dtype and source.layout is spec.layout and padding is None
     if alike and not spec.layout.spare_bits:
         return copy_bytes
-    return write_move("copy", source, spec, padding, whole=True)
+    return write_move("copy", source, spec, padding, saturate=plan.saturate, whole=True)
 
 
 def write_move(
@@ -71,13 +73,15 @@ def write_move(
     result: TensorSpec,
     padding: bytes | None = None,
     shift: int = 0,
+    saturate: bool = False,
     whole: bool = False,
 ) -> Write:
     """The function of the result, of which `result` begins `shift` **bytes** on, and the source."""
 
     def planned(alignments: tuple[int, ...]) -> Launches:
         to, from_ = alignments
-        found = plan_move(name, source, result, (gcd(to, shift, SECTOR), from_), padding, whole)
+        aligned = gcd(to, shift, SECTOR), from_
+        found = plan_move(name, source, result, aligned, padding, saturate, whole)
         if not shift:
             return found
         memories = range(2 + len(found.scratch))

@@ -21,7 +21,7 @@ from tensorlayout.cuda.engine.memory import padding_of
 from tensorlayout.cuda.engine.sectors import SECTOR, in_order_cost
 from tensorlayout.cuda.engine.shared_tiles.problem import TUNING, TileTuning
 from tensorlayout.cuda.fill.fill import padding_beside
-from tensorlayout.dtypes import DType
+from tensorlayout.dtypes import DType, is_narrow, uint8
 from tensorlayout.layout import Layout
 from tensorlayout.layout.digits import TiledLoop, is_tiled, tiled_loop, written_sizes
 from tensorlayout.layout.loop import Axis, Loop
@@ -55,12 +55,15 @@ def plan_elementwise(
     NotImplementedError for tails in more than four dimensions, and for tiles that do not divide
     each other.
     """
+    if plan.operation.function == "where" and is_narrow(plan.result.dtype):
+        plan = _of_bytes(plan)
     dtypes = [
         i if isinstance(o, type) else o.dtype
         for o, i in zip(plan.operands, plan.inputs, strict=True)
     ]
     layouts = [None if isinstance(o, type) else o.layout for o in plan.operands]
-    computed = _by_functor(plan.operation.function, compute_type(plan), dtypes)
+    kinds = compute_type(plan), c_type(plan.result.dtype)
+    computed = _by_functor(plan.operation.function, *kinds, dtypes)
     return plan_loops(computed, plan.result, layouts, dtypes, alignments, padding, tuning)
 
 
@@ -70,9 +73,14 @@ def plan_conversion(
     alignments: Sequence[int],
     padding: bytes | None = None,
     tuning: TileTuning = TUNING,
+    saturate: bool = False,
 ) -> Launches:
-    """The copy of a tensor into another dtype; arguments as of `plan_elementwise`."""
-    computed = _by_functor("positive", c_type(result.dtype), [source.dtype])
+    """The copy of a tensor into another dtype; arguments as of `plan_elementwise`.
+
+    `saturate`: what is beyond a narrow dtype becomes its nearest limit.
+    """
+    kind = c_type(result.dtype, saturate)
+    computed = _by_functor("positive", kind, kind, [source.dtype])
     given = [source.layout], [source.dtype]
     return plan_loops(computed, result, *given, alignments, padding, tuning)
 
@@ -85,9 +93,23 @@ def compute_type(plan: ElementwisePlan) -> str:
     return c_type(plan.inputs[0 if plan.operation.function == "scale_bias" else -1])
 
 
-def _by_functor(functor: str, compute: str, dtypes: Sequence[DType]) -> Computed:
+def _of_bytes(plan: ElementwisePlan) -> ElementwisePlan:
+    """A choice among elements of a narrow dtype, as one of uint8: it moves bits."""
+
+    def spec(given: TensorSpec) -> TensorSpec:
+        return TensorSpec(byte(given.dtype), given.layout, given.device)
+
+    def byte(dtype: DType) -> DType:
+        return uint8 if is_narrow(dtype) else dtype
+
+    operands = tuple([spec(o) if isinstance(o, TensorSpec) else o for o in plan.operands])
+    inputs = tuple([byte(dtype) for dtype in plan.inputs])
+    return replace(plan, operands=operands, inputs=inputs, result=spec(plan.result))
+
+
+def _by_functor(functor: str, compute: str, result: str, dtypes: Sequence[DType]) -> Computed:
     macros = zip(("FIRST", "SECOND", "THIRD"), map(c_type, dtypes), strict=False)
-    types = (*macros, ("COMPUTE", compute))
+    types = (*macros, ("COMPUTE", compute), ("RESULT", result))
     return Computed(functor, "elementwise.cu", "elementwise", types, functor)
 
 
@@ -108,7 +130,7 @@ def plan_loops(
     layout, digits = result.layout, None
     itemsize = result.dtype.itemsize
     widest = max(itemsize, *[dtype.itemsize for dtype in dtypes])
-    types = (*computed.types, ("RESULT", c_type(result.dtype)), ("WIDEST", str(widest)))
+    types = (*computed.types, ("WIDEST", str(widest)))
     layouts = (layout, *[None if o is None else o.broadcast_to(layout.shape) for o in operands])
     pairs = zip(operands, dtypes, strict=True)
     widths = (itemsize, *[0 if o is None else dtype.itemsize for o, dtype in pairs])

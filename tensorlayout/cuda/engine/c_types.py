@@ -1,8 +1,8 @@
-"""What the kernels call dtypes (``kernels/include/dtypes.cuh``)."""
+"""What the kernels call dtypes (``kernels/include/dtypes.cuh``, ``narrow.cuh``)."""
 
 from __future__ import annotations
 
-from tensorlayout.dtypes import DType
+from tensorlayout.dtypes import DType, in_category, is_narrow
 
 _NAMES = {
     "bool": "bool8",
@@ -15,14 +15,17 @@ _NAMES = {
 }
 
 
-def c_type(dtype: DType) -> str:
-    """The type of an element.
+def c_type(dtype: DType, saturate: bool = False) -> str:
+    """The type of an element; with `saturate`, of one that conversions give the nearest limit.
 
     >>> import numpy as np
     >>> c_type(np.dtype("uint16")), c_type(np.dtype("float16"))
     ('uint16_t', 'half')
     """
-    return _NAMES.get(dtype.name, f"{dtype.name}_t")
+    name = dtype.name
+    if saturate:
+        return f"saturated<{c_type(dtype)}>"
+    return name if in_category(dtype, "narrow floating") else _NAMES.get(name, f"{name}_t")
 
 
 def c_type_of_bits(dtype: DType) -> str:
@@ -32,4 +35,5 @@ def c_type_of_bits(dtype: DType) -> str:
     >>> c_type_of_bits(np.dtype("int16")), c_type_of_bits(np.dtype("float32"))
     ('uint16_t', 'float')
     """
-    return f"uint{8 * dtype.itemsize}_t" if dtype.kind in "bi" else c_type(dtype)
+    as_bits = dtype.kind in "bi" or is_narrow(dtype)
+    return f"uint{8 * dtype.itemsize}_t" if as_bits else c_type(dtype)

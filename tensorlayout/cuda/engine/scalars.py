@@ -42,6 +42,14 @@ _PACKS: dict[DType, Callable[..., bytes]] = {
     dtypes.complex64: lambda value: _FLOATS.pack(value.real, value.imag),
     dtypes.complex128: lambda value: _DOUBLES.pack(value.real, value.imag),
 }
+
+
+@functools.cache
+def _packer(dtype: DType) -> Callable[..., bytes] | None:
+    """What makes octets of a number; None for narrow types, which the host rounds to."""
+    return None if dtypes.is_narrow(dtype) else _PACKS.get(dtype, _bfloat16)
+
+
 # Python makes a double of an integer before it makes less of that: beyond this, two roundings.
 _EXACT = 2**53
 
@@ -54,8 +62,10 @@ def octets(name: str, value: Any, dtype: DType) -> bytes:
     >>> octets("add", 1, np.dtype("int16"))
     b'\x01\x00'
     """
-    pack = _PACKS.get(dtype, _bfloat16)
-    if type(value) is not int or -_EXACT <= value <= _EXACT or dtype.kind in "iuV":
+    pack = _packer(dtype)
+    if pack is not None and (
+        type(value) is not int or -_EXACT <= value <= _EXACT or dtype.kind in "iuV"
+    ):
         try:
             return pack(value)
         except (struct.error, OverflowError):  # left to the host, with its infinities and errors

@@ -99,7 +99,7 @@ _DEVICE = Device("cuda", 0)
 
 
 def _elementwise(name: str, dtype: DType, shapes: tuple[Any, ...], result: str) -> Kernel:
-    operation = Elementwise(name, "any", result)
+    operation = Elementwise(name, "any or narrow", result)
     plan = operation.plan(
         *[TensorSpec(dtype, Layout.row_major(shape), _DEVICE) for shape in shapes]
     )

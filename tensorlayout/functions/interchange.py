@@ -249,14 +249,16 @@ def from_dlpack(
     Layout of the result: as the exporter's strides say; dimensions of size 1 get the stride that
     continues their successor, since DLPack has lost which order they were in. `layout`, as in
     `to_layout`, says it: where it places the elements where they are, nothing is copied.
+    Elements of fewer than 8 bits are packed below a byte, unless the exporter says that each takes
+    one; those of several lanes, such as PyTorch's pairs, are elements of the last dimension.
 
     Read-only where the exporter says so, and where it cannot: a legacy capsule, from before DLPack
     1, may be of an array that nobody may change, such as JAX's. With copy=True the tensor can be
     written to. On CUDA the exporter makes the memory ready for our current stream.
 
     AttributeError for what exports nothing by DLPack. BufferError for memory on a device that is
-    not here, for element types that are none of ours, and where copy=False and a copy is needed;
-    ValueError for that where `layout` needs it.
+    not here, for element types that are none of ours, for packed elements that begin inside a byte,
+    and where copy=False and a copy is needed; ValueError for that where `layout` needs it.
     Source: array API standard 2025.12, creation functions, `from_dlpack`; `layout` is beyond it.
 
     >>> import numpy as np

@@ -137,6 +137,22 @@ def test_scalars_and_lists_of_them(name):
     assert octets(tl.asarray([x[0, 1], x[1, 0]])).tolist() == [1, 3]
 
 
+def test_tensors_of_rank_0_beside_numbers():
+    half, four = tl.asarray(0.5, dtype=tl.bfloat16), tl.asarray(0.5, dtype=tl.float4_e2m1fn)
+    x = tl.asarray([[half, 1], [2.5, half]])
+    assert (x.dtype, x.tolist()) == (tl.float64, [[0.5, 1.0], [2.5, 0.5]])
+    assert tl.asarray([half, half]).dtype == tl.bfloat16
+    for other, words in (
+        (1, "float4_e2m1fn and int64 promote to no dtype"),
+        (half, "float4_e2m1fn and bfloat16 promote to no dtype"),
+        ("a", "a tensor holds numbers, got str"),
+        (None, "a tensor holds numbers, got"),
+    ):
+        with pytest.raises(TypeError, match=f"^asarray: {words}") as refused:
+            tl.asarray([four, other])
+        assert type(refused.value) is TypeError
+
+
 @every_type
 def test_copies_on_the_way_in_keep_every_bit(name):
     array = every_byte(name).reshape(16, 16)

@@ -150,7 +150,7 @@ def formatted(x: Tensor, form: str) -> str:
     """``format(x, form)``: of the value at rank 0, of the text otherwise."""
     value: Any = text(x)
     if x.ndim == 0 and form:
-        value = _known(on_host(x)._memory).item()
+        value = _known(strided("__repr__", on_host(x))._memory).item()
     try:
         return format(value, form)
     except ValueError:

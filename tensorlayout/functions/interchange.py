@@ -179,9 +179,9 @@ def to_dlpack(
 
     ValueError for a `stream` of the CPU, which has none, and for stream 0, which could be several.
     BufferError for another device, for copy=False where one is needed, for a read-only tensor in a
-    legacy capsule, for elements of fewer than 8 bits where `max_version` is less than (1, 1), for
-    memory that is not aligned to its elements, for negative strides, and, but with copy=True, for a
-    tiled tensor, which has no strides.
+    legacy capsule, for elements of fewer than 8 bits, one to a byte, where `max_version` is less
+    than (1, 1), for memory that is not aligned to its elements, or begins inside a byte, for
+    negative strides, and, but with copy=True, for a tiled tensor, which has no strides.
     """
     backwards = copy is None or dl_device is None
     dl_device = None if dl_device is _UNSAID else dl_device
@@ -197,8 +197,9 @@ def to_dlpack(
         if copy is False:
             msg = f"__dlpack__: the CPU needs a copy of what is on {x.device}, and copy=False"
             raise BufferError(msg)
-        x, copy = strided("__dlpack__", on_host(x)), True
-    elif copy and not x._spec.layout.is_strided:
+        x, copy = on_host(x), True
+        x = strided("__dlpack__", x) if x._spec.layout.is_tiled else x
+    elif copy and x._spec.layout.is_tiled:
         x = strided("__dlpack__", x)
     elif copy:
         x = dispatch.call(_TO_DLPACK, (x._spec, None, None), (x,))
@@ -248,14 +249,16 @@ def from_dlpack(
     Layout of the result: as the exporter's strides say; dimensions of size 1 get the stride that
     continues their successor, since DLPack has lost which order they were in. `layout`, as in
     `to_layout`, says it: where it places the elements where they are, nothing is copied.
+    Elements of fewer than 8 bits are packed below a byte, unless the exporter says that each takes
+    one; those of several lanes, such as PyTorch's pairs, are elements of the last dimension.
 
     Read-only where the exporter says so, and where it cannot: a legacy capsule, from before DLPack
     1, may be of an array that nobody may change, such as JAX's. With copy=True the tensor can be
     written to. On CUDA the exporter makes the memory ready for our current stream.
 
     AttributeError for what exports nothing by DLPack. BufferError for memory on a device that is
-    not here, for element types that are none of ours, and where copy=False and a copy is needed;
-    ValueError for that where `layout` needs it.
+    not here, for element types that are none of ours, for packed elements that begin inside a byte,
+    and where copy=False and a copy is needed; ValueError for that where `layout` needs it.
     Source: array API standard 2025.12, creation functions, `from_dlpack`; `layout` is beyond it.
 
     >>> import numpy as np

@@ -95,6 +95,31 @@ def test_several_types_in_one_file(tmp_path):
     assert (back["wide"].tolist(), back["one"].item()) == ([0, 1, 2, 3, 4], 2.5)
 
 
+@pytest.mark.parametrize(
+    "text",
+    [
+        "(3,4):(4,1) bits=4",
+        "(3,6):(1,3) bits=4",
+        "(3,4):(8,1) padded=(4,8) padding=ZERO bits=4",
+        "(4,6):(2*12+2*2,3*4+2*1) bits=4",
+    ],
+)
+def test_what_is_packed_in_memory_is_so_again(text, tmp_path):
+    path = str(tmp_path / "x.safetensors")
+    wide, expected = tensor("float4_e2m1fn", Layout.row_major(Layout.parse(text).shape))
+    x = tl.to_layout(wide, text)
+    tl.save(path, x)
+    assert inside(path)[0]["tensor"]["shape"] == list(x.shape)
+    back = tl.load(path)
+    assert (back.layout, str(back.layout)) == (x.layout, text)
+    assert octets(back).tolist() == expected.tolist()
+    out = tl.zeros(x.shape, dtype=x.dtype)
+    assert octets(tl.load(path, out=out)).tolist() == expected.tolist()
+    into = tl.to_layout(out, text)
+    into[...] = 0
+    assert octets(tl.load(path, out=into)).tolist() == expected.tolist()
+
+
 def test_high_bits_of_a_byte_are_no_part_of_a_pair(tmp_path):
     path = str(tmp_path / "x.safetensors")
     tl.save(path, tl.from_storage(b"\xf1\xe2", "(2,):(1,)", dtype=tl.float4_e2m1fn))

@@ -371,8 +371,9 @@ def exposed(tensor: Tensor) -> Exposed:
     """Where the elements of a tensor are."""
     memory = tensor._memory
     address = memory.__array_interface__["data"][0]
-    if tensor._spec.layout.is_tiled:  # its memory begins at the lowest slot
-        address += tensor._spec.layout.offset * tensor.itemsize
+    layout = tensor._spec.layout
+    if not layout.is_strided:  # its memory begins at the lowest slot
+        address += layout._bytes_of(layout.offset, tensor.itemsize)
     return Exposed(address, not memory.flags.writeable, memory)
 
 

@@ -120,6 +120,16 @@ def borrowed(
     return Tensor._new(Place(lowest, readonly), spec, (buffer, 0))
 
 
+def borrowed_slots(address: int, spec: TensorSpec, owner: object, *, readonly: bool) -> Tensor:
+    """A tensor over memory of another library that is packed below a byte.
+
+    `address`: of the byte that its lowest slot begins.
+    """
+    octets = spec.layout.nbytes(spec.dtype)
+    buffer = driver().wrap(address, octets, spec.device.number, owner)
+    return Tensor._new(Place(address, readonly), spec, (buffer, 0))
+
+
 def device_at(address: int) -> Device | None:
     """The device whose memory is at an address; None if it is no device's.
 
@@ -132,7 +142,8 @@ def device_at(address: int) -> Device | None:
 def exposed(x: Tensor) -> Exposed:
     """Where the elements of a tensor are."""
     assert x._home is not None
-    address = x._memory.address + x._spec.layout.offset * x.itemsize
+    layout = x._spec.layout
+    address = x._memory.address + layout._bytes_of(layout.offset, x.itemsize)
     return Exposed(address, x._memory.readonly, x._home[0])
 
 

@@ -79,6 +79,17 @@ def made(layout, name):
     return x, storage, elements(layout, storage)
 
 
+def packed(numbers, bits):
+    """Numbers in as many bits each, the first in the lowest bits of the first byte."""
+    whole = sum((n & (1 << bits) - 1) << bits * i for i, n in enumerate(numbers))
+    return whole.to_bytes(-(-len(numbers) * bits // 8), "little")
+
+
+def bytes_of(array):
+    """An array of bytes whose memory is writable."""
+    return np.frombuffer(bytearray(array), np.uint8)
+
+
 # --- NumPy -----------------------------------------------------------------------------------
 
 
@@ -124,6 +135,22 @@ def test_scalars_and_lists_of_them(name):
     assert octets(x).tolist() == [[0, 1, 2], [3, 4, 5]]
     assert octets(tl.asarray([x[0], x[1]])).tolist() == [[0, 1, 2], [3, 4, 5]]
     assert octets(tl.asarray([x[0, 1], x[1, 0]])).tolist() == [1, 3]
+
+
+def test_tensors_of_rank_0_beside_numbers():
+    half, four = tl.asarray(0.5, dtype=tl.bfloat16), tl.asarray(0.5, dtype=tl.float4_e2m1fn)
+    x = tl.asarray([[half, 1], [2.5, half]])
+    assert (x.dtype, x.tolist()) == (tl.float64, [[0.5, 1.0], [2.5, 0.5]])
+    assert tl.asarray([half, half]).dtype == tl.bfloat16
+    for other, words in (
+        (1, "float4_e2m1fn and int64 promote to no dtype"),
+        (half, "float4_e2m1fn and bfloat16 promote to no dtype"),
+        ("a", "a tensor holds numbers, got str"),
+        (None, "a tensor holds numbers, got"),
+    ):
+        with pytest.raises(TypeError, match=f"^asarray: {words}") as refused:
+            tl.asarray([four, other])
+        assert type(refused.value) is TypeError
 
 
 @every_type
@@ -294,6 +321,46 @@ def test_every_layout_is_pickled(layout):
             assert back.layout.form == x.layout.form
 
 
+PACKED = {
+    "row-major": "(3,5):(5,1)",
+    "column-major": "(3,8):(1,3)",
+    "flipped": "(4,6):(6,-1)+5",
+    "padded": "(3,5):(8,1) padded=(4,8) padding=ONE",
+    "tiled": "(3,5):(2*12+2*2,3*4+2*1) order=(1,0)",
+    "gaps": "(2,3):(24,4)",
+    "rank 0": "():()",
+    "empty": "(0,3):(3,1)",
+}
+
+
+@pytest.mark.parametrize("kind", PACKED)
+@pytest.mark.parametrize("name", PARTS)
+def test_packed_below_a_byte_to_numpy_to_pickles_and_in_print(name, kind):
+    bits = NARROW[name][1]
+    layout = tl.Layout.parse(f"{PACKED[kind]} bits={bits}")
+    slots = np.arange(layout.required_size, dtype=np.uint8) * 7 + 3 & (1 << bits) - 1
+    memory = bytes_of(packed(slots.tolist(), bits))
+    x = tl.from_storage(memory, layout, dtype=name)
+    expected = elements(layout, slots)
+    array = np.asarray(x)
+    assert (array.dtype, array.view(np.uint8).tolist()) == (dtype_of(name), expected.tolist())
+    buffers = []
+    beside = pickle.dumps(x, 5, buffer_callback=buffers.append)
+    every = [pickle.loads(pickle.dumps(x, protocol)) for protocol in range(6)]
+    every += [pickle.loads(beside, buffers=buffers), copy.copy(x), copy.deepcopy(x)]
+    for back in every:
+        assert (back.dtype, back.layout.form) == (x.dtype, x.layout.form)
+        assert octets(back).tolist() == expected.tolist()
+    assert sum(buffer.raw().nbytes for buffer in buffers) == layout.form.nbytes(1)
+    unpacked = tl.to_layout(x, x.layout.form.with_slot_bits(None))
+    assert str(x) == str(unpacked)
+    assert f" bits={bits}'" in repr(x)
+    assert x.tolist() == unpacked.tolist()
+    if layout.size == 1:
+        assert float(x) == float(unpacked)
+        assert f"{x:.2f}" == f"{unpacked:.2f}"
+
+
 # --- prints ----------------------------------------------------------------------------------
 
 
@@ -457,6 +524,135 @@ def test_there_and_back_by_dlpack(name):
     assert name_of(capsule) == b"used_dltensor_versioned"
 
 
+# --- DLPack: packed below a byte -----------------------------------------------------------------
+
+
+@pytest.mark.parametrize("take", [tl.from_dlpack, tl.asarray])
+@pytest.mark.parametrize("capsule", STRUCTURES)
+@pytest.mark.parametrize("name", PARTS)
+@pytest.mark.parametrize(
+    ("shape", "strides"),
+    [((3, 8), (8, 1)), ((8, 3), (1, 8)), ((3, 5), (5, 1)), ((2, 3), (16, 2)), ((3, 8), None),
+     ((4, 2), (0, 1)), ((24,), (1,)), ((), ()), ((0, 3), (3, 1)), ((3, 1, 2), (2, 7, 1))],
+    ids=str,
+)  # fmt: skip
+def test_packed_elements_come_in_as_they_lie(name, shape, strides, capsule, take):
+    bits = NARROW[name][1]
+    slots = [(7 * i + 3) & (1 << bits) - 1 for i in range(24)]
+    memory = bytes_of(packed(slots, bits))
+    said = {"ndim": len(shape), "shape": shape, "strides": strides}
+    if capsule == b"dltensor_versioned":
+        said["flags"] = 0
+    x = take(exporter(memory, name, capsule, **said))
+    steps = (8, 1) if strides is None else strides
+    at = [sum(i * s for i, s in zip(index, steps, strict=True)) for index in np.ndindex(shape)]
+    assert (x.dtype, x.shape, x.layout.slot_bits) == (getattr(tl, name), shape, bits)
+    assert octets(x).ravel().tolist() == [slots[slot] for slot in at]
+    assert x.readonly == (capsule == b"dltensor")
+    if not x.readonly and 0 not in steps:
+        x[...] = tl.asarray(np.array(1, np.uint8).view(dtype_of(name)))
+        left = [1 if slot in at else number for slot, number in enumerate(slots)]
+        assert memory.tobytes() == packed(left, bits)
+
+
+def test_packed_elements_that_run_backwards():
+    memory = bytes_of(packed(range(8), 4))
+    array = memory[3:]  # the byte of elements 6 and 7
+    x = tl.from_dlpack(exporter(array, "uint4", flags=0, ndim=1, shape=(4,), strides=(-2,)))
+    assert octets(x).tolist() == [6, 4, 2, 0]
+    given = exporter(array, "uint4", flags=0, ndim=1, shape=(4,), strides=(-1,))
+    with pytest.raises(BufferError, match="begins inside a byte"):
+        tl.from_dlpack(given)
+    assert given.deleted == []
+
+
+def test_packed_memory_is_kept_and_given_back():
+    given = exporter(bytes_of(bytes(4)), "int4", flags=0, shape=(8,))
+    x = tl.from_dlpack(given)[2:]
+    assert given.deleted == []
+    del x
+    assert len(given.deleted) == 1
+
+
+@pytest.mark.parametrize(("name", "lanes"), [("float4_e2m1fn", 2), ("int2", 4), ("uint1", 8)])
+def test_lanes_that_fill_a_byte_are_elements_of_the_last_dimension(name, lanes):
+    bits = NARROW[name][1]
+    slots = [i * 5 & (1 << bits) - 1 for i in range(6 * lanes)]
+    memory = bytes_of(packed(slots, bits)).reshape(2, 3)
+    said = {"lanes": lanes, "flags": 0}
+    x = tl.from_dlpack(exporter(memory, name, **said))
+    assert (x.shape, x.strides) == ((2, 3 * lanes), (3 * lanes, 1))
+    assert octets(x).ravel().tolist() == slots
+    cut = tl.from_dlpack(exporter(memory[:, 1:], name, **said))
+    assert octets(cut).tolist() == np.reshape(slots, (2, -1))[:, lanes:].tolist()
+    for odd in (memory.T, memory[:, ::2], memory[0, 0, ...]):
+        with pytest.raises(BufferError, match="must follow each other along the last dimension"):
+            tl.from_dlpack(exporter(odd, name, **said))
+
+
+@pytest.mark.parametrize("lanes", [0, 3, 4, 8])
+def test_other_lanes_are_refused(lanes):
+    with pytest.raises(BufferError, match=f"4 bits and {lanes} lanes have no dtype here"):
+        tl.from_dlpack(exporter(bytes_of(bytes(4)), "int4", lanes=lanes, flags=0))
+    with pytest.raises(BufferError, match="2 lanes have no dtype here"):
+        tl.from_dlpack(exporter(bytes_of(bytes(4)), "int4", lanes=2, flags=PADDED))
+
+
+@pytest.mark.parametrize("version", [None, (1, 0), (1, 1)])
+@pytest.mark.parametrize("name", PARTS)
+def test_packed_tensors_go_out_without_the_flag(name, version):
+    code, bits = NARROW[name]
+    slots = [(7 * i + 3) & (1 << bits) - 1 for i in range(24)]
+    memory = bytes_of(packed(slots, bits))
+    x = tl.from_storage(memory, f"(3,8):(8,1) bits={bits}", dtype=name)
+    for view, strides in ((x, (8, 1)), (x.T, (1, 8)), (x[:, ::4], (8, 4))):
+        found = opened(view.__dlpack__(max_version=version))
+        t = found.dl_tensor
+        assert (t.code, t.bits, t.lanes, t.data) == (code, bits, 1, memory.ctypes.data)
+        assert tuple(t.strides[:2]) == strides
+        assert getattr(found, "flags", 0) == 0
+    copied = opened(x.__dlpack__(max_version=(1, 1), copy=True))
+    assert copied.flags == 2
+    assert ctypes.string_at(copied.dl_tensor.data, 3 * bits) == memory.tobytes()
+    back = tl.from_dlpack(x.T)
+    assert (back.layout, octets(back).tolist()) == (x.T.layout, octets(x.T).tolist())
+
+
+def test_packed_tensors_that_begin_inside_a_byte_do_not_go_out():
+    x = tl.from_storage(bytearray(packed(range(4), 4)), "(4,):(1,) bits=4", dtype=tl.uint4)
+    assert octets(tl.from_dlpack(tl.flip(x)[1:])).tolist() == [2, 1, 0]
+    with pytest.raises(BufferError, match=r"begins inside a byte; use x\.copy\(\)"):
+        tl.flip(x).__dlpack__(max_version=(1, 1), copy=None)
+    assert octets(tl.from_dlpack(tl.flip(x).copy())).tolist() == [3, 2, 1, 0]
+
+
+@pytest.mark.usefixtures("device")
+@pytest.mark.parametrize("name", ["float8_e5m2", "float6_e3m2fn", "int4"])
+def test_every_device_exchanges_prints_and_pickles(name):
+    bits = NARROW[name][1]
+    array = (np.arange(48, dtype=np.uint8) & (1 << bits) - 1).view(dtype_of(name)).reshape(6, 8)
+    x = tl.asarray(array, device=tl.default_device())
+    made = [x]
+    if bits < 8:
+        made.append(tl.to_layout(x, f"{{1,0:E({bits})}}"))
+    for y in made:
+        for view, expected in ((y, array), (y.T, array.T), (y[::2, 4:], array[::2, 4:])):
+            back = tl.from_dlpack(view)
+            assert (back.device, back.dtype, back.layout) == (
+                x.device,
+                x.dtype,
+                view.layout.at_origin,
+            )
+            assert octets(back.to_device("cpu")).tolist() == expected.view(np.uint8).tolist()
+            host = tl.from_dlpack(view, device="cpu")
+            assert octets(host).tolist() == expected.view(np.uint8).tolist()
+            again = pickle.loads(pickle.dumps(view))
+            assert octets(again.to_device("cpu")).tolist() == expected.view(np.uint8).tolist()
+            assert str(view) == str(tl.asarray(expected))
+        assert not hasattr(y, "__cuda_array_interface__")
+        assert same_number(y.item(1, 3), worth(name, 11))
+
+
 # --- Other libraries -----------------------------------------------------------------------------
 
 # What PyTorch 2.13 and JAX 0.10 know of a byte each; JAX of parts of one, too, but not by DLPack.
@@ -520,6 +716,32 @@ def test_jax_takes_and_gives_floats_of_8_bits(jax, name):
     assert (back.dtype, back.readonly) == (x.dtype, True)
     assert octets(back).tolist() == octets(x).tolist()
     assert octets(tl.asarray(theirs)).tolist() == octets(x).tolist()
+
+
+def test_torch_has_pairs_of_4_bits(torch):
+    theirs = torch.arange(12, dtype=torch.uint8).reshape(3, 4).view(torch.float4_e2m1fn_x2)
+    x = tl.from_dlpack(theirs)
+    assert (x.dtype, x.layout) == (tl.float4_e2m1fn, tl.Layout.parse("(3,8):(8,1) bits=4"))
+    expected = [[part for i in range(4) for part in (4 * row + i & 15, 0)] for row in range(3)]
+    assert octets(x).tolist() == expected
+    x[0, :2] = -6.0
+    assert theirs.view(torch.uint8)[0].tolist() == [0xFF, 1, 2, 3]
+    memory = torch.zeros(12, dtype=torch.uint8)  # and back: in memory of PyTorch's
+    there = tl.from_storage(memory.numpy(), x.layout, dtype=x.dtype)
+    there[...] = x
+    pairs = memory.reshape(3, 4).view(torch.float4_e2m1fn_x2)
+    assert pairs.view(torch.uint8).tolist() == theirs.view(torch.uint8).tolist()
+    with pytest.raises(BufferError, match="lanes 1"):
+        torch.from_dlpack(x)
+
+
+def test_jax_packs_4_bits(jax):
+    values = [[0.0, 0.5, -6.0], [1.5, -0.0, 4.0]]
+    theirs = jax.numpy.asarray(values, dtype=jax.numpy.float4_e2m1fn)
+    x = tl.from_dlpack(theirs)
+    assert (x.dtype, str(x.layout)) == (tl.float4_e2m1fn, "(2,3):(3,1) bits=4")
+    assert (x.tolist(), x.readonly) == (values, True)
+    assert octets(x).tolist() == octets(theirs).tolist()
 
 
 @pytest.mark.parametrize("name", BY_NUMPY)

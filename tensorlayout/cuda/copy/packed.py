@@ -17,7 +17,6 @@ from tensorlayout.cuda.engine.launch import THREADS, Launch, Launches, blocks_fo
 from tensorlayout.cuda.engine.padding import padding_struct, pattern
 from tensorlayout.cuda.engine.sectors import SECTOR, WIDEST, in_order_cost
 from tensorlayout.cuda.engine.shared_tiles.problem import READ, TUNING, WRITE
-from tensorlayout.cuda.engine.structs import constant
 from tensorlayout.cuda.fill.fill import padding_beside, plan_fill, plan_padding
 from tensorlayout.layout import Layout
 from tensorlayout.layout.digits import TiledLoop, tiled_loop, written_sizes
@@ -25,7 +24,7 @@ from tensorlayout.plan.base import Write
 from tensorlayout.tensor import TensorSpec
 
 FILE = "copy/packed.cu"
-RUN = constant(FILE, "RUN")  # elements of a thread of flat kernels
+RUN = WIDEST  # elements that a thread of flat kernels moves, a byte each
 
 Move = Callable[..., Launches]  # of specs of source and result, alignments and padding
 

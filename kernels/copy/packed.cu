@@ -20,8 +20,8 @@
 
 // ---- One run ------------------------------------------------------------------------------------
 
-// Elements that a thread moves.
-constexpr int RUN = 16;
+// The elements that a thread moves.
+using Run = Pack<uint32_t, 4>;
 
 struct FlatSlots {
     void* to;
@@ -50,8 +50,6 @@ template <> struct Packed<2> { using Word = uint32_t; static constexpr int words
 template <> struct Packed<4> { using Word = uint64_t; static constexpr int words = 1; };
 template <> struct Packed<6> { using Word = uint32_t; static constexpr int words = 3; };
 
-using Run = Pack<uint32_t, 4>;
-
 template <int Bits> DEVICE void pack_flat_of(const FlatSlots& p) {
     using Word = typename Packed<Bits>::Word;
     constexpr int words = Packed<Bits>::words;
@@ -73,7 +71,7 @@ template <int Bits> DEVICE void pack_flat_of(const FlatSlots& p) {
     }
     if (run != p.runs || p.tail == 0) return;
     // The one thread behind the runs.
-    const uint8_t* const from = static_cast<const uint8_t*>(p.from) + run * RUN;
+    const uint8_t* const from = static_cast<const uint8_t*>(p.from) + run * sizeof(Run);
     uint8_t* const rest = static_cast<uint8_t*>(p.to) + run * (2 * Bits);
     uint32_t held = 0;
     int filled = 0, at = 0;
@@ -122,7 +120,7 @@ template <int Bits> DEVICE void unpack_flat_of(const FlatSlots& p) {
             held |= static_cast<uint32_t>(load(rest + at++)) << filled;
             filled += 8;
         }
-        store(static_cast<uint8_t*>(p.to) + run * RUN + k,
+        store(static_cast<uint8_t*>(p.to) + run * sizeof(Run) + k,
               static_cast<uint8_t>(held & ((1u << Bits) - 1)));
         held >>= Bits;
         filled -= Bits;
@@ -202,8 +200,6 @@ DEVICE void pack_elements_of(const PackElements<Index>& p) {
     }
 }
 
-constexpr int PER_THREAD = 4;
-
 template <class Index>
 struct UnpackElements {
     void* to;
@@ -219,6 +215,7 @@ struct UnpackElements {
 template <class Index>
 DEVICE void unpack_elements_of(const UnpackElements<Index>& p) {
     if (write_padding(p.padding, p.to)) return;
+    constexpr int PER_THREAD = 4;
     using Count = Unsigned<Index>;
     const Count first = static_cast<Count>(blockIdx.x) * (PER_THREAD * THREADS) + threadIdx.x;
     Index at[PER_THREAD][2];

@@ -387,6 +387,8 @@ def roll(x: Tensor, /, shift: Integers, *, axis: Axis = None) -> Tensor:
     order = x.layout.minor_to_major
     if axis is None:
         return _ordered(reshape(roll(reshape(x, (-1,)), shifts[0], axis=0), x.shape), order)
+    if x.layout.slot_bits is not None:  # whose parts may begin no byte
+        x = dispatch.call(_COPIES["roll"], (x._spec, _packed(x, order), None), (x,))
     # All of them before anything moves; one may occur twice.
     dims = [arguments.dim("roll", d, x.ndim) for d in given]
     for dim, by in zip(dims, shifts, strict=True):

@@ -309,6 +309,22 @@ def test_all_else_goes_by_copies(x):
     assert sum(record.kind == "relayout" for record in seen.records) == 1 + 3 + 1 + 2
 
 
+@every_width
+@every_layout
+def test_reshaped(layout, bits):
+    octets = random_octets(layout.with_slot_bits(bits).nbytes(1))
+    x, _ = over(octets, layout, bits)
+    values = read(as_int(octets), bits, layout)
+    found = tl.reshape(x, (-1,), copy=True) if x.size else tl.reshape(x, (0,))
+    np.testing.assert_array_equal(bits_of(host(found)), values.reshape(-1))
+
+
+def test_rolled(x):
+    found = tl.roll(x, (1, 2), axis=(0, 1))
+    assert bits_of(host(found)).tolist() == [[5, 10, 4], [14, 3, 1]]
+    assert bits_of(host(tl.roll(x, 1))).tolist() == [[10, 1, 14], [3, 4, 5]]
+
+
 def test_positions_and_masks_are_written(x):
     x[:, tl.asarray([0, 2], device=x.device)] = tl.zeros((2, 2), dtype=tl.int4)
     assert bits_of(host(x)).tolist() == [[0, 14, 0], [0, 5, 0]]

@@ -63,7 +63,9 @@ def write_copy(plan: CopyPlan) -> Write:
         return _write_move(source, result, plan.saturate, whole=True)
     old = Layout.row_major(shape)
     if not source.layout.is_strided:
-        return _write_move(source, TensorSpec(result.dtype, old, result.device))
+        spec = TensorSpec(result.dtype, old, result.device)
+        move = _write_move(source, spec)
+        return lambda out, x: move(Tensor._new(out._memory.reshape(shape), spec, out._home), x)
     run = mover(source.layout, source.dtype, old, result.dtype).run
     return lambda out, x: run(out._memory.reshape(shape), x._memory)
 

@@ -187,13 +187,17 @@ def slots_in_bytes(layout: Layout, slot: int) -> tuple[int, int]:
 
 @contextlib.contextmanager
 def unpacked_in(octets: Array, layout: Layout) -> Iterator[Array]:
-    """The slots of a layout packed below a byte, from the lowest on, as bytes; then packed."""
+    """The slots of a layout packed below a byte, from the lowest on, as bytes; then packed.
+
+    To be written: what is in them is read only where not all of them are elements.
+    """
     loaded("tensorlayout.cpu.engine.packing")
     from tensorlayout.cpu.engine.packing import pack, unpack
 
     assert layout.slot_bits is not None
     numbers = np.empty(max(0, layout.required_size - layout.lowest), np.uint8)
-    unpack(octets, layout.slot_bits, numbers)
+    if layout.is_padded or not layout.covers_block:  # else every slot is written
+        unpack(octets, layout.slot_bits, numbers)
     yield numbers
     pack(numbers, layout.slot_bits, octets)
 

@@ -11,12 +11,12 @@ from math import gcd
 from typing import Any
 
 from tensorlayout.cuda.bounded import fits_a_walk, walk_struct
+from tensorlayout.cuda.engine.driver import Kernel
 from tensorlayout.cuda.engine.kernel_shapes import kernel, parameters
 from tensorlayout.cuda.engine.launch import THREADS, Launch, Launches, blocks_for, writer
 from tensorlayout.cuda.engine.padding import padding_struct, pattern
 from tensorlayout.cuda.engine.sectors import SECTOR, WIDEST, in_order_cost
 from tensorlayout.cuda.engine.shared_tiles.problem import READ, TUNING, WRITE
-from tensorlayout.cuda.engine.structs import constant
 from tensorlayout.cuda.fill.fill import padding_beside, plan_fill, plan_padding
 from tensorlayout.layout import Layout
 from tensorlayout.layout.digits import TiledLoop, tiled_loop, written_sizes
@@ -24,7 +24,7 @@ from tensorlayout.plan.base import Write
 from tensorlayout.tensor import TensorSpec
 
 FILE = "copy/packed.cu"
-RUN = constant(FILE, "RUN")  # elements of a thread of flat kernels
+RUN = WIDEST  # elements that a thread of flat kernels moves, a byte each
 
 Move = Callable[..., Launches]  # of specs of source and result, alignments and padding
 
@@ -102,7 +102,7 @@ def plan_pack(
     assert bits is not None
     kept = 0 if whole or count * bits % 8 == 0 else 256 - (1 << count * bits % 8)
     if _is_one_run(destination, source, RUN, alignments[0], alignments[1]):
-        return _flat("pack_flat", {"PACKED": bits}, count, kept)
+        return _flat("packed flat", kernel(FILE, "pack_flat", PACKED=bits), count, kept)
     loop = tiled_loop((destination, source), (1, 1), alignments, destination.padded_shape)
     if loop is None or not fits_a_walk(loop) or not _goes_slot_by_slot(loop, count):
         return None
@@ -157,7 +157,7 @@ def _goes_slot_by_slot(loop: TiledLoop, count: int) -> bool:
 
 
 def _walking(
-    chosen: Any, made: Any, loop: TiledLoop, blocks: int, to: int, wide: int = 1
+    chosen: Kernel, made: Any, loop: TiledLoop, blocks: int, to: int, wide: int = 1
 ) -> Launch:
     """The launch of a walk, over packs of so many; sources are read from their lowest slot on."""
     made.first = loop.firsts[READ]
@@ -194,7 +194,7 @@ def plan_unpack(
     bits, count = source.slot_bits, destination.required_size
     assert bits is not None
     if _is_one_run(source, destination, RUN, alignments[1], alignments[0]):
-        return _flat("unpack_flat", {"UNPACKED": bits}, count, 0)
+        return _flat("unpacked flat", kernel(FILE, "unpack_flat", UNPACKED=bits), count, 0)
     sizes = written_sizes(destination, padding)
     loop = tiled_loop((destination, source), (1, 1), alignments, sizes)
     if loop is None or not fits_a_walk(loop) or _is_better_apart(loop):
@@ -222,12 +222,11 @@ def _is_one_run(packed: Layout, other: Layout, wide: int, *alignments: int) -> b
     return alike and all(a % n == 0 for a, n in zip(alignments, needed, strict=True))
 
 
-def _flat(name: str, shape: dict[str, Any], count: int, kept: int) -> Launches:
-    chosen = kernel(FILE, name, **shape)
+def _flat(case: str, chosen: Kernel, count: int, kept: int) -> Launches:
     runs, tail = divmod(count, RUN)
     made = parameters(chosen)(runs=runs, tail=tail, kept=kept)
     blocks = -(-(runs + (tail > 0)) // THREADS)
-    return Launches((Launch(chosen, blocks, bytes(made), (0, 0)),), f"{name[:-5]}ed flat")
+    return Launches((Launch(chosen, blocks, bytes(made), (0, 0)),), case)
 
 
 def _in_its_bytes(

@@ -10,6 +10,7 @@ import numpy as np
 
 from tensorlayout import dtypes
 from tensorlayout.devices import CPU
+from tensorlayout.exchange.numpy import packed_elements
 from tensorlayout.functions.indexing import getitem
 from tensorlayout.functions.transfers import on_host, strided
 from tensorlayout.late import loaded
@@ -29,7 +30,7 @@ def represent(x: Tensor) -> str:
     prefix = "Tensor("
     tail = f", dtype={x.dtype}, device={str(x.device)!r}"
     layout = x._spec.layout
-    if not (layout.is_row_major and not layout.is_padded):
+    if not layout.is_row_major or layout.is_padded or layout.slot_bits is not None:
         tail += f", layout={str(x.layout)!r}"
     if instead := _left_out(x):
         return f"{prefix}{instead}, shape={x.shape}{tail})"
@@ -84,15 +85,26 @@ def _shown(x: Tensor, edge: int) -> tuple[Any, int]:
     Of a large tensor, tiled or on another device, only the edges are moved, and one of what is
     left out.
     """
-    if x.device == CPU and not x._spec.layout.is_tiled:
+    if x.device == CPU and x._spec.layout.is_strided:
         return x._memory, _THRESHOLD
     if x.size <= _THRESHOLD:
         return strided("__repr__", on_host(x))._memory, _THRESHOLD
+    if x._spec.layout.slot_bits is not None:  # whose edges may begin no byte
+        x = x if x.device == CPU else strided("__repr__", x)
     ends = [_ends(n, edge) for n in x.shape]
     values = np.zeros([min(n, 2 * edge + 1) for n in x.shape], x.dtype)
     for corner in itertools.product(*ends):
-        values[corner] = strided("__repr__", on_host(getitem(x, corner)))._memory
+        values[corner] = _part(x, corner)
     return values, 0
+
+
+def _part(x: Tensor, key: tuple[slice, ...]) -> Any:
+    """Few elements of `x`, wherever it is."""
+    if x.device == CPU and x._spec.layout.slot_bits is not None:
+        ranges = [range(*s.indices(n)) for s, n in zip(key, x.shape, strict=True)]
+        found = packed_elements(x, itertools.product(*ranges))
+        return found.reshape([len(r) for r in ranges])
+    return strided("__repr__", on_host(getitem(x, key)))._memory
 
 
 def _ends(n: int, edge: int) -> tuple[slice, ...]:
@@ -116,7 +128,10 @@ def html(x: Tensor) -> str:
     ]
     if x.size:
         first = (np.unravel_index(n, x.shape) for n in range(min(x.size, _FIRST)))
-        values = [_number(strided("__repr__", on_host(getitem(x, at)))._memory[()]) for at in first]
+        if layout.slot_bits is not None and x.device != CPU:
+            x = strided("__repr__", x)
+        keys = (tuple(slice(int(i), int(i) + 1) for i in at) for at in first)
+        values = [_number(_part(x, key).reshape(())[()]) for key in keys]
         facts.append(("first values", ", ".join(values) + ", …" * (x.size > _FIRST)))
     return summary(layout, facts)
 

@@ -11,7 +11,7 @@ from types import ModuleType
 from typing import TYPE_CHECKING, Any, Literal, SupportsIndex
 
 from tensorlayout.devices import Device
-from tensorlayout.dtypes import DType
+from tensorlayout.dtypes import DType, bits_of
 from tensorlayout.layout import Layout
 from tensorlayout.layout.once import Interned
 from tensorlayout.typing import (
@@ -26,6 +26,7 @@ from tensorlayout.typing import (
     Real,
     Scalar,
 )
+from tensorlayout.words import cut
 
 _interned: Interned[TensorSpec] = Interned()
 
@@ -44,11 +45,16 @@ class TensorSpec:
     device: Device
 
     def __new__(cls, dtype: DType, layout: Layout, device: Device) -> TensorSpec:
-        """The one spec of these; `layout` is moved to slot 0."""
+        """The one spec of these; `layout` is moved to slot 0.
+
+        SlotBitsError where its slots are below a byte and have not the bits of the dtype.
+        """
         layout = layout.at_origin
         key = (dtype, layout, device.kind, device.number)
         spec = _interned.get(key)
         if spec is None:
+            if layout.slot_bits is not None:
+                check_slot_bits(layout, dtype)
             made = object.__new__(cls)
             made.dtype, made.layout, made.device = dtype, layout, device
             spec = _interned.entered(key, made)
@@ -58,9 +64,22 @@ class TensorSpec:
         return f"TensorSpec({self.dtype}, {self.layout}, {self.device})"
 
 
+class SlotBitsError(ValueError):
+    """A layout of slots below a byte, for a dtype of other bits."""
+
+
+def check_slot_bits(layout: Layout, dtype: DType) -> None:
+    """SlotBitsError where a layout of slots below a byte has not the bits of a dtype."""
+    if layout.slot_bits != bits_of(dtype):
+        rule = f"slots of {layout.slot_bits} bits hold no {dtype}, which has {bits_of(dtype)}"
+        msg = f"{rule}; layout {cut(layout)}, use its with_slot_bits(None)"
+        raise SlotBitsError(msg)
+
+
 # Where a tensor lives inside a larger storage: the storage, and the lowest slot it uses. On the CPU
 # the storage is a C-contiguous array, of any dtype and shape: only its bytes count. On CUDA it is a
-# driver's buffer. A plain tuple, because each view makes one.
+# driver's buffer. A plain tuple, because each view makes one. Of slots below a byte the lowest begins
+# a whole byte: slots, which layouts count, say which, and bytes would not tell how wide a slot is.
 Home = tuple[Any, int]
 
 
@@ -76,7 +95,8 @@ class Tensor:
     """
 
     # _memory: on the CPU the strided NumPy view of the elements, kept ready because building one
-    # costs more than a small addition (of a tiled one, the vector of its slots from the lowest on);
+    # costs more than a small addition (of a tiled one, the vector of its slots from the lowest on;
+    # of one packed below a byte, that of the bytes they take);
     # on CUDA an address. _home: on the CPU None if the memory is
     # the whole storage.
     __slots__ = ("__weakref__", "_home", "_memory", "_spec")
@@ -142,7 +162,7 @@ class Tensor:
     @property
     def nbytes(self) -> int:
         """The **bytes** of the elements, padding and gaps not counted."""
-        return self.size * self.itemsize
+        return self._spec.layout._bytes_of(self.size, self.itemsize)
 
     def __hash__(self) -> int:
         msg = "a Tensor can be written to, so it has no hash; use id(x), or x.layout and x.dtype"

@@ -14,7 +14,7 @@ from tensorlayout.cli.memory_table import (
     memory_table,
     told,
 )
-from tensorlayout.layout import Layout, tiles_and_order
+from tensorlayout.layout import Layout, tiling_in
 from tensorlayout.layout.drawing import wording
 from tensorlayout.layout.drawing.terminal import grid
 from tensorlayout.layout.drawing.wording import count_of
@@ -92,7 +92,7 @@ def read(text: str, shape: str | None) -> Layout:
     plain = text.strip()
     try:
         if plain.startswith("{") and shape is not None:
-            return Layout.tiled(_sizes(shape), *tiles_and_order(plain))
+            return Layout.tiled(_sizes(shape), **tiling_in(plain))
         if ":" in text or plain.startswith(("[", "{")):
             if shape is not None:
                 came = f"got {shown(shape)} as well"
@@ -138,6 +138,8 @@ def _strides(layout: Layout) -> tuple[str, str]:
 
 def _required(layout: Layout) -> str:
     count = count_of(layout.required_size, "slot")
+    if layout.slot_bits is not None:
+        count += f" of {count_of(layout.slot_bits, 'bit')} in {count_of(layout.nbytes(1), 'byte')}"
     if layout.size == 0:
         return f"{count}: there are no elements"
     return f"{count}; the elements and their padding begin at slot {layout.lowest}"

@@ -309,7 +309,7 @@ class _Action(NamedTuple):
 
 
 def _converting(plan: CopyPlan) -> BlockCall:
-    convert = converter(plan.source.dtype, plan.result.dtype) or np.copyto
+    convert = converter(plan.source.dtype, plan.result.dtype, plan.saturate) or np.copyto
 
     def call(source: Array, out: Array) -> None:
         convert(out, source)

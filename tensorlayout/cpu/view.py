@@ -23,7 +23,9 @@ def prepare_view(plan: ViewPlan) -> Run:
     """Another array over the storage of the operand."""
     spec, shift = plan.result, plan.shift
     layout, dtype = spec.layout, spec.dtype
-    if layout.is_tiled:
+    if layout.slot_bits is not None and not layout.size:  # which begins anywhere
+        return lambda x, first=0: _placed(spec, *home_of(x), 0)
+    if not layout.is_strided:
         return lambda x, first=shift + layout.offset: _placed(
             spec, *home_of(x), first - layout.offset
         )
@@ -83,7 +85,7 @@ def prepare_same(plan: SamePlan) -> Run:
 def prepare_row(plan: RowPlan) -> Run:
     """One slice along the first dimension; the commonest by NumPy's shortest way."""
     spec, layout = plan.result, plan.view.source.layout
-    if layout.is_tiled or not spec.layout.shape or not spec.layout.size:
+    if not layout.is_strided or not spec.layout.shape or not spec.layout.size:
         return rows(plan, prepare_view(plan.view))
     shape, size, stride = layout.shape, layout.shape[0], layout.strides[0]
     up, new = layout.offset - spec.layout.offset, object.__new__

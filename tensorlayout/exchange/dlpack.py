@@ -131,7 +131,7 @@ def export(x: Tensor, *, versioned: bool, copied: bool, backwards: bool) -> Any:
     and, in a legacy capsule, which has no flag for it, a read-only tensor.
     """
     layout = x._spec.layout
-    if layout.is_tiled:
+    if not layout.is_strided:
         msg = f"__dlpack__: layout {cut(x.layout)} is tiled, it has no strides; use copy=True"
         raise BufferError(msg)
     address, read_only, owner = backend(x.device).exposed(x)

@@ -111,7 +111,7 @@ def write_at(scatter: Scatter, x: Tensor, key: Any, value: Any) -> None:
     arguments.writable(name, x)
     if type(value) is not Tensor and type(value) not in dtypes.SCALARS:
         value = _value(name, x, value)
-    if x._spec.layout.is_tiled and not _is_in_place(name, x, key):
+    if not x._spec.layout.is_strided and not _is_in_place(name, x, key):
         strided = dispatch.call(_PACK, (x._spec, packed(x._spec).layout, None), (x,))
         write_at(scatter, strided, key, value)
         key, value = ..., strided
@@ -144,12 +144,15 @@ def write_at(scatter: Scatter, x: Tensor, key: Any, value: Any) -> None:
 
 
 def _is_in_place(name: str, x: Tensor, key: Any) -> bool:
-    """Whether what a key cuts out of a tiled tensor is a view of it, or the whole."""
+    """Whether what a key cuts out of a tensor without strides is a view of it, or the whole."""
     if key is ...:
         return True
     layout, items = x._spec.layout, _items(name, x, key)
     found = _cuts(name, layout, items)
-    return len(items) == 1 if found is None else _cut(layout, tuple(found[0])) is not None
+    if found is None:
+        return len(items) == 1
+    view = _cut(layout, tuple(found[0])) if layout.is_tiled else layout.slice(items)
+    return view is not None and (view.slot_bits is None or view.lowest * view.slot_bits % 8 == 0)
 
 
 def _value(name: str, x: Tensor, value: Any) -> Any:

@@ -54,16 +54,17 @@ def to_numpy(x: Tensor, dtype: Any = None, *, copy: bool | None = None) -> Array
     """The elements as a NumPy array over the same memory, whatever the strides.
 
     `dtype`, `copy`: as NumPy's; a copy keeps the order of the dimensions in memory. Read-only if
-    the tensor is. A tiled tensor has no strides: it is copied. ValueError where copy=False and the
-    dtype or the tiles need a copy.
+    the tensor is. One tiled or packed below a byte has no strides: it is copied. ValueError where
+    copy=False and the dtype or the layout needs a copy.
     """
     if x.device != CPU:
         msg = f"__array__: NumPy sees no memory of {x.device}; use x.to_device('cpu') first"
         raise TypeError(msg)
     copy = arguments.flag("__array__", "copy", copy)
-    if x._spec.layout.is_tiled:
+    if not x._spec.layout.is_strided:
         if copy is False:
-            msg = f"__array__: NumPy has no tiles, layout {x.layout} cannot be seen without a copy"
+            what = "tiles" if x._spec.layout.is_tiled else "elements below a byte"
+            msg = f"__array__: NumPy has no {what}, layout {x.layout} cannot be seen without a copy"
             raise ValueError(msg)
         x, copy = strided("__array__", x), None
     array: Array = x._memory
@@ -94,7 +95,7 @@ def _is_plain(x: Tensor) -> bool:
     on_host = spec.device is CPU or spec.device == CPU
     kind, octets = spec.dtype.kind, spec.dtype.itemsize
     # The last: NumPy does not take the "f1" of float8_e5m2.
-    return on_host and not spec.layout.is_tiled and kind not in "cV" and (kind, octets) != ("f", 1)
+    return on_host and spec.layout.is_strided and kind not in "cV" and (kind, octets) != ("f", 1)
 
 
 def array_interface(x: Tensor) -> dict[str, Any]:
@@ -193,7 +194,7 @@ def to_dlpack(
             msg = f"__dlpack__: the CPU needs a copy of what is on {x.device}, and copy=False"
             raise BufferError(msg)
         x, copy = strided("__dlpack__", on_host(x)), True
-    elif copy and x._spec.layout.is_tiled:
+    elif copy and not x._spec.layout.is_strided:
         x = strided("__dlpack__", x)
     elif copy:
         x = dispatch.call(_TO_DLPACK, (x._spec, None, None), (x,))

@@ -26,13 +26,14 @@ def to_layout(x: Tensor, /, layout: LayoutLike, *, copy: bool | None = None) -> 
 
     `layout`: a `Layout` of the shape of `x`; labels such as ``"NHWC"``, from the slowest dimension
     to the fastest (the shape stays NCHW); ``"C"``, ``"F"`` or ``"channels_last"``; the text of a
-    layout, or of an order and tiles such as ``"{1,0:T(8,128)}"``; a minor-to-major sequence; a
-    memory format of PyTorch, or a layout of JAX. `copy`: None copies only if `x` is
-    not stored so already, True always, False never (ValueError where a copy is needed).
+    layout, or of an order and tiles such as ``"{1,0:T(8,128)}"``, with ``E(4)`` packed below a
+    byte; a minor-to-major sequence; a memory format of PyTorch, or a layout of JAX. `copy`: None
+    copies only if `x` is not stored so already, True always, False never (ValueError where a copy
+    is needed).
 
     Layout of the result: the one asked for, from slot 0 of a storage of its own where it is copied;
     padding with a value is written. ValueError for a layout of another shape, or one whose elements
-    share slots. Any dtype, kept.
+    share slots, and slots below a byte that have not the bits of the dtype. Any dtype, kept.
 
     >>> import tensorlayout as tl
     >>> x = tl.reshape(tl.arange(6), (2, 3))
@@ -59,11 +60,13 @@ def from_storage(
     `storage`: an object with the buffer protocol (bytes, bytearray, NumPy array, …) whose memory is
     one run of bytes; the tensor shares it, and is read-only if it is. It is kept while a tensor
     uses it, and whoever resizes or closes it gets an error. `layout`: a `Layout` or its text; slots
-    count elements of `dtype`, in the byte order of this machine, from the first byte.
+    count elements of `dtype`, in the byte order of this machine, from the first byte, or packed
+    below a byte as its `slot_bits` say.
     `fill_padding`: write the padding that the layout owns (it is left alone by default).
 
     ValueError where the storage has fewer bytes than the layout requires, is not one run, or is
-    closed or released; TypeError for memory that holds Python objects.
+    closed or released, for slots below a byte that have not the bits of `dtype`, and where the
+    lowest of them begins no byte; TypeError for memory that holds Python objects.
 
     >>> import tensorlayout as tl
     >>> memory = bytearray(range(6))
@@ -75,7 +78,7 @@ def from_storage(
     """
     kind = as_dtype(dtype, "from_storage: dtype")
     placed = _layout(layout)
-    spec = under("from_storage", addressed, TensorSpec(kind, placed, CPU))
+    spec = under("from_storage", addressed, under("from_storage", TensorSpec, kind, placed, CPU))
     if arguments.truth("from_storage", "fill_padding", fill_padding):
         under("from_storage", checked_padding, placed, kind)
     octets = octets_of("from_storage", "storage", storage)
@@ -86,7 +89,7 @@ def from_storage(
             f" ({placed.required_size} slots), the storage has {octets.size} available"
         )
         raise ValueError(msg)
-    memory = array_over(octets, kind, placed)
+    memory = under("from_storage", array_over, octets, kind, placed)
     tensor = Tensor._new(memory, spec, (octets, placed.lowest))
     if fill_padding:
         write_padding(arguments.writable("from_storage", tensor))

@@ -49,8 +49,8 @@ def on_host(x: Tensor) -> Tensor:
 
 
 def strided(name: str, x: Tensor) -> Tensor:
-    """`x`, or a packed copy of a tiled one: for what knows strides only."""
-    if not x._spec.layout.is_tiled:
+    """`x`, or a packed copy of one tiled or packed below a byte: for what knows strides only."""
+    if x._spec.layout.is_strided:
         return x
     return dispatch.call(_UNTILE[name], (x._spec, packed(x._spec).layout, None), (x,))
 

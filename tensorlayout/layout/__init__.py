@@ -10,7 +10,7 @@ from tensorlayout.layout.order import (
     permuted_order,
 )
 from tensorlayout.layout.padding import BitPattern, Padding, PaddingValue
-from tensorlayout.layout.text import tiles_and_order
+from tensorlayout.layout.text import tiling_in
 
 __all__ = [
     "BitPattern",
@@ -24,5 +24,5 @@ __all__ = [
     "order_with",
     "order_without",
     "permuted_order",
-    "tiles_and_order",
+    "tiling_in",
 ]

@@ -192,6 +192,22 @@ def checked_index(item: int, dim: int, shape: tuple[int, ...]) -> int:
     return item % size
 
 
+# What XLA packs below a byte: each such width but 6 divides a byte, and 4 elements of 6 fill three.
+SLOT_BITS = (1, 2, 4, 6)
+
+
+def checked_slot_bits(bits: Any) -> int | None:
+    """The bits of a slot below a byte; None for whole bytes."""
+    if bits is None:
+        return None
+    number = checked_integer("slot_bits", bits)
+    if number not in SLOT_BITS:
+        rule = "must be 1, 2, 4 or 6, or None for slots of whole bytes"
+        msg = f"slot_bits: {rule}, got {shown(number)}"
+        raise ValueError(msg)
+    return number
+
+
 def checked_itemsize(itemsize: Any) -> int:
     """The bytes per element of a number or a dtype."""
     number = checked_integer("itemsize", getattr(itemsize, "itemsize", itemsize))

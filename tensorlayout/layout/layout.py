@@ -34,7 +34,8 @@ class Layout(Views):
     instead of `strides` for tiled dimensions, one tuple of ``(extent, stride)`` a dimension, most
     major first; `offset`, the slot of the element at index (0, …, 0); `padded_shape`, the sizes
     including padding, which must make the layout cover a whole block; `padding_value`, what that
-    padding holds, or its name (``"ZERO"``).
+    padding holds, or its name (``"ZERO"``); `slot_bits`, the **bits** of a slot where several share
+    a byte, low bits first, None for slots of whole bytes.
 
     Errors: ValueError that names the argument, what came and what is allowed; TypeError for
     anything that is no integer. Never a wrap: slots beyond 2**63 - 1 are refused.
@@ -56,12 +57,13 @@ class Layout(Views):
         minor_to_major: Sequence[int] | None = None,
         padded_shape: Sequence[int] | None = None,
         padding_value: Padding | str = PaddingValue.UNSPECIFIED,
+        slot_bits: int | None = None,
     ) -> Self:
         """The one layout of these fields."""
         sizes = checks.checked_sizes("shape", shape)
         padded = None if padded_shape is None else checks.checked_padded(sizes, padded_shape)
         start = checks.checked_integer("offset", offset)
-        value = checks.checked_padding(padding_value)
+        value, bits = checks.checked_padding(padding_value), checks.checked_slot_bits(slot_bits)
         if strides is not None and parts is not None:
             msg = "strides and parts: give one of them, got both"
             raise ValueError(msg)
@@ -71,7 +73,7 @@ class Layout(Views):
             dims = checks.checked_parts(sizes, parts)
         else:
             order = orders.order_or_row_major(minor_to_major, len(sizes))
-            return cls._packed(sizes, padded or sizes, order, start, value)
+            return cls._packed(sizes, padded or sizes, order, start, value, bits)
         if padded is None:
             padded = checks.implied_padded(sizes, dims)
         elif padded != sizes and not slots.covers_block(dims, padded):
@@ -82,7 +84,7 @@ class Layout(Views):
             raise ValueError(msg)
         dims = tuple(map(slots.canonical, dims, sizes, padded))
         order = _order_for(dims, padded, minor_to_major)
-        return cls._intern(sizes, dims, start, order, padded, value)
+        return cls._intern(sizes, dims, start, order, padded, value, bits)
 
     @classmethod
     def packed(cls, shape: Sequence[int], minor_to_major: Sequence[int] | None = None) -> Self:
@@ -202,6 +204,7 @@ class Layout(Views):
         tiles: Sequence[Sequence[int]],
         minor_to_major: Sequence[int] | None = None,
         padding_value: Padding | str = PaddingValue.UNSPECIFIED,
+        slot_bits: int | None = None,
     ) -> Self:
         """The layout of `shape` in tiles, each a list of sizes, the slowest dimension first.
 
@@ -209,7 +212,7 @@ class Layout(Views):
         tile cuts the fastest of its dimensions, as many as it has sizes, into a count of tiles and
         an index inside of one; counts stand before what is inside. The next tile does the same to
         what the one before made. Sizes are rounded up to whole tiles: that is padding, and holds
-        `padding_value`.
+        `padding_value`. `slot_bits`: the **bits** of a slot below a byte.
 
         ValueError for sizes below 1, and for tiles that no parts of dimensions describe: such that
         cut again what an earlier tile has cut unevenly, as (2, 2) may do after (3,).
@@ -224,13 +227,15 @@ class Layout(Views):
         order = orders.order_or_row_major(minor_to_major, len(sizes))
         cuts = tiling.checked_tiles(tiles)
         if 0 in sizes or not cuts:
-            return cls(sizes, minor_to_major=order, padding_value=padding_value)
+            value, bits = padding_value, slot_bits
+            return cls(sizes, minor_to_major=order, padding_value=value, slot_bits=bits)
         try:
             whole, owned = tiling.parts_of(sizes, order, cuts)
         except tiling.UnevenError:
             msg = f"tiles: {shown(cuts)} cannot be said as parts of the dimensions of {sizes}"
             raise ValueError(msg) from None
-        return cls._of_whole(sizes, whole, order, padding_value, owned=owned)
+        made = cls._of_whole(sizes, whole, order, padding_value, owned=owned)
+        return made if slot_bits is None else made.with_slot_bits(slot_bits)
 
     @classmethod
     def scale_factors(
@@ -293,14 +298,16 @@ class Layout(Views):
         """The layout that `str` or `repr` wrote; blanks between words do not matter.
 
         `source`: the text, or sizes with an order and tiles as XLA writes them:
-        ``[3,5]{1,0:T(2,2)}``. ValueError, with the grammar, for any other text.
+        ``[3,5]{1,0:T(2,2)E(4)}``. ValueError, with the grammar, for any other text.
 
         >>> from tensorlayout import Layout
         >>> Layout.parse("(2,3):(5,1) padded=(2,5) padding=ZERO").padding_size
         4
         """
-        sized = text.sized_tiles(source)
-        return cls(**text.parse_text(source)) if sized is None else cls.tiled(*sized)
+        sized = text.sized_tiling(source)
+        if sized is None:
+            return cls(**text.parse_text(source))
+        return cls.tiled(sized[0], **sized[1])
 
     def tensor_map(
         self,

@@ -328,13 +328,16 @@ def coalesce(*layouts: Layout) -> tuple[Layout, ...]:
         raise ValueError(msg)
     dims, starts = _dims_of(layouts)
     if layouts[0].size == 0:
-        return tuple(Layout((0,), (1,)) for _ in layouts)
+        return tuple(Layout((0,), (1,), slot_bits=given.slot_bits) for given in layouts)
     axes, starts = turned(dims, starts, lambda strides: max(strides) <= 0 and min(strides) < 0)
     axes = merged(sorted(axes, key=by_strides))
     sizes = [axis.size for axis in axes]
     columns = zip(*[axis.strides for axis in axes], strict=True) if axes else [()] * len(layouts)
     pairs = zip(columns, starts, strict=True)
-    return tuple([Layout(sizes, strides, offset=offset) for strides, offset in pairs])
+    made = [Layout(sizes, strides, offset=offset) for strides, offset in pairs]
+    return tuple(
+        [m.with_slot_bits(given.slot_bits) for m, given in zip(made, layouts, strict=True)]
+    )
 
 
 def _dims_of(layouts: Sequence[Placement | None]) -> tuple[list[Axis], list[int]]:

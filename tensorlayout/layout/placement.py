@@ -41,6 +41,7 @@ class Placement:
     minor_to_major: tuple[int, ...]
     padded_shape: tuple[int, ...]
     padding_value: Padding
+    slot_bits: int | None  # of slots packed into bytes, low bits first; None: whole bytes
     _span: tuple[int, int]  # the lowest and highest slot of an element; twice the offset if none
 
     def _check_size(self) -> None:
@@ -93,6 +94,18 @@ class Placement:
         return any(len(parts) > 1 for parts in self.parts)
 
     @cached_property
+    def is_strided(self) -> bool:
+        """Whether each element is at whole bytes, each dimension at one stride.
+
+        That is: neither tiled nor packed below a byte.
+
+        >>> from tensorlayout import Layout
+        >>> Layout((2, 3), (5, 1)).is_strided, Layout.row_major((2,)).with_slot_bits(4).is_strided
+        (True, False)
+        """
+        return self.slot_bits is None and not self.is_tiled
+
+    @cached_property
     def strides(self) -> tuple[int, ...]:
         """The strides in elements. ValueError for a tiled layout, which has none.
 
@@ -128,16 +141,20 @@ class Placement:
         return 0 if 0 in self.shape else self._span[1] + 1
 
     def nbytes(self, itemsize: int | HasItemsize) -> int:
-        """The **bytes** that `required_size` slots take.
+        """The **bytes** that `required_size` slots take, whole ones.
 
-        `itemsize`: the bytes of one element, or a dtype. TypeError for anything else, ValueError
-        for less than one byte.
+        `itemsize`: the bytes of one element, or a dtype; `slot_bits` come before it. TypeError for
+        anything else, ValueError for less than one byte.
 
         >>> from tensorlayout import Layout
         >>> Layout((2, 3), (5, 1)).nbytes(4)
         32
         """
-        return self.required_size * checks.checked_itemsize(itemsize)
+        return self._bytes_of(self.required_size, checks.checked_itemsize(itemsize))
+
+    def _bytes_of(self, count: int, itemsize: int) -> int:
+        """The **bytes** of so many slots in a row, which begin with a whole byte."""
+        return count * itemsize if self.slot_bits is None else -(-count * self.slot_bits // 8)
 
     @property
     def padding_size(self) -> int:
@@ -252,7 +269,8 @@ class Placement:
             msg = f"same_placement: must be called with a layout, got {shown(other)}"
             raise TypeError(msg)
         same_start = self.size == 0 or self.offset == other.offset
-        return self.shape == other.shape and same_start and self._stands_as(other.parts)
+        alike = self.shape == other.shape and self.slot_bits == other.slot_bits
+        return alike and same_start and self._stands_as(other.parts)
 
     def offset_of(self, index: Sequence[int]) -> int:
         """The slot (counted in elements) of the element at `index`.
@@ -379,7 +397,8 @@ class Placement:
         default_padded = checks.implied_padded(self.shape, self.parts)
         order = None if self.minor_to_major == implied else self.minor_to_major
         padded = None if self.padded_shape == default_padded else self.padded_shape
-        return text.text_of(self.shape, self.parts, self.offset, order, padded, self.padding_value)
+        value, bits = self.padding_value, self.slot_bits
+        return text.text_of(self.shape, self.parts, self.offset, order, padded, value, bits)
 
     def __repr__(self) -> str:
         return f"Layout.parse({str(self)!r})"

@@ -9,31 +9,35 @@
     (3,5):(2*12+2*2,3*4+2*1)                           tiles of 2 by 2
     (1,3):(3,1) order=(0,1)                            an order that the strides do not imply
     (2,3):(1,3) padded=(3,5) padding=0x3f800000:float32
+    (2,3):(3,1) bits=4                                 two slots to a byte, low bits first
 
-XLA's text of an order of dimensions and tiles is read, too: ``{1,0:T(8,128)(2,1)}``, and with the
-sizes in front ``[3,5]{1,0:T(2,2)}``.
+XLA's text of an order of dimensions, tiles and bits of an element below a byte is read, too:
+``{1,0:T(8,128)(2,1)E(4)}``, and with the sizes in front ``[3,5]{1,0:T(2,2)}``.
 """
 
 from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, TypedDict
 
-from tensorlayout.layout.checks import MAX_PARTS, MAX_RANK, too_many_dimensions
+from tensorlayout.layout.checks import MAX_PARTS, MAX_RANK, SLOT_BITS, too_many_dimensions
 from tensorlayout.layout.order import Order
 from tensorlayout.layout.padding import BitPattern, Padding, PaddingValue
 from tensorlayout.layout.slots import Part, Parts
 from tensorlayout.layout.tiling import COMBINE, MAX_TILES, TileSizes
 from tensorlayout.words import shown
 
-_GRAMMAR = "(sizes):(strides)[+offset] [order=(…)] [padded=(…)] [padding=SYMBOL or 0xBITS:dtype]"
+_GRAMMAR = (
+    "(sizes):(strides)[+offset] [order=(…)] [padded=(…)] [padding=SYMBOL or 0xBITS:dtype] [bits=…]"
+)
 # Compiled at first use.
 _TEXT = (
     r"(?a)\(([\d, ]*)\) ?: ?\(([-\d,*+ ]*)\) ?(?:\+ ?(\d+))?"
     r"(?: order=\(([\d, ]*)\))?(?: padded=\(([\d, ]*)\))?(?: padding=(\S+))?"
+    r"(?: bits=(\d{1,3}))?"
 )
-_TILED = r"(?a)\{([\d, ]*)(?: ?: ?(?:T((?: ?\([\d, *]+\))+))?)?\}"
+_TILED = r"(?a)\{([\d, ]*)(?: ?: ?(?:T((?: ?\([\d, *]+\))+))?(?: ?E\((\d{1,3})\))?)?\}"
 _SIZED = r"(?a)\[([\d, ]*)\] ?(\{.*\})"
 _TILE = r"\(([^()]*)\)"
 _REPR = r"Layout\.parse\('(.*)'\)"
@@ -46,8 +50,9 @@ def text_of(
     order: Order | None,
     padded_shape: tuple[int, ...] | None,
     padding: Padding,
+    bits: int | None,
 ) -> str:
-    """The text form; an order and padded sizes that are None are left out."""
+    """The text form; an order, padded sizes and bits that are None are left out."""
     strides = [
         str(dim[0][1]) if len(dim) == 1 else "+".join(f"{e}*{s}" for e, s in dim) for dim in parts
     ]
@@ -62,7 +67,7 @@ def text_of(
         text += f" padding={padding.bits:#x}:{padding.dtype}"
     elif padding is not PaddingValue.UNSPECIFIED:
         text += f" padding={padding.name}"
-    return text
+    return text if bits is None else f"{text} bits={bits}"
 
 
 def parse_text(text: str) -> dict[str, Any]:
@@ -83,7 +88,7 @@ def parse_text(text: str) -> dict[str, Any]:
         elif plain.startswith("{"):
             rule = "needs the sizes in front of an order and tiles, as in [3,5]{1,0:T(2,2)}"
         raise ValueError(_complaint(text, rule))
-    sizes, strides, offset, order, padded, padding = match.groups()
+    sizes, strides, offset, order, padded, padding, bits = match.groups()
     shape = _ints(text, sizes)
     words = _items(text, strides)
     if len(words) != len(shape):
@@ -98,32 +103,46 @@ def parse_text(text: str) -> dict[str, Any]:
         said["padded_shape"] = _ints(text, padded)
     if padding is not None:
         said["padding_value"] = _padding(text, padding)
+    if bits is not None:
+        said["slot_bits"] = _int(text, bits)
     return said
 
 
-def tiles_and_order(text: str) -> tuple[tuple[TileSizes, ...], Order]:
-    """The tiles and the order, minor to major, of a text as XLA writes them: ``{1,0:T(8,128)}``.
+class XlaTiling(TypedDict):
+    """What XLA's text of a layout says: arguments of `Layout.tiled`."""
+
+    tiles: tuple[TileSizes, ...]
+    minor_to_major: Order
+    slot_bits: int | None
+
+
+def tiling_in(text: str) -> XlaTiling:
+    """Tiles, order and bits of an element of a text as XLA writes them: ``{1,0:T(8,128)E(4)}``.
 
     ValueError for any other text, and for XLA's other properties of layouts.
     """
     match = re.fullmatch(_TILED, " ".join(text.split()))
     if match is None:
         rule = (
-            "must read {minor_to_major} or {minor_to_major:T(tile)(tile)…}, such as"
+            "must read {minor_to_major} or {minor_to_major:T(tile)(tile)…E(bits)}, such as"
             " {1,0:T(8,128)(2,1)}; xla.layout_of reads all else that XLA writes"
         )
         raise ValueError(_complaint(text, rule))
-    listed, tiles = match.groups(default="")
+    listed, tiles, bits = match.groups(default="")
     if tiles.count("(") > MAX_TILES:
         raise ValueError(_complaint(text, f"has more than {MAX_TILES} tiles"))
     cut = tuple(_tile(text, tile) for tile in re.findall(_TILE, tiles))
-    return cut, _ints(text, listed)
+    few = int(bits) if bits else None
+    if few is not None and few not in SLOT_BITS:
+        rule = "has E(…) of other bits than 1, 2, 4 or 6, which are packed below a byte"
+        raise ValueError(_complaint(text, rule))
+    return XlaTiling(tiles=cut, minor_to_major=_ints(text, listed), slot_bits=few)
 
 
-def sized_tiles(text: str) -> tuple[tuple[int, ...], tuple[TileSizes, ...], Order] | None:
-    """Sizes, tiles and order of a text such as ``[3,5]{1,0:T(2,2)}``; None for any other kind."""
+def sized_tiling(text: str) -> tuple[tuple[int, ...], XlaTiling] | None:
+    """The sizes in front of a text such as ``[3,5]{1,0:T(2,2)}``, and what that says; else None."""
     match = re.fullmatch(_SIZED, " ".join(text.split())) if isinstance(text, str) else None
-    return None if match is None else (_ints(text, match[1]), *tiles_and_order(match[2]))
+    return None if match is None else (_ints(text, match[1]), tiling_in(match[2]))
 
 
 def _tile(text: str, listed: str) -> TileSizes:

@@ -15,7 +15,15 @@ from tensorlayout.layout.slots import Parts
 from tensorlayout.words import cut, shown
 
 _interned: Interned[Any] = Interned()
-_FIELDS = ("shape", "parts", "offset", "minor_to_major", "padded_shape", "padding_value")
+_FIELDS = (
+    "shape",
+    "parts",
+    "offset",
+    "minor_to_major",
+    "padded_shape",
+    "padding_value",
+    "slot_bits",
+)
 
 
 class Views(Placement):
@@ -32,11 +40,12 @@ class Views(Placement):
         order: orders.Order,
         padded_shape: tuple[int, ...],
         padding_value: Padding,
+        slot_bits: int | None = None,
     ) -> Self:
         """The one layout of these fields, which are known to be sound but for their size."""
         if padded_shape == shape:
             padding_value = PaddingValue.UNSPECIFIED
-        key = (shape, parts, offset, order, padded_shape, padding_value)
+        key = (shape, parts, offset, order, padded_shape, padding_value, slot_bits)
         layout: Self | None = _interned.get(key)
         if layout is None:
             made = object.__new__(cls)
@@ -54,10 +63,11 @@ class Views(Placement):
         order: orders.Order,
         offset: int,
         padding_value: Padding,
+        slot_bits: int | None = None,
     ) -> Self:
         """The layout of `shape` at the low ends of a block of `padded` sizes without gaps."""
         parts = slots.strided(shape, slots.packed_strides(padded, order))
-        made = cls._intern(shape, parts, offset, order, padded, padding_value)
+        made = cls._intern(shape, parts, offset, order, padded, padding_value, slot_bits)
         if padded == shape and offset == 0:  # its own form
             made.__dict__.update(is_tiled=False, _other_form=None)
         return made
@@ -106,7 +116,8 @@ class Views(Placement):
             form = self._replace(parts=parts, offset=0)
         else:
             padded = self.padded_shape if self.covers_block else self.shape
-            form = self._packed(self.shape, padded, self.minor_to_major, 0, self.padding_value)
+            order, value = self.minor_to_major, self.padding_value
+            form = self._packed(self.shape, padded, order, 0, value, self.slot_bits)
         return None if form is self else form
 
     @property
@@ -146,11 +157,25 @@ class Views(Placement):
         """
         return self._replace(padding_value=checks.checked_padding(value))
 
+    def with_slot_bits(self, bits: int | None) -> Self:
+        """The layout with slots of so many **bits**, packed into bytes low bits first.
+
+        `bits`: 1, 2, 4 or 6, as XLA's ``E(4)``; None for slots of whole bytes. The elements stay in
+        their slots. ValueError for another number, TypeError for no integer.
+
+        >>> from tensorlayout import Layout
+        >>> Layout.row_major((3, 5)).with_slot_bits(4)
+        Layout.parse('(3,5):(5,1) bits=4')
+        >>> Layout.row_major((3, 5)).with_slot_bits(4).nbytes(1)
+        8
+        """
+        return self._replace(slot_bits=checks.checked_slot_bits(bits))
+
     def component(self, which: int, count: int) -> Self:
         """One of `count` equal parts of every slot, in slots of that size; it owns no padding.
 
         `which`: from 0 on. The real parts of complex numbers are component 0 of 2. ValueError for a
-        part that is not below `count`, and slots beyond 2**63 - 1.
+        part that is not below `count`, slots beyond 2**63 - 1, and slots below a byte.
 
         >>> from tensorlayout import Layout
         >>> Layout.row_major((2, 3)).component(1, 2)
@@ -160,6 +185,9 @@ class Views(Placement):
         count = checks.checked_integer("component", count)
         if not 0 <= which < count:
             msg = f"component: must be at least 0 and below {shown(count)}, got {shown(which)}"
+            raise ValueError(msg)
+        if self.slot_bits is not None:
+            msg = f"component: slots of {self.slot_bits} bits have no parts; layout {cut(self)}"
             raise ValueError(msg)
         parts = [tuple((extent, count * stride) for extent, stride in p) for p in self.parts]
         return self._view(self.shape, parts, self.minor_to_major, count * self.offset + which)
@@ -187,7 +215,7 @@ class Views(Placement):
             dims = tuple(map(slots.canonical, dims, sizes, padded))
         if all(len(p) == 1 for p in dims):
             kept = orders.order_of_strides(padded, [p[0][1] for p in dims], kept)
-        return self._intern(sizes, dims, start, kept, padded, self.padding_value)
+        return self._intern(sizes, dims, start, kept, padded, self.padding_value, self.slot_bits)
 
     def permute(self, dims: Sequence[int]) -> Self:
         """Dimension ``i`` of the result is dimension ``dims[i]``: NumPy's transpose.

@@ -6,16 +6,16 @@ import sys
 from collections.abc import Iterable, Sequence
 
 from tensorlayout.devices import Device
-from tensorlayout.dtypes import DType, accumulated, in_category, is_narrow, wider
+from tensorlayout.dtypes import DType, accumulated, bits_of, in_category, is_narrow, wider
 from tensorlayout.layout import (
     BitPattern,
     Layout,
     PaddingValue,
     order_of_labels,
     order_without,
-    tiles_and_order,
+    tiling_in,
 )
-from tensorlayout.tensor import TensorSpec
+from tensorlayout.tensor import TensorSpec, check_slot_bits
 from tensorlayout.words import cut, shown
 
 
@@ -96,12 +96,18 @@ def voted_layout(shape: tuple[int, ...], voters: Sequence[Layout]) -> Layout:
 
 def _same_form(a: Layout, b: Layout) -> bool:
     return a is b or (
-        (a.parts, a.minor_to_major, a.padded_shape) == (b.parts, b.minor_to_major, b.padded_shape)
+        (a.parts, a.minor_to_major, a.padded_shape, a.slot_bits)
+        == (b.parts, b.minor_to_major, b.padded_shape, b.slot_bits)
     )
 
 
 def in_dtype(layout: Layout, dtype: DType) -> Layout:
-    """`layout` for elements of `dtype`: padding that this dtype cannot hold becomes UNSPECIFIED."""
+    """`layout` for elements of `dtype`: padding that this dtype cannot hold becomes UNSPECIFIED.
+
+    So do slots of fewer bits than a byte, where they are not the dtype's, whole bytes.
+    """
+    if layout.slot_bits is not None and layout.slot_bits != bits_of(dtype):
+        layout = layout.with_slot_bits(None)
     value = layout.padding_value
     no_order = value in (PaddingValue.LOWEST, PaddingValue.HIGHEST) and in_category(
         dtype, "complex floating"
@@ -122,7 +128,7 @@ def layout_for(shape: tuple[int, ...], spec: LayoutSpec | None) -> Layout:
         return Layout.row_major(shape)
     if isinstance(spec, str):
         if spec.lstrip().startswith("{"):
-            return Layout.tiled(shape, *tiles_and_order(spec))
+            return Layout.tiled(shape, **tiling_in(spec))
         if ":" in spec:
             return layout_for(shape, Layout.parse(spec))
         return Layout.packed(shape, order_of_labels(spec, len(shape)))
@@ -139,10 +145,13 @@ def layout_for(shape: tuple[int, ...], spec: LayoutSpec | None) -> Layout:
 
 
 def checked_padding(layout: Layout, dtype: DType) -> Layout:
-    """`layout`, asked for by name; ValueError for padding that `dtype` cannot hold."""
-    value = layout.padding_value
+    """`layout`, asked for by name; ValueError for padding, or slots, that `dtype` cannot hold."""
+    value, plain = layout.padding_value, layout
+    if layout.slot_bits is not None:
+        check_slot_bits(layout, dtype)
+        plain = layout.with_slot_bits(None)
     too_wide = isinstance(value, BitPattern) and value.bits >> (8 * dtype.itemsize)
-    if too_wide or in_dtype(layout, dtype) is not layout:
+    if too_wide or in_dtype(plain, dtype) is not plain:
         msg = f"the padding of layout, {value}, has no meaning in {dtype}"
         raise ValueError(msg)
     return layout

@@ -60,7 +60,7 @@ def _prepare(
     """What carries out a plan; `again` prepares the same operation for another key."""
     where = backend(plan.result.device)
     if tiled.needs_strides(plan, key, where.takes_tiles):
-        return tiled.prepare(operation, key, plan, again, prepared)
+        return tiled.prepare(operation, key, plan, again, prepared, carried_out)
     run = _run(plan, where)
     disturbs = where.disturbs(plan) if plan.given else None
     if disturbs is None:

@@ -50,7 +50,8 @@ def distinct_bytes(spec: TensorSpec) -> int:
     for parts in layout.parts:
         for extent, stride in parts:
             count *= extent if stride else 1
-    return min(count, layout.size, layout.required_size - layout.lowest) * spec.dtype.itemsize
+    slots = min(count, layout.size, layout.required_size - layout.lowest)
+    return layout._bytes_of(slots, spec.dtype.itemsize)
 
 
 # The blocks for which listeners hear of every call and step: empty else. What is in it comes and

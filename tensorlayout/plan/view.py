@@ -115,6 +115,21 @@ class Reinterpret:
         return ReinterpretPlan(source, TensorSpec(dtype, layout, source.device))
 
 
+def whole_bytes(layout: Layout, slot: int) -> int:
+    """How many bytes come before a slot of a layout packed below a byte. ValueError inside one.
+
+    Where tensors begin is nothing that a plan can say.
+    """
+    bits = layout.slot_bits
+    assert bits is not None
+    if slot * bits % 8:
+        rule = f"a tensor of {bits} bits a slot must begin with a whole byte"
+        came = f"slot {shown(slot)} begins bit {slot * bits % 8} of one"
+        msg = f"{rule}, {came}; to_layout(x, x.layout.with_slot_bits(None)) first"
+        raise ValueError(msg)
+    return slot * bits // 8
+
+
 def whole_items(begin: int, itemsize: int) -> int:
     """How many items come before the byte at which a tensor begins. ValueError for no whole ones.
 

@@ -152,13 +152,13 @@ class _Call:
 
 
 def _size(spec: TensorSpec) -> int:
-    return spec.layout.size * spec.dtype.itemsize
+    return spec.layout._bytes_of(spec.layout.size, spec.dtype.itemsize)
 
 
 def _work_of(plan: Plan, operands: tuple[Any, ...]) -> AbstractContextManager[DeviceWork | None]:
     """What CUDA does inside the block; None where it has no part, as in views."""
     if plan.makes == "view" and not any(
-        isinstance(x, Tensor) and x._spec.layout.is_tiled for x in operands
+        isinstance(x, Tensor) and not x._spec.layout.is_strided for x in operands
     ):
         return nullcontext()
     devices = [plan.result.device, *(x.device for x in operands if isinstance(x, Tensor))]

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 import sys
 from functools import cached_property
 from typing import Any, TypeVar, overload
@@ -10,11 +9,12 @@ from typing import Any, TypeVar, overload
 import numpy as np
 
 from tensorlayout import dtypes
+from tensorlayout.cpu.engine.packing import pack, unpack
 from tensorlayout.devices import CPU, as_device
 from tensorlayout.dtypes import DType
-from tensorlayout.exchange.numpy import array_over, quietly
+from tensorlayout.exchange.numpy import array_over
 from tensorlayout.functions import arguments
-from tensorlayout.functions.creation import asarray
+from tensorlayout.functions.data_types import astype, reinterpreted
 from tensorlayout.functions.layouts import from_storage, octets_of, to_layout
 from tensorlayout.functions.transfers import moved, on_host
 from tensorlayout.layout import Layout
@@ -34,26 +34,13 @@ from tensorlayout.xla.tiles import Array, gathered, scattered
 _Out = TypeVar("_Out")
 
 
-def tensor_dtype(kind: PrimitiveType) -> DType:
-    """The dtype of tensors for an element type.
-
-    Its own where tensors have it; int8 and uint8 for integers of fewer bits; float32 for floats of
-    8 bits and fewer, whose values it all holds.
-    """
-    small = _few_bits(kind)
-    if small is not None:
-        return dtypes.int8 if small[0] else dtypes.uint8
-    if kind.is_floating and kind.byte_width == 1:
-        return dtypes.float32
-    return kind.dtype
-
-
-def _few_bits(kind: PrimitiveType) -> range | None:
-    """The integers of a type of fewer than 8 bits; None for other types."""
-    if not (kind.is_integral and kind.is_sub_byte):
+def _wide(kind: PrimitiveType) -> DType | None:
+    """The dtype whose tensors are written as a narrow type, too; None for other types."""
+    if not dtypes.is_narrow(kind.dtype):
         return None
-    count = 2 ** (kind.bit_width or 8)
-    return range(-count // 2, count // 2) if kind.category == "signed integer" else range(count)
+    if kind.is_floating:
+        return dtypes.float32
+    return dtypes.int8 if kind.category == "signed integer" else dtypes.uint8
 
 
 @named
@@ -65,15 +52,15 @@ def from_buffer(buffer: Storage, shape: Shape | str, *, device: DeviceLike | Non
     `device`: where the tensor goes, by default it stays on the CPU.
 
     **Shared, not copied**, on the CPU, where the elements have strides: no tiles, or tiles that
-    are but padding, and a dtype of tensors. The tensor is read-only if the buffer is, and its
-    layout is `layout_of` the shape. Else the elements are gathered into memory of their own, packed
-    in the shape's order of dimensions. Over tiles without a copy lies
+    are but padding. The tensor is read-only if the buffer is, and its layout is `layout_of` the
+    shape. Else the elements are gathered into memory of their own, whole bytes each, in the shape's
+    order of dimensions. Over tiles without a copy lies
     ``tl.from_storage(buffer, layout_of(shape), dtype=...)``.
 
-    Integers of fewer than 8 bits become int8 or uint8, smaller floats float32 (every value exactly,
-    one NaN for all). ``E(n)`` packs n-bit elements little end first: the first element of a byte in
-    its lowest bits. Without it each takes a byte, whose low bits count. Bounded dimensions have
-    their bound.
+    The dtype is the type's own: s4 is int4, f8e5m2 float8_e5m2. ``E(n)`` packs n-bit elements
+    little end first, the first element of a byte in its lowest bits; so does the tensor, whose
+    layout has the `slot_bits`. Without it each takes a byte, whose low bits count. Bounded
+    dimensions have their bound.
 
     ValueError for text or layout that is not valid, a buffer with fewer bytes than
     `shape_util.physical_byte_size`, an unbounded dimension, a metadata prefix (where XLA puts it is
@@ -91,7 +78,7 @@ def from_buffer(buffer: Storage, shape: Shape | str, *, device: DeviceLike | Non
     if octets.size < memory.nbytes:
         takes = f"{cut(memory.shape)} takes {memory.nbytes} bytes"
         refuse(f"{takes}, the buffer has {octets.size}")
-    if not memory.shared:
+    if memory.layout is None:
         tensor = _gathered(octets[: memory.nbytes], memory)
     else:
         tensor = memory.over(octets)
@@ -104,21 +91,13 @@ class _Memory:
     """The memory of an array that can be read and written: all that needs none of its bytes."""
 
     def __init__(self, shape: Shape) -> None:
-        kind = shape.element_type
         self.shape = shape
         self.sizes, self.tiles = physical_sizes(shape)
         self.slots, self.nbytes = physical_size(shape), physical_byte_size(shape)
         self.bits = element_size_in_bits(shape)  # of a stored element
-        # What the elements are, where that is integers of fewer than 8 bits.
-        self.integers = _few_bits(kind)
-        self.dtype = tensor_dtype(kind)
-        # Before elements of a few bits are packed.
-        plain = self.integers is not None or self.dtype == kind.dtype
-        self.stored = self.dtype if plain else dtypes.uint8
+        self.dtype = shape.element_type.dtype
         # None where no layout of tensors says where the elements are.
         self.layout = _layout_or_none(shape)
-        # Whether tensors may lie over it.
-        self.shared = self.layout is not None and self.dtype == kind.dtype
 
     @cached_property
     def packed(self) -> Layout:
@@ -129,7 +108,7 @@ class _Memory:
     def spec(self) -> TensorSpec:
         """The spec of tensors over it."""
         assert self.layout is not None
-        return under("from_storage", addressed, TensorSpec(self.stored, self.layout, CPU))
+        return under("from_storage", addressed, TensorSpec(self.dtype, self.layout, CPU))
 
     def over(self, octets: Array) -> Tensor:
         """A tensor over bytes of it, which are enough; as `from_storage`, without its checks."""
@@ -170,16 +149,18 @@ def _layout_or_none(shape: Shape) -> Layout | None:
 
 def _gathered(octets: Array, memory: _Memory) -> Tensor:
     """The elements in memory of their own."""
-    kind, bits, small = memory.shape.element_type, memory.bits, memory.integers
-    slots = unpacked(octets, bits, memory.slots) if bits % 8 else octets.view(memory.stored)
+    if memory.bits % 8:
+        slots: Array = np.empty(memory.slots, np.uint8)
+        unpack(octets, memory.bits, slots)
+    else:
+        slots = octets.view(_plain(memory.dtype))
     elements = np.ascontiguousarray(gathered(slots, memory.sizes, memory.tiles))
-    if small is not None:
-        width = kind.bit_width or 8
-        octets = elements.view(np.uint8)
-        elements = sign_extended(octets, width) if small[0] else octets & np.uint8(small[-1])
-    elif memory.dtype != kind.dtype:
-        elements = quietly(elements.view(kind.dtype).astype, memory.dtype)
-    return from_storage(elements, memory.packed, dtype=elements.dtype)
+    return from_storage(elements, memory.packed, dtype=memory.dtype)
+
+
+def _plain(dtype: DType) -> DType:
+    """A dtype of NumPy's own for what is only moved."""
+    return dtypes.uint8 if dtype.itemsize == 1 else dtype
 
 
 @overload
@@ -190,11 +171,11 @@ def to_buffer(x: Tensor, shape: Shape | str, *, out: _Out) -> _Out: ...
 def to_buffer(x: Tensor, shape: Shape | str, *, out: Any = None) -> Any:
     """The memory of a tensor as XLA lays it out for `shape`; `from_buffer` reads it back.
 
-    `shape`: an array of the sizes of `x` and of its element type (int8 and uint8 for integers of
-    fewer bits; float32 for smaller floats, rounded to the nearest), as text or `Shape`. Padding,
-    and what is left of the last byte, is 0. `out`: memory to write to instead of new bytes, with
-    the buffer protocol, one run; it is returned. New bytes cost more than what they are filled
-    with, where there are many of them.
+    `shape`: an array of the sizes of `x` and of its element type, as text or `Shape`. Besides, int8
+    and uint8 are taken for integers of fewer bits, float32 for floats of 8 bits and fewer, to which
+    it is converted as by `astype`. Padding, and what is left of the last byte, is 0. `out`: memory
+    to write to instead of new bytes, with the buffer protocol, one run; it is returned. New bytes
+    cost more than what they are filled with, where there are many of them.
 
     TypeError for a tensor of another dtype. ValueError for other sizes, an integer that does not
     fit its bits, the shapes that `from_buffer` refuses, and an `out` that is read-only or has fewer
@@ -202,15 +183,17 @@ def to_buffer(x: Tensor, shape: Shape | str, *, out: Any = None) -> Any:
 
     >>> import tensorlayout as tl
     >>> from tensorlayout.xla import to_buffer
-    >>> to_buffer(tl.asarray([[1, 2, 3], [4, 5, 6]], dtype=tl.int8), "s4[2,3]{0,1:E(4)}")
+    >>> to_buffer(tl.asarray([[1, 2, 3], [4, 5, 6]], dtype=tl.int4), "s4[2,3]{0,1:E(4)}")
     b'ARc'
     """
     x = arguments.tensor("to_buffer", x)
     memory = _described(shape)
     if x.shape != memory.shape.dimensions:
         refuse(f"x must have the sizes of {cut(memory.shape)}", str(x.shape))
-    if x.dtype != memory.dtype:
-        rule = f"x must be {memory.dtype} for {cut(memory.shape)}"
+    wide = _wide(memory.shape.element_type)
+    if x.dtype != memory.dtype and (wide is None or x.dtype != wide):
+        also = "" if wide is None else f" or {wide}"
+        rule = f"x must be {memory.dtype}{also} for {cut(memory.shape)}"
         refuse(rule, str(x.dtype), error=TypeError)
     octets = None if out is None else _writable(out, memory)[: memory.nbytes]
     try:
@@ -230,84 +213,36 @@ def _writable(out: Any, memory: _Memory) -> Array:
 
 
 def _written(x: Tensor, memory: _Memory, octets: Array | None) -> Array:
-    """The memory with elements that are stored in whole bytes; in `octets`, if given."""
-    nbytes, few_bits = memory.slots * x.dtype.itemsize, memory.bits % 8 != 0
-    if nbytes > sys.maxsize:
+    """The memory with elements that are stored; in `octets`, if given."""
+    if memory.nbytes > sys.maxsize:
         raise MemoryError  # NumPy would not try
-    if octets is None or few_bits:
-        whole = np.zeros(nbytes, np.uint8)
-    else:
-        whole = octets
-        if memory.slots != x.size:
-            whole[:] = 0
+    if octets is None:
+        octets = np.zeros(memory.nbytes, np.uint8)
+    elif memory.slots != x.size or memory.bits % 8:
+        octets[:] = 0
     if memory.layout is not None:
-        memory.over(whole)[...] = x
+        memory.over(octets)[...] = x
+        return octets
+    order, dtype = layout_in(memory.shape).minor_to_major, _plain(x.dtype)
+    slots = scattered(np.asarray(x).view(dtype).transpose(order[::-1]), memory.tiles)
+    if memory.bits % 8:
+        pack(slots, memory.bits, octets)
     else:
-        order = layout_in(memory.shape).minor_to_major
-        slots = scattered(np.asarray(x).transpose(order[::-1]), memory.tiles)
-        whole.view(x.dtype)[: slots.size] = slots
-    if not few_bits:
-        return whole
-    found = packed(whole, memory.bits)
-    if octets is not None:
-        octets[:] = found
-    return found
+        octets[: slots.nbytes].view(dtype)[...] = slots
+    return octets
 
 
 def _stored(x: Tensor, memory: _Memory) -> Tensor:
-    """Elements as they are stored, one or more whole bytes each."""
-    kind, small = memory.shape.element_type, memory.integers
-    if small is not None:
-        elements = np.asarray(x)
-        beyond = elements[(elements < small[0]) | (elements > small[-1])]
-        if beyond.size:
-            rule = f"{kind.text} holds {small[0]} to {small[-1]}"
-            refuse(rule, f"{beyond[0]}; shape {cut(memory.shape)}")
-    elif memory.dtype != kind.dtype:
-        rounded: Array = quietly(np.asarray(x).astype, kind.dtype)
-        return asarray(rounded.view(np.uint8))
-    return x
-
-
-# --- elements of a few bits ----------------------------------------------------------------------
-
-# They are packed little end first: the first takes the lowest bits of the first byte, the next the
-# bits above. Six-bit elements go on across bytes, four in three bytes. What is left of the last
-# byte is 0.
-
-
-def unpacked(octets: Array, bits: int, count: int) -> Array:
-    r"""The first `count` elements as bytes, each in the low bits of its own.
-
-    >>> unpacked(np.frombuffer(b"\x21\x43", np.uint8), 4, 4).tolist()
-    [1, 2, 3, 4]
-    """
-    return _recut(octets[: -(-count * bits // 8)], 8, bits)[:count]
-
-
-def packed(values: Array, bits: int) -> Array:
-    r"""The bytes of elements, given as one byte each of which the low bits count.
-
-    >>> packed(np.asarray([1, 2, 3], np.uint8), 4).tobytes()
-    b'!\x03'
-    """
-    return _recut(values, bits, 8)[: -(-values.size * bits // 8)]
-
-
-def _recut(numbers: Array, bits: int, into: int) -> Array:
-    """Numbers of some bits as a stream of bits, cut into numbers of others; zeros fill the last."""
-    together = math.lcm(bits, into)
-    groups = -(-numbers.size * bits // together)
-    room = np.zeros(groups * together // bits, np.uint8)
-    room[: numbers.size] = numbers & (2**bits - 1)
-    words = np.zeros(groups, np.uint32)
-    for at, column in enumerate(room.reshape(groups, together // bits).T):
-        words |= column.astype(np.uint32) << bits * at
-    cut_up = [(words >> at).astype(np.uint8) & (2**into - 1) for at in range(0, together, into)]
-    return np.stack(cut_up, axis=1).reshape(-1)
-
-
-def sign_extended(values: Array, bits: int) -> Array:
-    """Two's complement numbers in the low bits of bytes, as int8."""
-    extended: Array = (values << (8 - bits)).view(np.int8) >> (8 - bits)
-    return extended
+    """Elements of the type that is stored."""
+    kind = memory.shape.element_type
+    if x.dtype == memory.dtype:
+        return x
+    if x.dtype == dtypes.float32:
+        return astype(x, memory.dtype)
+    least, most = dtypes.limits(memory.dtype)
+    elements = np.asarray(x)
+    beyond = elements[(elements < least) | (elements > most)]
+    if beyond.size:
+        rule = f"{kind.text} holds {least} to {most}"
+        refuse(rule, f"{beyond[0]}; shape {cut(memory.shape)}")
+    return reinterpreted(x, memory.dtype)

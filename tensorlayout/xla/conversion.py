@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from tensorlayout.layout import Layout, Padding, PaddingValue
-from tensorlayout.layout.checks import checked_integers, checked_padding
+from tensorlayout.layout.checks import SLOT_BITS, checked_integers, checked_padding
 from tensorlayout.layout.slots import MAX_SLOTS, Part, Parts, inner_extent
 from tensorlayout.layout.tiling import COMBINE
 from tensorlayout.words import cut, shown
@@ -17,7 +17,7 @@ from tensorlayout.xla.calling import named, refuse, remembered
 from tensorlayout.xla.checks import layout_in, physical_sizes
 from tensorlayout.xla.permutations import checked_permutation
 from tensorlayout.xla.primitive_types import PrimitiveType
-from tensorlayout.xla.shape_queries import byte_size_of_primitive_type
+from tensorlayout.xla.shape_queries import byte_size_of_primitive_type, element_size_in_bits
 from tensorlayout.xla.shapes import Shape, XlaLayout
 from tensorlayout.xla.text import parse_shape
 from tensorlayout.xla.tiles import Tile, expanded
@@ -36,7 +36,8 @@ def layout_of(
     padding of the tiles holds; XLA says nothing about it. Not part of a Layout, for these are
     storage behind it: the tail padding (``L``), the tile of a scalar, and the padding of a merged
     dimension or a later tile that is no multiple of what it covers (`shape_util.physical_size`
-    counts them). The element size, too, is not: slots are elements.
+    counts them). An element size of the type's own 1, 2, 4 or 6 bits, ``E(4)``, is the layout's
+    `slot_bits`; any other is not part of it.
 
     ValueError for no array, a missing or invalid layout, an unbounded dimension, and tiles that
     cannot be said as splits: a star whose merged dimension a tile cuts in the middle of a row, or
@@ -45,6 +46,8 @@ def layout_of(
     >>> from tensorlayout.xla import layout_of
     >>> layout_of("f32[3,5]{1,0:T(2,2)}")
     Layout.parse('(3,5):(2*12+2*2,3*4+2*1)')
+    >>> layout_of("s4[3,5]{1,0:E(4)}")
+    Layout.parse('(3,5):(5,1) bits=4')
     """
     shape = parse_shape(shape) if isinstance(shape, str) else shape
     if not isinstance(shape, Shape):
@@ -58,10 +61,17 @@ def _laid_out(shape: Shape, padding_value: Padding) -> Layout:
     if math.prod(expanded(sizes, tiles)) > MAX_SLOTS:
         refuse(f"{cut(shape)} takes 2**63 slots or more")
     order, cuts = layout_in(shape).minor_to_major, [tile.dimensions for tile in tiles]
+    few = _few_bits(shape.element_type)
+    few = few if element_size_in_bits(shape) == few else None
     try:
-        return Layout.tiled(shape.dimensions, cuts, order, padding_value)
+        return Layout.tiled(shape.dimensions, cuts, order, padding_value, few)
     except ValueError:
         refuse(f"the tiles of {cut(shape)} cannot be said as splits of its dimensions")
+
+
+def _few_bits(kind: PrimitiveType) -> int | None:
+    """The bits of a slot below a byte that a type has; None for other types."""
+    return kind.bit_width if kind.is_sub_byte and kind.bit_width in SLOT_BITS else None
 
 
 # --- back ----------------------------------------------------------------------------------------
@@ -72,12 +82,13 @@ def shape_of(layout: Layout, element_type: PrimitiveType, **properties: Any) -> 
     """The XLA shape whose buffer is the storage of a `tensorlayout.Layout`.
 
     `layout`, `element_type`: slots count elements of that type. Packed layouts give an order alone,
-    padded ones a tile of the padded sizes, tiled ones a tile for each level of splits.
-    `properties`: other fields of `XlaLayout`, such as ``tail_padding_alignment`` or
-    ``memory_space``. What the padding holds has no place in a shape.
+    padded ones a tile of the padded sizes, tiled ones a tile for each level of splits; slots below
+    a byte give the element's size, ``E(4)``. `properties`: other fields of `XlaLayout`, such as
+    ``tail_padding_alignment`` or ``memory_space``. What the padding holds has no place in a shape.
 
     ValueError for what XLA's layouts cannot say: an offset, negative or repeated strides, gaps,
-    padding of a dimension without elements.
+    padding of a dimension without elements; slots of fewer bits than a byte that are not the
+    type's.
 
     >>> from tensorlayout import Layout
     >>> from tensorlayout.xla import PrimitiveType, shape_of
@@ -88,6 +99,11 @@ def shape_of(layout: Layout, element_type: PrimitiveType, **properties: Any) -> 
         refuse("layout must be a Layout", shown(layout), error=TypeError)
     if not layout.covers_block or layout.form is not layout:
         refuse("a layout must cover its block from slot 0 on", cut(layout))
+    if layout.slot_bits is not None:
+        if layout.slot_bits != _few_bits(element_type):
+            rule = f"slots of {cut(layout)} are not those of {element_type.text}"
+            refuse(rule, f"{shown(element_type.bit_width)} bits")
+        properties = {"element_size_in_bits": layout.slot_bits, **properties}
     for stars in (False, True):
         tiles = _tiles_of(layout, stars) if layout.is_padded or layout.is_tiled else []
         made = XlaLayout(minor_to_major=layout.minor_to_major, tiles=tuple(tiles), **properties)
@@ -313,14 +329,18 @@ class PaddedLayout2017:
     def of_layout(cls, layout: Layout) -> PaddedLayout2017:
         """The old form of a packed or padded `tensorlayout.Layout`.
 
-        ValueError for what it cannot say: tiles, gaps, an offset, negative or repeated strides, and
-        padding that holds a pattern of bits.
+        ValueError for what it cannot say: tiles, slots below a byte, gaps, an offset, negative or
+        repeated strides, and padding that holds a pattern of bits.
 
         >>> PaddedLayout2017.of_layout(Layout.row_major((2, 3))) == PaddedLayout2017((1, 0))
         True
         """
-        if layout.is_tiled or not layout.covers_block or layout.form is not layout:
-            refuse("must be packed or padded, from slot 0 on", cut(layout), about="of_layout")
+        if not layout.is_strided or not layout.covers_block or layout.form is not layout:
+            refuse(
+                "must be packed or padded, of whole bytes, from slot 0 on",
+                cut(layout),
+                about="of_layout",
+            )
         if layout.padded_shape == layout.shape:
             return cls(layout.minor_to_major)
         found = [old for old, value in _SYMBOLS.items() if value is layout.padding_value]

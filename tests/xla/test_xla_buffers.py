@@ -15,8 +15,8 @@ from xla_shapes import tiles
 
 import tensorlayout as tl
 from tensorlayout import xla
+from tensorlayout.cpu.engine.packing import pack, unpack
 from tensorlayout.xla import PrimitiveType, Shape, XlaLayout, from_buffer, parse_shape, to_buffer
-from tensorlayout.xla.buffers import packed, tensor_dtype, unpacked
 from tensorlayout.xla.text import _remembered
 
 ARRAYS = [kind for kind in PrimitiveType if kind.is_array]
@@ -85,6 +85,8 @@ def test_rows_of_a_whole_pitch_grow():
         ("f32[2,3]{1,0:L(8)S(5)}", tl.Layout.row_major((2, 3))),
         ("f32[0,3]{1,0:T(2,2)}", tl.Layout.row_major((0, 3))),
         ("f32[<=2,3]", tl.Layout.row_major((2, 3))),
+        ("f8e4m3fn[2,3]{0,1}", tl.Layout.column_major((2, 3))),
+        ("s4[2,3]{0,1}", tl.Layout.column_major((2, 3))),
     ],
 )
 def test_strided_memory_is_shared(text, layout):
@@ -93,9 +95,29 @@ def test_strided_memory_is_shared(text, layout):
     assert x.layout is layout
     if x.size:
         x[...] = 1
-        assert np.frombuffer(memory, np.float32).sum() == x.size
+        assert np.frombuffer(memory, np.asarray(x).dtype).astype(int).sum() == x.size
         view = np.asarray(x)
         assert np.shares_memory(view, np.frombuffer(memory, np.uint8))
+
+
+def test_packed_memory_is_shared():
+    memory = bytearray(b"\x21\x43\x05")
+    x = from_buffer(memory, "s4[5]{0:E(4)}")
+    assert x.dtype == tl.int4
+    assert x.layout is tl.Layout((5,), slot_bits=4)
+    x[2:] = -1
+    assert memory == b"\x21\xff\x0f"
+    y = from_buffer(memory + b"\0", "u2[2,5]{0,1:T(4,2)E(2)}")
+    assert (y.dtype, str(y.layout)) == (tl.uint2, "(2,5):(1,2) padded=(2,8) bits=2")
+
+
+def test_tiled_and_packed_memory_is_gathered():
+    memory = bytes([0x21, 0x43, 0x65, 0x87])  # 1 to 8, in two tiles of 2 by 2
+    x = from_buffer(memory, "u4[2,4]{1,0:T(2,2)E(4)}")
+    assert x.layout is tl.Layout.row_major((2, 4))
+    assert np.asarray(x).astype(int).tolist() == [[1, 2, 5, 6], [3, 4, 7, 8]]
+    over = tl.from_storage(memory, xla.layout_of("u4[2,4]{1,0:T(2,2)E(4)}"), dtype="uint4")
+    assert np.asarray(over).astype(int).tolist() == [[1, 2, 5, 6], [3, 4, 7, 8]]
 
 
 def test_shared_memory_is_read_only_if_the_buffer_is():
@@ -155,13 +177,20 @@ def test_every_bit_pattern_of_the_small_types(kind):
     """What ml_dtypes makes of each byte, or of each packed element."""
     bits = kind.bit_width
     octets = np.arange(2**bits, dtype=np.uint8)
-    expected = octets.view(kind.dtype).astype(tensor_dtype(kind))
+    expected = octets.view(kind.dtype)
     same(from_buffer(octets, f"{kind.text}[{octets.size}]"), expected)
     if bits < 8:
         layout = f"{{0:E({bits})}}"
-        x = from_buffer(packed(octets, bits), f"{kind.text}[{octets.size}]{layout}")
+        memory = stream_of(octets, bits)
+        x = from_buffer(memory, f"{kind.text}[{octets.size}]{layout}")
         same(x, expected)
-        assert to_buffer(x, f"{kind.text}[{octets.size}]{layout}") == packed(octets, bits).tobytes()
+        assert to_buffer(x, f"{kind.text}[{octets.size}]{layout}") == memory
+
+
+def stream_of(numbers, bits):
+    """Numbers packed low bits first."""
+    stream = sum((int(n) & (2**bits - 1)) << (bits * i) for i, n in enumerate(numbers))
+    return stream.to_bytes(-(-len(numbers) * bits // 8), "little")
 
 
 @pytest.mark.parametrize(
@@ -182,7 +211,10 @@ def test_packed_integers_begin_at_the_little_end(text, values, memory):
     signed = text[0] == "s"
     x = tl.asarray(values, dtype=tl.int8 if signed else tl.uint8)
     assert to_buffer(x, text) == memory
-    same(from_buffer(memory, text), np.asarray(x))
+    y = from_buffer(memory, text)
+    assert y.dtype == f"{'' if signed else 'u'}int{text[1]}"
+    same(tl.astype(y, x.dtype), np.asarray(x))
+    assert to_buffer(y, text) == memory
 
 
 def test_six_bit_floats_go_across_bytes():
@@ -192,18 +224,23 @@ def test_six_bit_floats_go_across_bytes():
     bits = "".join(f"{v & 63:06b}"[::-1] for v in stored)
     memory = bytes(int(bits[i : i + 8][::-1], 2) for i in range(0, len(bits), 8))
     assert to_buffer(tl.asarray(values), "f6e3m2fn[5]{0:E(6)}") == memory
-    same(from_buffer(memory, "f6e3m2fn[5]{0:E(6)}"), values)
+    x = from_buffer(memory, "f6e3m2fn[5]{0:E(6)}")
+    assert x.dtype == tl.float6_e3m2fn
+    same(tl.astype(x, tl.float32), values)
+    assert to_buffer(x, "f6e3m2fn[5]{0:E(6)}") == memory
 
 
 def test_high_bits_of_an_unpacked_nibble_do_not_count():
-    same(from_buffer(b"\xf1\x1f", "s4[2]"), np.asarray([1, -1], np.int8))
-    same(from_buffer(b"\xf1\x1f", "u4[2]"), np.asarray([1, 15], np.uint8))
+    for text, values in (("s4[2]", [1, -1]), ("u4[2]", [1, 15])):
+        x = from_buffer(b"\xf1\x1f", text)
+        same(tl.astype(x, tl.int16), np.asarray(values, np.int16))
+        assert to_buffer(x, text) == b"\xf1\x1f"
 
 
 def test_small_floats_are_rounded_to_the_nearest():
     x = tl.asarray([1.0, 1.06, 500.0, float("nan"), -0.0], dtype=tl.float32)
     memory = to_buffer(x, "f8e5m2[5]")
-    back = np.asarray(from_buffer(memory, "f8e5m2[5]"))
+    back = np.asarray(tl.astype(from_buffer(memory, "f8e5m2[5]"), tl.float32))
     np.testing.assert_array_equal(back, np.asarray([1, 1, 512, np.nan, -0.0], np.float32))
     assert np.signbit(back[4])
 
@@ -227,19 +264,9 @@ def filled(draw):
     values = octets.astype(np.uint8)
     if kind is PrimitiveType.PRED:
         values &= 1
-    if kind.is_integral and kind.is_sub_byte:
-        width = kind.bit_width
-        values = values & np.uint8(2**width - 1)
-        if kind.category == "signed integer":
-            values = ((values << (8 - width)).view(np.int8) >> (8 - width)).astype(np.int8)
-        values = values.reshape(sizes)
-    elif kind.is_sub_byte or tensor_dtype(kind) != kind.dtype:
-        values = (values & np.uint8(2**kind.bit_width - 1)).view(kind.dtype)
-        values = values.astype(np.float32).reshape(sizes)
-        values[np.isnan(values)] = 1  # of all NaN, one is left
-    else:
-        values = values.view(kind.dtype).reshape(sizes)
-    return Shape.array(kind, sizes, layout), values
+    if kind.is_sub_byte:
+        values &= np.uint8(2**kind.bit_width - 1)
+    return Shape.array(kind, sizes, layout), values.view(kind.dtype).reshape(sizes)
 
 
 @given(filled())
@@ -259,29 +286,29 @@ def test_each_element_stands_at_its_position(case):
     kind, bits = shape.element_type, xla.shape_util.element_size_in_bits(shape)
     memory = np.frombuffer(to_buffer(tl.asarray(values), shape), np.uint8)
     if bits % 8:
-        memory = unpacked(memory, bits, xla.shape_util.physical_size(shape))
-    whole = values.dtype == kind.dtype
-    slots = memory.view(kind.dtype) if whole else memory
-    stored = values if whole else values.astype(kind.dtype).view(np.uint8)
-    mask = slots.dtype.type(2**kind.bit_width - 1) if not whole else None
+        stream, count = int.from_bytes(memory, "little"), xla.shape_util.physical_size(shape)
+        numbers = [stream >> (bits * i) & (2**bits - 1) for i in range(count)]
+        memory = np.asarray(numbers, np.uint8)
+    slots = memory.view(kind.dtype)
     seen = np.zeros(slots.size, bool)
     for index in np.ndindex(*values.shape):
         at = xla.layout_util.linear_index_for_nested_tiling(shape, index)
         seen[at] = True
-        if whole:
-            assert slots[at].tobytes() == stored[index].tobytes()
-        else:
-            assert slots[at] & mask == stored[index] & mask
+        assert slots[at].tobytes() == values[index].tobytes()
     assert not slots[~seen].view(np.uint8).any()
 
 
 @given(st.lists(st.integers(0, 255), max_size=20), st.sampled_from([1, 2, 4, 6]))
 def test_packing_by_a_stream_of_bits(numbers, bits):
-    values = np.asarray(numbers, np.uint8)
-    stream = sum((n & (2**bits - 1)) << (bits * i) for i, n in enumerate(numbers))
-    octets = stream.to_bytes(-(-len(numbers) * bits // 8), "little")
-    assert packed(values, bits).tobytes() == octets
-    back = unpacked(np.frombuffer(octets, np.uint8), bits, len(numbers))
+    octets = stream_of(numbers, bits)
+    for before in (0, 255):  # what is left of the last byte stays
+        found = np.full(len(octets), before, np.uint8)
+        pack(np.asarray(numbers, np.uint8), bits, found)
+        left = -len(numbers) * bits % 8
+        kept = before >> (8 - left) << (8 - left)
+        assert found.tobytes() == bytes([*octets[:-1], *[o | kept for o in octets[-1:]]])
+    back = np.empty(len(numbers), np.uint8)
+    unpack(np.frombuffer(octets, np.uint8), bits, back)
     assert back.tolist() == [n & (2**bits - 1) for n in numbers]
 
 
@@ -324,7 +351,8 @@ def test_no_buffer():
     [
         (np.zeros((2, 3), np.float32), "f32[3,2]", ValueError, r"got \(2, 3\)"),
         (np.zeros(2, np.float64), "f32[2]", TypeError, "x must be float32 for .* got float64"),
-        (np.zeros(2, np.int32), "s4[2]", TypeError, "x must be int8"),
+        (np.zeros(2, np.int32), "s4[2]", TypeError, "x must be int4 or int8 for .* got int32"),
+        (np.zeros(2), "f8e5m2[2]", TypeError, "x must be float8_e5m2 or float32 for"),
         (np.asarray([1, 8], np.int8), "s4[2]", ValueError, "s4 holds -8 to 7, got 8"),
         (np.asarray([4], np.uint8), "u2[1]", ValueError, "u2 holds 0 to 3, got 4"),
     ],
@@ -374,7 +402,7 @@ def test_more_dimensions_than_numpy_has():
 def test_out(text):
     shape = parse_shape(text)
     values = np.arange(math.prod(shape.dimensions)).reshape(shape.dimensions) % 8
-    x = tl.asarray(values.astype(tensor_dtype(shape.element_type)))
+    x = tl.asarray(values.astype(shape.element_type.dtype))
     expected = to_buffer(x, text)
     for out in (bytearray(b"?" * 200), np.full((25, 8), 7, np.uint8)):
         assert to_buffer(x, text, out=out) is out

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import functools
 from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
 from tensorlayout import dtypes
-from tensorlayout.cpu.copy import tiled
+from tensorlayout.cpu.copy import packed, tiled
 from tensorlayout.cpu.copy.choose import ReadyCopy, choose_copy
 from tensorlayout.cpu.engine.casting import converter, is_plain, plain_range, scalar_in
 from tensorlayout.cpu.engine.memory import filler, quiet, tensor_of_bytes
@@ -42,7 +43,13 @@ def mover(
     return replace(copy, run=as_bytes)
 
 
-def _write_move(source: TensorSpec, result: TensorSpec, saturate: bool = False) -> Write:
+def _write_move(
+    source: TensorSpec, result: TensorSpec, saturate: bool = False, whole: bool = False
+) -> Write:
+    if packed.is_packed(source, result):
+        between = functools.partial(_write_move, saturate=saturate)
+        convert = converter(source.dtype, result.dtype, saturate)
+        return packed.mover(source, result, convert, whole, between)
     if source.layout.is_tiled or result.layout.is_tiled:
         return tiled.mover(source, result, converter(source.dtype, result.dtype, saturate))
     move = mover(source.layout, source.dtype, result.layout, result.dtype, saturate).run
@@ -53,9 +60,9 @@ def write_copy(plan: CopyPlan) -> Write:
     """The function of the result and the source; a row-major result is written in the old shape."""
     source, result, shape = plan.source, plan.result, plan.source.layout.shape
     if result.layout.shape == shape:
-        return _write_move(source, result, plan.saturate)
+        return _write_move(source, result, plan.saturate, whole=True)
     old = Layout.row_major(shape)
-    if source.layout.is_tiled:
+    if not source.layout.is_strided:
         return _write_move(source, TensorSpec(result.dtype, old, result.device))
     run = mover(source.layout, source.dtype, old, result.dtype).run
     return lambda out, x: run(out._memory.reshape(shape), x._memory)
@@ -64,7 +71,8 @@ def write_copy(plan: CopyPlan) -> Write:
 def direct(plan: CopyPlan) -> Run | None:
     """What copies few row-major elements in one call of NumPy's; None for the rest."""
     source, result, new, copy = plan.source, plan.result, object.__new__, quiet.copy
-    alike = source.layout is result.layout and result.layout.is_row_major
+    here, there = source.layout, result.layout
+    alike = here is there and there.is_row_major and there.is_strided
     if not alike or result.layout.size > _FEW or not is_plain(source.dtype, result.dtype):
         return None
     dtype = result.dtype
@@ -83,6 +91,8 @@ def write_assign(plan: AssignPlan) -> Write:
     spec, source, name = plan.result, plan.source, plan.name
     shape, dtype = spec.layout.shape, spec.dtype
     if isinstance(source, type):
+        if packed.is_packed(spec):
+            return packed.number_writer(spec, functools.partial(scalar_in, name, dtype))
         if not spec.layout.is_tiled:
             return _number_writer(name, dtype, source)
         fill = filler(spec.layout, [whole(spec.layout)], dtype)
@@ -90,9 +100,8 @@ def write_assign(plan: AssignPlan) -> Write:
     if source.layout.shape == shape:
         return _write_move(source, spec)
     wide = source.layout.broadcast_to(shape)
-    if source.layout.is_tiled or spec.layout.is_tiled:  # the memory of a tiled value is a vector
-        read = TensorSpec(source.dtype, wide, source.device)
-        return tiled.mover(read, spec, converter(source.dtype, dtype))
+    if not (source.layout.is_strided and spec.layout.is_strided):  # the memory is a vector
+        return _write_move(TensorSpec(source.dtype, wide, source.device), spec)
     move = mover(wide, source.dtype, spec.layout, dtype).run
     return lambda out, x: move(out._memory, np.broadcast_to(x._memory, shape))
 

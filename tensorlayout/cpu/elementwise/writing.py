@@ -31,6 +31,7 @@ from tensorlayout.cpu.engine.memory import (
     quietly,
     unbuffered,
 )
+from tensorlayout.cpu.engine.narrow import decoded
 from tensorlayout.cpu.engine.sharing import is_large, shared
 from tensorlayout.layout import Layout, coalesce
 from tensorlayout.plan.base import Run, Write
@@ -164,7 +165,7 @@ def _is_ufunc(plan: ElementwisePlan) -> bool:
 
 def _natural(plan: ElementwisePlan) -> bool:
     """Whether NumPy's own promotion of these operands is the planned one."""
-    if _bool_as_bfloat16(plan):
+    if _odd(plan):
         return False
     if any(isinstance(o, type) for o in plan.operands):
         if any(dtypes.is_bfloat16(d) for d in plan.inputs):
@@ -389,22 +390,28 @@ def _memory_of(operand: Tensor) -> Array:
     return operand._memory  # type: ignore[no-any-return]
 
 
-def _bool_as_bfloat16(plan: ElementwisePlan) -> list[int]:
-    """Bool operands that ml_dtypes would convert, which takes their bytes for numbers."""
-    return [
-        i
-        for i, (o, d) in enumerate(zip(plan.operands, plan.inputs, strict=True))
-        if isinstance(o, TensorSpec) and o.dtype == dtypes.bool and dtypes.is_bfloat16(d)
-    ]
+def _odd(plan: ElementwisePlan) -> dict[int, Callable[[Array], Array]]:
+    """What makes elements of operands whose bytes ml_dtypes would not convert as we do.
+
+    It takes the bytes of bool for numbers, and of narrow types all bits of a byte.
+    """
+    found: dict[int, Callable[[Array], Array]] = {}
+    for i, (o, d) in enumerate(zip(plan.operands, plan.inputs, strict=True)):
+        if isinstance(o, TensorSpec) and o.dtype != d:
+            if o.dtype == dtypes.bool and dtypes.is_bfloat16(d):
+                found[i] = truths
+            elif dtypes.is_narrow(o.dtype):
+                found[i] = decoded
+    return found
 
 
 def _call(plan: ElementwisePlan, fix: Fix | None) -> Call:
     """``call(arrays, out)``: the operation, with the planned dtypes, without warnings."""
-    call, odd = _converting(plan, fix), _bool_as_bfloat16(plan)
+    call, odd = _converting(plan, fix), _odd(plan)
     if not odd:
         return call
     return lambda arrays, out: call(
-        [truths(a) if i in odd else a for i, a in enumerate(arrays)], out
+        [odd[i](a) if i in odd else a for i, a in enumerate(arrays)], out
     )
 
 
@@ -477,7 +484,7 @@ def block_call(plan: ElementwisePlan) -> BlockCall:
     rare = _positional(_call(shrunk, fix))
     if usual is None and fix is not None:
         return BlockCall(rare, rare, None, False)
-    exact = _is_ufunc(plan) and not _bool_as_bfloat16(plan) and _loop(plan, _dtypes(plan))
+    exact = _is_ufunc(plan) and not _odd(plan) and _loop(plan, _dtypes(plan))
     common = _numpy(plan) if exact else _positional(_call(shrunk, None))
     return BlockCall(common, rare, usual, exact and usual is None and not _converts(plan))
 

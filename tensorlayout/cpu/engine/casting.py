@@ -193,7 +193,7 @@ def _table(from_dtype: DType, to_dtype: DType, saturate: bool) -> Array:
     if dtypes.is_narrow(from_dtype):
         every = narrow.decoded(every)
     elif from_dtype == dtypes.bool:
-        every = truths(every)
+        every = truths(every).view(np.uint8)
     if not dtypes.is_narrow(to_dtype):
         return every if every.dtype == to_dtype else converted(every, to_dtype)
     table = np.empty(every.shape, to_dtype)

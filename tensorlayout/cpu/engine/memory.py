@@ -2,22 +2,25 @@
 
 from __future__ import annotations
 
+import contextlib
 import contextvars
 import ctypes
 import functools
 import math
 import sys
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any
 
 import numpy as np
 
 from tensorlayout.devices import CPU, Device
-from tensorlayout.dtypes import DType
+from tensorlayout.dtypes import DType, uint8
+from tensorlayout.late import loaded
 from tensorlayout.layout import Layout, Padding, boxes, descending
 from tensorlayout.plan.base import Exposed
 from tensorlayout.plan.from_strides import spec_of_strides
 from tensorlayout.plan.padding import padding_bytes
+from tensorlayout.plan.view import whole_bytes
 from tensorlayout.tensor import Home, Tensor, TensorSpec
 from tensorlayout.words import shown
 
@@ -49,13 +52,18 @@ def byte_strides(layout: Layout, itemsize: int) -> tuple[int, ...]:
 def array_over(storage: Array, dtype: DType, layout: Layout) -> Array:
     """The strided array of `layout` over a C-contiguous array; NumPy checks the bounds again.
 
-    Of a tiled layout all slots, from the lowest to the last that it requires.
+    Of a tiled layout all slots, from the lowest to the last that it requires; of one packed below a
+    byte the bytes that these take. ValueError where its lowest slot does not begin one.
     """
     itemsize = dtype.itemsize
     shape: tuple[int, ...]
-    if layout.is_tiled:
+    strides: tuple[int, ...]
+    if layout.slot_bits is not None:
+        first, count = slots_in_bytes(layout, layout.lowest)
+        shape, strides, dtype, itemsize = (count,), (1,), uint8, 1
+    elif layout.is_tiled:
         shape, first = (max(0, layout.required_size - layout.lowest),), layout.lowest
-        strides: tuple[int, ...] = (itemsize,)
+        strides = (itemsize,)
     else:
         shape, first, strides = layout.shape, layout.offset, byte_strides(layout, itemsize)
     if 0 not in shape:
@@ -152,12 +160,48 @@ def required_bytes(tensor: Tensor) -> Array:
     storage, (_, slot) = storage_of(tensor), home_of(tensor)
     tensor._home = (storage, slot)
     first, count = slot * itemsize, layout.nbytes(itemsize)
+    if layout.slot_bits is not None:
+        first, count = slots_in_bytes(layout, slot)
     return storage if count == storage.size else storage[first : first + count]
 
 
 def tensor_of_bytes(octets: Array, spec: TensorSpec) -> Tensor:
     """A tensor over bytes of its own, as many as its layout requires."""
     return Tensor._new(array_over(octets, spec.dtype, spec.layout), spec, (octets, 0))
+
+
+def slots_in_bytes(layout: Layout, slot: int) -> tuple[int, int]:
+    """Where the bytes of a layout packed below a byte begin, and how many they are.
+
+    `slot`: where its lowest slot is. ValueError where that begins no byte.
+    """
+    first = whole_bytes(layout, slot)
+    return first, layout._bytes_of(max(0, layout.required_size - layout.lowest), 1)
+
+
+@contextlib.contextmanager
+def unpacked_in(octets: Array, layout: Layout) -> Iterator[Array]:
+    """The slots of a layout packed below a byte, from the lowest on, as bytes; then packed."""
+    loaded("tensorlayout.cpu.engine.packing")
+    from tensorlayout.cpu.engine.packing import pack, unpack
+
+    assert layout.slot_bits is not None
+    numbers = np.empty(max(0, layout.required_size - layout.lowest), np.uint8)
+    unpack(octets, layout.slot_bits, numbers)
+    yield numbers
+    pack(numbers, layout.slot_bits, octets)
+
+
+def packed_elements(tensor: Tensor, indices: Iterable[Sequence[int]]) -> Array:
+    """A few elements of a tensor packed below a byte, by their indices."""
+    layout, octets = tensor._spec.layout, tensor._memory
+    bits, found = layout.slot_bits, []
+    assert bits is not None
+    for index in indices:
+        byte, shift = divmod((layout.offset_of(index) - layout.lowest) * bits, 8)
+        word = int.from_bytes(octets[byte : byte + 2].tobytes(), "little")
+        found.append(word >> shift & (2**bits - 1))
+    return np.asarray(found, np.uint8).view(tensor.dtype)
 
 
 def bytes_from(memory: Array, layout: Layout) -> Array:
@@ -208,7 +252,19 @@ def padding_filler(spec: TensorSpec) -> Callable[[Array, int], None] | None:
     if bits is None:
         return None
     form = layout.form  # the padding is behind, also what runs backwards
-    return functools.partial(filler(form, boxes.padding_ranges(form), spec.dtype), bits)
+    ranges = boxes.padding_ranges(form)
+    if layout.slot_bits is None:
+        return functools.partial(filler(form, ranges, spec.dtype), bits)
+    whole = form.with_slot_bits(None)
+    fill = filler(whole, ranges, spec.dtype)
+
+    def fill_packed(storage: Array, slot: int) -> None:
+        first, count = slots_in_bytes(form, slot)
+        octets = storage.reshape(-1).view(np.uint8)[first : first + count]
+        with unpacked_in(octets, form) as numbers:
+            fill(bits, numbers, 0)
+
+    return fill_packed
 
 
 @functools.lru_cache(maxsize=1024)
@@ -216,7 +272,8 @@ def new_tensors(spec: TensorSpec) -> Callable[[], Tensor]:
     """What makes one `new_tensor` of this spec after the other."""
     layout, dtype, new = spec.layout, spec.dtype, object.__new__
     shape, count = layout.shape, layout.required_size
-    if layout.form is not layout or not layout.size or count * dtype.itemsize > sys.maxsize:
+    odd = layout.form is not layout or layout.slot_bits is not None or not layout.size
+    if odd or count * dtype.itemsize > sys.maxsize:
         return functools.partial(_allocated, spec)
     row_major = layout.minor_to_major == descending(len(shape))
     if row_major and layout.padded_shape == shape and not layout.is_tiled:
@@ -255,7 +312,7 @@ def _allocated(spec: TensorSpec) -> Tensor:
     if max(slots, layout.required_size) * spec.dtype.itemsize > sys.maxsize:
         raise _too_large(spec)  # NumPy would not try
     try:
-        zeros = layout.form is not layout
+        zeros = layout.form is not layout or layout.slot_bits is not None
         storage = aligned_bytes(layout.nbytes(spec.dtype), zeros=zeros).view(spec.dtype)
     except MemoryError:
         raise _too_large(spec) from None

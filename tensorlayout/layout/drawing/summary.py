@@ -53,11 +53,12 @@ def facts_of(layout: Views) -> list[tuple[str, str]]:
 
 def bytes_of(layout: Views, itemsize: int) -> str:
     """The **bytes** of elements, and of the slots from the lowest on that are none."""
-    room = (layout.required_size - layout.lowest) * itemsize
-    own = f"{layout.size * itemsize} of elements"
+    room = layout._bytes_of(layout.required_size - layout.lowest, itemsize)
+    elements = layout._bytes_of(layout.size, itemsize)
+    own = f"{elements} of elements"
     if layout.is_overlapping:
         return f"{own}, in {room} of storage"
-    rest = room - layout.size * itemsize
+    rest = room - elements
     return f"{own}, {rest} of {'padding' if layout.is_padded else 'gaps'}" if rest else own
 
 
@@ -65,5 +66,7 @@ def summary_of_layout(layout: Views) -> str:
     """The summary of a layout without a tensor."""
     size = f"{wording.count_of(layout.size, 'element')}"
     slots = f"{wording.count_of(layout.required_size, 'slot')} from slot 0 on"
+    if layout.slot_bits is not None:
+        slots += f", {wording.count_of(layout.nbytes(1), 'byte')}"
     shape = [("shape", f"{layout.shape}, {size}"), *facts_of(layout), ("storage", slots)]
     return summary(layout, shape)

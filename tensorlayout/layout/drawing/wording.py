@@ -26,7 +26,10 @@ def flags(layout: Placement) -> str:
     >>> flags(Layout((2, 3), (0, 1)))
     'broadcast, overlapping'
     """
-    return ", ".join(name for name, flag in _FLAGS if getattr(layout, flag)) or "with gaps"
+    words = ", ".join(name for name, flag in _FLAGS if getattr(layout, flag)) or "with gaps"
+    if layout.slot_bits is None:
+        return words
+    return f"{words}, {count_of(layout.slot_bits, 'bit')} a slot, low bits first"
 
 
 def count_of(number: int, what: str) -> str:

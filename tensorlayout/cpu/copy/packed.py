@@ -1,0 +1,209 @@
+"""Copies from and to layouts packed below a byte.
+
+Where both sides have one order without gaps, slots are unpacked, converted and packed a block at a
+time. Any other copy goes by way of a tensor of one byte an element, in the layout of the packed
+side: of a source that is a copy of its own, which is noted; of a destination its bytes are read,
+changed and packed again, so that what else is in them stays.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from tensorlayout.cpu.engine.casting import Convert
+from tensorlayout.cpu.engine.memory import (
+    Array,
+    array_over,
+    home_of,
+    padding_bits,
+    slots_in_bytes,
+    storage_of,
+    unpacked_in,
+)
+from tensorlayout.cpu.engine.packing import grain, pack, unpack
+from tensorlayout.cpu.engine.sharing import SURE_BYTES, pieces
+from tensorlayout.cpu.engine.threads import available_threads, share_pieces
+from tensorlayout.layout import Layout
+from tensorlayout.plan.steps import Step, note
+from tensorlayout.tensor import Tensor, TensorSpec
+
+Move = Callable[[Tensor, Tensor], Any]  # to, from
+Mover = Callable[[TensorSpec, TensorSpec], Move]
+
+# Slots that a thread takes at a time, whole bytes of any width: a step of a few hundred us.
+_PIECE = 1 << 19
+
+
+def is_packed(*specs: TensorSpec) -> bool:
+    """Whether some tensor is packed below a byte."""
+    return any(spec.layout.slot_bits is not None for spec in specs)
+
+
+def mover(
+    source: TensorSpec, result: TensorSpec, convert: Convert | None, whole: bool, between: Mover
+) -> Move:
+    """``move(to, x)`` for tensors of these specs, of one shape, of which one or both are packed.
+
+    `convert`: what moves elements of one dtype into another; None where they have one. `whole`:
+    whether the destination is new, so that padding of no value may be written. `between`: what
+    moves elements between tensors of whole bytes.
+    """
+    if not source.layout.size:
+        return lambda to, x: None
+    if _is_one_run(source.layout, result, whole):
+        return _flat(source, result, convert)
+    if source.layout.slot_bits is not None:
+        plain = _unpacked(source)
+        onward = _onward(plain, result, convert, whole, between)
+        step = Step("to_layout", source, plain)
+
+        def move_from(to: Tensor, x: Tensor) -> None:
+            note(step)
+            onward(to, _over(_numbers_of(x, source), plain))
+
+        return move_from
+    return _onward(source, result, convert, whole, between)
+
+
+def number_writer(spec: TensorSpec, read: Callable[[Any], Array]) -> Callable[[Tensor, Any], None]:
+    """What writes a number, that `read` makes of a Python scalar, to all elements of a tensor."""
+    plain = _unpacked(spec)
+
+    def write(out: Tensor, value: Any) -> None:
+        number = read(value)
+        with unpacked_in(_octets_of(out, spec.layout), spec.layout) as numbers:
+            fill(number, numbers)
+
+    if plain.layout.is_tiled:
+        from tensorlayout.cpu.engine.memory import filler
+        from tensorlayout.layout.boxes import whole
+
+        into = filler(plain.layout, [whole(plain.layout)], spec.dtype)
+        fill: Callable[[Array, Array], None] = lambda number, numbers: into(number, numbers, 0)  # noqa: E731
+    else:
+
+        def fill(number: Array, numbers: Array) -> None:
+            array_over(numbers, spec.dtype, plain.layout)[...] = number
+
+    return write
+
+
+def _onward(
+    source: TensorSpec, result: TensorSpec, convert: Convert | None, whole: bool, between: Mover
+) -> Move:
+    """The same from a source of whole bytes."""
+    if result.layout.slot_bits is None:
+        return between(source, result)
+    if _is_one_run(source.layout, result, whole):
+        return _flat(source, result, convert)
+    layout, plain = result.layout, _unpacked(result)
+    move, step = between(source, plain), Step("to_layout", plain, result)
+
+    def move_to(to: Tensor, x: Tensor) -> None:
+        note(step)
+        with unpacked_in(_octets_of(to, layout), layout) as numbers:
+            move(_over(numbers, plain), x)
+
+    return move_to
+
+
+def _unpacked(spec: TensorSpec) -> TensorSpec:
+    return TensorSpec(spec.dtype, spec.layout.with_slot_bits(None), spec.device)
+
+
+def _over(numbers: Array, spec: TensorSpec) -> Tensor:
+    return Tensor._new(array_over(numbers, spec.dtype, spec.layout), spec, (numbers, 0))
+
+
+def _octets_of(x: Tensor, layout: Layout) -> Array:
+    """The bytes that `layout` takes of a tensor's storage, from its lowest slot on."""
+    slot = home_of(x)[1]
+    first, count = slots_in_bytes(layout, slot)
+    return storage_of(x)[first : first + count]
+
+
+def _numbers_of(x: Tensor, spec: TensorSpec) -> Array:
+    """The slots of a packed tensor as bytes."""
+    layout = spec.layout
+    assert layout.slot_bits is not None
+    numbers = np.empty(layout.required_size, np.uint8)
+    unpack(_octets_of(x, layout), layout.slot_bits, numbers)
+    return numbers
+
+
+# ---- One run on both sides
+
+
+def _is_one_run(source: Layout, result: TensorSpec, whole: bool) -> bool:
+    """Whether a block of slots of one order, without gaps, becomes another.
+
+    Its padding is written only in new memory, and where nobody has said what it holds.
+    """
+    here, there = source.with_slot_bits(None), result.layout.with_slot_bits(None)
+    alike = here.covers_block and here.padded_shape == there.padded_shape
+    if not alike or here.is_tiled != there.is_tiled or not here.same_placement(there):
+        return False
+    return not there.is_padded or (
+        whole and padding_bits(result.layout.padding_value, result.dtype) is None
+    )
+
+
+def _flat(source: TensorSpec, result: TensorSpec, convert: Convert | None) -> Move:
+    count = source.layout.required_size
+    read, write = _reader(source), _writer(result)
+    threads_pay = count * max(source.dtype.itemsize, result.dtype.itemsize) >= SURE_BYTES
+
+    def move(to: Tensor, x: Tensor) -> None:
+        origin, target = _slots_of(x, source), _slots_of(to, result)
+
+        def one(piece: slice) -> None:
+            room = target[piece] if result.layout.slot_bits is None else None
+            direct = room if convert is None else None
+            numbers = read(origin, piece, direct)
+            if convert is not None:
+                made = np.empty(numbers.size, result.dtype) if room is None else room
+                convert(made, numbers)
+                numbers = made
+            if room is None:
+                write(target, piece, numbers)
+
+        share_pieces(pieces(count, _PIECE), one, available_threads() if threads_pay else 1)
+
+    return move
+
+
+def _slots_of(x: Tensor, spec: TensorSpec) -> Array:
+    """The bytes of a packed tensor, or the vector of the slots of another."""
+    if spec.layout.slot_bits is not None:
+        return _octets_of(x, spec.layout)
+    storage, slot = home_of(x)
+    return array_over(storage, spec.dtype, Layout((spec.layout.required_size,), offset=slot))
+
+
+def _reader(spec: TensorSpec) -> Callable[[Array, slice, Array | None], Array]:
+    """``read(slots, piece, room)``: elements of a piece, in the memory `room` if that is given."""
+    bits, dtype = spec.layout.slot_bits, spec.dtype
+    if bits is None:
+        return lambda slots, piece, room: slots[piece]
+
+    def read(octets: Array, piece: slice, room: Array | None) -> Array:
+        numbers = np.empty(piece.stop - piece.start, dtype) if room is None else room
+        unpack(octets[piece.start * bits // 8 :], bits, numbers.view(np.uint8))
+        return numbers
+
+    return read
+
+
+def _writer(spec: TensorSpec) -> Callable[[Array, slice, Array], None]:
+    """``write(octets, piece, elements)``, of a packed tensor."""
+    bits = spec.layout.slot_bits or 8
+    assert _PIECE % grain(bits) == 0, "pieces are whole bytes"
+
+    def write(octets: Array, piece: slice, elements: Array) -> None:
+        end = -(-piece.stop * bits // 8)
+        pack(elements.view(np.uint8), bits, octets[piece.start * bits // 8 : end])
+
+    return write

@@ -18,8 +18,12 @@
 //
 // Bytes moved per element: its own in both memories, and one for each block.
 
-// Of a multiprocessor: a thread of quantize_columns keeps 32 elements.
+// Of a multiprocessor: a thread of quantize_columns has 32 elements on their way.
+#ifdef SOURCE
+#define LEAST_BLOCKS (sizeof(SOURCE) == 8 ? 1 : 2)
+#else
 #define LEAST_BLOCKS 2
+#endif
 
 #include "indexing.cuh"
 #include "memory.cuh"
@@ -232,13 +236,16 @@ DEVICE void dequantized(const Dequantized<Rank, Index>& p) {
 
 // ---- Kernels ------------------------------------------------------------------------------------
 
+// LONGEST: elements of 16 bytes, which the plan knows.
+
 #ifdef TENSORLAYOUT_SIMULATOR
-#elif defined(SOURCE)
-SHAPES(WHERE defined(SOURCE), RANK = 2 4 0, INDEX = int32_t int64_t, PACK = 1 LONGEST)
-BLOCK_KERNEL(quantize_rows, Quantized<RANK, INDEX>) { quantized_rows<SOURCE, ELEMENT, SCALE, PACK>(p); }
-SHAPES(WHERE defined(SOURCE), RANK = 2 4 0, INDEX = int32_t int64_t)
-KERNEL(quantize_columns, Quantized<RANK, INDEX>) { quantized_columns<SOURCE, ELEMENT, SCALE>(p); }
-#else
+#elif defined(RESULT)
 SHAPES(WHERE defined(RESULT), RANK = 2 4 0, INDEX = int32_t int64_t, PACK = 1 LONGEST)
 KERNEL(dequantize, Dequantized<RANK, INDEX>) { dequantized<ELEMENT, SCALE, RESULT, PACK>(p); }
+#elif defined(PACK)
+SHAPES(WHERE defined(SOURCE), RANK = 2 4 0, INDEX = int32_t int64_t, PACK = 1 LONGEST)
+BLOCK_KERNEL(quantize_rows, Quantized<RANK, INDEX>) { quantized_rows<SOURCE, ELEMENT, SCALE, PACK>(p); }
+#else
+SHAPES(WHERE defined(SOURCE), RANK = 2 4 0, INDEX = int32_t int64_t)
+KERNEL(quantize_columns, Quantized<RANK, INDEX>) { quantized_columns<SOURCE, ELEMENT, SCALE>(p); }
 #endif

@@ -115,7 +115,8 @@ def quantize_blocks(
     element, scale = form.dtypes
     sizes = scales_shape(x.shape, dim, form.block)
     data: Tensor = under(name, empty_like, x, dtype=element, layout=layout)
-    scales: Tensor = under(name, empty_like, x, dtype=scale, layout=scales_layout, shape=sizes)
+    placed = x._spec.layout.minor_to_major if scales_layout is None else scales_layout
+    scales: Tensor = under(name, empty_like, x, dtype=scale, layout=placed, shape=sizes)
     further = () if whole is None else (whole,)
     specs = (data._spec, scales._spec, x._spec, None if whole is None else whole._spec)
     dispatch.call(_QUANTIZE, (*specs, form, dim, way), (data, scales, x, *further))

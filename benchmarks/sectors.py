@@ -282,6 +282,7 @@ def cases() -> Iterator[Probe]:
     """All cases, file by file."""
     yield from _copies()
     yield from _creation()
+    yield from _packed_copies()
     yield from _elementwise()
     yield from _fused()
     yield from _reductions()
@@ -339,6 +340,50 @@ def _copies() -> Iterator[Probe]:
         made = plain(shape, lambda x: tl.to_layout(x, (0, 1)))
         call = "to_layout(x, (0, 1))"
         yield Probe("copy/copy.cu", call, shape, "rows to columns", made, ("complex128",))
+
+
+_FEW_BITS = {"uint1": 1, "uint2": 2, "uint4": 4, "float6_e2m3fn": 6}
+
+
+def _packed_copies() -> Iterator[Probe]:
+    """From one byte an element to slots of few bits, and back."""
+
+    def few(shape: Shape, order: str, dtype: str) -> tl.Tensor:
+        return _packed(tl.to_layout(_values(shape, dtype), order))
+
+    def case(call: str, shape: Shape, layout: str, make: Make) -> Probe:
+        return Probe("copy/packed.cu", call, shape, layout, make, tuple(_FEW_BITS))
+
+    for shape in ((300_007,), (1024, 1024)):
+        made = _call(_packed, partial(_values, shape))
+        yield case("packed(x)", shape, "packed", made)
+        made = _call(lambda x: _unpacked(x, "C"), partial(few, shape, "C"))
+        yield case("unpacked(x)", shape, "packed", made)
+    for shape in ((1024, 1024), (1031, 513)):
+        made = _call(lambda x: _packed(x, "F"), partial(_values, shape))
+        yield case("packed(x)", shape, "rows to columns", made)
+        made = _call(lambda x: _unpacked(x, "F"), partial(few, shape, "C"))
+        yield case("unpacked(x)", shape, "rows to columns", made)
+        made = _call(lambda x: _packed(x, "{1,0:T(8,128)}"), partial(_values, shape))
+        yield case("packed(x)", shape, "rows to T(8,128)", made)
+        made = _call(lambda x: _unpacked(x, "C"), partial(few, shape, "{1,0:T(8,128)}"))
+        yield case("unpacked(x)", shape, "T(8,128) to rows", made)
+
+
+def _packed(x: tl.Tensor, order: str | None = None) -> tl.Tensor:
+    layout = x.layout if order is None else _laid_out(x, order)
+    return tl.to_layout(x, layout.with_slot_bits(_FEW_BITS[x.dtype.name]))
+
+
+def _unpacked(x: tl.Tensor, order: str) -> tl.Tensor:
+    return tl.to_layout(x, _laid_out(x, order))
+
+
+def _laid_out(x: tl.Tensor, order: str) -> tl.Layout:
+    sizes = ",".join(map(str, x.shape))
+    if order.startswith("{"):
+        return tl.Layout.parse(f"[{sizes}]{order}")
+    return tl.Layout.labelled(x.shape, order)
 
 
 _SLICES: dict[str, tuple[slice, ...]] = {

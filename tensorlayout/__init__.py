@@ -65,7 +65,7 @@ from tensorlayout.tracing import no_copies, trace
 from tensorlayout.words import CopyError
 
 if TYPE_CHECKING:
-    from tensorlayout import directml, fft, linalg, xla
+    from tensorlayout import directml, fft, formats, linalg, xla
     from tensorlayout.dtypes import (
         bfloat16,
         float4_e2m1fn,
@@ -125,6 +125,7 @@ __all__ = [
     "float16",
     "float32",
     "float64",
+    "formats",
     "get_num_threads",
     "int1",
     "int2",
@@ -181,7 +182,7 @@ def _late(name: str) -> _Any:
     """What is imported at first use: `bfloat16` and the narrow types, and namespaces."""
     if name in _dtypes.LATE:
         return getattr(_dtypes, name)
-    if name in ("directml", "fft", "linalg", "xla"):
+    if name in ("directml", "fft", "formats", "linalg", "xla"):
         return _loaded(f"tensorlayout.{name}")
     if name in ("CopyWarning", "Trace"):
         module = "refusal" if name == "CopyWarning" else "traces"

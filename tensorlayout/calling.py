@@ -57,7 +57,8 @@ def guard(space: dict[str, Any], names: Iterable[str]) -> None:
             space[name] = guarded(function)
 
 
-_GUARDED = (_CHAPTERS, "tensorlayout.linalg", "tensorlayout.fft", "tensorlayout.tracing")
+_SPACES = ("fft", "formats", "linalg", "tracing")
+_GUARDED = (_CHAPTERS, *(f"tensorlayout.{space}" for space in _SPACES))
 
 
 def leaving(error: _Error, name: str = "") -> _Error:

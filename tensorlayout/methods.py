@@ -167,8 +167,9 @@ def _single(self: Tensor, kind: type) -> Any:
     if dtypes.in_category(self.dtype, "complex floating") and kind in (int, float):
         msg = f"{kind.__name__}: a complex value is not one; take real() first"
         raise TypeError(msg)
-    value = on_host(self)._memory
-    return value.item() if self.dtype.kind != "V" else float(value)
+    if not dtypes.is_numpys(self.dtype):
+        return elements.tolist(self)
+    return on_host(self)._memory.item()
 
 
 def _bool(self: Tensor) -> bool:

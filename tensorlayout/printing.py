@@ -10,7 +10,7 @@ import numpy as np
 
 from tensorlayout import dtypes
 from tensorlayout.devices import CPU
-from tensorlayout.exchange.numpy import packed_elements
+from tensorlayout.exchange.numpy import Array, converted, packed_elements
 from tensorlayout.functions.indexing import getitem
 from tensorlayout.functions.transfers import on_host, strided
 from tensorlayout.late import loaded
@@ -48,18 +48,28 @@ def _values(x: Tensor, prefix: str) -> str:
     with for_eyes.saying(True):
         values, threshold = _shown(x, edge)
     if not x.ndim:
-        return _number(values[()])
-    if dtypes.is_bfloat16(x.dtype):  # NumPy prints floats it does not know as scalars' reprs
-        values = values.astype(np.float32)
+        return _number(values)
     return np.array2string(
-        values, separator=", ", prefix=prefix, threshold=threshold, edgeitems=edge
+        _known(values), separator=", ", prefix=prefix, threshold=threshold, edgeitems=edge
     )
 
 
-def _number(value: Any) -> str:
-    """The fewest digits that read back as `value`, as NumPy's scalars write them."""
-    if not dtypes.is_bfloat16(value.dtype):
-        return str(value)
+def _known(values: Array) -> Array:
+    """`values` in a dtype that NumPy prints; what it does not know it prints as scalars' reprs."""
+    if dtypes.is_numpys(values.dtype):
+        return values
+    return converted(values, dtypes.wider(values.dtype))
+
+
+def _number(number: Array) -> str:
+    """The fewest digits that read back as an array of rank 0, as NumPy's scalars write them.
+
+    Of a narrow type those that tell its value from other numbers, too: 448 is the nearest to 450 in
+    float8_e4m3fn.
+    """
+    value: Any = number[()]
+    if not dtypes.is_bfloat16(number.dtype):
+        return str(_known(number)[()])
     exact = float(value)
     texts = (str(float(f"{exact:.{digits}g}")) for digits in (1, 2, 3))
     return next((t for t in texts if type(value)(float(t)) == value), str(float(f"{exact:.4g}")))
@@ -131,7 +141,7 @@ def html(x: Tensor) -> str:
         if layout.slot_bits is not None and x.device != CPU:
             x = strided("__repr__", x)
         keys = (tuple(slice(int(i), int(i) + 1) for i in at) for at in first)
-        values = [_number(_part(x, key).reshape(())[()]) for key in keys]
+        values = [_number(_part(x, key).reshape(())) for key in keys]
         facts.append(("first values", ", ".join(values) + ", …" * (x.size > _FIRST)))
     return summary(layout, facts)
 
@@ -140,8 +150,7 @@ def formatted(x: Tensor, form: str) -> str:
     """``format(x, form)``: of the value at rank 0, of the text otherwise."""
     value: Any = text(x)
     if x.ndim == 0 and form:
-        number = on_host(x)._memory
-        value = float(number) if x.dtype.kind == "V" else number.item()
+        value = _known(strided("__repr__", on_host(x))._memory).item()
     try:
         return format(value, form)
     except ValueError:

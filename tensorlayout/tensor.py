@@ -78,8 +78,8 @@ def check_slot_bits(layout: Layout, dtype: DType) -> None:
 
 # Where a tensor lives inside a larger storage: the storage, and the lowest slot it uses. On the CPU
 # the storage is a C-contiguous array, of any dtype and shape: only its bytes count. On CUDA it is a
-# driver's buffer. A plain tuple, because each view makes one. Of slots below a byte the lowest begins
-# a whole byte: slots, which layouts count, say which, and bytes would not tell how wide a slot is.
+# driver's buffer. A plain tuple, because each view makes one. Of slots below a byte the lowest
+# begins a whole byte: slots, which layouts count, say which; bytes do not tell how wide a slot is.
 Home = tuple[Any, int]
 
 

@@ -18,7 +18,7 @@ enum Specials {
     NO_SPECIALS,   // none. Beyond the largest number it is the largest; NaN becomes -0
     INFINITY_NAN,  // the last exponent, as in IEEE 754
     LAST_IS_NAN,   // all ones. Beyond the largest number is NaN
-    ZERO_IS_NAN,   // -0. Likewise
+    ZERO_IS_NAN,   // -0. Likewise; decoded without its sign
 };
 
 // Bits of the exponent and of the fraction, and what is added to an exponent.
@@ -37,11 +37,12 @@ struct narrow_float {
 
     DEVICE operator float() const {
         const uint32_t rest = bits & (SIGN - 1), sign = uint32_t(bits & SIGN) * (0x80000000 / SIGN);
+        if (specials == ZERO_IS_NAN && rest == 0) return sign ? limits<float>::nan : 0;
         // The exponents of floats, with another bias; denormals too.
         constexpr float scale = bits_as<float>(uint32_t(254 - Bias) << 23);
         float magnitude = bits_as<float>(rest << (23 - Fraction)) * scale;
         if (specials == INFINITY_NAN && rest == BEYOND) magnitude = limits<float>::infinity;
-        else if (specials == ZERO_IS_NAN ? rest == 0 && sign : rest > MOST) magnitude = limits<float>::nan;
+        else if (rest > MOST) magnitude = limits<float>::nan;
         return bits_as<float>(sign | bits_as<uint32_t>(magnitude));
     }
 

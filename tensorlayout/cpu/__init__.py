@@ -6,7 +6,7 @@ import functools
 from typing import Any
 
 from tensorlayout.cpu.engine.aliasing import disturbs
-from tensorlayout.cpu.engine.borrowed import borrowed
+from tensorlayout.cpu.engine.borrowed import borrowed, borrowed_slots
 from tensorlayout.cpu.engine.memory import current_stream, exposed, new_tensors, ready
 from tensorlayout.cpu.engine.memory import required_bytes as read
 from tensorlayout.late import loaded
@@ -16,6 +16,7 @@ from tensorlayout.plan.fuse import FusePlan
 
 __all__ = [
     "borrowed",
+    "borrowed_slots",
     "carry_out",
     "current_stream",
     "direct",

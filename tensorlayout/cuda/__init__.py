@@ -31,7 +31,15 @@ from tensorlayout.cuda import (
 from tensorlayout.cuda.copy import copy
 from tensorlayout.cuda.engine.aliasing import disturbs
 from tensorlayout.cuda.engine.faults import set_strict_indexing, strict_indexing
-from tensorlayout.cuda.engine.memory import borrowed, device_at, exposed, keeping, new_tensors, read
+from tensorlayout.cuda.engine.memory import (
+    borrowed,
+    borrowed_slots,
+    device_at,
+    exposed,
+    keeping,
+    new_tensors,
+    read,
+)
 from tensorlayout.cuda.engine.streams import current_stream, exported_stream, ready, wait_for
 from tensorlayout.cuda.engine.warm_up import warmup
 from tensorlayout.cuda.fill import create, diagonals, patterns
@@ -41,6 +49,7 @@ from tensorlayout.plan.fuse import FusePlan
 
 __all__ = [
     "borrowed",
+    "borrowed_slots",
     "carry_out",
     "current_stream",
     "device_at",

@@ -21,7 +21,7 @@ from tensorlayout.words import cut
 def describe(x: Tensor) -> dict[str, Any]:
     """What the attribute holds; AttributeError on the CPU, and for what it cannot say.
 
-    That is bfloat16, and tiles.
+    That is bfloat16, narrow types, and tiles.
 
     `stream` is our current one, for consumers to wait for; the host does not.
     """

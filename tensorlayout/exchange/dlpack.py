@@ -14,6 +14,7 @@ from __future__ import annotations
 
 import ctypes
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -23,10 +24,10 @@ from tensorlayout.cpu.engine.borrowed import keeper_of
 from tensorlayout.devices import CPU, Device, available
 from tensorlayout.dtypes import DType
 from tensorlayout.plan.base import backend
-from tensorlayout.plan.from_strides import extent, packed_steps
+from tensorlayout.plan.from_strides import extent, packed_steps, spec_of_strides
 from tensorlayout.plan.steps import Step, note
 from tensorlayout.scopes import Scope
-from tensorlayout.tensor import Tensor
+from tensorlayout.tensor import Tensor, TensorSpec
 from tensorlayout.words import CopyError, cut, named, refuse, shown
 
 HOST = (1, 0)  # kDLCPU
@@ -36,14 +37,16 @@ _CUDA = 2  # kDLCUDA
 _ON_HOST = (1, 3, 11)
 _DEVICE_NAMES = {2: "CUDA", 4: "OpenCL", 7: "Vulkan", 8: "Metal", 10: "ROCm", 13: "CUDA managed"}
 
-READ_ONLY, IS_COPIED = 1, 2  # flags of a versioned capsule
+READ_ONLY, IS_COPIED, IS_PADDED = 1, 2, 4  # flags of a versioned capsule; the last since 1.1
+NARROW_SINCE = (1, 1)  # the version that has the narrow floats, and says how narrow types lie
 
 # The kinds of NumPy's dtypes as DLPack counts them; bfloat16 is 4.
 _CODES = {"i": 0, "u": 1, "f": 2, "V": 4, "c": 5, "b": 6}
-_BFLOAT16 = (4, 16)
 _DTYPES: dict[tuple[int, int], DType] = {
     (_CODES[dtype.kind], 8 * dtype.itemsize): dtype for dtype in (*dtypes.STANDARD, dtypes.float16)
 }
+_LATE = {(4, 16): "bfloat16"}
+_LATE |= {(narrow.dlpack, narrow.bits): name for name, narrow in dtypes.NARROW.items()}
 
 # What an exchange may raise, so that consumers know what to catch; IndexError for positions outside
 # that a device still has to report.
@@ -123,16 +126,26 @@ def device_of(x: Tensor) -> tuple[int, int]:
 BACKWARDS: Scope[bool] = Scope("tensorlayout.dlpack.backwards")
 
 
-def export(x: Tensor, *, versioned: bool, copied: bool, backwards: bool) -> Any:
+def export(x: Tensor, *, version: tuple[int, int], copied: bool, backwards: bool) -> Any:
     """A capsule over the memory of `x`: its own strides, always given, and byte_offset 0.
 
-    `backwards`: whether the consumer is known to take negative strides. BufferError for what a
-    consumer could not use: tiles, memory that is not aligned to its elements, negative strides,
-    and, in a legacy capsule, which has no flag for it, a read-only tensor.
+    `version`: the newest that the consumer takes; a legacy capsule before 1.0. `backwards`: whether
+    the consumer is known to take negative strides. BufferError for what a consumer could not use:
+    tiles, memory that is not aligned to its elements, negative strides, and what has no flag in
+    that version: a read-only tensor before 1.0, elements of fewer than 8 bits that take a byte each
+    before 1.1. Without the flag they are packed, low bits first, as slots below a byte are here.
     """
     layout = x._spec.layout
-    if not layout.is_strided:
+    if layout.is_tiled:
         msg = f"__dlpack__: layout {cut(x.layout)} is tiled, it has no strides; use copy=True"
+        raise BufferError(msg)
+    versioned, (code, bits) = version >= (1, 0), _type_of(x.dtype)
+    padded = bits < 8 and layout.slot_bits is None
+    if padded and version < NARROW_SINCE:
+        msg = (
+            f"__dlpack__: {x.dtype}, one to a byte, needs a DLPack of version 1.1 or later; give"
+            " max_version=(1, 1), or hand over x.view(uint8)"
+        )
         raise BufferError(msg)
     address, read_only, owner = backend(x.device).exposed(x)
     if read_only and not versioned:
@@ -143,6 +156,9 @@ def export(x: Tensor, *, versioned: bool, copied: bool, backwards: bool) -> Any:
         raise BufferError(msg)
     if address % x.dtype.alignment and layout.size:
         msg = f"__dlpack__: the memory is not aligned to {x.dtype}; use copy=True, or copy() it"
+        raise BufferError(msg)
+    if layout.slot_bits is not None and layout.offset * bits % 8 and layout.size:
+        msg = f"__dlpack__: layout {cut(x.layout)} begins inside a byte; use x.copy()"
         raise BufferError(msg)
     strides = layout.strides
     if min(strides, default=0) < 0 and not (backwards or BACKWARDS.get()):
@@ -160,15 +176,23 @@ def export(x: Tensor, *, versioned: bool, copied: bool, backwards: bool) -> Any:
     capsule = anchor.__dlpack__(max_version=(1, 0) if versioned else None)
     managed = _structure_in(capsule)
     if versioned:
-        managed.flags = READ_ONLY * read_only | IS_COPIED * copied
+        managed.flags = READ_ONLY * read_only | IS_COPIED * copied | IS_PADDED * padded
+        managed.minor = min(version, NARROW_SINCE)[1]
     described = managed.tensor
     described.data = address if layout.size else None
     described.device_type, described.device_id = device_of(x)
     described.ndim = ndim
-    described.code, described.bits = _CODES[x.dtype.kind], 8 * x.itemsize
+    described.code, described.bits = code, bits
     described.shape = anchor.__array_interface__["data"][0]
     described.strides = described.shape + 8 * ndim
     return capsule
+
+
+def _type_of(dtype: DType) -> tuple[int, int]:
+    """The code of a dtype, and its bits."""
+    if dtypes.is_narrow(dtype):
+        return dtypes.NARROW[dtype.name].dlpack, dtypes.bits_of(dtype)
+    return _CODES[dtype.kind], 8 * dtype.itemsize
 
 
 _NO_WAY_BACK = (
@@ -236,13 +260,13 @@ def _borrowed(obj: Any, copy: bool | None, to_host: bool) -> tuple[Tensor | None
     # From here on the memory is ours to give back; until now it was the capsule's.
     _rename(capsule, _USED[name])
     owner, readonly = _Owner(managed, keeper), bool(managed.flags & READ_ONLY)
-    return backend(memory[-1]).borrowed(*memory, owner, readonly=readonly), copied
+    return memory(owner, readonly=readonly), copied
 
 
 def _asked(obj: Any, copy: bool | None, moving: bool, stream: int | None) -> Any:
     """The capsule of `obj`; exporters from before DLPack 1 know no keywords but ``stream``."""
     known = {} if stream is None else {"stream": stream}
-    wanted: dict[str, Any] = {"max_version": (1, 0)}
+    wanted: dict[str, Any] = {"max_version": NARROW_SINCE}
     if moving:
         wanted["dl_device"] = HOST
     if isinstance(obj, Tensor) and not moving:
@@ -291,17 +315,19 @@ def _device_here(kind: int, number: int) -> Device:
     raise BufferError(msg)
 
 
-_Memory = tuple[int, DType, tuple[int, ...], tuple[int, ...], Device]
+_Borrowing = Callable[..., Tensor | None]  # of what keeps the memory, and readonly=
 
 
-def _memory_of(managed: Any) -> _Memory:
-    """Address, dtype, shape, strides in **bytes** and device of the memory."""
+def _memory_of(managed: Any) -> _Borrowing:
+    """What makes a tensor over the memory, whose description is checked."""
     described = managed.tensor
     ndim = described.ndim
     device = _device_here(described.device_type, described.device_id)
     kind = (described.code, described.bits)
-    dtype = dtypes.as_dtype("bfloat16") if kind == _BFLOAT16 else _DTYPES.get(kind)
-    if dtype is None or described.lanes != 1:
+    dtype = dtypes.as_dtype(_LATE[kind]) if kind in _LATE else _DTYPES.get(kind)
+    packed = described.bits < 8 and not managed.flags & IS_PADDED
+    bits_of_one = described.bits * described.lanes
+    if dtype is None or (described.lanes != 1 and not (packed and bits_of_one == 8)):
         msg = (
             f"from_dlpack: elements of DLPack type {kind[0]} with {kind[1]} bits and"
             f" {described.lanes} lanes have no dtype here; convert them in the other library first"
@@ -313,13 +339,50 @@ def _memory_of(managed: Any) -> _Memory:
     if len(shape) < ndim or min(shape, default=0) < 0 or not (described.data or 0 in shape):
         msg = f"from_dlpack: the exporter gave shape {shape} at address {described.data}"
         raise BufferError(msg)
-    strides = _integers(described.strides, ndim) if described.strides else None
-    steps = packed_steps(shape, dtype.itemsize)
-    if strides is not None:
-        steps = tuple(s * dtype.itemsize for s in strides)
+    strides = packed_steps(shape, 1)
+    if described.strides:
+        strides = _integers(described.strides, ndim)
+    steps = tuple([s * dtype.itemsize for s in strides])
     address = (described.data or 0) + described.byte_offset
     extent(address, dtype.itemsize, shape, steps)
-    return address, dtype, shape, steps, device
+    if packed:
+        shape, strides = _of_lanes(described.lanes, shape, strides)
+        return _packed(address, dtype, shape, strides, device)
+    return partial(backend(device).borrowed, address, dtype, shape, steps, device)
+
+
+def _of_lanes(
+    lanes: int, shape: tuple[int, ...], strides: tuple[int, ...]
+) -> tuple[tuple[int, ...], tuple[int, ...]]:
+    """Shape and strides where the lanes of an element are elements of the last dimension."""
+    if lanes == 1:
+        return shape, strides
+    if not shape or (strides[-1] != 1 and shape[-1] > 1):
+        msg = (
+            f"from_dlpack: elements of {lanes} lanes must follow each other along the last"
+            f" dimension, got shape {shape} with strides {strides}; make it contiguous first"
+        )
+        raise BufferError(msg)
+    return (*shape[:-1], lanes * shape[-1]), (*(lanes * s for s in strides[:-1]), 1)
+
+
+def _packed(
+    address: int, dtype: DType, shape: tuple[int, ...], strides: tuple[int, ...], device: Device
+) -> _Borrowing:
+    """What makes a tensor over memory packed below a byte, the lowest slot first in its byte."""
+    found = spec_of_strides(dtypes.uint8, shape, strides)
+    assert found is not None  # a byte is a whole element
+    bits = dtypes.bits_of(dtype)
+    lowest = sum(step * (n - 1) for n, step in zip(shape, strides, strict=True) if step < 0 < n)
+    first, bit = divmod(lowest * bits, 8)
+    if bit and 0 not in shape:
+        msg = (
+            f"from_dlpack: the lowest of elements of {dtype} with strides {strides} begins inside a"
+            " byte; copy it in the other library first"
+        )
+        raise BufferError(msg)
+    spec = TensorSpec(dtype, found.layout.with_slot_bits(bits), device)
+    return partial(backend(device).borrowed_slots, address + first, spec)
 
 
 def _integers(address: int | None, count: int) -> tuple[int, ...]:

@@ -32,7 +32,9 @@ def save(file: _File, x: Tensor | Mapping[str, Tensor], /) -> None:
     `file`: a path whose end says the format, or an open binary file, which gets ``.npy``. `x`: of
     any device; for ``.npy`` one tensor, row-major or column-major, for ``.npz`` several such by
     name, for ``.safetensors`` and ``.zarr``, which need those libraries, any. dtypes: all, but that
-    NumPy's files and Zarr have no bfloat16, and safetensors has no complex128.
+    NumPy's files and Zarr have no bfloat16 and no narrow type, and safetensors has no complex128
+    and of narrow ones float8_e4m3fn, e4m3fnuz, e5m2, e5m2fnuz, e8m0fnu and, with an even last
+    dimension, float4_e2m1fn.
 
     What is kept of a layout is its form: order, padding and tiles. Gaps and repetitions of a view
     are not written. ValueError where the format cannot say the form or the dtype, before anything
@@ -73,8 +75,8 @@ def savez(file: _File, /, *args: Tensor, **kwargs: Tensor) -> None:
     """Write tensors to a file of NumPy's ``.npz``, by position and by name.
 
     `file`: a path, ``.npz`` is added where it is missing, or an open binary file. `args` are called
-    ``arr_0``, ``arr_1`` and so on, `kwargs` as they are. dtypes: all but bfloat16. Layouts and
-    errors are those of `save` for ``.npy``; ValueError for a name given twice, too.
+    ``arr_0``, ``arr_1`` and so on, `kwargs` as they are. dtypes: all but bfloat16 and narrow types.
+    Layouts and errors are those of `save` for ``.npy``; ValueError for a name given twice, too.
 
     >>> import os, tempfile
     >>> import tensorlayout as tl

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from tensorlayout.dtypes import is_numpys, wider
 from tensorlayout.exchange.numpy import Array
 from tensorlayout.functions.creation import asarray
 from tensorlayout.functions.interchange import to_numpy
@@ -30,6 +31,14 @@ def text_of(x: Tensor) -> str:
     """The text of the form, which is what is kept; nothing for what every file says, row-major."""
     form = x.layout.form
     return "" if form == Layout.row_major(form.shape) else str(form)
+
+
+def refuse_foreign(name: str, who: str, x: Tensor) -> None:
+    """ValueError for a dtype that is ml_dtypes', where only NumPy's are known."""
+    if not is_numpys(x.dtype):
+        fix = f"use .safetensors where that has it, or astype(x, {wider(x.dtype)}) first"
+        msg = f"{name}: {who} no {x.dtype}; {fix}"
+        raise ValueError(msg)
 
 
 def restored(members: Iterable[tuple[str, Any, str]]) -> dict[str, Tensor]:

@@ -8,9 +8,8 @@ from typing import IO, Any, NamedTuple
 
 import numpy as np
 
-from tensorlayout.dtypes import is_bfloat16
 from tensorlayout.exchange.numpy import Array
-from tensorlayout.files.forms import array_of, text_of
+from tensorlayout.files.forms import array_of, refuse_foreign, text_of
 from tensorlayout.functions.layouts import from_storage
 from tensorlayout.layout import Layout
 from tensorlayout.tensor import Tensor
@@ -39,10 +38,7 @@ def prepared(name: str, x: Tensor) -> Elements:
             "use .safetensors or .zarr, or to_layout(x, 'C') first"
         )
         raise ValueError(msg)
-    if is_bfloat16(x.dtype):
-        fix = "use .safetensors, or astype(x, float32) first"
-        msg = f"{name}: NumPy's files have no bfloat16; {fix}"
-        raise ValueError(msg)
+    refuse_foreign(name, "NumPy's files have", x)
     return Elements(array_of(x), by_columns)
 
 

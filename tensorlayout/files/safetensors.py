@@ -1,12 +1,20 @@
-"""Files of safetensors: row-major elements by name, and texts of layouts in their metadata."""
+"""Files of safetensors: row-major elements by name, and texts of layouts in their metadata.
+
+Of its types of fewer than 8 bits, F4 is here, whose elements lie two to a byte, the first in the
+low bits; how those of 6 bits lie, the format does not say. Source: "Format" in the README of
+safetensors, and its `TensorSpec`, which counts pairs of F4.
+"""
 
 from __future__ import annotations
 
 import json
 import os
+import sys
+from typing import Any, NamedTuple
 
 import numpy as np
 
+from tensorlayout import dtypes
 from tensorlayout.exchange.numpy import Array
 from tensorlayout.files.forms import array_of, restored, text_of
 from tensorlayout.files.libraries import library
@@ -15,35 +23,89 @@ from tensorlayout.tensor import Tensor
 
 _KEY = "tensorlayout"  # in the metadata: the texts by name
 _ALONE = "tensor"  # what a tensor without a name is called
+_LENGTH = 8  # bytes of the header's length
+_NARROW = {
+    "F8_E4M3": "float8_e4m3fn",
+    "F8_E4M3FNUZ": "float8_e4m3fnuz",
+    "F8_E5M2": "float8_e5m2",
+    "F8_E5M2FNUZ": "float8_e5m2fnuz",
+    "F8_E8M0": "float8_e8m0fnu",
+    "F4": "float4_e2m1fn",
+}
 
 
-def prepared(name: str, x: Tensor | dict[str, Tensor]) -> tuple[dict[str, Array], dict[str, str]]:
-    """The arrays to write, and the metadata."""
-    library("safetensors", "safetensors.numpy")
+class Elements(NamedTuple):
+    """What is written of a tensor: its elements in memory, and the library's name of their type."""
+
+    array: Array
+    dtype: str
+
+
+Ready = tuple[dict[str, Elements], dict[str, str]]
+
+
+def prepared(name: str, x: Tensor | dict[str, Tensor]) -> Ready:
+    """The elements to write, and the metadata. ValueError for what the format does not have."""
+    library("safetensors", "safetensors")
     tensors = {_ALONE: x} if isinstance(x, Tensor) else x
     if "__metadata__" in tensors:
         msg = f"{name}: safetensors keeps the name __metadata__ for itself"
         raise ValueError(msg)
     for tensor in tensors.values():
-        if tensor.dtype == np.complex128:
-            msg = f"{name}: safetensors has no complex128; use .npy or .zarr"
-            raise ValueError(msg)
+        _check(name, tensor)
     layouts = {key: text for key, tensor in tensors.items() if (text := text_of(tensor))}
-    arrays = {key: np.ascontiguousarray(array_of(t)).reshape(t.shape) for key, t in tensors.items()}
-    return arrays, {_KEY: json.dumps({"alone": tensors is not x, "layouts": layouts})}
+    elements = {key: _elements(tensor) for key, tensor in tensors.items()}
+    return elements, {_KEY: json.dumps({"alone": tensors is not x, "layouts": layouts})}
 
 
-def write(path: str, ready: tuple[dict[str, Array], dict[str, str]]) -> None:
+def _check(name: str, x: Tensor) -> None:
+    if x.dtype == np.complex128:
+        msg = f"{name}: safetensors has no complex128; use .npy or .zarr"
+        raise ValueError(msg)
+    if not dtypes.is_narrow(x.dtype):
+        return
+    if x.dtype.name not in _NARROW.values():
+        fix = f"use astype(x, {dtypes.wider(x.dtype)}) first, or x.view(uint8) for its bytes"
+        msg = f"{name}: safetensors has no {x.dtype}; {fix}"
+        raise ValueError(msg)
+    if dtypes.bits_of(x.dtype) < 8 and (not x.ndim or x.shape[-1] % 2):
+        msg = (
+            f"{name}: safetensors keeps {x.dtype} in pairs along the last dimension, which must be"
+            f" even, got shape {x.shape}; pad() it, or use x.view(uint8)"
+        )
+        raise ValueError(msg)
+
+
+def _elements(x: Tensor) -> Elements:
+    array = np.ascontiguousarray(array_of(x)).reshape(x.shape)
+    if array.dtype.name != _NARROW["F4"]:
+        return Elements(array, array.dtype.name)
+    bits = array.view(np.uint8) & 15
+    return Elements(np.ascontiguousarray(bits[..., ::2] | bits[..., 1::2] << 4), f"{x.dtype}_x2")
+
+
+def write(path: str, ready: Ready) -> None:
     """Write the file."""
-    arrays, metadata = ready
+    elements, metadata = ready
+    module = library("safetensors", "safetensors")
+    if sys.byteorder == "big":
+        elements = {
+            key: Elements(array.byteswap(), dtype) for key, (array, dtype) in elements.items()
+        }
     with open(path, "xb") as file:  # the library's own is for its user alone
         mode = os.fstat(file.fileno()).st_mode
     try:
-        library("safetensors", "safetensors.numpy").save_file(arrays, path, metadata)
-    except library("safetensors", "safetensors").SafetensorError as error:
+        specs = {key: _spec(module, *each) for key, each in elements.items()}
+        module.serialize_file(specs, path, metadata)
+    except module.SafetensorError as error:
         msg = f"save: {error}"
         raise OSError(msg) from error
     os.chmod(path, mode & 0o777)
+
+
+def _spec(module: Any, array: Array, dtype: str) -> Any:
+    where = {"data_ptr": array.ctypes.data, "data_len": array.nbytes}
+    return module.TensorSpec(dtype=dtype, shape=array.shape, **where)
 
 
 def read(path: str) -> Tensor | dict[str, Tensor]:
@@ -53,7 +115,27 @@ def read(path: str) -> Tensor | dict[str, Tensor]:
         said = json.loads((file.metadata() or {}).get(_KEY, "{}"))
         layouts = said.get("layouts", {})
         found = restored(
-            (name, file.get_tensor(name), layouts.get(name, ""))
+            (name, _array(path, file, name), layouts.get(name, ""))
             for name in file.keys()  # noqa: SIM118 - it is no dict
         )
     return found[_ALONE] if said.get("alone") else found
+
+
+def _array(path: str, file: Any, name: str) -> Array:
+    """A tensor of the file, which the library has checked; it gives NumPy no narrow types."""
+    part = file.get_slice(name)
+    if part.get_dtype() not in _NARROW:
+        found: Array = file.get_tensor(name)
+        return found
+    octets, dtype = _octets(path, name), dtypes.as_dtype(_NARROW[part.get_dtype()])
+    if dtypes.bits_of(dtype) < 8:
+        octets = np.stack([octets & 15, octets >> 4], axis=-1)
+    return octets.reshape(part.get_shape()).view(dtype)
+
+
+def _octets(path: str, name: str) -> Array:
+    """The bytes of a tensor. The file begins with the length of a header in JSON."""
+    with open(path, "rb") as file:
+        length = int.from_bytes(file.read(_LENGTH), "little")
+        begin, end = json.loads(file.read(length))[name]["data_offsets"]
+    return np.fromfile(path, np.uint8, end - begin, offset=_LENGTH + length + begin)

@@ -10,8 +10,7 @@ from typing import Any
 import numpy as np
 
 from tensorlayout.devices import CPU
-from tensorlayout.dtypes import is_bfloat16
-from tensorlayout.files.forms import array_of, restored, text_of
+from tensorlayout.files.forms import array_of, refuse_foreign, restored, text_of
 from tensorlayout.files.libraries import library
 from tensorlayout.files.targets import Targets
 from tensorlayout.functions.creation import asarray
@@ -27,9 +26,7 @@ def prepared(name: str, x: Tensor | dict[str, Tensor]) -> Tensor | dict[str, Ten
     """What to write. ValueError for a dtype or a name that Zarr has not."""
     library("zarr", "zarr")
     for key, tensor in {"": x}.items() if isinstance(x, Tensor) else x.items():
-        if is_bfloat16(tensor.dtype):
-            msg = f"{name}: Zarr has no bfloat16; use .safetensors, or astype(x, float32) first"
-            raise ValueError(msg)
+        refuse_foreign(name, "Zarr has", tensor)
         if tensor is not x and (
             "\\" in key or not {"", ".", "..", "zarr.json"}.isdisjoint(key.split("/"))
         ):

@@ -188,10 +188,10 @@ def from_sequence(name: str, obj: Any, dtype: DType | None) -> Tensor:
     """
     try:
         array = numbers_of(obj, dtype)
-    except NoNumbersError:
+    except NoNumbersError as error:
         devices = tuple(_devices_inside(obj))
-        if devices in ((), (CPU,)):
-            raise
+        if not devices:
+            raise TypeError(str(error)) from error.__cause__
         return _on_device(name, obj, dtype, devices)
     if array.size == 0 and dtype is None and not holds_arrays(obj):
         dtype = dtypes.float64
@@ -220,7 +220,7 @@ def _on_device(name: str, obj: Any, dtype: DType | None, devices: tuple[Device, 
         found = " and ".join(map(str, devices))
         msg = f"the tensors in a sequence live on {found}; move some with to_device()"
         raise ValueError(msg)
-    x = _put_together(obj, devices[0])
+    x = under(name, _put_together, obj, devices[0])
     kind = x.dtype if dtype is None else dtype
     if x.dtype == kind and x.layout.is_row_major:
         return x

@@ -9,7 +9,7 @@ from typing import Any, SupportsIndex
 import numpy as np
 
 from tensorlayout.devices import CPU, as_device, available
-from tensorlayout.dtypes import is_numpys, is_standard
+from tensorlayout.dtypes import LATE, is_narrow, is_standard
 from tensorlayout.exchange import dlpack
 from tensorlayout.exchange.numpy import Array, converted, held, quietly, tensor_over
 from tensorlayout.functions import arguments, dispatch
@@ -76,10 +76,12 @@ def to_numpy(x: Tensor, dtype: Any = None, *, copy: bool | None = None) -> Array
     if kind != array.dtype:
         if copy is False:
             refuse("__array__", f"{array.dtype} cannot be seen as {dtype} without a copy")
-        if array.dtype.kind == "c" and kind.kind in "iuf":
+        odd = kind.name in LATE  # the others' rules are not ours
+        if array.dtype.kind == "c" and (kind.kind in "iuf" or odd):
             msg = f"__array__: {array.dtype} cannot become {kind}; take real() or abs() first"
             raise TypeError(msg)
-        if kind.kind in "iu" or not is_numpys(kind):  # NumPy leaves open what NaN becomes
+        # NumPy leaves open what NaN becomes.
+        if odd or kind.kind in "iu" or (is_narrow(array.dtype) and is_standard(kind)):
             return converted(array, kind)
         return quietly(array.astype, kind)  # type: ignore[no-any-return]
     # Never our own object: a shape or dtype that it were given would be that of our memory.
@@ -89,7 +91,8 @@ def to_numpy(x: Tensor, dtype: Any = None, *, copy: bool | None = None) -> Array
 def _is_plain(x: Tensor) -> bool:
     """Whether NumPy may read the memory of `x` without asking `to_numpy`.
 
-    Not complex numbers: on the way to a real dtype NumPy would drop their imaginary parts.
+    Not complex numbers: on the way to a real dtype NumPy would drop their imaginary parts. Not what
+    ml_dtypes has.
     """
     spec = x._spec
     on_host = spec.device is CPU or spec.device == CPU
@@ -101,8 +104,8 @@ def _is_plain(x: Tensor) -> bool:
 def array_interface(x: Tensor) -> dict[str, Any]:
     """What NumPy's ``__array_interface__`` says of the memory on the CPU; strides in **bytes**.
 
-    AttributeError on CUDA, of tiles, and of bfloat16 and complex numbers, for which NumPy asks
-    `__array__`. Whoever reads the dictionary keeps the tensor as long as the memory.
+    AttributeError on CUDA, of tiles, and of bfloat16, narrow types and complex numbers, for which
+    NumPy asks `__array__`. Whoever reads the dictionary keeps the tensor as long as the memory.
     """
     if not _is_plain(x):
         msg = f"__array_interface__: not for {x.dtype} on the {x.device} in layout {cut(x.layout)}"
@@ -117,7 +120,7 @@ def buffer(x: Tensor, _flags: int, /) -> memoryview:
     """The memory on the CPU for Python's buffer protocol, from Python 3.12 on: ``memoryview(x)``.
 
     Any strides; a consumer that needs bytes in a row says so, and Python refuses. Read-only if the
-    tensor is. BufferError on CUDA, for tiles, and for bfloat16 and complex numbers.
+    tensor is. BufferError on CUDA, for tiles, and for bfloat16, narrow types and complex numbers.
     """
     if not _is_plain(x):
         msg = f"__buffer__: not for {x.dtype} on the {x.device} in layout {cut(x.layout)}"
@@ -176,8 +179,9 @@ def to_dlpack(
 
     ValueError for a `stream` of the CPU, which has none, and for stream 0, which could be several.
     BufferError for another device, for copy=False where one is needed, for a read-only tensor in a
-    legacy capsule, for memory that is not aligned to its elements, for negative strides, and, but
-    with copy=True, for a tiled tensor, which has no strides.
+    legacy capsule, for elements of fewer than 8 bits, one to a byte, where `max_version` is less
+    than (1, 1), for memory that is not aligned to its elements, or begins inside a byte, for
+    negative strides, and, but with copy=True, for a tiled tensor, which has no strides.
     """
     backwards = copy is None or dl_device is None
     dl_device = None if dl_device is _UNSAID else dl_device
@@ -187,19 +191,20 @@ def to_dlpack(
     if wanted not in (here, dlpack.HOST):
         msg = f"__dlpack__: the tensor is on the {x.device}, {here} in DLPack, not {dl_device}"
         raise BufferError(msg)
-    versioned = max_version is not None and _pair("max_version", max_version) >= (1, 0)
+    version = (0, 0) if max_version is None else _pair("max_version", max_version)
     copy = arguments.flag("__dlpack__", "copy", copy)
     if wanted != here:
         if copy is False:
             msg = f"__dlpack__: the CPU needs a copy of what is on {x.device}, and copy=False"
             raise BufferError(msg)
-        x, copy = strided("__dlpack__", on_host(x)), True
-    elif copy and not x._spec.layout.is_strided:
+        x, copy = on_host(x), True
+        x = strided("__dlpack__", x) if x._spec.layout.is_tiled else x
+    elif copy and x._spec.layout.is_tiled:
         x = strided("__dlpack__", x)
     elif copy:
         x = dispatch.call(_TO_DLPACK, (x._spec, None, None), (x,))
     backend(x.device).ready("__dlpack__", stream, x.device)
-    return dlpack.export(x, versioned=versioned, copied=bool(copy), backwards=backwards)
+    return dlpack.export(x, version=version, copied=bool(copy), backwards=backwards)
 
 
 def allow_negative_strides() -> Block[bool, bool]:
@@ -244,14 +249,16 @@ def from_dlpack(
     Layout of the result: as the exporter's strides say; dimensions of size 1 get the stride that
     continues their successor, since DLPack has lost which order they were in. `layout`, as in
     `to_layout`, says it: where it places the elements where they are, nothing is copied.
+    Elements of fewer than 8 bits are packed below a byte, unless the exporter says that each takes
+    one; those of several lanes, such as PyTorch's pairs, are elements of the last dimension.
 
     Read-only where the exporter says so, and where it cannot: a legacy capsule, from before DLPack
     1, may be of an array that nobody may change, such as JAX's. With copy=True the tensor can be
     written to. On CUDA the exporter makes the memory ready for our current stream.
 
     AttributeError for what exports nothing by DLPack. BufferError for memory on a device that is
-    not here, for element types that are none of ours, and where copy=False and a copy is needed;
-    ValueError for that where `layout` needs it.
+    not here, for element types that are none of ours, for packed elements that begin inside a byte,
+    and where copy=False and a copy is needed; ValueError for that where `layout` needs it.
     Source: array API standard 2025.12, creation functions, `from_dlpack`; `layout` is beyond it.
 
     >>> import numpy as np

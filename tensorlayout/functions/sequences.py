@@ -19,7 +19,7 @@ __all__: list[str] = []
 
 
 class NoNumbersError(TypeError):
-    """An item of a sequence is nothing that NumPy sees, such as the memory of a device."""
+    """An item of a sequence is nothing that NumPy sees, such as memory of a device, or bfloat16."""
 
 
 def numbers_of(obj: Any, dtype: DType | None) -> Array:
@@ -76,7 +76,7 @@ _CONTENTS = {"U": "str", "S": "bytes", "O": "object"}
 
 def _refuse_content(kinds: set[str]) -> NoReturn:
     msg = f"a tensor holds numbers, got {words.cut(', '.join(sorted(kinds)))}"
-    raise TypeError(msg)
+    raise NoNumbersError(msg)
 
 
 def _unequal(obj: Any) -> str | None:
@@ -131,8 +131,9 @@ def _exact_numbers(numbers: Array, dtype: DType | None) -> Array:
 
 def refuse_misfits(array: Array, kind: DType) -> None:
     """OverflowError for integers outside the range of an integer dtype."""
-    whole = dtypes.in_category(kind, "any integral")
-    if whole and array.dtype.kind in "iuO" and array.dtype != kind and array.size:
+    if array.dtype == kind or not (array.size and dtypes.in_category(kind, "any integral")):
+        return
+    if array.dtype.kind in "iuO" or dtypes.in_category(array.dtype, "narrow integer"):
         refuse_misfit(int(array.min()), int(array.max()), kind)
 
 

@@ -17,6 +17,7 @@ from tensorlayout.layout.views import Views
 from tensorlayout.words import shown
 
 if TYPE_CHECKING:
+    from tensorlayout.layout.cute import CuteLayout
     from tensorlayout.layout.drawing.drawing import Drawing
     from tensorlayout.layout.tensor_map import TensorMap
 
@@ -353,6 +354,54 @@ class Layout(Views):
             l2_promotion=l2_promotion,
             oob_fill=oob_fill,
         )
+
+    def to_cute(self, *, padded: bool | None = None) -> CuteLayout:
+        """The layout as CuTe writes it: nested shape and stride, and beside them the offset.
+
+        A dimension is a mode, a tiled one a mode of several, the fastest first. Sizes, strides and
+        offset count elements. CuTe has no padding: without it nothing is lost, but for the order of
+        dimensions of one index; with it `padded` says what is meant, the whole block (True) or the
+        elements alone (False). The bits of a slot belong to CuTe's element type. ValueError where
+        nothing is said, and for elements that end inside a tile.
+
+        >>> from tensorlayout import Layout
+        >>> print(Layout.tiled((4, 6), [(2, 2)]).to_cute())
+        ((2,2),(2,3)):((2,12),(1,4))
+        """
+        loaded("tensorlayout.layout.cute")
+        from tensorlayout.layout.cute import cute_of
+
+        return cute_of(self, padded)
+
+    @classmethod
+    def from_cute(
+        cls,
+        source: Any,
+        shape: Sequence[int] | None = None,
+        *,
+        offset: int = 0,
+        minor_to_major: Sequence[int] | None = None,
+        padding_value: Padding | str = PaddingValue.UNSPECIFIED,
+    ) -> Self:
+        """The layout that CuTe writes so; each mode of the first level becomes a dimension.
+
+        `source`: text such as ``((2,2),3):((1,6),2)``, a pair (shape, stride) of integers or nested
+        tuples, what `to_cute` gives, or a layout of tensor-layouts or CuTe's DSL. `shape`: the
+        sizes, in elements, where the modes are a block with padding, which holds `padding_value`.
+        `offset`: slots (elements) to be added. `minor_to_major`: the order of dimensions, as of
+        `Layout`. ValueError for text that is no layout, shape and stride that are nested unlike,
+        swizzles, and slots below 0 (a negative stride needs an offset); TypeError for all else.
+
+        >>> from tensorlayout import Layout
+        >>> Layout.from_cute("((2,2),3):((1,6),2)")
+        Layout.parse('(4,3):(2*6+2*1,2)')
+        """
+        loaded("tensorlayout.layout.cute")
+        from tensorlayout.layout.cute import fields_of
+
+        said = fields_of(source, shape)
+        said["offset"] += checks.checked_integer("offset", offset)
+        return cls(**said, minor_to_major=minor_to_major, padding_value=padding_value)
 
     def draw(self) -> Drawing:
         """A picture: the slot at each index, and the index in each slot; large ones are cut.

@@ -157,6 +157,16 @@ class Placement:
         return count * itemsize if self.slot_bits is None else -(-count * self.slot_bits // 8)
 
     @property
+    def spare_bits(self) -> int:
+        """The **bits** of the last byte behind `required_size` slots; 0 for slots of whole bytes.
+
+        >>> from tensorlayout import Layout
+        >>> Layout.row_major((3, 5)).with_slot_bits(4).spare_bits
+        4
+        """
+        return 0 if self.slot_bits is None else -self.required_size * self.slot_bits % 8
+
+    @property
     def padding_size(self) -> int:
         """The number of slots of padding that this layout owns; 0 for a view with gaps.
 

@@ -22,7 +22,7 @@ from tensorlayout.functions import (
 )
 from tensorlayout.functions import elementwise as ew
 from tensorlayout.functions.creation import asarray, zeros_like
-from tensorlayout.functions.transfers import moved, on_host
+from tensorlayout.functions.transfers import moved, on_host, strided
 from tensorlayout.layout import Layout
 from tensorlayout.numpy_style.operands import beside, product
 from tensorlayout.numpy_style.outputs import CASTINGS, can_cast, given
@@ -355,7 +355,8 @@ def item(a: Tensor, *index: int | Sequence[int]) -> Any:
             places = _index_of(a, places[0])
         if len(places) != a.ndim:
             refuse("item", f"needs {a.ndim} integers, or one, got {arguments.shown(index)}")
-        one = under("item", indexing.getitem, a, places)
+        whole = strided("__array__", a) if a._spec.layout.slot_bits is not None else a
+        one = under("item", indexing.getitem, whole, places)
     return tolist(one)
 
 
@@ -385,6 +386,6 @@ def tobytes(a: Tensor) -> bytes:
 def _array(a: Tensor) -> Array:
     """The elements as an array of NumPy, of a dtype that it knows."""
     a = on_host(a)
-    if dtypes.is_bfloat16(a.dtype):
-        a = data_types.astype(a, dtypes.float32)
+    if not dtypes.is_numpys(a.dtype):
+        a = data_types.astype(a, dtypes.wider(a.dtype))
     return interchange.to_numpy(a)

@@ -205,6 +205,14 @@ class Backend(Protocol):
         `address`: of the element at index (0, …, 0). None where strides are no whole elements.
         """
 
+    def borrowed_slots(
+        self, address: int, spec: TensorSpec, owner: object, /, *, readonly: bool
+    ) -> Tensor:
+        """A tensor over memory of another library that is packed below a byte.
+
+        `address`: of the byte that the lowest slot of `spec` begins.
+        """
+
     def current_stream(self, device: Device, /) -> int | None:
         """The stream of `device` on which this thread works; None where there are none."""
 

@@ -8,8 +8,13 @@ from tensors import host, padding_of, tensor_in
 from test_cuda_narrow_conversions import BYTES, dtype_of, expected, nearest, values
 
 import tensorlayout as tl
+from benchmarks.resources import compiled
+from tensorlayout.cuda.elementwise import plan_conversion, plan_elementwise
 from tensorlayout.cuda.engine.launch_log import launch_log
+from tensorlayout.cuda.engine.warm_up import common
+from tensorlayout.devices import Device
 from tensorlayout.dtypes import bits_of
+from tensorlayout.tensor import TensorSpec
 
 pytestmark = needs_compiler
 
@@ -138,7 +143,9 @@ def test_python_numbers_are_rounded_once(name, number):
     assert octets(chosen).tolist() == [one, wanted]
 
 
-@pytest.mark.parametrize(("name", "number"), [("int4", 8), ("uint2", 4), ("int1", 1), ("uint4", -1)])
+@pytest.mark.parametrize(
+    ("name", "number"), [("int4", 8), ("uint2", 4), ("int1", 1), ("uint4", -1)]
+)
 def test_integers_that_do_not_fit(name, number):
     with pytest.raises(OverflowError, match=f"^full: .*{number} does not fit {name}"):
         tl.full((2,), number, dtype=dtype_of(name))
@@ -260,3 +267,41 @@ def test_a_chain_between_narrow_types_is_one_launch(place):
         assert (kernel.file, counts.launches) == ("fuse.cu", 1)
         assert (found.dtype, found.layout) == (one_by_one.dtype, one_by_one.layout)
         assert octets(found).tolist() == octets(one_by_one).tolist()
+
+
+# ---- Machine code
+
+
+def kernels():
+    flat, rows = tl.Layout.row_major((64, 64)), tl.Layout.row_major((640, 640))
+    turned, tailed = tl.Layout.column_major((640, 640)), tl.Layout.tiled((65, 131), [(8, 128)])
+    spread = tl.Layout.row_major((64, 64, 7)).slice(np.s_[:, ::2, ::-2])
+
+    def spec(layout, name):
+        return TensorSpec(dtype_of(name), layout, Device("cuda", 0))
+
+    for source, target, saturate, to, from_ in [
+        ("float32", "float8_e4m3fn", False, flat, flat),
+        ("float64", "float8_e5m2", True, spread, spread),
+        ("int64", "float8_e8m0fnu", False, rows, turned),
+        ("uint64", "int4", True, flat, flat),
+        ("float16", "float6_e3m2fn", False, tailed, tailed),
+        ("float8_e4m3fn", "float8_e5m2fnuz", False, flat, flat),
+        ("float8_e8m0fnu", "complex128", False, rows, turned),
+    ]:
+        given = spec(to, target), spec(from_, source), [256, 256]
+        yield plan_conversion(*given, saturate=saturate).launches[0].kernel
+    plan = tl.equal.operation.plan(spec(rows, "float8_e3m4"), spec(turned, "float8_e3m4"))
+    yield plan_elementwise(plan, [256] * 3).launches[0].kernel
+    yield from common("float8_e4m3fn")
+
+
+@pytest.mark.parametrize(
+    "architecture", [75, *[pytest.param(n, marks=pytest.mark.long) for n in (80, 90, 100, 120)]]
+)
+def test_compiled_for_a_gpu_without_spills(architecture):
+    pytest.importorskip("cupy_backends.cuda.libs.nvrtc", reason="optional: NVRTC comes with cupy")
+    for kernel in kernels():
+        made = compiled(kernel, architecture)
+        found = made.resources[kernel.name]
+        assert (made.warnings, found.spilled, found.registers <= 64) == ("", 0, True), kernel

@@ -286,10 +286,24 @@ def products():
     yield there(a) @ there(b), a @ b
 
 
+def packed_copies():
+    for dtype, bits in (("uint4", 4), ("int2", 2), ("uint1", 1), ("float6_e2m3fn", 6)):
+        octets = numbers(300, 2000, dtype="uint8", seed=bits) % 2**bits
+        x = tl.from_storage(octets, Layout((300, 2000)), dtype=dtype)
+        x = x.to_device(tl.default_device())
+        rows, tiles = (tl.Layout.parse(f"[300,2000]{{1,0{how}}}") for how in ("", ":T(8,128)"))
+        for layout in (rows, tiles):
+            y = tl.to_layout(x, layout.with_slot_bits(bits))
+            for back in (rows, tiles):
+                found = tl.to_layout(tl.to_layout(y, back), rows)
+                yield found.view(tl.uint8), octets
+
+
 # Cases, and the kernels that each launches with many blocks.
 CASES = {
     copies: "copy_flat copy_strided copy_tiles",
     copies_of_tiles: "copy_bounded copy_bounded_boxes",
+    packed_copies: "pack_flat unpack_flat pack_elements unpack_elements",
     fills: "fill_flat fill_strided fill_bounded",
     joins: "join_parts join_rows",
     spreads: "spread_elements",

@@ -38,6 +38,10 @@ POSITIONS = tl.asarray(np.array([3, 0, 3, 1]))
 # Of each file a call that launches some of it.
 CALLS = {
     "fill/diagonals.cu": (tl.triu, numbers((9, 9))),
+    "copy/packed.cu": (
+        lambda x: tl.to_layout(tl.astype(x, "int4"), "{0:E(4)}").to_device("cpu").view("int4"),
+        numbers((70,)),
+    ),
     "copy/tiled.cu": (lambda x: tl.to_layout(x, "{1,0:T(8,128)}"), numbers((20, 130))),
     "scatter/scatter_reduce.cu": (tl.scatter_add, numbers(5), POSITIONS, numbers(4)),
     "copy/copy.cu": (lambda x: tl.to_layout(x, "NHWC"), numbers((1, 3, 20, 24))),

@@ -547,9 +547,9 @@ NEW = ("max_version", "dl_device", "copy")
 def test_the_exporter_is_asked_for_no_more_than_is_needed():
     exporter = Exporter(VALUES, keywords=NEW)
     tl.from_dlpack(exporter)
-    assert exporter.asked == {"max_version": (1, 0)}
+    assert exporter.asked == {"max_version": (1, 1)}
     tl.from_dlpack(exporter, copy=False)
-    assert exporter.asked == {"max_version": (1, 0), "copy": False}
+    assert exporter.asked == {"max_version": (1, 1), "copy": False}
 
 
 @pytest.mark.parametrize("take", [tl.from_dlpack, tl.asarray])
@@ -606,7 +606,7 @@ def test_exporters_without_the_newer_keywords(keywords):
     ("fields", "message"),
     [
         ({"lanes": 4}, "4 lanes"),
-        ({"code": 7, "bits": 8}, "type 7 with 8 bits.*convert them in the other library"),
+        ({"code": 18, "bits": 8}, "type 18 with 8 bits.*convert them in the other library"),
         ({"code": 2, "bits": 128}, "type 2 with 128 bits"),
         ({"code": 3, "bits": 64}, "no dtype here"),
         ({"code": 6, "bits": 1}, "no dtype here"),
@@ -706,7 +706,7 @@ class Elsewhere(Exporter):
 def test_with_a_device_the_exporter_is_asked_to_move_the_memory(take):
     exporter = Elsewhere(VALUES, keywords=NEW, flags=2)
     assert same_bits(take(exporter, device="cpu"), VALUES)
-    assert exporter.asked == {"max_version": (1, 0), "dl_device": (1, 0)}
+    assert exporter.asked == {"max_version": (1, 1), "dl_device": (1, 0)}
     with pytest.raises(BufferError, match=r"cannot be asked for dl_device=\(1, 0\)"):
         take(Elsewhere(VALUES), device="cpu")
 

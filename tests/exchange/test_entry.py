@@ -36,7 +36,7 @@ NOT_OURS = {
         text: text
         for text in (
             *("2T", "T", ",", ",,", "i4,i4", "(2,)f4", "2f4", "f4,", "V3", "S2", "U1", "O", "m8"),
-            *("M8[s]", "a5", "c", "g", "G", "longdouble", "float128", "int4", "float8_e5m2", ""),
+            *("M8[s]", "a5", "c", "g", "G", "longdouble", "float128", "int3", "f1", "float8", ""),
             *(
                 " f4",
                 "f4 ",
@@ -103,7 +103,7 @@ TAKES_A_DTYPE = {
 REFUSED = [(kind, "zeros") for kind in NOT_OURS]
 REFUSED += [
     (kind, function)
-    for kind in ("2T", ",", "int4", "float8_e5m2", "class number", "array", "long")
+    for kind in ("2T", ",", "int3", "f1", "class number", "array", "long")
     for function in TAKES_A_DTYPE
 ]
 
@@ -112,7 +112,7 @@ REFUSED += [
 def test_what_is_no_dtype_of_ours_is_refused_with_words(kind, function):
     with pytest.raises(TypeError, match=r"must be a dtype of this namespace, got") as refused:
         TAKES_A_DTYPE[function](NOT_OURS[kind])
-    assert len(str(refused.value)) < 300
+    assert len(str(refused.value)) < 310
 
 
 @pytest.mark.parametrize("function", TAKES_A_DTYPE)
@@ -158,7 +158,7 @@ class Rebuilt:
     [
         *((("float32", "(2,):(1,)", bytearray(7)), ValueError),),
         *(((name, "(2,):(1,)", bytearray(8)), TypeError) for name in ("2T", ",", "T", ">f4", 3)),
-        *((("float8_e5m2", "(2,):(1,)", bytearray(8)), TypeError),),
+        *((("float8", "(2,):(1,)", bytearray(8)), TypeError),),
         *((("float32", 3, bytearray(8)), TypeError),),
         *((("float32", "(2,):(1,)", [1, 2]), TypeError),),
     ],
@@ -191,7 +191,7 @@ def test_arrays_of_another_byte_order_are_converted_in_a_copy_that_a_trace_shows
 def test_arrays_and_scalars_of_types_that_are_not_ours_are_refused(name):
     kind = getattr(ml_dtypes, name)
     for given in (np.ones(2, kind), kind(1), [kind(1), kind(0)]):
-        with pytest.raises(TypeError, match="must be a dtype of this namespace"):
+        with pytest.raises(TypeError, match=f"(must be a dtype|holds numbers).*, got .*{name}"):
             tl.asarray(given)
     with pytest.raises(TypeError, match="must be"):
         tl.zeros(2) + kind(1)

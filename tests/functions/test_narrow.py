@@ -68,6 +68,18 @@ def value_of(name, content):
     return -size if sign else size
 
 
+def number_of(name, content):
+    """The same as Python's number: -0 and the sign of a NaN as floats have them."""
+    number = value_of(name, content)
+    if name in INTEGERS:
+        return int(number)
+    negative = name in FLOATS and content >> (bits_of(name) - 1) & 1
+    if math.isnan(number):
+        one_nan = name not in FLOATS or FLOATS[name][4] == "minus zero"
+        return math.copysign(math.nan, -1 if negative and not one_nan else 1)
+    return -0.0 if number == 0 and negative else float(number)
+
+
 @functools.cache
 def steps_of(name):
     """The finite sizes of a float type by their codes, the middles between them, and what follows.
@@ -146,7 +158,7 @@ def test_every_value(name):
     """Each byte, of which the low bits count, in types that hold its value."""
     dtype = getattr(tl, name)
     x = asarray(np.arange(256, dtype=np.uint8).view(dtype))
-    want = np.array([float(_signed(value_of(name, c), c, name)) for c in range(256)])
+    want = np.array([number_of(name, c) for c in range(256)])
     for wide in (tl.float32, tl.float64):
         got = np.asarray(tl.astype(x, wide).to_device("cpu"))
         np.testing.assert_array_equal(got, want.astype(wide))
@@ -162,30 +174,14 @@ def test_every_value(name):
     np.testing.assert_array_equal(integers, exact)
 
 
-@pytest.mark.parametrize("name", NAMES)
-def test_every_pair(name):
+@pytest.mark.parametrize("saturate", [False, True])
+@pytest.mark.parametrize(("name", "other"), itertools.permutations(NAMES, 2))
+def test_every_pair(name, other, saturate):
     """Each byte in every other narrow type."""
     x = asarray(np.arange(256, dtype=np.uint8).view(getattr(tl, name)))
-    numbers = [value_of(name, c) for c in range(256)]
-    if name in INTEGERS:
-        numbers = list(map(int, numbers))
-    for other in NAMES:
-        for saturate in (False, True):
-            if other != name:
-                got = contents(tl.astype(x, getattr(tl, other), saturate=saturate))
-                want = [
-                    content_of(other, _signed(n, c, name), saturate) for c, n in enumerate(numbers)
-                ]
-                np.testing.assert_array_equal(got, want, f"to {other}, saturate={saturate}")
-
-
-def _signed(number, content, name):
-    """-0 and the NaN of a negative sign as floats, which have them."""
-    negative = name in FLOATS and content >> (bits_of(name) - 1) & 1
-    if isinstance(number, float) and math.isnan(number):
-        one_nan = FLOATS.get(name, (0, 0, 0, 0, "minus zero"))[4] == "minus zero"
-        return math.copysign(math.nan, -1 if negative and not one_nan else 1)
-    return -0.0 if number == 0 and negative else number
+    got = contents(tl.astype(x, getattr(tl, other), saturate=saturate))
+    want = [content_of(other, number_of(name, c), saturate) for c in range(256)]
+    np.testing.assert_array_equal(got, want)
 
 
 # ---- Into narrow types ---------------------------------------------------------------------------
@@ -535,9 +531,7 @@ def test_fused_functions_begin_and_end_with_casts(size, saturate):
     with tl.trace() as seen:
         found = scaled(x, 0.75)
     assert [(r.bytes_read, r.bytes_written) for r in seen] == [(size, size)]
-    numbers = [
-        0.75 * float(_signed(value_of("float8_e5m2", c), c, "float8_e5m2")) for c in range(256)
-    ]
+    numbers = [0.75 * number_of("float8_e5m2", c) for c in range(256)]
     want = np.array([content_of("float8_e4m3fn", n, saturate) for n in numbers], np.uint8)
     got, nans = contents(found), np.isnan([numbers[c] for c in octets])
     # The sign of a NaN that was computed with is nobody's business.

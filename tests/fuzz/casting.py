@@ -2,6 +2,7 @@
 
 import numpy as np
 import test_data_types
+import test_narrow
 from tensors import BFLOAT16, as_dtype, kind
 
 PROMOTED = {(a, b): c for a, b, c in test_data_types.PAIRS}
@@ -31,6 +32,10 @@ def cast(array, name):
     dtype = as_dtype(name)
     if array.dtype == dtype:
         return array.copy()
+    if kind(array.dtype) == "n":
+        return cast(_values(array), name)
+    if kind(dtype) == "n":
+        return _contents(array, dtype)
     if dtype.kind == "b":
         return np.asarray(array != 0)
     if kind(array.dtype) == "f" and dtype.kind in "iu":
@@ -44,6 +49,24 @@ def cast(array, name):
     if dtype == BFLOAT16 and array.dtype.itemsize >= 4 and kind(array.dtype) in "iuf":
         return _rounded_once(array)
     return array.astype(dtype)
+
+
+def _values(array):
+    """What a narrow type holds, in a type that holds all of it: float64, or int64."""
+    name = array.dtype.name
+    values = [test_narrow.number_of(name, c) for c in range(256)]
+    table = np.array(values, np.int64 if "int" in name else np.float64)
+    return table[array.view(np.uint8)]
+
+
+def _contents(array, dtype):
+    """Numbers as a narrow type holds them, one by one in exact arithmetic."""
+    wide = array if array.dtype.kind in "biu" else array.astype(np.float64)
+    found = [
+        test_narrow.content_of(dtype.name, int(n) if wide.dtype.kind in "biu" else n, False)
+        for n in wide.ravel().tolist()
+    ]
+    return np.array(found, np.uint8).reshape(array.shape).view(dtype)
 
 
 def _rounded_once(array):

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 import guard
 import numpy as np
 import tensors
+import test_narrow
 from tensors import BFLOAT16, DTYPES, as_dtype, kind
 
 import tensorlayout as tl
@@ -73,6 +74,9 @@ def pool(name, kind_of_values):
     """
     dtype = as_dtype(name)
     letter = kind(dtype)
+    if letter == "n":
+        every = np.arange(2 ** test_narrow.bits_of(name), dtype=np.uint8)
+        return np.random.default_rng(7).choice(every, 4096 + MANY * 4).view(dtype)
     if kind_of_values == "mild":
         values = {
             "b": [False, True],
@@ -107,6 +111,8 @@ def padding_bits(layout, dtype):
         return None
     if isinstance(value, BitPattern):
         return np.frombuffer(value.bits.to_bytes(dtype.itemsize, "little"), dtype)[0]
+    if kind(dtype) == "n":
+        return _narrow_padding(value, dtype)
     if value in (PaddingValue.ZERO, PaddingValue.ONE):
         return dtype.type(int(value is PaddingValue.ONE))
     low = value is PaddingValue.LOWEST
@@ -115,6 +121,20 @@ def padding_bits(layout, dtype):
     if kind(dtype) == "b":
         return dtype.type(not low)
     return dtype.type(np.iinfo(dtype).min if low else np.iinfo(dtype).max)
+
+
+def _narrow_padding(value, dtype):
+    """By all values of the type: a 1 of one bit is -1, and there may be no 0."""
+    contents = range(2 ** test_narrow.bits_of(dtype.name))
+    values = {c: v for c in contents if (v := test_narrow.value_of(dtype.name, c)) == v}
+    ones = [c for c, v in values.items() if v == 1]
+    found = {
+        PaddingValue.ZERO: 0,
+        PaddingValue.ONE: ones[0] if ones else 1,
+        PaddingValue.LOWEST: min(values, key=values.__getitem__),
+        PaddingValue.HIGHEST: max(values, key=values.__getitem__),
+    }[value]
+    return np.uint8(found).view(dtype)
 
 
 def places(layout):
@@ -168,6 +188,9 @@ class Operand:
         """An expression of what the slots hold; of bytes, which are many, by their digits."""
         if self.dtype.itemsize == 1 and self.dtype.kind in "ub":
             return f'np.frombuffer(bytes.fromhex("{self.storage.tobytes().hex()}"), "{self.dtype}")'
+        if kind(self.dtype) == "n":
+            octets = f'bytes.fromhex("{self.storage.tobytes().hex()}")'
+            return f'np.frombuffer({octets}, np.uint8).view(as_dtype("{self.dtype.name}"))'
         values = self.storage.astype(np.float32) if self.dtype == BFLOAT16 else self.storage
         listed = repr(values.tolist()).replace(" ", "")
         if len(listed) > LISTED:

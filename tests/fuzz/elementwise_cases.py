@@ -321,7 +321,7 @@ def clip(draw):
 
 
 def astype(draw):
-    source, result = draw.dtype(), draw.dtype()
+    source, result = draw.dtype("movable"), draw.dtype("movable")
     x = draw.operand(source, draw.shape(), "moved")
     lossy = source.startswith("complex") and not result.startswith(("complex", "bool"))
 

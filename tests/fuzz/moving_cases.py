@@ -8,13 +8,14 @@ import numpy as np
 from case import Case, in_dtype, near, packed, same
 from casting import cast, promoted
 from draws import MOST
-from tensors import as_dtype
+from numpy.lib.stride_tricks import sliding_window_view as windows
+from tensors import as_dtype, kind
 
 import tensorlayout as tl
 from tensorlayout.layout import Layout
 
 
-def anything(draw, least=0, most=6, empty=True, words="any"):
+def anything(draw, least=0, most=6, empty=True, words="movable"):
     return draw.operand(draw.dtype(words), draw.shape(least, most, empty), "moved")
 
 
@@ -122,7 +123,11 @@ def sliding_window(draw):
         "sliding_window",
         text,
         x,
-        lambda a: np.lib.stride_tricks.sliding_window_view(a, size, axis),
+        lambda a: (
+            windows(a.view(np.uint8), size, axis).view(a.dtype)  # NumPy takes no "f1"
+            if kind(a.dtype) == "n"
+            else windows(a, size, axis)
+        ),
     )
 
 
@@ -295,7 +300,7 @@ def tile(draw):
 
 
 def pad(draw):
-    x = anything(draw, 1, 4, empty=False)
+    x = anything(draw, 1, 4, empty=False, words="holding small numbers")
     mode = draw.choice(["constant", "edge", "reflect", "symmetric", "wrap"])
     widths = tuple((draw.between(0, 3), draw.between(0, 3)) for _ in x.layout.shape)
     shape = [n + sum(w) for n, w in zip(x.layout.shape, widths, strict=True)]
@@ -337,7 +342,7 @@ def copied(draw):
 
 
 def like(draw):
-    x = anything(draw)
+    x = anything(draw, words="holding small numbers")
     name = draw.choice(["zeros_like", "ones_like", "full_like", "empty_like"])
     dtype = x.dtype.name if draw.chance(0.6) else draw.dtype()
     value = {"zeros_like": 0, "ones_like": 1, "full_like": draw.choice((True, 3, 2))}.get(name)
@@ -533,7 +538,7 @@ def meshgrid(draw):
 
 def padded_once_more(draw):
     """Padding after writes through a view of the elements."""
-    x = anything(draw, 1)
+    x = anything(draw, 1, words="holding small numbers")
     value = draw.choice((0, 1, True))
     y = draw.operand(x.dtype, x.layout.shape, "mild", writable=True)
     return Case(

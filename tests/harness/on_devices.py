@@ -42,7 +42,7 @@ def devices_of(module, long):
 
 
 # One of each kind and of each size of element; and those of which any two meet.
-FEW = {"bool", "uint8", "int64", "bfloat16", "float32", "complex128"}
+FEW = {"bool", "uint8", "int64", "bfloat16", "float32", "complex128", "float8_e4m3fn"}
 MIXED = {"bool", "int64", "float32"}
 
 
@@ -50,7 +50,7 @@ def is_long(parameters):
     """Whether a test is one of many dtypes on a device that compiles for each."""
     values = list(parameters.values())
     values += [v for value in values if isinstance(value, tuple) for v in value]
-    dtypes = {v for v in values if isinstance(v, str)} & set(tensors.DTYPES["any"])
+    dtypes = {v for v in values if isinstance(v, str)} & set(tensors.DTYPES["movable"])
     short = dtypes <= (MIXED if len(dtypes) > 1 else FEW)
     return parameters.get("device", "cpu") != "cpu" and not short
 

@@ -21,8 +21,12 @@ SIGNED = ["int8", "int16", "int32", "int64"]
 UNSIGNED = ["uint8", "uint16", "uint32", "uint64"]
 REAL_FLOATING = ["float16", "bfloat16", "float32", "float64"]
 COMPLEX = ["complex64", "complex128"]
+NARROW = ["float8_e3m4", "float8_e4m3", "float8_e4m3b11fnuz", "float8_e4m3fn", "float8_e4m3fnuz"]
+NARROW += ["float8_e5m2", "float8_e5m2fnuz", "float8_e8m0fnu"]
+NARROW += ["float6_e2m3fn", "float6_e3m2fn", "float4_e2m1fn"]
+NARROW += ["int1", "int2", "int4", "uint1", "uint2", "uint4"]
 
-# The standard's words for sets of dtypes.
+# The standard's words for sets of dtypes, and what else can be moved.
 DTYPES = {
     "bool": BOOL,
     "integral": SIGNED + UNSIGNED,
@@ -32,7 +36,12 @@ DTYPES = {
     "real numeric": SIGNED + UNSIGNED + REAL_FLOATING,
     "numeric": SIGNED + UNSIGNED + REAL_FLOATING + COMPLEX,
     "any": BOOL + SIGNED + UNSIGNED + REAL_FLOATING + COMPLEX,
+    "movable": BOOL + SIGNED + UNSIGNED + REAL_FLOATING + COMPLEX + NARROW,
 }
+
+# But for types that do not hold 0, 1, 2 and 3.
+_SMALL = {"int1", "int2", "uint1", "float8_e8m0fnu"}
+DTYPES["holding small numbers"] = [n for n in DTYPES["movable"] if n not in _SMALL]
 
 # Values at which functions are tried: some make NumPy warn, which we must not.
 VALUES = {
@@ -45,10 +54,14 @@ VALUES = {
 
 
 def as_dtype(name):
-    return BFLOAT16 if name == "bfloat16" else np.dtype(name)
+    late = isinstance(name, str) and (name == "bfloat16" or name in NARROW)
+    return np.dtype(getattr(ml_dtypes, name) if late else name)
 
 
 def kind(dtype):
+    """NumPy's letter of a dtype; ``n`` for narrow ones."""
+    if dtype.name in NARROW:
+        return "n"
     return "f" if dtype == BFLOAT16 else dtype.kind
 
 
@@ -171,6 +184,8 @@ def _arrays(x, expected, message):
     assert not isinstance(x, tl.Tensor) or x.device == tl.default_device(), message
     got, expected = host(x), np.asarray(expected)
     assert (got.dtype, got.shape) == (expected.dtype, expected.shape), message
+    if kind(expected.dtype) == "n":  # bit for bit
+        return got.view(np.uint8), expected.view(np.uint8)
     if expected.dtype == BFLOAT16:
         return got.astype(np.float32), expected.astype(np.float32)
     return got, expected

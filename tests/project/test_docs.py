@@ -167,6 +167,8 @@ def test_every_public_name_has_one_entry_in_the_reference():
     ]
     spaces = [tl, tl.linalg, tl.fft, tl.directml, tl.xla]
     spaces += [getattr(tl.xla, name) for name in tl.xla.__all__ if name.endswith("_util")]
+    rows = (getattr(tl.formats, name) for name in tl.formats.__all__)
+    spaces += [tl.formats, *filter(inspect.ismodule, rows)]
     public = {f"{space.__name__}.{name}" for space in spaces for name in space.__all__}
     modules = {name for name in public if inspect.ismodule(reference.value_of(name))}
     twice = {"matmul", "matrix_transpose", "tensordot", "vecdot"}  # in `linalg` as well

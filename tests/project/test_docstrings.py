@@ -14,10 +14,12 @@ import numpy as np
 import pytest
 
 import tensorlayout as tl
-from tensorlayout import Tensor, directml, xla
+from tensorlayout import Tensor, directml, formats, xla
 from tensorlayout.directml import OperatorDesc
 
 SPACES = {"tl": tl, "linalg": tl.linalg, "fft": tl.fft, "directml": directml, "xla": xla}
+SPACES |= {"formats": formats}
+SPACES |= {f"formats.{name}": vars(formats)[name] for name in formats.__all__ if name != "written"}
 CLASSES = (tl.Layout, tl.Trace)
 OTHER_ERRORS = {"AxisError", "CopyError", "LinAlgError", "HloSyntaxError", "ShapeSyntaxError"}
 

@@ -44,6 +44,7 @@ OWN = {
     "Trace",
     "coalesce",
     "default_device",
+    "formats",
     "get_num_threads",
     "directml",
     "no_copies",
@@ -138,7 +139,7 @@ def test_what_the_package_lists_exists(name):
 def test_dir_holds_the_names_and_nothing_else():
     assert set(tl.__all__) <= set(dir(tl))
     assert {name for name in set(dir(tl)) - set(tl.__all__) if not name.startswith("__")} == set()
-    assert {"bfloat16", "directml", "fft", "linalg", "xla"} <= set(dir(tl))
+    assert {"bfloat16", "directml", "fft", "formats", "linalg", "xla"} <= set(dir(tl))
     assert dir(tl) == sorted(dir(tl))
 
 

@@ -165,6 +165,9 @@ Layout((2, 3), offset=@)
 Layout.parse(@)
 Layout.labelled((1, 2, 3, 4), @)
 Layout.pitched((2, 3), @, 4)
+Layout.from_cute(@)
+Layout.from_cute((2, @))
+Layout.from_cute((2, 1), @)
 Layout.tiled((2, 3), @)
 Layout.tiled((2, 3), [@])
 Layout((2, 3)).permute(@)
@@ -208,6 +211,22 @@ directml.TensorDesc("FLOAT32", @)
 directml.TensorDesc("FLOAT32", (2, 3), @)
 directml.TensorDesc("FLOAT32", (2, 3)).with_rank(@)
 directml.calc_buffer_tensor_size("FLOAT32", @)
+formats.blas.read((2, 3), (@, 3))
+formats.blas.read((2, 3), ("N", @))
+formats.cudnn.read((2, 3, 4), @)
+formats.cudnn.read((2, 4, 4), "NCHW_VECT_C", @)
+formats.directml.read((2, 3), @)
+formats.einops.read((2, 3), @)
+formats.einops.read((2, 3), "a (b c) -> a b c", b=@)
+formats.einops.write(Layout((2, 3)), @)
+formats.jax.read((2, 3), formats.jax.JaxLayout(@))
+formats.jax.read((2, 3), formats.jax.JaxLayout((0, 1), @))
+formats.numpy.read((2, 3), @, 8)
+formats.numpy.read((2, 3), (24, 8), @)
+formats.onednn.read((2, 3), @)
+formats.onednn.read(@, "ab")
+formats.onednn.write(Layout((2, 3)), @)
+formats.pytorch.read((2, 3), @)
 described(@)
 described("NHWC", @)
 described("sizes=2,3 strides=" + @)
@@ -219,7 +238,13 @@ def names():
     found, _ = space()
     rows = xla.parse_shape("f32[2,3]{1,0}")
     found |= {"rows": rows, "row": rows.layout, "Exporter": Exporter, "capsule": capsule}
-    return found | {"xla": xla, "directml": directml, "described": described, "main": main}
+    return found | {
+        "formats": tl.formats,
+        "xla": xla,
+        "directml": directml,
+        "described": described,
+        "main": main,
+    }
 
 
 def outcome(code, names):

@@ -101,9 +101,16 @@ def write_assign(plan: AssignPlan) -> Write:
         return _write_move(source, spec)
     wide = source.layout.broadcast_to(shape)
     if not (source.layout.is_strided and spec.layout.is_strided):  # the memory is a vector
-        return _write_move(TensorSpec(source.dtype, wide, source.device), spec)
+        read = TensorSpec(source.dtype, wide, source.device)
+        if packed.is_packed(read, spec):
+            return packed.mover(read, spec, converter(source.dtype, dtype), False, _by_boxes)
+        return _by_boxes(read, spec)
     move = mover(wide, source.dtype, spec.layout, dtype).run
     return lambda out, x: move(out._memory, np.broadcast_to(x._memory, shape))
+
+
+def _by_boxes(source: TensorSpec, result: TensorSpec) -> Write:
+    return tiled.mover(source, result, converter(source.dtype, result.dtype))
 
 
 def write_scalar(out: Tensor, value: Any) -> None:

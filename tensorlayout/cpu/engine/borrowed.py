@@ -8,11 +8,11 @@ from typing import Any
 
 import numpy as np
 
-from tensorlayout.cpu.engine.memory import Array, tensor_over
+from tensorlayout.cpu.engine.memory import Array, tensor_of_bytes, tensor_over
 from tensorlayout.devices import Device
-from tensorlayout.dtypes import DType, is_numpys
+from tensorlayout.dtypes import DType, is_numpys, uint8
 from tensorlayout.plan.from_strides import extent
-from tensorlayout.tensor import Tensor
+from tensorlayout.tensor import Tensor, TensorSpec
 
 
 class _Held(tuple[Any, ...]):
@@ -143,3 +143,12 @@ def borrowed(
     BufferError for what can be no memory.
     """
     return tensor_over(array_at(address, dtype, shape, byte_steps, owner, readonly=readonly))
+
+
+def borrowed_slots(address: int, spec: TensorSpec, owner: object, *, readonly: bool) -> Tensor:
+    """A tensor over memory of another library that is packed below a byte.
+
+    `address`: of the byte that its lowest slot begins. BufferError for what can be no memory.
+    """
+    count = spec.layout.nbytes(spec.dtype)
+    return tensor_of_bytes(array_at(address, uint8, (count,), (1,), owner, readonly=readonly), spec)

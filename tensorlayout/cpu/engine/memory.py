@@ -152,7 +152,8 @@ def storage_of(tensor: Tensor) -> Array:
 def required_bytes(tensor: Tensor) -> Array:
     """The bytes of a tensor's storage that its layout requires, from its lowest slot on.
 
-    Of a whole storage always the same array: joblib keeps files of arrays, and knows them by that.
+    Bits behind slots below a byte, which may be another's, read as 0. Of a whole storage always the
+    same array: joblib keeps files of arrays, and knows them by that.
     """
     layout, itemsize = tensor._spec.layout, tensor.itemsize
     if not layout.required_size:
@@ -162,6 +163,11 @@ def required_bytes(tensor: Tensor) -> Array:
     first, count = slot * itemsize, layout.nbytes(itemsize)
     if layout.slot_bits is not None:
         first, count = slots_in_bytes(layout, slot)
+        kept = 255 >> layout.spare_bits
+        if int(storage[first + count - 1]) > kept:
+            found = storage[first : first + count].copy()
+            found[-1] &= kept
+            return found
     return storage if count == storage.size else storage[first : first + count]
 
 
@@ -365,8 +371,9 @@ def exposed(tensor: Tensor) -> Exposed:
     """Where the elements of a tensor are."""
     memory = tensor._memory
     address = memory.__array_interface__["data"][0]
-    if tensor._spec.layout.is_tiled:  # its memory begins at the lowest slot
-        address += tensor._spec.layout.offset * tensor.itemsize
+    layout = tensor._spec.layout
+    if not layout.is_strided:  # its memory begins at the lowest slot
+        address += layout._bytes_of(layout.offset, tensor.itemsize)
     return Exposed(address, not memory.flags.writeable, memory)
 
 

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import functools
 from dataclasses import replace
 from math import gcd
 
 from tensorlayout.cuda import elementwise
+from tensorlayout.cuda.copy import packed
 from tensorlayout.cuda.copy.choose import between, plan_copy
 from tensorlayout.cuda.engine import faults
 from tensorlayout.cuda.engine.launch import Launches, writer
@@ -26,25 +28,25 @@ def plan_move(
     alignments: tuple[int, ...],
     padding: bytes | None = None,
     saturate: bool = False,
+    whole: bool = False,
 ) -> Launches:
     """How to put the elements of a tensor into another of any layout and dtype.
 
     `name`: of the function, for errors; `alignments` of the result and the source; `padding`: the
     content of one element of the padding that the result owns, None to leave it alone; `saturate`:
-    as of `plan_conversion`.
+    as of `plan_conversion`; `whole`: whether the result is new, so that padding of no value may be
+    written.
     """
+    if packed.is_packed(source, result):
+        to, from_ = alignments
+        onward = functools.partial(plan_move, name, saturate=saturate)
+        return packed.plan_packed(source, result, (to, from_), padding, whole, onward)
     apart = between(source, result, padding)
     if apart is not None:
         # New memory begins at a multiple of the widest access.
         first = plan_move(name, source, apart, (SECTOR, alignments[1]), saturate=saturate)
         second = plan_move(name, apart, result, (alignments[0], SECTOR), padding, saturate)
-        behind = 3 + len(first.scratch)
-        launches = (
-            *[each.placed((2, 1, *range(3, behind))) for each in first.launches],
-            *[each.placed((0, 2, *range(behind, behind + 9))) for each in second.launches],
-        )
-        scratch = apart.layout.nbytes(apart.dtype), *first.scratch, *second.scratch
-        return Launches(launches, "two moves", scratch)
+        return packed.in_two(first, second, apart.layout.nbytes(apart.dtype))
     if source.dtype == result.dtype:
         (to, from_), itemsize = alignments, result.dtype.itemsize
         return plan_copy(result.layout, source.layout, itemsize, (to, from_), padding)
@@ -59,9 +61,10 @@ def write_copy(plan: CopyPlan) -> Write:
         return write_move("reshape", source, old, saturate=plan.saturate)
     padding = padding_of(spec)
     # Bytes that stay as they lie need no kernel. What the source has for padding may be another's.
-    if source.dtype == spec.dtype and source.layout is spec.layout and padding is None:
+    alike = source.dtype == spec.dtype and source.layout is spec.layout and padding is None
+    if alike and not spec.layout.spare_bits:
         return copy_bytes
-    return write_move("copy", source, spec, padding, saturate=plan.saturate)
+    return write_move("copy", source, spec, padding, saturate=plan.saturate, whole=True)
 
 
 def write_move(
@@ -71,13 +74,14 @@ def write_move(
     padding: bytes | None = None,
     shift: int = 0,
     saturate: bool = False,
+    whole: bool = False,
 ) -> Write:
     """The function of the result, of which `result` begins `shift` **bytes** on, and the source."""
 
     def planned(alignments: tuple[int, ...]) -> Launches:
         to, from_ = alignments
         aligned = gcd(to, shift, SECTOR), from_
-        found = plan_move(name, source, result, aligned, padding, saturate)
+        found = plan_move(name, source, result, aligned, padding, saturate, whole)
         if not shift:
             return found
         memories = range(2 + len(found.scratch))
@@ -93,6 +97,8 @@ def write_assign(plan: AssignPlan) -> Write:
     Padding is left alone.
     """
     spec, source, name = plan.result, plan.source, plan.name
+    if isinstance(source, type) and packed.is_packed(spec):
+        return packed.write_number(spec, lambda value: octets(name, value, spec.dtype))
     if isinstance(source, type):
         return write_fill(spec, lambda value: octets(name, value, spec.dtype))
     layout = source.layout.broadcast_to(spec.layout.shape)

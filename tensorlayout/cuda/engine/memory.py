@@ -14,6 +14,7 @@ from tensorlayout.dtypes import DType
 from tensorlayout.plan.base import Exposed, Write
 from tensorlayout.plan.from_strides import spec_of_strides
 from tensorlayout.plan.padding import padding_bytes
+from tensorlayout.plan.view import whole_bytes
 from tensorlayout.tensor import Tensor, TensorSpec
 
 Made = TypeVar("Made")
@@ -87,7 +88,10 @@ def moved_slots(x: Tensor, spec: TensorSpec, slots: int) -> Tensor:
     """A view of `x` whose lowest slot is `slots` slots further, in units of the result's dtype."""
     home, place = x._home, x._memory
     assert home is not None
-    address = place.address + slots * spec.dtype.itemsize
+    step, layout = slots * spec.dtype.itemsize, spec.layout
+    if layout.slot_bits is not None:
+        step = whole_bytes(layout, home[1] + slots) - whole_bytes(layout, home[1])
+    address = place.address + step
     return Tensor._new(Place(address, place.readonly), spec, (home[0], home[1] + slots))
 
 
@@ -116,6 +120,16 @@ def borrowed(
     return Tensor._new(Place(lowest, readonly), spec, (buffer, 0))
 
 
+def borrowed_slots(address: int, spec: TensorSpec, owner: object, *, readonly: bool) -> Tensor:
+    """A tensor over memory of another library that is packed below a byte.
+
+    `address`: of the byte that its lowest slot begins.
+    """
+    octets = spec.layout.nbytes(spec.dtype)
+    buffer = driver().wrap(address, octets, spec.device.number, owner)
+    return Tensor._new(Place(address, readonly), spec, (buffer, 0))
+
+
 def device_at(address: int) -> Device | None:
     """The device whose memory is at an address; None if it is no device's.
 
@@ -128,7 +142,8 @@ def device_at(address: int) -> Device | None:
 def exposed(x: Tensor) -> Exposed:
     """Where the elements of a tensor are."""
     assert x._home is not None
-    address = x._memory.address + x._spec.layout.offset * x.itemsize
+    layout = x._spec.layout
+    address = x._memory.address + layout._bytes_of(layout.offset, x.itemsize)
     return Exposed(address, x._memory.readonly, x._home[0])
 
 
@@ -139,6 +154,8 @@ def read(x: Tensor) -> Bytes:
         with driver().using(x.device.number):
             driver().to_host(octets, x._memory.address)
     faults.check()
+    if x._spec.layout.spare_bits:
+        octets[-1:] &= 255 >> x._spec.layout.spare_bits
     return octets
 
 

@@ -21,7 +21,8 @@ from tensorlayout.tensor import TensorSpec
 
 # Files whose kernels need no types.
 _FILES = (
-    *("copy/copy.cu", "copy/tiled.cu", "fill/diagonals.cu", "fill/fill.cu", "fill/patterns.cu"),
+    *("copy/copy.cu", "copy/packed.cu", "copy/tiled.cu", "fill/diagonals.cu", "fill/fill.cu"),
+    "fill/patterns.cu",
     *("fill/sequence.cu", "gather.cu", "image.cu", "join.cu", "mask.cu", "matmul.cu", "pad.cu"),
     *("scatter/copy_scatter.cu", "scatter/scatter.cu", "scatter/scatter_reduce.cu"),
 )
@@ -99,7 +100,7 @@ _DEVICE = Device("cuda", 0)
 
 
 def _elementwise(name: str, dtype: DType, shapes: tuple[Any, ...], result: str) -> Kernel:
-    operation = Elementwise(name, "any", result)
+    operation = Elementwise(name, "any or narrow", result)
     plan = operation.plan(
         *[TensorSpec(dtype, Layout.row_major(shape), _DEVICE) for shape in shapes]
     )

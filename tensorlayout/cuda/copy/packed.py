@@ -1,0 +1,276 @@
+"""Copies from and to layouts packed below a byte on CUDA: one launch where bytes are not shared.
+
+What has other elements in its bytes, or padding that stays, is unpacked to memory of one byte a
+slot, written there, and packed again. So is what a walk cannot hold, and conversions.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from math import gcd
+from typing import Any
+
+from tensorlayout.cuda.bounded import fits_a_walk, walk_struct
+from tensorlayout.cuda.engine.kernel_shapes import kernel, parameters
+from tensorlayout.cuda.engine.launch import THREADS, Launch, Launches, blocks_for, writer
+from tensorlayout.cuda.engine.padding import padding_struct, pattern
+from tensorlayout.cuda.engine.sectors import SECTOR, WIDEST, in_order_cost
+from tensorlayout.cuda.engine.shared_tiles.problem import READ, TUNING, WRITE
+from tensorlayout.cuda.engine.structs import constant
+from tensorlayout.cuda.fill.fill import padding_beside, plan_fill, plan_padding
+from tensorlayout.layout import Layout
+from tensorlayout.layout.digits import TiledLoop, tiled_loop, written_sizes
+from tensorlayout.plan.base import Write
+from tensorlayout.tensor import TensorSpec
+
+FILE = "copy/packed.cu"
+RUN = constant(FILE, "RUN")  # elements of a thread of flat kernels
+
+Move = Callable[..., Launches]  # of specs of source and result, alignments and padding
+
+
+def is_packed(*specs: TensorSpec) -> bool:
+    """Whether some tensor is packed below a byte."""
+    return any(spec.layout.slot_bits is not None for spec in specs)
+
+
+def plan_packed(
+    source: TensorSpec,
+    result: TensorSpec,
+    alignments: tuple[int, int],
+    padding: bytes | None,
+    whole: bool,
+    between: Move,
+) -> Launches:
+    """How to move elements where one or both sides are packed below a byte.
+
+    `whole`: whether the bytes of the result hold nothing else, so that padding of no value may be
+    written, too. `between`: what plans the same for any tensors. The rest is as in `plan_copy`.
+
+    1. ``empty``: nothing to write.
+    2. ``packed flat``, ``unpacked flat``: one run on both sides.
+    3. ``packed``, ``unpacked``: any layouts.
+    4. ``two moves``: conversions, tails of the source alone, more digits than a walk can have; and
+       many elements in an order so different that each would take a sector of its own.
+    5. ``in its bytes``: a result whose bytes hold other elements, or padding that stays.
+    """
+    here, there = source.layout, result.layout
+    if not there.size and (padding is None or not there.required_size):
+        return Launches((), "empty")
+    if not there.size and there.slot_bits is None:
+        return plan_padding(there, 1, alignments[0], padding)
+    if there.slot_bits is None:
+        return _unpacking(source, result, alignments, padding, between)
+    if not (there.covers_block and (whole or not there.is_padded)):
+        return _in_its_bytes(source, result, alignments, between)
+    found = None
+    if source.dtype == result.dtype:
+        found = plan_pack(there, here, alignments, padding, whole)
+    if found is not None:
+        return found
+    plain = _unpacked(result)
+    first = between(source, plain, (SECTOR, alignments[1]), padding)
+    count = Layout((there.required_size,))
+    slots = count.with_slot_bits(there.slot_bits)
+    second = plan_pack(slots, count, (alignments[0], SECTOR), None, whole)
+    assert second is not None, "one run"
+    return in_two(first, second, there.required_size)
+
+
+def in_two(first: Launches, second: Launches, nbytes: int) -> Launches:
+    """Launches into memory in between, of so many bytes, and others from there."""
+    behind = 3 + len(first.scratch)
+    launches = (
+        *[each.placed((2, 1, *range(3, behind))) for each in first.launches],
+        *[each.placed((0, 2, *range(behind, behind + 9))) for each in second.launches],
+    )
+    return Launches(launches, "two moves", (nbytes, *first.scratch, *second.scratch))
+
+
+def plan_pack(
+    destination: Layout,
+    source: Layout,
+    alignments: tuple[int, int],
+    padding: bytes | None,
+    whole: bool,
+) -> Launches | None:
+    """One launch into a packed layout that covers its block, padding and all.
+
+    None where no walk over its slots finds the elements of the source.
+    """
+    bits, count = destination.slot_bits, destination.required_size
+    assert bits is not None
+    kept = 0 if whole or count * bits % 8 == 0 else 256 - (1 << count * bits % 8)
+    if _is_one_run(destination, source, RUN, alignments[0], alignments[1]):
+        return _flat("pack_flat", {"PACKED": bits}, count, kept)
+    loop = tiled_loop((destination, source), (1, 1), alignments, destination.padded_shape)
+    if loop is None or not fits_a_walk(loop) or not _goes_slot_by_slot(loop, count):
+        return None
+    word = 4 if alignments[0] >= 4 else 1
+    per = 8 * word * (3 if bits == 6 else 1) // bits
+    wide = _wide(loop, source, per) if word == 4 else 1
+    # Of bytes that threads read one by one, those of a warp are `per` apart.
+    if _is_better_apart(loop, per // wide if source.slot_bits is None else 1):
+        return None
+    chosen = kernel(FILE, "pack_elements", INDEX=loop.index, WORD=word, WIDE=wide)
+    made = parameters(chosen)(slots=count, octets=-(-count * bits // 8), kept=kept)
+    made.bits, made.from_bits = bits, source.slot_bits or 8
+    made.per = per
+    made.padding = padding[0] if padding else 0
+    blocks = -(-count // (per * THREADS))
+    return Launches((_walking(chosen, made, loop, blocks, 0, wide),), "packed")
+
+
+def _wide(loop: TiledLoop, source: Layout, per: int) -> int:
+    """How many elements of the source a thread reads at once, of `per` that it packs."""
+    if source.slot_bits is not None or not loop.contiguous:
+        return 1
+    wide = gcd(per, loop.pack(WIDEST))
+    return wide if wide in (4, 8, 16) else 1
+
+
+def _is_better_apart(loop: TiledLoop, spread: int = 1) -> bool:
+    """Whether reading in another order costs more than memory in between, written and read.
+
+    `spread`: how many elements the threads of a warp are apart.
+    """
+    large = loop.count >= TUNING.small_bytes
+    return large and in_order_cost(loop, READ) * spread > _APART
+
+
+# Sectors for each element, over those of a copy that has them in order. What is in between is read
+# once more, and written.
+_APART = 4.0
+
+
+def _goes_slot_by_slot(loop: TiledLoop, count: int) -> bool:
+    """Whether the numbers of a walk are those of the destination's slots.
+
+    Not where the source has tails that the destination has no slots for.
+    """
+    running = 1
+    for axis in reversed(loop.axes):
+        if axis.size != 1 and axis.strides[0] != running:
+            return False
+        running *= axis.size
+    return running == count and loop.firsts[0] == 0
+
+
+def _walking(
+    chosen: Any, made: Any, loop: TiledLoop, blocks: int, to: int, wide: int = 1
+) -> Launch:
+    """The launch of a walk, over packs of so many; sources are read from their lowest slot on."""
+    made.first = loop.firsts[READ]
+    made.walk = walk_struct(loop, (WRITE, READ), wide)
+    return Launch(chosen, blocks, bytes(made), (to, 0))
+
+
+def _unpacking(
+    source: TensorSpec,
+    result: TensorSpec,
+    alignments: tuple[int, int],
+    padding: bytes | None,
+    between: Move,
+) -> Launches:
+    """Into a layout of whole bytes."""
+    here, there = source.layout, result.layout
+    found = None
+    if source.dtype == result.dtype:
+        found = plan_unpack(there, here, alignments, padding)
+    if found is not None:
+        return found
+    count = Layout((here.required_size,))
+    slots = count.with_slot_bits(here.slot_bits)
+    first = plan_unpack(count, slots, (SECTOR, alignments[1]), None)
+    assert first is not None, "one run"
+    second = between(_unpacked(source), result, (alignments[0], SECTOR), padding)
+    return in_two(first, second, here.required_size)
+
+
+def plan_unpack(
+    destination: Layout, source: Layout, alignments: tuple[int, int], padding: bytes | None
+) -> Launches | None:
+    """One launch into a layout of whole bytes, and what padding needs beside; None for no walk."""
+    bits, count = source.slot_bits, destination.required_size
+    assert bits is not None
+    if _is_one_run(source, destination, RUN, alignments[1], alignments[0]):
+        return _flat("unpack_flat", {"UNPACKED": bits}, count, 0)
+    sizes = written_sizes(destination, padding)
+    loop = tiled_loop((destination, source), (1, 1), alignments, sizes)
+    if loop is None or not fits_a_walk(loop) or _is_better_apart(loop):
+        return None
+    beside, apart = padding_beside(destination, 1, alignments[0], padding, loop)
+    blocks = max(1, blocks_for(loop.count))
+    padded, more = padding_struct(*beside, blocks, alignments[0])
+    chosen = kernel(FILE, "unpack_elements", INDEX=loop.index)
+    made = parameters(chosen)(padding=padded, count=loop.count, bits=bits)
+    made.filler = padding[0] if padding else 0
+    launch = _walking(chosen, made, loop, blocks + more, loop.firsts[0])
+    return Launches((*apart, launch), "unpacked")
+
+
+def _is_one_run(packed: Layout, other: Layout, wide: int, *alignments: int) -> bool:
+    """Whether a dense block becomes another of its order, and memory is aligned for wide accesses.
+
+    `alignments`: of the packed side, and of the other.
+    """
+    bits = packed.slot_bits or 8
+    if other.slot_bits is not None or packed.is_padded or other.is_padded:
+        return False
+    alike = packed.covers_block and packed.with_slot_bits(None).same_placement(other)
+    needed = (4 if bits == 6 else 2 * bits, wide)
+    return alike and all(a % n == 0 for a, n in zip(alignments, needed, strict=True))
+
+
+def _flat(name: str, shape: dict[str, int], count: int, kept: int) -> Launches:
+    chosen = kernel(FILE, name, **shape)
+    runs, tail = divmod(count, RUN)
+    made = parameters(chosen)(runs=runs, tail=tail, kept=kept)
+    blocks = -(-(runs + (tail > 0)) // THREADS)
+    return Launches((Launch(chosen, blocks, bytes(made), (0, 0)),), f"{name[:-5]}ed flat")
+
+
+def _in_its_bytes(
+    source: TensorSpec, result: TensorSpec, alignments: tuple[int, int], between: Move
+) -> Launches:
+    """Slots unpacked, written among, and packed: what else is in the bytes stays."""
+    there = result.layout
+    lift, back = _to_and_fro(there, alignments[0])
+    middle = between(source, _unpacked(result), (SECTOR, alignments[1]), None)
+    launches = (
+        lift.placed((2, 0)),
+        *[e.placed((2, 1, *range(3, 3 + len(middle.scratch)))) for e in middle.launches],
+        back.placed((0, 2)),
+    )
+    return Launches(launches, "in its bytes", (there.required_size, *middle.scratch))
+
+
+def write_number(spec: TensorSpec, octets: Callable[[Any], bytes]) -> Write:
+    """The function of a packed tensor and a number, which `octets` makes one element."""
+    plain, layout = _unpacked(spec), spec.layout
+
+    def planned(alignments: tuple[int, ...]) -> Launches:
+        if not layout.size:
+            return Launches((), "empty")
+        lift, back = (e.without_scalars(b"") for e in _to_and_fro(layout, alignments[0]))
+        fill = plan_fill(plain.layout, 1)
+        filled = [each.placed((1,)) for each in fill.launches]
+        launches = (lift.placed((1, 0)), *filled, back.placed((0, 1)))
+        return Launches(launches, "in its bytes", (layout.required_size,))
+
+    return writer(spec.device.number, planned, 1, lambda value: pattern(octets(value)))
+
+
+def _to_and_fro(layout: Layout, alignment: int) -> tuple[Launch, Launch]:
+    """What unpacks all slots of a layout, and what packs them again."""
+    count = Layout((layout.required_size,))
+    slots = count.with_slot_bits(layout.slot_bits)
+    lift = plan_unpack(count, slots, (SECTOR, alignment), None)
+    back = plan_pack(slots, count, (alignment, SECTOR), None, whole=False)
+    assert lift is not None
+    assert back is not None
+    return lift.launches[0], back.launches[0]
+
+
+def _unpacked(spec: TensorSpec) -> TensorSpec:
+    return TensorSpec(spec.dtype, spec.layout.with_slot_bits(None), spec.device)

@@ -1,0 +1,70 @@
+"""Layouts as other libraries write them: a row for each library, which reads and writes.
+
+``read(shape, written)`` gives the `tensorlayout.Layout` of a shape that a library writes so, and
+``write(layout)`` what `read` takes, or a ValueError that says what the library cannot. No library
+is imported; what is written are texts, numbers and tuples of them, as its functions take them.
+"""
+
+from __future__ import annotations
+
+import contextlib
+from typing import Any
+
+from tensorlayout import calling
+from tensorlayout.formats import (
+    blas,
+    cudnn,
+    cute,
+    directml,
+    einops,
+    jax,
+    numpy,
+    onednn,
+    pytorch,
+)
+from tensorlayout.formats.blocks import checked
+from tensorlayout.layout import Layout
+from tensorlayout.layout.checks import checked_itemsize
+from tensorlayout.layout.placement import HasItemsize
+from tensorlayout.words import under
+
+__all__ = [
+    "blas",
+    "cudnn",
+    "cute",
+    "directml",
+    "einops",
+    "jax",
+    "numpy",
+    "onednn",
+    "pytorch",
+    "written",
+]
+
+_ROWS = (blas, cudnn, cute, directml, einops, jax, numpy, onednn, pytorch)
+
+
+def written(layout: Layout, itemsize: int | HasItemsize = 1) -> dict[str, Any]:
+    """What each library that can say `layout` writes, by the name of its row.
+
+    `itemsize`: the bytes of an element, or a dtype, for NumPy's strides. Those that are missing
+    cannot; their ``write`` says why. TypeError for what is no layout, ValueError for an itemsize
+    below 1.
+
+    >>> from tensorlayout import Layout, formats
+    >>> formats.written(Layout.labelled((2, 8, 3, 3), "NHWC"))["onednn"]
+    'acdb'
+    """
+    layout = checked("written", layout, bits=True)
+    step = under("written", checked_itemsize, itemsize)
+    found = {}
+    for row in _ROWS:
+        options = {"itemsize": step} if row is numpy else {}
+        with contextlib.suppress(ValueError):
+            found[row.__name__.rpartition(".")[2]] = row.write(layout, **options)
+    return found
+
+
+for _row in _ROWS:
+    calling.guard(vars(_row), ("read", "write"))
+calling.guard(globals(), ("written",))

@@ -1,0 +1,97 @@
+"""Layouts that fill a block: the digits of their indices, in the order in which memory has them.
+
+A digit is a pair (dimension, number): of the parts of a dimension the first has the number 0.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Sequence
+
+from tensorlayout.layout import Layout, Padding, PaddingValue
+from tensorlayout.layout.slots import inner_extent
+from tensorlayout.words import cut, refuse, shown
+
+Digit = tuple[int, int]
+
+
+def checked(name: str, layout: Layout, *, bits: bool = False) -> Layout:
+    """`layout`; TypeError for anything else, ValueError for slots of bits unless `bits` may be."""
+    if not isinstance(layout, Layout):
+        refuse(name, f"layout must be a Layout, got {shown(layout)}", TypeError)
+    if layout.slot_bits is not None and not bits:
+        rule = "slots are whole bytes (with_slot_bits(None) has them)"
+        refuse(name, f"{rule}, got {cut(layout)}")
+    return layout
+
+
+def block_of(name: str, layout: Layout, *, padded: bool = False, bits: bool = False) -> Layout:
+    """The form of a layout that is one, from slot 0 on; ValueError for all that is no such block.
+
+    `padded`: whether it may have padding. `bits`: whether slots may be less than a byte.
+    """
+    form = checked(name, layout, bits=bits).form
+    if not layout.covers_block or not form.same_placement(layout):
+        rule = "has only blocks that begin at slot 0, without gaps, repeats or flipped dimensions"
+        fix = " (at_origin moves it there)" if layout.at_origin.same_placement(form) else ""
+        refuse(name, f"{rule}, got {cut(layout)}{fix}")
+    if form.is_padded and not padded:
+        refuse(name, f"has no padding, got {cut(layout)}")
+    return form
+
+
+def laid_out(
+    shape: tuple[int, ...],
+    extents: Sequence[Sequence[int]],
+    places: Sequence[Digit],
+    padding_value: Padding = PaddingValue.UNSPECIFIED,
+) -> Layout:
+    """The layout of `shape` whose digits stand in memory as `places` says, the slowest first.
+
+    `extents`: those of each dimension's digits, from the slowest; their product may be more than
+    the size, which is padding.
+    """
+    order = tuple(dim for dim, number in reversed(places) if number == 0)
+    if 0 in shape:
+        return Layout.packed(shape, order)
+    strides: dict[Digit, int] = {}
+    running = 1
+    for dim, number in reversed(places):
+        strides[dim, number] = running
+        running *= extents[dim][number]
+    parts = [
+        tuple((extent, strides[dim, number]) for number, extent in enumerate(digits))
+        for dim, digits in enumerate(extents)
+    ]
+    padded = any(n != math.prod(digits) for n, digits in zip(shape, extents, strict=True))
+    value = padding_value if padded else PaddingValue.UNSPECIFIED
+    return Layout._of_whole(shape, parts, order, value, owned=True)
+
+
+def digits_of(block: Layout) -> tuple[list[list[int]], list[Digit]]:
+    """The extents and the places, as of `laid_out`, of a layout that is its own form."""
+    tops = block.minor_to_major[::-1]
+    if 0 in block.padded_shape:
+        return [[n] for n in block.shape], [(dim, 0) for dim in tops]
+    extents = [
+        [padded // inner_extent(parts), *(extent for extent, _ in parts[1:])]
+        for padded, parts in zip(block.padded_shape, block.parts, strict=True)
+    ]
+    places = [(dim, number) for dim in tops for number in range(len(extents[dim]))]
+    seats = [seat for seat, (dim, number) in enumerate(places) if extents[dim][number] != 1]
+    ranked = sorted((places[seat] for seat in seats), key=lambda d: -block.parts[d[0]][d[1]][1])
+    for seat, digit in zip(seats, ranked, strict=True):  # those of one value keep theirs
+        places[seat] = digit
+    return extents, places
+
+
+def is_said(found: Layout, block: Layout) -> bool:
+    """Whether a layout that was read is the one that was to be written."""
+    return found.same_placement(block) and found.padded_shape == block.padded_shape
+
+
+def named(block: Layout, known: Iterable[tuple[str, Layout]]) -> str | None:
+    """The name of the layout that a block is: the same order of dimensions, else the same slots."""
+    found = [(word, layout) for word, layout in known if is_said(layout, block)]
+    alike = [word for word, layout in found if layout.minor_to_major == block.minor_to_major]
+    return next(iter([*alike, *(word for word, _ in found)]), None)

@@ -1,0 +1,74 @@
+"""cuDNN's tensor formats: orders of dimensions, and vectors of channels."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+
+from tensorlayout.formats.blocks import block_of, laid_out, named
+from tensorlayout.layout import Layout
+from tensorlayout.layout.checks import checked_sizes
+from tensorlayout.words import cut, refuse, shown, under
+
+__all__ = ["read", "write"]
+
+_VECTORS = (4, 32)  # CUDNN_DATA_INT8x4 and UINT8x4, CUDNN_DATA_INT8x32
+_RANKS = range(3, 9)
+_KNOWN = "NCHW, NHWC, NC/4HW4, NC/32HW32, NCHW_VECT_C with vector=4 or 32"
+
+
+def read(shape: Sequence[int], tensor_format: str, vector: int | None = None) -> Layout:
+    """The layout of `shape`, N, C and the spatial sizes, in a tensor format.
+
+    `tensor_format`: ``"NCHW"``, ``"NHWC"``, ``"NC/4HW4"``, ``"NC/32HW32"``, or the name of the
+    enumeration, ``"CUDNN_TENSOR_NCHW_VECT_C"``, for which `vector` is the number of channels in an
+    element of the data type. ``"NCDHW"`` and ``"NDHWC"`` are the same for 5 dimensions. Sizes count
+    channels, not vectors. ValueError for other formats, a rank outside of 3 to 8, and channels that
+    are no multiple of a vector. Source: cuDNN, "Tensors and Layouts", cudnnTensorFormat_t.
+
+    >>> from tensorlayout import formats
+    >>> formats.cudnn.read((2, 8, 2, 3), "NC/4HW4")
+    Layout.parse('(2,8,2,3):(48,2*24+4*1,12,4)')
+    """
+    sizes = under("cudnn.read", checked_sizes, "shape", shape)
+    if len(sizes) not in _RANKS:
+        refuse("cudnn.read", f"a tensor has 3 to 8 dimensions, got shape {shown(sizes)}")
+    word = tensor_format if isinstance(tensor_format, str) else ""
+    word = word.removeprefix("CUDNN_TENSOR_").replace("D", "")
+    vectors = re.fullmatch(r"NC/(\d{1,2})HW(\d{1,2})", word)
+    if vectors and vectors[1] == vectors[2]:
+        word, vector = "NCHW_VECT_C", int(vectors[1])
+    if word in ("NCHW", "NHWC"):
+        spatial = range(2, len(sizes))
+        order = (0, 1, *spatial) if word == "NCHW" else (0, *spatial, 1)
+        return Layout.packed(sizes, order[::-1])
+    if word != "NCHW_VECT_C" or vector not in _VECTORS:
+        came = shown(tensor_format) + (f" with vector={shown(vector)}" if vector else "")
+        refuse("cudnn.read", f"tensor_format must be one of {_KNOWN}, got {came}")
+    if sizes[1] % vector:
+        rule = f"channels must be a multiple of the {vector} of a vector"
+        refuse("cudnn.read", f"{rule}, got shape {shown(sizes)}")
+    extents = [[n] for n in sizes]
+    extents[1] = [sizes[1] // vector, vector]
+    return laid_out(sizes, extents, [*((dim, 0) for dim in range(len(sizes))), (1, 1)])
+
+
+def write(layout: Layout) -> str:
+    """The name of the format that `layout` is, of several that of the order of its dimensions.
+
+    ValueError for all other layouts: cuDNN's descriptors take any strides, and vectors of channels
+    only so. TypeError for what is no layout.
+
+    >>> from tensorlayout import Layout, formats
+    >>> formats.cudnn.write(Layout.tiled((1, 64, 2, 3), [(32, 1, 1)]))
+    'NC/32HW32'
+    """
+    block = block_of("cudnn.write", layout)
+    if block.ndim in _RANKS:
+        words = ["NCHW", "NHWC"]
+        words += [f"NC/{n}HW{n}" for n in _VECTORS if block.shape[1] % n == 0]
+        word = named(block, [(word, read(block.shape, word)) for word in words])
+        if word is not None:
+            return word
+    rule = f"no format of cuDNN ({_KNOWN}); a descriptor takes strides"
+    return refuse("cudnn.write", f"{rule}, got {cut(layout)}")

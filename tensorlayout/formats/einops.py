@@ -1,0 +1,163 @@
+"""Patterns of einops: the order of axes in memory is the right side of ``b c h w -> b h w c``."""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+from tensorlayout.formats.blocks import Digit, block_of, digits_of, is_said, laid_out
+from tensorlayout.layout import Layout
+from tensorlayout.layout.checks import MAX_RANK, checked_integer, checked_sizes
+from tensorlayout.words import cut, refuse, shown, under
+
+__all__ = ["EinopsPattern", "read", "write"]
+
+_TOKEN = r"(?a)[A-Za-z](?:\w*[A-Za-z0-9])?|\.\.\.|…|1\b|[()]|(\S)"
+_NAMES = "abcdefghijklmnopqrstuvwxyz"
+_MOST_LETTERS = 4096
+
+
+class EinopsPattern(NamedTuple):
+    """A pattern of ``einops.rearrange``, and the lengths that its composite axes need.
+
+    ``rearrange(x, pattern, **lengths)``, made contiguous, is the memory of a tensor x.
+
+    >>> from tensorlayout import Layout, formats
+    >>> transposed = formats.einops.EinopsPattern("a b -> b a", {})
+    >>> transposed == formats.einops.write(Layout.column_major((2, 3)))
+    True
+    """
+
+    pattern: str
+    lengths: dict[str, int]
+
+
+def read(shape: Sequence[int], pattern: str | EinopsPattern, **lengths: int) -> Layout:
+    """The layout of `shape`, the left side, whose memory is the right side of a `pattern`.
+
+    Composite axes of the left side are tiles; `lengths` are those of their axes, of each composite
+    one may be left out. On the right side brackets change nothing. ``...`` are all other axes.
+    ValueError for a pattern that einops would refuse, and for sizes that it does not fit.
+
+    >>> from tensorlayout import formats
+    >>> formats.einops.read((3, 32, 2, 2), "b (c k) h w -> b c h w k", k=16)
+    Layout.parse('(3,32,2,2):(128,2*64+16*1,32,16)')
+    """
+    sizes = under("einops.read", checked_sizes, "shape", shape)
+    text = pattern
+    if isinstance(pattern, EinopsPattern):
+        text, lengths = pattern.pattern, {**pattern.lengths, **lengths}
+    left, right = _sides(text, len(sizes))
+    where = {axis: (dim, k) for dim, axes in enumerate(left) for k, axis in enumerate(axes)}
+    order = [axis for axes in right for axis in axes]
+    unknown = lengths.keys() - where.keys()
+    if unknown or sorted(order) != sorted(where) or len(where) != sum(map(len, left)):
+        came = shown(text, 200) + (f" and a length of {shown(min(unknown))}" if unknown else "")
+        refuse("einops.read", f"each axis must be on both sides, once, got {came}")
+    extents = [_extents(n, axes, lengths) for n, axes in zip(sizes, left, strict=True)]
+    places = [where[axis] for axis in order]
+    single = [(dim, 0) for dim, axes in enumerate(left) if not axes]
+    return under("einops.read", laid_out, sizes, extents, [*single, *places])
+
+
+def _extents(size: int, axes: list[str], lengths: dict[str, int]) -> list[int]:
+    """The lengths of the axes that a dimension is made of."""
+    given = {
+        axis: under("einops.read", checked_integer, axis, lengths[axis])
+        for axis in axes
+        if axis in lengths
+    }
+    open_ones = [axis for axis in axes if axis not in given]
+    known = math.prod(given.values())
+    if min(given.values(), default=1) < 1 or len(open_ones) > 1 or size % known:
+        rule = f"axes {' '.join(axes)} need lengths of 1 or more, all but one, that divide {size}"
+        refuse("einops.read", f"{rule}, got {shown(given)}")
+    if not open_ones and known != size:
+        refuse("einops.read", f"axes {shown(' '.join(axes))} make {known}, the size is {size}")
+    return [given.get(axis, size // known) for axis in axes] or [1]
+
+
+def _sides(pattern: Any, rank: int) -> tuple[list[list[str]], list[list[str]]]:
+    """The axes of each dimension on the left and on the right, with ``...`` spelt out."""
+    sides = pattern.split("->") if isinstance(pattern, str) else []
+    if len(sides) != 2 or len(pattern) > _MOST_LETTERS:
+        refuse("einops.read", f"pattern must read 'b c -> c b', got {shown(pattern, 200)}")
+    left, right = (_groups(side, pattern) for side in sides)
+    many = rank + 1 - len(left)
+    for side in (left, right):
+        dots = [axis for axes in side for axis in axes].count("...")
+        if dots > 1 or (dots and ["..."] not in left) or (many < 0 and dots):
+            refuse("einops.read", f"'...' must be an axis of its own, got {shown(pattern, 200)}")
+    if ["..."] in left:
+        at = left.index(["..."])
+        rest = [f"...{n}" for n in range(many)]
+        left[at : at + 1] = [[axis] for axis in rest]
+        right = [
+            [a for axis in axes for a in (rest if axis == "..." else [axis])] for axes in right
+        ]
+    if len(left) != rank:
+        rule = f"pattern {shown(pattern, 200)} is of {len(left)} dimensions"
+        refuse("einops.read", f"{rule}, the shape has {rank}")
+    return left, right
+
+
+def _groups(side: str, pattern: str) -> list[list[str]]:
+    """The axes of each dimension of a side; none for a 1."""
+    groups: list[list[str]] = []
+    inside = False
+    for match in re.finditer(_TOKEN, side):
+        token = match[0]
+        if match[1] or (token == "(" and inside) or (token == ")" and not inside):
+            refuse(
+                "einops.read", f"pattern must read 'b (h p) -> h b p', got {shown(pattern, 200)}"
+            )
+        if token in "()":
+            inside = token == "("
+            if inside:
+                groups.append([])
+            continue
+        if not inside:
+            groups.append([])
+        if token != "1":
+            groups[-1].append("..." if token == "…" else token)
+    if inside or len(groups) > MAX_RANK:
+        refuse("einops.read", f"pattern must close its brackets, got {shown(pattern, 200)}")
+    return groups
+
+
+def write(layout: Layout, names: str | None = None) -> EinopsPattern:
+    """The pattern whose right side is the memory of `layout`, and the lengths that it needs.
+
+    `names`: one for each dimension, of letters, with blanks between; letters from a on by default.
+    A tiled dimension becomes a composite axis of numbered ones. ValueError for layouts that do not
+    fill a block from slot 0 on, or have padding; TypeError for what is no layout.
+
+    >>> from tensorlayout import Layout, formats
+    >>> formats.einops.write(Layout.tiled((3, 32, 2, 2), [(16, 1, 1)]), "b c h w")
+    EinopsPattern(pattern='b (c1 c2) h w -> b c1 h w c2', lengths={'c2': 16})
+    """
+    block = block_of("einops.write", layout)
+    words = [*_NAMES[: block.ndim]] if names is None else str(names).split()
+    if len(words) != block.ndim or len({*words}) != len(words) or not all(map(_is_name, words)):
+        rule = f"names must be {block.ndim} different ones, of letters with blanks between"
+        refuse("einops.write", f"{rule}, got {shown(names)}")
+    extents, places = digits_of(block)
+
+    def axis(digit: Digit) -> str:
+        dim, number = digit
+        return words[dim] if len(extents[dim]) == 1 else f"{words[dim]}{number + 1}"
+
+    digits = [[(dim, k) for k in range(len(extents[dim]))] for dim in range(block.ndim)]
+    left = [" ".join(map(axis, each)) for each in digits]
+    left = [f"({text})" if " " in text else text for text in left]
+    lengths = {axis((d, k)): extents[d][k] for each in digits for d, k in each[1:]}
+    found = EinopsPattern(f"{' '.join(left)} -> {' '.join(map(axis, places))}", lengths)
+    if not is_said(read(block.shape, found), block):
+        refuse("einops.write", f"no pattern says {cut(layout)}")
+    return found
+
+
+def _is_name(word: str) -> bool:
+    return word.isascii() and word.isalpha()

@@ -1,0 +1,76 @@
+"""JAX's ``Layout`` and ``Format``: an order from major to minor, and tiles."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+from tensorlayout.formats.blocks import block_of
+from tensorlayout.layout import Layout, Padding, PaddingValue
+from tensorlayout.layout.checks import checked_integers
+from tensorlayout.words import cut, refuse, shown, under
+from tensorlayout.xla import PrimitiveType, shape_of
+
+__all__ = ["JaxLayout", "read", "write"]
+
+
+class JaxLayout(NamedTuple):
+    """What ``jax.experimental.layout.Layout`` takes: ``Layout(*written)``.
+
+    `major_to_minor`: the dimensions, the slowest first. `tiling`: tiles as XLA's, each the slowest
+    dimension first; None for none. `sub_byte_element_size_in_bits`: the **bits** of an element of
+    less than a byte, else 0.
+
+    >>> from tensorlayout import Layout, formats
+    >>> formats.jax.JaxLayout((1, 0)) == formats.jax.write(Layout.column_major((2, 3)))
+    True
+    """
+
+    major_to_minor: tuple[int, ...]
+    tiling: tuple[tuple[int, ...], ...] | None = None
+    sub_byte_element_size_in_bits: int = 0
+
+
+def read(
+    shape: Sequence[int], layout: Any, padding_value: Padding | str = PaddingValue.UNSPECIFIED
+) -> Layout:
+    """The layout of an array of `shape` that has a layout of JAX.
+
+    `layout`: a ``Layout`` or ``Format`` of JAX, or a `JaxLayout`. `padding_value`: what the padding
+    of tiles holds, of which JAX says nothing. TypeError for all else, an automatic layout included;
+    ValueError where order and shape do not fit, for elements of 3, 5 or 7 bits, and for tiles that
+    no parts of dimensions describe.
+
+    >>> from tensorlayout import formats
+    >>> formats.jax.read((3, 5), formats.jax.JaxLayout((0, 1), ((2, 2),)))
+    Layout.parse('(3,5):(2*12+2*2,3*4+2*1)')
+    """
+    inner = getattr(layout, "layout", layout)
+    if not hasattr(inner, "major_to_minor"):
+        rule = "layout must be a Layout or Format of JAX, or a JaxLayout"
+        refuse("jax.read", f"{rule}, got {shown(layout)}", TypeError)
+    bits = getattr(inner, "sub_byte_element_size_in_bits", 0) or None
+    order = under("jax.read", checked_integers, "major_to_minor", inner.major_to_minor)
+    tiles = getattr(inner, "tiling", None) or ()
+    return under("jax.read", Layout.tiled, shape, tiles, order[::-1], padding_value, bits)
+
+
+def write(layout: Layout) -> JaxLayout:
+    """The order and the tiles of `layout`, in JAX's terms.
+
+    A padded block is a tile of its padded sizes; what padding holds JAX does not say. ValueError
+    for layouts that fill no block from slot 0 on, and tiles that XLA has not; TypeError for what is
+    no layout.
+
+    >>> from tensorlayout import Layout, formats
+    >>> formats.jax.write(Layout.padded((2, 3), (3, 5), (0, 1)))
+    JaxLayout(major_to_minor=(1, 0), tiling=((5, 3),), sub_byte_element_size_in_bits=0)
+    """
+    block = block_of("jax.write", layout, padded=True, bits=True)
+    try:
+        there = shape_of(block.with_slot_bits(None), PrimitiveType.U8).layout
+    except ValueError:
+        refuse("jax.write", f"XLA's tiles cannot say {cut(layout)}")
+    assert there is not None
+    tiling = tuple(tile.dimensions for tile in there.tiles)
+    return JaxLayout(there.minor_to_major[::-1], tiling or None, block.slot_bits or 0)

@@ -1,0 +1,82 @@
+"""NumPy's memory: orders by letter, or strides and an offset in bytes."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+from tensorlayout.formats.blocks import checked
+from tensorlayout.layout import Layout
+from tensorlayout.layout.checks import checked_integer, checked_integers, checked_itemsize
+from tensorlayout.layout.placement import HasItemsize
+from tensorlayout.words import cut, refuse, shown, under
+
+__all__ = ["NumpyMemory", "read", "write"]
+
+
+class NumpyMemory(NamedTuple):
+    """What ``numpy.ndarray(shape, dtype, buffer, offset, strides)`` takes, and the flags it gets.
+
+    `strides` and `offset` count **bytes**.
+
+    >>> from tensorlayout import Layout, formats
+    >>> formats.numpy.NumpyMemory((4,), 0, True, True) == formats.numpy.write(Layout((3,)), 4)
+    True
+    """
+
+    strides: tuple[int, ...]
+    offset: int = 0
+    c_contiguous: bool | None = None
+    f_contiguous: bool | None = None
+
+
+def read(
+    shape: Sequence[int],
+    memory: str | Sequence[int] | NumpyMemory,
+    itemsize: int | HasItemsize | None = None,
+) -> Layout:
+    """The layout of an array of `shape`, in elements.
+
+    `memory`: an order, ``"C"`` or ``"F"``, or strides in **bytes**, or a `NumpyMemory`; for both of
+    these `itemsize`, the bytes of an element, or a dtype. ValueError for other orders (``"A"`` and
+    ``"K"`` are those of another array), and for strides that are no multiples of an element.
+
+    >>> from tensorlayout import formats
+    >>> formats.numpy.read((2, 3), (24, 8), 8)
+    Layout.parse('(2,3):(3,1)')
+    """
+    if isinstance(memory, str):
+        makers = {"C": Layout.row_major, "F": Layout.column_major}
+        if memory.upper() not in makers:
+            refuse("numpy.read", f"order must be 'C' or 'F', got {shown(memory)}")
+        return under("numpy.read", makers[memory.upper()], shape)
+    if itemsize is None:
+        refuse("numpy.read", "strides count bytes, so itemsize must be given")
+    step = under("numpy.read", checked_itemsize, itemsize)
+    if not isinstance(memory, NumpyMemory):
+        memory = NumpyMemory(under("numpy.read", checked_integers, "strides", memory))
+    if any(number % step for number in (*memory.strides, memory.offset)):
+        rule = f"strides and offset must be multiples of the element's {shown(step)} bytes"
+        refuse("numpy.read", f"{rule}, got {shown(memory.strides)} and {shown(memory.offset)}")
+    strides = [stride // step for stride in memory.strides]
+    offset = checked_integer("offset", memory.offset) // step
+    return under("numpy.read", Layout, shape, strides, offset=offset)
+
+
+def write(layout: Layout, itemsize: int | HasItemsize = 1) -> NumpyMemory:
+    """The strides and the offset of `layout` in **bytes**, and the flags of such an array.
+
+    `itemsize`: the bytes of an element, or a dtype. Padding is a gap for NumPy. ValueError for
+    tiles, TypeError for what is no layout.
+
+    >>> from tensorlayout import Layout, formats
+    >>> formats.numpy.write(Layout.column_major((2, 3)), 4)
+    NumpyMemory(strides=(4, 8), offset=0, c_contiguous=False, f_contiguous=True)
+    """
+    step = under("numpy.write", checked_itemsize, itemsize)
+    if checked("numpy.write", layout).is_tiled:
+        refuse("numpy.write", f"NumPy has strides, and no tiles, got {cut(layout)}")
+    strides = tuple(stride * step for stride in layout.strides)
+    packed = (Layout.row_major(layout.shape), Layout.column_major(layout.shape))
+    c, f = (layout.at_origin.same_placement(each) for each in packed)
+    return NumpyMemory(strides, layout.offset * step, c, f)

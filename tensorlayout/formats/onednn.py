@@ -1,0 +1,123 @@
+"""oneDNN's format tags: ``nchw``, ``nChw16c``, ``aBcd8b``, ``OIhw4i16o4i``.
+
+Letters are dimensions, from the slowest to the fastest. A capital is cut into blocks; a number and
+a letter behind is one such block, the next one inside of it. Sizes are rounded up to whole blocks,
+and what is between must hold zeros. Source: oneDNN, "Understanding Memory Formats".
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Sequence
+
+from tensorlayout.formats.blocks import Digit, block_of, digits_of, is_said, laid_out
+from tensorlayout.layout import Layout, PaddingValue
+from tensorlayout.layout.checks import checked_sizes
+from tensorlayout.words import cut, refuse, shown, under
+
+__all__ = ["read", "write"]
+
+_LETTERS = "abcdefghijkl"  # oneDNN has at most 12 dimensions
+# Tags of a domain have letters of their own; here each in the logical order of the sizes:
+# activations, weights, and those of recurrent networks.
+_DOMAINS = ("ncdhw", "goidhw", "tnc", "ldnc", "ldigo", "x")
+_TAG = r"(?a)([A-Za-z]{1,12})((?:\d{1,9}[a-z]){0,64})"
+
+
+def read(shape: Sequence[int], tag: str) -> Layout:
+    """The layout of `shape` that a tag names; padding holds zeros.
+
+    `shape`: the sizes in logical order, N, C, H, W or O, I, H, W, whatever the order of letters.
+    `tag`: letters from ``a`` on, or those of a domain, and blocks; any that is formed like oneDNN's
+    tags. ValueError for other text, ``any``, and a tag of another number of dimensions.
+
+    >>> from tensorlayout import formats
+    >>> formats.onednn.read((2, 17, 2, 2), "nChw16c")
+    Layout.parse('(2,17,2,2):(128,2*64+16*1,32,16) padding=ZERO')
+    """
+    sizes = under("onednn.read", checked_sizes, "shape", shape)
+    order, blocks = _parsed(tag)
+    if len(order) != len(sizes):
+        rule = f"tag {shown(tag)} is of {len(order)} dimensions"
+        refuse("onednn.read", f"{rule}, got shape {shown(sizes)}")
+    extents: list[list[int]] = [[] for _ in sizes]
+    inner: list[Digit] = []
+    for extent, dim in blocks:
+        extents[dim].append(extent)
+        inner.append((dim, len(extents[dim])))
+    for n, digits in zip(sizes, extents, strict=True):
+        digits.insert(0, -(-n // math.prod(digits)))
+    places = [*((dim, 0) for dim in order), *inner]
+    return under("onednn.read", laid_out, sizes, extents, places, PaddingValue.ZERO)
+
+
+def _parsed(tag: str) -> tuple[list[int], list[tuple[int, int]]]:
+    """The dimensions, the slowest first, and the blocks, each an extent and its dimension."""
+    match = re.fullmatch(_TAG, tag) if isinstance(tag, str) else None
+    letters = match[1].lower() if match else ""
+    logical = _logical_order(letters)
+    blocks = re.findall(r"(\d+)([a-z])", match[2]) if match else []
+    capitals = {letter.lower() for letter in match[1] if letter.isupper()} if match else set()
+    if not logical or capitals != {letter for _, letter in blocks} or "0" in dict(blocks):
+        rule = "tag must be letters of dimensions, each cut one a capital, and their blocks, as"
+        refuse("onednn.read", f"{rule} in 'nchw', 'aBcd8b', 'OIhw16i16o', got {shown(tag)}")
+    return [*map(logical.index, letters)], [(int(n), logical.index(x)) for n, x in blocks]
+
+
+def _logical_order(letters: str) -> str:
+    """The letters of a tag in the order of the sizes; nothing where they are of no tag."""
+    if len(set(letters)) != len(letters):
+        return ""
+    domains = (_LETTERS[: len(letters)], *_DOMAINS)
+    domain = next((names for names in domains if set(letters) <= set(names)), "")
+    return "".join(sorted(letters, key=domain.index)) if domain else ""
+
+
+def write(layout: Layout, letters: str = _LETTERS) -> str:
+    """The tag of `layout`, in oneDNN's letters from ``a`` on, or in `letters`, one a dimension.
+
+    oneDNN has names for many tags, not for all; its blocked descriptors take the rest. ValueError
+    for layouts that fill no block from slot 0 on, for padding that does not hold zeros or fills no
+    block, and for more than 12 dimensions, or none; TypeError for what is no layout.
+
+    >>> from tensorlayout import Layout, formats
+    >>> formats.onednn.write(Layout.tiled((8, 32, 5, 5), [(16, 1, 1)]), "nchw")
+    'nChw16c'
+    """
+    block = block_of("onednn.write", layout, padded=True)
+    names = letters[: block.ndim] if letters is _LETTERS else letters
+    fits = isinstance(names, str) and len(_logical_order(names)) == block.ndim
+    if not fits or not 1 <= block.ndim <= len(_LETTERS):
+        rule = f"needs 1 to 12 dimensions, a letter for each, got {cut(layout)}"
+        refuse("onednn.write", f"{rule} and {shown(letters)}")
+    if block.is_padded and block.padding_value is not PaddingValue.ZERO:
+        fix = "with_padding_value('ZERO')"
+        refuse("onednn.write", f"padding must hold zeros ({fix}), got {cut(layout)}")
+    tag = _tag_of(block, names)
+    if not is_said(read(block.shape, tag), block):
+        refuse("onednn.write", f"no tag says {cut(layout)}")
+    return tag
+
+
+def _tag_of(block: Layout, names: str) -> str:
+    """The slowest digits that count whole blocks are letters, all that is faster are blocks."""
+    extents, places = digits_of(block)
+    live = [(dim, number) for dim, number in places if extents[dim][number] != 1]
+    blocks: list[Digit] = []
+    for dim, number in live:
+        inner = math.prod(extents[dim][number + 1 :])
+        counts = number == 0 and -(-block.shape[dim] // inner) == extents[dim][0]
+        if blocks or not counts:
+            blocks.append((dim, number))
+    cut_ones = {dim for dim, _ in blocks}
+    first = [dim for dim, number in live if number == 0 and (dim, 0) not in blocks]
+    order = _with_the_rest(first, block.minor_to_major[::-1])
+    outer = "".join(names[dim].upper() if dim in cut_ones else names[dim] for dim in order)
+    return outer + "".join(f"{extents[dim][number]}{names[dim]}" for dim, number in blocks)
+
+
+def _with_the_rest(first: list[int], order: Sequence[int]) -> list[int]:
+    """`order`, in which those of `first` stand in their own one."""
+    turn = iter(first)
+    return [next(turn) if dim in first else dim for dim in order]

@@ -1,0 +1,70 @@
+"""PyTorch's memory formats."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from tensorlayout.formats.blocks import block_of, checked, named
+from tensorlayout.layout import Layout, in_our_words
+from tensorlayout.layout.checks import checked_sizes
+from tensorlayout.words import cut, refuse, shown, under
+
+__all__ = ["read", "write"]
+
+# The dimensions from the slowest to the fastest.
+_CHANNELS_LAST = {"channels_last": (0, 2, 3, 1), "channels_last_3d": (0, 2, 3, 4, 1)}
+
+
+def read(shape: Sequence[int], memory_format: Any, like: Layout | None = None) -> Layout:
+    """The layout of a new tensor of `shape` in a memory format.
+
+    `memory_format`: one of PyTorch's, or its name. ``preserve_format`` is the order of `like`, a
+    layout of this shape, packed. ValueError for other names, and a rank that has no such format.
+
+    >>> from tensorlayout import formats
+    >>> formats.pytorch.read((2, 3, 4, 5), "channels_last")
+    Layout.parse('(2,3,4,5):(60,1,15,3)')
+    """
+    sizes = under("pytorch.read", checked_sizes, "shape", shape)
+    word = in_our_words(memory_format)
+    word = word.removeprefix("torch.") if isinstance(word, str) else None
+    if word == "contiguous_format":
+        return Layout.row_major(sizes)
+    if word == "preserve_format":
+        if like is None or checked("pytorch.read", like).shape != sizes:
+            came = "None" if like is None else cut(like)
+            rule = f"preserve_format needs like=, a layout of shape {shown(sizes)}"
+            refuse("pytorch.read", f"{rule}, got {came}")
+        return Layout.packed(sizes, like.minor_to_major)
+    if word not in _CHANNELS_LAST:
+        known = ", ".join(("contiguous_format", *_CHANNELS_LAST, "preserve_format"))
+        refuse("pytorch.read", f"memory_format must be one of {known}, got {shown(memory_format)}")
+    order = _CHANNELS_LAST[word]
+    if len(sizes) != len(order):
+        rule = f"{word} is for {len(order)} dimensions"
+        refuse("pytorch.read", f"{rule}, got shape {shown(sizes)}")
+    return Layout.packed(sizes, order[::-1])
+
+
+def write(layout: Layout) -> str:
+    """The name of the memory format that `layout` is: of a tensor that is contiguous in it.
+
+    Where more than one is (a single channel), that of the order of its dimensions. ValueError for
+    all other layouts, which PyTorch has as strides: ``as_strided(x, shape, strides, offset)``.
+    TypeError for what is no layout.
+
+    >>> from tensorlayout import Layout, formats
+    >>> formats.pytorch.write(Layout.labelled((1, 1, 3, 5), "NHWC"))
+    'channels_last'
+    """
+    block = block_of("pytorch.write", layout)
+    known = [("contiguous_format", Layout.row_major(block.shape))]
+    for word, order in _CHANNELS_LAST.items():
+        if block.ndim == len(order):
+            known.append((word, Layout.packed(block.shape, order[::-1])))
+    found = named(block, known)
+    if found is None:
+        rule = "PyTorch has no name for this order; as_strided() takes strides"
+        refuse("pytorch.write", f"{rule}, got {cut(layout)}")
+    return found

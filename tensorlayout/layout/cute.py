@@ -1,0 +1,186 @@
+"""CuTe's notation of layouts, ``shape:stride`` with modes inside of modes, from and to parts.
+
+A dimension is a mode. CuTe counts coordinates colexicographically, so a mode of several digits
+begins with the fastest; parts begin with the slowest. Source: CUTLASS, "CuTe Layouts".
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from ast import literal_eval
+from collections.abc import Iterator, Sequence
+from operator import index as as_int
+from typing import Any, NamedTuple, NoReturn, TypeAlias
+
+from tensorlayout.layout import slots
+from tensorlayout.layout.checks import MAX_PARTS, checked_sizes
+from tensorlayout.layout.slots import Part, Parts
+from tensorlayout.layout.views import Views
+from tensorlayout.words import cut, named, refuse, shown
+
+Mode: TypeAlias = "int | tuple[Mode, ...]"
+
+_SIDES = r"(?a)([-\d\s(),_]*):([-\d\s(),_]*)"
+_BLANKS = " ?([(),:]) ?"
+_LAST = r"(?<![(,])\)"
+_STATIC = r"\b_(?=-?\d)"  # of static integers C++ prints _4
+_MOST_LEVELS = 64
+_NAME = "from_cute"  # whose errors are told
+
+
+class CuteLayout(NamedTuple):
+    """A layout in CuTe's terms: modes, nested alike, and what is not part of CuTe's layouts.
+
+    `shape` and `stride`: as ``make_layout`` takes them; sizes and strides count elements. `offset`:
+    the slot of coordinate 0, by which CuTe's pointer is moved. Its text is CuTe's, without offset.
+
+    >>> from tensorlayout.formats.cute import CuteLayout
+    >>> str(CuteLayout((3, (2, 2)), (2, (1, 6))))
+    '(3,(2,2)):(2,(1,6))'
+    """
+
+    shape: Mode
+    stride: Mode
+    offset: int = 0
+
+    def __str__(self) -> str:
+        return f"{_text(self.shape)}:{_text(self.stride)}"
+
+
+def _text(mode: Mode) -> str:
+    return str(mode) if isinstance(mode, int) else f"({','.join(map(_text, mode))})"
+
+
+# --- to ------------------------------------------------------------------------------------------
+
+
+def cute_of(layout: Views, padded: bool | None) -> CuteLayout:
+    """What `Layout.to_cute` gives."""
+    modes = []
+    for dim, (size, whole, parts) in enumerate(
+        zip(layout.shape, layout.padded_shape, layout.parts, strict=True)
+    ):
+        inner = slots.inner_extent(parts)
+        most = max(whole, parts[0][0] * inner)
+        if most != size and padded is None:
+            rule = f"dimension {dim} has {most} slots for a size of {size}, and CuTe no padding"
+            fix = "padded=True gives the whole block, padded=False the elements alone"
+            refuse("to_cute", f"{rule}; {fix}, got {cut(layout)}")
+        if not padded and parts[0][0] * inner != size:
+            rule = f"dimension {dim} of size {size} ends inside a tile, which no mode says"
+            refuse("to_cute", f"{rule}; padded=True gives whole tiles, got {cut(layout)}")
+        first = most // inner if padded else parts[0][0]
+        modes.append(((first, parts[0][1]), *parts[1:]))
+    sizes, strides = (tuple(_mode(parts, k) for parts in modes) for k in (0, 1))
+    return CuteLayout(sizes, strides, layout.offset)
+
+
+def _mode(parts: Parts, which: int) -> Mode:
+    """The extents (0) or the strides (1) of a dimension."""
+    return parts[0][which] if len(parts) == 1 else tuple(part[which] for part in reversed(parts))
+
+
+# --- from ----------------------------------------------------------------------------------------
+
+
+def fields_of(source: Any, shape: Sequence[int] | None) -> dict[str, Any]:
+    """The arguments of `Layout` that a layout of CuTe says, cut to a `shape`."""
+    sizes, strides, offset = _read(source)
+    dims = [_parts(tuple(_leaves(*mode))) for mode in _modes(sizes, strides)]
+    whole = tuple(math.prod(extent for extent, _ in parts) for parts in dims)
+    kept = whole if shape is None else checked_sizes("shape", shape)
+    if len(kept) != len(whole) or any(n > most for n, most in zip(kept, whole, strict=True)):
+        rule = f"shape must have a size for each mode, at most {shown(whole)}"
+        refuse(_NAME, f"{rule}, got {shown(kept)}")
+    parts = [
+        ((-(-n // slots.inner_extent(dim)), dim[0][1]), *dim[1:])
+        for n, dim in zip(kept, dims, strict=True)
+    ]
+    owned = kept != whole and slots.covers_block(parts, whole)
+    padded = whole if owned else None
+    return {"shape": kept, "parts": parts, "offset": offset, "padded_shape": padded}
+
+
+def _parts(digits: Parts) -> Parts:
+    """Digits from the slowest on as parts; of a mode without indices one."""
+    return digits if all(extent for extent, _ in digits[1:]) else ((0, digits[0][1]),)
+
+
+def _modes(size: Mode, stride: Mode) -> list[tuple[Mode, Mode]]:
+    """The modes that two modes, which are nested alike, are made of; of an integer itself."""
+    if isinstance(size, tuple) and isinstance(stride, tuple) and len(size) == len(stride):
+        return list(zip(size, stride, strict=True))
+    if isinstance(size, int) and isinstance(stride, int):
+        return [(size, stride)]
+    came = f"{shown(size)} and {shown(stride)}"
+    return refuse(_NAME, f"stride must be nested as shape is, got {came}")
+
+
+def _leaves(size: Mode, stride: Mode) -> Iterator[Part]:
+    """The extents and strides of a mode, from the slowest digit to the fastest."""
+    if isinstance(size, int) and isinstance(stride, int):
+        if size < 0:
+            refuse(_NAME, f"sizes must not be negative, got {shown(size)}")
+        yield size, stride
+        return
+    modes = _modes(size, stride)
+    for mode in reversed(modes):
+        yield from _leaves(*mode)
+    if not modes:
+        yield 1, 1
+
+
+def _read(source: Any) -> tuple[Mode, Mode, int]:
+    offset: Sequence[int] = ()
+    if isinstance(source, str):
+        sizes, strides = _read_text(source)
+    elif isinstance(source, (tuple, list)) and len(source) in (2, 3):
+        sizes, strides, *offset = source
+    else:
+        sizes, strides = _attributes(source)
+    try:
+        return _checked(sizes), _checked(strides), as_int(offset[0]) if offset else 0
+    except TypeError:
+        rule = f"sizes and strides must be integers in tuples, got {shown(source)}"
+        raise named(_NAME, TypeError(rule)) from None
+
+
+def _attributes(source: Any) -> tuple[Any, Any]:
+    """Shape and stride of a layout of another library, which has no offset."""
+    try:
+        return source.shape, source.stride
+    except AttributeError:
+        rule = "must be text such as '((2,2),3):((1,6),2)', a pair (shape, stride), or a layout"
+        text = f"source {rule} with both and no swizzle, got {shown(source)}"
+        raise named(_NAME, TypeError(text)) from None
+
+
+def _checked(mode: Any, level: int = 0) -> Mode:
+    if not isinstance(mode, (tuple, list)):
+        return as_int(mode)
+    if level == _MOST_LEVELS or len(mode) > MAX_PARTS:
+        refuse(_NAME, f"at most {_MOST_LEVELS} modes, and levels of them, are allowed")
+    return tuple(_checked(inner, level + 1) for inner in mode)
+
+
+def _read_text(text: str) -> tuple[Any, Any]:
+    """The two sides of ``shape:stride``: Python's tuples, but for the comma of a single mode."""
+    plain = re.sub(_STATIC, "", re.sub(_BLANKS, r"\1", " ".join(text.split())))
+    sides = re.fullmatch(_SIDES, re.sub(_LAST, ",)", plain))
+    try:
+        if sides is not None:
+            (size,), (stride,) = (literal_eval(f"[{side}]") for side in sides.groups())
+            return size, stride
+    except (SyntaxError, ValueError, MemoryError):
+        pass
+    return _refuse_text(text)
+
+
+def _refuse_text(text: str) -> NoReturn:
+    rule = "must read shape:stride as in ((2,2),3):((1,6),2)"
+    if "o" in text.lower() or "@" in text:
+        rule += "; swizzles, composed layouts and strides of several bases are no strides"
+    elif "?" in text:
+        rule += "; sizes and strides that are not known yet are no layout"
+    refuse(_NAME, f"{rule}, got {shown(text, 200)}")

@@ -1,0 +1,109 @@
+"""Packed copies on CUDA: how many launches, of which kernels, and the sectors that they touch."""
+
+import pytest
+from cuda_memory import NEEDS_COMPILER
+from simulated import simulator
+
+import tensorlayout as tl
+from tensorlayout.cuda.copy.copy import plan_move
+from tensorlayout.cuda.copy.packed import plan_pack, plan_unpack
+from tensorlayout.cuda.engine.simulator import checking
+from tensorlayout.devices import Device
+from tensorlayout.layout import Layout, PaddingValue
+from tensorlayout.tensor import TensorSpec
+
+pytestmark = NEEDS_COMPILER
+
+
+@pytest.fixture(scope="module", autouse=True)
+def driver():
+    with simulator() as found:
+        yield found
+
+
+def planned(source, result, dtype="uint4", padding=None, whole=True, alignments=(32, 32)):
+    """The case and the kernels of a copy between layouts, each packed if it has bits."""
+    kind, cuda = tl.asarray(0, dtype=dtype).dtype, Device("cuda", 0)
+    specs = [TensorSpec(kind, layout, cuda) for layout in (source, result)]
+    found = plan_move("copy", *specs, alignments, padding, whole=whole)
+    return found.case, [launch.kernel.name for launch in found.launches]
+
+
+LARGE = (999, 1001)
+ROWS = Layout.row_major(LARGE)
+TILES = Layout.tiled(LARGE, [(8, 128)], padding_value=PaddingValue.ONE)
+FEW_ROWS, FEW_COLUMNS = Layout.row_major((9, 7)), Layout.column_major((9, 7))
+
+
+def few(layout):
+    return layout.with_slot_bits(4)
+
+
+@pytest.mark.parametrize(
+    ("source", "result", "case", "kernels"),
+    [
+        (ROWS, few(ROWS), "packed flat", ["pack_flat"]),
+        (few(ROWS), ROWS, "unpacked flat", ["unpack_flat"]),
+        (FEW_ROWS, few(FEW_COLUMNS), "packed", ["pack_elements"]),
+        (few(FEW_COLUMNS), FEW_ROWS, "unpacked", ["unpack_elements"]),
+        (few(TILES), ROWS, "unpacked", ["unpack_elements"]),
+        (few(ROWS), TILES, "unpacked", ["unpack_elements"]),
+        (few(ROWS), few(TILES), "packed", ["pack_elements"]),
+        # rows of 1024 are read eight bytes at a time
+        (
+            Layout.row_major((999, 1024)),
+            few(Layout.tiled((999, 1024), [(8, 128)])),
+            "packed",
+            ["pack_elements"],
+        ),
+        # other orders of many elements would cost a sector for each
+        (ROWS, few(Layout.column_major(LARGE)), "two moves", ["copy_tiles", "pack_flat"]),
+        (few(ROWS), Layout.column_major(LARGE), "two moves", ["unpack_flat", "copy_tiles"]),
+        # tails of the source that the destination has no slots for
+        (
+            Layout.tiled((9, 7), [(2, 2)]),
+            few(Layout.row_major((9, 7))),
+            "two moves",
+            ["copy_bounded", "pack_flat"],
+        ),
+    ],
+)  # fmt: skip
+def test_launches(source, result, case, kernels):
+    assert planned(source, result, padding=b"\1") == (case, kernels)
+
+
+def test_padding_is_written_in_the_same_launch():
+    padded = Layout.padded((9, 7), (11, 8), padding_value=PaddingValue.ONE)
+    assert planned(Layout.row_major((9, 7)), few(padded), padding=b"\1")[1] == ["pack_elements"]
+    assert planned(few(Layout.row_major((9, 7))), padded, padding=b"\1")[1] == ["unpack_elements"]
+
+
+def test_shared_bytes_are_read_and_packed_again():
+    every_second = few(Layout((9,), (2,)))
+    names = ["unpack_flat", "copy_strided", "pack_flat"]
+    assert planned(Layout((9,)), every_second, whole=False) == ("in its bytes", names)
+    # an odd number of elements leaves bits of another's
+    assert planned(Layout((9,)), few(Layout((9,))), whole=False) == ("packed flat", ["pack_flat"])
+
+
+@pytest.mark.parametrize("bits", [1, 2, 4, 6])
+@pytest.mark.parametrize("alignments", [(1, 32), (32, 1), (1, 1), (2, 16), (8, 16)])
+def test_any_alignment_has_a_launch(bits, alignments):
+    count = Layout((77,))
+    slots = count.with_slot_bits(bits)
+    found = plan_pack(slots, count, alignments, None, True)
+    assert len(found.launches) == 1
+    assert len(plan_unpack(count, slots, alignments[::-1], None).launches) == 1
+
+
+@pytest.mark.parametrize("dtype", ["uint1", "uint2", "uint4"])
+def test_runs_are_coalesced_on_both_sides(dtype):
+    x = tl.zeros((100_003,), dtype=dtype, device="cuda")
+    with checking("count") as packing:
+        y = tl.to_layout(x, x.layout.with_slot_bits(int(dtype[-1])))
+    with checking("count") as unpacking:
+        tl.to_layout(y, x.layout)
+    for record in (packing, unpacking):
+        (counts,) = record.counts.values()
+        for side in (counts.loads, counts.stores):
+            assert side.ideal / side.units > 0.98

@@ -1,0 +1,472 @@
+"""Layouts as other libraries write them: literal ones, formulas, and laws over all layouts."""
+
+import math
+import re
+from pathlib import Path
+
+import numpy as np
+import pytest
+import tensors
+from hypothesis import given
+from layouts import every_layout, indices, packed, slot_array, slots_of, tiled
+
+import tensorlayout as tl
+from tensorlayout import Layout, PaddingValue, formats
+
+ROWS = {name: getattr(formats, name) for name in formats.__all__ if name != "written"}
+SAY_PADDING = {"cute", "jax", "onednn"}
+
+
+def options_of(name, layout):
+    """What `read` is told beside what was written."""
+    if name == "numpy":
+        return {"itemsize": 4}
+    return {"padding_value": layout.padding_value} if name in ("cute", "jax") else {}
+
+
+def written(name, layout):
+    row = ROWS[name]
+    return row.write(layout, 4) if name == "numpy" else row.write(layout)
+
+
+# --- laws ----------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("name", ROWS)
+def test_what_is_written_is_read(name):
+    @every_layout
+    def check(layout):
+        try:
+            there = written(name, layout)
+        except ValueError as error:
+            assert str(error).startswith(f"{name}.write: ")  # noqa: PT017
+            return
+        back = ROWS[name].read(layout.shape, there, **options_of(name, layout))
+        if name == "cute":
+            back = back.with_slot_bits(layout.slot_bits)
+        assert back.same_placement(layout)
+        assert back.slot_bits == layout.slot_bits
+        if name in SAY_PADDING and layout.size:
+            assert back.padded_shape == layout.padded_shape
+            assert not layout.is_padded or back.padding_value is layout.padding_value
+
+    check()
+
+
+@every_layout
+def test_the_table_is_what_the_rows_write(layout):
+    found = formats.written(layout, 4)
+    for name in ROWS:
+        try:
+            there = written(name, layout)
+        except ValueError:
+            assert name not in found
+        else:
+            assert found[name] == there
+    assert {"cute"} <= found.keys() <= ROWS.keys()
+
+
+@given(packed())
+def test_packed_blocks_have_an_order_everywhere(layout):
+    """The order of dimensions of size 1 is said, too, where letters or numbers say it."""
+    layout = layout.at_origin
+    for name in ("einops", "jax", "onednn") if layout.ndim else ("einops", "jax"):
+        back = ROWS[name].read(layout.shape, written(name, layout))
+        assert back is layout.with_padding_value(PaddingValue.UNSPECIFIED), name
+
+
+@given(tiled())
+def test_einops_says_all_tiles_without_padding(layout):
+    if layout.is_padded or not layout.covers_block:
+        return
+    pattern = formats.einops.write(layout.at_origin)
+    assert formats.einops.read(layout.shape, pattern).same_placement(layout.at_origin)
+
+
+def test_the_page_has_each_row_once():
+    page = Path(__file__).parents[2] / "docs" / "formats.md"
+    rows = re.findall(r"^\| `(\w+)` \|", page.read_text("utf-8"), re.MULTILINE)
+    assert rows == sorted(ROWS)
+
+
+def test_zero_padding_is_written_to_memory():
+    layout = formats.onednn.read((1, 3, 1, 2), "nChw4c")
+    x = tl.asarray(np.arange(1, 7, dtype=np.float32).reshape(1, 3, 1, 2), layout=layout)
+    assert tensors.slots_of(x).tolist() == [1, 3, 5, 0, 2, 4, 6, 0]
+
+
+# --- oneDNN --------------------------------------------------------------------------------------
+
+# The names of its domains and what its header says that they stand for.
+ALIASES = """
+x=a nc=ab cn=ba tn=ab nt=ba ncw=abc nwc=acb nchw=abcd nhwc=acdb chwn=bcda ncdhw=abcde ndhwc=acdeb
+oi=ab io=ba oiw=abc owi=acb wio=cba iwo=bca oihw=abcd hwio=cdba ohwi=acdb ihwo=bcda iohw=bacd
+oidhw=abcde dhwio=cdeba odhwi=acdeb idhwo=bcdea goiw=abcd wigo=dcab goihw=abcde hwigo=decab
+giohw=acbde goidhw=abcdef giodhw=acbdef dhwigo=defcab tnc=abc ntc=bac ldnc=abcd ldigo=abcde
+ldgoi=abdec ldio=abcd ldoi=abdc ldgo=abcd ldOi32o=abDc32d ldgOi32o=abdEc32e
+nCdhw32c=aBcde32b nChw16c=aBcd16b nCw8c=aBc8b NCw16n16c=ABc16a16b NChw32n32c=ABcd32a32b
+Owi16o=Acb16a OIw16i16o=ABc16b16a OIhw4i16o4i=ABcd4b16a4b IOhw16o16i=BAcd16a16b
+Goihw16g=Abcde16a gOIhw16i16o=aBCde16c16b gIOhw16i16o=aCBde16c16b gOhwi16o=aBdec16b
+OwI16o2i=AcB16a2b OIhw2i8o4i=ABcd2b8a4b gOIw4i16o4i=aBCd4c16b4c
+"""
+
+
+@pytest.mark.parametrize("alias", ALIASES.split())
+def test_letters_of_domains(alias):
+    domain, plain = alias.split("=")
+    shape = (3, 5, 2, 7, 4, 6)[: sum(map(str.isalpha, "".join(plain.rstrip("0123456789"))))]
+    shape = shape[: len({letter.lower() for letter in plain if letter.isalpha()})]
+    found = formats.onednn.read(shape, domain)
+    assert found is formats.onednn.read(shape, plain)
+    back = formats.onednn.read(shape, formats.onednn.write(found))
+    assert back.same_placement(found)
+    assert (back.padded_shape, back.padding_value) == (found.padded_shape, found.padding_value)
+
+
+def blocked(shape, tag, dims):
+    """The memory of a tag by its definition: pad, cut every dimension, and transpose.
+
+    `dims`: what each letter of the tag, from left to right, is: (dimension, block or None).
+    """
+    blocks = {dim: [b for d, b in dims if d == dim and b] for dim in range(len(shape))}
+    whole = [-(-n // math.prod(blocks[d])) * math.prod(blocks[d]) for d, n in enumerate(shape)]
+    array = np.full(whole, -1)
+    array[tuple(map(slice, shape))] = np.arange(math.prod(shape)).reshape(shape)
+    split, axes = [], {}
+    for dim, n in enumerate(whole):
+        axes[dim, None] = len(split)
+        split += [n // math.prod(blocks[dim]), *blocks[dim]]
+    seen = dict.fromkeys(range(len(shape)), 0)
+    order = []
+    for dim, block in dims:
+        seen[dim] += block is not None
+        order.append(axes[dim, None] + (seen[dim] if block else 0))
+    return array.reshape(split).transpose(order).ravel()
+
+
+@pytest.mark.parametrize(
+    ("shape", "tag", "dims"),
+    [
+        ((2, 17, 3, 2), "nChw16c", [(0, None), (1, None), (2, None), (3, None), (1, 16)]),
+        ((2, 32, 3, 2), "nChw16c", [(0, None), (1, None), (2, None), (3, None), (1, 16)]),
+        ((2, 3, 2, 2), "aBcd8b", [(0, None), (1, None), (2, None), (3, None), (1, 8)]),
+        (
+            (18, 5, 2, 1),
+            "OIhw16i16o",
+            [(0, None), (1, None), (2, None), (3, None), (1, 16), (0, 16)],
+        ),
+        (
+            (17, 20, 1, 2),
+            "OIhw4i16o4i",
+            [(0, None), (1, None), (2, None), (3, None), (1, 4), (0, 16), (1, 4)],
+        ),
+        (
+            (3, 9, 18, 2),
+            "gOIw16i8o",
+            [(0, None), (1, None), (2, None), (3, None), (2, 16), (1, 8)],
+        ),
+        ((5, 3), "BA2a2b", [(1, None), (0, None), (0, 2), (1, 2)]),
+        ((3, 5, 2), "aCb2c", [(0, None), (2, None), (1, None), (2, 2)]),
+    ],
+)
+def test_blocks_by_their_definition(shape, tag, dims):
+    layout = formats.onednn.read(shape, tag)
+    memory = blocked(shape, tag, dims)
+    assert layout.required_size == memory.size
+    assert memory[slots_of(layout)].tolist() == list(range(math.prod(shape)))
+    if layout.is_padded:
+        assert layout.padding_value is PaddingValue.ZERO
+    assert formats.onednn.read(shape, formats.onednn.write(layout)) is layout
+
+
+def test_tags_that_are_written():
+    write = formats.onednn.write
+    assert write(Layout.labelled((2, 3, 4, 5), "NHWC"), "nchw") == "nhwc"
+    assert write(formats.onednn.read((64, 32, 3, 3), "OIhw4i16o4i"), "oihw") == "OIhw4i16o4i"
+    assert write(Layout.padded((2, 3), (2, 8), padding_value="ZERO")) == "aB8b"
+    assert write(Layout.padded((3, 5), (4, 8), padding_value="ZERO")) in ("AB4a8b", "aB8b")
+    assert write(Layout.row_major((0, 3))) == "ab"
+    assert write(Layout.packed((1, 1, 1), (1, 0, 2))) == "cab"
+
+
+# --- cuDNN ---------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("vector", [4, 32])
+def test_vectors_of_channels(vector):
+    """An element is a vector of channels: x[n][c / v][h][w][c % v]."""
+    shape = (2, 64, 3, 5)
+    array = np.arange(math.prod(shape)).reshape(shape)
+    memory = array.reshape(2, 64 // vector, vector, 3, 5).transpose(0, 1, 3, 4, 2).ravel()
+    layout = formats.cudnn.read(shape, f"NC/{vector}HW{vector}")
+    assert memory[slots_of(layout)].tolist() == array.ravel().tolist()
+    assert formats.cudnn.write(layout) == f"NC/{vector}HW{vector}"
+    assert formats.cudnn.read(shape, "CUDNN_TENSOR_NCHW_VECT_C", vector) is layout
+    assert layout is formats.onednn.read(shape, f"aBcd{vector}b")
+
+
+@pytest.mark.parametrize(
+    ("shape", "name", "strides"),
+    [
+        ((2, 3, 4, 5), "NCHW", (60, 20, 5, 1)),
+        ((2, 3, 4, 5), "CUDNN_TENSOR_NHWC", (60, 1, 15, 3)),
+        ((2, 3, 4, 5, 6), "NDHWC", (360, 1, 90, 18, 3)),
+        ((2, 3, 4, 5, 6), "NCDHW", (360, 120, 30, 6, 1)),
+        ((2, 3, 4), "NHWC", (12, 1, 3)),
+    ],
+)
+def test_orders_of_cudnn(shape, name, strides):
+    layout = formats.cudnn.read(shape, name)
+    assert layout.strides == strides
+    assert formats.cudnn.write(layout) == ("NHWC" if strides[1] == 1 else "NCHW")
+
+
+def test_one_channel_keeps_its_order():
+    for row, names in ((formats.cudnn, ("NCHW", "NHWC")), (formats.pytorch, PYTORCH)):
+        for name in names:
+            assert row.write(row.read((2, 1, 3, 5), name)) == name
+
+
+PYTORCH = ("contiguous_format", "channels_last")
+
+
+# --- BLAS ----------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("shape", [(3, 4), (1, 4), (3, 1), (1, 1), (0, 3), (3, 0)])
+@pytest.mark.parametrize("trans", ["N", "T"])
+def test_where_blas_finds_elements(shape, trans):
+    """Of A, of which op(A) is `shape`, the element (i, j) is a[i + j * ld]."""
+    column = shape[trans == "T"]
+    for ld in (max(1, column), column + 3):
+        layout = formats.blas.read(shape, (trans, ld))
+        for i, j in indices(shape):
+            row, col = (i, j) if trans == "N" else (j, i)
+            assert layout.offset_of((i, j)) == row + col * ld
+        assert formats.blas.write(layout.moved(7))[2] == 7
+
+
+def test_matrices_that_are_written():
+    write = formats.blas.write
+    assert write(Layout.row_major((3, 4))) == ("T", 4, 0)
+    assert write(Layout((3, 4), (1, 5), offset=2)) == ("N", 5, 2)
+    assert write(Layout.packed((1, 4), (0, 1))) == ("N", 1, 0)
+    assert write(Layout.packed((1, 4), (1, 0))) == ("T", 4, 0)
+    for wrong in ("(3,4):(8,2)", "(3,4):(0,1)", "(3,4):(-4,1)+8", "(3,4):(1,1)"):
+        with pytest.raises(ValueError, match=r"blas.write: one stride must be 1"):
+            write(Layout.parse(wrong))
+
+
+# --- PyTorch, NumPy, DirectML --------------------------------------------------------------------
+
+
+def test_memory_formats():
+    read = formats.pytorch.read
+    assert read((2, 3, 4, 5), "torch.channels_last").strides == (60, 1, 15, 3)
+    assert read((2, 3, 4, 5, 6), "channels_last_3d").strides == (360, 1, 90, 18, 3)
+    assert read((2, 3, 4), "contiguous_format").strides == (12, 4, 1)
+    turned = Layout((2, 3, 4), (1, 8, 2))
+    assert read((2, 3, 4), "preserve_format", turned).strides == (1, 8, 2)
+    assert read((2, 3), "preserve_format", Layout((2, 3), (1, 5))).strides == (1, 2)
+
+
+def test_numpy_counts_bytes():
+    read = formats.numpy.read
+    with pytest.raises(ValueError, match=r"^numpy.read: "):
+        read((2, 3), (12, -4), 4)
+    assert read((2, 3), formats.numpy.NumpyMemory((12, -4), 8), 4) is Layout(
+        (2, 3), (3, -1), offset=2
+    )
+    assert read((2, 3), "f").strides == (1, 2)
+    assert read((2, 3), (24, 8), tl.float64).is_row_major
+    assert formats.numpy.write(Layout((3,), (-2,), offset=4), 8)[:2] == ((-16,), 32)
+
+
+def test_directml_counts_elements():
+    assert formats.directml.read((2, 3), None).strides == (3, 1)
+    assert formats.directml.read((2, 3), (0, 1)).strides == (0, 1)
+    padded = Layout.padded((2, 3), (2, 5)).moved(4)
+    assert formats.directml.write(padded) == ((5, 1), 4)
+    assert formats.directml.read((2, 3), formats.directml.write(padded)).offset == 4
+
+
+# --- einops, JAX ---------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("shape", "pattern", "lengths", "strides"),
+    [
+        ((2, 3, 4, 5), "b c h w -> b h w c", {}, "(60,1,15,3)"),
+        ((2, 3, 4), "a ... -> ... a", {}, "(1,8,2)"),
+        ((2, 3), "a b -> (b a)", {}, "(1,2)"),
+        ((4, 6), "(h p) (w q) -> h w (p q)", {"p": 2, "q": 2}, "(2*12+2*2,3*4+2*1)"),
+        ((4, 6), "(h p) w -> p h w", {"h": 2}, "(2*6+2*12,1)"),
+        ((2, 1, 3), "a 1 b -> b a", {}, "(1,1,2)"),
+        ((2, 1), "a () -> a", {}, "(1,1)"),
+        ((), " -> ", {}, "()"),
+        ((6,), "... -> ...", {}, "(1,)"),
+        ((0, 3), "a b -> b a", {}, "(1,1)"),
+    ],
+)
+def test_patterns(shape, pattern, lengths, strides):
+    layout = formats.einops.read(shape, pattern, **lengths)
+    text = f"({','.join(map(str, shape))}{',' * (len(shape) == 1)}):{strides}"
+    assert layout.same_placement(Layout.parse(text))
+
+
+def test_names_of_patterns():
+    assert formats.einops.write(Layout.labelled((2, 3, 4, 5), "NHWC"), "b c h w") == (
+        "b c h w -> b h w c",
+        {},
+    )
+
+
+def test_tiles_of_jax():
+    read, JaxLayout = formats.jax.read, formats.jax.JaxLayout
+    assert read((3, 5), JaxLayout((1, 0))) is Layout.column_major((3, 5))
+    found = read((3, 5), JaxLayout((0, 1), ((2, 2),)), padding_value="ZERO")
+    assert found is Layout.tiled((3, 5), [(2, 2)], padding_value="ZERO")
+    assert formats.jax.write(found) == ((0, 1), ((2, 2),), 0)
+    bfloat16 = Layout.tiled((16, 128), [(8, 128), (2, 1)])
+    assert formats.jax.read((16, 128), formats.jax.write(bfloat16)) is bfloat16
+
+
+# --- what is refused -----------------------------------------------------------------------------
+
+WRONG = """
+numpy.read((2, 3), "K") -> numpy.read: order must be 'C' or 'F'
+numpy.read((2, 3), (24, 8)) -> numpy.read: strides count bytes, so itemsize must be given
+numpy.read((2, 3), (24, 7), 8) -> numpy.read: strides and offset must be multiples of the element
+numpy.read((2, 3), (24,), 8) -> numpy.read: strides: must be 2
+numpy.read((2, 3), (24, 8), 0) -> numpy.read: itemsize
+numpy.read((-2, 3), "C") -> numpy.read: shape: sizes must not be negative
+numpy.write(tiles, 4) -> numpy.write: NumPy has strides, and no tiles
+blas.read((2, 3), ("C", 5)) -> blas.read: trans must be 'N' or 'T' ('C' of a real matrix is 'T')
+blas.read((2, 3), ("N", 1)) -> blas.read: ld must be at least 2, the length of a column
+blas.read((2, 3), ("T", 2)) -> blas.read: ld must be at least 3, the length of a column
+blas.read((2, 3, 4), ("N", 2)) -> blas.read: a matrix has two dimensions
+blas.write(cube) -> blas.write: a matrix has two dimensions and no tiles
+directml.read((2, 0), None) -> directml.read: TensorDesc: each of Sizes
+directml.read((2, 3), (1, -2)) -> directml.read: TensorDesc: Strides are unsigned
+directml.write(flipped) -> directml.write: TensorDesc: Strides are unsigned
+directml.write(tiles) -> directml.write: TensorDesc: layout
+pytorch.read((2, 3, 4), "channels_last") -> pytorch.read: channels_last is for 4 dimensions
+pytorch.read((2, 3, 4), "nhwc") -> pytorch.read: memory_format must be one of contiguous_format
+pytorch.read((2, 3), "preserve_format") -> pytorch.read: preserve_format needs like=, a layout of
+pytorch.read((2, 3), "preserve_format", cube) -> pytorch.read: preserve_format needs like=
+pytorch.write(column) -> pytorch.write: PyTorch has no name for this order; as_strided()
+pytorch.write(flipped) -> pytorch.write: has only blocks that begin at slot 0
+pytorch.write(cube.moved(3)) -> pytorch.write: has only blocks
+pytorch.write(padded) -> pytorch.write: has no padding
+cudnn.read((2, 3), "NCHW") -> cudnn.read: a tensor has 3 to 8 dimensions
+cudnn.read((2, 6, 4, 4), "NC/4HW4") -> cudnn.read: channels must be a multiple of the 4 of a vector
+cudnn.read((2, 6, 4, 4), "NC/4HW32") -> cudnn.read: tensor_format must be one of NCHW, NHWC
+cudnn.read((2, 6, 4, 4), "NCHW_VECT_C") -> cudnn.read: tensor_format must be one of NCHW, NHWC
+cudnn.read((2, 8, 4, 4), "NCHW_VECT_C", 8) -> cudnn.read: tensor_format must be one of NCHW, NHWC
+cudnn.read((2, 8, 4, 4), None) -> cudnn.read: tensor_format must be one of NCHW, NHWC
+cudnn.write(Layout.labelled((2, 3, 4, 5), "HWCN")) -> cudnn.write: no format of cuDNN
+onednn.read((2, 3), "any") -> onednn.read: tag must be letters of dimensions
+onednn.read((2, 3), "aB") -> onednn.read: tag must be letters of dimensions
+onednn.read((2, 3), "ab8b") -> onednn.read: tag must be letters of dimensions
+onednn.read((2, 3), "aB0b") -> onednn.read: tag must be letters of dimensions
+onednn.read((2, 3), "aa") -> onednn.read: tag must be letters of dimensions
+onednn.read((2, 3), "ac") -> onednn.read: tag must be letters of dimensions
+onednn.read((2, 3), "aB8") -> onednn.read: tag must be letters of dimensions
+onednn.read((2, 3), "aB8B") -> onednn.read: tag must be letters of dimensions
+onednn.read((2, 3), "") -> onednn.read: tag must be letters of dimensions
+onednn.read((2, 3), None) -> onednn.read: tag must be letters of dimensions
+onednn.read((2, 3), "nchw") -> onednn.read: tag 'nchw' is of 4 dimensions
+onednn.read((2**40, 2), "aB999999999b") -> onednn.read:
+onednn.write(padded) -> onednn.write: padding must hold zeros (with_padding_value('ZERO'))
+onednn.write(flipped) -> onednn.write: has only blocks that begin at slot 0
+onednn.write(cube, "nchw") -> onednn.write: needs 1 to 12 dimensions, a letter for each
+onednn.write(Layout(())) -> onednn.write: needs 1 to 12 dimensions, a letter for each
+onednn.write(Layout((1,) * 13)) -> onednn.write: needs 1 to 12 dimensions, a letter for each
+onednn.write(cube.with_slot_bits(4)) -> onednn.write: slots are whole bytes (with_slot_bits(None)
+numpy.write(cube.with_slot_bits(4)) -> numpy.write: slots are whole bytes (with_slot_bits(None)
+onednn.write(reversal) -> onednn.write: no tag says
+einops.read((2, 3), "a b") -> einops.read: pattern must read 'b c -> c b'
+einops.read((2, 3), "a b -> b") -> einops.read: each axis must be on both sides, once
+einops.read((2, 3), "a b -> b a a") -> einops.read: each axis must be on both sides, once
+einops.read((2, 3), "a a -> a") -> einops.read: each axis must be on both sides, once
+einops.read((2, 3), "a b -> b a", c=2) -> einops.read: each axis must be on both sides, once
+einops.read((2, 3), "a b c -> c b a") -> einops.read: pattern 'a b c -> c b a' is of 3 dimensions
+einops.read((2, 3), "a (b c) -> a b c") -> einops.read: axes b c need lengths of 1 or more
+einops.read((2, 3), "a (b c) -> a b c", c=2) -> einops.read: axes b c need lengths
+einops.read((2, 3), "a (b c) -> a b c", b=3, c=2) -> einops.read: axes b c
+einops.read((2, 3), "a (b -> a b") -> einops.read: pattern must close its brackets
+einops.read((2, 3), "a ((b)) -> a b") -> einops.read: pattern must read
+einops.read((2, 3), "a $ -> a") -> einops.read: pattern must read
+einops.read((2, 3), "a 1 -> a") -> einops.read: axes
+einops.read((2, 3), "... ... -> ...") -> einops.read: '...' must be an axis of its own
+einops.read((2, 3), "a b ... c -> ... a b c") -> einops.read: '...' must be an axis of its own
+einops.read((2, 3), None) -> einops.read: pattern must read
+einops.write(padded) -> einops.write: has no padding
+einops.write(cube, "a b") -> einops.write: names must be 3 different ones
+einops.write(cube, "a b b") -> einops.write: names must be 3 different ones
+einops.write(cube, "a b c1") -> einops.write: names must be 3 different ones
+einops.write(Layout((1,) * 27)) -> einops.write: names must be 27 different ones
+jax.read((2, 3), jax.JaxLayout((0, 1, 2))) -> jax.read: minor_to_major: must be a permutation
+jax.read((2, 3), jax.JaxLayout((0, 1), ((0, 2),))) -> jax.read: tiles: sizes must be at least 1
+jax.write(flipped) -> jax.write: has only blocks that begin at slot 0
+cute.read((2, 3), "(2,3)") -> cute.read: must read shape:stride
+written(cube, 0) -> written: itemsize: must be at least one byte
+"""
+
+
+def space():
+    return {
+        **vars(formats),
+        "Layout": Layout,
+        "cube": Layout.row_major((2, 3, 4)),
+        "column": Layout.column_major((2, 3, 4)),
+        "flipped": Layout.row_major((2, 3)).flip((1,)),
+        "padded": Layout.padded((2, 3), (2, 4)),
+        "tiles": Layout.tiled((4, 6), [(2, 2)]),
+        "reversal": Layout.parse("(8,):(2*1+2*2+2*4,)"),
+    }
+
+
+@pytest.mark.parametrize("line", WRONG.strip().splitlines())
+def test_what_is_refused(line):
+    call, _, message = line.rpartition(") -> ")
+    if "->" in message:  # of a pattern
+        call, _, message = line.partition(") -> ")
+    with pytest.raises(ValueError) as caught:  # noqa: PT011
+        eval(f"{call})", space())
+    assert str(caught.value).startswith(message)
+    assert len(str(caught.value)) < 700
+
+
+@pytest.mark.parametrize("name", ROWS)
+def test_only_layouts_are_written(name):
+    for wrong in (None, (2, 3), "(2,3):(3,1)", np.zeros(3)):
+        with pytest.raises(TypeError, match=rf"^{name}.write: layout must be a Layout"):
+            ROWS[name].write(wrong)
+
+
+@pytest.mark.parametrize(
+    "call",
+    [
+        lambda: formats.jax.read((2, 3), (0, 1)),
+        lambda: formats.jax.read((2, 3), formats.jax.JaxLayout(5)),
+        lambda: formats.jax.read((2, 3), formats.jax.JaxLayout((0, 1), ("ab",))),
+        lambda: formats.blas.read((2, 3), "N"),
+        lambda: formats.blas.read((2, 3), ("N", 2.5)),
+        lambda: formats.numpy.read((2, 3), 5, 4),
+        lambda: formats.onednn.read("ab", "ab"),
+        lambda: formats.cute.read((2, 3), None),
+        lambda: formats.einops.read((4,), "(a b) -> a b", a="2"),
+        lambda: formats.written(None),
+    ],
+)
+def test_what_is_of_a_wrong_type(call):
+    with pytest.raises(TypeError, match=r"^(\w+\.read|written): "):
+        call()
+
+
+def test_slots_are_those_of_the_definition():
+    """The harness itself: a tag without blocks is a transposition."""
+    layout = formats.onednn.read((2, 3, 4), "cab")
+    order = np.arange(24).reshape(4, 2, 3).transpose(1, 2, 0)
+    assert slot_array(layout).tolist() == order.tolist()

@@ -1,0 +1,250 @@
+"""Layouts in CuTe's notation: literal ones, its definition by brute force, and other libraries."""
+
+import math
+
+import numpy as np
+import pytest
+from layouts import every_layout, has_tails, indices, slot_array, slots_of
+
+from tensorlayout import Layout, PaddingValue
+
+# Each with the text of CuTe, and the slots that its definition gives by hand.
+LITERAL = [
+    ("(2,3):(3,1)", "(2,3):(3,1)", [[0, 1, 2], [3, 4, 5]]),
+    ("(2,3):(1,2)", "(2,3):(1,2)", [[0, 2, 4], [1, 3, 5]]),
+    ("(4,):(2,)", "(4):(2)", [0, 2, 4, 6]),
+    ("():()", "():()", 0),
+    ("(0,3):(3,1)", "(0,3):(3,1)", [[], [], []][:0]),
+    ("(2,3):(0,1)", "(2,3):(0,1)", [[0, 1, 2], [0, 1, 2]]),
+    # the mode's fastest digit is CuTe's first and our last
+    ("(4,3):(2*6+2*1,2)", "((2,2),3):((1,6),2)", [[0, 2, 4], [1, 3, 5], [6, 8, 10], [7, 9, 11]]),
+    ("(8,):(2*1+2*2+2*4,)", "((2,2,2)):((4,2,1))", [0, 4, 2, 6, 1, 5, 3, 7]),
+]
+
+
+@pytest.mark.parametrize(("ours", "theirs", "slots"), LITERAL)
+def test_literal_layouts(ours, theirs, slots):
+    layout = Layout.parse(ours)
+    assert str(layout.to_cute()) == theirs
+    assert Layout.from_cute(theirs) is layout
+    assert slot_array(layout).tolist() == slots
+
+
+@pytest.mark.parametrize(
+    ("text", "ours"),
+    [
+        ("4:2", "(4,):(2,)"),
+        ("(_4,_2):(_2,_1)", "(4,2):(2,1)"),
+        (" ( 2 , 3 ) : ( 3 , 1 ) ", "(2,3):(3,1)"),
+        ("(4,):(1,)", "(4,):(1,)"),
+        ("((4),2):((2),1)", "(4,2):(2,1)"),
+        ("((2,(2,2)),3):((1,(2,12)),4)", "(8,3):(2*12+4*1,4)"),
+        ("((),3):((),1)", "(1,3):(3,1)"),
+        ("((0,2),3):((1,2),4)", "(0,3):(2,4)"),
+        ("((2,0),3):((1,2),4)", "(0,3):(1,4)"),
+    ],
+)
+def test_spellings(text, ours):
+    found = Layout.from_cute(text)
+    assert found.same_placement(Layout.parse(ours))
+
+
+def test_tuples_and_lists():
+    layout = Layout.parse("(4,3):(2*6+2*1,2)")
+    assert Layout.from_cute((((2, 2), 3), ((1, 6), 2))) is layout
+    assert Layout.from_cute([[[2, 2], 3], [[np.int64(1), 6], 2]]) is layout
+    assert Layout.from_cute((4, 2)) is Layout((4,), (2,))
+    assert Layout.from_cute((((2, 2), 3), ((1, 6), 2), 5)) is layout.moved(5)
+    assert layout.to_cute() == (((2, 2), 3), ((1, 6), 2), 0)
+
+
+def test_offsets_stand_beside():
+    flipped = Layout.row_major((2, 3)).flip((1,))
+    assert flipped.to_cute() == ((2, 3), (3, -1), 2)
+    assert str(flipped.to_cute()) == "(2,3):(3,-1)"
+    assert Layout.from_cute(flipped.to_cute()) is flipped
+    assert Layout.from_cute("(2,3):(3,-1)", offset=2) is flipped
+    assert Layout.from_cute(flipped.to_cute(), offset=4) is flipped.moved(4)
+    with pytest.raises(ValueError, match="slot"):
+        Layout.from_cute("(2,3):(3,-1)")
+
+
+def test_padding_is_said_or_refused():
+    rows = Layout.padded((2, 3), (2, 5), padding_value=PaddingValue.ZERO)
+    with pytest.raises(ValueError, match=r"to_cute: dimension 1 has 5 slots .*padded=True"):
+        rows.to_cute()
+    assert str(rows.to_cute(padded=False)) == "(2,3):(5,1)"
+    assert str(rows.to_cute(padded=True)) == "(2,5):(5,1)"
+    assert Layout.from_cute("(2,5):(5,1)", (2, 3), padding_value="ZERO") is rows
+    tiles = Layout.tiled((3, 5), [(2, 2)], padding_value="ONE")
+    with pytest.raises(ValueError, match="ends inside a tile"):
+        tiles.to_cute(padded=False)
+    assert str(tiles.to_cute(padded=True)) == "((2,2),(2,3)):((2,12),(1,4))"
+    assert Layout.from_cute(tiles.to_cute(padded=True), (3, 5), padding_value="ONE") is tiles
+
+
+def cute_slots(cute, shape):
+    """CuTe's definition: a natural coordinate by colexicographic order, inner product, offset."""
+
+    def slot(index, size, stride):
+        if isinstance(size, int):
+            return index * stride
+        found = 0
+        for inner, step in zip(size, stride, strict=True):
+            count = extent(inner)
+            found += slot(index % count, inner, step)
+            index //= count
+        return found
+
+    def extent(size):
+        return size if isinstance(size, int) else math.prod(map(extent, size))
+
+    modes = list(zip(cute.shape, cute.stride, strict=True))
+    return [
+        cute.offset + sum(slot(i, *mode) for i, mode in zip(index, modes, strict=True))
+        for index in indices(shape)
+    ]
+
+
+@every_layout
+def test_every_element_has_its_slot(layout):
+    whole = layout.to_cute(padded=True)
+    assert cute_slots(whole, layout.shape) == slots_of(layout)
+    if not has_tails(layout):
+        assert cute_slots(layout.to_cute(padded=False), layout.shape) == slots_of(layout)
+
+
+@every_layout
+def test_there_and_back(layout):
+    said = {"minor_to_major": layout.minor_to_major, "padding_value": layout.padding_value}
+    cute = layout.to_cute(padded=True)
+    back = Layout.from_cute(cute, layout.shape, **said).with_slot_bits(layout.slot_bits)
+    assert back.same_placement(layout)
+    assert back.padded_shape == layout.padded_shape
+    by_text = Layout.from_cute(str(cute), layout.shape, offset=layout.offset, **said)
+    assert by_text is back.with_slot_bits(None)
+
+
+@pytest.mark.parametrize(
+    ("source", "words"),
+    [
+        ("", "must read shape:stride"),
+        ("(2,3)", "must read shape:stride"),
+        ("(2,3):", "must read shape:stride"),
+        (":(2,3)", "must read shape:stride"),
+        ("(2,3):(3,1):(1,1)", "must read shape:stride"),
+        ("(2 3):(3,1)", "must read shape:stride"),
+        ("(2,,3):(3,1,1)", "must read shape:stride"),
+        ("(2,3)):(3,1)", "must read shape:stride"),
+        ("((2,3):(3,1)", "must read shape:stride"),
+        ("2,3:3,1", "must read shape:stride"),
+        ("(,):(,)", "must read shape:stride"),
+        ("(2,x):(3,1)", "must read shape:stride"),
+        ("(2" + "0" * 50 + ",3):(3,1)", "2\\*\\*63"),
+        ("(2" + "0" * 5000 + ",3):(3,1)", "must read shape:stride"),
+        ("(2-1,3):(3,1)", "must read shape:stride"),
+        ("(2)(3):(3,1)", "must read shape:stride"),
+        ("(" * 5000 + ":1", "must read shape:stride"),
+        ("(?,3):(3,1)", "not known yet"),
+        ("Sw<3,4,3> o _0 o (8,8):(8,1)", "swizzles"),
+        ("(2,3):(1@0,1@1)", "several bases"),
+        ("(2,3):3", "nested as shape is"),
+        ("(2,3):(3,1,1)", "nested as shape is"),
+        ("((2,2),3):(1,2)", "nested as shape is"),
+        ("(2,-3):(3,1)", "sizes must not be negative"),
+        ("(" * 100 + "2" + ")" * 100 + ":1", "levels"),
+        (((2, -3), (3, 1)), "sizes must not be negative"),
+        (((2,) * 70, (1,) * 70), "at most 64"),
+    ],
+)
+def test_what_is_no_layout(source, words):
+    with pytest.raises(ValueError, match=words) as caught:
+        Layout.from_cute(source)
+    assert len(str(caught.value)) < 600
+
+
+@pytest.mark.parametrize("source", [None, 4, object(), ((2, 3.5), (3, 1)), ("ab", "cd"), (1,)])
+def test_what_is_no_source(source):
+    with pytest.raises(TypeError, match="from_cute: "):
+        Layout.from_cute(source)
+
+
+@pytest.mark.parametrize("shape", [(3,), (3, 6), (5, 5), (3, -1)])
+def test_shapes_that_do_not_fit(shape):
+    with pytest.raises(ValueError, match="shape"):
+        Layout.from_cute("(4,5):(5,1)", shape)
+
+
+# --- beside other libraries ----------------------------------------------------------------------
+
+
+def random_layout(rng):
+    """A strided, tiled, padded or flipped layout of few elements."""
+    rank = int(rng.integers(0, 4))
+    sizes = [int(n) for n in rng.integers(1, 6, rank)]
+    kind = rng.choice(["strided", "padded", "tiled"])
+    order = [int(d) for d in rng.permutation(rank)]
+    if kind == "strided":
+        strides = [int(s) for s in rng.integers(-9, 10, rank)]
+        low = sum(min(0, (n - 1) * s) for n, s in zip(sizes, strides, strict=True))
+        return Layout(sizes, strides, offset=-low + int(rng.integers(0, 3)))
+    if kind == "padded":
+        padded = [n + int(rng.integers(0, 3)) for n in sizes]
+        layout = Layout.padded(sizes, padded, order, PaddingValue.ZERO)
+    else:
+        tiles = [[int(n) for n in rng.choice([1, 2, 2, 3, 4], int(rng.integers(1, 4)))]]
+        tiles += [[int(n) for n in rng.choice([1, 2], len(tiles[0]))]] * int(rng.integers(0, 2))
+        try:
+            layout = Layout.tiled(sizes, tiles, order)
+        except ValueError:  # a tile of a tile that no parts describe
+            return random_layout(rng)
+    turned = [d for d in range(rank) if rng.random() < 0.3]
+    return layout.flip(turned) or layout
+
+
+def test_ten_thousand_layouts_as_tensor_layouts_has_them():
+    theirs = pytest.importorskip("tensor_layouts", reason="optional: tensor-layouts")
+    rng = np.random.default_rng(2026)
+    tiled = padded = flipped = 0
+    for _ in range(10_000):
+        layout = random_layout(rng)
+        cute = layout.to_cute(padded=True)
+        there = theirs.Layout(cute.shape, cute.stride)
+        for index, slot in zip(indices(layout.shape), slots_of(layout), strict=True):
+            assert cute.offset + there(*index) == slot, layout
+        back = Layout.from_cute(there, layout.shape, offset=cute.offset)
+        assert back.same_placement(layout)
+        assert Layout.from_cute(str(there), layout.shape, offset=cute.offset) is back
+        tiled, padded = tiled + layout.is_tiled, padded + layout.is_padded
+        flipped += min(layout.strides if not layout.is_tiled else (0,), default=0) < 0
+    assert min(tiled, padded, flipped) > 900
+
+
+def test_swizzles_of_tensor_layouts_are_refused():
+    theirs = pytest.importorskip("tensor_layouts", reason="optional: tensor-layouts")
+    swizzled = theirs.compose(theirs.Swizzle(2, 0, 2), theirs.Layout((4, 4), (4, 1)))
+    with pytest.raises(TypeError, match="no swizzle"):
+        Layout.from_cute(swizzled)
+
+
+def test_layouts_as_cutlass_has_them():
+    cute = pytest.importorskip("cutlass.cute", reason="optional: nvidia-cutlass-dsl")
+    rng = np.random.default_rng(7)
+    drawn = [layout for layout in (random_layout(rng) for _ in range(300)) if layout.ndim]
+    compared = []
+
+    @cute.jit
+    def compare():
+        for layout in drawn:
+            modes = layout.to_cute(padded=True)
+            there = cute.make_layout(modes.shape, stride=modes.stride)
+            found = [modes.offset + there(index) for index in indices(layout.shape)]
+            back = Layout.from_cute(there, layout.shape, offset=modes.offset)
+            compared.append((layout, found, back, str(there)))
+
+    compare()
+    assert len(compared) == len(drawn) > 150
+    for layout, found, back, text in compared:
+        assert found == slots_of(layout)
+        assert back.same_placement(layout)
+        assert Layout.from_cute(text, layout.shape, offset=layout.offset) is back

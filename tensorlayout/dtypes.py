@@ -113,7 +113,8 @@ SCALARS = frozenset(_SCALAR_RANK)
 
 @functools.cache
 def _of_ml_dtypes(name: str) -> DType:
-    return np.dtype(getattr(loaded("ml_dtypes"), name))
+    found: DType = np.dtype(getattr(loaded("ml_dtypes"), name))
+    return found
 
 
 LATE = ("bfloat16", *NARROW)  # made at first use: importing ml_dtypes costs several milliseconds
@@ -124,7 +125,8 @@ def _late(name: str) -> Any:
     if name not in LATE:
         msg = f"module {__name__!r} has no attribute {name!r}"
         raise AttributeError(msg)
-    return globals().setdefault(name, _of_ml_dtypes(name))
+    found = globals()[name] = _of_ml_dtypes(name)
+    return found
 
 
 if TYPE_CHECKING:  # for which, with `__getattr__`, any name would exist
@@ -250,7 +252,7 @@ def _found(dtype: Any) -> DType | None:
 
 def _ours(dtype: DType) -> DType | None:
     """The dtype of ours that is equal to `dtype`, if there is one."""
-    if dtype in _OURS:
+    if dtype.kind in _KINDS and dtype in _OURS:
         return _OURS[dtype]
     return dtype if dtype.name in LATE and dtype == _of_ml_dtypes(dtype.name) else None
 

@@ -53,8 +53,8 @@ def from_buffer(buffer: Storage, shape: Shape | str, *, device: DeviceLike | Non
 
     **Shared, not copied**, on the CPU, where the elements have strides: no tiles, or tiles that
     are but padding. The tensor is read-only if the buffer is, and its layout is `layout_of` the
-    shape. Else the elements are gathered into memory of their own, whole bytes each, in the shape's
-    order of dimensions. Over tiles without a copy lies
+    shape. Else the elements are gathered into memory of their own, whole bytes each: the layout is
+    packed in the shape's order of dimensions. Over tiles without a copy lies
     ``tl.from_storage(buffer, layout_of(shape), dtype=...)``.
 
     The dtype is the type's own: s4 is int4, f8e5m2 float8_e5m2. ``E(n)`` packs n-bit elements

@@ -175,7 +175,7 @@ def test_every_value(name):
 
 
 @pytest.mark.parametrize("saturate", [False, True])
-@pytest.mark.parametrize(("name", "other"), itertools.permutations(NAMES, 2))
+@pytest.mark.parametrize(("name", "other"), list(itertools.permutations(NAMES, 2)))
 def test_every_pair(name, other, saturate):
     """Each byte in every other narrow type."""
     x = asarray(np.arange(256, dtype=np.uint8).view(getattr(tl, name)))

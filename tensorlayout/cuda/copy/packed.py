@@ -222,7 +222,7 @@ def _is_one_run(packed: Layout, other: Layout, wide: int, *alignments: int) -> b
     return alike and all(a % n == 0 for a, n in zip(alignments, needed, strict=True))
 
 
-def _flat(name: str, shape: dict[str, int], count: int, kept: int) -> Launches:
+def _flat(name: str, shape: dict[str, Any], count: int, kept: int) -> Launches:
     chosen = kernel(FILE, name, **shape)
     runs, tail = divmod(count, RUN)
     made = parameters(chosen)(runs=runs, tail=tail, kept=kept)

@@ -80,19 +80,22 @@ def quantize_blocks(
     one where rounding to the fraction of an element reaches it. ``"rceil"``: where the magnitude
     would saturate. Elements are rounded to nearest, ties to even. A scale is 2**-127 at least, as
     it is for a block of zeros. Infinity counts as 2**128 and saturates, which with its scale stands
-    for an infinity of float32. A NaN makes the scale of its block NaN and the elements 0.
+    for an infinity of float32 (in MXINT8 for its largest number). A NaN makes the scale of its
+    block NaN and the elements 0.
 
-    NVFP4: `global_scale` is the largest magnitude of `x` by 2688 (448 * 6), at least 2**-118, if
-    none is given: found by two reductions before the one pass over `x`. A scale is the largest
-    magnitude by 6 by it, rounded to nearest; all in float32. Where a scale is 0, so are elements.
-    NaN in `x` makes all NaN, and so does infinity, without a `global_scale`.
+    NVFP4: `global_scale` is the largest magnitude of `x` divided by 2688 (448 * 6), at least
+    2**-118, if none is given: found by two reductions before the one pass over `x`. A scale is the
+    largest magnitude of its block divided by 6 and by that, rounded to nearest, in float32. Where a
+    scale is 0, so are elements. NaN or infinity in `x` makes all NaN if no `global_scale` is given.
+    Of a tensor given for it the value is not looked at.
 
     Layouts: `layout` and `scales_layout` for `data` and `scales`, as `to_layout` takes them (such
     as ``Layout.scale_factors(rows, columns)``); by default the form of `x`, and packed in its
     order. TypeError for other dtypes; ValueError for an unknown format, `scaling` or `global_scale`
     of a format without, a number for it below 2**-118, and (AxisError) for an axis outside the
-    rank. Sources: OCP Microscaling Formats (MX) 1.0, section 6.3; torchao 0.18, ``mx_formats``, for
-    the other ways of `scaling`; NVIDIA, Pretraining Large Language Models with NVFP4.
+    rank. Sources: OCP Microscaling Formats (MX) 1.0, section 6.3; cuDNN, Block Scaling
+    (``"rceil"``); torchao 0.18, ``mx_formats`` (``"ceil"``, ``"even"``); NVIDIA, Pretraining Large
+    Language Models with NVFP4.
 
     >>> import tensorlayout as tl
     >>> x = tl.asarray([[0.3, -5.0, 40.0]], dtype=tl.float32)
@@ -182,7 +185,8 @@ def _global_scale(name: str, x: Tensor, largest: float, given: Tensor | Real | N
         return _one(name, x, given)
     if not x.size:
         return full((), _LEAST, dtype=dtypes.float32, device=x.device)
-    most = astype(maximum(greatest(x), negative(least(x))), dtypes.float32)
+    most = maximum(greatest(x), negative(least(x)))
+    most = astype(most, dtypes.float32, copy=False)
     return maximum(most / (448 * largest), _LEAST)
 
 

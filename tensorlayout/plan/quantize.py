@@ -123,9 +123,9 @@ class QuantizePlan(WrittenPlan):
     even, beyond the largest that one of their sign. Where a block has a NaN, its scale is NaN, and
     its elements are 0.
 
-    Of the others the scale is the largest magnitude by 6, by the scale of all, rounded to its
-    dtype; elements are multiplied by 1, by the scale of all, by the scale: all in float32, one
-    after the other. Where a scale is 0, elements are multiplied by 0.
+    Of the others the scale is the largest magnitude divided by the largest element, by the scale of
+    all, and rounded to its dtype; elements are multiplied by 1 divided by the scale of all, by the
+    scale: in float32 at each step. Where a scale is 0, elements are multiplied by 0.
     """
 
     kind = "quantize"

@@ -4,6 +4,7 @@ The oracle goes element by element of the formats' own tables, in numbers that f
 """
 
 import math
+from typing import get_args
 
 import ml_dtypes
 import numpy as np
@@ -14,6 +15,7 @@ from layouts import TENSORS
 from tensors import BFLOAT16, asarray, fits, host, padding_of, tensor_in
 
 import tensorlayout as tl
+from tensorlayout.functions import extra_quantizing
 
 pytestmark = pytest.mark.usefixtures("device")
 
@@ -380,6 +382,7 @@ def test_nvfp4_is_within_the_rounding_of_the_exact_rule():
 
 @pytest.mark.cpu
 def test_formats_are_ml_dtypes():
+    assert get_args(extra_quantizing.Format) == tuple(TABLES)
     for name, (table, sign, _, dtype) in TABLES.items():
         if sign is not None:
             known = np.arange(len(table)).astype(np.uint8).view(getattr(ml_dtypes, dtype))

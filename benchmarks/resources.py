@@ -59,6 +59,7 @@ options.
 # Of element types, on which some kernels depend: those that take most, and the most common one.
 _SCANNED = (dtypes.bfloat16, dtypes.float32, dtypes.complex128)
 _SORTED = (dtypes.bfloat16, dtypes.float32, dtypes.int64)
+_QUANTIZED = {dtypes.float16: dtypes.float64}  # what is written, and what is read
 
 
 _PROPERTIES = re.compile(
@@ -127,6 +128,11 @@ def known() -> Iterator[Kernel]:
         yield from kernels_in("scan.cu", types, "multiply")
     for dtype in _SORTED:
         yield from warm_up.of_sorted(dtype)
+    for to, source in _QUANTIZED.items():
+        narrow = (("ELEMENT", "float8_e4m3fn"), ("SCALE", "float8_e8m0fnu"))
+        for name, dtype in (("SOURCE", source), ("RESULT", to)):
+            longest = ("LONGEST", str(16 // dtype.itemsize))
+            yield from kernels_in("quantize.cu", (*narrow, (name, c_type(dtype)), longest))
 
 
 def fused_sums(dtype: DType, count: int) -> tuple[Kernel, ...]:

@@ -42,6 +42,7 @@ from tensorlayout.functions.creation import *
 from tensorlayout.functions.data_types import *
 from tensorlayout.functions.elementwise import *
 from tensorlayout.functions.extra import *
+from tensorlayout.functions.extra_quantizing import *
 from tensorlayout.functions.extra_scattering import *
 from tensorlayout.functions.extra_statistical import *
 from tensorlayout.functions.fuse import *
@@ -151,6 +152,7 @@ __all__ = [
 ]
 __all__ += _files.__all__
 __all__ += _chapters.extra.__all__
+__all__ += _chapters.extra_quantizing.__all__
 __all__ += _chapters.extra_scattering.__all__
 __all__ += _chapters.extra_statistical.__all__
 __all__ += _chapters.constants.__all__

@@ -98,20 +98,29 @@ def prepare(
     run = again(operation, *_untiled(key))
     copiers = [_copier(name, spec, packed(spec), prepared) for spec in specs]
     if plan.given and not plan.reads_destination:
-        copiers[0] = _allocator(specs[0])
+        several = plan.destinations
+        copiers[:several] = map(_allocator, specs[:several])
 
-    def call(*operands: Any) -> Any:
+    def untiled(operands: tuple[Any, ...]) -> list[Any]:
         copies = iter(copiers)
-        given = [next(copies)(x) if isinstance(x, Tensor) else x for x in operands]
-        return run(*given)
+        return [next(copies)(x) if isinstance(x, Tensor) else x for x in operands]
 
     if plan.given:
-        return _writing(name, plan.result, call, prepared)
+        backs = [_writer(name, spec, prepared) for spec in specs[: plan.destinations]]
+
+        def write(*operands: Any) -> Any:
+            given = untiled(operands)
+            run(*given)
+            for back, x, found in zip(backs, operands, given, strict=False):
+                back(x, found)
+            return operands[0]
+
+        return write
     if plan.keeps_form and not plan.result.layout.is_strided:
         found = operation.plan(*_untiled(key)).result
         back = _copier(name, found, plan.result, prepared)
-        return lambda *operands: back(call(*operands))
-    return call
+        return lambda *operands: back(run(*untiled(operands)))
+    return lambda *operands: run(*untiled(operands))
 
 
 def _allocator(spec: TensorSpec) -> Run:
@@ -123,19 +132,17 @@ def _allocator(spec: TensorSpec) -> Run:
     return lambda x: new()
 
 
-def _writing(name: str, destination: TensorSpec, call: Run, prepared: Callable[..., Run]) -> Run:
-    """A write into the first operand: into a packed copy of it, and from there into its place."""
+def _writer(name: str, destination: TensorSpec, prepared: Callable[..., Run]) -> Callable[..., Any]:
+    """What writes the packed tensor of `_allocator` into the place of a destination."""
     strided = packed(destination)
     if strided is destination:
-        return call
+        return lambda x, found: None
     assign = prepared(Assign(name), destination, strided)
     step = Step(name, strided, destination)
 
-    def write(x: Tensor, *others: Any) -> Tensor:
-        found = call(x, *others)
+    def write(x: Tensor, found: Tensor) -> None:
         note(step)
         assign(x, found)
-        return x
 
     return write
 

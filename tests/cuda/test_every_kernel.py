@@ -262,6 +262,13 @@ def lines():
     yield directml.reverse_subsequences(there(a), there(lengths), 1), expected
 
 
+def blocks():
+    a = numbers(640, 301) % 16 - 8  # four bits of digits hold these
+    for axis in (0, 1):
+        found = tl.quantize_blocks(there(a), "mxfp8_e4m3", axis=axis)
+        yield tl.dequantize_blocks(*found, axis=axis), a
+
+
 def patches():
     a = numbers(2, 3, 60, 60)
     x = there(a)
@@ -323,6 +330,7 @@ CASES = {
     pads: "pad_elements",
     patterns: "count_up one_hot",
     lines: "reverse_lines",
+    blocks: "quantize_rows quantize_columns dequantize",
     patches: "fold",
     stretches: "stretch",
     products: "matmul",

@@ -57,6 +57,10 @@ CALLS = {
     "scan.cu": (tl.cumulative_sum, numbers(700)),
     "scatter/scatter.cu": (written, numbers(5), POSITIONS, numbers(4)),
     "sort/search.cu": (lambda x, y: tl.searchsorted(tl.sort(x), y), numbers(9), numbers((4, 5))),
+    "quantize.cu": (
+        lambda x: tl.dequantize_blocks(*tl.quantize_blocks(x, "nvfp4"), dtype="float16"),
+        numbers((5, 40)),
+    ),
     "mask.cu": (lambda x: tl.nonzero(x)[0], numbers((30, 40))),
     "fill/sequence.cu": (lambda x: tl.arange(9, dtype=x.dtype, device=x.device), numbers(0)),
     "sort/sort.cu": (tl.sort, numbers(5000)),

@@ -376,6 +376,10 @@ CALLS = {
     "meshgrid": lambda x: tl.meshgrid(x[0, :], x[1, :])[0],
     "astype": lambda x: tl.astype(x, tl.float32),
     "copy()": lambda x: x.copy(),
+    "quantize_blocks": lambda x: tl.quantize_blocks(tl.astype(x, tl.float32), "mxfp4").data,
+    "dequantize_blocks": lambda x: tl.dequantize_blocks(
+        *tl.quantize_blocks(tl.astype(x, tl.float32), "nvfp4")
+    ),
     "empty_like": tl.empty_like,
     "full_like": lambda x: tl.full_like(x, 7),
     "zeros_like": tl.zeros_like,

@@ -9,7 +9,7 @@ from tensorlayout.kernels_path import kernel_directory
 
 FAMILIES = {
     *("view", "copy", "fill", "elementwise", "join", "pad", "gather", "scatter", "mask", "reduce"),
-    *("scan", "sort", "matmul", "library", "image", "fuse"),
+    *("scan", "sort", "matmul", "library", "image", "fuse", "quantize"),
 }
 
 # What families share.

@@ -133,10 +133,10 @@ def rounded(array: Array, dtype: DType) -> Array:
     """
     if not dtypes.is_bfloat16(dtype) or not _is_wider(array.dtype):
         return array
-    return _odd_singles(array)
+    return odd_singles(array)
 
 
-def _odd_singles(array: Array) -> Array:
+def odd_singles(array: Array) -> Array:
     """Numbers as float32, rounded to odd: towards 0, the last bit set if anything was lost.
 
     That decides every tie of the next rounding.
@@ -207,7 +207,7 @@ def _narrow(saturate: bool, destination: Array, source: Array) -> None:
     if source.dtype.kind in "iu" and dtypes.in_category(dtype, "narrow integer"):
         found = narrow.wrapped(source, dtype, saturate=saturate)
     else:
-        found = narrow.encoded(_odd_singles(source), dtype, saturate=saturate)
+        found = narrow.encoded(odd_singles(source), dtype, saturate=saturate)
     destination.view(np.uint8)[...] = found
 
 

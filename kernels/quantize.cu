@@ -1,0 +1,251 @@
+// Tensors in blocks that share a scale, and the way back. SOURCE, ELEMENT, SCALE and RESULT are types;
+// scales that are powers of two have 32 elements, the others 16.
+//
+// quantize_rows     Elements and scales in one launch, blocks along the fastest dimension of the source.
+//                   A thread has PACK elements (16 bytes, or one), 4 times, 256 packs apart (once in
+//                   more than four dimensions); the packs of a block are side by side. Each leaves its
+//                   largest magnitude in shared memory, and reads those of its block. Coalesced, but
+//                   for scales: the first thread of a block writes one byte. Worst: short lines, whose
+//                   last block has threads without elements.
+//
+// quantize_columns  The same along any other dimension: a thread for each block, whose elements it keeps
+//                   in registers. Coalesced where the source's fastest dimension is that of the results.
+//                   Worst: few blocks, and where it is not.
+//
+// dequantize        A thread has PACK elements of the result, 4 times, 256 packs apart (once in more
+//                   than four dimensions). Coalesced where the fastest dimension is the same in both.
+//                   Threads of a block read its scale at once. Worst: other orders.
+//
+// Bytes moved per element: its own in both memories, and one for each block.
+
+// Of a multiprocessor: a thread of quantize_columns has 32 elements on their way.
+#ifdef SOURCE
+#define LEAST_BLOCKS (sizeof(SOURCE) == 8 ? 1 : 2)
+#else
+#define LEAST_BLOCKS 2
+#endif
+
+#include "indexing.cuh"
+#include "memory.cuh"
+#include "narrow.cuh"
+
+template <class Scale> constexpr int BLOCK_SIZE = is_same<Scale, float8_e8m0fnu> ? 32 : 16;
+
+// ---- Scales -------------------------------------------------------------------------------------
+
+// What decides a power of two: the exponent of the largest element, and the fraction from which on a
+// magnitude counts as the next power.
+struct Powers {
+    int32_t emax;
+    uint32_t carries_from;
+};
+
+// Of a block: its scale, and what elements are multiplied by.
+struct Shared {
+    uint8_t bits;
+    bool broken;  // there is a NaN
+    float factor;
+};
+
+DEVICE uint32_t magnitude(float value) { return bits_as<uint32_t>(value) & 0x7fffffff; }
+
+template <class Scale>
+DEVICE Shared shared_of(uint32_t largest, const Powers& powers, float whole, float largest_element) {
+    if constexpr (is_same<Scale, float8_e8m0fnu>) {
+        if (largest > 0x7f800000) return {0xff, true, 0.0f};
+        const int32_t field = static_cast<int32_t>(largest >> 23);
+        int32_t power = field - powers.emax;
+        power += (largest & 0x7fffff) >= powers.carries_from && field > 0;
+        power = power < 0 ? 0 : power > 254 ? 254 : power;
+        // 2**(127 - power), at the end a denormal.
+        const uint32_t inverse = power < 254 ? static_cast<uint32_t>(254 - power) << 23 : 0x400000;
+        return {static_cast<uint8_t>(power), false, bits_as<float>(inverse)};
+    } else {
+        const float wanted = bits_as<float>(largest) / largest_element / whole;
+        if (wanted != wanted) return {Scale::NAN_BITS, true, 0.0f};
+        const Scale scale = Scale::template rounded<true>(wanted);
+        const float step = scale;
+        return {scale.bits, false, step == 0 ? 0.0f : 1.0f / whole / step};
+    }
+}
+
+// To nearest, ties to even; beyond the largest element that one.
+template <class Element>
+DEVICE uint8_t encoded(float value, const Shared& shared) {
+    const float scaled = shared.broken ? 0.0f : value * shared.factor;
+    if constexpr (is_same<Element, int8_t>) {
+        constexpr float most = 127.0f / 64, whole = 0x1.8p23f;  // from which on floats are integers
+        const float near = scaled > most ? most : scaled < -most ? -most : scaled;
+        return static_cast<uint8_t>(static_cast<int8_t>((near * 64 + whole) - whole));
+    } else {
+        return Element::template rounded<true>(scaled).bits;
+    }
+}
+
+// ---- Quantising ---------------------------------------------------------------------------------
+
+template <int Rank, class Index>
+struct Quantized {
+    void* data;
+    void* scales;
+    const void* from;
+    const void* whole;          // the scale of all; of powers of two none
+    Walk<Rank, Index, 4> walk;  // strides of data, source, scales, and of the place in a line
+    Index count;                // packs, or blocks
+    Index size;                 // of a line
+    Index data_step, step;      // from element to element of a block, in data and source
+    Powers powers;
+    float largest_element;
+    int32_t has_whole;
+};
+
+template <class Source, class Element, class Scale, int Packed, int Rank, class Index>
+DEVICE void quantized_rows(const Quantized<Rank, Index>& p) {
+    constexpr int COUNT = PER_WALK<Rank>, GROUP = BLOCK_SIZE<Scale> / Packed;
+    constexpr int READ = GROUP < 4 ? GROUP : 4;
+    using Count = Unsigned<Index>;
+    SHARED(uint32_t, magnitudes, COUNT * THREADS);
+    const Count first = static_cast<Count>(blockIdx.x) * (COUNT * THREADS) + threadIdx.x;
+    const float whole = load_if(p.has_whole != 0, static_cast<const float*>(p.whole));
+    Index at[COUNT][4];
+    bool active[COUNT], inside[COUNT];
+    Pack<Source, Packed> held[COUNT];
+#pragma unroll
+    for (int k = 0; k < COUNT; ++k) {
+        active[k] = first + k * THREADS < static_cast<Count>(p.count);
+        p.walk.offsets(active[k] ? first + k * THREADS : 0, at[k]);
+        inside[k] = active[k] && at[k][3] < p.size;
+        const Source* const from = static_cast<const Source*>(p.from) + (inside[k] ? at[k][1] : 0);
+        held[k] = load_if(inside[k], reinterpret_cast<const Pack<Source, Packed>*>(from));
+    }
+#pragma unroll
+    for (int k = 0; k < COUNT; ++k) {
+        uint32_t largest = 0;
+#pragma unroll
+        for (int i = 0; i < Packed; ++i) {
+            const uint32_t each = magnitude(as_float(held[k].at[i]));
+            largest = each > largest ? each : largest;
+        }
+        store_shared(magnitudes + k * THREADS + threadIdx.x, largest);
+    }
+    barrier();
+#pragma unroll
+    for (int k = 0; k < COUNT; ++k) {
+        const uint32_t* const group = magnitudes + (k * THREADS + threadIdx.x) / GROUP * GROUP;
+        uint32_t largest = 0;
+#pragma unroll
+        for (int j = 0; j < GROUP; j += READ) {
+            const auto some = load_shared(reinterpret_cast<const Pack<uint32_t, READ>*>(group + j));
+#pragma unroll
+            for (int i = 0; i < READ; ++i) largest = some.at[i] > largest ? some.at[i] : largest;
+        }
+        const Shared shared = shared_of<Scale>(largest, p.powers, whole, p.largest_element);
+        Pack<uint8_t, Packed> codes;
+#pragma unroll
+        for (int i = 0; i < Packed; ++i)
+            codes.at[i] = encoded<Element>(as_float(held[k].at[i]), shared);
+        uint8_t* const to = static_cast<uint8_t*>(p.data) + (inside[k] ? at[k][0] : 0);
+        store_if(inside[k], reinterpret_cast<Pack<uint8_t, Packed>*>(to), codes);
+        const bool leads = active[k] && threadIdx.x % GROUP == 0;
+        store_if(leads, static_cast<uint8_t*>(p.scales) + (leads ? at[k][2] : 0), shared.bits);
+    }
+}
+
+template <class Source, class Element, class Scale, int Rank, class Index>
+DEVICE void quantized_columns(const Quantized<Rank, Index>& p) {
+    constexpr int SIZE = BLOCK_SIZE<Scale>;
+    using Count = Unsigned<Index>;
+    const Count number = static_cast<Count>(blockIdx.x) * THREADS + threadIdx.x;
+    const bool active = number < static_cast<Count>(p.count);
+    const float whole = load_if(p.has_whole != 0, static_cast<const float*>(p.whole));
+    Index at[4];
+    p.walk.offsets(active ? number : 0, at);
+    const Index left = active ? p.size - at[3] : 0;  // elements of the block
+    float values[SIZE];
+#pragma unroll
+    for (int k = 0; k < SIZE; ++k) {
+        const Index place = k < left ? at[1] + k * p.step : 0;
+        values[k] = as_float(load_if(k < left, static_cast<const Source*>(p.from) + place));
+    }
+    uint32_t largest = 0;
+#pragma unroll
+    for (int k = 0; k < SIZE; ++k)
+        largest = magnitude(values[k]) > largest ? magnitude(values[k]) : largest;
+    const Shared shared = shared_of<Scale>(largest, p.powers, whole, p.largest_element);
+#pragma unroll
+    for (int k = 0; k < SIZE; ++k) {
+        const Index place = k < left ? at[0] + k * p.data_step : 0;
+        const uint8_t code = encoded<Element>(values[k], shared);
+        store_if(k < left, static_cast<uint8_t*>(p.data) + place, code);
+    }
+    store_if(active, static_cast<uint8_t*>(p.scales) + at[2], shared.bits);
+}
+
+// ---- And back -----------------------------------------------------------------------------------
+
+template <int Rank, class Index>
+struct Dequantized {
+    void* to;
+    const void* data;
+    const void* scales;
+    const void* whole;
+    Walk<Rank, Index, 4> walk;  // strides of the result, data, scales, and of the place in a line
+    Index count;                // packs
+    Index size;                 // of a line
+    int32_t has_whole;
+};
+
+template <class Element>
+DEVICE float decoded(uint8_t bits) {
+    if constexpr (is_same<Element, int8_t>) return static_cast<float>(static_cast<int8_t>(bits)) / 64;
+    else return Element{bits};
+}
+
+template <class Element, class Scale, class Result, int Packed, int Rank, class Index>
+DEVICE void dequantized(const Dequantized<Rank, Index>& p) {
+    constexpr int COUNT = PER_WALK<Rank>;
+    using Count = Unsigned<Index>;
+    const Count first = static_cast<Count>(blockIdx.x) * (COUNT * THREADS) + threadIdx.x;
+    const float given = load_if(p.has_whole != 0, static_cast<const float*>(p.whole));
+    const float whole = p.has_whole ? given : 1.0f;
+    Index at[COUNT][4];
+    bool inside[COUNT];
+    Pack<uint8_t, Packed> codes[COUNT];
+    uint8_t scales[COUNT];
+#pragma unroll
+    for (int k = 0; k < COUNT; ++k) {
+        const bool active = first + k * THREADS < static_cast<Count>(p.count);
+        p.walk.offsets(active ? first + k * THREADS : 0, at[k]);
+        inside[k] = active && at[k][3] < p.size;
+        const uint8_t* const from = static_cast<const uint8_t*>(p.data) + (inside[k] ? at[k][1] : 0);
+        codes[k] = load_if(inside[k], reinterpret_cast<const Pack<uint8_t, Packed>*>(from));
+        const Index block = inside[k] ? at[k][2] : 0;
+        scales[k] = load_if(inside[k], static_cast<const uint8_t*>(p.scales) + block);
+    }
+#pragma unroll
+    for (int k = 0; k < COUNT; ++k) {
+        const float scale = Scale{scales[k]};
+        Pack<Result, Packed> found;
+#pragma unroll
+        for (int i = 0; i < Packed; ++i)
+            found.at[i] = convert<Result>(decoded<Element>(codes[k].at[i]) * scale * whole);
+        Result* const to = static_cast<Result*>(p.to) + (inside[k] ? at[k][0] : 0);
+        store_if(inside[k], reinterpret_cast<Pack<Result, Packed>*>(to), found);
+    }
+}
+
+// ---- Kernels ------------------------------------------------------------------------------------
+
+// LONGEST: elements of 16 bytes, which the plan knows.
+
+#ifdef TENSORLAYOUT_SIMULATOR
+#elif defined(RESULT)
+SHAPES(WHERE defined(RESULT), RANK = 2 4 0, INDEX = int32_t int64_t, PACK = 1 LONGEST)
+KERNEL(dequantize, Dequantized<RANK, INDEX>) { dequantized<ELEMENT, SCALE, RESULT, PACK>(p); }
+#elif defined(PACK)
+SHAPES(WHERE defined(SOURCE), RANK = 2 4 0, INDEX = int32_t int64_t, PACK = 1 LONGEST)
+BLOCK_KERNEL(quantize_rows, Quantized<RANK, INDEX>) { quantized_rows<SOURCE, ELEMENT, SCALE, PACK>(p); }
+#else
+SHAPES(WHERE defined(SOURCE), RANK = 2 4 0, INDEX = int32_t int64_t)
+KERNEL(quantize_columns, Quantized<RANK, INDEX>) { quantized_columns<SOURCE, ELEMENT, SCALE>(p); }
+#endif

@@ -1,0 +1,186 @@
+"""Blocks that share a scale on the CPU: a few passes over as many blocks as the cache holds.
+
+2048 x 2048 float32 to mxfp8_e4m3 takes 5.0 ns an element along rows and 3.7 along columns, of which
+1.8 are the table of the element's bytes; back 2.1 (processor time in one thread, 2026-11-25, 2-core
+AMD EPYC (Zen 4), numpy 2.4.6).
+"""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from tensorlayout.cpu.engine import narrow
+from tensorlayout.cpu.engine.blocks import BLOCK_BYTES
+from tensorlayout.cpu.engine.casting import odd_singles
+from tensorlayout.cpu.engine.memory import Array, quietly
+from tensorlayout.cpu.engine.sharing import Box, slabs
+from tensorlayout.cpu.engine.threads import available_threads, share_pieces
+from tensorlayout.dtypes import DType, float32
+from tensorlayout.layout import Layout
+from tensorlayout.plan.base import Write
+from tensorlayout.plan.quantize import BlockFormat, DequantizePlan, QuantizePlan, scales_shape
+from tensorlayout.tensor import Tensor
+
+# Bytes of elements and of scales, for magnitudes in blocks along an axis.
+_Rule = Callable[[Array, int, Any], tuple[Array, Array]]
+
+_MAGNITUDE, _INFINITY = np.uint32(0x7FFFFFFF), np.uint32(0x7F800000)
+_FRACTION = np.uint32(0x7FFFFF)
+
+
+def write_quantize(plan: QuantizePlan) -> Write:
+    """The function of elements, scales, the tensor, and the scale of all of it."""
+    order = plan.source.layout.minor_to_major[::-1]
+    at, rule = order.index(plan.dim), _rule(plan)
+    boxes = _boxes(plan.source.layout, plan.dim, plan.format.block)
+
+    def quantize(data: Tensor, scales: Tensor, x: Tensor, *whole: Tensor) -> None:
+        to, factors, source = (t._memory.transpose(order) for t in (data, scales, x))
+        by = [np.float32(each._memory) for each in whole]
+
+        def some(key: tuple[Box, Box]) -> None:
+            box, blocks = key
+            values = _in_blocks(_singles(source[box]), at, plan.format.block)
+            found, scale = rule(values, at + 1, *by)
+            size = source[box].shape
+            whole_lines = found.reshape(*size[:at], -1, *size[at + 1 :])
+            to[box].view(np.uint8)[...] = whole_lines[(slice(None),) * at + (slice(size[at]),)]
+            factors[blocks].view(np.uint8)[...] = scale.squeeze(at + 1)
+
+        share_pieces(boxes, lambda key: quietly(some, key), available_threads())
+
+    return quantize
+
+
+def write_dequantize(plan: DequantizePlan) -> Write:
+    """The function of the result, elements, scales, and the scale of all."""
+    order = plan.source.layout.minor_to_major[::-1]
+    at, block = order.index(plan.dim), plan.format.block
+    boxes = _boxes(plan.source.layout, plan.dim, block)
+    known, steps = _numbers(plan.format), narrow.values(plan.format.dtypes[1])
+
+    def dequantize(result: Tensor, x: Tensor, scales: Tensor, *whole: Tensor) -> None:
+        to, source, factors = (t._memory.transpose(order) for t in (result, x, scales))
+        by = [np.float32(each._memory) for each in whole]
+
+        def some(key: tuple[Box, Box]) -> None:
+            box, blocks = key
+            values = _in_blocks(known.take(source[box].view(np.uint8), mode="clip"), at, block)
+            scale = steps.take(factors[blocks].view(np.uint8), mode="clip")
+            values *= np.expand_dims(scale, at + 1)
+            for each in by:
+                values *= each
+            size = to[box].shape
+            whole_lines = values.reshape(*size[:at], -1, *size[at + 1 :])
+            to[box] = whole_lines[(slice(None),) * at + (slice(size[at]),)]
+
+        share_pieces(boxes, lambda key: quietly(some, key), available_threads())
+
+    return dequantize
+
+
+def _boxes(layout: Layout, dim: int, block: int) -> list[tuple[Box, Box]]:
+    """Pieces of whole blocks, in the order of storage: of the elements, and of the scales."""
+    order = layout.minor_to_major[::-1]
+    at, shape = order.index(dim), [layout.shape[d] for d in order]
+    if not layout.size:
+        return []
+    blocks = scales_shape(tuple(shape), at, block)
+    cuts = slabs(blocks, range(len(shape))[::-1], BLOCK_BYTES // float32.itemsize // block)
+    return [(_elements(cut, at, block, shape[at]), cut) for cut in cuts]
+
+
+def _elements(cut: Box, at: int, block: int, size: int) -> Box:
+    part = slice(cut[at].start * block, min(cut[at].stop * block, size))
+    return (*cut[:at], part, *cut[at + 1 :])
+
+
+def _in_blocks(values: Array, at: int, block: int) -> Array:
+    """A row-major array, its axis `at` split into blocks; zeros fill the last of several."""
+    *before, size = values.shape[: at + 1]
+    after = values.shape[at + 1 :]
+    if size < block:
+        return values.reshape(*before, 1, size, *after)
+    rest = -size % block
+    if rest:
+        values = np.concatenate([values, np.zeros((*before, rest, *after), values.dtype)], at)
+    return values.reshape(*before, -1, block, *after)
+
+
+def _singles(part: Array) -> Array:
+    """A new row-major array of float32."""
+    if part.dtype == np.float64:
+        return np.ascontiguousarray(odd_singles(part))
+    return part.astype(float32, order="C")
+
+
+def _rule(plan: QuantizePlan) -> _Rule:
+    if not plan.format.has_powers:
+        return functools.partial(_by_floats, plan.format)
+    return functools.partial(
+        _by_powers, plan.format, np.uint32(plan.format.carries_from(plan.scaling))
+    )
+
+
+def _largest(values: Array, axis: int) -> Array:
+    """The bits of the largest magnitude of each block; NaNs have the largest of all."""
+    return np.maximum.reduce(values.view(np.uint32) & _MAGNITUDE, axis, keepdims=True)
+
+
+# By the byte of a power of two: what elements are multiplied by. Of NaN, 0.
+_INVERSES = np.append(np.ldexp(np.float32(1), np.arange(127, -128, -1)), 0).astype(np.float32)
+
+
+def _by_powers(
+    form: BlockFormat, carries_from: np.uint32, values: Array, axis: int
+) -> tuple[Array, Array]:
+    largest = _largest(values, axis)
+    fields = (largest >> 23).astype(np.int32)
+    carries = ((largest & _FRACTION) >= carries_from) & (fields > 0)
+    scales = (fields - form.emax + carries).clip(0, 254).astype(np.uint8)
+    nans = largest > _INFINITY
+    scales[nans] = 255
+    values *= _INVERSES[scales]
+    return _without(nans, _encoded(values, form)), scales
+
+
+def _by_floats(form: BlockFormat, values: Array, axis: int, whole: Any) -> tuple[Array, Array]:
+    largest = _largest(values, axis).view(np.float32)
+    scale = form.dtypes[1]
+    wanted = largest / np.float32(form.largest) / whole
+    scales = narrow.encoded(wanted, scale, saturate=True)
+    nans = np.isnan(wanted)
+    scales[nans] = 0x7F
+    steps = narrow.values(scale)[scales]
+    factors = np.float32(1) / whole / steps
+    factors[steps == 0] = 0
+    values *= factors
+    return _without(nans, _encoded(values, form)), scales
+
+
+def _encoded(values: Array, form: BlockFormat) -> Array:
+    element: DType = form.dtypes[0]
+    if element.kind != "i":
+        return narrow.encoded(values, element, saturate=True)
+    most = np.float32(form.largest)
+    whole = np.rint(values.clip(-most, most) * np.float32(2**-form.unit))
+    return whole.astype(np.int8).view(np.uint8)
+
+
+def _without(nans: Array, codes: Array) -> Array:
+    """The bytes of elements, 0 in blocks whose scale is NaN."""
+    if nans.any():
+        codes *= ~nans
+    return codes
+
+
+def _numbers(form: BlockFormat) -> Array:
+    """What each byte of an element stands for."""
+    element = form.dtypes[0]
+    if element.kind != "i":
+        return narrow.values(element)
+    return np.arange(256).astype(np.int8) * np.float32(2.0**form.unit)

@@ -1,0 +1,203 @@
+"""Beyond the standard: tensors in blocks that share a scale, as block scaled products take them.
+
+The formats are those of OCP Microscaling Formats (MX) 1.0, and NVIDIA's NVFP4; figures and what
+other libraries do differently are in ``docs/quantizing.md``.
+"""
+
+from __future__ import annotations
+
+from typing import Literal, NamedTuple, SupportsIndex
+
+from tensorlayout import dtypes
+from tensorlayout.dtypes import as_dtype
+from tensorlayout.functions import arguments, dispatch
+from tensorlayout.functions.creation import empty_like, full
+from tensorlayout.functions.data_types import astype
+from tensorlayout.functions.elementwise import maximum, negative
+from tensorlayout.functions.manipulation import reshape
+from tensorlayout.functions.statistical import max as greatest
+from tensorlayout.functions.statistical import min as least
+from tensorlayout.plan.base import Written
+from tensorlayout.plan.quantize import (
+    FORMATS,
+    SCALINGS,
+    DequantizePlan,
+    QuantizePlan,
+    Scaling,
+    format_of,
+    scales_shape,
+)
+from tensorlayout.plan.rules import check_category
+from tensorlayout.tensor import Tensor
+from tensorlayout.typing import DTypeLike, LayoutLike, Real
+from tensorlayout.words import refuse, under
+
+__all__ = ["dequantize_blocks", "quantize_blocks"]
+
+Format = Literal["mxfp8_e4m3", "mxfp8_e5m2", "mxfp6_e2m3", "mxfp6_e3m2", "mxfp4", "mxint8", "nvfp4"]
+
+_QUANTIZE = Written("quantize_blocks", QuantizePlan)
+_DEQUANTIZE = Written("dequantize_blocks", DequantizePlan)
+
+# The least scale of a whole tensor: by 2**-9, the least of a block, its reciprocal is finite.
+_LEAST = 2.0**-118
+
+
+class QuantizedBlocks(NamedTuple):
+    """What `quantize_blocks` finds: elements, scales, and the scale of all, None but for NVFP4."""
+
+    data: Tensor
+    scales: Tensor
+    global_scale: Tensor | None
+
+
+def quantize_blocks(
+    x: Tensor,
+    format: Format,
+    /,
+    *,
+    axis: SupportsIndex = -1,
+    scaling: Scaling = "floor",
+    global_scale: Tensor | Real | None = None,
+    layout: LayoutLike | None = None,
+    scales_layout: LayoutLike | None = None,
+) -> QuantizedBlocks:
+    """Narrow elements and the scales that blocks of them along `axis` share: `x` in less memory.
+
+    `x`: of real floating-point dtype and rank 1 at least; float64 as float32, rounded to odd.
+    `format`: ``"mxfp8_e4m3"``, ``"mxfp8_e5m2"``, ``"mxfp6_e2m3"``, ``"mxfp6_e3m2"``, ``"mxfp4"``:
+    blocks of 32 elements of that many bits, a scale of float8_e8m0fnu; ``"mxint8"``: int8 that
+    counts 2**-6; ``"nvfp4"``: 16 elements of float4_e2m1fn, a scale of float8_e4m3fn, and
+    `global_scale`. The last block of a line has what is left.
+
+    The result is a named tuple: `data`, of the shape of `x`; `scales`, whose size along `axis` is
+    the number of blocks; `global_scale`, float32 of rank 0 for NVFP4, else None. What `data` stands
+    for is ``data * scales * global_scale``, each scale for its block.
+
+    `scaling`, of all but NVFP4: how the exponent of a scale follows from that of the largest
+    magnitude. ``"floor"``: less the exponent of the largest element, which so may be too small: the
+    magnitude saturates. ``"ceil"``: the next exponent, but for powers of two. ``"even"``: the next
+    one where rounding to the fraction of an element reaches it. ``"rceil"``: where the magnitude
+    would saturate. Elements are rounded to nearest, ties to even. A scale is 2**-127 at least, as
+    it is for a block of zeros. Infinity counts as 2**128 and saturates, which with its scale stands
+    for an infinity of float32 (in MXINT8 for its largest number). A NaN makes the scale of its
+    block NaN and the elements 0.
+
+    NVFP4: `global_scale` is the largest magnitude of `x` divided by 2688 (448 * 6), at least
+    2**-118, if none is given: found by two reductions before the one pass over `x`. A scale is the
+    largest magnitude of its block divided by 6 and by that, rounded to nearest, in float32. Where a
+    scale is 0, so are elements. NaN or infinity in `x` makes all NaN if no `global_scale` is given.
+    Of a tensor given for it the value is not looked at.
+
+    Layouts: `layout` and `scales_layout` for `data` and `scales`, as `to_layout` takes them (such
+    as ``Layout.scale_factors(rows, columns)``); by default the form of `x`, and packed in its
+    order. TypeError for other dtypes; ValueError for an unknown format, `scaling` or `global_scale`
+    of a format without, a number for it below 2**-118, and (AxisError) for an axis outside the
+    rank. Sources: OCP Microscaling Formats (MX) 1.0, section 6.3; cuDNN, Block Scaling
+    (``"rceil"``); torchao 0.18, ``mx_formats`` (``"ceil"``, ``"even"``); NVIDIA, Pretraining Large
+    Language Models with NVFP4.
+
+    >>> import tensorlayout as tl
+    >>> x = tl.asarray([[0.3, -5.0, 40.0]], dtype=tl.float32)
+    >>> found = tl.quantize_blocks(x, "mxfp4")
+    >>> found.data.tolist(), found.scales.tolist()
+    ([[0.0, -0.5, 4.0]], [[8.0]])
+    """
+    name = "quantize_blocks"
+    x = arguments.tensor(name, x)
+    chosen = arguments.choice(name, "format", format, f"one of {', '.join(FORMATS)}", FORMATS)
+    way = arguments.choice(name, "scaling", scaling, f"one of {', '.join(SCALINGS)}", SCALINGS)
+    dim = arguments.dim(name, axis, x.ndim)
+    under(name, check_category, "real floating", x.dtype)
+    form = FORMATS[chosen]
+    if form.has_powers and global_scale is not None:
+        refuse(name, f"global_scale is for nvfp4, and {chosen} has none")
+    if not form.has_powers and way != "floor":
+        refuse(name, f"scaling is for scales that are powers of two, and {chosen} has others")
+    whole = None if form.has_powers else _global_scale(name, x, form.largest, global_scale)
+    element, scale = form.dtypes
+    sizes = scales_shape(x.shape, dim, form.block)
+    data: Tensor = under(name, empty_like, x, dtype=element, layout=layout)
+    placed = x._spec.layout.minor_to_major if scales_layout is None else scales_layout
+    scales: Tensor = under(name, empty_like, x, dtype=scale, layout=placed, shape=sizes)
+    further = () if whole is None else (whole,)
+    specs = (data._spec, scales._spec, x._spec, None if whole is None else whole._spec)
+    dispatch.call(_QUANTIZE, (*specs, form, dim, way), (data, scales, x, *further))
+    return QuantizedBlocks(data, scales, whole)
+
+
+def dequantize_blocks(
+    data: Tensor,
+    scales: Tensor,
+    global_scale: Tensor | Real | None = None,
+    /,
+    *,
+    axis: SupportsIndex = -1,
+    dtype: DTypeLike | None = None,
+    layout: LayoutLike | None = None,
+) -> Tensor:
+    """The numbers that elements in blocks along `axis` stand for: what `quantize_blocks` made.
+
+    `data`, `scales`: of the dtypes of a format, which these tell; the shape of `scales` is that of
+    `data` with the number of blocks along `axis`, of 32 elements, or of 16 where scales are
+    float8_e4m3fn. `global_scale`: for these a number or a tensor of one element, by default 1.
+    `dtype`: float32 (the default), float16 or bfloat16.
+
+    Elements are multiplied by their scale, and by `global_scale`, in float32, and the product is
+    rounded to `dtype`: without a `global_scale` the product is exact, unless it is infinite. NaN
+    and infinity are as the types say. Layout: the form of `data`, or `layout` as `to_layout` takes
+    it. TypeError for dtypes that are of no format; ValueError for shapes that do not fit, a
+    `global_scale` for scales that are powers of two, and (AxisError) for an axis outside the rank.
+
+    >>> import tensorlayout as tl
+    >>> x = tl.asarray([0.3, -19.0, 40.0], dtype=tl.float32)
+    >>> tl.dequantize_blocks(*tl.quantize_blocks(x, "nvfp4")).round().tolist()
+    [0.0, -20.0, 40.0]
+    """
+    name = "dequantize_blocks"
+    data = arguments.tensor(name, data, "data")
+    scales = arguments.tensor(name, scales, "scales")
+    kind = dtypes.float32 if dtype is None else as_dtype(dtype, f"{name}: dtype")
+    if kind not in (dtypes.float32, dtypes.float16) and not dtypes.is_bfloat16(kind):
+        refuse(name, f"dtype must be float32, float16 or bfloat16, got {kind}", TypeError)
+    form = format_of(data.dtype, scales.dtype)
+    if form is None:
+        came = f"got {data.dtype} with {scales.dtype}"
+        pairs = ", ".join([f"{f.element} with {f.scale}" for f in FORMATS.values()])
+        refuse(name, f"data and scales must be of a format ({pairs}), {came}", TypeError)
+    dim = arguments.dim(name, axis, data.ndim)
+    sizes = scales_shape(data.shape, dim, form.block)
+    if scales.shape != sizes:
+        rule = f"scales of blocks of {form.block} along axis {dim} of shape {data.shape}"
+        refuse(name, f"{rule} must have shape {sizes}, got {scales.shape}")
+    if form.has_powers and global_scale is not None:
+        refuse(name, f"global_scale is for scales of float8_e4m3fn, got {scales.dtype}")
+    whole = None if global_scale is None else _one(name, data, global_scale)
+    result: Tensor = under(name, empty_like, data, dtype=kind, layout=layout)
+    further = () if whole is None else (whole,)
+    specs = (result._spec, data._spec, scales._spec, None if whole is None else whole._spec)
+    return dispatch.call(_DEQUANTIZE, (*specs, form, dim), (result, data, scales, *further))
+
+
+def _global_scale(name: str, x: Tensor, largest: float, given: Tensor | Real | None) -> Tensor:
+    """The scale of a whole tensor: what is given, or what the largest block scale is 448 for."""
+    if given is not None:
+        return _one(name, x, given)
+    if not x.size:
+        return full((), _LEAST, dtype=dtypes.float32, device=x.device)
+    most = maximum(greatest(x), negative(least(x)))
+    most = astype(most, dtypes.float32, copy=False)
+    return maximum(most / (448 * largest), _LEAST)
+
+
+def _one(name: str, beside: Tensor, given: Tensor | Real) -> Tensor:
+    """A number or a tensor of one element, as float32 of rank 0."""
+    if isinstance(given, Tensor):
+        under(name, check_category, "real floating", given.dtype)
+        if given.size != 1:
+            refuse(name, f"global_scale must have one element, got shape {given.shape}")
+        return astype(reshape(given, ()), dtypes.float32, copy=False)
+    number = arguments.as_float(name, arguments.real(name, "global_scale", given))
+    if not _LEAST <= number < 2.0**128:
+        refuse(name, f"global_scale must be finite and at least 2**-118, got {number}")
+    return full((), number, dtype=dtypes.float32, device=beside.device)

@@ -1,0 +1,156 @@
+"""Plans of tensors in blocks that share a scale, and of the way back; the formats there are.
+
+A block is so many elements side by side along one dimension, the last one of a line what is left.
+"""
+
+from __future__ import annotations
+
+import functools
+import math
+from typing import Literal, get_args
+
+from tensorlayout import dtypes
+from tensorlayout.dtypes import DType
+from tensorlayout.late import loaded
+from tensorlayout.plan.base import WrittenPlan, planned
+from tensorlayout.records import frozen
+from tensorlayout.tensor import TensorSpec
+
+# How the largest magnitude of a block decides its power of two: see `BlockFormat.carries_from`.
+Scaling = Literal["floor", "ceil", "even", "rceil"]
+SCALINGS = get_args(Scaling)
+
+
+@frozen
+class BlockFormat:
+    """What elements and scales of a format are.
+
+    Attributes:
+        element: the name of the dtype of elements.
+        scale: that of scales: powers of two, ``float8_e8m0fnu``; or ``float8_e4m3fn``, which one
+            more scale of the whole tensor, of float32, goes with.
+        block: how many elements share a scale.
+        unit: elements count in this power of two: exponents, 0 but for integers.
+
+    """
+
+    element: str
+    scale: str = "float8_e8m0fnu"
+    block: int = 32
+    unit: int = 0
+
+    @property
+    def dtypes(self) -> tuple[DType, DType]:
+        """Of elements and scales."""
+        return dtypes.as_dtype(self.element), dtypes.as_dtype(self.scale)
+
+    @property
+    def has_powers(self) -> bool:
+        """Whether scales are powers of two."""
+        return self.scale == "float8_e8m0fnu"
+
+    @property
+    def largest(self) -> float:
+        """The largest element, in its unit."""
+        element = self.dtypes[0]
+        if element.kind == "i":
+            return math.ldexp(dtypes.limits(element)[1], self.unit)
+        return float(loaded("ml_dtypes").finfo(element).max)
+
+    @property
+    def emax(self) -> int:
+        """The exponent of the largest element."""
+        return math.frexp(self.largest)[1] - 1
+
+    @property
+    def fraction_bits(self) -> int:
+        """Bits of an element behind the point."""
+        element = self.dtypes[0]
+        return -self.unit if element.kind == "i" else int(loaded("ml_dtypes").finfo(element).nmant)
+
+    def carries_from(self, scaling: Scaling) -> int:
+        """From which fraction on, in units of 2**-23, a magnitude counts as the next power of two.
+
+        The scale is 2**(e - `emax`), where e is the exponent of the largest magnitude: by ``floor``
+        always its own. ``ceil``: the next one for all but powers of two. ``even``: where rounding
+        to the fraction of an element would reach it, ties up. ``rceil``: where the largest
+        element would be less than that magnitude.
+        """
+        if scaling == "floor":
+            return 1 << 23
+        if scaling == "ceil":
+            return 1
+        if scaling == "even":
+            return (1 << 23) - (1 << (22 - self.fraction_bits))
+        return int(math.ldexp(self.largest, 23 - self.emax)) - (1 << 23) + 1
+
+
+# Those of 32 elements: OCP Microscaling Formats (MX) 1.0, section 5.2; the other is NVIDIA's.
+FORMATS = {
+    "mxfp8_e4m3": BlockFormat("float8_e4m3fn"),
+    "mxfp8_e5m2": BlockFormat("float8_e5m2"),
+    "mxfp6_e2m3": BlockFormat("float6_e2m3fn"),
+    "mxfp6_e3m2": BlockFormat("float6_e3m2fn"),
+    "mxfp4": BlockFormat("float4_e2m1fn"),
+    "mxint8": BlockFormat("int8", unit=-6),
+    "nvfp4": BlockFormat("float4_e2m1fn", "float8_e4m3fn", 16),
+}
+
+
+@functools.cache
+def format_of(element: DType, scale: DType) -> BlockFormat | None:
+    """The format of elements and scales of these dtypes; None where there is none."""
+    return next(
+        (f for f in FORMATS.values() if (f.element, f.scale) == (element.name, scale.name)), None
+    )
+
+
+def scales_shape(shape: tuple[int, ...], dim: int, block: int) -> tuple[int, ...]:
+    """How many blocks there are along `dim`."""
+    return tuple([-(-n // block) if d == dim else n for d, n in enumerate(shape)])
+
+
+@planned
+class QuantizePlan(WrittenPlan):
+    """Elements and scales of a tensor, which share no memory, written where two tensors are.
+
+    `source` is of floats. A call has both results, the tensor, and the scale of all of it, float32
+    of rank 0, where the format has one. Magnitudes are those of float32, to which float64 is
+    rounded to odd.
+
+    Powers of two: the exponent is at least -127 and at most 127; magnitudes below 2**-126 count as
+    2**-127, infinity as 2**128. Elements are divided by the scale and rounded to nearest, ties to
+    even, beyond the largest that one of their sign. Where a block has a NaN, its scale is NaN, and
+    its elements are 0.
+
+    Of the others the scale is the largest magnitude divided by the largest element, by the scale of
+    all, and rounded to its dtype; elements are multiplied by 1 divided by the scale of all, by the
+    scale: in float32 at each step. Where a scale is 0, elements are multiplied by 0.
+    """
+
+    kind = "quantize"
+    destinations = 2
+
+    scales: TensorSpec
+    source: TensorSpec
+    whole: TensorSpec | None
+    format: BlockFormat
+    dim: int
+    scaling: Scaling
+
+
+@planned
+class DequantizePlan(WrittenPlan):
+    """The numbers that elements and scales stand for.
+
+    A call has the result, elements, scales, and the scale of all, where there is one: they are
+    multiplied in this order in float32, and rounded to the result's dtype.
+    """
+
+    kind = "dequantize"
+
+    source: TensorSpec
+    scales: TensorSpec
+    whole: TensorSpec | None
+    format: BlockFormat
+    dim: int

@@ -283,6 +283,8 @@ def cases() -> Iterator[Probe]:
     yield from _copies()
     yield from _creation()
     yield from _packed_copies()
+    yield from _narrow()
+    yield from _scaled_blocks()
     yield from _elementwise()
     yield from _fused()
     yield from _reductions()
@@ -368,6 +370,74 @@ def _packed_copies() -> Iterator[Probe]:
         yield case("packed(x)", shape, "rows to T(8,128)", made)
         made = _call(lambda x: _unpacked(x, "C"), partial(few, shape, "{1,0:T(8,128)}"))
         yield case("unpacked(x)", shape, "T(8,128) to rows", made)
+
+
+_NARROW = ("float8_e4m3fn", "float6_e2m3fn", "float4_e2m1fn", "int4")
+
+
+def _narrow() -> Iterator[Probe]:
+    """From float32 to a narrow type and back, in order and turned; scale factors in their tiles."""
+
+    def case(call: str, shape: Shape, layout: str, make: Make) -> Probe:
+        return Probe("elementwise.cu", call, shape, layout, make, _NARROW)
+
+    def narrowed(shape: Shape, dtype: str) -> tl.Tensor:
+        return tl.astype(_values(shape, "float32"), dtype)
+
+    def cast(shape: Shape, dtype: str, turned: bool) -> Callable[[], Any]:
+        x = _values(shape, "float32")
+        if not turned:
+            return lambda: tl.astype(x, dtype)
+        result = tl.zeros(shape[::-1], dtype=dtype, device="cuda")
+        return lambda: _assign(x, result.T)
+
+    def widened(shape: Shape, dtype: str, turned: bool) -> Callable[[], Any]:
+        x = narrowed(shape, dtype)
+        if not turned:
+            return lambda: tl.astype(x, tl.float32)
+        result = tl.zeros(shape[::-1], dtype=tl.float32, device="cuda")
+        return lambda: _assign(x, result.T)
+
+    for turned, layout in ((False, "packed"), (True, "rows to columns")):
+        for shape in ((1024, 1024), (1031, 513)):
+            made = partial(cast, shape, turned=turned)
+            yield case("narrow from float32", shape, layout, made)
+            made = partial(widened, shape, turned=turned)
+            yield case("narrow to float32", shape, layout, made)
+    for shape in ((4096, 512), (1000, 77)):
+        placed = tl.Layout.scale_factors(*shape)
+        move = _call(partial(tl.to_layout, layout=placed), partial(_values, shape))
+        call = "to_layout(scales, scale_factors)"
+        yield Probe("copy/tiled.cu", call, shape, "rows to scale factors", move, ("uint8",))
+        in_tiles = partial(_in_layout, placed)
+        move = _call(lambda x: _unpacked(x, "C"), in_tiles)
+        call = "to_layout(scales, rows)"
+        yield Probe("copy/tiled.cu", call, shape, "scale factors to rows", move, ("uint8",))
+
+
+def _in_layout(layout: tl.Layout, dtype: str) -> tl.Tensor:
+    return tl.to_layout(_values(layout.shape, dtype), layout)
+
+
+def _scaled_blocks() -> Iterator[Probe]:
+    """float32 in blocks that share a scale, and back, along either axis."""
+
+    def made(name: Any, axis: int, bits: int | None, back: bool, dtype: str) -> Callable[[], Any]:
+        x = _values((1024, 1024), dtype)
+        layout = x.layout.with_slot_bits(bits)
+        one = tl.ones((), dtype=tl.float32, device="cuda") if name == "nvfp4" else None
+        given: Any = {"axis": axis, "layout": layout, "global_scale": one}
+        if not back:
+            return lambda: tl.quantize_blocks(x, name, **given)
+        data, scales, _ = tl.quantize_blocks(x, name, **given)
+        return lambda: tl.dequantize_blocks(data, scales, one, axis=axis)
+
+    for back, call in ((False, "quantize_blocks"), (True, "dequantize_blocks")):
+        for axis, layout in ((-1, "blocks along rows"), (0, "blocks along columns")):
+            for name, bits in (("mxfp8_e4m3", None), ("mxfp4", 4), ("nvfp4", 4)):
+                make = partial(made, name, axis, bits, back)
+                text = f'{call}(x, "{name}")'
+                yield Probe("quantize.cu", text, (1024, 1024), layout, make, ("float32",))
 
 
 def _packed(x: tl.Tensor, order: str | None = None) -> tl.Tensor:

@@ -1408,7 +1408,7 @@ gradient(v, axis=1.0)  # TypeError: axis must be an integer or a sequence of int
 gradient(x, axis=(0, 0))  # ValueError: axis must not name a dimension twice, got (0, 0)
 gradient(v, edge_order=3)  # ValueError: edge_order must be 1 or 2, got 3
 gradient(v, edge_order=1.0)  # TypeError: edge_order must be an integer, got 1.0
-quantize_blocks(i, "mxfp4")  # TypeError: only real floating dtypes are allowed, got int64
+quantize_blocks(i, "mxfp4")  # TypeError: only real floating dtypes are allowed, got int64…
 quantize_blocks(x, "fp4")
     ValueError: format must be one of mxfp8_e4m3, mxfp8_e5m2, …, nvfp4, got 'fp4'
 quantize_blocks(x, "mxfp4", scaling="up")

@@ -57,6 +57,8 @@ class View:
         if layout is None:
             msg = f"layout {cut(source.layout)} has no such view; copy it first"
             raise NoViewError(msg)
+        if layout.slot_bits != source.layout.slot_bits:  # a view has the slots of its source
+            layout = layout.with_slot_bits(source.layout.slot_bits)
         result = addressed(TensorSpec(source.dtype, layout, source.device))
         return ViewPlan(source, result, layout.lowest)
 

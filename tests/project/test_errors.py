@@ -343,7 +343,7 @@ def test_what_is_no_dtype(call):
         (np.ones(2), "ndarray"),
         (np.dtype("M8[s]"), "dtype('<M8[s]')"),
     ]:
-        more = "; they are bool, int8, …, bfloat16" if isinstance(wrong, str) else ""
+        more = "; they are bool, int8, …, bfloat16, …" if isinstance(wrong, str) else ""
         check(call, wrong, TypeError, f"…must be a dtype of this namespace, got {came}{more}")
 
 
@@ -778,14 +778,14 @@ result_type(int8, "abc")
     TypeError: each argument must be a dtype of this namespace, got 'abc'; they are bool, int8, …
 result_type(np.ones(3))  # TypeError: each argument must be a dtype of this namespace, got ndarray
 isdtype(int8, "foo")
-    ValueError: kind must be a dtype or one of bool, complex floating, integral, numeric, real
-    floating, signed integer, unsigned integer, got 'foo'
+    ValueError: kind must be a dtype or one of bool, complex floating, integral, narrow, narrow
+    floating, narrow integer, numeric, real floating, signed integer, unsigned integer, got 'foo'
 isdtype("x", "bool")
     TypeError: dtype must be a dtype of this namespace, got 'x'; they are bool, int8, …
 isdtype(int8, None)  # TypeError: kind must be a dtype of this namespace, got None
 isdtype(int8, (int8, "foo"))
-    ValueError: kind must be a dtype or one of bool, complex floating, integral, numeric, real
-    floating, signed integer, unsigned integer, got 'foo'
+    ValueError: kind must be a dtype or one of bool, complex floating, integral, narrow, narrow
+    floating, narrow integer, numeric, real floating, signed integer, unsigned integer, got 'foo'
 isdtype(int8, [int8])  # TypeError: kind must be a dtype of this namespace, got list
 isdtype(None, "bool")  # TypeError: dtype must be a dtype of this namespace, got None
 finfo(int8)  # TypeError: type must be a floating-point dtype, got int8
@@ -1589,8 +1589,9 @@ x < 10**5000  # OverflowError: less: the Python integer of 16610 bits does not f
 v * 10**400  # OverflowError: multiply: the Python integer of 1329 bits does not fit float64
 x += 10**400  # OverflowError: add: the Python integer of 1329 bits does not fit float64
 __array_namespace_info__().dtypes(kind="foo")
-    ValueError: dtypes: kind must be a dtype or one of bool, complex floating, integral, numeric,
-    real floating, signed integer, unsigned integer, got 'foo'
+    ValueError: dtypes: kind must be a dtype or one of bool, complex floating, integral, narrow,
+    narrow floating, narrow integer, numeric, real floating, signed integer, unsigned integer, got
+    'foo'
 __array_namespace_info__().dtypes(kind=5)
     TypeError: dtypes: kind must be a dtype of this namespace, got 5
 linalg.trace(v)  # ValueError: …needs a rank of at least 2, got shape (3,)

@@ -32,13 +32,13 @@ class Elements(NamedTuple):
 def prepared(name: str, x: Tensor) -> Elements:
     """What to write. ValueError for a form, or a dtype, that NumPy's header cannot say."""
     by_columns = bool(text_of(x))
+    refuse_foreign(name, "NumPy's files have", x)
     if by_columns and x.layout.form != Layout.column_major(x.shape):
         msg = (
             f"{name}: NumPy's files are row-major or column-major, layout {x.layout} is not; "
             "use .safetensors or .zarr, or to_layout(x, 'C') first"
         )
         raise ValueError(msg)
-    refuse_foreign(name, "NumPy's files have", x)
     return Elements(array_of(x), by_columns)
 
 

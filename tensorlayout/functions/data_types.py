@@ -44,8 +44,9 @@ def astype(
     To a narrow dtype numbers are rounded once, ties to even. What is out of its range, infinities
     too, becomes infinity, or NaN where it has none, or the largest value where it has neither; with
     `saturate` True always that, and integers become the nearest limit of a narrow integer dtype
-    instead of their low bits. NaN becomes -0 where there is no NaN. ValueError for `saturate` with
-    a dtype that is not narrow.
+    instead of their low bits. NaN becomes -0 where there is no NaN; float8_e8m0fnu, which has no
+    sign and no zero, has NaN for negative numbers, and its least value for 0. ValueError for
+    `saturate` with a dtype that is not narrow.
 
     >>> import tensorlayout as tl
     >>> tl.astype(tl.asarray([1.9, -1.9, 300.0]), tl.uint8)

@@ -64,7 +64,7 @@ def quantize_blocks(
 ) -> QuantizedBlocks:
     """Narrow elements and the scales that blocks of them along `axis` share: `x` in less memory.
 
-    `x`: of real floating-point dtype and rank 1 at least; float64 as float32, rounded to odd.
+    `x`: of rank 1 at least; dtypes: real floating, float64 as float32, rounded to odd.
     `format`: ``"mxfp8_e4m3"``, ``"mxfp8_e5m2"``, ``"mxfp6_e2m3"``, ``"mxfp6_e3m2"``, ``"mxfp4"``:
     blocks of 32 elements of that many bits, a scale of float8_e8m0fnu; ``"mxint8"``: int8 that
     counts 2**-6; ``"nvfp4"``: 16 elements of float4_e2m1fn, a scale of float8_e4m3fn, and

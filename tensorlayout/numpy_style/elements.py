@@ -63,15 +63,16 @@ def astype(
     copy: bool = True,
     *,
     device: Any = None,
+    saturate: bool = False,
 ) -> Tensor:
-    """The elements converted to `dtype`, as `tl.astype` does it.
+    """The elements converted to `dtype`, as `tl.astype` does it, which says what `saturate` is.
 
     `order`: ``K``, the form of `a`; ``C``, row-major; ``F``, column-major; ``A``, column-major if
     `a` is. `casting`: NumPy's name of what may become what; TypeError for all else. `subok` says
     nothing: there is one class of tensors. `copy`: False gives `a` itself where nothing changes.
     """
     if type(order) is type(casting) is str and order == "K" and casting == "unsafe":
-        return data_types.astype(a, dtype, copy=copy, device=device)
+        return data_types.astype(a, dtype, copy=copy, device=device, saturate=saturate)
     a = arguments.tensor("astype", a)
     kind = as_dtype(dtype, "astype: dtype")
     known = f"one of {', '.join(CASTINGS)}"
@@ -80,7 +81,9 @@ def astype(
     if casting != "unsafe" and not can_cast(a.dtype, kind, casting):
         refuse("astype", f"{a.dtype} cannot become {kind} by the rule {casting!r}", TypeError)
     if order == "K":
-        return data_types.astype(a, kind, copy=copy, device=device)
+        return data_types.astype(a, kind, copy=copy, device=device, saturate=saturate)
+    if saturate:
+        a = data_types.astype(a, kind, saturate=saturate)
     copying = arguments.flag("astype", "copy", copy) is not False
     if copying or kind != a.dtype or not a._spec.layout.same_placement(layout):
         a = dispatch.call(_copy("astype"), (a._spec, layout, kind), (a,))

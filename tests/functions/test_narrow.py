@@ -294,6 +294,9 @@ def test_saturate_is_for_narrow_dtypes():
         tl.astype(x, tl.float16, saturate=True)
     with pytest.raises(TypeError, match="astype: saturate"):
         tl.astype(x, tl.float8_e5m2, saturate=2)
+    for order in "KCF":
+        found = asarray([[1.0, 500.0]]).astype(tl.float8_e4m3fn, order=order, saturate=True)
+        assert found.tolist() == [[1.0, 448.0]]
     same = tl.astype(asarray([1.0], dtype=tl.float8_e5m2), tl.float8_e5m2, saturate=True)
     assert same.tolist() == [1.0]
 

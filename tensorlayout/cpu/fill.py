@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import sys
 from collections.abc import Callable
 from typing import Any
@@ -9,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from tensorlayout.cpu.copy.copy import write_scalar
+from tensorlayout.cpu.copy.packed import number_writer
 from tensorlayout.cpu.copy.tiled import mover
 from tensorlayout.cpu.engine.casting import converted, rounded, scalar_in
 from tensorlayout.cpu.engine.memory import (
@@ -70,6 +72,8 @@ def direct(plan: CreatePlan) -> Run | None:
 def write_create(plan: CreatePlan) -> Write:
     """The function of a tensor and the operation's values."""
     fill, spec, values = _FILL[plan.operation.values], plan.result, plan.operation.values
+    if spec.layout.slot_bits is not None:
+        return _write_packed(plan)
     if is_narrow(spec.dtype) and values == "value":
         fill = _filler(plan.operation.name, fill)
     elif (
@@ -114,6 +118,15 @@ def _count_directly(plan: CreatePlan) -> Run:
         return made
 
     return arange
+
+
+def _write_packed(plan: CreatePlan) -> Write:
+    """The same for slots below a byte, of one value or of any."""
+    spec, name = plan.result, plan.operation.name
+    if plan.operation.values == "nothing":
+        return lambda out: None
+    read = functools.partial(scalar_in, name, spec.dtype)
+    return number_writer(spec, lambda v: read(v) if type(v) in SCALARS else np.asarray(v))
 
 
 def _filler(name: str, fill: Callable[..., None]) -> Callable[..., None]:

@@ -61,7 +61,8 @@ def needs_strides(plan: Plan, key: tuple[Any, ...], takes_tiles: Callable[[Any],
     if isinstance(plan, ViewPlan) and plan.source.layout.is_strided:
         return True  # the view of a packed copy
     if _has_few_bits(plan, key):
-        return plan.kind not in _OF_ANY_BITS
+        created = plan.kind == "create" and takes_tiles(plan)
+        return plan.kind not in _OF_ANY_BITS and not created
     return not (plan.moves_elements or takes_tiles(plan))
 
 

@@ -4,6 +4,7 @@ import bisect
 import functools
 import itertools
 import math
+import tracemalloc
 from fractions import Fraction
 
 import ml_dtypes
@@ -422,6 +423,19 @@ def test_packed_elements_move_bit_for_bit(move):
         assert (found.dtype, found.shape) == (getattr(tl, name), want.shape)
         np.testing.assert_array_equal(contents(found), np.asarray(want.to_device("cpu")))
     assert held
+
+
+@pytest.mark.cpu
+def test_packed_tensors_of_one_value_take_no_other_memory():
+    layout = tl.Layout((1 << 23,), slot_bits=1)
+    tracemalloc.start()
+    for make in (tl.zeros, tl.ones, tl.empty, lambda *a, **k: tl.full(a[0], 1, **k)):
+        tracemalloc.reset_peak()
+        before = tracemalloc.get_traced_memory()[0]
+        x = make((1 << 23,), dtype=tl.uint1, layout=layout)
+        assert tracemalloc.get_traced_memory()[1] - before < 1.1 * 2**20
+        del x
+    tracemalloc.stop()
 
 
 @pytest.mark.parametrize("name", NAMES)

@@ -70,6 +70,8 @@ def mover(
 
 def number_writer(spec: TensorSpec, read: Callable[[Any], Array]) -> Callable[[Tensor, Any], None]:
     """What writes a number, that `read` makes of a Python scalar, to all elements of a tensor."""
+    if spec.layout.covers_block and not spec.layout.is_padded and spec.layout.size:
+        return lambda out, value: _repeat(read(value), _octets_of(out, spec.layout), spec.layout)
     plain = _unpacked(spec)
 
     def write(out: Tensor, value: Any) -> None:
@@ -89,6 +91,21 @@ def number_writer(spec: TensorSpec, read: Callable[[Any], Array]) -> Callable[[T
             array_over(numbers, spec.dtype, plain.layout)[...] = number
 
     return write
+
+
+def _repeat(number: Array, octets: Array, layout: Layout) -> None:
+    """The bytes of slots that all hold one number; bits behind the last slot stay."""
+    bits = layout.slot_bits or 8
+    few = np.full(grain(bits), number.view(np.uint8))
+    period = np.zeros(few.size * bits // 8, np.uint8)
+    pack(few, bits, period)
+    last, spare = int(octets[-1]), layout.spare_bits
+    whole = octets.size // period.size * period.size
+    octets[:whole].reshape(-1, period.size)[:] = period
+    octets[whole:] = period[: octets.size - whole]
+    if spare:
+        kept = 256 - (1 << 8 - spare)
+        octets[-1] = last & kept | int(octets[-1]) & ~kept & 255
 
 
 def _onward(

@@ -131,8 +131,8 @@ def known() -> Iterator[Kernel]:
     for to, source in _QUANTIZED.items():
         narrow = (("ELEMENT", "float8_e4m3fn"), ("SCALE", "float8_e8m0fnu"))
         for name, dtype in (("SOURCE", source), ("RESULT", to)):
-            longest = ("LONGEST", str(16 // dtype.itemsize))
-            yield from kernels_in("quantize.cu", (*narrow, (name, c_type(dtype)), longest))
+            memory = (("BITS", "8"), ("TILED", "0"), ("LONGEST", str(16 // dtype.itemsize)))
+            yield from kernels_in("quantize.cu", (*narrow, (name, c_type(dtype)), *memory))
 
 
 def fused_sums(dtype: DType, count: int) -> tuple[Kernel, ...]:

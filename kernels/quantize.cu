@@ -1,20 +1,23 @@
 // Tensors in blocks that share a scale, and the way back. SOURCE, ELEMENT, SCALE and RESULT are types;
-// scales that are powers of two have 32 elements, the others 16.
+// scales that are powers of two have 32 elements, the others 16. BITS is what an element has in memory: 8,
+// or 4 or 6, the first one lowest. TILED: scales are in tiles; walks count them then, and digits of the
+// number say the slot.
 //
 // quantize_rows     Elements and scales in one launch, blocks along the fastest dimension of the source.
-//                   A thread has PACK elements (16 bytes, or one), 4 times, 256 packs apart (once in
-//                   more than four dimensions); the packs of a block are side by side. Each leaves its
-//                   largest magnitude in shared memory, and reads those of its block. Coalesced, but
-//                   for scales: the first thread of a block writes one byte. Worst: short lines, whose
-//                   last block has threads without elements.
+//                   A thread has PACK elements (16 bytes or more, or those of the fewest whole bytes),
+//                   4 times, 256 packs apart (once in more than four dimensions); the packs of a block
+//                   are side by side. Each leaves its largest magnitude in shared memory, and reads
+//                   those of its block. Coalesced, but for scales: the first thread of a block writes
+//                   one byte. Worst: short lines, whose last block has threads without elements.
 //
 // quantize_columns  The same along any other dimension: a thread for each block, whose elements it keeps
 //                   in registers. Coalesced where the source's fastest dimension is that of the results.
+//                   Elements of 4 bits share bytes with the next thread: each writes half a block of both.
 //                   Worst: few blocks, and where it is not.
 //
-// dequantize        A thread has PACK elements of the result, 4 times, 256 packs apart (once in more
-//                   than four dimensions). Coalesced where the fastest dimension is the same in both.
-//                   Threads of a block read its scale at once. Worst: other orders.
+// dequantize        A thread has PACK elements of the result (16 bytes, or one), 4 times, 256 packs apart
+//                   (once in more than four dimensions). Coalesced where the fastest dimension is the
+//                   same in both. Threads of a block read its scale at once. Worst: other orders.
 //
 // Bytes moved per element: its own in both memories, and one for each block.
 
@@ -82,6 +85,92 @@ DEVICE uint8_t encoded(float value, const Shared& shared) {
     }
 }
 
+// ---- Slots --------------------------------------------------------------------------------------
+
+// How many elements fill whole bytes, at least.
+template <int Bits> constexpr int WHOLE = Bits == 6 ? 4 : 8 / Bits;
+
+// The byte in which a slot begins, and the bit in it.
+template <int Bits, class Index>
+DEVICE Index byte_of(Index slot) {
+    if constexpr (Bits == 6) return (slot >> 2) * 3 + ((slot & 3) * 6 >> 3);
+    else return Bits == 4 ? slot >> 1 : slot;
+}
+template <int Bits, class Index>
+DEVICE int bit_of(Index slot) {
+    return static_cast<int>(slot & (WHOLE<Bits> - 1)) * Bits % 8;
+}
+
+// Of codes side by side the first `present`, and zeros in what is left of their last byte.
+template <int Bits, int Count>
+DEVICE void store_codes(bool inside, uint8_t* to, const uint8_t (&codes)[Count], int present) {
+    constexpr int SIZE = Count * Bits / 8, PIECE = SIZE & -SIZE;
+    uint8_t bytes[SIZE] = {};
+#pragma unroll
+    for (int i = 0; i < Count; ++i) {
+        const int at = i * Bits / 8, bit = i * Bits % 8;
+        bytes[at] |= static_cast<uint8_t>(codes[i] << bit);
+        if (bit + Bits > 8) bytes[at + 1] |= static_cast<uint8_t>(codes[i] >> (8 - bit));
+    }
+#pragma unroll
+    for (int j = 0; j < SIZE; j += PIECE) {
+        Pack<uint8_t, PIECE> piece;
+#pragma unroll
+        for (int i = 0; i < PIECE; ++i) piece.at[i] = bytes[j + i];
+        const bool some = inside && j * 8 < present * Bits;
+        store_if(some, reinterpret_cast<Pack<uint8_t, PIECE>*>(to + (some ? j : 0)), piece);
+    }
+}
+
+// Codes side by side from a slot on: whole bytes, or one code anywhere.
+template <int Bits, int Count, class Index>
+DEVICE Pack<uint8_t, Count> load_codes(bool inside, const uint8_t* data, Index slot) {
+    Pack<uint8_t, Count> codes;
+    const uint8_t* const from = data + byte_of<Bits>(slot);
+    if constexpr (Bits == 8) {
+        return load_if(inside, reinterpret_cast<const Pack<uint8_t, Count>*>(from));
+    } else if constexpr (Count == 1) {
+        const int bit = bit_of<Bits>(slot);
+        uint32_t both = load_if(inside, from);
+        if constexpr (Bits == 6) {
+            const bool goes_on = inside && bit > 2;
+            both |= static_cast<uint32_t>(load_if(goes_on, from + (goes_on ? 1 : 0))) << 8;
+        }
+        codes.at[0] = static_cast<uint8_t>(both >> bit & ((1 << Bits) - 1));
+    } else {
+        constexpr int SIZE = Count * Bits / 8, PIECE = SIZE & -SIZE;
+        uint8_t bytes[SIZE];
+#pragma unroll
+        for (int j = 0; j < SIZE; j += PIECE) {
+            const auto* const place = reinterpret_cast<const Pack<uint8_t, PIECE>*>(from + (inside ? j : 0));
+            const auto piece = load_if(inside, place);
+#pragma unroll
+            for (int i = 0; i < PIECE; ++i) bytes[j + i] = piece.at[i];
+        }
+#pragma unroll
+        for (int i = 0; i < Count; ++i) {
+            const int at = i * Bits / 8, bit = i * Bits % 8;
+            const uint32_t both = bytes[at] | (bit + Bits > 8 ? bytes[at + 1] << 8 : 0);
+            codes.at[i] = static_cast<uint8_t>(both >> bit & ((1 << Bits) - 1));
+        }
+    }
+    return codes;
+}
+
+// Digits of the number of a scale in tiles: as many as there can be.
+constexpr int DIGITS = 6;
+
+template <bool Tiled, class Index>
+DEVICE Index slot_of(const Walk<DIGITS, Index, 1>& tiles, Index number) {
+    if constexpr (Tiled) {
+        Index at[1];
+        tiles.offsets(static_cast<Unsigned<Index>>(number), at);
+        return at[0];
+    } else {
+        return number;
+    }
+}
+
 // ---- Quantising ---------------------------------------------------------------------------------
 
 template <int Rank, class Index>
@@ -91,6 +180,7 @@ struct Quantized {
     const void* from;
     const void* whole;          // the scale of all; of powers of two none
     Walk<Rank, Index, 4> walk;  // strides of data, source, scales, and of the place in a line
+    Walk<DIGITS, Index, 1> tiles;
     Index count;                // packs, or blocks
     Index size;                 // of a line
     Index data_step, step;      // from element to element of a block, in data and source
@@ -99,7 +189,7 @@ struct Quantized {
     int32_t has_whole;
 };
 
-template <class Source, class Element, class Scale, int Packed, int Rank, class Index>
+template <class Source, class Element, class Scale, int Bits, bool Tiled, int Packed, int Rank, class Index>
 DEVICE void quantized_rows(const Quantized<Rank, Index>& p) {
     constexpr int COUNT = PER_WALK<Rank>, GROUP = BLOCK_SIZE<Scale> / Packed;
     constexpr int READ = GROUP < 4 ? GROUP : 4;
@@ -109,21 +199,36 @@ DEVICE void quantized_rows(const Quantized<Rank, Index>& p) {
     const float whole = load_if(p.has_whole != 0, static_cast<const float*>(p.whole));
     Index at[COUNT][4];
     bool active[COUNT], inside[COUNT];
-    Pack<Source, Packed> held[COUNT];
+    constexpr int MOST = 16 / sizeof(Source), LOADED = Packed < MOST ? Packed : MOST;
+    Source held[COUNT][Packed];
 #pragma unroll
     for (int k = 0; k < COUNT; ++k) {
         active[k] = first + k * THREADS < static_cast<Count>(p.count);
         p.walk.offsets(active[k] ? first + k * THREADS : 0, at[k]);
         inside[k] = active[k] && at[k][3] < p.size;
         const Source* const from = static_cast<const Source*>(p.from) + (inside[k] ? at[k][1] : 0);
-        held[k] = load_if(inside[k], reinterpret_cast<const Pack<Source, Packed>*>(from));
+        if constexpr (Packed > WHOLE<Bits>) {
+#pragma unroll
+            for (int j = 0; j < Packed; j += LOADED) {
+                const Source* const place = from + (inside[k] ? j : 0);
+                const auto some = load_if(inside[k], reinterpret_cast<const Pack<Source, LOADED>*>(place));
+#pragma unroll
+                for (int i = 0; i < LOADED; ++i) held[k][j + i] = some.at[i];
+            }
+        } else {
+#pragma unroll
+            for (int i = 0; i < Packed; ++i) {
+                const bool present = inside[k] && (i == 0 || i < p.size - at[k][3]);
+                held[k][i] = load_if(present, from + (present ? i * p.step : 0));
+            }
+        }
     }
 #pragma unroll
     for (int k = 0; k < COUNT; ++k) {
         uint32_t largest = 0;
 #pragma unroll
         for (int i = 0; i < Packed; ++i) {
-            const uint32_t each = magnitude(as_float(held[k].at[i]));
+            const uint32_t each = magnitude(as_float(held[k][i]));
             largest = each > largest ? each : largest;
         }
         store_shared(magnitudes + k * THREADS + threadIdx.x, largest);
@@ -140,18 +245,20 @@ DEVICE void quantized_rows(const Quantized<Rank, Index>& p) {
             for (int i = 0; i < READ; ++i) largest = some.at[i] > largest ? some.at[i] : largest;
         }
         const Shared shared = shared_of<Scale>(largest, p.powers, whole, p.largest_element);
-        Pack<uint8_t, Packed> codes;
+        uint8_t codes[Packed];
 #pragma unroll
         for (int i = 0; i < Packed; ++i)
-            codes.at[i] = encoded<Element>(as_float(held[k].at[i]), shared);
-        uint8_t* const to = static_cast<uint8_t*>(p.data) + (inside[k] ? at[k][0] : 0);
-        store_if(inside[k], reinterpret_cast<Pack<uint8_t, Packed>*>(to), codes);
+            codes[i] = encoded<Element>(as_float(held[k][i]), shared);
+        uint8_t* const to = static_cast<uint8_t*>(p.data) + (inside[k] ? byte_of<Bits>(at[k][0]) : 0);
+        const Index left = Packed > WHOLE<Bits> ? Packed : p.size - at[k][3];
+        store_codes<Bits>(inside[k], to, codes, left < Packed ? static_cast<int>(left) : Packed);
         const bool leads = active[k] && threadIdx.x % GROUP == 0;
-        store_if(leads, static_cast<uint8_t*>(p.scales) + (leads ? at[k][2] : 0), shared.bits);
+        const Index place = slot_of<Tiled>(p.tiles, leads ? at[k][2] : 0);
+        store_if(leads, static_cast<uint8_t*>(p.scales) + place, shared.bits);
     }
 }
 
-template <class Source, class Element, class Scale, int Rank, class Index>
+template <class Source, class Element, class Scale, int Bits, bool Tiled, int Rank, class Index>
 DEVICE void quantized_columns(const Quantized<Rank, Index>& p) {
     constexpr int SIZE = BLOCK_SIZE<Scale>;
     using Count = Unsigned<Index>;
@@ -172,13 +279,45 @@ DEVICE void quantized_columns(const Quantized<Rank, Index>& p) {
     for (int k = 0; k < SIZE; ++k)
         largest = magnitude(values[k]) > largest ? magnitude(values[k]) : largest;
     const Shared shared = shared_of<Scale>(largest, p.powers, whole, p.largest_element);
+    if constexpr (Bits == 4) {
+        // The even thread of two writes the first half of their blocks, the odd one the second.
+        constexpr int WORDS = SIZE / 16;
+        SHARED(uint32_t, exchanged, WORDS * THREADS);
+        uint32_t halves[2][WORDS] = {};
 #pragma unroll
-    for (int k = 0; k < SIZE; ++k) {
-        const Index place = k < left ? at[0] + k * p.data_step : 0;
-        const uint8_t code = encoded<Element>(values[k], shared);
-        store_if(k < left, static_cast<uint8_t*>(p.data) + place, code);
+        for (int k = 0; k < SIZE; ++k) {
+            const uint32_t code = encoded<Element>(values[k], shared);
+            halves[k / (SIZE / 2)][k % (SIZE / 2) / 8] |= code << k % 8 * 4;
+        }
+        const bool odd = threadIdx.x % 2;
+#pragma unroll
+        for (int w = 0; w < WORDS; ++w)
+            store_shared(exchanged + w * THREADS + threadIdx.x, odd ? halves[0][w] : halves[1][w]);
+        barrier();
+        const Index begin = odd ? SIZE / 2 : 0;
+#pragma unroll
+        for (int w = 0; w < WORDS; ++w) {
+            const uint32_t own = odd ? halves[1][w] : halves[0][w];
+            const uint32_t other = load_shared(exchanged + w * THREADS + (threadIdx.x ^ 1));
+            const uint32_t low = odd ? other : own, high = odd ? own : other;
+#pragma unroll
+            for (int i = 0; i < 8; ++i) {
+                const Index k = begin + w * 8 + i;
+                const Index place = k < left ? byte_of<4>(at[0] + k * p.data_step) : 0;
+                const uint32_t both = (low >> 4 * i & 15) | (high >> 4 * i & 15) << 4;
+                store_if(k < left, static_cast<uint8_t*>(p.data) + place, static_cast<uint8_t>(both));
+            }
+        }
+    } else {
+#pragma unroll
+        for (int k = 0; k < SIZE; ++k) {
+            const Index place = k < left ? at[0] + k * p.data_step : 0;
+            const uint8_t code = encoded<Element>(values[k], shared);
+            store_if(k < left, static_cast<uint8_t*>(p.data) + place, code);
+        }
     }
-    store_if(active, static_cast<uint8_t*>(p.scales) + at[2], shared.bits);
+    const Index place = slot_of<Tiled>(p.tiles, active ? at[2] : 0);
+    store_if(active, static_cast<uint8_t*>(p.scales) + place, shared.bits);
 }
 
 // ---- And back -----------------------------------------------------------------------------------
@@ -190,8 +329,10 @@ struct Dequantized {
     const void* scales;
     const void* whole;
     Walk<Rank, Index, 4> walk;  // strides of the result, data, scales, and of the place in a line
+    Walk<DIGITS, Index, 1> tiles;
     Index count;                // packs
     Index size;                 // of a line
+    Index first;                // slot of data in the bytes that it begins in
     int32_t has_whole;
 };
 
@@ -201,7 +342,7 @@ DEVICE float decoded(uint8_t bits) {
     else return Element{bits};
 }
 
-template <class Element, class Scale, class Result, int Packed, int Rank, class Index>
+template <class Element, class Scale, class Result, int Bits, bool Tiled, int Packed, int Rank, class Index>
 DEVICE void dequantized(const Dequantized<Rank, Index>& p) {
     constexpr int COUNT = PER_WALK<Rank>;
     using Count = Unsigned<Index>;
@@ -217,9 +358,10 @@ DEVICE void dequantized(const Dequantized<Rank, Index>& p) {
         const bool active = first + k * THREADS < static_cast<Count>(p.count);
         p.walk.offsets(active ? first + k * THREADS : 0, at[k]);
         inside[k] = active && at[k][3] < p.size;
-        const uint8_t* const from = static_cast<const uint8_t*>(p.data) + (inside[k] ? at[k][1] : 0);
-        codes[k] = load_if(inside[k], reinterpret_cast<const Pack<uint8_t, Packed>*>(from));
-        const Index block = inside[k] ? at[k][2] : 0;
+        const Index first = Bits == 8 ? 0 : p.first;
+        const Index slot = inside[k] ? first + at[k][1] : 0;
+        codes[k] = load_codes<Bits, Packed>(inside[k], static_cast<const uint8_t*>(p.data), slot);
+        const Index block = slot_of<Tiled>(p.tiles, inside[k] ? at[k][2] : 0);
         scales[k] = load_if(inside[k], static_cast<const uint8_t*>(p.scales) + block);
     }
 #pragma unroll
@@ -236,16 +378,20 @@ DEVICE void dequantized(const Dequantized<Rank, Index>& p) {
 
 // ---- Kernels ------------------------------------------------------------------------------------
 
-// LONGEST: elements of 16 bytes, which the plan knows.
+// LONGEST: elements of 16 bytes, or as many as two times the fewest whole bytes; the plan knows.
 
 #ifdef TENSORLAYOUT_SIMULATOR
 #elif defined(RESULT)
 SHAPES(WHERE defined(RESULT), RANK = 2 4 0, INDEX = int32_t int64_t, PACK = 1 LONGEST)
-KERNEL(dequantize, Dequantized<RANK, INDEX>) { dequantized<ELEMENT, SCALE, RESULT, PACK>(p); }
+KERNEL(dequantize, Dequantized<RANK, INDEX>) { dequantized<ELEMENT, SCALE, RESULT, BITS, TILED, PACK>(p); }
 #elif defined(PACK)
-SHAPES(WHERE defined(SOURCE), RANK = 2 4 0, INDEX = int32_t int64_t, PACK = 1 LONGEST)
-BLOCK_KERNEL(quantize_rows, Quantized<RANK, INDEX>) { quantized_rows<SOURCE, ELEMENT, SCALE, PACK>(p); }
+SHAPES(WHERE defined(SOURCE), RANK = 2 4 0, INDEX = int32_t int64_t, PACK = BITS==6?4:8/BITS LONGEST)
+BLOCK_KERNEL(quantize_rows, Quantized<RANK, INDEX>) {
+    quantized_rows<SOURCE, ELEMENT, SCALE, BITS, TILED, PACK>(p);
+}
 #else
 SHAPES(WHERE defined(SOURCE), RANK = 2 4 0, INDEX = int32_t int64_t)
-KERNEL(quantize_columns, Quantized<RANK, INDEX>) { quantized_columns<SOURCE, ELEMENT, SCALE>(p); }
+BLOCK_KERNEL(quantize_columns, Quantized<RANK, INDEX>) {
+    quantized_columns<SOURCE, ELEMENT, SCALE, BITS, TILED>(p);
+}
 #endif

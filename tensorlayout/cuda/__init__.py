@@ -45,7 +45,9 @@ from tensorlayout.cuda.engine.warm_up import warmup
 from tensorlayout.cuda.fill import create, diagonals, patterns
 from tensorlayout.plan.base import Plan, Run
 from tensorlayout.plan.elementwise import ElementwisePlan
+from tensorlayout.plan.fill import CreatePlan
 from tensorlayout.plan.fuse import FusePlan
+from tensorlayout.plan.quantize import DequantizePlan, QuantizePlan
 
 __all__ = [
     "borrowed",
@@ -125,4 +127,8 @@ def takes_tiles(plan: Plan) -> bool:
         return elementwise.takes_tiles(plan)
     if isinstance(plan, FusePlan):
         return fuse.takes_tiles(plan)
+    if isinstance(plan, (QuantizePlan, DequantizePlan)):
+        return quantize.takes_tiles(plan)
+    if isinstance(plan, CreatePlan):
+        return create.writes_nothing(plan)
     return plan.kind in ("join", "reshape")

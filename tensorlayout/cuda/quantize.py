@@ -1,6 +1,7 @@
 """Blocks that share a scale on CUDA: one launch for elements and scales, and one for the way back.
 
-Layouts here are not tiled; those of results have no two elements in one slot.
+Layouts of results have no two elements in one slot. Scales may be tiled, and elements packed below
+a byte, as `takes_tiles` says.
 """
 
 from __future__ import annotations
@@ -22,8 +23,10 @@ from tensorlayout.cuda.engine.launch import (
 )
 from tensorlayout.cuda.engine.parameters import index_type, pack_axes
 from tensorlayout.cuda.engine.sectors import WIDEST
-from tensorlayout.layout import Layout
+from tensorlayout.cuda.engine.structs import constant
+from tensorlayout.layout import Layout, PaddingValue
 from tensorlayout.layout.loop import Axis, furthest, merged
+from tensorlayout.layout.slots import packed_strides
 from tensorlayout.plan.base import Write
 from tensorlayout.plan.quantize import DequantizePlan, QuantizePlan
 from tensorlayout.tensor import TensorSpec
@@ -32,6 +35,34 @@ FILE = "quantize.cu"
 
 # Ranks that kernels have; walks of fewer dimensions get more of size 1.
 _RANKS = (2, 4)
+
+# Digits of the number of a scale in tiles, at most.
+_DIGITS = constant(FILE, "DIGITS")
+
+
+def takes_tiles(plan: QuantizePlan | DequantizePlan) -> bool:
+    """Whether one launch carries out a plan of tensors that are tiled or packed below a byte.
+
+    Scales may be in tiles. Elements below a byte are read from anywhere; they are written where
+    each of the kernel's threads has whole bytes: along the fastest dimension of the source, or two
+    lines side by side.
+    """
+    scales = plan.scales.layout
+    if scales.slot_bits is not None or len(_digits(scales, scales)) > _DIGITS:
+        return False
+    if isinstance(plan, DequantizePlan):
+        return plan.result.layout.is_strided and not plan.source.layout.is_tiled
+    data, source, dim = plan.result.layout, plan.source.layout, plan.dim
+    if data.is_tiled or not source.is_strided:
+        return False
+    if data.slot_bits is None:
+        return True
+    fastest = _fastest(source)
+    if fastest in (dim, None):
+        return _has_whole_bytes(data, dim, _whole(data))
+    return (
+        data.slot_bits == 4 and data.shape[fastest] % 2 == 0 and _has_whole_bytes(data, fastest, 2)
+    )
 
 
 def write_quantize(plan: QuantizePlan) -> Write:
@@ -56,20 +87,22 @@ def plan_quantize(plan: QuantizePlan, alignments: tuple[int, ...]) -> Launch | N
         return None
     rows = _fastest(source.layout) in (dim, None)
     aligned = ((data, alignments[0]), (source, alignments[2]))
-    longest = WIDEST // source.dtype.itemsize
-    pack = _pack(aligned, dim, longest) if rows else 1
-    placed = (data.layout, source.layout, plan.scales.layout)
+    least = _whole(data.layout)
+    longest = max(WIDEST // source.dtype.itemsize, 2 * least)
+    pack = _pack(aligned, dim, least, longest) if rows else 1
+    digits = _digits(plan.scales.layout, source.layout)
+    placed = (
+        data.layout.strides,
+        source.layout.strides,
+        _numbers(plan.scales.layout, source.layout),
+    )
     axes = _axes(placed, source.layout, dim, form.block, pack if rows else form.block)
     steps = tuple(each.layout.strides[dim] if size > 1 else 0 for each in (data, source))
     rank, count = _rank(axes), prod([axis.size for axis in axes])
     reach = furthest(axes) + form.block * max(map(abs, steps))
-    index = index_type(count + BLOCK, max(reach, size + form.block))
-    types = (
-        ("SOURCE", c_type(source.dtype)),
-        ("ELEMENT", c_type(data.dtype)),
-        ("SCALE", c_type(plan.scales.dtype)),
-        ("LONGEST", str(longest)),
-    )
+    ends = (reach, size + form.block, plan.scales.layout.required_size)
+    index = index_type(count + BLOCK, max(ends))
+    types = (("SOURCE", c_type(source.dtype)), *_types(data, plan.scales, longest))
     if rows:
         chosen = kernel(FILE, "quantize_rows", types, RANK=rank, INDEX=index, PACK=pack)
     else:
@@ -84,6 +117,7 @@ def plan_quantize(plan: QuantizePlan, alignments: tuple[int, ...]) -> Launch | N
     )
     made.powers.emax, made.powers.carries_from = form.emax, form.carries_from(plan.scaling)
     pack_axes(made.walk, axes, rank)
+    pack_axes(made.tiles, digits, _DIGITS)
     blocks = blocks_of_walk(count, rank, _RANKS) if rows else -(-count // THREADS)
     return _launch(chosen, blocks, made, (data, plan.scales, source), plan.whole)
 
@@ -96,22 +130,25 @@ def plan_dequantize(plan: DequantizePlan, alignments: tuple[int, ...]) -> Launch
     rows = _fastest(result.layout) in (dim, None)
     aligned = ((result, alignments[0]), (data, alignments[1]))
     longest = WIDEST // result.dtype.itemsize
-    pack = _pack(aligned, dim, longest) if rows else 1
-    placed = (result.layout, data.layout, plan.scales.layout)
+    pack = _pack(aligned, dim, 1, longest) if rows else 1
+    digits = _digits(plan.scales.layout, result.layout)
+    placed = (
+        result.layout.strides,
+        data.layout.strides,
+        _numbers(plan.scales.layout, result.layout),
+    )
     axes = _axes(placed, result.layout, dim, form.block, pack)
     rank, count = _rank(axes), prod([axis.size for axis in axes])
-    index = index_type(count + BLOCK, max(furthest(axes), data.layout.shape[dim] + form.block))
-    types = (
-        ("ELEMENT", c_type(data.dtype)),
-        ("SCALE", c_type(plan.scales.dtype)),
-        ("RESULT", c_type(result.dtype)),
-        ("LONGEST", str(longest)),
-    )
+    size, first = data.layout.shape[dim], data.layout.offset % _whole(data.layout)
+    ends = (furthest(axes) + first, size + form.block, plan.scales.layout.required_size)
+    index = index_type(count + BLOCK, max(ends))
+    types = (("RESULT", c_type(result.dtype)), *_types(data, plan.scales, longest))
     chosen = kernel(FILE, "dequantize", types, RANK=rank, INDEX=index, PACK=pack)
     made = parameters(chosen)(
-        count=count, size=data.layout.shape[dim], has_whole=int(plan.whole is not None)
+        count=count, size=size, first=first, has_whole=int(plan.whole is not None)
     )
     pack_axes(made.walk, axes, rank)
+    pack_axes(made.tiles, digits, _DIGITS)
     blocks = blocks_of_walk(count, rank, _RANKS)
     return _launch(chosen, blocks, made, (result, data, plan.scales), plan.whole)
 
@@ -119,9 +156,58 @@ def plan_dequantize(plan: DequantizePlan, alignments: tuple[int, ...]) -> Launch
 def _launch(
     chosen: Kernel, blocks: int, made: Any, specs: Sequence[TensorSpec], whole: TensorSpec | None
 ) -> Launch:
-    firsts = [spec.layout.offset * spec.dtype.itemsize for spec in specs]
+    wholes = [spec.layout.offset // _whole(spec.layout) * _whole(spec.layout) for spec in specs]
+    firsts = [slot * _bits(spec) // 8 for slot, spec in zip(wholes, specs, strict=True)]
     memories = (0, 1, 2, NOTHING if whole is None else 3)
     return Launch(chosen, blocks, bytes(made), (*firsts, 0), memories)
+
+
+def _types(data: TensorSpec, scales: TensorSpec, longest: int) -> tuple[tuple[str, str], ...]:
+    return (
+        ("ELEMENT", c_type(data.dtype)),
+        ("SCALE", c_type(scales.dtype)),
+        ("BITS", str(_bits(data))),
+        ("TILED", str(int(scales.layout.is_tiled))),
+        ("LONGEST", str(longest)),
+    )
+
+
+def _bits(spec: TensorSpec) -> int:
+    """Of an element in memory."""
+    return spec.layout.slot_bits or 8 * spec.dtype.itemsize
+
+
+def _whole(layout: Layout) -> int:
+    """How many slots fill whole bytes, at least: WHOLE of the kernels."""
+    return 1 if layout.slot_bits is None else 8 // gcd(8, layout.slot_bits)
+
+
+def _has_whole_bytes(layout: Layout, dim: int, count: int) -> bool:
+    """Whether each `count` slots along `dim` are whole bytes, and nothing else is in the last ones.
+
+    Gaps may be, but no padding that holds a value.
+    """
+    size = layout.shape[dim]
+    others = [s for d, s in enumerate(layout.strides) if d != dim and layout.shape[d] > 1]
+    held = layout.is_padded and layout.padding_value is not PaddingValue.UNSPECIFIED
+    beside = size == 1 or layout.strides[dim] == 1
+    return beside and gcd(layout.offset, *others) % count == 0 and not (held and size % count)
+
+
+def _numbers(scales: Layout, order: Layout) -> Sequence[int]:
+    """Strides of scales; of tiled ones those of their numbers, in whole tiles and an order."""
+    if not scales.is_tiled:
+        return scales.strides
+    whole = [prod([extent for extent, _ in parts]) for parts in scales.parts]
+    return packed_strides(whole, order.minor_to_major)
+
+
+def _digits(scales: Layout, order: Layout) -> list[Axis]:
+    """The digits of these numbers, the slowest first; none where scales are not tiled."""
+    if not scales.is_tiled:
+        return []
+    dims = [scales.parts[d] for d in reversed(order.minor_to_major)]
+    return merged([Axis(extent, (stride,)) for parts in dims for extent, stride in parts])
 
 
 def _fastest(layout: Layout) -> int | None:
@@ -129,7 +215,9 @@ def _fastest(layout: Layout) -> int | None:
     return next((d for d in layout.minor_to_major if layout.shape[d] > 1), None)
 
 
-def _axes(placed: Sequence[Layout], order: Layout, dim: int, block: int, step: int) -> list[Axis]:
+def _axes(
+    placed: Sequence[Sequence[int]], order: Layout, dim: int, block: int, step: int
+) -> list[Axis]:
     """What is walked, in the order of a layout: blocks, and in each of them every `step`-th place.
 
     Strides in two memories of elements, in that of scales, and in the numbers of places along
@@ -139,7 +227,7 @@ def _axes(placed: Sequence[Layout], order: Layout, dim: int, block: int, step: i
     size = order.shape[dim]
     counted = size % block != 0
     for d in reversed(order.minor_to_major):
-        *elements, scale = (layout.strides[d] for layout in placed)
+        *elements, scale = (strides[d] for strides in placed)
         if d != dim:
             found.append(Axis(order.shape[d], (*elements, scale, 0)))
             continue
@@ -150,18 +238,15 @@ def _axes(placed: Sequence[Layout], order: Layout, dim: int, block: int, step: i
     return merged(found) or [Axis(1, (0, 0, 0, 0))]
 
 
-def _pack(aligned: Sequence[tuple[TensorSpec, int]], dim: int, wanted: int) -> int:
-    """How many elements along `dim` a thread moves at once: as many as wanted, or one."""
+def _pack(aligned: Sequence[tuple[TensorSpec, int]], dim: int, least: int, wanted: int) -> int:
+    """How many elements along `dim` a thread moves at once: as many as wanted, or the least."""
     for spec, alignment in aligned:
-        layout, itemsize = spec.layout, spec.dtype.itemsize
-        others = [
-            s * itemsize
-            for d, (n, s) in enumerate(zip(layout.shape, layout.strides, strict=True))
-            if d != dim and n > 1
-        ]
-        grain = gcd(alignment, layout.offset * itemsize, *others)
-        if layout.shape[dim] % wanted or layout.strides[dim] != 1 or grain % (wanted * itemsize):
-            return 1
+        layout, octets = spec.layout, wanted * _bits(spec) // 8
+        others = [s for d, s in enumerate(layout.strides) if d != dim and layout.shape[d] > 1]
+        together = layout.shape[dim] % wanted == 0 and layout.strides[dim] == 1
+        grain = min(octets & -octets, WIDEST)  # of an access
+        if not together or gcd(layout.offset, *others) % wanted or alignment % grain:
+            return least
     return wanted
 
 

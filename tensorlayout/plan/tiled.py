@@ -1,9 +1,10 @@
 """Operands tiled or packed below a byte: the one place where plans of strides only meet those.
 
 Backends carry out some plans on tiled tensors themselves, as their `takes_tiles` says, and on slots
-of fewer bits than a byte what copies, assigns, transfers and views. For any other such operands are
-copied to packed layouts of whole bytes, of their orders, the operation runs on those, and what was
-promised to be tiled or packed below a byte is copied back. Each copy is a step that a trace shows.
+of fewer bits than a byte what copies, assigns, transfers and views; some others where `takes_tiles`
+says so. For any other such operands are copied to packed layouts of whole bytes, of their orders,
+the operation runs on those, and what was promised to be tiled or packed below a byte is copied
+back. Each copy is a step that a trace shows.
 """
 
 from __future__ import annotations
@@ -47,6 +48,9 @@ def is_tiled(key: tuple[Any, ...]) -> bool:
 # Plans that backends carry out on slots of any bits.
 _OF_ANY_BITS = frozenset(["assign", "copy", "transfer", "view", "row", "same", "reinterpret"])
 
+# Plans that backends carry out on some such slots, as their `takes_tiles` says.
+_OF_SOME_BITS = frozenset(["create", "dequantize", "quantize"])
+
 
 def _has_few_bits(plan: Plan, key: tuple[Any, ...]) -> bool:
     """Whether a tensor of a call is packed below a byte."""
@@ -61,8 +65,9 @@ def needs_strides(plan: Plan, key: tuple[Any, ...], takes_tiles: Callable[[Any],
     if isinstance(plan, ViewPlan) and plan.source.layout.is_strided:
         return True  # the view of a packed copy
     if _has_few_bits(plan, key):
-        created = plan.kind == "create" and takes_tiles(plan)
-        return plan.kind not in _OF_ANY_BITS and not created
+        if plan.kind in _OF_SOME_BITS:
+            return not takes_tiles(plan)
+        return plan.kind not in _OF_ANY_BITS
     return not (plan.moves_elements or takes_tiles(plan))
 
 

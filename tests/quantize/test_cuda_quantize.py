@@ -137,6 +137,163 @@ def test_many_dimensions_and_indices_of_64_bits(driver, monkeypatch):
     plan.run.cache_clear()
 
 
+# ---- Elements below a byte, scales in tiles
+
+
+BITS = {"mxfp4": 4, "nvfp4": 4, "mxfp6_e2m3": 6, "mxfp6_e3m2": 6}
+PITCHED = tl.Layout((6, 45), (48, 1), slot_bits=4)
+PACKED = [
+    # shape, axis, slots, format, dtype, kernel
+    ((8, 96), 1, None, "mxfp4", "float32", "quantize_rows_2_int32_t_4"),
+    ((8, 96), 1, None, "nvfp4", "float32", "quantize_rows_2_int32_t_4"),
+    ((8, 96), 1, None, "nvfp4", "float16", "quantize_rows_2_int32_t_8"),
+    ((8, 96), 1, None, "mxfp4", "float64", "quantize_rows_2_int32_t_4"),
+    ((8, 96), 1, None, "mxfp6_e2m3", "float32", "quantize_rows_2_int32_t_8"),
+    ((8, 96), 1, None, "mxfp6_e3m2", "float64", "quantize_rows_2_int32_t_8"),
+    ((8, 100), 1, None, "mxfp6_e3m2", "float16", "quantize_rows_4_int32_t_4"),
+    ((8, 98), 1, None, "mxfp4", "float32", "quantize_rows_4_int32_t_2"),
+    ((99,), 0, None, "nvfp4", "float32", "quantize_rows_2_int32_t_2"),  # half of the last byte
+    ((33,), 0, None, "mxfp6_e2m3", "float32", "quantize_rows_2_int32_t_4"),  # one of 3 bytes
+    ((1,), 0, None, "mxfp4", "float32", "quantize_rows_2_int32_t_2"),
+    ((6, 45), 1, PITCHED, "mxfp4", "float32", "quantize_rows_4_int32_t_2"),
+    ((96, 8), 0, None, "mxfp4", "float32", "quantize_columns_2_int32_t"),
+    ((70, 34), 0, None, "nvfp4", "float64", "quantize_columns_2_int32_t"),
+    ((3, 41, 1030), 1, None, "mxfp4", "float16", "quantize_columns_4_int32_t"),
+]
+
+
+def bits_like(shape, name):
+    return tl.Layout.row_major(shape).with_slot_bits(BITS.get(name))
+
+
+@NEEDS_COMPILER
+@pytest.mark.parametrize(("shape", "axis", "slots", "name", "dtype", "symbol"), PACKED)
+def test_one_launch_packs(driver, shape, axis, slots, name, dtype, symbol):
+    values = some(*shape).astype(dtype)
+    one = {"global_scale": 0.01} if name == "nvfp4" else {}
+    x = tl.asarray(values, device="cuda")
+    given = {"axis": axis, "layout": slots or bits_like(shape, name), **one}
+    tl.quantize_blocks(x, name, **given)
+    with checking("bounds", "races", "barriers", "initialized"):
+        tl.quantize_blocks(x, name, **given)
+    symbols, _, found = launched(lambda: tl.quantize_blocks(x, name, **given))
+    assert [each for each in symbols if "fill" not in each] == [symbol]  # and a given scale
+    same(found, values, name, axis=axis, **one)
+    unpacked = (tl.to_layout(found[0], tl.Layout.row_major(shape)), *found[1:])
+    expected = np.asarray(tl.dequantize_blocks(*unpacked, axis=axis).to_device("cpu"))
+    with checking("bounds", "races", "barriers", "initialized"):
+        tl.dequantize_blocks(*found, axis=axis)
+    symbols, _, back = launched(lambda: tl.dequantize_blocks(*found, axis=axis))
+    assert len(symbols) == 1
+    np.testing.assert_array_equal(np.asarray(back.to_device("cpu")), expected)
+
+
+# Bytes that two lines share, and dimensions in other orders, are copies behind the kernel.
+@NEEDS_COMPILER
+@pytest.mark.parametrize(
+    ("shape", "axis", "layout"),
+    [
+        ((8, 33), 1, bits_like((8, 33), "mxfp4")),
+        ((40, 33), 0, bits_like((40, 33), "mxfp4")),
+        ((40, 34), 1, tl.Layout.packed((40, 34), (0, 1)).with_slot_bits(4)),
+        ((40, 34), 0, tl.Layout.packed((40, 34), (0, 1)).with_slot_bits(4)),
+        ((5, 1), 1, bits_like((5, 1), "mxfp4")),
+        (
+            (4, 7),
+            1,
+            tl.Layout.padded((4, 7), (4, 8), None, "ONE").with_slot_bits(4),
+        ),
+    ],
+)
+def test_other_bytes_are_copied(driver, shape, axis, layout):
+    values = some(*shape)
+    x = tl.asarray(values, device="cuda")
+    symbols, _, found = launched(lambda: tl.quantize_blocks(x, "mxfp4", axis=axis, layout=layout))
+    assert len(symbols) > 1
+    assert found.data.layout == layout
+    same(found, values, "mxfp4", axis=axis)
+    symbols, _, back = launched(lambda: tl.dequantize_blocks(*found, axis=axis))
+    assert len([each for each in symbols if "fill" not in each]) == 1  # padding of the result
+    known = tl.quantize_blocks(tl.asarray(values), "mxfp4", axis=axis)
+    np.testing.assert_array_equal(
+        np.asarray(back.to_device("cpu")), tl.dequantize_blocks(*known, axis=axis)
+    )
+
+
+@NEEDS_COMPILER
+def test_lines_of_packed_elements_begin_inside_bytes(driver):
+    values = some(6, 99)
+    x = tl.asarray(values, device="cuda")
+    for name in ("mxfp4", "mxfp6_e3m2"):
+        found = tl.quantize_blocks(x, name, layout=bits_like((6, 99), name))
+        known = np.asarray(tl.dequantize_blocks(*tl.quantize_blocks(tl.asarray(values), name)))
+        for rows in (slice(4, None), slice(None, None, -1), slice(None, None, -5)):
+            data, scales = found.data[rows], found.scales[rows]
+            with checking("bounds", "initialized"):
+                back = tl.dequantize_blocks(data, scales)
+            np.testing.assert_array_equal(np.asarray(back.to_device("cpu")), known[rows])
+
+
+TILED = [
+    # shape, axis, format, launches for padding
+    ((128, 256), 1, "mxfp8_e4m3", 0),
+    ((256, 130), 0, "mxfp8_e4m3", 1),
+    ((130, 96), 1, "mxfp4", 1),
+    ((130, 100), 1, "nvfp4", 1),
+    ((37, 39), 1, "mxfp8_e4m3", 1),
+    ((300, 514), 1, "mxfp4", 1),
+    ((514, 300), 0, "mxfp4", 1),
+]
+
+
+@NEEDS_COMPILER
+@pytest.mark.parametrize(("shape", "axis", "name", "fills"), TILED)
+def test_one_launch_writes_scales_in_tiles(driver, shape, axis, name, fills):
+    values = some(*shape)
+    one = {"global_scale": tl.asarray(0.01, dtype=tl.float32)} if name == "nvfp4" else {}
+    there = {key: scale.to_device("cuda") for key, scale in one.items()}
+    known = tl.quantize_blocks(tl.asarray(values), name, axis=axis, **one)
+    placed = tl.Layout.scale_factors(*known.scales.shape)
+    x = tl.asarray(values, device="cuda")
+    given = {"axis": axis, "layout": bits_like(shape, name), "scales_layout": placed, **there}
+    with checking("bounds", "races", "barriers", "initialized"):
+        tl.quantize_blocks(x, name, **given)
+    symbols, _, found = launched(lambda: tl.quantize_blocks(x, name, **given))
+    assert len(symbols) == 1 + fills
+    assert symbols[-1].startswith("quantize")
+    same(found, values, name, axis=axis, **one)
+    slots = plan.base.backend(found.scales.device).read(found.scales)
+    expected = np.zeros(placed.required_size, np.uint8)
+    for (r, c), scale in np.ndenumerate(np.asarray(known.scales).view(np.uint8)):
+        across = -(-known.scales.shape[1] // 4)
+        tile = (r // 128 * across + c // 4) * 512  # cuBLAS, 1D Block Scaling Factors Layout
+        expected[tile + r % 32 * 16 + r % 128 // 32 * 4 + c % 4] = scale
+    np.testing.assert_array_equal(slots, expected)
+    with checking("bounds", "races", "barriers", "initialized"):
+        tl.dequantize_blocks(*found, axis=axis)
+    symbols, _, back = launched(lambda: tl.dequantize_blocks(*found, axis=axis))
+    assert len(symbols) == 1
+    np.testing.assert_array_equal(
+        np.asarray(back.to_device("cpu")), tl.dequantize_blocks(*known, axis=axis)
+    )
+
+
+@NEEDS_COMPILER
+def test_tiles_of_any_rank_and_indices_of_64_bits(driver, monkeypatch):
+    values = some(3, 5, 70)
+    placed = tl.Layout.tiled((3, 5, 3), [(2, 2, 2)], (1, 2, 0))
+    for index in ("int32_t", "int64_t"):
+        monkeypatch.setattr(quantize, "index_type", lambda *numbers, index=index: index)
+        plan.run.cache_clear()
+        for order in ((2, 1, 0), (2, 0, 1)):
+            x = tl.to_layout(tl.asarray(values, device="cuda"), order)
+            call = lambda x=x: tl.quantize_blocks(x, "mxfp8_e4m3", scales_layout=placed)  # noqa: E731
+            symbols, _, found = launched(call)
+            assert symbols == [f"quantize_rows_4_{index}_1"]
+            same(found, values, "mxfp8_e4m3")
+    plan.run.cache_clear()
+
+
 # ---- Cost
 
 

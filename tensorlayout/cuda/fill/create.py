@@ -26,6 +26,11 @@ def write_create(plan: CreatePlan) -> Write:
     return _WRITE[plan.operation.values](plan.result, padding)
 
 
+def writes_nothing(plan: CreatePlan) -> bool:
+    """Whether elements may hold anything, and padding too."""
+    return plan.operation.values == "nothing" and (plan.given or padding_of(plan.result) is None)
+
+
 def _write_nothing(spec: TensorSpec, padding: bytes | None) -> Write:
     """Elements may hold anything."""
     if padding is None:

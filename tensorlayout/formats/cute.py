@@ -32,11 +32,12 @@ def read(
 def write(layout: Layout) -> CuteLayout:
     """The shape, the stride and the offset of `layout`, with all of its padding: `Layout.to_cute`.
 
-    How many bits an element has is a matter of CuTe's element type, and not said. TypeError for
+    How many bits an element has is a matter of CuTe's element type, and not said. ValueError for a
+    view that ends inside a tile: what is left of the tile is no padding of its own. TypeError for
     what is no layout.
 
     >>> from tensorlayout import Layout, formats
     >>> print(formats.cute.write(Layout.padded((2, 3), (2, 4))))
     (2,4):(4,1)
     """
-    return checked("cute.write", layout, bits=True).to_cute(padded=True)
+    return under("cute.write", checked("cute.write", layout, bits=True).to_cute, padded=True)

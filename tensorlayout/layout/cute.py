@@ -62,15 +62,16 @@ def cute_of(layout: Views, padded: bool | None) -> CuteLayout:
         zip(layout.shape, layout.padded_shape, layout.parts, strict=True)
     ):
         inner = slots.inner_extent(parts)
-        most = max(whole, parts[0][0] * inner)
-        if most != size and padded is None:
-            rule = f"dimension {dim} has {most} slots for a size of {size}, and CuTe no padding"
+        tiles = parts[0][0] * inner
+        if whole != size and padded is None:
+            rule = f"dimension {dim} has {whole} slots for a size of {size}, and CuTe no padding"
             fix = "padded=True gives the whole block, padded=False the elements alone"
             refuse("to_cute", f"{rule}; {fix}, got {cut(layout)}")
-        if not padded and parts[0][0] * inner != size:
+        if tiles != size and (not padded or tiles > whole):
             rule = f"dimension {dim} of size {size} ends inside a tile, which no mode says"
-            refuse("to_cute", f"{rule}; padded=True gives whole tiles, got {cut(layout)}")
-        first = most // inner if padded else parts[0][0]
+            owned = "padded=True gives whole tiles" if tiles <= whole else "it owns no padding"
+            refuse("to_cute", f"{rule}; {owned}, got {cut(layout)}")
+        first = whole // inner if padded else parts[0][0]
         modes.append(((first, parts[0][1]), *parts[1:]))
     sizes, strides = (tuple(_mode(parts, k) for parts in modes) for k in (0, 1))
     return CuteLayout(sizes, strides, layout.offset)

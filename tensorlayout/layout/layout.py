@@ -362,7 +362,7 @@ class Layout(Views):
         offset count elements. CuTe has no padding: without it nothing is lost, but for the order of
         dimensions of one index; with it `padded` says what is meant, the whole block (True) or the
         elements alone (False). The bits of a slot belong to CuTe's element type. ValueError where
-        nothing is said, and for elements that end inside a tile.
+        nothing is said, and for elements that end inside a tile that is not their padding.
 
         >>> from tensorlayout import Layout
         >>> print(Layout.tiled((4, 6), [(2, 2)]).to_cute())

@@ -11,7 +11,7 @@ from hypothesis import given
 from layouts import every_layout, has_tails, indices, packed, slot_array, slots_of, tiled
 
 import tensorlayout as tl
-from tensorlayout import Layout, PaddingValue, formats
+from tensorlayout import Layout, PaddingValue, formats, xla
 
 ROWS = {name: getattr(formats, name) for name in formats.__all__ if name != "written"}
 SAY_PADDING = {"cute", "jax", "onednn"}
@@ -328,6 +328,10 @@ def test_tiles_of_jax():
     found = read((3, 5), JaxLayout((0, 1), ((2, 2),)), padding_value="ZERO")
     assert found is Layout.tiled((3, 5), [(2, 2)], padding_value="ZERO")
     assert formats.jax.write(found) == ((0, 1), ((2, 2),), 0)
+    gaps = JaxLayout((0, 1), ((3,), (8, 4)))  # 64 slots for XLA, whose padding no sizes give
+    assert read((2, 6), gaps) is xla.layout_of("f32[2,6]{1,0:T(3)(8,4)}")
+    assert not read((2, 6), gaps).is_padded
+    assert read((6, 12), JaxLayout((0, 1), ((3,),)), "ZERO").padding_size == 0
     bfloat16 = Layout.tiled((16, 128), [(8, 128), (2, 1)])
     assert formats.jax.read((16, 128), formats.jax.write(bfloat16)) is bfloat16
 
@@ -409,6 +413,8 @@ einops.write(cube, "a b c1") -> einops.write: names must be 3 different ones
 einops.write(Layout((1,) * 27)) -> einops.write: names must be 27 different ones
 jax.read((2, 3), jax.JaxLayout((0, 1, 2))) -> jax.read: minor_to_major: must be a permutation
 jax.read((2, 3), jax.JaxLayout((0, 1), ((0, 2),))) -> jax.read: tiles: sizes must be at least 1
+jax.read((2, 6), jax.JaxLayout((0, 1), ((3,), (8, 4))), "ZERO") -> jax.read: the 64 slots of ((3,)
+jax.read((), jax.JaxLayout((), ((8,),)), "ZERO") -> jax.read: the 8 slots of ((8,),) are more than
 jax.write(flipped) -> jax.write: has only blocks that begin at slot 0
 cute.write(torn) -> cute.write: dimension 0 of size 3 ends inside a tile
 cute.read((2, 3), "(2,3)") -> cute.read: must read shape:stride

@@ -14,7 +14,7 @@ from tensorlayout.words import cut, refuse, shown, under
 
 __all__ = ["EinopsPattern", "read", "write"]
 
-_TOKEN = r"(?a)[A-Za-z](?:\w*[A-Za-z0-9])?|\.\.\.|…|1\b|[()]|(\S)"
+_TOKEN = r"[()]|[^ ()]+"
 _NAMES = "abcdefghijklmnopqrstuvwxyz"
 _MOST_LETTERS = 4096
 
@@ -85,11 +85,12 @@ def _sides(pattern: Any, rank: int) -> tuple[list[list[str]], list[list[str]]]:
     if len(sides) != 2 or len(pattern) > _MOST_LETTERS:
         refuse("einops.read", f"pattern must read 'b c -> c b', got {shown(pattern, 200)}")
     left, right = (_groups(side, pattern) for side in sides)
+    counts = [[axis for axes in side for axis in axes].count("...") for side in (left, right)]
     many = rank + 1 - len(left)
-    for side in (left, right):
-        dots = [axis for axes in side for axis in axes].count("...")
-        if dots > 1 or (dots and ["..."] not in left) or (many < 0 and dots):
-            refuse("einops.read", f"'...' must be an axis of its own, got {shown(pattern, 200)}")
+    inside = re.search(r"\([^)]*\.\.\.", sides[0]) is not None
+    if counts not in ([0, 0], [1, 1]) or (counts[0] and (inside or many < 0)):
+        rule = "'...' must be an axis of its own on the left, and on both sides"
+        refuse("einops.read", f"{rule}, got {shown(pattern, 200)}")
     if ["..."] in left:
         at = left.index(["..."])
         rest = [f"...{n}" for n in range(many)]
@@ -107,24 +108,28 @@ def _groups(side: str, pattern: str) -> list[list[str]]:
     """The axes of each dimension of a side; none for a 1."""
     groups: list[list[str]] = []
     inside = False
-    for match in re.finditer(_TOKEN, side):
-        token = match[0]
-        if match[1] or (token == "(" and inside) or (token == ")" and not inside):
-            refuse(
-                "einops.read", f"pattern must read 'b (h p) -> h b p', got {shown(pattern, 200)}"
-            )
+    for token in re.findall(_TOKEN, side):
+        if token == ("(" if inside else ")") or not _is_token(token):
+            rule = "pattern must read 'b (h p) -> h b p'"
+            refuse("einops.read", f"{rule}, got {shown(pattern, 200)}")
+        if not inside and token != ")":
+            groups.append([])
         if token in "()":
             inside = token == "("
-            if inside:
-                groups.append([])
-            continue
-        if not inside:
-            groups.append([])
-        if token != "1":
-            groups[-1].append("..." if token == "…" else token)
+        elif not token.isdecimal():
+            groups[-1].append(token)
     if inside or len(groups) > MAX_RANK:
         refuse("einops.read", f"pattern must close its brackets, got {shown(pattern, 200)}")
     return groups
+
+
+def _is_token(token: str) -> bool:
+    """Whether einops knows what stands between blanks: a bracket, an ellipsis, a 1, a name."""
+    if token.isdecimal():
+        return int(token) == 1
+    letters = all(letter.isalnum() or letter == "_" for letter in token)
+    name = letters and token.isidentifier() and "_" not in (token[0], token[-1])
+    return name or token in ("(", ")", "...")
 
 
 def write(layout: Layout, names: str | None = None) -> EinopsPattern:

@@ -305,6 +305,7 @@ def test_directml_counts_elements():
         ((2, 1, 3), "a 1 b -> b a", {}, "(1,1,2)"),
         ((2, 1), "a () -> a", {}, "(1,1)"),
         ((), " -> ", {}, "()"),
+        ((2, 1, 3), "é 01 a_b->a_b(é)", {}, "(1,1,2)"),
         ((6,), "... -> ...", {}, "(1,)"),
         ((0, 3), "a b -> b a", {}, "(1,1)"),
     ],
@@ -405,6 +406,16 @@ einops.read((2, 3), "a $ -> a") -> einops.read: pattern must read
 einops.read((2, 3), "a 1 -> a") -> einops.read: axes
 einops.read((2, 3), "... ... -> ...") -> einops.read: '...' must be an axis of its own
 einops.read((2, 3), "a b ... c -> ... a b c") -> einops.read: '...' must be an axis of its own
+einops.read((6,), "(...) -> ...") -> einops.read: '...' must be an axis of its own on the left
+einops.read((2, 3), "(...) a -> ... a") -> einops.read: '...' must be an axis of its own on the left
+einops.read((2, 3), "(... a) -> ... a") -> einops.read: '...' must be an axis of its own on the left
+einops.read((2,), "a ... -> a") -> einops.read: '...' must be an axis of its own on the left
+einops.read((2, 3), "a -> ... a") -> einops.read: '...' must be an axis of its own on the left
+einops.read((2, 3), "a\\tb -> b a") -> einops.read: pattern must read 'b (h p)
+einops.read((2, 3), "a b\\n-> b a") -> einops.read: pattern must read 'b (h p)
+einops.read((2, 3), "a... -> a...") -> einops.read: pattern must read 'b (h p)
+einops.read((2, 3), "a … -> … a") -> einops.read: pattern must read 'b (h p)
+einops.read((2, 3), "_a b -> b _a") -> einops.read: pattern must read 'b (h p)
 einops.read((2, 3), None) -> einops.read: pattern must read
 einops.write(padded) -> einops.write: has no padding
 einops.write(cube, "a b") -> einops.write: names must be 3 different ones

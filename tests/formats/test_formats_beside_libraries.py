@@ -77,7 +77,13 @@ def test_einops_puts_the_elements_there():
     assert tiled > 100
 
 
-@pytest.mark.parametrize("pattern", ["a ... -> ... a", "a b c 1 -> c a b", "a () ... -> ... a"])
+PATTERNS = """
+a ... -> ... a|a b c 1 -> c a b|a () ... -> ... a|(...) a -> ... a|a ... -> a|a... -> a...
+a\tb -> b a|a é->(é a)|a 01 -> a|a_1 b c -> b c a_1|_ b -> b _|(... 1) a -> a ...|a ... -> (a ...)
+"""
+
+
+@pytest.mark.parametrize("pattern", PATTERNS.strip().replace("\n", "|").split("|"))
 @pytest.mark.parametrize("shape", [(2, 3, 4, 1), (2, 1, 3), (5, 1)])
 def test_einops_agrees_on_what_fits(pattern, shape):
     einops = pytest.importorskip("einops", reason="optional: einops")

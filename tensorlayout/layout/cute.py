@@ -21,10 +21,10 @@ from tensorlayout.words import cut, named, refuse, shown
 
 Mode: TypeAlias = "int | tuple[Mode, ...]"
 
-_SIDES = r"(?a)([-\d\s(),_]*):([-\d\s(),_]*)"
+_SIDES = r"(?a)((?:-?\d|[\s(),])*):((?:-?\d|[\s(),])*)"
 _BLANKS = " ?([(),:]) ?"
 _LAST = r"(?<![(,])\)"
-_STATIC = r"\b_(?=-?\d)"  # of static integers C++ prints _4
+_STATIC = r"(?a)(?<![-\w])_(?=-?\d)"  # of static integers C++ prints _4 and _-4
 _MOST_LEVELS = 64
 _NAME = "from_cute"  # whose errors are told
 

@@ -203,6 +203,7 @@ def test_vectors_of_channels(vector):
     assert memory[slots_of(layout)].tolist() == array.ravel().tolist()
     assert formats.cudnn.write(layout) == f"NC/{vector}HW{vector}"
     assert formats.cudnn.read(shape, "CUDNN_TENSOR_NCHW_VECT_C", vector) is layout
+    assert formats.cudnn.read(shape, f"NC/{vector}HW{vector}", vector) is layout
     assert layout is formats.onednn.read(shape, f"aBcd{vector}b")
 
 
@@ -370,6 +371,13 @@ cudnn.read((2, 6, 4, 4), "NC/4HW32") -> cudnn.read: tensor_format must be one of
 cudnn.read((2, 6, 4, 4), "NCHW_VECT_C") -> cudnn.read: tensor_format must be one of NCHW, NHWC
 cudnn.read((2, 8, 4, 4), "NCHW_VECT_C", 8) -> cudnn.read: tensor_format must be one of NCHW, NHWC
 cudnn.read((2, 8, 4, 4), None) -> cudnn.read: tensor_format must be one of NCHW, NHWC
+cudnn.read((2, 64, 4, 4), "NC/4HW4", 32) -> cudnn.read: tensor_format must be one of NCHW, NHWC
+cudnn.read((2, 64, 4, 4), "NC/04HW04") -> cudnn.read: tensor_format must be one of NCHW, NHWC
+cudnn.read((2, 64, 4, 4), "NCHW", 4) -> cudnn.read: tensor_format must be one of NCHW, NHWC
+cudnn.read((2, 64, 4, 4), "NHWC", 0) -> cudnn.read: tensor_format must be one of NCHW, NHWC
+cudnn.read((2, 64, 4, 4), "NCDHW") -> cudnn.read: tensor_format must be one of NCHW, NHWC
+cudnn.read((2, 64, 4, 4), "NDHWC") -> cudnn.read: tensor_format must be one of NCHW, NHWC
+cudnn.read((2, 64, 4, 4), "DNCHW") -> cudnn.read: tensor_format must be one of NCHW, NHWC
 cudnn.write(Layout.labelled((2, 3, 4, 5), "HWCN")) -> cudnn.write: no format of cuDNN
 onednn.read((2, 3), "any") -> onednn.read: tag must be letters of dimensions
 onednn.read((2, 3), "aB") -> onednn.read: tag must be letters of dimensions

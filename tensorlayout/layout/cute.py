@@ -14,7 +14,8 @@ from operator import index as as_int
 from typing import Any, NamedTuple, NoReturn, TypeAlias
 
 from tensorlayout.layout import slots
-from tensorlayout.layout.checks import MAX_PARTS, checked_sizes
+from tensorlayout.layout.checks import MAX_PARTS, checked_padding, checked_sizes
+from tensorlayout.layout.padding import Padding, PaddingValue
 from tensorlayout.layout.slots import Part, Parts
 from tensorlayout.layout.views import Views
 from tensorlayout.words import cut, named, refuse, shown
@@ -85,7 +86,9 @@ def _mode(parts: Parts, which: int) -> Mode:
 # --- from ----------------------------------------------------------------------------------------
 
 
-def fields_of(source: Any, shape: Sequence[int] | None) -> dict[str, Any]:
+def fields_of(
+    source: Any, shape: Sequence[int] | None, padding_value: Padding | str
+) -> dict[str, Any]:
     """The arguments of `Layout` that a layout of CuTe says, cut to a `shape`."""
     sizes, strides, offset = _read(source)
     dims = [_parts(tuple(_leaves(*mode))) for mode in _modes(sizes, strides)]
@@ -98,9 +101,13 @@ def fields_of(source: Any, shape: Sequence[int] | None) -> dict[str, Any]:
         ((-(-n // slots.inner_extent(dim)), dim[0][1]), *dim[1:])
         for n, dim in zip(kept, dims, strict=True)
     ]
-    owned = kept != whole and slots.covers_block(parts, whole)
-    padded = whole if owned else None
-    return {"shape": kept, "parts": parts, "offset": offset, "padded_shape": padded}
+    value, block = checked_padding(padding_value), slots.covers_block(parts, whole)
+    if value is not PaddingValue.UNSPECIFIED and not block:
+        rule = "the modes are no block without gaps, and own no padding that could hold a value"
+        refuse(_NAME, f"{rule}, got {shown(source)} with padding_value={shown(padding_value)}")
+    padded = whole if block and kept != whole else None
+    said = {"shape": kept, "parts": parts, "offset": offset, "padded_shape": padded}
+    return {**said, "padding_value": value}
 
 
 def _parts(digits: Parts) -> Parts:

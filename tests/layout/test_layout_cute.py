@@ -84,6 +84,16 @@ def test_padding_is_said_or_refused():
     assert Layout.from_cute(tiles.to_cute(padded=True), (3, 5), padding_value="ONE") is tiles
 
 
+@pytest.mark.parametrize(
+    ("text", "shape"),
+    [("3:8", (2,)), ("(4,5):(8,1)", (3, 5)), ("(4,5):(0,1)", (3, 5)), ("3:8", None)],
+)
+def test_gaps_hold_no_value(text, shape):
+    assert not Layout.from_cute(text, shape).is_padded
+    with pytest.raises(ValueError, match=r"^from_cute: the modes are no block .*'ZERO'"):
+        Layout.from_cute(text, shape, padding_value="ZERO")
+
+
 def test_tiles_of_a_parent_are_no_padding():
     """Slots 5 and 7 are elements of the parent: no mode may reach them."""
     block = Layout((4, 2), parts=[[(2, 1), (2, 2)], [(2, 4)]])

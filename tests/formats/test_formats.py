@@ -272,6 +272,20 @@ def test_memory_formats():
     assert read((2, 3), "preserve_format", Layout((2, 3), (1, 5))).strides == (1, 2)
 
 
+@pytest.mark.parametrize(
+    ("shape", "strides"),
+    [((0, 2, 3, 4), (24, 1, 8, 2)), ((2, 0, 3, 4), (0, 1, 0, 0)), ((2, 3, 0, 4), (0, 1, 12, 3))],
+)
+def test_channels_last_without_elements(shape, strides):
+    """Literal strides of PyTorch 2.13: the products of the sizes, with those of 0."""
+    layout = formats.pytorch.read(shape, "channels_last")
+    assert layout.strides == strides
+    assert formats.pytorch.write(layout) == "channels_last"
+    for other in ((1, 1, 1, 1), (0, 0, 0, 0), (24, 1, 8, 99)):
+        layout = Layout(shape, other)
+        assert formats.pytorch.write(layout) == "contiguous_format"
+
+
 def test_numpy_counts_bytes():
     read = formats.numpy.read
     with pytest.raises(ValueError, match=r"^numpy.read: "):
@@ -364,6 +378,10 @@ pytorch.read((2, 3), "preserve_format", cube) -> pytorch.read: preserve_format n
 pytorch.write(column) -> pytorch.write: PyTorch has no name for this order; as_strided()
 pytorch.write(flipped) -> pytorch.write: has only blocks that begin at slot 0
 pytorch.write(cube.moved(3)) -> pytorch.write: has only blocks
+pytorch.write(Layout((0, 3), (3, -1), offset=2)) -> pytorch.write: has no tiles, no padding and no
+pytorch.write(Layout.padded((0, 3), (0, 4))) -> pytorch.write: has no tiles, no padding and no
+pytorch.write(Layout.padded((0, 3), (2, 4))) -> pytorch.write: has no
+pytorch.write(Layout((0, 4), parts=[[(0, 8)], [(2, 4), (2, 1)]])) -> pytorch.write: has no tiles
 pytorch.write(padded) -> pytorch.write: has no padding
 cudnn.read((2, 3), "NCHW") -> cudnn.read: a tensor has 3 to 8 dimensions
 cudnn.read((2, 6, 4, 4), "NC/4HW4") -> cudnn.read: channels must be a multiple of the 4 of a vector

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
 from tensorlayout.formats.blocks import Digit, block_of, digits_of, is_said, laid_out
@@ -48,13 +48,16 @@ def read(shape: Sequence[int], pattern: str | EinopsPattern, **lengths: int) -> 
     sizes = under("einops.read", checked_sizes, "shape", shape)
     text = pattern
     if isinstance(pattern, EinopsPattern):
+        if not isinstance(pattern.lengths, Mapping):
+            rule = "lengths must be a dictionary of integers"
+            refuse("einops.read", f"{rule}, got {shown(pattern.lengths)}", TypeError)
         text, lengths = pattern.pattern, {**pattern.lengths, **lengths}
     left, right = _sides(text, len(sizes))
     where = {axis: (dim, k) for dim, axes in enumerate(left) for k, axis in enumerate(axes)}
     order = [axis for axes in right for axis in axes]
     unknown = lengths.keys() - where.keys()
     if unknown or sorted(order) != sorted(where) or len(where) != sum(map(len, left)):
-        came = shown(text, 200) + (f" and a length of {shown(min(unknown))}" if unknown else "")
+        came = shown(text, 200) + (f" and a length of {shown(min(unknown, key=str))}" if unknown else "")
         refuse("einops.read", f"each axis must be on both sides, once, got {came}")
     extents = [_extents(n, axes, lengths) for n, axes in zip(sizes, left, strict=True)]
     places = [where[axis] for axis in order]

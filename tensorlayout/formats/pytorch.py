@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from tensorlayout.formats.blocks import block_of, checked, named
-from tensorlayout.layout import Layout, in_our_words
+from tensorlayout.layout import Layout
 from tensorlayout.layout.checks import checked_sizes
 from tensorlayout.words import cut, refuse, shown, under
 
@@ -21,15 +21,18 @@ def read(shape: Sequence[int], memory_format: Any, like: Layout | None = None) -
     """The layout of a new tensor of `shape` in a memory format.
 
     `memory_format`: one of PyTorch's, or its name. ``preserve_format`` is the order of `like`, a
-    layout of this shape, packed. ValueError for other names, and a rank that has no such format.
+    layout of this shape, packed. ValueError for other names, and a rank that has no such format; TypeError
+    for what is no name.
 
     >>> from tensorlayout import formats
     >>> formats.pytorch.read((2, 3, 4, 5), "channels_last")
     Layout.parse('(2,3,4,5):(60,1,15,3)')
     """
     sizes = under("pytorch.read", checked_sizes, "shape", shape)
-    word = in_our_words(memory_format)
-    word = word.removeprefix("torch.") if isinstance(word, str) else None
+    if not isinstance(memory_format, str) and type(memory_format).__name__ != "memory_format":
+        rule = "memory_format must be one of PyTorch's, or its name"
+        refuse("pytorch.read", f"{rule}, got {shown(memory_format)}", TypeError)
+    word = str(memory_format).removeprefix("torch.")
     if word == "contiguous_format":
         return Layout.row_major(sizes)
     if word == "preserve_format":

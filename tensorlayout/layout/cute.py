@@ -166,10 +166,20 @@ def _attributes(source: Any) -> tuple[Any, Any]:
 
 def _checked(mode: Any, level: int = 0) -> Mode:
     if not isinstance(mode, (tuple, list)):
-        return as_int(mode)
+        return _integer(mode)
     if level == _MOST_LEVELS or len(mode) > MAX_PARTS:
         refuse(_NAME, f"at most {_MOST_LEVELS} modes, and levels of them, are allowed")
     return tuple(_checked(inner, level + 1) for inner in mode)
+
+
+def _integer(number: Any) -> int:
+    try:
+        return as_int(number)
+    except TypeError:
+        raise
+    except Exception:  # whatever the numbers of a stranger raise that a kernel alone knows
+        rule = "shape and stride must be static, not known only as a kernel runs"
+        return refuse(_NAME, f"{rule}, got {shown(number)}")
 
 
 def _read_text(text: str) -> tuple[Any, Any]:

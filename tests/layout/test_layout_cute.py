@@ -1,6 +1,7 @@
 """Layouts in CuTe's notation: literal ones, its definition by brute force, and other libraries."""
 
 import math
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -195,6 +196,20 @@ def test_what_is_no_layout(source, words):
     with pytest.raises(ValueError, match=words) as caught:
         Layout.from_cute(source)
     assert len(str(caught.value)) < 600
+
+
+class Unknown:
+    """A number that is known only as a kernel runs, as CuTe's DSL refuses to tell one."""
+
+    def __index__(self):
+        raise NotImplementedError("staged")
+
+
+@pytest.mark.parametrize(("shape", "stride"), [((Unknown(), 3), (3, 1)), ((2, 3), (Unknown(), 1))])
+def test_layouts_of_dynamic_shapes(shape, stride):
+    for source in (SimpleNamespace(shape=shape, stride=stride), (shape, stride)):
+        with pytest.raises(ValueError, match=r"^from_cute: shape and stride must be static"):
+            Layout.from_cute(source)
 
 
 @pytest.mark.parametrize("source", [None, 4, object(), ((2, 3.5), (3, 1)), ("ab", "cd"), (1,)])

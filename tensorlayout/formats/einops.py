@@ -57,7 +57,9 @@ def read(shape: Sequence[int], pattern: str | EinopsPattern, **lengths: int) -> 
     order = [axis for axes in right for axis in axes]
     unknown = lengths.keys() - where.keys()
     if unknown or sorted(order) != sorted(where) or len(where) != sum(map(len, left)):
-        came = shown(text, 200) + (f" and a length of {shown(min(unknown, key=str))}" if unknown else "")
+        came = shown(text, 200) + (
+            f" and a length of {shown(min(unknown, key=str))}" if unknown else ""
+        )
         refuse("einops.read", f"each axis must be on both sides, once, got {came}")
     extents = [_extents(n, axes, lengths) for n, axes in zip(sizes, left, strict=True)]
     places = [where[axis] for axis in order]

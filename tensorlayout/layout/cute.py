@@ -14,7 +14,7 @@ from operator import index as as_int
 from typing import Any, NamedTuple, NoReturn, TypeAlias
 
 from tensorlayout.layout import slots
-from tensorlayout.layout.checks import MAX_PARTS, checked_padding, checked_sizes
+from tensorlayout.layout.checks import MAX_PARTS, MAX_RANK, checked_padding, checked_sizes
 from tensorlayout.layout.padding import Padding, PaddingValue
 from tensorlayout.layout.slots import Part, Parts
 from tensorlayout.layout.views import Views
@@ -27,6 +27,7 @@ _BLANKS = " ?([(),:]) ?"
 _LAST = r"(?<![(,])\)"
 _STATIC = r"(?a)(?<![-\w])_(?=-?\d)"  # of static integers C++ prints _4 and _-4
 _MOST_LEVELS = 64
+_MOST_MODES = 2 * MAX_RANK * MAX_PARTS  # with those that hold others
 _NAME = "from_cute"  # whose errors are told
 
 
@@ -143,12 +144,13 @@ def _read(source: Any) -> tuple[Mode, Mode, int]:
     offset: Sequence[int] = ()
     if isinstance(source, str):
         sizes, strides = _read_text(source)
-    elif isinstance(source, (tuple, list)) and len(source) in (2, 3):
+    elif isinstance(source, (tuple, list)) and len(source) in (2, 3):  # with an offset
         sizes, strides, *offset = source
     else:
         sizes, strides = _attributes(source)
     try:
-        return _checked(sizes), _checked(strides), as_int(offset[0]) if offset else 0
+        read = [_checked(side, iter(range(_MOST_MODES))) for side in (sizes, strides)]
+        return read[0], read[1], as_int(offset[0]) if offset else 0
     except TypeError:
         rule = f"sizes and strides must be integers in tuples, got {shown(source)}"
         raise named(_NAME, TypeError(rule)) from None
@@ -164,12 +166,14 @@ def _attributes(source: Any) -> tuple[Any, Any]:
         raise named(_NAME, TypeError(text)) from None
 
 
-def _checked(mode: Any, level: int = 0) -> Mode:
+def _checked(mode: Any, room: Iterator[int], level: int = 0) -> Mode:
+    """The integers of a mode; a tuple may hold itself, or another one many times over."""
+    if next(room, None) is None or level > _MOST_LEVELS:
+        rule = f"at most {_MOST_LEVELS} levels of modes, and {_MOST_MODES} in all, are allowed"
+        refuse(_NAME, rule)
     if not isinstance(mode, (tuple, list)):
         return _integer(mode)
-    if level == _MOST_LEVELS or len(mode) > MAX_PARTS:
-        refuse(_NAME, f"at most {_MOST_LEVELS} modes, and levels of them, are allowed")
-    return tuple(_checked(inner, level + 1) for inner in mode)
+    return tuple(_checked(inner, room, level + 1) for inner in mode)
 
 
 def _integer(number: Any) -> int:

@@ -212,6 +212,19 @@ def test_layouts_of_dynamic_shapes(shape, stride):
             Layout.from_cute(source)
 
 
+def test_modes_that_hold_one_mode_many_times_over():
+    """2**40 modes in 40 tuples, and a list that holds itself: refused before they are counted."""
+    many, endless = 1, []
+    for _ in range(40):
+        many = (many, many)
+    endless.append(endless)
+    for wrong in (many, ((1,) * 10**6), endless):
+        with pytest.raises(ValueError, match=r"^from_cute: at most 64 levels .* 8192 in all"):
+            Layout.from_cute((wrong, wrong))
+    whole = Layout((1,) * 64, parts=[[(1, 1)] + [(1, 1)] * 63] * 64)
+    assert Layout.from_cute((((1,) * 64,) * 64, ((1,) * 64,) * 64)) is whole
+
+
 @pytest.mark.parametrize("source", [None, 4, object(), ((2, 3.5), (3, 1)), ("ab", "cd"), (1,)])
 def test_what_is_no_source(source):
     with pytest.raises(TypeError, match="from_cute: "):

@@ -19,8 +19,8 @@ def read(
     """The layout of `shape` that CuTe writes so: `Layout.from_cute`.
 
     `source`: text, a pair (shape, stride), a triple with an offset, such as a `CuteLayout`, or a
-    layout of a library of CuTe's; its modes may be larger than the sizes, which is padding and holds `padding_value`. ValueError and
-    TypeError as there.
+    layout of a library of CuTe's; its modes may be larger than the sizes, which is padding and
+    holds `padding_value`. ValueError and TypeError as there.
 
     >>> from tensorlayout import formats
     >>> formats.cute.read((4, 3), "((2,2),3):((1,6),2)")

@@ -21,8 +21,8 @@ def read(shape: Sequence[int], memory_format: Any, like: Layout | None = None) -
     """The layout of a new tensor of `shape` in a memory format.
 
     `memory_format`: one of PyTorch's, or its name. ``preserve_format`` is the order of `like`, a
-    layout of this shape, packed. ValueError for other names, and a rank that has no such format; TypeError
-    for what is no name.
+    layout of this shape, packed. ValueError for other names, and a rank that has no such format;
+    TypeError for what is no name.
 
     >>> from tensorlayout import formats
     >>> formats.pytorch.read((2, 3, 4, 5), "channels_last")

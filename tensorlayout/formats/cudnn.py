@@ -23,8 +23,9 @@ def read(shape: Sequence[int], tensor_format: str, vector: int | None = None) ->
     `tensor_format`: ``"NCHW"``, ``"NHWC"``, ``"NC/4HW4"``, ``"NC/32HW32"``, or the name of the
     enumeration, ``"CUDNN_TENSOR_NCHW_VECT_C"``, for which `vector` is the number of channels in an
     element of the data type. ``"NCDHW"`` and ``"NDHWC"`` are the same for 5 dimensions. Sizes count
-    channels, not vectors. ValueError for other formats, a rank outside of 3 to 8, and channels that
-    are no multiple of a vector. Source: cuDNN, "Tensors and Layouts", cudnnTensorFormat_t.
+    channels, not vectors. ValueError for other formats, a `vector` that the format has not, a rank
+    outside of 3 to 8, and channels that are no multiple of a vector. Source: cuDNN,
+    "Tensors and Layouts", cudnnTensorFormat_t.
 
     >>> from tensorlayout import formats
     >>> formats.cudnn.read((2, 8, 2, 3), "NC/4HW4")
@@ -34,16 +35,18 @@ def read(shape: Sequence[int], tensor_format: str, vector: int | None = None) ->
     if len(sizes) not in _RANKS:
         refuse("cudnn.read", f"a tensor has 3 to 8 dimensions, got shape {shown(sizes)}")
     word = tensor_format if isinstance(tensor_format, str) else ""
-    word = word.removeprefix("CUDNN_TENSOR_").replace("D", "")
-    vectors = re.fullmatch(r"NC/(\d{1,2})HW(\d{1,2})", word)
-    if vectors and vectors[1] == vectors[2]:
+    word = word.removeprefix("CUDNN_TENSOR_")
+    if word in ("NCDHW", "NDHWC") and len(sizes) == 5:
+        word = word.replace("D", "")
+    vectors = re.fullmatch(r"NC/(4|32)HW\1", word)
+    if vectors and vector in (None, int(vectors[1])):
         word, vector = "NCHW_VECT_C", int(vectors[1])
-    if word in ("NCHW", "NHWC"):
+    if word in ("NCHW", "NHWC") and vector is None:
         spatial = range(2, len(sizes))
         order = (0, 1, *spatial) if word == "NCHW" else (0, *spatial, 1)
         return Layout.packed(sizes, order[::-1])
     if word != "NCHW_VECT_C" or vector not in _VECTORS:
-        came = shown(tensor_format) + (f" with vector={shown(vector)}" if vector else "")
+        came = f"{shown(tensor_format)} with vector={shown(vector)} for {len(sizes)} dimensions"
         refuse("cudnn.read", f"tensor_format must be one of {_KNOWN}, got {came}")
     if sizes[1] % vector:
         rule = f"channels must be a multiple of the {vector} of a vector"

@@ -18,9 +18,9 @@ def read(
 ) -> Layout:
     """The layout of `shape` that CuTe writes so: `Layout.from_cute`.
 
-    `source`: text, a pair (shape, stride), a `CuteLayout`, or a layout of a library of CuTe's; its
-    modes may be larger than the sizes, which is padding and holds `padding_value`. ValueError and
-    TypeError as there.
+    `source`: text, a pair (shape, stride), a triple with an offset, such as a `CuteLayout`, or a
+    layout of a library of CuTe's; its modes may be larger than the sizes, which is padding and
+    holds `padding_value`. ValueError and TypeError as there.
 
     >>> from tensorlayout import formats
     >>> formats.cute.read((4, 3), "((2,2),3):((1,6),2)")
@@ -32,11 +32,12 @@ def read(
 def write(layout: Layout) -> CuteLayout:
     """The shape, the stride and the offset of `layout`, with all of its padding: `Layout.to_cute`.
 
-    How many bits an element has is a matter of CuTe's element type, and not said. TypeError for
+    How many bits an element has is a matter of CuTe's element type, and not said. ValueError for a
+    view that ends inside a tile: what is left of the tile is no padding of its own. TypeError for
     what is no layout.
 
     >>> from tensorlayout import Layout, formats
     >>> print(formats.cute.write(Layout.padded((2, 3), (2, 4))))
     (2,4):(4,1)
     """
-    return checked("cute.write", layout, bits=True).to_cute(padded=True)
+    return under("cute.write", checked("cute.write", layout, bits=True).to_cute, padded=True)

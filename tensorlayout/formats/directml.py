@@ -8,6 +8,7 @@ from typing import NamedTuple
 from tensorlayout.directml.tensor_desc import TensorDesc
 from tensorlayout.formats.blocks import checked
 from tensorlayout.layout import Layout
+from tensorlayout.layout.checks import checked_integers
 from tensorlayout.words import under
 
 __all__ = ["DirectmlBuffer", "read", "write"]
@@ -39,7 +40,10 @@ def read(shape: Sequence[int], buffer: Sequence[int] | DirectmlBuffer | None) ->
     Layout.parse('(2,3):(5,1)')
     """
     strides, offset = buffer if isinstance(buffer, DirectmlBuffer) else (buffer, 0)
-    found = under("directml.read", TensorDesc, _ANY_TYPE, shape, strides).layout
+    sizes = under("directml.read", checked_integers, "shape", shape)
+    if strides is not None:
+        strides = under("directml.read", checked_integers, "strides", strides)
+    found = under("directml.read", TensorDesc, _ANY_TYPE, sizes, strides).layout
     return under("directml.read", found.moved, offset)
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
 from tensorlayout.formats.blocks import Digit, block_of, digits_of, is_said, laid_out
@@ -14,7 +14,7 @@ from tensorlayout.words import cut, refuse, shown, under
 
 __all__ = ["EinopsPattern", "read", "write"]
 
-_TOKEN = r"(?a)[A-Za-z](?:\w*[A-Za-z0-9])?|\.\.\.|…|1\b|[()]|(\S)"
+_TOKEN = r"[()]|[^ ()]+"
 _NAMES = "abcdefghijklmnopqrstuvwxyz"
 _MOST_LETTERS = 4096
 
@@ -48,13 +48,18 @@ def read(shape: Sequence[int], pattern: str | EinopsPattern, **lengths: int) -> 
     sizes = under("einops.read", checked_sizes, "shape", shape)
     text = pattern
     if isinstance(pattern, EinopsPattern):
+        if not isinstance(pattern.lengths, Mapping):
+            rule = "lengths must be a dictionary of integers"
+            refuse("einops.read", f"{rule}, got {shown(pattern.lengths)}", TypeError)
         text, lengths = pattern.pattern, {**pattern.lengths, **lengths}
     left, right = _sides(text, len(sizes))
     where = {axis: (dim, k) for dim, axes in enumerate(left) for k, axis in enumerate(axes)}
     order = [axis for axes in right for axis in axes]
     unknown = lengths.keys() - where.keys()
     if unknown or sorted(order) != sorted(where) or len(where) != sum(map(len, left)):
-        came = shown(text, 200) + (f" and a length of {shown(min(unknown))}" if unknown else "")
+        came = shown(text, 200) + (
+            f" and a length of {shown(min(unknown, key=str))}" if unknown else ""
+        )
         refuse("einops.read", f"each axis must be on both sides, once, got {came}")
     extents = [_extents(n, axes, lengths) for n, axes in zip(sizes, left, strict=True)]
     places = [where[axis] for axis in order]
@@ -85,11 +90,12 @@ def _sides(pattern: Any, rank: int) -> tuple[list[list[str]], list[list[str]]]:
     if len(sides) != 2 or len(pattern) > _MOST_LETTERS:
         refuse("einops.read", f"pattern must read 'b c -> c b', got {shown(pattern, 200)}")
     left, right = (_groups(side, pattern) for side in sides)
+    counts = [[axis for axes in side for axis in axes].count("...") for side in (left, right)]
     many = rank + 1 - len(left)
-    for side in (left, right):
-        dots = [axis for axes in side for axis in axes].count("...")
-        if dots > 1 or (dots and ["..."] not in left) or (many < 0 and dots):
-            refuse("einops.read", f"'...' must be an axis of its own, got {shown(pattern, 200)}")
+    inside = re.search(r"\([^)]*\.\.\.", sides[0]) is not None
+    if counts not in ([0, 0], [1, 1]) or (counts[0] and (inside or many < 0)):
+        rule = "'...' must be an axis of its own on the left, and on both sides"
+        refuse("einops.read", f"{rule}, got {shown(pattern, 200)}")
     if ["..."] in left:
         at = left.index(["..."])
         rest = [f"...{n}" for n in range(many)]
@@ -107,24 +113,28 @@ def _groups(side: str, pattern: str) -> list[list[str]]:
     """The axes of each dimension of a side; none for a 1."""
     groups: list[list[str]] = []
     inside = False
-    for match in re.finditer(_TOKEN, side):
-        token = match[0]
-        if match[1] or (token == "(" and inside) or (token == ")" and not inside):
-            refuse(
-                "einops.read", f"pattern must read 'b (h p) -> h b p', got {shown(pattern, 200)}"
-            )
+    for token in re.findall(_TOKEN, side):
+        if token == ("(" if inside else ")") or not _is_token(token):
+            rule = "pattern must read 'b (h p) -> h b p'"
+            refuse("einops.read", f"{rule}, got {shown(pattern, 200)}")
+        if not inside and token != ")":
+            groups.append([])
         if token in "()":
             inside = token == "("
-            if inside:
-                groups.append([])
-            continue
-        if not inside:
-            groups.append([])
-        if token != "1":
-            groups[-1].append("..." if token == "…" else token)
+        elif not token.isdecimal():
+            groups[-1].append(token)
     if inside or len(groups) > MAX_RANK:
         refuse("einops.read", f"pattern must close its brackets, got {shown(pattern, 200)}")
     return groups
+
+
+def _is_token(token: str) -> bool:
+    """Whether einops knows what stands between blanks: a bracket, an ellipsis, a 1, a name."""
+    if token.isdecimal():
+        return int(token) == 1
+    letters = all(letter.isalnum() or letter == "_" for letter in token)
+    name = letters and token.isidentifier() and "_" not in (token[0], token[-1])
+    return name or token in ("(", ")", "...")
 
 
 def write(layout: Layout, names: str | None = None) -> EinopsPattern:

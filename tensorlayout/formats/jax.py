@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 from tensorlayout.formats.blocks import block_of
 from tensorlayout.layout import Layout, Padding, PaddingValue
-from tensorlayout.layout.checks import checked_integers
+from tensorlayout.layout.checks import checked_integers, checked_padding
 from tensorlayout.words import cut, refuse, shown, under
 from tensorlayout.xla import PrimitiveType, shape_of
+from tensorlayout.xla.tiles import Tile, expanded
 
 __all__ = ["JaxLayout", "read", "write"]
 
@@ -38,8 +40,9 @@ def read(
 
     `layout`: a ``Layout`` or ``Format`` of JAX, or a `JaxLayout`. `padding_value`: what the padding
     of tiles holds, of which JAX says nothing. TypeError for all else, an automatic layout included;
-    ValueError where order and shape do not fit, for elements of 3, 5 or 7 bits, and for tiles that
-    no parts of dimensions describe.
+    ValueError where order and shape do not fit, for elements of 3, 5 or 7 bits, for tiles that no
+    parts of dimensions describe, and for a `padding_value` of slots that no layout owns, such as
+    those of a tile (8,) after (3,): `tensorlayout.xla.layout_of` leaves them out, too.
 
     >>> from tensorlayout import formats
     >>> formats.jax.read((3, 5), formats.jax.JaxLayout((0, 1), ((2, 2),)))
@@ -52,7 +55,14 @@ def read(
     bits = getattr(inner, "sub_byte_element_size_in_bits", 0) or None
     order = under("jax.read", checked_integers, "major_to_minor", inner.major_to_minor)
     tiles = getattr(inner, "tiling", None) or ()
-    return under("jax.read", Layout.tiled, shape, tiles, order[::-1], padding_value, bits)
+    found = under("jax.read", Layout.tiled, shape, tiles, order[::-1], padding_value, bits)
+    if checked_padding(padding_value) is not PaddingValue.UNSPECIFIED:
+        whole = expanded([found.shape[d] for d in order], [Tile(tuple(tile)) for tile in tiles])
+        if math.prod(whole) != math.prod(found.padded_shape):
+            rule = f"the {math.prod(whole)} slots of {shown(tiles)} are more than {cut(found)} owns"
+            fix = "without padding_value it is read, and they are gaps"
+            refuse("jax.read", f"{rule}; {fix}, got {shown(padding_value)}")
+    return found
 
 
 def write(layout: Layout) -> JaxLayout:

@@ -53,14 +53,14 @@ def read(
     if itemsize is None:
         refuse("numpy.read", "strides count bytes, so itemsize must be given")
     step = under("numpy.read", checked_itemsize, itemsize)
-    if not isinstance(memory, NumpyMemory):
-        memory = NumpyMemory(under("numpy.read", checked_integers, "strides", memory))
-    if any(number % step for number in (*memory.strides, memory.offset)):
+    given, start = memory[:2] if isinstance(memory, NumpyMemory) else (memory, 0)
+    strides = under("numpy.read", checked_integers, "strides", given)
+    offset = under("numpy.read", checked_integer, "offset", start)
+    if any(number % step for number in (*strides, offset)):
         rule = f"strides and offset must be multiples of the element's {shown(step)} bytes"
-        refuse("numpy.read", f"{rule}, got {shown(memory.strides)} and {shown(memory.offset)}")
-    strides = [stride // step for stride in memory.strides]
-    offset = checked_integer("offset", memory.offset) // step
-    return under("numpy.read", Layout, shape, strides, offset=offset)
+        refuse("numpy.read", f"{rule}, got {shown(strides)} and {shown(offset)}")
+    steps = [stride // step for stride in strides]
+    return under("numpy.read", Layout, shape, steps, offset=offset // step)
 
 
 def write(layout: Layout, itemsize: int | HasItemsize = 1) -> NumpyMemory:

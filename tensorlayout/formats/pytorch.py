@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from typing import Any
 
 from tensorlayout.formats.blocks import block_of, checked, named
-from tensorlayout.layout import Layout, in_our_words
+from tensorlayout.layout import Layout
 from tensorlayout.layout.checks import checked_sizes
 from tensorlayout.words import cut, refuse, shown, under
 
@@ -20,15 +21,18 @@ def read(shape: Sequence[int], memory_format: Any, like: Layout | None = None) -
     """The layout of a new tensor of `shape` in a memory format.
 
     `memory_format`: one of PyTorch's, or its name. ``preserve_format`` is the order of `like`, a
-    layout of this shape, packed. ValueError for other names, and a rank that has no such format.
+    layout of this shape, packed. ValueError for other names, and a rank that has no such format;
+    TypeError for what is no name.
 
     >>> from tensorlayout import formats
     >>> formats.pytorch.read((2, 3, 4, 5), "channels_last")
     Layout.parse('(2,3,4,5):(60,1,15,3)')
     """
     sizes = under("pytorch.read", checked_sizes, "shape", shape)
-    word = in_our_words(memory_format)
-    word = word.removeprefix("torch.") if isinstance(word, str) else None
+    if not isinstance(memory_format, str) and type(memory_format).__name__ != "memory_format":
+        rule = "memory_format must be one of PyTorch's, or its name"
+        refuse("pytorch.read", f"{rule}, got {shown(memory_format)}", TypeError)
+    word = str(memory_format).removeprefix("torch.")
     if word == "contiguous_format":
         return Layout.row_major(sizes)
     if word == "preserve_format":
@@ -44,25 +48,42 @@ def read(shape: Sequence[int], memory_format: Any, like: Layout | None = None) -
     if len(sizes) != len(order):
         rule = f"{word} is for {len(order)} dimensions"
         refuse("pytorch.read", f"{rule}, got shape {shown(sizes)}")
-    return Layout.packed(sizes, order[::-1])
+    return Layout(sizes, _strides(sizes, order), minor_to_major=order[::-1])
+
+
+def _strides(sizes: tuple[int, ...], order: tuple[int, ...]) -> list[int]:
+    """PyTorch's strides of channels_last: a size of 0 makes those of slower dimensions 0."""
+    return [math.prod(sizes[d] for d in order[order.index(dim) + 1 :]) for dim in range(len(sizes))]
+
+
+def _is_last(layout: Layout, order: tuple[int, ...]) -> bool:
+    """Whether PyTorch calls the strides channels_last; those of sizes of 1 do not count."""
+    rows = zip(layout.shape, layout.strides, _strides(layout.shape, order), strict=True)
+    return all(size == 1 or stride == expected for size, stride, expected in rows)
 
 
 def write(layout: Layout) -> str:
     """The name of the memory format that `layout` is: of a tensor that is contiguous in it.
 
-    Where more than one is (a single channel), that of the order of its dimensions. ValueError for
-    all other layouts, which PyTorch has as strides: ``as_strided(x, shape, strides, offset)``.
-    TypeError for what is no layout.
+    Where more than one is (a single channel), that of the order of its dimensions. Without elements
+    all strides are contiguous, and some channels_last, too. ValueError for all other layouts, which
+    PyTorch has as strides: ``as_strided(x, shape, strides, offset)``. TypeError for what is no
+    layout.
 
     >>> from tensorlayout import Layout, formats
     >>> formats.pytorch.write(Layout.labelled((1, 1, 3, 5), "NHWC"))
     'channels_last'
     """
     block = block_of("pytorch.write", layout)
-    known = [("contiguous_format", Layout.row_major(block.shape))]
+    whole = layout.is_tiled or layout.padded_shape != layout.shape
+    if layout.size == 0 and (whole or min(layout.strides) < 0):
+        rule = "has no tiles, no padding and no negative strides, of no elements, too"
+        refuse("pytorch.write", f"{rule}, got {cut(layout)}")
+    words = ["contiguous_format"]
     for word, order in _CHANNELS_LAST.items():
-        if block.ndim == len(order):
-            known.append((word, Layout.packed(block.shape, order[::-1])))
+        if block.ndim == len(order) and (layout.size or _is_last(layout, order)):
+            words.append(word)
+    known = [(word, read(block.shape, word)) for word in words]
     found = named(block, known)
     if found is None:
         rule = "PyTorch has no name for this order; as_strided() takes strides"

@@ -14,18 +14,20 @@ from operator import index as as_int
 from typing import Any, NamedTuple, NoReturn, TypeAlias
 
 from tensorlayout.layout import slots
-from tensorlayout.layout.checks import MAX_PARTS, checked_sizes
+from tensorlayout.layout.checks import MAX_PARTS, MAX_RANK, checked_padding, checked_sizes
+from tensorlayout.layout.padding import Padding, PaddingValue
 from tensorlayout.layout.slots import Part, Parts
 from tensorlayout.layout.views import Views
 from tensorlayout.words import cut, named, refuse, shown
 
 Mode: TypeAlias = "int | tuple[Mode, ...]"
 
-_SIDES = r"(?a)([-\d\s(),_]*):([-\d\s(),_]*)"
+_SIDES = r"(?a)((?:-?\d|[\s(),])*):((?:-?\d|[\s(),])*)"
 _BLANKS = " ?([(),:]) ?"
 _LAST = r"(?<![(,])\)"
-_STATIC = r"\b_(?=-?\d)"  # of static integers C++ prints _4
+_STATIC = r"(?a)(?<![-\w])_(?=-?\d)"  # of static integers C++ prints _4 and _-4
 _MOST_LEVELS = 64
+_MOST_MODES = 2 * MAX_RANK * MAX_PARTS  # with those that hold others
 _NAME = "from_cute"  # whose errors are told
 
 
@@ -62,15 +64,16 @@ def cute_of(layout: Views, padded: bool | None) -> CuteLayout:
         zip(layout.shape, layout.padded_shape, layout.parts, strict=True)
     ):
         inner = slots.inner_extent(parts)
-        most = max(whole, parts[0][0] * inner)
-        if most != size and padded is None:
-            rule = f"dimension {dim} has {most} slots for a size of {size}, and CuTe no padding"
+        tiles = parts[0][0] * inner
+        if whole != size and padded is None:
+            rule = f"dimension {dim} has {whole} slots for a size of {size}, and CuTe no padding"
             fix = "padded=True gives the whole block, padded=False the elements alone"
             refuse("to_cute", f"{rule}; {fix}, got {cut(layout)}")
-        if not padded and parts[0][0] * inner != size:
+        if tiles != size and (not padded or tiles > whole):
             rule = f"dimension {dim} of size {size} ends inside a tile, which no mode says"
-            refuse("to_cute", f"{rule}; padded=True gives whole tiles, got {cut(layout)}")
-        first = most // inner if padded else parts[0][0]
+            owned = "padded=True gives whole tiles" if tiles <= whole else "it owns no padding"
+            refuse("to_cute", f"{rule}; {owned}, got {cut(layout)}")
+        first = whole // inner if padded else parts[0][0]
         modes.append(((first, parts[0][1]), *parts[1:]))
     sizes, strides = (tuple(_mode(parts, k) for parts in modes) for k in (0, 1))
     return CuteLayout(sizes, strides, layout.offset)
@@ -84,7 +87,9 @@ def _mode(parts: Parts, which: int) -> Mode:
 # --- from ----------------------------------------------------------------------------------------
 
 
-def fields_of(source: Any, shape: Sequence[int] | None) -> dict[str, Any]:
+def fields_of(
+    source: Any, shape: Sequence[int] | None, padding_value: Padding | str
+) -> dict[str, Any]:
     """The arguments of `Layout` that a layout of CuTe says, cut to a `shape`."""
     sizes, strides, offset = _read(source)
     dims = [_parts(tuple(_leaves(*mode))) for mode in _modes(sizes, strides)]
@@ -97,9 +102,13 @@ def fields_of(source: Any, shape: Sequence[int] | None) -> dict[str, Any]:
         ((-(-n // slots.inner_extent(dim)), dim[0][1]), *dim[1:])
         for n, dim in zip(kept, dims, strict=True)
     ]
-    owned = kept != whole and slots.covers_block(parts, whole)
-    padded = whole if owned else None
-    return {"shape": kept, "parts": parts, "offset": offset, "padded_shape": padded}
+    value, block = checked_padding(padding_value), slots.covers_block(parts, whole)
+    if value is not PaddingValue.UNSPECIFIED and not block:
+        rule = "the modes are no block without gaps, and own no padding that could hold a value"
+        refuse(_NAME, f"{rule}, got {shown(source)} with padding_value={shown(padding_value)}")
+    padded = whole if block and kept != whole else None
+    said = {"shape": kept, "parts": parts, "offset": offset, "padded_shape": padded}
+    return {**said, "padding_value": value}
 
 
 def _parts(digits: Parts) -> Parts:
@@ -135,12 +144,13 @@ def _read(source: Any) -> tuple[Mode, Mode, int]:
     offset: Sequence[int] = ()
     if isinstance(source, str):
         sizes, strides = _read_text(source)
-    elif isinstance(source, (tuple, list)) and len(source) in (2, 3):
+    elif isinstance(source, (tuple, list)) and len(source) in (2, 3):  # with an offset
         sizes, strides, *offset = source
     else:
         sizes, strides = _attributes(source)
     try:
-        return _checked(sizes), _checked(strides), as_int(offset[0]) if offset else 0
+        read = [_checked(side, iter(range(_MOST_MODES))) for side in (sizes, strides)]
+        return read[0], read[1], as_int(offset[0]) if offset else 0
     except TypeError:
         rule = f"sizes and strides must be integers in tuples, got {shown(source)}"
         raise named(_NAME, TypeError(rule)) from None
@@ -156,12 +166,24 @@ def _attributes(source: Any) -> tuple[Any, Any]:
         raise named(_NAME, TypeError(text)) from None
 
 
-def _checked(mode: Any, level: int = 0) -> Mode:
+def _checked(mode: Any, room: Iterator[int], level: int = 0) -> Mode:
+    """The integers of a mode; a tuple may hold itself, or another one many times over."""
+    if next(room, None) is None or level > _MOST_LEVELS:
+        rule = f"at most {_MOST_LEVELS} levels of modes, and {_MOST_MODES} in all, are allowed"
+        refuse(_NAME, rule)
     if not isinstance(mode, (tuple, list)):
-        return as_int(mode)
-    if level == _MOST_LEVELS or len(mode) > MAX_PARTS:
-        refuse(_NAME, f"at most {_MOST_LEVELS} modes, and levels of them, are allowed")
-    return tuple(_checked(inner, level + 1) for inner in mode)
+        return _integer(mode)
+    return tuple(_checked(inner, room, level + 1) for inner in mode)
+
+
+def _integer(number: Any) -> int:
+    try:
+        return as_int(number)
+    except TypeError:
+        raise
+    except Exception:  # whatever the numbers of a stranger raise that a kernel alone knows
+        rule = "shape and stride must be static, not known only as a kernel runs"
+        return refuse(_NAME, f"{rule}, got {shown(number)}")
 
 
 def _read_text(text: str) -> tuple[Any, Any]:

@@ -362,7 +362,7 @@ class Layout(Views):
         offset count elements. CuTe has no padding: without it nothing is lost, but for the order of
         dimensions of one index; with it `padded` says what is meant, the whole block (True) or the
         elements alone (False). The bits of a slot belong to CuTe's element type. ValueError where
-        nothing is said, and for elements that end inside a tile.
+        nothing is said, and for elements that end inside a tile that is not their padding.
 
         >>> from tensorlayout import Layout
         >>> print(Layout.tiled((4, 6), [(2, 2)]).to_cute())
@@ -386,11 +386,12 @@ class Layout(Views):
         """The layout that CuTe writes so; each mode of the first level becomes a dimension.
 
         `source`: text such as ``((2,2),3):((1,6),2)``, a pair (shape, stride) of integers or nested
-        tuples, what `to_cute` gives, or a layout of tensor-layouts or CuTe's DSL. `shape`: the
-        sizes, in elements, where the modes are a block with padding, which holds `padding_value`.
-        `offset`: slots (elements) to be added. `minor_to_major`: the order of dimensions, as of
-        `Layout`. ValueError for text that is no layout, shape and stride that are nested unlike,
-        swizzles, and slots below 0 (a negative stride needs an offset); TypeError for all else.
+        tuples, a triple with an offset (what `to_cute` gives), or a layout of tensor-layouts or
+        CuTe's DSL. `shape`: the sizes, in elements, where the modes are a block with padding, which
+        holds `padding_value`. `offset`: slots (elements) to be added. `minor_to_major`: the order
+        of dimensions, as of `Layout`. ValueError for text that is no layout, shape and stride that
+        are nested unlike, swizzles, sizes that are known only as a kernel runs, a `padding_value`
+        for gaps, and slots below 0 (a negative stride needs an offset); TypeError for all else.
 
         >>> from tensorlayout import Layout
         >>> Layout.from_cute("((2,2),3):((1,6),2)")
@@ -399,9 +400,9 @@ class Layout(Views):
         loaded("tensorlayout.layout.cute")
         from tensorlayout.layout.cute import fields_of
 
-        said = fields_of(source, shape)
+        said = fields_of(source, shape, padding_value)
         said["offset"] += checks.checked_integer("offset", offset)
-        return cls(**said, minor_to_major=minor_to_major, padding_value=padding_value)
+        return cls(**said, minor_to_major=minor_to_major)
 
     def draw(self) -> Drawing:
         """A picture: the slot at each index, and the index in each slot; large ones are cut.

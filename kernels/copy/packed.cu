@@ -24,6 +24,9 @@
 //                  the elements of threads, each of which is searched for.
 //
 // Bytes moved per element: its own, once on each side. No two threads write to one byte.
+#ifdef UNPACKED_RUN
+#define LEAST_BLOCKS 4  // not told, NVRTC 13.5 spills on sm_120 to have five
+#endif
 #include "bounded.cuh"
 #include "padding.cuh"
 
@@ -363,16 +366,12 @@ struct SplitWalk {
             if (step[d] == LAST_DIGIT) {
                 at += static_cast<Index>(rest) * stride[d];
                 rest = outer;
-                continue;
-            }
-            const Count slower = size[d].divide(rest);
-            const Count digit = rest - slower * size[d].divisor;
-            if (step[d] == TO_INDEX) {
-                outer = slower;
-                rest = digit;
             } else {
-                at += static_cast<Index>(digit) * stride[d];
-                rest = slower;
+                const Count slower = size[d].divide(rest);
+                const Count digit = rest - slower * size[d].divisor;
+                at += static_cast<Index>(digit) * stride[d];  // 0 of a dimension
+                outer = step[d] == TO_INDEX ? slower : outer;
+                rest = step[d] == TO_INDEX ? digit : slower;
             }
         }
         return left;

@@ -291,10 +291,12 @@ def packed_copies():
         octets = numbers(300, 2000, dtype="uint8", seed=bits) % 2**bits
         x = tl.from_storage(octets, Layout((300, 2000)), dtype=dtype)
         x = x.to_device(tl.default_device())
-        rows, tiles = (tl.Layout.parse(f"[300,2000]{{1,0{how}}}") for how in ("", ":T(8,128)"))
-        for layout in (rows, tiles):
+        tails = ("", ":T(8,128)", ":T(4,4)")
+        forms = [tl.Layout.parse(f"[300,2000]{{1,0{how}}}") for how in tails]
+        rows = forms[0]
+        for layout in forms:
             y = tl.to_layout(x, layout.with_slot_bits(bits))
-            for back in (rows, tiles):
+            for back in forms[:2]:
                 found = tl.to_layout(tl.to_layout(y, back), rows)
                 yield found.view(tl.uint8), octets
 
@@ -303,7 +305,7 @@ def packed_copies():
 CASES = {
     copies: "copy_flat copy_strided copy_tiles",
     copies_of_tiles: "copy_bounded copy_bounded_boxes",
-    packed_copies: "pack_flat unpack_flat pack_elements unpack_elements",
+    packed_copies: "pack_flat unpack_flat pack_runs unpack_runs pack_elements unpack_elements",
     fills: "fill_flat fill_strided fill_bounded",
     joins: "join_parts join_rows",
     spreads: "spread_elements",

@@ -291,12 +291,10 @@ def packed_copies():
         octets = numbers(300, 2000, dtype="uint8", seed=bits) % 2**bits
         x = tl.from_storage(octets, Layout((300, 2000)), dtype=dtype)
         x = x.to_device(tl.default_device())
-        tails = ("", ":T(8,128)", ":T(4,4)")
-        forms = [tl.Layout.parse(f"[300,2000]{{1,0{how}}}") for how in tails]
-        rows = forms[0]
-        for layout in forms:
+        rows, tiles = (tl.Layout.parse(f"[300,2000]{{1,0{how}}}") for how in ("", ":T(8,128)"))
+        for layout in (rows, tiles):
             y = tl.to_layout(x, layout.with_slot_bits(bits))
-            for back in forms[:2]:
+            for back in (rows, tiles, tiles.with_slot_bits(bits), rows.with_slot_bits(bits)):
                 found = tl.to_layout(tl.to_layout(y, back), rows)
                 yield found.view(tl.uint8), octets
 

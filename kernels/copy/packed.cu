@@ -9,7 +9,7 @@
 // pack_elements    From any layout into one that covers its block: a thread composes whole words of the
 //                  destination, slot by slot, and writes the padding among them. Coalesced in the
 //                  destination, and in the source where the fastest digit is contiguous there: then
-//                  up to 16 elements are read at once. Worst: a source in another order, one sector for
+//                  up to 8 elements are read at once. Worst: a source in another order, one sector for
 //                  each element.
 // unpack_elements  From any layout into any, in the destination's order, 4 elements a thread, 256 threads
 //                  apart. Coalesced in the destination; worst as before.

@@ -108,7 +108,7 @@ def plan_pack(
     loop = tiled_loop((destination, source), (1, 1), alignments, destination.padded_shape)
     if loop is None or not fits_a_walk(loop) or not _goes_slot_by_slot(loop, count):
         return None
-    if source.slot_bits is None and _packs_runs(loop, bits):
+    if source.slot_bits is None and _counts(loop, source) and _packs_runs(loop, bits):
         chosen = kernel(FILE, "pack_runs", INDEX=loop.index, PACKED_RUN=bits)
         runs = parameters(chosen)(runs=count // RUN, octets=source.required_size)
         runs.tails = int(bool(loop.bounds))
@@ -145,6 +145,11 @@ def _packs_runs(loop: TiledLoop, bits: int) -> bool:
     along = [weight for weight in weights if weight]
     aligned = loop.alignments[WRITE] % _alignment(bits) == 0 == loop.alignments[READ] % RUN
     return aligned and last.strides == (1, 1) and last.size % RUN == 0 and along in ([], [1])
+
+
+def _counts(loop: TiledLoop, source: Layout) -> bool:
+    """Whether indices count the bytes of the source, too, with all its padding."""
+    return loop.index == "int64_t" or source.required_size < 2**31
 
 
 def _alignment(bits: int) -> int:
@@ -243,7 +248,9 @@ def _unpacking_runs(loop: TiledLoop, source: Layout, count: int) -> Launches | N
     assert bits is not None
     words = (RUN, 8 if bits == 6 else 2 * bits)
     aligned = all(a % n == 0 for a, n in zip(loop.alignments, words, strict=True))
-    if found is None or not aligned or loop.axes[-1].strides[READ] != 1:
+    if found is None or not aligned or not _counts(loop, source):
+        return None
+    if loop.axes[-1].strides[READ] != 1:
         return None
     row, steps = found
     run = loop.axes[-1].size

@@ -419,7 +419,8 @@ class Machine:
 
         def compute() -> Values:
             a, b = x().view(kind), y().view(kind)
-            return np.asarray(np.where(which(), np.minimum(a, b), np.maximum(a, b)), kind)
+            found = np.where(which(), np.minimum(a, b), np.maximum(a, b))
+            return np.asarray(np.maximum(found, 0) if "RELU" in i.parts else found, kind)
 
         return self._computed(to, compute)
 

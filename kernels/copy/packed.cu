@@ -9,12 +9,24 @@
 // pack_elements    From any layout into one that covers its block: a thread composes whole words of the
 //                  destination, slot by slot, and writes the padding among them. Coalesced in the
 //                  destination, and in the source where the fastest digit is contiguous there: then
-//                  up to 16 elements are read at once. Worst: a source in another order, one sector for
+//                  up to 8 elements are read at once. Worst: a source in another order, one sector for
 //                  each element.
 // unpack_elements  From any layout into any, in the destination's order, 4 elements a thread, 256 threads
 //                  apart. Coalesced in the destination; worst as before.
 //
+// pack_runs        Where 16 slots of the destination are always 16 elements of a run of the source, or
+//                  the end of one and padding: they are read at once, from two words of 16 bytes where
+//                  they begin within one. Coalesced in the destination; worst: rows without alignment,
+//                  of which all is read twice.
+// unpack_runs      Into one block without padding, where the source has runs: 16 elements a thread, which
+//                  it stores at once, from as many runs as they are in. Coalesced in the destination, and
+//                  in the source where its runs are as long and aligned. Worst: runs that begin within
+//                  the elements of threads, each of which is searched for.
+//
 // Bytes moved per element: its own, once on each side. No two threads write to one byte.
+#ifdef UNPACKED_RUN
+#define LEAST_BLOCKS 4  // not told, NVRTC 13.5 spills on sm_120 to have five
+#endif
 #include "bounded.cuh"
 #include "padding.cuh"
 
@@ -50,25 +62,30 @@ template <> struct Packed<2> { using Word = uint32_t; static constexpr int words
 template <> struct Packed<4> { using Word = uint64_t; static constexpr int words = 1; };
 template <> struct Packed<6> { using Word = uint32_t; static constexpr int words = 3; };
 
-template <int Bits> DEVICE void pack_flat_of(const FlatSlots& p) {
+// A run packed, and stored.
+template <int Bits>
+DEVICE void store_packed(void* packed, int64_t run, bool active, const Run& octets) {
     using Word = typename Packed<Bits>::Word;
     constexpr int words = Packed<Bits>::words;
-    const int64_t run = static_cast<int64_t>(blockIdx.x) * THREADS + threadIdx.x;
-    const bool whole = run < p.runs;
-    const Run octets = load_if(whole, static_cast<const Run*>(p.from) + run);
     uint64_t parts[4];
 #pragma unroll
     for (int k = 0; k < 4; ++k) parts[k] = together<Bits>(octets.at[k]);
-    Word* const to = static_cast<Word*>(p.to) + run * words;
+    Word* const to = static_cast<Word*>(packed) + run * words;
     if constexpr (words == 1) {
         const uint64_t all = parts[0] | parts[1] << 4 * Bits | parts[2] << 8 * Bits
                              | parts[3] << 12 * Bits;
-        store_if(whole, to, static_cast<Word>(all));
+        store_if(active, to, static_cast<Word>(all));
     } else {
-        store_if(whole, to, static_cast<Word>(parts[0] | parts[1] << 24));
-        store_if(whole, to + 1, static_cast<Word>(parts[1] >> 8 | parts[2] << 16));
-        store_if(whole, to + 2, static_cast<Word>(parts[2] >> 16 | parts[3] << 8));
+        store_if(active, to, static_cast<Word>(parts[0] | parts[1] << 24));
+        store_if(active, to + 1, static_cast<Word>(parts[1] >> 8 | parts[2] << 16));
+        store_if(active, to + 2, static_cast<Word>(parts[2] >> 16 | parts[3] << 8));
     }
+}
+
+template <int Bits> DEVICE void pack_flat_of(const FlatSlots& p) {
+    const int64_t run = static_cast<int64_t>(blockIdx.x) * THREADS + threadIdx.x;
+    const bool whole = run < p.runs;
+    store_packed<Bits>(p.to, run, whole, load_if(whole, static_cast<const Run*>(p.from) + run));
     if (run != p.runs || p.tail == 0) return;
     // The one thread behind the runs.
     const uint8_t* const from = static_cast<const uint8_t*>(p.from) + run * sizeof(Run);
@@ -237,6 +254,197 @@ DEVICE void unpack_elements_of(const UnpackElements<Index>& p) {
     }
 }
 
+// ---- Runs of elements ---------------------------------------------------------------------------
+
+// Bits from a place in two words that follow each other; `shift` is less than 64.
+DEVICE uint64_t funnel(uint64_t low, uint64_t high, int shift) {
+    return low >> shift | high << 1 << (63 - shift);
+}
+
+// A word of memory; the last one may be a part.
+template <int Width, class Index>
+DEVICE Bits<16> word_in(const void* from, Index octets, Index word, bool active) {
+    using Count = Unsigned<Index>;
+    const Count first = static_cast<Count>(word) * Width, end = static_cast<Count>(octets);
+    const bool whole = active && first + Width <= end;
+    Bits<16> found{};
+    if constexpr (Width == 16) found = load_if(whole, static_cast<const Bits<16>*>(from) + word);
+    else found.at[0] = load_if(whole, static_cast<const Bits<Width>*>(from) + word);
+    if (active && !whole) {
+#pragma unroll
+        for (int k = 0; k < Width; ++k) {
+            const uint8_t* const at = static_cast<const uint8_t*>(from) + (first + k);
+            found.at[k / 8] |= static_cast<uint64_t>(load_if(first + k < end, at)) << k % 8 * 8;
+        }
+    }
+    return found;
+}
+
+template <class Index>
+struct PackRuns {
+    void* to;
+    const void* from;
+    BoundedWalk<Index, 2> walk;  // in the order of the destination's slots
+    Index runs;
+    Index octets;      // of the source
+    Index first;       // the slot of the source that the walk begins with
+    int32_t tails;     // whether some dimension has one
+    int32_t along;     // the bound of the dimension along which runs go; none: -1
+    uint32_t padding;  // what slots of padding hold, in each byte
+};
+
+template <class Index, int Bits>
+DEVICE void pack_runs_of(const PackRuns<Index>& p) {
+    using Count = Unsigned<Index>;
+    const Count run = static_cast<Count>(blockIdx.x) * THREADS + threadIdx.x;
+    const bool inside = run < static_cast<Count>(p.runs);
+    Index at[2];
+    int32_t index[MOST_BOUNDS];
+    p.walk.place(inside ? run * 16 : 0, at, index, p.tails);
+    int elements = inside ? 16 : 0;
+    if (p.tails) {
+#pragma unroll
+        for (int b = 0; b < MOST_BOUNDS; ++b) {
+            const int32_t left = p.walk.bounds.size[b] - index[b];
+            if (left < (b == p.along ? elements : 1)) elements = left < 0 ? 0 : left;
+        }
+    }
+    const Index begin = p.first + at[1];
+    const int ahead = static_cast<int>(begin & 15);
+    const ::Bits<16> low = word_in<16>(p.from, p.octets, begin >> 4, elements > 0);
+    const ::Bits<16> high = word_in<16>(p.from, p.octets, (begin >> 4) + 1, ahead + elements > 16);
+    uint64_t halves[2] = {low.at[0], low.at[1]};
+    if (ahead) {
+        const bool later = ahead & 8;
+        const int shift = (ahead & 7) * 8;
+        const uint64_t middle = later ? high.at[0] : low.at[1];
+        halves[0] = funnel(later ? low.at[1] : low.at[0], middle, shift);
+        halves[1] = funnel(middle, later ? high.at[1] : high.at[0], shift);
+    }
+    Run octets;
+#pragma unroll
+    for (int k = 0; k < 4; ++k) octets.at[k] = static_cast<uint32_t>(halves[k / 2] >> k % 2 * 32);
+    if (elements < 16) {
+#pragma unroll
+        for (int k = 0; k < 4; ++k) {
+            const int kept = elements - 4 * k;
+            const uint32_t padding = kept >= 4 ? 0 : kept <= 0 ? ~0u : ~0u << 8 * kept;
+            octets.at[k] = (octets.at[k] & ~padding) | (p.padding & padding);
+        }
+    }
+    store_packed<Bits>(p.to, run, inside, octets);
+}
+
+// How the number of an element in a block without padding is split, the fastest digit first. A dimension
+// with a tail begins with a step that takes its index out of the number, and ends with one that goes
+// back to what is left of that.
+enum SplitStep { NEXT_DIGIT, TO_INDEX, LAST_DIGIT };
+
+template <class Index>
+struct SplitWalk {
+    Divisor<Index> row, run;  // the fastest dimension, if it has a tail, and its fastest digit
+    Divisor<Index> size[MOST_DIGITS];
+    Index stride[MOST_DIGITS];
+    int32_t step[MOST_DIGITS];
+    int32_t steps;
+    int32_t tail;  // whether the fastest dimension has one
+
+    // Where an element is, and how many follow it to the end of its run, itself one of them.
+    DEVICE Unsigned<Index> find(Unsigned<Index> number, Index& at) const {
+        using Count = Unsigned<Index>;
+        Count outer = 0, left = run.divisor;
+        if (tail) {
+            outer = row.divide(number);
+            number -= outer * row.divisor;
+            left = row.divisor - number;
+        }
+        Count rest = run.divide(number);
+        const Count along = number - rest * run.divisor;
+        left = run.divisor - along < left ? run.divisor - along : left;
+        at = static_cast<Index>(along);
+        for (int d = 0; d < steps; ++d) {
+            if (step[d] == LAST_DIGIT) {
+                at += static_cast<Index>(rest) * stride[d];
+                rest = outer;
+            } else {
+                const Count slower = size[d].divide(rest);
+                const Count digit = rest - slower * size[d].divisor;
+                at += static_cast<Index>(digit) * stride[d];  // 0 of a dimension
+                outer = step[d] == TO_INDEX ? slower : outer;
+                rest = step[d] == TO_INDEX ? digit : slower;
+            }
+        }
+        return left;
+    }
+};
+
+template <class Index>
+struct UnpackRuns {
+    void* to;
+    const void* from;
+    SplitWalk<Index> walk;
+    Index count;
+    Index octets;  // of the source
+    Index first;   // the slot of the source that the walk begins with
+};
+
+// The numbers that are taken out of two words of the source, and the bytes of a word.
+template <int Bits> constexpr int NUMBERS = Bits == 6 ? 8 : 16;
+template <int Bits> constexpr int WORD_OF = Bits == 6 ? 8 : 2 * Bits;
+
+// They stand side by side from a slot on; right are those from `begin` to `end`, the others 0.
+template <int Bits, class Index>
+DEVICE uint64_t numbers_in(const UnpackRuns<Index>& p, Index slot, int begin, int end) {
+    constexpr int width = WORD_OF<Bits>;
+    const int past = static_cast<int>(slot & 7) * Bits;
+    const Index octet = (slot >> 3) * Bits + (past >> 3);
+    const int shift = static_cast<int>(octet & (width - 1)) * 8 + (past & 7);
+    const Index word = (octet - (octet & (width - 1))) / width;
+    const bool first = begin < end && shift + begin * Bits < 8 * width;
+    const bool second = begin < end && shift + end * Bits > 8 * width;
+    const uint64_t low = word_in<width>(p.from, p.octets, word, first).at[0];
+    const uint64_t high = word_in<width>(p.from, p.octets, word + 1, second).at[0];
+    const uint64_t mask = begin < end ? ~uint64_t{0} >> (64 - (end - begin) * Bits) << begin * Bits : 0;
+    return mask & (width == 8 ? funnel(low, high, shift) : (low | high << 8 * width % 64) >> shift);
+}
+
+DEVICE int between(int number, int least, int most) {
+    return number < least ? least : number > most ? most : number;
+}
+
+template <class Index, int Bits>
+DEVICE void unpack_runs_of(const UnpackRuns<Index>& p) {
+    constexpr int numbers = NUMBERS<Bits>, parts = 16 / numbers;
+    using Count = Unsigned<Index>;
+    const Count run = static_cast<Count>(blockIdx.x) * THREADS + threadIdx.x;
+    const Count first = run * 16, count = static_cast<Count>(p.count);
+    const int end = first >= count ? 0 : count - first < 16 ? static_cast<int>(count - first) : 16;
+    uint64_t held[parts] = {};
+    for (int done = 0; done < end;) {
+        Index at;
+        const Count left = p.walk.find(first + done, at);
+        const int next = left < static_cast<Count>(end - done) ? done + static_cast<int>(left) : end;
+#pragma unroll
+        for (int k = 0; k < parts; ++k)
+            held[k] |= numbers_in<Bits>(p, p.first + at - done + k * numbers,
+                                        between(done - k * numbers, 0, numbers),
+                                        between(next - k * numbers, 0, numbers));
+        done = next;
+    }
+    Run octets;
+#pragma unroll
+    for (int k = 0; k < 4; ++k) {
+        const uint64_t part = held[4 * k / numbers];
+        octets.at[k] = apart<Bits>(static_cast<uint32_t>(part >> 4 * k % numbers * Bits));
+    }
+    store_if(end == 16, static_cast<Run*>(p.to) + run, octets);
+    if (end == 16) return;
+#pragma unroll
+    for (int k = 0; k < 16; ++k)
+        store_if(k < end, static_cast<uint8_t*>(p.to) + (first + k),
+                 static_cast<uint8_t>(octets.at[k / 4] >> k % 4 * 8));
+}
+
 // ---- Kernels ------------------------------------------------------------------------------------
 
 #ifdef TENSORLAYOUT_SIMULATOR
@@ -248,8 +456,14 @@ SHAPES(UNPACKED = 1 2 4 6)
 KERNEL(unpack_flat, FlatSlots) { unpack_flat_of<UNPACKED>(p); }
 #elif defined(WORD)
 SHAPES(INDEX = int32_t int64_t, WORD = 1 4, WIDE = 1)
-SHAPES(INDEX = int32_t int64_t, WORD = 4, WIDE = 4 8 16)
+SHAPES(INDEX = int32_t int64_t, WORD = 4, WIDE = 4 8)
 KERNEL(pack_elements, PackElements<INDEX>) { pack_elements_of<INDEX, WORD, WIDE>(p); }
+#elif defined(PACKED_RUN)
+SHAPES(INDEX = int32_t int64_t, PACKED_RUN = 1 2 4 6)
+KERNEL(pack_runs, PackRuns<INDEX>) { pack_runs_of<INDEX, PACKED_RUN>(p); }
+#elif defined(UNPACKED_RUN)
+SHAPES(INDEX = int32_t int64_t, UNPACKED_RUN = 1 2 4 6)
+KERNEL(unpack_runs, UnpackRuns<INDEX>) { unpack_runs_of<INDEX, UNPACKED_RUN>(p); }
 #else
 SHAPES(INDEX = int32_t int64_t)
 KERNEL(unpack_elements, UnpackElements<INDEX>) { unpack_elements_of<INDEX>(p); }

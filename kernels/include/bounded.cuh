@@ -37,6 +37,13 @@ struct BoundedWalk {
 
     DEVICE Standing find(Unsigned<Index> number, Index (&at)[N]) const {
         int32_t index[MOST_BOUNDS];
+        place(number, at, index, true);
+        return bounds.standing(index);
+    }
+
+    // The indices along dimensions with tails, too, if there are any.
+    DEVICE void place(Unsigned<Index> number, Index (&at)[N], int32_t (&index)[MOST_BOUNDS],
+                      bool tails) const {
         for (int n = 0; n < N; ++n) at[n] = 0;
 #pragma unroll
         for (int b = 0; b < MOST_BOUNDS; ++b) index[b] = bounds.first[b];
@@ -45,11 +52,12 @@ struct BoundedWalk {
             const Index digit = static_cast<Index>(number - slower * size[d].divisor);
 #pragma unroll
             for (int n = 0; n < N; ++n) at[n] += digit * stride[n][d];
+            if (tails) {
 #pragma unroll
-            for (int b = 0; b < MOST_BOUNDS; ++b)
-                index[b] += static_cast<int32_t>(digit) * weight[b][d];
+                for (int b = 0; b < MOST_BOUNDS; ++b)
+                    index[b] += static_cast<int32_t>(digit) * weight[b][d];
+            }
             number = slower;
         }
-        return bounds.standing(index);
     }
 };

@@ -32,6 +32,8 @@ def planned(source, result, dtype="uint4", padding=None, whole=True, alignments=
 LARGE = (999, 1001)
 ROWS = Layout.row_major(LARGE)
 TILES = Layout.tiled(LARGE, [(8, 128)], padding_value=PaddingValue.ONE)
+PADDED = Layout.padded(LARGE, (999, 1004), padding_value=PaddingValue.ONE)
+SHORT_RUNS = Layout.tiled((9, 40), [(4, 4)])
 FEW_ROWS, FEW_COLUMNS = Layout.row_major((9, 7)), Layout.column_major((9, 7))
 
 
@@ -46,16 +48,17 @@ def few(layout):
         (few(ROWS), ROWS, "unpacked flat", ["unpack_flat"]),
         (FEW_ROWS, few(FEW_COLUMNS), "packed", ["pack_elements"]),
         (few(FEW_COLUMNS), FEW_ROWS, "unpacked", ["unpack_elements"]),
-        (few(TILES), ROWS, "unpacked", ["unpack_elements"]),
+        (few(TILES), ROWS, "unpacked runs", ["unpack_runs"]),
+        (ROWS, few(TILES), "packed runs", ["pack_runs"]),
+        (PADDED, few(TILES), "packed runs", ["pack_runs"]),
+        (few(PADDED), ROWS, "unpacked runs", ["unpack_runs"]),
+        # its padding is not the walk's
+        (few(TILES), PADDED, "unpacked", ["unpack_elements"]),
+        # runs of four
+        (few(SHORT_RUNS), Layout.row_major((9, 40)), "unpacked", ["unpack_elements"]),
+        (Layout.row_major((9, 40)), few(SHORT_RUNS), "packed", ["pack_elements"]),
         (few(ROWS), TILES, "unpacked", ["unpack_elements"]),
         (few(ROWS), few(TILES), "packed", ["pack_elements"]),
-        # rows of 1024 are read eight bytes at a time
-        (
-            Layout.row_major((999, 1024)),
-            few(Layout.tiled((999, 1024), [(8, 128)])),
-            "packed",
-            ["pack_elements"],
-        ),
         # other orders of many elements would cost a sector for each
         (ROWS, few(Layout.column_major(LARGE)), "two moves", ["copy_tiles", "pack_flat"]),
         (few(ROWS), Layout.column_major(LARGE), "two moves", ["unpack_flat", "copy_tiles"]),
@@ -94,6 +97,32 @@ def test_any_alignment_has_a_launch(bits, alignments):
     found = plan_pack(slots, count, alignments, None, True)
     assert len(found.launches) == 1
     assert len(plan_unpack(count, slots, alignments[::-1], None).launches) == 1
+
+
+def test_memory_that_words_are_not_aligned_for_goes_slot_by_slot():
+    for alignments in ((8, 32), (32, 4)):
+        assert planned(few(TILES), ROWS, alignments=alignments)[1] == ["unpack_elements"]
+    small, tiles = Layout.row_major((9, 40)), few(Layout.tiled((9, 40), [(4, 16)]))
+    for alignments, name in (((32, 32), "pack_runs"), ((4, 32), "pack_elements")):
+        assert planned(small, tiles, alignments=alignments)[1] == [name]
+    assert planned(small, tiles, alignments=(32, 8))[1] == ["pack_elements"]
+
+
+@pytest.mark.parametrize("shape", [(256, 512), (131, 513)])
+def test_tiles_are_coalesced(shape):
+    x = tl.zeros(shape, dtype="uint4", device="cuda")
+    with checking("count") as packing:
+        y = tl.to_layout(x, Layout.tiled(shape, [(8, 128)]).with_slot_bits(4))
+    with checking("count") as unpacking:
+        tl.to_layout(y, x.layout)
+    (packed,), (unpacked,) = packing.counts.values(), unpacking.counts.values()
+    for side, least in (
+        (packed.loads, 0.8),
+        (packed.stores, 0.98),
+        (unpacked.loads, 0.7),
+        (unpacked.stores, 0.98),
+    ):
+        assert side.ideal / side.units > least
 
 
 @pytest.mark.parametrize("dtype", ["uint1", "uint2", "uint4"])

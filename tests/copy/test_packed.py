@@ -145,6 +145,49 @@ def check_memory(octets, form, bits, values):
     assert number == expected
 
 
+# Rows that are runs in both, of whole tiles and not.
+RUNS = {
+    "whole tiles": ((16, 256), [(8, 128)]),
+    "tails": ((19, 267), [(8, 128)]),
+    "one row": ((1, 517), [(4, 64)]),
+    "a tail of one": ((3, 5, 65), [(2, 16)]),
+    "one dimension": ((301,), [(24,)]),
+    "a row at a time": ((4, 2, 33), [(2, 2, 16)]),
+    "short runs": ((9, 30), [(4, 8)]),
+}
+
+
+@every_width
+@pytest.mark.parametrize(("shape", "tiles"), RUNS.values(), ids=RUNS)
+def test_runs(shape, tiles, bits):
+    rows = Layout.row_major(shape)
+    tiled = Layout.tiled(shape, tiles, padding_value=PaddingValue.ONE)
+    wide = Layout.padded(shape, [n + 3 for n in shape], padding_value=PaddingValue.ONE)
+    for source, target in ((rows, tiled), (tiled, rows), (wide, tiled), (tiled, wide)):
+        values = random_octets(rows.size, 2).reshape(shape)
+        form = target.with_slot_bits(bits)
+        check_memory(
+            memory(tl.to_layout(plain(values, source, DTYPES[bits]), form)), form, bits, values
+        )
+        octets = random_octets(source.with_slot_bits(bits).nbytes(1) + 3, 3)
+        for first in (0, GRAIN[bits]):  # also from the midst of a word
+            x, _ = over(octets, source, bits, first)
+            found = tl.to_layout(x, target, copy=True)
+            expected = read(as_int(octets), bits, source, first)
+            np.testing.assert_array_equal(bits_of(host(found)), expected)
+
+
+@every_width
+def test_runs_of_views(bits):
+    shape, tiles = (11, 300), Layout.tiled((11, 289), [(8, 128)])
+    values = random_octets(11 * 300, 4).reshape(shape)
+    x = plain(values, Layout.row_major(shape), DTYPES[bits])[:, 3:292]
+    y = tl.to_layout(x, tiles.with_slot_bits(bits))
+    check_memory(memory(y), y.layout, bits, values[:, 3:292])
+    view = tl.to_layout(y[2:, 8:], Layout.row_major((9, 281)))
+    np.testing.assert_array_equal(bits_of(host(view)), values[2:, 11:292] & (2**bits - 1))
+
+
 @every_width
 @every_layout
 def test_packed_into_packed(layout, bits):

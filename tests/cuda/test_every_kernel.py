@@ -294,7 +294,7 @@ def packed_copies():
         rows, tiles = (tl.Layout.parse(f"[300,2000]{{1,0{how}}}") for how in ("", ":T(8,128)"))
         for layout in (rows, tiles):
             y = tl.to_layout(x, layout.with_slot_bits(bits))
-            for back in (rows, tiles):
+            for back in (rows, tiles, tiles.with_slot_bits(bits), rows.with_slot_bits(bits)):
                 found = tl.to_layout(tl.to_layout(y, back), rows)
                 yield found.view(tl.uint8), octets
 
@@ -303,7 +303,7 @@ def packed_copies():
 CASES = {
     copies: "copy_flat copy_strided copy_tiles",
     copies_of_tiles: "copy_bounded copy_bounded_boxes",
-    packed_copies: "pack_flat unpack_flat pack_elements unpack_elements",
+    packed_copies: "pack_flat unpack_flat pack_runs unpack_runs pack_elements unpack_elements",
     fills: "fill_flat fill_strided fill_bounded",
     joins: "join_parts join_rows",
     spreads: "spread_elements",

@@ -10,11 +10,12 @@ from collections.abc import Callable
 from math import gcd
 from typing import Any
 
-from tensorlayout.cuda.bounded import fits_a_walk, walk_struct
+from tensorlayout.cuda.bounded import MOST_DIGITS, fits_a_walk, walk_struct
 from tensorlayout.cuda.engine.driver import Kernel
 from tensorlayout.cuda.engine.kernel_shapes import kernel, parameters
 from tensorlayout.cuda.engine.launch import THREADS, Launch, Launches, blocks_for, writer
 from tensorlayout.cuda.engine.padding import padding_struct, pattern
+from tensorlayout.cuda.engine.parameters import divisor
 from tensorlayout.cuda.engine.sectors import SECTOR, WIDEST, in_order_cost
 from tensorlayout.cuda.engine.shared_tiles.problem import READ, TUNING, WRITE
 from tensorlayout.cuda.fill.fill import padding_beside, plan_fill, plan_padding
@@ -49,10 +50,11 @@ def plan_packed(
 
     1. ``empty``: nothing to write.
     2. ``packed flat``, ``unpacked flat``: one run on both sides.
-    3. ``packed``, ``unpacked``: any layouts.
-    4. ``two moves``: conversions, tails of the source alone, more digits than a walk can have; and
+    3. ``packed runs``, ``unpacked runs``: runs of one are runs of the other, or their beginnings.
+    4. ``packed``, ``unpacked``: any other layouts.
+    5. ``two moves``: conversions, tails of the source alone, more digits than a walk can have; and
        many elements in an order so different that each would take a sector of its own.
-    5. ``in its bytes``: a result whose bytes hold other elements, or padding that stays.
+    6. ``in its bytes``: a result whose bytes hold other elements, or padding that stays.
     """
     here, there = source.layout, result.layout
     if not there.size and (padding is None or not there.required_size):
@@ -106,6 +108,14 @@ def plan_pack(
     loop = tiled_loop((destination, source), (1, 1), alignments, destination.padded_shape)
     if loop is None or not fits_a_walk(loop) or not _goes_slot_by_slot(loop, count):
         return None
+    if source.slot_bits is None and _counts(loop, source) and _packs_runs(loop, bits):
+        chosen = kernel(FILE, "pack_runs", INDEX=loop.index, PACKED_RUN=bits)
+        runs = parameters(chosen)(runs=count // RUN, octets=source.required_size)
+        runs.tails = int(bool(loop.bounds))
+        runs.along = next((b for b, w in enumerate(loop.weights) if w[-1]), -1)
+        runs.padding = (padding[0] if padding else 0) * 0x01010101
+        blocks = -(-count // (RUN * THREADS))
+        return Launches((_walking(chosen, runs, loop, blocks, 0),), "packed runs")
     word = 4 if alignments[0] >= 4 else 1
     per = 8 * word * (3 if bits == 6 else 1) // bits
     wide = _wide(loop, source, per) if word == 4 else 1
@@ -126,7 +136,25 @@ def _wide(loop: TiledLoop, source: Layout, per: int) -> int:
     if source.slot_bits is not None or not loop.contiguous:
         return 1
     wide = gcd(per, loop.pack(WIDEST))
-    return wide if wide in (4, 8, 16) else 1
+    return wide if wide in (4, 8) else 1
+
+
+def _packs_runs(loop: TiledLoop, bits: int) -> bool:
+    """Whether 16 slots are elements of one run, its end and padding, or padding."""
+    last, weights = loop.axes[-1], [moves[-1] for moves in loop.weights]
+    along = [weight for weight in weights if weight]
+    aligned = loop.alignments[WRITE] % _alignment(bits) == 0 == loop.alignments[READ] % RUN
+    return aligned and last.strides == (1, 1) and last.size % RUN == 0 and along in ([], [1])
+
+
+def _counts(loop: TiledLoop, source: Layout) -> bool:
+    """Whether indices count the bytes of the source, too, with all its padding."""
+    return loop.index == "int64_t" or source.required_size < 2**31
+
+
+def _alignment(bits: int) -> int:
+    """What 16 slots of so many bits are aligned to, in bytes, to be written at once."""
+    return 4 if bits == 6 else 2 * bits
 
 
 def _is_better_apart(loop: TiledLoop, spread: int = 1) -> bool:
@@ -197,7 +225,12 @@ def plan_unpack(
         return _flat("unpacked flat", kernel(FILE, "unpack_flat", UNPACKED=bits), count, 0)
     sizes = written_sizes(destination, padding)
     loop = tiled_loop((destination, source), (1, 1), alignments, sizes)
-    if loop is None or not fits_a_walk(loop) or _is_better_apart(loop):
+    if loop is None or not fits_a_walk(loop):
+        return None
+    found = _unpacking_runs(loop, source, count)
+    if found is not None:
+        return found
+    if _is_better_apart(loop):
         return None
     beside, apart = padding_beside(destination, 1, alignments[0], padding, loop)
     blocks = max(1, blocks_for(loop.count))
@@ -209,6 +242,78 @@ def plan_unpack(
     return Launches((*apart, launch), "unpacked")
 
 
+def _unpacking_runs(loop: TiledLoop, source: Layout, count: int) -> Launches | None:
+    """One launch into a block of so many slots, all elements; None for others, or short runs."""
+    bits, found = source.slot_bits, _split(loop, count)
+    assert bits is not None
+    words = (RUN, 8 if bits == 6 else 2 * bits)
+    aligned = all(a % n == 0 for a, n in zip(loop.alignments, words, strict=True))
+    if found is None or not aligned or not _counts(loop, source):
+        return None
+    if loop.axes[-1].strides[READ] != 1:
+        return None
+    row, steps = found
+    run = loop.axes[-1].size
+    if min(run, row or run) < _LEAST_RUN or len(steps) > MOST_DIGITS:
+        return None
+    chosen = kernel(FILE, "unpack_runs", INDEX=loop.index, UNPACKED_RUN=bits)
+    octets = -(-source.required_size * bits // 8)
+    made = parameters(chosen)(count=count, octets=octets, first=loop.firsts[READ])
+    walk = made.walk
+    walk.row, walk.run = divisor(loop.index, row or 1), divisor(loop.index, run)
+    walk.tail, walk.steps = int(row > 0), len(steps)
+    for d, (step, size, stride) in enumerate(steps):
+        walk.step[d], walk.size[d], walk.stride[d] = step, divisor(loop.index, size), stride
+    blocks = -(-count // (RUN * THREADS))
+    return Launches((Launch(chosen, blocks, bytes(made), (0, 0)),), "unpacked runs")
+
+
+# Of which the elements of a thread are in three at most.
+_LEAST_RUN = 8
+
+# The steps of ``SplitWalk``.
+_NEXT_DIGIT, _TO_INDEX, _LAST_DIGIT = range(3)
+
+
+def _split(loop: TiledLoop, count: int) -> tuple[int, list[tuple[int, int, int]]] | None:
+    """How numbers in a block without padding are split behind the fastest digit.
+
+    The fastest dimension if it has a tail, else 0; the kinds, sizes and strides of steps. None
+    where the walk is not over such a block.
+    """
+    if any(bound.first for bound in loop.bounds) or loop.firsts[WRITE]:
+        return None
+    row, steps = 0, list[tuple[int, int, int]]()
+    slots, end = 1, len(loop.axes)
+    while end:
+        bounds = [b for b, moves in enumerate(loop.weights) if moves[end - 1]]
+        begin = end - 1
+        while bounds and begin and loop.weights[bounds[0]][begin - 1]:
+            begin -= 1
+        digits, unit = loop.axes[begin:end], slots
+        for axis in reversed(digits):
+            if axis.size > 1 and axis.strides[WRITE] != unit:
+                return None
+            unit *= axis.size
+        made = [(_NEXT_DIGIT, axis.size, axis.strides[READ]) for axis in reversed(digits)]
+        fastest = end == len(loop.axes)
+        size = loop.bounds[bounds[0]].size if bounds else digits[0].size
+        if bounds:
+            made[-1] = (_LAST_DIGIT, *made[-1][1:])
+            if begin or fastest:  # all else is the index of the slowest
+                made = [(_TO_INDEX, size, 0), *made]
+        if bounds and fastest:
+            row, made = size, made[2:] or [(_LAST_DIGIT, 1, 0)]
+        elif fastest:
+            made = []
+        steps += made
+        slots, end = slots * size, begin
+    if steps:
+        steps[-1] = (_LAST_DIGIT, *steps[-1][1:])
+    one_each = all(sum(map(bool, moves)) <= 1 for moves in zip(*loop.weights, strict=True))
+    return (row, steps) if one_each and slots == count else None
+
+
 def _is_one_run(packed: Layout, other: Layout, wide: int, *alignments: int) -> bool:
     """Whether a dense block becomes another of its order, and memory is aligned for wide accesses.
 
@@ -218,7 +323,7 @@ def _is_one_run(packed: Layout, other: Layout, wide: int, *alignments: int) -> b
     if other.slot_bits is not None or packed.is_padded or other.is_padded:
         return False
     alike = packed.covers_block and packed.with_slot_bits(None).same_placement(other)
-    needed = (4 if bits == 6 else 2 * bits, wide)
+    needed = (_alignment(bits), wide)
     return alike and all(a % n == 0 for a, n in zip(alignments, needed, strict=True))
 
 

@@ -310,3 +310,19 @@ def test_sectors(driver, axis, scales):
     assert counts.bank_conflict_ratio == 1
     _, counts, _ = launched(lambda: tl.dequantize_blocks(*found, axis=axis))
     assert counts.stores.units == 4 * count / 32
+
+
+@NEEDS_COMPILER
+@pytest.mark.parametrize("axis", [1, 0])
+def test_sectors_of_elements_below_a_byte(driver, axis):
+    """The least there are, but for scales of rows."""
+    values = some(256, 1024)
+    x = tl.asarray(values, device="cuda")
+    given = {"axis": axis, "layout": bits_like(values.shape, "mxfp4")}
+    _, counts, found = launched(lambda: tl.quantize_blocks(x, "mxfp4", **given))
+    scales = values.size / 32 / 32 * (32 / 4 if axis else 1)
+    assert counts.loads.units == 4 * values.size / 32
+    assert counts.stores.units == values.size / 2 / 32 + scales
+    assert counts.bank_conflict_ratio == 1
+    _, counts, _ = launched(lambda: tl.dequantize_blocks(*found, axis=axis))
+    assert counts.stores.units == 4 * values.size / 32

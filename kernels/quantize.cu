@@ -7,8 +7,8 @@
 //                   A thread has PACK elements (16 bytes or more, or those of the fewest whole bytes),
 //                   4 times, 256 packs apart (once in more than four dimensions); the packs of a block
 //                   are side by side. Each leaves its largest magnitude in shared memory, and reads
-//                   those of its block. Coalesced, but for scales: 4 threads of a block write a byte
-//                   each. Worst: short lines, whose last block has threads without elements.
+//                   those of its block. Scales go through it, too, so that warps write them side by
+//                   side. Worst: short lines, whose last block has threads without elements.
 //
 // quantize_columns  The same along any other dimension: a thread for each block, whose elements it keeps
 //                   in registers. Coalesced where the source's fastest dimension is that of the results.
@@ -194,7 +194,9 @@ DEVICE void quantized_rows(const Quantized<Rank, Index>& p) {
     constexpr int COUNT = PER_WALK<Rank>, GROUP = BLOCK_SIZE<Scale> / Packed;
     constexpr int READ = GROUP < 4 ? GROUP : 4;
     using Count = Unsigned<Index>;
+    constexpr int BLOCKS = COUNT * THREADS / GROUP;
     SHARED(uint32_t, magnitudes, COUNT * THREADS);
+    SHARED(uint8_t, scales, BLOCKS);
     const Count first = static_cast<Count>(blockIdx.x) * (COUNT * THREADS) + threadIdx.x;
     const float whole = load_if(p.has_whole != 0, static_cast<const float*>(p.whole));
     Index at[COUNT][4];
@@ -234,7 +236,6 @@ DEVICE void quantized_rows(const Quantized<Rank, Index>& p) {
         store_shared(magnitudes + k * THREADS + threadIdx.x, largest);
     }
     barrier();
-    uint8_t scales[COUNT];
 #pragma unroll
     for (int k = 0; k < COUNT; ++k) {
         const uint32_t* const group = magnitudes + (k * THREADS + threadIdx.x) / GROUP * GROUP;
@@ -253,21 +254,19 @@ DEVICE void quantized_rows(const Quantized<Rank, Index>& p) {
         uint8_t* const to = static_cast<uint8_t*>(p.data) + (inside[k] ? byte_of<Bits>(at[k][0]) : 0);
         const Index left = Packed > WHOLE<Bits> ? Packed : p.size - at[k][3];
         store_codes<Bits>(inside[k], to, codes, left < Packed ? static_cast<int>(left) : Packed);
-        scales[k] = shared.bits;
+        const int block = (k * THREADS + static_cast<int>(threadIdx.x)) / GROUP;
+        store_shared_if(threadIdx.x % GROUP == 0, scales + block, shared.bits);
     }
-    // All threads of a block know the scales of all turns: the first ones write one each.
+    barrier();
 #pragma unroll
-    for (int from = 0; from < COUNT; from += GROUP) {
-        const int own = from + static_cast<int>(threadIdx.x) % GROUP;
-        bool leads = false;
-        Index number = 0;
-        uint8_t scale = 0;
-#pragma unroll
-        for (int k = from; k < from + GROUP && k < COUNT; ++k) {
-            if (k == own && active[k]) leads = true, number = at[k][2], scale = scales[k];
-        }
-        const Index place = slot_of<Tiled>(p.tiles, number);
-        store_if(leads, static_cast<uint8_t*>(p.scales) + (leads ? place : 0), scale);
+    for (int from = 0; from < BLOCKS; from += THREADS) {
+        const int block = from + static_cast<int>(threadIdx.x);
+        const Count pack = static_cast<Count>(blockIdx.x) * (COUNT * THREADS) + block * GROUP;
+        const bool writes = block < BLOCKS && pack < static_cast<Count>(p.count);
+        Index to[4];
+        p.walk.offsets(writes ? pack : 0, to);
+        uint8_t* const place = static_cast<uint8_t*>(p.scales) + slot_of<Tiled>(p.tiles, to[2]);
+        store_if(writes, place, load_shared_if(writes, scales + (writes ? block : 0)));
     }
 }
 

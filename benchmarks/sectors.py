@@ -422,11 +422,15 @@ def _in_layout(layout: tl.Layout, dtype: str) -> tl.Tensor:
 def _scaled_blocks() -> Iterator[Probe]:
     """float32 in blocks that share a scale, and back, along either axis."""
 
-    def made(name: Any, axis: int, bits: int | None, back: bool, dtype: str) -> Callable[[], Any]:
+    def made(
+        name: Any, axis: int, bits: int | None, back: bool, tiled: bool, dtype: str
+    ) -> Callable[[], Any]:
         x = _values((1024, 1024), dtype)
         layout = x.layout.with_slot_bits(bits)
         one = tl.ones((), dtype=tl.float32, device="cuda") if name == "nvfp4" else None
+        placed = tl.Layout.scale_factors(1024, 1024 // (16 if one is not None else 32))
         given: Any = {"axis": axis, "layout": layout, "global_scale": one}
+        given["scales_layout"] = placed if tiled else None
         if not back:
             return lambda: tl.quantize_blocks(x, name, **given)
         data, scales, _ = tl.quantize_blocks(x, name, **given)
@@ -435,9 +439,11 @@ def _scaled_blocks() -> Iterator[Probe]:
     for back, call in ((False, "quantize_blocks"), (True, "dequantize_blocks")):
         for axis, layout in ((-1, "blocks along rows"), (0, "blocks along columns")):
             for name, bits in (("mxfp8_e4m3", None), ("mxfp4", 4), ("nvfp4", 4)):
-                make = partial(made, name, axis, bits, back)
-                text = f'{call}(x, "{name}")'
-                yield Probe("quantize.cu", text, (1024, 1024), layout, make, ("float32",))
+                for tiled in (False, True) if axis else (False,):
+                    make = partial(made, name, axis, bits, back, tiled)
+                    text = f'{call}(x, "{name}")'
+                    placed = f"{layout}, scale factors" if tiled else layout
+                    yield Probe("quantize.cu", text, (1024, 1024), placed, make, ("float32",))
 
 
 def _packed(x: tl.Tensor, order: str | None = None) -> tl.Tensor:

@@ -7,12 +7,12 @@
 //                   A thread has PACK elements (16 bytes or more, or those of the fewest whole bytes),
 //                   4 times, 256 packs apart (once in more than four dimensions); the packs of a block
 //                   are side by side. Each leaves its largest magnitude in shared memory, and reads
-//                   those of its block. Coalesced, but for scales: the first thread of a block writes
-//                   one byte. Worst: short lines, whose last block has threads without elements.
+//                   those of its block. Scales go through it, too, so that warps write them side by
+//                   side. Worst: short lines, whose last block has threads without elements.
 //
 // quantize_columns  The same along any other dimension: a thread for each block, whose elements it keeps
 //                   in registers. Coalesced where the source's fastest dimension is that of the results.
-//                   Elements of 4 bits share bytes with the next thread: each writes half a block of both.
+//                   Elements of 4 bits share bytes with the next block: a thread writes half of two.
 //                   Worst: few blocks, and where it is not.
 //
 // dequantize        A thread has PACK elements of the result (16 bytes, or one), 4 times, 256 packs apart
@@ -194,7 +194,9 @@ DEVICE void quantized_rows(const Quantized<Rank, Index>& p) {
     constexpr int COUNT = PER_WALK<Rank>, GROUP = BLOCK_SIZE<Scale> / Packed;
     constexpr int READ = GROUP < 4 ? GROUP : 4;
     using Count = Unsigned<Index>;
+    constexpr int BLOCKS = COUNT * THREADS / GROUP;
     SHARED(uint32_t, magnitudes, COUNT * THREADS);
+    SHARED(uint8_t, scales, BLOCKS);
     const Count first = static_cast<Count>(blockIdx.x) * (COUNT * THREADS) + threadIdx.x;
     const float whole = load_if(p.has_whole != 0, static_cast<const float*>(p.whole));
     Index at[COUNT][4];
@@ -252,9 +254,19 @@ DEVICE void quantized_rows(const Quantized<Rank, Index>& p) {
         uint8_t* const to = static_cast<uint8_t*>(p.data) + (inside[k] ? byte_of<Bits>(at[k][0]) : 0);
         const Index left = Packed > WHOLE<Bits> ? Packed : p.size - at[k][3];
         store_codes<Bits>(inside[k], to, codes, left < Packed ? static_cast<int>(left) : Packed);
-        const bool leads = active[k] && threadIdx.x % GROUP == 0;
-        const Index place = slot_of<Tiled>(p.tiles, leads ? at[k][2] : 0);
-        store_if(leads, static_cast<uint8_t*>(p.scales) + place, shared.bits);
+        const int block = (k * THREADS + static_cast<int>(threadIdx.x)) / GROUP;
+        store_shared_if(threadIdx.x % GROUP == 0, scales + block, shared.bits);
+    }
+    barrier();
+#pragma unroll
+    for (int from = 0; from < BLOCKS; from += THREADS) {
+        const int block = from + static_cast<int>(threadIdx.x);
+        const Count pack = static_cast<Count>(blockIdx.x) * (COUNT * THREADS) + block * GROUP;
+        const bool writes = block < BLOCKS && pack < static_cast<Count>(p.count);
+        Index to[4];
+        p.walk.offsets(writes ? pack : 0, to);
+        uint8_t* const place = static_cast<uint8_t*>(p.scales) + slot_of<Tiled>(p.tiles, to[2]);
+        store_if(writes, place, load_shared_if(writes, scales + (writes ? block : 0)));
     }
 }
 
@@ -280,32 +292,33 @@ DEVICE void quantized_columns(const Quantized<Rank, Index>& p) {
         largest = magnitude(values[k]) > largest ? magnitude(values[k]) : largest;
     const Shared shared = shared_of<Scale>(largest, p.powers, whole, p.largest_element);
     if constexpr (Bits == 4) {
-        // The even thread of two writes the first half of their blocks, the odd one the second.
-        constexpr int WORDS = SIZE / 16;
-        SHARED(uint32_t, exchanged, WORDS * THREADS);
-        uint32_t halves[2][WORDS] = {};
+        // A byte has elements of two threads: each writes half of the blocks of two.
+        constexpr int WORDS = SIZE / 8, HALF = THREADS / 2;
+        SHARED(uint32_t, codes, WORDS * THREADS);
+        uint32_t words[WORDS] = {};
 #pragma unroll
-        for (int k = 0; k < SIZE; ++k) {
-            const uint32_t code = encoded<Element>(values[k], shared);
-            halves[k / (SIZE / 2)][k % (SIZE / 2) / 8] |= code << k % 8 * 4;
-        }
-        const bool odd = threadIdx.x % 2;
+        for (int k = 0; k < SIZE; ++k)
+            words[k / 8] |= static_cast<uint32_t>(encoded<Element>(values[k], shared)) << k % 8 * 4;
 #pragma unroll
-        for (int w = 0; w < WORDS; ++w)
-            store_shared(exchanged + w * THREADS + threadIdx.x, odd ? halves[0][w] : halves[1][w]);
+        for (int w = 0; w < WORDS; ++w) store_shared(codes + w * THREADS + threadIdx.x, words[w]);
         barrier();
-        const Index begin = odd ? SIZE / 2 : 0;
+        const int thread = static_cast<int>(threadIdx.x), pair = thread % HALF * 2, half = thread / HALF;
+        const Count others = static_cast<Count>(blockIdx.x) * THREADS + pair;
+        const bool writes = others < static_cast<Count>(p.count);
+        Index to[4];
+        p.walk.offsets(writes ? others : 0, to);
+        const Index present = writes ? p.size - to[3] : 0;
 #pragma unroll
-        for (int w = 0; w < WORDS; ++w) {
-            const uint32_t own = odd ? halves[1][w] : halves[0][w];
-            const uint32_t other = load_shared(exchanged + w * THREADS + (threadIdx.x ^ 1));
-            const uint32_t low = odd ? other : own, high = odd ? own : other;
+        for (int w = 0; w < WORDS / 2; ++w) {
+            const int word = half * (WORDS / 2) + w;
+            const uint32_t* const read = codes + word * THREADS + pair;
+            const auto two = load_shared(reinterpret_cast<const Pack<uint32_t, 2>*>(read));
 #pragma unroll
             for (int i = 0; i < 8; ++i) {
-                const Index k = begin + w * 8 + i;
-                const Index place = k < left ? byte_of<4>(at[0] + k * p.data_step) : 0;
-                const uint32_t both = (low >> 4 * i & 15) | (high >> 4 * i & 15) << 4;
-                store_if(k < left, static_cast<uint8_t*>(p.data) + place, static_cast<uint8_t>(both));
+                const Index k = word * 8 + i;
+                const Index place = k < present ? byte_of<4>(to[0] + k * p.data_step) : 0;
+                const uint32_t both = (two.at[0] >> 4 * i & 15) | (two.at[1] >> 4 * i & 15) << 4;
+                store_if(k < present, static_cast<uint8_t*>(p.data) + place, static_cast<uint8_t>(both));
             }
         }
     } else {
@@ -390,7 +403,7 @@ BLOCK_KERNEL(quantize_rows, Quantized<RANK, INDEX>) {
     quantized_rows<SOURCE, ELEMENT, SCALE, BITS, TILED, PACK>(p);
 }
 #else
-SHAPES(WHERE defined(SOURCE), RANK = 2 4 0, INDEX = int32_t int64_t)
+SHAPES(WHERE defined(SOURCE), WHERE BITS != 6, RANK = 2 4 0, INDEX = int32_t int64_t)
 BLOCK_KERNEL(quantize_columns, Quantized<RANK, INDEX>) {
     quantized_columns<SOURCE, ELEMENT, SCALE, BITS, TILED>(p);
 }

@@ -40,6 +40,17 @@ TYPES = {
         )
         for count, numbers in ((1, 0), (4, 24), (12, 24))
     ],
+    "quantize.cu": [
+        (
+            (name, "float"),
+            ("ELEMENT", "float4_e2m1fn"),
+            ("SCALE", "float8_e4m3fn"),
+            ("BITS", bits),
+            ("TILED", "1"),
+            ("LONGEST", "4"),
+        )
+        for name, bits in (("SOURCE", "4"), ("SOURCE", "8"), ("RESULT", "4"))
+    ],
     "reduce/quantile.cu": [(("ELEMENT", "float"), ("RESULT", "float"))],
     "sort/radix.cu": [(("ELEMENT", "float"),)],
     "reduce/reduce.cu": [(("ELEMENT", "float"), ("LONGEST", "4"))],

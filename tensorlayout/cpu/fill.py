@@ -134,7 +134,8 @@ def _filler(name: str, fill: Callable[..., None]) -> Callable[..., None]:
 
     def fill_narrow(out: Array, *given: Any) -> None:
         values = [scalar_in(name, out.dtype, v) if type(v) in SCALARS else v for v in given]
-        fill(out, *values)
+        # As bytes: without memory for a buffer, NumPy ends the process over dtypes not its own.
+        fill(out.view(np.uint8), *[np.asarray(v).view(np.uint8) for v in values])
 
     return fill_narrow
 

@@ -39,6 +39,9 @@ DTYPES = {
     "movable": BOOL + SIGNED + UNSIGNED + REAL_FLOATING + COMPLEX + NARROW,
 }
 
+# Of functions that take narrow types, too, which `test_narrow` tries.
+DTYPES["any or narrow"] = DTYPES["any"]
+
 # But for types that do not hold 0, 1, 2 and 3.
 _SMALL = {"int1", "int2", "uint1", "float8_e8m0fnu"}
 DTYPES["holding small numbers"] = [n for n in DTYPES["movable"] if n not in _SMALL]

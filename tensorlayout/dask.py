@@ -26,6 +26,7 @@ def register() -> None:
     for name, function in _LOOKUPS.items():
         getattr(dispatch, name).register(Tensor, function)
     sizes.sizeof.register(Tensor, _sizeof)
+    loaded("dask.array.chunk_types").register_chunk_type(Tensor)  # operators with Dask's arrays
     loaded("dask.array.backends").array_creation_dispatch.register_backend(_NAME, backend())
     utils = loaded("dask.array.utils")
     if not hasattr(utils.scipy_linalg_safe, "__wrapped__"):

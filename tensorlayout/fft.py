@@ -3,7 +3,7 @@
 Operands are handed to NumPy as they lie, whatever their layout and whichever the axes; results are
 row-major, in the precision of the operand. 16-bit floats are worked out in float32: complex
 results are complex64, real ones rounded once. Where the standard asks for a complex operand, a real
-one is taken too.
+one is taken too. Integers and bool are converted to float64 first, which a trace shows.
 
 Each transform takes `norm`: ``"backward"`` divides the inverse transforms by the number of
 elements, ``"forward"`` the others, ``"ortho"`` all of them by its square root. Errors, for each:
@@ -105,6 +105,8 @@ def _over(
 ) -> Tensor:
     name = operation.name
     x = arguments.tensor(name, x)
+    if dtypes.in_category(x.dtype, "integer or boolean"):
+        x = astype(x, dtypes.float64)
     arguments.choice(name, "norm", norm, "'backward', 'ortho' or 'forward'", _NORMS)
     if s is not None and axes is None:
         msg = f"{name}: s needs axes, one for each size"

@@ -7,6 +7,8 @@ import sys
 from types import ModuleType
 from typing import Any
 
+import numpy as np
+
 from tensorlayout import dtypes, printing
 from tensorlayout.calling import guarded, leaving
 from tensorlayout.exchange import cuda_array, dlpack
@@ -30,9 +32,6 @@ from tensorlayout.words import REFUSALS
 
 # Versions of the standard whose every rule holds here, oldest first.
 API_VERSIONS = ("2021.12", "2022.12", "2023.12", "2024.12", "2025.12")
-
-# Whose operator is asked, by libraries older than `__array_ufunc__`: ours before that of NumPy.
-_PRIORITY = 1000.0
 
 _OPERATORS: dict[str, Any] = {
     "add": ew.add,
@@ -113,14 +112,20 @@ def _bind(name: str, method: Any) -> None:
 
 
 def _matmul(self: Tensor, other: Any, /) -> Any:
+    if type(other) is not Tensor and not _is_array(other):
+        return NotImplemented
     try:
-        return linear_algebra.matmul(self, other) if isinstance(other, Tensor) else NotImplemented
+        return linear_algebra.matmul(self, other)
     except REFUSALS as error:
         raise leaving(error) from error.__cause__
 
 
+def _is_array(other: Any) -> bool:
+    return isinstance(other, np.ndarray) and dispatch.takes(other)
+
+
 def _imatmul(self: Tensor, other: Any, /) -> Any:
-    if not isinstance(other, Tensor):
+    if type(other) is not Tensor and not _is_array(other):
         return NotImplemented
     product = linear_algebra.matmul(self, other)
     if (product.dtype, product.shape) != (self.dtype, self.shape):
@@ -300,7 +305,7 @@ def bind() -> None:
         "__divmod__": _divmod,
         "__rdivmod__": _rdivmod,
         "__bytes__": elements.tobytes,
-        "__array_priority__": _PRIORITY,
+        "__array_priority__": dispatch.PRIORITY,
         **{name: _placed(name, guarded(method)) for name, method in _METHODS.items()},
         "copy": elements.copy,  # too short for what a guard costs
     }

@@ -33,6 +33,8 @@ Number = SupportsComplex | Real
 # Operands beside a tensor; annotations take an int for a float, and a float for a complex.
 NumpyScalar = np.number[Any] | np.bool
 Scalar = complex | NumpyScalar
+NumpyOperand = NumpyScalar | Array
+Operand = complex | NumpyOperand
 
 # A dtype, or a scalar type of NumPy or Python, or a name: ``float32``, ``float``, ``"float32"``.
 TypeLike = DType | type[np.generic] | type[complex] | type[float] | type[int] | type[bool]

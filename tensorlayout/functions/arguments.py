@@ -9,8 +9,9 @@ from typing import Any
 import numpy as np
 
 from tensorlayout import words
+from tensorlayout.devices import CPU, Device
 from tensorlayout.dtypes import SCALARS, float64, in_category, misfit
-from tensorlayout.exchange.numpy import tensor_over
+from tensorlayout.exchange.numpy import held, tensor_over
 from tensorlayout.layout import Layout, in_our_words
 from tensorlayout.plan.rules import normalized_dims
 from tensorlayout.scopes import Scope
@@ -31,9 +32,14 @@ constants: Scope[list[Tensor]] = Scope("constants")
 
 
 def operand(name: str, x: Any) -> Any:
-    """A tensor or an exact Python scalar; NumPy scalars become tensors of rank 0."""
+    """Return a tensor or an exact Python scalar; a tensor shares the memory of a NumPy array.
+
+    NumPy scalars become tensors of rank 0. TypeError for anything else.
+    """
     if type(x) is Tensor or type(x) in SCALARS or isinstance(x, Unknown):
         return x
+    if isinstance(x, np.ndarray):
+        return _over_array(name, x, "operands must be tensors, arrays or Python scalars")
     if isinstance(x, np.generic):
         wrapped = tensor_over(np.asarray(x))
         assert wrapped is not None
@@ -44,12 +50,30 @@ def operand(name: str, x: Any) -> Any:
     for kind in (int, float, complex):  # subclasses, such as enumerations, count as their base
         if isinstance(x, kind):
             return kind(x)  # type: ignore[arg-type]
-    rule = "operands must be tensors or Python scalars"
+    rule = "operands must be tensors, arrays or Python scalars"
+    raise named(name, TypeError(f"{rule}, got {_described(x)}"))
+
+
+# Other subclasses give elements another meaning (masks, units) or operators another (`matrix`).
+_ARRAYS = frozenset({np.ndarray, np.memmap})
+
+
+def _over_array(name: str, x: Any, rule: str) -> Tensor:
+    """Return a tensor on the CPU over the memory of a NumPy array; TypeError where none can be."""
+    try:
+        found = tensor_over(held(x)) if type(x) in _ARRAYS else None
+    except (TypeError, ValueError):  # no dtype of ours, or memory that is closed
+        found = None
+    if found is not None:
+        return found
     raise named(name, TypeError(f"{rule}, got {_described(x)}"))
 
 
 def tensor(name: str, x: Any, argument: str = "") -> Tensor:
-    """`x`, which must be a tensor (a NumPy scalar becomes one); `argument`, of several, is it."""
+    """Return `x`, a tensor; NumPy scalars and arrays become tensors on the CPU, without a copy.
+
+    `argument`: the name of `x` among several arguments. TypeError for anything else.
+    """
     if type(x) is Tensor:
         return x
     if isinstance(x, np.generic):
@@ -57,7 +81,18 @@ def tensor(name: str, x: Any, argument: str = "") -> Tensor:
     if argument == "out" and not is_array(x):
         refuse(name, f"out must be a tensor, got {words.kind_of(x)}", TypeError)
     rule = f"{argument} must be a tensor" if argument else "must be called with a tensor"
+    if isinstance(x, np.ndarray):
+        return _over_array(name, x, rule)
     raise named(name, TypeError(f"{rule}, got {_described(x)}"))
+
+
+def refuse_arrays(name: str, given: Iterable[Any], device: Device) -> None:
+    """Raise TypeError for NumPy arrays beside tensors of another device than the CPU."""
+    if device != CPU:
+        for x in given:
+            if isinstance(x, np.ndarray):
+                rule = f"operands beside tensors on {device} must be tensors"
+                refuse(name, f"{rule}, got {_described(x)}", TypeError)
 
 
 def integer(name: str, argument: str, given: Any) -> int:
@@ -249,9 +284,12 @@ def shown(x: Any) -> str:
 
 
 def _described(x: Any) -> str:
-    may_be = is_array(x) or type(x) in (list, tuple, int, float, complex)
-    fix = "; make it a tensor with asarray() first" if may_be else ""
-    return f"{words.kind_of(x)}{fix}"
+    kind, fix = words.kind_of(x), ""
+    if isinstance(x, np.ndarray):
+        kind = f"{kind} of dtype {words.cut(x.dtype, 60)}"
+    if is_array(x) or type(x) in (list, tuple, int, float, complex):
+        fix = "; make it a tensor with asarray() first"
+    return f"{kind}{fix}"
 
 
 def writable(name: str, x: Tensor) -> Tensor:
@@ -279,7 +317,11 @@ def tensors(name: str, arrays: Sequence[Any], argument: str = "arrays") -> tuple
         refuse(name, f"{argument} must be at least one tensor, got none")
     if {*map(type, arrays)} == _TENSORS:
         return tuple(arrays)
-    return tuple(
-        x if type(x) is Tensor else tensor(name, x, f"{argument}[{i}]")
-        for i, x in enumerate(arrays)
-    )
+    found = tuple([tensor(name, x, f"{argument}[{i}]") for i, x in enumerate(arrays)])
+    refuse_arrays(name, arrays, device_of(arrays))
+    return found
+
+
+def device_of(given: Iterable[Any]) -> Device:
+    """Return the device of the first tensor; the CPU where there is none."""
+    return next((x.device for x in given if type(x) is Tensor), CPU)

@@ -127,8 +127,9 @@ def result_type(*arrays_and_dtypes: Tensor | Scalar | DTypeLike) -> DType:
 
 
 def _dtype_of(given: Any, argument: str) -> DType:
-    """A dtype, or that of a tensor or NumPy scalar."""
-    return as_dtype(given.dtype if isinstance(given, (Tensor, np.generic)) else given, argument)
+    """Return a dtype, or that of a tensor, a NumPy array or scalar."""
+    known = isinstance(given, (Tensor, np.generic, np.ndarray))
+    return as_dtype(given.dtype if known else given, argument)
 
 
 def isdtype(dtype: DTypeLike, kind: Kind | TypeLike | tuple[Kind | TypeLike, ...]) -> bool:

@@ -19,8 +19,10 @@ from tensorlayout.dtypes import SCALARS, DType, promote, same_kind
 from tensorlayout.exchange.numpy import shortage
 from tensorlayout.functions.arguments import (
     Unknown,
+    device_of,
     is_array,
     operand,
+    refuse_arrays,
     tensor,
     writable,
 )
@@ -31,8 +33,11 @@ from tensorlayout.plan.library import Library
 from tensorlayout.plan.run import prepared, prepared_into
 from tensorlayout.plan.steps import watched as watched
 from tensorlayout.tensor import Tensor
-from tensorlayout.typing import NumpyScalar
+from tensorlayout.typing import Array, NumpyOperand
 from tensorlayout.words import REFUSALS, named, refuse
+
+# Types with a higher `__array_priority__` than ours carry out operators first.
+PRIORITY = 1000.0
 
 _SCALAR = Transfer()
 _assignment = functools.cache(Assign)  # in the name of an operation
@@ -132,7 +137,7 @@ def elementwise(operation: Elementwise, *operands: Any, out: Tensor | None = Non
             operands = _tensors_and_scalars(operation.name, operands)
             break
     if Tensor not in map(type, operands):
-        rule = "at least one operand must be a tensor, got only Python scalars"
+        rule = "at least one operand must be a tensor or an array, got only Python scalars"
         refuse(operation.name, rule, TypeError)
     key = tuple([type(x) if type(x) in SCALARS else x._spec for x in operands])
     if out is None:
@@ -141,11 +146,12 @@ def elementwise(operation: Elementwise, *operands: Any, out: Tensor | None = Non
 
 
 def _tensors_and_scalars(name: str, operands: tuple[Any, ...]) -> tuple[Any, ...]:
-    """NumPy scalars as tensors, which are moved to where the others are."""
+    """NumPy arrays and scalars as tensors; the scalars are moved to where the others are."""
     given = tuple([operand(name, x) for x in operands])
-    device = next((x.device for x in operands if type(x) is Tensor), None)
-    if device is None or device == CPU:
+    device = device_of(operands)
+    if device == CPU:
         return given
+    refuse_arrays(name, operands, device)
     return tuple(
         call(_SCALAR, (y._spec, device), (y,)) if isinstance(x, np.generic) else y
         for x, y in zip(operands, given, strict=True)
@@ -158,6 +164,7 @@ def library(operation: Library, *operands: Any, **options: Any) -> Any:
     `options`: hashable; they become part of the plan, and keywords of the call.
     """
     given = tuple([x if type(x) is Tensor else tensor(operation.name, x) for x in operands])
+    refuse_arrays(operation.name, operands, device_of(given))
     return call(operation, (len(given), *[x._spec for x in given], *options.items()), given)
 
 
@@ -171,6 +178,12 @@ first of them. TypeError for other dtypes, ValueError for shapes that do not bro
 
 Source: array API standard 2025.12, elementwise functions, `{name}`.
 """
+
+
+def _notes(operation: Elementwise) -> str:
+    if operation.takes_integers:
+        return " (integers and bool are taken as float64)"
+    return f", or all bool (`{operation.of_bools}`)" if operation.of_bools else ""
 
 
 def _one(x: Tensor, /) -> Tensor: ...  # type: ignore[empty-body]
@@ -191,7 +204,7 @@ def _documented(
         summary=summary,
         shapes=shapes,
         category=operation.dtypes,
-        integers=f" (integers are taken as {operation.integers})" if operation.integers else "",
+        integers=_notes(operation),
         result=results[operation.result],
         name=operation.name,
     )
@@ -209,19 +222,19 @@ class Unary(Protocol):
 
     __name__: str
 
-    def __call__(self, x: Tensor, /) -> Tensor:
+    def __call__(self, x: Tensor | Array, /) -> Tensor:
         """The tensor of the results."""
 
 
 class Binary(Protocol[_S]):
-    """An elementwise function of two tensors, or of one and a scalar: a Python `_S` at most."""
+    """An elementwise function of two tensors or arrays, or of one and a scalar: at most an `_S`."""
 
     __name__: str
 
     @overload
-    def __call__(self, x1: Tensor, x2: Tensor | _S | NumpyScalar, /) -> Tensor: ...
+    def __call__(self, x1: Tensor, x2: Tensor | _S | NumpyOperand, /) -> Tensor: ...
     @overload
-    def __call__(self, x1: _S | NumpyScalar, x2: Tensor, /) -> Tensor: ...
+    def __call__(self, x1: _S | NumpyOperand, x2: Tensor, /) -> Tensor: ...
 
 
 # What the functions below take beyond their operands is what NumPy's take, and is refused by name:
@@ -290,7 +303,7 @@ def operator(operation: Elementwise) -> Callable[[Tensor, Any], Any]:
                 return prepared(operation, self._spec, other._spec)(self, other)
             if type(other) in SCALARS and not watched:
                 return prepared(operation, self._spec, type(other))(self, other)
-            return elementwise(operation, self, other) if _ours(other) else NotImplemented
+            return elementwise(operation, self, other) if takes(other) else NotImplemented
         except REFUSALS as error:
             raise refused(operation, error) from None
 
@@ -304,7 +317,7 @@ def reflected(operation: Elementwise) -> Callable[[Tensor, Any], Any]:
         try:
             if type(other) in SCALARS and not watched:
                 return prepared(operation, type(other), self._spec)(other, self)
-            return elementwise(operation, other, self) if _ours(other) else NotImplemented
+            return elementwise(operation, other, self) if takes(other) else NotImplemented
         except REFUSALS as error:
             raise refused(operation, error) from None
 
@@ -330,7 +343,7 @@ def in_place(operation: Elementwise) -> Callable[[Tensor, Any], Any]:
                 if kind is not None:
                     writable(operation.name, self)
                     return prepared_into(operation, spec, spec, kind)(self, self, other)
-            if not _ours(other):
+            if not takes(other):
                 return NotImplemented
             out, given = writable(operation.name, self), operand(operation.name, other)
             if type(given) is Tensor and _is_wider(given._spec.dtype, out._spec.dtype):
@@ -349,7 +362,21 @@ def _is_wider(other: DType, own: DType) -> bool:
     return other is not own and own != promote(own, other) and same_kind(promote(own, other), own)
 
 
-def _ours(other: Any) -> bool:
-    """Whether an operator takes `other`: arrays and lists reach the error that names the fix."""
+def takes(other: Any) -> bool:
+    """Whether an operator accepts `other`, or refuses it with a fix, before its own is asked.
+
+    Types with a ufunc protocol (pint, xarray, Dask) or a higher priority than ours come first.
+    """
     kinds = (Tensor, np.generic, int, float, complex, list, tuple, Unknown)
-    return isinstance(other, kinds) or is_array(other)
+    if type(other) is np.ndarray or isinstance(other, kinds):
+        return True
+    priority = getattr(other, "__array_priority__", 0)
+    return is_array(other) and not has_ufunc_protocol(other) and not priority > PRIORITY
+
+
+_NUMPY_UFUNC = np.ndarray.__array_ufunc__
+
+
+def has_ufunc_protocol(x: Any) -> bool:
+    """Whether the type of `x` has an `__array_ufunc__` other than that of NumPy's arrays."""
+    return getattr(type(x), "__array_ufunc__", _NUMPY_UFUNC) is not _NUMPY_UFUNC

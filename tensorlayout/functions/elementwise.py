@@ -20,7 +20,7 @@ from tensorlayout.plan.elementwise import Elementwise
 from tensorlayout.plan.rules import check_category, of_another_category
 from tensorlayout.plan.view import Part, View
 from tensorlayout.tensor import Tensor
-from tensorlayout.typing import NumpyScalar
+from tensorlayout.typing import NumpyOperand
 from tensorlayout.words import under
 
 __all__ = [
@@ -117,16 +117,16 @@ def _binary(
     category: _Numbers,
     summary: str,
     result: str = ...,
-    integers: dtypes.DType | None = ...,
+    of_bools: str = ...,
 ) -> Binary[complex]: ...
 def _binary(
     name: str,
     category: str,
     summary: str,
     result: str = "same",
-    integers: dtypes.DType | None = None,
+    of_bools: str = "",
 ) -> Any:
-    return dispatch.binary(Elementwise(name, category, result, integers), summary)
+    return dispatch.binary(Elementwise(name, category, result, of_bools=of_bools), summary)
 
 
 abs = _unary("abs", "numeric", "The magnitude of each element.", "real")
@@ -170,7 +170,7 @@ tan = _unary("tan", "floating-point", "The tangent of angles in radians.")
 tanh = _unary("tanh", "floating-point", "The hyperbolic tangent.")
 trunc = _unary("trunc", "real numeric", "The nearest integer towards 0.")
 
-add = _binary("add", "numeric", "The sum of the operands.")
+add = _binary("add", "numeric", "The sum of the operands.", of_bools="logical_or")
 atan2 = _binary(
     "atan2",
     "real floating",
@@ -192,9 +192,7 @@ Where `x2` is negative or not below the width, only the sign is left: 0 or -1.""
 )
 bitwise_xor = _binary("bitwise_xor", "integer or boolean", "The bits set in exactly one operand.")
 copysign = _binary("copysign", "real floating", "The magnitude of `x1` with the sign of `x2`.")
-divide = _binary(
-    "divide", "floating-point", "The quotient of the operands.", integers=dtypes.float64
-)
+divide = _binary("divide", "floating-point", "The quotient of the operands.")
 equal = _binary("equal", "any or narrow", "Whether the operands are equal.", "bool")
 floor_divide = _binary(
     "floor_divide",
@@ -218,7 +216,7 @@ logical_or = _binary("logical_or", "bool", "Whether at least one operand is true
 logical_xor = _binary("logical_xor", "bool", "Whether exactly one operand is true.", "bool")
 maximum = _binary("maximum", "real numeric", "The greater operand; NaN if either is.")
 minimum = _binary("minimum", "real numeric", "The lesser operand; NaN if either is.")
-multiply = _binary("multiply", "numeric", "The product of the operands.")
+multiply = _binary("multiply", "numeric", "The product of the operands.", of_bools="logical_and")
 nextafter = _binary("nextafter", "real floating", "The next number from `x1` towards `x2`.")
 not_equal = _binary("not_equal", "any or narrow", "Whether the operands differ.", "bool")
 pow = _binary(
@@ -325,8 +323,8 @@ _REAL_SCALARS = frozenset({int, float})
 def clip(
     x: Tensor,
     /,
-    min: Tensor | float | NumpyScalar | None = None,
-    max: Tensor | float | NumpyScalar | None = None,
+    min: Tensor | float | NumpyOperand | None = None,
+    max: Tensor | float | NumpyOperand | None = None,
 ) -> Tensor:
     """Each element moved to the nearest value between `min` and `max`.
 
@@ -366,6 +364,7 @@ def _bound(x: Tensor, bound: Any) -> Any:
     """A bound that does not change the dtype of `x`; one made here is where `x` is."""
     if bound is None or type(bound) is int:
         return bound
+    arguments.refuse_arrays("clip", (bound,), x.device)
     found = _bound_in_dtype(x, bound)
     ours = isinstance(found, Tensor) and not isinstance(bound, Tensor)
     return moved(found, x.device) if ours else found

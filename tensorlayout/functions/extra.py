@@ -115,7 +115,7 @@ def isclose(
 
     `a`, `b`: tensors, or one of them a number; shapes broadcast. Any dtype; integers and bool are
     compared as float64. `rtol`, `atol`: numbers. `equal_nan`: NaN is close to NaN. Layout: in the
-    form of ``a - b``. TypeError for anything else, arrays of NumPy among them.
+    form of ``a - b``. TypeError for anything else.
 
     >>> import tensorlayout as tl
     >>> tl.isclose(tl.asarray([1.0, 2.0, tl.nan]), tl.asarray([1.0, 2.1, tl.nan]), equal_nan=True)
@@ -125,7 +125,10 @@ def isclose(
 
 
 def _is_close(name: str, a: Any, b: Any, rtol: float, atol: float, equal_nan: bool) -> Tensor:
-    other = a if isinstance(a, Tensor) else arguments.tensor(name, b)
+    operands = [arguments.operand(name, each) for each in (a, b)]
+    other = next((each for each in operands if isinstance(each, Tensor)), None)
+    if other is None:
+        other = arguments.tensor(name, b)
     x, y = (_as_float(beside(name, each, other)) for each in (a, b))
     bound = add(multiply(magnitude(y), rtol), atol)
     found = logical_or(
@@ -152,7 +155,7 @@ def allclose(
 
     `a`, `b`: tensors, or one of them a number; shapes broadcast. Any dtype; integers and bool are
     compared as float64. `rtol`, `atol`: numbers. `equal_nan`: NaN is close to NaN. The answer is a
-    Python bool; a CUDA device waits for it. TypeError for anything else, also arrays of NumPy.
+    Python bool; a CUDA device waits for it. TypeError for anything else.
 
     >>> import tensorlayout as tl
     >>> tl.allclose(tl.asarray([1.0, 2.0]), tl.asarray([1.0, 2.0 + 1e-9]))

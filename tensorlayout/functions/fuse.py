@@ -486,7 +486,7 @@ def _fused(function: Any, is_static: Callable[[Any], bool]) -> Any:
         if out is not None:
             arguments.writable(name, arguments.tensor(name, out, "out"))
         static = [is_static(at) for at in places]
-        given = _scalars_moved(name, given, static)
+        given = _arrays_replaced(name, given, static)
         kinds = tuple([_kind(name, x, by_value) for x, by_value in zip(given, static, strict=True)])
         key = (len(args), places[len(args) :], kinds)
         trace = traces.get(key)
@@ -530,18 +530,17 @@ def _run(trace: _Trace, names: list[str]) -> Callable[..., Any]:
     return run if operands is _same else lambda *args: run(*operands(args))
 
 
-def _scalars_moved(name: str, given: tuple[Any, ...], static: list[bool]) -> tuple[Any, ...]:
-    """NumPy's scalars as tensors of rank 0, where the other tensors are, but for `static` ones."""
-    if not any(isinstance(x, np.generic) for x in given):
+def _arrays_replaced(name: str, given: tuple[Any, ...], static: list[bool]) -> tuple[Any, ...]:
+    """Tensors in place of NumPy's arrays and scalars, but for `static` ones; scalars are moved."""
+    if not any(isinstance(x, (np.generic, np.ndarray)) for x in given):
         return given
-    device = next((x.device for x in given if type(x) is Tensor), None)
-    found = [
-        arguments.operand(name, x) if isinstance(x, np.generic) and not by_value else x
-        for x, by_value in zip(given, static, strict=True)
-    ]
-    if device is None:
-        return tuple(found)
-    return tuple([moved(x, device) if type(x) is Tensor else x for x in found])
+    device = arguments.device_of(given)
+    found = list(given)
+    for i, (x, by_value) in enumerate(zip(given, static, strict=True)):
+        if isinstance(x, (np.generic, np.ndarray)) and not by_value:
+            arguments.refuse_arrays(name, (x,), device)
+            found[i] = moved(arguments.operand(name, x), device)
+    return tuple(found)
 
 
 def _kind(name: str, x: Any, static: bool) -> Any:

@@ -90,7 +90,7 @@ def _broadcast(layout: Layout, shape: tuple[int, ...]) -> Layout:
     if min(shape, default=0) < 0:
         msg = f"shape must hold no negative sizes, got {arguments.shown(shape)}"
     elif any(n not in (1, m) for n, m in sizes):
-        msg = f"shape {layout.shape} cannot be broadcast to {arguments.shown(shape)}"
+        msg = f"shape {layout.shape} could not be broadcast to {arguments.shown(shape)}"
     else:
         return layout.broadcast_to(shape)
     raise ValueError(msg)

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, Literal, SupportsIndex
 
+import numpy as np
+
 from tensorlayout import dtypes
 from tensorlayout.dtypes import DType
 from tensorlayout.functions import arguments, dispatch
@@ -16,7 +18,7 @@ from tensorlayout.plan.library import Library, Results, Shape
 from tensorlayout.plan.mask import Nonzero
 from tensorlayout.plan.reduce import Reduce
 from tensorlayout.tensor import Tensor
-from tensorlayout.typing import Axis, NumpyScalar, Scalar
+from tensorlayout.typing import Array, Axis, NumpyOperand, Operand
 from tensorlayout.words import named, refuse
 
 __all__ = ["argmax", "argmin", "count_nonzero", "nonzero", "searchsorted", "where"]
@@ -25,7 +27,7 @@ __all__ = ["argmax", "argmin", "count_nonzero", "nonzero", "searchsorted", "wher
 _WHERE = Elementwise("where", "any or narrow", abstain=(0,))
 
 
-def where(condition: Tensor, x1: Tensor | Scalar, x2: Tensor | Scalar, /) -> Tensor:
+def where(condition: Tensor | Array, x1: Tensor | Operand, x2: Tensor | Operand, /) -> Tensor:
     """The elements of `x1` where `condition` is true, those of `x2` elsewhere.
 
     `condition`: a tensor of bool. Shapes broadcast. Layout: the form of `x1` and `x2`; the
@@ -123,7 +125,7 @@ def nonzero(x: Tensor, /) -> tuple[Tensor, ...]:
 
 def searchsorted(
     x1: Tensor,
-    x2: Tensor | float | NumpyScalar,
+    x2: Tensor | float | NumpyOperand,
     /,
     *,
     side: Literal["left", "right"] = "left",
@@ -161,18 +163,20 @@ def _in_order(line: Tensor, sorter: Tensor) -> Tensor:
     try:
         return line[sorter]
     except IndexError:
-        msg = f"searchsorted: sorter holds positions outside x1 of shape {line.shape}"
+        msg = f"searchsorted: sorter holds positions out of bounds for x1 of shape {line.shape}"
         raise IndexError(msg) from None
 
 
 def beside(name: str, x: Any, other: Tensor) -> Tensor:
     """`x` as a tensor: a Python scalar gets the dtype that it has in an operation with `other`.
 
-    OverflowError for an integer that this dtype does not hold.
+    TypeError for NumPy arrays beside tensors on CUDA; OverflowError for an integer that this dtype
+    does not hold.
     """
     given = arguments.operand(name, x)
     if isinstance(given, Tensor):
-        return given if isinstance(x, Tensor) else moved(given, other.device)
+        arguments.refuse_arrays(name, (x,), other.device)
+        return moved(given, other.device) if isinstance(x, np.generic) else given
     kind = dtypes.promote_scalar(other.dtype, type(given))
     try:
         return asarray(given, dtype=kind, device=other.device)

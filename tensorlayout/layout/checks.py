@@ -187,7 +187,7 @@ def checked_index(item: int, dim: int, shape: tuple[int, ...]) -> int:
     """An integer index counted from the front. IndexError outside the dimension."""
     size = shape[dim]
     if not -size <= item < size:
-        msg = f"index: {shown(item)} is outside dimension {dim} of shape {shape}"
+        msg = f"index: {shown(item)} is out of bounds for dimension {dim} of shape {shape}"
         raise IndexError(msg)
     return item % size
 

@@ -329,7 +329,7 @@ class Views(Placement):
         sizes = checks.checked_sizes("shape", shape)
         new = len(sizes) - self.ndim
         if new < 0 or any(n not in (1, m) for n, m in zip(self.shape, sizes[new:], strict=True)):
-            msg = f"shape: {self.shape} cannot be broadcast to {shown(sizes)}"
+            msg = f"shape: {self.shape} could not be broadcast to {shown(sizes)}"
             raise ValueError(msg)
         if sizes == self.shape:
             return self

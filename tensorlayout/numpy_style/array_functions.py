@@ -109,8 +109,6 @@ CONVERTED = {
     *(np.array2string, np.array_repr, np.array_str),
     *(np.save, np.savetxt, np.savez, np.savez_compressed),
 }
-# Those that arrays of NumPy may take part in: tensors become some.
-COMPARING = {np.allclose, np.array_equal, np.array_equiv}
 OVERLAP = {np.may_share_memory, np.shares_memory}
 
 # Whose result is a dtype, or is about one.
@@ -133,23 +131,19 @@ def apply_function(
 ) -> Any:
     """What a function of NumPy called on tensors gives, on the device of the tensors.
 
-    TypeError, which names the way out, for a function that is not here, and for arrays of NumPy
-    beside tensors; NotImplemented where other types than these take part.
+    TypeError, which names the way out, for a function that is not here; NotImplemented where other
+    types than tensors and NumPy's arrays take part.
     """
     if not all(issubclass(kind, (Tensor, np.ndarray)) for kind in types):
         return NotImplemented
     kwargs = {name: given for name, given in kwargs.items() if given is not np._NoValue}
     ours = TABLE.get(func)
     if ours is not None:
-        given = (*args, *kwargs.values())
-        if func in COMPARING and any(isinstance(each, np.ndarray) for each in given):
-            return _converted(func, args, kwargs)
-        if func is np.isclose and not any(isinstance(each, Tensor) for each in args[:2]):
-            return _converted(func, args, kwargs)  # of arrays; a tolerance is the tensor
         if func is np.copyto and isinstance((args or [kwargs.get("dst")])[0], np.ndarray):
             return _converted(func, args, kwargs)
         try:
-            return ours(*args, **kwargs)
+            found = ours(*args, **kwargs)
+            return kwargs["out"] if isinstance(kwargs.get("out"), np.ndarray) else found
         except REFUSALS as error:
             if not str(error).startswith(f"{ours.__name__}: "):
                 named(func.__name__, error)

@@ -366,7 +366,7 @@ def item(a: Tensor, *index: int | Sequence[int]) -> Any:
 def _index_of(a: Tensor, place: int) -> tuple[int, ...]:
     """The index at a place of the row-major index order."""
     if not -a.size <= place < a.size:
-        refuse("item", f"index {place} is outside the {a.size} elements", IndexError)
+        refuse("item", f"index {place} is out of bounds for {a.size} elements", IndexError)
     index: list[int] = []
     place %= a.size
     for n in reversed(a.shape):

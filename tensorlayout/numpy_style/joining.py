@@ -261,7 +261,7 @@ def insert(arr: Tensor, obj: Any, values: Any, axis: int | None = None) -> Tenso
     places = reshape(astype(places, dtypes.int64, copy=False), (-1,))
     outside = ew.logical_or(ew.less(places, -size), ew.greater(places, size))
     if utility.any(outside):
-        msg = f"insert: a position is outside of axis {dim} with size {size}"
+        msg = f"insert: a position is out of bounds for axis {dim} with size {size}"
         raise IndexError(msg)
     places = ew.add(places, ew.multiply(astype(ew.less(places, 0), dtypes.int64), size))
     new = astype(beside("insert", values, x), x.dtype, copy=False)

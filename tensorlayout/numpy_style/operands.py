@@ -27,7 +27,7 @@ def beside(name: str, given: Any, x: Tensor, *, weak: bool = True) -> Tensor:
     """What stands for a tensor where `x` is: a tensor, a number, or a list of numbers.
 
     A number gets the dtype that it has in an operation with `x`, or, where it is not `weak`, that
-    of an array made of it. TypeError for arrays of NumPy.
+    of an array made of it. TypeError for NumPy arrays beside tensors on CUDA.
     """
     if isinstance(given, (list, tuple)) or (type(given) in dtypes.SCALARS and not weak):
         return under(name, asarray, given, device=x.device)

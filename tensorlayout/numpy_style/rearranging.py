@@ -5,11 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, Literal
 
-import numpy as np
-
 from tensorlayout import dtypes
 from tensorlayout.functions import arguments, extra, linear_algebra, manipulation
-from tensorlayout.functions.creation import asarray
 from tensorlayout.functions.creation import meshgrid as meshgrid_
 from tensorlayout.functions.manipulation import broadcast_shapes, permute_dims
 from tensorlayout.functions.searching import nonzero
@@ -87,9 +84,8 @@ def broadcast_to(array: Tensor, shape: Any, subok: bool = False) -> Tensor:
 
 
 def broadcast_arrays(*args: Any, subok: bool = False) -> tuple[Tensor, ...]:
-    """`tl.broadcast_arrays`; arrays of NumPy, which Zarr gives beside tensors, are taken too."""
-    given = [asarray(x) if isinstance(x, np.ndarray) else x for x in args]
-    return manipulation.broadcast_arrays(*tensors("broadcast_arrays", *given))
+    """`tl.broadcast_arrays`."""
+    return manipulation.broadcast_arrays(*tensors("broadcast_arrays", *args))
 
 
 def flip(m: Tensor, axis: Axis | None = None) -> Tensor:

@@ -202,7 +202,7 @@ def copyto(dst: Tensor, src: Any, casting: str = "same_kind", where: Any = True)
         mask = _truths("copyto", where, x)
         value = searching.where(mask, astype(value, x.dtype, copy=False), x)
     if broadcast_shape([value.shape, x.shape]) != x.shape:
-        refuse("copyto", f"shape {value.shape} cannot be broadcast to {x.shape}")
+        refuse("copyto", f"shape {value.shape} could not be broadcast to {x.shape}")
     x[...] = value
 
 
@@ -258,7 +258,7 @@ def unravel_index(indices: Any, shape: Any, order: str = "C") -> tuple[Tensor, .
         elementwise.less(places, 0), elementwise.greater_equal(places, total)
     )
     if utility.any(outside):
-        refuse("unravel_index", f"a position is outside of shape {sizes}")
+        refuse("unravel_index", f"a position is out of bounds for shape {sizes}")
     found: list[Tensor] = []
     for n in reversed(sizes):
         found.insert(0, elementwise.remainder(places, n))
@@ -280,7 +280,7 @@ def ravel_multi_index(multi_index: Any, dims: Any, mode: str = "raise", order: s
             elementwise.less(part, 0), elementwise.greater_equal(part, n)
         )
         if utility.any(outside):
-            refuse("ravel_multi_index", f"an index is outside of a dimension of size {n}")
+            refuse("ravel_multi_index", f"an index is out of bounds for size {n}")
         found = elementwise.add(elementwise.multiply(found, n), part)
     return found
 

@@ -1,4 +1,4 @@
-"""``numpy.fft`` with its signatures: ours, of integers as float64."""
+"""``numpy.fft`` with its signatures."""
 
 from __future__ import annotations
 
@@ -6,7 +6,6 @@ from collections.abc import Callable
 from typing import Any
 
 from tensorlayout import fft as ours
-from tensorlayout.numpy_style.operands import floating
 from tensorlayout.numpy_style.outputs import given
 from tensorlayout.tensor import Tensor
 
@@ -17,7 +16,7 @@ def _along(name: str) -> Callable[..., Tensor]:
     def function(
         a: Tensor, n: int | None = None, axis: int = -1, norm: Any = None, out: Any = None
     ) -> Tensor:
-        found = transform(floating(name, a), n=n, axis=axis, norm=norm or "backward")
+        found = transform(a, n=n, axis=axis, norm=norm or "backward")
         return given(name, found, out)
 
     return function
@@ -29,10 +28,9 @@ def _over(name: str, default: tuple[int, ...] | None) -> Callable[..., Tensor]:
     def function(
         a: Tensor, s: Any = None, axes: Any = default, norm: Any = None, out: Any = None
     ) -> Tensor:
-        x = floating(name, a)
         if s is not None and axes is None:
             axes = tuple(range(-len(s), 0))
-        return given(name, transform(x, s=s, axes=axes, norm=norm or "backward"), out)
+        return given(name, transform(a, s=s, axes=axes, norm=norm or "backward"), out)
 
     return function
 

@@ -50,8 +50,8 @@ _OURS: dict[UFunc, Any] = {
 
 # What ours is for bool, where the function of that name does not take it.
 _OF_BOOL: dict[UFunc, Any] = {
-    **dict.fromkeys((np.add, np.maximum), ew.logical_or),
-    **dict.fromkeys((np.multiply, np.minimum), ew.logical_and),
+    np.maximum: ew.logical_or,
+    np.minimum: ew.logical_and,
     **dict.fromkeys((np.absolute, np.floor, np.ceil, np.trunc), copy),
 }
 
@@ -142,8 +142,8 @@ def apply_ufunc(_x: Tensor, ufunc: UFunc, method: str, *inputs: Any, **options: 
 
     Methods: `reduce`, `accumulate`, `outer`, and `at` for sums, minima and maxima. Keywords:
     ``out=`` a tensor, ``where=`` a tensor of bool (without ``out=``, all else holds 0), ``dtype=``
-    and ``casting=`` as NumPy's. NotImplemented beside types that have a protocol of their own;
-    TypeError for arrays of NumPy, as everywhere.
+    and ``casting=`` as NumPy's. On the CPU any of these may be a NumPy array; an array given as
+    ``out=`` is returned. NotImplemented beside types that have a protocol of their own.
     """
     if not options and method == "__call__":
         kinds = [x._spec.dtype if type(x) is Tensor else type(x) for x in inputs]
@@ -156,17 +156,28 @@ def apply_ufunc(_x: Tensor, ufunc: UFunc, method: str, *inputs: Any, **options: 
     options = {name: given for name, given in options.items() if given is not np._NoValue}
     # NumPy's scalars come as arrays of rank 0 where they are compared.
     given = [x[()] if isinstance(x, np.ndarray) and x.ndim == 0 else x for x in inputs]
-    options |= {"out": outs[0] if len(outs) == 1 else outs} if outs else {}
+    name = f"numpy.{ufunc.__name__}"
+    if method != "at":  # positions may be arrays on every device
+        given = _over_arrays(name, given)
+    if outs:
+        into = _over_arrays(name, outs)
+        options["out"] = into[0] if len(into) == 1 else tuple(into)
     if method not in _METHODS:
         _refuse(ufunc, method, "takes no tensors; loop over slices of x, or take numpy.asarray(x)")
-    return _METHODS[method](ufunc, *given, **options)
+    found = _METHODS[method](ufunc, *given, **options)
+    return outs[0] if len(outs) == 1 and isinstance(outs[0], np.ndarray) else found
 
 
 def _is_foreign(x: Any) -> bool:
     """Whether `x` has a protocol of its own."""
-    if isinstance(x, (Tensor, np.ndarray, np.generic, int, float, complex)):
-        return False
-    return getattr(type(x), "__array_ufunc__", None) is not None
+    return not isinstance(x, Tensor) and dispatch.has_ufunc_protocol(x)
+
+
+def _over_arrays(name: str, given: Sequence[Any]) -> list[Any]:
+    """`given` with tensors in place of NumPy arrays, over the same memory."""
+    found = [arguments.operand(name, x) if isinstance(x, np.ndarray) else x for x in given]
+    arguments.refuse_arrays(name, given, arguments.device_of(given))
+    return found
 
 
 def _refuse(ufunc: UFunc, method: str, text: str) -> NoReturn:
@@ -302,10 +313,10 @@ def _resolved(
         dtypes.promote_scalar, weak, functools.reduce(dtypes.promote, strong)
     )
     if dtype is None:
-        if dtypes.in_category(promoted, operation.dtypes):
+        if operation.takes(promoted):
             return function, None, _result(operation, promoted)
-        if operation.integers is not None and dtypes.in_category(promoted, "integral"):
-            return function, None, operation.integers
+        if promoted == dtypes.bool and operation.of_bools:
+            return function, None, promoted
     if operation.dtypes == "bool":  # truths of any numbers
         if dtype is not None:
             loop_of(ufunc, kinds, dtype, casting)
@@ -316,6 +327,8 @@ def _resolved(
         if dtype is None:
             return function, None, None
         raise
+    if dtype is None and operation.takes_integers and set(loop) == {dtypes.float64}:
+        return function, None, _result(operation, dtypes.float64)
     promoted = functools.reduce(dtypes.promote, loop)
     if promoted == dtypes.bool and not dtypes.in_category(promoted, operation.dtypes):
         if operation.result == "bool":
@@ -323,6 +336,10 @@ def _resolved(
         function = _OF_BOOL.get(ufunc, function)
         return function, tuple(loop), None
     if not dtypes.in_category(promoted, operation.dtypes):
+        if operation.takes_integers:
+            given = ", ".join(map(str, kinds))
+            way = "convert the operands to a floating-point dtype with astype() first"
+            refuse(f"numpy.{ufunc.__name__}", f"gives integers for {given}; {way}", TypeError)
         return function, None if dtype is None else tuple(loop), None
     return function, tuple(loop), _result(operation, promoted)
 

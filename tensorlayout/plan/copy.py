@@ -133,7 +133,7 @@ class Assign:
                 value.layout.broadcast_to(destination.layout.shape)
             except ValueError:
                 msg = (
-                    f"a value of shape {value.layout.shape} cannot be broadcast to"
+                    f"a value of shape {value.layout.shape} could not be broadcast to"
                     f" {destination.layout.shape}"
                 )
                 raise ValueError(msg) from None

@@ -76,29 +76,42 @@ class Elementwise:
     """One line of the table of elementwise functions.
 
     `dtypes`, the category that operands must belong to, in the standard's words; `result`, how the
-    result's dtype follows from the promoted one (``same``, ``bool``, ``real``); `integers`, what
-    integers are taken as where the standard wants floating-point operands: refused if None;
-    `abstain`, operands that vote on the layout only if no other does (the condition of `where`),
-    which also stay out of promotion; `does`, what backends know the operation by, if not its name.
+    result's dtype follows from the promoted one (``same``, ``bool``, ``real``); `abstain`, operands
+    that vote on the layout only if no other does (the condition of `where`), which also stay out of
+    promotion; `does`, what backends know the operation by, if not its name; `of_bools`, the same
+    for operands that are all bool, which are refused without it.
+
+    Where a floating-point category is asked for, integers and bool are taken as float64.
     """
 
     name: str
     dtypes: str
     result: str = "same"
-    integers: DType | None = None
     abstain: tuple[int, ...] = ()
     does: str = ""
+    of_bools: str = ""
 
     @property
     def function(self) -> str:
         """The name by which backends find what computes it."""
         return self.does or self.name
 
+    @property
+    def takes_integers(self) -> bool:
+        """Whether integers and bool are taken as floating-point numbers."""
+        return "floating" in self.dtypes
+
+    def takes(self, dtype: DType) -> bool:
+        """Whether operands that promote to `dtype` are taken as they are."""
+        return bool(dtypes.in_category(dtype, self.dtypes))
+
     def plan(self, *operands: Operand) -> ElementwisePlan:
         """The plan of a new tensor."""
         specs = [o for o in operands if isinstance(o, TensorSpec)]
         device = one_device(specs)
         promoted = self._promoted(operands)
+        if self.of_bools and promoted == dtypes.bool:
+            return Elementwise(self.name, "bool", does=self.of_bools).plan(*operands)
         shape = broadcast_shape([s.layout.shape for s in specs])
         result_dtype = self._result_dtype(promoted)
         layout = in_dtype(voted_layout(shape, self._voters(operands, shape)), result_dtype)
@@ -114,9 +127,9 @@ class Elementwise:
         promoted = reduce(dtypes.promote, given)
         for scalar in (o for o in taking_part if isinstance(o, type)):
             promoted = dtypes.promote_scalar(promoted, scalar)
-        if not dtypes.in_category(promoted, self.dtypes):
-            if self.integers is not None and dtypes.in_category(promoted, "integral"):
-                return self.integers
+        if not (self.takes(promoted) or (self.of_bools and promoted == dtypes.bool)):
+            if self.takes_integers and dtypes.in_category(promoted, "integer or boolean"):
+                return dtypes.float64
             came = ", ".join(
                 o.__name__ if isinstance(o, type) else str(o.dtype) for o in taking_part
             )
@@ -126,7 +139,8 @@ class Elementwise:
     def _input_dtypes(self, operands: tuple[Operand, ...], promoted: DType) -> tuple[DType, ...]:
         # Signed integers and uint64 promote to float64, in which neighbours may be equal: they are
         # compared as integers.
-        if self.result == "bool" and promoted == dtypes.float64 and _all_integral(operands):
+        compares = self.result == "bool" and not self.takes_integers
+        if compares and promoted == dtypes.float64 and _all_integral(operands):
             return tuple(_widest(o) for o in operands if isinstance(o, TensorSpec))
         if self.result == "bool" and dtypes.is_narrow(promoted):  # compared by their values
             promoted = dtypes.wider(promoted)

@@ -74,7 +74,7 @@ def broadcast_shape(shapes: Iterable[tuple[int, ...]]) -> tuple[int, ...]:
         for dim, n in enumerate(shape, rank - len(shape)):
             if n != 1 and result[dim] not in (1, n):
                 came = cut(", ".join(map(shown, given)), 500)
-                msg = f"shape mismatch: {came} cannot be broadcast together"
+                msg = f"shape mismatch: operands could not be broadcast together with shapes {came}"
                 raise ValueError(msg)
             result[dim] = n if n != 1 else result[dim]
     return tuple(result)
@@ -193,10 +193,7 @@ def normalized_dims(
     given = (axis,) if isinstance(axis, int) else tuple(axis)
     for number in given:
         if not -ndim <= number < ndim:
-            rule = f"be at least {-ndim} and below {ndim}"
-            if not ndim:
-                rule = "name a dimension, and rank 0 has none"
-            msg = f"{argument} must {rule}, got {shown(number)}"
+            msg = f"{argument} {shown(number)} is out of bounds for rank {ndim}"
             raise AxisError(msg)
     dims = tuple([number % ndim for number in given])
     if len(set(dims)) != len(dims):

@@ -199,7 +199,7 @@ def check_fits(given: TensorSpec | type, shape: Shape) -> None:
         n in (1, m) for n, m in zip(reversed(value[lead:]), reversed(shape), strict=False)
     )
     if not fits:
-        msg = f"a value of shape {value} cannot be broadcast to {shape}"
+        msg = f"a value of shape {value} could not be broadcast to {shape}"
         raise ValueError(msg)
 
 

@@ -350,7 +350,7 @@ def too_many(count: int, shape: tuple[int, ...]) -> IndexError:
 
 def outside(at: int, dim: int, shape: tuple[int, ...]) -> IndexError:
     """The error for an integer outside a dimension."""
-    return IndexError(f"index {shown(at)} is outside dimension {dim} of shape {shape}")
+    return IndexError(f"index {shown(at)} is out of bounds for dimension {dim} of shape {shape}")
 
 
 def _representative(cut: Cut) -> Any:

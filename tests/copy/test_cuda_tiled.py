@@ -456,7 +456,7 @@ def test_rows_of_a_tiled_tensor():
     x = on_device(values, tails((13, 21), (4, 8)))
     for at in (0, 5, -1):
         check_tensor(x[at], values[at])
-    with pytest.raises(IndexError, match="index 13 is outside dimension 0"):
+    with pytest.raises(IndexError, match="index 13 is out of bounds for dimension 0"):
         x[13]
 
 

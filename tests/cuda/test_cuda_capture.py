@@ -299,7 +299,7 @@ def test_positions_outside_in_a_graph_are_told_after_each_replay(recorder, strea
     for replay in range(2):
         found.to_device("cpu")
         leave(report, 5 + replay, 5 + replay, 3)
-        with pytest.raises(IndexError, match=f"^take: index {5 + replay} is outside a dimension"):
+        with pytest.raises(IndexError, match=f"^take: index {5 + replay} is out of bounds"):
             found.to_device("cpu")
     found.to_device("cpu")
 
@@ -339,5 +339,5 @@ def test_a_graph_in_the_midst_of_a_record_is_left_to_it(recorder, stream):
     faults._Record.from_address(report.pointer).owner = faults.owner_of("take")
     x.to_device("cpu")
     leave(report, -7, 8, 3)
-    with pytest.raises(IndexError, match=r"^take: index -7 is outside a dimension of size 3$"):
+    with pytest.raises(IndexError, match=r"^take: index -7 is out of bounds for size 3$"):
         x.to_device("cpu")

@@ -424,7 +424,9 @@ def test_parts_of_complex_numbers_are_views():
 
 def test_rows_outside():
     for key in (3, -4):
-        with pytest.raises(IndexError, match=r"^__getitem__: index .* is outside dimension 0"):
+        with pytest.raises(
+            IndexError, match=r"^__getitem__: index .* is out of bounds for dimension 0"
+        ):
             on_cuda([1, 2, 3])[key]
 
 

@@ -385,7 +385,7 @@ def taken(stream):
     return run
 
 
-TOLD = "^take: index 9 is outside a dimension of size 3$"
+TOLD = "^take: index 9 is out of bounds for size 3$"
 
 
 def test_a_position_outside_is_told_when_its_stream_is_waited_for():
@@ -483,7 +483,7 @@ def test_positions_outside_on_simulated_streams(gpu):
     x = ones()
     with gpu.on_stream(7):
         tl.take(x, tl.asarray([9], device="cuda"))
-    with pytest.raises(IndexError, match=r"^take: index 9 is outside"):
+    with pytest.raises(IndexError, match=r"^take: index 9 is out of bounds"):
         x.to_device("cpu")
     with gpu.on_stream(7):
         x.to_device("cpu")

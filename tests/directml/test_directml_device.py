@@ -105,7 +105,7 @@ def test_positions_outside_touch_nothing_and_raise(bad):
             lambda: directml.scatter_nd(matrix, tuples, pair, 1, 2, out=around[None, 1:4]),
         ),
     ):
-        with pytest.raises(IndexError, match=f"^{name}: index {bad} is outside"):
+        with pytest.raises(IndexError, match=f"^{name}: index {bad} is out of bounds"):
             np.asarray(run().to_device("cpu"))
         after = np.asarray(around.to_device("cpu"))
         assert after[[0, 4]].tolist() == [7, 7]
@@ -119,10 +119,10 @@ def test_an_error_of_a_launch_before_keeps_its_name():
         lambda: directml.scatter(x, at, x, 0, duplicates="error"),
     ):
         directml.gather_elements(x, outside, 0)
-        with pytest.raises(IndexError, match=r"^GATHER_ELEMENTS: index 5 is outside"):
+        with pytest.raises(IndexError, match=r"^GATHER_ELEMENTS: index 5 is out of bounds"):
             waits()
     directml.max_unpooling(x[None, None, None], moved(np.array([[[[0, 9]]]], np.uint32)), (1,) * 4)
-    with pytest.raises(IndexError, match=r"^MAX_UNPOOLING: index 9 is outside"):
+    with pytest.raises(IndexError, match=r"^MAX_UNPOOLING: index 9 is out of bounds"):
         np.asarray(x.to_device("cpu"))
 
 

@@ -828,18 +828,6 @@ def test_quirks_of_arguments():
         compared(call(new), call(plain), "")
 
 
-def test_arrays_beside_tensors():
-    x = tl.ones((2, 3))
-    for call in (
-        lambda: np.concatenate([x, np.ones((2, 3))]),
-        lambda: np.where(x > 0, np.ones((2, 3)), x),
-        lambda: np.inner(x, np.ones((3, 2))),
-        lambda: np.linalg.solve(np.ones((2, 2)), x),
-    ):
-        with pytest.raises(TypeError, match=r"numpy\.ndarray; make it a tensor with asarray\(\)"):
-            call()
-
-
 class Other:
     """An array of another library, which takes part in the protocol."""
 
@@ -874,7 +862,7 @@ def test_errors_of_outs():
     for out, error, words in [
         (tl.ones(2), ValueError, "out must have the shape"),
         (tl.ones(3, dtype=tl.int32), TypeError, "same_kind"),
-        (np.ones(3), TypeError, "out must be a tensor, got numpy.ndarray"),
+        (np.ones(3, ">f8"), TypeError, "out must be a tensor, got numpy.ndarray of dtype >f8"),
     ]:
         with pytest.raises(error, match=words):
             np.sum(x, axis=0, out=out)

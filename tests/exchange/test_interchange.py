@@ -569,31 +569,6 @@ def test_numpy_scalars_compare_in_both_orders():
     assert np.asarray(x == np.float64(2)).tolist() == [False, True, False]
 
 
-OPERATIONS = {
-    "+": lambda a, b: a + b,
-    "-": lambda a, b: a - b,
-    "*": lambda a, b: a * b,
-    "/": lambda a, b: a / b,
-    "**": lambda a, b: a**b,
-    "<": lambda a, b: a < b,
-}
-
-
-@pytest.mark.parametrize("operation", OPERATIONS)
-def test_arrays_and_tensors_do_not_mix_and_the_error_names_asarray(operation):
-    x, other = tl.ones(3), np.ones(3)
-    for a, b in ((x, other), (other, x)):
-        with pytest.raises(TypeError, match=r"asarray\(\)"):
-            OPERATIONS[operation](a, b)
-
-
-def test_arrays_are_not_changed_by_a_tensor_in_place():
-    other = np.ones(3)
-    with pytest.raises(TypeError):
-        other += tl.ones(3)
-    assert other.tolist() == [1, 1, 1]
-
-
 # --- Copies and pickles ---------------------------------------------------------------------------
 
 BITS = tl.BitPattern(0x7FC00001, "float32")

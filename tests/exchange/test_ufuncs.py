@@ -230,7 +230,8 @@ def test_dtype():
 @pytest.mark.parametrize(
     ("call", "error", "words"),
     [
-        (lambda x: np.add(x, 1, out=np.ones(3)), TypeError, r"numpy\.add: out must be a tensor"),
+        (lambda x: np.add(x, 1, out=np.ones(3, ">f8")), TypeError, r"numpy\.add: operands must be"),
+        (lambda x: np.reciprocal(x.astype(int)), TypeError, r"numpy\.reciprocal: gives integers"),
         (lambda x: np.add(x, 1, out=tl.ones(2)), ValueError, r"numpy\.add: shape mismatch"),
         (
             lambda x: np.add(x, 1, out=tl.ones(())),
@@ -243,10 +244,10 @@ def test_dtype():
             r"numpy\.add: .*same_kind",
         ),
         (lambda x: np.sin(x, order="C"), TypeError, r"numpy\.sin: takes no order="),
-        (lambda x: np.add(x, 1, where=np.ones(3, bool)), TypeError, r"asarray\(\)"),
+        (lambda x: np.add(x, 1, where=np.ones(3, object)), TypeError, r"asarray\(\)"),
         (lambda x: np.add.reduceat(x, [0]), TypeError, r"numpy\.add\.reduceat: .*numpy\.asarray"),
         (lambda x: np.multiply.at(x, 0, 2), TypeError, r"numpy\.multiply\.at: .*x\[indices\] ="),
-        (lambda x: np.matmul(x, np.ones(3)), TypeError, r"numpy\.matmul: .*asarray\(\)"),
+        (lambda x: np.matmul(x, np.ones(3, ">f8")), TypeError, r"numpy\.matmul: .*asarray\(\)"),
         (lambda x: np.subtract.reduce(x[:0]), ValueError, r"numpy\.subtract\.reduce: nothing"),
         (
             lambda x: np.subtract.reduce(x[None], None),
@@ -273,13 +274,8 @@ def test_refusals(call, error, words):
 
 
 @pytest.mark.parametrize("ufunc", [np.add, np.heaviside])
-def test_arrays_beside_tensors(ufunc):
-    x = tl.ones((2, 2))
-    with pytest.raises(TypeError, match=rf"{ufunc.__name__}: .* got numpy\.ndarray; make it"):
-        ufunc(np.ones((2, 2)), x)
-    assert ufunc(x, host(1.0)).shape == (2, 2)
-    with pytest.raises(TypeError, match=r"asarray\(\)"):
-        ufunc(x, x, out=np.ones((2, 2)))
+def test_arrays_of_rank_0_beside_tensors(ufunc):
+    assert ufunc(tl.ones((2, 2)), host(1.0)).shape == (2, 2)
 
 
 def test_casting_is_forgotten():

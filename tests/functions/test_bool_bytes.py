@@ -182,7 +182,7 @@ def test_every_byte_is_one_true():
         x = tl.zeros(9)
         x[mask] = tl.arange(9, dtype=tl.float64)
         same(x, np.arange(9.0))
-        with pytest.raises(ValueError, match="cannot be broadcast"):
+        with pytest.raises(ValueError, match="could not be broadcast"):
             x[mask] = tl.arange(10, dtype=tl.float64)
         assert int(tl.count_nonzero(mask)) == 9
 

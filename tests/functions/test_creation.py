@@ -264,7 +264,7 @@ def test_likes_in_another_dtype():
     same(tl.zeros_like(z, dtype=tl.float64), np.zeros(2))
     same(tl.full_like(x, 2.9), np.full(2, 2, np.int8))
     with pytest.raises(TypeError, match="zeros_like: must be called with a tensor"):
-        tl.zeros_like(np.ones(2))
+        tl.zeros_like(np.ones(2, ">f8"))
 
 
 # --- arange, linspace --------------------------------------------------------------------------
@@ -428,7 +428,7 @@ def test_refused_triangles():
         with pytest.raises(TypeError, match=r"k must be an integer, got 1\.5"):
             function(tl.ones((2, 2)), k=1.5)
         with pytest.raises(TypeError, match="must be called with a tensor"):
-            function(np.ones((2, 2)))
+            function(np.ones((2, 2), ">f8"))
     with pytest.raises(TypeError, match=r"eye: k must be an integer, got 0\.5"):
         tl.eye(2, k=0.5)
     with pytest.raises(ValueError, match="eye: n_rows must not be negative, got -1"):

@@ -114,7 +114,7 @@ def test_pad_refuses():
     with pytest.raises(TypeError, match="pad: complex cannot be written into float64"):
         tl.pad(x, 1, constant_values=1j)
     with pytest.raises(TypeError, match=r"pad: must be called with a tensor, got numpy\.ndarray"):
-        tl.pad(np.ones(2), 1)
+        tl.pad(np.ones(2, ">f8"), 1)
 
 
 # --- diag and transpose --------------------------------------------------------------------------
@@ -299,7 +299,7 @@ def test_einsum_refuses():
         tl.einsum(x, [0, 1])
     rule = r"einsum: operands\[0\] must be a tensor, got numpy\.ndarray"
     with pytest.raises(TypeError, match=rule):
-        tl.einsum("ij", np.ones((2, 3)))
+        tl.einsum("ij", np.ones((2, 3), ">f8"))
 
 
 # --- gradient, bincount, logspace ----------------------------------------------------------------
@@ -345,7 +345,7 @@ def test_gradient_of_every_dtype(dtype):
 def test_gradient_refuses():
     with pytest.raises(ValueError, match=r"gradient: needs 2 elements along each axis"):
         tl.gradient(tl.ones((1,)))
-    with pytest.raises(IndexError, match="gradient: axis must be at least -1"):
+    with pytest.raises(IndexError, match=r"gradient: axis .* is out of bounds for rank 1"):
         tl.gradient(tl.ones((3,)), axis=1)
 
 

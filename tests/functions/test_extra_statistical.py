@@ -195,8 +195,8 @@ def test_refused(name):
         ):
             getattr(tl, name)(tl.ones((2,), dtype=dtype))
     with pytest.raises(TypeError, match=f"{name}: must be called with a tensor, got numpy.ndarray"):
-        getattr(tl, name)(np.ones(2))
-    with pytest.raises(IndexError, match=f"{name}: axis must be at least -1"):
+        getattr(tl, name)(np.ones(2, ">f8"))
+    with pytest.raises(IndexError, match=f"{name}: axis .* is out of bounds for rank 1"):
         getattr(tl, name)(tl.ones((2,)), axis=1)
 
 

@@ -179,9 +179,8 @@ INTEGERS = partial(tl.ones, (3,), dtype=tl.int64)
 def test_refused_operands(name):
     transform = getattr(fft, name)
     with pytest.raises(TypeError, match=rf"^{name}: must be called with a tensor, got .*asarray"):
-        transform(np.ones(3))
-    with pytest.raises(TypeError, match=f"^{name}: only .* dtypes are allowed, got int64"):
-        transform(INTEGERS())
+        transform(np.ones(3, ">f8"))
+    same(transform(INTEGERS()), host(transform(tl.ones((3,)))))
     if name in ("rfft", "ihfft", "rfftn"):
         with pytest.raises(TypeError, match=f"^{name}: only real floating .* got complex64"):
             transform(tl.ones((3,), dtype=tl.complex64))
@@ -203,7 +202,7 @@ def test_refused_lines(name):
     with pytest.raises(TypeError, match=f"^{name}: axis must be an integer, got 0.5"):
         transform(X(), axis=0.5)
     for axis in (2, -3):
-        with pytest.raises(IndexError, match=f"^{name}: axis must be at least -2 and below 2"):
+        with pytest.raises(IndexError, match=f"^{name}: axis .* is out of bounds for rank 2"):
             transform(X(), axis=axis)
     with pytest.raises(ValueError, match=f"^{name}: axis"):
         transform(tl.ones(()))
@@ -218,7 +217,7 @@ def test_refused_axes(name):
         (ValueError, "sizes along axes .* must be at least 1", {"s": (0, 2), "axes": (0, 1)}),
         (ValueError, "sizes along axes .* must be at least 1", {"s": (2, -2), "axes": (0, 1)}),
         (ValueError, "axes must not name a dimension twice", {"axes": (0, -2)}),
-        (IndexError, "axes must be at least -2", {"axes": (0, 2)}),
+        (IndexError, "axes 2 is out of bounds for rank 2", {"axes": (0, 2)}),
         (TypeError, "axes must be an integer or a sequence of integers", {"axes": (0.5,)}),
         (TypeError, "s must be an integer or a sequence of integers", {"s": (2.5,), "axes": (0,)}),
     ]:
@@ -302,7 +301,7 @@ def test_shifts_of_frequencies():
 
 def test_refused_shifts():
     for name in ("fftshift", "ifftshift"):
-        with pytest.raises(IndexError, match=f"^{name}: axes must be at least -2 and below 2"):
+        with pytest.raises(IndexError, match=f"^{name}: axes .* is out of bounds for rank 2"):
             getattr(fft, name)(X(), axes=2)
         with pytest.raises(TypeError, match=f"^{name}: axes must be an integer or a seq"):
             getattr(fft, name)(X(), axes=0.5)

@@ -420,7 +420,7 @@ def test_tensors_only(name):
     count = 2 if name in ("cross", "outer", "matmul", "tensordot", "vecdot", "solve") else 1
     more = (2,) if name == "matrix_power" else ()
     with pytest.raises(TypeError, match=rf"^{name}: must be called with a tensor, got .*asarray"):
-        getattr(linalg, name)(*[np.eye(2)] * count, *more)
+        getattr(linalg, name)(*[np.eye(2, dtype=">f8")] * count, *more)
 
 
 EYE, ZERO = partial(tl.eye, 2), partial(tl.zeros, (2, 2))
@@ -438,7 +438,7 @@ STACK = partial(tl.ones, (5, 2, 2))
         (ValueError, "solve: shapes .* do not match", lambda: linalg.solve(EYE(), tl.ones(()))),
         (
             ValueError,
-            "solve: shape mismatch: .* cannot be broadcast",
+            "solve: shape mismatch: operands could not be broadcast together with shapes .*",
             lambda: linalg.solve(STACK(), tl.ones((4, 2, 1))),
         ),
         (
@@ -483,7 +483,7 @@ STACK = partial(tl.ones, (5, 2, 2))
         ),
         (
             IndexError,
-            "vector_norm: axis must be at least",
+            "vector_norm: axis 2 is out of bounds",
             lambda: linalg.vector_norm(EYE(), axis=2),
         ),
         (
@@ -496,7 +496,7 @@ STACK = partial(tl.ones, (5, 2, 2))
         (IndexError, "cross: axis must be negative", lambda: linalg.cross(WIDE(), WIDE(), axis=1)),
         (
             ValueError,
-            "cross: shape mismatch: .* cannot be broadcast",
+            "cross: shape mismatch: operands could not be broadcast together with shapes .*",
             lambda: linalg.cross(WIDE(), tl.ones((4, 3))),
         ),
         (

@@ -125,7 +125,10 @@ def test_refused_operands_of_matmul():
     for given in [(x, tl.ones(())), (tl.ones(()), x), (tl.ones(()), tl.ones(()))]:
         with pytest.raises(ValueError, match=r"matmul: shapes .* do not match"):
             tl.matmul(*given)
-    with pytest.raises(ValueError, match=r"matmul: shape mismatch: .* cannot be broadcast"):
+    with pytest.raises(
+        ValueError,
+        match=r"matmul: shape mismatch: operands could not be broadcast together with shapes .*",
+    ):
         tl.matmul(tl.ones((2, 2, 3)), tl.ones((3, 3, 4)))
     flags = tl.ones((2, 2), dtype=tl.bool)
     with pytest.raises(TypeError, match="matmul: only numeric dtypes are allowed, got bool, bool"):
@@ -133,7 +136,7 @@ def test_refused_operands_of_matmul():
     with pytest.raises(TypeError, match="matmul: must be called with a tensor, got float"):
         tl.matmul(y, 2.0)
     with pytest.raises(TypeError, match=r"asarray\(\)"):
-        tl.matmul(y, np.ones((2, 3)))
+        tl.matmul(y, np.ones((2, 3), ">f8"))
     for other in (2.0, None, [[1.0], [2.0]]):
         for pair in [(y, other), (other, y)]:
             with pytest.raises(TypeError, match="unsupported operand"):
@@ -174,7 +177,7 @@ def test_matrix_transpose_needs_a_matrix():
         with pytest.raises(ValueError, match="matrix_transpose: needs a rank of at least 2"):
             tl.matrix_transpose(x)
     with pytest.raises(TypeError, match="matrix_transpose: must be called with a tensor"):
-        tl.matrix_transpose(np.ones((2, 2)))
+        tl.matrix_transpose(np.ones((2, 2), ">f8"))
 
 
 @pytest.mark.parametrize("orders", [*itertools.product([(0, 1), (1, 0)], repeat=2)], ids=str)
@@ -329,7 +332,7 @@ def test_refused_axes_of_tensordot():
         (ValueError, r"sizes along axes \(1,\) of shape \(2, 3\) and \(0,\) .* differ", 1),
         (ValueError, "axes must be equally many", ((0,), (0, 1))),
         (ValueError, "axes must not name a dimension twice", ((0, 0), (0, 0))),
-        (IndexError, "axes must be at least -2 and below 2, got 5", ((5,), (0,))),
+        (IndexError, "axes 5 is out of bounds for rank 2", ((5,), (0,))),
         (TypeError, "axes must be an integer or two sequences", 2.5),
         (TypeError, "axes must be an integer or two sequences", ((0,),)),
         (TypeError, "axes must be an integer or two sequences", ((0.5,), (0,))),
@@ -380,7 +383,12 @@ def test_refused_operands_of_vecdot():
     x = tl.ones((2, 3))
     for error, message, y, axis in [
         (ValueError, "sizes along axis -1 differ", tl.ones((2, 1)), -1),
-        (ValueError, "shape mismatch: .* cannot be broadcast", tl.ones((4, 3)), -1),
+        (
+            ValueError,
+            "shape mismatch: operands could not be broadcast together with shapes .*",
+            tl.ones((4, 3)),
+            -1,
+        ),
         (IndexError, "axis must be negative and inside both", x, 0),
         (IndexError, "axis must be negative and inside both", x, -3),
         (IndexError, "axis must be negative and inside both", tl.ones((3,)), -2),
@@ -399,4 +407,4 @@ def test_refused_dtypes(name):
     ):
         getattr(tl, name)(flags, flags)
     with pytest.raises(TypeError, match=rf"^{name}: must be called with a tensor, got .*asarray"):
-        getattr(tl, name)(flags, np.ones((2, 2)))
+        getattr(tl, name)(flags, np.ones((2, 2), ">f8"))

@@ -71,13 +71,13 @@ def test_conditions_that_are_not_bool(dtype):
 
 def test_refused_operands_of_where():
     c, x = tl.asarray([True]), tl.asarray([1.0])
-    for operands in [(True, x, x), ([True], x, x), (np.array([True]), x, x), (None, x, x)]:
+    for operands in [(True, x, x), ([True], x, x), (None, x, x)]:
         with pytest.raises(TypeError, match="where: must be called with a tensor"):
             tl.where(*operands)
-    for operands in [(c, [1.0], x), (c, x, np.ones(1))]:
+    for operands in [(c, [1.0], x), (c, x, np.ones(1, ">f8"))]:
         with pytest.raises(TypeError, match=r"where: .*asarray\(\)"):
             tl.where(*operands)
-    with pytest.raises(ValueError, match=r"where: shape mismatch: \(2,\), \(3,\) cannot"):
+    with pytest.raises(ValueError, match=r"where: shape mismatch: .* \(2,\), \(3,\)"):
         tl.where(tl.asarray([True, False]), tl.ones((3,)), 1.0)
 
 
@@ -222,7 +222,7 @@ def test_refused_operands_of_searchsorted():
         (TypeError, "sorter must have an integer dtype", (x, x), {"sorter": x * 1.0}),
         (TypeError, "sorter must be a tensor, got list", (x, x), {"sorter": [0, 1, 2]}),
         (ValueError, "x1 must have rank 1 and sorter its shape", (x, x), {"sorter": x[:2]}),
-        (IndexError, "sorter holds positions outside x1", (x, x), {"sorter": x}),
+        (IndexError, "sorter holds positions out of bounds for x1", (x, x), {"sorter": x}),
     ]:
         with pytest.raises(error, match=f"^searchsorted: {message}"):
             tl.searchsorted(*operands, **options)

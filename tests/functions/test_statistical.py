@@ -331,7 +331,7 @@ def test_refused_arguments(name):
     function = getattr(tl, name)
     x = tl.ones((2, 3))
     for axis in (2, -3, (0, 2), (0, 1, 2)):
-        with pytest.raises(IndexError, match=f"{name}: axis must be at least -2 and below 2"):
+        with pytest.raises(IndexError, match=f"{name}: axis .* is out of bounds for rank 2"):
             function(x, axis=axis)
     for axis in ((0, 0), (1, -1)):
         with pytest.raises(ValueError, match=f"{name}: axis must not name a dimension twice"):
@@ -343,7 +343,7 @@ def test_refused_arguments(name):
         with pytest.raises(TypeError, match=message + re.escape(repr(axis))):
             function(x, axis=axis)
     with pytest.raises(TypeError, match=f"{name}: must be called with a tensor, got numpy.ndarray"):
-        function(np.ones(3))
+        function(np.ones(3, ">f8"))
     same(function(x, axis=[0]), host(function(x, axis=0)))
     same(function(x, axis=np.int64(1)), host(function(x, axis=1)))
 

@@ -125,11 +125,11 @@ def test_leading_ones_are_dropped(value, shape):
 def test_other_leading_sizes_are_refused():
     x = tl.zeros(3)
     with pytest.raises(
-        ValueError, match=r"a value of shape \(2, 3\) cannot be broadcast to \(3,\)"
+        ValueError, match=r"a value of shape \(2, 3\) could not be broadcast to \(3,\)"
     ):
         x[...] = tl.ones((2, 3))
     with pytest.raises(
-        ValueError, match=r"a value of shape \(0, 3\) cannot be broadcast to \(3,\)"
+        ValueError, match=r"a value of shape \(0, 3\) could not be broadcast to \(3,\)"
     ):
         x[...] = tl.ones((0, 3))
 

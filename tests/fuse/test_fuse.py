@@ -371,7 +371,7 @@ def test_static_numbers_decide():
 def test_arguments_of_other_kinds():
     fused = tl.fuse(lambda x, y: x + y)
     with pytest.raises(TypeError, match=r"make it a tensor with asarray\(\) first"):
-        fused(x(), np.ones(3))
+        fused(x(), np.ones(3, ">f8"))
     with pytest.raises(TypeError, match="must be tensors, numbers or values that can be hashed"):
         fused(x(), [1, 2])
     with pytest.raises(TypeError, match="missing 1 required positional argument: 'y'"):
@@ -385,7 +385,7 @@ def test_arguments_of_other_kinds():
 
 
 def test_errors_are_those_of_the_parts():
-    with pytest.raises(ValueError, match=r"add: shape mismatch: \(2, 3\), \(2,\) cannot"):
+    with pytest.raises(ValueError, match=r"add: shape mismatch: .* \(2, 3\), \(2,\)"):
         tl.fuse(lambda x, y: (x + y) * 2)(x(), tl.zeros(2))
     with pytest.raises(TypeError, match="bitwise_and: only integer or boolean dtypes"):
         tl.fuse(lambda x: (x & x) + 1)(x())

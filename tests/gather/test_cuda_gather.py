@@ -215,7 +215,7 @@ def test_a_position_outside(dtype, bad, axis):
     x, i = on_cuda(values), np.asarray([1, bad, 3, bad], dtype)
     with checking("bounds", "initialized", "races"):
         found = tl.take(x, on_cuda(i), axis=axis)
-    text = f"take: index {bad} is outside a dimension of size 4"
+    text = f"take: index {bad} is out of bounds for size 4"
     with pytest.raises(IndexError) as caught:
         found.to_device("cpu")
     assert str(caught.value) == text
@@ -258,7 +258,7 @@ def test_some_of_many_brought_inside():
 @pytest.mark.parametrize("bad", [2**63, 2**64 - 1])
 def test_the_greatest_positions_are_outside(bad):
     found = on_cuda([1.0, 2.0])[on_cuda([bad], "uint64")]
-    with pytest.raises(IndexError, match="index 9223372036854775807 is outside"):
+    with pytest.raises(IndexError, match="index 9223372036854775807 is out of bounds"):
         found.to_device("cpu")
     same(found.to_device("cpu"), np.zeros(1))
 
@@ -270,7 +270,7 @@ def test_some_outside_among_many():
     good = (i >= -1000) & (i < 1000)
     with checking("bounds", "races"):
         found = on_cuda(values)[on_cuda(i)]
-    with pytest.raises(IndexError, match=f"__getitem__: index {i.min()} is outside a dimension"):
+    with pytest.raises(IndexError, match=f"__getitem__: index {i.min()} is out of bounds"):
         found.to_device("cpu")
     same(found.to_device("cpu"), np.where(good, values[np.where(good, i, 0)], 0).astype("int32"))
 
@@ -278,23 +278,23 @@ def test_some_outside_among_many():
 @needs_compiler
 def test_the_second_of_two_and_the_seventh_of_seven():
     x = tl.zeros((2, 3), device="cuda")
-    with pytest.raises(IndexError, match="__getitem__: index 3 is outside a dimension of size 3"):
+    with pytest.raises(IndexError, match="__getitem__: index 3 is out of bounds for size 3"):
         x[on_cuda([0, 1]), on_cuda([3, 2])].to_device("cpu")
     x = tl.zeros((2,) * 6 + (3,), device="cuda")
     i = on_cuda([0, 1])
-    with pytest.raises(IndexError, match="index -4 is outside a dimension of size 3"):
+    with pytest.raises(IndexError, match="index -4 is out of bounds for size 3"):
         x[i, i, i, i, i, i, on_cuda([0, -4])].to_device("cpu")
-    with pytest.raises(IndexError, match="index 7 is outside a dimension of size 2"):
+    with pytest.raises(IndexError, match="index 7 is out of bounds for size 2"):
         x[i, on_cuda([7, 0]), i, i, i, i, i].to_device("cpu")
 
 
 @needs_compiler
 def test_positions_of_an_empty_result_are_checked():
     found = tl.take(tl.zeros((3, 0), device="cuda"), on_cuda([3]), axis=0)
-    with pytest.raises(IndexError, match="take: index 3 is outside a dimension of size 3"):
+    with pytest.raises(IndexError, match="take: index 3 is out of bounds for size 3"):
         found.to_device("cpu")
     found = tl.take(tl.zeros((0, 2), device="cuda"), on_cuda([0]), axis=0)
-    with pytest.raises(IndexError, match="take: index 0 is outside a dimension of size 0"):
+    with pytest.raises(IndexError, match="take: index 0 is out of bounds for size 0"):
         found.to_device("cpu")
     same(found.to_device("cpu"), np.zeros((1, 2)))
     assert tl.take(tl.zeros((0, 2), device="cuda"), on_cuda([], "int64"), axis=0).shape == (0, 2)
@@ -313,7 +313,7 @@ def bad_take():
     return tl.take(on_cuda([1.0, 2.0]), on_cuda([9]), axis=0)
 
 
-MESSAGE = "take: index 9 is outside a dimension of size 2"
+MESSAGE = "take: index 9 is out of bounds for size 2"
 EXPORTS = {
     "to the CPU": lambda x: x.to_device("cpu"),
     "a number": lambda x: float(tl.sum(x.to_device("cpu"))),

@@ -179,9 +179,9 @@ def test_positions_of_every_dtype(dtype):
         same(x[tl.asarray([-1, -100], dtype=dtype)], np.array([99, 0]))
     else:  # the greatest of them is no -1
         most = tl.asarray([tl.iinfo(tl.asarray(0, dtype=dtype).dtype).max], dtype=dtype)
-        with pytest.raises(IndexError, match="outside a dimension of size 100"):
+        with pytest.raises(IndexError, match="out of bounds for size 100"):
             x[most]
-        with pytest.raises(IndexError, match="outside a dimension of size 100"):
+        with pytest.raises(IndexError, match="out of bounds for size 100"):
             x[most] = 1
 
 
@@ -356,8 +356,12 @@ def test_the_value_may_be_part_of_the_destination():
 @pytest.mark.parametrize(
     ("call", "error", "message"),
     [
-        (lambda x, p: tl.take(x, p([3]), axis=0), IndexError, "take: index 3 is outside a dim"),
-        (lambda x, p: tl.take(x, p([0, -4]), axis=0), IndexError, "take: index -4 is outside"),
+        (lambda x, p: tl.take(x, p([3]), axis=0), IndexError, "take: index 3 is out of bounds"),
+        (
+            lambda x, p: tl.take(x, p([0, -4]), axis=0),
+            IndexError,
+            "take: index -4 is out of bounds",
+        ),
         (
             lambda x, p: tl.take(x, p([0.5]), axis=0),
             TypeError,
@@ -365,7 +369,7 @@ def test_the_value_may_be_part_of_the_destination():
         ),
         (lambda x, p: tl.take(x, [0], axis=0), TypeError, "take: indices must be a tensor"),
         (lambda x, p: tl.take(x, p([0])), ValueError, "take: axis must be given"),
-        (lambda x, p: tl.take(x, p([0]), axis=2), IndexError, "take: axis must be at least -2"),
+        (lambda x, p: tl.take(x, p([0]), axis=2), IndexError, "take: axis 2 is out of bounds"),
         (lambda x, p: tl.take(x, p([0]), axis=0.5), TypeError, "axis must be an integer"),
         (lambda x, p: tl.take_along_axis(x, p([[5]])), IndexError, "take_along_axis: index 5"),
         (lambda x, p: tl.take_along_axis(x, p([0])), ValueError, "ranks must be equal"),
@@ -378,13 +382,21 @@ def test_the_value_may_be_part_of_the_destination():
             "repeats must be integers, got float64",
         ),
         (lambda x, p: tl.tile(x, (1, -1)), ValueError, "tile: repetitions must not be negative"),
-        (lambda x, p: x[p([0, 1]), p([0, 1, 2])], ValueError, "cannot be broadcast together"),
+        (lambda x, p: x[p([0, 1]), p([0, 1, 2])], ValueError, "could not be broadcast"),
         (lambda x, p: x[p([[True]])], IndexError, r"mask of shape \(1, 1\) does not fit"),
         (lambda x, p: x[p([0]), p([0]), p([0])], IndexError, "too many for shape"),
-        (lambda x, p: x.__setitem__(p([3]), 0), IndexError, "__setitem__: index 3 is outside"),
-        (lambda x, p: x.__setitem__(p([0]), tl.zeros((2, 4))), ValueError, "cannot be broadcast"),
+        (
+            lambda x, p: x.__setitem__(p([3]), 0),
+            IndexError,
+            "__setitem__: index 3 is out of bounds",
+        ),
+        (
+            lambda x, p: x.__setitem__(p([0]), tl.zeros((2, 4))),
+            ValueError,
+            "could not be broadcast",
+        ),
         (lambda x, p: x.__setitem__(p([0]), 1j), TypeError, "complex cannot be written"),
-        (lambda x, p: x.__setitem__(x == 0, tl.zeros((5,))), ValueError, "cannot be broadcast"),
+        (lambda x, p: x.__setitem__(x == 0, tl.zeros((5,))), ValueError, "could not be broadcast"),
     ],
 )
 def test_errors(call, error, message):
@@ -402,6 +414,6 @@ def test_positions_outside_where_there_is_nothing_to_read_or_write():
         lambda: x.__setitem__((slice(None), [5]), 1),
         lambda: tl.zeros((0, 3, 2))[:, [0], [7]],
     ):
-        with pytest.raises(IndexError, match="is outside a dimension of size"):
+        with pytest.raises(IndexError, match="is out of bounds for size"):
             call()
     assert x[:, [2, -3]].shape == (0, 2)

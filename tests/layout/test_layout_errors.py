@@ -67,8 +67,8 @@ DEEP = Layout.row_major((1,) * 64)
         (lambda: ROWS.squeeze((0,)), r"dims: dimension 0 of shape \(3, 4\) has size 3, not 1"),
         (lambda: ROWS.expand_dims(3), r"dim: must be dimensions from 0 to 2 .* got \(3,\)"),
         (lambda: DEEP.expand_dims(0), "shape: at most 64 dimensions are allowed, got 65"),
-        (lambda: ROWS.broadcast_to((3, 5)), r"shape: \(3, 4\) cannot be broadcast to \(3, 5\)"),
-        (lambda: ROWS.broadcast_to((4,)), r"shape: \(3, 4\) cannot be broadcast to \(4,\)"),
+        (lambda: ROWS.broadcast_to((3, 5)), r"shape: \(3, 4\) could not be broadcast to \(3, 5\)"),
+        (lambda: ROWS.broadcast_to((4,)), r"shape: \(3, 4\) could not be broadcast to \(4,\)"),
         (lambda: ROWS.reshape((5,)), r"shape: \(5,\) has 5 elements, the layout has 12"),
         (lambda: ROWS.reshape((-1, 2)), "shape: sizes must not be negative"),
         (
@@ -143,8 +143,8 @@ def test_wrong_types(make, message):
 @pytest.mark.parametrize(
     ("key", "message"),
     [
-        ((3,), r"index: 3 is outside dimension 0 of shape \(3, 4\)"),
-        ((0, -5), r"index: -5 is outside dimension 1 of shape \(3, 4\)"),
+        ((3,), r"index: 3 is out of bounds for dimension 0 of shape \(3, 4\)"),
+        ((0, -5), r"index: -5 is out of bounds for dimension 1 of shape \(3, 4\)"),
         ((0, 0, 0), r"index: \(0, 0, 0\) is too many .* shape \(3, 4\)"),
         ((..., ...), "is too many indices"),
     ],

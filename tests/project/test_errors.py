@@ -178,7 +178,7 @@ def test_what_is_no_tensor(call):
         ([1.0], "got list; make it a tensor with asarray() first"),
         ("text", "got str"),
         (None, "got NoneType"),
-        (np.ones(3), "got numpy.ndarray; make it a tensor with asarray() first"),
+        (np.ones(3, ">f8"), "numpy.ndarray of dtype >f8; make it a tensor with asarray() first"),
         (Foreign(), "Foreign; make it a tensor with asarray() first"),
         ({}, "got dict"),
     ]:
@@ -226,13 +226,13 @@ scatter_add(x, zi, 1, axis=@)
 @pytest.mark.parametrize("call", AXES)
 def test_axes_outside(call):
     for wrong in (2, -3, 2**70):
-        check(call, wrong, AxisError, f"…must be at least -2 and below 2, got {wrong}")
+        check(call, wrong, AxisError, f"… {wrong} is out of bounds for rank 2")
 
 
 @pytest.mark.parametrize("call", ["stack([x, x], axis=@)", "expand_dims(x, axis=@)"])
 def test_new_axes_outside(call):
     for wrong in (3, -4):
-        check(call, wrong, AxisError, f"axis must be at least -3 and below 3, got {wrong}")
+        check(call, wrong, AxisError, f"axis {wrong} is out of bounds for rank 3")
 
 
 @pytest.mark.parametrize("call", AXES)
@@ -340,7 +340,6 @@ def test_what_is_no_dtype(call):
         (object, "<class 'object'>"),
         ([], "list"),
         ({}, "dict"),
-        (np.ones(2), "ndarray"),
         (np.dtype("M8[s]"), "dtype('<M8[s]')"),
     ]:
         more = "; they are bool, int8, …, bfloat16, …" if isinstance(wrong, str) else ""
@@ -502,7 +501,9 @@ def test_operators_refuse_other_arrays(sign):
     for call in [f"x {sign} foreign", *([f"x {sign}= foreign"] if sign in SIGNS else [])]:
         error = failing(call)
         assert type(error) is TypeError
-        assert str(error).startswith(f"{name}: operands must be tensors or Python scalars, got ")
+        assert str(error).startswith(
+            f"{name}: operands must be tensors, arrays or Python scalars, got "
+        )
         assert str(error).endswith("Foreign; make it a tensor with asarray() first")
 
 
@@ -776,7 +777,8 @@ result_type("x")
     TypeError: each argument must be a dtype of this namespace, got 'x'; they are bool, int8, …
 result_type(int8, "abc")
     TypeError: each argument must be a dtype of this namespace, got 'abc'; they are bool, int8, …
-result_type(np.ones(3))  # TypeError: each argument must be a dtype of this namespace, got ndarray
+result_type(np.ones(3, "S3"))
+    TypeError: each argument must be a dtype of this namespace, got dtype('S3')
 isdtype(int8, "foo")
     ValueError: kind must be a dtype or one of bool, complex floating, integral, narrow, narrow
     floating, narrow integer, numeric, real floating, signed integer, unsigned integer, got 'foo'
@@ -799,13 +801,16 @@ iinfo(v)  # TypeError: type must be an integer dtype, got float64
 """
 
 MANIPULATION = """
-broadcast_arrays(v, v2)  # ValueError: shape mismatch: (3,), (2,) cannot be broadcast together
-broadcast_shapes((2,), (3,))  # ValueError: shape mismatch: (2,), (3,) cannot be broadcast together
-broadcast_shapes(2, 3)  # ValueError: shape mismatch: (2,), (3,) cannot be broadcast together
+broadcast_arrays(v, v2)
+    ValueError: shape mismatch: operands could not be broadcast together with shapes (3,), (2,)
+broadcast_shapes((2,), (3,))
+    ValueError: shape mismatch: operands could not be broadcast together with shapes (2,), (3,)
+broadcast_shapes(2, 3)
+    ValueError: shape mismatch: operands could not be broadcast together with shapes (2,), (3,)
 broadcast_shapes("ab")  # TypeError: shape must be an integer or a sequence of integers, got 'ab'
 broadcast_shapes((-1,))  # ValueError: shape must hold no negative sizes, got [(-1,)]
-broadcast_to(v, (2, 4))  # ValueError: shape (3,) cannot be broadcast to (2, 4)
-broadcast_to(x, (3,))  # ValueError: shape (2, 3) cannot be broadcast to (3,)
+broadcast_to(v, (2, 4))  # ValueError: shape (3,) could not be broadcast to (2, 4)
+broadcast_to(x, (3,))  # ValueError: shape (2, 3) could not be broadcast to (3,)
 broadcast_to(v, (-1, 3))  # ValueError: shape must hold no negative sizes, got (-1, 3)
 broadcast_to(v, (2.0, 3))
     TypeError: shape must be an integer or a sequence of integers, got (2.0, 3)
@@ -834,18 +839,18 @@ stack([v, v2])  # ValueError: shapes must be equal, got [(3,), (2,)]
 stack([big, big])
     MemoryError: shape (2, 1073741824, 1048576) of float64 needs 18014398509481984 bytes, which
     cannot be allocated
-unstack(s)  # AxisError: axis must name a dimension, and rank 0 has none, got 0
-expand_dims(x, axis=3)  # AxisError: axis must be at least -3 and below 3, got 3
-expand_dims(x, axis=-4)  # AxisError: axis must be at least -3 and below 3, got -4
+unstack(s)  # AxisError: axis 0 is out of bounds for rank 0
+expand_dims(x, axis=3)  # AxisError: axis 3 is out of bounds for rank 3
+expand_dims(x, axis=-4)  # AxisError: axis -4 is out of bounds for rank 3
 expand_dims(x, axis=(0, 0))  # ValueError: axis must not name a dimension twice, got (0, 0)
 expand_dims(zeros((1,) * 64), axis=0)
     ValueError: shape: at most 64 dimensions are allowed, got 65
 squeeze(x, axis=0)  # ValueError: axis must name dimensions of size 1, got 0 of shape (2, 3)
 squeeze(zeros((1, 1)), axis=(0, 0))  # ValueError: axis must not name a dimension twice, got (0, 0)
 flip(x, axis=(0, 0))  # ValueError: axis must not name a dimension twice, got (0, 0)
-flip(s, axis=0)  # AxisError: axis must name a dimension, and rank 0 has none, got 0
-moveaxis(x, 2, 0)  # AxisError: source must be at least -2 and below 2, got 2
-moveaxis(x, 0, -3)  # AxisError: destination must be at least -2 and below 2, got -3
+flip(s, axis=0)  # AxisError: axis 0 is out of bounds for rank 0
+moveaxis(x, 2, 0)  # AxisError: source 2 is out of bounds for rank 2
+moveaxis(x, 0, -3)  # AxisError: destination -3 is out of bounds for rank 2
 moveaxis(x, (0, 1), 0)  # ValueError: source (0, 1) and destination 0 must be equally many
 moveaxis(x, (0, 0), (0, 1))  # ValueError: source must not name a dimension twice, got (0, 0)
 moveaxis(x, (0, 1), (0, 0))  # ValueError: destination must not name a dimension twice, got (0, 0)
@@ -855,7 +860,7 @@ moveaxis(x, 0, "1")  # TypeError: destination must be an integer or a sequence o
 moveaxis(x, True, 0)  # TypeError: source must be an integer or a sequence of integers, got True
 permute_dims(x, (0,))  # ValueError: axes must be a permutation of 2 dimensions, got (0,)
 permute_dims(x, (0, 0))  # ValueError: axes must not name a dimension twice, got (0, 0)
-permute_dims(x, (0, 2))  # AxisError: axes must be at least -2 and below 2, got 2
+permute_dims(x, (0, 2))  # AxisError: axes 2 is out of bounds for rank 2
 permute_dims(x, (0.0, 1))
     TypeError: axes must be an integer or a sequence of integers, got (0.0, 1)
 permute_dims(x, 0)  # ValueError: axes must be a permutation of 2 dimensions, got (0,)
@@ -887,7 +892,7 @@ repeat(v, asarray([2**62]))  # MemoryError: repeats add up to 1.384e+19, more th
 repeat(v, asarray([5, -2, 2**62]))  # ValueError: repeats must not be negative, got -2
 repeat(v, asarray([-3], dtype=int8))  # ValueError: repeats must not be negative, got -3
 repeat(v, s)  # TypeError: repeats must be an integer, got a tensor of float64 and shape ()
-repeat(s, 2, axis=0)  # AxisError: axis must name a dimension, and rank 0 has none, got 0
+repeat(s, 2, axis=0)  # AxisError: axis 0 is out of bounds for rank 0
 tile(v, (-1,))  # ValueError: repetitions must not be negative, got (-1,)
 tile(v, (1.5,))  # TypeError: repetitions must be an integer or a sequence of integers, got (1.5,)
 tile(v, None)  # TypeError: repetitions must be an integer or a sequence of integers, got None
@@ -922,7 +927,7 @@ roll(x, None)  # TypeError: shift must be an integer or a sequence of integers, 
 roll(x, (1, 2), axis=0)  # ValueError: shift (1, 2) and axis 0 must be equally many
 roll(x, (1, 2))  # ValueError: shift (1, 2) and axis None must be equally many
 roll(x, (1, 2), axis=(0, 1, 0))  # ValueError: shift (1, 2) and axis (0, 1, 0) must be equally many
-roll(s, 1, axis=0)  # AxisError: axis must name a dimension, and rank 0 has none, got 0
+roll(s, 1, axis=0)  # AxisError: axis 0 is out of bounds for rank 0
 sliding_window(x, 2)  # ValueError: window_shape (2,) and axis (0, 1) must be equally many
 sliding_window(v, 4)  # ValueError: window_shape: must be from 1 to 3 along dimension 0, got 4
 sliding_window(v, 0)  # ValueError: window_shape: must be from 1 to 3 along dimension 0, got 0
@@ -937,25 +942,25 @@ sliding_window(x, (1, 1), axis=(0, 0))
 
 INDEXING = """
 take(x, i)  # ValueError: axis must be given for a tensor of rank 2
-take(v, i)  # IndexError: index 3 is outside a dimension of size 3
+take(v, i)  # IndexError: index 3 is out of bounds for size 3
 take(v, v)  # TypeError: indices must be of an integer dtype, got float64
 take(v, b)  # TypeError: indices must be of an integer dtype, got bool
-take(v, 3)  # IndexError: index 3 is outside dimension 0 of shape (3,)
-take(v, -4)  # IndexError: index -4 is outside dimension 0 of shape (3,)
+take(v, 3)  # IndexError: index 3 is out of bounds for dimension 0 of shape (3,)
+take(v, -4)  # IndexError: index -4 is out of bounds for dimension 0 of shape (3,)
 take(v, True)  # TypeError: indices must be a tensor, got bool
-take(v, far)  # IndexError: index 9 is outside a dimension of size 3
-take(none, zi, axis=0)  # IndexError: index 1 is outside a dimension of size 0
-take(s, 0, axis=0)  # AxisError: axis must name a dimension, and rank 0 has none, got 0
+take(v, far)  # IndexError: index 9 is out of bounds for size 3
+take(none, zi, axis=0)  # IndexError: index 1 is out of bounds for size 0
+take(s, 0, axis=0)  # AxisError: axis 0 is out of bounds for rank 0
 take_along_axis(v, v)  # TypeError: indices must be of an integer dtype, got float64
 take_along_axis(v, b)  # TypeError: indices must be of an integer dtype, got bool
 take_along_axis(x, zi)  # ValueError: ranks must be equal, got shapes (2, 3) and (2,)
-take_along_axis(x, asarray([[0], [9]]))  # IndexError: index 9 is outside a dimension of size 3
+take_along_axis(x, asarray([[0], [9]]))  # IndexError: index 9 is out of bounds for size 3
 take_along_axis(x, asarray([[0, 1, 3], [0, 1, 2]]), axis=0)
-    IndexError: index 3 is outside a dimension of size 2
+    IndexError: index 3 is out of bounds for size 2
 take_along_axis(x, asarray([[0], [0], [0]]))
-    ValueError: shape mismatch: (2, 1), (3, 1) cannot be broadcast together
-take_along_axis(s, asarray(0))  # AxisError: axis must name a dimension, and rank 0 has none, got -1
-v[3]  # IndexError: index 3 is outside dimension 0 of shape (3,)
+    ValueError: shape mismatch: operands could not be broadcast together with shapes (2, 1), (3, 1)
+take_along_axis(s, asarray(0))  # AxisError: axis -1 is out of bounds for rank 0
+v[3]  # IndexError: index 3 is out of bounds for dimension 0 of shape (3,)
 v[1.0]
     IndexError: an index must be an integer, a slice, None, Ellipsis, or an integer or boolean
     tensor, got 1.0
@@ -969,21 +974,22 @@ v[1, 2]  # IndexError: 2 indices (or Ellipses) are too many for shape (3,)
 s[0]  # IndexError: 1 index is too many for shape ()
 s[...,...]  # IndexError: 2 indices (or Ellipses) are too many for shape ()
 none[0]  # IndexError: no index is inside dimension 0 of shape (0, 3)
-v[2**70]  # IndexError: index 1180591620717411303424 is outside dimension 0 of shape (3,)
+v[2**70]  # IndexError: index 1180591620717411303424 is out of bounds for dimension 0 of shape (3,)
 v[v]  # IndexError: positions must be integers or booleans, got dtype float64
-v[[0, 3]]  # IndexError: index 3 is outside a dimension of size 3
+v[[0, 3]]  # IndexError: index 3 is out of bounds for size 3
 v[[0.5]]  # IndexError: positions must be integers or booleans, got dtype float64
 v[[2**63]]  # IndexError: positions must be integers or booleans, got [9223372036854775808]
 v[["a"]]  # IndexError: positions must be integers or booleans, got ['a']
 v[[[1], [2, 3]]]
     ValueError: sequences inside one another must have equal lengths, got a sequence of 1 beside a
     sequence of 2
-v[far]  # IndexError: index 9 is outside a dimension of size 3
-x[0, far]  # IndexError: index 9 is outside a dimension of size 3
-x[far]  # IndexError: index 9 is outside a dimension of size 2
-x[far, 0]  # IndexError: index 9 is outside a dimension of size 2
-x[zi, far]  # IndexError: index 9 is outside a dimension of size 3
-x[zi, i]  # ValueError: shape mismatch: (2,), (3,) cannot be broadcast together
+v[far]  # IndexError: index 9 is out of bounds for size 3
+x[0, far]  # IndexError: index 9 is out of bounds for size 3
+x[far]  # IndexError: index 9 is out of bounds for size 2
+x[far, 0]  # IndexError: index 9 is out of bounds for size 2
+x[zi, far]  # IndexError: index 9 is out of bounds for size 3
+x[zi, i]
+    ValueError: shape mismatch: operands could not be broadcast together with shapes (2,), (3,)
 x[b]  # IndexError: a mask of shape (3,) does not fit dimensions of sizes (2,)
 x[asarray([True, False, True]), zi]
     IndexError: a mask of shape (3,) does not fit dimensions of sizes (2,)
@@ -1000,9 +1006,9 @@ v[object()]
 v[1j]
     IndexError: an index must be an integer, a slice, None, Ellipsis, or an integer or boolean
     tensor, got 1j
-v[np.asarray([0, 9])]  # IndexError: index 9 is outside a dimension of size 3
+v[np.asarray([0, 9])]  # IndexError: index 9 is out of bounds for size 3
 v[np.asarray([0.5])]  # IndexError: positions must be integers or booleans, got dtype float64
-v[np.asarray(9)]  # IndexError: index 9 is outside dimension 0 of shape (3,)
+v[np.asarray(9)]  # IndexError: index 9 is out of bounds for dimension 0 of shape (3,)
 v[np.float64(1)]
     IndexError: an index must be an integer, a slice, None, Ellipsis, or an integer or boolean
     tensor, got np.float64(1.0)
@@ -1015,20 +1021,20 @@ v[foreign]
 v[(0,), (1,)]
     IndexError: an index must be an integer, a slice, None, Ellipsis, or an integer or boolean
     tensor, got (0,)
-v[asarray(5)]  # IndexError: index 5 is outside dimension 0 of shape (3,)
+v[asarray(5)]  # IndexError: index 5 is out of bounds for dimension 0 of shape (3,)
 v[asarray(1.5)]  # IndexError: positions must be integers or booleans, got dtype float64
-v[u8]  # IndexError: index 3 is outside a dimension of size 3
+v[u8]  # IndexError: index 3 is out of bounds for size 3
 v[asarray([2**63], dtype=uint64)]
-    IndexError: index 9223372036854775808 is outside a dimension of size 3
+    IndexError: index 9223372036854775808 is out of bounds for size 3
 v[...] = "a"  # TypeError: value must be a tensor, an array or numbers, got 'a'
 v[...] = None  # TypeError: value must be a tensor, an array or numbers, got None
-v[...] = [1, 2]  # ValueError: a value of shape (2,) cannot be broadcast to (3,)
+v[...] = [1, 2]  # ValueError: a value of shape (2,) could not be broadcast to (3,)
 v[...] = [[1, 2], [3]]
     ValueError: sequences inside one another must have equal lengths, got a sequence of 2 beside a
     sequence of 1
 v[...] = ["a"]  # TypeError: a tensor holds numbers, got str
-v[...] = v2  # ValueError: a value of shape (2,) cannot be broadcast to (3,)
-v[...] = x  # ValueError: a value of shape (2, 3) cannot be broadcast to (3,)
+v[...] = v2  # ValueError: a value of shape (2,) could not be broadcast to (3,)
+v[...] = x  # ValueError: a value of shape (2, 3) could not be broadcast to (3,)
 v[...] = z  # TypeError: complex128 cannot be written into float64; take real() first
 v[...] = 1j  # TypeError: complex cannot be written into float64; take real() first
 i[...] = z  # TypeError: complex128 cannot be written into int64; take real() first
@@ -1038,21 +1044,21 @@ i[0] = 2**70  # OverflowError: the Python integer 1180591620717411303424 does no
 v[0] = 10**400  # OverflowError: the Python integer of 1329 bits does not fit float64
 f4[0] = 10**400  # OverflowError: the Python integer of 1329 bits does not fit float32
 bf[0] = 10**400  # OverflowError: the Python integer of 1329 bits does not fit bfloat16
-v[3] = 1  # IndexError: index 3 is outside dimension 0 of shape (3,)
+v[3] = 1  # IndexError: index 3 is out of bounds for dimension 0 of shape (3,)
 v[1.0] = 1
     IndexError: an index must be an integer, a slice, None, Ellipsis, or an integer or boolean
     tensor, got 1.0
 v["a"] = 1
     IndexError: an index must be an integer, a slice, None, Ellipsis, or an integer or boolean
     tensor, got 'a'
-v[[0, 3]] = 1  # IndexError: index 3 is outside a dimension of size 3
-v[far] = 1  # IndexError: index 9 is outside a dimension of size 3
-v[zi] = i  # ValueError: a value of shape (3,) cannot be broadcast to (2,)
+v[[0, 3]] = 1  # IndexError: index 3 is out of bounds for size 3
+v[far] = 1  # IndexError: index 9 is out of bounds for size 3
+v[zi] = i  # ValueError: a value of shape (3,) could not be broadcast to (2,)
 v[zi] = "a"  # TypeError: value must be a tensor, an array or numbers, got 'a'
 v[zi] = 1j  # TypeError: complex cannot be written into float64; take real() first
 i8[zi] = 300  # OverflowError: the Python integer 300 does not fit int8
-v[b] = v  # ValueError: a value of shape (3,) cannot be broadcast to (2,)
-v[b] = [1, 2, 3]  # ValueError: a value of shape (3,) cannot be broadcast to (2,)
+v[b] = v  # ValueError: a value of shape (3,) could not be broadcast to (2,)
+v[b] = [1, 2, 3]  # ValueError: a value of shape (3,) could not be broadcast to (2,)
 v[b] = 1j  # TypeError: complex cannot be written into float64; take real() first
 v[b] = "a"  # TypeError: value must be a tensor, an array or numbers, got 'a'
 i8[b] = 300  # OverflowError: the Python integer 300 does not fit int8
@@ -1061,7 +1067,7 @@ i8[...] = [1, 2, 300]  # OverflowError: the Python integer 300 does not fit int8
 v[asarray([True, False])] = 1
     IndexError: a mask of shape (2,) does not fit dimensions of sizes (3,)
 x[b] = 1  # IndexError: a mask of shape (3,) does not fit dimensions of sizes (2,)
-x[zi, far] = 1  # IndexError: index 9 is outside a dimension of size 3
+x[zi, far] = 1  # IndexError: index 9 is out of bounds for size 3
 ro[0] = 1  # ValueError: the tensor is read-only; copy() it first
 ro[...] = 1  # ValueError: the tensor is read-only; copy() it first
 ro[zi] = 1  # ValueError: the tensor is read-only; copy() it first
@@ -1076,27 +1082,28 @@ w[1, zi] = 1
     ValueError: elements of layout (2,3):(0,1) share slots, so it cannot be written; copy() it
 none[0] = 1  # IndexError: no index is inside dimension 0 of shape (0, 3)
 s[0] = 1  # IndexError: 1 index is too many for shape ()
-s[...] = v  # ValueError: a value of shape (3,) cannot be broadcast to ()
+s[...] = v  # ValueError: a value of shape (3,) could not be broadcast to ()
 v[::0] = 1  # ValueError: the step of a slice must not be 0, got slice(None, None, 0)
 v[...] = np.array(["a"])  # TypeError: value must be an array of numbers, got <U1
-v[...] = np.array([1, 2])  # ValueError: a value of shape (2,) cannot be broadcast to (3,)
-v[0] = v  # ValueError: a value of shape (3,) cannot be broadcast to ()
-v[0] = [1, 2]  # ValueError: a value of shape (2,) cannot be broadcast to ()
+v[...] = np.array([1, 2])  # ValueError: a value of shape (2,) could not be broadcast to (3,)
+v[0] = v  # ValueError: a value of shape (3,) could not be broadcast to ()
+v[0] = [1, 2]  # ValueError: a value of shape (2,) could not be broadcast to ()
 """
 
 ELEMENTWISE = """
 abs(b)  # TypeError: only numeric dtypes are allowed, got bool
-sin(i)  # TypeError: only floating-point dtypes are allowed, got int64; astype(x, tl.float64) first
-add(v, v2)  # ValueError: shape mismatch: (3,), (2,) cannot be broadcast together
-add(1, 2)  # TypeError: at least one operand must be a tensor, got only Python scalars
-add(b, b)  # TypeError: only numeric dtypes are allowed, got bool, bool
+add(v, v2)
+    ValueError: shape mismatch: operands could not be broadcast together with shapes (3,), (2,)
+add(1, 2)
+    TypeError: at least one operand must be a tensor or an array, got only Python scalars
+subtract(b, b)  # TypeError: only numeric dtypes are allowed, got bool, bool
 add(i8, 300)  # OverflowError: the Python integer 300 does not fit int8
-atan2(i, i)
-    TypeError: only real floating dtypes are allowed, got int64, int64; astype(x, tl.float64) first
+atan2(z, z)  # TypeError: only real floating dtypes are allowed, got complex128, complex128
 bitwise_and(v, v)  # TypeError: only integer or boolean dtypes are allowed, got float64, float64
 bitwise_invert(v)  # TypeError: only integer or boolean dtypes are allowed, got float64
 clip(z, 0, 1)  # TypeError: only real numeric dtypes are allowed, got complex128, int, int
-clip(v, v2)  # ValueError: shape mismatch: (3,), (2,) cannot be broadcast together
+clip(v, v2)
+    ValueError: shape mismatch: operands could not be broadcast together with shapes (3,), (2,)
 clip(v, z)  # TypeError: complex128 cannot become float64; take real() or abs() first
 clip(v, 1j)  # TypeError: only real numeric dtypes are allowed, got float64, complex
 clip(i8, 300)  # OverflowError: the Python integer 300 does not fit int8
@@ -1112,7 +1119,9 @@ clip(v, 0, 10**5000)  # OverflowError: the Python integer of 16610 bits does not
 # Chapters whose words are their own matter: here, that the function and what came are named.
 SEARCHES_SORTS_SETS_AND_STATISTICS = """
 where(i, v, v)  # TypeError: …int64; use condition != 0
-where(b, v2, v)  # ValueError: shape mismatch: (3,), (2,), (3,) cannot be broadcast together
+where(b, v2, v)
+    ValueError: shape mismatch: operands could not be broadcast together with shapes (3,), (2,),
+    (3,)
 where(b, i8, 300)  # OverflowError: …300 does not fit int8
 sum(x, axis=(0, 0))  # ValueError: …(0, 0)
 sum(x, dtype=bool)  # TypeError: …bool
@@ -1133,7 +1142,7 @@ cumulative_sum(broadcast_to(astype(s, int8), (2**63 - 1,)), include_initial=True
     1
 cumulative_prod(x)  # ValueError: axis must be given for a tensor of rank 2
 diff(v, n=-1)  # ValueError: …-1
-diff(s)  # AxisError: …-1
+diff(s)  # AxisError: axis -1 …
 argmax(z)  # TypeError: …complex128
 argmax(zeros((0,)))  # ValueError: …no elements…(0,)
 argmin(b)  # TypeError: …bool
@@ -1149,9 +1158,9 @@ searchsorted(z, z)  # TypeError: …complex128, complex128
 searchsorted(v, z)  # TypeError: …float64, complex128
 sort(z)  # TypeError: …complex128
 sort(b)  # TypeError: …bool
-sort(s)  # AxisError: …-1
+sort(s)  # AxisError: axis -1 …
 argsort(z)  # TypeError: …complex128
-isin("a", v)  # TypeError: operands must be tensors or Python scalars, got str
+isin("a", v)  # TypeError: operands must be tensors, arrays or Python scalars, got str
 var(x, correction="a")  # TypeError: correction must be a real number, got 'a'
 var(x, correction=None)  # TypeError: correction must be a real number, got None
 std(x, correction=1j)  # TypeError: correction must be a real number, got 1j
@@ -1162,7 +1171,8 @@ cumulative_prod(v, dtype=bool)  # TypeError: dtype must be numeric, got bool
 diff(v, append=x)  # ValueError: shapes may differ along axis 0 only, got (2, 3) beside (3,)
 argmax(x, axis=(0, 1))  # TypeError: axis must be an integer, got (0, 1)
 searchsorted(v, v, sorter=v)  # TypeError: sorter must have an integer dtype, got float64
-searchsorted(v2, v, sorter=far)  # IndexError: sorter holds positions outside x1 of shape (2,)
+searchsorted(v2, v, sorter=far)
+    IndexError: sorter holds positions out of bounds for x1 of shape (2,)
 searchsorted(v, v, sorter=zi)
     ValueError: x1 must have rank 1 and sorter its shape, got shapes (3,) and (2,)
 isin(1, 2)  # TypeError: at least one operand must be a tensor, got only Python scalars
@@ -1181,7 +1191,7 @@ matmul(x, x)  # ValueError: shapes (2, 3) and (2, 3) do not match as (…, m, k)
 matmul(s, v)  # ValueError: shapes () and (3,) do not match as (…, m, k) and (…, k, n)
 matmul(b, b)  # TypeError: …bool, bool
 matmul(zeros((2, 3, 4)), zeros((3, 4, 5)))
-    ValueError: shape mismatch: (2,), (3,) cannot be broadcast together
+    ValueError: shape mismatch: operands could not be broadcast together with shapes (2,), (3,)
 matrix_transpose(v)  # ValueError: …(3,)
 tensordot(b, b, axes=1)  # TypeError: …bool, bool
 vecdot(v, v2)  # ValueError: sizes along axis -1 differ in shapes (3,) and (2,)
@@ -1283,20 +1293,15 @@ tensordot(x, x, axes=True)
 """
 
 FOURIER_TRANSFORMS = """
-fft.fft(i)  # TypeError: …int64; astype(x, tl.float64) first
-fft.fft(s)  # AxisError: …-1
+fft.fft(s)  # AxisError: axis -1 …
 fft.fft(v, norm="foo")  # ValueError: …'foo'
 fft.fft(v, norm=None)  # ValueError: …None
 fft.fft(v, norm=[])  # ValueError: …[]
-fft.ifft(i)  # TypeError: …int64; astype(x, tl.float64) first
 fft.fftn(x, norm="a")  # ValueError: …'a'
 fft.rfftn(s)  # ValueError: needs at least one axis, got shape () and axes None
 fft.irfftn(s)  # ValueError: needs at least one axis, got shape () and axes None
-fft.ifftn(i)  # TypeError: …int64; astype(x, tl.float64) first
 fft.rfft(z)  # TypeError: …complex128
-fft.irfft(b)  # TypeError: …bool; astype(x, tl.float64) first
 fft.rfftn(z)  # TypeError: …complex128
-fft.hfft(i)  # TypeError: …int64; astype(x, tl.float64) first
 fft.ihfft(z)  # TypeError: …complex128
 fft.fftshift(x, axes=2)  # AxisError: …2
 fft.ifftshift(x, axes=(0, 0))  # ValueError: …(0, 0)
@@ -1415,14 +1420,14 @@ quantize_blocks(x, "mxfp4", scaling="up")
     ValueError: scaling must be one of floor, ceil, even, rceil, got 'up'
 quantize_blocks(x, "nvfp4", global_scale="a")
     TypeError: global_scale must be a real number, got 'a'
-quantize_blocks(s, "mxfp4")  # AxisError: axis must name a dimension, and rank 0 has none, got -1
+quantize_blocks(s, "mxfp4")  # AxisError: axis -1 is out of bounds for rank 0
 dequantize_blocks(x, x)  # TypeError: data and scales must be of a format (…), got float64 with…
 pad(x, -1)  # ValueError: pad_width must not be negative, got -1
 pad(x, 1.0)  # TypeError: pad_width must be integers, got 1.0
 pad(x, "a")  # TypeError: pad_width must be integers, got 'a'
 pad(x, ((1, 1),) * 3)
     ValueError: pad_width must be a number, a pair or 2 pairs, got ((1, 1), (1, 1), (1, 1))
-pad(x, {2: 1})  # AxisError: axis must be at least -2 and below 2, got 2
+pad(x, {2: 1})  # AxisError: axis 2 is out of bounds for rank 2
 pad(x, {"a": 1})  # TypeError: pad_width must be an integer, got 'a'
 pad(x, 1, "mean")
     ValueError: mode must be one of constant, edge, reflect, symmetric, wrap, got 'mean'
@@ -1438,12 +1443,12 @@ pad(x, 2**62)
     to more than 2**63 - 1
 put_along_axis(v, v, 1)  # TypeError: only integral dtypes are allowed as indices, got float64
 put_along_axis(v, x, 1)  # TypeError: only integral dtypes are allowed as indices, got float64
-put_along_axis(v, far, 1)  # IndexError: index 9 is outside a dimension of size 3
+put_along_axis(v, far, 1)  # IndexError: index 9 is out of bounds for size 3
 put_along_axis(v, zi, 1j)  # TypeError: complex cannot be written into float64; take real() first
 put_along_axis(v, zi, "a")  # TypeError: value must be a tensor, an array or numbers, got 'a'
-put_along_axis(v, zi, v)  # ValueError: a value of shape (3,) cannot be broadcast to (2,)
+put_along_axis(v, zi, v)  # ValueError: a value of shape (3,) could not be broadcast to (2,)
 put_along_axis(ro, zi, 1)  # ValueError: the tensor is read-only; copy() it first
-put_along_axis(v, zi, 1, axis=1)  # AxisError: axis must be at least -1 and below 1, got 1
+put_along_axis(v, zi, 1, axis=1)  # AxisError: axis 1 is out of bounds for rank 1
 put_along_axis(v, zi, 1, axis=0.0)  # TypeError: axis must be an integer, got 0.0
 put_along_axis(i8, zi, 300)  # OverflowError: the Python integer 300 does not fit int8
 scatter_add(v, v, 1)  # TypeError: only integral dtypes are allowed as indices, got float64
@@ -1455,21 +1460,21 @@ scatter_add(i, zi, 1.5)  # TypeError: updates of float do not fit a tensor of in
 scatter_add(i, zi, v2)
     TypeError: updates of float64 do not fit a tensor of int64; convert one with astype()
 scatter_add(i8, zi, 300)  # OverflowError: the Python integer 300 does not fit int8
-scatter_add(i, far, 1)  # IndexError: index 9 is outside a dimension of size 3
-scatter_add(none, zi, 1)  # IndexError: index 1 is outside a dimension of size 0
-scatter_add(v, zi, v)  # ValueError: a value of shape (3,) cannot be broadcast to (2,)
+scatter_add(i, far, 1)  # IndexError: index 9 is out of bounds for size 3
+scatter_add(none, zi, 1)  # IndexError: index 1 is out of bounds for size 0
+scatter_add(v, zi, v)  # ValueError: a value of shape (3,) could not be broadcast to (2,)
 scatter_add(cube, asarray([zi, zi]), 1)
     ValueError: indices must have rank 1 or 3, got shape (2, 2)
 scatter_add(x, asarray([zi]), x, axis=1)
-    ValueError: a value of shape (2, 3) cannot be broadcast to (2, 2)
+    ValueError: a value of shape (2, 3) could not be broadcast to (2, 2)
 scatter_add(x, asarray([zi, zi, zi]), 1, axis=1)
     ValueError: indices of shape (3, 2) do not fit a tensor of shape (2, 3) along axis 1
-scatter_add(s, zi, 1)  # AxisError: axis must name a dimension, and rank 0 has none, got 0
+scatter_add(s, zi, 1)  # AxisError: axis 0 is out of bounds for rank 0
 transpose(x, axes=(0, 0))  # ValueError: axes must not name a dimension twice, got (0, 0)
 transpose(x, axes=(0,))  # ValueError: axes must be 2, the rank, got (0,)
-transpose(x, axes=(0, 2))  # AxisError: axes must be at least -2 and below 2, got 2
+transpose(x, axes=(0, 2))  # AxisError: axes 2 is out of bounds for rank 2
 transpose(x, axes="ab")  # TypeError: axes must be an integer or a sequence of integers, got 'ab'
-cumsum(x, axis=2)  # AxisError: axis must be at least -2 and below 2, got 2
+cumsum(x, axis=2)  # AxisError: axis 2 is out of bounds for rank 2
 cumsum(x, axis=True)  # TypeError: axis must be an integer, got True
 cumsum(z, dtype=float64)  # TypeError: complex128 cannot become float64; take real() or abs() first
 cumprod(x, dtype=bool)  # TypeError: dtype must be numeric, got bool
@@ -1483,7 +1488,7 @@ nanmedian(b)  # TypeError: only real numeric dtypes are allowed, got bool
 nansum(x, dtype="x")
     TypeError: dtype must be a dtype of this namespace, got 'x'; they are bool, int8, …
 nansum(z, dtype=float64)  # TypeError: complex128 cannot become float64; take real() or abs() first
-nansum(x, axis=2)  # AxisError: axis must be at least -2 and below 2, got 2
+nansum(x, axis=2)  # AxisError: axis 2 is out of bounds for rank 2
 nanprod(x, dtype=bool)  # TypeError: dtype must be numeric, got bool
 nanmin(none)  # ValueError: no elements along axis (0, 1) of shape (0, 3)
 nanmax(z)  # TypeError: only real numeric dtypes are allowed, got complex128
@@ -1507,7 +1512,7 @@ quantile(x, None)  # TypeError: q must be a real number, or several, got None
 quantile(x, [0.5, 2])  # ValueError: q must be from 0 to 1, got [0.5, 2]
 quantile(x, 0.5, method="a")  # ValueError: method must be one of …, got 'a'
 quantile(x, 0.5, method=[])  # ValueError: method must be one of …, got []
-quantile(none, 0.5, axis=3)  # AxisError: axis must be at least -2 and below 2, got 3
+quantile(none, 0.5, axis=3)  # AxisError: axis 3 is out of bounds for rank 2
 nanquantile(x, -0.5)  # ValueError: q must be from 0 to 1, got -0.5
 nanquantile(z, 0.5)  # TypeError: only real numeric dtypes are allowed, got complex128
 """
@@ -1515,27 +1520,33 @@ nanquantile(z, 0.5)  # TypeError: only real numeric dtypes are allowed, got comp
 # In full: operators, and what has another name than the call.
 OPERATORS = """
 x + [1]
-    TypeError: add: operands must be tensors or Python scalars, got list; make it a tensor with
+    TypeError: add: operands must be tensors, arrays or Python scalars, got list; make it a
+    tensor with
     asarray() first
 [1] * x
-    TypeError: multiply: operands must be tensors or Python scalars, got list; make it a tensor with
+    TypeError: multiply: operands must be tensors, arrays or Python scalars, got list; make it a
+    tensor with
     asarray() first
 x + (1,)
-    TypeError: add: operands must be tensors or Python scalars, got tuple; make it a tensor with
+    TypeError: add: operands must be tensors, arrays or Python scalars, got tuple; make it a
+    tensor with
     asarray() first
 x + "a"  # TypeError: unsupported operand type(s) for +: 'Tensor' and 'str'
-x + np.ones((2, 3))
-    TypeError: add: operands must be tensors or Python scalars, got numpy.ndarray; make it a tensor
-    with asarray() first
+x + np.ones((2, 3), dtype=">f8")
+    TypeError: add: operands must be tensors, arrays or Python scalars, got numpy.ndarray of dtype
+    >f8; make it a tensor with asarray() first
 x + foreign
-    TypeError: add: operands must be tensors or Python scalars, got ….Foreign; make it a tensor with
+    TypeError: add: operands must be tensors, arrays or Python scalars, got ….Foreign; make it a
+    tensor with
     asarray() first
-x + v2  # ValueError: add: shape mismatch: (2, 3), (2,) cannot be broadcast together
+x + v2
+    ValueError: add: shape mismatch: operands could not be broadcast together with shapes (2,
+    3), (2,)
 i + 2**70  # OverflowError: add: the Python integer 1180591620717411303424 does not fit int64
 i8 + 300  # OverflowError: add: the Python integer 300 does not fit int8
 u8 + (-1)  # OverflowError: add: the Python integer -1 does not fit uint8
 i8 * 300  # OverflowError: multiply: the Python integer 300 does not fit int8
-b + b  # TypeError: add: only numeric dtypes are allowed, got bool, bool
+b - b  # TypeError: subtract: only numeric dtypes are allowed, got bool, bool
 ~v  # TypeError: bitwise_invert: only integer or boolean dtypes are allowed, got float64
 v & 1  # TypeError: bitwise_and: only integer or boolean dtypes are allowed, got float64, int
 i & 1.5  # TypeError: bitwise_and: only integer or boolean dtypes are allowed, got int64, float
@@ -1546,9 +1557,13 @@ x @ 2  # TypeError: unsupported operand type(s) for @: 'Tensor' and 'int'
 s @ v  # ValueError: matmul: shapes () and (3,) do not match as (…, m, k) and (…, k, n)
 x < z  # TypeError: less: only real numeric dtypes are allowed, got float64, complex128
 z < 1  # TypeError: less: only real numeric dtypes are allowed, got complex128, int
-x == v2  # ValueError: equal: shape mismatch: (2, 3), (2,) cannot be broadcast together
+x == v2
+    ValueError: equal: shape mismatch: operands could not be broadcast together with shapes (2,
+    3), (2,)
 i == 2**70  # OverflowError: equal: the Python integer 1180591620717411303424 does not fit int64
-x -= v2  # ValueError: subtract: shape mismatch: (2, 3), (2,) cannot be broadcast together
+x -= v2
+    ValueError: subtract: shape mismatch: operands could not be broadcast together with shapes
+    (2, 3), (2,)
 i8 += 1.5
     TypeError: add: the result has dtype float64, which an in-place operation cannot put into int8;
     use astype() first
@@ -1580,7 +1595,9 @@ big + big
 big + 1
     MemoryError: add: shape (1073741824, 1048576) of float64 needs 9007199254740992 bytes, which
     cannot be allocated
-v += v2  # ValueError: add: shape mismatch: (3,), (2,) cannot be broadcast together
+v += v2
+    ValueError: add: shape mismatch: operands could not be broadcast together with shapes (3,),
+    (2,)
 x + 10**400  # OverflowError: add: the Python integer of 1329 bits does not fit float64
 x + 10**5000  # OverflowError: add: the Python integer of 16610 bits does not fit float64
 10**5000 - x  # OverflowError: subtract: the Python integer of 16610 bits does not fit float64
@@ -1601,10 +1618,12 @@ not v2  # ValueError: bool: the truth of several elements is ambiguous; …, got
 for _ in s: pass  # TypeError: iter: a tensor of rank 0 cannot be iterated over
 hash(v)
     TypeError: a Tensor can be written to, so it has no hash; use id(x), or x.layout and x.dtype
-"a" in v  # TypeError: __contains__: operands must be tensors or Python scalars, got str
-None in v  # TypeError: __contains__: operands must be tensors or Python scalars, got NoneType
+"a" in v  # TypeError: __contains__: operands must be tensors, arrays or Python scalars, got str
+None in v
+    TypeError: __contains__: operands must be tensors, arrays or Python scalars, got NoneType
 [1] in v
-    TypeError: __contains__: operands must be tensors or Python scalars, got list; make it a tensor
+    TypeError: __contains__: operands must be tensors, arrays or Python scalars, got list; make
+    it a tensor
     with asarray() first
 f"{v:.3f}"
     ValueError: format: '.3f' does not suit shape (3,), whose text is formatted; only rank 0 is a
@@ -1794,7 +1813,7 @@ sum(x, axis=2)
 sum(x, axis="rows")
 mean(i)
 exp([1.0])
-exp(i)
+atan2(z, z)
 add(x, v2)
 add(1, 2)
 where(v, v, v)
@@ -1819,9 +1838,9 @@ matmul(x, x)
 einsum("ij,jk", x, x)
 linalg.inv(x)
 linalg.solve(q, none)
-fft.fft(i)
+fft.rfft(z)
 x + v2
-x + np.ones(3)
+x + np.ones(3, ">f8")
 x + [1]
 foreign + x
 i8 + 300

@@ -360,20 +360,26 @@ def test_any_text_is_read_or_refused(reader, text):
     [
         ("x[(None,) * 32000]", "__getitem__: 32000 indices (or Ellipses) are too many for shape"),
         ("x[(0,) * 32000] = 1", "__setitem__: 32000 indices (or Ellipses) are too many for shape"),
-        ("x[10**5000]", "__getitem__: index an integer of 16610 bits is outside dimension 0"),
-        ("x[0, -(10**5000)]", "__getitem__: index an integer of 16610 bits is outside dimension 1"),
+        (
+            "x[10**5000]",
+            "__getitem__: index an integer of 16610 bits is out of bounds for dimension 0",
+        ),
+        (
+            "x[0, -(10**5000)]",
+            "__getitem__: index an integer of 16610 bits is out of bounds for dimension 1",
+        ),
         ("x[(None,) * 63]", "__getitem__: shape: at most 64 dimensions are allowed, got 65"),
-        ("take(x, 10**5000, axis=0)", "take: index an integer of 16610 bits is outside"),
+        ("take(x, 10**5000, axis=0)", "take: index an integer of 16610 bits is out of bounds"),
         ("zeros(10**5000)", "zeros: shape: the sizes (an integer of 16610 bits,)"),
         ("reshape(x, (10**5000,))", "reshape: shape (an integer of 16610 bits,) does not fit 6"),
         (
             "reshape(x, (1,) * 32000)",
             "reshape: shape: at most 64 dimensions are allowed, got 32000",
         ),
-        ("sum(x, axis=10**5000)", "sum: axis must be at least -2 and below 2, got an integer of"),
+        ("sum(x, axis=10**5000)", "sum: axis an integer of"),
         (
             "broadcast_to(v, 10**5000)",
-            "broadcast_to: shape (3,) cannot be broadcast to (an integer",
+            "broadcast_to: shape (3,) could not be broadcast to (an integer",
         ),
         ("fft.fft(x, n=-(10**5000))", "fft: n must be at least 1, got an integer of 16610 bits"),
         ("fft.fft(x, n=2**62)", "fft: shape: the sizes (2, 4611686018427387904), with 1 for 0,"),

@@ -192,7 +192,7 @@ def test_a_position_outside(kind, bad):
     around = tl.full((4, 9), 77, dtype="float32", device="cuda")
     out = around[:, 1::2]
     along(out, on_cuda(values), on_cuda(-values[:, :3]), 1, on_cuda(at))
-    with pytest.raises(IndexError, match=f"scatter: index {bad} is outside a dimension of size 4"):
+    with pytest.raises(IndexError, match=f"scatter: index {bad} is out of bounds for size 4"):
         out.to_device("cpu")
     expected = values.copy()
     expected[:, [1, 3]] = -values[:, [0, 2]]

@@ -188,7 +188,7 @@ def test_a_position_outside_is_reported_by_the_function_that_was_called():
         x = on_cuda(np.zeros((2, 3), np.float32))
         x = x if layout is None else tl.to_layout(x, layout)
         tl.put_along_axis(x, on_cuda(np.array([[5]])), 1)
-        with pytest.raises(IndexError, match=r"^put_along_axis: index 5 is outside a dimension"):
+        with pytest.raises(IndexError, match=r"^put_along_axis: index 5 is out of bounds"):
             x.to_device("cpu")
 
 
@@ -239,7 +239,7 @@ def test_a_position_outside(dtype, bad, axis, value):
         x[given(key)] = on_cuda(source) if value == "many" else value
     with pytest.raises(IndexError) as caught:
         x.to_device("cpu")
-    assert str(caught.value) == f"__setitem__: index {bad} is outside a dimension of size 4"
+    assert str(caught.value) == f"__setitem__: index {bad} is out of bounds for size 4"
     values[(slice(None),) * axis + ([1, 3],)] = 7
     same(x.to_device("cpu"), values)
 
@@ -248,7 +248,7 @@ def test_a_position_outside(dtype, bad, axis, value):
 def test_one_of_seven_outside():
     x, i = on_cuda(np.zeros((2,) * 7, np.float32)), on_cuda([0, 1])
     x[i, i, i, on_cuda([2, 1]), i, i, i] = on_cuda(np.asarray([1, 2], np.float32))
-    with pytest.raises(IndexError, match="__setitem__: index 2 is outside a dimension of size 2"):
+    with pytest.raises(IndexError, match="__setitem__: index 2 is out of bounds for size 2"):
         x.to_device("cpu")
     expected = np.zeros((2,) * 7, np.float32)
     expected[(1,) * 7] = 2
@@ -259,7 +259,7 @@ def test_one_of_seven_outside():
 def test_positions_of_an_empty_write_are_checked():
     x = on_cuda(np.zeros((3, 0)))
     x[on_cuda([3])] = 1
-    with pytest.raises(IndexError, match="__setitem__: index 3 is outside a dimension of size 3"):
+    with pytest.raises(IndexError, match="__setitem__: index 3 is out of bounds for size 3"):
         x.to_device("cpu")
 
 

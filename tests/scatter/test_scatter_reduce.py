@@ -231,5 +231,5 @@ def test_nothing_to_do():
     y = asarray(numbers("float32", (3,)))
     found = tl.scatter_add(y, asarray(np.asarray([], np.int64)), 1)
     same(found, numbers("float32", (3,)))
-    with pytest.raises(IndexError, match="scatter_add: index 3 is outside a dimension of size 3"):
+    with pytest.raises(IndexError, match="scatter_add: index 3 is out of bounds for size 3"):
         tl.scatter_add(x, asarray(np.asarray([3])), 1)

@@ -126,7 +126,7 @@ def test_refused_arguments_of_sorts(function):
         with pytest.raises(TypeError, match=message):
             function(x, axis=axis)
     for axis in (2, -3):
-        with pytest.raises(IndexError, match=f"{name}: axis must be at least -2 and below 2, got"):
+        with pytest.raises(IndexError, match=f"{name}: axis .* is out of bounds for rank 2"):
             function(x, axis=axis)
     with pytest.raises(ValueError, match=f"{name}: axis"):
         function(tl.ones(()))
@@ -135,7 +135,7 @@ def test_refused_arguments_of_sorts(function):
         with pytest.raises(TypeError, match=message):
             function(tl.ones((3,), dtype=dtype))
     with pytest.raises(TypeError, match=f"{name}: must be called with a tensor, got numpy.ndarray"):
-        function(np.ones(3))
+        function(np.ones(3, ">f8"))
 
 
 @pytest.mark.cpu  # on CUDA, lines that are not contiguous are brought together: test_cuda_sort

@@ -212,15 +212,19 @@ def test_broadcast_shapes_and_arrays():
 BAD = {
     "permute_dims twice": (lambda x: tl.permute_dims(x, (0, 0, 1)), ValueError, "twice"),
     "permute_dims few": (lambda x: tl.permute_dims(x, (0, 1)), ValueError, "permutation of 3"),
-    "flip": (lambda x: tl.flip(x, axis=3), IndexError, "at least -3 and below 3, got 3"),
-    "flip, as a value": (lambda x: tl.flip(x, axis=3), ValueError, "at least -3"),
+    "flip": (lambda x: tl.flip(x, axis=3), IndexError, "axis 3 is out of bounds for rank 3"),
+    "flip, as a value": (lambda x: tl.flip(x, axis=3), ValueError, "axis 3 is out of bounds"),
     "squeeze": (lambda x: tl.squeeze(x, axis=0), ValueError, "of size 1, got 0 of"),
-    "expand_dims": (lambda x: tl.expand_dims(x, axis=4), IndexError, "below 4, got 4"),
-    "broadcast_to": (lambda x: tl.broadcast_to(x, (3, 4, 4)), ValueError, "cannot be broadcast"),
+    "expand_dims": (
+        lambda x: tl.expand_dims(x, axis=4),
+        IndexError,
+        "4 is out of bounds for rank 4",
+    ),
+    "broadcast_to": (lambda x: tl.broadcast_to(x, (3, 4, 4)), ValueError, "could not be broadcast"),
     "broadcast_arrays": (
         lambda x: tl.broadcast_arrays(x, x[:2]),
         ValueError,
-        r"\(3, 4, 5\), \(2, 4, 5\) cannot be broadcast",
+        r"could not be broadcast together with shapes \(3, 4, 5\), \(2, 4, 5\)",
     ),
     "reshape": (lambda x: tl.reshape(x, (7, -1)), ValueError, "does not fit 60 elements"),
     "reshape two unknown": (lambda x: tl.reshape(x, (-1, -1)), ValueError, "but for one -1"),
@@ -231,12 +235,11 @@ BAD = {
     "concat rank 0": (lambda x: tl.concat([tl.asarray(1)]), ValueError, "rank 0"),
     "stack": (lambda x: tl.stack([x, x[1:]]), ValueError, "shapes must be equal"),
     "roll": (lambda x: tl.roll(x, (1, 2), axis=0), ValueError, "equally many"),
-    "roll axis": (lambda x: tl.roll(x, 1, axis=5), IndexError, "below 3, got 5"),
+    "roll axis": (lambda x: tl.roll(x, 1, axis=5), IndexError, "5 is out of bounds for rank 3"),
     "repeat": (lambda x: tl.repeat(x, -1, axis=0), ValueError, "not be negative"),
     "moveaxis": (lambda x: tl.moveaxis(x, (0, 1), 0), ValueError, "equally many"),
     "sliding_window": (lambda x: tl.sliding_window(x, (4,), axis=0), ValueError, "got 4"),
     "not a tensor": (lambda x: tl.flip([1, 2]), TypeError, r"flip: .* got list; .* asarray"),
-    "numpy array": (lambda x: tl.flip(np.zeros(3)), TypeError, "got numpy.ndarray; make it"),
 }
 
 

@@ -188,7 +188,7 @@ def _loop(plan: ElementwisePlan, given: Sequence[Any]) -> bool:
         return False
     if result != plan.result.dtype:
         return False
-    if plan.operation.integers is not None and all(o.kind in "iu" for o in _dtypes(plan)):
+    if plan.operation.takes_integers and all(o.kind in "iu" for o in _dtypes(plan)):
         return all(d.kind in "iuf" for d in inputs)
     return tuple(inputs) == plan.inputs
 

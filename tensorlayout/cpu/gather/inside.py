@@ -49,4 +49,4 @@ def outside(name: str, positions: Array, size: int) -> IndexError:
     """The error for positions some of which are outside: it names one."""
     lowest, highest = int(positions.min()), int(positions.max())
     bad = lowest if lowest < -size else highest
-    return named(name, IndexError(f"index {bad} is outside a dimension of size {size}"))
+    return named(name, IndexError(f"index {bad} is out of bounds for size {size}"))

@@ -238,5 +238,5 @@ def _error(record: Any) -> IndexError:
     name = next(name for name, each in tuple(_names.items()) if each == number)
     found = _outside(record)
     assert found is not None, f"the record of {name} is empty"
-    text = f"index {found[0]} is outside a dimension of size {found[1]}"
+    text = f"index {found[0]} is out of bounds for size {found[1]}"
     return named(name, IndexError(text))

@@ -131,7 +131,7 @@ def _added(
 
 
 def nanmin(x: Tensor, /, axis: Axis = None, *, keepdims: bool = False) -> Tensor:
-    """The least element along `axis` that is not NaN; NaN if all are.
+    """The least element along `axis` that is not NaN; NaN if all are. -0 is less than +0.
 
     dtypes: real numeric, kept. `axis`: one, several, or None for all; `keepdims`: these stay, of
     size 1. Layout: packed in the input's order. ValueError of no elements, and (AxisError) for an
@@ -145,7 +145,7 @@ def nanmin(x: Tensor, /, axis: Axis = None, *, keepdims: bool = False) -> Tensor
 
 
 def nanmax(x: Tensor, /, axis: Axis = None, *, keepdims: bool = False) -> Tensor:
-    """The greatest element along `axis` that is not NaN; NaN if all are.
+    """The greatest element along `axis` that is not NaN; NaN if all are. -0 is less than +0.
 
     dtypes: real numeric, kept. `axis`: one, several, or None for all; `keepdims`: these stay, of
     size 1. Layout: packed in the input's order. ValueError of no elements, and (AxisError) for an

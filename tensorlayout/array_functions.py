@@ -26,6 +26,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from functools import partial
+from itertools import zip_longest
 from typing import Any
 
 import numpy as np
@@ -87,7 +88,9 @@ def _matrix_power(xp: Module, x: Array, n: int) -> Array:
 def _solve(xp: Module, x: Array, y: Array) -> Array:
     """A vector is one column for all matrices."""
     columns = y[:, None] if y.ndim == 1 else y
-    stack = np.broadcast_shapes(x.shape[:-2], columns.shape[:-2])
+    # They fit, and np.broadcast_shapes takes no more than 32 sizes.
+    sizes = zip_longest(x.shape[-3::-1], columns.shape[-3::-1], fillvalue=1)
+    stack = tuple(n if m == 1 else m for m, n in sizes)[::-1]
     a, b = (xp.broadcast_to(each, stack + each.shape[-2:]) for each in (x, columns))
     found = xp.linalg.solve(xp.ascontiguousarray(a), xp.ascontiguousarray(b))
     return found[..., 0] if y.ndim == 1 else found

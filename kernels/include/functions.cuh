@@ -55,7 +55,7 @@ template <class T> struct floor_divide {
 template <class T> struct remainder {
     static DEVICE T apply(T x, T y) {
         if constexpr (is_integer<T>) return integers::remainder(x, y);
-        else return T(math::remainder(number(x), number(y)));
+        else return math::below(T(math::remainder(number(x), number(y))), y);
     }
 };
 template <class T> struct pow {

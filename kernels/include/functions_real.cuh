@@ -106,6 +106,12 @@ template <class T> DEVICE T logaddexp(T x, T y) {
     return (x > y ? x : y) + log1p(exp(-abs(x - y)));
 }
 
+// A remainder of y, of its sign, that rounding must not take to y itself: then the number before it.
+template <class T> DEVICE T below(T rest, T y) {
+    if (number(rest) != number(y) || !isfinite(number(y)) || number(y) == 0) return rest;
+    return bits_as<T>(bits_of<T>(bits_as<bits_of<T>>(y) - 1));
+}
+
 // What the floored quotient leaves; it has the sign of y, as a zero too.
 template <class T> DEVICE T remainder(T x, T y) {
     T rest = fmod(x, y);

@@ -73,9 +73,12 @@ DEVICE void quantiles(const Quantiles<Index>& p) {
         if (place > static_cast<double>(last)) place = static_cast<double>(last);
         const double begin = math::floor(place);
         const Index low = static_cast<Index>(begin), next = low < last ? low + 1 : last;
-        const double a = convert<double>(load(from + low)), b = convert<double>(load(from + next));
-        const double value = known ? between(a, b, place - begin) : limits<double>::nan;
-        store_if(inside, static_cast<RESULT*>(p.to) + (k * p.lines + line), convert<RESULT>(value));
+        const ELEMENT below = load(from + low);
+        const double a = convert<double>(below), b = convert<double>(load(from + next));
+        RESULT value = convert<RESULT>(known ? between(a, b, place - begin) : limits<double>::nan);
+        if constexpr (is_same<ELEMENT, RESULT>)
+            if (known && place == begin) value = below;  // which a double may not hold
+        store_if(inside, static_cast<RESULT*>(p.to) + (k * p.lines + line), value);
     }
 }
 

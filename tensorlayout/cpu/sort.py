@@ -9,6 +9,8 @@ per element: NumPy's stable sort 44 ns, this one 9; its stable argsort 53, this 
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 
 from tensorlayout.cpu.engine.float16 import is_half, ordered
@@ -23,13 +25,17 @@ from tensorlayout.tensor import Tensor
 # Up to so many elements NumPy's stable sorts take less time than what it takes to avoid them.
 _FEW = 512
 
+# NumPy sorts no array of more dimensions.
+_MOST_DIMS = 32
+
 
 def write_sort(plan: SortPlan) -> Write:
     """Each line sorted, or the positions that sort it; equal elements (+0 and -0) in their order.
 
     NaN is above everything.
     """
-    if plan.source.layout.size <= _FEW and plan.source.dtype.kind != "V":
+    layout = plan.source.layout
+    if layout.size <= _FEW and layout.ndim <= _MOST_DIMS and plan.source.dtype.kind != "V":
         return _write_few(plan)
     order, find = _lines_last(plan.source.layout, plan.dim), _FIND[plan.gives]
 
@@ -84,13 +90,18 @@ def _lines_last(layout: Layout, dim: int) -> tuple[int, ...]:
 
 def _sort(x: Array, descending: bool, stable: bool) -> Array:
     """The elements of each line in order."""
-    block = np.ascontiguousarray(x)
+    block = _rows(x)
     found = _sorted(block)
     if descending:
-        found = found[..., ::-1]
+        found = found[:, ::-1]
     if x.dtype.kind in "fV":
         _set_zeros(found, block)
-    return found
+    return found.reshape(x.shape)
+
+
+def _rows(x: Array) -> Array:
+    """The lines along the last dimension, in contiguous memory, as the rows of a matrix."""
+    return np.ascontiguousarray(x).reshape(math.prod(x.shape[:-1]), x.shape[-1])
 
 
 def _sorted(x: Array) -> Array:
@@ -130,18 +141,18 @@ def _is_zero(x: Array) -> Array:
 
 def _argsort(x: Array, descending: bool, stable: bool) -> Array:
     """The positions that sort each line; equal elements in their order."""
-    numbers = _numbers(x)
-    return _positions(~numbers if descending else numbers, stable)
+    numbers = _numbers(_rows(x))
+    return _positions(~numbers if descending else numbers, stable).reshape(x.shape)
 
 
 _FIND = {"values": _sort, "positions": _argsort}
 
 
 def _numbers(x: Array) -> Array:
-    """Integers, row-major, that are in the order of the elements and equal where these are."""
+    """Integers that are in the order of the elements, and equal where these are."""
     if x.dtype.kind not in "fV":
-        return np.ascontiguousarray(x)
-    bits = _canonical_nan(np.ascontiguousarray(x))
+        return x
+    bits = _canonical_nan(x)
     bits[bits == np.iinfo(bits.dtype).min] = 0  # -0 is +0
     return ordered(bits)
 

@@ -26,6 +26,7 @@ from tensorlayout.cuda.sort import SEARCHES
 from tensorlayout.devices import CPU
 from tensorlayout.dtypes import DType
 from tensorlayout.layout import Layout
+from tensorlayout.layout.checks import MAX_RANK
 from tensorlayout.plan.base import Run, Write
 from tensorlayout.plan.library import LibraryPlan, working
 from tensorlayout.plan.run import noted_copy
@@ -177,8 +178,10 @@ def _product(plan: LibraryPlan) -> Write | None:
         return _tensordot(plan, *options["axes"])
     if plan.operation.name == "vecdot" and plan.dtype.kind not in "iu":
         axis = options["axis"]
-        # BLAS reads other vectors a sector of memory for each element.
-        if all(spec.layout.strides[axis] == 1 for spec in plan.operands):
+        # BLAS reads other vectors a sector of memory for each element. Matrices have a dimension
+        # more.
+        layouts = [spec.layout for spec in plan.operands]
+        if all(x.strides[axis] == 1 and x.ndim < MAX_RANK for x in layouts):
             return _vecdot(plan, axis)
     return None
 

@@ -214,8 +214,9 @@ logaddexp = _binary(
 logical_and = _binary("logical_and", "bool", "Whether both operands are true.", "bool")
 logical_or = _binary("logical_or", "bool", "Whether at least one operand is true.", "bool")
 logical_xor = _binary("logical_xor", "bool", "Whether exactly one operand is true.", "bool")
-maximum = _binary("maximum", "real numeric", "The greater operand; NaN if either is.")
-minimum = _binary("minimum", "real numeric", "The lesser operand; NaN if either is.")
+_EITHER_ZERO = "NaN if either is. Of +0 and -0, which are equal, either may be the result."
+maximum = _binary("maximum", "real numeric", f"The greater operand; {_EITHER_ZERO}")
+minimum = _binary("minimum", "real numeric", f"The lesser operand; {_EITHER_ZERO}")
 multiply = _binary("multiply", "numeric", "The product of the operands.", of_bools="logical_and")
 nextafter = _binary("nextafter", "real floating", "The next number from `x1` towards `x2`.")
 not_equal = _binary("not_equal", "any or narrow", "Whether the operands differ.", "bool")
@@ -330,7 +331,8 @@ def clip(
 
     `min`, `max`: None for no bound, Python scalars, or tensors whose shapes broadcast with that of
     `x`; bounds of another dtype are first converted to that of `x`, in which those outside its
-    range become its limits. dtypes: real numeric; the result has that of `x`. NaN stays NaN.
+    range become its limits. dtypes: real numeric; the result has that of `x`. NaN stays NaN. Of a
+    zero and a bound that is 0 of the other sign, either may be the result.
     Layout: the form that the operands of the result's shape have in common, else packed in the
     order of the first of them. TypeError for other dtypes, ValueError for shapes that
     do not broadcast.

@@ -33,14 +33,16 @@ from tensorlayout.functions.elementwise import (
     sqrt,
     subtract,
 )
-from tensorlayout.functions.manipulation import broadcast_to, reshape, squeeze
+from tensorlayout.functions.manipulation import broadcast_to, expand_dims, reshape, squeeze
 from tensorlayout.functions.searching import argmax, count_nonzero, where
 from tensorlayout.functions.statistical import reduced, scanned
 from tensorlayout.functions.utility import any as any_
-from tensorlayout.plan.reduce import QUANTILE_METHODS, QuantileMethod, Reduce
+from tensorlayout.layout.checks import MAX_RANK
+from tensorlayout.plan.reduce import DISCRETE, QUANTILE_METHODS, QuantileMethod, Reduce
 from tensorlayout.plan.scan import Scan
 from tensorlayout.tensor import Tensor
 from tensorlayout.typing import Axis, DTypeLike, Real
+from tensorlayout.words import named
 
 __all__ = [
     "cumprod",
@@ -129,7 +131,7 @@ def _added(
 
 
 def nanmin(x: Tensor, /, axis: Axis = None, *, keepdims: bool = False) -> Tensor:
-    """The least element along `axis` that is not NaN; NaN if all are.
+    """The least element along `axis` that is not NaN; NaN if all are. -0 is less than +0.
 
     dtypes: real numeric, kept. `axis`: one, several, or None for all; `keepdims`: these stay, of
     size 1. Layout: packed in the input's order. ValueError of no elements, and (AxisError) for an
@@ -143,7 +145,7 @@ def nanmin(x: Tensor, /, axis: Axis = None, *, keepdims: bool = False) -> Tensor
 
 
 def nanmax(x: Tensor, /, axis: Axis = None, *, keepdims: bool = False) -> Tensor:
-    """The greatest element along `axis` that is not NaN; NaN if all are.
+    """The greatest element along `axis` that is not NaN; NaN if all are. -0 is less than +0.
 
     dtypes: real numeric, kept. `axis`: one, several, or None for all; `keepdims`: these stay, of
     size 1. Layout: packed in the input's order. ValueError of no elements, and (AxisError) for an
@@ -298,7 +300,9 @@ def _variance(operation: Reduce, x: Tensor, axis: Axis, less: Real, keepdims: bo
     x = arguments.tensor(name, x)
     reduction = arguments.as_float(name, arguments.real(name, "correction", less))
     total, count = _total(operation, x, axis, keepdims=True)
-    distance = _filled(subtract(astype(x, dtypes.float64), divide(total, count)), 0)
+    distance = subtract(astype(x, dtypes.float64), divide(total, count))
+    if _may_hold_nan(x):  # that of an infinity is NaN too, and stays
+        distance = where(isnan(x), 0.0, distance)
     squares = reduced(operation, multiply(distance, distance), axis, keepdims)
     divisor = subtract(count if keepdims else reshape(count, squares.shape), reduction)
     return divide(squares, where(greater(divisor, 0), divisor, float("nan")))
@@ -431,8 +435,10 @@ def quantile(
     `q`: a number from 0 to 1, or a sequence or tensor of them, whose dimensions come first in the
     result. `method`: what to do between elements, by NumPy's names (the continuous ones, and
     ``lower``, ``higher``, ``nearest``, ``midpoint``). `keepdims`: the axes stay, of size 1. dtypes:
-    real numeric. Result: that of `x`, float64 for integers. Layout: packed in the input's order,
-    the dimensions of `q` slowest. ValueError for other `q` or methods, TypeError for other dtypes.
+    real numeric. Result: that of `x`; float64 for integers, unless the method is ``lower``,
+    ``higher`` or ``nearest``, which give elements as they are. Layout: packed in the input's order,
+    the dimensions of `q` slowest. ValueError for other `q` or methods, TypeError for other dtypes,
+    IndexError where such a method finds no integers.
 
     >>> import tensorlayout as tl
     >>> tl.quantile(tl.asarray([1.0, 2.0, 3.0, 4.0]), [0.25, 0.5])
@@ -453,9 +459,9 @@ def nanquantile(
     """The values below which fractions `q` of the elements that are not NaN lie; NaN of none.
 
     `q`: a number from 0 to 1, or a sequence or tensor of them, whose dimensions come first in the
-    result. `axis`, `method` and `keepdims` are those of `quantile`. dtypes: real numeric. Result:
-    that of `x`, float64 for integers. Layout: packed in the input's order, the dimensions of `q`
-    slowest. ValueError for other `q` or methods, TypeError for other dtypes.
+    result. `axis`, `method`, `keepdims` and the dtype of the result are those of `quantile`.
+    dtypes: real numeric. Layout: packed in the input's order, the dimensions of `q` slowest.
+    ValueError for other `q` or methods, TypeError for other dtypes, IndexError as `quantile`.
 
     >>> import tensorlayout as tl
     >>> tl.nanquantile(tl.asarray([[1.0, tl.nan, 3.0]]), 0.5, axis=1)
@@ -474,14 +480,33 @@ def _quantiles(name: str, x: Tensor, q: Any, axis: Axis, method: str, keepdims: 
     arguments.choice(name, "method", method, known, QUANTILE_METHODS)
     dims = arguments.dims(name, axis, x.ndim)
     kept = arguments.truth(name, "keepdims", keepdims)
+    exact = method in DISCRETE
+    if exact and not _may_hold_nan(x) and any(x.shape[d] == 0 for d in dims):
+        msg = f"no elements along axis {dims} of shape {x.shape}, and {x.dtype} has no NaN"
+        raise named(name, IndexError(msg))
+    if x.ndim == MAX_RANK:
+        return _quantiles_of_most_dims(name, x, fractions, dims, method, kept)
     # A new first dimension, over the fractions, that repeats `x` by stride 0: then a reduction
     # gives them all, in one pass and in the order of `x`.
     wide = broadcast_to(x, (fractions.size, *x.shape))
     static = (tuple(fractions.ravel().tolist()), method, name.startswith("nan"))
     inner = tuple(d + 1 for d in dims)
-    key = (wide._spec, inner, kept, mean_dtype(name, x, None), *static)
+    key = (wide._spec, inner, kept, x.dtype if exact else mean_dtype(name, x, None), *static)
     found = dispatch.call(_QUANTILES[name], key, (wide,))
     return squeeze(found, 0) if fractions.ndim == 0 else _led_by(found, fractions.shape)
+
+
+def _quantiles_of_most_dims(
+    name: str, x: Tensor, fractions: Any, dims: tuple[int, ...], method: str, keepdims: bool
+) -> Tensor:
+    """Drop a dimension of size 1, to make room for the fractions: of 64, two have that size."""
+    spare = next(d for d, n in enumerate(x.shape) if n == 1 and dims != (d,))
+    rest = tuple(d - (d > spare) for d in dims if d != spare)
+    found = _quantiles(name, squeeze(x, spare), fractions, rest, method, keepdims)
+    if spare in dims and not keepdims:
+        return found
+    place = spare if keepdims else spare - sum(d < spare for d in dims)
+    return expand_dims(found, axis=place + fractions.ndim)
 
 
 def _fractions(name: str, q: Any) -> Any:

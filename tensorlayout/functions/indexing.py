@@ -18,7 +18,7 @@ from tensorlayout.functions.transfers import moved
 from tensorlayout.layout import Layout
 from tensorlayout.layout.checks import MOST_ENTRIES
 from tensorlayout.plan.copy import Assign, Copy
-from tensorlayout.plan.gather import Gather
+from tensorlayout.plan.gather import Gather, spread_of
 from tensorlayout.plan.mask import Masked, Select, check_mask
 from tensorlayout.plan.rules import broadcast_shape
 from tensorlayout.plan.scatter import Scatter
@@ -211,7 +211,7 @@ def _positions(
         found += each
         reached += range(first, first + len(each))
     if len(found) > 1 and any(p.size == 0 for p in found):  # none is read, nor is it checked
-        spread = under(name, broadcast_shape, [p.shape for p in found])
+        spread = under(name, spread_of, [p._spec for p in found])
         found = [_broadcast(p, spread) for p in found]
     return tuple(found), tuple(reached)
 

@@ -12,6 +12,8 @@ from typing import NamedTuple
 from tensorlayout import dtypes
 from tensorlayout.dtypes import DType
 from tensorlayout.functions import arguments, dispatch
+from tensorlayout.functions.data_types import astype
+from tensorlayout.functions.elementwise import greater_equal, less, logical_and, logical_or
 from tensorlayout.functions.searching import beside
 from tensorlayout.plan.library import Library, Results, Shape
 from tensorlayout.tensor import Tensor
@@ -114,9 +116,9 @@ def unique_values(x: Tensor, /) -> Tensor:
 def isin(x1: Tensor | Scalar, x2: Tensor | Scalar, /, *, invert: bool = False) -> Tensor:
     """Whether each element of `x1` occurs in `x2`, or with `invert`, whether it does not.
 
-    Any dtypes, compared in what they promote to; one operand may be a Python scalar. A NaN occurs
-    nowhere. The result has the shape of `x1` and is row-major. TypeError for what is neither a
-    tensor nor a number.
+    Any dtypes, compared in what they promote to, integers exactly; one operand may be a Python
+    scalar. A NaN occurs nowhere. The result has the shape of `x1` and is row-major. TypeError for
+    what is neither a tensor nor a number.
 
     >>> import tensorlayout as tl
     >>> tl.isin(tl.asarray([1, 2, 3]), tl.asarray([3, 1]))
@@ -130,5 +132,13 @@ def isin(x1: Tensor | Scalar, x2: Tensor | Scalar, /, *, invert: bool = False) -
     else:
         msg = "isin: at least one operand must be a tensor, got only Python scalars"
         raise TypeError(msg)
-    found: Tensor = dispatch.library(_ISIN, a, b, invert=arguments.truth("isin", "invert", invert))
-    return found
+    inverted = arguments.truth("isin", "invert", invert)
+    kinds = a.dtype.kind + b.dtype.kind
+    if kinds not in ("iu", "ui") or dtypes.promote(a.dtype, b.dtype) != dtypes.float64:
+        found: Tensor = dispatch.library(_ISIN, a, b, invert=inverted)
+        return found
+    # float64 does not hold all integers. As int64, those that only one of the dtypes has are less
+    # than 0, and occur nowhere.
+    a, b = (astype(x, dtypes.int64, copy=False) for x in (a, b))
+    found = dispatch.library(_ISIN, a, b, invert=inverted)
+    return logical_or(found, less(a, 0)) if inverted else logical_and(found, greater_equal(a, 0))

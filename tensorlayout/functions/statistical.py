@@ -114,7 +114,7 @@ def prod(
 
 
 def min(x: Tensor, /, *, axis: Axis = None, keepdims: bool = False) -> Tensor:
-    """The least element along `axis`; NaN if there is one.
+    """The least element along `axis`; NaN if there is one. -0 is less than +0, in any order.
 
     dtypes: real numeric, kept. `axis`: one, several, or None for all; `keepdims`: these stay, of
     size 1. Layout: packed in the input's order. TypeError for other dtypes; ValueError of no
@@ -128,7 +128,7 @@ def min(x: Tensor, /, *, axis: Axis = None, keepdims: bool = False) -> Tensor:
 
 
 def max(x: Tensor, /, *, axis: Axis = None, keepdims: bool = False) -> Tensor:
-    """The greatest element along `axis`; NaN if there is one.
+    """The greatest element along `axis`; NaN if there is one. -0 is less than +0, in any order.
 
     dtypes: real numeric, kept. `axis`: one, several, or None for all; `keepdims`: these stay, of
     size 1. Layout: packed in the input's order. TypeError for other dtypes; ValueError of no

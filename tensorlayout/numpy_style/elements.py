@@ -26,6 +26,7 @@ from tensorlayout.functions.transfers import moved, on_host, strided
 from tensorlayout.layout import Layout
 from tensorlayout.numpy_style.operands import beside, product
 from tensorlayout.numpy_style.outputs import CASTINGS, can_cast, given
+from tensorlayout.numpy_style.selecting import wrapped
 from tensorlayout.numpy_style.shapes import is_column_major
 from tensorlayout.plan.copy import Assign, Copy
 from tensorlayout.tensor import Tensor
@@ -198,15 +199,12 @@ def take(
     from the end; ``clip`` to the nearest; ``wrap`` around. Never a view.
     """
     a = arguments.tensor("take", a)
-    arguments.choice("take", "mode", mode, "'raise', 'clip' or 'wrap'", ("raise", "clip", "wrap"))
     if axis is None:
         a, axis = manipulation.reshape(a, (-1,) if a.size else (0,)), 0
     positions = indexing.integral("take", _beside("take", indices, a))
     size = a.shape[arguments.dim("take", axis, a.ndim)]
-    if mode == "clip":
-        positions = ew.clip(positions, 0, size - 1)
-    elif mode == "wrap":
-        positions = ew.remainder(positions, size)
+    if mode != "raise":  # which `tl.take` does
+        positions = wrapped("take", positions, size, mode)
     return given("take", indexing.take(a, positions, axis=axis), out)
 
 

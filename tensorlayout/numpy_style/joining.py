@@ -257,17 +257,18 @@ def insert(arr: Tensor, obj: Any, values: Any, axis: int | None = None) -> Tenso
     places = beside("insert", obj, arange(1, device=x.device))
     if places.dtype == dtypes.bool:
         refuse("insert", "positions must be integers, got bool; use nonzero() first", TypeError)
-    single = places.ndim == 0
+    single, scalar = places.size == 1, places.ndim == 0
     places = reshape(astype(places, dtypes.int64, copy=False), (-1,))
     outside = ew.logical_or(ew.less(places, -size), ew.greater(places, size))
     if utility.any(outside):
-        msg = f"insert: a position is out of bounds for axis {dim} with size {size}"
+        first = int(places[outside][0])
+        msg = f"insert: index {first} is out of bounds for axis {dim} with size {size}"
         raise IndexError(msg)
     places = ew.add(places, ew.multiply(astype(ew.less(places, 0), dtypes.int64), size))
     new = astype(beside("insert", values, x), x.dtype, copy=False)
     if single and new.ndim:
         new = new[(None,) * (x.ndim - new.ndim)]
-        new = moveaxis(new, 0, dim) if x.ndim > 1 else new
+        new = moveaxis(new, 0, dim) if scalar else new
     number = places.shape[0] if not single else (new.shape[dim] if new.ndim == x.ndim else 1)
     places = broadcast_to(places, (number,)) if single else places
     shape = (*x.shape[:dim], number, *x.shape[dim + 1 :])

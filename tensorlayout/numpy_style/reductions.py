@@ -154,8 +154,17 @@ def _extreme(
             shape = reduced_layout(a._spec.layout, dims, kept).shape
             found = full(shape, first.item(), dtype=a.dtype, device=a.device)
         else:
-            found = of_two(function(a, axis=axis, keepdims=keepdims), first)
+            found = _extreme_of_two(of_two, function(a, axis=axis, keepdims=keepdims), first)
     return given(name, astype(found, kind, copy=False), out)
+
+
+def _extreme_of_two(of_two: Callable[[Any, Any], Tensor], x: Tensor, first: Tensor) -> Tensor:
+    """As a reduction of both: -0 is less than +0, which elementwise functions do not promise."""
+    found = of_two(x, first)
+    if not dtypes.in_category(x.dtype, "real floating"):
+        return found
+    kept = (first, x) if of_two is ew.maximum else (x, first)
+    return searching.where(ew.equal(x, first), searching.where(ew.signbit(x), *kept), found)
 
 
 def any(

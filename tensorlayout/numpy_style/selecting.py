@@ -22,7 +22,7 @@ from tensorlayout.functions.creation import arange, asarray
 from tensorlayout.functions.data_types import astype
 from tensorlayout.functions.manipulation import broadcast_to, reshape, stack
 from tensorlayout.numpy_style.operands import beside, promoted, sequence, tensors, unsupported
-from tensorlayout.numpy_style.outputs import can_cast, given
+from tensorlayout.numpy_style.outputs import CASTINGS, can_cast, given
 from tensorlayout.plan.rules import broadcast_shape
 from tensorlayout.tensor import Tensor
 from tensorlayout.words import refuse, under
@@ -90,7 +90,10 @@ def select(condlist: Sequence[Any], choicelist: Sequence[Any], default: Any = 0)
     if len(condlist) != len(choicelist) or not condlist:
         refuse("select", "conditions and choices must be equally many, and at least one")
     anywhere = tensors("select", *choicelist, *condlist)[0]
-    choices = promoted([beside("select", x, anywhere) for x in (*choicelist, default)])
+    choices = [*choicelist, default]
+    arrays = [beside("select", x, anywhere) for x in choices if type(x) not in dtypes.SCALARS]
+    anywhere = promoted(arrays)[0] if arrays else anywhere  # numbers take the dtype of all others
+    choices = promoted([beside("select", x, anywhere) for x in choices])
     condlist = [beside("select", x, anywhere) for x in condlist]
     shape = broadcast_shape([x.shape for x in (*condlist, *choices)])
     found = broadcast_to(choices[-1], shape)
@@ -120,16 +123,18 @@ def compress(
     return given("compress", under("compress", indexing.take, x, places, axis=dim), out)
 
 
-def _wrapped(name: str, places: Tensor, size: int, mode: str) -> Tensor:
-    """Positions outside brought inside, as `mode` says."""
+def wrapped(name: str, places: Tensor, size: int, mode: str) -> Tensor:
+    """Positions as int64; those outside of `size` brought inside, unless `mode` is ``raise``."""
     arguments.choice(name, "mode", mode, "'raise', 'wrap' or 'clip'", ("raise", "wrap", "clip"))
-    if places.dtype.kind not in "biu":
+    if places.dtype.kind not in "biu" and places.size:  # an empty list has another dtype
         refuse(name, f"positions must be integers, got {places.dtype}", TypeError)
-    if mode == "raise" or not size:
-        return places
-    if mode == "clip":
-        return elementwise.clip(places, 0, size - 1)
-    return elementwise.remainder(astype(places, dtypes.int64, copy=False), size)
+    wraps = mode == "wrap" and size > 0
+    if places.dtype == dtypes.uint64:  # int64 cannot hold the largest
+        places = (elementwise.remainder if wraps else elementwise.minimum)(places, size)
+    places = astype(places, dtypes.int64, copy=False)
+    if wraps:
+        return elementwise.remainder(places, size)
+    return elementwise.clip(places, 0, size - 1) if mode == "clip" and size else places
 
 
 def take_along_axis(arr: Tensor, indices: Any, axis: int | None = -1) -> Tensor:
@@ -147,45 +152,70 @@ def put_along_axis(arr: Tensor, indices: Any, values: Any, axis: int | None) -> 
     value = beside("put_along_axis", values, x) if isinstance(values, list) else values
     if axis is not None:
         return extra.put_along_axis(x, places, value, axis)
-    put(x, places, value)
+    if places.ndim != 1:
+        refuse("put_along_axis", f"indices must be of rank 1 for axis=None, got {places.shape}")
+    places = wrapped("put_along_axis", places, x.size, "raise")
+    _write(x, _inside("put_along_axis", places, x), value)
     return None
 
 
 def put(a: Tensor, ind: Any, v: Any, mode: str = "raise") -> None:
-    """Write values, again and again where they are too few, at positions in index order."""
+    """Write values, again and again where they are too few, at positions in index order.
+
+    IndexError for a position outside in mode ``raise``, before anything is written. Of positions
+    that occur twice the last one wins.
+    """
     x = arguments.writable("put", arguments.tensor("put", a))
     places = reshape(beside("put", ind, x), (-1,))
-    places = _wrapped("put", places, x.size, mode)
+    places = _inside("put", wrapped("put", places, x.size, mode), x)
     values = reshape(beside("put", v, x), (-1,))
-    if not places.size:
+    if not (places.size and values.size):
         return
-    if not values.size:
-        refuse("put", "there must be at least one value")
     if values.size != 1:
         values = values[elementwise.remainder(arange(places.size, device=x.device), values.size)]
     _write(x, places, values)
 
 
-def _write(x: Tensor, places: Tensor, values: Tensor) -> None:
-    """Write at positions in index order, whatever the layout."""
-    x[unravel_index(elementwise.remainder(places, x.size), x.shape)] = values
+def _inside(name: str, places: Tensor, x: Tensor) -> Tensor:
+    """Positions in index order, counted from the front. IndexError for one outside of `x`."""
+    outside = elementwise.logical_or(
+        elementwise.less(places, -x.size), elementwise.greater_equal(places, x.size)
+    )
+    if utility.any(outside):
+        first = int(places[outside][0])
+        refuse(name, f"index {first} is out of bounds for {x.size} elements", IndexError)
+    return elementwise.remainder(places, x.size) if x.size else places
+
+
+def _write(x: Tensor, places: Tensor, values: Any) -> None:
+    """Write at positions in index order, whatever the layout; those are inside."""
+    if x.ndim:
+        x[unravel_index(places, x.shape)] = values
+    elif places.size:  # all positions are the same element
+        x[()] = values[-1] if isinstance(values, Tensor) and values.ndim else values
 
 
 def place(arr: Tensor, mask: Any, vals: Any) -> None:
     """Write values, one after the other and again, where `mask` is true."""
     x = arguments.writable("place", arguments.tensor("place", arr))
     places = flatnonzero(reshape(_truths("place", mask, x), x.shape))
-    if places.size:
-        put(x, places, vals)
+    if not places.size:
+        return
+    values = beside("place", vals, x)
+    if not values.size:
+        refuse("place", "vals must have at least one element, as mask is true somewhere")
+    put(x, places, values)
 
 
 def putmask(a: Tensor, /, mask: Any, values: Any) -> None:
     """Write values where `mask` is true, each at its own position; repeated if too few."""
     x = arguments.writable("putmask", arguments.tensor("putmask", a))
     chosen = reshape(_truths("putmask", mask, x), (-1,))
+    if chosen.size != x.size:
+        refuse("putmask", f"mask must have {x.size} elements, as a has, got {chosen.size}")
     value = reshape(beside("putmask", values, x), (-1,))
     places = searching.nonzero(chosen)[0]
-    if places.size:
+    if places.size and value.size:
         _write(x, places, value[elementwise.remainder(places, value.size)])
 
 
@@ -195,7 +225,8 @@ def copyto(dst: Tensor, src: Any, casting: str = "same_kind", where: Any = True)
     if isinstance(src, np.ndarray):  # as in x[...] = src
         src = under("copyto", asarray, src, device=x.device)
     value = src if isinstance(src, Tensor) else beside("copyto", src, x)
-    if isinstance(src, Tensor) and not can_cast(value.dtype, x.dtype, casting):
+    arguments.choice("copyto", "casting", casting, f"one of {', '.join(CASTINGS)}", CASTINGS)
+    if not can_cast(value.dtype, x.dtype, casting):
         rule = f"{value.dtype} cannot become {x.dtype} by the rule {casting!r}"
         refuse("copyto", f"{rule}; use astype() first", TypeError)
     if where is not True:
@@ -211,13 +242,18 @@ def choose(a: Tensor, choices: Any, out: Tensor | None = None, mode: str = "rais
     if len(choices) == 0:
         refuse("choose", "choices must be at least one tensor, got none")
     parts = promoted(tensors("choose", *choices, a)[:-1])
-    which = _wrapped("choose", beside("choose", a, parts[0]), len(parts), mode)
+    which = wrapped("choose", beside("choose", a, parts[0]), len(parts), mode)
+    outside = elementwise.logical_or(
+        elementwise.less(which, 0), elementwise.greater_equal(which, len(parts))
+    )
+    if utility.any(outside):
+        refuse("choose", f"a must be at least 0 and below {len(parts)}, the number of choices")
     shape = broadcast_shape([which.shape, *(x.shape for x in parts)])
-    joined = stack([broadcast_to(x, shape) for x in parts])
-    places = broadcast_to(which, shape)[None]
-    if mode == "raise" and utility.any(elementwise.less(which, 0)):
-        refuse("choose", "a must not be negative")
-    return given("choose", indexing.take_along_axis(joined, places, axis=0)[0], out)
+    found = broadcast_to(parts[0], shape)
+    for number, part in enumerate(parts[1:], 1):
+        found = searching.where(elementwise.equal(which, number), part, found)
+    found = found.copy() if len(parts) == 1 else found
+    return given("choose", found, out)
 
 
 def piecewise(x: Tensor, condlist: Any, funclist: Any, *args: Any, **kw: Any) -> Tensor:
@@ -254,6 +290,8 @@ def unravel_index(indices: Any, shape: Any, order: str = "C") -> tuple[Tensor, .
     total = 1
     for n in sizes:
         total *= n
+    if total > np.iinfo(np.int64).max:
+        refuse("unravel_index", f"shape {sizes} has more than 2**63 - 1 elements")
     outside = elementwise.logical_or(
         elementwise.less(places, 0), elementwise.greater_equal(places, total)
     )
@@ -275,7 +313,7 @@ def ravel_multi_index(multi_index: Any, dims: Any, mode: str = "raise", order: s
         refuse("ravel_multi_index", f"{len(parts)} indices for {len(sizes)} dimensions")
     found = asarray(0, device=parts[0].device)
     for part, n in zip(parts, sizes, strict=True):
-        part = _wrapped("ravel_multi_index", part, n, mode)
+        part = wrapped("ravel_multi_index", part, n, mode)
         outside = elementwise.logical_or(
             elementwise.less(part, 0), elementwise.greater_equal(part, n)
         )

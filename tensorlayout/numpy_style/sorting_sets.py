@@ -7,6 +7,7 @@ from typing import Any
 from tensorlayout import dtypes
 from tensorlayout.functions import arguments, sets, sorting
 from tensorlayout.functions import elementwise as ew
+from tensorlayout.functions.creation import ones
 from tensorlayout.functions.data_types import astype
 from tensorlayout.functions.indexing import take_along_axis
 from tensorlayout.functions.manipulation import concat, reshape
@@ -197,6 +198,11 @@ def setdiff1d(ar1: Any, ar2: Any, assume_unique: bool = False) -> Tensor:
 
 
 def setxor1d(ar1: Any, ar2: Any, assume_unique: bool = False) -> Tensor:
-    """The values that only one of both has, ascending."""
+    """The values that only one of both has, ascending; each NaN is a value of its own."""
     x, y = _two("setxor1d", ar1, ar2)
-    return union1d(setdiff1d(x, y), setdiff1d(y, x))
+    line = sort(concat([x, y] if assume_unique else [unique(x), unique(y)]))
+    if line.size < 2:
+        return line
+    edge = ones(1, dtype=dtypes.bool, device=line.device)
+    begins = concat([edge, ew.not_equal(line[1:], line[:-1]), edge])
+    return line[ew.logical_and(begins[1:], begins[:-1])]

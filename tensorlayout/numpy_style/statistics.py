@@ -27,6 +27,7 @@ from tensorlayout.numpy_style.operands import (
     unsupported,
 )
 from tensorlayout.numpy_style.outputs import given
+from tensorlayout.plan.reduce import DISCRETE
 from tensorlayout.tensor import Tensor
 from tensorlayout.typing import Axis
 from tensorlayout.words import refuse, under
@@ -301,15 +302,10 @@ def _quantile(
         fractions = np.true_divide(fractions, hundred)
     function = getattr(extra_statistical, of)
     x = arguments.tensor(name, a)
-    if np.ndim(fractions) and method not in _DISCRETE and x.dtype.kind == "f":
+    if np.ndim(fractions) and method not in DISCRETE and x.dtype.kind == "f":
         x = astype(x, dtypes.promote(x.dtype, fractions.dtype), copy=False)
     found = under(name, function, x, fractions, axis, method=method, keepdims=keepdims)
-    if method in _DISCRETE:
-        found = astype(found, x.dtype, copy=False)
     return given(name, found, out)
-
-
-_DISCRETE = ("higher", "lower", "nearest")  # elements as they are
 
 
 def quantile(
@@ -390,6 +386,9 @@ def average(
     x = arguments.tensor("average", a)
     if weights is None:
         found = reductions.mean(x, axis, None, None, keepdims)
+        if not found.size:
+            msg = f"average: shape {x.shape} has no lines to average along axis {axis}"
+            raise ZeroDivisionError(msg)
         if not returned:
             return found
         one = full_count(x, found)

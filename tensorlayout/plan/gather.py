@@ -6,11 +6,14 @@ of the positions stand in their place.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from tensorlayout.layout import Layout
 from tensorlayout.plan.base import Plan, planned
 from tensorlayout.plan.rules import broadcast_shape, one_device, voted_layout
 from tensorlayout.records import frozen
 from tensorlayout.tensor import TensorSpec
+from tensorlayout.words import cut, shown
 
 Shape = tuple[int, ...]
 
@@ -77,6 +80,17 @@ class IndexMap:
         return shape if self.per_line else tuple(shape[d] for d in self.index_dims)
 
 
+def spread_of(positions: Sequence[TensorSpec]) -> Shape:
+    """The shape that tensors of positions broadcast to. IndexError where there is none."""
+    shapes = [p.layout.shape for p in positions]
+    try:
+        return broadcast_shape(shapes)
+    except ValueError:
+        came = cut(" ".join(map(shown, shapes)), 500)
+        msg = f"index tensors of shapes {came} could not be broadcast together"
+        raise IndexError(msg) from None
+
+
 @planned
 class GatherPlan(Plan):
     """A new tensor of the elements at given positions.
@@ -111,7 +125,7 @@ class Gather:
     ) -> GatherPlan:
         """The plan; positions for `dims`, placed as `front` says: `IndexMap.into`."""
         device = one_device([source, *positions])
-        spread = broadcast_shape([p.layout.shape for p in positions])
+        spread = spread_of(positions)
         voters = [p.layout for p in positions if p.layout.shape == spread]
         group = voted_layout(spread, voters).minor_to_major
         found = IndexMap.into(source.layout, dims, front, group)

@@ -31,6 +31,7 @@ QuantileMethod = Literal[
     "nearest",
 ]
 QUANTILE_METHODS = get_args(QuantileMethod)
+DISCRETE = ("higher", "lower", "nearest")  # methods that give elements as they are
 
 
 @planned

@@ -13,8 +13,8 @@ from tensorlayout import dtypes
 from tensorlayout.layout import Layout
 from tensorlayout.plan.base import Plan, Write, backend, planned
 from tensorlayout.plan.copy import AssignPlan, CopyPlan
-from tensorlayout.plan.gather import IndexMap, Shape
-from tensorlayout.plan.rules import broadcast_shape, one_device, refuse_complex
+from tensorlayout.plan.gather import IndexMap, Shape, spread_of
+from tensorlayout.plan.rules import one_device, refuse_complex
 from tensorlayout.tensor import Tensor, TensorSpec
 
 # Of so many values of one position or more, each so many are combined first, of these results each
@@ -62,7 +62,7 @@ class Scatter:
     ) -> ScatterPlan:
         """The plan; the value is broadcast to what reading at the positions would give."""
         check_writable_by(destination, value, positions)
-        spread = broadcast_shape([p.layout.shape for p in positions])
+        spread = spread_of(positions)
         return _scattered(self.name, destination, value, dims, front, positions, spread)
 
 

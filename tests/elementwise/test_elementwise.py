@@ -1,5 +1,6 @@
 """Elementwise functions and operators against NumPy, in every layout and dtype."""
 
+import math
 import operator
 import re
 from fractions import Fraction
@@ -785,6 +786,33 @@ def test_parts_of_bool_are_refused():
     for name in VIEWS:
         with pytest.raises(TypeError, match=f"{name}: only numeric dtypes are allowed, got bool"):
             getattr(tl, name)(tl.asarray(True))
+
+
+# --- remainders --------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("dtype", DTYPES["real floating"])
+def test_remainders_are_less_than_the_divisor(dtype):
+    limits = tl.finfo(as_dtype(dtype))
+    sizes = [float(limits.smallest_normal), float(limits.eps), 0.1, 1 / 3, 1.0, 7.5]
+    values = tl.asarray([n * sign for n in sizes for sign in (1, -1)], dtype=as_dtype(dtype))
+    near = tl.nextafter(values, tl.zeros_like(values))
+    line = tl.concat([values, near, values - near])  # differences, too, of one unit
+    x, y, found = (
+        host(tl.astype(each, tl.float64)).ravel().tolist()
+        for each in (*tl.broadcast_arrays(line[:, None], line), line[:, None] % line)
+    )
+    for a, b, rest in zip(x, y, found, strict=True):
+        exact = Fraction(a) % Fraction(b)
+        assert abs(rest) < abs(b), f"{a} % {b} is {rest}"
+        assert math.copysign(1, rest) == math.copysign(1, b), f"{a} % {b} is {rest}"
+        assert abs(Fraction(rest) - exact) <= Fraction(float(limits.eps)) * abs(exact)
+
+
+def test_remainders_of_infinite_divisors():
+    x, inf = tl.asarray([5.0, -5.0, 0.0, -0.0]), math.inf
+    same(x % inf, np.array([5.0, inf, 0.0, 0.0]))
+    same(x % -inf, np.array([-inf, -5.0, -0.0, -0.0]))
 
 
 # --- comparisons -------------------------------------------------------------------------------

@@ -177,6 +177,8 @@ CASES = {
         lambda t: np.insert(t(K), [0, 3], 7, axis=1),
         lambda t: np.insert(t(K), 2, 5),
         lambda t: np.insert(t(V), 2, t(W)),
+        lambda t: np.insert(t(V), [1], [7.0, 8.0]),
+        lambda t: np.insert(t(K), [1], t(J), axis=1),
     ],
     "split": [lambda t: np.split(t(V), 2), lambda t: np.split(t(F), [1, 3], axis=1)],
     "array_split": [
@@ -295,6 +297,7 @@ CASES = {
     "putmask": [
         lambda t: into(np.putmask, t(K), t(B), t(J)),
         lambda t: into(np.putmask, t(K), t(B), [7, 8]),
+        lambda t: into(np.putmask, t(K), t(B), []),
     ],
     "copyto": [
         lambda t: into(np.copyto, t(F), 3),
@@ -658,6 +661,155 @@ def test_parameters_are_numpys():
     for function, ours in LIKE.items():
         theirs = list(inspect.signature(function).parameters)
         assert list(inspect.signature(ours).parameters) == theirs, name_of(function)
+
+
+# --- what NumPy raises, and rare arguments -----------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    "write",
+    [
+        lambda x: np.put(x, [0, 5], 9.0),
+        lambda x: np.put(x, [-6], 9.0),
+        lambda x: np.put_along_axis(x, asarray(np.array([99])), 9.0, None),
+        lambda x: np.put(x[0], [1], 9.0),
+        lambda x: np.put(x[:0], [0], 9.0, mode="wrap"),
+    ],
+)
+def test_writes_outside_are_refused(write):
+    x = new(W)
+    with pytest.raises(IndexError, match="out of bounds"):
+        write(x)
+    np.testing.assert_array_equal(host(x), W)
+
+
+def test_the_last_value_wins_at_rank_0():
+    for call in (
+        lambda t: into(np.put, t(np.array(3.0)), [0, -1, 0], [1.0, 2.0, 5.0]),
+        lambda t: into(np.put, t(np.array(3.0)), [4, 7], [1.0, 2.0], mode="clip"),
+        lambda t: into(np.put, t(W), [], []),
+        lambda t: into(np.put, t(W), [1], []),
+    ):
+        compared(call(new), call(plain), "")
+
+
+@pytest.mark.parametrize("dtype", ["int8", "uint8", "uint64"])
+@pytest.mark.parametrize("mode", ["raise", "wrap", "clip"])
+def test_positions_of_short_integers(dtype, mode):
+    places = asarray(np.array([3, 100], dtype))
+    x = asarray(np.arange(300.0))
+    for found in (np.take(x, places, mode=mode), x.take(places, mode=mode)):
+        np.testing.assert_array_equal(host(found), [3.0, 100.0])
+    np.put(x, places, [7.0, 8.0], mode=mode)
+    np.testing.assert_array_equal(host(x[[3, 100, 101]]), [7.0, 8.0, 101.0])
+    found = np.ravel_multi_index((places, places), (300, 300), mode=mode)
+    np.testing.assert_array_equal(host(found), [903, 30100])
+
+
+def test_positions_beyond_int64():
+    x, places = asarray(np.arange(5.0)), asarray(np.array([2**64 - 1], np.uint64))
+    assert float(np.take(x, places, mode="clip")[0]) == 4.0
+    assert float(np.take(x, places, mode="wrap")[0]) == (2**64 - 1) % 5
+    with pytest.raises(IndexError, match="out of bounds"):
+        np.put(x, places, 1.0)
+
+
+def test_casting_is_for_scalars_too():
+    x = asarray(np.array([1, 2]))
+    for value in (1.5, np.float64(1.5), [1.5, 2.5], 1j):
+        with pytest.raises(TypeError, match=r"copyto: .* by the rule 'same_kind'"):
+            np.copyto(x, value)
+    with pytest.raises(ValueError, match="copyto: casting must be one of"):
+        np.copyto(x, 1, casting="any")
+    np.copyto(x, 7.5, casting="unsafe")
+    np.copyto(asarray(np.ones(2, np.float32)), 1.5, casting="safe")
+    np.testing.assert_array_equal(host(x), [7, 7])
+
+
+@pytest.mark.parametrize("method", ["lower", "higher", "nearest"])
+def test_quantiles_are_elements(method):
+    for array in (2**53 + np.array([1, 3, 5, 9]), 2**63 + np.array([9, 1, 3], np.uint64)):
+        for call in (
+            lambda t: np.quantile(t(array), [0.2, 0.5, 0.9], method=method),  # noqa: B023
+            lambda t: np.percentile(t(array), 50, method=method),  # noqa: B023
+        ):
+            found, expected = call(new), call(plain)
+            assert found.dtype == expected.dtype == array.dtype
+            np.testing.assert_array_equal(host(found), expected)
+    for function in (np.quantile, np.nanquantile):
+        with pytest.raises(IndexError, match="no elements along axis"):
+            function(new(np.zeros((2, 0), np.int64)), 0.5, axis=1, method=method)
+    found = np.quantile(new(np.zeros((0, 2), np.int64)), 0.5, axis=1, method=method)
+    assert (found.shape, found.dtype) == ((0,), tl.int64)
+
+
+def test_numbers_among_choices_are_weak():
+    truths, small = np.array([True, False]), np.array([1, 2], np.int8)
+    for call in (
+        lambda t: np.select([t(truths)], [t(truths)], 5),
+        lambda t: np.select([t(truths), t(~truths)], [t(truths), t(small)], 3),
+        lambda t: np.select([t(truths), t(~truths)], [t(small), t(V[:2])], 300),
+        lambda t: np.select([t(truths), t(~truths)], [5, t(truths)], 3),
+    ):
+        compared(call(new), call(plain), "")
+
+
+def test_each_nan_is_a_value_of_its_own():
+    for call in (
+        lambda t: np.setxor1d(t(np.array([np.nan, 1, 2])), t(np.array([2, np.nan]))),
+        lambda t: np.setxor1d(t(np.array([1, np.nan, np.nan])), t(np.array([3.0]))),
+        lambda t: np.setxor1d(t(np.array([1, 1, 2])), t(np.array([2, 3, 3])), True),
+        lambda t: np.setxor1d(t(B), t(B[:0])),
+        lambda t: np.setxor1d(t(V[:0]), t(V[:0])),
+    ):
+        compared(call(new), call(plain), "")
+
+
+def test_averages_of_no_lines():
+    x = new(np.zeros((0, 2)))
+    for options in ({}, {"returned": True}):
+        with pytest.raises(ZeroDivisionError, match=r"average: .*\(0, 2\)"):
+            np.average(x, axis=1, **options)
+    with pytest.raises(ZeroDivisionError, match="the weights add up to zero"):
+        np.average(x, axis=0, weights=x)
+    assert np.isnan(host(np.average(x, axis=0))).all()
+
+
+def test_choices_that_are_none():
+    x = new(K)
+    for places in ([0, 2], [-1, 0]):
+        with pytest.raises(ValueError, match="choose: a must be at least 0 and below 2"):
+            np.choose(asarray(np.array(places)), [x[0, :2], x[1, :2]])
+    with pytest.raises(ValueError, match="putmask: mask must have 6 elements, as a has, got 2"):
+        np.putmask(x, [True, False], 1)
+    with pytest.raises(ValueError, match="place: vals must have at least one element"):
+        np.place(x, x > 1, [])
+    with pytest.raises(ValueError, match=r"has more than 2\*\*63 - 1 elements"):
+        np.unravel_index(asarray(np.array([0])), (2,) * 63)
+
+
+@pytest.mark.parametrize("rank", [33, 64])
+def test_many_dimensions(rank):
+    x = asarray(np.reshape([3.0, 1.0, 2.0, 0.0], (1,) * (rank - 3) + (2, 2, 1)))
+    for call, expected in (
+        (lambda: tl.sort(x, axis=-2), [1, 3, 0, 2]),
+        (lambda: tl.argsort(x, axis=-3, descending=True), [0, 0, 1, 1]),
+        (lambda: np.partition(x, 1, axis=-2), [1, 3, 0, 2]),
+        (lambda: tl.median(x), [1.5]),
+        (lambda: tl.median(x, axis=-2), [2, 1]),
+        (lambda: tl.quantile(x, 0.25, axis=-3, keepdims=True), [2.25, 0.25]),
+        (lambda: tl.nanquantile(x, [0.0, 1.0], axis=(-2, -3)), [0, 3]),
+        (lambda: tl.quantile(x, [[1.0]], axis=(0, 1, 2, -1, -2)), [3, 2]),
+        (lambda: np.choose(tl.astype(x > 1, tl.int8), [x, x + 5]), [8, 1, 7, 0]),
+        (lambda: tl.vecdot(x, x, axis=-1), [9, 1, 4, 0]),
+    ):
+        np.testing.assert_array_equal(host(call()).ravel(), expected)
+    assert tl.sort(x).shape == tl.quantile(x, 0.5, axis=-1, keepdims=True).shape == x.shape
+    assert tl.median(x, axis=-2).shape == (*x.shape[:-2], 1)
+    assert tl.quantile(x, [0.5], axis=(1, -2)).shape == (1, *x.shape[:1], *x.shape[2:-2], 1)
+    square = x[..., 0] + asarray(np.eye(2)) * 3
+    found = host(tl.linalg.solve(square, square)).ravel()
+    np.testing.assert_allclose(found, [1, 0, 0, 1], atol=1e-15)
 
 
 # --- what is made beside a tensor --------------------------------------------------------------

@@ -262,6 +262,12 @@ def test_refused_quantiles():
         tl.quantile(x > 0, 0.5)
 
 
+def test_variances_of_infinities():
+    x = tl.asarray([[np.inf, np.inf, np.nan], [1.0, np.inf, np.nan], [1.0, 5.0, np.nan]])
+    same(tl.nanvar(x, axis=1), np.array([np.nan, np.nan, 4.0]))
+    same(tl.nanstd(x[0]), np.array(np.nan))
+
+
 def test_bfloat16_is_rounded_once():
     x = tl.asarray([1.0, 1.0078125, 2**-40], dtype=tl.bfloat16)
     same(tl.nansum(x), np.array(2.015625, BFLOAT16))  # just above a tie

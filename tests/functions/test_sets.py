@@ -232,6 +232,15 @@ def test_isin_promotes():
     same(tl.isin(x, tl.asarray([True])), np.array([True, False]))
 
 
+def test_isin_compares_integers_exactly():
+    signed = tl.asarray([2**53 + 1, -1, 5])
+    unsigned = tl.asarray([2**53, 2**64 - 1, 5], dtype=tl.uint64)
+    for x, of in ((signed, unsigned), (unsigned, signed)):
+        same(tl.isin(x, of), np.array([False, False, True]))
+        same(tl.isin(x, of, invert=True), np.array([True, True, False]))
+    same(tl.isin(tl.asarray([-1, 5], dtype=tl.int8), unsigned), np.array([False, True]))
+
+
 def test_isin_is_one_call():
     x = tl.ones((3, 4)).T
     with tl.trace() as seen:

@@ -426,6 +426,35 @@ def test_sums_in_bfloat16_are_rounded_once():
     same(tl.sum(tl.asarray([1e-40, np.nan], dtype=tl.bfloat16)), np.array(np.nan, BFLOAT16))
 
 
+def extreme_by_sign(array, greatest, axis):
+    """The extreme of whole numbers, where a sign of zero makes a difference of its own."""
+    keys = array + np.where(np.signbit(array), -0.25, 0.25)
+    found = keys.max(axis) if greatest else keys.min(axis)
+    return np.copysign(np.rint(found), found)
+
+
+@pytest.mark.parametrize("dtype", DTYPES["real floating"])
+@pytest.mark.parametrize("order", [(0, 1), (1, 0)])
+def test_negative_zeros_are_less(dtype, order):
+    below, above = np.array([[-0.0, 0.0, -1.0], [0.0, -0.0, 1.0]]).repeat(1000, 1)
+    many = np.stack([below, above, below[::-1], above[::-1], np.full(3000, -0.0)])
+    for lines in (many, many[:, ::-1], many[:, ::500], many[-1:], many[1:2]):
+        x = tl.to_layout(asarray(lines.astype(as_dtype(dtype))), order)
+        for name in ("max", "nanmax", "min", "nanmin"):
+            for axis in (0, 1, None):
+                expected = extreme_by_sign(lines, "max" in name, axis).astype(as_dtype(dtype))
+                same(getattr(tl, name)(x, axis=axis), expected, f"{name} along {axis}")
+
+
+def test_negative_zeros_are_less_than_initial():
+    negative, positive = asarray(np.array([[-0.0, -0.0], [0.0, 0.0]]))
+    for zero in (0.0, -0.0):
+        same(np.max(negative, initial=zero), np.array(zero))
+        same(np.min(positive, initial=zero), np.array(zero))
+        same(np.max(positive, initial=zero), np.array(0.0))
+        same(np.min(negative, initial=zero), np.array(-0.0))
+
+
 def test_means_do_not_overflow_on_the_way():
     same(tl.mean(tl.full((1000,), 60000.0, dtype=tl.float16)), np.array(60000, np.float16))
     same(tl.mean(tl.full((10,), 3e38, dtype=tl.float32)), np.array(3e38, np.float32))

@@ -382,7 +382,7 @@ def test_the_value_may_be_part_of_the_destination():
             "repeats must be integers, got float64",
         ),
         (lambda x, p: tl.tile(x, (1, -1)), ValueError, "tile: repetitions must not be negative"),
-        (lambda x, p: x[p([0, 1]), p([0, 1, 2])], ValueError, "could not be broadcast"),
+        (lambda x, p: x[p([0, 1]), p([0, 1, 2])], IndexError, "could not be broadcast together"),
         (lambda x, p: x[p([[True]])], IndexError, r"mask of shape \(1, 1\) does not fit"),
         (lambda x, p: x[p([0]), p([0]), p([0])], IndexError, "too many for shape"),
         (

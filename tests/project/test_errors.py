@@ -988,8 +988,7 @@ x[0, far]  # IndexError: index 9 is out of bounds for size 3
 x[far]  # IndexError: index 9 is out of bounds for size 2
 x[far, 0]  # IndexError: index 9 is out of bounds for size 2
 x[zi, far]  # IndexError: index 9 is out of bounds for size 3
-x[zi, i]
-    ValueError: shape mismatch: operands could not be broadcast together with shapes (2,), (3,)
+x[zi, i]  # IndexError: index tensors of shapes (2,) (3,) could not be broadcast together
 x[b]  # IndexError: a mask of shape (3,) does not fit dimensions of sizes (2,)
 x[asarray([True, False, True]), zi]
     IndexError: a mask of shape (3,) does not fit dimensions of sizes (2,)

@@ -142,6 +142,9 @@ _FUNCTIONS = {
         fixes.usual_exponent,
     ),
     "reciprocal": Function(np.reciprocal, _complex(fixes.reciprocal)),
+    "remainder": Function(
+        np.remainder, _in(fixes.remainder, "float16", "bfloat16", "float32", "float64")
+    ),
     "round": Function(_round),
     "scale_bias": Function(_scale_bias, _in(_scale_bias, "float32", "float64")),  # by blocks
     "sign": Function(np.sign, {**_complex(fixes.sign_complex), "bfloat16": fixes.sign_bfloat16}),

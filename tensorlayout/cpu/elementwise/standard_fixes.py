@@ -195,6 +195,14 @@ def reciprocal(x: Array, out: Array) -> None:
         np.divide(1, x, out=out, where=~np.isfinite(out))
 
 
+def remainder(x: Array, y: Array, out: Array) -> None:
+    """Rounding must not take a remainder to the divisor: it is the number before that."""
+    found = np.remainder(x, y, out=np.empty_like(out))
+    if np.count_nonzero(found == y):
+        np.nextafter(y, np.zeros_like(y), out=found, where=(found == y) & np.isfinite(y))
+    out[...] = found
+
+
 def sign_bfloat16(x: Array, out: Array) -> None:
     """The sign of -0 is +0. Taken for an integer, -0 is the least of all numbers."""
     np.sign(x, out=out)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import operator
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -22,8 +23,9 @@ from tensorlayout.cpu.reduce.fold import (
     Fold,
     Work,
     accumulator,
-    extreme,
     in_blocks,
+    order_zeros,
+    ordered_extreme,
 )
 from tensorlayout.cpu.reduce.walk import Key, blocks, kept_part, walk_of
 from tensorlayout.plan.base import Write
@@ -55,7 +57,8 @@ def write_reduce(plan: ReducePlan) -> Write:
         if function in ("prod", "sum"):
             return _at_once(plan, _UFUNCS[function], accumulator(work))
         if not is_half(dtype) and (ALL_WAYS or function in ("all", "any")):
-            return _at_once(plan, _UFUNCS[function], work)
+            at_once = _extreme_at_once if work.kind == "f" else _at_once
+            return at_once(plan, _UFUNCS[function], work)
     return _walked(plan, _WORKS[function](plan))
 
 
@@ -79,6 +82,26 @@ def _at_once(plan: ReducePlan, ufunc: Any, work: dtypes.DType) -> Write:
         context.run(out._memory.__setitem__, ..., found)
 
     return write_rounded
+
+
+def _extreme_at_once(plan: ReducePlan, ufunc: Any, work: dtypes.DType) -> Write:
+    """The extremes of few floats, likewise; among zeros -0 is less than +0."""
+    reduce, copy = ufunc.reduce, quiet.copy
+    dims, kept = plan.dims, plan.keepdims
+    has_zero = _has_zero if plan.result.layout.ndim else operator.not_
+
+    def write(out: Tensor, x: Tensor) -> None:
+        found = out._memory
+        copy().run(reduce, x._memory, dims, work, found, kept)
+        if has_zero(found):
+            wide = found if kept else np.expand_dims(found, dims)
+            order_zeros(ufunc, wide, x._memory, dims)
+
+    return write
+
+
+def _has_zero(x: Array) -> bool:
+    return np.count_nonzero(x) < x.size
 
 
 def _walked(plan: ReducePlan, work: Work) -> Write:
@@ -310,11 +333,11 @@ _WORKS: dict[str, Callable[[ReducePlan], Work]] = {
     "all": lambda plan: _logical(plan.source.dtype, np.logical_and),
     "any": lambda plan: _logical(plan.source.dtype, np.logical_or),
     "count_nonzero": _count_nonzero,
-    "max": lambda plan: extreme(plan.source.dtype, np.maximum),
+    "max": lambda plan: ordered_extreme(plan.source.dtype, np.maximum),
     "mean": _mean,
-    "min": lambda plan: extreme(plan.source.dtype, np.minimum),
-    "nanmax": lambda plan: extreme(plan.source.dtype, np.fmax),
-    "nanmin": lambda plan: extreme(plan.source.dtype, np.fmin),
+    "min": lambda plan: ordered_extreme(plan.source.dtype, np.minimum),
+    "nanmax": lambda plan: ordered_extreme(plan.source.dtype, np.fmax),
+    "nanmin": lambda plan: ordered_extreme(plan.source.dtype, np.fmin),
     "prod": _product,
     "std": lambda plan: _variance(plan, root=True),
     "sum": _sum,

@@ -16,7 +16,7 @@ import numpy as np
 from tensorlayout.cpu.engine.casting import rounded
 from tensorlayout.cpu.engine.memory import Array, quietly
 from tensorlayout.plan.base import Write
-from tensorlayout.plan.reduce import CONTINUOUS, ReducePlan
+from tensorlayout.plan.reduce import CONTINUOUS, DISCRETE, ReducePlan
 
 _STEPS: dict[str, Callable[[Any], Any]] = {
     "higher": np.ceil,
@@ -53,25 +53,31 @@ def _write(
         return
     lines = _lines(x[0], tuple(d - 1 for d in dims))
     length = lines.shape[-1]
-    if length == 0:
-        out[...] = np.nan
+    if length == 0 or out.size == 0:
+        out.fill(np.nan if out.size else 0)
         return
     valid = np.count_nonzero(lines == lines, axis=-1) if lines.dtype.kind == "f" else length
     known: Array = np.broadcast_to(valid, lines.shape[:-1])[..., None]
     last = np.maximum(known - 1, 0)
     at = np.clip(_positions(np.array(probabilities), known, method), 0, last)
     low = np.floor(at).astype(np.intp)
-    values = _read(_ordered_at(lines, low, last), low, last, at - low)
-    values[np.broadcast_to((known == 0) if skip else (known < length), values.shape)] = np.nan
+    ordered = _ordered_at(lines, low, last)
+    if method in DISCRETE:  # which float64 may not hold
+        values = np.take_along_axis(ordered, low, -1)
+    else:
+        values = _read(ordered, low, last, at - low)
+    if lines.dtype.kind == "f":
+        values[np.broadcast_to((known == 0) if skip else (known < length), values.shape)] = np.nan
     out[...] = rounded(np.moveaxis(values, -1, 0).reshape(out.shape), out.dtype)
 
 
 def _lines(x: Array, dims: tuple[int, ...]) -> Array:
-    """All elements along `dims` as one last dimension."""
+    """All elements along `dims` as rows of a matrix: NumPy sorts no more than 32 dimensions."""
     kept = tuple(d for d in range(x.ndim) if d not in dims)
     wide = x.astype(np.float32) if x.dtype.kind == "V" else x  # NumPy sorts bfloat16 otherwise
     count = math.prod(x.shape[d] for d in dims)
-    return wide.transpose(*kept, *dims).reshape(*(x.shape[d] for d in kept), count)
+    rows = math.prod(x.shape[d] for d in kept)
+    return wide.transpose(*kept, *dims).reshape(rows, count)
 
 
 def _ordered_at(lines: Array, low: Array, last: Array) -> Array:

@@ -1,7 +1,13 @@
 """`fuse`: what a function is called with, how often, what comes of it, and what is refused."""
 
+import dataclasses
+import enum
 import inspect
+import struct
 from collections import namedtuple
+from decimal import Decimal
+from fractions import Fraction
+from typing import Any
 
 import numpy as np
 import pytest
@@ -334,6 +340,30 @@ def test_numbers_say_what_they_are():
 Pair = namedtuple("Pair", "first second")
 
 
+@dataclasses.dataclass(frozen=True)
+class Options:
+    scale: Any
+
+
+@dataclasses.dataclass(eq=False)
+class Changing:
+    scale: Any
+
+
+class Kind(enum.IntEnum):
+    ONE = 1
+
+
+def nan(payload):
+    return struct.unpack("d", struct.pack("Q", 0x7FF8000000000000 + payload))[0]
+
+
+def holding(scale):
+    found = Options(1.0)
+    object.__setattr__(found, "more", scale)
+    return found
+
+
 @pytest.mark.parametrize(
     ("first", "second"),
     [
@@ -344,6 +374,17 @@ Pair = namedtuple("Pair", "first second")
         (Pair(True, 1), Pair(1, 1)),
         (frozenset({2}), frozenset({2.0})),
         (np.float32(2), np.float64(2)),
+        (Options(0.0), Options(-0.0)),
+        (Options((2, Options(2))), Options((2, Options(2.0)))),
+        (Changing([2, {"a": 0.0}]), Changing([2, {"a": -0.0}])),
+        (Changing({2}), Changing({2.0})),
+        (holding(0.0), holding(-0.0)),
+        (range(0, 3, 2), range(0, 4, 2)),
+        (Changing(slice(0, 2)), Changing(slice(0, 2.0))),
+        (Kind.ONE, 1),
+        (np.float32([-0.0])[0], np.float32(0)),
+        (np.dtype(">f4"), np.dtype("<f4")),
+        (Fraction(1), Decimal(1)),
     ],
 )
 def test_equal_values_are_not_the_same(first, second):
@@ -352,6 +393,57 @@ def test_equal_values_are_not_the_same(first, second):
     for value in (first, second, first):
         fused(x(), value)
     assert [repr(value) for value in seen] == [repr(first), repr(second)]
+
+
+def test_nans_of_other_bits_are_not_the_same():
+    seen = []
+    fused = tl.fuse(lambda x, value: seen.append(value) or x + 1, static="value")
+    for payload in (0, 1, 0):
+        fused(x(), nan(payload))
+        fused(x(), (complex(nan(payload), 0.0),))
+    assert len(seen) == 4
+
+
+@pytest.mark.parametrize(
+    "make",
+    [
+        lambda: Changing((2.0, [1, {"a": slice(0, 2)}], {1})),
+        lambda: Options((2.0, frozenset({1}), range(3))),
+        lambda: Pair(np.float32(2), np.dtype("f4")),
+        lambda: tl.Layout.row_major((2, 3)),
+        lambda: tl.Layout.tiled((4, 6), [(2, 2)]),
+        lambda: tl.asarray(1).device,
+        lambda: Kind.ONE,
+        lambda: str.upper,
+    ],
+)
+def test_the_same_values_are_traced_once(make):
+    seen = []
+    fused = tl.fuse(lambda x, value: seen.append(value) or x + 1)
+    fused(x(), make())
+    fused(x(), make())
+    assert len(seen) == 1
+
+
+def test_what_contains_itself():
+    loop = Changing(None)
+    loop.scale = [loop]
+    np.testing.assert_array_equal(host(tl.fuse(lambda x, value: x + 1)(x(), loop)), X + 1)
+
+
+def test_objects_are_compared_by_identity_while_they_live():
+    class Scale:
+        def __init__(self, by):
+            self.by = by
+
+        def __eq__(self, other):
+            return True
+
+        __hash__ = lambda self: 1  # noqa: E731
+
+    fused = tl.fuse(lambda x, scale: x * scale.by + 0)
+    for by in range(20):  # each but the first where the one before would have been
+        np.testing.assert_array_equal(host(fused(x(), Scale(by))), X * by)
 
 
 def test_scalars_and_classes_of_numpy_by_value():

@@ -47,6 +47,7 @@ from tensorlayout.plan.fuse import (
     getter,
     sequence,
     step_by_step,
+    write_apart,
     write_step_by_step,
 )
 from tensorlayout.plan.run import carried_out, making
@@ -76,6 +77,8 @@ _memory_of: Callable[[Any], Any] = attrgetter("_memory")
 
 def direct(plan: FusePlan) -> Run | None:
     """What works a small result out step by step, or reduces; None for the rest."""
+    if plan.has_tiles and not plan.is_one_run:
+        return None
     if plan.reduction is not None:
         last = plan.steps[-1].result
         values = _run(replace(plan, reduction=None, result=last))
@@ -125,6 +128,8 @@ def _run(plan: FusePlan) -> Run:
 
 def write(plan: FusePlan) -> Write:
     """``write(out, *operands)``: these lie apart from `out`, or exactly there."""
+    if plan.has_tiles and not plan.is_one_run:
+        return write_apart(plan)
     return _blockwise(plan) if _in_blocks(plan) else write_step_by_step(plan)
 
 

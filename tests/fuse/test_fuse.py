@@ -15,6 +15,7 @@ from chains import identical
 from tensors import asarray, host
 
 import tensorlayout as tl
+from tensorlayout.cpu import fuse as cpu_fuse
 from tensorlayout.functions import dispatch
 
 pytestmark = pytest.mark.usefixtures("device")
@@ -140,6 +141,40 @@ def test_a_wider_operand_of_a_write():
         a, b = tl.astype(x(), kind), tl.astype(x(), wide)
         for each, other in ((a, b), (a.T, b.T), (a[:, ::-1], b[:, ::-1])):
             identical(tl.fuse(function)(each, other), function(each, other))
+
+
+TILED = tl.Layout.tiled((2, 3), [(2, 2)], padding_value=tl.PaddingValue.ONE)
+
+
+def widened(x, y):
+    z = x * 2
+    z += y.astype(tl.float64)
+    return z - 1
+
+
+@pytest.mark.parametrize("least", [1, 1 << 40], ids=["blocks", "step by step"])
+@pytest.mark.parametrize(
+    "function",
+    [
+        widened,
+        lambda x, y: x.copy() * y + 1,
+        lambda x, y: tl.to_layout(x, TILED) * 2 + y,
+        lambda x, y: tl.to_layout(y, TILED).astype(tl.float64) * 2 - x,
+        lambda x, y: tl.sum(tl.to_layout(y, TILED) * 2, axis=0),
+        lambda x, y: tl.to_layout(x * y, "{0,1:T(2,3)}"),
+    ],
+)
+def test_tiles_inside_of_the_function(function, least, monkeypatch):
+    monkeypatch.setattr(cpu_fuse, "LEAST", least)
+    for tiled in ((1, 0), (0, 1), (1, 1), (0, 0)):
+        args = [tl.to_layout(x(), TILED) if t else x() for t in tiled]
+        expected = function(*args)
+        identical(tl.fuse(function)(*args), expected)
+        layouts = [(0, 1), TILED, "{0,1:T(2,3)}"] if expected.ndim == 2 else [(0,)]
+        for layout in layouts:
+            out = tl.zeros(expected.shape, dtype=expected.dtype, layout=layout)
+            tl.fuse(function)(*args, out=out)
+            np.testing.assert_array_equal(host(out), host(expected))
 
 
 def test_out_of_a_function_that_gives_an_argument():

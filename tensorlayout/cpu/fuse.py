@@ -64,6 +64,8 @@ THREADS = 1 << 20  # bytes of a result from which on threads share the blocks
 # 2.5, 1.0, 1.1 and 1.0 ms in two threads (2026-11-23, as above).
 BLOCK = 1 << 19
 
+_MOST = 1 << 13  # blocks, of whatever is too large for any memory
+
 _ALONE = Tuning(threads=1)  # copies of blocks
 
 # Of operands in another order, so many lines are read side by side.
@@ -241,7 +243,8 @@ def _loop(plan: FusePlan, moving: Sequence[tuple[int, TensorSpec]], width: int) 
         _Operand(number, s.dtype, strides, view)
         for (number, s), strides, view in zip(moving, columns[1:], views[1:], strict=True)
     ]
-    extents = _extents(sizes, [columns[i + 1] for i in away], max(1, BLOCK // width))
+    room = max(1, BLOCK // width, layout.size // _MOST)
+    extents = _extents(sizes, [columns[i + 1] for i in away], room)
     boxes = [
         (tuple([cut.stop - cut.start for cut in box]), box)
         for box in product(*map(pieces, sizes, extents))

@@ -4,6 +4,7 @@ import dataclasses
 import enum
 import inspect
 import struct
+import time
 from collections import namedtuple
 from decimal import Decimal
 from fractions import Fraction
@@ -189,6 +190,16 @@ def test_out_of_a_function_that_gives_an_argument():
         same(x(), out=tl.zeros((2, 2, 3), dtype=tl.float32))
     with pytest.raises(TypeError, match="has dtype float32, which is not the int8"):
         same(x(), out=tl.zeros((2, 3), dtype=tl.int8))
+
+
+@pytest.mark.parametrize("shape", [(1 << 62,), (1 << 31, 1 << 31), (1 << 40, 3), (1 << 62, 1)])
+def test_a_result_beyond_all_memory(shape):
+    a = tl.broadcast_to(tl.asarray(np.int8(3)), shape)
+    for function in (lambda x: (x + 1) * 2, lambda x: (x * 2 - x[::-1]).sum(axis=0)):
+        start = time.monotonic()
+        with pytest.raises(MemoryError):
+            tl.fuse(function)(a)
+        assert time.monotonic() - start < 5
 
 
 def test_out_that_does_not_fit():

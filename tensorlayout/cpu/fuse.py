@@ -47,6 +47,7 @@ from tensorlayout.plan.fuse import (
     getter,
     sequence,
     step_by_step,
+    write_apart,
     write_step_by_step,
 )
 from tensorlayout.plan.run import carried_out, making
@@ -63,6 +64,8 @@ THREADS = 1 << 20  # bytes of a result from which on threads share the blocks
 # 2.5, 1.0, 1.1 and 1.0 ms in two threads (2026-11-23, as above).
 BLOCK = 1 << 19
 
+_MOST = 1 << 13  # blocks, of whatever is too large for any memory
+
 _ALONE = Tuning(threads=1)  # copies of blocks
 
 # Of operands in another order, so many lines are read side by side.
@@ -76,6 +79,8 @@ _memory_of: Callable[[Any], Any] = attrgetter("_memory")
 
 def direct(plan: FusePlan) -> Run | None:
     """What works a small result out step by step, or reduces; None for the rest."""
+    if plan.has_tiles and not plan.is_one_run:
+        return None
     if plan.reduction is not None:
         last = plan.steps[-1].result
         values = _run(replace(plan, reduction=None, result=last))
@@ -125,6 +130,8 @@ def _run(plan: FusePlan) -> Run:
 
 def write(plan: FusePlan) -> Write:
     """``write(out, *operands)``: these lie apart from `out`, or exactly there."""
+    if plan.has_tiles and not plan.is_one_run:
+        return write_apart(plan)
     return _blockwise(plan) if _in_blocks(plan) else write_step_by_step(plan)
 
 
@@ -236,7 +243,8 @@ def _loop(plan: FusePlan, moving: Sequence[tuple[int, TensorSpec]], width: int) 
         _Operand(number, s.dtype, strides, view)
         for (number, s), strides, view in zip(moving, columns[1:], views[1:], strict=True)
     ]
-    extents = _extents(sizes, [columns[i + 1] for i in away], max(1, BLOCK // width))
+    room = max(1, BLOCK // width, layout.size // _MOST)
+    extents = _extents(sizes, [columns[i + 1] for i in away], room)
     boxes = [
         (tuple([cut.stop - cut.start for cut in box]), box)
         for box in product(*map(pieces, sizes, extents))

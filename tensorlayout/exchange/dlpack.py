@@ -403,5 +403,7 @@ class _Owner:
 
     def __del__(self) -> None:
         # Python keeps an exception that is on its way while it calls this, not a C callback.
-        if self._delete is not None:
-            self._delete(self._address)
+        # An interrupt may have come before __init__ was through.
+        delete = getattr(self, "_delete", None)
+        if delete is not None:
+            delete(self._address)

@@ -10,7 +10,10 @@ from __future__ import annotations
 import functools
 import inspect
 import operator
+import struct
 from collections.abc import Callable, Iterable
+from dataclasses import fields, is_dataclass
+from types import MethodType
 from typing import Any, NamedTuple, NoReturn, overload
 
 import numpy as np
@@ -551,25 +554,72 @@ def _kind(name: str, x: Any, static: bool) -> Any:
         return type(x)
     if arguments.is_array(x) and not isinstance(x, type) and not static:
         arguments.tensor(name, x)
-    found = _by_value(x)
     try:
-        hash(found)
+        hash(x)
     except TypeError:
         came = arguments.shown(x)
         rule = "arguments must be tensors, numbers or values that can be hashed"
         refuse(name, f"{rule}, got {came}", TypeError)
-    return found
+    return _by_value(x)
 
 
-def _by_value(x: Any) -> Any:
-    """What equals only what is the same: 2 and 2.0 are not, nor 0.0 and -0.0."""
-    if isinstance(x, tuple):
-        return type(x), *map(_by_value, x)
-    if isinstance(x, frozenset):
-        return type(x), frozenset(map(_by_value, x))
-    if isinstance(x, (float, complex, np.generic)):
-        return type(x), repr(x)
-    return type(x), x
+class _Same:
+    """A key that equals only keys of the same object, which it keeps alive."""
+
+    __slots__ = ("value",)
+
+    def __init__(self, value: object) -> None:
+        self.value = value
+
+    def __eq__(self, other: object) -> bool:
+        return type(other) is _Same and other.value is self.value
+
+    def __hash__(self) -> int:
+        return id(self.value)
+
+
+def _by_value(x: Any, outer: tuple[int, ...] = ()) -> Any:
+    """Return a key of `x` by type, bits and fields, so that 2 differs from 2.0 and 0.0 from -0.0.
+
+    What has neither bits nor fields is compared by identity. `outer`: ids of what `x` is part of.
+    """
+    kind: Any = type(x)
+    if kind in _EXACT:
+        return kind, x
+    if kind is float or kind is complex:
+        return kind, struct.pack("2d", x.real, x.imag)  # tells NaNs apart, too
+    if isinstance(x, np.generic):
+        return kind, repr(x.dtype), x.tobytes()
+    if isinstance(x, np.dtype):
+        return kind, x.num, repr(x)
+    if kind is slice or kind is range:
+        parts: Any = (x.start, x.stop, x.step)
+    elif kind is MethodType:
+        return kind, _Same(x.__self__), _Same(x.__func__)
+    elif kind in (tuple, list) or (isinstance(x, tuple) and hasattr(x, "_fields")):
+        parts = (*x, *_fields(x))
+    elif kind in (set, frozenset):
+        parts = x
+    elif kind is dict:
+        parts = [part for item in x.items() for part in item]
+    elif is_dataclass(x) and not isinstance(x, type):
+        parts = [part for item in _fields(x) for part in item]
+    else:
+        return _Same(x)
+    if id(x) in outer:
+        return kind, outer.index(id(x))
+    keys = [_by_value(part, (*outer, id(x))) for part in parts]
+    return kind, (frozenset if kind in (set, frozenset) else tuple)(keys)
+
+
+_EXACT = frozenset([int, bool, str, bytes, type(None), type(Ellipsis)])
+
+
+def _fields(x: Any) -> list[tuple[str, Any]]:
+    """Return the fields of a dataclass, and all other attributes of an object, by name."""
+    names = [field.name for field in fields(x)] if is_dataclass(x) else []
+    names += [name for name in getattr(x, "__dict__", ()) if name not in names]
+    return [(name, getattr(x, name)) for name in names if hasattr(x, name)]
 
 
 def _traced(

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Sequence
-from itertools import islice
+from operator import add
+from typing import NamedTuple
 
-from tensorlayout.layout.slots import Part
+from tensorlayout.layout.slots import Part, Parts
 
 # A search gives up after so many steps, in about a tenth of a second. Layouts with nested strides
 # (all that packing, padding, tiling and slicing make) need a step a part; strides such as
@@ -65,27 +66,66 @@ def solutions(parts: Sequence[Part], slot: int) -> Iterator[tuple[int, ...]]:
         yield tuple(digit for _, digit in sorted(zip(order, digits, strict=True)))
 
 
-def overlaps(parts: Sequence[Part]) -> bool:
-    """Whether two different digits of `parts` lead to one slot.
+def overlaps(parts: Sequence[Parts], shape: Sequence[int]) -> bool:
+    """Return whether two indices of a layout of these parts and this shape share a slot.
 
-    Exact, but for searches that are given up: those count as overlapping, the safe answer, since
-    writing to an overlapping layout is refused.
+    Exact, except for searches that are given up: those count as overlapping, the safe answer, since
+    writing to an overlapping layout is refused. The shape is not empty.
     """
-    steps = sorted(
-        ((extent, abs(stride)) for extent, stride in parts if extent > 1), key=lambda step: step[1]
-    )
+    digits = [_Digit(d, *each) for d, n in enumerate(shape) for each in _digits(parts[d], n)]
+    digits.sort(key=lambda digit: abs(digit.stride))
     highest, nested = 0, True
-    for extent, stride in steps:
-        if stride == 0:
+    for digit in digits:
+        if digit.stride == 0:
             return True
-        nested = nested and stride > highest
-        highest += (extent - 1) * stride
-    # Two that meet differ, digit by digit, by what adds up to nothing; as do none that differ. Each
-    # difference, less than the extent either way, is a digit when it is counted from its least.
-    # The opposite of such a difference is one too: along the largest stride none is negative.
-    differences = [(2 * extent - 1, stride) for extent, stride in steps[:-1]] + steps[-1:]
-    nothing = sum([(extent - 1) * stride for extent, stride in steps[:-1]])
+        nested = nested and abs(digit.stride) > highest
+        highest += (digit.extent - 1) * abs(digit.stride)
+    if nested:
+        return False
+    # The digits of two indices that share a slot differ by numbers whose steps add up to nothing.
+    # Each difference, less than the extent either way, is a digit when it is counted from its
+    # least. The opposite of such a difference is one too: along the largest stride none is negative.
+    (*smaller, largest) = [(digit.extent, abs(digit.stride)) for digit in digits]
+    differences = [*[(2 * extent - 1, stride) for extent, stride in smaller], largest]
+    nothing = sum([(extent - 1) * stride for extent, stride in smaller])
+    least = [*[1 - extent for extent, _ in smaller], 0]
     try:
-        return not nested and len([*islice(solutions(differences, nothing), 2)]) > 1
+        return any(
+            _fits(digits, [*map(add, found, least)], shape)
+            for found in solutions(differences, nothing)
+        )
     except TooHardError:
         return True
+
+
+class _Digit(NamedTuple):
+    """A digit of an index: so many values, each `unit` indices and `stride` slots further."""
+
+    dim: int
+    extent: int
+    unit: int
+    stride: int
+
+
+def _digits(parts: Parts, size: int) -> Iterator[tuple[int, int, int]]:
+    """Extent, unit and stride of the digits that are not 0 in all indices below `size`."""
+    unit = 1
+    for extent, stride in reversed(parts):
+        used = min(extent, -(-size // unit))
+        if used > 1:
+            yield used, unit, stride
+        unit *= extent
+
+
+def _fits(digits: Sequence[_Digit], differences: Sequence[int], shape: Sequence[int]) -> bool:
+    """Return whether two different indices inside of `shape` differ so, digit by digit.
+
+    The least two that do have a 0 in one of both, for each digit.
+    """
+    first, second = [0] * len(shape), [0] * len(shape)
+    for digit, difference in zip(digits, differences, strict=True):
+        steps = difference if digit.stride > 0 else -difference
+        index = first if steps > 0 else second
+        index[digit.dim] += abs(steps) * digit.unit
+    inside = all(max(a, b) < n for a, b, n in zip(first, second, shape, strict=True))
+    return inside and first != second

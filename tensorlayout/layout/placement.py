@@ -253,8 +253,7 @@ class Placement:
     def is_overlapping(self) -> bool:
         """Whether two indices share a slot; broadcast layouts and sliding windows do.
 
-        The answer is also True where deciding takes too long, or where only the unused tail of a
-        tile would share: strides that no chain of views makes.
+        The answer is also True where deciding takes too long: strides that no chain of views makes.
 
         >>> from tensorlayout import Layout
         >>> Layout((3, 2), (1, 1)).is_overlapping
@@ -262,7 +261,7 @@ class Placement:
         """
         if self.size <= 1 or self.covers_block:
             return False
-        return overlap.overlaps([part for parts in self.parts for part in parts])
+        return overlap.overlaps(self.parts, self.shape)
 
     def same_placement(self, other: Placement) -> bool:
         """Whether every index has the same slot in both; strides of size-1 dimensions are ignored.

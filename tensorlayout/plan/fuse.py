@@ -12,8 +12,8 @@ from tensorlayout.plan.base import Operation, Plan, Run, Write, backend, planned
 from tensorlayout.plan.copy import AssignPlan, CopyPlan
 from tensorlayout.plan.elementwise import ElementwisePlan, Operand
 from tensorlayout.plan.reduce import ReducePlan
-from tensorlayout.plan.run import carried_out
-from tensorlayout.tensor import TensorSpec
+from tensorlayout.plan.run import carried_out, prepared, prepared_into
+from tensorlayout.tensor import Tensor, TensorSpec
 
 Step = ElementwisePlan | CopyPlan
 _Reuses = Callable[[ElementwisePlan], bool]
@@ -42,6 +42,16 @@ class Part(NamedTuple):
             return plan
         plan.check_into(values[self.into])
         return replace(plan, result=values[self.into])
+
+    def prepared(self, values: Sequence[Operand]) -> Run:
+        """The function of the operands that the call by itself would have."""
+        key = (*[values[i] for i in self.sources], *self.static)
+        if self.into is None:
+            return prepared(self.operation, *key)
+        into: Any = values[self.into]
+        new = backend(into.device).new_tensors(into)
+        write = prepared_into(self.operation, into, *key)
+        return lambda *operands: write(new(), *operands)
 
 
 @planned
@@ -75,6 +85,13 @@ class FusePlan(Plan):
     def any_layout(self) -> bool:  # type: ignore[override]
         """Reductions write into the planned layout only."""
         return self.reduction is None
+
+    @property
+    def has_tiles(self) -> bool:
+        """Whether some value is tiled, or packed below a byte."""
+        specs = [each for each in self.operands if isinstance(each, TensorSpec)]
+        specs += [self.result, *[step.result for step in self.steps]]
+        return any(not spec.layout.is_strided for spec in specs)
 
     @property
     def is_one_run(self) -> bool:
@@ -206,6 +223,31 @@ def getter(numbers: tuple[int, ...]) -> _Get:
     if len(numbers) > 1:
         return itemgetter(*numbers)
     return itemgetter(slice(numbers[0], numbers[0] + 1))
+
+
+def write_apart(plan: FusePlan) -> Write:
+    """``write(out, *operands)``: each step as a call of its own, with copies out of tiles.
+
+    For plans whose values do not all have the same tiles: a function may ask for some itself.
+    """
+    parts = [*plan.operation.parts]
+    specs: list[Any] = [*plan.operands, *[step.result for step in plan.steps]]
+    if plan.reduction is not None:
+        parts.append(plan.operation.reduction)  # type: ignore[arg-type]
+        specs.append(plan.reduction.result)
+    runs = [part.prepared(specs) for part in parts]
+    end: Plan = CopyPlan(specs[-1], plan.result)
+    if plan.given:
+        end = AssignPlan(plan.operation.name, specs[-1], plan.result)
+    copy = backend(plan.result.device).carry_out(end)
+
+    def write(out: Tensor, *operands: Any) -> None:
+        values = [*operands]
+        for run, part in zip(runs, parts, strict=True):
+            values.append(run(*[values[i] for i in part.sources]))
+        copy(out, values[-1])
+
+    return write
 
 
 def write_step_by_step(plan: FusePlan) -> Write:

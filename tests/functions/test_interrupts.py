@@ -18,6 +18,7 @@ from tensorlayout.cpu.copy.choose import Tuning, choose_copy
 from tensorlayout.cpu.engine import threads as copy_threads
 from tensorlayout.cpu.engine.threads import share_pieces
 from tensorlayout.cuda.engine import counting, faults, simulator
+from tensorlayout.exchange import dlpack
 from tensorlayout.functions import dispatch
 from tensorlayout.layout import once
 from tensorlayout.scopes import Scope
@@ -181,6 +182,13 @@ def test_a_block_that_goes_before_it_was_known_goes_in_silence(capfd):
     known = type(_known(scope))(block, scope.blocks.discard)  # nobody asks for its hash
     del block
     assert known() is None
+    assert capfd.readouterr().err == ""
+
+
+@pytest.mark.parametrize("kind", [dlpack._Owner, simulator.SimulatedBuffer])
+def test_an_object_that_was_never_initialised_goes_in_silence(kind, capfd):
+    """An interrupt may come between `__new__` and the first line of `__init__`."""
+    kind.__new__(kind)
     assert capfd.readouterr().err == ""
 
 

@@ -1,7 +1,14 @@
 """`fuse`: what a function is called with, how often, what comes of it, and what is refused."""
 
+import dataclasses
+import enum
 import inspect
+import struct
+import time
 from collections import namedtuple
+from decimal import Decimal
+from fractions import Fraction
+from typing import Any
 
 import numpy as np
 import pytest
@@ -9,6 +16,7 @@ from chains import identical
 from tensors import asarray, host
 
 import tensorlayout as tl
+from tensorlayout.cpu import fuse as cpu_fuse
 from tensorlayout.functions import dispatch
 
 pytestmark = pytest.mark.usefixtures("device")
@@ -136,6 +144,40 @@ def test_a_wider_operand_of_a_write():
             identical(tl.fuse(function)(each, other), function(each, other))
 
 
+TILED = tl.Layout.tiled((2, 3), [(2, 2)], padding_value=tl.PaddingValue.ONE)
+
+
+def widened(x, y):
+    z = x * 2
+    z += y.astype(tl.float64)
+    return z - 1
+
+
+@pytest.mark.parametrize("least", [1, 1 << 40], ids=["blocks", "step by step"])
+@pytest.mark.parametrize(
+    "function",
+    [
+        widened,
+        lambda x, y: x.copy() * y + 1,
+        lambda x, y: tl.to_layout(x, TILED) * 2 + y,
+        lambda x, y: tl.to_layout(y, TILED).astype(tl.float64) * 2 - x,
+        lambda x, y: tl.sum(tl.to_layout(y, TILED) * 2, axis=0),
+        lambda x, y: tl.to_layout(x * y, "{0,1:T(2,3)}"),
+    ],
+)
+def test_tiles_inside_of_the_function(function, least, monkeypatch):
+    monkeypatch.setattr(cpu_fuse, "LEAST", least)
+    for tiled in ((1, 0), (0, 1), (1, 1), (0, 0)):
+        args = [tl.to_layout(x(), TILED) if t else x() for t in tiled]
+        expected = function(*args)
+        identical(tl.fuse(function)(*args), expected)
+        layouts = [(0, 1), TILED, "{0,1:T(2,3)}"] if expected.ndim == 2 else [(0,)]
+        for layout in layouts:
+            out = tl.zeros(expected.shape, dtype=expected.dtype, layout=layout)
+            tl.fuse(function)(*args, out=out)
+            np.testing.assert_array_equal(host(out), host(expected))
+
+
 def test_out_of_a_function_that_gives_an_argument():
     same, turned = tl.fuse(lambda x: x), tl.fuse(lambda x: x[::-1, ::-1])
     out = tl.zeros_like(x())
@@ -148,6 +190,16 @@ def test_out_of_a_function_that_gives_an_argument():
         same(x(), out=tl.zeros((2, 2, 3), dtype=tl.float32))
     with pytest.raises(TypeError, match="has dtype float32, which is not the int8"):
         same(x(), out=tl.zeros((2, 3), dtype=tl.int8))
+
+
+@pytest.mark.parametrize("shape", [(1 << 62,), (1 << 31, 1 << 31), (1 << 40, 3), (1 << 62, 1)])
+def test_a_result_beyond_all_memory(shape):
+    a = tl.broadcast_to(tl.asarray(np.int8(3)), shape)
+    for function in (lambda x: (x + 1) * 2, lambda x: (x * 2 - x[::-1]).sum(axis=0)):
+        start = time.monotonic()
+        with pytest.raises(MemoryError):
+            tl.fuse(function)(a)
+        assert time.monotonic() - start < 5
 
 
 def test_out_that_does_not_fit():
@@ -334,6 +386,30 @@ def test_numbers_say_what_they_are():
 Pair = namedtuple("Pair", "first second")
 
 
+@dataclasses.dataclass(frozen=True)
+class Options:
+    scale: Any
+
+
+@dataclasses.dataclass(eq=False)
+class Changing:
+    scale: Any
+
+
+class Kind(enum.IntEnum):
+    ONE = 1
+
+
+def nan(payload):
+    return struct.unpack("d", struct.pack("Q", 0x7FF8000000000000 + payload))[0]
+
+
+def holding(scale):
+    found = Options(1.0)
+    object.__setattr__(found, "more", scale)
+    return found
+
+
 @pytest.mark.parametrize(
     ("first", "second"),
     [
@@ -344,6 +420,17 @@ Pair = namedtuple("Pair", "first second")
         (Pair(True, 1), Pair(1, 1)),
         (frozenset({2}), frozenset({2.0})),
         (np.float32(2), np.float64(2)),
+        (Options(0.0), Options(-0.0)),
+        (Options((2, Options(2))), Options((2, Options(2.0)))),
+        (Changing([2, {"a": 0.0}]), Changing([2, {"a": -0.0}])),
+        (Changing({2}), Changing({2.0})),
+        (holding(0.0), holding(-0.0)),
+        (range(0, 3, 2), range(0, 4, 2)),
+        (Changing(slice(0, 2)), Changing(slice(0, 2.0))),
+        (Kind.ONE, 1),
+        (np.float32([-0.0])[0], np.float32(0)),
+        (np.dtype(">f4"), np.dtype("<f4")),
+        (Fraction(1), Decimal(1)),
     ],
 )
 def test_equal_values_are_not_the_same(first, second):
@@ -352,6 +439,57 @@ def test_equal_values_are_not_the_same(first, second):
     for value in (first, second, first):
         fused(x(), value)
     assert [repr(value) for value in seen] == [repr(first), repr(second)]
+
+
+def test_nans_of_other_bits_are_not_the_same():
+    seen = []
+    fused = tl.fuse(lambda x, value: seen.append(value) or x + 1, static="value")
+    for payload in (0, 1, 0):
+        fused(x(), nan(payload))
+        fused(x(), (complex(nan(payload), 0.0),))
+    assert len(seen) == 4
+
+
+@pytest.mark.parametrize(
+    "make",
+    [
+        lambda: Changing((2.0, [1, {"a": slice(0, 2)}], {1})),
+        lambda: Options((2.0, frozenset({1}), range(3))),
+        lambda: Pair(np.float32(2), np.dtype("f4")),
+        lambda: tl.Layout.row_major((2, 3)),
+        lambda: tl.Layout.tiled((4, 6), [(2, 2)]),
+        lambda: tl.asarray(1).device,
+        lambda: Kind.ONE,
+        lambda: str.upper,
+    ],
+)
+def test_the_same_values_are_traced_once(make):
+    seen = []
+    fused = tl.fuse(lambda x, value: seen.append(value) or x + 1)
+    fused(x(), make())
+    fused(x(), make())
+    assert len(seen) == 1
+
+
+def test_what_contains_itself():
+    loop = Changing(None)
+    loop.scale = [loop]
+    np.testing.assert_array_equal(host(tl.fuse(lambda x, value: x + 1)(x(), loop)), X + 1)
+
+
+def test_objects_are_compared_by_identity_while_they_live():
+    class Scale:
+        def __init__(self, by):
+            self.by = by
+
+        def __eq__(self, other):
+            return True
+
+        __hash__ = lambda self: 1  # noqa: E731
+
+    fused = tl.fuse(lambda x, scale: x * scale.by + 0)
+    for by in range(20):  # each but the first where the one before would have been
+        np.testing.assert_array_equal(host(fused(x(), Scale(by))), X * by)
 
 
 def test_scalars_and_classes_of_numpy_by_value():

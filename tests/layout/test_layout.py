@@ -12,7 +12,6 @@ from layouts import (
     OFFSETS,
     bases,
     every_layout,
-    has_tails,
     indices,
     layouts,
     orders,
@@ -189,16 +188,19 @@ def test_is_broadcast_where_a_step_along_a_dimension_stays_in_place(layout):
 
 @every_layout
 def test_is_overlapping_where_indices_share_a_slot(layout):
-    shared = max(Counter(slots_of(layout)).values(), default=1) > 1
-    if has_tails(layout):  # the tail may count: the safe side
-        assert layout.is_overlapping or not shared
-    else:
-        assert layout.is_overlapping == shared
+    assert layout.is_overlapping == (max(Counter(slots_of(layout)).values(), default=1) > 1)
 
 
-@given(strided())
+@given(strided() | tiled_anyhow())
 def test_is_overlapping_for_any_strides(layout):
     assert layout.is_overlapping == (len(set(slots_of(layout))) < layout.size)
+
+
+@pytest.mark.parametrize("text", ["(6,3,3):(28,2*9+2*-2,2*27+2*3)+114", "(3,):(2*1+2*-2,)+2"])
+def test_a_slot_that_only_a_tail_shares_is_not_shared(text):
+    layout = Layout.parse(text)
+    assert len(set(slots_of(layout))) == layout.size
+    assert not layout.is_overlapping
 
 
 @every_layout

@@ -81,10 +81,11 @@ class SimulatedBuffer(Buffer):
         self, pointer: int, nbytes: int, device: int, owner: object, ranges: Ranges
     ) -> None:
         super().__init__(pointer, nbytes, device, owner)
-        self._ranges = ranges
+        self._ranges = ranges  # last: an interrupt may come before
 
     def __del__(self) -> None:
-        self._ranges.remove_later(self.pointer, self.nbytes)
+        if hasattr(self, "_ranges"):
+            self._ranges.remove_later(self.pointer, self.nbytes)
 
 
 # ---- Launching

@@ -93,7 +93,7 @@ def to_numpy(x: Tensor, dtype: Any = None, *, copy: bool | None = None) -> Array
 
 
 def handed_over(name: str, x: Tensor, array: Array) -> Array:
-    """`array`, made of `x` for the caller of the function `name`; a trace hears of shared memory."""
+    """Return `array`, which a function called `name` made of `x`; note an export of its memory."""
     if watched and np.may_share_memory(array, x._memory):
         note(Export(name, x._spec))
     return array

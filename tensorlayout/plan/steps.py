@@ -1,5 +1,4 @@
-"""What a call did besides what its plan says: copies of operands, moves to the host and back,
-memory handed to other libraries.
+"""What a call did besides what its plan says: copies of operands, moves to the host, exports.
 
 Whoever takes such a step notes it before, so that who listens may still refuse it.
 """
@@ -59,10 +58,7 @@ class Export:
     @property
     def instead(self) -> str:
         """How to do without."""
-        return (
-            "use the functions of tensorlayout, or say that this export is meant, by"
-            f' no_copies(allow=("{self.name}",))'
-        )
+        return f'use a function of tensorlayout, or give no_copies allow=("{self.name}",)'
 
 
 def copying(source: Layout, result: Layout) -> Kind:
@@ -99,10 +95,9 @@ def note(step: Step | Export) -> None:
 
 
 def note_export(name: str, spec: TensorSpec) -> None:
-    """Note that the caller hands memory to another library, unless this package asked for it.
+    """Note that our caller exports memory, unless a line of this package asked it to.
 
-    The frame above the caller decides. Consumers in C have no frame: theirs is the line that called
-    them.
+    The frame that asked decides. Libraries in C have none: then it is the one that called them.
     """
     asker = sys._getframe(1).f_back
     module = "" if asker is None else str(asker.f_globals.get("__name__"))

@@ -46,13 +46,14 @@ class Refusal:
 
     def of(self, record: Record, instead: str) -> None:
         """Raise a CopyError, or warn, at the line of the record."""
-        moved = _DONE[record.kind]
-        before = ", ".join(cut(layout) for layout in record.inputs[:4])
+        layouts = ", ".join(cut(layout) for layout in record.inputs[:4])
         if len(record.inputs) > 4:
-            before += ", …"
+            layouts += ", …"
+        if record.kind in COPIES:
+            layouts += f" -> {cut(record.output)}"
         text = (
-            f"{record.bytes_written + record.bytes_exported:,} bytes of {record.dtype} would be {moved} at"
-            f" {record.where or 'an unknown line'}, layout {before} -> {cut(record.output)};"
+            f"{record.bytes_written + record.bytes_exported:,} bytes of {record.dtype} would be"
+            f" {_DONE[record.kind]} at {record.where or 'an unknown line'}, layout {layouts};"
             f" instead, {instead}"
         )
         if self.warn:
@@ -66,7 +67,7 @@ class Refusal:
 
 
 _DONE = {
-    "export": "handed to another library, which may copy them,",
+    "export": "handed to another library",
     "copy": "copied",
     "relayout": "moved into another layout",
 }

@@ -13,7 +13,7 @@ import numpy as np
 
 from tensorlayout import linalg
 from tensorlayout.devices import default_device
-from tensorlayout.functions import creation, elementwise, transfers
+from tensorlayout.functions import creation, elementwise, interchange, transfers
 from tensorlayout.late import loaded
 from tensorlayout.numpy_style.array_functions import TABLE
 from tensorlayout.tensor import Tensor
@@ -55,7 +55,8 @@ def _drawn(name: str) -> Any:
 
 
 def _host(x: Tensor) -> Any:
-    return np.asarray(transfers.on_host(x))
+    x = transfers.on_host(x)
+    return interchange.handed_over("to_numpy", x, interchange.to_numpy(x))
 
 
 _OWN: dict[str, Any] = {

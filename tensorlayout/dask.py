@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from tensorlayout.devices import default_device
-from tensorlayout.functions import creation, transfers
+from tensorlayout.functions import creation, interchange, transfers
 from tensorlayout.functions.manipulation import broadcast_to
 from tensorlayout.late import loaded
 from tensorlayout.tensor import Tensor
@@ -63,6 +63,11 @@ def _host(x: Tensor, **options: Any) -> Any:
     return np.asarray(transfers.on_host(x), **options)
 
 
+def _to_numpy(x: Tensor, **options: Any) -> Any:
+    x = transfers.on_host(x)
+    return interchange.handed_over("to_numpy", x, _host(x, **options))
+
+
 def _sizeof(x: Tensor) -> int:
     """The bytes of the elements, and of the padding of a block; what is broadcast counts once."""
     layout, spanned = x._spec.layout, x._spec.layout.nbytes(x.dtype)
@@ -73,7 +78,7 @@ _LOOKUPS: dict[str, Any] = {
     "empty_lookup": creation.empty,
     "numel_lookup": _numel,
     "percentile_lookup": _percentile,
-    "to_numpy_dispatch": _host,
+    "to_numpy_dispatch": _to_numpy,
 }
 
 

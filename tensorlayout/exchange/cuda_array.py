@@ -14,6 +14,7 @@ from tensorlayout.dtypes import as_dtype
 from tensorlayout.exchange.numpy import described
 from tensorlayout.plan.base import backend
 from tensorlayout.plan.from_strides import extent
+from tensorlayout.plan.steps import note_export, watched
 from tensorlayout.tensor import Tensor
 from tensorlayout.words import cut
 
@@ -33,6 +34,8 @@ def describe(x: Tensor) -> dict[str, Any]:
         raise AttributeError(msg)
     found: Any = backend(x.device)  # with what no other kind of device has
     layout, memory = x._spec.layout, found.exposed(x)
+    if watched:
+        note_export("__cuda_array_interface__", x._spec)
     return {
         "version": 3,
         "shape": x.shape,

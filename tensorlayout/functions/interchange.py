@@ -19,7 +19,7 @@ from tensorlayout.late import loaded
 from tensorlayout.layout import Layout
 from tensorlayout.plan.base import backend
 from tensorlayout.plan.copy import Assign, Copy
-from tensorlayout.plan.steps import Step, note, watched
+from tensorlayout.plan.steps import Export, Step, note, note_export, watched
 from tensorlayout.plan.view import Relayout
 from tensorlayout.scopes import Block
 from tensorlayout.tensor import Tensor, TensorSpec
@@ -66,7 +66,7 @@ def to_numpy(x: Tensor, dtype: Any = None, *, copy: bool | None = None) -> Array
             what = "tiles" if x._spec.layout.is_tiled else "elements below a byte"
             msg = f"__array__: NumPy has no {what}, layout {x.layout} cannot be seen without a copy"
             raise ValueError(msg)
-        x, copy = strided("__array__", x), None
+        return to_numpy(strided("__array__", x), dtype)
     array: Array = x._memory
     kind = array.dtype if dtype is None else _of_numpy(dtype)
     if watched and (copy or kind != array.dtype) and copy is not False:
@@ -84,8 +84,19 @@ def to_numpy(x: Tensor, dtype: Any = None, *, copy: bool | None = None) -> Array
         if odd or kind.kind in "iu" or (is_narrow(array.dtype) and is_standard(kind)):
             return converted(array, kind)
         return quietly(array.astype, kind)  # type: ignore[no-any-return]
+    if copy:
+        return array.copy(order="K")
+    if watched:
+        note_export("__array__", x._spec)
     # Never our own object: a shape or dtype that it were given would be that of our memory.
-    return array.copy(order="K") if copy else array.view()
+    return array.view()
+
+
+def handed_over(name: str, x: Tensor, array: Array) -> Array:
+    """Return `array`, which a function called `name` made of `x`; note an export of its memory."""
+    if watched and np.may_share_memory(array, x._memory):
+        note(Export(name, x._spec))
+    return array
 
 
 def _is_plain(x: Tensor) -> bool:
@@ -112,6 +123,8 @@ def array_interface(x: Tensor) -> dict[str, Any]:
         msg += "; use DLPack, or numpy.asarray()"
         raise AttributeError(msg)
     memory = x._memory
+    if watched:
+        note_export("__array_interface__", x._spec)
     # Strides are always given: Pillow else asks for a buffer, which Python has from 3.12 on.
     return {**memory.__array_interface__, "strides": memory.strides}
 
@@ -126,6 +139,8 @@ def buffer(x: Tensor, _flags: int, /) -> memoryview:
         msg = f"__buffer__: not for {x.dtype} on the {x.device} in layout {cut(x.layout)}"
         msg += "; use DLPack, or numpy.asarray()"
         raise BufferError(msg)
+    if watched:
+        note_export("__buffer__", x._spec)
     return memoryview(x._memory)
 
 
@@ -204,7 +219,10 @@ def to_dlpack(
     elif copy:
         x = dispatch.call(_TO_DLPACK, (x._spec, None, None), (x,))
     backend(x.device).ready("__dlpack__", stream, x.device)
-    return dlpack.export(x, version=version, copied=bool(copy), backwards=backwards)
+    capsule = dlpack.export(x, version=version, copied=bool(copy), backwards=backwards)
+    if watched and not copy:
+        note_export("__dlpack__", x._spec)
+    return capsule
 
 
 def allow_negative_strides() -> Block[bool, bool]:
@@ -332,6 +350,8 @@ def reduced(x: Tensor, protocol: SupportsIndex = 2) -> tuple[Any, ...]:
     device = () if x.device == CPU else (str(x.device),)
     x, layout, late = on_host(x), x._spec.layout, operator.index(protocol) >= _OUT_OF_BAND
     if layout.covers_block and (late or not layout.is_padded):
+        if watched and late and not device:
+            note_export("__reduce__", x._spec)
         octets = backend(CPU).read(x)
     else:
         layout = layout if layout.covers_block else layout.form

@@ -118,7 +118,7 @@ def view(a: Tensor, dtype: Any = None) -> Any:
     if isinstance(dtype, (int, tuple, list)):
         refuse("view", "takes a dtype; for another shape use reshape(…, copy=False)", TypeError)
     if isinstance(dtype, str) and dtype.startswith(("V", "|V")):
-        return interchange.to_numpy(a).view(dtype)
+        return interchange.handed_over("view", a, interchange.to_numpy(a).view(dtype))
     return data_types.reinterpreted(a, dtype)
 
 

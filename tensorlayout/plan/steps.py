@@ -1,10 +1,11 @@
-"""What a call did besides what its plan says: copies of operands, moves to the host and back.
+"""What a call did besides what its plan says: copies of operands, moves to the host, exports.
 
 Whoever takes such a step notes it before, so that who listens may still refuse it.
 """
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable
 from typing import Any, Literal
 
@@ -14,10 +15,11 @@ from tensorlayout.scopes import Scope
 from tensorlayout.tensor import TensorSpec
 
 # What is done with memory, in the words of traces; the last one says most. `view`: no element is
-# moved. `copy`: elements are moved, each keeping its place in the layout. `relayout`: they are
-# moved into another layout. `compute`: they are worked out.
-Kind = Literal["view", "copy", "relayout", "compute"]
-KINDS: tuple[Kind, ...] = ("view", "copy", "relayout", "compute")
+# moved. `export`: another library gets the memory. `copy`: elements are moved, each keeping its
+# place in the layout. `relayout`: they are moved into another layout. `compute`: they are worked
+# out.
+Kind = Literal["view", "export", "copy", "relayout", "compute"]
+KINDS: tuple[Kind, ...] = ("view", "export", "copy", "relayout", "compute")
 COPIES: tuple[Kind, ...] = ("copy", "relayout")
 
 
@@ -34,6 +36,29 @@ class Step:
     def kind(self) -> Kind:
         """``copy``, or ``relayout`` where elements change their places."""
         return copying(self.source.layout, self.result.layout)
+
+
+@frozen
+class Export:
+    """Memory handed to another library, by the protocol `name`; no element is moved."""
+
+    name: str
+    source: TensorSpec
+
+    @property
+    def kind(self) -> Kind:
+        """Always ``export``."""
+        return "export"
+
+    @property
+    def result(self) -> TensorSpec:
+        """The memory as it is."""
+        return self.source
+
+    @property
+    def instead(self) -> str:
+        """How to do without."""
+        return f'use a function of tensorlayout, or give no_copies allow=("{self.name}",)'
 
 
 def copying(source: Layout, result: Layout) -> Kind:
@@ -59,11 +84,25 @@ def distinct_bytes(spec: TensorSpec) -> int:
 watched: set[Any] = set()
 # Says True around what is done for people's eyes: it is recorded, and never refused.
 for_eyes: Scope[bool] = Scope("for_eyes")
-listeners: list[Callable[[Step], object]] = []
+listeners: list[Callable[[Step | Export], object]] = []
 
 
-def note(step: Step) -> None:
+def note(step: Step | Export) -> None:
     """A step is about to be taken."""
     if watched:
         for listener in listeners:
             listener(step)
+
+
+def note_export(name: str, spec: TensorSpec) -> None:
+    """Note that our caller exports memory, unless a line of this package asked it to.
+
+    The frame that asked decides. Libraries in C have none: then it is the one that called them.
+    """
+    asker = sys._getframe(1).f_back
+    module = "" if asker is None else str(asker.f_globals.get("__name__"))
+    if module.partition(".")[0] != _PACKAGE:
+        note(Export(name, spec))
+
+
+_PACKAGE = __name__.partition(".")[0]

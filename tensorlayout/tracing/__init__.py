@@ -33,7 +33,11 @@ def trace() -> Block[Trace, Trace]:
 
 
 def no_copies(
-    at_least: SupportsIndex = 1, *, warn: bool = False, allow: Iterable[str] = ()
+    at_least: SupportsIndex = 1,
+    *,
+    warn: bool = False,
+    allow: Iterable[str] = (),
+    exports: bool = False,
 ) -> Block[Refusal, None]:
     """Raise a CopyError at the first copy or change of layout inside the block, before it is made.
 
@@ -42,6 +46,8 @@ def no_copies(
     to do instead; destinations are as they were. `at_least`: **bytes** written by a copy that
     counts. `warn`: warn of each, by a CopyWarning at its line, and go on. `allow`: names of
     operations that may copy, as a trace has them, such as ``"to_layout"`` and ``"astype"``.
+    `exports`: refuse what a trace calls ``export``, too. Another library that has the memory may
+    copy it, as ``numpy.array(x)`` does, and no trace sees that.
 
     Costs nothing while no block is active, and counts for this thread and tasks begun in it. Blocks
     nest; the innermost says. TypeError for an `at_least` that is no integer, and for an `allow`
@@ -61,4 +67,4 @@ def no_copies(
     loaded("tensorlayout.tracing.blocks")
     from tensorlayout.tracing.blocks import refusing
 
-    return refusing(at_least, warn, allow)
+    return refusing(at_least, warn, allow, exports)

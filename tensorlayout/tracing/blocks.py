@@ -16,7 +16,7 @@ from tensorlayout.plan.base import Operation, Plan
 from tensorlayout.plan.fill import CreatePlan
 from tensorlayout.plan.fuse import Fusion
 from tensorlayout.plan.run import prepared_into
-from tensorlayout.plan.steps import COPIES, Step, distinct_bytes
+from tensorlayout.plan.steps import COPIES, Export, Step, distinct_bytes
 from tensorlayout.records import planned
 from tensorlayout.scopes import Block, Scope
 from tensorlayout.tensor import Tensor, TensorSpec
@@ -38,8 +38,8 @@ def tracing() -> Block[Trace, Trace]:
     return _traces.saying(Trace())
 
 
-def refusing(at_least: Any, warn: bool, allow: Any) -> Block[Refusal, None]:
-    """A block that refuses copies. TypeError for what is no size, or are no names."""
+def refusing(at_least: Any, warn: bool, allow: Any, exports: bool) -> Block[Refusal, None]:
+    """A block that refuses copies, and with `exports` exports. TypeError for what is no size, or are no names."""
     try:
         size = operator.index(at_least)
     except TypeError:
@@ -48,7 +48,7 @@ def refusing(at_least: Any, warn: bool, allow: Any) -> Block[Refusal, None]:
     if names is None or not all(isinstance(name, str) for name in names):
         came = shown(allow)
         refuse("no_copies", f"allow must be a collection of names, got {came}", TypeError)
-    return _refusals.giving(Refusal(size, bool(warn), names), None)
+    return _refusals.giving(Refusal(size, bool(warn), names, bool(exports)), None)
 
 
 def _refusing() -> Refusal | None:
@@ -80,15 +80,17 @@ def _observe(
     return result
 
 
-def _heard(step: Step) -> None:
-    """A step on the way, or a copy outside of calls; its time is in that of the operation."""
+def _heard(step: Step | Export) -> None:
+    """A step on the way, or one outside of calls; its time is in that of the operation."""
     seen, refusal = _traces.get(), _refusing()
     if seen is None and refusal is None:
         return
     source, result = step.source, step.result
+    size, moves = distinct_bytes(source), isinstance(step, Step)
     record = Record(
         *(step.name, step.kind, (source.layout,), result.layout, str(result.dtype)),
-        *(distinct_bytes(source), _size(result), 0.0),
+        *((size, _size(result), 0.0) if moves else (0, 0, 0.0)),
+        bytes_exported=0 if moves else size,
         stack=stack(),
         start=time.perf_counter(),
         thread=threading.get_ident(),

@@ -24,9 +24,9 @@ class Group(NamedTuple):
 
 STYLE = """
 :root { color-scheme: light dark; --ink: #18181c; --paper: #fcfcfc; --faint: #6a6a72;
-  --rule: #dedee2; --view: #6a6a72; --copy: #b3540c; --relayout: #b3261e; --compute: #1f6a3a }
+  --rule: #dedee2; --view: #6a6a72; --export: #5b4bb3; --copy: #b3540c; --relayout: #b3261e; --compute: #1f6a3a }
 @media (prefers-color-scheme: dark) { :root { --ink: #e8e8ec; --paper: #18181c; --faint: #a2a2ac;
-  --rule: #3a3a42; --view: #a2a2ac; --copy: #f0a35e; --relayout: #ff8a80; --compute: #7fce9a } }
+  --rule: #3a3a42; --view: #a2a2ac; --export: #b7a8f5; --copy: #f0a35e; --relayout: #ff8a80; --compute: #7fce9a } }
 body { font: 16px/1.5 system-ui, sans-serif; color: var(--ink); background: var(--paper);
   max-width: 60rem; margin: 0 auto; padding: 1rem }
 h1 { font-size: 1.4rem } h2 { font-size: 1.1rem; margin-top: 2rem }
@@ -36,9 +36,10 @@ details > summary { cursor: pointer }
 .line, code { font-family: ui-monospace, monospace; font-size: .875rem; overflow-wrap: anywhere }
 ol { list-style: none; margin: .3rem 0 0; padding: 0 }
 li { border-left: 4px solid var(--rule); padding: .15rem 0 .15rem .6rem; margin: .4rem 0 }
-.view { border-color: var(--view) } .copy { border-color: var(--copy) }
+.view { border-color: var(--view) } .export { border-color: var(--export) }
+.copy { border-color: var(--copy) }
 .relayout { border-color: var(--relayout) } .compute { border-color: var(--compute) }
-b.view { color: var(--view) } b.copy { color: var(--copy) }
+b.view { color: var(--view) } b.export { color: var(--export) } b.copy { color: var(--copy) }
 b.relayout { color: var(--relayout) } b.compute { color: var(--compute) }
 .bar { height: .5rem; background: var(--rule); margin-top: .2rem }
 .bar > i { display: block; height: 100%; background: var(--relayout) }
@@ -46,6 +47,7 @@ b.relayout { color: var(--relayout) } b.compute { color: var(--compute) }
 
 _WORDS = {
     "view": "nothing moved",
+    "export": "handed to another library",
     "copy": "moved",
     "relayout": "moved into another layout",
     "compute": "worked out",
@@ -93,6 +95,8 @@ def _listed(records: Sequence[Record], *, with_line: bool = False) -> str:
 
 def _item(r: Record, with_line: bool) -> str:
     told = [f"{r.bytes_read:,} bytes read, {r.bytes_written:,} written"]
+    if r.kind == "export":
+        told = [f"{r.bytes_exported:,} bytes handed out"]
     if r.seconds:
         told.append(f"{r.seconds * 1e6:,.1f} us")
     if r.device_seconds:

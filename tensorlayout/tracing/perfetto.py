@@ -34,6 +34,8 @@ def _event(r: Record, first: float) -> dict[str, Any]:
         "bytes written": r.bytes_written,
         "bytes copied": r.bytes_copied,
     }
+    if r.kind == "export":
+        args["bytes exported"] = r.bytes_exported
     if r.device_seconds:
         args["device us"] = r.device_seconds * 1e6
     kernels = {named(k, counts): _cost(counts) for k, counts in by_name(r.kernels).items()}

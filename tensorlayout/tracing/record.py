@@ -23,13 +23,16 @@ _NONE: Mapping[Any, Any] = MappingProxyType({})
 class Record:
     """One operation: what it did, to which layouts, at what cost, and which line called it.
 
-    `kind`: ``view`` (no element moved), ``copy`` (elements moved, each keeping its place in the
+    `kind`: ``view`` (no element moved), ``export`` (another library got the memory), ``copy`` (elements moved, each keeping its place in the
     layout), ``relayout`` (elements moved into another layout), or ``compute`` (worked out). Bytes
     are those of distinct elements; `seconds` is the time of the call as the host saw it, `start`
     when that began, by `time.perf_counter`. What an operation had to move first, such as an operand
     that BLAS cannot be told of, is a record before its own, under its name; the time and the
     kernels of that are the operation's. `parts`: of a fused function, the names of what it does in
     one pass.
+
+    `bytes_exported`: the size of memory that another library got. Whether that copies it is not
+    seen.
 
     `stack`: the line that called, and, where that is a library's, those that led to it, the last
     one in a file that is not installed. `thread`: the number of the thread.
@@ -48,6 +51,7 @@ class Record:
     start: float = 0.0
     thread: int = 0
     work: DeviceWork | None = None
+    bytes_exported: int = 0
 
     @property
     def file(self) -> str:
@@ -67,7 +71,7 @@ class Record:
 
     @property
     def bytes_copied(self) -> int:
-        """**Bytes** written by a copy or a change of layout; 0 of views and computations."""
+        """**Bytes** written by a copy or a change of layout; 0 of all else."""
         return self.bytes_written if self.kind in COPIES else 0
 
     @property

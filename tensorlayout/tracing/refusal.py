@@ -6,7 +6,7 @@ import warnings
 
 from tensorlayout.layout import Layout
 from tensorlayout.plan.base import Plan
-from tensorlayout.plan.steps import COPIES, Step, distinct_bytes
+from tensorlayout.plan.steps import COPIES, Export, Step, distinct_bytes
 from tensorlayout.records import frozen
 from tensorlayout.tensor import TensorSpec
 from tensorlayout.tracing.record import Record
@@ -30,27 +30,30 @@ class CopyWarning(UserWarning):
 
 @frozen
 class Refusal:
-    """Which copies are refused, and how."""
+    """Which copies are refused, and how; `exports`: whether exports are, too."""
 
     at_least: int
     warn: bool
     allow: frozenset[str]
+    exports: bool = False
 
     def concerns(self, record: Record) -> bool:
-        """Whether this copy is one of them; one of a single element never is."""
-        copied = record.kind in COPIES and record.output.size > 1
-        wide = record.bytes_written >= self.at_least
-        return copied and wide and record.name not in self.allow
+        """Whether this record is one of them; one of a single element never is."""
+        kinds = (*COPIES, "export") if self.exports else COPIES
+        meant = record.kind in kinds and record.output.size > 1
+        wide = record.bytes_written + record.bytes_exported >= self.at_least
+        return meant and wide and record.name not in self.allow
 
     def of(self, record: Record, instead: str) -> None:
         """Raise a CopyError, or warn, at the line of the record."""
-        moved = "copied" if record.kind == "copy" else "moved into another layout"
-        before = ", ".join(cut(layout) for layout in record.inputs[:4])
+        layouts = ", ".join(cut(layout) for layout in record.inputs[:4])
         if len(record.inputs) > 4:
-            before += ", …"
+            layouts += ", …"
+        if record.kind in COPIES:
+            layouts += f" -> {cut(record.output)}"
         text = (
-            f"{record.bytes_written:,} bytes of {record.dtype} would be {moved} at"
-            f" {record.where or 'an unknown line'}, layout {before} -> {cut(record.output)};"
+            f"{record.bytes_written + record.bytes_exported:,} bytes of {record.dtype} would be"
+            f" {_DONE[record.kind]} at {record.where or 'an unknown line'}, layout {layouts};"
             f" instead, {instead}"
         )
         if self.warn:
@@ -63,12 +66,18 @@ class Refusal:
         raise named(record.name, error)
 
 
+_DONE = {
+    "export": "handed to another library",
+    "copy": "copied",
+    "relayout": "moved into another layout",
+}
+
 # What Python shows once for each line has been shown.
 _warned: dict[str | tuple[str, type[Warning], int], int] = {}
 
 
-def instead_of(step: Step) -> str:
-    """What to do so that this copy is not needed."""
+def instead_of(step: Step | Export) -> str:
+    """What to do so that this step is not needed."""
     return step.instead or _between(step.source, step.result)
 
 

@@ -155,6 +155,20 @@ class Trace:
         return sum(r.bytes_copied for r in self.records)
 
     @property
+    def bytes_exported(self) -> int:
+        """**Bytes** of memory that other libraries got; whether they copied it is not seen.
+
+        >>> import numpy as np
+        >>> import tensorlayout as tl
+        >>> x = tl.zeros((3, 4), dtype=tl.float32)
+        >>> with tl.trace() as seen:
+        ...     array = np.array(x)
+        >>> seen.bytes_copied, seen.bytes_exported
+        (0, 48)
+        """
+        return sum(r.bytes_exported for r in self.records)
+
+    @property
     def seconds(self) -> float:
         """The time of all calls as the host saw it.
 
@@ -191,12 +205,13 @@ class Trace:
         kinds = [record.kind for record in self.records]
         of_kinds = [_counted(kinds.count(kind), kind) for kind in KINDS if kind in kinds]
         told = f" ({', '.join(of_kinds)})" if of_kinds else ""
+        exported = f" {self.bytes_exported:,} exported," if "export" in kinds else ""
         device = self.device_seconds
         on_device = f", {device * 1e6:,.1f} us on the device" if device else ""
         return (
             f"{_counted(len(kinds), 'operation')}{told}: {self.bytes_read:,} bytes read,"
             f" {self.bytes_written:,} written, {self.bytes_copied:,} of them copied,"
-            f" {self.seconds * 1e6:,.1f} us{on_device}"
+            f"{exported} {self.seconds * 1e6:,.1f} us{on_device}"
         )
 
     def __str__(self) -> str:
@@ -290,7 +305,7 @@ def _table(head: Sequence[str], rows: Sequence[Sequence[str]], *, words: int) ->
 
 
 def _row(r: Record) -> tuple[str, ...]:
-    moved = r.kind != "view"
+    moved = r.kind not in ("view", "export")
     return (
         *(r.where or "-", r.called, r.kind, r.layouts, r.dtype),
         *(str(r.bytes_read), str(r.bytes_written)),

@@ -89,12 +89,18 @@ def pytest_generate_tests(metafunc):
         # Without this, tests marked as NumPy's alone would run.
         importlib.import_module("scipy.conftest").xp_known_backends.add("tensorlayout")
         name, parameter = "xp", pytest.param(tl, id="tensorlayout")
+        for fixture in metafunc._arg2fixturedefs.get("devices", ()):  # expects a list of devices()
+            fixture.func = scipy_devices
     elif consumer == "array_api_extra":
         name, parameter = "library", pytest.param(extra_backend(), id="tensorlayout")
     else:
         return
     for fixture in metafunc._arg2fixturedefs.get(name, ()):
         fixture.params = (parameter,)
+
+
+def scipy_devices(xp):
+    return [*xp.__array_namespace_info__().devices(), None]
 
 
 def extra_backend():

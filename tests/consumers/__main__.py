@@ -1,6 +1,6 @@
 """Run the tests that another library installs, with tensorlayout as its array library.
 
-    python tests/consumers cubed
+    python tests/consumers sklearn
     python tests/consumers scipy --modules integrate,signal
 
 Nothing is downloaded: `pip install -e .[consumers]` brings the libraries with their tests. Each
@@ -21,10 +21,25 @@ from pathlib import Path
 from xml.etree import ElementTree
 
 HERE = Path(__file__).parent
-SCIPY = "cluster,constants,differentiate,fft,integrate,interpolate,ndimage,optimize,special"
+SCIPY = (
+    "_lib,cluster,constants,differentiate,fft,integrate,interpolate,linalg,ndimage,optimize,"
+    "signal,spatial,special,stats"
+)
 
 # For each library: its tests, what pytest is told, and the environment that chooses the namespace.
 CONSUMERS: dict[str, tuple[list[str], list[str], dict[str, str]]] = {
+    # Its own configuration makes warnings errors. The test that is left out asks for delegation to
+    # libraries that it knows, and it leaves it out for array-api-strict, too.
+    "array_api_extra": (
+        ["tests/main"],
+        [
+            "-W",
+            "error::DeprecationWarning",
+            "-k",
+            "tensorlayout and not (TestNUnique and test_delegates)",
+        ],
+        {},
+    ),
     # Without what asks a network: object stores, and the services of clouds.
     "cubed": (
         ["tests"],
@@ -33,7 +48,13 @@ CONSUMERS: dict[str, tuple[list[str], list[str], dict[str, str]]] = {
     ),
     # Those of arrays of CuPy, whose names tensors are given.
     "dask": (["array/tests"], ["-k", "test_cupy"], {}),
-    "scipy": ([], ["-k", "tensorlayout"], {"SCIPY_ARRAY_API": "1"}),
+    # The test that is left out is of lazy arrays: it names the libraries that have none.
+    "scipy": (
+        [],
+        ["-k", "tensorlayout and not test_array_api_lazy"],
+        {"SCIPY_ARRAY_API": "1"},
+    ),
+    "sklearn": (["."], ["-k", "tensorlayout"], {"SCIPY_ARRAY_API": "1"}),
     "xarray": (["tests/test_array_api.py"], [], {}),
 }
 
@@ -48,7 +69,7 @@ def run(name: str, modules: str, options: list[str], report: Path) -> int:
     tests, told, variables = CONSUMERS[name]
     folder = Path(found.origin).parent
     if name == "scipy":
-        tests = [f"{module}/tests" for module in modules.split(",")]
+        tests = modules.split(",")
     paths = [str(Path(tensorlayout.__file__).parents[1]), str(HERE)]
     environment = {**os.environ, **variables, "CONSUMER": name, "PYTHONDONTWRITEBYTECODE": "1"}
     environment["PYTHONPATH"] = os.pathsep.join([*paths, os.environ.get("PYTHONPATH", "")])

@@ -50,19 +50,62 @@ def made(found):
     return tl.asarray(found) if isinstance(found, np.ndarray) else found
 
 
+def combinations(include_numpy_namespaces=True):
+    """Yield the namespace, device and dtype of scikit-learn's tests: tensorlayout's only."""
+    yield "tensorlayout", "cpu", "float64"
+    yield "tensorlayout", "cpu", "float32"
+
+
+def mixed_inputs():
+    """Yield the pairs of namespaces that scikit-learn converts between."""
+    pair = importlib.import_module("sklearn.utils._array_api").NamespaceAndDevice
+    ours, numpys, strict = (
+        pair("tensorlayout", "cpu"),
+        pair("numpy", None),
+        pair("array_api_strict", "device1"),
+    )
+    yield ours, numpys, "tensorlayout to numpy"
+    yield numpys, ours, "numpy to tensorlayout"
+    yield strict, ours, "array_api_strict to tensorlayout"
+
+
 def pytest_configure():
-    """Dask's tests of other libraries' arrays are of CuPy's."""
+    """Replace what the test modules import: CuPy for Dask, the namespaces of scikit-learn."""
     if os.environ.get("CONSUMER") == "dask":
         sys.modules["cupy"] = CuPy("cupy")
         tl.Tensor.get = lambda x: np.asarray(x)
+    if os.environ.get("CONSUMER") == "sklearn":
+        namespaces = importlib.import_module("sklearn.utils._array_api")
+        namespaces.yield_namespaces = lambda include_numpy_namespaces=True: ["tensorlayout"]
+        namespaces.yield_namespace_device_dtype_combinations = combinations
+        namespaces.yield_mixed_namespace_input_permutations = mixed_inputs
 
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_generate_tests(metafunc):
-    """SciPy's fixture `xp` runs over the libraries that its conftest names; here over one."""
-    if os.environ.get("CONSUMER") != "scipy":
+    """Run the fixtures `xp` (SciPy) and `library` (array-api-extra) with one namespace: ours."""
+    consumer = os.environ.get("CONSUMER")
+    if consumer == "scipy":
+        # Without this, tests marked as NumPy's alone would run.
+        importlib.import_module("scipy.conftest").xp_known_backends.add("tensorlayout")
+        name, parameter = "xp", pytest.param(tl, id="tensorlayout")
+        for fixture in metafunc._arg2fixturedefs.get("devices", ()):  # expects a list of devices()
+            fixture.func = scipy_devices
+    elif consumer == "array_api_extra":
+        name, parameter = "library", pytest.param(extra_backend(), id="tensorlayout")
+    else:
         return
-    # Without this, tests marked as NumPy's alone would run.
-    importlib.import_module("scipy.conftest").xp_known_backends.add("tensorlayout")
-    for fixture in metafunc._arg2fixturedefs.get("xp", ()):
-        fixture.params = (pytest.param(tl, id="tensorlayout"),)
+    for fixture in metafunc._arg2fixturedefs.get(name, ()):
+        fixture.params = (parameter,)
+
+
+def scipy_devices(xp):
+    return [*xp.__array_namespace_info__().devices(), None]
+
+
+def extra_backend():
+    """Return a member of array-api-extra's enum of backends, which has none for tensorlayout."""
+    backend = importlib.import_module("array_api_extra._lib._backends").Backend
+    member = object.__new__(backend)
+    member._name_, member._value_ = "TENSORLAYOUT", "tensorlayout"
+    return member

@@ -109,6 +109,18 @@ def test_the_table_at_every_level(name):
             assert {t.name for t in table[tensor].data_types} == set(wanted)
 
 
+def test_scatter_at_the_first_level():
+    """The page's table for 1_0: FLOAT32 or FLOAT16, four dimensions, UINT32 indices."""
+    for data_type in ("FLOAT32", "FLOAT16"):
+        data, updates = TensorDesc(data_type, (1, 1, 3, 3)), TensorDesc(data_type, (1, 1, 2, 3))
+        indices = TensorDesc("UINT32", (1, 1, 2, 3))
+        members = {"input": data, "indices": indices, "updates": updates, "axis": 2}
+        directml.ScatterOperatorDesc(**members).validate("1_0")
+        signed = members | {"indices": TensorDesc("INT32", (1, 1, 2, 3))}
+        with pytest.raises(TypeError, match=r"UINT32 at feature level 1_0, got INT32; .* is 3_0$"):
+            directml.ScatterOperatorDesc(**signed).validate("1_0")
+
+
 def test_an_error_names_the_lowest_level():
     four = [TensorDesc("INT8", (1, 1, 1, 1))]
     five = [TensorDesc("FLOAT32", (1,) * 5)]

@@ -30,11 +30,9 @@ def at_least(level, other):
 
 
 def rows_of(name):
-    """The support table: (level from which it holds, row), as far as the operator exists."""
-    fact = OPERATORS[name]
-    for row in fact["support"]:
-        level, header = row["feature_level"], fact["introduced_header"]
-        yield (level if at_least(level, header) else header), row["tensors"]
+    """Yield the rows of the support table on the operator's page: (first level, row)."""
+    for row in OPERATORS[name]["support"]:
+        yield row["feature_level"], row["tensors"]
 
 
 def row_at(name, level):

@@ -30,10 +30,10 @@ up, and this page is written from it by `python tests/harness/directml_support_p
 ['UINT32']
 ```
 
-Where the pages of DirectML contradict each other, the table of the operator's page holds, but no
-operator exists before the level that the public header names: SCATTER begins at 2_0, TOP_K at the
-first level that its page has a table for. FOLD and UNFOLD, whose pages leave the types empty, take
-all of them. See [DirectML](directml.md#choices-of-ours).
+The table on the operator's page holds where DirectML's other documents or its public header differ.
+[DirectML](directml.md#where-the-page-of-an-operator-and-the-header-differ) lists these operators. FOLD and
+UNFOLD accept all types, because their pages leave the types empty; this is one of
+[our choices](directml.md#choices-of-ours).
 """
 
 ALL = {t for t in directml.DataType if t.bits >= 8}

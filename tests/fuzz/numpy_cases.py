@@ -1,0 +1,415 @@
+"""NumPy's functions on tensors beside NumPy on copies, also where NumPy raises.
+
+A line of `LINES` is a family: names, and the arguments of a call. What stands in braces is drawn by
+the method of `Arguments` of that name; what stands in angle brackets is left out sometimes. The text
+of a call is evaluated twice: with tensors, and with arrays. Where NumPy raises, an error of the same
+built-in type is expected, and nothing may have been written.
+"""
+
+from __future__ import annotations
+
+import builtins
+import re
+import warnings
+
+import case
+import draws
+import numpy as np
+import tensors
+from case import Case, Refused
+from tensors import BFLOAT16
+
+from tensorlayout.numpy_style.array_functions import TABLE
+from tensorlayout.numpy_style.ufuncs import _COMPOSED, _OURS
+
+LINES = """
+all any | {x}<, axis={axes}><, keepdims=True><, where={mask}>
+sum prod nansum nanprod | {x}<, axis={axes}><, keepdims=True><, dtype={dtype}><, initial={number}><, where={mask}>
+max min nanmax nanmin | {r}<, axis={axes}><, keepdims=True><, initial={number}><, where={mask}>
+mean nanmean | {x}<, axis={axes}><, keepdims=True><, where={mask}>
+var std nanvar nanstd | {r}<, axis={axes}><, keepdims=True><, ddof={small}><, where={mask}>
+median nanmedian | {f}<, axis={axes}><, keepdims=True>
+quantile nanquantile | {f}, {fraction}<, axis={axes}><, method={method}><, keepdims=True>
+quantile | {r}, {fraction}<, axis={axis}>, method={exact}
+percentile nanpercentile | {f}, {percent}<, axis={axes}><, method={method}>
+percentile | {r}, {percent}<, axis={axis}>, method={exact}
+argmax argmin nanargmax nanargmin | {r}<, axis={axis}><, keepdims=True>
+ptp | {r}<, axis={axes}>
+count_nonzero | {x}<, axis={axes}><, keepdims=True>
+cumsum cumprod nancumsum nancumprod | {x}<, axis={axis}><, dtype={dtype}>
+cumulative_sum cumulative_prod | {x}<, axis={axis}><, include_initial=True>
+average | {r}<, axis={axis}><, weights={y}>
+diff | {x}<, n={small}><, axis={axis}>
+ediff1d | {f}<, to_end={number}>
+trapezoid | {r}<, axis={axis}><, dx={number}>
+gradient | {line}
+sort argsort | {r}<, axis={axis}>, kind="stable"
+searchsorted | {sorted}, {y}<, side='right'>
+digitize | {r}, {sorted}<, right=True>
+isin | {x}, {y}<, invert=True>
+unique | {x}<, return_counts=True>
+union1d intersect1d setdiff1d setxor1d | {r}, {y}
+bincount | {counts}<, minlength={small}>
+histogram | {r}<, bins={small}>
+take | {x}, {positions}<, axis={axis}><, mode={mode}>
+take_along_axis | {x}, {along}
+compress | {listmask}, {x}<, axis={axis}>
+extract | {y}, {x}
+choose | {counts}, {list}<, mode={mode}>
+select | [{mask}, {mask}], [{x}, {y}]<, {number}>
+where | {mask}, {x}, {y}
+delete | {x}, {positions}<, axis={axis}>
+insert | {x}, {positions}, {values}<, axis={axis}>
+append | {x}, {y}<, axis={axis}>
+repeat | {x}, {small}<, axis={axis}>
+ravel_multi_index | ({counts}, {c}), (300, 5)<, mode={mode}>
+unravel_index | {counts}, (5, 60)
+nonzero flatnonzero argwhere ravel squeeze atleast_1d atleast_2d atleast_3d copy real imag angle | {x}
+ndim shape size isreal iscomplex iscomplexobj isrealobj | {x}
+around round | {f}<, {small}>
+nan_to_num | {f}<, nan={number}>
+clip | {r}, {number}, {number}
+isclose allclose | {f}, {y}<, equal_nan=True>
+array_equal array_equiv | {x}, {y}
+reshape | {x}, {shape}
+resize | {x}, {shape}
+tile | {x}, {small}
+roll | {x}, {small}<, axis={axes}>
+rot90 | {x}<, {small}>
+flip | {x}<, axis={axes}>
+fliplr flipud | {x}
+moveaxis | {x}, {axis}, {axis}
+rollaxis | {x}, {axis}<, {small}>
+swapaxes | {x}, {axis}, {axis}
+transpose | {x}<, {axes}>
+expand_dims | {x}, {axes}
+broadcast_to | {x}, {shape}
+concatenate stack | [{x}, {y}]<, axis={axis}>
+hstack vstack dstack column_stack | [{x}, {y}]
+split array_split | {x}, {small}<, axis={axis}>
+pad | {x}, {small}<, mode={padmode}>
+tril triu | {x}<, {small}>
+diagonal trace | {x}<, offset={small}>
+diag diagflat | {x}<, {small}>
+dot inner outer vdot | {x}, {y}
+kron | {x}, {y}
+convolve correlate | {x}, {y}<, mode='full'>
+cov corrcoef | {r}
+interp | {r}, {sorted}, {c}
+zeros_like ones_like | {x}<, dtype={dtype}>
+full_like | {x}, {small}
+isneginf isposinf fix sinc | {r}
+unwrap | {f}<, axis={axis}>
+vander | {r}<, {small}>
+fft.fft fft.ifft fft.hfft | {x}<, n={small}><, axis={axis}>
+fft.rfft fft.ihfft | {r}<, n={small}><, axis={axis}>
+fft.fft2 fft.fftn | {x}<, axes={axes}>
+linalg.norm | {r}<, axis={axes}><, ord={norm}>
+linalg.vector_norm | {r}<, axis={axes}><, keepdims=True>
+linalg.matrix_norm | {f}
+linalg.det linalg.inv linalg.slogdet linalg.pinv linalg.svdvals | {square}
+linalg.matrix_power | {square}, {small}
+linalg.trace linalg.diagonal | {x}<, offset={small}>
+"""
+
+# Calls that write into `w`, an operand drawn first.
+WRITING = """
+put | {w}, {positions}, {values}<, mode={mode}>
+put_along_axis | {w}, {along}, {values}, {axis}
+putmask place | {w}, {wmask}, {values}
+copyto | {w}, {values}<, casting={casting}><, where={wmask}>
+fill_diagonal | {w}, {number}
+"""
+
+# Quotients and powers follow the standard where NumPy does not; `elementwise_cases` has them.
+OF_THE_STANDARD = {"divmod", "floor_divide", "power", "float_power", "remainder", "modf"}
+UFUNCS = sorted({u.__name__: u.nin for u in [*_OURS, *_COMPOSED]}.items())
+
+# Functions of `TABLE` that are in no line: what they give has no one right value or order, is no
+# array, or they call a function of the caller.
+LEFT_OUT = {
+    *("apply_along_axis", "apply_over_axes", "piecewise", "empty_like", "broadcast_arrays"),
+    *("argpartition", "lexsort", "block", "ix_", "meshgrid", "einsum", "tensordot", "cross"),
+    *("geomspace", "linspace", "logspace", "histogram_bin_edges", "real_if_close", "astype"),
+    *("diag_indices_from", "tril_indices_from", "triu_indices_from", "dsplit", "hsplit", "vsplit"),
+    *("unique_all", "unique_counts", "unique_inverse", "unstack", "matrix_transpose"),
+    *("fftshift", "ifftshift", "ifft2", "ifftn", "irfft", "irfft2", "irfftn", "rfft2", "rfftn"),
+    *("sliding_window_view", "cholesky", "cond", "eig", "eigh", "eigvals", "eigvalsh", "matmul"),
+    *("matrix_rank", "multi_dot", "qr", "solve", "svd", "vecdot"),
+}
+
+SEQUENCES = {"split", "array_split", "nonzero", "gradient", "histogram"}
+
+NUMBERS = (
+    *("True", "0", "1", "-1", "7", "2.5", "-0.0", "inf", "nan", "2**53 + 1", "300", "-200"),
+    *("np.int8(-3)", "np.uint8(200)", "np.float32(1.5)", "np.float64(0.5)", "np.bool(True)"),
+    *("np.int64(2**62)", "1j", "np.asarray(2)", "np.uint64(2**63)"),
+)
+
+
+class Arguments:
+    """The arguments of one call: texts, and the operands that these name."""
+
+    def __init__(self, draw):
+        self.draw = draw
+        self.operands = {}
+
+    def _operand(self, name, category, shape=None, how="wild", writable=False):
+        draw = self.draw
+        if shape is None:
+            shape = draw.shape() if not draw.chance(0.03) else (1,) * draw.between(33, 62) + (3,)
+        dtype = draw.dtype(category)
+        while dtype in ("bfloat16", "float16"):  # NumPy's sums of them are less accurate
+            dtype = draw.dtype(category)
+        if len(shape) > 6:
+            layout = tensors.tl.Layout.packed(shape, draw.order(len(shape)))
+            made = draw.operand(dtype, shape, how, writable, layout)
+        else:
+            made = draw.operand(dtype, shape, how, writable)
+        self.operands[name] = made
+        return name
+
+    @property
+    def shape_of_first(self):
+        return next(iter(self.operands.values())).layout.shape if self.operands else (3,)
+
+    def x(self):
+        return self._operand("x", "any")
+
+    def r(self):
+        return self._operand("x", self.draw.choice(("real numeric", "real numeric", "any")))
+
+    def f(self):
+        return self._operand("x", "real floating")
+
+    def w(self):
+        return self._operand("w", self.draw.choice(("any", "integral")), writable=True)
+
+    def line(self):
+        return self._operand("x", "real floating", (self.draw.between(0, 5),))
+
+    def square(self):
+        n = self.draw.between(0, 4)
+        return self._operand("x", "real floating", (*self.draw.shape(0, 1), n, n), "mild")
+
+    def sorted(self):
+        made = sorted(self.draw.between(-4, 9) for _ in range(4))
+        kind = self.draw.choice(("np.int64", "np.float64", "np.int8", "np.uint64"))
+        return f"p(np.array({[abs(v) for v in made]}).astype({kind}))"
+
+    def y(self):
+        if self.draw.chance(0.1):
+            return self.number()
+        shape = self.shape_of_first
+        if self.draw.chance(0.3):
+            shape = self.draw.broadcast_with(shape) if len(shape) < 6 else shape
+        return self._operand("y", "any", shape)
+
+    def values(self):
+        if self.draw.chance(0.3):
+            return self.draw.choice(("[]", "[7, 8]", "[1.5]", self.number()))
+        return self.number() if self.draw.chance(0.4) else self._operand("y", "any")
+
+    def counts(self):
+        sizes = [self.draw.between(0, 4) for _ in range(3)]
+        sizes += [self.draw.choice((250, -1, 310, 3))] if self.draw.chance(0.3) else []
+        kinds = ["np.int64", "np.uint8", "np.int16"] if max(sizes) < 256 else ["np.int64"]
+        return f"p(np.array({sizes}, {self.draw.choice(kinds if min(sizes) >= 0 else kinds[:1])}))"
+
+    def c(self):
+        return "p(np.array([0, 1, 4, 2]))"
+
+    def list(self):
+        return f"[{self._operand('a', 'any', (3,))}, {self._operand('b', 'any', (3,))}, 7, 2.5]"
+
+    def mask(self):
+        if self.draw.chance(0.2):
+            return self.draw.choice(("True", "np.bool(False)"))
+        shape = self.shape_of_first
+        shape = self.draw.broadcast_with(shape) if len(shape) < 6 else shape
+        return self._operand(f"m{len(self.operands)}", "bool", shape)
+
+    def wmask(self):
+        return self._operand("m", "bool", self.shape_of_first)
+
+    def listmask(self):
+        return str([self.draw.chance(0.5) for _ in range(self.draw.between(0, 4))])
+
+    def positions(self):
+        """Integers, or several, of any dtype: sometimes negative, sometimes outside."""
+        reach = max(self.shape_of_first, default=1) if self.draw.chance(0.5) else 3
+        low = 0 if self.draw.chance(0.5) else -reach
+        most = reach if self.draw.chance(0.15) else reach - 1
+        count = self.draw.choice((0, 1, 1, 2, 3))
+        made = [self.draw.between(low, max(most, low)) for _ in range(count)]
+        if len(made) == 1 and self.draw.chance(0.4):
+            return str(made[0])
+        if self.draw.chance(0.3):
+            return str(made)
+        kinds = ["int64", "int8", "int32"] if max(map(abs, made), default=0) < 128 else ["int64"]
+        kinds += ["uint8", "uint64"] if min(made, default=0) >= 0 else []
+        return f"p(np.array({made}, np.{self.draw.choice(kinds)}))"
+
+    def along(self):
+        shape = list(self.shape_of_first) or [1]
+        shape[-1] = self.draw.between(0, 3)
+        n = self.shape_of_first[-1] if self.shape_of_first else 1
+        at = [self.draw.between(0, max(n - 1, 0)) for _ in range(int(np.prod(shape)))]
+        if at and self.draw.chance(0.2):
+            at[0] = self.draw.choice((-n, n, -n - 1, 99))
+        return f"p(np.reshape(np.array({at}, np.int64), {tuple(shape)}))"
+
+    def axis(self):
+        rank = len(self.shape_of_first)
+        if self.draw.chance(0.12):
+            return str(self.draw.choice((rank, -rank - 1, None)))
+        return str(self.draw.axis(rank)) if rank else "0"
+
+    def axes(self):
+        rank = len(self.shape_of_first)
+        if self.draw.chance(0.08):
+            return self.draw.choice((f"{rank}", "(0, 0)"))
+        drawn = self.draw.axes(rank) if rank < 7 else self.draw.axis(rank)
+        return "None" if drawn == () else str(drawn)
+
+    def shape(self):
+        n = int(np.prod(self.shape_of_first))
+        rank = len(self.shape_of_first)
+        shapes = [(n,), (-1,), (n, 1), (1, n), (n + 1,), (2, -1), (3, *self.shape_of_first)]
+        return str(self.draw.choice(shapes if rank < 30 else shapes[:2]))
+
+    def number(self):
+        return self.draw.choice(NUMBERS)
+
+    def small(self):
+        return str(self.draw.choice((0, 1, 1, 2, 2, 3, -1, -2)))
+
+    def norm(self):
+        return self.draw.choice(("None", "1", "2", "np.inf", "-np.inf", "0"))
+
+    def dtype(self):
+        return f"np.{self.draw.choice(('float64', 'float32', 'int64', 'complex128', 'int8'))}"
+
+    def fraction(self):
+        return self.draw.choice(("0.5", "0.0", "1.0", "[0.25, 0.75]", "0.3", "1.5", "nan"))
+
+    def percent(self):
+        return self.draw.choice(("50", "0", "100.0", "[25, 75]", "30", "-1"))
+
+    def method(self):
+        return repr(self.draw.choice(("lower", "higher", "nearest", "linear", "midpoint", "no")))
+
+    def exact(self):
+        return repr(self.draw.choice(("lower", "higher", "nearest")))
+
+    def mode(self):
+        return repr(self.draw.choice(("raise", "wrap", "clip")))
+
+    def padmode(self):
+        return repr(self.draw.choice(("constant", "edge", "reflect", "symmetric", "wrap")))
+
+    def casting(self):
+        return repr(self.draw.choice(("no", "safe", "same_kind", "unsafe")))
+
+
+def _call(draw, called, template):
+    """The text of a call, and its operands."""
+    given = Arguments(draw)
+    text = re.sub("<(.*?)>", lambda m: m[1] if draw.chance(0.35) else "", template)
+    text = re.sub(r"\{(\w+)\}", lambda m: getattr(given, m[1])(), text)
+    text = f"np.{called}({text})"
+    return f"tuple({text})" if called in SEQUENCES else text, given.operands
+
+
+def _evaluated(text, space):
+    with warnings.catch_warnings(), np.errstate(all="ignore"):
+        warnings.simplefilter("ignore")
+        return eval(text, space)
+
+
+# What NumPy computes and tensors may refuse: kinds of dtypes that a function does not take, Python
+# integers that do not fit the dtype of a tensor.
+BY_DESIGN = (TypeError, NotImplementedError, OverflowError)
+
+SPACE = {"np": np, "inf": np.inf, "nan": np.nan}
+
+
+def _errors_like(error):
+    """The built-in types of an error; a rule may be told before a division by zero happens."""
+    bases = [b for b in type(error).__mro__ if vars(builtins).get(b.__name__) is b]
+    more = [ValueError] if isinstance(error, ArithmeticError) else []
+    return [b for b in bases if b not in (Exception, BaseException, object)] + more
+
+
+def _of_numpy(text, operands, writes):
+    """What NumPy gives for copies of the operands, or the errors that may stand for its own."""
+
+    def expect(*arrays):
+        space = SPACE | dict(zip(operands, arrays, strict=True)) | {"p": lambda array: array}
+        try:
+            found = _evaluated(text, space)
+        except Exception as error:
+            return Refused(*_errors_like(error))
+        if writes:
+            return space["w"]
+        return tuple(found) if isinstance(found, (list, tuple)) else found
+
+    return expect
+
+
+def _alike(got, expected):
+    """The same dtype and shape, and values: equal, or close for sums and products of floats."""
+    array, expected = tensors.host(got), np.asarray(expected)
+    kind = expected.dtype.kind
+    assert array.dtype == expected.dtype, f"dtype {array.dtype}, expected {expected.dtype}"
+    assert array.shape == expected.shape, f"shape {array.shape}, expected {expected.shape}"
+    if kind not in "fc":
+        np.testing.assert_array_equal(array, expected)
+        return
+    part = expected.dtype.itemsize // (1 + (kind == "c"))
+    share = {2: 2e-2, 4: 2e-4, 8: 1e-9}[part]
+    with np.errstate(all="ignore"):
+        wide = np.complex128 if kind == "c" else np.float64
+        array, expected = array.astype(wide), expected.astype(wide)
+        scale = abs(expected[np.isfinite(expected)]).max(initial=0)
+        scale = scale if np.isfinite(scale) else 0
+        np.testing.assert_allclose(array, expected, share, share * scale)
+
+
+def _to_tensor(array):
+    return tensors.tl.asarray(array)
+
+
+def case_of(called, template, writes):
+    """The case of a name and its arguments."""
+
+    def made(draw):
+        text, operands = _call(draw, called, template)
+        return Case(
+            called,
+            text,
+            operands,
+            _of_numpy(text, operands, writes),
+            check=_alike,
+            view=None,
+            writes="w" if writes else "",
+            traced=False,
+            may_refuse=BY_DESIGN if "p(" not in text else BY_DESIGN[:2],
+            names={"p": _to_tensor},
+        )
+
+    return made
+
+
+def _cases():
+    for lines, writes in ((LINES, False), (WRITING, True)):
+        for line in lines.strip().splitlines():
+            names, _, template = line.partition(" | ")
+            for name in names.split():
+                yield f"numpy.{name}", case_of(name, template, writes)
+    for name, count in UFUNCS:
+        if name not in OF_THE_STANDARD:
+            yield f"numpy.{name}", case_of(name, ("{x}", "{x}, {y}")[count - 1], False)
+
+
+CASES = dict(_cases())

@@ -160,7 +160,7 @@ class Trace:
 
         >>> import numpy as np
         >>> import tensorlayout as tl
-        >>> x = tl.zeros((3, 4), dtype=tl.float32)
+        >>> x = tl.zeros((3, 4), dtype=tl.float32, device="cpu")
         >>> with tl.trace() as seen:
         ...     array = np.array(x)
         >>> seen.bytes_copied, seen.bytes_exported

@@ -59,6 +59,9 @@ y = tl.asarray([array, array])  # asarray
 y = tl.from_dlpack(x, copy=True)  # __dlpack__
 y = x.__dlpack__(copy=True)  # __dlpack__
 y = x.__array__(copy=True)  # __array__
+y = x.__array__()  # __array__
+y = x.__array_interface__  # __array_interface__
+y = x.__dlpack__()  # __dlpack__
 y = np.asarray(z, dtype="complex64")  # __array__
 y = np.sum(x)  # sum
 y = np.add(x, x)  # add
@@ -284,7 +287,7 @@ def test_filters(five):
     assert names(five.filter(at_least=24)) == ["reshape", "copy", "add", "multiply"]
     assert names(five.filter(at_least=25)) == []
     assert names(five.filter("compute", where=lambda r: r.line == 4)) == ["multiply"]
-    with pytest.raises(ValueError, match="kinds are view, copy, relayout, compute, got 'run'"):
+    with pytest.raises(ValueError, match="kinds are view, export, copy, relayout, compute, got 'run'"):
         five.filter("run")
 
 
@@ -308,15 +311,15 @@ def test_by_line_has_the_most_bytes_copied_first(five):
     }
     assert [*lines][:2] == ["/home/ada/five.py:2", "/home/ada/five.py:3"]
     head, first, second, *_ = str(lines).splitlines()
-    words = "line operations view copy relayout compute read written copied us"
+    words = "line operations view export copy relayout compute read written copied us"
     assert head.split() == words.split()
     assert first.split()[:-1] == [
         "/home/ada/five.py:2",
-        *["1", "0", "0", "1", "0", "24", "24", "24"],
+        *["1", "0", "0", "0", "1", "0", "24", "24", "24"],
     ]
     assert second.split()[:-1] == [
         "/home/ada/five.py:3",
-        *["2", "0", "1", "0", "1", "48", "48", "24"],
+        *["2", "0", "0", "1", "0", "1", "48", "48", "24"],
     ]
 
 

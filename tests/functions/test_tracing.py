@@ -65,7 +65,7 @@ def test_layouts_are_those_before_and_after():
     ],
     ids=["reshape", "reshape of a transpose", "concat", "astype", "flip", "multiply"],
 )
-def test_nothing_is_copied_in_secret(call, copied):
+def test_what_operations_copy_is_recorded(call, copied):
     x = tl.zeros((2, 3), dtype=tl.float64)
     with tl.trace() as seen:
         call(x)

@@ -10,7 +10,7 @@ import numpy as np
 from tensorlayout import dtypes
 from tensorlayout.functions import arguments, extra, utility
 from tensorlayout.functions import elementwise as ew
-from tensorlayout.functions.data_types import finfo
+from tensorlayout.functions.data_types import astype, finfo
 from tensorlayout.functions.searching import where
 from tensorlayout.numpy_style.operands import floating, tensors
 from tensorlayout.numpy_style.outputs import given
@@ -166,6 +166,7 @@ def nan_to_num(
     )
     result = where(ew.equal(found, math.inf), high, result)
     result = where(ew.equal(found, -math.inf), low, result)
+    result = astype(result, found.dtype, copy=False)
     if copy:
         return result
     arguments.writable("nan_to_num", found)[...] = result

@@ -13,7 +13,7 @@ from tensorlayout.functions.data_types import astype
 from tensorlayout.functions.manipulation import broadcast_to, concat, moveaxis, reshape
 from tensorlayout.functions.sorting import argsort
 from tensorlayout.functions.transfers import on_host
-from tensorlayout.numpy_style.operands import beside, sequence, tensors
+from tensorlayout.numpy_style.operands import beside, check_finite, sequence, tensors
 from tensorlayout.numpy_style.outputs import CASTINGS, can_cast, given
 from tensorlayout.tensor import Tensor
 from tensorlayout.words import refuse, under
@@ -265,6 +265,7 @@ def insert(arr: Tensor, obj: Any, values: Any, axis: int | None = None) -> Tenso
         msg = f"insert: index {first} is out of bounds for axis {dim} with size {size}"
         raise IndexError(msg)
     places = ew.add(places, ew.multiply(astype(ew.less(places, 0), dtypes.int64), size))
+    check_finite("insert", values, x.dtype)
     new = astype(beside("insert", values, x), x.dtype, copy=False)
     if single and new.ndim:
         new = new[(None,) * (x.ndim - new.ndim)]

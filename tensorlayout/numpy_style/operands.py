@@ -7,6 +7,7 @@ from typing import Any
 
 from tensorlayout import dtypes
 from tensorlayout.devices import Device
+from tensorlayout.dtypes import DType
 from tensorlayout.functions import arguments, searching
 from tensorlayout.functions.creation import asarray
 from tensorlayout.functions.data_types import astype
@@ -32,6 +33,12 @@ def beside(name: str, given: Any, x: Tensor, *, weak: bool = True) -> Tensor:
     if isinstance(given, (list, tuple)) or (type(given) in dtypes.SCALARS and not weak):
         return under(name, asarray, given, device=x.device)
     return searching.beside(name, given, x)
+
+
+def check_finite(name: str, number: Any, kind: DType) -> None:
+    """Refuse NaN (ValueError) and infinities (OverflowError) where an integer is to hold `number`."""
+    if type(number) is float and kind.kind in "iu":
+        under(name, int, number)
 
 
 def tensors(name: str, *given: Any, weak: bool = True) -> list[Tensor]:

@@ -36,7 +36,7 @@ __all__ = [
 
 def vdot(a: Any, b: Any, /) -> Tensor:
     """The sum of products of all elements in index order, those of `a` conjugated."""
-    x, y = (reshape(each, (-1,)) for each in tensors("vdot", a, b))
+    x, y = (reshape(each, (-1,)) for each in tensors("vdot", a, b, weak=False))
     return under("vdot", product, linear_algebra.vecdot, x, y)
 
 
@@ -51,7 +51,7 @@ def inner(a: Any, b: Any, /) -> Tensor:
 
 def outer(a: Any, b: Any, out: Tensor | None = None) -> Tensor:
     """All products of an element of `a` with one of `b`, both in index order."""
-    x, y = (reshape(each, (-1,)) for each in tensors("outer", a, b))
+    x, y = (reshape(each, (-1,)) for each in tensors("outer", a, b, weak=False))
     return given("outer", product(linalg.outer, x, y), out)
 
 
@@ -74,7 +74,7 @@ def einsum(
 
 def kron(a: Any, b: Any) -> Tensor:
     """The blocks of `b` times each element of `a`."""
-    x, y = tensors("kron", a, b)
+    x, y = tensors("kron", a, b, weak=False)
     rank = max(x.ndim, y.ndim)
     x, y = (each[(None,) * (rank - each.ndim)] for each in (x, y))
     left = reshape(x, [size for n in x.shape for size in (n, 1)])
@@ -134,26 +134,31 @@ def vander(x: Tensor, N: int | None = None, increasing: bool = False) -> Tensor:
 
 def convolve(a: Any, v: Any, mode: str = "full") -> Tensor:
     """The sums of products of two lines, one moved along the other in reverse."""
-    x, y = tensors("convolve", a, v)
+    x, y = (each if each.ndim else reshape(each, (1,)) for each in tensors("convolve", a, v))
+    _check_lines("convolve", x, y)
     if x.size < y.size:
         x, y = y, x
-    return _slid("convolve", x, y[::-1] if y.ndim == 1 else y, mode)
+    return _slid("convolve", x, y[::-1], mode)
 
 
 def correlate(a: Any, v: Any, mode: str = "valid") -> Tensor:
     """The sums of products of two lines, one moved along the other, which is conjugated."""
     x, y = tensors("correlate", a, v)
+    _check_lines("correlate", x, y)
     conjugate = ew.conj(y) if y.dtype.kind == "c" else y
     if x.size >= y.size:
         return _slid("correlate", x, conjugate, mode)
     return _slid("correlate", conjugate, x, mode)[::-1]
 
 
+def _check_lines(name: str, x: Tensor, y: Tensor) -> None:
+    if x.ndim != 1 or y.ndim != 1 or not x.size or not y.size:
+        refuse(name, f"needs two lines of elements, got shapes {x.shape} and {y.shape}")
+
+
 def _slid(name: str, x: Tensor, y: Tensor, mode: str) -> Tensor:
     """The sums of products of `y` with each window of `x`, which is the longer one."""
     arguments.choice(name, "mode", mode, "'full', 'same' or 'valid'", ("full", "same", "valid"))
-    if x.ndim != 1 or y.ndim != 1 or not y.size:
-        refuse(name, f"needs two lines of elements, got shapes {x.shape} and {y.shape}")
     n = y.size
     widths = {"full": (n - 1, n - 1), "same": (n // 2, n - 1 - n // 2), "valid": (0, 0)}[mode]
     windows = sliding_window(extra.pad(x, widths), n)

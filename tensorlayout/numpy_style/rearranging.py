@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from typing import Any, Literal
 
 from tensorlayout import dtypes
 from tensorlayout.functions import arguments, extra, linear_algebra, manipulation
 from tensorlayout.functions.creation import meshgrid as meshgrid_
+from tensorlayout.functions.creation import zeros
 from tensorlayout.functions.manipulation import broadcast_shapes, permute_dims
 from tensorlayout.functions.searching import nonzero
 from tensorlayout.numpy_style import shapes
@@ -130,15 +132,18 @@ def tile(A: Tensor, reps: Any) -> Tensor:  # noqa: N803 - NumPy's name
 
 
 def resize(a: Tensor, new_shape: Any) -> Tensor:
-    """The elements in index order under another shape, again and again where they are too few."""
+    """Return the elements in index order under another shape, repeated where they are too few.
+
+    Zeros where there are none. ValueError for negative sizes.
+    """
     flat = manipulation.reshape(arguments.tensor("resize", a), (-1,))
     shape = arguments.shape("resize", new_shape)
-    size = 1
-    for n in shape:
-        size *= n
-    if size and not flat.size:
-        refuse("resize", f"no elements to fill the shape {shape}")
-    times = -(-size // flat.size) if flat.size else 1
+    if any(n < 0 for n in shape):
+        refuse("resize", f"sizes must not be negative, got {arguments.shown(shape)}")
+    size = math.prod(shape)
+    if not flat.size:
+        return zeros(shape, dtype=flat.dtype, device=flat.device)
+    times = -(-size // flat.size)
     return manipulation.reshape(manipulation.tile(flat, (times,))[:size], shape)
 
 

@@ -19,6 +19,7 @@ from tensorlayout.functions import elementwise as ew
 from tensorlayout.functions.creation import asarray, full
 from tensorlayout.functions.data_types import astype
 from tensorlayout.functions.manipulation import broadcast_to
+from tensorlayout.numpy_style.operands import check_finite
 from tensorlayout.numpy_style.outputs import given, kind_into
 from tensorlayout.plan.rules import reduced_layout
 from tensorlayout.tensor import Tensor
@@ -136,7 +137,8 @@ def _extreme(
     initial: Any,
     where: Any,
 ) -> Tensor:
-    a, kind = arguments.tensor(name, a), a.dtype
+    a = arguments.tensor(name, a)
+    kind, where = a.dtype, None if where is True else where
     if kind == dtypes.bool:
         a = astype(a, dtypes.uint8)
         initial = None if initial is None else int(under(name, bool, initial))
@@ -421,6 +423,7 @@ def _selected(name: str, a: Any, where: Any, nothing: Any) -> Tensor:
 
 def _scalar(name: str, initial: Any, like: Tensor) -> Tensor:
     """`initial`, a number or a tensor of rank 0, in the dtype of `like`."""
+    check_finite(name, initial, like.dtype)
     return under(name, asarray, initial, dtype=like.dtype, device=like.device)
 
 

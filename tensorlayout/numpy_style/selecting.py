@@ -19,9 +19,16 @@ from tensorlayout.functions import (
     utility,
 )
 from tensorlayout.functions.creation import arange, asarray
-from tensorlayout.functions.data_types import astype
+from tensorlayout.functions.data_types import astype, result_type
 from tensorlayout.functions.manipulation import broadcast_to, reshape, stack
-from tensorlayout.numpy_style.operands import beside, promoted, sequence, tensors, unsupported
+from tensorlayout.numpy_style.operands import (
+    beside,
+    check_finite,
+    promoted,
+    sequence,
+    tensors,
+    unsupported,
+)
 from tensorlayout.numpy_style.outputs import CASTINGS, can_cast, given
 from tensorlayout.plan.rules import broadcast_shape
 from tensorlayout.tensor import Tensor
@@ -149,6 +156,7 @@ def put_along_axis(arr: Tensor, indices: Any, values: Any, axis: int | None) -> 
     """`tl.put_along_axis`."""
     x = arguments.tensor("put_along_axis", arr)
     places = beside("put_along_axis", indices, x)
+    check_finite("put_along_axis", values, x.dtype)
     value = beside("put_along_axis", values, x) if isinstance(values, list) else values
     if axis is not None:
         return extra.put_along_axis(x, places, value, axis)
@@ -167,13 +175,24 @@ def put(a: Tensor, ind: Any, v: Any, mode: str = "raise") -> None:
     """
     x = arguments.writable("put", arguments.tensor("put", a))
     places = reshape(beside("put", ind, x), (-1,))
-    places = _inside("put", wrapped("put", places, x.size, mode), x)
-    values = reshape(beside("put", v, x), (-1,))
+    values = _line("put", v, x, "unsafe")
     if not (places.size and values.size):
         return
+    places = _inside("put", wrapped("put", places, x.size, mode), x)
     if values.size != 1:
         values = values[elementwise.remainder(arange(places.size, device=x.device), values.size)]
     _write(x, places, values)
+
+
+def _line(name: str, given: Any, x: Tensor, casting: str) -> Tensor:
+    """`given` as a line of values to write into `x`. TypeError where the rule `casting` forbids."""
+    check_finite(name, given, x.dtype)
+    value = reshape(beside(name, given, x), (-1,))
+    loses_a_part = value.dtype.kind == "c" != x.dtype.kind
+    if value.size and (loses_a_part or not can_cast(value.dtype, x.dtype, casting)):
+        rule = f"{value.dtype} cannot become {x.dtype} by the rule {casting!r}"
+        refuse(name, f"{rule}; use astype() first", TypeError)
+    return value
 
 
 def _inside(name: str, places: Tensor, x: Tensor) -> Tensor:
@@ -199,9 +218,9 @@ def place(arr: Tensor, mask: Any, vals: Any) -> None:
     """Write values, one after the other and again, where `mask` is true."""
     x = arguments.writable("place", arguments.tensor("place", arr))
     places = flatnonzero(reshape(_truths("place", mask, x), x.shape))
+    values = _line("place", vals, x, "safe")
     if not places.size:
         return
-    values = beside("place", vals, x)
     if not values.size:
         refuse("place", "vals must have at least one element, as mask is true somewhere")
     put(x, places, values)
@@ -213,7 +232,7 @@ def putmask(a: Tensor, /, mask: Any, values: Any) -> None:
     chosen = reshape(_truths("putmask", mask, x), (-1,))
     if chosen.size != x.size:
         refuse("putmask", f"mask must have {x.size} elements, as a has, got {chosen.size}")
-    value = reshape(beside("putmask", values, x), (-1,))
+    value = _line("putmask", values, x, "safe")
     places = searching.nonzero(chosen)[0]
     if places.size and value.size:
         _write(x, places, value[elementwise.remainder(places, value.size)])
@@ -241,7 +260,8 @@ def choose(a: Tensor, choices: Any, out: Tensor | None = None, mode: str = "rais
     """Of each element that of the choice whose number `a` has there."""
     if len(choices) == 0:
         refuse("choose", "choices must be at least one tensor, got none")
-    parts = promoted(tensors("choose", *choices, a)[:-1])
+    kind = result_type(*[each for each in choices if not isinstance(each, (list, tuple))], bool)
+    parts = [astype(x, kind, copy=False) for x in tensors("choose", *choices, a)[:-1]]
     which = wrapped("choose", beside("choose", a, parts[0]), len(parts), mode)
     outside = elementwise.logical_or(
         elementwise.less(which, 0), elementwise.greater_equal(which, len(parts))
@@ -364,5 +384,5 @@ def fill_diagonal(a: Tensor, val: Any, wrap: bool = False) -> None:
     if x.ndim < 2 or (x.ndim > 2 and len({*x.shape}) != 1):
         refuse("fill_diagonal", f"needs a matrix, or equal sizes, got shape {x.shape}")
     along = arange(min(x.shape), device=x.device)
-    value = reshape(beside("fill_diagonal", val, x), (-1,))
+    value = _line("fill_diagonal", val, x, "unsafe")
     x[(along,) * x.ndim] = value[elementwise.remainder(along, value.size)]

@@ -142,7 +142,7 @@ def _nan_extreme(
     initial: Any,
     where: Any,
 ) -> Tensor:
-    if initial is None and where is None:
+    if (initial is None or initial != initial) and (where is None or where is True):
         x = arguments.tensor(name, a)
         if x.dtype == dtypes.bool:
             return function(x, axis, out, keepdims)

@@ -309,7 +309,9 @@ def test_totals_tables_and_events_say_what_was_handed_out():
     assert (view.bytes_exported, export.bytes_exported, seen.bytes_exported) == (0, 24, 24)
     assert (export.bytes_read, export.bytes_written, export.bytes_copied) == (0, 0, 0)
     assert (export.layouts, export.dtype) == ("(3,2):(1,3) -> (3,2):(1,3)", "float32")
-    begin = "2 operations (1 view, 1 export): 0 bytes read, 0 written, 0 of them copied, 24 exported"
+    begin = (
+        "2 operations (1 view, 1 export): 0 bytes read, 0 written, 0 of them copied, 24 exported"
+    )
     assert seen.totals.startswith(begin)
     (line,) = [line.split() for line in str(seen).splitlines() if " export " in line]
     assert line[1:3] == ["__dlpack__", "export"]

@@ -101,7 +101,7 @@ def _extreme_at_once(plan: ReducePlan, ufunc: Any, work: dtypes.DType) -> Write:
 
 
 def _has_zero(x: Array) -> bool:
-    return np.count_nonzero(x) < x.size
+    return bool(np.count_nonzero(x) < x.size)
 
 
 def _walked(plan: ReducePlan, work: Work) -> Write:

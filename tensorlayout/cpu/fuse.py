@@ -64,7 +64,7 @@ THREADS = 1 << 20  # bytes of a result from which on threads share the blocks
 # 2.5, 1.0, 1.1 and 1.0 ms in two threads (2026-11-23, as above).
 BLOCK = 1 << 19
 
-_MOST = 1 << 13  # blocks, of whatever is too large for any memory
+_MOST = 1 << 12  # blocks, of whatever is too large for any memory
 
 _ALONE = Tuning(threads=1)  # copies of blocks
 

@@ -265,6 +265,8 @@ class _Recording:
     def _view(self, run: Any, plan: Plan, operands: tuple[Any, ...]) -> Tensor:
         source, *rest = operands
         get = source._memory.get
+        if plan.result is source._spec and not source._spec.layout.is_overlapping:
+            return source  # all of it, where it was
         if get is None or any(map(_is_symbol, rest)):
             msg = f"cannot be part of the fused function {self.name}: it may take views of its"
             msg += " arguments, not of what it works out"

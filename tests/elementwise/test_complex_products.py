@@ -40,7 +40,7 @@ FORMS = {
     "in place": lambda x, y: x.__imul__(y),
     "into": lambda x, y: tl.fuse(lambda x, y: x * y)(x, y, out=tl.zeros_like(x)),
     "fused": tl.fuse(lambda x, y: (x * y) + 0),
-    "fused in place": tl.fuse(lambda x, y: ((x + 0).__imul__(y))),
+    "fused in place": tl.fuse(lambda x, y: (x + 0).__imul__(y)),
 }
 
 

@@ -16,8 +16,7 @@ from tensorlayout.cpu.engine.memory import Array
 from tensorlayout.dtypes import DType
 
 # By name of the dtype to which the operands are converted; names with a star stand for calls whose
-# last operand is a scalar or broadcast, those with a "<" for memory that NumPy's vector loops do not
-# take.
+# last operand is a scalar or broadcast, those with a "<" for memory that vector loops refuse.
 Fixes = Mapping[str, Fix]
 
 _NONE: Fixes = {}

@@ -52,9 +52,9 @@ def side_by_side(function: Any) -> Fix:
 def forwards(function: Any) -> Fix:
     """Return `function` for memory of any kind, with the bits that it gives for most.
 
-    NumPy's vector loops for complex products round once where its scalar loop rounds twice (``fma``).
-    It takes the scalar one for a single element in place or of operands of several ranks, and for
-    complex64 that runs backwards or is far apart.
+    NumPy's vector loops for complex products round once (``fma``) where its scalar loop rounds
+    twice. It takes the scalar one for a single element in place or of operands of several ranks,
+    and for complex64 that runs backwards or is far apart.
     """
 
     def fix(*operands: Array) -> None:

@@ -263,6 +263,7 @@ class _Recording:
         return Tensor._new(call.result, plan.result)
 
     def _view(self, run: Any, plan: Plan, operands: tuple[Any, ...]) -> Tensor:
+        source: Tensor
         source, *rest = operands
         get = source._memory.get
         if plan.result is source._spec and not source._spec.layout.is_overlapping:

@@ -110,23 +110,23 @@ def traced_by_value(x, values):
 
 @contextmanager
 def _limits():
-    """Little address space, and a second of the processor; the latter in the main thread."""
+    """Little address space, and a second of the processor: in the main thread alone."""
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
     before = resource.getrlimit(resource.RLIMIT_AS)
-    alone = threading.current_thread() is threading.main_thread()
 
     def over(*_):
         raise TimeoutError(f"no answer after {SECONDS} s")
 
     resource.setrlimit(resource.RLIMIT_AS, (1 << 36, before[1]))
-    handler = signal.signal(signal.SIGVTALRM, over) if alone else None
+    handler = signal.signal(signal.SIGVTALRM, over)
     try:
-        if alone:
-            signal.setitimer(signal.ITIMER_VIRTUAL, SECONDS)
+        signal.setitimer(signal.ITIMER_VIRTUAL, SECONDS)
         yield
     finally:
-        if alone:
-            signal.setitimer(signal.ITIMER_VIRTUAL, 0)
-            signal.signal(signal.SIGVTALRM, handler)
+        signal.setitimer(signal.ITIMER_VIRTUAL, 0)
+        signal.signal(signal.SIGVTALRM, handler)
         resource.setrlimit(resource.RLIMIT_AS, before)
 
 

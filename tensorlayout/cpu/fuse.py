@@ -33,7 +33,7 @@ from tensorlayout.cpu.engine.memory import (
     quiet,
     unbuffered,
 )
-from tensorlayout.cpu.engine.sharing import pieces
+from tensorlayout.cpu.engine.sharing import wider_pieces
 from tensorlayout.cpu.engine.threads import possible_threads, share
 from tensorlayout.dtypes import DType
 from tensorlayout.layout import Layout
@@ -64,7 +64,7 @@ THREADS = 1 << 20  # bytes of a result from which on threads share the blocks
 # 2.5, 1.0, 1.1 and 1.0 ms in two threads (2026-11-23, as above).
 BLOCK = 1 << 19
 
-_MOST = 1 << 13  # blocks, of whatever is too large for any memory
+_MOST = 1 << 12  # blocks, of whatever is too large for any memory
 
 _ALONE = Tuning(threads=1)  # copies of blocks
 
@@ -247,7 +247,7 @@ def _loop(plan: FusePlan, moving: Sequence[tuple[int, TensorSpec]], width: int) 
     extents = _extents(sizes, [columns[i + 1] for i in away], room)
     boxes = [
         (tuple([cut.stop - cut.start for cut in box]), box)
-        for box in product(*map(pieces, sizes, extents))
+        for box in product(*map(wider_pieces, sizes, extents))
     ]
     return _Loop(sizes, tuple(found), out, boxes, tuple(away))
 

@@ -263,8 +263,11 @@ class _Recording:
         return Tensor._new(call.result, plan.result)
 
     def _view(self, run: Any, plan: Plan, operands: tuple[Any, ...]) -> Tensor:
+        source: Tensor
         source, *rest = operands
         get = source._memory.get
+        if plan.result is source._spec and not source._spec.layout.is_overlapping:
+            return source  # all of it, where it was
         if get is None or any(map(_is_symbol, rest)):
             msg = f"cannot be part of the fused function {self.name}: it may take views of its"
             msg += " arguments, not of what it works out"

@@ -84,7 +84,7 @@ def overlaps(parts: Sequence[Parts], shape: Sequence[int]) -> bool:
         return False
     # The digits of two indices that share a slot differ by numbers whose steps add up to nothing.
     # Each difference, less than the extent either way, is a digit when it is counted from its
-    # least. The opposite of such a difference is one too: along the largest stride none is negative.
+    # least. Its opposite is a difference, too: so along the largest stride none is negative.
     (*smaller, largest) = [(digit.extent, abs(digit.stride)) for digit in digits]
     differences = [*[(2 * extent - 1, stride) for extent, stride in smaller], largest]
     nothing = sum([(extent - 1) * stride for extent, stride in smaller])

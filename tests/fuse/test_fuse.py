@@ -108,6 +108,16 @@ def test_writes_into_results_on_the_way():
     identical(tl.fuse(function)(x()), (x() * 3) ** 2 - x())
 
 
+def test_a_layout_that_a_result_has_already():
+    def function(x):
+        y = x * 2
+        z = tl.to_layout(y, "C")
+        z += 1
+        return y * z[...]
+
+    identical(tl.fuse(function)(x()), (x() * 2 + 1) ** 2)
+
+
 def test_writes_keep_the_layout():
     padded = tl.Layout.padded((2, 3), (2, 4), padding_value=tl.PaddingValue.ZERO)
 

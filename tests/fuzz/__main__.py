@@ -46,7 +46,8 @@ from tensorlayout import cuda
 PRELUDE = """\
 import numpy as np; from numpy import inf, nan; import tensorlayout as tl
 from tensors import as_dtype  # of the folder tests/harness
-from guard import stored; from shared_memory import seen  # of the folder tests/fuzz"""
+from guard import stored; from shared_memory import seen  # of the folder tests/fuzz
+from comparing import *; to_layout = tl.to_layout"""
 
 
 def arguments() -> argparse.Namespace:

@@ -20,18 +20,20 @@ import alias_views
 import directml_cases
 import elementwise_cases
 import entering_cases
+import fuse_cases
 import indexing_cases
 import library_cases
 import moving_cases
 import program_cases
 import pytest
 import reducing_cases
+import two_ways_cases
 import write_table
 from case import Case, DifferenceError, judge
 from draws import Draw
 
 from tensorlayout import plan
-from tensorlayout.cpu import fill, library, mask, pad, reduce, scan, scatter
+from tensorlayout.cpu import fill, fuse, library, mask, pad, reduce, scan, scatter
 from tensorlayout.cpu.copy import axes
 from tensorlayout.cpu.elementwise import flat, staging, where, writing
 from tensorlayout.cpu.engine import blocks
@@ -51,6 +53,8 @@ CASES = {
     **alias_outputs.CASES,
     **write_table.CASES,
     **entering_cases.CASES,
+    **fuse_cases.CASES,
+    **two_ways_cases.CASES,
 }
 WEIGHTS = {
     **alias_cases.WEIGHTS,
@@ -79,6 +83,7 @@ SMALL_STEPS = [
         (pad, "_PIECE", 99),
         (axes, "FUSED_BYTES", 16),
     ),
+    *((fuse, n, v) for n, v in [("LEAST", 0), ("BLOCK", 64)]),
     (writing, "_RUN", 3),
     (fold, "_COLUMNS", 3),
     (positions, "_COLUMNS", 2),

@@ -84,7 +84,6 @@ NOT_TRIED = [
     "default_device",
     "dequantize_blocks",
     "finfo",
-    "fuse",
     "get_num_threads",
     "iinfo",
     "isdtype",

@@ -16,7 +16,7 @@ from tensorlayout.cpu.engine.memory import Array
 from tensorlayout.dtypes import DType
 
 # By name of the dtype to which the operands are converted; names with a star stand for calls whose
-# last operand is a scalar or broadcast.
+# last operand is a scalar or broadcast, those with a "<" for memory that vector loops refuse.
 Fixes = Mapping[str, Fix]
 
 _NONE: Fixes = {}
@@ -97,6 +97,10 @@ def _complex(function: Fix) -> Fixes:
     return _in(function, "complex64", "complex128")
 
 
+def _product(function: np.ufunc) -> Function:
+    return Function(function, _in(fixes.forwards(function), "complex64<", "complex128<"))
+
+
 def _test(function: np.ufunc) -> Function:
     """A test of floats, whose loops for vectors write side by side wherever they are to."""
     found = _in(fixes.side_by_side(function), "float32", "float64")
@@ -111,6 +115,7 @@ _WORDS = (
 )
 
 _FUNCTIONS = {
+    "abs": _product(np.abs),
     "acosh": Function(np.acosh, _complex(fixes.acosh) if _OLD else _NONE),
     "atan": Function(np.atan, _complex(fixes.folded(np.atan))),
     "atanh": Function(np.atanh, _complex(fixes.folded(np.atanh))),
@@ -131,6 +136,7 @@ _FUNCTIONS = {
     "isnan": _test(np.isnan),
     "log1p": Function(np.log1p, _complex(fixes.log1p)),
     "logical_xor": Function(np.logical_xor, _UNEQUAL),
+    "multiply": _product(np.multiply),
     "nextafter": Function(np.nextafter, {"float16": fixes.nextafter_half}),
     "not_equal": Function(np.not_equal, _UNEQUAL),
     "pow": Function(
@@ -149,6 +155,7 @@ _FUNCTIONS = {
     "scale_bias": Function(_scale_bias, _in(_scale_bias, "float32", "float64")),  # by blocks
     "sign": Function(np.sign, {**_complex(fixes.sign_complex), "bfloat16": fixes.sign_bfloat16}),
     "signbit": _test(np.signbit),
+    "square": _product(np.square),
     "tan": Function(np.tan, _complex(fixes.tan)),
     "tanh": Function(np.tanh, _complex(fixes.tanh)),
     "where": Function(choose, _in(choose_by_bits, *_WORDS), few=np.where),

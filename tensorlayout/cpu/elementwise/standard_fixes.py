@@ -49,6 +49,21 @@ def side_by_side(function: Any) -> Fix:
     return fix
 
 
+def forwards(function: Any) -> Fix:
+    """Return `function` for memory of any kind, with the bits that it gives for most.
+
+    NumPy's vector loops for complex products round once (``fma``) where its scalar loop rounds
+    twice. It takes the scalar one for a single element in place or of operands of several ranks,
+    and for complex64 that runs backwards or is far apart.
+    """
+
+    def fix(*operands: Array) -> None:
+        *arrays, out = operands
+        out[...] = function(*[np.array(np.broadcast_to(a, out.shape)) for a in arrays])
+
+    return fix
+
+
 def _looks_for_zeros() -> bool:
     """Whether NumPy's loops for vectors of bool do, on this processor."""
     ones, odd = np.ones(200, np.bool_), np.full(200, 255, np.uint8).view(np.bool_)

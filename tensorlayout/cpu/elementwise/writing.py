@@ -144,7 +144,8 @@ def _is_packed_alike(plan: ElementwisePlan) -> bool:
 def _fix(plan: ElementwisePlan) -> Fix | None:
     """What replaces NumPy's function in the planned dtypes, if it departs from the standard."""
     fixes, name = function_of(plan.operation.function).fixes, plan.inputs[-1].name
-    return fixes.get(name) or (fixes.get(f"{name}*") if _last_repeats(plan) else None)
+    found = fixes.get(name) or (fixes.get(f"{name}*") if _last_repeats(plan) else None)
+    return found or (fixes.get(f"{name}<") if fixes and _needs_scalar_loop(plan) else None)
 
 
 def _numpy(plan: ElementwisePlan) -> Any:
@@ -157,6 +158,21 @@ def _last_repeats(plan: ElementwisePlan) -> bool:
     if isinstance(last, type) or last.layout.size <= 1:
         return True
     return last.layout.shape != plan.result.layout.shape or last.layout.is_overlapping
+
+
+# Vector loops gather elements that are up to so many, and somewhat more, apart.
+_FAR = 1 << 24
+
+
+def _needs_scalar_loop(plan: ElementwisePlan) -> bool:
+    """Whether NumPy may take its scalar loop for complex numbers: see `standard_fixes.forwards`."""
+    tensors = [o.layout for o in plan.operands if isinstance(o, TensorSpec)]
+    layout = plan.result.layout
+    ranks = {len(o.shape) for o in (layout, *tensors)} - {0}
+    if layout.size == 1 and (plan.given or len(ranks) > 1):
+        return True
+    strided = [o for o in (layout, *tensors) if not o.is_tiled]
+    return any(not 0 <= stride < _FAR for o in strided for stride in o.strides)
 
 
 def _is_ufunc(plan: ElementwisePlan) -> bool:

@@ -129,6 +129,18 @@ def test_each_request_leaves_one_record_at_its_line(text):
     assert not wrong
 
 
+@pytest.mark.cpu
+def test_adapters_hand_memory_over():
+    """Lines of this package ask NumPy there, for the library that called it."""
+    autoray = pytest.importorskip("autoray")
+    dispatch = pytest.importorskip("dask.array.dispatch")
+    x = tl.zeros((2, 3))
+    with tl.trace() as seen:
+        autoray.do("to_numpy", x)
+        dispatch.to_numpy_dispatch(x)
+    assert [(record.name, record.kind) for record in seen] == [("to_numpy", "export")] * 2
+
+
 # Of a tensor on any device, and of one on CUDA.
 EVERYWHERE = """\
 y = x.__dlpack__()  # export

@@ -30,7 +30,7 @@ def cut(text: Any, most: int = _ROOM) -> str:
 
 
 class CopyError(RuntimeError):
-    """A copy, or a change of layout, inside of `no_copies`; nothing has been moved.
+    """A copy, a change of layout, or an export that `no_copies` refuses; nothing has been moved.
 
     `record`: what a trace would have of it; its `stack` says which lines called.
 

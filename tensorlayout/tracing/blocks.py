@@ -39,7 +39,7 @@ def tracing() -> Block[Trace, Trace]:
 
 
 def refusing(at_least: Any, warn: bool, allow: Any, exports: bool) -> Block[Refusal, None]:
-    """A block that refuses copies, and with `exports` exports. TypeError for what is no size, or are no names."""
+    """Return a block that refuses copies, and exports if asked; TypeError for a wrong argument."""
     try:
         size = operator.index(at_least)
     except TypeError:

@@ -24,9 +24,11 @@ class Group(NamedTuple):
 
 STYLE = """
 :root { color-scheme: light dark; --ink: #18181c; --paper: #fcfcfc; --faint: #6a6a72;
-  --rule: #dedee2; --view: #6a6a72; --export: #5b4bb3; --copy: #b3540c; --relayout: #b3261e; --compute: #1f6a3a }
+  --rule: #dedee2; --view: #6a6a72; --export: #5b4bb3; --copy: #b3540c; --relayout: #b3261e;
+  --compute: #1f6a3a }
 @media (prefers-color-scheme: dark) { :root { --ink: #e8e8ec; --paper: #18181c; --faint: #a2a2ac;
-  --rule: #3a3a42; --view: #a2a2ac; --export: #b7a8f5; --copy: #f0a35e; --relayout: #ff8a80; --compute: #7fce9a } }
+  --rule: #3a3a42; --view: #a2a2ac; --export: #b7a8f5; --copy: #f0a35e; --relayout: #ff8a80;
+  --compute: #7fce9a } }
 body { font: 16px/1.5 system-ui, sans-serif; color: var(--ink); background: var(--paper);
   max-width: 60rem; margin: 0 auto; padding: 1rem }
 h1 { font-size: 1.4rem } h2 { font-size: 1.1rem; margin-top: 2rem }

@@ -23,13 +23,13 @@ _NONE: Mapping[Any, Any] = MappingProxyType({})
 class Record:
     """One operation: what it did, to which layouts, at what cost, and which line called it.
 
-    `kind`: ``view`` (no element moved), ``export`` (another library got the memory), ``copy`` (elements moved, each keeping its place in the
-    layout), ``relayout`` (elements moved into another layout), or ``compute`` (worked out). Bytes
-    are those of distinct elements; `seconds` is the time of the call as the host saw it, `start`
-    when that began, by `time.perf_counter`. What an operation had to move first, such as an operand
-    that BLAS cannot be told of, is a record before its own, under its name; the time and the
-    kernels of that are the operation's. `parts`: of a fused function, the names of what it does in
-    one pass.
+    `kind`: ``view`` (no element moved), ``export`` (another library got the memory), ``copy``
+    (elements moved, each keeping its place in the layout), ``relayout`` (elements moved into
+    another layout), or ``compute`` (worked out). Bytes are those of distinct elements; `seconds` is
+    the time of the call as the host saw it, `start` when that began, by `time.perf_counter`. What
+    an operation had to move first, such as an operand that BLAS cannot be told of, is a record
+    before its own, under its name; the time and the kernels of that are the operation's. `parts`:
+    of a fused function, the names of what it does in one pass.
 
     `bytes_exported`: the size of memory that another library got. Whether that copies it is not
     seen.

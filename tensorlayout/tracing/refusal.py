@@ -1,4 +1,4 @@
-"""What `no_copies` says to a copy: where it is, between which layouts, and what to do instead."""
+"""What `no_copies` says to a copy or an export: where it is, its layouts, what to do instead."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from tensorlayout.words import CopyError, cut, named
 
 
 class CopyWarning(UserWarning):
-    """A copy, or a change of layout, inside of ``no_copies(warn=True)``.
+    """A copy, a change of layout, or an export, in ``no_copies(warn=True)``.
 
     >>> import warnings
     >>> import tensorlayout as tl

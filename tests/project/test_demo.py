@@ -433,7 +433,13 @@ def known(array, dims):
 
 def test_view_that_the_trace_misreports():
     x = known(np.zeros((2, 2), np.uint8), "HW")
+
+    def listed(xp, x):
+        return xp.asarray(np.array(x.tolist(), np.uint8))
+
     with pytest.raises(DifferenceError, match="memory is not shared"):
+        ledger.Ledger(str).view("other", listed, x)
+    with pytest.raises(DifferenceError, match="must be a view, the trace says export"):
         ledger.Ledger(str).view("other", lambda xp, x: xp.asarray(np.asarray(x).copy()), x)
 
 

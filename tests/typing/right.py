@@ -165,7 +165,7 @@ with tl.trace() as seen:
 assert_type(seen, tl.Trace)
 assert_type([record.bytes_read for record in seen], list[int])
 assert_type([record.where for record in seen[1:].filter("copy", name="astype")], list[str])
-with tl.no_copies(100, warn=True, allow=("copy", "astype")):
+with tl.no_copies(100, warn=True, allow=("copy", "astype"), exports=True):
     pass
 with tl.using_device("cpu"):
     pass

@@ -32,6 +32,10 @@ _ROW = 384
 # 0.30 ms instead of 6.1 (same day, machine and version).
 _COLUMNS = 16
 
+# How many sums NumPy keeps beside each other along the fastest axis, where it has as many elements.
+# Narrower dtypes are added in a wider one, whose last bits rounding drops.
+_LANES = {float64: 8, complex128: 4}
+
 # How many float64 are added one after the other: the error stays below 128 * 2**-53.
 WIDE_RUN = 128
 
@@ -116,10 +120,13 @@ class Fold:
         return self._runs(x, axis, self.line if last else self.run, out)
 
     def _columns(self, x: Array, out: Array | None) -> Array:
+        columns = [x[..., k : k + 1] for k in range(x.shape[-1])]
+        if self.ufunc is np.add and x.dtype in _LANES:
+            columns = _added_pairwise(columns, _LANES[x.dtype])
         found = np.empty((*x.shape[:-1], 1), self.wide or x.dtype) if out is None else out
-        found[...] = x[..., :1]
-        for k in range(1, x.shape[-1]):
-            self.ufunc(found, x[..., k : k + 1], out=found)
+        found[...] = columns[0]
+        for column in columns[1:]:
+            self.ufunc(found, column, out=found)
         return found
 
     def _each_column(self, x: Array, axis: int) -> Array:
@@ -154,6 +161,20 @@ class Fold:
             rest = _cut(x, axis, whole, x.shape[axis])
             found = self.ufunc(found, self.ufunc.reduce(rest, axis, self.wide, keepdims=True))
         return found
+
+
+def _added_pairwise(columns: list[Array], lanes: int) -> list[Array]:
+    """`columns` after the additions that NumPy makes pairwise; the rest are added in order.
+
+    NumPy adds small arrays, and the bits of a row must not depend on how many rows there are.
+    """
+    whole = len(columns) // lanes * lanes
+    sums, rest = columns[: min(lanes, whole)], columns[whole:]
+    for k in range(lanes, whole):
+        sums[k % lanes] = sums[k % lanes] + columns[k]
+    while len(sums) > 1:
+        sums = [first + second for first, second in zip(sums[::2], sums[1::2], strict=True)]
+    return sums + rest
 
 
 def _best_order(x: Array, axes: Sequence[int]) -> list[int]:

@@ -97,15 +97,6 @@ def test_sums_of_complex_numbers(text, axis):
         check(tl.imag(found[index]), math.fsum(imag.tolist()), -imag.sum(), "float32")
 
 
-@pytest.mark.parametrize("dtype", ["float64", "complex128"])
-@pytest.mark.parametrize("length", [4, 8, 11, 15])
-def test_the_bits_of_a_row_do_not_depend_on_how_many_rows_there_are(length, dtype):
-    parts = np.random.default_rng(7).random((2, 2200, length))
-    x = asarray((parts[0] + 1j * parts[1]).astype(dtype) if dtype == "complex128" else parts[0])
-    for sums in (tl.sum, tl.mean):
-        same(sums(x, axis=-1)[:7], host(sums(x[:7], axis=-1)))
-
-
 @pytest.mark.parametrize(("text", "axis"), LONG)
 def test_variances(text, axis):
     layout = tl.Layout.parse(text)

@@ -113,7 +113,7 @@ class Fold:
         if last and n < _COLUMNS and x.ndim > 1:
             return self._columns(x, out)
         group = 1 if last or inner >= _ROW else _ROW // inner
-        if axis == x.ndim - 2 and inner < _COLUMNS and 8 * group > n:
+        if axis == x.ndim - 2 and inner < min(_COLUMNS, n) and 8 * group > n:
             return self._each_column(x, axis)
         if 1 < group <= n // 2:
             return self._grouped(x, axis, group)
@@ -131,6 +131,9 @@ class Fold:
 
     def _each_column(self, x: Array, axis: int) -> Array:
         """Lines too short to group, of a few columns side by side: a column at a time.
+
+        Columns must be fewer than elements of a line: 20000 x 5 x 15 float64 along the second,
+        22 ms a column at a time, 2.4 otherwise (2026-11-26, 2-core Intel Xeon, numpy 2.4.6).
 
         28 x 224 x 224 x 3 float32 along the third: 3.4 ms, 22 in rows of 3 (same day, machine and
         version).

@@ -1,10 +1,10 @@
-"""Reductions of large tensors, which threads share: the same bits, however many there are."""
+"""Reductions give the same bits, however many threads share them or rows there are."""
 
 import math
 
 import numpy as np
 import pytest
-from tensors import as_dtype, host
+from tensors import as_dtype, host, same
 
 import tensorlayout as tl
 from tensorlayout.cpu.engine import threads
@@ -81,3 +81,13 @@ def test_overflow_says_nothing_in_any_thread(monkeypatch):
     assert float(tl.sum(x)) == math.inf
     assert float(tl.prod(x)) == math.inf
     assert host(tl.var(tl.reshape(x, (2, -1)), axis=1)).tolist() == [0.0, 0.0]
+
+
+@pytest.mark.parametrize("dtype", ["float64", "complex128"])
+@pytest.mark.parametrize("length", [4, 8, 11, 15])
+def test_the_bits_of_a_row_do_not_depend_on_how_many_rows_there_are(length, dtype):
+    for shape in ((2200, length), (150, length, 15)):
+        parts = np.random.default_rng(7).random((2, *shape))
+        x = tl.asarray(parts[0] + 1j * parts[1] if dtype == "complex128" else parts[0])
+        for sums in (tl.sum, tl.mean):
+            same(sums(x, axis=1)[:4], host(sums(x[:4], axis=1)))

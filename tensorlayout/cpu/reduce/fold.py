@@ -32,6 +32,10 @@ _ROW = 384
 # 0.30 ms instead of 6.1 (same day, machine and version).
 _COLUMNS = 16
 
+# How many sums NumPy keeps beside each other along the fastest axis, where it has as many elements.
+# Narrower dtypes are added in a wider one, whose last bits rounding drops.
+_LANES = {float64: 8, complex128: 4}
+
 # How many float64 are added one after the other: the error stays below 128 * 2**-53.
 WIDE_RUN = 128
 
@@ -109,21 +113,27 @@ class Fold:
         if last and n < _COLUMNS and x.ndim > 1:
             return self._columns(x, out)
         group = 1 if last or inner >= _ROW else _ROW // inner
-        if axis == x.ndim - 2 and inner < _COLUMNS and 8 * group > n:
+        if axis == x.ndim - 2 and inner < min(_COLUMNS, n) and 8 * group > n:
             return self._each_column(x, axis)
         if 1 < group <= n // 2:
             return self._grouped(x, axis, group)
         return self._runs(x, axis, self.line if last else self.run, out)
 
     def _columns(self, x: Array, out: Array | None) -> Array:
+        columns = [x[..., k : k + 1] for k in range(x.shape[-1])]
+        if self.ufunc is np.add and x.dtype in _LANES:
+            columns = _added_pairwise(columns, _LANES[x.dtype])
         found = np.empty((*x.shape[:-1], 1), self.wide or x.dtype) if out is None else out
-        found[...] = x[..., :1]
-        for k in range(1, x.shape[-1]):
-            self.ufunc(found, x[..., k : k + 1], out=found)
+        found[...] = columns[0]
+        for column in columns[1:]:
+            self.ufunc(found, column, out=found)
         return found
 
     def _each_column(self, x: Array, axis: int) -> Array:
         """Lines too short to group, of a few columns side by side: a column at a time.
+
+        Columns must be fewer than elements of a line: 20000 x 5 x 15 float64 along the second,
+        22 ms a column at a time, 2.4 otherwise (2026-11-26, 2-core Intel Xeon, numpy 2.4.6).
 
         28 x 224 x 224 x 3 float32 along the third: 3.4 ms, 22 in rows of 3 (same day, machine and
         version).
@@ -154,6 +164,20 @@ class Fold:
             rest = _cut(x, axis, whole, x.shape[axis])
             found = self.ufunc(found, self.ufunc.reduce(rest, axis, self.wide, keepdims=True))
         return found
+
+
+def _added_pairwise(columns: list[Array], lanes: int) -> list[Array]:
+    """`columns` after the additions that NumPy makes pairwise; the rest are added in order.
+
+    NumPy adds small arrays, and the bits of a row must not depend on how many rows there are.
+    """
+    whole = len(columns) // lanes * lanes
+    sums, rest = columns[: min(lanes, whole)], columns[whole:]
+    for k in range(lanes, whole):
+        sums[k % lanes] = sums[k % lanes] + columns[k]
+    while len(sums) > 1:
+        sums = [first + second for first, second in zip(sums[::2], sums[1::2], strict=True)]
+    return sums + rest
 
 
 def _best_order(x: Array, axes: Sequence[int]) -> list[int]:

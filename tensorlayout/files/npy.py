@@ -101,7 +101,7 @@ def mapped(path: str, mode: Any) -> Tensor:
 
 
 def _header(file: IO[bytes], size: int) -> tuple[Layout, np.dtype[Any]]:
-    """The layout and the dtype. ValueError for objects, and for more elements than `size` has."""
+    """The layout and the dtype. ValueError for objects, arrays as elements, and too few bytes."""
     begin = file.tell()
     version = np.lib.format.read_magic(file)
     if version not in _HEADERS:
@@ -114,6 +114,9 @@ def _header(file: IO[bytes], size: int) -> tuple[Layout, np.dtype[Any]]:
         raise ValueError(msg) from None
     if dtype.hasobject:
         msg = "it holds Python objects, and to read those can run any code"
+        raise ValueError(msg)
+    if dtype.subdtype is not None:  # NumPy writes no such file, and maps only a part of one
+        msg = f"each of its elements is an array, of {dtype}; tensors hold numbers"
         raise ValueError(msg)
     wanted, there = math.prod(shape) * dtype.itemsize, size - (file.tell() - begin)
     if wanted > there:

@@ -33,10 +33,25 @@ def put(file: IO[bytes], ready: dict[str, npy.Elements]) -> None:
 
 
 def read(file: str | IO[bytes]) -> dict[str, Tensor]:
-    """The tensors by name."""
+    """Return the tensors by name."""
     found = {}
     with zipfile.ZipFile(file) as archive:
-        for about in archive.infolist():
-            with archive.open(about) as member:
-                found[about.filename.removesuffix(".npy")] = npy.got(member, about.file_size)
+        for name, member in _names(archive.namelist()).items():
+            with archive.open(member) as elements:
+                found[name] = npy.got(elements, archive.getinfo(member).file_size)
     return found
+
+
+def _names(members: list[str]) -> dict[str, str]:
+    """Return the members by name: as in NumPy, ``a.npy`` is called ``a`` unless another one is.
+
+    >>> _names(["a.npy", "a", "b.npy"])
+    {'a.npy': 'a.npy', 'a': 'a', 'b': 'b.npy'}
+    """
+    names: dict[str, str] = {}
+    for member in sorted(members, key=len):
+        short = member.removesuffix(".npy")
+        free = names.get(short, member) == member
+        names[short if free else member] = member
+    places = {member: place for place, member in enumerate(members)}
+    return dict(sorted(names.items(), key=lambda item: places[item[1]]))

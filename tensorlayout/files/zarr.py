@@ -17,9 +17,15 @@ from tensorlayout.functions.creation import asarray
 from tensorlayout.late import loaded
 from tensorlayout.layout import Layout
 from tensorlayout.tensor import Tensor
+from tensorlayout.words import shown
 
 _KEY = "tensorlayout"
 _FILE = 1 << 24  # bytes of a file that holds many chunks
+
+# Zarr takes up to half a millisecond for each chunk, also for one that is not there. So a few words
+# of JSON could ask for hours. An array may have many chunks or tiny ones, not both.
+_MOST_TINY_CHUNKS = 1 << 14
+_TINY = 1 << 10  # bytes of a chunk
 
 
 def prepared(name: str, x: Tensor | dict[str, Tensor]) -> Tensor | dict[str, Tensor]:
@@ -87,6 +93,8 @@ def read(path: str, targets: Targets | None = None) -> Any:
     alone = isinstance(found, zarr.Array)
     everything = [("", found)] if alone else found.members(max_depth=None)
     members = {name: value for name, value in everything if isinstance(value, zarr.Array)}
+    for name, array in members.items():
+        _check_chunks(name, array)
     if targets is not None:
         fitting = targets.fit({n: (v.shape, v.dtype) for n, v in members.items()}, alone)
         for name, x in fitting.items():
@@ -94,6 +102,20 @@ def read(path: str, targets: Targets | None = None) -> Any:
         return targets.out
     tensors = restored((name, v[...], v.attrs.get(_KEY, "")) for name, v in members.items())
     return tensors[""] if alone else tensors
+
+
+def _check_chunks(name: str, array: Any) -> None:
+    """Raise ValueError for an array of more chunks than can be read in reasonable time."""
+    chunks = math.prod(-(-n // size) for n, size in zip(array.shape, array.chunks, strict=True))
+    octets = math.prod(array.shape) * array.dtype.itemsize
+    if chunks > _MOST_TINY_CHUNKS and octets < chunks * _TINY:
+        what = f"array {shown(name)}" if name else "the array"
+        msg = (
+            f"{what} of shape {shown(array.shape)} has {shown(chunks)} chunks of"
+            f" {octets // chunks} bytes; beyond {_MOST_TINY_CHUNKS} chunks they must have {_TINY}"
+            " bytes on average; write it with larger chunks"
+        )
+        raise ValueError(msg)
 
 
 def _fetch(array: Any, x: Tensor) -> None:

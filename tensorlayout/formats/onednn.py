@@ -22,7 +22,7 @@ _LETTERS = "abcdefghijkl"  # oneDNN has at most 12 dimensions
 # Tags of a domain have letters of their own; here each in the logical order of the sizes:
 # activations, weights, and those of recurrent networks.
 _DOMAINS = ("ncdhw", "goidhw", "tnc", "ldnc", "ldigo", "x")
-_TAG = r"(?a)([A-Za-z]{1,12})((?:\d{1,9}[a-z]){0,64})"
+_TAG = r"(?a)([A-Za-z]{1,12})((?:[1-9]\d{0,8}[a-z]){0,64})"
 
 
 def read(shape: Sequence[int], tag: str) -> Layout:
@@ -59,7 +59,7 @@ def _parsed(tag: str) -> tuple[list[int], list[tuple[int, int]]]:
     logical = _logical_order(letters)
     blocks = re.findall(r"(\d+)([a-z])", match[2]) if match else []
     capitals = {letter.lower() for letter in match[1] if letter.isupper()} if match else set()
-    if not logical or capitals != {letter for _, letter in blocks} or "0" in dict(blocks):
+    if not logical or capitals != {letter for _, letter in blocks}:
         rule = "tag must be letters of dimensions, each cut one a capital, and their blocks, as"
         refuse("onednn.read", f"{rule} in 'nchw', 'aBcd8b', 'OIhw16i16o', got {shown(tag)}")
     return [*map(logical.index, letters)], [(int(n), logical.index(x)) for n, x in blocks]

@@ -8,19 +8,25 @@ from tensorlayout.layout.order import Order, descending
 from tensorlayout.layout.tiling import COMBINE
 from tensorlayout.words import shown
 
-# Letters in the logical order of shapes, by who writes them; the first that has all of a label's
-# counts. PyTorch, TensorFlow, JAX and oneDNN agree on images, batches of them, and filters.
-_LOGICAL = (
-    "NCTDHWL",  # what convolutions take
+# Families of letters, each in the logical order of shapes. PyTorch, TensorFlow, JAX and oneDNN agree
+# on images, batches of them, and filters.
+_FAMILIES = (
+    "NCTDHWL",  # operands of convolutions
     "BCTDHWL",
-    "GOIDHWL",  # their filters
+    "GOIDHWL",  # filters of convolutions
+    "PZYX",  # dimensions 0, 1, … in the documents of XLA
+    "TCZYX",  # microscopy
     "RC",  # rows and columns
+    "KN",  # the right operand of a matrix product
     "BMKN",  # operands of matrix products
     "BHSD",  # attention, in cuDNN
-    "KCTRS",  # filters in cuDNN, and what comes of them
-    "NKZPQ",
-    "ABCDEFGHIJKLMNOPQRSTUVWXYZ",
+    "KCTRS",  # filters in cuDNN
+    "NKZPQ",  # results of convolutions in cuDNN
 )
+_ALPHABET = "ABCDEFGHIJKLMNOPQRSTUVWXYZ"  # oneDNN: the first letters, one for each dimension
+
+# The letters of images, by rank: how a layout spells its own order.
+_OWN_LABELS = ("", "W", "HW", "CHW", "NCHW", "NCDHW")
 
 _ROW_MAJOR = ("c", "row_major", "contiguous_format")
 _COLUMN_MAJOR = ("f", "column_major")
@@ -35,8 +41,9 @@ _WORDS = "C, F, row_major, column_major, channels_first, channels_last, channels
 def order_of_labels(labels: str, rank: int) -> Order:
     """The order, minor to major, that labels or a word name for a shape of `rank` dimensions.
 
-    One letter a dimension, in one case, from the slowest in memory to the fastest. The letters fix
-    the logical order of the shape, too: the conventional one (``NCHW``), else the alphabetical one.
+    Labels have one letter for each dimension, in one case, from the slowest in memory to the
+    fastest. The letters name a family, and the family fixes the order of the shape (``NCHW``).
+    ValueError for letters of no family, and for letters that two families order differently.
 
     >>> order_of_labels("NHWC", 4)
     (1, 3, 2, 0)
@@ -61,11 +68,30 @@ def order_of_labels(labels: str, rank: int) -> Order:
     if not _are_labels(name):
         rule = f"must be different letters of one case, slowest first, or one of {_WORDS}"
         _refuse(f"{rule}, got {shown(name)}", name.upper(), rank)
+    letters = word.upper()
+    logical = _logical_orders(letters)
+    if not logical:
+        known = f"{', '.join(_FAMILIES)}, or the first letters of the alphabet (AB, ABC, …)"
+        _refuse(f"the letters must belong to one family of {known}, got {shown(name)}")
+    if len(logical) > 1:
+        readings = " or ".join(logical)
+        _refuse(f"{shown(name)} is ambiguous, the shape may be {readings}")
     if len(name) != rank:
         count = f"{len(name)} dimension{'s' * (len(name) > 1)}"
-        means = f"{shown(name)} names {count} ({', '.join(_logical(word.upper()))})"
+        means = f"{shown(name)} names {count} ({', '.join(logical[0])})"
         _refuse(f"{means}, the shape has {rank}", _fitted(name, rank), rank)
-    return _order(word.upper())
+    return _order(letters)
+
+
+def labels_of_order(order: Order) -> str | None:
+    """Return the labels of images that name an order, minor to major; None beyond rank 5.
+
+    >>> labels_of_order((1, 3, 2, 0))
+    'NHWC'
+    """
+    if not 0 < len(order) < len(_OWN_LABELS):
+        return None
+    return "".join(_OWN_LABELS[len(order)][d] for d in reversed(order))
 
 
 def in_our_words(given: Any) -> Any:
@@ -100,14 +126,20 @@ def _are_labels(text: str) -> bool:
     return plain and len(set(text)) == len(text)
 
 
-def _logical(letters: str) -> str:
-    """Upper-case letters in the order in which a shape has their dimensions."""
-    known = next(family for family in _LOGICAL if set(letters) <= set(family))
-    return "".join(sorted(letters, key=known.index))
+def _logical_orders(letters: str) -> list[str]:
+    """Return the orders in which families put upper-case letters; none, one, or contradictory ones.
+
+    A family of exactly these letters decides alone: RC is a matrix, not a part of KCTRS.
+    """
+    wanted = set(letters)
+    exact = [family for family in (*_FAMILIES, _ALPHABET[: len(letters)]) if set(family) == wanted]
+    families = exact or [family for family in _FAMILIES if wanted <= set(family)]
+    return list(dict.fromkeys("".join(sorted(letters, key=family.index)) for family in families))
 
 
 def _order(letters: str) -> Order:
-    return tuple(map(_logical(letters).index, reversed(letters)))
+    (logical,) = _logical_orders(letters)
+    return tuple(map(logical.index, reversed(letters)))
 
 
 def _fitted(labels: str, rank: int) -> str:
@@ -121,7 +153,11 @@ def _fitted(labels: str, rank: int) -> str:
 def _refuse(wrong: str, fitting: str = "", rank: int = -1) -> NoReturn:
     """The error for labels, with those that were meant where they can be guessed."""
     fix, such = "a letter for each dimension", ""
-    if len(fitting) == rank and _are_labels(fitting):
+    if (
+        len(fitting) == rank
+        and _are_labels(fitting)
+        and len(_logical_orders(fitting.upper())) == 1
+    ):
         fix, such = repr(fitting), f" such as {_order(fitting.upper())}"
     msg = f"labels: {wrong}; give {fix}, or a sequence minor_to_major{such}"
     raise ValueError(msg)

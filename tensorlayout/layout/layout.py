@@ -28,7 +28,7 @@ class Layout(Views):
 
     Slots, strides and offsets count elements, never bytes. Equal layouts are the same object, so
     ``==`` and ``hash`` cost nothing; `same_placement` is the equality that ignores the strides of
-    dimensions of size 1.
+    dimensions of size 1. ``==`` with text is a TypeError: compare `labels`, or parse the text.
 
     Parameters: `shape`, the logical sizes; `strides`, one per dimension (0 repeats, negative runs
     backwards), by default packed in the order `minor_to_major`, by default row-major; `parts`
@@ -130,10 +130,12 @@ class Layout(Views):
         """The packed layout whose memory order is spelt by labels, slowest dimension first.
 
         `shape` is in the logical order of the letters: the conventional one, such as ``NCHW`` or
-        ``OIHW``, else the alphabetical one. So ``"NHWC"`` takes a shape (N, C, H, W) and puts the
-        channels fastest. Words name an order, too: ``"C"``, ``"F"``, ``"channels_last"``.
+        ``OIHW``; the letters must belong to a known family. So ``"NHWC"`` takes a shape
+        (N, C, H, W) and puts the channels fastest. Words name an order, too: ``"C"``, ``"F"``,
+        ``"channels_last"``.
 
-        ValueError for labels that are no letters, repeat one, or do not fit the rank.
+        ValueError for labels that are no letters, repeat one, belong to no family, or do not fit
+        the rank.
 
         >>> from tensorlayout import Layout
         >>> Layout.labelled((1, 1, 3, 5), "NHWC").strides

@@ -9,6 +9,7 @@ from typing import Protocol
 
 from tensorlayout.layout import checks, overlap, slots, text
 from tensorlayout.layout import order as orders
+from tensorlayout.layout.labels import labels_of_order
 from tensorlayout.layout.once import cached_property
 from tensorlayout.layout.padding import Padding, PaddingValue
 from tensorlayout.layout.slots import MAX_SLOTS, Parts
@@ -227,6 +228,20 @@ class Placement:
         True
         """
         return self._is_packed_as(tuple(range(self.ndim)))
+
+    @property
+    def labels(self) -> str | None:
+        """The order in memory as labels such as ``"NHWC"``, slowest first, wherever it begins.
+
+        The letters are those of images: W, HW, CHW, NCHW, NCDHW, by the number of dimensions. None
+        for other numbers of dimensions, and for layouts that are not packed.
+
+        >>> from tensorlayout import Layout
+        >>> Layout.packed((2, 3, 4, 5), (1, 3, 2, 0)).labels, Layout((2, 3), (5, 1)).labels
+        ('NHWC', None)
+        """
+        order = self.minor_to_major
+        return labels_of_order(order) if self._is_packed_as(order) else None
 
     def _is_packed_as(self, order: tuple[int, ...]) -> bool:
         packed = slots.strided(self.shape, slots.packed_strides(self.shape, order))

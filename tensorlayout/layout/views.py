@@ -75,6 +75,19 @@ class Views(Placement):
     def _replace(self, **changes: Any) -> Self:
         return self._intern(*(changes.get(name, getattr(self, name)) for name in _FIELDS))
 
+    def __eq__(self, other: object) -> bool:
+        if isinstance(other, str):
+            # Equal values must have equal hashes, and "NHWC", "nhwc" and "channels_last" have three.
+            right = f"Layout.labelled({shown(self.shape)}, …)" if other.isalpha() else "Layout.parse"
+            msg = (
+                f"a Layout and text cannot be compared, got {shown(other)};"
+                f" compare with {right}, or compare layout.labels or str(layout)"
+            )
+            raise TypeError(msg)
+        return self is other if isinstance(other, Views) else NotImplemented
+
+    __hash__ = object.__hash__
+
     def __copy__(self) -> Self:
         return self
 

@@ -483,6 +483,55 @@ def test_a_size_that_the_file_has_not(tmp_path):
         tl.load(tmp_path / "x.npy")
 
 
+@pytest.mark.parametrize("mode", [None, "r", "r+", "c"])
+def test_elements_that_are_arrays(mode, tmp_path):
+    header = b"{'descr': ('<f4', (2,)), 'fortran_order': False, 'shape': (3,)}\n"
+    lead = b"\x93NUMPY\x01\x00" + len(header).to_bytes(2, "little")
+    (tmp_path / "x.npy").write_bytes(lead + header + np.arange(6, dtype="<f4").tobytes())
+    with pytest.raises(ValueError, match=r"each of its elements is an array, of \('<f4', \(2,\)\)"):
+        tl.load(tmp_path / "x.npy", mmap_mode=mode)
+
+
+@pytest.mark.parametrize(
+    ("members", "names"),
+    [
+        (["a", "a.npy"], ["a", "a.npy"]),
+        (["a.npy", "b.npy", "a"], ["a.npy", "b", "a"]),
+        (["a.npy.npy", "a.npy", "a"], ["a.npy.npy", "a.npy", "a"]),
+    ],
+)
+def test_members_of_an_archive_with_one_name(members, names, tmp_path):
+    """NumPy finds each of them by its whole name."""
+    with zipfile.ZipFile(tmp_path / "x.npz", "w") as archive:
+        for value, member in enumerate(members):
+            with archive.open(member, "w") as file:
+                np.lib.format.write_array(file, np.array([value]))
+    back = tl.load(tmp_path / "x.npz")
+    assert list(back) == names
+    with np.load(tmp_path / "x.npz") as theirs:
+        for value, (member, name) in enumerate(zip(members, names, strict=True)):
+            assert int(back[name][0]) == int(theirs[member][0]) == int(theirs[name][0]) == value
+
+
+def test_names_that_end_as_members_do(tmp_path):
+    tl.savez(tmp_path / "x.npz", a=tl.ones(1), **{"a.npy": tl.zeros(2)})
+    back = tl.load(tmp_path / "x.npz")
+    assert {name: x.shape for name, x in back.items()} == {"a": (1,), "a.npy": (2,)}
+
+
+@pytest.mark.cpu
+@pytest.mark.parametrize("out", [None, tl.zeros(2**22, dtype=tl.int8)])
+def test_more_chunks_than_time(out, tmp_path):
+    tl.save(tmp_path / "x.zarr", tl.zeros(4, dtype=tl.int8))
+    about = json.loads((tmp_path / "x.zarr" / "zarr.json").read_text())
+    about["shape"] = [2**22]
+    about["chunk_grid"]["configuration"]["chunk_shape"] = [1]
+    (tmp_path / "x.zarr" / "zarr.json").write_text(json.dumps(about))
+    rule = "4194304 chunks of 1 bytes; beyond 16384 chunks they must have 1024 bytes on average"
+    with pytest.raises(ValueError, match=rule):
+        tl.load(tmp_path / "x.zarr", out=out)
+
+
 def test_a_header_that_pythons_parser_gives_up_on(tmp_path):
     header = b"-" * 9000 + b"1"
     lead = b"\x93NUMPY\x01\x00" + len(header).to_bytes(2, "little")

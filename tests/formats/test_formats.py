@@ -401,6 +401,9 @@ onednn.read((2, 3), "any") -> onednn.read: tag must be letters of dimensions
 onednn.read((2, 3), "aB") -> onednn.read: tag must be letters of dimensions
 onednn.read((2, 3), "ab8b") -> onednn.read: tag must be letters of dimensions
 onednn.read((2, 3), "aB0b") -> onednn.read: tag must be letters of dimensions
+onednn.read((2, 3), "aB00b") -> onednn.read: tag must be letters of dimensions
+onednn.read((2, 3, 4, 5), "OIhw00i16o4i") -> onednn.read: tag must be letters of dimensions
+onednn.read((2, 3), "aB08b") -> onednn.read: tag must be letters of dimensions
 onednn.read((2, 3), "aa") -> onednn.read: tag must be letters of dimensions
 onednn.read((2, 3), "ac") -> onednn.read: tag must be letters of dimensions
 onednn.read((2, 3), "aB8") -> onednn.read: tag must be letters of dimensions

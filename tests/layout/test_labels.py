@@ -1,6 +1,7 @@
 """Labels, words and other libraries' layouts: which order in memory each asks for."""
 
 import itertools
+import re
 from types import SimpleNamespace
 
 import numpy as np
@@ -52,8 +53,19 @@ bnm bmn 1,2,0
 abcd abcd 3,2,1,0
 acdb abcd 1,3,2,0
 ba ab 0,1
-zyx xyz 0,1,2
-QAZ AQZ 2,0,1
+X X 0
+yx yx 1,0
+XY YX 0,1
+zyx zyx 2,1,0
+ZYX ZYX 2,1,0
+xyz zyx 0,1,2
+pzyx pzyx 3,2,1,0
+xyzp pzyx 0,1,2,3
+TCZYX TCZYX 4,3,2,1,0
+TZYXC TCZYX 1,4,3,2,0
+CZYX CZYX 3,2,1,0
+yxc cyx 0,2,1
+XYZCT TCZYX 0,1,2,3,4
 """
 LABELS = [line.split() for line in LABELS.split("\n") if line]
 
@@ -76,6 +88,44 @@ def test_labels_say_the_order_in_memory(labels, logical, order):
 def test_all_orders_of_letters_are_different_orders():
     orders = {tl.Layout.labelled((1,) * 4, "".join(p)) for p in itertools.permutations("NCHW")}
     assert len(orders) == 24
+
+
+@pytest.mark.parametrize("letters", ["W", "HW", "CHW", "NCHW", "NCDHW"])
+def test_a_layout_says_its_labels(letters):
+    shape = (2, 3, 4, 5, 6)[: len(letters)]
+    for order in itertools.permutations(letters):
+        labels = "".join(order)
+        x = tl.zeros((2, *shape))
+        assert tl.Layout.labelled(shape, labels).labels == labels
+        assert tl.to_layout(x[1], labels.lower()).layout.labels == labels
+
+
+def test_layouts_without_labels():
+    x = tl.zeros((4, 3, 4, 5), layout="NHWC")
+    assert x[1:3].layout.labels == "NHWC"  # wherever it begins
+    for layout in (
+        x[:, :2].layout,
+        tl.flip(x).layout,
+        tl.broadcast_to(tl.zeros(3), (2, 3)).layout,
+        tl.Layout.padded((2, 3), (2, 4)),
+        tl.Layout.tiled((4, 4), [(2, 2)]),
+        tl.Layout.row_major(()),
+        tl.Layout.row_major((1,) * 6),
+    ):
+        assert layout.labels is None
+
+
+@pytest.mark.parametrize("text", ["NHWC", "(2,3):(3,1)", "{1,0}", ""])
+def test_a_layout_is_not_compared_with_text(text):
+    layout = tl.Layout.row_major((2, 3))
+    for call in (lambda: layout == text, lambda: text != layout, lambda: layout in [text]):
+        with pytest.raises(TypeError, match=f"cannot be compared, got '{re.escape(text)}'; compare"):
+            call()
+    assert {layout: 1, text: 2}[tl.Layout((2, 3))] == 1
+    assert layout == tl.Layout.parse("(2,3):(3,1)")
+    assert layout != (3, 1)
+    assert layout is not None
+    assert layout != None  # noqa: E711
 
 
 @pytest.mark.parametrize(
@@ -119,6 +169,14 @@ def test_words(word, orders):
         ("NHHC", 4, "different letters .*, got 'NHHC'; .* or a sequence minor_to_major$"),
         ("0231", 4, "different letters .*, got '0231'"),
         ("NÄHW", 4, "different letters .*, got 'NÄHW'"),
+        ("NHWX", 4, r"one family of NCTDHWL, .* TCZYX, .* \(AB, ABC, …\), got 'NHWX'; give a letter"),
+        ("QAZ", 3, r"one family of NCTDHWL, .*, got 'QAZ'; give a letter .* minor_to_major$"),
+        ("acd", 3, "one family of NCTDHWL, .*, got 'acd'"),
+        ("zyxw", 4, "one family of NCTDHWL, .*, got 'zyxw'"),
+        ("ZYX", 4, r"'ZYX' names 3 dimensions \(Z, Y, X\), the shape has 4; give a letter for each"),
+        ("TC", 2, "'TC' is ambiguous, the shape may be CT or TC; .* sequence minor_to_major$"),
+        ("bhd", 3, "'bhd' is ambiguous, the shape may be BDH or BHD; "),
+        ("PZ", 2, "'PZ' is ambiguous, the shape may be PZ or ZP; "),
         ("preserve_format", 2, "one of C, F, .* channels_last_3d, got 'preserve_format'"),
         ("channels_last", 3, "is NHWC of rank 4 or NDHWC of rank 5, the shape has 3 dimensions; "),
         ("channels_last_3d", 4, "is NDHWC of rank 5, the shape has 4 dimensions; .* sequence"),

@@ -153,11 +153,7 @@ def _fitted(labels: str, rank: int) -> str:
 def _refuse(wrong: str, fitting: str = "", rank: int = -1) -> NoReturn:
     """The error for labels, with those that were meant where they can be guessed."""
     fix, such = "a letter for each dimension", ""
-    if (
-        len(fitting) == rank
-        and _are_labels(fitting)
-        and len(_logical_orders(fitting.upper())) == 1
-    ):
+    if len(fitting) == rank and _are_labels(fitting) and len(_logical_orders(fitting.upper())) == 1:
         fix, such = repr(fitting), f" such as {_order(fitting.upper())}"
     msg = f"labels: {wrong}; give {fix}, or a sequence minor_to_major{such}"
     raise ValueError(msg)

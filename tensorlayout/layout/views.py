@@ -78,7 +78,9 @@ class Views(Placement):
     def __eq__(self, other: object) -> bool:
         if isinstance(other, str):
             # Equal values must have equal hashes, and "NHWC", "nhwc" and "channels_last" have three.
-            right = f"Layout.labelled({shown(self.shape)}, …)" if other.isalpha() else "Layout.parse"
+            right = (
+                f"Layout.labelled({shown(self.shape)}, …)" if other.isalpha() else "Layout.parse"
+            )
             msg = (
                 f"a Layout and text cannot be compared, got {shown(other)};"
                 f" compare with {right}, or compare layout.labels or str(layout)"

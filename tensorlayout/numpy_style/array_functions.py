@@ -116,7 +116,6 @@ ABOUT = {np.can_cast, np.common_type, np.min_scalar_type, np.result_type}
 
 # What to use for functions that are not here; of our namespace, unless it says otherwise.
 WAYS = {
-    "polyval": "a sum of powers",
     "sort_complex": "lexsort of imag(x) and real(x)",
     "trim_zeros": "nonzero()",
 }

@@ -36,7 +36,7 @@ def beside(name: str, given: Any, x: Tensor, *, weak: bool = True) -> Tensor:
 
 
 def check_finite(name: str, number: Any, kind: DType) -> None:
-    """Refuse NaN (ValueError) and infinities (OverflowError) where an integer is to hold `number`."""
+    """Refuse NaN (ValueError) and infinities (OverflowError) for an integer dtype."""
     if type(number) is float and kind.kind in "iu":
         under(name, int, number)
 

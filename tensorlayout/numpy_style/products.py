@@ -26,6 +26,7 @@ __all__ = [
     "inner",
     "kron",
     "outer",
+    "polyval",
     "tensordot",
     "tril",
     "triu",
@@ -53,6 +54,17 @@ def outer(a: Any, b: Any, out: Tensor | None = None) -> Tensor:
     """All products of an element of `a` with one of `b`, both in index order."""
     x, y = (reshape(each, (-1,)) for each in tensors("outer", a, b, weak=False))
     return given("outer", product(linalg.outer, x, y), out)
+
+
+def polyval(p: Any, x: Any) -> Tensor:
+    """Return the values of the polynomial with coefficients `p`, highest power first, at `x`."""
+    factors, at = tensors("polyval", p, x, weak=False)
+    if factors.ndim != 1:
+        refuse("polyval", f"p must be coefficients of rank 1, got shape {factors.shape}")
+    found = creation.zeros_like(at)
+    for factor in factors:
+        found = ew.add(ew.multiply(found, at), factor)
+    return found
 
 
 def tensordot(a: Any, b: Any, axes: Any = 2) -> Tensor:
@@ -134,7 +146,9 @@ def vander(x: Tensor, N: int | None = None, increasing: bool = False) -> Tensor:
 
 def convolve(a: Any, v: Any, mode: str = "full") -> Tensor:
     """The sums of products of two lines, one moved along the other in reverse."""
-    x, y = (each if each.ndim else reshape(each, (1,)) for each in tensors("convolve", a, v))
+    x, y = (
+        each if each.ndim else reshape(each, (1,)) for each in tensors("convolve", a, v, weak=False)
+    )
     _check_lines("convolve", x, y)
     if x.size < y.size:
         x, y = y, x
@@ -143,7 +157,7 @@ def convolve(a: Any, v: Any, mode: str = "full") -> Tensor:
 
 def correlate(a: Any, v: Any, mode: str = "valid") -> Tensor:
     """The sums of products of two lines, one moved along the other, which is conjugated."""
-    x, y = tensors("correlate", a, v)
+    x, y = tensors("correlate", a, v, weak=False)
     _check_lines("correlate", x, y)
     conjugate = ew.conj(y) if y.dtype.kind == "c" else y
     if x.size >= y.size:

@@ -176,6 +176,8 @@ def put(a: Tensor, ind: Any, v: Any, mode: str = "raise") -> None:
     x = arguments.writable("put", arguments.tensor("put", a))
     places = reshape(beside("put", ind, x), (-1,))
     values = _line("put", v, x, "unsafe")
+    if places.size and not x.size:
+        refuse("put", "index is out of bounds for a tensor without elements", IndexError)
     if not (places.size and values.size):
         return
     places = _inside("put", wrapped("put", places, x.size, mode), x)
@@ -185,7 +187,11 @@ def put(a: Tensor, ind: Any, v: Any, mode: str = "raise") -> None:
 
 
 def _line(name: str, given: Any, x: Tensor, casting: str) -> Tensor:
-    """`given` as a line of values to write into `x`. TypeError where the rule `casting` forbids."""
+    """`given` as a line of values to write into `x`. TypeError where the rule `casting` forbids.
+
+    Numbers in a list have no dtype, so any rule allows them.
+    """
+    casting = "unsafe" if isinstance(given, (list, tuple)) else casting
     check_finite(name, given, x.dtype)
     value = reshape(beside(name, given, x), (-1,))
     loses_a_part = value.dtype.kind == "c" != x.dtype.kind
@@ -251,7 +257,9 @@ def copyto(dst: Tensor, src: Any, casting: str = "same_kind", where: Any = True)
     if where is not True:
         mask = _truths("copyto", where, x)
         value = searching.where(mask, astype(value, x.dtype, copy=False), x)
-    if broadcast_shape([value.shape, x.shape]) != x.shape:
+    surplus = max(value.ndim - x.ndim, 0)
+    dropped = value.shape[:surplus].count(1) == surplus  # dimensions of size 1 in front
+    if not dropped or broadcast_shape([value.shape[surplus:], x.shape]) != x.shape:
         refuse("copyto", f"shape {value.shape} could not be broadcast to {x.shape}")
     x[...] = value
 

@@ -20,6 +20,7 @@ from tensorlayout.functions.utility import diff
 from tensorlayout.numpy_style import reductions
 from tensorlayout.numpy_style.operands import (
     beside,
+    check_finite,
     counted,
     floating,
     ordered,
@@ -142,12 +143,14 @@ def _nan_extreme(
     initial: Any,
     where: Any,
 ) -> Tensor:
-    if (initial is None or initial != initial) and (where is None or where is True):
+    floats = isinstance(a, Tensor) and a.dtype.kind == "f"
+    if (initial is None or (floats and initial != initial)) and (where is None or where is True):
         x = arguments.tensor(name, a)
         if x.dtype == dtypes.bool:
             return function(x, axis, out, keepdims)
         return given(name, getattr(extra_statistical, name)(x, axis, keepdims=keepdims), out)
     x, chosen = _without_nan(name, a, where)
+    check_finite(name, initial, x.dtype)
     return function(x, axis, out, keepdims, initial, chosen)
 
 

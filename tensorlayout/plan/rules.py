@@ -193,7 +193,7 @@ def normalized_dims(
     given = (axis,) if isinstance(axis, int) else tuple(axis)
     for number in given:
         if not -ndim <= number < ndim:
-            msg = f"{argument} {shown(number)} is out of bounds for rank {ndim}"
+            msg = f"axis {shown(number)} is out of bounds for array of dimension {ndim}"
             raise AxisError(msg)
     dims = tuple([number % ndim for number in given])
     if len(set(dims)) != len(dims):

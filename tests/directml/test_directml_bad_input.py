@@ -140,8 +140,32 @@ OTHERS = {
     "MAX_UNPOOLING": {"output_sizes": ([1, 1, 4, 4], "Integers", (OUTPUT,))},
     "FOLD": {"output_sizes": ([1, 1, 2, 3], "Integers", (OUTPUT,))},
 }
-NO_TENSOR = [1, 1.5, "x", [1, 2], np.ones(2), np.float32(1), t(2, 3), Odd(), Odd, 1j, *TENSORS]
-NO_TENSORS = [None, 1, "x", [], (), [1], [None], [np.ones(2)], t(2, 3), TENSORS[:1], TENSORS[3:]]
+NO_TENSOR = [
+    1,
+    1.5,
+    "x",
+    [1, 2],
+    np.ones(2, ">f4"),
+    np.float32(1),
+    t(2, 3),
+    Odd(),
+    Odd,
+    1j,
+    *TENSORS,
+]
+NO_TENSORS = [
+    None,
+    1,
+    "x",
+    [],
+    (),
+    [1],
+    [None],
+    [np.ones(2, ">f4")],
+    t(2, 3),
+    TENSORS[:1],
+    TENSORS[3:],
+]
 
 
 def tensor_of(value):

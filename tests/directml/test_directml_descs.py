@@ -370,7 +370,7 @@ def test_a_lack_of_memory_names_the_operator(monkeypatch):
 
 def test_what_is_no_tensor():
     with pytest.raises(TypeError, match=r"JOIN: InputTensors\[1\] must be a tensor, got numpy"):
-        directml.join([A, np.zeros((2, 3))], 0)
+        directml.join([A, np.zeros((2, 3), ">f4")], 0)
     with pytest.raises(TypeError, match="TILE: InputTensor must be a tensor, got list"):
         directml.tile([1, 2], [1])
     with pytest.raises(TypeError, match=r"JOIN: InputTensors\[0\] must be a TensorDesc, got"):

@@ -426,6 +426,7 @@ CASES = {
         lambda t: np.tensordot(t(C), t(F), axes=(1, 0)),
     ],
     "einsum": [lambda t: np.einsum("ij,kj->ik", t(K), t(J), optimize=True)],
+    "polyval": [lambda t: np.polyval(t(V), t(F)), lambda t: np.polyval([1, -2, 3], t(K))],
     "kron": [lambda t: np.kron(t(K), t(J)), lambda t: np.kron(t(V), t(F))],
     "cross": [
         lambda t: np.cross(t(K), t(J)),
@@ -923,7 +924,7 @@ REFUSED = {
     *("lib.scimath.log2", "lib.scimath.logn", "lib.scimath.power", "lib.scimath.sqrt"),
     *("linalg.lstsq", "linalg.tensorinv", "linalg.tensorsolve", "packbits"),
     *("poly", "polyadd", "polyder", "polydiv", "polyfit", "polyint", "polymul"),
-    *("polysub", "polyval", "roots", "sort_complex", "trim_zeros", "unpackbits"),
+    *("polysub", "roots", "sort_complex", "trim_zeros", "unpackbits"),
 }
 
 

@@ -100,7 +100,7 @@ def test_refused_and_nothing_written(kind, tmp_path):
         (asarray(np.zeros((2, 3), "f4")), ValueError, r"got float32 and \(2, 3\)$"),
         ({"x": zeros}, ValueError, "^load: out must be one tensor, as the file holds$"),
         (tl.broadcast_to(asarray(np.zeros(3)), (2, 3)), ValueError, "share slots"),
-        (np.zeros((2, 3)), TypeError, r"^load: out must be a tensor, got numpy\.ndarray"),
+        (np.zeros((2, 3), ">f8"), TypeError, r"^load: out must be a tensor, got numpy\.ndarray"),
         ({"x": 3}, TypeError, r"^load: out\['x'\] must be a tensor, got int"),
     ]
     for out, error, words in cases:

@@ -68,7 +68,7 @@ y = float(x[0, 0])
 y = operator.index(at[0])
 y = str(x) + repr(x) + f"{x}"
 y = np.sum(x) + np.concatenate([x, x])  # compute copy compute
-y = np.array_equal(x, array)
+y = np.array_equal(x, array)  # compute compute
 y = np.may_share_memory(x, array)
 np.savetxt(io.StringIO(), x)
 np.save(io.BytesIO(), x)

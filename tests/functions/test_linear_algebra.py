@@ -332,7 +332,7 @@ def test_refused_axes_of_tensordot():
         (ValueError, r"sizes along axes \(1,\) of shape \(2, 3\) and \(0,\) .* differ", 1),
         (ValueError, "axes must be equally many", ((0,), (0, 1))),
         (ValueError, "axes must not name a dimension twice", ((0, 0), (0, 0))),
-        (IndexError, "axes 5 is out of bounds for rank 2", ((5,), (0,))),
+        (IndexError, "axis 5 is out of bounds for array of dimension 2", ((5,), (0,))),
         (TypeError, "axes must be an integer or two sequences", 2.5),
         (TypeError, "axes must be an integer or two sequences", ((0,),)),
         (TypeError, "axes must be an integer or two sequences", ((0.5,), (0,))),

@@ -407,7 +407,7 @@ def test_out_is_the_operand_backwards(name):
         (lambda: tl.zeros(2), ValueError, r"must have the shape of the result, \(3,\), got \(2,\)"),
         (lambda: tl.zeros(3, dtype="int64"), TypeError, "must hold float64 by .*, got int64"),
         (lambda: tl.broadcast_to(tl.zeros(1), (3,)), ValueError, "elements of .* share slots"),
-        (lambda: np.zeros(3), TypeError, "must be a tensor, got numpy.ndarray"),
+        (lambda: np.zeros(3, ">f8"), TypeError, "must be a tensor, got numpy.ndarray"),
         (lambda: read_only(tl.zeros(3)), ValueError, "the tensor is read-only"),
     ],
 )
@@ -645,7 +645,7 @@ def test_special_methods():
         (lambda x: x[0].trace(), ValueError, "trace: needs a rank of at least 2"),
         (lambda x: x.astype("int8", casting="safe"), TypeError, "astype: float64 cannot"),
         (lambda x: x.dot(x), ValueError, "dot: "),
-        (lambda x: x.dot(np.ones(3)), TypeError, "dot: .* got numpy.ndarray"),
+        (lambda x: x.dot(np.ones(3, ">f8")), TypeError, "dot: .* got numpy.ndarray"),
         (lambda x: x.argsort(kind={}), ValueError, "argsort: kind must be"),
         (lambda x: x.astype("int8", np.ones(2)), ValueError, "astype: order must be"),
         (lambda x: x.copy(np.ones(2)), ValueError, "copy: order must be"),

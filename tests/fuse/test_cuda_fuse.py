@@ -38,7 +38,7 @@ def there(shape, dtype="float32", seed=0, layout=None):
 
 def bits(array):
     """Bytes, of which any NaN has the same."""
-    found = np.array(array)
+    found = np.array(array, order="C")
     parts = found.view(found.real.dtype) if found.dtype.kind == "c" and found.size else found
     if parts.dtype.kind in "fV":
         parts[np.isnan(parts)] = np.nan

@@ -373,7 +373,7 @@ def exchanged(draw):
     ways = ["tl.from_dlpack(x)", "tl.asarray(x)"]
     if x.layout.is_tiled:
         ways = ["tl.from_dlpack(x, copy=True)", "tl.asarray(x)"]
-    elif tl.default_device() == "cpu" and x.dtype.name != "bfloat16":
+    elif tl.default_device() == "cpu" and kind(x.dtype) != "n" and x.dtype.name != "bfloat16":
         ways += ["tl.from_dlpack(np.from_dlpack(x))", "tl.asarray(np.asarray(x))"]
     if x.dtype.name == "bool":
         ways = ways[1:2]

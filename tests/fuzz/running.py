@@ -24,6 +24,7 @@ import fuse_cases
 import indexing_cases
 import library_cases
 import moving_cases
+import numpy_cases
 import program_cases
 import pytest
 import reducing_cases
@@ -53,6 +54,7 @@ CASES = {
     **alias_outputs.CASES,
     **write_table.CASES,
     **entering_cases.CASES,
+    **numpy_cases.CASES,
     **fuse_cases.CASES,
     **two_ways_cases.CASES,
 }

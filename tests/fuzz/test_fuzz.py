@@ -4,6 +4,7 @@ import re
 import warnings
 
 import numpy as np
+import numpy_cases
 import pytest
 import running
 from case import Case, DifferenceError, judge
@@ -14,6 +15,7 @@ from simulated import needs_compiler, simulator
 
 import tensorlayout as tl
 from tensorlayout.layout import Layout
+from tensorlayout.numpy_style.array_functions import TABLE
 
 pytestmark = pytest.mark.usefixtures("device")
 
@@ -59,6 +61,19 @@ def test_more_random_cases():
 
 
 @pytest.mark.cpu
+def test_calls_of_numpys_functions():
+    """Those of a number are the same each time; there are seven or so of each function."""
+    findings = running.search(2029, cases=2000, only=tuple(numpy_cases.CASES))
+    assert not findings.differences, told(findings)
+
+
+@pytest.mark.cpu
+def test_every_function_of_numpy_is_called():
+    tried = {name.removeprefix("numpy.").rpartition(".")[2] for name in numpy_cases.CASES}
+    assert {function.__name__ for function in TABLE} - tried == numpy_cases.LEFT_OUT
+
+
+@pytest.mark.cpu
 def test_cases_in_threads():
     findings = running.search_in_threads(4, 2028, few=False, seconds=0.3)
     assert sum(findings.counts.values()) >= 4
@@ -81,7 +96,6 @@ NOT_TRIED = [
     "broadcast_shapes",
     "can_cast",
     "coalesce",
-    "default_device",
     "dequantize_blocks",
     "finfo",
     "get_num_threads",
@@ -95,7 +109,6 @@ NOT_TRIED = [
     "set_default_device",
     "set_num_threads",
     "trace",
-    "using_device",
 ]
 
 

@@ -226,13 +226,13 @@ scatter_add(x, zi, 1, axis=@)
 @pytest.mark.parametrize("call", AXES)
 def test_axes_outside(call):
     for wrong in (2, -3, 2**70):
-        check(call, wrong, AxisError, f"… {wrong} is out of bounds for rank 2")
+        check(call, wrong, AxisError, f"… {wrong} is out of bounds for array of dimension 2")
 
 
 @pytest.mark.parametrize("call", ["stack([x, x], axis=@)", "expand_dims(x, axis=@)"])
 def test_new_axes_outside(call):
     for wrong in (3, -4):
-        check(call, wrong, AxisError, f"axis {wrong} is out of bounds for rank 3")
+        check(call, wrong, AxisError, f"axis {wrong} is out of bounds for array of dimension 3")
 
 
 @pytest.mark.parametrize("call", AXES)
@@ -839,18 +839,18 @@ stack([v, v2])  # ValueError: shapes must be equal, got [(3,), (2,)]
 stack([big, big])
     MemoryError: shape (2, 1073741824, 1048576) of float64 needs 18014398509481984 bytes, which
     cannot be allocated
-unstack(s)  # AxisError: axis 0 is out of bounds for rank 0
-expand_dims(x, axis=3)  # AxisError: axis 3 is out of bounds for rank 3
-expand_dims(x, axis=-4)  # AxisError: axis -4 is out of bounds for rank 3
+unstack(s)  # AxisError: axis 0 is out of bounds for array of dimension 0
+expand_dims(x, axis=3)  # AxisError: axis 3 is out of bounds for array of dimension 3
+expand_dims(x, axis=-4)  # AxisError: axis -4 is out of bounds for array of dimension 3
 expand_dims(x, axis=(0, 0))  # ValueError: axis must not name a dimension twice, got (0, 0)
 expand_dims(zeros((1,) * 64), axis=0)
     ValueError: shape: at most 64 dimensions are allowed, got 65
 squeeze(x, axis=0)  # ValueError: axis must name dimensions of size 1, got 0 of shape (2, 3)
 squeeze(zeros((1, 1)), axis=(0, 0))  # ValueError: axis must not name a dimension twice, got (0, 0)
 flip(x, axis=(0, 0))  # ValueError: axis must not name a dimension twice, got (0, 0)
-flip(s, axis=0)  # AxisError: axis 0 is out of bounds for rank 0
-moveaxis(x, 2, 0)  # AxisError: source 2 is out of bounds for rank 2
-moveaxis(x, 0, -3)  # AxisError: destination -3 is out of bounds for rank 2
+flip(s, axis=0)  # AxisError: axis 0 is out of bounds for array of dimension 0
+moveaxis(x, 2, 0)  # AxisError: axis 2 is out of bounds for array of dimension 2
+moveaxis(x, 0, -3)  # AxisError: axis -3 is out of bounds for array of dimension 2
 moveaxis(x, (0, 1), 0)  # ValueError: source (0, 1) and destination 0 must be equally many
 moveaxis(x, (0, 0), (0, 1))  # ValueError: source must not name a dimension twice, got (0, 0)
 moveaxis(x, (0, 1), (0, 0))  # ValueError: destination must not name a dimension twice, got (0, 0)
@@ -860,7 +860,7 @@ moveaxis(x, 0, "1")  # TypeError: destination must be an integer or a sequence o
 moveaxis(x, True, 0)  # TypeError: source must be an integer or a sequence of integers, got True
 permute_dims(x, (0,))  # ValueError: axes must be a permutation of 2 dimensions, got (0,)
 permute_dims(x, (0, 0))  # ValueError: axes must not name a dimension twice, got (0, 0)
-permute_dims(x, (0, 2))  # AxisError: axes 2 is out of bounds for rank 2
+permute_dims(x, (0, 2))  # AxisError: axis 2 is out of bounds for array of dimension 2
 permute_dims(x, (0.0, 1))
     TypeError: axes must be an integer or a sequence of integers, got (0.0, 1)
 permute_dims(x, 0)  # ValueError: axes must be a permutation of 2 dimensions, got (0,)
@@ -892,7 +892,7 @@ repeat(v, asarray([2**62]))  # MemoryError: repeats add up to 1.384e+19, more th
 repeat(v, asarray([5, -2, 2**62]))  # ValueError: repeats must not be negative, got -2
 repeat(v, asarray([-3], dtype=int8))  # ValueError: repeats must not be negative, got -3
 repeat(v, s)  # TypeError: repeats must be an integer, got a tensor of float64 and shape ()
-repeat(s, 2, axis=0)  # AxisError: axis 0 is out of bounds for rank 0
+repeat(s, 2, axis=0)  # AxisError: axis 0 is out of bounds for array of dimension 0
 tile(v, (-1,))  # ValueError: repetitions must not be negative, got (-1,)
 tile(v, (1.5,))  # TypeError: repetitions must be an integer or a sequence of integers, got (1.5,)
 tile(v, None)  # TypeError: repetitions must be an integer or a sequence of integers, got None
@@ -927,7 +927,7 @@ roll(x, None)  # TypeError: shift must be an integer or a sequence of integers, 
 roll(x, (1, 2), axis=0)  # ValueError: shift (1, 2) and axis 0 must be equally many
 roll(x, (1, 2))  # ValueError: shift (1, 2) and axis None must be equally many
 roll(x, (1, 2), axis=(0, 1, 0))  # ValueError: shift (1, 2) and axis (0, 1, 0) must be equally many
-roll(s, 1, axis=0)  # AxisError: axis 0 is out of bounds for rank 0
+roll(s, 1, axis=0)  # AxisError: axis 0 is out of bounds for array of dimension 0
 sliding_window(x, 2)  # ValueError: window_shape (2,) and axis (0, 1) must be equally many
 sliding_window(v, 4)  # ValueError: window_shape: must be from 1 to 3 along dimension 0, got 4
 sliding_window(v, 0)  # ValueError: window_shape: must be from 1 to 3 along dimension 0, got 0
@@ -950,7 +950,7 @@ take(v, -4)  # IndexError: index -4 is out of bounds for dimension 0 of shape (3
 take(v, True)  # TypeError: indices must be a tensor, got bool
 take(v, far)  # IndexError: index 9 is out of bounds for size 3
 take(none, zi, axis=0)  # IndexError: index 1 is out of bounds for size 0
-take(s, 0, axis=0)  # AxisError: axis 0 is out of bounds for rank 0
+take(s, 0, axis=0)  # AxisError: axis 0 is out of bounds for array of dimension 0
 take_along_axis(v, v)  # TypeError: indices must be of an integer dtype, got float64
 take_along_axis(v, b)  # TypeError: indices must be of an integer dtype, got bool
 take_along_axis(x, zi)  # ValueError: ranks must be equal, got shapes (2, 3) and (2,)
@@ -959,7 +959,7 @@ take_along_axis(x, asarray([[0, 1, 3], [0, 1, 2]]), axis=0)
     IndexError: index 3 is out of bounds for size 2
 take_along_axis(x, asarray([[0], [0], [0]]))
     ValueError: shape mismatch: operands could not be broadcast together with shapes (2, 1), (3, 1)
-take_along_axis(s, asarray(0))  # AxisError: axis -1 is out of bounds for rank 0
+take_along_axis(s, asarray(0))  # AxisError: axis -1 is out of bounds for array of dimension 0
 v[3]  # IndexError: index 3 is out of bounds for dimension 0 of shape (3,)
 v[1.0]
     IndexError: an index must be an integer, a slice, None, Ellipsis, or an integer or boolean
@@ -1419,14 +1419,14 @@ quantize_blocks(x, "mxfp4", scaling="up")
     ValueError: scaling must be one of floor, ceil, even, rceil, got 'up'
 quantize_blocks(x, "nvfp4", global_scale="a")
     TypeError: global_scale must be a real number, got 'a'
-quantize_blocks(s, "mxfp4")  # AxisError: axis -1 is out of bounds for rank 0
+quantize_blocks(s, "mxfp4")  # AxisError: axis -1 is out of bounds for array of dimension 0
 dequantize_blocks(x, x)  # TypeError: data and scales must be of a format (…), got float64 with…
 pad(x, -1)  # ValueError: pad_width must not be negative, got -1
 pad(x, 1.0)  # TypeError: pad_width must be integers, got 1.0
 pad(x, "a")  # TypeError: pad_width must be integers, got 'a'
 pad(x, ((1, 1),) * 3)
     ValueError: pad_width must be a number, a pair or 2 pairs, got ((1, 1), (1, 1), (1, 1))
-pad(x, {2: 1})  # AxisError: axis 2 is out of bounds for rank 2
+pad(x, {2: 1})  # AxisError: axis 2 is out of bounds for array of dimension 2
 pad(x, {"a": 1})  # TypeError: pad_width must be an integer, got 'a'
 pad(x, 1, "mean")
     ValueError: mode must be one of constant, edge, reflect, symmetric, wrap, got 'mean'
@@ -1447,7 +1447,7 @@ put_along_axis(v, zi, 1j)  # TypeError: complex cannot be written into float64; 
 put_along_axis(v, zi, "a")  # TypeError: value must be a tensor, an array or numbers, got 'a'
 put_along_axis(v, zi, v)  # ValueError: a value of shape (3,) could not be broadcast to (2,)
 put_along_axis(ro, zi, 1)  # ValueError: the tensor is read-only; copy() it first
-put_along_axis(v, zi, 1, axis=1)  # AxisError: axis 1 is out of bounds for rank 1
+put_along_axis(v, zi, 1, axis=1)  # AxisError: axis 1 is out of bounds for array of dimension 1
 put_along_axis(v, zi, 1, axis=0.0)  # TypeError: axis must be an integer, got 0.0
 put_along_axis(i8, zi, 300)  # OverflowError: the Python integer 300 does not fit int8
 scatter_add(v, v, 1)  # TypeError: only integral dtypes are allowed as indices, got float64
@@ -1468,12 +1468,12 @@ scatter_add(x, asarray([zi]), x, axis=1)
     ValueError: a value of shape (2, 3) could not be broadcast to (2, 2)
 scatter_add(x, asarray([zi, zi, zi]), 1, axis=1)
     ValueError: indices of shape (3, 2) do not fit a tensor of shape (2, 3) along axis 1
-scatter_add(s, zi, 1)  # AxisError: axis 0 is out of bounds for rank 0
+scatter_add(s, zi, 1)  # AxisError: axis 0 is out of bounds for array of dimension 0
 transpose(x, axes=(0, 0))  # ValueError: axes must not name a dimension twice, got (0, 0)
 transpose(x, axes=(0,))  # ValueError: axes must be 2, the rank, got (0,)
-transpose(x, axes=(0, 2))  # AxisError: axes 2 is out of bounds for rank 2
+transpose(x, axes=(0, 2))  # AxisError: axis 2 is out of bounds for array of dimension 2
 transpose(x, axes="ab")  # TypeError: axes must be an integer or a sequence of integers, got 'ab'
-cumsum(x, axis=2)  # AxisError: axis 2 is out of bounds for rank 2
+cumsum(x, axis=2)  # AxisError: axis 2 is out of bounds for array of dimension 2
 cumsum(x, axis=True)  # TypeError: axis must be an integer, got True
 cumsum(z, dtype=float64)  # TypeError: complex128 cannot become float64; take real() or abs() first
 cumprod(x, dtype=bool)  # TypeError: dtype must be numeric, got bool
@@ -1487,7 +1487,7 @@ nanmedian(b)  # TypeError: only real numeric dtypes are allowed, got bool
 nansum(x, dtype="x")
     TypeError: dtype must be a dtype of this namespace, got 'x'; they are bool, int8, …
 nansum(z, dtype=float64)  # TypeError: complex128 cannot become float64; take real() or abs() first
-nansum(x, axis=2)  # AxisError: axis 2 is out of bounds for rank 2
+nansum(x, axis=2)  # AxisError: axis 2 is out of bounds for array of dimension 2
 nanprod(x, dtype=bool)  # TypeError: dtype must be numeric, got bool
 nanmin(none)  # ValueError: no elements along axis (0, 1) of shape (0, 3)
 nanmax(z)  # TypeError: only real numeric dtypes are allowed, got complex128
@@ -1511,7 +1511,7 @@ quantile(x, None)  # TypeError: q must be a real number, or several, got None
 quantile(x, [0.5, 2])  # ValueError: q must be from 0 to 1, got [0.5, 2]
 quantile(x, 0.5, method="a")  # ValueError: method must be one of …, got 'a'
 quantile(x, 0.5, method=[])  # ValueError: method must be one of …, got []
-quantile(none, 0.5, axis=3)  # AxisError: axis 3 is out of bounds for rank 2
+quantile(none, 0.5, axis=3)  # AxisError: axis 3 is out of bounds for array of dimension 2
 nanquantile(x, -0.5)  # ValueError: q must be from 0 to 1, got -0.5
 nanquantile(z, 0.5)  # TypeError: only real numeric dtypes are allowed, got complex128
 """

@@ -212,13 +212,17 @@ def test_broadcast_shapes_and_arrays():
 BAD = {
     "permute_dims twice": (lambda x: tl.permute_dims(x, (0, 0, 1)), ValueError, "twice"),
     "permute_dims few": (lambda x: tl.permute_dims(x, (0, 1)), ValueError, "permutation of 3"),
-    "flip": (lambda x: tl.flip(x, axis=3), IndexError, "axis 3 is out of bounds for rank 3"),
+    "flip": (
+        lambda x: tl.flip(x, axis=3),
+        IndexError,
+        "axis 3 is out of bounds for array of dimension 3",
+    ),
     "flip, as a value": (lambda x: tl.flip(x, axis=3), ValueError, "axis 3 is out of bounds"),
     "squeeze": (lambda x: tl.squeeze(x, axis=0), ValueError, "of size 1, got 0 of"),
     "expand_dims": (
         lambda x: tl.expand_dims(x, axis=4),
         IndexError,
-        "4 is out of bounds for rank 4",
+        "4 is out of bounds for array of dimension 4",
     ),
     "broadcast_to": (lambda x: tl.broadcast_to(x, (3, 4, 4)), ValueError, "could not be broadcast"),
     "broadcast_arrays": (
@@ -235,7 +239,11 @@ BAD = {
     "concat rank 0": (lambda x: tl.concat([tl.asarray(1)]), ValueError, "rank 0"),
     "stack": (lambda x: tl.stack([x, x[1:]]), ValueError, "shapes must be equal"),
     "roll": (lambda x: tl.roll(x, (1, 2), axis=0), ValueError, "equally many"),
-    "roll axis": (lambda x: tl.roll(x, 1, axis=5), IndexError, "5 is out of bounds for rank 3"),
+    "roll axis": (
+        lambda x: tl.roll(x, 1, axis=5),
+        IndexError,
+        "5 is out of bounds for array of dimension 3",
+    ),
     "repeat": (lambda x: tl.repeat(x, -1, axis=0), ValueError, "not be negative"),
     "moveaxis": (lambda x: tl.moveaxis(x, (0, 1), 0), ValueError, "equally many"),
     "sliding_window": (lambda x: tl.sliding_window(x, (4,), axis=0), ValueError, "got 4"),

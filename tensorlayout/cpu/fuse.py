@@ -33,7 +33,7 @@ from tensorlayout.cpu.engine.memory import (
     quiet,
     unbuffered,
 )
-from tensorlayout.cpu.engine.sharing import wider_pieces
+from tensorlayout.cpu.engine.sharing import pieces_of_several
 from tensorlayout.cpu.engine.threads import possible_threads, share
 from tensorlayout.dtypes import DType
 from tensorlayout.layout import Layout
@@ -247,7 +247,7 @@ def _loop(plan: FusePlan, moving: Sequence[tuple[int, TensorSpec]], width: int) 
     extents = _extents(sizes, [columns[i + 1] for i in away], room)
     boxes = [
         (tuple([cut.stop - cut.start for cut in box]), box)
-        for box in product(*map(wider_pieces, sizes, extents))
+        for box in product(*map(pieces_of_several, sizes, extents))
     ]
     return _Loop(sizes, tuple(found), out, boxes, tuple(away))
 

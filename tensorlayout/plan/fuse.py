@@ -38,6 +38,9 @@ class Part(NamedTuple):
     def plan(self, values: Sequence[Operand]) -> Any:
         """The plan of the call for these values."""
         plan = tiled.planned(self.operation, (*[values[i] for i in self.sources], *self.static))
+        if plan.makes == "view":  # a copy for other layouts, such as tiles, but not for these
+            source: Any = values[self.sources[0]]
+            return CopyPlan(source, plan.result)
         if self.into is None:
             return plan
         plan.check_into(values[self.into])

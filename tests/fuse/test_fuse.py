@@ -173,6 +173,7 @@ def widened(x, y):
         lambda x, y: tl.to_layout(y, TILED).astype(tl.float64) * 2 - x,
         lambda x, y: tl.sum(tl.to_layout(y, TILED) * 2, axis=0),
         lambda x, y: tl.to_layout(x * y, "{0,1:T(2,3)}"),
+        lambda x, y: (tl.to_layout(y, "{1,0:T(3)}") + x) * 1 - y,  # of no tiles
     ],
 )
 def test_tiles_inside_of_the_function(function, least, monkeypatch):

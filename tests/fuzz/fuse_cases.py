@@ -67,7 +67,7 @@ def program(draw):
     where = tiles(draw, len(shape))
     call = f"fused(lambda x, y: {text}, x, y, layout={where})"
     names = NAMES | {"to_layout": comparing.tl.to_layout}
-    view = None if text in ("x", "y") else False
+    view = None if text in ("x", "y") or "to_layout" in text else False
     # A layout that is there already makes a view, which may be refused.
     refused = (TypeError,) if "to_layout" in text else ()
     operands = {"x": x, "y": y}

@@ -46,15 +46,16 @@ def pieces(size: int, extent: int) -> tuple[slice, ...]:
     return tuple([slice(k, min(k + extent, size)) for k in range(0, size, extent)])
 
 
-def wider_pieces(size: int, extent: int) -> tuple[slice, ...]:
-    """Return pieces of which the first is one longer, where a rest of one would be left.
+def pieces_of_several(size: int, extent: int) -> tuple[slice, ...]:
+    """Return `pieces` of which the last two are evened out where a rest of one would be left.
 
     For single elements NumPy has loops that round otherwise (`cpu/elementwise/standard_fixes.py`).
     """
-    if not size % extent == 1 < size:
+    if extent < 3 or not size % extent == 1 < size:
         return pieces(size, extent)
-    rest = [slice(k, k + extent) for k in range(extent + 1, size, extent)]
-    return (slice(0, extent + 1), *rest)
+    cut = size - 2
+    *whole, last = pieces(cut, extent)
+    return (*whole, last, slice(cut, size))
 
 
 def slabs(shape: Sequence[int], minor_to_major: Sequence[int], room: int) -> list[Box]:
@@ -67,7 +68,7 @@ def slabs(shape: Sequence[int], minor_to_major: Sequence[int], room: int) -> lis
     for d in minor_to_major:
         steps[d] = min(shape[d], left)
         left = max(1, left // shape[d])
-    return list(product(*map(wider_pieces, shape, steps)))
+    return list(product(*map(pieces_of_several, shape, steps)))
 
 
 def is_large(nbytes: int) -> bool:

@@ -132,7 +132,7 @@ def export(x: Tensor, *, version: tuple[int, int], copied: bool, backwards: bool
     `version`: the newest that the consumer takes; a legacy capsule before 1.0. `backwards`: whether
     the consumer is known to take negative strides. BufferError for what a consumer could not use:
     tiles, memory that is not aligned to its elements, negative strides, and what has no flag in
-    that version: a read-only tensor before 1.0, elements of fewer than 8 bits that take a byte each
+    that version: a tensor before 1.0 that is read-only or whose elements share slots, elements of fewer than 8 bits that take a byte each
     before 1.1. Without the flag they are packed, low bits first, as slots below a byte are here.
     """
     layout = x._spec.layout
@@ -149,9 +149,10 @@ def export(x: Tensor, *, version: tuple[int, int], copied: bool, backwards: bool
         raise BufferError(msg)
     address, read_only, owner = backend(x.device).exposed(x)
     if read_only and not versioned:
+        shares = f"a tensor whose elements share slots, of layout {cut(x.layout)},"
         msg = (
-            "__dlpack__: a read-only tensor needs a DLPack of version 1 or later; give"
-            " max_version=(1, 0), or copy() it first"
+            f"__dlpack__: {shares if layout.is_overlapping else 'a read-only tensor'} needs a DLPack"
+            " of version 1 or later; give max_version=(1, 0), or copy() it first"
         )
         raise BufferError(msg)
     if address % x.dtype.alignment and layout.size:

@@ -54,7 +54,7 @@ def to_numpy(x: Tensor, dtype: Any = None, *, copy: bool | None = None) -> Array
     """The elements as a NumPy array over the same memory, whatever the strides.
 
     `dtype`, `copy`: as NumPy's; a copy keeps the order of the dimensions in memory. Read-only if
-    the tensor is. One tiled or packed below a byte has no strides: it is copied. ValueError where
+    the tensor is, or if its elements share slots. One tiled or packed below a byte has no strides: it is copied. ValueError where
     copy=False and the dtype or the layout needs a copy.
     """
     if x.device != CPU:
@@ -85,7 +85,16 @@ def to_numpy(x: Tensor, dtype: Any = None, *, copy: bool | None = None) -> Array
             return converted(array, kind)
         return quietly(array.astype, kind)  # type: ignore[no-any-return]
     # Never our own object: a shape or dtype that it were given would be that of our memory.
-    return array.copy(order="K") if copy else array.view()
+    if copy:
+        return array.copy(order="K")
+    return _read_only(array) if x._spec.layout.is_overlapping else array.view()
+
+
+def _read_only(array: Array) -> Array:
+    """Return a view for elements that share slots: others may not write what we may not."""
+    view = array.view()
+    view.flags.writeable = False
+    return view
 
 
 def _is_plain(x: Tensor) -> bool:
@@ -111,7 +120,7 @@ def array_interface(x: Tensor) -> dict[str, Any]:
         msg = f"__array_interface__: not for {x.dtype} on the {x.device} in layout {cut(x.layout)}"
         msg += "; use DLPack, or numpy.asarray()"
         raise AttributeError(msg)
-    memory = x._memory
+    memory = _read_only(x._memory) if x._spec.layout.is_overlapping else x._memory
     # Strides are always given: Pillow else asks for a buffer, which Python has from 3.12 on.
     return {**memory.__array_interface__, "strides": memory.strides}
 
@@ -120,13 +129,13 @@ def buffer(x: Tensor, _flags: int, /) -> memoryview:
     """The memory on the CPU for Python's buffer protocol, from Python 3.12 on: ``memoryview(x)``.
 
     Any strides; a consumer that needs bytes in a row says so, and Python refuses. Read-only if the
-    tensor is. BufferError on CUDA, for tiles, and for bfloat16, narrow types and complex numbers.
+    tensor is, or if its elements share slots. BufferError on CUDA, for tiles, and for bfloat16, narrow types and complex numbers.
     """
     if not _is_plain(x):
         msg = f"__buffer__: not for {x.dtype} on the {x.device} in layout {cut(x.layout)}"
         msg += "; use DLPack, or numpy.asarray()"
         raise BufferError(msg)
-    return memoryview(x._memory)
+    return memoryview(_read_only(x._memory) if x._spec.layout.is_overlapping else x._memory)
 
 
 def _of_numpy(dtype: Any) -> Any:
@@ -166,7 +175,7 @@ def to_dlpack(
     Versioned, with flags for read-only and copied memory, if `max_version` is at least (1, 0); else
     a legacy one. `copy`: True exports a copy in the form of `x`; None and False share.
 
-    Strides may be 0 (broadcast). Negative ones (flipped), on which PyTorch up to 2.13 ends the
+    Strides may be 0 (broadcast); where elements share slots, the capsule says read-only. Negative ones (flipped), on which PyTorch up to 2.13 ends the
     process, are exported to a consumer that gives `copy` or `dl_device` as None, as NumPy and CuPy
     do and PyTorch never does, and inside `allow_negative_strides`. For others there is
     ``x.copy()``, or ``torch.from_dlpack(x, copy=True)``.
@@ -178,8 +187,8 @@ def to_dlpack(
     `dl_device`: where `x` is, or (1, 0) for a copy on the CPU.
 
     ValueError for a `stream` of the CPU, which has none, and for stream 0, which could be several.
-    BufferError for another device, for copy=False where one is needed, for a read-only tensor in a
-    legacy capsule, for elements of fewer than 8 bits, one to a byte, where `max_version` is less
+    BufferError for another device, for copy=False where one is needed, for a legacy capsule of a
+    tensor that is read-only or whose elements share slots, for elements of fewer than 8 bits, one to a byte, where `max_version` is less
     than (1, 1), for memory that is not aligned to its elements, or begins inside a byte, for
     negative strides, and, but with copy=True, for a tiled tensor, which has no strides.
     """

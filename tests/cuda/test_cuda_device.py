@@ -748,7 +748,7 @@ def test_elements_that_share_slots_are_exported_read_only():
     for shared in (tl.broadcast_to(x[0], (4, 3)), tl.sliding_window(x[0], 2)):
         assert shared.__cuda_array_interface__["data"] == (x._memory.address, True)
         assert tl.from_dlpack(shared).readonly
-        with pytest.raises(BufferError, match="share slots, .* needs a DLPack of version 1 or later"):
+        with pytest.raises(BufferError, match=r"share slots, .* needs a DLPack of version 1"):
             shared.__dlpack__()
         assert not shared.readonly
         assert shared[0].__cuda_array_interface__["data"][1] is False

@@ -132,8 +132,9 @@ def export(x: Tensor, *, version: tuple[int, int], copied: bool, backwards: bool
     `version`: the newest that the consumer takes; a legacy capsule before 1.0. `backwards`: whether
     the consumer is known to take negative strides. BufferError for what a consumer could not use:
     tiles, memory that is not aligned to its elements, negative strides, and what has no flag in
-    that version: a read-only tensor before 1.0, elements of fewer than 8 bits that take a byte each
-    before 1.1. Without the flag they are packed, low bits first, as slots below a byte are here.
+    that version: before 1.0 a tensor that is read-only or whose elements share slots, before 1.1
+    elements of fewer than 8 bits that take a byte each. Without the flag they are packed, low bits
+    first, as slots below a byte are here.
     """
     layout = x._spec.layout
     if layout.is_tiled:
@@ -149,8 +150,11 @@ def export(x: Tensor, *, version: tuple[int, int], copied: bool, backwards: bool
         raise BufferError(msg)
     address, read_only, owner = backend(x.device).exposed(x)
     if read_only and not versioned:
+        what = "a read-only tensor"
+        if layout.is_overlapping:
+            what = f"a tensor whose elements share slots, of layout {cut(x.layout)},"
         msg = (
-            "__dlpack__: a read-only tensor needs a DLPack of version 1 or later; give"
+            f"__dlpack__: {what} needs a DLPack of version 1 or later; give"
             " max_version=(1, 0), or copy() it first"
         )
         raise BufferError(msg)

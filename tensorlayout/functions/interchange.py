@@ -54,8 +54,8 @@ def to_numpy(x: Tensor, dtype: Any = None, *, copy: bool | None = None) -> Array
     """The elements as a NumPy array over the same memory, whatever the strides.
 
     `dtype`, `copy`: as NumPy's; a copy keeps the order of the dimensions in memory. Read-only if
-    the tensor is. One tiled or packed below a byte has no strides: it is copied. ValueError where
-    copy=False and the dtype or the layout needs a copy.
+    the tensor is, or if its elements share slots. One tiled or packed below a byte has no strides:
+    it is copied. ValueError where copy=False and the dtype or the layout needs a copy.
     """
     if x.device != CPU:
         msg = f"__array__: NumPy sees no memory of {x.device}; use x.to_device('cpu') first"
@@ -89,7 +89,14 @@ def to_numpy(x: Tensor, dtype: Any = None, *, copy: bool | None = None) -> Array
     if watched:
         note_export("__array__", x._spec)
     # Never our own object: a shape or dtype that it were given would be that of our memory.
-    return array.view()
+    return _read_only(array) if x._spec.layout.is_overlapping else array.view()
+
+
+def _read_only(array: Array) -> Array:
+    """Return a view for elements that share slots: others may not write what we may not."""
+    view = array.view()
+    view.flags.writeable = False
+    return view
 
 
 def handed_over(name: str, x: Tensor, array: Array) -> Array:
@@ -122,7 +129,7 @@ def array_interface(x: Tensor) -> dict[str, Any]:
         msg = f"__array_interface__: not for {x.dtype} on the {x.device} in layout {cut(x.layout)}"
         msg += "; use DLPack, or numpy.asarray()"
         raise AttributeError(msg)
-    memory = x._memory
+    memory = _read_only(x._memory) if x._spec.layout.is_overlapping else x._memory
     if watched:
         note_export("__array_interface__", x._spec)
     # Strides are always given: Pillow else asks for a buffer, which Python has from 3.12 on.
@@ -133,7 +140,8 @@ def buffer(x: Tensor, _flags: int, /) -> memoryview:
     """The memory on the CPU for Python's buffer protocol, from Python 3.12 on: ``memoryview(x)``.
 
     Any strides; a consumer that needs bytes in a row says so, and Python refuses. Read-only if the
-    tensor is. BufferError on CUDA, for tiles, and for bfloat16, narrow types and complex numbers.
+    tensor is, or if its elements share slots. BufferError on CUDA, for tiles, and for bfloat16,
+    narrow types and complex numbers.
     """
     if not _is_plain(x):
         msg = f"__buffer__: not for {x.dtype} on the {x.device} in layout {cut(x.layout)}"
@@ -141,7 +149,10 @@ def buffer(x: Tensor, _flags: int, /) -> memoryview:
         raise BufferError(msg)
     if watched:
         note_export("__buffer__", x._spec)
-    return memoryview(x._memory)
+    memory: Any = x._memory
+    if x._spec.layout.is_overlapping:
+        memory = _read_only(memory)
+    return memoryview(memory)
 
 
 def _of_numpy(dtype: Any) -> Any:
@@ -181,10 +192,11 @@ def to_dlpack(
     Versioned, with flags for read-only and copied memory, if `max_version` is at least (1, 0); else
     a legacy one. `copy`: True exports a copy in the form of `x`; None and False share.
 
-    Strides may be 0 (broadcast). Negative ones (flipped), on which PyTorch up to 2.13 ends the
-    process, are exported to a consumer that gives `copy` or `dl_device` as None, as NumPy and CuPy
-    do and PyTorch never does, and inside `allow_negative_strides`. For others there is
-    ``x.copy()``, or ``torch.from_dlpack(x, copy=True)``.
+    Strides may be 0 (broadcast); where elements share slots, the capsule says read-only. Negative
+    strides (flipped), on which PyTorch up to 2.13 ends the process, are exported to a consumer that
+    gives `copy` or `dl_device` as None, as NumPy and CuPy do and PyTorch never does, and inside
+    `allow_negative_strides`. For others there is ``x.copy()``, or
+    ``torch.from_dlpack(x, copy=True)``.
 
     `stream`: on CUDA, the one on which the memory is to be used: None or 1 for the legacy default
     stream, 2 for that of the thread, -1 for no waiting, else its address. It is made to wait for
@@ -193,10 +205,11 @@ def to_dlpack(
     `dl_device`: where `x` is, or (1, 0) for a copy on the CPU.
 
     ValueError for a `stream` of the CPU, which has none, and for stream 0, which could be several.
-    BufferError for another device, for copy=False where one is needed, for a read-only tensor in a
-    legacy capsule, for elements of fewer than 8 bits, one to a byte, where `max_version` is less
-    than (1, 1), for memory that is not aligned to its elements, or begins inside a byte, for
-    negative strides, and, but with copy=True, for a tiled tensor, which has no strides.
+    BufferError for another device, for copy=False where one is needed, for a legacy capsule of a
+    tensor that is read-only or whose elements share slots, for elements of fewer than 8 bits, one
+    to a byte, where `max_version` is less than (1, 1), for memory that is not aligned to its
+    elements, or begins inside a byte, for negative strides, and, but with copy=True, for a tiled
+    tensor, which has no strides.
     """
     backwards = copy is None or dl_device is None
     dl_device = None if dl_device is _UNSAID else dl_device

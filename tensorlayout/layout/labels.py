@@ -8,8 +8,8 @@ from tensorlayout.layout.order import Order, descending
 from tensorlayout.layout.tiling import COMBINE
 from tensorlayout.words import shown
 
-# Families of letters, each in the logical order of shapes. PyTorch, TensorFlow, JAX and oneDNN agree
-# on images, batches of them, and filters.
+# Families of letters, each in the logical order of shapes. PyTorch, TensorFlow, JAX and oneDNN
+# agree on images, batches of them, and filters.
 _FAMILIES = (
     "NCTDHWL",  # operands of convolutions
     "BCTDHWL",
@@ -153,7 +153,8 @@ def _fitted(labels: str, rank: int) -> str:
 def _refuse(wrong: str, fitting: str = "", rank: int = -1) -> NoReturn:
     """The error for labels, with those that were meant where they can be guessed."""
     fix, such = "a letter for each dimension", ""
-    if len(fitting) == rank and _are_labels(fitting) and len(_logical_orders(fitting.upper())) == 1:
-        fix, such = repr(fitting), f" such as {_order(fitting.upper())}"
+    letters = fitting.upper()
+    if len(letters) == rank and _are_labels(fitting) and len(_logical_orders(letters)) == 1:
+        fix, such = repr(fitting), f" such as {_order(letters)}"
     msg = f"labels: {wrong}; give {fix}, or a sequence minor_to_major{such}"
     raise ValueError(msg)

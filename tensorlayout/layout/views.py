@@ -77,13 +77,12 @@ class Views(Placement):
 
     def __eq__(self, other: object) -> bool:
         if isinstance(other, str):
-            # Equal values must have equal hashes, and "NHWC", "nhwc" and "channels_last" have three.
-            right = (
-                f"Layout.labelled({shown(self.shape)}, …)" if other.isalpha() else "Layout.parse"
-            )
+            # Equal values must have equal hashes, but "NHWC" and "nhwc" have two.
+            labelled = f"Layout.labelled({shown(self.shape)}, text)"
             msg = (
-                f"a Layout and text cannot be compared, got {shown(other)};"
-                f" compare with {right}, or compare layout.labels or str(layout)"
+                f"a Layout and text cannot be compared, got {shown(other)}; compare with"
+                f" {'Layout.parse(text)' if ':' in other or '{' in other else labelled},"
+                " or compare layout.labels or str(layout)"
             )
             raise TypeError(msg)
         return self is other if isinstance(other, Views) else NotImplemented

@@ -148,7 +148,7 @@ class Exposed(NamedTuple):
     """Memory as other libraries are told of it."""
 
     address: int  # of the element at index (0, …, 0)
-    readonly: bool
+    readonly: bool  # also where elements share slots, which nobody may write
     owner: object  # to be kept while the memory is used
 
 

@@ -745,6 +745,17 @@ def test_the_interface():
     assert x[:0].__cuda_array_interface__["data"] == (0, False)
 
 
+def test_elements_that_share_slots_are_exported_read_only():
+    x = on_cuda(np.arange(6, dtype="float32").reshape(2, 3))
+    for shared in (tl.broadcast_to(x[0], (4, 3)), tl.sliding_window(x[0], 2)):
+        assert shared.__cuda_array_interface__["data"] == (x._memory.address, True)
+        assert tl.from_dlpack(shared).readonly
+        with pytest.raises(BufferError, match=r"share slots, .* needs a DLPack of version 1"):
+            shared.__dlpack__()
+        assert not shared.readonly
+        assert shared[0].__cuda_array_interface__["data"][1] is False
+
+
 def test_no_interface_on_the_cpu_nor_for_bfloat16():
     assert not hasattr(tl.zeros(2), "__cuda_array_interface__")
     assert not hasattr(tl.zeros(2, dtype="bfloat16", device="cuda"), "__cuda_array_interface__")

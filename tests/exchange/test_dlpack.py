@@ -166,6 +166,7 @@ KINDS = {
     "size 0": (lambda x: x[:, :0], (12, 4, 1), None),
 }
 NEGATIVE = {"flipped"}
+SHARING = {"broadcast", "window"}
 
 
 def base(dtype="int32"):
@@ -256,6 +257,19 @@ def test_a_read_only_tensor_has_no_legacy_capsule_but_a_copy_has():
     assert name_of(x.__dlpack__(copy=True)) == b"dltensor"
 
 
+@pytest.mark.parametrize("kind", sorted(SHARING))
+def test_elements_that_share_slots_are_exported_read_only(kind):
+    x = made(kind)
+    assert not x.readonly
+    assert [opened(x.__dlpack__(max_version=(1, 0), copy=c)).flags for c in (None, True)] == [1, 2]
+    with pytest.raises(BufferError, match=r"share slots, of layout \(.* max_version=\(1, 0\)"):
+        x.__dlpack__()
+    assert name_of(x.__dlpack__(copy=True)) == b"dltensor"
+    for seen in (np.from_dlpack(x), tl.from_dlpack(x)):
+        with pytest.raises(ValueError, match="read-only"):
+            seen[...] = 0
+
+
 def test_a_copy_keeps_the_padded_layout():
     x = made("padded")
     capsule = x.__dlpack__(copy=True)
@@ -313,18 +327,17 @@ def test_torch_takes_every_layout_and_dtype_and_gives_it_back(torch, kind, dtype
     assert x.size == 0 or address(back) == address(x)
 
 
-@pytest.mark.parametrize("kind", [k for k in KINDS if k not in NEGATIVE | {"size 0"}])
+@pytest.mark.parametrize("kind", [k for k in KINDS if k not in NEGATIVE | SHARING | {"size 0"}])
 def test_what_one_side_writes_the_other_reads(torch, kind):
     x = made(kind)
     there = torch.from_dlpack(x)
     back = tl.from_dlpack(there)
     there[(0,) * x.ndim] = 77
     assert np.asarray(x)[(0,) * x.ndim] == 77
-    if not x.layout.is_overlapping:
-        back[...] = 78
-        assert bool((there == 78).all())
-        x[...] = 79
-        assert np.all(np.from_dlpack(back) == 79)
+    back[...] = 78
+    assert bool((there == 78).all())
+    x[...] = 79
+    assert np.all(np.from_dlpack(back) == 79)
 
 
 def test_torch_takes_capsules(torch):

@@ -200,6 +200,24 @@ def test_a_read_only_tensor_is_a_read_only_array():
     assert np.asarray(x, copy=True).flags.writeable
 
 
+@pytest.mark.parametrize("dtype", [tl.float32, tl.complex64, tl.bfloat16])
+@pytest.mark.parametrize("kind", ["broadcast", "window"])
+def test_elements_that_share_slots_are_a_read_only_array(kind, dtype):
+    x = tl.ones(3, dtype=dtype)
+    x = tl.broadcast_to(x, (2, 3)) if kind == "broadcast" else tl.sliding_window(x, 2)
+    assert not np.asarray(x).flags.writeable
+    assert not x.__array__().flags.writeable
+    assert np.asarray(x, copy=True).flags.writeable
+    assert np.asarray(x[0]).flags.writeable
+    if dtype == tl.float32:
+        assert x.__array_interface__["data"][1] is True
+        assert not np.asarray(Described(x)).flags.writeable
+        assert x.__buffer__(0).readonly
+    row = x[0]  # a view whose elements share no slots may be written, as before
+    row[:1] = 2
+    assert complex(x[0, 0]) == 2
+
+
 def test_the_array_keeps_the_memory_of_the_tensor():
     x = tl.asarray([1.0, 2.0, 3.0])
     seen = np.asarray(x[1:])

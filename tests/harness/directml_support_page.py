@@ -31,8 +31,8 @@ up, and this page is written from it by `python tests/harness/directml_support_p
 ```
 
 The table on the operator's page holds where DirectML's other documents or its public header differ.
-[DirectML](directml.md#where-the-page-of-an-operator-and-the-header-differ) lists these operators. FOLD and
-UNFOLD accept all types, because their pages leave the types empty; this is one of
+[DirectML](directml.md#where-the-page-of-an-operator-and-the-header-differ) lists these operators.
+FOLD and UNFOLD accept all types, because their pages leave the types empty; this is one of
 [our choices](directml.md#choices-of-ours).
 """
 

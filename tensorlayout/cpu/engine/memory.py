@@ -378,7 +378,7 @@ def exposed(tensor: Tensor) -> Exposed:
     layout = tensor._spec.layout
     if not layout.is_strided:  # its memory begins at the lowest slot
         address += layout._bytes_of(layout.offset, tensor.itemsize)
-    return Exposed(address, not memory.flags.writeable, memory)
+    return Exposed(address, layout.is_overlapping or not memory.flags.writeable, memory)
 
 
 def current_stream(_device: Device) -> None:

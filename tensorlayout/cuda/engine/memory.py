@@ -144,7 +144,7 @@ def exposed(x: Tensor) -> Exposed:
     assert x._home is not None
     layout = x._spec.layout
     address = x._memory.address + layout._bytes_of(layout.offset, x.itemsize)
-    return Exposed(address, x._memory.readonly, x._home[0])
+    return Exposed(address, layout.is_overlapping or x._memory.readonly, x._home[0])
 
 
 def read(x: Tensor) -> Bytes:

@@ -96,6 +96,7 @@ NOT_TRIED = [
     "broadcast_shapes",
     "can_cast",
     "coalesce",
+    "default_device",
     "dequantize_blocks",
     "finfo",
     "get_num_threads",
@@ -109,6 +110,7 @@ NOT_TRIED = [
     "set_default_device",
     "set_num_threads",
     "trace",
+    "using_device",
 ]
 
 

@@ -388,8 +388,7 @@ def test_registered_again_without_effect(da):
     assert utils.scipy_linalg_safe is before
 
 
-def test_the_chunk_that_dask_makes_of_a_number_joins_tensors():
-    da = optional("dask.array")
+def test_the_chunk_that_dask_makes_of_a_number_joins_tensors(da):
     found = da.insert(lazy(da, tl, A), 3, 5.0, axis=0).compute(scheduler="synchronous")
     assert isinstance(found, tl.Tensor)
     np.testing.assert_array_equal(np.asarray(found), np.insert(A, 3, 5.0, axis=0))

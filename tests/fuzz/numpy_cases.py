@@ -44,7 +44,7 @@ cumulative_sum cumulative_prod | {q}<, axis={axis}><, include_initial=True>
 average | {r}<, axis={axis}><, weights={y}>
 diff | {x}<, n={small}><, axis={axis}>
 ediff1d | {f}<, to_end={number}>
-trapezoid | {f}<, axis={axis}><, dx={number}>
+trapezoid | {q}<, axis={axis}><, dx={number}>
 gradient | {line}
 sort argsort | {r}<, axis={axis}>, kind="stable"
 searchsorted | {sorted}, {y}<, side='right'>
@@ -55,6 +55,9 @@ union1d intersect1d setdiff1d setxor1d | {r}, {same}
 bincount | {counts}<, minlength={small}>
 histogram | {q}<, bins={small}>
 take | {x}, {positions}<, axis={axis}><, mode={mode}>
+take | p(np.arange(300)), {short}<, mode={mode}>
+var std nanvar nanstd nanmean | p(np.array([1.0, {special}, 2.0, {special}]))<, ddof=1>
+average | p(np.ones(({few}, 3)))<, axis=0><, weights=p(np.ones(({few}, 3)))>
 take_along_axis | {x}, {along}
 compress | {listmask}, {x}<, axis={axis}>
 extract | {y}, {x}
@@ -62,7 +65,7 @@ choose | {counts}, {list}<, mode={mode}>
 select | [{mask}, {mask}], [{x}, {y}]<, {number}>
 where | {mask}, {x}, {y}
 delete | {x}, {positions}<, axis={axis}>
-insert | {x}, {place}, {number}<, axis={axis}>
+insert | {x}, {place}, {inserted}<, axis={axis}>
 append | {x}, {y}<, axis={axis}>
 repeat | {x}, {small}<, axis={axis}>
 ravel_multi_index | ({counts}, {c}), (300, 5)<, mode={mode}>
@@ -118,7 +121,7 @@ linalg.trace linalg.diagonal | {x}<, offset={small}>
 
 # Calls that write into `w`, an operand drawn first.
 WRITING = """
-put | {w}, {positions}, {values}<, mode={mode}>
+put | {w}, {flat}, {values}<, mode={mode}>
 put_along_axis | {w}, {along}, {values}, {axis}
 putmask place | {w}, {wmask}, {values}
 copyto | {w}, {values}<, casting={casting}><, where={wmask}>
@@ -238,6 +241,27 @@ class Arguments:
         return self.draw.choice(
             ("0", str(n), str(-n), "[0, 0]", f"[{n + 1}]", f"p(np.array([{n}]))")
         )
+
+    def inserted(self):
+        return self.draw.choice((self.number(), "[7, 8]", "[1]"))
+
+    def short(self):
+        """Positions in integers too short for the size of what they are positions in."""
+        made = [self.draw.between(0, 127) for _ in range(2)]
+        return f"p(np.array({made}, {self.draw.choice(('np.int8', 'np.uint8'))}))"
+
+    def special(self):
+        return self.draw.choice(("np.inf", "-np.inf", "np.nan", "3.0"))
+
+    def few(self):
+        return str(self.draw.choice((0, 0, 1, 2)))
+
+    def flat(self):
+        """Positions among all elements, one in four outside."""
+        n = int(np.prod(self.shape_of_first))
+        at = self.draw.between(-n, max(n - 1, -n))
+        at = self.draw.choice((n, n + 2, -n - 1)) if self.draw.chance(0.25) else at
+        return f"p(np.array([{at}]))" if self.draw.chance(0.5) else f"[{at}]"
 
     def square(self):
         n = self.draw.between(0, 4)

@@ -27,6 +27,7 @@ import moving_cases
 import numpy_cases
 import program_cases
 import pytest
+import rank_cases
 import reducing_cases
 import two_ways_cases
 import write_table
@@ -55,10 +56,12 @@ CASES = {
     **write_table.CASES,
     **entering_cases.CASES,
     **numpy_cases.CASES,
+    **rank_cases.CASES,
     **fuse_cases.CASES,
     **two_ways_cases.CASES,
 }
 WEIGHTS = {
+    **rank_cases.WEIGHTS,
     **alias_cases.WEIGHTS,
     **alias_views.WEIGHTS,
     **alias_outputs.WEIGHTS,

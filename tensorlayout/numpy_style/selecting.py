@@ -175,9 +175,9 @@ def put(a: Tensor, ind: Any, v: Any, mode: str = "raise") -> None:
     """
     x = arguments.writable("put", arguments.tensor("put", a))
     places = reshape(beside("put", ind, x), (-1,))
-    values = _line("put", v, x, "unsafe")
     if places.size and not x.size:
         refuse("put", "index is out of bounds for a tensor without elements", IndexError)
+    values = _line("put", v, x, "unsafe")
     if not (places.size and values.size):
         return
     places = _inside("put", wrapped("put", places, x.size, mode), x)

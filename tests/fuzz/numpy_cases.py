@@ -38,10 +38,11 @@ argmax argmin | {r}<, axis={axis}><, keepdims=True>
 nanargmax nanargmin | {q}<, axis={axis}><, keepdims=True>
 ptp | {r}<, axis={axes}>
 count_nonzero | {x}<, axis={axes}><, keepdims=True>
-cumsum nancumsum | {r}<, axis={axis}><, dtype={dtype}>
+cumsum | {i}<, axis={axis}><, dtype={dtype}>
+nancumsum | {q}<, axis={axis}><, dtype={dtype}>
 cumprod nancumprod | {q}<, axis={axis}>
 cumulative_sum cumulative_prod | {q}<, axis={axis}><, include_initial=True>
-average | {r}<, axis={axis}><, weights={y}>
+average | {q}<, axis={axis}><, weights={y}>
 diff | {x}<, n={small}><, axis={axis}>
 ediff1d | {f}<, to_end={number}>
 trapezoid | {q}<, axis={axis}><, dx={number}>
@@ -108,8 +109,8 @@ isneginf isposinf fix sinc | {r}
 unwrap | {q}<, axis={axis}>
 vander | {r}<, {small}>
 polyval | p(np.array([1.5, -2.0, 1.0])), {m}
-fft.fft fft.ifft fft.hfft | {x}<, n={small}><, axis={axis}>
-fft.rfft fft.ihfft | {r}<, n={small}><, axis={axis}>
+fft.fft fft.ifft fft.hfft | {m}<, n={small}><, axis={axis}>
+fft.rfft fft.ihfft | {q}<, n={small}><, axis={axis}>
 fft.fft2 fft.fftn | {m}
 linalg.norm | {m}<, axis={axes}><, ord={norm}>
 linalg.vector_norm | {m}<, axis={axes}><, keepdims=True>
@@ -196,6 +197,9 @@ class Arguments:
 
     def r(self):
         return self._operand("x", self.draw.choice(("real numeric", "real numeric", "any")))
+
+    def i(self):
+        return self._operand("x", "integral")
 
     def f(self):
         return self._operand("x", "real floating")

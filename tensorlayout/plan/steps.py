@@ -5,6 +5,7 @@ Whoever takes such a step notes it before, so that who listens may still refuse 
 
 from __future__ import annotations
 
+import os
 import sys
 from collections.abc import Callable
 from typing import Any, Literal
@@ -100,9 +101,8 @@ def note_export(name: str, spec: TensorSpec) -> None:
     The frame that asked decides. Libraries in C have none: then it is the one that called them.
     """
     asker = sys._getframe(1).f_back
-    module = "" if asker is None else str(asker.f_globals.get("__name__"))
-    if module.partition(".")[0] != _PACKAGE:
+    if asker is None or not asker.f_code.co_filename.startswith(_FOLDER):
         note(Export(name, spec))
 
 
-_PACKAGE = __name__.partition(".")[0]
+_FOLDER = os.path.join(os.path.dirname(os.path.dirname(__file__)), "")

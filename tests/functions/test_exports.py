@@ -132,8 +132,8 @@ def test_each_request_leaves_one_record_at_its_line(text):
 @pytest.mark.cpu
 def test_adapters_hand_memory_over():
     """Lines of this package ask NumPy there, for the library that called it."""
-    autoray = pytest.importorskip("autoray")
-    dispatch = pytest.importorskip("dask.array.dispatch")
+    autoray = pytest.importorskip("autoray", reason="optional: autoray")
+    dispatch = pytest.importorskip("dask.array.dispatch", reason="optional: Dask")
     x = tl.zeros((2, 3))
     with tl.trace() as seen:
         autoray.do("to_numpy", x)

@@ -373,7 +373,7 @@ def test_more_bytes_than_there_are(tile):
 
 def test_no_tensor():
     with pytest.raises(TypeError, match="to_buffer: "):
-        to_buffer(np.zeros(2, np.float32), "f32[2]")
+        to_buffer(np.zeros(2, ">f4"), "f32[2]")
 
 
 def test_more_dimensions_than_numpy_has():

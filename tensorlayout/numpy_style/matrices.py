@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from functools import partial, reduce
 from typing import Any
@@ -11,7 +12,7 @@ from tensorlayout.functions import arguments, linear_algebra
 from tensorlayout.functions import elementwise as ew
 from tensorlayout.functions.data_types import astype
 from tensorlayout.functions.manipulation import expand_dims, moveaxis
-from tensorlayout.functions.searching import count_nonzero
+from tensorlayout.functions.searching import count_nonzero, where
 from tensorlayout.functions.utility import any as any_
 from tensorlayout.linalg import cross, diagonal
 from tensorlayout.numpy_style.operands import beside, counted, floating, product, sequence, tensors
@@ -237,12 +238,19 @@ def svdvals(x: Tensor, /) -> Tensor:
 
 
 def cond(x: Tensor, p: Any = None) -> Tensor:
-    """The norm of each matrix times that of its inverse."""
+    """Return the norm of each matrix times that of its inverse; inf for 2-norms of zeros.
+
+    ValueError for matrices without elements.
+    """
     a = floating("cond", x)
+    if 0 in a.shape[-2:]:
+        refuse("cond", f"matrices must have elements, got shape {a.shape}")
     if p in (None, 2, -2):
         values = linalg.svdvals(a)
         first, last = values[..., 0], values[..., -1]
-        return ew.divide(last, first) if p == -2 else ew.divide(first, last)
+        found = ew.divide(last, first) if p == -2 else ew.divide(first, last)
+        of_zeros = ew.logical_and(ew.isnan(found), ew.logical_not(ew.isnan(first)))
+        return where(of_zeros, math.inf, found)
     return ew.multiply(linalg.matrix_norm(a, ord=p), linalg.matrix_norm(linalg.inv(a), ord=p))
 
 

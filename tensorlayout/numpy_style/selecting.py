@@ -189,9 +189,9 @@ def put(a: Tensor, ind: Any, v: Any, mode: str = "raise") -> None:
 def _line(name: str, given: Any, x: Tensor, casting: str) -> Tensor:
     """`given` as a line of values to write into `x`. TypeError where the rule `casting` forbids.
 
-    Numbers in a list have no dtype, so any rule allows them.
+    Scalars and numbers in a list are made in the dtype of `x`, as NumPy does: no rule forbids them.
     """
-    casting = "unsafe" if isinstance(given, (list, tuple)) else casting
+    casting = casting if isinstance(given, (Tensor, np.ndarray)) else "unsafe"
     check_finite(name, given, x.dtype)
     value = reshape(beside(name, given, x), (-1,))
     loses_a_part = value.dtype.kind == "c" != x.dtype.kind
@@ -393,4 +393,6 @@ def fill_diagonal(a: Tensor, val: Any, wrap: bool = False) -> None:
         refuse("fill_diagonal", f"needs a matrix, or equal sizes, got shape {x.shape}")
     along = arange(min(x.shape), device=x.device)
     value = _line("fill_diagonal", val, x, "unsafe")
+    if not value.size:
+        return
     x[(along,) * x.ndim] = value[elementwise.remainder(along, value.size)]

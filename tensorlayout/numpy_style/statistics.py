@@ -11,7 +11,7 @@ import numpy as np
 from tensorlayout import dtypes
 from tensorlayout.functions import arguments, creation, extra, extra_statistical, searching
 from tensorlayout.functions import elementwise as ew
-from tensorlayout.functions.creation import linspace
+from tensorlayout.functions.creation import linspace, zeros
 from tensorlayout.functions.data_types import astype
 from tensorlayout.functions.manipulation import broadcast_to, moveaxis, reshape
 from tensorlayout.functions.transfers import on_host
@@ -513,6 +513,8 @@ def histogram(
     x = astype(x, dtypes.uint8) if x.dtype == dtypes.bool else x
     edges = under("histogram", histogram_bin_edges, x, bins, range)
     number = edges.size - 1
+    if number < 1:
+        return zeros((0,), dtype=dtypes.int64, device=x.device), edges
     first, last = edges[0], edges[-1]
     inside = ew.logical_and(ew.greater_equal(x, first), ew.less_equal(x, last))
     places = ew.subtract(searching.searchsorted(edges, x[inside], side="right"), 1)

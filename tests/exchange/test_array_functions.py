@@ -3,6 +3,7 @@
 import functools
 import inspect
 import io
+import math
 
 import numpy as np
 import numpy.fft
@@ -10,7 +11,7 @@ import numpy.lib.scimath
 import numpy.linalg
 import pytest
 from numpy.testing.overrides import get_overridable_numpy_array_functions
-from tensors import asarray, host
+from tensors import asarray, host, same
 
 import tensorlayout as tl
 from tensorlayout.numpy_style.array_functions import ABOUT, CONVERTED, LIKE, OVERLAP, TABLE
@@ -130,6 +131,7 @@ CASES = {
         lambda t: np.digitize(t(V), t(V[::-1]), right=True),
     ],
     "histogram": [
+        lambda t: np.histogram(t(F), bins=[1.0]),
         lambda t: np.histogram(t(F)),
         lambda t: np.histogram(t(N), bins=3, range=(0, 4)),
         lambda t: np.histogram(t(W), t(V)),
@@ -293,11 +295,15 @@ CASES = {
         lambda t: into(np.put, t(K), t(np.array([9, -8])), 5, mode="clip"),
         lambda t: into(np.put, t(K), [7, 3, 4], t(np.array([5, 6])), mode="wrap"),
     ],
-    "place": [lambda t: into(np.place, t(K), t(B), [7, 8, 9])],
+    "place": [
+        lambda t: into(np.place, t(K), t(B), [7, 8, 9]),
+        lambda t: into(np.place, t(K), t(B), np.float64(2.5)),
+    ],
     "putmask": [
         lambda t: into(np.putmask, t(K), t(B), t(J)),
         lambda t: into(np.putmask, t(K), t(B), [7, 8]),
         lambda t: into(np.putmask, t(K), t(B), []),
+        lambda t: into(np.putmask, t(K > 3), t(B), 1),
     ],
     "copyto": [
         lambda t: into(np.copyto, t(F), 3),
@@ -305,6 +311,7 @@ CASES = {
     ],
     "fill_diagonal": [
         lambda t: into(np.fill_diagonal, t(F), 9),
+        lambda t: into(np.fill_diagonal, t(F), []),
         lambda t: into(np.fill_diagonal, t(np.zeros((3, 3, 3))), [1.0, 2.0]),
     ],
     "unravel_index": [lambda t: np.unravel_index(t(N), (3, 2))],
@@ -485,7 +492,11 @@ CASES = {
         lambda t: np.linalg.cholesky(t(S)),
         lambda t: np.linalg.cholesky(t(S), upper=True),
     ],
-    "linalg.cond": [lambda t: np.linalg.cond(t(S)), lambda t: np.linalg.cond(t(M), 1)],
+    "linalg.cond": [
+        lambda t: np.linalg.cond(t(S)),
+        lambda t: np.linalg.cond(t(M), 1),
+        lambda t: np.linalg.cond(t(np.zeros((2, 2)))),
+    ],
     "linalg.cross": [lambda t: np.linalg.cross(t(K), t(J))],
     "linalg.det": [lambda t: np.linalg.det(t(M))],
     "linalg.diagonal": [lambda t: np.linalg.diagonal(t(C), offset=1)],
@@ -1019,3 +1030,23 @@ def test_errors_of_outs():
     ]:
         with pytest.raises(error, match=words):
             np.sum(x, axis=0, out=out)
+
+
+def test_what_no_integer_holds_is_refused_and_nothing_written():
+    """What NumPy raises for the same call; found by random calls."""
+    for call, error in (
+        (lambda x: np.put(x, [0], math.inf), OverflowError),
+        (lambda x: np.put(x, [0], math.nan), ValueError),
+        (lambda x: np.put_along_axis(x, asarray(np.array([[0, 0, 0]])), math.nan, 0), ValueError),
+        (lambda x: np.fill_diagonal(x, math.inf), OverflowError),
+        (lambda x: np.putmask(x, x > 0, asarray(np.array([1.5]))), TypeError),
+        (lambda x: np.insert(x, 0, math.nan), ValueError),
+        (lambda x: np.min(x, initial=math.nan), ValueError),
+        (lambda x: np.sum(x, initial=math.inf), OverflowError),
+        (lambda x: np.resize(x, (-1,)), ValueError),
+        (lambda x: np.linalg.cond(x[:0, :0]), ValueError),
+    ):
+        x = asarray(K)
+        with pytest.raises(error):
+            call(x)
+        same(x, K)

@@ -261,6 +261,7 @@ def test_dtype():
         (lambda x: np.fmod(x.astype(tl.uint8), 300), (OverflowError, TypeError), r"numpy\.fmod: "),
         (lambda x: np.add(x, 1, casting="any"), ValueError, r"numpy\.add: casting must be one of"),
         (lambda x: np.add(x > 0, x, casting="no"), TypeError, r"numpy\.add: Cannot cast"),
+        (lambda x: np.add(x > 0, 1.0, casting="equiv"), TypeError, r"numpy\.add: Cannot cast"),
         (lambda x: np.maximum(x, x, dtype=np.complex64), TypeError, "maximum: only real"),
         (lambda x: np.logical_or(x, x, dtype=np.int8), TypeError, r"numpy\.logical_or: "),
         (lambda x: np.matmul(x, x, dtype=np.int8), TypeError, r"numpy\.matmul: .*same_kind"),

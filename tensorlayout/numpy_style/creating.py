@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import numpy as np
@@ -147,7 +148,8 @@ def linspace(
     steps = num - 1 if endpoint else num
     number = arguments.count("linspace", "num", num)
     width = ew.subtract(last, first)
-    step = ew.divide(width, steps) if steps > 0 else ew.multiply(width, float("nan"))
+    nothing = creation.asarray(math.nan, device=first.device)  # as NumPy: of rank 0, float64
+    step = ew.divide(width, steps) if steps > 0 else nothing
     places = reshape(
         astype_(creation.arange(number, device=first.device), width.dtype),
         (number, *(1,) * width.ndim),

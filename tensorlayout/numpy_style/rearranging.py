@@ -87,7 +87,7 @@ def broadcast_to(array: Tensor, shape: Any, subok: bool = False) -> Tensor:
 
 def broadcast_arrays(*args: Any, subok: bool = False) -> tuple[Tensor, ...]:
     """`tl.broadcast_arrays`."""
-    return manipulation.broadcast_arrays(*tensors("broadcast_arrays", *args))
+    return manipulation.broadcast_arrays(*tensors("broadcast_arrays", *args, weak=False))
 
 
 def flip(m: Tensor, axis: Axis | None = None) -> Tensor:

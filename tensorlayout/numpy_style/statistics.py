@@ -521,10 +521,14 @@ def histogram(
     places = ew.minimum(places, number - 1)
     chosen = None
     if weights is not None:
-        chosen = reshape(beside("histogram", weights, x), (-1,))[inside]
+        weight = beside("histogram", weights, x)
+        if weight.shape != a.shape:
+            msg = f"weights must have the shape of a, {a.shape}, got {weight.shape}"
+            refuse("histogram", msg)
+        chosen = reshape(weight, (-1,))[inside]
     counts = bincount(places, chosen, number)
-    if chosen is not None and chosen.dtype.kind in "iu":
-        counts = astype(counts, chosen.dtype)
+    if chosen is not None and chosen.dtype != dtypes.bool:
+        counts = astype(counts, chosen.dtype, copy=False)
     if density:
         widths = astype(diff(edges), dtypes.float64, copy=False)
         return ew.divide(ew.divide(counts, widths), reductions.sum(counts)), edges

@@ -136,6 +136,7 @@ CASES = {
         lambda t: np.histogram(t(N), bins=3, range=(0, 4)),
         lambda t: np.histogram(t(W), t(V)),
         lambda t: np.histogram(t(W), [0, 1, 4, 9], weights=t(W), density=True),
+        lambda t: np.histogram(t(V), 3, weights=t(np.array([0.5, 1, 2, 4], np.float32))),
     ],
     "histogram_bin_edges": [lambda t: np.histogram_bin_edges(t(N), 4)],
     # joins and parts
@@ -231,7 +232,10 @@ CASES = {
         lambda t: np.repeat(t(K), [1, 0, 2], axis=1),
     ],
     "broadcast_to": [lambda t: np.broadcast_to(t(V), (2, 4))],
-    "broadcast_arrays": [lambda t: np.broadcast_arrays(t(K), t(np.ones((4, 1, 3))))],
+    "broadcast_arrays": [
+        lambda t: np.broadcast_arrays(t(K), t(np.ones((4, 1, 3)))),
+        lambda t: np.broadcast_arrays(t(V.astype(np.float32)), 1.5, 2),
+    ],
     "pad": [
         lambda t: np.pad(t(K), 1),
         lambda t: np.pad(t(K), ((1, 0), (0, 2)), "edge"),
@@ -470,6 +474,7 @@ CASES = {
         lambda t: np.linspace(t(V), 10.0, 5),
         lambda t: np.linspace(t(V), t(V * 2), num=3, endpoint=False, axis=1, retstep=True),
         lambda t: np.linspace(t(np.array(1)), 7, 4, dtype=int),
+        lambda t: np.isnan(np.linspace(t(V.astype(np.float32)), 7, 1, retstep=True)[1]),
     ],
     "logspace": [lambda t: np.logspace(t(V), 3.0, 4)],
     "geomspace": [lambda t: np.geomspace(t(V), 64.0, 4)],
@@ -968,6 +973,7 @@ def test_arguments_that_are_refused():
         (lambda: np.cov(x, fweights=[1, 2, 3]), "cov: takes no fweights="),
         (lambda: np.pad(x, 1, "linear_ramp"), "pad: mode must be one of"),
         (lambda: np.pad(x, 1, "edge", constant_values=1), "pad: takes no constant_values=1"),
+        (lambda: np.histogram(x, weights=x[0, :]), "histogram: weights must have the shape"),
         (lambda: np.sort(x, order="a"), "sort: takes no order='a'"),
         (lambda: np.choose(x, [x, x]), "choose: positions must be integers, got float64"),
         (lambda: np.choose(x.astype(tl.int8), []), "choose: choices must be at least one"),

@@ -217,6 +217,8 @@ def _round(self: Tensor, ndigits: int | None = None) -> Tensor:
 
 
 def _divmod(self: Tensor, other: Any, /) -> Any:
+    if not dispatch.takes(other):
+        return NotImplemented
     quotient = self // other
     return quotient, self % other
 

@@ -490,7 +490,7 @@ def _fused(function: Any, is_static: Callable[[Any], bool]) -> Any:
                 refuse(name, "takes no out= inside of a fused function", TypeError)
             return function(*args, **named)
         if out is not None:
-            arguments.writable(name, arguments.tensor(name, out, "out"))
+            out = arguments.writable(name, arguments.tensor(name, out, "out"))
         static = [is_static(at) for at in places]
         given = _arrays_replaced(name, given, static)
         kinds = tuple([_kind(name, x, by_value) for x, by_value in zip(given, static, strict=True)])

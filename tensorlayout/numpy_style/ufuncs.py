@@ -426,6 +426,8 @@ def _product(
                 refuse(name, f"{x.dtype} cannot become {kind} by the rule {casting!r}", TypeError)
         given = [astype(x, kind, copy=False) for x in given]
     axis = options.pop("axis", -1) if ufunc is np.vecdot else -1
+    if options.get("axes") == [(-2, -1)] * 3:  # the default, which `array @= tensor` passes
+        del options["axes"]
     if options:
         _refuse(ufunc, "__call__", f"takes no {'=, '.join(options)}= with tensors; use moveaxis()")
     if axis != -1:

@@ -126,6 +126,12 @@ def test_results_in_arrays():
     same(x, VALUES + OTHER)
     x @= np.eye(4)
     same(x, VALUES + OTHER)
+    square = np.diag([1.0, 2.0])
+    square @= tl.asarray(np.diag([3.0, 5.0]))
+    same(square, np.diag([3.0, 10.0]))
+    doubled = np.zeros((3, 4))
+    tl.fuse(lambda v: v * 2 + 1)(x, out=doubled)
+    same(doubled, (VALUES + OTHER) * 2 + 1)
 
 
 class Foreign:
@@ -137,6 +143,8 @@ class Foreign:
     def __radd__(self, other):
         return "asked"
 
+    __rdivmod__ = __radd__
+
 
 def test_who_is_asked_first():
     x = tl.ones(3)
@@ -146,6 +154,7 @@ def test_who_is_asked_first():
     by_priority = type("ByPriority", (Foreign,), {"__array_priority__": 2000.0})
     units = type("Units", (np.ndarray,), {**vars(by_protocol), "__radd__": Foreign.__radd__})
     assert x + by_protocol() == x + by_priority() == x + np.ones(3).view(units) == "asked"
+    assert divmod(x, by_protocol()) == divmod(x, by_priority()) == "asked"
     assert np.add(x, by_protocol()) == np.add(x, np.ones(3).view(units)) == "ufunc"
 
 

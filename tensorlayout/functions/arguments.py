@@ -287,6 +287,8 @@ def _described(x: Any) -> str:
     kind, fix = words.kind_of(x), ""
     if isinstance(x, np.ndarray):
         kind = f"{kind} of dtype {words.cut(x.dtype, 60)}"
+        if any(stride % max(x.itemsize, 1) for stride in x.strides):
+            kind += f" with strides that are no multiples of {x.itemsize} bytes"
     if is_array(x) or type(x) in (list, tuple, int, float, complex):
         fix = "; make it a tensor with asarray() first"
     return f"{kind}{fix}"

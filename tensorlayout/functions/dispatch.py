@@ -146,7 +146,7 @@ def elementwise(operation: Elementwise, *operands: Any, out: Tensor | None = Non
 
 
 def _tensors_and_scalars(name: str, operands: tuple[Any, ...]) -> tuple[Any, ...]:
-    """NumPy arrays and scalars as tensors; the scalars are moved to where the others are."""
+    """Replace NumPy arrays and scalars by tensors; scalars are moved to the device of others."""
     given = tuple([operand(name, x) for x in operands])
     device = device_of(operands)
     if device == CPU:
@@ -363,7 +363,7 @@ def _is_wider(other: DType, own: DType) -> bool:
 
 
 def takes(other: Any) -> bool:
-    """Whether an operator accepts `other`, or refuses it with a fix, before its own is asked.
+    """Return whether an operator answers for `other`: accepts it, or refuses it with a fix.
 
     Types with a ufunc protocol (pint, xarray, Dask) or a higher priority than ours come first.
     """
@@ -378,5 +378,5 @@ _NUMPY_UFUNC = np.ndarray.__array_ufunc__
 
 
 def has_ufunc_protocol(x: Any) -> bool:
-    """Whether the type of `x` has an `__array_ufunc__` other than that of NumPy's arrays."""
+    """Return whether the type of `x` has an `__array_ufunc__` other than NumPy's."""
     return getattr(type(x), "__array_ufunc__", _NUMPY_UFUNC) is not _NUMPY_UFUNC

@@ -537,7 +537,7 @@ def _run(trace: _Trace, names: list[str]) -> Callable[..., Any]:
 
 
 def _arrays_replaced(name: str, given: tuple[Any, ...], static: list[bool]) -> tuple[Any, ...]:
-    """Tensors in place of NumPy's arrays and scalars, but for `static` ones; scalars are moved."""
+    """Replace NumPy arrays and scalars, except `static` ones, by tensors; scalars are moved."""
     if not any(isinstance(x, (np.generic, np.ndarray)) for x in given):
         return given
     device = arguments.device_of(given)

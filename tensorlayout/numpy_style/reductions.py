@@ -161,7 +161,7 @@ def _extreme(
 
 
 def _extreme_of_two(of_two: Callable[[Any, Any], Tensor], x: Tensor, first: Tensor) -> Tensor:
-    """As a reduction of both: -0 is less than +0, which elementwise functions do not promise."""
+    """Return the extreme of both with -0 below +0, which elementwise functions do not promise."""
     found = of_two(x, first)
     if not dtypes.in_category(x.dtype, "real floating"):
         return found

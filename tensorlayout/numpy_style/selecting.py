@@ -187,7 +187,7 @@ def put(a: Tensor, ind: Any, v: Any, mode: str = "raise") -> None:
 
 
 def _line(name: str, given: Any, x: Tensor, casting: str) -> Tensor:
-    """`given` as a line of values to write into `x`. TypeError where the rule `casting` forbids.
+    """Return `given` with rank 1, to be written into `x`. TypeError if `casting` forbids that.
 
     Scalars and numbers in a list are made in the dtype of `x`, as NumPy does: no rule forbids them.
     """

@@ -174,7 +174,7 @@ def _is_foreign(x: Any) -> bool:
 
 
 def _over_arrays(name: str, given: Sequence[Any]) -> list[Any]:
-    """`given` with tensors in place of NumPy arrays, over the same memory."""
+    """Replace NumPy arrays by tensors over the same memory."""
     found = [arguments.operand(name, x) if isinstance(x, np.ndarray) else x for x in given]
     arguments.refuse_arrays(name, given, arguments.device_of(given))
     return found

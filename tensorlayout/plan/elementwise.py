@@ -98,11 +98,11 @@ class Elementwise:
 
     @property
     def takes_integers(self) -> bool:
-        """Whether integers and bool are taken as floating-point numbers."""
+        """True if integers and bool are converted to float64."""
         return "floating" in self.dtypes
 
     def takes(self, dtype: DType) -> bool:
-        """Whether operands that promote to `dtype` are taken as they are."""
+        """Return whether operands that promote to `dtype` need no conversion of kind."""
         return bool(dtypes.in_category(dtype, self.dtypes))
 
     def plan(self, *operands: Operand) -> ElementwisePlan:

@@ -91,7 +91,7 @@ class FusePlan(Plan):
 
     @property
     def has_tiles(self) -> bool:
-        """Whether some value is tiled, or packed below a byte."""
+        """True if some value is tiled, or packed below a byte."""
         specs = [each for each in self.operands if isinstance(each, TensorSpec)]
         specs += [self.result, *[step.result for step in self.steps]]
         return any(not spec.layout.is_strided for spec in specs)

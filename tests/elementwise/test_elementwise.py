@@ -505,6 +505,9 @@ def test_what_is_no_tensor():
         "list": [1.0, 2.0, 3.0],
         "numpy.ndarray of dtype >f8": np.ones(3, ">f8"),
         "numpy.ndarray of dtype object": np.ones(3, object),
+        "numpy.ndarray of dtype float64 with strides that are no multiples of 8 bytes": np.ones(
+            3, "u1,f8"
+        )["f1"],
         "numpy.MaskedArray of dtype float64": np.ma.ones(3),
         "numpy.matrix of dtype float64": np.ones((1, 3)).view(np.matrix),
     }

@@ -165,7 +165,7 @@ _FAR = 1 << 24
 
 
 def _needs_scalar_loop(plan: ElementwisePlan) -> bool:
-    """Whether NumPy may take its scalar loop for complex numbers: see `standard_fixes.forwards`."""
+    """Return whether NumPy may use its scalar complex loop (see `standard_fixes.forwards`)."""
     tensors = [o.layout for o in plan.operands if isinstance(o, TensorSpec)]
     layout = plan.result.layout
     ranks = {len(o.shape) for o in (layout, *tensors)} - {0}

@@ -314,7 +314,7 @@ def _zero_in(bits: Array) -> int:
 
 
 def _has_zero(x: Array, *, signed: bool) -> bool:
-    """Whether some element of an array in storage order is -0 (`signed`), or +0."""
+    """Return whether an array in storage order contains -0 (`signed`), or +0."""
     bits = x.view(_zero_type(x, signed=signed))
     return bool(Fold(np.minimum)(bits, range(x.ndim)) == _zero_in(bits))
 

@@ -38,6 +38,15 @@ def pytest_collection_modifyitems(items):
             item.add_marker("long")
         if item.get_closest_marker("long"):
             item.own_markers = [mark for mark in item.own_markers if mark.name != "gpu"]
+    _sort_by_device(items)
+
+
+def _sort_by_device(items):
+    """In each file, tests on the CPU come first: `device` stays open until the file's last test."""
+    places = {}
+    for item in items:
+        places.setdefault(item.path, len(places))
+    items.sort(key=lambda item: (places[item.path], _device(item) not in (None, "cpu")))
 
 
 def _is_long(item):

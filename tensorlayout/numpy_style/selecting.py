@@ -249,7 +249,8 @@ def copyto(dst: Tensor, src: Any, casting: str = "same_kind", where: Any = True)
     x = arguments.writable("copyto", arguments.tensor("copyto", dst))
     if isinstance(src, np.ndarray):  # as in x[...] = src
         src = under("copyto", asarray, src, device=x.device)
-    value = src if isinstance(src, Tensor) else beside("copyto", src, x)
+    weak = type(src) is not bool  # whose dtype no operation changes
+    value = src if isinstance(src, Tensor) else beside("copyto", src, x, weak=weak)
     arguments.choice("copyto", "casting", casting, f"one of {', '.join(CASTINGS)}", CASTINGS)
     if not can_cast(value.dtype, x.dtype, casting):
         rule = f"{value.dtype} cannot become {x.dtype} by the rule {casting!r}"

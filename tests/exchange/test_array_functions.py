@@ -736,6 +736,10 @@ def test_casting_is_for_scalars_too():
     for value in (1.5, np.float64(1.5), [1.5, 2.5], 1j):
         with pytest.raises(TypeError, match=r"copyto: .* by the rule 'same_kind'"):
             np.copyto(x, value)
+    for size in (0, 2):  # of Python's numbers only bool has a dtype of its own
+        with pytest.raises(TypeError, match="copyto: bool cannot become uint64 by the rule 'no'"):
+            np.copyto(tl.zeros(size, dtype=tl.uint64), True, casting="no")
+        np.copyto(tl.zeros(size, dtype=tl.uint64), 1, casting="no")
     with pytest.raises(ValueError, match="copyto: casting must be one of"):
         np.copyto(x, 1, casting="any")
     np.copyto(x, 7.5, casting="unsafe")

@@ -277,6 +277,15 @@ def test_of_no_elements():
                 function(x, axis=axis)
 
 
+@pytest.mark.parametrize("dtype", DTYPES["real numeric"])
+@pytest.mark.parametrize("name", ["min", "max"])
+def test_extremes_of_nothing_along_no_axis(name, dtype):
+    x = tl.zeros((0, 3), dtype=dtype)
+    for options in ({"axis": ()}, {"axis": 1, "keepdims": True}):
+        found = getattr(tl, name)(x, **options)
+        assert (found.shape, str(found.dtype)) == ((0, 3 if options["axis"] == () else 1), dtype)
+
+
 # --- dtypes ------------------------------------------------------------------------------------
 
 

@@ -63,7 +63,7 @@ take_along_axis | {x}, {along}
 compress | {listmask}, {x}<, axis={axis}>
 extract | {y}, {x}
 choose | {counts}, {list}<, mode={mode}>
-select | [{mask}, {mask}], [{x}, {y}]<, {number}>
+select | [{mask}, {mask}], [{x}, {tensor}]<, {number}>
 where | {mask}, {x}, {y}
 delete | {x}, {positions}<, axis={axis}>
 insert | {x}, {place}, {inserted}<, axis={axis}>
@@ -277,8 +277,9 @@ class Arguments:
         return f"p(np.array({[abs(v) for v in made]}).astype({kind}))"
 
     def y(self):
-        if self.draw.chance(0.1):
-            return self.number()
+        return self.number() if self.draw.chance(0.1) else self.tensor()
+
+    def tensor(self):
         shape = self.shape_of_first
         if self.draw.chance(0.3):
             shape = self.draw.broadcast_with(shape) if len(shape) < 6 else shape

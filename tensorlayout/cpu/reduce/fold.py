@@ -294,7 +294,7 @@ def order_zeros(ufunc: Any, found: Array, x: Array, axes: Sequence[int]) -> None
     of float32 takes as long as before; their minimum, if it is 0, twice that.
     """
     greatest = ufunc in (np.maximum, np.fmax)
-    if not _has_zero(found, signed=greatest):
+    if found.size == 0 or not _has_zero(found, signed=greatest):
         return
     # If there is no zero of the right sign anywhere, there is none in any line.
     if x.size > SMALL and not _has_zero(x, signed=not greatest):

@@ -148,31 +148,31 @@ _durations = {}
 
 def _runs_into(code, space, taken, moment, times, pause):
     """Run code that is interrupted; whether it was. As many are caught as come, and none after."""
-    left = times
+    came, armed = 0, True
 
     def interrupt(*_):
-        nonlocal left
-        if left > 0:
-            left -= 1
+        nonlocal came
+        if armed and came < times:
+            came += 1
             raise KeyboardInterrupt
 
     def run(level):
-        nonlocal left
+        nonlocal armed
         try:
             if level:
                 run(level - 1)
             else:
                 signal.setitimer(signal.ITIMER_REAL, max(taken * moment, 1e-6), pause)
                 exec(code, space)
+            armed = False  # in here, where one that comes just before is caught
         except KeyboardInterrupt:
-            left = 0
+            armed = False
 
     before = signal.signal(signal.SIGALRM, interrupt)
     run(times)
     signal.setitimer(signal.ITIMER_REAL, 0)
-    came, left = left < times, 0
     signal.signal(signal.SIGALRM, before)
-    return came
+    return came > 0
 
 
 def _sum(x):

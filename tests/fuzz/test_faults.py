@@ -112,6 +112,17 @@ def test_storage_at_odd_addresses():
     assert np.asarray(x).tolist() == [0, 1, 2, 3]
 
 
+def test_an_interrupt_at_the_very_end_of_a_call_is_caught():
+    code, space, escaped, came = compile("pass", "short", "exec"), {}, 0, 0
+    for n in range(3000):
+        try:
+            came += faults._runs_into(code, space, n % 40 * 1e-6, 1.0, n % 3 + 1, 2e-5)
+        except KeyboardInterrupt:
+            escaped += 1
+    assert came > 0
+    assert escaped == 0
+
+
 def test_a_case_that_dies_or_stops_is_told(monkeypatch):
     monkeypatch.setattr(isolated, "LONGEST", 0.5)
     assert isolated._name(-signal.SIGSEGV) == "died of SIGSEGV:"

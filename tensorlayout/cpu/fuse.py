@@ -47,7 +47,7 @@ from tensorlayout.plan.fuse import (
     getter,
     sequence,
     step_by_step,
-    write_apart,
+    write_call_by_call,
     write_step_by_step,
 )
 from tensorlayout.plan.run import carried_out, making
@@ -131,7 +131,7 @@ def _run(plan: FusePlan) -> Run:
 def write(plan: FusePlan) -> Write:
     """``write(out, *operands)``: these lie apart from `out`, or exactly there."""
     if plan.has_tiles and not plan.is_one_run:
-        return write_apart(plan)
+        return write_call_by_call(plan)
     return _blockwise(plan) if _in_blocks(plan) else write_step_by_step(plan)
 
 

@@ -27,7 +27,7 @@ from tensorlayout.layout.loop import Axis, Loop
 from tensorlayout.plan.base import Write
 from tensorlayout.plan.copy import CopyPlan
 from tensorlayout.plan.elementwise import ElementwisePlan
-from tensorlayout.plan.fuse import FusePlan, write_apart
+from tensorlayout.plan.fuse import FusePlan, write_call_by_call
 from tensorlayout.plan.reduce import ReducePlan
 from tensorlayout.tensor import Tensor, TensorSpec
 
@@ -63,7 +63,7 @@ class Chain(NamedTuple):
 def write_fuse(plan: FusePlan) -> Write:
     """One launch; more for very many steps or operands, and for a reduction in chunks."""
     if plan.has_tiles and not takes_tiles(plan):
-        return write_apart(plan)
+        return write_call_by_call(plan)
     if plan.reduction is not None:
         return _write_reduced(plan, plan.reduction)
     padding = None if plan.given else padding_of(plan.result)

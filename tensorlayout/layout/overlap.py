@@ -118,9 +118,9 @@ def _digits(parts: Parts, size: int) -> Iterator[tuple[int, int, int]]:
 
 
 def _fits(digits: Sequence[_Digit], differences: Sequence[int], shape: Sequence[int]) -> bool:
-    """Return whether two different indices inside of `shape` differ so, digit by digit.
+    """Return whether two different indices inside `shape` have these differences between digits.
 
-    The least two that do have a 0 in one of both, for each digit.
+    Of the smallest two, one has a 0 at each digit.
     """
     first, second = [0] * len(shape), [0] * len(shape)
     for digit, difference in zip(digits, differences, strict=True):

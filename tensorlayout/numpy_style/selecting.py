@@ -194,7 +194,7 @@ def _line(name: str, given: Any, x: Tensor, casting: str) -> Tensor:
     casting = casting if isinstance(given, (Tensor, np.ndarray)) else "unsafe"
     check_finite(name, given, x.dtype)
     value = reshape(beside(name, given, x), (-1,))
-    loses_a_part = value.dtype.kind == "c" != x.dtype.kind
+    loses_a_part = value.dtype.kind == "c" and x.dtype.kind != "c"
     if value.size and (loses_a_part or not can_cast(value.dtype, x.dtype, casting)):
         rule = f"{value.dtype} cannot become {x.dtype} by the rule {casting!r}"
         refuse(name, f"{rule}; use astype() first", TypeError)

@@ -228,10 +228,11 @@ def getter(numbers: tuple[int, ...]) -> _Get:
     return itemgetter(slice(numbers[0], numbers[0] + 1))
 
 
-def write_apart(plan: FusePlan) -> Write:
-    """``write(out, *operands)``: each step as a call of its own, with copies out of tiles.
+def write_call_by_call(plan: FusePlan) -> Write:
+    """Return ``write(out, *operands)`` that runs each step as a call of its own.
 
-    For plans whose values do not all have the same tiles: a function may ask for some itself.
+    For functions that convert to a tiled layout themselves: not all values have the same tiles, so
+    some are copied.
     """
     parts = [*plan.operation.parts]
     specs: list[Any] = [*plan.operands, *[step.result for step in plan.steps]]

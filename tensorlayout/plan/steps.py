@@ -1,6 +1,6 @@
-"""What a call did besides what its plan says: copies of operands, moves to the host, exports.
+"""Steps of a call that its plan does not contain: copies of operands, moves to the host, exports.
 
-Whoever takes such a step notes it before, so that who listens may still refuse it.
+A step is noted before it is taken, so that a listener can still refuse it.
 """
 
 from __future__ import annotations
@@ -58,7 +58,7 @@ class Export:
 
     @property
     def instead(self) -> str:
-        """How to do without."""
+        """The advice in the error of `no_copies`."""
         return f'use a function of tensorlayout, or give no_copies allow=("{self.name}",)'
 
 

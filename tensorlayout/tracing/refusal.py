@@ -1,4 +1,4 @@
-"""What `no_copies` says to a copy or an export: where it is, its layouts, what to do instead."""
+"""Errors and warnings of `no_copies` for copies and exports: line, layouts and advice."""
 
 from __future__ import annotations
 
@@ -30,15 +30,15 @@ class CopyWarning(UserWarning):
 
 @frozen
 class Refusal:
-    """Which copies are refused, and how; `exports`: whether exports are, too."""
+    """The options of `no_copies`; `exports`: exports are refused, too."""
 
     at_least: int
     warn: bool
     allow: frozenset[str]
-    exports: bool = False
+    exports: bool
 
     def concerns(self, record: Record) -> bool:
-        """Whether this record is one of them; one of a single element never is."""
+        """Return whether this record is refused; one of a single element never is."""
         kinds = (*COPIES, "export") if self.exports else COPIES
         meant = record.kind in kinds and record.output.size > 1
         wide = record.bytes_written + record.bytes_exported >= self.at_least
@@ -77,7 +77,7 @@ _warned: dict[str | tuple[str, type[Warning], int], int] = {}
 
 
 def instead_of(step: Step | Export) -> str:
-    """What to do so that this step is not needed."""
+    """Return the advice that makes this step unnecessary."""
     return step.instead or _between(step.source, step.result)
 
 

@@ -20,7 +20,7 @@ def numbers(count, dtype, seed):
 
 
 def along(function, *arrays):
-    """What `function` gives for many packed elements, these among them."""
+    """Return the results of `function` for many packed elements, these among them."""
     size = np.broadcast_shapes(*[a.shape for a in arrays])
     flat = [np.resize(np.broadcast_to(a, size), 64 * max(1, np.prod(size))) for a in arrays]
     found = host(function(*map(asarray, flat)))

@@ -1043,7 +1043,7 @@ def test_errors_of_outs():
 
 
 def test_what_no_integer_holds_is_refused_and_nothing_written():
-    """What NumPy raises for the same call; found by random calls."""
+    """Errors are those of NumPy for the same calls."""
     for call, error in (
         (lambda x: np.put(x, [0], math.inf), OverflowError),
         (lambda x: np.put(x, [0], math.nan), ValueError),

@@ -170,14 +170,14 @@ def test_each_request_on_every_device():
 
 
 def address(x):
-    """Where the first element is."""
+    """Return the address of the first element."""
     on_host = x.device == "cpu"
     interface = np.asarray(x).__array_interface__ if on_host else x.__cuda_array_interface__
     return interface["data"][0]
 
 
 def leads_to(found, start, end):
-    """Whether memory, or an address, from `start` to `end` is in what a call gave."""
+    """Return whether a result of a call is, or points to, memory from `start` to `end`."""
     if type(found).__name__ == "PyCapsule":
         return True
     if isinstance(found, (memoryview, pickle.PickleBuffer)):

@@ -78,7 +78,7 @@ def out_in(layout, like):
 
 
 def fused(function, *args, layout=None):
-    """What `function` gives unfused: and fused, twice, and into a tensor of another layout."""
+    """Return the fused result, after comparing it with the unfused one: twice, and with `out=`."""
     expected, fast = function(*args), tl.fuse(function)
     for _ in range(2):
         found = fast(*args)
@@ -142,7 +142,7 @@ def too_large(function, x, shape):
 
 
 def on_both(function, *args):
-    """What `function` gives on the default device, and on the CPU; layouts `judge` compares."""
+    """Return the result on the default device, whose bits are those on the CPU."""
     there = [x.to_device("cpu") if isinstance(x, tl.Tensor) else x for x in args]
     with tl.using_device("cpu"):
         expected = function(*there)
@@ -174,7 +174,7 @@ def _read(file, options):
         with tl.using_device("cpu"):
             found = tl.load(file, **options)
         (found,) = found.values() if isinstance(found, dict) else (found,)
-        return tl.copy(found) if hasattr(tl, "copy") else found.copy()
+        return found.copy()
     except (ValueError, TypeError, OSError) as error:
         return error
 

@@ -35,7 +35,7 @@ LAST_PLACES = {"pow": 64, "logaddexp": 32, "tan": 32}
 
 
 def taken_as(name, dtype):
-    """What operands that promote to `dtype` are computed in; None where they are refused."""
+    """Return the dtype in which operands that promote to `dtype` are computed; None if refused."""
     words = WORDS[name]
     if dtype in DTYPES[words] or (dtype == "bool" and name in test_elementwise.OF_BOOLS):
         return dtype

@@ -424,7 +424,7 @@ CHECKED_FIRST = {"take_along_axis", "put_along_axis", "repeat", "place"}
 
 
 def _may_refuse(called, text, operands):
-    """What tensors may refuse: also axes of rank 0, and what fits no tensor without elements."""
+    """Return the errors that tensors may raise where NumPy gives a result."""
     found = BY_DESIGN if "p(" not in text or "inf" in text else BY_DESIGN[:2]
     nothing = any(not o.layout.shape or not o.array.size for o in operands.values())
     return (*found, ValueError, IndexError) if nothing or called in CHECKED_FIRST else found
@@ -441,7 +441,7 @@ def _errors_like(error):
 
 
 def _of_numpy(text, operands, writes):
-    """What NumPy gives for copies of the operands, or the errors that may stand for its own."""
+    """Return a function that calls NumPy on copies; errors become types that may replace them."""
 
     def expect(*arrays):
         space = SPACE | dict(zip(operands, arrays, strict=True)) | {"p": lambda array: array}

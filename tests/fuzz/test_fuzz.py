@@ -62,7 +62,7 @@ def test_more_random_cases():
 
 @pytest.mark.cpu
 def test_calls_of_numpys_functions():
-    """Those of a number are the same each time; there are seven or so of each function."""
+    """Draw the same cases each time, about seven of each function."""
     findings = running.search(2029, cases=2000, only=tuple(numpy_cases.CASES))
     assert not findings.differences, told(findings)
 

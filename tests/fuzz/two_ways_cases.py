@@ -40,7 +40,7 @@ def anything(*arrays):
 
 
 def in_place(draw):
-    """``x * y`` and ``x *= y``."""
+    """Arithmetic into a new tensor, and in place or fused: ``x * y`` and ``x *= y``."""
     dtype = draw.choice([d for d in DTYPES["floating-point"] if not draw.few or d == "float32"])
     sign = draw.choice("+-*/")
     shape = draw.shape()
@@ -89,7 +89,7 @@ def _itself(a, b):
 
 
 def _nothing(got, expected):
-    """Whatever is in place was compared already."""
+    """Accept anything: the text has compared what is in place."""
 
 
 def _normal(rng, shape, dtype):

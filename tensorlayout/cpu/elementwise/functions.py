@@ -97,7 +97,8 @@ def _complex(function: Fix) -> Fixes:
     return _in(function, "complex64", "complex128")
 
 
-def _product(function: np.ufunc) -> Function:
+def _rounded_once(function: np.ufunc) -> Function:
+    """A function of complex numbers whose products are rounded once, in memory of any kind."""
     return Function(function, _in(fixes.forwards(function), "complex64<", "complex128<"))
 
 
@@ -115,7 +116,7 @@ _WORDS = (
 )
 
 _FUNCTIONS = {
-    "abs": _product(np.abs),
+    "abs": _rounded_once(np.abs),
     "acosh": Function(np.acosh, _complex(fixes.acosh) if _OLD else _NONE),
     "atan": Function(np.atan, _complex(fixes.folded(np.atan))),
     "atanh": Function(np.atanh, _complex(fixes.folded(np.atanh))),
@@ -136,7 +137,7 @@ _FUNCTIONS = {
     "isnan": _test(np.isnan),
     "log1p": Function(np.log1p, _complex(fixes.log1p)),
     "logical_xor": Function(np.logical_xor, _UNEQUAL),
-    "multiply": _product(np.multiply),
+    "multiply": _rounded_once(np.multiply),
     "nextafter": Function(np.nextafter, {"float16": fixes.nextafter_half}),
     "not_equal": Function(np.not_equal, _UNEQUAL),
     "pow": Function(
@@ -155,7 +156,7 @@ _FUNCTIONS = {
     "scale_bias": Function(_scale_bias, _in(_scale_bias, "float32", "float64")),  # by blocks
     "sign": Function(np.sign, {**_complex(fixes.sign_complex), "bfloat16": fixes.sign_bfloat16}),
     "signbit": _test(np.signbit),
-    "square": _product(np.square),
+    "square": _rounded_once(np.square),
     "tan": Function(np.tan, _complex(fixes.tan)),
     "tanh": Function(np.tanh, _complex(fixes.tanh)),
     "where": Function(choose, _in(choose_by_bits, *_WORDS), few=np.where),

@@ -167,7 +167,7 @@ class Fold:
 
 
 def _added_pairwise(columns: list[Array], lanes: int) -> list[Array]:
-    """`columns` after the additions that NumPy makes pairwise; the rest are added in order.
+    """Return `columns` after NumPy's pairwise additions; the rest are added in order.
 
     NumPy adds small arrays, and the bits of a row must not depend on how many rows there are.
     """

@@ -148,7 +148,7 @@ _durations = {}
 
 def _runs_into(code, space, taken, moment, times, pause):
     """Run code that is interrupted; whether it was. As many are caught as come, and none after."""
-    came, armed = 0, True
+    came, armed = 0, False
 
     def interrupt(*_):
         nonlocal came
@@ -162,16 +162,17 @@ def _runs_into(code, space, taken, moment, times, pause):
             if level:
                 run(level - 1)
             else:
+                armed = True
                 signal.setitimer(signal.ITIMER_REAL, max(taken * moment, 1e-6), pause)
                 exec(code, space)
             armed = False  # in here, where one that comes just before is caught
         except KeyboardInterrupt:
             armed = False
 
-    before = signal.signal(signal.SIGALRM, interrupt)
+    # The handler stays: a signal that is on its way would meet the default, which ends the process.
+    signal.signal(signal.SIGALRM, interrupt)
     run(times)
     signal.setitimer(signal.ITIMER_REAL, 0)
-    signal.signal(signal.SIGALRM, before)
     return came > 0
 
 

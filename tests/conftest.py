@@ -2,6 +2,7 @@
 
 import os
 
+import design
 import gpu_runs
 import pytest
 from hypothesis import settings
@@ -15,8 +16,16 @@ settings.register_profile("search", deadline=None, derandomize=False, print_blob
 settings.register_profile("gate", deadline=None, derandomize=True, print_blob=True)
 settings.load_profile("gate" if os.environ.get("CI") else "search")
 
+# Half the time to compile, and small tensors take as long.
+os.environ.setdefault("TENSORLAYOUT_SIMULATOR_FLAGS", "-O0")
+
+
+def pytest_report_header():
+    return f"{design.VARIABLE}={design.seed()}"
+
 
 def pytest_configure(config):
+    design.seed()  # before other processes of this run are started
     config.pluginmanager.register(gpu_runs)
 
 

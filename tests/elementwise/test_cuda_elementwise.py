@@ -10,11 +10,11 @@ from pathlib import Path
 import layouts
 import numpy as np
 import pytest
+from elementwise_oracle import ONE, TWO
 from layouts import STRIDED
 from on_devices import FEW, few_first
 from simulated import simulator
 from tensors import BFLOAT16, DTYPES, as_dtype, close, fits, same, slots
-from test_elementwise import ONE, TWO
 
 import tensorlayout as tl
 from tensorlayout.cpu.engine.memory import padding_bits

@@ -17,9 +17,9 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from elementwise_oracle import ONE, TWO
 from special_cases import MAX, limit, same
 from tensors import BFLOAT16, DTYPES, SIGNED, UNSIGNED, as_dtype
-from test_elementwise import ONE, TWO
 from test_special_cases import CONJUGATE, GROUPS, PLANE, Group
 
 import tensorlayout as tl

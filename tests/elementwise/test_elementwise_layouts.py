@@ -4,6 +4,7 @@ import operator
 
 import numpy as np
 import pytest
+from elementwise_oracle import ONE, TWO
 from tensors import (
     BFLOAT16,
     DTYPES,
@@ -16,7 +17,7 @@ from tensors import (
     slots_of,
     tensor_in,
 )
-from test_elementwise import CASES, ONE, TWO, VIEWS
+from test_elementwise import CASES, VIEWS
 
 import tensorlayout as tl
 from tensorlayout.cpu.engine.memory import storage_of

@@ -4,9 +4,10 @@ import tracemalloc
 
 import numpy as np
 import pytest
+from elementwise_oracle import ONE, TWO
 from layouts import LAYOUTS
 from tensors import as_dtype, fits, host, slots, slots_of, tensor_in
-from test_elementwise import CASES, ONE, TWO
+from test_elementwise import CASES
 
 import tensorlayout as tl
 from tensorlayout.cpu.elementwise import flat

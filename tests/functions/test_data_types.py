@@ -4,6 +4,7 @@ import math
 
 import numpy as np
 import pytest
+from casting import PAIRS
 from layouts import TENSORS
 from tensors import (
     BFLOAT16,
@@ -23,33 +24,6 @@ import tensorlayout as tl
 pytestmark = pytest.mark.usefixtures("device")
 
 ALL = DTYPES["any"]
-
-# What two dtypes promote to; beyond the standard's tables, what NumPy says, and rows for bfloat16.
-PROMOTION = """
-      bool i8   i16  i32  i64  u8   u16  u32  u64  f16  bf16 f32  f64  c64  c128
-bool  bool i8   i16  i32  i64  u8   u16  u32  u64  f16  bf16 f32  f64  c64  c128
-i8    i8   i8   i16  i32  i64  i16  i32  i64  f64  f16  bf16 f32  f64  c64  c128
-i16   i16  i16  i16  i32  i64  i16  i32  i64  f64  f32  f32  f32  f64  c64  c128
-i32   i32  i32  i32  i32  i64  i32  i32  i64  f64  f64  f64  f64  f64  c128 c128
-i64   i64  i64  i64  i64  i64  i64  i64  i64  f64  f64  f64  f64  f64  c128 c128
-u8    u8   i16  i16  i32  i64  u8   u16  u32  u64  f16  bf16 f32  f64  c64  c128
-u16   u16  i32  i32  i32  i64  u16  u16  u32  u64  f32  f32  f32  f64  c64  c128
-u32   u32  i64  i64  i64  i64  u32  u32  u32  u64  f64  f64  f64  f64  c128 c128
-u64   u64  f64  f64  f64  f64  u64  u64  u64  u64  f64  f64  f64  f64  c128 c128
-f16   f16  f16  f32  f64  f64  f16  f32  f64  f64  f16  f32  f32  f64  c64  c128
-bf16  bf16 bf16 f32  f64  f64  bf16 f32  f64  f64  f32  bf16 f32  f64  c64  c128
-f32   f32  f32  f32  f64  f64  f32  f32  f64  f64  f32  f32  f32  f64  c64  c128
-f64   f64  f64  f64  f64  f64  f64  f64  f64  f64  f64  f64  f64  f64  c128 c128
-c64   c64  c64  c64  c128 c128 c64  c64  c128 c128 c64  c64  c64  c128 c64  c128
-c128  c128 c128 c128 c128 c128 c128 c128 c128 c128 c128 c128 c128 c128 c128 c128
-"""
-LONG = "bool int8 int16 int32 int64 uint8 uint16 uint32 uint64 float16 bfloat16 float32 float64"
-SHORT = dict(zip(PROMOTION.split()[:15], [*LONG.split(), "complex64", "complex128"], strict=True))
-PAIRS = [
-    tuple(SHORT[short] for short in (row.split()[0], column, row.split()[1 + at]))
-    for row in PROMOTION.strip().split("\n")[1:]
-    for at, column in enumerate(PROMOTION.split()[:15])
-]
 
 
 @pytest.mark.parametrize(("first", "second", "expected"), PAIRS)

@@ -5,6 +5,7 @@ import warnings
 import numpy as np
 import pytest
 from layouts import TENSORS
+from reducing_oracle import WIDE, result_dtype
 from tensors import BFLOAT16, DTYPES, as_dtype, asarray, fits, host, kind, same, slots, tensor_in
 
 import tensorlayout as tl
@@ -25,7 +26,6 @@ REDUCTIONS = {
 POSITIONS = {"nanargmin": "real numeric", "nanargmax": "real numeric"}
 SCANS = {"nancumsum": "any", "nancumprod": "any", "cumsum": "any", "cumprod": "any"}
 CASES = [(name, dtype) for name, words in REDUCTIONS.items() for dtype in DTYPES[words]]
-WIDE = {"f": np.float64, "c": np.complex128, "u": np.uint64}
 
 
 def numbers(dtype, count, nan=True):
@@ -43,14 +43,6 @@ def numpys(name, array, **given):
     with np.errstate(all="ignore"), warnings.catch_warnings():
         warnings.simplefilter("ignore")
         return host(getattr(np, name)(wide, **given))
-
-
-def result_dtype(name, dtype):
-    if kind(dtype) in "fc":
-        return dtype
-    if "sum" in name or "prod" in name:
-        return np.dtype(np.uint64 if kind(dtype) == "u" else np.int64)
-    return dtype if name in ("nanmin", "nanmax") else np.dtype(np.float64)
 
 
 def near(found, expected, message):

@@ -30,7 +30,7 @@ from pathlib import Path
 
 sys.path.extend(
     str(Path(__file__).parents[1] / name)
-    for name in ("harness", "elementwise", "functions", "scan")
+    for name in ("harness", "ops", "elementwise", "functions", "scan")
 )
 
 import faults
@@ -46,7 +46,7 @@ from tensorlayout import cuda
 PRELUDE = """\
 import numpy as np; from numpy import inf, nan; import tensorlayout as tl
 from tensors import as_dtype  # of the folder tests/harness
-from guard import stored; from shared_memory import seen  # of the folder tests/fuzz
+from guard import stored; from shared_memory import seen  # of the folder tests/ops
 from comparing import *; to_layout = tl.to_layout"""
 
 

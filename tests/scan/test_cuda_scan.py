@@ -6,9 +6,10 @@ import numpy as np
 import pytest
 from cuda_memory import ARCHITECTURES, NEEDS_COMPILER
 from layouts import STRIDED
+from reducing_oracle import SCANS, scanned_by_numpy
 from simulated import simulator
 from tensors import DTYPES, as_dtype, close, fits, placed, same, slots, tensor_in
-from test_scans import SCANS, oracle, packed_like
+from test_scans import packed_like
 from waves import WAVES, wave
 
 import tensorlayout as tl
@@ -53,7 +54,7 @@ def check_layouts(name, dtype):
             message = f"{name} of {dtype} in {layout} along {axis}, {initial}"
             # Values in float64 are added up in another order.
             ulps = 2**12 if dtype in ("float64", "complex128") else 1
-            close(on_host(found), oracle(name, array, axis, initial), message, ulps)
+            close(on_host(found), scanned_by_numpy(name, array, axis, initial), message, ulps)
 
 
 @NEEDS_COMPILER
@@ -78,7 +79,11 @@ def scanned_exactly(array, axis, initial=False, **options):
         include_initial=initial,
         dtype="int8",
     )
-    same(on_host(found), oracle("cumulative_sum", array, axis, initial, np.int8), f"{array.shape}")
+    same(
+        on_host(found),
+        scanned_by_numpy("cumulative_sum", array, axis, initial, np.int8),
+        f"{array.shape}",
+    )
 
 
 def integers(shape):
@@ -110,7 +115,7 @@ def test_into_every_layout(driver):
         out = tensor_in(layout, np.full(layout.required_size, 77, np.int8))[0].to_device("cuda")
         array = integers(layout.shape)
         for axis in range(layout.ndim):
-            expected = oracle("cumulative_sum", array, axis, False, np.int8)
+            expected = scanned_by_numpy("cumulative_sum", array, axis, False, np.int8)
             for x in others(array):
                 with checking("bounds", "barriers", "initialized", "races"):
                     before = driver.counters.launches, driver.counters.allocations
@@ -126,7 +131,7 @@ def test_into_a_window_nothing_else_is_touched(driver, initial):
     for shape in ((CAPACITY // 2 + 1, 2), (8 * CAPACITY + 1,), (70, 33), (600, 33), (3, 40, 5)):
         axis = max(len(shape) - 2, 0)
         array = integers(shape)
-        expected = oracle("cumulative_sum", array, axis, initial, np.int8)
+        expected = scanned_by_numpy("cumulative_sum", array, axis, initial, np.int8)
         large = tl.full([2 * n + 1 for n in expected.shape], 77, dtype="int8", device="cuda")
         window = large[tuple(slice(1, None, 2) for _ in shape)]
         for out in (window, tl.flip(window), tl.flip(window, axis=axis)):
@@ -146,7 +151,7 @@ def test_in_place(driver):
             with checking("bounds", "barriers", "races"):
                 same(
                     on_host(sums_into(x, x, axis)),
-                    oracle("cumulative_sum", array, axis, False, np.int8),
+                    scanned_by_numpy("cumulative_sum", array, axis, False, np.int8),
                 )
 
 
@@ -225,7 +230,7 @@ def test_indices_of_64_bits_and_many_dimensions(driver, monkeypatch):
     with checking("bounds", "initialized", "count") as record:
         for axis in range(7):
             found = tl.cumulative_sum(wide, axis=axis)
-            same(on_host(found), oracle("cumulative_sum", x, axis, False))
+            same(on_host(found), scanned_by_numpy("cumulative_sum", x, axis, False))
     assert any("_0_int32_t" in kernel.symbol for kernel in record.counts)
     monkeypatch.setattr(scan, "index_type", lambda count, furthest: "int64_t")
     plan.run.cache_clear()
@@ -245,7 +250,7 @@ def test_signs_of_zeros_infinities_and_nan(driver):
         wide = np.concatenate([array] * repeats, axis)
         same(
             on_host(tl.cumulative_sum(tl.asarray(wide, device="cuda"), axis=axis)),
-            oracle("cumulative_sum", wide, axis, False),
+            scanned_by_numpy("cumulative_sum", wide, axis, False),
         )
     minus = tl.asarray(np.full(30_000, -0.0, np.float32), device="cuda")
     assert np.signbit(np.asarray(on_host(tl.cumulative_sum(minus)))).all()
@@ -264,7 +269,7 @@ def test_products_and_nothing(driver):
     x = tl.asarray(array, device="cuda")
     for axis, initial in itertools.product((0, 1), (False, True)):
         found = tl.cumulative_prod(x, axis=axis, include_initial=initial)
-        same(on_host(found), oracle("cumulative_prod", array, axis, initial))
+        same(on_host(found), scanned_by_numpy("cumulative_prod", array, axis, initial))
     for shape in ((0,), (3, 0), (0, 3)):
         for initial in (False, True):
             found = tl.cumulative_prod(

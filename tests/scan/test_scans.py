@@ -5,6 +5,7 @@ import re
 import numpy as np
 import pytest
 from layouts import TENSORS
+from reducing_oracle import SCANS, scanned_by_numpy
 from tensors import (
     BFLOAT16,
     DTYPES,
@@ -13,7 +14,6 @@ from tensors import (
     close,
     fits,
     host,
-    kind,
     same,
     slots,
     tensor_in,
@@ -25,8 +25,6 @@ from tensorlayout.cpu import scan
 from tensorlayout.cpu.reduce import walk
 
 pytestmark = pytest.mark.usefixtures("device")
-
-SCANS = {"cumulative_sum": (np.add, 0), "cumulative_prod": (np.multiply, 1)}
 
 
 @pytest.fixture(params=["at once", "in small steps"])
@@ -41,28 +39,6 @@ def steps(request, monkeypatch):
     plan.run.cache_clear()
     yield
     plan.run.cache_clear()
-
-
-def wide(dtype):
-    return {"f": np.float64, "c": np.complex128, "u": np.uint64}.get(kind(dtype), np.int64)
-
-
-def oracle(name, array, axis, initial, dtype=None):
-    """Worked out in the widest dtype of the kind, converted at the end."""
-    ufunc, start = SCANS[name]
-    dtype = dtype or (array.dtype if kind(array.dtype) in "fc" else wide(array.dtype))
-    with np.errstate(all="ignore"):
-        found = ufunc.accumulate(array.astype(wide(array.dtype)), axis)
-        if initial:
-            head = np.full_like(np.take(found, [], axis), start, shape=_with_size(found, axis, 1))
-            found = np.concatenate([head, found], axis)
-        return found.astype(dtype)
-
-
-def _with_size(array, axis, n):
-    shape = list(array.shape)
-    shape[axis] = n
-    return shape
 
 
 def packed_like(layout, axis, longer):
@@ -81,7 +57,7 @@ def test_every_layout_and_dtype(name, dtype):
             for axis in range(-layout.ndim, layout.ndim):
                 initial = axis % 2 == 0
                 found = getattr(tl, name)(x, axis=axis, include_initial=initial)
-                expected = oracle(name, array, axis, initial)
+                expected = scanned_by_numpy(name, array, axis, initial)
                 close(found, expected, f"{name} of {dtype} in {layout} along {axis}", ulps=1)
                 assert found.layout == packed_like(layout, axis, int(initial))
 
@@ -96,7 +72,7 @@ def test_long_lines(name, dtype, shape):
         for x, a in [(asarray(array, layout=order),) * 2]:
             for axis in (0, 1):
                 y, b = (x.T, array.T) if axis == 0 else (x, a)
-                expected = oracle(name, host(b), axis, False)
+                expected = scanned_by_numpy(name, host(b), axis, False)
                 close(getattr(tl, name)(y, axis=axis), expected, f"{order} {axis}", ulps=1)
 
 

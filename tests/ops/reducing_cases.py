@@ -4,11 +4,9 @@ import math
 import warnings
 
 import numpy as np
-import test_scans
 from case import Case, Refused, but_signs_of_zeros, near, packed, same
+from reducing_oracle import REDUCTIONS, WIDE, result_dtype, scanned_by_numpy
 from tensors import BFLOAT16, as_dtype, host, kind
-from test_extra_statistical import WIDE, result_dtype
-from test_statistical import REDUCTIONS
 
 import tensorlayout as tl
 
@@ -285,7 +283,7 @@ def scan(name):
             name,
             f"tl.{name}(x, axis={axis}, include_initial={initial})",
             {"x": x},
-            lambda a: test_scans.oracle(name, a, axis, initial),
+            lambda a: scanned_by_numpy(name, a, axis, initial),
             same if not eps else check,
             packed(sizes, x.layout.minor_to_major),
         )

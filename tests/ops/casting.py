@@ -1,11 +1,36 @@
 """What conversions between dtypes mean, on plain arrays."""
 
+import narrow_values
 import numpy as np
-import test_data_types
-import test_narrow
 from tensors import BFLOAT16, as_dtype, kind
 
-PROMOTED = {(a, b): c for a, b, c in test_data_types.PAIRS}
+# What two dtypes promote to; beyond the standard's tables, what NumPy says, and rows for bfloat16.
+PROMOTION = """
+      bool i8   i16  i32  i64  u8   u16  u32  u64  f16  bf16 f32  f64  c64  c128
+bool  bool i8   i16  i32  i64  u8   u16  u32  u64  f16  bf16 f32  f64  c64  c128
+i8    i8   i8   i16  i32  i64  i16  i32  i64  f64  f16  bf16 f32  f64  c64  c128
+i16   i16  i16  i16  i32  i64  i16  i32  i64  f64  f32  f32  f32  f64  c64  c128
+i32   i32  i32  i32  i32  i64  i32  i32  i64  f64  f64  f64  f64  f64  c128 c128
+i64   i64  i64  i64  i64  i64  i64  i64  i64  f64  f64  f64  f64  f64  c128 c128
+u8    u8   i16  i16  i32  i64  u8   u16  u32  u64  f16  bf16 f32  f64  c64  c128
+u16   u16  i32  i32  i32  i64  u16  u16  u32  u64  f32  f32  f32  f64  c64  c128
+u32   u32  i64  i64  i64  i64  u32  u32  u32  u64  f64  f64  f64  f64  c128 c128
+u64   u64  f64  f64  f64  f64  u64  u64  u64  u64  f64  f64  f64  f64  c128 c128
+f16   f16  f16  f32  f64  f64  f16  f32  f64  f64  f16  f32  f32  f64  c64  c128
+bf16  bf16 bf16 f32  f64  f64  bf16 f32  f64  f64  f32  bf16 f32  f64  c64  c128
+f32   f32  f32  f32  f64  f64  f32  f32  f64  f64  f32  f32  f32  f64  c64  c128
+f64   f64  f64  f64  f64  f64  f64  f64  f64  f64  f64  f64  f64  f64  c128 c128
+c64   c64  c64  c64  c128 c128 c64  c64  c128 c128 c64  c64  c64  c128 c64  c128
+c128  c128 c128 c128 c128 c128 c128 c128 c128 c128 c128 c128 c128 c128 c128 c128
+"""
+LONG = "bool int8 int16 int32 int64 uint8 uint16 uint32 uint64 float16 bfloat16 float32 float64"
+SHORT = dict(zip(PROMOTION.split()[:15], [*LONG.split(), "complex64", "complex128"], strict=True))
+PAIRS = [
+    tuple(SHORT[short] for short in (row.split()[0], column, row.split()[1 + at]))
+    for row in PROMOTION.strip().split("\n")[1:]
+    for at, column in enumerate(PROMOTION.split()[:15])
+]
+PROMOTED = {(a, b): c for a, b, c in PAIRS}
 
 
 def promoted(*names):
@@ -54,7 +79,7 @@ def cast(array, name):
 def _values(array):
     """What a narrow type holds, in a type that holds all of it: float64, or int64."""
     name = array.dtype.name
-    values = [test_narrow.number_of(name, c) for c in range(256)]
+    values = [narrow_values.number_of(name, c) for c in range(256)]
     table = np.array(values, np.int64 if "int" in name else np.float64)
     return table[array.view(np.uint8)]
 
@@ -63,7 +88,7 @@ def _contents(array, dtype):
     """Numbers as a narrow type holds them, one by one in exact arithmetic."""
     wide = array if array.dtype.kind in "biu" else array.astype(np.float64)
     found = [
-        test_narrow.content_of(dtype.name, int(n) if wide.dtype.kind in "biu" else n, False)
+        narrow_values.content_of(dtype.name, int(n) if wide.dtype.kind in "biu" else n, False)
         for n in wide.ravel().tolist()
     ]
     return np.array(found, np.uint8).reshape(array.shape).view(dtype)

@@ -1,11 +1,11 @@
 """Cases of elementwise functions, operators, `where`, `clip` and conversions."""
 
+import elementwise_oracle
 import numpy as np
-import test_elementwise
 from case import Case, Refused, but_signs_of_zeros, close, in_dtype, same, voted
 from casting import cast, promoted, with_scalar
+from elementwise_oracle import COMPARISONS, ONE, OPERATORS, TWO
 from tensors import DTYPES, as_dtype, kind
-from test_elementwise import COMPARISONS, ONE, OPERATORS, TWO
 
 WORDS = {name: line[1] for name, line in (ONE | TWO).items()}
 SCALARS = {"b": [True, False], "i": [0, 1, -2, 3], "f": [0.5, -1.5, 2.0], "c": [1 - 0.5j, 2j]}
@@ -37,9 +37,9 @@ LAST_PLACES = {"pow": 64, "logaddexp": 32, "tan": 32}
 def taken_as(name, dtype):
     """Return the dtype in which operands that promote to `dtype` are computed; None if refused."""
     words = WORDS[name]
-    if dtype in DTYPES[words] or (dtype == "bool" and name in test_elementwise.OF_BOOLS):
+    if dtype in DTYPES[words] or (dtype == "bool" and name in elementwise_oracle.OF_BOOLS):
         return dtype
-    return "float64" if "floating" in words and dtype in test_elementwise.WHOLE else None
+    return "float64" if "floating" in words and dtype in elementwise_oracle.WHOLE else None
 
 
 def how(name):
@@ -54,7 +54,7 @@ def one(name):
 
         def expect(a):
             kind = taken_as(name, dtype)
-            return test_elementwise.oracle(name, cast(a, kind)) if kind else Refused(TypeError)
+            return elementwise_oracle.oracle(name, cast(a, kind)) if kind else Refused(TypeError)
 
         result = _result(name, dtype)
         view = name in ("real", "imag")
@@ -90,14 +90,14 @@ def two_arrays(name, dtype, a, b):
     if name in COMPARING and integral:
         return np.asarray(TWO[name][0](a, b))
     a, b = cast(a, dtype), cast(b, dtype)
-    if dtype == "bool" and name in test_elementwise.OF_BOOLS:
-        return test_elementwise.OF_BOOLS[name](a, b)
+    if dtype == "bool" and name in elementwise_oracle.OF_BOOLS:
+        return elementwise_oracle.OF_BOOLS[name](a, b)
     if name == "pow":
         a, b = np.broadcast_arrays(a, b)
         a, b = np.array(a), np.array(b)
         if kind(b.dtype) in "iu":
-            return test_elementwise._power(a, b)
-    return test_elementwise.oracle(name, a, b)
+            return elementwise_oracle.power(a, b)
+    return elementwise_oracle.oracle(name, a, b)
 
 
 def _promotion(draw, name):

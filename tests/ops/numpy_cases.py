@@ -475,10 +475,6 @@ def _alike(got, expected):
         np.testing.assert_allclose(array, expected, share, share * scale)
 
 
-def _to_tensor(array):
-    return tensors.tl.asarray(array)
-
-
 def case_of(called, template, writes):
     """The case of a name and its arguments."""
 
@@ -494,7 +490,7 @@ def case_of(called, template, writes):
             writes="w" if writes else "",
             traced=False,
             may_refuse=_may_refuse(called, text, operands),
-            names={"p": _to_tensor},
+            names={"p": tensors.asarray},
         )
 
     return made

@@ -10,9 +10,9 @@ import math
 from dataclasses import dataclass
 
 import guard
+import narrow_values
 import numpy as np
 import tensors
-import test_narrow
 from tensors import BFLOAT16, DTYPES, as_dtype, kind
 
 import tensorlayout as tl
@@ -75,7 +75,7 @@ def pool(name, kind_of_values):
     dtype = as_dtype(name)
     letter = kind(dtype)
     if letter == "n":
-        every = np.arange(2 ** test_narrow.bits_of(name), dtype=np.uint8)
+        every = np.arange(2 ** narrow_values.bits_of(name), dtype=np.uint8)
         return np.random.default_rng(7).choice(every, 4096 + MANY * 4).view(dtype)
     if kind_of_values == "mild":
         values = {
@@ -125,8 +125,8 @@ def padding_bits(layout, dtype):
 
 def _narrow_padding(value, dtype):
     """By all values of the type: a 1 of one bit is -1, and there may be no 0."""
-    contents = range(2 ** test_narrow.bits_of(dtype.name))
-    values = {c: v for c in contents if (v := test_narrow.value_of(dtype.name, c)) == v}
+    contents = range(2 ** narrow_values.bits_of(dtype.name))
+    values = {c: v for c in contents if (v := narrow_values.value_of(dtype.name, c)) == v}
     ones = [c for c, v in values.items() if v == 1]
     found = {
         PaddingValue.ZERO: 0,
@@ -223,10 +223,12 @@ class Draw:
 
     def dtype(self, words="any"):
         """A dtype of a category of the standard, by name."""
+        return self.choice(self.names_of(words))
+
+    def names_of(self, words):
+        """The names of the dtypes of a category that may be drawn."""
         names = DTYPES[words]
-        if self.few:
-            names = [n for n in names if n in FEW] or names
-        return self.choice(names)
+        return ([n for n in names if n in FEW] or names) if self.few else names
 
     # --- shapes ----------------------------------------------------------------------------------
 

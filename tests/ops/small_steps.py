@@ -1,0 +1,52 @@
+"""Blocks of a few elements: small tensors then take the ways of large ones, in several steps."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+import pytest
+
+from tensorlayout import plan
+from tensorlayout.cpu import fill, fuse, library, mask, pad, reduce, scan, scatter
+from tensorlayout.cpu.copy import axes
+from tensorlayout.cpu.elementwise import flat, staging, where, writing
+from tensorlayout.cpu.engine import blocks
+from tensorlayout.cpu.gather import read, runs
+from tensorlayout.cpu.reduce import fold, positions, quantile, walk
+
+SMALL_STEPS = [
+    *((fold, n, v) for n, v in [("SMALL", 0), ("BLOCK", 3), ("WIDE_RUN", 2), ("_ROW", 7)]),
+    *((reduce, n, v) for n, v in [("SMALL", 0), ("WIDE_RUN", 2), ("_RUN", 2), ("_FEW", 5)]),
+    *((positions, n, v) for n, v in [("SMALL", 0), ("BLOCK", 1), ("_ROWS", 2), ("_WIDE", 2)]),
+    *((scan, n, v) for n, v in [("BLOCK", 3), ("_ROWS", 1), ("_ROW", 2), ("_SIDE_BY_SIDE", 2)]),
+    *((runs, n, v) for n, v in [("MANY", 20), ("RUN", 3), ("BLOCK", 8), ("_COLUMNS", 2)]),
+    *((read, n, v) for n, v in [("RUN", 3), ("BLOCK", 8), ("_LONG", 8), ("_STAGE", 8)]),
+    *((scatter, n, v) for n, v in [("_SLICED", 3), ("_FILLED", 2)]),
+    *((mask, n, v) for n, v in [("_BLOCK", 32), ("_DENSE", 0.5)]),
+    *((staging, n, v) for n, v in [("LEAST", 4), ("SLAB_BYTES", 256), ("REPEATS", 2)]),
+    *((blocks, "BLOCK_BYTES", 256), (flat, "CHUNK_BYTES", 64)),
+    *((library, "_BLOCK", 16), (where, "_SAMPLE", 8), (where, "_LONG_RUN", 4)),
+    *(
+        (quantile, "_FEW", 2),
+        (fill, "_CALL", 2),
+        (pad, "_PIECE", 99),
+        (axes, "FUSED_BYTES", 16),
+    ),
+    *((fuse, n, v) for n, v in [("LEAST", 0), ("BLOCK", 64)]),
+    (writing, "_RUN", 3),
+    (fold, "_COLUMNS", 3),
+    (positions, "_COLUMNS", 2),
+    (walk.blocks, "__defaults__", (3, 0)),
+]
+
+
+@contextmanager
+def steps(small: bool) -> Iterator[None]:
+    """Blocks of a few elements, if `small`."""
+    with pytest.MonkeyPatch.context() as patch:
+        for module, name, value in SMALL_STEPS if small else ():
+            patch.setattr(module, name, value)
+        plan.run.cache_clear()
+        yield
+    plan.run.cache_clear()

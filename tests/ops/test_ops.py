@@ -1,0 +1,52 @@
+"""Every operation in every layout and dtype, on every device: the table of operations, carried out.
+
+`Case` says what is compared. Which dtype meets which layout, and what else is drawn, differs from
+seed to seed; ``TENSORLAYOUT_TEST_SEED``, which a run prints, draws the same again. `long` tests
+try all layouts on all devices.
+"""
+
+import pytest
+from case import DifferenceError, judge
+from small_steps import steps
+from steered import draws
+from table import CASES
+
+pytestmark = pytest.mark.usefixtures("device")
+
+# Of this many layouts, an operation meets one on a device that compiles kernels.
+SHARE = {"simulator": 15, "hybrid": 60, "gpu": 5}
+
+
+def check(name, device, share):
+    for number, draw in enumerate(draws(name, device != "cpu", share)):
+        case = CASES[name](draw)
+        try:
+            judge(case, traced=number % 4 == 0)
+        except DifferenceError as error:
+            error.add_note(case.source())
+            raise
+
+
+@pytest.fixture
+def device_name(request):
+    return request.node.callspec.params["device"]
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_layouts_and_dtypes(name, device_name):
+    check(name, device_name, SHARE.get(device_name, 1))
+
+
+@pytest.mark.cpu
+@pytest.mark.parametrize("name", CASES)
+def test_in_small_steps(name, device_name):
+    """Large tensors are worked on in blocks, runs and groups; so are small ones here."""
+    with steps(small=True):
+        check(name, device_name, 3)
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("name", CASES)
+def test_every_layout(name, device_name):
+    with steps(small=device_name == "cpu"):
+        check(name, device_name, 1)

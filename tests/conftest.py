@@ -1,6 +1,8 @@
 """What all tests share: how hypothesis draws, and the devices that tests run on."""
 
 import os
+import sys
+from pathlib import Path
 
 import design
 import gpu_runs
@@ -20,6 +22,15 @@ settings.load_profile("gate" if os.environ.get("CI") else "search")
 os.environ.setdefault("TENSORLAYOUT_SIMULATOR_FLAGS", "-O0")
 
 
+# Where bytecode may not be written beside the sources, as in many containers, it is kept elsewhere:
+# each process that a test starts would compile the package again.
+if sys.dont_write_bytecode:
+    sys.dont_write_bytecode = False
+    sys.pycache_prefix = str(Path(__file__).parents[1] / ".pytest_cache" / "bytecode")
+    os.environ["PYTHONPYCACHEPREFIX"] = sys.pycache_prefix
+    os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
+
+
 def pytest_report_header():
     return f"{design.VARIABLE}={design.seed()}"
 
@@ -36,6 +47,31 @@ def pytest_generate_tests(metafunc):
         long = "not long" not in metafunc.config.option.markexpr
         found = DEVICES[:1] if marked else devices_of(metafunc.module.__name__, long)
         metafunc.parametrize("device", found, indirect=True, scope="module")
+
+
+@pytest.hookimpl(trylast=True, specname="pytest_generate_tests")
+def pytest_choose_parameters(metafunc):
+    """Of a test of several parameters, each value is tried on each device, not all combinations.
+
+    Which combinations those are follows from the seed; `long` runs have all.
+    """
+    config, calls = metafunc.config, metafunc._calls  # there is no public way to take some away
+    if "not long" not in config.option.markexpr or any("[" in name for name in config.args):
+        return
+    groups, left_out = {}, {"long", "gpu"} if "not gpu" in config.option.markexpr else {"long"}
+    for call in calls:
+        if not (is_long(call.params) or left_out & {mark.name for mark in call.marks}):
+            case = call, tuple(map(_known, call.params.items()))
+            groups.setdefault(call.params.get("device"), []).append(case)
+    name = f"{metafunc.module.__name__}.{metafunc.function.__name__}"
+    chosen = {id(c) for d, g in groups.items() for c in design.covering(f"{name} {d}", g)}
+    calls[:] = [call for call in calls if id(call) in chosen] or calls[:1]
+
+
+def _known(parameter):
+    """A parameter's name and value, or what tells that value from others."""
+    name, value = parameter
+    return name, value if isinstance(value, (str, int, type)) else id(value)
 
 
 @pytest.hookimpl(tryfirst=True)  # before those marked are left out

@@ -8,7 +8,11 @@ from __future__ import annotations
 
 import os
 import random
+from collections.abc import Sequence
 from functools import cache
+from typing import TypeVar
+
+T = TypeVar("T")
 
 VARIABLE = "TENSORLAYOUT_TEST_SEED"
 
@@ -22,3 +26,19 @@ def seed() -> str:
 def chance(*names: object) -> random.Random:
     """What decides by chance: the same for the same names in all of a run."""
     return random.Random("/".join(map(str, (seed(), *names))))
+
+
+def covering(name: str, cases: Sequence[tuple[T, tuple[object, ...]]]) -> list[T]:
+    """Some of the cases, in their order, so that each of their values is in one.
+
+    `cases`: each with its values, one for each parameter. `name`: of what is tested.
+    """
+    missing = {(at, value) for _, values in cases for at, value in enumerate(values)}
+    order = chance(name).sample(range(len(cases)), len(cases))
+    chosen = set()
+    for number in order:
+        found = missing & set(enumerate(cases[number][1]))
+        if found:
+            missing -= found
+            chosen.add(number)
+    return [case for number, (case, _) in enumerate(cases) if number in chosen]

@@ -29,8 +29,8 @@ DEVICES = [
 ]
 
 # Modules whose tests are on the hybrid by default; those of others are `long` there.
-ON_HYBRID = {"test_every_kernel", "test_indexing", "test_ops", "test_plan", "test_sets", "test_sort"}
-ON_HYBRID |= {"test_tensor", "test_tracing", "test_written_values"}
+ON_HYBRID = {"test_every_kernel", "test_indexing", "test_ops", "test_plan", "test_sets"}
+ON_HYBRID |= {"test_sort", "test_tensor", "test_tracing", "test_written_values"}
 
 
 def devices_of(module, long):

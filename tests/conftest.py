@@ -32,11 +32,10 @@ if sys.dont_write_bytecode:
 
 
 def pytest_report_header():
-    return f"{design.VARIABLE}={design.seed()}"
+    return f"{design.VARIABLE}={design.SEED}"
 
 
 def pytest_configure(config):
-    design.seed()  # before other processes of this run are started
     config.pluginmanager.register(gpu_runs)
 
 
@@ -53,19 +52,22 @@ def pytest_generate_tests(metafunc):
 def pytest_choose_parameters(metafunc):
     """Of a test of several parameters, each value is tried on each device, not all combinations.
 
-    Which combinations those are follows from the seed; `long` runs have all.
+    Which combinations those are follows from the seed; the others are `long`.
     """
     config, calls = metafunc.config, metafunc._calls  # there is no public way to take some away
-    if "not long" not in config.option.markexpr or any("[" in name for name in config.args):
-        return
-    groups, left_out = {}, {"long", "gpu"} if "not gpu" in config.option.markexpr else {"long"}
+    left_out = {name for name in ("long", "gpu") if f"not {name}" in config.option.markexpr}
+    groups = {}
     for call in calls:
-        if not (is_long(call.params) or left_out & {mark.name for mark in call.marks}):
+        if not (is_long(call.params) or {"long", *left_out} & {mark.name for mark in call.marks}):
             case = call, tuple(map(_known, call.params.items()))
             groups.setdefault(call.params.get("device"), []).append(case)
     name = f"{metafunc.module.__name__}.{metafunc.function.__name__}"
     chosen = {id(c) for d, g in groups.items() for c in design.covering(f"{name} {d}", g)}
-    calls[:] = [call for call in calls if id(call) in chosen] or calls[:1]
+    if "long" in left_out and not any("[" in name for name in config.args):
+        calls[:] = [call for call in calls if id(call) in chosen] or calls[:1]
+    for call in calls:
+        if id(call) not in chosen:
+            call.marks.append(pytest.mark.long.mark)
 
 
 def _known(parameter):
@@ -84,6 +86,15 @@ def pytest_collection_modifyitems(items):
         if item.get_closest_marker("long"):
             item.own_markers = [mark for mark in item.own_markers if mark.name != "gpu"]
     _sort_by_device(items)
+
+
+@pytest.hookimpl(trylast=True, specname="pytest_collection_modifyitems")
+def pytest_share(config, items):
+    shared = design.shared(items)
+    if len(shared) < len(items):
+        chosen = set(shared)
+        config.hook.pytest_deselected(items=[item for item in items if item not in chosen])
+        items[:] = shared
 
 
 def _sort_by_device(items):

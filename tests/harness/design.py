@@ -1,7 +1,7 @@
 """Which of many combinations a run takes: each value of each kind at least once, the rest by turns.
 
-A seed says which combinations those are; ``TENSORLAYOUT_TEST_SEED`` gives it, or else it is drawn.
-The processes of one run have the same.
+``TENSORLAYOUT_TEST_SEED`` says which combinations those are. The others are `long` tests, of which
+``TENSORLAYOUT_TEST_SHARE=3/20`` takes every twentieth, from the third on.
 """
 
 from __future__ import annotations
@@ -9,23 +9,19 @@ from __future__ import annotations
 import os
 import random
 from collections.abc import Sequence
-from functools import cache
 from typing import TypeVar
 
 T = TypeVar("T")
 
-VARIABLE = "TENSORLAYOUT_TEST_SEED"
+VARIABLE, SHARE = "TENSORLAYOUT_TEST_SEED", "TENSORLAYOUT_TEST_SHARE"
 
 
-@cache
-def seed() -> str:
-    """The seed of this run; processes that it starts get it, too."""
-    return os.environ.setdefault(VARIABLE, str(random.randrange(10**6)))
+SEED = os.environ.get(VARIABLE, "1")
 
 
 def chance(*names: object) -> random.Random:
     """What decides by chance: the same for the same names in all of a run."""
-    return random.Random("/".join(map(str, (seed(), *names))))
+    return random.Random("/".join(map(str, (SEED, *names))))
 
 
 def covering(name: str, cases: Sequence[tuple[T, tuple[object, ...]]]) -> list[T]:
@@ -42,3 +38,9 @@ def covering(name: str, cases: Sequence[tuple[T, tuple[object, ...]]]) -> list[T
             missing -= found
             chosen.add(number)
     return [case for number, (case, _) in enumerate(cases) if number in chosen]
+
+
+def shared(items: list[T]) -> list[T]:
+    """The share of the tests that is asked for: all of them, if none is."""
+    part, _, parts = os.environ.get(SHARE, "0/1").partition("/")
+    return items[int(part) % int(parts) :: int(parts)]

@@ -9,6 +9,7 @@ built-in type is expected, and nothing may have been written.
 from __future__ import annotations
 
 import builtins
+import collections
 import re
 import warnings
 
@@ -22,7 +23,7 @@ from tensorlayout.numpy_style.ufuncs import _COMPOSED, _OURS
 
 LINES = """
 all any | {x}<, axis={axes}><, keepdims=True><, where={mask}>
-sum | {i}<, axis={axes}><, keepdims=True><, dtype={dtype}><, initial={number}>
+sum | {i}<, axis={axes}><, keepdims=True><, initial={number}>
 sum nansum | {q}<, axis={axes}><, keepdims=True><, dtype={dtype}><, initial={small}>
 sum | {i}, where={mask}
 prod nanprod | {q}<, axis={axes}><, keepdims=True>
@@ -39,8 +40,8 @@ argmax argmin | {r}<, axis={axis}><, keepdims=True>
 nanargmax nanargmin | {q}<, axis={axis}><, keepdims=True>
 ptp | {r}<, axis={axes}>
 count_nonzero | {x}<, axis={axes}><, keepdims=True>
-cumsum | {i}<, axis={axis}><, dtype={dtype}>
-nancumsum | {q}<, axis={axis}><, dtype={dtype}>
+cumsum | {i}<, axis={axis}>
+cumsum nancumsum | {q}<, axis={axis}><, dtype={dtype}>
 cumprod nancumprod | {q}<, axis={axis}>
 cumulative_sum cumulative_prod | {q}<, axis={axis}><, include_initial=True>
 average | {q}<, axis={axis}><, weights={y}>
@@ -130,6 +131,33 @@ putmask place | {w}, {wmask}, {values}
 copyto | {w}, {values}<, casting={casting}><, where={wmask}>
 copyto | {w}, {finite}, casting='unsafe'<, where={wmask}>
 fill_diagonal | {w}, {number}
+"""
+
+# Methods: names, the tensor, arguments.
+METHODS = """
+all any | {x} | <axis={axes}, ><keepdims=True, ><where={mask}>
+sum | {i} | <axis={axes}, ><keepdims=True, ><initial={small}, ><where={mask}>
+prod | {q} | <axis={axes}, ><keepdims=True>
+max min | {r} | <axis={axes}, ><keepdims=True, ><initial={small}, ><where={mask}>
+mean | {q} | <axis={axes}, ><keepdims=True, ><where={mask}>
+var std | {q} | <axis={axes}, ><keepdims=True, ><ddof=1>
+argmax argmin | {r} | <axis={axis}, ><keepdims=True>
+argsort | {r} | <axis={axis}, >kind="stable"
+cumsum | {q} | <axis={axis}, ><dtype={dtype}>
+cumprod | {q} | <axis={axis}>
+reshape | {x} | {shape}<, order='F'>
+ravel flatten copy | {x} | <order='F'>
+squeeze conj conjugate nonzero | {x} |
+transpose | {x} | <{axes}>
+swapaxes | {x} | {dim}, {dim}
+diagonal trace | {x} | <{small}>
+astype | {f} | <dtype=>{dtype}<, order='F'>
+clip | {r} | {small}, 5
+round | {f} | <{small}>
+repeat | {x} | {small}<, axis={axis}>
+take | {x} | {positions}<, axis={axis}><, mode={mode}>
+dot | {m} | {n}
+searchsorted | p(np.array([0, 1, 1, 4])) | {found}<, side='right'>
 """
 
 # Quotients and powers follow the standard where NumPy does not; `elementwise_cases` has them.
@@ -404,7 +432,6 @@ def _call(draw, called, template):
     given = Arguments(draw)
     text = re.sub("<(.*?)>", lambda m: m[1] if draw.chance(0.35) else "", template)
     text = re.sub(r"\{(\w+)\}", lambda m: getattr(given, m[1])(), text)
-    text = f"np.{called}({text})"
     return f"tuple({text})" if called in SEQUENCES else text, given.operands
 
 
@@ -475,8 +502,8 @@ def _alike(got, expected):
         np.testing.assert_allclose(array, expected, share, share * scale)
 
 
-def case_of(called, template, writes):
-    """The case of a name and its arguments."""
+def case_of(called, template, writes=False):
+    """The case of a function or method, and a template of the call."""
 
     def made(draw):
         text, operands = _call(draw, called, template)
@@ -496,15 +523,32 @@ def case_of(called, template, writes):
     return made
 
 
-def _cases():
+def _calls():
+    """What is called, a template of the call, and whether it writes to an operand."""
     for lines, writes in ((LINES, False), (WRITING, True)):
         for line in lines.strip().splitlines():
-            names, _, template = line.partition(" | ")
+            names, _, arguments = line.partition(" | ")
             for name in names.split():
-                yield f"numpy.{name}", case_of(name, template, writes)
+                yield f"numpy.{name}", f"np.{name}({arguments})", writes
+    for line in METHODS.strip().splitlines():
+        names, tensor, arguments = (part.strip() for part in line.split("|"))
+        for name in names.split():
+            yield f"method {name}", f"{tensor}.{name}({arguments})", False
     for name, count in UFUNCS:
         if name not in OF_THE_STANDARD:
-            yield f"numpy.{name}", case_of(name, ("{x}", "{x}, {y}")[count - 1], False)
+            yield f"numpy.{name}", f"np.{name}({('{x}', '{x}, {y}')[count - 1]})", False
+
+
+def _cases():
+    """By name; what has several templates has a number for each but the first."""
+    counts = collections.Counter()
+    for name, template, writes in _calls():
+        counts[name] += 1
+        number = f" {counts[name]}" if counts[name] > 1 else ""
+        yield (
+            name + number,
+            case_of(name.rpartition(" ")[2].rpartition("numpy.")[2], template, writes),
+        )
 
 
 CASES = dict(_cases())

@@ -87,6 +87,11 @@ class Findings:
         self.differences[found.kind] = smaller
 
 
+def told(findings: Findings) -> str:
+    """What differs, a line for each kind."""
+    return "\n".join(f"{d.source}: {d.said}" for d in findings.differences.values())
+
+
 def search(
     seed: int,
     few: bool = False,

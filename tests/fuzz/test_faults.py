@@ -12,7 +12,6 @@ import numpy_memory
 import pytest
 import running
 from case import Case
-from test_fuzz import told
 
 import tensorlayout as tl
 from tensorlayout.layout import Layout
@@ -45,26 +44,26 @@ def findings_of(*arguments, cases, seed, fault=None, device="cpu"):
 @pytest.mark.parametrize("fault", FEW)
 def test_faults(fault):
     findings = findings_of(cases=FEW[fault], seed=2033, fault=fault)
-    assert not findings.differences, told(findings)
+    assert not findings.differences, running.told(findings)
     assert sum(findings.counts.values()) == FEW[fault]
 
 
 def test_operands_beside_pages_of_no_access():
     findings = findings_of("--guard", cases=80, seed=2034)
-    assert not findings.differences, told(findings)
+    assert not findings.differences, running.told(findings)
 
 
 @pytest.mark.long
 @pytest.mark.parametrize("fault", MANY)
 def test_more_faults(fault):
     findings = findings_of(cases=MANY[fault], seed=2035, fault=fault)
-    assert not findings.differences, told(findings)
+    assert not findings.differences, running.told(findings)
 
 
 @pytest.mark.long
 def test_more_operands_beside_pages_of_no_access():
     findings = findings_of("--guard", cases=20_000, seed=2036)
-    assert not findings.differences, told(findings)
+    assert not findings.differences, running.told(findings)
 
 
 # --- that something is found ---------------------------------------------------------------------

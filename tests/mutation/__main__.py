@@ -46,10 +46,11 @@ LEFT_OUT = (
     *("directml_device", "gpu", "nvrtc", "on_devices", "package", "public_api", "simulator"),
     *("families", "xla_buffers", "xla_functions", "xla_page", "xla_text"),
 )
+MAPPED = ("layout", "plan", "cpu", "functions", "numpy_style")
 NOT_DRAWN = ("core/RemoveDecorator",)  # decorators run when the module is imported
-OPTIONS = ["-q", "-s", "-p", "no:cacheprovider", "-p", "no:xdist", "-m", "not long and not gpu"]
+OPTIONS = ["-q", "-s", "-p", "no:cacheprovider", "-p", "no:xdist"]
 NOT_INSTALLED = "not installed"
-MOST = 20  # sets of parameters of one test, drawn
+MOST = 20  # sets of parameters of one test, drawn; of the table of operations all
 MEMORY = 6 << 30  # bytes of addresses of one process
 DEADLINE = 600  # seconds of one process, which may wait for ever
 
@@ -263,7 +264,11 @@ class Runner:
             if "simulator" not in item.nodeid and "gpu" not in item.nodeid:
                 functions[item.nodeid.split("[")[0]].append(item)
         draw = random.Random(0)
-        items[:] = [i for f in functions.values() for i in draw.sample(f, min(len(f), MOST))]
+        items[:] = [
+            item
+            for name, found in functions.items()
+            for item in (found if "/ops/" in name else draw.sample(found, min(len(found), MOST)))
+        ]
 
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
         self.took += report.duration
@@ -280,7 +285,7 @@ class Runner:
     def write_map(self, items: list[pytest.Item]) -> str:
         import coverage
 
-        include = [f"{PACKAGE}/{folder}/*" for folder in ("layout", "plan", "cpu")]
+        include = [f"{PACKAGE}/{folder}/*" for folder in MAPPED]
         seen = coverage.Coverage(data_file=None, include=include)
         took = {}
         seen.start()

@@ -286,7 +286,7 @@ class Runner:
         import coverage
 
         include = [f"{PACKAGE}/{folder}/*" for folder in MAPPED]
-        seen = coverage.Coverage(data_file=None, include=include)
+        seen = coverage.Coverage(data_file=None, config_file=False, include=include)
         took = {}
         seen.start()
         for item, following in zip(items, [*items[1:], None], strict=True):

@@ -5,6 +5,9 @@ seed to seed; ``TENSORLAYOUT_TEST_SEED``, which a run prints, draws the same aga
 try all layouts on all devices.
 """
 
+import dataclasses
+
+import elementwise_cases
 import pytest
 from case import DifferenceError, judge
 from small_steps import steps
@@ -27,6 +30,9 @@ def check(name, device, share):
             raise
 
 
+IN_PLACE = {"overlap", *(name for name in CASES if name.endswith("in place"))}
+
+
 @pytest.fixture
 def device_name(request):
     return request.node.callspec.params["device"]
@@ -43,6 +49,16 @@ def test_in_small_steps(name, device_name):
     """Large tensors are worked on in blocks, runs and groups; so are small ones here."""
     with steps(small=True):
         check(name, device_name, 3)
+
+
+@pytest.mark.cpu
+@pytest.mark.parametrize("name", sorted(elementwise_cases.CASES.keys() - IN_PLACE))
+def test_fused(name):
+    for draw in draws(f"fused {name}", False, 10):
+        case = CASES[name](draw)
+        names = ", ".join(case.operands)
+        text = f"tl.fuse(lambda {names}: {case.text})({names})"
+        judge(dataclasses.replace(case, text=text, view=None, layout=None))
 
 
 @pytest.mark.long

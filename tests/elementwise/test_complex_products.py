@@ -47,17 +47,17 @@ FORMS = {
 @pytest.mark.parametrize("form", FORMS)
 @pytest.mark.parametrize("dtype", DTYPES)
 def test_steps_and_sizes(form, dtype):
-    for seed, size in enumerate([1, 1, 1, 2, 3, 5, 8, 17]):
+    for seed, size in enumerate([1, 1, 2, 5, 17]):
         a, b = numbers(size, dtype, seed), numbers(size, dtype, seed + 99)
         expected = along(tl.multiply, a, b)
-        for steps in [(1, 1), (1, -1), (-1, 1), (-1, -1), (2, -3), (-2, 2), (3, 1)]:
+        for steps in [(1, 1), (1, -1), (-1, -1), (2, -3), (3, 1)]:
             x, y = map(placed, (a, b), steps)
             assert host(FORMS[form](x, y)).tobytes() == expected.tobytes(), (size, steps)
 
 
 @pytest.mark.parametrize("dtype", DTYPES)
 def test_one_element_of_any_rank(dtype):
-    for seed in range(6):
+    for seed in range(2):
         a, b = numbers(1, dtype, seed), numbers(1, dtype, seed + 99)
         expected = along(tl.multiply, a, b).tobytes()
         for first in [(), (1,), (1, 1)]:
@@ -78,7 +78,8 @@ def test_squares_and_magnitudes_that_run_backwards(dtype):
             assert found.tobytes() == along(function, a).tobytes()
 
 
-@pytest.mark.parametrize("size", [33, 34, 65])
+@pytest.mark.cpu
+@pytest.mark.parametrize("size", [33, 65])
 def test_pieces_with_a_rest_of_one(size, monkeypatch):
     monkeypatch.setattr(sharing, "LEAST_BYTES", 1)
     monkeypatch.setattr(sharing, "_PIECE", 64)

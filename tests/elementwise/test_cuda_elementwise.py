@@ -1,39 +1,30 @@
-"""Elementwise kernels on the simulator: plans, every case, every function, layout by layout."""
+"""Elementwise kernels on the simulator: plans, cases, addresses, accesses.
 
-import os
-import re
+Values in every layout and dtype: `ops/elementwise_cases.py`, and `test_device_functions`.
+"""
+
 import shutil
-from concurrent.futures import ThreadPoolExecutor
-from math import inf, nan
-from pathlib import Path
 
 import layouts
 import numpy as np
 import pytest
-from elementwise_oracle import ONE, TWO
 from layouts import STRIDED
-from on_devices import FEW, few_first
 from simulated import simulator
-from tensors import BFLOAT16, DTYPES, as_dtype, close, fits, same, slots
+from tensors import as_dtype, same, slots
 
-import tensorlayout as tl
+from benchmarks import resources
 from tensorlayout.cpu.engine.memory import padding_bits
 from tensorlayout.cuda.elementwise import plan_conversion, plan_elementwise, scalars_of
 from tensorlayout.cuda.engine.aliasing import conflicts
-from tensorlayout.cuda.engine.driver import Counters
-from tensorlayout.cuda.engine.host_compiler import shared_object
 from tensorlayout.cuda.engine.launch import bind
-from tensorlayout.cuda.engine.scalars import octets
 from tensorlayout.cuda.engine.shared_tiles.problem import TUNING
 from tensorlayout.cuda.engine.simulator import checking
 from tensorlayout.devices import Device
 from tensorlayout.functions import elementwise as ew
 from tensorlayout.functions.searching import _WHERE
-from tensorlayout.kernels_path import header_directory, kernel_directory
 from tensorlayout.layout import Layout, PaddingValue
 from tensorlayout.tensor import TensorSpec
 
-KERNELS = Path(str(kernel_directory()))
 ALIGNED = 256  # what the driver gives
 OPERATIONS = {"clip": ew._CLIP, "imag": ew._IMAG, "where": _WHERE}
 
@@ -52,37 +43,8 @@ def spec(layout, dtype):
 
 @pytest.fixture(scope="module", name="driver")
 def _device():
-    if "PYTEST_XDIST_WORKER" not in os.environ:  # whose workers share the compiling anyway
-        compile_at_once()
     with simulator() as found:
         yield found
-
-
-def compile_at_once():
-    """What most tests need, on all cores."""
-    wanted = {
-        plan_in_one_run(name, dtype).launches[0].kernel.types
-        for name, dtype in FUNCTIONS
-        if dtype in FEW
-    }
-    with ThreadPoolExecutor(os.cpu_count()) as pool:
-        list(
-            pool.map(
-                lambda types: shared_object("elementwise.cu", types, Counters()), sorted(wanted)
-            )
-        )
-
-
-def plan_in_one_run(name, dtype):
-    flat = Layout.row_major((1003,))
-    operands = [spec(flat, dtype)] * operands_of(name)
-    if name == "where":
-        operands[0] = spec(flat, "bool")
-    return plan_elementwise(operation(name).plan(*operands), [ALIGNED] * (1 + len(operands)))
-
-
-def operands_of(name):
-    return 1 if name in ONE else 2 if name in TWO else 3
 
 
 class Operand:
@@ -103,15 +65,11 @@ class Operand:
         self.pointer = self.buffer.pointer + shift * itemsize
         self.alignment = ALIGNED if shift == 0 else itemsize & -itemsize
         raw = values.view(np.uint8).reshape(-1, itemsize)
-        if is_packed(self.layout):
+        if self.layout.size == self.layout.required_size and not self.layout.is_overlapping:
             driver.to_device(self.pointer, raw[: self.layout.required_size].reshape(-1))
         else:
             for slot in set(layouts.slots_of(self.layout)):
                 driver.to_device(self.pointer + slot * itemsize, raw[slot])
-
-
-def is_packed(layout):
-    return layout.size == layout.required_size and not layout.is_overlapping
 
 
 class Result:
@@ -175,58 +133,6 @@ def convert(driver, operand, dtype, layout=None, tuning=TUNING):
     return planned, result.array()
 
 
-# ---- Every function, in one run
-
-
-def ends(names):
-    """By category the first and the last dtype, and of the few of other tests too."""
-    few = [name for name in names if name in FEW]
-    return dict.fromkeys([few[0], few[-1], names[0], names[-1]])
-
-
-FUNCTIONS = [
-    (name, dtype)
-    for name in [*ew.__all__, "where"]
-    if name != "real"  # of complex numbers a view, of others a copy
-    for dtype in ends(DTYPES["any" if name == "where" else operation(name).dtypes])
-    if (name, dtype) != ("imag", "complex128")
-]
-
-
-def by_the_cpu(name, *arrays):
-    tensors = [tl.asarray(a) for a in arrays]
-    return np.asarray(getattr(tl, name)(*tensors))
-
-
-@needs_compiler
-@pytest.mark.parametrize(("name", "dtype"), few_first(FUNCTIONS))
-def test_every_function(driver, name, dtype):
-    flat = Layout.row_major((1003,))
-    with checking("bounds", "initialized"):
-        operands = [Operand(driver, flat, dtype, seed) for seed in range(operands_of(name))]
-        if name == "where":
-            operands[0] = Operand(driver, flat, "bool", 5)
-        planned, found = run(driver, name, *operands)
-    assert planned.case == "flat"
-    expected = by_the_cpu(name, *[o.array for o in operands])
-    close(found, expected, f"{name} {dtype}", 16)
-
-
-# ---- Every layout
-
-
-def fitting(operand):
-    """Other operands for one, by what they are."""
-    shape, dtype = operand.layout.shape, operand.dtype
-    order = operand.layout.minor_to_major
-    yield "same layout", operand.layout, dtype
-    yield "another order", Layout.packed(shape, order[::-1]), dtype
-    yield "the last dimension", Layout.row_major(shape[-1:]), dtype
-    if shape:
-        yield "the first dimension", Layout.row_major((shape[0], *(1 for _ in shape[1:]))), dtype
-    yield "one value", Layout.row_major(()), dtype
-
-
 def usual(function):
     def quiet(*arrays):
         with np.errstate(all="ignore"):
@@ -235,80 +141,12 @@ def usual(function):
     return quiet
 
 
-IN_LAYOUTS = [
-    ("add", "int8", np.add),
-    ("add", "float16", np.add),
-    ("multiply", "float64", np.multiply),
-    ("multiply", "complex128", np.multiply),
-    ("equal", "float64", np.equal),
-    ("floor_divide", "float64", lambda x, y: np.asarray(tl.floor_divide(*map(tl.asarray, (x, y))))),
-    ("floor_divide", "int8", lambda x, y: np.floor_divide(x, y).astype(np.int8)),
-]
-
-
-@needs_compiler
-@pytest.mark.parametrize(("name", "dtype", "function"), IN_LAYOUTS)
-def test_two_operands_in_every_layout(driver, name, dtype, function):
-    with checking("bounds", "initialized"):
-        for layout in STRIDED:
-            x = Operand(driver, layout, dtype, 1)
-            for kind, other, other_dtype in fitting(x):
-                y = Operand(driver, other, other_dtype.name, 2)
-                _, found = run(driver, name, x, y)
-                expected = usual(function)(x.array, y.array)
-                close(found, expected, f"{name} {dtype} {layout} {kind}")
-                _, found = run(driver, name, y, x)
-                close(found, usual(function)(y.array, x.array), f"{kind} {name} {dtype} {layout}")
-
-
-@needs_compiler
-@pytest.mark.parametrize(
-    ("name", "dtype", "function"), [("exp", "float64", np.exp), ("conj", "complex128", np.conj)]
-)
-def test_one_operand_in_every_layout(driver, name, dtype, function):
-    with checking("bounds", "initialized"):
-        for layout in STRIDED:
-            x = Operand(driver, layout, dtype, 1)
-            _, found = run(driver, name, x)
-            close(found, usual(function)(x.array), f"{name} {layout}")
-
-
-@needs_compiler
-@pytest.mark.parametrize(("name", "dtype"), [("clip", "float64"), ("where", "complex128")])
-def test_three_operands_in_every_layout(driver, name, dtype):
-    function = {"clip": np.clip, "where": np.where}[name]
-    with checking("bounds", "initialized"):
-        for layout in STRIDED:
-            x = Operand(driver, layout, "bool" if name == "where" else dtype, 1)
-            for kind, other, _ in fitting(x):
-                y, z = (Operand(driver, other, dtype, seed, finite=True) for seed in (2, 3))
-                _, found = run(driver, name, x, y, z)
-                same(found, function(x.array, y.array, z.array), f"{name} {layout} {kind}")
-
-
-@needs_compiler
-@pytest.mark.parametrize(
-    ("source", "dtype"), [("int8", "float64"), ("float64", "int8"), ("float64", "bool")]
-)
-def test_conversions_in_every_layout(driver, source, dtype):
-    with checking("bounds", "initialized"):
-        for layout in STRIDED:
-            x = Operand(driver, layout, source, 1)
-            expected = np.asarray(tl.astype(tl.asarray(x.array), as_dtype(dtype)))
-            form = layout.form if fits(layout, as_dtype(dtype)) else None
-            reverse = Layout.packed(layout.shape, layout.minor_to_major[::-1])
-            for target in (form or reverse, reverse):
-                _, found = convert(driver, x, dtype, target)
-                same(found, expected, f"{source} to {dtype}, {layout}")
-
-
 @needs_compiler
 def test_operands_of_other_dtypes_are_converted(driver):
     with checking("bounds", "initialized"):
-        for layout in STRIDED:
-            x, y = Operand(driver, layout, "int8", 1), Operand(driver, layout, "float64", 2)
-            planned, found = run(driver, "add", x, y)
-            same(found, x.array + y.array, str(layout))
+        x, y = Operand(driver, ROWS, "int8", 1), Operand(driver, ROWS, "float64", 2)
+        planned, found = run(driver, "add", x, y)
+    same(found, x.array + y.array)
     assert dict(planned.launches[0].kernel.types) == {
         "FIRST": "int8_t",
         "SECOND": "double",
@@ -318,61 +156,7 @@ def test_operands_of_other_dtypes_are_converted(driver):
     }
 
 
-@needs_compiler
-def test_integers_without_a_common_type_are_compared(driver):
-    layout = Layout.row_major((5,))
-    x = Operand(driver, layout, "int64")
-    y = Operand(driver, layout, "uint64")
-    x.array = np.array([-1, -1, 2**63 - 1, 2**62 + 1, 0], np.int64)
-    y.array = np.array([2**64 - 1, 0, 2**63, 2**62, 0], np.uint64)
-    for operand in (x, y):
-        driver.to_device(operand.pointer, operand.array.view(np.uint8))
-    pairs = list(zip(x.array.tolist(), y.array.tolist(), strict=True))
-    for name, function in [
-        ("equal", int.__eq__),
-        ("not_equal", int.__ne__),
-        ("less", int.__lt__),
-        ("less_equal", int.__le__),
-        ("greater", int.__gt__),
-        ("greater_equal", int.__ge__),
-    ]:
-        _, found = run(driver, name, x, y)
-        assert found.tolist() == [function(a, b) for a, b in pairs], name
-
-
 # ---- Scalars
-
-
-@needs_compiler
-@pytest.mark.parametrize(
-    ("dtype", "scalar"),
-    [
-        ("int8", -7),
-        ("uint64", 2**64 - 1),
-        ("float16", 0.1),
-        ("float64", -0.0),
-        ("float64", nan),
-        ("float64", inf),
-        ("float64", True),
-        ("complex128", 1 - 2j),
-        ("bool", True),
-    ],
-)
-def test_scalars(driver, dtype, scalar):
-    name, function = ("add", np.add) if dtype != "bool" else ("logical_and", np.logical_and)
-    if dtype == "uint64":
-        name, function = "bitwise_xor", np.bitwise_xor
-    value = np.asarray(scalar, dtype)
-    with checking("bounds", "initialized"):
-        for layout in (
-            Layout.row_major((1003,)),
-            Layout.row_major((8, 4)).slice((slice(0, 8, 2),)),
-        ):
-            x = Operand(driver, layout, dtype)
-            _, found = run(driver, name, x, scalar)
-            same(found, usual(function)(x.array, value))
-            _, found = run(driver, name, scalar, x)
-            same(found, usual(function)(value, x.array))
 
 
 def test_scalars_that_do_not_fit():
@@ -381,102 +165,57 @@ def test_scalars_that_do_not_fit():
         scalars_of(plan)(None, 128)
 
 
-def test_a_scalar_is_an_element_of_bfloat16():
-    assert octets("add", 2**70, BFLOAT16) == BFLOAT16.type(2.0**70).tobytes()
-
-
 # ---- Cases
 
 
 def case_of(name, *operands, alignments=None):
+    """The case and the kernel, without what the names of all have in common."""
     plan = operation(name).plan(*operands)
     planned = plan_elementwise(plan, alignments or [ALIGNED] * (1 + len(operands)))
-    return planned.case, next((each.kernel.symbol for each in planned.launches), None)
+    symbols = [each.kernel.symbol.removeprefix("elementwise_") for each in planned.launches]
+    return " ".join([planned.case, *symbols[:1]])
 
 
 ROWS = Layout.row_major((64, 128))
 SMALL = Layout.row_major((64, 127))  # too small for tiles
-PITCHED = Layout.pitched((64, 100), 128, 4)
-WIDE = Layout((2, 3), (2**31 + 8, 1))
+DEEP = Layout((3,) * 6).slice((slice(0, 2),) * 6)
 
 
 @pytest.mark.parametrize(
-    ("name", "operands", "alignments", "expected"),
+    ("name", "dtype", "layouts", "expected"),
     [
-        ("add", [(Layout.row_major((0, 3)), "float32")] * 2, None, ("empty", None)),
-        ("add", [(ROWS, "float32")] * 2, None, ("flat", "elementwise_flat_4")),
-        ("add", [(ROWS.permute((1, 0)), "float32")] * 2, None, ("flat", "elementwise_flat_4")),
-        (
-            "add",
-            [(ROWS.flip((0, 1)), "float32")] * 2,
-            None,
-            ("strided", "elementwise_strided_1_int32_t"),
-        ),
-        ("add", [(ROWS, "float32"), (Layout(()), "float32")], None, ("flat", "elementwise_flat_4")),
-        ("add", [(ROWS, "int8")] * 2, None, ("flat", "elementwise_flat_16")),
-        ("equal", [(ROWS, "float64")] * 2, None, ("flat", "elementwise_flat_2")),
-        ("add", [(ROWS, "complex128")] * 2, None, ("flat", "elementwise_flat_1")),
-        # as memory is aligned
-        ("add", [(ROWS, "int8")] * 2, (256, 256, 4), ("flat", "elementwise_flat_4")),
-        ("add", [(ROWS, "float32")] * 2, (256, 256, 8), ("flat", "elementwise_flat_1")),
+        ("add", "float32", [Layout.row_major((0, 3))] * 2, "empty"),
+        ("add", "float32", [ROWS] * 2, "flat flat_4"),
+        ("add", "float32", [ROWS.permute((1, 0))] * 2, "flat flat_4"),
+        ("add", "float32", [ROWS.flip((0, 1))] * 2, "strided strided_1_int32_t"),
+        ("add", "float32", [ROWS, Layout(())], "flat flat_4"),
+        ("add", "int8", [ROWS] * 2, "flat flat_16"),
+        ("equal", "float64", [ROWS] * 2, "flat flat_2"),
+        ("add", "complex128", [ROWS] * 2, "flat flat_1"),
         # one row, or one column, for all
-        (
-            "add",
-            [(ROWS, "float32"), (Layout((128,)), "float32")],
-            None,
-            ("rows", "elementwise_rows_2_int32_t_4"),
-        ),
-        (
-            "add",
-            [(ROWS, "float32"), (Layout((64, 1)), "float32")],
-            None,
-            ("rows", "elementwise_rows_2_int32_t_4"),
-        ),
+        ("add", "float32", [ROWS, Layout((128,))], "rows rows_2_int32_t_4"),
+        ("add", "float32", [ROWS, Layout((64, 1))], "rows rows_2_int32_t_4"),
         # rows that end within a pack, and rows that begin at no pack
-        (
-            "exp",
-            [(Layout.pitched((64, 99), 128, 4), "float32")],
-            None,
-            ("rows", "elementwise_rows_2_int32_t_4"),
-        ),
-        (
-            "exp",
-            [(Layout((64, 99), (103, 1)), "float32")],
-            None,
-            ("rows", "elementwise_strided_2_int32_t"),
-        ),
-        (
-            "exp",
-            [(Layout((64, 6), (8, 1)), "float32")],
-            None,
-            ("rows", "elementwise_strided_2_int32_t"),
-        ),
-        ("exp", [(PITCHED, "float32")], None, ("rows", "elementwise_rows_2_int32_t_4")),
+        ("exp", "float32", [Layout.pitched((64, 99), 128, 4)], "rows rows_2_int32_t_4"),
+        ("exp", "float32", [Layout((64, 99), (103, 1))], "rows strided_2_int32_t"),
+        ("exp", "float32", [Layout((64, 6), (8, 1))], "rows strided_2_int32_t"),
+        ("exp", "float32", [Layout.pitched((64, 100), 128, 4)], "rows rows_2_int32_t_4"),
         # orders that differ
-        (
-            "add",
-            [(SMALL, "float32"), (Layout.column_major((64, 127)), "float32")],
-            None,
-            ("strided", "elementwise_strided_2_int32_t"),
-        ),
-        (
-            "exp",
-            [(Layout((7,), (3,)), "float32")],
-            None,
-            ("strided", "elementwise_strided_1_int32_t"),
-        ),
-        (
-            "exp",
-            [(Layout((3,) * 6).slice((slice(0, 2),) * 6), "float32")],
-            None,
-            ("rows", "elementwise_strided_0_int32_t"),
-        ),
+        ("add", "float32", [SMALL, Layout.column_major((64, 127))], "strided strided_2_int32_t"),
+        ("exp", "float32", [Layout((7,), (3,))], "strided strided_1_int32_t"),
+        ("exp", "float32", [DEEP], "rows strided_0_int32_t"),
         # the furthest offset counts, not the number of elements
-        ("exp", [(WIDE, "float32")], None, ("rows", "elementwise_strided_2_int64_t")),
+        ("exp", "float32", [Layout((2, 3), (2**31 + 8, 1))], "rows strided_2_int64_t"),
     ],
 )
-def test_cases(name, operands, alignments, expected):
-    assert case_of(name, *[spec(*o) for o in operands], alignments=alignments) == expected
+def test_cases(name, dtype, layouts, expected):
+    assert case_of(name, *[spec(layout, dtype) for layout in layouts]) == expected
+
+
+def test_cases_as_memory_is_aligned():
+    octets, singles = spec(ROWS, "int8"), spec(ROWS, "float32")
+    assert case_of("add", octets, octets, alignments=(256, 256, 4)) == "flat flat_4"
+    assert case_of("add", singles, singles, alignments=(256, 256, 8)) == "flat flat_1"
 
 
 def test_clip_with_fewer_bounds():
@@ -537,9 +276,8 @@ def test_ends_and_alignments(driver, count, shift):
 
 
 @needs_compiler
-@pytest.mark.parametrize("row", [129, 143, 1001])
-@pytest.mark.parametrize("shape", [(5,), (2, 3), (2, 2, 3, 2, 2)])
-def test_rows_that_end_within_a_pack(driver, row, shape):
+@pytest.mark.parametrize(("shape", "row"), [((5,), 1001), ((2, 3), 129), ((2, 2, 3, 2, 2), 143)])
+def test_rows_that_end_within_a_pack(driver, shape, row):
     block = (*(n + 1 for n in shape), row // 16 * 16 + 16)
     layout = Layout.padded((*shape, row), block, None, PaddingValue.ONE)
     with checking("bounds", "initialized"):
@@ -598,13 +336,10 @@ def test_padding_that_no_launch_can_hold():
 
 
 @needs_compiler
-@pytest.mark.parametrize("dtype", ["int8", "float64"])
-def test_in_place(driver, dtype):
+def test_in_place(driver):
     """Whatever is no element stays as it was, padding too."""
-    for layout in STRIDED:
-        if layout.is_overlapping:
-            continue
-        x, y = (Operand(driver, layout, dtype, seed) for seed in (1, 2))
+    for layout in [layout for layout in STRIDED if not layout.is_overlapping][::3]:
+        x, y = (Operand(driver, layout, "float64", seed) for seed in (1, 2))
         size = x.layout.required_size * x.dtype.itemsize
         before = np.empty(size, np.uint8)
         with checking("bounds", "races"):
@@ -723,15 +458,12 @@ def test_the_last_elements_of_rows_leave_few_lanes_idle(driver, row):
 
 # ---- NVRTC
 
-OPTIONS = ("--std=c++17", "--fmad=false", "--ftz=false", "--prec-div=true", "--prec-sqrt=true")
-
 
 def kernels_to_compile():
     """One of each kind of walk, the greatest functors, conversions, and all that take 16 bits."""
     rows = Layout((64, 128), (256, 1))
     odd = Layout((3, 5, 7), (1000, 150, 20))
     huge = Layout((3, 2**16, 2**16))
-    deep = Layout((3,) * 6).slice((slice(0, 2),) * 6)
     for name, layout, operands in [
         ("add", LINE, ["float32"] * 2),
         ("pow", LINE, ["complex128"] * 2),
@@ -739,7 +471,7 @@ def kernels_to_compile():
         ("asin", rows, ["complex64"]),
         ("tan", LINE, ["float16"]),
         ("floor_divide", rows, ["int8"] * 2),
-        ("multiply", deep, ["bfloat16", "int64"]),
+        ("multiply", DEEP, ["bfloat16", "int64"]),
         ("less", huge.slice((slice(0, 2), slice(0, 7))), ["int64", "uint64"]),
         ("where", rows, ["bool", "uint8", "uint16"]),
         ("clip", odd, ["float64"] * 3),
@@ -750,33 +482,11 @@ def kernels_to_compile():
         yield (plan_conversion(spec(rows, dtype), spec(rows, source), [16, 16]).launches[0].kernel)
 
 
-def compiled(nvrtc, kernel, architecture):
-    """Registers, and bytes spilled."""
-    headers = sorted(header_directory().glob("*.cuh"))
-    program = nvrtc.createProgram(
-        (KERNELS / "elementwise.cu").read_text("utf-8"),
-        "elementwise.cu",
-        [header.read_bytes() for header in headers],
-        [header.name.encode() for header in headers],
-    )
-    macros = [f"-D{name}={value}" for name, value in (*kernel.types, *kernel.shape)]
-    options = [f"--gpu-architecture=sm_{architecture}", *OPTIONS, "--ptxas-options=-v", *macros]
-    try:
-        nvrtc.compileProgram(program, (*options, f"-DOPERATION={kernel.operation}"))
-    except nvrtc.NVRTCError:
-        pytest.fail(nvrtc.getProgramLog(program)[:3000])
-    log = nvrtc.getProgramLog(program)
-    assert "warning" not in log
-    spilled = re.findall(r"(\d+) bytes spill", log)
-    return int(re.findall(r"Used (\d+) registers", log)[0]), sum(map(int, spilled))
-
-
-@pytest.mark.parametrize("architecture", ["75", "90"])
-def test_nvrtc_compiles_a_sample_without_spills(architecture):
-    nvrtc = pytest.importorskip(
-        "cupy_backends.cuda.libs.nvrtc", reason="optional: NVRTC comes with cupy"
-    )
+@pytest.mark.parametrize("architecture", [75, 90])
+def test_a_sample_is_compiled_without_spills(architecture):
+    pytest.importorskip("cupy_backends.cuda.libs.nvrtc", reason="optional: NVRTC comes with cupy")
     for kernel in kernels_to_compile():
-        registers, spilled = compiled(nvrtc, kernel, architecture)
-        assert spilled == 0, kernel
-        assert registers <= 128, kernel
+        compiled = resources.compiled(kernel, architecture)
+        found = compiled.resources[kernel.name]
+        assert (kernel, found.spilled, compiled.warnings) == (kernel, 0, "")
+        assert found.registers <= 128, kernel

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from simulated import needs_compiler, simulator
-from tensors import as_dtype, close, same
+from tensors import close, same
 from test_cuda_elementwise import ALIGNED, Operand, convert, operation, run, spec, usual
 
 import tensorlayout as tl
@@ -130,28 +130,21 @@ def test_one_launch_and_one_allocation():
 # ---- Every element, and nothing else
 
 
-PAIRS = [(x, y) for x in layouts.STRIDED for y in layouts.STRIDED if x.shape == y.shape]
+PAIRS = [(x, y) for x in layouts.STRIDED for y in layouts.STRIDED if x.shape == y.shape][::3]
 
 
 @needs_compiler
 @pytest.mark.parametrize(
     ("name", "dtypes", "function"),
     [
-        ("add", ("int8", "int8"), np.add),
         ("add", ("int8", "float64"), np.add),
-        ("add", ("float16", "float16"), np.add),
         ("multiply", ("complex128", "complex128"), np.multiply),
-        *[
-            pytest.param("add", (first, second), np.add, marks=pytest.mark.long)
-            for first, second in [
-                *[("bfloat16",) * 2, ("uint16",) * 2, ("float32",) * 2, ("int64",) * 2],
-                *[("complex64",) * 2, ("uint8", "int16"), ("float32", "complex128")],
-            ]
-        ],
-        pytest.param("less", ("float16", "float16"), np.less, marks=pytest.mark.long),
+        pytest.param("add", ("float16", "float16"), np.add, marks=pytest.mark.long),
+        pytest.param("add", ("uint8", "int16"), np.add, marks=pytest.mark.long),
+        pytest.param("less", ("float32", "float32"), np.less, marks=pytest.mark.long),
     ],
 )
-def test_two_operands_in_every_pair_of_layouts(driver, name, dtypes, function):
+def test_two_operands_in_pairs_of_layouts(driver, name, dtypes, function):
     with checking("bounds", "barriers", "initialized"):
         for first, second in PAIRS:
             x, y = Operand(driver, first, dtypes[0], 1), Operand(driver, second, dtypes[1], 2)
@@ -164,9 +157,7 @@ def test_two_operands_in_every_pair_of_layouts(driver, name, dtypes, function):
     ("name", "dtypes", "function"),
     [
         ("where", ("bool", "complex128", "complex128"), np.where),
-        ("clip", ("float64",) * 3, np.clip),
-        pytest.param("where", ("bool", "bfloat16", "bfloat16"), np.where, marks=pytest.mark.long),
-        pytest.param("clip", ("int8",) * 3, np.clip, marks=pytest.mark.long),
+        pytest.param("clip", ("float64",) * 3, np.clip, marks=pytest.mark.long),
     ],
 )
 def test_three_operands_in_three_orders(driver, name, dtypes, function):
@@ -211,9 +202,8 @@ LONGER = [
         (("int8", "float64"), (0, 0, 0)),
         *[
             pytest.param((dtype, other), shifts, marks=pytest.mark.long)
-            for dtype, other in [("int8", "int8"), ("float16", "float16"), ("int8", "float64")]
-            for shifts in [(0, 0, 0), (1, 0, 3), (0, 1, 1)]
-            if (other, shifts) != ("float64", (0, 0, 0))
+            for dtype, other in [("float16", "float16"), ("int8", "float64")]
+            for shifts in [(1, 0, 3), (0, 1, 1)]
         ],
     ],
 )
@@ -231,15 +221,13 @@ def test_larger_layouts(driver, dtypes, shifts):
 
 
 @needs_compiler
-@pytest.mark.parametrize(("source", "dtype"), [("float64", "int8"), ("int8", "float64")])
-def test_conversions_from_one_order_into_another(driver, source, dtype):
+def test_conversions_from_one_order_into_another(driver):
     with checking("bounds", "barriers", "initialized"):
         for first, second in LONGER:
-            x = Operand(driver, second, source, 1)
-            expected = np.asarray(tl.astype(tl.asarray(x.array), as_dtype(dtype)))
-            plan, found = convert(driver, x, dtype, first.form, TILES)
+            x = Operand(driver, second, "int8", 1)
+            plan, found = convert(driver, x, "float64", first.form, TILES)
             assert plan.case == "tiles"
-            same(found, expected, f"{first} {second}")
+            same(found, x.array.astype(np.float64), f"{first} {second}")
 
 
 @needs_compiler
@@ -253,7 +241,7 @@ def test_scalars_beside_tiles(driver):
 
 
 @needs_compiler
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=20, deadline=None)
 @given(st.data())
 def test_any_layouts(driver, data):
     result = data.draw(layouts.layouts(st.one_of(layouts.packed(), layouts.padded())))
@@ -306,17 +294,14 @@ def in_place(driver, x, y, tuning=TILES):
 
 
 @needs_compiler
-@pytest.mark.parametrize("dtype", ["float64", pytest.param("int8", marks=pytest.mark.long)])
-def test_in_place(driver, dtype):
+def test_in_place(driver):
     """Whatever is no element stays as it was, padding too; in whatever order threads run."""
-    for first, second in LONGER if dtype == "float64" else [(b, a) for a, b in LONGER]:
-        if first.is_overlapping:
-            continue
-        x, y = (Operand(driver, o, dtype, k, finite=True) for k, o in enumerate((first, second)))
+    for pair in LONGER:
+        x, y = (Operand(driver, o, "float64", k, finite=True) for k, o in enumerate(pair))
         with checking("bounds", "barriers", "races"):
             case, found, expected = in_place(driver, x, y)
         assert case == "tiles"
-        same(found, expected, f"{first} {second}")
+        same(found, expected, f"{pair}")
 
 
 @needs_compiler
@@ -342,15 +327,6 @@ def test_in_place_beside_another_view_of_the_same_memory(driver):
     expected = x.array.copy()
     expected[:, 0] += x.array[:, 1].T
     same(found.view(np.float64).reshape(x.array.shape), expected)
-
-
-@needs_compiler
-def test_results_do_not_depend_on_the_order_of_threads(driver):
-    for first, second in LONGER[1::2]:
-        x, y = Operand(driver, first, "int8", 1), Operand(driver, second, "float64", 2)
-        with checking("bounds", "barriers", "races"):
-            _, found = run(driver, "add", x, y, tuning=TILES)
-        close(found, usual(np.add)(x.array, y.array))
 
 
 # ---- Memory accesses

@@ -277,14 +277,6 @@ def test_any_byte_but_zero_is_true(functions):
         assert functions.convert(x, dtype).tobytes() == expected.tobytes()
 
 
-@pytest.mark.parametrize("dtype", list(TYPES))
-def test_where(functions, dtype):
-    condition = np.arange(256, dtype=np.uint8).view(bool)
-    x, y = np.zeros(256, as_dtype(dtype)), np.ones(256, as_dtype(dtype))
-    found = functions.call("where", condition, x, y)
-    assert found.tobytes() == np.where(np.arange(256) != 0, x, y).tobytes()
-
-
 # --- ordinary values of real floating-point dtypes ----------------------------------------------
 
 REAL_ONE = [name for name in ONE if "float32" in DTYPES[category_of(name)]]

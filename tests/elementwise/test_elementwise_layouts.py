@@ -1,23 +1,16 @@
 """The layout of elementwise results, and their padding, which stays true."""
 
-import operator
-
 import numpy as np
 import pytest
-from elementwise_oracle import ONE, TWO
 from tensors import (
     BFLOAT16,
-    DTYPES,
     as_dtype,
     host,
-    over,
     padding_of,
     same,
     slots,
-    slots_of,
     tensor_in,
 )
-from test_elementwise import CASES, VIEWS
 
 import tensorlayout as tl
 from tensorlayout.cpu.engine.memory import storage_of
@@ -178,138 +171,6 @@ def test_results_start_at_slot_0_of_storage_of_their_own():
     assert storage.nbytes == 24
 
 
-# --- padding -----------------------------------------------------------------------------------
-
-# What padding holds, by dtype: written out, for floats as bits.
-HELD = {
-    V.ZERO: dict.fromkeys(DTYPES["any"], 0),
-    V.ONE: dict.fromkeys(DTYPES["any"], 1),
-    V.LOWEST: {
-        "bool": 0,
-        "int8": -(2**7),
-        "int16": -(2**15),
-        "int32": -(2**31),
-        "int64": -(2**63),
-        "uint8": 0,
-        "uint16": 0,
-        "uint32": 0,
-        "uint64": 0,
-        **dict.fromkeys(DTYPES["real floating"], -np.inf),
-    },
-    V.HIGHEST: {
-        "bool": 1,
-        "int8": 2**7 - 1,
-        "int16": 2**15 - 1,
-        "int32": 2**31 - 1,
-        "int64": 2**63 - 1,
-        "uint8": 2**8 - 1,
-        "uint16": 2**16 - 1,
-        "uint32": 2**32 - 1,
-        "uint64": 2**64 - 1,
-        **dict.fromkeys(DTYPES["real floating"], np.inf),
-    },
-}
-# A NaN with a payload, or any odd bits.
-PATTERNS = {1: 0xA5, 2: 0x7FC5, 4: 0x7FC00005, 8: 0x7FF8000000000005, 16: 5 << 64 | 6}
-PLACES = [
-    ((2, 3), (3, 5), (1, 0)),
-    ((2, 3), (2, 4), (0, 1)),
-    ((2, 2, 2), (3, 2, 5), (1, 2, 0)),
-    ((1, 1), (2, 2), (0, 1)),
-    ((0, 2), (2, 3), (1, 0)),
-    ((3,), (4,), (0,)),
-]
-
-
-def padding_bytes(layout, dtype):
-    """What the padding of a result must be, as bytes; None where nothing is promised."""
-    value = layout.padding_value
-    if isinstance(value, tl.BitPattern):
-        return value.bits.to_bytes(dtype.itemsize, "little") * layout.padding_size
-    if value is V.UNSPECIFIED:
-        return None
-    return np.full(layout.padding_size, HELD[value][dtype.name], dtype).tobytes()
-
-
-def padded_layouts(dtype):
-    bits = tl.BitPattern(PATTERNS[as_dtype(dtype).itemsize], dtype)
-    values = [V.ZERO, V.ONE, V.UNSPECIFIED, bits]
-    values += [] if dtype.startswith("complex") else [V.LOWEST, V.HIGHEST]
-    for value in values:
-        for place in PLACES:
-            yield tl.Layout.padded(*place, value)
-
-
-def operands(name, layout, dtype):
-    number = 1 if name in ONE else 2 if name in TWO else 3
-    values = [slots(as_dtype(dtype), layout.required_size, seed) for seed in range(number)]
-    return [tensor_in(layout, v)[0] for v in values]
-
-
-@pytest.mark.parametrize(("name", "dtype"), [case for case in CASES if case[0] not in VIEWS])
-def test_padding_after_every_function(name, dtype):
-    function = getattr(tl, name)
-    for layout in padded_layouts(dtype):
-        given = operands(name, layout, dtype)
-        result = function(*given)
-        expected = padding_bytes(result.layout, result.dtype)
-        assert result.layout.padded_shape == layout.padded_shape
-        if expected is not None:
-            message = f"{name} of {dtype} in {layout}"
-            assert padding_of(result).tobytes() == expected, message
-        if name in TWO:
-            row_major = tl.to_layout(given[1], tl.Layout.row_major(layout.shape))
-            same(function(given[0], row_major), host(result))
-
-
-@pytest.mark.parametrize(
-    ("sign", "dtype"),
-    [
-        (sign, dtype)
-        for sign, category in {
-            operator.iadd: "numeric",
-            operator.isub: "numeric",
-            operator.imul: "numeric",
-            operator.itruediv: "floating-point",
-            operator.ifloordiv: "real numeric",
-            operator.imod: "real numeric",
-            operator.ipow: "numeric",
-            operator.iand: "integer or boolean",
-            operator.ior: "integer or boolean",
-            operator.ixor: "integer or boolean",
-            operator.ilshift: "integral",
-            operator.irshift: "integral",
-        }.items()
-        for dtype in DTYPES[category]
-    ],
-)
-def test_padding_after_every_operator_in_place(sign, dtype):
-    for layout in padded_layouts(dtype):
-        x, y = operands("add", layout, dtype)
-        before = padding_of(x).tobytes()
-        sign(x, y)
-        sign(x, tl.to_layout(y, tl.Layout.row_major(layout.shape)))
-        sign(x, True if dtype == "bool" else 2)
-        assert padding_of(x).tobytes() == before, f"{sign.__name__} of {dtype} in {layout}"
-        assert x.layout is layout
-
-
-@pytest.mark.parametrize("dtype", ["bool", "int8", "float32", "bfloat16"])
-def test_padding_after_operands_of_other_shapes(dtype):
-    for layout in padded_layouts(dtype):
-        (x,) = operands("abs", layout, dtype)
-        row = tensor_in(tl.Layout.row_major(layout.shape[-1:]), slots(as_dtype(dtype), 9))[0]
-        for result in (
-            tl.equal(x, row),
-            tl.where(x != row, x, row),
-            tl.where(tl.asarray(True), row, x),
-            tl.where(tl.isnan(x) if dtype != "bool" else x, row, row[:1]),
-        ):
-            expected = padding_bytes(result.layout, result.dtype)
-            if expected is not None:
-                assert padding_of(result).tobytes() == expected
-
-
 def test_padding_is_read_in_the_dtype_of_the_result():
     layout = tl.Layout.padded((2,), (4,), padding_value=V.LOWEST)
     x = tl.asarray([3, -4], dtype=tl.int8, layout=layout)
@@ -322,14 +183,3 @@ def test_padding_is_read_in_the_dtype_of_the_result():
         (tl.astype(x, tl.bfloat16), BFLOAT16, -np.inf),
     ]:
         assert padding_of(result).tobytes() == np.full(2, value, dtype).tobytes()
-
-
-def test_gaps_are_not_padding():
-    x = over(np.arange(10, dtype=np.int8), "(2,3):(5,1)")
-    x += 100
-    assert slots_of(x).tolist() == [100, 101, 102, 3, 4, 105, 106, 107]
-    y = over(np.arange(10, dtype=np.int8), "(2,3):(5,1) padded=(2,5) padding=ONE")
-    y += 100
-    assert slots_of(y).tolist() == [100, 101, 102, 3, 4, 105, 106, 107, 8, 9]
-    same(y - 100, np.array([[0, 1, 2], [5, 6, 7]], np.int8))
-    assert padding_of(y - 100).tolist() == [1, 1, 1, 1]

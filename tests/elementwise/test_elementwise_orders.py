@@ -8,74 +8,21 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from layouts import STRIDED
-from tensors import BFLOAT16, as_dtype, asarray, fits, host, same
+from tensors import BFLOAT16, as_dtype, asarray, host, same
 
 import tensorlayout as tl
-from tensorlayout.cpu.elementwise import staging
 from tensorlayout.cpu.engine.threads import available_threads
 
 pytestmark = pytest.mark.usefixtures("device")
 
 ROOT = Path(__file__).parents[2]
 
-# More than LEAST elements each, in several slabs, the last one smaller; pitches of powers of two
-# and others.
-SHAPES = [(512, 96), (7, 101, 53), (11, 3, 41, 29), (1, 12001, 3)]
-
-
-@pytest.fixture(autouse=True)
-def _several_slabs(monkeypatch, request):
-    """Slabs so small that these shapes need several."""
-    if "shape" in request.fixturenames:
-        monkeypatch.setattr(staging, "SLAB_BYTES", 40_000)
-        tl.plan.run.cache_clear()
-    yield
-    if "shape" in request.fixturenames:
-        tl.plan.run.cache_clear()
-
-
-def orders(rank):
-    """The orders of dimensions, from the slowest to the fastest, that differ most."""
-    straight = tuple(range(rank))
-    return [straight, straight[::-1], (*straight[1:], 0), (rank - 1, *straight[:-1])]
-
-
-def placed(array, order):
-    """The same elements, with the dimensions in this order in memory."""
-    return array.transpose(order).copy().transpose(np.argsort(order))
-
 
 def numbers(shape, dtype, seed=0):
     return np.random.default_rng(seed).integers(1, 60, shape).astype(dtype)
 
 
-@pytest.mark.parametrize("shape", SHAPES)
-@pytest.mark.parametrize(("first", "second"), [("float32", "float32"), ("int16", "float64")])
-def test_every_pair_of_orders(shape, first, second):
-    assert np.prod(shape) > staging.LEAST
-    for order in orders(len(shape)):
-        for other in orders(len(shape)):
-            a = placed(numbers(shape, first), order)
-            b = placed(numbers(shape, second, 1), other)
-            x, y = asarray(a), asarray(b)
-            same(x + y, a + b, f"{order} + {other}")
-            same(x < y, a < b, f"{order} < {other}")
-            same(x // y, a // b, f"{order} // {other}")
-            same(tl.where(x < y, y, x), np.where(a < b, b, a), f"where, {order}, {other}")
-            same(tl.clip(y, x, x), a.astype(second), f"clip, {order}, {other}")
-
-
-@pytest.mark.parametrize("shape", SHAPES)
-def test_broadcast_operands_with_gaps(shape):
-    for order in orders(len(shape)):
-        a = placed(numbers(shape, "float32"), order)
-        for axis in range(len(shape)):
-            cut = (*[slice(None)] * axis, slice(0, 1))
-            same(asarray(a) - asarray(a)[(*cut, ...)], a - a[cut], f"{order}, {axis}")
-
-
-@pytest.mark.parametrize("dtype", ["float32", "bfloat16", "complex128", "uint8"])
+@pytest.mark.parametrize("dtype", ["float32", "bfloat16"])
 def test_in_place_with_operands_in_another_order(dtype):
     a, b = numbers((512, 300), as_dtype(dtype)), numbers((300, 512), as_dtype(dtype), 1)
     for sign in (operator.iadd, operator.imul):
@@ -85,30 +32,11 @@ def test_in_place_with_operands_in_another_order(dtype):
         same(x, expected)
 
 
-@pytest.mark.parametrize("shape", [(190, 190), (512, 512)])
-def test_in_place_over_its_own_transpose(shape):
-    a = numbers(shape, "float64")
-    x = asarray(a.copy())
-    x += x.T
-    same(x, a + a.T)
+def test_in_place_over_its_own_transpose():
+    a = numbers((512, 512), "float64")
     x = asarray(a.copy())
     x.T.__ifloordiv__(x)
     same(x, (a.T // a).T)
-
-
-# --- results that NumPy allocates --------------------------------------------------------------
-
-
-@pytest.mark.parametrize("dtype", ["float32", "int64"])
-def test_memory_is_where_the_layout_says(dtype):
-    for layout in STRIDED:
-        if layout.is_overlapping or not fits(layout.form, np.dtype(dtype)):
-            continue
-        x = tl.zeros(layout.shape, dtype=dtype, layout=layout.form)
-        for result in (-x, x + x, x * 2, tl.isfinite(x), tl.sqrt(tl.astype(x, tl.float64))):
-            memory = host(result)
-            for n, stride, step in zip(layout.shape, result.strides, memory.strides, strict=True):
-                assert n <= 1 or 0 in layout.shape or step == stride * result.itemsize, layout
 
 
 # --- memory ------------------------------------------------------------------------------------
@@ -161,7 +89,7 @@ CONDITIONS = {
 
 
 @pytest.mark.parametrize("condition", CONDITIONS.values(), ids=CONDITIONS)
-@pytest.mark.parametrize("dtype", ["bool", "int8", "bfloat16", "float32", "complex64", "uint64"])
+@pytest.mark.parametrize("dtype", ["bool", "bfloat16", "float32", "complex64"])
 def test_where_chooses_bits(condition, dtype):
     kind = as_dtype(dtype)
     bits = np.random.default_rng(3).integers(0, 256, (2, 70000 * kind.itemsize), np.uint8)
@@ -191,18 +119,16 @@ def test_where_with_scalars():
 # --- clip --------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("dtype", ["bool", "complex64"])
-def test_clip_refuses_what_has_no_order(dtype):
+@pytest.mark.cpu
+def test_clip_refuses_what_has_no_order():
     for bounds in [(0, 1), (None, None), (None, 1.0)]:
-        with pytest.raises(
-            TypeError, match=f"clip: only real numeric dtypes are allowed, got {dtype}"
-        ):
-            tl.clip(tl.zeros((3,), dtype=dtype), *bounds)
+        with pytest.raises(TypeError, match=r"clip: only real numeric .*, got complex64"):
+            tl.clip(tl.zeros((3,), dtype=tl.complex64), *bounds)
 
 
 @pytest.mark.cpu
 @pytest.mark.parametrize("dtype", ["float16", "float32", "float64"])
-@pytest.mark.parametrize("count", [4, 1024, 1026, 300_000])
+@pytest.mark.parametrize("count", [4, 1026, 300_000])
 def test_clip_to_numbers_keeps_the_sign_of_zero(dtype, count):
     """Whatever the size and the layout."""
     x = tl.full((2, count // 2), -0.0, dtype=as_dtype(dtype))
@@ -222,6 +148,7 @@ def test_clip_between_bounds_that_are_not_in_order(dtype):
 # --- the benchmark -----------------------------------------------------------------------------
 
 
+@pytest.mark.ci
 @pytest.mark.cpu
 def test_the_benchmark_of_functions_runs(tmp_path):
     pytest.importorskip("tqdm", reason="tqdm is optional")

@@ -3,18 +3,16 @@
 import itertools
 from math import inf, nan
 
-import layouts
 import numpy as np
 import pytest
 from cuda_memory import NEEDS_COMPILER
 from simulated import simulator
-from tensors import DTYPES, as_dtype, elements, fits, padding_of, placed, slots
+from tensors import as_dtype, padding_of, slots
 
 import tensorlayout as tl
 from tensorlayout import fft, plan
 from tensorlayout.cpu import fill as cpu_fill
 from tensorlayout.cpu.engine.casting import rounded
-from tensorlayout.cuda.engine.memory import read
 from tensorlayout.cuda.engine.simulator import checking
 from tensorlayout.cuda.fill import create, diagonals
 from tensorlayout.cuda.fill.diagonals import plan_band
@@ -24,7 +22,6 @@ from tensorlayout.functions import creation
 from tensorlayout.layout import Layout, PaddingValue
 from tensorlayout.plan.fill import Create
 
-NUMERIC = DTYPES["numeric"]
 ONE = PaddingValue.ONE
 
 
@@ -44,13 +41,6 @@ def identical(found, expected, message=""):
     equal = got.view(np.uint8) == expected.view(np.uint8)
     equal = equal.reshape(-1, octets).all(axis=1) | ((got != got) & (expected != expected))
     assert equal.all(), f"{message}: {got[~equal][:3]} for {expected[~equal][:3]}"
-
-
-def alike(found, expected, message=""):
-    """Values, layout and padding, as on the CPU."""
-    identical(found, expected, message)
-    assert found.layout.at_origin == expected.layout.at_origin, message
-    holds_padding(found, message)
 
 
 def holds_padding(found, message=""):
@@ -93,7 +83,7 @@ ARANGES = [
 
 
 @NEEDS_COMPILER
-@pytest.mark.parametrize("name", NUMERIC)
+@pytest.mark.parametrize("name", ["int8", "uint64", "bfloat16", "float32", "complex64"])
 def test_arange(driver, name):
     dtype = as_dtype(name)
     for arguments in ARANGES:
@@ -147,11 +137,11 @@ STOPS = [1, -7.3, 1e-320, 2.0**70, -0.0, nan]
 
 
 @NEEDS_COMPILER
-@pytest.mark.parametrize("name", NUMERIC)
+@pytest.mark.parametrize("name", ["int8", "uint64", "bfloat16", "float32", "float64"])
 def test_linspace(driver, name):
     dtype = as_dtype(name)
     for start, stop, num, endpoint in itertools.product(
-        STARTS, STOPS, (0, 1, 2, 10, 103), (True, False)
+        STARTS, STOPS, (0, 1, 2, 103), (True, False)
     ):
         asked = {"endpoint": endpoint, "dtype": dtype}
         found = tl.linspace(start, stop, num, **asked, device="cuda")
@@ -162,15 +152,7 @@ def test_linspace(driver, name):
 
 
 @NEEDS_COMPILER
-def test_linspace_ends_exactly_where_it_is_told_to(driver):
-    for stop, num in ((0.1, 7), (1 / 3, 1000), (-1e-300, 50), (2.0**63 - 1025, 11)):
-        found = tl.linspace(0.7, stop, num, device="cuda")
-        assert float(found[-1].to_device("cpu")) == stop
-        assert float(found[0].to_device("cpu")) == 0.7
-
-
-@NEEDS_COMPILER
-@pytest.mark.parametrize("name", DTYPES["floating-point"][-2:])
+@pytest.mark.parametrize("name", ["complex64"])
 def test_linspace_of_complex_numbers(driver, name):
     starts = [0, -1.5j, 1e-3 - 0.0j, complex(0, inf), complex(5e-324, 0), complex(-0.0, -0.0)]
     stops = [1j, 5e-324j, 2.0**60 + 2j, 3.3 - 7.1j, complex(-0.0, -0.0)]
@@ -184,7 +166,7 @@ def test_linspace_of_complex_numbers(driver, name):
 
 
 @NEEDS_COMPILER
-@pytest.mark.parametrize("name", DTYPES["real floating"])
+@pytest.mark.parametrize("name", ["bfloat16", "float64"])
 def test_frequencies(driver, name):
     for function, n, d in itertools.product(
         (tl.fft.fftfreq, tl.fft.rfftfreq),
@@ -195,133 +177,13 @@ def test_frequencies(driver, name):
         identical(function(n, d=d, dtype=name, device="cuda"), expected, f"{function} {n} {d}")
 
 
-REFUSED = [
-    lambda **to: tl.arange(0, 1000, 100, dtype="int8", **to),
-    lambda **to: tl.arange(0, 10**400, 10**399, dtype="float64", **to),
-    lambda **to: tl.arange(10**400, 10**400 + 5, dtype="float32", **to),
-    lambda **to: tl.linspace(0, 10**400, 5, **to),
-    lambda **to: tl.linspace(0, 1j, 5, dtype="float32", **to),
-    lambda **to: tl.full((2, 3), 300, dtype="int8", **to),
-    lambda **to: tl.full((2, 3), 2**64, **to),
-    lambda **to: tl.full_like(tl.zeros((2, 3), dtype="uint8", **to), -1),
-    lambda **to: tl.eye(3, k=0.5, **to),
-    lambda **to: tl.zeros((2**62, 2**62), **to),
-    lambda **to: tl.fft.fftfreq(4, d=0, **to),
-    lambda **to: tl.tril(tl.zeros((3,), **to)),
-]
-
-
-@NEEDS_COMPILER
-@pytest.mark.parametrize("call", REFUSED)
-def test_what_is_refused_is_refused_on_both_devices_alike(driver, call):
-    errors = []
-    for device in ("cpu", "cuda"):
-        with pytest.raises((OverflowError, TypeError, ValueError)) as caught:
-            call(device=device)
-        errors.append((type(caught.value), str(caught.value)))
-    assert errors[0] == errors[1]
-
-
-# ---- Fills, bands, triangles: every layout
-
-
-def layouts_of(dtype):
-    """Those that a tensor can be made in."""
-    return [x for x in layouts.STRIDED if fits(x, dtype) and not x.is_overlapping]
-
-
-SOME = ["bool", "float16", "float32", "complex64", "complex128"]  # elements of every size
-
-
-@NEEDS_COMPILER
-@pytest.mark.parametrize("name", SOME)
-def test_one_value_in_every_layout(driver, name):
-    dtype = as_dtype(name)
-    with checking("bounds", "initialized"):
-        for layout in layouts_of(dtype):
-            asked = {"dtype": dtype, "layout": layout}
-            for value, make in ((0, tl.zeros), (1, tl.ones)):
-                found = make(layout.shape, **asked, device="cuda")
-                identical(found, np.full(layout.shape, value, dtype), f"{layout}")
-                assert found.layout == layout.at_origin
-                holds_padding(found, f"{layout}")
-            found = tl.full(layout.shape, True, **asked, device="cuda")
-            identical(found, np.ones(layout.shape, dtype), f"{layout}")
-            holds_padding(found, f"{layout}")
-            for made in (tl.zeros_like(found), tl.ones_like(found), tl.full_like(found, 1)):
-                holds_padding(made, f"{layout}")
-
-
-@NEEDS_COMPILER
-@pytest.mark.parametrize("name", ["int8", "complex128"])
-def test_empty_tensors_hold_their_padding(driver, name):
-    dtype = as_dtype(name)
-    deep = Layout.padded((2, 1, 3, 1, 2, 3), (3, 2, 3, 2, 4, 5), range(6), ONE)
-    for layout in [*layouts_of(dtype), deep]:
-        made = tl.empty(layout.shape, dtype=dtype, layout=layout, device="cuda")
-        holds_padding(made, f"{layout}")
-        holds_padding(tl.empty_like(made), f"{layout}")
-
-
-DIAGONALS = (-(10**30), -3, -1, 0, 1, 2, 10**30)
-
-
-@NEEDS_COMPILER
-@pytest.mark.parametrize("name", SOME)
-def test_eye_in_every_layout(driver, name):
-    dtype = as_dtype(name)
-    with checking("bounds", "initialized"):
-        for layout in layouts_of(dtype):
-            if layout.ndim != 2:
-                continue
-            for k in DIAGONALS:
-                near = max(-9, min(k, 9))
-                asked = {"k": k, "dtype": dtype, "layout": layout}
-                found = tl.eye(*layout.shape, **asked, device="cuda")
-                identical(found, np.eye(*layout.shape, near, dtype), f"{layout} {k}")
-                assert found.layout == layout.at_origin
-                holds_padding(found, f"{layout}")
-
-
-@NEEDS_COMPILER
-@pytest.mark.parametrize("tiles", ["{1,0:T(4,8)}", "{0,1:T(2,3)}"])
-def test_eye_in_tiles(driver, tiles):
-    for shape, k in (((9, 17), 2), ((8, 16), -3), ((5, 3), 9)):
-        layout = tl.zeros(shape, layout=tiles).layout.with_padding_value(ONE)
-        found = tl.eye(*shape, k=k, dtype="int16", layout=layout, device="cuda")
-        identical(tl.to_layout(found, (1, 0)), np.eye(*shape, k, "int16"))
-        assert found.layout == layout
-        stored = read(found).view(np.int16)  # of which all that is no element is 1
-        assert stored.sum() - np.eye(*shape, k).sum() == stored.size - np.prod(shape)
-
-
-def in_layout(layout, dtype):
-    """A tensor on the device, and the array of its elements."""
-    values = slots(dtype, layout.required_size)
-    x = tl.from_storage(bytearray(values.tobytes()), layout, dtype=dtype)
-    return placed(x), elements(layout, values)
+# ---- Fills, bands, triangles. Values in every layout: `ops/moving_cases.py`
 
 
 TRIANGLES = [(tl.tril, np.tril), (tl.triu, np.triu)]
 
 
-@NEEDS_COMPILER
-@pytest.mark.parametrize("name", SOME)
-def test_triangles_in_every_layout(driver, name):
-    dtype = as_dtype(name)
-    with checking("bounds"):
-        for layout in layouts.STRIDED:
-            if layout.ndim < 2 or not fits(layout, dtype):
-                continue
-            x, array = in_layout(layout, dtype)
-            for k, (function, oracle) in itertools.product(DIAGONALS, TRIANGLES):
-                found = function(x, k=k)
-                identical(found, oracle(array, max(-9, min(k, 9))), f"{layout} {k}")
-                assert found.layout == layout.form
-                holds_padding(found, f"{layout}")
-
-
-SHAPES = [(1, 1), (1, 50), (50, 1), (33, 35), (3, 1003), (5, 7, 9), (64, 64), (3, 3, 3, 3, 4, 5)]
+SHAPES = [(1, 50), (50, 1), (33, 35), (3, 1003), (64, 64), (3, 3, 3, 3, 4, 5)]
 
 VIEWS = [
     lambda x: x,
@@ -339,8 +201,7 @@ VIEWS = [
 
 
 @NEEDS_COMPILER
-@pytest.mark.parametrize("name", ["int8", "float32", "complex128"])
-@pytest.mark.parametrize("index", ["int32_t", "int64_t"])
+@pytest.mark.parametrize(("name", "index"), [("float32", "int32_t"), ("complex128", "int64_t")])
 def test_triangles_of_every_shape(driver, name, index, monkeypatch):
     monkeypatch.setattr(diagonals, "index_type", lambda *_: index)
     plan.run.cache_clear()
@@ -584,7 +445,7 @@ def test_sequences_of_tensors_are_put_together_where_they_are(driver):
 
 
 @NEEDS_COMPILER
-def test_sequences_of_tensors_that_do_not_fit_together(driver):
+def test_sequences_of_tensors_on_several_devices(driver):
     x = tl.ones((2, 3), device="cuda")
     for sequence, words in (
         (
@@ -592,13 +453,6 @@ def test_sequences_of_tensors_that_do_not_fit_together(driver):
             "asarray: the tensors in a sequence live on cuda:0 and cpu;",
         ),
         ([x, x.to_device("cuda:1")], "live on cuda:0 and cuda:1; move some with to_device"),
-        ([x, x[0]], r"got shapes \(2, 3\) and \(3,\)"),
-        ([[x[0, 0], 1], [x[0, 0]]], r"got shapes \(2,\) and \(1,\)"),
-        ([x, 1], r"got shapes \(2, 3\) and \(\)"),
     ):
         with pytest.raises(ValueError, match=words):
             tl.asarray(sequence)
-    with pytest.raises(TypeError, match="asarray: a tensor holds numbers, got str"):
-        tl.asarray([x, "text"])
-    with pytest.raises(ValueError, match="copy=False"):
-        tl.asarray([x], copy=False)

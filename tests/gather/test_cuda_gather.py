@@ -1,12 +1,14 @@
-"""Reads at positions on CUDA: values against NumPy, positions outside, memory accesses."""
+"""Reads at positions on CUDA: index and element widths, positions outside, memory accesses.
+
+Values in every layout: `ops/indexing_cases.py`.
+"""
 
 import threading
 
 import numpy as np
 import pytest
-from layouts import STRIDED
 from simulated import needs_compiler, simulator
-from tensors import DTYPES, as_dtype, fits, placed, same, slots, tensor_in
+from tensors import placed, same, slots, tensor_in
 
 import tensorlayout as tl
 from tensorlayout.cuda.engine import faults, memory
@@ -33,52 +35,7 @@ def rng():
     return np.random.default_rng(0)
 
 
-def tensors(dtype):
-    """The same values in every layout, in slots that nobody shares or shares: CUDA, NumPy."""
-    for layout in STRIDED:
-        if fits(layout, as_dtype(dtype)):
-            x, array = tensor_in(layout, slots(as_dtype(dtype), layout.required_size, finite=True))
-            yield placed(x), array
-
-
-def indices(array, axis, shape, dtype=np.int64):
-    n = array.shape[axis]
-    return rng().integers(-n, n, shape).astype(dtype)
-
-
 # --- Values --------------------------------------------------------------------------------------
-
-
-@needs_compiler
-@pytest.mark.parametrize("dtype", ["uint8", "float32", "complex128"])
-def test_take_along_every_dimension_of_every_layout(dtype):
-    with checking("bounds", "initialized"):
-        for x, array in tensors(dtype):
-            for axis in range(min(array.ndim, 4)):
-                if array.shape[axis]:
-                    i = indices(array, axis, (5,))
-                    found = tl.take(x, on_cuda(i), axis=axis)
-                    same(found.to_device("cpu"), np.take(array, i, axis), f"{x.layout} {axis}")
-
-
-@needs_compiler
-def test_take_along_axis_of_every_layout():
-    for x, array in tensors("float32"):
-        for axis in range(min(array.ndim, 3)):
-            if array.size:
-                shape = [7 if d == axis else n for d, n in enumerate(array.shape)]
-                i = indices(array, axis, shape)
-                found = tl.take_along_axis(x, on_cuda(i), axis=axis)
-                same(found.to_device("cpu"), np.take_along_axis(array, i, axis), f"{x.layout}")
-
-
-@needs_compiler
-@pytest.mark.parametrize("dtype", DTYPES["any"])
-def test_every_dtype(dtype):
-    values = slots(as_dtype(dtype), 35, finite=True).reshape(5, 7)
-    x, i = tl.asarray(values).to_device("cuda"), np.asarray([3, -1, 0])
-    same(x[on_cuda(i)].to_device("cpu"), values[i])
-    same(x[:, on_cuda(i)].to_device("cpu"), values[:, i])
 
 
 @needs_compiler
@@ -89,40 +46,6 @@ def test_positions_of_every_dtype(dtype):
     if dtype[0] == "i":
         i[0, 0] = -4
     same(on_cuda(values)[:, on_cuda(i)].to_device("cpu"), values[:, i.astype(np.int64)])
-
-
-KEYS = {
-    "one": lambda i: (i,),
-    "two dimensions": lambda i: (i[:, None] * [0, 1],),
-    "second": lambda i: (slice(None), i),
-    "last": lambda i: (..., i),
-    "both ends": lambda i: (i, slice(None), slice(None), i),
-    "neighbours": lambda i: (slice(None), i, i[::-1]),
-    "of other shapes": lambda i: (i[:, None], i),
-    "beside a slice": lambda i: (slice(1, None, 2), i, slice(None, None, -1)),
-    "with an integer": lambda i: (1, slice(None), i),
-    "all": lambda i: (i, i, i, i),
-    "none": lambda i: (i[:0],),
-}
-
-
-@needs_compiler
-@pytest.mark.parametrize("order", [(3, 2, 1, 0), (0, 1, 2, 3), (1, 3, 0, 2)])
-@pytest.mark.parametrize("name", KEYS)
-def test_keys(name, order):
-    values = np.arange(3 * 4 * 3 * 5, dtype=np.int16).reshape(3, 4, 3, 5)
-    x = tl.to_layout(tl.asarray(values), order).to_device("cuda")
-    i = np.asarray([2, -1, 0, 1, 2])
-    key = KEYS[name](i)
-    given = tuple(on_cuda(k) if isinstance(k, np.ndarray) else k for k in key)
-    with checking("bounds", "races", "initialized"):
-        found = x[given]
-        same(found.to_device("cpu"), values[key])
-    host = tl.to_layout(tl.asarray(values), order)
-    assert (
-        found.layout
-        == host[tuple(k.to_device("cpu") if hasattr(k, "to_device") else k for k in given)].layout
-    )
 
 
 @needs_compiler

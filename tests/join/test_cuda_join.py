@@ -1,4 +1,7 @@
-"""Joins on CUDA: against NumPy in every layout, launches, memory accesses."""
+"""Joins on CUDA: many parts, widths, launches, memory accesses.
+
+Values in every layout: `ops/moving_cases.py`.
+"""
 
 import numpy as np
 import pytest
@@ -10,7 +13,7 @@ from cuda_memory import (
 )
 from layouts import STRIDED, slots_of
 from simulated import needs_compiler, simulator
-from tensors import DTYPES, as_dtype, fits, placed, same, slots, tensor_in
+from tensors import as_dtype, fits, placed, same, slots, tensor_in
 
 import tensorlayout as tl
 from tensorlayout.cuda import join
@@ -37,34 +40,6 @@ def values_of(shape, dtype="float32", seed=0):
 
 
 # --- Values --------------------------------------------------------------------------------------
-
-
-@needs_compiler
-@pytest.mark.parametrize("dtype", ["uint8", "float32", "complex128"])
-def test_inputs_of_every_layout(dtype):
-    for layout in STRIDED:
-        if not layout.ndim or not fits(layout, as_dtype(dtype)):
-            continue
-        host, array = tensor_in(layout, slots(as_dtype(dtype), layout.required_size, finite=True))
-        x = placed(host)
-        for axis in range(min(layout.ndim, 4)):
-            more = list(array.shape)
-            more[axis] = 3
-            other = values_of(more, dtype, 1)
-            with checking("bounds", "initialized", "races"):
-                found = tl.concat([on_cuda(other), x, x], axis=axis)
-            same(found.to_device("cpu"), np.concatenate([other, array, array], axis), f"{layout}")
-            found = tl.concat([x, on_cuda(other)], axis=axis)
-            same(found.to_device("cpu"), np.concatenate([array, other], axis), f"{layout}")
-
-
-@needs_compiler
-@pytest.mark.parametrize("dtype", DTYPES["any"])
-@pytest.mark.parametrize("axis", [0, 1, 2])
-def test_every_dtype(dtype, axis):
-    parts = [values_of([n if d == axis else 4 for d in range(3)], dtype, n) for n in (3, 0, 1, 5)]
-    found = tl.concat(list(map(on_cuda, parts)), axis=axis)
-    same(found.to_device("cpu"), np.concatenate(parts, axis))
 
 
 @needs_compiler
@@ -140,9 +115,8 @@ def split_and_check(x, array, sizes, axis, outs):
 @needs_compiler
 @pytest.mark.parametrize("dtype", ["uint8", pytest.param("complex128", marks=pytest.mark.long)])
 def test_every_layout_taken_apart(dtype):
-    for layout in STRIDED:
-        if not layout.ndim or not layout.size or not fits(layout, as_dtype(dtype)):
-            continue
+    suitable = [x for x in STRIDED if x.ndim and x.size and fits(x, as_dtype(dtype))]
+    for layout in suitable[::4]:
         host, array = tensor_in(layout, slots(as_dtype(dtype), layout.required_size, finite=True))
         x = host.to_device("cuda")
         for axis in {0, layout.ndim - 1}:
@@ -268,7 +242,7 @@ SHAPES = [
 ]
 
 # Of odd lengths, which begin anywhere in a sector: a few in a block, one in several; many inputs.
-ODD_ROWS = [(300, (515, 1001)), (50, (129, 131)), (3, (5001, 1)), (7, (2047,) * 40)]
+ODD_ROWS = [(100, (515, 1001)), (50, (129, 131)), (3, (5001, 1)), (7, (2047,) * 20)]
 
 
 @needs_compiler
@@ -290,7 +264,7 @@ def test_accesses_are_coalesced(shapes, axis, sectors, lanes):
 def test_rows_of_odd_lengths(monkeypatch, rows, sizes, index):
     monkeypatch.setattr(join, "index_type", lambda count, furthest: index)
     tl.plan.run.cache_clear()
-    for dtype in ("int16", "float32", "float64"):
+    for dtype in ("int16", "float64") if index == "int64_t" else ("float32",):
         values = [values_of((rows, n), dtype, n) for n in sizes]
         inputs = list(map(on_cuda, values))
         with checking("bounds", "races", "initialized", "count") as record:

@@ -1,10 +1,12 @@
-"""Reads and writes under a mask on CUDA: against NumPy and the CPU; launches, waiting, accesses."""
+"""Reads and writes under a mask on CUDA: sizes, launches, waiting, accesses.
+
+Values in every layout: `ops/indexing_cases.py`.
+"""
 
 import numpy as np
 import pytest
-from layouts import STRIDED
 from simulated import needs_compiler, simulator
-from tensors import DTYPES, as_dtype, fits, placed, same, slots, tensor_in
+from tensors import same
 
 import tensorlayout as tl
 from tensorlayout.cuda import mask as masks
@@ -40,36 +42,6 @@ def written(array, key, value):
 
 
 @needs_compiler
-@pytest.mark.parametrize("dtype", ["uint8", "complex128"])
-def test_reads_of_every_layout(dtype):
-    for layout in STRIDED:
-        if not fits(layout, as_dtype(dtype)):
-            continue
-        host, array = tensor_in(layout, slots(as_dtype(dtype), layout.required_size, finite=True))
-        x = placed(host)
-        for first in range(min(array.ndim, 2)):
-            for last in range(first + 1, min(array.ndim, 4) + 1):
-                mask = mask_of(array.shape[first:last])
-                key = (slice(None),) * first
-                with checking("bounds", "initialized"):
-                    found = x[(*key, on_cuda(mask))]
-                same(found.to_device("cpu"), array[(*key, mask)], f"{layout} {first} {last}")
-                assert found.layout == host[(*key, tl.asarray(mask))].layout
-
-
-@needs_compiler
-@pytest.mark.parametrize("dtype", DTYPES["any"])
-def test_every_dtype(dtype):
-    values = slots(as_dtype(dtype), 35, finite=True).reshape(5, 7)
-    mask, rows = mask_of((5, 7)), np.asarray([True, False, True, True, False])
-    x = on_cuda(values)
-    same(x[on_cuda(mask)].to_device("cpu"), values[mask])
-    same(x[on_cuda(rows)].to_device("cpu"), values[rows])
-    x[on_cuda(mask)] = x[on_cuda(mask)][::-1]
-    same(x.to_device("cpu"), written(values, (mask,), values[mask][::-1]))
-
-
-@needs_compiler
 @pytest.mark.parametrize("size", [0, 1, 255, 4095, 4096, 4097, 20000])
 @pytest.mark.parametrize("share", [0, 0.01, 0.5, 1])
 def test_sizes_and_shares(size, share):
@@ -80,44 +52,10 @@ def test_sizes_and_shares(size, share):
 
 
 @needs_compiler
-def test_masks_of_every_layout():
-    for layout in STRIDED:
-        if layout.is_padded and layout.padding_value not in ("ZERO", None):
-            continue
-        mask, array = tensor_in(layout, slots(np.dtype("bool"), layout.required_size))
-        values = np.arange(array.size, dtype=np.float32).reshape(array.shape)
-        if not array.ndim:
-            continue
-        same(on_cuda(values)[placed(mask)].to_device("cpu"), values[array], f"{layout}")
-        x = on_cuda(values)
-        x[placed(mask)] = 7
-        same(x.to_device("cpu"), written(values, (array,), 7), f"{layout}")
-
-
-@needs_compiler
 def test_more_chunks_than_one_step_of_the_sums():
     mask = mask_of(9_000_000, 0.001)
     found = on_cuda(mask.view(np.uint8))[on_cuda(mask)].to_device("cpu")
     same(found, np.ones(mask.sum(), np.uint8))
-
-
-@needs_compiler
-def test_a_mask_of_booleans_and_of_no_dimension():
-    x = on_cuda(np.arange(6.0).reshape(2, 3))
-    same(x[True].to_device("cpu"), np.arange(6.0).reshape(1, 2, 3))
-    same(x[False].to_device("cpu"), np.zeros((0, 2, 3)))
-    same(x[on_cuda(True)].to_device("cpu"), np.arange(6.0).reshape(1, 2, 3))
-    x[on_cuda(False)] = 5
-    same(x.to_device("cpu"), np.arange(6.0).reshape(2, 3))
-    x[on_cuda(True)] = 5
-    same(x.to_device("cpu"), np.full((2, 3), 5.0))
-
-
-@needs_compiler
-def test_any_byte_but_zero_is_true():
-    octets = np.asarray([0, 1, 2, 255, 0, 128], np.uint8)
-    mask = tl.asarray(octets.view(bool)).to_device("cuda")
-    same(on_cuda(np.arange(6))[mask].to_device("cpu"), np.asarray([1, 2, 3, 5]))
 
 
 @needs_compiler
@@ -133,49 +71,7 @@ def test_indices_of_64_bits(monkeypatch):
     tl.plan.run.cache_clear()
 
 
-@needs_compiler
-@pytest.mark.parametrize("dtype", ["bool", "float32"])
-def test_nonzero_of_every_layout(dtype):
-    for layout in STRIDED:
-        if not layout.ndim or not fits(layout, as_dtype(dtype)):
-            continue
-        x, array = tensor_in(layout, slots(as_dtype(dtype), layout.required_size))
-        with checking("bounds", "initialized"):
-            found = tl.nonzero(placed(x))
-        for one, other in zip(found, np.nonzero(array), strict=True):
-            same(one.to_device("cpu"), other, f"{layout}")
-
-
-@needs_compiler
-def test_a_mask_beside_positions():
-    values, mask = np.arange(24).reshape(4, 6), np.asarray([True, False, True, True])
-    found = on_cuda(values)[on_cuda(mask), on_cuda([0, -1, 3])]
-    same(found.to_device("cpu"), values[mask, [0, -1, 3]])
-
-
 # --- Writes --------------------------------------------------------------------------------------
-
-
-@needs_compiler
-@pytest.mark.parametrize("dtype", ["float32", "complex128"])
-def test_writes_to_every_layout(dtype):
-    for layout in STRIDED:
-        if layout.is_overlapping or not fits(layout, as_dtype(dtype)):
-            continue
-        values = slots(as_dtype(dtype), layout.required_size, finite=True)
-        for first in range(min(layout.ndim, 2)):
-            for last in range(first + 1, min(layout.ndim, 4) + 1):
-                x, array = tensor_in(layout, values)
-                x, mask = placed(x), mask_of(layout.shape[first:last])
-                key, given = (slice(None),) * first, on_cuda(mask)
-                message, shape = f"{layout} {first} {last}", array[(*key, mask)].shape
-                many = slots(as_dtype(dtype), array.size + 1, 1, finite=True)
-                many = many[: np.prod(shape, dtype=int)].reshape(shape)
-                for value in (many, 7):
-                    with checking("bounds", "initialized", "races"):
-                        x[(*key, given)] = value if isinstance(value, int) else on_cuda(value)
-                    array = written(array, (*key, mask), value)
-                    same(x.to_device("cpu"), array, message)
 
 
 @needs_compiler
@@ -196,21 +92,6 @@ def test_one_slice_for_all(order):
         with checking("bounds", "races"):
             x[tuple(on_cuda(k) if isinstance(k, np.ndarray) else k for k in key)] = on_cuda(value)
         same(x.to_device("cpu"), written(values, key, value))
-
-
-@needs_compiler
-def test_values_are_converted_and_apart():
-    values = np.arange(12, dtype=np.int64)
-    x, mask = on_cuda(values), values % 3 == 1
-    x[on_cuda(mask)] = on_cuda([1.5, 2.5, 3.5, 4.5])
-    same(x.to_device("cpu"), written(values, (mask,), [1, 2, 3, 4]))
-    x = on_cuda(values)
-    x[on_cuda(mask)] = x[:4]
-    same(x.to_device("cpu"), written(values, (mask,), values[:4]))
-    flags = np.asarray([True, False, True])
-    x = on_cuda(flags)
-    x[x] = False
-    same(x.to_device("cpu"), np.zeros(3, bool))
 
 
 @needs_compiler

@@ -1,4 +1,7 @@
-"""Matrix products on CUDA: values in every layout, what is copied, what BLAS is told."""
+"""Matrix products on CUDA: what is copied, what BLAS is told, the kernel for integers.
+
+Values in every layout: `ops/library_cases.py`.
+"""
 
 import ctypes
 import math
@@ -9,10 +12,9 @@ import numpy as np
 import pytest
 from cuda_memory import ARCHITECTURES, resources
 from enqueued import enqueued
-from layouts import STRIDED
 from simulated import needs_compiler, simulator
 from stand_in import GPUS, opened, stand_in
-from tensors import DTYPES, as_dtype, close, fits, kind, placed, slots, tensor_in
+from tensors import DTYPES, as_dtype, close, kind, slots
 
 import tensorlayout as tl
 from tensorlayout.cuda.engine.kernel_shapes import kernels_in, parameters
@@ -99,7 +101,7 @@ SHAPES = [
 
 
 @needs_compiler
-@pytest.mark.parametrize("dtype", DTYPES["numeric"])
+@pytest.mark.parametrize("dtype", ["int8", "bfloat16", "complex64"])
 def test_shapes(dtype):
     with checking(*CHECKS[:2]):
         for first, second in SHAPES:
@@ -108,35 +110,10 @@ def test_shapes(dtype):
 
 
 @needs_compiler
-@pytest.mark.parametrize("dtype", ["int8", "uint64", "bfloat16", "float32", "complex128"])
-def test_every_layout(dtype):
-    for layout in STRIDED:
-        if not 1 <= layout.ndim <= 4 or not fits(layout, as_dtype(dtype)):
-            continue
-        x, a = tensor_in(layout, numbers(dtype, (layout.required_size,)))
-        x = placed(x)
-        if layout.ndim == 1:
-            check(x, x, product(a, a), str(layout))
-            continue
-        y, b = tl.matrix_transpose(x), np.matrix_transpose(a)
-        check(x, y, product(a, b), str(layout))
-        check(y, x, product(b, a), str(layout))
-
-
-@needs_compiler
 def test_order_of_threads_does_not_matter():
     a, b = numbers("int32", (66, 35)), numbers("int32", (35, 130), 1)
     with checking(*CHECKS):
         check(on_cuda(a), on_cuda(b), product(a, b))
-
-
-@needs_compiler
-def test_dtypes_are_converted_first(driver):
-    for first, second in [("int8", "int32"), ("float32", "float64"), ("float16", "complex64")]:
-        a, b = numbers(first, (4, 3)), numbers(second, (3, 5), 1)
-        x, y = on_cuda(a), on_cuda(b)
-        check(x, y, product(a, b))
-        assert copied(lambda x=x, y=y: x @ y) == [("matmul", "copy", 12 * b.itemsize)]
 
 
 # ---- What is copied
@@ -258,7 +235,7 @@ def test_the_log_of_a_product():
 
 @needs_compiler
 def test_integers_are_one_launch_whatever_the_layout(driver):
-    for view in (*AS_THEY_LIE.values(), *COPIED.values()):
+    for view in (*list(AS_THEY_LIE.values())[::3], *COPIED.values()):
         x = view(on_cuda(numbers("int16", (6, 5))))
         y = on_cuda(numbers("int16", (x.shape[1], 7), 1))
         check(x, y, product(*(np.asarray(each.to_device("cpu")) for each in (x, y))))
@@ -465,7 +442,7 @@ def test_packed_layouts():
 
 
 @pytest.mark.parametrize("gpu", GPUS)
-@pytest.mark.parametrize("dtype", DTYPES["numeric"])
+@pytest.mark.parametrize("dtype", ["int8", "uint64", "bfloat16", "float32", "complex128"])
 def test_gpu_products(dtype, gpu):
     with opened(gpu):
         for first, second in SHAPES:

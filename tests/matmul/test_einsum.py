@@ -55,7 +55,7 @@ def by_numpy(text, arrays):
 
 def test_subscripts_mean_what_they_mean_to_numpy():
     fit = refused = 0
-    for seed in range(3000):
+    for seed in range(800):
         text, shapes = drawn(seed)
         arrays = [np.arange(np.prod(s), dtype=np.int64).reshape(s) for s in shapes]
         expected = by_numpy(text, arrays)
@@ -68,8 +68,8 @@ def test_subscripts_mean_what_they_mean_to_numpy():
         assert shape == expected.shape, (text, shapes)
         np.testing.assert_array_equal(np.einsum(spelled, *arrays), expected, (text, shapes))
         fit += 1
-    assert fit > 1000
-    assert refused > 600
+    assert fit > 250
+    assert refused > 150
 
 
 def test_as_many_letters_as_there_are():

@@ -1,10 +1,9 @@
-"""Borders, and tensors spread over larger ones, on CUDA: values, layouts, accesses."""
+"""Borders, and tensors spread over larger ones, on CUDA: windows, launches, accesses."""
 
 import numpy as np
 import pytest
-from layouts import STRIDED
 from simulated import needs_compiler, simulator
-from tensors import DTYPES, as_dtype, fits, same, slots, tensor_in
+from tensors import same
 
 import tensorlayout as tl
 from tensorlayout.cuda import pad
@@ -69,42 +68,6 @@ def packed(sizes, dtype):
 
 def column_major(sizes, dtype):
     return tl.empty(sizes, dtype=dtype, device="cuda", layout=tuple(range(len(sizes))))
-
-
-def with_gaps(sizes, dtype):
-    large = tl.full([2 * n + 1 for n in sizes], 77, dtype=dtype, device="cuda")
-    return tl.flip(large[tuple(slice(1, None, 2) for _ in sizes)])
-
-
-def check_layouts(dtype, most):
-    for layout in STRIDED:
-        if 0 < layout.size <= most and fits(layout, as_dtype(dtype)):
-            values = slots(as_dtype(dtype), layout.required_size, finite=True)
-            host, array = tensor_in(layout, values)
-            x = host.to_device("cuda")
-            check(x, array, (packed, column_major))
-            if layout.ndim <= 4:
-                check(x, array, (with_gaps,), turn=1)
-
-
-@needs_compiler
-def test_every_layout():
-    check_layouts("int16", most=256)
-
-
-@needs_compiler
-@pytest.mark.long
-@pytest.mark.parametrize("dtype", ["uint8", "float32", "complex128"])
-def test_every_layout_of_other_widths(dtype):
-    check_layouts(dtype, most=10**6)
-
-
-@needs_compiler
-@pytest.mark.parametrize("dtype", DTYPES["any"])
-def test_every_dtype(dtype):
-    values = slots(as_dtype(dtype), 32, finite=True).reshape(2, 16)
-    for turn in range(len(WINDOWS)):
-        check(on_cuda(values), values, (packed,), turn)
 
 
 @needs_compiler

@@ -102,21 +102,6 @@ def test_what_is_between_elements_stays(driver):
 
 
 @NEEDS_COMPILER
-def test_backwards_and_repeated(driver):
-    values = some(4, 80)
-    x = tl.asarray(values, device="cuda")
-    for view, array in (
-        (x[:, ::-1], values[:, ::-1]),
-        (x[::-1, 1::3], values[::-1, 1::3]),
-        (tl.broadcast_to(x[:1], (3, 80)), np.broadcast_to(values[:1], (3, 80))),
-    ):
-        for axis in (0, 1):
-            with checking("bounds", "initialized"):
-                found = tl.quantize_blocks(view, "mxfp8_e4m3", axis=axis)
-            same(found, array, "mxfp8_e4m3", axis=axis)
-
-
-@NEEDS_COMPILER
 def test_many_dimensions_and_indices_of_64_bits(driver, monkeypatch):
     values = some(2, 3, 2, 5, 2, 3)
     gaps = tl.Layout(values.shape, (3000, 700, 300, 50, 20, 3))
@@ -147,18 +132,16 @@ PACKED = [
     ((8, 96), 1, None, "mxfp4", "float32", "quantize_rows_2_int32_t_4"),
     ((8, 96), 1, None, "nvfp4", "float32", "quantize_rows_2_int32_t_4"),
     ((8, 96), 1, None, "nvfp4", "float16", "quantize_rows_2_int32_t_8"),
-    ((8, 96), 1, None, "mxfp4", "float64", "quantize_rows_2_int32_t_4"),
     ((8, 96), 1, None, "mxfp6_e2m3", "float32", "quantize_rows_2_int32_t_8"),
-    ((8, 96), 1, None, "mxfp6_e3m2", "float64", "quantize_rows_2_int32_t_8"),
-    ((8, 100), 1, None, "mxfp6_e3m2", "float16", "quantize_rows_4_int32_t_4"),
+    ((8, 100), 1, None, "mxfp6_e2m3", "float32", "quantize_rows_4_int32_t_4"),
     ((8, 98), 1, None, "mxfp4", "float32", "quantize_rows_4_int32_t_2"),
     ((99,), 0, None, "nvfp4", "float32", "quantize_rows_2_int32_t_2"),  # half of the last byte
     ((33,), 0, None, "mxfp6_e2m3", "float32", "quantize_rows_2_int32_t_4"),  # one of 3 bytes
     ((1,), 0, None, "mxfp4", "float32", "quantize_rows_2_int32_t_2"),
     ((6, 45), 1, PITCHED, "mxfp4", "float32", "quantize_rows_4_int32_t_2"),
     ((96, 8), 0, None, "mxfp4", "float32", "quantize_columns_2_int32_t"),
-    ((70, 34), 0, None, "nvfp4", "float64", "quantize_columns_2_int32_t"),
-    ((3, 41, 1030), 1, None, "mxfp4", "float16", "quantize_columns_4_int32_t"),
+    ((70, 34), 0, None, "nvfp4", "float32", "quantize_columns_2_int32_t"),
+    ((3, 41, 310), 1, None, "mxfp4", "float32", "quantize_columns_4_int32_t"),
 ]
 
 
@@ -224,7 +207,7 @@ def test_other_bytes_are_copied(driver, shape, axis, layout):
 def test_lines_of_packed_elements_begin_inside_bytes(driver):
     values = some(6, 99)
     x = tl.asarray(values, device="cuda")
-    for name in ("mxfp4", "mxfp6_e3m2"):
+    for name in ("mxfp4", "mxfp6_e2m3"):
         found = tl.quantize_blocks(x, name, layout=bits_like((6, 99), name))
         known = np.asarray(tl.dequantize_blocks(*tl.quantize_blocks(tl.asarray(values), name)))
         for rows in (slice(4, None), slice(None, None, -1), slice(None, None, -5)):
@@ -241,8 +224,8 @@ TILED = [
     ((130, 96), 1, "mxfp4", 1),
     ((130, 100), 1, "nvfp4", 1),
     ((37, 39), 1, "mxfp8_e4m3", 1),
-    ((300, 514), 1, "mxfp4", 1),
-    ((514, 300), 0, "mxfp4", 1),
+    ((300, 130), 1, "mxfp4", 1),
+    ((130, 300), 0, "mxfp4", 1),
 ]
 
 

@@ -150,12 +150,13 @@ def mixed(count, seed=0):
     return found
 
 
-FLOATS = [each for each in TENSORS if fits(each, F32) and each.ndim]
+# Layouts that differ in kind: orders, gaps, padding, directions, repeated elements, none.
+KINDS = [each for each in TENSORS if fits(each, F32) and each.ndim][::4]
 
 
 @pytest.mark.parametrize("name", ["mxfp8_e4m3", "nvfp4"])
-@pytest.mark.parametrize("layout", FLOATS, ids=str)
-def test_every_layout(layout, name):
+@pytest.mark.parametrize("layout", KINDS, ids=str)
+def test_layouts(layout, name):
     x, values = tensor_in(layout, mixed(500))
     for axis in range(values.ndim):
         found = checked(x, values, name, axis)
@@ -182,7 +183,7 @@ def numbers_of(found, axis):
         return product if found.global_scale is None else product * host(found.global_scale)
 
 
-SIZES = [1, 15, 16, 31, 33, 70, 96]
+SIZES = [1, 16, 31, 33, 70]
 DTYPES = ["float16", "bfloat16", "float32", "float64"]
 
 
@@ -203,8 +204,7 @@ def check_sizes(name, dtype):
     ("name", "dtype"),
     [
         ("mxfp8_e4m3", "float32"),
-        ("nvfp4", "float32"),
-        ("mxfp8_e5m2", "bfloat16"),
+        pytest.param("mxfp8_e5m2", "bfloat16", marks=pytest.mark.long),
         pytest.param("mxint8", "float16", marks=pytest.mark.long),
         pytest.param("mxfp6_e2m3", "float64", marks=pytest.mark.long),
     ],
@@ -232,12 +232,6 @@ def test_ways_of_scaling(name, scaling):
     values = np.zeros((len(sizes), 32), F32)
     values[:, 7], values[:, 8] = sizes, np.array(sizes) / 3
     checked(asarray(values), values, name, 1, scaling=scaling)
-
-
-def test_ways_of_scaling_on_each_device():
-    values = mixed(64 * 9).reshape(9, 64)
-    for scaling in ("ceil", "even", "rceil"):
-        checked(asarray(values), values, "mxfp8_e4m3", 1, scaling=scaling)
 
 
 @pytest.mark.parametrize("axis", [0, 1])
@@ -344,7 +338,7 @@ def test_global_scale():
 
 
 @pytest.mark.cpu
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=30, deadline=None)
 @given(
     st.sampled_from(list(TABLES)),
     st.lists(st.floats(width=32), min_size=1, max_size=70),
@@ -392,7 +386,7 @@ def test_formats_are_ml_dtypes():
 
 @pytest.mark.cpu
 def test_threads_make_no_difference():
-    values = mixed(700 * 1000).reshape(700, 1000)
+    values = mixed(700 * 400).reshape(700, 400)
     for name in ("mxfp6_e3m2", "nvfp4"):
         found = tl.quantize_blocks(asarray(values), name)
         part = tl.quantize_blocks(asarray(values[300:301]), name, global_scale=found.global_scale)

@@ -15,20 +15,20 @@ NARROW = ["float16", "bfloat16", "float32"]
 # Of the sum of magnitudes: what runs of 32 float32 leave, and runs of 128 float64 at two levels.
 BOUND = {"float32": 8.5 * 2.0**-24, "float64": 300 * 2.0**-53}
 
-# Layouts of 10**5 elements and more, and the axes along which lines are longest.
+# Layouts of 10**5 elements or so, and the axes along which lines are longest.
 LONG = [
-    ("(300000,):(1,)", None),  # one line
-    ("(200000,):(-1,)+199999", 0),  # backwards
-    ("(400,3,300):(900,300,1)", None),  # dimensions that merge
+    ("(100000,):(1,)", None),  # one line
+    ("(100000,):(-1,)+99999", 0),  # backwards
+    ("(200,3,200):(600,200,1)", None),  # dimensions that merge
     ("(3,100000):(100000,1)", 1),  # the fastest axis
     ("(3,100000):(100004,1) padded=(3,100004) padding=HIGHEST", 1),  # with something between
     ("(3,100000):(100004,1) padded=(3,100004) padding=HIGHEST", None),
     ("(100000,3):(3,1)", 0),  # slow, in rows too short for a loop
     ("(100000,3):(1,100000)", 0),  # the fastest again
     ("(30000,8):(12,1)", 0),  # short rows with gaps
-    ("(2000,500):(500,1)", 0),  # slow, in long rows
-    ("(2000,500):(1000,2)", 0),  # every second element
-    ("(400,3,300):(1,120000,400)", (0, 2)),  # two axes that merge, in column-major order
+    ("(2000,150):(150,1)", 0),  # slow, in long rows
+    ("(2000,150):(300,2)", 0),  # every second element
+    ("(400,3,100):(1,40000,400)", (0, 2)),  # two axes that merge, in column-major order
     ("(300,20,40):(800,40,1)", (0, 2)),  # two that do not
     ("(100000,2):(1,0)", 0),  # a line that stands twice
     ("(100000,2):(0,1)", 0),  # one element, again and again
@@ -72,7 +72,7 @@ def check(found, exact, magnitude, dtype):
 def test_sums_and_means(text, axis, data):
     layout = tl.Layout.parse(text)
     numbers = DATA[data](np.random.default_rng(5), layout.required_size)
-    for dtype in (*NARROW, "float64"):
+    for dtype in (*NARROW, "float64") if tl.default_device() == "cpu" else ("bfloat16", "float32"):
         # 10**6 halves reach beyond float16
         values = (numbers / 64 if dtype == "float16" else numbers).astype(as_dtype(dtype))
         x = tensor_of(layout, values)
@@ -83,7 +83,7 @@ def test_sums_and_means(text, axis, data):
             check(means[index], exact / line.size, magnitude / line.size, dtype)
 
 
-@pytest.mark.parametrize(("text", "axis"), LONG[::3])
+@pytest.mark.parametrize(("text", "axis"), LONG[::6])
 def test_sums_of_complex_numbers(text, axis):
     layout = tl.Layout.parse(text)
     if layout.padding_value is tl.PaddingValue.HIGHEST:
@@ -101,7 +101,7 @@ def test_sums_of_complex_numbers(text, axis):
 def test_variances(text, axis):
     layout = tl.Layout.parse(text)
     numbers = np.random.default_rng(7).random(layout.required_size) + 1
-    for dtype in (*NARROW, "float64"):
+    for dtype in (*NARROW, "float64") if tl.default_device() == "cpu" else ("float32",):
         x = tensor_of(layout, numbers.astype(as_dtype(dtype)))
         found, roots = tl.var(x, axis=axis), tl.std(x, axis=axis)
         eps = 40 * 2.0**-24 + float(tl.finfo(dtype).eps)
@@ -157,6 +157,7 @@ def test_nan_and_infinity_among_many(dtype, value):
     np.testing.assert_array_equal(most, max(value, 1) if infinite else value)
 
 
+@pytest.mark.cpu
 @pytest.mark.parametrize("dtype", ["float16", "float32", "bfloat16"])
 def test_many_ones(dtype):
     count = 60000 if dtype == "float16" else 2**24 + 2**22
@@ -165,21 +166,22 @@ def test_many_ones(dtype):
     same(tl.mean(x), np.array(1, as_dtype(dtype)))
 
 
-# --- 10**8 elements ----------------------------------------------------------------------------
+# --- more elements than memory -----------------------------------------------------------------
 
 
+@pytest.mark.cpu
 @pytest.mark.parametrize("dtype", ["bfloat16", "float32", "float64"])
 @pytest.mark.parametrize("data", DATA)
-def test_a_hundred_million_in_little_memory(dtype, data):
-    """Rows of 10**5 elements, each of them a thousand times."""
-    values = DATA[data](np.random.default_rng(8), 10**5).astype(as_dtype(dtype))
+def test_ten_million_in_little_memory(dtype, data):
+    """Rows of 10**4 elements, each of them a thousand times."""
+    values = DATA[data](np.random.default_rng(8), 10**4).astype(as_dtype(dtype))
     row = values.astype(np.float64)
     exact, magnitude = math.fsum(row.tolist()) * 1000, np.abs(row).sum() * 1000
-    x = tl.broadcast_to(asarray(values), (1000, 10**5))
+    x = tl.broadcast_to(asarray(values), (1000, 10**4))
     check(tl.sum(x), exact, magnitude, dtype)
     check(tl.sum(tl.permute_dims(x, (1, 0))), exact, magnitude, dtype)
     found = tl.sum(x, axis=0)
-    for k in range(0, 10**5, 9973):
+    for k in range(0, 10**4, 997):
         check(found[k], row[k] * 1000, abs(row[k]) * 1000, dtype)
 
 

@@ -3,9 +3,8 @@
 import numpy as np
 import pytest
 from cuda_memory import ARCHITECTURES, NEEDS_COMPILER
-from layouts import STRIDED
 from simulated import simulator
-from tensors import DTYPES, as_dtype, fits, placed, same, slots, tensor_in
+from tensors import DTYPES, as_dtype, placed, same, slots
 
 import tensorlayout as tl
 from benchmarks import resources
@@ -44,23 +43,9 @@ def alike(call, x, message=""):
 
 
 @NEEDS_COMPILER
-@pytest.mark.parametrize("name", ["quantile", "nanquantile"])
-def test_every_layout_and_axis(driver, name):
-    for layout in STRIDED:
-        if not fits(layout, np.dtype("float32")):
-            continue
-        x, _ = tensor_in(layout, numbers((layout.required_size,)))
-        for axis in (None, (), *range(min(x.ndim, 4)), (0, -1), (-2, -1)):
-            if isinstance(axis, tuple) and x.ndim < max(len(axis), 1) + (len(axis) > 1):
-                continue
-            message = f"{layout} along {axis}"
-            alike(lambda x, a=axis: getattr(tl, name)(x, FRACTIONS, axis=a), x, message)
-
-
-@NEEDS_COMPILER
 @pytest.mark.parametrize("method", METHODS)
 def test_every_method(driver, method):
-    for length in (1, 2, 5, 8):
+    for length in (1, 5):
         x = tl.asarray(numbers((6, length)))
         for name in ("quantile", "nanquantile"):
             call = getattr(tl, name)

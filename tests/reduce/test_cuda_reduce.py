@@ -1,4 +1,7 @@
-"""Reductions on CUDA: every function, axis and layout against NumPy; accuracy; memory accesses."""
+"""Reductions on CUDA: each kernel on long lines; accuracy; memory accesses.
+
+Values in every layout and dtype: `ops/reducing_cases.py`.
+"""
 
 import itertools
 import math
@@ -6,9 +9,8 @@ import math
 import numpy as np
 import pytest
 from cuda_memory import ARCHITECTURES
-from layouts import STRIDED
 from simulated import needs_compiler, simulator
-from tensors import BFLOAT16, DTYPES, as_dtype, fits, placed, same, slots, tensor_in
+from tensors import BFLOAT16, DTYPES, as_dtype, same
 from waves import WAVES, wave
 
 import tensorlayout as tl
@@ -45,7 +47,6 @@ def number(x):
 # Of arrays and tuples of axes, in no dtype in particular.
 ORACLES = {
     "sum": lambda x, axis: exact(x).sum(axis=axis),
-    "prod": lambda x, axis: exact(x).prod(axis=axis),
     "min": lambda x, axis: number(x).min(axis=axis),
     "max": lambda x, axis: number(x).max(axis=axis),
     "mean": lambda x, axis: exact(x).mean(axis=axis),
@@ -57,9 +58,6 @@ ORACLES = {
     "nanmin": lambda x, axis: np.fmin.reduce(number(x), axis=axis),
     "nanmax": lambda x, axis: np.fmax.reduce(number(x), axis=axis),
 }
-
-# What NumPy gives for no elements, too.
-OF_NONE = ("sum", "prod", "any", "all", "count_nonzero")
 
 CATEGORIES = {
     "min": "real numeric",
@@ -81,7 +79,7 @@ def result_dtype(name, dtype):
         return np.dtype(bool)
     if name == "count_nonzero":
         return np.dtype(np.int64)
-    if name in ("sum", "prod") and dtype.kind in "biu":
+    if name == "sum" and dtype.kind in "biu":
         return np.dtype(np.uint64 if dtype.kind == "u" else np.int64)
     return dtype
 
@@ -118,68 +116,6 @@ def check(name, x, a, axis, *, keepdims=False):
     got, expected = got.astype(wide), expected.astype(wide)
     np.testing.assert_allclose(got, expected, ulps * eps, room, err_msg=message)
     return host
-
-
-def every(name, dtype):
-    for layout in STRIDED:
-        if not fits(layout, as_dtype(dtype)) or (layout.size == 0 and name not in OF_NONE):
-            continue
-        x, a = tensor_in(layout, slots(as_dtype(dtype), layout.required_size, finite=True))
-        y = placed(x)
-        for axis in axes_of(a.ndim):
-            found = check(name, y, a, axis)
-            reduced = getattr(tl, name)(x, axis=axis)
-            assert found.layout == reduced.layout, f"{name} along {axis} of {layout}"
-
-
-@needs_compiler
-@pytest.mark.parametrize("name", ORACLES)
-def test_every_layout_and_all_axes(driver, name):
-    with checking("bounds", "initialized"):
-        every(name, "float32")
-    if serves(name, "int8"):
-        every(name, "int8")
-
-
-@needs_compiler
-@pytest.mark.long
-@pytest.mark.parametrize("dtype", DTYPES["any"])
-def test_every_dtype(driver, dtype):
-    for name in ORACLES:
-        if serves(name, dtype):
-            every(name, dtype)
-
-
-# --- positions ---------------------------------------------------------------------------------
-
-
-def positions(name, dtype):
-    function = {"argmin": np.argmin, "argmax": np.argmax}[name]
-    for layout in STRIDED:
-        if not fits(layout, as_dtype(dtype)) or layout.size == 0:
-            continue
-        x, a = tensor_in(layout, slots(as_dtype(dtype), layout.required_size))
-        y = placed(x)
-        for axis in (None, *range(a.ndim)):
-            found = getattr(tl, name)(y, axis=axis).to_device("cpu")
-            expected = np.asarray(function(number(a), axis=axis), np.int64)
-            same(found, expected, f"{name} of {dtype} along {axis} of {layout}")
-
-
-@needs_compiler
-@pytest.mark.parametrize("name", ["argmin", "argmax"])
-def test_positions_in_every_layout(driver, name):
-    with checking("bounds", "initialized"):
-        positions(name, "float32")
-    positions(name, "int8")
-
-
-@needs_compiler
-@pytest.mark.long
-@pytest.mark.parametrize("dtype", DTYPES["real numeric"])
-def test_positions_of_every_dtype(driver, dtype):
-    positions("argmin", dtype)
-    positions("argmax", dtype)
 
 
 # Shapes that take each kernel and its ends: in packs and not, in one chunk and many.
@@ -229,18 +165,23 @@ def test_every_kernel(driver, shape):
 @pytest.mark.long
 @pytest.mark.parametrize("dtype", DTYPES["any"])
 def test_every_kernel_with_every_dtype(driver, dtype):
+    """Positions too."""
     for shape in SHAPES:
         a = numbers(shape, as_dtype(dtype))
         x = tl.asarray(a).to_device("cuda")
         for axis in axes_of(a.ndim):
             for name in ORACLES:
-                if serves(name, dtype) and name != "prod":
+                if serves(name, dtype):
                     check(name, x, a, axis)
+        if dtype in DTYPES["real numeric"]:
+            found = tl.argmin(x, axis=0).to_device("cpu")
+            same(found, np.asarray(np.argmin(number(a), axis=0)))
 
 
 @needs_compiler
-@pytest.mark.parametrize("offset", [1, 2, 3])
-@pytest.mark.parametrize("shape", [(3, 1000), (5000, 3), (4, 30, 20), (17, 64)])
+@pytest.mark.parametrize(
+    ("shape", "offset"), [((3, 1000), 1), ((5000, 3), 2), ((4, 30, 20), 3), ((17, 64), 1)]
+)
 def test_any_address(driver, shape, offset):
     a = numbers((math.prod(shape) + 4,), np.float32)
     y = tl.asarray(a).to_device("cuda")[offset : offset + math.prod(shape)]
@@ -249,29 +190,6 @@ def test_any_address(driver, shape, offset):
         for axis in axes_of(a.ndim):
             check("sum", y, a, axis)
         same(tl.argmin(y).to_device("cpu"), np.asarray(np.argmin(a)))
-
-
-@needs_compiler
-def test_views_that_are_cut_flipped_and_stepped(driver):
-    a = numbers((24, 40, 18), np.float32)
-    y = tl.asarray(a).to_device("cuda")
-    keys = [
-        np.s_[1:-1, 1:-1, 1:-1],
-        np.s_[::-1, ::2, 2:14],
-        np.s_[:, ::-1, ::-3],
-        np.s_[3, :, 2:],
-        np.s_[:, 5:6, ::-1],
-    ]
-    with checking("bounds"):
-        for key, axes in itertools.product(keys, [(0, 1, 2), (1, 2, 0)]):
-            part, x = a[key], y[key]
-            if part.ndim == 3:
-                part, x = part.transpose(axes), tl.permute_dims(x, axes)
-            for axis in axes_of(part.ndim):
-                check("sum", x, part, axis)
-            for axis in (None, *range(part.ndim)):
-                expected = np.asarray(np.argmin(part, axis=axis))
-                same(tl.argmin(x, axis=axis).to_device("cpu"), expected)
 
 
 @needs_compiler
@@ -351,51 +269,6 @@ def test_the_first_of_equal_elements_and_of_nan(driver):
 
 
 @needs_compiler
-def test_zeros_have_an_order(driver):
-    """The standard leaves it open; so no order of elements shows."""
-    for shape, axis in [((64,), 0), ((64, 5), 0), ((5, 64), 1), ((900, 2), 0)]:
-        a = np.zeros(shape, np.float32)
-        np.moveaxis(a, axis, 0)[33] = -0.0
-        x = tl.asarray(a).to_device("cuda")
-        assert np.signbit(np.asarray(tl.min(x, axis=axis).to_device("cpu"))).all()
-        assert not np.signbit(np.asarray(tl.max(x, axis=axis).to_device("cpu"))).any()
-        assert not np.signbit(np.asarray(tl.sum(-abs(x), axis=axis).to_device("cpu"))).any()
-
-
-@needs_compiler
-def test_empty(driver):
-    x = tl.zeros((0, 3), dtype=tl.float32, device="cuda")
-    for name, value in [
-        ("sum", 0), ("prod", 1), ("mean", np.nan), ("var", np.nan), ("std", np.nan),
-        ("any", False), ("all", True), ("count_nonzero", 0),
-    ]:  # fmt: skip
-        found = getattr(tl, name)(x, axis=0)
-        expected = np.full(3, value, result_dtype(name, np.dtype(np.float32)))
-        same(found.to_device("cpu"), expected, name)
-        assert getattr(tl, name)(x, axis=1).shape == (0,)
-    for name in ("min", "max", "argmin", "argmax"):
-        with pytest.raises(ValueError, match=f"^{name}: no elements"):
-            getattr(tl, name)(x, axis=0)
-        assert getattr(tl, name)(x, axis=1).shape == (0,)
-    assert int(tl.prod(tl.zeros((0,), dtype=tl.bool, device="cuda"))) == 1
-
-
-@needs_compiler
-def test_result_dtypes_and_wrapping(driver):
-    a = np.array([100, 100, 100, -128, 127], np.int8)
-    x = tl.asarray(a).to_device("cuda")
-    same(tl.sum(x).to_device("cpu"), np.array(299, np.int64))
-    same(tl.sum(x, dtype=tl.int8).to_device("cpu"), np.array(43, np.int8))
-    same(tl.prod(x, dtype=tl.int16).to_device("cpu"), np.array(-16256000000).astype(np.int16))
-    same(tl.sum(x > 0).to_device("cpu"), np.array(4, np.int64))
-    y = tl.asarray(np.full(70000, 0.1, np.float32)).to_device("cuda")
-    exactly = np.float64(np.float32(0.1)) * 70000
-    found = tl.sum(y, dtype=tl.float64)
-    np.testing.assert_allclose(float(found), exactly, 1e-13)
-    assert found.dtype == tl.float64
-
-
-@needs_compiler
 @pytest.mark.parametrize("dtype", WAVES)
 def test_products_stay_in_range_whatever_the_pieces(driver, dtype):
     for shape, axis in (
@@ -416,86 +289,12 @@ def test_products_stay_in_range_whatever_the_pieces(driver, dtype):
 @pytest.mark.parametrize("first", [0.0, -0.0, math.inf, -math.inf, math.nan])
 def test_products_with_zeros_and_infinities(driver, first):
     for factor in (2.0, 0.5):
-        for shape, axis in (((20_000,), 0), ((2000, 5), 0), ((5, 2000), 1)):
+        for shape, axis in (((20_000,), 0), ((5, 2000), 1)):
             array = np.full(shape, factor)
             array[(slice(None),) * axis + (0,)] = first
             for device in ("cpu", "cuda"):
                 found = tl.prod(tl.asarray(array, device=device), axis=axis).to_device("cpu")
                 same(found, np.full(shape[:axis] + shape[axis + 1 :], first))
-
-
-@needs_compiler
-def test_correction(driver):
-    a = numbers((40, 50), np.float32)
-    x = tl.asarray(a).to_device("cuda")
-    for correction in (0, 1, 0.5, -2):
-        divisor = 40 - correction
-        expected = a.astype(np.float64).var(axis=0) * 40 / divisor
-        found = tl.var(x, axis=0, correction=correction).to_device("cpu")
-        np.testing.assert_allclose(np.asarray(found), expected, 1e-6)
-        found = tl.std(x, axis=0, correction=correction).to_device("cpu")
-        np.testing.assert_allclose(np.asarray(found), np.sqrt(expected), 1e-6)
-    for correction in (40, 41, math.inf, math.nan):
-        found = tl.var(x, axis=0, correction=correction).to_device("cpu")
-        assert np.isnan(np.asarray(found)).all()
-
-
-@needs_compiler
-@pytest.mark.parametrize("shape", [(9000,), (3000, 3), (3, 3000), (600, 64)])
-def test_variance_of_numbers_far_from_zero(driver, shape):
-    axis = shape.index(max(shape))
-    noise = np.random.default_rng(1).standard_normal(shape)
-    cases = [noise + 1e4, noise * 1e-22, noise * 1e18, noise * 1e-3 + 7, np.full(shape, 0.1)]
-    for values in cases:
-        a = values.astype(np.float32)
-        x = tl.asarray(a).to_device("cuda")
-        expected = a.astype(np.longdouble).var(axis=axis).astype(np.float32)
-        found = np.asarray(tl.var(x, axis=axis).to_device("cpu"))
-        np.testing.assert_allclose(found, expected, 1e-6, 1e-45)
-
-
-@needs_compiler
-def test_sums_that_overflow_on_the_way(driver):
-    a = np.zeros((64, 5), np.float32)
-    a[:3] = np.array([3e38, 3e38, -3e38])[:, None]
-    for each, axis in [(a, 0), (a.T.copy(), 1)]:
-        x = tl.asarray(each).to_device("cuda")
-        same(tl.sum(x, axis=axis).to_device("cpu"), np.full(5, 3e38, np.float32))
-    x = tl.asarray(np.full(1000, 3e38, np.float32)).to_device("cuda")
-    assert float(tl.sum(x)) == np.inf
-    assert float(tl.mean(x)) == np.float32(3e38)
-
-
-@needs_compiler
-@pytest.mark.parametrize("shape", [(100000,), (100000, 2), (2, 100000)])
-def test_errors_do_not_grow(driver, shape):
-    axis = shape.index(100000)
-    a = np.full(shape, 0.1, np.float32)
-    x = tl.asarray(a).to_device("cuda")
-    expected = 100000 * float(np.float32(0.1))
-    for found in (tl.sum(x, axis=axis), tl.mean(x, axis=axis) * 100000):
-        np.testing.assert_allclose(np.asarray(found.to_device("cpu")), expected, 2.0**-23)
-
-
-@needs_compiler
-@pytest.mark.long
-@pytest.mark.parametrize("dtype", ["float16", "bfloat16", "float32", "float64", "complex64"])
-@pytest.mark.parametrize("shape", [(10**7,), (5 * 10**6, 2), (2, 5 * 10**6)])
-def test_accuracy_of_ten_million(driver, dtype, shape):
-    axis = shape.index(max(shape))
-    rng = np.random.default_rng(0)
-    a = rng.standard_normal(shape)
-    a = a.astype(as_dtype(dtype))
-    x = tl.asarray(a).to_device("cuda")
-    total = np.abs(exact(a)).sum(axis=axis)
-    unit = 2.0**-52 if dtype == "float64" else 2.0**-24
-    wide = tl.complex128 if dtype == "complex64" else tl.float64
-    found = np.asarray(tl.sum(x, axis=axis).to_device("cpu"))
-    eps = float(tl.finfo(as_dtype(dtype)).eps)
-    expected = exact(a).sum(axis=axis)
-    error = np.abs(exact(found) - expected)
-    assert (error <= 6 * unit * total + eps * np.abs(expected)).all()
-    assert tl.sum(x, axis=axis, dtype=wide).dtype == wide
 
 
 # --- memory and launches -----------------------------------------------------------------------
@@ -584,26 +383,6 @@ def test_in(driver):
     assert 1e9 not in x
     assert math.nan not in x
     assert spent(driver, lambda: 1e9 in x) == [2, 2, 1, 0]
-
-
-@needs_compiler
-@pytest.mark.long
-@pytest.mark.parametrize("shape", [(40, 50), (50, 40)])
-def test_what_is_made_of_reductions(driver, shape):
-    a = numbers(shape, np.float64)
-    a[3, 5] = np.nan
-    b = np.nan_to_num(a)
-    x, y = tl.asarray(a).to_device("cuda"), tl.asarray(b).to_device("cuda")
-    found = {
-        "nansum": (tl.nansum(x, axis=0), np.nansum(a, axis=0)),
-        "nanmean": (tl.nanmean(x, axis=1), np.nanmean(a, axis=1)),
-        "nanvar": (tl.nanvar(x, axis=0), np.nanvar(a, axis=0)),
-        "nanargmax": (tl.nanargmax(x, axis=1), np.nanargmax(a, axis=1)),
-        "trace": (tl.linalg.trace(y, offset=2), np.trace(b, 2)),
-    }
-    for name, (got, expected) in found.items():
-        host = np.asarray(got.to_device("cpu"))
-        np.testing.assert_allclose(host, expected, 1e-12, err_msg=name)
 
 
 # --- plans -------------------------------------------------------------------------------------

@@ -11,7 +11,7 @@ from tensorlayout.cpu.engine import threads
 from tensorlayout.cpu.reduce import fold
 
 NAMES = ["sum", "prod", "mean", "var", "std", "min", "max", "any", "all", "count_nonzero", "argmax"]
-SHAPES = [(40, 50, 30), (3, 20000), (20000, 3), (60001,), (16, 16, 16, 16)]
+SHAPES = [(20, 25, 30), (3, 5000), (5000, 3), (15001,), (8, 8, 8, 16)]
 ORDERS = {"rows": lambda x: x, "turned": lambda x: tl.permute_dims(x, range(x.ndim)[::-1])}
 
 
@@ -44,7 +44,7 @@ def test_the_bits_do_not_depend_on_the_threads(name, dtype, shared_soon, monkeyp
                 if name == "argmax" and isinstance(axis, tuple):
                     continue
                 found = set()
-                for count in (1, 2, 3, 8):
+                for count in (1, 3):
                     monkeypatch.setattr(threads, "_forced", count)
                     found.add(host(getattr(tl, name)(x, axis=axis)).tobytes())
                 assert len(found) == 1, (shape, axis)

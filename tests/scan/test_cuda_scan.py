@@ -1,4 +1,7 @@
-"""Running sums and products on CUDA, here the simulator: values, races, coalescing, cost."""
+"""Running sums and products on CUDA, here the simulator: borders, races, coalescing, cost.
+
+Values in every layout: `ops/reducing_cases.py`.
+"""
 
 import itertools
 
@@ -6,10 +9,9 @@ import numpy as np
 import pytest
 from cuda_memory import ARCHITECTURES, NEEDS_COMPILER
 from layouts import STRIDED
-from reducing_oracle import SCANS, scanned_by_numpy
+from reducing_oracle import scanned_by_numpy
 from simulated import simulator
-from tensors import DTYPES, as_dtype, close, fits, placed, same, slots, tensor_in
-from test_scans import packed_like
+from tensors import fits, same, tensor_in
 from waves import WAVES, wave
 
 import tensorlayout as tl
@@ -39,36 +41,6 @@ SLOTS = 4096
 def on_host(x):
     assert str(x.device) == "cuda:0"
     return x.to_device("cpu")
-
-
-def check_layouts(name, dtype):
-    for layout in STRIDED:
-        if not fits(layout, as_dtype(dtype)):
-            continue
-        x, array = tensor_in(layout, slots(as_dtype(dtype), layout.required_size))
-        y = placed(x)
-        for axis, initial in itertools.product(range(layout.ndim), (False, True)):
-            with checking("bounds", "barriers", "initialized"):
-                found = getattr(tl, name)(y, axis=axis, include_initial=initial)
-            assert found.layout == packed_like(layout, axis, int(initial))
-            message = f"{name} of {dtype} in {layout} along {axis}, {initial}"
-            # Values in float64 are added up in another order.
-            ulps = 2**12 if dtype in ("float64", "complex128") else 1
-            close(on_host(found), scanned_by_numpy(name, array, axis, initial), message, ulps)
-
-
-@NEEDS_COMPILER
-@pytest.mark.parametrize("dtype", ["float32", "int8", "complex64"])
-def test_every_layout(driver, dtype):
-    check_layouts("cumulative_sum", dtype)
-
-
-@NEEDS_COMPILER
-@pytest.mark.long
-@pytest.mark.parametrize("name", SCANS)
-@pytest.mark.parametrize("dtype", DTYPES["numeric"])
-def test_every_layout_and_dtype(driver, name, dtype):
-    check_layouts(name, dtype)
 
 
 def scanned_exactly(array, axis, initial=False, **options):
@@ -109,9 +81,8 @@ def others(array):
 
 @NEEDS_COMPILER
 def test_into_every_layout(driver):
-    for layout in STRIDED:
-        if layout.is_overlapping or not layout.size or not fits(layout, np.dtype("int8")):
-            continue
+    suitable = [x for x in STRIDED if x.size and not x.is_overlapping and fits(x, np.dtype("int8"))]
+    for layout in suitable[::4]:
         out = tensor_in(layout, np.full(layout.required_size, 77, np.int8))[0].to_device("cuda")
         array = integers(layout.shape)
         for axis in range(layout.ndim):
@@ -156,7 +127,7 @@ def test_in_place(driver):
 
 
 @NEEDS_COMPILER
-@pytest.mark.parametrize("dtypes", [("int8", "int8"), ("int8", "int64"), ("int64", "int8")])
+@pytest.mark.parametrize("dtypes", [("int8", "int8"), ("int64", "int8")])
 def test_lines_that_begin_anywhere(driver, dtypes):
     """Inside packs of the source and of the result, alike or not; around the ends of tiles."""
     source, result = dtypes
@@ -169,7 +140,7 @@ def test_lines_that_begin_anywhere(driver, dtypes):
     for number, shape in enumerate(shapes):
         array = integers(shape).astype(source)
         size = array.size
-        for first, to in ((0, 0), (1, 1), (3, 0), (0, 9), (13, 6)):
+        for first, to in ((0, 0), (1, 1), (13, 6)):
             memory = tl.asarray(np.append(np.zeros(first, source), array), device="cuda")
             x = tl.reshape(memory[first:], shape, copy=False)
             whole = tl.full(size + to + 1, 77, dtype=result, device="cuda")
@@ -207,22 +178,6 @@ def test_lengths_around_the_borders_of_blocks(driver, initial):
 
 
 @NEEDS_COMPILER
-@pytest.mark.long
-@pytest.mark.parametrize("dtype", ["int8", "uint16", "int32"])
-def test_integers_wrap(driver, dtype):
-    array = integers((3, 3000)).astype(dtype) * 111
-    for axis in (0, 1):
-        scanned_exactly(array, axis, dtype=dtype)
-
-
-@NEEDS_COMPILER
-def test_no_thread_depends_on_another(driver):
-    for shape, axis in [((9 * CAPACITY,), 0), ((600, 33), 0), ((20, 30, 5), 1), ((9, 70), 1)]:
-        with checking("bounds", "races"):
-            scanned_exactly(integers(shape), axis, initial=True)
-
-
-@NEEDS_COMPILER
 def test_indices_of_64_bits_and_many_dimensions(driver, monkeypatch):
     array = integers((2, 3, 2, 5, 2, 3, 2))
     x = np.ascontiguousarray(array[:, ::-1, :, ::2])
@@ -239,43 +194,6 @@ def test_indices_of_64_bits_and_many_dimensions(driver, monkeypatch):
             scanned_exactly(integers(shape), max(len(shape) - 2, 0), initial=True)
         assert all("int64_t" in kernel.symbol for kernel in record.counts)
     plan.run.cache_clear()
-
-
-@NEEDS_COMPILER
-def test_signs_of_zeros_infinities_and_nan(driver):
-    inf, nan = np.inf, np.nan
-    lines = [[-0.0, -0.0, 0.0, -0.0], [inf, 1, -inf, 1], [1, nan, 2, 3], [3e38, 3e38, -3e38, 0]]
-    array = np.array(lines, np.float32)
-    for repeats, axis in itertools.product((1, 3000), (0, 1)):
-        wide = np.concatenate([array] * repeats, axis)
-        same(
-            on_host(tl.cumulative_sum(tl.asarray(wide, device="cuda"), axis=axis)),
-            scanned_by_numpy("cumulative_sum", wide, axis, False),
-        )
-    minus = tl.asarray(np.full(30_000, -0.0, np.float32), device="cuda")
-    assert np.signbit(np.asarray(on_host(tl.cumulative_sum(minus)))).all()
-
-
-@NEEDS_COMPILER
-def test_errors_do_not_grow(driver):
-    tenth = np.full(40_000, 0.1, np.float32)
-    found = tl.cumulative_sum(tl.asarray(tenth, device="cuda"))
-    close(on_host(found), np.cumsum(tenth, dtype=np.float64).astype(np.float32), ulps=1)
-
-
-@NEEDS_COMPILER
-def test_products_and_nothing(driver):
-    array = np.array([[1.5, -2, 0.25], [4, -0.0, np.inf]], np.float32)
-    x = tl.asarray(array, device="cuda")
-    for axis, initial in itertools.product((0, 1), (False, True)):
-        found = tl.cumulative_prod(x, axis=axis, include_initial=initial)
-        same(on_host(found), scanned_by_numpy("cumulative_prod", array, axis, initial))
-    for shape in ((0,), (3, 0), (0, 3)):
-        for initial in (False, True):
-            found = tl.cumulative_prod(
-                tl.ones(shape, device="cuda"), axis=0, include_initial=initial
-            )
-            same(on_host(found), np.ones((shape[0] + initial, *shape[1:])))
 
 
 @NEEDS_COMPILER

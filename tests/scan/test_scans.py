@@ -1,79 +1,38 @@
-"""Running sums and products, and differences, against NumPy, in every layout."""
+"""Running sums and products, and differences: rounding, dtypes asked for, sizes 0 and 1, errors.
+
+Values in every layout and dtype: `ops/reducing_cases.py`.
+"""
 
 import re
 
 import numpy as np
 import pytest
-from layouts import TENSORS
 from reducing_oracle import SCANS, scanned_by_numpy
 from tensors import (
     BFLOAT16,
-    DTYPES,
     as_dtype,
     asarray,
     close,
-    fits,
     host,
     same,
-    slots,
-    tensor_in,
 )
 
 import tensorlayout as tl
-from tensorlayout import plan
-from tensorlayout.cpu import scan
-from tensorlayout.cpu.reduce import walk
 
 pytestmark = pytest.mark.usefixtures("device")
 
 
-@pytest.fixture(params=["at once", "in small steps"])
-def steps(request, monkeypatch):
-    """Small tensors are one block; here also the rows and pieces of large ones."""
-    if request.param == "in small steps":
-        monkeypatch.setattr(scan, "BLOCK", 3)
-        monkeypatch.setattr(scan, "_ROWS", 1)
-        monkeypatch.setattr(scan, "_ROW", 2)
-        monkeypatch.setattr(scan, "_SIDE_BY_SIDE", 2)
-        monkeypatch.setattr(walk.blocks, "__defaults__", (3, 0))
-    plan.run.cache_clear()
-    yield
-    plan.run.cache_clear()
-
-
-def packed_like(layout, axis, longer):
-    sizes = list(layout.shape)
-    sizes[axis] += longer
-    return tl.Layout.packed(sizes, layout.minor_to_major)
-
-
 @pytest.mark.parametrize("name", SCANS)
-@pytest.mark.parametrize("dtype", DTYPES["numeric"])
-@pytest.mark.usefixtures("steps")
-def test_every_layout_and_dtype(name, dtype):
-    for layout in TENSORS:
-        if fits(layout, as_dtype(dtype)):
-            x, array = tensor_in(layout, slots(as_dtype(dtype), layout.required_size))
-            for axis in range(-layout.ndim, layout.ndim):
-                initial = axis % 2 == 0
-                found = getattr(tl, name)(x, axis=axis, include_initial=initial)
-                expected = scanned_by_numpy(name, array, axis, initial)
-                close(found, expected, f"{name} of {dtype} in {layout} along {axis}", ulps=1)
-                assert found.layout == packed_like(layout, axis, int(initial))
-
-
-@pytest.mark.parametrize("name", SCANS)
-@pytest.mark.parametrize("dtype", ["float16", "bfloat16", "float32", "int32", "complex64"])
-@pytest.mark.parametrize("shape", [(3, 400), (40, 1100), (2, 150000)])
+@pytest.mark.parametrize("dtype", ["bfloat16", "float32"])
+@pytest.mark.parametrize("shape", [(40, 1100), (2, 30000)])
 def test_long_lines(name, dtype, shape):
     values = np.random.default_rng(3).integers(-1, 2, shape) * 0.5 + 1
     array = values.astype(as_dtype(dtype))
     for order in ((1, 0), (0, 1)):
-        for x, a in [(asarray(array, layout=order),) * 2]:
-            for axis in (0, 1):
-                y, b = (x.T, array.T) if axis == 0 else (x, a)
-                expected = scanned_by_numpy(name, host(b), axis, False)
-                close(getattr(tl, name)(y, axis=axis), expected, f"{order} {axis}", ulps=1)
+        x = asarray(array, layout=order)
+        for y, b in ((x, array), (x.T, array.T)):
+            expected = scanned_by_numpy(name, b, 1, False)
+            close(getattr(tl, name)(y, axis=1), expected, f"{order} {y.shape}", ulps=1)
 
 
 def test_each_sum_is_rounded_once():
@@ -85,22 +44,26 @@ def test_each_sum_is_rounded_once():
         tl.cumulative_sum(tl.asarray([256, 1, 1, 1], dtype=tl.bfloat16)),
         np.array([256, 256, 258, 260], BFLOAT16),
     )
-    tenth = tl.full((200000,), 0.1, dtype=tl.float32)
-    exact = np.arange(1, 200001) * float(np.float32(0.1))
+    tenth = tl.full((50000,), 0.1, dtype=tl.float32)
+    exact = np.arange(1, 50001) * float(np.float32(0.1))
     np.testing.assert_allclose(host(tl.cumulative_sum(tenth)), exact, 2.0**-24 * 1.01)
 
 
-@pytest.mark.parametrize("name", SCANS)
-@pytest.mark.parametrize("dtype", DTYPES["numeric"])
-@pytest.mark.parametrize("asked", DTYPES["numeric"])
-def test_dtypes_asked_for(name, dtype, asked):
+@pytest.mark.parametrize(
+    ("dtype", "asked"),
+    [("int8", "float32"), ("uint64", "int8"), ("bfloat16", "int64"), ("float32", "complex128")],
+)
+def test_dtypes_asked_for(dtype, asked):
     x = tl.asarray([1, 2, 3, 5], dtype=dtype)
-    numbers = [1, 3, 6, 11] if name == "cumulative_sum" else [1, 2, 6, 30]
-    if dtype.startswith("complex") and not asked.startswith("complex"):
-        with pytest.raises(TypeError, match=f"{name}: {dtype} cannot become {asked}"):
-            getattr(tl, name)(x, dtype=asked)
-    else:
-        same(getattr(tl, name)(x, dtype=asked), np.array(numbers, as_dtype(asked)))
+    same(tl.cumulative_sum(x, dtype=asked), np.array([1, 3, 6, 11], as_dtype(asked)))
+    same(tl.cumulative_prod(x, dtype=asked), np.array([1, 2, 6, 30], as_dtype(asked)))
+
+
+@pytest.mark.cpu
+@pytest.mark.parametrize("name", SCANS)
+def test_complex_numbers_do_not_become_real_ones(name):
+    with pytest.raises(TypeError, match=f"{name}: complex64 cannot become float32"):
+        getattr(tl, name)(tl.ones((3,), dtype=tl.complex64), dtype=tl.float32)
 
 
 def test_integers_wrap():
@@ -123,6 +86,7 @@ def test_sizes_0_and_1(name):
     same(function(tl.asarray([[7.0, 8.0]]), axis=0), np.array([[7.0, 8.0]]))
 
 
+@pytest.mark.cpu
 @pytest.mark.parametrize("name", SCANS)
 def test_refused_arguments_of_scans(name):
     function, x = getattr(tl, name), tl.ones((2, 3))
@@ -162,32 +126,10 @@ def test_one_record_a_call_and_no_copy():
 # --- differences -------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("dtype", DTYPES["any"])
-def test_differences_in_every_layout(dtype):
-    for layout in TENSORS:
-        if layout.ndim and fits(layout, as_dtype(dtype)):
-            x, array = tensor_in(layout, slots(as_dtype(dtype), layout.required_size))
-            for axis in range(-layout.ndim, layout.ndim):
-                for n in (0, 1, 2):
-                    found, expected = tl.diff(x, axis=axis, n=n), array
-                    for _ in range(min(n, array.shape[axis])):
-                        expected = _neighbours(expected, axis)
-                    same(found, expected, f"{dtype} in {layout} along {axis}, {n} times")
-                    if array.size:
-                        assert found.layout == tl.Layout.packed(found.shape, layout.minor_to_major)
-
-
 def test_differences_of_nothing_have_no_padding():
     x = tl.zeros((0, 3), layout="(0,3):(4,1) padded=(2,4) padding=ONE")
     for axis, layout in ((0, "(0,3):(3,1)"), (1, "(0,2):(2,1)")):
         assert str(tl.diff(x, axis=axis).layout) == layout
-
-
-def _neighbours(array, axis):
-    ahead = np.take(array, range(1, array.shape[axis]), axis)
-    behind = np.take(array, range(array.shape[axis] - 1), axis)
-    with np.errstate(all="ignore"):
-        return ahead != behind if array.dtype == bool else ahead - behind
 
 
 def test_differences_with_more_at_the_ends():
@@ -208,6 +150,7 @@ def test_no_difference_is_a_tensor_of_its_own():
     same(x, np.ones(3))
 
 
+@pytest.mark.cpu
 def test_refused_arguments_of_diff():
     x = tl.ones((2, 3))
     with pytest.raises(ValueError, match="diff: n must not be negative, got -1"):

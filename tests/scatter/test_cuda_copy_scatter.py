@@ -1,10 +1,9 @@
-"""Few elements of a tensor replaced, on CUDA: values, layouts, positions outside, accesses."""
+"""Few elements of a tensor replaced, on CUDA: launches, positions outside, accesses."""
 
 import numpy as np
 import pytest
-from layouts import STRIDED
 from simulated import needs_compiler, simulator
-from tensors import DTYPES, as_dtype, fits, same, slots, tensor_in
+from tensors import same, tensor_in
 
 import tensorlayout as tl
 from tensorlayout.cuda.engine import memory
@@ -61,62 +60,6 @@ def is_one(found):
 
 
 # --- Values --------------------------------------------------------------------------------------
-
-
-def check_layouts(dtype):
-    for layout in STRIDED:
-        if not layout.size or not layout.ndim or not fits(layout, as_dtype(dtype)):
-            continue
-        host, array = tensor_in(layout, slots(as_dtype(dtype), layout.required_size, finite=True))
-        x = host.to_device("cuda")
-        for axis in {0, layout.ndim - 1}:
-            n = array.shape[axis]
-            shape = [4 if d == axis else m for d, m in enumerate(array.shape)]
-            at = rng(axis).integers(-n, n, shape)
-            value = slots(as_dtype(dtype), int(np.prod(shape)), 1, finite=True).reshape(shape)
-            expected = replaced(array, value, axis, at)
-            turned = tl.to_layout(on_cuda(at), tuple(range(len(shape))))
-            outs = [tl.empty(array.shape, dtype=dtype, device="cuda")]
-            if not layout.is_overlapping:
-                outs.append(
-                    tensor_in(layout, np.zeros_like(slots(as_dtype(dtype), layout.required_size)))[
-                        0
-                    ].to_device("cuda")
-                )
-            for out in outs:
-                assert is_one(along(out, x, tl.flip(on_cuda(np.flip(value).copy())), axis, turned))
-                same(out.to_device("cpu"), expected, f"{layout} {axis}")
-
-
-@needs_compiler
-def test_every_layout():
-    check_layouts("float32")
-
-
-@needs_compiler
-@pytest.mark.long
-@pytest.mark.parametrize("dtype", ["uint8", "float16", "complex128"])
-def test_every_layout_of_other_widths(dtype):
-    check_layouts(dtype)
-
-
-@needs_compiler
-@pytest.mark.parametrize("dtype", DTYPES["any"])
-def test_every_dtype(dtype):
-    values = slots(as_dtype(dtype), 35, finite=True).reshape(5, 7)
-    at, out = np.asarray([[3, -1, 3]] * 5), on_cuda(np.zeros_like(values))
-    new = values[:, ::-1][:, :3]
-    assert is_one(along(out, on_cuda(values), on_cuda(new), 1, on_cuda(at)))
-    same(out.to_device("cpu"), replaced(values, new, 1, at))
-
-
-@needs_compiler
-@pytest.mark.parametrize("kind", ["int8", "int16", "int32", "uint8", "uint16", "uint32", "uint64"])
-def test_positions_of_every_dtype(kind):
-    values, at = np.arange(8, dtype=np.float32), np.asarray([5, 0, 7, 5])
-    out = on_cuda(np.zeros_like(values))
-    along(out, on_cuda(values), on_cuda(-values[:4]), 0, on_cuda(at, kind))
-    same(out.to_device("cpu"), replaced(values, -values[:4], 0, at))
 
 
 @needs_compiler

@@ -1,10 +1,12 @@
-"""Writes at positions on CUDA: values against NumPy, duplicates, positions outside, accesses."""
+"""Writes at positions on CUDA: duplicates, overlaps, positions outside, accesses.
+
+Values in every layout: `ops/indexing_cases.py`.
+"""
 
 import numpy as np
 import pytest
-from layouts import STRIDED
 from simulated import needs_compiler, simulator
-from tensors import DTYPES, as_dtype, fits, placed, same, slots, tensor_in
+from tensors import placed, same, slots, tensor_in
 
 import tensorlayout as tl
 from tensorlayout.cuda import scatter
@@ -40,73 +42,6 @@ def given(key):
 
 
 # --- Values --------------------------------------------------------------------------------------
-
-
-@needs_compiler
-@pytest.mark.parametrize("dtype", ["uint8", "float32", "complex128"])
-def test_every_layout(dtype):
-    for layout in STRIDED:
-        if layout.is_overlapping or not fits(layout, as_dtype(dtype)):
-            continue
-        values = slots(as_dtype(dtype), layout.required_size, finite=True)
-        for axis in range(min(layout.ndim, 3)):
-            x, array = tensor_in(layout, values)
-            if not layout.shape[axis]:
-                continue
-            key = (slice(None),) * axis + (rng().integers(0, layout.shape[axis], 5),)
-            value = slots(as_dtype(dtype), array[key].size, 1, finite=True)
-            value = value.reshape(array[key].shape)
-            x = placed(x)
-            with checking("bounds", "initialized", "races"):
-                x[given(key)] = on_cuda(value)
-            same(x.to_device("cpu"), written(array, key, value), f"{layout} {axis}")
-            with checking("bounds", "races"):
-                x[given(key)] = 3
-            same(x.to_device("cpu"), written(written(array, key, value), key, 3), f"{layout}")
-
-
-@needs_compiler
-@pytest.mark.parametrize("dtype", DTYPES["any"])
-def test_every_dtype(dtype):
-    values = slots(as_dtype(dtype), 35, finite=True).reshape(5, 7)
-    i = np.asarray([3, -1, 0, 3])
-    for key in ((i,), (slice(None), i)):
-        x = on_cuda(values)
-        x[given(key)] = on_cuda(values[key][::-1])
-        same(x.to_device("cpu"), written(values, key, values[key][::-1]))
-        x[given(key)] = x.dtype.type(1) if dtype != "bfloat16" else 1.0
-        assert np.all(np.asarray(x.to_device("cpu"))[key] == 1)
-
-
-KEYS = {
-    "one": lambda i: (i,),
-    "two dimensions": lambda i: (i[:, None] * np.asarray([0, 1]),),
-    "second": lambda i: (slice(None), i),
-    "last": lambda i: (..., i),
-    "both ends": lambda i: (i, slice(None), slice(None), i),
-    "neighbours": lambda i: (slice(None), i, i[::-1]),
-    "of other shapes": lambda i: (i[:, None], i),
-    "beside a slice": lambda i: (slice(1, None, 2), i, slice(None, None, -1)),
-    "all": lambda i: (i, i, i, i),
-    "none": lambda i: (i[:0],),
-}
-
-
-@needs_compiler
-@pytest.mark.parametrize("order", [(3, 2, 1, 0), (1, 3, 0, 2)])
-@pytest.mark.parametrize("name", KEYS)
-def test_keys(name, order):
-    values = np.arange(3 * 4 * 3 * 5, dtype=np.int16).reshape(3, 4, 3, 5)
-    key = KEYS[name](np.asarray([2, -1, 0, 1, 2]))
-    shape = values[key].shape
-    for source in (shape, (1, *shape), shape[-1:], (*shape[:-1], 1), ()):
-        x = tl.to_layout(tl.asarray(values), order).to_device("cuda")
-        value = -np.arange(np.prod(source, dtype=int), dtype=np.float32).reshape(source)
-        expected = written(values, key, value)
-        value = tl.astype(tl.asarray(value), "int16") if name != "last" else tl.asarray(value)
-        with checking("bounds", "races", "initialized"):
-            x[given(key)] = value.to_device("cuda")
-        same(x.to_device("cpu"), expected, f"{source}")
 
 
 @needs_compiler
@@ -167,22 +102,6 @@ def test_the_last_in_index_order_wins(places):
 
 
 @needs_compiler
-def test_along_a_dimension_the_last_wins_too():
-    values = np.zeros((6, 5, 3), np.float32)
-    for axis in range(3):
-        i = rng().integers(-values.shape[axis], values.shape[axis], (6, 5, 3))
-        value = rng().random((6, 5, 3), np.float32)
-        x = tl.to_layout(on_cuda(values), (1, 2, 0))
-        positions, source = on_cuda(i), on_cuda(value)
-        plan = Scatter().plan(x._spec, source._spec, (axis,), None, positions._spec)
-        with checking("bounds", "races"):
-            scatter.write_scatter(plan)(x, source, positions)
-        expected = values.copy()
-        np.put_along_axis(expected, i, value, axis)
-        same(x.to_device("cpu"), expected, f"{axis}")
-
-
-@needs_compiler
 def test_a_position_outside_is_reported_by_the_function_that_was_called():
     for layout in (None, "{1,0:T(2,2)}"):
         x = on_cuda(np.zeros((2, 3), np.float32))
@@ -190,23 +109,6 @@ def test_a_position_outside_is_reported_by_the_function_that_was_called():
         tl.put_along_axis(x, on_cuda(np.array([[5]])), 1)
         with pytest.raises(IndexError, match=r"^put_along_axis: index 5 is out of bounds"):
             x.to_device("cpu")
-
-
-@needs_compiler
-def test_a_value_that_is_part_of_the_destination_counts_as_copied():
-    values = np.arange(12, dtype=np.int64)
-    key = (np.asarray([3, 0, 7, 1]),)
-    x = on_cuda(values)
-    x[given(key)] = x[2:6]
-    same(x.to_device("cpu"), written(values, key, values[2:6]))
-
-
-@needs_compiler
-def test_positions_that_are_the_destination_count_as_copied():
-    values = np.asarray([3, 2, 0, 1, 3, 0])
-    x = on_cuda(values)
-    x[x] = on_cuda([10, 11, 12, 13, 14, 15])
-    same(x.to_device("cpu"), written(values, (values,), [10, 11, 12, 13, 14, 15]))
 
 
 @needs_compiler
@@ -261,13 +163,6 @@ def test_positions_of_an_empty_write_are_checked():
     x[on_cuda([3])] = 1
     with pytest.raises(IndexError, match="__setitem__: index 3 is out of bounds for size 3"):
         x.to_device("cpu")
-
-
-@needs_compiler
-def test_strict_indexing_raises_at_once():
-    x = on_cuda([1.0, 2.0])
-    with tl.cuda.strict_indexing(), pytest.raises(IndexError, match="__setitem__: index 2 is"):
-        x[on_cuda([2])] = 1
 
 
 # --- What it costs -------------------------------------------------------------------------------

@@ -2,9 +2,8 @@
 
 import numpy as np
 import pytest
-from layouts import STRIDED
 from simulated import needs_compiler, simulator
-from tensors import as_dtype, placed, same, slots, tensor_in
+from tensors import as_dtype, same, slots
 
 import tensorlayout as tl
 from tensorlayout.cuda.engine.simulator import checking
@@ -49,26 +48,6 @@ def expected(array, key, value, operation="add"):
     found = array.copy()
     getattr(np, operation).at(found, key, value)
     return found
-
-
-@needs_compiler
-@pytest.mark.parametrize("operation", ["add", "minimum", "maximum"])
-@pytest.mark.parametrize("dtype", ["float32"])
-def test_every_layout(dtype, operation):
-    for layout in STRIDED:
-        if layout.is_overlapping or isinstance(layout.padding_value, tl.BitPattern):
-            continue
-        values = slots(np.dtype(dtype), layout.required_size, finite=True)
-        for axis in range(min(layout.ndim, 3)):
-            x, array = tensor_in(layout, values)
-            if not layout.shape[axis]:
-                continue
-            i = rng().integers(-layout.shape[axis], layout.shape[axis], 7)
-            key = (slice(None),) * axis + (i,)
-            value = slots(np.dtype(dtype), array[key].size, 1, finite=True)
-            value = value.reshape(array[key].shape)
-            found = combine(placed(x), (axis,), [on_cuda(i)], on_cuda(value), operation)
-            same(found.to_device("cpu"), expected(array, key, value, operation), f"{layout}")
 
 
 @needs_compiler
@@ -119,33 +98,6 @@ def test_several_dimensions_and_broadcast_values(order):
         x = tl.to_layout(on_cuda(array), order)
         found = combine(x, (0, 1), [on_cuda(i), on_cuda(j)], on_cuda(value))
         same(found.to_device("cpu"), expected(array, (i, j), value), f"{shape}")
-
-
-@needs_compiler
-def test_values_of_another_dtype_and_of_the_source():
-    array, i = np.arange(6, dtype=np.float32), np.asarray([1, 1, 5, 0, 1, 2])
-    found = combine(on_cuda(array), (0,), [on_cuda(i)], on_cuda(np.arange(6, dtype=np.int8)))
-    same(found.to_device("cpu"), expected(array, (i,), np.arange(6, dtype=np.float32)))
-    x = on_cuda(array)
-    same(tl.scatter_add(x, on_cuda(i), x).to_device("cpu"), expected(array, (i,), array))
-
-
-@needs_compiler
-@pytest.mark.parametrize("axis", [0, 1, 2])
-def test_along_a_dimension(axis):
-    array = rng().random((3, 4, 5), np.float32)
-    shape = [6 if d == axis else n for d, n in enumerate(array.shape)]
-    i = rng().integers(-array.shape[axis], array.shape[axis], shape)
-    value = rng().random(shape, np.float32)
-    key = list(np.indices(shape))
-    key[axis] = i
-    for order in ((2, 1, 0), (1, 2, 0)):
-        x, positions = tl.to_layout(on_cuda(array), order), on_cuda(i)
-        source = on_cuda(value)
-        plan = Scatter("scatter").plan(x._spec, source._spec, (axis,), None, positions._spec)
-        with checking("bounds", order="random"):
-            reducing(plan)(x, source, positions)
-        same(x.to_device("cpu"), expected(array, tuple(key), value), f"{order}")
 
 
 @needs_compiler

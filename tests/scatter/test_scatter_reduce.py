@@ -1,9 +1,11 @@
-"""`scatter_add` and its like, against NumPy's ``ufunc.at``, bit for bit, in every layout."""
+"""`scatter_add` and its like: the order in which many values are added up, and its bits.
+
+Values in every layout and dtype: `ops/indexing_cases.py`.
+"""
 
 import numpy as np
 import pytest
-from layouts import STRIDED
-from tensors import DTYPES, as_dtype, asarray, fits, same, tensor_in
+from tensors import DTYPES, as_dtype, asarray, same
 
 import tensorlayout as tl
 
@@ -31,45 +33,6 @@ def numbers(dtype, shape, seed=0):
     """Numbers of which floats are whole, so that 0 has one sign."""
     found = rng().integers(-9, 9, (2, *shape))
     return (found[0] if seed == 0 else found[1]).astype(dtype)
-
-
-@pytest.mark.parametrize("ufunc", FUNCTIONS)
-def test_every_layout(ufunc):
-    for layout in STRIDED:
-        if not fits(layout, np.dtype("float32")) or not 0 < layout.ndim < 5:
-            continue
-        x, array = tensor_in(layout, numbers("float32", (layout.required_size,)))
-        for axis, n in enumerate(array.shape):
-            if n == 0:
-                continue
-            same_for_all = rng().integers(-n, n, 7)
-            key = (slice(None),) * axis + (same_for_all,)
-            updates = numbers("float32", array[key].shape, 1)
-            found = FUNCTIONS[ufunc](x, asarray(same_for_all), asarray(updates), axis=axis)
-            same(found, expected(ufunc, array, key, updates), f"{layout}, axis {axis}")
-            assert found.layout.is_packed
-            assert found.layout.minor_to_major == layout.minor_to_major
-            lines = [3 if d == axis else m for d, m in enumerate(array.shape)]
-            of_each = rng().integers(-n, n, lines)
-            key = tuple(of_each if d == axis else i for d, i in enumerate(np.indices(lines)))
-            updates = numbers("float32", tuple(lines), 1)
-            found = FUNCTIONS[ufunc](x, asarray(of_each), asarray(updates), axis=axis)
-            same(found, expected(ufunc, array, key, updates), f"{layout}, along {axis}")
-        same(x, array)
-
-
-@pytest.mark.cpu  # for others see test_cuda_scatter_reduce
-@pytest.mark.parametrize("dtype", DTYPES["numeric"])
-def test_every_dtype(dtype):
-    array, i = numbers(dtype, (5, 8)), rng().integers(0, 5, 30)
-    updates = numbers(dtype, (30, 8), 1)
-    for ufunc, function in FUNCTIONS.items():
-        if ufunc != "add" and as_dtype(dtype).kind == "c":
-            continue
-        result = array.copy()
-        for at, row in zip(i, updates, strict=True):
-            result[at] = getattr(np, ufunc)(result[at], row)
-        same(function(asarray(array), asarray(i), asarray(updates)), result, ufunc)
 
 
 @pytest.mark.parametrize("dtype", DTYPES["integral"])
@@ -121,7 +84,7 @@ def test_few_floats_are_added_up_in_index_order():
     same(found, expected("add", np.zeros(20, np.float32), (i,), updates))
 
 
-@pytest.mark.parametrize("dtype", ["float32", "float16", "bfloat16", "complex64"])
+@pytest.mark.parametrize("dtype", ["float32", "bfloat16", "complex64"])
 def test_many_floats_are_added_up_in_runs(dtype):
     # So many of each of five positions, in any order.
     counts = (255, 256, 700, 3, 1000)
@@ -143,16 +106,7 @@ def test_runs_of_negative_zeros(dtype):
     same(found, zeros[:1])
 
 
-def test_runs_of_runs():
-    updates = rng().standard_normal(2**16 + 600).astype(np.float32)
-    i = np.zeros(updates.size, np.int64)
-    i[100:110] = 2
-    found = tl.scatter_add(tl.ones(3, dtype=tl.float32), asarray(i), asarray(updates))
-    one = np.float32(1)
-    same(found, np.asarray([summed(one, updates[i == p]) for p in range(3)], np.float32))
-
-
-@pytest.mark.parametrize("count", [255, 256, 257, 511, 512, 65535, 65536, 65537])
+@pytest.mark.parametrize("count", [255, 256, 512, 65535, 65536])
 def test_runs_end_where_they_are_full(count):
     # So many of place 3; more of others than are summed at a time by the host, in any order.
     counts = (40, 300, 9000, count, 700, 0, 256)
@@ -190,14 +144,6 @@ def test_runs_at_positions_far_apart():
     same(found, want)
 
 
-def test_sizes_of_one_broadcast():
-    x, i = numbers("float32", (3, 4)), np.asarray([[2, 0, 2]])
-    updates = numbers("float32", (3, 1), 1)
-    found = tl.scatter_add(asarray(x), asarray(i), asarray(updates), axis=1)
-    wide = np.broadcast_to(i, (3, 3))
-    same(found, expected("add", x, (np.arange(3)[:, None], wide), updates))
-
-
 def test_updates_of_a_narrower_dtype():
     found = tl.scatter_add(tl.ones(3, dtype=tl.float32), asarray(np.asarray([1, 1])), 2)
     same(found, np.asarray([1, 5, 1], np.float32))
@@ -215,14 +161,6 @@ def test_more_values_than_can_be_written():
     with pytest.raises(ValueError, match=f"__setitem__: {message}"):
         x[i] = 1
     same(x, np.zeros(3, np.float32))
-
-
-def test_nan_goes_on():
-    x, i = np.asarray([1, np.nan, 3], np.float32), np.asarray([0, 1, 0])
-    updates = np.asarray([5, 2, np.nan], np.float32)
-    for ufunc in ("minimum", "maximum"):
-        found = FUNCTIONS[ufunc](asarray(x), asarray(i), asarray(updates))
-        same(found, np.asarray([np.nan, np.nan, 3], np.float32))
 
 
 def test_nothing_to_do():

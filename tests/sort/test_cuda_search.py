@@ -1,11 +1,13 @@
-"""Searches in sorted lines on CUDA, here the simulator: NumPy's positions, one launch, no wait."""
+"""Searches in sorted lines on CUDA, here the simulator: lengths, one launch, no wait.
+
+Values in every layout and dtype: `ops/reducing_cases.py`.
+"""
 
 import numpy as np
 import pytest
 from cuda_memory import NEEDS_COMPILER
-from layouts import STRIDED
 from simulated import simulator
-from tensors import DTYPES, as_dtype, fits, kind, placed, same, slots, tensor_in
+from tensors import same
 
 import tensorlayout as tl
 from tensorlayout.cuda.engine.simulator import checking
@@ -33,43 +35,6 @@ def searched(name, x, y, option):
     return prepared(name, x, y, option)(x, y).to_device("cpu")
 
 
-def exact(array):
-    """What NumPy compares, bfloat16 as float64."""
-    return array if kind(array.dtype) in "iu" else array.astype(np.float64)
-
-
-def check_layouts(dtype):
-    line = np.sort(exact(slots(as_dtype(dtype), 9, seed=1))).astype(as_dtype(dtype))
-    x = tl.asarray(line, device="cuda")
-    for layout in STRIDED:
-        if not fits(layout, as_dtype(dtype)):
-            continue
-        host, values = tensor_in(layout, slots(as_dtype(dtype), layout.required_size))
-        y = placed(host)
-        with checking("bounds", "initialized"):
-            for side in ("left", "right"):
-                expected = np.asarray(np.searchsorted(exact(line), exact(values), side))
-                same(searched("searchsorted", x, y, side), expected, f"{dtype} in {layout}")
-            for invert in (False, True):
-                expected = np.isin(exact(values), exact(line), invert=invert)
-                same(searched("isin", y, x, invert), expected, f"{dtype} in {layout}")
-                expected = np.isin(exact(line), exact(values), invert=invert)
-                same(searched("isin", x, y, invert), expected, f"{dtype} in {layout}")
-
-
-@NEEDS_COMPILER
-@pytest.mark.parametrize("dtype", ["bfloat16", "int8"])
-def test_every_layout(driver, dtype):
-    check_layouts(dtype)
-
-
-@NEEDS_COMPILER
-@pytest.mark.long
-@pytest.mark.parametrize("dtype", DTYPES["real numeric"])
-def test_every_layout_and_dtype(driver, dtype):
-    check_layouts(dtype)
-
-
 @NEEDS_COMPILER
 def test_lines_of_any_length_and_any_step(driver):
     values = np.arange(-3, 700, dtype=np.float32)
@@ -83,13 +48,6 @@ def test_lines_of_any_length_and_any_step(driver):
                     expected = np.searchsorted(line, values, side)
                     same(searched("searchsorted", x, y, side), expected, f"{n}")
                 same(searched("isin", y, x, False), np.isin(values, line), f"{n}")
-
-
-@NEEDS_COMPILER
-def test_operands_of_two_dtypes(driver):
-    line, values = np.array([-5, 2, 2, 9], np.int8), np.array([300, 2, -5, -300], np.int16)
-    x, y = tl.asarray(line, device="cuda"), tl.asarray(values, device="cuda")
-    same(searched("searchsorted", x, y, "right"), np.searchsorted(line, values, "right"))
 
 
 @NEEDS_COMPILER

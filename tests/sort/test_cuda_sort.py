@@ -1,13 +1,15 @@
-"""Sorts on CUDA, here the simulator: Python's own order, stable, in every layout; races, cost."""
+"""Sorts on CUDA, here the simulator: borders of blocks, sorts by digits, races, cost.
+
+Values in every layout: `ops/reducing_cases.py`.
+"""
 
 import itertools
 
 import numpy as np
 import pytest
 from cuda_memory import NEEDS_COMPILER
-from layouts import STRIDED
 from simulated import simulator
-from tensors import DTYPES, as_dtype, fits, placed, same, slots, tensor_in
+from tensors import DTYPES, as_dtype, same, slots
 from test_sort import oracle
 
 import tensorlayout as tl
@@ -58,33 +60,6 @@ def sorted_well(x, array, axis, descending, message):
     return order, found
 
 
-def check_layouts(dtype):
-    for layout in STRIDED:
-        if layout.ndim and fits(layout, as_dtype(dtype)):
-            x, array = tensor_in(layout, slots(as_dtype(dtype), layout.required_size))
-            packed = tl.Layout.packed(layout.shape, layout.minor_to_major)
-            y = placed(x)
-            for axis, down in itertools.product(range(layout.ndim), (False, True)):
-                message = f"{dtype} in {layout} along {axis}"
-                with checking("bounds", "barriers", "initialized"):
-                    order, found = sorted_well(y, array, axis, down, message)
-                assert found.layout == order.layout == packed
-
-
-@NEEDS_COMPILER
-@pytest.mark.parametrize("dtype", ["bfloat16", "float32", "int8"])
-def test_every_layout(driver, dtype):
-    check_layouts(dtype)
-
-
-@NEEDS_COMPILER
-@pytest.mark.long
-@pytest.mark.parametrize("dtype", DTYPES["real numeric"])
-def test_every_layout_and_dtype(driver, dtype):
-    check_layouts(dtype)
-    check_lines(dtype, [(2, 3000), (700, 30)])
-
-
 def check_lines(dtype, shapes):
     for shape in shapes:
         array = slots(as_dtype(dtype), shape[0] * shape[1], seed=4).reshape(shape)
@@ -96,7 +71,7 @@ def check_lines(dtype, shapes):
 
 @NEEDS_COMPILER
 @pytest.mark.usefixtures("by_digits")
-@pytest.mark.parametrize("dtype", ["float64", "uint8", "int16"])
+@pytest.mark.parametrize("dtype", ["float32", "uint8"])
 def test_dtypes_by_digits(driver, dtype):
     check_lines(dtype, [(2, 2500)])
 
@@ -112,8 +87,8 @@ def test_every_dtype_by_digits(driver, dtype):
 # Where lines end: at a tile of digits, at a chunk, at the sector that a chunk leaves; many and few.
 LINES = [
     *((n,) for n in (TILE + 1, DIGITS - 33, DIGITS - 32, DIGITS - 31, DIGITS, DIGITS + 1)),
-    *((n,) for n in (2 * DIGITS - 32, 5 * DIGITS + 77)),
-    *((3, n) for n in (TILE + 1, DIGITS + 3)),
+    (2 * DIGITS - 32,),
+    (3, DIGITS + 3),
 ]
 
 
@@ -125,7 +100,7 @@ def test_lengths_around_the_borders_of_digits(driver, monkeypatch):
             checked(shape, len(shape) - 1, values=300)
         checked((TILE + 3, 4), 0, values=300)
         # As of many lines: a chunk is a line; and two lines, of which a block has several tiles.
-        for blocks in (1, 2, 4):
+        for blocks in (1, 4):
             monkeypatch.setattr(radix, "BLOCKS", blocks)
             plan.run.cache_clear()
             checked((2, 2 * DIGITS + 5), 1, values=300)
@@ -210,20 +185,8 @@ def test_orders_that_are_easy_to_get_wrong(driver, monkeypatch):
 
 
 @NEEDS_COMPILER
-def test_special_values_keep_their_order_and_their_bits(driver):
-    array = np.array([np.nan, 0.0, -np.inf, -0.0, np.inf, -0.0, 1e-45, 0.0, -np.nan], np.float32)
-    x = tl.asarray(array, device="cuda")
-    up, down = [2, 1, 3, 5, 7, 6, 4, 0, 8], [0, 8, 4, 6, 1, 3, 5, 7, 2]
-    for descending, order in ((False, up), (True, down)):
-        found = on_host(tl.argsort(x, descending=descending))
-        assert np.asarray(found).tolist() == order
-        bits = np.asarray(on_host(tl.sort(x, descending=descending))).view(np.uint32)
-        assert bits.tolist() == array[order].view(np.uint32).tolist()
-
-
-@NEEDS_COMPILER
 @pytest.mark.usefixtures("by_digits")
-@pytest.mark.parametrize("dtype", ["float16", "bfloat16", "float32", "float64"])
+@pytest.mark.parametrize("dtype", ["bfloat16", "float32"])
 def test_special_values_by_digits(driver, dtype):
     few = [np.nan, 0.0, -np.inf, -0.0, np.inf, -0.0, 2.0, 0.0, -np.nan, -3.5, 1e-7]
     array = np.resize(np.asarray(few, as_dtype(dtype)), DIGITS + 50)
@@ -254,15 +217,6 @@ def test_indices_of_64_bits_and_many_dimensions(driver, monkeypatch):
         assert all("int64_t" in each.symbol for each in record.counts)
         assert any(kernel in each.symbol for each in record.counts)
     plan.run.cache_clear()
-
-
-@NEEDS_COMPILER
-def test_nothing_to_sort(driver):
-    for shape in ((0,), (3, 0), (0, 3)):
-        x = tl.zeros(shape, dtype=tl.float32, device="cuda")
-        for axis in range(len(shape)):
-            same(on_host(tl.sort(x, axis=axis)), np.zeros(shape, np.float32))
-            same(on_host(tl.argsort(x, axis=axis)), np.zeros(shape, np.int64))
 
 
 # ---- Cost

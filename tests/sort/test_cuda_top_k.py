@@ -76,11 +76,11 @@ SIZES = [((3, 1), 1), ((300, 9), 1), ((41, 61), 1), ((3, CAPACITY), 1), ((2, TIL
 
 
 @NEEDS_COMPILER
-@pytest.mark.parametrize("dtype", ["float16", "float32", "int32", "uint8"])
+@pytest.mark.parametrize("dtype", ["float32", "uint8"])
 def test_lengths_and_counts(driver, dtype):
     for shape, axis in (*SIZES, ((61, 50), 0), ((2, 30, 47), 1), ((TILE, 3), 0)):
         array, n = some(shape, dtype), shape[axis]
-        for k, down in ((1, True), ((n + 1) // 2 | 1, False), (n, True)):
+        for k, down in (((n + 1) // 2 | 1, False), (n, True)):
             with checking("bounds", "barriers", "initialized"):
                 checked(array, axis, min(k, n), down)
 
@@ -99,8 +99,8 @@ def test_every_way_to_lie(driver):
 
 @NEEDS_COMPILER
 def test_backwards_and_repeated(driver):
-    array = some((4, 60), "int32")
-    x, out = tl.asarray(array, device="cuda"), tl.zeros((4, 5), dtype=tl.int32, device="cuda")
+    array = some((4, 60), "uint8")
+    x, out = tl.asarray(array, device="cuda"), tl.zeros((4, 5), dtype=tl.uint8, device="cuda")
     index = tl.zeros((4, 5), dtype=tl.uint32, device="cuda")
     views = (x[:, ::-1], array[:, ::-1]), (x[::-1, ::3], array[::-1, ::3])
     repeated = tl.broadcast_to(x[:1], (4, 60)), np.broadcast_to(array[:1], (4, 60))
@@ -165,7 +165,7 @@ def test_one_launch_for_lines_that_a_tile_holds(driver, make):
 @NEEDS_COMPILER
 def test_coalesced(driver):
     rng = np.random.default_rng(0)
-    for dtype in ("uint8", "float32", "int64"):
+    for dtype in ("uint8", "float32"):
         for shape, axis in (((96, 200), 1), ((64, 96), 0), ((8, 10, 512), 1)):
             array = rng.integers(0, 200, shape).astype(dtype)
             x = tl.asarray(array, device="cuda")

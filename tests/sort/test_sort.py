@@ -1,28 +1,18 @@
-"""Sorts against Python's own, which is stable, in every layout."""
+"""Sorts: long lines against Python's own, which is stable; special values, and errors.
+
+Values in every layout and dtype: `ops/reducing_cases.py`.
+"""
 
 import math
 import re
 
 import numpy as np
 import pytest
-from layouts import TENSORS
-from tensors import DTYPES, as_dtype, asarray, fits, host, same, slots, tensor_in
+from tensors import DTYPES, as_dtype, asarray, host, same, slots
 
 import tensorlayout as tl
-from tensorlayout import plan
-from tensorlayout.cpu.reduce import walk
 
 pytestmark = pytest.mark.usefixtures("device")
-
-
-@pytest.fixture(params=["at once", "in small steps"])
-def steps(request, monkeypatch):
-    """Small tensors are one block; here also a line or two at a time, as large ones."""
-    if request.param == "in small steps":
-        monkeypatch.setattr(walk.blocks, "__defaults__", (3, 0))
-    plan.run.cache_clear()
-    yield
-    plan.run.cache_clear()
 
 
 def positions(line, descending):
@@ -45,37 +35,18 @@ def oracle(array, axis, descending):
 
 
 @pytest.mark.parametrize("descending", [False, True])
-@pytest.mark.parametrize("dtype", DTYPES["real numeric"])
-@pytest.mark.usefixtures("steps")
-def test_every_layout_and_dtype(dtype, descending):
-    for layout in TENSORS:
-        if layout.ndim and fits(layout, as_dtype(dtype)):
-            x, array = tensor_in(layout, slots(as_dtype(dtype), layout.required_size))
-            packed = tl.Layout.packed(layout.shape, layout.minor_to_major)
-            for axis in range(-layout.ndim, layout.ndim):
-                expected = oracle(array, axis, descending)
-                message = f"{dtype} in {layout} along {axis}"
-                order = tl.argsort(x, axis=axis, descending=descending)
-                same(order, expected, message)
-                found = tl.sort(x, axis=axis, descending=descending)
-                same(found, np.take_along_axis(array, expected, axis), message)
-                assert found.layout == order.layout == packed
-
-
-@pytest.mark.parametrize("descending", [False, True])
-@pytest.mark.parametrize("dtype", DTYPES["real numeric"])
+@pytest.mark.parametrize("dtype", ["int8", "bfloat16", "float32"])
 def test_long_lines_with_many_equal_elements(dtype, descending):
-    for shape in ((2, 3000), (700, 300)):
+    for shape, axis in (((2, 3000), 1), ((700, 30), 0)):
         array = slots(as_dtype(dtype), math.prod(shape), seed=4).reshape(shape)
-        for axis, line in ((0, (slice(None), 1)), (1, (1,))):
-            wide = array[line] if array.dtype.kind in "iu" else array[line].astype(np.float64)
-            expected = np.array(positions(wide.tolist(), descending))
-            x = asarray(array, layout="WH")
-            same(tl.argsort(x, axis=axis, descending=descending)[line], expected)
-            same(tl.sort(x, axis=axis, descending=descending)[line], array[line][expected])
+        expected = oracle(array, axis, descending)
+        x = asarray(array, layout="WH")
+        same(tl.argsort(x, axis=axis, descending=descending), expected)
+        found = tl.sort(x, axis=axis, descending=descending)
+        same(found, np.take_along_axis(array, expected, axis))
 
 
-@pytest.mark.parametrize("dtype", ["int8", "int16", "int32", "int64", "uint32", "uint64"])
+@pytest.mark.parametrize("dtype", ["int8", "int64", "uint64"])
 def test_the_ends_of_the_range(dtype):
     limits = np.iinfo(dtype)
     array = np.array([limits.max, 0, limits.min, 1, limits.max, limits.min], dtype)
@@ -107,7 +78,7 @@ def test_zeros_keep_their_order(dtype):
     same(tl.argsort(asarray(array)), np.array([[0, 1, 3, 2], [2, 0, 1, 3]]))
 
 
-@pytest.mark.parametrize("dtype", DTYPES["real numeric"])
+@pytest.mark.parametrize("dtype", ["uint8", "bfloat16", "float32"])
 def test_sorts_that_need_not_be_stable_still_sort(dtype):
     array = slots(as_dtype(dtype), 500, seed=9)
     x = asarray(array)
@@ -118,6 +89,7 @@ def test_sorts_that_need_not_be_stable_still_sort(dtype):
     np.testing.assert_array_equal(host(tl.sort(x, stable=False)).astype(float), np.sort(wide))
 
 
+@pytest.mark.cpu
 @pytest.mark.parametrize("function", [tl.sort, tl.argsort])
 def test_refused_arguments_of_sorts(function):
     name, x = function.__name__, tl.ones((2, 3))

@@ -3,6 +3,8 @@
 Values in every layout: `ops/moving_cases.py`.
 """
 
+from collections import Counter
+
 import numpy as np
 import pytest
 from cuda_memory import (
@@ -14,6 +16,7 @@ from cuda_memory import (
 from layouts import STRIDED, slots_of
 from simulated import needs_compiler, simulator
 from tensors import as_dtype, fits, placed, same, slots, tensor_in
+from test_cuda_matmul import counted
 
 import tensorlayout as tl
 from tensorlayout.cuda import join
@@ -55,12 +58,10 @@ def test_inputs_of_different_layouts_in_one_launch(gpu, axis):
         tl.broadcast_to(on_cuda(values[5][:1]), (4, 5, 6)),
     ]
     values[5] = np.broadcast_to(values[5][:1], (4, 5, 6))
-    tl.concat(inputs, axis=axis)
-    before = gpu.counters.launches
     with checking("bounds", "races", "initialized"):
         found = tl.concat(inputs, axis=axis)
     # One for those that can be read in wide accesses, at most one more for each narrower width.
-    assert gpu.counters.launches - before <= 3
+    assert counted(gpu, lambda: tl.concat(inputs, axis=axis))["launches"] <= 3
     same(found.to_device("cpu"), np.concatenate(values, axis))
 
 
@@ -71,11 +72,10 @@ def test_many_inputs(gpu, count):
     inputs = list(map(on_cuda, values))
     for axis, parts in ((1, values), (0, [v.T for v in values])):
         given = [x if axis else x.mT for x in inputs]
-        tl.concat(given, axis=axis)
-        before = gpu.counters.launches
-        found = tl.concat(given, axis=axis)
+        done = counted(gpu, lambda x=given, d=axis: tl.concat(x, axis=d))
         groups = 3  # widths of 4, 8 and 16 bytes
-        assert gpu.counters.launches - before <= -(-count // 85) + groups
+        assert done["launches"] <= -(-count // 85) + groups
+        found = tl.concat(given, axis=axis)
         same(found.to_device("cpu"), np.concatenate(parts, axis))
 
 
@@ -159,21 +159,16 @@ def test_a_stack_is_a_join(gpu):
     values = [values_of((5, 8), seed=k) for k in range(10)]
     inputs = list(map(on_cuda, values))
     for axis in (0, 1, 2):
-        tl.stack(inputs, axis=axis)
-        before = gpu.counters.launches
-        found = tl.stack(inputs, axis=axis)
-        assert gpu.counters.launches == before + 1
-        same(found.to_device("cpu"), np.stack(values, axis))
+        assert counted(gpu, lambda d=axis: tl.stack(inputs, axis=d))["launches"] == 1
+        same(tl.stack(inputs, axis=axis).to_device("cpu"), np.stack(values, axis))
 
 
 @needs_compiler
 def test_other_dtypes_are_converted_into_their_parts(gpu):
     parts = [values_of((2, 3)), values_of((2, 2), "int8"), values_of((2, 1), seed=1)]
     inputs = list(map(on_cuda, parts))
-    tl.concat(inputs, axis=1)
-    before = gpu.counters.launches
+    assert counted(gpu, lambda: tl.concat(inputs, axis=1))["launches"] == 2
     found = tl.concat(inputs, axis=1)
-    assert gpu.counters.launches == before + 2
     same(found.to_device("cpu"), np.concatenate([p.astype(np.float32) for p in parts], 1))
 
 
@@ -213,12 +208,8 @@ def test_indices_of_64_bits(monkeypatch):
 @needs_compiler
 def test_one_launch_and_one_allocation(gpu):
     inputs = [tl.ones((50, n), device="cuda") for n in (8, 16, 24)]
-    tl.concat(inputs, axis=1)
-    c = gpu.counters
-    before = c.launches, c.allocations, c.synchronisations, c.compiles
-    tl.concat(inputs, axis=1)
-    after = c.launches, c.allocations, c.synchronisations, c.compiles
-    assert [b - a for a, b in zip(before, after, strict=True)] == [1, 1, 0, 0]
+    done = counted(gpu, lambda: tl.concat(inputs, axis=1))
+    assert done == Counter(launches=1, allocations=1)
 
 
 def test_of_many_inputs_the_least_alignment_counts():

@@ -5,6 +5,7 @@ import pytest
 from cuda_memory import ARCHITECTURES, NEEDS_COMPILER
 from simulated import simulator
 from tensors import DTYPES, as_dtype, placed, same, slots
+from test_cuda_matmul import copied, counted
 
 import tensorlayout as tl
 from benchmarks import resources
@@ -99,14 +100,10 @@ def test_indices_of_64_bits(driver, monkeypatch):
 def test_what_is_moved_and_launched(driver):
     x = tl.asarray(numbers((64, 32)), device="cuda")
     for axis, moved, launches in ((1, 0, 2), (0, 1, 3), (None, 0, 2)):
-        tl.median(x, axis=axis)
-        before = driver.counters.launches, driver.counters.synchronisations
-        with tl.trace() as seen:
-            tl.median(x, axis=axis)
-        after = driver.counters.launches, driver.counters.synchronisations
-        assert (after[0] - before[0], after[1] - before[1]) == (launches, 0)
-        found = [(r.name, r.bytes_written) for r in seen if r.kind in ("copy", "relayout")]
-        assert found == [("median", x.nbytes)] * moved
+        done = counted(driver, lambda d=axis: tl.median(x, axis=d))
+        assert (done["launches"], done["synchronisations"]) == (launches, 0)
+        kinds = copied(lambda d=axis: tl.median(x, axis=d))
+        assert [(name, nbytes) for name, _, nbytes in kinds] == [("median", x.nbytes)] * moved
 
 
 @NEEDS_COMPILER

@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 from simulated import needs_compiler, simulator
 from tensors import as_dtype, same, slots
+from test_cuda_matmul import copied, counted
 
 import tensorlayout as tl
 from tensorlayout.cuda.engine.simulator import checking
@@ -124,14 +125,9 @@ def test_positions_outside_are_left_out():
 
 def launched(gpu, call):
     """How many kernels a warm call launches, and what a trace says it moves."""
-    call()
-    before = gpu.counters.launches, gpu.counters.synchronisations
-    with tl.trace() as seen:
-        call()
-    after = gpu.counters.launches, gpu.counters.synchronisations
-    assert after[1] == before[1]
-    moved = [(r.name, r.bytes_written) for r in seen if r.kind in ("copy", "relayout")]
-    return after[0] - before[0], moved
+    done = counted(gpu, call)
+    assert done["synchronisations"] == 0
+    return done["launches"], [(name, nbytes) for name, _, nbytes in copied(call)]
 
 
 def planned(places, positions):

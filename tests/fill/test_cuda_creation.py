@@ -62,42 +62,6 @@ def once(numbers, dtype):
         return rounded(numbers, dtype).astype(dtype)
 
 
-ARANGES = [
-    (5,),
-    # none, and one
-    (0,),
-    (1,),
-    # the sizes around a pack
-    (15,),
-    (17,),
-    # more than a block
-    (100, 20_000, 1),
-    (3, 50, 7),
-    # backwards
-    (100, -20, -1),
-    # fractions, which add up to no round numbers
-    (0.5, 9.7, 0.3),
-    (-2.5, 3.1, 1e-2),
-    (4, -5.2, -0.7),
-    (-1e300, 1e300, 3e298),
-    (0.0, -0.5, -0.1),
-]
-
-
-@NEEDS_COMPILER
-@pytest.mark.parametrize("name", ["int8", "uint64", "bfloat16", "float32", "complex64"])
-def test_arange(driver, name):
-    dtype = as_dtype(name)
-    for arguments in ARANGES:
-        if dtype.kind in "iu" and max(map(abs, arguments)) > 100:
-            continue
-        if dtype.kind == "u" and min(arguments) < 0:
-            continue
-        found = tl.arange(*arguments, dtype=dtype, device="cuda")
-        expected = tl.arange(*arguments, dtype=tl.float64 if name == "bfloat16" else dtype)
-        identical(found, once(np.asarray(expected), dtype), f"arange{arguments} of {name}")
-
-
 EXTREMES = [
     ("int64", (2**63 - 3, 2**63), [2**63 - 3, 2**63 - 2, 2**63 - 1]),
     ("int64", (-(2**63), -(2**63) + 2), [-(2**63), -(2**63) + 1]),
@@ -165,18 +129,6 @@ def test_linspace_of_complex_numbers(driver, name):
         found = tl.linspace(start, stop, num, **asked, device="cuda")
         expected = tl.linspace(start, stop, num, **asked)
         identical(found, expected, f"{start} to {stop} in {num}, {asked}")
-
-
-@NEEDS_COMPILER
-@pytest.mark.parametrize("name", ["bfloat16", "float64"])
-def test_frequencies(driver, name):
-    for function, n, d in itertools.product(
-        (tl.fft.fftfreq, tl.fft.rfftfreq),
-        (1, 2, 3, 8, 1001),
-        (1.0, 0.3, -7e-5, 1e-310, inf, nan),
-    ):
-        expected = function(n, d=d, dtype=name)
-        identical(function(n, d=d, dtype=name, device="cuda"), expected, f"{function} {n} {d}")
 
 
 # ---- Fills, bands, triangles. Values in every layout: `ops/moving_cases.py`

@@ -28,19 +28,36 @@ def gpu():
 
 
 def there(values, make=Layout.row_major):
-    """A tensor on the device with these elements in a layout of a kind."""
+    """A tensor on the device with these elements in a layout of a kind; None: backwards."""
     values = np.asarray(values)
+    if make is None:
+        return tl.flip(there(np.flip(values).copy()))
     x = tl.empty(values.shape, dtype=values.dtype, device="cuda:0", layout=make(values.shape))
     x[...] = tl.asarray(values).to_device("cuda:0")
     return x
 
 
-def backwards(values):
-    return tl.flip(there(np.flip(values).copy()))
-
-
 def same(x, expected):
     np.testing.assert_array_equal(np.asarray(x.to_device("cpu")), expected, strict=True)
+
+
+# Kinds of layouts for an operand and a result, one pair after the other.
+KINDS = [*STORED, None]
+
+
+def kinds():
+    return itertools.cycle(itertools.product(KINDS, repeat=2))
+
+
+def in_one_launch(gpu, write, shape, dtype, make):
+    """What `write` writes into a result in a layout of a kind."""
+    out = there(np.full(shape, 99, dtype), make)
+    before = gpu.counters.launches, gpu.counters.allocations
+    with checking("bounds", "initialized", "races"):
+        write(out)
+    assert gpu.counters.launches == before[0] + 1
+    assert gpu.counters.allocations == before[1]
+    return out
 
 
 def numbers(shape, dtype="int32"):
@@ -156,23 +173,19 @@ def reversed_lines(values, lengths, axis):
 @pytest.mark.parametrize("kind", ["uint32", "uint64"])
 def test_lines(gpu, kind):
     """One launch, over shapes, dtypes and layouts; lengths from 0 to too long."""
-    kinds = itertools.cycle(TYPES)
-    makes = itertools.cycle(itertools.product([*STORED, None], repeat=2))
+    types, makes = itertools.cycle(TYPES), kinds()
     for (shape, axis), turn in itertools.product(LINES, range(3)):
-        values, (inside, outside) = numbers(shape, next(kinds)), next(makes)
+        values, (inside, outside) = numbers(shape, next(types)), next(makes)
         lengths = np.random.default_rng(turn).integers(0, shape[axis] + 2, shape).astype(kind)
         lengths = np.take(lengths, [0], axis)
         lengths.flat[0] = np.iinfo(kind).max
-        blank = np.full(shape, 99, values.dtype)
-        out = there(blank, outside) if outside else backwards(blank)
-        x = there(values, inside) if inside else backwards(values)
-        counts = there(lengths, inside) if inside else backwards(lengths)
-        before = gpu.counters.launches, gpu.counters.allocations
-        with checking("bounds", "initialized", "races"):
+        x, counts = there(values, inside), there(lengths, inside)
+
+        def write(out, x=x, counts=counts, axis=axis):
             directml.reverse_subsequences(x, counts, axis, out=out)
-        assert gpu.counters.launches == before[0] + 1
-        assert gpu.counters.allocations == before[1]
-        same(out, reversed_lines(values, lengths, axis))
+
+        found = in_one_launch(gpu, write, shape, values.dtype, outside)
+        same(found, reversed_lines(values, lengths, axis))
 
 
 @needs_compiler
@@ -206,20 +219,16 @@ def stretched(values, scales):
 @needs_compiler
 def test_interpolation(gpu):
     """One launch, over shapes, dtypes and layouts."""
-    makes = itertools.cycle(itertools.product([*STORED, None], repeat=2))
-    shapes = [(1, 1, 1, 1), (2, 3, 4, 5), (1, 2, 1, 7), (2, 2, 2, 3, 2)]
+    makes, shapes = kinds(), [(1, 1, 1, 1), (2, 3, 4, 5), (1, 2, 1, 7), (2, 2, 2, 3, 2)]
     for shape, scales in itertools.product(shapes, [(1, 1), (2, 1), (3, 4), (1, 5)]):
         kind, (inside, outside) = ("float16", "float32")[scales[0] == 3], next(makes)
         values = numbers(shape, kind)
-        expected = stretched(values, scales)
-        blank = np.full(expected.shape, 99, kind)
-        out = there(blank, outside) if outside else backwards(blank)
-        x = there(values, inside) if inside else backwards(values)
-        before = gpu.counters.launches, gpu.counters.allocations
-        with checking("bounds", "initialized", "races"):
+        expected, x = stretched(values, scales), there(values, inside)
+
+        def write(out, x=x, scales=scales):
             directml.upsample_2d(x, scales[::-1], "LINEAR", out=out)
-        assert gpu.counters.launches == before[0] + 1
-        assert gpu.counters.allocations == before[1]
+
+        out = in_one_launch(gpu, write, expected.shape, kind, outside)
         found = np.asarray(out.to_device("cpu"))
         assert found.dtype == kind
         np.testing.assert_allclose(found, expected, rtol=2 * float(np.finfo(kind).eps), atol=1e-5)
@@ -271,19 +280,16 @@ def columns_of(sizes, window, strides, dilations, before, after, dtype):
 @needs_compiler
 def test_patches(gpu):
     """One launch, over ranks, dtypes and layouts; small numbers, whose sums are exact."""
-    kinds = itertools.cycle(TYPES)
-    makes = itertools.cycle(itertools.product([*STORED, None], repeat=2))
+    types, makes = itertools.cycle(TYPES), kinds()
     for given, _ in itertools.product(FOLDS, range(3)):
-        values, (inside, outside) = columns_of(*given, next(kinds)), next(makes)
-        blank = np.full(given[0], 99, values.dtype)
-        out = there(blank, outside) if outside else backwards(blank)
-        x = there(values, inside) if inside else backwards(values)
-        before = gpu.counters.launches, gpu.counters.allocations
-        with checking("bounds", "initialized", "races"):
+        values, (inside, outside) = columns_of(*given, next(types)), next(makes)
+        x = there(values, inside)
+
+        def write(out, x=x, given=given):
             directml.fold(x, *given, out=out)
-        assert gpu.counters.launches == before[0] + 1
-        assert gpu.counters.allocations == before[1]
-        same(out, folded(values, *given))
+
+        found = in_one_launch(gpu, write, given[0], values.dtype, outside)
+        same(found, folded(values, *given))
 
 
 @needs_compiler
@@ -302,15 +308,8 @@ def test_halves_are_added_in_float(where):
 
 def into_every_layout(gpu, write, expected):
     """What `write` writes into a result of each layout, by one launch each."""
-    blank = np.full(expected.shape, 99, expected.dtype)
-    for make in [*STORED, None]:
-        out = there(blank, make) if make else backwards(blank)
-        before = gpu.counters.launches, gpu.counters.allocations
-        with checking("bounds", "initialized", "races"):
-            write(out)
-        assert gpu.counters.launches == before[0] + 1
-        assert gpu.counters.allocations == before[1]
-        same(out, expected)
+    for make in KINDS:
+        same(in_one_launch(gpu, write, expected.shape, expected.dtype, make), expected)
 
 
 SHAPES = [(1, 1), (3, 5), (2, 3, 4), (2, 1, 3, 2), (2, 2, 1, 3, 2)]

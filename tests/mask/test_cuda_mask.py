@@ -7,8 +7,9 @@ from collections import Counter
 
 import numpy as np
 import pytest
+from layouts import STRIDED
 from simulated import needs_compiler, simulator
-from tensors import same
+from tensors import placed, same, slots, tensor_in
 from test_cuda_matmul import counted
 
 import tensorlayout as tl
@@ -52,6 +53,18 @@ def test_sizes_and_shares(size, share):
     with checking("bounds", "initialized", "races"):
         found = on_cuda(values)[on_cuda(mask)]
     same(found.to_device("cpu"), values[mask])
+
+
+@needs_compiler
+def test_masks_that_lie_anywhere():
+    """The others are packed; the tensors under them are in every layout elsewhere."""
+    for layout in [*STRIDED[::5], *[x for x in STRIDED if min(x.strides, default=0) < 0]]:
+        mask, array = tensor_in(layout, slots(np.dtype("bool"), layout.required_size))
+        values = np.arange(array.size, dtype=np.float32).reshape(array.shape)
+        x = on_cuda(values)
+        same(x[placed(mask)].to_device("cpu"), values[array], f"{layout}")
+        x[placed(mask)] = 7
+        same(x.to_device("cpu"), written(values, (array,), 7), f"{layout}")
 
 
 @needs_compiler

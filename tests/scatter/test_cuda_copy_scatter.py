@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 from simulated import needs_compiler, simulator
 from tensors import same, tensor_in
+from test_cuda_matmul import counted
 
 import tensorlayout as tl
 from tensorlayout.cuda.engine import memory
@@ -101,10 +102,8 @@ def test_one_launch_for_few_positions(gpu, count, launches):
     at = rng().integers(0, 40, (5, count))
     out, operands = on_cuda(np.zeros_like(values)), (on_cuda(values), on_cuda(-1.0 - at, "float32"))
     places = on_cuda(at)
-    before = gpu.counters.launches, gpu.counters.allocations
-    along(out, *operands, 1, places)
-    after = gpu.counters.launches, gpu.counters.allocations
-    assert (after[0] - before[0], after[1] - before[1]) == (launches, launches > 1)
+    done = counted(gpu, lambda: along(out, *operands, 1, places))
+    assert (done["launches"], done["allocations"]) == (launches, launches > 1)
     same(out.to_device("cpu"), replaced(values, -1.0 - at.astype("float32"), 1, at))
 
 

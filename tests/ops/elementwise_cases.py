@@ -30,6 +30,7 @@ SIGNS = {
     "equal": "==",
     "not_equal": "!=",
 }
+SIGNS_OF_ONE = {"abs": "abs(x)", "bitwise_invert": "~x", "negative": "-x", "positive": "+x"}
 assert set(SIGNS) == {name for name, _ in (OPERATORS | COMPARISONS).values()}
 LAST_PLACES = {"pow": 64, "logaddexp": 32, "tan": 32}
 
@@ -49,7 +50,7 @@ def how(name):
 def one(name):
     def make(draw):
         words = WORDS[name]
-        dtype = draw.dtype(words if draw.chance(0.97) else "any")
+        dtype = draw.dtype(words if draw.chance(0.9) else "any")
         x = draw.operand(dtype, draw.shape())
 
         def expect(a):
@@ -61,7 +62,9 @@ def one(name):
         viewed = name == "real" or (name == "imag" and as_dtype(dtype).kind == "c")
         return Case(
             name,
-            f"tl.{name}(x)",
+            SIGNS_OF_ONE.get(name, "tl.{}(x)").format(name)
+            if draw.chance(0.5)
+            else f"tl.{name}(x)",
             {"x": x},
             expect,
             close(places(name)),

@@ -8,10 +8,10 @@ from contextlib import contextmanager
 import pytest
 
 from tensorlayout import plan
-from tensorlayout.cpu import fill, fuse, library, mask, pad, reduce, scan, scatter
+from tensorlayout.cpu import fill, fuse, gather, library, mask, pad, reduce, scan, scatter
 from tensorlayout.cpu.copy import axes
 from tensorlayout.cpu.elementwise import flat, staging, where, writing
-from tensorlayout.cpu.engine import blocks
+from tensorlayout.cpu.engine import blocks, sharing, threads
 from tensorlayout.cpu.gather import read, runs
 from tensorlayout.cpu.reduce import fold, positions, quantile, walk
 
@@ -24,6 +24,10 @@ SMALL_STEPS = [
     *((read, n, v) for n, v in [("RUN", 3), ("BLOCK", 8), ("_LONG", 8), ("_STAGE", 8)]),
     *((scatter, n, v) for n, v in [("_SLICED", 3), ("_FILLED", 2)]),
     *((mask, n, v) for n, v in [("_BLOCK", 32), ("_DENSE", 0.5)]),
+    *((sharing, n, v) for n, v in [("LEAST_BYTES", 99), ("SURE_BYTES", 999), ("_PIECE", 8)]),
+    (threads, "_forced", 3),
+    (gather, "MANY", 20),
+    (staging, "_out_of_order", lambda result, operand: True),
     *((staging, n, v) for n, v in [("LEAST", 4), ("SLAB_BYTES", 256), ("REPEATS", 2)]),
     *((blocks, "BLOCK_BYTES", 256), (flat, "CHUNK_BYTES", 64)),
     *((library, "_BLOCK", 16), (where, "_SAMPLE", 8), (where, "_LONG_RUN", 4)),

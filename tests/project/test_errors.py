@@ -65,7 +65,7 @@ def space():
         "least": tl.Layout(**padded, padding_value=tl.PaddingValue.LOWEST),
         "tiled": "(4,6):(2*12+2*2,3*4+2*1)",
     }
-    return {**{name: getattr(tl, name) for name in tl.__all__}, **others, **given}, given
+    return {**{name: getattr(tl, name) for name in tl.__all__}, **others, **given}
 
 
 def name_of(call):
@@ -74,19 +74,56 @@ def name_of(call):
     return found and found[0]
 
 
-def failing(call, **wrong):
-    """The error of a call; nothing is changed by it, and no other error is shown with it."""
-    names, given = space()
-    names |= wrong
-    before = [(slots_of(t).tobytes(), t.layout) for t in given.values()]
-    with pytest.raises(Exception) as caught:  # noqa: PT011 - what it is, the caller looks at
-        exec(call.replace("@", "wrong") if "wrong" in names else call, names)
-    assert [(slots_of(t).tobytes(), t.layout) for t in given.values()] == before
-    error = caught.value
-    if not call.startswith("from_dlpack"):  # which shows the exporter's error, too
-        assert error.__cause__ is None
-        assert error.__suppress_context__ or error.__context__ is None
-    return error
+def raised(call, names):
+    """The exception of a call, None if there is none."""
+    try:
+        exec(call, dict(names))
+    except Exception as error:
+        return error
+    return None
+
+
+def fault(call, words, names):
+    """Text that tells how a call errs from what is promised; empty if it does not.
+
+    `words`: the class of the error and its message; "…" stands for anything. The call must leave
+    all operands as they are, show no other error, and show few frames of the package.
+    """
+    operands = [value for name, value in names.items() if is_operand(name, value, call)]
+    before = [(slots_of(x).tobytes(), x.layout) for x in operands]
+    error = raised(call, names)
+    if error is None or not re.fullmatch(pattern_of(words), f"{type(error).__name__}: {error}"):
+        return f"{error!r} instead of {words!r}"
+    if [(slots_of(x).tobytes(), x.layout) for x in operands] != before:
+        return "an operand has changed"
+    if call.startswith("from_dlpack"):  # shows the exporter's error, too
+        return ""
+    if error.__cause__ or (error.__context__ and not error.__suppress_context__):
+        return f"{error!r} shows another error"
+    return "" if len(frames_of(error)) <= most_frames(call) else f"{error!r} shows many frames"
+
+
+def is_operand(name, value, call):
+    return isinstance(value, tl.Tensor) and re.search(rf"\b{name}\b", call)
+
+
+def most_frames(call):
+    """The number of our frames that a traceback may show: few, but for classes and methods."""
+    return 4 if re.match(r"Device|savez|v\.__dlpack|big\.copy|\w @=|__array_namespace", call) else 2
+
+
+PACKAGE = str(Path(tl.__file__).parent)
+
+
+def frames_of(error):
+    return [
+        frame for frame in traceback.extract_tb(error.__traceback__) if PACKAGE in frame.filename
+    ]
+
+
+@pytest.fixture(scope="module")
+def names(device):
+    return space()
 
 
 def templates(text):
@@ -98,12 +135,19 @@ def templates(text):
     return found
 
 
-def check(call, wrong, kind, message):
-    """The error of a template, whose message begins with the name of the function."""
-    error = failing(call, wrong=wrong)
-    assert type(error) is kind, repr(error)
-    name = name_of(call).rpartition(".")[2]
-    assert re.fullmatch(pattern_of(f"{name}: {message}"), str(error)), str(error)
+def refuse(names, calls, cases):
+    """Every template raises the error of every case: a wrong value, the class and the message.
+
+    The message is given without the name of the function, with which it begins.
+    """
+    faults = []
+    for call in calls:
+        name = name_of(call).rpartition(".")[2]
+        for wrong, kind, message in cases:
+            words = f"{kind.__name__}: {name}: {message}"
+            said = fault(call.replace("@", "wrong"), words, {**names, "wrong": wrong})
+            faults += [f"{call} of {wrong!r}: {said}"] if said else []
+    assert not faults, "\n".join(faults)
 
 
 def pattern_of(words):
@@ -172,33 +216,30 @@ scatter_add(v, zi, @)
 ]
 
 
-@pytest.mark.parametrize("call", TENSORS)
-def test_what_is_no_tensor(call):
-    for wrong, came in [
+def test_what_is_no_tensor(names):
+    cases = [
         ([1.0], "got list; make it a tensor with asarray() first"),
         ("text", "got str"),
         (None, "got NoneType"),
         (np.ones(3, ">f8"), "numpy.ndarray of dtype >f8; make it a tensor with asarray() first"),
         (Foreign(), "Foreign; make it a tensor with asarray() first"),
         ({}, "got dict"),
-    ]:
-        check(call, wrong, TypeError, f"…{came}")
+    ]
+    refuse(names, TENSORS, [(wrong, TypeError, f"…{came}") for wrong, came in cases])
 
 
-@pytest.mark.parametrize(
-    "call",
-    templates("""
-bincount(i, @)
-diff(x, append=@)
-diff(x, prepend=@)
-searchsorted(v, v, sorter=@)
-"""),
-)
-def test_what_is_no_tensor_where_none_is_needed(call):
-    argument = re.search(r"(\w+)=@", call)
-    name = argument[1] if argument else "weights"
-    for wrong, came in [([1.0], "list; make it a tensor with asarray() first"), ("text", "str")]:
-        check(call, wrong, TypeError, f"{name} must be a tensor, got {came}")
+def test_what_is_no_tensor_where_none_is_needed(names):
+    calls = [
+        "bincount(i, @)",
+        "diff(x, append=@)",
+        "diff(x, prepend=@)",
+        "searchsorted(v, v, sorter=@)",
+    ]
+    for call in calls:
+        argument = re.search(r"(\w+)=@", call)
+        rule = f"{argument[1] if argument else 'weights'} must be a tensor, got"
+        cases = [([1.0], "list; make it a tensor with asarray() first"), ("text", "str")]
+        refuse(names, [call], [(wrong, TypeError, f"{rule} {came}") for wrong, came in cases])
 
 
 AXES = templates("""
@@ -223,21 +264,15 @@ scatter_add(x, zi, 1, axis=@)
 """)
 
 
-@pytest.mark.parametrize("call", AXES)
-def test_axes_outside(call):
-    for wrong in (2, -3, 2**70):
-        check(call, wrong, AxisError, f"… {wrong} is out of bounds for array of dimension 2")
+def test_axes_outside(names):
+    rule = "{} is out of bounds for array of dimension"
+    refuse(names, AXES, [(n, AxisError, f"… {rule.format(n)} 2") for n in (2, -3, 2**70)])
+    new = ["stack([x, x], axis=@)", "expand_dims(x, axis=@)"]
+    refuse(names, new, [(n, AxisError, f"axis {rule.format(n)} 3") for n in (3, -4)])
 
 
-@pytest.mark.parametrize("call", ["stack([x, x], axis=@)", "expand_dims(x, axis=@)"])
-def test_new_axes_outside(call):
-    for wrong in (3, -4):
-        check(call, wrong, AxisError, f"axis {wrong} is out of bounds for array of dimension 3")
-
-
-@pytest.mark.parametrize("call", AXES)
-def test_axes_that_are_truth_values(call):
-    check(call, True, TypeError, "…, got …True…")
+def test_axes_that_are_truth_values(names):
+    refuse(names, AXES, [(True, TypeError, "…, got …True…")])
 
 
 def test_an_axis_error_is_caught_as_either():
@@ -245,9 +280,7 @@ def test_an_axis_error_is_caught_as_either():
     assert issubclass(AxisError, IndexError)
 
 
-@pytest.mark.parametrize(
-    "call",
-    templates("""
+INTEGERS = templates("""
 concat stack ([x, x], axis=@)
 eye(3, k=@)
 linspace logspace (0, 1, @)
@@ -269,16 +302,16 @@ bincount(i, minlength=@)
 gradient(x, edge_order=@)
 put_along_axis(x, zi[None, :], 1, axis=@)
 scatter_add(x, zi, 1, axis=@)
-"""),
-)
-def test_what_is_no_integer(call):
-    for wrong, came in [(1.0, "1.0"), ("0", "'0'"), (True, "True"), ((0,), "(0,)")]:
-        check(call, wrong, TypeError, f"… must be an integer, got {came}")
+""")
 
 
-@pytest.mark.parametrize(
-    "call",
-    templates("""
+def test_what_is_no_integer(names):
+    cases = [(1.0, "1.0"), ("0", "'0'"), (True, "True"), ((0,), "(0,)")]
+    rule = "… must be an integer, got"
+    refuse(names, INTEGERS, [(wrong, TypeError, f"{rule} {came}") for wrong, came in cases])
+
+
+SEQUENCES = templates("""
 broadcast_shapes((2, 3), @)
 broadcast_to permute_dims reshape roll sliding_window tile (x, @)
 empty ones zeros (@)
@@ -292,10 +325,11 @@ roll sliding_window (x, 1, axis=@)
 fft.fftn fft.ifftn fft.rfftn fft.irfftn (x, s=@, axes=(0, 1))
 fft.fftn fft.ifftn fft.rfftn fft.irfftn fft.fftshift fft.ifftshift transpose (x, axes=@)
 quantile nanquantile (x, 0.5, axis=@)
-"""),
-)
-def test_what_is_no_sequence_of_integers(call):
-    for wrong, came in [
+""")
+
+
+def test_what_is_no_sequence_of_integers(names):
+    cases = [
         (1.0, "1.0"),
         ("12", "'12'"),
         (b"12", "b'12'"),
@@ -305,15 +339,13 @@ def test_what_is_no_sequence_of_integers(call):
         ({0, 1}, "{0, 1}"),
         (((0, 1),), "((0, 1),)"),
         (np.ones(2), "numpy.ndarray"),
-        (tl.asarray(1.0), "a tensor of float64 and shape ()"),
-    ]:
-        rule = "must be an integer or a sequence of integers"
-        check(call, wrong, TypeError, f"… {rule}, got {came}")
+        (names["s"], "a tensor of float64 and shape ()"),
+    ]
+    rule = "… must be an integer or a sequence of integers, got"
+    refuse(names, SEQUENCES, [(wrong, TypeError, f"{rule} {came}") for wrong, came in cases])
 
 
-@pytest.mark.parametrize(
-    "call",
-    templates("""
+DTYPES = templates("""
 arange fft.fftfreq fft.rfftfreq (3, dtype=@)
 asarray([1], dtype=@)
 asarray empty_like ones_like zeros_like sum prod linalg.trace nancumprod nancumsum (x, dtype=@)
@@ -330,25 +362,25 @@ full_like(x, 1, dtype=@)
 isdtype(@, "bool")
 linspace logspace (0, 1, 3, dtype=@)
 cumulative_sum cumulative_prod cumprod cumsum (v, dtype=@)
-"""),
-)
-def test_what_is_no_dtype(call):
-    for wrong, came in [
-        ("float3", "'float3'"),
-        ("S3", "'S3'"),
-        ("f4,f4", "'f4,f4'"),
+""")
+
+
+def test_what_is_no_dtype(names):
+    more = "; they are bool, int8, …, bfloat16, …"
+    cases = [
+        ("float3", f"'float3'{more}"),
+        ("S3", f"'S3'{more}"),
+        ("f4,f4", f"'f4,f4'{more}"),
         (object, "<class 'object'>"),
         ([], "list"),
         ({}, "dict"),
         (np.dtype("M8[s]"), "dtype('<M8[s]')"),
-    ]:
-        more = "; they are bool, int8, …, bfloat16, …" if isinstance(wrong, str) else ""
-        check(call, wrong, TypeError, f"…must be a dtype of this namespace, got {came}{more}")
+    ]
+    rule = "…must be a dtype of this namespace, got"
+    refuse(names, DTYPES, [(wrong, TypeError, f"{rule} {came}") for wrong, came in cases])
 
 
-@pytest.mark.parametrize(
-    "call",
-    templates("""
+DEVICES = templates("""
 arange fft.fftfreq fft.rfftfreq (3, device=@)
 asarray([1], device=@)
 astype(x, int8, device=@)
@@ -358,19 +390,21 @@ eye(2, device=@)
 full((2,), 1, device=@)
 full_like(x, 1, device=@)
 linspace logspace (0, 1, 3, device=@)
-"""),
-)
-def test_what_is_no_device_of_this_machine(call):
+""")
+
+
+def test_what_is_no_device_of_this_machine(names):
     rule = "device must be one of those available (…), got"
-    check(call, "gpu", ValueError, f"{rule} 'gpu'")
-    check(call, tl.Device("cuda", 7), ValueError, f"{rule} Device('cuda:7')…")
-    check(call, 5, TypeError, f"{rule} int")
-    check(call, [], TypeError, f"{rule} list")
+    cases = [
+        ("gpu", ValueError, f"{rule} 'gpu'"),
+        (tl.Device("cuda", 7), ValueError, f"{rule} Device('cuda:7')…"),
+        (5, TypeError, f"{rule} int"),
+        ([], TypeError, f"{rule} list"),
+    ]
+    refuse(names, DEVICES, cases)
 
 
-@pytest.mark.parametrize(
-    "call",
-    templates("""
+LAYOUT_ARGUMENTS = templates("""
 asarray(np.ones((4, 6)), layout=@)
 empty ones zeros ((4, 6), layout=@)
 empty_like ones_like zeros_like (zeros((4, 6)), layout=@)
@@ -378,13 +412,15 @@ eye(4, 6, layout=@)
 full((4, 6), 1.0, layout=@)
 full_like(zeros((4, 6)), 1, layout=@)
 to_layout(zeros((4, 6)), @)
-"""),
-)
-def test_what_is_no_layout_for_the_shape(call):
-    exec(call.replace("@", "(0, 1)"), space()[0])  # equal keys, such as (0.0, 1), have one plan
+""")
+
+
+def test_what_is_no_layout_for_the_shape(names):
+    for call in LAYOUT_ARGUMENTS:  # equal keys, such as (0.0, 1), have one plan
+        exec(call.replace("@", "(0, 1)"), dict(names))
     kinds = "must be a Layout, its text, labels or a minor-to-major sequence"
     padding = "the padding of layout, {}, has no meaning in float64"
-    for wrong, error, message in [
+    cases = [
         ((0, 0), ValueError, "minor_to_major: … permutation of 0 to 1 …, got (0, 0)"),
         ((0, 1, 2), ValueError, "minor_to_major: … permutation of 0 to 1 …, got (0, 1, 2)"),
         ([0.0, 1], TypeError, f"layout {kinds}, got [0.0, 1]"),
@@ -400,15 +436,13 @@ def test_what_is_no_layout_for_the_shape(call):
         ("{1,0:T(4,4)(3,3)}", ValueError, "tiles: … cannot be said as parts … of (4, 6)"),
         (5, TypeError, f"layout {kinds}, got 5"),
         ({}, TypeError, f"layout {kinds}, got {{}}"),
-        (tl.zeros((2,)), TypeError, f"layout {kinds}, got a tensor of float64 and shape (2,)"),
-        (space()[0]["bits"], ValueError, padding.format("BitPattern(0x1, 'int8')")),
-    ]:
-        check(call, wrong, error, message)
+        (names["v2"], TypeError, f"layout {kinds}, got a tensor of float64 and shape (2,)"),
+        (names["bits"], ValueError, padding.format("BitPattern(0x1, 'int8')")),
+    ]
+    refuse(names, LAYOUT_ARGUMENTS, cases)
 
 
-@pytest.mark.parametrize(
-    "call",
-    templates("""
+TRUTHS = templates("""
 all any argmax argmin count_nonzero max mean min prod std sum var linalg.matrix_norm (x, keepdims=@)
 linalg.vector_norm median nanmax nanmin nanmean nanmedian nanprod nanstd nansum (x, keepdims=@)
 nanvar nanargmax nanargmin (x, keepdims=@)
@@ -421,26 +455,28 @@ linalg.cholesky(q, upper=@)
 linalg.svd(x, full_matrices=@)
 linspace(0, 1, 3, endpoint=@)
 logspace(0, 1, endpoint=@)
-"""),
-)
-def test_what_is_neither_true_nor_false(call):
-    argument = re.search(r"(\w+)=@", call)[1]
-    for wrong, came in [("no", "'no'"), (1, "1"), (0.0, "0.0"), (None, "None"), ([], "[]")]:
-        check(call, wrong, TypeError, f"{argument} must be True or False, got {came}")
+""")
 
 
-@pytest.mark.parametrize(
-    "call",
-    templates("""
+def test_what_is_neither_true_nor_false(names):
+    for call in TRUTHS:
+        argument = re.search(r"(\w+)=@", call)[1]
+        rule = f"{argument} must be True or False, got"
+        cases = [("no", "'no'"), (1, "1"), (0.0, "0.0"), (None, "None"), ([], "[]")]
+        refuse(names, [call], [(wrong, TypeError, f"{rule} {came}") for wrong, came in cases])
+
+
+COPIES = templates("""
 asarray from_dlpack (x, copy=@)
 astype(x, int8, copy=@)
 reshape(x, (6,), copy=@)
 to_layout(x, (0, 1), copy=@)
-"""),
-)
-def test_what_is_no_answer_to_copy(call):
-    for wrong in ("never", 2, []):
-        check(call, wrong, TypeError, f"copy must be True, False or None, got {wrong!r}")
+""")
+
+
+def test_what_is_no_answer_to_copy(names):
+    rule = "copy must be True, False or None, got"
+    refuse(names, COPIES, [(wrong, TypeError, f"{rule} {wrong!r}") for wrong in ("never", 2, [])])
 
 
 LARGE = [
@@ -463,12 +499,25 @@ LARGE = [
     "sort(big)",
     "cumulative_sum(big, axis=0)",
     "cumulative_sum(big, axis=0, include_initial=True)",
+    "astype(big, float32)",
+    "linspace(0, 1, 2**50)",
+    "arange(0, 2**50)",
+    "tile(big, (2,))",
+    "triu(big)",
+    "zeros((2**62,))",
 ]
 
 
-@pytest.mark.parametrize("call", LARGE)
-def test_memory_that_cannot_be_had(call):
-    check(call, None, MemoryError, "shape (…) of float64 needs … bytes, which cannot be allocated")
+@pytest.mark.cpu
+def test_memory_that_cannot_be_had(names):
+    words = "shape (…) of … needs … bytes, which cannot be allocated"
+    refuse(names, LARGE, [(None, MemoryError, words)])
+
+
+def test_memory_that_cannot_be_had_on_the_device(names):
+    """Few calls: on a device each looks for garbage first, which takes long beside other tests."""
+    words = "shape (…) of float64 needs 9007199254740992 bytes, which cannot be allocated"
+    refuse(names, ["add(big, 2.0)", "zeros((2**30, 2**20))"], [(None, MemoryError, words)])
 
 
 SIGNS = {
@@ -495,27 +544,28 @@ COMPARISONS = {
 }
 
 
-@pytest.mark.parametrize("sign", {**SIGNS, **COMPARISONS})
-def test_operators_refuse_other_arrays(sign):
-    name = {**SIGNS, **COMPARISONS}[sign]
-    for call in [f"x {sign} foreign", *([f"x {sign}= foreign"] if sign in SIGNS else [])]:
-        error = failing(call)
-        assert type(error) is TypeError
-        assert str(error).startswith(
-            f"{name}: operands must be tensors, arrays or Python scalars, got "
-        )
-        assert str(error).endswith("Foreign; make it a tensor with asarray() first")
+def faults_of(rows, names):
+    """Of calls and words, those that do not agree."""
+    found = [(call, fault(call, words, names)) for call, words in rows]
+    return [f"{call}: {said}" for call, said in found if said]
 
 
-@pytest.mark.parametrize("sign", SIGNS)
-def test_operators_in_place_refuse_to_write(sign):
-    for call, rule in {
-        f"ro {sign}= 1": "the tensor is read-only; copy() it first",
-        f"w {sign}= 1": "elements of layout (2,3):(0,1) share slots, so it cannot be written; …",
-    }.items():
-        error = failing(call)
-        assert type(error) is ValueError
-        assert re.fullmatch(re.escape(f"{SIGNS[sign]}: {rule}").replace("…", ".*"), str(error))
+def test_operators_refuse_other_arrays(names):
+    rule = "operands must be tensors, arrays or Python scalars, got …Foreign; make it a tensor …"
+    rows = [
+        (f"x {sign} foreign", f"TypeError: {name}: {rule}")
+        for sign, name in {**SIGNS, **COMPARISONS}.items()
+    ]
+    rows += [(f"x {sign}= foreign", f"TypeError: {name}: {rule}") for sign, name in SIGNS.items()]
+    assert faults_of(rows, names) == []
+
+
+def test_operators_in_place_refuse_to_write(names):
+    read_only = "the tensor is read-only; copy() it first"
+    shared = "elements of layout (2,3):(0,1) share slots, so it cannot be written; …"
+    rows = [(f"ro {sign}= 1", f"ValueError: {name}: {read_only}") for sign, name in SIGNS.items()]
+    rows += [(f"w {sign}= 1", f"ValueError: {name}: {shared}") for sign, name in SIGNS.items()]
+    assert faults_of(rows, names) == []
 
 
 # --- what each function refuses besides --------------------------------------------------------
@@ -524,16 +574,8 @@ CREATION = """
 zeros((2, -3))  # ValueError: shape: sizes must not be negative, got (2, -3)
 zeros((1,) * 65)  # ValueError: shape: at most 64 dimensions are allowed, got 65
 zeros((2**40, 2**40))
-    ValueError: shape: the sizes (1099511627776, 1099511627776), with 1 for 0, multiply to more than
-    2**63 - 1
-zeros((2**62,))
-    MemoryError: shape (4611686018427387904,) of float64 needs 36893488147419103232 bytes, which
-    cannot be allocated
-zeros((2**50,))
-    MemoryError: shape (1125899906842624,) of float64 needs 9007199254740992 bytes, which cannot be
-    allocated
-zeros((2,), dtype=np.longdouble)
-    TypeError: dtype must be a dtype of this namespace, got <class 'numpy.longdouble'>
+    ValueError: shape: the sizes (1099511627776, 1099511627776), with 1 for 0, multiply to more
+    than 2**63 - 1
 zeros((2,), device="cuda:99")
     ValueError: device must be one of those available (cpu…), got 'cuda:99'…
 set_default_device("abacus")
@@ -541,13 +583,10 @@ set_default_device("abacus")
 set_num_threads(0)  # ValueError: count must be at least 1, got 0
 set_num_threads("2")  # TypeError: count must be an integer or None, got '2'
 full((2,), "a")  # TypeError: fill_value must be a number, got 'a'
-full((2,), None)  # TypeError: fill_value must be a number, got None
-full((2,), [1, 2])  # TypeError: fill_value must be a number, got [1, 2]
 full((2,), v)  # ValueError: fill_value must be a number, got a tensor of shape (3,)
 full((2,), np.ones(3))  # TypeError: fill_value must be a number, got numpy.ndarray
 full((2,), 300, dtype=int8)  # OverflowError: the Python integer 300 does not fit int8
 full((2,), -1, dtype=uint8)  # OverflowError: the Python integer -1 does not fit uint8
-full((2,), 2**70)  # OverflowError: the Python integer 1180591620717411303424 does not fit int64
 full((2,), 10**400, dtype=float64)
     OverflowError: the Python integer of 1329 bits does not fit float64
 full((2,), 1j, dtype=float64)
@@ -555,67 +594,44 @@ full((2,), 1j, dtype=float64)
 full((2,), z[0], dtype=float64)
     TypeError: complex128 cannot become float64; take real() or abs() first
 full(v, 1)
-    TypeError: shape must be an integer or a sequence of integers, got a tensor of float64 and shape
-    (3,)
+    TypeError: shape must be an integer or a sequence of integers, got a tensor of float64 and
+    shape (3,)
 full_like(x, "a")  # TypeError: fill_value must be a number, got 'a'
 full_like(x, v)  # ValueError: fill_value must be a number, got a tensor of shape (3,)
-full_like(x, None)  # TypeError: fill_value must be a number, got None
 full_like(i8, 300)  # OverflowError: the Python integer 300 does not fit int8
 full_like(x, 1j)  # TypeError: complex128 cannot become float64; take real() or abs() first
 arange("a")  # TypeError: stop must be a real number, got 'a'
-arange(None)  # TypeError: stop must be a real number, got None
 arange(0, 10, 0)  # ValueError: step must not be 0
 arange(0, 1e300)  # ValueError: from 0 to 1e+300 by 1 are more than 2**63 - 1 numbers
 arange(0, 2**64)  # OverflowError: the Python integer 18446744073709551615 does not fit int64
-arange(0, 2**50)
-    MemoryError: shape (1125899906842624,) of int64 needs 9007199254740992 bytes, which cannot be
-    allocated
 arange(0, inf)  # ValueError: from 0 to inf by 1 is no finite number of steps
 arange(nan)  # ValueError: from 0 to nan by 1 is no finite number of steps
 arange(0, 10, nan)  # ValueError: from 0 to 10 by nan is no finite number of steps
-arange(1j)  # TypeError: stop must be a real number, got 1j
 arange(v)  # TypeError: stop must be a real number, got a tensor of float64 and shape (3,)
 arange(300, dtype=int8)  # OverflowError: the Python integer 299 does not fit int8
-arange(2**70, 2**70 + 2)
-    OverflowError: the Python integer 1180591620717411303425 does not fit int64
 arange(3, dtype=bool)  # TypeError: dtype must be numeric, got bool
 arange(0, 10**400, 1.0)  # OverflowError: the Python integer of 1329 bits does not fit float64
 arange(-1, 3, dtype=uint8)  # OverflowError: the Python integer -1 does not fit uint8
 linspace("a", 1, 3)  # TypeError: start must be a number, got 'a'
 linspace(0, None, 3)  # TypeError: stop must be a number, got None
 linspace(0, 1, -1)  # ValueError: num must not be negative, got -1
-linspace(0, 1, 2.5)  # TypeError: num must be an integer, got 2.5
-linspace(0, 1, None)  # TypeError: num must be an integer, got None
-linspace(0, 1, 2**50)
-    MemoryError: shape (1125899906842624,) of float64 needs 9007199254740992 bytes, which cannot be
-    allocated
-linspace(0, 1, 2**64)
-    ValueError: shape: the sizes (18446744073709551616,), with 1 for 0, multiply to more than 2**63
-    - 1
+linspace(0, 1, 2**64)  # ValueError: shape: the sizes (18446744073709551616,), … more than 2**63 - 1
 linspace(0, 1j, 3, dtype=float32)  # TypeError: complex numbers cannot become float32
-linspace(x, 1, 3)  # TypeError: start must be a number, got a tensor of float64 and shape (2, 3)
 linspace(0, 1, 3, dtype=bool)  # TypeError: dtype must be numeric, got bool
 linspace(0, 10**400, 3)  # OverflowError: the Python integer of 1329 bits does not fit float64
 eye(-1)  # ValueError: n_rows must not be negative, got -1
 eye(3, -1)  # ValueError: n_cols must not be negative, got -1
 eye(2.0)  # TypeError: n_rows must be an integer, got 2.0
 eye(3, 2.0)  # TypeError: n_cols must be an integer, got 2.0
-eye(3, k=1.5)  # TypeError: k must be an integer, got 1.5
-eye(2**40)
-    ValueError: shape: the sizes (1099511627776, 1099511627776), with 1 for 0, multiply to more than
-    2**63 - 1
-eye(2**25, 2**25)
-    MemoryError: shape (33554432, 33554432) of float64 needs 9007199254740992 bytes, which cannot be
-    allocated
+eye(2**40)  # ValueError: shape: the sizes (1099511627776, 1099511627776), … more than 2**63 - 1
 asarray("abc")  # TypeError: a tensor holds numbers, got str
-asarray(None)  # TypeError: a tensor holds numbers, got NoneType
 asarray(float64)
-    TypeError: a Float64DType gives no numbers: 'numpy.dtypes.Float64DType' object is not iterable
+    TypeError: a Float64DType gives no numbers: 'numpy.dtypes.Float64DType' object is not
+    iterable
 asarray([1, "a"])  # TypeError: a tensor holds numbers, got str
 asarray([[1, 2], [3]])
-    ValueError: sequences inside one another must have equal lengths, got a sequence of 2 beside a
-    sequence of 1
-asarray({})  # TypeError: a tensor holds numbers, got dict
+    ValueError: sequences inside one another must have equal lengths, got a sequence of 2 beside
+    a sequence of 1
 asarray(2**70)  # OverflowError: the Python integer 1180591620717411303424 does not fit int64
 asarray(-2**63 - 1)  # OverflowError: the Python integer -9223372036854775809 does not fit int64
 asarray([1, 300], dtype=int8)  # OverflowError: the Python integer 300 does not fit int8
@@ -625,43 +641,27 @@ asarray(z, dtype=float64)  # TypeError: complex128 cannot become float64; take r
 asarray([10**400], dtype=float64)
     OverflowError: the Python integer of 1329 bits does not fit float64
 asarray([10**400, 1.5])  # OverflowError: the Python integer of 1329 bits does not fit float64
-asarray([1], dtype=object)
-    TypeError: dtype must be a dtype of this namespace, got <class 'object'>
 asarray([1], copy=False)  # ValueError: the memory of a list cannot be shared, and copy=False
 asarray(i, dtype=float64, copy=False)
     ValueError: int64 cannot be seen as float64 without a copy, and copy=False
 asarray([[1, 2]], layout="NCHW")
-    ValueError: labels: 'NCHW' names 4 dimensions (N, C, H, W), the shape has 2; give a letter for
-    each dimension, or a sequence minor_to_major
+    ValueError: labels: 'NCHW' names 4 dimensions (N, C, H, W), the shape has 2; give a letter
+    for each dimension, or a sequence minor_to_major
 asarray(x, layout=(0, 1), copy=False)  # ValueError: (2,3):(3,1) is not (2,3):(1,2), and copy=False
 asarray(np.array(["a"]))  # TypeError: dtype must be a dtype of this namespace, got dtype('<U1')
-asarray(np.array([1], dtype=object))
-    TypeError: dtype must be a dtype of this namespace, got dtype('O')
-asarray(np.array([(1, 2)], dtype="i4,i4"))
-    TypeError: dtype must be a dtype of this namespace, got dtype([('f0', '<i4'), ('f1', '<i4')])
-asarray(np.array(["2020"], dtype="M8[Y]"))
-    TypeError: dtype must be a dtype of this namespace, got dtype('<M8[Y]')
-asarray(lambda: 1)  # TypeError: a tensor holds numbers, got function
 asarray(i for i in range(3))  # TypeError: a tensor holds numbers, got generator
 asarray([[[1], [2, 3]]])
-    ValueError: sequences inside one another must have equal lengths, got a sequence of 1 beside a
-    sequence of 2
+    ValueError: sequences … equal lengths, got a sequence of 1 beside a sequence of 2
 meshgrid(x)  # ValueError: arrays must be of rank 1, got shapes [(2, 3)]
 meshgrid(v, i)  # TypeError: arrays must be of one dtype, got float64, int64
 meshgrid(v, indexing="xx")  # ValueError: indexing must be 'xy' or 'ij', got 'xx'
-meshgrid(v, indexing=None)  # ValueError: indexing must be 'xy' or 'ij', got None
 meshgrid(broadcast_to(s, (2**30,)), broadcast_to(s, (2**30,)))
     ValueError: shape (1073741824, 1073741824) of float64 spans more than 2**63 - 1 bytes
 no_copies("a")  # TypeError: at_least must be an integer, got 'a'
 no_copies(allow="copy")  # TypeError: allow must be a collection of names, got 'copy'
 no_copies(allow=[1])  # TypeError: allow must be a collection of names, got [1]
-no_copies(allow=5)  # TypeError: allow must be a collection of names, got 5
 tril(v)  # ValueError: needs a rank of at least 2, got shape (3,)
-tril(x, k=1.5)  # TypeError: k must be an integer, got 1.5
 triu(v)  # ValueError: needs a rank of at least 2, got shape (3,)
-triu(big)
-    MemoryError: shape (1073741824, 1048576) of float64 needs 9007199254740992 bytes, which cannot
-    be allocated
 from_dlpack([1])
     AttributeError: a list exports nothing by DLPack (__dlpack__ and __dlpack_device__); use
     asarray()
@@ -670,8 +670,7 @@ from_dlpack(None)
     asarray()
 from_dlpack(np.array(["a"]))  # BufferError: ndarray could not be exchanged: …
 ones((2**40, 2**40))
-    ValueError: shape: the sizes (1099511627776, 1099511627776), with 1 for 0, multiply to more than
-    2**63 - 1
+    ValueError: shape: the sizes (1099511627776, 1099511627776), … more than 2**63 - 1
 empty((1,) * 65)  # ValueError: shape: at most 64 dimensions are allowed, got 65
 """
 
@@ -679,8 +678,7 @@ FILES = """
 save(3.5, ones(2))  # TypeError: file must be a path or an open binary file, got 3.5
 save("x.txt", ones(2))
     ValueError: the path must end in .npy, .npz, .safetensors, .zarr, got 'x.txt'
-save("x.npy", [1])
-    TypeError: x must be a tensor, got list; make it a tensor with asarray() first
+save("x.npy", [1])  # TypeError: x must be a tensor, got list; make it a tensor with asarray() first
 savez("x.npz", arr=2)
     TypeError: arr must be a tensor, got int; make it a tensor with asarray() first
 savez("x.npz", ones(2), arr_0=ones(2))
@@ -692,26 +690,21 @@ load("x.npy", mmap_mode="w")  # ValueError: mmap_mode must be None, 'r', 'r+' or
 LAYOUTS = """
 from_storage([1, 2], "(2,):(1,)", dtype=int8)
     TypeError: storage must have the buffer protocol, got [1, 2]
-from_storage(None, "(2,):(1,)", dtype=int8)
-    TypeError: storage must have the buffer protocol, got None
-from_storage("ab", "(2,):(1,)", dtype=int8)
-    TypeError: storage must have the buffer protocol, got 'ab'
 from_storage(bytes(4), "(2,):(1,)", dtype=int64)
-    ValueError: layout (2,):(1,) of int64 requires 16 bytes (2 slots), the storage has 4 available
+    ValueError: layout (2,):(1,) of int64 requires 16 bytes (2 slots), the storage has 4
+    available
 from_storage(bytes(4), "(2,)", dtype=int8)
     ValueError: layout text: must read (sizes):(strides)[+offset] …, got '(2,)'
 from_storage(bytes(4), (2,), dtype=int8)
     TypeError: layout must be a Layout or its text, which have a shape, got (2,)
-from_storage(bytes(4), None, dtype=int8)
-    TypeError: layout must be a Layout or its text, which have a shape, got None
 from_storage(bytes(4), "CHW", dtype=int8)
-    ValueError: layout text: has no sizes; for labels there is Layout.labelled(shape, labels), got
-    'CHW'
+    ValueError: layout text: has no sizes; for labels there is Layout.labelled(shape, labels),
+    got 'CHW'
 from_storage(bytes(4), "(2,):(1,)", dtype=None)
     TypeError: dtype must be a dtype of this namespace, got None
 from_storage(bytes(20), tiled, dtype=int8)
-    ValueError: layout (4,6):(2*12+2*2,3*4+2*1) of int8 requires 24 bytes (24 slots), the storage
-    has 20 available
+    ValueError: layout (4,6):(2*12+2*2,3*4+2*1) of int8 requires 24 bytes (24 slots), the
+    storage has 20 available
 from_storage(bytes(32), least, dtype=int8, fill_padding=True)
     ValueError: the tensor is read-only; copy() it first
 from_storage(bytearray(256), least, dtype=complex64, fill_padding=True)
@@ -721,8 +714,7 @@ from_storage(np.ones((4, 4))[:, 0], "(2,):(1,)", dtype=float64)
 from_storage(bytearray(32), "(2**70,):(1,)", dtype=int8)
     ValueError: layout text: must read (sizes):(strides)[+offset] …, got '(2**70,):(1,)'
 from_storage(bytearray(32), "(1180591620717411303424,):(0,)", dtype=int8)
-    ValueError: shape: the sizes (1180591620717411303424,), with 1 for 0, multiply to more than
-    2**63 - 1
+    ValueError: shape: the sizes (1180591620717411303424,), … more than 2**63 - 1
 from_storage(bytearray(32), "(4611686018427387904,):(0,)", dtype=int64)
     ValueError: shape (4611686018427387904,) of int64 spans more than 2**63 - 1 bytes
 from_storage(v, "(2,):(1,)", dtype=int8)
@@ -730,95 +722,51 @@ from_storage(v, "(2,):(1,)", dtype=int8)
 to_layout(x, None)  # TypeError: layout must say which, got None
 to_layout(x, tiled)
     ValueError: layout (4,6):(2*12+2*2,3*4+2*1) is for shape (4, 6), the tensor has shape (2, 3)
-to_layout(x, "CHW")
-    ValueError: labels: 'CHW' names 3 dimensions (C, H, W), the shape has 2; give a letter for each
-    dimension, or a sequence minor_to_major
 to_layout(cube, "NHWC")
-    ValueError: labels: 'NHWC' names 4 dimensions (N, C, H, W), the shape has 3; give 'HWC', or a
-    sequence minor_to_major such as (0, 2, 1)
+    ValueError: labels: 'NHWC' names 4 dimensions (N, C, H, W), the shape has 3; give 'HWC', or
+    a sequence minor_to_major such as (0, 2, 1)
 to_layout(cube, "channels_last")
     ValueError: labels: 'channels_last' is NHWC of rank 4 or NDHWC of rank 5, the shape has 3
-    dimensions; give a letter for each dimension, or a sequence minor_to_major
+    dimensions; …
 to_layout(x, "")
     ValueError: labels: must be different letters of one case, slowest first, or one of C, F,
-    row_major, column_major, channels_first, channels_last, channels_last_3d, got ''; give a letter
-    for each dimension, or a sequence minor_to_major
+    row_major, column_major, channels_first, channels_last, channels_last_3d, got ''; …
 to_layout(x, (0, 1), copy=False)  # ValueError: (2,3):(3,1) is not (2,3):(1,2), and copy=False
-to_layout(x, Layout((3, 2)))
-    ValueError: layout (3,2):(2,1) is for shape (3, 2), the tensor has shape (2, 3)
-to_layout(x, "(2,3):(0,1)")
-    ValueError: elements of layout (2,3):(0,1) share slots; a new tensor needs one slot for each
-to_layout(x, {0, 1})
-    TypeError: layout must be a Layout, its text, labels or a minor-to-major sequence, got {0, 1}
-to_layout(x, (0.0, 1))
-    TypeError: layout must be a Layout, its text, labels or a minor-to-major sequence, got (0.0, 1)
-to_layout(x, i)
-    TypeError: layout must be a Layout, its text, labels or a minor-to-major sequence, got a tensor
-    of int64 and shape (3,)
 Device(5)  # TypeError: must be a kind and a number, got 5 and 0
-Device("cpu", None)  # TypeError: must be a kind and a number, got 'cpu' and None
 """
 
 DATA_TYPES = """
-astype(x, None)  # TypeError: dtype must be a dtype of this namespace, got None
-astype(x, x)  # TypeError: dtype must be a dtype of this namespace, got Tensor
 astype(z, float64)  # TypeError: complex128 cannot become float64; take real() or abs() first
 astype(z, int8)  # TypeError: complex128 cannot become int8; take real() or abs() first
-astype(big, float32)
-    MemoryError: shape (1073741824, 1048576) of float32 needs 4503599627370496 bytes, which cannot
-    be allocated
 can_cast("x", int8)
     TypeError: from_ must be a dtype of this namespace, got 'x'; they are bool, int8, …
 can_cast(int8, "x")
     TypeError: to must be a dtype of this namespace, got 'x'; they are bool, int8, …
-can_cast(int8, None)  # TypeError: to must be a dtype of this namespace, got None
 result_type()  # ValueError: needs at least one tensor or dtype
-result_type("x")
-    TypeError: each argument must be a dtype of this namespace, got 'x'; they are bool, int8, …
-result_type(int8, "abc")
-    TypeError: each argument must be a dtype of this namespace, got 'abc'; they are bool, int8, …
 result_type(np.ones(3, "S3"))
     TypeError: each argument must be a dtype of this namespace, got dtype('S3')
 isdtype(int8, "foo")
     ValueError: kind must be a dtype or one of bool, complex floating, integral, narrow, narrow
-    floating, narrow integer, numeric, real floating, signed integer, unsigned integer, got 'foo'
-isdtype("x", "bool")
-    TypeError: dtype must be a dtype of this namespace, got 'x'; they are bool, int8, …
+    floating, narrow integer, numeric, real floating, signed integer, unsigned integer, got
+    'foo'
 isdtype(int8, None)  # TypeError: kind must be a dtype of this namespace, got None
-isdtype(int8, (int8, "foo"))
-    ValueError: kind must be a dtype or one of bool, complex floating, integral, narrow, narrow
-    floating, narrow integer, numeric, real floating, signed integer, unsigned integer, got 'foo'
-isdtype(int8, [int8])  # TypeError: kind must be a dtype of this namespace, got list
-isdtype(None, "bool")  # TypeError: dtype must be a dtype of this namespace, got None
+isdtype(int8, (int8, "foo"))  # ValueError: kind must be a dtype or one of bool, …, got 'foo'
 finfo(int8)  # TypeError: type must be a floating-point dtype, got int8
-finfo(bool)  # TypeError: type must be a floating-point dtype, got bool
-finfo("x")  # TypeError: type must be a dtype of this namespace, got 'x'; they are bool, int8, …
-finfo(1.0)  # TypeError: type must be a dtype of this namespace, got float
 finfo(i)  # TypeError: type must be a floating-point dtype, got int64
 iinfo(float32)  # TypeError: type must be an integer dtype, got float32
-iinfo("x")  # TypeError: type must be a dtype of this namespace, got 'x'; they are bool, int8, …
-iinfo(v)  # TypeError: type must be an integer dtype, got float64
 """
 
 MANIPULATION = """
 broadcast_arrays(v, v2)
     ValueError: shape mismatch: operands could not be broadcast together with shapes (3,), (2,)
-broadcast_shapes((2,), (3,))
-    ValueError: shape mismatch: operands could not be broadcast together with shapes (2,), (3,)
-broadcast_shapes(2, 3)
-    ValueError: shape mismatch: operands could not be broadcast together with shapes (2,), (3,)
-broadcast_shapes("ab")  # TypeError: shape must be an integer or a sequence of integers, got 'ab'
+broadcast_shapes((2,), (3,))  # ValueError: shape mismatch: … shapes (2,), (3,)
+broadcast_shapes(2, 3)  # ValueError: shape mismatch: … shapes (2,), (3,)
 broadcast_shapes((-1,))  # ValueError: shape must hold no negative sizes, got [(-1,)]
 broadcast_to(v, (2, 4))  # ValueError: shape (3,) could not be broadcast to (2, 4)
 broadcast_to(x, (3,))  # ValueError: shape (2, 3) could not be broadcast to (3,)
 broadcast_to(v, (-1, 3))  # ValueError: shape must hold no negative sizes, got (-1, 3)
-broadcast_to(v, (2.0, 3))
-    TypeError: shape must be an integer or a sequence of integers, got (2.0, 3)
-broadcast_to(v, "23")  # TypeError: shape must be an integer or a sequence of integers, got '23'
-broadcast_to(v, None)  # TypeError: shape must be an integer or a sequence of integers, got None
 broadcast_to(s, (2**40, 2**40))
-    ValueError: shape: the sizes (1099511627776, 1099511627776), with 1 for 0, multiply to more than
-    2**63 - 1
+    ValueError: shape: the sizes (1099511627776, 1099511627776), … more than 2**63 - 1
 broadcast_to(s, (1,) * 65)  # ValueError: shape: at most 64 dimensions are allowed, got 65
 broadcast_to(s, (2**62, 0))
     ValueError: shape (4611686018427387904, 0) of float64 spans more than 2**63 - 1 bytes
@@ -827,115 +775,61 @@ concat(v)
     TypeError: arrays must be a tuple or list of tensors, got a tensor of float64 and shape (3,)
 concat([v, x])  # ValueError: shapes must agree but for axis 0, got [(3,), (2, 3)]
 concat([x, q])  # ValueError: shapes must agree but for axis 0, got [(2, 3), (2, 2)]
-concat([x, x], axis=(0,))  # TypeError: axis must be an integer, got (0,)
 concat([s, s])  # ValueError: tensors of rank 0 have no axis to join along; use stack()
 concat([big, big])
-    MemoryError: shape (2147483648, 1048576) of float64 needs 18014398509481984 bytes, which cannot
-    be allocated
+    MemoryError: shape (2147483648, 1048576) of float64 needs 18014398509481984 bytes, which
+    cannot be allocated
 stack([])  # ValueError: arrays must be at least one tensor, got none
 stack(v)
     TypeError: arrays must be a tuple or list of tensors, got a tensor of float64 and shape (3,)
 stack([v, v2])  # ValueError: shapes must be equal, got [(3,), (2,)]
-stack([big, big])
-    MemoryError: shape (2, 1073741824, 1048576) of float64 needs 18014398509481984 bytes, which
-    cannot be allocated
 unstack(s)  # AxisError: axis 0 is out of bounds for array of dimension 0
-expand_dims(x, axis=3)  # AxisError: axis 3 is out of bounds for array of dimension 3
-expand_dims(x, axis=-4)  # AxisError: axis -4 is out of bounds for array of dimension 3
 expand_dims(x, axis=(0, 0))  # ValueError: axis must not name a dimension twice, got (0, 0)
 expand_dims(zeros((1,) * 64), axis=0)
     ValueError: shape: at most 64 dimensions are allowed, got 65
 squeeze(x, axis=0)  # ValueError: axis must name dimensions of size 1, got 0 of shape (2, 3)
 squeeze(zeros((1, 1)), axis=(0, 0))  # ValueError: axis must not name a dimension twice, got (0, 0)
 flip(x, axis=(0, 0))  # ValueError: axis must not name a dimension twice, got (0, 0)
-flip(s, axis=0)  # AxisError: axis 0 is out of bounds for array of dimension 0
-moveaxis(x, 2, 0)  # AxisError: axis 2 is out of bounds for array of dimension 2
-moveaxis(x, 0, -3)  # AxisError: axis -3 is out of bounds for array of dimension 2
 moveaxis(x, (0, 1), 0)  # ValueError: source (0, 1) and destination 0 must be equally many
 moveaxis(x, (0, 0), (0, 1))  # ValueError: source must not name a dimension twice, got (0, 0)
 moveaxis(x, (0, 1), (0, 0))  # ValueError: destination must not name a dimension twice, got (0, 0)
-moveaxis(x, 0.0, 1)  # TypeError: source must be an integer or a sequence of integers, got 0.0
-moveaxis(x, None, 1)  # TypeError: source must be an integer or a sequence of integers, got None
-moveaxis(x, 0, "1")  # TypeError: destination must be an integer or a sequence of integers, got '1'
-moveaxis(x, True, 0)  # TypeError: source must be an integer or a sequence of integers, got True
 permute_dims(x, (0,))  # ValueError: axes must be a permutation of 2 dimensions, got (0,)
 permute_dims(x, (0, 0))  # ValueError: axes must not name a dimension twice, got (0, 0)
-permute_dims(x, (0, 2))  # AxisError: axis 2 is out of bounds for array of dimension 2
-permute_dims(x, (0.0, 1))
-    TypeError: axes must be an integer or a sequence of integers, got (0.0, 1)
-permute_dims(x, 0)  # ValueError: axes must be a permutation of 2 dimensions, got (0,)
-permute_dims(x, None)  # TypeError: axes must be an integer or a sequence of integers, got None
-permute_dims(x, "10")  # TypeError: axes must be an integer or a sequence of integers, got '10'
-permute_dims(x, (True, False))
-    TypeError: axes must be an integer or a sequence of integers, got (True, False)
 repeat(x, -1)  # ValueError: repeats must not be negative, got -1
-repeat(x, 1.5)  # TypeError: repeats must be an integer, got 1.5
-repeat(x, None)  # TypeError: repeats must be an integer, got None
 repeat(x, i)  # ValueError: repeats must have shape (6,), got (3,)
-repeat(x, [1, 2])  # TypeError: repeats must be an integer, got [1, 2]
 repeat(v, v)  # TypeError: repeats must be integers, got float64
 repeat(v, asarray([1, -2, 3]))  # ValueError: repeats must not be negative, got -2
 repeat(v, b)  # TypeError: repeats must be integers, got bool
-repeat(v, x)  # TypeError: repeats must be integers, got float64
 repeat(v, 2**60)
     ValueError: shape (3, 1152921504606846976) of float64 spans more than 2**63 - 1 bytes
-repeat(v, 2**70)
-    ValueError: shape: the sizes (3, 1180591620717411303424), with 1 for 0, multiply to more than
-    2**63 - 1
+repeat(v, 2**70)  # ValueError: shape: the sizes (3, 1180591620717411303424), … more than 2**63 - 1
 repeat(v, asarray([1, 2, 2**60]))
     MemoryError: repeats add up to 1.153e+18, more than any memory holds
-repeat(v, asarray([2**62, 2**62, 2**62]))
-    MemoryError: repeats add up to 1.384e+19, more than any memory holds
 repeat(v, asarray([2**62, 2**62, 2**63], dtype=uint64))
     MemoryError: repeats add up to 1.845e+19, more than any memory holds
 repeat(v, asarray([2**62]))  # MemoryError: repeats add up to 1.384e+19, more than any memory holds
 repeat(v, asarray([5, -2, 2**62]))  # ValueError: repeats must not be negative, got -2
 repeat(v, asarray([-3], dtype=int8))  # ValueError: repeats must not be negative, got -3
 repeat(v, s)  # TypeError: repeats must be an integer, got a tensor of float64 and shape ()
-repeat(s, 2, axis=0)  # AxisError: axis 0 is out of bounds for array of dimension 0
 tile(v, (-1,))  # ValueError: repetitions must not be negative, got (-1,)
-tile(v, (1.5,))  # TypeError: repetitions must be an integer or a sequence of integers, got (1.5,)
-tile(v, None)  # TypeError: repetitions must be an integer or a sequence of integers, got None
 tile(v, (1,) * 65)  # ValueError: at most 64 dimensions are allowed, got 65 repetitions
 tile(v, (2**60,))
     ValueError: shape (1152921504606846976, 3) of float64 spans more than 2**63 - 1 bytes
-tile(v, (2**70,))
-    ValueError: shape: the sizes (1180591620717411303424, 3), with 1 for 0, multiply to more than
-    2**63 - 1
-tile(big, (2,))
-    MemoryError: shape (1073741824, 2, 1048576) of float64 needs 18014398509481984 bytes, which
-    cannot be allocated
+tile(v, (2**70,))  # ValueError: shape: the sizes (1180591620717411303424, 3), … more than 2**63 - 1
 reshape(x, (4,))  # ValueError: shape (4,) does not fit 6 elements
 reshape(x, (-1, -1))  # ValueError: shape must hold no negative sizes but for one -1, got (-1, -1)
-reshape(x, (-2, 3))  # ValueError: shape must hold no negative sizes but for one -1, got (-2, 3)
 reshape(x, (-1, 4))  # ValueError: shape (-1, 4) does not fit 6 elements
-reshape(x, (2.0, 3))  # TypeError: shape must be an integer or a sequence of integers, got (2.0, 3)
-reshape(x, 2.0)  # TypeError: shape must be an integer or a sequence of integers, got 2.0
-reshape(x, "23")  # TypeError: shape must be an integer or a sequence of integers, got '23'
-reshape(x, None)  # TypeError: shape must be an integer or a sequence of integers, got None
 reshape(none, (-1, 0))  # ValueError: shape (-1, 0) does not fit 0 elements
 reshape(x, (1,) * 65 + (6,))  # ValueError: shape: at most 64 dimensions are allowed, got 66
 reshape(x.T, (6,), copy=False)
     ValueError: layout (3,2):(1,3) has no view of shape (6,), and copy=False
-reshape(big, (2**50,), copy=True)
-    MemoryError: shape (1125899906842624,) of float64 needs 9007199254740992 bytes, which cannot
-    be allocated
 reshape(x, (2**70, -1))  # ValueError: shape (1180591620717411303424, -1) does not fit 6 elements
-roll(x, 1.5)  # TypeError: shift must be an integer or a sequence of integers, got 1.5
-roll(x, "1")  # TypeError: shift must be an integer or a sequence of integers, got '1'
-roll(x, None)  # TypeError: shift must be an integer or a sequence of integers, got None
 roll(x, (1, 2), axis=0)  # ValueError: shift (1, 2) and axis 0 must be equally many
 roll(x, (1, 2))  # ValueError: shift (1, 2) and axis None must be equally many
 roll(x, (1, 2), axis=(0, 1, 0))  # ValueError: shift (1, 2) and axis (0, 1, 0) must be equally many
-roll(s, 1, axis=0)  # AxisError: axis 0 is out of bounds for array of dimension 0
 sliding_window(x, 2)  # ValueError: window_shape (2,) and axis (0, 1) must be equally many
 sliding_window(v, 4)  # ValueError: window_shape: must be from 1 to 3 along dimension 0, got 4
 sliding_window(v, 0)  # ValueError: window_shape: must be from 1 to 3 along dimension 0, got 0
-sliding_window(v, -1)  # ValueError: window_shape: must be from 1 to 3 along dimension 0, got -1
-sliding_window(v, 1.5)
-    TypeError: window_shape must be an integer or a sequence of integers, got 1.5
-sliding_window(v, None)
-    TypeError: window_shape must be an integer or a sequence of integers, got None
 sliding_window(x, (1, 1), axis=(0, 0))
     ValueError: axis must not name a dimension twice, got (0, 0)
 """
@@ -948,118 +842,68 @@ take(v, b)  # TypeError: indices must be of an integer dtype, got bool
 take(v, 3)  # IndexError: index 3 is out of bounds for dimension 0 of shape (3,)
 take(v, -4)  # IndexError: index -4 is out of bounds for dimension 0 of shape (3,)
 take(v, True)  # TypeError: indices must be a tensor, got bool
-take(v, far)  # IndexError: index 9 is out of bounds for size 3
 take(none, zi, axis=0)  # IndexError: index 1 is out of bounds for size 0
-take(s, 0, axis=0)  # AxisError: axis 0 is out of bounds for array of dimension 0
 take_along_axis(v, v)  # TypeError: indices must be of an integer dtype, got float64
 take_along_axis(v, b)  # TypeError: indices must be of an integer dtype, got bool
 take_along_axis(x, zi)  # ValueError: ranks must be equal, got shapes (2, 3) and (2,)
 take_along_axis(x, asarray([[0], [9]]))  # IndexError: index 9 is out of bounds for size 3
 take_along_axis(x, asarray([[0, 1, 3], [0, 1, 2]]), axis=0)
     IndexError: index 3 is out of bounds for size 2
-take_along_axis(x, asarray([[0], [0], [0]]))
-    ValueError: shape mismatch: operands could not be broadcast together with shapes (2, 1), (3, 1)
-take_along_axis(s, asarray(0))  # AxisError: axis -1 is out of bounds for array of dimension 0
+take_along_axis(x, asarray([[0], [0], [0]]))  # ValueError: shape mismatch: … shapes (2, 1), (3, 1)
 v[3]  # IndexError: index 3 is out of bounds for dimension 0 of shape (3,)
 v[1.0]
     IndexError: an index must be an integer, a slice, None, Ellipsis, or an integer or boolean
     tensor, got 1.0
-v[nan]
-    IndexError: an index must be an integer, a slice, None, Ellipsis, or an integer or boolean
-    tensor, got nan
-v[None, "a"]
-    IndexError: an index must be an integer, a slice, None, Ellipsis, or an integer or boolean
-    tensor, got 'a'
+v[None, "a"]  # IndexError: an index must be an integer, …, got 'a'
 v[1, 2]  # IndexError: 2 indices (or Ellipses) are too many for shape (3,)
 s[0]  # IndexError: 1 index is too many for shape ()
-s[...,...]  # IndexError: 2 indices (or Ellipses) are too many for shape ()
 none[0]  # IndexError: no index is inside dimension 0 of shape (0, 3)
 v[2**70]  # IndexError: index 1180591620717411303424 is out of bounds for dimension 0 of shape (3,)
 v[v]  # IndexError: positions must be integers or booleans, got dtype float64
 v[[0, 3]]  # IndexError: index 3 is out of bounds for size 3
-v[[0.5]]  # IndexError: positions must be integers or booleans, got dtype float64
 v[[2**63]]  # IndexError: positions must be integers or booleans, got [9223372036854775808]
-v[["a"]]  # IndexError: positions must be integers or booleans, got ['a']
 v[[[1], [2, 3]]]
-    ValueError: sequences inside one another must have equal lengths, got a sequence of 1 beside a
-    sequence of 2
-v[far]  # IndexError: index 9 is out of bounds for size 3
+    ValueError: sequences … equal lengths, got a sequence of 1 beside a sequence of 2
 x[0, far]  # IndexError: index 9 is out of bounds for size 3
-x[far]  # IndexError: index 9 is out of bounds for size 2
 x[far, 0]  # IndexError: index 9 is out of bounds for size 2
 x[zi, far]  # IndexError: index 9 is out of bounds for size 3
 x[zi, i]  # IndexError: index tensors of shapes (2,) (3,) could not be broadcast together
 x[b]  # IndexError: a mask of shape (3,) does not fit dimensions of sizes (2,)
 x[asarray([True, False, True]), zi]
     IndexError: a mask of shape (3,) does not fit dimensions of sizes (2,)
-v[asarray([True, False])]  # IndexError: a mask of shape (2,) does not fit dimensions of sizes (3,)
-x[:, :, :]  # IndexError: 3 indices (or Ellipses) are too many for shape (2, 3)
 v["1":2]  # TypeError: a slice must be of integers or None, got slice('1', 2, None)
 v[1.5:]  # TypeError: a slice must be of integers or None, got slice(1.5, None, None)
 v[::0]  # ValueError: the step of a slice must not be 0, got slice(None, None, 0)
-v[None:"a"]  # TypeError: a slice must be of integers or None, got slice(None, 'a', None)
-v[slice(0, 2, 1.5)]  # TypeError: a slice must be of integers or None, got slice(0, 2, 1.5)
-v[object()]
-    IndexError: an index must be an integer, a slice, None, Ellipsis, or an integer or boolean
-    tensor, got object
-v[1j]
-    IndexError: an index must be an integer, a slice, None, Ellipsis, or an integer or boolean
-    tensor, got 1j
 v[np.asarray([0, 9])]  # IndexError: index 9 is out of bounds for size 3
-v[np.asarray([0.5])]  # IndexError: positions must be integers or booleans, got dtype float64
-v[np.asarray(9)]  # IndexError: index 9 is out of bounds for dimension 0 of shape (3,)
-v[np.float64(1)]
-    IndexError: an index must be an integer, a slice, None, Ellipsis, or an integer or boolean
-    tensor, got np.float64(1.0)
-v[{0}]
-    IndexError: an index must be an integer, a slice, None, Ellipsis, or an integer or boolean
-    tensor, got {0}
-v[foreign]
-    IndexError: an index must be an integer, a slice, None, Ellipsis, or an integer or boolean
-    tensor, got ….Foreign
-v[(0,), (1,)]
-    IndexError: an index must be an integer, a slice, None, Ellipsis, or an integer or boolean
-    tensor, got (0,)
+v[foreign]  # IndexError: an index must be an integer, …, got ….Foreign
+v[(0,), (1,)]  # IndexError: an index must be an integer, …, got (0,)
 v[asarray(5)]  # IndexError: index 5 is out of bounds for dimension 0 of shape (3,)
 v[asarray(1.5)]  # IndexError: positions must be integers or booleans, got dtype float64
 v[u8]  # IndexError: index 3 is out of bounds for size 3
 v[asarray([2**63], dtype=uint64)]
     IndexError: index 9223372036854775808 is out of bounds for size 3
 v[...] = "a"  # TypeError: value must be a tensor, an array or numbers, got 'a'
-v[...] = None  # TypeError: value must be a tensor, an array or numbers, got None
 v[...] = [1, 2]  # ValueError: a value of shape (2,) could not be broadcast to (3,)
 v[...] = [[1, 2], [3]]
-    ValueError: sequences inside one another must have equal lengths, got a sequence of 2 beside a
-    sequence of 1
+    ValueError: sequences … equal lengths, got a sequence of 2 beside a sequence of 1
 v[...] = ["a"]  # TypeError: a tensor holds numbers, got str
-v[...] = v2  # ValueError: a value of shape (2,) could not be broadcast to (3,)
 v[...] = x  # ValueError: a value of shape (2, 3) could not be broadcast to (3,)
 v[...] = z  # TypeError: complex128 cannot be written into float64; take real() first
 v[...] = 1j  # TypeError: complex cannot be written into float64; take real() first
-i[...] = z  # TypeError: complex128 cannot be written into int64; take real() first
 i8[...] = 300  # OverflowError: the Python integer 300 does not fit int8
 u8[0] = -1  # OverflowError: the Python integer -1 does not fit uint8
 i[0] = 2**70  # OverflowError: the Python integer 1180591620717411303424 does not fit int64
 v[0] = 10**400  # OverflowError: the Python integer of 1329 bits does not fit float64
-f4[0] = 10**400  # OverflowError: the Python integer of 1329 bits does not fit float32
 bf[0] = 10**400  # OverflowError: the Python integer of 1329 bits does not fit bfloat16
 v[3] = 1  # IndexError: index 3 is out of bounds for dimension 0 of shape (3,)
-v[1.0] = 1
-    IndexError: an index must be an integer, a slice, None, Ellipsis, or an integer or boolean
-    tensor, got 1.0
-v["a"] = 1
-    IndexError: an index must be an integer, a slice, None, Ellipsis, or an integer or boolean
-    tensor, got 'a'
+v[1.0] = 1  # IndexError: an index must be an integer, …, got 1.0
 v[[0, 3]] = 1  # IndexError: index 3 is out of bounds for size 3
-v[far] = 1  # IndexError: index 9 is out of bounds for size 3
 v[zi] = i  # ValueError: a value of shape (3,) could not be broadcast to (2,)
-v[zi] = "a"  # TypeError: value must be a tensor, an array or numbers, got 'a'
 v[zi] = 1j  # TypeError: complex cannot be written into float64; take real() first
 i8[zi] = 300  # OverflowError: the Python integer 300 does not fit int8
 v[b] = v  # ValueError: a value of shape (3,) could not be broadcast to (2,)
 v[b] = [1, 2, 3]  # ValueError: a value of shape (3,) could not be broadcast to (2,)
 v[b] = 1j  # TypeError: complex cannot be written into float64; take real() first
-v[b] = "a"  # TypeError: value must be a tensor, an array or numbers, got 'a'
 i8[b] = 300  # OverflowError: the Python integer 300 does not fit int8
 i8[b] = [1, 300]  # OverflowError: the Python integer 300 does not fit int8
 i8[...] = [1, 2, 300]  # OverflowError: the Python integer 300 does not fit int8
@@ -1068,17 +912,11 @@ v[asarray([True, False])] = 1
 x[b] = 1  # IndexError: a mask of shape (3,) does not fit dimensions of sizes (2,)
 x[zi, far] = 1  # IndexError: index 9 is out of bounds for size 3
 ro[0] = 1  # ValueError: the tensor is read-only; copy() it first
-ro[...] = 1  # ValueError: the tensor is read-only; copy() it first
 ro[zi] = 1  # ValueError: the tensor is read-only; copy() it first
 ro[b] = 1  # ValueError: the tensor is read-only; copy() it first
 w[0] = 1
     ValueError: elements of layout (2,3):(0,1) share slots, so it cannot be written; copy() it
-w[...] = 1
-    ValueError: elements of layout (2,3):(0,1) share slots, so it cannot be written; copy() it
-w[zi] = 1
-    ValueError: elements of layout (2,3):(0,1) share slots, so it cannot be written; copy() it
-w[1, zi] = 1
-    ValueError: elements of layout (2,3):(0,1) share slots, so it cannot be written; copy() it
+w[zi] = 1  # ValueError: elements of layout (2,3):(0,1) share slots, …
 none[0] = 1  # IndexError: no index is inside dimension 0 of shape (0, 3)
 s[0] = 1  # IndexError: 1 index is too many for shape ()
 s[...] = v  # ValueError: a value of shape (3,) could not be broadcast to ()
@@ -1086,27 +924,22 @@ v[::0] = 1  # ValueError: the step of a slice must not be 0, got slice(None, Non
 v[...] = np.array(["a"])  # TypeError: value must be an array of numbers, got <U1
 v[...] = np.array([1, 2])  # ValueError: a value of shape (2,) could not be broadcast to (3,)
 v[0] = v  # ValueError: a value of shape (3,) could not be broadcast to ()
-v[0] = [1, 2]  # ValueError: a value of shape (2,) could not be broadcast to ()
 """
 
 ELEMENTWISE = """
 abs(b)  # TypeError: only numeric dtypes are allowed, got bool
-add(v, v2)
-    ValueError: shape mismatch: operands could not be broadcast together with shapes (3,), (2,)
-add(1, 2)
-    TypeError: at least one operand must be a tensor or an array, got only Python scalars
+add(v, v2)  # ValueError: shape mismatch: … shapes (3,), (2,)
+add(1, 2)  # TypeError: at least one operand must be a tensor or an array, got only Python scalars
 subtract(b, b)  # TypeError: only numeric dtypes are allowed, got bool, bool
 add(i8, 300)  # OverflowError: the Python integer 300 does not fit int8
 atan2(z, z)  # TypeError: only real floating dtypes are allowed, got complex128, complex128
 bitwise_and(v, v)  # TypeError: only integer or boolean dtypes are allowed, got float64, float64
 bitwise_invert(v)  # TypeError: only integer or boolean dtypes are allowed, got float64
 clip(z, 0, 1)  # TypeError: only real numeric dtypes are allowed, got complex128, int, int
-clip(v, v2)
-    ValueError: shape mismatch: operands could not be broadcast together with shapes (3,), (2,)
+clip(v, v2)  # ValueError: shape mismatch: … shapes (3,), (2,)
 clip(v, z)  # TypeError: complex128 cannot become float64; take real() or abs() first
 clip(v, 1j)  # TypeError: only real numeric dtypes are allowed, got float64, complex
 clip(i8, 300)  # OverflowError: the Python integer 300 does not fit int8
-clip(i, 2**70)  # OverflowError: the Python integer 1180591620717411303424 does not fit int64
 clip(b, False, True)  # TypeError: only real numeric dtypes are allowed, got bool, bool, bool
 imag(b)  # TypeError: only numeric dtypes are allowed, got bool
 conj(b)  # TypeError: only numeric dtypes are allowed, got bool
@@ -1118,9 +951,7 @@ clip(v, 0, 10**5000)  # OverflowError: the Python integer of 16610 bits does not
 # Chapters whose words are their own matter: here, that the function and what came are named.
 SEARCHES_SORTS_SETS_AND_STATISTICS = """
 where(i, v, v)  # TypeError: …int64; use condition != 0
-where(b, v2, v)
-    ValueError: shape mismatch: operands could not be broadcast together with shapes (3,), (2,),
-    (3,)
+where(b, v2, v)  # ValueError: shape mismatch: … shapes (3,), (2,), (3,)
 where(b, i8, 300)  # OverflowError: …300 does not fit int8
 sum(x, axis=(0, 0))  # ValueError: …(0, 0)
 sum(x, dtype=bool)  # TypeError: …bool
@@ -1137,11 +968,9 @@ cumulative_sum(x)  # ValueError: axis must be given for a tensor of rank 2
 cumulative_sum(s)  # ValueError: axis must be given for a tensor of rank 0
 cumulative_sum(b)  # TypeError: …bool
 cumulative_sum(broadcast_to(astype(s, int8), (2**63 - 1,)), include_initial=True)
-    ValueError: shape: the sizes (9223372036854775808,), with 1 for 0, multiply to more than 2**63 -
-    1
+    ValueError: shape: the sizes (9223372036854775808,), … more than 2**63 - 1
 cumulative_prod(x)  # ValueError: axis must be given for a tensor of rank 2
 diff(v, n=-1)  # ValueError: …-1
-diff(s)  # AxisError: axis -1 …
 argmax(z)  # TypeError: …complex128
 argmax(zeros((0,)))  # ValueError: …no elements…(0,)
 argmin(b)  # TypeError: …bool
@@ -1150,53 +979,37 @@ count_nonzero(x, axis=(0, 0))  # ValueError: …(0, 0)
 nonzero(s)  # ValueError: …()
 searchsorted(x, v)  # ValueError: …(2, 3)
 searchsorted(v, v, side="middle")  # ValueError: …'middle'
-searchsorted(v, v, side=np.zeros(3))
-    ValueError: side must be 'left' or 'right', got numpy.ndarray
 searchsorted(v, v, side=None)  # ValueError: …None
 searchsorted(z, z)  # TypeError: …complex128, complex128
 searchsorted(v, z)  # TypeError: …float64, complex128
 sort(z)  # TypeError: …complex128
 sort(b)  # TypeError: …bool
-sort(s)  # AxisError: axis -1 …
 argsort(z)  # TypeError: …complex128
-isin("a", v)  # TypeError: operands must be tensors, arrays or Python scalars, got str
 var(x, correction="a")  # TypeError: correction must be a real number, got 'a'
-var(x, correction=None)  # TypeError: correction must be a real number, got None
 std(x, correction=1j)  # TypeError: correction must be a real number, got 1j
-sum(x, keepdims="a")  # TypeError: keepdims must be True or False, got 'a'
 cumulative_sum(z, dtype=float64)
     TypeError: complex128 cannot become float64; take real() or abs() first
 cumulative_prod(v, dtype=bool)  # TypeError: dtype must be numeric, got bool
 diff(v, append=x)  # ValueError: shapes may differ along axis 0 only, got (2, 3) beside (3,)
-argmax(x, axis=(0, 1))  # TypeError: axis must be an integer, got (0, 1)
 searchsorted(v, v, sorter=v)  # TypeError: sorter must have an integer dtype, got float64
 searchsorted(v2, v, sorter=far)
     IndexError: sorter holds positions out of bounds for x1 of shape (2,)
 searchsorted(v, v, sorter=zi)
     ValueError: x1 must have rank 1 and sorter its shape, got shapes (3,) and (2,)
 isin(1, 2)  # TypeError: at least one operand must be a tensor, got only Python scalars
-sum(x, keepdims=None)  # TypeError: keepdims must be True or False, got None
-sort(x, descending="a")  # TypeError: descending must be True or False, got 'a'
-argsort(x, stable=None)  # TypeError: stable must be True or False, got None
-isin(i, i, invert="a")  # TypeError: invert must be True or False, got 'a'
-cumulative_sum(v, include_initial=2)  # TypeError: include_initial must be True or False, got 2
 searchsorted(i8, 300)  # OverflowError: the Python integer 300 does not fit int8
 var(x, correction=10**400)  # OverflowError: the Python integer of 1329 bits does not fit float64
-all(x, keepdims=0)  # TypeError: keepdims must be True or False, got 0
 """
 
 LINEAR_ALGEBRA = """
 matmul(x, x)  # ValueError: shapes (2, 3) and (2, 3) do not match as (…, m, k) and (…, k, n)
 matmul(s, v)  # ValueError: shapes () and (3,) do not match as (…, m, k) and (…, k, n)
 matmul(b, b)  # TypeError: …bool, bool
-matmul(zeros((2, 3, 4)), zeros((3, 4, 5)))
-    ValueError: shape mismatch: operands could not be broadcast together with shapes (2,), (3,)
+matmul(zeros((2, 3, 4)), zeros((3, 4, 5)))  # ValueError: shape mismatch: … shapes (2,), (3,)
 matrix_transpose(v)  # ValueError: …(3,)
 tensordot(b, b, axes=1)  # TypeError: …bool, bool
 vecdot(v, v2)  # ValueError: sizes along axis -1 differ in shapes (3,) and (2,)
 vecdot(v, v, axis=0)  # AxisError: axis must be negative and inside both shapes (3,) and (3,), got 0
-vecdot(v, v, axis=-2)
-    AxisError: axis must be negative and inside both shapes (3,) and (3,), got -2
 vecdot(s, s)  # AxisError: axis must be negative and inside both shapes () and (), got -1
 vecdot(b, b)  # TypeError: …bool, bool
 linalg.cholesky(v)  # ValueError: …(3,)
@@ -1219,10 +1032,6 @@ tensordot(x, x, axes=3)  # ValueError: axes must be from 0 to 2 (the ranks), got
 tensordot(x, x, axes=-1)  # ValueError: axes must be from 0 to 2 (the ranks), got -1
 tensordot(x, x, axes=1.0)
     TypeError: axes must be an integer or two sequences of integers, got 1.0
-tensordot(x, x, axes=None)
-    TypeError: axes must be an integer or two sequences of integers, got None
-tensordot(x, x, axes="ab")
-    TypeError: axes must be an integer or two sequences of integers, got 'ab'
 tensordot(x, x, axes=((0,), (1,)))
     ValueError: sizes along axes (0,) of shape (2, 3) and (1,) of shape (2, 3) differ
 tensordot(x, x, axes=((0, 0), (0, 0)))
@@ -1269,12 +1078,8 @@ linalg.pinv(q, rtol="a")  # TypeError: rtol must be a real number or a tensor, g
 linalg.pinv(q, rtol=v)  # ValueError: rtol of shape (3,) does not fit a stack of shape ()
 linalg.qr(x, mode=np.zeros(3))
     ValueError: mode must be 'reduced' or 'complete', got numpy.ndarray
-linalg.qr(x, mode="foo")  # ValueError: mode must be 'reduced' or 'complete', got 'foo'
 linalg.vector_norm(v, ord="foo")  # TypeError: ord must be a real number, got 'foo'
-linalg.vector_norm(v, ord=None)  # TypeError: ord must be a real number, got None
 linalg.vector_norm(v, axis=(0, 0))  # ValueError: axis must not name a dimension twice, got (0, 0)
-linalg.cholesky(q, upper="a")  # TypeError: upper must be True or False, got 'a'
-linalg.svd(x, full_matrices=None)  # TypeError: full_matrices must be True or False, got None
 linalg.trace(b[None])  # TypeError: only numeric dtypes are allowed, got bool
 linalg.trace(x, dtype=bool)  # TypeError: dtype must be numeric, got bool
 linalg.trace(z[None], dtype=float64)
@@ -1282,33 +1087,21 @@ linalg.trace(z[None], dtype=float64)
 linalg.matrix_norm(q * nan, ord="nuc")  # LinAlgError: elements must be finite
 linalg.matrix_norm(q * inf, ord=2)  # LinAlgError: elements must be finite
 linalg.svdvals(q * nan)  # LinAlgError: elements must be finite
-linalg.matrix_norm(x, keepdims="a")  # TypeError: keepdims must be True or False, got 'a'
-linalg.vector_norm(v, keepdims="a")  # TypeError: keepdims must be True or False, got 'a'
 linalg.vector_norm(v, ord=nan)  # ValueError: ord must be a real number, got nan
 linalg.vector_norm(v, ord=10**400)
     OverflowError: the Python integer of 1329 bits does not fit float64
-tensordot(x, x, axes=True)
-    TypeError: axes must be an integer or two sequences of integers, got True
 """
 
 FOURIER_TRANSFORMS = """
-fft.fft(s)  # AxisError: axis -1 …
 fft.fft(v, norm="foo")  # ValueError: …'foo'
-fft.fft(v, norm=None)  # ValueError: …None
-fft.fft(v, norm=[])  # ValueError: …[]
 fft.fftn(x, norm="a")  # ValueError: …'a'
 fft.rfftn(s)  # ValueError: needs at least one axis, got shape () and axes None
 fft.irfftn(s)  # ValueError: needs at least one axis, got shape () and axes None
 fft.rfft(z)  # TypeError: …complex128
 fft.rfftn(z)  # TypeError: …complex128
 fft.ihfft(z)  # TypeError: …complex128
-fft.fftshift(x, axes=2)  # AxisError: …2
 fft.ifftshift(x, axes=(0, 0))  # ValueError: …(0, 0)
-fft.fftfreq(3, dtype="x")
-    TypeError: dtype must be a dtype of this namespace, got 'x'; they are bool, int8, …
-fft.rfftfreq(3, device="gpu")  # ValueError: device must be one of those available (cpu), got 'gpu'
 fft.fft(v, n=0)  # ValueError: n must be at least 1, got 0
-fft.fft(v, n=-1)  # ValueError: n must be at least 1, got -1
 fft.fft(zeros((0,)))
     ValueError: sizes along axes (0,) must be at least 1, got (0,) for shape (0,)
 fft.fft(v, n=2**60)
@@ -1328,7 +1121,6 @@ fft.rfftn(x, axes=())  # ValueError: needs at least one axis, got shape (2, 3) a
 fft.irfftn(x, s=(0,), axes=(0,))
     ValueError: sizes along axes (0,) must be at least 1, got (0,) for shape (2, 3)
 fft.fftfreq(0)  # ValueError: n must be at least 1, got 0
-fft.fftfreq(-1)  # ValueError: n must be at least 1, got -1
 fft.fftfreq(3, d="a")  # TypeError: d must be a real number, got 'a'
 fft.fftfreq(3, d=0)  # ValueError: d must not be 0
 fft.fftfreq(3, dtype=int8)  # TypeError: dtype must be real floating, got int8
@@ -1338,67 +1130,55 @@ fft.rfftfreq(-1)  # ValueError: n must be at least 1, got -1
 BEYOND = """
 fuse(3)  # TypeError: must be called with a function, got 3
 logspace(0, 2, num=-1)  # ValueError: num must not be negative, got -1
-logspace(0, 2, num=2.0)  # TypeError: num must be an integer, got 2.0
 logspace(0, 2, base="a")  # TypeError: base must be a number, got 'a'
 logspace(0, 2, base=10**400)  # OverflowError: the Python integer of 1329 bits does not fit float64
-logspace(0, 2, dtype="x")
-    TypeError: dtype must be a dtype of this namespace, got 'x'; they are bool, int8, …
-logspace(0, 2, device="gpu")  # ValueError: device must be one of those available (cpu), got 'gpu'
 logspace(0, 2j, dtype=float64)
     TypeError: complex128 cannot become float64; take real() or abs() first
-logspace(0, 2, endpoint="no")  # TypeError: endpoint must be True or False, got 'no'
 bincount(v)  # TypeError: only integral dtypes are allowed, got float64
 bincount(i - 2)  # ValueError: the integers must not be negative
 bincount(asarray([3, 2**63 - 1]))  # ValueError: the integers must be below 2**63 - 1
 bincount(asarray([2**63], dtype=uint64), minlength=4)
     ValueError: the integers must be below 2**63 - 1
-bincount(cube)  # TypeError: only integral dtypes are allowed, got float64
 bincount(zi, v)  # ValueError: needs weights of the same shape, got (3,) for (2,)
 bincount(zi, asarray([1j, 2]))
     TypeError: complex128 cannot become float64; take real() or abs() first
 bincount(zi, minlength=-1)  # ValueError: minlength must not be negative, got -1
-bincount(zi, minlength=1.0)  # TypeError: minlength must be an integer, got 1.0
-bincount(x)  # TypeError: only integral dtypes are allowed, got float64
 cov(cube)  # ValueError: needs a rank of at most 2, got shape (2, 3, 4)
 cov(x, cube)  # ValueError: needs a rank of at most 2, got shape (2, 3, 4)
-cov(x, v2)
-    ValueError: shapes must agree but for axis 0, got [(2, 3), (1, 2)]
+cov(x, v2)  # ValueError: shapes must agree but for axis 0, got [(2, 3), (1, 2)]
 cov(x, ddof=1.0)  # TypeError: ddof must be an integer, got 1.0
 cov(x, rowvar=2)  # TypeError: rowvar must be True or False, got 2
 cov(x, dtype="int64")  # TypeError: dtype must be floating-point, got int64
 corrcoef(cube)  # ValueError: needs a rank of at most 2, got shape (2, 3, 4)
 isclose(v, v, equal_nan=2)  # TypeError: equal_nan must be True or False, got 2
 diag(s)  # ValueError: needs a rank of 1 or 2, got shape ()
-diag(cube)  # ValueError: needs a rank of 1 or 2, got shape (2, 3, 4)
-diag(x, k=1.0)  # TypeError: k must be an integer, got 1.0
 diag(v, k=2**62)
-    ValueError: shape: the sizes (4611686018427387907, 4611686018427387907), with 1 for 0, multiply
-    to more than 2**63 - 1
+    ValueError: shape: the sizes (4611686018427387907, 4611686018427387907), … more than 2**63 -
+    1
 einsum(x, x)
-    TypeError: the first argument must be the subscripts, got a tensor of float64 and shape (2, 3)
+    TypeError: the first argument must be the subscripts, got a tensor of float64 and shape (2,
+    3)
 einsum("i")  # ValueError: operands must be at least one tensor, got none
 einsum("ij", v)
     ValueError: 'ij' does not fit shapes (3,): 'ij' does not name the dimensions of shape (3,)
 einsum("i,i", v, v2)  # ValueError: 'i,i' does not fit shapes (3,), (2,): 'i' names sizes 3 and 2
 einsum("a$b", x)
-    ValueError: 'a$b' does not fit shapes (2, 3): '$' is no letter, and no part of one '->' or of a
-    term's one '...'
+    ValueError: 'a$b' does not fit shapes (2, 3): '$' is no letter, and no part of one '->' or
+    of a term's one '...'
 einsum("ij->k", x)
-    ValueError: 'ij->k' does not fit shapes (2, 3): 'k' is in no operand, or more than once in the
-    output
+    ValueError: 'ij->k' does not fit shapes (2, 3): 'k' is in no operand, or more than once in
+    the output
 einsum("i,ij->,j", v2, x)
-    ValueError: 'i,ij->,j' does not fit shapes (2,), (2, 3): ',' is no letter, and no part of one
-    '->' or of a term's one '...'
+    ValueError: 'i,ij->,j' does not fit shapes (2,), (2, 3): ',' is no letter, and no part of
+    one '->' or of a term's one '...'
 einsum("...i,...j", x, cube)
     ValueError: '...i,...j' does not fit shapes (2, 3), (2, 3, 4): '...' names sizes 2 and 3
 einsum("ii", x)  # ValueError: 'ii' does not fit shapes (2, 3): 'i' names sizes 2 and 3
-einsum("i", s)
-    ValueError: 'i' does not fit shapes (): 'i' does not name the dimensions of shape ()
 einsum("", v)
     ValueError: '' does not fit shapes (3,): '' does not name the dimensions of shape (3,)
 einsum("i,i", v)
-    ValueError: 'i,i' does not fit shapes (3,): each operand is named once, at most 64, in at most
-    4096 letters
+    ValueError: 'i,i' does not fit shapes (3,): each operand is named once, at most 64, in at
+    most 4096 letters
 gradient(s)  # ValueError: needs a rank of at least 1, got shape ()
 gradient(v2[:1])  # ValueError: needs 2 elements along each axis, got shape (1,)
 gradient(x[:, :1], 1, v[:1])  # ValueError: needs 2 elements along each axis, got shape (2, 1)
@@ -1408,10 +1188,8 @@ gradient(v, v2)
     ValueError: when 1d, distances must match the length of the corresponding dimension
 gradient(v, x)  # ValueError: distances must be either scalars or 1d
 gradient(v, [1, "a", 2])  # TypeError: a tensor holds numbers, got str
-gradient(v, axis=1.0)  # TypeError: axis must be an integer or a sequence of integers, got 1.0
 gradient(x, axis=(0, 0))  # ValueError: axis must not name a dimension twice, got (0, 0)
 gradient(v, edge_order=3)  # ValueError: edge_order must be 1 or 2, got 3
-gradient(v, edge_order=1.0)  # TypeError: edge_order must be an integer, got 1.0
 quantize_blocks(i, "mxfp4")  # TypeError: only real floating dtypes are allowed, got int64…
 quantize_blocks(x, "fp4")
     ValueError: format must be one of mxfp8_e4m3, mxfp8_e5m2, …, nvfp4, got 'fp4'
@@ -1423,32 +1201,26 @@ quantize_blocks(s, "mxfp4")  # AxisError: axis -1 is out of bounds for array of 
 dequantize_blocks(x, x)  # TypeError: data and scales must be of a format (…), got float64 with…
 pad(x, -1)  # ValueError: pad_width must not be negative, got -1
 pad(x, 1.0)  # TypeError: pad_width must be integers, got 1.0
-pad(x, "a")  # TypeError: pad_width must be integers, got 'a'
 pad(x, ((1, 1),) * 3)
     ValueError: pad_width must be a number, a pair or 2 pairs, got ((1, 1), (1, 1), (1, 1))
 pad(x, {2: 1})  # AxisError: axis 2 is out of bounds for array of dimension 2
 pad(x, {"a": 1})  # TypeError: pad_width must be an integer, got 'a'
 pad(x, 1, "mean")
     ValueError: mode must be one of constant, edge, reflect, symmetric, wrap, got 'mean'
-pad(x, 1, None)
-    ValueError: mode must be one of constant, edge, reflect, symmetric, wrap, got None
 pad(none, 1, "edge")  # ValueError: mode 'edge' cannot extend dimension 0 of size 0
 pad(x, 1, constant_values="a")  # TypeError: constant_values must be numbers, got 'a'
 pad(x, 1, constant_values=1j)
     TypeError: complex cannot be written into float64; take real() first
 pad(i8, 1, constant_values=300)  # OverflowError: the Python integer 300 does not fit int8
 pad(x, 2**62)
-    ValueError: shape: the sizes (9223372036854775810, 9223372036854775811), with 1 for 0, multiply
-    to more than 2**63 - 1
+    ValueError: shape: the sizes (9223372036854775810, 9223372036854775811), … more than 2**63 -
+    1
 put_along_axis(v, v, 1)  # TypeError: only integral dtypes are allowed as indices, got float64
-put_along_axis(v, x, 1)  # TypeError: only integral dtypes are allowed as indices, got float64
 put_along_axis(v, far, 1)  # IndexError: index 9 is out of bounds for size 3
 put_along_axis(v, zi, 1j)  # TypeError: complex cannot be written into float64; take real() first
 put_along_axis(v, zi, "a")  # TypeError: value must be a tensor, an array or numbers, got 'a'
 put_along_axis(v, zi, v)  # ValueError: a value of shape (3,) could not be broadcast to (2,)
 put_along_axis(ro, zi, 1)  # ValueError: the tensor is read-only; copy() it first
-put_along_axis(v, zi, 1, axis=1)  # AxisError: axis 1 is out of bounds for array of dimension 1
-put_along_axis(v, zi, 1, axis=0.0)  # TypeError: axis must be an integer, got 0.0
 put_along_axis(i8, zi, 300)  # OverflowError: the Python integer 300 does not fit int8
 scatter_add(v, v, 1)  # TypeError: only integral dtypes are allowed as indices, got float64
 scatter_add(b, zi, True)  # TypeError: only numeric dtypes are allowed, got bool
@@ -1468,32 +1240,17 @@ scatter_add(x, asarray([zi]), x, axis=1)
     ValueError: a value of shape (2, 3) could not be broadcast to (2, 2)
 scatter_add(x, asarray([zi, zi, zi]), 1, axis=1)
     ValueError: indices of shape (3, 2) do not fit a tensor of shape (2, 3) along axis 1
-scatter_add(s, zi, 1)  # AxisError: axis 0 is out of bounds for array of dimension 0
 transpose(x, axes=(0, 0))  # ValueError: axes must not name a dimension twice, got (0, 0)
 transpose(x, axes=(0,))  # ValueError: axes must be 2, the rank, got (0,)
-transpose(x, axes=(0, 2))  # AxisError: axis 2 is out of bounds for array of dimension 2
-transpose(x, axes="ab")  # TypeError: axes must be an integer or a sequence of integers, got 'ab'
-cumsum(x, axis=2)  # AxisError: axis 2 is out of bounds for array of dimension 2
-cumsum(x, axis=True)  # TypeError: axis must be an integer, got True
 cumsum(z, dtype=float64)  # TypeError: complex128 cannot become float64; take real() or abs() first
 cumprod(x, dtype=bool)  # TypeError: dtype must be numeric, got bool
-nancumsum(x, axis=1.0)  # TypeError: axis must be an integer, got 1.0
-nancumprod(x, dtype="x")
-    TypeError: dtype must be a dtype of this namespace, got 'x'; they are bool, int8, …
 median(z)  # TypeError: only real numeric dtypes are allowed, got complex128
-median(x, axis=1.0)  # TypeError: axis must be an integer or a sequence of integers, got 1.0
-median(x, keepdims=1)  # TypeError: keepdims must be True or False, got 1
 nanmedian(b)  # TypeError: only real numeric dtypes are allowed, got bool
-nansum(x, dtype="x")
-    TypeError: dtype must be a dtype of this namespace, got 'x'; they are bool, int8, …
 nansum(z, dtype=float64)  # TypeError: complex128 cannot become float64; take real() or abs() first
-nansum(x, axis=2)  # AxisError: axis 2 is out of bounds for array of dimension 2
 nanprod(x, dtype=bool)  # TypeError: dtype must be numeric, got bool
 nanmin(none)  # ValueError: no elements along axis (0, 1) of shape (0, 3)
 nanmax(z)  # TypeError: only real numeric dtypes are allowed, got complex128
 nanmean(x, dtype=int8)  # TypeError: dtype must be floating-point, got int8
-nanmean(x, dtype="x")
-    TypeError: dtype must be a dtype of this namespace, got 'x'; they are bool, int8, …
 nanmean(b)  # TypeError: only numeric dtypes are allowed, got bool
 nanmean(z, dtype=float64)  # TypeError: complex128 cannot become float64; take real() or abs() first
 nanvar(z)  # TypeError: only real numeric dtypes are allowed, got complex128
@@ -1502,16 +1259,12 @@ nanvar(x, dtype=int8)  # TypeError: dtype must be floating-point, got int8
 nanstd(x, ddof=None)  # TypeError: correction must be a real number, got None
 nanstd(b)  # TypeError: only real numeric dtypes are allowed, got bool
 nanargmin(x * nan)  # ValueError: all elements along axis None are NaN
-nanargmin(x, axis=(0, 1))  # TypeError: axis must be an integer, got (0, 1)
 nanargmax(none)  # ValueError: no elements along axis (0, 1) of shape (0, 3)
 quantile(x, 2)  # ValueError: q must be from 0 to 1, got 2
 quantile(x, "a")  # TypeError: q must be a real number, or several, got 'a'
-quantile(x, 1j)  # TypeError: q must be a real number, or several, got 1j
-quantile(x, None)  # TypeError: q must be a real number, or several, got None
 quantile(x, [0.5, 2])  # ValueError: q must be from 0 to 1, got [0.5, 2]
 quantile(x, 0.5, method="a")  # ValueError: method must be one of …, got 'a'
 quantile(x, 0.5, method=[])  # ValueError: method must be one of …, got []
-quantile(none, 0.5, axis=3)  # AxisError: axis 3 is out of bounds for array of dimension 2
 nanquantile(x, -0.5)  # ValueError: q must be from 0 to 1, got -0.5
 nanquantile(z, 0.5)  # TypeError: only real numeric dtypes are allowed, got complex128
 """
@@ -1520,27 +1273,16 @@ nanquantile(z, 0.5)  # TypeError: only real numeric dtypes are allowed, got comp
 OPERATORS = """
 x + [1]
     TypeError: add: operands must be tensors, arrays or Python scalars, got list; make it a
-    tensor with
-    asarray() first
-[1] * x
-    TypeError: multiply: operands must be tensors, arrays or Python scalars, got list; make it a
-    tensor with
-    asarray() first
-x + (1,)
-    TypeError: add: operands must be tensors, arrays or Python scalars, got tuple; make it a
-    tensor with
-    asarray() first
+    tensor with asarray() first
+[1] * x  # TypeError: multiply: operands must be …, got list; make it a tensor with asarray() first
+x + (1,)  # TypeError: add: operands must be …, got tuple; make it a tensor with asarray() first
 x + "a"  # TypeError: unsupported operand type(s) for +: 'Tensor' and 'str'
 x + np.ones((2, 3), dtype=">f8")
-    TypeError: add: operands must be tensors, arrays or Python scalars, got numpy.ndarray of dtype
-    >f8; make it a tensor with asarray() first
-x + foreign
-    TypeError: add: operands must be tensors, arrays or Python scalars, got ….Foreign; make it a
-    tensor with
+    TypeError: add: operands must be …, got numpy.ndarray of dtype >f8; make it a tensor with
     asarray() first
-x + v2
-    ValueError: add: shape mismatch: operands could not be broadcast together with shapes (2,
-    3), (2,)
+x + foreign
+    TypeError: add: operands must be …, got ….Foreign; make it a tensor with asarray() first
+x + v2  # ValueError: add: shape mismatch: … shapes (2, 3), (2,)
 i + 2**70  # OverflowError: add: the Python integer 1180591620717411303424 does not fit int64
 i8 + 300  # OverflowError: add: the Python integer 300 does not fit int8
 u8 + (-1)  # OverflowError: add: the Python integer -1 does not fit uint8
@@ -1556,47 +1298,34 @@ x @ 2  # TypeError: unsupported operand type(s) for @: 'Tensor' and 'int'
 s @ v  # ValueError: matmul: shapes () and (3,) do not match as (…, m, k) and (…, k, n)
 x < z  # TypeError: less: only real numeric dtypes are allowed, got float64, complex128
 z < 1  # TypeError: less: only real numeric dtypes are allowed, got complex128, int
-x == v2
-    ValueError: equal: shape mismatch: operands could not be broadcast together with shapes (2,
-    3), (2,)
+x == v2  # ValueError: equal: shape mismatch: … shapes (2, 3), (2,)
 i == 2**70  # OverflowError: equal: the Python integer 1180591620717411303424 does not fit int64
-x -= v2
-    ValueError: subtract: shape mismatch: operands could not be broadcast together with shapes
-    (2, 3), (2,)
+x -= v2  # ValueError: subtract: shape mismatch: … shapes (2, 3), (2,)
 i8 += 1.5
-    TypeError: add: the result has dtype float64, which an in-place operation cannot put into int8;
-    use astype() first
+    TypeError: add: the result has dtype float64, which an in-place operation cannot put into
+    int8; use astype() first
 u8 += i
-    TypeError: add: the result has dtype int64, which an in-place operation cannot put into uint8;
-    use astype() first
+    TypeError: add: the result has dtype int64, which an in-place operation cannot put into
+    uint8; use astype() first
 i8 += 300  # OverflowError: add: the Python integer 300 does not fit int8
 i /= 2
     TypeError: divide: the result has dtype float64, which an in-place operation cannot put into
     int64; use astype() first
 ro += 1  # ValueError: add: the tensor is read-only; copy() it first
-w += 1
-    ValueError: add: elements of layout (2,3):(0,1) share slots, so it cannot be written; copy() it
+w += 1  # ValueError: add: elements of layout (2,3):(0,1) share slots, …
 v += x  # ValueError: add: a result of shape (2, 3) does not fit (3,)
 b += 1
-    TypeError: add: the result has dtype int64, which an in-place operation cannot put into bool;
-    use astype() first
+    TypeError: add: the result has dtype int64, which an in-place operation cannot put into
+    bool; use astype() first
 x @= x  # ValueError: matmul: shapes (2, 3) and (2, 3) do not match as (…, m, k) and (…, k, n)
 i @= q  # ValueError: matmul: shapes (3,) and (2, 2) do not match as (…, m, k) and (…, k, n)
 q @= [1]  # TypeError: unsupported operand type(s) for @=: 'Tensor' and 'list'
 q @= q[0]
-    ValueError: matmul: the result, float64 of shape (2,), does not fit in place of float64 of (2,
-    2)
+    ValueError: matmul: the result, float64 of shape (2,), does not fit in place of float64 of
+    (2, 2)
 2 @ x  # TypeError: unsupported operand type(s) for @: 'int' and 'Tensor'
 x ** "a"  # TypeError: unsupported operand type(s) for ** or pow(): 'Tensor' and 'str'
-big + big
-    MemoryError: add: shape (1073741824, 1048576) of float64 needs 9007199254740992 bytes, which
-    cannot be allocated
-big + 1
-    MemoryError: add: shape (1073741824, 1048576) of float64 needs 9007199254740992 bytes, which
-    cannot be allocated
-v += v2
-    ValueError: add: shape mismatch: operands could not be broadcast together with shapes (3,),
-    (2,)
+v += v2  # ValueError: add: shape mismatch: … shapes (3,), (2,)
 x + 10**400  # OverflowError: add: the Python integer of 1329 bits does not fit float64
 x + 10**5000  # OverflowError: add: the Python integer of 16610 bits does not fit float64
 10**5000 - x  # OverflowError: subtract: the Python integer of 16610 bits does not fit float64
@@ -1605,9 +1334,7 @@ x < 10**5000  # OverflowError: less: the Python integer of 16610 bits does not f
 v * 10**400  # OverflowError: multiply: the Python integer of 1329 bits does not fit float64
 x += 10**400  # OverflowError: add: the Python integer of 1329 bits does not fit float64
 __array_namespace_info__().dtypes(kind="foo")
-    ValueError: dtypes: kind must be a dtype or one of bool, complex floating, integral, narrow,
-    narrow floating, narrow integer, numeric, real floating, signed integer, unsigned integer, got
-    'foo'
+    ValueError: dtypes: kind must be a dtype or one of bool, …, got 'foo'
 __array_namespace_info__().dtypes(kind=5)
     TypeError: dtypes: kind must be a dtype of this namespace, got 5
 linalg.trace(v)  # ValueError: …needs a rank of at least 2, got shape (3,)
@@ -1618,15 +1345,12 @@ for _ in s: pass  # TypeError: iter: a tensor of rank 0 cannot be iterated over
 hash(v)
     TypeError: a Tensor can be written to, so it has no hash; use id(x), or x.layout and x.dtype
 "a" in v  # TypeError: __contains__: operands must be tensors, arrays or Python scalars, got str
-None in v
-    TypeError: __contains__: operands must be tensors, arrays or Python scalars, got NoneType
+None in v  # TypeError: __contains__: operands must be …, got NoneType
 [1] in v
-    TypeError: __contains__: operands must be tensors, arrays or Python scalars, got list; make
-    it a tensor
-    with asarray() first
+    TypeError: __contains__: operands must be …, got list; make it a tensor with asarray() first
 f"{v:.3f}"
-    ValueError: format: '.3f' does not suit shape (3,), whose text is formatted; only rank 0 is a
-    number
+    ValueError: format: '.3f' does not suit shape (3,), whose text is formatted; only rank 0 is
+    a number
 f"{s:d}"  # ValueError: format: 'd' does not suit a float64
 f"{i[0]:q}"  # ValueError: format: 'q' does not suit a int64
 format(s, None)  # TypeError: format() argument 2 must be str, not None
@@ -1643,7 +1367,6 @@ int(asarray(inf))  # OverflowError: inf is no integer
 float(z[0])  # TypeError: a complex value is not one; take real() first
 int(z[0])  # TypeError: a complex value is not one; take real() first
 complex(v)  # TypeError: needs a tensor of rank 0, got shape (3,)
-float(v2[:1])  # TypeError: needs a tensor of rank 0, got shape (1,)
 len(s)  # TypeError: a tensor of rank 0 has no length
 iter(s)  # TypeError: a tensor of rank 0 cannot be iterated over
 v.to_device("gpu")  # ValueError: device must be one of those available (cpu), got 'gpu'
@@ -1652,20 +1375,13 @@ v.__array_namespace__(api_version="1999.12")
     ValueError: api_version must be one of 2021.12, 2022.12, 2023.12, 2024.12, 2025.12, got
     '1999.12'
 v.__array_namespace__(api_version=np.zeros(3))
-    ValueError: api_version must be one of 2021.12, 2022.12, 2023.12, 2024.12, 2025.12, got
-    numpy.ndarray
-v.__array_namespace__(api_version=2025.12)
-    ValueError: api_version must be one of 2021.12, 2022.12, 2023.12, 2024.12, 2025.12, got 2025.12
+    ValueError: api_version must be one of …, got numpy.ndarray
 v.__dlpack__(dl_device="cpu")
     TypeError: dl_device must be an integer or a sequence of integers, got 'cpu'
 v.__dlpack__(max_version=1)  # TypeError: max_version must be a pair of integers, got 1
-v.__dlpack__(max_version=(1,))  # TypeError: max_version must be a pair of integers, got (1,)
 ro.__dlpack__()
-    BufferError: a read-only tensor needs a DLPack of version 1 or later; give max_version=(1, 0),
-    or copy() it first
-big.copy()
-    MemoryError: shape (1073741824, 1048576) of float64 needs 9007199254740992 bytes, which cannot
-    be allocated
+    BufferError: a read-only tensor needs a DLPack of version 1 or later; give max_version=(1,
+    0), or copy() it first
 """
 
 # Where NumPy shares the memory, and where there are no streams.
@@ -1755,32 +1471,39 @@ def named(*tables):
         yield call, f"{kind}: {name}: {message}"
 
 
-REFUSED = [
-    *named(CREATION, FILES, LAYOUTS, DATA_TYPES, MANIPULATION, INDEXING, ELEMENTWISE),
-    *named(SEARCHES_SORTS_SETS_AND_STATISTICS, LINEAR_ALGEBRA, FOURIER_TRANSFORMS, BEYOND, METHODS),
-    *named(CALLS),
-    *sessions(OPERATORS),
-]
+REFUSED = {
+    "creation": [*named(CREATION)],
+    "files": [*named(FILES)],
+    "layouts": [*named(LAYOUTS)],
+    "data types": [*named(DATA_TYPES)],
+    "manipulation": [*named(MANIPULATION)],
+    "indexing": [*named(INDEXING)],
+    "elementwise": [*named(ELEMENTWISE)],
+    "searches, sorts, sets, statistics": [*named(SEARCHES_SORTS_SETS_AND_STATISTICS)],
+    "linear algebra": [*named(LINEAR_ALGEBRA)],
+    "Fourier transforms": [*named(FOURIER_TRANSFORMS)],
+    "beyond the standard": [*named(BEYOND)],
+    "methods": [*named(METHODS)],
+    "arguments that do not fit": [*named(CALLS)],
+    "operators": [*sessions(OPERATORS)],
+}
 
 
-@pytest.mark.parametrize(("call", "words"), REFUSED, ids=[call for call, _ in REFUSED])
-def test_refused(call, words):
-    check_words(call, words)
+@pytest.mark.parametrize("chapter", REFUSED)
+def test_refused(chapter, names):
+    assert faults_of(REFUSED[chapter], names) == []
 
 
 @pytest.mark.cpu
-@pytest.mark.parametrize(("call", "words"), [*sessions(OF_THE_CPU)])
-def test_refused_on_the_cpu(call, words):
-    check_words(call, words)
+def test_refused_on_the_cpu(names):
+    assert faults_of(sessions(OF_THE_CPU), names) == []
 
 
-def check_words(call, words):
-    error = failing(call)
-    assert re.fullmatch(pattern_of(words), f"{type(error).__name__}: {error}"), repr(error)
+TEMPLATES = [*TENSORS, *AXES, *INTEGERS, *SEQUENCES, *DEVICES, *LAYOUT_ARGUMENTS, *TRUTHS, *COPIES]
 
 
 def test_every_public_function_is_tried():
-    calls = [*TENSORS, *AXES, *(call for call, _ in [*REFUSED, *sessions(OF_THE_CPU)])]
+    calls = [*TENSORS, *AXES, *(call for rows in REFUSED.values() for call, _ in rows)]
     tried = set(map(name_of, calls))
     functions = {name for name in tl.__all__ if inspect.isfunction(getattr(tl, name))}
     functions |= {f"linalg.{name}" for name in tl.linalg.__all__}
@@ -1793,87 +1516,6 @@ def test_every_public_function_is_tried():
 
 
 # --- what a traceback shows ----------------------------------------------------------------------
-
-PACKAGE = str(Path(tl.__file__).parent)
-
-
-def frames_of(error):
-    return [
-        frame for frame in traceback.extract_tb(error.__traceback__) if PACKAGE in frame.filename
-    ]
-
-
-# One of a kind: a call that does not fit, arguments of each sort, operators, keys, methods.
-MISTAKES = [
-    *(call for call, _ in sessions(CALLS)),
-    *templates("""
-sum([1.0])
-sum(x, axis=2)
-sum(x, axis="rows")
-mean(i)
-exp([1.0])
-atan2(z, z)
-add(x, v2)
-add(1, 2)
-where(v, v, v)
-concat([x, 1])
-concat([x, v])
-stack([v, v2])
-reshape(x, (4, 2))
-squeeze(x, 0)
-take(v, far)
-take(x, [0], axis=0)
-zeros((2,), dtype="float3")
-zeros((2,), device="gpu")
-zeros((2,), layout="CHW")
-asarray([[1], [1, 2]])
-asarray({1, 2})
-asarray(["a"])
-asarray([300], dtype=int8)
-linspace(0, 1, 2.5)
-clip(v, "a", 1)
-sort(z)
-matmul(x, x)
-einsum("ij,jk", x, x)
-linalg.inv(x)
-linalg.solve(q, none)
-fft.rfft(z)
-x + v2
-x + np.ones(3, ">f8")
-x + [1]
-foreign + x
-i8 + 300
-x @ x
--b
-x[5]
-x[0, 5]
-x[1.5]
-x[far]
-x[b]
-v["a"]
-len(s)
-float(v)
-bool(v)
-v.T
-v.to_device("gpu")
-v.sum(5)
-v.sum(dim=0)
-v.cumsum(axis=5)
-x.reshape(4, 2)
-x.permute(0)
-x.dot(x)
-v.astype("float3")
-v.flatten(1, 2)
-"""),
-    *("v[9] = 1", "v[0] = [1, 2]", "v['a'] = 1", "ro[0] = 1", "v += x", "i8 += 0.5", "ro += 1"),
-]
-
-
-@pytest.mark.parametrize("call", MISTAKES)
-def test_a_mistake_shows_few_of_our_frames(call):
-    with pytest.raises(Exception) as caught:  # noqa: PT011 - what it is, the tables say
-        exec(call, space()[0])
-    assert len(frames_of(caught.value)) <= 2
 
 
 @pytest.mark.cpu

@@ -1,6 +1,7 @@
 """The names of the package: complete, documented, and called as the standard calls them."""
 
 import ast
+import functools
 import importlib
 import inspect
 import os
@@ -13,6 +14,7 @@ from pathlib import Path
 from types import ModuleType
 
 import pytest
+from sources import MODULES, PACKAGE, nodes_of, tree_of
 
 import tensorlayout as tl
 from tensorlayout import functions
@@ -21,7 +23,6 @@ from tensorlayout.tensor import Tensor
 # It spells the signatures of the standard.
 array_api_strict = pytest.importorskip("array_api_strict", reason="optional: array-api-strict")
 
-PACKAGE = Path(tl.__file__).parent
 CHAPTERS = {
     info.name: importlib.import_module(f"{functions.__name__}.{info.name}")
     for info in pkgutil.iter_modules(functions.__path__)
@@ -73,9 +74,8 @@ STANDARD_DUNDERS = {"__array_namespace_info__"}
 
 def defined(module: ModuleType) -> dict[str, object]:
     """The public functions and constants that a module binds at its top level, imports excluded."""
-    tree = ast.parse(Path(module.__file__).read_text("utf-8"))
     names = set()
-    for node in tree.body:
+    for node in tree_of(Path(module.__file__)).body:
         if isinstance(node, (ast.FunctionDef, ast.ClassDef)):
             names.add(node.name)
         elif isinstance(node, (ast.Assign, ast.AnnAssign)):
@@ -89,19 +89,24 @@ def is_name(node: ast.AST) -> bool:
     return isinstance(node, ast.Name)
 
 
-def imported_elsewhere(module: ModuleType) -> set[str]:
-    """What other modules of the package take from `module`: by name, or as an attribute of it."""
-    short = module.__name__.rpartition(".")[2]
-    found = set()
-    for path in PACKAGE.rglob("*.py"):
-        if path == Path(module.__file__):
-            continue
-        for node in ast.walk(ast.parse(path.read_text("utf-8"))):
-            if isinstance(node, ast.ImportFrom) and node.module == module.__name__:
-                found |= {alias.name for alias in node.names}
+@functools.cache
+def uses() -> dict[tuple[str, str], set[Path]]:
+    """The modules that use a name: imported from a module, or as an attribute of its short name."""
+    found: dict[tuple[str, str], set[Path]] = {}
+    for path in MODULES:
+        for node in nodes_of(path):
+            if isinstance(node, ast.ImportFrom):
+                for alias in node.names:
+                    found.setdefault((node.module or "", alias.name), set()).add(path)
             elif isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name):
-                found |= {node.attr} if node.value.id == short else set()
+                found.setdefault((node.value.id, node.attr), set()).add(path)
     return found
+
+
+def is_used_elsewhere(module: ModuleType, name: str) -> bool:
+    short = module.__name__.rpartition(".")[2]
+    users = uses().get((module.__name__, name), set()) | uses().get((short, name), set())
+    return bool(users - {Path(module.__file__)})
 
 
 def public_functions() -> Iterator[tuple[str, object]]:
@@ -114,15 +119,14 @@ def public_functions() -> Iterator[tuple[str, object]]:
 FUNCTIONS = dict(public_functions())
 
 
-@pytest.mark.parametrize("module", CHAPTERS.values(), ids=CHAPTERS.keys())
-def test_all_lists_the_public_functions(module):
-    listed, bound = set(module.__all__), defined(module)
-    assert len(listed) == len(module.__all__), "a name occurs twice"
-    assert listed <= bound.keys(), f"not defined here: {listed - bound.keys()}"
-    functions_of_its_own = {name for name, value in bound.items() if inspect.isfunction(value)}
-    inner = functions_of_its_own - listed
-    used = imported_elsewhere(module)
-    assert inner <= used, f"neither in __all__ nor used by another module: {inner - used}"
+def test_all_lists_the_public_functions():
+    for chapter, module in CHAPTERS.items():
+        listed, bound = set(module.__all__), defined(module)
+        assert len(listed) == len(module.__all__), f"{chapter}: a name occurs twice"
+        assert listed <= bound.keys(), f"{chapter}: not defined here: {listed - bound.keys()}"
+        inner = {name for name, value in bound.items() if inspect.isfunction(value)} - listed
+        unused = [name for name in inner if not is_used_elsewhere(module, name)]
+        assert unused == [], f"{chapter}: neither in __all__ nor used by another module"
 
 
 def test_package_all_is_the_union():
@@ -135,9 +139,8 @@ def test_package_all_is_the_union():
     assert (chapters | OWN | DTYPES) - inside - listed == set(), "defined, but not listed"
 
 
-@pytest.mark.parametrize("name", tl.__all__)
-def test_what_the_package_lists_exists(name):
-    assert getattr(tl, name) is not None or name == "newaxis"
+def test_what_the_package_lists_exists():
+    assert [name for name in tl.__all__ if getattr(tl, name) is None] == ["newaxis"]
 
 
 def test_dir_holds_the_names_and_nothing_else():
@@ -158,25 +161,16 @@ def test_unknown_name():
         tl.nonsense  # noqa: B018
 
 
-@pytest.mark.parametrize("name", FUNCTIONS)
-def test_docstring(name):
-    first, *rest = (FUNCTIONS[name].__doc__ or "").split("\n")
-    assert first.strip(), "the first line says what the function does"
-    assert not rest or not rest[0].strip(), "the first paragraph is one line"
-    assert len(first) <= 100
+def test_annotations():
+    for name, function in FUNCTIONS.items():
+        signature = inspect.signature(function)
+        assert signature.return_annotation is not signature.empty, name
+        for parameter in signature.parameters.values():
+            assert parameter.annotation is not parameter.empty, (name, parameter.name)
 
 
-@pytest.mark.parametrize("name", FUNCTIONS)
-def test_annotations(name):
-    signature = inspect.signature(FUNCTIONS[name])
-    assert signature.return_annotation is not signature.empty
-    for parameter in signature.parameters.values():
-        assert parameter.annotation is not parameter.empty, parameter.name
-
-
-@pytest.mark.parametrize("name", FUNCTIONS)
-def test_function_names_itself(name):
-    assert FUNCTIONS[name].__name__ == name.rpartition(".")[2]
+def test_functions_name_themselves():
+    assert [n for n, f in FUNCTIONS.items() if f.__name__ != n.rpartition(".")[2]] == []
 
 
 def standard(name: str) -> object | None:
@@ -190,32 +184,28 @@ def standard(name: str) -> object | None:
 STANDARD = [name for name in FUNCTIONS if standard(name) is not None]
 
 
-def test_most_functions_are_the_standards():
-    assert len(STANDARD) > 110
-
-
-@pytest.mark.parametrize("name", STANDARD)
-def test_signature_is_the_standards(name):
+def test_signatures_are_the_standards():
     """But for what may be given by position as well, as NumPy's callers do."""
-    ours = list(inspect.signature(FUNCTIONS[name]).parameters.values())
-    theirs = list(inspect.signature(standard(name)).parameters.values())
-    standards = {p.name for p in theirs}
-    shared = [p for p in ours if p.name in standards]
-    added = [p for p in ours if p.name not in standards]
-    positional = {"linear_algebra.tensordot": ["axes"]}.get(name, [])
-    kinds = [(p.name, p.KEYWORD_ONLY if p.name in positional else p.kind) for p in shared]
-    assert kinds == [(p.name, p.kind) for p in theirs]
-    required = [p.name for p in shared if p.default is p.empty]
-    assert set(required) <= {p.name for p in theirs if p.default is p.empty}
-    assert {p.name for p in added} <= KEYWORDS
-    assert all(p.kind is p.KEYWORD_ONLY and p.default in (None, False) for p in added)
+    assert len(STANDARD) > 110
+    for name in STANDARD:
+        ours = list(inspect.signature(FUNCTIONS[name]).parameters.values())
+        theirs = list(inspect.signature(standard(name)).parameters.values())
+        standards = {p.name for p in theirs}
+        shared = [p for p in ours if p.name in standards]
+        added = [p for p in ours if p.name not in standards]
+        positional = {"linear_algebra.tensordot": ["axes"]}.get(name, [])
+        kinds = [(p.name, p.KEYWORD_ONLY if p.name in positional else p.kind) for p in shared]
+        assert kinds == [(p.name, p.kind) for p in theirs], name
+        required = {p.name for p in shared if p.default is p.empty}
+        assert required <= {p.name for p in theirs if p.default is p.empty}, name
+        assert {p.name for p in added} <= KEYWORDS, name
+        assert all(p.kind is p.KEYWORD_ONLY and p.default in (None, False) for p in added), name
 
 
 def declared_methods() -> list[str]:
-    tree = ast.parse((PACKAGE / "tensor.py").read_text("utf-8"))
     (block,) = [
         node
-        for node in ast.walk(tree)
+        for node in nodes_of(PACKAGE / "tensor.py")
         if isinstance(node, ast.If) and ast.unparse(node.test) == "TYPE_CHECKING"
     ]
     return names_in(block.body)
@@ -229,15 +219,15 @@ def names_in(nodes) -> list[str]:
     return methods + [each.id for each in alike if isinstance(each, ast.Name)]
 
 
-@pytest.mark.parametrize("name", declared_methods())
-def test_declared_method_is_bound(name):
+def test_declared_methods_are_bound():
     # Looked up in the class itself: `object` has some of these names too.
-    method = vars(Tensor)[name]
-    assert callable(method) or isinstance(method, property)
+    methods = {name: vars(Tensor)[name] for name in declared_methods()}
+    unbound = [n for n, m in methods.items() if not (callable(m) or isinstance(m, property))]
+    assert unbound == []
 
 
 def test_bound_methods_are_declared():
-    in_source = set(names_in(ast.walk(ast.parse((PACKAGE / "tensor.py").read_text("utf-8")))))
+    in_source = set(names_in(nodes_of(PACKAGE / "tensor.py")))
     always = {"__dir__", "__repr__", "__str__"}  # object declares them
     bound = {name for name, value in vars(Tensor).items() if inspect.isfunction(value)}
     assert bound - in_source - always == set()
@@ -253,9 +243,9 @@ STRICT_ARRAY = type(array_api_strict.ones(1))
 NOT_THE_STANDARDS = {"__buffer__", "__dir__", "__new__", "__class__"}  # array-api-strict's own
 
 
-@pytest.mark.parametrize("name", ["__array_namespace__", "__dlpack__", "__dlpack_device__"])
-def test_method_signature_is_the_standards(name):
-    assert method_signature(Tensor, name) == method_signature(STRICT_ARRAY, name)
+def test_method_signatures_are_the_standards():
+    for name in ("__array_namespace__", "__dlpack__", "__dlpack_device__"):
+        assert method_signature(Tensor, name) == method_signature(STRICT_ARRAY, name)
 
 
 def test_signature_of_to_device():  # array-api-strict also takes the stream by position
@@ -263,11 +253,9 @@ def test_signature_of_to_device():  # array-api-strict also takes the stream by 
     assert kinds == [inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.KEYWORD_ONLY]
 
 
-@pytest.mark.parametrize(
-    "name", [n for n in vars(STRICT_ARRAY) if n.startswith("__") and n not in NOT_THE_STANDARDS]
-)
-def test_tensor_has_the_methods_of_the_standard(name):
-    assert hasattr(Tensor, name)
+def test_tensor_has_the_methods_of_the_standard():
+    names = {n for n in vars(STRICT_ARRAY) if n.startswith("__")} - NOT_THE_STANDARDS
+    assert [name for name in names if not hasattr(Tensor, name)] == []
 
 
 # --- adding a function -------------------------------------------------------------------------

@@ -88,7 +88,8 @@ def demo(tmp_path_factory):
     with contextlib.redirect_stdout(said), pytest.MonkeyPatch.context() as patch:
         patch.setattr(ledger, "Ledger", Kept)
         out = out / "new"
-        assert main(["demo", f"--out={out}", f"--json={out}/a.json", f"--report={out}/page"]) == 0
+        arguments = [f"--out={out}", f"--json={out}/a.json", f"--report={out}/page", "--repeat=1"]
+        assert main(["demo", *arguments]) == 0
     [book] = books
     return out, said.getvalue(), book.steps
 
@@ -111,49 +112,34 @@ def test_output_fits_100_columns_of_plain_ascii(demo):
     assert max(map(len, said.replace(str(out), "OUT").splitlines())) <= 100
     assert said.isascii()
     assert "\x1b" not in said
+    assert "astronaut.jpg: 400 x 448 pixels" in said
+    assert "cut to 400 x 427, from the middle" in said
 
 
-def test_says_what_became_of_the_photographs(demo):
-    assert "astronaut.jpg: 400 x 448 pixels" in demo[1]
-    assert "cut to 400 x 427, from the middle" in demo[1]
+STEPS = """
+seen as CHW | HWC -> HWC | view
+stack the batch | HWC -> NHWC | copy
+NHWC to NCHW | NHWC -> NCHW | relayout
+NHWC to NHWC: nothing to do | NHWC -> NHWC | view
+rows at 256-byte pitch | NCHW -> NCHW W+112 | relayout
+column-major | NCHW -> WHCN | relayout
+- mean (padding stays 0) | NCHW W+112 -> NCHW W+112 | compute
+cut the left half | NHWC -> NHWC gaps | view
+turned by 180 degrees | NHWC -> NHWC -H -W | view
+JOIN 16 tiles | NHWC gaps -> NHWC | copy
+SCATTER pixels in waves | NHWC gaps -> NHWC | compute
+mean by channel | NHWC -> C | compute
+a row for each pixel | NHWC -> PC | view
+histogram by scatter_add | PC gaps -> VC | compute
+each of its rows sorted | NHW gaps -> NHW | compute
+"""
 
 
-@pytest.mark.parametrize(
-    ("title", "layout", "kind"),
-    [
-        ("seen as CHW", "HWC -> HWC", "view"),
-        ("stack the batch", "HWC -> NHWC", "copy"),
-        ("NHWC to NCHW", "NHWC -> NCHW", "relayout"),
-        ("NCHW to NHWC", "NCHW -> NHWC", "relayout"),
-        ("NHWC to NHWC: nothing to do", "NHWC -> NHWC", "view"),
-        ("rows at 256-byte pitch", "NCHW -> NCHW W+112", "relayout"),
-        ("column-major", "NCHW -> WHCN", "relayout"),
-        ("- mean (padding stays 0)", "NCHW W+112 -> NCHW W+112", "compute"),
-        ("cut the left half", "NHWC -> NHWC gaps", "view"),
-        ("turned by 180 degrees", "NHWC -> NHWC -H -W", "view"),
-        ("one picture of all rows", "NHWC -> HWC", "view"),
-        ("cut to multiples of 4", "NHWC -> NHWC gaps", "view"),
-        ("JOIN 16 tiles", "NHWC gaps -> NHWC", "copy"),
-        ("SLICE1 with stride -1", "NHWC gaps -> NHWC", "copy"),
-        ("SCATTER pixels in waves", "NHWC gaps -> NHWC", "compute"),
-        ("GATHER_ELEMENTS in waves", "NHWC gaps -> NHWC", "compute"),
-        ("SPACE_TO_DEPTH, blocks of 4", "NHWC gaps -> NHWC", "copy"),
-        ("PADDING by reflection", "NHWC gaps -> NHWC", "copy"),
-        ("UPSAMPLE_2D, linear", "NHWC -> NHWC", "compute"),
-        ("mean by channel", "NHWC -> C", "compute"),
-        ("a row for each pixel", "NHWC -> PC", "view"),
-        ("histogram by scatter_add", "PC gaps -> VC", "compute"),
-        ("YCbCr by matmul", "PC -> PC", "compute"),
-        ("sums down columns", "NHWC -> NHWC", "compute"),
-        ("the red channel", "NHWC -> NHW gaps", "view"),
-        ("each of its rows sorted", "NHW gaps -> NHW", "compute"),
-        ("stack 9 crops", "NHWC -> NHWC", "copy"),
-    ],
-)
-def test_table(demo, title, layout, kind):
-    line = next(line for line in demo[1].splitlines() if line.startswith(title))
-    assert re.fullmatch(rf"{re.escape(title)} +{re.escape(layout)} +{kind} .*", line)
-    assert (line.split()[-1] == "-") == (kind == "view")
+def test_table(demo):
+    for title, layout, kind in (row.split(" | ") for row in STEPS.strip().splitlines()):
+        line = next(line for line in demo[1].splitlines() if line.startswith(title))
+        assert re.fullmatch(rf"{re.escape(title)} +{re.escape(layout)} +{kind} .*", line)
+        assert (line.split()[-1] == "-") == (kind == "view")
 
 
 def test_summary_counts_the_table(demo):
@@ -238,7 +224,7 @@ def test_photographs_are_free_small_and_described():
 # ---- On other pictures
 
 
-@pytest.mark.parametrize("size", [(1, 1), (2, 3), (1, 300), (300, 1), (7, 256), (8, 513)])
+@pytest.mark.parametrize("size", [(1, 1), (7, 256), (8, 257)])
 def test_sizes(picture, tmp_path, capsys, size):
     assert main(["demo", str(picture(*size)), "--out", str(tmp_path / "out")]) == 0
     said = capsys.readouterr().out
@@ -249,11 +235,6 @@ def test_sizes(picture, tmp_path, capsys, size):
     mosaic, pixels = decoded(tmp_path / "out" / "mosaic.png"), noise(*size, 3)
     np.testing.assert_array_equal(mosaic[:, : size[1]], pixels)
     np.testing.assert_array_equal(mosaic[:, -size[1] :], pixels[::-1, ::-1])
-
-
-def test_one_colour_has_no_span_to_rescale(tmp_path, capsys):
-    Image.new("RGB", (1, 1), (0, 0, 0)).save(tmp_path / "black.png")
-    assert main(["demo", str(tmp_path / "black.png"), "--out", str(tmp_path)]) == 0
 
 
 def test_different_sizes_are_cut_from_the_middle(tmp_path, capsys):
@@ -386,14 +367,10 @@ def difference(tmp_path, capsys):
 @pytest.mark.parametrize(
     ("name", "title"),
     [
-        ("permute_dims", "seen as CHW"),
-        ("stack", "stack the batch"),
         ("to_layout", "NHWC to NCHW"),
         ("astype", "to float32"),
         ("round", "rescale to bytes for viewing"),
-        ("flip", "its mirror image"),
         ("concat", "side by side"),
-        ("reshape", "one picture of all rows"),
     ],
 )
 def test_one_wrong_element(tmp_path, capsys, monkeypatch, name, title):
@@ -476,23 +453,7 @@ class TestHandover:
         assert lines[-1].endswith("not tried")
 
 
-# ---- What each panel shows, against NumPy on the photographs as they were decoded
-
-
-def shown_by(part, *pixels):
-    """The pictures of a part of the demo by title."""
-    array = np.moveaxis(np.stack(pixels), 3, 1)
-    batch = Known(tl.to_layout(tl.asarray(array), "NHWC"), array, "NCHW")
-    return {each.title: each.pixels for each in part.run(ledger.Ledger(str), batch)}
-
-
-@pytest.fixture(scope="module")
-def shown(photographs):
-    return {
-        title: pixels
-        for part in (directml, statistics)
-        for title, pixels in shown_by(part, *photographs).items()
-    }
+# ---- Its parts
 
 
 @pytest.mark.parametrize(
@@ -518,87 +479,10 @@ def shown(photographs):
 def test_one_wrong_element_of_a_part(monkeypatch, part, module, name, title):
     spoil(monkeypatch, module, name)
     number = r"\d+" if name == "join" else "1"  # JOIN's are joined again
+    array = np.moveaxis(noise(9, 17, 3)[None] // 2, 3, 1)
+    batch = Known(tl.to_layout(tl.asarray(array), "NHWC"), array, "NCHW")
     with pytest.raises(DifferenceError, match=rf"\({title}\) differs from NumPy: {number} of "):
-        shown_by(part, noise(9, 17, 3) // 2)
-
-
-class TestDirectmlPart:
-    @pytest.fixture
-    def cut(self, photographs):
-        return [p[:424] for p in photographs]
-
-    def test_tiles_alternate(self, shown, cut):
-        odd = np.indices((424, 400)) // np.array([106, 100]).reshape(2, 1, 1)
-        expected = np.where((odd.sum(0) % 2 == 0)[..., None], *cut)
-        np.testing.assert_array_equal(shown["JOIN"], expected)
-
-    def test_mirror(self, shown, cut):
-        np.testing.assert_array_equal(shown["SLICE1"], np.fliplr(cut[0]))
-
-    def test_every_row_is_rolled(self, shown, cut):
-        waves = np.round(24 * np.sin(2 * np.pi * 4 * np.arange(424) / 424)).astype(int)
-        rolled = [np.roll(row, by, axis=0) for row, by in zip(cut[0], waves, strict=True)]
-        np.testing.assert_array_equal(shown["SCATTER"], rolled)
-
-    def test_rows_come_from_near_by(self, shown, cut):
-        swing = np.round(0.06 * 424 * np.sin(2 * np.pi * 4 * np.arange(424) / 424)).astype(int)
-        rows = [min(423, max(0, row + 2 * by)) for row, by in enumerate(swing)]
-        np.testing.assert_array_equal(shown["GATHER_ELEMENTS"], cut[1][rows])
-
-    def test_blocks_become_small_pictures(self, shown, cut):
-        expected = np.block([[[cut[0][i::4, j::4]] for j in range(4)] for i in range(4)])
-        np.testing.assert_array_equal(shown["SPACE_TO_DEPTH"], expected)
-
-    def test_middle_is_reflected(self, shown, cut):
-        part = cut[0][:212, 100:300]
-        padded = np.pad(part, [(106, 106), (100, 100), (0, 0)], mode="reflect")
-        np.testing.assert_array_equal(shown["PADDING"], padded)
-
-    def test_magnified(self, shown, cut):
-        patch = cut[0][106:159, 175:225]
-        nearest = np.kron(patch, np.ones((8, 8, 1), np.uint8))
-        np.testing.assert_array_equal(shown["UPSAMPLE_2D, nearest"], nearest)
-        linear = patch.astype(float)
-        for axis, n in enumerate((53, 50)):
-            at = (np.arange(8 * n) + 0.5) / 8 - 0.5
-            between = functools.partial(np.interp, at, np.arange(n))
-            linear = np.apply_along_axis(between, axis, linear)
-        np.testing.assert_array_equal(shown["UPSAMPLE_2D, linear"], np.round(linear))
-
-
-class TestStatisticsPart:
-    def test_planes_of_brightness_and_colour(self, shown, photographs):
-        drawn, picture = shown["Colours by matmul"], photographs[0]
-        np.testing.assert_array_equal(drawn[:HEIGHT, :WIDTH], picture)
-        planes = drawn[:HEIGHT, WIDTH:], drawn[HEIGHT:, :WIDTH], drawn[HEIGHT:, WIDTH:]
-        own = np.asarray(Image.fromarray(picture).convert("YCbCr"))  # with finer weights
-        for channel, plane in enumerate(planes):
-            assert (np.ptp(plane, axis=2) == 0).all()
-            assert np.abs(plane[..., 0].astype(int) - own[..., channel]).max() <= 2
-
-    def test_integral_image(self, shown, photographs):
-        sums = np.zeros((HEIGHT + 1, WIDTH + 1, 3), np.int64)
-        sums[1:, 1:] = photographs[0].astype(np.int64).cumsum(0).cumsum(1)
-        np.testing.assert_array_equal(shown["Integral image"], sums * 255 // sums[-1, -1])
-
-    def test_box_means(self, shown, photographs):
-        boxes = np.lib.stride_tricks.sliding_window_view(photographs[0], (31, 31), (0, 1))
-        means = boxes.sum((3, 4), dtype=np.int64) // 31**2
-        np.testing.assert_array_equal(shown["Box means"], means)
-
-    def test_sorted_rows(self, shown, photographs):
-        rows = [sorted(row) for row in photographs[0][..., 0].tolist()]
-        np.testing.assert_array_equal(shown["Sorted rows"][..., 0], rows)
-
-    def test_crops(self, shown, photographs):
-        drawn = shown["A batch of crops"]
-        assert drawn.shape == (384, 384, 3)
-        np.testing.assert_array_equal(drawn[:128, :128], photographs[0][:128, :128])
-        np.testing.assert_array_equal(drawn[:128, 128:256], photographs[1][37:165, 34:162][:, ::-1])
-        np.testing.assert_array_equal(drawn[256:, 256:], photographs[0][-128:, -128:])
-
-    def test_statistics_are_drawn(self, shown):
-        assert shown["Statistics by channel"].shape == (panels.PANEL, panels.PANEL, 3)
+        part.run(ledger.Ledger(str), batch)
 
 
 class TestLedger:
@@ -646,18 +530,15 @@ class TestLedger:
 
 
 class TestPanels:
-    @pytest.mark.parametrize(
-        "sizes", [[(400, 300), (10, 900), (1, 1)], [(384, 384)] * 4, [(3000, 20)]]
-    )
-    def test_pictures_are_aligned_whole_and_apart(self, sizes):
+    def test_pictures_are_aligned_whole_and_apart(self):
         layout = str(tl.Layout((9,) * 4, (999, 99, 9, 1)))
         captioned = [
             panels.Captioned("W" * 12, "M" * 66, layout, np.full((*size, 3), 7, np.uint8))
-            for size in sizes
+            for size in [(400, 300), (10, 900), (1, 1)]
         ]
         drawn = np.asarray(panels.captioned_sheet("W" * 20, captioned, 2))
         dark = (drawn == 7).all(axis=2)
-        for column in range(min(2, len(sizes))):
+        for column in range(2):
             left = panels.MARGIN + column * (panels.PANEL + panels.MARGIN)
             assert not dark[:, left - panels.MARGIN : left].any()
             assert dark[:, left].any()
@@ -666,17 +547,14 @@ class TestPanels:
         assert (drawn[:, -panels.MARGIN :] == panels.PAPER).all()
         assert (drawn[:20] == panels.PAPER).all()
 
-    @pytest.mark.parametrize(
-        ("size", "fitted"),
-        [
+    def test_size(self):
+        for size, fitted in [
             ((384, 384), (384, 384)),
             ((768, 100), (384, 50)),
             ((100, 90), (300, 270)),
             ((1, 1), (384, 384)),
-        ],
-    )
-    def test_size(self, size, fitted):
-        assert panels.fitted(np.zeros((*size, 3), np.uint8)).size == fitted[::-1]
+        ]:
+            assert panels.fitted(np.zeros((*size, 3), np.uint8)).size == fitted[::-1]
 
     def test_histogram(self):
         counts = np.zeros((256, 3), np.int32)
@@ -687,11 +565,6 @@ class TestPanels:
             assert bar[95] == bar[288] == 0  # 64 and 192 are at 96 and 288 of the 384 pixels
             assert bar[96] == bar[287] == 100
         assert (drawn[:, 191:193] == panels.INK).all(axis=2).any()
-
-    def test_histogram_of_one_pixel(self):
-        counts = np.zeros((256, 3), np.int32)
-        counts[255] = 1
-        assert panels.histogram(counts, np.full(3, 255.0), np.zeros(3)).shape == (384, 384, 3)
 
 
 class TestSheet:
@@ -786,13 +659,18 @@ def test_json_says_where_and_of_what(facts):
         {"name": "rocket.jpg", "width": 640, "height": 427, "notes": []},
     ]
     assert facts["versions"]["numpy"] == np.__version__
-    assert (facts["device"], facts["repeat"], facts["left_out"]) == ("cpu", 5, [])
+    assert (facts["device"], facts["repeat"], facts["left_out"]) == ("cpu", 1, [])
 
 
-def test_json_alone_on_stdout(picture, tmp_path, capsys):
-    path = str(picture(9, 8))
-    assert main(["demo", path, "--out", str(tmp_path), "--repeat", "2", "--json"]) == 0
+def test_json_alone_on_stdout_and_names_that_are_no_html(tmp_path, capsys):
+    path = tmp_path / "<b>&x.png"
+    Image.new("RGB", (8, 9)).save(path)  # of one colour, which has no span to rescale
+    folders = [f"--out={tmp_path}", f"--report={tmp_path}"]
+    assert main(["demo", str(path), *folders, "--repeat", "2", "--json"]) == 0
     assert json.loads(capsys.readouterr().out)["repeat"] == 2
+    text = (tmp_path / "tensorlayout-demo.html").read_text("utf-8")
+    assert path.name not in text
+    assert any(f"{path.name}: 8 " in words for words in Checked(text).text)
 
 
 def test_a_picture_is_not_taken_for_the_file_of_json(picture, tmp_path, capsys):
@@ -827,16 +705,6 @@ def test_how_often_is_timed(monkeypatch, once, repeat, calls, runs):
     assert took == pytest.approx(once)
 
 
-def test_the_median_counts(monkeypatch):
-    clock, durations = [0.0], iter([9e-4, 5e-3, 1e-3, 2e-3])
-
-    def call():
-        clock[0] += next(durations)
-
-    monkeypatch.setattr(beside.time, "perf_counter", lambda: clock[0])
-    assert beside.median(call, 3)[0] == pytest.approx(2e-3)  # the first is no run
-
-
 def test_another_library_that_computes_something_else():
     class Wrong:
         def __getattr__(self, name):
@@ -862,8 +730,7 @@ def test_numpy_and_others_work_on_the_same_memory():
     assert np.shares_memory(seen[0], np.asarray(x))
 
 
-@pytest.mark.parametrize("sizes", [[(9, 20)], [(7, 5)] * 2, [(9, 20), (12, 11), (9, 11)]])
-def test_the_bar_ends_at_its_total(sizes, tmp_path, monkeypatch):
+def test_the_bar_ends_at_its_total(tmp_path, monkeypatch):
     made = []
 
     class Counted(progress.Bar):
@@ -876,7 +743,7 @@ def test_the_bar_ends_at_its_total(sizes, tmp_path, monkeypatch):
 
     monkeypatch.setattr(progress, "Bar", Counted)
     monkeypatch.setattr(pictures, "Bar", Counted)
-    for number, size in enumerate(sizes):
+    for number, size in enumerate([(9, 20), (12, 11), (9, 11)]):
         Image.fromarray(noise(*size, 3)).save(tmp_path / f"{number}.png")
     assert main(["demo", str(tmp_path), "--out", str(tmp_path / "out"), "--repeat", "1"]) == 0
     assert [unit for unit, *_ in made] == ["picture", "step"]
@@ -1032,15 +899,6 @@ def test_small_layouts_have_the_form(layout, small):
     assert str(report._small(tl.Layout.parse(layout))) == small
 
 
-def test_names_of_files_are_no_html(tmp_path, capsys):
-    name = "<b>&x.png"
-    Image.fromarray(noise(9, 8, 3)).save(tmp_path / name)
-    assert main(["demo", str(tmp_path / name), f"--out={tmp_path}", f"--report={tmp_path}"]) == 0
-    text = (tmp_path / "tensorlayout-demo.html").read_text("utf-8")
-    assert name not in text
-    assert any(f"{name}: 8 " in words for words in Checked(text).text)
-
-
 class TestNormalising:
     def test_levels_are_what_bytes_become(self, photographs):
         x = np.stack(photographs).transpose(0, 3, 1, 2)
@@ -1052,12 +910,3 @@ class TestNormalising:
             values, numbers = np.unique(normalised[:, c], return_counts=True)
             np.testing.assert_allclose(levels[counts[:, c] > 0, c], values, atol=1e-6)
             np.testing.assert_array_equal(counts[counts[:, c] > 0, c], numbers)
-
-    def test_histogram_on_another_axis(self):
-        counts, levels = np.full((256, 3), 5), np.linspace(-1.5, 1.5, 256)[:, None].repeat(3, 1)
-        drawn = panels.histogram(counts, np.zeros(3), np.ones(3), levels, (-3, 3), (-2, 0, 2))
-        for colour in panels.COLOURS:
-            [bars] = np.nonzero(
-                (drawn == colour).any(axis=(0, 2)) & (drawn == colour).all(2).any(0)
-            )
-            assert (bars[0], bars[-1]) == (96, 287)  # a quarter and three quarters of 384 pixels

@@ -92,6 +92,7 @@ class TestLedger:
         assert "no other library knows" in handover.shared(pixels.tensor, np.zeros(1))[-1]
 
 
+@pytest.mark.ci
 @needs_compiler
 def test_the_demo_on_the_simulator(simulated, tmp_path, capsys):
     cuda = both_demos(tmp_path, capsys)

@@ -1,6 +1,7 @@
 """README and docs: every code block runs, every table tells the truth."""
 
 import doctest
+import functools
 import importlib
 import inspect
 import re
@@ -73,10 +74,13 @@ def test_python_blocks(page):
 @pytest.mark.cpu
 @pytest.mark.parametrize("page", RECIPES, ids=name_of)
 def test_recipes(page):
-    """Each in a process of its own, for other libraries are set up before they are imported."""
-    for block in blocks_of(page):
-        for name in re.findall(r"^>>> (?:import|from) (\w+)", block.code, re.MULTILINE):
-            pytest.importorskip(name, reason=f"optional: {name}")
+    """In a process of its own where another library is set up before it is imported."""
+    text = page.read_text("utf-8")
+    for name in re.findall(r"^>>> (?:import|from) (\w+)", text, re.MULTILINE):
+        pytest.importorskip(name, reason=f"optional: {name}")
+    if "os.environ" not in text:
+        assert wrong_in(page) == ""
+        return
     code = f"import sys; sys.path[:] = {sys.path}; from pathlib import Path; import test_docs; "
     code += f"print(test_docs.wrong_in(Path({str(page)!r})))"
     ran = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=300)
@@ -84,19 +88,15 @@ def test_recipes(page):
 
 
 @pytest.mark.cpu
-@pytest.mark.parametrize("page", PAGES, ids=name_of)
-def test_languages(page):
+def test_languages():
     """python is run here, sh by the README's own test of its commands, the rest is read by tests.
 
     Files of the worked example are py and cpp, and diff where they are changed.
     """
-    known = {
-        "python",
-        "sh",
-        "text",
-        *(("py", "cpp", "diff") if page.name == "CONTRIBUTING.md" else ()),
-    }
-    assert {block.language for block in blocks_of(page)} <= known
+    for page in PAGES:
+        known = {"python", "sh", "text"}
+        known |= {"py", "cpp", "diff"} if page.name == "CONTRIBUTING.md" else set()
+        assert {block.language for block in blocks_of(page)} <= known, page
 
 
 @pytest.mark.cpu
@@ -129,6 +129,7 @@ def test_the_readme_is_short():
     assert len((ROOT / "README.md").read_text("utf-8").splitlines()) <= 150
 
 
+@functools.cache
 def anchors_of(page: Path) -> set[str]:
     """The anchors that GitHub and mkdocs give the headings of a page."""
     headings = re.findall(r"^#+ (.*)$", FENCE.sub("", page.read_text("utf-8")), re.MULTILINE)
@@ -136,15 +137,16 @@ def anchors_of(page: Path) -> set[str]:
 
 
 @pytest.mark.cpu
-@pytest.mark.parametrize("page", PAGES, ids=name_of)
-def test_links_inside_the_repository(page):
-    for target in re.findall(r"\]\(([^)\s]+)\)", FENCE.sub("", page.read_text("utf-8"))):
+def test_links_inside_the_repository():
+    texts = {page: FENCE.sub("", page.read_text("utf-8")) for page in PAGES}
+    links = [(page, to) for page in PAGES for to in re.findall(r"\]\(([^)\s]+)\)", texts[page])]
+    for page, target in links:
         if "://" in target:
             continue
         name, _, anchor = target.partition("#")
         linked = page.parent / name if name else page
-        assert linked.exists(), target
-        assert not anchor or anchor in anchors_of(linked), target
+        assert linked.exists(), (page, target)
+        assert not anchor or anchor in anchors_of(linked), (page, target)
 
 
 @pytest.mark.cpu
@@ -278,10 +280,9 @@ def rows_of(heading: str) -> list[list[str]]:
 
 
 @pytest.mark.cpu
-@pytest.mark.parametrize("row", rows_of("Text form"), ids=lambda r: r[0])
-def test_text_forms(row):
-    text = row[0].strip("`")
-    assert str(Layout.parse(text)) == text
+def test_text_forms():
+    texts = [row[0].strip("`") for row in rows_of("Text form")]
+    assert [str(Layout.parse(text)) for text in texts] == texts
 
 
 # --- layouts.md: what each function gives ------------------------------------------------------
@@ -432,24 +433,15 @@ REDUCING = ["statistical", "utility", "extra_statistical"]
 CHAPTERS = {"elementwise", *REDUCING}
 
 
-# Every kind of layout that a matrix of two rows and three columns can have.
+# Matrices that are packed, padded, with gaps, backwards, moved, and that share slots.
 MATRICES = [
     "(2,3):(3,1)",
-    "(2,3):(1,2)",
-    *(f"(2,3):(4,1) padded=(2,4) padding={value.name}" for value in PaddingValue),
-    "(2,3):(1,3) padded=(3,3) padding=ZERO",
+    "(2,3):(4,1) padded=(2,4) padding=LOWEST",
     "(2,3):(1,4) padded=(4,3) padding=ONE",
-    "(2,3):(5,1)",
     "(2,3):(1,5)",
-    "(2,3):(3,1)+4",
-    "(2,3):(-3,-1)+5",
     "(2,3):(1,-2)+4",
-    "(2,3):(6,2)+1",
     "(2,3):(0,1)",
-    "(2,3):(1,0)",
-    "(2,3):(0,0)",
     "(2,3):(1,1)",
-    "(2,3):(0,1) order=(0,1)",
 ]
 
 
@@ -537,28 +529,17 @@ def test_what_an_elementwise_function_gives(name):
         p.default is p.empty and p.kind is p.POSITIONAL_ONLY
         for p in inspect.signature(function).parameters.values()
     )
-    tried = []
-    for dtype in (tl.int64, tl.float64, tl.bool, tl.complex128):
-        try:
-            function(*[tl.ones((), dtype=dtype)] * operands)
-        except TypeError as error:
-            tried.append(error)
-            continue
-        for text in MATRICES:
-            ordered = dtype != tl.complex128 or not {"LOWEST", "HIGHEST"} & set(text.split("="))
-            if ordered:
-                x = matrix_in(text, dtype)
-                holds(function(*[x] * operands), x, *row_of("all else of elementwise"))
-    assert len(tried) < 4, tried
+    for text in MATRICES:
+        x = matrix_in(text, tl.bool if name.startswith("logical_") else tl.int64)
+        holds(function(*[x] * operands), x, *row_of("all else of elementwise"))
 
 
-@pytest.mark.parametrize(
-    ("chapter", "name"), [(chapter, name) for chapter in REDUCING for name in chapter_of(chapter)]
-)
-def test_what_a_reduction_gives(chapter, name):
+def test_what_a_reduction_gives():
     x = cube()
-    more = (0.5,) if "quantile" in name else ()
-    holds(getattr(tl, name)(x, *more, axis=1), x, *row_of(f"all of {chapter}"))
+    for chapter in REDUCING:
+        for name in chapter_of(chapter):
+            more = (0.5,) if "quantile" in name else ()
+            holds(getattr(tl, name)(x, *more, axis=1), x, *row_of(f"all of {chapter}"))
 
 
 def test_parts_both_ways():

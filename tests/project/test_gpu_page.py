@@ -71,6 +71,7 @@ def test_every_program_is_known_here():
     assert {words[0] for words in commands() if words} == known
 
 
+@pytest.mark.ci
 @pytest.mark.parametrize("given", [*after("python", "-m", "pytest"), *after("$SEEN/unpooled.py")])
 def test_what_pytest_is_given(given):
     pytest.importorskip("xdist", reason="optional: pytest-xdist")
@@ -82,12 +83,14 @@ def test_what_pytest_is_given(given):
     assert found == set(files or ["tests/scan/test_scans.py"])
 
 
+@pytest.mark.ci
 def test_what_the_benchmark_is_given():
     ((_, *given),) = after("python", "-m", "benchmarks")
     assert given == ["--results", "$SEEN"]
     assert said("-m", "benchmarks", "gpu", *given, "--dry-run", "--only", "none") == "\n"
 
 
+@pytest.mark.ci
 def test_what_the_fuzz_is_given():
     (given,) = after("python", "tests/fuzz")
     options = re.findall(r"--[\w-]+", said("tests/fuzz", "--help"))
@@ -127,6 +130,7 @@ def test_the_first_script(tmp_path):
     assert lines == ["a kernel", "a gather", "a graph", last]
 
 
+@pytest.mark.ci
 def test_pytest_without_a_pool(tmp_path):
     (tmp_path / "cupy.py").write_text(FAKE, "utf-8")
     (tmp_path / "unpooled.py").write_text(SCRIPTS["unpooled.py"], "utf-8")

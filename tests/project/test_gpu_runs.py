@@ -64,6 +64,7 @@ def test_a_lost_context_ends_a_run(losing):
     assert "1 failed, 1 passed" in said
 
 
+@pytest.mark.ci
 def test_a_lost_context_ends_a_worker_and_another_goes_on(losing):
     pytest.importorskip("xdist", reason="optional: pytest-xdist")
     status, said = run(losing, "-n", "1")
@@ -73,6 +74,7 @@ def test_a_lost_context_ends_a_worker_and_another_goes_on(losing):
     assert "1 failed, 2 passed" in said
 
 
+@pytest.mark.ci
 @pytest.mark.parametrize(("required", "count"), [("1", 0), ("1", 1), ("0", 0)])
 def test_a_gpu_that_is_required(tmp_path, required, count):
     (tmp_path / "no_gpu.py").write_text(NO_GPU.format(count=count))
@@ -86,6 +88,7 @@ def test_a_gpu_that_is_required(tmp_path, required, count):
         assert (status, "1 passed" in said) == (0, True)
 
 
+@pytest.mark.ci
 def test_what_says_most_comes_first():
     files = {name.partition("::")[0] for name in FIRST}
     paths = sorted(path for path in TESTS.rglob("test_*.py") if path.name in files)

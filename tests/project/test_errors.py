@@ -568,14 +568,114 @@ def test_operators_in_place_refuse_to_write(names):
     assert faults_of(rows, names) == []
 
 
+# Rules that several functions share, each with calls that break it.
+RULES = """
+ValueError: shape: at most 64 dimensions are allowed, got …
+    zeros((1,) * 65) | empty((1,) * 65) | broadcast_to(s, (1,) * 65) |
+    expand_dims(zeros((1,) * 64), axis=0) | reshape(x, (1,) * 65 + (6,))
+ValueError: shape: the sizes (…), … more than 2**63 - 1
+    zeros((2**40, 2**40)) | linspace(0, 1, 2**64) | eye(2**40) | ones((2**40, 2**40)) |
+    from_storage(bytearray(32), "(1180591620717411303424,):(0,)", dtype=int8) |
+    broadcast_to(s, (2**40, 2**40)) | repeat(v, 2**70) | tile(v, (2**70,)) |
+    cumulative_sum(broadcast_to(astype(s, int8), (2**63 - 1,)), include_initial=True) |
+    diag(v, k=2**62) | pad(x, 2**62)
+OverflowError: the Python integer 300 does not fit int8
+    full((2,), 300, dtype=int8) | full_like(i8, 300) | asarray([1, 300], dtype=int8) |
+    i8[...] = 300 | i8[zi] = 300 | i8[b] = 300 | i8[b] = [1, 300] | i8[...] = [1, 2, 300] |
+    add(i8, 300) | clip(i8, 300) | where(b, i8, 300) | searchsorted(i8, 300) |
+    pad(i8, 1, constant_values=300) | put_along_axis(i8, zi, 300) | scatter_add(i8, zi, 300)
+OverflowError: the Python integer -1 does not fit uint8
+    full((2,), -1, dtype=uint8) | arange(-1, 3, dtype=uint8) | u8[0] = -1
+OverflowError: the Python integer of 1329 bits does not fit float64
+    full((2,), 10**400, dtype=float64) | arange(0, 10**400, 1.0) | linspace(0, 10**400, 3) |
+    asarray([10**400], dtype=float64) | asarray([10**400, 1.5]) | v[0] = 10**400 | add(v, 10**400) |
+    where(b, v, 10**400) | var(x, correction=10**400) | linalg.vector_norm(v, ord=10**400) |
+    logspace(0, 2, base=10**400)
+TypeError: complex128 cannot become float64; take real() or abs() first
+    full((2,), 1j, dtype=float64) | full((2,), z[0], dtype=float64) | full_like(x, 1j) |
+    asarray([1j], dtype=float64) | asarray(z, dtype=float64) | astype(z, float64) | clip(v, z) |
+    sum(z, dtype=float64) | cumulative_sum(z, dtype=float64) |
+    linalg.trace(z[None], dtype=float64) | logspace(0, 2j, dtype=float64) |
+    bincount(zi, asarray([1j, 2])) | cumsum(z, dtype=float64) | nansum(z, dtype=float64) |
+    nanmean(z, dtype=float64)
+TypeError: dtype must be numeric, got bool
+    arange(3, dtype=bool) | linspace(0, 1, 3, dtype=bool) | sum(x, dtype=bool) |
+    cumulative_prod(v, dtype=bool) | linalg.trace(x, dtype=bool) | cumprod(x, dtype=bool) |
+    nanprod(x, dtype=bool)
+TypeError: a tensor holds numbers, got str
+    asarray("abc") | asarray([1, "a"]) | v[...] = ["a"] | gradient(v, [1, "a", 2])
+ValueError: shape (…) of … spans more than 2**63 - 1 bytes
+    meshgrid(broadcast_to(s, (2**30,)), broadcast_to(s, (2**30,))) |
+    from_storage(bytearray(32), "(4611686018427387904,):(0,)", dtype=int64) |
+    broadcast_to(s, (2**62, 0)) | repeat(v, 2**60) | tile(v, (2**60,)) | fft.fft(v, n=2**60)
+ValueError: needs a rank of at least 2, got shape (3,)
+    tril(v) | triu(v) | matrix_transpose(v) | linalg.cholesky(v) | linalg.det(v) |
+    linalg.diagonal(v) | linalg.eigvals(v) | linalg.inv(v) | linalg.matrix_norm(v) |
+    linalg.matrix_rank(v) | linalg.pinv(v) | linalg.qr(v) | linalg.svd(v) | linalg.svdvals(v)
+ValueError: the tensor is read-only; copy() it first
+    from_storage(bytes(32), least, dtype=int8, fill_padding=True) | ro[0] = 1 | ro[zi] = 1 |
+    ro[b] = 1 | put_along_axis(ro, zi, 1)
+ValueError: shape mismatch: … shapes (2,), (3,)
+    broadcast_shapes((2,), (3,)) | broadcast_shapes(2, 3) |
+    matmul(zeros((2, 3, 4)), zeros((3, 4, 5)))
+ValueError: axis must not name a dimension twice, got (0, 0)
+    expand_dims(x, axis=(0, 0)) | squeeze(zeros((1, 1)), axis=(0, 0)) | flip(x, axis=(0, 0)) |
+    sliding_window(x, (1, 1), axis=(0, 0)) | sum(x, axis=(0, 0)) | count_nonzero(x, axis=(0, 0)) |
+    linalg.vector_norm(v, axis=(0, 0)) | gradient(x, axis=(0, 0))
+ValueError: axes must not name a dimension twice, got (0, 0)
+    permute_dims(x, (0, 0)) | tensordot(x, x, axes=((0, 0), (0, 0))) |
+    fft.ifftshift(x, axes=(0, 0)) | fft.fftn(x, axes=(0, 0)) | transpose(x, axes=(0, 0))
+ValueError: axis must be given for a tensor of rank 2
+    take(x, i) | cumulative_sum(x) | cumulative_prod(x)
+TypeError: indices must be of an integer dtype, got …
+    take(v, v) | take(v, b) | take_along_axis(v, v) | take_along_axis(v, b)
+IndexError: a mask of shape (3,) does not fit dimensions of sizes (2,)
+    x[b] | x[asarray([True, False, True]), zi] | x[b] = 1
+ValueError: a value of shape … could not be broadcast to …
+    v[...] = [1, 2] | v[...] = x | v[zi] = i | v[b] = v | v[b] = [1, 2, 3] | s[...] = v |
+    v[...] = np.array([1, 2]) | v[0] = v | put_along_axis(v, zi, v) | scatter_add(v, zi, v) |
+    scatter_add(x, asarray([zi]), x, axis=1)
+TypeError: complex cannot be written into float64; take real() first
+    v[...] = 1j | v[zi] = 1j | v[b] = 1j | pad(x, 1, constant_values=1j) |
+    put_along_axis(v, zi, 1j)
+TypeError: only numeric dtypes are allowed, got bool
+    abs(b) | imag(b) | conj(b) | cumulative_sum(b) | linalg.trace(b[None]) |
+    scatter_add(b, zi, True) | nanmean(b)
+TypeError: only numeric dtypes are allowed, got bool, bool
+    subtract(b, b) | matmul(b, b) | tensordot(b, b, axes=1) | vecdot(b, b) | linalg.cross(b, b) |
+    linalg.outer(b, b)
+ValueError: no elements along axis (0, 1) of shape (0, 3)
+    min(none) | nanmin(none) | nanargmax(none)
+TypeError: only real numeric dtypes are allowed, got complex128
+    min(z) | argmax(z) | sort(z) | argsort(z) | scatter_min(z, zi, 1) |
+    scatter_max(v, zi, asarray([1j, 2])) | median(z) | nanmax(z) | nanvar(z) | nanquantile(z, 0.5)
+TypeError: only real numeric dtypes are allowed, got bool
+    max(b) | argmin(b) | sort(b) | nanmedian(b) | nanstd(b)
+TypeError: only real floating dtypes are allowed, got complex128
+    var(z) | fft.rfft(z) | fft.rfftn(z) | fft.ihfft(z)
+ValueError: matrices must be square, got shape (2, 3)
+    linalg.cholesky(x) | linalg.det(x) | linalg.eig(x) | linalg.eigh(x) | linalg.eigvals(x) |
+    linalg.eigvalsh(x) | linalg.inv(x) | linalg.matrix_power(x, 2) | linalg.slogdet(x) |
+    linalg.solve(x, v2)
+LinAlgError: elements must be finite
+    linalg.eig(q * nan) | linalg.eigvals(q * nan) | linalg.svd(q * nan) |
+    linalg.matrix_rank(q * nan) | linalg.pinv(q * nan) | linalg.matrix_norm(q * nan, ord="nuc") |
+    linalg.matrix_norm(q * inf, ord=2) | linalg.svdvals(q * nan)
+LinAlgError: Singular matrix
+    linalg.inv(q) | linalg.matrix_power(q, -1) | linalg.solve(q, v2)
+ValueError: n must be at least 1, got …
+    fft.fft(v, n=0) | fft.rfft(v, n=-1) | fft.irfft(v, n=0) | fft.fftfreq(0) | fft.rfftfreq(-1)
+ValueError: needs a rank of at most 2, got shape (2, 3, 4)
+    cov(cube) | cov(x, cube) | corrcoef(cube)
+TypeError: needs a tensor of rank 0, got shape (3,)
+    float(v) | int(v) | complex(v)
+"""
+
+
 # --- what each function refuses besides --------------------------------------------------------
 
 CREATION = """
 zeros((2, -3))  # ValueError: shape: sizes must not be negative, got (2, -3)
-zeros((1,) * 65)  # ValueError: shape: at most 64 dimensions are allowed, got 65
-zeros((2**40, 2**40))
-    ValueError: shape: the sizes (1099511627776, 1099511627776), with 1 for 0, multiply to more
-    than 2**63 - 1
 zeros((2,), device="cuda:99")
     ValueError: device must be one of those available (cpu…), got 'cuda:99'…
 set_default_device("abacus")
@@ -585,21 +685,11 @@ set_num_threads("2")  # TypeError: count must be an integer or None, got '2'
 full((2,), "a")  # TypeError: fill_value must be a number, got 'a'
 full((2,), v)  # ValueError: fill_value must be a number, got a tensor of shape (3,)
 full((2,), np.ones(3))  # TypeError: fill_value must be a number, got numpy.ndarray
-full((2,), 300, dtype=int8)  # OverflowError: the Python integer 300 does not fit int8
-full((2,), -1, dtype=uint8)  # OverflowError: the Python integer -1 does not fit uint8
-full((2,), 10**400, dtype=float64)
-    OverflowError: the Python integer of 1329 bits does not fit float64
-full((2,), 1j, dtype=float64)
-    TypeError: complex128 cannot become float64; take real() or abs() first
-full((2,), z[0], dtype=float64)
-    TypeError: complex128 cannot become float64; take real() or abs() first
 full(v, 1)
     TypeError: shape must be an integer or a sequence of integers, got a tensor of float64 and
     shape (3,)
 full_like(x, "a")  # TypeError: fill_value must be a number, got 'a'
 full_like(x, v)  # ValueError: fill_value must be a number, got a tensor of shape (3,)
-full_like(i8, 300)  # OverflowError: the Python integer 300 does not fit int8
-full_like(x, 1j)  # TypeError: complex128 cannot become float64; take real() or abs() first
 arange("a")  # TypeError: stop must be a real number, got 'a'
 arange(0, 10, 0)  # ValueError: step must not be 0
 arange(0, 1e300)  # ValueError: from 0 to 1e+300 by 1 are more than 2**63 - 1 numbers
@@ -609,38 +699,22 @@ arange(nan)  # ValueError: from 0 to nan by 1 is no finite number of steps
 arange(0, 10, nan)  # ValueError: from 0 to 10 by nan is no finite number of steps
 arange(v)  # TypeError: stop must be a real number, got a tensor of float64 and shape (3,)
 arange(300, dtype=int8)  # OverflowError: the Python integer 299 does not fit int8
-arange(3, dtype=bool)  # TypeError: dtype must be numeric, got bool
-arange(0, 10**400, 1.0)  # OverflowError: the Python integer of 1329 bits does not fit float64
-arange(-1, 3, dtype=uint8)  # OverflowError: the Python integer -1 does not fit uint8
 linspace("a", 1, 3)  # TypeError: start must be a number, got 'a'
 linspace(0, None, 3)  # TypeError: stop must be a number, got None
 linspace(0, 1, -1)  # ValueError: num must not be negative, got -1
-linspace(0, 1, 2**64)  # ValueError: shape: the sizes (18446744073709551616,), … more than 2**63 - 1
 linspace(0, 1j, 3, dtype=float32)  # TypeError: complex numbers cannot become float32
-linspace(0, 1, 3, dtype=bool)  # TypeError: dtype must be numeric, got bool
-linspace(0, 10**400, 3)  # OverflowError: the Python integer of 1329 bits does not fit float64
 eye(-1)  # ValueError: n_rows must not be negative, got -1
 eye(3, -1)  # ValueError: n_cols must not be negative, got -1
 eye(2.0)  # TypeError: n_rows must be an integer, got 2.0
 eye(3, 2.0)  # TypeError: n_cols must be an integer, got 2.0
-eye(2**40)  # ValueError: shape: the sizes (1099511627776, 1099511627776), … more than 2**63 - 1
-asarray("abc")  # TypeError: a tensor holds numbers, got str
 asarray(float64)
     TypeError: a Float64DType gives no numbers: 'numpy.dtypes.Float64DType' object is not
     iterable
-asarray([1, "a"])  # TypeError: a tensor holds numbers, got str
 asarray([[1, 2], [3]])
     ValueError: sequences inside one another must have equal lengths, got a sequence of 2 beside
     a sequence of 1
 asarray(2**70)  # OverflowError: the Python integer 1180591620717411303424 does not fit int64
 asarray(-2**63 - 1)  # OverflowError: the Python integer -9223372036854775809 does not fit int64
-asarray([1, 300], dtype=int8)  # OverflowError: the Python integer 300 does not fit int8
-asarray([1j], dtype=float64)
-    TypeError: complex128 cannot become float64; take real() or abs() first
-asarray(z, dtype=float64)  # TypeError: complex128 cannot become float64; take real() or abs() first
-asarray([10**400], dtype=float64)
-    OverflowError: the Python integer of 1329 bits does not fit float64
-asarray([10**400, 1.5])  # OverflowError: the Python integer of 1329 bits does not fit float64
 asarray([1], copy=False)  # ValueError: the memory of a list cannot be shared, and copy=False
 asarray(i, dtype=float64, copy=False)
     ValueError: int64 cannot be seen as float64 without a copy, and copy=False
@@ -655,13 +729,9 @@ asarray([[[1], [2, 3]]])
 meshgrid(x)  # ValueError: arrays must be of rank 1, got shapes [(2, 3)]
 meshgrid(v, i)  # TypeError: arrays must be of one dtype, got float64, int64
 meshgrid(v, indexing="xx")  # ValueError: indexing must be 'xy' or 'ij', got 'xx'
-meshgrid(broadcast_to(s, (2**30,)), broadcast_to(s, (2**30,)))
-    ValueError: shape (1073741824, 1073741824) of float64 spans more than 2**63 - 1 bytes
 no_copies("a")  # TypeError: at_least must be an integer, got 'a'
 no_copies(allow="copy")  # TypeError: allow must be a collection of names, got 'copy'
 no_copies(allow=[1])  # TypeError: allow must be a collection of names, got [1]
-tril(v)  # ValueError: needs a rank of at least 2, got shape (3,)
-triu(v)  # ValueError: needs a rank of at least 2, got shape (3,)
 from_dlpack([1])
     AttributeError: a list exports nothing by DLPack (__dlpack__ and __dlpack_device__); use
     asarray()
@@ -669,9 +739,6 @@ from_dlpack(None)
     AttributeError: a NoneType exports nothing by DLPack (__dlpack__ and __dlpack_device__); use
     asarray()
 from_dlpack(np.array(["a"]))  # BufferError: ndarray could not be exchanged: …
-ones((2**40, 2**40))
-    ValueError: shape: the sizes (1099511627776, 1099511627776), … more than 2**63 - 1
-empty((1,) * 65)  # ValueError: shape: at most 64 dimensions are allowed, got 65
 """
 
 FILES = """
@@ -705,18 +772,12 @@ from_storage(bytes(4), "(2,):(1,)", dtype=None)
 from_storage(bytes(20), tiled, dtype=int8)
     ValueError: layout (4,6):(2*12+2*2,3*4+2*1) of int8 requires 24 bytes (24 slots), the
     storage has 20 available
-from_storage(bytes(32), least, dtype=int8, fill_padding=True)
-    ValueError: the tensor is read-only; copy() it first
 from_storage(bytearray(256), least, dtype=complex64, fill_padding=True)
     ValueError: the padding of layout, PaddingValue.LOWEST, has no meaning in complex64
 from_storage(np.ones((4, 4))[:, 0], "(2,):(1,)", dtype=float64)
     ValueError: the storage must be one run of bytes (C-contiguous)
 from_storage(bytearray(32), "(2**70,):(1,)", dtype=int8)
     ValueError: layout text: must read (sizes):(strides)[+offset] …, got '(2**70,):(1,)'
-from_storage(bytearray(32), "(1180591620717411303424,):(0,)", dtype=int8)
-    ValueError: shape: the sizes (1180591620717411303424,), … more than 2**63 - 1
-from_storage(bytearray(32), "(4611686018427387904,):(0,)", dtype=int64)
-    ValueError: shape (4611686018427387904,) of int64 spans more than 2**63 - 1 bytes
 from_storage(v, "(2,):(1,)", dtype=int8)
     TypeError: storage must be a buffer or an array, got a tensor of float64 and shape (3,)
 to_layout(x, None)  # TypeError: layout must say which, got None
@@ -736,7 +797,6 @@ Device(5)  # TypeError: must be a kind and a number, got 5 and 0
 """
 
 DATA_TYPES = """
-astype(z, float64)  # TypeError: complex128 cannot become float64; take real() or abs() first
 astype(z, int8)  # TypeError: complex128 cannot become int8; take real() or abs() first
 can_cast("x", int8)
     TypeError: from_ must be a dtype of this namespace, got 'x'; they are bool, int8, …
@@ -759,17 +819,10 @@ iinfo(float32)  # TypeError: type must be an integer dtype, got float32
 MANIPULATION = """
 broadcast_arrays(v, v2)
     ValueError: shape mismatch: operands could not be broadcast together with shapes (3,), (2,)
-broadcast_shapes((2,), (3,))  # ValueError: shape mismatch: … shapes (2,), (3,)
-broadcast_shapes(2, 3)  # ValueError: shape mismatch: … shapes (2,), (3,)
 broadcast_shapes((-1,))  # ValueError: shape must hold no negative sizes, got [(-1,)]
 broadcast_to(v, (2, 4))  # ValueError: shape (3,) could not be broadcast to (2, 4)
 broadcast_to(x, (3,))  # ValueError: shape (2, 3) could not be broadcast to (3,)
 broadcast_to(v, (-1, 3))  # ValueError: shape must hold no negative sizes, got (-1, 3)
-broadcast_to(s, (2**40, 2**40))
-    ValueError: shape: the sizes (1099511627776, 1099511627776), … more than 2**63 - 1
-broadcast_to(s, (1,) * 65)  # ValueError: shape: at most 64 dimensions are allowed, got 65
-broadcast_to(s, (2**62, 0))
-    ValueError: shape (4611686018427387904, 0) of float64 spans more than 2**63 - 1 bytes
 concat([])  # ValueError: arrays must be at least one tensor, got none
 concat(v)
     TypeError: arrays must be a tuple or list of tensors, got a tensor of float64 and shape (3,)
@@ -784,25 +837,16 @@ stack(v)
     TypeError: arrays must be a tuple or list of tensors, got a tensor of float64 and shape (3,)
 stack([v, v2])  # ValueError: shapes must be equal, got [(3,), (2,)]
 unstack(s)  # AxisError: axis 0 is out of bounds for array of dimension 0
-expand_dims(x, axis=(0, 0))  # ValueError: axis must not name a dimension twice, got (0, 0)
-expand_dims(zeros((1,) * 64), axis=0)
-    ValueError: shape: at most 64 dimensions are allowed, got 65
 squeeze(x, axis=0)  # ValueError: axis must name dimensions of size 1, got 0 of shape (2, 3)
-squeeze(zeros((1, 1)), axis=(0, 0))  # ValueError: axis must not name a dimension twice, got (0, 0)
-flip(x, axis=(0, 0))  # ValueError: axis must not name a dimension twice, got (0, 0)
 moveaxis(x, (0, 1), 0)  # ValueError: source (0, 1) and destination 0 must be equally many
 moveaxis(x, (0, 0), (0, 1))  # ValueError: source must not name a dimension twice, got (0, 0)
 moveaxis(x, (0, 1), (0, 0))  # ValueError: destination must not name a dimension twice, got (0, 0)
 permute_dims(x, (0,))  # ValueError: axes must be a permutation of 2 dimensions, got (0,)
-permute_dims(x, (0, 0))  # ValueError: axes must not name a dimension twice, got (0, 0)
 repeat(x, -1)  # ValueError: repeats must not be negative, got -1
 repeat(x, i)  # ValueError: repeats must have shape (6,), got (3,)
 repeat(v, v)  # TypeError: repeats must be integers, got float64
 repeat(v, asarray([1, -2, 3]))  # ValueError: repeats must not be negative, got -2
 repeat(v, b)  # TypeError: repeats must be integers, got bool
-repeat(v, 2**60)
-    ValueError: shape (3, 1152921504606846976) of float64 spans more than 2**63 - 1 bytes
-repeat(v, 2**70)  # ValueError: shape: the sizes (3, 1180591620717411303424), … more than 2**63 - 1
 repeat(v, asarray([1, 2, 2**60]))
     MemoryError: repeats add up to 1.153e+18, more than any memory holds
 repeat(v, asarray([2**62, 2**62, 2**63], dtype=uint64))
@@ -813,14 +857,10 @@ repeat(v, asarray([-3], dtype=int8))  # ValueError: repeats must not be negative
 repeat(v, s)  # TypeError: repeats must be an integer, got a tensor of float64 and shape ()
 tile(v, (-1,))  # ValueError: repetitions must not be negative, got (-1,)
 tile(v, (1,) * 65)  # ValueError: at most 64 dimensions are allowed, got 65 repetitions
-tile(v, (2**60,))
-    ValueError: shape (1152921504606846976, 3) of float64 spans more than 2**63 - 1 bytes
-tile(v, (2**70,))  # ValueError: shape: the sizes (1180591620717411303424, 3), … more than 2**63 - 1
 reshape(x, (4,))  # ValueError: shape (4,) does not fit 6 elements
 reshape(x, (-1, -1))  # ValueError: shape must hold no negative sizes but for one -1, got (-1, -1)
 reshape(x, (-1, 4))  # ValueError: shape (-1, 4) does not fit 6 elements
 reshape(none, (-1, 0))  # ValueError: shape (-1, 0) does not fit 0 elements
-reshape(x, (1,) * 65 + (6,))  # ValueError: shape: at most 64 dimensions are allowed, got 66
 reshape(x.T, (6,), copy=False)
     ValueError: layout (3,2):(1,3) has no view of shape (6,), and copy=False
 reshape(x, (2**70, -1))  # ValueError: shape (1180591620717411303424, -1) does not fit 6 elements
@@ -830,21 +870,14 @@ roll(x, (1, 2), axis=(0, 1, 0))  # ValueError: shift (1, 2) and axis (0, 1, 0) m
 sliding_window(x, 2)  # ValueError: window_shape (2,) and axis (0, 1) must be equally many
 sliding_window(v, 4)  # ValueError: window_shape: must be from 1 to 3 along dimension 0, got 4
 sliding_window(v, 0)  # ValueError: window_shape: must be from 1 to 3 along dimension 0, got 0
-sliding_window(x, (1, 1), axis=(0, 0))
-    ValueError: axis must not name a dimension twice, got (0, 0)
 """
 
 INDEXING = """
-take(x, i)  # ValueError: axis must be given for a tensor of rank 2
 take(v, i)  # IndexError: index 3 is out of bounds for size 3
-take(v, v)  # TypeError: indices must be of an integer dtype, got float64
-take(v, b)  # TypeError: indices must be of an integer dtype, got bool
 take(v, 3)  # IndexError: index 3 is out of bounds for dimension 0 of shape (3,)
 take(v, -4)  # IndexError: index -4 is out of bounds for dimension 0 of shape (3,)
 take(v, True)  # TypeError: indices must be a tensor, got bool
 take(none, zi, axis=0)  # IndexError: index 1 is out of bounds for size 0
-take_along_axis(v, v)  # TypeError: indices must be of an integer dtype, got float64
-take_along_axis(v, b)  # TypeError: indices must be of an integer dtype, got bool
 take_along_axis(x, zi)  # ValueError: ranks must be equal, got shapes (2, 3) and (2,)
 take_along_axis(x, asarray([[0], [9]]))  # IndexError: index 9 is out of bounds for size 3
 take_along_axis(x, asarray([[0, 1, 3], [0, 1, 2]]), axis=0)
@@ -868,9 +901,6 @@ x[0, far]  # IndexError: index 9 is out of bounds for size 3
 x[far, 0]  # IndexError: index 9 is out of bounds for size 2
 x[zi, far]  # IndexError: index 9 is out of bounds for size 3
 x[zi, i]  # IndexError: index tensors of shapes (2,) (3,) could not be broadcast together
-x[b]  # IndexError: a mask of shape (3,) does not fit dimensions of sizes (2,)
-x[asarray([True, False, True]), zi]
-    IndexError: a mask of shape (3,) does not fit dimensions of sizes (2,)
 v["1":2]  # TypeError: a slice must be of integers or None, got slice('1', 2, None)
 v[1.5:]  # TypeError: a slice must be of integers or None, got slice(1.5, None, None)
 v[::0]  # ValueError: the step of a slice must not be 0, got slice(None, None, 0)
@@ -883,68 +913,36 @@ v[u8]  # IndexError: index 3 is out of bounds for size 3
 v[asarray([2**63], dtype=uint64)]
     IndexError: index 9223372036854775808 is out of bounds for size 3
 v[...] = "a"  # TypeError: value must be a tensor, an array or numbers, got 'a'
-v[...] = [1, 2]  # ValueError: a value of shape (2,) could not be broadcast to (3,)
 v[...] = [[1, 2], [3]]
     ValueError: sequences … equal lengths, got a sequence of 2 beside a sequence of 1
-v[...] = ["a"]  # TypeError: a tensor holds numbers, got str
-v[...] = x  # ValueError: a value of shape (2, 3) could not be broadcast to (3,)
 v[...] = z  # TypeError: complex128 cannot be written into float64; take real() first
-v[...] = 1j  # TypeError: complex cannot be written into float64; take real() first
-i8[...] = 300  # OverflowError: the Python integer 300 does not fit int8
-u8[0] = -1  # OverflowError: the Python integer -1 does not fit uint8
 i[0] = 2**70  # OverflowError: the Python integer 1180591620717411303424 does not fit int64
-v[0] = 10**400  # OverflowError: the Python integer of 1329 bits does not fit float64
 bf[0] = 10**400  # OverflowError: the Python integer of 1329 bits does not fit bfloat16
 v[3] = 1  # IndexError: index 3 is out of bounds for dimension 0 of shape (3,)
 v[1.0] = 1  # IndexError: an index must be an integer, …, got 1.0
 v[[0, 3]] = 1  # IndexError: index 3 is out of bounds for size 3
-v[zi] = i  # ValueError: a value of shape (3,) could not be broadcast to (2,)
-v[zi] = 1j  # TypeError: complex cannot be written into float64; take real() first
-i8[zi] = 300  # OverflowError: the Python integer 300 does not fit int8
-v[b] = v  # ValueError: a value of shape (3,) could not be broadcast to (2,)
-v[b] = [1, 2, 3]  # ValueError: a value of shape (3,) could not be broadcast to (2,)
-v[b] = 1j  # TypeError: complex cannot be written into float64; take real() first
-i8[b] = 300  # OverflowError: the Python integer 300 does not fit int8
-i8[b] = [1, 300]  # OverflowError: the Python integer 300 does not fit int8
-i8[...] = [1, 2, 300]  # OverflowError: the Python integer 300 does not fit int8
 v[asarray([True, False])] = 1
     IndexError: a mask of shape (2,) does not fit dimensions of sizes (3,)
-x[b] = 1  # IndexError: a mask of shape (3,) does not fit dimensions of sizes (2,)
 x[zi, far] = 1  # IndexError: index 9 is out of bounds for size 3
-ro[0] = 1  # ValueError: the tensor is read-only; copy() it first
-ro[zi] = 1  # ValueError: the tensor is read-only; copy() it first
-ro[b] = 1  # ValueError: the tensor is read-only; copy() it first
 w[0] = 1
     ValueError: elements of layout (2,3):(0,1) share slots, so it cannot be written; copy() it
 w[zi] = 1  # ValueError: elements of layout (2,3):(0,1) share slots, …
 none[0] = 1  # IndexError: no index is inside dimension 0 of shape (0, 3)
 s[0] = 1  # IndexError: 1 index is too many for shape ()
-s[...] = v  # ValueError: a value of shape (3,) could not be broadcast to ()
 v[::0] = 1  # ValueError: the step of a slice must not be 0, got slice(None, None, 0)
 v[...] = np.array(["a"])  # TypeError: value must be an array of numbers, got <U1
-v[...] = np.array([1, 2])  # ValueError: a value of shape (2,) could not be broadcast to (3,)
-v[0] = v  # ValueError: a value of shape (3,) could not be broadcast to ()
 """
 
 ELEMENTWISE = """
-abs(b)  # TypeError: only numeric dtypes are allowed, got bool
 add(v, v2)  # ValueError: shape mismatch: … shapes (3,), (2,)
 add(1, 2)  # TypeError: at least one operand must be a tensor or an array, got only Python scalars
-subtract(b, b)  # TypeError: only numeric dtypes are allowed, got bool, bool
-add(i8, 300)  # OverflowError: the Python integer 300 does not fit int8
 atan2(z, z)  # TypeError: only real floating dtypes are allowed, got complex128, complex128
 bitwise_and(v, v)  # TypeError: only integer or boolean dtypes are allowed, got float64, float64
 bitwise_invert(v)  # TypeError: only integer or boolean dtypes are allowed, got float64
 clip(z, 0, 1)  # TypeError: only real numeric dtypes are allowed, got complex128, int, int
 clip(v, v2)  # ValueError: shape mismatch: … shapes (3,), (2,)
-clip(v, z)  # TypeError: complex128 cannot become float64; take real() or abs() first
 clip(v, 1j)  # TypeError: only real numeric dtypes are allowed, got float64, complex
-clip(i8, 300)  # OverflowError: the Python integer 300 does not fit int8
 clip(b, False, True)  # TypeError: only real numeric dtypes are allowed, got bool, bool, bool
-imag(b)  # TypeError: only numeric dtypes are allowed, got bool
-conj(b)  # TypeError: only numeric dtypes are allowed, got bool
-add(v, 10**400)  # OverflowError: the Python integer of 1329 bits does not fit float64
-where(b, v, 10**400)  # OverflowError: the Python integer of 1329 bits does not fit float64
 clip(v, 0, 10**5000)  # OverflowError: the Python integer of 16610 bits does not fit float64
 """
 
@@ -952,44 +950,22 @@ clip(v, 0, 10**5000)  # OverflowError: the Python integer of 16610 bits does not
 SEARCHES_SORTS_SETS_AND_STATISTICS = """
 where(i, v, v)  # TypeError: …int64; use condition != 0
 where(b, v2, v)  # ValueError: shape mismatch: … shapes (3,), (2,), (3,)
-where(b, i8, 300)  # OverflowError: …300 does not fit int8
-sum(x, axis=(0, 0))  # ValueError: …(0, 0)
-sum(x, dtype=bool)  # TypeError: …bool
-sum(z, dtype=float64)  # TypeError: complex128 cannot become float64; take real() or abs() first
-min(none)  # ValueError: …no elements…(0, 3)
 min(none, axis=0)  # ValueError: …no elements…(0, 3)
-min(z)  # TypeError: …complex128
-max(b)  # TypeError: …bool
 max(zeros((0,)))  # ValueError: …no elements…(0,)
 mean(i)  # TypeError: …int64; astype(x, tl.float64) first
-var(z)  # TypeError: …complex128
 std(i)  # TypeError: …int64; astype(x, tl.float64) first
-cumulative_sum(x)  # ValueError: axis must be given for a tensor of rank 2
 cumulative_sum(s)  # ValueError: axis must be given for a tensor of rank 0
-cumulative_sum(b)  # TypeError: …bool
-cumulative_sum(broadcast_to(astype(s, int8), (2**63 - 1,)), include_initial=True)
-    ValueError: shape: the sizes (9223372036854775808,), … more than 2**63 - 1
-cumulative_prod(x)  # ValueError: axis must be given for a tensor of rank 2
 diff(v, n=-1)  # ValueError: …-1
-argmax(z)  # TypeError: …complex128
 argmax(zeros((0,)))  # ValueError: …no elements…(0,)
-argmin(b)  # TypeError: …bool
 argmin(none, axis=0)  # ValueError: …no elements…(0, 3)
-count_nonzero(x, axis=(0, 0))  # ValueError: …(0, 0)
 nonzero(s)  # ValueError: …()
 searchsorted(x, v)  # ValueError: …(2, 3)
 searchsorted(v, v, side="middle")  # ValueError: …'middle'
 searchsorted(v, v, side=None)  # ValueError: …None
 searchsorted(z, z)  # TypeError: …complex128, complex128
 searchsorted(v, z)  # TypeError: …float64, complex128
-sort(z)  # TypeError: …complex128
-sort(b)  # TypeError: …bool
-argsort(z)  # TypeError: …complex128
 var(x, correction="a")  # TypeError: correction must be a real number, got 'a'
 std(x, correction=1j)  # TypeError: correction must be a real number, got 1j
-cumulative_sum(z, dtype=float64)
-    TypeError: complex128 cannot become float64; take real() or abs() first
-cumulative_prod(v, dtype=bool)  # TypeError: dtype must be numeric, got bool
 diff(v, append=x)  # ValueError: shapes may differ along axis 0 only, got (2, 3) beside (3,)
 searchsorted(v, v, sorter=v)  # TypeError: sorter must have an integer dtype, got float64
 searchsorted(v2, v, sorter=far)
@@ -997,36 +973,16 @@ searchsorted(v2, v, sorter=far)
 searchsorted(v, v, sorter=zi)
     ValueError: x1 must have rank 1 and sorter its shape, got shapes (3,) and (2,)
 isin(1, 2)  # TypeError: at least one operand must be a tensor, got only Python scalars
-searchsorted(i8, 300)  # OverflowError: the Python integer 300 does not fit int8
-var(x, correction=10**400)  # OverflowError: the Python integer of 1329 bits does not fit float64
 """
 
 LINEAR_ALGEBRA = """
 matmul(x, x)  # ValueError: shapes (2, 3) and (2, 3) do not match as (…, m, k) and (…, k, n)
 matmul(s, v)  # ValueError: shapes () and (3,) do not match as (…, m, k) and (…, k, n)
-matmul(b, b)  # TypeError: …bool, bool
-matmul(zeros((2, 3, 4)), zeros((3, 4, 5)))  # ValueError: shape mismatch: … shapes (2,), (3,)
-matrix_transpose(v)  # ValueError: …(3,)
-tensordot(b, b, axes=1)  # TypeError: …bool, bool
 vecdot(v, v2)  # ValueError: sizes along axis -1 differ in shapes (3,) and (2,)
 vecdot(v, v, axis=0)  # AxisError: axis must be negative and inside both shapes (3,) and (3,), got 0
 vecdot(s, s)  # AxisError: axis must be negative and inside both shapes () and (), got -1
-vecdot(b, b)  # TypeError: …bool, bool
-linalg.cholesky(v)  # ValueError: …(3,)
 linalg.cross(s, s)  # AxisError: axis must be negative and inside both shapes () and (), got -1
-linalg.cross(b, b)  # TypeError: …bool, bool
-linalg.det(v)  # ValueError: …(3,)
-linalg.diagonal(v)  # ValueError: …(3,)
-linalg.eigvals(v)  # ValueError: …(3,)
-linalg.inv(v)  # ValueError: …(3,)
-linalg.matrix_norm(v)  # ValueError: …(3,)
-linalg.matrix_rank(v)  # ValueError: …(3,)
 linalg.outer(s, s)  # ValueError: …()
-linalg.outer(b, b)  # TypeError: …bool, bool
-linalg.pinv(v)  # ValueError: …(3,)
-linalg.qr(v)  # ValueError: …(3,)
-linalg.svd(v)  # ValueError: …(3,)
-linalg.svdvals(v)  # ValueError: …(3,)
 linalg.vector_norm(i)  # TypeError: …int64; astype(x, tl.float64) first
 tensordot(x, x, axes=3)  # ValueError: axes must be from 0 to 2 (the ranks), got 3
 tensordot(x, x, axes=-1)  # ValueError: axes must be from 0 to 2 (the ranks), got -1
@@ -1034,36 +990,16 @@ tensordot(x, x, axes=1.0)
     TypeError: axes must be an integer or two sequences of integers, got 1.0
 tensordot(x, x, axes=((0,), (1,)))
     ValueError: sizes along axes (0,) of shape (2, 3) and (1,) of shape (2, 3) differ
-tensordot(x, x, axes=((0, 0), (0, 0)))
-    ValueError: axes must not name a dimension twice, got (0, 0)
 tensordot(x, x, axes=((0,), (0, 1)))
     ValueError: axes must be equally many of each operand, got (0,) and (0, 1)
-linalg.cholesky(x)  # ValueError: matrices must be square, got shape (2, 3)
 linalg.cholesky(q - 3)  # LinAlgError: Matrix is not positive definite
-linalg.det(x)  # ValueError: matrices must be square, got shape (2, 3)
-linalg.eig(x)  # ValueError: matrices must be square, got shape (2, 3)
-linalg.eig(q * nan)  # LinAlgError: elements must be finite
-linalg.eigh(x)  # ValueError: matrices must be square, got shape (2, 3)
-linalg.eigvals(x)  # ValueError: matrices must be square, got shape (2, 3)
-linalg.eigvals(q * nan)  # LinAlgError: elements must be finite
-linalg.eigvalsh(x)  # ValueError: matrices must be square, got shape (2, 3)
-linalg.inv(q)  # LinAlgError: Singular matrix
-linalg.inv(x)  # ValueError: matrices must be square, got shape (2, 3)
-linalg.matrix_power(x, 2)  # ValueError: matrices must be square, got shape (2, 3)
 linalg.matrix_power(q, 2**63)  # ValueError: n must lie within 2**63 - 1, got 9223372036854775808
-linalg.matrix_power(q, -1)  # LinAlgError: Singular matrix
-linalg.slogdet(x)  # ValueError: matrices must be square, got shape (2, 3)
-linalg.solve(q, v2)  # LinAlgError: Singular matrix
-linalg.solve(x, v2)  # ValueError: matrices must be square, got shape (2, 3)
 linalg.solve(q, v)
     ValueError: shapes (2, 2) and (3,) do not match as (…, m, m) and (m,) or (…, m, k)
 linalg.solve(q, zeros((2, 3, 4)))
     ValueError: shapes (2, 2) and (2, 3, 4) do not match as (…, m, m) and (m,) or (…, m, k)
 linalg.solve(q + eye(2), asarray(1.0))
     ValueError: shapes (2, 2) and () do not match as (…, m, m) and (m,) or (…, m, k)
-linalg.svd(q * nan)  # LinAlgError: elements must be finite
-linalg.matrix_rank(q * nan)  # LinAlgError: elements must be finite
-linalg.pinv(q * nan)  # LinAlgError: elements must be finite
 linalg.cross(v, v2)  # ValueError: sizes along axis -1 must be 3, got shapes (3,) and (2,)
 linalg.cross(v2, v2)  # ValueError: sizes along axis -1 must be 3, got shapes (2,) and (2,)
 linalg.outer(x, v)  # ValueError: both operands must have rank 1, got shapes (2, 3) and (3,)
@@ -1079,17 +1015,7 @@ linalg.pinv(q, rtol=v)  # ValueError: rtol of shape (3,) does not fit a stack of
 linalg.qr(x, mode=np.zeros(3))
     ValueError: mode must be 'reduced' or 'complete', got numpy.ndarray
 linalg.vector_norm(v, ord="foo")  # TypeError: ord must be a real number, got 'foo'
-linalg.vector_norm(v, axis=(0, 0))  # ValueError: axis must not name a dimension twice, got (0, 0)
-linalg.trace(b[None])  # TypeError: only numeric dtypes are allowed, got bool
-linalg.trace(x, dtype=bool)  # TypeError: dtype must be numeric, got bool
-linalg.trace(z[None], dtype=float64)
-    TypeError: complex128 cannot become float64; take real() or abs() first
-linalg.matrix_norm(q * nan, ord="nuc")  # LinAlgError: elements must be finite
-linalg.matrix_norm(q * inf, ord=2)  # LinAlgError: elements must be finite
-linalg.svdvals(q * nan)  # LinAlgError: elements must be finite
 linalg.vector_norm(v, ord=nan)  # ValueError: ord must be a real number, got nan
-linalg.vector_norm(v, ord=10**400)
-    OverflowError: the Python integer of 1329 bits does not fit float64
 """
 
 FOURIER_TRANSFORMS = """
@@ -1097,21 +1023,11 @@ fft.fft(v, norm="foo")  # ValueError: …'foo'
 fft.fftn(x, norm="a")  # ValueError: …'a'
 fft.rfftn(s)  # ValueError: needs at least one axis, got shape () and axes None
 fft.irfftn(s)  # ValueError: needs at least one axis, got shape () and axes None
-fft.rfft(z)  # TypeError: …complex128
-fft.rfftn(z)  # TypeError: …complex128
-fft.ihfft(z)  # TypeError: …complex128
-fft.ifftshift(x, axes=(0, 0))  # ValueError: …(0, 0)
-fft.fft(v, n=0)  # ValueError: n must be at least 1, got 0
 fft.fft(zeros((0,)))
     ValueError: sizes along axes (0,) must be at least 1, got (0,) for shape (0,)
-fft.fft(v, n=2**60)
-    ValueError: shape (1152921504606846976,) of complex128 spans more than 2**63 - 1 bytes
-fft.rfft(v, n=-1)  # ValueError: n must be at least 1, got -1
 fft.irfft(v[:1])  # ValueError: sizes along axes (0,) must be at least 1, got (0,) for shape (1,)
-fft.irfft(v, n=0)  # ValueError: n must be at least 1, got 0
 fft.hfft(v[:1])  # ValueError: sizes along axes (0,) must be at least 1, got (0,) for shape (1,)
 fft.fftn(x, s=(2,), axes=(0, 1))  # ValueError: s and axes must be equally many, got (2,) and (0, 1)
-fft.fftn(x, axes=(0, 0))  # ValueError: axes must not name a dimension twice, got (0, 0)
 fft.fftn(x, s=(0, 2), axes=(0, 1))
     ValueError: sizes along axes (0, 1) must be at least 1, got (0, 2) for shape (2, 3)
 fft.fftn(x, s=(-2, 2), axes=(0, 1))
@@ -1120,41 +1036,28 @@ fft.fftn(x, s=(1, 2, 3))  # ValueError: s needs axes, one for each size
 fft.rfftn(x, axes=())  # ValueError: needs at least one axis, got shape (2, 3) and axes ()
 fft.irfftn(x, s=(0,), axes=(0,))
     ValueError: sizes along axes (0,) must be at least 1, got (0,) for shape (2, 3)
-fft.fftfreq(0)  # ValueError: n must be at least 1, got 0
 fft.fftfreq(3, d="a")  # TypeError: d must be a real number, got 'a'
 fft.fftfreq(3, d=0)  # ValueError: d must not be 0
 fft.fftfreq(3, dtype=int8)  # TypeError: dtype must be real floating, got int8
-fft.rfftfreq(-1)  # ValueError: n must be at least 1, got -1
 """
 
 BEYOND = """
 fuse(3)  # TypeError: must be called with a function, got 3
 logspace(0, 2, num=-1)  # ValueError: num must not be negative, got -1
 logspace(0, 2, base="a")  # TypeError: base must be a number, got 'a'
-logspace(0, 2, base=10**400)  # OverflowError: the Python integer of 1329 bits does not fit float64
-logspace(0, 2j, dtype=float64)
-    TypeError: complex128 cannot become float64; take real() or abs() first
 bincount(v)  # TypeError: only integral dtypes are allowed, got float64
 bincount(i - 2)  # ValueError: the integers must not be negative
 bincount(asarray([3, 2**63 - 1]))  # ValueError: the integers must be below 2**63 - 1
 bincount(asarray([2**63], dtype=uint64), minlength=4)
     ValueError: the integers must be below 2**63 - 1
 bincount(zi, v)  # ValueError: needs weights of the same shape, got (3,) for (2,)
-bincount(zi, asarray([1j, 2]))
-    TypeError: complex128 cannot become float64; take real() or abs() first
 bincount(zi, minlength=-1)  # ValueError: minlength must not be negative, got -1
-cov(cube)  # ValueError: needs a rank of at most 2, got shape (2, 3, 4)
-cov(x, cube)  # ValueError: needs a rank of at most 2, got shape (2, 3, 4)
 cov(x, v2)  # ValueError: shapes must agree but for axis 0, got [(2, 3), (1, 2)]
 cov(x, ddof=1.0)  # TypeError: ddof must be an integer, got 1.0
 cov(x, rowvar=2)  # TypeError: rowvar must be True or False, got 2
 cov(x, dtype="int64")  # TypeError: dtype must be floating-point, got int64
-corrcoef(cube)  # ValueError: needs a rank of at most 2, got shape (2, 3, 4)
 isclose(v, v, equal_nan=2)  # TypeError: equal_nan must be True or False, got 2
 diag(s)  # ValueError: needs a rank of 1 or 2, got shape ()
-diag(v, k=2**62)
-    ValueError: shape: the sizes (4611686018427387907, 4611686018427387907), … more than 2**63 -
-    1
 einsum(x, x)
     TypeError: the first argument must be the subscripts, got a tensor of float64 and shape (2,
     3)
@@ -1187,8 +1090,6 @@ gradient(v, "a")  # TypeError: distances must be a real number, got 'a'
 gradient(v, v2)
     ValueError: when 1d, distances must match the length of the corresponding dimension
 gradient(v, x)  # ValueError: distances must be either scalars or 1d
-gradient(v, [1, "a", 2])  # TypeError: a tensor holds numbers, got str
-gradient(x, axis=(0, 0))  # ValueError: axis must not name a dimension twice, got (0, 0)
 gradient(v, edge_order=3)  # ValueError: edge_order must be 1 or 2, got 3
 quantize_blocks(i, "mxfp4")  # TypeError: only real floating dtypes are allowed, got int64…
 quantize_blocks(x, "fp4")
@@ -1209,64 +1110,31 @@ pad(x, 1, "mean")
     ValueError: mode must be one of constant, edge, reflect, symmetric, wrap, got 'mean'
 pad(none, 1, "edge")  # ValueError: mode 'edge' cannot extend dimension 0 of size 0
 pad(x, 1, constant_values="a")  # TypeError: constant_values must be numbers, got 'a'
-pad(x, 1, constant_values=1j)
-    TypeError: complex cannot be written into float64; take real() first
-pad(i8, 1, constant_values=300)  # OverflowError: the Python integer 300 does not fit int8
-pad(x, 2**62)
-    ValueError: shape: the sizes (9223372036854775810, 9223372036854775811), … more than 2**63 -
-    1
 put_along_axis(v, v, 1)  # TypeError: only integral dtypes are allowed as indices, got float64
 put_along_axis(v, far, 1)  # IndexError: index 9 is out of bounds for size 3
-put_along_axis(v, zi, 1j)  # TypeError: complex cannot be written into float64; take real() first
 put_along_axis(v, zi, "a")  # TypeError: value must be a tensor, an array or numbers, got 'a'
-put_along_axis(v, zi, v)  # ValueError: a value of shape (3,) could not be broadcast to (2,)
-put_along_axis(ro, zi, 1)  # ValueError: the tensor is read-only; copy() it first
-put_along_axis(i8, zi, 300)  # OverflowError: the Python integer 300 does not fit int8
 scatter_add(v, v, 1)  # TypeError: only integral dtypes are allowed as indices, got float64
-scatter_add(b, zi, True)  # TypeError: only numeric dtypes are allowed, got bool
-scatter_min(z, zi, 1)  # TypeError: only real numeric dtypes are allowed, got complex128
-scatter_max(v, zi, asarray([1j, 2]))
-    TypeError: only real numeric dtypes are allowed, got complex128
 scatter_add(i, zi, 1.5)  # TypeError: updates of float do not fit a tensor of int64
 scatter_add(i, zi, v2)
     TypeError: updates of float64 do not fit a tensor of int64; convert one with astype()
-scatter_add(i8, zi, 300)  # OverflowError: the Python integer 300 does not fit int8
 scatter_add(i, far, 1)  # IndexError: index 9 is out of bounds for size 3
 scatter_add(none, zi, 1)  # IndexError: index 1 is out of bounds for size 0
-scatter_add(v, zi, v)  # ValueError: a value of shape (3,) could not be broadcast to (2,)
 scatter_add(cube, asarray([zi, zi]), 1)
     ValueError: indices must have rank 1 or 3, got shape (2, 2)
-scatter_add(x, asarray([zi]), x, axis=1)
-    ValueError: a value of shape (2, 3) could not be broadcast to (2, 2)
 scatter_add(x, asarray([zi, zi, zi]), 1, axis=1)
     ValueError: indices of shape (3, 2) do not fit a tensor of shape (2, 3) along axis 1
-transpose(x, axes=(0, 0))  # ValueError: axes must not name a dimension twice, got (0, 0)
 transpose(x, axes=(0,))  # ValueError: axes must be 2, the rank, got (0,)
-cumsum(z, dtype=float64)  # TypeError: complex128 cannot become float64; take real() or abs() first
-cumprod(x, dtype=bool)  # TypeError: dtype must be numeric, got bool
-median(z)  # TypeError: only real numeric dtypes are allowed, got complex128
-nanmedian(b)  # TypeError: only real numeric dtypes are allowed, got bool
-nansum(z, dtype=float64)  # TypeError: complex128 cannot become float64; take real() or abs() first
-nanprod(x, dtype=bool)  # TypeError: dtype must be numeric, got bool
-nanmin(none)  # ValueError: no elements along axis (0, 1) of shape (0, 3)
-nanmax(z)  # TypeError: only real numeric dtypes are allowed, got complex128
 nanmean(x, dtype=int8)  # TypeError: dtype must be floating-point, got int8
-nanmean(b)  # TypeError: only numeric dtypes are allowed, got bool
-nanmean(z, dtype=float64)  # TypeError: complex128 cannot become float64; take real() or abs() first
-nanvar(z)  # TypeError: only real numeric dtypes are allowed, got complex128
 nanvar(x, correction="a")  # TypeError: correction must be a real number, got 'a'
 nanvar(x, dtype=int8)  # TypeError: dtype must be floating-point, got int8
 nanstd(x, ddof=None)  # TypeError: correction must be a real number, got None
-nanstd(b)  # TypeError: only real numeric dtypes are allowed, got bool
 nanargmin(x * nan)  # ValueError: all elements along axis None are NaN
-nanargmax(none)  # ValueError: no elements along axis (0, 1) of shape (0, 3)
 quantile(x, 2)  # ValueError: q must be from 0 to 1, got 2
 quantile(x, "a")  # TypeError: q must be a real number, or several, got 'a'
 quantile(x, [0.5, 2])  # ValueError: q must be from 0 to 1, got [0.5, 2]
 quantile(x, 0.5, method="a")  # ValueError: method must be one of …, got 'a'
 quantile(x, 0.5, method=[])  # ValueError: method must be one of …, got []
 nanquantile(x, -0.5)  # ValueError: q must be from 0 to 1, got -0.5
-nanquantile(z, 0.5)  # TypeError: only real numeric dtypes are allowed, got complex128
 """
 
 # In full: operators, and what has another name than the call.
@@ -1360,13 +1228,10 @@ v.mT  # ValueError: mT: needs a rank of at least 2, got shape (3,)
 
 METHODS = """
 Tensor()  # TypeError: not made by calling the class; use asarray(), zeros() or from_storage()
-float(v)  # TypeError: needs a tensor of rank 0, got shape (3,)
-int(v)  # TypeError: needs a tensor of rank 0, got shape (3,)
 int(asarray(nan))  # ValueError: nan is no integer
 int(asarray(inf))  # OverflowError: inf is no integer
 float(z[0])  # TypeError: a complex value is not one; take real() first
 int(z[0])  # TypeError: a complex value is not one; take real() first
-complex(v)  # TypeError: needs a tensor of rank 0, got shape (3,)
 len(s)  # TypeError: a tensor of rank 0 has no length
 iter(s)  # TypeError: a tensor of rank 0 cannot be iterated over
 v.to_device("gpu")  # ValueError: device must be one of those available (cpu), got 'gpu'
@@ -1454,37 +1319,45 @@ fft.fft(v, 4)  # TypeError: n is given by name: fft(x, n=4)
 """
 
 
-def sessions(*tables):
-    """The calls of tables with the error that each makes."""
-    for text in tables:
-        for row in re.split(r"\n(?! )", text.strip("\n")):
-            call, words = re.split(r"  # |\n", row, maxsplit=1)
-            yield call, " ".join(words.split())
+def sessions(table):
+    """The calls of a table, each with the error that it makes."""
+    for row in re.split(r"\n(?! )", table.strip("\n")):
+        call, words = re.split(r"  # |\n", row, maxsplit=1)
+        yield call, " ".join(words.split())
 
 
-def named(*tables):
+def named(rows):
     """The same, with the name of the function that is called."""
-    for call, words in sessions(*tables):
+    for call, words in rows:
         kind, _, message = words.partition(": ")
         subscript = "__setitem__" if re.match(r"\w+\[.*\] = ", call) else "__getitem__"
         name = (name_of(call) or subscript).rpartition(".")[2]
         yield call, f"{kind}: {name}: {message}"
 
 
+def shared():
+    """Each call that breaks a shared rule, with the error that it makes."""
+    for rule in re.split(r"\n(?! )", RULES.strip("\n")):
+        words, calls = rule.split("\n", 1)
+        for call in re.split(r"\s\|\s+", calls.strip()):
+            yield call, words
+
+
 REFUSED = {
-    "creation": [*named(CREATION)],
-    "files": [*named(FILES)],
-    "layouts": [*named(LAYOUTS)],
-    "data types": [*named(DATA_TYPES)],
-    "manipulation": [*named(MANIPULATION)],
-    "indexing": [*named(INDEXING)],
-    "elementwise": [*named(ELEMENTWISE)],
-    "searches, sorts, sets, statistics": [*named(SEARCHES_SORTS_SETS_AND_STATISTICS)],
-    "linear algebra": [*named(LINEAR_ALGEBRA)],
-    "Fourier transforms": [*named(FOURIER_TRANSFORMS)],
-    "beyond the standard": [*named(BEYOND)],
-    "methods": [*named(METHODS)],
-    "arguments that do not fit": [*named(CALLS)],
+    "rules that functions share": [*named(shared())],
+    "creation": [*named(sessions(CREATION))],
+    "files": [*named(sessions(FILES))],
+    "layouts": [*named(sessions(LAYOUTS))],
+    "data types": [*named(sessions(DATA_TYPES))],
+    "manipulation": [*named(sessions(MANIPULATION))],
+    "indexing": [*named(sessions(INDEXING))],
+    "elementwise": [*named(sessions(ELEMENTWISE))],
+    "searches, sorts, sets, statistics": [*named(sessions(SEARCHES_SORTS_SETS_AND_STATISTICS))],
+    "linear algebra": [*named(sessions(LINEAR_ALGEBRA))],
+    "Fourier transforms": [*named(sessions(FOURIER_TRANSFORMS))],
+    "beyond the standard": [*named(sessions(BEYOND))],
+    "methods": [*named(sessions(METHODS))],
+    "arguments that do not fit": [*named(sessions(CALLS))],
     "operators": [*sessions(OPERATORS)],
 }
 

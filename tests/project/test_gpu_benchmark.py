@@ -24,7 +24,6 @@ from benchmarks import (
     gpu_memory,
     gpu_operations,
     gpu_peers,
-    gpu_plans,
     gpu_report,
     gpu_rows,
     gpu_timing,
@@ -146,12 +145,6 @@ class TestHarness:
         assert of["matmul x y.T, 64 x 64 x 64 float32"] == []  # cuBLAS's, and nothing is copied
         assert of["slice both backwards, 7.91 KB float32"] == ["copy_strided_1_int32_t_4_4"]
 
-    def test_memory_rotates_unless_it_is_large(self, bench, report):
-        for m in report.measured:
-            if not m.row.on_host and not m.in_cache:
-                assert m.sets * m.row.storage >= 4 * bench.space.l2
-        assert any(m.sets > 1 for m in report.measured)
-
     def test_each_kernel_is_loaded_once_more(self, report):
         names = [(c.kernel.name, c.kernel.operation) for c in report.compiled]
         assert ("copy_flat", "") in names
@@ -194,10 +187,6 @@ class TestTrouble:
         assert report.faults == [f"{self.ROW}: 1 of 2048 elements are wrong"]
         assert "tensorlayout" not in m.timing.rounds
         assert "| failed |" in report.markdown()
-
-    def test_what_is_not_written_is_wrong(self, bench):
-        (m,) = bench.all([self.broken(ours=lambda out, x: out)]).measured
-        assert m.failed == {"tensorlayout": "2048 of 2048 elements are wrong"}
 
     def test_another_library_that_cannot_is_left_out_of_the_row(self, bench):
         def cannot(jnp, x):
@@ -309,14 +298,10 @@ def test_rows_have_different_names_and_are_in_order():
     ("name", "nbytes"),
     [
         ("256 MB float32", 2 * 2**28),
-        ("8 GB float32", 2 * 2**33),
-        ("x + y, 256 MB float32", 3 * 2**28),
         ("where(c, x, y), 256 MB float32", (3 * 4 + 1) * 2**26),
         ("astype float64, 256 MB float32", (4 + 8) * 2**25),
         ("x + row, 256 MB float64", (2 * (2**25 // 4000) + 1) * 4000 * 8),
-        ("x + column, 256 MB float64", (2 * 4000 + 1) * (2**25 // 4000) * 8),
         ("pitch 256 to packed, 256 MB uint8", 2 * (2**28 // 1000) * 1000),
-        ("zeros, 256 MB float16", 2**28),
         ("sum of columns, 256 MB float32", 2**28 + 8192 * 4),
         ("slice every second row, 256 MB float32", 2**28),  # of every second one, read and written
         ("slice every second column, 256 MB float32", 3 * 2**27),  # sectors have both
@@ -328,38 +313,6 @@ def test_bytes_that_must_move(name, nbytes):
     assert named(name, gpu_rows.rows()).nbytes == nbytes
 
 
-def test_targets():
-    rows = gpu_rows.rows()
-    flat = [row for row in rows if row.group in ("flat copy", "elementwise")]
-    assert {row.target for row in flat if "x * y + z" not in row.name} == {0.95}
-    of_layouts = {(row.operands[0].dtype, row.target) for row in rows if row.group == "layout"}
-    assert of_layouts == {("uint8", 0.8), ("float16", 0.8), ("float32", 0.9), ("float64", 0.9)}
-    assert {row.target for row in rows if row.group == "padded rows"} == {0.9}
-    mixed = [row for row in rows if row.group == "mixed layouts"]
-    assert {(row.target, row.reference) for row in mixed} == {(0.9, "flat")}
-
-
-@pytest.mark.parametrize(
-    ("group", "targets"),
-    [
-        ("reduction", {(0.85, "copy")}),
-        ("scan", {(0.8, "copy")}),
-        ("join", {(0.85, "copy")}),
-        ("slice", {(0.85, "copy")}),
-        ("pad", {(0.85, "copy")}),
-        ("tiled", {(0.85, "copy")}),
-        ("gather", {(1.0, "CuPy or PyTorch")}),
-        ("scatter", {(1.0, "CuPy or PyTorch")}),
-        ("matmul", {(0.97, "cuBLAS")}),
-        ("sort", {(None, "CuPy or PyTorch")}),
-    ],
-)
-def test_targets_of_functions(group, targets):
-    rows = [row for row in gpu_rows.rows() if row.group == group]
-    assert {(row.target, row.reference) for row in rows} == targets
-    assert {row.priority for row in rows} >= {0}
-
-
 def test_views():
     operand = Operand((2, 4), "float32", keep=3, axes=(1, 0), flipped=(0,))
     block = np.arange(8, dtype=np.float32).reshape(2, 4)
@@ -368,44 +321,19 @@ def test_views():
     assert (operand.shape, operand.nbytes, operand.storage) == ((3, 2), 24, 32)
 
 
-@pytest.mark.parametrize(
-    ("kind", "shape", "expected"),
-    [
-        ("numbers", (6,), [0, 1, 2, 3, 4, 5]),
-        ("order", (6,), [0, 1, 2, 3, 4, 5]),
-        ("orders", (2, 3), [[0, 1, 2], [0, 1, 2]]),
-    ],
-)
-def test_positions_that_come_once(kind, shape, expected):
-    operand = Operand(shape, "int64", positions=kind, below=shape[-1])
-    found = gpu_memory.random(Simulated(), operand)
-    assert found.dtype == np.int64
-    np.testing.assert_array_equal(np.sort(found, axis=-1), expected)
-
-
-@pytest.mark.parametrize("kind", ["any", "sorted"])
-def test_positions_with_repetitions(kind):
-    operand = Operand((4, 1000), "int64", positions=kind, below=30)
-    found = gpu_memory.random(Simulated(), operand)
-    assert set(found.ravel()) == set(range(30))
-    assert bool((np.diff(found) >= 0).all()) is (kind == "sorted")
+def test_positions():
+    for kind, shape in (("numbers", (6,)), ("order", (6,)), ("orders", (2, 3))):  # each one once
+        operand = Operand(shape, "int64", positions=kind, below=shape[-1])
+        found = np.sort(gpu_memory.random(Simulated(), operand), axis=-1)
+        assert (found == np.arange(shape[-1])).all()
+    for kind in ("any", "sorted"):
+        operand = Operand((4, 1000), "int64", positions=kind, below=30)
+        found = gpu_memory.random(Simulated(), operand)
+        assert set(found.ravel()) == set(range(30))
+        assert bool((np.diff(found) >= 0).all()) is (kind == "sorted")
 
 
 # ---- Without a device
-
-
-def test_planned_kernels():
-    with gpu_plans.without_device():
-        rows = gpu_rows.rows()
-        found = [
-            [str(use) for use in gpu_plans.planned(named(name, rows))]
-            for name in ("8 GB float32", "x * y + z, 256 MB float32", "x + row, 256 MB float32")
-        ]
-    assert found == [
-        ["copy_flat_16"],
-        ["elementwise_flat_4 multiply", "elementwise_flat_4 add"],
-        ["elementwise_rows_2_int32_t_4 add"],
-    ]
 
 
 def command(monkeypatch, *arguments):
@@ -414,12 +342,6 @@ def command(monkeypatch, *arguments):
     with pytest.raises(SystemExit) as ended:
         commands.main()
     return ended.value.code
-
-
-def test_dry_run_lists_rows_that_look_for_faults(monkeypatch, capsys):
-    assert command(monkeypatch, "--dry-run", "--only", "gather: take of elements, sorted") == 0
-    (line,) = capsys.readouterr().out.splitlines()
-    assert line.endswith("  gather_elements_1_int32_t_4")
 
 
 def test_dry_run_lists_rows_with_bytes_and_kernels(monkeypatch, capsys):
@@ -441,16 +363,11 @@ def test_without_a_gpu_there_is_one_line(monkeypatch, capsys):
 
 
 @needs_compiler
-def test_the_simulator_has_to_be_asked_for(monkeypatch, capsys):
-    with simulator(1):
-        assert command(monkeypatch) == 2
-    assert "add --simulator" in capsys.readouterr().err
-
-
-@needs_compiler
 def test_the_command_on_the_simulator(monkeypatch, capsys, tmp_path):
     files = ["--json", str(tmp_path / "a.json"), "--markdown", str(tmp_path / "a.md")]
     with simulator(1):
+        assert command(monkeypatch) == 2
+        assert "add --simulator" in capsys.readouterr().err
         assert command(monkeypatch, "--simulator", "--only", "flat copy", *files) == 0
     said = capsys.readouterr().out
     assert "0 of 4 rows of ours failed; 0 left out." in said
@@ -681,11 +598,6 @@ def test_cublas_is_told_of_the_operands_as_they_lie(name):
     pairs = zip(row.operands, blocks, strict=True)
     x, y = (gpu_peers.viewed(np, operand, np.asarray(block)) for operand, block in pairs)
     np.testing.assert_allclose(out, np.matmul(x, y), rtol=1e-5)
-
-
-def test_names_of_result_files():
-    assert gpu_report.stem_of("NVIDIA H100") == "gpu-nvidia-h100"
-    assert gpu_report.stem_of("NVIDIA GeForce RTX 4090") == "gpu-nvidia-geforce-rtx-4090"
 
 
 # ---- The report

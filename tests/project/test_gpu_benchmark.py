@@ -294,23 +294,21 @@ def test_rows_have_different_names_and_are_in_order():
     assert {row.group for row in rows[: len(groups)]} == groups  # each has its first row early
 
 
-@pytest.mark.parametrize(
-    ("name", "nbytes"),
-    [
-        ("256 MB float32", 2 * 2**28),
-        ("where(c, x, y), 256 MB float32", (3 * 4 + 1) * 2**26),
-        ("astype float64, 256 MB float32", (4 + 8) * 2**25),
-        ("x + row, 256 MB float64", (2 * (2**25 // 4000) + 1) * 4000 * 8),
-        ("pitch 256 to packed, 256 MB uint8", 2 * (2**28 // 1000) * 1000),
-        ("sum of columns, 256 MB float32", 2**28 + 8192 * 4),
-        ("slice every second row, 256 MB float32", 2**28),  # of every second one, read and written
-        ("slice every second column, 256 MB float32", 3 * 2**27),  # sectors have both
-        ("take of elements, at random, 128 MB float32", 2 * 2**27 + 8 * 2**25),
-        ("T(8,128) to row-major, 64 MB float32", 2 * 2**26),
-    ],
-)
-def test_bytes_that_must_move(name, nbytes):
-    assert named(name, gpu_rows.rows()).nbytes == nbytes
+def test_bytes_that_must_move():
+    rows = gpu_rows.rows()
+    for name, nbytes in {
+        "256 MB float32": 2 * 2**28,
+        "where(c, x, y), 256 MB float32": (3 * 4 + 1) * 2**26,
+        "astype float64, 256 MB float32": (4 + 8) * 2**25,
+        "x + row, 256 MB float64": (2 * (2**25 // 4000) + 1) * 4000 * 8,
+        "pitch 256 to packed, 256 MB uint8": 2 * (2**28 // 1000) * 1000,
+        "sum of columns, 256 MB float32": 2**28 + 8192 * 4,
+        "slice every second row, 256 MB float32": 2**28,  # of every second one, read and written
+        "slice every second column, 256 MB float32": 3 * 2**27,  # sectors have both
+        "take of elements, at random, 128 MB float32": 2 * 2**27 + 8 * 2**25,
+        "T(8,128) to row-major, 64 MB float32": 2 * 2**26,
+    }.items():
+        assert named(name, rows).nbytes == nbytes
 
 
 def test_views():
@@ -388,7 +386,7 @@ def test_where_the_results_go(monkeypatch, capsys, tmp_path):
     for way, (variable, arguments) in ways.items():
         monkeypatch.setenv("TENSORLAYOUT_BENCHMARK_RESULTS", variable)
         with simulator(1):
-            assert command(monkeypatch, "--simulator", "--only", "8 KB uint8", *arguments) == 0
+            assert command(monkeypatch, "--simulator", "--only", "no such row", *arguments) == 0
         assert f"{tmp_path / way}" in capsys.readouterr().out.splitlines()[-1]
         seen += [(path.parent.name, path.name) for path in (tmp_path / way).iterdir()]
         (tmp_path / way).rename(tmp_path / f"seen {way}")
@@ -681,25 +679,18 @@ def tally(units, ideal, octets, lanes=32):
     return Tally(accesses=1, lanes=lanes, bytes=octets, units=units, ideal=ideal)
 
 
-@pytest.mark.parametrize(
-    ("loads", "stores", "short"),
-    [
+def test_what_misses_its_target():
+    (case, *_) = sectors.cases()
+    for loads, stores, short in [
         (tally(10, 9, 288), tally(10, 9, 288), []),
         (tally(10, 8, 256), tally(10, 9, 288), ["read 0.800"]),
         (tally(10, 9, 288), tally(2, 1, 4, lanes=1), ["lanes 0.516"]),  # few bytes are written
         (tally(10, 9, 288), tally(2, 1, 64), ["written 0.500"]),
-    ],
-)
-def test_what_misses_its_target(loads, stores, short):
-    (case, *_) = sectors.cases()
-    counts = Counts("some", 1, loads=loads, stores=stores)
-    found = sectors.Counted(case, "float32", ("some",), counts)
-    assert (found.short, found.met) == (short, not short)
-    free = dataclasses.replace(found, case=dataclasses.replace(case, held=False))
-    assert free.met is None
-
-
-def test_bank_conflicts_miss_it_too():
-    (case, *_) = sectors.cases()
+    ]:
+        counts = Counts("some", 1, loads=loads, stores=stores)
+        found = sectors.Counted(case, "float32", ("some",), counts)
+        assert (found.short, found.met) == (short, not short)
+        free = dataclasses.replace(found, case=dataclasses.replace(case, held=False))
+        assert free.met is None
     counts = Counts("some", 1, shared_loads=tally(12, 10, 320))
     assert sectors.Counted(case, "float32", (), counts).short == ["banks 1.200"]

@@ -84,17 +84,18 @@ RAISED = [
 ]
 
 
-@pytest.mark.parametrize("kind", RAISED)
 @pytest.mark.parametrize("words", ["some words", "", "two\nlines", "long " * 10_000])
-def test_whatever_a_reader_raises_is_one_line(kind, words, capsys, tmp_path, monkeypatch):
-    def broken(*_, **__):
-        raise kind(words)
-
+def test_whatever_a_reader_raises_is_one_line(words, capsys, tmp_path, monkeypatch):
     path = tmp_path / "a.png"
     path.write_bytes(png(3, 3))
-    monkeypatch.setattr(Image.Image, "copy", broken)
-    monkeypatch.setattr(Image.Image, "convert", broken)
-    assert words[:8].split("\n")[0] in complaint(capsys, path, tmp_path)
+    for kind in RAISED:
+
+        def broken(*_, kind=kind, **__):
+            raise kind(words)
+
+        monkeypatch.setattr(Image.Image, "copy", broken)
+        monkeypatch.setattr(Image.Image, "convert", broken)
+        assert words[:8].split("\n")[0] in complaint(capsys, path, tmp_path)
 
 
 @pytest.mark.parametrize("form", ["png", "gif", "tiff", "jpeg", "webp", "bmp", "dds", "ico", "tga"])
@@ -105,7 +106,7 @@ def test_pictures_with_wrong_bytes(form, tmp_path):
     several = {"save_all": True, "append_images": frames[1:]} if form in ("gif", "tiff") else {}
     frames[0].save(path, **several)
     whole = path.read_bytes()
-    for _ in range(100):
+    for _ in range(40):
         octets = bytearray(whole)
         for _ in range(draw.choice((1, 3, 10))):
             octets[draw.randrange(min(len(octets), draw.choice((30, 10**6))))] = draw.randrange(256)

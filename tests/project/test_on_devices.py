@@ -40,9 +40,8 @@ def test_sharing_is_of_bytes_of_elements():
     assert not shared(tl.imag(z), tl.real(z))
 
 
-@pytest.mark.parametrize(
-    ("parameters", "expected"),
-    [
+def test_what_is_long():
+    for parameters, expected in [
         ({"device": "simulator", "name": "add", "dtype": "float32"}, False),
         ({"device": "simulator", "name": "add", "dtype": "float16"}, True),
         ({"device": "simulator", "group": ("add", "real", "float16")}, True),
@@ -51,10 +50,8 @@ def test_sharing_is_of_bytes_of_elements():
         ({"device": "cpu", "dtype": "float16"}, False),
         ({"device": "gpu", "dtype": "float16"}, True),
         ({"dtype": "float16"}, False),
-    ],
-)
-def test_what_is_long(parameters, expected):
-    assert is_long(parameters) is expected
+    ]:
+        assert is_long(parameters) is expected
 
 
 def test_who_skips_without_a_package_says_that_it_is_optional():

@@ -21,11 +21,6 @@ def test_version_is_that_of_the_distribution():
     assert re.fullmatch(r"\d+\.\d+\.\d+", tensorlayout.__version__)
 
 
-def test_changelog_begins_with_this_version():
-    versions = re.findall(r"^## (\S+), \d{4}-\d\d-\d\d$", (ROOT / "CHANGELOG.md").read_text(), re.M)
-    assert versions[0] == tensorlayout.__version__
-
-
 def test_licence():
     described = metadata.metadata("tensorlayout")
     assert described["License-Expression"] == "MIT"
@@ -33,14 +28,13 @@ def test_licence():
     assert (ROOT / "LICENSE").read_text().startswith("MIT License")
 
 
-def test_citation_is_of_this_version():
+def test_changelog_and_citation_are_of_this_version():
+    changelog = (ROOT / "CHANGELOG.md").read_text("utf-8")
+    version, date = re.search(r"^## (\S+), (\d{4}-\d\d-\d\d)$", changelog, re.M).groups()
+    assert version == tensorlayout.__version__
     cited = (ROOT / "CITATION.cff").read_text("utf-8")
-    version = tensorlayout.__version__
-    date = re.search(
-        rf"^## {re.escape(version)}, (\S+)$", (ROOT / "CHANGELOG.md").read_text(), re.M
-    )
     assert f"\nversion: {version}\n" in cited
-    assert f"\ndate-released: {date[1]}\n" in cited
+    assert f"\ndate-released: {date}\n" in cited
 
 
 def test_links_of_the_readme_lead_out_of_a_package_index():
@@ -56,11 +50,8 @@ def test_dependencies_without_extras():
     assert names == {"ml-dtypes", "numpy"}
 
 
-def test_typed():
+def test_files_of_this_checkout():
     assert (PACKAGE / "py.typed").is_file()
-
-
-def test_kernels_of_this_checkout():
     assert (kernel_directory() / "README.md").is_file()
 
 

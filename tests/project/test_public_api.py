@@ -184,6 +184,11 @@ def standard(name: str) -> object | None:
 STANDARD = [name for name in FUNCTIONS if standard(name) is not None]
 
 
+def test_nothing_of_the_standard_is_missing():
+    names = {name for name in array_api_strict.__all__ if "array_api_strict" not in name.lower()}
+    assert {n for n in names if not hasattr(tl, n) and "flags" not in n.lower()} == set()
+
+
 def test_signatures_are_the_standards():
     """But for what may be given by position as well, as NumPy's callers do."""
     assert len(STANDARD) > 110

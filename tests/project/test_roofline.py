@@ -185,13 +185,10 @@ def test_what_is_not_known_is_said():
         endless.run(most=100)
 
 
-@pytest.mark.parametrize(
-    ("registers", "shared", "blocks"),
-    [(32, 0, 8), (33, 0, 6), (64, 0, 4), (98, 0, 2), (128, 0, 2), (32, 48 * 1024, 4)],
-)
-def test_blocks_of_a_multiprocessor(registers, shared, blocks):
-    resources = Resources(registers, 0, 0, shared)
-    assert Code(([], {}), {}, resources).blocks == blocks
+def test_blocks_of_a_multiprocessor():
+    for registers, shared, blocks in [(32, 0, 8), (33, 0, 6), (98, 0, 2), (32, 48 * 1024, 4)]:
+        resources = Resources(registers, 0, 0, shared)
+        assert Code(([], {}), {}, resources).blocks == blocks
 
 
 def test_the_share_of_a_copy():

@@ -888,6 +888,9 @@ v[1.0]
     IndexError: an index must be an integer, a slice, None, Ellipsis, or an integer or boolean
     tensor, got 1.0
 v[None, "a"]  # IndexError: an index must be an integer, …, got 'a'
+x[5]  # IndexError: index 5 is out of bounds for dimension 0 of shape (2, 3)
+s[...,...]  # IndexError: 2 indices (or Ellipses) are too many for shape ()
+x[far]  # IndexError: index 9 is out of bounds for size 2
 v[1, 2]  # IndexError: 2 indices (or Ellipses) are too many for shape (3,)
 s[0]  # IndexError: 1 index is too many for shape ()
 none[0]  # IndexError: no index is inside dimension 0 of shape (0, 3)

@@ -33,28 +33,10 @@ CHAPTERS["files"] = importlib.import_module("tensorlayout.files")
 
 # What the package offers beside the functions of its chapters.
 OWN = {
-    "__array_api_version__",
-    "__version__",
-    "BitPattern",
-    "CopyError",
-    "CopyWarning",
-    "Device",
-    "Layout",
-    "PaddingValue",
-    "Tensor",
-    "Trace",
-    "coalesce",
-    "default_device",
-    "formats",
-    "get_num_threads",
-    "directml",
-    "no_copies",
-    "plan",
-    "set_default_device",
-    "set_num_threads",
-    "trace",
-    "using_device",
-    "xla",
+    *("__array_api_version__", "__version__", "BitPattern", "CopyError", "CopyWarning", "Device"),
+    *("Layout", "PaddingValue", "Tensor", "Trace", "coalesce", "default_device", "directml"),
+    *("formats", "get_num_threads", "no_copies", "plan", "set_default_device", "set_num_threads"),
+    *("trace", "using_device", "xla"),
 }
 DTYPES = {
     *("bool", "int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64"),

@@ -16,8 +16,6 @@ from tensors import host
 import tensorlayout as tl
 from tensorlayout.spellings import SPELLINGS
 
-pytestmark = pytest.mark.usefixtures("device")
-
 PAGE = (Path(__file__).parents[2] / "docs" / "coming-from.md").read_text("utf-8")
 
 # A name, NumPy's call, and what `x`, `y`, `i` … are where not what `space` makes them.
@@ -200,6 +198,7 @@ def answer(name):
     return SPELLINGS[owner][last].partition("; ")[0]
 
 
+@pytest.mark.usefixtures("device")
 @pytest.mark.parametrize("row", ROWS, ids=lambda row: row[0])
 def test_a_hint_is_what_numpy_does(row):
     name, call, *others = row
@@ -251,7 +250,6 @@ def has(library, name):
     return library is not None
 
 
-@pytest.mark.cpu
 def test_each_hint_for_a_name_of_numpys_is_run():
     names = {*SPELLINGS["tensorlayout"]}
     names |= {f"{s}.{n}" for s in ("linalg", "fft") for n in SPELLINGS[f"tensorlayout.{s}"]}
@@ -260,7 +258,6 @@ def test_each_hint_for_a_name_of_numpys_is_run():
     assert (tried | NOT_RUN) - names == set()
 
 
-@pytest.mark.cpu
 def test_no_hint_for_what_is_there():
     assert [n for n in SPELLINGS["tensorlayout"] if hasattr(tl, n)] == []
     assert [n for n in SPELLINGS["Tensor"] if hasattr(tl.Tensor, n)] == []
@@ -269,7 +266,6 @@ def test_no_hint_for_what_is_there():
         assert found == []
 
 
-@pytest.mark.cpu
 def test_what_hints_call_is_there():
     for answers in SPELLINGS.values():
         for text in answers.values():
@@ -292,6 +288,7 @@ x.nonsense: nonsense
 """
 
 
+@pytest.mark.usefixtures("device")
 def test_foreign_names():
     for row in FOREIGN_NAMES.strip().splitlines():
         code, words = row.split(": ")
@@ -304,7 +301,6 @@ def test_foreign_names():
         assert str(caught.value) == f"{owner} has no attribute '{name}'{semicolon}{hint}"
 
 
-@pytest.mark.cpu
 def test_tensors_have_no_foreign_names():
     x = tl.zeros((2,))
     assert not any(hasattr(x, name) for name in SPELLINGS["Tensor"])
@@ -312,7 +308,6 @@ def test_tensors_have_no_foreign_names():
     assert {"shape", "layout", "to_device", "__add__"} <= set(dir(x))
 
 
-@pytest.mark.cpu
 @pytest.mark.parametrize("name", ["concatenate", "random", "reshpe", "shapee", "sizes"])
 def test_the_interpreter_guesses_nothing_foreign(name, capsys):
     """What the interpreter prints last: our words alone, or a name that is there."""
@@ -340,7 +335,6 @@ def named_on_the_page():
                 yield owner, rest, cells[2]
 
 
-@pytest.mark.cpu
 def test_the_page_and_the_table_give_the_same_answers():
     rows = [*named_on_the_page()]
     assert len(rows) > 70

@@ -44,16 +44,16 @@ def zeros(*shape, dtype="float32", layout=None):
     return tl.zeros(shape, dtype=dtype, device="cuda", layout=layout)
 
 
-def few_long(n=1 << 20):
-    return zeros(2, n)
+def few_long():
+    return zeros(2, 1 << 17)
 
 
 # Each allocates more than its result. What they are given, made before the capture; the call.
 NEW = {
     "sum": (lambda: (few_long(),), lambda x: tl.sum(x, axis=1)),
     "cumulative_sum": (lambda: (few_long(),), lambda x: tl.cumulative_sum(x, axis=1)),
-    "sort": (lambda: (zeros(100_000),), tl.sort),
-    "argsort": (lambda: (zeros(100_000),), tl.argsort),
+    "sort": (lambda: (zeros(20_000),), tl.sort),
+    "argsort": (lambda: (zeros(20_000),), tl.argsort),
     "a chain": (lambda: (zeros(1000),), lambda x: (x + 1) * 2),
     "median": (lambda: (zeros(3, 5000),), lambda x: tl.quantile(x, 0.5, axis=1)),
     "product": (
@@ -198,14 +198,10 @@ REFUSED = {
     "to_device": (WAITS, lambda x: x.to_device("cpu")),
     "__getitem__": (WAITS, lambda x: x[x > 0]),
     "nonzero": (WAITS, tl.nonzero),
-    "to_device  ": (UPLOADS, lambda x: tl.asarray([1.0, 2.0], device="cuda")),
     "to_device ": (UPLOADS, lambda x: tl.ones(3).to_device("cuda")),
     "__setitem__": (WAITS, lambda x: x.__setitem__(x > 0, tl.ones(2, device="cuda"))),
-    "to_device   ": (WAITS, lambda x: float(x[0, 0])),
     "matmul": (LIBRARY, lambda x: x @ x),
-    "tensordot": (LIBRARY, lambda x: tl.tensordot(x, x, axes=1)),
     "vecdot": (LIBRARY, lambda x: tl.vecdot(x, x)),
-    "inv": (LIBRARY, tl.linalg.inv),
     "svdvals": (LIBRARY, tl.linalg.svdvals),
     "fft": (LIBRARY, lambda x: tl.fft.fft(tl.astype(x, "complex64"))),
     "unique_values": (LIBRARY, tl.unique_values),

@@ -8,22 +8,18 @@ import subprocess
 import sys
 import threading
 
-import layouts
 import numpy as np
 import pytest
 import tensors
 from simulated import needs_compiler, simulator
-from tensors import as_dtype, fits, same, slots, tensor_in
+from tensors import as_dtype, same, slots
 
 import tensorlayout as tl
 from tensorlayout import cpu, cuda
-from tensorlayout.cpu.engine.memory import storage_of
 from tensorlayout.cuda.engine import faults
 from tensorlayout.cuda.engine.driver import driver
 
 pytestmark = needs_compiler
-
-ANY = tensors.DTYPES["any"]
 
 
 @pytest.fixture(scope="module", autouse=True)
@@ -99,25 +95,6 @@ def test_names_of_devices():
 def test_a_device_that_is_not_there(name):
     with pytest.raises(ValueError, match=r"^zeros: device must be .*\(cpu, cuda:0, cuda:1\), got"):
         tl.zeros((2,), device=name)
-
-
-def test_without_cuda_one_line_says_what_to_install():
-    code = """
-import tensorlayout as tl
-print(tl.__array_namespace_info__().devices())
-try:
-    tl.zeros(2, device="cuda")
-except ValueError as error:
-    print(error)
-"""
-    out, err = run(code)
-    assert out.splitlines() == [
-        "(Device('cpu'),)",
-        "zeros: device must be one of those available (cpu), got 'cuda';"
-        " cuda needs an NVIDIA GPU and CuPy: pip install tensorlayout[cuda12];"
-        " TENSORLAYOUT_CUDA_SIMULATOR=1 simulates one",
-    ]
-    assert err == ""
 
 
 def test_a_driver_that_fails_says_why():
@@ -207,20 +184,14 @@ def test_the_variable():
 
 PADDED = tl.Layout.padded((3,), (5,), None, tl.PaddingValue.ONE)
 CREATIONS = {
-    "zeros": lambda **to: tl.zeros((2, 3), **to),
-    "ones": lambda **to: tl.ones((2, 3), dtype="int8", **to),
     "full": lambda **to: tl.full((2, 3), 7, **to),
-    "full, bfloat16": lambda **to: tl.full((2,), 1.5, dtype="bfloat16", **to),
     "arange": lambda **to: tl.arange(5, **to),
     "linspace": lambda **to: tl.linspace(0, 1, 5, **to),
     "eye": lambda **to: tl.eye(3, 4, k=1, **to),
     "asarray of a list": lambda **to: tl.asarray([[1, 2], [3, 4]], **to),
-    "asarray of a number": lambda **to: tl.asarray(2.5, **to),
-    "asarray of no numbers": lambda **to: tl.asarray([], **to),
     "asarray of a NumPy scalar": lambda **to: tl.asarray(np.float32(2.5), **to),
     "fftfreq": lambda **to: tl.fft.fftfreq(4, **to),
     "a layout with padding": lambda **to: tl.full((3,), 2, layout=PADDED, **to),
-    "a layout with gaps": lambda **to: tl.zeros((2, 3), layout=tl.Layout((2, 3), (7, 2)), **to),
 }
 
 
@@ -233,13 +204,6 @@ def test_creation_on_the_device_asked_for_and_on_the_default_one(make):
     for x, where in [(default, "cuda:1"), (make(device="cuda"), "cuda:0")]:
         assert (x.device, x.layout) == (where, expected.layout)
         same(x.to_device("cpu"), np.asarray(expected))
-
-
-def test_padding_is_written_by_creation():
-    for make in (tl.empty, tl.zeros):
-        x = make((3,), dtype="int16", layout=PADDED, device="cuda")
-        assert x.layout == PADDED
-        assert tensors.padding_of(x.to_device("cpu")).tolist() == [1, 1]
 
 
 def test_like_follows_its_tensor():
@@ -266,42 +230,6 @@ def test_arrays_stay_where_they_are():
 # --- moves -------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("name", ANY)
-def test_round_trip(name):
-    dtype = as_dtype(name)
-    for number, layout in enumerate(layouts.STRIDED):
-        if not fits(layout, dtype):
-            continue
-        x, expected = tensor_in(layout, slots(dtype, layout.required_size, number))
-        y = x.to_device("cuda:1")
-        kept = layout.covers_block
-        assert y.device == "cuda:1"
-        assert y.layout == (layout.moved(-layout.lowest) if kept else layout.form), layout
-        back = y.to_device("cpu")
-        assert (back.layout, back.device) == (y.layout, "cpu")
-        same(back, expected, str(layout))
-        if kept:
-            count = layout.required_size - layout.lowest
-            at = layout.lowest * dtype.itemsize
-            slots_of_x = storage_of(x)[at : at + count * dtype.itemsize]
-            assert storage_of(back).tobytes() == slots_of_x.tobytes(), layout
-
-
-@pytest.mark.parametrize("layout", layouts.STRIDED, ids=str)
-def test_a_view_on_cuda_comes_to_the_host_in_its_form(layout):
-    dtype = as_dtype("int32")
-    values = slots(dtype, layout.required_size)
-    whole = on_cuda(values)
-    placed = tl.asarray(values)._spec
-    spec = type(placed)(dtype, layout, whole.device)
-    place = cuda.engine.memory.Place(whole._memory.address + layout.lowest * 4, False)
-    x = tl.Tensor._new(place, spec, (whole._home[0], layout.lowest))
-    assert x.layout == layout
-    back = x.to_device("cpu")
-    same(back, tensors.elements(layout, values))
-    assert back.layout == (layout.moved(-layout.lowest) if layout.covers_block else layout.form)
-
-
 def test_between_devices():
     array = np.arange(60).reshape(4, 3, 5)
     x = on_cuda(array)
@@ -324,23 +252,6 @@ def test_one_copy_and_one_allocation(copies):
     assert (len(copies.moved), len(copies.allocated)) == (3, 2)
 
 
-def test_a_move_is_traced():
-    with tl.trace() as seen:
-        tl.ones((2, 3), dtype=tl.int8).to_device("cuda")
-    assert [(r.name, r.kind, r.bytes_written) for r in seen][1:] == [("to_device", "copy", 6)]
-
-
-def test_what_moved_is_new():
-    x = tl.zeros(3)
-    y = x.to_device("cuda").to_device("cpu")
-    x[0] = 5
-    assert y[0] == 0
-    assert not y.readonly
-    frozen = tl.from_storage(bytes(8), "(2):(1)", dtype="int32")
-    assert frozen.readonly
-    assert not frozen.to_device("cuda").readonly
-
-
 def test_asarray_and_astype_move():
     x = on_cuda([1, 2, 3])
     assert tl.asarray(x) is x
@@ -360,74 +271,18 @@ def test_asarray_and_astype_move():
         tl.asarray(array, device="cuda", copy=False)
 
 
-def test_a_stream_to_move_on():
-    x = tl.zeros(2)
-    for stream in (None, 1, 2, -1, 2**40):
-        assert x.to_device("cuda", stream=stream).to_device("cpu", stream=stream).device == "cpu"
-    with pytest.raises(ValueError, match=r"^to_device: stream must be -1, 1, 2 .* got 0; 0 could"):
-        x.to_device("cuda", stream=0)
-    with pytest.raises(ValueError, match=r"^to_device: the cpu has no streams, got stream=1"):
-        x.to_device("cpu", stream=1)
-    with pytest.raises(TypeError, match=r"^to_device: device must be .* got None"):
-        x.to_device(None)
-
-
 # --- views -------------------------------------------------------------------------------------
 
-VIEWS = {
-    "row": lambda x: x[1],
-    "last row": lambda x: x[-1],
-    "every second": lambda x: x[:, ::2],
-    "backwards": lambda x: x[::-1, 1:],
-    "new dimension": lambda x: x[None, ..., 0],
-    "nothing": lambda x: x[2:2],
-    "one element": lambda x: x[1, 2, 3],
-    "iterated": lambda x: list(x)[2],
-}
-MANIPULATIONS = {
-    "permute_dims": (lambda xp, x: xp.permute_dims(x, (2, 0, 1))),
-    "flip": (lambda xp, x: xp.flip(x, axis=1)),
-    "expand_dims": (lambda xp, x: xp.expand_dims(x, axis=1)),
-    "squeeze": (lambda xp, x: xp.squeeze(x[:, :1], axis=1)),
-    "broadcast_to": (lambda xp, x: xp.broadcast_to(x, (2, *x.shape))),
-    "reshape": (lambda xp, x: xp.reshape(x, (4, 15))),
-    "unstack": (lambda xp, x: xp.unstack(x)[3]),
-    "mT": (lambda xp, x: x.mT),
-}
-ALL_VIEWS = {
-    **{name: (lambda xp, x, view=view: view(x)) for name, view in VIEWS.items()},
-    **MANIPULATIONS,
-}
 
-
-@pytest.mark.parametrize("view", ALL_VIEWS.values(), ids=ALL_VIEWS)
-def test_views_move_nothing(view, copies, gpu):
+def test_views_move_nothing(copies, gpu):
     array = np.arange(60).reshape(4, 3, 5)
-    x, there = tl.asarray(array), on_cuda(array)
+    x = on_cuda(array)
     before = gpu.counters.launches, len(copies.moved), len(copies.allocated)
-    y = view(tl, there)
+    views = x[::-1, 1:], x[None, ..., 0], list(x)[2], tl.reshape(x, (4, 15)), x[2:2]
     assert (gpu.counters.launches, len(copies.moved), len(copies.allocated)) == before
-    assert y._home[0] is there._home[0]
-    assert y.layout == view(tl, x).layout
-    back = y.to_device("cpu")
-    same(back, view(np, array))
-
-
-def test_parts_of_complex_numbers_are_views():
-    x = on_cuda([[1 + 2j, 3 - 4j], [5j, -6]])[1:, ::-1]
-    for part, expected in ((tl.real(x), [[-6.0, 0.0]]), (tl.imag(x), [[0.0, 5.0]])):
-        assert part._home[0] is x._home[0]
-        assert part.to_device("cpu").layout.size == 2
-        same(part.to_device("cpu"), np.array(expected))
-        assert float(part[0, 1]) == expected[0][1]
-
-
-def test_rows_outside():
-    for key in (3, -4):
-        with pytest.raises(
-            IndexError, match=r"^__getitem__: index .* is out of bounds for dimension 0"
-        ):
-            on_cuda([1, 2, 3])[key]
+    expected = array[::-1, 1:], array[None, ..., 0], array[2], array.reshape(4, 15), array[2:2]
+    for view, values in zip(views, expected, strict=True):
+        same(view.to_device("cpu"), values)
 
 
 def test_views_keep_the_memory_and_give_it_back(gpu):
@@ -454,41 +309,13 @@ def test_a_flat_copy_is_one_copy_of_bytes(copies):
 # --- reaching the host -------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("name", ANY)
-def test_numbers(name):
-    dtype = as_dtype(name)
-    x = on_cuda(np.array([0, 1], dtype))
-    assert [bool(v) for v in x] == [False, True]
-    assert [complex(v) for v in x] == [0j, 1 + 0j]
-    if dtype.kind != "c":
-        assert [int(v) for v in x] == [0, 1]
-        assert [float(v) for v in x] == [0.0, 1.0]
-    if dtype.kind in "iu":
-        assert "ab"[x[1]] == "b"
-        assert format(x[1], "03d") == "001"
-
-
-def test_in_and_iteration():
-    x = on_cuda([[1.0, 2.0], [3.0, np.nan]])
-    assert 3 in x
-    assert 4 not in x
-    assert x[0, 1] in x
-    assert [[float(v) for v in row] for row in x[:1]] == [[1.0, 2.0]]
-    assert len(x) == 2
-
-
 TEXTS = {
     "rank 0": np.float32(2.5),
     "empty": np.zeros((0, 3)),
-    "small": np.arange(6, dtype=np.int8).reshape(2, 3),
     "at the limit": np.arange(1000),
     "rank 1": np.arange(1001) * 1000,
-    "rank 2": np.arange(4000).reshape(50, 80) / 7,
     "rank 3, some short": np.arange(7 * 6 * 100).reshape(7, 6, 100),
-    "rank 4": np.arange(4096).reshape(8, 8, 8, 8),
-    "sizes 1": np.arange(2000).reshape(1, 2000, 1),
     "short rows": np.arange(2002).reshape(286, 7),
-    "complex": np.arange(2000) * (1 + 2j),
     "wide in the middle": np.where(np.arange(2000) == 1000, 1e30, 1.0),
     "bfloat16": np.arange(2000).astype(tensors.BFLOAT16),
 }
@@ -537,26 +364,19 @@ def test_numpy_is_refused():
 MIXED = {
     "x + y": lambda x, y: x + y,
     "x += y": lambda x, y: x.__iadd__(y),
-    "x < y": lambda x, y: x < y,
     "where": lambda x, y: tl.where(tl.asarray([True, False], device=x.device), x, y),
     "clip": lambda x, y: tl.clip(x, y),
     "concat": lambda x, y: tl.concat([x, y]),
-    "stack": lambda x, y: tl.stack([x, y]),
     "x @ y": lambda x, y: x @ y,
     "x[y]": lambda x, y: x[y],
     "x[mask]": lambda x, y: x[tl.asarray(np.array([True, False]), device=y.device)],
     "x[...] = y": lambda x, y: x.__setitem__(..., y),
-    "x[0] = y": lambda x, y: x.__setitem__(0, y[1]),
     "x[[0]] = y": lambda x, y: x.__setitem__([0], y[1]),
-    "take": lambda x, y: tl.take(x, y),
     "take_along_axis": lambda x, y: tl.take_along_axis(x, y),
     "isin": lambda x, y: tl.isin(x, y),
     "searchsorted": lambda x, y: tl.searchsorted(x, y),
-    "vecdot": lambda x, y: tl.vecdot(x, y),
     "tensordot": lambda x, y: tl.tensordot(x, y, axes=1),
-    "diff": lambda x, y: tl.diff(x, prepend=y),
     "scatter_add": lambda x, y: tl.scatter_add(x, x, y),
-    "scatter_max": lambda x, y: tl.scatter_max(x, y, 1),
 }
 
 
@@ -575,17 +395,10 @@ def test_numpy_scalars_and_arrays_are_no_other_device():
     x = on_cuda([1.0, 2.0])
     for call in (
         lambda: np.float32(2) * x,
-        lambda: x + np.int8(1),
-        lambda: tl.clip(on_cuda([1, 2]), 0.5),
-        lambda: tl.tril(on_cuda([[1, 2], [3, 4]])),
         lambda: x[[0]],
-        lambda: x[np.array([0])],
         lambda: x[np.array([True, False])],
         lambda: x.__setitem__(0, np.float64(1)),
         lambda: x.__setitem__(..., np.zeros(2)),
-        lambda: x.__setitem__(..., [1, 2]),
-        lambda: tl.searchsorted(x, 1.5),
-        lambda: tl.isin(x, 1),
     ):
         call()
 
@@ -597,7 +410,7 @@ def test_nothing_is_missing():
 # --- DLPack ------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("name", ANY)
+@pytest.mark.parametrize("name", ["bool", "bfloat16", "float32", "complex128"])
 def test_dlpack_shares_the_memory(name, copies):
     x = tl.asarray(slots(as_dtype(name), 12).reshape(3, 4), device="cuda:1")
     assert x.__dlpack_device__() == (2, 1)
@@ -667,40 +480,6 @@ def test_dlpack_streams(gpu):
             x.__dlpack__(stream=stream)
     with pytest.raises(ValueError, match=r"^__dlpack__: the cpu has no streams"):
         x.__dlpack__(stream=1, dl_device=(1, 0))
-
-
-class Exporter:
-    """Another library's CUDA array; remembers how it was asked."""
-
-    def __init__(self, tensor):
-        self.tensor = tensor
-        self.asked = {}
-
-    def __dlpack_device__(self):
-        return self.tensor.__dlpack_device__()
-
-    def __dlpack__(self, **asked):
-        self.asked = asked
-        return self.tensor.__dlpack__(**asked)
-
-
-class OldExporter(Exporter):
-    """One from before DLPack 1."""
-
-    def __dlpack__(self, *, stream=None):
-        self.asked = {"stream": stream}
-        return self.tensor.__dlpack__(stream=stream)
-
-
-def test_exporters_are_told_our_stream():
-    for kind in (Exporter, OldExporter):
-        exporter = kind(on_cuda([1, 2]))
-        for y in (tl.from_dlpack(exporter), tl.asarray(exporter)):
-            assert exporter.asked["stream"] == 1
-            assert y._memory.address == exporter.tensor._memory.address
-    exporter = Exporter(on_cuda([1, 2]))
-    tl.from_dlpack(exporter, device="cpu")
-    assert "stream" not in exporter.asked
 
 
 def test_read_only_memory_stays_read_only():
@@ -784,20 +563,3 @@ def test_what_cannot_be_described():
 
 
 # --- memory ------------------------------------------------------------------------------------
-
-
-def test_out_of_memory():
-    with simulator(TENSORLAYOUT_SIMULATOR_MEMORY="1000"):
-        x = tl.empty((600,), dtype="int8", device="cuda")
-        words = r"cuda:0: asked for 800 bytes, and 400 bytes are free$"
-        with pytest.raises(MemoryError, match=rf"^zeros: {words}"):
-            tl.zeros((100,), device="cuda")
-        with pytest.raises(MemoryError, match=rf"^to_device: {words}"):
-            tl.zeros((100,)).to_device("cuda")
-        del x
-        assert tl.zeros((100,), device="cuda").device == "cuda:0"
-
-
-def test_sizes_beyond_any_memory():
-    with pytest.raises(MemoryError, match=r"^empty: "):
-        tl.empty((2**40,), device="cuda")

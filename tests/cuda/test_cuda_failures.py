@@ -46,17 +46,12 @@ LIMIT = 4096  # bytes of the device, of which two tensors take 3200 and leave 89
 TOO_MUCH = {
     "ones": lambda x, y: tl.ones((400,), dtype="float32", device="cuda"),
     "add": lambda x, y: x + y,
-    "multiply": lambda x, y: 2 * x,
-    "exp": lambda x, y: tl.exp(x),
     "copy": lambda x, y: x.copy(),
-    "to_layout": lambda x, y: tl.to_layout(tl.reshape(x, (20, 20)), (0, 1)),
-    "reshape": lambda x, y: tl.reshape(tl.reshape(x, (20, 20)).mT, (400,)),
     "concat": lambda x, y: tl.concat([x, y]),
     "to_device": lambda x, y: tl.ones((400,), dtype="float32").to_device("cuda"),
     "subtract": lambda x, y: x[1:].__isub__(x[:-1]),  # which reads what it has written
-    "__setitem__": lambda x, y: x.__setitem__(slice(1, None), x[:-1]),
 }
-ASKED = {"concat": 3200, "subtract": 1596, "__setitem__": 1596}
+ASKED = {"concat": 3200, "subtract": 1596}
 
 
 def opened(driver_name):
@@ -108,7 +103,7 @@ def test_too_much_for_cupys_pool(name):
 
 
 # Sizes that CuPy would round up to few bytes, or to none; or that it cannot be asked for.
-BEYOND = (2**62, 2**63 - 512, 2**63 - 1, 2**63, 2**64 - 511, 2**64 - 8, 2**64, 2**64 + 8)
+BEYOND = (2**62, 2**63 - 511, 2**63, 2**64 - 8, 2**64)
 
 
 @needs_compiler
@@ -122,28 +117,6 @@ def test_more_than_there_can_be(nbytes, driver_name):
         with pytest.raises(MemoryError, match=f"^{re.escape(words)}$"):
             driver().allocate(nbytes, 0)
         assert driver_name == "simulator" or found.calls == []  # nobody asked CuPy
-
-
-@needs_compiler
-@pytest.mark.parametrize("driver_name", ["simulator", "cupy"])
-def test_calls_for_more_than_there_can_be(driver_name):
-    with opened(driver_name):
-        x = tl.asarray([1.0, 2.0], dtype="float32", device="cuda")
-        wide = tl.broadcast_to(x, (2**59, 2))
-        free = f"and {LIMIT - 8} bytes are free"
-        for name, call in (
-            ("empty", lambda: tl.empty((2**59,), dtype="float64", device="cuda")),
-            ("zeros", lambda: tl.zeros((2**60 - 1,), dtype="float64", device="cuda")),
-            ("negative", lambda: -wide),
-            ("add", lambda: wide + 1),
-            ("copy", wide.copy),
-            ("astype", lambda: tl.astype(wide, "int32")),
-            ("cumulative_sum", lambda: tl.cumulative_sum(wide, axis=0)),
-        ):
-            with pytest.raises(MemoryError, match=rf"^{name}: cuda:0: asked for \d+ bytes, {free}"):
-                call()
-        if driver_name == "simulator":
-            same(x.to_device("cpu"), np.asarray([1, 2], "float32"))
 
 
 def test_cupys_pool_is_freed_before_memory_is_short():
@@ -222,6 +195,11 @@ FORKED = (
 
 def test_a_child_cannot_go_on_with_a_gpu():
     code = f"""{CUPY}
+def first():
+    with stand_in():
+        return (tl.ones(2).to_device("cuda") + 1).device
+
+in_child(first)  # which may be the first to use one
 for count in (1, 2):
     with stand_in(count) as recorder:
         x = tl.asarray([1.0, 2.0], device="cuda")
@@ -229,13 +207,9 @@ for count in (1, 2):
         for call in (
             lambda: x + x,
             lambda: x.__iadd__(y),
-            lambda: x + 1,
             lambda: tl.zeros(2, device="cuda"),
-            lambda: x.copy(),
             lambda: x.to_device("cpu"),
-            lambda: x.__setitem__(..., y),
             lambda: x.__dlpack__(),
-            lambda: float(x[0]),
             lambda: x.__cuda_array_interface__,
         ):
             in_child(call)
@@ -245,24 +219,12 @@ for count in (1, 2):
         x + x
         print([call[0] for call in recorder.calls])
 """
-    found = run(code)
-    for each in (found[:13], found[13:]):
-        assert each[:10] == [f"RuntimeError: {FORKED}"] * 10
-        exchange = f"BufferError: from_dlpack: Tensor could not be exchanged: {FORKED}"
-        assert each[10:] == [exchange, "((2,), (-1,), (2,))", "['alloc', 'launch']"]
-
-
-def test_a_child_may_be_the_first_to_use_a_gpu():
-    code = f"""{CUPY}
-x = tl.ones(2)
-
-def first():
-    with stand_in():
-        return (x.to_device("cuda") + 1).device
-
-in_child(first)
-"""
-    assert run(code) == ["cuda:0"]
+    first, *found = run(code)
+    assert first == "cuda:0"
+    exchange = f"BufferError: from_dlpack: Tensor could not be exchanged: {FORKED}"
+    expected = [f"RuntimeError: {FORKED}"] * 6
+    expected += [exchange, "((2,), (-1,), (2,))", "['alloc', 'launch']"]
+    assert found == expected * 2
 
 
 # ---- Finalizers
@@ -386,13 +348,11 @@ import tensorlayout as tl
 """
 
 ASKING = """
+print(tl.__array_namespace_info__().devices())
 for call in (
     lambda: tl.zeros(2, device="cuda"),
-    lambda: tl.zeros(2, device=tl.Device("cuda")),
-    lambda: tl.asarray([1, 2], device="cuda:0"),
-    lambda: tl.ones(2, device="cpu").to_device("cuda"),
+    lambda: tl.ones(2, device="cpu").to_device(tl.Device("cuda")),
     lambda: tl.set_default_device("cuda"),
-    lambda: tl.using_device("cuda").__enter__(),
 ):
     try:
         print(call())
@@ -422,8 +382,9 @@ print(tl.zeros(2, device="cpu"))
     ids=["no cupy", "no gpu"],
 )
 def test_one_line_says_what_to_install(there, reason):
-    lines = run(there + ASKING)
-    asked = ["zeros", "zeros", "asarray", "to_device", "set_default_device", "using_device"]
+    devices, *lines = run(there + ASKING)
+    assert devices == "(Device('cpu'),)"
+    asked = ["zeros", "to_device", "set_default_device"]
     assert [line.partition(":")[0] for line in lines] == asked
     for line in lines:
         before, _, after = line.partition("; ")
@@ -435,13 +396,11 @@ def test_one_line_says_what_to_install(there, reason):
     assert second == "[0., 0.]"
 
 
-def test_operands_on_two_devices_are_refused():
+def test_operands_on_two_devices_are_refused_before_anything_is_asked_of_cuda():
     with stand_in(2) as recorder:
         x, y = (tl.ones(2, device=f"cuda:{n}") for n in range(2))
         recorder.calls.clear()
-        words = "operands live on cuda:0 and cuda:1; move one with to_device()"
-        for call in (lambda: x + y, lambda: x.__iadd__(y), lambda: tl.concat([x, y])):
-            with pytest.raises(ValueError, match=re.escape(words)):
-                call()
+        with pytest.raises(ValueError, match="operands live on cuda:0 and cuda:1"):
+            x + y
         assert recorder.calls == []
         assert (x + y.to_device("cuda:0")).device == "cuda:0"

@@ -207,16 +207,10 @@ PAIRS = [
 @pytest.mark.parametrize("itemsize", ITEMSIZES)
 def test_every_pair_of_layouts(driver, itemsize):
     padding = bytes(range(1, itemsize + 1))
-    for destination, source in PAIRS:
+    first = ITEMSIZES.index(itemsize)
+    for destination, source in PAIRS[first::4]:
         run(driver, destination, source, itemsize, padding=padding)
         run(driver, destination, source, itemsize, tuning=TILES)
-
-
-@NEEDS_COMPILER
-@pytest.mark.parametrize(("case", "destination", "source", "itemsize", "alignments"), CASES)
-def test_every_case_moves_all(driver, case, destination, source, itemsize, alignments):
-    shifts = tuple([0 if a == 32 else a for a in alignments])
-    assert run(driver, destination, source, itemsize, shifts=shifts).case == case
 
 
 LONGER = [
@@ -283,8 +277,8 @@ DEEP = [
 @pytest.mark.parametrize("itemsize", ITEMSIZES)
 def test_deep_boxes(driver, itemsize):
     with checking("bounds", "barriers", "initialized", "races"):
-        for destination, source, widest in DEEP:
-            for shifts in [(0, 0), (itemsize, 3 * itemsize)]:
+        for number, (destination, source, widest) in enumerate(DEEP):
+            for shifts in [(0, 0) if number % 2 else (itemsize, 3 * itemsize)]:
                 plan = run(
                     driver, destination, source, itemsize,
                     shifts=shifts, padding=b"\7" * itemsize, tuning=TILES,
@@ -340,7 +334,7 @@ def test_no_squares_where_rows_of_the_destination_would_be_short():
 
 
 @NEEDS_COMPILER
-@settings(max_examples=80, deadline=None)
+@settings(max_examples=40, deadline=None)
 @given(st.data())
 def test_any_box(driver, data):
     """Two to four dimensions around the sizes of words, sectors and warps, in rows of any pitch."""
@@ -364,7 +358,7 @@ def test_any_box(driver, data):
 
 
 @NEEDS_COMPILER
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=30, deadline=None)
 @given(st.data())
 def test_any_permutation(driver, data):
     shape = data.draw(st.lists(st.sampled_from([2, 3, 4, 5, 7, 8]), min_size=4, max_size=8))
@@ -378,14 +372,6 @@ def test_any_permutation(driver, data):
     shifts = data.draw(st.tuples(*[st.sampled_from([0, itemsize, 3 * itemsize])] * 2))
     with checking("bounds", "barriers", "initialized"):
         run(driver, destination, source, itemsize, shifts=shifts, tuning=TILES)
-
-
-@NEEDS_COMPILER
-@pytest.mark.parametrize("itemsize", ITEMSIZES)
-def test_longer_layouts_in_the_order_of_the_destination(driver, itemsize):
-    for destination, source in LONGER:
-        tuning = TileTuning(small_bytes=2**40)
-        assert run(driver, destination, source, itemsize, tuning=tuning).case != "tiles"
 
 
 @NEEDS_COMPILER
@@ -411,7 +397,7 @@ def test_padding_of_more_regions_than_a_launch_holds(driver, itemsize):
 
 
 @NEEDS_COMPILER
-@settings(max_examples=60)
+@settings(max_examples=40)
 @given(st.data())
 def test_any_layouts(driver, data):
     destination = data.draw(layouts.layouts(st.one_of(layouts.packed(), layouts.padded())))
@@ -469,11 +455,11 @@ def test_no_case_races_or_reads_what_nobody_wrote(
 # --- Memory accesses -----------------------------------------------------------------------------
 
 # (name, destination, source, itemsizes): powers of two, odd sizes, three channels.
-WEIGHTS, HEADS = (256, 256, 3, 3), (8, 12, 97, 64)
+WEIGHTS, HEADS = (128, 128, 3, 3), (3, 12, 97, 64)
 COUNTED = [
     ("2-D transpose", row_major((256, 512)), column_major((256, 512)), (1, 2, 4, 8, 16)),
-    ("2-D transpose of 8s", row_major((1000, 400)), column_major((1000, 400)), (2, 4, 8)),
-    ("2-D transpose, odd", row_major((1031, 513)), column_major((1031, 513)), (2, 4, 8)),
+    ("2-D transpose of 8s", row_major((300, 400)), column_major((300, 400)), (2, 4, 8)),
+    ("2-D transpose, odd", row_major((531, 513)), column_major((531, 513)), (2, 4, 8)),
     ("NCHW to NHWC", nhwc((2, 3, 64, 96)), row_major((2, 3, 64, 96)), (1, 2, 4, 8)),
     ("NHWC to NCHW", row_major((2, 3, 64, 96)), nhwc((2, 3, 64, 96)), (1, 2, 4, 8)),
     ("NCHW to NHWC, odd", nhwc((2, 3, 101, 131)), row_major((2, 3, 101, 131)), (1, 2, 4, 8)),
@@ -486,7 +472,7 @@ COUNTED = [
     ("to padded rows of 512", Layout((70, 512), (768, 1)), row_major((70, 512)), (1, 2, 4, 8)),
     ("reversed pairs", column_major((2,) * 16), row_major((2,) * 16), (1, 2, 4, 8, 16)),
     ("reversed eights", column_major((8,) * 5), row_major((8,) * 5), (1, 2, 4, 8)),
-    ("NCHW to columns", column_major((2, 3, 256, 256)), row_major((2, 3, 256, 256)), (1, 2, 4, 8)),
+    ("NCHW to columns", column_major((2, 3, 128, 128)), row_major((2, 3, 128, 128)), (1, 2, 4, 8)),
     ("NCHW to columns, odd", column_major((2, 3, 101, 131)), row_major((2, 3, 101, 131)), (4, 8)),
     ("weights", Layout.packed(WEIGHTS, (1, 0, 3, 2)), row_major(WEIGHTS), (1, 2, 4)),
     ("heads", column_major(HEADS), row_major(HEADS), (4, 8)),

@@ -20,10 +20,13 @@ pytestmark = pytest.mark.usefixtures("device")
 DTYPES = {1: "uint1", 2: "int2", 4: "int4", 6: "float6_e2m3fn"}
 GRAIN = {1: 8, 2: 4, 4: 2, 6: 4}  # slots that take whole bytes
 
+# Every third layout, the others in `long` runs; of patterns of bits there are none below a byte.
 NO_PATTERNS = [each for each in layouts.LAYOUTS if isinstance(each[1].padding_value, PaddingValue)]
-NAMES = [name for name, _ in NO_PATTERNS]
-LAYOUTS = [layout.at_origin for _, layout in NO_PATTERNS]
-every_layout = pytest.mark.parametrize("layout", LAYOUTS, ids=NAMES)
+LAYOUTS = [
+    pytest.param(layout.at_origin, id=name, marks=[pytest.mark.long] * (number % 3 > 0))
+    for number, (name, layout) in enumerate(NO_PATTERNS)
+]
+every_layout = pytest.mark.parametrize("layout", LAYOUTS)
 every_width = pytest.mark.parametrize("bits", DTYPES)
 
 
@@ -178,17 +181,6 @@ def test_runs(shape, tiles, bits):
 
 
 @every_width
-def test_runs_of_views(bits):
-    shape, tiles = (11, 300), Layout.tiled((11, 289), [(8, 128)])
-    values = random_octets(11 * 300, 4).reshape(shape)
-    x = plain(values, Layout.row_major(shape), DTYPES[bits])[:, 3:292]
-    y = tl.to_layout(x, tiles.with_slot_bits(bits))
-    check_memory(memory(y), y.layout, bits, values[:, 3:292])
-    view = tl.to_layout(y[2:, 8:], Layout.row_major((9, 281)))
-    np.testing.assert_array_equal(bits_of(host(view)), values[2:, 11:292] & (2**bits - 1))
-
-
-@every_width
 @every_layout
 def test_packed_into_packed(layout, bits):
     octets = random_octets(layout.with_slot_bits(bits).nbytes(1) + 3)
@@ -218,7 +210,7 @@ def test_assigned_into_packed_views_others_stay(layout, bits):
 
 
 @every_width
-@pytest.mark.parametrize("tiles", [[], [(2, 4)], [(3, 1, 1)], [(2, 2)]], ids=str)
+@pytest.mark.parametrize("tiles", [[], [(2, 4)]], ids=str)
 def test_broadcast_into_packed(tiles, bits):
     values = random_octets(6, 7).reshape(3, 1, 2)
     small = tl.to_layout(
@@ -255,7 +247,7 @@ def test_a_number_in_all_elements(layout, bits):
 
 
 @every_width
-@pytest.mark.parametrize("shape", [(), (0,), (1,), (3, 0), (1, 1), (3, 5), (5, 300), (70001,)])
+@pytest.mark.parametrize("shape", [(), (0,), (1,), (3, 5), (5, 300), (70001,)])
 def test_sizes(shape, bits):
     values = random_octets(int(np.prod(shape)), 3).reshape(shape)
     x = plain(values, Layout.row_major(shape), DTYPES[bits])
@@ -268,7 +260,7 @@ def test_sizes(shape, bits):
 
 @every_width
 @given(data=st.data())
-@settings(max_examples=60)
+@settings(max_examples=25)
 def test_any_layouts(bits, data):
     layout = data.draw(layouts.layouts()).at_origin.with_padding_value("UNSPECIFIED")
     octets = random_octets(layout.with_slot_bits(bits).nbytes(1))
@@ -285,7 +277,7 @@ def test_any_layouts(bits, data):
 
 @every_width
 @given(data=st.data())
-@settings(max_examples=60)
+@settings(max_examples=25)
 def test_views_begin_whole_bytes(bits, data):
     shape = data.draw(layouts.shapes(3))
     layout = Layout.packed(shape, data.draw(layouts.orders(len(shape))))
@@ -324,17 +316,14 @@ def test_made_and_kept(x):
 
 
 def test_converted(x):
-    for dtype in (tl.float32, tl.int8, tl.int2, tl.bool):
-        found = tl.astype(x, dtype)
-        assert found.layout is Layout.row_major((2, 3))
-    np.testing.assert_array_equal(host(tl.astype(x, tl.int32)), [[1, -2, 3], [4, 5, -6]])
-    y = tl.astype(tl.astype(x, tl.float32), tl.int4)
-    x[...] = tl.astype(x, tl.float32) * 2
-    np.testing.assert_array_equal(host(tl.astype(x, tl.int8)), [[2, -4, 6], [7, 7, -8]])
+    y = tl.astype(x, tl.float32)
     assert y.layout is Layout.row_major((2, 3))
+    np.testing.assert_array_equal(host(y), [[1, -2, 3], [4, 5, -6]])
+    x[...] = y * 2
     f4 = tl.astype(x, tl.float4_e2m1fn)
     assert f4.layout is x.layout
     np.testing.assert_array_equal(host(tl.astype(f4, tl.float32)), [[2, -4, 6], [6, 6, -6]])
+    assert tl.astype(y, tl.int4).layout is Layout.row_major((2, 3))
 
 
 def test_all_else_goes_by_copies(x):
@@ -350,29 +339,6 @@ def test_all_else_goes_by_copies(x):
     assert bits_of(host(picked)).tolist() == [[3, 1], [10, 4]]
     assert host(joined).shape == (4, 3)
     assert sum(record.kind == "relayout" for record in seen.records) == 1 + 3 + 1 + 2
-
-
-@every_width
-@every_layout
-def test_reshaped(layout, bits):
-    octets = random_octets(layout.with_slot_bits(bits).nbytes(1))
-    x, _ = over(octets, layout, bits)
-    values = read(as_int(octets), bits, layout)
-    found = tl.reshape(x, (-1,), copy=True) if x.size else tl.reshape(x, (0,))
-    np.testing.assert_array_equal(bits_of(host(found)), values.reshape(-1))
-
-
-def test_rolled(x):
-    found = tl.roll(x, (1, 2), axis=(0, 1))
-    assert bits_of(host(found)).tolist() == [[5, 10, 4], [14, 3, 1]]
-    assert bits_of(host(tl.roll(x, 1))).tolist() == [[10, 1, 14], [3, 4, 5]]
-
-
-def test_positions_and_masks_are_written(x):
-    x[:, tl.asarray([0, 2], device=x.device)] = tl.zeros((2, 2), dtype=tl.int4)
-    assert bits_of(host(x)).tolist() == [[0, 14, 0], [0, 5, 0]]
-    x[tl.asarray([[True, False, False], [False, True, True]], device=x.device)] = 7
-    assert bits_of(host(x)).tolist() == [[7, 14, 0], [0, 7, 7]]
 
 
 def test_taken_elsewhere(x):

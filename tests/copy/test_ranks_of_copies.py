@@ -1,4 +1,7 @@
-"""``tile`` and ``repeat`` at every rank that tensors have, against NumPy's at ranks that it has."""
+"""`tile` and `repeat` at ranks that NumPy has not, and the layout that a tiled tensor keeps.
+
+At other ranks, tests/ops draws both in every layout.
+"""
 
 import numpy as np
 import pytest
@@ -7,52 +10,27 @@ import tensorlayout as tl
 
 pytestmark = pytest.mark.usefixtures("device")
 
-SHAPES = [(), (3,), (2, 3), (1, 3), (2, 1, 3), (0, 3), (1, 1)]
-
-
-def numbers(shape):
-    return np.arange(np.prod(shape, dtype=int)).reshape(shape)
-
 
 def on_host(x):
     return np.asarray(x.to_device("cpu"))
 
 
-@pytest.mark.parametrize("shape", SHAPES)
-@pytest.mark.parametrize("times", [(), (1,), (2,), (0,), (2, 1), (1, 2), (3, 1, 2), (2, 2, 1, 2)])
-def test_tile(shape, times):
-    for order in (tuple(range(len(shape))), tuple(range(len(shape)))[::-1]):
-        found = tl.tile(tl.to_layout(tl.asarray(numbers(shape)), order), times)
-        assert on_host(found).tolist() == np.tile(numbers(shape), times).tolist()
-        new = max(len(times) - len(shape), 0)
-        leading = tuple(range(new))[::-1]
-        assert found.layout == tl.Layout.packed(found.shape, (*(d + new for d in order), *leading))
+@pytest.mark.parametrize("times", [(), (2, 1), (3, 1, 2), (2, 2, 1, 2)])
+@pytest.mark.parametrize("order", [(0, 1), (1, 0)])
+def test_new_dimensions_are_the_slowest(order, times):
+    numbers = np.arange(6).reshape(2, 3)
+    found = tl.tile(tl.to_layout(tl.asarray(numbers), order), times)
+    assert on_host(found).tolist() == np.tile(numbers, times).tolist()
+    new = max(len(times) - 2, 0)
+    slowest = tuple(range(new))[::-1]
+    assert found.layout == tl.Layout.packed(found.shape, (*(d + new for d in order), *slowest))
 
 
-@pytest.mark.parametrize("shape", SHAPES[1:])
-@pytest.mark.parametrize("count", [0, 1, 3])
-def test_repeat(shape, count):
-    for axis in range(len(shape)):
-        found = tl.repeat(tl.asarray(numbers(shape)), count, axis=axis)
-        expected = np.repeat(numbers(shape), count, axis=axis)
-        assert on_host(found).tolist() == expected.tolist()
-
-
-@pytest.mark.parametrize("rank", [33, 40, 64])
+@pytest.mark.parametrize("rank", [33, 64])
 def test_ranks_above_32(rank):
     x = tl.reshape(tl.asarray([[1, 2], [3, 4]]), (2, *(1,) * (rank - 2), 2))
     found = tl.tile(x, (3, *(1,) * (rank - 2), 2))
     assert found.shape == (6, *(1,) * (rank - 2), 4)
-    expected = [1, 2, 1, 2, 3, 4, 3, 4] * 3
-    assert on_host(tl.reshape(found, (-1,))).tolist() == expected
+    assert on_host(tl.reshape(found, (-1,))).tolist() == [1, 2, 1, 2, 3, 4, 3, 4] * 3
     again = tl.repeat(x, 2, axis=rank - 1)
-    assert np.asarray(tl.reshape(again, (-1,)).to_device("cpu")).tolist() == [
-        1,
-        1,
-        2,
-        2,
-        3,
-        3,
-        4,
-        4,
-    ]
+    assert on_host(tl.reshape(again, (-1,))).tolist() == [1, 1, 2, 2, 3, 3, 4, 4]

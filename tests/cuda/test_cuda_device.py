@@ -252,6 +252,15 @@ def test_one_copy_and_one_allocation(copies):
     assert (len(copies.moved), len(copies.allocated)) == (3, 2)
 
 
+def test_padding_that_was_never_written_does_not_travel():
+    layout = tl.Layout.padded((2, 3), (2, 5), padding_value=tl.PaddingValue.ZERO)
+    x = tl.from_storage(bytearray(range(10)), layout, dtype=tl.uint8).to_device("cuda")
+    for found in (x, x.copy()):
+        assert found.layout == layout
+        assert tensors.padding_of(found.to_device("cpu")).tolist() == [0, 0, 0, 0]
+    assert x.to_device("cpu").tolist() == [[0, 1, 2], [5, 6, 7]]
+
+
 def test_asarray_and_astype_move():
     x = on_cuda([1, 2, 3])
     assert tl.asarray(x) is x

@@ -1,6 +1,5 @@
 """The cache of compiled kernels: what it trusts, and where it goes when a folder is no good."""
 
-import contextlib
 import errno
 import hashlib
 import os
@@ -302,12 +301,6 @@ def test_a_temporary_folder_that_others_can_write_to_is_not_trusted(place, elsew
     assert disk_cache.folder() not in (place, elsewhere)
 
 
-def test_keys_tell_parts_apart():
-    keys = [disk_cache.key_of(*parts) for parts in (("ab", "c"), ("a", "bc"), ("abc",), ())]
-    assert len(set(keys)) == 4
-    assert disk_cache.key_of("ab", b"c") == keys[0]
-
-
 def test_sources_follow_includes(tmp_path):
     headers = tmp_path / "headers"
     headers.mkdir()
@@ -404,34 +397,6 @@ def test_no_room_anywhere_names_both_folders_and_the_fix(place, elsewhere):
     assert "set TENSORLAYOUT_CACHE_DIR to a folder of yours with room" in text
 
 
-@contextlib.contextmanager
-def mounted(place, options):
-    """A small file system in memory, where one may be mounted."""
-    place.mkdir(mode=0o700)
-    command = ["mount", "-t", "tmpfs", "-o", f"mode=0700,{options}", "tmpfs", str(place)]
-    done = subprocess.run(command, capture_output=True, check=False)
-    if done.returncode:
-        pytest.skip("optional: the right to mount")
-    try:
-        yield
-    finally:
-        subprocess.run(["umount", str(place)], check=True)
-
-
-@as_root
-def test_a_full_file_system(place, elsewhere):
-    with mounted(place, "size=64k"):
-        with contextlib.suppress(OSError):
-            (place / "rest").write_bytes(bytes(2**17))
-        assert entry(bytes(5000)).parent == elsewhere
-
-
-@as_root
-def test_a_file_system_that_runs_nothing(place, elsewhere):
-    with mounted(place, "size=1m,noexec"):
-        assert entry().parent == elsewhere
-
-
 def test_a_folder_whose_files_cannot_be_run(place, elsewhere, monkeypatch):
     status = os.statvfs
     there = str(place)
@@ -479,14 +444,6 @@ def is_running(number):
             return file.read().rpartition(")")[2].split()[0] != "Z"
     except OSError:
         return False
-
-
-def test_what_a_compiler_says():
-    assert host_compiler.run(["sh", "-c", "echo out; echo err >&2; exit 3"]) == (
-        3,
-        "out\n",
-        "err\n",
-    )
 
 
 def test_a_file_that_cannot_be_loaded_has_words(tmp_path):

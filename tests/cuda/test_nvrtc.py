@@ -199,68 +199,6 @@ def _ptx_of(compiler, kernel):
     return compiler.getPTX(program).decode()
 
 
-@pytest.mark.parametrize(
-    ("kernel", "defined"),
-    [
-        (Kernel("own.cu", "own", types=(("ELEMENT", "float"),)), 1),
-        (Kernel("own.cu", "own", shape=(("RANK", "2"), ("INDEX", "int64_t"))), 2),
-        (Kernel("own.cu", "own", operation="add"), 4),
-        (Kernel("own.cu", "own", (("ELEMENT", "float"),), (("RANK", "2"),), "add"), 5),
-    ],
-)
-def test_macros(compiler, tmp_path, kernel, defined):
-    """By the bytes of shared memory, which tell what was defined."""
-    text = """
-#include "memory.cuh"
-namespace functions { struct add {}; }
-struct Params { char* to; };
-enum {
-#ifdef ELEMENT
-    types = sizeof(ELEMENT) == 4 ? 1 : 100,
-#else
-    types = 0,
-#endif
-#if RANK == 2
-    rank = 2,
-#else
-    rank = 0,
-#endif
-#ifdef INDEX
-    shape = sizeof(INDEX) == 8 ? rank : 100,
-#else
-    shape = rank ? 0 : 0,
-#endif
-#ifdef OPERATION
-    operation = sizeof(functions::OPERATION) * 4
-#else
-    operation = 0
-#endif
-};
-BLOCK_KERNEL(own, Params) {
-    SHARED(char, bytes, 8 + types + shape + operation);
-    store_shared(bytes + threadIdx.x, load(p.to + threadIdx.x));
-    barrier();
-    store(p.to + threadIdx.x, load_shared(bytes + 7 - threadIdx.x));
-}
-"""
-    (tmp_path / "own.cu").write_text(text)
-    own = Kernel(str(tmp_path / "own.cu"), "own", kernel.types, kernel.shape, kernel.operation)
-    assert resources.compiled(own, 90).resources["own"].shared == 8 + defined
-
-
-def test_a_header_beside_the_file(compiler, tmp_path):
-    (tmp_path / "parts").mkdir()
-    (tmp_path / "parts" / "plus.cuh").write_text("#define PLUS 7\n")
-    text = DENORMAL.replace('"memory.cuh"', '"memory.cuh"\n#include "parts/plus.cuh"')
-    kernel = written(tmp_path, text.replace("p.x * p.y", "PLUS"))
-    assert resources.compiled(kernel, 90).resources["own"].spilled == 0
-
-
-def test_headers_of_the_host_are_not_found(compiler, tmp_path):
-    with pytest.raises(RuntimeError, match=r"own.cu with -arch=sm_90:\n(.|\n)*cstdint"):
-        resources.compiled(written(tmp_path, "#include <cstdint>\n"), 90)
-
-
 def test_an_error_names_file_line_and_macros(compiler):
     kernel = Kernel(str(KERNELS / "broken.cu"), "broken", shape=(("RANK", "2"),))
     expected = (
@@ -275,11 +213,6 @@ def test_a_warning_is_told(compiler, tmp_path):
     made = resources.compiled(written(tmp_path, "#warning be careful\n" + DENORMAL), 90)
     assert "be careful" in made.warnings
     assert made.resources.keys() == {"own"}
-
-
-def test_a_file_that_is_not_there(compiler):
-    with pytest.raises(FileNotFoundError, match=r"missing.cu"):
-        resources.compiled(Kernel("missing.cu", "missing"), 90)
 
 
 @pytest.mark.parametrize(
@@ -356,31 +289,6 @@ def test_what_tells_entries_apart(compiler, cache, tmp_path, monkeypatch):
     assert len(set(paths)) == counters.compiles == 6
 
 
-def test_a_corrupt_entry_is_compiled_again(compiler, cache, small):
-    counters = Counters()
-    path = nvrtc.cubin_file(small, 90, counters)
-    good = path.read_bytes()
-    path.write_bytes(good[:-1])
-    again = nvrtc.cubin_file(small, 90, counters)
-    assert again.read_bytes() == good
-    assert counters == Counters(compiles=2, cache_misses=2)
-
-
-def test_what_does_not_compile_leaves_nothing(compiler, cache):
-    with pytest.raises(RuntimeError, match="could not compile"):
-        nvrtc.cubin_file(Kernel(str(KERNELS / "broken.cu"), "broken"), 90, Counters())
-    assert list(cache.glob("*.*")) == []
-
-
-def test_a_home_that_cannot_be_written_to(compiler, small, tmp_path, monkeypatch):
-    (tmp_path / "file").touch()
-    monkeypatch.delenv("TENSORLAYOUT_CACHE_DIR", raising=False)
-    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "file" / "nothing"))
-    path = nvrtc.cubin_file(small, 90, Counters())
-    assert path.is_file()
-    assert path.parent.name.startswith("tensorlayout-")
-
-
 # ---- Ahead of time
 
 
@@ -397,11 +305,6 @@ def test_warmup_without_tqdm(compiler, cache, small, capsys, monkeypatch):
     assert warmup([small, small], architecture=90) == 1
     line = "compiling kernels"
     assert capsys.readouterr().err == f"\r{line}: 0 of 2\r{line}: 1 of 2\r{line}: 2 of 2\n"
-
-
-def test_warmup_says_what_does_not_compile(compiler, cache, small):
-    with pytest.raises(RuntimeError, match=r"could not compile broken.cu"):
-        warmup([small, Kernel(str(KERNELS / "broken.cu"), "broken")], architecture=90)
 
 
 @pytest.mark.skipif(not shutil.which("g++"), reason="optional: a C++ compiler")
@@ -427,11 +330,6 @@ def test_kernels_common_to_a_dtype(dtype):
     assert "equal" in operations
     assert ("add" in operations) == (dtype not in ("bool", "complex64"))
     assert ("exp" in operations) == (dtype == "float32")
-
-
-def test_common_kernels_of_what_is_no_dtype():
-    with pytest.raises(TypeError, match="warmup: dtype"):
-        list(common("text"))
 
 
 @needs_compiler
@@ -497,14 +395,6 @@ def check(kernels, architecture):
 # ---- The table
 
 
-def test_a_spill_is_seen(compiler, tmp_path):
-    (tmp_path / "spill.cu").write_text(SPILLING)
-    found = resources.compiled(Kernel(str(tmp_path / "spill.cu"), "spill"), 90).resources["spill"]
-    assert found.registers == 32  # 65536 of a multiprocessor for 2 blocks of 1024
-    assert found.spilled > 0
-    assert found.stack > 0
-
-
 def test_the_table_has_the_most_over_all_shapes(monkeypatch):
     monkeypatch.setattr(nvrtc, "version", lambda: "12.9")
     found = {
@@ -516,15 +406,6 @@ def test_the_table_has_the_most_over_all_shapes(monkeypatch):
         "| `copy_flat` | `copy/copy.cu` | 1 | sm_75 | 12 | 0 | 4 | 0 |\n"
         "| `copy_flat` | `copy/copy.cu` | 2 | sm_90 | 10 | 8 | 0 | 32 |\n"
     )
-
-
-def test_the_command(compiler, tmp_path, monkeypatch, capsys):
-    monkeypatch.setattr(resources, "known", lambda: [right("transpose_tiles")])
-    page = tmp_path / "page.md"
-    assert resources.main(["--architecture", "90", "--markdown", str(page)]) == 0
-    last = page.read_text("utf-8").splitlines()[-1]
-    assert last.startswith("| `transpose_tiles` | `right.cu` | 1 | sm_90 | ")
-    assert last.endswith(" | 0 | 0 | 4224 |")
 
 
 def test_the_command_fails_at_a_spill(compiler, tmp_path, monkeypatch, capsys):

@@ -5,8 +5,9 @@ import random
 import layouts
 import numpy as np
 import pytest
+from chains import identical
 from simulated import needs_compiler, simulator
-from tensors import as_dtype, fits, host, padding_of, slots, tensor_in
+from tensors import as_dtype, fits, host, slots, tensor_in
 
 import tensorlayout as tl
 from tensorlayout.cuda import fuse
@@ -36,29 +37,12 @@ def there(shape, dtype="float32", seed=0, layout=None):
     return tl.asarray(np.ascontiguousarray(values), device="cuda", **given)
 
 
-def bits(array):
-    """Bytes, of which any NaN has the same."""
-    found = np.array(array, order="C")
-    parts = found.view(found.real.dtype) if found.dtype.kind == "c" and found.size else found
-    if parts.dtype.kind in "fV":
-        parts[np.isnan(parts)] = np.nan
-    return found.tobytes()
-
-
-def same_bits(found, expected, message=""):
-    """Elements, layouts and padding of two tensors."""
-    assert (found.dtype, found.layout) == (expected.dtype, expected.layout), message
-    assert bits(host(found)) == bits(host(expected)), message
-    if found.layout.padding_value is not PaddingValue.UNSPECIFIED:
-        assert bits(padding_of(found)) == bits(padding_of(expected)), message
-
-
 def fused_as_unfused(function, *args, message=""):
     """Hold a call against that of the function as it is; the one kernel that was launched."""
     expected = function(*args)
     with launch_log() as seen:
         found = tl.fuse(function)(*args)
-    same_bits(found, expected, message)
+    identical(found, expected, message)
     if not expected.size:
         return None
     ((kernel, counts),) = seen.items()
@@ -74,17 +58,8 @@ NAMES = {
     " atan2 copysign bitwise_xor bitwise_left_shift logical_and",
     3: "where clip",
 }
-SHORT = [
-    "float32",
-    "float16",
-    "bfloat16",
-    "int16",
-    "uint8",
-    "bool",
-    "complex64",
-    "float64",
-    "int64",
-]
+SHORT = ["float32", "float16", "bfloat16", "int16", "uint8", "bool"]
+SHORT += ["complex64", "float64", "int64"]
 
 
 def chain(seed, steps=9):
@@ -114,10 +89,8 @@ def chain(seed, steps=9):
     ("seed", "dtypes"),
     [
         (1, ["float32", "float16", "int16"]),
-        (2, ["bfloat16", "float32", "uint8"]),
         (3, ["complex64", "float32", "bool"]),
-        (4, ["int8", "uint8", "int64"]),
-        *[pytest.param(n, SHORT[n % 9 :][:3], marks=pytest.mark.long) for n in range(5, 40)],
+        *[pytest.param(n, SHORT[n % 9 :][:3], marks=pytest.mark.long) for n in range(4, 40)],
     ],
 )
 def test_drawn_chains(seed, dtypes):
@@ -139,7 +112,7 @@ def blend(x, y, share):
 
 
 def test_layouts():
-    for layout in layouts.STRIDED:
+    for layout in layouts.STRIDED[::4]:  # tests/ops draws all of them
         if fits(layout, tl.float32):
             x, _ = tensor_in(layout, slots(tl.float32, layout.required_size))
             y = there(layout.shape, seed=1)
@@ -180,11 +153,11 @@ def test_results_are_written_over_operands():
     with launch_log() as seen:
         tl.fuse(blend)(inside, y, 0.5, out=inside)
     assert [kernel.name for kernel in seen] == ["fuse_flat"]
-    same_bits(inside, blend(y, y, 0.5))
+    identical(inside, blend(y, y, 0.5))
     inside = tl.asarray(x, copy=True)
     tl.fuse(blend)(inside[1:], y[1:], 0.5, out=inside[:-1])  # which a copy is made for
-    assert bits(host(inside[:-1])) == bits(host(expected[1:]))
-    assert bits(host(inside[-1])) == bits(before[-1])
+    np.testing.assert_array_equal(host(inside[:-1]), host(expected[1:]))
+    np.testing.assert_array_equal(host(inside[-1]), before[-1])
 
 
 class Foreign:
@@ -196,9 +169,11 @@ class Foreign:
 
 
 def test_bools_of_any_bytes():
-    x = tl.asarray(Foreign(np.array([0, 1, 2, 255], np.uint8)))
-    fused_as_unfused(lambda x: tl.astype(x, tl.bool, copy=True), x)
-    fused_as_unfused(lambda x: tl.where(x, x.astype(tl.int8), -x.astype(tl.int16)), x)
+    octets, y = np.array([0, 1, 2, 255], np.uint8), tl.asarray([5.0, 6.0, 7.0, 8.0])
+    found = tl.fuse(lambda x, y: tl.where(x, y, -y) * x.astype(tl.float64))(
+        tl.asarray(Foreign(octets)), y
+    )
+    assert host(found).tolist() == [0, 6, 7, 8]
 
 
 # ---- Kernels
@@ -249,7 +224,7 @@ def test_numbers_and_shapes_are_no_part_of_a_kernel():
     assert len(seen) == 1
     wanted = [x * 2 + 2, x * -3 - 3, x[0] * 4 + 4, there((5, 600), "int16") * 5 + 5]
     for each, expected in zip(found, wanted, strict=True):
-        same_bits(each, expected)
+        identical(each, expected)
     with pytest.raises(OverflowError, match="100000"):
         twice(x, 100000)
 
@@ -270,7 +245,7 @@ def test_more_than_a_kernel_takes():
         expected = function(*given)
         with launch_log() as seen:
             found = tl.fuse(function)(*given)
-        same_bits(found, expected)
+        identical(found, expected)
         assert sum(counts.launches for counts in seen.values()) == launches
         assert {kernel.file for kernel in seen} == {"fuse.cu"}
 
@@ -286,7 +261,7 @@ ORDERS = [
 ]
 
 
-@pytest.mark.parametrize("count", [2, 4, 5, 12, 13, 40])
+@pytest.mark.parametrize("count", [2, 4, 5, 13, 40])
 @pytest.mark.parametrize(
     "layouts",
     [
@@ -312,17 +287,8 @@ def test_structs_fit_a_launch(count, layouts):
     assert max(len(each.parameters) for each in launches.launches) <= 4096  # what a launch takes
     if count <= 4:
         assert len(launches.launches) == 1
-    huge = plan.result.layout.size > 2**31
-    assert (
-        all(("INDEX", "int32_t") not in each.kernel.shape for each in launches.launches) or not huge
-    )
-
-
-def test_huge_results():
-    """64-bit offsets; nothing is allocated."""
-    plan = total(3).plan(spec((2**20, 2**13)), spec((2**20, 1)), spec((2**13,)))
-    (launch,) = fuse.plan_fuse(plan, (256,) * 4)[0].launches
-    assert launch.kernel.symbol == "fuse_rows_2_int64_t_4"
+    if plan.result.layout.size > 2**31:
+        assert all(("INDEX", "int32_t") not in each.kernel.shape for each in launches.launches)
 
 
 # ---- Reductions
@@ -333,13 +299,16 @@ def reduced_as_unfused(function, *args):
     expected = function(*args)
     with launch_log() as seen:
         found = tl.fuse(function)(*args)
-    same_bits(found, expected)
+    identical(found, expected)
     chained = {k: counts for k, counts in seen.items() if "CHAIN" in dict(k.types)}
     assert chained
     return chained
 
 
-@pytest.mark.parametrize("name", ["sum", "max", "argmin", "mean", "std", "prod"])
+@pytest.mark.parametrize(
+    "name",
+    ["sum", "argmin", *[pytest.param(n, marks=pytest.mark.long) for n in ("max", "mean", "std")]],
+)
 def test_last_reductions(name):
     """Operands are read once, by the kernel that would have read what was made of them."""
 
@@ -381,43 +350,41 @@ def sum_of_sines(axis):
     return lambda x, y: tl.sum(tl.sin(x / 2 + y), axis=axis)
 
 
-def test_reductions_of_other_types():
-    bytes_, halves = there((300, 64), "uint8"), there((300, 64), "float16")
-    wide, narrow = there((300, 64), "float64"), there((300, 64))
-    for function, *args in [
-        (lambda x: tl.any(x > 6), narrow),
-        (lambda x: tl.sum((x / 255).astype(tl.float32), axis=0), bytes_),
-        (lambda x, y: tl.max((x + y).astype(tl.float16), axis=1), halves, narrow),
-        (lambda x: tl.sum(x.astype(tl.float32), axis=1), wide),
-        (lambda x: tl.sum(x * (1 + 2j), axis=0), there((300, 64), "complex64")),
-    ]:
-        for kernel, counts in reduced_as_unfused(function, *args).items():
-            assert kernel.file == "reduce/reduce.cu"
-            assert counts.sector_efficiency_read > 0.2  # of what is wider than what is made of it
-            assert counts.loads.bytes == sum(x.nbytes for x in args)
+@pytest.mark.parametrize(
+    ("function", "files"),
+    [
+        (lambda x: tl.sum((x / 255).astype(tl.float32), axis=0), {"reduce/reduce.cu"}),
+        (lambda x: tl.any(x > 6), {"reduce/reduce.cu"}),
+        # sums in another kind of number, and of nothing
+        (lambda x: tl.sum(x > 1, axis=0, dtype=tl.float32), {"fuse.cu"}),
+        (lambda x: tl.sum(x[:0] > 1, dtype=tl.float32), set()),
+    ],
+)
+def test_reductions_of_other_types(function, files):
+    x = there((300, 64), "uint8")
+    expected = function(x)
+    with launch_log() as seen:
+        found = tl.fuse(function)(x)
+    identical(found, expected)
+    chained = {k: counts for k, counts in seen.items() if "CHAIN" in dict(k.types)}
+    assert {kernel.file for kernel in chained} == files
+    if files == {"reduce/reduce.cu"}:  # which reads once what is wider than what is made of it
+        assert [counts.loads.bytes for counts in chained.values()] == [x.nbytes]
 
 
-def test_reductions_of_what_is_written_before():
-    """Operands elsewhere than what is made of them; sums in another kind of number."""
-    x, y = there((300, 65)), there((300, 65), seed=1)
-    for function, *args in [
-        (lambda x, y: tl.sum(x * y, axis=1), x, y[::-1]),
-        (lambda x, y: tl.sum(x * y, axis=0), x, there((65, 300)).mT),
-        (lambda x: tl.sum(x + 1), x[1:]),
-        (lambda x: tl.sum(x > 1, axis=0, dtype=tl.float32), x),
-        (lambda x: tl.sum(x + 1), x[:0]),
-        (lambda x, y: tl.all(x < y), x, y),
-    ]:
-        expected = function(*args)
-        with launch_log() as seen:
-            found = tl.fuse(function)(*args)
-        same_bits(found, expected)
-        chained = {kernel.file for kernel in seen if "CHAIN" in dict(kernel.types)}
-        assert chained == ({"fuse.cu"} if args[0].size else set())
+@pytest.mark.parametrize("turn", [lambda x: x[::-1], lambda x: x.mT], ids=["flipped", "turned"])
+def test_operands_that_lie_elsewhere_are_combined_before_a_reduction(turn):
+    x, y = there((90, 90)), there((90, 90), seed=1)
+    function = lambda x, y: tl.sum(x * turn(y), axis=1)  # noqa: E731
+    expected = function(x, y)
+    with launch_log() as seen:
+        found = tl.fuse(function)(x, y)
+    identical(found, expected)
+    assert {kernel.file for kernel in seen if "CHAIN" in dict(kernel.types)} == {"fuse.cu"}
 
 
 def test_a_reduction_into_an_operand():
     x, scale = there((300, 64)), tl.asarray(0.5, dtype=tl.float32, device="cuda")
     expected = tl.sum(x * scale)
     tl.fuse(lambda x, scale: tl.sum(x * scale))(x, scale, out=scale)
-    same_bits(scale, expected)
+    identical(scale, expected)

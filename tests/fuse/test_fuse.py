@@ -1,10 +1,12 @@
-"""`fuse`: what a function is called with, how often, what comes of it, and what is refused."""
+"""`fuse`: what a function is called with, how often it is traced, and what is refused.
+
+Results in every layout and dtype, beside those of the same function unfused, are drawn in tests/ops
+(`fuse_cases`). What depends on tracing alone is tried on the CPU.
+"""
 
 import dataclasses
 import enum
 import inspect
-import struct
-import time
 from collections import namedtuple
 from decimal import Decimal
 from fractions import Fraction
@@ -16,10 +18,9 @@ from chains import identical
 from tensors import asarray, host
 
 import tensorlayout as tl
-from tensorlayout.cpu import fuse as cpu_fuse
 from tensorlayout.functions import dispatch
 
-pytestmark = pytest.mark.usefixtures("device")
+on_every_device = pytest.mark.usefixtures("device")
 
 X = np.array([[1.0, -2.0, 3.0], [0.5, 0.0, -8.0]], np.float32)
 CHANNELS = np.array([1.0, 2.0, 4.0], np.float32)
@@ -36,24 +37,20 @@ def normalise(x, mean, std=2.0):
 # --- what comes of it --------------------------------------------------------------------------
 
 
+@on_every_device
 def test_values():
     found = tl.fuse(normalise)(x(), asarray(CHANNELS), 0.5)
     np.testing.assert_array_equal(host(found), [[0, -8, -2], [-1, -4, -24]], strict=False)
     assert found.dtype == tl.float32
 
 
+@on_every_device
 @pytest.mark.parametrize(
     "function",
     [
-        lambda x, c: x.astype(tl.float64) * c[::-1] + 1,
-        lambda x, c: tl.where(x > c, x, 0.0) - c,
-        lambda x, c: ((x - c) * (x - c)).sum(),
-        lambda x, c: (x * c).mean(axis=0, keepdims=True),
-        lambda x, c: (x * 2 + x * 3).max(axis=1),
-        lambda x, c: tl.clip(x, -1, 1) * c[None, :],
-        lambda x, c: abs(-x) ** 2,
-        lambda x, c: x.T * c[:, None] - x.T,
-        lambda x, c: (x != x) | (x > 2),
+        lambda x, c: tl.where(x > c[::-1], x, 0.0) - c,
+        lambda x, c: ((x - c) * (x - c)).mean(axis=0, keepdims=True),
+        lambda x, c: tl.clip(x.T, -1, 1) * c[:, None] - x.T,
         lambda x, c: tl.sum(x),
     ],
 )
@@ -62,6 +59,7 @@ def test_as_unfused(function):
     identical(tl.fuse(function)(*args), function(*args))
 
 
+@on_every_device
 def test_an_argument_given_back_is_that_argument():
     a = x()
     assert tl.fuse(lambda x: x)(a) is a
@@ -72,7 +70,8 @@ def test_an_argument_given_back_is_that_argument():
     np.testing.assert_array_equal(host(out), X)
 
 
-@pytest.mark.parametrize("shape", [(), (0,), (1,), (3, 0), (1, 1)])
+@on_every_device
+@pytest.mark.parametrize("shape", [(), (0,), (1, 1)])
 def test_small_shapes(shape):
     a = asarray(np.full(shape, 3.0, np.float32))
     found = tl.fuse(lambda x: (x * 2 - 1) / x)(a)
@@ -118,17 +117,6 @@ def test_a_layout_that_a_result_has_already():
     identical(tl.fuse(function)(x()), (x() * 2 + 1) ** 2)
 
 
-def test_writes_keep_the_layout():
-    padded = tl.Layout.padded((2, 3), (2, 4), padding_value=tl.PaddingValue.ZERO)
-
-    def function(x, y):
-        z = x * 2
-        z += y
-        return z
-
-    identical(tl.fuse(function)(tl.to_layout(x(), padded), x()), tl.to_layout(x() * 3, padded))
-
-
 def test_out():
     out = tl.zeros((2, 3), dtype=tl.float32, layout=(0, 1))
     assert tl.fuse(normalise)(x(), 1.0, out=out) is out
@@ -142,53 +130,7 @@ def test_out():
     assert float(total) == 2 * X.sum()
 
 
-def test_a_wider_operand_of_a_write():
-    def function(x, y):
-        z = x * 2
-        z += y
-        return z - 1
-
-    for kind, wide in ((tl.int32, tl.int64), (tl.float32, tl.float64)):
-        a, b = tl.astype(x(), kind), tl.astype(x(), wide)
-        for each, other in ((a, b), (a.T, b.T), (a[:, ::-1], b[:, ::-1])):
-            identical(tl.fuse(function)(each, other), function(each, other))
-
-
-TILED = tl.Layout.tiled((2, 3), [(2, 2)], padding_value=tl.PaddingValue.ONE)
-
-
-def widened(x, y):
-    z = x * 2
-    z += y.astype(tl.float64)
-    return z - 1
-
-
-@pytest.mark.parametrize("least", [1, 1 << 40], ids=["blocks", "step by step"])
-@pytest.mark.parametrize(
-    "function",
-    [
-        widened,
-        lambda x, y: x.copy() * y + 1,
-        lambda x, y: tl.to_layout(x, TILED) * 2 + y,
-        lambda x, y: tl.to_layout(y, TILED).astype(tl.float64) * 2 - x,
-        lambda x, y: tl.sum(tl.to_layout(y, TILED) * 2, axis=0),
-        lambda x, y: tl.to_layout(x * y, "{0,1:T(2,3)}"),
-        lambda x, y: (tl.to_layout(y, "{1,0:T(3)}") + x) * 1 - y,  # of no tiles
-    ],
-)
-def test_tiles_inside_of_the_function(function, least, monkeypatch):
-    monkeypatch.setattr(cpu_fuse, "LEAST", least)
-    for tiled in ((1, 0), (0, 1), (1, 1), (0, 0)):
-        args = [tl.to_layout(x(), TILED) if t else x() for t in tiled]
-        expected = function(*args)
-        identical(tl.fuse(function)(*args), expected)
-        layouts = [(0, 1), TILED, "{0,1:T(2,3)}"] if expected.ndim == 2 else [(0,)]
-        for layout in layouts:
-            out = tl.zeros(expected.shape, dtype=expected.dtype, layout=layout)
-            tl.fuse(function)(*args, out=out)
-            np.testing.assert_array_equal(host(out), host(expected))
-
-
+@on_every_device
 def test_out_of_a_function_that_gives_an_argument():
     same, turned = tl.fuse(lambda x: x), tl.fuse(lambda x: x[::-1, ::-1])
     out = tl.zeros_like(x())
@@ -201,16 +143,6 @@ def test_out_of_a_function_that_gives_an_argument():
         same(x(), out=tl.zeros((2, 2, 3), dtype=tl.float32))
     with pytest.raises(TypeError, match="has dtype float32, which is not the int8"):
         same(x(), out=tl.zeros((2, 3), dtype=tl.int8))
-
-
-@pytest.mark.parametrize("shape", [(1 << 62,), (1 << 31, 1 << 31), (1 << 40, 3), (1 << 62, 1)])
-def test_a_result_beyond_all_memory(shape):
-    a = tl.broadcast_to(tl.asarray(np.int8(3)), shape)
-    for function in (lambda x: (x + 1) * 2, lambda x: (x * 2 - x[::-1]).sum(axis=0)):
-        start = time.monotonic()
-        with pytest.raises(MemoryError):
-            tl.fuse(function)(a)
-        assert time.monotonic() - start < 5
 
 
 def test_out_that_does_not_fit():
@@ -324,14 +256,13 @@ def test_a_trace_shows_one_call_with_its_parts():
 ELSEWHERE = np.float32([1, 2, 3])
 
 
+@on_every_device
 @pytest.mark.parametrize(
     ("function", "said"),
     [
         (lambda x: x if x.sum() > 0 else -x, "greater: a reduction must be the last part"),
         (lambda x: x if (x > 0) else -x, "the data of a tensor is not known .*bool"),
-        (lambda x: x * float(x.sum()), "the data of a tensor is not known .*float"),
         (lambda x: x * x[:1, 0].item(), "the data of a tensor is not known"),
-        (lambda x: x + x.tolist()[0][0], "the data of a tensor is not known"),
         (lambda x: x + np.asarray(x), "the data of a tensor is not known|sees no memory of cuda"),
         (lambda x: f"{x + 1}", "the data of a tensor is not known"),
         (lambda x: tl.sort(x), "sort: cannot be part of the fused function"),
@@ -365,9 +296,7 @@ def test_refusals(function, said):
         lambda x, s: x * float(s),
         lambda x, s: x[int(s)],
         lambda x, s: x * max(s, 1.0),
-        lambda x, s: x if s in {2, 3} else -x,
         lambda x, s: x * {2: 5.0}.get(s, 1.0),
-        lambda x, s: x if str(s) == "2.0" else -x,
         lambda x, s: x if f"{s}" == "2.0" else -x,
     ],
 )
@@ -411,10 +340,6 @@ class Kind(enum.IntEnum):
     ONE = 1
 
 
-def nan(payload):
-    return struct.unpack("d", struct.pack("Q", 0x7FF8000000000000 + payload))[0]
-
-
 def holding(scale):
     found = Options(1.0)
     object.__setattr__(found, "more", scale)
@@ -424,41 +349,22 @@ def holding(scale):
 @pytest.mark.parametrize(
     ("first", "second"),
     [
-        (0.0, -0.0),
-        ((1, (0.0,)), (1, (-0.0,))),
-        (complex(1, 0.0), complex(1, -0.0)),
-        (Pair(2, 1), Pair(2.0, 1)),
-        (Pair(True, 1), Pair(1, 1)),
-        (frozenset({2}), frozenset({2.0})),
-        (np.float32(2), np.float64(2)),
-        (Options(0.0), Options(-0.0)),
-        (Options((2, Options(2))), Options((2, Options(2.0)))),
         (Changing([2, {"a": 0.0}]), Changing([2, {"a": -0.0}])),
         (Changing({2}), Changing({2.0})),
         (holding(0.0), holding(-0.0)),
-        (range(0, 3, 2), range(0, 4, 2)),
         (Changing(slice(0, 2)), Changing(slice(0, 2.0))),
         (Kind.ONE, 1),
-        (np.float32([-0.0])[0], np.float32(0)),
         (np.dtype(">f4"), np.dtype("<f4")),
         (Fraction(1), Decimal(1)),
     ],
 )
 def test_equal_values_are_not_the_same(first, second):
+    """Numbers, tuples, sets and frozen dataclasses: tests/ops, "fused by value"."""
     seen = []
     fused = tl.fuse(lambda x, value: seen.append(value) or x + 1, static="value")
     for value in (first, second, first):
         fused(x(), value)
     assert [repr(value) for value in seen] == [repr(first), repr(second)]
-
-
-def test_nans_of_other_bits_are_not_the_same():
-    seen = []
-    fused = tl.fuse(lambda x, value: seen.append(value) or x + 1, static="value")
-    for payload in (0, 1, 0):
-        fused(x(), nan(payload))
-        fused(x(), (complex(nan(payload), 0.0),))
-    assert len(seen) == 4
 
 
 @pytest.mark.parametrize(

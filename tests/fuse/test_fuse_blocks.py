@@ -45,14 +45,14 @@ def check(function, *args):
     return fused
 
 
-@settings(max_examples=300)
+@settings(max_examples=120)
 @given(chains.calls())
 def test_chains(call):
     function, args = call
     check(function, *args)
 
 
-@settings(max_examples=60)
+@settings(max_examples=30)
 @given(chains.calls(["float32", "float16", "int16", "complex64"], (3, 2, 5)), st.data())
 def test_chains_into_any_layout(call, data):
     function, args = call
@@ -64,7 +64,7 @@ def test_chains_into_any_layout(call, data):
     assert chains.bits(np.asarray(out)) == chains.bits(np.asarray(expected)), function.__doc__
 
 
-@settings(max_examples=60)
+@settings(max_examples=30)
 @given(chains.calls(["float32", "float16", "int64", "complex64"], (3, 2, 5)))
 def test_chains_into_an_operand(call):
     function, args = call
@@ -86,7 +86,7 @@ def normalise(x, m, s, g, b):
     return (x - m) / s * g + b
 
 
-@pytest.mark.parametrize("threads", [1, 2, 8])
+@pytest.mark.parametrize("threads", [1, 8])
 @pytest.mark.parametrize("channels", [(3,), (5, 3), (4, 1, 1), (4, 5, 3), ()])
 def test_threads_and_channels(threads, channels, counted, monkeypatch):
     monkeypatch.setattr(engine, "THREADS", 1)
@@ -149,13 +149,6 @@ def test_a_result_that_runs_backwards_is_rounded_as_any_other():
 
 
 @pytest.mark.usefixtures("either")
-def test_choices_of_values_that_nobody_needs_any_more():
-    x, y = tl.asarray(normal(50)), tl.asarray(normal(50, seed=1))
-    check(lambda x, y: tl.where(x > 0, x * 2, y * 3) + 1, x, y)
-    check(lambda x, y: tl.floor_divide(x * 2, y * 3) * tl.where(y > x, 1 / x, 1 / y), x, y)
-
-
-@pytest.mark.usefixtures("either")
 def test_integers_are_rounded_once():
     x, n = tl.zeros(20, dtype=tl.float32), 2**60 + 2**36 + 1
     found = tl.fuse(lambda x, n: x * 2 + n)(x, n)
@@ -169,13 +162,6 @@ def test_every_byte_but_0_is_true():
     y = tl.ones(20, dtype=tl.bfloat16)
     found = tl.fuse(lambda x, y: (x + y) * y)(x, y)
     np.testing.assert_array_equal(np.asarray(found.astype(tl.float32)), 1 + (octets != 0))
-
-
-def test_padded_rows_keep_their_padding(counted):
-    layout = tl.Layout.padded((5, 6), (5, 8), padding_value=tl.PaddingValue.ONE)
-    x = tensor_in(layout, normal(40))[0]
-    check(lambda x, y: (x - y) * 2 + 1, x, x)
-    assert len(counted) == 2
 
 
 def test_exponents_of_each_call(counted):

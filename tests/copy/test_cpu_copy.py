@@ -178,31 +178,6 @@ def test_several_copies_at_once(cases, group):
 
 
 @settings(deadline=None, max_examples=60)
-@given(copies())
-def test_against_a_loop_over_the_indices(case):
-    # Independent of numpy's idea of strides as well: slot by slot, in Python.
-    shape, to, from_, itemsize = case
-    if prod(shape) > 300:
-        shape = tuple(min(n, 2) for n in shape)
-    rng = np.random.default_rng(1)
-    here, there = to.memory(shape, itemsize, rng), from_.memory(shape, itemsize, rng)
-    expected = bytearray(here.tobytes())
-    for index in product(*map(range, shape)):
-        at, of = (
-            GUARD
-            + side.shift
-            - side.lowest(shape) * itemsize
-            + itemsize * sum(i * s for i, s in zip(index, side.strides, strict=True))
-            for side in (to, from_)
-        )
-        expected[at : at + itemsize] = there[of : of + itemsize].tobytes()
-    plan = choose_copy(shape, to.strides, from_.strides, itemsize, EAGER)
-    word = WORDS[itemsize]
-    plan.run(to.view(here, shape, word), from_.view(there, shape, word))
-    assert here.tobytes() == bytes(expected)
-
-
-@settings(deadline=None, max_examples=60)
 @given(copies(), st.integers(1, 100_000))
 def test_a_loop_names_every_slot_once_and_a_tile_fits_its_room(case, room):
     shape, to, from_, itemsize = case

@@ -2,7 +2,6 @@
 
 import math
 
-import layouts
 import numpy as np
 import pytest
 from cuda_memory import (
@@ -14,6 +13,7 @@ from cuda_memory import (
     padding_slots,
 )
 from simulated import simulator
+from test_cuda_copy import run, slot_numbers
 
 import tensorlayout as tl
 from tensorlayout.cuda.copy.choose import TileTuning, between, plan_copy
@@ -72,33 +72,6 @@ def tails(shape, *tiles, **options):
     return tiled(shape, *tiles, value=PaddingValue.ZERO, **options)
 
 
-def slot_numbers(layout):
-    return np.array(layouts.slots_of(layout), np.int64)
-
-
-def launch_copy(driver, destination, source, itemsize, padding=None, tuning=None):
-    """Copy between new storages, and hold all bytes of the destination against brute force."""
-    options = {} if tuning is None else {"tuning": tuning}
-    plan = plan_copy(destination, source, itemsize, (32, 32), padding, **options)
-    slots = destination.required_size
-    content = numbered(source.required_size * itemsize)
-    to = Storage(driver, slots * itemsize)
-    from_ = Storage(driver, len(content), 0, content)
-    bind(plan, 0)([to.pointer, from_.pointer])
-    found = elements(to.get(), itemsize)
-    places = slot_numbers(destination)
-    np.testing.assert_array_equal(
-        found[places], elements(content, itemsize)[slot_numbers(source)], f"{destination}"
-    )
-    rest = np.ones(slots, bool)
-    rest[places] = False
-    if padding is not None:
-        np.testing.assert_array_equal(np.flatnonzero(rest), padding_slots(destination))
-    value = padding or bytes([UNTOUCHED]) * itemsize
-    assert (found[rest] == np.frombuffer(value, np.uint8)).all(), f"{destination}"
-    return plan
-
-
 # Layouts of one shape, whose tiles divide each other.
 KINDS = [
     # two tiles in each dimension, the last with a tail in both
@@ -129,7 +102,7 @@ def test_copies_move_every_element_and_nothing_else(driver, itemsize):
             padding = value if destination.is_padded else None
             for options in ({}, {"tuning": BOXES}):
                 for held in dict.fromkeys([padding, None]):
-                    plan = launch_copy(driver, destination, source, itemsize, held, **options)
+                    plan = run(driver, destination, source, itemsize, padding=held, **options)
                     assert len(plan.launches) == 1
 
 
@@ -149,9 +122,9 @@ def test_views_of_tiled_tensors(driver):
         for view in views:
             layout = view.at_origin
             for options in ({}, {"tuning": BOXES}):
-                launch_copy(driver, layout, row_major(layout.shape), 4, **options)
-                launch_copy(driver, column_major(layout.shape), layout, 4, **options)
-                launch_copy(driver, tails(layout.shape, (8,)), layout, 2, b"\1\2", **options)
+                run(driver, layout, row_major(layout.shape), 4, **options)
+                run(driver, column_major(layout.shape), layout, 4, **options)
+                run(driver, tails(layout.shape, (8,)), layout, 2, padding=b"\1\2", **options)
 
 
 def test_padding_behind_elements_that_run_backwards(driver):
@@ -160,7 +133,7 @@ def test_padding_behind_elements_that_run_backwards(driver):
     mixed = Layout.parse("(4,3):(2*-8+2*2,2*4+2*1)+8 padded=(4,4) padding=ZERO")
     for layout in (turned, turned.flip((2,)), mixed):
         for options in ({}, {"tuning": BOXES}):
-            launch_copy(driver, layout, row_major(layout.shape), 2, b"\1\2", **options)
+            run(driver, layout, row_major(layout.shape), 2, padding=b"\1\2", **options)
         check_fill(driver, layout, 2, b"\1\2")
 
 
@@ -180,7 +153,7 @@ def test_awkward_pairs(driver, destination, source):
     to, from_ = Layout.parse(destination), Layout.parse(source)
     with checking("bounds", "initialized"):
         for options in ({}, {"tuning": BOXES}):
-            launch_copy(driver, to, from_, 16, bytes(range(16)), **options)
+            run(driver, to, from_, 16, padding=bytes(range(16)), **options)
 
 
 def test_tails_in_more_dimensions_than_a_launch_takes(driver):
@@ -191,7 +164,7 @@ def test_tails_in_more_dimensions_than_a_launch_takes(driver):
         (layout, row_major(shape), b"\1\2"),
         (row_major(shape), layout, None),
     ]:
-        assert launch_copy(driver, destination, source, 2, padding).case == "pieces"
+        assert run(driver, destination, source, 2, padding=padding).case == "pieces"
     check_fill(driver, layout, 2, b"\1\2")
     check_fill(driver, layout, 2, None)
 
@@ -237,7 +210,7 @@ def test_kernels_of_64_bits(driver, monkeypatch):
     monkeypatch.setattr(loop, "index_type", lambda *_: "int64_t")
     layout = tails((13, 21), (4, 8))
     for itemsize in ITEMSIZES:
-        launch_copy(driver, layout, row_major((13, 21)), itemsize, bytes(itemsize))
+        run(driver, layout, row_major((13, 21)), itemsize, padding=bytes(itemsize))
         check_fill(driver, layout, itemsize, bytes(itemsize))
     x = on_device(numbers((13, 21), np.float32), layout)
     check_tensor(x + x, 2 * numbers((13, 21), np.float32), 0)

@@ -2,13 +2,11 @@
 
 import subprocess
 import sys
-from collections import Counter
-from dataclasses import asdict
 from pathlib import Path
 
 import numpy as np
 import pytest
-from simulated import needs_compiler, simulator
+from simulated import needs_compiler
 from stand_in import GPUS, opened, stand_in
 
 import tensorlayout as tl
@@ -30,8 +28,6 @@ WARM = {
     "x + y": (lambda x, y: x + y, ["alloc", "launch"]),
     "x + y.mT": (lambda x, y: x + y.mT, ["alloc", "launch"]),
     "x + 1.5": (lambda x, y: x + 1.5, ["alloc", "launch"]),
-    "2 * x": (lambda x, y: 2 * x, ["alloc", "launch"]),
-    "exp": (lambda x, y: tl.exp(x), ["alloc", "launch"]),
     "where": (lambda x, y: tl.where(x < y, x, y), ["alloc", "launch"] * 2),
     "astype": (lambda x, y: tl.astype(x, tl.int16), ["alloc", "launch"]),
     "to_layout": (lambda x, y: tl.to_layout(x, (0, 1)), ["alloc", "launch"]),
@@ -78,35 +74,9 @@ def test_another_device_is_made_current_for_the_call():
         assert [each[0] for each in recorder.calls] == ["device", "alloc", "launch"]
 
 
-@needs_compiler
-@pytest.mark.parametrize("name", WARM)
-def test_the_counters(name):
-    call, expected = WARM[name]
-    with simulator():
-        x, y = operands("cuda")
-        call(x, y)
-        before = asdict(driver().counters)
-        call(x, y)
-        done = Counter(asdict(driver().counters)) - Counter(before)
-    assert done == +Counter(launches=expected.count("launch"), allocations=expected.count("alloc"))
-
-
 FLOATS = [0.0, -0.0, 1.5, -1e-40, 7e-46, 1e39, -65519.9, 65520.0, 1e-7, np.inf, -np.inf, np.nan]
-INTEGERS = [
-    0,
-    1,
-    -1,
-    127,
-    128,
-    -129,
-    2**24 + 1,
-    2**31,
-    2**53 + 1,
-    2**63 - 1,
-    2**64 - 1,
-    2**64,
-    True,
-]
+INTEGERS = [0, 1, -1, 127, 128, -129, 2**24 + 1, 2**31, 2**53 + 1, 2**63 - 1, 2**64 - 1, 2**64]
+INTEGERS += [True]
 
 
 @pytest.mark.parametrize("name", ["bool", "int8", "uint16", "int32", "int64", "uint64"])
@@ -136,6 +106,7 @@ def test_alignments():
     assert [alignment(4096 + bits) for bits in range(17)] == expected
 
 
+@pytest.mark.ci
 @needs_compiler
 def test_the_benchmark():
     pytest.importorskip("tqdm", reason="optional: tqdm")

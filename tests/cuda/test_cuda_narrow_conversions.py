@@ -1,7 +1,7 @@
 """Conversions from and to narrow types as kernels make them: every content, every boundary.
 
-The header alone, built for the host (tests/kernels/narrow_harness.cpp), is held against exact
-arithmetic: Python compares integers and floats exactly, and midpoints of narrow values are floats.
+The header alone, built for the host (tests/kernels/narrow_harness.cpp), is held against the exact
+arithmetic of `narrow_values`.
 """
 
 import ctypes
@@ -9,9 +9,7 @@ import math
 import os
 import shutil
 import subprocess
-from bisect import bisect_left
 from fractions import Fraction
-from functools import cache
 from pathlib import Path
 
 import ml_dtypes
@@ -19,30 +17,14 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from narrow_values import INTEGERS, bits_of, content_of, number_of, steps_of
+from narrow_values import NAMES as NARROW
 
-from tensorlayout import dtypes
 from tensorlayout.cuda.engine.c_types import c_type
 from tensorlayout.kernels_path import header_directory
 
 HARNESS = Path(__file__).parents[1] / "kernels" / "narrow_harness.cpp"
 
-# Exponent bits, fraction bits, bias; the bytes of the largest value, of what is beyond it, and of
-# NaN. From the specifications of OCP (8-bit and microscaling formats) and the notes of ml_dtypes.
-FLOATS = {
-    "float8_e3m4": (3, 4, 3, 0x6F, 0x70, 0x78),
-    "float8_e4m3": (4, 3, 7, 0x77, 0x78, 0x7C),
-    "float8_e4m3b11fnuz": (4, 3, 11, 0x7F, 0x80, 0x80),
-    "float8_e4m3fn": (4, 3, 7, 0x7E, 0x7F, 0x7F),
-    "float8_e4m3fnuz": (4, 3, 8, 0x7F, 0x80, 0x80),
-    "float8_e5m2": (5, 2, 15, 0x7B, 0x7C, 0x7E),
-    "float8_e5m2fnuz": (5, 2, 16, 0x7F, 0x80, 0x80),
-    "float6_e2m3fn": (2, 3, 1, 0x1F, 0x1F, 0x20),
-    "float6_e3m2fn": (3, 2, 3, 0x1F, 0x1F, 0x20),
-    "float4_e2m1fn": (2, 1, 1, 0x07, 0x07, 0x08),
-}
-SCALE = "float8_e8m0fnu"
-INTEGERS = {"int1": 1, "int2": 2, "int4": 4, "uint1": 1, "uint2": 2, "uint4": 4}
-NARROW = [*FLOATS, SCALE, *INTEGERS]
 WHOLE = [f"{sign}int{bits}" for sign in ("", "u") for bits in (8, 16, 32, 64)]
 REAL = ["float16", "bfloat16", "float32", "float64"]
 BYTES = np.arange(256, dtype=np.uint8)
@@ -81,79 +63,13 @@ def _convert(tmp_path_factory):
 # ---- What is expected
 
 
-@cache
-def values(name):
-    """The exact value of each byte of a float type; None for NaN."""
-    if name == SCALE:
-        return [*[2.0 ** (byte - 127) for byte in range(255)], None]
-    exponents, fraction, bias, most, beyond, nan = FLOATS[name]
-    sign_bit, found = 1 << exponents + fraction, []
-    for byte in range(256):
-        rest, sign = byte & (sign_bit - 1), -1.0 if byte & sign_bit else 1.0
-        exponent, digits = rest >> fraction, rest & ((1 << fraction) - 1)
-        unit = 2.0 ** (max(exponent, 1) - bias - fraction)
-        value = sign * unit * (digits + ((1 << fraction) if exponent else 0))
-        if nan == beyond == sign_bit and byte & (2 * sign_bit - 1) == sign_bit:
-            value = None
-        elif rest > most:
-            value = sign * math.inf if rest == beyond != nan else None
-        found.append(value)
-    return found
-
-
-@cache
-def midpoints(name):
-    """Between each of the values from 0 on and the next, the last of which does not exist."""
-    most = 0xFE if name == SCALE else FLOATS[name][3]
-    upwards = values(name)[: most + 1]
-    further = 2 * upwards[-1] if name == SCALE else 2 * upwards[-1] - upwards[-2]
-    return [(a + b) / 2 for a, b in zip(upwards, [*upwards[1:], further], strict=True)]
-
-
-def nearest(number, name, saturate):
-    """The byte of a Python float or integer in a float type."""
-    negative = math.copysign(1, number) < 0 if isinstance(number, float) else number < 0
-    if name == SCALE:
-        if number != number or number < 0:
-            return 0xFF
-        exponent = bisect_left(midpoints(name), number)
-        exponent += exponent < 255 and midpoints(name)[exponent] == number  # ties go up
-        return min(exponent, 0xFE) if saturate else exponent
-    exponents, fraction, _, most, beyond, nan = FLOATS[name]
-    sign = (1 << exponents + fraction) * negative
-    if number != number:
-        return nan | sign if nan < 0x80 and beyond != most else nan
-    size = abs(number)
-    byte = bisect_left(midpoints(name), size)
-    if byte <= most and midpoints(name)[byte] == size:
-        byte += byte % 2
-    if byte > most:
-        byte = most if saturate else beyond
-    if byte == 0 and nan == 0x80:  # no -0
-        sign = 0
-    return byte | sign
-
-
-def limited(number, name, saturate, whole):
-    """The byte of a Python float or integer in an integer type."""
-    bits = INTEGERS[name]
-    least, most = (0, 2**bits - 1) if name[0] == "u" else (-(2 ** (bits - 1)), 2 ** (bits - 1) - 1)
-    if whole and not saturate:
-        return number % 2**bits
-    if number != number:
-        return 0
-    return int(min(max(number, least), most)) % 2**bits
-
-
 def expected(array, name, saturate):
     whole = array.dtype.kind in "iub" or array.dtype.name in INTEGERS
     with np.errstate(invalid="ignore"):  # signalling NaNs
         numbers = list(map(int, array)) if whole else array.astype(np.float64).tolist()
     if array.dtype.name.endswith("fnuz"):  # whose only NaN has no sign
         numbers = [math.nan if n != n else n for n in numbers]
-    if name in INTEGERS:
-        return np.array([limited(n, name, saturate, whole) for n in numbers], np.uint8)
-    return np.array([nearest(n, name, saturate) for n in numbers], np.uint8)
+    return np.array([content_of(name, n, saturate) for n in numbers], np.uint8)
 
 
 def check(convert, array, name, saturate):
@@ -166,18 +82,10 @@ def check(convert, array, name, saturate):
 # ---- From narrow types
 
 
-@pytest.mark.parametrize("name", FLOATS)
-def test_what_is_expected_is_what_ml_dtypes_has(name):
-    known = BYTES[: 2 ** dtypes.bits_of(dtype_of(name))].view(dtype_of(name)).astype(np.float64)
-    mine = np.array([math.nan if v is None else v for v in values(name)[: len(known)]])
-    np.testing.assert_array_equal(mine, known)
-    np.testing.assert_array_equal(np.signbit(mine[known == 0]), np.signbit(known[known == 0]))
-
-
 @pytest.mark.parametrize("name", NARROW)
 def test_every_byte_has_its_value(convert, name):
     """The bits above those of the type do not count."""
-    low = BYTES & (2 ** dtypes.bits_of(dtype_of(name)) - 1)
+    low = BYTES & (2 ** bits_of(name) - 1)
     known = low.view(dtype_of(name)).astype(np.float64)
     if name.endswith("fnuz"):  # whose only NaN has no sign
         known[0x80] = math.nan
@@ -207,7 +115,7 @@ def test_every_byte_has_its_value(convert, name):
 @pytest.mark.parametrize("name", NARROW)
 def test_from_every_narrow_type_to_every_other(convert, name, saturate):
     for source in NARROW:
-        low = BYTES & (2 ** dtypes.bits_of(dtype_of(source)) - 1)
+        low = BYTES & (2 ** bits_of(source) - 1)
         array = low.view(dtype_of(source))
         if source == name:
             assert convert(array, name).tobytes() == array.tobytes()
@@ -231,8 +139,8 @@ def boundaries(name):
     if name in INTEGERS:
         points = [n / 2 for n in range(40)]
     else:
-        points = [v for v in values(name) if v is not None and abs(v) < math.inf]
-        points += midpoints(name)
+        points = [v for c in range(256) if math.isfinite(v := number_of(name, c))]
+        points += steps_of(name)[1]
     points += [2.0**-1074, 2.0**-149, 2.0**-126, 2.0**127, 2.0**128, 2.0**1000, 1e300, math.inf]
     points += [1 + 2.0**-30, math.nan, 0.0]
     return np.array([sign * point for point in points for sign in (1, -1)])
@@ -255,7 +163,7 @@ def test_boundaries_and_their_neighbours(convert, name, saturate):
 @SATURATE
 @pytest.mark.parametrize("name", NARROW)
 def test_integers_around_every_boundary(convert, name, saturate):
-    points = [] if name in INTEGERS else [Fraction(v) for v in midpoints(name)]
+    points = [] if name in INTEGERS else [Fraction(v) for v in steps_of(name)[1]]
     points += [Fraction(k << n) for n in range(64) for k in (1, 3, 5, 9)]
     near = {math.floor(p) + d for p in points if p < 2**64 for d in (-1, 0, 1, 2)}
     every = sorted({sign * n for n in near for sign in (1, -1)} | set(range(-600, 600)))

@@ -312,13 +312,6 @@ def test_counts_of_a_coalesced_kernel(simulated):
     assert counts.bank_conflict_ratio == 1
 
 
-def test_counts_of_packs(simulated):
-    x, y = floats(simulated, 4096), floats(simulated, 4096)
-    counts = counted(simulated, "increment_packs", 4, y, x, 1024)
-    assert counts.loads == Tally(accesses=32, lanes=1024, bytes=16384, units=512, ideal=512)
-    assert counts.bytes_per_access == 16
-
-
 def test_counts_of_elements_that_are_not_aligned_to_their_size(simulated):
     x = Array(simulated, np.array([1 + 2j] * 256, np.complex64))
     y = Array(simulated, np.zeros(256, np.complex64))
@@ -334,13 +327,6 @@ def test_counts_of_a_misaligned_start(simulated):
     assert counts.loads == Tally(accesses=8, lanes=256, bytes=1024, units=40, ideal=32)
     assert counts.sector_efficiency_read == 0.8
     assert counts.sector_efficiency_write == 1
-
-
-def test_counts_of_strided_loads(simulated):
-    x, y = floats(simulated, 2048), floats(simulated, 256)
-    counts = counted(simulated, "every_eighth", 1, y, x, 256)
-    assert counts.loads == Tally(accesses=8, lanes=256, bytes=1024, units=256, ideal=32)
-    assert counts.sector_efficiency_read == 0.125
 
 
 def test_counts_of_bank_conflicts(simulated):

@@ -5,7 +5,7 @@ import random
 import layouts
 import numpy as np
 import pytest
-from chains import identical
+from identical import identical
 from simulated import needs_compiler, simulator
 from tensors import as_dtype, fits, host, slots, tensor_in
 

@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from chains import identical
+from identical import identical
 from tensors import asarray, host
 
 import tensorlayout as tl

@@ -1,14 +1,15 @@
-"""Fused functions on the CPU give the bits that their steps give by themselves."""
+"""Fused functions on the CPU, in blocks of a few elements: the bits of their steps by themselves.
+
+Functions, dtypes and layouts are drawn in tests/ops (`fuse_cases`).
+"""
 
 import threading
+import tracemalloc
 
-import chains
 import numpy as np
 import pytest
-from chains import identical
-from hypothesis import given, settings
-from hypothesis import strategies as st
-from tensors import tensor_in
+from identical import bits, identical
+from tensors import as_dtype, slots, tensor_in
 
 import tensorlayout as tl
 from tensorlayout.cpu import fuse as engine
@@ -45,37 +46,45 @@ def check(function, *args):
     return fused
 
 
-@settings(max_examples=120)
-@given(chains.calls())
-def test_chains(call):
-    function, args = call
-    check(function, *args)
+FUNCTIONS = {
+    "two functions": lambda x, y: tl.exp(x) / tl.sqrt(y * x),
+    "integers and powers": lambda x, y: tl.floor(abs(x)) ** 2 + tl.remainder(y, 3),
+    "a choice and a range": lambda x, y: tl.clip(tl.where(x != y, x, y), -1, 1) - y,
+    "truths": lambda x, y: tl.isnan(x * y) | tl.logical_not(y > x),
+    "another dtype": lambda x, y: (x - y).astype(tl.float64) * y,
+    "into itself": lambda x, y: (x * 2).__iadd__(y) * x,
+    "a sum": lambda x, y: tl.sum(x * y + 1, axis=1),
+    "a mean": lambda x, y: tl.mean(x / 2 - y),
+    "the least": lambda x, y: tl.argmin(x * y, axis=0),
+    "a count": lambda x, y: tl.count_nonzero((x + y) * 2, axis=(0, 2)),
+}
+PLACES = [
+    tl.Layout.row_major((3, 4, 5)),
+    tl.Layout.padded((3, 4, 5), (3, 5, 7), (1, 0, 2), tl.PaddingValue.ZERO),
+    tl.Layout.packed((3, 4, 5), (2, 0, 1)).flip((0, 2)),
+    tl.Layout((3, 4, 5), (0, 10, 2)),
+]
 
 
-@settings(max_examples=30)
-@given(chains.calls(["float32", "float16", "int16", "complex64"], (3, 2, 5)), st.data())
-def test_chains_into_any_layout(call, data):
-    function, args = call
-    expected = function(*args)
-    out = data.draw(chains.tensors(expected.shape, str(expected.dtype)))
-    if out.layout.is_overlapping:
-        return
-    tl.fuse(function)(*args, out=out)
-    assert chains.bits(np.asarray(out)) == chains.bits(np.asarray(expected)), function.__doc__
+@pytest.mark.parametrize("name", FUNCTIONS)
+@pytest.mark.parametrize("dtype", ["float32", "float16"])
+def test_operands_of_several_shapes_and_layouts(name, dtype):
+    function = FUNCTIONS[name]
+    for layout in PLACES:
+        x, _ = tensor_in(layout, slots(as_dtype(dtype), layout.required_size))
+        others = [tl.asarray(normal(shape)).astype(x.dtype) for shape in ((4, 1), (5,), (3, 1, 1))]
+        for y in (*others, tl.flip(x)):
+            check(function, x, y)
+            check(function, y, x)
 
 
-@settings(max_examples=30)
-@given(chains.calls(["float32", "float16", "int64", "complex64"], (3, 2, 5)))
-def test_chains_into_an_operand(call):
-    function, args = call
-    expected = function(*args)
-    bits, made = chains.bits(np.asarray(expected)), (expected.shape, expected.dtype)
-    for x in args:
-        fits = isinstance(x, tl.Tensor) and (x.shape, x.dtype) == made
-        if fits and not x.layout.is_overlapping:
-            tl.fuse(function)(*args, out=x)
-            assert chains.bits(np.asarray(x)) == bits, function.__doc__
-            break
+def test_into_an_operand():
+    for layout in PLACES[:3]:
+        for view in (lambda x: x, tl.flip):
+            x, _ = tensor_in(layout, normal(layout.required_size))
+            expected = view(x) * 2 - x
+            tl.fuse(lambda x, y: y * 2 - x)(x, view(x), out=x)
+            assert bits(np.asarray(x)) == bits(np.asarray(expected))
 
 
 def normal(shape, dtype=np.float32, seed=0):
@@ -145,7 +154,7 @@ def test_a_result_that_runs_backwards_is_rounded_as_any_other():
     x, out = tl.asarray(normal((20, 50))), tl.zeros((20, 50), dtype=tl.float32)[::-1, ::-1]
     for function in (lambda x: tl.atan2(abs(x), x + 0), lambda x: tl.log1p(x * x)):
         tl.fuse(function)(x, out=out)
-        assert chains.bits(np.asarray(out)) == chains.bits(np.asarray(function(x)))
+        assert bits(np.asarray(out)) == bits(np.asarray(function(x)))
 
 
 @pytest.mark.usefixtures("either")
@@ -204,8 +213,6 @@ def test_values_of_smaller_shapes_are_worked_out_once(monkeypatch, counted):
 def test_memory_of_a_large_call(monkeypatch):
     """No result of a step is ever there as a whole."""
     monkeypatch.undo()
-    import tracemalloc
-
     x = tl.asarray(np.ones(1 << 22, np.float32))
     fused = tl.fuse(lambda x: (x - 1) / 3 * 2 + tl.exp(x))
     fused(x)

@@ -52,7 +52,7 @@ FUNCTIONS = {
     "a choice and a range": lambda x, y: tl.clip(tl.where(x != y, x, y), -1, 1) - y,
     "truths": lambda x, y: tl.isnan(x * y) | tl.logical_not(y > x),
     "another dtype": lambda x, y: (x - y).astype(tl.float64) * y,
-    "into itself": lambda x, y: (x * 2).__iadd__(y) * x,
+    "into itself": lambda x, y: (x * 2 + y).__iadd__(y) * x,
     "a sum": lambda x, y: tl.sum(x * y + 1, axis=1),
     "a mean": lambda x, y: tl.mean(x / 2 - y),
     "the least": lambda x, y: tl.argmin(x * y, axis=0),

@@ -2,15 +2,12 @@
 
 import array
 import copy
-import gc
 import hashlib
 import pickle
 import struct
 import sys
 import types
-import weakref
 
-import ml_dtypes
 import numpy as np
 import pytest
 
@@ -61,11 +58,7 @@ def test_numpy_sees_the_same_memory_with_the_same_strides(kind):
     long = [d for d, n in enumerate(x.shape) if n > 1 and x.size]
     assert [seen.strides[d] for d in long] == [8 * x.strides[d] for d in long]
     assert x.size == 0 or shares(seen, np.asarray(x, copy=False))
-    assert seen.tolist() == [[int(v) for v in row] for row in x] if x.ndim == 2 else True
-
-
-def test_a_flipped_tensor_in_numpy():
-    assert np.asarray(tl.flip(tl.arange(4))).tolist() == [3, 2, 1, 0]
+    assert seen.tolist() == x.tolist()
 
 
 def test_what_numpy_writes_the_tensor_has():
@@ -82,11 +75,8 @@ def test_a_copy_for_numpy_is_its_own(kind):
     copied = np.asarray(x, copy=True)
     assert np.array_equal(copied, np.asarray(x))
     assert not shares(copied, x)
-
-
-def test_a_copy_for_numpy_keeps_the_order_in_memory():
-    x = tl.permute_dims(BASE, (2, 0, 1))
-    assert np.asarray(x, copy=True).strides == np.asarray(x).strides
+    if kind == "permuted":
+        assert copied.strides == np.asarray(x).strides
 
 
 def test_numpy_may_ask_for_another_dtype():
@@ -132,7 +122,7 @@ class Described:
         self.__array_interface__ = x.__array_interface__
 
 
-@pytest.mark.parametrize("dtype", ["bool", "uint8", "int64", "float16", "float32", "float64"])
+@pytest.mark.parametrize("dtype", ["bool", "int64", "float16"])
 @pytest.mark.parametrize("kind", INTERFACES)
 def test_the_array_interface_says_where_the_memory_is(kind, dtype):
     x = INTERFACES[kind](tl.astype(tl.reshape(tl.arange(24), (2, 3, 4)), dtype))
@@ -148,7 +138,6 @@ def test_the_array_interface_says_read_only_and_keeps_the_memory():
     assert x.__array_interface__["data"][1] is True
     assert not np.asarray(Described(x)).flags.writeable
     seen = np.asarray(tl.full((1000,), 7.0))
-    gc.collect()
     assert seen.sum() == 7000.0
 
 
@@ -222,14 +211,7 @@ def test_the_array_keeps_the_memory_of_the_tensor():
     x = tl.asarray([1.0, 2.0, 3.0])
     seen = np.asarray(x[1:])
     del x
-    gc.collect()
     assert seen.tolist() == [2.0, 3.0]
-
-
-def test_numpy_functions_take_tensors():
-    assert np.shape(BASE) == (2, 3, 4)
-    assert np.array_equal(BASE, np.arange(24).reshape(2, 3, 4))
-    assert np.concatenate([tl.arange(2), tl.arange(2)]).tolist() == [0, 1, 0, 1]
 
 
 # --- From NumPy -----------------------------------------------------------------------------------
@@ -253,7 +235,7 @@ ARRAYS = {
 
 
 @pytest.mark.parametrize("kind", ARRAYS)
-def test_asarray_shares_the_memory_of_every_array(kind):
+def test_asarray_shares_the_memory_of_every_array_or_copies_when_asked_to(kind):
     given, layout = ARRAYS[kind]
     x = tl.asarray(given)
     assert x.layout.same_placement(tl.Layout.parse(layout))
@@ -261,15 +243,10 @@ def test_asarray_shares_the_memory_of_every_array(kind):
     assert x.size == 0 or address(x) == given.ctypes.data
     assert x.readonly is not given.flags.writeable
     assert np.shares_memory(np.asarray(tl.asarray(given, copy=False)), given) or x.size == 0
-
-
-@pytest.mark.parametrize("kind", ARRAYS)
-def test_asarray_copies_when_asked_to(kind):
-    given, _ = ARRAYS[kind]
-    x = tl.asarray(given, copy=True)
-    assert np.array_equal(np.asarray(x), given)
-    assert not np.shares_memory(np.asarray(x), given)
-    assert not x.readonly
+    copied = tl.asarray(given, copy=True)
+    assert np.array_equal(np.asarray(copied), given)
+    assert not np.shares_memory(np.asarray(copied), given)
+    assert not copied.readonly
 
 
 @pytest.mark.parametrize("dtype", DTYPES)
@@ -319,17 +296,6 @@ def test_fields_at_whole_elements_are_shared():
     assert x.strides == (2,)
 
 
-@pytest.mark.parametrize("dtype", [">i4", ">f8", ">c8", ">u2"])
-def test_foreign_byte_order_is_copied_to_our_own(dtype):
-    given = np.array([1, 2, 3], dtype)
-    x = tl.asarray(given)
-    assert x.dtype.isnative
-    assert (x.dtype.kind, x.itemsize) == (given.dtype.kind, given.itemsize)
-    assert np.asarray(x).tolist() == given.tolist()
-    with pytest.raises(ValueError, match="copy=False"):
-        tl.asarray(given, copy=False)
-
-
 def test_another_dtype_is_a_copy():
     given = np.arange(3)
     assert np.asarray(tl.asarray(given, dtype=tl.float32)).tolist() == [0.0, 1.0, 2.0]
@@ -344,13 +310,6 @@ def test_c_names_of_one_dtype_are_that_dtype():
     assert tl.asarray(np.zeros(2, "longlong")).layout is tl.asarray(np.zeros(2, "long")).layout
 
 
-def test_a_matrix_is_a_tensor_of_rank_2():
-    given = np.array([[1, 2], [3, 4]]).view(np.matrix)
-    x = tl.asarray(given)
-    assert (x.shape, x[0].shape, shares(x, given)) == ((2, 2), (2,), True)
-    assert type(np.asarray(x)) is np.ndarray
-
-
 def test_a_mask_is_not_forgotten():
     given = np.ma.masked_array([1.0, 2.0], mask=[False, True])
     with pytest.raises(TypeError, match=r"filled\(\) first"):
@@ -362,14 +321,6 @@ def test_a_mask_is_not_forgotten():
 def test_masked_arrays_that_another_thread_is_importing(monkeypatch):
     monkeypatch.setitem(sys.modules, "numpy.ma", types.ModuleType("numpy.ma"))
     assert np.asarray(tl.asarray(np.array([1.0, 2.0]))).tolist() == [1.0, 2.0]
-
-
-def test_memory_mapped_files_are_shared(tmp_path):
-    mapped = np.memmap(tmp_path / "x", np.float32, "w+", shape=(3, 2))
-    x = tl.asarray(mapped)
-    x[2, 1] = 4.0
-    mapped.flush()
-    assert (tmp_path / "x").read_bytes()[-4:] == struct.pack("<f", 4.0)
 
 
 @pytest.mark.parametrize(
@@ -391,10 +342,6 @@ def test_numpy_scalars_become_tensors_of_their_own(scalar):
         tl.asarray(scalar, copy=False)
 
 
-def test_bfloat16_scalars():
-    assert tl.asarray(ml_dtypes.bfloat16(1.5)).dtype == ml_dtypes.bfloat16
-
-
 class Wrapped:
     """An object that NumPy converts."""
 
@@ -411,14 +358,6 @@ def test_what_numpy_converts_without_a_copy_is_shared():
     assert (x.strides, shares(x, given)) == ((1, 3), True)
 
 
-def test_the_layout_asked_for():
-    given = np.arange(6).reshape(2, 3)
-    assert tl.asarray(given, layout="WH").strides == (1, 2)
-    assert shares(tl.asarray(given, layout="HW"), given)
-    with pytest.raises(ValueError, match="copy=False"):
-        tl.asarray(given, layout="WH", copy=False)
-
-
 # --- Buffers --------------------------------------------------------------------------------------
 
 
@@ -430,17 +369,7 @@ def test_bytes_are_read_only_and_bytearrays_are_shared():
     assert tl.asarray(b"\x01\x02", copy=True).readonly is False
 
 
-@pytest.mark.parametrize(
-    ("code", "dtype"),
-    [
-        ("b", "int8"),
-        ("H", "uint16"),
-        ("i", "int32"),
-        ("q", "int64"),
-        ("f", "float32"),
-        ("d", "float64"),
-    ],
-)
+@pytest.mark.parametrize(("code", "dtype"), [("H", "uint16"), ("d", "float64")])
 def test_arrays_of_the_standard_library(code, dtype):
     given = array.array(code, [1, 2, 3])
     x = tl.asarray(given)
@@ -456,22 +385,6 @@ def test_memoryviews_keep_shape_and_strides():
     assert tl.asarray(memoryview(octets)[::-2]).strides == (-2,)
     assert tl.asarray(memoryview(octets)[::-2]).layout.offset == 22
     assert tl.asarray(memoryview(octets).toreadonly()).readonly
-
-
-def test_the_tensor_keeps_the_buffer():
-    octets = bytearray(8)
-    x = tl.asarray(octets)
-    with pytest.raises(BufferError):
-        octets.extend(b"x")
-    del x
-    gc.collect()
-    octets.extend(b"x")
-
-
-@pytest.mark.parametrize("text", ["abc", {1: 2}, {1}, object()])
-def test_what_holds_no_numbers_is_refused(text):
-    with pytest.raises(TypeError, match="asarray"):
-        tl.asarray(text)
 
 
 def test_sequences_have_no_memory_to_share():
@@ -550,18 +463,6 @@ def test_from_storage_of_nothing():
     assert tl.from_storage(b"", "(0,3):(3,1)", dtype=tl.float32).shape == (0, 3)
 
 
-def test_from_storage_keeps_the_storage():
-    storage = np.zeros(8, np.uint8)
-    watch = weakref.ref(storage)
-    x = tl.from_storage(storage, "(2,):(1,)", dtype=tl.float32)
-    del storage
-    gc.collect()
-    assert watch() is not None
-    del x
-    gc.collect()
-    assert watch() is None
-
-
 # --- Operators with NumPy -------------------------------------------------------------------------
 
 
@@ -581,26 +482,9 @@ def test_numpy_scalars_act_by_their_dtype_in_both_orders(scalar, dtype, result):
         assert (product.dtype, np.asarray(product).tolist()) == (dtype_of(result), [2, 4, 6])
 
 
-def test_numpy_scalars_compare_in_both_orders():
-    x = tl.asarray([1.0, 2.0, 3.0])
-    assert np.asarray(np.float64(2) < x).tolist() == [False, False, True]
-    assert np.asarray(x == np.float64(2)).tolist() == [False, True, False]
-
-
 # --- Copies and pickles ---------------------------------------------------------------------------
 
-BITS = tl.BitPattern(0x7FC00001, "float32")
-KEPT = {
-    "row-major": tl.Layout.row_major((2, 3)),
-    "column-major": tl.Layout.column_major((2, 3)),
-    "permuted": tl.Layout.packed((2, 3, 4), (1, 0, 2)),
-    "padded": tl.Layout.padded((2, 3), (4, 8), padding_value=tl.PaddingValue.LOWEST),
-    "padded, anything": tl.Layout.padded((2, 3), (4, 8), (0, 1)),
-    "padded, bits": tl.Layout.padded((2, 3), (2, 5), padding_value=BITS),
-    "rank 0": tl.Layout.row_major(()),
-    "size 0": tl.Layout.row_major((2, 0)),
-    "size 1": tl.Layout.row_major((1, 1)),
-}
+PATTERN = tl.BitPattern(0x7FC00001, "float32")
 WAYS = {
     **{f"pickle {n}": lambda x, n=n: pickle.loads(pickle.dumps(x, n)) for n in range(2, 6)},
     "copy": copy.copy,
@@ -615,17 +499,6 @@ def filled(layout, dtype="float32"):
 
 
 @pytest.mark.parametrize("way", WAYS)
-@pytest.mark.parametrize("kind", KEPT)
-def test_copies_keep_dtype_values_and_layout(kind, way):
-    x = filled(KEPT[kind])
-    y = WAYS[way](x)
-    assert (y.dtype, y.layout) == (x.dtype, x.layout)
-    assert np.array_equal(np.asarray(y), np.asarray(x))
-    assert not shares(x, y)
-    assert not y.readonly
-
-
-@pytest.mark.parametrize("way", WAYS)
 @pytest.mark.parametrize("dtype", DTYPES)
 def test_copies_keep_every_dtype(dtype, way):
     x = filled(tl.Layout.padded((2, 3), (2, 4)), dtype)
@@ -635,7 +508,7 @@ def test_copies_keep_every_dtype(dtype, way):
 
 @pytest.mark.parametrize("way", WAYS)
 def test_copies_keep_the_padding(way):
-    y = WAYS[way](filled(KEPT["padded, bits"]))
+    y = WAYS[way](filled(tl.Layout.padded((2, 3), (2, 5), padding_value=PATTERN)))
     whole = np.lib.stride_tricks.as_strided(np.asarray(y), (2, 5), (20, 4)).view(np.uint32)
     assert (whole[:, 3:] == 0x7FC00001).all()
 
@@ -675,8 +548,3 @@ def test_deepcopy_keeps_what_was_one_tensor_one():
     first, second = copy.deepcopy([x, x])
     assert first is second
     assert first is not x
-
-
-def test_layouts_pickle_to_themselves():
-    for layout in KEPT.values():
-        assert pickle.loads(pickle.dumps(layout)) is layout

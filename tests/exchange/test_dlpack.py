@@ -1,8 +1,6 @@
 """DLPack both ways: capsules read field by field, consumers, exporters, lifetimes."""
 
 import ctypes
-import gc
-import math
 import pathlib
 import subprocess
 import sys
@@ -10,9 +8,9 @@ import threading
 import weakref
 from concurrent.futures import ThreadPoolExecutor
 
-import ml_dtypes
 import numpy as np
 import pytest
+from test_interchange import ARRAYS, VALUES
 
 import tensorlayout as tl
 
@@ -210,13 +208,6 @@ def test_the_structure_says_the_dtype(dtype, max_version):
     assert (t.code, t.bits) == DTYPES[dtype]
 
 
-@pytest.mark.parametrize("kind", ["row-major", "size 0", "size 1"])
-def test_strides_are_always_given(kind):
-    for version in (None, (1, 3)):
-        capsule = made(kind).__dlpack__(max_version=version)
-        assert opened(capsule).dl_tensor.strides
-
-
 @pytest.mark.parametrize(
     ("max_version", "name"),
     [
@@ -228,12 +219,12 @@ def test_strides_are_always_given(kind):
     ],
 )
 def test_the_version_asked_for_decides_the_kind_of_capsule(max_version, name):
-    assert name_of(base().__dlpack__(max_version=max_version)) == name
-
-
-def test_a_versioned_capsule_is_of_version_1():
-    capsule = base().__dlpack__(max_version=(1, 0))
-    assert opened(capsule).version[0] == 1
+    for kind in ("row-major", "size 0"):
+        capsule = made(kind).__dlpack__(max_version=max_version)
+        assert name_of(capsule) == name
+        structure = opened(capsule)
+        assert structure.dl_tensor.strides  # of row-major memory, too
+        assert name == b"dltensor" or structure.version[0] == 1
 
 
 READ_ONLY, IS_COPIED = 1, 2
@@ -397,26 +388,13 @@ def test_negative_strides_go_to_all_inside_a_block_of_this_thread():
         x.__dlpack__()
 
 
-def test_numpy_and_we_share_flipped_memory():
-    x = made("flipped")
-    there = np.from_dlpack(x)
-    assert (there.strides, there.tolist()) == ((-48, 16, -4), x.tolist())
-    assert np.shares_memory(there, np.asarray(x))
-    back = tl.from_dlpack(x, copy=False)
-    assert (back.strides, back.tolist()) == ((-12, 4, -1), x.tolist())
-
-
-@pytest.mark.parametrize("shape", [(1,), (1, 1), (0,), (0, 3), (3, 0)])
-def test_strides_that_lead_nowhere_are_exported_forwards(shape):
-    x = tl.flip(tl.zeros(shape))
+@pytest.mark.parametrize(
+    ("shape", "axis"), [((1,), 0), ((1, 1), None), ((1, 3), 0), ((0,), 0), ((0, 3), None)]
+)
+def test_strides_that_lead_nowhere_are_exported_forwards(shape, axis):
+    x = tl.flip(tl.zeros(shape), axis=axis)
     t = opened(x.__dlpack__(max_version=(1, 0))).dl_tensor
     assert all(n >= 0 for n in t.strides[: t.ndim])
-
-
-def test_a_dimension_of_size_1_does_not_make_a_tensor_run_backwards():
-    x = tl.flip(tl.zeros((1, 3)), axis=0)
-    t = opened(x.__dlpack__(max_version=(1, 0))).dl_tensor
-    assert (tuple(t.shape[:2]), all(n >= 0 for n in t.strides[:2])) == ((1, 3), True)
 
 
 # A batch of one channel, channels last; DLPack says nothing of where the channel was.
@@ -453,23 +431,8 @@ def test_numpy_sees_a_read_only_tensor_as_read_only():
 
 # --- Import ---------------------------------------------------------------------------------------
 
-VALUES = np.arange(24, dtype=np.int16).reshape(2, 3, 4)
 
-ARRAYS = {
-    "row-major": (VALUES, "(2,3,4):(12,4,1)"),
-    "column-major": (np.asfortranarray(VALUES), "(2,3,4):(1,2,6)"),
-    "permuted": (VALUES.transpose(1, 2, 0), "(3,4,2):(4,1,12)"),
-    "sliced": (VALUES[:, 1:, ::2], "(2,2,2):(12,4,2)"),
-    "flipped": (VALUES[::-1, :, ::-1], "(2,3,4):(-12,4,-1)+15"),
-    "broadcast": (np.lib.stride_tricks.as_strided(VALUES, (3, 4), (0, 2)), "(3,4):(0,1)"),
-    "size 1": (VALUES[:1, 1:2, :1], "(1,1,1):(1,1,1)"),
-    "size 1 inside": (VALUES[:, 1:2, :], "(2,1,4):(12,4,1)"),
-    "rank 0": (VALUES[1, 1, 1, ...], "():()"),
-    "size 0": (VALUES[:, :0], "(2,0,4):(0,4,1)"),
-}
-
-
-@pytest.mark.parametrize("name", [b"dltensor", b"dltensor_versioned"])
+@pytest.mark.parametrize("name", STRUCTURES)
 @pytest.mark.parametrize("kind", ARRAYS)
 def test_an_imported_tensor_has_the_strides_of_the_exporter(kind, name):
     array, layout = ARRAYS[kind]
@@ -478,15 +441,6 @@ def test_an_imported_tensor_has_the_strides_of_the_exporter(kind, name):
     assert x.size == 0 or x.layout.same_placement(tl.Layout.parse(layout))
     assert same_bits(x, array)
     assert x.size == 0 or address(x) == array.ctypes.data
-
-
-@pytest.mark.parametrize("kind", ARRAYS)
-def test_numpy_to_ours_to_numpy_is_the_same_memory(kind):
-    array, _ = ARRAYS[kind]
-    back = np.from_dlpack(tl.from_dlpack(array))
-    assert (back.shape, back.dtype) == (array.shape, array.dtype)
-    assert np.array_equal(back, array)
-    assert array.size == 0 or back.ctypes.data == array.ctypes.data
 
 
 @pytest.mark.parametrize("dtype", DTYPES)
@@ -500,19 +454,8 @@ def test_every_dtype_comes_in(dtype, name):
     assert np.asarray(x).tobytes() == octets.tobytes()
 
 
-def test_bfloat16_has_the_values_of_bfloat16(torch):
-    x = tl.from_dlpack(torch.tensor([1.5, -2.0, float("inf")], dtype=torch.bfloat16))
-    assert np.asarray(x).tolist() == [1.5, -2.0, math.inf]
-    assert x.dtype == ml_dtypes.bfloat16
-
-
 def test_no_strides_mean_row_major():
     assert tl.from_dlpack(Exporter(VALUES, strides=None)).strides == (12, 4, 1)
-
-
-def test_odd_strides_of_dimensions_of_size_1_become_those_that_continue_the_next():
-    exporter = Exporter(VALUES[:1, :, :1], strides=(-77, 4, 1_000_003))
-    assert tl.from_dlpack(exporter).strides == (12, 4, 1)
 
 
 def test_the_byte_offset_counts():
@@ -577,13 +520,6 @@ def test_copies_are_made_when_asked_for(take):
     assert copied.strides == (1, 12, 4)
 
 
-@pytest.mark.parametrize("take", [tl.from_dlpack, tl.asarray])
-def test_a_copy_of_read_only_memory_can_be_written(take):
-    x = take(Exporter(VALUES, flags=1), copy=True)
-    x[...] = 0
-    assert VALUES[0, 0, 1] == 1
-
-
 def test_the_copy_is_in_the_trace():
     with tl.trace() as seen:
         tl.from_dlpack(Exporter(VALUES), copy=True)
@@ -622,27 +558,21 @@ def test_exporters_without_the_newer_keywords(keywords):
         ({"code": 18, "bits": 8}, "type 18 with 8 bits.*convert them in the other library"),
         ({"code": 2, "bits": 128}, "type 2 with 128 bits"),
         ({"code": 3, "bits": 64}, "no dtype here"),
-        ({"code": 6, "bits": 1}, "no dtype here"),
         ({"ndim": -1}, "rank"),
         ({"ndim": 65}, "rank of at most 64"),
         ({"shape": (2, -3, 4)}, "shape"),
         ({"shape": None}, "shape"),
         ({"data": None}, "at address None"),
-        ({"data": None, "byte_offset": 64}, "at address None"),
         ({"data": 2**64 - 8}, "where no memory can be"),
         ({"byte_offset": 2**64 - 8}, "where no memory can be"),
-        ({"byte_offset": 2**64 - 1}, "where no memory can be"),
         ({"shape": (2**62, 3, 4)}, "more than can be counted"),
         ({"shape": (2**62, 2**62, 0)}, "more than can be counted"),
         ({"strides": (2**62, 1, 1)}, "where no memory can be"),
         ({"strides": (-(2**62), 1, 1)}, "where no memory can be"),
         ({"strides": (-(2**63), -(2**63), -(2**63))}, "where no memory can be"),
-        ({"strides": (2**61, 2**61, 1)}, "where no memory can be"),
         ({"ndim": 2**31 - 1}, "rank"),
-        ({"code": 2, "bits": 0}, "no dtype here"),
         ({"code": 2, "bits": 8}, "no dtype here"),
         ({"lanes": 0}, "0 lanes"),
-        ({"lanes": 2**16 - 1}, "65535 lanes"),
     ],
 )
 def test_what_has_no_tensor_is_refused_and_stays_the_exporters(fields, message, name):
@@ -790,7 +720,6 @@ def exported(version, copy=None):
 @pytest.mark.parametrize("version", [None, (1, 0)])
 def test_a_capsule_that_nobody_uses_gives_the_memory_back(version):
     capsule, watch = exported(version)
-    gc.collect()
     assert watch() is not None
     del capsule
     assert watch() is None
@@ -804,11 +733,9 @@ def test_the_consumer_keeps_the_memory_and_gives_it_back(request, library, versi
     capsule, watch = exported(version)
     there = take(Given(capsule))
     del capsule
-    gc.collect()
     assert watch() is not None
     assert float(there[5]) == 5.0
     del there
-    gc.collect()
     assert watch() is None
 
 
@@ -819,16 +746,6 @@ def test_a_used_capsule_that_outlives_the_consumer_gives_nothing_back_twice(vers
     del there
     assert watch() is None
     del capsule
-    gc.collect()
-
-
-def test_the_tensor_outlives_its_consumer():
-    x = base()
-    there = np.from_dlpack(x)
-    del there
-    gc.collect()
-    x[0, 0, 0] = 5
-    assert int(x[0, 0, 0]) == 5
 
 
 @pytest.mark.parametrize("name", STRUCTURES)
@@ -837,14 +754,12 @@ def test_the_deleter_of_the_exporter_is_called_once_when_the_last_view_is_gone(n
     x = tl.from_dlpack(exporter)
     view, array = x[1, ::2].T, np.asarray(x)[0]
     del x
-    gc.collect()
     assert exporter.deleted == []
     del view
     assert exporter.deleted == []
     del array
     assert exporter.deleted == [ctypes.addressof(exporter.managed)]
     del exporter.capsule
-    gc.collect()
     assert len(exporter.deleted) == 1
 
 
@@ -870,7 +785,6 @@ def test_a_chain_of_libraries_gives_back_in_turn(torch):
         x = tl.from_dlpack(torch.from_dlpack(x))
     assert np.asarray(x).tolist() == [0, 1, 2, 3, 4, 5]
     del x
-    gc.collect()
     assert watch() is None
 
 
@@ -918,12 +832,3 @@ def test_python_ends_well_with_exchanges_alive(request, library):
     command = [sys.executable, "-c", ENDING, library]
     done = subprocess.run(command, capture_output=True, text=True, cwd=root, timeout=300)
     assert (done.returncode, done.stderr) == (0, "")
-
-
-@pytest.mark.parametrize("name", STRUCTURES)
-def test_many_exchanges_leak_nothing(name):
-    exporter = Exporter(VALUES, name)
-    for _ in range(100):
-        tl.from_dlpack(exporter)
-        np.from_dlpack(base())
-    assert len(exporter.deleted) == 100

@@ -42,8 +42,16 @@ INTEGERS = [name for name in NARROW if "int" in name]
 PARTS = [name for name, (_, bits) in NARROW.items() if bits < 8]  # of a byte
 PADDED = 4  # a flag of DLPack 1.1
 every_type = pytest.mark.parametrize("name", NARROW)
-every_layout = pytest.mark.parametrize(
-    "layout", [x for _, x in layouts.LAYOUTS], ids=[n for n, _ in layouts.LAYOUTS]
+# One of each kind of what can stand between the elements and their bytes.
+KINDS_OF_LAYOUTS = (
+    *("column-major", "rank 0", "empty in the middle", "padded HIGHEST", "padded, flipped"),
+    *("every second row", "broadcast inside", "sliding window", "T(2,2), tails", "T(4,4)(2,2): "),
+    *("tiled, broadcast", "tiled with gaps"),
+)
+several_layouts = pytest.mark.parametrize(
+    "layout",
+    [layout for name, layout in layouts.LAYOUTS if name.startswith(KINDS_OF_LAYOUTS)],
+    ids=str,
 )
 
 
@@ -93,8 +101,8 @@ def bytes_of(array):
 # --- NumPy -----------------------------------------------------------------------------------
 
 
-@every_layout
-def test_every_layout_goes_to_numpy_and_comes_back(layout):
+@several_layouts
+def test_layouts_go_to_numpy_and_come_back(layout):
     for name in NARROW:
         x, storage, expected = made(layout, name)
         array = np.asarray(x)
@@ -119,6 +127,9 @@ def test_memory_is_shared_and_held(name):
     assert octets(x)[3] == 0
     with pytest.raises(ValueError, match="resize"):
         array.resize(3, refcheck=False)
+    copied = tl.asarray(array.reshape(16, 16), copy=True, layout="WH")
+    assert copied.strides == (1, 16)
+    assert octets(copied).ravel().tolist() == octets(array).tolist()
     x[7:] = x[0]
     assert (array.view(np.uint8)[7:] == 0).all()
     array.flags.writeable = False
@@ -151,15 +162,6 @@ def test_tensors_of_rank_0_beside_numbers():
         with pytest.raises(TypeError, match=f"^asarray: {words}") as refused:
             tl.asarray([four, other])
         assert type(refused.value) is TypeError
-
-
-@every_type
-def test_copies_on_the_way_in_keep_every_bit(name):
-    array = every_byte(name).reshape(16, 16)
-    copied = tl.asarray(array, copy=True, layout="WH")
-    assert copied.strides == (1, 16)
-    assert octets(copied).tolist() == array.view(np.uint8).tolist()
-    assert octets(tl.asarray(copied, dtype=getattr(tl, name))).tolist() == octets(copied).tolist()
 
 
 @every_type
@@ -305,20 +307,24 @@ def test_descriptions_of_a_byte_that_is_no_number(typestr):
 # --- pickles ---------------------------------------------------------------------------------
 
 
-@every_layout
-def test_every_layout_is_pickled(layout):
+def check_pickles(x, expected):
+    """A tensor comes back from each kind of pickle and copy; return the bytes beside a pickle."""
+    buffers = []
+    beside = pickle.dumps(x, 5, buffer_callback=buffers.append)
+    every = [pickle.loads(pickle.dumps(x, protocol)) for protocol in range(6)]
+    every += [pickle.loads(beside, buffers=buffers), copy.copy(x), copy.deepcopy(x)]
+    for back in every:
+        assert (back.dtype, back.layout.form) == (x.dtype, x.layout.form)
+        assert octets(back).tolist() == expected.tolist()
+    return sum(buffer.raw().nbytes for buffer in buffers)
+
+
+@several_layouts
+def test_layouts_are_pickled(layout):
     for name in NARROW:
-        if not fits(layout, dtype_of(name)):
-            continue
-        x, _, expected = made(layout, name)
-        buffers = []
-        beside = pickle.dumps(x, 5, buffer_callback=buffers.append)
-        every = [pickle.loads(pickle.dumps(x, protocol)) for protocol in range(6)]
-        every += [pickle.loads(beside, buffers=buffers), copy.copy(x), copy.deepcopy(x)]
-        for back in every:
-            assert back.dtype == x.dtype
-            assert octets(back).tolist() == expected.tolist()
-            assert back.layout.form == x.layout.form
+        if fits(layout, dtype_of(name)):
+            x, _, expected = made(layout, name)
+            check_pickles(x, expected)
 
 
 PACKED = {
@@ -344,14 +350,7 @@ def test_packed_below_a_byte_to_numpy_to_pickles_and_in_print(name, kind):
     expected = elements(layout, slots)
     array = np.asarray(x)
     assert (array.dtype, array.view(np.uint8).tolist()) == (dtype_of(name), expected.tolist())
-    buffers = []
-    beside = pickle.dumps(x, 5, buffer_callback=buffers.append)
-    every = [pickle.loads(pickle.dumps(x, protocol)) for protocol in range(6)]
-    every += [pickle.loads(beside, buffers=buffers), copy.copy(x), copy.deepcopy(x)]
-    for back in every:
-        assert (back.dtype, back.layout.form) == (x.dtype, x.layout.form)
-        assert octets(back).tolist() == expected.tolist()
-    assert sum(buffer.raw().nbytes for buffer in buffers) == layout.form.nbytes(1)
+    assert check_pickles(x, expected) == layout.form.nbytes(1)
     unpacked = tl.to_layout(x, x.layout.form.with_slot_bits(None))
     assert str(x) == str(unpacked)
     assert f" bits={bits}'" in repr(x)
@@ -364,8 +363,8 @@ def test_packed_below_a_byte_to_numpy_to_pickles_and_in_print(name, kind):
 # --- prints ----------------------------------------------------------------------------------
 
 
-@every_layout
-def test_every_layout_prints_as_its_numbers_do(layout):
+@several_layouts
+def test_layouts_print_as_their_numbers_do(layout):
     for name in NARROW:
         x, _, expected = made(layout, name)
         values = [worth(name, byte) for byte in expected.ravel()]
@@ -381,31 +380,15 @@ def test_every_layout_prints_as_its_numbers_do(layout):
 @pytest.mark.parametrize(
     ("byte", "name", "text"),
     [
-        (0x7E, "float8_e4m3fn", "448.0"),
         (0x7F, "float8_e4m3fn", "nan"),
         (0x80, "float8_e4m3fn", "-0.0"),
         (0x01, "float8_e4m3fn", "0.001953125"),
-        (0x7B, "float8_e5m2", "57344.0"),
         (0xFC, "float8_e5m2", "-inf"),
-        (0x78, "float8_e4m3", "inf"),
-        (0x41, "float8_e3m4", "2.125"),
-        (0x80, "float8_e4m3fnuz", "nan"),
-        (0x7F, "float8_e4m3b11fnuz", "30.0"),
-        (0x7F, "float8_e5m2fnuz", "57344.0"),
-        (0x7F, "float8_e8m0fnu", "1.0"),
-        (0x89, "float8_e8m0fnu", "1024.0"),
-        (0x75, "float8_e8m0fnu", "0.0009765625"),
         (0x00, "float8_e8m0fnu", "5.877472e-39"),
-        (0xFF, "float8_e8m0fnu", "nan"),
-        (0x1F, "float6_e2m3fn", "7.5"),
+        (0x89, "float8_e8m0fnu", "1024.0"),
         (0xFF, "float6_e3m2fn", "-28.0"),
-        (0x08, "float4_e2m1fn", "-0.0"),
         (0xF1, "float4_e2m1fn", "0.5"),
-        (0x01, "int1", "-1"),
         (0x02, "int2", "-2"),
-        (0xF8, "int4", "-8"),
-        (0xFF, "uint1", "1"),
-        (0xFE, "uint2", "2"),
         (0x0F, "uint4", "15"),
     ],
 )
@@ -464,11 +447,8 @@ def test_the_flags_are_one_word(name):
     assert opened(x.__dlpack__(max_version=(1, 1))).flags == 1 | padded
     assert opened(x.__dlpack__(max_version=(1, 1), copy=True)).flags == 2 | padded
     assert tl.from_dlpack(x).readonly
-
-
-@every_type
-def test_other_types_have_no_such_flag(name):
-    assert opened(tl.zeros(3, dtype=tl.int8).__dlpack__(max_version=(1, 1))).flags == 0
+    wider = tl.zeros(3, dtype=tl.int8)
+    assert opened(wider.__dlpack__(max_version=(1, 1))).flags == 0
 
 
 # --- DLPack: what comes in -----------------------------------------------------------------------
@@ -490,14 +470,6 @@ def test_one_value_to_a_byte_comes_in(name, take):
     assert (x.dtype, x.strides) == (getattr(tl, name), (1, 32))
     assert address(x) == array.ctypes.data
     assert octets(x).tolist() == array.tolist()
-
-
-@pytest.mark.parametrize("capsule", STRUCTURES)
-@pytest.mark.parametrize("name", [n for n in FLOATS if n not in PARTS])
-def test_floats_of_8_bits_come_in_by_both_capsules(name, capsule):
-    array = np.arange(6, dtype=np.uint8)
-    x = tl.from_dlpack(exporter(array, name, capsule))
-    assert (x.dtype, octets(x).tolist()) == (getattr(tl, name), [0, 1, 2, 3, 4, 5])
 
 
 @pytest.mark.parametrize(

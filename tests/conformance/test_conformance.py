@@ -1,9 +1,11 @@
 """The script that runs the official suite: what it refuses, and the table it writes."""
 
+import importlib.machinery
 import os
 import runpy
 import subprocess
 import sys
+import types
 from pathlib import Path
 
 import corrections
@@ -17,87 +19,71 @@ VARIABLE = "ARRAY_API_TESTS_DIR"
 VERSION = tl.__array_api_version__.replace(".", "_")
 
 
-def refusal(*arguments, checkout=None, **environment):
-    """What the script says before it would start the suite."""
-    inherited = {k: v for k, v in os.environ.items() if k != VARIABLE}
-    inherited["PYTHONPATH"] = str(Path(tl.__file__).parents[1])
-    if checkout is not None:
-        inherited[VARIABLE] = str(checkout)
-    run = subprocess.run(
-        [sys.executable, FOLDER, *arguments],
-        check=False,
-        capture_output=True,
-        text=True,
-        env=inherited | environment,
-    )
-    assert run.returncode == 2
-    return run.stderr
+PACKAGES = ("ndindex", "pytest_jsonreport", "xdist")  # only the suite needs these
 
 
-@pytest.fixture(name="checkout")
-def _checkout(tmp_path):
+@pytest.fixture(name="script")
+def _script(tmp_path, monkeypatch):
+    """The script's names, where all packages are installed and a checkout is whole."""
+    for name in PACKAGES:
+        monkeypatch.setitem(sys.modules, name, types.ModuleType(name))
+        sys.modules[name].__spec__ = importlib.machinery.ModuleSpec(name, None)
     (tmp_path / "array_api_tests").mkdir()
     (tmp_path / "array-api" / "src" / "array_api_stubs" / f"_{VERSION}").mkdir(parents=True)
-    return tmp_path
+    monkeypatch.setenv(VARIABLE, str(tmp_path))
+    return types.SimpleNamespace(**runpy.run_path(str(FOLDER / "__main__.py")))
 
 
-# The packages of the extra `conformance` may be absent here: they are what is asked for first.
-WITHOUT = ("ndindex", "pytest_jsonreport")
+def refusal(script, monkeypatch, capsys, *arguments):
+    """Return what the script says before it would start the suite."""
+    monkeypatch.setattr(sys, "argv", ["conformance", *arguments])
+    assert script.main() == 2
+    return capsys.readouterr().err
 
 
-@pytest.fixture(name="packages")
-def _packages(tmp_path_factory):
-    """A folder with empty modules in the place of what only the suite needs."""
-    folder = tmp_path_factory.mktemp("packages")
-    for name in WITHOUT:
-        (folder / f"{name}.py").touch()
-    return {"PYTHONPATH": os.pathsep.join([str(Path(tl.__file__).parents[1]), str(folder)])}
-
-
-def test_the_variable_is_missing(packages):
-    assert f"{VARIABLE} must name a checkout of the suite; make one with: git clone" in refusal(
-        **packages
+def test_the_script_says_what_is_missing():
+    environment = {k: v for k, v in os.environ.items() if k != VARIABLE}
+    environment["PYTHONPATH"] = str(Path(tl.__file__).parents[1])
+    hiding = "import sys; sys.modules['xdist'] = None; sys.argv = ['conformance'];"
+    code = f"{hiding} import runpy; runpy.run_path({str(FOLDER)!r}, run_name='__main__')"
+    run = subprocess.run(
+        [sys.executable, "-c", code], check=False, capture_output=True, text=True, env=environment
     )
+    assert run.returncode == 2
+    assert run.stderr.startswith("conformance: not installed: ")
+    assert "xdist; run: pip install" in run.stderr
 
 
-def test_the_folder_is_something_else(tmp_path, packages):
-    assert "holds no folder array_api_tests" in refusal(checkout=tmp_path, **packages)
+def test_the_variable_is_missing(script, monkeypatch, capsys):
+    monkeypatch.delenv(VARIABLE)
+    said = refusal(script, monkeypatch, capsys)
+    assert f"{VARIABLE} must name a checkout of the suite; make one with: git clone" in said
 
 
-def test_the_submodule_is_missing(checkout, packages):
-    (checkout / "array-api" / "src" / "array_api_stubs" / f"_{VERSION}").rmdir()
-    said = refusal(checkout=checkout, **packages)
+def test_the_folder_is_something_else(script, tmp_path, monkeypatch, capsys):
+    (tmp_path / "array_api_tests").rmdir()
+    assert "holds no folder array_api_tests" in refusal(script, monkeypatch, capsys)
+
+
+def test_the_submodule_is_missing(script, tmp_path, monkeypatch, capsys):
+    (tmp_path / "array-api" / "src" / "array_api_stubs" / f"_{VERSION}").rmdir()
+    said = refusal(script, monkeypatch, capsys)
     assert "submodule update --init" in said
     assert tl.__array_api_version__ in said
 
 
-def test_the_device_is_not_there(checkout, packages):
-    said = refusal("--device", "cuda:7", checkout=checkout, **packages)
+def test_the_device_is_not_there(script, monkeypatch, capsys):
+    said = refusal(script, monkeypatch, capsys, "--device", "cuda:7")
     available = ", ".join(map(str, tl.__array_namespace_info__().devices()))
     assert said == f"conformance: --device cuda:7: not available; available: {available}\n"
 
 
-def test_a_package_is_missing(checkout, packages):
-    hiding = "import sys; sys.modules['xdist'] = None; sys.argv = ['conformance'];"
-    code = f"{hiding} import runpy; runpy.run_path({str(FOLDER)!r}, run_name='__main__')"
-    run = subprocess.run(
-        [sys.executable, "-c", code],
-        check=False,
-        capture_output=True,
-        text=True,
-        env={**os.environ, VARIABLE: str(checkout), **packages},
-    )
-    assert run.returncode == 2
-    assert run.stderr.startswith("conformance: not installed: xdist; run: pip install")
-
-
-def test_a_device_is_named_with_its_number_or_without():
-    script = runpy.run_path(str(FOLDER / "__main__.py"))
+def test_a_device_is_named_with_its_number_or_without(script):
     for name in ("cpu", "cuda", "cuda:0"):
-        script["check_device"](name, ["cpu", "cuda:0"])
+        script.check_device(name, ["cpu", "cuda:0"])
     for name in ("cuda:1", "cud", "cpu:0"):
-        with pytest.raises(script["CannotRunError"], match=f"--device {name}: not available"):
-            script["check_device"](name, ["cpu", "cuda:0"])
+        with pytest.raises(script.CannotRunError, match=f"--device {name}: not available"):
+            script.check_device(name, ["cpu", "cuda:0"])
 
 
 class Exporter:

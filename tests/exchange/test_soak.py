@@ -1,4 +1,4 @@
-"""100,000 tensors to other processes and back: nothing is lost, kept, or left behind."""
+"""Many tensors to other processes and back: nothing is lost, kept, or left behind."""
 
 import gc
 import os
@@ -12,7 +12,7 @@ import pytest
 
 import tensorlayout as tl
 
-COUNT, BATCH = 100_000, 200
+COUNT, BATCH = 40_000, 200
 LAYOUTS = [
     lambda s: tl.Layout.row_major(s),
     lambda s: tl.Layout.column_major(s),
@@ -60,7 +60,7 @@ def flat():
         pytest.skip("optional: Linux's /proc")
     before, seen = shared(), []
     yield lambda: seen.append(resident())
-    assert seen[-1] < seen[0] + (20 << 20), seen
+    assert seen[-1] < seen[0] + (10 << 20), seen
     assert shared() <= before
 
 
@@ -102,7 +102,7 @@ BYTES = [octet for octet in range(256) if octet != ord("r")]
 
 @pytest.mark.long
 @pytest.mark.cpu
-@pytest.mark.parametrize("number", range(50))
+@pytest.mark.parametrize("number", range(20))
 def test_a_message_with_any_wrong_byte_is_an_error_or_a_tensor(number):
     """Of the text, not of the elements: it never makes a tensor that reaches outside its buffer."""
     draw, buffers = random.Random(number), []

@@ -5,7 +5,6 @@ import json
 import os
 import pickle
 import random
-import shutil
 import subprocess
 import sys
 import tracemalloc
@@ -14,8 +13,6 @@ import zipfile
 import layouts
 import numpy as np
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
 from tensors import (
     BFLOAT16,
     DTYPES,
@@ -59,6 +56,17 @@ def by_others(path):
     return array
 
 
+def into_another(path, expected, layout):
+    """A file is read into a tensor that is there, whose padding stays as it is."""
+    before = slots(expected.dtype, layout.required_size, seed=3)
+    out, _ = tensor_in(layout, before)
+    padding = padding_of(out).tobytes()
+    assert tl.load(path, out=out) is out
+    same(out, expected)
+    assert out.layout == layout
+    assert padding_of(out).tobytes() == padding
+
+
 def in_npy(layout):
     return layout.form in (Layout.row_major(layout.shape), Layout.column_major(layout.shape))
 
@@ -87,6 +95,8 @@ def test_every_layout(name, layout, kind, tmp_path):
     assert not back.readonly
     if layout.covers_block and layout.padding_value is not tl.PaddingValue.UNSPECIFIED:
         np.testing.assert_array_equal(padding_of(back), padding_of(x))
+    if not layout.is_overlapping:
+        into_another(path, expected, layout)
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -105,27 +115,7 @@ def test_every_dtype(dtype, kind, tmp_path):
     back = tl.load(path, device=tl.default_device())
     same(back, expected)
     assert back.layout == x.layout
-
-
-@settings(max_examples=30)
-@given(layout=layouts.strided() | layouts.tiled(), kind=st.sampled_from(KINDS[1:]))
-def test_any_layout(layout, kind, tmp_path_factory):
-    dtype = np.dtype(np.int16 if fits(layout, np.dtype(np.int16)) else layout.padding_value.dtype)
-    x, expected = tensor_in(layout, slots(dtype, layout.required_size))
-    path = str(tmp_path_factory.mktemp("files") / f"x.{kind}")
-    tl.save(path, x)
-    back = tl.load(path, device=tl.default_device())
-    same(back, expected)
-    assert back.layout == layout.form
-    shutil.rmtree(os.path.dirname(path))
-
-
-def test_what_is_no_0_or_1_of_bools(tmp_path):
-    x = tl.from_storage(bytearray([0, 1, 2, 255]), "(4,):(1,)", dtype=tl.bool)
-    for kind in KINDS:
-        path = str(tmp_path / f"x.{kind}")
-        tl.save(path, x)
-        assert by_others(path).view(np.uint8).tolist() == [0, 1, 1, 1]
+    into_another(path, expected, Layout.row_major(x.shape))
 
 
 def test_several_by_name(tmp_path):
@@ -238,6 +228,7 @@ def test_what_zarr_wrote(version, tmp_path):
     assert host(back["inner/a"]).tolist() == np.arange(15).reshape(3, 5).tolist()
 
 
+@pytest.mark.cpu
 def test_bfloat16_where_nothing_has_named_it_yet(tmp_path):
     from safetensors.numpy import save_file
 
@@ -610,7 +601,7 @@ def test_damaged_files(kind, tmp_path):
     tl.save(path, {"a": x, "b": x} if kind != "npy" else x)
     whole = path.read_bytes()
     results = set()
-    for _ in range(400):
+    for _ in range(200):
         data = bytearray(whole)
         for _ in range(chance.randint(1, 3)):
             at = chance.randrange(len(data))
@@ -660,17 +651,6 @@ def test_pickles_with_buffers(name, layout):
     if x.device == "cpu" and layout.size > 0 and not layout.is_tiled:
         handed_over = np.shares_memory(np.frombuffer(buffer, np.uint8), np.asarray(x))
         assert handed_over == layout.covers_block
-
-
-@pytest.mark.parametrize("dtype", DTYPES["any"])
-def test_pickles_of_every_dtype(dtype):
-    x, expected = tensor_in(Layout.column_major((300, 400)), slots(as_dtype(dtype), 120_000))
-    buffers = []
-    assert len(pickle.dumps(x, 5, buffer_callback=buffers.append)) < 200
-    for protocol in range(6):
-        back = pickle.loads(pickle.dumps(x, protocol))
-        same(back, expected)
-        assert back.strides == (1, 300)
 
 
 def test_a_pickle_over_memory_that_may_not_be_written():

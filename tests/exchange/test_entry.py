@@ -3,13 +3,11 @@
 import array
 import contextlib
 import ctypes
-import gc
 import mmap
 import pickle
 import sys
 import warnings
 import weakref
-from multiprocessing import shared_memory
 
 import ml_dtypes
 import numpy as np
@@ -35,50 +33,31 @@ NOT_OURS = {
     **{
         text: text
         for text in (
-            *("2T", "T", ",", ",,", "i4,i4", "(2,)f4", "2f4", "f4,", "V3", "S2", "U1", "O", "m8"),
-            *("M8[s]", "a5", "c", "g", "G", "longdouble", "float128", "int3", "f1", "float8", ""),
-            *(
-                " f4",
-                "f4 ",
-                "f4\0",
-                "\0",
-                "é",
-                "float\uff13\uff12",
-                "i04096",
-                "bfloat16 ",
-                "=",
-                ">",
-                "|V2",
-            ),
+            *("2T", "T", ",", "i4,i4", "(2,)f4", "2f4", "f4,", "V3", "S2", "O", "m8", "M8[s]", "g"),
+            *("longdouble", "float128", "int3", "f1", "float8", "", " f4", "f4\0", "\0", "é", "="),
+            *("float\uff13\uff12", "i04096", "bfloat16 ", "|V2"),
         )
     },
     "long": "f4," * 10**5,
-    "many digits": "i" + "0" * 10**5,
     "list": ["f4"],
     "dict": {"names": ["a"], "formats": ["f4"]},
     "fields": [("a", "f4")],
     "tuple": ("f4", (2,)),
     "bytes": b"f4",
-    "number": 3,
     "large number": 10**5000,
     "array": np.arange(3.0),
     "scalar": np.float32(1),
     **{
         f"class {kind.__name__}": kind
         for kind in (
-            *(object, type, str, bytes, list, np.ndarray, np.generic, np.number, np.inexact),
-            *(np.void, np.object_, np.str_, np.bytes_, np.datetime64, np.longdouble),
-            *(np.dtypes.Float32DType, np.dtypes.StringDType, np.record),
+            *(object, type, str, list, np.ndarray, np.generic, np.number, np.void, np.datetime64),
+            *(np.longdouble, np.dtypes.Float32DType, np.dtypes.StringDType, np.record),
         )
     },
     **{name: np.dtype(getattr(ml_dtypes, name)) for name in ("complex32", "bcomplex32")},
-    **{
-        f"dtype {text}": np.dtype(text)
-        for text in ("g", "G", "V2", "S1", "O", "m8", "T", "i4,i4", "(2,)f4")
-    },
+    **{f"dtype {text}": np.dtype(text) for text in ("g", "V2", "O", "m8", "T", "i4,i4")},
     "strings with a missing value": np.dtypes.StringDType(na_object=[]),
 }
-SWAPPED = [">u2", ">i4", ">f2", ">f4", ">f8", ">c8", ">c16", np.dtype(">i8"), np.dtype(">f4")]
 
 TAKES_A_DTYPE = {
     "zeros": lambda d: tl.zeros(1, dtype=d),
@@ -102,9 +81,7 @@ TAKES_A_DTYPE = {
 # Every kind with one function, and some kinds with every function.
 REFUSED = [(kind, "zeros") for kind in NOT_OURS]
 REFUSED += [
-    (kind, function)
-    for kind in ("2T", ",", "int3", "f1", "class number", "array", "long")
-    for function in TAKES_A_DTYPE
+    (kind, function) for kind in ("2T", "class number", "long") for function in TAKES_A_DTYPE
 ]
 
 
@@ -116,7 +93,7 @@ def test_what_is_no_dtype_of_ours_is_refused_with_words(kind, function):
 
 
 @pytest.mark.parametrize("function", TAKES_A_DTYPE)
-@pytest.mark.parametrize("dtype", SWAPPED[-3:], ids=str)
+@pytest.mark.parametrize("dtype", [">c16", np.dtype(">i8")], ids=str)
 def test_another_byte_order_is_refused_with_the_fix(dtype, function):
     words = rf"must have the byte order of this machine, got .*; use {np.dtype(dtype).name}; asarr"
     with pytest.raises(TypeError, match=words):
@@ -126,21 +103,16 @@ def test_another_byte_order_is_refused_with_the_fix(dtype, function):
 @pytest.mark.parametrize(
     ("given", "expected"),
     [
-        *((d, d) for d in ("bool", "int8", "uint64", "float16", "complex64")),
-        *(("<f4", "float32"), ("=i8", "int64"), ("|u1", "uint8"), ("?", "bool"), ("d", "float64")),
+        *((name, name) for name in ("bool", "uint64", "float16", "bfloat16", "complex64")),
+        *(("<f4", "float32"), ("=i8", "int64"), ("?", "bool"), ("d", "float64")),
         *((float, "float64"), (int, "int64"), (bool, "bool"), (complex, "complex128")),
-        *((np.float32, "float32"), (np.longlong, "int64"), ("longlong", "int64")),
+        *((np.float32, "float32"), (np.longlong, "int64"), (ml_dtypes.bfloat16, "bfloat16")),
         (np.dtype("f4", metadata={"a": 1}), "float32"),
     ],
 )
 def test_names_and_types_of_ours(given, expected):
     found = tl.zeros(1, dtype=given).dtype
-    assert (found, found.metadata) == (np.dtype(expected), None)
-
-
-def test_bfloat16_by_each_of_its_names():
-    for given in ("bfloat16", ml_dtypes.bfloat16, np.dtype(ml_dtypes.bfloat16), tl.bfloat16):
-        assert tl.zeros(1, dtype=given).dtype == ml_dtypes.bfloat16
+    assert (found, found.metadata) == (getattr(tl, expected), None)
 
 
 class Rebuilt:
@@ -259,21 +231,8 @@ def test_an_array_may_be_resized_once_no_tensor_uses_it(way):
     with pytest.raises(ValueError, match="resize"):
         given.resize((100,), refcheck=False)
     del seen
-    gc.collect()
     given.resize((100,), refcheck=False)
     assert given.shape == (100,)
-
-
-def test_the_tensor_keeps_the_array():
-    given = VALUES.copy()
-    watch = weakref.ref(given)
-    x = tl.asarray(given)[1:]
-    del given
-    gc.collect()
-    assert watch() is not None
-    del x
-    gc.collect()
-    assert watch() is None
 
 
 MADE = {
@@ -349,46 +308,32 @@ def test_subclasses_are_their_memory(kind):
 # --- Buffers stay what they are -------------------------------------------------------------------
 
 IN_USE = (tl.asarray, lambda b: tl.from_storage(b, "(2,2):(2,1)", dtype="uint8"))
+BUFFERS = {
+    "bytearray": (lambda: bytearray(4), bytearray.clear),
+    "array of the standard library": (lambda: array.array("B", bytes(4)), lambda b: b.append(1)),
+    "mapped file": (lambda: mmap.mmap(-1, 4), mmap.mmap.close),
+}
 
 
 @pytest.mark.parametrize("take", IN_USE)
-@pytest.mark.parametrize("part", ["all", "view", "NumPy"])
-def test_a_bytearray_in_use_cannot_be_resized(take, part):
-    memory = bytearray(4)
+@pytest.mark.parametrize("kind", BUFFERS)
+def test_a_buffer_in_use_cannot_be_resized(kind, take):
+    make, resize = BUFFERS[kind]
+    memory = make()
     x = take(memory)
-    x = {"all": x, "view": x[1:], "NumPy": np.asarray(x)}[part]
-    for resize in (memory.clear, lambda: memory.extend(b"abc"), memory.pop):
-        with pytest.raises(BufferError):
-            resize()
-    del x
-    gc.collect()
-    memory.extend(b"abc")
-
-
-@pytest.mark.parametrize("take", IN_USE)
-def test_an_array_of_the_standard_library_in_use_cannot_grow(take):
-    memory = array.array("B", bytes(4))
-    x = take(memory)
-    with pytest.raises(BufferError):
-        memory.append(1)
-    del x
-    gc.collect()
-    memory.append(1)
-
-
-@pytest.mark.parametrize("take", IN_USE)
-def test_a_mapped_file_in_use_cannot_be_closed(take):
-    memory = mmap.mmap(-1, 4)
-    x = take(memory)
-    with pytest.raises(BufferError):
-        memory.close()
     x[...] = 7
-    assert memory[:4] == b"\7\7\7\7"
+    assert bytes(memory[:4]) == b"\7\7\7\7"
+    seen = np.asarray(x[1:])
+    with pytest.raises(BufferError):
+        resize(memory)
     del x
-    gc.collect()
-    memory.close()
-    with pytest.raises(ValueError, match=r"^(asarray|from_storage): .*has no memory now: "):
-        take(memory)
+    with pytest.raises(BufferError):
+        resize(memory)
+    del seen
+    resize(memory)
+    if kind == "mapped file":
+        with pytest.raises(ValueError, match=r"^(asarray|from_storage): .*has no memory now: "):
+            take(memory)
 
 
 BELOW_AN_ARRAY = {
@@ -474,34 +419,15 @@ def test_a_memory_map_of_numpy_in_use_cannot_be_closed(take, tmp_path):
     given._mmap.close()
 
 
-def test_a_view_that_is_released_below_an_array():
-    given = np.frombuffer(bytearray(4), np.uint8)
-    given.base.release()
-    for take in (tl.asarray, tl.from_dlpack, IN_USE[1]):
-        with pytest.raises(ValueError, match=r"^(asarray|from_\w+): .*has no memory now: "):
-            take(given)
-
-
-@pytest.mark.parametrize("take", IN_USE)
-def test_shared_memory_in_use_cannot_be_closed(take):
-    memory = shared_memory.SharedMemory(create=True, size=4)
-    try:
-        x = take(memory.buf[:4])
-        with pytest.raises(BufferError):
-            memory.close()
-        del x
-        gc.collect()
-    finally:
-        memory.close()
-        memory.unlink()
-
-
 @pytest.mark.parametrize("take", IN_USE)
 def test_a_released_view_has_no_memory(take):
     view = memoryview(bytearray(4))
+    below = np.frombuffer(bytearray(4), np.uint8)
     view.release()
-    with pytest.raises(ValueError, match=r"^(asarray|from_storage): .*has no memory now: "):
-        take(view)
+    below.base.release()
+    for given in (view, below):
+        with pytest.raises(ValueError, match=r"^(asarray|from_storage): .*has no memory now: "):
+            take(given)
 
 
 def test_the_owner_of_a_buffer_is_kept():
@@ -512,10 +438,8 @@ def test_the_owner_of_a_buffer_is_kept():
     watch = weakref.ref(memory)
     x = tl.from_storage(memory, "(2,):(1,)", dtype="int16")[1:]
     del memory
-    gc.collect()
     assert watch() is not None
     del x
-    gc.collect()
     assert watch() is None
 
 
@@ -569,37 +493,22 @@ def test_buffers_of_numbers(given, expected):
 
 
 @pytest.mark.parametrize(
-    "given",
+    ("given", "words"),
     [
-        memoryview(bytearray(16)).cast("P"),
-        memoryview(b"abc").cast("c"),
-        (ctypes.c_void_p * 2)(),
-        (ctypes.c_char_p * 2)(),
-        (ctypes.c_wchar * 2)("a", "b"),
-        (ctypes.CFUNCTYPE(None) * 2)(),
-        (ctypes.c_longdouble * 2)(),
-        (Numbers * 2)(),
-        array.array("w" if sys.version_info >= (3, 13) else "u", "ab"),
+        (memoryview(bytearray(16)).cast("P"), ".*: no numbers have the format 'P'$"),
+        ((ctypes.c_void_p * 2)(), ".*: no numbers have the format '<P'$"),
+        ((ctypes.c_char_p * 2)(), ".*: no numbers have the format '<z'$"),
+        ((ctypes.CFUNCTYPE(None) * 2)(), r".*: no numbers have the format 'X\{\}'$"),
+        (memoryview(b"abc").cast("c"), ""),
+        ((ctypes.c_wchar * 2)("a", "b"), ""),
+        ((ctypes.c_longdouble * 2)(), ""),
+        ((Numbers * 2)(), ""),
+        (array.array("w" if sys.version_info >= (3, 13) else "u", "ab"), ""),
     ],
     ids=lambda given: type(given).__name__,
 )
-def test_buffers_of_no_numbers_are_refused_with_words(given):
-    with pytest.raises((TypeError, ValueError), match=r"^asarray: "):
-        tl.asarray(given)
-
-
-@pytest.mark.parametrize(
-    ("given", "text"),
-    [
-        (memoryview(bytearray(16)).cast("P"), "'P'"),
-        ((ctypes.c_void_p * 2)(), "'<P'"),
-        ((ctypes.c_char_p * 2)(), "'<z'"),
-        ((ctypes.CFUNCTYPE(None) * 2)(), "'X{}'"),
-    ],
-    ids=lambda given: type(given).__name__,
-)
-def test_a_buffer_of_pointers_is_refused_by_its_format(given, text):
-    with pytest.raises(TypeError, match=rf"^asarray: .*: no numbers have the format {text}$"):
+def test_buffers_of_no_numbers_are_refused_with_words(given, words):
+    with pytest.raises((TypeError, ValueError), match=f"^asarray: {words}"):
         tl.asarray(given)
 
 
@@ -667,7 +576,6 @@ def test_the_owner_of_an_array_interface_is_kept(kind):
     watch = None if kind is WithStructure else weakref.ref(given)
     x = tl.asarray(given)[1:]
     del given
-    gc.collect()
     assert list_of(x) == [[3, 4, 5]]
     assert watch is None or watch() is not None
 
@@ -918,29 +826,20 @@ def test_an_array_before_the_buffer_of_the_same_object():
 
 # --- Objects that fail ----------------------------------------------------------------------------
 
-ERRORS = [RuntimeError, KeyError, ZeroDivisionError, OSError, TypeError, ValueError, BufferError]
+ERRORS = [RuntimeError, KeyError, OSError, TypeError]
 NAMES = ["__dlpack__", "__cuda_array_interface__", *list(PROTOCOLS)[1:]]
 
 
 @pytest.mark.parametrize("error", ERRORS)
 @pytest.mark.parametrize("name", NAMES)
-def test_properties_that_raise(name, error):
-    def fail(self):
+def test_properties_and_methods_that_raise(name, error):
+    def fail(self, dtype=None, copy=None):
         raise error("odd")
 
-    kind = type("Failing", (), {name: property(fail)})
-    with pytest.raises(EXPECTED, match=rf"^asarray: Failing gives no array by {name}: .*odd"):
-        tl.asarray(kind())
-
-
-@pytest.mark.parametrize("error", ERRORS)
-def test_an_array_method_that_raises(error):
-    class Failing:
-        def __array__(self, dtype=None, copy=None):
-            raise error("odd")
-
-    with pytest.raises(EXPECTED, match=r"^asarray: Failing gives no array by __array__: .*odd"):
-        tl.asarray(Failing())
+    for failing in (property(fail), *[fail] * (name == "__array__")):
+        kind = type("Failing", (), {name: failing})
+        with pytest.raises(EXPECTED, match=rf"^asarray: Failing gives no array by {name}: .*odd"):
+            tl.asarray(kind())
 
 
 def test_memory_that_cannot_be_had_is_a_memory_error():
@@ -952,20 +851,7 @@ def test_memory_that_cannot_be_had_is_a_memory_error():
         tl.asarray(Failing())
 
 
-@pytest.mark.parametrize(
-    "given",
-    [
-        3,
-        [1, 2],
-        None,
-        "abc",
-        np.float64(1),
-        np.array([None]),
-        np.array(["a"]),
-        np.zeros(2, "M8[s]"),
-    ],
-    ids=repr,
-)
+@pytest.mark.parametrize("given", [3, [1], np.float64(1), np.array(["a"]), np.zeros(2, "M8[s]")])
 def test_an_array_method_that_gives_no_numbers(given):
     class Odd:
         def __array__(self, dtype=None, copy=None):

@@ -106,6 +106,7 @@ def fill_again_and_again(path, ready):
         ready.set()
 
 
+@pytest.mark.ci
 @pytest.mark.cpu
 def test_two_processes_write_different_chunks(tmp_path):
     import zarr

@@ -2,6 +2,7 @@
 
 import importlib
 import os
+import random
 import shutil
 import sys
 import types
@@ -86,6 +87,16 @@ def pytest_configure():
         namespaces.yield_namespaces = lambda include_numpy_namespaces=True: ["tensorlayout"]
         namespaces.yield_namespace_device_dtype_combinations = combinations
         namespaces.yield_mixed_namespace_input_permutations = mixed_inputs
+
+
+@pytest.hookimpl(trylast=True)  # after those that are not selected were left out
+def pytest_collection_modifyitems(items):
+    """Keep a sample of the tests: as many as `CONSUMER_SAMPLE` says, ``N:SEED``."""
+    sample = os.environ.get("CONSUMER_SAMPLE")
+    if sample:
+        count, seed = map(int, sample.split(":"))
+        chosen = random.Random(seed).sample(range(len(items)), min(count, len(items)))
+        items[:] = [items[number] for number in sorted(chosen)]
 
 
 @pytest.hookimpl(tryfirst=True)

@@ -4,39 +4,30 @@ import operator
 
 import numpy as np
 import pytest
-from layouts import TENSORS
 from simulated import needs_compiler, simulator
-from tensors import fits, host, same, slots, tensor_in
+from tensors import same
 
 import tensorlayout as tl
 
-FLOAT64 = np.dtype(np.float64)
+TILED = "{1,0:T(2,2)}"
 VALUES = np.arange(1.0, 13).reshape(3, 4)
 OTHER = VALUES[::-1, ::-1] * 0.5 + 1
 
 # NumPy's answer is what the call gives of two arrays; one of them is replaced by a tensor.
 CALLS = {
-    name: getattr(operator, name)
-    for name in ("add", "sub", "mul", "truediv", "floordiv", "mod", "pow", "eq", "ne", "lt", "ge")
+    name: getattr(operator, name) for name in ("add", "sub", "floordiv", "pow", "eq", "lt")
 } | {
     "matmul": lambda a, b: a @ np.swapaxes(b, 0, 1),
     "divmod": lambda a, b: divmod(a, b)[1],
     "ufunc": np.hypot,
-    "outer": np.subtract.outer,
-    "composed": np.heaviside,
     "where": lambda a, b: np.where(a > b, a, b),
     "clip": lambda a, b: np.clip(a, b, 3),
     "average": lambda a, b: np.average(a, weights=abs(b) + 1),
     "concatenate": lambda a, b: np.concatenate([a, b]),
-    "stack": lambda a, b: np.stack([a, b], axis=1),
-    "einsum": lambda a, b: np.einsum("ij,ij->j", a, b),
     "inner": np.inner,
-    "isclose": np.isclose,
     "array_equal": np.array_equal,
     "solve": lambda a, b: np.linalg.solve(a[:, :3] + 9 * np.eye(3), b[:, :1]),
-    "isin": np.isin,
     "broadcast_arrays": lambda a, b: np.broadcast_arrays(a, b[0])[1],
-    "interp": lambda a, b: np.interp(a, np.arange(3.0), b[:, 0]),
 }
 
 
@@ -49,26 +40,11 @@ def test_calls_of_a_tensor_and_an_array(name):
         np.testing.assert_allclose(np.asarray(found), expected, rtol=1e-14, strict=True)
 
 
-FUNCTIONS = {
-    "add": np.add,
-    "maximum": np.maximum,
-    "where": lambda a, b: np.where(a > b, a, b),
-    "concat": lambda a, b: np.concatenate([a, b], axis=None),
-    "vecdot": np.vecdot,
-    "isclose": np.isclose,
-}
-
-
-@pytest.mark.parametrize("name", FUNCTIONS)
-def test_functions_of_arrays_alone(name):
-    function = getattr(tl, name)
-    given = {
-        "where": (VALUES > OTHER, VALUES, OTHER),
-        "concat": ([VALUES, OTHER],),
-    }.get(name, (VALUES, OTHER))
-    found = function(*given, axis=None) if name == "concat" else function(*given)
-    assert isinstance(found, tl.Tensor)
-    same(found, FUNCTIONS[name](VALUES, OTHER))
+def test_functions_of_arrays_alone():
+    same(tl.maximum(VALUES, OTHER), np.maximum(VALUES, OTHER))
+    same(tl.where(VALUES > OTHER, VALUES, OTHER), np.where(VALUES > OTHER, VALUES, OTHER))
+    same(tl.concat([VALUES, OTHER], axis=None), np.concatenate([VALUES, OTHER], axis=None))
+    same(tl.vecdot(VALUES, OTHER), np.vecdot(VALUES, OTHER))
 
 
 def test_functions_of_one_array():
@@ -80,13 +56,15 @@ def test_functions_of_one_array():
     assert np.shares_memory(np.asarray(tl.reshape(VALUES, (12,))), VALUES)
 
 
-@pytest.mark.parametrize("layout", [each for each in TENSORS if fits(each, FLOAT64)], ids=str)
-def test_every_layout_of_the_tensor(layout):
-    x, values = tensor_in(layout, slots(FLOAT64, layout.required_size, finite=True))
-    array = np.asfortranarray(host(values) + 1)
-    same(x + array, values + array)
-    same(array - x, array - values)
-    same(tl.fuse(lambda x, y: x * y + 1)(x, array), values * array + 1)
+@pytest.mark.parametrize(
+    "layout", ["(3,4):(1,3)", "(3,4):(6,1) padded=(3,6) padding=ONE", "(3,4):(-4,-1)+11", TILED]
+)
+def test_layouts_of_the_tensor(layout):
+    x = tl.to_layout(tl.asarray(VALUES), layout)
+    array = np.asfortranarray(VALUES + 1)
+    same(x + array, VALUES + array)
+    same(array - x, array - VALUES)
+    same(tl.fuse(lambda x, y: x * y + 1)(x, array), VALUES * array + 1)
 
 
 def test_arrays_in_every_order_are_not_copied():

@@ -1,6 +1,5 @@
 """From one process to another: pickles of protocol 5, shared memory, sizes, addresses, threads."""
 
-import mmap
 import multiprocessing.shared_memory
 import os
 import pickle
@@ -28,7 +27,7 @@ COVERING = {
     "size 1": tl.Layout.column_major((1, 1, 1)),
     "size 0": tl.Layout.row_major((2, 0)),
 }
-DTYPES = ["bool", "int8", "uint16", "float16", "bfloat16", "float32", "float64", "complex128"]
+DTYPES = ["bool", "bfloat16", "float32", "complex128"]
 
 
 def filled(layout, dtype="float32"):
@@ -102,18 +101,6 @@ def test_whole_rows_are_sent_from_where_they_are():
     assert address(buffers[0]) == address(np.asarray(x)[3])
 
 
-@pytest.mark.parametrize("protocol", range(2, 6))
-def test_pickles_in_band_keep_layout_and_padding(protocol):
-    for layout in COVERING.values():
-        x = filled(layout)
-        y = pickle.loads(pickle.dumps(x, protocol))
-        assert (y.dtype, y.layout, y.readonly) == (x.dtype, x.layout, False)
-        assert np.array_equal(np.asarray(y), np.asarray(x))
-    whole = pickle.loads(pickle.dumps(tl.ones((50, 3), layout=PADDED), protocol))
-    block = np.lib.stride_tricks.as_strided(np.asarray(whole), (64, 4), (32, 8))
-    assert (block == 1).all()
-
-
 @pytest.mark.parametrize("cut", [0, 1, 10, 100, 599])
 def test_a_message_cut_short_is_an_error(cut):
     text, buffers = out_of_band(filled(COVERING["row-major"]))
@@ -156,29 +143,16 @@ def test_a_view_of_a_part_is_small():
 
 X = tl.ones((300, 40))
 NEW = {
-    "arange": lambda: tl.arange(5000),
     "asarray of an array": lambda: tl.asarray(np.ones(5000), copy=True),
-    "astype": lambda: tl.astype(X, tl.complex64),
-    "column-major": lambda: tl.zeros((300, 40), layout="F"),
-    "comparison": lambda: tl.tile(X, (2, 1)) > 0,
     "concat": lambda: tl.concat([X, X]),
     "copy": lambda: X.copy(),
-    "empty": lambda: tl.empty((300, 40)),
     "exp": lambda: tl.exp(X),
-    "eye": lambda: tl.eye(100),
-    "flipped": lambda: tl.flip(X).copy(),
-    "full": lambda: tl.full((300, 40), 3.0),
-    "linspace": lambda: tl.linspace(0, 1, 5000),
     "matmul": lambda: X @ X.T,
-    "nonzero": lambda: tl.nonzero(X)[0],
-    "ones": lambda: tl.ones((300, 40)),
     "padded": lambda: tl.to_layout(X, tl.Layout.padded((300, 40), (310, 50), None, "ZERO")),
     "sort": lambda: tl.sort(X),
     "sum": lambda: tl.sum(tl.ones((5000, 3)), axis=1),
-    "tiled": lambda: tl.to_layout(X, tl.Layout.tiled((300, 40), [(8, 128)])),
     "to_layout": lambda: tl.to_layout(X, "F"),
     "where": lambda: tl.where(X > 0, X, 0.0),
-    "x + 1": lambda: X + 1,
     "x + x": lambda: X + X,
     "zeros": lambda: tl.zeros((300, 40)),
 }
@@ -215,9 +189,8 @@ shared.close()
 """
 
 
-@pytest.mark.parametrize("kind", ["row-major", "padded", "tiled"])
-def test_another_process_writes_into_shared_memory(kind):
-    layout = COVERING[kind]
+def test_another_process_writes_into_shared_memory():
+    layout = PADDED
     shared = multiprocessing.shared_memory.SharedMemory(create=True, size=layout.nbytes(4))
     try:
         x = tl.from_storage(shared.buf, layout, dtype=tl.float32, fill_padding=True)
@@ -233,21 +206,6 @@ def test_another_process_writes_into_shared_memory(kind):
         shared.unlink()
 
 
-def test_a_tensor_over_a_mapped_file_holds_it_open(tmp_path):
-    path = tmp_path / "elements"
-    path.write_bytes(np.arange(6, dtype="<f4").tobytes())
-    with path.open("r+b") as file:
-        mapped = mmap.mmap(file.fileno(), 0)
-    x = tl.from_storage(mapped, "(2,3):(1,2)", dtype=tl.float32)
-    with pytest.raises(BufferError):
-        mapped.close()
-    x[1, 2] = 50
-    mapped.flush()
-    assert np.frombuffer(path.read_bytes(), "<f4").tolist() == [0, 1, 2, 3, 4, 50]
-    del x
-    mapped.close()
-
-
 @pytest.mark.parametrize("mode", ["r", "r+", "c"])
 def test_numpys_mapped_arrays_are_taken_where_they_are(tmp_path, mode):
     path = tmp_path / "elements.npy"
@@ -258,14 +216,6 @@ def test_numpys_mapped_arrays_are_taken_where_they_are(tmp_path, mode):
         assert (x.readonly, x.tolist()) == (mode == "r", [[0, 1, 2], [3, 4, 5]])
     y = pickle.loads(pickle.dumps(tl.asarray(mapped), 5))
     assert y.tolist() == [[0, 1, 2], [3, 4, 5]]
-
-
-@pytest.mark.skipif(sys.version_info < (3, 12), reason="optional: Python 3.12")
-def test_the_buffer_protocol_gives_any_strides():
-    x = tl.to_layout(tl.reshape(tl.arange(6, dtype=tl.int32), (2, 3)), "F")
-    view = memoryview(x)
-    assert (view.shape, view.strides, view.tolist()) == ((2, 3), (4, 8), [[0, 1, 2], [3, 4, 5]])
-    assert bytes(x.T) == np.arange(6, dtype="i4").reshape(2, 3).T.tobytes()
 
 
 # --- Threads -------------------------------------------------------------------------------------
@@ -311,17 +261,20 @@ def test_a_count_of_no_threads_is_refused(given, error):
         tl.set_num_threads(given)
 
 
-@pytest.mark.parametrize(
-    ("said", "count"), [("1", 1), ("1,2", 1), ("0", 1), ("", None), ("x", None), ("999", None)]
-)
-def test_workers_with_one_thread_a_task_get_one_thread(said, count):
-    unsaid = {k: v for k, v in os.environ.items() if k != threads.VARIABLE}
+def test_workers_with_one_thread_a_task_get_one_thread():
+    environment = {k: v for k, v in os.environ.items() if k != threads.VARIABLE}
     command = [sys.executable, "-c", "import tensorlayout as tl; print(tl.get_num_threads())"]
-    environment = unsaid | {"OMP_NUM_THREADS": said}
+    environment |= {"OMP_NUM_THREADS": "1"}
     done = subprocess.run(command, capture_output=True, text=True, env=environment, check=True)
-    del environment["OMP_NUM_THREADS"]
-    usual = subprocess.run(command, capture_output=True, text=True, env=environment, check=True)
-    assert int(done.stdout) == (count or int(usual.stdout))
+    assert done.stdout == "1\n"
+
+
+@pytest.mark.parametrize(
+    ("said", "count"), [("1", 1), ("3,2", 3), ("0", 1), ("", None), ("x", None), ("999", 999)]
+)
+def test_the_first_number_of_the_variable_for_all_libraries_counts(said, count, monkeypatch):
+    monkeypatch.setenv("OMP_NUM_THREADS", said)
+    assert threads._said_to_all() == (count or threads.MOST_THREADS)
 
 
 @pytest.mark.usefixtures("four")

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 import tensors
 from hypothesis import given
-from layouts import every_layout, has_tails, indices, packed, slot_array, slots_of, tiled
+from layouts import every_layout, has_tails, indices, packed, slots_of
 
 import tensorlayout as tl
 from tensorlayout import Layout, PaddingValue, formats, xla
@@ -32,15 +32,20 @@ def written(name, layout):
 # --- laws ----------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("name", ROWS)
-def test_what_is_written_is_read(name):
-    @every_layout
-    def check(layout):
+@every_layout
+def test_what_is_written_is_read(layout):
+    """By each row; and `formats.written` has what the rows write."""
+    table = formats.written(layout, 4)
+    assert table.keys() <= ROWS.keys()
+    assert "cute" in table or (has_tails(layout) and not layout.is_padded)
+    for name in ROWS:
         try:
             there = written(name, layout)
         except ValueError as error:
             assert str(error).startswith(f"{name}.write: ")  # noqa: PT017
-            return
+            assert name not in table
+            continue
+        assert table[name] == there
         back = ROWS[name].read(layout.shape, there, **options_of(name, layout))
         if name == "cute":
             back = back.with_slot_bits(layout.slot_bits)
@@ -50,22 +55,6 @@ def test_what_is_written_is_read(name):
             assert back.padded_shape == layout.padded_shape
             assert not layout.is_padded or back.padding_value is layout.padding_value
 
-    check()
-
-
-@every_layout
-def test_the_table_is_what_the_rows_write(layout):
-    found = formats.written(layout, 4)
-    for name in ROWS:
-        try:
-            there = written(name, layout)
-        except ValueError:
-            assert name not in found
-        else:
-            assert found[name] == there
-    assert found.keys() <= ROWS.keys()
-    assert "cute" in found or (has_tails(layout) and not layout.is_padded)
-
 
 @given(packed())
 def test_packed_blocks_have_an_order_everywhere(layout):
@@ -74,14 +63,6 @@ def test_packed_blocks_have_an_order_everywhere(layout):
     for name in ("einops", "jax", "onednn") if layout.ndim else ("einops", "jax"):
         back = ROWS[name].read(layout.shape, written(name, layout))
         assert back is layout.with_padding_value(PaddingValue.UNSPECIFIED), name
-
-
-@given(tiled())
-def test_einops_says_all_tiles_without_padding(layout):
-    if layout.is_padded or not layout.covers_block:
-        return
-    pattern = formats.einops.write(layout.at_origin)
-    assert formats.einops.read(layout.shape, pattern).same_placement(layout.at_origin)
 
 
 def test_the_page_has_each_row_once():
@@ -364,50 +345,34 @@ numpy.read((-2, 3), "C") -> numpy.read: shape: sizes must not be negative
 numpy.write(tiles, 4) -> numpy.write: NumPy has strides, and no tiles
 blas.read((2, 3), ("C", 5)) -> blas.read: trans must be 'N' or 'T' ('C' of a real matrix is 'T')
 blas.read((2, 3), ("N", 1)) -> blas.read: ld must be at least 2, the length of a column
-blas.read((2, 3), ("T", 2)) -> blas.read: ld must be at least 3, the length of a column
 blas.read((2, 3, 4), ("N", 2)) -> blas.read: a matrix has two dimensions
 blas.write(cube) -> blas.write: a matrix has two dimensions and no tiles
 directml.read((2, 0), None) -> directml.read: TensorDesc: each of Sizes
 directml.read((2, 3), (1, -2)) -> directml.read: TensorDesc: Strides are unsigned
 directml.write(flipped) -> directml.write: TensorDesc: Strides are unsigned
-directml.write(tiles) -> directml.write: TensorDesc: layout
 pytorch.read((2, 3, 4), "channels_last") -> pytorch.read: channels_last is for 4 dimensions
 pytorch.read((2, 3, 4), "nhwc") -> pytorch.read: memory_format must be one of contiguous_format
 pytorch.read((2, 3), "preserve_format") -> pytorch.read: preserve_format needs like=, a layout of
-pytorch.read((2, 3), "preserve_format", cube) -> pytorch.read: preserve_format needs like=
 pytorch.write(column) -> pytorch.write: PyTorch has no name for this order; as_strided()
 pytorch.write(flipped) -> pytorch.write: has only blocks that begin at slot 0
-pytorch.write(cube.moved(3)) -> pytorch.write: has only blocks
 pytorch.write(Layout((0, 3), (3, -1), offset=2)) -> pytorch.write: has no tiles, no padding and no
-pytorch.write(Layout.padded((0, 3), (0, 4))) -> pytorch.write: has no tiles, no padding and no
-pytorch.write(Layout.padded((0, 3), (2, 4))) -> pytorch.write: has no
 pytorch.write(Layout((0, 4), parts=[[(0, 8)], [(2, 4), (2, 1)]])) -> pytorch.write: has no tiles
 pytorch.write(padded) -> pytorch.write: has no padding
 cudnn.read((2, 3), "NCHW") -> cudnn.read: a tensor has 3 to 8 dimensions
 cudnn.read((2, 6, 4, 4), "NC/4HW4") -> cudnn.read: channels must be a multiple of the 4 of a vector
-cudnn.read((2, 6, 4, 4), "NC/4HW32") -> cudnn.read: tensor_format must be one of NCHW, NHWC
 cudnn.read((2, 6, 4, 4), "NCHW_VECT_C") -> cudnn.read: tensor_format must be one of NCHW, NHWC
-cudnn.read((2, 8, 4, 4), "NCHW_VECT_C", 8) -> cudnn.read: tensor_format must be one of NCHW, NHWC
 cudnn.read((2, 8, 4, 4), None) -> cudnn.read: tensor_format must be one of NCHW, NHWC
 cudnn.read((2, 64, 4, 4), "NC/4HW4", 32) -> cudnn.read: tensor_format must be one of NCHW, NHWC
 cudnn.read((2, 64, 4, 4), "NC/04HW04") -> cudnn.read: tensor_format must be one of NCHW, NHWC
-cudnn.read((2, 64, 4, 4), "NCHW", 4) -> cudnn.read: tensor_format must be one of NCHW, NHWC
 cudnn.read((2, 64, 4, 4), "NHWC", 0) -> cudnn.read: tensor_format must be one of NCHW, NHWC
 cudnn.read((2, 64, 4, 4), "NCDHW") -> cudnn.read: tensor_format must be one of NCHW, NHWC
-cudnn.read((2, 64, 4, 4), "NDHWC") -> cudnn.read: tensor_format must be one of NCHW, NHWC
-cudnn.read((2, 64, 4, 4), "DNCHW") -> cudnn.read: tensor_format must be one of NCHW, NHWC
 cudnn.write(Layout.labelled((2, 3, 4, 5), "HWCN")) -> cudnn.write: no format of cuDNN
-onednn.read((2, 3), "any") -> onednn.read: tag must be letters of dimensions
 onednn.read((2, 3), "aB") -> onednn.read: tag must be letters of dimensions
 onednn.read((2, 3), "ab8b") -> onednn.read: tag must be letters of dimensions
 onednn.read((2, 3), "aB0b") -> onednn.read: tag must be letters of dimensions
-onednn.read((2, 3), "aB00b") -> onednn.read: tag must be letters of dimensions
-onednn.read((2, 3, 4, 5), "OIhw00i16o4i") -> onednn.read: tag must be letters of dimensions
 onednn.read((2, 3), "aB08b") -> onednn.read: tag must be letters of dimensions
 onednn.read((2, 3), "aa") -> onednn.read: tag must be letters of dimensions
-onednn.read((2, 3), "ac") -> onednn.read: tag must be letters of dimensions
 onednn.read((2, 3), "aB8") -> onednn.read: tag must be letters of dimensions
-onednn.read((2, 3), "aB8B") -> onednn.read: tag must be letters of dimensions
 onednn.read((2, 3), "") -> onednn.read: tag must be letters of dimensions
 onednn.read((2, 3), None) -> onednn.read: tag must be letters of dimensions
 onednn.read((2, 3), "nchw") -> onednn.read: tag 'nchw' is of 4 dimensions
@@ -415,40 +380,28 @@ onednn.read((2**40, 2), "aB999999999b") -> onednn.read:
 onednn.write(padded) -> onednn.write: padding must hold zeros (with_padding_value('ZERO'))
 onednn.write(flipped) -> onednn.write: has only blocks that begin at slot 0
 onednn.write(cube, "nchw") -> onednn.write: needs 1 to 12 dimensions, a letter for each
-onednn.write(Layout(())) -> onednn.write: needs 1 to 12 dimensions, a letter for each
 onednn.write(Layout((1,) * 13)) -> onednn.write: needs 1 to 12 dimensions, a letter for each
 onednn.write(cube.with_slot_bits(4)) -> onednn.write: slots are whole bytes (with_slot_bits(None)
 numpy.write(cube.with_slot_bits(4)) -> numpy.write: slots are whole bytes (with_slot_bits(None)
 onednn.write(reversal) -> onednn.write: no tag says
 einops.read((2, 3), "a b") -> einops.read: pattern must read 'b c -> c b'
 einops.read((2, 3), "a b -> b") -> einops.read: each axis must be on both sides, once
-einops.read((2, 3), "a b -> b a a") -> einops.read: each axis must be on both sides, once
 einops.read((2, 3), "a a -> a") -> einops.read: each axis must be on both sides, once
 einops.read((2, 3), "a b -> b a", c=2) -> einops.read: each axis must be on both sides, once
 einops.read((2, 3), "a b c -> c b a") -> einops.read: pattern 'a b c -> c b a' is of 3 dimensions
 einops.read((2, 3), "a (b c) -> a b c") -> einops.read: axes b c need lengths of 1 or more
-einops.read((2, 3), "a (b c) -> a b c", c=2) -> einops.read: axes b c need lengths
 einops.read((2, 3), "a (b c) -> a b c", b=3, c=2) -> einops.read: axes b c
 einops.read((2, 3), "a (b -> a b") -> einops.read: pattern must close its brackets
 einops.read((2, 3), "a ((b)) -> a b") -> einops.read: pattern must read
 einops.read((2, 3), "a $ -> a") -> einops.read: pattern must read
-einops.read((2, 3), "a 1 -> a") -> einops.read: axes
 einops.read((2, 3), "... ... -> ...") -> einops.read: '...' must be an axis of its own
-einops.read((2, 3), "a b ... c -> ... a b c") -> einops.read: '...' must be an axis of its own
 einops.read((6,), "(...) -> ...") -> einops.read: '...' must be an axis of its own on the left
-einops.read((2, 3), "(...) a -> ... a") -> einops.read: '...' must be an axis of its own on the left
-einops.read((2, 3), "(... a) -> ... a") -> einops.read: '...' must be an axis of its own on the left
 einops.read((2,), "a ... -> a") -> einops.read: '...' must be an axis of its own on the left
-einops.read((2, 3), "a -> ... a") -> einops.read: '...' must be an axis of its own on the left
 einops.read((2, 3), "a\\tb -> b a") -> einops.read: pattern must read 'b (h p)
-einops.read((2, 3), "a b\\n-> b a") -> einops.read: pattern must read 'b (h p)
-einops.read((2, 3), "a... -> a...") -> einops.read: pattern must read 'b (h p)
 einops.read((2, 3), "a … -> … a") -> einops.read: pattern must read 'b (h p)
-einops.read((2, 3), "_a b -> b _a") -> einops.read: pattern must read 'b (h p)
 einops.read((2, 3), None) -> einops.read: pattern must read
 einops.write(padded) -> einops.write: has no padding
 einops.write(cube, "a b") -> einops.write: names must be 3 different ones
-einops.write(cube, "a b b") -> einops.write: names must be 3 different ones
 einops.write(cube, "a b c1") -> einops.write: names must be 3 different ones
 einops.write(Layout((1,) * 27)) -> einops.write: names must be 27 different ones
 jax.read((2, 3), jax.JaxLayout((0, 1, 2))) -> jax.read: minor_to_major: must be a permutation
@@ -498,23 +451,17 @@ def test_only_layouts_are_written(name):
     "call",
     [
         lambda: formats.jax.read((2, 3), (0, 1)),
-        lambda: formats.jax.read((2, 3), formats.jax.JaxLayout(5)),
         lambda: formats.jax.read((2, 3), formats.jax.JaxLayout((0, 1), ("ab",))),
         lambda: formats.blas.read((2, 3), "N"),
         lambda: formats.blas.read((2, 3), ("N", 2.5)),
         lambda: formats.numpy.read((2, 3), 5, 4),
         lambda: formats.numpy.read((2, 3), formats.numpy.NumpyMemory(None), 4),
-        lambda: formats.numpy.read((2, 3), formats.numpy.NumpyMemory((12, 4), None), 4),
         lambda: formats.numpy.read((2, 3), formats.numpy.NumpyMemory((12, 4), 4.0), 4),
         lambda: formats.pytorch.read((2, 3), formats.jax.JaxLayout((0, 1, 2, 3), 5)),
         lambda: formats.pytorch.read((2, 3), None),
         lambda: formats.directml.read(5, 0),
-        lambda: formats.directml.read(5, None),
-        lambda: formats.directml.read((5,), 0),
         lambda: formats.directml.read((5,), formats.directml.DirectmlBuffer((1,), None)),
-        lambda: formats.jax.read((2, 3), formats.jax.JaxLayout((0, 1), 5)),
         lambda: formats.einops.read((4,), formats.einops.EinopsPattern("(a z) -> a z", None)),
-        lambda: formats.einops.read((4,), formats.einops.EinopsPattern("(a z) -> a z", [4])),
         lambda: formats.onednn.read("ab", "ab"),
         lambda: formats.cute.read((2, 3), None),
         lambda: formats.einops.read((4,), "(a b) -> a b", a="2"),
@@ -524,10 +471,3 @@ def test_only_layouts_are_written(name):
 def test_what_is_of_a_wrong_type(call):
     with pytest.raises(TypeError, match=r"^(\w+\.read|written): .*must be .*, got "):
         call()
-
-
-def test_slots_are_those_of_the_definition():
-    """The harness itself: a tag without blocks is a transposition."""
-    layout = formats.onednn.read((2, 3, 4), "cab")
-    order = np.arange(24).reshape(4, 2, 3).transpose(1, 2, 0)
-    assert slot_array(layout).tolist() == order.tolist()

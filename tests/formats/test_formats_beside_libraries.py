@@ -51,7 +51,7 @@ def test_einops_puts_the_elements_there():
     einops = pytest.importorskip("einops", reason="optional: einops")
     rng = np.random.default_rng(3)
     tiled = 0
-    for _ in range(500):
+    for _ in range(200):
         left, right, lengths, shape = [], [], {}, []
         for dim in range(int(rng.integers(1, 5))):
             count = int(rng.choice([1, 1, 2, 3]))
@@ -74,7 +74,7 @@ def test_einops_puts_the_elements_there():
         again = einops.rearrange(array, back.pattern, **back.lengths).ravel()
         assert again.tolist() == memory.tolist(), back
         tiled += layout.is_tiled
-    assert tiled > 100
+    assert tiled > 40
 
 
 PATTERNS = """

@@ -44,7 +44,7 @@ MAP = ROOT / ".mutation.json"
 LEFT_OUT = (
     *("architecture", "cli", "consumers", "cuda_", "cupy", "demo", "device_functions", "docs"),
     *("directml_device", "gpu", "nvrtc", "on_devices", "package", "public_api", "simulator"),
-    *("families", "xla_buffers", "xla_functions", "xla_page", "xla_text"),
+    *("families", "xla_buffers", "xla_functions", "xla_hlo", "xla_page", "xla_text"),
 )
 MAPPED = ("layout", "plan", "cpu", "functions", "numpy_style")
 NOT_DRAWN = ("core/RemoveDecorator",)  # decorators run when the module is imported

@@ -1,4 +1,4 @@
-"""Creation functions against NumPy and literal values."""
+"""Creation functions against literal values; `tests/ops` compares layouts and dtypes with NumPy."""
 
 import array
 import math
@@ -8,27 +8,13 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from layouts import TENSORS
-from tensors import (
-    BFLOAT16,
-    DTYPES,
-    as_dtype,
-    asarray,
-    close,
-    fits,
-    host,
-    padding_of,
-    same,
-    slots,
-    tensor_in,
-)
+from tensors import BFLOAT16, asarray, close, host, padding_of, same
 
 import tensorlayout as tl
 
 pytestmark = pytest.mark.usefixtures("device")
 
 V = tl.PaddingValue
-FILLED = {"zeros": 0, "ones": 1}
 SHAPES = [(), (0,), (1,), (3,), (2, 3), (0, 3), (2, 0, 3), (1, 1, 1), (2, 1, 3)]
 
 
@@ -38,17 +24,6 @@ SHAPES = [(), (0,), (1,), (3,), (2, 3), (0, 3), (2, 0, 3), (1, 1, 1), (2, 1, 3)]
 def _reads(value):
     """An id without addresses, which differ from process to process."""
     return f"{type(value).__name__}{host(value).tolist()}"
-
-
-@pytest.mark.parametrize("name", FILLED)
-@pytest.mark.parametrize("dtype", DTYPES["any"])
-def test_zeros_and_ones(name, dtype):
-    for shape in SHAPES:
-        x = getattr(tl, name)(shape, dtype=dtype)
-        same(x, np.full(shape, FILLED[name], as_dtype(dtype)))
-        assert x.layout is tl.Layout.row_major(shape)
-        assert not x.readonly
-    assert getattr(tl, name)((2,)).dtype == tl.float64
 
 
 def test_empty():
@@ -180,12 +155,6 @@ def test_layout_asked_for(layout, expected):
             assert padding_of(made).tolist() == [1] * 16
 
 
-def test_eye_in_a_layout_asked_for():
-    x = tl.eye(2, 3, dtype=tl.int8, layout=tl.Layout.padded((2, 3), (3, 4), (0, 1), V.LOWEST))
-    same(x, np.eye(2, 3, dtype=np.int8))
-    assert padding_of(x).tolist() == [-128] * 6
-
-
 @pytest.mark.parametrize(
     ("layout", "error", "message"),
     [
@@ -209,49 +178,7 @@ def test_refused_layouts(layout, error, message):
         asarray(np.ones((2, 3)), layout=layout)
 
 
-@pytest.mark.parametrize(
-    ("value", "dtype", "held"),
-    [
-        (V.ZERO, "float32", 0.0),
-        (V.ONE, "bool", True),
-        (V.LOWEST, "float16", -math.inf),
-        (V.HIGHEST, "uint16", 65535),
-        (V.LOWEST, "bfloat16", -math.inf),
-        (V.ONE, "complex64", 1 + 0j),
-        (tl.BitPattern(0xFF, "int8"), "int8", -1),
-        (tl.BitPattern(0x7F800000, "float32"), "float32", math.inf),
-    ],
-)
-def test_padding_of_new_tensors(value, dtype, held):
-    layout = tl.Layout.padded((2, 2), (3, 4), (0, 1), value)
-    x = tl.zeros((2, 2), dtype=dtype, layout=layout)
-    for made in (
-        x,
-        tl.empty_like(x),
-        tl.ones_like(x),
-        tl.empty((2, 2), dtype=dtype, layout=layout),
-    ):
-        assert made.layout is layout
-        assert padding_of(made).tolist() == [held] * 8
-
-
 # --- *_like ------------------------------------------------------------------------------------
-
-
-def test_likes_keep_the_form():
-    for layout in TENSORS:
-        if not fits(layout, np.dtype("int8")):
-            continue
-        x, _ = tensor_in(layout, slots(np.dtype("int8"), 80))
-        for made, value in [
-            (tl.zeros_like(x), 0),
-            (tl.ones_like(x), 1),
-            (tl.full_like(x, -7), -7),
-            (tl.empty_like(x), None),
-        ]:
-            assert made.layout is layout.form
-            if value is not None:
-                same(made, np.full(layout.shape, value, np.int8))
 
 
 def test_likes_in_another_dtype():
@@ -344,12 +271,6 @@ def test_refused_aranges(given, dtype, error, message):
         tl.arange(*given, dtype=dtype)
 
 
-@given(st.integers(-200, 200), st.integers(-200, 200), st.integers(-50, 50).filter(bool))
-def test_arange_counts_as_numpy_does(start, stop, step):
-    same(tl.arange(start, stop, step), np.arange(start, stop, step))
-    same(tl.arange(start, stop, step, dtype="float32"), np.arange(start, stop, step, np.float32))
-
-
 NUMBERS = st.floats(-1e3, 1e3)
 
 
@@ -393,31 +314,15 @@ def test_linspace():
 # --- eye, tril, triu, meshgrid -----------------------------------------------------------------
 
 
-@pytest.mark.parametrize("k", [-9, -3, -2, -1, 0, 1, 2, 3, 9, 2**70, -(2**70)])
+@pytest.mark.parametrize("k", [-9, 0, 2**70, -(2**70)])
 def test_diagonals(k):
     near = max(-9, min(k, 9))
-    for rows, columns in [(3, 3), (2, 4), (4, 2), (1, 1), (0, 3), (3, 0)]:
+    for rows, columns in [(2, 4), (1, 1), (3, 0)]:
         same(tl.eye(rows, columns, k=k), np.eye(rows, columns, near))
         same(tl.eye(rows, k=k, dtype="bool"), np.eye(rows, k=near, dtype=bool))
         a = np.arange(1, rows * columns + 1, dtype=np.int8).reshape(rows, columns)
         same(tl.tril(asarray(a), k=k), np.tril(a, near))
         same(tl.triu(asarray(a), k=k), np.triu(a, near))
-
-
-@pytest.mark.parametrize("dtype", DTYPES["any"])
-def test_triangles_in_every_layout(dtype):
-    for layout in TENSORS:
-        if layout.ndim < 2 or not fits(layout, as_dtype(dtype)):
-            continue
-        x, array = tensor_in(layout, slots(as_dtype(dtype), 80))
-        for k in (-1, 0, 2):
-            for function, oracle in [(tl.tril, np.tril), (tl.triu, np.triu)]:
-                result = function(x, k=k)
-                same(result, oracle(array, k))
-                assert result.layout is layout.form
-                assert padding_of(result).tobytes() == padding_of(tl.zeros_like(x)).tobytes() or (
-                    layout.padding_value is V.UNSPECIFIED
-                )
 
 
 def test_refused_triangles():
@@ -433,18 +338,6 @@ def test_refused_triangles():
         tl.eye(2, k=0.5)
     with pytest.raises(ValueError, match="eye: n_rows must not be negative, got -1"):
         tl.eye(-1)
-
-
-@pytest.mark.parametrize("indexing", ["xy", "ij"])
-@pytest.mark.parametrize("sizes", [(3,), (2, 3), (3, 1), (2, 3, 4), (2, 0), (1, 1), (2, 1, 3, 2)])
-def test_meshgrid(indexing, sizes):
-    arrays = [np.arange(n, dtype=np.int16) * 10**d for d, n in enumerate(sizes)]
-    grids = tl.meshgrid(*map(asarray, arrays), indexing=indexing)
-    assert type(grids) is tuple
-    for grid, expected in zip(grids, np.meshgrid(*arrays, indexing=indexing), strict=True):
-        same(grid, expected)
-        assert grid.layout.is_row_major
-        assert not grid.readonly
 
 
 def test_meshgrid_of_views():
@@ -643,15 +536,6 @@ def test_refused_by_asarray(obj, dtype, error, message):
         asarray(obj, dtype=dtype)
 
 
-@pytest.mark.parametrize("dtype", DTYPES["any"])
-def test_a_round_trip_through_lists(dtype):
-    array = slots(as_dtype(dtype), 12).reshape(3, 4)
-    values = array.astype(np.float32) if dtype == "bfloat16" else array
-    same(asarray(values.tolist(), dtype=dtype), array)
-    if dtype in ("bool", "int64", "float64", "complex128"):
-        same(asarray(values.tolist()), array)
-
-
 # --- devices, sizes ----------------------------------------------------------------------------
 
 
@@ -676,21 +560,11 @@ def test_devices():
             function()
 
 
-HUGE = [2**31, 2**32, 2**62, 2**63 - 1, 2**63, 2**64, 2**80]
+HUGE = [(n,) for n in (2**61, 2**63 - 1, 2**63, 2**64, 2**80)]
+HUGE += [(2**32, 2**32), (2**30, 2**30, 2**31), (2**62, 4, 2), (0, 2**62, 4)]
 
 
-@pytest.mark.parametrize(
-    "shape",
-    [
-        *((n, n) for n in HUGE[1:]),
-        *((2**30, 2**30, n) for n in HUGE),
-        *((n,) for n in HUGE[2:]),
-        (2**62, 4, 2),
-        (2**61,),
-        (0, 2**62, 4),
-    ],
-    ids=str,
-)
+@pytest.mark.parametrize("shape", HUGE, ids=str)
 def test_sizes_beyond_memory_never_wrap(shape):
     for function in (
         tl.empty,

@@ -1,66 +1,19 @@
-"""`pad`, `einsum` and the other names beyond the standard, against NumPy, in every layout."""
+"""`pad`, `einsum` and the other names beyond the standard: keywords, special values, errors."""
 
 import warnings
 
 import numpy as np
 import pytest
-from layouts import TENSORS
-from tensors import (
-    BFLOAT16,
-    DTYPES,
-    as_dtype,
-    asarray,
-    fits,
-    host,
-    same,
-    shared,
-    slots,
-    tensor_in,
-)
+from tensors import BFLOAT16, as_dtype, asarray, host, same, shared
 
 import tensorlayout as tl
 
 pytestmark = pytest.mark.usefixtures("device")
 
-INT = np.dtype("int16")
-
-
-def tensors_in_every_layout(dtype=INT):
-    for layout in TENSORS:
-        if fits(layout, dtype):
-            x, array = tensor_in(layout, slots(dtype, layout.required_size, finite=True))
-            yield layout, x, array
-
 
 # --- pad -----------------------------------------------------------------------------------------
 
 MODES = ["constant", "edge", "reflect", "symmetric", "wrap"]
-
-
-@pytest.mark.parametrize("mode", MODES)
-def test_pad_in_every_layout(mode):
-    for layout, x, array in tensors_in_every_layout():
-        if array.size == 0 and mode != "constant":
-            continue
-        widths = [(d % 3, 2 - d % 2) for d in range(layout.ndim)] if layout.ndim < 9 else 0
-        found = tl.pad(x, widths, mode)
-        same(found, np.pad(array, widths or 0, mode), str(layout))
-        assert found.layout.is_packed
-        assert found.layout.minor_to_major == layout.minor_to_major
-
-
-@pytest.mark.parametrize("mode", MODES)
-@pytest.mark.parametrize("dtype", DTYPES["any"])
-def test_pad_of_every_dtype(mode, dtype):
-    array = slots(as_dtype(dtype), 6).reshape(2, 3)
-    same(tl.pad(asarray(array), ((1, 2), (7, 0)), mode), np.pad(array, ((1, 2), (7, 0)), mode))
-
-
-@pytest.mark.parametrize("mode", MODES[1:])
-def test_pad_by_more_than_there_is(mode):
-    for n in (1, 2, 3):
-        array = np.arange(n)
-        same(tl.pad(asarray(array), (8, 9), mode), np.pad(array, (8, 9), mode))
 
 
 @pytest.mark.parametrize(
@@ -69,7 +22,6 @@ def test_pad_by_more_than_there_is(mode):
         (1, ((1, 1), (1, 1))),
         ((1, 2), ((1, 2), (1, 2))),
         ([(1, 2)], ((1, 2), (1, 2))),
-        (((1, 2), (0, 3)), ((1, 2), (0, 3))),
         ({1: (2, 1)}, ((0, 0), (2, 1))),
         ({-2: 1}, ((1, 1), (0, 0))),
         ({}, ((0, 0), (0, 0))),
@@ -120,26 +72,6 @@ def test_pad_refuses():
 # --- diag and transpose --------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("k", [-5, -1, 0, 1, 2, 9])
-def test_diagonals_are_views(k):
-    for layout, x, array in tensors_in_every_layout():
-        if layout.ndim == 2:
-            found = tl.diag(x, k)
-            same(found, np.diag(array, k), f"{layout}, {k}")
-            assert found.size == 0 or shared(found, x) or layout.is_tiled
-
-
-@pytest.mark.parametrize("dtype", DTYPES["any"])
-def test_diagonal_matrices(dtype):
-    values = slots(as_dtype(dtype), 3)
-    for k in (-2, 0, 1):
-        found = tl.diag(asarray(values), k)
-        same(found, np.diag(values, k))
-        assert found.layout.is_row_major
-    same(tl.diag(tl.flip(asarray(values))), np.diag(values[::-1]))
-    assert tl.diag(tl.zeros((0,)), 2).shape == (2, 2)
-
-
 def test_diagonals_can_be_written():
     x = tl.zeros((2, 3), layout=(0, 1))
     tl.diag(x, 1)[...] = 5
@@ -149,33 +81,7 @@ def test_diagonals_can_be_written():
             tl.diag(tl.zeros(shape))
 
 
-def test_transposes_are_views():
-    for layout, x, array in tensors_in_every_layout():
-        found = tl.transpose(x)
-        same(found, array.T, str(layout))
-        axes = [*range(1, layout.ndim), 0] if layout.ndim else []
-        same(tl.transpose(x, axes), array.transpose(axes), str(layout))
-        assert found.size == 0 or shared(found, x)
-
-
 # --- put_along_axis ------------------------------------------------------------------------------
-
-
-def test_put_along_axis_in_every_layout():
-    for layout in TENSORS:
-        if layout.is_overlapping or layout.ndim == 0 or 0 in layout.shape or layout.ndim > 4:
-            continue
-        values = np.arange(layout.required_size, dtype=np.float32)
-        for axis in (0, -1):
-            if not fits(layout, values.dtype):
-                continue
-            x, array = tensor_in(layout, values)
-            expected = array.copy()
-            order = np.argsort(-array, axis=axis)
-            np.put_along_axis(expected, order, array, axis=axis)
-            assert tl.put_along_axis(x, asarray(order), x.copy(), axis=axis) is None
-            same(x, expected, str(layout))
-            assert x.layout is layout
 
 
 def test_put_along_axis_broadcasts():
@@ -205,32 +111,6 @@ def test_put_along_axis_refuses():
 # --- isclose -------------------------------------------------------------------------------------
 
 
-def numpys_closeness(a, b, **given):
-    wide = a.dtype if a.dtype.kind in "fc" and a.dtype != BFLOAT16 else np.float64
-    with np.errstate(all="ignore"):
-        return np.isclose(a.astype(wide), b.astype(wide), **given)
-
-
-@pytest.mark.parametrize("dtype", DTYPES["any"])
-@pytest.mark.parametrize("equal_nan", [False, True])
-def test_isclose_of_every_dtype(dtype, equal_nan):
-    values = slots(as_dtype(dtype), 60)
-    for array in (values[::-1].copy(), values + values.dtype.type(1), values):
-        found = tl.isclose(asarray(values), asarray(array), equal_nan=equal_nan)
-        expected = numpys_closeness(values, array, equal_nan=equal_nan)
-        same(found, expected)
-        answer = tl.allclose(asarray(values), asarray(array), equal_nan=equal_nan)
-        assert answer is bool(expected.all())
-
-
-def test_isclose_in_every_layout():
-    for layout, x, array in tensors_in_every_layout():
-        found = tl.isclose(x, 3, atol=2)
-        same(found, np.isclose(array, 3, atol=2), str(layout))
-        assert found.layout == layout.form
-        same(tl.isclose(3.5, x, 0.25), np.isclose(3.5, array, 0.25), str(layout))
-
-
 def test_isclose_of_special_numbers():
     values = np.array([0.0, -0.0, 1e-9, np.inf, -np.inf, np.nan, 1e308, -1e308, 5e-324])
     a, b = (np.broadcast_to(each, (9, 9)) for each in (values, values[:, None]))
@@ -244,11 +124,8 @@ def test_isclose_of_special_numbers():
 # --- einsum --------------------------------------------------------------------------------------
 
 SUBSCRIPTS = [
-    "ij->ji",
-    "ij->",
-    "ij,ij->i",
+    "...->...",
     "ij,kj->ik",
-    "ij,j->i",
     "...j,...j->...",
     "ij,kj,kl->il",
 ]
@@ -262,25 +139,15 @@ def operands_for(subscripts, dtype):
 
 
 @pytest.mark.parametrize("subscripts", SUBSCRIPTS)
-@pytest.mark.parametrize("dtype", DTYPES["any"])
+@pytest.mark.parametrize("dtype", ["bool", "int8", "float32"])
 def test_einsum(subscripts, dtype):
-    arrays = list(operands_for(subscripts, as_dtype(dtype)))
-    wide = [a.astype(np.float64) if dtype in DTYPES["real floating"] else a for a in arrays]
-    expected = host(np.einsum(subscripts, *wide)).astype(as_dtype(dtype))
+    arrays = list(operands_for(subscripts, dtype))
+    expected = host(np.einsum(subscripts, *arrays))
     given = [asarray(a, layout=tuple(range(a.ndim))) for a in arrays]
     found = tl.einsum(subscripts, *given)
     same(found, expected)
     assert found.layout.is_row_major
-
-
-def test_einsum_in_every_layout():
-    for layout, x, array in tensors_in_every_layout(np.dtype("int64")):
-        found = tl.einsum("...->...", x)
-        same(found, array, str(layout))
-        assert found.layout.is_row_major
-        assert not shared(found, x)
-        if layout.ndim == 2:
-            same(tl.einsum("ij,kj->ik", x, x), array @ array.T, str(layout))
+    assert not shared(found, given[0])
 
 
 def test_einsum_promotes():
@@ -306,19 +173,13 @@ def test_einsum_refuses():
 
 
 @pytest.mark.parametrize("edge_order", [1, 2])
-def test_gradient_in_every_layout(edge_order):
-    for layout in TENSORS:
-        if layout.ndim == 0 or min(layout.shape) <= edge_order or not fits(layout, INT):
-            continue
-        values = (np.arange(layout.required_size) % 7).astype(np.float64)
-        if fits(layout, values.dtype):
-            x, array = tensor_in(layout, values)
-            for axis in range(layout.ndim):
-                places = np.arange(layout.shape[axis]) ** 2 * 0.5
-                for given in ((), (2,), (0.25,), (places,)):
-                    expected = np.gradient(array, *given, axis=axis, edge_order=edge_order)
-                    found = tl.gradient(x, *given, axis=axis, edge_order=edge_order)
-                    same(found, expected, f"{layout}, {axis}")
+@pytest.mark.parametrize("dtype", ["int16", "float32", "float64"])
+def test_gradient_at_uneven_places(dtype, edge_order):
+    array = np.array([1, 2, 4, 9], dtype)
+    places = np.arange(4.0) ** 2 * 0.5
+    expected = np.gradient(array.astype(float), places, edge_order=edge_order)
+    found = tl.gradient(asarray(array), places, edge_order=edge_order)
+    same(found, expected.astype("float32" if dtype == "float32" else "float64"))
 
 
 def test_gradient_along_several_axes():
@@ -333,15 +194,6 @@ def test_gradient_along_several_axes():
             same(one, other)
 
 
-@pytest.mark.parametrize("dtype", DTYPES["real numeric"])
-def test_gradient_of_every_dtype(dtype):
-    array = np.array([1, 2, 4, 9]).astype(as_dtype(dtype))
-    kept = as_dtype(dtype) if dtype in DTYPES["real floating"] else np.dtype(np.float64)
-    same(tl.gradient(asarray(array)), np.array([1, 1.5, 3.5, 5], kept))
-    places = np.array([0.0, 1, 2, 3])
-    same(tl.gradient(asarray(array), places), np.array([1, 1.5, 3.5, 5], kept))
-
-
 def test_gradient_refuses():
     with pytest.raises(ValueError, match=r"gradient: needs 2 elements along each axis"):
         tl.gradient(tl.ones((1,)))
@@ -351,11 +203,8 @@ def test_gradient_refuses():
         tl.gradient(tl.ones((3,)), axis=1)
 
 
-@pytest.mark.parametrize("dtype", DTYPES["integral"])
-def test_bincount(dtype):
-    array = np.array([3, 1, 1, 0, 5], as_dtype(dtype))
-    x = tl.flip(asarray(array))
-    same(tl.bincount(x), np.array([1, 2, 0, 1, 0, 1]))
+def test_bincount():
+    x = tl.flip(tl.asarray([3, 1, 1, 0, 5]))
     same(tl.bincount(x, minlength=8), np.array([1, 2, 0, 1, 0, 1, 0, 0]))
     for kind in ("float16", "bfloat16", "float32", "int8"):
         weights = tl.asarray([1, 2, 4, 8, 16], dtype=kind)
@@ -392,37 +241,15 @@ def numpys_covariances(name, array, **given):
         return np.asarray(getattr(np, name)(array, **given))
 
 
-def check_covariances(name, x, array, dtype, **given):
-    wide = np.complex128 if dtype.kind == "c" else np.float64
-    expected = numpys_covariances(name, array.astype(wide), **given)
-    found = getattr(tl, name)(x, **given)
-    assert (found.dtype, found.shape) == (np.dtype(wide), expected.shape)
-    np.testing.assert_allclose(host(found), expected, 1e-13, 1e-13)
-
-
 @pytest.mark.parametrize("name", ["cov", "corrcoef"])
-def test_covariances_in_every_layout(name):
-    dtype = INT
-    for layout in TENSORS:
-        if fits(layout, dtype):
-            x, array = tensor_in(layout, slots(dtype, layout.required_size) % 64)
-            if layout.ndim > 2:
-                with pytest.raises(ValueError, match=f"^{name}: needs a rank of at most 2"):
-                    getattr(tl, name)(x)
-                continue
-            for rowvar in (True, False):
-                check_covariances(name, x, array, dtype, rowvar=rowvar)
-
-
-@pytest.mark.parametrize("dtype", DTYPES["any"])
-@pytest.mark.parametrize("name", ["cov", "corrcoef"])
-def test_covariances_of_every_dtype(name, dtype):
-    array = np.array([[1, 0, 1, 1], [0, 1, 1, 0], [1, 0, 0, 0]]).astype(as_dtype(dtype))
-    check_covariances(name, asarray(array), array, as_dtype(dtype))
-    for wanted in ("float32", "float64"):
-        if array.dtype.kind != "c":
-            found = getattr(tl, name)(asarray(array), dtype=as_dtype(wanted))
-            assert found.dtype == np.dtype(wanted)
+def test_dtypes_of_covariances(name):
+    array = np.array([[1, 0, 1, 1], [0, 1, 1, 0]])
+    for dtype in ("bool", "uint64", "bfloat16"):
+        x = asarray(array.astype(as_dtype(dtype)))
+        same(getattr(tl, name)(x), numpys_covariances(name, array))
+        assert getattr(tl, name)(x, dtype=tl.float32).dtype == tl.float32
+    with pytest.raises(ValueError, match=f"^{name}: needs a rank of at most 2"):
+        getattr(tl, name)(tl.ones((2, 2, 2)))
 
 
 def test_covariances_of_two_tensors_and_of_few_observations():

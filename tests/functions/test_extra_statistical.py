@@ -1,12 +1,11 @@
-"""Reductions that skip NaN, medians and quantiles, against NumPy, in every layout and dtype."""
+"""Reductions that skip NaN, medians and quantiles: NaN, infinities, methods, errors."""
 
 import warnings
 
 import numpy as np
 import pytest
-from layouts import TENSORS
 from reducing_oracle import WIDE, result_dtype
-from tensors import BFLOAT16, DTYPES, as_dtype, asarray, fits, host, kind, same, slots, tensor_in
+from tensors import DTYPES, as_dtype, asarray, host, kind, same, slots
 
 import tensorlayout as tl
 
@@ -24,8 +23,6 @@ REDUCTIONS = {
     "nanmedian": "real numeric",
 }
 POSITIONS = {"nanargmin": "real numeric", "nanargmax": "real numeric"}
-SCANS = {"nancumsum": "any", "nancumprod": "any", "cumsum": "any", "cumprod": "any"}
-CASES = [(name, dtype) for name, words in REDUCTIONS.items() for dtype in DTYPES[words]]
 
 
 def numbers(dtype, count, nan=True):
@@ -54,62 +51,19 @@ def near(found, expected, message):
     np.testing.assert_allclose(got.astype(wide), expected.astype(wide), eps, err_msg=message)
 
 
-def check(name, layout, dtype, **given):
-    x, array = tensor_in(layout, numbers(dtype, layout.required_size))
-    if array.size == 0 and name not in ("nansum", "nanprod"):
-        return
-    expected = numpys(name, array, **given).astype(result_dtype(name, dtype))
-    near(getattr(tl, name)(x, **given), expected, f"{name} of {dtype} in {layout} {given}")
-
-
-@pytest.mark.parametrize("name", REDUCTIONS)
-def test_every_layout_and_axis(name):
-    dtype = np.dtype("float32")
-    for layout in TENSORS:
-        if fits(layout, dtype):
-            for axis in {None, 0, -1} if layout.ndim else {None}:
-                check(name, layout, dtype, axis=axis, keepdims=axis != 0)
-            if layout.ndim > 1:
-                check(name, layout, dtype, axis=(1, 0))
-
-
-@pytest.mark.parametrize(("name", "dtype"), CASES, ids=str)
-def test_every_dtype(name, dtype):
-    for text in ("(2,3,4):(1,8,2)", "(3,4):(4,1)", "():()"):
-        layout = tl.Layout.parse(text)
-        check(name, layout, as_dtype(dtype))
-        if layout.ndim:
-            check(name, layout, as_dtype(dtype), axis=1)
-
-
-@pytest.mark.parametrize("name", POSITIONS)
-@pytest.mark.parametrize("dtype", DTYPES["real numeric"])
-def test_positions(name, dtype):
-    array = numbers(as_dtype(dtype), 24).reshape(2, 3, 4)
-    array[:, 0] = 1  # a line of nothing but NaN is an error
-    x = asarray(array, layout=(0, 2, 1))
-    wide = array.astype(np.float64)
-    for axis in (None, 1):
-        expected = host(getattr(np, name)(wide, axis=axis))
-        same(getattr(tl, name)(x, axis=axis), expected)
-        expected = host(getattr(np, name)(wide, axis=axis, keepdims=True))
-        same(getattr(tl, name)(x, axis=axis, keepdims=True), expected)
-
-
 @pytest.mark.parametrize("name", POSITIONS)
 def test_an_infinity_is_not_taken_for_nan(name):
     worst = np.inf if name == "nanargmin" else -np.inf
     assert int(getattr(tl, name)(tl.asarray([np.nan, worst]))) == 1  # NumPy says 0
 
 
-@pytest.mark.parametrize("name", SCANS)
-@pytest.mark.parametrize("dtype", DTYPES["any"])
+@pytest.mark.parametrize("name", ["nancumsum", "nancumprod", "cumsum", "cumprod"])
+@pytest.mark.parametrize("dtype", ["bool", "float32", "complex64"])
 def test_scans(name, dtype):
-    kind_of = as_dtype(dtype)
-    array = numbers(kind_of, 12, nan="nan" in name).reshape(3, 4)
+    array = numbers(np.dtype(dtype), 12, nan="nan" in name).reshape(3, 4)
     x = asarray(array, layout=(0, 1))
-    for axis in (None, 0, -1):
-        expected = numpys(name, array, axis=axis).astype(result_dtype(name, kind_of))
+    for axis in (None, 0):
+        expected = numpys(name, array, axis=axis).astype(result_dtype(name, array.dtype))
         found = getattr(tl, name)(x, axis=axis)
         near(found, expected, f"{name} of {dtype} along {axis}")
     assert found.layout.minor_to_major == (0, 1)
@@ -210,7 +164,7 @@ def test_methods(name, method):
     if name == "nanquantile":
         array[array > 1.8] = np.nan
     x = asarray(array, layout=(0, 1))
-    for axis in (None, 0, 1):
+    for axis in (None, 1):
         expected = numpys(name, array, q=FRACTIONS, axis=axis, method=method)
         found = getattr(tl, name)(x, FRACTIONS, axis=axis, method=method)
         near(found, expected, f"along {axis}")
@@ -218,31 +172,17 @@ def test_methods(name, method):
             near(getattr(tl, name)(x, one, axis=axis, method=method), other, f"{one} along {axis}")
 
 
-@pytest.mark.parametrize("name", ["quantile", "nanquantile"])
-def test_quantiles_in_every_layout(name):
-    for layout in TENSORS:
-        if not fits(layout, np.dtype("float32")):
-            continue
-        x, array = tensor_in(layout, numbers(np.dtype("float32"), layout.required_size))
-        if array.size:
-            for q in (0.3, [0.3, 0.9], [[0.25], [0.75]]):
-                expected = numpys(name, array, q=q, axis=None).astype(np.float32)
-                near(getattr(tl, name)(x, q), expected, f"{layout}, {q}")
-
-
-@pytest.mark.parametrize("dtype", DTYPES["real numeric"])
-def test_quantiles_of_every_dtype(dtype):
-    array = numbers(as_dtype(dtype), 12, nan=False).reshape(3, 4)
-    expected = numpys("quantile", array, q=FRACTIONS, axis=1)
-    found = tl.quantile(asarray(array), tl.asarray(FRACTIONS), axis=1)
-    near(found, expected.astype(result_dtype("quantile", as_dtype(dtype))), dtype)
-
-
 def test_a_nan_reaches_the_quantile():
     x = tl.asarray([[1.0, np.nan, 3.0], [1.0, 2.0, 3.0]])
     same(tl.quantile(x, 0.5, axis=1), np.array([np.nan, 2.0]))
     same(tl.median(x, axis=1), np.array([np.nan, 2.0]))
     same(tl.nanquantile(x, 0.5, axis=1), np.array([2.0, 2.0]))
+
+
+def test_bfloat16_is_rounded_once():
+    x = tl.asarray([1.0, 1.0078125, 2**-40], dtype=tl.bfloat16)
+    same(tl.nansum(x), np.array(2.015625, as_dtype("bfloat16")))  # just above a tie
+    same(tl.nanmean(x[:2]), np.array(1.0, as_dtype("bfloat16")))  # a tie, to even
 
 
 def test_refused_quantiles():
@@ -262,26 +202,7 @@ def test_variances_of_infinities():
     same(tl.nanstd(x[0]), np.array(np.nan))
 
 
-def test_bfloat16_is_rounded_once():
-    x = tl.asarray([1.0, 1.0078125, 2**-40], dtype=tl.bfloat16)
-    same(tl.nansum(x), np.array(2.015625, BFLOAT16))  # just above a tie
-    same(tl.nanmean(x[:2]), np.array(1.0, BFLOAT16))  # a tie, to even
-
-
 # --- layout --------------------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize("name", [*REDUCTIONS, *POSITIONS])
-def test_results_are_packed_in_the_order_of_the_input(name):
-    for text, expected in (
-        ("(2,3,4):(1,2,6)", "(2,4):(1,2)"),
-        ("(2,3,4):(1,8,2)", "(2,4):(1,2)"),
-        ("(2,3,4):(20,5,1) padded=(2,4,5)", "(2,4):(4,1)"),
-        ("(2,3,4):(-1,2,-6)+19", "(2,4):(1,2)"),
-    ):
-        layout = tl.Layout.parse(text)
-        x, _ = tensor_in(layout, np.arange(layout.required_size, dtype=np.float32))
-        assert getattr(tl, name)(x, axis=1).layout is tl.Layout.parse(expected)
 
 
 def test_quantiles_of_a_channels_last_image():

@@ -1,114 +1,26 @@
-"""Linear algebra functions against NumPy."""
+"""Products: large ones, promotion, wrapping, errors; `tests/ops` has layouts and dtypes."""
 
 import itertools
 
 import numpy as np
 import pytest
-from layouts import TENSORS
-from tensors import (
-    BFLOAT16,
-    DTYPES,
-    as_dtype,
-    asarray,
-    close,
-    fits,
-    host,
-    kind,
-    same,
-    shared,
-    slots,
-    tensor_in,
-)
+from tensors import BFLOAT16, asarray, host, same
 
 import tensorlayout as tl
-from tensorlayout.functions import linear_algebra
 
 pytestmark = pytest.mark.usefixtures("device")
-
-
-def product(a, b):
-    """NumPy's, of 16-bit floats in float64, rounded."""
-    if a.dtype.itemsize == 2 and kind(a.dtype) == "f":
-        return host(np.matmul(a.astype(np.float64), b.astype(np.float64))).astype(a.dtype)
-    return host(np.matmul(a, b))
-
-
-SHAPES = [
-    ((2, 3), (3, 4)),
-    ((3,), (3,)),
-    ((3,), (3, 4)),
-    ((2, 3), (3,)),
-    ((1, 1), (1, 1)),
-    ((5, 2, 3), (3, 4)),
-    ((2, 3), (5, 3, 4)),
-    ((5, 1, 2, 3), (2, 3, 4)),
-    ((3,), (5, 3, 4)),
-    ((5, 2, 3), (3,)),
-    ((0, 3), (3, 4)),
-    ((2, 0), (0, 4)),
-    ((0,), (0,)),
-    ((5, 2, 0), (0,)),
-    ((0, 2, 3), (1, 3, 4)),
-]
-
-
-@pytest.mark.parametrize(("first", "second"), SHAPES, ids=str)
-@pytest.mark.parametrize("dtype", DTYPES["numeric"])
-def test_matmul(first, second, dtype):
-    a, b = (
-        (slots(as_dtype(dtype), 60, seed, finite=True)[: np.prod(shape)] % 8).reshape(shape)
-        if kind(as_dtype(dtype)) in "iu"
-        else np.resize(np.array([1, -2, 0.5, 3, -0.25, 0.125], as_dtype(dtype)), shape)
-        for seed, shape in enumerate((first, second))
-    )
-    x, y = asarray(a), asarray(b)
-    close(tl.matmul(x, y), product(a, b))
-    close(x @ y, product(a, b))
-    assert (x @ y).layout.is_row_major
-
-
-def matrices():
-    """Layouts of rank 2 and up, seen as left and right operands."""
-    return [layout for layout in TENSORS if 2 <= layout.ndim <= 4]
-
-
-@pytest.mark.parametrize("dtype", ["int16", "bfloat16", "float32", "complex128"])
-def test_matmul_in_every_layout(dtype):
-    for layout in matrices():
-        if not fits(layout, as_dtype(dtype)):
-            continue
-        x, a = tensor_in(layout, _small(layout, dtype))
-        y, b = tl.matrix_transpose(x), np.matrix_transpose(a)
-        for left, right, c, d in [(x, y, a, b), (y, x, b, a)]:
-            result = left @ right
-            close(result, product(c, d), str(layout))
-            assert str(result.layout) == str(tl.Layout.row_major(result.shape))
-
-
-def _small(layout, dtype):
-    values = np.array([1, -2, 0, 3, 5, -1, 2]).astype(as_dtype(dtype))  # unsigned ones wrap
-    return np.resize(values, layout.required_size).astype(as_dtype(dtype))
 
 
 def test_matmul_promotes():
     x = tl.ones((2, 3), dtype=tl.int8)
     for dtype, expected in [
-        (tl.int8, tl.int8),
         (tl.uint8, tl.int16),
-        (tl.int64, tl.int64),
         (tl.float32, tl.float32),
-        (tl.bfloat16, tl.bfloat16),
-        (tl.complex64, tl.complex64),
         (tl.bool, tl.int8),
     ]:
         y = tl.ones((3, 2), dtype=dtype)
         same(x @ y, np.full((2, 2), 3, expected))
         same(y @ x, np.full((3, 3), 2, expected))
-
-
-def test_integers_of_matmul_wrap():
-    x = tl.full((1, 3), 100, dtype=tl.int8)
-    same(x @ x.T, np.array([[30000 % 256]], np.uint8).astype(np.int8))
 
 
 def test_matmul_of_16_bits_is_rounded_at_the_end():
@@ -156,22 +68,6 @@ def test_matmul_in_place():
     same(x, a @ a.T)
 
 
-# --- matrix_transpose --------------------------------------------------------------------------
-
-
-def test_matrix_transpose_is_a_view():
-    for layout in matrices():
-        if not fits(layout, np.dtype("int32")):
-            continue
-        x, array = tensor_in(layout, _small(layout, "int32"))
-        view = tl.matrix_transpose(x)
-        same(view, np.matrix_transpose(array))
-        same(x.mT, np.matrix_transpose(array))
-        assert view.size == 0 or shared(view, x)
-        swapped = (*range(layout.ndim - 2), layout.ndim - 1, layout.ndim - 2)
-        assert view.layout is layout.permute(swapped)
-
-
 def test_matrix_transpose_needs_a_matrix():
     for x in (tl.ones(()), tl.ones((3,))):
         with pytest.raises(ValueError, match="matrix_transpose: needs a rank of at least 2"):
@@ -200,38 +96,11 @@ def test_matmul_in_place_must_fit():
     np.testing.assert_array_equal(host(x), np.full((2, 3), 3, np.int32), strict=True)
 
 
-# --- the chapter -------------------------------------------------------------------------------
-
-TESTED = ["matmul", "matrix_transpose", "tensordot", "vecdot"]
-
-
-def test_every_function_is_tested():
-    assert sorted(linear_algebra.__all__) == TESTED
-
-
-def wrapped(a):
-    """In a dtype in which NumPy's products are exact, or close to it; integers still wrap."""
-    if kind(a.dtype) == "f":
-        return a.astype(np.float64)
-    return a.astype(np.complex128) if kind(a.dtype) == "c" else a
-
-
-def few_units(found, expected, dtype):
-    """As NumPy finds it, but for rounding of the largest; row-major."""
-    assert found.layout == tl.Layout.row_major(expected.shape)
-    assert host(found).flags.c_contiguous
-    assert found.dtype == as_dtype(dtype)
-    if kind(as_dtype(dtype)) in "iu":
-        same(found, host(expected))
-        return
-    tolerance = 8 * float(tl.finfo(dtype).eps) * max(1.0, float(np.abs(expected).max(initial=0)))
-    np.testing.assert_allclose(wrapped(host(found)), expected, 0, tolerance)
-
-
 # --- products that are large enough for another way --------------------------------------------
 
 
-@pytest.mark.parametrize("dtype", DTYPES["integral"])
+@pytest.mark.cpu  # there is one kernel for products of any size on CUDA
+@pytest.mark.parametrize("dtype", ["int8", "uint16", "int64"])
 def test_large_products_of_integers(dtype):
     """Rows multiplied with rows; the results wrap."""
     rng = np.random.default_rng(0)
@@ -240,7 +109,7 @@ def test_large_products_of_integers(dtype):
         ((40, 50), (50, 60)),
         ((50,), (50, 800)),
         ((800, 50), (50,)),
-        ((40_000,), (40_000,)),
+        ((20_000,), (20_000,)),
         ((3, 1, 20, 40), (2, 40, 30)),
     ]:
         a = rng.integers(limits.min, limits.max, first, dtype=dtype, endpoint=True)
@@ -257,9 +126,9 @@ def test_large_products_of_integers(dtype):
 
 @pytest.mark.parametrize("dtype", ["int32", "float16", "float32", "complex64"])
 def test_large_products_of_views(dtype):
-    """Gaps, flips, repeats and padding, of batches too."""
+    """Gaps, flips, repeats and padding, of batches too; all products are exact."""
     rng = np.random.default_rng(1)
-    a = (rng.integers(-4, 5, (2, 64, 128)) / 2).astype(dtype)
+    a = rng.integers(-2, 3, (2, 64, 128)).astype(dtype)
     x = asarray(a)
     padded = tl.Layout.padded((64, 64), (64, 70), (0, 1), tl.PaddingValue.ONE)
     square = tl.to_layout(x[0, :, :64], padded)
@@ -273,8 +142,10 @@ def test_large_products_of_views(dtype):
         (x[0], x[1, 5, :]),
         (x[0, :, 3], square),
     ]:
-        expected = np.matmul(wrapped(host(left)), wrapped(host(right)))
-        few_units(left @ right, host(expected), dtype)
+        expected = np.matmul(host(left).astype(complex), host(right).astype(complex))
+        expected = expected if dtype == "complex64" else expected.real
+        same(left @ right, host(expected).astype(dtype))
+        assert (left @ right).layout.is_row_major
 
 
 @pytest.mark.cpu  # on CUDA what is moved on the way has records too
@@ -291,37 +162,10 @@ def test_a_product_is_one_record():
 # --- tensordot ---------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("dtype", DTYPES["numeric"])
-def test_tensordot_in_every_layout(dtype):
-    for layout in TENSORS:
-        if layout.ndim > 4 or not fits(layout, as_dtype(dtype)):
-            continue
-        x, a = tensor_in(layout, _small(layout, dtype))
-        b = wrapped(a)
-        few_units(tl.tensordot(x, x, axes=0), np.tensordot(b, b, 0), dtype)
-        for d in range(-layout.ndim, layout.ndim):
-            pair = ((d,), (d,))
-            few_units(tl.tensordot(x, x, axes=pair), np.tensordot(b, b, pair), dtype)
-        dims = tuple(range(layout.ndim))
-        few_units(
-            tl.tensordot(x, x, axes=(dims[::-1],) * 2), np.tensordot(b, b, (dims, dims)), dtype
-        )
-        if dims:
-            turned = np.moveaxis(b, 0, -1)
-            expected = np.tensordot(turned, b, 1)
-            few_units(tl.tensordot(tl.moveaxis(x, 0, -1), x, axes=1), expected, dtype)
-
-
 @pytest.mark.parametrize("axes", [2, ([1, 2], [0, 1]), ((-2, -1), (-3, -2)), ((2, 1), (1, 0))])
 def test_pairs_of_axes(axes):
     a, b = np.arange(24.0).reshape(2, 3, 4), np.arange(36.0).reshape(3, 4, 3)
     same(tl.tensordot(asarray(a), asarray(b), axes=axes), np.tensordot(a, b, axes))
-
-
-def test_large_tensordot_of_integers_wraps():
-    a = np.random.default_rng(2).integers(-128, 128, (30, 8, 40), dtype=np.int8)
-    expected = np.tensordot(a, a, ((1, 2), (1, 2)))
-    same(tl.tensordot(asarray(a), asarray(a), axes=((1, 2), (1, 2))), expected)
 
 
 def test_refused_axes_of_tensordot():
@@ -344,22 +188,6 @@ def test_refused_axes_of_tensordot():
 
 
 # --- vecdot ------------------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize("dtype", DTYPES["numeric"])
-def test_vecdot_in_every_layout(dtype):
-    for layout in TENSORS:
-        if not layout.ndim or layout.ndim > 4 or not fits(layout, as_dtype(dtype)):
-            continue
-        x, a = tensor_in(layout, _small(layout, dtype))
-        b = wrapped(a)
-        for axis in range(-layout.ndim, 0):
-            few_units(tl.vecdot(x, x, axis=axis), np.vecdot(b, b, axis=axis), dtype)
-            line = [1] * layout.ndim
-            line[axis] = layout.shape[axis]
-            ones = tl.full(line, 2, dtype=dtype)
-            expected = np.vecdot(b, wrapped(host(ones)), axis=axis)
-            few_units(tl.vecdot(x, ones, axis=axis), expected, dtype)
 
 
 def test_vecdot_conjugates_the_first():

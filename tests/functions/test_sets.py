@@ -1,4 +1,4 @@
-"""Set functions against brute force: values are the same if they compare equal."""
+"""Sets: NaN and zeros, ranges of integers, each way of `isin`, errors."""
 
 import itertools
 import math
@@ -7,19 +7,12 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from layouts import TENSORS
-from tensors import BFLOAT16, DTYPES, as_dtype, asarray, fits, host, kind, same, slots, tensor_in
+from tensors import BFLOAT16, DTYPES, as_dtype, asarray, host, kind, same
 
 import tensorlayout as tl
 from tensorlayout.functions import sets
 
 pytestmark = pytest.mark.usefixtures("device")
-
-TESTED = ["isin", "unique_all", "unique_counts", "unique_inverse", "unique_values"]
-
-
-def test_every_function_is_tested():
-    assert sorted(sets.__all__) == TESTED
 
 
 def distinct(a):
@@ -87,13 +80,6 @@ def wide(a):
     return np.float32 if a.dtype == BFLOAT16 else a.dtype
 
 
-@pytest.mark.parametrize("dtype", DTYPES["any"])
-def test_unique_in_every_layout(dtype):
-    for layout in TENSORS:
-        if fits(layout, as_dtype(dtype)):
-            check_unique(*tensor_in(layout, slots(as_dtype(dtype), layout.required_size)))
-
-
 @pytest.mark.parametrize("dtype", ["bool", "int8", "uint8", "int16", "uint16"])
 def test_unique_of_many_small_integers(dtype):
     """More elements than there are values: they are counted in a table."""
@@ -144,7 +130,7 @@ def test_named_results():
     assert tl.unique_inverse(x)._fields == ("values", "inverse_indices")
 
 
-@pytest.mark.parametrize("name", TESTED)
+@pytest.mark.parametrize("name", sets.__all__)
 def test_only_tensors(name):
     arguments = ([1], tl.asarray([1])) if name == "isin" else ([1],)
     with pytest.raises(TypeError, match=rf"{name}: .*asarray\(\)"):
@@ -158,20 +144,6 @@ def occurs(a, b):
     """Whether each element of `a` equals some element of `b`, by comparing all pairs."""
     pairs = a.reshape(-1, 1) == b.reshape(1, -1)
     return pairs.any(1).reshape(a.shape)
-
-
-@pytest.mark.parametrize("dtype", DTYPES["any"])
-def test_isin_in_every_layout(dtype):
-    for layout in TENSORS:
-        if not fits(layout, as_dtype(dtype)):
-            continue
-        x, a = tensor_in(layout, slots(as_dtype(dtype), layout.required_size))
-        for other in (x, x[..., :1] if x.ndim else x, asarray(a[()].reshape(-1)[::3])):
-            found = tl.isin(x, other)
-            same(found, occurs(a, host(other)))
-            assert found.layout == tl.Layout.row_major(x.shape)
-            assert host(found).flags.c_contiguous
-            same(tl.isin(x, other, invert=True), ~occurs(a, host(other)))
 
 
 @pytest.mark.parametrize("dtype", ["int8", "int16", "int32", "uint64", "float32", "complex64"])
@@ -190,18 +162,7 @@ def test_isin_by_each_of_its_ways(dtype, count):
     same(tl.isin(asarray(a), asarray(b), invert=True), ~occurs(a, b))
 
 
-@settings(max_examples=60)
-@given(
-    st.lists(st.integers(-5, 5) | st.floats(width=32), max_size=8),
-    st.lists(st.integers(-5, 5) | st.floats(width=32), max_size=8),
-)
-def test_isin_of_any_numbers(first, second):
-    x, y = (asarray(given, dtype=tl.float64) for given in (first, second))
-    expected = [any(a == b for b in second) for a in first]
-    same(tl.isin(x, y), np.array(expected, bool))
-
-
-@settings(max_examples=60)
+@settings(max_examples=30)
 @given(st.lists(st.sampled_from([0.0, -0.0, 1.0, 2.5, math.nan, math.inf, -math.inf]), max_size=9))
 def test_unique_of_any_numbers(values):
     a = np.array(values, np.float64)
@@ -223,13 +184,6 @@ def test_scalars_of_isin():
     for pair in ((small, 300), (300, small)):
         with pytest.raises(OverflowError, match="isin: the Python integer 300 does not fit uint8"):
             tl.isin(*pair)
-
-
-def test_isin_promotes():
-    x = tl.asarray([1, -1], dtype=tl.int8)
-    same(tl.isin(x, tl.asarray([255], dtype=tl.uint8)), np.array([False, False]))
-    same(tl.isin(x, tl.asarray([1.0, 0.5])), np.array([True, False]))
-    same(tl.isin(x, tl.asarray([True])), np.array([True, False]))
 
 
 def test_isin_compares_integers_exactly():

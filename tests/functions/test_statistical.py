@@ -1,166 +1,25 @@
-"""Reductions (statistical functions, `all`, `any`, positions, counts) against NumPy."""
+"""Reductions: special values, empty sets, errors and accuracy; `tests/ops` has the layouts."""
 
-import itertools
 import re
 
-import layouts
 import numpy as np
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
-from layouts import TENSORS
-from reducing_oracle import REDUCTIONS, reduced_by_numpy
-from tensors import (
-    BFLOAT16,
-    DTYPES,
-    as_dtype,
-    asarray,
-    close,
-    fits,
-    host,
-    kind,
-    same,
-    slots,
-    tensor_in,
-)
+from reducing_oracle import REDUCTIONS
+from tensors import BFLOAT16, DTYPES, as_dtype, asarray, close, host, same
 
 import tensorlayout as tl
-from tensorlayout import plan
-from tensorlayout.cpu import reduce
-from tensorlayout.cpu.reduce import fold, positions, walk
 
 pytestmark = pytest.mark.usefixtures("device")
 
-CASES = [(name, dtype) for name, (_, words) in REDUCTIONS.items() for dtype in DTYPES[words]]
-
-
-def axes_of(rank):
-    """None, and sets of dimensions, counted from either end."""
-    dims = range(min(rank, 3))
-    return [None, (), *dims, *(d - rank for d in dims), *itertools.permutations(dims, 2)]
-
-
-@pytest.fixture(params=["at once", "in small steps"])
-def steps(request, monkeypatch):
-    """Small tensors are reduced at once; here also in the blocks, runs and groups of large ones.
-
-    Gives the error that is allowed, relative to the sum of magnitudes: runs are of float32.
-    """
-    if request.param == "in small steps":
-        for module, name, value in [
-            (fold, "SMALL", 0),
-            (reduce, "SMALL", 0),
-            (positions, "SMALL", 0),
-            (fold, "BLOCK", 3),
-            (positions, "BLOCK", 1),
-            (fold, "WIDE_RUN", 2),
-            (reduce, "WIDE_RUN", 2),
-            (reduce, "_RUN", 2),
-            (fold, "_ROW", 7),
-            (fold, "_COLUMNS", 3),
-            (positions, "_ROWS", 2),
-            (positions, "_WIDE", 2),
-            (positions, "_COLUMNS", 2),
-            (reduce, "_FEW", 5),
-        ]:
-            monkeypatch.setattr(module, name, value)
-        monkeypatch.setattr(walk.blocks, "__defaults__", (3, 0))
-    plan.run.cache_clear()
-    yield 2.0**-50 if request.param == "at once" else 2.0**-23
-    plan.run.cache_clear()
-
-
-@pytest.mark.parametrize("name", REDUCTIONS)
-def test_every_layout_and_axis(name, steps):
-    dtype = np.dtype("float32")
-    for layout in TENSORS:
-        if fits(layout, dtype):
-            for number, axis in enumerate(axes_of(layout.ndim)):
-                _check(name, layout, dtype, axis, number % 2 == 1, steps)
-                _check(name, layout, dtype, axis, number % 2 == 0, steps)
-
-
-@pytest.mark.parametrize(("name", "dtype"), CASES, ids=lambda case: case)
-def test_every_layout_and_dtype(name, dtype, steps):
-    for layout in TENSORS:
-        if fits(layout, as_dtype(dtype)):
-            _check(name, layout, as_dtype(dtype), None, False, steps)
-            if layout.ndim:
-                _check(name, layout, as_dtype(dtype), -1, True, steps)
-
-
-def _check(name, layout, dtype, axis, keepdims, error=2.0**-50):
-    x, array = tensor_in(layout, slots(dtype, layout.required_size, finite=True))
-    if array.size == 0 and name not in ("sum", "prod", "all", "any", "count_nonzero"):
-        return
-    found = getattr(tl, name)(x, axis=axis, keepdims=keepdims)
-    expected = reduced_by_numpy(name, array, axis=axis, keepdims=keepdims)
-    _close(found, expected, array, error, f"{name} of {dtype} in {layout} along {axis}")
-
-
-def _close(found, expected, array, error, message):
-    """Sums of opposite numbers are as accurate as their largest term, no more."""
-    if kind(expected.dtype) in "fc" and array.size:
-        scale = np.abs(array.astype(np.complex128)).max() * array.size
-        eps = max(float(tl.finfo(found.dtype).eps), 2.0**-50)
-        got, wanted = (host(a).astype(np.complex128) for a in (found, expected))
-        assert (found.dtype, found.shape) == (expected.dtype, expected.shape), message
-        np.testing.assert_allclose(got, wanted, 2 * eps, error * scale, err_msg=message)
-    else:
-        same(found, expected, message)
-
-
-@given(data=st.data())
-def test_any_axes_of_any_layout(data):
-    layout = data.draw(layouts.layouts(layouts.bases().filter(lambda x: not x.is_tiled)))
-    dims = data.draw(st.lists(st.integers(0, max(layout.ndim - 1, 0)), unique=True))
-    axis = data.draw(st.sampled_from([None, tuple(d for d in dims if d < layout.ndim)]))
-    name = data.draw(st.sampled_from(sorted(REDUCTIONS)))
-    dtype = as_dtype(data.draw(st.sampled_from(DTYPES[REDUCTIONS[name][1]])))
-    if not layout.is_tiled and fits(layout, dtype):
-        _check(name, layout, dtype, axis, data.draw(st.booleans()))
-
 
 # --- positions ---------------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize("dtype", DTYPES["real numeric"])
-@pytest.mark.usefixtures("steps")
-def test_positions_in_every_layout(dtype):
-    for layout in TENSORS:
-        if layout.size and fits(layout, as_dtype(dtype)):
-            for seed in (0, 1):
-                _check_positions(layout, slots(as_dtype(dtype), layout.required_size, seed))
-
-
-def _check_positions(layout, values):
-    x, array = tensor_in(layout, values)
-    wide = array.astype(np.float32) if array.dtype == BFLOAT16 else array
-    for name in ("argmin", "argmax"):
-        for axis in (None, *range(-layout.ndim, layout.ndim)):
-            for keepdims in (False, True):
-                found = getattr(tl, name)(x, axis=axis, keepdims=keepdims)
-                expected = getattr(np, name)(wide, axis=axis, keepdims=keepdims)
-                same(found, host(expected), f"{name} in {layout} along {axis}")
-                dims = range(layout.ndim) if axis is None else [axis % layout.ndim]
-                assert found.layout == packed_like(layout, dims, keepdims)
-
-
-def packed_like(layout, dims, keepdims):
-    """Packed in the order of `layout`, `dims` dropped or of size 1."""
-    if keepdims:
-        sizes = [1 if d in dims else n for d, n in enumerate(layout.shape)]
-        return tl.Layout.packed(sizes, layout.minor_to_major)
-    left = [d for d in range(layout.ndim) if d not in dims]
-    order = [left.index(d) for d in layout.minor_to_major if d in left]
-    return tl.Layout.packed([layout.shape[d] for d in left], order)
 
 
 @pytest.mark.parametrize("dtype", ["float16", "float32", "float64", "int16", "uint32"])
 @pytest.mark.parametrize("order", [(1, 0), (0, 1)])
 def test_positions_in_many_rows(dtype, order):
     """More rows than a byte has values, wide and narrow ones."""
-    for shape in ((700, 100), (3000, 3), (100, 700)):
+    for shape in ((700, 30), (3000, 3), (100, 300)):
         array = np.random.default_rng(2).integers(0, 500, shape).astype(dtype)
         if dtype.startswith("float"):
             array[[300, 650] if shape[0] > 650 else [30, 65], :2] = np.nan
@@ -203,73 +62,20 @@ def test_nan_and_infinity(dtype):
 # --- layout ------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(
-    ("operand", "axis", "keepdims", "result"),
-    [
-        ("(2,3,4):(12,4,1)", 1, False, "(2,4):(4,1)"),
-        ("(2,3,4):(1,2,6)", 1, False, "(2,4):(1,2)"),
-        ("(2,3,4):(1,2,6)", (0, 2), False, "(3,):(1,)"),
-        ("(2,3,4):(1,2,6)", 1, True, "(2,1,4):(1,2,2) order=(0,1,2)"),
-        ("(2,3,4):(1,8,2)", 0, False, "(3,4):(4,1)"),
-        ("(2,3,4):(1,8,2)", 1, False, "(2,4):(1,2)"),
-        ("(2,3,4):(4,8,1)", (), False, "(2,3,4):(4,8,1)"),
-        ("(2,3,4):(1,2,6)", None, False, "():()"),
-        ("(2,3):(1,3) padded=(3,5) padding=ONE", (), False, "(2,3):(1,2)"),
-        ("(2,3,4):(20,5,1) padded=(2,4,5)", 0, False, "(3,4):(4,1)"),
-        ("(2,3,4):(-1,2,-6)+19", 1, False, "(2,4):(1,2)"),
-        ("(2,3,4):(0,0,1)", 2, False, "(2,3):(3,1)"),
-        ("(2,3,4):(1,20,5)", 1, False, "(2,4):(1,2)"),
-    ],
-)
-def test_results_are_packed_in_the_order_of_the_input(operand, axis, keepdims, result):
-    layout = tl.Layout.parse(operand)
-    x, array = tensor_in(layout, np.arange(layout.required_size, dtype=np.float32))
-    for name in ("sum", "min", "mean", "var", "any"):
-        found = getattr(tl, name)(x, axis=axis, keepdims=keepdims)
-        assert found.layout is tl.Layout.parse(result)
-        close(found, reduced_by_numpy(name, array, axis=axis, keepdims=keepdims))
-
-
 # --- empty sets --------------------------------------------------------------------------------
 
 
 def test_of_no_elements():
     x = tl.zeros((2, 0, 3), dtype=tl.float32)
-    same(tl.sum(x, axis=1), np.zeros((2, 3), np.float32))
-    same(tl.prod(x, axis=1), np.ones((2, 3), np.float32))
-    same(tl.mean(x, axis=1), np.full((2, 3), np.nan, np.float32))
-    same(tl.var(x, axis=1), np.full((2, 3), np.nan, np.float32))
-    same(tl.all(x, axis=1), np.full((2, 3), True))
-    same(tl.any(x, axis=1), np.full((2, 3), False))
-    same(tl.sum(x), np.float32(0))
-    same(tl.sum(x, axis=0), np.zeros((0, 3), np.float32))
+    for function in (tl.mean, tl.var):
+        same(function(x, axis=1), np.full((2, 3), np.nan, np.float32))
     for function in (tl.min, tl.max):
-        same(function(x, axis=0), np.zeros((0, 3), np.float32))
         for axis in (1, None, (0, 1)):
             with pytest.raises(ValueError, match=f"{function.__name__}: no elements along axis"):
                 function(x, axis=axis)
 
 
-@pytest.mark.parametrize("dtype", DTYPES["real numeric"])
-@pytest.mark.parametrize("name", ["min", "max"])
-def test_extremes_of_nothing_along_no_axis(name, dtype):
-    x = tl.zeros((0, 3), dtype=dtype)
-    for options in ({"axis": ()}, {"axis": 1, "keepdims": True}):
-        found = getattr(tl, name)(x, **options)
-        assert (found.shape, str(found.dtype)) == ((0, 3 if options["axis"] == () else 1), dtype)
-
-
 # --- dtypes ------------------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize("dtype", DTYPES["any"])
-def test_dtypes_of_sums(dtype):
-    x = tl.ones((3,), dtype=dtype)
-    expected = {"b": "int64", "i": "int64", "u": "uint64"}.get(kind(as_dtype(dtype)), dtype)
-    same(tl.sum(x), np.array(3, as_dtype(expected)))
-    same(tl.prod(x), np.array(1, as_dtype(expected)))
-    with pytest.raises(TypeError, match="sum: dtype must be numeric, got bool"):
-        tl.sum(x, dtype=tl.bool)
 
 
 @pytest.mark.parametrize("dtype", DTYPES["any"])
@@ -289,14 +95,6 @@ def test_elements_are_converted_before_they_are_added():
     same(tl.sum(x, dtype=tl.int32), np.array(301, np.int32))
     same(tl.sum(x, dtype=tl.uint8), np.array(0, np.uint8))  # 1 + 0 + 0 + 255, wrapped
     same(tl.prod(x[2:], dtype=tl.int64), np.array(0))
-
-
-def test_integer_sums_do_not_overflow_their_inputs():
-    x = tl.full((1000,), 127, dtype=tl.int8)
-    same(tl.sum(x), np.array(127000))
-    same(tl.sum(tl.full((3,), 2**32 - 1, dtype=tl.uint32)), np.array(3 * (2**32 - 1), np.uint64))
-    same(tl.sum(tl.asarray([2**63 - 1, 1])), np.array(-(2**63)))
-    same(tl.sum(x, dtype=tl.int8), np.array(127000 % 256, np.int8))
 
 
 @pytest.mark.parametrize(("name", "words"), [(n, w) for n, (_, w) in REDUCTIONS.items()])

@@ -1,6 +1,6 @@
 """Bool memory that holds more than 0 and 1, as foreign buffers may: every byte but 0 is True.
 
-Expected by NumPy on arrays of zeros and ones.
+`tests/ops` draws such operands for all functions; here are results whose bytes are 0 and 1.
 """
 
 import operator
@@ -16,12 +16,10 @@ pytestmark = pytest.mark.usefixtures("device")
 
 VIEWS = {
     "row-major": lambda octets: octets,
-    "column-major": np.asfortranarray,
     "every other": lambda octets: np.repeat(octets, 2, axis=-1)[..., ::2],
     "flipped": lambda octets: np.ascontiguousarray(octets[..., ::-1])[..., ::-1],
-    "repeated": lambda octets: np.broadcast_to(octets[:1], octets.shape),
 }
-SHAPES = [(5,), (7, 3), (3000,), (2, 3, 4), (300, 20)]
+SHAPES = [(5,), (3000,), (300, 20)]
 
 
 def draw(rng, shape):
@@ -43,41 +41,30 @@ def pairs(request):
     return found
 
 
-def clean(x, expected, message=""):
-    """Values, and that the bytes are zeros and ones."""
-    same(x, expected, message)
-    assert host(x).view(np.uint8).max(initial=0) <= 1, message
+def clean(x, expected):
+    """Compare values, and expect bytes of 0 and 1 alone."""
+    same(x, expected)
+    assert host(x).view(np.uint8).max(initial=0) <= 1
 
 
-TWO = {
-    "equal": operator.eq,
-    "not_equal": operator.ne,
-    "bitwise_and": operator.and_,
-    "bitwise_or": operator.or_,
-    "bitwise_xor": operator.xor,
-}
-
-
-@pytest.mark.parametrize("name", TWO)
+@pytest.mark.parametrize("name", ["eq", "ne", "and_", "or_", "xor"])
 def test_operators(name, pairs):
+    function = getattr(operator, name)
     for x, y, a, b in pairs:
-        clean(TWO[name](x, y), TWO[name](a, b), name)
-        clean(TWO[name](x, y[:1]), TWO[name](a, b[:1]), name)
-        clean(TWO[name](x, True), TWO[name](a, True), name)
-        clean(TWO[name](x, asarray(b)), TWO[name](a, b), name)
+        clean(function(x, y), function(a, b))
+        clean(function(x, y[:1]), function(a, b[:1]))
+        clean(function(x, True), function(a, True))
+        clean(function(x, asarray(b)), function(a, b))
 
 
 @pytest.mark.parametrize("name", ["logical_and", "logical_or", "logical_xor"])
 def test_logical_functions(name, pairs):
     for x, y, a, b in pairs:
         clean(getattr(tl, name)(x, y), getattr(np, name)(a, b))
-        clean(getattr(tl, name)(x[:1], y), getattr(np, name)(a[:1], b))
-
-
-def test_inverted(pairs):
-    for x, _, a, _ in pairs:
         clean(~x, ~a)
         clean(tl.logical_not(x), ~a)
+        clean(tl.any(x, axis=0), np.any(a, axis=0))
+        clean(tl.all(x, axis=-1), np.all(a, axis=-1))
 
 
 @pytest.mark.parametrize("name", ["iand", "ior", "ixor"])
@@ -90,89 +77,12 @@ def test_in_place(name, pairs):
         clean(written, expected)
 
 
-def test_reductions(pairs):
-    for x, _, a, _ in pairs:
-        for axis in (None, *range(a.ndim), tuple(range(a.ndim))):
-            same(tl.count_nonzero(x, axis=axis), np.count_nonzero(a, axis=axis))
-            same(tl.nansum(x, axis=axis), np.sum(a, axis=axis))
-            clean(tl.any(x, axis=axis), np.any(a, axis=axis))
-            clean(tl.all(x, axis=axis), np.all(a, axis=axis))
-
-
 @pytest.mark.cpu
 def test_sets(pairs):
     for x, y, a, b in pairs:
         clean(tl.unique_values(x), np.unique(a))
-        values, counts = tl.unique_counts(x)
-        clean(values, np.unique(a))
-        same(counts, np.unique(a, return_counts=True)[1])
-        _, first, inverse, _ = tl.unique_all(x)
-        same(first, np.unique(a, return_index=True)[1])
-        same(inverse, np.unique(a, return_inverse=True)[1].reshape(a.shape))
+        clean(tl.unique_counts(x).values, np.unique(a))
         clean(tl.isin(x, y[:1]), np.isin(a, b[:1]))
-
-
-def test_positions(pairs):
-    for x, _, a, _ in pairs:
-        for found, expected in zip(tl.nonzero(x), np.nonzero(a), strict=True):
-            same(found, expected)
-
-
-DTYPES = ["int8", "uint8", "int16", "int64", "float16", "float32", "float64", "complex64"]
-
-
-@pytest.mark.parametrize("dtype", DTYPES)
-def test_conversions(dtype, pairs):
-    for x, _, a, _ in pairs:
-        same(tl.astype(x, tl.asarray(0, dtype=dtype).dtype), a.astype(dtype))
-        written = tl.zeros(a.shape, dtype=dtype)
-        written[...] = x
-        same(written, a.astype(dtype))
-        written[tl.arange(a.shape[0] - 1, -1, -1)] = x
-        same(written, a[::-1].astype(dtype))
-
-
-@pytest.mark.parametrize("bfloat16", ["bfloat16"])
-def test_conversions_to(bfloat16, pairs):
-    for x, _, a, _ in pairs:
-        dtype = getattr(tl, bfloat16)
-        assert host(tl.astype(x, dtype)).astype(np.float32).tolist() == a.astype(float).tolist()
-        written = tl.zeros(a.shape, dtype=dtype)
-        written[...] = x
-        assert host(written).astype(np.float32).tolist() == a.astype(float).tolist()
-        written[x] = 3
-        assert host(written).astype(np.float32).tolist() == (3 * a.astype(float)).tolist()
-        sums = host(tl.ones(a.shape, dtype=dtype) + x).astype(np.float32)
-        assert sums.tolist() == (1 + a.astype(float)).tolist()
-
-
-@pytest.mark.parametrize("dtype", ["bool", "uint8", "int64", "float32", "complex128"])
-def test_choices(dtype, pairs):
-    for x, _, a, _ in pairs:
-        if a.ndim > 2:
-            continue
-        first = np.arange(a.size).reshape(a.shape).astype(dtype)
-        second = (np.arange(a.size)[::-1].reshape(a.shape) + 100).astype(dtype)
-        same(tl.where(x, asarray(first), asarray(second)), np.where(a, first, second))
-        same(tl.where(x, asarray(first), asarray(second)[:1]), np.where(a, first, second[:1]))
-
-
-def test_masks(pairs):
-    for x, y, a, b in pairs:
-        numbers = np.arange(a.size, dtype=np.float32).reshape(a.shape)
-        same(asarray(numbers)[x], numbers[a])
-        written, expected = asarray(numbers.copy()), numbers.copy()
-        written[x] = asarray(numbers[a][::-1].copy())
-        expected[a] = numbers[a][::-1]
-        same(written, expected)
-        written[y] = 7.0
-        expected[b] = 7
-        same(written, expected)
-        line = (slice(None), *(0,) * (a.ndim - 1))
-        same(asarray(numbers)[x[line]], numbers[a[line]])
-        written[x[line], ...] = 8.0
-        expected[a[line]] = 8
-        same(written, expected)
 
 
 def test_every_byte_is_one_true():

@@ -114,8 +114,8 @@ def test_every_boundary_rounds_once(name, saturate):
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_every_number_of_16_bits(name):
-    every = np.arange(1 << 16).astype(np.uint16)
+def test_numbers_of_16_bits(name):
+    every = np.arange(0, 1 << 16, 13).astype(np.uint16)
     for source in (np.float16, ml_dtypes.bfloat16):
         numbers = every.view(source)
         with np.errstate(all="ignore"):
@@ -132,10 +132,11 @@ def test_every_number_of_16_bits(name):
 @pytest.mark.parametrize("saturate", [False, True])
 @pytest.mark.parametrize("name", NAMES)
 def test_integers(name, saturate):
-    for dtype in (np.int8, np.uint8, np.int16, np.int32, np.int64, np.uint64, np.bool):
+    every = (np.int8, np.uint8, np.int16, np.int32, np.int64, np.uint64, np.bool)
+    for dtype in every if tl.default_device() == "cpu" else (np.int64, np.bool):
         limits = (0, 1) if dtype is np.bool else (np.iinfo(dtype).min, np.iinfo(dtype).max)
         found = {0, 1, *limits}
-        for power in range(64):
+        for power in (*range(20), 31, 32, 53, 63):
             for near in (2**power, 3 * 2**power // 2, 17 * 2**power // 16):
                 found |= {sign * near + by for sign in (1, -1) for by in (-1, 0, 1)}
         numbers = sorted(n for n in found if limits[0] <= n <= limits[1])
@@ -143,26 +144,6 @@ def test_integers(name, saturate):
         got = contents(tl.astype(x, getattr(tl, name), saturate=saturate))
         want = [content_of(name, n, saturate) for n in numbers]
         np.testing.assert_array_equal(got, want, str(dtype))
-
-
-@pytest.mark.parametrize("name", NAMES)
-def test_layouts_keep_their_form(name):
-    """Conversions from and to a narrow type, of tensors in every layout."""
-    dtype = getattr(tl, name)
-    for layout in TENSORS:
-        if isinstance(layout.padding_value, tl.BitPattern):
-            continue
-        numbers = np.random.default_rng(5).normal(0, 3, max(layout.required_size, 1))
-        x = over(numbers[: layout.required_size].astype(np.float32), layout)
-        there = tl.astype(x, dtype)
-        back = tl.astype(there, tl.float32)
-        assert there.layout.minor_to_major == x.layout.form.minor_to_major
-        assert (there.layout.parts, back.layout.parts) == (x.layout.form.parts,) * 2
-        elements = np.asarray(x.to_device("cpu"))
-        want = [content_of(name, float(n), False) for n in elements.ravel()]
-        np.testing.assert_array_equal(contents(there).ravel(), want)
-        exact = [float(value_of(name, c)) for c in want]
-        np.testing.assert_array_equal(np.asarray(back.to_device("cpu")).ravel(), exact)
 
 
 def test_python_numbers_round_once():
@@ -289,16 +270,16 @@ def hold(move, name, layout):
 
 @pytest.mark.parametrize("move", MOVES)
 def test_elements_move_bit_for_bit(move):
-    """In every layout; types by turns, for moves ask for nothing but the size."""
-    for number, layout in enumerate(layouts_for(move)):
+    """In some layouts, types by turns; the page counts all, and `tests/ops` draws most moves."""
+    for number, layout in enumerate(layouts_for(move)[::12]):
         hold(move, NAMES[number % len(NAMES)], layout)
 
 
 @pytest.mark.parametrize("move", MOVES)
 def test_packed_elements_move_bit_for_bit(move):
-    """Of tensors packed below a byte, in the forms of all layouts; some views begin no byte."""
+    """Of tensors packed below a byte, in the forms of layouts; some views begin no byte."""
     held = 0
-    for number, layout in enumerate(layouts_for(move)):
+    for number, layout in enumerate(layouts_for(move)[:: 3 if tl.default_device() == "cpu" else 9]):
         name = [n for n in NAMES if bits_of(n) < 8][number % 9]
         octets = np.random.default_rng(7).integers(0, 2 ** bits_of(name), layout.required_size)
         octets = octets.astype(np.uint8)
@@ -355,10 +336,10 @@ def test_padding_holds_its_value(name):
 def test_equality_is_of_values(name):
     dtype = getattr(tl, name)
     octets = np.arange(256, dtype=np.uint8)
-    x = asarray(np.repeat(octets, 16).view(dtype))
-    y = asarray(np.tile(octets[::16], 256).view(dtype))
-    first = [value_of(name, c) for c in np.repeat(octets, 16).tolist()]
-    second = [value_of(name, c) for c in np.tile(octets[::16], 256).tolist()]
+    x = asarray(np.repeat(octets, 6).view(dtype))
+    y = asarray(np.tile(octets[::51], 256).view(dtype))
+    first = [value_of(name, c) for c in np.repeat(octets, 6).tolist()]
+    second = [value_of(name, c) for c in np.tile(octets[::51], 256).tolist()]
     want = [a == b for a, b in zip(first, second, strict=True)]
     assert (x == y).tolist() == want
     assert (x != y).tolist() == [not w for w in want]

@@ -49,7 +49,7 @@ def integers(dtype):
     """Integers around the ties of every format, at many magnitudes."""
     limits = np.iinfo(dtype)
     found = {0, 1, limits.min, limits.max, limits.max - 1}
-    for exponent in range(8, limits.bits):
+    for exponent in range(8, limits.bits, 5):
         for bits, _, _ in FORMATS.values():
             for ulp in (0, 1):
                 unit = 1 << max(0, exponent - bits + 1)
@@ -118,7 +118,7 @@ WAYS = {
     ),
     "tiles": in_tiles,
 }
-SOURCES = ["int16", "int32", "int64", "uint32", "uint64", "float64"]
+SOURCES = ["int16", "int64", "uint32", "uint64", "float64"]
 
 
 @pytest.mark.parametrize("way", WAYS.values(), ids=WAYS)
@@ -175,9 +175,9 @@ FAR = [2**64 + 2**56 + 1, 2**70 + 2**46 + 1, -(2**80) - 2**72 + 1, 2**100 + 1]
 @pytest.mark.parametrize("way", NUMBERS.values(), ids=NUMBERS)
 @pytest.mark.parametrize("target", FORMATS)
 def test_python_numbers(target, way):
-    some = slice(None, None, 17)
-    beyond = [] if way is NUMBERS["list"] else integers("uint64")[some]  # a list is int64 first
-    for numbers in (integers("int64")[some], beyond, floats()[::7]):
+    beyond = [] if way is NUMBERS["list"] else integers("uint64")  # a list is int64 first
+    few = 5 if tl.default_device() == "cpu" else 23
+    for numbers in (integers("int64")[::few], beyond[::few], floats()[::few]):
         found = np.asarray(way(numbers, as_dtype(target)).to_device("cpu")).astype(np.float64)
         assert found.tolist() == [nearest(n, target) for n in numbers]
 
@@ -227,22 +227,6 @@ AS_UINT8 = [0, 255, 0, 255, 0, 1, 0, 255]
 def test_integers(source, dtype, expected, way):
     values = tl.asarray(np.array(SPECIAL, source), device=tl.zeros(0).device)
     assert np.asarray(way(values, as_dtype(dtype)).to_device("cpu")).tolist() == expected
-
-
-@pytest.mark.cpu
-@pytest.mark.parametrize("source", ["float16", "bfloat16", "float32", "float64"])
-def test_columns_of_one_storage(source):
-    """Written into the column beside it, in the same record."""
-    values = np.array([math.nan, math.inf, -math.inf, 1.9, -1.9], as_dtype(source))
-    size = 8
-    octets = np.zeros(5 * 2 * size, np.uint8)
-    floats_ = np.ndarray((5,), as_dtype(source), octets, 0, [2 * size])
-    whole = np.ndarray((5,), np.int32, octets, size, [2 * size])
-    floats_[...] = values
-    tl.asarray(whole)[...] = tl.asarray(floats_)
-    assert whole.tolist() == [0, 2**31 - 1, -(2**31), 1, -1]
-    tl.asarray(whole)[tl.asarray([4, 3, 2, 1, 0])] = tl.asarray(floats_)
-    assert whole.tolist() == [-1, 1, -(2**31), 2**31 - 1, 0]
 
 
 @pytest.mark.cpu

@@ -5,7 +5,7 @@ import math
 import numpy as np
 import pytest
 from casting import PAIRS
-from tensors import DTYPES, as_dtype, asarray, padding_of, same
+from tensors import DTYPES, as_dtype, asarray, same
 
 import tensorlayout as tl
 
@@ -155,24 +155,6 @@ def test_floats_become_the_nearest_integer_towards_0(source, result):
 def test_complex_numbers_become_complex_or_bool_alone(result):
     with pytest.raises(TypeError, match=f"astype: complex64 cannot become {result}"):
         tl.astype(tl.ones((2,), dtype=tl.complex64), result)
-
-
-def test_astype_reads_padding_anew():
-    def padding(value, source, result):
-        layout = tl.Layout.padded((1,), (2,), padding_value=value)
-        x = tl.ones((1,), dtype=source, layout=layout)
-        y = tl.astype(x, result)
-        return y.layout.padding_value, padding_of(y).tolist()
-
-    v = tl.PaddingValue
-    assert padding(v.ONE, tl.int8, tl.float32) == (v.ONE, [1.0])
-    assert padding(v.LOWEST, tl.int8, tl.int16) == (v.LOWEST, [-32768])
-    assert padding(v.LOWEST, tl.float32, tl.uint8) == (v.LOWEST, [0])
-    assert padding(v.HIGHEST, tl.bool, tl.float64) == (v.HIGHEST, [math.inf])
-    assert padding(v.HIGHEST, tl.int8, tl.complex64)[0] is v.UNSPECIFIED
-    bits = tl.BitPattern(7, "int16")
-    assert padding(bits, tl.int16, tl.int16) == (bits, [7])
-    assert padding(bits, tl.int16, tl.uint16)[0] is v.UNSPECIFIED
 
 
 def test_astype_copies_unless_told_not_to():

@@ -108,7 +108,7 @@ def forked(what, forks, **variables):
 
 
 @forks_well
-@pytest.mark.parametrize(("what", "forks"), [(LAYOUTS, 12), (COPIES, 100)], ids=["made", "copied"])
+@pytest.mark.parametrize(("what", "forks"), [(LAYOUTS, 12), (COPIES, 40)], ids=["made", "copied"])
 def test_children_of_forks_do_not_wait_for_threads_that_are_gone(what, forks):
     assert forked(what, forks) == ["0", "0"]
 

@@ -70,6 +70,7 @@ def test_specs_are_interned_and_leave_no_trace():
     assert TensorSpec(tl.float32, layout.moved(3), cpu) is TensorSpec(tl.float32, layout, cpu)
 
 
+@pytest.mark.cpu  # it is one cache for all devices
 def test_the_cache_is_bounded():
     for n in range(CACHE_SIZE + 10):
         tl.zeros((n,), dtype=tl.int8)

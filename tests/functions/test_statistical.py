@@ -78,18 +78,6 @@ def test_of_no_elements():
 # --- dtypes ------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("dtype", DTYPES["any"])
-@pytest.mark.parametrize("asked", DTYPES["numeric"])
-def test_dtypes_of_sums_asked_for(dtype, asked):
-    x = tl.ones((3,), dtype=dtype)
-    if dtype.startswith("complex") and not asked.startswith("complex"):
-        with pytest.raises(TypeError, match=f"sum: {dtype} cannot become {asked}"):
-            tl.sum(x, dtype=asked)
-    else:
-        same(tl.sum(x, dtype=asked), np.array(3, as_dtype(asked)))
-        same(tl.prod(x, dtype=asked, axis=0), np.array(1, as_dtype(asked)))
-
-
 def test_elements_are_converted_before_they_are_added():
     x = tl.asarray([1.9, np.nan, -0.5, 300.0])
     same(tl.sum(x, dtype=tl.int32), np.array(301, np.int32))
@@ -155,21 +143,6 @@ def test_one_record_a_call_and_no_copy(name):
 
 
 # --- variance ----------------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize("dtype", DTYPES["real floating"])
-@pytest.mark.parametrize("correction", [0, 1, 1.5, 2.0])
-def test_correction(dtype, correction):
-    array = np.arange(12.0).reshape(3, 4)
-    x = asarray(array, dtype=dtype, layout="WH")
-    for axis in (None, 0, 1, (0, 1)):
-        n = array.size if axis in (None, (0, 1)) else array.shape[axis]
-        mean = array.mean(axis, keepdims=True)
-        expected = host(((array - mean) ** 2).sum(axis) / (n - correction))
-        close(tl.var(x, axis=axis, correction=correction), expected.astype(as_dtype(dtype)))
-        close(
-            tl.std(x, axis=axis, correction=correction), np.sqrt(expected).astype(as_dtype(dtype))
-        )
 
 
 def test_refused_corrections():

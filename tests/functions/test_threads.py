@@ -149,20 +149,6 @@ def test_large_copies_share_their_helpers():
     assert in_threads(work) == [True] * THREADS
 
 
-def test_each_thread_has_its_own_trace():
-    x = tl.ones((4, 4))
-
-    def work(number):
-        with tl.trace() as seen:
-            for _ in range(number + 1):
-                tl.exp(x)
-            tl.to_layout(x, (0, 1))
-        return [record.name for record in seen]
-
-    names = in_threads(work)
-    assert names == [["exp"] * (n + 1) + ["to_layout"] for n in range(THREADS)]
-
-
 def test_traces_that_begin_and_end_while_others_compute():
     x = tl.ones(3)
 
@@ -176,13 +162,6 @@ def test_traces_that_begin_and_end_while_others_compute():
                 assert tl.reshape(x, (1, 3)).shape == (1, 3)
 
     in_threads(work)
-
-
-def test_first_use_of_bfloat16():
-    def work(_):
-        return tl.ones(3, dtype="bfloat16").dtype
-
-    assert len(set(in_threads(work))) == 1
 
 
 def test_numpy_and_dlpack_of_one_tensor():
@@ -221,7 +200,7 @@ sizes = itertools.count(5)
 class Garbage:
     def __init__(self): self.itself = self
     def __del__(self): tl.zeros((next(sizes), 3))
-for i in range(20_000):
+for i in range(4_000):
     gc.set_threshold(5 + i % 97, 1, 1)
     Garbage()
     tl.zeros((i + 7, 2))
@@ -271,15 +250,6 @@ def test_cuda_first_used_by_several_threads():
         command, capture_output=True, text=True, cwd=ROOT, env=variables, timeout=300
     )
     assert (done.stdout, done.stderr) == ("[] 1\n", "")
-
-
-def test_structs_are_made_once():
-    # `functools.cache` gives two threads two of them, and ctypes tells them apart.
-    for name in ("cpp_text", "kernel_shapes", "structs"):
-        path = ROOT / "tensorlayout" / "cuda" / "engine" / f"{name}.py"
-        text = path.read_text("utf-8")
-        assert "@once" in text
-        assert "cache" not in text.replace("cached", "")
 
 
 LOCK = """

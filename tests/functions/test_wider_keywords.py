@@ -20,7 +20,7 @@ def test_the_mean_in_a_dtype_asked_for(dtype):
 @pytest.mark.parametrize("dtype", ["uint8", "float16", "bfloat16", "float32"])
 def test_the_mean_in_a_wider_dtype(dtype):
     kind = as_dtype(dtype)
-    for layout in (each for each in TENSORS if each.size and fits(each, kind)):
+    for layout in (each for each in TENSORS[::7] if each.size and fits(each, kind)):
         x, values = tensor_in(layout, slots(kind, 500, finite=True))
         wide = values.astype(np.float64)
         for axis in (None, tuple(range(1, values.ndim))):
@@ -77,6 +77,7 @@ def test_squeeze_of_all_sizes_1():
     assert tl.squeeze(tl.zeros((1, 1))).shape == ()
 
 
+@pytest.mark.cpu  # `tests/ops` has differences on all devices
 def test_differences_beside_numbers():
     x = tl.asarray([[1, 4], [9, 16]], dtype=tl.int16)
     same(tl.diff(x, append=1), np.array([[3, -3], [7, -15]], np.int16))

@@ -113,21 +113,6 @@ def test_limits_of_other_dtypes():
             tl.iinfo(dtype)
 
 
-@pytest.mark.parametrize("wrong", ["nothing", "float128", "M8[s]", np.dtype("S3"), object, 5])
-def test_what_is_no_dtype(wrong):
-    x = tl.ones((2,))
-    for argument, function in {
-        "astype: dtype": lambda: tl.astype(x, wrong),
-        "zeros: dtype": lambda: tl.zeros((2,), dtype=wrong),
-        "asarray: dtype": lambda: tl.asarray([1], dtype=wrong),
-        "dtype:?": lambda: tl.sum(x, dtype=wrong),
-        "finfo: type": lambda: tl.finfo(wrong),
-        "can_cast: from_": lambda: tl.can_cast(wrong, tl.int8),
-    }.items():
-        with pytest.raises(TypeError, match=f"{argument} must be a dtype of this namespace, got"):
-            function()
-
-
 # --- astype ------------------------------------------------------------------------------------
 
 EDGES = [0.9, -1.9, 127.5, 128.0, -129.0, 256.0, 32767.5, -32769.0, 65536.0, 2.0**31 - 0.5]

@@ -177,17 +177,6 @@ def test_bfloat16_is_rounded_once():
     same(tl.nanmean(x[:2]), np.array(1.0, as_dtype("bfloat16")))  # a tie, to even
 
 
-def test_refused_quantiles():
-    x = tl.asarray([1.0, 2.0])
-    for q in (1.1, [-0.1, 0.5], np.nan):
-        with pytest.raises(ValueError, match="quantile: q must be from 0 to 1"):
-            tl.quantile(x, q)
-    with pytest.raises(ValueError, match=r"quantile: method must be one of .*, got 'other'"):
-        tl.quantile(x, 0.5, method="other")
-    with pytest.raises(TypeError, match="quantile: only real numeric dtypes are allowed, got bool"):
-        tl.quantile(x > 0, 0.5)
-
-
 def test_variances_of_infinities():
     x = tl.asarray([[np.inf, np.inf, np.nan], [1.0, np.inf, np.nan], [1.0, 5.0, np.nan]])
     same(tl.nanvar(x, axis=1), np.array([np.nan, np.nan, 4.0]))

@@ -136,104 +136,22 @@ def test_orders_of_norms(dtype):
 
 # --- shapes, dtypes, errors --------------------------------------------------------------------
 
-NEEDS_SQUARE = ["cholesky", "det", "eig", "eigh", "eigvals", "eigvalsh", "inv", "slogdet", "solve"]
-NEEDS_MATRIX = [*NEEDS_SQUARE, "diagonal", "matrix_norm", "matrix_power", "matrix_rank", "pinv"]
-NEEDS_MATRIX += ["matrix_transpose", "qr", "svd", "svdvals", "trace"]
-NEEDS_FLOAT = sorted({*NEEDS_MATRIX, "vector_norm"} - {"diagonal", "matrix_transpose", "trace"})
-MORE = {"solve": lambda: (tl.ones((2,)),), "matrix_power": lambda: (2,)}
 
-
-def call(name, x):
-    return getattr(linalg, name)(x, *MORE.get(name, tuple)())
-
-
-@pytest.mark.parametrize("name", [*NEEDS_SQUARE, "matrix_power"])
-def test_square_matrices_only(name):
-    with pytest.raises(ValueError, match=rf"^{name}: matrices must be square, got shape \(2, 3\)$"):
-        call(name, tl.ones((2, 3)))
-
-
-@pytest.mark.parametrize("name", NEEDS_MATRIX)
-def test_matrices_only(name):
-    for x in (tl.ones((3,)), tl.ones(())):
-        with pytest.raises(ValueError, match=rf"^{name}: needs a rank of at least 2, got shape"):
-            call(name, x)
-
-
-@pytest.mark.parametrize("name", NEEDS_FLOAT)
-@pytest.mark.parametrize("dtype", ["bool", "int8", "uint64"])
-def test_floating_point_only(name, dtype):
-    x = tl.ones((2, 2), dtype=dtype)
-    other = {"solve": (x,)}.get(name, MORE.get(name, tuple)())
-    with pytest.raises(TypeError, match=f"^{name}: only floating-point dtypes are allowed, got"):
-        getattr(linalg, name)(x, *other)
-
-
-@pytest.mark.parametrize("name", ["cross", "outer", "trace", "matmul", "tensordot", "vecdot"])
-def test_numbers_only(name):
-    x = tl.ones((3,) if name in ("cross", "outer", "vecdot") else (3, 3), dtype=tl.bool)
-    with pytest.raises(TypeError, match=f"^{name}: only numeric dtypes are allowed, got bool"):
-        getattr(linalg, name)(*[x] * (1 if name == "trace" else 2))
-
-
-@pytest.mark.parametrize("name", sorted(linalg.__all__))
-def test_tensors_only(name):
-    count = 2 if name in ("cross", "outer", "matmul", "tensordot", "vecdot", "solve") else 1
-    more = (2,) if name == "matrix_power" else ()
-    with pytest.raises(TypeError, match=rf"^{name}: must be called with a tensor, got .*asarray"):
-        getattr(linalg, name)(*[np.eye(2, dtype=">f8")] * count, *more)
-
-
-LINALG_ERROR = np.linalg.LinAlgError
-BROADCAST = "shape mismatch: operands could not be broadcast together with shapes .*"
-ERRORS = [
-    ("solve(eye, tl.ones((3,)))", ValueError, "shapes .* do not match"),
-    ("solve(eye, tl.ones((3, 2)))", ValueError, "shapes .* do not match"),
-    ("solve(eye, tl.ones(()))", ValueError, "shapes .* do not match"),
-    ("solve(tl.ones((5, 2, 2)), tl.ones((4, 2, 1)))", ValueError, BROADCAST),
-    ("matrix_power(eye, 2.5)", TypeError, "n must be an integer, got 2.5"),
-    ("qr(eye, mode='r')", ValueError, "mode must be 'reduced' or 'complete', got 'r'"),
-    ("matrix_norm(eye, ord=3)", ValueError, "ord must be .*, got 3"),
-    ("matrix_norm(eye, ord='f')", ValueError, "ord must be .*, got 'f'"),
-    ("matrix_norm(empty, ord=-2)", ValueError, "no norm of order -2"),
-    ("vector_norm(eye, ord='fro')", TypeError, "ord must be a real"),
-    ("vector_norm(eye, ord=math.nan)", ValueError, "ord must be a real"),
-    ("vector_norm(empty, axis=0, ord=-math.inf)", ValueError, "no norm of order -inf"),
-    ("vector_norm(eye, axis=2)", IndexError, "axis 2 is out of bounds"),
-    ("vector_norm(eye, axis=(0, 0))", ValueError, "axis must not name"),
-    ("cross(eye, eye)", ValueError, "sizes along axis -1 must be 3"),
-    ("cross(wide, tl.ones((2, 1)))", ValueError, "sizes along axis -1"),
-    ("cross(wide, wide, axis=1)", IndexError, "axis must be negative"),
-    ("cross(wide, tl.ones((4, 3)))", ValueError, BROADCAST),
-    ("outer(eye, tl.ones((2,)))", ValueError, "both operands must have rank 1"),
-    ("diagonal(eye, offset=0.5)", TypeError, "offset must be an integer"),
-    ("trace(eye, offset='a')", TypeError, "offset must be an integer"),
-    ("pinv(eye, rtol=1j)", TypeError, "rtol must be a real number"),
-    ("pinv(eye, rtol=tl.asarray(1))", TypeError, "rtol must have a real floating"),
-    ("matrix_rank(eye, rtol='a')", TypeError, "rtol .* got 'a'"),
-    ("matrix_rank(eye, rtol=tl.ones((5,)))", ValueError, r"rtol of shape \(5,\) does not fit a st"),
-    ("inv(zero)", LINALG_ERROR, "Singular matrix"),
-    ("solve(zero, eye)", LINALG_ERROR, "Singular matrix"),
-    ("matrix_power(zero, -1)", LINALG_ERROR, "Singular"),
-    ("cholesky(zero)", LINALG_ERROR, ".* not positive"),
-    ("eig(nan)", LINALG_ERROR, ""),
-    ("eigh(nan)", LINALG_ERROR, ""),
-    ("eigvalsh(nan)", LINALG_ERROR, ""),
-    ("svd(nan)", LINALG_ERROR, ""),
-]
-
-
-@pytest.mark.parametrize(("call", "error", "message"), ERRORS)
+@pytest.mark.parametrize(
+    ("call", "error", "message"),
+    [
+        ("qr(tl.eye(2), mode='r')", ValueError, "mode must be 'reduced' or 'complete', got 'r'"),
+        ("matrix_norm(tl.zeros((0, 3)), ord=-2)", ValueError, "no norm of order -2"),
+        ("vector_norm(tl.zeros(0), ord=-math.inf)", ValueError, "no norm of order -inf"),
+        ("cross(tl.ones((2, 3)), tl.ones((2, 3)), axis=1)", IndexError, "axis must be negative"),
+        ("pinv(tl.eye(2), rtol=1j)", TypeError, "rtol must be a real number"),
+        ("pinv(tl.eye(2), rtol=tl.asarray(1))", TypeError, "rtol must have a real floating"),
+        ("eigvalsh(tl.full((2, 2), math.nan))", np.linalg.LinAlgError, ""),
+    ],
+)
 def test_errors(call, error, message):
-    operands = {
-        "eye": tl.eye(2),
-        "zero": tl.zeros((2, 2)),
-        "nan": tl.full((2, 2), math.nan),
-        "wide": tl.ones((2, 3)),
-        "empty": tl.zeros((0, 3)),
-    }
     with pytest.raises(error, match=f"^{call.partition('(')[0]}: {message}"):
-        eval(f"linalg.{call}", {"linalg": linalg, "tl": tl, "math": math, **operands})
+        eval(f"linalg.{call}", {"linalg": linalg, "tl": tl, "math": math})
 
 
 def test_errors_of_values_are_value_errors():

@@ -10,7 +10,6 @@ from hypothesis import strategies as st
 from tensors import BFLOAT16, DTYPES, as_dtype, asarray, host, kind, same
 
 import tensorlayout as tl
-from tensorlayout.functions import sets
 
 pytestmark = pytest.mark.usefixtures("device")
 
@@ -128,13 +127,6 @@ def test_named_results():
     assert tl.unique_all(x)._fields == ("values", "indices", "inverse_indices", "counts")
     assert tl.unique_counts(x)._fields == ("values", "counts")
     assert tl.unique_inverse(x)._fields == ("values", "inverse_indices")
-
-
-@pytest.mark.parametrize("name", sets.__all__)
-def test_only_tensors(name):
-    arguments = ([1], tl.asarray([1])) if name == "isin" else ([1],)
-    with pytest.raises(TypeError, match=rf"{name}: .*asarray\(\)"):
-        getattr(tl, name)(*arguments)
 
 
 # --- isin --------------------------------------------------------------------------------------

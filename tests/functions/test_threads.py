@@ -48,30 +48,6 @@ def in_threads(work):
     return results
 
 
-def test_the_same_operations_on_shared_tensors():
-    values = np.arange(60.0).reshape(3, 4, 5)
-    x = tl.asarray(values)
-    expected = np.sqrt(values.T * 2 + 1).sum(axis=0)
-    tl.plan.run.cache_clear()
-
-    def work(_):
-        return [np.asarray(tl.sum(tl.sqrt(permuted * 2 + 1), axis=0)) for permuted in turned]
-
-    turned = [tl.permute_dims(x, (2, 1, 0))] * 20
-    for results in in_threads(work):
-        assert all(np.allclose(result, expected, rtol=1e-15) for result in results)
-
-
-def test_one_operation_in_all_threads_makes_one_layout():
-    def work(_):
-        made = [tl.zeros((n, 3), dtype=tl.int8, layout=(0, 1)) for n in range(1, 60)]
-        return [x.layout for x in made] + [tl.add(x, x).layout for x in made]
-
-    first, *others = in_threads(work)
-    for other in others:
-        assert all(a is b for a, b in zip(first, other, strict=True))
-
-
 def test_layouts_that_die_and_are_made_again_stay_one_object():
     def work(_):
         return all(tl.Layout((n % 7, 5)) is tl.Layout((n % 7, 5)) for n in range(2000))

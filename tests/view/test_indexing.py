@@ -62,15 +62,6 @@ def test_positions_of_no_element_are_not_checked(key):
     same(x, array)
 
 
-def test_values_are_broadcast_and_converted():
-    x = tl.zeros((2, 3), dtype=tl.uint8)
-    x[...] = tl.asarray([1.9, 300.0, -4.0])
-    same(x, np.array([[1, 255, 0], [1, 255, 0]], np.uint8))
-    x[0] = np.array([7, 8, 9])
-    x[1] = [1, 2, 3]
-    same(x, np.array([[7, 8, 9], [1, 2, 3]], np.uint8))
-
-
 def zeros(dtype=None):
     return tl.zeros((3,), dtype=dtype)
 
@@ -110,46 +101,6 @@ def test_refused_writes(make, value, error, message, mask):
     same(x, before)
 
 
-def test_take():
-    x = tl.reshape(tl.arange(12), (3, 4))
-    same(tl.take(x, tl.asarray([2, 0]), axis=0), np.arange(12).reshape(3, 4)[[2, 0]])
-    same(tl.take(x, tl.asarray([-1]), axis=1), np.arange(12).reshape(3, 4)[:, [-1]])
-    same(tl.take(tl.arange(5), tl.asarray([4, 4])), np.array([4, 4]))
-    same(tl.take(tl.arange(5), tl.asarray(-2)), np.array(3))
-    for layout in ((1, 0), (0, 1)):
-        y = tl.to_layout(x, layout)
-        same(tl.take(y, tl.asarray(2), axis=0), np.array([8, 9, 10, 11]))
-        same(tl.take(y, tl.asarray(2), axis=1), np.array([2, 6, 10]))
-    with pytest.raises(ValueError, match="axis must be given"):
-        tl.take(x, tl.asarray([0]))
-    with pytest.raises(IndexError):
-        tl.take(x, tl.asarray([3]), axis=0)
-
-
-@pytest.mark.parametrize(
-    ("dtype", "value", "expected"),
-    [
-        ("uint8", 300.7, 255),
-        ("int8", -1e9, -128),
-        ("int32", float("nan"), 0),
-        ("bfloat16", 2**70, 2.0**70),
-        ("bfloat16", 1 + 2**-8 + 2**-40, 1 + 2**-7),
-        ("float16", 1e9, float("inf")),
-    ],
-)
-def test_scalars_are_converted_as_tensors_are(dtype, value, expected):
-    x = tl.zeros((2,), dtype=dtype)
-    x[...] = value
-    assert [float(v) for v in x] == [expected, expected]
-
-
-def test_nothing_is_written_where_nothing_is_selected():
-    x = tl.asarray([1, 2, 3])
-    nowhere = tl.asarray([False, False, False])
-    x[nowhere] = x[nowhere]
-    same(x, np.array([1, 2, 3]))
-
-
 FITTING = [
     ((1, 3), (3,)),
     ((1, 1, 4, 3), (4, 3)),
@@ -169,18 +120,6 @@ def test_leading_ones_are_dropped(value, shape):
     whole[1] = y
     same(whole[1], np.ones(shape))
     same(whole[0], np.zeros(shape))
-
-
-def test_other_leading_sizes_are_refused():
-    x = tl.zeros(3)
-    with pytest.raises(
-        ValueError, match=r"a value of shape \(2, 3\) could not be broadcast to \(3,\)"
-    ):
-        x[...] = tl.ones((2, 3))
-    with pytest.raises(
-        ValueError, match=r"a value of shape \(0, 3\) could not be broadcast to \(3,\)"
-    ):
-        x[...] = tl.ones((0, 3))
 
 
 @pytest.mark.parametrize("key", ["k, None, 1:", "k[:0]", "k[:0] > 0, 1:", "0:0"])

@@ -119,12 +119,6 @@ def test_children_use_the_simulator():
     assert forked(SIMULATOR, 10, TENSORLAYOUT_CUDA_SIMULATOR="1") == ["0", "0"]
 
 
-@forks_well
-@pytest.mark.long
-def test_many_forks_in_the_midst_of_copies():
-    assert forked(COPIES, 1000) == ["0", "0"]
-
-
 # Which threads of the process may run where, besides those that NumPy's libraries started.
 PINNED = """
 import os, threading

@@ -372,20 +372,14 @@ def test_sort_is_by_value(descending):
 
 REFUSED = {
     "add": lambda x: x + x,
-    "add a number": lambda x: x + 1,
     "in place": lambda x: x.__iadd__(x),
-    "negative": lambda x: -x,
     "less": lambda x: x < x,
     "matmul": lambda x: x @ x,
     "sum": tl.sum,
-    "mean": tl.mean,
     "max": tl.max,
-    "any": tl.any,
     "cumulative_sum": tl.cumulative_sum,
     "unique_values": tl.unique_values,
-    "isnan": tl.isnan,
     "clip": lambda x: tl.clip(x, 0, 1),
-    "real": tl.real,
     "searchsorted": lambda x: tl.searchsorted(x, x),
 }
 

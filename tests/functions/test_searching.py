@@ -28,14 +28,6 @@ def test_where_with_scalars():
     same(tl.where(np.bool_(True), 1, tl.asarray([2.0])), np.array([1.0]))
 
 
-@pytest.mark.parametrize("dtype", sorted(set(DTYPES["any"]) - {"bool"}))
-def test_conditions_that_are_not_bool(dtype):
-    x = tl.ones((2,))
-    message = f"where: the condition must have dtype bool, got {dtype}; use condition != 0"
-    with pytest.raises(TypeError, match=message):
-        tl.where(tl.ones((2,), dtype=dtype), x, x)
-
-
 # --- nonzero -----------------------------------------------------------------------------------
 
 

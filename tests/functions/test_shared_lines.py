@@ -49,19 +49,6 @@ def test_the_bits_do_not_depend_on_the_threads(name, dtype, monkeypatch):
                 assert len(found) == 1, (shape, axis)
 
 
-@pytest.mark.usefixtures("small_blocks")
-@pytest.mark.parametrize("shape", SHAPES)
-def test_lines_are_scanned_and_sorted(shape, monkeypatch):
-    monkeypatch.setattr(threads, "_forced", 3)
-    a = np.random.default_rng(4).integers(-50, 50, shape).astype(np.float32)  # sums are exact
-    x = tl.asarray(a)
-    for axis in range(a.ndim):
-        assert np.array_equal(host(tl.cumulative_sum(x, axis=axis)), a.cumsum(axis)), axis
-        assert np.array_equal(host(tl.sort(x, axis=axis)), np.sort(a, axis)), axis
-        stable = np.argsort(a, axis, kind="stable")
-        assert np.array_equal(host(tl.argsort(x, axis=axis)), stable), axis
-
-
 def test_each_thread_takes_some(monkeypatch):
     """Of large tensors: the blocks are what they are for users."""
     monkeypatch.setattr(threads, "_forced", 2)

@@ -97,7 +97,7 @@ def scaled(draw):
 
 
 def cast(draw):
-    x = operand(draw, "CAST")
+    x = operand(draw, "CAST", values="wild")
     name = data_type(draw, "CAST", "OutputTensor") if not draw.few else "int64"
     text = f'dml.cast(x, "{name.upper()}")'
     return case(draw, text, lambda a: casting.cast(a, name), x=x)
@@ -499,18 +499,19 @@ def diagonals(draw):
 
 
 def hot(draw):
-    """A position outside leaves its line cold."""
+    """A position outside leaves its line cold; the hot value follows in the fastest dimension."""
     draw.most = MOST
     shape = draw.shape(1, 8, empty=False)
     axis = draw.between(0, len(shape) - 1)
     depth = draw.between(1, 5)
     k = positions(draw, with_size(shape, axis, 1), depth, "ONE_HOT", outside=2)
     fastest = draw.between(0, len(shape) - 1)
-    pair = with_size((1,) * len(shape), fastest, draw.between(2, 3))
+    pair = [draw.choice((1, 1, 2)) if d < fastest else 1 for d in range(len(shape))]
+    pair[fastest] = draw.between(2, 3)
     values = draw.operand(data_type(draw, "ONE_HOT", "ValuesTensor"), pair, "mild")
 
     def expect(at, pair):
-        off, on = pair.ravel()[:2]
+        off, on = pair.ravel()[:2]  # ones follow the fastest dimension of several
         at = at.astype(np.int64)
         line = np.arange(depth).reshape(with_size((1,) * len(shape), axis, depth))
         return np.where(np.where(at < 0, at + depth, at) == line, on, off)

@@ -12,7 +12,7 @@ from test_architecture import modules_after
 import tensorlayout as tl
 from tensorlayout import directml
 from tensorlayout.directml import TensorDesc, calc_buffer_tensor_size
-from tensorlayout.layout import Layout, PaddingValue
+from tensorlayout.layout import Layout
 
 # --- tensor descriptors ---
 
@@ -212,11 +212,6 @@ IMAGE = tl.zeros((1, 4, 4, 6), dtype=tl.float32)
 D = directml
 
 BROKEN = [
-    (lambda: D.join([], 0), "JOIN: InputTensors must be at least one tensor, got none"),
-    (
-        lambda: D.join([A, A], 0, out=tl.zeros((4, 3))),
-        "JOIN: OutputTensor: DataType must be FLOAT32, got FLOAT64",
-    ),
     (
         lambda: D.split(A, [1, 2], 1, out=[A[:, :2], A[:, :1]]),
         "SPLIT: OutputTensors: Sizes along Axis 1 must be (1, 2), got (2, 1)",
@@ -259,7 +254,6 @@ BROKEN = [
         lambda: D.slice1(A, [0, 0], [2, 3], [1, 1], [2, 0]),
         "SLICE1: OutputTensor: each of Sizes must be at least 1",
     ),
-    (lambda: D.scatter(A, INT, A, 1, duplicates="first"), "SCATTER: duplicates must be 'last'"),
     (
         lambda: D.scatter(A, INT, A, 1, duplicates="error"),
         "SCATTER: IndicesTensor: positions must differ with duplicates='error', got 0 again",
@@ -268,19 +262,9 @@ BROKEN = [
         lambda: D.scatter_nd(A, INT[:, :2] + 1, A[:1, :2], 2, 2, duplicates="error"),
         "SCATTER_ND: IndicesTensor: positions must differ with duplicates='error', got (1, 1)",
     ),
-    (lambda: D.padding(A, [0, 0], [0, 0], "MIRROR"), "PADDING: PaddingMode must be one of CONST"),
     (
         lambda: D.tile(A, [2**16, 2**16]),
         "TILE: OutputTensor: a tensor addresses at most 2**32 - 1 elements, got 25769803776",
-    ),
-    (lambda: D.diagonal_matrix((3, 3), 2**31, 1, "INT8"), "DIAGONAL_MATRIX: Offset must fit 32"),
-    (
-        lambda: D.diagonal_matrix1(A, 1, -(2**31) - 1, 1),
-        "DIAGONAL_MATRIX1: DiagonalFillBegin must fit 32 bits with a sign, got -2147483649",
-    ),
-    (
-        lambda: D.diagonal_matrix1(A, 1, 0, 2**31),
-        "DIAGONAL_MATRIX1: DiagonalFillEnd must fit 32 bits with a sign, got 2147483648",
     ),
     (lambda: D.diagonal_matrix1(None, 1, 0, 1), "DIAGONAL_MATRIX1: sizes and data_type must"),
     (
@@ -393,14 +377,6 @@ def test_outputs_that_share_memory_with_themselves():
         directml.compile(desc)
 
 
-def test_inputs_may_share_memory():
-    x = tl.broadcast_to(tl.asarray([1, 2]), (2, 2))
-    windows = tl.sliding_window(tl.arange(4), 3)
-    joined = directml.join([x, x], 0)
-    assert np.asarray(joined).tolist() == [[1, 2]] * 4
-    assert np.asarray(directml.tile(windows, (1, 1))).tolist() == [[0, 1, 2], [1, 2, 3]]
-
-
 def test_in_place_only_where_it_is_allowed():
     storage = tl.arange(8)
     x, part = storage[:4], storage[2:6]
@@ -425,20 +401,6 @@ def test_outputs_that_share_memory_with_each_other():
     says = r"OutputTensors\[0\] must share no memory with OutputTensors\[1\], got 8 bytes shared$"
     with pytest.raises(ValueError, match=says):
         directml.split(x, [2, 2], 0, out=[storage[:2], storage[1:3]])
-
-
-def test_outputs_that_cannot_be_written():
-    fixed = tl.from_storage(bytes(24), "(3):(1)", dtype=tl.int64)
-    with pytest.raises(ValueError, match="TILE: OutputTensor: the tensor is read-only"):
-        directml.tile(tl.arange(3), (1,), out=fixed)
-
-
-def test_padding_around_an_output_stays():
-    layout = Layout.padded((2, 4), (3, 6), None, PaddingValue.ONE)
-    out = tl.zeros((2, 4), dtype=tl.int64, layout=layout)
-    directml.tile(tl.asarray([[5, 6]]), (2, 2), out=out)
-    storage = np.asarray(tl.from_storage(out.__array__().base, "(18):(1)", dtype=tl.int64))
-    assert storage.tolist() == [5, 6, 5, 6, 1, 1] * 2 + [1] * 6
 
 
 # --- compiled operators ---
@@ -574,22 +536,6 @@ def test_functions_take_a_feature_level():
         directml.gather(zeros, at, 0, 1, feature_level="2_1")
 
 
-def test_results_follow_the_order_of_the_input():
-    x = tl.zeros((1, 2, 4, 4), dtype=tl.float32, layout="NHWC")
-    order = x.layout.minor_to_major
-    for result in (
-        directml.join([x, x], 1),
-        directml.space_to_depth(x, 2),
-        directml.padding(x, [0, 0, 1, 1], [0, 0, 1, 1], "EDGE"),
-        directml.upsample_2d(x, (2, 2)),
-        directml.tile(x, (1, 1, 2, 1)),
-        directml.slice1(x, [0, 0, 0, 0], [1, 2, 4, 4], [1, 1, -1, 1]),
-        directml.gather_elements(x, tl.zeros((1, 2, 4, 4), dtype=tl.int64), 3),
-        directml.split(x, [1, 1], 1)[0],
-    ):
-        assert result.layout == Layout.packed(result.shape, order)
-
-
 def test_bindings():
     buffer = np.arange(16, dtype=np.float32)
     x = TensorDesc("FLOAT32", (2, 3), (5, 1)).over(buffer, 16)
@@ -652,8 +598,8 @@ def test_signatures(name):
 
 
 def test_it_is_imported_at_first_use():
-    assert "tensorlayout.directml" not in modules_after("import tensorlayout")
-    assert "tensorlayout.directml" in modules_after("import tensorlayout as tl; tl.directml")
+    code = "import sys, tensorlayout as tl; assert 'tensorlayout.directml' not in sys.modules"
+    assert "tensorlayout.directml" in modules_after(f"{code}; tl.directml")
 
 
 # --- calls that are made again ---

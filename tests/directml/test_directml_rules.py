@@ -173,7 +173,43 @@ def test_valid_descriptors(name):
     assert desc.validate().validate() == desc
 
 
-# --- by operator and the number of the constraint in the facts: members changed, what is said ---
+# --- what breaks a constraint: a member changed, and what is said ---------------------------------
+
+
+def member(name):
+    """The member that a field is, by its name: tensors have a word more."""
+    return {"a": "A", "b": "B"}.get(name, "".join(word.capitalize() for word in name.split("_")))
+
+
+def wrong_type(**changed):
+    """A tensor of another data type than FLOAT32."""
+    ((name, desc),) = changed.items()
+    return changed, f"{member(name)}Tensor: DataType must be FLOAT32, got {desc.data_type.name}"
+
+
+def wrong_rank(rank, **changed):
+    """A tensor of more or fewer dimensions."""
+    ((name, desc),) = changed.items()
+    return changed, f"{member(name)}Tensor: DimensionCount must be {rank}, got {desc.rank}"
+
+
+def wrong_sizes(sizes, **changed):
+    """A tensor of other sizes."""
+    ((name, desc),) = changed.items()
+    return changed, f"{member(name)}Tensor: Sizes must be {sizes}, got {desc.sizes}"
+
+
+def wrong_count(count, **changed):
+    """A list that has not an entry for each dimension."""
+    ((name, values),) = changed.items()
+    return changed, f"{member(name)} must have {count} entries, DimensionCount, got {len(values)}"
+
+
+def outside(allowed, **changed):
+    """A number outside of its range."""
+    ((name, value),) = changed.items()
+    return changed, f"{member(name)} must be {allowed}, got {value}"
+
 
 NONE = "no level allows"
 
@@ -194,51 +230,37 @@ WINDOWS = [
     ({"input_window_offsets": [0, -1]}, "InputWindowOffsets must be 0 to 2**32 - 1, got -1"),
 ]
 WINDOW_COUNTS = [
-    (
-        {"input_window_offsets": [0]},
-        "InputWindowOffsets must have 2 entries, DimensionCount, got 1",
-    ),
-    (
-        {"input_window_sizes": [1, 1, 1]},
-        "InputWindowSizes must have 2 entries, DimensionCount, got 3",
-    ),
-    ({"input_window_strides": []}, "InputWindowStrides must have 2 entries, DimensionCount, got 0"),
+    wrong_count(2, input_window_offsets=[0]),
+    wrong_count(2, input_window_sizes=[1, 1, 1]),
+    wrong_count(2, input_window_strides=[]),
 ]
 COUNTS_OF_TUPLES = [
-    ({"input_dimension_count": 4}, "InputDimensionCount must be 1 to 3, got 4"),
-    ({"input_dimension_count": 0}, "InputDimensionCount must be 1 to 3, got 0"),
-    ({"indices_dimension_count": 4}, "IndicesDimensionCount must be 1 to 3, got 4"),
-    ({"indices_dimension_count": 0}, "IndicesDimensionCount must be 1 to 3, got 0"),
+    outside("1 to 3", input_dimension_count=4),
+    outside("1 to 3", input_dimension_count=0),
+    outside("1 to 3", indices_dimension_count=4),
+    outside("1 to 3", indices_dimension_count=0),
     (
         {"input_dimension_count": 2},
         "InputTensor: Sizes before the last 2, InputDimensionCount, must be 1, got (2, 3, 4)",
     ),
 ]
-INDICES_RANK = ({"indices": i32(5, 2)}, "IndicesTensor: DimensionCount must be 3, got 2")
-OUTPUT_TYPE = ({"output": i32(2, 3)}, "OutputTensor: DataType must be FLOAT32, got INT32")
-OUTPUT_RANK = ({"output": t(1, 2, 3)}, "OutputTensor: DimensionCount must be 2, got 3")
-OUTPUT_SIZES = ({"output": t(3, 2)}, "OutputTensor: Sizes must be (2, 3), got (3, 2)")
-AXIS = [
-    ({"axis": 2}, "Axis must be 0 to 1, got 2"),
-    ({"axis": -1}, "Axis must be 0 to 1, got -1"),
-]
+INDICES_RANK = wrong_rank(3, indices=i32(5, 2))
+OUTPUT_TYPE = wrong_type(output=i32(2, 3))
+OUTPUT_RANK = wrong_rank(2, output=t(1, 2, 3))
+OUTPUT_SIZES = wrong_sizes((2, 3), output=t(3, 2))
+AXIS = [outside("0 to 1", axis=2), outside("0 to 1", axis=-1)]
 BORDERS = {
-    0: [
-        (
-            {"output": t(1, 1, 4, 5)},
-            "OutputTensor: Sizes must be (1, 1, 4, 4), got (1, 1, 4, 5)",
-        ),
-    ],
+    0: [wrong_sizes((1, 1, 4, 4), output=t(1, 1, 4, 5))],
     1: [
-        ({"start_padding": [1, 0]}, "StartPadding must have 4 entries, DimensionCount, got 2"),
+        wrong_count(4, start_padding=[1, 0]),
         ({"end_padding": [1] * 5}, "EndPadding must have 4 entries, DimensionCount, got 5"),
-        ({"output": t(1, 4, 4)}, "OutputTensor: DimensionCount must be 4, got 3"),
+        wrong_rank(4, output=t(1, 4, 4)),
     ],
     2: [
         ({"start_padding": [0, 0, -1, 0]}, "StartPadding must be 0 to 2**32 - 1, got -1"),
         ({"end_padding": [0, 0, 0, 2**32]}, "EndPadding must be 0 to 2**32 - 1, got 4294967296"),
     ],
-    3: [({"output": i32(1, 1, 4, 4)}, "OutputTensor: DataType must be FLOAT32, got INT32")],
+    3: [wrong_type(output=i32(1, 1, 4, 4))],
 }
 
 
@@ -248,65 +270,47 @@ BY_FOUR = [
     ({"output": t(8, 2, 6)}, f"OutputTensor: DimensionCount {NOT_FOUR}"),
 ]
 SELECTED = {
-    0: [
-        ({"output_value": t(3)}, "OutputValueTensor: DimensionCount must be 2, got 1"),
-        ({"output_index": u32(3)}, "OutputIndexTensor: DimensionCount must be 2, got 1"),
-    ],
-    1: [({"output_value": i32(2, 3)}, "OutputValueTensor: DataType must be FLOAT32, got INT32")],
+    0: [wrong_rank(2, output_value=t(3)), wrong_rank(2, output_index=u32(3))],
+    1: [wrong_type(output_value=i32(2, 3))],
     2: AXIS,
-    3: [
-        ({"k": 0}, "K must be 1 to 5, the size along Axis, got 0"),
-        ({"k": 6}, "K must be 1 to 5, the size along Axis, got 6"),
-    ],
-    4: [
-        ({"output_value": t(2, 4)}, "OutputValueTensor: Sizes must be (2, 3), got (2, 4)"),
-        ({"output_index": u32(1, 3)}, "OutputIndexTensor: Sizes must be (2, 3), got (1, 3)"),
-    ],
+    3: [outside("1 to 5, the size along Axis", k=0), outside("1 to 5, the size along Axis", k=6)],
+    4: [wrong_sizes((2, 3), output_value=t(2, 4)), wrong_sizes((2, 3), output_index=u32(1, 3))],
 }
 TO_DEPTH = {
     0: BY_FOUR,
-    1: [({"output": i32(1, 8, 2, 3)}, "OutputTensor: DataType must be FLOAT32, got INT32")],
+    1: [wrong_type(output=i32(1, 8, 2, 3))],
     2: [
         (
             {"block_size": 4},
             "InputTensor: height and width must be multiples of BlockSize 4,"
             " got Sizes (1, 2, 4, 6)",
         ),
-        ({"block_size": 0}, "BlockSize must be 1 to 2**32 - 1, got 0"),
-        (
-            {"output": t(1, 8, 2, 6)},
-            "OutputTensor: Sizes must be (1, 8, 2, 3), got (1, 8, 2, 6)",
-        ),
+        outside("1 to 2**32 - 1", block_size=0),
+        wrong_sizes((1, 8, 2, 3), output=t(1, 8, 2, 6)),
     ],
 }
 TO_SPACE = {
     0: BY_FOUR,
-    1: [({"output": i32(1, 2, 4, 6)}, "OutputTensor: DataType must be FLOAT32, got INT32")],
+    1: [wrong_type(output=i32(1, 2, 4, 6))],
     2: [
         (
             {"block_size": 3},
             "InputTensor: channels must be a multiple of BlockSize squared, 9,"
             " got Sizes (1, 8, 2, 3)",
         ),
-        ({"block_size": -2}, "BlockSize must be 1 to 2**32 - 1, got -2"),
-        (
-            {"output": t(1, 8, 2, 6)},
-            "OutputTensor: Sizes must be (1, 2, 4, 6), got (1, 8, 2, 6)",
-        ),
+        outside("1 to 2**32 - 1", block_size=-2),
+        wrong_sizes((1, 2, 4, 6), output=t(1, 8, 2, 6)),
     ],
 }
 RUNNING = {0: [OUTPUT_TYPE, OUTPUT_RANK, OUTPUT_SIZES], 1: AXIS}
 PATCHES = {
     0: [
-        (
-            {"window_sizes": [1] * 7},
-            "DimensionCount must be 1 to 6, got 7 WindowSizes",
-        ),
+        ({"window_sizes": [1] * 7}, "DimensionCount must be 1 to 6, got 7 WindowSizes"),
         ({"window_sizes": []}, "DimensionCount must be 1 to 6, got 0 WindowSizes"),
-        ({"strides": [1]}, "Strides must have 2 entries, DimensionCount, got 1"),
-        ({"dilations": [1, 1, 1]}, "Dilations must have 2 entries, DimensionCount, got 3"),
-        ({"start_padding": [0]}, "StartPadding must have 2 entries, DimensionCount, got 1"),
-        ({"end_padding": []}, "EndPadding must have 2 entries, DimensionCount, got 0"),
+        wrong_count(2, strides=[1]),
+        wrong_count(2, dilations=[1, 1, 1]),
+        wrong_count(2, start_padding=[0]),
+        wrong_count(2, end_padding=[]),
     ],
     1: [
         ({"window_sizes": [2, 0]}, "WindowSizes must be 1 to 2**32 - 1, got 0"),
@@ -322,40 +326,32 @@ PATCHES = {
     ],
 }
 
+# By operator and the number of the constraint in the facts.
 BROKEN = {
     "JOIN": {
         0: [({"inputs": []}, "InputCount must be at least 1, got 0")],
-        1: [
-            ({"axis": 3}, "Axis must be 0 to 2, got 3"),
-            ({"axis": -1}, "Axis must be 0 to 2, got -1"),
-        ],
+        1: [outside("0 to 2", axis=3), outside("0 to 2", axis=-1)],
         2: [
             (
                 {"inputs": [t(1, 2, 4), i32(1, 3, 4)]},
                 "InputTensors[1]: DataType must be FLOAT32, got INT32",
             ),
-            (
-                {"inputs": [t(1, 2, 4), t(3, 4)]},
-                "InputTensors[1]: DimensionCount must be 3, got 2",
-            ),
-            ({"output": i32(1, 5, 4)}, "OutputTensor: DataType must be FLOAT32, got INT32"),
-            ({"output": t(5, 4)}, "OutputTensor: DimensionCount must be 3, got 2"),
+            ({"inputs": [t(1, 2, 4), t(3, 4)]}, "InputTensors[1]: DimensionCount must be 3, got 2"),
+            wrong_type(output=i32(1, 5, 4)),
+            wrong_rank(3, output=t(5, 4)),
         ],
         3: [
             (
                 {"inputs": [t(1, 2, 4), t(1, 3, 5)]},
                 "InputTensors[1]: Sizes away from Axis 1 must be (1, 3, 4), got (1, 3, 5)",
             ),
-            ({"output": t(1, 5, 5)}, "OutputTensor: Sizes must be (1, 5, 4), got (1, 5, 5)"),
+            wrong_sizes((1, 5, 4), output=t(1, 5, 5)),
         ],
-        4: [({"output": t(1, 6, 4)}, "OutputTensor: Sizes must be (1, 5, 4), got (1, 6, 4)")],
+        4: [wrong_sizes((1, 5, 4), output=t(1, 6, 4))],
     },
     "SPLIT": {
         0: [({"outputs": []}, "OutputCount must be at least 1, got 0")],
-        1: [
-            ({"axis": 3}, "Axis must be 0 to 2, got 3"),
-            ({"axis": -1}, "Axis must be 0 to 2, got -1"),
-        ],
+        1: [outside("0 to 2", axis=3), outside("0 to 2", axis=-1)],
         2: [
             (
                 {"outputs": [t(1, 2, 4), i32(1, 3, 4)]},
@@ -370,7 +366,7 @@ BROKEN = {
             (
                 {"outputs": [t(1, 2, 4), t(2, 3, 4)]},
                 "OutputTensors[1]: Sizes away from Axis 1 must be (1, 3, 4), got (2, 3, 4)",
-            ),
+            )
         ],
         4: [
             (
@@ -385,7 +381,7 @@ BROKEN = {
     },
     "SLICE": {
         0: [
-            ({"output": t(2, 2)}, "OutputTensor: Sizes must be (1, 2), got (2, 2)"),
+            wrong_sizes((1, 2), output=t(2, 2)),
             ({"sizes": [1, 0]}, "Sizes must be 1 to 2**32 - 1, got 0"),
         ],
         1: [
@@ -402,23 +398,23 @@ BROKEN = {
             ({"offsets": [0, -1]}, "Offsets must be 0 to 2**32 - 1, got -1"),
         ],
         2: [
-            ({"offsets": [0]}, "Offsets must have 2 entries, DimensionCount, got 1"),
-            ({"sizes": [1, 1, 1]}, "Sizes must have 2 entries, DimensionCount, got 3"),
-            ({"strides": []}, "Strides must have 2 entries, DimensionCount, got 0"),
-            ({"output": t(2)}, "OutputTensor: DimensionCount must be 2, got 1"),
+            wrong_count(2, offsets=[0]),
+            wrong_count(2, sizes=[1, 1, 1]),
+            wrong_count(2, strides=[]),
+            wrong_rank(2, output=t(2)),
         ],
         3: [
             ({"strides": [1, -1]}, "Strides must be 1 to 2**32 - 1, got -1"),
             ({"strides": [1, 0]}, "Strides must be 1 to 2**32 - 1, got 0"),
         ],
-        4: [({"output": i32(1, 2)}, "OutputTensor: DataType must be FLOAT32, got INT32")],
+        4: [wrong_type(output=i32(1, 2))],
     },
     "SLICE1": {
         0: [WINDOWS[2]],
         1: WINDOWS[3:],
         2: WINDOWS[:2],
         3: [({"output": t(2, 4)}, "OutputTensor: Sizes must be at most (2, 3), got (2, 4)")],
-        4: [*WINDOW_COUNTS, ({"output": t(3)}, "OutputTensor: DimensionCount must be 2, got 1")],
+        4: [*WINDOW_COUNTS, wrong_rank(2, output=t(3))],
         5: [OUTPUT_TYPE],
     },
     "SLICE_GRAD": {
@@ -430,30 +426,16 @@ BROKEN = {
                 "InputGradientTensor: Sizes must be at most (2, 3), got (2, 4)",
             ),
         ],
-        2: [
-            *WINDOW_COUNTS,
-            ({"input_gradient": t(3)}, "InputGradientTensor: DimensionCount must be 2, got 1"),
-        ],
-        3: [
-            (
-                {"output_gradient": i32(2, 6)},
-                "OutputGradientTensor: DataType must be FLOAT32, got INT32",
-            ),
-        ],
+        2: [*WINDOW_COUNTS, wrong_rank(2, input_gradient=t(3))],
+        3: [wrong_type(output_gradient=i32(2, 6))],
     },
     "GATHER": {
-        0: [
-            ({"indices": i32(1, 2)}, "IndicesTensor: DimensionCount must be 3, got 2"),
-            ({"output": t(2, 3)}, "OutputTensor: DimensionCount must be 3, got 2"),
-        ],
-        1: [({"output": i32(1, 2, 3)}, "OutputTensor: DataType must be FLOAT32, got INT32")],
-        2: [
-            ({"axis": 3}, "Axis must be 0 to 2, got 3"),
-            ({"axis": -1}, "Axis must be 0 to 2, got -1"),
-        ],
+        0: [wrong_rank(3, indices=i32(1, 2)), wrong_rank(3, output=t(2, 3))],
+        1: [wrong_type(output=i32(1, 2, 3))],
+        2: [outside("0 to 2", axis=3), outside("0 to 2", axis=-1)],
         3: [
-            ({"index_dimensions": 4}, "IndexDimensions must be 0 to 3, got 4"),
-            ({"index_dimensions": -1}, "IndexDimensions must be 0 to 3, got -1"),
+            outside("0 to 3", index_dimensions=4),
+            outside("0 to 3", index_dimensions=-1),
             (
                 {"indices": i32(1, 2, 2)},
                 "IndicesTensor: Sizes before the last 1, IndexDimensions, must be 1, got (1, 2, 2)",
@@ -475,33 +457,25 @@ BROKEN = {
                 "OutputTensor: sizes before the last 3, DimensionCount, must be 1,"
                 " got (2, 3, 4, 1, 5)",
             ),
-            ({"output": t(1, 4, 3)}, "OutputTensor: Sizes must be (1, 2, 3), got (1, 4, 3)"),
+            wrong_sizes((1, 2, 3), output=t(1, 4, 3)),
         ],
     },
     "GATHER_ELEMENTS": {
-        0: [
-            ({"indices": i32(3)}, "IndicesTensor: DimensionCount must be 2, got 1"),
-            OUTPUT_RANK,
-        ],
+        0: [wrong_rank(2, indices=i32(3)), OUTPUT_RANK],
         1: [OUTPUT_TYPE],
         2: [
             (
                 {"indices": i32(2, 4)},
                 "IndicesTensor: Sizes away from Axis 0 must be (2, 3), got (2, 4)",
-            ),
+            )
         ],
         3: [OUTPUT_SIZES],
         4: AXIS,
     },
     "GATHER_ND": {
-        0: [INDICES_RANK, ({"output": t(5, 4)}, "OutputTensor: DimensionCount must be 3, got 2")],
-        1: [({"output": i32(1, 5, 4)}, "OutputTensor: DataType must be FLOAT32, got INT32")],
-        2: [
-            (
-                {"indices": i32(1, 5, 1)},
-                "OutputTensor: Sizes must be (5, 3, 4), got (1, 5, 4)",
-            ),
-        ],
+        0: [INDICES_RANK, wrong_rank(3, output=t(5, 4))],
+        1: [wrong_type(output=i32(1, 5, 4))],
+        2: [({"indices": i32(1, 5, 1)}, "OutputTensor: Sizes must be (5, 3, 4), got (1, 5, 4)")],
         3: [
             *COUNTS_OF_TUPLES,
             (
@@ -514,80 +488,59 @@ BROKEN = {
             (
                 {"indices": i32(1, 5, 4)},
                 "IndicesTensor: the last size, of coordinate tuples, must be at most 3, got 4",
-            ),
+            )
         ],
         5: [
             (
                 {"indices": i32(2, 5, 1), "indices_dimension_count": 3},
                 "IndicesTensor: blocks must have at most 3 dimensions, DimensionCount,"
                 " got sizes (2, 5, 3, 4)",
-            ),
+            )
         ],
     },
     "GATHER_ND1": {
-        0: [
-            ({"indices": i32(2, 2)}, "IndicesTensor: DimensionCount must be 3, got 2"),
-            ({"output": t(2)}, "OutputTensor: DimensionCount must be 3, got 1"),
-        ],
-        1: [({"output": i32(1, 1, 2)}, "OutputTensor: DataType must be FLOAT32, got INT32")],
-        2: [
-            (
-                {"indices": i32(1, 2, 1)},
-                "OutputTensor: Sizes must be (1, 2, 4), got (1, 1, 2)",
-            ),
-        ],
+        0: [wrong_rank(3, indices=i32(2, 2)), wrong_rank(3, output=t(2))],
+        1: [wrong_type(output=i32(1, 1, 2))],
+        2: [({"indices": i32(1, 2, 1)}, "OutputTensor: Sizes must be (1, 2, 4), got (1, 1, 2)")],
         3: COUNTS_OF_TUPLES,
         4: [
-            ({"batch_dimension_count": 2}, "BatchDimensionCount must be 0 to 1, got 2"),
-            ({"batch_dimension_count": -1}, "BatchDimensionCount must be 0 to 1, got -1"),
+            outside("0 to 1", batch_dimension_count=2),
+            outside("0 to 1", batch_dimension_count=-1),
             ({"indices": i32(1, 3, 2)}, "IndicesTensor: batch sizes must be (2,), got (3,)"),
         ],
         5: [
             (
                 {"indices": i32(1, 2, 3)},
                 "IndicesTensor: the last size, of coordinate tuples, must be at most 2, got 3",
-            ),
+            )
         ],
     },
     "SCATTER": {
         0: [
-            ({"indices": i32(3)}, "IndicesTensor: DimensionCount must be 2, got 1"),
-            ({"updates": t(3)}, "UpdatesTensor: DimensionCount must be 2, got 1"),
-            ({"output": t(1, 4, 3)}, "OutputTensor: DimensionCount must be 2, got 3"),
+            wrong_rank(2, indices=i32(3)),
+            wrong_rank(2, updates=t(3)),
+            wrong_rank(2, output=t(1, 4, 3)),
         ],
-        1: [
-            ({"updates": i32(2, 3)}, "UpdatesTensor: DataType must be FLOAT32, got INT32"),
-            ({"output": i32(4, 3)}, "OutputTensor: DataType must be FLOAT32, got INT32"),
-        ],
+        1: [wrong_type(updates=i32(2, 3)), wrong_type(output=i32(4, 3))],
         2: [
             (
                 {"indices": i32(2, 4)},
                 "IndicesTensor: Sizes away from Axis 0 must be (2, 3), got (2, 4)",
-            ),
+            )
         ],
-        3: [
-            ({"updates": t(3, 3)}, "UpdatesTensor: Sizes must be (2, 3), got (3, 3)"),
-            ({"output": t(2, 3)}, "OutputTensor: Sizes must be (4, 3), got (2, 3)"),
-        ],
+        3: [wrong_sizes((2, 3), updates=t(3, 3)), wrong_sizes((4, 3), output=t(2, 3))],
         4: AXIS,
     },
     "SCATTER_ND": {
-        0: [
-            INDICES_RANK,
-            ({"updates": t(5, 4)}, "UpdatesTensor: DimensionCount must be 3, got 2"),
-            ({"output": t(1, 2, 3, 4)}, "OutputTensor: DimensionCount must be 3, got 4"),
-        ],
-        1: [
-            ({"updates": i32(1, 5, 4)}, "UpdatesTensor: DataType must be FLOAT32, got INT32"),
-            ({"output": i32(2, 3, 4)}, "OutputTensor: DataType must be FLOAT32, got INT32"),
-        ],
-        2: [({"output": t(2, 3, 5)}, "OutputTensor: Sizes must be (2, 3, 4), got (2, 3, 5)")],
+        0: [INDICES_RANK, wrong_rank(3, updates=t(5, 4)), wrong_rank(3, output=t(1, 2, 3, 4))],
+        1: [wrong_type(updates=i32(1, 5, 4)), wrong_type(output=i32(2, 3, 4))],
+        2: [wrong_sizes((2, 3, 4), output=t(2, 3, 5))],
         3: [
             (
                 {"indices": i32(1, 5, 4)},
                 "IndicesTensor: the last size, of coordinate tuples, must be at most 3, got 4",
             ),
-            ({"updates": t(1, 5, 3)}, "UpdatesTensor: Sizes must be (1, 5, 4), got (1, 5, 3)"),
+            wrong_sizes((1, 5, 4), updates=t(1, 5, 3)),
         ],
         4: COUNTS_OF_TUPLES,
     },
@@ -612,45 +565,32 @@ BROKEN = {
             (
                 {"padding_value_data_type": "FLOAT16"},
                 "PaddingValueDataType must be FLOAT32, that of the output, got FLOAT16",
-            ),
+            )
         ],
         5: [
             (
                 {"padding_mode": "WRAP", "level": "6_3"},
                 "PaddingMode WRAP is not available at feature level 6_3;"
                 " the lowest level that allows it is 6_4",
-            ),
+            )
         ],
     },
     "TILE": {
         0: [({"repeats": [1, 0]}, "Repeats must be 1 to 2**32 - 1, got 0")],
         1: [
-            ({"repeats": [1]}, "Repeats must have 2 entries, DimensionCount, got 1"),
-            ({"output": t(1, 2, 6)}, "OutputTensor: DimensionCount must be 2, got 3"),
-            ({"output": t(2, 7)}, "OutputTensor: Sizes must be (2, 6), got (2, 7)"),
+            wrong_count(2, repeats=[1]),
+            wrong_rank(2, output=t(1, 2, 6)),
+            wrong_sizes((2, 6), output=t(2, 7)),
         ],
-        2: [({"output": i32(2, 6)}, "OutputTensor: DataType must be FLOAT32, got INT32")],
+        2: [wrong_type(output=i32(2, 6))],
     },
     "SPACE_TO_DEPTH": TO_DEPTH,
     "SPACE_TO_DEPTH1": TO_DEPTH,
     "DEPTH_TO_SPACE": TO_SPACE,
     "DEPTH_TO_SPACE1": TO_SPACE,
     "REVERSE_SUBSEQUENCES": {
-        0: [
-            (
-                {"sequence_lengths": u32(2)},
-                "SequenceLengthsTensor: DimensionCount must be 2, got 1",
-            ),
-            OUTPUT_RANK,
-        ],
-        1: [
-            OUTPUT_TYPE,
-            OUTPUT_SIZES,
-            (
-                {"sequence_lengths": u32(2, 3)},
-                "SequenceLengthsTensor: Sizes must be (2, 1), got (2, 3)",
-            ),
-        ],
+        0: [wrong_rank(2, sequence_lengths=u32(2)), OUTPUT_RANK],
+        1: [OUTPUT_TYPE, OUTPUT_SIZES, wrong_sizes((2, 1), sequence_lengths=u32(2, 3))],
         2: AXIS,
     },
     "ELEMENT_WISE_IDENTITY": {
@@ -662,7 +602,7 @@ BROKEN = {
                 {"input": i32(2, 3), "output": i32(2, 3)},
                 "ScaleBias is for floating-point tensors, got INT32",
             ),
-        ],
+        ]
     },
     "CAST": {0: [OUTPUT_RANK, OUTPUT_SIZES]},
     "FILL_VALUE_CONSTANT": {
@@ -670,16 +610,16 @@ BROKEN = {
             (
                 {"value_data_type": "INT32"},
                 "ValueDataType must be FLOAT32, that of the output, got INT32",
-            ),
-        ],
+            )
+        ]
     },
     "FILL_VALUE_SEQUENCE": {
         0: [
             (
                 {"value_data_type": "FLOAT16"},
                 "ValueDataType must be FLOAT32, that of the output, got FLOAT16",
-            ),
-        ],
+            )
+        ]
     },
     "DIAGONAL_MATRIX": {},
     "DIAGONAL_MATRIX1": {
@@ -687,39 +627,24 @@ BROKEN = {
             (
                 {"value_data_type": "FLOAT64"},
                 "ValueDataType must be FLOAT32, that of the output, got FLOAT64",
-            ),
+            )
         ],
         1: [OUTPUT_TYPE, OUTPUT_RANK, OUTPUT_SIZES],
     },
     "ONE_HOT": {
-        0: [
-            ({"indices": u32(2)}, "IndicesTensor: DimensionCount must be 2, got 1"),
-            ({"values": t(2)}, "ValuesTensor: DimensionCount must be 2, got 1"),
-        ],
-        1: [({"values": i32(1, 2)}, "ValuesTensor: DataType must be FLOAT32, got INT32")],
+        0: [wrong_rank(2, indices=u32(2)), wrong_rank(2, values=t(2))],
+        1: [wrong_type(values=i32(1, 2))],
         2: AXIS,
         3: [
             ({"values": t(1, 1)}, "ValuesTensor: must have two elements, got Sizes (1, 1)"),
-            ({"indices": u32(2, 3)}, "IndicesTensor: Sizes must be (2, 1), got (2, 3)"),
+            wrong_sizes((2, 1), indices=u32(2, 3)),
         ],
     },
     "NONZERO_COORDINATES": {
-        0: [
-            (
-                {"output_count": u32(2, 1)},
-                "OutputCountTensor: Sizes must be (1, 1), got (2, 1)",
-            ),
-            ({"output_count": u32(1)}, "OutputCountTensor: DimensionCount must be 2, got 1"),
-        ],
+        0: [wrong_sizes((1, 1), output_count=u32(2, 1)), wrong_rank(2, output_count=u32(1))],
         1: [
-            (
-                {"output_coordinates": u32(5, 2)},
-                "OutputCoordinatesTensor: Sizes must be (6, 2), got (5, 2)",
-            ),
-            (
-                {"output_coordinates": u32(1, 6, 2)},
-                "OutputCoordinatesTensor: DimensionCount must be 2, got 3",
-            ),
+            wrong_sizes((6, 2), output_coordinates=u32(5, 2)),
+            wrong_rank(2, output_coordinates=u32(1, 6, 2)),
         ],
         2: [
             (
@@ -754,39 +679,22 @@ BROKEN = {
             ({"scale_size": (2,)}, "ScaleSize must be a width and a height, got (2,)"),
         ],
         1: [
-            (
-                {"output": t(1, 2, 4, 9)},
-                "OutputTensor: Sizes must be (1, 1, 4, 9), got (1, 2, 4, 9)",
-            ),
-            (
-                {"output": t(1, 1, 6, 6)},
-                "OutputTensor: Sizes must be (1, 1, 4, 9), got (1, 1, 6, 6)",
-            ),
+            wrong_sizes((1, 1, 4, 9), output=t(1, 2, 4, 9)),
+            wrong_sizes((1, 1, 4, 9), output=t(1, 1, 6, 6)),
         ],
-        2: [
-            (
-                {"output": t(1, 1, 4, 9, kind="FLOAT16")},
-                "OutputTensor: DataType must be FLOAT32, got FLOAT16",
-            ),
-        ],
+        2: [wrong_type(output=t(1, 1, 4, 9, kind="FLOAT16"))],
     },
     "ELEMENT_WISE_IF": {
         0: [
-            (
-                {"condition": t(3, kind="UINT8")},
-                "ConditionTensor: DimensionCount must be 2, got 1",
-            ),
-            (
-                {"condition": t(2, 1, kind="UINT8")},
-                "ConditionTensor: Sizes must be (2, 3), got (2, 1)",
-            ),
-            ({"b": t(3)}, "BTensor: DimensionCount must be 2, got 1"),
-            ({"b": t(1, 3)}, "BTensor: Sizes must be (2, 3), got (1, 3)"),
+            wrong_rank(2, condition=t(3, kind="UINT8")),
+            wrong_sizes((2, 3), condition=t(2, 1, kind="UINT8")),
+            wrong_rank(2, b=t(3)),
+            wrong_sizes((2, 3), b=t(1, 3)),
             OUTPUT_RANK,
             OUTPUT_SIZES,
         ],
         1: [
-            ({"b": i32(2, 3)}, "BTensor: DataType must be FLOAT32, got INT32"),
+            wrong_type(b=i32(2, 3)),
             OUTPUT_TYPE,
             (
                 {"condition": t(2, 3, kind="INT8")},
@@ -796,13 +704,8 @@ BROKEN = {
         ],
     },
     "MAX_UNPOOLING": {
-        0: [({"output": i32(1, 1, 4, 4)}, "OutputTensor: DataType must be FLOAT32, got INT32")],
-        1: [
-            (
-                {"indices": u32(1, 1, 2, 3)},
-                "IndicesTensor: Sizes must be (1, 1, 2, 2), got (1, 1, 2, 3)",
-            ),
-        ],
+        0: [wrong_type(output=i32(1, 1, 4, 4))],
+        1: [wrong_sizes((1, 1, 2, 2), indices=u32(1, 1, 2, 3))],
         2: BY_FOUR,
     },
     "FOLD": {
@@ -815,9 +718,9 @@ BROKEN = {
         ],
         1: [
             *PATCHES[1],
-            ({"input": t(1, 4, 3)}, "InputTensor: Sizes must be (1, 4, 2), got (1, 4, 3)"),
-            ({"input": t(2, 1, 4, 2)}, "InputTensor: Sizes must be (1, 4, 2), got (2, 1, 4, 2)"),
-            ({"output": i32(1, 1, 2, 3)}, "OutputTensor: DataType must be FLOAT32, got INT32"),
+            wrong_sizes((1, 4, 2), input=t(1, 4, 3)),
+            wrong_sizes((1, 4, 2), input=t(2, 1, 4, 2)),
+            wrong_type(output=i32(1, 1, 2, 3)),
         ],
     },
     "UNFOLD": {
@@ -830,13 +733,13 @@ BROKEN = {
         ],
         1: [
             *PATCHES[1],
-            ({"output": t(1, 5, 2)}, "OutputTensor: Sizes must be (1, 4, 2), got (1, 5, 2)"),
+            wrong_sizes((1, 4, 2), output=t(1, 5, 2)),
             (
                 {"strides": [2**31, 1], "start_padding": [2**31, 0]},
                 "InputTensor with padding: a tensor addresses at most 2**32 - 1 elements,"
                 " got 6442450950 by Sizes (1, 1, 2147483650, 3)",
             ),
-            ({"output": i32(1, 4, 2)}, "OutputTensor: DataType must be FLOAT32, got INT32"),
+            wrong_type(output=i32(1, 4, 2)),
         ],
     },
 }

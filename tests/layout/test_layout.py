@@ -5,9 +5,10 @@ import math
 from collections import Counter
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from layouts import (
+    EXAMPLES,
     LAYOUTS,
     OFFSETS,
     bases,
@@ -36,9 +37,16 @@ def test_names_and_layouts_occur_once():
 
 
 @every_layout
-def test_offset_of_is_offset_plus_digits_times_strides(layout):
+def test_slots_by_digits_times_strides(layout):
+    found = slots_of(layout)
     for index in indices(layout.shape):
         assert layout.offset_of(index) == slot_of(layout, index)
+    assert (layout.ndim, layout.size) == (len(layout.shape), len(found))
+    assert layout.lowest == min(found, default=layout.offset)
+    assert layout.required_size == max({*found, *padding_of(layout)}, default=-1) + 1
+    assert layout.nbytes(4) == 4 * layout.required_size
+    expected = sorted(indices(layout.shape), key=lambda index: (slot_of(layout, index), index))
+    assert list(layout.elements()) == expected
 
 
 @given(strided())
@@ -49,13 +57,16 @@ def test_offset_of_is_the_dot_product_with_the_strides(layout):
 
 
 @every_layout
-def test_offset_of_refuses_indices_outside(layout):
+def test_indices_and_slots_outside_are_refused(layout):
     wrong = [(0,) * (layout.ndim + 1), (0,) * max(layout.ndim - 1, 0) + (-1,)]
     for d, n in enumerate(layout.shape):
         wrong.append((*(0,) * d, n, *(0,) * (layout.ndim - d - 1)))
     for index in wrong:
         with pytest.raises(IndexError, match=r"index: must lie inside the shape .* got"):
             layout.offset_of(index)
+    for slot in (-1, layout.required_size, 2**70):
+        with pytest.raises(IndexError, match=r"slot: must be at least 0 and below .* got"):
+            layout.index_of(slot)
 
 
 @every_layout
@@ -73,41 +84,17 @@ def test_index_of_is_the_inverse_of_offset_of(layout):
 
 
 @every_layout
-def test_index_of_refuses_slots_outside(layout):
-    for slot in (-1, layout.required_size, 2**70):
-        with pytest.raises(IndexError, match=r"slot: must be at least 0 and below .* got"):
-            layout.index_of(slot)
-
-
-@every_layout
-def test_lowest_is_the_least_slot_of_an_element(layout):
-    assert layout.lowest == min(slots_of(layout), default=layout.offset)
-
-
-@every_layout
-def test_required_size_is_the_least_storage_of_elements_and_padding(layout):
-    used = {*slots_of(layout), *padding_of(layout)}
-    assert layout.required_size == max(used, default=-1) + 1
-
-
-@every_layout
-def test_nbytes_is_required_size_times_itemsize(layout):
-    assert layout.nbytes(4) == 4 * layout.required_size
-
-
-@every_layout
-def test_ndim_and_size(layout):
-    assert (layout.ndim, layout.size) == (len(layout.shape), len(slots_of(layout)))
-
-
-@every_layout
-def test_strides_are_those_of_the_single_parts(layout):
+def test_strides_are_those_of_the_single_parts_and_sorted_by_the_order(layout):
+    assert sorted(layout.minor_to_major) == list(range(layout.ndim))
     if layout.is_tiled:
         with pytest.raises(ValueError, match="strides: a tiled layout has none"):
             _ = layout.strides
     else:
         pairs = zip(layout.shape, layout.strides, strict=True)
         assert layout.parts == tuple((pair,) for pair in pairs)
+        known = [d for d in layout.minor_to_major if layout.padded_shape[d] > 1]
+        steps = [abs(layout.strides[d]) for d in known if layout.strides[d]]
+        assert steps == sorted(steps)
 
 
 # --- kinds -------------------------------------------------------------------------------------
@@ -120,48 +107,27 @@ def fills_a_block(layout):
 
 
 @every_layout
-def test_is_packed(layout):
-    expected = fills_a_block(layout) and not layout.is_tiled and not padding_of(layout)
-    assert layout.is_packed == expected
-
-
-@every_layout
-def test_packed_layouts_are_those_of_an_order_and_flips(layout):
+def test_kinds_by_the_slots(layout):
+    found, padding = slots_of(layout), padding_of(layout)
+    assert (layout.is_padded, layout.padding_size) == (len(padding) > 0, len(padding))
+    assert layout.is_overlapping == (max(Counter(found).values(), default=1) > 1)
+    assert layout.is_packed == (fills_a_block(layout) and not layout.is_tiled and not padding)
     if layout.is_packed and layout.size:
         forwards = layout.flip([d for d, s in enumerate(layout.strides) if s < 0])
         again = Layout.packed(layout.shape, layout.minor_to_major).moved(layout.lowest)
         assert forwards.same_placement(again)
-
-
-@every_layout
-def test_is_row_major_where_slots_count_up_in_index_order(layout):
-    found = slots_of(layout)
-    counts_up = found == list(range(layout.lowest, layout.lowest + layout.size))
-    strided = layout.size > 0 or not layout.is_tiled
-    assert layout.is_row_major == (counts_up and strided and not padding_of(layout))
-
-
-@every_layout
-def test_is_column_major_where_slots_count_up_in_reversed_index_order(layout):
-    found = [slot_of(layout, index[::-1]) for index in indices(layout.shape[::-1])]
-    counts_up = found == list(range(layout.lowest, layout.lowest + layout.size))
-    strided = layout.size > 0 or not layout.is_tiled
-    assert layout.is_column_major == (counts_up and strided and not padding_of(layout))
-
-
-@every_layout
-def test_is_padded_and_padding_size_count_the_slots_of_padding(layout):
-    assert layout.padding_size == len(padding_of(layout))
-    assert layout.is_padded == (layout.padding_size > 0)
-
-
-@every_layout
-def test_only_a_layout_that_covers_its_block_has_padding(layout):
-    if layout.padded_shape != layout.shape and layout.size:
-        block = range(layout.lowest, layout.lowest + math.prod(layout.padded_shape))
-        found = slots_of(layout)
-        assert set(found) <= set(block)
+    if layout.padded_shape != layout.shape and layout.size:  # padding is of a covered block
         assert len(set(found)) == len(found)
+        assert max(found) < layout.lowest + math.prod(layout.padded_shape)
+
+
+@every_layout
+def test_row_major_and_column_major_slots_count_up(layout):
+    backwards = [slot_of(layout, index[::-1]) for index in indices(layout.shape[::-1])]
+    plain = not padding_of(layout) and (layout.size > 0 or not layout.is_tiled)
+    block = list(range(layout.lowest, layout.lowest + layout.size))
+    assert layout.is_row_major == (plain and slots_of(layout) == block)
+    assert layout.is_column_major == (plain and backwards == block)
 
 
 @every_layout
@@ -186,11 +152,6 @@ def test_is_broadcast_where_a_step_along_a_dimension_stays_in_place(layout):
     assert layout.is_broadcast == expected
 
 
-@every_layout
-def test_is_overlapping_where_indices_share_a_slot(layout):
-    assert layout.is_overlapping == (max(Counter(slots_of(layout)).values(), default=1) > 1)
-
-
 @given(strided() | tiled_anyhow())
 def test_is_overlapping_for_any_strides(layout):
     assert layout.is_overlapping == (len(set(slots_of(layout))) < layout.size)
@@ -203,43 +164,25 @@ def test_a_slot_that_only_a_tail_shares_is_not_shared(text):
     assert not layout.is_overlapping
 
 
-@every_layout
-def test_the_order_sorts_the_strides(layout):
-    if not layout.is_tiled:
-        known = [d for d in layout.minor_to_major if layout.padded_shape[d] > 1]
-        steps = [abs(layout.strides[d]) for d in known if layout.strides[d]]
-        assert steps == sorted(steps)
-    assert sorted(layout.minor_to_major) == list(range(layout.ndim))
-
-
 # --- kin ---------------------------------------------------------------------------------------
 
 
 @every_layout
-def test_moved_adds_to_every_slot(layout):
+def test_moved_layouts(layout):
     assert slots_of(layout.moved(3)) == [slot + 3 for slot in slots_of(layout)]
-
-
-@every_layout
-def test_at_origin_has_lowest_slot_0(layout):
     assert layout.at_origin.lowest == 0
     assert layout.at_origin.moved(layout.lowest) is layout
     assert layout.at_origin.at_origin is layout.at_origin
 
 
 @every_layout
-def test_a_form_is_a_whole_block_at_offset_0(layout):
+def test_the_form_is_that_block_run_forwards_or_packed(layout):
     form = layout.form
     assert (form.shape, form.minor_to_major) == (layout.shape, layout.minor_to_major)
     assert form.covers_block
     assert form.offset == form.lowest == 0
     assert all(stride > 0 for parts in form.parts for _, stride in parts)
     assert form.form is form
-
-
-@every_layout
-def test_the_form_of_a_block_is_that_block_run_forwards_of_anything_else_packed(layout):
-    form = layout.form
     if not layout.covers_block:
         assert form is Layout.packed(layout.shape, layout.minor_to_major)
         return
@@ -249,6 +192,7 @@ def test_the_form_of_a_block_is_that_block_run_forwards_of_anything_else_packed(
         assert p <= 1 or not form.size or tuple((e, abs(s)) for e, s in old) == new
 
 
+@settings(max_examples=EXAMPLES)
 @given(st.data(), st.one_of(strided(), tiled(), tiled_anyhow()))
 def test_same_placement_compares_slots(data, layout):
     other = data.draw(layouts(st.just(layout)))
@@ -257,6 +201,7 @@ def test_same_placement_compares_slots(data, layout):
     )
 
 
+@settings(max_examples=EXAMPLES)
 @given(st.data(), shapes(max_dims=3), OFFSETS)
 def test_same_placement_ignores_strides_of_size_1(data, shape, offset):
     def draw():
@@ -266,12 +211,6 @@ def test_same_placement_ignores_strides_of_size_1(data, shape, offset):
     one, other = draw(), draw()
     assert one.same_placement(other) == (slots_of(one) == slots_of(other))
     assert one.same_placement(one.form) == (slots_of(one) == slots_of(one.form))
-
-
-@every_layout
-def test_elements_are_sorted_by_slot(layout):
-    expected = sorted(indices(layout.shape), key=lambda index: (slot_of(layout, index), index))
-    assert list(layout.elements()) == expected
 
 
 @every_layout
@@ -294,6 +233,7 @@ def test_table_shows_each_slot(layout):
 # --- made by -----------------------------------------------------------------------------------
 
 
+@settings(max_examples=EXAMPLES)
 @given(st.data(), shapes(least=1))
 def test_packed_counts_slots_minor_to_major(data, shape):
     order = data.draw(orders(len(shape)))
@@ -303,6 +243,7 @@ def test_packed_counts_slots_minor_to_major(data, shape):
     assert layout.minor_to_major == order
 
 
+@settings(max_examples=EXAMPLES)
 @given(st.data(), shapes(least=1))
 def test_padded_is_the_corner_of_a_packed_block(data, shape):
     order = data.draw(orders(len(shape)))
@@ -347,6 +288,7 @@ def test_pitched_rows_begin_at_multiples_of_the_pitch(shape, pitch, itemsize, or
     assert layout is Layout.padded(shape, padded, order)
 
 
+@settings(max_examples=EXAMPLES)
 @given(bases())
 def test_the_fields_of_a_layout_make_it_again(layout):
     fields = ("parts", "offset", "minor_to_major", "padded_shape", "padding_value")

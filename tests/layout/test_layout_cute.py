@@ -135,19 +135,14 @@ def ends_in_a_tile(layout):
 
 
 @every_layout
-def test_every_element_has_its_slot(layout):
-    if not ends_in_a_tile(layout):
-        assert cute_slots(layout.to_cute(padded=True), layout.shape) == slots_of(layout)
+def test_every_element_has_its_slot_there_and_back(layout):
     if not has_tails(layout):
         assert cute_slots(layout.to_cute(padded=False), layout.shape) == slots_of(layout)
-
-
-@every_layout
-def test_there_and_back(layout):
     if ends_in_a_tile(layout):
         return
-    said = {"minor_to_major": layout.minor_to_major, "padding_value": layout.padding_value}
     cute = layout.to_cute(padded=True)
+    assert cute_slots(cute, layout.shape) == slots_of(layout)
+    said = {"minor_to_major": layout.minor_to_major, "padding_value": layout.padding_value}
     back = Layout.from_cute(cute, layout.shape, **said).with_slot_bits(layout.slot_bits)
     assert back.same_placement(layout)
     assert back.padded_shape == layout.padded_shape
@@ -264,11 +259,11 @@ def random_layout(rng):
     return layout.flip(turned) or layout
 
 
-def test_ten_thousand_layouts_as_tensor_layouts_has_them():
+def test_layouts_as_tensor_layouts_has_them():
     theirs = pytest.importorskip("tensor_layouts", reason="optional: tensor-layouts")
     rng = np.random.default_rng(2026)
     tiled = padded = flipped = 0
-    for _ in range(10_000):
+    for _ in range(2000):
         layout = random_layout(rng)
         if ends_in_a_tile(layout):
             continue
@@ -281,7 +276,7 @@ def test_ten_thousand_layouts_as_tensor_layouts_has_them():
         assert Layout.from_cute(str(there), layout.shape, offset=cute.offset) is back
         tiled, padded = tiled + layout.is_tiled, padded + layout.is_padded
         flipped += min(layout.strides if not layout.is_tiled else (0,), default=0) < 0
-    assert min(tiled, padded, flipped) > 900
+    assert min(tiled, padded, flipped) > 100
 
 
 def test_swizzles_of_tensor_layouts_are_refused():

@@ -43,7 +43,7 @@ def any_layout():
     return st.one_of(layouts.tiled(), layouts.tiled(), layouts.tiled_anyhow(), layouts.packed())
 
 
-@settings(max_examples=200)
+@settings(max_examples=60)
 @given(any_layout(), st.data())
 def test_masked_digits_are_the_elements(first, data):
     assume(first.size)
@@ -60,7 +60,7 @@ def test_masked_digits_are_the_elements(first, data):
     assert min(axis.strides[0] for axis in loop.axes) >= 0
 
 
-@settings(max_examples=100)
+@settings(max_examples=40)
 @given(st.one_of(layouts.tiled(), layouts.padded(least=1)))
 def test_written_sizes_hold_the_padding_of_tiles(layout):
     written = written_sizes(layout, b"x")
@@ -74,7 +74,7 @@ def test_written_sizes_hold_the_padding_of_tiles(layout):
         assert masked(loop) == [(slot,) for slot in sorted(layouts.slots_of(layout))]
 
 
-@settings(max_examples=100)
+@settings(max_examples=40)
 @given(layouts.tiled(), st.sampled_from((1, 2, 4)))
 def test_packs_are_inside_as_a_whole(layout, width):
     loop = tiled_loop([layout], [width], [32], layout.shape)
@@ -93,7 +93,7 @@ def test_packs_are_inside_as_a_whole(layout, width):
     assert [at for _, at in visited(packs)] == [at for _, at in places[::pack]]
 
 
-@settings(max_examples=100)
+@settings(max_examples=40)
 @given(layouts.tiled(), st.data())
 def test_pieces_without_tails_hold_all_elements(layout, data):
     other = Layout.packed(layout.shape, data.draw(layouts.orders(layout.ndim)))

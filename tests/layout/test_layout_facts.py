@@ -1,7 +1,6 @@
 """The examples that the DirectML and XLA documents print, number by number."""
 
 import pytest
-from layouts import indices
 
 from tensorlayout.layout import Layout, PaddingValue
 
@@ -98,76 +97,6 @@ def test_linear_indices_of_10_by_20():
 def test_strides_of_a_dimension():
     assert Layout.row_major((5, 8, 10, 4)).strides[1] == 40
     assert [4 * s for s in Layout.row_major((3, 5, 7)).strides] == [140, 28, 4]
-
-
-# text of the shape: sizes, parts, the number of positions, the position of each element
-TILED = {
-    "f32[3,5]{1,0:T(2,2)}": (
-        (3, 5),
-        [((2, 12), (2, 2)), ((3, 4), (2, 1))],
-        24,
-        [[0, 1, 4, 5, 8], [2, 3, 6, 7, 10], [12, 13, 16, 17, 20]],
-    ),
-    "f32[3,5]{0,1:T(2,2)}": (
-        (3, 5),
-        [((2, 4), (2, 1)), ((3, 8), (2, 2))],
-        24,
-        [[0, 2, 8, 10, 16], [1, 3, 9, 11, 17], [4, 6, 12, 14, 20]],
-    ),
-    "f32[4,8]{1,0:T(2,4)}": (
-        (4, 8),
-        [((2, 16), (2, 4)), ((2, 8), (4, 1))],
-        32,
-        [
-            [0, 1, 2, 3, 8, 9, 10, 11],
-            [4, 5, 6, 7, 12, 13, 14, 15],
-            [16, 17, 18, 19, 24, 25, 26, 27],
-            [20, 21, 22, 23, 28, 29, 30, 31],
-        ],
-    ),
-    "bf16[4,8]{1,0:T(2,4)(2,1)}": (
-        (4, 8),
-        [((2, 16), (2, 1)), ((2, 8), (4, 2))],
-        32,
-        [
-            [0, 2, 4, 6, 8, 10, 12, 14],
-            [1, 3, 5, 7, 9, 11, 13, 15],
-            [16, 18, 20, 22, 24, 26, 28, 30],
-            [17, 19, 21, 23, 25, 27, 29, 31],
-        ],
-    ),
-    "f32[2,5]{1,0:T(4)}": (
-        (2, 5),
-        [((2, 8),), ((2, 4), (4, 1))],
-        16,
-        [[0, 1, 2, 3, 4], [8, 9, 10, 11, 12]],
-    ),
-    "f32[2,3,4]{0,2,1:T(2,2)}": (
-        (2, 3, 4),
-        [((1, 4), (2, 1)), ((3, 8),), ((2, 4), (2, 2))],
-        24,
-        [
-            [[0, 2, 4, 6], [8, 10, 12, 14], [16, 18, 20, 22]],
-            [[1, 3, 5, 7], [9, 11, 13, 15], [17, 19, 21, 23]],
-        ],
-    ),
-}
-
-
-def at(table, index):
-    for i in index:
-        table = table[i]
-    return table
-
-
-@pytest.mark.parametrize(("shape", "parts", "size", "positions"), TILED.values(), ids=TILED)
-def test_positions_in_tiled_layouts(shape, parts, size, positions):
-    layout = Layout(shape, parts=parts)
-    for index in indices(shape):
-        assert layout.offset_of(index) == at(positions, index)
-    assert layout.required_size == size
-    assert layout.padding_size == size - layout.size
-    assert layout.covers_block
 
 
 def test_padding_of_the_first_tiled_figure():

@@ -4,7 +4,7 @@ import math
 from itertools import pairwise, product
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tensorlayout.layout import Layout
@@ -20,6 +20,7 @@ from tensorlayout.layout.loop import (
 )
 
 WIDEST = 16
+SOME = settings(max_examples=50)
 
 
 def visited(loop):
@@ -82,6 +83,7 @@ def places(case):
     )
 
 
+@SOME
 @given(cases())
 def test_a_loop_visits_what_the_layouts_hold_forwards_and_merged(case):
     loop = loop_of(case, 32)
@@ -96,6 +98,7 @@ def test_a_loop_visits_what_the_layouts_hold_forwards_and_merged(case):
     assert loop.furthest >= max(end // w for end, w in zip(ends, loop.widths, strict=True))
 
 
+@SOME
 @given(cases(), st.sampled_from((1, 2, 4, 8, 16, 32)))
 def test_narrow_and_wide_elements_hold_the_same_bytes(case, alignment):
     plain = loop_of(case, alignment)
@@ -111,6 +114,7 @@ def test_narrow_and_wide_elements_hold_the_same_bytes(case, alignment):
     assert fitted.count == 1 or all(axis.size > 1 for axis in fitted.axes)
 
 
+@SOME
 @given(cases(), st.sampled_from((1, 2, 4, 8, 16, 32)))
 def test_packs_are_aligned_and_in_every_memory_one_run_or_one_element(case, alignment):
     loop = loop_of(case, alignment)
@@ -129,6 +133,7 @@ def test_packs_are_aligned_and_in_every_memory_one_run_or_one_element(case, alig
         )
 
 
+@SOME
 @given(cases())
 def test_packs_begin_where_their_first_elements_do(case):
     loop = loop_of(case, 32)
@@ -184,6 +189,7 @@ def absorbs(slower, faster):
     return faster.tag is None and step == 1 and slower.steps_over(faster)
 
 
+@SOME
 @given(windows())
 def test_windows_have_the_same_parts_when_axes_merge_and_widen(axes):
     found = merged(axes, absorbs) or [Axis(1, (1, 1))]

@@ -12,7 +12,7 @@ import tracemalloc
 import weakref
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from layouts import LAYOUTS, bases, every_layout, operations
 
@@ -28,6 +28,7 @@ def test_copies_and_pickles_are_the_same_object(layout):
         assert pickle.loads(pickle.dumps(layout, protocol)) is layout
 
 
+@settings(max_examples=50)
 @given(bases(), st.data())
 def test_one_view_made_twice_is_one_object(layout, data):
     name, *arguments = data.draw(operations(layout))
@@ -85,9 +86,9 @@ def test_slices_leave_nothing_behind():
     _make_slices(10)
     gc.collect()
     before = sys.getallocatedblocks()
-    _make_slices(10**5)
+    _make_slices(20_000)
     gc.collect()
-    assert sys.getallocatedblocks() - before < 1000
+    assert sys.getallocatedblocks() - before < 500
 
 
 @pytest.mark.long
@@ -115,7 +116,7 @@ def test_eight_threads_get_the_same_objects():
 
     def work(number):
         start.wait()
-        for i in range(1500):
+        for i in range(300):
             whole = Layout.padded((i + 5, 7), (i + 5, 8), (0, 1))
             results[number].append((whole, whole.slice(2), whole.permute((1, 0)).form))
 
@@ -138,7 +139,7 @@ def test_threads_that_make_and_drop_layouts_do_not_disturb_each_other():
     failures = []
 
     def work():
-        for i in range(2000):
+        for i in range(400):
             layout = Layout((i % 7 + 2, 5), offset=i % 11)
             if layout is not Layout.parse(str(layout)):
                 failures.append(layout)
@@ -169,6 +170,7 @@ def test_a_finalizer_may_make_layouts():
     assert len(kept) == 5000
 
 
+@pytest.mark.ci
 def test_hashes_need_no_equal_seed():
     """Layouts with padding values come back from another process as the same objects."""
     layout = Layout.padded((2, 3), (2, 5), None, V.HIGHEST)

@@ -270,7 +270,7 @@ def filled(draw):
 
 
 @given(filled())
-@settings(max_examples=200)
+@settings(max_examples=100)
 def test_what_is_written_is_read(case):
     shape, values = case
     memory = to_buffer(tl.asarray(values), shape)
@@ -280,6 +280,7 @@ def test_what_is_written_is_read(case):
     assert to_buffer(x, shape) == memory
 
 
+@settings(max_examples=50)
 @given(filled())
 def test_each_element_stands_at_its_position(case):
     shape, values = case
@@ -298,6 +299,7 @@ def test_each_element_stands_at_its_position(case):
     assert not slots[~seen].view(np.uint8).any()
 
 
+@settings(max_examples=50)
 @given(st.lists(st.integers(0, 255), max_size=20), st.sampled_from([1, 2, 4, 6]))
 def test_packing_by_a_stream_of_bits(numbers, bits):
     octets = stream_of(numbers, bits)
@@ -434,6 +436,7 @@ def test_tensors_in_any_layout_are_written_alike(name, layout):
     assert to_buffer(x, shape) == to_buffer(tl.asarray(values.copy()), shape)
 
 
+@settings(max_examples=50)
 @given(filled())
 def test_padding_may_hold_anything(case):
     """Memory of noise is read; what is written of that has the same elements, and zeros."""

@@ -356,7 +356,7 @@ def only_documented_errors(count, seed):
 
 
 def test_mutated_texts():
-    only_documented_errors(3000, random.randrange(2**32))
+    only_documented_errors(500, random.randrange(2**32))
 
 
 @pytest.mark.long
@@ -406,16 +406,17 @@ GROWING = {
 
 @pytest.mark.parametrize("kind", GROWING)
 def test_what_is_twice_as_long_takes_about_twice_the_steps(kind):
-    once, twice = (steps_of(GROWING[kind](n)) for n in (500, 1000))
+    once, twice = (steps_of(GROWING[kind](n)) for n in (200, 400))
     assert twice < 2.5 * once + 1000
 
 
 @pytest.mark.parametrize("kind", GROWING)
 def test_long_texts_take_seconds(kind):
-    """What steps do not see: work inside of one regular expression."""
+    """What steps do not see: work inside of one regular expression, of 100,000 letters."""
+    times = 10**5 * 100 // len(GROWING[kind](100))
     begin = time.process_time()
     with contextlib.suppress(HloSyntaxError):
-        parse_hlo(GROWING[kind](30_000))
+        parse_hlo(GROWING[kind](times))
     assert time.process_time() - begin < 10
 
 

@@ -70,6 +70,7 @@ def test_the_module_says_what_it_offers():
     assert all(getattr(xla, name) is not None for name in xla.__all__)
 
 
+@pytest.mark.ci
 def test_import_leaves_it_for_later():
     code = "import sys, tensorlayout\nassert 'tensorlayout.xla' not in sys.modules\n"
     code += "print(tensorlayout.xla.parse_shape('f32[2]'))"

@@ -5,7 +5,7 @@ What is written then is tried by `alias_*.py` of `tests/ops`.
 
 import numpy as np
 import pytest
-from tensors import same
+from tensors import asarray, same
 
 import tensorlayout as tl
 from tensorlayout import cpu, directml, plan
@@ -30,6 +30,17 @@ def test_large_matrices(dtype, order):
     array[1:] -= array[:-1].copy()
     square[square.T > 0] = 5
     expected[expected.T > 0] = 5
+    same(x, array)
+
+
+def test_positions_that_are_the_destination_itself():
+    array = np.array([-2, 1, -1, 0, 1])
+    x = asarray(array.copy())
+    x[x] = 1
+    array[array.copy()] = 1
+    same(x, array)
+    tl.put_along_axis(x, x, tl.flip(x))
+    np.put_along_axis(array, array.copy(), array[::-1].copy(), 0)
     same(x, array)
 
 

@@ -4,7 +4,6 @@
 """
 
 import operator
-import pickle
 
 import numpy as np
 import pytest
@@ -108,19 +107,3 @@ def test_single_elements_and_texts():
     assert True in x
     assert f"{x[3]}" == "True"
     assert np.asarray(x).view(np.uint8).tolist() == octets.tolist()  # as they are
-
-
-@pytest.mark.cpu
-def test_moves_keep_the_meaning(pairs):
-    """What only moves elements may keep their bytes; what is read of them is the same."""
-    for x, _, a, _ in pairs:
-        for found, expected in [
-            (x.copy(), a),
-            (pickle.loads(pickle.dumps(x)), a),
-            (tl.from_dlpack(x) if x.layout.size else x, a),
-            (tl.to_layout(x, tuple(range(a.ndim))), a),
-            (tl.concat([x, x]), np.concatenate([a, a])),
-            (tl.take(x, tl.asarray([0, 0]), axis=0), a[[0, 0]]),
-        ]:
-            same(found == asarray(expected), np.ones(expected.shape, bool))
-            same(tl.count_nonzero(found), np.count_nonzero(expected))

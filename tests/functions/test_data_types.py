@@ -136,12 +136,6 @@ def test_floats_become_the_nearest_integer_towards_0(source, result):
     same(tl.asarray(x, dtype=result), expected)
 
 
-@pytest.mark.parametrize("result", [d for d in ALL if d not in ("bool", "complex64", "complex128")])
-def test_complex_numbers_become_complex_or_bool_alone(result):
-    with pytest.raises(TypeError, match=f"astype: complex64 cannot become {result}"):
-        tl.astype(tl.ones((2,), dtype=tl.complex64), result)
-
-
 def test_astype_copies_unless_told_not_to():
     x = tl.ones((3,))
     y = tl.astype(x, tl.float64)

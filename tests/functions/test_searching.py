@@ -1,19 +1,12 @@
 """Searches: scalars, NaN, sorters, errors; `tests/ops` has layouts and dtypes."""
 
-import bisect
-import math
-
 import numpy as np
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
-from tensors import DTYPES, asarray, same
+from tensors import DTYPES, same
 
 import tensorlayout as tl
 
 pytestmark = pytest.mark.usefixtures("device")
-
-V = tl.PaddingValue
 
 
 def test_where_with_scalars():
@@ -36,30 +29,6 @@ def test_nonzero_of_one_part():
 
 
 # --- searchsorted ------------------------------------------------------------------------------
-
-
-def as_sorted(number):
-    """NaN behind all else, as in `sort`."""
-    return (math.isnan(number), 0.0 if math.isnan(number) else number)
-
-
-def positions(line, values, side):
-    find = bisect.bisect_left if side == "left" else bisect.bisect_right
-    flat = [find(line, as_sorted(v), key=as_sorted) for v in values.reshape(-1).tolist()]
-    return np.array(flat, np.int64).reshape(values.shape)
-
-
-NUMBERS = st.lists(st.integers(-4, 4) | st.floats(width=16), max_size=8)
-
-
-@settings(max_examples=30)
-@given(NUMBERS, NUMBERS, st.sampled_from(["left", "right"]))
-def test_searchsorted_of_any_numbers(line, values, side):
-    unsorted, x = (asarray(numbers, dtype=tl.float64) for numbers in (line, values))
-    line = sorted(line, key=as_sorted)
-    expected = positions(line, np.array(values, np.float64), side)
-    same(tl.searchsorted(tl.sort(unsorted), x, side=side), expected)
-    same(tl.searchsorted(unsorted, x, side=side, sorter=tl.argsort(unsorted)), expected)
 
 
 def test_scalars_of_searchsorted():

@@ -64,23 +64,6 @@ def wide(a):
     return np.float32 if a.dtype == BFLOAT16 else a.dtype
 
 
-@pytest.mark.parametrize("dtype", ["bool", "int8", "uint8", "int16", "uint16"])
-def test_unique_of_many_small_integers(dtype):
-    """More elements than there are values: they are counted in a table."""
-    limits = (0, 1) if dtype == "bool" else (np.iinfo(dtype).min, np.iinfo(dtype).max)
-    rng = np.random.default_rng(0)
-    a = rng.integers(*limits, (260, 300), endpoint=True).astype(dtype)
-    a[0, :2] = limits
-    for x in (asarray(a), asarray(a).T, asarray(a)[::-1, ::2]):
-        b = host(x)
-        numpy = np.unique(b, return_index=True, return_inverse=True, return_counts=True)
-        for result, expected in zip(tl.unique_all(x), numpy, strict=True):
-            same(result, expected.reshape(b.shape) if expected.size == b.size else expected)
-        same(tl.unique_counts(x).counts, numpy[3])
-        same(tl.unique_inverse(x).inverse_indices, numpy[2].reshape(b.shape))
-        same(tl.unique_values(x), numpy[0])
-
-
 @pytest.mark.parametrize("dtype", ["int8", "int16", "int32", "uint32", "int64", "uint64"])
 def test_unique_of_integers_of_a_narrow_range(dtype):
     """More elements than lie between the least and the greatest, at each end of the dtype."""

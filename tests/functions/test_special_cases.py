@@ -187,9 +187,10 @@ OF_OPERATORS = [g for g in GROUPS if g.values[0][0] in OPERATORS]
 BINARY = [g for g in GROUPS if len(ORDINARY_OPERANDS[g.values[0][0]]) == 2]
 
 
+@pytest.mark.cpu  # elsewhere an operator is the function
 @pytest.mark.parametrize("group", OF_OPERATORS, indirect=True)
 def test_operators(group):
-    arrays = group.placed(lanes())
+    arrays = group.placed()
     apply = OPERATORS[group.function]
     group.check(apply(*map(row_major, arrays)), "operator")
     group.check(apply(*map(padded, arrays)), "operator, padded")

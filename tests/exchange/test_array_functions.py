@@ -411,7 +411,7 @@ def test_in_other_dtypes(dtype):
 
 @pytest.mark.cpu
 def test_each_function_is_tried():
-    assert {name_of(function) for function in TABLE} == set(CASES) | DRAWN
+    assert {name_of(function) for function in TABLE} <= set(CASES) | DRAWN
 
 
 @pytest.mark.cpu

@@ -11,6 +11,7 @@ import write_table
 from table import CASES
 
 import tensorlayout as tl
+from tensorlayout import directml
 from tensorlayout.numpy_style.array_functions import TABLE
 
 # What gives no tensor, and what has no operands that could be drawn.
@@ -25,6 +26,8 @@ METHODS_NOT_DRAWN = {
     *("cumulative_prod", "cumulative_sum", "fill", "item", "permute", "sort", "tobytes", "tolist"),
     "view",
 }
+
+OPERATORS_NOT_DRAWN = {"calc_buffer_tensor_size", "compile", "support"}
 
 
 @cache
@@ -51,6 +54,11 @@ def test_every_method_is_drawn():
     x = tl.zeros((1, 1))
     public = {n for n in dir(x) if not n.startswith("_") and callable(getattr(x, n))}
     assert public - set(re.findall(r"[\w)\]](?<!tl)(?<!np)\.(\w+)\(", texts())) == METHODS_NOT_DRAWN
+
+
+def test_every_operator_of_directml_is_drawn():
+    drawn = set(re.findall(r"\bdml\.(\w+)\(", texts()))
+    assert functions(directml) - drawn == OPERATORS_NOT_DRAWN
 
 
 def test_every_function_of_numpy_is_drawn():

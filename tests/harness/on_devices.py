@@ -41,8 +41,8 @@ def devices_of(module, long):
     return DEVICES[:-1] + (late if long else [])
 
 
-# One of each kind and of each size of element; and those of which any two meet.
-FEW = {"bool", "uint8", "int64", "bfloat16", "float32", "complex128", "float8_e4m3fn"}
+# One of each kind; and those of which any two meet.
+FEW = {"bool", "int64", "bfloat16", "float32", "complex64", "float8_e4m3fn"}
 MIXED = {"bool", "int64", "float32"}
 
 

@@ -134,7 +134,7 @@ def positions(draw, dtype, size):
 
 
 def _integer(draw):
-    return draw.choice(("int64", "int8") if draw.few else INTEGERS)
+    return draw.choice(("int64",) if draw.few else INTEGERS)
 
 
 def _readable(draw, dtype):

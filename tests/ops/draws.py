@@ -12,8 +12,9 @@ from dataclasses import dataclass
 import guard
 import narrow_values
 import numpy as np
+import on_devices
 import tensors
-from tensors import BFLOAT16, DTYPES, as_dtype, kind
+from tensors import BFLOAT16, DTYPES, NARROW, as_dtype, kind
 
 import tensorlayout as tl
 from tensorlayout.layout import BitPattern, Layout, PaddingValue
@@ -44,8 +45,8 @@ TILES = (
 TIES = [2**24 + 2**16 + 1, 2**30 + 2**22 + 1, 2**60 + 2**52 + 1]
 NEAR_TIES = [1 + 2**-8 + 2**-40, 1 + 2**-11 + 2**-40]
 
-# On the simulator each set of dtypes has a kernel compiled: few, that few meet.
-FEW = frozenset({"bool", "int8", "int64", "bfloat16", "float32", "complex64"})
+# On the simulator each set of dtypes has a kernel compiled: few that tests use anyway.
+FEW = on_devices.FEW - set(NARROW)
 
 
 # --- values --------------------------------------------------------------------------------------

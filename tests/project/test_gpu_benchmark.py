@@ -660,6 +660,7 @@ def test_summary_and_lines():
 # ---- What is counted
 
 
+@pytest.mark.ci
 @needs_compiler
 def test_a_line_of_what_is_counted(monkeypatch, capsys, tmp_path):
     page = tmp_path / "a.md"

@@ -58,11 +58,13 @@ def pytest_choose_parameters(metafunc):
     left_out = {name for name in ("long", "gpu") if f"not {name}" in config.option.markexpr}
     groups = {}
     for call in calls:
-        if not (is_long(call.params) or {"long", *left_out} & {mark.name for mark in call.marks}):
+        marks = {mark.name for mark in call.marks}
+        if not (is_long(call.params) or {"long", *left_out} & marks):
+            device = call.params.get("device"), "gpu" in marks
             case = call, tuple(map(_known, call.params.items()))
-            groups.setdefault(call.params.get("device"), []).append(case)
+            groups.setdefault(device, []).append(case)
     name = f"{metafunc.module.__name__}.{metafunc.function.__name__}"
-    chosen = {id(c) for d, g in groups.items() for c in design.covering(f"{name} {d}", g)}
+    chosen = {id(c) for (d, _), g in groups.items() for c in design.covering(f"{name} {d}", g)}
     if "long" in left_out and not any("[" in name for name in config.args):
         calls[:] = [call for call in calls if id(call) in chosen] or calls[:1]
     for call in calls:

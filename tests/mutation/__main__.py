@@ -40,8 +40,9 @@ import pytest
 ROOT = Path(__file__).resolve().parents[2]
 PACKAGE = ROOT / "tensorlayout"
 MAP = ROOT / ".mutation.json"
-# They look at the sources, at other devices or at other processes.
+# They look at the sources, at other devices, processes or threads.
 LEFT_OUT = (
+    *("forks", "interrupts", "soak", "thread_counts", "threads"),
     *("architecture", "cli", "consumers", "cuda_", "cupy", "demo", "device_functions", "docs"),
     *("directml_device", "gpu", "nvrtc", "on_devices", "package", "public_api", "simulator"),
     *("families", "xla_buffers", "xla_functions", "xla_hlo", "xla_page", "xla_text"),
@@ -277,7 +278,10 @@ class Runner:
 
     def pytest_runtestloop(self, session: pytest.Session) -> bool:
         if self.options.map:
-            _forked(lambda: self.write_map(session.items), 10**5)
+            MAP.unlink(missing_ok=True)
+            failed = _forked(lambda: self.write_map(session.items), 10**5)
+            if not MAP.exists():
+                raise pytest.UsageError(f"no map was written: {failed}")
         else:
             self.mutate({item.nodeid: item for item in session.items})
         return True

@@ -26,10 +26,15 @@ FLAGS = (
     "-fno-exceptions",
     "-fno-rtti",
     "-fvisibility=hidden",  # nothing of one file may stand in for that of another
+    "-fno-asynchronous-unwind-tables",  # which only exceptions and debuggers read
     "-U_FORTIFY_SOURCE",  # takes jumps between stacks for mistakes
     "-DTENSORLAYOUT_SIMULATOR",
 )
 
+
+# Included by the files that are compiled for most dtypes; with all that it includes, a fifth of the
+# time that g++ takes for one of them. So g++ compiles it once.
+_PRECOMPILED = "operations.cuh"
 
 # Seconds that a compiler gets. The longest file takes 20 of them; a compiler that was stopped, or
 # waits for an answer, would take for ever.
@@ -85,23 +90,53 @@ def shared_object(file: str, types: tuple[tuple[str, str], ...], counters: Count
 
     RuntimeError with the compiler's message if it does not compile; FileNotFoundError.
     """
-    command, version = compiler()
+    given = (*FLAGS, *shlex.split(os.environ.get("TENSORLAYOUT_SIMULATOR_FLAGS", "")))
+    flags = (*given, *(f"-D{name}={value}" for name, value in types))
     path = kernel_directory() / file
-    flags = [*FLAGS, *shlex.split(os.environ.get("TENSORLAYOUT_SIMULATOR_FLAGS", ""))]
-    flags += [f"-D{name}={value}" for name, value in types]
     texts = disk_cache.sources(path, header_directory())
-    names = [each.name for each in texts]
     unit = kernel_shapes.unit(file, types)
-    key = disk_cache.key_of(*command, version, *flags, unit, *names, *texts.values())
 
     def make(target: Path) -> None:
         written = target.with_suffix(".cpp")
-        written.write_text(unit, "utf-8")
-        folders = (f"-I{each}" for each in (kernel_directory(), header_directory()))
-        parts = [*command, *flags, "-shared", *folders, str(written), "-o"]
-        failed, _, said = run([*parts, str(target)])
-        if failed:
-            msg = f"cuda: {command[0]} could not compile {path.name}:\n{said.strip()}"
-            raise RuntimeError(msg)
+        text = unit
+        if counters.compiles and _precompiles() and header_directory() / _PRECOMPILED in texts:
+            # Taken in place of the header, if it fits the flags.
+            (target.parent / f"{_PRECOMPILED}.gch").symlink_to(_precompiled(given))
+            text = f'#include "{_PRECOMPILED}"\n{unit}'
+        written.write_text(text, "utf-8")
+        _compile(path, "-shared", *flags, str(written), "-o", str(target))
 
-    return disk_cache.cached(f"{path.stem}-{key}", ".so", make, counters)
+    return disk_cache.cached(f"{path.stem}-{_key(texts, *flags, unit)}", ".so", make, counters)
+
+
+def _precompiles() -> bool:
+    """True for g++; other compilers look for such headers elsewhere."""
+    return "Free Software Foundation" in compiler()[1]
+
+
+def _precompiled(flags: tuple[str, ...]) -> Path:
+    """The header that most files include, compiled or cached."""
+    path = header_directory() / _PRECOMPILED
+
+    def make(target: Path) -> None:
+        _compile(path, *flags, "-x", "c++-header", str(path), "-o", str(target))
+
+    key = _key(disk_cache.sources(path, header_directory()), *flags)
+    return disk_cache.cached(f"{path.stem}-{key}", ".gch", make, Counters())
+
+
+def _key(texts: dict[Path, bytes], *parts: str) -> str:
+    """A name for what the compiler makes of these files, as it is told by `parts`."""
+    command, version = compiler()
+    names = (each.name for each in texts)
+    return disk_cache.key_of(*command, version, *parts, *names, *texts.values())
+
+
+def _compile(path: Path, *arguments: str) -> None:
+    """Run the compiler; RuntimeError with its message about `path` if it fails."""
+    command = compiler()[0]
+    folders = (f"-I{each}" for each in (kernel_directory(), header_directory()))
+    failed, _, said = run([*command, *folders, *arguments])
+    if failed:
+        msg = f"cuda: {command[0]} could not compile {path.name}:\n{said.strip()}"
+        raise RuntimeError(msg)

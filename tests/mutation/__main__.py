@@ -31,6 +31,7 @@ import sys
 import time
 from collections import defaultdict
 from collections.abc import Iterator
+from contextlib import suppress
 from pathlib import Path
 from types import CodeType, ModuleType
 from typing import Any, NamedTuple
@@ -296,7 +297,8 @@ class Runner:
         for item, following in zip(items, [*items[1:], None], strict=True):
             self.took = 0.0
             seen.switch_context(item.nodeid)
-            item.config.hook.pytest_runtest_protocol(item=item, nextitem=following)
+            with suppress(Exception):  # of pytest itself, about texts that it cannot write
+                item.config.hook.pytest_runtest_protocol(item=item, nextitem=following)
             took[item.nodeid] = self.took
             if len(took) % 200 == 0:
                 print(f"{len(took)} of {len(items)} {item.nodeid}", file=sys.stderr, flush=True)

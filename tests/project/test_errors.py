@@ -479,33 +479,28 @@ def test_what_is_no_answer_to_copy(names):
     refuse(names, COPIES, [(wrong, TypeError, f"{rule} {wrong!r}") for wrong in ("never", 2, [])])
 
 
-LARGE = [
-    *(f"{name}(big)" for name in ("empty_like", "zeros_like", "ones_like", "tril")),
-    *(f"{name}(big)" for name in ("sin", "abs", "negative", "reciprocal")),
-    *(f"{name}(big, 2.0)" for name in ("full_like", "add", "divide", "pow", "maximum")),
-    *(f"{name}(v[:1], big)" for name in ("add", "atan2", "multiply", "floor_divide")),
-    *(f"{name}((2**30, 2**20))" for name in ("empty", "zeros", "ones")),
-    "full((2**30, 2**20), 1.0)",
-    "zeros((2**30, 2**20), layout=(0, 1))",
-    'ones((2**30, 2**20), layout="(1073741824,1048576):(1048576,1)")',
-    "reshape(big, (2**50,), copy=True)",
-    "to_layout(big, (0, 1))",
-    "asarray(big, copy=True)",
-    "from_dlpack(big, copy=True)",
-    "eye(2**30, 2**20)",
-    "concat([big[1:], big[:1]])",
-    "stack([big, big], axis=1)",
-    "take(big, broadcast_to(zi[0], (2**30,)), axis=0)",
-    "sort(big)",
-    "cumulative_sum(big, axis=0)",
-    "cumulative_sum(big, axis=0, include_initial=True)",
-    "astype(big, float32)",
-    "linspace(0, 1, 2**50)",
-    "arange(0, 2**50)",
-    "tile(big, (2,))",
-    "triu(big)",
-    "zeros((2**62,))",
-]
+LARGE = templates("""
+abs empty_like negative ones_like reciprocal sin sort tril triu zeros_like (big)
+add divide full_like maximum pow (big, 2.0)
+add atan2 floor_divide multiply (v[:1], big)
+empty ones zeros ((2**30, 2**20))
+full((2**30, 2**20), 1.0)
+zeros((2**30, 2**20), layout=(0, 1))
+reshape(big, (2**50,), copy=True)
+to_layout(big, (0, 1))
+asarray from_dlpack (big, copy=True)
+eye(2**30, 2**20)
+concat([big[1:], big[:1]])
+stack([big, big], axis=1)
+take(big, broadcast_to(zi[0], (2**30,)), axis=0)
+cumulative_sum(big, axis=0)
+cumulative_sum(big, axis=0, include_initial=True)
+astype(big, float32)
+linspace(0, 1, 2**50)
+arange(0, 2**50)
+tile(big, (2,))
+zeros((2**62,))
+""")
 
 
 @pytest.mark.cpu
@@ -520,28 +515,24 @@ def test_memory_that_cannot_be_had_on_the_device(names):
     refuse(names, ["add(big, 2.0)", "zeros((2**30, 2**20))"], [(None, MemoryError, words)])
 
 
-SIGNS = {
-    "+": "add",
-    "-": "subtract",
-    "*": "multiply",
-    "/": "divide",
-    "//": "floor_divide",
-    "%": "remainder",
-    "**": "pow",
-    "&": "bitwise_and",
-    "|": "bitwise_or",
-    "^": "bitwise_xor",
-    "<<": "bitwise_left_shift",
-    ">>": "bitwise_right_shift",
-}
-COMPARISONS = {
-    "<": "less",
-    "<=": "less_equal",
-    ">": "greater",
-    ">=": "greater_equal",
-    "==": "equal",
-    "!=": "not_equal",
-}
+SIGNS = dict(
+    zip(
+        ["+", "-", "*", "/", "//", "%", "**", "&", "|", "^", "<<", ">>"],
+        [
+            *("add", "subtract", "multiply", "divide", "floor_divide", "remainder", "pow"),
+            *("bitwise_and", "bitwise_or", "bitwise_xor"),
+            *("bitwise_left_shift", "bitwise_right_shift"),
+        ],
+        strict=True,
+    )
+)
+COMPARISONS = dict(
+    zip(
+        ["<", "<=", ">", ">=", "==", "!="],
+        ["less", "less_equal", "greater", "greater_equal", "equal", "not_equal"],
+        strict=True,
+    )
+)
 
 
 def faults_of(rows, names):
@@ -581,16 +572,15 @@ ValueError: shape: the sizes (…), … more than 2**63 - 1
     diag(v, k=2**62) | pad(x, 2**62)
 OverflowError: the Python integer 300 does not fit int8
     full((2,), 300, dtype=int8) | full_like(i8, 300) | asarray([1, 300], dtype=int8) |
-    i8[...] = 300 | i8[zi] = 300 | i8[b] = 300 | i8[b] = [1, 300] | i8[...] = [1, 2, 300] |
-    add(i8, 300) | clip(i8, 300) | where(b, i8, 300) | searchsorted(i8, 300) |
-    pad(i8, 1, constant_values=300) | put_along_axis(i8, zi, 300) | scatter_add(i8, zi, 300)
+    i8[...] = 300 | i8[zi] = 300 | i8[b] = 300 | i8[b] = [1, 300] | add(i8, 300) | clip(i8, 300) |
+    where(b, i8, 300) | searchsorted(i8, 300) | pad(i8, 1, constant_values=300) |
+    put_along_axis(i8, zi, 300) | scatter_add(i8, zi, 300)
 OverflowError: the Python integer -1 does not fit uint8
-    full((2,), -1, dtype=uint8) | arange(-1, 3, dtype=uint8) | u8[0] = -1
+    full((2,), -1, dtype=uint8) | arange(-1, 3, dtype=uint8)
 OverflowError: the Python integer of 1329 bits does not fit float64
     full((2,), 10**400, dtype=float64) | arange(0, 10**400, 1.0) | linspace(0, 10**400, 3) |
-    asarray([10**400], dtype=float64) | asarray([10**400, 1.5]) | v[0] = 10**400 | add(v, 10**400) |
-    where(b, v, 10**400) | var(x, correction=10**400) | linalg.vector_norm(v, ord=10**400) |
-    logspace(0, 2, base=10**400)
+    asarray([10**400], dtype=float64) | var(x, correction=10**400) |
+    linalg.vector_norm(v, ord=10**400) | logspace(0, 2, base=10**400)
 TypeError: complex128 cannot become float64; take real() or abs() first
     full((2,), 1j, dtype=float64) | full((2,), z[0], dtype=float64) | full_like(x, 1j) |
     asarray([1j], dtype=float64) | asarray(z, dtype=float64) | astype(z, float64) | clip(v, z) |
@@ -603,7 +593,7 @@ TypeError: dtype must be numeric, got bool
     cumulative_prod(v, dtype=bool) | linalg.trace(x, dtype=bool) | cumprod(x, dtype=bool) |
     nanprod(x, dtype=bool)
 TypeError: a tensor holds numbers, got str
-    asarray("abc") | asarray([1, "a"]) | v[...] = ["a"] | gradient(v, [1, "a", 2])
+    asarray("abc") | v[...] = ["a"] | gradient(v, [1, "a", 2])
 ValueError: shape (…) of … spans more than 2**63 - 1 bytes
     meshgrid(broadcast_to(s, (2**30,)), broadcast_to(s, (2**30,))) |
     from_storage(bytearray(32), "(4611686018427387904,):(0,)", dtype=int64) |
@@ -613,11 +603,10 @@ ValueError: needs a rank of at least 2, got shape (3,)
     linalg.diagonal(v) | linalg.eigvals(v) | linalg.inv(v) | linalg.matrix_norm(v) |
     linalg.matrix_rank(v) | linalg.pinv(v) | linalg.qr(v) | linalg.svd(v) | linalg.svdvals(v)
 ValueError: the tensor is read-only; copy() it first
-    from_storage(bytes(32), least, dtype=int8, fill_padding=True) | ro[0] = 1 | ro[zi] = 1 |
-    ro[b] = 1 | put_along_axis(ro, zi, 1)
+    from_storage(bytes(32), least, dtype=int8, fill_padding=True) | ro[0] = 1 |
+    put_along_axis(ro, zi, 1)
 ValueError: shape mismatch: … shapes (2,), (3,)
-    broadcast_shapes((2,), (3,)) | broadcast_shapes(2, 3) |
-    matmul(zeros((2, 3, 4)), zeros((3, 4, 5)))
+    broadcast_shapes((2,), (3,)) | matmul(zeros((2, 3, 4)), zeros((3, 4, 5)))
 ValueError: axis must not name a dimension twice, got (0, 0)
     expand_dims(x, axis=(0, 0)) | squeeze(zeros((1, 1)), axis=(0, 0)) | flip(x, axis=(0, 0)) |
     sliding_window(x, (1, 1), axis=(0, 0)) | sum(x, axis=(0, 0)) | count_nonzero(x, axis=(0, 0)) |
@@ -628,19 +617,17 @@ ValueError: axes must not name a dimension twice, got (0, 0)
 ValueError: axis must be given for a tensor of rank 2
     take(x, i) | cumulative_sum(x) | cumulative_prod(x)
 TypeError: indices must be of an integer dtype, got …
-    take(v, v) | take(v, b) | take_along_axis(v, v) | take_along_axis(v, b)
+    take(v, v) | take_along_axis(v, v)
 IndexError: a mask of shape (3,) does not fit dimensions of sizes (2,)
     x[b] | x[asarray([True, False, True]), zi] | x[b] = 1
 ValueError: a value of shape … could not be broadcast to …
-    v[...] = [1, 2] | v[...] = x | v[zi] = i | v[b] = v | v[b] = [1, 2, 3] | s[...] = v |
-    v[...] = np.array([1, 2]) | v[0] = v | put_along_axis(v, zi, v) | scatter_add(v, zi, v) |
-    scatter_add(x, asarray([zi]), x, axis=1)
+    v[...] = [1, 2] | v[zi] = i | v[b] = v | v[b] = [1, 2, 3] | put_along_axis(v, zi, v) |
+    scatter_add(v, zi, v)
 TypeError: complex cannot be written into float64; take real() first
-    v[...] = 1j | v[zi] = 1j | v[b] = 1j | pad(x, 1, constant_values=1j) |
-    put_along_axis(v, zi, 1j)
+    v[...] = 1j | v[zi] = 1j | v[b] = 1j | pad(x, 1, constant_values=1j) | put_along_axis(v, zi, 1j)
 TypeError: only numeric dtypes are allowed, got bool
-    abs(b) | imag(b) | conj(b) | cumulative_sum(b) | linalg.trace(b[None]) |
-    scatter_add(b, zi, True) | nanmean(b)
+    abs(b) | imag(b) | cumulative_sum(b) | linalg.trace(b[None]) | scatter_add(b, zi, True) |
+    nanmean(b)
 TypeError: only numeric dtypes are allowed, got bool, bool
     subtract(b, b) | matmul(b, b) | tensordot(b, b, axes=1) | vecdot(b, b) | linalg.cross(b, b) |
     linalg.outer(b, b)
@@ -650,7 +637,7 @@ TypeError: only real numeric dtypes are allowed, got complex128
     min(z) | argmax(z) | sort(z) | argsort(z) | scatter_min(z, zi, 1) |
     scatter_max(v, zi, asarray([1j, 2])) | median(z) | nanmax(z) | nanvar(z) | nanquantile(z, 0.5)
 TypeError: only real numeric dtypes are allowed, got bool
-    max(b) | argmin(b) | sort(b) | nanmedian(b) | nanstd(b)
+    max(b) | argmin(b) | nanmedian(b) | nanstd(b)
 TypeError: only real floating dtypes are allowed, got complex128
     var(z) | fft.rfft(z) | fft.rfftn(z) | fft.ihfft(z)
 ValueError: matrices must be square, got shape (2, 3)
@@ -660,13 +647,13 @@ ValueError: matrices must be square, got shape (2, 3)
 LinAlgError: elements must be finite
     linalg.eig(q * nan) | linalg.eigvals(q * nan) | linalg.svd(q * nan) |
     linalg.matrix_rank(q * nan) | linalg.pinv(q * nan) | linalg.matrix_norm(q * nan, ord="nuc") |
-    linalg.matrix_norm(q * inf, ord=2) | linalg.svdvals(q * nan)
+    linalg.svdvals(q * nan)
 LinAlgError: Singular matrix
     linalg.inv(q) | linalg.matrix_power(q, -1) | linalg.solve(q, v2)
 ValueError: n must be at least 1, got …
     fft.fft(v, n=0) | fft.rfft(v, n=-1) | fft.irfft(v, n=0) | fft.fftfreq(0) | fft.rfftfreq(-1)
 ValueError: needs a rank of at most 2, got shape (2, 3, 4)
-    cov(cube) | cov(x, cube) | corrcoef(cube)
+    cov(cube) | corrcoef(cube)
 TypeError: needs a tensor of rank 0, got shape (3,)
     float(v) | int(v) | complex(v)
 """
@@ -676,28 +663,21 @@ TypeError: needs a tensor of rank 0, got shape (3,)
 
 CREATION = """
 zeros((2, -3))  # ValueError: shape: sizes must not be negative, got (2, -3)
-zeros((2,), device="cuda:99")
-    ValueError: device must be one of those available (cpu…), got 'cuda:99'…
-set_default_device("abacus")
-    ValueError: device must be one of those available (cpu…), got 'abacus'
+zeros((2,), device="cuda:99")  # ValueError: device must be one of those available…, got 'cuda:99'…
+set_default_device("abacus")  # ValueError: device must be one of those available…, got 'abacus'
 set_num_threads(0)  # ValueError: count must be at least 1, got 0
 set_num_threads("2")  # TypeError: count must be an integer or None, got '2'
 full((2,), "a")  # TypeError: fill_value must be a number, got 'a'
 full((2,), v)  # ValueError: fill_value must be a number, got a tensor of shape (3,)
-full((2,), np.ones(3))  # TypeError: fill_value must be a number, got numpy.ndarray
-full(v, 1)
-    TypeError: shape must be an integer or a sequence of integers, got a tensor of float64 and
-    shape (3,)
+full(v, 1)  # TypeError: shape must be an integer or a…, got a tensor of float64 and shape (3,)
 full_like(x, "a")  # TypeError: fill_value must be a number, got 'a'
 full_like(x, v)  # ValueError: fill_value must be a number, got a tensor of shape (3,)
 arange("a")  # TypeError: stop must be a real number, got 'a'
 arange(0, 10, 0)  # ValueError: step must not be 0
 arange(0, 1e300)  # ValueError: from 0 to 1e+300 by 1 are more than 2**63 - 1 numbers
-arange(0, 2**64)  # OverflowError: the Python integer 18446744073709551615 does not fit int64
 arange(0, inf)  # ValueError: from 0 to inf by 1 is no finite number of steps
 arange(nan)  # ValueError: from 0 to nan by 1 is no finite number of steps
 arange(0, 10, nan)  # ValueError: from 0 to 10 by nan is no finite number of steps
-arange(v)  # TypeError: stop must be a real number, got a tensor of float64 and shape (3,)
 arange(300, dtype=int8)  # OverflowError: the Python integer 299 does not fit int8
 linspace("a", 1, 3)  # TypeError: start must be a number, got 'a'
 linspace(0, None, 3)  # TypeError: stop must be a number, got None
@@ -707,134 +687,75 @@ eye(-1)  # ValueError: n_rows must not be negative, got -1
 eye(3, -1)  # ValueError: n_cols must not be negative, got -1
 eye(2.0)  # TypeError: n_rows must be an integer, got 2.0
 eye(3, 2.0)  # TypeError: n_cols must be an integer, got 2.0
-asarray(float64)
-    TypeError: a Float64DType gives no numbers: 'numpy.dtypes.Float64DType' object is not
-    iterable
-asarray([[1, 2], [3]])
-    ValueError: sequences inside one another must have equal lengths, got a sequence of 2 beside
-    a sequence of 1
+asarray(float64)  # TypeError: a Float64DType gives no numbers: 'numpy.dtypes.Float64DType' object…
+asarray([[1, 2], [3]])  # ValueError: sequences inside…, got a sequence of 2 beside a sequence of 1
 asarray(2**70)  # OverflowError: the Python integer 1180591620717411303424 does not fit int64
 asarray(-2**63 - 1)  # OverflowError: the Python integer -9223372036854775809 does not fit int64
 asarray([1], copy=False)  # ValueError: the memory of a list cannot be shared, and copy=False
-asarray(i, dtype=float64, copy=False)
-    ValueError: int64 cannot be seen as float64 without a copy, and copy=False
-asarray([[1, 2]], layout="NCHW")
-    ValueError: labels: 'NCHW' names 4 dimensions (N, C, H, W), the shape has 2; give a letter
-    for each dimension, or a sequence minor_to_major
+asarray(i, dtype=float64, copy=False)  # ValueError: int64 cannot be seen as float64 without a…
+asarray([[1, 2]], layout="NCHW")  # ValueError: labels: 'NCHW' names 4 dimensions (N, C, H, W)…
 asarray(x, layout=(0, 1), copy=False)  # ValueError: (2,3):(3,1) is not (2,3):(1,2), and copy=False
 asarray(np.array(["a"]))  # TypeError: dtype must be a dtype of this namespace, got dtype('<U1')
-asarray(i for i in range(3))  # TypeError: a tensor holds numbers, got generator
-asarray([[[1], [2, 3]]])
-    ValueError: sequences … equal lengths, got a sequence of 1 beside a sequence of 2
 meshgrid(x)  # ValueError: arrays must be of rank 1, got shapes [(2, 3)]
 meshgrid(v, i)  # TypeError: arrays must be of one dtype, got float64, int64
 meshgrid(v, indexing="xx")  # ValueError: indexing must be 'xy' or 'ij', got 'xx'
 no_copies("a")  # TypeError: at_least must be an integer, got 'a'
 no_copies(allow="copy")  # TypeError: allow must be a collection of names, got 'copy'
-no_copies(allow=[1])  # TypeError: allow must be a collection of names, got [1]
-from_dlpack([1])
-    AttributeError: a list exports nothing by DLPack (__dlpack__ and __dlpack_device__); use
-    asarray()
-from_dlpack(None)
-    AttributeError: a NoneType exports nothing by DLPack (__dlpack__ and __dlpack_device__); use
-    asarray()
+from_dlpack([1])  # AttributeError: a list exports nothing by DLPack (__dlpack__…; use asarray()
 from_dlpack(np.array(["a"]))  # BufferError: ndarray could not be exchanged: …
 """
 
 FILES = """
 save(3.5, ones(2))  # TypeError: file must be a path or an open binary file, got 3.5
-save("x.txt", ones(2))
-    ValueError: the path must end in .npy, .npz, .safetensors, .zarr, got 'x.txt'
+save("x.txt", ones(2))  # ValueError: the path must end in .npy, .npz, .safetensors…, got 'x.txt'
 save("x.npy", [1])  # TypeError: x must be a tensor, got list; make it a tensor with asarray() first
-savez("x.npz", arr=2)
-    TypeError: arr must be a tensor, got int; make it a tensor with asarray() first
-savez("x.npz", ones(2), arr_0=ones(2))
-    ValueError: arr_0 is the name of an argument by position, too
+savez("x.npz", arr=2)  # TypeError: arr must be a tensor…; make it a tensor with asarray() first
+savez("x.npz", ones(2), arr_0=ones(2))  # ValueError: arr_0 is the name of an argument by…
 load(None)  # TypeError: file must be a path or an open binary file, got None
 load("x.npy", mmap_mode="w")  # ValueError: mmap_mode must be None, 'r', 'r+' or 'c', got 'w'
 """
 
 LAYOUTS = """
-from_storage([1, 2], "(2,):(1,)", dtype=int8)
-    TypeError: storage must have the buffer protocol, got [1, 2]
-from_storage(bytes(4), "(2,):(1,)", dtype=int64)
-    ValueError: layout (2,):(1,) of int64 requires 16 bytes (2 slots), the storage has 4
-    available
-from_storage(bytes(4), "(2,)", dtype=int8)
-    ValueError: layout text: must read (sizes):(strides)[+offset] …, got '(2,)'
-from_storage(bytes(4), (2,), dtype=int8)
-    TypeError: layout must be a Layout or its text, which have a shape, got (2,)
-from_storage(bytes(4), "CHW", dtype=int8)
-    ValueError: layout text: has no sizes; for labels there is Layout.labelled(shape, labels),
-    got 'CHW'
-from_storage(bytes(4), "(2,):(1,)", dtype=None)
-    TypeError: dtype must be a dtype of this namespace, got None
-from_storage(bytes(20), tiled, dtype=int8)
-    ValueError: layout (4,6):(2*12+2*2,3*4+2*1) of int8 requires 24 bytes (24 slots), the
-    storage has 20 available
-from_storage(bytearray(256), least, dtype=complex64, fill_padding=True)
-    ValueError: the padding of layout, PaddingValue.LOWEST, has no meaning in complex64
-from_storage(np.ones((4, 4))[:, 0], "(2,):(1,)", dtype=float64)
-    ValueError: the storage must be one run of bytes (C-contiguous)
-from_storage(bytearray(32), "(2**70,):(1,)", dtype=int8)
-    ValueError: layout text: must read (sizes):(strides)[+offset] …, got '(2**70,):(1,)'
-from_storage(v, "(2,):(1,)", dtype=int8)
-    TypeError: storage must be a buffer or an array, got a tensor of float64 and shape (3,)
+from_storage([1, 2], "(2,):(1,)", dtype=int8)  # TypeError: storage must have the…, got [1, 2]
+from_storage(bytes(4), "(2,):(1,)", dtype=int64)  # ValueError: layout (2,):(1,) of int64 requires…
+from_storage(bytes(4), "(2,)", dtype=int8)  # ValueError: layout text: must read…, got '(2,)'
+from_storage(bytes(4), (2,), dtype=int8)  # TypeError: layout must be a Layout or its…, got (2,)
+from_storage(bytes(4), "(2,):(1,)", dtype=None)  # TypeError: dtype must be a dtype of…, got None
+from_storage(bytearray(256), least, dtype=complex64, fill_padding=True)  # ValueError: the padding…
+from_storage(np.ones((4, 4))[:, 0], "(2,):(1,)", dtype=float64)  # ValueError: the storage must be…
+from_storage(v, "(2,):(1,)", dtype=int8)  # TypeError: storage must be a buffer or an array, got a…
 to_layout(x, None)  # TypeError: layout must say which, got None
-to_layout(x, tiled)
-    ValueError: layout (4,6):(2*12+2*2,3*4+2*1) is for shape (4, 6), the tensor has shape (2, 3)
-to_layout(cube, "NHWC")
-    ValueError: labels: 'NHWC' names 4 dimensions (N, C, H, W), the shape has 3; give 'HWC', or
-    a sequence minor_to_major such as (0, 2, 1)
-to_layout(cube, "channels_last")
-    ValueError: labels: 'channels_last' is NHWC of rank 4 or NDHWC of rank 5, the shape has 3
-    dimensions; …
-to_layout(x, "")
-    ValueError: labels: must be different letters of one case, slowest first, or one of C, F,
-    row_major, column_major, channels_first, channels_last, channels_last_3d, got ''; …
+to_layout(x, tiled)  # ValueError: layout (4,6):(2*12+2*2,3*4+2*1) is for shape (4, 6), the tensor…
+to_layout(cube, "NHWC")  # ValueError: labels: 'NHWC' names 4 dimensions (N, C, H, W), the shape…
+to_layout(cube, "channels_last")  # ValueError: labels: 'channels_last' is NHWC of rank 4 or…
+to_layout(x, "")  # ValueError: labels: must be different letters of one case, slowest first…
 to_layout(x, (0, 1), copy=False)  # ValueError: (2,3):(3,1) is not (2,3):(1,2), and copy=False
 Device(5)  # TypeError: must be a kind and a number, got 5 and 0
 """
 
 DATA_TYPES = """
-astype(z, int8)  # TypeError: complex128 cannot become int8; take real() or abs() first
-can_cast("x", int8)
-    TypeError: from_ must be a dtype of this namespace, got 'x'; they are bool, int8, …
-can_cast(int8, "x")
-    TypeError: to must be a dtype of this namespace, got 'x'; they are bool, int8, …
+can_cast("x", int8)  # TypeError: from_ must be a dtype of this namespace…; they are bool, int8, …
+can_cast(int8, "x")  # TypeError: to must be a dtype of this namespace…; they are bool, int8, …
 result_type()  # ValueError: needs at least one tensor or dtype
-result_type(np.ones(3, "S3"))
-    TypeError: each argument must be a dtype of this namespace, got dtype('S3')
-isdtype(int8, "foo")
-    ValueError: kind must be a dtype or one of bool, complex floating, integral, narrow, narrow
-    floating, narrow integer, numeric, real floating, signed integer, unsigned integer, got
-    'foo'
+result_type(np.ones(3, "S3"))  # TypeError: each argument must be a dtype of this…, got dtype('S3')
+isdtype(int8, "foo")  # ValueError: kind must be a dtype or one of bool, complex…, got 'foo'
 isdtype(int8, None)  # TypeError: kind must be a dtype of this namespace, got None
 isdtype(int8, (int8, "foo"))  # ValueError: kind must be a dtype or one of bool, …, got 'foo'
 finfo(int8)  # TypeError: type must be a floating-point dtype, got int8
-finfo(i)  # TypeError: type must be a floating-point dtype, got int64
 iinfo(float32)  # TypeError: type must be an integer dtype, got float32
 """
 
 MANIPULATION = """
-broadcast_arrays(v, v2)
-    ValueError: shape mismatch: operands could not be broadcast together with shapes (3,), (2,)
+broadcast_arrays(v, v2)  # ValueError: shape mismatch: operands could not be broadcast together…
 broadcast_shapes((-1,))  # ValueError: shape must hold no negative sizes, got [(-1,)]
 broadcast_to(v, (2, 4))  # ValueError: shape (3,) could not be broadcast to (2, 4)
-broadcast_to(x, (3,))  # ValueError: shape (2, 3) could not be broadcast to (3,)
 broadcast_to(v, (-1, 3))  # ValueError: shape must hold no negative sizes, got (-1, 3)
 concat([])  # ValueError: arrays must be at least one tensor, got none
-concat(v)
-    TypeError: arrays must be a tuple or list of tensors, got a tensor of float64 and shape (3,)
+concat(v)  # TypeError: arrays must be a tuple or list of…, got a tensor of float64 and shape (3,)
 concat([v, x])  # ValueError: shapes must agree but for axis 0, got [(3,), (2, 3)]
-concat([x, q])  # ValueError: shapes must agree but for axis 0, got [(2, 3), (2, 2)]
 concat([s, s])  # ValueError: tensors of rank 0 have no axis to join along; use stack()
-concat([big, big])
-    MemoryError: shape (2147483648, 1048576) of float64 needs 18014398509481984 bytes, which
-    cannot be allocated
 stack([])  # ValueError: arrays must be at least one tensor, got none
-stack(v)
-    TypeError: arrays must be a tuple or list of tensors, got a tensor of float64 and shape (3,)
+stack(v)  # TypeError: arrays must be a tuple or list of…, got a tensor of float64 and shape (3,)
 stack([v, v2])  # ValueError: shapes must be equal, got [(3,), (2,)]
 unstack(s)  # AxisError: axis 0 is out of bounds for array of dimension 0
 squeeze(x, axis=0)  # ValueError: axis must name dimensions of size 1, got 0 of shape (2, 3)
@@ -846,14 +767,8 @@ repeat(x, -1)  # ValueError: repeats must not be negative, got -1
 repeat(x, i)  # ValueError: repeats must have shape (6,), got (3,)
 repeat(v, v)  # TypeError: repeats must be integers, got float64
 repeat(v, asarray([1, -2, 3]))  # ValueError: repeats must not be negative, got -2
-repeat(v, b)  # TypeError: repeats must be integers, got bool
-repeat(v, asarray([1, 2, 2**60]))
-    MemoryError: repeats add up to 1.153e+18, more than any memory holds
-repeat(v, asarray([2**62, 2**62, 2**63], dtype=uint64))
-    MemoryError: repeats add up to 1.845e+19, more than any memory holds
-repeat(v, asarray([2**62]))  # MemoryError: repeats add up to 1.384e+19, more than any memory holds
-repeat(v, asarray([5, -2, 2**62]))  # ValueError: repeats must not be negative, got -2
-repeat(v, asarray([-3], dtype=int8))  # ValueError: repeats must not be negative, got -3
+repeat(v, asarray([1, 2, 2**60]))  # MemoryError: repeats add up to 1.153e+18, more than any…
+repeat(v, asarray([2**62, 2**62, 2**63], dtype=uint64))  # MemoryError: repeats add up to…
 repeat(v, s)  # TypeError: repeats must be an integer, got a tensor of float64 and shape ()
 tile(v, (-1,))  # ValueError: repetitions must not be negative, got (-1,)
 tile(v, (1,) * 65)  # ValueError: at most 64 dimensions are allowed, got 65 repetitions
@@ -861,12 +776,9 @@ reshape(x, (4,))  # ValueError: shape (4,) does not fit 6 elements
 reshape(x, (-1, -1))  # ValueError: shape must hold no negative sizes but for one -1, got (-1, -1)
 reshape(x, (-1, 4))  # ValueError: shape (-1, 4) does not fit 6 elements
 reshape(none, (-1, 0))  # ValueError: shape (-1, 0) does not fit 0 elements
-reshape(x.T, (6,), copy=False)
-    ValueError: layout (3,2):(1,3) has no view of shape (6,), and copy=False
-reshape(x, (2**70, -1))  # ValueError: shape (1180591620717411303424, -1) does not fit 6 elements
+reshape(x.T, (6,), copy=False)  # ValueError: layout (3,2):(1,3) has no view of shape (6,), and…
 roll(x, (1, 2), axis=0)  # ValueError: shift (1, 2) and axis 0 must be equally many
 roll(x, (1, 2))  # ValueError: shift (1, 2) and axis None must be equally many
-roll(x, (1, 2), axis=(0, 1, 0))  # ValueError: shift (1, 2) and axis (0, 1, 0) must be equally many
 sliding_window(x, 2)  # ValueError: window_shape (2,) and axis (0, 1) must be equally many
 sliding_window(v, 4)  # ValueError: window_shape: must be from 1 to 3 along dimension 0, got 4
 sliding_window(v, 0)  # ValueError: window_shape: must be from 1 to 3 along dimension 0, got 0
@@ -877,16 +789,11 @@ take(v, i)  # IndexError: index 3 is out of bounds for size 3
 take(v, 3)  # IndexError: index 3 is out of bounds for dimension 0 of shape (3,)
 take(v, -4)  # IndexError: index -4 is out of bounds for dimension 0 of shape (3,)
 take(v, True)  # TypeError: indices must be a tensor, got bool
-take(none, zi, axis=0)  # IndexError: index 1 is out of bounds for size 0
 take_along_axis(x, zi)  # ValueError: ranks must be equal, got shapes (2, 3) and (2,)
 take_along_axis(x, asarray([[0], [9]]))  # IndexError: index 9 is out of bounds for size 3
-take_along_axis(x, asarray([[0, 1, 3], [0, 1, 2]]), axis=0)
-    IndexError: index 3 is out of bounds for size 2
 take_along_axis(x, asarray([[0], [0], [0]]))  # ValueError: shape mismatch: … shapes (2, 1), (3, 1)
 v[3]  # IndexError: index 3 is out of bounds for dimension 0 of shape (3,)
-v[1.0]
-    IndexError: an index must be an integer, a slice, None, Ellipsis, or an integer or boolean
-    tensor, got 1.0
+v[1.0]  # IndexError: an index must be an integer, a slice, None, Ellipsis, or an integer…, got 1.0
 v[None, "a"]  # IndexError: an index must be an integer, …, got 'a'
 x[5]  # IndexError: index 5 is out of bounds for dimension 0 of shape (2, 3)
 s[...,...]  # IndexError: 2 indices (or Ellipses) are too many for shape ()
@@ -898,38 +805,23 @@ v[2**70]  # IndexError: index 1180591620717411303424 is out of bounds for dimens
 v[v]  # IndexError: positions must be integers or booleans, got dtype float64
 v[[0, 3]]  # IndexError: index 3 is out of bounds for size 3
 v[[2**63]]  # IndexError: positions must be integers or booleans, got [9223372036854775808]
-v[[[1], [2, 3]]]
-    ValueError: sequences … equal lengths, got a sequence of 1 beside a sequence of 2
-x[0, far]  # IndexError: index 9 is out of bounds for size 3
+v[[[1], [2, 3]]]  # ValueError: sequences … equal…, got a sequence of 1 beside a sequence of 2
 x[far, 0]  # IndexError: index 9 is out of bounds for size 2
 x[zi, far]  # IndexError: index 9 is out of bounds for size 3
 x[zi, i]  # IndexError: index tensors of shapes (2,) (3,) could not be broadcast together
 v["1":2]  # TypeError: a slice must be of integers or None, got slice('1', 2, None)
-v[1.5:]  # TypeError: a slice must be of integers or None, got slice(1.5, None, None)
 v[::0]  # ValueError: the step of a slice must not be 0, got slice(None, None, 0)
-v[np.asarray([0, 9])]  # IndexError: index 9 is out of bounds for size 3
-v[foreign]  # IndexError: an index must be an integer, …, got ….Foreign
 v[(0,), (1,)]  # IndexError: an index must be an integer, …, got (0,)
 v[asarray(5)]  # IndexError: index 5 is out of bounds for dimension 0 of shape (3,)
-v[asarray(1.5)]  # IndexError: positions must be integers or booleans, got dtype float64
 v[u8]  # IndexError: index 3 is out of bounds for size 3
-v[asarray([2**63], dtype=uint64)]
-    IndexError: index 9223372036854775808 is out of bounds for size 3
+v[asarray([2**63], dtype=uint64)]  # IndexError: index 9223372036854775808 is out of bounds for…
 v[...] = "a"  # TypeError: value must be a tensor, an array or numbers, got 'a'
-v[...] = [[1, 2], [3]]
-    ValueError: sequences … equal lengths, got a sequence of 2 beside a sequence of 1
-v[...] = z  # TypeError: complex128 cannot be written into float64; take real() first
-i[0] = 2**70  # OverflowError: the Python integer 1180591620717411303424 does not fit int64
+v[...] = [[1, 2], [3]]  # ValueError: sequences …, got a sequence of 2 beside a sequence of 1
 bf[0] = 10**400  # OverflowError: the Python integer of 1329 bits does not fit bfloat16
 v[3] = 1  # IndexError: index 3 is out of bounds for dimension 0 of shape (3,)
 v[1.0] = 1  # IndexError: an index must be an integer, …, got 1.0
 v[[0, 3]] = 1  # IndexError: index 3 is out of bounds for size 3
-v[asarray([True, False])] = 1
-    IndexError: a mask of shape (2,) does not fit dimensions of sizes (3,)
-x[zi, far] = 1  # IndexError: index 9 is out of bounds for size 3
-w[0] = 1
-    ValueError: elements of layout (2,3):(0,1) share slots, so it cannot be written; copy() it
-w[zi] = 1  # ValueError: elements of layout (2,3):(0,1) share slots, …
+w[0] = 1  # ValueError: elements of layout (2,3):(0,1) share slots, so it cannot be…; copy() it
 none[0] = 1  # IndexError: no index is inside dimension 0 of shape (0, 3)
 s[0] = 1  # IndexError: 1 index is too many for shape ()
 v[::0] = 1  # ValueError: the step of a slice must not be 0, got slice(None, None, 0)
@@ -945,7 +837,6 @@ bitwise_invert(v)  # TypeError: only integer or boolean dtypes are allowed, got 
 clip(z, 0, 1)  # TypeError: only real numeric dtypes are allowed, got complex128, int, int
 clip(v, v2)  # ValueError: shape mismatch: … shapes (3,), (2,)
 clip(v, 1j)  # TypeError: only real numeric dtypes are allowed, got float64, complex
-clip(b, False, True)  # TypeError: only real numeric dtypes are allowed, got bool, bool, bool
 clip(v, 0, 10**5000)  # OverflowError: the Python integer of 16610 bits does not fit float64
 """
 
@@ -953,70 +844,51 @@ clip(v, 0, 10**5000)  # OverflowError: the Python integer of 16610 bits does not
 SEARCHES_SORTS_SETS_AND_STATISTICS = """
 where(i, v, v)  # TypeError: …int64; use condition != 0
 where(b, v2, v)  # ValueError: shape mismatch: … shapes (3,), (2,), (3,)
-min(none, axis=0)  # ValueError: …no elements…(0, 3)
 max(zeros((0,)))  # ValueError: …no elements…(0,)
 mean(i)  # TypeError: …int64; astype(x, tl.float64) first
 std(i)  # TypeError: …int64; astype(x, tl.float64) first
-cumulative_sum(s)  # ValueError: axis must be given for a tensor of rank 0
 diff(v, n=-1)  # ValueError: …-1
 argmax(zeros((0,)))  # ValueError: …no elements…(0,)
 argmin(none, axis=0)  # ValueError: …no elements…(0, 3)
 nonzero(s)  # ValueError: …()
 searchsorted(x, v)  # ValueError: …(2, 3)
 searchsorted(v, v, side="middle")  # ValueError: …'middle'
-searchsorted(v, v, side=None)  # ValueError: …None
 searchsorted(z, z)  # TypeError: …complex128, complex128
 searchsorted(v, z)  # TypeError: …float64, complex128
 var(x, correction="a")  # TypeError: correction must be a real number, got 'a'
 std(x, correction=1j)  # TypeError: correction must be a real number, got 1j
 diff(v, append=x)  # ValueError: shapes may differ along axis 0 only, got (2, 3) beside (3,)
 searchsorted(v, v, sorter=v)  # TypeError: sorter must have an integer dtype, got float64
-searchsorted(v2, v, sorter=far)
-    IndexError: sorter holds positions out of bounds for x1 of shape (2,)
-searchsorted(v, v, sorter=zi)
-    ValueError: x1 must have rank 1 and sorter its shape, got shapes (3,) and (2,)
+searchsorted(v2, v, sorter=far)  # IndexError: sorter holds positions out of bounds for x1 of…
+searchsorted(v, v, sorter=zi)  # ValueError: x1 must have rank 1 and…, got shapes (3,) and (2,)
 isin(1, 2)  # TypeError: at least one operand must be a tensor, got only Python scalars
 """
 
 LINEAR_ALGEBRA = """
 matmul(x, x)  # ValueError: shapes (2, 3) and (2, 3) do not match as (…, m, k) and (…, k, n)
-matmul(s, v)  # ValueError: shapes () and (3,) do not match as (…, m, k) and (…, k, n)
 vecdot(v, v2)  # ValueError: sizes along axis -1 differ in shapes (3,) and (2,)
 vecdot(v, v, axis=0)  # AxisError: axis must be negative and inside both shapes (3,) and (3,), got 0
-vecdot(s, s)  # AxisError: axis must be negative and inside both shapes () and (), got -1
 linalg.cross(s, s)  # AxisError: axis must be negative and inside both shapes () and (), got -1
 linalg.outer(s, s)  # ValueError: …()
 linalg.vector_norm(i)  # TypeError: …int64; astype(x, tl.float64) first
 tensordot(x, x, axes=3)  # ValueError: axes must be from 0 to 2 (the ranks), got 3
 tensordot(x, x, axes=-1)  # ValueError: axes must be from 0 to 2 (the ranks), got -1
-tensordot(x, x, axes=1.0)
-    TypeError: axes must be an integer or two sequences of integers, got 1.0
-tensordot(x, x, axes=((0,), (1,)))
-    ValueError: sizes along axes (0,) of shape (2, 3) and (1,) of shape (2, 3) differ
-tensordot(x, x, axes=((0,), (0, 1)))
-    ValueError: axes must be equally many of each operand, got (0,) and (0, 1)
+tensordot(x, x, axes=1.0)  # TypeError: axes must be an integer or two sequences of…, got 1.0
+tensordot(x, x, axes=((0,), (1,)))  # ValueError: sizes along axes (0,) of shape (2, 3) and (1,)…
+tensordot(x, x, axes=((0,), (0, 1)))  # ValueError: axes must be equally many…, got (0,) and (0, 1)
 linalg.cholesky(q - 3)  # LinAlgError: Matrix is not positive definite
 linalg.matrix_power(q, 2**63)  # ValueError: n must lie within 2**63 - 1, got 9223372036854775808
-linalg.solve(q, v)
-    ValueError: shapes (2, 2) and (3,) do not match as (…, m, m) and (m,) or (…, m, k)
-linalg.solve(q, zeros((2, 3, 4)))
-    ValueError: shapes (2, 2) and (2, 3, 4) do not match as (…, m, m) and (m,) or (…, m, k)
-linalg.solve(q + eye(2), asarray(1.0))
-    ValueError: shapes (2, 2) and () do not match as (…, m, m) and (m,) or (…, m, k)
+linalg.solve(q, v)  # ValueError: shapes (2, 2) and (3,) do not match as …
+linalg.solve(q + eye(2), asarray(1.0))  # ValueError: shapes (2, 2) and () do not match as …
 linalg.cross(v, v2)  # ValueError: sizes along axis -1 must be 3, got shapes (3,) and (2,)
-linalg.cross(v2, v2)  # ValueError: sizes along axis -1 must be 3, got shapes (2,) and (2,)
 linalg.outer(x, v)  # ValueError: both operands must have rank 1, got shapes (2, 3) and (3,)
-linalg.matrix_norm(x, ord="foo")
-    ValueError: ord must be 'fro', 'nuc', 1, -1, 2, -2, inf or -inf, got 'foo'
-linalg.matrix_norm(x, ord=3)
-    ValueError: ord must be 'fro', 'nuc', 1, -1, 2, -2, inf or -inf, got 3.0
+linalg.matrix_norm(x, ord="foo")  # ValueError: ord must be 'fro', 'nuc', 1, -1, 2, -2…, got 'foo'
 linalg.matrix_norm(x, ord=[1])  # TypeError: ord must be a real number, got [1]
 linalg.matrix_rank(q, rtol="a")  # TypeError: rtol must be a real number or a tensor, got 'a'
 linalg.matrix_rank(q, rtol=x)  # ValueError: rtol of shape (2, 3) does not fit a stack of shape ()
 linalg.pinv(q, rtol="a")  # TypeError: rtol must be a real number or a tensor, got 'a'
 linalg.pinv(q, rtol=v)  # ValueError: rtol of shape (3,) does not fit a stack of shape ()
-linalg.qr(x, mode=np.zeros(3))
-    ValueError: mode must be 'reduced' or 'complete', got numpy.ndarray
+linalg.qr(x, mode=np.zeros(3))  # ValueError: mode must be 'reduced' or…, got numpy.ndarray
 linalg.vector_norm(v, ord="foo")  # TypeError: ord must be a real number, got 'foo'
 linalg.vector_norm(v, ord=nan)  # ValueError: ord must be a real number, got nan
 """
@@ -1026,19 +898,14 @@ fft.fft(v, norm="foo")  # ValueError: …'foo'
 fft.fftn(x, norm="a")  # ValueError: …'a'
 fft.rfftn(s)  # ValueError: needs at least one axis, got shape () and axes None
 fft.irfftn(s)  # ValueError: needs at least one axis, got shape () and axes None
-fft.fft(zeros((0,)))
-    ValueError: sizes along axes (0,) must be at least 1, got (0,) for shape (0,)
+fft.fft(zeros((0,)))  # ValueError: sizes along axes (0,) must be at…, got (0,) for shape (0,)
 fft.irfft(v[:1])  # ValueError: sizes along axes (0,) must be at least 1, got (0,) for shape (1,)
 fft.hfft(v[:1])  # ValueError: sizes along axes (0,) must be at least 1, got (0,) for shape (1,)
 fft.fftn(x, s=(2,), axes=(0, 1))  # ValueError: s and axes must be equally many, got (2,) and (0, 1)
-fft.fftn(x, s=(0, 2), axes=(0, 1))
-    ValueError: sizes along axes (0, 1) must be at least 1, got (0, 2) for shape (2, 3)
-fft.fftn(x, s=(-2, 2), axes=(0, 1))
-    ValueError: sizes along axes (0, 1) must be at least 1, got (-2, 2) for shape (2, 3)
+fft.fftn(x, s=(0, 2), axes=(0, 1))  # ValueError: sizes along axes…, got (0, 2) for shape (2, 3)
+fft.fftn(x, s=(-2, 2), axes=(0, 1))  # ValueError: sizes along axes…, got (-2, 2) for shape (2, 3)
 fft.fftn(x, s=(1, 2, 3))  # ValueError: s needs axes, one for each size
-fft.rfftn(x, axes=())  # ValueError: needs at least one axis, got shape (2, 3) and axes ()
-fft.irfftn(x, s=(0,), axes=(0,))
-    ValueError: sizes along axes (0,) must be at least 1, got (0,) for shape (2, 3)
+fft.irfftn(x, s=(0,), axes=(0,))  # ValueError: sizes along axes (0,)…, got (0,) for shape (2, 3)
 fft.fftfreq(3, d="a")  # TypeError: d must be a real number, got 'a'
 fft.fftfreq(3, d=0)  # ValueError: d must not be 0
 fft.fftfreq(3, dtype=int8)  # TypeError: dtype must be real floating, got int8
@@ -1051,8 +918,7 @@ logspace(0, 2, base="a")  # TypeError: base must be a number, got 'a'
 bincount(v)  # TypeError: only integral dtypes are allowed, got float64
 bincount(i - 2)  # ValueError: the integers must not be negative
 bincount(asarray([3, 2**63 - 1]))  # ValueError: the integers must be below 2**63 - 1
-bincount(asarray([2**63], dtype=uint64), minlength=4)
-    ValueError: the integers must be below 2**63 - 1
+bincount(asarray([2**63], dtype=uint64), minlength=4)  # ValueError: the integers must be below…
 bincount(zi, v)  # ValueError: needs weights of the same shape, got (3,) for (2,)
 bincount(zi, minlength=-1)  # ValueError: minlength must not be negative, got -1
 cov(x, v2)  # ValueError: shapes must agree but for axis 0, got [(2, 3), (1, 2)]
@@ -1061,56 +927,36 @@ cov(x, rowvar=2)  # TypeError: rowvar must be True or False, got 2
 cov(x, dtype="int64")  # TypeError: dtype must be floating-point, got int64
 isclose(v, v, equal_nan=2)  # TypeError: equal_nan must be True or False, got 2
 diag(s)  # ValueError: needs a rank of 1 or 2, got shape ()
-einsum(x, x)
-    TypeError: the first argument must be the subscripts, got a tensor of float64 and shape (2,
-    3)
+einsum(x, x)  # TypeError: the first argument must be…, got a tensor of float64 and shape (2, 3)
 einsum("i")  # ValueError: operands must be at least one tensor, got none
-einsum("ij", v)
-    ValueError: 'ij' does not fit shapes (3,): 'ij' does not name the dimensions of shape (3,)
+einsum("ij", v)  # ValueError: 'ij' does not fit shapes (3,): 'ij' does not name the dimensions of…
 einsum("i,i", v, v2)  # ValueError: 'i,i' does not fit shapes (3,), (2,): 'i' names sizes 3 and 2
-einsum("a$b", x)
-    ValueError: 'a$b' does not fit shapes (2, 3): '$' is no letter, and no part of one '->' or
-    of a term's one '...'
-einsum("ij->k", x)
-    ValueError: 'ij->k' does not fit shapes (2, 3): 'k' is in no operand, or more than once in
-    the output
-einsum("i,ij->,j", v2, x)
-    ValueError: 'i,ij->,j' does not fit shapes (2,), (2, 3): ',' is no letter, and no part of
-    one '->' or of a term's one '...'
-einsum("...i,...j", x, cube)
-    ValueError: '...i,...j' does not fit shapes (2, 3), (2, 3, 4): '...' names sizes 2 and 3
+einsum("a$b", x)  # ValueError: 'a$b' does not fit shapes (2, 3): '$' is no letter, and no part of…
+einsum("ij->k", x)  # ValueError: 'ij->k' does not fit shapes (2, 3): 'k' is in no operand, or…
+einsum("i,ij->,j", v2, x)  # ValueError: 'i,ij->,j' does not fit shapes (2,), (2, 3): ',' is no…
+einsum("...i,...j", x, cube)  # ValueError: '...i,...j' does not fit shapes (2, 3), (2, 3, 4):…
 einsum("ii", x)  # ValueError: 'ii' does not fit shapes (2, 3): 'i' names sizes 2 and 3
-einsum("", v)
-    ValueError: '' does not fit shapes (3,): '' does not name the dimensions of shape (3,)
-einsum("i,i", v)
-    ValueError: 'i,i' does not fit shapes (3,): each operand is named once, at most 64, in at
-    most 4096 letters
+einsum("", v)  # ValueError: '' does not fit shapes (3,): '' does not name the dimensions of shape…
+einsum("i,i", v)  # ValueError: 'i,i' does not fit shapes (3,): each operand is named once, at…
 gradient(s)  # ValueError: needs a rank of at least 1, got shape ()
 gradient(v2[:1])  # ValueError: needs 2 elements along each axis, got shape (1,)
 gradient(x[:, :1], 1, v[:1])  # ValueError: needs 2 elements along each axis, got shape (2, 1)
 gradient(v, 1, 2)  # ValueError: distances must be none, one, or one for each axis, got 2
 gradient(v, "a")  # TypeError: distances must be a real number, got 'a'
-gradient(v, v2)
-    ValueError: when 1d, distances must match the length of the corresponding dimension
-gradient(v, x)  # ValueError: distances must be either scalars or 1d
+gradient(v, v2)  # ValueError: when 1d, distances must match the length of the corresponding…
 gradient(v, edge_order=3)  # ValueError: edge_order must be 1 or 2, got 3
 quantize_blocks(i, "mxfp4")  # TypeError: only real floating dtypes are allowed, got int64…
-quantize_blocks(x, "fp4")
-    ValueError: format must be one of mxfp8_e4m3, mxfp8_e5m2, …, nvfp4, got 'fp4'
-quantize_blocks(x, "mxfp4", scaling="up")
-    ValueError: scaling must be one of floor, ceil, even, rceil, got 'up'
-quantize_blocks(x, "nvfp4", global_scale="a")
-    TypeError: global_scale must be a real number, got 'a'
+quantize_blocks(x, "fp4")  # ValueError: format must be one of mxfp8_e4m3, mxfp8_e5m2…, got 'fp4'
+quantize_blocks(x, "mxfp4", scaling="up")  # ValueError: scaling must be one of floor…, got 'up'
+quantize_blocks(x, "nvfp4", global_scale="a")  # TypeError: global_scale must be a real…, got 'a'
 quantize_blocks(s, "mxfp4")  # AxisError: axis -1 is out of bounds for array of dimension 0
 dequantize_blocks(x, x)  # TypeError: data and scales must be of a format (…), got float64 with…
 pad(x, -1)  # ValueError: pad_width must not be negative, got -1
 pad(x, 1.0)  # TypeError: pad_width must be integers, got 1.0
-pad(x, ((1, 1),) * 3)
-    ValueError: pad_width must be a number, a pair or 2 pairs, got ((1, 1), (1, 1), (1, 1))
+pad(x, ((1, 1),) * 3)  # ValueError: pad_width must be a number, a…, got ((1, 1), (1, 1), (1, 1))
 pad(x, {2: 1})  # AxisError: axis 2 is out of bounds for array of dimension 2
 pad(x, {"a": 1})  # TypeError: pad_width must be an integer, got 'a'
-pad(x, 1, "mean")
-    ValueError: mode must be one of constant, edge, reflect, symmetric, wrap, got 'mean'
+pad(x, 1, "mean")  # ValueError: mode must be one of constant, edge, reflect…, got 'mean'
 pad(none, 1, "edge")  # ValueError: mode 'edge' cannot extend dimension 0 of size 0
 pad(x, 1, constant_values="a")  # TypeError: constant_values must be numbers, got 'a'
 put_along_axis(v, v, 1)  # TypeError: only integral dtypes are allowed as indices, got float64
@@ -1118,14 +964,10 @@ put_along_axis(v, far, 1)  # IndexError: index 9 is out of bounds for size 3
 put_along_axis(v, zi, "a")  # TypeError: value must be a tensor, an array or numbers, got 'a'
 scatter_add(v, v, 1)  # TypeError: only integral dtypes are allowed as indices, got float64
 scatter_add(i, zi, 1.5)  # TypeError: updates of float do not fit a tensor of int64
-scatter_add(i, zi, v2)
-    TypeError: updates of float64 do not fit a tensor of int64; convert one with astype()
+scatter_add(i, zi, v2)  # TypeError: updates of float64 do not fit a…; convert one with astype()
 scatter_add(i, far, 1)  # IndexError: index 9 is out of bounds for size 3
-scatter_add(none, zi, 1)  # IndexError: index 1 is out of bounds for size 0
-scatter_add(cube, asarray([zi, zi]), 1)
-    ValueError: indices must have rank 1 or 3, got shape (2, 2)
-scatter_add(x, asarray([zi, zi, zi]), 1, axis=1)
-    ValueError: indices of shape (3, 2) do not fit a tensor of shape (2, 3) along axis 1
+scatter_add(cube, asarray([zi, zi]), 1)  # ValueError: indices must have rank 1…, got shape (2, 2)
+scatter_add(x, asarray([zi, zi, zi]), 1, axis=1)  # ValueError: indices of shape (3, 2) do not fit…
 transpose(x, axes=(0,))  # ValueError: axes must be 2, the rank, got (0,)
 nanmean(x, dtype=int8)  # TypeError: dtype must be floating-point, got int8
 nanvar(x, correction="a")  # TypeError: correction must be a real number, got 'a'
@@ -1134,7 +976,6 @@ nanstd(x, ddof=None)  # TypeError: correction must be a real number, got None
 nanargmin(x * nan)  # ValueError: all elements along axis None are NaN
 quantile(x, 2)  # ValueError: q must be from 0 to 1, got 2
 quantile(x, "a")  # TypeError: q must be a real number, or several, got 'a'
-quantile(x, [0.5, 2])  # ValueError: q must be from 0 to 1, got [0.5, 2]
 quantile(x, 0.5, method="a")  # ValueError: method must be one of …, got 'a'
 quantile(x, 0.5, method=[])  # ValueError: method must be one of …, got []
 nanquantile(x, -0.5)  # ValueError: q must be from 0 to 1, got -0.5
@@ -1142,86 +983,45 @@ nanquantile(x, -0.5)  # ValueError: q must be from 0 to 1, got -0.5
 
 # In full: operators, and what has another name than the call.
 OPERATORS = """
-x + [1]
-    TypeError: add: operands must be tensors, arrays or Python scalars, got list; make it a
-    tensor with asarray() first
+x + [1]  # TypeError: add: operands must be tensors, arrays…; make it a tensor with asarray() first
 [1] * x  # TypeError: multiply: operands must be …, got list; make it a tensor with asarray() first
-x + (1,)  # TypeError: add: operands must be …, got tuple; make it a tensor with asarray() first
 x + "a"  # TypeError: unsupported operand type(s) for +: 'Tensor' and 'str'
-x + np.ones((2, 3), dtype=">f8")
-    TypeError: add: operands must be …, got numpy.ndarray of dtype >f8; make it a tensor with
-    asarray() first
-x + foreign
-    TypeError: add: operands must be …, got ….Foreign; make it a tensor with asarray() first
+x + np.ones((2, 3), dtype=">f8")  # TypeError: add: operands must be …, got numpy.ndarray of dtype…
 x + v2  # ValueError: add: shape mismatch: … shapes (2, 3), (2,)
 i + 2**70  # OverflowError: add: the Python integer 1180591620717411303424 does not fit int64
-i8 + 300  # OverflowError: add: the Python integer 300 does not fit int8
 u8 + (-1)  # OverflowError: add: the Python integer -1 does not fit uint8
-i8 * 300  # OverflowError: multiply: the Python integer 300 does not fit int8
 b - b  # TypeError: subtract: only numeric dtypes are allowed, got bool, bool
 ~v  # TypeError: bitwise_invert: only integer or boolean dtypes are allowed, got float64
-v & 1  # TypeError: bitwise_and: only integer or boolean dtypes are allowed, got float64, int
 i & 1.5  # TypeError: bitwise_and: only integer or boolean dtypes are allowed, got int64, float
-i << v  # TypeError: bitwise_left_shift: only integral dtypes are allowed, got int64, float64
--b  # TypeError: negative: only numeric dtypes are allowed, got bool
 x @ x  # ValueError: matmul: shapes (2, 3) and (2, 3) do not match as (…, m, k) and (…, k, n)
 x @ 2  # TypeError: unsupported operand type(s) for @: 'Tensor' and 'int'
-s @ v  # ValueError: matmul: shapes () and (3,) do not match as (…, m, k) and (…, k, n)
 x < z  # TypeError: less: only real numeric dtypes are allowed, got float64, complex128
-z < 1  # TypeError: less: only real numeric dtypes are allowed, got complex128, int
 x == v2  # ValueError: equal: shape mismatch: … shapes (2, 3), (2,)
 i == 2**70  # OverflowError: equal: the Python integer 1180591620717411303424 does not fit int64
 x -= v2  # ValueError: subtract: shape mismatch: … shapes (2, 3), (2,)
-i8 += 1.5
-    TypeError: add: the result has dtype float64, which an in-place operation cannot put into
-    int8; use astype() first
-u8 += i
-    TypeError: add: the result has dtype int64, which an in-place operation cannot put into
-    uint8; use astype() first
+i8 += 1.5  # TypeError: add: the result has dtype float64, which an in-place…; use astype() first
+u8 += i  # TypeError: add: the result has dtype int64, which an in-place…; use astype() first
 i8 += 300  # OverflowError: add: the Python integer 300 does not fit int8
-i /= 2
-    TypeError: divide: the result has dtype float64, which an in-place operation cannot put into
-    int64; use astype() first
+i /= 2  # TypeError: divide: the result has dtype float64, which an in-place…; use astype() first
 ro += 1  # ValueError: add: the tensor is read-only; copy() it first
 w += 1  # ValueError: add: elements of layout (2,3):(0,1) share slots, …
 v += x  # ValueError: add: a result of shape (2, 3) does not fit (3,)
-b += 1
-    TypeError: add: the result has dtype int64, which an in-place operation cannot put into
-    bool; use astype() first
 x @= x  # ValueError: matmul: shapes (2, 3) and (2, 3) do not match as (…, m, k) and (…, k, n)
-i @= q  # ValueError: matmul: shapes (3,) and (2, 2) do not match as (…, m, k) and (…, k, n)
 q @= [1]  # TypeError: unsupported operand type(s) for @=: 'Tensor' and 'list'
-q @= q[0]
-    ValueError: matmul: the result, float64 of shape (2,), does not fit in place of float64 of
-    (2, 2)
-2 @ x  # TypeError: unsupported operand type(s) for @: 'int' and 'Tensor'
+q @= q[0]  # ValueError: matmul: the result, float64 of shape (2,), does not fit in place of…
 x ** "a"  # TypeError: unsupported operand type(s) for ** or pow(): 'Tensor' and 'str'
-v += v2  # ValueError: add: shape mismatch: … shapes (3,), (2,)
 x + 10**400  # OverflowError: add: the Python integer of 1329 bits does not fit float64
-x + 10**5000  # OverflowError: add: the Python integer of 16610 bits does not fit float64
-10**5000 - x  # OverflowError: subtract: the Python integer of 16610 bits does not fit float64
-x == 10**5000  # OverflowError: equal: the Python integer of 16610 bits does not fit float64
 x < 10**5000  # OverflowError: less: the Python integer of 16610 bits does not fit float64
-v * 10**400  # OverflowError: multiply: the Python integer of 1329 bits does not fit float64
-x += 10**400  # OverflowError: add: the Python integer of 1329 bits does not fit float64
-__array_namespace_info__().dtypes(kind="foo")
-    ValueError: dtypes: kind must be a dtype or one of bool, …, got 'foo'
-__array_namespace_info__().dtypes(kind=5)
-    TypeError: dtypes: kind must be a dtype of this namespace, got 5
+__array_namespace_info__().dtypes(kind="foo")  # ValueError: dtypes: kind must be a…, got 'foo'
+__array_namespace_info__().dtypes(kind=5)  # TypeError: dtypes: kind must be a dtype of…, got 5
 linalg.trace(v)  # ValueError: …needs a rank of at least 2, got shape (3,)
 logspace("a", 2)  # TypeError: …'a'
 not v2  # ValueError: bool: the truth of several elements is ambiguous; …, got shape (2,)
 [1,2,3][v]  # TypeError: index: needs an integer tensor of rank 0, got float64 of shape (3,)
 for _ in s: pass  # TypeError: iter: a tensor of rank 0 cannot be iterated over
-hash(v)
-    TypeError: a Tensor can be written to, so it has no hash; use id(x), or x.layout and x.dtype
+hash(v)  # TypeError: a Tensor can be written to, so it has no…; use id(x), or x.layout and x.dtype
 "a" in v  # TypeError: __contains__: operands must be tensors, arrays or Python scalars, got str
-None in v  # TypeError: __contains__: operands must be …, got NoneType
-[1] in v
-    TypeError: __contains__: operands must be …, got list; make it a tensor with asarray() first
-f"{v:.3f}"
-    ValueError: format: '.3f' does not suit shape (3,), whose text is formatted; only rank 0 is
-    a number
+f"{v:.3f}"  # ValueError: format: '.3f' does not suit shape (3,), whose…; only rank 0 is a number
 f"{s:d}"  # ValueError: format: 'd' does not suit a float64
 f"{i[0]:q}"  # ValueError: format: 'q' does not suit a int64
 format(s, None)  # TypeError: format() argument 2 must be str, not None
@@ -1238,39 +1038,24 @@ int(z[0])  # TypeError: a complex value is not one; take real() first
 len(s)  # TypeError: a tensor of rank 0 has no length
 iter(s)  # TypeError: a tensor of rank 0 cannot be iterated over
 v.to_device("gpu")  # ValueError: device must be one of those available (cpu), got 'gpu'
-v.to_device(5)  # TypeError: device must be one of those available (cpu), got int
-v.__array_namespace__(api_version="1999.12")
-    ValueError: api_version must be one of 2021.12, 2022.12, 2023.12, 2024.12, 2025.12, got
-    '1999.12'
-v.__array_namespace__(api_version=np.zeros(3))
-    ValueError: api_version must be one of …, got numpy.ndarray
-v.__dlpack__(dl_device="cpu")
-    TypeError: dl_device must be an integer or a sequence of integers, got 'cpu'
+v.__array_namespace__(api_version="1999.12")  # ValueError: api_version must be one…, got '1999.12'
+v.__dlpack__(dl_device="cpu")  # TypeError: dl_device must be an integer or a sequence…, got 'cpu'
 v.__dlpack__(max_version=1)  # TypeError: max_version must be a pair of integers, got 1
-ro.__dlpack__()
-    BufferError: a read-only tensor needs a DLPack of version 1 or later; give max_version=(1,
-    0), or copy() it first
+ro.__dlpack__()  # BufferError: a read-only tensor…; give max_version=(1, 0), or copy() it first
 """
 
 # Where NumPy shares the memory, and where there are no streams.
 OF_THE_CPU = """
 v.to_device("cpu", stream=1)  # ValueError: to_device: the cpu has no streams, got stream=1
 v.__dlpack__(stream=1)  # ValueError: __dlpack__: the cpu has no streams, got stream=1
-v.__dlpack__(stream=10**5000)
-    ValueError: __dlpack__: the cpu has no streams, got stream=an integer of 16610 bits
-v.__dlpack__(dl_device=(2, 0))
-    BufferError: __dlpack__: the tensor is on the cpu, (1, 0) in DLPack, not (2, 0)
+v.__dlpack__(stream=10**5000)  # ValueError: __dlpack__: the…, got stream=an integer of 16610 bits
+v.__dlpack__(dl_device=(2, 0))  # BufferError: __dlpack__: the tensor is on the cpu, (1, 0) in…
 v.__array__("x")  # TypeError: __array__: dtype must be one of NumPy's, got 'x'
-v.__array__(int, copy=False)
-    ValueError: __array__: float64 cannot be seen as <class 'int'> without a copy
-np.asarray(z, dtype=float)
-    TypeError: __array__: complex128 cannot become float64; take real() or abs() first
-np.asarray(z, dtype=int)
-    TypeError: __array__: complex128 cannot become int64; take real() or abs() first
+v.__array__(int, copy=False)  # ValueError: __array__: float64 cannot be seen as <class 'int'>…
+np.asarray(z, dtype=float)  # TypeError: __array__: complex128 cannot…; take real() or abs() first
+np.asarray(z, dtype=int)  # TypeError: __array__: complex128 cannot…; take real() or abs() first
 v.__array__(float, copy=2)  # TypeError: __array__: copy must be True, False or None, got 2
-asarray([v, [1.0, 2.0]])
-    ValueError: asarray: sequences inside one another must have equal lengths, got a sequence of 3
-    beside a sequence of 2
+asarray([v, [1.0, 2.0]])  # ValueError: asarray: sequences inside one another must have equal…
 """
 
 
@@ -1278,47 +1063,29 @@ asarray([v, [1.0, 2.0]])
 CALLS = """
 sum(x, 1)  # TypeError: axis is given by name: sum(x, axis=1)
 sum(x, 1, float32)  # TypeError: axis and dtype are given by name: sum(x, axis=1, dtype=…)
-sum(x, dim=1)
-    TypeError: dim is called axis here: sum(x, axis=None, dtype=None, keepdims=False)
-sum(x, keepdim=True)
-    TypeError: keepdim is called keepdims here: sum(x, axis=None, dtype=None, keepdims=False)
-sum(x, out=s)
-    TypeError: there is no out=; out[...] = sum(x, axis=None, dtype=None, keepdims=False) writes
-    into memory that is there
+sum(x, dim=1)  # TypeError: dim is called axis here: sum(x, axis=None, dtype=None, keepdims=False)
+sum(x, out=s)  # TypeError: there is no out=; out[...] = sum(x, axis=None, dtype=None…
 sum()  # TypeError: x is missing: sum(x, axis=None, dtype=None, keepdims=False)
 sum(x=x)  # TypeError: x is given by position: sum(x, axis=None, dtype=None, keepdims=False)
 sum(x, axiz=1)  # TypeError: there is no axiz=: sum(x, axis=None, dtype=None, keepdims=False)
 max(x, x)  # TypeError: takes 1 by position, got 2: max(x, axis=None, keepdims=False)
-max(x, dtype=float32)  # TypeError: there is no dtype=; use astype() first
-var(x, ddof=1)
-    TypeError: ddof is called correction here: var(x, axis=None, correction=0.0, keepdims=False)
-where(b)
-    TypeError: x1, x2 are missing: where(condition, x1, x2); nonzero(condition) gives positions
+var(x, ddof=1)  # TypeError: ddof is called correction here: var(x, axis=None, correction=0.0…
+where(b)  # TypeError: x1, x2 are missing: where(condition…; nonzero(condition) gives positions
 zeros(2, 3)  # TypeError: shape is one argument: zeros((2, 3))
-zeros((2,), float32)  # TypeError: dtype is given by name: zeros(shape, dtype=…)
 reshape(x, 3, 2)  # TypeError: shape is one argument: reshape(x, (3, 2))
 reshape(x, (3, 2), shape=6)  # TypeError: shape is given twice: reshape(x, shape, copy=None)
-permute_dims(x, 1, 0)  # TypeError: axes is one argument: permute_dims(x, (1, 0))
 concat(x, x)  # TypeError: arrays are one argument, a tuple or list: concat([x, y])
-sort(x, 0)  # TypeError: axis is given by name: sort(x, axis=0)
-sort(x, kind="stable")
-    TypeError: there is no kind=; sorts are stable; stable=False allows others
-take(v, i, 0)  # TypeError: axis is given by name: take(x, indices, axis=0)
+sort(x, kind="stable")  # TypeError: there is no kind=; sorts are stable; stable=False allows others
 clip(x, a_min=0)  # TypeError: a_min is called min here: clip(x, min=None, max=None)
-roll(x, shifts=1)  # TypeError: shifts is called shift here: roll(x, shift, axis=None)
 exp()  # TypeError: x is missing: exp(x)
 exp(x, out=x)  # TypeError: there is no out=; out[...] = exp(x) writes into memory that is there
 exp(x, x)  # TypeError: there is no out=; out[...] = exp(x) writes into memory that is there
-exp(x, dtype=float32)  # TypeError: there is no dtype=; use astype() first
 add(x)  # TypeError: x2 is missing: add(x1, x2)
 add(x1=x, x2=x)  # TypeError: x1 is given by position: add(x1, x2)
 meshgrid(v, v, sparse=True)  # TypeError: there is no sparse=: meshgrid(*arrays, indexing='xy')
-einsum("i,i", v, v, optimize=True)
-    TypeError: there is no optimize=: einsum(subscripts, *operands)
 v.flatten(1, 2)  # TypeError: takes 1 by position, got 2: x.flatten(order='C')
 v.dot(x=v)  # TypeError: there is no x=: x.dot(b, out=None)
 linalg.svd(x, False)  # TypeError: full_matrices is given by name: svd(x, full_matrices=False)
-fft.fft(v, 4)  # TypeError: n is given by name: fft(x, n=4)
 """
 
 

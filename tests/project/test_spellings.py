@@ -18,120 +18,63 @@ from tensorlayout.spellings import SPELLINGS
 
 PAGE = (Path(__file__).parents[2] / "docs" / "coming-from.md").read_text("utf-8")
 
-# A name, NumPy's call, and what `x`, `y`, `i` … are where not what `space` makes them.
+# Names, NumPy's call, in which @ is the name, and what `x`, `y`, `i` … are where not what `space`
+# makes them.
 ORACLE = """
-absolute: np.absolute(x)
-fabs: np.fabs(x)
-amax: np.amax(x, axis=axis)
-amin: np.amin(x, axis=axis)
-angle: np.angle(x) | x=z
-append: np.append(x, y)
-arccos: np.arccos(x)
+absolute arccos arcsin arcsinh arctan arctanh ascontiguousarray asfortranarray cbrt copy: np.@(x)
+deg2rad degrees diagonal exp2 fabs fft.fft2 fft.ifft2 fft.rfft2 fliplr flipud iscomplexobj: np.@(x)
+isrealobj ndim ptp ravel rot90 shape sinc size: np.@(x)
+amax amin: np.@(x, axis=axis)
+angle conjugate: np.@(x) | x=z
+append arctan2 array_equal cross divmod fmod logaddexp2 mod power true_divide union1d: np.@(x, y)
 arccosh: np.arccosh(x) | x=x + 1
-arcsin: np.arcsin(x)
-arcsinh: np.arcsinh(x)
-arctan: np.arctan(x)
-arctan2: np.arctan2(x, y)
-arctanh: np.arctanh(x)
-argwhere: np.argwhere(x) | x=i
-around: np.around(x) | x=x * 10
-array asanyarray: np.array(obj)
-array_equal: np.array_equal(x, y)
-ascontiguousarray: np.ascontiguousarray(x)
-asfortranarray: np.asfortranarray(x)
+argwhere flatnonzero invert: np.@(x) | x=i
+around rint: np.@(x) | x=x * 10
+array: np.array(obj)
+asanyarray: np.array(obj)
 atleast_1d: np.atleast_1d(x) | x=x[0, 0]
-atleast_2d: np.atleast_2d(x) | x=v
+atleast_2d diagflat vander: np.@(x) | x=v
 average: np.average(x, weights=w) | x=v
-bitwise_not invert: np.invert(x) | x=i
-bool_: np.bool_
-byte: np.byte
-cbrt: np.cbrt(x)
-cdouble: np.cdouble
+bitwise_not: np.invert(x) | x=i
+bool_ byte cdouble csingle double half intc intp short single ubyte uint ushort: np.@
 column_stack: np.column_stack(arrays) | arrays=[v, w]
-compress extract: np.extract(mask, x)
-concatenate: np.concatenate(arrays)
-conjugate: np.conjugate(x) | x=z
-copy: np.copy(x)
-cross: np.cross(x, y)
-csingle: np.csingle
-deg2rad radians: np.deg2rad(x)
-degrees rad2deg: np.degrees(x)
+compress: np.extract(mask, x)
+extract: np.extract(mask, x)
+concatenate dstack hstack vstack: np.@(arrays)
+radians: np.deg2rad(x)
+rad2deg: np.degrees(x)
 delete: np.delete(x, i, axis=0) | i=1
-diagflat: np.diagflat(x) | x=v
-diagonal: np.diagonal(x)
 digitize: np.digitize(x, edges) | x=v
-divmod: np.divmod(x, y)
 dot: np.dot(x, y) | y=y.T
-double: np.double
-dstack: np.dstack(arrays)
-exp2: np.exp2(x)
 fill_diagonal: np.fill_diagonal(x, value)
-flatnonzero: np.flatnonzero(x) | x=i
-float_power power: np.power(x, y)
-fliplr: np.fliplr(x)
-flipud: np.flipud(x)
-fmax: np.fmax(x, y) | x=holes
-fmin: np.fmin(x, y) | x=holes
-fmod: np.fmod(x, y)
+float_power: np.power(x, y)
+fmax fmin: np.@(x, y) | x=holes
 fromfunction: np.fromfunction(function, shape, dtype=int)
 fromiter: np.fromiter(iterable, float)
 geomspace: np.geomspace(start, stop, num)
-half: np.half
 heaviside: np.heaviside(x, y) | x=x - 0.3
 histogram: np.histogram(x, edges)[0] | x=v
-hstack: np.hstack(arrays)
-identity: np.identity(n)
+identity tri: np.@(n)
 indices: np.indices(shape)
-inner: np.inner(x, y) | x=v, y=w
+inner outer vdot: np.@(x, y) | x=v, y=w
 int_ long longlong: np.int64
-intc: np.intc
-intp: np.intp
-iscomplexobj: np.iscomplexobj(x)
-isneginf: np.isneginf(x) | x=holes
-isposinf: np.isposinf(x) | x=holes
-isrealobj: np.isrealobj(x)
+isneginf isposinf: np.@(x) | x=holes
 issubdtype: np.issubdtype(x.dtype, np.floating)
 kron: np.kron(x, y) | shape=(4, 9)
-left_shift: np.left_shift(x, y) | x=i, y=i
-logaddexp2: np.logaddexp2(x, y)
+left_shift right_shift: np.@(x, y) | x=i, y=i
 mgrid: tuple(np.mgrid[0:2, 0:3]) | x=two, y=three
-mod: np.mod(x, y)
 nan_to_num: np.nan_to_num(x) | x=gaps
 nanpercentile: np.nanpercentile(x, q) | x=gaps
-ndim: np.ndim(x)
-outer: np.outer(x, y) | x=v, y=w
 percentile: np.percentile(x, q)
 promote_types: np.promote_types(dtype1, dtype2)
-ptp: np.ptp(x)
 put: np.put(x, indices, values) | x=v
-ravel: np.ravel(x)
-right_shift: np.right_shift(x, y) | x=i, y=i
-rint: np.rint(x) | x=x * 10
 rollaxis: np.rollaxis(x, axis)
-rot90: np.rot90(x)
-row_stack vstack: np.vstack(arrays)
-shape: np.shape(x)
-short: np.short
-sinc: np.sinc(x)
-single: np.single
-size: np.size(x)
+row_stack: np.vstack(arrays)
 swapaxes: np.swapaxes(x, 0, 1)
 trapezoid: np.trapezoid(y, x) | x=v, y=w
-tri: np.tri(n)
-tril_indices: np.tril_indices(n, k)
-triu_indices: np.triu_indices(n, k)
-true_divide: np.true_divide(x, y)
-ubyte: np.ubyte
-uint: np.uint
-union1d: np.union1d(x, y)
-ushort: np.ushort
-vander: np.vander(x) | x=v
-vdot: np.vdot(x, y) | x=v, y=w
+tril_indices triu_indices: np.@(n, k)
 linalg.lstsq: np.linalg.lstsq(x, y)[0] | x=x.T, y=v
 linalg.multi_dot: np.linalg.multi_dot([x, y, z]) | y=y.T, z=x
-fft.fft2: np.fft.fft2(x)
-fft.ifft2: np.fft.ifft2(x)
-fft.rfft2: np.fft.rfft2(x)
 fft.irfft2: np.fft.irfft2(x) | x=z2
 """
 
@@ -186,7 +129,7 @@ PLAIN = {
     "function": lambda a, b: a * 10 + b,
 }
 ROWS = [
-    (name, *row[1].split(" | "))
+    (name, *row[1].replace("@", name).split(" | "))
     for row in (line.split(": ", 1) for line in ORACLE.strip().splitlines())
     for name in row[0].split()
 ]

@@ -147,7 +147,7 @@ sizes=1,2,3,4,5 | order minor to major (4, 3, 2, 1, 0): NCDHW stored as NCDHW
 (2,3):(1,2) | 1: 1 3 5
 (2,3):(0,1) | elements share slots: a slot shows the last of its elements
 (1000000,1000000):(0,1) | *: shared by several elements
-(3000000000,3000000000):(3000000000,1) | shape (3000000000, 3000000000), 9000000000000000000 elements
+(3000000000,3000000000):(3000000000,1) | order minor to major (1, 0)
 NHWC 1,2,2,3 | Value: A G B H C I D J E K F L
 s4[1000,1]{1,0:T(8,128)E(4)} | bytes 64000; the elements alone 500: 128 times
 f32[2,3,4]{2,1,0:T(*,2,3)} | slots 36, of which 12 padding

@@ -69,18 +69,14 @@ def test_places_that_are_no_files(capsys, tmp_path):
         ("folder", "no pictures are in it"),
         ("loop", "symbolic links"),
         ("nothing", "No such file or directory"),
-        ("a" * 10_000, "File name too long"),
+        ("a" * 1000, "File name too long"),
     ]:
-        if len(name) < 100:
-            assert rule in complaint(capsys, tmp_path / name, tmp_path)
-        else:
-            complaint(capsys, name, tmp_path)
+        assert rule in complaint(capsys, tmp_path / name, tmp_path)
 
 
 RAISED = [
-    *(struct.error, zlib.error, KeyError, IndexError, AttributeError, TypeError, RuntimeError),
-    *(NotImplementedError, OverflowError, ZeroDivisionError, MemoryError, RecursionError),
-    *(AssertionError, UnicodeError, SyntaxError, EOFError, OSError, Image.DecompressionBombError),
+    *(struct.error, KeyError, IndexError, AttributeError, TypeError, RuntimeError),
+    *(MemoryError, RecursionError, SyntaxError, OSError, Image.DecompressionBombError),
 ]
 
 

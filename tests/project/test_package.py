@@ -55,16 +55,13 @@ def test_files_of_this_checkout():
     assert (kernel_directory() / "README.md").is_file()
 
 
-def test_kernels_inside_an_installed_package(tmp_path):
-    (tmp_path / "tensorlayout" / "kernels").mkdir(parents=True)
-    found = kernel_directory(tmp_path / "tensorlayout")
-    assert found == tmp_path / "tensorlayout" / "kernels"
-
-
-def test_kernels_beside_a_checkout(tmp_path):
+def test_where_kernels_are(tmp_path):
     (tmp_path / "kernels").mkdir()
     (tmp_path / "pyproject.toml").touch()
-    assert kernel_directory(tmp_path / "tensorlayout") == tmp_path / "kernels"
+    package = tmp_path / "tensorlayout"
+    assert kernel_directory(package) == tmp_path / "kernels"  # beside a checkout
+    (package / "kernels").mkdir(parents=True)
+    assert kernel_directory(package) == package / "kernels"  # installed
 
 
 def test_kernels_missing(tmp_path):

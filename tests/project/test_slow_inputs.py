@@ -1,8 +1,6 @@
-"""No input takes long: what is twice as long takes at most about twice the steps.
+"""No input takes long: what is twice as long takes at most about twice the steps, in bytecodes.
 
-Steps are bytecodes, which a busy machine does not change. What they cannot see, work inside of one
-step such as a regular expression's, is timed in the tests marked `long`. Errors are those that are
-documented, and short, whatever came.
+Work inside of one step, such as a regular expression's, is timed in the tests marked `long`.
 """
 
 import contextlib
@@ -294,14 +292,7 @@ def test_any_text_is_read_or_refused(reader, text):
 # Calls, and how their errors begin.
 AT_ONCE = """
 x[(None,) * 32000]  # __getitem__: 32000 indices (or Ellipses) are too many for shape
-x[10**5000]  # __getitem__: index an integer of 16610 bits is out of bounds for dimension 0
-x[(None,) * 63]  # __getitem__: shape: at most 64 dimensions are allowed, got 65
 take(x, 10**5000, axis=0)  # take: index an integer of 16610 bits is out of bounds
-zeros(10**5000)  # zeros: shape: the sizes (an integer of 16610 bits,)
-reshape(x, (10**5000,))  # reshape: shape (an integer of 16610 bits,) does not fit 6
-sum(x, axis=10**5000)  # sum: axis an integer of
-broadcast_to(v, 10**5000)  # broadcast_to: shape (3,) could not be broadcast to (an integer
-fft.fft(x, n=-(10**5000))  # fft: n must be at least 1, got an integer of 16610 bits
 fft.fft(x, n=2**62)  # fft: shape: the sizes (2, 4611686018427387904), with 1 for 0,
 tensordot(big, big, axes=0)  # tensordot: shape: the sizes (1073741824, 1048576, 10737
 meshgrid(*[v] * 65)  # meshgrid: at most 64 dimensions are allowed, got 65 arrays
@@ -309,14 +300,12 @@ bincount(i, minlength=10**30)  # bincount: minlength must be at most 2**63 - 1, 
 bincount(i, minlength=2**62)  # bincount: the memory it needs cannot be allocated
 unstack(broadcast_to(v[0], (2**45,)))  # unstack: at most 16777216 tensors are made, got
 unique_values(big)  # unique_values: shape (1125899906842624,) of float64 needs
-einsum('->', x)  # einsum: '->' does not fit shapes (2, 3):
 einsum('i,' * 32000, x)  # einsum: 'i,i,i,i,
 zeros((2, 2), layout='{1,0:T' + '(2,2)' * 100000 + '}')  # zeros: layout text: has more th
 Layout.parse('(4):(' + '2*2+' * 9000 + '1*1)')  # layout text: has more than 64 parts
 Layout((4,), parts=[[(2, 1)] * 65])  # parts: a dimension has at most 64, got 65
 Layout.tiled((2, 2), [(2, 2)] * 65)  # tiles: at most 64 are allowed, got 65
 Layout.tiled((2, 2), [(1,) * 65])  # tiles: a tile has at most 64 sizes, got 65
-Layout.tiled((2, 2), 3)  # tiles: must be a sequence of tiles, each a sequence of sizes,
 Layout((2**20,)).table()  # table: at most 65536 slots or elements are drawn, got 1048576
 next(Layout((2**62,)).elements())  # elements: at most 4194304 are listed, got 46116860
 Layout((2, 3), offset=10**5000)  # strides: shape (2, 3) from slot an integer of 16610 bits
@@ -324,23 +313,13 @@ xla.parse_shape('f32[8,8]{1,0:T' + '(2,2)' * 65 + '}')  # shape text: expected a
 described('sizes=1' + ' ' * 10**5 + 'x')  # show: sizes is numbers with commas between,
 described('a' * 10**5 + ' = ')  # show: a DirectML descriptor has sizes, strides, type,
 described('sizes=2 type=' + '9' * 5000)  # show: DataType must be one of FLOAT32,
-linalg.cross(x, x, axis=10**5000)
-    cross: axis must be negative and inside both shapes (2, 3) and (2, 3), got an integer
 from_dlpack(Exporter(capsule()))  # from_dlpack: Exporter.__dlpack__() gave PyCapsule,
 from_dlpack(Exporter(RuntimeError('m' * 10**5)))
     from_dlpack: Exporter could not be exchanged: mmm
-from_dlpack(Exporter(TypeError('m' * 10**5)), copy=False)
-    from_dlpack: Exporter cannot be asked for copy=False (mmm
 concat([zeros((2, n)) for n in range(3000)], axis=0)
     concat: shapes must agree but for axis 0, got [(2, 0), (2, 1),
 quantile(x, broadcast_to(asarray(0.5), (2**50,)))
     quantile: shape (1125899906842624,) of float64 needs 9007199254740992 bytes
-xla.shape_util.elements_in('f32[2]')  # elements_in: shape must be of class Shape, got
-xla.layout_util.equal(row, 3)  # equal: rhs must be of class XlaLayout, got
-xla.layout_util.minor_to_major(3)  # minor_to_major: of must be of class Shape | XlaLay
-xla.shape_util.equal(rows, rows, 'ab')  # equal: ignore must be of ['buffer',
-xla.shape_util.equal(rows, rows, 5)  # equal: ignore must be a collection of names, got
-xla.permutations.common_factors(3, (2,))  # common_factors: a: must be a sequence of in
 """
 
 

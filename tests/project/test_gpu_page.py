@@ -61,11 +61,6 @@ def said(*command, status=0, **variables):
     return done.stdout
 
 
-def test_the_shell_can_read_it():
-    for block in BLOCKS:
-        subprocess.run(["bash", "-n"], input=block, text=True, check=True)
-
-
 def test_every_program_is_known_here():
     known = {"python3", "pip", "python", "export", "for", "done", "compute-sanitizer", "ncu"}
     assert {words[0] for words in commands() if words} == known
@@ -128,25 +123,6 @@ def test_the_first_script(tmp_path):
     ).splitlines()
     last = re.search(r"the last one `(.*?)`", PAGE)[1]
     assert lines == ["a kernel", "a gather", "a graph", last]
-
-
-@pytest.mark.ci
-def test_pytest_without_a_pool(tmp_path):
-    (tmp_path / "cupy.py").write_text(FAKE, "utf-8")
-    (tmp_path / "unpooled.py").write_text(SCRIPTS["unpooled.py"], "utf-8")
-    path = os.pathsep.join([str(tmp_path), *sys.path])
-    assert said(str(tmp_path / "unpooled.py"), "--version", PYTHONPATH=path).splitlines() == [
-        "None",
-        f"pytest {pytest.__version__}",
-    ]
-
-
-def test_cupy_has_what_the_scripts_use():
-    cupy = pytest.importorskip("cupy", reason="optional: cupy")
-    assert callable(cupy.cuda.set_allocator)
-    for name in ("begin_capture", "end_capture", "synchronize"):
-        assert callable(getattr(cupy.cuda.Stream, name))
-    assert callable(cupy.cuda.Graph.launch)
 
 
 # ---- What is predicted

@@ -65,16 +65,6 @@ def test_a_lost_context_ends_a_run(losing):
 
 
 @pytest.mark.ci
-def test_a_lost_context_ends_a_worker_and_another_goes_on(losing):
-    pytest.importorskip("xdist", reason="optional: pytest-xdist")
-    status, said = run(losing, "-n", "1")
-    assert status == 1
-    assert said.count(LINE) == 1
-    assert "AssertionError: wrong values" in said
-    assert "1 failed, 2 passed" in said
-
-
-@pytest.mark.ci
 @pytest.mark.parametrize(("required", "count"), [("1", 0), ("1", 1), ("0", 0)])
 def test_a_gpu_that_is_required(tmp_path, required, count):
     (tmp_path / "no_gpu.py").write_text(NO_GPU.format(count=count))

@@ -6,9 +6,8 @@ from typing import assert_type
 import numpy as np
 
 import tensorlayout as tl
-from tensorlayout.functions.sets import UniqueAll
 from tensorlayout.layout import Layout
-from tensorlayout.linalg import EighResult, QRResult, SlogdetResult, SVDResult
+from tensorlayout.linalg import QRResult, SVDResult
 from tensorlayout.typing import DeviceLike, DTypeLike, Integers, LayoutLike
 
 x = tl.asarray([[1.0, 2.0, 3.0], [4.0, 5.0, 6.0]])
@@ -28,14 +27,11 @@ def made(
 
 # Shapes, dtypes, devices, layouts.
 tl.zeros([2, 3])
-tl.zeros(2)
 tl.zeros((one, i[0]))
 tl.ones(range(1, 3), dtype=tl.bfloat16)
 tl.empty((2, 3), dtype="float32", device="cpu", layout="{0,1}")
 tl.full((2, 3), np.float32(1), dtype=float, device=tl.default_device(), layout=[0, 1])
-tl.full(2, x[0, 0], dtype=np.float32)
 tl.zeros((2, 3), layout=tl.Layout.column_major((2, 3)))
-tl.arange(one, 3, np.float32(1), dtype=tl.int8)
 tl.linspace(0, 1j, one)
 tl.eye(one, k=one)
 made([2, 3], dtype=tl.float16)
@@ -46,16 +42,13 @@ tl.astype(x, tl.float32, copy=False, device="cpu")
 # Operators, with Python's and NumPy's numbers on either side.
 assert_type(x + 1, tl.Tensor)
 assert_type(1 + x, tl.Tensor)
-assert_type(1j - x, tl.Tensor)
 assert_type(2**i, tl.Tensor)
 assert_type(x < 1, tl.Tensor)
 assert_type(1 >= x, tl.Tensor)
-assert_type(x == 1.5, tl.Tensor)
 assert_type(x != x, tl.Tensor)
 assert_type(i & 1, tl.Tensor)
 assert_type(1 << i, tl.Tensor)
 assert_type(~(x > 2) | True, tl.Tensor)
-assert_type(-x % 2.0 // 1, tl.Tensor)
 assert_type(x @ x.mT, tl.Tensor)
 assert_type(abs(x) * np.float32(2), tl.Tensor)
 assert_type(divmod(x, 2), tuple[tl.Tensor, tl.Tensor])
@@ -71,46 +64,33 @@ assert_type(1.0 in x, bool)
 # Keys and values.
 assert_type(x[0], tl.Tensor)
 x[..., None, 1:, one]
-x[i, :1]
 x[[0, 1]]
 x[np.asarray([0, 1])]
 x[x > 2] = 0
 x[0] = [1, 2, 3]
-x[0, ...] = np.zeros(3)
-x[True] = x
 
 # Elementwise functions.
 assert_type(tl.add(x, 1j), tl.Tensor)
 assert_type(tl.multiply(2.0, x), tl.Tensor)
 assert_type(tl.sqrt(x), tl.Tensor)
-tl.maximum(np.float32(1), x)
 tl.atan2(x, 1)
-tl.bitwise_and(i, True)
 tl.logical_and(x > 1, False)
-tl.equal(x, 1j)
 tl.clip(x, 1, max=x)
 assert_type(tl.where(x > 1, x, 0), tl.Tensor)
 assert_type(tl.add.__name__, str)
 
 # Axes, flags, numbers.
 tl.sum(x, axis=[0, 1], dtype="float64", keepdims=True)
-tl.mean(x, axis=one)
 tl.var(x, axis=(0,), correction=np.float32(1))
-tl.argmax(x, axis=None)
 tl.reshape(x, [3, -1], copy=False)
-tl.permute_dims(x, [1, 0])
-tl.moveaxis(x, [0, 1], (1, 0))
 tl.roll(x, [1, 1], axis=(0, 1))
-tl.expand_dims(x, [0, 1])
 tl.concat([x, x], axis=one)
-tl.stack((x, x), axis=-1)
 tl.broadcast_to(x, [4, 2, 3])
 tl.sliding_window(x, 2, axis=1)
 tl.repeat(x, i, axis=0)
 tl.take(x, 0, axis=one)
 tl.tensordot(x, x, axes=([0, 1], (0, 1)))
 tl.searchsorted(i, 1.5, side="right")
-tl.isin(x, 1.5)
 tl.diff(x, n=one, prepend=x)
 tl.pad(x, [(1, 1), (0, 2)], "reflect")
 tl.pad(x, {0: (1, 2)}, constant_values=1.5)
@@ -119,40 +99,29 @@ tl.put_along_axis(x, tl.asarray([[0], [1]]), 1.5)
 tl.scatter_add(x, i, 1.5)
 tl.isdtype(tl.float32, ("real floating", tl.float32))
 tl.result_type(x, 1.5, "float32", np.float32)
-tl.can_cast(x, "float64")
 
 # Results that are several.
 assert_type(tl.unstack(x), tuple[tl.Tensor, ...])
-assert_type(tl.broadcast_arrays(x, i[0]), tuple[tl.Tensor, ...])
 assert_type(tl.broadcast_shapes([1, 3], (2, 1)), tuple[int, ...])
-assert_type(tl.nonzero(x), tuple[tl.Tensor, ...])
-assert_type(tl.unique_all(x), UniqueAll)
 assert_type(tl.unique_counts(x).counts, tl.Tensor)
 assert_type(tl.gradient(x, 2.0, axis=0), tl.Tensor)
 assert_type(tl.gradient(x, axis=(0, 1)), tl.Tensor | tuple[tl.Tensor, ...])
 assert_type(tl.linalg.svd(x, full_matrices=False), SVDResult)
-assert_type(tl.linalg.eigh(x @ x.T), EighResult)
 assert_type(tl.linalg.qr(x, mode="complete"), QRResult)
-assert_type(tl.linalg.slogdet(x @ x.T), SlogdetResult)
 assert_type(tl.linalg.slogdet(x @ x.T)[1], tl.Tensor)
 assert_type(tl.linalg.vector_norm(x, axis=[0], ord=np.float32(2)), tl.Tensor)
 tl.linalg.matrix_norm(x, ord="nuc")
-tl.linalg.matrix_rank(x, rtol=0.5)
 assert_type(tl.fft.fftn(x, s=[2, 2], axes=(0, 1), norm="ortho"), tl.Tensor)
 tl.fft.fftfreq(one, d=np.float32(2), dtype=tl.float32, device="cpu")
 
 # Attributes, layouts, the trace.
 assert_type(x.shape, tuple[int, ...])
 assert_type(x.layout, Layout)
-assert_type(x.layout.strides, tuple[int, ...])
 assert_type(x.T, tl.Tensor)
-assert_type(x.dtype.itemsize, int)
 assert_type(str(x.device), str)
 assert_type(x.readonly, bool)
 assert_type(x.to_device("cpu"), tl.Tensor)
 assert_type(x.sum(axis=0, dtype=float), tl.Tensor)
-assert_type(x.reshape(3, -1), tl.Tensor)
-assert_type(x.max(initial=0), tl.Tensor)
 assert_type(x.clip(1, [2.0, 3.0, 4.0]), tl.Tensor)
 np.asarray(x).shape
 tl.to_layout(x, [0, 1])
@@ -178,7 +147,6 @@ def spread(y: tl.Tensor, axis: int) -> tl.Tensor:
 
 assert_type(spread(x, 0), tl.Tensor)
 assert_type(tl.fuse(tl.matrix_transpose)(x), tl.Tensor)
-tl.fuse(lambda y: y + 1)(x, out=x)
 
 # What is imported at its first use.
 assert_type(tl.xla.layout_of("f32[2,3]{0,1}"), Layout)

@@ -7,32 +7,23 @@ i = tl.asarray([1, 0])
 
 # Names that are not there.
 tl.concatenate([x, x])  # E
-tl.nonsense(1)  # E
-tl.array([1, 2])  # E
-tl.float8  # E
 tl.linalg.lstsq(x, x)  # E
 tl.fft.dct(x)  # E
 tl.xla.nonsense  # E
-tl.directml.nonsense  # E
 x.cuda()  # E
 x.layout.stride  # E
 
 # Shapes, dtypes, devices, layouts.
 tl.zeros(2.5)  # E
-tl.zeros("23")  # E
 tl.zeros((2, 3.5))  # E
 tl.zeros(2, 3)  # E
-tl.zeros({2, 3})  # E
-tl.zeros(2, dtype=32)  # E
 tl.zeros(2, dtype=list)  # E
-tl.zeros(2, dtype=x)  # E
 tl.zeros(2, device=0)  # E
 tl.zeros(2, layout=1)  # E
 tl.zeros(2, layout=(0.5,))  # E
 tl.ones(2, order="F")  # E
 tl.full(2, "1")  # E
 tl.arange("3")  # E
-tl.arange(1j)  # E
 tl.eye(2.0)  # E
 tl.meshgrid(i, indexing="yx")  # E
 tl.asarray(1, copy="never")  # E
@@ -44,33 +35,25 @@ x + "1"  # E
 [1] + x  # E
 x - None  # E
 x < 1j  # E
-x % 2j  # E
 i & 1.5  # E
-2.5 << i  # E
 x @ 2  # E
 
 # Keys and values.
 x["a"]  # E
 x[1.5]  # E
-x[0, 1j]  # E
 x[1.5:]  # E
 x[0] = None  # E
-x[0] = {1, 2, 3}  # E
 
 # Elementwise functions: tensors and numbers, by position alone.
 tl.add(1, 2)  # E
 tl.add(x, "1")  # E
 tl.add(x)  # E
 tl.add(x1=x, x2=x)  # E
-tl.add(x, x, x)  # E
 tl.add(x, [1.0, 2.0, 3.0])  # E
-tl.add(x, [0, 0, 0])  # E
 tl.sqrt(2.0)  # E
-tl.sqrt([4.0])  # E
 tl.sqrt(x=x)  # E
 tl.maximum(x, 1j)  # E
 tl.bitwise_or(i, 1.5)  # E
-tl.logical_or(x > 1, 1.5)  # E
 tl.where(True, x, x)  # E
 tl.where(x > 1, x, "0")  # E
 tl.clip(x, "0")  # E
@@ -80,7 +63,6 @@ tl.add(x, 1).nonsense  # E
 tl.sum(x, 0)  # E
 tl.sum([1, 2])  # E
 tl.sum(x, axis=0.5)  # E
-tl.sum(x, axis="0")  # E
 tl.sum(x, keepdims="yes")  # E
 tl.sum(x, dtype=8)  # E
 tl.argmax(x, axis=(0, 1))  # E
@@ -88,7 +70,6 @@ tl.var(x, correction="1")  # E
 tl.reshape(x, (2.0, 3))  # E
 tl.permute_dims(x, None)  # E
 tl.concat(x)  # E
-tl.concat(t for t in [x])  # E
 tl.concat([x, 1])  # E
 tl.roll(x, 1.5)  # E
 tl.take(i, [0])  # E
@@ -99,21 +80,17 @@ tl.quantile(x, 0.5, method="best")  # E
 tl.fft.fft(x, norm="none")  # E
 tl.linalg.qr(x, mode="full")  # E
 tl.linalg.svd(x).V  # E
-tl.unstack(x).shape  # E
 tl.gradient(x).shape  # E
 x.sum(axis="0")  # E
-x.reshape("23")  # E
 
 # Layouts, memory, devices.
 tl.Layout((2, 3), "row")  # E
 tl.Layout.row_major(2.0)  # E
 tl.to_layout(x, None)  # E
-tl.to_layout(x, 3)  # E
 tl.from_storage([1.0, 2.0], "(2):(1)", dtype="float64")  # E
 tl.from_storage(bytearray(8), "(1):(1)")  # E
 tl.from_dlpack([1.0])  # E
 tl.set_default_device(1)  # E
-tl.using_device(None)  # E
 tl.trace(x)  # E
 tl.no_copies(1.5)  # E
 tl.fuse(x)  # E

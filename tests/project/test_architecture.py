@@ -10,8 +10,6 @@ from pathlib import Path
 
 from sources import MODULES, PACKAGE, nodes_of
 
-from tensorlayout import cpu
-
 DESIGN = Path(__file__).parents[2] / "docs" / "design.md"
 
 # Beyond the standard library. ml_dtypes is imported by name, when bfloat16 is first asked for.
@@ -117,15 +115,6 @@ def test_every_arrow_is_an_import():
         assert targets <= known, f"{piece} knows nothing of {targets - known}: arrows to remove"
 
 
-def test_the_lowest_pieces_know_nobody():
-    drawn = arrows()
-    assert drawn["words"] == drawn["scopes"] == drawn["records"] == drawn["late"] == set()
-    assert drawn["layout"] == {"late", "records", "words"}
-    assert drawn["dtypes"] == {"late", "words"}
-    assert drawn["typing"] == {"layout", "dtypes", "devices"}
-    assert drawn["tensor"] == {"typing"}
-
-
 def test_foreign_modules():
     for path in MODULES:
         allowed = FOREIGN.get(piece_of(path), FOREIGN_ABOVE)
@@ -194,11 +183,6 @@ def test_a_first_sum_imports_no_other_family():
     late += ("layout.cute", "layout.digits", "layout.drawing", "layout.tensor_map")
     late += ("numpy_style.array_functions", "numpy_style.ufuncs", "numpy_style.statistics")
     assert not loaded & {f"tensorlayout.{name}" for name in late}
-
-
-def test_the_cpu_has_what_its_tables_name():
-    for name in (*cpu.CARRY_OUT.values(), *cpu.DIRECT.values()):
-        assert callable(cpu._function(name)), name
 
 
 def test_the_command_line_loads_the_demo_when_asked_for():

@@ -7,9 +7,7 @@ import functools
 import importlib.util
 import io
 import json
-import math
 import re
-import sys
 from html.parser import HTMLParser
 from importlib.resources import files
 from pathlib import Path
@@ -28,11 +26,9 @@ from tensorlayout.demo import (  # noqa: E402
     directml,
     handover,
     ledger,
-    normalising,
     panels,
     pictures,
     pipeline,
-    progress,
     report,
     sheet,
     statistics,
@@ -481,18 +477,6 @@ def facts(demo):
     return json.loads((demo[0] / "a.json").read_text("utf-8"))
 
 
-def test_json_has_the_steps_of_the_table(demo, facts):
-    _, said, steps = demo
-    assert [step["name"] for step in facts["steps"]] == [step.title for step in steps]
-    assert {step["kind"] for step in facts["steps"]} == {"view", "copy", "relayout", "compute"}
-    for step in facts["steps"]:
-        took = step["seconds"]["tensorlayout"] * 1e6
-        row = f"{took:.1f}" if took < 100 else f"{took:.0f}"
-        lines = [line for line in said.splitlines() if line.startswith(f"{step['name']:<28} ")]
-        assert any(f" {row} " in line for line in lines), step["name"]
-        assert math.prod(step["shape"]) == tl.Layout.parse(step["layout"]).size
-
-
 def test_the_total_is_of_the_steps_that_all_did(facts):
     total = facts["total"]
     both = [s for s in facts["steps"] if s["seconds"].keys() == total["seconds"].keys()]
@@ -573,21 +557,6 @@ def test_numpy_and_others_work_on_the_same_memory():
     book.step("same", lambda _, x: x, Known(x, noise(4, 3, 2), "HWC"))
     assert seen[0].strides == np.asarray(x).strides == (1, 4, 12)
     assert np.shares_memory(seen[0], np.asarray(x))
-
-
-def test_a_bar_on_a_terminal(monkeypatch, capsys):
-    pytest.importorskip("tqdm", reason="optional: tqdm")
-    monkeypatch.setattr(progress, "DELAY", 0)
-    with progress.Bar("step", 2) as bar:
-        bar.step()
-    assert capsys.readouterr().err == ""  # no terminal
-    monkeypatch.setattr(sys.stderr, "isatty", lambda: True)
-    with progress.Bar("step", 2) as bar:
-        bar.step()
-        bar.write("a line")
-    written = capsys.readouterr()
-    assert "1/2" in written.err
-    assert "a line\n" in written.out
 
 
 # ---- Folders
@@ -676,16 +645,3 @@ def test_small_layouts_have_the_form():
         ("(2,3,5,5):(300,100,10,1)", "(1,3,2,4):(36,12,6,1)"),
     ):
         assert str(report._small(tl.Layout.parse(layout))) == small
-
-
-class TestNormalising:
-    def test_levels_are_what_bytes_become(self, photographs):
-        x = np.stack(photographs).transpose(0, 3, 1, 2)
-        mean, std = (np.array(v).reshape(3, 1, 1) for v in (pipeline.MEAN, pipeline.STD))
-        normalised = ((x.astype(np.float32) / 255 - mean) / std).astype(np.float32)
-        np.testing.assert_array_equal(normalising.back(normalised), x)
-        levels, counts = normalising.levels(), normalising.counted(x)
-        for c in range(3):
-            values, numbers = np.unique(normalised[:, c], return_counts=True)
-            np.testing.assert_allclose(levels[counts[:, c] > 0, c], values, atol=1e-6)
-            np.testing.assert_array_equal(counts[counts[:, c] > 0, c], numbers)

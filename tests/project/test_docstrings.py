@@ -13,7 +13,7 @@ import types
 import numpy as np
 
 import tensorlayout as tl
-from tensorlayout import Tensor, directml, formats, xla
+from tensorlayout import directml, formats, xla
 from tensorlayout.directml import OperatorDesc
 
 SPACES = {"tl": tl, "linalg": tl.linalg, "fft": tl.fft, "directml": directml, "xla": xla}
@@ -105,24 +105,3 @@ def test_examples_run_at_a_fresh_prompt():
         found = doctest.DocTestParser().get_doctest(own_doc(value), {}, name, None, None)
         doctest.DocTestRunner().run(found, out=log.write)
     assert log.getvalue() == ""
-
-
-def hollow(x: Tensor, /, *, axis: int = 0) -> Tensor:
-    """Does it.
-
-    Has dtypes, a layout, and errors, such as NoError.
-
-    >>> 1 + 1
-    2
-    """
-    return x
-
-
-def test_empty_words_are_not_enough():
-    assert list(missing("tl.hollow", hollow)) == [
-        "an example that uses it",
-        "an error that there is, not NoError",
-        "the parameter axis",
-        "dtypes",
-        "the layout of the result, or that it is a view",
-    ]

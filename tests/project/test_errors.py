@@ -422,20 +422,13 @@ def test_what_is_no_layout_for_the_shape(names):
     padding = "the padding of layout, {}, has no meaning in float64"
     cases = [
         ((0, 0), ValueError, "minor_to_major: … permutation of 0 to 1 …, got (0, 0)"),
-        ((0, 1, 2), ValueError, "minor_to_major: … permutation of 0 to 1 …, got (0, 1, 2)"),
-        ([0.0, 1], TypeError, f"layout {kinds}, got [0.0, 1]"),
         ((False, True), TypeError, f"layout {kinds}, got (False, True)"),
         ("CHW", ValueError, "labels: 'CHW' names 3 dimensions (C, H, W), the shape has 2; …"),
-        ("Xy", ValueError, "labels: must be different letters of one case, …, got 'Xy'; …"),
         ("(4,6:(5,1)", ValueError, "layout text: must read …, got '(4,6:(5,1)'"),
         ("(4,5):(5,1)", ValueError, "layout (4,5):(5,1) is for shape (4, 5), the … (4, 6)"),
         ("(4,6):(0,1)", ValueError, "elements of layout (4,6):(0,1) share slots; …"),
-        ("{0:T(2)}", ValueError, "minor_to_major: … a permutation of 0 to 1 …, got (0,)"),
-        ("{1,0:T(2,0)}", ValueError, "tiles: sizes must be at least 1, …, got (2, 0)"),
         ("{1,0:T(2,2)S(1)}", ValueError, "layout text: must read …; xla.layout_of reads …"),
-        ("{1,0:T(4,4)(3,3)}", ValueError, "tiles: … cannot be said as parts … of (4, 6)"),
         (5, TypeError, f"layout {kinds}, got 5"),
-        ({}, TypeError, f"layout {kinds}, got {{}}"),
         (names["v2"], TypeError, f"layout {kinds}, got a tensor of float64 and shape (2,)"),
         (names["bits"], ValueError, padding.format("BitPattern(0x1, 'int8')")),
     ]
@@ -515,48 +508,10 @@ def test_memory_that_cannot_be_had_on_the_device(names):
     refuse(names, ["add(big, 2.0)", "zeros((2**30, 2**20))"], [(None, MemoryError, words)])
 
 
-SIGNS = dict(
-    zip(
-        ["+", "-", "*", "/", "//", "%", "**", "&", "|", "^", "<<", ">>"],
-        [
-            *("add", "subtract", "multiply", "divide", "floor_divide", "remainder", "pow"),
-            *("bitwise_and", "bitwise_or", "bitwise_xor"),
-            *("bitwise_left_shift", "bitwise_right_shift"),
-        ],
-        strict=True,
-    )
-)
-COMPARISONS = dict(
-    zip(
-        ["<", "<=", ">", ">=", "==", "!="],
-        ["less", "less_equal", "greater", "greater_equal", "equal", "not_equal"],
-        strict=True,
-    )
-)
-
-
 def faults_of(rows, names):
     """Of calls and words, those that do not agree."""
     found = [(call, fault(call, words, names)) for call, words in rows]
     return [f"{call}: {said}" for call, said in found if said]
-
-
-def test_operators_refuse_other_arrays(names):
-    rule = "operands must be tensors, arrays or Python scalars, got …Foreign; make it a tensor …"
-    rows = [
-        (f"x {sign} foreign", f"TypeError: {name}: {rule}")
-        for sign, name in {**SIGNS, **COMPARISONS}.items()
-    ]
-    rows += [(f"x {sign}= foreign", f"TypeError: {name}: {rule}") for sign, name in SIGNS.items()]
-    assert faults_of(rows, names) == []
-
-
-def test_operators_in_place_refuse_to_write(names):
-    read_only = "the tensor is read-only; copy() it first"
-    shared = "elements of layout (2,3):(0,1) share slots, so it cannot be written; …"
-    rows = [(f"ro {sign}= 1", f"ValueError: {name}: {read_only}") for sign, name in SIGNS.items()]
-    rows += [(f"w {sign}= 1", f"ValueError: {name}: {shared}") for sign, name in SIGNS.items()]
-    assert faults_of(rows, names) == []
 
 
 # Rules that several functions share, each with calls that break it.
@@ -1003,6 +958,10 @@ i8 += 1.5  # TypeError: add: the result has dtype float64, which an in-place…;
 u8 += i  # TypeError: add: the result has dtype int64, which an in-place…; use astype() first
 i8 += 300  # OverflowError: add: the Python integer 300 does not fit int8
 i /= 2  # TypeError: divide: the result has dtype float64, which an in-place…; use astype() first
+x + foreign  # TypeError: add: operands must be …, got ….Foreign; make it a tensor …
+x == foreign  # TypeError: equal: operands must be …, got ….Foreign; make it a tensor …
+x //= foreign  # TypeError: floor_divide: operands must be …, got ….Foreign; make it a tensor …
+ro <<= 1  # ValueError: bitwise_left_shift: the tensor is read-only; copy() it first
 ro += 1  # ValueError: add: the tensor is read-only; copy() it first
 w += 1  # ValueError: add: elements of layout (2,3):(0,1) share slots, …
 v += x  # ValueError: add: a result of shape (2, 3) does not fit (3,)

@@ -264,18 +264,6 @@ def test_bytes_that_must_move():
         assert named(name, rows).nbytes == nbytes
 
 
-def test_positions():
-    for kind, shape in (("numbers", (6,)), ("order", (6,)), ("orders", (2, 3))):  # each one once
-        operand = Operand(shape, "int64", positions=kind, below=shape[-1])
-        found = np.sort(gpu_memory.random(Simulated(), operand), axis=-1)
-        assert (found == np.arange(shape[-1])).all()
-    for kind in ("any", "sorted"):
-        operand = Operand((4, 1000), "int64", positions=kind, below=30)
-        found = gpu_memory.random(Simulated(), operand)
-        assert set(found.ravel()) == set(range(30))
-        assert bool((np.diff(found) >= 0).all()) is (kind == "sorted")
-
-
 # ---- Without a device
 
 

@@ -344,11 +344,9 @@ CALLS = {
     "arange": lambda x: tl.arange(6),
     "linspace": lambda x: tl.linspace(0, 1, 6),
     "logspace": lambda x: tl.logspace(0, 1, 6),
-    "empty": lambda x: tl.empty((2, 3)),
     "eye": lambda x: tl.eye(2, 3),
     "full": lambda x: tl.full((2, 3), 1),
-    "ones": lambda x: tl.ones((2, 3)),
-    "zeros": lambda x: tl.zeros((2, 3)),
+    **{name: lambda x, name=name: getattr(tl, name)((2, 3)) for name in ("empty", "ones", "zeros")},
     # Of each group one; `tests/ops` draws the others.
     "all else of elementwise": lambda x: tl.add(x, x),
     "all of statistical": lambda x: tl.sum(x, axis=1, keepdims=True),

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from on_devices import entered, is_long
+from on_devices import entered
 from simulated import needs_compiler
 from tensors import same, shared
 
@@ -38,20 +38,6 @@ def test_sharing_is_of_bytes_of_elements():
     z = tl.ones(2, dtype="complex128")
     assert shared(tl.imag(z), z)
     assert not shared(tl.imag(z), tl.real(z))
-
-
-def test_what_is_long():
-    for parameters, expected in [
-        ({"device": "simulator", "name": "add", "dtype": "float32"}, False),
-        ({"device": "simulator", "name": "add", "dtype": "float16"}, True),
-        ({"device": "simulator", "group": ("add", "real", "float16")}, True),
-        ({"device": "simulator", "first": "bool", "second": "int64"}, False),
-        ({"device": "simulator", "first": "bool", "second": "uint8"}, True),
-        ({"device": "cpu", "dtype": "float16"}, False),
-        ({"device": "gpu", "dtype": "float16"}, True),
-        ({"dtype": "float16"}, False),
-    ]:
-        assert is_long(parameters) is expected
 
 
 def test_who_skips_without_a_package_says_that_it_is_optional():

@@ -344,9 +344,7 @@ def test_faults_inside_of_xlas_functions_are_shown_as_they_are(names):
 
 def test_differences_end_where_nothing_is_left():
     x = tl.asarray([[1, 2, 4]])
-    assert tl.diff(x, n=10**5000).shape == (1, 0)
-    assert tl.diff(x, n=3).shape == (1, 0)
-    assert np.asarray(tl.diff(x, n=2)).tolist() == [[1]]
+    assert tl.diff(x, n=10**5000).shape == tl.diff(x, n=3).shape == (1, 0)
 
 
 @pytest.mark.parametrize("shape", [(2,) * 60, (2,) * 20 + (1,) * 44, (3,) * 13])
@@ -354,14 +352,7 @@ def test_printing_looks_at_few_elements(shape):
     x = tl.broadcast_to(tl.asarray(1, dtype=tl.int8), shape)
     assert repr(x).startswith(f"Tensor([...], shape={shape}, dtype=int8")
     assert str(x) == f"{x}" == f"[...] with shape {shape}"
-
-
-def test_printing_shows_fewer_elements_of_many_dimensions():
-    x = tl.broadcast_to(tl.asarray(1, dtype=tl.int8), (9,) * 6)
-    assert str(x).startswith("[[[[[[1, ..., 1],")
-    assert str(tl.broadcast_to(tl.asarray(1), (9, 9, 9, 9))).startswith(
-        "[[[[1, 1, 1, ..., 1, 1, 1]"
-    )
+    assert str(tl.broadcast_to(x[(0,) * x.ndim], (9,) * 6)).startswith("[[[[[[1, ..., 1],")
 
 
 # --- all functions, and long inputs: minutes -----------------------------------------------------

@@ -34,54 +34,6 @@ from benchmarks.measure import Timing
 from tensorlayout.cuda.engine.counting import Counts, Tally
 
 
-class Ready(np.ndarray):
-    def block_until_ready(self):
-        return self
-
-    @property
-    def at(self):
-        return At(self)
-
-
-class At:
-    """``x.at[key].set(y)``: a copy of x, changed there."""
-
-    def __init__(self, x, key=None):
-        self.x, self.key = x, key
-
-    def __getitem__(self, key):
-        return At(self.x, key)
-
-    def set(self, y, unique_indices=False):
-        found = self.x.copy()
-        found[self.key] = y
-        return found
-
-
-class FakeNumpy:
-    """jax.numpy: NumPy, but for arguments that NumPy has not."""
-
-    def __getattr__(self, name):
-        return getattr(np, name)
-
-    def zeros(self, shape, dtype):
-        return np.zeros(shape, dtype).view(Ready)
-
-    def matmul(self, x, y, precision):
-        assert precision == "highest"
-        return np.matmul(x, y)
-
-
-# JAX, as far as the benchmark uses it.
-FAKE_JAX = SimpleNamespace(
-    __version__="0.0",
-    numpy=FakeNumpy(),
-    jit=lambda function: (
-        lambda *xs: np.array(function(*[np.asarray(x).view(Ready) for x in xs])).view(Ready)
-    ),
-)
-
-
 def tiny(*texts):
     return [
         row for row in gpu_rows.tiny_rows() if any(t in f"{row.group}: {row.name}" for t in texts)
@@ -96,12 +48,11 @@ def named(name, rows=None):
 @pytest.fixture(scope="module")
 def bench():
     space = Simulated()
-    found, absent = gpu_peers.libraries(space)
-    with_jax = [*[each for each in found if each.name != "jax"], gpu_peers.Jax(space, FAKE_JAX)]
+    libraries, absent = gpu_peers.libraries(space)
     with simulator(1), pytest.MonkeyPatch.context() as patch:
         patch.setattr(gpu_timing, "TURN", 1e-5)
         patch.setattr(gpu, "ROUNDS", 1e-3)
-        yield gpu.Bench(space, None, with_jax, absent)
+        yield gpu.Bench(space, None, libraries, absent)
 
 
 # Copies and creation in all widths; of the elementwise rows those that need few compilations.
@@ -179,10 +130,13 @@ class TestTrouble:
         assert "| failed |" in report.markdown()
 
     def test_another_library_that_cannot_is_left_out_of_the_row(self, bench):
-        def cannot(jnp, x):
-            raise TypeError("no such thing\nand more")
+        class Unable(gpu_peers.Library):
+            def prepare(self, row, blocks, out):
+                raise TypeError("no such thing\nand more")
 
-        (m,) = (report := bench.all([self.broken(jax=cannot)])).measured
+        libraries = [*bench.libraries, Unable(bench.space, "jax", "0.0")]
+        report = dataclasses.replace(bench, libraries=libraries).all([named(self.ROW)])
+        (m,) = report.measured
         assert m.failed == {"jax": "TypeError: no such thing"}
         assert report.faults == []
         assert {"tensorlayout", "numpy", "copy"} <= m.timing.rounds.keys()

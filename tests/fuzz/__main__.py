@@ -13,9 +13,8 @@ internal blocks of a few elements. Exit status 1: something differs.
 
 --isolated runs the cases in a process of its own: one that dies or hangs is a finding, and the next
 goes on. --guard does so with operands, and NumPy's new arrays, beside pages of no access.
---fault NAME tries what happens when memory runs out (memory), at Ctrl-C (interrupt), in threads
-(threads, and first: the first calls of a process), at forks (fork), and on fewer processors
-(affinity). --table says which dtypes, kinds of keys and kinds of values met in writes, how often.
+--shortage lets each allocation of a call fail in turn, in a process of its own too. --table says
+which dtypes, kinds of keys and kinds of values met in writes, how often.
 """
 
 from __future__ import annotations
@@ -33,12 +32,13 @@ sys.path.extend(
     for name in ("harness", "ops", "elementwise", "functions", "scan")
 )
 
-import faults
 import guard
 import isolated
 import running
+import shortage
 import simulated
 import write_table
+from case import judge
 
 import tensorlayout as tl
 from tensorlayout import cuda
@@ -67,7 +67,7 @@ def arguments() -> argparse.Namespace:
     parser.add_argument("--cases", type=int, help="how many (default: as many as there is time)")
     parser.add_argument("--isolated", action="store_true", help="in a process of their own")
     parser.add_argument("--guard", action="store_true", help="and operands beside guard pages")
-    parser.add_argument("--fault", choices=tuple(faults.FAULTS), help="what happens meanwhile")
+    parser.add_argument("--shortage", action="store_true", help="memory runs out in each call")
     parser.add_argument("--progress", help=argparse.SUPPRESS)  # of a process that is watched
     parser.add_argument("--counts", action="store_true", help="cases by function")
     parser.add_argument("--table", action="store_true", help="what writes combined, how often")
@@ -112,34 +112,27 @@ def report(options, findings, seconds) -> None:
 def search(options: argparse.Namespace, few: bool, findings: running.Findings) -> None:
     """As the options say, in the process itself, on the device that is the default."""
     seconds = options.minutes * 60
-    if options.fault:
-        task = options.seed, few, options.first, options.cases, seconds
-        faults.search(options.fault, *task, findings)
-    elif options.threads > 1:
+    if options.threads > 1:
         findings.merge(running.search_in_threads(options.threads, options.seed, few, seconds))
     else:
         task = options.seed, few, seconds, options.cases, options.first, tuple(options.only)
-        running.search(*task, findings)
+        check = shortage.judge_short if options.shortage else judge
+        running.search(*task, findings, check)
 
 
 def in_processes(options: argparse.Namespace, few: bool) -> running.Findings:
     """The same, where a process that dies is a finding."""
     given = ["--device", options.device, "--seed", options.seed]
-    given += [f"--{n}" for n in ("gpu", "guard") if getattr(options, n)]
+    given += [f"--{n}" for n in ("gpu", "guard", "shortage") if getattr(options, n)]
     given += ["--all-dtypes"] if options.all_dtypes else []
-    given += ["--fault", options.fault] if options.fault else []
     given += ["--only", *options.only] if options.only else []
     times = options.cases, options.first, options.minutes * 60
-    each = faults.IN_EACH_PROCESS.get(options.fault, float("inf"))
-    return isolated.search(given, lambda number: shown(options, few, number), *times, each)
+    return isolated.search(given, lambda number: shown(options, few, number), *times)
 
 
 def shown(options: argparse.Namespace, few: bool, number: int) -> tuple[str, str]:
     """The name of a case, and Python that runs it."""
     with entered(options):
-        if options.fault:
-            scenario = faults.FAULTS[options.fault](options.seed, number, few)
-            return scenario.name, scenario.source
         case, _ = running.case_of(options.seed, number, few, tuple(options.only))
         return case.name, case.source()
 
@@ -151,7 +144,7 @@ def main() -> int:
     if options.case is not None:
         options.first, options.cases = options.case, 1
         print(f"{PRELUDE}\n{shown(options, few, options.case)[1]}", flush=True)
-    apart = options.guard or options.isolated or options.fault
+    apart = options.guard or options.isolated or options.shortage
     if apart and not options.progress:
         findings = in_processes(options, few)
     else:

@@ -51,8 +51,8 @@ def work(progress, search):
     _tell({"counts": findings.counts, "drawn": drawn})
 
 
-def search(arguments, shown, cases, first, seconds, each=float("inf")):
-    """Findings of processes started one after the other, each of which takes `each` cases.
+def search(arguments, shown, cases, first, seconds):
+    """Findings of processes started one after the other, a new one where one died.
 
     `arguments`: of the command; ``shown(number)``: the name and the source of a case.
     """
@@ -60,17 +60,16 @@ def search(arguments, shown, cases, first, seconds, each=float("inf")):
     numpy_memory.library()  # compiled here, for all of them
     end = time.monotonic() + seconds
     while at - first < cases and (left := end - time.monotonic()) > 0:
-        count = min(each, cases - (at - first))
+        count = cases - (at - first)
         asked = ["--first", at] + (["--cases", count] if count < float("inf") else [])
         asked += ["--minutes", left / 60] if left < float("inf") else []
         reached, said = _watched([str(a) for a in (*arguments, *asked)], findings)
-        if said:
-            name, source = shown(reached)
-            findings.counts[name] += 1
-            findings.counts["(others before one that died)"] += reached - at
-            findings.take(running.Difference(reached, name, source, len(source), said))
-        elif each == float("inf"):
+        if not said:
             break
+        name, source = shown(reached)
+        findings.counts[name] += 1
+        findings.counts["(others before one that died)"] += reached - at
+        findings.take(running.Difference(reached, name, source, len(source), said))
         at = reached + 1
     return findings
 

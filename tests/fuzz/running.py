@@ -100,8 +100,9 @@ def search(
     first: int = 0,
     only: tuple[str, ...] = (),
     findings: Findings | None = None,
+    check: Callable[[Case, bool], None] = judge,
 ) -> Findings:
-    """Judge cases one by one, from number `first` on, until time or their number is up."""
+    """Check cases one by one, from number `first` on, until time or their number is up."""
     findings, number = findings or Findings(), first
     end = time.monotonic() + seconds
     with warnings.catch_warnings():
@@ -112,7 +113,7 @@ def search(
                 while number // TURN == turn and number - first < cases:
                     if time.monotonic() >= end:
                         break
-                    _try(findings, seed, number, few, only)
+                    _try(findings, seed, number, few, only, check)
                     number += 1
     return findings
 
@@ -129,7 +130,7 @@ def search_in_threads(count: int, seed: int, few: bool, seconds: float) -> Findi
         at = number
         try:
             while time.monotonic() < end and not errors:
-                _try(findings[number], seed, at, few, ())
+                _try(findings[number], seed, at, few, (), judge)
                 at += count
         except BaseException as error:
             errors.append(error)
@@ -156,7 +157,7 @@ def search_in_threads(count: int, seed: int, few: bool, seconds: float) -> Findi
     return findings[0]
 
 
-def _try(findings, seed, number, few, only):
+def _try(findings, seed, number, few, only, check):
     try:
         case, traced = case_of(seed, number, few, only)
     except Exception as error:
@@ -167,7 +168,7 @@ def _try(findings, seed, number, few, only):
     if case.drawn:
         findings.drawn[case.drawn] += 1
     try:
-        judge(case, traced)
+        check(case, traced)
     except DifferenceError as error:
         findings.add(number, case, str(error))
     except Exception as error:

@@ -27,7 +27,7 @@ from tensorlayout.cuda.engine.driver import driver
 MOST = 200  # allocations of a call that fail, one in each try
 
 
-def judge_short(case):
+def judge_short(case, traced=False):
     """`DifferenceError` for a case that does not survive that memory runs out."""
     expected = _expected(case)
     if isinstance(expected, Refused) or case.may_refuse or case.name == "views and writes":

@@ -1,7 +1,5 @@
 """Random cases, and that the search itself can find something."""
 
-import warnings
-
 import alias_cases
 import alias_outputs
 import alias_views
@@ -9,9 +7,7 @@ import numpy as np
 import pytest
 import running
 from case import Case, DifferenceError, judge
-from draws import Draw, Operand
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from draws import Operand
 from simulated import needs_compiler, simulator
 
 import tensorlayout as tl
@@ -20,22 +16,6 @@ from tensorlayout.layout import Layout
 pytestmark = pytest.mark.usefixtures("device")
 
 ALIASES = (*alias_cases.CASES, *alias_views.CASES, *alias_outputs.CASES)
-
-
-@pytest.mark.cpu
-@pytest.mark.parametrize("small", [False, True], ids=["as they are", "small blocks"])
-def test_cases_that_hypothesis_draws(small):
-    """What is found is made small by hypothesis, and tried first the next time."""
-
-    @settings(max_examples=100, deadline=None)
-    @given(st.sampled_from(running.NAMES), st.randoms(use_true_random=False))
-    def tried(name, chance):
-        draw = Draw(chance, few=False)
-        judge(running.CASES[name](draw), traced=draw.chance(0.15))
-
-    with running.steps(small), warnings.catch_warnings():
-        warnings.simplefilter("error")
-        tried()
 
 
 @pytest.mark.long

@@ -10,21 +10,16 @@ from tensors import host, slots_of
 
 import tensorlayout as tl
 from tensorlayout import plan
-from tensorlayout.cli.show import described
 
 pytestmark = pytest.mark.usefixtures("device")
 
 # What is written, the order of the shape, and the order minor to major that both mean.
 LABELS = """
-W W 0
-HW HW 1,0
 WH HW 0,1
 HWC CHW 0,2,1
 NLC NCL 1,2,0
-NWC NCW 1,2,0
 BTC BCT 1,2,0
 NHWC NCHW 1,3,2,0
-nhwc nchw 1,3,2,0
 BHWC BCHW 1,3,2,0
 CHWN NCHW 0,3,2,1
 HWCN NCHW 0,1,3,2
@@ -33,37 +28,24 @@ NTHWC NCTHW 1,4,3,2,0
 IO OI 0,1
 OHWI OIHW 1,3,2,0
 HWIO OIHW 0,1,3,2
-HWOI OIHW 1,0,3,2
 DHWIO OIDHW 0,1,4,3,2
 hwigo goihw 1,0,2,4,3
-GOIHW GOIHW 4,3,2,1,0
 KRSC KCRS 1,3,2,0
 RSCK KCRS 0,1,3,2
 KTRSC KCTRS 1,4,3,2,0
 NPQK NKPQ 1,3,2,0
 BSHD BHSD 3,1,2,0
 SBHD BHSD 3,1,0,2
-RC RC 1,0
 CR RC 0,1
-MK MK 1,0
 KM MK 0,1
-KN KN 1,0
 NK KN 0,1
 bnm bmn 1,2,0
-abcd abcd 3,2,1,0
 acdb abcd 1,3,2,0
 ba ab 0,1
-X X 0
-yx yx 1,0
 XY YX 0,1
-zyx zyx 2,1,0
-ZYX ZYX 2,1,0
 xyz zyx 0,1,2
-pzyx pzyx 3,2,1,0
 xyzp pzyx 0,1,2,3
-TCZYX TCZYX 4,3,2,1,0
 TZYXC TCZYX 1,4,3,2,0
-CZYX CZYX 3,2,1,0
 yxc cyx 0,2,1
 XYZCT TCZYX 0,1,2,3,4
 """
@@ -83,11 +65,6 @@ def test_labels_say_the_order_in_memory(labels, logical, order):
     assert slots_of(x).tolist() == in_memory.tolist()
     assert host(x).tolist() == array.tolist()
     assert tl.Layout.labelled(array.shape, labels) is x.layout
-
-
-def test_all_orders_of_letters_are_different_orders():
-    orders = {tl.Layout.labelled((1,) * 4, "".join(p)) for p in itertools.permutations("NCHW")}
-    assert len(orders) == 24
 
 
 @pytest.mark.parametrize("letters", ["W", "HW", "CHW", "NCHW", "NCDHW"])
@@ -151,32 +128,17 @@ def test_words(word, orders):
 @pytest.mark.parametrize(
     ("labels", "rank", "message"),
     [
-        (
-            "NHWC",
-            3,
-            r"'NHWC' names 4 dimensions \(N, C, H, W\), the .* 3; give 'HWC', .* \(0, 2, 1\)",
-        ),
-        (
-            "HWC",
-            4,
-            r"'HWC' names 3 dimensions \(C, H, W\), the .* 4; give 'NHWC', .*\(1, 3, 2, 0\)",
-        ),
         ("hwc", 4, r"'hwc' names 3 .*; give 'nhwc', or a sequence minor_to_major such as \(1, 3,"),
         ("HWIO", 2, r"\(O, I, H, W\), the shape has 2; give a letter .* sequence minor_to_major$"),
         ("B", 2, r"'B' names 1 dimension \(B\), the shape has 2; .* or a sequence minor_to_major$"),
         ("Nhwc", 4, "different letters of one case.*, got 'Nhwc'; give 'NHWC', or a sequence"),
         ("nChw16c", 4, "different letters .*, got 'nChw16c'; .* or a sequence minor_to_major$"),
         ("NHHC", 4, "different letters .*, got 'NHHC'; .* or a sequence minor_to_major$"),
-        ("0231", 4, "different letters .*, got '0231'"),
         ("NÄHW", 4, "different letters .*, got 'NÄHW'"),
         ("NHWX", 4, r"one family of NCTDHWL, .* TCZYX, .* \(AB, ABC, …\), got 'NHWX'; give "),
-        ("QAZ", 3, r"one family of NCTDHWL, .*, got 'QAZ'; give a letter .* minor_to_major$"),
-        ("acd", 3, "one family of NCTDHWL, .*, got 'acd'"),
-        ("zyxw", 4, "one family of NCTDHWL, .*, got 'zyxw'"),
-        ("ZYX", 4, r"'ZYX' names 3 dimensions \(Z, Y, X\), the shape has 4; give a letter for"),
+        ("acd", 3, "one family of NCTDHWL, .*, got 'acd'; give a letter .* minor_to_major$"),
         ("TC", 2, "'TC' is ambiguous, the shape may be CT or TC; .* sequence minor_to_major$"),
         ("bhd", 3, "'bhd' is ambiguous, the shape may be BDH or BHD; "),
-        ("PZ", 2, "'PZ' is ambiguous, the shape may be PZ or ZP; "),
         ("preserve_format", 2, "one of C, F, .* channels_last_3d, got 'preserve_format'"),
         ("channels_last", 3, "is NHWC of rank 4 or NDHWC of rank 5, the shape has 3 dimensions; "),
         ("channels_last_3d", 4, "is NDHWC of rank 5, the shape has 4 dimensions; .* sequence"),
@@ -184,17 +146,10 @@ def test_words(word, orders):
 )
 def test_labels_that_do_not_fit(labels, rank, message):
     shape = (2,) * rank
-    for call in (
-        lambda: tl.zeros(shape, layout=labels),
-        lambda: tl.to_layout(tl.zeros(shape), labels),
-        lambda: tl.asarray(np.zeros(shape), layout=labels),
-        lambda: tl.asarray(np.zeros(shape), dtype=tl.int8, layout=labels),
-        lambda: tl.Layout.labelled(shape, labels),
-    ):
-        with pytest.raises(
-            ValueError, match=f"^(zeros: |to_layout: |asarray: )?labels: .*{message}"
-        ):
-            call()
+    with pytest.raises(ValueError, match=f"^labels: .*{message}"):
+        tl.Layout.labelled(shape, labels)
+    with pytest.raises(ValueError, match=f"^zeros: labels: .*{message}"):
+        tl.zeros(shape, layout=labels)
 
 
 # --- other libraries' objects, as far as can be seen from outside -------------------------------
@@ -261,11 +216,7 @@ def test_what_may_be_asked_for(given, rank, order):
         (jax_layout((1, 0), (("x",),)), ValueError, r"layout text: .*, got '{0,1:T\(x\)}'"),
         (jax_format(None), ValueError, "a Format must hold a Layout, got one of None"),
         (SimpleNamespace(layout="HW"), TypeError, "must be a Layout, its text, labels or a minor"),
-        ((0.0, 1), TypeError, r"must be a Layout, its text, labels or .*, got \(0.0, 1\)"),
-        ({0: 1, 1: 0}, TypeError, "must be a Layout, its text, labels or a minor-to-major"),
         (b"NC", TypeError, "must be a Layout, its text, labels or a minor-to-major .*, got b'NC'"),
-        (1, TypeError, "must be a Layout, its text, labels or a minor-to-major sequence, got 1"),
-        (True, TypeError, "must be a Layout, its text, labels or a .*, got True"),
         (float, TypeError, "must be a Layout, its text, labels or a .*, got <class 'float'>"),
         (tl.Layout, TypeError, "must be a Layout, its text, labels or a minor-to-major"),
     ],
@@ -274,8 +225,6 @@ def test_what_may_not(given, error, message):
     for call in (
         lambda: tl.zeros((2, 3), layout=given),
         lambda: tl.to_layout(tl.zeros((2, 3)), given),
-        lambda: tl.asarray(np.ones((2, 3)), layout=given),
-        lambda: tl.asarray(np.ones((2, 3)), dtype=tl.int8, layout=given),
         lambda: tl.asarray([[1.0]], layout=given),
     ):
         with pytest.raises(error, match=f"^(zeros|to_layout|asarray): .*{message}"):
@@ -303,12 +252,6 @@ def test_layouts_of_xla():
     assert asked_everywhere((3, 5), tl.xla.parse_layout("{0,1}")) == {tl.Layout((3, 5), (1, 3))}
     with pytest.raises(ValueError, match=r"xla\.layout_of reads all else .*, got '{1,0:S\(1\)}'"):
         tl.zeros((3, 5), layout=tl.xla.parse_layout("{1,0:S(1)}"))
-
-
-@pytest.mark.cpu
-@pytest.mark.parametrize("name", ["acdb", "nhwc", "channels_last"])
-def test_show_takes_what_labelled_does(name):
-    assert described(name, "1,2,3,4").startswith("layout         (1,2,3,4):(24,1,8,2)\n")
 
 
 def test_plans_are_kept_under_our_words_not_under_objects():
@@ -372,15 +315,3 @@ def test_padding_by_name(value, spelt):
 def test_padding_by_name_is_written():
     x = tl.ones((2, 3), layout=tl.Layout.padded((2, 3), (2, 4), padding_value="zero"))
     assert slots_of(x).tolist() == [1, 1, 1, 0, 1, 1, 1, 0]
-
-
-def test_wrong_names_of_padding():
-    rule = "padding_value: must be ZERO, ONE, LOWEST, HIGHEST, UNSPECIFIED, or a BitPattern .* got"
-    for wrong in ("NULL", "", "0", "PaddingValue.ZERO"):
-        for call in (
-            lambda wrong=wrong: tl.Layout.padded((2, 3), (2, 4), padding_value=wrong),
-            lambda wrong=wrong: tl.Layout.tiled((0, 3), [(2,)], None, wrong),
-            lambda wrong=wrong: tl.xla.layout_of("f32[3]{0:T(2)}", wrong),
-        ):
-            with pytest.raises(ValueError, match=f"{rule} '{wrong}'"):
-                call()

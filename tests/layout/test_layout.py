@@ -1,6 +1,5 @@
 """What a layout answers, against brute force over all indices."""
 
-import itertools
 import math
 from collections import Counter
 
@@ -9,7 +8,6 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from layouts import (
     EXAMPLES,
-    LAYOUTS,
     OFFSETS,
     bases,
     every_layout,
@@ -27,12 +25,6 @@ from layouts import (
 
 from tensorlayout.layout import Layout, descending
 
-
-def test_names_and_layouts_occur_once():
-    assert len(dict(LAYOUTS)) == len(LAYOUTS)
-    assert len({layout for _, layout in LAYOUTS}) > len(LAYOUTS) - 3  # some are also an order
-
-
 # --- slots and indices -------------------------------------------------------------------------
 
 
@@ -47,13 +39,6 @@ def test_slots_by_digits_times_strides(layout):
     assert layout.nbytes(4) == 4 * layout.required_size
     expected = sorted(indices(layout.shape), key=lambda index: (slot_of(layout, index), index))
     assert list(layout.elements()) == expected
-
-
-@given(strided())
-def test_offset_of_is_the_dot_product_with_the_strides(layout):
-    for index in indices(layout.shape):
-        dot = sum(i * s for i, s in zip(index, layout.strides, strict=True))
-        assert layout.offset_of(index) == layout.offset + dot
 
 
 @every_layout
@@ -259,16 +244,6 @@ def test_row_major_and_column_major(rank):
     shape = tuple(range(2, 2 + rank))
     assert Layout.row_major(shape) is Layout(shape) is Layout.packed(shape, descending(rank))
     assert Layout.column_major(shape) is Layout.packed(shape, tuple(range(rank)))
-
-
-@pytest.mark.parametrize("labels", ["".join(p) for p in itertools.permutations("NCHW")])
-def test_labelled_puts_the_last_label_fastest(labels):
-    sizes = dict(zip("NCHW", (2, 3, 4, 5), strict=True))
-    layout = Layout.labelled(tuple(sizes.values()), labels)
-    running = 1
-    for letter in reversed(labels):
-        assert layout.strides["NCHW".index(letter)] == running
-        running *= sizes[letter]
 
 
 @pytest.mark.parametrize(

@@ -47,27 +47,7 @@ def test_columns_of_the_table_are_aligned():
     )
 
 
-def test_the_offset_of_an_element_is_a_dot_product():
-    assert Layout((2, 2, 3), (6, 3, 1)).offset_of((1, 0, 1)) == 7
-
-
-def test_packed_strides_of_nchw_and_nhwc():
-    assert Layout.labelled((1, 1, 3, 5), "NCHW").strides == (15, 15, 5, 1)
-    assert Layout.labelled((1, 1, 3, 5), "NHWC").strides == (15, 1, 5, 1)
-    assert Layout.labelled((1, 1, 3, 5), "NHWC").shape == (1, 1, 3, 5)
-
-
-def test_the_least_size_leaves_out_the_gap_behind_the_last_row():
-    assert Layout((2, 3), (5, 1)).nbytes(4) == 32
-    assert Layout((2, 3), (0, 1)).nbytes(4) == 12
-
-
 # --- XLA: shapes and layouts, padded layouts of 2017, tiled layouts ----------------------------
-
-
-def test_minor_to_major_of_a_matrix():
-    assert table(Layout.packed((2, 3), (0, 1)), "abcdef")[1] == list("adbecf")
-    assert table(Layout.packed((2, 3), (1, 0)), "abcdef")[1] == list("abcdef")
 
 
 @pytest.mark.parametrize(
@@ -77,39 +57,6 @@ def test_minor_to_major_of_a_matrix():
 def test_padded_layouts(order, memory):
     layout = Layout.padded((2, 3), (3, 5), order, PaddingValue.ZERO)
     assert table(layout, "abcdef")[1] == memory.split()
-
-
-def test_ones_show_as_ones_and_other_padding_as_gaps():
-    shown = {PaddingValue.ONE: "1", PaddingValue.LOWEST: "x", PaddingValue.UNSPECIFIED: "x"}
-    for value, word in shown.items():
-        assert table(Layout.padded((1, 1), (1, 2), None, value), "a")[1] == ["a", word]
-
-
-def test_bytes_count_padded_sizes():
-    assert Layout.padded((10, 20), (15, 21)).nbytes(4) == 1260
-
-
-def test_linear_indices_of_10_by_20():
-    assert Layout.packed((10, 20), (0, 1)).offset_of((3, 5)) == 53
-    assert Layout.packed((10, 20), (1, 0)).offset_of((3, 5)) == 65
-
-
-def test_strides_of_a_dimension():
-    assert Layout.row_major((5, 8, 10, 4)).strides[1] == 40
-    assert [4 * s for s in Layout.row_major((3, 5, 7)).strides] == [140, 28, 4]
-
-
-def test_padding_of_the_first_tiled_figure():
-    layout = Layout((3, 5), parts=[((2, 12), (2, 2)), ((3, 4), (2, 1))])
-    unused = [slot for slot in range(24) if layout.index_of(slot) is None]
-    assert unused == [9, 11, 14, 15, 18, 19, 21, 22, 23]
-    assert layout.padded_shape == (4, 6)
-
-
-def test_a_tile_that_leaves_the_first_dimension_alone():
-    layout = Layout((2, 3, 4), parts=[[(2, 16)], [(2, 8), (2, 2)], [(2, 4), (2, 1)]])
-    assert layout.offset_of((1, 2, 3)) == 29
-    assert layout.required_size == 32
 
 
 def test_tiles_that_continue_each_other_are_no_tiles():

@@ -255,15 +255,6 @@ def test_a_reshaped_row_major_layout_is_the_row_major_one(layout):
         assert row_major.reshape(shape) is Layout.row_major(shape)
 
 
-@settings(max_examples=60)
-@given(st.data(), layouts(tiled(), most=1))
-def test_reshapes_of_tiles_are_right_or_none(data, layout):
-    shape = data.draw(reshapes(layout.size))
-    view = layout.reshape(shape)
-    if view is not None:
-        check(view, slot_array(layout).reshape(shape))
-
-
 # --- sliding windows ---------------------------------------------------------------------------
 
 
@@ -315,16 +306,6 @@ def test_coalesce_keeps_the_tuples_of_slots_and_leaves_nothing_to_coalesce(layou
     assert 1 not in shape
     for d in range(len(shape) - 1):
         assert any(m.strides[d] != shape[d + 1] * m.strides[d + 1] for m in merged)
-
-
-@settings(max_examples=EXAMPLES)
-@given(packed(), st.data())
-def test_packed_layouts_of_one_order_coalesce_to_one_dimension(layout, data):
-    flips = data.draw(st.sampled_from([(), range(layout.ndim)]))
-    for found in (
-        coalesce(layout, layout.flip(flips)) if not flips else coalesce(layout.flip(flips))
-    ):
-        assert found.ndim == (layout.size != 1)
 
 
 def test_coalesce_puts_the_first_layouts_most_minor_dimension_last():

@@ -6,9 +6,7 @@ counted in tiles there; nvmath-python's documents have two places in rows of eig
 
 import numpy as np
 import pytest
-from tensors import slots_of
 
-import tensorlayout as tl
 from tensorlayout.layout import Layout, PaddingValue
 
 SIZES = [
@@ -44,11 +42,6 @@ def test_the_inverse_that_the_documents_print():
     layout = Layout.scale_factors(128, 4)
     for slot in range(512):
         assert layout.index_of(slot) == ((slot % 16) // 4 * 32 + slot // 16, slot % 4)
-
-
-def test_places_that_nvmath_prints():
-    layout = Layout.scale_factors(128, 8)
-    assert [layout.offset_of(index) for index in ((5, 2), (5, 5))] == [82, 593]
 
 
 def test_without_factors():
@@ -89,20 +82,3 @@ def test_padding():
 def test_bad_input(arguments, error, message):
     with pytest.raises(error, match=message):
         Layout.scale_factors(*arguments)
-
-
-def test_it_draws():
-    svg = Layout.scale_factors(130, 6).draw().svg
-    assert "holding ZERO" in svg
-    assert "heavy lines: tiles" in svg
-
-
-@pytest.mark.parametrize("size", SIZES)
-def test_a_matrix_there_and_back(size):
-    values = np.random.default_rng(0).integers(1, 256, size).astype(np.uint8)
-    x = tl.to_layout(tl.asarray(values), Layout.scale_factors(*size))
-    places, count = slots(*size)
-    storage = np.zeros(count, np.uint8)
-    storage[places] = values
-    np.testing.assert_array_equal(slots_of(x), storage)
-    np.testing.assert_array_equal(tl.to_layout(x, (1, 0)), values)

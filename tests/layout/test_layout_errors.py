@@ -5,9 +5,8 @@ import time
 
 import numpy as np
 import pytest
-from layouts import LAYOUTS
 
-from tensorlayout.layout import BitPattern, Layout, PaddingValue, coalesce, order_of_labels
+from tensorlayout.layout import BitPattern, Layout, PaddingValue, coalesce
 
 ROWS = Layout.row_major((3, 4))
 TILES = Layout((4, 6), parts=[((2, 12), (2, 2)), ((3, 4), (2, 1))])
@@ -22,65 +21,40 @@ DEEP = Layout.row_major((1,) * 64)
         (lambda: Layout((2, 3), (3,)), r"strides: must be 2, .* sizes \(2, 3\), got \(3,\)"),
         (lambda: Layout((2, 3), (3, 1), parts=[[(2, 3)], [(3, 1)]]), "strides and parts: .* both"),
         (lambda: Layout((2, 3), parts=[[(2, 3)]]), r"parts: must be 2, .*, got \(\(\(2, 3\),\),\)"),
-        (lambda: Layout((2,), parts=[[]]), r"parts: must be 1, .* got \(\(\),\)"),
         (
             lambda: Layout((5,), parts=[[(2, 2), (2, 1)]]),
             "parts: .* span the size 5; 3 first would",
         ),
-        (
-            lambda: Layout((5,), parts=[[(4, 2), (2, 1)]]),
-            "parts: .* span the size 5; 3 first would",
-        ),
         (lambda: Layout((6,), parts=[[(1, 1), (-2, 1), (-3, 1)]]), "parts: .* at least 1, got"),
         (lambda: Layout((2, 3), minor_to_major=(0, 0)), r"minor_to_major: .* 0 to 1 .* \(0, 0\)"),
-        (lambda: Layout((2, 3), minor_to_major=(1,)), r"minor_to_major: .* rank 2, got \(1,\)"),
         (lambda: Layout((), minor_to_major=(0,)), r"minor_to_major: must be \(\) .* got \(0,\)"),
         (
             lambda: Layout((2, 3), (3, 1), minor_to_major=(0, 1)),
             r"minor_to_major: \(0, 1\) contradicts the strides \(3, 1\), which say \(1, 0\)",
         ),
-        (
-            lambda: Layout((1, 3), (1, 4), padded_shape=(4, 3), minor_to_major=(1, 0)),
-            r"minor_to_major: \(1, 0\) contradicts the strides \(1, 4\), which say \(0, 1\)",
-        ),
         (lambda: Layout.padded((2, 3), (2, 2)), r"padded_shape: .* \(2, 3\), got \(2, 2\)"),
-        (lambda: Layout.padded((2, 3), (2,)), r"padded_shape: .* \(2, 3\), got \(2,\)"),
         (lambda: Layout((2, 3), (9, 1), padded_shape=(2, 5)), "padded_shape: .* whole block"),
         (lambda: Layout((3,), (-1,), offset=1), "offset: 1 puts .* down to -1; .* at least 2"),
         (lambda: Layout((3,), offset=-1), "offset: -1 puts .* at least 0"),
-        (lambda: Layout.labelled((1, 2, 3), "NHWC"), "labels: 'NHWC' names 4 .* the shape has 3"),
-        (lambda: Layout.labelled((1, 2), "HH"), "labels: must be different letters .* got 'HH'"),
-        (lambda: order_of_labels("X", 2), r"labels: 'X' names 1 dimension \(X\), the shape has 2"),
         (lambda: Layout.padded((2,), (3,), None, "NULL"), "padding_value: .* ZERO, .* got 'NULL'"),
-        (lambda: ROWS.with_padding_value(""), "padding_value: .* ZERO, ONE, LOWEST, .* got ''"),
         (lambda: Layout.tiled((0,), [(2,)], None, "x"), "padding_value: .* got 'x'"),
         (lambda: Layout.parse("NHWC"), r"layout text: .* Layout.labelled\(.*, got 'NHWC'"),
         (lambda: Layout.pitched((4, 5), 30, 4), "pitch: .* multiple of .* 4 bytes, got 30"),
-        (lambda: Layout.pitched((4, 5), 0, 4), "pitch: .* positive .* got 0"),
         (lambda: Layout.pitched((4, 5), 16, 0), "itemsize: must be at least one byte, got 0"),
         (lambda: ROWS.nbytes(-1), "itemsize: must be at least one byte, got -1"),
         (lambda: ROWS.permute((0, 0)), r"dims: must be a permutation of 0 to 1 .* got \(0, 0\)"),
-        (lambda: ROWS.permute((-1, 0)), r"dims: must be a permutation of 0 to 1 .* got \(-1, 0\)"),
-        (lambda: ROWS.flip((2,)), r"dims: must be dimensions from 0 to 1 .* got \(2,\)"),
         (lambda: ROWS.flip((-1,)), r"dims: must be dimensions from 0 to 1 .* got \(-1,\)"),
-        (lambda: ROWS.squeeze((-1,)), r"dims: must be dimensions from 0 to 1 .* got \(-1,\)"),
         (lambda: ROWS.squeeze((0,)), r"dims: dimension 0 of shape \(3, 4\) has size 3, not 1"),
         (lambda: ROWS.expand_dims(3), r"dim: must be dimensions from 0 to 2 .* got \(3,\)"),
         (lambda: DEEP.expand_dims(0), "shape: at most 64 dimensions are allowed, got 65"),
         (lambda: ROWS.broadcast_to((3, 5)), r"shape: \(3, 4\) could not be broadcast to \(3, 5\)"),
-        (lambda: ROWS.broadcast_to((4,)), r"shape: \(3, 4\) could not be broadcast to \(4,\)"),
         (lambda: ROWS.reshape((5,)), r"shape: \(5,\) has 5 elements, the layout has 12"),
         (lambda: ROWS.reshape((-1, 2)), "shape: sizes must not be negative"),
         (
             lambda: ROWS.sliding_window((5,), (1,)),
             "window_shape: .* 1 to 4 along dimension 1, got 5",
         ),
-        (
-            lambda: ROWS.sliding_window((0,), (0,)),
-            "window_shape: .* 1 to 3 along dimension 0, got 0",
-        ),
         (lambda: ROWS.sliding_window((2,), (0, 1)), r"window_shape: .* \(0, 1\), got \(2,\)"),
-        (lambda: ROWS.sliding_window((2,), (2,)), r"dims: must be dimensions .* got \(2,\)"),
         (lambda: TILES.sliding_window((2,), (0,)), "dims: dimension 0 is tiled"),
         (lambda: ROWS.table("abc"), "values: must be the 12 elements, got 3"),
         (lambda: ROWS.slice((slice(None, None, 0),)), "slice step cannot be zero"),
@@ -88,7 +62,6 @@ DEEP = Layout.row_major((1,) * 64)
         (lambda: coalesce(ROWS, DEEP), "layouts: must have one shape"),
         (lambda: coalesce(TILES), "strides: a tiled layout has none"),
         (lambda: BitPattern(-1, "int8"), r"bits: must be at least 0 and below 2\*\*128, got -1"),
-        (lambda: BitPattern(2**128, "int8"), r"bits: must be at least 0 and below 2\*\*128"),
         (lambda: BitPattern(1, "float 32"), "dtype: must be a name of letters.* got 'float 32'"),
     ],
 )
@@ -101,24 +74,14 @@ def test_wrong_values(make, message):
     ("make", "message"),
     [
         (lambda: Layout(5), "shape: must be a sequence of integers, got 5"),
-        (lambda: Layout((2.0, 3)), r"shape: must be a sequence of integers, got \(2.0, 3\)"),
-        (lambda: Layout("23"), "shape: must be a sequence of integers, got '23'"),
-        (lambda: Layout.column_major(5), "shape: must be a sequence of integers, got 5"),
-        (lambda: Layout.labelled(5, "HW"), "shape: must be a sequence of integers, got 5"),
         (lambda: Layout((2,), (1.5,)), r"strides: must be a sequence of integers, got \(1.5,\)"),
-        (lambda: Layout((2,), 1), "strides: must be a sequence of integers, got 1"),
         (lambda: Layout((2,), parts=[(2, 1)]), r"parts: .* pairs .*, got \[\(2, 1\)\]"),
         (lambda: Layout((2,), parts=[[(2, 0.5)]]), "parts: .* pairs of integers"),
         (lambda: Layout((2,), offset=0.5), "offset: must be an integer, got 0.5"),
-        (lambda: Layout((2,), minor_to_major=(0.0,)), "minor_to_major: .* integers, got"),
-        (lambda: Layout.padded((2,), (2.5,)), r"padded_shape: .* integers, got \(2.5,\)"),
         (lambda: Layout.padded((2,), (3,), None, 0.0), "padding_value: .* exact bits.*, got 0.0"),
-        (lambda: Layout.padded((2,), (3,), None, b"ZERO"), "padding_value: .* got b'ZERO'"),
         (lambda: Layout({2, 3}), r"shape: must be a sequence of integers, got \{2, 3\}"),
-        (lambda: Layout((2, 3), minor_to_major={0: 1, 1: 0}), "minor_to_major: must be a seq"),
         (lambda: Layout.pitched((2,), 16.0, 4), "pitch: must be an integer, got 16.0"),
         (lambda: ROWS.nbytes("float32"), "itemsize: must be an integer, got 'float32'"),
-        (lambda: ROWS.permute(0), "dims: must be a sequence of integers, got 0"),
         (lambda: ROWS.permute(None), "dims: must be a sequence of integers, got None"),
         (lambda: ROWS.offset_of((0, 1.0)), "index: must be a sequence of integers, got"),
         (lambda: ROWS.index_of(1.0), "slot: must be an integer, got 1.0"),
@@ -127,7 +90,6 @@ def test_wrong_values(make, message):
         (lambda: ROWS.slice((True, 0)), "index: must be integers, .* got True"),
         (lambda: ROWS.slice([0]), r"index: must be integers, .* got \[0\]"),
         (lambda: ROWS.component("a", 2), "component: must be an integer, got 'a'"),
-        (lambda: ROWS.component(0, "a"), "component: must be an integer, got 'a'"),
         (lambda: ROWS.same_placement(3), "same_placement: must be called with a layout, got 3"),
         (lambda: ROWS.table(3), "values: must be a sequence of the 12 elements, got 3"),
         (lambda: Layout.labelled((2, 3), 5), "labels: must be text, got 5"),
@@ -154,12 +116,11 @@ def test_indices_outside(key, message):
         ROWS.slice(key)
 
 
-@pytest.mark.parametrize("layout", [layout for _, layout in LAYOUTS[:3]])
-def test_layouts_cannot_be_changed(layout):
+def test_layouts_cannot_be_changed():
     with pytest.raises(AttributeError, match="a Layout is immutable: cannot set shape"):
-        layout.shape = (1,)
+        ROWS.shape = (1,)
     with pytest.raises(AttributeError, match="a Layout is immutable: cannot delete offset"):
-        del layout.offset
+        del ROWS.offset
 
 
 def test_numpy_integers_are_integers():
@@ -279,9 +240,3 @@ def test_what_is_too_hard_to_decide_counts_as_overlapping():
     assert HARD[2].is_overlapping
     with pytest.raises(ValueError, match=r"slot: cannot tell which indices of .* share slot"):
         HARD[2].index_of(20 * 10**15)
-
-
-def test_coalesce_takes_layouts_only():
-    for wrong, came in [((2, 3), "tuple"), ("(3,):(1,)", "str"), (None, "NoneType")]:
-        with pytest.raises(TypeError, match=f"layouts: must be Layouts, got {came}"):
-            coalesce(ROWS, wrong)

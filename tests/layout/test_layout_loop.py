@@ -12,11 +12,9 @@ from tensorlayout.layout.loop import (
     Axis,
     Loop,
     Window,
-    by_strides,
     furthest,
     index_type,
     merged,
-    turned,
 )
 
 WIDEST = 16
@@ -211,17 +209,6 @@ def test_windows_merge_with_axes_that_all_have():
     assert len(merged([rows[1], Axis(4, (1, 1), Window((4, 2)))], absorbs)) == 2
     assert merged([Axis(1, (1, 1), Window((1, 0)))]) == [Axis(1, (1, 1), Window((1, 0)))]
     assert (furthest(rows), furthest([Axis(6, (1, 9), Window((6, 1)))])) == (23, 5)
-
-
-def test_axes_turn_where_they_are_told_to():
-    axes, firsts = turned([Axis(4, (-2, 3)), Axis(1, (-9, 1))], (6, 0), lambda s: s[0] < 0)
-    assert (axes, firsts) == ([Axis(4, (2, -3)), Axis(1, (-9, 1))], [0, 9])
-
-
-def test_axes_are_sorted_by_the_first_memory():
-    axes = [Axis(2, (1, 8)), Axis(2, (0, 1)), Axis(2, (-4, 1)), Axis(2, (0, 2))]
-    steps = [axis.strides for axis in sorted(axes, key=by_strides)]
-    assert steps == [(0, 2), (0, 1), (-4, 1), (1, 8)]
 
 
 def test_scalars_have_strides_of_zero():

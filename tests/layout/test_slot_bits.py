@@ -52,11 +52,6 @@ def test_other_numbers_of_bits(bits):
         ROWS.with_slot_bits(bits)
 
 
-def test_no_integer():
-    with pytest.raises(TypeError, match=r"slot_bits: must be an integer, got '4'"):
-        ROWS.with_slot_bits("4")
-
-
 @pytest.mark.parametrize("layout", [ROWS, TILES])
 def test_kin_keep_the_bits_and_the_slots(layout):
     def kin(given):
@@ -93,8 +88,3 @@ def test_placement_is_another():
 def test_slots_below_a_byte_have_no_parts():
     with pytest.raises(ValueError, match="slots of 4 bits have no parts"):
         ROWS.component(0, 2)
-
-
-def test_words():
-    assert "4 bits a slot" in ROWS.draw().svg
-    assert "8 bytes" in ROWS._repr_html_()

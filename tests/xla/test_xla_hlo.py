@@ -214,37 +214,21 @@ def test_blanks_and_comments_stand_between_any_two_words():
     assert module.entry.root.attributes == {"metadata": "{/*}*/}"}
 
 
-def test_modules_are_values():
-    module = parse_hlo(TILED)
-    again = pickle.loads(pickle.dumps(module))
-    assert again == module == parse_hlo(TILED)
-    assert hash(again) == hash(module)
-
-
 @pytest.mark.parametrize(
     ("text", "line", "column", "rule"),
     [
         ("", 1, 0, "expected HloModule and a name, got the end of the text"),
         ("HloModule m", 1, 11, "expected a computation, got the end of the text"),
-        ("HloModule m, a", 1, 13, "expected an attribute such as dimensions={1,0} after ','"),
         ("HloModule m, a=1, a=2", 1, 16, "expected each attribute once, not 'a' again, got ','"),
         ("HloModule m, a={(}) f", 1, 17, "expected ')' for the '(' of line 1, got '}'"),
-        ('HloModule m, a={"}', 1, 16, "expected '\"' at the end of a string, got '\"'"),
         ("HloModule m /* f", 1, 12, "expected */ at the end of a comment, got '/'"),
-        ("HloModule m f { }", 1, 16, "expected an instruction, got '}'"),
         (module_of(X, X), 4, 0, "expected one instruction of the name x, got 'x'"),
-        (module_of("x f32[2] parameter(0)"), 3, 2, "expected '=' after the name x, got 'f32'"),
         (module_of("x = f33[2] parameter(0)"), 3, 4, "expected a shape: an element type such as"),
-        (module_of("x = f32[2,x] parameter(0)"), 3, 10, "expected a size, '<=' or '?', got 'x'"),
-        (module_of("x = (f32[2], f32[3]{1}) p()"), 3, 4, "expected valid elements in a tuple"),
         (module_of("x = f32[2]{1} parameter(0)"), 3, 4, "expected a valid shape, got f32[2]{1}"),
-        (module_of("x = 2 parameter(0)"), 3, 4, "expected a shape such as f32[2,3]{1,0}, got '2'"),
-        (module_of("x = f32[2]"), 4, 0, "expected an opcode and '(', got '}'"),
         (module_of("x = f32[2] parameter(y)"), 3, 21, "expected the number of a parameter"),
         (module_of("x = f32[2] parameter(1)"), 2, 0, "expected parameters numbered from 0 on"),
         (module_of(X, "y = f32[2] copy(z)"), 4, 16, "the name of an instruction above, got 'z'"),
         (module_of(X, "y = f32[2] add(x x)"), 4, 17, "expected ',' or ')', got 'x'"),
-        (module_of(X, "y = f32[2] add(x,)"), 4, 17, "expected the name of an operand, got ')'"),
         (
             module_of(X, "y = f32[2] add(x, f32[3,2] x)"),
             *(4, 18, "expected the shape of x, f32[2,3], got f32[3,2]{1,0}"),
@@ -259,10 +243,8 @@ def test_modules_are_values():
         ),
         (module_of(f"ROOT {X}", "ROOT y = f32[2] copy(x)"), 4, 0, "one ROOT, which is x"),
         (module_of("x = f32[2] constant({1, 2)"), 3, 25, "expected '}' for the '{' of line 3"),
-        (module_of(X, "y = f32[2] copy(x), a="), 5, 0, "expected a value, got '}'"),
         ("HloModule m f (x: f32[2]) -> f32[2] { x = f32[3] parameter(0) }", 1, 18, "shape of x"),
         ("HloModule m f () -> f32[2] { x = f32[2] parameter(0) }", 1, 14, "expected 1 parameters"),
-        ("HloModule m f () -> f32[2] { x = f32[3] constant(0) }", 1, 20, "expected the shape of x"),
         (
             module_of(X, head="HloModule m, entry_computation_layout={(f32[3,2])->f32[2,3]}"),
             *(1, 40, "expected the shape of x, f32[2,3], got f32[3,2]"),
@@ -357,11 +339,6 @@ def only_documented_errors(count, seed):
 
 def test_mutated_texts():
     only_documented_errors(500, random.randrange(2**32))
-
-
-@pytest.mark.long
-def test_a_hundred_thousand_mutated_texts():
-    only_documented_errors(100_000, 20261123)
 
 
 def steps_of(text):

@@ -2,7 +2,6 @@
 
 import contextlib
 import dataclasses
-import pickle
 import random
 
 import pytest
@@ -110,12 +109,7 @@ def test_oddity(entry):
         ("f32[2]{0:S(128)}", 11, "expected a number for S from -128 to 127, got '128'"),
         ("f32[2]/* never ends", 6, "expected */ at the end of a comment"),
         ("f32[٣]", 4, "expected a number, a word or a sign, got '٣'"),
-        ("f32[2.0]", 4, "expected an integer, got '2.0'"),
         ("f32[1e3]", 4, "expected an integer, got '1e3'"),
-        ("f32[2]{0:L(- 1)}", 11, "expected a number, a word or a sign, got '-'"),
-        ("token", 5, "expected '[' after token, got the end of the text"),
-        ("b(f32[4]{0}", 11, "expected ')', got the end of the text"),
-        ("b()", 2, "expected a shape"),
         ("(f32[2]{1})", 0, "expected valid elements in a tuple"),
     ],
 )
@@ -126,13 +120,6 @@ def test_errors_say_what_was_expected_and_where(text, column, rule):
     assert caught.value.text == text
     assert rule in str(caught.value)
     assert f"at column {column + 1}" in str(caught.value)
-
-
-def test_errors_can_be_pickled():
-    with pytest.raises(ShapeSyntaxError) as caught:
-        parse_shape("f33[2]")
-    again = pickle.loads(pickle.dumps(caught.value))
-    assert (str(again), again.column) == (str(caught.value), caught.value.column)
 
 
 def test_the_caret_stands_under_the_place_in_a_long_text():
@@ -148,13 +135,11 @@ def test_the_caret_stands_under_the_place_in_a_long_text():
     "text",
     [
         "(" * 100_000,
-        "(" * 101 + ")" * 101,
         "b(" * 1000,
         "(()" * 5000,
         "f32[" + "9" * 100_000 + "]",
         "/*" * 10_000,
         "f32[2]{0:T" + "(2)" * 10_000,
-        "(f32[" + "2," * 10_000 + "2])",
         "(f32[" + "9223372036854775807," * 10_000 + "2])",
     ],
     ids=lambda t: f"{t[:12]} {len(t)}",
@@ -213,13 +198,6 @@ def test_parse_reads_what_was_written(shape):
     assert str(parse_shape(str(again))) == str(again)
 
 
-def test_eval_reads_what_repr_wrote():
-    layout = xla.parse_layout("{0,1:T(2,*,128)(2,1)L(8)E(4)S(1)SC(0:3)}")
-    assert eval(repr(layout), {"parse_layout": xla.parse_layout}) == layout
-    for value in (layout, parse_shape("(f32[2,3]{0,1:T(2,2)}, b(s4[3]), ())")):
-        assert pickle.loads(pickle.dumps(value)) == value
-
-
 LETTERS = "".join(sorted(set("".join(TEXTS)))) + "é٣\x00\ud800"
 
 
@@ -260,11 +238,6 @@ def only_documented_errors(count, seed):
 
 def test_mutated_texts():
     only_documented_errors(2000, random.randrange(2**32))
-
-
-@pytest.mark.long
-def test_a_million_mutated_texts():
-    only_documented_errors(1_000_000, 20261121)
 
 
 OLD_NAMES = {
@@ -309,10 +282,6 @@ def test_primitive_type(entry):
         assert PrimitiveType.of_text(kind.text) is kind
 
 
-def test_the_facts_know_every_primitive_type():
-    assert {entry["name"] for entry in FACTS["primitive_types"]} == PrimitiveType.__members__.keys()
-
-
 @pytest.mark.parametrize("kind", [k for k in PrimitiveType if k.is_array], ids=lambda k: k.text)
 def test_dtypes_of_numpy_and_ml_dtypes(kind):
     dtype = kind.dtype
@@ -339,11 +308,9 @@ def test_types_without_a_dtype():
     [
         (lambda: Shape(PrimitiveType.TOKEN, (2,)), "token has no sizes"),
         (lambda: Shape.array(PrimitiveType.F32, (-1,)), "-1 is no size of a static dimension"),
-        (lambda: Shape.array(PrimitiveType.F32, (xla.UNBOUNDED,)), "no size of a static"),
         (lambda: Shape.array(PrimitiveType.F32, (2,), None, (True, False)), "one flag for each"),
         (lambda: Shape(PrimitiveType.PRIMITIVE_TYPE_INVALID), "type of some shape"),
         (lambda: Shape.buffer(Shape.token()), "must hold an array"),
-        (lambda: Shape.array(PrimitiveType.F32, (2**63,)), "no size of a static"),
         (lambda: XlaLayout(tail_padding_alignment=0), "must be at least 1, got 0"),
         (lambda: XlaLayout(memory_space=300), "8 signed bits, got 300"),
         (lambda: XlaLayout(minor_to_major=(2**63,)), "64-bit integers"),

@@ -65,18 +65,6 @@ def test_spot_check(entry, spot):
     assert list(at) == spot["index"]
 
 
-@pytest.mark.parametrize(
-    "entry", [e for e in TABLES if "memory_logical_number" in e], ids=shape_text
-)
-def test_memory(entry):
-    """The memory, slot by slot, by element number; padding is null."""
-    shape = parse_shape(entry["shape_text"])
-    memory = [None] * shape_util.physical_size(shape)
-    for number, slot in enumerate(positions(shape).ravel()):
-        memory[slot] = number
-    assert memory == entry["memory_logical_number"]
-
-
 @pytest.mark.parametrize("entry", EXAMPLES, ids=shape_text)
 def test_sizes(entry):
     shape = parse_shape(entry["shape_text"])
@@ -622,11 +610,6 @@ def test_the_old_form_there_and_back(data):
         back = PaddedLayout2017.of_layout(layout)
         assert back.layout_of(sizes) is layout
         assert (back.minor_to_major, back.padded_dimensions) == (tuple(order), tuple(padded))
-
-
-def test_the_old_text_shows_the_order_alone():
-    old = PaddedLayout2017((0, 1), (3, 5), PaddingValue2017.ZERO_PAD)
-    assert old.human_string() == "{0,1}"
 
 
 def test_the_old_permutation_was_the_inverse():

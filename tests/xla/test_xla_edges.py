@@ -48,14 +48,6 @@ class TestTuples:
         assert texts(su.flatten_tuple_shape(TREE)) == ["f32[42]{0}", "f32[101]{0}", "token[]"]
         assert su.subshape_count(TREE) == 6
 
-    def test_order_of_visits(self):
-        before, after = [], []
-        su.for_each_subshape(TREE, lambda _, path: before.append(path))
-        su.for_each_subshape_post_order(TREE, lambda _, path: after.append(path))
-        assert before == [(), (0,), (1,), (1, 0), (1, 1), (2,)]
-        assert after == [(0,), (1, 0), (1, 1), (1,), (2,), ()]
-        assert [path for path, _ in su.subshapes(TREE, post_order=True)] == after
-
     def test_making(self):
         assert str(su.make_tuple_shape([Shape.array(F32, (2,))])) == "(f32[2])"
         assert str(su.make_maybe_tuple_shape([])) == "()"

@@ -1,6 +1,8 @@
 """The page on XLA: its tables name what there is."""
 
 import re
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -43,3 +45,11 @@ def test_every_oddity_is_on_the_page():
 def test_the_module_says_what_it_offers():
     assert set(xla.__all__) <= set(dir(xla))
     assert all(getattr(xla, name) is not None for name in xla.__all__)
+
+
+@pytest.mark.ci
+def test_import_leaves_it_for_later():
+    code = "import sys, tensorlayout\nassert 'tensorlayout.xla' not in sys.modules\n"
+    code += "print(tensorlayout.xla.parse_shape('f32[2]'))"
+    said = subprocess.run([sys.executable, "-c", code], check=True, capture_output=True, text=True)
+    assert said.stdout == "f32[2]{0}\n"

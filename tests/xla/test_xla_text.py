@@ -1,7 +1,6 @@
 """Shape text: every text of the facts, what is refused and how, and mutated texts."""
 
 import contextlib
-import dataclasses
 import random
 
 import pytest
@@ -238,23 +237,6 @@ def only_documented_errors(count, seed):
 
 def test_mutated_texts():
     only_documented_errors(2000, random.randrange(2**32))
-
-
-OLD_NAMES = {
-    "index_primitive_type": "index_type",
-    "pointer_primitive_type": "pointer_type",
-    "dynamic_shape_metadata_prefix_bytes": "metadata_prefix_bytes",
-    "tail_padding_alignment_in_elements": "tail_padding_alignment",
-}
-
-
-def test_layouts_have_the_fields_of_the_facts():
-    """All but what sparse arrays left behind, which text is read with and layouts do not keep."""
-    known = [e for e in FACTS["layout_fields_now"] if "name" in e]
-    names = {e["name"] for e in known if e.get("note") != "sparse leftover"}
-    assert {OLD_NAMES.get(n, n) for n in names if n != "dim_level_types"} == {
-        field.name for field in dataclasses.fields(XlaLayout)
-    }
 
 
 @pytest.mark.parametrize("entry", GRAMMAR["properties"], ids=lambda e: e["letter"])

@@ -79,17 +79,6 @@ def test_many_inputs(gpu, count):
         same(found.to_device("cpu"), np.concatenate(parts, axis))
 
 
-@needs_compiler
-@pytest.mark.parametrize("count", [3, 20])
-def test_inputs_that_begin_anywhere(count):
-    values = [values_of((5, 7), seed=k) for k in range(count)]
-    inputs = [on_cuda(np.pad(v, ((1 + k % 3, 0), (0, 0)))) for k, v in enumerate(values)]
-    for axis in (0, 1):
-        with checking("bounds"):
-            found = tl.concat([x[1 + k % 3 :] for k, x in enumerate(inputs)], axis=axis)
-        same(found.to_device("cpu"), np.concatenate(values, axis))
-
-
 # --- Taking apart -------------------------------------------------------------------------------
 
 

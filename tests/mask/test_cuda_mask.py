@@ -7,9 +7,8 @@ from collections import Counter
 
 import numpy as np
 import pytest
-from layouts import STRIDED
 from simulated import needs_compiler, simulator
-from tensors import fits, placed, same, slots, tensor_in
+from tensors import same
 from test_cuda_matmul import counted
 
 import tensorlayout as tl
@@ -56,19 +55,6 @@ def test_sizes_and_shares(size, share):
 
 
 @needs_compiler
-def test_masks_that_lie_anywhere():
-    """The others are packed; the tensors under them are in every layout elsewhere."""
-    suitable = [x for x in STRIDED if x.ndim and fits(x, np.dtype("bool"))]
-    for layout in [*suitable[::5], *[x for x in suitable if min(x.strides) < 0]]:
-        mask, array = tensor_in(layout, slots(np.dtype("bool"), layout.required_size))
-        values = np.arange(array.size, dtype=np.float32).reshape(array.shape)
-        x = on_cuda(values)
-        same(x[placed(mask)].to_device("cpu"), values[array], f"{layout}")
-        x[placed(mask)] = 7
-        same(x.to_device("cpu"), written(values, (array,), 7), f"{layout}")
-
-
-@needs_compiler
 def test_more_chunks_than_one_step_of_the_sums():
     mask = mask_of(9_000_000, 0.001)
     found = on_cuda(mask.view(np.uint8))[on_cuda(mask)].to_device("cpu")
@@ -86,6 +72,19 @@ def test_indices_of_64_bits(monkeypatch):
         x[on_cuda(mask)] = 4
         same(x.to_device("cpu"), written(values, (mask,), 4))
     tl.plan.run.cache_clear()
+
+
+@pytest.mark.parametrize(
+    ("rest", "index"), [(masks.CHUNK + 1, "int32_t"), (masks.CHUNK, "int64_t")]
+)
+def test_64_bits_where_the_last_chunk_ends_beyond_32(monkeypatch, rest, index):
+    def chosen(file, name, **shape):
+        raise NotImplementedError(shape["INDEX"])
+
+    mask = tl.broadcast_to(on_cuda([True]), (2**31 - rest,))
+    monkeypatch.setattr(masks, "kernel", chosen)
+    with pytest.raises(NotImplementedError, match=index):
+        masks._launcher(mask._spec, "count_true", (1,))((0, mask._memory.address, 0, 0))
 
 
 # --- Writes --------------------------------------------------------------------------------------
@@ -109,17 +108,6 @@ def test_one_slice_for_all(order):
         with checking("bounds", "races"):
             x[tuple(on_cuda(k) if isinstance(k, np.ndarray) else k for k in key)] = on_cuda(value)
         same(x.to_device("cpu"), written(values, key, value))
-
-
-@needs_compiler
-@pytest.mark.parametrize("shape", [(2,), (4,), (3, 1)])
-def test_values_that_do_not_fit(shape):
-    x, mask = on_cuda(np.zeros(5)), on_cuda([True, False, True, False, True])
-    text = f"__setitem__: a value of shape {shape} could not be broadcast to (3,)"
-    with pytest.raises(ValueError, match="could not be broadcast") as caught:
-        x[mask] = on_cuda(np.ones(shape))
-    assert str(caught.value) == text
-    same(x.to_device("cpu"), np.zeros(5))
 
 
 # --- What it costs -------------------------------------------------------------------------------

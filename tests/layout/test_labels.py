@@ -269,12 +269,8 @@ def test_plans_are_kept_under_our_words_not_under_objects():
 @pytest.mark.cpu
 def test_the_formats_of_pytorch():
     torch = pytest.importorskip("torch", reason="optional: PyTorch")
-    x = torch.zeros((2, 3, 4, 5)).contiguous(memory_format=torch.channels_last)
     y = tl.zeros((2, 3, 4, 5), layout=torch.channels_last)
-    assert y.strides == x.stride() == (60, 1, 15, 3)
-    assert tl.to_layout(y, torch.contiguous_format).strides == (60, 20, 5, 1)
-    z = tl.to_layout(tl.ones((1, 2, 3, 4, 5)), torch.channels_last_3d)
-    assert z.strides == (120, 1, 40, 10, 2)
+    assert y.strides == (60, 1, 15, 3)
     with pytest.raises(TypeError, match=r"must be a Layout, .* got torch\.strided"):
         tl.zeros((2,), layout=torch.strided)
 
@@ -285,11 +281,8 @@ def test_the_layouts_of_jax():
     layouts = pytest.importorskip("jax.experimental.layout", reason="optional: JAX")
     if not hasattr(layouts, "Format"):
         pytest.skip("optional: JAX with Format and Layout")
-    x = jax.numpy.zeros((2, 3))
-    assert tl.zeros((2, 3), layout=x.format).layout.minor_to_major == (1, 0)
-    asked = layouts.Layout(major_to_minor=(0, 2, 3, 1))
-    assert tl.zeros((2, 3, 4, 5), layout=asked).layout.minor_to_major == (1, 3, 2, 0)
-    tiled = tl.to_layout(tl.zeros((3, 5)), layouts.Layout((0, 1), ((2, 2),)))
+    assert tl.zeros((2, 3), layout=jax.numpy.zeros((2, 3)).format).layout.minor_to_major == (1, 0)
+    tiled = tl.zeros((3, 5), layout=layouts.Layout((0, 1), ((2, 2),)))
     assert tiled.layout == tl.Layout.parse("(3,5):(2*12+2*2,3*4+2*1)")
     with pytest.raises(TypeError, match="must be a Layout, its text"):
         tl.zeros((2, 3), layout=layouts.Layout.AUTO)

@@ -63,6 +63,21 @@ DEEP = Layout.row_major((1,) * 64)
         (lambda: coalesce(TILES), "strides: a tiled layout has none"),
         (lambda: BitPattern(-1, "int8"), r"bits: must be at least 0 and below 2\*\*128, got -1"),
         (lambda: BitPattern(1, "float 32"), "dtype: must be a name of letters.* got 'float 32'"),
+        (lambda: Layout((3,), slot_bits=3), "slot_bits: must be 1, 2, 4 or 6, or None .*, got 3"),
+        (lambda: Layout((3,), slot_bits=2**70), "slot_bits: must be 1, 2, 4 or 6, or None"),
+        (lambda: ROWS.with_slot_bits(8), "slot_bits: must be 1, 2, 4 or 6, or None .*, got 8"),
+        (lambda: ROWS.with_slot_bits(4).component(0, 2), "slots of 4 bits have no parts"),
+        (lambda: Layout.parse("[3]{0:E(8)}"), r"E\(…\) of other bits than 1, 2, 4 or 6"),
+        (lambda: Layout.tiled((4, 4), [()]), "tiles: sizes must be at least 1"),
+        (lambda: Layout.tiled((4, 4), [(2, 3), (2, -(2**63))]), "tiles: sizes must be at least 1"),
+        (lambda: Layout.tiled((8, 8), [(4, 4), (3, 3)]), "cannot be said as parts of the dimens"),
+        (lambda: Layout.tiled((1, 1), [(2**40, 2**40)]), r"2\*\*63 slots or more"),
+        (
+            lambda: Layout.scale_factors(-1, 4),
+            "scale_factors: sizes must not be negative",
+        ),
+        (lambda: Layout.scale_factors(2**40, 2**40), r"multiply to more than 2\*\*63 - 1"),
+        (lambda: Layout.scale_factors(4, 4, "NULL"), "padding_value: must be ZERO, ONE"),
     ],
 )
 def test_wrong_values(make, message):
@@ -95,6 +110,8 @@ def test_wrong_values(make, message):
         (lambda: Layout.labelled((2, 3), 5), "labels: must be text, got 5"),
         (lambda: BitPattern(0.0, "float32"), "bits: must be an integer, got 0.0"),
         (lambda: BitPattern(0, np.dtype("int8")), "dtype: must be the name of a dtype"),
+        (lambda: ROWS.with_slot_bits("4"), "slot_bits: must be an integer, got '4'"),
+        (lambda: Layout.scale_factors(2.0, 4), "scale_factors: must be a sequence of integers"),
     ],
 )
 def test_wrong_types(make, message):

@@ -61,17 +61,3 @@ def test_padding():
     assert Layout.scale_factors(130, 6).padding_size == 256 * 8 - 130 * 6
     assert Layout.scale_factors(130, 6, "ONE").padding_value is PaddingValue.ONE
     assert Layout.scale_factors(128, 4).padding_size == 0
-
-
-@pytest.mark.parametrize(
-    ("arguments", "error", "message"),
-    [
-        ((-1, 4), ValueError, r"scale_factors: sizes must not be negative, got \(-1, 4\)"),
-        ((2.0, 4), TypeError, r"scale_factors: must be a sequence of integers, got \(2.0, 4\)"),
-        ((2**40, 2**40), ValueError, r"multiply to more than 2\*\*63 - 1"),
-        ((4, 4, "NULL"), ValueError, "padding_value: must be ZERO, ONE"),
-    ],
-)
-def test_bad_input(arguments, error, message):
-    with pytest.raises(error, match=message):
-        Layout.scale_factors(*arguments)

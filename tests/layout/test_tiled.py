@@ -164,16 +164,6 @@ def test_traces_show_each_conversion():
 # --- layouts made of tiles -----------------------------------------------------------------------
 
 
-def test_tiles_that_mean_nothing():
-    for tiles in ([()], [(0, 2)], [(-1,)], [(2, 3), (2, -(2**63))]):
-        with pytest.raises(ValueError, match="tiles: sizes must be at least 1"):
-            Layout.tiled((4, 4), tiles)
-    with pytest.raises(ValueError, match="cannot be said as parts of the dimensions"):
-        Layout.tiled((8, 8), [(4, 4), (3, 3)])
-    with pytest.raises(ValueError, match=r"2\*\*63 slots or more"):
-        Layout.tiled((1, 1), [(2**40, 2**40)])
-
-
 def test_a_tiled_value_whose_broadcast_has_strides():
     tiles = Layout.parse("(1,2,1):(1*8+2*2,1*4+2*1,1) order=(1,0,2) padded=(4,4,1)")
     value = tl.to_layout(tl.asarray([[[5], [6]]]), tiles)

@@ -3,10 +3,9 @@
 import copy
 import gc
 import pickle
-import subprocess
 import sys
-import threading
 import weakref
+from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 from layouts import LAYOUTS, every_layout
@@ -80,28 +79,18 @@ def test_slices_leave_nothing_behind():
 
 
 def test_eight_threads_get_the_same_objects():
-    start = threading.Barrier(8)
-    results = [[] for _ in range(8)]
+    def work(_):
+        whole = [Layout.padded((i + 5, 7), (i + 5, 8), (0, 1)) for i in range(300)]
+        return [(each, each.slice(2), each.permute((1, 0)).form) for each in whole]
 
-    def work(number):
-        start.wait()
-        for i in range(300):
-            whole = Layout.padded((i + 5, 7), (i + 5, 8), (0, 1))
-            results[number].append((whole, whole.slice(2), whole.permute((1, 0)).form))
-
-    threads = [threading.Thread(target=work, args=(n,)) for n in range(8)]
     before = sys.getswitchinterval()
     sys.setswitchinterval(1e-6)
     try:
-        for thread in threads:
-            thread.start()
-        for thread in threads:
-            thread.join()
+        with ThreadPoolExecutor(8) as threads:
+            first, *others = threads.map(work, range(8))
     finally:
         sys.setswitchinterval(before)
-    for made in zip(*results, strict=True):
-        assert len(made) == 8
-        assert len({tuple(map(id, layouts)) for layouts in made}) == 1
+    assert others == [first] * 7
 
 
 def test_a_finalizer_may_make_layouts():
@@ -120,22 +109,3 @@ def test_a_finalizer_may_make_layouts():
     assert len(made) == 50
     assert len(set(made)) == 1
     assert len(kept) == 5000
-
-
-def test_the_layout_package_needs_no_numpy():
-    code = (
-        "import sys, types; package = types.ModuleType('tensorlayout');"
-        "package.__path__ = sys.argv[1:]; sys.modules['tensorlayout'] = package;"
-        "import tensorlayout.layout; assert 'numpy' not in sys.modules;"
-        "print(*sorted(m for m in sys.modules if m.startswith('tensorlayout.')))"
-    )
-    import tensorlayout
-
-    done = subprocess.run(
-        [sys.executable, "-c", code, *tensorlayout.__path__],
-        capture_output=True,
-        check=True,
-        text=True,
-    )
-    known = tuple(f"tensorlayout.{name}" for name in ("late", "layout", "records", "words"))
-    assert all(name.startswith(known) for name in done.stdout.split())

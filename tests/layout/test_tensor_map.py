@@ -382,59 +382,27 @@ def test_coordinates_of_another_rank():
 # --- cuda-python ----------------------------------------------------------------------------------
 
 
-def enumerated(kind, prefix, *names):
-    return enum.IntEnum(kind, {prefix + name: number for number, name in enumerate(names)})
-
-
-class Unsigned:
-    """An integer of so many bits, as cuda-python's types are: nothing converts by itself."""
-
-    most = 0
-
-    def __init__(self, value):
-        assert type(value) is int
-        assert 0 <= value < self.most
-        self.value = value
-
-
-class Long(Unsigned):
-    most = 2**64
-
-
-class Short(Unsigned):
-    most = 2**32
-
-
-def stand_in(answer="CUDA_SUCCESS", types_of_data=("UINT8", "FLOAT32")):
-    """A module that takes what cuda-python's does and nothing else, and gives it back."""
-    module = types.ModuleType("cuda.bindings.driver")
-    module.cuuint64_t, module.cuuint32_t = Long, Short
-    module.CUresult = enum.IntEnum("CUresult", {"CUDA_SUCCESS": 0, "CUDA_ERROR_INVALID_VALUE": 1})
-    prefix = "CU_TENSOR_MAP_"
-    kinds = {
-        "CUtensorMapDataType": ("DATA_TYPE_", types_of_data),
+def stand_in(answer="CUDA_SUCCESS"):
+    """A module with the names of cuda-python, whose call gives back what it was given."""
+    names = {
+        "CUtensorMapDataType": ("DATA_TYPE_", ("UINT8", "FLOAT32")),
         "CUtensorMapInterleave": ("INTERLEAVE_", ("NONE", "16B", "32B")),
         "CUtensorMapSwizzle": ("SWIZZLE_", ("NONE", "32B", "64B", "128B")),
         "CUtensorMapL2promotion": ("L2_PROMOTION_", ("NONE", "L2_64B", "L2_128B", "L2_256B")),
         "CUtensorMapFloatOOBfill": ("FLOAT_OOB_FILL_", ("NONE", "NAN_REQUEST_ZERO_FMA")),
     }
-    for kind, (word, names) in kinds.items():
-        setattr(module, kind, enumerated(kind, prefix + word, *names))
-
-    def encode(kind, rank, address, dims, strides, box, steps, *choices):
-        assert type(kind) is module.CUtensorMapDataType
-        assert (type(rank), type(address)) == (int, int)
-        assert [type(c).__name__ for c in choices] == [*kinds][1:]
-        assert all(type(n) is Long for n in (*dims, *strides))
-        assert all(type(n) is Short for n in (*box, *steps))
-        assert len(dims) == len(box) == len(steps) == rank
-        assert len(strides) == max(rank - 1, 1)  # an empty list becomes a null pointer
-        lists = [[n.value for n in row] for row in (dims, strides, box, steps)]
-        given = (kind.name, rank, address, *lists, *(c.name for c in choices))
-        return module.CUresult[answer], given if answer == "CUDA_SUCCESS" else None
-
-    module.cuTensorMapEncodeTiled = encode
-    return module
+    kinds = {
+        kind: enum.Enum(kind, [f"CU_TENSOR_MAP_{word}{name}" for name in members])
+        for kind, (word, members) in names.items()
+    }
+    results = enum.Enum("CUresult", ["CUDA_SUCCESS", "CUDA_ERROR_INVALID_VALUE"])
+    return types.SimpleNamespace(
+        **kinds,
+        CUresult=results,
+        cuuint64_t=lambda n: ("64 bits", n),
+        cuuint32_t=lambda n: ("32 bits", n),
+        cuTensorMapEncodeTiled=lambda *given: (results[answer], given),
+    )
 
 
 @pytest.fixture
@@ -453,23 +421,25 @@ def installed(monkeypatch):
 
 
 def test_encoding(installed):
-    installed(stand_in())
+    module = stand_in()
+    installed(module)
     found = made({"layout": ROWS.moved(4), "swizzle": "32B", "l2_promotion": "64B"})
     assert found.encode(2**20) == (
-        "CU_TENSOR_MAP_DATA_TYPE_FLOAT32",
+        module.CUtensorMapDataType.CU_TENSOR_MAP_DATA_TYPE_FLOAT32,
         2,
         2**20 + 16,
-        [64, 64],
-        [256],
-        [8, 8],
-        [1, 1],
-        "CU_TENSOR_MAP_INTERLEAVE_NONE",
-        "CU_TENSOR_MAP_SWIZZLE_32B",
-        "CU_TENSOR_MAP_L2_PROMOTION_L2_64B",
-        "CU_TENSOR_MAP_FLOAT_OOB_FILL_NONE",
+        [("64 bits", 64), ("64 bits", 64)],
+        [("64 bits", 256)],
+        [("32 bits", 8), ("32 bits", 8)],
+        [("32 bits", 1), ("32 bits", 1)],
+        module.CUtensorMapInterleave.CU_TENSOR_MAP_INTERLEAVE_NONE,
+        module.CUtensorMapSwizzle.CU_TENSOR_MAP_SWIZZLE_32B,
+        module.CUtensorMapL2promotion.CU_TENSOR_MAP_L2_PROMOTION_L2_64B,
+        module.CUtensorMapFloatOOBfill.CU_TENSOR_MAP_FLOAT_OOB_FILL_NONE,
     )
     line = Layout.row_major((64,)).tensor_map((16,), "uint8").encode(16)
-    assert line[1:5] == (1, 16, [64], [0])
+    # An empty list becomes a null pointer, so that one of length 1 stands for no strides.
+    assert line[1:5] == (1, 16, [("64 bits", 64)], [("64 bits", 0)])
 
 
 CUBES = {"layout": CUBE, "box": (1, 8, 8), "interleave": "32B", "swizzle": "32B"}

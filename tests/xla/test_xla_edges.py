@@ -260,6 +260,11 @@ def test_the_other_forms_of_visiting():
         assert seen == [(0, 0), (0, 1), (1, 0), (1, 1)]
 
 
+def test_a_count_of_0_pins_its_dimension():
+    found = su.indices(parse_shape("f32[4,9]"), (1, 2), (0, 3), (1, 2))
+    assert list(found) == [(1, 2), (1, 4)]
+
+
 def test_shapes_validated_without_layouts():
     su.validate_shape_with_optional_layout(Shape.array(F32, (2,)))
     with pytest.raises(ValueError, match=r"shape f32\[2\]: has no layout"):

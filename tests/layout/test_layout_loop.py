@@ -149,54 +149,9 @@ def test_axes_merge_with_their_own_kind_only():
     assert merged([Axis(1, (5,)), Axis(1, (7,))]) == []
 
 
-def parts_of(axes, width=1):
-    """For each byte, where it is in the first memory, and in the second, which has windows."""
-    found = []
-    for index in product(*[range(axis.size) for axis in axes]):
-        to, from_ = 0, 0
-        for i, axis in zip(index, axes, strict=True):
-            (_, count), first, step = axis.window
-            at, rest = divmod(i - first, step)
-            inside = from_ is not None and not rest and 0 <= at < count
-            from_ = from_ + at * axis.strides[1] * width if inside else None
-            to += i * axis.strides[0] * width
-        found += [(to + b, None if from_ is None else from_ + b) for b in range(width)]
-    return sorted(found, key=str)
-
-
-@st.composite
-def windows(draw):
-    """Axes of a packed result; the source is packed, and has a window of one or of two of them."""
-    sizes = draw(st.lists(st.sampled_from((1, 2, 4, 8)), min_size=1, max_size=3))
-    to, from_, axes = 1, 1, []
-    for size in reversed(sizes):
-        window, count = None, size
-        if draw(st.booleans()):
-            count, step = draw(st.integers(0, size)), draw(st.sampled_from((1, 1, 2)))
-            first = draw(st.integers(0, max(size - 1 - (count - 1) * step, 0)))
-            fits = first + (count - 1) * step < size
-            window = Window((size, count), first, step) if fits else None
-            count = count if fits else size
-        axes.append(Axis(size, (to, from_), window))
-        to, from_ = to * size, from_ * max(count, 1)
-    return axes[::-1]
-
-
 def absorbs(slower, faster):
     step = slower.window.step
     return faster.tag is None and step == 1 and slower.steps_over(faster)
-
-
-@SOME
-@given(windows())
-def test_windows_have_the_same_parts_when_axes_merge_and_widen(axes):
-    found = merged(axes, absorbs) or [Axis(1, (1, 1))]
-    assert parts_of(found) == parts_of(axes)
-    assert not any(absorbs(slower, faster) for slower, faster in pairwise(found))
-    loop = Loop(tuple(found), (1, 1), (0, 0), (16, 16))
-    if loop.axes[-1].window.step == 1:
-        wide = loop.widened(WIDEST)
-        assert parts_of(wide.axes, wide.width) == parts_of(axes)
 
 
 def test_windows_merge_with_axes_that_all_have():
@@ -209,6 +164,14 @@ def test_windows_merge_with_axes_that_all_have():
     assert len(merged([rows[1], Axis(4, (1, 1), Window((4, 2)))], absorbs)) == 2
     assert merged([Axis(1, (1, 1), Window((1, 0)))]) == [Axis(1, (1, 1), Window((1, 0)))]
     assert (furthest(rows), furthest([Axis(6, (1, 9), Window((6, 1)))])) == (23, 5)
+
+
+@pytest.mark.parametrize(("count", "first", "pack"), [(4, 2, 2), (6, 4, 2), (4, 4, 4), (8, 0, 8)])
+def test_packs_begin_and_end_where_windows_do(count, first, pack):
+    loop = Loop((Axis(8, (1, 1), Window((8, count), first)),), (1, 1), (0, 0), (16, 16))
+    assert loop.pack(WIDEST) == pack
+    window = Window((8 // pack, count // pack), first // pack)
+    assert loop.widened(WIDEST).axes == (Axis(8 // pack, (1, 1), window),)
 
 
 def test_scalars_have_strides_of_zero():

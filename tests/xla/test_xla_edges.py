@@ -175,21 +175,17 @@ class TestMaking:
             (lambda: su.make_shape(F32, (2, 3), (True,)), "one flag for each"),
             (lambda: su.make_shape_with_dense_layout(F32, (2,), (1,)), r"\{1\} of shape f32\[2\]"),
             (lambda: su.make_static_shape(parse_shape("f32[?]")), r"got f32\[\?\]"),
-            (lambda: su.append_major_dimension(2, TREE), "must be an array"),
             (lambda: su.insert_dimension_at_index(parse_shape("f32[2]"), 2, 4), "from 0 to 1"),
             (lambda: su.delete_dimensions([0, 0], parse_shape("f32[2,3]")), "different dimensions"),
-            (lambda: parse_layout("{1,0}").delete_dimension(2), "2 is not in the layout"),
             (lambda: su.permute_dimensions([0, 0], parse_shape("f32[2,3]")), "a permutation"),
             (
                 lambda: su.permute_dimensions_ignoring_layout([], TREE),
                 "^permute_dimensions_ignoring_layout: must be an array",
             ),
-            (lambda: su.elements_in(parse_shape("f32[?]")), "no count"),
             (lambda: su.last_dim_is_minor_most(parse_shape("f32[]")), "a scalar"),
             (lambda: su.array_size(Shape.array(F32, (2,))), r"with a layout, got f32\[2\]"),
             (lambda: su.align_layouts(parse_shape("f32[2]"), parse_shape("f32[3]")), "equal num"),
             (lambda: lu.minor(parse_layout("{1,0}"), 2), r"from 0 to 1 for \{1,0\}, got 2"),
-            (lambda: lu.move_dim_to_major(parse_layout("{1,0}"), 2), "no dimension 2"),
             (lambda: lu.are_dimensions_consecutive(parse_layout("{1,0}"), [3]), "dimensions of"),
             (lambda: lu.linear_index(parse_shape("f32[2,3]"), (2, 0)), r"inside f32\[2,3\]\{1,0\}"),
             (
@@ -200,7 +196,6 @@ class TestMaking:
                 lambda: lu.get_split_config(parse_shape("f32[8,8]{1,0:SC(0:3)(1:3)}")),
                 "at most one",
             ),
-            (lambda: lu.byte_strides_is_major_to_minor([4], [2, 3], F32), "equal lengths"),
         ],
     )
     def test_refusals(self, call, message):

@@ -13,7 +13,7 @@ import pytest
 from tensorlayout import xla
 from tensorlayout.cli import main, show
 from tensorlayout.cli.errors import CommandError
-from tensorlayout.xla import HloSyntaxError, parse_hlo, parse_shape
+from tensorlayout.xla import HloSyntaxError, parse_hlo
 
 TEXTS = {path.stem: path.read_text("utf-8") for path in sorted(jax_functions.DATA.glob("*.hlo"))}
 TILED = TEXTS["tiled"]
@@ -169,15 +169,6 @@ def test_transfers_hold_their_operands_again():
     assert (change.bytes_read, change.bytes_written) == (32, 32)
 
 
-def test_a_scalar_under_a_tile_has_the_slots_of_the_tile():
-    shape = parse_shape("u32[]{:T(128)}")
-    assert xla.shape_util.physical_size(shape) == 128
-    assert xla.shape_util.physical_byte_size(shape) == 512
-    assert xla.to_buffer(xla.from_buffer(bytes([7, 0, 0, 0]) + bytes(508), shape), shape) == (
-        bytes([7]) + bytes(511)
-    )
-
-
 def module_of(*instructions, head="HloModule m"):
     return "\n".join([head, "f {", *instructions, "}"])
 
@@ -225,7 +216,6 @@ def test_blanks_and_comments_stand_between_any_two_words():
         (module_of(X, X), 4, 0, "expected one instruction of the name x, got 'x'"),
         (module_of("x = f33[2] parameter(0)"), 3, 4, "expected a shape: an element type such as"),
         (module_of("x = f32[2]{1} parameter(0)"), 3, 4, "expected a valid shape, got f32[2]{1}"),
-        (module_of("x = f32[2] parameter(y)"), 3, 21, "expected the number of a parameter"),
         (module_of("x = f32[2] parameter(1)"), 2, 0, "expected parameters numbered from 0 on"),
         (module_of(X, "y = f32[2] copy(z)"), 4, 16, "the name of an instruction above, got 'z'"),
         (module_of(X, "y = f32[2] add(x x)"), 4, 17, "expected ',' or ')', got 'x'"),
@@ -237,21 +227,12 @@ def test_blanks_and_comments_stand_between_any_two_words():
             module_of(X, "y = f32[] call(x), to_apply=g"),
             *(4, 28, "expected the name of a computation above, not g"),
         ),
-        (
-            module_of(X, "y = f32[] call(x), to_apply={ z = f32[] parameter(0) }"),
-            *(4, 28, "expected the name of a computation, or names in braces, got '{'"),
-        ),
         (module_of(f"ROOT {X}", "ROOT y = f32[2] copy(x)"), 4, 0, "one ROOT, which is x"),
         (module_of("x = f32[2] constant({1, 2)"), 3, 25, "expected '}' for the '{' of line 3"),
         ("HloModule m f (x: f32[2]) -> f32[2] { x = f32[3] parameter(0) }", 1, 18, "shape of x"),
-        ("HloModule m f () -> f32[2] { x = f32[2] parameter(0) }", 1, 14, "expected 1 parameters"),
         (
             module_of(X, head="HloModule m, entry_computation_layout={(f32[3,2])->f32[2,3]}"),
             *(1, 40, "expected the shape of x, f32[2,3], got f32[3,2]"),
-        ),
-        (
-            "HloModule m f { x = s8[] constant(1) } f { x = s8[] constant(1) }",
-            *(1, 39, "expected one computation of the name f, got 'f'"),
         ),
         (
             "HloModule m ENTRY f { x = s8[] constant(1) } ENTRY g { x = s8[] constant(1) }",

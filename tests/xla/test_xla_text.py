@@ -303,10 +303,3 @@ def test_values_are_immutable_and_hashable():
 def test_the_metadata_prefix_is_never_compared():
     assert parse_shape("f32[2]{0:M(8)}") == parse_shape("f32[2]{0}")
     assert hash(parse_shape("f32[2]{0:M(8)}")) == hash(parse_shape("f32[2]{0}"))
-
-
-def test_program_shapes():
-    signature = xla.shape_util.make_program_shape(
-        [parse_shape("f32[2]"), parse_shape("s32[]")], parse_shape("(f32[2])"), ["x"]
-    )
-    assert str(signature) == "(x: f32[2], (unknown): s32[]) -> (f32[2])"

@@ -176,6 +176,12 @@ def module_of(*instructions, head="HloModule m"):
 X = "x = f32[2,3] parameter(0)"
 
 
+def test_modules_are_values():
+    again = pickle.loads(pickle.dumps(parse_hlo(TILED)))
+    assert again == parse_hlo(TILED)
+    assert hash(again) == hash(parse_hlo(TILED))
+
+
 def test_what_may_be_left_out():
     module = parse_hlo("HloModule m g { y = s8[] constant(1) } f { x = s8[2] parameter(0) }")
     assert module.entry.name == "f"

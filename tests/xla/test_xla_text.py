@@ -1,6 +1,7 @@
 """Shape text: every text of the facts, what is refused and how, and mutated texts."""
 
 import contextlib
+import pickle
 
 import pytest
 from hypothesis import given, settings
@@ -118,6 +119,7 @@ def test_errors_say_what_was_expected_and_where(text, column, rule):
     assert caught.value.text == text
     assert rule in str(caught.value)
     assert f"at column {column + 1}" in str(caught.value)
+    assert pickle.loads(pickle.dumps(caught.value)).column == column
 
 
 def test_the_caret_stands_under_the_place_in_a_long_text():
@@ -176,6 +178,7 @@ def test_layouts_alone():
     assert xla.parse_layout("{}") == XlaLayout()
     layout = xla.parse_layout("{1,0:T(2,*,128)E(4)}")
     assert layout.tiles == (Tile(tile_of([2, "*", 128])),)
+    assert eval(repr(layout), {"parse_layout": xla.parse_layout}) == layout
     with pytest.raises(ShapeSyntaxError):
         xla.parse_layout("{1,0:T(8,128)")
 
@@ -192,6 +195,7 @@ def test_no_text():
 def test_parse_reads_what_was_written(shape):
     assert parse_shape(str(shape), default_layout=False) == shape
     assert eval(repr(shape), {"parse_shape": parse_shape}) == shape
+    assert pickle.loads(pickle.dumps(shape)) == shape
     again = parse_shape(str(shape))
     assert str(parse_shape(str(again))) == str(again)
 

@@ -109,7 +109,8 @@ def search(
         warnings.simplefilter("error")
         while number - first < cases and time.monotonic() < end:
             turn = number // TURN
-            with steps(small=turn % 2 == 1 and not few):
+            # In small blocks several threads allocate, so that no allocation has a fixed number.
+            with steps(small=turn % 2 == 1 and not few and check is judge):
                 while number // TURN == turn and number - first < cases:
                     if time.monotonic() >= end:
                         break

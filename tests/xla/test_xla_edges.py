@@ -17,7 +17,7 @@ from tensorlayout.xla import layout_util as lu
 from tensorlayout.xla import shape_util as su
 from tensorlayout.xla.primitive_types import RANGES
 
-F32, S4 = PrimitiveType.F32, PrimitiveType.S4
+F32 = PrimitiveType.F32
 TREE = parse_shape("(f32[42], (f32[101], ()), token[])")
 
 

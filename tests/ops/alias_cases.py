@@ -262,10 +262,11 @@ def columns(draw):
 
 SIGNS = {
     "b": {"&": "bitwise_and", "|": "bitwise_or", "^": "bitwise_xor"},
-    "f": {"+": "add", "-": "subtract", "*": "multiply"},
+    "f": {"+": "add", "-": "subtract", "*": "multiply", "//": "floor_divide", "%": "remainder"},
     "c": {"+": "add", "-": "subtract"},
 }
-SIGNS["i"] = SIGNS["u"] = SIGNS["b"] | SIGNS["f"] | {"//": "floor_divide", "%": "remainder"}
+SIGNS["i"] = SIGNS["b"] | SIGNS["f"]
+SIGNS["u"] = SIGNS["i"] | {"**": "pow"}
 
 
 def in_place(draw):

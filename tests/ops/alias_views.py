@@ -38,7 +38,7 @@ def pair(draw, shape, tiled):
     axis = draw.between(0, rank - 1)
     n = shape[axis]
     equal = [(d, e) for d in range(rank) for e in range(d) if shape[d] == shape[e]]
-    kinds = ["same", "flip", "flip"] + ["permute"] * 3 * bool(equal) + ["row"]
+    kinds = ["same", "same", "flip", "flip"] + ["permute"] * 3 * bool(equal) + ["row"]
     kinds += [] if tiled else ["shift"] * 4 + ["steps"] * 2 + ["flipped shift"] * 2
     match draw.choice(kinds):
         case "flip":
@@ -148,14 +148,18 @@ def at_positions(draw):
     found = [draw.between(-n, n - 1) for _ in range(x.storage.size)]
     x = draw.over(x.layout, np.array(found, dtype))
     number = draw.choice((0, 1, 7))
-    line = f"{to[0]}[{by[0]}] = {number}"
+    made, text = {}, str(number)
+    if draw.chance(0.4):  # of equal positions, the last value wins
+        there = (*by[1](x.array).shape, *target.shape[1:])
+        made, text = {"v": draw.operand(dtype, there, "moved")}, "v"
+    line = f"{to[0]}[{by[0]}] = {text}"
 
-    def expect(a):
+    def expect(a, *values):
         places = np.array(by[1](a))
-        to[1](a)[places] = number
+        to[1](a)[places] = values[0] if values else number
         return a
 
-    return Case("x[positions of x] = y", line, {"x": x}, expect, same, writes="x")
+    return Case("x[positions of x] = y", line, {"x": x, **made}, expect, same, writes="x")
 
 
 def parts(draw):

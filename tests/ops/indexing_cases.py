@@ -1,16 +1,28 @@
-"""Cases of reads and writes at positions: keys of every form, `take` and its kin."""
+"""Cases of reads and writes at positions: keys of every form, `take` and its kin.
+
+Of elements below a byte too, whose storage is packed and read without the package.
+"""
+
+import math
 
 import numpy as np
 from case import Case, Refused, but_signs_of_zeros, packed, same
 from casting import cast
+from draws import MOST, padding_bits, padding_mask, places
 from moving_cases import anything
-from tensors import BFLOAT16, as_dtype, kind
+from narrow_values import bits_of
+from tensors import BFLOAT16, NARROW, as_dtype, kind
+
+import tensorlayout as tl
+from tensorlayout import plan
+from tensorlayout.layout import PaddingValue
+from tensorlayout.tensor import TensorSpec
 
 
 def key_for(draw, shape):
     """A key as text, operands by name, and a function that puts NumPy's arrays into it."""
     spread = draw.choice([(2,), (3,), (1,), (5,), (2, 1), (2, 3), (0,), ()])
-    texts, items, made, dim, dots = [], [], {}, 0, False
+    texts, items, made, dim, dots, alone = [], [], {}, 0, False, False
 
     def add(text, item):
         texts.append(text)
@@ -24,7 +36,9 @@ def key_for(draw, shape):
     while dim < len(shape):
         n = shape[dim]
         choices = ["slice"] * 3 + ["none"] + ["integer"] * 2 * (n > 0) + ["dots"] * (not dots)
-        choices += ["positions"] * 2 * (n > 0 or spread == (0,)) + ["mask"]
+        if not alone:
+            choices += ["positions"] * 2 * (n > 0 or spread == (0,)) + ["mask"]
+            choices += ["boolean"] * draw.chance(0.15)
         match draw.choice(choices):
             case "none":
                 if len(texts) > 8:
@@ -34,6 +48,16 @@ def key_for(draw, shape):
             case "dots":
                 add("...", ...)
                 dots, dim = True, draw.between(dim, len(shape))
+                continue
+            case "boolean":  # of no dimension, as True, False or a tensor of rank 0
+                if len(texts) > 8:
+                    continue
+                truth = draw.chance(0.7)
+                if made or draw.chance(0.5):
+                    add(str(truth), truth)
+                    continue
+                operand(np.array(truth))
+                alone = True  # beside other data it is refused
                 continue
             case "integer":
                 i = draw.between(-n, n - 1)
@@ -85,7 +109,9 @@ def numpys(function):
 def read(draw):
     x = anything(draw)
     text, made, key = key_for(draw, x.layout.shape)
-    data = any(o.array.ndim for o in made.values())  # a tensor of rank 0 is an integer
+    # A tensor of rank 0 is an integer, unless it is a boolean.
+    data = any(o.array.ndim or o.array.dtype == bool for o in made.values())
+    data = data or "True" in text or "False" in text
 
     def expect(a, *arrays):
         return numpys(lambda: np.array(a[key(dict(zip(made, arrays, strict=True)))]))
@@ -261,7 +287,179 @@ def combining(name):
     return make
 
 
-CASES = {
+# --- elements below a byte -----------------------------------------------------------------------
+
+BELOW_A_BYTE = [name for name in NARROW if bits_of(name) < 8]
+ONE_OF_EACH_WIDTH = ["uint1", "int2", "int4", "float6_e2m3fn"]
+
+
+def octets_of(slots, bits):
+    """The bytes of slots of so many bits, the first slot in the lowest."""
+    digits = np.unpackbits(slots[:, None], axis=1, count=bits, bitorder="little")
+    return np.packbits(digits, bitorder="little")
+
+
+def slots_in(octets, bits):
+    """The whole slots of so many bits in bytes, a byte for each."""
+    digits = np.unpackbits(octets, bitorder="little")
+    digits = digits[: digits.size // bits * bits].reshape(-1, bits)
+    return np.packbits(digits, axis=1, bitorder="little").reshape(-1)
+
+
+class FewBits:
+    """Slots below a byte in a storage with more of them before and behind."""
+
+    def __init__(self, draw, writable):
+        draw.most = MOST
+        self.dtype = as_dtype(draw.choice(ONE_OF_EACH_WIDTH if draw.few else BELOW_A_BYTE))
+        self.bits = bits_of(self.dtype.name)
+        self.layout = draw.layout(draw.shape(), self.dtype, writable).at_origin
+        if not isinstance(self.layout.padding_value, PaddingValue):
+            self.layout = self.layout.with_padding_value(PaddingValue.ONE)
+        self.first = draw.choice((0, 1, 3)) * (8 // math.gcd(8, self.bits))  # a whole byte
+        count = self.first + self.layout.required_size + draw.between(0, 9)
+        self.slots = np.array(draw.values(self.dtype, count, "wild")).view(np.uint8)
+        if self.padding is not None:
+            mask = padding_mask(self.layout)
+            self.slots[self.first : self.first + mask.size][mask] = self.padding
+        self.one = -1 if self.dtype.name == "int1" else 1
+        self.places = self.first + places(self.layout)
+        self.array = self.slots[self.places]
+
+    @property
+    def padding(self):
+        """What slots of padding hold: None if anything."""
+        layout = self.layout
+        found = padding_bits(layout, self.dtype) if layout.is_padded else None
+        return found if found is None else found.view(np.uint8)
+
+    def tensor(self):
+        """A tensor of these slots on the default device."""
+        octets = octets_of(self.slots, self.bits)
+        layout, device = self.layout.with_slot_bits(self.bits), tl.default_device()
+        if device == "cpu":
+            self.storage = bytearray(octets)
+            return tl.from_storage(self.storage, layout.moved(self.first), dtype=self.dtype)
+        from tensorlayout.cuda.engine.memory import moved_slots
+
+        self.storage = tl.asarray(octets, device=device)
+        return moved_slots(self.storage, TensorSpec(self.dtype, layout, device), self.first)
+
+    def written(self, key, value):
+        """All slots of the storage after a write, padding that may hold anything left out."""
+        self.tensor()[key] = value
+        held = self.storage
+        octets = held if isinstance(held, bytearray) else np.asarray(held.to_device("cpu"))
+        found = self.known(slots_in(np.frombuffer(octets, np.uint8), self.bits))
+        return tl.asarray(found, device=tl.default_device())
+
+    def known(self, slots):
+        """Slots of which those that may hold anything are 0, and the last few left out."""
+        slots = slots[: self.slots.size].copy()
+        if self.layout.is_padded and self.padding is None:
+            mask = padding_mask(self.layout)
+            slots[self.first : self.first + mask.size][mask] = 0
+        return slots
+
+
+def held(x):
+    """The elements of a tensor as bytes, from its memory, after a look at its padding."""
+    layout, octets = x.layout, plan.base.backend(x.device).read(x)
+    slots = octets.view(np.uint8)
+    if layout.slot_bits is not None:
+        slots = slots_in(slots, layout.slot_bits)
+    bits = padding_bits(layout, x.dtype) if layout.is_padded else None
+    if bits is not None:
+        mask = padding_mask(layout)
+        assert (slots[: mask.size][mask] == bits.view(np.uint8)).all(), "padding"
+    return tl.asarray(np.array(slots[places(layout.at_origin)]), device=tl.default_device())
+
+
+def _below_a_byte(name, text, x, expect, operands=(), **options):
+    names = {"x": x.tensor, "written": x.written, "held": held}
+    return Case(
+        f"{name} below a byte",
+        text,
+        dict(operands),
+        expect,
+        same,
+        view=None,
+        traced=False,
+        names=names,
+        **options,
+    )
+
+
+def below_a_byte(draw):
+    """A copy, a view or a tensor like one whose slots have fewer bits than a byte."""
+    x = FewBits(draw, writable=False)
+    shape, dtype = x.layout.shape, x.dtype.name
+    target = draw.layout(shape, x.dtype, writable=True).at_origin
+    if not isinstance(target.padding_value, PaddingValue):
+        target = target.with_padding_value(PaddingValue.ZERO)
+    target = target.with_slot_bits(draw.choice((None, x.bits)))
+    ones = np.full(shape, x.one).astype(x.dtype).view(np.uint8) & (2**x.bits - 1)
+    text, expect = draw.choice(
+        [
+            (f'tl.to_layout(x(), tl.Layout.parse("{target}"))', lambda: x.array),
+            (f'tl.to_layout(x(), tl.Layout.parse("{target}"), copy=True)', lambda: x.array),
+            ("x().copy()", lambda: x.array),
+            ("tl.zeros_like(x())", lambda: x.array * 0),
+            (f"tl.full_like(x(), {x.one})", lambda: ones),
+            (
+                f'tl.full({shape}, {x.one}, dtype="{dtype}", layout=tl.Layout.parse("{target}"))',
+                lambda: ones,
+            ),
+            ("tl.reshape(x(), (-1,))", lambda: x.array.reshape(-1)),
+        ]
+    )
+    return _below_a_byte("copy", f"held({text})", x, expect)
+
+
+def read_below_a_byte(draw):
+    """A view begins with a whole byte, or is refused."""
+    x = FewBits(draw, writable=False)
+    text, made, key = key_for(draw, x.layout.shape)
+
+    def expect(*arrays):
+        there = numpys(lambda: x.places[key(dict(zip(made, arrays, strict=True)))])
+        if isinstance(there, Refused):
+            return there
+        if not made and there.size and int(there.min()) * x.bits % 8 and not x.layout.is_tiled:
+            return Refused(ValueError)
+        return x.slots[there]
+
+    refusals = (ValueError,) if made or x.layout.is_tiled else ()
+    text = f"held(x()[{text}])"
+    return _below_a_byte("x[…]", text, x, expect, made, may_refuse=refusals)
+
+
+def write_below_a_byte(draw):
+    """Other slots of a storage stay as they are, those in the same byte too."""
+    x = FewBits(draw, writable=True)
+    text, made, key = key_for(draw, x.layout.shape)
+    arrays = {name: o.array for name, o in made.items()}
+    there = numpys(lambda: x.places[key(arrays)])
+    value, shown = {}, str(x.one)
+    if not isinstance(there, Refused) and draw.chance(0.7):
+        cut = draw.between(0, np.ndim(there)) if draw.chance(0.3) else 0
+        sizes = tuple(1 if draw.chance(0.15) else n for n in np.shape(there)[cut:])
+        value, shown = {"y": draw.operand(x.dtype, sizes, "moved")}, "y"
+
+    def expect(*_):
+        if isinstance(there, Refused):
+            return there
+        new = value["y"].array if value else np.array(x.one).astype(x.dtype)
+        found = x.slots.copy()
+        found[there] = new.view(np.uint8) & (2**x.bits - 1)
+        return x.known(found)
+
+    text = f"written(np.s_[{text}], {shown})"
+    return _below_a_byte("x[…] = y", text, x, expect, {**made, **value})
+
+
+CASES = {f.__name__: f for f in (below_a_byte, read_below_a_byte, write_below_a_byte)}
+CASES |= {
     f.__name__: f for f in (read, write, overlapping_write, take, take_along_axis, put_along_axis)
 }
 CASES |= {name: combining(name) for name in COMBINING}

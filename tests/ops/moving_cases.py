@@ -9,7 +9,8 @@ from case import Case, in_dtype, near, packed, same
 from casting import cast, promoted
 from draws import MOST
 from numpy.lib.stride_tricks import sliding_window_view as windows
-from tensors import as_dtype, kind
+from on_devices import MIXED
+from tensors import DTYPES, as_dtype, kind
 
 import tensorlayout as tl
 from tensorlayout.layout import Layout
@@ -287,15 +288,18 @@ def repeat(draw):
 
 
 def tile(draw):
+    """New dimensions are the slowest."""
     x = anything(draw, 0, 4)
     counts = tuple(draw.choice((0, 1, 1, 2, 2, 3)) for _ in range(draw.between(0, 4)))
+    new = max(len(counts) - x.layout.ndim, 0)
+    order = [*(d + new for d in x.layout.minor_to_major), *reversed(range(new))]
     return Case(
         "tile",
         f"tl.tile(x, {counts})",
         {"x": x},
         lambda a: np.tile(a, counts),
         same,
-        kept_order(x, np.tile(x.array, counts).shape) if len(counts) <= x.layout.ndim else "packed",
+        packed(np.tile(x.array, counts).shape, order),
     )
 
 
@@ -339,6 +343,23 @@ def to_layout(draw):
 def copied(draw):
     x = anything(draw)
     return Case("copy", "x.copy()", {"x": x}, lambda a: a, same, x.layout.form)
+
+
+def assigned(draw):
+    """All of a tensor, from another dtype and layout: of tiles, perhaps in two steps."""
+    x = draw.operand(draw.dtype("movable"), draw.shape(), "moved", writable=True)
+    complex_too = x.dtype.kind == "c"
+    names = [n for n in DTYPES["movable"] if complex_too or not n.startswith("complex")]
+    other = draw.choice([n for n in names if not draw.few or n in MIXED])
+    y = draw.operand(other, x.layout.shape, "moved")
+    return Case(
+        "x[...] = y",
+        "x[...] = y",
+        {"x": x, "y": y},
+        lambda a, b: cast(b, x.dtype.name),
+        same,
+        writes="x",
+    )
 
 
 def like(draw):
@@ -404,11 +425,11 @@ def asarray(draw):
 
 def filled(draw):
     name = draw.choice(["zeros", "ones", "full", "empty"])
-    shape, dtype = draw.shape(), as_dtype(draw.dtype())
+    shape, dtype = draw.shape(), as_dtype(draw.dtype("holding small numbers"))
     layout, text = target(draw, shape, dtype)
     if draw.chance(0.3):
         layout, text = Layout.row_major(shape), "None"
-    value = {"zeros": 0, "ones": 1, "full": draw.choice((True, 2, 5))}.get(name)
+    value = {"zeros": 0, "ones": 1, "full": draw.choice((True, 2, 3))}.get(name)
     more = f", {value}" if name == "full" else ""
 
     def expect():
@@ -419,14 +440,15 @@ def filled(draw):
 
 
 def eye(draw):
-    rows, columns, k = draw.between(0, 9), draw.between(0, 9), draw.between(-4, 4)
-    dtype = as_dtype(draw.dtype())
+    rows, columns = draw.between(0, 9), draw.between(0, 9)
+    k = draw.choice((*range(-4, 5), 10**30, -(10**30)))
+    dtype = as_dtype(draw.dtype("holding small numbers"))
     layout, text = target(draw, (rows, columns), dtype)
     return Case(
         "eye",
         f'tl.eye({rows}, {columns}, k={k}, dtype="{dtype.name}", layout={text})',
         {},
-        lambda: np.eye(rows, columns, k).astype(dtype),
+        lambda: np.eye(rows, columns, max(-99, min(k, 99))).astype(dtype),
         same,
         layout.at_origin,
     )
@@ -556,7 +578,8 @@ CASES = {
     for f in (
         *(permute_dims, transposed, matrix_transpose, moveaxis, expand_dims, squeeze, flip),
         *(broadcast_to, broadcast_arrays, unstack, sliding_window, diagonal, diag, reshape),
-        *(concat, stack, roll, repeat, tile, pad, to_layout, copied, like, exchanged, asarray),
+        *(concat, stack, roll, repeat, tile, pad, to_layout, copied, assigned, like, exchanged),
+        asarray,
         *(moved_between_devices, filled, eye, arange, linspace, triangle, meshgrid),
         *(logspace, from_storage, serialised, dtypes_of_results),
         padded_once_more,

@@ -15,6 +15,7 @@ import tensorlayout as tl
 # What functions need besides the tensor.
 MORE = {"astype": "tl.float32", "full_like": "3", "quantile": "0.5", "nanquantile": "0.5"}
 MORE |= {"repeat": "2, axis=-1", "roll": "1, axis=-1", "sliding_window": "(2,), axis=(-1,)"}
+MORE |= {"tile": "(3, 2)"}
 # Results that depend on the rank, or on nothing.
 LEFT_OUT = {
     "from_dlpack",

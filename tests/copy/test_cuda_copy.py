@@ -199,64 +199,32 @@ def test_one_launch_covers_a_tebibyte(destination, source):
 # --- Every element, and nothing else -------------------------------------------------------------
 
 
-PAIRS = [
-    (d, s) for d in layouts.STRIDED for s in layouts.STRIDED
-    if d.shape == s.shape and not d.is_overlapping
-]  # fmt: skip
-
-
-@NEEDS_COMPILER
-@pytest.mark.parametrize("itemsize", ITEMSIZES)
-def test_every_pair_of_layouts(driver, itemsize):
-    padding = bytes(range(1, itemsize + 1))
-    first = ITEMSIZES.index(itemsize)
-    for destination, source in PAIRS[first::4]:
-        run(driver, destination, source, itemsize, padding=padding)
-        run(driver, destination, source, itemsize, tuning=TILES)
-
-
-LONGER = [
-    # more dimensions than any kernel is made for
-    (row_major((2,) * 13), Layout.packed((2,) * 13, tuple(range(13)))),
-    # a box of three dimensions: pixels of three elements, transposed
-    (row_major((40, 30, 3)), Layout.packed((40, 30, 3), (2, 0, 1))),
-    # the same, flipped in every dimension on the side of the source
-    (row_major((40, 30, 3)), Layout.packed((40, 30, 3), (2, 0, 1)).flip((0, 1, 2))),
-    # flipped in one
-    (row_major((40, 30, 3)), Layout.packed((40, 30, 3), (2, 0, 1)).flip((1,))),
-    # flipped in one, on the side of the destination
-    (row_major((40, 70)).flip((0,)), column_major((40, 70))),
-    # two short dimensions before a long one
-    (Layout.packed((700, 6, 5), (0, 1, 2)), row_major((700, 6, 5))),
-    # a broadcast dimension between transposed ones
-    (row_major((40, 5, 30)), Layout((40, 5, 30), (1, 0, 40))),
-    # steps of two on both sides, transposed
-    (Layout((40, 50), (200, 2)), Layout((40, 50), (2, 100))),
-    # odd everything
-    (nhwc((2, 3, 17, 29)), row_major((2, 3, 17, 29))),
-    (row_major((2, 3, 17, 29)), nhwc((2, 3, 17, 29))),
-    (row_major((131, 77)), column_major((131, 77))),
-    (Layout.pitched((31, 129), 4096, 16, None, PaddingValue.ONE), row_major((31, 129))),
-]
-
-
-@NEEDS_COMPILER
-@pytest.mark.parametrize("itemsize", ITEMSIZES)
-@pytest.mark.parametrize("shifts", [(0, 0), (1, 0), (0, 3)])
-def test_tiles_of_larger_layouts(driver, itemsize, shifts):
-    shifts = tuple([itemsize * shift for shift in shifts])
-    for destination, source in LONGER:
-        plan = run(
-            driver, destination, source, itemsize,
-            shifts=shifts, padding=b"\7" * itemsize, tuning=TILES,
-        )  # fmt: skip
-        assert plan.case == "tiles"
-
-
-# Boxes of more than three dimensions, of elements up to so many bytes.
-DEEP = [
-    # all dimensions are short, and none is whole in the box
+# Layouts of a copy through boxes, which have more than three dimensions for elements of up to so
+# many bytes.
+BOXES = [
+    # more dimensions than any kernel is made for: all are short, and none is whole in the box
+    (row_major((2,) * 13), column_major((2,) * 13), 16),
     (column_major((2,) * 13), row_major((2,) * 13), 16),
+    # a box of three dimensions: pixels of three elements, transposed
+    (row_major((40, 30, 3)), Layout.packed((40, 30, 3), (2, 0, 1)), 0),
+    # the same, flipped in every dimension on the side of the source
+    (row_major((40, 30, 3)), Layout.packed((40, 30, 3), (2, 0, 1)).flip((0, 1, 2)), 0),
+    # flipped in one
+    (row_major((40, 30, 3)), Layout.packed((40, 30, 3), (2, 0, 1)).flip((1,)), 0),
+    # flipped in one, on the side of the destination
+    (row_major((40, 70)).flip((0,)), column_major((40, 70)), 0),
+    # two short dimensions before a long one
+    (Layout.packed((700, 6, 5), (0, 1, 2)), row_major((700, 6, 5)), 0),
+    # a broadcast dimension between transposed ones
+    (row_major((40, 5, 30)), Layout((40, 5, 30), (1, 0, 40)), 0),
+    # steps of two on both sides, transposed
+    (Layout((40, 50), (200, 2)), Layout((40, 50), (2, 100)), 0),
+    # odd everything
+    (nhwc((2, 3, 17, 29)), row_major((2, 3, 17, 29)), 0),
+    (row_major((2, 3, 17, 29)), nhwc((2, 3, 17, 29)), 0),
+    (row_major((131, 77)), column_major((131, 77)), 0),
+    (Layout.pitched((31, 129), 4096, 16, None, PaddingValue.ONE), row_major((31, 129)), 0),
+    # many dimensions of other sizes
     (column_major((7, 5, 9, 6, 8)), row_major((7, 5, 9, 6, 8)), 8),
     (Layout.packed((4, 5, 6, 7, 8, 3), (1, 3, 5, 0, 2, 4)), row_major((4, 5, 6, 7, 8, 3)), 4),
     # short ones before a long one, of which the last box ends early
@@ -277,17 +245,16 @@ DEEP = [
 
 @NEEDS_COMPILER
 @pytest.mark.parametrize("itemsize", ITEMSIZES)
-def test_deep_boxes(driver, itemsize):
+def test_boxes(driver, itemsize):
     with checking("bounds", "barriers", "initialized", "races"):
-        for number, (destination, source, widest) in enumerate(DEEP):
-            for shifts in [(0, 0) if number % 2 else (itemsize, 3 * itemsize)]:
-                plan = run(
-                    driver, destination, source, itemsize,
-                    shifts=shifts, padding=b"\7" * itemsize, tuning=TILES,
-                )  # fmt: skip
-                assert plan.case == "tiles"
-            if itemsize <= widest:
-                assert depth(destination, source, itemsize) > 3
+        for number, (destination, source, deepest) in enumerate(BOXES, ITEMSIZES.index(itemsize)):
+            shifts = [(0, 0), (itemsize, 0), (0, 3 * itemsize)][number % 3]
+            plan = run(
+                driver, destination, source, itemsize,
+                shifts=shifts, padding=b"\7" * itemsize, tuning=TILES,
+            )  # fmt: skip
+            assert plan.case == "tiles"
+            assert itemsize > deepest or depth(destination, source, itemsize) > 3
 
 
 # Elements of 1 and 2 bytes that are turned in registers: rows of whole sectors in the source, of
@@ -352,25 +319,11 @@ def test_any_box(driver, data):
         return Layout.padded(tuple(shape), padded, tuple(data.draw(orders)), PaddingValue.ONE)
 
     itemsize = data.draw(st.sampled_from([1, 1, 2, 2, 4, 8, 16]))
-    shifts = data.draw(st.tuples(*[st.sampled_from([0, 0, itemsize, 4, 16])] * 2))
+    shifts = data.draw(st.tuples(*[st.sampled_from([0, 0, 1, itemsize, 4, 16])] * 2))
     destination, source = layout(), layout().flip(tuple(data.draw(turned)))
     padding = data.draw(st.sampled_from([None, bytes(range(1, itemsize + 1))]))
     with checking("bounds", "barriers", "initialized", "races"):
         run(driver, destination, source, itemsize, shifts=shifts, padding=padding, tuning=TILES)
-
-
-@NEEDS_COMPILER
-@pytest.mark.parametrize("itemsize", [2, 4, 8, 16])
-def test_addresses_that_are_no_multiple_of_the_element(driver, itemsize):
-    for destination, source in [
-        (row_major((30, 40)), row_major((30, 40))),
-        (row_major((30, 40)), column_major((30, 40))),
-        (Layout.padded((5, 40), (6, 48), None, PaddingValue.ZERO), row_major((5, 40))),
-    ]:
-        padding = bytes(range(1, itemsize + 1))
-        for shifts in [(1, 0), (0, 1), (itemsize // 2, 1)]:
-            run(driver, destination, source, itemsize, shifts=shifts, padding=padding)
-            run(driver, destination, source, itemsize, shifts=shifts, tuning=TILES)
 
 
 @NEEDS_COMPILER

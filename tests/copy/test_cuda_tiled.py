@@ -93,50 +93,31 @@ KINDS = [
 PAIRS = [(d, s) for kind in KINDS for d in kind for s in kind if d.is_tiled or s.is_tiled]
 
 
-@pytest.mark.parametrize("itemsize", ITEMSIZES)
-def test_copies_move_every_element_and_nothing_else(driver, itemsize):
-    value = bytes(range(1, itemsize + 1))
-    first = ITEMSIZES.index(itemsize)
+def test_copies_move_every_element_and_nothing_else(driver):
     with checking("bounds", "barriers", "initialized", "races"):
-        for destination, source in PAIRS[first % 2 :: 2]:
-            padding = value if destination.is_padded else None
-            for options in ({}, {"tuning": BOXES}):
-                for held in dict.fromkeys([padding, None]):
-                    plan = run(driver, destination, source, itemsize, padding=held, **options)
-                    assert len(plan.launches) == 1
+        for number, (destination, source) in enumerate(PAIRS):
+            itemsize = ITEMSIZES[number % len(ITEMSIZES)]
+            padding = bytes(range(1, itemsize + 1)) if destination.is_padded else None
+            for options in ({}, {"tuning": BOXES, "padding": padding}):
+                plan = run(driver, destination, source, itemsize, **options)
+                assert len(plan.launches) == 1
 
 
-def test_views_of_tiled_tensors(driver):
-    """Tiles backwards, tiles cut out, and steps; a view owns no padding."""
-    whole = tails((12, 24), (4, 8))
-    views = [
-        whole.flip((0, 1)),
-        whole.permute((1, 0)),
-        whole.slice((slice(4, 12), slice(8, 21))),
-        whole.slice((slice(None), slice(3, 7))),
-        whole.slice((slice(None, None, 4), slice(None))),
-        whole.slice((slice(None, None, -1),)),
-        whole.slice((2,)),
-    ]
-    with checking("bounds", "initialized"):
-        for view in views:
-            layout = view.at_origin
-            for options in ({}, {"tuning": BOXES}):
-                run(driver, layout, row_major(layout.shape), 4, **options)
-                run(driver, column_major(layout.shape), layout, 4, **options)
-                run(driver, tails(layout.shape, (8,)), layout, 2, padding=b"\1\2", **options)
-
-
-def test_padding_behind_elements_that_run_backwards(driver):
-    """It stands at the high end in memory, whichever way they run."""
-    turned = Layout.parse("(3,1,13,3):(-4,1,32,2*16+2*2)+8 padded=(4,2,13,4) padding=ZERO")
-    mixed = Layout.parse("(4,3):(2*-8+2*2,2*4+2*1)+8 padded=(4,4) padding=ZERO")
-    for layout in (turned, turned.flip((2,)), mixed):
-        for options in ({}, {"tuning": BOXES}):
-            run(driver, layout, row_major(layout.shape), 2, padding=b"\1\2", **options)
-        check_fill(driver, layout, 2, b"\1\2")
-
-
+WHOLE = tails((12, 24), (4, 8))
+# Tiles backwards, tiles cut out, and steps; a view owns no padding.
+VIEWS = [
+    WHOLE.flip((0, 1)),
+    WHOLE.permute((1, 0)),
+    WHOLE.slice((slice(4, 12), slice(8, 21))),
+    WHOLE.slice((slice(None), slice(3, 7))),
+    WHOLE.slice((slice(None, None, 4), slice(None))),
+    WHOLE.slice((slice(None, None, -1),)),
+    WHOLE.slice((2,)),
+]
+# Padding behind elements that run backwards: it stands at the high end in memory.
+TURNED = Layout.parse("(3,1,13,3):(-4,1,32,2*16+2*2)+8 padded=(4,2,13,4) padding=ZERO")
+MIXED = Layout.parse("(4,3):(2*-8+2*2,2*4+2*1)+8 padded=(4,4) padding=ZERO")
+BACKWARDS = [TURNED, TURNED.flip((2,)), MIXED]
 AWKWARD = [
     # the source runs backwards along a dimension with a tail
     ("(13,2,2,2):(2*48+8*1,-16,8,96)+16 padded=(16,3,2,2)",
@@ -146,14 +127,21 @@ AWKWARD = [
     # the last box has no element
     ("(13,1,2):(2*96+2*16+4*1,4,32) padded=(16,4,3)", "(13,1,2):(7*32+2*4,1,8) padded=(14,4,4)"),
 ]  # fmt: skip
+SPECIAL = [
+    *((view.at_origin, row_major(view.shape), 4) for view in VIEWS),
+    *((column_major(view.shape), view.at_origin, 4) for view in VIEWS),
+    *((tails(view.shape, (8,)), view.at_origin, 2) for view in VIEWS),
+    *((layout, row_major(layout.shape), 2) for layout in BACKWARDS),
+    *((Layout.parse(destination), Layout.parse(source), 16) for destination, source in AWKWARD),
+]
 
 
-@pytest.mark.parametrize(("destination", "source"), AWKWARD)
-def test_awkward_pairs(driver, destination, source):
-    to, from_ = Layout.parse(destination), Layout.parse(source)
+def test_special_copies(driver):
     with checking("bounds", "initialized"):
-        for options in ({}, {"tuning": BOXES}):
-            run(driver, to, from_, 16, padding=bytes(range(16)), **options)
+        for destination, source, itemsize in SPECIAL:
+            padding = bytes(range(1, itemsize + 1)) if destination.is_padded else None
+            for options in ({}, {"tuning": BOXES}):
+                run(driver, destination, source, itemsize, padding=padding, **options)
 
 
 def test_tails_in_more_dimensions_than_a_launch_takes(driver):
@@ -248,16 +236,16 @@ def check_fill(driver, layout, itemsize, padding):
     return plan
 
 
-@pytest.mark.parametrize("itemsize", ITEMSIZES)
-def test_fills_write_elements_and_padding_each_their_own(driver, itemsize):
-    value = bytes(range(1, itemsize + 1))
+def test_fills_write_elements_and_padding_each_their_own(driver):
     with checking("bounds", "races"):
-        for layout in dict.fromkeys([d for d, _ in PAIRS]):
-            padding = value if layout.is_padded else None
-            for held in (padding, None):
-                assert len(check_fill(driver, layout, itemsize, held).launches) == 1
-        cut = tails((12, 24), (4, 8)).slice((slice(4, 12), slice(8, 21)))
-        check_fill(driver, cut.at_origin, itemsize, None)
+        for number, layout in enumerate(dict.fromkeys([d for d, _ in PAIRS])):
+            for itemsize in (ITEMSIZES[number % 5], ITEMSIZES[(number + 2) % 5]):
+                padding = bytes(range(1, itemsize + 1)) if layout.is_padded else None
+                for held in (padding, None):
+                    assert len(check_fill(driver, layout, itemsize, held).launches) == 1
+        for layout in BACKWARDS:
+            check_fill(driver, layout, 2, b"\1\2")
+        check_fill(driver, VIEWS[2].at_origin, 4, None)
 
 
 def test_padding_that_may_hold_anything_is_filled_along(driver):
@@ -309,9 +297,6 @@ def test_tiles_that_do_not_divide_each_other_take_two_launches():
     check_tensor(y, values, 0)
 
 
-TAILS, NO_TAILS = tails((13, 21), (4, 8)), tails((16, 24), (4, 8))
-
-
 def test_an_elementwise_function_of_tiles_is_one_launch_that_writes_the_padding():
     x = on_device(numbers((300, 300), np.float32), tails((300, 300), (8, 128)))
     with checking("bounds", "count") as record:
@@ -339,16 +324,6 @@ def test_which_operands_one_launch_takes():
     assert not takes_tiles(plan(tails((3,) * 5, (2,) * 5), row_major((3,) * 5)))  # too many tails
     # without tails they are strided, and there are boxes for those
     assert takes_tiles(plan(tiled((512, 512), (8, 128)), column_major((512, 512))))
-
-
-def test_padding_is_never_computed_with():
-    """One holds ones, and so does the result, whatever the function makes of them."""
-    ones = tiled((13, 21), (4, 8), value=PaddingValue.ONE)
-    x = on_device(numbers((13, 21), np.float32), ones)
-    check_tensor(x * 0.0, np.zeros((13, 21), np.float32), 1)
-    y = on_device(numbers((13, 21), np.float32), tiled((13, 21), (4, 8)))
-    with checking("bounds", "initialized"):  # nothing was written to its padding
-        check_tensor(y + y, 2 * numbers((13, 21), np.float32))
 
 
 def test_conversions_of_nothing_take_one_launch_at_most():
@@ -417,28 +392,18 @@ def counted(driver, destination, source, itemsize, padding):
     return counts
 
 
-@pytest.mark.parametrize("size", [(128, 4), (130, 6), (300, 129), (0, 4)])
-def test_scale_factors_take_one_launch_each_way(size):
+@pytest.mark.parametrize("size", [(128, 4), (130, 6), (256, 256), (500, 510), (0, 4)])
+def test_scale_factors_take_one_launch_each_way_and_few_sectors(size):
     """The order in which block scaled matrix products take them."""
     values = np.random.default_rng(0).integers(1, 256, size).astype(np.uint8)
-    source, layout = tl.asarray(values, copy=True).to_device("cuda"), Layout.scale_factors(*size)
-    with checking("bounds", "initialized", "races", "count") as record:
-        x = tl.to_layout(source, layout)
-        y = tl.to_layout(x, row_major(size))
-    launches = sum(counts.launches for counts in record.counts.values())
-    assert launches == (2 if values.size else 0)
-    check_tensor(x, values, 0)
-    np.testing.assert_array_equal(storage_of(y), values.ravel())
-
-
-@pytest.mark.parametrize("size", [(256, 256), (500, 510)])
-def test_scale_factors_touch_no_more_sectors_than_there_are(size):
-    values = np.arange(math.prod(size), dtype=np.uint8).reshape(size)
     x = tl.asarray(values, copy=True).to_device("cuda")
     for layout in (Layout.scale_factors(*size), row_major(size)):
-        with checking("count") as record:
+        with checking("bounds", "initialized", "races", "count") as record:
             x = tl.to_layout(x, layout)
-        (counts,) = record.counts.values()
-        assert counts.sector_efficiency_read >= 0.95
-        assert counts.sector_efficiency_write >= 0.95
-        assert counts.lane_activity >= 0.95
+        check_tensor(x, values, 0)
+        assert sum(counts.launches for counts in record.counts.values()) == (values.size > 0)
+        if size[0] >= 256:
+            (counts,) = record.counts.values()
+            assert counts.sector_efficiency_read >= 0.95
+            assert counts.sector_efficiency_write >= 0.95
+            assert counts.lane_activity >= 0.95

@@ -7,7 +7,7 @@ import math
 
 import numpy as np
 from case import Case, Refused, but_signs_of_zeros, packed, same
-from casting import cast
+from casting import cast, promoted
 from draws import MOST, padding_bits, padding_mask, places
 from moving_cases import anything
 from narrow_values import bits_of
@@ -18,10 +18,12 @@ from tensorlayout import plan
 from tensorlayout.layout import PaddingValue
 from tensorlayout.tensor import TensorSpec
 
+INTEGERS = ("int8", "int16", "int32", "uint8", "uint16", "uint32", "uint64")
+
 
 def key_for(draw, shape):
     """A key as text, operands by name, and a function that puts NumPy's arrays into it."""
-    spread = draw.choice([(2,), (3,), (1,), (5,), (2, 1), (2, 3), (0,), ()])
+    spread = draw.choice([(2,), (3,), (1,), (5,), (12,), (2, 1), (2, 3), (0,), ()])
     texts, items, made, dim, dots, alone = [], [], {}, 0, False, False
 
     def add(text, item):
@@ -82,9 +84,10 @@ def key_for(draw, shape):
                 dim += rank - 1
             case "positions":
                 sizes = draw.choice([spread, spread, (1,) * len(spread)]) if n else (0,)
-                flat = [draw.between(-n, n - 1) for _ in range(int(np.prod(sizes)))]
-                dtypes = ["int64"] if draw.few or n > 127 else ["int64", "int64", "int32", "int8"]
-                dtype = draw.choice(dtypes)
+                few = draw.few or n > 127
+                dtype = "int64" if few else draw.choice(("int64", "int64", *INTEGERS))
+                least = 0 if dtype.startswith("u") else -n
+                flat = [draw.between(least, n - 1) for _ in range(int(np.prod(sizes)))]
                 operand(np.array(flat, dtype).reshape(sizes))
         dim += 1
         if draw.chance(0.15):
@@ -251,6 +254,7 @@ def combining(name):
         real = kind(as_dtype(dtype)) in "iu" or name != "scatter_add"
         x = draw.operand(dtype, draw.shape(1, 4), "wild" if real else "mild")
         shape = x.layout.shape
+        kind_of = "int64" if draw.few else draw.choice(("int64", "int64", *INTEGERS))
         if len(shape) > 1 and draw.chance(0.5):  # positions of their own for each line
             axis, k = _along(draw, x)
             pairs = zip(shape, k.layout.shape, strict=True)
@@ -261,28 +265,35 @@ def combining(name):
             n = shape[axis]
             spread = draw.choice([(9,), (1,), (0,), (40,)] + [(), (2, 3)] * (len(shape) == 1))
             spread = spread if n else (0,)
-            flat = [draw.between(-n, n - 1) for _ in range(int(np.prod(spread)))]
-            k = draw.holding(np.array(flat, np.int64).reshape(spread))
+            kind_of = kind_of if n <= 127 else "int64"
+            least = 0 if kind_of.startswith("u") else -n
+            flat = [draw.between(least, n - 1) for _ in range(int(np.prod(spread)))]
+            k = draw.holding(np.array(flat, kind_of).reshape(spread))
             at = axis % len(shape)
             there = [*shape[:at], *spread, *shape[at + 1 :]]
         cut = draw.between(0, len(there)) if draw.chance(0.3) else 0
         sizes = tuple(1 if draw.chance(0.15) else n for n in there[cut:])
-        y = draw.operand(dtype, sizes, "wild" if real else "mild")
+        narrower = dtype if draw.few else draw.choice((dtype, dtype, dtype, "int8"))
+        second = narrower if promoted(dtype, narrower) == dtype else dtype
+        operands, shown = {"x": x, "k": k}, "1"
+        if draw.chance(0.8):
+            operands["y"] = draw.operand(second, sizes, "wild" if real else "mild")
+            shown = "y"
 
-        def expect(a, i, b):
+        def expect(a, i, b=1):
             found = a.astype(np.float32) if a.dtype == BFLOAT16 else a
             if i.ndim == a.ndim > 1:
                 key = list(np.indices(there, sparse=True))
                 key[axis] = np.broadcast_to(i, there)
             else:
-                key = [slice(None)] * (axis % a.ndim) + [i]
+                key = [slice(None)] * (axis % a.ndim) + [i.astype(np.int64)]
             values = np.array(np.broadcast_to(b, there))  # NumPy 2.4 reads on behind shorter ones
             COMBINING[name].at(found, tuple(key), values.astype(found.dtype))
             return found.astype(a.dtype)
 
         layout = packed(shape, x.layout.minor_to_major)
-        text = f"tl.{name}(x, k, y, axis={axis})"
-        return Case(name, text, {"x": x, "k": k, "y": y}, expect, but_signs_of_zeros, layout)
+        text = f"tl.{name}(x, k, {shown}, axis={axis})"
+        return Case(name, text, operands, expect, but_signs_of_zeros, layout)
 
     return make
 

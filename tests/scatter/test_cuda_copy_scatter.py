@@ -3,11 +3,10 @@
 import numpy as np
 import pytest
 from simulated import needs_compiler, simulator
-from tensors import same, tensor_in
+from tensors import same
 from test_cuda_matmul import counted
 
 import tensorlayout as tl
-from tensorlayout.cuda.engine import memory
 from tensorlayout.cuda.engine.simulator import checking
 from tensorlayout.cuda.gather import index_loop
 from tensorlayout.cuda.scatter import copy_scatter
@@ -80,18 +79,6 @@ def test_rows_and_elements_by_tuples(index, monkeypatch):
             assert is_one(found)
             assert all(dict(k.shape)["INDEX"] == index for k in found)
             same(out.to_device("cpu"), expected)
-    tl.plan.run.cache_clear()
-
-
-@needs_compiler
-def test_many_dimensions_and_narrow_alignment(monkeypatch):
-    monkeypatch.setattr(memory, "_ALIGNMENTS", (1,) * len(memory._ALIGNMENTS))
-    layout = tl.Layout((2,) * 9, [3**k for k in range(9)])
-    x, array = tensor_in(layout, np.arange(layout.required_size, dtype=np.uint16))
-    at = rng().integers(-2, 2, array.shape)
-    out = tl.empty(array.shape, dtype="uint16", device="cuda")
-    along(out, x.to_device("cuda"), on_cuda(array + 1), 4, on_cuda(at))
-    same(out.to_device("cpu"), replaced(array, array + 1, 4, at))
     tl.plan.run.cache_clear()
 
 

@@ -48,28 +48,15 @@ def given(key):
 
 
 @needs_compiler
-def test_more_positions_than_a_launch_takes():
-    values = np.zeros((2, 3, 2, 3, 2, 3, 2), np.float32)
-    x = tl.flip(tl.to_layout(tl.asarray(values), (2, 6, 0, 1, 5, 4, 3)).to_device("cuda"), axis=2)
-    i, j = np.asarray([1, 0, -1, 1]), np.asarray([2, -3, -1, 0])
-    expected = np.asarray(x.to_device("cpu")).copy()
-    for count in (5, 6, 7):
-        key = (i, j, i, j, i, j, i)[:count]
-        value = rng().random(expected[key].shape, np.float32)
-        expected[key] = value
-        x[given(key)] = on_cuda(value)
-        same(x.to_device("cpu"), expected)
-
-
-@needs_compiler
-def test_more_dimensions_than_a_kernel_is_made_for():
+def test_more_positions_and_dimensions_than_a_kernel_is_made_for():
     layout = tl.Layout((2,) * 9, [3**k for k in range(9)])
     x, array = tensor_in(layout, np.arange(layout.required_size, dtype=np.uint8))
-    key = (slice(None),) * 3 + (np.asarray([1, 0, 0, -1]),)
-    value = slots(np.dtype("uint8"), array[key].size).reshape(array[key].shape)
-    x = placed(x)
-    x[given(key)] = on_cuda(value)
-    same(x.to_device("cpu"), written(array, key, value))
+    x, i = placed(x), np.asarray([1, 0, 0, -1])
+    for key in ((slice(None),) * 3 + (i,), (i, i, i, i, -1 - i, i, i)):
+        value = slots(np.dtype("uint8"), array[key].size).reshape(array[key].shape)
+        array = written(array, key, value)
+        x[given(key)] = on_cuda(value)
+        same(x.to_device("cpu"), array)
 
 
 @needs_compiler
@@ -112,16 +99,6 @@ def test_a_position_outside_is_reported_by_the_function_that_was_called():
         tl.put_along_axis(x, on_cuda(np.array([[5]])), 1)
         with pytest.raises(IndexError, match=r"^put_along_axis: index 5 is out of bounds"):
             x.to_device("cpu")
-
-
-@needs_compiler
-def test_a_padded_value_of_another_dtype():
-    for padding in (tl.PaddingValue.ONE, tl.BitPattern(0x7FC00000, "float32")):
-        layout = tl.Layout.padded((2, 3), (2, 5), None, padding)
-        value, array = tensor_in(layout, np.arange(10, dtype=np.float32))
-        x, key = on_cuda(np.zeros((4, 3), np.int8)), (np.asarray([3, 0]),)
-        x[given(key)] = placed(value)
-        same(x.to_device("cpu"), written(np.zeros((4, 3), np.int8), key, array))
 
 
 # --- Positions outside ---------------------------------------------------------------------------

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 from simulated import needs_compiler, simulator
-from tensors import as_dtype, same, slots
+from tensors import as_dtype, same
 from test_cuda_matmul import copied, counted
 
 import tensorlayout as tl
@@ -31,7 +31,7 @@ def combine(x, dims, positions, value, operation="add", **order):
     """Combine `value` with `x` at positions in `dims`, as indexing means them."""
     specs = [p._spec for p in positions]
     plan = Scatter("scatter").plan(x._spec, value._spec, dims, False, *specs)
-    with checking("bounds", "initialized", **order):
+    with checking("bounds", "initialized", *([] if order else ["races"]), **order):
         reducing(plan, operation)(x, value, *positions)
     return x
 
@@ -52,41 +52,16 @@ def expected(array, key, value, operation="add"):
 
 
 @needs_compiler
-@pytest.mark.long
-@pytest.mark.parametrize("dtype", ["int8", "uint16", "int64", "float16", "bfloat16", "complex64"])
-def test_every_kind_of_dtype(dtype):
-    array = slots(as_dtype(dtype), 40, finite=True).reshape(5, 8)
-    i, value = rng().integers(0, 5, 30), slots(as_dtype(dtype), 240, 1, finite=True)
-    value = value.reshape(30, 8)
-    array, value = array + as_dtype(dtype).type(0), value + as_dtype(dtype).type(0)  # no -0
-    for operation in ("add", "minimum", "maximum")[: 1 if dtype == "complex64" else 3]:
-        found = combine(on_cuda(array), (0,), [on_cuda(i)], on_cuda(value), operation)
-        result = array.copy()
-        for at, row in zip(i, value, strict=True):
-            result[at] = getattr(np, operation)(result[at], row)
-        same(found.to_device("cpu"), result, operation)
-
-
-@needs_compiler
 @pytest.mark.parametrize("places", [16, 200])
 def test_sums_of_floats_are_taken_in_index_order(places):
     i = rng().integers(0, places, 3000)
     value = rng().standard_normal(3000).astype(np.float32)
     array = np.zeros(places, np.float32)
-    for order in ({"order": "forward"}, {"order": "reverse"}, {"order": "random", "seed": 1}):
+    orders = [{}, {"order": "forward"}, {"order": "reverse"}, {"order": "random", "seed": 1}]
+    for order in orders:
         given = [on_cuda(i, "int16")]
         found = combine(on_cuda(array), (0,), given, on_cuda(value), **order)
         same(found.to_device("cpu"), expected(array, (i,), value), f"{order}")
-
-
-@needs_compiler
-def test_no_thread_depends_on_another():
-    i = rng().integers(0, 3, 900)
-    value = rng().standard_normal((900, 2)).astype(np.float32)
-    with checking("bounds", "races"):
-        found = tl.scatter_add(on_cuda(np.zeros((3, 2), np.float32)), on_cuda(i), on_cuda(value))
-    on_host = tl.scatter_add(*map(tl.asarray, (np.zeros((3, 2), np.float32), i, value)))
-    same(found.to_device("cpu"), np.asarray(on_host))
 
 
 @needs_compiler
@@ -99,15 +74,6 @@ def test_several_dimensions_and_broadcast_values(order):
         x = tl.to_layout(on_cuda(array), order)
         found = combine(x, (0, 1), [on_cuda(i), on_cuda(j)], on_cuda(value))
         same(found.to_device("cpu"), expected(array, (i, j), value), f"{shape}")
-
-
-@needs_compiler
-def test_more_positions_than_a_launch_takes():
-    array = np.zeros((2,) * 6, np.float32)
-    key = tuple(rng().integers(-2, 2, (6, 40)))
-    value = rng().random(40, np.float32)
-    found = combine(on_cuda(array), tuple(range(6)), list(map(on_cuda, key)), on_cuda(value))
-    same(found.to_device("cpu"), expected(array, key, value))
 
 
 @needs_compiler
@@ -184,17 +150,3 @@ def test_what_is_launched_and_moved(gpu):
     assert launched(gpu, lambda: tl.scatter_add(sums, line, small)) == (7, wide)
     one = on_cuda([3], "int8")
     assert launched(gpu, lambda: tl.scatter_add(sums, line, one)) == (7, [("scatter_add", 4)])
-
-
-@needs_compiler
-def test_one_value_for_all_positions():
-    i = rng().integers(0, 5, 40)
-    for dtype in ("int64", "float32"):
-        array = np.arange(15, dtype=dtype).reshape(5, 3)
-        for shape in ((1, 3), (1, 1), (40, 1), (40, 3)):
-            value = rng().integers(-9, 9, shape).astype(dtype)
-            for operation, call in (("add", tl.scatter_add), ("minimum", tl.scatter_min)):
-                found = call(on_cuda(array), on_cuda(i), on_cuda(value)).to_device("cpu")
-                same(found, expected(array, (i,), value, operation), f"{dtype}, {shape}")
-            turned = call(on_cuda(array.T.copy()), on_cuda(i), on_cuda(value.T), axis=1)
-            same(turned.to_device("cpu"), expected(array, (i,), value, "minimum").T)

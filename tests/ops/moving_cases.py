@@ -233,6 +233,25 @@ def stack(draw):
     )
 
 
+def sequence(draw):
+    """Tensors in lists, and in lists of lists, stacked in row-major order."""
+    made, dtype, _ = several(draw, [draw.shape(0, 3)] * draw.choice((1, 2, 4)))
+    names = list(made)
+    nested = len(names) == 4 and draw.chance(0.5)
+    rows = [names[:2], names[2:]] if nested else names
+    return Case(
+        "asarray of tensors",
+        f"tl.asarray({str(rows).replace(chr(39), '')})",
+        made,
+        lambda *arrays: np.reshape(
+            [cast(a, dtype) for a in arrays],
+            ((2, 2) if nested else (len(names),)) + arrays[0].shape,
+        ),
+        same,
+        "row-major",
+    )
+
+
 def kept_order(x, shape):
     return packed(shape, x.layout.minor_to_major)
 
@@ -578,7 +597,20 @@ CASES = {
     for f in (
         *(permute_dims, transposed, matrix_transpose, moveaxis, expand_dims, squeeze, flip),
         *(broadcast_to, broadcast_arrays, unstack, sliding_window, diagonal, diag, reshape),
-        *(concat, stack, roll, repeat, tile, pad, to_layout, copied, assigned, like, exchanged),
+        *(
+            concat,
+            stack,
+            sequence,
+            roll,
+            repeat,
+            tile,
+            pad,
+            to_layout,
+            copied,
+            assigned,
+            like,
+            exchanged,
+        ),
         asarray,
         *(moved_between_devices, filled, eye, arange, linspace, triangle, meshgrid),
         *(logspace, from_storage, serialised, dtypes_of_results),

@@ -43,19 +43,8 @@ def driver():
 
 
 def tiled(shape, *tiles, order=None, value=PaddingValue.UNSPECIFIED):
-    """The last dimensions in tiles, and those in tiles again; `order`: slowest dimension first."""
-    digits = [(d, 1, shape[d]) for d in order or range(len(shape))]
-    for tile in tiles:
-        kept, cut = digits[: -len(tile)], digits[-len(tile) :]
-        outer = [(d, unit * n, -(-m // n)) for (d, unit, m), n in zip(cut, tile, strict=True)]
-        inner = [(d, unit, n) for (d, unit, _), n in zip(cut, tile, strict=True)]
-        digits = [*kept, *outer, *inner]
-    found, stride = [[] for _ in shape], 1
-    for d, unit, extent in reversed(digits):
-        found[d].append((unit, extent, stride))
-        stride *= extent
-    parts = [[(n, step) for _, n, step in sorted(dim, reverse=True)] for dim in found]
-    return Layout(shape, parts=parts, padding_value=value)
+    """The fastest dimensions in tiles, and those in tiles again; `order`: slowest first."""
+    return Layout.tiled(shape, tiles, order and order[::-1], value)
 
 
 def blocked(shape, block, value=PaddingValue.UNSPECIFIED):
@@ -397,12 +386,13 @@ def test_scale_factors_take_one_launch_each_way_and_few_sectors(size):
     """The order in which block scaled matrix products take them."""
     values = np.random.default_rng(0).integers(1, 256, size).astype(np.uint8)
     x = tl.asarray(values, copy=True).to_device("cuda")
+    large = size[0] >= 256
     for layout in (Layout.scale_factors(*size), row_major(size)):
-        with checking("bounds", "initialized", "races", "count") as record:
+        with checking(*([] if large else ["bounds", "initialized", "races"]), "count") as record:
             x = tl.to_layout(x, layout)
         check_tensor(x, values, 0)
         assert sum(counts.launches for counts in record.counts.values()) == (values.size > 0)
-        if size[0] >= 256:
+        if large:
             (counts,) = record.counts.values()
             assert counts.sector_efficiency_read >= 0.95
             assert counts.sector_efficiency_write >= 0.95

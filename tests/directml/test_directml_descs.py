@@ -31,14 +31,6 @@ def test_sizes_of_other_types():
     assert calc_buffer_tensor_size("INT4", (9,)) == 8
     assert calc_buffer_tensor_size(tl.float16, (3,)) == 8
     assert calc_buffer_tensor_size("UINT8", (2**32 - 1,)) == 2**32
-    with pytest.raises(TypeError, match="DataType must be one of FLOAT32"):
-        calc_buffer_tensor_size("FLOAT8", (1,))
-    with pytest.raises(ValueError, match="Strides must be as many as Sizes, 2, got 1"):
-        calc_buffer_tensor_size("FLOAT32", (2, 3), (5,))
-    with pytest.raises(ValueError, match=r"each of Sizes must be at least 1 .*, got \(2, 0\)"):
-        calc_buffer_tensor_size("FLOAT32", (2, 0))
-    with pytest.raises(ValueError, match=r"Strides are unsigned, .*, got \(5, -1\)"):
-        calc_buffer_tensor_size("FLOAT32", (2, 3), (5, -1))
     with pytest.raises(TypeError, match=r"DataType must be a data type of DirectML: .* got False"):
         calc_buffer_tensor_size(False, (1,))
 
@@ -212,55 +204,13 @@ IMAGE = tl.zeros((1, 4, 4, 6), dtype=tl.float32)
 D = directml
 
 BROKEN = [
-    (
-        lambda: D.split(A, [1, 2], 1, out=[A[:, :2], A[:, :1]]),
-        "SPLIT: OutputTensors: Sizes along Axis 1 must be (1, 2), got (2, 1)",
-    ),
-    (
-        lambda: D.slice1(A, [0, 0], [2, 3], [1, 1], [1, 3], out=A),
-        "SLICE1: OutputTensor: Sizes must be (1, 3), got (2, 3)",
-    ),
-    (
-        lambda: D.slice_grad(A, (2, 4), [0, 0], [2, 3], [1, 1], out=TALL),
-        "SLICE_GRAD: OutputGradientTensor: Sizes must be (2, 4), got (3, 3)",
-    ),
-    (
-        lambda: D.cast(A, "INT32", out=A),
-        "CAST: OutputTensor: DataType must be INT32, got FLOAT32",
-    ),
-    (
-        lambda: D.fill_value_constant((2, 3), 1, "INT32", out=A),
-        "FILL_VALUE_CONSTANT: OutputTensor: DataType must be INT32, got FLOAT32",
-    ),
-    (
-        lambda: D.diagonal_matrix((3, 3), 0, 1, "FLOAT32", out=A),
-        "DIAGONAL_MATRIX: OutputTensor: Sizes must be (3, 3), got (2, 3)",
-    ),
-    (
-        lambda: D.DiagonalMatrix1OperatorDesc(
-            value=1, diagonal_fill_begin=0, diagonal_fill_end=1
-        ).validate(),
-        "DIAGONAL_MATRIX1: OutputTensor must be given without InputTensor, got None",
-    ),
+    (lambda: D.OperatorDesc(), "OperatorDesc: must be the descriptor of an operator, such as Join"),
     (lambda: D.top_k(A, 1, 1, out=[A]), "TOP_K: out must be 2 tensors, got 1"),
     (lambda: D.nonzero_coordinates(A, out=[A] * 3), "NONZERO_COORDINATES: out must be 2 tensors"),
-    (
-        lambda: D.fold(DEEP, (2, 3, 1), [1], [1], [1], [0], [0], out=DEEP[:, :1]),
-        "FOLD: OutputTensor: Sizes must be (2, 3, 1), got (2, 1, 1)",
-    ),
-    (lambda: D.OperatorDesc(), "OperatorDesc: must be the descriptor of an operator, such as Join"),
     (lambda: D.split(A, [3, 0], 1), "SPLIT: OutputTensors: Sizes must be 1 to 2**32 - 1, got 0"),
     (
         lambda: D.slice1(A, [0, 0], [2, 3], [1, 1], [2, 0]),
         "SLICE1: OutputTensor: each of Sizes must be at least 1",
-    ),
-    (
-        lambda: D.scatter(A, INT, A, 1, duplicates="error"),
-        "SCATTER: IndicesTensor: positions must differ with duplicates='error', got 0 again",
-    ),
-    (
-        lambda: D.scatter_nd(A, INT[:, :2] + 1, A[:1, :2], 2, 2, duplicates="error"),
-        "SCATTER_ND: IndicesTensor: positions must differ with duplicates='error', got (1, 1)",
     ),
     (
         lambda: D.tile(A, [2**16, 2**16]),
@@ -277,12 +227,6 @@ BROKEN = [
         ),
         "NONZERO_COORDINATES: OutputCoordinatesTensor: the last size must be columns, 1, got 2",
     ),
-    (
-        lambda: D.max_unpooling(
-            IMAGE, tl.zeros(IMAGE.shape, dtype=tl.uint32), (1, 4, 8, 8), out=IMAGE * 0
-        ),
-        "MAX_UNPOOLING: OutputTensor: Sizes must be (1, 4, 8, 8), got (1, 4, 4, 6)",
-    ),
 ]
 
 
@@ -293,11 +237,7 @@ def test_a_broken_rule(broken, says):
     assert str(caught.value).startswith(says)
 
 
-def test_what_is_no_number():
-    with pytest.raises(TypeError, match=r"SPLIT: sizes must be an integer or .* got 'a'"):
-        directml.split(A, "a", 0)
-    with pytest.raises(TypeError, match="PADDING: PaddingValue must be a real number, got 1j"):
-        directml.padding(A, [0, 0], [0, 0], value=1j)
+def test_values_that_do_not_fit():
     with pytest.raises(ValueError, match="PADDING: PaddingValue must fit FLOAT32, got 1e"):
         directml.padding(A, [0, 0], [0, 0], value=1e300)
     with pytest.raises(ValueError, match="PADDING: PaddingValue must be finite for INT32, got inf"):
@@ -335,72 +275,13 @@ def test_a_lack_of_memory_names_the_operator(monkeypatch):
         msg = "empty: shape (3,) needs more than there is"
         raise MemoryError(msg)
 
-    says = "shape (3,) needs more than there is"
     tile = directml.compile(directml.TileOperatorDesc(input=TensorDesc("INT8", (3,)), repeats=[1]))
     x = tl.zeros(3, dtype=tl.int8)
-    with monkeypatch.context() as patch:
-        patch.setattr(TensorDesc, "empty", short)
-        for run, name in (
-            (lambda: tile(x), "TILE"),
-            (lambda: directml.fill_value_constant((3,), 4, "INT8"), "FILL_VALUE_CONSTANT"),
-        ):
-            with pytest.raises(MemoryError, match=f"^{re.escape(f'{name}: {says}')}$"):
-                run()
-    with monkeypatch.context() as patch:
-        patch.setattr(directml.TileOperatorDesc, "_run", short)
-        with pytest.raises(MemoryError, match=f"^{re.escape(f'TILE: {says}')}$"):
-            directml.tile(x, (1,))
-
-
-def test_what_is_no_tensor():
-    with pytest.raises(TypeError, match=r"JOIN: InputTensors\[1\] must be a tensor, got numpy"):
-        directml.join([A, np.zeros((2, 3), ">f4")], 0)
-    with pytest.raises(TypeError, match="TILE: InputTensor must be a tensor, got list"):
-        directml.tile([1, 2], [1])
-    with pytest.raises(TypeError, match=r"JOIN: InputTensors\[0\] must be a TensorDesc, got"):
-        directml.JoinOperatorDesc(inputs=[A], axis=0)
-    with pytest.raises(TypeError, match=r"JOIN: InputTensors.*no data type for complex64"):
-        directml.join([tl.zeros((2,), dtype=tl.complex64)], 0)
-
-
-# --- memory ---
-
-
-def test_outputs_that_share_memory_with_themselves():
-    wide = tl.broadcast_to(tl.zeros((1, 3), dtype=tl.float32), (2, 3))
-    with pytest.raises(ValueError, match="OutputTensor: elements of an output must not share"):
-        directml.join([A[:1, :], A[:1, :]], 0, out=wide)
-    desc = directml.JoinOperatorDesc(
-        inputs=[TensorDesc("INT8", (3,))], output=TensorDesc("INT8", (3,), (0,)), axis=0
-    )
-    with pytest.raises(ValueError, match=r"must not share memory, got Sizes \(3,\) and Strides"):
-        directml.compile(desc)
-
-
-def test_in_place_only_where_it_is_allowed():
-    storage = tl.arange(8)
-    x, part = storage[:4], storage[2:6]
-    for run in (
-        lambda out: directml.cumulative_summation(x, 0, out=out),
-        lambda out: directml.element_wise_identity(x, out=out),
-    ):
-        with pytest.raises(ValueError, match="exactly the same bytes or none, got 16 bytes shared"):
-            run(part)
-    directml.cumulative_summation(x, 0, out=x)
-    assert np.asarray(storage).tolist() == [0, 1, 3, 6, 4, 5, 6, 7]
-    with pytest.raises(ValueError, match=r"TILE: OutputTensor must share with InputTensor no mem"):
-        directml.tile(x, (1,), out=x)
-    with pytest.raises(ValueError, match=r"SCATTER: OutputTensor must .* with IndicesTensor no"):
-        directml.scatter(tl.zeros((4,), dtype=tl.int64), part, x, 0, out=storage[1:5])
-    directml.join([x], 0, out=storage[4:])  # disjoint parts of one storage
-    assert np.asarray(storage).tolist() == [0, 1, 3, 6] * 2
-
-
-def test_outputs_that_share_memory_with_each_other():
-    x, storage = tl.arange(4), tl.arange(6)
-    says = r"OutputTensors\[0\] must share no memory with OutputTensors\[1\], got 8 bytes shared$"
-    with pytest.raises(ValueError, match=says):
-        directml.split(x, [2, 2], 0, out=[storage[:2], storage[1:3]])
+    for owner, name in ((TensorDesc, "empty"), (directml.TileOperatorDesc, "_run")):
+        with monkeypatch.context() as patch:
+            patch.setattr(owner, name, short)
+            with pytest.raises(MemoryError, match=r"^TILE: shape \(3,\) needs more than there is$"):
+                tile(x)
 
 
 # --- compiled operators ---
@@ -482,15 +363,6 @@ def test_outputs_that_share_declared_bytes():
         split(x, out=[storage[:2], storage[2:4]])
 
 
-def test_strides_of_the_output_are_those_described():
-    desc = directml.TileOperatorDesc(
-        input=TensorDesc("INT8", (2, 2)), output=TensorDesc("INT8", (2, 4), (1, 3)), repeats=[1, 2]
-    )
-    found = directml.compile(desc)(tl.asarray([[1, 2], [3, 4]], dtype=tl.int8))
-    assert found.strides == (1, 3)
-    assert np.asarray(found).tolist() == [[1, 2, 1, 2], [3, 4, 3, 4]]
-
-
 def test_inputs_owned_by_the_operator():
     owned = TensorDesc("INT64", (2,), flags="OWNED_BY_DML")
     desc = directml.JoinOperatorDesc(inputs=[owned, TensorDesc("INT64", (1,))], axis=0)
@@ -507,19 +379,6 @@ def test_inputs_owned_by_the_operator():
         join.initialize(weights, weights)
     with pytest.raises(ValueError, match="OWNED_BY_DML is for inputs only"):
         directml.FillValueConstantOperatorDesc(output=owned, value=1).validate()
-
-
-def test_optional_input():
-    for background, expected in ((None, [[7, 0], [0, 7]]), ([[1, 2], [3, 4]], [[7, 2], [3, 7]])):
-        desc = directml.DiagonalMatrix1OperatorDesc(
-            input=background and TensorDesc("INT64", (2, 2)),
-            output=TensorDesc("INT64", (2, 2)),
-            value=7,
-            diagonal_fill_begin=0,
-            diagonal_fill_end=1,
-        )
-        given = [] if background is None else [tl.asarray(background)]
-        assert np.asarray(directml.compile(desc)(*given)).tolist() == expected
 
 
 def test_functions_take_a_feature_level():
@@ -610,21 +469,13 @@ def test_a_call_made_again_is_checked_by_what_it_is_given():
     for _ in range(3):
         assert np.asarray(directml.join([x, x], 0)).tolist() == [1, 2, 1, 2]
         assert np.asarray(directml.join([x, y], 0)).tolist() == [1, 2, 3, 4]
-        at = tl.asarray([1, 0])
-        assert np.asarray(directml.gather_elements(indices=at, x=y, axis=0)).tolist() == [4, 3]
-        assert np.asarray(directml.gather_elements(y, at, 0)).tolist() == [4, 3]
-        assert np.asarray(directml.gather_elements(at, at, 0)).tolist() == [0, 1]
+        assert np.asarray(directml.gather_elements(y, x - 1, 0)).tolist() == [3, 4]
         assert np.asarray(directml.gather_elements(indices=y - 3, x=x, axis=0)).tolist() == [1, 2]
-        for yes in (1, True):
-            found = directml.cumulative_summation(x, 0, 0, yes == 1)
-            assert np.asarray(found).tolist() == [0, 1]
         with pytest.raises(TypeError, match="HasExclusiveSum must be True or False, got 1"):
             directml.cumulative_summation(x, 0, 0, 1)
         with pytest.raises(TypeError, match="Axis must be an integer, got False"):
             directml.join([x, y], False)
-        with pytest.raises(TypeError, match=r"SLICE1: InputWindowStrides must be"):
-            directml.slice1(x, [0], [2], [True])
-        assert np.asarray(directml.slice1(x, [0], [2], [1])).tolist() == [1, 2]
+        assert np.asarray(directml.cumulative_summation(x, 0, 0, True)).tolist() == [0, 1]
 
 
 def test_a_call_made_again_validates_nothing(monkeypatch):

@@ -1,4 +1,7 @@
-"""The examples of the operator pages, number by number, called both ways, in many layouts."""
+"""The examples of the operator pages, number by number, called both ways.
+
+Random operands in many layouts: `ops/directml_cases.py`.
+"""
 
 import numpy as np
 import pytest
@@ -6,13 +9,11 @@ from directml_facts import (
     DESCS,
     OPERATORS,
     STORED,
-    _column_major,
     _row_major,
     array,
     attributes,
     call,
     field,
-    flipped,
     stored,
 )
 
@@ -57,43 +58,33 @@ def outs(example, make):
     return found[0] if len(found) == 1 else found
 
 
-@pytest.mark.parametrize("make", [*STORED, flipped], ids=lambda m: m.__name__)
-@pytest.mark.parametrize(("name", "example"), EXAMPLES)
-def test_function(name, example, make):
-    inputs = {
-        k: each(lambda t: make(array(t)) if make is flipped else stored(array(t), make), tensor)
-        for k, tensor in example["inputs"].items()
-    }
-    sizes = {k: each(lambda t: t["sizes"], tensor) for k, tensor in example["output"].items()}
-    dtypes = {k: each(data_type, tensor) for k, tensor in example["output"].items()}
-    check(call(name, inputs, attributes(example), sizes, dtypes), example)
-    into = outs(example, _column_major if make is flipped else make)
-    results = call(name, inputs, attributes(example), sizes, dtypes, out=into)
-    given = into if isinstance(into, list) else [into]
-    several = results if isinstance(results, tuple) else (results,)
-    assert all(result is out for result, out in zip(several, given, strict=True))
-    check(tuple(given), example)
-
-
 @pytest.mark.parametrize("make", STORED, ids=lambda m: m.__name__)
 @pytest.mark.parametrize(("name", "example"), EXAMPLES)
-def test_descriptor(name, example, make):
+def test_example(name, example, make):
+    """The function, and the operator of a descriptor with strides, into a given tensor too."""
+
     def described(tensor):
         strides = None if make is _row_major else make(tuple(tensor["sizes"])).strides
         return TensorDesc(data_type(tensor), tensor["sizes"], strides)
 
-    members = {
-        field(k): each(described, tensor)
-        for k, tensor in [*example["inputs"].items(), *example["output"].items()]
+    tensors = [*example["inputs"].items(), *example["output"].items()]
+    members = {field(k): each(described, tensor) for k, tensor in tensors}
+    operator = directml.compile(DESCS[name](**members, **attributes(example)))
+    inputs = {
+        k: each(lambda t: stored(array(t), make), tensor) for k, tensor in example["inputs"].items()
     }
-    desc = DESCS[name](**members, **attributes(example))
-    operator = directml.compile(desc)
-    inputs = [each(lambda t: stored(array(t), make), t) for t in example["inputs"].values()]
-    flat = [x for item in inputs for x in (item if isinstance(item, list) else [item])]
-    check(operator(*flat), example)
+    flat = [x for item in inputs.values() for x in (item if isinstance(item, list) else [item])]
+    results = operator(*flat)
+    check(results, example)
+    several = results if isinstance(results, tuple) else (results,)
+    for x, described_output in zip(several, operator.desc.outputs_of, strict=True):
+        assert x.layout.same_placement(described_output.layout)
     into = outs(example, make)
     operator(*flat, out=into)
     check(tuple(into) if isinstance(into, list) else into, example)
+    sizes = {k: each(lambda t: t["sizes"], tensor) for k, tensor in example["output"].items()}
+    dtypes = {k: each(data_type, tensor) for k, tensor in example["output"].items()}
+    check(call(name, inputs, attributes(example), sizes, dtypes), example)
 
 
 def test_every_operator_has_a_descriptor_and_a_function():

@@ -109,33 +109,6 @@ def test_the_table_at_every_level(name):
             assert {t.name for t in table[tensor].data_types} == set(wanted)
 
 
-def test_scatter_at_the_first_level():
-    """The page's table for 1_0: FLOAT32 or FLOAT16, four dimensions, UINT32 indices."""
-    for data_type in ("FLOAT32", "FLOAT16"):
-        data, updates = TensorDesc(data_type, (1, 1, 3, 3)), TensorDesc(data_type, (1, 1, 2, 3))
-        indices = TensorDesc("UINT32", (1, 1, 2, 3))
-        members = {"input": data, "indices": indices, "updates": updates, "axis": 2}
-        directml.ScatterOperatorDesc(**members).validate("1_0")
-        signed = members | {"indices": TensorDesc("INT32", (1, 1, 2, 3))}
-        with pytest.raises(TypeError, match=r"UINT32 at feature level 1_0, got INT32; .* is 3_0$"):
-            directml.ScatterOperatorDesc(**signed).validate("1_0")
-
-
-def test_an_error_names_the_lowest_level():
-    four = [TensorDesc("INT8", (1, 1, 1, 1))]
-    five = [TensorDesc("FLOAT32", (1,) * 5)]
-    wide = [TensorDesc("INT64", (1, 1, 1, 1))]
-    fault = r"^JOIN: InputTensors\[0\]: DataType must be one of FLOAT32, .* at feature level 1_0"
-    with pytest.raises(TypeError, match=f"{fault}, got INT8; the lowest .* allows it is 2_1$"):
-        directml.JoinOperatorDesc(inputs=four, axis=0).validate("1_0")
-    with pytest.raises(TypeError, match=r"got INT64; the lowest level that allows it is 4_1$"):
-        directml.JoinOperatorDesc(inputs=wide, axis=0).validate("3_1")
-    with pytest.raises(ValueError, match=r"DimensionCount must be 4 .* got 5; .* it is 3_0$"):
-        directml.JoinOperatorDesc(inputs=five, axis=0).validate("2_1")
-    with pytest.raises(TypeError, match=r"no level allows FLOAT64 with 4 dimensions$"):
-        directml.tile(directml.fill_value_constant((1, 1, 1, 1), 0, "FLOAT64"), (1, 1, 1, 1))
-
-
 def test_every_refusal_names_the_lowest_level_of_the_facts():
     for name in ("GATHER", "TOP_K", "CAST"):
         row = row_at(name, LEVELS[-1])
@@ -153,21 +126,6 @@ def test_every_refusal_names_the_lowest_level_of_the_facts():
                 desc = plain(name, row, "InputTensor", data_type, rank)
                 with pytest.raises((TypeError, ValueError), match=f"it is {levels[0]}$"):
                     desc.validate(first)
-
-
-@pytest.mark.parametrize(
-    ("name", "mode", "lowest"),
-    [("PADDING", "SYMMETRIC", "3_0"), ("PADDING", "WRAP", "6_4"), ("PADDING1", "WRAP", "6_4")],
-)
-def test_padding_modes_that_came_later(name, mode, lowest):
-    members = {"padding_mode": mode, "start_padding": [0] * 4, "end_padding": [0] * 4}
-    desc = DESCS[name](input=TensorDesc("FLOAT32", (1, 1, 1, 1)), **members)
-    before = LEVELS[LEVELS.index(lowest) - 1]
-    with pytest.raises(
-        ValueError, match=f"{name}: PaddingMode {mode} .* {before}; .* is {lowest}$"
-    ):
-        desc.validate(before)
-    desc.validate(lowest)
 
 
 @pytest.mark.parametrize("level", LEVELS)

@@ -16,11 +16,8 @@ def same(x, expected):
     np.testing.assert_array_equal(np.asarray(x), expected, strict=True)
 
 
-def test_slice1_takes_all_by_default():
-    x = tl.arange(10)
-    same(directml.slice1(x, [2], [7], [3]), np.array([2, 5, 8]))
-    same(directml.slice1(x, [2], [7], [-3]), np.array([8, 5, 2]))
-    same(directml.slice1(x, [0], [10], [2**31 - 1]), np.array([0]))
+def test_the_longest_step():
+    same(directml.slice1(tl.arange(10), [0], [10], [2**31 - 1]), np.array([0]))
 
 
 def test_gather_reads_the_nearest_position_for_one_outside():

@@ -20,8 +20,17 @@ def _identity(draw, shape):
 
 def _cumulative(draw, shape):
     axis = draw.between(0, len(shape) - 1)
-    text = f"dml.cumulative_summation(x, {axis}, out=o)"
-    return text, lambda x: np.cumsum(x, axis, dtype=x.dtype), shape
+    back, exclusive = draw.chance(0.5), draw.chance(0.5)
+
+    def expect(x):
+        x = np.flip(x, axis) if back else x
+        found = np.cumsum(x, axis, dtype=x.dtype) - (x if exclusive else 0)
+        return np.flip(found, axis) if back else found
+
+    text = (
+        f"dml.cumulative_summation(x, {axis}, dml.AxisDirection({int(back)}), {exclusive}, out=o)"
+    )
+    return text, expect, shape
 
 
 def _slice(draw, shape):

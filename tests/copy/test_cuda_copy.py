@@ -91,6 +91,8 @@ CASES = [
     ("flat", FLIPPED, FLIPPED, 4, (32, 32)),
     # small: whatever it costs, it is less than a launch
     ("flat", row_major((300,)), row_major((300,)), 1, (1, 1)),
+    # bytes behind the last 16
+    ("flat", row_major((301,)), row_major((301,)), 1, (32, 32)),
     # rows of 4096 bytes that begin at multiples of 16 on both sides
     ("rows", Layout.pitched((300, 1000), 4096, 4), row_major((300, 1000)), 4, (32, 32)),
     # rows without an element of the source left out, each read again and again

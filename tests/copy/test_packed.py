@@ -15,6 +15,9 @@ from tensorlayout.layout import Layout, PaddingValue
 
 pytestmark = pytest.mark.usefixtures("device")
 
+DTYPES = {bits_of(name): name for name in ONE_OF_EACH_WIDTH}
+every_width = pytest.mark.parametrize("bits", DTYPES)
+
 
 def memory(x):
     """The bytes of a tensor from its lowest slot on."""
@@ -34,20 +37,31 @@ RUNS = {
 }
 
 
-@pytest.mark.parametrize("dtype", ONE_OF_EACH_WIDTH)
+@every_width
 @pytest.mark.parametrize(("shape", "tiles"), RUNS.values(), ids=RUNS)
-def test_runs(shape, tiles, dtype):
-    bits = bits_of(dtype)
+def test_runs(shape, tiles, bits):
     rows = Layout.row_major(shape)
     tiled = Layout.tiled(shape, tiles, padding_value=PaddingValue.ONE)
     wide = Layout.padded(shape, [n + 3 for n in shape], padding_value=PaddingValue.ONE)
     values = np.random.default_rng(2).integers(0, 2**bits, shape, np.uint8)
     for source, target in ((rows, tiled), (tiled, rows), (wide, tiled), (tiled, wide)):
-        x = tl.to_layout(asarray(values.view(as_dtype(dtype))), source)
+        x = tl.to_layout(asarray(values.view(as_dtype(DTYPES[bits]))), source)
         few = tl.to_layout(x, target.with_slot_bits(bits))
         assert few.layout.slot_bits == bits
         same(held(few), values)
         same(held(tl.to_layout(few, source)), values)
+
+
+@every_width
+def test_other_slots_of_the_last_byte_stay(bits):
+    values = np.random.default_rng(3).integers(0, 2**bits, (2, 99), np.uint8)
+    y = asarray(values[1].view(as_dtype(DTYPES[bits])))
+    for count in (1, 2, 3, 5, 33, 70):
+        x = tl.to_layout(
+            asarray(values[0].view(as_dtype(DTYPES[bits]))), Layout((99,), slot_bits=bits)
+        )
+        x[:count] = y[:count]
+        same(held(x), np.concatenate([values[1, :count], values[0, count:]]))
 
 
 @pytest.fixture

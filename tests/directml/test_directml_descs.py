@@ -1,7 +1,6 @@
 """Tensor descriptors, the rules of operators, and what tensors operators may be given."""
 
 import inspect
-import re
 import typing
 
 import numpy as np
@@ -61,78 +60,11 @@ def test_members_of_a_descriptor():
     assert TensorDesc("UINT8", (3,), guaranteed_base_offset_alignment=16).rank == 1
 
 
-@pytest.mark.parametrize(
-    ("arguments", "rule"),
-    [
-        (("FLOAT32", ()), "DimensionCount must be 1 to 8, got 0"),
-        (("FLOAT32", (1,) * 9), "DimensionCount must be 1 to 8, got 9"),
-        (("FLOAT32", (2, 0)), r"each of Sizes must be at least 1 .* got \(2, 0\)"),
-        (("FLOAT32", (2, -1)), r"each of Sizes must be at least 1 .* got \(2, -1\)"),
-        (("UINT8", (2**32,)), "each of Sizes must be at least 1 and fit 32 bits"),
-        (("UINT8", (2**16, 2**16)), r"at most 2\*\*32 - 1 elements, got 4294967296"),
-        (("UINT8", (2,), (2**32 - 1,)), r"at most 2\*\*32 - 1 elements, got 4294967296"),
-        (("UINT8", (2**16, 2**16), (0, 0)), r"at most 2\*\*32 - 1 elements"),
-        (("FLOAT32", (2, 3), (3,)), "Strides must be as many as Sizes, 2, got 1"),
-        (("FLOAT32", (2, 3), (3, -1)), r"Strides are unsigned, .* negative, got \(3, -1\)"),
-        (
-            ("FLOAT32", (2, 3), (2**32, 1)),
-            r"each of Strides must fit 32 bits, got \(4294967296, 1\)$",
-        ),
-        (("FLOAT32", (10**5000,)), r"must be at least 1 .*, got \(an integer of 16610 bits,\)$"),
-        (("FLOAT32", (2,), (-(10**5000),)), r"Strides .*, got \(an integer of 16610 bits,\); copy"),
-    ],
-)
-def test_rules_of_descriptors(arguments, rule):
-    with pytest.raises(ValueError, match=f"^TensorDesc: .*{rule}"):
-        TensorDesc(*arguments)
-
-
-@pytest.mark.parametrize(
-    ("members", "rule"),
-    [
-        (
-            {"total_tensor_size_in_bytes": 23},
-            "TotalTensorSizeInBytes must be at least .* 24, .* 23",
-        ),
-        ({"guaranteed_base_offset_alignment": 2}, "Alignment must be 0 or .* at least 4, .* got 2"),
-        ({"guaranteed_base_offset_alignment": 24}, "Alignment must be 0 or a power of two .* 24"),
-        ({"guaranteed_base_offset_alignment": -4}, "Alignment must be 0 or a power of two .* -4"),
-        ({"guaranteed_base_offset_alignment": 2**32}, "Alignment must be 0 .* got 4294967296"),
-        (
-            {"total_tensor_size_in_bytes": 2**64},
-            "TotalTensorSizeInBytes must be .* and fit 64 bits, got 18446744073709551616",
-        ),
-        ({"flags": 2}, "Flags must be one of NONE, OWNED_BY_DML, got 2"),
-    ],
-)
-def test_rules_of_members(members, rule):
-    with pytest.raises(ValueError, match=f"^TensorDesc: .*{rule}"):
-        TensorDesc("FLOAT32", (2, 3), **members)
-
-
-def test_types_of_members():
-    for wrong in ("FLOAT8", None, 77, tl.complex64, tl.bool, tl.bfloat16, True):
-        with pytest.raises(TypeError, match=r"^TensorDesc: DataType must be"):
-            TensorDesc(wrong, (1,))
-    with pytest.raises(TypeError, match=r"^TensorDesc: Strides must be"):
-        TensorDesc("FLOAT32", (2,), (1.0,))
-    with pytest.raises(TypeError, match=r"^TensorDesc: Sizes must be"):
-        TensorDesc("FLOAT32", "ab")
-    for member in ("total_tensor_size_in_bytes", "guaranteed_base_offset_alignment"):
-        said = "".join(part.capitalize() for part in member.split("_"))
-        for wrong in (1.5, True, "64", [64]):
-            with pytest.raises(TypeError, match=f"^TensorDesc: {said} must be an integer, got"):
-                TensorDesc("FLOAT32", (2,), **{member: wrong})
-    for wrong in (None, True, "ALL", 1.0):
-        with pytest.raises(ValueError, match=r"^TensorDesc: Flags must be one of NONE, OWNED_BY"):
-            TensorDesc("FLOAT32", (2,), flags=wrong)
-    assert TensorDesc(np.int64(1), (np.int32(2),)) == TensorDesc("FLOAT32", (2,))
-
-
 def test_broadcast_and_largest_descriptors():
     assert TensorDesc("UINT8", (2**32 - 1,)).layout.size == 2**32 - 1
     assert TensorDesc("FLOAT32", (2, 3), (0, 1)).layout.is_overlapping
     assert TensorDesc("FLOAT32", (1, 3), (-7, 1)).strides == (0, 1)  # never used
+    assert TensorDesc(np.int64(1), (np.int32(2),)) == TensorDesc("FLOAT32", (2,))
 
 
 def test_channels_first_over_channels_last():
@@ -157,116 +89,166 @@ def test_from_tensors_and_back():
     assert TensorDesc.from_layout("INT16", Layout.parse("(2,3):(5,1)+7")).strides == (5, 1)
 
 
-def test_tensors_that_cannot_be_described():
-    x = tl.zeros((2, 3), dtype=tl.float32)
-    with pytest.raises(ValueError, match=r"unsigned, .* got \(3, -1\); copy .* SLICE1"):
-        TensorDesc.of(tl.flip(x, axis=1))
-    with pytest.raises(ValueError, match="DimensionCount must be 1 to 8, got 0"):
-        TensorDesc.of(x[0, 0])
-    with pytest.raises(ValueError, match="each of Sizes must be at least 1"):
-        TensorDesc.of(x[:0])
-    with pytest.raises(ValueError, match="is tiled"):
-        TensorDesc.from_layout("INT8", Layout((4, 4), parts=[[(2, 8), (2, 2)], [(2, 4), (2, 1)]]))
-    tiled = tl.zeros((4, 4), layout="{1,0:T(2,2)}")
-    with pytest.raises(ValueError, match=r"JOIN: InputTensors\[1\]: .* is tiled, .* to_layout"):
-        directml.join([tl.zeros((4, 4)), tiled], axis=0)
-    with pytest.raises(TypeError, match="DirectML has no data type for bool"):
-        TensorDesc.of(x > 0)
-    with pytest.raises(ValueError, match=r"share slots|overlap"):
-        TensorDesc("FLOAT32", (2, 3), (0, 1)).empty()
-    with pytest.raises(TypeError, match="TensorDesc: layout must be a Layout, got 5"):
-        TensorDesc.from_layout("INT8", 5)
-    with pytest.raises(TypeError, match=r"TensorDesc: device must be one of those .* got int"):
-        TensorDesc("INT8", (3,)).empty(device=5)
-    with pytest.raises(TypeError, match="TensorDesc: buffer: storage must have the buffer proto"):
-        TensorDesc("INT8", (3,)).over(5)
-
-
 def test_other_ranks():
     desc = TensorDesc("FLOAT32", (2, 3), (1, 2))
     five = desc.with_rank(5)
     assert (five.sizes, five.strides) == ((1, 1, 1, 2, 3), (6, 6, 6, 1, 2))
     assert five.with_rank(2) == desc
     assert TensorDesc("FLOAT32", (2, 3)).with_rank(3) == TensorDesc("FLOAT32", (1, 2, 3))
-    with pytest.raises(ValueError, match=r"Sizes \(2, 3\) cannot have 1 dimensions"):
-        desc.with_rank(1)
-    for wrong in (0, -1, 9, 2**40):
-        with pytest.raises(ValueError, match=f"DimensionCount must be 1 to 8, got {wrong}$"):
-            desc.with_rank(wrong)
 
 
-# --- the rules of operators, each broken once ---
+# --- errors ---
 
-f32 = [tl.zeros(s, dtype=tl.float32) for s in ((2, 3), (2, 4), (3, 3), (2, 3, 1))]
-A, WIDE, TALL, DEEP = f32
-INT = tl.zeros((2, 3), dtype=tl.int32)
-IMAGE = tl.zeros((1, 4, 4, 6), dtype=tl.float32)
-D = directml
+NAMES = vars(directml) | {"tl": tl, "np": np, "Layout": Layout}
+NAMES |= {"x": tl.zeros((2, 3), dtype=tl.float32), "k": tl.zeros((2, 3), dtype=tl.int32)}
+NAMES |= {"half": tl.zeros(1, dtype=tl.float16), "bytes": tl.zeros(1, dtype=tl.uint8)}
+NAMES |= {"tiled": tl.zeros((4, 4), layout="{1,0:T(2,2)}")}
+NAMES["counts"] = [tl.zeros(n, dtype=tl.uint32) for n in ((1, 1), (6, 2))]
+NAMES["desc"] = TensorDesc("FLOAT32", (2, 3))
+HALVES = "TensorDesc('FLOAT16', (3,))"
+ELEMENTS = r"a tensor addresses at most 2\*\*32 - 1 elements"
 
-BROKEN = [
-    (lambda: D.OperatorDesc(), "OperatorDesc: must be the descriptor of an operator, such as Join"),
-    (lambda: D.top_k(A, 1, 1, out=[A]), "TOP_K: out must be 2 tensors, got 1"),
-    (lambda: D.nonzero_coordinates(A, out=[A] * 3), "NONZERO_COORDINATES: out must be 2 tensors"),
-    (lambda: D.split(A, [3, 0], 1), "SPLIT: OutputTensors: Sizes must be 1 to 2**32 - 1, got 0"),
-    (
-        lambda: D.slice1(A, [0, 0], [2, 3], [1, 1], [2, 0]),
-        "SLICE1: OutputTensor: each of Sizes must be at least 1",
+ERRORS = [
+    ("TensorDesc('FLOAT32', ())", ValueError, "TensorDesc: DimensionCount must be 1 to 8, got 0"),
+    ("TensorDesc('FLOAT32', (1,) * 9)", ValueError, ".*DimensionCount must be 1 to 8, got 9"),
+    ("TensorDesc('FLOAT32', (2, 0))", ValueError, r".*each of Sizes must be at least 1 .*\(2, 0\)"),
+    ("TensorDesc('FLOAT32', (2, -1))", ValueError, r".*each of Sizes must be .* got \(2, -1\)"),
+    ("TensorDesc('UINT8', (2**32,))", ValueError, ".*must be at least 1 and fit 32 bits"),
+    ("TensorDesc('UINT8', (2**16, 2**16))", ValueError, f".*{ELEMENTS}, got 4294967296"),
+    ("TensorDesc('UINT8', (2,), (2**32 - 1,))", ValueError, f".*{ELEMENTS}, got 4294967296"),
+    ("TensorDesc('UINT8', (2**16, 2**16), (0, 0))", ValueError, f".*{ELEMENTS}"),
+    ("TensorDesc('FLOAT32', (2, 3), (3,))", ValueError, ".*Strides must be as many as Sizes, 2"),
+    ("TensorDesc('FLOAT32', (2, 3), (3, -1))", ValueError, r".*Strides are unsigned, .* \(3, -1\)"),
+    ("TensorDesc('FLOAT32', (2, 3), (2**32, 1))", ValueError, ".*each of Strides must fit 32 bits"),
+    ("TensorDesc('FLOAT32', (10**5000,))", ValueError, ".*an integer of 16610 bits"),
+    ("TensorDesc('FLOAT32', (2,), (-(10**5000),))", ValueError, ".*an integer of 16610 bits"),
+    ("TensorDesc('FLOAT32', (2,), (1.0,))", TypeError, "TensorDesc: Strides must be"),
+    ("TensorDesc('FLOAT32', 'ab')", TypeError, "TensorDesc: Sizes must be"),
+    *(
+        (f"TensorDesc({wrong}, (1,))", TypeError, "TensorDesc: DataType must be")
+        for wrong in ("'FLOAT8'", None, 77, "tl.complex64", "tl.bool", "tl.bfloat16", True)
+    ),
+    *(
+        (f"TensorDesc('INT8', (2,), flags={wrong})", ValueError, "TensorDesc: Flags must be one of")
+        for wrong in (None, True, "'ALL'", 1.0, 2)
+    ),
+    *(
+        (f"TensorDesc('INT8', (2,), {member}={wrong})", TypeError, f"TensorDesc: {said} must be an")
+        for member, said in (
+            ("total_tensor_size_in_bytes", "TotalTensorSizeInBytes"),
+            ("guaranteed_base_offset_alignment", "GuaranteedBaseOffsetAlignment"),
+        )
+        for wrong in (1.5, True, "'64'", [64])
+    ),
+    *(
+        (
+            f"TensorDesc('FLOAT32', (2, 3), total_tensor_size_in_bytes={wrong})",
+            ValueError,
+            "TensorDesc: TotalTensorSizeInBytes must be at least .* 24, and fit 64 bits, got",
+        )
+        for wrong in (23, 2**64)
+    ),
+    *(
+        (
+            f"TensorDesc('FLOAT32', (2, 3), guaranteed_base_offset_alignment={wrong})",
+            ValueError,
+            f"TensorDesc: .*Alignment must be 0 or a power of two .* at least 4, .* got {wrong}",
+        )
+        for wrong in (2, 24, -4, 2**32)
     ),
     (
-        lambda: D.tile(A, [2**16, 2**16]),
-        "TILE: OutputTensor: a tensor addresses at most 2**32 - 1 elements, got 25769803776",
+        "TensorDesc.of(tl.flip(x, axis=1))",
+        ValueError,
+        r".*unsigned, .* got \(3, -1\); copy .* SLICE1",
     ),
-    (lambda: D.diagonal_matrix1(None, 1, 0, 1), "DIAGONAL_MATRIX1: sizes and data_type must"),
+    ("TensorDesc.of(x[0, 0])", ValueError, ".*DimensionCount must be 1 to 8, got 0"),
+    ("TensorDesc.of(x[:0])", ValueError, ".*each of Sizes must be at least 1"),
+    ("TensorDesc.of(x > 0)", TypeError, ".*DirectML has no data type for bool"),
+    ("TensorDesc.from_layout('INT8', tiled.layout)", ValueError, ".*is tiled"),
+    ("TensorDesc.from_layout('INT8', 5)", TypeError, "TensorDesc: layout must be a Layout, got 5"),
+    ("TensorDesc('FLOAT32', (2, 3), (0, 1)).empty()", ValueError, ".*(share slots|overlap)"),
+    ("TensorDesc('INT8', (3,)).empty(device=5)", TypeError, "TensorDesc: device must be one of"),
     (
-        lambda: D.one_hot(INT[:, :1], A, 0, 1),
-        "ONE_HOT: OutputTensor: each of Sizes must be at least 1",
+        "TensorDesc('INT8', (3,)).over(5)",
+        TypeError,
+        "TensorDesc: buffer: storage must have the buf",
+    ),
+    (f"{HALVES}.over(bytearray(6))", ValueError, ".*TotalTensorSizeInBytes is 8, got 6 bytes"),
+    (f"{HALVES}.over(bytearray(32), 8)", ValueError, ".*must be a multiple of 16 bytes, got 8"),
+    (f"{HALVES}.over(bytearray(32), -16)", ValueError, ".*Offset must not be negative, got -16"),
+    ("desc.with_rank(1)", ValueError, r".*Sizes \(2, 3\) cannot have 1 dimensions"),
+    *(
+        (f"desc.with_rank({wrong})", ValueError, f".*DimensionCount must be 1 to 8, got {wrong}$")
+        for wrong in (0, -1, 9, 2**40)
+    ),
+    # operators
+    (
+        "OperatorDesc()",
+        TypeError,
+        "OperatorDesc: must be the descriptor of an operator, such as Join",
     ),
     (
-        lambda: D.nonzero_coordinates(
-            INT, 1, out=[tl.zeros(n, dtype=tl.uint32) for n in ((1, 1), (6, 2))]
-        ),
-        "NONZERO_COORDINATES: OutputCoordinatesTensor: the last size must be columns, 1, got 2",
+        "join([tiled, tiled], axis=0)",
+        ValueError,
+        r"JOIN: InputTensors\[0\]: .* is tiled, .* to_lay",
     ),
+    ("top_k(x, 1, 1, out=[x])", ValueError, "TOP_K: out must be 2 tensors, got 1"),
+    (
+        "nonzero_coordinates(x, out=[x] * 3)",
+        ValueError,
+        "NONZERO_COORDINATES: out must be 2 tensors",
+    ),
+    ("nonzero_coordinates(k, 1, out=counts)", ValueError, ".*size must be columns, 1, got 2"),
+    ("split(x, [3, 0], 1)", ValueError, "SPLIT: OutputTensors: Sizes must be 1 to .*, got 0"),
+    ("slice1(x, [0, 0], [2, 3], [1, 1], [2, 0])", ValueError, ".*each of Sizes must be at least"),
+    ("tile(x, [2**16, 2**16])", ValueError, f"TILE: OutputTensor: {ELEMENTS}, got 25769803776"),
+    ("diagonal_matrix1(None, 1, 0, 1)", ValueError, "DIAGONAL_MATRIX1: sizes and data_type must"),
+    ("one_hot(k[:, :1], x, 0, 1)", ValueError, "ONE_HOT: OutputTensor: each of Sizes must be at"),
+    # numbers that do not fit
+    ("padding(x, [0, 0], [0, 0], value=1e300)", ValueError, ".*PaddingValue must fit FLOAT32"),
+    ("padding(k, [0, 0], [0, 0], value=np.inf)", ValueError, ".*must be finite for INT32, got inf"),
+    ("padding(half, [0], [1], value=70000)", ValueError, "PADDING: .* FLOAT16, got 70000.0$"),
+    ("padding1(half, [0], [1], value=-70000)", ValueError, "PADDING1: .* FLOAT16, got -70000$"),
+    ("padding(bytes, [0], [1], value=-1)", ValueError, "PADDING: .* 0 to 255 for UINT8, got"),
+    ("padding1(bytes, [0], [1], value=256)", ValueError, "PADDING1: .* 0 to 255 .* got 256"),
+    ("padding1(bytes, [0], [1], value=1.5)", TypeError, r"PADDING1: .* be an integer .* got 1\.5"),
+    (
+        "element_wise_identity(half, (1, 1e300))",
+        ValueError,
+        r".*Bias must fit FLOAT32, got 1e\+300",
+    ),
+    ("element_wise_identity(half, (2**200, 0))", ValueError, ".*Scale must fit .* of 201 bits$"),
+    ("fill_value_constant((2,), np.nan, 'INT8')", TypeError, ".*Value must be an integer .* nan"),
+    ("fill_value_sequence((2,), 0, 256, 'UINT8')", ValueError, ".*Delta must be -128 to 255"),
+    ("fill_value_sequence((2,), -1, 1, 'UINT8')", ValueError, ".*Start must be 0 to 255 .* got -1"),
+    *(
+        (code.format(number, kind), ValueError, f"[A-Z_1]+: {member} must fit {kind}, got")
+        for kind, number in (("FLOAT16", 70000), ("FLOAT32", 1e39), ("FLOAT16", 2**200))
+        for member, code in (
+            ("Value", "fill_value_constant((2,), {}, '{}')"),
+            ("ValueStart", "fill_value_sequence((2,), {}, 1, '{}')"),
+            ("ValueDelta", "fill_value_sequence((2,), 1, {}, '{}')"),
+            ("Value", "diagonal_matrix1(None, {}, 0, 1, (2, 2), '{}')"),
+        )
+    ),
+    # arguments that are missing or too many
+    ("join([x])", TypeError, ".*missing 1 required positional argument: 'axis'"),
+    ("join([x], 0, x)", TypeError, ".*takes 2 positional arguments but 3 were given"),
+    ("join([x], 0, into=x)", TypeError, ".*got an unexpected keyword argument 'into'"),
+    ("join([x], 0, axis=0)", TypeError, ".*got multiple values for argument 'axis'"),
+    ("join(inputs=[x], out=x)", TypeError, ".*missing 1 required positional .*'axis'"),
+    ("scatter(x, updates=x, axis=0)", TypeError, ".*missing 1 required .*: 'indices'"),
 ]
 
 
-@pytest.mark.parametrize(("broken", "says"), BROKEN, ids=[says for _, says in BROKEN])
-def test_a_broken_rule(broken, says):
-    with pytest.raises((TypeError, ValueError)) as caught:
-        broken()
-    assert str(caught.value).startswith(says)
+@pytest.mark.parametrize(("code", "error", "says"), ERRORS, ids=[each[0] for each in ERRORS])
+def test_errors(code, error, says):
+    with pytest.raises(error, match=f"^{says}"):
+        eval(code, NAMES.copy())
 
 
-def test_values_that_do_not_fit():
-    with pytest.raises(ValueError, match="PADDING: PaddingValue must fit FLOAT32, got 1e"):
-        directml.padding(A, [0, 0], [0, 0], value=1e300)
-    with pytest.raises(ValueError, match="PADDING: PaddingValue must be finite for INT32, got inf"):
-        directml.padding(INT, [0, 0], [0, 0], value=np.inf)
-    with pytest.raises(TypeError, match=r"FILL_VALUE_CONSTANT: Value must be an integer .* nan"):
-        directml.fill_value_constant((2,), np.nan, "INT8")
-
-
-def test_numbers_beyond_all_floats():
-    half = tl.zeros((1, 2), dtype=tl.float16)
-    for kind, number in (("FLOAT16", 70000), ("FLOAT32", 1e39), ("FLOAT16", 2**200)):
-        says = f"must fit {kind}, got {re.escape(repr(number) if number < 1e40 else 'an integer')}"
-        for name, run in (
-            ("Value", lambda n, k: directml.fill_value_constant((2,), n, k)),
-            ("ValueStart", lambda n, k: directml.fill_value_sequence((2,), n, 1, k)),
-            ("ValueDelta", lambda n, k: directml.fill_value_sequence((2,), 1, n, k)),
-            ("Value", lambda n, k: directml.diagonal_matrix1(None, n, 0, 1, (2, 2), k)),
-        ):
-            with pytest.raises(ValueError, match=rf"^[A-Z_1]+: {name} {says}"):
-                run(number, kind)
-    with pytest.raises(ValueError, match=r"^PADDING: PaddingValue must fit FLOAT16, got 70000\.0$"):
-        directml.padding(half, [0, 0], [0, 1], value=70000)
-    with pytest.raises(ValueError, match=r"^PADDING1: PaddingValue must fit FLOAT16, got -70000$"):
-        directml.padding1(half, [0, 0], [0, 1], value=-70000)
-    with pytest.raises(ValueError, match=r"ScaleBias: Bias must fit FLOAT32, got 1e\+300$"):
-        directml.element_wise_identity(half, (1, 1e300))
-    with pytest.raises(ValueError, match=r"Scale must fit FLOAT32, got an integer of 201 bits$"):
-        directml.element_wise_identity(half, (2**200, 0))
-    largest = directml.fill_value_constant((1,), 65519.99, "FLOAT16")  # rounds down
+def test_the_largest_number_rounds_down():
+    largest = directml.fill_value_constant((1,), 65519.99, "FLOAT16")
     assert np.asarray(largest).tolist() == [65504.0]
 
 
@@ -383,16 +365,10 @@ def test_inputs_owned_by_the_operator():
 
 def test_functions_take_a_feature_level():
     x = tl.asarray([1, 2])
-    says = "INT64; the lowest level that allows it is 4_1"
-    with pytest.raises(TypeError, match=re.escape(says)):
+    with pytest.raises(TypeError, match="INT64; the lowest level that allows it is 4_1"):
         directml.join([x], 0, feature_level="4_0")
-    assert np.asarray(directml.join([x], 0, feature_level="DML_FEATURE_LEVEL_4_1")).tolist() == [
-        1,
-        2,
-    ]
-    zeros, at = tl.zeros((1,) * 4, dtype=tl.float32), tl.zeros((1,) * 4, dtype=tl.int32)
-    with pytest.raises(TypeError, match=r"GATHER: IndicesTensor: .* 2_1, got INT32; .* is 3_0"):
-        directml.gather(zeros, at, 0, 1, feature_level="2_1")
+    found = directml.join([x], 0, feature_level="DML_FEATURE_LEVEL_4_1")
+    assert np.asarray(found).tolist() == [1, 2]
 
 
 def test_bindings():
@@ -401,17 +377,9 @@ def test_bindings():
     assert np.asarray(x).tolist() == [[4, 5, 6], [9, 10, 11]]
     x[0, 0] = 99
     assert buffer[4] == 99
-    halves = TensorDesc("FLOAT16", (3,))
-    assert halves.over(bytearray(8)).shape == (3,)
-    with pytest.raises(ValueError, match="TotalTensorSizeInBytes is 8, got 6 bytes behind"):
-        halves.over(bytearray(6))
-    with pytest.raises(ValueError, match="Offset must be a multiple of 16 bytes, got 8"):
-        halves.over(bytearray(32), 8)
     aligned = TensorDesc("FLOAT16", (3,), guaranteed_base_offset_alignment=64)
     with pytest.raises(ValueError, match="Offset must be a multiple of 64 bytes, got 32"):
         aligned.over(bytearray(256), 32)
-    with pytest.raises(ValueError, match="Offset must not be negative, got -16"):
-        halves.over(bytearray(32), -16)
     with pytest.raises(ValueError, match="TotalTensorSizeInBytes is 64, got 48 bytes"):
         TensorDesc("INT8", (1,), total_tensor_size_in_bytes=64).over(bytearray(64), 16)
 
@@ -508,20 +476,6 @@ def test_equal_arguments_of_other_kinds_are_judged_by_themselves():
             directml.join([x], tl.asarray(1))
         # Used up by the first look into it.
         assert np.asarray(directml.tile(x, (n for n in (2,)))).tolist() == [1, 2, 1, 2]
-
-
-def test_what_is_missing_or_too_much():
-    x = tl.asarray([1, 2])
-    for call, says in (
-        (lambda: directml.join([x]), "missing 1 required positional argument: 'axis'"),
-        (lambda: directml.join([x], 0, x), "takes 2 positional arguments but 3 were given"),
-        (lambda: directml.join([x], 0, into=x), "got an unexpected keyword argument 'into'"),
-        (lambda: directml.join([x], 0, axis=0), "got multiple values for argument 'axis'"),
-        (lambda: directml.join(inputs=[x], out=x), "missing 1 required positional .*'axis'"),
-        (lambda: directml.scatter(x, updates=x, axis=0), "missing 1 required .*: 'indices'"),
-    ):
-        with pytest.raises(TypeError, match=says):
-            call()
 
 
 def test_an_operator_that_calls_another_is_remembered_as_itself():

@@ -77,20 +77,6 @@ def test_values_of_padding():
     same(directml.padding(half, [0], [1], value=0.1), np.array([1, 0.1], np.float16))
     infinite = directml.padding1(half, [0], [1], value=-math.inf)
     same(infinite, np.array([1, -math.inf], np.float16))
-    small = tl.asarray([1], dtype=tl.uint8)
-    with pytest.raises(ValueError, match=r"^PADDING: PaddingValue must be 0 to 255 for UINT8, got"):
-        directml.padding(small, [0], [1], value=-1)
-    with pytest.raises(ValueError, match=r"^PADDING1: PaddingValue must be 0 to 255 .* got 256"):
-        directml.padding1(small, [0], [1], value=256)
-    with pytest.raises(TypeError, match=r"^PADDING1: PaddingValue must be an integer .* got 1\.5"):
-        directml.padding1(small, [0], [1], value=1.5)
-
-
-def test_steps_and_starts_that_a_sequence_cannot_have():
-    with pytest.raises(ValueError, match=r"ValueDelta must be -128 to 255 for UINT8, got 256"):
-        directml.fill_value_sequence((2,), 0, 256, "UINT8")
-    with pytest.raises(ValueError, match=r"ValueStart must be 0 to 255 for UINT8, got -1"):
-        directml.fill_value_sequence((2,), -1, 1, "UINT8")
 
 
 def test_columns_may_have_the_rank_of_the_image():

@@ -4,14 +4,7 @@ import math
 
 import numpy as np
 import pytest
-from cuda_memory import (
-    NEEDS_COMPILER,
-    UNTOUCHED,
-    Storage,
-    elements,
-    numbered,
-    padding_slots,
-)
+from cuda_memory import NEEDS_COMPILER, UNTOUCHED, Storage, elements, numbered, padding_slots
 from simulated import simulator
 from test_cuda_copy import run, slot_numbers
 

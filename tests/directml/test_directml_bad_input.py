@@ -116,18 +116,13 @@ def test_members_of_odd_kinds(name):
 
 # Arguments that say what an output is: a value, the kind, and how errors may begin.
 OUTPUT = "OutputTensor: "
-NEW = {
-    "sizes": ([2, 3], "Integers", (OUTPUT,)),
-    "data_type": ("FLOAT32", "AnyDataType", (OUTPUT,)),
-}
-INDEX = {
-    "index_data_type": ("UINT32", "AnyDataType", ("index_data_type", "OutputIndexTensor: ")),
-}
+NEW = {"sizes": ([2, 3], "Integers", (OUTPUT,)), "data_type": ("FLOAT32", "AnyDataType", (OUTPUT,))}
+INDEX = {"index_data_type": ("UINT32", "AnyDataType", ("index_data_type", "OutputIndexTensor: "))}
 OTHERS = {
     "SPLIT": {"sizes": ([2, 3], "Integers", ("sizes", "OutputTensors: ", "OutputCount"))},
     "SLICE1": {"output_sizes": ([2, 3], "Integers", (OUTPUT,))},
     "SLICE_GRAD": {
-        "output_sizes": ([2, 6], "Integers", ("OutputGradientTensor: ", "InputWindowOffsets must")),
+        "output_sizes": ([2, 6], "Integers", ("OutputGradientTensor: ", "InputWindowOffsets must"))
     },
     "CAST": {"data_type": ("INT32", "AnyDataType", (OUTPUT,))},
     "FILL_VALUE_CONSTANT": NEW,
@@ -140,32 +135,10 @@ OTHERS = {
     "MAX_UNPOOLING": {"output_sizes": ([1, 1, 4, 4], "Integers", (OUTPUT,))},
     "FOLD": {"output_sizes": ([1, 1, 2, 3], "Integers", (OUTPUT,))},
 }
-NO_TENSOR = [
-    1,
-    1.5,
-    "x",
-    [1, 2],
-    np.ones(2, ">f4"),
-    np.float32(1),
-    t(2, 3),
-    Odd(),
-    Odd,
-    1j,
-    *TENSORS,
-]
-NO_TENSORS = [
-    None,
-    1,
-    "x",
-    [],
-    (),
-    [1],
-    [None],
-    [np.ones(2, ">f4")],
-    t(2, 3),
-    TENSORS[:1],
-    TENSORS[3:],
-]
+NO_TENSOR = [1, 1.5, "x", [1, 2], np.ones(2, ">f4"), np.float32(1), t(2, 3), Odd(), Odd, 1j]
+NO_TENSOR += TENSORS
+NO_TENSORS = [None, 1, "x", [], (), [1], [None], [np.ones(2, ">f4")], t(2, 3)]
+NO_TENSORS += [TENSORS[:1], TENSORS[3:]]
 
 
 def tensor_of(value):

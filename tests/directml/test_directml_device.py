@@ -11,15 +11,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from directml_facts import (
-    OPERATORS,
-    _column_major,
-    _gaps,
-    _row_major,
-    array,
-    attributes,
-    call,
-)
+from directml_facts import OPERATORS, _column_major, _gaps, _row_major, array, attributes, call
 from simulated import needs_compiler, simulator
 from test_directml_examples import data_type, each
 

@@ -29,6 +29,9 @@ BORDER = {"padding_mode": "CONSTANT", "start_padding": [0, 0, 1, 0], "end_paddin
 PATCH = {"window_sizes": [2, 2], "strides": [1, 1], "dilations": [1, 1]}
 PATCH |= {"start_padding": [0, 0], "end_padding": [0, 0]}
 
+SAME = {"input": t(2, 3), "output": t(2, 3)}
+RUNNING = {**SAME, "axis": 1, "axis_direction": "INCREASING"}
+
 # A valid descriptor of each operator, all members given.
 VALID = {
     "JOIN": {"inputs": [t(1, 2, 4), t(1, 3, 4)], "output": t(1, 5, 4), "axis": 1},
@@ -50,12 +53,7 @@ VALID = {
         "index_dimensions": 1,
     },
     "GATHER_ELEMENTS": {"input": t(4, 3), "indices": i32(2, 3), "output": t(2, 3), "axis": 0},
-    "GATHER_ND": {
-        "input": t(2, 3, 4),
-        "indices": i32(1, 5, 2),
-        "output": t(1, 5, 4),
-        **BY_TUPLES,
-    },
+    "GATHER_ND": {"input": t(2, 3, 4), "indices": i32(1, 5, 2), "output": t(1, 5, 4), **BY_TUPLES},
     "GATHER_ND1": {
         "input": t(2, 3, 4),
         "indices": i32(1, 2, 2),
@@ -90,13 +88,8 @@ VALID = {
     "TILE": {"input": t(2, 3), "output": t(2, 6), "repeats": [1, 2]},
     "SPACE_TO_DEPTH": {"input": t(1, 2, 4, 6), "output": t(1, 8, 2, 3), "block_size": 2},
     "DEPTH_TO_SPACE": {"input": t(1, 8, 2, 3), "output": t(1, 2, 4, 6), "block_size": 2},
-    "REVERSE_SUBSEQUENCES": {
-        "input": t(2, 3),
-        "sequence_lengths": u32(2, 1),
-        "output": t(2, 3),
-        "axis": 1,
-    },
-    "ELEMENT_WISE_IDENTITY": {"input": t(2, 3), "output": t(2, 3), "scale_bias": (2.0, 1.0)},
+    "REVERSE_SUBSEQUENCES": {**SAME, "sequence_lengths": u32(2, 1), "axis": 1},
+    "ELEMENT_WISE_IDENTITY": {**SAME, "scale_bias": (2.0, 1.0)},
     "CAST": {"input": t(2, 3), "output": i32(2, 3)},
     "FILL_VALUE_CONSTANT": {"output": t(2, 3), "value_data_type": "FLOAT32", "value": 1},
     "FILL_VALUE_SEQUENCE": {
@@ -107,8 +100,7 @@ VALID = {
     },
     "DIAGONAL_MATRIX": {"output": t(2, 3), "offset": 0, "value": 1},
     "DIAGONAL_MATRIX1": {
-        "input": t(2, 3),
-        "output": t(2, 3),
+        **SAME,
         "value_data_type": "FLOAT32",
         "value": 1,
         "diagonal_fill_begin": 0,
@@ -127,20 +119,8 @@ VALID = {
         "axis": 1,
         "k": 3,
     },
-    "CUMULATIVE_SUMMATION": {
-        "input": t(2, 3),
-        "output": t(2, 3),
-        "axis": 1,
-        "axis_direction": "INCREASING",
-        "has_exclusive_sum": False,
-    },
-    "CUMULATIVE_PRODUCT": {
-        "input": t(2, 3),
-        "output": t(2, 3),
-        "axis": 1,
-        "axis_direction": "INCREASING",
-        "has_exclusive_product": False,
-    },
+    "CUMULATIVE_SUMMATION": {**RUNNING, "has_exclusive_sum": False},
+    "CUMULATIVE_PRODUCT": {**RUNNING, "has_exclusive_product": False},
     "UPSAMPLE_2D": {
         "input": t(1, 1, 2, 3),
         "output": t(1, 1, 4, 9),
@@ -153,11 +133,7 @@ VALID = {
         "b": t(2, 3),
         "output": t(2, 3),
     },
-    "MAX_UNPOOLING": {
-        "input": t(1, 1, 2, 2),
-        "indices": u32(1, 1, 2, 2),
-        "output": t(1, 1, 4, 4),
-    },
+    "MAX_UNPOOLING": {"input": t(1, 1, 2, 2), "indices": u32(1, 1, 2, 2), "output": t(1, 1, 4, 4)},
     "FOLD": {"input": t(1, 4, 2), "output": t(1, 1, 2, 3), **PATCH},
     "UNFOLD": {"input": t(1, 1, 2, 3), "output": t(1, 4, 2), **PATCH},
 }
@@ -304,10 +280,7 @@ LONG_TUPLE = (
     {"indices": i32(1, 5, 4)},
     "IndicesTensor: the last size, of coordinate tuples, must be at most 3, got 4",
 )
-AWAY = (
-    {"indices": i32(2, 4)},
-    "IndicesTensor: Sizes away from Axis 0 must be (2, 3), got (2, 4)",
-)
+AWAY = ({"indices": i32(2, 4)}, "IndicesTensor: Sizes away from Axis 0 must be (2, 3), got (2, 4)")
 LATE_WRAP = (
     {"padding_mode": "WRAP", "level": "6_3"},
     "PaddingMode WRAP is not available at feature level 6_3;"
@@ -456,7 +429,7 @@ BROKEN = {
         (
             {"input": i32(2, 3), "output": i32(2, 3)},
             "ScaleBias is for floating-point tensors, got INT32",
-        ),
+        )
     ],
     "FILL_VALUE_CONSTANT": [value_type("INT32")],
     "FILL_VALUE_SEQUENCE": [value_type("FLOAT16")],
@@ -487,7 +460,7 @@ BROKEN = {
             {"condition": t(2, 3, kind="INT8")},
             f"ConditionTensor: DataType must be one of UINT8 at feature level {LEVELS[-1]},"
             f" got INT8; {NONE} INT8 with 2 dimensions",
-        ),
+        )
     ],
     "MAX_UNPOOLING": BY_FOUR,
     "FOLD": [

@@ -87,10 +87,7 @@ def test_numbers_are_rounded_once(driver, where):
     assert np.asarray(half.to_device("cpu")).tolist() == [1 + 2**-10, 1.5, 2.0]
 
 
-REAL_ENDS = (
-    [0, -1.5, 300, -0.0, 5e-324, -1.7e308, inf],
-    [1, -7.3, 1e-320, 2.0**70, -0.0, nan],
-)
+REAL_ENDS = ([0, -1.5, 300, -0.0, 5e-324, -1.7e308, inf], [1, -7.3, 1e-320, 2.0**70, -0.0, nan])
 COMPLEX_ENDS = (
     [0, -1.5j, 1e-3 - 0.0j, complex(0, inf), complex(5e-324, 0), complex(-0.0, -0.0)],
     [1j, 5e-324j, 2.0**60 + 2j, 3.3 - 7.1j, complex(-0.0, -0.0)],
@@ -315,10 +312,7 @@ def test_numbers_of_the_device_in_sequences(driver):
 def test_sequences_of_tensors_on_several_devices(driver):
     x = tl.ones((2, 3), device="cuda")
     for sequence, words in (
-        (
-            [x, x.to_device("cpu")],
-            "asarray: the tensors in a sequence live on cuda:0 and cpu;",
-        ),
+        ([x, x.to_device("cpu")], "asarray: the tensors in a sequence live on cuda:0 and cpu;"),
         ([x, x.to_device("cuda:1")], "live on cuda:0 and cuda:1; move some with to_device"),
     ):
         with pytest.raises(ValueError, match=words):

@@ -3,14 +3,7 @@
 import layouts
 import numpy as np
 import pytest
-from cuda_memory import (
-    NEEDS_COMPILER,
-    UNTOUCHED,
-    Storage,
-    alignment_of,
-    elements,
-    padding_slots,
-)
+from cuda_memory import NEEDS_COMPILER, UNTOUCHED, Storage, alignment_of, elements, padding_slots
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from simulated import simulator
@@ -67,6 +60,10 @@ CASES = [
     ("flat", Layout.padded((30, 40), (32, 40), None, PaddingValue.ONE)),
     # gaps, which nobody owns
     ("strided", Layout((30, 40), (41, 1))),
+    # more dimensions than a kernel is made for
+    ("strided", Layout((2,) * 9, [3**k for k in range(9)])),
+    # padding in every dimension
+    ("strided", Layout.padded((2, 1, 3, 1, 2, 3), (3, 2, 3, 2, 4, 5), range(6), PaddingValue.ONE)),
     # a row of padding after each row
     ("strided", Layout.pitched((30, 40), 64, 1, None, PaddingValue.ONE)),
 ]
@@ -90,15 +87,6 @@ def test_any_address(driver, itemsize, shift):
         run(driver, Layout.row_major((count,)), itemsize, shift)
     run(driver, Layout((7, 9), (20, 2)), itemsize, shift)
     run(driver, Layout.padded((5, 9), (6, 16)), itemsize, shift, value_of(itemsize, 101))
-
-
-@NEEDS_COMPILER
-def test_padding_in_every_dimension_and_many_dimensions(driver):
-    for rank in (3, 4, 5, 6):
-        shape, block = (2, 1, 3, 1, 2, 3)[:rank], (3, 2, 3, 2, 4, 5)[:rank]
-        layout = Layout.padded(shape, block, tuple(range(rank)), PaddingValue.ONE)
-        run(driver, layout, 2, padding=value_of(2, 101))
-    run(driver, Layout((2,) * 9, [3**k for k in range(9)]), 1)
 
 
 @NEEDS_COMPILER

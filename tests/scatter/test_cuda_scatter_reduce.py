@@ -65,18 +65,6 @@ def test_sums_of_floats_are_taken_in_index_order(places):
 
 
 @needs_compiler
-@pytest.mark.parametrize("order", [(2, 1, 0), (1, 2, 0), (0, 1, 2)])
-def test_several_dimensions_and_broadcast_values(order):
-    array = np.zeros((4, 5, 6), np.float32)
-    i, j = rng().integers(0, 4, (3, 1)), rng().integers(-5, 5, (3, 7))
-    for shape in ((3, 7, 6), (6,), (7, 1), ()):
-        value = rng().random(shape, np.float32)
-        x = tl.to_layout(on_cuda(array), order)
-        found = combine(x, (0, 1), [on_cuda(i), on_cuda(j)], on_cuda(value))
-        same(found.to_device("cpu"), expected(array, (i, j), value), f"{shape}")
-
-
-@needs_compiler
 def test_positions_outside_are_left_out():
     x = on_cuda(np.zeros(3, np.float32))
     combine(x, (0,), [on_cuda([0, 3, -4, 0, 2])], on_cuda(np.ones(5, np.float32)))

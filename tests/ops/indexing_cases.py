@@ -305,13 +305,13 @@ ONE_OF_EACH_WIDTH = ["uint1", "int2", "int4", "float6_e2m3fn"]
 
 
 def octets_of(slots, bits):
-    """The bytes of slots of so many bits, the first slot in the lowest."""
+    """Return the bytes of slots of so many bits, the first slot in the lowest."""
     digits = np.unpackbits(slots[:, None], axis=1, count=bits, bitorder="little")
     return np.packbits(digits, bitorder="little")
 
 
 def slots_in(octets, bits):
-    """The whole slots of so many bits in bytes, a byte for each."""
+    """Return the whole slots of so many bits in some bytes, one byte for each."""
     digits = np.unpackbits(octets, bitorder="little")
     digits = digits[: digits.size // bits * bits].reshape(-1, bits)
     return np.packbits(digits, axis=1, bitorder="little").reshape(-1)
@@ -333,19 +333,19 @@ class FewBits:
         if self.padding is not None:
             mask = padding_mask(self.layout)
             self.slots[self.first : self.first + mask.size][mask] = self.padding
-        self.one = -1 if self.dtype.name == "int1" else 1
+        self.one = -1 if self.dtype.name == "int1" else 1  # int1 holds -1 and 0
         self.places = self.first + places(self.layout)
         self.array = self.slots[self.places]
 
     @property
     def padding(self):
-        """What slots of padding hold: None if anything."""
+        """Bits that slots of padding hold; None if they may hold anything."""
         layout = self.layout
         found = padding_bits(layout, self.dtype) if layout.is_padded else None
         return found if found is None else found.view(np.uint8)
 
     def tensor(self):
-        """A tensor of these slots on the default device."""
+        """Return a tensor of these slots on the default device."""
         octets = octets_of(self.slots, self.bits)
         layout, device = self.layout.with_slot_bits(self.bits), tl.default_device()
         if device == "cpu":
@@ -357,7 +357,7 @@ class FewBits:
         return moved_slots(self.storage, TensorSpec(self.dtype, layout, device), self.first)
 
     def written(self, key, value):
-        """All slots of the storage after a write, padding that may hold anything left out."""
+        """Return the slots of the storage after a write, as `known` gives them."""
         self.tensor()[key] = value
         held = self.storage
         octets = held if isinstance(held, bytearray) else np.asarray(held.to_device("cpu"))
@@ -365,7 +365,7 @@ class FewBits:
         return tl.asarray(found, device=tl.default_device())
 
     def known(self, slots):
-        """Slots of which those that may hold anything are 0, and the last few left out."""
+        """Return the slots of the storage, with 0 where padding may hold anything."""
         slots = slots[: self.slots.size].copy()
         if self.layout.is_padded and self.padding is None:
             mask = padding_mask(self.layout)
@@ -373,9 +373,13 @@ class FewBits:
         return slots
 
 
-def held(x):
-    """The elements of a tensor as bytes, from its memory, after a look at its padding."""
+def held(x, wanted=""):
+    """Return the elements of a tensor as bytes, read from its memory; check its padding.
+
+    `wanted`: the text of the layout that it must have.
+    """
     layout, octets = x.layout, plan.base.backend(x.device).read(x)
+    assert wanted in ("", str(layout)), f"layout {layout}"
     slots = octets.view(np.uint8)
     if layout.slot_bits is not None:
         slots = slots_in(slots, layout.slot_bits)
@@ -402,7 +406,7 @@ def _below_a_byte(name, text, x, expect, operands=(), **options):
 
 
 def below_a_byte(draw):
-    """A copy, a view or a tensor like one whose slots have fewer bits than a byte."""
+    """A copy, a reshaped copy or a new tensor with slots of fewer bits than a byte."""
     x = FewBits(draw, writable=False)
     shape, dtype = x.layout.shape, x.dtype.name
     target = draw.layout(shape, x.dtype, writable=True).at_origin
@@ -410,21 +414,20 @@ def below_a_byte(draw):
         target = target.with_padding_value(PaddingValue.ZERO)
     target = target.with_slot_bits(draw.choice((None, x.bits)))
     ones = np.full(shape, x.one).astype(x.dtype).view(np.uint8) & (2**x.bits - 1)
-    text, expect = draw.choice(
+    form = x.layout.form.with_slot_bits(x.bits)
+    parsed = f'tl.Layout.parse("{target}")'
+    text, wanted, expect = draw.choice(
         [
-            (f'tl.to_layout(x(), tl.Layout.parse("{target}"))', lambda: x.array),
-            (f'tl.to_layout(x(), tl.Layout.parse("{target}"), copy=True)', lambda: x.array),
-            ("x().copy()", lambda: x.array),
-            ("tl.zeros_like(x())", lambda: x.array * 0),
-            (f"tl.full_like(x(), {x.one})", lambda: ones),
-            (
-                f'tl.full({shape}, {x.one}, dtype="{dtype}", layout=tl.Layout.parse("{target}"))',
-                lambda: ones,
-            ),
-            ("tl.reshape(x(), (-1,))", lambda: x.array.reshape(-1)),
+            (f"tl.to_layout(x(), {parsed})", "", lambda: x.array),
+            (f"tl.to_layout(x(), {parsed}, copy=True)", target, lambda: x.array),
+            ("x().copy()", form, lambda: x.array),
+            ("tl.zeros_like(x())", form, lambda: x.array * 0),
+            (f"tl.full_like(x(), {x.one})", form, lambda: ones),
+            (f'tl.full({shape}, {x.one}, dtype="{dtype}", layout={parsed})', target, lambda: ones),
+            ("tl.reshape(x(), (-1,))", "", lambda: x.array.reshape(-1)),
         ]
     )
-    return _below_a_byte("copy", f"held({text})", x, expect)
+    return _below_a_byte("copy", f'held({text}, "{wanted}")', x, expect)
 
 
 def read_below_a_byte(draw):

@@ -30,6 +30,8 @@ from tensorlayout.cuda.engine.simulator import checking
 from tensorlayout.layout import Layout, PaddingValue
 from tensorlayout.layout.loop import Loop
 
+pytestmark = NEEDS_COMPILER
+
 ITEMSIZES = (1, 2, 4, 8, 16)
 TILES = TileTuning(small_bytes=0, through_tile=-math.inf)  # tiles wherever there is an element
 
@@ -130,7 +132,6 @@ KERNELS = {
 }
 
 
-@NEEDS_COMPILER
 @pytest.mark.parametrize(("case", "destination", "source", "itemsize", "alignments"), CASES)
 def test_the_case_of_each_layout(driver, case, destination, source, itemsize, alignments):
     shifts = tuple([0 if a == 32 else a for a in alignments])
@@ -236,7 +237,6 @@ BOXES = [
 ]  # fmt: skip
 
 
-@NEEDS_COMPILER
 @pytest.mark.parametrize("itemsize", ITEMSIZES)
 def test_boxes(driver, itemsize):
     with checking("bounds", "barriers", "initialized", "races"):
@@ -270,7 +270,6 @@ SQUARES = [
 ]
 
 
-@NEEDS_COMPILER
 @pytest.mark.parametrize("itemsize", [1, 2])
 def test_squares(driver, itemsize):
     with checking("bounds", "barriers", "initialized", "races"):
@@ -295,7 +294,6 @@ def test_no_squares_where_rows_of_the_destination_would_be_short():
     assert dict(launch.kernel.shape)["TILE"] == "2"
 
 
-@NEEDS_COMPILER
 @settings(max_examples=40, deadline=None)
 @given(st.data())
 def test_any_box(driver, data):
@@ -319,7 +317,6 @@ def test_any_box(driver, data):
         run(driver, destination, source, itemsize, shifts=shifts, padding=padding, tuning=TILES)
 
 
-@NEEDS_COMPILER
 @pytest.mark.parametrize("itemsize", [1, 4])
 def test_padding_of_more_regions_than_a_launch_holds(driver, itemsize):
     padded = Layout.padded((1, 2, 1, 2, 1, 2), (2, 3, 2, 3, 2, 3), None, PaddingValue.ONE)
@@ -327,7 +324,6 @@ def test_padding_of_more_regions_than_a_launch_holds(driver, itemsize):
     assert len(plan.launches) == 7
 
 
-@NEEDS_COMPILER
 def test_offsets_beyond_32_bits(driver):
     far = 2**31 + 100
     for case, destination, source, tuning in [
@@ -393,7 +389,6 @@ def counted(driver, destination, source, itemsize):
     return plan, counts
 
 
-@NEEDS_COMPILER
 @pytest.mark.parametrize("itemsize", ITEMSIZES)
 def test_flat_copies_touch_no_sector_twice(driver, itemsize):
     plan, counts = counted(driver, row_major((2**16,)), row_major((2**16,)), itemsize)
@@ -403,7 +398,6 @@ def test_flat_copies_touch_no_sector_twice(driver, itemsize):
     assert counts.bytes_per_access == 16
 
 
-@NEEDS_COMPILER
 @pytest.mark.parametrize(
     ("destination", "source", "itemsize"),
     [
@@ -420,7 +414,6 @@ def test_copies_are_coalesced_on_both_sides(driver, destination, source, itemsiz
     assert counts.bank_conflict_ratio <= 1.1
 
 
-@NEEDS_COMPILER
 def test_rows_of_400_bytes_in_512_padding_included(driver):
     """13 sectors of elements and 4 of padding, for 16 of memory: 0.94 at best."""
     padded = Layout.pitched((300, 400), 512, 1, None, PaddingValue.ONE)
@@ -433,7 +426,6 @@ def test_rows_of_400_bytes_in_512_padding_included(driver):
 # --- What kernels are given ----------------------------------------------------------------------
 
 
-@NEEDS_COMPILER
 def test_division_by_multiplication(driver):
     edges = [2**k + d for k in range(31) for d in (-1, 0, 1)]
     draws = np.random.default_rng(5).integers(1, 2**31, 200).tolist()

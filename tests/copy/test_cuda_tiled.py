@@ -383,9 +383,10 @@ def test_scale_factors_take_one_launch_each_way_and_few_sectors(size):
     for layout in (Layout.scale_factors(*size), row_major(size)):
         with checking(*([] if large else ["bounds", "initialized", "races"]), "count") as record:
             x = tl.to_layout(x, layout)
-        check_tensor(x, values, 0)
         assert sum(counts.launches for counts in record.counts.values()) == (values.size > 0)
-        if large:
+        if not large:
+            check_tensor(x, values, 0)
+        else:
             (counts,) = record.counts.values()
             assert counts.sector_efficiency_read >= 0.95
             assert counts.sector_efficiency_write >= 0.95

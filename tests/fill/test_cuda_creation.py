@@ -21,6 +21,8 @@ from tensorlayout.cuda.fill.fill import plan_padding
 from tensorlayout.cuda.fill.sequence import plan_sequence
 from tensorlayout.layout import Layout, PaddingValue
 
+pytestmark = NEEDS_COMPILER
+
 ONE = PaddingValue.ONE
 
 
@@ -67,14 +69,12 @@ EXTREMES = [
 ]
 
 
-@NEEDS_COMPILER
 @pytest.mark.parametrize(("name", "arguments", "expected"), EXTREMES)
 def test_arange_of_integers_at_their_limits(driver, name, arguments, expected):
     found = tl.arange(*arguments, dtype=name, device="cuda")
     identical(found, np.array(expected, name))
 
 
-@NEEDS_COMPILER
 @pytest.mark.parametrize("where", ["cpu", "cuda"])
 def test_numbers_are_rounded_once(driver, where):
     # Above the middle of two neighbours, by less than the next wider float shows.
@@ -94,7 +94,6 @@ COMPLEX_ENDS = (
 )
 
 
-@NEEDS_COMPILER
 @pytest.mark.parametrize("name", ["int8", "uint64", "bfloat16", "float32", "complex64"])
 def test_linspace(driver, name):
     ends = COMPLEX_ENDS if name == "complex64" else REAL_ENDS
@@ -132,7 +131,6 @@ VIEWS = [
 ]
 
 
-@NEEDS_COMPILER
 @pytest.mark.parametrize(("name", "index"), [("float32", "int32_t"), ("int64", "int64_t")])
 def test_triangles_of_every_shape(driver, name, index, monkeypatch):
     monkeypatch.setattr(diagonals, "index_type", lambda *_: index)
@@ -149,7 +147,6 @@ def test_triangles_of_every_shape(driver, name, index, monkeypatch):
     assert {shape["RANK"] for shape in used} >= set("1230")
 
 
-@NEEDS_COMPILER
 def test_triangles_do_not_read_what_they_leave_out(driver):
     with checking("bounds", "initialized"):
         x = tl.empty((64, 64), dtype=tl.float32, device="cuda")
@@ -177,7 +174,6 @@ CALLS = {
 }
 
 
-@NEEDS_COMPILER
 @pytest.mark.parametrize("name", CALLS)
 def test_one_launch_and_one_allocation(driver, name):
     assert counted(driver, CALLS[name]) == Counter(launches=1, allocations=1)
@@ -209,7 +205,6 @@ EFFICIENT = {
 }
 
 
-@NEEDS_COMPILER
 @pytest.mark.parametrize("name", EFFICIENT)
 def test_stores_are_coalesced(driver, name):
     kernel, call, width = EFFICIENT[name]
@@ -222,7 +217,6 @@ def test_stores_are_coalesced(driver, name):
     assert counts.bytes_per_access >= width
 
 
-@NEEDS_COMPILER
 @pytest.mark.parametrize(
     ("kernel", "make"),
     [
@@ -295,7 +289,6 @@ def test_padding_alone_is_one_launch():
 # ---- Sequences of tensors
 
 
-@NEEDS_COMPILER
 def test_numbers_of_the_device_in_sequences(driver):
     """Sequences of tensors alone: `ops/moving_cases.py`."""
     a = np.arange(6, dtype=np.int64).reshape(2, 3)
@@ -308,7 +301,6 @@ def test_numbers_of_the_device_in_sequences(driver):
     identical(x, [[5, 7, 8], [3, 4, 5]])
 
 
-@NEEDS_COMPILER
 def test_sequences_of_tensors_on_several_devices(driver):
     x = tl.ones((2, 3), device="cuda")
     for sequence, words in (

@@ -14,6 +14,8 @@ from tensorlayout.cuda.engine.simulator import checking
 from tensorlayout.cuda.fill.fill import plan_fill
 from tensorlayout.layout import Layout, PaddingValue
 
+pytestmark = NEEDS_COMPILER
+
 ITEMSIZES = (1, 2, 4, 8, 16)
 
 
@@ -69,7 +71,6 @@ CASES = [
 ]
 
 
-@NEEDS_COMPILER
 @pytest.mark.parametrize("itemsize", ITEMSIZES)
 @pytest.mark.parametrize(("case", "layout"), CASES)
 def test_every_case_writes_all(driver, case, layout, itemsize):
@@ -79,7 +80,6 @@ def test_every_case_writes_all(driver, case, layout, itemsize):
     assert len(plan.launches) == (case != "empty")
 
 
-@NEEDS_COMPILER
 @pytest.mark.parametrize("itemsize", ITEMSIZES)
 @pytest.mark.parametrize("shift", [1, 2, 3, 4, 5, 8, 12, 15, 16, 21])
 def test_any_address(driver, itemsize, shift):
@@ -89,7 +89,6 @@ def test_any_address(driver, itemsize, shift):
     run(driver, Layout.padded((5, 9), (6, 16)), itemsize, shift, value_of(itemsize, 101))
 
 
-@NEEDS_COMPILER
 @settings(max_examples=30)
 @given(st.data())
 def test_any_layout(driver, data):
@@ -101,7 +100,6 @@ def test_any_layout(driver, data):
     run(driver, layout, itemsize, data.draw(st.sampled_from([0, 1, 6, 2 * itemsize])), padding)
 
 
-@NEEDS_COMPILER
 @pytest.mark.parametrize("itemsize", ITEMSIZES)
 @pytest.mark.parametrize(
     ("layout", "width"),

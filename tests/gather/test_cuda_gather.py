@@ -20,6 +20,8 @@ from tensorlayout.functions import dispatch
 from tensorlayout.plan.gather import Gather
 from tensorlayout.tensor import TensorSpec
 
+pytestmark = needs_compiler
+
 
 @pytest.fixture(scope="module", autouse=True)
 def gpu():
@@ -38,7 +40,6 @@ def rng():
 # --- Values --------------------------------------------------------------------------------------
 
 
-@needs_compiler
 def test_more_positions_and_dimensions_than_a_kernel_is_made_for(gpu):
     layout = tl.Layout((2,) * 9, [3**k for k in range(9)])
     x, array = tensor_in(layout, np.arange(layout.required_size, dtype=np.uint8))
@@ -51,7 +52,6 @@ def test_more_positions_and_dimensions_than_a_kernel_is_made_for(gpu):
         assert counted(gpu, lambda key=on_device: x[key])["launches"] == 1 + (count > 4)
 
 
-@needs_compiler
 def test_indices_of_64_bits(monkeypatch):
     monkeypatch.setattr(index_loop, "index_type", lambda count, furthest: "int64_t")
     values = np.arange(60, dtype=np.float32).reshape(3, 4, 5)
@@ -80,7 +80,6 @@ def test_64_bits_only_where_offsets_ask_for_it():
         assert dict(launch.kernel.shape) == {"RANK": "2", "INDEX": index, "WIDTH": "16"}
 
 
-@needs_compiler
 @pytest.mark.parametrize("alignment", [1, 2, 4, 8])
 def test_elements_that_memory_is_not_aligned_for(alignment, monkeypatch):
     monkeypatch.setattr(memory, "_ALIGNMENTS", (alignment,) * len(memory._ALIGNMENTS))
@@ -111,7 +110,6 @@ BAD = [
 ]  # fmt: skip
 
 
-@needs_compiler
 @pytest.mark.parametrize(("dtype", "bad"), BAD)
 @pytest.mark.parametrize("axis", [0, 1])
 def test_a_position_outside(dtype, bad, axis):
@@ -129,7 +127,6 @@ def test_a_position_outside(dtype, bad, axis):
     same((x + 1).to_device("cpu"), values + 1)
 
 
-@needs_compiler
 @pytest.mark.parametrize(("dtype", "far"), [*BAD, ("uint64", 2**64 - 1)])
 def test_the_nearest_position_for_one_outside(gpu, dtype, far):
     values = np.arange(1, 129, dtype=np.float32).reshape(8, 16)[::2, 3:7]
@@ -147,7 +144,6 @@ def test_the_nearest_position_for_one_outside(gpu, dtype, far):
             same(found.to_device("cpu"), np.take(values, nearest, axis))
 
 
-@needs_compiler
 @pytest.mark.parametrize("bad", [2**63, 2**64 - 1])
 def test_the_greatest_positions_are_outside(bad):
     found = on_cuda([1.0, 2.0])[on_cuda([bad], "uint64")]
@@ -156,7 +152,6 @@ def test_the_greatest_positions_are_outside(bad):
     same(found.to_device("cpu"), np.zeros(1))
 
 
-@needs_compiler
 def test_some_outside_among_many():
     values = np.arange(1000, dtype=np.int32)
     i = rng().integers(-1500, 1500, 5000)
@@ -168,7 +163,6 @@ def test_some_outside_among_many():
     same(found.to_device("cpu"), np.where(good, values[np.where(good, i, 0)], 0).astype("int32"))
 
 
-@needs_compiler
 def test_the_second_of_two_and_the_seventh_of_seven():
     x = tl.zeros((2, 3), device="cuda")
     with pytest.raises(IndexError, match="__getitem__: index 3 is out of bounds for size 3"):
@@ -181,7 +175,6 @@ def test_the_second_of_two_and_the_seventh_of_seven():
         x[i, on_cuda([7, 0]), i, i, i, i, i].to_device("cpu")
 
 
-@needs_compiler
 def test_positions_of_an_empty_result_are_checked():
     found = tl.take(tl.zeros((3, 0), device="cuda"), on_cuda([3]), axis=0)
     with pytest.raises(IndexError, match="take: index 3 is out of bounds for size 3"):
@@ -193,7 +186,6 @@ def test_positions_of_an_empty_result_are_checked():
     assert tl.take(tl.zeros((0, 2), device="cuda"), on_cuda([], "int64"), axis=0).shape == (0, 2)
 
 
-@needs_compiler
 def test_positions_that_meet_none_are_not_checked():
     x, none = on_cuda(np.ones((2, 3))), on_cuda([], "int64")
     for use in (lambda: x[on_cuda([2]), none], lambda: x.__setitem__((none, on_cuda([-4])), 1)):
@@ -221,7 +213,6 @@ EXPORTS = {
 }
 
 
-@needs_compiler
 @pytest.mark.parametrize("name", EXPORTS)
 def test_where_the_error_comes(name):
     x = bad_take()
@@ -230,7 +221,6 @@ def test_where_the_error_comes(name):
     EXPORTS[name](x)
 
 
-@needs_compiler
 def test_strict_indexing_raises_at_once():
     with tl.cuda.strict_indexing(), pytest.raises(IndexError, match=MESSAGE):
         bad_take()
@@ -244,7 +234,6 @@ def test_strict_indexing_raises_at_once():
         x.to_device("cpu")
 
 
-@needs_compiler
 def test_the_variable_of_strict_indexing(monkeypatch):
     faults._strict_by_the_variable.cache_clear()
     monkeypatch.setenv("TENSORLAYOUT_STRICT_INDEXING", "1")
@@ -257,7 +246,6 @@ def test_the_variable_of_strict_indexing(monkeypatch):
     faults._strict_by_the_variable.cache_clear()
 
 
-@needs_compiler
 def test_of_two_operations_the_first_is_named():
     x = on_cuda([1.0, 2.0])
     x[on_cuda([5])]
@@ -267,7 +255,6 @@ def test_of_two_operations_the_first_is_named():
     same(x.to_device("cpu"), np.asarray([1.0, 2.0]))
 
 
-@needs_compiler
 def test_each_device_has_its_own_record():
     x = tl.asarray([1.0, 2.0], device="cuda:1")
     found = tl.take(x, tl.asarray([9], device="cuda:1"), axis=0)
@@ -275,7 +262,6 @@ def test_each_device_has_its_own_record():
         found.to_device("cpu")
 
 
-@needs_compiler
 def test_another_thread_is_told_too():
     bad_take()
     caught = []
@@ -295,7 +281,6 @@ def test_another_thread_is_told_too():
 # --- What it costs -------------------------------------------------------------------------------
 
 
-@needs_compiler
 def test_one_launch_and_no_waiting(gpu):
     x, i = tl.ones((100, 100), device="cuda"), on_cuda([3, 5])
     assert counted(gpu, lambda: x[i]) == Counter(launches=1, allocations=1)
@@ -313,7 +298,6 @@ SHAPES = [
 ]
 
 
-@needs_compiler
 @pytest.mark.parametrize(("shape", "axis", "count", "width"), SHAPES)
 def test_rows_are_coalesced(shape, axis, count, width):
     x = tl.zeros(shape, dtype=tl.float32, device="cuda")
@@ -328,7 +312,6 @@ def test_rows_are_coalesced(shape, axis, count, width):
     assert dict(kernel.shape)["WIDTH"] == str(width)
 
 
-@needs_compiler
 @pytest.mark.parametrize("axis", [0, 1])
 def test_writes_are_coalesced_along_the_fastest_dimension(axis):
     x = tl.zeros((256, 512), dtype=tl.float32, device="cuda")

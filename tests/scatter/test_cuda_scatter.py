@@ -15,8 +15,13 @@ import tensorlayout as tl
 from tensorlayout.cuda import scatter
 from tensorlayout.cuda.engine.simulator import checking
 from tensorlayout.cuda.gather import index_loop
-from tensorlayout.plan.scatter import Scatter
+from tensorlayout.cuda.scatter import copy_scatter
+from tensorlayout.cuda.scatter.copy_scatter import FEW
+from tensorlayout.functions import dispatch
+from tensorlayout.plan.scatter import CopyScatter, Scatter
 from tensorlayout.tensor import TensorSpec
+
+pytestmark = needs_compiler
 
 
 @pytest.fixture(scope="module", autouse=True)
@@ -29,8 +34,8 @@ def on_cuda(values, dtype=None):
     return tl.asarray(np.asarray(values, dtype)).to_device("cuda")
 
 
-def rng():
-    return np.random.default_rng(0)
+def rng(seed=0):
+    return np.random.default_rng(seed)
 
 
 def written(array, key, value):
@@ -47,7 +52,6 @@ def given(key):
 # --- Values --------------------------------------------------------------------------------------
 
 
-@needs_compiler
 def test_more_positions_and_dimensions_than_a_kernel_is_made_for():
     layout = tl.Layout((2,) * 9, [3**k for k in range(9)])
     x, array = tensor_in(layout, np.arange(layout.required_size, dtype=np.uint8))
@@ -59,7 +63,6 @@ def test_more_positions_and_dimensions_than_a_kernel_is_made_for():
         same(x.to_device("cpu"), array)
 
 
-@needs_compiler
 def test_indices_of_64_bits(monkeypatch):
     monkeypatch.setattr(index_loop, "index_type", lambda count, furthest: "int64_t")
     values = np.zeros((3, 4, 5), np.float32)
@@ -76,7 +79,6 @@ def test_indices_of_64_bits(monkeypatch):
 # --- Values for one place ------------------------------------------------------------------------
 
 
-@needs_compiler
 @pytest.mark.parametrize("places", [1, 2, 100])
 def test_the_last_in_index_order_wins(places):
     i = rng().integers(0, places, (40, 50))
@@ -91,7 +93,6 @@ def test_the_last_in_index_order_wins(places):
         same(x.to_device("cpu"), expected)
 
 
-@needs_compiler
 def test_a_position_outside_is_reported_by_the_function_that_was_called():
     for layout in (None, "{1,0:T(2,2)}"):
         x = on_cuda(np.zeros((2, 3), np.float32))
@@ -109,7 +110,6 @@ BAD = [
 ]  # fmt: skip
 
 
-@needs_compiler
 @pytest.mark.parametrize("value", [7.0, "many"])
 @pytest.mark.parametrize(("dtype", "bad"), BAD)
 @pytest.mark.parametrize("axis", [0, 1])
@@ -126,7 +126,6 @@ def test_a_position_outside(dtype, bad, axis, value):
     same(x.to_device("cpu"), values)
 
 
-@needs_compiler
 def test_one_of_seven_outside():
     x, i = on_cuda(np.zeros((2,) * 7, np.float32)), on_cuda([0, 1])
     x[i, i, i, on_cuda([2, 1]), i, i, i] = on_cuda(np.asarray([1, 2], np.float32))
@@ -137,7 +136,6 @@ def test_one_of_seven_outside():
     same(x.to_device("cpu"), expected)
 
 
-@needs_compiler
 def test_positions_of_an_empty_write_are_checked():
     x = on_cuda(np.zeros((3, 0)))
     x[on_cuda([3])] = 1
@@ -148,7 +146,6 @@ def test_positions_of_an_empty_write_are_checked():
 # --- What it costs -------------------------------------------------------------------------------
 
 
-@needs_compiler
 def test_launches_and_no_waiting(gpu):
     x, i, rows = (on_cuda(a) for a in (np.zeros((50, 8)), [3, 5, 3], np.ones((3, 8))))
     assert counted(gpu, lambda: x.__setitem__(i, 5)) == Counter(launches=1)
@@ -157,7 +154,6 @@ def test_launches_and_no_waiting(gpu):
     assert counted(gpu, lambda: x.__setitem__(i, rows)) == Counter(launches=3, allocations=1)
 
 
-@needs_compiler
 @pytest.mark.parametrize("columns", [256, 8])
 def test_rows_are_coalesced(columns):
     x = tl.zeros((1000, columns), dtype=tl.float32, device="cuda")
@@ -186,3 +182,108 @@ def test_64_bits_only_where_offsets_ask_for_it():
         assert names == ["mark_positions", "mark_positions", "scatter_elements"]
         assert {dict(each.kernel.shape)["INDEX"] for each in found.launches} == {index}
         assert found.scratch == (rows * (4 if index == "int32_t" else 8),)
+
+
+# --- Few elements of a copy replaced --------------------------------------------------------------
+
+FEW_REPLACED = CopyScatter("scatter")
+
+
+def along(out, x, value, axis, at):
+    with checking("bounds", "initialized", "races", "count") as record:
+        key = (x._spec, out._spec, value._spec, (axis,), None, at._spec)
+        assert dispatch.call(FEW_REPLACED, key, (out, x, value, at)) is out
+    return record.counts
+
+
+def by_tuples(out, x, value, dims, *at):
+    with checking("bounds", "initialized", "races", "count") as record:
+        key = (x._spec, out._spec, value._spec, dims, False, *(p._spec for p in at))
+        dispatch.call(FEW_REPLACED, key, (out, x, value, *at))
+    return record.counts
+
+
+def replaced(array, value, axis, at):
+    """NumPy writes in index order, line by line."""
+    found = array.copy()
+    lines, values, places = (np.moveaxis(a, axis, -1) for a in (found, value, at))
+    for line in np.ndindex(lines.shape[:-1]):
+        for k, place in enumerate(places[line]):
+            lines[(*line, place)] = values[(*line, k)]
+    return found
+
+
+def is_one(found):
+    return [k.name for k in found] == ["replace_elements"]
+
+
+@pytest.mark.parametrize("index", ["int32_t", "int64_t"])
+def test_few_rows_and_elements_by_tuples(index, monkeypatch):
+    for module in (index_loop, copy_scatter):
+        monkeypatch.setattr(module, "index_type", lambda count, furthest: index)
+    values = np.arange(3 * 4 * 5 * 8, dtype=np.int16).reshape(3, 4, 5, 8)
+    i, j = rng().integers(-3, 3, (2, 4)), rng(1).integers(-4, 4, (2, 4))
+    for dims, key in (((0,), (i,)), ((0, 1), (i, j)), ((0, 1, 2), (i, j, i))):
+        new = -1 - np.arange(values[key].size, dtype=np.int16).reshape(values[key].shape)
+        expected = values.copy()
+        expected[key] = new
+        for order in (None, (1, 3, 0, 2)):
+            out = tl.empty(values.shape, dtype="int16", device="cuda", layout=order)
+            found = by_tuples(out, on_cuda(values), on_cuda(new), dims, *map(on_cuda, key))
+            assert is_one(found)
+            assert all(dict(k.shape)["INDEX"] == index for k in found)
+            same(out.to_device("cpu"), expected)
+    tl.plan.run.cache_clear()
+
+
+@pytest.mark.parametrize(("count", "launches"), [(1, 1), (FEW, 1), (FEW + 1, 4)])
+def test_one_launch_for_few_positions(gpu, count, launches):
+    values = np.arange(200, dtype=np.float32).reshape(5, 40)
+    at = rng().integers(0, 40, (5, count))
+    out, operands = on_cuda(np.zeros_like(values)), (on_cuda(values), on_cuda(-1.0 - at, "float32"))
+    places = on_cuda(at)
+    done = counted(gpu, lambda: along(out, *operands, 1, places))
+    assert (done["launches"], done["allocations"]) == (launches, launches > 1)
+    same(out.to_device("cpu"), replaced(values, -1.0 - at.astype("float32"), 1, at))
+
+
+def test_positions_that_are_not_evenly_apart_take_a_copy_and_a_scatter():
+    values, at = np.arange(60, dtype=np.float32), np.asarray([[3, 7], [59, 3]])
+    large = on_cuda(np.arange(15).reshape(3, 5))
+    large[:2, :2] = on_cuda(at)
+    out = on_cuda(np.zeros_like(values))
+    new = np.asarray([[-1, -2], [-3, -4]], np.float32)
+    found = by_tuples(out, on_cuda(values), on_cuda(new), (0,), large[:2, :2])
+    assert not is_one(found)
+    expected = values.copy()
+    expected[[3, 7, 59]] = [-4, -2, -3]
+    same(out.to_device("cpu"), expected)
+
+
+@pytest.mark.parametrize(
+    ("kind", "bad"), [("int64", 4), ("int64", -5), ("int8", -128), ("uint64", 2**63 - 1)]
+)
+def test_a_position_outside_of_few(kind, bad):
+    values = np.arange(16, dtype=np.float32).reshape(4, 4)
+    at = np.asarray([[1, bad, 3]] * 4, kind)
+    around = tl.full((4, 9), 77, dtype="float32", device="cuda")
+    out = around[:, 1::2]
+    along(out, on_cuda(values), on_cuda(-values[:, :3]), 1, on_cuda(at))
+    with pytest.raises(IndexError, match=f"scatter: index {bad} is out of bounds for size 4"):
+        out.to_device("cpu")
+    expected = values.copy()
+    expected[:, [1, 3]] = -values[:, [0, 2]]
+    same(out.to_device("cpu"), expected)
+    same(around[:, ::2].to_device("cpu"), np.full((4, 5), 77, np.float32))
+
+
+def test_accesses_of_few_fill_sectors_and_warps():
+    values = np.zeros((64, 1024), np.float32)
+    for axis, shape in ((0, (2, 1024)), (1, (64, 2))):
+        at = on_cuda(np.zeros(shape, np.int32))
+        out, new = on_cuda(values), on_cuda(np.ones(shape, np.float32))
+        ((_, counts),) = along(out, on_cuda(values), new, axis, at).items()
+        assert counts.sector_efficiency_write == 1.0
+        assert counts.lane_activity >= 0.9
+        if axis == 0:  # else all lanes ask for one position
+            assert counts.sector_efficiency_read >= 0.9

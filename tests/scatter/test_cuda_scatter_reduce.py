@@ -12,6 +12,8 @@ from tensorlayout.cuda.scatter import combiner, plan_scatter_reduce
 from tensorlayout.plan.scatter import Scatter, ScatterReducePlan
 from tensorlayout.tensor import TensorSpec
 
+pytestmark = needs_compiler
+
 
 @pytest.fixture(scope="module", autouse=True)
 def gpu():
@@ -51,7 +53,6 @@ def expected(array, key, value, operation="add"):
     return found
 
 
-@needs_compiler
 @pytest.mark.parametrize("places", [16, 200])
 def test_sums_of_floats_are_taken_in_index_order(places):
     i = rng().integers(0, places, 3000)
@@ -64,7 +65,6 @@ def test_sums_of_floats_are_taken_in_index_order(places):
         same(found.to_device("cpu"), expected(array, (i,), value), f"{order}")
 
 
-@needs_compiler
 def test_positions_outside_are_left_out():
     x = on_cuda(np.zeros(3, np.float32))
     combine(x, (0,), [on_cuda([0, 3, -4, 0, 2])], on_cuda(np.ones(5, np.float32)))
@@ -119,7 +119,6 @@ def test_tensors_of_any_size(places, positions, index, passes):
     assert all(each.grid < 2**31 for each in found)
 
 
-@needs_compiler
 def test_what_is_launched_and_moved(gpu):
     bins = on_cuda(rng().integers(0, 16, (20, 30)), "uint8")
     line = on_cuda(rng().integers(0, 16, 600))

@@ -1,6 +1,5 @@
 """Tensors on CUDA, as the simulator has it: devices, moves, views, and how they reach the host."""
 
-import copy
 import gc
 import pickle
 import threading
@@ -37,23 +36,21 @@ class Copies:
 
     def __init__(self, gpu, patch):
         self.moved, self.allocated = [], []
-        for name, size in (
-            ("to_device", lambda pointer, source: source.nbytes),
-            ("to_host", lambda destination, pointer: destination.nbytes),
-            ("on_device", lambda destination, source, nbytes: nbytes),
+        for record, name, nbytes in (
+            (self.moved, "to_device", lambda pointer, source: source.nbytes),
+            (self.moved, "to_host", lambda destination, pointer: destination.nbytes),
+            (self.moved, "on_device", lambda destination, source, nbytes: nbytes),
+            (self.allocated, "allocate", lambda nbytes, device: nbytes),
         ):
-            patch.setattr(gpu, name, self.seen(self.moved, name, size, getattr(gpu, name)))
-        size = lambda nbytes, device: nbytes  # noqa: E731
-        allocate = self.seen(self.allocated, "allocate", size, gpu.allocate)
-        patch.setattr(gpu, "allocate", allocate)
+            patch.setattr(gpu, name, self.noting(record, name, nbytes, getattr(gpu, name)))
 
     @staticmethod
-    def seen(record, name, size, function):
-        def wrapped(*args):
-            record.append((name, size(*args)))
+    def noting(record, name, nbytes, function):
+        def call(*args):
+            record.append((name, nbytes(*args)))
             return function(*args)
 
-        return wrapped
+        return call
 
 
 @pytest.fixture
@@ -82,19 +79,6 @@ def test_a_device_that_is_not_there(name):
         tl.zeros((2,), device=name)
 
 
-def test_a_driver_that_fails_says_why():
-    code = """
-import tensorlayout as tl
-try:
-    tl.zeros(2, device="cuda:0")
-except ValueError as error:
-    print(error)
-"""
-    (out,) = run(code, TENSORLAYOUT_CUDA_SIMULATOR="1", CXX="no-such-compiler")
-    assert out.startswith("zeros: device must be one of those available (cpu), got 'cuda:0'; cuda:")
-    assert "CXX=no-such-compiler" in out
-
-
 def test_cuda_is_not_imported_before_it_is_asked_for():
     code = """
 import sys
@@ -114,67 +98,59 @@ def default():
     tl.set_default_device(None)
 
 
-def test_the_default_is_the_cpu():
-    assert tl.default_device() == tl.__array_namespace_info__().default_device() == "cpu"
+def device_of_another_thread():
+    found = []
+    thread = threading.Thread(target=lambda: found.append(tl.zeros(2).device))
+    thread.start()
+    thread.join()
+    return found[0]
 
 
-def test_the_default_set_for_the_process(default):
-    assert tl.zeros(2).device == "cpu"
+def test_the_default_is_that_of_the_innermost_block_and_then_of_the_process(default):
+    assert tl.zeros(2).device == tl.default_device() == "cpu"
     tl.set_default_device("cuda:1")
     assert tl.__array_namespace_info__().default_device() == "cuda:1"
     assert tl.zeros(2).device == "cuda:1"  # the plan of the same call on the CPU is another
-    tl.set_default_device(None)
-    assert tl.zeros(2).device == "cpu"
-    with pytest.raises(ValueError, match=r"^set_default_device: device must be one of"):
-        tl.set_default_device("abacus")
-
-
-def test_the_default_inside_a_block(default):
-    tl.set_default_device("cuda:1")
     with tl.using_device("cuda:0") as outer:
         assert tl.zeros(2).device == outer == "cuda:0"
+        assert device_of_another_thread() == "cuda:1"
         with tl.using_device("cpu"):
             assert tl.zeros(2).device == "cpu"
+        tl.set_default_device(None)
         assert tl.zeros(2).device == "cuda:0"
-        tl.set_default_device("cpu")
-        assert tl.zeros(2).device == "cuda:0"
+        assert device_of_another_thread() == "cpu"
     assert tl.zeros(2).device == "cpu"
-    with pytest.raises(ValueError, match=r"^using_device: device must be"), tl.using_device("no"):
-        pass
-    with pytest.raises(TypeError, match=r"^using_device: .* got None"), tl.using_device(None):
-        pass
-
-
-def test_a_block_is_of_its_thread_and_the_process_of_all(default):
-    seen = []
-    with tl.using_device("cuda:1"):
-        thread = threading.Thread(target=lambda: seen.append(tl.zeros(2).device))
-        thread.start()
-        thread.join()
-    tl.set_default_device("cuda:0")
-    thread = threading.Thread(target=lambda: seen.append(tl.zeros(2).device))
-    thread.start()
-    thread.join()
-    assert seen == ["cpu", "cuda:0"]
 
 
 def test_the_variable():
     with simulator(TENSORLAYOUT_DEFAULT_DEVICE="cuda:1"):
         assert tl.zeros(2).device == tl.default_device() == "cuda:1"
+
+
+ABACUS = "device must be one of those available"
+
+
+@pytest.mark.parametrize(
+    ("call", "error", "message"),
+    [
+        (lambda: tl.set_default_device("abacus"), ValueError, f"set_default_device: {ABACUS}"),
+        (lambda: tl.using_device("abacus").__enter__(), ValueError, f"using_device: {ABACUS}"),
+        (lambda: tl.using_device(None).__enter__(), TypeError, "using_device: .* got None"),
+        (lambda: tl.zeros(2), ValueError, "TENSORLAYOUT_DEFAULT_DEVICE must be .* got 'abacus'$"),
+    ],
+)
+def test_default_devices_that_are_not_there(call, error, message):
     with (
         simulator(TENSORLAYOUT_DEFAULT_DEVICE="abacus"),
-        pytest.raises(ValueError, match=r"^TENSORLAYOUT_DEFAULT_DEVICE must be .* got 'abacus'$"),
+        pytest.raises(error, match=f"^{message}"),
     ):
-        tl.zeros(2)
+        call()
 
 
 PADDED = tl.Layout.padded((3,), (5,), None, tl.PaddingValue.ONE)
 CREATIONS = {
-    "full": lambda **to: tl.full((2, 3), 7, **to),
     "arange": lambda **to: tl.arange(5, **to),
-    "eye": lambda **to: tl.eye(3, 4, k=1, dtype="float32", **to),
     "asarray of a list": lambda **to: tl.asarray([[1, 2], [3, 4]], **to),
-    "asarray of a NumPy scalar": lambda **to: tl.asarray(np.float32(2.5), **to),
     "fftfreq": lambda **to: tl.fft.fftfreq(4, **to),
     "a layout with padding": lambda **to: tl.full((3,), 2, layout=PADDED, **to),
 }
@@ -261,55 +237,19 @@ def test_asarray_and_astype_move():
     array = np.arange(6).reshape(2, 3)
     y = tl.asarray(array.T, device="cuda", copy=True)
     assert y.strides == (1, 3)
-    with pytest.raises(ValueError, match=r"^asarray: the memory is on cpu, not on cuda:0, and"):
-        tl.asarray(array, device="cuda", copy=False)
-
-
-# --- views -------------------------------------------------------------------------------------
-
-
-def test_views_move_nothing(copies, gpu):
-    array = np.arange(60).reshape(4, 3, 5)
-    x = on_cuda(array)
-    before = gpu.counters.launches, len(copies.moved), len(copies.allocated)
-    views = x[::-1, 1:], x[None, ..., 0], list(x)[2], tl.reshape(x, (4, 15)), x[2:2]
-    assert (gpu.counters.launches, len(copies.moved), len(copies.allocated)) == before
-    expected = array[::-1, 1:], array[None, ..., 0], array[2], array.reshape(4, 15), array[2:2]
-    for view, values in zip(views, expected, strict=True):
-        same(view.to_device("cpu"), values)
-
-
-def test_views_keep_the_memory_and_give_it_back(gpu):
-    gc.collect()
-    before = gpu.ranges[0].total()
-    x = tl.empty((1000,), dtype="int8", device="cuda")
-    row = x[10:20]
-    assert gpu.ranges[0].total() == before + 1000
-    del x
-    assert gpu.ranges[0].total() == before + 1000
-    del row
-    assert gpu.ranges[0].total() == before
-
-
-def test_a_flat_copy_is_one_copy_of_bytes(copies):
-    x = on_cuda([[1, 2], [3, 4]], layout=(0, 1))
-    y = copy.deepcopy(x)
-    assert copies.moved[1:] == [("on_device", 32)]
-    assert (y.layout, y.device) == (x.layout, x.device)
-    assert y._home[0] is not x._home[0]
-    same(y.to_device("cpu"), np.array([[1, 2], [3, 4]]))
+    for convert, error in ((tl.asarray, ValueError), (tl.from_dlpack, BufferError)):
+        moved = convert(array, device="cuda")
+        same(moved.to_device("cpu"), array)
+        with pytest.raises(error, match=r": the memory is on cpu, not on cuda:0, and"):
+            convert(array, device="cuda", copy=False)
 
 
 # --- reaching the host -------------------------------------------------------------------------
 
 
 TEXTS = {
-    "rank 0": np.float32(2.5),
-    "empty": np.zeros((0, 3)),
     "at the limit": np.arange(1000),
-    "rank 1": np.arange(1001) * 1000,
     "rank 3, some short": np.arange(7 * 6 * 100).reshape(7, 6, 100),
-    "short rows": np.arange(2002).reshape(286, 7),
     "wide in the middle": np.where(np.arange(2000) == 1000, 1e30, 1.0),
     "bfloat16": np.arange(2000).astype(tensors.BFLOAT16),
 }
@@ -321,9 +261,6 @@ def test_texts_are_those_of_the_cpu(array):
     there = x.to_device("cuda")
     assert repr(there) == repr(x).replace("device='cpu'", "device='cuda:0'")
     assert str(there) == str(x)
-    assert f"{there}" == f"{x}"
-    if array.ndim > 1 and array.size:
-        assert str(there.mT) == str(x.mT)
 
 
 def test_the_text_of_a_large_tensor_moves_its_edges_only(copies):
@@ -405,9 +342,9 @@ def test_nothing_is_missing():
 # --- DLPack ------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("name", ["bool", "bfloat16", "float32", "complex128"])
-def test_dlpack_shares_the_memory(name, copies):
-    x = tl.asarray(slots(as_dtype(name), 12).reshape(3, 4), device="cuda:1")
+def test_dlpack_shares_the_memory(copies):
+    array = slots(as_dtype("bfloat16"), 12).reshape(3, 4)
+    x = tl.asarray(array, device="cuda:1")
     assert x.__dlpack_device__() == (2, 1)
     del copies.moved[:]
     for view in (x, x.mT, x[1:, ::2], x[::-1], x[:0], tl.broadcast_to(x[0], (2, 4))):
@@ -416,24 +353,18 @@ def test_dlpack_shares_the_memory(name, copies):
         assert cuda.exposed(y).address == cuda.exposed(view).address or not view.size
         assert view.size == 0 or y.strides == view.strides
     assert copies.moved == []
-    y = tl.from_dlpack(x[1:, ::2])
-    expected = np.asarray(x.to_device("cpu"))[1:, ::2]
-    same(y.to_device("cpu"), expected)
+    same(tl.from_dlpack(x[1:, ::2]).to_device("cpu"), array[1:, ::2])
 
 
-def test_dlpack_keeps_the_memory_until_the_last(gpu):
+def test_the_memory_is_kept_until_the_last_view_tensor_or_capsule(gpu):
     gc.collect()
     before = gpu.ranges[0].total()
-    x = tl.empty((512,), dtype="int8", device="cuda")
-    y = tl.from_dlpack(x)
-    capsule = x.__dlpack__()
-    del x
-    gc.collect()
-    assert gpu.ranges[0].total() >= before + 512
-    del y
-    gc.collect()
-    assert gpu.ranges[0].total() == before + 512
-    del capsule
+    users = [tl.empty((512,), dtype="int8", device="cuda")]
+    users += [users[0][10:20], tl.from_dlpack(users[0]), users[0].__dlpack__()]
+    while users:
+        gc.collect()
+        assert gpu.ranges[0].total() >= before + 512
+        del users[0]
     gc.collect()
     assert gpu.ranges[0].total() == before
 
@@ -449,32 +380,6 @@ def test_dlpack_to_the_host_copies():
         tl.from_dlpack(x, device="cpu", copy=False)
     with pytest.raises(BufferError, match=r"__dlpack__: the tensor is on the cuda:0, \(2, 0\)"):
         x.__dlpack__(dl_device=(2, 1))
-
-
-def test_dlpack_from_the_host_moves():
-    array = np.arange(3)
-    x = tl.from_dlpack(array, device="cuda")
-    array[0] = 7
-    assert x.device == "cuda:0"
-    same(x.to_device("cpu"), np.arange(3))
-    with pytest.raises(BufferError, match=r"^from_dlpack: the memory is on cpu, not on cuda:0, a"):
-        tl.from_dlpack(array, device="cuda", copy=False)
-
-
-def test_dlpack_streams(gpu):
-    x = on_cuda([1, 2])
-    before = gpu.counters.synchronisations
-    for stream in (None, 1, 2, 2**40, -1):
-        x.__dlpack__(stream=stream)
-    assert gpu.counters.synchronisations == before
-    for stream in (0, -2):
-        with pytest.raises(ValueError, match=r"^__dlpack__: stream must be -1, 1, 2 or the"):
-            x.__dlpack__(stream=stream)
-    for stream in ("1", 1.0, True):
-        with pytest.raises(TypeError, match=r"^__dlpack__: stream must be an integer or None"):
-            x.__dlpack__(stream=stream)
-    with pytest.raises(ValueError, match=r"^__dlpack__: the cpu has no streams"):
-        x.__dlpack__(stream=1, dl_device=(1, 0))
 
 
 def test_read_only_memory_stays_read_only():
@@ -525,26 +430,29 @@ def test_no_interface_on_the_cpu_nor_for_bfloat16():
     assert not hasattr(tl.zeros(2, dtype="bfloat16", device="cuda"), "__cuda_array_interface__")
 
 
-def test_what_is_described_is_shared():
-    x = on_cuda(np.arange(12).reshape(3, 4))
+def test_what_is_described_is_shared_on_the_device_of_its_memory():
+    x = tl.asarray(np.arange(12).reshape(3, 4), device="cuda:1")
     for view in (x, x.mT, x[1:, ::-2], x[1, 1]):
         y = tl.asarray(Described(view))
-        assert (y.device, y.strides) == ("cuda:0", view.strides)
+        assert (y.device, y.strides) == ("cuda:1", view.strides)
         assert cuda.exposed(y).address == cuda.exposed(view).address
         same(y.to_device("cpu"), np.asarray(view.to_device("cpu")))
     assert tl.asarray(Described(x[:0])).shape == (0, 4)
 
 
 def test_what_cannot_be_described():
-    x = on_cuda([1, 2])
-    with pytest.raises(TypeError, match=r"^asarray: .*: a masked element has no value"):
-        tl.asarray(Described(x, mask=x))
-    with pytest.raises(TypeError, match=r"^asarray: .*: 'typestr' must be"):
-        tl.asarray(Described(x, typestr="<M8[s]"))
-    with pytest.raises(BufferError, match=r"^asarray: strides of \(3,\) bytes are no whole"):
-        tl.asarray(Described(x, strides=(3,)))
-    with pytest.raises(BufferError, match=r"^asarray: memory at 0x\w+ is not aligned to int64;"):
-        tl.asarray(Described(x, data=(cuda.exposed(x).address + 1, False), shape=(1,)))
-
-
-# --- memory ------------------------------------------------------------------------------------
+    x, on_host = on_cuda([1, 2]), np.arange(2)
+    odd = (cuda.exposed(x).address + 1, False)
+    for changes, error, message in (
+        ({"mask": x}, TypeError, ".*: a masked element has no value"),
+        ({"typestr": "<M8[s]"}, TypeError, ".*: 'typestr' must be"),
+        ({"strides": (3,)}, BufferError, r"strides of \(3,\) bytes are no whole"),
+        ({"data": odd, "shape": (1,)}, BufferError, r"memory at 0x\w+ is not aligned to int64;"),
+        (
+            {"data": (on_host.ctypes.data, False)},
+            BufferError,
+            r"the memory at 0x\w+ is not of a CUDA device",
+        ),
+    ):
+        with pytest.raises(error, match=f"^asarray: {message}"):
+            tl.asarray(Described(x, **changes))

@@ -54,31 +54,21 @@ def refused(status, error=CUDARuntimeError):
     assert found.value.status == status, found.value
 
 
-def pointers(*words):
-    """What a launch is given: the address of an array with the address of the struct."""
-    values = ctypes.create_string_buffer(struct.pack(f"{len(words)}q", *words))
-    array = (ctypes.c_void_p * 1)(ctypes.addressof(values))
-    array.kept = values
-    return array
-
-
-def launched(cuda, function, *words, grid=(1, 1, 1), block=(256, 1, 1), shared=0, stream=0):
-    array = pointers(*words)
-    address = ctypes.addressof(array)
+def launch_nothing(cuda, gpu, grid=(1, 1, 1), block=(256, 1, 1), shared=0, stream=0):
+    """Launch the kernel `nothing` by CuPy's own names."""
+    gpu.launcher(kernel("nothing"))  # which tells the stand-in about the kernel
+    module = cuda.function.Module()
+    module.load(nvrtc.cubin(kernel("nothing"), 90, Counters()))
+    function = module.get_function("nothing")
+    parameters = ctypes.c_int64(0)
+    pointers = (ctypes.c_void_p * 1)(ctypes.addressof(parameters))
+    address = ctypes.addressof(pointers)
     cuda.driver.launchKernel(function.ptr, *grid, *block, shared, stream, address, 0)
 
 
-def load(cuda, gpu, name, file="right.cu"):
-    """A kernel as CuPy's function on the current device."""
-    asked = kernel(name, file)
-    gpu.launcher(asked)  # which says to the stand-in what it is
-    module = cuda.function.Module()
-    module.load(nvrtc.cubin(asked, 90, Counters()))
-    return module.get_function(name)
-
-
-def bytes_at(pointer, nbytes):
-    return np.frombuffer(ctypes.string_at(pointer, nbytes), np.uint8)
+def increment(gpu, destination, source):
+    """Add 1 to 100 floats."""
+    gpu.launcher(kernel("increment"))(1, bytearray(struct.pack("3q", destination, source, 100)))
 
 
 # ---- Arguments
@@ -98,10 +88,9 @@ def bytes_at(pointer, nbytes):
     ],
 )
 def test_limits_of_a_launch(cuda, gpu, given):
-    function = load(cuda, gpu, "nothing")
-    launched(cuda, function, 0, grid=(2, 65535, 1))
+    launch_nothing(cuda, gpu, grid=(2, 65535, 1))
     with refused(1, CUDADriverError):
-        launched(cuda, function, 0, **given)
+        launch_nothing(cuda, gpu, **given)
 
 
 # ---- Modules
@@ -111,47 +100,36 @@ def test_an_image_that_lacks_a_byte_is_refused(cuda, gpu):
     gpu.launcher(kernel("nothing"))
     whole = nvrtc.cubin(kernel("nothing"), 90, Counters())
     cuda.function.Module().load(whole)
-    for image in (whole[:-1], whole[1:], b"", b"\x7fELF", whole[:40] + b"\xff" + whole[41:]):
-        with refused(200, CUDADriverError):
-            cuda.function.Module().load(image)
-    with pytest.raises(TypeError):
-        cuda.function.Module().load(bytearray(whole))
-
-
-def test_nvrtc_gives_all_but_a_byte(cuda):
     compiler = importlib.import_module("cupy_backends.cuda.libs.nvrtc")
     program = compiler.createProgram("", "own.cu", [], [])
     compiler.compileProgram(program, ("-arch=sm_90",))
-    with refused(200, CUDADriverError):
-        cuda.function.Module().load(compiler.getCUBIN(program))
+    for image in (whole[:-1], whole[1:], b"", compiler.getCUBIN(program)):
+        with refused(200, CUDADriverError):
+            cuda.function.Module().load(image)
 
 
 # ---- Memory
 
 
 def test_memory_holds_patterns_before_it_is_written_and_after_it_was_freed(gpu, machine):
-    buffer = gpu.allocate(1000, 0)
-    at = buffer.pointer
-    assert (bytes_at(at, 1000) == ALLOCATED).all()
-    del buffer
-    again = gpu.allocate(1000, 0)
-    assert again.pointer == at
-    assert (bytes_at(at, 1000) == FREED).all()
+    for content in (ALLOCATED, FREED):
+        buffer = gpu.allocate(1000, 0)
+        assert ctypes.string_at(buffer.pointer, 1000) == bytes([content]) * 1000
+        del buffer
 
 
 @pytest.mark.parametrize("late", [0, 1])
 def test_freed_memory_is_not_for_kernels(gpu, machine, late):
     x = gpu.allocate(400, 0)
     at = x.pointer
-    launch = gpu.launcher(kernel("increment"))
-    launch(1, bytearray(struct.pack("3q", at, at, 100)))
+    increment(gpu, at, at)
     if late:
         del x  # in the order of the stream: the launch is before
         gpu.synchronize()
         return
     gpu.synchronize()
     del x
-    launch(1, bytearray(struct.pack("3q", at, at, 100)))
+    increment(gpu, at, at)
     with refused(700):
         gpu.synchronize()
 
@@ -169,8 +147,6 @@ def test_what_a_kernel_must_not_do_ends_the_context(cuda, gpu, name, status):
     for call in (gpu.synchronize, cuda.Stream, cuda.Event, cuda.runtime.memGetInfo):
         with refused(status):
             call()
-    with refused(status, CUDADriverError):
-        launched(cuda, type("Function", (), {"ptr": 1}), 0)
 
 
 def test_copies_are_within_allocations_and_go_where_they_say(cuda, gpu):
@@ -200,9 +176,8 @@ def test_streams_that_are_not_there(cuda, gpu):
     ):
         with refused(400):
             call()
-    function = load(cuda, gpu, "nothing")
     with refused(400, CUDADriverError):
-        launched(cuda, function, 0, stream=handle)
+        launch_nothing(cuda, gpu, stream=handle)
 
 
 # ---- Graphs
@@ -212,25 +187,6 @@ def test_streams_that_are_not_there(cuda, gpu):
 def stream(cuda):
     with cuda.Stream(non_blocking=True) as found:
         yield found
-
-
-def test_a_graph_replays_launches_and_copies(cuda, gpu, stream):
-    x, y = gpu.allocate(400, 0), gpu.allocate(400, 0)
-    gpu.to_device(x.pointer, np.zeros(400, np.uint8))
-    gpu.synchronize()
-    launch = gpu.launcher(kernel("increment"))
-    parameters = bytearray(struct.pack("3q", x.pointer, x.pointer, 100))
-    stream.begin_capture()
-    launch(1, parameters)
-    gpu.on_device(y.pointer, x.pointer, 400)
-    graph = stream.end_capture()
-    parameters[:] = bytes(24)  # of which the graph has a copy
-    found = np.zeros(100, np.float32)
-    for times in (1, 3):
-        for _ in range(times):
-            graph.launch()
-        gpu.to_host(found.view(np.uint8), y.pointer)
-    assert (found == 4).all()
 
 
 def test_what_breaks_a_capture(cuda, gpu, stream):
@@ -256,28 +212,20 @@ def test_what_breaks_a_capture(cuda, gpu, stream):
             stream.end_capture()
 
 
-def test_a_stream_that_joins_a_capture_comes_back(cuda, gpu, stream):
+def test_a_stream_that_joins_a_capture_must_come_back(cuda, gpu, stream):
     beside = cuda.Stream(non_blocking=True)
-    for comes_back in (True, False):
-        stream.begin_capture()
-        beside.wait_event(stream.record())
-        assert beside.is_capturing()
-        function = load(cuda, gpu, "nothing")
-        launched(cuda, function, 0, stream=beside.ptr)
-        if comes_back:
-            stream.wait_event(beside.record())
-            stream.end_capture().launch()
-        else:
-            with refused(904):
-                stream.end_capture()
-        assert not beside.is_capturing()
+    stream.begin_capture()
+    beside.wait_event(stream.record())
+    launch_nothing(cuda, gpu, stream=beside.ptr)
+    with refused(904):
+        stream.end_capture()
 
 
 def test_a_graph_whose_memory_was_freed(cuda, gpu, stream):
-    launch = gpu.launcher(kernel("increment"))
+    gpu.launcher(kernel("increment"))
     stream.begin_capture()
     scratch = cuda.alloc(400)
-    launch(1, bytearray(struct.pack("3q", scratch.ptr, scratch.ptr, 100)))
+    increment(gpu, scratch.ptr, scratch.ptr)
     del scratch
     graph = stream.end_capture()
     graph.launch()
@@ -327,10 +275,9 @@ def filled_and_used(seed, before, between, after):
             for each in (x, y):
                 gpu.to_device(each.pointer, np.zeros(400, np.uint8))
         cupy.cuda.runtime.deviceSynchronize()
-        launch = gpu.launcher(kernel("increment"))
         with streams[before]:
             for _ in range(3):
-                launch(1, bytearray(struct.pack("3q", x.pointer, x.pointer, 100)))
+                increment(gpu, x.pointer, x.pointer)
         if between == "event":
             event = cupy.cuda.Event()
             event.record(streams[before])
@@ -338,71 +285,54 @@ def filled_and_used(seed, before, between, after):
         elif between == "host":
             streams[before].synchronize()
         with streams[after]:
-            launch(1, bytearray(struct.pack("3q", y.pointer, x.pointer, 100)))
+            increment(gpu, y.pointer, x.pointer)
             found = np.zeros(100, np.float32)
             gpu.to_host(found.view(np.uint8), y.pointer)
         return found[0]
 
 
 @pytest.mark.parametrize(
-    ("before", "between", "after"),
+    ("before", "between", "after", "ordered"),
     [
-        ("legacy", None, "blocking"),
-        ("blocking", None, "legacy"),
-        ("legacy", None, "thread's"),
-        ("non-blocking", "event", "legacy"),
-        ("legacy", "event", "non-blocking"),
-        ("blocking", "event", "non-blocking"),
-        ("non-blocking", "host", "legacy"),
+        ("legacy", None, "blocking", True),
+        ("blocking", None, "legacy", True),
+        ("legacy", None, "thread's", True),
+        ("blocking", "event", "non-blocking", True),
+        ("non-blocking", "host", "legacy", True),
+        ("legacy", None, "non-blocking", False),
+        ("non-blocking", None, "legacy", False),
+        ("blocking", None, "thread's", False),
     ],
 )
-def test_orders_that_cuda_keeps(before, between, after):
-    assert {filled_and_used(seed, before, between, after) for seed in SEEDS} == {4}
+def test_orders_are_those_of_cuda(before, between, after, ordered):
+    found = {filled_and_used(seed, before, between, after) for seed in SEEDS}
+    assert found == {4} if ordered else len(found) > 1
 
 
-@pytest.mark.parametrize(
-    ("before", "after"),
-    [("legacy", "non-blocking"), ("non-blocking", "legacy"), ("blocking", "thread's")],
-)
-def test_orders_that_nobody_keeps(before, after):
-    assert len({filled_and_used(seed, before, None, after) for seed in SEEDS}) > 1
+def copied(seed):
+    """Values found of memory changed after a copy, and of a result before the host has waited."""
+    with hybrid(seed=seed):
+        import cupy
+
+        gpu, runtime, found = open_driver(), cupy.cuda.runtime, []
+        pinned = np.frombuffer(cupy.cuda.alloc_pinned_memory(100), np.uint8)
+        for source in (np.ones(100, np.uint8), pinned):
+            source[:] = 1
+            x, result = gpu.allocate(100, 0), np.zeros(100, np.uint8)
+            runtime.memcpyAsync(x.pointer, source.ctypes.data, 100, 1, 0)
+            source[:] = 2
+            gpu.to_host(result, x.pointer)
+            found.append(int(result[0]))
+        result = np.zeros(100, np.uint8)
+        runtime.memcpyAsync(result.ctypes.data, x.pointer, 100, 2, 0)
+        return [*found, int(result[0])]
 
 
-def test_pageable_memory_is_read_at_once_or_late_and_pinned_memory_late():
-    found = {"pageable": set(), "pinned": set()}
-    for seed in SEEDS:
-        with hybrid(seed=seed):
-            import cupy
-
-            gpu = open_driver()
-            for name, source in (
-                ("pageable", np.ones(100, np.uint8)),
-                ("pinned", np.frombuffer(cupy.cuda.alloc_pinned_memory(100), np.uint8)),
-            ):
-                source[:] = 1
-                x = gpu.allocate(100, 0)
-                to, runtime = np.zeros(100, np.uint8), cupy.cuda.runtime
-                runtime.memcpyAsync(x.pointer, source.ctypes.data, 100, 1, 0)
-                source[:] = 2
-                gpu.to_host(to, x.pointer)
-                found[name].add(int(to[0]))
-    assert found == {"pageable": {1, 2}, "pinned": {1, 2}}
-
-
-def test_a_result_is_not_there_before_the_host_has_waited():
-    found = set()
-    for seed in SEEDS:
-        with hybrid(seed=seed):
-            import cupy
-
-            gpu, to = open_driver(), np.zeros(100, np.uint8)
-            x = gpu.allocate(100, 0)
-            gpu.to_device(x.pointer, np.ones(100, np.uint8))
-            cupy.cuda.runtime.memcpyAsync(to.ctypes.data, x.pointer, 100, 2, 0)
-            found.add(int(to[0]))
-            gpu.synchronize()
-            assert to[0] == 1
-    assert found == {0, 1}
+def test_copies_of_the_host_happen_at_once_or_late():
+    pageable, pinned, results = map(set, zip(*map(copied, SEEDS), strict=True))
+    assert pageable == pinned == {1, 2}
+    assert 0 in results
+    assert len(results) > 1
 
 
 # ---- CuPy's own

@@ -34,8 +34,8 @@ def floats(driver, n, start=0.0):
     return Array(driver, np.arange(start, start + n, dtype=np.float32))
 
 
-def right(name, operation=""):
-    return Kernel(str(KERNELS / "right.cu"), name, operation=operation)
+def right(name):
+    return Kernel(str(KERNELS / "right.cu"), name)
 
 
 def words(*values):
@@ -55,6 +55,7 @@ def _counted(n, start=0, dtype=np.float32):
 _MATRIX = _counted(96 * 64).reshape(96, 64)
 _ROWS = _counted(5 * THREADS, dtype=np.int32).reshape(5, THREADS)
 _COMPLEX = _counted(600).view(np.complex64)
+_LINE = _counted(THREADS, 1)
 _PLACES = _counted(THREADS, dtype=np.uint32)
 _BLOCKS = _counted(30, dtype=np.uint32).reshape(5, 3, 2, 1) << 16 | _PLACES
 
@@ -70,6 +71,8 @@ CASES = {
     "one bank": ("transpose_in_one_bank", (2, 3, 1), _MATRIX, (96, 64), _MATRIX.T),
     "divergent barriers": ("sum_blocks", 5, _ROWS, (5,), _ROWS.sum(axis=1, dtype=np.int32)),
     "not aligned": ("conjugate", 2, _COMPLEX, (300,), _COMPLEX.conj()),
+    "one element for all threads": ("agree", 3, _counted(1, 5), (1,), _counted(1, 5)),
+    "turns": ("take_turns", 3, _counted(THREADS), (1,), np.tile(np.roll(_LINE, 3), 3)),
 }
 every_case = pytest.mark.parametrize("case", CASES.values(), ids=CASES)
 

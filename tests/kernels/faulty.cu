@@ -115,8 +115,6 @@ BLOCK_KERNEL(read_half_of_a_neighbour, Copy) {
     load_shared(words + threadIdx.x / 4);                                         // there
 }
 
-KERNEL(last_block_wins, Copy) { store(p.to + threadIdx.x, float(blockIdx.x)); }  // here
-
 // No order of threads shows it.
 KERNEL(all_blocks_store_the_same, Copy) { store(p.to + threadIdx.x, 1.0f); }  // here
 KERNEL(all_threads_store_the_same, Copy) { store(p.to, 1.0f); }               // here

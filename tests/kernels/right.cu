@@ -106,14 +106,3 @@ KERNEL(every_eighth, Increment<float>) {
     const int64_t i = int64_t(blockIdx.x) * THREADS + threadIdx.x;
     if (i < p.count) store(p.to + i, load(p.from + i * 8));
 }
-
-// An operation that the simulator picks at run time: to[i] = from[i] + 1, or twice from[i].
-#ifdef TENSORLAYOUT_SIMULATOR
-SIMULATOR_OPERATIONS("increment double")
-KERNEL(operate, Increment<float>) {
-    const int64_t i = int64_t(blockIdx.x) * THREADS + threadIdx.x;
-    if (i >= p.count) return;
-    const float value = load(p.from + i);
-    store(p.to + i, simulator::operation == 0 ? value + 1 : value * 2);
-}
-#endif

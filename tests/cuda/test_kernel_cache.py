@@ -76,20 +76,33 @@ def test_the_folder_of_each_variable_is_used(asked):
     assert content(entry(b"ours", "other")) == b"planted"
 
 
-@as_root
-def test_a_folder_of_another_owner_is_not_trusted(asked, elsewhere):
+def given_away(path):
+    os.chown(path, OTHER, -1)
+
+
+def of_mode(mode):
+    return pytest.param(lambda path: path.chmod(mode), id=f"{mode:o}")
+
+
+@pytest.mark.parametrize(
+    "spoil",
+    [pytest.param(given_away, marks=as_root), *map(of_mode, (0o770, 0o720, 0o702, 0o1777))],
+)
+def test_a_folder_of_others_or_that_others_can_write_to_is_not_trusted(asked, elsewhere, spoil):
     planted(asked)
-    os.chown(asked, OTHER, -1)
+    spoil(asked)
     found = entry()
     assert (found.parent, content(found)) == (elsewhere, b"one")
 
 
-@pytest.mark.parametrize("mode", [0o777, 0o770, 0o720, 0o702, 0o1777])
-def test_a_folder_that_others_can_write_to_is_not_trusted(asked, elsewhere, mode):
-    planted(asked)
-    asked.chmod(mode)
-    found = entry()
-    assert (found.parent, content(found)) == (elsewhere, b"one")
+@pytest.mark.parametrize(
+    "spoil", [pytest.param(given_away, marks=as_root), *map(of_mode, (0o620, 0o602))]
+)
+def test_an_entry_of_others_or_that_others_can_write_to_is_made_again(asked, spoil):
+    file = planted(asked)
+    spoil(file)
+    assert content(entry()) == b"one"
+    assert file.stat().st_uid == os.geteuid()
 
 
 def test_a_link_is_followed_to_a_folder_of_ours_alone(asked, elsewhere, tmp_path):
@@ -102,22 +115,7 @@ def test_a_link_is_followed_to_a_folder_of_ours_alone(asked, elsewhere, tmp_path
     assert entry().parent == elsewhere
 
 
-@as_root
-def test_an_entry_of_another_owner_is_made_again(asked):
-    file = planted(asked)
-    os.chown(file, OTHER, -1)
-    assert content(entry()) == b"one"
-    assert file.stat().st_uid == os.geteuid()
-
-
-@pytest.mark.parametrize("mode", [0o666, 0o620, 0o602])
-def test_an_entry_that_others_can_write_to_is_made_again(asked, mode):
-    file = planted(asked)
-    file.chmod(mode)
-    assert content(entry()) == b"one"
-
-
-@pytest.mark.parametrize("mask", [0o000, 0o002, 0o022, 0o077])
+@pytest.mark.parametrize("mask", [0o000, 0o077])
 def test_an_entry_is_ours_whatever_the_mask_of_new_files(place, mask):
     before = os.umask(mask)
     try:
@@ -126,14 +124,6 @@ def test_an_entry_is_ours_whatever_the_mask_of_new_files(place, mask):
         assert entry(b"two") == first
     finally:
         os.umask(before)
-
-
-def at_entry(place, make):
-    """`make` called with the path of the entry that would be found, and nothing there."""
-    file = planted(place, b"one")
-    file.unlink()
-    make(file)
-    return file
 
 
 def linked(path):
@@ -145,34 +135,27 @@ IN_PLACE = {
     "fifo": os.mkfifo,
     "folder": lambda path: (path / "inside").mkdir(parents=True),
     "link": linked,
-    "link to nothing": lambda path: path.symlink_to("nothing"),
     "link to itself": lambda path: path.symlink_to(path.name),
     "truncated": lambda path: path.write_bytes(b"on"),
-    "empty": lambda path: path.write_bytes(b""),
+    "longer": lambda path: path.write_bytes(b"one more"),
 }
-
-
-class TooLate(BaseException):
-    """What no handler of errors takes for one of files."""
 
 
 @pytest.fixture
 def soon():
-    """Nothing here may wait."""
-
-    def late(*_):
-        raise TooLate
-
-    before = signal.signal(signal.SIGALRM, late)
-    signal.setitimer(signal.ITIMER_REAL, 20)
+    """Fail a test that waits."""
+    before = signal.signal(signal.SIGALRM, lambda *_: pytest.fail("20 seconds have passed"))
+    signal.alarm(20)
     yield
-    signal.setitimer(signal.ITIMER_REAL, 0)
+    signal.alarm(0)
     signal.signal(signal.SIGALRM, before)
 
 
 @pytest.mark.parametrize("kind", IN_PLACE)
 def test_what_is_in_the_place_of_an_entry_is_replaced(asked, kind, soon):
-    file = at_entry(asked, IN_PLACE[kind])
+    file = planted(asked, b"one")
+    file.unlink()
+    IN_PLACE[kind](file)
     found = entry()
     assert (found, content(found)) == (file, b"one")
     assert stat.S_ISREG(found.lstat().st_mode)
@@ -225,19 +208,6 @@ def test_the_others_wait_for_the_one_that_makes_an_entry(place):
     assert sorted(each.communicate()[0] for each in started) == ["0\n", "1\n"]
 
 
-def test_a_folder_is_gone_through_once(asked, tmp_path, monkeypatch):
-    (asked / "old").touch()
-    looked, iterdir = [], disk_cache.Path.iterdir
-    monkeypatch.setattr(disk_cache.Path, "iterdir", lambda p: looked.append(p) or iterdir(p))
-    for number in range(4):
-        entry(key=f"key{number}")
-    assert looked == [asked]
-    monkeypatch.setenv("TENSORLAYOUT_CACHE_DIR", str(tmp_path / "another"))
-    entry()
-    entry(key="other")
-    assert looked == [asked, tmp_path / "another"]
-
-
 # ---- Entries
 
 
@@ -251,16 +221,6 @@ def test_an_entry_is_made_once(place):
     assert content(other) == b"three"
     assert (counters.compiles, counters.cache_misses, counters.cache_hits) == (2, 2, 1)
     assert sorted(place.glob("*.*")) == sorted([first, other])
-
-
-@pytest.mark.parametrize("damage", [b"", b"on", b"0ne", b"one more"])
-def test_a_damaged_entry_is_made_again(place, damage):
-    counters = Counters()
-    entry(b"one", counters=counters).write_bytes(damage)
-    again = entry(b"one", counters=counters)
-    assert content(again) == b"one"
-    assert counters.compiles == 2
-    assert list(place.glob("*.*")) == [again]
 
 
 def test_entries_not_used_for_long_are_removed(place):
@@ -277,13 +237,17 @@ def test_entries_not_used_for_long_are_removed(place):
     assert set(place.glob("*.*")) == {kept, made, place / "letters.so"}
 
 
-def test_an_entry_that_could_not_be_made_leaves_nothing(place):
-    def fail(path):
-        path.write_bytes(b"half")
-        raise RuntimeError
+def test_an_entry_that_does_not_compile_is_tried_once_and_leaves_nothing(place):
+    tried = []
 
-    with pytest.raises(RuntimeError):
+    def fail(path):
+        tried.append(path)
+        path.write_bytes(b"half")
+        raise RuntimeError("error: expected ';'")
+
+    with pytest.raises(RuntimeError, match="expected ';'"):
         disk_cache.cached("key", ".so", fail, Counters())
+    assert len(tried) == 1
     assert list(place.glob("*.*")) == []
 
 
@@ -299,6 +263,10 @@ def test_a_temporary_folder_that_others_can_write_to_is_not_trusted(place, elsew
     elsewhere.mkdir()
     elsewhere.chmod(0o777)
     assert disk_cache.folder() not in (place, elsewhere)
+
+
+def test_keys_tell_parts_apart():
+    assert disk_cache.key_of("a", "bc") != disk_cache.key_of("ab", "c")
 
 
 def test_sources_follow_includes(tmp_path):
@@ -326,32 +294,25 @@ def test_a_change_of_a_header_compiles_anew(tmp_path, monkeypatch, place):
     typed = host_compiler.shared_object(str(file), (("ELEMENT", "float"),), counters)
     monkeypatch.setenv("TENSORLAYOUT_SIMULATOR_FLAGS", "-O1")
     flagged = host_compiler.shared_object(str(file), (), counters)
-    assert len({first, changed, typed, flagged}) == 4
-    assert (counters.compiles, counters.cache_hits) == (4, 1)
-
-
-@needs_compiler
-def test_other_instantiations_compile_anew(tmp_path, monkeypatch, place):
-    file = tmp_path / "file.cu"
-    file.write_text('#include "memory.cuh"\nstruct None_ { int64_t unused; };\n')
-    text = f'#include "{file}"\nKERNEL(one_{{}}, None_) {{{{}}}}\n'
-    made = []
-    for number in (1, 2, 1):
-        unit = text.format(number)
-        monkeypatch.setattr(host_compiler.kernel_shapes, "unit", lambda *_, unit=unit: unit)
-        made.append(host_compiler.shared_object(str(file), (), Counters()))
-    assert made[0] == made[2] != made[1]
+    unit = f'#include "{file}"\nKERNEL(two, Nothing) {{}}\n'
+    monkeypatch.setattr(host_compiler.kernel_shapes, "unit", lambda *_: unit)
+    instantiated = host_compiler.shared_object(str(file), (), counters)
+    assert len({first, changed, typed, flagged, instantiated}) == 5
+    assert (counters.compiles, counters.cache_hits) == (5, 1)
 
 
 # ---- No room
 
 
-def full(place):
-    """What fails in one folder as on a disk without room."""
+NO_ROOM = OSError(errno.ENOSPC, "No space left on device")
+
+
+def full(place, error=NO_ROOM):
+    """A compiler that fails in one folder as on a disk without room."""
 
     def make(path):
         if path.is_relative_to(place):
-            raise OSError(errno.ENOSPC, "No space left on device", str(path))
+            raise error
         path.write_bytes(b"one")
 
     return make
@@ -366,26 +327,11 @@ def test_a_full_disk_is_passed_over(asked, elsewhere):
 
 
 def test_a_compiler_without_room_is_started_elsewhere(place, elsewhere, monkeypatch):
-    def make(path):
-        if path.is_relative_to(place):
-            raise RuntimeError("cuda: could not compile: No space left on device")
-        path.write_bytes(b"one")
-
+    no_room = RuntimeError("cuda: could not compile: No space left on device")
     usage = shutil.disk_usage("/")._replace(free=1000)
     monkeypatch.setattr(disk_cache.shutil, "disk_usage", lambda _: usage)
-    assert disk_cache.cached("key", ".so", make, Counters()).parent == elsewhere
-
-
-def test_what_does_not_compile_is_compiled_once(place):
-    tried = []
-
-    def make(path):
-        tried.append(path)
-        raise RuntimeError("error: expected ';'")
-
-    with pytest.raises(RuntimeError, match="expected ';'"):
-        disk_cache.cached("key", ".so", make, Counters())
-    assert len(tried) == 1
+    found = disk_cache.cached("key", ".so", full(place, no_room), Counters())
+    assert found.parent == elsewhere
 
 
 def test_no_room_anywhere_names_both_folders_and_the_fix(place, elsewhere):

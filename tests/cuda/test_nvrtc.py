@@ -44,7 +44,6 @@ NAMES = {
     "agree",
     "take_turns",
     "conjugate",
-    "every_eighth",
 }
 # Twice as many sums as a thread has registers, each needed until the end.
 SPILLING = """

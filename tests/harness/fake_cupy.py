@@ -41,7 +41,6 @@ class Recorder:
         self.capturing = set()  # streams, by address
         self.running = set()  # streams that have work to do
         self.asked = 0  # how often, whether a stream captures
-        self.driver_errors = []
         self.pinned = set()
         self.allocated = weakref.WeakSet()
         self.parameter_bytes = 24
@@ -181,8 +180,6 @@ class FakeDriver:
         self, f, grid_dim_x, grid_dim_y, grid_dim_z, block_dim_x, block_dim_y, block_dim_z,
         shared_mem_bytes, stream, kernel_params, extra,
     ):  # fmt: skip
-        if self.recorder.driver_errors:
-            raise CUDADriverError(self.recorder.driver_errors.pop())
         assert (shared_mem_bytes, extra) == (0, 0)
         address = ctypes.c_void_p.from_address(kernel_params).value
         parameters = ctypes.string_at(address, self.recorder.parameter_bytes)

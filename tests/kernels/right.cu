@@ -100,9 +100,3 @@ KERNEL(conjugate, Increment<Complex>) {
     const Complex value = load(p.from + i);
     store(p.to + i, Complex{value.real, -value.imaginary});
 }
-
-// Coalesced on one side only: to[i] = from[i * 8].
-KERNEL(every_eighth, Increment<float>) {
-    const int64_t i = int64_t(blockIdx.x) * THREADS + threadIdx.x;
-    if (i < p.count) store(p.to + i, load(p.from + i * 8));
-}

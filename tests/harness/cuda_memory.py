@@ -1,15 +1,13 @@
 """Device memory in tests: storages of layouts, and what brute force says they hold afterwards."""
 
 import os
-import re
 import shutil
-from typing import NamedTuple
 
 import layouts
 import numpy as np
 import pytest
 
-from tensorlayout.kernels_path import header_directory, kernel_directory
+from benchmarks.resources import compiled
 
 NEEDS_COMPILER = pytest.mark.skipif(
     not any(map(shutil.which, (os.environ.get("CXX", ""), "g++", "clang++"))),
@@ -61,28 +59,7 @@ def padding_slots(layout):
     return sorted(layouts.padding_of(layout))
 
 
-class Resources(NamedTuple):
-    """What a thread of a compiled kernel takes: registers, and bytes spilled to memory."""
-
-    registers: int
-    spilled: int
-
-
 def resources(kernel, architecture):
-    """Compile a kernel for a GPU, which need not be there."""
-    nvrtc = pytest.importorskip("cupy_backends.cuda.libs.nvrtc", reason="optional: cupy")
-    headers = sorted(header_directory().glob("*.cuh"))
-    program = nvrtc.createProgram(
-        (kernel_directory() / kernel.file).read_text("utf-8"),
-        kernel.file,
-        [header.read_bytes() for header in headers],
-        [header.name.encode() for header in headers],
-    )
-    macros = [f"-D{name}={value}" for name, value in (*kernel.types, *kernel.shape)]
-    options = ("-std=c++17", f"--gpu-architecture={architecture}", "--ptxas-options=-v", *macros)
-    nvrtc.compileProgram(program, (*options, "--fmad=false", "-default-device"))
-    log = nvrtc.getProgramLog(program)
-    nvrtc.destroyProgram(program)
-    spills = re.findall(r"(\d+) bytes spill", log)
-    assert spills, log
-    return Resources(int(re.search(r"Used (\d+) registers", log)[1]), sum(map(int, spills)))
+    """Compile a kernel for a GPU, which need not be there: the `Resources` of a thread of it."""
+    pytest.importorskip("cupy_backends.cuda.libs.nvrtc", reason="optional: cupy")
+    return compiled(kernel, int(architecture.removeprefix("sm_"))).resources[kernel.name]

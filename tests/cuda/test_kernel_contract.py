@@ -9,7 +9,7 @@ import subprocess
 
 import pytest
 
-from tensorlayout.cuda.engine import cpp_text, host_compiler, structs
+from tensorlayout.cuda.engine import host_compiler, structs
 from tensorlayout.cuda.engine.kernel_shapes import kernel, kernels_in, parameters, unit
 from tensorlayout.kernels_path import header_directory, kernel_directory
 
@@ -58,7 +58,9 @@ TYPES = {
     "sort/search.cu": [(("LINE", "float"), ("VALUES", "float"), ("COMPARE", "float"))],
     "sort/sort.cu": [(("ELEMENT", "float"),)],
 }
-CASES = [(file, types) for file in FILES for types in TYPES.get(file, [()])]
+# Those without types are compiled together.
+UNTYPED = [(file, ()) for file in FILES if () in TYPES.get(file, [()])]
+TYPED = [[(file, types)] for file in FILES for types in TYPES.get(file, []) if types]
 
 
 def facts(made, path=""):
@@ -74,14 +76,19 @@ def facts(made, path=""):
                 yield inner, at + offset
 
 
-def check(file, wanted, flags=()):
-    """Hold structures of ctypes against the compiler: {C++ type: structure}."""
-    lines = [f'#include "{file}"']
-    for number, (name, made) in enumerate(wanted.items()):
-        lines.append(f"using Struct{number} = {name};")
-        lines.append(f"static_assert(sizeof(Struct{number}) == {ctypes.sizeof(made)});")
-        for member, at in facts(made):
-            lines.append(f"static_assert(__builtin_offsetof(Struct{number}, {member}) == {at});")
+def check(wanted, flags=()):
+    """Hold structures of ctypes against the compiler: {file: {C++ type: structure}}."""
+    texts = [(kernel_directory() / file).read_text("utf-8") for file in wanted]
+    headers = re.findall('(?m)^#include ".*$', "\n".join(texts))
+    lines = headers if len(wanted) > 1 else []  # which are not to be in a namespace
+    for number, (file, structures) in enumerate(wanted.items()):
+        lines += [f"namespace file{number} {{"] if len(wanted) > 1 else []
+        lines += [f'#include "{file}"']
+        for name, made in structures.items():
+            lines.append(f"static_assert(sizeof({name}) == {ctypes.sizeof(made)});")
+            for member, at in facts(made):
+                lines.append(f"static_assert(__builtin_offsetof({name}, {member}) == {at});")
+        lines += ["}"] if len(wanted) > 1 else []
     done = subprocess.run(
         [*host_compiler.compiler()[0], "-std=c++17", "-fsyntax-only", "-DTENSORLAYOUT_SIMULATOR",
          "-w", *flags, f"-I{kernel_directory()}", f"-I{header_directory()}", "-x", "c++", "-"],
@@ -90,22 +97,29 @@ def check(file, wanted, flags=()):
     assert done.returncode == 0, done.stderr
 
 
-@pytest.mark.parametrize(("file", "types"), CASES, ids=lambda each: str(each)[:40])
-def test_parameters_are_laid_out_as_by_the_compiler(file, types):
+def structures_of(file, types):
+    """The parameters of every kernel of a file."""
     operands = sum(name in ("FIRST", "SECOND", "THIRD") for name, _ in types)
     constants = {"OPERANDS": operands} if operands else {}
     constants |= {name: int(value) for name, value in types if name in ("OPERANDS", "NUMBERS")}
-    wanted = {}
+    found = {}
     for each in kernels_in(file, types):
         text = next(line for line in unit(file, types).splitlines() if f"({each.symbol}," in line)
-        wanted[re.search(r", (.*?)\) \{", text)[1]] = parameters(each, **constants)
-    assert wanted
-    assert max(map(ctypes.sizeof, wanted.values())) <= 4096  # what a launch takes
-    check(file, wanted, [f"-D{name}={value}" for name, value in types])
+        found[re.search(r", (.*?)\) \{", text)[1]] = parameters(each, **constants)
+    assert found
+    assert max(map(ctypes.sizeof, found.values())) <= 4096  # what a launch takes
+    return found
+
+
+@pytest.mark.parametrize("files", [UNTYPED, *TYPED], ids=lambda each: str(each)[:40])
+def test_parameters_are_laid_out_as_by_the_compiler(files):
+    flags = [f"-D{name}={value}" for _, types in files for name, value in types]
+    check({file: structures_of(file, types) for file, types in files}, flags)
 
 
 def test_faults_are_laid_out_as_by_the_compiler():
-    check("include/faults.cuh", {"Faults": structs.struct("include/faults.cuh", "Faults")})
+    header = "include/faults.cuh"
+    check({header: {"Faults": structs.struct(header, "Faults")}})
 
 
 TEXT = """
@@ -145,7 +159,7 @@ def test_a_struct_of_all_that_the_grammar_has(text):
         ["from_", "number", "pointer", "table", "colour", "flag", "pair", "walk"]
     )
     assert whole._fields_[0][1]._length_ == 1
-    check(text, {"Whole": whole, "Row<4, int8_t>": structs.struct(text, "Row<4, int8_t>")})
+    check({text: {"Whole": whole, "Row<4, int8_t>": structs.struct(text, "Row<4, int8_t>")}})
 
 
 @pytest.mark.parametrize(
@@ -177,14 +191,6 @@ def test_constants(text, expression, value):
 def test_what_cannot_be_read_is_refused(text, name, message):
     with pytest.raises(ValueError, match=r"cuda: .*made\.cu: " + message):
         structs.struct(text, name)
-
-
-def test_structs_of_one_header_are_one_class():
-    copy, fill = (
-        structs.struct(*each)
-        for each in (("copy/copy.cu", "FlatCopy"), ("fill/fill.cu", "FlatFill"))
-    )
-    assert dict(copy._fields_)["padding"] is dict(fill._fields_)["padding"]
 
 
 def test_constants_that_the_caller_gives():
@@ -236,7 +242,3 @@ def test_a_kernel_that_is_not_declared():
         kernel("join.cu", "join_rows", WIDTH=16, INDEX="int32_t")
     with pytest.raises(ValueError, match=r"join.cu declares no kernel join_columns"):
         kernel("join.cu", "join_columns")
-
-
-def test_a_file_is_read_once():
-    assert cpp_text.file_of("copy/copy.cu") is cpp_text.file_of("copy/copy.cu")

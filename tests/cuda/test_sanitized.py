@@ -42,33 +42,22 @@ def launched(name, count):
 
 
 @pytest.mark.parametrize(
-    ("name", "count", "message"),
+    ("name", "right", "wrong", "message"),
     [
-        ("read_past_the_end_unasked", 8, "use-after-poison"),
-        pytest.param("read_past_the_end_unasked", -1, "use-after-poison", marks=pytest.mark.ci),
-        pytest.param("read_misaligned_unasked", 2, "misaligned address", marks=pytest.mark.ci),
-        pytest.param("overflow", 2**31 - 1, "signed integer overflow: 2", marks=pytest.mark.ci),
+        ("read_past_the_end_unasked", None, 8, "use-after-poison"),
+        pytest.param("read_past_the_end_unasked", 7, -1, "use-after-poison", marks=pytest.mark.ci),
+        pytest.param("read_misaligned_unasked", 4, 2, "misaligned address", marks=pytest.mark.ci),
+        pytest.param("overflow", 2**31 - 2, 2**31 - 1, "integer overflow: 2", marks=pytest.mark.ci),
     ],
 )
-def test_faults_that_only_sanitizers_see(name, count, message):
-    done = launched(name, count)
+def test_faults_that_only_sanitizers_see(name, right, wrong, message):
+    done = launched(name, wrong)
     assert done.returncode != 0
     assert message in done.stderr
     assert name in done.stderr
-
-
-@pytest.mark.ci
-@pytest.mark.parametrize(
-    ("name", "count"),
-    [
-        ("read_past_the_end_unasked", 7),
-        ("read_misaligned_unasked", 4),
-        ("overflow", 2**31 - 2),
-    ],
-)
-def test_the_same_kernels_used_rightly(name, count):
-    done = launched(name, count)
-    assert (done.stdout, done.stderr, done.returncode) == ("nothing found\n", "", 0)
+    if right is not None:
+        done = launched(name, right)
+        assert (done.stdout, done.stderr, done.returncode) == ("nothing found\n", "", 0)
 
 
 @pytest.mark.long

@@ -8,6 +8,7 @@ from stand_in import GPUS, opened
 
 import tensorlayout as tl
 from tensorlayout.cuda.engine.counting import checking
+from tensorlayout.cuda.engine.driver import driver
 
 pytestmark = needs_compiler
 
@@ -22,18 +23,18 @@ def work():
 
 @pytest.fixture
 def simulated():
-    with simulator() as found:
-        yield found
+    with simulator():
+        yield
 
 
 @pytest.fixture
 def machine():
-    with hybrid(seed=3) as found:
-        yield found
+    with hybrid(seed=3):
+        yield
 
 
 def test_sectors_of_kernels_on_the_simulator(simulated):
-    view, add = work()
+    view, add = seen = work()
     assert (len(view.kernels), view.device_seconds) == (0, None)
     ((kernel, counts),) = add.kernels.items()
     assert (kernel.operation, counts.launches) == ("add", 1)
@@ -41,10 +42,6 @@ def test_sectors_of_kernels_on_the_simulator(simulated):
     assert counts.sector_efficiency_read == 0.5
     assert counts.sector_efficiency_write == 1.0
     assert add.device_seconds is None
-
-
-def test_they_are_in_the_table_and_on_the_pages(simulated):
-    seen = work()
     (line,) = [line for line in str(seen).splitlines() if "sectors:" in line]
     assert line.split()[1:] == ["add", "sectors:", "read", "0.50,", "written", "1.00"]
     assert "sectors: read 0.50, written 1.00" in seen.to_html()
@@ -62,24 +59,17 @@ def test_checks_around_a_trace_go_on_and_count_too(simulated):
     assert sum(counts.launches for counts in record.counts.values()) >= 2  # ones, add
 
 
-def test_a_gpu_is_timed_by_events(machine):
-    view, add = work()
-    assert view.device_seconds is None
-    (counts,) = add.kernels.values()
-    assert add.device_seconds == counts.seconds > 0
-    assert add.seconds > 0
-
-
-def test_nobody_waits_before_a_time_is_read(machine, monkeypatch):
-    from tensorlayout.cuda.engine.driver import driver
-
+def test_a_gpu_is_timed_by_events_and_nobody_waits_before_a_time_is_read(machine, monkeypatch):
     event, waits = driver().cuda.Event, []
     plain = event.synchronize
     monkeypatch.setattr(event, "synchronize", lambda self: (waits.append(1), plain(self)))
     before = driver().counters.synchronisations
-    seen = work()
+    view, add = work()
     assert (waits, driver().counters.synchronisations) == ([], before)
-    assert seen.device_seconds > 0
+    assert view.device_seconds is None
+    (counts,) = add.kernels.values()
+    assert add.device_seconds == counts.seconds > 0
+    assert add.seconds > 0
     assert len(waits) == 1
 
 

@@ -15,8 +15,6 @@ from pathlib import Path
 import ml_dtypes
 import numpy as np
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 from narrow_values import INTEGERS, bits_of, content_of, number_of, steps_of
 from narrow_values import NAMES as NARROW
 
@@ -97,10 +95,10 @@ def test_every_byte_has_its_value(convert, name):
     for wide in (np.complex64, np.complex128):
         np.testing.assert_array_equal(convert(source, wide.__name__), known.astype(wide))
     np.testing.assert_array_equal(convert(source, "bool"), known != 0)
-    with np.errstate(over="ignore"):
-        for other in ("float16", "bfloat16"):
+    for other in ("float16", "bfloat16"):
+        with np.errstate(over="ignore"):
             wanted = known.astype(dtype_of(other)).astype(np.float64)
-            np.testing.assert_array_equal(convert(source, other).astype(np.float64), wanted)
+        np.testing.assert_array_equal(convert(source, other).astype(np.float64), wanted)
     for other in WHOLE:
         limit = np.iinfo(other)
         if name in INTEGERS:
@@ -172,17 +170,6 @@ def test_integers_around_every_boundary(convert, name, saturate):
         fits = [n for n in every if limit.min <= n <= limit.max]
         check(convert, np.array([limit.min, *fits, limit.max], source), name, saturate)
     check(convert, np.array([False, True]), name, saturate)
-
-
-@given(
-    st.sampled_from(NARROW),
-    st.lists(st.floats(), min_size=1),
-    st.lists(st.integers(-(2**63), 2**63 - 1), min_size=1),
-    st.booleans(),
-)
-def test_any_number(convert, name, floats, integers, saturate):
-    check(convert, np.array(floats), name, saturate)
-    check(convert, np.array(integers, np.int64), name, saturate)
 
 
 def test_any_byte_of_bool_but_0_is_true(convert):

@@ -58,10 +58,9 @@ def copies_of_tiles():
 
 
 def fills():
-    for layout in (None, (0, 1), TILES):
-        yield tl.full((301, 205), 7, dtype="int16", layout=layout), np.full((301, 205), 7)
     zeros = Layout.tiled((301, 205), [(8, 128)], padding_value=PaddingValue.ZERO)
-    yield tl.full((301, 205), 7, dtype="int16", layout=zeros), np.full((301, 205), 7)
+    for layout in (None, (0, 1), TILES, zeros):
+        yield tl.full((301, 205), 7, dtype="int16", layout=layout), np.full((301, 205), 7)
     a = numbers(100, 300)
     x = there(a)
     x[::2, ::3] = 5
@@ -127,33 +126,29 @@ def gathers():
     yield there(a)[tuple(map(there, places))], a[tuple(places)]
 
 
+def added(a, at, values):
+    expected = a.copy()
+    np.add.at(expected, at, values)
+    return tl.scatter_add(there(a), there(at), there(values)), expected
+
+
 def scatters():
     a, values = numbers(3000, 5), numbers(2000, 5, seed=1)
     at = np.random.default_rng(0).integers(0, 3000, 2000)
-    x = there(a)
+    x, expected = there(a), a.copy()
     x[there(at)] = there(values)
-    a[at] = values
-    yield x, a
-    found = tl.scatter_add(there(a), there(at), there(values))
-    expected = a.copy()
-    np.add.at(expected, at, values)
-    yield found, expected
-    few = at % 7
-    expected = a.copy()
-    np.maximum.at(expected, few, values)
-    yield tl.scatter_max(there(a), there(few), there(values)), expected
-    expected = a.copy()
-    np.add.at(expected, few, values)
-    yield tl.scatter_add(there(a), there(few), there(values)), expected
-    a, many = numbers(3, 100), numbers(1100, 100, seed=1)
-    at = np.random.default_rng(0).integers(0, 2, 1100)
-    expected = a.copy()
-    np.add.at(expected, at, many)
-    yield tl.scatter_add(there(a), there(at), there(many)), expected
-    a, at = numbers(3000, 5, dtype="int64"), np.random.default_rng(0).integers(0, 3000, 2000)
-    expected = a.copy()
+    expected[at] = values
+    yield x, expected
+    yield added(a, at, values)
+    yield added(a, at % 7, values)
+    counts = numbers(3000, 5, dtype="int64")
+    expected = counts.copy()
     np.add.at(expected, at, 1)
-    yield tl.scatter_add(there(a), there(at), 1), expected
+    yield tl.scatter_add(there(counts), there(at), 1), expected
+    yield added(numbers(3, 100), at[:1100] % 2, numbers(1100, 100, seed=1))
+    expected = a.copy()
+    np.maximum.at(expected, at % 7, values)
+    yield tl.scatter_max(there(a), there(at % 7), there(values)), expected
 
 
 def replacements():

@@ -1,20 +1,16 @@
 """The branches of kernels that only a GPU is given, compiled by g++ and run on the simulator."""
 
 import re
-import struct
-from pathlib import Path
 
 import as_on_gpu
 import numpy as np
 import pytest
+import test_cuda_atomics
 from simulated import needs_compiler, simulator
 
 import tensorlayout as tl
-from tensorlayout.cuda.engine.driver import Kernel
 from tensorlayout.cuda.engine.simulator import SimulatorDriver
 from tensorlayout.kernels_path import kernel_directory
-
-ATOMICS = str(Path(__file__).parents[1] / "kernels" / "atomics.cu")
 
 
 @pytest.fixture(scope="module")
@@ -98,15 +94,7 @@ def test_files_without_a_call():
 @needs_compiler
 @pytest.mark.parametrize("dtype", ["uint32", "int64"])
 def test_atomics(driver, dtype):
-    values = np.array([5, 2**31 - 1, 1, 6, 4] * 100, dtype)
-    words = np.array([0, values[1], 0, 0, 0], dtype)
-    given, kept = (tl.asarray(x).to_device("cuda") for x in (values, words))
-    launch = driver.launcher(Kernel(ATOMICS, f"change_{dtype}"))
-    addresses = (kept._memory.address, given._memory.address)
-    launch(2, bytearray(struct.pack("PPI4x", *addresses, len(values))))
-    sum_of_all = int(values.astype(object).sum()) % 2 ** (8 * words.itemsize)
-    expected = np.array(sum_of_all, np.uint64).astype(dtype), 1, 2**31 - 1, 7, 6
-    assert np.asarray(kept.to_device("cpu")).tolist() == [int(each) for each in expected]
+    test_cuda_atomics.check(driver, dtype)
 
 
 # What only a compiler for GPUs knows, but for what g++ knows too.

@@ -149,12 +149,6 @@ class Function:
     def __init__(self, recorder, name):
         self.recorder, self.name, self.ptr = recorder, name, 1000 + recorder.device
 
-    def __call__(self, grid, block, args, shared_mem=0, stream=None):
-        (argument,) = args
-        parameters = ctypes.string_at(argument.p, self.recorder.parameter_bytes)
-        stream = self.recorder.stream.ptr
-        self.recorder.calls.append(("launch", self.ptr, grid, block, stream, parameters))
-
 
 class Module:
     def __init__(self, recorder):

@@ -12,6 +12,7 @@ Where the text leaves a value open and this package promises one, the section sa
 
 from __future__ import annotations
 
+import cmath
 import enum
 import itertools
 import math
@@ -602,120 +603,65 @@ real("clip", (0.5, 3.0, 1.0, 1.0), section="ours: min above max gives max")
 
 # --- ordinary values, one of each function: they fill the other lanes -----------------------------
 
-ORDINARY: dict[tuple[str, str], tuple[tuple[Any, ...], Any]] = {
-    ("abs", "real"): ((-1.5,), 1.5),
-    ("abs", "complex"): (((3.0, -4.0),), 5.0),
-    ("acos", "real"): ((0.5,), 1.0471975511965979),
-    ("acos", "complex"): (((0.5, 0.25),), (1.069187473519396, -0.28139605624529274)),
-    ("acosh", "real"): ((1.5,), 0.9624236501192069),
-    ("acosh", "complex"): (((0.5, 0.25),), (0.28139605624529274, 1.069187473519396)),
-    ("asin", "real"): ((0.5,), 0.5235987755982989),
-    ("asin", "complex"): (((0.5, 0.25),), (0.5016088532755008, 0.28139605624529274)),
-    ("asinh", "real"): ((0.5,), 0.48121182505960347),
-    ("asinh", "complex"): (((0.5, 0.25),), (0.4926756834207706, 0.2243284526346675)),
-    ("atan", "real"): ((0.5,), 0.4636476090008061),
-    ("atan", "complex"): (((0.5, 0.25),), (0.4842544903299662, 0.20058661813123432)),
-    ("atanh", "real"): ((0.5,), 0.5493061443340548),
-    ("atanh", "complex"): (((0.5, 0.25),), (0.5003700000525311, 0.3143981432077165)),
-    ("cos", "real"): ((0.5,), 0.8775825618903728),
-    ("cos", "complex"): (((0.5, 0.25),), (0.9051501505596068, -0.12110879604381165)),
-    ("cosh", "real"): ((0.5,), 1.1276259652063807),
-    ("cosh", "complex"): (((0.5, 0.25),), (1.0925708047319176, 0.12892104172809826)),
-    ("exp", "real"): ((0.5,), 1.6487212707001282),
-    ("exp", "complex"): (((0.5, 0.25),), (1.5974665191199127, 0.4079001700783598)),
-    ("expm1", "real"): ((0.5,), 0.6487212707001282),
-    ("expm1", "complex"): (((0.5, 0.25),), (0.5974665191199127, 0.4079001700783598)),
-    ("log", "real"): ((1.5,), 0.4054651081081644),
-    ("log", "complex"): (((1.5, 0.25),), (0.4191645952022216, 0.16514867741462683)),
-    ("log10", "real"): ((1.5,), 0.17609125905568124),
-    ("log10", "complex"): (((1.5, 0.25),), (0.1820408707055351, 0.07172315929479262)),
-    ("log2", "real"): ((1.5,), 0.5849625007211562),
-    ("log2", "complex"): (((1.5, 0.25),), (0.604726682814475, 0.23825917791545329)),
-    ("log1p", "real"): ((0.5,), 0.4054651081081644),
-    ("log1p", "complex"): (((0.5, 0.25),), (0.4191645952022216, 0.16514867741462683)),
-    ("sin", "real"): ((0.5,), 0.479425538604203),
-    ("sin", "complex"): (((0.5, 0.25),), (0.494485780933195, 0.22168816414957482)),
-    ("sinh", "real"): ((0.5,), 0.5210953054937474),
-    ("sinh", "complex"): (((0.5, 0.25),), (0.504895714387995, 0.2789791283502615)),
-    ("sqrt", "real"): ((1.5,), 1.224744871391589),
-    ("sqrt", "complex"): (((1.5, 0.25),), (1.2289610719169575, 0.10171192794985977)),
-    ("tan", "real"): ((0.5,), 0.5463024898437905),
-    ("tan", "complex"): (((0.5, 0.25),), (0.504500702698564, 0.31242069250258875)),
-    ("tanh", "real"): ((0.5,), 0.46211715726000974),
-    ("tanh", "complex"): (((0.5, 0.25),), (0.4854872810241353, 0.19805544995134958)),
-    ("ceil", "real"): ((1.25,), 2.0),
-    ("floor", "real"): ((1.75,), 1.0),
-    ("round", "real"): ((1.75,), 2.0),
-    ("round", "complex"): (((1.75, -2.25),), (2.0, -2.0)),
-    ("trunc", "real"): ((-1.75,), -1.0),
-    ("isfinite", "real"): ((1.5,), True),
-    ("isfinite", "complex"): (((1.5, 2.0),), True),
-    ("isinf", "real"): ((1.5,), False),
-    ("isinf", "complex"): (((1.5, 2.0),), False),
-    ("isnan", "real"): ((1.5,), False),
-    ("isnan", "complex"): (((1.5, 2.0),), False),
-    ("reciprocal", "real"): ((4.0,), 0.25),
-    ("reciprocal", "complex"): (((3.0, 4.0),), (0.12, -0.16)),
-    ("sign", "real"): ((-1.5,), -1.0),
-    ("sign", "complex"): (((3.0, -4.0),), (0.6, -0.8)),
-    ("signbit", "real"): ((1.5,), False),
-    ("square", "real"): ((1.5,), 2.25),
-    ("square", "complex"): (((1.5, 2.0),), (-1.75, 6.0)),
-    ("negative", "real"): ((1.5,), -1.5),
-    ("negative", "complex"): (((1.5, 2.0),), (-1.5, -2.0)),
-    ("positive", "real"): ((1.5,), 1.5),
-    ("positive", "complex"): (((1.5, 2.0),), (1.5, 2.0)),
-    ("conj", "real"): ((1.5,), 1.5),
-    ("conj", "complex"): (((1.5, 2.0),), (1.5, -2.0)),
-    ("real", "real"): ((1.5,), 1.5),
-    ("real", "complex"): (((1.5, 2.0),), 1.5),
-    ("imag", "real"): ((1.5,), 0.0),
-    ("imag", "complex"): (((1.5, 2.0),), 2.0),
-    ("add", "real"): ((1.5, 2.25), 3.75),
-    ("add", "complex"): (((1.5, 2.0), (2.25, -1.0)), (3.75, 1.0)),
-    ("subtract", "real"): ((1.5, 2.25), -0.75),
-    ("subtract", "complex"): (((1.5, 2.0), (2.25, -1.0)), (-0.75, 3.0)),
-    ("atan2", "real"): ((1.5, 2.0), 0.6435011087932844),
-    ("copysign", "real"): ((1.5, -2.0), -1.5),
-    ("divide", "real"): ((1.5, 2.0), 0.75),
-    ("divide", "complex"): (((11.0, -10.0), (3.0, 2.0)), (1.0, -4.0)),
-    ("floor_divide", "real"): ((7.5, 2.0), 3.0),
-    ("remainder", "real"): ((7.5, 2.0), 1.5),
-    ("equal", "real"): ((1.5, 2.0), False),
-    ("equal", "complex"): (((1.5, 2.0), (1.5, 2.0)), True),
-    ("not_equal", "real"): ((1.5, 2.0), True),
-    ("not_equal", "complex"): (((1.5, 2.0), (1.5, 2.0)), False),
-    ("greater", "real"): ((1.5, 2.0), False),
-    ("greater_equal", "real"): ((1.5, 2.0), False),
-    ("less", "real"): ((1.5, 2.0), True),
-    ("less_equal", "real"): ((1.5, 2.0), True),
-    ("hypot", "real"): ((3.0, 4.0), 5.0),
-    ("logaddexp", "real"): ((0.5, 1.5), 1.8132616875182228),
-    ("maximum", "real"): ((1.5, 2.0), 2.0),
-    ("minimum", "real"): ((1.5, 2.0), 1.5),
-    ("multiply", "real"): ((1.5, 2.0), 3.0),
-    ("multiply", "complex"): (((3.0, 2.0), (1.0, -4.0)), (11.0, -10.0)),
-    ("nextafter", "real"): ((1.5, 1.5), 1.5),
-    ("pow", "real"): ((1.5, 2.0), 2.25),
-    ("pow", "complex"): (((1.5, 2.0), (2.0, 0.0)), (-1.75, 6.0)),
-    ("clip", "real"): ((1.5, -1.0, 2.0), 1.5),
-    ("abs", "signed"): ((-5,), 5),
-    ("negative", "signed"): ((5,), -5),
-    ("square", "signed"): ((-5,), 25),
-    ("ceil", "integer"): ((5,), 5),
-    ("floor", "integer"): ((5,), 5),
-    ("round", "integer"): ((5,), 5),
-    ("trunc", "integer"): ((5,), 5),
-    ("sign", "integer"): ((5,), 1),
-    ("floor_divide", "integer"): ((17, 5), 3),
-    ("remainder", "integer"): ((17, 5), 2),
-    ("bitwise_left_shift", "integer"): ((5, 2), 20),
-    ("bitwise_right_shift", "integer"): ((21, 2), 5),
-    ("pow", "integer"): ((3, 4), 81),
-    ("add", "integer"): ((17, 5), 22),
-    ("subtract", "integer"): ((17, 5), 12),
-    ("multiply", "integer"): ((17, 5), 85),
-}
+ORDINARY: dict[tuple[str, str], tuple[tuple[Any, ...], Any]] = {}
+
+
+def ordinary(kind: str, *operands: Any, **results: Any) -> None:
+    """The results of functions, by name, for the same operands."""
+    for name, result in results.items():
+        ORDINARY[name, kind] = operands, result
+
+
+Z = complex(0.5, 0.25)
+
+
+def ordinary_of_z(name: str, result: complex) -> None:
+    """The result of a function of one complex number."""
+    ordinary("complex", (Z.real, Z.imag), **{name: (result.real, result.imag)})
+
+
+for _name in ("acos", "asin", "asinh", "atan", "atanh", "cos", "cosh", "exp", "sin", "sinh"):
+    ordinary("real", 0.5, **{_name: getattr(math, _name)(0.5)})
+for _name in ("expm1", "log1p", "tan", "tanh"):
+    ordinary("real", 0.5, **{_name: getattr(math, _name)(0.5)})
+for _name in ("acosh", "log", "log10", "log2", "sqrt"):
+    ordinary("real", 1.5, **{_name: getattr(math, _name)(1.5)})
+ordinary("real", -1.75, abs=1.75, sign=-1.0, signbit=True, negative=1.75, positive=-1.75)
+ordinary("real", -1.75, conj=-1.75, real=-1.75, imag=0.0, square=3.0625)
+ordinary("real", -1.75, ceil=-1.0, floor=-2.0, round=-2.0, trunc=-1.0)
+ordinary("real", -1.75, isfinite=True, isinf=False, isnan=False)
+ordinary("real", 4.0, reciprocal=0.25)
+ordinary("real", 7.5, 2.0, add=9.5, subtract=5.5, multiply=15.0, divide=3.75, pow=56.25)
+ordinary("real", 7.5, 2.0, floor_divide=3.0, remainder=1.5, maximum=7.5, minimum=2.0)
+ordinary("real", 7.5, 2.0, equal=False, not_equal=True, greater=True, greater_equal=True)
+ordinary("real", 7.5, 2.0, less=False, less_equal=False)
+ordinary("real", 3.0, 4.0, hypot=5.0, atan2=math.atan2(3.0, 4.0))
+ordinary("real", 0.5, 1.5, logaddexp=math.log(math.exp(0.5) + math.exp(1.5)))
+ordinary("real", 1.5, -2.0, copysign=-1.5)
+ordinary("real", 1.5, 1.5, nextafter=1.5)
+ordinary("real", 1.5, -1.0, 2.0, clip=1.5)
+
+for _name in ("acos", "acosh", "asin", "asinh", "atan", "atanh", "cos", "cosh", "exp", "sin"):
+    ordinary_of_z(_name, getattr(cmath, _name)(Z))
+for _name in ("log", "log10", "sinh", "sqrt", "tan", "tanh"):
+    ordinary_of_z(_name, getattr(cmath, _name)(Z))
+ordinary_of_z("expm1", cmath.exp(Z) - 1)
+ordinary_of_z("log1p", cmath.log(Z + 1))
+ordinary_of_z("log2", cmath.log(Z) / math.log(2))
+ordinary("complex", (1.75, -2.25), round=(2.0, -2.0))
+ordinary("complex", (3.0, -4.0), abs=5.0, sign=(0.6, -0.8), reciprocal=(0.12, 0.16), real=3.0)
+ordinary("complex", (3.0, -4.0), negative=(-3.0, 4.0), positive=(3.0, -4.0), conj=(3.0, 4.0))
+ordinary("complex", (3.0, -4.0), imag=-4.0, square=(-7.0, -24.0))
+ordinary("complex", (3.0, -4.0), isfinite=True, isinf=False, isnan=False)
+ordinary("complex", (11.0, -10.0), (3.0, 2.0), add=(14.0, -8.0), subtract=(8.0, -12.0))
+ordinary("complex", (11.0, -10.0), (3.0, 2.0), multiply=(53.0, -8.0), divide=(1.0, -4.0))
+ordinary("complex", (11.0, -10.0), (3.0, 2.0), equal=False, not_equal=True)
+ordinary("complex", (1.5, 2.0), (2.0, 0.0), pow=(-1.75, 6.0))
+
+ordinary("signed", -5, abs=5, square=25, negative=5)
+ordinary("integer", 5, ceil=5, floor=5, round=5, trunc=5, sign=1)
+ordinary("integer", 17, 5, add=22, subtract=12, multiply=85, floor_divide=3, remainder=2)
+ordinary("integer", 5, 2, bitwise_left_shift=20, bitwise_right_shift=1, pow=25)
 
 # --- calls with whole arrays: reductions, scans, searching, sets, creation ------------------------
 

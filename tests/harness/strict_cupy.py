@@ -55,17 +55,17 @@ class CUDAError(RuntimeError):
 
     def __init__(self, status, said=None):
         self.status = status
-        super().__init__(f"{ERRORS[status][self.column]}: {ERRORS[status][2]}")
+        super().__init__(f"CUDA error {status}: {ERRORS[status]}")
         if said:
             self.add_note(said)
 
 
 class CUDARuntimeError(CUDAError):
-    column = 0
+    pass
 
 
 class CUDADriverError(CUDAError):
-    column = 1
+    pass
 
 
 class OutOfMemoryError(MemoryError):
@@ -111,10 +111,7 @@ class Runtime:
     CUDARuntimeError = CUDARuntimeError
     memcpyHostToDevice, memcpyDeviceToHost, memcpyDeviceToDevice, memcpyDefault = 1, 2, 3, 4
     memoryTypeHost, memoryTypeDevice, memoryTypeManaged = 1, 2, 3
-    streamLegacy, streamPerThread = 1, 2
-    streamDefault, streamNonBlocking = 0, 1
-    eventDefault, eventBlockingSync, eventDisableTiming = 0, 1, 2
-    streamCaptureModeGlobal, streamCaptureModeThreadLocal, streamCaptureModeRelaxed = 0, 1, 2
+    streamNonBlocking, eventDisableTiming = 1, 2
     CUDA_R_32F, CUDA_R_64F, CUDA_R_16F, CUDA_R_16BF, CUDA_C_32F, CUDA_C_64F = 0, 1, 2, 14, 4, 5
 
     def __init__(self, machine):
@@ -160,11 +157,6 @@ class Runtime:
         return self.machine.new(self.machine.streams, made)
 
     @c_call
-    def streamDestroy(self, stream: ADDRESS):
-        self.machine.stream(stream)
-        del self.machine.streams[stream]
-
-    @c_call
     def streamSynchronize(self, stream: ADDRESS):
         self.machine.synchronize(self.machine.stream(stream))
 
@@ -206,11 +198,6 @@ class Runtime:
     def eventCreateWithFlags(self, flags: UINT):
         made = Event(self.machine.device, not flags & self.eventDisableTiming)
         return self.machine.new(self.machine.events, made)
-
-    @c_call
-    def eventDestroy(self, event: ADDRESS):
-        self.machine.event(event)
-        del self.machine.events[event]
 
     @c_call
     def eventRecord(self, event: ADDRESS, stream: ADDRESS):
@@ -281,16 +268,11 @@ class Driver:
     def moduleGetFunction(self, module, funcname):
         return self.machine.new(self.machine.functions, Loaded(self.machine, module, funcname))
 
-    @c_call
-    def funcSetAttribute(self, f: ADDRESS, attribute: INT, value: INT):
-        if attribute == 8:  # the most dynamic shared memory
-            self.machine.functions[f].shared_allowed = value
-
 
 class Loaded:
     """A kernel on a device, and what a launch of it takes."""
 
-    threads, registers, shared, shared_allowed = 256, 0, 0, 48 << 10
+    threads = 256
 
     def __init__(self, machine, module, name):
         self.device, self.kernel = machine.device, replace(KERNELS[module], name=name)
@@ -525,10 +507,6 @@ class StrictCupy:
             def __exit__(self, *_):
                 cupy.stack(cupy.local.entered.pop()).pop()
 
-            def use(self):
-                cupy.stack(runtime.getDevice())[-1] = self
-                return self
-
             @property
             def done(self):
                 return runtime.streamQuery(self.ptr) == 0
@@ -552,9 +530,6 @@ class StrictCupy:
 
             def end_capture(self):
                 return Graph(runtime.streamEndCapture(self.ptr))
-
-            def is_capturing(self):
-                return runtime.streamIsCapturing(self.ptr)
 
         class Event:
             def __init__(self, block=False, disable_timing=False, interprocess=False):
@@ -580,9 +555,6 @@ class StrictCupy:
 
             def launch(self, stream=None):
                 runtime.graphLaunch(self.graph, (stream or cupy.current()).ptr)
-
-            def upload(self, stream=None):
-                machine.stream((stream or cupy.current()).ptr)
 
         class Device:
             def __init__(self, device=None):
@@ -656,15 +628,6 @@ class StrictCupy:
         class Function:
             def __init__(self, module, name):
                 self.module, self.ptr = module, driver.moduleGetFunction(module.ptr, name)
-
-            def __call__(self, grid, block, args, shared_mem=0, stream=None):
-                assert type(grid) is type(block) is tuple
-                pointers = (ctypes.c_void_p * len(args))(*[each.p for each in args])
-                grid, block = ([max(1, n) for n in (*each, 1, 1)[:3]] for each in (grid, block))
-                runtime.setDevice(runtime.getDevice())
-                at = (cupy.current() if stream is None else stream).ptr
-                first = ctypes.addressof(pointers)
-                driver.launchKernel(self.ptr, *grid, *block, shared_mem, at, first, 0)
 
         class Module:
             ptr = ""

@@ -97,78 +97,46 @@ template <class To, class... From> void add_conversions_to(Types<From...>) {
 }
 template <class... To> void add_conversions(Types<To...>) { (add_conversions_to<To>(any()), ...); }
 
-#define ADD(shape, function, category) \
-    add_rows<shape, functions::function>(#function, #category, category())
+// Lists of functions, each for one category of types; `_` is told what each takes.
+#define FLOATING(_)                                                                            \
+    _(One, acos) _(One, acosh) _(One, asin) _(One, asinh) _(One, atan) _(One, atanh)           \
+    _(One, cos) _(One, cosh) _(One, exp) _(One, expm1) _(One, log) _(One, log10) _(One, log1p) \
+    _(One, log2) _(One, reciprocal) _(One, sin) _(One, sinh) _(One, sqrt) _(One, tan)          \
+    _(One, tanh) _(Two, divide)
+#define REAL_FLOATING(_)                                                                       \
+    _(One, signbit) _(Two, atan2) _(Two, copysign) _(Two, hypot) _(Two, logaddexp)             \
+    _(Two, nextafter)
+#define NUMERIC(_)                                                                             \
+    _(One, abs) _(One, conj) _(One, imag) _(One, isfinite) _(One, isinf) _(One, isnan)         \
+    _(One, negative) _(One, positive) _(One, real) _(One, round) _(One, sign) _(One, square)   \
+    _(Two, add) _(Two, multiply) _(Two, pow) _(Two, subtract)
+#define REAL_NUMERIC(_)                                                                        \
+    _(One, ceil) _(One, floor) _(One, trunc) _(Two, floor_divide) _(Two, remainder)            \
+    _(Two, greater) _(Two, greater_equal) _(Two, less) _(Two, less_equal) _(Two, maximum)      \
+    _(Two, minimum) _(Three, clip)
+#define INTEGRAL(_) _(Two, bitwise_left_shift) _(Two, bitwise_right_shift)
+#define INTEGER_OR_BOOLEAN(_)                                                                  \
+    _(One, bitwise_invert) _(Two, bitwise_and) _(Two, bitwise_or) _(Two, bitwise_xor)
+#define BOOLEAN(_)                                                                             \
+    _(One, logical_not) _(Two, logical_and) _(Two, logical_or) _(Two, logical_xor)
+#define ANY(_) _(Two, equal) _(Two, not_equal) _(Choose, where)
 
 [[maybe_unused]] const bool filled = [] {
-    ADD(One, abs, numeric);
-    ADD(One, acos, floating_point);
-    ADD(One, acosh, floating_point);
-    ADD(Two, add, numeric);
-    ADD(One, asin, floating_point);
-    ADD(One, asinh, floating_point);
-    ADD(One, atan, floating_point);
-    ADD(Two, atan2, real_floating);
-    ADD(One, atanh, floating_point);
-    ADD(Two, bitwise_and, integer_or_boolean);
-    ADD(One, bitwise_invert, integer_or_boolean);
-    ADD(Two, bitwise_left_shift, integral);
-    ADD(Two, bitwise_or, integer_or_boolean);
-    ADD(Two, bitwise_right_shift, integral);
-    ADD(Two, bitwise_xor, integer_or_boolean);
-    ADD(One, ceil, real_numeric);
-    ADD(Three, clip, real_numeric);
-    ADD(One, conj, numeric);
-    ADD(Two, copysign, real_floating);
-    ADD(One, cos, floating_point);
-    ADD(One, cosh, floating_point);
-    ADD(Two, divide, floating_point);
-    ADD(Two, equal, any);
-    ADD(One, exp, floating_point);
-    ADD(One, expm1, floating_point);
-    ADD(One, floor, real_numeric);
-    ADD(Two, floor_divide, real_numeric);
-    ADD(Two, greater, real_numeric);
-    ADD(Two, greater_equal, real_numeric);
-    ADD(Two, hypot, real_floating);
-    ADD(One, imag, numeric);
-    ADD(One, isfinite, numeric);
-    ADD(One, isinf, numeric);
-    ADD(One, isnan, numeric);
-    ADD(Two, less, real_numeric);
-    ADD(Two, less_equal, real_numeric);
-    ADD(One, log, floating_point);
-    ADD(One, log10, floating_point);
-    ADD(One, log1p, floating_point);
-    ADD(One, log2, floating_point);
-    ADD(Two, logaddexp, real_floating);
-    ADD(Two, logical_and, boolean);
-    ADD(One, logical_not, boolean);
-    ADD(Two, logical_or, boolean);
-    ADD(Two, logical_xor, boolean);
-    ADD(Two, maximum, real_numeric);
-    ADD(Two, minimum, real_numeric);
-    ADD(Two, multiply, numeric);
-    ADD(One, negative, numeric);
-    ADD(Two, nextafter, real_floating);
-    ADD(Two, not_equal, any);
-    ADD(One, positive, numeric);
-    ADD(Two, pow, numeric);
-    ADD(One, real, numeric);
-    ADD(One, reciprocal, floating_point);
-    ADD(Two, remainder, real_numeric);
-    ADD(One, round, numeric);
-    ADD(One, sign, numeric);
-    ADD(One, signbit, real_floating);
-    ADD(One, sin, floating_point);
-    ADD(One, sinh, floating_point);
-    ADD(One, sqrt, floating_point);
-    ADD(One, square, numeric);
-    ADD(Two, subtract, numeric);
-    ADD(One, tan, floating_point);
-    ADD(One, tanh, floating_point);
-    ADD(One, trunc, real_numeric);
-    ADD(Choose, where, any);
+#define ADD(shape, function) add_rows<shape, functions::function>(#function, category, Category());
+#define ADD_ALL(list, name)                  \
+    {                                        \
+        using Category = name;               \
+        const char* const category = #name;  \
+        list(ADD)                            \
+    }
+    ADD_ALL(FLOATING, floating_point)
+    ADD_ALL(REAL_FLOATING, real_floating)
+    ADD_ALL(NUMERIC, numeric)
+    ADD_ALL(REAL_NUMERIC, real_numeric)
+    ADD_ALL(INTEGRAL, integral)
+    ADD_ALL(INTEGER_OR_BOOLEAN, integer_or_boolean)
+    ADD_ALL(BOOLEAN, boolean)
+    ADD_ALL(ANY, any)
     add_conversions(any());
     return true;
 }();

@@ -12,7 +12,7 @@ from enqueued import Enqueued, enqueued
 from fake_cupy import Recorder, fake_cupy
 from fake_cupy import Stream as FakeStream
 from simulated import needs_compiler, simulator
-from stand_in import on_gpu, stand_in
+from stand_in import GPUS, opened, stand_in
 from tensors import same
 
 import tensorlayout as tl
@@ -319,7 +319,8 @@ def taken(stream):
 TOLD = "^take: index 9 is out of bounds for size 3$"
 
 
-def test_a_position_outside_is_told_when_its_stream_is_waited_for():
+@pytest.mark.parametrize("ended", [False, True])
+def test_a_position_outside_is_told_when_its_stream_is_waited_for_or_has_ended(ended):
     with stand_in() as recorder:
         stream, x = FakeStream(recorder, 7), tl.zeros(2, device="cuda")
         run = taken(stream)
@@ -328,25 +329,13 @@ def test_a_position_outside_is_told_when_its_stream_is_waited_for():
             x.to_device("cpu")  # on another stream, before the kernel has run
         run()
         x.to_device("cpu")
-        with stream, pytest.raises(IndexError, match=TOLD):
+        recorder.running = set() if ended else {7}
+        with FakeStream(recorder, 0) if ended else stream:
+            with pytest.raises(IndexError, match=TOLD):
+                x.to_device("cpu")
             x.to_device("cpu")
-        with stream:
+            copies = len(recorder.named("memcpy"))
             x.to_device("cpu")
-
-
-def test_a_position_outside_is_told_elsewhere_when_its_stream_has_ended():
-    with stand_in() as recorder:
-        stream, x = FakeStream(recorder, 7), tl.zeros(2, device="cuda")
-        run = taken(stream)
-        recorder.running = {7}
-        x.to_device("cpu")
-        run()
-        recorder.running = set()
-        with pytest.raises(IndexError, match=TOLD):
-            x.to_device("cpu")
-        x.to_device("cpu")
-        copies = len(recorder.named("memcpy"))
-        x.to_device("cpu")
         assert len(recorder.named("memcpy")) == copies + 1  # nobody looks again
 
 
@@ -399,40 +388,23 @@ def test_a_stream_is_not_kept_for_what_it_has_left():
         assert alive() is None
 
 
-# ---- On a GPU
+# ---- On a GPU, and on what stands for one
 
 
-@pytest.fixture
-def cupy():
-    with on_gpu() as found:
-        yield found
-
-
-@pytest.mark.gpu
-def test_gpu_arrays_handed_over_between_streams(cupy):
-    ours, theirs = cupy.cuda.Stream(non_blocking=True), cupy.cuda.Stream(non_blocking=True)
-    for _ in range(20):
-        with ours:
-            x = tl.zeros((1 << 22,), dtype="float32", device="cuda")
-            for _ in range(20):
+@pytest.mark.parametrize("kind", GPUS)
+def test_gpu_arrays_go_from_stream_to_stream(kind):
+    size = 1 << (22 if kind == "gpu" else 12)  # which keeps a GPU busy
+    with opened(kind) as cupy:
+        ours, theirs = cupy.cuda.Stream(non_blocking=True), cupy.cuda.Stream(non_blocking=True)
+        for _ in range(10):
+            with ours:
+                x = tl.zeros((size,), dtype="float32", device="cuda")
+                for _ in range(20):
+                    x += 1
+                x.__dlpack__(stream=theirs.ptr)
+            with theirs:
                 x += 1
-            described = Described(x)
-            x.__dlpack__(stream=theirs.ptr)
-        assert described.__cuda_array_interface__["stream"] == ours.ptr
-        with theirs:
-            assert float(cupy.from_dlpack(Exporter(x)).min()) == 20
-            assert float(cupy.asarray(described).min()) == 20
-
-
-@pytest.mark.gpu
-def test_gpu_arrays_taken_in_between_streams(cupy):
-    ours, theirs = cupy.cuda.Stream(non_blocking=True), cupy.cuda.Stream(non_blocking=True)
-    for _ in range(20):
-        with theirs:
-            y = cupy.zeros(1 << 22, "float32")
-            for _ in range(20):
-                y += 1
-            described = Described(y, stream=theirs.ptr)
-        with ours:
-            x = tl.asarray(described) + 0
-            assert float(x.to_device("cpu")[-1]) == 20
+                described = Described(x)
+                assert described.__cuda_array_interface__["stream"] == theirs.ptr
+            with ours:
+                assert float((tl.asarray(described) + 0).to_device("cpu")[-1]) == 21

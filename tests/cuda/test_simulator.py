@@ -4,14 +4,12 @@ import os
 import re
 import shutil
 import struct
-import subprocess
-import sys
 
 import numpy as np
 import pytest
 from right_kernels import KERNELS, THREADS, Array, check, every_case, floats, right, run
 
-from tensorlayout.cuda.engine import disk_cache, driver, host_compiler, simulator
+from tensorlayout.cuda.engine import counting, disk_cache, driver, host_compiler, simulator
 from tensorlayout.cuda.engine.counting import Counts, Tally
 from tensorlayout.cuda.engine.driver import Kernel
 from tensorlayout.cuda.engine.ranges import Ranges
@@ -390,32 +388,6 @@ def test_fibers_where_there_is_no_assembly(monkeypatch):
         np.testing.assert_array_equal(y.get(), values.T)
 
 
-def python(code, **environment):
-    """Run `code` in a process of its own; its output and messages."""
-    return subprocess.run(
-        [sys.executable, "-c", code],
-        env={**os.environ, **environment},
-        capture_output=True,
-        text=True,
-        check=False,
-        timeout=60,
-    )
-
-
-INCREMENT = f"""
-import struct, numpy as np
-from tensorlayout.cuda.engine.driver import Kernel, driver
-simulated = driver()
-memory = simulated.allocate(4, 0)
-simulated.to_device(memory.pointer, np.float32([6]).view(np.uint8))
-kernel = Kernel({str(KERNELS / "right.cu")!r}, "increment")
-simulated.launcher(kernel)(1, bytearray(struct.pack("PPq", memory.pointer, memory.pointer, 1)))
-result = np.empty(1, np.float32)
-simulated.to_host(result.view(np.uint8), memory.pointer)
-print(result[0], simulated.counters.compiles, simulated.counters.cache_hits)
-"""
-
-
 def test_an_error_of_the_compiler(simulated):
     with pytest.raises(RuntimeError) as error:
         simulated.launcher(Kernel(str(KERNELS / "broken.cu"), "broken"))
@@ -468,18 +440,16 @@ def test_choices_that_do_not_exist(monkeypatch, call, message):
         call()
 
 
-def test_checks_of_a_whole_process():
-    code = INCREMENT + "from tensorlayout.cuda.engine import simulator\n"
-    code += "print(simulator.record().of('increment').loads.units)\n"
-    code += "simulated.launcher(kernel)(1, bytearray(struct.pack('PPq', memory.pointer, 0, 1)))"
-    done = python(
-        code,
-        TENSORLAYOUT_CUDA_SIMULATOR="1",
-        TENSORLAYOUT_SIMULATOR_CHECKS="count, bounds",
-        TENSORLAYOUT_SIMULATOR_ORDER="random:7",
-    )
-    assert done.stdout.splitlines()[1] == "1"
-    assert "KernelError: increment: block (0, 0, 0), thread 0, right.cu" in done.stderr
+def test_checks_of_a_whole_process(monkeypatch, simulated):
+    monkeypatch.setenv("TENSORLAYOUT_SIMULATOR_CHECKS", "count, bounds")
+    monkeypatch.setenv("TENSORLAYOUT_SIMULATOR_ORDER", "random:7")
+    counting._mode_of_the_process.cache_clear()
+    x = floats(simulated, 1)
+    run(simulated, right("increment"), 1, x, x, 1)
+    mode = counting.mode()
+    counting._mode_of_the_process.cache_clear()
+    assert (mode.checks, mode.order, mode.seed) == (("count", "bounds"), "random", 7)
+    assert mode.record.of("increment").loads.units == 1
 
 
 def test_every_header_of_the_simulator_is_followed():

@@ -365,6 +365,7 @@ def test_cupy_takes_what_the_stand_in_takes():
                     assert [kind, argument] in typed, (name, said)
     with hybrid():
         ours = importlib.import_module("cupy").cuda
+        assert vars(ours).keys() <= set(dir(cupy.cuda))
         for name in ("Stream", "Event"):
             one, other = (getattr(each, name).__init__ for each in (ours, cupy.cuda))
             assert inspect.signature(one) == inspect.signature(other)

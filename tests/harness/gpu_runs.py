@@ -19,10 +19,9 @@ FIRST = (
     "test_cupy_driver.py::test_gpu_copies[gpu-1000]",
     "test_cupy_driver.py::test_gpu_the_source_may_change_after_a_copy[gpu-1000]",
     "test_cupy_driver.py::test_gpu_streams[gpu]",
-    "test_cupy_driver.py::test_gpu_a_launch_can_be_captured[gpu]",
     "test_cupy_driver.py::test_gpu_out_of_memory[gpu]",
     "test_cuda_dispatch.py::test_gpu_a_graph_of_calls[gpu]",
-    "test_cuda_streams.py::test_gpu_arrays_handed_over_between_streams",
+    "test_cuda_streams.py::test_gpu_arrays_go_from_stream_to_stream[gpu]",
     "test_cuda_library.py::test_gpu_failures_are_raised[gpu]",
     *(
         f"test_every_kernel.py::test_many_blocks[gpu-{case}]"

@@ -292,6 +292,14 @@ def _where_layout(c, choices, dtype):
     return voted(shape, voters or [c], dtype)
 
 
+def _bound(bound, dtype):
+    """A bound of another dtype; integers outside the range become its ends."""
+    if kind(bound.dtype) in "iu" and kind(dtype) in "iu":
+        limits = np.iinfo(dtype)
+        return np.asarray(np.clip(np.asarray(bound, object), limits.min, limits.max), dtype)
+    return cast(bound, dtype.name)
+
+
 def clip(draw):
     dtype = draw.dtype("real numeric")
     shape = draw.shape()
@@ -305,7 +313,8 @@ def clip(draw):
             bounds.append(str(scalar))
             given.append(scalar)
         else:
-            operands[name] = draw.operand(dtype, draw.broadcast_with(shape))
+            other = dtype if draw.few or draw.chance(0.5) else draw.dtype("real numeric")
+            operands[name] = draw.operand(other, draw.broadcast_with(shape))
             bounds.append(name)
             given.append(name)
     try:
@@ -316,10 +325,10 @@ def clip(draw):
     def expect(a, *rest):
         found, left = a, list(rest)
         if given[0] is not None:
-            low = left.pop(0) if given[0] == "low" else np.array(given[0]).astype(a.dtype)
+            low = _bound(left.pop(0) if given[0] == "low" else np.array(given[0]), a.dtype)
             found = np.maximum(found, low)
         if given[1] is not None:
-            high = left.pop(0) if given[1] == "high" else np.array(given[1]).astype(a.dtype)
+            high = _bound(left.pop(0) if given[1] == "high" else np.array(given[1]), a.dtype)
             found = np.minimum(found, high)
         return np.asarray(found).copy()
 

@@ -10,6 +10,8 @@ from case import Case, same
 from draws import TILES
 from tensors import as_dtype, kind
 
+import tensorlayout as tl
+
 NAMES = {name: getattr(comparing, name) for name in comparing.__all__}
 WIDER = {"int8": "int64", "float32": "float64", "complex64": "complex128", "bfloat16": "float32"}
 PLAIN = {
@@ -74,6 +76,86 @@ def program(draw):
     return Case("fused", call, operands, expect, same, view=view, may_refuse=refused, names=names)
 
 
+# Functions whose operands are real numbers, and those whose results or operands are truths.
+REAL = {
+    1: ["abs", "negative", "sign", "square", "ceil", "exp", "sqrt", "tanh", "log1p", "positive"],
+    2: ["add", "subtract", "multiply", "divide", "floor_divide", "remainder", "maximum", "minimum"],
+    3: ["clip"],
+}
+REAL[2] += ["hypot", "atan2", "pow"]
+COMPARING = ["less", "equal", "greater_equal", "not_equal"]
+LAST = ["sum", "max", "argmin", "any", "count_nonzero"]
+LAST_OF_FLOATS = [*LAST, "mean", "std"]
+
+
+def number(draw, depth):
+    """A chain of functions whose result is a number, over `x`, `y`, `z`, the truth `c`, and `n`."""
+    if not depth:
+        return draw.choice(["x", "y", "z", "n", "x", "2", "0.5"])
+    inner = number(draw, depth - 1)
+    if inner in ("n", "2", "0.5"):
+        inner = "x"
+    others = [number(draw, draw.between(0, depth - 1)) for _ in range(2)]
+    match draw.choice(["function", "function", "function", "where", "astype"]):
+        case "where":
+            return f"tl.where({truth(draw, depth - 1)}, {inner}, {others[0]})"
+        case "astype":
+            wanted = "float32" if draw.few else draw.choice(["float32", "float16", "int16", "bool"])
+            return f'tl.astype(abs({inner}), "{wanted}") * 1'
+    count = draw.choice([1, 2, 2, 3])
+    return f"tl.{draw.choice(REAL[count])}({', '.join([inner, *others][:count])})"
+
+
+def truth(draw, depth):
+    """A chain of functions whose result is a truth."""
+    if not depth:
+        return "c"
+    one = number(draw, depth - 1)
+    match draw.choice(["compared", "isnan", "not", "two"]):
+        case "compared":
+            return f"tl.{draw.choice(COMPARING)}(x, {one})"
+        case "isnan":
+            return f"tl.isnan(y * {one})"
+        case "not":
+            return f"tl.logical_not({truth(draw, depth - 1)})"
+    return f"({truth(draw, depth - 1)} {draw.choice('&|^')} c)"
+
+
+def written_over(function, *args):
+    """The unfused result, after comparing it with the fused one, written over each operand."""
+    expected = function(*args)
+    for position, x in enumerate(args):
+        if isinstance(x, tl.Tensor) and (x.shape, x.dtype) == (expected.shape, expected.dtype):
+            inside = x.copy()
+            given = [*args[:position], inside, *args[position + 1 :]]
+            comparing.alike(tl.fuse(function)(*given, out=inside), expected)
+    return expected
+
+
+def functions(draw):
+    """Functions of operands of several shapes and dtypes, a reduction at the end or none."""
+    words = "real numeric"
+    first = draw.dtype(words)
+    others = [first if draw.few else draw.dtype(words) for _ in range(2)]
+    x = draw.operand(first, draw.shape())
+    shapes = [draw.broadcast_with(x.layout.shape) for _ in range(3)]
+    shapes = [s if len(s) <= x.layout.ndim else x.layout.shape for s in shapes]
+    y, z = (draw.operand(d, s) for d, s in zip(others, shapes, strict=False))
+    c = draw.operand("bool", shapes[2])
+    depth = draw.between(1, 3)
+    text = truth(draw, depth) if draw.chance(0.2) else number(draw, depth)
+    if draw.chance(0.3) and x.layout.size:
+        axis = draw.choice([None, draw.axis(x.layout.ndim)]) if x.layout.ndim else None
+        last = draw.choice(LAST_OF_FLOATS if kind(x.dtype) == "f" else LAST)
+        text = f"tl.{last}({text} + x, axis={axis})"
+    n = draw.choice([0, 2, 3] if draw.few or kind(x.dtype) in "iu" else [0, 2, 3, 0.5])
+    call = draw.choice(["fused", "written_over"])
+    names = NAMES | {"written_over": written_over}
+    operands = {"x": x, "y": y, "z": z, "c": c}
+    source = f"{call}(lambda x, y, z, c, n: {text}, x, y, z, c, {n})"
+    return Case("fused functions", source, operands, lambda *_: None, view=None, names=names)
+
+
 # Values of each line are equal, and not the same.
 EQUAL = [
     ["0.0", "-0.0", "0", "False", "0j", "np.float32(0)", "np.float64(-0.0)"],
@@ -119,4 +201,9 @@ def too_large(draw):
     return Case("too large", call, {"x": x}, lambda a: (), view=None, names=NAMES)
 
 
-CASES = {"fused": program, "fused by value": equal_values, "too large": too_large}
+CASES = {
+    "fused": program,
+    "fused functions": functions,
+    "fused by value": equal_values,
+    "too large": too_large,
+}

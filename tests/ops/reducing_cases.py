@@ -237,13 +237,17 @@ def nan_reduction(name):
     return make
 
 
+METHODS = ("linear", "lower", "higher", "nearest", "midpoint", "hazen", "weibull")
+METHODS += ("median_unbiased", "normal_unbiased", "interpolated_inverted_cdf")
+
+
 def quantile(draw):
     dtype = draw.dtype("real floating")
     shape = draw.shape(empty=False)
     x = draw.operand(dtype, shape, "mild")
     axis = None if not shape or draw.chance(0.3) else draw.axis(len(shape))
     q = draw.choice((0.0, 0.25, 0.5, 0.9, 1.0, [0.25, 0.75]))
-    method = draw.choice(("linear", "lower", "higher", "nearest", "midpoint", "median_unbiased"))
+    method = draw.choice(METHODS)
     keep = draw.chance(0.3)
 
     name = draw.choice(["quantile", "nanquantile"])
@@ -268,6 +272,8 @@ def scan(name):
         x = draw.operand(dtype, shape, how)
         if name == "cumulative_prod" and kind(x.dtype) == "c":
             x = _of_modulus_one(draw, dtype, shape)
+        elif kind(x.dtype) == "f" and draw.chance(0.15):
+            x = _with_specials(draw, dtype, shape)
         axis, initial = draw.axis(len(shape)), draw.chance(0.4)
         sizes = list(shape)
         sizes[axis] += initial
@@ -289,6 +295,24 @@ def scan(name):
         )
 
     return make
+
+
+def scan_in(draw):
+    """The dtype of the result is asked for; of sums a float or complex one, too."""
+    name = draw.choice(["cumulative_sum", "cumulative_prod"])
+    summing = name == "cumulative_sum"
+    dtype, asked = draw.dtype("integral"), draw.dtype("numeric" if summing else "integral")
+    integral = kind(as_dtype(asked)) in "iu"
+    x = draw.operand(dtype, draw.shape(1), "wild" if integral else "mild")
+    axis, initial = draw.axis(x.layout.ndim), draw.chance(0.4)
+    return Case(
+        name,
+        f'tl.{name}(x, axis={axis}, dtype="{asked}", include_initial={initial})',
+        {"x": x},
+        lambda a: scanned_by_numpy(name, a, axis, initial, as_dtype(asked)),
+        same,
+        "packed",
+    )
 
 
 def numpys_scan(draw):
@@ -476,6 +500,7 @@ CASES |= {
         *(
             sum_in,
             quantile,
+            scan_in,
             numpys_scan,
             nan_position,
             diff,

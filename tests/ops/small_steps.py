@@ -8,7 +8,7 @@ from contextlib import contextmanager
 import pytest
 
 from tensorlayout import plan
-from tensorlayout.cpu import fill, fuse, gather, library, mask, pad, reduce, scan, scatter
+from tensorlayout.cpu import fill, fuse, gather, library, mask, pad, reduce, scan, scatter, sort
 from tensorlayout.cpu.copy import axes
 from tensorlayout.cpu.elementwise import flat, staging, where, writing
 from tensorlayout.cpu.engine import blocks, sharing, threads
@@ -33,6 +33,7 @@ SMALL_STEPS = [
     *((library, "_BLOCK", 16), (where, "_SAMPLE", 8), (where, "_LONG_RUN", 4)),
     *(
         (quantile, "_FEW", 2),
+        (sort, "_FEW", 2),
         (fill, "_CALL", 2),
         (pad, "_PIECE", 99),
         (axes, "FUSED_BYTES", 16),

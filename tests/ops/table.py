@@ -18,6 +18,7 @@ import library_cases
 import moving_cases
 import numpy_cases
 import program_cases
+import quantize_cases
 import rank_cases
 import reducing_cases
 import two_ways_cases
@@ -28,6 +29,7 @@ _FILES = (
     moving_cases,
     indexing_cases,
     reducing_cases,
+    quantize_cases,
     library_cases,
     program_cases,
     directml_cases,

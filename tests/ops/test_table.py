@@ -17,8 +17,8 @@ from tensorlayout.numpy_style.array_functions import TABLE
 # What gives no tensor, and what has no operands that could be drawn.
 NOT_DRAWN = {
     *("__array_namespace_info__", "allclose", "allow_negative_strides", "broadcast_shapes"),
-    *("can_cast", "coalesce", "default_device", "dequantize_blocks", "finfo", "get_num_threads"),
-    *("iinfo", "isdtype", "load", "no_copies", "quantize_blocks", "save", "savez"),
+    *("can_cast", "coalesce", "default_device", "finfo", "get_num_threads"),
+    *("iinfo", "isdtype", "load", "no_copies", "save", "savez"),
     *("set_default_device", "set_num_threads", "trace", "using_device"),
 }
 # Methods that give no tensor, or that functions and operators of the table call.

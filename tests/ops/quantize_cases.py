@@ -1,0 +1,86 @@
+"""Cases of blocks that share a scale: into each format, and back."""
+
+import numpy as np
+from case import Case, in_dtype
+from draws import SIZES
+from quantize_oracle import F32, TABLES, expected, mixed, numbers_of
+from tensors import as_dtype, host
+
+# Of other formats and dtypes the simulator would compile kernels of their own.
+FEW = ("mxfp8_e4m3", "nvfp4")
+
+
+def same_bytes(got, wanted):
+    """Equal bit by bit: NaN too, and zeros of both signs."""
+    array = host(got)
+    assert (array.dtype.itemsize, array.shape) == (wanted.dtype.itemsize, wanted.shape)
+    found, known = (np.ascontiguousarray(a).view(np.uint8) for a in (array.ravel(), wanted.ravel()))
+    np.testing.assert_array_equal(found, known)
+
+
+def _shape(draw):
+    """That of the layout that is asked for, or one with lines of several blocks."""
+    if draw.chance(0.5):
+        return draw.shape(1)
+    length, size = draw.choice([16, 31, 33, 64, 70]), draw.choice(SIZES)
+    return draw.choice([(length,), (size, length), (length, size), (2, size, length)])
+
+
+def _values(draw, dtype, shape):
+    """Any numbers that float32 has, or such as have blocks of several scales without NaN."""
+    x = draw.operand(dtype, shape, "wild")
+    if x.storage.size and (dtype == "float64" or draw.chance(0.5)):
+        found = mixed(x.storage.size, draw.between(0, 99)).astype(x.dtype)
+        x = draw.over(x.layout, found)
+    return x
+
+
+def quantized(draw):
+    name = draw.choice(FEW if draw.few else list(TABLES))
+    dtype = "float32" if draw.few else draw.dtype("real floating")
+    shape = _shape(draw)
+    x, axis = _values(draw, dtype, shape), draw.axis(len(shape))
+    options, scaling, given = {}, "floor", 0.25
+    if name != "nvfp4" and draw.chance(0.5):
+        scaling = options["scaling"] = draw.choice(["floor", "ceil", "even", "rceil"])
+    if name == "nvfp4" and (dtype == "float64" or draw.chance(0.5)):
+        options["global_scale"] = given
+
+    def expect(a):
+        whole = None
+        if name == "nvfp4":
+            wide = np.abs(a.astype(F32))
+            least = F32.type(2.0**-118)
+            whole = np.maximum(wide.max() / F32.type(2688), least) if a.size else least
+            whole = F32.type(options.get("global_scale", whole))
+        data, scales = expected(a, name, axis % a.ndim, scaling, whole)
+        return data, scales, None if whole is None else np.asarray(whole)
+
+    more = "".join(f", {key}={value!r}" for key, value in options.items())
+    text = f'tl.quantize_blocks(x, "{name}", axis={axis}{more})'
+    layout = in_dtype(x.layout.form, TABLES[name][3])
+    return Case("quantize_blocks", text, {"x": x}, expect, same_bytes, layout)
+
+
+def dequantized(draw):
+    name = draw.choice(FEW if draw.few else list(TABLES))
+    shape = _shape(draw)
+    axis = draw.axis(len(shape))
+    x = draw.operand(TABLES[name][3], shape)
+    size, of_scales = (16, "float8_e4m3fn") if name == "nvfp4" else (32, "float8_e8m0fnu")
+    blocks = list(shape)
+    blocks[axis] = -(-shape[axis] // size)
+    s = draw.operand(of_scales, tuple(blocks))
+    whole = 0.25 if name == "nvfp4" and draw.chance(0.5) else None
+    dtype = "float32" if draw.few else draw.choice(["float32", "float16", "bfloat16"])
+
+    def expect(a, b):
+        with np.errstate(all="ignore"):
+            return numbers_of(a, b, whole and F32.type(whole), axis).astype(as_dtype(dtype))
+
+    text = f'tl.dequantize_blocks(x, s, {whole}, axis={axis}, dtype="{dtype}")'
+    layout = in_dtype(x.layout.form, dtype)
+    return Case("dequantize_blocks", text, {"x": x, "s": s}, expect, layout=layout)
+
+
+CASES = {"quantize_blocks": quantized, "dequantize_blocks": dequantized}

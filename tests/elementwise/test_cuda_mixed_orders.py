@@ -6,15 +6,12 @@ from collections import Counter
 import layouts
 import numpy as np
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
 from simulated import needs_compiler, simulator
 from tensors import close, same
 from test_cuda_elementwise import ALIGNED, Operand, convert, operation, run, spec, usual
 from test_cuda_matmul import counted
 
 import tensorlayout as tl
-from benchmarks import resources
 from tensorlayout.cuda.elementwise import plan_conversion, plan_elementwise
 from tensorlayout.cuda.engine.aliasing import conflicts
 from tensorlayout.cuda.engine.launch import bind
@@ -26,8 +23,6 @@ row_major, column_major = Layout.row_major, Layout.column_major
 
 # Tiles wherever an operand has other strides than the result.
 TILES = TileTuning(small_bytes=0, staged_from=-math.inf, through_tile=-math.inf)
-
-ARCHITECTURES = (75, 80, 90, 100, 120)
 
 
 def nhwc(shape):
@@ -239,23 +234,6 @@ def test_scalars_beside_tiles(driver):
 
 
 @needs_compiler
-@settings(max_examples=20, deadline=None)
-@given(st.data())
-def test_any_layouts(driver, data):
-    result = data.draw(layouts.layouts(st.one_of(layouts.packed(), layouts.padded())))
-    if result.is_overlapping or result.is_tiled or not result.size:
-        return
-    strides = [data.draw(st.integers(-9, 9)) for _ in result.shape]
-    low = sum(s * (n - 1) for s, n in zip(strides, result.shape, strict=True) if s < 0)
-    other = Layout(result.shape, strides, offset=-low)
-    shift = data.draw(st.integers(0, 3))
-    x, y = Operand(driver, result, "int8", 1), Operand(driver, other, "int8", 2, shift=shift)
-    with checking("bounds", "barriers", "initialized"):
-        _, found = run(driver, "add", x, y, shift=data.draw(st.integers(0, 3)), tuning=TILES)
-    same(found, x.array + y.array, f"{result} {other}")
-
-
-@needs_compiler
 def test_offsets_beyond_32_bits(driver):
     """Of memory that is never touched but for a few bytes."""
     far = 2**31 + 100
@@ -423,35 +401,3 @@ def test_mixed_sizes_are_coalesced(driver, name, operands):
     assert counts.sector_efficiency_write >= 0.9
     assert counts.lane_activity >= 0.9
     assert counts.bank_conflict_ratio <= 1.1
-
-
-# ---- NVRTC
-
-
-def kernels_to_compile():
-    for name, dtypes in [
-        ("add", ["float32"] * 2),
-        ("add", ["int8"] * 2),
-        ("pow", ["complex128"] * 2),
-        ("less", ["int64", "uint64"]),
-        ("where", ["bool", "complex128", "complex128"]),
-        ("clip", ["float16"] * 3),
-    ]:
-        orders = [BIG, *[TALL] * (len(dtypes) - 1)]
-        kernel = planned(name, *zip(orders, dtypes, strict=True)).launches[0].kernel
-        assert kernel.name == "elementwise_tiles"
-        yield kernel
-    for source, dtype in [("float64", "bfloat16"), ("bool", "complex128")]:
-        specs = spec(TALL, dtype), spec(BIG, source)
-        yield plan_conversion(*specs, [ALIGNED] * 2).launches[0].kernel
-
-
-@pytest.mark.parametrize(
-    "architecture",
-    [90, *[pytest.param(a, marks=pytest.mark.long) for a in ARCHITECTURES if a != 90]],
-)
-def test_compiled_for_a_gpu_without_spills(architecture):
-    pytest.importorskip("cupy_backends.cuda.libs.nvrtc", reason="optional: NVRTC comes with cupy")
-    for kernel in kernels_to_compile():
-        found = resources.compiled(kernel, architecture).resources[kernel.name]
-        assert (kernel, found.spilled, found.registers <= 112) == (kernel, 0, True)

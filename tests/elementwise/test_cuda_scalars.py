@@ -2,7 +2,6 @@
 
 import numpy as np
 import pytest
-from simulated import needs_compiler, simulator
 from tensors import as_dtype
 
 import tensorlayout as tl
@@ -42,25 +41,3 @@ def test_signs_of_zeros_and_nan():
         assert np.signbit(found.real.astype(np.float32))
         (found,) = np.frombuffer(octets("add", np.nan, dtype), dtype)
         assert found != found
-
-
-CALLS = {
-    "x + n": lambda x, n: x + n,
-    "x[…] = n": lambda x, n: x.__setitem__(..., n),
-    "x[positions] = n": lambda x, n: x.__setitem__(tl.asarray([0], device="cuda"), n),
-    "x[mask] = n": lambda x, n: x.__setitem__(x == 0, n),
-    "pad": lambda x, n: tl.pad(x, ((1, 0),), constant_values=n),
-    "full_like": lambda x, n: tl.full_like(x, n),
-    "asarray": lambda x, n: tl.asarray([n], dtype=x.dtype, device="cuda"),
-}
-
-
-@needs_compiler
-@pytest.mark.parametrize("call", CALLS)
-def test_calls(call):
-    with simulator(1):
-        for dtype, value, expected in ROUNDED[:4]:
-            x = tl.zeros(1, dtype=as_dtype(dtype), device="cuda")
-            found = CALLS[call](x, value)
-            first = (x if found is None else found)[:1]
-            assert float(np.asarray(first.to_device("cpu"))[0]) == expected, value

@@ -6,14 +6,12 @@ import numpy as np
 import pytest
 from elementwise_oracle import ONE, TABLE, TWO
 from layouts import LAYOUTS
-from tensors import DTYPES, as_dtype, fits, host, slots, slots_of, tensor_in
+from tensors import DTYPES, as_dtype, fits, slots, slots_of, tensor_in
 
 import tensorlayout as tl
 from tensorlayout.cpu.elementwise import flat
 from tensorlayout.cpu.engine import sharing, threads
 from tensorlayout.cpu.engine.sharing import slabs
-
-COUNTS = [1, 3]
 
 
 @pytest.fixture
@@ -61,54 +59,6 @@ def test_pieces_give_what_the_whole_gives(name, small_pieces, monkeypatch):
             found = function(*given)
             assert found.layout == expected.layout
             assert slots_of(found).tobytes() == slots_of(expected).tobytes(), (name, layout, n)
-
-
-@pytest.mark.parametrize("n", COUNTS)
-def test_a_large_call_is_what_numpy_says(n, monkeypatch):
-    count(monkeypatch, n)
-    rng = np.random.default_rng(1)
-    a = rng.standard_normal((1025, 2051)).astype(np.float32)
-    b = rng.standard_normal((2051, 1025)).astype(np.float32)
-    x, y = tl.asarray(a), tl.asarray(b)
-    cases = {
-        "rows": (x + x, a + a),
-        "another order": (x - y.T, a - b.T),
-        "columns": (y.T * y.T, b.T * b.T),
-        "a column": (x + x[:, :1], a + a[:, :1]),
-        "a row": (x * x[1], a * a[1]),
-        "a number": (x * 2.5, a * np.float32(2.5)),
-        "backwards": (x[::-1, ::-2] + 1.0, a[::-1, ::-2] + np.float32(1)),
-        "comparison": (x > y.T, a > b.T),
-        "where": (tl.where(x > 0, x, y.T), np.where(a > 0, a, b.T)),
-        "one operand": (tl.exp(x), np.exp(a)),
-        "converted": (x + tl.astype(x, tl.float64), a + a.astype(np.float64)),
-        "a cast": (tl.astype(x * 40, tl.int16), (a * 40).astype(np.int16)),
-    }
-    for name, (found, expected) in cases.items():
-        assert np.array_equal(host(found), expected), name
-
-
-@pytest.mark.parametrize("n", COUNTS)
-@pytest.mark.parametrize("shift", [-1, 1, 700])
-def test_what_is_written_is_read_before(n, shift, monkeypatch):
-    count(monkeypatch, n)
-    memory = np.arange(2_000_000, dtype=np.float32)
-    expected = memory.copy()
-    ahead, behind = slice(abs(shift), None), slice(None, -abs(shift))
-    to, from_ = (ahead, behind) if shift > 0 else (behind, ahead)
-    expected[to] = expected[to] + memory[from_]
-    x = tl.asarray(memory.copy())
-    part = x[to]
-    part += x[from_]
-    assert np.array_equal(host(x), expected)
-
-
-def test_in_place_and_transposed(monkeypatch):
-    count(monkeypatch, 2)
-    a = np.arange(1_000_000, dtype=np.float64).reshape(1000, 1000)
-    x = tl.asarray(a.copy())
-    x += x.T
-    assert np.array_equal(host(x), a + a.T)
 
 
 def test_an_error_in_a_thread_reaches_the_caller(small_pieces, monkeypatch):

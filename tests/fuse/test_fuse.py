@@ -37,84 +37,16 @@ def normalise(x, mean, std=2.0):
 # --- what comes of it --------------------------------------------------------------------------
 
 
-@on_every_device
-def test_values():
-    found = tl.fuse(normalise)(x(), asarray(CHANNELS), 0.5)
-    np.testing.assert_array_equal(host(found), [[0, -8, -2], [-1, -4, -24]], strict=False)
-    assert found.dtype == tl.float32
-
-
-@on_every_device
-@pytest.mark.parametrize(
-    "function",
-    [
-        lambda x, c: tl.where(x > c[::-1], x, 0.0) - c,
-        lambda x, c: ((x - c) * (x - c)).mean(axis=0, keepdims=True),
-        lambda x, c: tl.clip(x.T, -1, 1) * c[:, None] - x.T,
-        lambda x, c: tl.sum(x),
-    ],
-)
-def test_as_unfused(function):
-    args = x(), asarray(CHANNELS)
-    identical(tl.fuse(function)(*args), function(*args))
-
-
-@on_every_device
-def test_an_argument_given_back_is_that_argument():
-    a = x()
-    assert tl.fuse(lambda x: x)(a) is a
-    view = tl.fuse(lambda x: x.T)(a)
-    assert view.layout == a.T.layout
-    out = tl.zeros_like(a)
-    assert tl.fuse(lambda x: x)(a, out=out) is out
-    np.testing.assert_array_equal(host(out), X)
-
-
-@on_every_device
-@pytest.mark.parametrize("shape", [(), (0,), (1, 1)])
-def test_small_shapes(shape):
-    a = asarray(np.full(shape, 3.0, np.float32))
-    found = tl.fuse(lambda x: (x * 2 - 1) / x)(a)
-    assert found.shape == shape
-    np.testing.assert_array_equal(host(found), np.full(shape, np.float32(5) / np.float32(3)))
-
-
 def test_numbers_are_worked_out_at_each_call():
     mixed = tl.fuse(lambda x, t: x * (1 - t) + t**2)
     for t in (0.25, 0.5, 2.0):
         np.testing.assert_array_equal(host(mixed(x(), t)), X * np.float32(1 - t) + np.float32(t**2))
 
 
-def test_constants_are_part_of_the_function():
-    found = tl.fuse(lambda x: x * 2 + np.float32(0.5) - True)(x())
-    np.testing.assert_array_equal(host(found), X * 2 + 0.5 - 1)
-
-
 def test_a_numpy_scalar_is_a_tensor_of_rank_0():
     for function in (lambda x, s: x * s, lambda x, s: (x * s) + s):
         found = tl.fuse(function)(asarray(np.array([1, 2], np.int8)), np.float64(0.5))
         assert found.dtype == tl.float64
-
-
-def test_writes_into_results_on_the_way():
-    def function(x):
-        y = x * 2
-        z = y
-        y += x
-        y **= 2
-        return z - x
-
-    identical(tl.fuse(function)(x()), (x() * 3) ** 2 - x())
-
-
-def test_a_layout_that_a_result_has_already():
-    def function(x):
-        y = x * 2
-        z = tl.to_layout(y, "C")
-        z += 1
-        return y * z[...]
-
-    identical(tl.fuse(function)(x()), (x() * 2 + 1) ** 2)
 
 
 def test_out():
@@ -131,9 +63,12 @@ def test_out():
 
 
 @on_every_device
-def test_out_of_a_function_that_gives_an_argument():
+def test_a_function_that_gives_an_argument():
     same, turned = tl.fuse(lambda x: x), tl.fuse(lambda x: x[::-1, ::-1])
-    out = tl.zeros_like(x())
+    a = x()
+    assert same(a) is a
+    assert turned(a).layout == a[::-1, ::-1].layout
+    out = tl.zeros_like(a)
     assert same(x(), out=out) is out
     np.testing.assert_array_equal(host(out), X)
     a = x()
@@ -146,13 +81,13 @@ def test_out_of_a_function_that_gives_an_argument():
 
 
 def test_out_that_does_not_fit():
-    fused = tl.fuse(normalise)
-    with pytest.raises(ValueError, match=r"normalise: a result of shape \(2, 3\) does not fit"):
-        fused(x(), 1.0, out=tl.zeros((3, 2), dtype=tl.float32))
-    with pytest.raises(TypeError, match=r"normalise: the result has dtype float32"):
-        fused(x(), 1.0, out=tl.zeros((2, 3), dtype=tl.float64))
-    with pytest.raises(TypeError, match=r"normalise: out must be a tensor, got int"):
-        fused(x(), 1.0, out=3)
+    for out, message in [
+        (tl.zeros((3, 2), dtype=tl.float32), r"a result of shape \(2, 3\) does not fit"),
+        (tl.zeros((2, 3), dtype=tl.float64), "the result has dtype float32"),
+        (3, "out must be a tensor, got int"),
+    ]:
+        with pytest.raises((ValueError, TypeError), match=f"^normalise: {message}"):
+            tl.fuse(normalise)(x(), 1.0, out=out)
 
 
 def test_keywords_and_defaults():

@@ -10,6 +10,7 @@ from collections import Counter
 import numpy as np
 import pytest
 from cuda_memory import ARCHITECTURES
+from reducing_oracle import REDUCTIONS, reduced_by_numpy
 from simulated import needs_compiler, simulator
 from tensors import BFLOAT16, DTYPES, as_dtype, same
 from test_cuda_matmul import counted
@@ -21,7 +22,7 @@ from tensorlayout.cuda import reduce
 from tensorlayout.cuda.engine.simulator import checking
 from tensorlayout.cuda.engine.warm_up import reductions
 from tensorlayout.cuda.reduce import plan_reduce
-from tensorlayout.functions import searching, statistical
+from tensorlayout.functions import statistical
 from tensorlayout.layout import Layout
 from tensorlayout.tensor import TensorSpec
 
@@ -32,58 +33,12 @@ def driver():
         yield found
 
 
-def exact(x):
-    """In a dtype in which NumPy adds up with more bits than the result has, or wraps as it does."""
-    if x.dtype.kind in "bui":
-        return x.astype(np.uint64 if x.dtype.kind == "u" else np.int64)
-    if x.dtype.kind == "c":
-        return x.astype(np.clongdouble)
-    return number(x).astype(np.longdouble)
-
-
 def number(x):
     """NumPy does not know the NaN of bfloat16."""
     return x.astype(np.float32) if x.dtype == BFLOAT16 else x
 
 
-# Of arrays and tuples of axes, in no dtype in particular.
-ORACLES = {
-    "sum": lambda x, axis: exact(x).sum(axis=axis),
-    "min": lambda x, axis: number(x).min(axis=axis),
-    "max": lambda x, axis: number(x).max(axis=axis),
-    "mean": lambda x, axis: exact(x).mean(axis=axis),
-    "var": lambda x, axis: exact(x).var(axis=axis),
-    "std": lambda x, axis: np.sqrt(exact(x).var(axis=axis)),
-    "any": lambda x, axis: (number(x) != 0).any(axis=axis),
-    "all": lambda x, axis: (number(x) != 0).all(axis=axis),
-    "count_nonzero": lambda x, axis: (number(x) != 0).sum(axis=axis),
-    "nanmin": lambda x, axis: np.fmin.reduce(number(x), axis=axis),
-    "nanmax": lambda x, axis: np.fmax.reduce(number(x), axis=axis),
-}
-
-CATEGORIES = {
-    "min": "real numeric",
-    "max": "real numeric",
-    "nanmin": "real numeric",
-    "nanmax": "real numeric",
-    "mean": "floating-point",
-    "var": "real floating",
-    "std": "real floating",
-}
-
-
-def serves(name, dtype):
-    return dtype in DTYPES[CATEGORIES.get(name, "any")]
-
-
-def result_dtype(name, dtype):
-    if name in ("any", "all"):
-        return np.dtype(bool)
-    if name == "count_nonzero":
-        return np.dtype(np.int64)
-    if name == "sum" and dtype.kind in "biu":
-        return np.dtype(np.uint64 if dtype.kind == "u" else np.int64)
-    return dtype
+SKIPPING_NAN = {"nanmin": np.fmin, "nanmax": np.fmax}
 
 
 def axes_of(ndim):
@@ -98,11 +53,11 @@ def check(name, x, a, axis, *, keepdims=False):
     ulps = 16 if name in ("var", "std") else 4
     message = f"{name} of {a.dtype} along {axis} of {x.layout}"
     found = getattr(tl, name)(x, axis=axis, keepdims=keepdims)
-    dtype = result_dtype(name, a.dtype)
-    with np.errstate(all="ignore"):
-        expected = np.asarray(ORACLES[name](a, axis)).astype(dtype)
-    if keepdims:
-        expected = expected.reshape([1 if d in axis else n for d, n in enumerate(a.shape)])
+    if name in SKIPPING_NAN:
+        expected = np.asarray(SKIPPING_NAN[name].reduce(number(a), axis)).astype(a.dtype)
+    else:
+        expected = reduced_by_numpy(name, a, axis=axis, keepdims=keepdims)
+    dtype = expected.dtype
     assert str(found.device) == "cuda:0", message
     host = found.to_device("cpu")
     got = np.asarray(host)
@@ -126,20 +81,15 @@ SHAPES = [
     (31000,),
     (70001,),
     (3, 40000),
-    (300, 4),
     (1100, 3),
     (90, 33),
-    (40, 1031),
-    (9000, 3),
     (9001, 5),
     (600, 64),
     (70, 517),
     (101, 1031),
     (1500, 7, 3),
     (12, 50, 64),
-    (11, 30, 20),
     (40, 300, 3),
-    (2, 16, 24, 3),
     (2, 3, 16, 24),
     (3, 2, 2, 2, 2, 2, 2, 3),
 ]
@@ -172,8 +122,8 @@ def test_every_kernel_with_every_dtype(driver, dtype):
         a = numbers(shape, as_dtype(dtype))
         x = tl.asarray(a).to_device("cuda")
         for axis in axes_of(a.ndim):
-            for name in ORACLES:
-                if serves(name, dtype):
+            for name, (_, words) in REDUCTIONS.items():
+                if dtype in DTYPES[words] and name != "prod":
                     check(name, x, a, axis)
         if dtype in DTYPES["real numeric"]:
             found = tl.argmin(x, axis=0).to_device("cpu")
@@ -307,25 +257,17 @@ EFFICIENT = [
     ((64, 4096), (1,)),
     ((64, 4096), (0,)),
     ((1000, 1000), (0,)),
-    ((1000, 1000), (1,)),
     ((1000, 128), (1,)),
-    ((3000, 12), (1,)),
     ((3000, 3), (1,)),
-    ((3000, 4), (1,)),
     ((100000, 3), (0,)),
-    ((100000, 4), (0,)),
     ((10001, 5), (0,)),
-    ((32, 50, 64), (1,)),
     ((16, 40, 500), (1,)),
     ((4, 64, 96, 3), (0, 1, 2)),
-    ((4, 64, 96, 3), (1, 2)),
     ((4, 3, 64, 96), (0, 2, 3)),
     ((40, 64, 32), (0, 2)),
-    ((700, 77), (1,)),
     ((1000, 517), (1,)),
     ((1000, 517), (0,)),
     ((4, 64, 28, 28), (2,)),
-    ((4, 64, 28, 28), (3,)),
     ((4, 64, 28, 28), (0, 2, 3)),
 ]
 
@@ -364,19 +306,6 @@ def test_launches_and_allocations(driver):
     assert counted(driver, lambda: tl.sum(x)) == Counter(launches=2, allocations=2)
     assert counted(driver, lambda: tl.argmax(x, axis=0)) == Counter(launches=2, allocations=2)
     assert counted(driver, lambda: tl.sum(x[:0, ...])) == Counter(launches=1, allocations=1)
-
-
-@needs_compiler
-def test_in(driver):
-    a = numbers((50, 60), np.float32)
-    x = tl.asarray(a).to_device("cuda")
-    assert float(a[49, 59]) in x
-    assert tl.asarray(a[7]) in x  # on another device, broadcast: any of them
-    assert 1e9 not in x
-    assert math.nan not in x
-    assert counted(driver, lambda: 1e9 in x) == Counter(
-        launches=2, allocations=2, synchronisations=1
-    )
 
 
 # --- plans -------------------------------------------------------------------------------------
@@ -431,13 +360,6 @@ def test_64_bit_indices(driver, monkeypatch):
             check("mean", x, a[::-1], axis)
 
 
-@needs_compiler
-def test_the_simulator_has_every_kernel(driver):
-    for functor in ("sum", "variance"):
-        for kernel in reductions(np.dtype(np.float32), functor):
-            driver.launcher(kernel)
-
-
 def functors_of(dtype):
     """All functors that plans of `dtype` may ask for."""
     if dtype == np.bool_:
@@ -451,15 +373,6 @@ def functors_of(dtype):
     return common + ["wide_sum"] * (dtype.itemsize < 8)
 
 
-@pytest.mark.parametrize("architecture", ["sm_90"])
-def test_compiled_for_a_gpu_without_spills(architecture):
-    pytest.importorskip("cupy_backends.cuda.libs.nvrtc", reason="optional: cupy")
-    kernels = reductions(np.dtype(np.float32), "variance")
-    for kernel in (kernels[0], kernels[1], kernels[-1]):
-        found = resources.compiled(kernel, int(architecture[3:])).resources[kernel.name]
-        assert (kernel, found.spilled) == (kernel, 0)
-
-
 @pytest.mark.long
 @pytest.mark.parametrize("architecture", ARCHITECTURES)
 @pytest.mark.parametrize("dtype", DTYPES["any"])
@@ -469,8 +382,3 @@ def test_every_kernel_compiled_for_a_gpu_without_spills(dtype, architecture):
     for kernel in (each for functor in functors_of(kind) for each in reductions(kind, functor)):
         found = resources.compiled(kernel, int(architecture[3:])).resources[kernel.name]
         assert (kernel, found.spilled) == (kernel, 0)
-
-
-def test_every_reduction_but_quantiles_has_a_functor():
-    for operation in (searching._ARGMAX, searching._COUNT, statistical._VAR, statistical._STD):
-        assert operation.function in reduce.FUNCTORS

@@ -50,31 +50,6 @@ def test_the_bits_do_not_depend_on_the_threads(name, dtype, shared_soon, monkeyp
                 assert len(found) == 1, (shape, axis)
 
 
-@pytest.mark.parametrize("shape", SHAPES)
-@pytest.mark.parametrize("order", ORDERS.values(), ids=ORDERS)
-def test_pieces_add_up(shape, order, shared_soon, monkeypatch):
-    monkeypatch.setattr(threads, "_forced", 3)
-    x = order(tl.asarray(numbers(shape, "float32")))
-    values = host(x).astype(object)  # whole numbers, whose sums are exact
-    for axis in axes_of(x.ndim):
-        exact = values.sum(axis=axis)
-        assert np.array_equal(host(tl.sum(x, axis=axis)), np.asarray(exact, float)), axis
-        assert np.array_equal(host(tl.max(x, axis=axis)), values.max(axis=axis)), axis
-        count = x.size / np.asarray(exact).size
-        mean = np.asarray(exact, float) / count
-        assert np.allclose(host(tl.mean(x, axis=axis)), mean, rtol=1e-7, atol=0), axis
-        spread = host(x).astype(float).var(axis=axis)
-        assert np.allclose(host(tl.var(x, axis=axis)), spread, rtol=1e-6), axis
-
-
-def test_a_long_sum_stays_accurate(monkeypatch):
-    monkeypatch.setattr(threads, "_forced", 2)
-    values = np.random.default_rng(1).standard_normal(3_000_000).astype(np.float32)
-    exact = math.fsum(values.tolist())
-    bound = 8.5 * 2**-24 * math.fsum(np.abs(values).tolist())
-    assert abs(float(tl.sum(tl.asarray(values))) - exact) < bound
-
-
 def test_overflow_says_nothing_in_any_thread(monkeypatch):
     monkeypatch.setattr(threads, "_forced", 2)
     x = tl.full((2_000_000,), 3e38, dtype=tl.float32)

@@ -12,7 +12,7 @@ from cuda_memory import ARCHITECTURES, NEEDS_COMPILER
 from layouts import STRIDED
 from reducing_oracle import scanned_by_numpy
 from simulated import simulator
-from tensors import fits, same, tensor_in
+from tensors import as_dtype, fits, same, tensor_in
 from test_cuda_matmul import counted
 from waves import WAVES, wave
 
@@ -114,18 +114,6 @@ def test_into_a_window_nothing_else_is_touched(driver, initial):
         whole = np.full(large.shape, 77, np.int8)
         whole[tuple(slice(1, None, 2) for _ in shape)] = np.flip(expected, axis)
         same(on_host(large), whole)
-
-
-@NEEDS_COMPILER
-def test_in_place(driver):
-    for shape, axis in (((9 * CAPACITY,), 0), ((600, 33), 0), ((20, 30, 5), 1)):
-        array = integers(shape)
-        for x in others(array):
-            with checking("bounds", "barriers", "races"):
-                same(
-                    on_host(sums_into(x, x, axis)),
-                    scanned_by_numpy("cumulative_sum", array, axis, False, np.int8),
-                )
 
 
 @NEEDS_COMPILER
@@ -364,12 +352,6 @@ def test_tensors_of_any_size():
         assert sum(found.scratch) <= 2**25
 
 
-@NEEDS_COMPILER
-def test_the_simulator_has_every_kernel(driver):
-    for kernel in kernels(tl.complex64):
-        driver.launcher(kernel)
-
-
 def kernels(dtype, operation="add"):
     """From and to one dtype."""
     types = (("SOURCE", c_type(dtype)), ("RESULT", c_type(dtype)))
@@ -377,22 +359,20 @@ def kernels(dtype, operation="add"):
     return kernels_in("scan.cu", (*types, ("SCALED", "1")) if scaled else types, operation)
 
 
-def compiled_without_spills(kernel, architecture):
+COMPILED = itertools.product(
+    ("int64", "bfloat16", "float32", "complex128"), ("add", "multiply"), ARCHITECTURES
+)
+
+
+@pytest.mark.parametrize(
+    ("dtype", "operation", "architecture"),
+    [
+        pytest.param(*case, marks=[] if case == ("float32", "add", "sm_90") else pytest.mark.long)
+        for case in COMPILED
+    ],
+)
+def test_compiled_for_a_gpu_without_spills(dtype, operation, architecture):
     pytest.importorskip("cupy_backends.cuda.libs.nvrtc", reason="optional: cupy")
-    found = resources.compiled(kernel, int(architecture[3:])).resources[kernel.name]
-    assert (kernel, found.spilled, found.registers <= 128) == (kernel, 0, True)
-
-
-@pytest.mark.parametrize("kernel", kernels(tl.float32)[::7], ids=lambda kernel: kernel.symbol)
-def test_compiled_for_a_gpu_without_spills(kernel):
-    compiled_without_spills(kernel, "sm_90")
-
-
-@pytest.mark.long
-@pytest.mark.parametrize("architecture", ARCHITECTURES)
-def test_every_kernel_compiled_for_a_gpu_without_spills(architecture):
-    for dtype, operation in itertools.product(
-        (tl.int64, tl.bfloat16, tl.float32, tl.complex128), ("add", "multiply")
-    ):
-        for kernel in kernels(dtype, operation):
-            compiled_without_spills(kernel, architecture)
+    for kernel in kernels(as_dtype(dtype), operation):
+        found = resources.compiled(kernel, int(architecture[3:])).resources[kernel.name]
+        assert (kernel, found.spilled, found.registers <= 128) == (kernel, 0, True)

@@ -9,10 +9,10 @@ from collections import Counter
 import numpy as np
 import pytest
 from cuda_memory import NEEDS_COMPILER
+from reducing_cases import sorted_positions
 from simulated import simulator
 from tensors import DTYPES, as_dtype, same, slots
 from test_cuda_matmul import counted
-from test_sort import oracle
 
 import tensorlayout as tl
 from tensorlayout import plan
@@ -54,7 +54,7 @@ def on_host(x):
 
 def sorted_well(x, array, axis, descending, message):
     """Both functions against the oracle; `x` is on the device, `array` has its elements."""
-    expected = oracle(array, axis, descending)
+    expected = sorted_positions(array, axis, descending)
     order = tl.argsort(x, axis=axis, descending=descending)
     same(on_host(order), expected, message)
     found = tl.sort(x, axis=axis, descending=descending)
@@ -154,17 +154,14 @@ def test_lengths_around_the_borders_of_blocks(driver):
 
 
 @NEEDS_COMPILER
-def test_no_thread_depends_on_another(driver):
-    for shape in ((40, 60), (2 * TILE + 9,)):
-        with checking("bounds", "races"):
-            checked(shape, len(shape) - 1)
-
-
-@NEEDS_COMPILER
-@pytest.mark.usefixtures("by_digits")
-def test_no_thread_depends_on_another_by_digits(driver):
+def test_no_thread_depends_on_another(driver, monkeypatch):
     with checking("bounds", "races"):
+        for shape in ((40, 60), (2 * TILE + 9,)):
+            checked(shape, len(shape) - 1)
+        monkeypatch.setattr(passes, "by_digits", lambda lines: True)
+        plan.run.cache_clear()
         checked((2 * DIGITS,), 0, values=300)
+    plan.run.cache_clear()
 
 
 @NEEDS_COMPILER
@@ -194,7 +191,7 @@ def test_special_values_by_digits(driver, dtype):
     array = np.resize(np.asarray(few, as_dtype(dtype)), DIGITS + 50)
     bits = f"u{array.itemsize}"
     for descending in (False, True):
-        order = oracle(array, 0, descending)
+        order = sorted_positions(array, 0, descending)
         x = tl.asarray(array, device="cuda")
         found = np.asarray(on_host(tl.sort(x, descending=descending)))
         assert (found.view(bits) == array[order].view(bits)).all()

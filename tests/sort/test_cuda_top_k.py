@@ -6,10 +6,9 @@ import numpy as np
 import pytest
 from cuda_memory import NEEDS_COMPILER
 from directml_facts import _column_major, _gaps, _padded, _row_major
+from reducing_cases import sorted_positions
 from simulated import simulator
-from tensors import same
 from test_cuda_matmul import counted
-from test_sort import oracle
 
 import tensorlayout as tl
 from tensorlayout import directml, plan
@@ -55,7 +54,7 @@ def on_host(x):
 
 def checked(array, axis, k, down, *, makes=(_row_major,) * 3, index="uint32"):
     """Both results against the oracle; what is between their elements stays as it was."""
-    order = np.take(oracle(array, axis, down), range(k), axis)
+    order = np.take(sorted_positions(array, axis, down), range(k), axis)
     expected = np.take_along_axis(array, order, axis), order.astype(index)
     x, _ = there(array, makes[0])
     outs = [
@@ -86,33 +85,6 @@ def test_lengths_and_counts(driver, dtype):
         for k, down in (((n + 1) // 2 | 1, False), (n, True)):
             with checking("bounds", "barriers", "initialized"):
                 checked(array, axis, min(k, n), down)
-
-
-@NEEDS_COMPILER
-def test_every_way_to_lie(driver):
-    array = some((5, 37, 6), "float32")
-    makes = (_row_major, _column_major, _gaps, _padded)
-    for i, source in enumerate(makes):
-        for axis in range(3):
-            to = makes[(i + axis) % 4], makes[(i + axis + 1) % 4]
-            index = "uint64" if axis else "uint32"
-            with checking("bounds", "barriers", "initialized"):
-                checked(array, axis, 3, bool(i % 2), makes=(source, *to), index=index)
-
-
-@NEEDS_COMPILER
-def test_backwards_and_repeated(driver):
-    array = some((4, 60), "uint8")
-    x, out = tl.asarray(array, device="cuda"), tl.zeros((4, 5), dtype=tl.uint8, device="cuda")
-    index = tl.zeros((4, 5), dtype=tl.uint32, device="cuda")
-    views = (x[:, ::-1], array[:, ::-1]), (x[::-1, ::3], array[::-1, ::3])
-    repeated = tl.broadcast_to(x[:1], (4, 60)), np.broadcast_to(array[:1], (4, 60))
-    for given, values in (*views, repeated):
-        order = oracle(np.ascontiguousarray(values), 1, False)[:, :5]
-        with checking("bounds", "initialized"):
-            directml.top_k1(given, 1, 5, "INCREASING", out=(out[::-1], index[:, ::-1]))
-        same(on_host(out)[::-1], np.take_along_axis(values, order, 1))
-        same(on_host(index)[:, ::-1], order.astype("uint32"))
 
 
 @NEEDS_COMPILER

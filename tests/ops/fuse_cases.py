@@ -144,6 +144,8 @@ def functions(draw):
     c = draw.operand("bool", shapes[2])
     depth = draw.between(1, 3)
     text = truth(draw, depth) if draw.chance(0.2) else number(draw, depth)
+    if draw.chance(0.4):  # a value on the way that is used more than once
+        text = f"(lambda z: tl.add({text}, z) * z)({number(draw, depth)} + x)"
     if draw.chance(0.3) and x.layout.size:
         axis = draw.choice([None, draw.axis(x.layout.ndim)]) if x.layout.ndim else None
         last = draw.choice(LAST_OF_FLOATS if kind(x.dtype) == "f" else LAST)

@@ -282,29 +282,15 @@ def test_tiles_of_any_rank_and_indices_of_64_bits(driver, monkeypatch):
 
 @NEEDS_COMPILER
 @pytest.mark.parametrize("axis", [1, 0])
-def test_sectors(driver, axis):
-    """The least there are."""
-    values = some(256, 256)
-    x = tl.asarray(values, device="cuda")
-    count = values.size
-    _, counts, found = launched(lambda: tl.quantize_blocks(x, "mxfp8_e4m3", axis=axis))
-    assert counts.loads.units == 4 * count / 32
-    assert counts.stores.units == count / 32 + count / 32 / 32
-    assert counts.bank_conflict_ratio == 1
-    _, counts, _ = launched(lambda: tl.dequantize_blocks(*found, axis=axis))
-    assert counts.stores.units == 4 * count / 32
-
-
-@NEEDS_COMPILER
-@pytest.mark.parametrize("axis", [1, 0])
-def test_sectors_of_elements_below_a_byte(driver, axis):
+@pytest.mark.parametrize(("name", "bits"), [("mxfp8_e4m3", 8), ("mxfp4", 4)])
+def test_sectors(driver, name, bits, axis):
     """The least there are."""
     values = some(256, 1024)
     x = tl.asarray(values, device="cuda")
-    given = {"axis": axis, "layout": bits_like(values.shape, "mxfp4")}
-    _, counts, found = launched(lambda: tl.quantize_blocks(x, "mxfp4", **given))
+    given = {"axis": axis, "layout": bits_like(values.shape, name)}
+    _, counts, found = launched(lambda: tl.quantize_blocks(x, name, **given))
     assert counts.loads.units == 4 * values.size / 32
-    assert counts.stores.units == values.size / 2 / 32 + values.size / 32 / 32
+    assert counts.stores.units == values.size * bits / 8 / 32 + values.size / 32 / 32
     assert counts.bank_conflict_ratio == 1
     _, counts, _ = launched(lambda: tl.dequantize_blocks(*found, axis=axis))
     assert counts.stores.units == 4 * values.size / 32

@@ -37,10 +37,7 @@ def checked(x, values, name, axis, **options):
     return found
 
 
-@pytest.mark.cpu
-@pytest.mark.parametrize("scaling", ["floor", "ceil", "even", "rceil"])
-@pytest.mark.parametrize("name", MX)
-def test_ways_of_scaling(name, scaling):
+def check_bounds(name, scaling):
     """At and beside every bound: the largest magnitude decides alone."""
     bounds = [1, 2, LARGEST[name], 2 - 2**-2, 2 - 2**-3, 2 - 2**-4, 2 - 2**-7, 1.75, 1.5, 1.9375]
     near = [np.nextafter(F32.type(b), F32.type(t)) for b in bounds for t in (0, b, 9e9)]
@@ -49,6 +46,21 @@ def test_ways_of_scaling(name, scaling):
     values = np.zeros((len(sizes), 32), F32)
     values[:, 7], values[:, 8] = sizes, np.array(sizes) / 3
     checked(asarray(values), values, name, 1, scaling=scaling)
+
+
+SCALINGS = ["floor", "ceil", "even", "rceil"]
+
+
+@pytest.mark.parametrize("scaling", SCALINGS)
+def test_ways_of_scaling_on_devices(scaling):
+    check_bounds("mxfp8_e4m3", scaling)
+
+
+@pytest.mark.cpu
+@pytest.mark.parametrize("scaling", SCALINGS)
+@pytest.mark.parametrize("name", MX)
+def test_ways_of_scaling(name, scaling):
+    check_bounds(name, scaling)
 
 
 def test_results_where_they_are_asked_for():

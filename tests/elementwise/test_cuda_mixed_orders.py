@@ -12,7 +12,7 @@ from test_cuda_elementwise import ALIGNED, Operand, convert, operation, run, spe
 from test_cuda_matmul import counted
 
 import tensorlayout as tl
-from tensorlayout.cuda.elementwise import plan_conversion, plan_elementwise
+from tensorlayout.cuda.elementwise import plan_elementwise
 from tensorlayout.cuda.engine.aliasing import conflicts
 from tensorlayout.cuda.engine.launch import bind
 from tensorlayout.cuda.engine.shared_tiles.problem import TileTuning
@@ -91,12 +91,6 @@ def test_an_operand_where_the_result_is_has_no_tile():
     thin = (Layout((300, 400), (3200, 8)), "float32")
     assert planned("add", thin, thin, in_place=True).case == "strided"
     assert planned("add", thin, (TALL, "float32"), in_place=True).case == "tiles"
-
-
-def test_conversions_into_another_order():
-    for source, dtype in [("float32", "int8"), ("bool", "float64")]:
-        plan = plan_conversion(spec(TALL, dtype), spec(BIG, source), [ALIGNED] * 2)
-        assert plan.case == "tiles"
 
 
 def test_one_launch_covers_a_tebibyte():

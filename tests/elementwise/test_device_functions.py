@@ -23,6 +23,7 @@ from tensors import BFLOAT16, DTYPES, SIGNED, UNSIGNED, as_dtype
 from test_special_cases import CONJUGATE, GROUPS, PLANE, Group
 
 import tensorlayout as tl
+from tensorlayout.cuda.engine.nvrtc import OPTIONS
 from tensorlayout.functions import elementwise as ew
 from tensorlayout.kernels_path import header_directory
 
@@ -267,6 +268,17 @@ def assert_near(found, exact, dtype, ulps, message, size=0):
     assert near.all(), f"{message}: {found[~near][:5]} for {exact[~near][:5]}"
 
 
+def same_numbers(found, expected, message):
+    """Equal, signs of zeros too; NaN of any sign."""
+    if found.dtype.kind in "biu":
+        np.testing.assert_array_equal(found, expected, message)
+        return
+    wide, exact = (widened(a, np.float64) for a in (found, expected))
+    np.testing.assert_array_equal(wide, exact, message)
+    number = ~np.isnan(exact)
+    assert (np.signbit(wide) == np.signbit(exact))[number].all(), message
+
+
 def widened(array, dtype):
     """In a dtype that holds more; NumPy warns of signalling NaN."""
     with np.errstate(invalid="ignore"):
@@ -279,28 +291,16 @@ def units(dtype):
 
 @needs_wider
 @pytest.mark.parametrize("dtype", DTYPES["real floating"])
-def test_real_functions_of_one_operand(functions, dtype):
-    x = every_number(dtype)
-    for name in REAL_ONE:
+def test_real_functions(functions, dtype):
+    every = every_number(dtype)
+    some = every[::7]
+    other = np.random.default_rng(8).permutation(some)
+    for name in REAL_ONE + REAL_TWO:
+        operands = [every] if name in ONE else [some, other]
+        wide = [widened(a, WIDER[dtype]) for a in operands]
         with np.errstate(all="ignore"):
-            exact = ONE[name][0](widened(x, WIDER[dtype]))
-        found = functions.call(name, x)
-        if exact.dtype == bool:
-            np.testing.assert_array_equal(found, exact, name)
-        else:
-            assert_near(found, exact, dtype, units(dtype), name)
-
-
-@needs_wider
-@pytest.mark.parametrize("dtype", DTYPES["real floating"])
-def test_real_functions_of_two_operands(functions, dtype):
-    x = every_number(dtype)[::7]
-    y = np.random.default_rng(8).permutation(x)
-    for name in REAL_TWO:
-        with np.errstate(all="ignore"):
-            wide = [widened(a, WIDER[dtype]) for a in (x, y)]
-            exact = np.asarray(TWO[name][0](*wide))
-        found = functions.call(name, x, y)
+            exact = np.asarray((ONE | TWO)[name][0](*wide))
+        found = functions.call(name, *operands)
         if exact.dtype == bool:
             np.testing.assert_array_equal(found, exact, name)
         else:  # logaddexp is a sum, whose terms may cancel
@@ -329,20 +329,10 @@ def test_floored_quotients(functions, dtype):
 
 @pytest.mark.parametrize("dtype", DTYPES["real floating"])
 def test_nextafter(functions, dtype):
-    """The numbers of a dtype in order are its bits as integers with a sign."""
     x = every_number(dtype)
-    x = x[~np.isnan(widened(x, np.float64))]
-    ordered = np.unique(x)
-    if ordered.dtype.itemsize == 2:
-        up = functions.call("nextafter", ordered[:-1], ordered[1:])
-        down = functions.call("nextafter", ordered[1:], ordered[:-1])
-        assert (up == ordered[1:]).all()
-        assert (down == ordered[:-1]).all()
-        far = functions.call("nextafter", ordered[:-1], np.full_like(ordered[1:], np.inf))
-        assert (far == ordered[1:]).all()
-    else:
-        y = np.random.default_rng(10).permutation(x)
-        np.testing.assert_array_equal(functions.call("nextafter", x, y), np.nextafter(x, y))
+    for y in (np.random.default_rng(10).permutation(x), np.roll(x, 1), x):
+        found, expected = functions.call("nextafter", x, y), oracle("nextafter", x, y)
+        np.testing.assert_array_equal(*(widened(a, np.float64) for a in (found, expected)))
 
 
 # --- ordinary complex values --------------------------------------------------------------------
@@ -539,17 +529,6 @@ def test_conversions(functions, source):
             same_numbers(part, wanted, f"{source} to {dtype}")
 
 
-def same_numbers(found, expected, message):
-    """Equal, signs of zeros too; NaN of any sign."""
-    if found.dtype.kind in "biu":
-        np.testing.assert_array_equal(found, expected, message)
-        return
-    wide, exact = (widened(a, np.float64) for a in (found, expected))
-    np.testing.assert_array_equal(wide, exact, message)
-    number = ~np.isnan(exact)
-    assert (np.signbit(wide) == np.signbit(exact))[number].all(), message
-
-
 @pytest.mark.parametrize("dtype", ["float16", "bfloat16"])
 @pytest.mark.parametrize("source", ["float32", "float64"])
 def test_every_rounding_to_16_bits(functions, source, dtype):
@@ -602,7 +581,6 @@ def test_nothing_is_undefined(tmp_path, capfd):
 
 # sm_75 has no bfloat16 instructions; the others are one of each generation since.
 ARCHITECTURES = ("75", "80", "90", "100", "120")
-OPTIONS = ("--std=c++17", "--fmad=false", "--ftz=false", "--prec-div=true", "--prec-sqrt=true")
 KERNEL = """
 extern "C" __global__ void __launch_bounds__(256) {name}({stored}* out, const {first}* x,
                                                       const {type}* y, const {type}* z) {{
@@ -670,18 +648,14 @@ def check_resources(kernels, architecture):
     assert {n.split("__")[0] for n, (_, stack, _) in resources.items() if stack} <= turning
 
 
-def test_nvrtc_compiles_the_functors():
-    names = {
-        (n, d) for n in [*ew.__all__, "where"] for d in DTYPES[category_of(n)]
-        if d in ("float16", "float64", "complex64", "int32")
-    }  # fmt: skip
-    conversions = [conversion_kernel(a, b) for a, b in [("float64", "bfloat16"), ("bool", "int8")]]
-    check_resources([*(kernel(*key) for key in sorted(names)), *conversions], "90")
-
-
-@pytest.mark.long
-@pytest.mark.parametrize("architecture", ARCHITECTURES)
-def test_nvrtc_compiles_everything_for(architecture):
-    names = [(n, d) for n in [*ew.__all__, "where"] for d in DTYPES[category_of(n)]]
-    conversions = [conversion_kernel(a, b) for a in TYPES for b in TYPES]
+@pytest.mark.parametrize(
+    ("dtypes", "architecture"),
+    [
+        (["float16", "float64", "complex64", "int32"], "90"),
+        *[pytest.param(list(TYPES), each, marks=pytest.mark.long) for each in ARCHITECTURES],
+    ],
+)
+def test_nvrtc_compiles_the_functors(dtypes, architecture):
+    names = [(n, d) for n in [*ew.__all__, "where"] for d in DTYPES[category_of(n)] if d in dtypes]
+    conversions = [conversion_kernel(a, b) for a in dtypes for b in dtypes]
     check_resources([*(kernel(*key) for key in names), *conversions], architecture)

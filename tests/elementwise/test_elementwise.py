@@ -8,15 +8,7 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
-from tensors import (
-    DTYPES,
-    as_dtype,
-    asarray,
-    host,
-    padding_of,
-    same,
-    tensor_in,
-)
+from tensors import DTYPES, as_dtype, asarray, host, padding_of, same, tensor_in
 
 import tensorlayout as tl
 
@@ -85,6 +77,24 @@ def test_equality_with_what_has_no_elements(other):
     assert (x == other) is False
     assert (x != other) is True
     assert (other == x) is False
+
+
+@pytest.mark.cpu
+@pytest.mark.parametrize(
+    ("other", "words"),
+    [
+        (np.ones(3, object), "numpy.ndarray of dtype object"),
+        (np.ones(3, "u1,f8")["f1"], "strides that are no multiples of 8 bytes"),
+        (np.ma.ones(3), "numpy.MaskedArray of dtype float64"),
+        (np.ones((1, 3)).view(np.matrix), "numpy.matrix of dtype float64"),
+    ],
+)
+def test_arrays_that_are_no_operands(other, words):
+    """Others, and the operators: `project/test_errors.py`."""
+    x = tl.ones((3,))
+    for operands in [(x, other), (other, x)]:
+        with pytest.raises(TypeError, match=f"^add: operands must be .*{words}; make it a tensor"):
+            tl.add(*operands)
 
 
 def test_subclasses_of_python_numbers():

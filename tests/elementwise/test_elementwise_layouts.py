@@ -2,13 +2,7 @@
 
 import numpy as np
 import pytest
-from tensors import (
-    as_dtype,
-    host,
-    same,
-    slots,
-    tensor_in,
-)
+from tensors import as_dtype, host, same, slots, tensor_in
 
 import tensorlayout as tl
 
@@ -87,3 +81,19 @@ def test_the_condition_of_where_votes_last(condition, first, second, result):
     same(chosen, np.where(host(c), host(x), host(y)))
     if first == second == "():()":
         assert str(tl.where(c, 1.0, 2.0).layout) == result
+
+
+@pytest.mark.cpu
+def test_padding_goes_with_a_dtype_that_can_hold_it():
+    def value_of(value, function):
+        layout = tl.Layout.padded((2,), (4,), padding_value=value)
+        return function(tl.ones((2,), dtype=tl.float32, layout=layout)).layout.padding_value
+
+    values = tl.PaddingValue
+    pattern = tl.BitPattern(0x3F800000, "float32")
+    assert value_of(values.LOWEST, tl.isnan) is values.LOWEST
+    assert value_of(values.LOWEST, lambda x: x * 1j) is values.UNSPECIFIED
+    assert value_of(values.ONE, lambda x: x * 1j) is values.ONE
+    assert value_of(pattern, tl.exp) == pattern
+    assert value_of(pattern, tl.isnan) is values.UNSPECIFIED
+    assert value_of(pattern, lambda x: x + np.float64(1)) is values.UNSPECIFIED

@@ -1,7 +1,5 @@
 """Large elementwise calls, cut into pieces that threads share: the same bits in the end."""
 
-import tracemalloc
-
 import numpy as np
 import pytest
 from elementwise_oracle import ONE, TABLE, TWO
@@ -11,7 +9,6 @@ from tensors import DTYPES, as_dtype, fits, slots, slots_of, tensor_in
 import tensorlayout as tl
 from tensorlayout.cpu.elementwise import flat
 from tensorlayout.cpu.engine import sharing, threads
-from tensorlayout.cpu.engine.sharing import slabs
 
 
 @pytest.fixture
@@ -76,28 +73,3 @@ def test_an_error_in_a_thread_reaches_the_caller(small_pieces, monkeypatch):
     with pytest.raises(MemoryError):
         x + x
     assert 1 <= len(calls) <= 3  # no more pieces are dealt out after an error
-
-
-@pytest.mark.parametrize("shape", [(7,), (5, 6), (3, 1, 40), (1, 1), (2, 3, 4)])
-@pytest.mark.parametrize("room", [1, 5, 12, 1000])
-def test_slabs_cover_every_element_once(shape, room):
-    for order in (tuple(range(len(shape))), tuple(range(len(shape)))[::-1]):
-        seen = np.zeros(shape, int)
-        for box in slabs(shape, order, room):
-            assert seen[box].size <= max(room, 1)
-            seen[box] += 1
-        assert (seen == 1).all()
-
-
-def test_peak_memory_is_the_result(monkeypatch):
-    count(monkeypatch, 2)
-    x = tl.zeros((2048, 2048), dtype=tl.float32)
-    for call in (lambda: x + x, lambda: x > x, lambda: tl.exp(x), lambda: x + x.T, lambda: -x):
-        call()
-        tracemalloc.start()
-        try:
-            found = call()
-            _, peak = tracemalloc.get_traced_memory()
-        finally:
-            tracemalloc.stop()
-        assert peak < found.nbytes + 2 * (4 << 20)

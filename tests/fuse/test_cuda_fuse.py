@@ -268,3 +268,10 @@ def test_operands_that_lie_elsewhere_are_combined_before_a_reduction(turn):
         found = tl.fuse(function)(x, y)
     identical(found, expected)
     assert {kernel.file for kernel in seen if "CHAIN" in dict(kernel.types)} == {"fuse.cu"}
+
+
+def test_a_reduction_into_an_operand():
+    x, scale = there((300, 64)), tl.asarray(0.5, dtype=tl.float32, device="cuda")
+    expected = tl.sum(x * scale)
+    tl.fuse(lambda x, scale: tl.sum(x * scale))(x, scale, out=scale)
+    identical(scale, expected)

@@ -52,6 +52,16 @@ def test_threads_and_channels(threads, channels, counted, monkeypatch):
     assert len(counted) == 2  # a new result, and one that is given
 
 
+def test_mixed_orders_and_tiles_go_by_blocks(counted, monkeypatch):
+    monkeypatch.setattr(engine, "BLOCK", 1 << 14)
+    x, y = tl.asarray(normal((320, 330))), tl.asarray(normal((330, 320), seed=1))
+    comparing.fused(lambda x, y: (x + y.T) * 2 - tl.sqrt(x), x, y)
+    assert len(counted) == 1
+    tiled = tl.to_layout(x, tl.Layout.tiled(x.shape, [(2, 4)]))
+    comparing.fused(lambda x: (x - 1) * 2 + x * 3, tiled)
+    assert len(counted) == 2
+
+
 @pytest.fixture(params=[1, 1 << 40], ids=["blocks", "step by step"])
 def either(request, monkeypatch):
     monkeypatch.setattr(engine, "LEAST", request.param)

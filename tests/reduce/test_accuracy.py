@@ -139,24 +139,6 @@ def test_sums_that_overflow_float32_on_the_way(dtype):
         same(tl.sum(huge), host(np.inf, as_dtype(dtype)))
 
 
-@pytest.mark.parametrize("dtype", [*NARROW, "float64"])
-@pytest.mark.parametrize("value", [np.nan, np.inf, -np.inf])
-def test_nan_and_infinity_among_many(dtype, value):
-    array = np.ones((150, 100), as_dtype(dtype))
-    array[77, 5] = value
-    x, infinite = asarray(array), math.isinf(value)
-    for axis in (None, 0, 1):
-        plain = host(tl.sum(tl.ones_like(x), axis=axis)).copy()
-        plain[() if axis is None else (5,) if axis == 0 else (77,)] = value
-        same(tl.sum(x, axis=axis), plain)
-        spread = host(tl.var(x, axis=axis)).astype(np.float64)
-        assert np.isnan(spread).sum() == 1
-        assert np.count_nonzero(np.nan_to_num(spread)) == 0
-    least, most = host(tl.min(x), np.float64), host(tl.max(x), np.float64)
-    np.testing.assert_array_equal(least, min(value, 1) if infinite else value)
-    np.testing.assert_array_equal(most, max(value, 1) if infinite else value)
-
-
 @pytest.mark.cpu
 @pytest.mark.parametrize("dtype", ["float16", "float32", "bfloat16"])
 def test_many_ones(dtype):
@@ -183,30 +165,3 @@ def test_ten_million_in_little_memory(dtype, data):
     found = tl.sum(x, axis=0)
     for k in range(0, 10**4, 997):
         check(found[k], row[k] * 1000, abs(row[k]) * 1000, dtype)
-
-
-@pytest.mark.long
-@pytest.mark.parametrize("dtype", [*NARROW, "float64"])
-@pytest.mark.parametrize(
-    ("shape", "axis", "order"),
-    [((10**8,), None, (0,)), ((2 * 10**7, 5), 0, (1, 0)), ((10**6, 100), 0, (1, 0))],
-)
-def test_a_hundred_million_tenths(dtype, shape, axis, order):
-    value = 1e-4 if dtype == "float16" else 0.1
-    x = tl.full(shape, value, dtype=dtype, layout=order)
-    tenth = float(x[(0,) * x.ndim])
-    count = math.prod(shape) if axis is None else shape[axis]
-    for found in tl.reshape(tl.sum(x, axis=axis), (-1,)):
-        check(found, tenth * count, tenth * count, dtype)
-    for found in tl.reshape(tl.mean(x, axis=axis), (-1,)):
-        check(found, tenth, tenth, dtype)
-
-
-@pytest.mark.long
-@pytest.mark.parametrize("axis", [0, 1])
-def test_a_hundred_million_running_sums(axis):
-    shape = (10**6, 100) if axis == 0 else (1, 10**8)
-    found = tl.cumulative_sum(tl.full(shape, 0.1, dtype=tl.float32), axis=axis)
-    counts = np.arange(1, shape[axis] + 1) * float(np.float32(0.1))
-    line = host(found[:, 7] if axis == 0 else found[0])
-    np.testing.assert_allclose(line, counts, 2.0**-24 * 1.01)

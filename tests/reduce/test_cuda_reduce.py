@@ -59,12 +59,11 @@ def check(name, x, a, axis, *, keepdims=False):
         expected = reduced_by_numpy(name, a, axis=axis, keepdims=keepdims)
     dtype = expected.dtype
     assert str(found.device) == "cuda:0", message
-    host = found.to_device("cpu")
-    got = np.asarray(host)
+    got = np.asarray(found.to_device("cpu"))
     assert (got.dtype, got.shape) == (expected.dtype, expected.shape), message
     if dtype.kind in "biu":
         np.testing.assert_array_equal(got, expected, err_msg=message)
-        return host
+        return
     eps = float(tl.finfo(dtype).eps)
     # Of sums of any signs, the error is one of the magnitudes.
     size = float(np.nanmax(np.abs(number(a)), initial=0, where=np.isfinite(number(a))))
@@ -72,7 +71,6 @@ def check(name, x, a, axis, *, keepdims=False):
     wide = np.complex128 if dtype.kind == "c" else np.float64
     got, expected = got.astype(wide), expected.astype(wide)
     np.testing.assert_allclose(got, expected, ulps * eps, room, err_msg=message)
-    return host
 
 
 # Shapes that take each kernel and its ends: in packs and not, in one chunk and many.
@@ -306,6 +304,15 @@ def test_launches_and_allocations(driver):
     assert counted(driver, lambda: tl.sum(x)) == Counter(launches=2, allocations=2)
     assert counted(driver, lambda: tl.argmax(x, axis=0)) == Counter(launches=2, allocations=2)
     assert counted(driver, lambda: tl.sum(x[:0, ...])) == Counter(launches=1, allocations=1)
+
+
+@needs_compiler
+def test_in(driver):
+    a = numbers((50, 60), np.float32)
+    x = tl.asarray(a).to_device("cuda")
+    assert tl.asarray(a[7]) in x  # on another device, broadcast: any of them
+    expected = Counter(launches=2, allocations=2, synchronisations=1)
+    assert counted(driver, lambda: 1e9 in x) == expected
 
 
 # --- plans -------------------------------------------------------------------------------------

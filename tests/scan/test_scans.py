@@ -1,19 +1,12 @@
-"""Running sums and products, and differences: rounding, dtypes asked for, sizes 0 and 1, errors.
+"""Running sums and products, and differences: long lines, rounding, and no copies.
 
-Values in every layout and dtype: `ops/reducing_cases.py`.
+Values in every layout and dtype: `ops/reducing_cases.py`; errors: `project/test_errors.py`.
 """
 
 import numpy as np
 import pytest
 from reducing_oracle import SCANS, scanned_by_numpy
-from tensors import (
-    BFLOAT16,
-    as_dtype,
-    asarray,
-    close,
-    host,
-    same,
-)
+from tensors import BFLOAT16, as_dtype, asarray, close, host, same
 
 import tensorlayout as tl
 
@@ -62,10 +55,3 @@ def test_one_record_a_call_and_no_copy():
 def test_differences_with_more_of_another_dtype():
     x = tl.asarray([[1, 4], [9, 16]], layout="WH")
     same(tl.diff(x, prepend=tl.asarray([[0.5], [0.5]])), np.array([[0.5, 3], [8.5, 7]]))
-
-
-def test_no_difference_is_a_tensor_of_its_own():
-    x = tl.ones((3,))
-    y = tl.diff(x, n=0)
-    y[0] = 5
-    same(x, np.ones(3))

@@ -14,7 +14,7 @@ from test_cuda_matmul import counted
 
 import tensorlayout as tl
 from tensorlayout.cuda.engine.simulator import checking
-from tensorlayout.cuda.sort import SEARCHES, plan_search, search
+from tensorlayout.cuda.sort import plan_search, search
 from tensorlayout.devices import Device
 from tensorlayout.tensor import TensorSpec
 
@@ -23,19 +23,6 @@ from tensorlayout.tensor import TensorSpec
 def _driver():
     with simulator() as found:
         yield found
-
-
-def prepared(name, x, y, option):
-    """The function of operands like these."""
-    dtype = np.result_type(x.dtype, y.dtype)
-    found = tl.int64 if name == "searchsorted" else tl.bool
-    shape = y.shape if name == "searchsorted" else x.shape
-    result = TensorSpec(found, tl.Layout.row_major(shape), x.device)
-    return SEARCHES[name]((x._spec, y._spec), dtype, result, option)
-
-
-def searched(name, x, y, option):
-    return prepared(name, x, y, option)(x, y).to_device("cpu")
 
 
 @NEEDS_COMPILER
@@ -49,8 +36,8 @@ def test_lines_of_any_length_and_any_step(driver):
             with checking("bounds", "initialized", "races"):
                 for side in ("left", "right"):
                     expected = np.searchsorted(line, values, side)
-                    same(searched("searchsorted", x, y, side), expected, f"{n}")
-                same(searched("isin", y, x, False), np.isin(values, line), f"{n}")
+                    same(tl.searchsorted(x, y, side=side).to_device("cpu"), expected, f"{n}")
+                same(tl.isin(y, x).to_device("cpu"), np.isin(values, line), f"{n}")
 
 
 @NEEDS_COMPILER
@@ -60,11 +47,11 @@ def test_indices_of_64_bits_and_many_dimensions(driver, monkeypatch):
     line = np.arange(0, 60, 7, dtype=np.float32)
     x, y = tl.asarray(line, device="cuda"), tl.asarray(values, device="cuda")
     with checking("bounds", "initialized", "count") as record:
-        same(searched("searchsorted", x, y, "left"), np.searchsorted(line, values))
+        same(tl.searchsorted(x, y).to_device("cpu"), np.searchsorted(line, values))
     assert [kernel.symbol for kernel in record.counts] == ["search_line_1_int64_t_positions"]
     strided = tl.asarray(np.arange(60, dtype=np.float32).reshape(2, 3, 2, 5), device="cuda")
     with checking("bounds", "initialized", "count") as record:
-        found = searched("searchsorted", x, strided[:, ::2, :, ::2], "left")
+        found = tl.searchsorted(x, strided[:, ::2, :, ::2]).to_device("cpu")
     assert [kernel.symbol for kernel in record.counts] == ["search_line_0_int64_t_positions"]
     same(found, np.searchsorted(line, values))
 
@@ -73,15 +60,14 @@ def test_indices_of_64_bits_and_many_dimensions(driver, monkeypatch):
 def test_cost(driver):
     x = tl.arange(1000, dtype=tl.float32, device="cuda")
     y = tl.ones((64, 32), dtype=tl.float32, device="cuda")
-    for name, operands, expected in (
-        ("searchsorted", (x, y), Counter(launches=1, allocations=1)),
+    for call, expected in (
+        (lambda: tl.searchsorted(x, y), Counter(launches=1, allocations=1)),
         # of those that are looked among a copy, and a sort of it
-        ("isin", (y, x), Counter(launches=2, allocations=3)),
+        (lambda: tl.isin(y, x), Counter(launches=2, allocations=3)),
     ):
-        call = prepared(name, *operands, "left" if name == "searchsorted" else False)
-        assert counted(driver, lambda f=call, x=operands: f(*x)) == expected
+        assert counted(driver, call) == expected
         with checking("bounds", "count") as record:
-            call(*operands)
+            call()
         counts = record.of("search_line")
         assert counts.sector_efficiency_write == counts.lane_activity == 1.0
 

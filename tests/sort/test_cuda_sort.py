@@ -58,8 +58,8 @@ def sorted_well(x, array, axis, descending, message):
     order = tl.argsort(x, axis=axis, descending=descending)
     same(on_host(order), expected, message)
     found = tl.sort(x, axis=axis, descending=descending)
-    same(on_host(found), np.take_along_axis(array, expected, axis), message)
-    return order, found
+    wanted = np.take_along_axis(array, expected, axis)
+    assert np.asarray(on_host(found)).tobytes() == wanted.tobytes(), message
 
 
 def check_lines(dtype, shapes):
@@ -181,21 +181,6 @@ def test_orders_that_are_easy_to_get_wrong(driver, monkeypatch):
             for down in (False, True):
                 sorted_well(tl.asarray(array, device="cuda"), array, 0, down, f"{line[:3]}")
     plan.run.cache_clear()
-
-
-@NEEDS_COMPILER
-@pytest.mark.usefixtures("by_digits")
-@pytest.mark.parametrize("dtype", ["bfloat16", "float32"])
-def test_special_values_by_digits(driver, dtype):
-    few = [np.nan, 0.0, -np.inf, -0.0, np.inf, -0.0, 2.0, 0.0, -np.nan, -3.5, 1e-7]
-    array = np.resize(np.asarray(few, as_dtype(dtype)), DIGITS + 50)
-    bits = f"u{array.itemsize}"
-    for descending in (False, True):
-        order = sorted_positions(array, 0, descending)
-        x = tl.asarray(array, device="cuda")
-        found = np.asarray(on_host(tl.sort(x, descending=descending)))
-        assert (found.view(bits) == array[order].view(bits)).all()
-        same(on_host(tl.argsort(x, descending=descending)), order)
 
 
 @NEEDS_COMPILER

@@ -76,13 +76,12 @@ def program(draw):
     return Case("fused", call, operands, expect, same, view=view, may_refuse=refused, names=names)
 
 
-# Functions whose operands are real numbers, and those whose results or operands are truths.
+# Functions of real numbers by how many there are, and those that compare them.
 REAL = {
-    1: ["abs", "negative", "sign", "square", "ceil", "exp", "sqrt", "tanh", "log1p", "positive"],
-    2: ["add", "subtract", "multiply", "divide", "floor_divide", "remainder", "maximum", "minimum"],
-    3: ["clip"],
+    1: "abs negative sign square ceil exp sqrt tanh log1p positive",
+    2: "add subtract multiply divide floor_divide remainder maximum minimum hypot atan2 pow",
+    3: "clip",
 }
-REAL[2] += ["hypot", "atan2", "pow"]
 COMPARING = ["less", "equal", "greater_equal", "not_equal"]
 LAST = ["sum", "max", "argmin", "any", "count_nonzero"]
 LAST_OF_FLOATS = [*LAST, "mean", "std"]
@@ -103,7 +102,9 @@ def number(draw, depth):
             wanted = "float32" if draw.few else draw.choice(["float32", "float16", "int16", "bool"])
             return f'tl.astype(abs({inner}), "{wanted}") * 1'
     count = draw.choice([1, 2, 2, 3])
-    return f"tl.{draw.choice(REAL[count])}({', '.join([inner, *others][:count])})"
+    if count == 3:  # a bound of another kind than the dtype must be known
+        others = ["2" if other == "n" else other for other in others]
+    return f"tl.{draw.choice(REAL[count].split())}({', '.join([inner, *others][:count])})"
 
 
 def truth(draw, depth):
@@ -134,9 +135,8 @@ def written_over(function, *args):
 
 def functions(draw):
     """Functions of operands of several shapes and dtypes, a reduction at the end or none."""
-    words = "real numeric"
-    first = draw.dtype(words)
-    others = [first if draw.few else draw.dtype(words) for _ in range(2)]
+    first = draw.dtype("real numeric")
+    others = [first if draw.few else draw.dtype("real numeric") for _ in range(2)]
     x = draw.operand(first, draw.shape())
     shapes = [draw.broadcast_with(x.layout.shape) for _ in range(3)]
     shapes = [s if len(s) <= x.layout.ndim else x.layout.shape for s in shapes]

@@ -64,16 +64,19 @@ def test_tiles_are_not_copied(shape, padding):
 
 
 def test_what_is_moved():
+    def formula(x, y, z):
+        return tl.exp(x * y - 1) / (z + 2)
+
     x, y, z = (there((300, 500), seed=n) for n in range(3))
-    counts = fused_as_unfused(lambda x, y, z: tl.exp(x * y - 1) / (z + 2), x, y, z)
+    counts = fused_as_unfused(formula, x, y, z)
     assert counts.sector_efficiency_read == counts.sector_efficiency_write == 1
     assert (counts.loads.bytes, counts.stores.bytes) == (3 * x.nbytes, x.nbytes)
-    counts = fused_as_unfused(lambda x, y, z: tl.exp(x * y - 1) / (z + 2), x, y, z[0])
+    counts = fused_as_unfused(formula, x, y, z[0])
     assert (counts.loads.bytes, counts.stores.bytes) == (3 * x.nbytes, x.nbytes)  # a row: caches
     column = tl.asarray(z[:, :1], copy=True)
-    fused_as_unfused(lambda x, y, z: tl.exp(x * y - 1) / (z + 2), x, y, column)
+    fused_as_unfused(formula, x, y, column)
     turned = there((500, 300)).mT
-    counts = fused_as_unfused(lambda x, y, z: tl.exp(x * y - 1) / (z + 2), x, turned, z)
+    counts = fused_as_unfused(formula, x, turned, z)
     assert (counts.loads.bytes, counts.stores.bytes) == (3 * x.nbytes, x.nbytes)
     assert min(counts.sector_efficiency_read, counts.sector_efficiency_write) > 0.9
     assert counts.bank_conflict_ratio < 1.1
@@ -185,14 +188,12 @@ def test_structs_fit_a_launch(count, layouts):
 
 
 def reduced_as_unfused(function, *args):
-    """Hold a call against that of the function as it is; bytes read by kernels of a chain."""
+    """Hold a call against that of the function as it is; kernels of a chain with their counts."""
     expected = function(*args)
     with launch_log() as seen:
         found = tl.fuse(function)(*args)
     identical(found, expected)
-    chained = {k: counts for k, counts in seen.items() if "CHAIN" in dict(k.types)}
-    assert chained
-    return chained
+    return {k: counts for k, counts in seen.items() if "CHAIN" in dict(k.types)}
 
 
 @pytest.mark.parametrize(
@@ -249,11 +250,7 @@ def sum_of_sines(axis):
 )
 def test_reductions_of_other_types(function, files):
     x = there((300, 64), "uint8")
-    expected = function(x)
-    with launch_log() as seen:
-        found = tl.fuse(function)(x)
-    identical(found, expected)
-    chained = {k: counts for k, counts in seen.items() if "CHAIN" in dict(k.types)}
+    chained = reduced_as_unfused(function, x)
     assert {kernel.file for kernel in chained} == files
     if files == {"reduce/reduce.cu"}:  # which reads once what is wider than what is made of it
         assert [counts.loads.bytes for counts in chained.values()] == [x.nbytes]
@@ -262,12 +259,8 @@ def test_reductions_of_other_types(function, files):
 @pytest.mark.parametrize("turn", [lambda x: x[::-1], lambda x: x.mT], ids=["flipped", "turned"])
 def test_operands_that_lie_elsewhere_are_combined_before_a_reduction(turn):
     x, y = there((90, 90)), there((90, 90), seed=1)
-    function = lambda x, y: tl.sum(x * turn(y), axis=1)  # noqa: E731
-    expected = function(x, y)
-    with launch_log() as seen:
-        found = tl.fuse(function)(x, y)
-    identical(found, expected)
-    assert {kernel.file for kernel in seen if "CHAIN" in dict(kernel.types)} == {"fuse.cu"}
+    chained = reduced_as_unfused(lambda x, y: tl.sum(x * turn(y), axis=1), x, y)
+    assert {kernel.file for kernel in chained} == {"fuse.cu"}
 
 
 def test_a_reduction_into_an_operand():

@@ -1,48 +1,39 @@
-"""Blocks that share a scale, by the rules of their sources, element by element.
-
-The oracle goes by the formats' own tables, in numbers that float64 holds.
-"""
+"""Blocks that share a scale, by the rules of their sources, element by element in float64."""
 
 import math
 
 import numpy as np
+from narrow_values import value_of
 
 F32 = np.dtype("float32")
 
 
-def steps(exponent_bits, fraction_bits, bias, count):
-    """The magnitudes of a narrow float by their codes."""
-    found = []
-    for code in range(count):
-        exponent, fraction = code >> fraction_bits, code & (2**fraction_bits - 1)
-        lead, power = (1, exponent) if exponent else (0, 1)
-        found.append((lead + fraction / 2**fraction_bits) * 2.0 ** (power - bias))
-    assert exponent_bits + fraction_bits >= math.log2(count)
-    return np.array(found)
+def magnitudes(dtype, count):
+    """The numbers of a narrow float by their codes, up to the sign or to what is no number."""
+    return np.array([value_of(dtype, code) for code in range(count)], np.float64)
 
 
 # OCP MX 1.0, section 5.3: magnitudes by code, the bit of the sign, the exponent of the largest.
-E2M1 = steps(2, 1, 1, 8), 0x8
+E2M1 = magnitudes("float4_e2m1fn", 8), 0x8
+E4M3 = magnitudes("float8_e4m3fn", 127)
 TABLES = {
-    "mxfp8_e4m3": (steps(4, 3, 7, 127), 0x80, 8, "float8_e4m3fn"),
-    "mxfp8_e5m2": (steps(5, 2, 15, 124), 0x80, 15, "float8_e5m2"),
-    "mxfp6_e2m3": (steps(2, 3, 1, 32), 0x20, 2, "float6_e2m3fn"),
-    "mxfp6_e3m2": (steps(3, 2, 3, 32), 0x20, 4, "float6_e3m2fn"),
+    "mxfp8_e4m3": (E4M3, 0x80, 8, "float8_e4m3fn"),
+    "mxfp8_e5m2": (magnitudes("float8_e5m2", 124), 0x80, 15, "float8_e5m2"),
+    "mxfp6_e2m3": (magnitudes("float6_e2m3fn", 32), 0x20, 2, "float6_e2m3fn"),
+    "mxfp6_e3m2": (magnitudes("float6_e3m2fn", 32), 0x20, 4, "float6_e3m2fn"),
     "mxfp4": (*E2M1, 2, "float4_e2m1fn"),
     "mxint8": (np.arange(128) / 64, None, 0, "int8"),
     "nvfp4": (*E2M1, None, "float4_e2m1fn"),
 }
-MX = [name for name in TABLES if name != "nvfp4"]
-E4M3 = TABLES["mxfp8_e4m3"][0]
 
 # The largest of each, as the specification prints them, and what is next to NaN or infinity.
 LARGEST = {"mxfp8_e4m3": 448, "mxfp8_e5m2": 57344, "mxfp6_e2m3": 7.5, "mxfp6_e3m2": 28}
 LARGEST |= {"mxfp4": 6, "mxint8": 1 + 63 / 64, "nvfp4": 6}
 
 
-def nearest(magnitudes, table):
+def nearest(sizes, table):
     """The codes of the nearest entries, the even one of two."""
-    distance = np.abs(np.minimum(magnitudes, table[-1])[..., None] - table)
+    distance = np.abs(np.minimum(sizes, table[-1])[..., None] - table)
     near = distance == distance.min(-1, keepdims=True)
     even = np.arange(len(table)) % 2 == 0
     return np.where((near & even).any(-1), (near & even).argmax(-1), near.argmax(-1))

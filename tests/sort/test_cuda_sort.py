@@ -62,28 +62,20 @@ def sorted_well(x, array, axis, descending, message):
     assert np.asarray(on_host(found)).tobytes() == wanted.tobytes(), message
 
 
-def check_lines(dtype, shapes):
-    for shape in shapes:
-        array = slots(as_dtype(dtype), shape[0] * shape[1], seed=4).reshape(shape)
-        for axis, down in itertools.product((0, 1), (False, True)):
-            with checking("bounds", "barriers", "initialized"):
-                x = tl.asarray(array, device="cuda")
-                sorted_well(x, array, axis, down, f"{dtype} {shape}")
+OTHERS = [dtype for dtype in DTYPES["real numeric"] if dtype not in ("float32", "uint8")]
 
 
 @NEEDS_COMPILER
 @pytest.mark.usefixtures("by_digits")
-@pytest.mark.parametrize("dtype", ["float32", "uint8"])
+@pytest.mark.parametrize(
+    "dtype", ["float32", "uint8", *[pytest.param(each, marks=pytest.mark.long) for each in OTHERS]]
+)
 def test_dtypes_by_digits(driver, dtype):
-    check_lines(dtype, [(2, 2500)])
-
-
-@NEEDS_COMPILER
-@pytest.mark.long
-@pytest.mark.usefixtures("by_digits")
-@pytest.mark.parametrize("dtype", DTYPES["real numeric"])
-def test_every_dtype_by_digits(driver, dtype):
-    check_lines(dtype, [(2, 3000), (2 * DIGITS + 40, 2)])
+    array = slots(as_dtype(dtype), 2 * 2500, seed=4).reshape(2, 2500)
+    x = tl.asarray(array, device="cuda")
+    for axis, down in itertools.product((0, 1), (False, True)):
+        with checking("bounds", "barriers", "initialized"):
+            sorted_well(x, array, axis, down, f"{dtype} along {axis}")
 
 
 # Where lines end: at a tile of digits, at a chunk, at the sector that a chunk leaves; many and few.

@@ -200,12 +200,19 @@ def test_the_structure_says_shape_strides_and_the_address_of_the_first_element(k
         assert t.data == address(x)
 
 
-@pytest.mark.parametrize("max_version", [None, (1, 0)])
+@pytest.mark.parametrize("name", STRUCTURES)
 @pytest.mark.parametrize("dtype", DTYPES)
-def test_the_structure_says_the_dtype(dtype, max_version):
-    capsule = made("sliced", dtype).__dlpack__(max_version=max_version)
-    t = opened(capsule).dl_tensor
-    assert (t.code, t.bits) == DTYPES[dtype]
+def test_codes_of_dtypes_in_both_directions(dtype, name):
+    code, bits = DTYPES[dtype]
+    x = tl.zeros(3, dtype=dtype)
+    t = opened(
+        x.__dlpack__(max_version=(1, 0) if name == b"dltensor_versioned" else None)
+    ).dl_tensor
+    assert (t.code, t.bits) == (code, bits)
+    octets = np.arange(2 * bits // 8, dtype=np.uint8) % 2
+    exporter = Exporter(octets, name, code=code, bits=bits, shape=(2,), strides=(1,))
+    back = tl.from_dlpack(exporter)
+    assert (str(back.dtype), np.asarray(back).tobytes()) == (dtype, octets.tobytes())
 
 
 @pytest.mark.parametrize(
@@ -295,16 +302,6 @@ def test_memory_that_is_not_aligned_to_its_elements_is_refused_but_for_a_copy():
 # --- Export: consumers ----------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("dtype", [d for d in DTYPES if d != "bfloat16"])
-@pytest.mark.parametrize("kind", KINDS)
-def test_numpy_takes_every_layout_and_dtype(kind, dtype):
-    x = made(kind, dtype)
-    seen = np.from_dlpack(x)
-    assert (seen.dtype, seen.shape) == (x.dtype, x.shape)
-    assert same_bits(seen, x)
-    assert x.size == 0 or seen.ctypes.data == address(x)
-
-
 @pytest.mark.parametrize("dtype", DTYPES)
 @pytest.mark.parametrize("kind", [k for k in KINDS if k not in NEGATIVE])
 def test_torch_takes_every_layout_and_dtype_and_gives_it_back(torch, kind, dtype):
@@ -318,35 +315,12 @@ def test_torch_takes_every_layout_and_dtype_and_gives_it_back(torch, kind, dtype
     assert x.size == 0 or address(back) == address(x)
 
 
-@pytest.mark.parametrize("kind", [k for k in KINDS if k not in NEGATIVE | SHARING | {"size 0"}])
-def test_what_one_side_writes_the_other_reads(torch, kind):
-    x = made(kind)
-    there = torch.from_dlpack(x)
-    back = tl.from_dlpack(there)
-    there[(0,) * x.ndim] = 77
-    assert np.asarray(x)[(0,) * x.ndim] == 77
-    back[...] = 78
-    assert bool((there == 78).all())
-    x[...] = 79
-    assert np.all(np.from_dlpack(back) == 79)
-
-
-def test_torch_takes_capsules(torch):
-    x = made("permuted", "bfloat16")
-    for version in (None, (1, 0)):
-        there = torch.utils.dlpack.from_dlpack(x.__dlpack__(max_version=version))
-        assert there.data_ptr() == address(x)
-    assert same_bits(tl.from_dlpack(Given(torch.utils.dlpack.to_dlpack(there))), x)
-
-
 def test_torch_knows_no_negative_strides_but_takes_a_copy(torch):
     # PyTorch 2.13 ends the process on them, also for an array of NumPy.
     x = made("flipped")
-    for options in ({}, {"copy": False}, {"device": "cpu"}):
-        with pytest.raises(BufferError, match="negative"):
-            torch.from_dlpack(x, **options)
+    with pytest.raises(BufferError, match="negative"):
+        torch.from_dlpack(x)
     assert torch.from_dlpack(x, copy=True).tolist() == np.asarray(x).tolist()
-    assert torch.from_dlpack(x.copy()).tolist() == np.asarray(x).tolist()
 
 
 # How consumers ask: NumPy 2 and CuPy 14 name `copy` or `dl_device` as None; PyTorch 2.13 and JAX
@@ -409,26 +383,6 @@ def test_a_layout_says_which_order_dimensions_of_size_1_were_in(take):
     assert memory[0, 0, 0, 0] == 100
 
 
-@pytest.mark.parametrize("take", [tl.from_dlpack, tl.asarray])
-def test_another_layout_is_a_copy_or_refused(take):
-    memory = np.arange(24).reshape(1, 2, 3, 4)
-    x = take(memory, layout="NHWC")
-    assert (x.strides, x.tolist()) == ((24, 1, 8, 2), memory.tolist())
-    x[...] = 0
-    assert memory[0, 1, 2, 3] == 23
-    with pytest.raises(ValueError, match="copy=False"):
-        take(memory, layout="NHWC", copy=False)
-    with pytest.raises(ValueError, match="labels"):
-        take(memory, layout="NHW")
-    copied = take(memory, layout="C", copy=True)
-    copied[...] = 0
-    assert memory[0, 1, 2, 3] == 23
-
-
-def test_numpy_sees_a_read_only_tensor_as_read_only():
-    assert not np.from_dlpack(tl.from_storage(b"abcd", "(4,):(1,)", dtype=tl.uint8)).flags.writeable
-
-
 # --- Import ---------------------------------------------------------------------------------------
 
 
@@ -443,19 +397,11 @@ def test_an_imported_tensor_has_the_strides_of_the_exporter(kind, name):
     assert x.size == 0 or address(x) == array.ctypes.data
 
 
-@pytest.mark.parametrize("dtype", DTYPES)
-@pytest.mark.parametrize("name", STRUCTURES)
-def test_every_dtype_comes_in(dtype, name):
-    code, bits = DTYPES[dtype]
-    octets = np.arange(2 * bits // 8, dtype=np.uint8) % 2
-    exporter = Exporter(octets, name, code=code, bits=bits, shape=(2,), strides=(1,))
-    x = tl.from_dlpack(exporter)
-    assert (str(x.dtype), x.shape) == (dtype, (2,))
-    assert np.asarray(x).tobytes() == octets.tobytes()
-
-
-def test_no_strides_mean_row_major():
+def test_memory_that_is_described_in_other_ways():
     assert tl.from_dlpack(Exporter(VALUES, strides=None)).strides == (12, 4, 1)
+    pinned = tl.from_dlpack(Exporter(VALUES, device=(3, 0)))
+    assert (address(pinned), pinned.device) == (VALUES.ctypes.data, "cpu")
+    assert tl.from_dlpack(Exporter(np.zeros((1,) * 63 + (2,), np.int8))).ndim == 64
 
 
 def test_the_byte_offset_counts():
@@ -482,17 +428,6 @@ def test_legacy_capsules_are_read_only_for_they_cannot_say_what_may_be_written(t
     copied += 100
     assert np.asarray(copied).tolist() == (VALUES + 100).tolist()
     assert array.tolist() == VALUES.tolist()
-
-
-def test_pinned_host_memory_is_taken():
-    x = tl.from_dlpack(Exporter(VALUES, device=(3, 0)))
-    assert (address(x), x.device) == (VALUES.ctypes.data, "cpu")
-
-
-@pytest.mark.parametrize("take", [tl.from_dlpack, tl.asarray])
-def test_the_largest_rank_comes_in(take):
-    array = np.zeros((1,) * 63 + (2,), np.int8)
-    assert take(Exporter(array)).ndim == 64
 
 
 # --- Import: copies -------------------------------------------------------------------------------
@@ -582,11 +517,6 @@ def test_what_has_no_tensor_is_refused_and_stays_the_exporters(fields, message, 
     assert (name_of(exporter.capsule), exporter.deleted) == (name, [])
 
 
-def test_another_major_version_is_refused():
-    with pytest.raises(BufferError, match="speaks DLPack 2"):
-        tl.from_dlpack(Exporter(VALUES, version=(ctypes.c_uint32 * 2)(2, 0)))
-
-
 @pytest.mark.parametrize("name", STRUCTURES)
 @pytest.mark.parametrize("stride", [2**62, 2**63 - 1, -(2**63)])
 def test_strides_that_are_never_taken_may_be_anything(stride, name):
@@ -595,29 +525,23 @@ def test_strides_that_are_never_taken_may_be_anything(stride, name):
     assert (x.strides, np.asarray(x).tolist()) == ((12, 4, 1), VALUES[:1, :, :1].tolist())
 
 
-class Odd(Exporter):
-    """An exporter that says odd things of its device."""
-
-    says: object = None
-
-    def __dlpack_device__(self):
-        return self.says() if callable(self.says) else self.says
-
-
 @pytest.mark.parametrize("take", [tl.from_dlpack, tl.asarray])
-@pytest.mark.parametrize("says", [None, 1, (), (1,), (1, 0, 0), "ab", (None, 0), (1.5, "x"), int])
+@pytest.mark.parametrize("says", [None, 1, (), (1,), (1, 0, 0), "ab", (None, 0), (1.5, "x")])
 def test_a_device_that_is_none(says, take):
-    exporter = Odd(VALUES)
-    exporter.says = says
-    with pytest.raises((TypeError, ValueError, BufferError), match=r"Odd could not be exchanged: "):
+    exporter = Exporter(VALUES)
+    exporter.device = says
+    with pytest.raises((TypeError, ValueError, BufferError), match=r"r could not be exchanged: "):
         take(exporter)
 
 
-@pytest.mark.parametrize("name", [b"other", b"used_dltensor", b"dltensor ", None])
-def test_capsules_of_others_are_refused(name):
-    capsule = new_capsule(ctypes.addressof(Exporter(VALUES).managed), name, None)
-    with pytest.raises(BufferError, match="no unused capsule"):
-        tl.from_dlpack(Given(capsule))
+def test_what_is_no_capsule_of_a_tensor_is_refused():
+    managed = ctypes.addressof(Exporter(VALUES).managed)
+    names = (b"other", b"used_dltensor", b"dltensor ", None)
+    for given in (*(new_capsule(managed, name, None) for name in names), None, 7, "capsule"):
+        with pytest.raises(BufferError, match="no unused capsule"):
+            tl.from_dlpack(Given(given))
+    with pytest.raises(BufferError, match="speaks DLPack 2"):
+        tl.from_dlpack(Exporter(VALUES, version=(ctypes.c_uint32 * 2)(2, 0)))
 
 
 @pytest.mark.parametrize("take", [tl.from_dlpack, tl.asarray])
@@ -638,37 +562,21 @@ def test_the_device_in_the_capsule_counts_too():
         tl.from_dlpack(exporter)
 
 
-class Elsewhere(Exporter):
-    """Memory on a device, which the exporter moves to the host when asked to."""
-
-    def __dlpack_device__(self):
-        return (2, 0)
-
-
 @pytest.mark.parametrize("take", [tl.from_dlpack, tl.asarray])
 def test_with_a_device_the_exporter_is_asked_to_move_the_memory(take):
-    exporter = Elsewhere(VALUES, keywords=NEW, flags=2)
+    exporter = Exporter(VALUES, keywords=NEW, flags=2)
+    exporter.device = (2, 0)  # until it is asked to move the memory
     assert same_bits(take(exporter, device="cpu"), VALUES)
     assert exporter.asked == {"max_version": (1, 1), "dl_device": (1, 0)}
+    exporter.keywords = ("max_version",)
     with pytest.raises(BufferError, match=r"cannot be asked for dl_device=\(1, 0\)"):
-        take(Elsewhere(VALUES), device="cpu")
-
-
-def test_a_device_that_is_not_here():
-    with pytest.raises(ValueError, match="from_dlpack: device must be one of those available"):
-        tl.from_dlpack(VALUES, device="abacus")
+        take(exporter, device="cpu")
 
 
 @pytest.mark.parametrize("x", [[1, 2], 3.0, None, "abc"])
 def test_what_exports_nothing_is_an_attribute_error_that_names_asarray(x):
     with pytest.raises(AttributeError, match=r"use asarray\(\)"):
         tl.from_dlpack(x)
-
-
-@pytest.mark.parametrize("result", [None, 7, "capsule"])
-def test_a_result_that_is_no_capsule(result):
-    with pytest.raises(BufferError, match="no unused capsule"):
-        tl.from_dlpack(Given(result))
 
 
 def test_a_capsule_is_used_once():
@@ -702,27 +610,14 @@ def test_only_the_errors_that_consumers_expect_come_out(error, expected):
             take(Failing(error))
 
 
-def test_torch_tensors_that_need_a_gradient_are_refused(torch):
-    with pytest.raises(BufferError, match="grad"):
-        tl.from_dlpack(torch.ones(3, requires_grad=True))
-
-
 # --- Lifetimes ------------------------------------------------------------------------------------
 
 
-def exported(version, copy=None):
+def exported(version):
     """A capsule of a tensor that is gone, and whether its memory is still there."""
     memory = np.arange(6.0)
     watch = weakref.ref(memory)
-    return tl.asarray(memory).__dlpack__(max_version=version, copy=copy), watch
-
-
-@pytest.mark.parametrize("version", [None, (1, 0)])
-def test_a_capsule_that_nobody_uses_gives_the_memory_back(version):
-    capsule, watch = exported(version)
-    assert watch() is not None
-    del capsule
-    assert watch() is None
+    return tl.asarray(memory).__dlpack__(max_version=version), watch
 
 
 @pytest.mark.parametrize("version", [None, (1, 0)])
@@ -732,20 +627,15 @@ def test_the_consumer_keeps_the_memory_and_gives_it_back(request, library, versi
     take = take or request.getfixturevalue("torch").from_dlpack
     capsule, watch = exported(version)
     there = take(Given(capsule))
-    del capsule
     assert watch() is not None
     assert float(there[5]) == 5.0
     del there
     assert watch() is None
-
-
-@pytest.mark.parametrize("version", [None, (1, 0)])
-def test_a_used_capsule_that_outlives_the_consumer_gives_nothing_back_twice(version):
-    capsule, watch = exported(version)
-    there = np.from_dlpack(Given(capsule))
-    del there
+    del capsule  # gives nothing back a second time
+    unused, watch = exported(version)
+    assert watch() is not None
+    del unused
     assert watch() is None
-    del capsule
 
 
 @pytest.mark.parametrize("name", STRUCTURES)
@@ -774,18 +664,6 @@ def test_an_exporter_without_a_deleter():
     exporter = Exporter(VALUES)
     exporter.managed.deleter = None
     assert same_bits(tl.from_dlpack(exporter), VALUES)
-
-
-def test_a_chain_of_libraries_gives_back_in_turn(torch):
-    memory = np.arange(6.0)
-    watch = weakref.ref(memory)
-    x = tl.asarray(memory)
-    del memory
-    for _ in range(3):
-        x = tl.from_dlpack(torch.from_dlpack(x))
-    assert np.asarray(x).tolist() == [0, 1, 2, 3, 4, 5]
-    del x
-    assert watch() is None
 
 
 def test_an_exception_on_its_way_survives_the_deleters():

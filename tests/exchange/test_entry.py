@@ -5,13 +5,13 @@ import contextlib
 import ctypes
 import mmap
 import pickle
-import sys
 import warnings
 import weakref
 
 import ml_dtypes
 import numpy as np
 import pytest
+from foreign import LEFT_OUT, Described, Making, WithStructure
 from simulated import needs_compiler, simulator
 
 import tensorlayout as tl
@@ -33,15 +33,14 @@ NOT_OURS = {
     **{
         text: text
         for text in (
-            *("2T", "T", ",", "i4,i4", "(2,)f4", "2f4", "f4,", "V3", "S2", "O", "m8", "M8[s]", "g"),
-            *("longdouble", "float128", "int3", "f1", "float8", "", " f4", "f4\0", "\0", "é", "="),
-            *("float\uff13\uff12", "i04096", "bfloat16 ", "|V2"),
+            *("2T", "T", ",", "i4,i4", "(2,)f4", "f4,", "V3", "S2", "O", "m8", "M8[s]", "g"),
+            *("float128", "int3", "f1", "float8", "", " f4", "f4\0", "\0", "é", "="),
+            *("float\uff13\uff12", "i04096", "bfloat16 "),
         )
     },
     "long": "f4," * 10**5,
     "list": ["f4"],
     "dict": {"names": ["a"], "formats": ["f4"]},
-    "fields": [("a", "f4")],
     "tuple": ("f4", (2,)),
     "bytes": b"f4",
     "large number": 10**5000,
@@ -49,31 +48,22 @@ NOT_OURS = {
     "scalar": np.float32(1),
     **{
         f"class {kind.__name__}": kind
-        for kind in (
-            *(object, type, str, list, np.ndarray, np.generic, np.number, np.void, np.datetime64),
-            *(np.longdouble, np.dtypes.Float32DType, np.dtypes.StringDType, np.record),
-        )
+        for kind in (object, str, np.ndarray, np.number, np.longdouble, np.dtypes.Float32DType)
     },
-    **{name: np.dtype(getattr(ml_dtypes, name)) for name in ("complex32", "bcomplex32")},
+    "complex32": np.dtype(ml_dtypes.complex32),
     **{f"dtype {text}": np.dtype(text) for text in ("g", "V2", "O", "m8", "T", "i4,i4")},
     "strings with a missing value": np.dtypes.StringDType(na_object=[]),
 }
 
 TAKES_A_DTYPE = {
     "zeros": lambda d: tl.zeros(1, dtype=d),
-    "empty": lambda d: tl.empty((), dtype=d),
-    "full": lambda d: tl.full(2, 1, dtype=d),
-    "ones_like": lambda d: tl.ones_like(tl.zeros(1), dtype=d),
     "arange": lambda d: tl.arange(3, dtype=d),
-    "linspace": lambda d: tl.linspace(0, 1, 3, dtype=d),
-    "eye": lambda d: tl.eye(2, dtype=d),
     "asarray": lambda d: tl.asarray([1], dtype=d),
     "asarray of an array": lambda d: tl.asarray(VALUES, dtype=d),
     "from_storage": lambda d: tl.from_storage(bytes(8), "(1,):(1,)", dtype=d),
     "astype": lambda d: tl.astype(tl.zeros(1), d),
     "sum": lambda d: tl.sum(tl.zeros(1), dtype=d),
     "can_cast": lambda d: tl.can_cast(tl.float32, d),
-    "isdtype": lambda d: tl.isdtype(d, "numeric"),
     "fftfreq": lambda d: tl.fft.fftfreq(4, dtype=d),
 }
 
@@ -159,16 +149,6 @@ def test_arrays_of_another_byte_order_are_converted_in_a_copy_that_a_trace_shows
         tl.asarray(given, copy=False)
 
 
-@pytest.mark.parametrize("name", ["complex32", "bcomplex32"])
-def test_arrays_and_scalars_of_types_that_are_not_ours_are_refused(name):
-    kind = getattr(ml_dtypes, name)
-    for given in (np.ones(2, kind), kind(1), [kind(1), kind(0)]):
-        with pytest.raises(TypeError, match=f"(must be a dtype|holds numbers).*, got .*{name}"):
-            tl.asarray(given)
-    with pytest.raises(TypeError, match="must be"):
-        tl.zeros(2) + kind(1)
-
-
 # --- Nobody changes what a tensor reads -----------------------------------------------------------
 
 
@@ -199,14 +179,9 @@ SHARES = {
     "asarray": lambda a: tl.asarray(a),
     "asarray of a view": lambda a: tl.asarray(a[:])[...],
     "asarray of a memoryview": lambda a: tl.asarray(memoryview(a)),
-    "a view": lambda a: tl.permute_dims(tl.asarray(a), (1, 0)).mT,
     "from_storage": lambda a: tl.from_storage(a, "(2,3):(3,1)", dtype="int16"),
-    "from_storage, memoryview": lambda a: tl.from_storage(
-        memoryview(a), "(2,3):(3,1)", dtype="int16"
-    ),
     "through NumPy": lambda a: tl.asarray(np.asarray(tl.asarray(a))),
     "from_dlpack": lambda a: tl.from_dlpack(a),
-    "from_dlpack of a view": lambda a: tl.from_dlpack(a[:]),
     "through DLPack": lambda a: tl.from_dlpack(tl.asarray(a)),
 }
 
@@ -237,17 +212,12 @@ def test_an_array_may_be_resized_once_no_tensor_uses_it(way):
 
 MADE = {
     "zeros": lambda: tl.zeros((2, 3), dtype="int16"),
-    "column-major": lambda: tl.zeros((2, 3), dtype="int16", layout=(0, 1)),
-    "padded": lambda: tl.zeros((2, 3), dtype="int16", layout=tl.Layout.padded((2, 3), (4, 8))),
     "slice": lambda: tl.zeros((4, 3), dtype="int16")[1:3],
     "shared": lambda: tl.asarray(np.zeros((2, 3), np.int16)),
-    "storage": lambda: tl.from_storage(bytearray(12), "(2,3):(3,1)", dtype="int16"),
     "imported": lambda: tl.from_dlpack(np.zeros((2, 3), np.int16)),
 }
 SHOWN = {
     "asarray": np.asarray,
-    "array method": lambda x: x.__array__(),
-    "dtype": lambda x: np.asarray(x, np.int16),
     "no copy": lambda x: np.asarray(x, copy=False),
     "DLPack": np.from_dlpack,
 }
@@ -285,7 +255,6 @@ class Odd(np.ndarray):
 SUBCLASSES = {
     "matrix": lambda a: a.view(np.matrix),
     "recarray": lambda a: a.view(np.recarray),
-    "masked, no mask": np.ma.masked_array,
     "masked, nothing masked": lambda a: np.ma.masked_array(a, np.zeros(a.shape, bool)),
     "odd": lambda a: a.view(Odd),
 }
@@ -342,7 +311,6 @@ BELOW_AN_ARRAY = {
     "buffer, offset": lambda b: np.ndarray(2, np.uint8, b, offset=2).view(),
     "array of an array": lambda b: np.ndarray(4, np.uint8, np.ndarray(4, np.int8, b)),
     "frombuffer": lambda b: np.frombuffer(b, np.uint8),
-    "subclass": lambda b: np.ndarray(4, np.uint8, b).view(Odd),
     "made as a subclass": lambda b: Odd(4, np.uint8, b),
 }
 TAKEN = {
@@ -350,12 +318,8 @@ TAKEN = {
     "view": lambda a: tl.asarray(a)[1:],
     "NumPy": lambda a: np.asarray(tl.asarray(a)),
     "memoryview": lambda a: tl.asarray(memoryview(plain(a))),
-    "array of a memoryview": lambda a: tl.asarray(np.asarray(memoryview(plain(a)))),
-    "__array__": lambda a: tl.asarray(Method(a)),
+    "__array__": lambda a: tl.asarray(Making(a)),
     "from_storage": lambda a: tl.from_storage(a, "(2,):(1,)", dtype="uint8"),
-    "from_storage, memoryview": lambda a: tl.from_storage(
-        memoryview(plain(a)), "(2,):(1,)", dtype="uint8"
-    ),
     "from_dlpack": lambda a: tl.from_dlpack(plain(a)),
 }
 
@@ -364,33 +328,15 @@ def plain(given):
     return np.ndarray.view(given, np.ndarray)
 
 
-class Method:
-    """An object with `__array__` and nothing else."""
-
-    def __init__(self, given):
-        self.given = given
-
-    def __array__(self, dtype=None, copy=None):
-        return self.given
-
-
 @pytest.mark.parametrize("take", TAKEN)
 @pytest.mark.parametrize("kind", BELOW_AN_ARRAY)
-def test_a_bytearray_below_an_array_in_use_cannot_be_resized(kind, take):
-    memory = bytearray(b"\1\1\1\1")
-    x = TAKEN[take](BELOW_AN_ARRAY[kind](memory))
-    for resize in (memory.clear, lambda: memory.extend(bytes(10**6)), memory.pop):
-        with pytest.raises(BufferError):
-            resize()
-    x[...] = 7
-    assert 7 in memory
+def test_memory_below_an_array_in_use_cannot_be_resized_or_closed(kind, take):
+    octets = bytearray(4)
+    x = TAKEN[take](BELOW_AN_ARRAY[kind](octets))
+    with pytest.raises(BufferError):
+        octets.clear()
     del x
-    memory.clear()
-
-
-@pytest.mark.parametrize("take", TAKEN)
-@pytest.mark.parametrize("kind", BELOW_AN_ARRAY)
-def test_a_mapped_file_below_an_array_in_use_cannot_be_closed(kind, take):
+    octets.clear()
     memory = mmap.mmap(-1, 4)
     given = BELOW_AN_ARRAY[kind](memory)
     x = TAKEN[take](given)
@@ -406,19 +352,6 @@ def test_a_mapped_file_below_an_array_in_use_cannot_be_closed(kind, take):
         TAKEN[take](given)
 
 
-@pytest.mark.parametrize("take", TAKEN)
-def test_a_memory_map_of_numpy_in_use_cannot_be_closed(take, tmp_path):
-    (tmp_path / "numbers").write_bytes(bytes(4))
-    given = np.memmap(tmp_path / "numbers", np.uint8, "r+")
-    x = TAKEN[take](given[:])
-    with pytest.raises(BufferError):
-        given._mmap.close()
-    x[...] = 7
-    assert 7 in given
-    del x
-    given._mmap.close()
-
-
 @pytest.mark.parametrize("take", IN_USE)
 def test_a_released_view_has_no_memory(take):
     view = memoryview(bytearray(4))
@@ -428,19 +361,6 @@ def test_a_released_view_has_no_memory(take):
     for given in (view, below):
         with pytest.raises(ValueError, match=r"^(asarray|from_storage): .*has no memory now: "):
             take(given)
-
-
-def test_the_owner_of_a_buffer_is_kept():
-    class Kept(bytearray):
-        pass
-
-    memory = Kept(4)
-    watch = weakref.ref(memory)
-    x = tl.from_storage(memory, "(2,):(1,)", dtype="int16")[1:]
-    del memory
-    assert watch() is not None
-    del x
-    assert watch() is None
 
 
 class Holder(ctypes.Structure):
@@ -480,7 +400,7 @@ def test_a_field_may_be_called_as_objects_are():
         (memoryview(b"\1\0").cast("?"), ("bool", [True, False])),
         (memoryview(bytearray(8)).cast("@i"), ("int32", [0, 0])),
         (memoryview(bytearray(16)).cast("N"), ("uint64", [0, 0])),
-        (memoryview(bytearray(4)).cast("B", ()[:0] or (2, 2)), ("uint8", [[0, 0], [0, 0]])),
+        (memoryview(bytearray(4)).cast("B", (2, 2)), ("uint8", [[0, 0], [0, 0]])),
         ((ctypes.c_bool * 2)(True, False), ("bool", [True, False])),
         ((ctypes.c_int.__ctype_be__ * 2)(1, 2), ("int32", [1, 2])),
         (((ctypes.c_float * 2) * 1)(), ("float32", [[0, 0]])),
@@ -496,14 +416,12 @@ def test_buffers_of_numbers(given, expected):
     ("given", "words"),
     [
         (memoryview(bytearray(16)).cast("P"), ".*: no numbers have the format 'P'$"),
-        ((ctypes.c_void_p * 2)(), ".*: no numbers have the format '<P'$"),
         ((ctypes.c_char_p * 2)(), ".*: no numbers have the format '<z'$"),
         ((ctypes.CFUNCTYPE(None) * 2)(), r".*: no numbers have the format 'X\{\}'$"),
         (memoryview(b"abc").cast("c"), ""),
         ((ctypes.c_wchar * 2)("a", "b"), ""),
         ((ctypes.c_longdouble * 2)(), ""),
         ((Numbers * 2)(), ""),
-        (array.array("w" if sys.version_info >= (3, 13) else "u", "ab"), ""),
     ],
     ids=lambda given: type(given).__name__,
 )
@@ -515,69 +433,27 @@ def test_buffers_of_no_numbers_are_refused_with_words(given, words):
 # --- NumPy's array interface ----------------------------------------------------------------------
 
 
-class Described:
-    """An object with `__array_interface__` and nothing else, over an array."""
-
-    def __init__(self, given, **changes):
-        self.kept = given
-        interface = {**given.__array_interface__, **changes}
-        self.__array_interface__ = {k: v for k, v in interface.items() if v is not LEFT_OUT}
-
-
-LEFT_OUT = object()
-
-
-class WithStructure:
-    """An object with `__array_struct__` and nothing else."""
-
-    def __init__(self, given):
-        self.__array_struct__ = given.__array_struct__
-
-
 ONLY = [Described, WithStructure]
 
 
 @pytest.mark.parametrize("kind", ONLY)
-@pytest.mark.parametrize("dtype", ["bool", "uint8", "int16", "float32", "complex128", "float16"])
-def test_the_array_interface_is_used(kind, dtype):
-    given = np.asarray([[0, 1, 1], [1, 0, 1]], dtype)
-    for seen in (given, given.T, given[::-1, ::2], given[:, :0], given[1, 2, ...]):
-        x = tl.asarray(kind(seen))
-        assert (x.dtype, x.shape, list_of(x)) == (seen.dtype, seen.shape, seen.tolist())
-        assert not seen.size or np.shares_memory(np.asarray(x), given)
-    assert np.shares_memory(np.asarray(tl.asarray(kind(given), copy=False)), given)
-    assert not np.shares_memory(np.asarray(tl.asarray(kind(given), copy=True)), given)
-
-
-@pytest.mark.parametrize("kind", ONLY)
-def test_the_array_interface_says_who_may_write(kind):
+def test_the_array_interface_shares_memory_keeps_it_and_says_who_may_write(kind):
     given = VALUES.copy()
-    tl.asarray(kind(given))[0, 0] = 9
+    described = kind(given)
+    watch = None if kind is WithStructure else weakref.ref(described)
+    x = tl.asarray(described)[:1]
+    del described
+    x[0, 0] = 9
     assert given[0, 0] == 9
+    assert watch is None or watch() is not None
+    assert np.shares_memory(np.asarray(tl.asarray(kind(given), copy=False)), given)
     given.flags.writeable = False
     x = tl.asarray(kind(given))
     with pytest.raises(ValueError, match="read-only"):
         x += 1
     assert not tl.asarray(kind(given), copy=True).readonly
-
-
-@pytest.mark.parametrize("kind", ONLY)
-def test_the_array_interface_in_another_byte_order(kind):
-    given = VALUES.astype(">i2")
-    x = tl.asarray(kind(given))
-    assert (x.dtype, list_of(x)) == (np.int16, VALUES.tolist())
     with pytest.raises(ValueError, match="copy=False"):
-        tl.asarray(kind(given), copy=False)
-
-
-@pytest.mark.parametrize("kind", ONLY)
-def test_the_owner_of_an_array_interface_is_kept(kind):
-    given = kind(VALUES.copy())
-    watch = None if kind is WithStructure else weakref.ref(given)
-    x = tl.asarray(given)[1:]
-    del given
-    assert list_of(x) == [[3, 4, 5]]
-    assert watch is None or watch() is not None
+        tl.asarray(kind(given.astype(">i2")), copy=False)
 
 
 def test_the_array_interface_over_a_buffer():
@@ -608,16 +484,6 @@ def test_the_array_interface_over_a_buffer():
 def test_elements_beyond_their_buffer_are_refused(changes):
     with pytest.raises(BufferError, match=r"^asarray: Described gives no array by __array_interf"):
         tl.asarray(Described(VALUES, **changes))
-
-
-def test_images_of_pillow():
-    images = pytest.importorskip("PIL.Image", reason="optional: Pillow")
-    for mode, shape in (("RGB", (2, 3, 3)), ("L", (2, 3)), ("I", (2, 3)), ("F", (2, 3))):
-        image = images.new(mode, (3, 2), 7)
-        expected = np.asarray(image)
-        x = tl.asarray(image)
-        assert (x.shape, x.dtype, list_of(x)) == (shape, expected.dtype, expected.tolist())
-    assert tl.asarray(images.new("RGB", (3, 2))).dtype == tl.uint8
 
 
 # Each key of an interface with what it cannot hold.
@@ -695,19 +561,18 @@ def test_a_cuda_array_interface_in_order(cuda_tensor):
     assert tl.asarray(odd).strides == (6, 1)
 
 
-@pytest.mark.parametrize("interface", [None, 3, "abc", [], {}, object()])
-def test_an_interface_that_is_no_dictionary(interface):
-    class Only:
-        __array_interface__ = interface
-
-    with pytest.raises((TypeError, ValueError), match=r"^asarray: .*Only gives no "):
-        tl.asarray(Only())
-
-
-@pytest.mark.parametrize("name", ["__array_interface__", "__array_struct__", "__array__"])
-def test_a_protocol_that_is_none(name):
-    with pytest.raises(TypeError, match=rf"^asarray: Q gives no array by {name}: it .*None"):
-        tl.asarray(type("Q", (), {name: None})())
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [
+        *(("__array_interface__", value) for value in (None, 3, "abc", [], {}, object())),
+        *(("__array_struct__", value) for value in (None, 3, "abc", [], np.arange(3))),
+        *(("__array__", lambda *_, g=g, **__: g) for g in (3, [1], np.float64(1), np.array("a"))),
+        ("__array__", None),
+    ],
+)
+def test_protocols_that_give_no_array(name, value):
+    with pytest.raises((TypeError, ValueError), match=r"^asarray: "):
+        tl.asarray(type("Q", (), {name: value})())
 
 
 class Counted:
@@ -785,15 +650,6 @@ def test_a_malformed_array_structure_is_refused_with_words(changes):
         tl.asarray(Made(**changes))
 
 
-@pytest.mark.parametrize("given", [3, "abc", [], np.arange(3)])
-def test_a_structure_that_is_no_capsule(given):
-    class Only:
-        __array_struct__ = given
-
-    with pytest.raises(TypeError, match=r"must be a capsule of a PyArrayInterface"):
-        tl.asarray(Only())
-
-
 # --- Which of several protocols counts ------------------------------------------------------------
 
 
@@ -816,14 +672,6 @@ def test_the_first_protocol_counts(first):
     assert list_of(x) == [first + 1]
 
 
-def test_an_array_before_the_buffer_of_the_same_object():
-    class Both(bytearray):
-        def __array__(self, dtype=None, copy=None):
-            return np.asarray([4.5])
-
-    assert list_of(tl.asarray(Both(8))) == [4.5]
-
-
 # --- Objects that fail ----------------------------------------------------------------------------
 
 ERRORS = [RuntimeError, KeyError, OSError, TypeError]
@@ -834,12 +682,14 @@ NAMES = ["__dlpack__", "__cuda_array_interface__", *list(PROTOCOLS)[1:]]
 @pytest.mark.parametrize("name", NAMES)
 def test_properties_and_methods_that_raise(name, error):
     def fail(self, dtype=None, copy=None):
-        raise error("odd")
+        raise error("odd" + "x" * 100_000)
 
     for failing in (property(fail), *[fail] * (name == "__array__")):
         kind = type("Failing", (), {name: failing})
-        with pytest.raises(EXPECTED, match=rf"^asarray: Failing gives no array by {name}: .*odd"):
+        words = rf"^asarray: Failing gives no array by {name}: .*odd"
+        with pytest.raises(EXPECTED, match=words) as refused:
             tl.asarray(kind())
+        assert len(str(refused.value)) < 2000
 
 
 def test_memory_that_cannot_be_had_is_a_memory_error():
@@ -851,74 +701,37 @@ def test_memory_that_cannot_be_had_is_a_memory_error():
         tl.asarray(Failing())
 
 
-@pytest.mark.parametrize("given", [3, [1], np.float64(1), np.array(["a"]), np.zeros(2, "M8[s]")])
-def test_an_array_method_that_gives_no_numbers(given):
-    class Odd:
-        def __array__(self, dtype=None, copy=None):
-            return given
-
-    with pytest.raises(TypeError, match=r"^asarray: "):
-        tl.asarray(Odd())
-
-
 class Sequence:
-    """A sequence, as far as it says."""
+    """A sequence of three items, as far as it says."""
 
     def __init__(self, length, item):
         self.length, self.item = length, item
 
     def __len__(self):
-        return self.length() if callable(self.length) else self.length
+        return self.length
 
     def __getitem__(self, number):
-        if number >= self.ends:
+        if number >= 3:
             raise IndexError
-        return self.item(number) if callable(self.item) else self.item
-
-    ends = 3
-
-
-class Endless(Sequence):
-    """A sequence that has more items than it says, without end."""
-
-    ends = 2**100
-
-
-def failing(*_):
-    raise RuntimeError("odd")
+        return self.item(number)
 
 
 @pytest.mark.parametrize(
     "given",
     [
-        Sequence(failing, 1),
-        Sequence(3, failing),
-        Sequence(-1, 1),
-        Sequence(2**70, 1),
-        Sequence(2, 1),
-        Endless(2, 1),
-        Sequence(3, "a"),
-        [Sequence(3, failing)],
-        [1, Sequence(3, 1)],
-        tl.Tensor,
-        np.ndarray,
-        np.float32,
-        type,
-        iter([1, 2]),
-        {1: 2},
-        lambda: 1,
-        ...,
+        *(Sequence(length, lambda _: 1) for length in (-1, 2**70, 2)),
+        *(Sequence(3, lambda _: "a"), [1, Sequence(3, lambda _: 1)], [Sequence(3, len)]),
+        *(tl.Tensor, np.float32, type, iter([1, 2]), {1: 2}, lambda: 1, ...),
     ],
     ids=lambda given: type(given).__name__,
 )
 def test_what_is_no_sequence_of_numbers(given):
-    with pytest.raises((*EXPECTED, MemoryError, RuntimeError), match=r"^(asarray: |odd$)"):
+    with pytest.raises((*EXPECTED, MemoryError), match=r"^(asarray: |object of type 'int')"):
         tl.asarray(given)
 
 
 def test_a_sequence_of_others_is_taken_as_far_as_it_goes():
-    assert list_of(tl.asarray(Sequence(3, 1))) == [1, 1, 1]
-    assert list_of(tl.asarray(Sequence(2**60, 1))) == [1, 1, 1]
+    assert list_of(tl.asarray(Sequence(2**60, lambda _: 1))) == [1, 1, 1]
     assert list_of(tl.asarray(range(3))) == [0, 1, 2]
 
 
@@ -936,14 +749,3 @@ def test_strides_of_one_step_that_is_never_taken(strides):
     assert (x.strides, list_of(x)) == ((3, 1), [[0, 1, 2]])
     assert list_of(tl.to_layout(x, (0, 1)) + x) == [[0, 2, 4]]
     assert list_of(tl.asarray(tl.flip(x), copy=True)) == [[2, 1, 0]]
-
-
-def test_what_others_say_is_repeated_in_part():
-    class Wordy:
-        @property
-        def __array_interface__(self):
-            raise ValueError("x" * 100_000)
-
-    with pytest.raises(ValueError, match=r"^asarray: Wordy gives no array by ") as caught:
-        tl.asarray(Wordy())
-    assert len(str(caught.value)) < 2000

@@ -4,41 +4,11 @@ import math
 
 import numpy as np
 import pytest
+from foreign import Described, Exporting, Making
 
 import tensorlayout as tl
 
 pytestmark = pytest.mark.usefixtures("device")
-
-
-class Described:
-    """An array that has but the dictionary that says where its memory is."""
-
-    def __init__(self, array):
-        self.kept = array
-        self.__array_interface__ = array.__array_interface__
-
-
-class Exporting:
-    """An array that has but DLPack."""
-
-    def __init__(self, array):
-        self.array = array
-
-    def __dlpack_device__(self):
-        return (1, 0)
-
-    def __dlpack__(self, **options):
-        return self.array.__dlpack__(**options)
-
-
-class Making:
-    """An array that has but a method that makes one of NumPy's."""
-
-    def __init__(self, array):
-        self.array = array
-
-    def __array__(self, dtype=None, copy=None):
-        return self.array
 
 
 FOREIGN = {

@@ -1,4 +1,7 @@
-"""Cases of numbers that become elements: `full`, and `asarray` of lists, numbers and arrays."""
+"""Cases of numbers that become elements: `full`, and `asarray` of lists, numbers and arrays.
+
+Arrays come in by each protocol; tensors go out by it and come back.
+"""
 
 from __future__ import annotations
 
@@ -6,7 +9,10 @@ import numpy as np
 from case import Case, same
 from casting import cast
 from draws import NEAR_TIES, TIES
+from foreign import Described, Making, WithStructure
 from tensors import as_dtype, kind
+
+import tensorlayout as tl
 
 INTEGERS = [0, 1, -1, 3, 100, 2**53 + 1, 2**55 + 2**47 + 1, -(2**63), *TIES]
 FLOATS = [0.0, -0.0, 0.5, -2.5, 1e9, *NEAR_TIES]
@@ -55,4 +61,45 @@ def converted(draw):
     return Case("asarray of an array", text, {}, expect, same, view=None, names=names)
 
 
-CASES = {f"entering {f.__name__}": f for f in (full, listed, converted)}
+def array_in_slots(x):
+    """NumPy's array over the slots of an operand without tiles, in its layout."""
+    steps = [stride * x.dtype.itemsize for stride in x.layout.strides]
+    storage = x.storage if x.storage.size > x.layout.offset else np.zeros(1, x.dtype)
+    offset = x.layout.offset * x.dtype.itemsize if x.array.size else 0
+    return np.ndarray(x.layout.shape, x.dtype, storage, offset, steps)
+
+
+def by_protocol(draw):
+    """Another library's array in any layout, in either order of bytes, by one protocol."""
+    draw.tiles = False
+    x = draw.operand(draw.dtype("numeric"), draw.shape(), "moved")
+    a = array_in_slots(x)
+    ways = [Described, WithStructure, Making]
+    if x.dtype.name == "bfloat16":
+        ways = [Making]
+    elif draw.chance(0.2):
+        a = a.byteswap().view(x.dtype.newbyteorder())
+    elif x.dtype.kind != "c":
+        ways += [memoryview]
+    device = f', device="{tl.default_device()}"'
+    names = {"a": draw.choice(ways)(a)}
+    text = f"tl.asarray(a{device})"
+    return Case("asarray by protocol", text, {}, lambda: x.array, same, traced=False, names=names)
+
+
+def there_and_back(draw):
+    """A tensor's memory as others see it on the CPU, seen as a tensor again."""
+    draw.tiles = False
+    x = draw.operand(draw.dtype("real numeric"), draw.shape(), "moved")
+    ways = ["tl.from_dlpack(x)"]
+    if tl.default_device() == "cpu" and x.dtype.name != "bfloat16":
+        ways = ["tl.asarray(Described(x))", "tl.asarray(x.__buffer__(0))"]
+    x.shift = 0  # DLPack is for aligned memory
+    names = {"Described": Described}
+    text = draw.choice(ways)
+    return Case("exchange of memory", text, {"x": x}, lambda a: a, same, view=True, names=names)
+
+
+CASES = {
+    f"entering {f.__name__}": f for f in (full, listed, converted, by_protocol, there_and_back)
+}

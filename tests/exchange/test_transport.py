@@ -41,22 +41,6 @@ def address(memory):
 # --- Pickles of protocol 5 -----------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("kind", COVERING)
-def test_a_block_is_handed_over_where_it_is(kind):
-    x = filled(COVERING[kind])
-    text, buffers = out_of_band(x)
-    assert len(text) < 1000
-    assert [b.raw().nbytes for b in buffers] == [x.layout.nbytes(x.dtype)]
-    y = pickle.loads(text, buffers=buffers)
-    assert (y.layout, y.readonly) == (x.layout, False)
-    assert np.array_equal(np.asarray(y), np.asarray(x))
-    if x.size:
-        first = x._home[0] if x._home else x._memory
-        assert address(buffers[0]) == address(first)
-        y[...] = 0
-        assert not np.asarray(x).any()
-
-
 @pytest.mark.parametrize("protocol", [5, "out of band"])
 @pytest.mark.parametrize("kind", ["row-major", "padded", "tiled", "gaps"])
 def test_read_only_tensors_come_back_read_only(kind, protocol):

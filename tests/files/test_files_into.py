@@ -50,13 +50,6 @@ def test_what_zarr_wrote_in_parts(tmp_path):
             same(tl.load(tmp_path / "x", out=out), there[...].astype("f8"))
 
 
-def test_of_an_open_file(tmp_path):
-    tl.save(tmp_path / "x.npy", tl.ones((2, 3)))
-    out = asarray(np.zeros((2, 3)), layout=(0, 1))
-    with open(tmp_path / "x.npy", "rb") as file:
-        same(tl.load(file, out=out), np.ones((2, 3)))
-
-
 @pytest.mark.parametrize("kind", KINDS)
 def test_refused_and_nothing_written(kind, tmp_path):
     path = tmp_path / f"x.{kind}"

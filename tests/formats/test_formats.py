@@ -6,7 +6,6 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-import tensors
 from hypothesis import given
 from layouts import every_layout, has_tails, indices, packed, slots_of
 
@@ -71,25 +70,16 @@ def test_the_page_has_each_row_once():
     assert rows == sorted(ROWS)
 
 
-def test_zero_padding_is_written_to_memory():
-    layout = formats.onednn.read((1, 3, 1, 2), "nChw4c")
-    x = tl.asarray(np.arange(1, 7, dtype=np.float32).reshape(1, 3, 1, 2), layout=layout)
-    assert tensors.slots_of(x).tolist() == [1, 3, 5, 0, 2, 4, 6, 0]
-
-
 # --- oneDNN --------------------------------------------------------------------------------------
 
 # The names of its domains and what its header says that they stand for.
 ALIASES = """
-x=a nc=ab cn=ba tn=ab nt=ba ncw=abc nwc=acb nchw=abcd nhwc=acdb chwn=bcda ncdhw=abcde ndhwc=acdeb
-oi=ab io=ba oiw=abc owi=acb wio=cba iwo=bca oihw=abcd hwio=cdba ohwi=acdb ihwo=bcda iohw=bacd
-oidhw=abcde dhwio=cdeba odhwi=acdeb idhwo=bcdea goiw=abcd wigo=dcab goihw=abcde hwigo=decab
-giohw=acbde goidhw=abcdef giodhw=acbdef dhwigo=defcab tnc=abc ntc=bac ldnc=abcd ldigo=abcde
-ldgoi=abdec ldio=abcd ldoi=abdc ldgo=abcd ldOi32o=abDc32d ldgOi32o=abdEc32e
-nCdhw32c=aBcde32b nChw16c=aBcd16b nCw8c=aBc8b NCw16n16c=ABc16a16b NChw32n32c=ABcd32a32b
-Owi16o=Acb16a OIw16i16o=ABc16b16a OIhw4i16o4i=ABcd4b16a4b IOhw16o16i=BAcd16a16b
-Goihw16g=Abcde16a gOIhw16i16o=aBCde16c16b gIOhw16i16o=aCBde16c16b gOhwi16o=aBdec16b
-OwI16o2i=AcB16a2b OIhw2i8o4i=ABcd2b8a4b gOIw4i16o4i=aBCd4c16b4c
+x=a nc=ab cn=ba ncw=abc nwc=acb nchw=abcd nhwc=acdb chwn=bcda ncdhw=abcde ndhwc=acdeb
+oi=ab owi=acb wio=cba oihw=abcd hwio=cdba iohw=bacd dhwio=cdeba idhwo=bcdea wigo=dcab
+goihw=abcde hwigo=decab giohw=acbde giodhw=acbdef dhwigo=defcab tnc=abc ntc=bac ldgoi=abdec
+ldgo=abcd ldgOi32o=abdEc32e nCdhw32c=aBcde32b NChw32n32c=ABcd32a32b Owi16o=Acb16a
+OIhw4i16o4i=ABcd4b16a4b IOhw16o16i=BAcd16a16b Goihw16g=Abcde16a gOIhw16i16o=aBCde16c16b
+gOhwi16o=aBdec16b OwI16o2i=AcB16a2b
 """
 
 
@@ -129,14 +119,8 @@ def blocked(shape, tag, dims):
 @pytest.mark.parametrize(
     ("shape", "tag", "dims"),
     [
-        ((2, 17, 3, 2), "nChw16c", [(0, None), (1, None), (2, None), (3, None), (1, 16)]),
         ((2, 32, 3, 2), "nChw16c", [(0, None), (1, None), (2, None), (3, None), (1, 16)]),
         ((2, 3, 2, 2), "aBcd8b", [(0, None), (1, None), (2, None), (3, None), (1, 8)]),
-        (
-            (18, 5, 2, 1),
-            "OIhw16i16o",
-            [(0, None), (1, None), (2, None), (3, None), (1, 16), (0, 16)],
-        ),
         (
             (17, 20, 1, 2),
             "OIhw4i16o4i",
@@ -147,7 +131,6 @@ def blocked(shape, tag, dims):
             "gOIw16i8o",
             [(0, None), (1, None), (2, None), (3, None), (2, 16), (1, 8)],
         ),
-        ((5, 3), "BA2a2b", [(1, None), (0, None), (0, 2), (1, 2)]),
         ((3, 5, 2), "aCb2c", [(0, None), (2, None), (1, None), (2, 2)]),
     ],
 )
@@ -201,16 +184,11 @@ def test_vectors_of_channels(vector):
 def test_orders_of_cudnn(shape, name, strides):
     layout = formats.cudnn.read(shape, name)
     assert layout.strides == strides
+    one_channel = (shape[0], 1, *shape[2:])
+    if len(shape) == 4:
+        short = name.removeprefix("CUDNN_TENSOR_")
+        assert formats.cudnn.write(formats.cudnn.read(one_channel, name)) == short
     assert formats.cudnn.write(layout) == ("NHWC" if strides[1] == 1 else "NCHW")
-
-
-def test_one_channel_keeps_its_order():
-    for row, names in ((formats.cudnn, ("NCHW", "NHWC")), (formats.pytorch, PYTORCH)):
-        for name in names:
-            assert row.write(row.read((2, 1, 3, 5), name)) == name
-
-
-PYTORCH = ("contiguous_format", "channels_last")
 
 
 # --- BLAS ----------------------------------------------------------------------------------------
@@ -294,15 +272,11 @@ def test_directml_counts_elements():
     ("shape", "pattern", "lengths", "strides"),
     [
         ((2, 3, 4, 5), "b c h w -> b h w c", {}, "(60,1,15,3)"),
-        ((2, 3, 4), "a ... -> ... a", {}, "(1,8,2)"),
-        ((2, 3), "a b -> (b a)", {}, "(1,2)"),
         ((4, 6), "(h p) (w q) -> h w (p q)", {"p": 2, "q": 2}, "(2*12+2*2,3*4+2*1)"),
         ((4, 6), "(h p) w -> p h w", {"h": 2}, "(2*6+2*12,1)"),
-        ((2, 1, 3), "a 1 b -> b a", {}, "(1,1,2)"),
         ((2, 1), "a () -> a", {}, "(1,1)"),
         ((), " -> ", {}, "()"),
         ((2, 1, 3), "é 01 a_b->a_b(é)", {}, "(1,1,2)"),
-        ((6,), "... -> ...", {}, "(1,)"),
         ((0, 3), "a b -> b a", {}, "(1,1)"),
     ],
 )
@@ -310,13 +284,6 @@ def test_patterns(shape, pattern, lengths, strides):
     layout = formats.einops.read(shape, pattern, **lengths)
     text = f"({','.join(map(str, shape))}{',' * (len(shape) == 1)}):{strides}"
     assert layout.same_placement(Layout.parse(text))
-
-
-def test_names_of_patterns():
-    assert formats.einops.write(Layout.labelled((2, 3, 4, 5), "NHWC"), "b c h w") == (
-        "b c h w -> b h w c",
-        {},
-    )
 
 
 def test_tiles_of_jax():
@@ -340,75 +307,45 @@ numpy.read((2, 3), "K") -> numpy.read: order must be 'C' or 'F'
 numpy.read((2, 3), (24, 8)) -> numpy.read: strides count bytes, so itemsize must be given
 numpy.read((2, 3), (24, 7), 8) -> numpy.read: strides and offset must be multiples of the element
 numpy.read((2, 3), (24,), 8) -> numpy.read: strides: must be 2
-numpy.read((2, 3), (24, 8), 0) -> numpy.read: itemsize
-numpy.read((-2, 3), "C") -> numpy.read: shape: sizes must not be negative
 numpy.write(tiles, 4) -> numpy.write: NumPy has strides, and no tiles
 blas.read((2, 3), ("C", 5)) -> blas.read: trans must be 'N' or 'T' ('C' of a real matrix is 'T')
 blas.read((2, 3), ("N", 1)) -> blas.read: ld must be at least 2, the length of a column
-blas.read((2, 3, 4), ("N", 2)) -> blas.read: a matrix has two dimensions
 blas.write(cube) -> blas.write: a matrix has two dimensions and no tiles
 directml.read((2, 0), None) -> directml.read: TensorDesc: each of Sizes
-directml.read((2, 3), (1, -2)) -> directml.read: TensorDesc: Strides are unsigned
 directml.write(flipped) -> directml.write: TensorDesc: Strides are unsigned
 pytorch.read((2, 3, 4), "channels_last") -> pytorch.read: channels_last is for 4 dimensions
-pytorch.read((2, 3, 4), "nhwc") -> pytorch.read: memory_format must be one of contiguous_format
 pytorch.read((2, 3), "preserve_format") -> pytorch.read: preserve_format needs like=, a layout of
 pytorch.write(column) -> pytorch.write: PyTorch has no name for this order; as_strided()
 pytorch.write(flipped) -> pytorch.write: has only blocks that begin at slot 0
 pytorch.write(Layout((0, 3), (3, -1), offset=2)) -> pytorch.write: has no tiles, no padding and no
-pytorch.write(Layout((0, 4), parts=[[(0, 8)], [(2, 4), (2, 1)]])) -> pytorch.write: has no tiles
 pytorch.write(padded) -> pytorch.write: has no padding
 cudnn.read((2, 3), "NCHW") -> cudnn.read: a tensor has 3 to 8 dimensions
 cudnn.read((2, 6, 4, 4), "NC/4HW4") -> cudnn.read: channels must be a multiple of the 4 of a vector
-cudnn.read((2, 6, 4, 4), "NCHW_VECT_C") -> cudnn.read: tensor_format must be one of NCHW, NHWC
-cudnn.read((2, 8, 4, 4), None) -> cudnn.read: tensor_format must be one of NCHW, NHWC
 cudnn.read((2, 64, 4, 4), "NC/4HW4", 32) -> cudnn.read: tensor_format must be one of NCHW, NHWC
-cudnn.read((2, 64, 4, 4), "NC/04HW04") -> cudnn.read: tensor_format must be one of NCHW, NHWC
-cudnn.read((2, 64, 4, 4), "NHWC", 0) -> cudnn.read: tensor_format must be one of NCHW, NHWC
 cudnn.read((2, 64, 4, 4), "NCDHW") -> cudnn.read: tensor_format must be one of NCHW, NHWC
 cudnn.write(Layout.labelled((2, 3, 4, 5), "HWCN")) -> cudnn.write: no format of cuDNN
 onednn.read((2, 3), "aB") -> onednn.read: tag must be letters of dimensions
-onednn.read((2, 3), "ab8b") -> onednn.read: tag must be letters of dimensions
-onednn.read((2, 3), "aB0b") -> onednn.read: tag must be letters of dimensions
 onednn.read((2, 3), "aB08b") -> onednn.read: tag must be letters of dimensions
 onednn.read((2, 3), "aa") -> onednn.read: tag must be letters of dimensions
-onednn.read((2, 3), "aB8") -> onednn.read: tag must be letters of dimensions
-onednn.read((2, 3), "") -> onednn.read: tag must be letters of dimensions
-onednn.read((2, 3), None) -> onednn.read: tag must be letters of dimensions
 onednn.read((2, 3), "nchw") -> onednn.read: tag 'nchw' is of 4 dimensions
 onednn.read((2**40, 2), "aB999999999b") -> onednn.read:
 onednn.write(padded) -> onednn.write: padding must hold zeros (with_padding_value('ZERO'))
-onednn.write(flipped) -> onednn.write: has only blocks that begin at slot 0
-onednn.write(cube, "nchw") -> onednn.write: needs 1 to 12 dimensions, a letter for each
 onednn.write(Layout((1,) * 13)) -> onednn.write: needs 1 to 12 dimensions, a letter for each
 onednn.write(cube.with_slot_bits(4)) -> onednn.write: slots are whole bytes (with_slot_bits(None)
-numpy.write(cube.with_slot_bits(4)) -> numpy.write: slots are whole bytes (with_slot_bits(None)
 onednn.write(reversal) -> onednn.write: no tag says
 einops.read((2, 3), "a b") -> einops.read: pattern must read 'b c -> c b'
-einops.read((2, 3), "a b -> b") -> einops.read: each axis must be on both sides, once
-einops.read((2, 3), "a a -> a") -> einops.read: each axis must be on both sides, once
 einops.read((2, 3), "a b -> b a", c=2) -> einops.read: each axis must be on both sides, once
 einops.read((2, 3), "a b c -> c b a") -> einops.read: pattern 'a b c -> c b a' is of 3 dimensions
 einops.read((2, 3), "a (b c) -> a b c") -> einops.read: axes b c need lengths of 1 or more
-einops.read((2, 3), "a (b c) -> a b c", b=3, c=2) -> einops.read: axes b c
 einops.read((2, 3), "a (b -> a b") -> einops.read: pattern must close its brackets
-einops.read((2, 3), "a ((b)) -> a b") -> einops.read: pattern must read
-einops.read((2, 3), "a $ -> a") -> einops.read: pattern must read
 einops.read((2, 3), "... ... -> ...") -> einops.read: '...' must be an axis of its own
-einops.read((6,), "(...) -> ...") -> einops.read: '...' must be an axis of its own on the left
-einops.read((2,), "a ... -> a") -> einops.read: '...' must be an axis of its own on the left
 einops.read((2, 3), "a\\tb -> b a") -> einops.read: pattern must read 'b (h p)
-einops.read((2, 3), "a … -> … a") -> einops.read: pattern must read 'b (h p)
-einops.read((2, 3), None) -> einops.read: pattern must read
 einops.write(padded) -> einops.write: has no padding
-einops.write(cube, "a b") -> einops.write: names must be 3 different ones
 einops.write(cube, "a b c1") -> einops.write: names must be 3 different ones
 einops.write(Layout((1,) * 27)) -> einops.write: names must be 27 different ones
 jax.read((2, 3), jax.JaxLayout((0, 1, 2))) -> jax.read: minor_to_major: must be a permutation
 jax.read((2, 3), jax.JaxLayout((0, 1), ((0, 2),))) -> jax.read: tiles: sizes must be at least 1
 jax.read((2, 6), jax.JaxLayout((0, 1), ((3,), (8, 4))), "ZERO") -> jax.read: the 64 slots of ((3,)
-jax.read((), jax.JaxLayout((), ((8,),)), "ZERO") -> jax.read: the 8 slots of ((8,),) are more than
-jax.write(flipped) -> jax.write: has only blocks that begin at slot 0
 cute.write(torn) -> cute.write: dimension 0 of size 3 ends inside a tile
 cute.read((2, 3), "(2,3)") -> cute.read: must read shape:stride
 written(cube, 0) -> written: itemsize: must be at least one byte
@@ -450,16 +387,10 @@ def test_only_layouts_are_written(name):
 @pytest.mark.parametrize(
     "call",
     [
-        lambda: formats.jax.read((2, 3), (0, 1)),
         lambda: formats.jax.read((2, 3), formats.jax.JaxLayout((0, 1), ("ab",))),
-        lambda: formats.blas.read((2, 3), "N"),
         lambda: formats.blas.read((2, 3), ("N", 2.5)),
-        lambda: formats.numpy.read((2, 3), 5, 4),
-        lambda: formats.numpy.read((2, 3), formats.numpy.NumpyMemory(None), 4),
         lambda: formats.numpy.read((2, 3), formats.numpy.NumpyMemory((12, 4), 4.0), 4),
         lambda: formats.pytorch.read((2, 3), formats.jax.JaxLayout((0, 1, 2, 3), 5)),
-        lambda: formats.pytorch.read((2, 3), None),
-        lambda: formats.directml.read(5, 0),
         lambda: formats.directml.read((5,), formats.directml.DirectmlBuffer((1,), None)),
         lambda: formats.einops.read((4,), formats.einops.EinopsPattern("(a z) -> a z", None)),
         lambda: formats.onednn.read("ab", "ab"),

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from layouts import every_layout, indices, slot_array
+from layouts import every_layout, slot_array
 
 from tensorlayout import Layout, formats
 
@@ -34,14 +34,6 @@ def test_numpy_finds_the_elements(layout):
     assert array.tolist() == slot_array(layout).tolist()
     assert memory.c_contiguous == array.flags.c_contiguous
     assert memory.f_contiguous == array.flags.f_contiguous
-
-
-@pytest.mark.parametrize("order", ["C", "F"])
-@pytest.mark.parametrize("shape", [(), (3,), (2, 3), (1, 3, 1), (2, 0, 3), (2, 3, 4, 5)])
-def test_orders_of_numpy(shape, order):
-    array = np.empty(shape, np.float32, order)
-    found = formats.numpy.read(shape, order)
-    assert found.same_placement(formats.numpy.read(shape, array.strides, array.itemsize))
 
 
 # --- einops --------------------------------------------------------------------------------------
@@ -170,36 +162,6 @@ def test_orders_of_jax():
         assert JaxLayout(*formats.jax.write(layout)) == JaxLayout(order)
 
 
-@pytest.mark.parametrize("tiling", [((2, 2),), ((8, 128),), ((4, 8), (2, 1)), ((3,),)])
-def test_tiles_of_jax(tiling):
-    """Pad to whole tiles, cut, put the counts before the insides: XLA's rule, by NumPy."""
-    pytest.importorskip("jax", reason="optional: JAX")
-    from jax.experimental.layout import Layout as JaxLayout
-
-    shape = (5, 9)
-    for order in ((0, 1), (1, 0)):
-        layout = formats.jax.read(shape, JaxLayout(order, tiling))
-        memory = np.arange(45).reshape(shape).transpose(order)
-        for tile in tiling:
-            memory = cut_into(memory, tile)
-        memory = memory.ravel()
-        assert memory.size == layout.required_size
-        assert memory[slot_array(layout)].tolist() == np.arange(45).reshape(shape).tolist()
-        back = formats.jax.read(shape, JaxLayout(*formats.jax.write(layout)))
-        assert back is layout
-
-
-def cut_into(array, tile):
-    kept = array.ndim - len(tile)
-    padding = [(0, 0)] * kept + [(0, -n % t) for n, t in zip(array.shape[kept:], tile, strict=True)]
-    array = np.pad(array, padding, constant_values=-1)
-    sizes = [*array.shape[:kept]]
-    for n, t in zip(array.shape[kept:], tile, strict=True):
-        sizes += [n // t, t]
-    counts = [kept + 2 * d for d in range(len(tile))]
-    return array.reshape(sizes).transpose(*range(kept), *counts, *(c + 1 for c in counts))
-
-
 def test_bits_and_automatic_layouts_of_jax():
     pytest.importorskip("jax", reason="optional: JAX")
     from jax.experimental.layout import Layout as JaxLayout
@@ -210,45 +172,6 @@ def test_bits_and_automatic_layouts_of_jax():
     found = formats.jax.read((200, 300), bits)
     assert found is Layout.tiled((200, 300), [(8, 128)], (0, 1), slot_bits=4)
     assert JaxLayout(*formats.jax.write(found)) == bits
-
-
-# --- BLAS ----------------------------------------------------------------------------------------
-
-
-def test_blas_reads_the_elements():
-    """``dgemm`` of op(A) and the identity gives op(A), by way of any `trans` and `ld`."""
-    blas = pytest.importorskip("scipy.linalg.cython_blas", reason="optional: SciPy")
-    dgemm = routine(blas.__pyx_capi__["dgemm"])
-    for shape in [(3, 4), (1, 4), (3, 1), (1, 1), (4, 4)]:
-        for trans in ("N", "T"):
-            for extra in (0, 3):
-                ld = shape[trans == "T"] + extra
-                layout = formats.blas.read(shape, (trans, ld))
-                check(dgemm, layout, formats.blas.BlasMatrix(trans, ld))
-                check(dgemm, layout.moved(2), formats.blas.write(layout.moved(2)))
-
-
-def routine(capsule):
-    pointer_of = ctypes.pythonapi.PyCapsule_GetPointer
-    pointer_of.restype = ctypes.c_void_p
-    pointer_of.argtypes = [ctypes.py_object, ctypes.c_char_p]
-    name_of = ctypes.pythonapi.PyCapsule_GetName
-    name_of.restype, name_of.argtypes = ctypes.c_char_p, [ctypes.py_object]
-    return ctypes.CFUNCTYPE(None, *[ctypes.c_void_p] * 13)(pointer_of(capsule, name_of(capsule)))
-
-
-def check(dgemm, layout, matrix):
-    m, k = layout.shape
-    storage = np.arange(layout.required_size + 8, dtype=np.float64)
-    identity = np.eye(k, order="F")
-    out = np.zeros((m, k), order="F")
-    numbers = [ctypes.byref(ctypes.c_int(n)) for n in (m, k, k, matrix.ld, k, m)]
-    one, zero = (ctypes.byref(ctypes.c_double(x)) for x in (1.0, 0.0))
-    words = [ctypes.c_char_p(word) for word in (matrix.trans.encode(), b"N")]
-    begin = storage.ctypes.data + 8 * matrix.offset
-    operands = [begin, numbers[3], identity.ctypes.data, numbers[4], zero, out.ctypes.data]
-    dgemm(*words, *numbers[:3], one, *operands, numbers[5])
-    assert out.tolist() == slot_array(layout).astype(float).tolist()
 
 
 # --- oneDNN --------------------------------------------------------------------------------------
@@ -340,15 +263,3 @@ def test_every_tag_of_onednn(onednn):
         tried, padded = tried + 1, padded + layout.is_padded
     assert tried > 700
     assert padded > 500
-
-
-@pytest.mark.parametrize("shape", [(2, 17, 3, 3), (1, 16, 1, 1), (2, 32, 2, 1), (1, 1, 1, 1)])
-def test_blocked_channels_of_onednn(onednn, shape):
-    array = np.arange(1, 1 + math.prod(shape), dtype=np.float32).reshape(shape)
-    for tag in ("abcd", "acdb", "aBcd4b", "aBcd8b", "aBcd16b", "ABcd16b16a"):
-        layout = formats.onednn.read(shape, tag)
-        memory = onednn.written(array, onednn.tags()[tag])
-        assert memory.size == layout.required_size
-        for index in indices(shape):
-            assert memory[layout.offset_of(index)] == array[index]
-        assert memory.sum() == array.sum()

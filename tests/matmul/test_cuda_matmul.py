@@ -14,19 +14,18 @@ from cuda_memory import ARCHITECTURES, resources
 from enqueued import enqueued
 from simulated import needs_compiler, simulator
 from stand_in import GPUS, opened, stand_in
-from tensors import DTYPES, as_dtype, close, kind, slots
+from tensors import as_dtype, close, kind, slots
 
 import tensorlayout as tl
 from tensorlayout.cuda.engine.kernel_shapes import kernels_in, parameters
 from tensorlayout.cuda.engine.simulator import checking
 from tensorlayout.cuda.matmul import integers
 from tensorlayout.cuda.matmul.blas import _TYPES, calls
-from tensorlayout.cuda.matmul.gemm import Matrix, matrix, packed, plan_gemm
+from tensorlayout.cuda.matmul.gemm import Matrix, matrix, plan_gemm
 from tensorlayout.layout import Layout
 from tensorlayout.layout.loop import Axis
 
 ROWS = Layout.row_major
-INTEGERS = DTYPES["integral"]
 CHECKS = ("bounds", "initialized", "races")
 
 
@@ -53,9 +52,9 @@ def product(a, b):
 
 
 def check(x, y, expected, message=""):
-    """Of two tensors on the device."""
+    """Of two tensors on one device."""
     found = x @ y
-    assert (str(found.device), found.layout) == ("cuda:0", ROWS(found.shape)), message
+    assert (found.device, found.layout) == (x.device, ROWS(found.shape)), message
     close(found.to_device("cpu"), expected, message)
 
 
@@ -101,19 +100,12 @@ SHAPES = [
 
 
 @needs_compiler
-@pytest.mark.parametrize("dtype", ["int8", "bfloat16", "complex64"])
+@pytest.mark.parametrize("dtype", ["int8", "complex64"])
 def test_shapes(dtype):
-    with checking(*CHECKS[:2]):
+    with checking(*CHECKS):
         for first, second in SHAPES:
             a, b = numbers(dtype, first), numbers(dtype, second, 1)
             check(on_cuda(a), on_cuda(b), product(a, b), f"{first} by {second}")
-
-
-@needs_compiler
-def test_order_of_threads_does_not_matter():
-    a, b = numbers("int32", (66, 35)), numbers("int32", (35, 130), 1)
-    with checking(*CHECKS):
-        check(on_cuda(a), on_cuda(b), product(a, b))
 
 
 # ---- What is copied
@@ -167,6 +159,9 @@ def test_operands_that_are_copied_first(driver, view):
     assert copied(lambda: x @ y) == [("matmul", "relayout", x.size * 4)]
     done = counted(driver, lambda: x @ y)
     assert done == Counter(allocations=2, launches=1, library_calls=1)
+    with enqueued() as log:
+        x @ y
+    assert [each.what.partition("_")[0] for each in log] == ["copy", "gemm"]
 
 
 STACKS = {
@@ -193,21 +188,6 @@ def test_stacks_that_blas_takes_as_they_lie(driver, name, dtype):
 
 
 @needs_compiler
-@pytest.mark.parametrize("dtype", ["int32", "float32"])
-def test_stacks_that_are_repeated(dtype):
-    """By one operand, by both, and where one of them has to be copied."""
-    a, b = numbers(dtype, (1, 2, 3)), numbers(dtype, (1, 3, 4), 1)
-    x, y = on_cuda(a), on_cuda(b)
-    wide = (np.broadcast_to(a, (5, 2, 3)), np.broadcast_to(b, (5, 3, 4)))
-    many = (tl.broadcast_to(x, (5, 2, 3)), tl.broadcast_to(y, (5, 3, 4)))
-    for c, d, u, v in ((wide[0], b, many[0], y), (a, wide[1], x, many[1]), (*wide, *many)):
-        check(u, v, product(c, d))
-        check(tl.flip(u, axis=1), v, product(np.flip(c, 1), d))
-        check(u, tl.flip(v, axis=2), product(c, np.flip(d, 2)))
-    assert copied(lambda: many[0] @ many[1]) == []
-
-
-@needs_compiler
 def test_a_stack_of_too_many_calls_is_copied(driver):
     x = on_cuda(numbers("float32", (18, 19, 2, 3)))
     y = on_cuda(numbers("float32", (19, 18, 3, 2), 1))
@@ -221,19 +201,6 @@ def test_a_stack_of_too_many_calls_is_copied(driver):
 
 
 @needs_compiler
-def test_the_log_of_a_product():
-    x = on_cuda(numbers("float32", (6, 5)))
-    y = x[::-1, :]
-    y @ x.mT
-    with enqueued() as log:
-        y @ x.mT
-    names = [each.what for each in log]
-    assert len(names) == 2
-    assert names[0].startswith("copy_")
-    assert names[1] == "gemm"
-
-
-@needs_compiler
 def test_integers_are_one_launch_whatever_the_layout(driver):
     for view in (*list(AS_THEY_LIE.values())[::3], *COPIED.values()):
         x = view(on_cuda(numbers("int16", (6, 5))))
@@ -242,17 +209,6 @@ def test_integers_are_one_launch_whatever_the_layout(driver):
         assert copied(lambda x=x, y=y: x @ y) == []
         done = counted(driver, lambda x=x, y=y: x @ y)
         assert done == Counter(allocations=1, launches=1)
-
-
-@needs_compiler
-def test_another_device():
-    x = tl.asarray(numbers("float32", (6, 5)), device="cuda:1")
-    y = tl.asarray(numbers("int16", (6, 5)), device="cuda:1")
-    for each in (x, x[::-1, :], y):
-        found = each @ each.mT
-        assert found.device == "cuda:1"
-        a = np.asarray(each.to_device("cpu"))
-        close(found.to_device("cpu"), product(a, a.T))
 
 
 @needs_compiler
@@ -430,12 +386,6 @@ def test_compiled_for_a_gpu_without_spills(architecture):
         found = resources(kernel, architecture)
         most = 160 if kernel.symbol.endswith("uint64_t") else 128
         assert (kernel.symbol, found.spilled, found.registers <= most) == (kernel.symbol, 0, True)
-
-
-def test_packed_layouts():
-    """The faster dimension of each matrix stays the faster one."""
-    assert packed(Layout((3, 4), (8, 2))) == ROWS((3, 4))
-    assert packed(Layout((2, 3, 4), (1, 4, 20))).strides == (12, 1, 3)
 
 
 # ---- On a GPU, and on what stands for one

@@ -1,8 +1,9 @@
 """NumPy's functions on tensors beside NumPy on copies, also where NumPy raises.
 
 A line of `LINES` is a family: names, and the arguments of a call. Each word in braces is drawn by
-the method of `Arguments` of that name; a part in angle brackets is left out sometimes. The text of
-a call is evaluated twice, with tensors and with arrays. Where NumPy raises, an error of the same
+the method of `Arguments` of that name; a part in angle brackets is left out sometimes. A line
+without names has other arguments for the line before: each draw takes one of these lines. The text
+of a call is evaluated twice, with tensors and with arrays. Where NumPy raises, an error of the same
 built-in type is expected, and nothing may have been written.
 """
 
@@ -38,89 +39,186 @@ percentile nanpercentile | {q}, {percent}<, axis={axes}><, method={method}>
 percentile | {found}, {percent}<, axis={axis}>, method={exact}
 argmax argmin | {r}<, axis={axis}><, keepdims=True>
 nanargmax nanargmin | {q}<, axis={axis}><, keepdims=True>
-ptp | {r}<, axis={axes}>
+ptp | {r}<, axis={axes}><, keepdims=True>
 count_nonzero | {x}<, axis={axes}><, keepdims=True>
 cumsum | {i}<, axis={axis}>
 cumsum nancumsum | {q}<, axis={axis}><, dtype={dtype}>
 cumprod nancumprod | {q}<, axis={axis}>
 cumulative_sum cumulative_prod | {q}<, axis={axis}><, include_initial=True>
-average | {q}<, axis={axis}><, weights={y}>
+average | {q}<, axis={axis}><, weights={y}><, returned=True><, keepdims=True>
 diff | {x}, n={small}
 diff | {x}<, n=2><, axis={axis}>
-ediff1d | {f}<, to_end={number}>
+     | {f}<, n=2>, axis={axis}, prepend=0.5<, append=x>
+ediff1d | {f}<, to_end={number}><, to_begin=[7, 8]>
 trapezoid | {q}<, axis={axis}><, dx={number}>
+     | {vector}, {beside}
 gradient | {line}
+     | {q}, 2.0, axis={axis}
 sort argsort | {r}<, axis={axis}>, kind="stable"
+     | {r}, axis=None, kind="stable"
+lexsort | ({r}, x[::-1])<, {axis}>
 searchsorted | {sorted}, {y}<, side='right'>
 digitize | {f}, {sorted}<, right=True>
+     | {f}, {sorted}[::-1]<, right=True>
 isin | {x}, {same}<, invert=True>
 unique | {x}<, return_counts=True>
+     | {r}<, return_index=True><, return_inverse=True><, return_counts=True>
+     | {r}, equal_nan=False
+unique_all unique_counts unique_inverse | {i}
 union1d intersect1d setdiff1d setxor1d | {r}, {same}
+intersect1d | {i}, {same}, return_indices=True
 bincount | {counts}<, minlength={small}>
-histogram | {q}<, bins={small}>
+     | {counts}, weights={weights}<, minlength={small}>
+histogram | {q}<, bins={small}><, range=(0, 4)>
+     | {q}, {edges}<, density=True>
+     | {q}, [1.0]
+     | {counts}, {edges}, weights={weights}<, density=True>
+histogram_bin_edges | {q}<, {small}><, range=(0, 4)>
 take | {x}, {positions}<, axis={axis}><, mode={mode}>
 take | p(np.arange(300)), {short}<, mode={mode}>
 var std nanvar nanstd nanmean | p(np.array([1.0, {special}, 2.0, {special}]))<, ddof=1>
 average | p(np.ones(({few}, 3)))<, axis=0><, weights=p(np.ones(({few}, 3)))>
-take_along_axis | {x}, {along}
+take_along_axis | {x}, {along}<, axis={axis}>
+     | {x}, p(np.array([0, -1])), axis=None
 compress | {listmask}, {x}<, axis={axis}>
+     | {wmask}, {x}<, axis={axis}>
 extract | {y}, {x}
 choose | {counts}, {list}<, mode={mode}>
 select | [{mask}, {mask}], [{x}, {tensor}]<, {number}>
+     | [{mask}, {mask}], [5, {f}], 3
+     | [{mask}], [{x}]
+piecewise | {f}, [{wmask}], [np.negative<, 2>]
+     | {f}, [{wmask}, ~m], [1, lambda part, y, z: part + y + z], 2, z=3
 where | {mask}, {x}, {y}
+     | {x}
 delete | {x}, {positions}<, axis={axis}>
+     | {x}, slice(None, None, 2)<, axis={axis}>
 insert | {x}, {place}, {inserted}<, axis={axis}>
+     | {x}, {place}, x, axis={axis}
 append | {x}, {y}<, axis={axis}>
 repeat | {x}, {small}<, axis={axis}>
+     | {x}, {repeats}, axis=-1
 ravel_multi_index | ({counts}, {c}), (300, 5)<, mode={mode}>
 unravel_index | {counts}, (5, 60)
-nonzero flatnonzero argwhere ravel squeeze copy real imag angle | {x}
-atleast_1d atleast_2d atleast_3d | {x}
-ndim shape size isreal iscomplex iscomplexobj isrealobj | {x}
+nonzero flatnonzero argwhere squeeze real imag real_if_close | {x}
+ravel copy | {x}<, order='F'>
+angle | {x}<, deg=True>
+atleast_1d atleast_2d atleast_3d | {x}<, {tensor}>
+broadcast_arrays | {q}, {tensor}<, 2>
+meshgrid | {vector}, {beside}<, indexing='ij'><, sparse=True>
+ix_ | {counts}, p(np.array([True, False, True]))
+tril_indices_from triu_indices_from | {x}<, {small}>
+diag_indices_from | {square}
+size | {x}<, axis={axes}>
+ndim shape isreal iscomplex iscomplexobj isrealobj | {x}
 around round | {f}<, {small}>
-nan_to_num | {f}<, nan={number}>
-clip | {r}, {number}, {number}
-isclose allclose | {f}, {y}<, equal_nan=True>
+nan_to_num | {f}<, nan={number}><, posinf={small}><, neginf={small}>
+     | {x}
+clip | {r}, {number}, {small}
+     | {r}, {small}, {number}
+     | {r}<, min={small}><, max={number}>
+isclose allclose | {f}, {y}<, equal_nan=True><, atol={few}>
 array_equal array_equiv | {x}, {y}
-reshape | {x}, {shape}
+array_equal | {x}, x<, equal_nan=True>
+reshape | {x}, {shape}<, order='F'>
 resize | {x}, {shape}
 tile | {x}, {small}
+     | {x}, ({few}, 1, 2)
 roll | {x}, {small}<, axis={axes}>
-rot90 | {x}<, {small}>
+     | {x}, ({small}, {small}), axis=({dim}, {dim})
+rot90 | {x}<, {small}><, axes=({dim}, {dim})>
 flip | {x}<, axis={axes}>
 fliplr flipud | {x}
 moveaxis | {x}, {dim}, {dim}
+     | {x}, ({dim}, {dim}), ({dim}, {dim})
 rollaxis | {x}, {dim}<, {small}>
 swapaxes | {x}, {dim}, {dim}
 transpose | {x}<, {axes}>
 expand_dims | {x}, {axes}
 broadcast_to | {x}, {shape}
 concatenate stack | [{x}, {same}]<, axis={axis}>
+     | [{x}, x], axis={axis}, dtype={dtype}
+block | [[{x}, x], [x, x]]
+     | [{x}, 3.0]
 hstack vstack dstack column_stack | [{x}, {same}]
 split array_split | {x}, {small}<, axis={axis}>
+     | {x}, [1, 3]<, axis={axis}>
+hsplit vsplit dsplit | {x}, {parts}
+unstack | {x}<, axis={axis}>
 pad | {m}, {small}<, mode={padmode}>
+     | {m}, {widths}<, {padmode}>
+     | {m}, {widths}, constant_values={constants}
+lib.stride_tricks.sliding_window_view | {x}, 2, axis={axis}
 tril triu | {x}<, {small}>
 diagonal trace | {x}<, offset={small}>
+     | {x}, axis1={dim}, axis2={dim}
+matrix_transpose linalg.matrix_transpose | {x}
 diag diagflat | {x}<, {small}>
 dot inner outer vdot kron | {m}, {n}
+matmul linalg.matmul | {m}, {n}
+linalg.outer | {vector}, {beside}
+tensordot linalg.tensordot | {m}, x, axes=1
+     | {m}, x[::-1], axes=(({dim},), ({dim},))
+vecdot | {m}, x[::-1]<, axis={axis}>
+linalg.vecdot | {m}, x[::-1]<, axis=-1>
+cross linalg.cross | {threes}, x[..., ::-1]
+einsum | "...i,...i->...", {m}, x[::-1]<, optimize=True>
+linalg.multi_dot | [np.diag({vector}), np.diag(x), x]
 convolve correlate | {m}, {n}<, mode='full'>
-cov corrcoef | {m}
-interp | {r}, {sorted}, {c}
-zeros_like ones_like | {x}<, dtype={dtype}>
+     | {vector}, {shorter}<, {overlap}>
+cov corrcoef | {m}<, rowvar=False>
+cov | {vector}, {beside}<, ddof={few}>
+interp | {r}, {sorted}, {c}<, left=-1.0><, right=-2.0>
+     | {q}, p(np.array([1.0, 2.0, 4.0, 8.0])), {c}, period=5.0
+zeros_like ones_like | {x}<, dtype={dtype}><, shape=(4, 2)><, order='F'>
+empty_like | {x}, shape=(0, 2)
 full_like | {x}, {small}
+     | {f}, x
+astype | {f}, {dtype}
+linspace | {q}, 10.0, {few}<, endpoint=False><, axis=-1><, retstep=True>
+     | {q}, x[::-1], 3<, dtype={dtype}>
+logspace | {q}, 3.0, 4
+geomspace | abs({q}) + 1, 64.0, 4
+apply_along_axis | np.sum, -1, {i}
+     | np.diag, {axis}, {q}
+     | lambda part: part[:2] * 2, 0, {q}
+apply_over_axes | np.sum, {i}, [0, 1]
 isneginf isposinf fix sinc | {r}
-unwrap | {q}<, axis={axis}>
-vander | {r}<, {small}>
+unwrap | {q}<, axis={axis}><, period=4.0>
+vander | {r}<, {small}><, increasing=True>
 polyval | p(np.array([1.5, -2.0, 1.0])), {m}
-fft.fft fft.ifft fft.hfft | {m}<, n={small}><, axis={axis}>
-fft.rfft fft.ihfft | {q}<, n={small}><, axis={axis}>
-fft.fft2 fft.fftn | {m}
-linalg.norm | {m}<, axis={axes}><, ord={norm}>
-linalg.vector_norm | {m}<, axis={axes}><, keepdims=True>
-linalg.matrix_norm | {m}
+     | [1, -2, 3], {m}
+fft.fft fft.ifft fft.hfft fft.irfft | {m}<, n={small}><, axis={axis}><, norm={scaling}>
+fft.rfft fft.ihfft | {q}<, n={small}><, axis={axis}><, norm={scaling}>
+fft.fft2 fft.ifft2 fft.fftn fft.ifftn | {m}<, axes={pair}><, norm={scaling}>
+fft.irfft2 fft.irfftn | {m}<, axes={pair}><, norm={scaling}>
+fft.rfft2 fft.rfftn | {q}<, axes={pair}><, norm={scaling}>
+fft.fftshift fft.ifftshift | {several}<, axes={axis}>
+linalg.norm | {m}<, axis={axes}><, ord={norm}><, keepdims=True>
+linalg.vector_norm | {m}<, axis={axes}><, keepdims=True><, ord=1>
+linalg.matrix_norm | {m}<, keepdims=True><, ord=1>
+linalg.cond | {definite}<, {norm}>
+linalg.cholesky | {definite}<, upper=True>
+linalg.eigvalsh | {definite}<, UPLO='U'>
+linalg.solve | {definite}, x[..., 0, :]
+linalg.matrix_rank | {m}<, tol=2.9>
 linalg.det linalg.inv linalg.slogdet linalg.pinv linalg.svdvals | {square}
 linalg.matrix_power | {square}, {small}
 linalg.trace linalg.diagonal | {x}<, offset={small}>
+add.reduce multiply.reduce | {q}<, axis={axes}><, dtype={dtype}><, keepdims=True><, initial={small}>
+maximum.reduce minimum.reduce | {r}, axis={axes}<, initial={small}><, where={mask}>
+logical_and.reduce logical_or.reduce logical_xor.reduce | {x}, axis={axis}<, keepdims=True>
+bitwise_and.reduce bitwise_or.reduce bitwise_xor.reduce | {i}<, axis={axis}><, keepdims=True>
+subtract.reduce | {i}<, axis={axis}><, keepdims=True>
+     | {q}, axis={axis}<, initial={small}><, dtype={dtype}>
+hypot.reduce logaddexp.reduce | abs({q})<, axis={axis}>
+add.accumulate multiply.accumulate subtract.accumulate | {i}<, axis={axis}>
+     | {q}<, axis={axis}><, dtype={dtype}>
+maximum.accumulate minimum.accumulate | {r}<, axis={axis}>
+multiply.outer subtract.outer maximum.outer | {q}, {finite}
+     | {finite}, {q}
+     | {q}, x[::-1]
+matvec vecmat | {square}, x[..., 0, :]
 """
 
 # Calls that write into `w`, an operand drawn first.
@@ -130,29 +228,50 @@ put_along_axis | {w}, {along}, {values}, {axis}
 putmask place | {w}, {wmask}, {values}
 copyto | {w}, {values}<, casting={casting}><, where={wmask}>
 copyto | {w}, {finite}, casting='unsafe'<, where={wmask}>
+put | {w}, [0, -1, 0], [7, 1, 3]<, mode={mode}>
 fill_diagonal | {w}, {number}
+     | {w}, {filling}
+sum prod max min mean any all | {q}, 0, out={reduced}
+cumsum cumprod | {q}, 0, out={like}
+clip | {q}, -1, 1, out={like}
+add multiply hypot | {q}, {same}, out={like}<, where={wmask}>
+concatenate | [{q}, x], out={twice}
+add.reduce subtract.reduce | {q}, 0, out={reduced}
+add.accumulate subtract.accumulate | {q}, 0, out={like}
 """
 
 # Methods: names, the tensor, arguments.
 METHODS = """
 all any | {x} | <axis={axes}, ><keepdims=True, ><where={mask}>
 sum | {i} | <axis={axes}, ><keepdims=True, ><initial={small}, ><where={mask}>
+     | {q} | {axes}, {dtype}<, keepdims=True>
 prod | {q} | <axis={axes}, ><keepdims=True>
 max min | {r} | <axis={axes}, ><keepdims=True, ><initial={small}, ><where={mask}>
 mean | {q} | <axis={axes}, ><keepdims=True, ><where={mask}>
-var std | {q} | <axis={axes}, ><keepdims=True, ><ddof=1>
+     | {q} | {axes}, {dtype}
+var std | {q} | <axis={axes}, ><keepdims=True, ><ddof=1, ><where={mask}>
+     | {q} | 0, mean=x.mean(0, keepdims=True)
 argmax argmin | {r} | <axis={axis}, ><keepdims=True>
 argsort | {r} | <axis={axis}, >kind="stable"
+     | {r} | None, "stable"
+     | {r} | stable=True
 cumsum | {q} | <axis={axis}, ><dtype={dtype}>
+     | {q} | {axis}, {dtype}
 cumprod | {q} | <axis={axis}>
 reshape | {x} | {shape}<, order='F'>
+     | {x} | *{shape}<, order='F'>
 ravel flatten copy | {x} | <order='F'>
 squeeze conj conjugate nonzero | {x} |
 transpose | {x} | <{axes}>
+     | {x} | *range(1, x.ndim), 0
 swapaxes | {x} | {dim}, {dim}
 diagonal trace | {x} | <{small}>
+     | {x} | {small}, {dim}, {dim}
 astype | {f} | <dtype=>{dtype}<, order='F'>
+     | {f} | {dtype}, 'C', copy=False
 clip | {r} | {small}, 5
+     | {r} | <min={small}, ><max={number}>
+     | {i} | -(2**70), 2**70
 round | {f} | <{small}>
 repeat | {x} | {small}<, axis={axis}>
 take | {x} | {positions}<, axis={axis}><, mode={mode}>
@@ -164,31 +283,14 @@ searchsorted | p(np.array([0, 1, 1, 4])) | {found}<, side='right'>
 OF_THE_STANDARD = {"divmod", "floor_divide", "power", "float_power", "remainder", "modf"}
 UFUNCS = sorted({u.__name__: u.nin for u in [*_OURS, *_COMPOSED]}.items())
 
-# Functions of `TABLE` that are in no line: what they give has no one right value or order, is no
-# array, or they call a function of the caller.
+# Functions of `TABLE` that are in no line: their results have no one right order or sign.
 LEFT_OUT = {
-    *("apply_along_axis", "apply_over_axes", "piecewise", "empty_like", "broadcast_arrays"),
-    *(
-        "argpartition",
-        "partition",
-        "unique_values",
-        "lexsort",
-        "block",
-        "ix_",
-        "meshgrid",
-        "einsum",
-        "tensordot",
-        "cross",
-    ),
-    *("geomspace", "linspace", "logspace", "histogram_bin_edges", "real_if_close", "astype"),
-    *("diag_indices_from", "tril_indices_from", "triu_indices_from", "dsplit", "hsplit", "vsplit"),
-    *("unique_all", "unique_counts", "unique_inverse", "unstack", "matrix_transpose"),
-    *("fftshift", "ifftshift", "ifft2", "ifftn", "irfft", "irfft2", "irfftn", "rfft2", "rfftn"),
-    *("sliding_window_view", "cholesky", "cond", "eig", "eigh", "eigvals", "eigvalsh", "matmul"),
-    *("matrix_rank", "multi_dot", "qr", "solve", "svd", "vecdot"),
+    *("argpartition", "partition", "unique_values", "eig", "eigh", "eigvals", "qr", "svd"),
 }
 
-SEQUENCES = {"split", "array_split", "nonzero", "gradient", "histogram"}
+SEQUENCES = {
+    *("split", "array_split", "hsplit", "vsplit", "dsplit", "nonzero", "gradient", "histogram"),
+}
 
 NUMBERS = (
     *("True", "0", "1", "-1", "7", "2.5", "-0.0", "inf", "nan", "2**53 + 1", "300", "-200"),
@@ -254,6 +356,81 @@ class Arguments:
         if self.draw.chance(0.6):
             return self._operand("x", "integral")
         return self._operand("x", "real floating", self.draw.shape(empty=False))
+
+    def like(self):
+        """A destination of the shape of the first operand."""
+        return self._destination(self.shape_of_first)
+
+    def reduced(self):
+        """A destination of the shape of the first operand, but for its first dimension."""
+        return self._destination(self.shape_of_first[1:])
+
+    def twice(self):
+        first, *others = self.shape_of_first
+        return self._destination((2 * first, *others))
+
+    def _destination(self, shape):
+        category = self.draw.choice(("real floating", "real floating", "int64"))
+        return self._operand("w", category, shape, writable=True)
+
+    def vector(self):
+        return self._operand("x", "real floating", self.draw.shape(1, 1, empty=False), "mild")
+
+    def beside(self):
+        """As many numbers as the vector has."""
+        return self._operand("y", "real floating", self.shape_of_first, "mild")
+
+    def shorter(self):
+        return self._operand("y", "real floating", (self.draw.between(1, 4),), "mild")
+
+    def threes(self):
+        shape = (*self.draw.shape(0, 3, empty=False), 3)
+        return self._operand("x", "real floating", shape, "mild")
+
+    def definite(self):
+        """Symmetric matrices whose eigenvalues are far from 0."""
+        dtype, n = self.draw.choice(("float32", "float64")), self.draw.between(1, 4)
+        array = self.draw.values(np.dtype("int8"), n * n, "mild").reshape(n, n) / 4
+        array = np.broadcast_to(array + array.T + 8 * np.eye(n), (*self.draw.shape(0, 1), n, n))
+        self.operands["x"] = self.draw.holding(array.astype(dtype))
+        return "x"
+
+    def weights(self):
+        """As many as `counts` has, which may be one more."""
+        return f"p(np.array([0.5, 1.0, 4.0], {self.draw.choice(('np.float32', 'np.float64'))}))"
+
+    def edges(self):
+        return self.draw.choice(("[0, 1, 4, 9]", "p(np.array([-1.0, 0.5, 3.0]))"))
+
+    def repeats(self):
+        n = self.shape_of_first[-1] if self.shape_of_first else 1
+        return str([self.draw.between(0, 3) for _ in range(n)])
+
+    def parts(self):
+        return self.draw.choice(("1", "2", "[1]", "[1, 3]"))
+
+    def widths(self):
+        """Widths of borders: of all dimensions, of either end, or of each end of each."""
+        each = [(self.draw.between(0, 2), self.draw.between(0, 2)) for _ in self.shape_of_first]
+        return self.draw.choice((str(each), "(1, 2)", "[(2, 0)]"))
+
+    def constants(self):
+        return self.draw.choice(("3", "(1, 2)", "[(1, 2)]", "p(np.array(6.0))"))
+
+    def several(self):
+        return self._operand("x", "any", self.draw.shape(1, 4))
+
+    def pair(self):
+        return self.draw.choice(("(0, 1)", "(1, 0)"))
+
+    def overlap(self):
+        return repr(self.draw.choice(("full", "same", "valid")))
+
+    def scaling(self):
+        return repr(self.draw.choice(("ortho", "forward", "backward")))
+
+    def filling(self):
+        return self.draw.choice(("[]", "[1, 0]", "[1.0, 2.0]"))
 
     def dim(self):
         return str(self.draw.between(-len(self.shape_of_first) - 1, len(self.shape_of_first)))
@@ -399,7 +576,7 @@ class Arguments:
         return str(self.draw.choice((0, 1, 1, 2, 2, 3, -1, -2)))
 
     def norm(self):
-        return self.draw.choice(("None", "1", "2", "np.inf", "-np.inf", "0"))
+        return self.draw.choice(("None", "1", "2", "np.inf", "-np.inf", "0", "3", "'nuc'"))
 
     def dtype(self):
         return f"np.{self.draw.choice(('float64', 'complex128'))}"
@@ -502,10 +679,14 @@ def _alike(got, expected):
         np.testing.assert_allclose(array, expected, share, share * scale)
 
 
-def case_of(called, template, writes=False):
-    """The case of a function or method, and a template of the call."""
+def case_of(called, templates):
+    """The case of a function or method, by one of some templates of the call, drawn each time.
+
+    Each template comes with whether it writes to an operand.
+    """
 
     def made(draw):
+        template, writes = draw.choice(templates)
         text, operands = _call(draw, called, template)
         return Case(
             called,
@@ -523,32 +704,42 @@ def case_of(called, template, writes=False):
     return made
 
 
+def _families(lines):
+    """The names of each line, and the rest of it and of those that follow without names."""
+    families = []
+    for line in lines.strip().splitlines():
+        names, _, rest = line.partition("|")
+        if names.strip():
+            families.append((names.split(), [rest.strip()]))
+        else:
+            families[-1][1].append(rest.strip())
+    return families
+
+
 def _calls():
-    """What is called, a template of the call, and whether it writes to an operand."""
+    """What is called, and templates of the call, each with whether it writes to an operand."""
     for lines, writes in ((LINES, False), (WRITING, True)):
-        for line in lines.strip().splitlines():
-            names, _, arguments = line.partition(" | ")
-            for name in names.split():
-                yield f"numpy.{name}", f"np.{name}({arguments})", writes
-    for line in METHODS.strip().splitlines():
-        names, tensor, arguments = (part.strip() for part in line.split("|"))
-        for name in names.split():
-            yield f"method {name}", f"{tensor}.{name}({arguments})", False
+        for names, every in _families(lines):
+            for name in names:
+                yield f"numpy.{name}", [(f"np.{name}({given})", writes) for given in every]
+    for names, every in _families(METHODS):
+        pairs = [[part.strip() for part in rest.split("|")] for rest in every]
+        for name in names:
+            templates = [(f"{tensor}.{name}({given})", False) for tensor, given in pairs]
+            yield f"method {name}", templates
     for name, count in UFUNCS:
         if name not in OF_THE_STANDARD:
-            yield f"numpy.{name}", f"np.{name}({('{x}', '{x}, {y}')[count - 1]})", False
+            yield f"numpy.{name}", [(f"np.{name}({('{x}', '{x}, {y}')[count - 1]})", False)]
 
 
 def _cases():
-    """By name; what has several templates has a number for each but the first."""
+    """By name; a name that begins several families has a number for each but the first."""
     counts = collections.Counter()
-    for name, template, writes in _calls():
+    for name, templates in _calls():
         counts[name] += 1
         number = f" {counts[name]}" if counts[name] > 1 else ""
-        yield (
-            name + number,
-            case_of(name.rpartition(" ")[2].rpartition("numpy.")[2], template, writes),
-        )
+        called = name.rpartition(" ")[2].rpartition("numpy.")[2]
+        yield name + number, case_of(called, templates)
 
 
 CASES = dict(_cases())

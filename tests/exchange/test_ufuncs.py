@@ -1,7 +1,7 @@
 """NumPy's universal functions on tensors: what they give on arrays is the oracle.
 
-The table of operations (`tests/ops/numpy_cases.py`) draws calls of most of them; here are their
-keywords and methods, and the functions that the table leaves out.
+The table of operations (`tests/ops/numpy_cases.py`) draws calls, reductions and destinations; here
+are dtypes, keywords and refusals, and the functions that the table leaves out.
 """
 
 import itertools
@@ -87,14 +87,14 @@ def test_of_others():
 
 
 @pytest.mark.cpu
-@pytest.mark.parametrize("layout", ["(3,4):(1,3)", "(3,4):(6,1) padded=(3,6)", "{1,0:T(2,2)}"])
-def test_numpy_calculates_what_is_none_of_ours(layout):
+def test_numpy_calculates_what_is_none_of_ours():
     array = np.linspace(-2, 2, 12).reshape(3, 4)
-    x = tl.to_layout(asarray(array), layout)
-    close(np.cbrt(x), np.cbrt(array))
-    for one, other in zip(np.frexp(x), np.frexp(array), strict=True):
-        same(one, other)
-    assert np.negative(x).layout == x.layout
+    for layout in ("(3,4):(6,1) padded=(3,6)", "{1,0:T(2,2)}"):
+        x = tl.to_layout(asarray(array), layout)
+        close(np.cbrt(x), np.cbrt(array))
+        for one, other in zip(np.frexp(x), np.frexp(array), strict=True):
+            same(one, other)
+        assert np.negative(x).layout == x.layout
 
 
 def test_of_others_on_a_device():
@@ -112,9 +112,7 @@ def test_out():
     array = np.arange(6.0).reshape(2, 3)
     x = asarray(array.copy())
     for out, expected in [
-        (tl.zeros((2, 3)), np.zeros((2, 3))),
         (tl.to_layout(tl.zeros((2, 3)), (0, 1)), np.zeros((2, 3))),
-        (tl.zeros((2, 3), dtype=tl.float32), np.zeros((2, 3), np.float32)),
         (tl.zeros((2, 2, 3)), np.zeros((2, 2, 3))),
         (tl.zeros((2, 3), dtype=tl.complex128), np.zeros((2, 3), complex)),
     ]:
@@ -122,37 +120,27 @@ def test_out():
         assert np.add(x, 2, out=out) is out
         same(out, np.add(array, 2, out=expected))
         assert out.layout == layout
-    one, two = tl.zeros((2, 3)), tl.zeros((2, 3))
-    found = np.divmod(x, 2, out=(one, two))
-    assert found[0] is one
-    assert found[1] is two
-    same(two, array % 2)
+    two = tl.zeros((2, 3))
     found = np.divmod(x, 2, out=(None, two))
+    assert found[1] is two
     same(found[0], array // 2)
+    same(two, array % 2)
 
 
 def test_out_in_memory_that_is_read():
     array = np.arange(6.0)
     for key in (slice(0, 5), slice(None, 0, -1)):
         x, expected = asarray(array.copy()), array.copy()
-        np.multiply(x[1:], 2, out=x[key])
-        np.multiply(expected[1:], 2, out=expected[key])
-        same(x, expected)
-        x, expected = asarray(array.copy()), array.copy()
         np.add(x[1:], x[key], out=x[:5], where=asarray(array[1:] > 2))
         np.add(expected[1:], expected[key], out=expected[:5], where=array[1:] > 2)
         same(x, expected)
 
 
-def test_where():
-    array, mask = np.array([4.0, 9.0, 16.0]), np.array([True, False, True])
-    x, chosen = asarray(array.copy()), asarray(mask)
-    out, expected = tl.full((3,), 7.0), np.full(3, 7.0)
-    same(np.sqrt(x, out=out, where=chosen), np.sqrt(array, out=expected, where=mask))
+def test_where_without_out():
+    """Elements that are left alone are 0."""
+    x, chosen = asarray(np.array([4.0, 9.0, 16.0])), asarray(np.array([True, False, True]))
     same(np.sqrt(x, where=chosen), np.array([2.0, 0.0, 4.0]))
     same(np.less(x, 5, where=chosen), np.array([True, False, False]))
-    same(np.sqrt(x, out=out, where=False), expected)
-    same(np.sqrt(x, where=True), np.sqrt(array))
 
 
 def test_dtype():
@@ -172,55 +160,34 @@ def test_dtype():
 
 
 @pytest.mark.parametrize(
-    ("call", "error", "words"),
+    ("call", "words"),
     [
-        (lambda x: np.add(x, 1, out=np.ones(3, ">f8")), TypeError, r"numpy\.add: operands must be"),
-        (lambda x: np.reciprocal(x.astype(int)), TypeError, r"numpy\.reciprocal: gives integers"),
-        (lambda x: np.add(x, 1, out=tl.ones(2)), ValueError, r"numpy\.add: shape mismatch"),
-        (
-            lambda x: np.add(x, 1, out=tl.ones(())),
-            ValueError,
-            r"numpy\.add: out must have the shape",
-        ),
-        (
-            lambda x: np.add(x, 1, out=tl.ones(3, dtype=tl.int8)),
-            TypeError,
-            r"numpy\.add: .*same_kind",
-        ),
-        (lambda x: np.sin(x, order="C"), TypeError, r"numpy\.sin: takes no order="),
-        (lambda x: np.add(x, 1, where=np.ones(3, object)), TypeError, r"asarray\(\)"),
-        (lambda x: np.add.reduceat(x, [0]), TypeError, r"numpy\.add\.reduceat: .*numpy\.asarray"),
-        (lambda x: np.multiply.at(x, 0, 2), TypeError, r"numpy\.multiply\.at: .*x\[indices\] ="),
-        (lambda x: np.matmul(x, np.ones(3, ">f8")), TypeError, r"numpy\.matmul: .*asarray\(\)"),
-        (lambda x: np.subtract.reduce(x[:0]), ValueError, r"numpy\.subtract\.reduce: nothing"),
-        (
-            lambda x: np.subtract.reduce(x[None], None),
-            ValueError,
-            r"numpy\.subtract\.reduce: ",
-        ),
-        (lambda x: np.equal.reduce(x), TypeError, r"numpy\.equal\.reduce: "),
-        (lambda x: np.less.accumulate(x[:1]), TypeError, r"numpy\.less\.accumulate: "),
-        (lambda x: np.subtract.reduce(x > 0), TypeError, r"numpy\.subtract\.reduce: "),
-        (lambda x: np.lcm(x, x), TypeError, r"numpy\.lcm: "),
-        (lambda x: np.fmod(x.astype(tl.uint8), 300), (OverflowError, TypeError), r"numpy\.fmod: "),
-        (lambda x: np.add(x, 1, casting="any"), ValueError, r"numpy\.add: casting must be one of"),
-        (lambda x: np.add(x > 0, x, casting="no"), TypeError, r"numpy\.add: Cannot cast"),
-        (lambda x: np.add(x > 0, 1.0, casting="equiv"), TypeError, r"numpy\.add: Cannot cast"),
-        (lambda x: np.maximum(x, x, dtype=np.complex64), TypeError, "maximum: only real"),
-        (lambda x: np.logical_or(x, x, dtype=np.int8), TypeError, r"numpy\.logical_or: "),
-        (lambda x: np.matmul(x, x, dtype=np.int8), TypeError, r"numpy\.matmul: .*same_kind"),
-        (lambda x: np.matvec(x, x), ValueError, r"numpy\.matvec: matrices"),
-        (lambda x: np.vecmat(x, x), ValueError, r"numpy\.vecmat: matrices"),
+        (lambda x: np.add(x, 1, out=np.ones(3, ">f8")), r"numpy\.add: operands must be"),
+        (lambda x: np.add(x, 1, out=tl.ones(2)), r"numpy\.add: shape mismatch"),
+        (lambda x: np.add(x, 1, out=tl.ones(())), r"numpy\.add: out must have the shape"),
+        (lambda x: np.add(x, 1, out=tl.ones(3, dtype=tl.int8)), r"numpy\.add: .*same_kind"),
+        (lambda x: np.add(x, 1, where=np.ones(3, object)), r"asarray\(\)"),
+        (lambda x: np.add(x, 1, casting="any"), r"numpy\.add: casting must be one of"),
+        (lambda x: np.add(x > 0, x, casting="no"), r"numpy\.add: Cannot cast"),
+        (lambda x: np.add.reduceat(x, [0]), r"numpy\.add\.reduceat: .*numpy\.asarray"),
+        (lambda x: np.multiply.at(x, 0, 2), r"numpy\.multiply\.at: .*x\[indices\] ="),
+        (lambda x: np.sin(x, order="C"), r"numpy\.sin: takes no order="),
+        (lambda x: np.matmul(x, np.ones(3, ">f8")), r"numpy\.matmul: .*asarray\(\)"),
+        (lambda x: np.matmul(x, x, dtype=np.int8), r"numpy\.matmul: .*same_kind"),
+        (lambda x: np.matvec(x, x), r"numpy\.matvec: matrices"),
+        (lambda x: np.subtract.reduce(x[:0]), r"numpy\.subtract\.reduce: nothing"),
+        (lambda x: np.subtract.reduce(x[None], None), r"numpy\.subtract\.reduce: "),
+        (lambda x: np.subtract.reduce(x > 0), r"numpy\.subtract\.reduce: "),
+        (lambda x: np.less.accumulate(x[:1]), r"numpy\.less\.accumulate: "),
+        (lambda x: np.reciprocal(x.astype(int)), r"numpy\.reciprocal: gives integers"),
+        (lambda x: np.logical_or(x, x, dtype=np.int8), r"numpy\.logical_or: "),
+        (lambda x: np.add.at(x.astype(int), 0, 1.5), "at: float64 cannot be put into int64"),
+        (lambda x: np.add.at(tl.broadcast_to(x, (2, 3)), 0, 1), r"at: .*read-only|share slots"),
     ],
 )
-def test_refusals(call, error, words):
-    with pytest.raises(error, match=words):
+def test_refusals(call, words):
+    with pytest.raises((TypeError, ValueError), match=words):
         call(tl.ones(3))
-
-
-@pytest.mark.parametrize("ufunc", [np.add, np.heaviside])
-def test_arrays_of_rank_0_beside_tensors(ufunc):
-    assert ufunc(tl.ones((2, 2)), host(1.0)).shape == (2, 2)
 
 
 def test_casting_is_forgotten():
@@ -246,44 +213,8 @@ def test_other_libraries_are_asked():
 
 GRID = np.array([[3, 1, 2], [6, 5, 4]])
 
-METHODS = [
-    lambda t: np.add.reduce(t(GRID)),
-    lambda t: np.add.reduce(t(GRID), axis=None),
-    lambda t: np.add.reduce(t(GRID > 2), axis=1, keepdims=True),
-    lambda t: np.add.reduce(t(GRID), axis=(0, 1), dtype=np.float64),
-    lambda t: np.multiply.reduce(t(GRID), 1, initial=2),
-    lambda t: np.maximum.reduce(t(GRID), axis=1),
-    lambda t: np.minimum.reduce(t(GRID), axis=0, where=t(GRID > 1), initial=9),
-    lambda t: np.logical_and.reduce(t(GRID > 1)),
-    lambda t: np.logical_or.reduce(t(GRID > 5), axis=1),
-    lambda t: np.subtract.reduce(t(GRID), axis=1),
-    lambda t: np.subtract.reduce(t(GRID), axis=1, initial=10),
-    lambda t: np.bitwise_xor.reduce(t(GRID), axis=0),
-    lambda t: np.bitwise_or.reduce(t(GRID), axis=(0, 1), keepdims=True),
-    lambda t: np.bitwise_and.reduce(t(GRID[:0]), axis=0),
-    lambda t: np.logaddexp.reduce(t(GRID * 1.0), axis=-1),
-    lambda t: np.add.reduce(t(GRID), axis=0, out=t(np.zeros(3))),
-    lambda t: np.hypot.reduce(t(GRID * 1.0), axis=0, out=t(np.zeros(3))),
-    lambda t: np.add.accumulate(t(GRID)),
-    lambda t: np.add.accumulate(t(GRID > 2), axis=1),
-    lambda t: np.multiply.accumulate(t(GRID), axis=1, dtype=np.float64),
-    lambda t: np.maximum.accumulate(t(GRID), axis=1),
-    lambda t: np.subtract.accumulate(t(GRID), axis=-1, out=t(np.zeros((2, 3), int))),
-    lambda t: np.multiply.outer(t(GRID), t(GRID[0] * 0.5)),
-    lambda t: np.subtract.outer(t(GRID), 2),
-    lambda t: np.subtract.outer(5, t(GRID)),
-    lambda t: np.matmul(t(GRID), t(GRID.T)),
-    lambda t: np.matmul(t(GRID > 2), t(GRID.T > 3)),
-    lambda t: np.matmul(t(GRID), t(GRID.T), out=t(np.zeros((2, 2), int))),
-    lambda t: np.matvec(t(GRID), t(GRID[0])),
-    lambda t: np.vecmat(t(GRID[:, 0] * 1j), t(GRID)),
-    lambda t: np.vecdot(t(GRID), t(GRID)),
-    lambda t: np.vecdot(t(GRID), t(GRID), axis=0),
-]
-
-# Of many dtypes, for each of which a device would compile kernels.
+# The dtype of the result is that of NumPy's loop, however few are folded.
 OF_LOOPS = [
-    # the dtype of NumPy's loop, however few are folded
     lambda t: np.arctan2.reduce(t(GRID.astype(np.int8)), axis=()),
     lambda t: np.heaviside.reduce(t(GRID[:1]), keepdims=True),
     lambda t: np.logical_xor.reduce(t(GRID[:1])),
@@ -300,17 +231,10 @@ OF_LOOPS = [
 ]
 
 
-@pytest.mark.parametrize("number", range(len(METHODS)))
-def test_methods(number):
-    call = METHODS[number]
-    close(call(asarray), call(np.asarray))
-
-
 @pytest.mark.cpu
-@pytest.mark.parametrize("number", range(len(OF_LOOPS)))
-def test_methods_have_the_dtype_of_numpys_loop(number):
-    call = OF_LOOPS[number]
-    close(call(asarray), call(np.asarray))
+def test_methods_have_the_dtype_of_numpys_loop():
+    for number, call in enumerate(OF_LOOPS):
+        close(call(asarray), call(np.asarray), str(number))
 
 
 KEYS = [
@@ -335,20 +259,13 @@ def test_at(ufunc):
         same(x, expected, f"{ufunc.__name__} {number}")
         assert x.layout.is_column_major
     x, expected = asarray(GRID * 1.0), GRID * 1.0
-    ufunc.at(x, [0, 0], asarray(GRID))
-    ufunc.at(x, [1, 1], [[1, 2, 3]])
-    ufunc.at(expected, [0, 0], GRID)
+    ufunc.at(x, [1, 1], asarray(np.array([[1, 2, 3]])))
     ufunc.at(expected, [1, 1], [[1, 2, 3]])
     same(x, expected)
 
 
 def test_at_refuses():
-    x = asarray(GRID)
-    with pytest.raises(TypeError, match=r"numpy\.add\.at: float64 cannot be put into int64"):
-        np.add.at(x, 0, 1.5)
     with pytest.raises(OverflowError, match=r"numpy\.minimum\.at: .* 300 does not fit"):
         np.minimum.at(asarray(np.array([1, 2], np.uint8)), 0, 300)
     with pytest.raises(IndexError):
-        np.add.at(x, 2, 1)
-    with pytest.raises(ValueError, match=r"numpy\.add\.at: .*read-only|share slots"):
-        np.add.at(tl.broadcast_to(x, (2, 2, 3)), 0, 1)
+        np.add.at(asarray(GRID), 2, 1)

@@ -5,7 +5,6 @@ What is written then is tried by `alias_*.py` of `tests/ops`.
 
 import numpy as np
 import pytest
-from tensors import asarray, same
 
 import tensorlayout as tl
 from tensorlayout import cpu, directml, plan
@@ -15,33 +14,6 @@ from tensorlayout.plan.mask import Masked
 from tensorlayout.plan.scatter import Scatter
 
 pytestmark = pytest.mark.usefixtures("device")
-
-
-@pytest.mark.parametrize(("dtype", "order"), [("float32", "C"), ("float64", "F")])
-def test_large_matrices(dtype, order):
-    array = np.array(np.random.default_rng(0).integers(0, 99, (300, 200)), dtype, order=order)
-    x = tl.asarray(array.copy("K"), device=tl.default_device())
-    square, expected = x[:200], array[:200]
-    square += square.T
-    expected += expected.T.copy()
-    square[...] = square.T
-    expected[...] = expected.T.copy()
-    x[1:] -= x[:-1]
-    array[1:] -= array[:-1].copy()
-    square[square.T > 0] = 5
-    expected[expected.T > 0] = 5
-    same(x, array)
-
-
-def test_positions_that_are_the_destination_itself():
-    array = np.array([-2, 1, -1, 0, 1])
-    x = asarray(array.copy())
-    x[x] = 1
-    array[array.copy()] = 1
-    same(x, array)
-    tl.put_along_axis(x, x, tl.flip(x))
-    np.put_along_axis(array, array.copy(), array[::-1].copy(), 0)
-    same(x, array)
 
 
 # ---- what is kept apart, and by whom

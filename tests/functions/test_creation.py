@@ -15,7 +15,6 @@ import tensorlayout as tl
 pytestmark = pytest.mark.usefixtures("device")
 
 V = tl.PaddingValue
-SHAPES = [(), (0,), (1,), (3,), (2, 3), (0, 3), (2, 0, 3), (1, 1, 1), (2, 1, 3)]
 
 
 # --- empty, zeros, ones, full ------------------------------------------------------------------
@@ -24,14 +23,6 @@ SHAPES = [(), (0,), (1,), (3,), (2, 3), (0, 3), (2, 0, 3), (1, 1, 1), (2, 1, 3)]
 def _reads(value):
     """An id without addresses, which differ from process to process."""
     return f"{type(value).__name__}{host(value).tolist()}"
-
-
-def test_empty():
-    for shape in SHAPES:
-        x = tl.empty(shape, dtype=tl.int16)
-        assert (x.shape, x.dtype) == (shape, tl.int16)
-        assert x.layout is tl.Layout.row_major(shape)
-    assert tl.empty((2,)).dtype == tl.float64
 
 
 @pytest.mark.parametrize("shape", [3, (3,), [3], np.int64(3), (np.uint8(3),)], ids=repr)
@@ -44,12 +35,8 @@ def test_shapes_as_users_give_them(shape):
 @pytest.mark.parametrize(
     ("value", "dtype", "expected"),
     [
-        (7, None, np.array(7)),
-        (-0.0, None, np.array(-0.0)),
         (math.nan, None, np.array(math.nan)),
-        (1j, None, np.array(1j)),
         (np.float32(2), None, np.array(2, np.float32)),
-        (tl.asarray(3, dtype=tl.int8), None, np.array(3, np.int8)),
         (2**70, "float32", np.array(2.0**70, np.float32)),
         (2**70, "bfloat16", np.array(2.0**70, BFLOAT16)),
         (1e300, "float32", np.array(math.inf, np.float32)),
@@ -64,48 +51,6 @@ def test_full(value, dtype, expected):
     same(tl.full((0,), value, dtype=dtype), np.full((0,), expected))
     x = tl.zeros((2, 3), dtype=expected.dtype, layout=(0, 1))
     same(tl.full_like(x, value, dtype=dtype), np.full((2, 3), expected))
-
-
-# --- layout= -----------------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize(
-    ("layout", "expected"),
-    [
-        (None, "(2,3,4):(12,4,1)"),
-        ((0, 1, 2), "(2,3,4):(1,2,6)"),
-        ([2, 0, 1], "(2,3,4):(4,8,1)"),
-        ("HWC", "(2,3,4):(1,8,2)"),
-        ("(2,3,4):(1,2,6)", "(2,3,4):(1,2,6)"),
-        ("(2,3,4):(-1,2,6)+1", "(2,3,4):(-1,2,6)+1"),
-        ("(2,3,4):(24,8,2)", "(2,3,4):(24,8,2)"),
-        ("(2,3,4):(12,4,1)+7", "(2,3,4):(12,4,1)"),
-        (tl.Layout.column_major((2, 3, 4)), "(2,3,4):(1,2,6)"),
-        (
-            tl.Layout.padded((2, 3, 4), (2, 4, 5), None, V.ONE),
-            "(2,3,4):(20,5,1) padded=(2,4,5) padding=ONE",
-        ),
-    ],
-    ids=str,
-)
-def test_layout_asked_for(layout, expected):
-    array = np.zeros((2, 3, 4), np.int8)
-    x = tl.ones((2, 3, 4), dtype=tl.int8)
-    for made, value in [
-        (tl.zeros((2, 3, 4), dtype=tl.int8, layout=layout), 0),
-        (tl.ones((2, 3, 4), dtype=tl.int8, layout=layout), 1),
-        (tl.full((2, 3, 4), 7, dtype=tl.int8, layout=layout), 7),
-        (tl.empty((2, 3, 4), dtype=tl.int8, layout=layout), None),
-        (asarray(array.tolist(), dtype=tl.int8, layout=layout), 0),
-        (asarray(array, layout=layout), 0),
-        (tl.zeros_like(x, layout=layout), 0),
-        (tl.full_like(x, 5, layout=layout), 5),
-    ]:
-        assert str(made.layout) == expected
-        if value is not None:
-            same(made, np.full((2, 3, 4), value, np.int8))
-        if made.layout.is_padded:
-            assert padding_of(made).tolist() == [1] * 16
 
 
 # --- *_like ------------------------------------------------------------------------------------
@@ -130,11 +75,7 @@ def test_likes_in_another_dtype():
 @pytest.mark.parametrize(
     ("given", "expected"),
     [
-        ((2, 5), [2, 3, 4]),
-        ((1, 8, 3), [1, 4, 7]),
         ((5, 2), []),
-        ((5, 2, -2), [5, 3]),
-        ((0,), []),
         ((0, 1, 5), [0]),
         ((2**63 - 3, 2**63 - 1), [2**63 - 3, 2**63 - 2]),
         ((-(2**63), -(2**63) + 2), [-(2**63), -(2**63) + 1]),
@@ -152,8 +93,6 @@ def test_arange_of_integers(given, expected):
     [
         ((2.5,), None, np.array([0.0, 1.0, 2.0])),
         ((1.0, -1.0, -0.5), None, np.array([1, 0.5, 0, -0.5])),
-        ((3,), "bfloat16", np.arange(3).astype(BFLOAT16)),
-        ((1, 4), "complex64", np.arange(1, 4).astype(np.complex64)),
         ((2**63, 2**63 + 3), "uint64", np.array([2**63, 2**63 + 1, 2**63 + 2], np.uint64)),
         ((2**64 - 1, 2**64 - 4, -2), "uint64", np.array([2**64 - 1, 2**64 - 3], np.uint64)),
         ((2**70, 2**70 + 2**60, 2**59), "float64", np.array([2.0**70, 2.0**70 + 2.0**59])),
@@ -189,18 +128,6 @@ def test_linspace_is_numpys(start, stop, count, endpoint):
         close(found, expected.astype(dtype), ulps=1)
 
 
-def test_linspace():
-    same(tl.linspace(0, 1, 5), np.array([0, 0.25, 0.5, 0.75, 1]))
-    same(tl.linspace(0, 1, 4, endpoint=False), np.array([0, 0.25, 0.5, 0.75]))
-    same(tl.linspace(3, -3, 3), np.array([3.0, 0.0, -3.0]))
-    same(tl.linspace(5, 6, 1), np.array([5.0]))
-    same(tl.linspace(5, 6, 1, endpoint=False), np.array([5.0]))
-    same(tl.linspace(0, 1, 0), np.array([]))
-    same(tl.linspace(0, 1j, 3), np.array([0, 0.5j, 1j]))
-    same(tl.linspace(0, 1, 2, dtype=tl.complex64), np.array([0, 1], np.complex64))
-    assert float(tl.linspace(0, 0.1, 7)[-1]) == 0.1
-
-
 # --- eye, tril, triu, meshgrid -----------------------------------------------------------------
 
 
@@ -215,12 +142,6 @@ def test_diagonals(k):
         same(tl.triu(asarray(a), k=k), np.triu(a, near))
 
 
-def test_meshgrid_of_views():
-    x = tl.arange(6)[::-2]
-    same(tl.meshgrid(x, x)[0], np.array([[5, 3, 1]] * 3))
-    assert tl.meshgrid() == ()
-
-
 # --- asarray -----------------------------------------------------------------------------------
 
 
@@ -229,31 +150,19 @@ def test_meshgrid_of_views():
     [
         (True, np.array(True)),
         (7, np.array(7)),
-        (1.5, np.array(1.5)),
-        (2 - 1j, np.array(2 - 1j)),
-        ([1, 2], np.array([1, 2])),
-        ((1, 2), np.array([1, 2])),
         ([True, 2], np.array([1, 2])),
         ([1, 2.5, 1j], np.array([1, 2.5, 1j])),
-        ([[1, 2], (3, 4)], np.array([[1, 2], [3, 4]])),
-        ([], np.array([])),
         ([[], []], np.zeros((2, 0))),
-        (range(3), np.array([0, 1, 2])),
-        ([math.inf, -math.nan], np.array([math.inf, math.nan])),
         ([2**64, 0.5], np.array([2.0**64, 0.5])),
         ([2**63 - 1, -(2**63)], np.array([2**63 - 1, -(2**63)])),
-        ([np.uint8(3), np.uint8(4)], np.array([3, 4], np.uint8)),
         ([np.float32(1), 2], np.array([1, 2], np.float32).astype(np.float64)),
-        (np.float32(1.5), np.array(1.5, np.float32)),
         (BFLOAT16.type(1.5), np.array(1.5, BFLOAT16)),
-        (np.array([1, 2], np.int8), np.array([1, 2], np.int8)),
         (np.array([1.5], ">f4"), np.array([1.5], np.float32)),
         (array.array("i", [1, 2]), np.array([1, 2], np.int32)),
         (b"ab", np.array([97, 98], np.uint8)),
         (memoryview(np.eye(2)), np.eye(2)),
         ([tl.asarray([1, 2]), tl.asarray([3, 4])], np.array([[1, 2], [3, 4]])),
         ([tl.asarray([1, 2], dtype=tl.bfloat16)], np.array([[1, 2]], BFLOAT16)),
-        ([tl.asarray(1), 2.5], np.array([1, 2.5])),
         ([[tl.asarray(1)], [2]], np.array([[1], [2]])),
         ([np.array([1, 2], np.int8), [3, 4]], np.array([[1, 2], [3, 4]])),
         ([tl.zeros((0,), dtype=tl.int8)], np.zeros((1, 0), np.int8)),
@@ -270,13 +179,9 @@ def test_asarray(obj, expected):
         assert x.layout.is_column_major
 
 
-@pytest.mark.parametrize(
-    "array",
-    [np.zeros((3, 0, 2)), np.zeros((3, 0, 2)).T, np.zeros((0, 4))[:, ::2], np.zeros((3, 0))[::-1]],
-    ids=["packed", "transposed", "sliced", "flipped"],
-)
-def test_an_array_without_elements_becomes_row_major(array):
-    assert tl.asarray(array).layout is tl.zeros(array.shape).layout
+def test_an_array_without_elements_becomes_row_major():
+    for empty in (np.zeros((3, 0, 2)).T, np.zeros((0, 4))[:, ::2], np.zeros((3, 0))[::-1]):
+        assert tl.asarray(empty).layout is tl.zeros(empty.shape).layout
 
 
 def test_asarray_of_itself():
@@ -311,10 +216,7 @@ def test_asarray_shares_memory_where_it_can():
     ("obj", "given"),
     [
         (1.5, {}),
-        ([1, 2], {}),
-        (np.float64(1), {}),
         (np.ones(2, np.float32), {"dtype": "float64"}),
-        (tl.ones((2,)), {"dtype": "int8"}),
         (tl.ones((2, 3)), {"layout": "WH"}),
         (np.ones((2, 3)), {"layout": (0, 1)}),
         (np.ones(2, ">f8"), {}),

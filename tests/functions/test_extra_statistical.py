@@ -4,8 +4,8 @@ import warnings
 
 import numpy as np
 import pytest
-from reducing_oracle import WIDE, result_dtype
-from tensors import DTYPES, as_dtype, asarray, host, kind, same, slots
+from reducing_oracle import WIDE
+from tensors import DTYPES, as_dtype, asarray, host, kind, same
 
 import tensorlayout as tl
 
@@ -23,15 +23,6 @@ REDUCTIONS = {
     "nanmedian": "real numeric",
 }
 POSITIONS = {"nanargmin": "real numeric", "nanargmax": "real numeric"}
-
-
-def numbers(dtype, count, nan=True):
-    """Small numbers, some of them NaN where `dtype` has it; sums of them are exact."""
-    values = slots(np.dtype("int8"), count, finite=True) % 5
-    found = values.astype(dtype)
-    if nan and kind(dtype) in "fc":
-        found[slots(np.dtype("int8"), count, seed=1) % 3 == 0] = np.nan
-    return found
 
 
 def numpys(name, array, **given):
@@ -55,18 +46,6 @@ def near(found, expected, message):
 def test_an_infinity_is_not_taken_for_nan(name):
     worst = np.inf if name == "nanargmin" else -np.inf
     assert int(getattr(tl, name)(tl.asarray([np.nan, worst]))) == 1  # NumPy says 0
-
-
-@pytest.mark.parametrize("name", ["nancumsum", "nancumprod", "cumsum", "cumprod"])
-@pytest.mark.parametrize("dtype", ["bool", "float32", "complex64"])
-def test_scans(name, dtype):
-    array = numbers(np.dtype(dtype), 12, nan="nan" in name).reshape(3, 4)
-    x = asarray(array, layout=(0, 1))
-    for axis in (None, 0):
-        expected = numpys(name, array, axis=axis).astype(result_dtype(name, array.dtype))
-        found = getattr(tl, name)(x, axis=axis)
-        near(found, expected, f"{name} of {dtype} along {axis}")
-    assert found.layout.minor_to_major == (0, 1)
 
 
 # --- NaN, infinities, nothing --------------------------------------------------------------------
@@ -112,16 +91,6 @@ def test_degrees_of_freedom():
     same(tl.nanvar(x, correction=1), np.array(7.0))
     same(tl.nanstd(x, ddof=2, keepdims=True), np.array([14.0]) ** 0.5)
     same(tl.nanvar(x, ddof=3), np.array(np.nan))
-
-
-def test_dtypes_asked_for():
-    x = tl.asarray([1.5, np.nan, 2.0], dtype=tl.float32)
-    same(tl.nansum(x, dtype=tl.float64), np.array(3.5))
-    same(tl.nansum(x, dtype=tl.int32), np.array(3, np.int32))  # 1 + 0 + 2
-    same(tl.nanmean(x, dtype=tl.float64), np.array(1.75))
-    same(tl.nancumsum(x, dtype=tl.float64), np.array([1.5, 1.5, 3.5]))
-    with pytest.raises(TypeError, match="nanmean: dtype must be floating-point, got int32"):
-        tl.nanmean(x, dtype=tl.int32)
 
 
 @pytest.mark.parametrize("name", [*REDUCTIONS, *POSITIONS])

@@ -37,13 +37,6 @@ def test_frequencies():
     same(fft.rfftfreq(4, dtype=tl.float16, device=tl.default_device()), np.float16([0, 0.25, 0.5]))
 
 
-@pytest.mark.parametrize("dtype", ["bool", "int64"])
-def test_shifts_of_other_dtypes(dtype):
-    array = np.arange(10).reshape(2, 5).astype(dtype)
-    same(fft.fftshift(asarray(array), axes=-1), np.fft.fftshift(array, -1))
-    same(fft.ifftshift(asarray(array)), np.fft.ifftshift(array))
-
-
 def test_no_axes():
     for x in (tl.asarray(2.0), tl.ones((2, 3), dtype=tl.complex64)):
         for transform in (fft.fftn, fft.ifftn):
@@ -82,6 +75,3 @@ def test_each_call_is_one_record_and_no_layout_is_changed_before(name):
     (record,) = seen
     assert (record.name, record.kind, record.inputs) == (name, "compute", (x.layout,))
     assert record.output == result.layout
-
-
-# --- frequencies and shifts --------------------------------------------------------------------

@@ -13,28 +13,19 @@ pytestmark = pytest.mark.usefixtures("device")
     ("number", "dtype", "text"),
     [
         (0.1 + 0.2, "float64", "0.30000000000000004"),
-        (1.0, "float64", "1.0"),
         (1e20, "float64", "1e+20"),
         (-0.0, "float64", "-0.0"),
-        (float("nan"), "float64", "nan"),
         (float("-inf"), "float32", "-inf"),
-        (0.1, "float32", "0.1"),
         (np.pi, "float32", "3.1415927"),
         (1 / 3, "float32", "0.33333334"),
         (1 / 3, "float16", "0.3333"),
-        (np.pi, "float16", "3.14"),
         (0.1, "bfloat16", "0.1"),
         (1 / 3, "bfloat16", "0.334"),
-        (1.23, "bfloat16", "1.23"),
         (257.0, "bfloat16", "256.0"),
         (3.3895e38, "bfloat16", "3.39e+38"),
-        (float("inf"), "bfloat16", "inf"),
         (float("nan"), "bfloat16", "nan"),
-        (-0.0, "bfloat16", "-0.0"),
         (0.1 + 0.2j, "complex128", "(0.1+0.2j)"),
         (1 / 3 - 2j, "complex64", "(0.33333334-2j)"),
-        (True, "bool", "True"),
-        (-5, "int8", "-5"),
         (2**64 - 1, "uint64", "18446744073709551615"),
     ],
 )
@@ -42,10 +33,6 @@ def test_rank_0_keeps_all_digits(number, dtype, text):
     x = tl.asarray(number, dtype=getattr(tl, dtype))
     assert str(x) == f"{x}" == text
     assert repr(x) == f"Tensor({text}, dtype={dtype}, device='{tl.default_device()}')"
-
-
-def test_sums_print_as_python_does():
-    assert str(tl.asarray(0.1) + 0.2) == str(0.1 + 0.2) == "0.30000000000000004"
 
 
 def test_print_options_do_not_cut_numbers():
@@ -58,11 +45,6 @@ def test_a_number_amid_a_storage():
     assert str(x[0, 1]) == "0.3333333333333333"
     tiled = tl.to_layout(x, "{1,0:T(2,2)}")
     assert str(tl.sum(tiled)) == "3.4333333333333336"
-
-
-def test_other_ranks_print_as_before():
-    assert str(tl.asarray([0.1 + 0.2])) == "[0.3]"
-    assert str(tl.asarray([1.0, 2.0])) == "[1., 2.]"
 
 
 def test_formats_are_those_of_the_number():

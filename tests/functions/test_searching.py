@@ -21,16 +21,6 @@ def test_where_with_scalars():
     same(tl.where(np.bool_(True), 1, tl.asarray([2.0])), np.array([1.0]))
 
 
-# --- nonzero -----------------------------------------------------------------------------------
-
-
-def test_nonzero_of_one_part():
-    same(tl.nonzero(tl.asarray([0j, 1 + 0j, 1j, -0.0 - 0j]))[0], np.array([1, 2]))
-
-
-# --- searchsorted ------------------------------------------------------------------------------
-
-
 def test_scalars_of_searchsorted():
     x = tl.asarray([1, 2, 3], dtype=tl.uint8)
     same(tl.searchsorted(x, 2), np.array(1))
@@ -39,12 +29,6 @@ def test_scalars_of_searchsorted():
     same(tl.searchsorted(tl.asarray([1.0, 2.0]), 2), np.array(1))
     with pytest.raises(OverflowError, match="searchsorted: the Python integer 300 does not fit"):
         tl.searchsorted(x, 300)
-
-
-def test_searchsorted_promotes():
-    x = tl.asarray([-1, 1], dtype=tl.int8)
-    same(tl.searchsorted(x, tl.asarray([255, 0], dtype=tl.uint8)), np.array([2, 1]))
-    same(tl.searchsorted(x, tl.asarray([0.5, 1.5])), np.array([1, 2]))
 
 
 def test_sorters_of_each_integer_dtype():

@@ -441,11 +441,23 @@ def _tensor(a):
     return tl.asarray(a, device=tl.default_device())
 
 
+def _orthonormal(columns):
+    """Raise AssertionError unless the columns of matrices are orthonormal."""
+    wide = _wide(columns)
+    square = np.swapaxes(wide, -1, -2).conj() @ wide
+    identity = np.broadcast_to(np.eye(wide.shape[-1]), square.shape)
+    np.testing.assert_allclose(square, identity, 0, 64 * float(tl.finfo(columns.dtype).eps))
+
+
 def together_qr(found):
+    _orthonormal(found.Q)
+    np.testing.assert_array_equal(_wide(found.R), np.triu(_wide(found.R)))
     return _tensor(_wide(found.Q) @ _wide(found.R))
 
 
 def together_svd(found):
+    _orthonormal(found.U)
+    _orthonormal(found.Vh.mT)
     k = found.S.shape[-1]
     return _tensor(
         _wide(found.U)[..., :k] @ (_wide(found.S)[..., None] * _wide(found.Vh)[..., :k, :])
@@ -453,6 +465,7 @@ def together_svd(found):
 
 
 def together_eigh(found):
+    _orthonormal(found.eigenvectors)
     vectors = _wide(found.eigenvectors)
     back = np.swapaxes(vectors, -1, -2).conj()
     return _tensor(vectors @ (_wide(found.eigenvalues)[..., None] * back))

@@ -8,7 +8,6 @@ import json
 import operator
 import pickle
 import sys
-import warnings
 
 import numpy as np
 import pytest
@@ -24,26 +23,18 @@ HAS_BUFFERS = sys.version_info >= (3, 12)  # a class written in Python can have 
 PROGRAM = """\
 y = np.asarray(x)  # export
 y = np.array(x)  # export
-y = np.array(x, copy=False)  # export
-y = np.asanyarray(x)  # export
 y = np.asarray(x, dtype="float32")  # export
 y = np.ascontiguousarray(x.T)  # export
-y = np.asfortranarray(x)  # export
 y = np.array([x, x])  # export export
 y = np.from_dlpack(x)  # export
 y = np.from_dlpack(x, copy=True)  # copy
 y = rng.permutation(x)  # export
-y = rng.permuted(x)  # export
 y = rng.choice(x)  # export
 y = np.nditer(x)  # export
-y = np.full((3, 4), x)  # export
-y = np.lib.stride_tricks.as_strided(x)  # export
 np.testing.assert_array_equal(x, x)  # export export
 array[...] = x  # export
 y = array[at]  # export
-y = array.take(at)  # export
 y = x.__array__()  # export
-y = x.__array__("float32")  # copy
 y = x.__array__(copy=True)  # copy
 y = x.__dlpack__()  # export
 y = x.__dlpack__(copy=True)  # copy
@@ -53,7 +44,6 @@ y = hasattr(x, "__cuda_array_interface__")
 y = x.view("V8")  # export
 y = pickle.dumps(x, protocol=5)  # export
 y = pickle.dumps(x, protocol=4)
-y = np.asarray(z)  # export
 y = np.array(z)  # copy
 y = np.asarray(z, dtype="complex64")  # copy
 y = np.asarray(b)  # export
@@ -64,18 +54,14 @@ y = list(x)
 y = x.tolist()
 y = x.tobytes()
 y = bytes(x)
-y = float(x[0, 0])
-y = operator.index(at[0])
 y = str(x) + repr(x) + f"{x}"
 y = np.sum(x) + np.concatenate([x, x])  # compute copy compute
 y = np.array_equal(x, array)  # compute compute
-y = np.may_share_memory(x, array)
 np.savetxt(io.StringIO(), x)
 np.save(io.BytesIO(), x)
 y = tl.asarray(x)
 y = tl.asarray([x, x])  # copy
 y = tl.from_dlpack(x)
-y = tl.quantile(x, at / 2)  # compute compute
 """
 BUFFERS = """\
 y = memoryview(x)  # export
@@ -271,17 +257,6 @@ def test_small_exports_and_those_allowed_go_on():
         tl.from_dlpack(x), tl.asarray(x), str(x)
 
 
-def test_an_export_may_be_warned_of():
-    x = tl.zeros((2, 3))
-    code = compile("\n\ny = x.__dlpack__()", "/home/ada/warned.py", "exec")
-    with warnings.catch_warnings(record=True) as found, tl.no_copies(warn=True, exports=True):
-        warnings.simplefilter("always")
-        exec(code, {"x": x})
-    assert [(w.category, w.filename, w.lineno) for w in found] == [
-        (tl.CopyWarning, "/home/ada/warned.py", 3)
-    ]
-
-
 @pytest.mark.cpu
 @pytest.mark.parametrize("dtype", ["float64", "complex128", "bfloat16"])
 def test_numpy_passes_a_refusal_on(dtype):
@@ -292,16 +267,7 @@ def test_numpy_passes_a_refusal_on(dtype):
     array = np.zeros((2, 3), x.dtype)
     refused(lambda: array.__setitem__(..., x))
     assert not array.any()
-    with tl.no_copies(exports=True, allow=["__array_interface__", "__array__", "__buffer__"]):
-        assert np.asarray(x).shape == (2, 3)
-
-
-@pytest.mark.cpu
-@pytest.mark.parametrize("dtype", ["float64", "bfloat16"])
-def test_the_name_in_the_error_is_one_that_lets_it_pass(dtype):
-    x = tl.ones((2, 3), dtype=dtype)
-    name = refused(lambda: np.asarray(x)).record.name
-    with tl.no_copies(exports=True, allow=[name]):
+    with tl.no_copies(exports=True, allow=[refused(lambda: np.asarray(x)).record.name]):
         assert np.asarray(x).shape == (2, 3)
 
 
@@ -330,13 +296,6 @@ def test_totals_tables_and_events_say_what_was_handed_out():
     event = json.loads(seen.to_perfetto())["traceEvents"][1]
     assert (event["cat"], event["ph"], event["args"]["bytes exported"]) == ("export", "i", 24)
     assert [record.name for record in seen.filter("export")] == ["__dlpack__"]
-
-
-def test_what_repeats_is_handed_out_once():
-    x = tl.broadcast_to(tl.ones((1, 4), dtype=tl.float32), (3, 4))
-    with tl.trace() as seen:
-        x.__dlpack__(max_version=(1, 0))
-    assert seen.bytes_exported == 16
 
 
 @pytest.mark.cpu

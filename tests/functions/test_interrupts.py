@@ -46,7 +46,7 @@ class Shared:
             time.sleep(1e-3)
             self.late.append(self.ended.is_set())
         else:
-            self.begun.wait(5)
+            self.begun.wait(5)  # no helper comes to a call that ends before it has one
             if self.fails:
                 raise KeyboardInterrupt
 
@@ -67,22 +67,30 @@ def test_no_helper_writes_after_an_interrupt(fails):
 
 
 def test_interrupts_while_a_helper_is_waited_for():
-    begun, written = threading.Event(), []
+    begun, written = threading.Event(), threading.Event()
     caller = threading.get_ident()
+
+    def interrupt(*_):
+        if not written.is_set():  # a signal may be handled late, after all is over
+            raise KeyboardInterrupt
 
     def move(_):
         if threading.get_ident() == caller:
-            begun.wait(5)
+            begun.wait(120)
             raise KeyboardInterrupt
         begun.set()
         for _ in range(20):
             signal.pthread_kill(caller, signal.SIGINT)
             time.sleep(1e-3)
-        written.append(True)
+        written.set()
 
-    with pytest.raises(KeyboardInterrupt):
-        share_pieces(iter(range(4)), move, 2)
-    assert written == [True]
+    before = signal.signal(signal.SIGINT, interrupt)
+    try:
+        with pytest.raises(KeyboardInterrupt):
+            share_pieces(iter(range(4)), move, 2)
+        assert written.is_set()
+    finally:
+        signal.signal(signal.SIGINT, before)
 
 
 def test_a_copy_that_was_interrupted_is_over():
@@ -97,17 +105,20 @@ def test_a_copy_that_was_interrupted_is_over():
         assert np.array_equal(b, a.T)
 
 
-# A timer interrupts copies at any moment; what is written to `b` afterwards is counted.
+# A timer interrupts copies at any moment; what is written to `b` afterwards is counted. If a callback
+# swallows the exception, the loop ends all the same.
 TIMER = """
-import faulthandler, itertools, random, signal
+import faulthandler, random, signal
 import numpy as np
 from tensorlayout.cpu.engine import threads
 from tensorlayout.cpu.copy.choose import Tuning, choose_copy
 
-faulthandler.dump_traceback_later(60, exit=True)
+faulthandler.dump_traceback_later(500, exit=True)
 threads._affinity = lambda: {0, 1}
 
 def interrupt(*_):
+    global armed
+    armed = False
     raise KeyboardInterrupt
 
 signal.signal(signal.SIGALRM, interrupt)
@@ -117,15 +128,17 @@ plan = choose_copy(b.shape, (900, 1), (1, 1000), 4, Tuning(thread_cost=0.0, thre
 rng = random.Random(1)
 came = late = 0
 while came < 150:
+    armed = True
     try:
         signal.setitimer(signal.ITIMER_REAL, rng.uniform(1e-5, 3e-3))
-        for _ in itertools.repeat(None):
+        while armed:
             plan.run(b, a.T)
     except KeyboardInterrupt:
-        came += 1
-        b[...] = -1
-        for _ in range(3):
-            late += not (b == -1).all()
+        pass
+    came += 1
+    b[...] = -1
+    for _ in range(3):
+        late += not (b == -1).all()
 plan.run(b, a.T)
 print(late, (b == a.T).all())
 """
@@ -133,7 +146,7 @@ print(late, (b == a.T).all())
 
 def test_a_timer_that_interrupts_copies():
     command = [sys.executable, "-c", TIMER]
-    done = subprocess.run(command, capture_output=True, text=True, cwd=ROOT, timeout=120)
+    done = subprocess.run(command, capture_output=True, text=True, cwd=ROOT, timeout=600)
     assert (done.stdout.split(), done.returncode) == (["0", "True"], 0), done.stderr
 
 
@@ -163,7 +176,7 @@ def test_blocks_that_are_interrupted_leave_nothing_behind(name, monkeypatch):
     assert seen.count(True) == len(seen) > 0
 
 
-def test_blocks_around_one_that_was_cut_off_still_count(monkeypatch):
+def test_blocks_around_one_that_was_cut_off_still_count():
     scope = Scope("test")
 
     def work():
@@ -178,8 +191,10 @@ def test_blocks_around_one_that_was_cut_off_still_count(monkeypatch):
 
 def test_a_block_that_goes_before_it_was_known_goes_in_silence(capfd):
     scope = Scope("test")
+    with scope.saying("y"):
+        reference = type(next(iter(scope.blocks)))
     block = scope.saying("x")
-    known = type(_known(scope))(block, scope.blocks.discard)  # nobody asks for its hash
+    known = reference(block, scope.blocks.discard)  # nobody asks for its hash
     del block
     assert known() is None
     assert capfd.readouterr().err == ""
@@ -192,19 +207,15 @@ def test_an_object_that_was_never_initialised_goes_in_silence(kind, capfd):
     assert capfd.readouterr().err == ""
 
 
-def _known(scope):
-    with scope.saying("y"):
-        return next(iter(scope.blocks))
-
-
 def test_plans_after_an_interrupt():
-    x = tl.asarray(np.arange(12.0).reshape(3, 4))
+    values = np.arange(12.0).reshape(3, 4)
+    x = tl.asarray(values)
 
     def work():
         tl.plan.run.cache_clear()
         return tl.sum(x.T + x.T, axis=0)
 
-    expected = (2 * np.arange(12.0).reshape(3, 4)).sum(axis=1)
+    expected = (2 * values).sum(axis=1)
     for _ in at_each_instruction(work, step=37):
         assert np.array_equal(np.asarray(tl.sum(x.T + x.T, axis=0)), expected)
         assert np.array_equal(np.asarray(work()), expected)
@@ -252,7 +263,7 @@ def test_an_interned_value_outlives_a_forgetting_that_was_cut_off():
 
 
 def test_what_is_made_at_once_is_one_object():
-    meeting = threading.Barrier(2, timeout=10)
+    meeting = threading.Barrier(2)
 
     @once.once
     def make(_):

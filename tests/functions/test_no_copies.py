@@ -50,21 +50,10 @@ SAID = {
         "6 bytes of int8 would be copied at LINE, layout (2,3):(3,1) -> (2,3):(3,1); instead,"
         " have the operand in int8",
     ),
-    "copy": (
-        lambda x: x.copy(),
-        "24 bytes of float32 would be copied at LINE, layout (2,3):(3,1) -> (2,3):(3,1); instead,"
-        " use the operand itself, of which it is the same",
-    ),
     "asarray": (
         lambda x: tl.asarray(x, copy=True),
         "24 bytes of float32 would be copied at LINE, layout (2,3):(3,1) -> (2,3):(3,1); instead,"
         " use the operand itself, of which it is the same",
-    ),
-    "concat": (
-        lambda x: tl.concat([x] * 5),
-        "120 bytes of float32 would be copied at LINE, layout (2,3):(3,1), (2,3):(3,1),"
-        " (2,3):(3,1), (2,3):(3,1), … -> (10,3):(3,1); instead, make the whole first, and work out"
-        " each part in a view of it",
     ),
     "__setitem__": (
         lambda x: x.__setitem__(0, x[1]),
@@ -75,16 +64,6 @@ SAID = {
         lambda x: tl.pad(x, 1),
         "80 bytes of float32 would be copied at LINE, layout (2,3):(3,1) -> (4,5):(5,1); instead,"
         " make the padded tensor first, and work out the inside in a view of it",
-    ),
-    "repeat": (
-        lambda x: tl.repeat(x[0], 2),
-        "24 bytes of float32 would be moved into another layout at LINE, layout (3,2):(1,0) ->"
-        " (3,2):(2,1); instead, use the view that repeats elements as it is",
-    ),
-    "reshape with copy": (
-        lambda x: tl.reshape(x, (6,), copy=True),
-        "24 bytes of float32 would be moved into another layout at LINE, layout (2,3):(3,1) ->"
-        " (6,):(1,); instead, leave out copy=True: there is a view",
     ),
 }
 
@@ -97,7 +76,7 @@ def test_what_is_said(name):
     line = f"{error.record.file.rpartition('/')[2]}:{call.__code__.co_firstlineno}"
     assert line.startswith("test_no_copies.py:")
     said = re.sub(r"at \S*test_no_copies.py:\d+", "at LINE", str(error))
-    assert said == f"{name.partition(' ')[0]}: {words}"
+    assert said == f"{name}: {words}"
     assert str(error.record.stack[0]).endswith(line)
     assert host(x).tolist() == [[0, 1, 2], [3, 4, 5]]
 
@@ -111,14 +90,11 @@ def test_what_is_said(name):
         lambda x: tl.to_layout(x, (1, 0)),
         lambda x: tl.sum(x, axis=0),
         lambda x: x.__iadd__(1),
-        lambda x: x.__setitem__(0, 7),
-        lambda x: tl.zeros_like(x),
         lambda x: tl.asarray(x),
         lambda x: tl.asarray([1, 2, 3], dtype=tl.float32, device="cpu"),
         lambda x: tl.astype(x, tl.float32, copy=False),
         lambda x: x.to_device(x.device),
-        lambda x: tl.from_dlpack(x),
-        lambda x: scaled(x),
+        lambda x: tl.astype(x[0, 0], tl.int32),  # of one element
         lambda x: scaled(x, out=tl.zeros((2, 3), dtype=tl.float64)),
     ],
 )
@@ -128,22 +104,11 @@ def test_what_moves_nothing_goes_on(call):
         call(x)
 
 
-def test_a_single_element_is_no_copy():
-    x = numbers(2, 3)
-    with tl.no_copies():
-        tl.astype(x[0, 0], tl.int32)
-        x[0, 0] = x[1, 1]
-
-
-def test_copies_of_fewer_bytes_do_not_count():
+def test_copies_that_go_on():
     x = numbers(2, 3)
     with tl.no_copies(25):
         x.copy()
     assert refused(lambda: x.copy(), at_least=24).record.bytes_written == 24
-
-
-def test_operations_that_may_copy():
-    x = numbers(2, 3)
     with tl.no_copies(allow=("copy", "astype")):
         tl.astype(x.copy(), tl.int16)
     assert refused(lambda: tl.to_layout(x, "WH"), allow=["copy"]).record.name == "to_layout"
@@ -153,9 +118,8 @@ def test_destinations_are_as_they_were():
     out, x = numbers(2, 3), numbers(3, 2)
     refused(lambda: out.__setitem__(..., x.T))
     assert host(out).tolist() == [[0, 1, 2], [3, 4, 5]]
-    same = numbers(4)
-    refused(lambda: same.__setitem__(slice(1, None), same[:-1]))
-    assert host(same).tolist() == [0, 1, 2, 3]
+    refused(lambda: out[0].__setitem__(slice(1, None), out[0, :-1]))
+    assert host(out).tolist() == [[0, 1, 2], [3, 4, 5]]
 
 
 def test_tiles_on_the_way_are_found():
@@ -184,12 +148,6 @@ def test_an_operand_that_the_write_would_disturb_is_found_before_the_write():
     assert host(x).tolist() == [0, 1, 2, 3, 4]
 
 
-def test_nothing_is_left_behind():
-    x = numbers(2, 3)
-    refused(lambda: x.copy())
-    assert host(x.copy()).tolist() == [[0, 1, 2], [3, 4, 5]]
-
-
 def test_warnings_stand_at_the_line_and_the_call_goes_on():
     x = numbers(2, 3)
     code = compile("\n\n\ny = x.copy()", "/home/ada/warned.py", "exec")
@@ -202,23 +160,6 @@ def test_warnings_stand_at_the_line_and_the_call_goes_on():
     assert (warning.filename, warning.lineno) == ("/home/ada/warned.py", 4)
     assert str(warning.message).startswith("copy: 24 bytes of float32 would be copied at /home/ada")
     assert host(space["y"]).tolist() == [[0, 1, 2], [3, 4, 5]]
-
-
-def test_python_shows_a_line_once():
-    code = compile("for _ in range(3):\n    x.copy()\n    x.copy()", "/home/ada/loop.py", "exec")
-    with warnings.catch_warnings(record=True) as found, tl.no_copies(warn=True):
-        warnings.simplefilter("default")
-        exec(code, {"x": numbers(2, 3)})
-    assert [warning.lineno for warning in found] == [2, 3]
-
-
-def test_a_warning_made_an_error_comes_before_the_copy():
-    x = numbers(4)
-    with warnings.catch_warnings():
-        warnings.simplefilter("error", tl.CopyWarning)
-        with pytest.raises(tl.CopyWarning), tl.no_copies(warn=True):
-            x[1:] = x[:-1]
-    assert host(x).tolist() == [0, 1, 2, 3]
 
 
 def test_blocks_nest_and_the_innermost_says():
@@ -284,23 +225,13 @@ def opened(block=tl.no_copies):
 
 
 @pytest.mark.parametrize("first", [0, 1])
-def test_blocks_of_generators_are_left_in_any_order(first):
+def test_blocks_of_generators_are_left_in_any_order_and_thread(first):
     x, blocks = numbers(2, 3), [opened(), opened()]
     for block in blocks:
         next(block)
     blocks[first].close()
     assert is_refused(x)
-    blocks[1 - first].close()
-    assert not is_refused(x)
-    with tl.trace():
-        assert not is_refused(x)
-
-
-def test_a_block_that_is_left_in_another_thread_is_left():
-    x, block = numbers(2, 3), opened()
-    next(block)
-    assert is_refused(x)
-    thread = threading.Thread(target=block.close)
+    thread = threading.Thread(target=blocks[1 - first].close)
     thread.start()
     thread.join()
     assert not is_refused(x)
@@ -358,26 +289,6 @@ def test_it_counts_for_this_thread_and_for_tasks_begun_in_it():
     assert found == [(2, 3), "task"]
 
 
-def test_errors_show_few_frames_of_ours():
-    import traceback
-
-    x = numbers(2, 3)
-    error = refused(lambda: tl.reshape(x.T, (6,)))
-    files = [frame.filename for frame in traceback.extract_tb(error.__traceback__)]
-    assert sum("/tensorlayout/" in file and "/tests/" not in file for file in files) <= 1
-
-
-# ---- Exchange
-
-
-def test_exchange_of_copies():
-    x = numbers(2, 3)
-    assert refused(lambda: x.__dlpack__(copy=True)).record.name == "__dlpack__"
-    assert refused(lambda: tl.from_dlpack(x, copy=True)).record.name == "__dlpack__"
-    tiled = tl.to_layout(numbers(4, 4), T22)
-    assert refused(lambda: tiled.__dlpack__(copy=True)).record.kind == "relayout"
-
-
 @pytest.mark.cpu
 def test_numpys_protocol():
     z = tl.zeros((2, 3), dtype=tl.complex128)
@@ -420,11 +331,3 @@ def test_a_copy_that_the_exporter_made():
     assert [(r.name, r.kind, r.bytes_written) for r in seen] == [("from_dlpack", "copy", 24)]
     error = refused(lambda: tl.from_dlpack(Exporter()))
     assert "have it export its memory: a Exporter made the copy" in str(error)
-
-
-@pytest.mark.cpu
-def test_what_numpy_copies_of_memory_that_it_was_shown_is_its_own():
-    x = numbers(2, 3)
-    with tl.no_copies(), tl.trace() as seen:
-        np.array(x)
-    assert [record.kind for record in seen] == ["export"]

@@ -146,6 +146,14 @@ def row_major(a):
     return asarray(a.copy())
 
 
+def permuted(a):
+    return tl.permute_dims(asarray(a.transpose(1, 0, 2).copy()), (1, 0, 2))
+
+
+def column_major(a):
+    return tl.to_layout(asarray(a), (0, 1, 2))
+
+
 def padded(a):
     layout = tl.Layout.padded(a.shape, (*a.shape[:2], 72), (2, 1, 0), tl.PaddingValue.ZERO)
     return tl.to_layout(asarray(a), layout)
@@ -161,7 +169,7 @@ def strided(a):
     return asarray(wide)[..., ::2]
 
 
-LAYOUTS = [row_major, padded, flipped, strided]
+LAYOUTS = [row_major, permuted, column_major, padded, flipped, strided]
 
 
 def lanes():
@@ -186,9 +194,14 @@ def test_operators(group):
     for make in (row_major, padded):
         operands = [make(array) for array in arrays]
         group.check(OPERATORS[group.function](*operands), f"operator, {make.__name__}")
-        if group.function in IN_PLACE:
-            assert IN_PLACE[group.function](*operands) is operands[0]
-            group.check(operands[0], f"in place, {make.__name__}")
+
+
+@pytest.mark.parametrize("make", LAYOUTS)
+@pytest.mark.parametrize("group", [g for g in GROUPS if g.values[0][0] in IN_PLACE], indirect=True)
+def test_in_place(group, make):
+    x1, x2 = map(make, group.placed(lanes()))
+    assert IN_PLACE[group.function](x1, x2) is x1
+    group.check(x1, f"in place, {make.__name__}")
 
 
 @pytest.mark.cpu  # elsewhere scalars are operands of rank 0, which `tests/ops` draws

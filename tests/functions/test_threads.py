@@ -27,7 +27,7 @@ def frequent_switches():
 
 
 def in_threads(work):
-    """What ``work(number)`` gives in each of eight threads; raises the first exception."""
+    """Return what ``work(number)`` gives in each of eight threads; raise the first exception."""
     barrier = threading.Barrier(THREADS)
     results, errors = [None] * THREADS, []
 
@@ -53,16 +53,6 @@ def test_layouts_that_die_and_are_made_again_stay_one_object():
         return all(tl.Layout((n % 7, 5)) is tl.Layout((n % 7, 5)) for n in range(2000))
 
     assert all(in_threads(work))
-
-
-def test_slices_of_a_shared_tensor():
-    x = tl.reshape(tl.arange(1000), (100, 10))
-
-    def work(number):
-        return [int(tl.sum(x[i, number:] + 1)) for i in range(100)]
-
-    for number, sums in enumerate(in_threads(work)):
-        assert sums == [sum(range(10 * i + number + 1, 10 * i + 11)) for i in range(100)]
 
 
 def test_writes_to_parts_that_do_not_meet():
@@ -99,23 +89,6 @@ def test_the_cache_stays_within_its_bound():
     assert 0 < info.currsize <= info.maxsize
 
 
-def test_padding_holds_its_value_in_every_thread():
-    layout = tl.Layout.padded((3, 5), (4, 8), padding_value=tl.PaddingValue.ONE)
-    storage = np.zeros((THREADS, 32), np.uint8)
-    shared = [tl.from_storage(s, layout, dtype=tl.uint8, fill_padding=True) for s in storage]
-
-    def work(number):
-        for _ in range(50):
-            shared[number][...] = number
-            shared[number] *= 2
-
-    in_threads(work)
-    expected = np.ones((4, 8), np.uint8)
-    for number in range(THREADS):
-        expected[:3, :5] = 2 * number
-        assert np.array_equal(storage[number].reshape(4, 8), expected)
-
-
 def test_large_copies_share_their_helpers():
     x = tl.reshape(tl.arange(600_000, dtype=tl.int32), (600, 1000))
 
@@ -140,19 +113,6 @@ def test_traces_that_begin_and_end_while_others_compute():
     in_threads(work)
 
 
-def test_numpy_and_dlpack_of_one_tensor():
-    x = tl.reshape(tl.arange(12), (3, 4))
-
-    def work(_):
-        for _ in range(50):
-            there = np.from_dlpack(tl.from_dlpack(np.from_dlpack(x)))
-            assert there.ctypes.data == np.asarray(x).ctypes.data
-            assert np.asarray(x[::-1])[0].tolist() == [8, 9, 10, 11]
-
-    in_threads(work)
-    assert np.asarray(x).tolist() == [[0, 1, 2, 3], [4, 5, 6, 7], [8, 9, 10, 11]]
-
-
 def test_the_last_reference_goes_in_any_thread_and_only_once():
     class Watched(np.ndarray):
         def __del__(self):
@@ -171,7 +131,7 @@ def test_the_last_reference_goes_in_any_thread_and_only_once():
 FINALIZERS = """
 import faulthandler, gc, itertools
 import tensorlayout as tl
-faulthandler.dump_traceback_later(250, exit=True)
+faulthandler.dump_traceback_later(500, exit=True)
 sizes = itertools.count(5)
 class Garbage:
     def __init__(self): self.itself = self
@@ -185,7 +145,7 @@ for i in range(4_000):
 
 def test_finalizers_that_use_the_package_find_no_lock_taken():
     command = [sys.executable, "-c", FINALIZERS]
-    done = subprocess.run(command, capture_output=True, text=True, cwd=ROOT, timeout=300)
+    done = subprocess.run(command, capture_output=True, text=True, cwd=ROOT, timeout=600)
     assert (done.returncode, done.stderr) == (0, "")
 
 
@@ -223,7 +183,7 @@ def test_cuda_first_used_by_several_threads():
     command = [sys.executable, "-c", FIRST_USE]
     variables = os.environ | {"TENSORLAYOUT_CUDA_SIMULATOR": "1"}
     done = subprocess.run(
-        command, capture_output=True, text=True, cwd=ROOT, env=variables, timeout=300
+        command, capture_output=True, text=True, cwd=ROOT, env=variables, timeout=600
     )
     assert (done.stdout, done.stderr) == ("[] 1\n", "")
 
@@ -238,8 +198,7 @@ print(getattr(sys, "_is_gil_enabled", lambda: True)())
 
 def test_a_build_without_the_interpreter_lock_stays_without():
     """A module that does not say that it needs none would bring it back, with a warning."""
-    root = pathlib.Path(tl.__file__).parents[1]
     command = [sys.executable, "-W", "error", "-c", LOCK]
-    done = subprocess.run(command, capture_output=True, text=True, cwd=root)
+    done = subprocess.run(command, capture_output=True, text=True, cwd=ROOT)
     locked = not sysconfig.get_config_var("Py_GIL_DISABLED")
     assert (done.stdout, done.stderr) == (f"{locked}\n", "")

@@ -97,13 +97,3 @@ def test_perfetto_events(seen):
     times = [event["ts"] for event in found["traceEvents"]]
     assert times[0] == 0
     assert times[1] >= found["traceEvents"][0]["dur"]
-
-
-def test_what_was_moved_on_the_way_is_a_moment():
-    x = tl.zeros((4, 4), layout="{1,0:T(2,2)}")
-    events = json.loads(run("tl.sum(x)", tl=tl, x=x).to_perfetto())["traceEvents"]
-    assert [(e["name"], e["cat"], e["ph"]) for e in events] == [
-        ("sum", "relayout", "i"),
-        ("sum", "compute", "X"),
-    ]
-    assert events[0]["s"] == "t"

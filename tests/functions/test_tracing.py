@@ -36,15 +36,6 @@ def test_memory_that_is_left_as_it_is_was_not_written():
     assert [record.kind for record in seen] == ["compute"] * 3
 
 
-def test_layouts_are_those_before_and_after():
-    x = tl.zeros((2, 3), dtype=tl.int8)
-    with tl.trace() as seen:
-        tl.to_layout(x, "WH")
-    (record,) = seen
-    assert record.inputs == (tl.Layout((2, 3), (3, 1)),)
-    assert record.output == tl.Layout((2, 3), (1, 2))
-
-
 @pytest.mark.parametrize(
     ("call", "copied"),
     [
@@ -126,12 +117,3 @@ def test_the_table_has_a_line_for_each_record_and_one_of_totals():
     ]
     begin = "1 operation (1 relayout): 24 bytes read, 24 written, 24 of them copied, "
     assert totals.startswith(begin)
-
-
-def test_what_was_moved_on_the_way_has_no_time_of_its_own():
-    x = tl.zeros((4, 4), dtype=tl.float32, layout="{1,0:T(2,2)}")
-    with tl.trace() as seen:
-        tl.sum(x)
-    _, moved, summed, _ = [line.split() for line in without_kernels(str(seen))]
-    assert (moved[1:3], moved[7:11]) == (["sum", "relayout"], ["64", "64", "-", "-"])
-    assert float(summed[9]) > 0

@@ -101,7 +101,6 @@ def how_tested() -> str:
         ("as a function, in each layout", GROUPS),
         ("as an operator, row-major and padded", OF_OPERATORS),
         ("in place, in each layout", [g for g in GROUPS if values_of(g)[0] in IN_PLACE]),
-        ("with one operand broadcast", BINARY),
         ("beside a Python scalar or a tensor of rank 0", BINARY),
     ]
     rows = [(way, f"{sum(cases[values_of(g)] for g in groups):,}") for way, groups in ways]

@@ -105,8 +105,8 @@ def test_a_copy_that_was_interrupted_is_over():
         assert np.array_equal(b, a.T)
 
 
-# A timer interrupts copies at any moment; what is written to `b` afterwards is counted. If a callback
-# swallows the exception, the loop ends all the same.
+# A timer interrupts copies at any moment; what is written to `b` afterwards is counted. The loop
+# also ends if a callback swallows the exception.
 TIMER = """
 import faulthandler, random, signal
 import numpy as np

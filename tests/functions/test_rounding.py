@@ -1,5 +1,6 @@
 """Conversions round once: held against exact fractions. `tests/ops` tries each way to write."""
 
+import itertools
 import math
 from fractions import Fraction
 
@@ -75,7 +76,17 @@ SOURCES = ["int16", "int64", "uint32", "uint64", "float64"]
 
 @pytest.mark.parametrize("target", FORMATS)
 @pytest.mark.parametrize("source", SOURCES)
-def test_elements(source, target):
+def test_elements_on_devices(source, target):
+    check_elements(source, target)
+
+
+@pytest.mark.cpu
+def test_elements():
+    for source, target in itertools.product(SOURCES, FORMATS):
+        check_elements(source, target)
+
+
+def check_elements(source, target):
     numbers = floats() if source == "float64" else integers(source)
     expected = [nearest(n, target) for n in numbers]
     x = asarray(np.array(numbers, source))

@@ -48,9 +48,6 @@ def test_an_infinity_is_not_taken_for_nan(name):
     assert int(getattr(tl, name)(tl.asarray([np.nan, worst]))) == 1  # NumPy says 0
 
 
-# --- NaN, infinities, nothing --------------------------------------------------------------------
-
-
 @pytest.mark.parametrize("dtype", DTYPES["real floating"])
 def test_nothing_but_nan(dtype):
     x = tl.asarray([[np.nan, np.nan], [1, np.nan]], dtype=dtype)
@@ -85,14 +82,6 @@ def test_means_do_not_overflow_on_the_way():
     same(tl.median(tl.asarray([-np.inf, np.inf])), np.array(np.nan))
 
 
-def test_degrees_of_freedom():
-    x = tl.asarray([1.0, 2.0, np.nan, 6.0])
-    same(tl.nanvar(x, ddof=1), np.array(7.0))
-    same(tl.nanvar(x, correction=1), np.array(7.0))
-    same(tl.nanstd(x, ddof=2, keepdims=True), np.array([14.0]) ** 0.5)
-    same(tl.nanvar(x, ddof=3), np.array(np.nan))
-
-
 @pytest.mark.parametrize("name", [*REDUCTIONS, *POSITIONS])
 def test_refused(name):
     words = (REDUCTIONS | POSITIONS)[name]
@@ -125,13 +114,6 @@ def test_methods(name, method):
         near(found, expected, f"along {axis}")
         for one, other in zip(FRACTIONS, expected, strict=True):  # few places: not sorted
             near(getattr(tl, name)(x, one, axis=axis, method=method), other, f"{one} along {axis}")
-
-
-def test_a_nan_reaches_the_quantile():
-    x = tl.asarray([[1.0, np.nan, 3.0], [1.0, 2.0, 3.0]])
-    same(tl.quantile(x, 0.5, axis=1), np.array([np.nan, 2.0]))
-    same(tl.median(x, axis=1), np.array([np.nan, 2.0]))
-    same(tl.nanquantile(x, 0.5, axis=1), np.array([2.0, 2.0]))
 
 
 def test_bfloat16_is_rounded_once():

@@ -301,6 +301,7 @@ def test_view_in_wider_items_and_back():
     wide = x.view(tl.int32)
     assert wide.shape == (2, 3)
     assert wide[1, 0].item() == 6 + (7 << 16)
+    assert read_only(x).view(tl.int32).readonly
     wide[1, 0] = -1
     assert x[1].tolist() == [-1, -1, 8, 9, 10, 11]
     assert x[:, 2:4].view(tl.int32).strides == (3, 1)
@@ -340,21 +341,7 @@ def test_view_of_memory_that_is_not_aligned():
         y.view("int32")
 
 
-def test_view_is_read_only_if_the_tensor_is():
-    assert read_only(tl.zeros(4)).view(tl.int64).readonly
-    assert not tl.zeros(4).view(tl.int64).readonly
-
-
 # --- special methods, errors -------------------------------------------------------------------
-
-
-def test_truth():
-    for shape in ((), (1,), (1, 1, 1)):
-        assert bool(tl.ones(shape)) is True
-        assert bool(tl.zeros(shape, dtype=tl.bool)) is False
-    for shape in ((2,), (0,), (1, 3)):
-        with pytest.raises(ValueError, match=r"^bool: .* use any\(\) or all\(\), got shape"):
-            bool(tl.zeros(shape))
 
 
 def test_special_methods():
@@ -376,6 +363,7 @@ def test_special_methods():
         (lambda x: x.std(ddof="1"), TypeError, "std: ddof must be a real number"),
         (lambda x: x.cumulative_sum(), ValueError, "cumulative_sum: axis must be given"),
         (lambda x: x.sort(kind="bubble"), ValueError, "sort: kind must be"),
+        (lambda x: bool(x[:0]), ValueError, r"bool: .* use any\(\) or all\(\), got shape"),
         (lambda x: x.fill(x), ValueError, "fill: value must be one number, got shape"),
         (lambda x: x.item(), ValueError, "item: needs an index"),
         (lambda x: x.item(1, 9), IndexError, "item: index 9 is out of bounds for dimension 1"),

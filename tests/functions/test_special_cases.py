@@ -257,21 +257,6 @@ def ordinary_values(rng, size, dtype):
     return (values + 1j * values[::-1] if dtype.kind == "c" else values).astype(dtype)
 
 
-@pytest.mark.parametrize(("name", "one", "other", "result"), [
-    ("floor_divide", [7.0, -np.inf, np.inf], [2, 3, -3], [3.0, -np.inf, -np.inf]),
-    ("pow", [-np.inf, -0.0, 4.0], [3, -1, -2], [-np.inf, -np.inf, 0.0625]),
-    ("nextafter", [0.0, -0.0], [0, 1], [0.0, 5e-324]),
-])  # fmt: skip
-def test_operands_of_other_dtypes_are_converted_first(name, one, other, result):
-    x = asarray(one, dtype=tl.float32)
-    for dtype in (tl.int32, tl.float64, tl.int64):
-        found = getattr(tl, name)(tl.astype(x, tl.float64), asarray(other, dtype=dtype))
-        assert same(host(found), np.array(result)).all()
-        if name != "nextafter":
-            found = getattr(tl, name)(x, asarray(other, dtype=tl.int16))
-            assert same(host(found), np.array(result, np.float32)).all()
-
-
 HALF = np.concatenate([[0.0, 1.0], np.geomspace(1e-6, 80.0, LANES)])
 PLANE = (HALF[:, None] + 1j * HALF).ravel()
 CONJUGATE = (

@@ -236,6 +236,8 @@ def _split(
         kind: list[Any]
         if isinstance(item, bool):  # a new dimension of size 1, selected or not
             item, kind = asarray([item], device=x.device), [None]
+        elif isinstance(item, Tensor) and item.dtype == dtypes.bool and not item.ndim:
+            item, kind = item[None], [None]
         elif isinstance(item, Tensor):
             kind = [slice(None)] * (item.ndim if item.dtype == dtypes.bool else 1)
         else:

@@ -24,7 +24,7 @@ INTEGERS = ("int8", "int16", "int32", "uint8", "uint16", "uint32", "uint64")
 def key_for(draw, shape):
     """A key as text, operands by name, and a function that puts NumPy's arrays into it."""
     spread = draw.choice([(2,), (3,), (1,), (5,), (12,), (2, 1), (2, 3), (0,), ()])
-    texts, items, made, dim, dots, alone = [], [], {}, 0, False, False
+    texts, items, made, dim, dots = [], [], {}, 0, False
 
     def add(text, item):
         texts.append(text)
@@ -38,9 +38,8 @@ def key_for(draw, shape):
     while dim < len(shape):
         n = shape[dim]
         choices = ["slice"] * 3 + ["none"] + ["integer"] * 2 * (n > 0) + ["dots"] * (not dots)
-        if not alone:
-            choices += ["positions"] * 2 * (n > 0 or spread == (0,)) + ["mask"]
-            choices += ["boolean"] * draw.chance(0.15)
+        choices += ["positions"] * 2 * (n > 0 or spread == (0,)) + ["mask"]
+        choices += ["boolean"] * draw.chance(0.15)
         match draw.choice(choices):
             case "none":
                 if len(texts) > 8:
@@ -55,11 +54,10 @@ def key_for(draw, shape):
                 if len(texts) > 8:
                     continue
                 truth = draw.chance(0.7)
-                if made or draw.chance(0.5):
+                if draw.chance(0.5):
                     add(str(truth), truth)
-                    continue
-                operand(np.array(truth))
-                alone = True  # beside other data it is refused
+                else:
+                    operand(np.array(truth))
                 continue
             case "integer":
                 i = draw.between(-n, n - 1)

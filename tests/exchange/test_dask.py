@@ -20,7 +20,7 @@ pytestmark = pytest.mark.filterwarnings("default")
 RNG = np.random.default_rng(0)
 A = RNG.normal(size=(12, 8))
 HOLES = np.where(np.arange(96).reshape(12, 8) % 7 == 3, np.nan, A)
-LINE, ROW = A[:, 0].copy(), A[0].copy()
+LINE = A[:, 0].copy()
 TALL = RNG.normal(size=(16, 4))
 SQUARE = RNG.normal(size=(8, 8)) + 8 * np.eye(8)
 NUMBERS = RNG.integers(0, 9, size=24)
@@ -79,14 +79,18 @@ OPERATIONS = {
     "from_array": lambda da, x: x(A),
     "histogram, density": lambda da, x: da.histogram(x(A), bins=[-3, 0, 3], density=True)[0],
     "indices": lambda da, x: x(A)[[7, 1, 1, 10]],
+    "lstsq": lambda da, x: da.linalg.lstsq(x(TALL, (8, 4)), x(TALL[:, 0].copy(), 8))[0],
     "map_overlap": lambda da, x: x(A).map_overlap(smooth, depth=1, boundary="reflect"),
     "mask of rows": lambda da, x: x(A)[x(A)[:, 0] > 0],
     "mean": lambda da, x: x(A).mean(axis=0),
+    "mixed with NumPy's": lambda da, x: x(A) + da.ones((12, 8)),
     "pad": lambda da, x: da.pad(x(A), ((1, 0), (0, 2)), mode="edge"),
     "percentile": lambda da, x: da.percentile(x(LINE), [10, 50, 90]),
+    "percentile of integers": lambda da, x: da.percentile(x(NUMBERS), 50, method="nearest"),
     "qr": lambda da, x: da.linalg.qr(x(TALL, (8, 4))),
     "quantile": lambda da, x: da.quantile(x(A), 0.3, axis=0),
     "rechunk": lambda da, x: x(A).rechunk((4, 8)),
+    "rechunk, without elements": lambda da, x: x(A)[12:].rechunk((1, 8)),
     "select": lambda da, x: da.select([x(A) > 1, x(A) > 0], [x(A), x(A) * 2], 5.0),
     "solve, positive": lambda da, x: da.linalg.solve(
         x(SQUARE @ SQUARE.T, 4), x(A[:8, :3].copy(), (4, 3)), assume_a="pos"
@@ -94,7 +98,7 @@ OPERATIONS = {
     "topk": lambda da, x: da.topk(x(A), 3, axis=0),
     "ufuncs": lambda da, x: np.sin(x(A)) + np.float64(2) * x(HOLES) ** 2,
 }
-OF_SCIPY = {"cholesky", "solve, positive"}
+OF_SCIPY = {"cholesky", "lstsq", "solve, positive"}
 
 # What needs arrays that Dask makes by itself: tensors, where its backend is ours.
 WITH_BACKEND = {

@@ -181,7 +181,11 @@ SHARES = {
     "asarray of a memoryview": lambda a: tl.asarray(memoryview(a)),
     "from_storage": lambda a: tl.from_storage(a, "(2,3):(3,1)", dtype="int16"),
     "through NumPy": lambda a: tl.asarray(np.asarray(tl.asarray(a))),
+    "from_storage, memoryview": lambda a: tl.from_storage(
+        memoryview(a), "(2,3):(3,1)", dtype="int16"
+    ),
     "from_dlpack": lambda a: tl.from_dlpack(a),
+    "from_dlpack of a view": lambda a: tl.from_dlpack(a[:]),
     "through DLPack": lambda a: tl.from_dlpack(tl.asarray(a)),
 }
 

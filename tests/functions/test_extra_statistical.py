@@ -11,19 +11,6 @@ import tensorlayout as tl
 
 pytestmark = pytest.mark.usefixtures("device")
 
-REDUCTIONS = {
-    "nansum": "any",
-    "nanprod": "any",
-    "nanmin": "real numeric",
-    "nanmax": "real numeric",
-    "nanmean": "numeric",
-    "nanvar": "real numeric",
-    "nanstd": "real numeric",
-    "median": "real numeric",
-    "nanmedian": "real numeric",
-}
-POSITIONS = {"nanargmin": "real numeric", "nanargmax": "real numeric"}
-
 
 def numpys(name, array, **given):
     """NumPy's answer, worked out in the widest dtype."""
@@ -42,7 +29,7 @@ def near(found, expected, message):
     np.testing.assert_allclose(got.astype(wide), expected.astype(wide), eps, err_msg=message)
 
 
-@pytest.mark.parametrize("name", POSITIONS)
+@pytest.mark.parametrize("name", ["nanargmin", "nanargmax"])
 def test_an_infinity_is_not_taken_for_nan(name):
     worst = np.inf if name == "nanargmin" else -np.inf
     assert int(getattr(tl, name)(tl.asarray([np.nan, worst]))) == 1  # NumPy says 0
@@ -51,7 +38,7 @@ def test_an_infinity_is_not_taken_for_nan(name):
 @pytest.mark.parametrize("dtype", DTYPES["real floating"])
 def test_nothing_but_nan(dtype):
     x = tl.asarray([[np.nan, np.nan], [1, np.nan]], dtype=dtype)
-    for name in POSITIONS:
+    for name in ("nanargmin", "nanargmax"):
         with pytest.raises(ValueError, match=f"{name}: all elements along axis 1 are NaN"):
             getattr(tl, name)(x, axis=1)
 
@@ -80,16 +67,6 @@ def test_means_do_not_overflow_on_the_way():
     same(tl.median(tl.asarray([most, most])), np.array(most))
     same(tl.median(tl.asarray([np.inf, np.inf])), np.array(np.inf))
     same(tl.median(tl.asarray([-np.inf, np.inf])), np.array(np.nan))
-
-
-@pytest.mark.parametrize("name", [*REDUCTIONS, *POSITIONS])
-def test_refused(name):
-    words = (REDUCTIONS | POSITIONS)[name]
-    for dtype in set(DTYPES["any"]) - set(DTYPES[words]):
-        with pytest.raises(
-            TypeError, match=f"{name}: only {words} dtypes are allowed, got {dtype}"
-        ):
-            getattr(tl, name)(tl.ones((2,), dtype=dtype))
 
 
 # --- quantiles -----------------------------------------------------------------------------------

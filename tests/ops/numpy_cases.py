@@ -64,6 +64,7 @@ isin | {x}, {same}<, invert=True>
 unique | {x}<, return_counts=True>
      | {r}<, return_index=True><, return_inverse=True><, return_counts=True>
      | {r}, equal_nan=False
+     | p(np.array([nan, 1.0, nan, {special}, 1.0])), return_inverse=True<, return_counts=True>
 unique_all unique_counts unique_inverse | {i}
 union1d intersect1d setdiff1d setxor1d | {r}, {same}
 intersect1d | {i}, {same}, return_indices=True
@@ -225,6 +226,7 @@ matvec vecmat | {square}, x[..., 0, :]
 WRITING = """
 put | {w}, {flat}, {values}<, mode={mode}>
 put_along_axis | {w}, {along}, {values}, {axis}
+     | {w}, p(np.array([0, {small}, 7])), 1, None
 putmask place | {w}, {wmask}, {values}
 copyto | {w}, {values}<, casting={casting}><, where={wmask}>
 copyto | {w}, {finite}, casting='unsafe'<, where={wmask}>

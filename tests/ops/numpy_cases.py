@@ -35,6 +35,7 @@ var std nanvar nanstd | {q}<, axis={axes}><, keepdims=True><, ddof=1>
 median nanmedian | {q}<, axis={axes}><, keepdims=True>
 quantile nanquantile | {q}, {fraction}<, axis={axes}><, method={method}><, keepdims=True>
 quantile | {found}, {fraction}<, axis={axis}>, method={exact}
+     | p(np.array([2**53 + 1, 2**62 + 1, 2**62 + 3])), {fraction}, method={exact}
 percentile nanpercentile | {q}, {percent}<, axis={axes}><, method={method}>
 percentile | {found}, {percent}<, axis={axis}>, method={exact}
 argmax argmin | {r}<, axis={axis}><, keepdims=True>

@@ -249,7 +249,7 @@ def test_arguments_that_are_refused():
         (lambda: np.average(new(np.zeros((0, 2))), axis=1), r"average: .*\(0, 2\)"),
         (lambda: np.choose(x.astype(tl.int8), [x[:, 0]]), "choose: a must be at least 0 and below"),
         (lambda: np.putmask(x, [True, False], 1), "putmask: mask must have 6 elements, as a has"),
-        (lambda: np.putmask(tl.asarray([1, 2]), [True, False], 1.5), "putmask: "),
+        (lambda: np.putmask(tl.asarray([1, 2]), [True, False], x[0, :2]), "rule 'safe'"),
         (lambda: np.place(x, x > 0, []), "place: vals must have at least one element"),
         (lambda: np.unravel_index(tl.asarray([0]), (2,) * 63), r"more than 2\*\*63 - 1 elements"),
         (lambda: np.sum(x, 0, out=tl.ones(2)), "out must have the shape"),

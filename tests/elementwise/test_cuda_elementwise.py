@@ -312,6 +312,8 @@ SQUARE = Layout.row_major((4, 4))
         (LINE, 0, LINE, 64, False),
         (LINE, 0, LINE, 60, True),
         (LINE, 64, LINE, 0, False),
+        # rows of two between single elements
+        (Layout((3,), (4,)), 0, Layout((3, 2), (4, 1)), 12, True),
         # transposed, turned round, repeated
         (SQUARE, 0, SQUARE.permute((1, 0)), 0, True),
         (LINE, 0, LINE.flip((0,)), 0, True),

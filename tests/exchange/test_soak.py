@@ -60,7 +60,7 @@ def flat():
         pytest.skip("optional: Linux's /proc")
     before, seen = shared(), []
     yield lambda: seen.append(resident())
-    assert seen[-1] < seen[0] + (20 << 20), seen
+    assert not seen or seen[-1] < seen[0] + (20 << 20), seen  # a test that was skipped saw nothing
     assert shared() <= before
 
 

@@ -307,6 +307,7 @@ def test_view_in_wider_items_and_back():
     assert x[:, 2:4].view(tl.int32).strides == (3, 1)
     assert [x[1].view(kind).layout.offset for kind in (tl.int8, tl.int32)] == [12, 3]
     assert wide[:, 1:].view(tl.int8).shape == (2, 8)
+    assert wide[::-1].view(tl.int8)[1].tolist() == wide.view(tl.int8)[0].tolist()
     assert x.view(tl.bfloat16).dtype == BFLOAT16
     padded = tl.ones((2, 4), dtype=tl.int16, layout=Layout.padded((2, 4), (2, 8)))
     assert str(padded.view(tl.int32).layout) == "(2,2):(4,1) padded=(2,4)"

@@ -29,8 +29,16 @@ DEVICES = [
 ]
 
 # Modules whose tests are on the hybrid by default; those of others are `long` there.
-ON_HYBRID = {"test_every_kernel", "test_indexing", "test_ops", "test_plan", "test_sets"}
-ON_HYBRID |= {"test_sort", "test_tensor", "test_tracing", "test_written_values"}
+ON_HYBRID = {
+    "test_every_kernel",
+    "test_indexing",
+    "test_ops",
+    "test_plan",
+    "test_sets",
+    "test_sort",
+    "test_tensor",
+    "test_tracing",
+}
 
 
 def devices_of(module, long):
@@ -53,15 +61,6 @@ def is_long(parameters):
     dtypes = {v for v in values if isinstance(v, str)} & set(tensors.DTYPES["movable"])
     short = dtypes <= (MIXED if len(dtypes) > 1 else FEW)
     return parameters.get("device", "cpu") != "cpu" and not short
-
-
-def few_first(cases):
-    """Parameters: the cases of a few dtypes, the rest as `long` ones; a dtype ends each."""
-    found = []
-    for case in cases:
-        values = (case,) if isinstance(case, str) else case
-        found.append(pytest.param(*values, marks=() if values[-1] in FEW else pytest.mark.long))
-    return found
 
 
 @contextmanager

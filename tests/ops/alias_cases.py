@@ -260,6 +260,25 @@ def columns(draw):
     return shared.case("x = column", "x[...] = v", lambda x, arrays: cast(arrays["v"], dtype))
 
 
+def retyped(draw):
+    """The memory that is written, or some beside it, read as another dtype."""
+    dtype = draw.dtype()
+    source = _readable(draw, dtype)
+    count = draw.between(1, 40)
+    step = draw.choice((1, 1, 2, -1))
+    begin = draw.choice((0, 0, 1, 5)) + (count - 1) * (step < 0)
+    layouts = Layout((count,), (1,)), Layout((count,), (step,), offset=begin)
+    shared = Shared(draw, dtype, shape=(count,))
+    types = as_dtype(dtype), as_dtype(source)
+    room = max(a.required_size * d.itemsize for a, d in zip(layouts, types, strict=True))
+    shared.storage = np.zeros(room, np.uint8)
+    parts = [Part(layout, d) for layout, d in zip(layouts, types, strict=True)]
+    shared.x = shared.parts["x"] = parts[0]
+    shared.fill(draw.values(types[1], 61, "moved"))
+    shared.parts["v"] = parts[1]
+    return shared.case("x = retyped", "x[...] = v", lambda x, arrays: cast(arrays["v"], dtype))
+
+
 SIGNS = {
     "b": {"&": "bitwise_and", "|": "bitwise_or", "^": "bitwise_xor"},
     "f": {"+": "add", "-": "subtract", "*": "multiply", "//": "floor_divide", "%": "remainder"},
@@ -339,7 +358,7 @@ def along(draw):
     return shared.case("put_along_axis by its memory", text, change)
 
 
-ALL = (by_mask, at_positions, assigned, columns, in_place, products, along)
+ALL = (by_mask, at_positions, assigned, columns, retyped, in_place, products, along)
 CASES = {f"aliases {f.__name__}": f for f in ALL}
 WEIGHTS = {"aliases by_mask": 6, "aliases at_positions": 8, "aliases assigned": 6}
-WEIGHTS |= {"aliases columns": 4, "aliases in_place": 4, "aliases along": 3}
+WEIGHTS |= {"aliases columns": 4, "aliases retyped": 4, "aliases in_place": 4, "aliases along": 3}

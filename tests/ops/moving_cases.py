@@ -63,7 +63,10 @@ def moveaxis(draw):
 
 def expand_dims(draw):
     x = anything(draw)
-    axis = draw.axis(x.layout.ndim + 1)
+    count = draw.between(1, 3)
+    rank = x.layout.ndim + count
+    axes = tuple(d - rank * draw.chance(0.3) for d in draw.random.sample(range(rank), count))
+    axis = axes[0] if count == 1 else axes
     return viewed("expand_dims", f"tl.expand_dims(x, {axis})", x, lambda a: np.expand_dims(a, axis))
 
 

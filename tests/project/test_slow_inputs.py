@@ -358,7 +358,8 @@ def test_printing_looks_at_few_elements(shape):
 # --- all functions, and long inputs: minutes -----------------------------------------------------
 
 LONG = 100_000  # letters, items or digits
-SECONDS = 0.5  # of the processor, for what takes 50 ms when nothing else runs
+# Of the processor, for what takes 50 ms; steps for each pair of letters would take hours.
+SECONDS = 10
 
 
 def lengthened(kind, make):

@@ -294,6 +294,19 @@ def test_a_change_of_a_header_compiles_anew(tmp_path, monkeypatch, place):
     assert (counters.compiles, counters.cache_hits) == (5, 1)
 
 
+@needs_compiler
+def test_a_header_is_compiled_once_for_the_files_that_include_it(tmp_path, place):
+    if not host_compiler._precompiles():
+        pytest.skip("optional: g++")
+    counters = Counters()
+    for number in range(3):
+        file = tmp_path / f"{number}.cu"
+        file.write_text('#include "operations.cuh"\nKERNEL(one, Scalar) {}\n')
+        host_compiler.shared_object(str(file), (), counters)
+    assert counters.compiles == 3
+    assert len(list(place.glob("operations-*.gch"))) == 1
+
+
 # ---- No room
 
 

@@ -222,9 +222,10 @@ def _on_device(name: str, obj: Any, dtype: DType | None, devices: tuple[Device, 
         raise ValueError(msg)
     x = under(name, _put_together, obj, devices[0])
     kind = x.dtype if dtype is None else dtype
-    if x.dtype == kind and x.layout.is_row_major:
+    layout = Layout.row_major(x.shape)
+    if (x.dtype, x.layout) == (kind, layout):  # an empty one is row-major in any order
         return x
-    return dispatch.call(_COPIES[name], (x._spec, Layout.row_major(x.shape), kind), (x,))
+    return dispatch.call(_COPIES[name], (x._spec, layout, kind), (x,))
 
 
 def _put_together(obj: Any, device: Device) -> Tensor:

@@ -10,7 +10,7 @@ import subprocess
 import pytest
 
 from tensorlayout.cuda.engine import host_compiler, structs
-from tensorlayout.cuda.engine.kernel_shapes import kernel, kernels_in, parameters, unit
+from tensorlayout.cuda.engine.kernel_shapes import index_type, kernel, kernels_in, parameters, unit
 from tensorlayout.kernels_path import header_directory, kernel_directory
 
 FILES = sorted(
@@ -104,7 +104,8 @@ def structures_of(file, types):
     constants |= {name: int(value) for name, value in types if name in ("OPERANDS", "NUMBERS")}
     found = {}
     for each in kernels_in(file, types):
-        text = next(line for line in unit(file, types).splitlines() if f"({each.symbol}," in line)
+        lines = unit(file, types, index_type(each)).splitlines()
+        text = next(line for line in lines if f"({each.symbol}," in line)
         found[re.search(r", (.*?)\) \{", text)[1]] = parameters(each, **constants)
     assert found
     assert max(map(ctypes.sizeof, found.values())) <= 4096  # what a launch takes
@@ -179,8 +180,9 @@ def test_shapes_are_those_declared(tmp_path):
         "3_int8_t_1",
     ]
     assert symbols == [*(f"{name}_{x}" for name in ("do_some", "do_same") for x in some), "do_one"]
-    text = unit(str(file), (("BYTES", "4"),)).splitlines()
+    text = unit(str(file), (("BYTES", "4"),), "int64_t").splitlines()
     assert "BLOCK_KERNEL(do_same_2_int64_t_8, Some<2>) { work<2>(p, 8); }" in text
+    assert not any("int32_t" in line for line in text)
     assert text[0] == f'#include "{file}"'
     assert text[-1] == "KERNEL(do_one, Some<1>) { work<1>(p, 0); }"
     other = kernels_in(str(file), (("BYTES", "2"), ("OTHER", "float")))

@@ -85,16 +85,19 @@ def compiler() -> tuple[tuple[str, ...], str]:
     raise RuntimeError(msg)
 
 
-def shared_object(file: str, types: tuple[tuple[str, str], ...], counters: Counters) -> Path:
+def shared_object(
+    file: str, types: kernel_shapes.Types, counters: Counters, index: str = "int32_t"
+) -> Path:
     """A file of kernels, in all shapes that it declares for the macros `types`, compiled or cached.
 
+    `index`: their macro INDEX, where they have it.
     RuntimeError with the compiler's message if it does not compile; FileNotFoundError.
     """
     given = (*FLAGS, *shlex.split(os.environ.get("TENSORLAYOUT_SIMULATOR_FLAGS", "")))
     flags = (*given, *(f"-D{name}={value}" for name, value in types))
     path = kernel_directory() / file
     texts = disk_cache.sources(path, header_directory())
-    unit = kernel_shapes.unit(file, types)
+    unit = kernel_shapes.unit(file, types, index)
 
     def make(target: Path) -> None:
         written = target.with_suffix(".cpp")

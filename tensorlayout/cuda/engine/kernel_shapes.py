@@ -9,7 +9,8 @@ of each::
 
 Each macro has the values behind its ``=``: words, or expressions without blanks of the macros
 before and of those that name types. ``WHERE`` leaves out shapes. For a GPU the macros of one shape
-are defined, and the compiler gets the file; the simulator gets all shapes behind one another.
+are defined, and the compiler gets the file; the simulator gets all shapes of one type of index
+behind one another.
 """
 
 from __future__ import annotations
@@ -75,11 +76,21 @@ def parameters(kernel: Kernel, **constants: int) -> Any:
     return struct(kernel.file, _replaced(declared.parameters, dict(kernel.shape)), **constants)
 
 
-def unit(file: str, types: Types) -> str:
-    """What the simulator compiles: the file, then its kernels in all shapes."""
+def index_type(kernel: Kernel) -> str:
+    """The type that a kernel computes positions in; of one without a macro for it, any will do."""
+    return dict(kernel.shape).get("INDEX", "int32_t")
+
+
+def unit(file: str, types: Types, index: str) -> str:
+    """What the simulator compiles: the file, then its kernels in all shapes of this type of index.
+
+    Few calls need indices of 64 bits, and their kernels are nearly half of a file's.
+    """
     lines = [f'#include "{file}"']
     for each in _declared(file).values():
         for shape in _shapes(file, each.name, types).values():
+            if dict(shape).get("INDEX", index) != index:
+                continue
             symbol = Kernel(file, each.name, types, shape).symbol
             text = _replaced(f"{each.parameters}) {each.text}", dict(shape))
             lines.append(f"{each.macro}({symbol}, {text}")

@@ -51,6 +51,7 @@ from tensorlayout.cuda.engine.driver import (
     no_memory,
 )
 from tensorlayout.cuda.engine.host_compiler import compiler, shared_object
+from tensorlayout.cuda.engine.kernel_shapes import Types, index_type
 from tensorlayout.cuda.engine.ranges import Ranges, collecting_nothing, lock_kept_over_forks
 from tensorlayout.cuda.engine.structs import constant, struct
 from tensorlayout.scopes import Block, Scope
@@ -220,7 +221,7 @@ class SimulatorDriver(Driver):
         limit = os.environ.get("TENSORLAYOUT_SIMULATOR_MEMORY")
         self._limit = int(limit) if limit else None
         self.ranges = tuple(Ranges() for _ in range(int(count)))
-        self._libraries: dict[tuple[str, tuple[tuple[str, str], ...]], _Library] = {}
+        self._libraries: dict[tuple[str, Types, str], _Library] = {}
 
     def current_device(self) -> int:
         return _device.get() or 0
@@ -320,9 +321,10 @@ class SimulatorDriver(Driver):
         return np.ndarray(given.shape, given.dtype, memory, given.address - low, given.steps)
 
     def _library(self, kernel: Kernel) -> _Library:
-        key = kernel.file, kernel.types
+        index = index_type(kernel)
+        key = kernel.file, kernel.types, index
         if key not in self._libraries:
-            path = shared_object(kernel.file, kernel.types, self.counters)
+            path = shared_object(kernel.file, kernel.types, self.counters, index)
             self._libraries[key] = _Library(kernel.file, path)
         return self._libraries[key]
 

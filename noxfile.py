@@ -38,7 +38,7 @@ def consumers(session: nox.Session) -> None:
 @nox.session
 def lint(session: nox.Session) -> None:
     """Hold style and types against the rules."""
-    session.install("-e", ".[test]")
+    session.install("-e", ".[test,ci]")
     session.run("ruff", "check")
     session.run("ruff", "format", "--check")
     session.run("mypy")

@@ -137,6 +137,13 @@ def test_columns_of_one_storage_round_once():
     assert expected[0] == 1.0078125
 
 
+@pytest.mark.parametrize("key", [[0, 2], [True, False, True]])
+def test_numbers_written_at_positions_round_once(key):
+    x = tl.zeros(3, dtype=tl.bfloat16)
+    x[tl.asarray(key)] = 1 + 2**-8 + 2**-40  # just above the middle of two numbers
+    assert x.tolist() == [1 + 2**-7, 0, 1 + 2**-7]
+
+
 @pytest.mark.cpu
 def test_arrays_of_numpy():
     x = tl.asarray([math.nan, math.inf, -3e9, 1.9, -1.9])

@@ -8,7 +8,7 @@ import math
 import numpy as np
 from case import Case, Refused, but_signs_of_zeros, packed, same
 from casting import cast, promoted
-from draws import MOST, padding_bits, padding_mask, places
+from draws import MOST, NEAR_TIES, padding_bits, padding_mask, places
 from moving_cases import anything
 from narrow_values import bits_of
 from tensors import BFLOAT16, NARROW, as_dtype, kind
@@ -139,7 +139,7 @@ def write(draw):
         value = {}
         return Case(name, f"x[{text}] = 1", {"x": x, **made}, lambda *_: there, same, writes="x")
     if draw.chance(0.3):
-        number = draw.choice((0, 1, True))
+        number = draw.choice((0, 1, True, *(NEAR_TIES if kind(as_dtype(dtype)) in "fc" else ())))
         value, shown = {}, str(number)
         content = np.array(number)
     else:
@@ -148,7 +148,7 @@ def write(draw):
             other = dtype
         cut = draw.between(0, there.ndim) if draw.chance(0.3) else 0
         shape = tuple(1 if draw.chance(0.15) else n for n in there.shape[cut:])
-        if not made and draw.chance(0.1):  # sizes that stand before, of which only 1 fits
+        if there.ndim and not made and draw.chance(0.1):  # sizes that stand before, of which only 1 fits
             shape = (2 if there.size and draw.chance(0.3) else 1, *[1] * cut, *shape)
         value, shown = {"y": draw.operand(other, shape, "moved")}, "y"
         content = value["y"].array

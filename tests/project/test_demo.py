@@ -70,6 +70,10 @@ def picture(tmp_path):
     return written
 
 
+# The demo as users start it takes five seconds; of small pictures it runs below.
+on_photographs = pytest.mark.ci
+
+
 @pytest.fixture(scope="module")
 def demo(tmp_path_factory):
     """The folder, the output and the steps of the demo on the photographs of the package."""
@@ -102,6 +106,7 @@ def photographs():
 # ---- On the photographs of the package
 
 
+@on_photographs
 def test_output_fits_100_columns_of_plain_ascii(demo):
     out, said, _ = demo
     assert max(map(len, said.replace(str(out), "OUT").splitlines())) <= 100
@@ -111,6 +116,7 @@ def test_output_fits_100_columns_of_plain_ascii(demo):
     assert "cut to 400 x 427, from the middle" in said
 
 
+@on_photographs
 def test_nothing_more_is_copied_than_what_is_asked_for(demo):
     firsts = {"cut to multiples of 4": "directml", "bytes to float32": "statistics"}
     copied, part = {"pipeline": {}, "directml": {}, "statistics": {}}, "pipeline"
@@ -137,6 +143,7 @@ def test_nothing_more_is_copied_than_what_is_asked_for(demo):
     }
 
 
+@on_photographs
 def test_numpy_and_torch_see_the_same_address(demo):
     assert len(set(re.findall(r" (0x[0-9a-f]+)", demo[1]))) == 1
     assert "NumPy:   0x" in demo[1]
@@ -144,6 +151,7 @@ def test_numpy_and_torch_see_the_same_address(demo):
         assert re.search(r"PyTorch: 0x.*channels_last: yes", demo[1])
 
 
+@on_photographs
 def test_mosaic_is_what_numpy_makes_of_the_photographs(demo, photographs):
     rows = []
     for p in photographs:
@@ -153,6 +161,7 @@ def test_mosaic_is_what_numpy_makes_of_the_photographs(demo, photographs):
     np.testing.assert_array_equal(decoded(demo[0] / "mosaic.png"), np.vstack(rows))
 
 
+@on_photographs
 def test_normalised_is_what_numpy_makes_of_the_photographs(demo, photographs):
     mean, std = (np.array(v, np.float32) for v in (pipeline.MEAN, pipeline.STD))
     x = (np.hstack(photographs).astype(np.float32) / np.float32(255) - mean) / std
@@ -477,6 +486,7 @@ def facts(demo):
     return json.loads((demo[0] / "a.json").read_text("utf-8"))
 
 
+@on_photographs
 def test_the_total_is_of_the_steps_that_all_did(facts):
     total = facts["total"]
     both = [s for s in facts["steps"] if s["seconds"].keys() == total["seconds"].keys()]
@@ -626,6 +636,7 @@ class Checked(HTMLParser):
         self.text.append(data)
 
 
+@on_photographs
 def test_the_page_has_all_steps_and_needs_nothing_from_elsewhere(demo, facts):
     text = (demo[0] / "page" / "tensorlayout-demo.html").read_text("utf-8")
     page = Checked(text)

@@ -148,7 +148,8 @@ def write(draw):
             other = dtype
         cut = draw.between(0, there.ndim) if draw.chance(0.3) else 0
         shape = tuple(1 if draw.chance(0.15) else n for n in there.shape[cut:])
-        if there.ndim and not made and draw.chance(0.1):  # sizes that stand before, of which only 1 fits
+        if there.ndim and not made and draw.chance(0.1):
+            # Sizes that stand before, of which only 1 fits.
             shape = (2 if there.size and draw.chance(0.3) else 1, *[1] * cut, *shape)
         value, shown = {"y": draw.operand(other, shape, "moved")}, "y"
         content = value["y"].array

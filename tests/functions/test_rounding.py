@@ -138,10 +138,11 @@ def test_columns_of_one_storage_round_once():
 
 
 @pytest.mark.parametrize("key", [[0, 2], [True, False, True]])
-def test_numbers_written_at_positions_round_once(key):
+@pytest.mark.parametrize(("number", "nearest"), [(1 + 2**-8 + 2**-40, 1 + 2**-7), (1 + 2**-8, 1)])
+def test_numbers_written_at_positions_round_once(key, number, nearest):
     x = tl.zeros(3, dtype=tl.bfloat16)
-    x[tl.asarray(key)] = 1 + 2**-8 + 2**-40  # just above the middle of two numbers
-    assert x.tolist() == [1 + 2**-7, 0, 1 + 2**-7]
+    x[tl.asarray(key)] = number
+    assert x.tolist() == [nearest, 0, nearest]
 
 
 @pytest.mark.cpu

@@ -23,7 +23,7 @@ def demo(session: nox.Session) -> None:
 
 @nox.session
 def test(session: nox.Session) -> None:
-    """Run the tests, about four minutes on two cores."""
+    """Run the tests, five minutes on two cores, three with compiled kernels."""
     run(session, "test", "-m", "pytest", "-n", "2")
 
 

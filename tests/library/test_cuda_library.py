@@ -67,6 +67,12 @@ def test_short_floats_are_converted_and_rounded_by_kernels(driver):
 
 
 @needs_compiler
+def test_what_is_repeated_is_converted_once_and_stays_repeated(driver):
+    x = tl.broadcast_to(tl.asarray([[1], [2]], dtype=tl.bfloat16, device="cuda"), (2, 3))
+    assert tl.vecdot(x, x).tolist() == [3, 12]
+
+
+@needs_compiler
 def test_shapes_that_depend_on_data_wait_once(driver):
     x = tl.asarray(numbers("int32", (5, 7)), device="cuda")
     for call in (tl.unique_all, tl.unique_counts, tl.unique_inverse, tl.unique_values):

@@ -151,3 +151,11 @@ def test_compiled_for_a_gpu_without_spills(architecture):
                 0,
                 True,
             )
+
+
+@NEEDS_COMPILER
+@pytest.mark.parametrize("method", ["lower", "higher", "nearest"])
+def test_large_integers_stay_numbers_of_the_data(driver, method):
+    array = 2**53 + np.array([1, 3, 5, 9])
+    found = np.quantile(tl.asarray(array, device="cuda"), [0.2, 0.5, 0.9], method=method)
+    same(found.to_device("cpu"), np.quantile(array, [0.2, 0.5, 0.9], method=method))

@@ -293,7 +293,8 @@ def _item(name: str, x: Tensor, item: Any) -> Any:
         item = _array(name, item)
         if item.size == 0 and item.dtype == dtypes.float64:
             item = asarray(np.empty(item.shape, np.int64))
-        item = item if item.ndim == 0 else moved(item, x.device)
+        is_integer = item.ndim == 0 and item.dtype != dtypes.bool
+        item = item if is_integer else moved(item, x.device)
     if isinstance(item, Tensor):
         if not dtypes.in_category(item.dtype, "integer or boolean"):
             msg = f"{name}: positions must be integers or booleans, got dtype {item.dtype}"

@@ -17,6 +17,8 @@ pytestmark = pytest.mark.usefixtures("device")
         lambda: tl.asarray(1),
         True,
         np.True_,
+        np.array(True),
+        (np.array(False), 1),
         (np.uint8(0), ...),
         slice(np.int64(1)),
     ],

@@ -98,6 +98,11 @@ def cached(key: str, suffix: str, make: Callable[[Path], None], counters: Counte
         raise RuntimeError(msg) from None
 
 
+def is_kept(key: str, suffix: str) -> bool:
+    """True if there is an entry of `key`, so that `cached` would make none."""
+    return _is_whole(folder() / (key + suffix))
+
+
 def content(entry: Path) -> bytes:
     """What was made for an entry that `cached` gave."""
     return entry.read_bytes()[:-_CHECKSUM_BYTES]

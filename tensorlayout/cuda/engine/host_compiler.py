@@ -98,34 +98,46 @@ def shared_object(
     path = kernel_directory() / file
     texts = disk_cache.sources(path, header_directory())
     unit = kernel_shapes.unit(file, types, index)
+    key = f"{path.stem}-{_key(texts, *flags, unit)}"
+    common, header = header_directory() / _PRECOMPILED, None
+    if counters.compiles and common in texts and not disk_cache.is_kept(key, ".so"):
+        included = _key(disk_cache.sources(common, header_directory()), *given)
+        header = _precompiled(given, f"{common.stem}-{included}", disk_cache.folder())
 
     def make(target: Path) -> None:
-        written = target.with_suffix(".cpp")
-        text = unit
-        if counters.compiles and _precompiles() and header_directory() / _PRECOMPILED in texts:
-            # Taken in place of the header, if it fits the flags.
-            (target.parent / f"{_PRECOMPILED}.gch").symlink_to(_precompiled(given))
-            text = f'#include "{_PRECOMPILED}"\n{unit}'
-        written.write_text(text, "utf-8")
-        _compile(path, "-shared", *flags, str(written), "-o", str(target))
+        written, arguments = target.with_suffix(".cpp"), ("-shared", *flags, "-o", str(target))
+        if header is not None:
+            link = target.parent / f"{_PRECOMPILED}.gch"  # taken in place of what is included
+            link.symlink_to(header)
+            written.write_text(f'#include "{_PRECOMPILED}"\n{unit}', "utf-8")
+            with contextlib.suppress(RuntimeError):  # some flags make headers that cannot be used
+                _compile(path, *arguments, str(written))
+                return
+            link.unlink()
+        written.write_text(unit, "utf-8")
+        _compile(path, *arguments, str(written))
 
-    return disk_cache.cached(f"{path.stem}-{_key(texts, *flags, unit)}", ".so", make, counters)
-
-
-def _precompiles() -> bool:
-    """True for g++; other compilers look for such headers elsewhere."""
-    return "Free Software Foundation" in compiler()[1]
+    return disk_cache.cached(key, ".so", make, counters)
 
 
-def _precompiled(flags: tuple[str, ...]) -> Path:
-    """The header that most files include, compiled or cached."""
-    path = header_directory() / _PRECOMPILED
+@functools.cache
+def _precompiled(flags: tuple[str, ...], key: str, place: Path) -> Path | None:
+    """The header that most files include, compiled or cached; None where g++ cannot make it.
+
+    `key`: of the entry. `place`: the folder of the cache, to look again where that changes.
+    """
+    if "Free Software Foundation" not in compiler()[1]:  # others look for such headers elsewhere
+        return None
 
     def make(target: Path) -> None:
-        _compile(path, *flags, "-x", "c++-header", str(path), "-o", str(target))
+        written = target.with_suffix(".hpp")
+        written.write_text(f'#include "{_PRECOMPILED}"\n', "utf-8")
+        _compile(written, *flags, "-x", "c++-header", str(written), "-o", str(target))
 
-    key = _key(disk_cache.sources(path, header_directory()), *flags)
-    return disk_cache.cached(f"{path.stem}-{key}", ".gch", make, Counters())
+    try:
+        return disk_cache.cached(key, ".gch", make, Counters())
+    except RuntimeError:  # no room, or flags with which there is no such header
+        return None
 
 
 def _key(texts: dict[Path, bytes], *parts: str) -> str:

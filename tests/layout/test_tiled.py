@@ -109,6 +109,12 @@ def test_what_only_a_copy_can_hold_is_refused_without_one():
     assert not hasattr(x, "__cuda_array_interface__")
 
 
+def test_rows_lie_in_several_tiles():
+    x, array = tiled()
+    for n in range(3):
+        same(x[n], array[n])
+
+
 def test_one_element_in_a_tile_and_in_a_padded_row():
     tile = Layout((2, 1), parts=[((1, 4), (2, 1)), ((1, 2),)], padded_shape=(4, 2))
     row = Layout.padded((2, 1), (4, 2), (0, 1))

@@ -7,6 +7,7 @@ NumPy does not survive that.
 
 from __future__ import annotations
 
+import re
 from contextlib import contextmanager
 
 import numpy_memory
@@ -20,10 +21,12 @@ from case import (
     _written,
     judge,
 )
+from tensors import NARROW
 
 import tensorlayout as tl
 from tensorlayout.cuda.engine.driver import driver
 
+OTHERS = re.compile(rf"\b({'|'.join(['bfloat16', *NARROW])})\b")
 MOST = 200  # allocations of a call that fail, one in each try
 
 
@@ -32,7 +35,7 @@ def judge_short(case, traced=False):
     expected = _expected(case)
     if isinstance(expected, Refused) or case.may_refuse or case.name == "views and writes":
         return
-    if "bfloat16" in case.source():  # NumPy's ufuncs do not survive it, for types of other packages
+    if OTHERS.search(case.source()):  # NumPy does not survive it, for types of other packages
         return
     judge(case)  # plans are made and modules imported: what follows is the call
     for failing in _places():

@@ -39,7 +39,7 @@ def ones(device="cuda"):
 
 
 def is_before(log, first, then):
-    """Whether the `first` event of a log is over before `then` begins, whatever a GPU does."""
+    """True if the `first` event of a log is over before `then` begins, whatever a GPU does."""
     over = {first}
     for number, event in enumerate(log[first + 1 :], first + 1):
         earlier = [n for n in over if n < number]

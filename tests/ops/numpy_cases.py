@@ -732,7 +732,7 @@ def _families(lines):
 
 
 def _calls():
-    """What is called, and templates of the call, each with whether it writes to an operand."""
+    """Yield what is called, and templates of the call, each with whether it writes."""
     for lines, writes in ((LINES, False), (WRITING, True)):
         for names, every in _families(lines):
             for name in names:

@@ -103,7 +103,7 @@ def expected(values, name, axis, scaling="floor", whole=None):
 
 
 def numbers_of(data, scales, whole, axis):
-    """What elements and scales stand for, by ml_dtypes."""
+    """Return what elements and scales stand for, by ml_dtypes."""
     size = 32 if scales.dtype.name == "float8_e8m0fnu" else 16
     unit = 1 / 64 if data.dtype == np.int8 else 1
     factors = np.take(scales.astype(np.float64), np.arange(data.shape[axis]) // size, axis)

@@ -82,7 +82,7 @@ def index_type(kernel: Kernel) -> str:
 
 
 def unit(file: str, types: Types, index: str) -> str:
-    """What the simulator compiles: the file, then its kernels in all shapes of this type of index.
+    """Write what the simulator compiles: the file, its kernels in all shapes of this type of index.
 
     Few calls need indices of 64 bits, and their kernels are nearly half of a file's.
     """

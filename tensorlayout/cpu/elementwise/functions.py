@@ -76,13 +76,12 @@ def _round(x: Array, out: Array) -> None:
 
 
 def _scale_bias(x: Array, scale: Array, bias: Array, out: Array) -> None:
-    """``x * scale + bias`` in the dtype of `scale`, rounded to that of `out`; which may be `x`."""
-    if out.dtype == scale.dtype:
-        np.multiply(x, scale, out=out)
-        np.add(out, bias, out=out)
-        return
+    """``x * scale + bias`` in the dtype of `scale`, rounded to that of `out`; which may be `x`.
+
+    `out` is written once, at the end: it is as before when memory runs out.
+    """
     wide = np.multiply(x, scale, dtype=scale.dtype)
-    out[...] = np.add(wide, bias, out=wide)
+    np.add(wide, bias, out=out, dtype=wide.dtype, casting="unsafe")
 
 
 def _zero(x: Array, out: Array) -> None:

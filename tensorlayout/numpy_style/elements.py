@@ -140,7 +140,7 @@ def clip(
     broadcast with that of `a`; the dtype is the promoted one of all three.
     """
     a = arguments.tensor("clip", a)
-    least, most = _one("a_min", a_min, "min", min), _one("a_max", a_max, "max", max)
+    least, most = _one(a, "a_min", a_min, "min", min), _one(a, "a_max", a_max, "max", max)
     if a.dtype.kind in "iu":  # integers that it does not hold bound nothing
         limits = data_types.iinfo(a.dtype)
         least = None if type(least) is int and least <= limits.min else least
@@ -151,15 +151,15 @@ def clip(
     return given("clip", ew.clip(a, least, most), out)
 
 
-def _one(name: str, first: Any, other: str, second: Any) -> Any:
-    """The one of two names of an argument that is given, as an operand."""
+def _one(a: Tensor, name: str, first: Any, other: str, second: Any) -> Any:
+    """The one of two names of an argument that is given, as an operand beside `a`."""
     if first is not None and second is not None:
         refuse("clip", f"{name} and {other} are two names of one argument, got both")
     bound = second if first is None else first
     if type(bound) in _WHOLE or type(bound) is float:
         return bound
     if arguments.is_array(bound) or isinstance(bound, (list, tuple)):
-        return under("clip", asarray, bound)
+        return beside("clip", bound, a)
     return bound
 
 

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
+import numpy as np
+
 from tensorlayout import dtypes
 from tensorlayout.devices import Device
 from tensorlayout.dtypes import DType
@@ -28,8 +30,11 @@ def beside(name: str, given: Any, x: Tensor, *, weak: bool = True) -> Tensor:
     """What stands for a tensor where `x` is: a tensor, a number, or a list of numbers.
 
     A number gets the dtype that it has in an operation with `x`, or, where it is not `weak`, that
-    of an array made of it. TypeError for NumPy arrays beside tensors on CUDA.
+    of an array made of it. TypeError for NumPy arrays beside tensors on CUDA, but for those of rank
+    0, which are numbers of NumPy.
     """
+    if isinstance(given, np.ndarray) and given.ndim == 0:
+        given = given[()]
     if isinstance(given, (list, tuple)) or (type(given) in dtypes.SCALARS and not weak):
         return under(name, asarray, given, device=x.device)
     return searching.beside(name, given, x)

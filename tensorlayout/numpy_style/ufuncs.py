@@ -32,7 +32,7 @@ from tensorlayout.functions.searching import where as where_
 from tensorlayout.functions.statistical import cumulative_prod, cumulative_sum
 from tensorlayout.functions.transfers import strided
 from tensorlayout.numpy_style import reductions
-from tensorlayout.numpy_style.operands import beside, product
+from tensorlayout.numpy_style.operands import beside, product, tensors
 from tensorlayout.numpy_style.outputs import CASTINGS, can_cast, kind_into
 from tensorlayout.plan.rules import broadcast_shape
 from tensorlayout.tensor import Tensor
@@ -418,7 +418,7 @@ def _product(
     if ufunc not in _PRODUCTS:
         _refuse(ufunc, "__call__", "takes no tensors; make arrays with numpy.asarray()")
     name = f"numpy.{ufunc.__name__}"
-    given = [arguments.tensor(name, x) for x in inputs]
+    given = tensors(name, *inputs)
     if dtype is not None:
         kind = as_dtype(dtype, f"{name}: dtype")
         for x in given:

@@ -42,7 +42,7 @@ __all__ = [
 ]
 
 Pair = namedtuple("Pair", "first second")
-SECONDS = 1.0
+SECONDS = 20.0  # where nothing ends a loop over so many elements, it takes hours
 where = tl.where
 
 
@@ -110,7 +110,7 @@ def traced_by_value(x, values):
 
 @contextmanager
 def _limits():
-    """Little address space, and a second of the processor: in the main thread alone."""
+    """Little address space, and seconds of the processor: in the main thread alone."""
     if threading.current_thread() is not threading.main_thread():
         yield
         return

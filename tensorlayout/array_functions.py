@@ -54,7 +54,7 @@ def _vecdot(xp: Module, x: Array, y: Array, axis: int) -> Array:
 
 def _einsum(xp: Module, *arrays: Array, subscripts: str) -> Array:
     if arrays[0].dtype.kind == "b":
-        return xp.einsum(subscripts, *(x.astype(np.int64) for x in arrays)) != 0
+        return xp.einsum(subscripts, *(x.astype(np.int64) for x in arrays)).astype(np.bool_)
     found = xp.einsum(subscripts, *arrays)
     shared = any(xp.may_share_memory(found, x) for x in arrays)
     return found.copy() if shared else found

@@ -208,10 +208,10 @@ static void run_blocks(RunBlock run_block) {
 
 constexpr uint64_t PARAMETER_BYTES = 4096;  // that a launch can carry
 
-// Compiled once: a file may have many kernels.
-static __attribute__((noinline)) void run_threads(const Launch& given, const char* name,
-                                                  const void* parameters, uint64_t bytes,
-                                                  uint64_t alignment, void (*body)(const void*)) {
+// Compiled once: a file may have many kernels, or none.
+[[maybe_unused]] static __attribute__((noinline)) void
+run_threads(const Launch& given, const char* name, const void* parameters, uint64_t bytes,
+            uint64_t alignment, void (*body)(const void*)) {
     if (!begin(given, name, bytes, alignment)) return;
     alignas(16) unsigned char copied[PARAMETER_BYTES] = {};
     memcpy(copied, parameters, given.parameter_bytes);

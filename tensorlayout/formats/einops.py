@@ -149,7 +149,8 @@ def write(layout: Layout, names: str | None = None) -> EinopsPattern:
     EinopsPattern(pattern='b (c1 c2) h w -> b c1 h w c2', lengths={'c2': 16})
     """
     block = block_of("einops.write", layout)
-    words = [*_NAMES[: block.ndim]] if names is None else str(names).split()
+    given = " ".join(_NAMES[: block.ndim]) if names is None else names
+    words = given.split() if isinstance(given, str) else []
     if len(words) != block.ndim or len({*words}) != len(words) or not all(map(_is_name, words)):
         rule = f"names must be {block.ndim} different ones, of letters with blanks between"
         refuse("einops.write", f"{rule}, got {shown(names)}")

@@ -6,22 +6,16 @@ arithmetic of `narrow_values`.
 
 import ctypes
 import math
-import os
-import shutil
-import subprocess
 from fractions import Fraction
-from pathlib import Path
 
 import ml_dtypes
 import numpy as np
 import pytest
+from host_library import host_library
 from narrow_values import INTEGERS, bits_of, content_of, number_of, steps_of
 from narrow_values import NAMES as NARROW
 
 from tensorlayout.cuda.engine.c_types import c_type
-from tensorlayout.kernels_path import header_directory
-
-HARNESS = Path(__file__).parents[1] / "kernels" / "narrow_harness.cpp"
 
 WHOLE = [f"{sign}int{bits}" for sign in ("", "u") for bits in (8, 16, 32, 64)]
 REAL = ["float16", "bfloat16", "float32", "float64"]
@@ -36,14 +30,7 @@ def dtype_of(name):
 @pytest.fixture(name="convert", scope="module")
 def _convert(tmp_path_factory):
     """``convert(array, dtype, saturate)``, by the harness."""
-    compiler = os.environ.get("CXX") or shutil.which("g++") or shutil.which("clang++")
-    if compiler is None:
-        pytest.skip("optional: a C++ compiler builds the conversions for the host")
-    target = tmp_path_factory.mktemp("narrow") / "narrow.so"
-    command = [compiler, "-std=c++17", "-ffp-contract=off", "-Wall", "-Wextra", "-O0"]
-    command += ["-shared", "-fPIC", f"-I{header_directory()}", str(HARNESS), "-o", str(target)]
-    subprocess.run(command, check=True)
-    library = ctypes.CDLL(str(target))
+    library = host_library("narrow_harness", tmp_path_factory.mktemp("narrow"), "-O0")
     library.row_text.restype = ctypes.c_char_p
     count = library.row_count()
     rows = {tuple(library.row_text(n, k).decode() for k in (0, 1)): n for n in range(count)}

@@ -7,17 +7,14 @@ dtypes and every conversion; no simulator, no plan. NVRTC compiles the same wher
 import ctypes
 import importlib
 import math
-import os
 import re
-import shutil
-import subprocess
 from fractions import Fraction
-from pathlib import Path
 
 import numpy as np
 import pytest
 from casting import cast
 from elementwise_oracle import ONE, TWO, oracle
+from host_library import host_library
 from special_cases import MAX, limit, same
 from tensors import BFLOAT16, DTYPES, SIGNED, UNSIGNED, as_dtype
 from test_special_cases import CONJUGATE, GROUPS, PLANE, Group
@@ -28,7 +25,6 @@ from tensorlayout.functions import elementwise as ew
 from tensorlayout.kernels_path import header_directory
 
 KERNELS = header_directory()
-HARNESS = Path(__file__).parents[1] / "kernels" / "functions_harness.cpp"
 # By dtype, what the kernels call it.
 TYPES = {
     "bool": "bool8",
@@ -98,14 +94,7 @@ def result_dtype(name, dtype):
 
 
 def build(folder, *options):
-    compiler = os.environ.get("CXX") or shutil.which("g++") or shutil.which("clang++")
-    if compiler is None:
-        pytest.skip("optional: a C++ compiler builds the functors for the host")
-    target = folder / "functions.so"
-    command = [compiler, "-std=c++17", "-ffp-contract=off", "-Wall", "-Wextra"]
-    command += [*options, "-shared", "-fPIC", f"-I{KERNELS}", str(HARNESS), "-o", str(target)]
-    subprocess.run(command, check=True)
-    return Functions(ctypes.CDLL(str(target)))
+    return Functions(host_library("functions_harness", folder, *options))
 
 
 @pytest.fixture(name="functions", scope="module")

@@ -38,10 +38,7 @@ CASES = {
     "eig": [lambda t: np.sort(abs(np.linalg.eig(t(M))[0]))],
     "eigvals": [lambda t: np.sort(abs(np.linalg.eigvals(t(M))))],
     "eigh": [lambda t: np.linalg.eigh(t(S), UPLO="U")[0]],
-    "qr": [
-        lambda t: abs(np.linalg.qr(t(S))[1]),
-        lambda t: abs(np.linalg.qr(t(F), mode="r")),
-    ],
+    "qr": [lambda t: abs(np.linalg.qr(t(S))[1]), lambda t: abs(np.linalg.qr(t(F), mode="r"))],
     "svd": [
         lambda t: np.linalg.svd(t(F), full_matrices=False)[1],
         lambda t: np.linalg.svd(t(K), compute_uv=False),

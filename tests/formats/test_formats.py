@@ -126,11 +126,7 @@ def blocked(shape, tag, dims):
             "OIhw4i16o4i",
             [(0, None), (1, None), (2, None), (3, None), (1, 4), (0, 16), (1, 4)],
         ),
-        (
-            (3, 9, 18, 2),
-            "gOIw16i8o",
-            [(0, None), (1, None), (2, None), (3, None), (2, 16), (1, 8)],
-        ),
+        ((3, 9, 18, 2), "gOIw16i8o", [(0, None), (1, None), (2, None), (3, None), (2, 16), (1, 8)]),
         ((3, 5, 2), "aCb2c", [(0, None), (2, None), (1, None), (2, 2)]),
     ],
 )

@@ -231,8 +231,7 @@ class OneDnn:
             for desc, handle in zip((plain, there), handles, strict=True)
         ]
         wanted = self.made(
-            "dnnl_reorder_primitive_desc_create",
-            *(plain, self.engine, there, self.engine, None),
+            "dnnl_reorder_primitive_desc_create", *(plain, self.engine, there, self.engine, None)
         )
         reorder = self.made("dnnl_primitive_create", wanted)
         arguments = (Argument * 2)(Argument(self.SRC, ends[0]), Argument(self.DST, ends[1]))

@@ -8,14 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tensorlayout.layout import Layout
-from tensorlayout.layout.loop import (
-    Axis,
-    Loop,
-    Window,
-    furthest,
-    index_type,
-    merged,
-)
+from tensorlayout.layout.loop import Axis, Loop, Window, furthest, index_type, merged
 
 WIDEST = 16
 SOME = settings(max_examples=50)

@@ -34,19 +34,13 @@ def test_parse_and_eval_read_what_was_written(layout):
         ),
         (Layout((2, 3), (0, 1), offset=4), "(2,3):(0,1)+4"),
         (Layout((2, 3), (-3, -1), offset=5), "(2,3):(-3,-1)+5"),
-        (
-            Layout((3, 5), parts=[((2, 12), (2, 2)), ((3, 4), (2, 1))]),
-            "(3,5):(2*12+2*2,3*4+2*1)",
-        ),
+        (Layout((3, 5), parts=[((2, 12), (2, 2)), ((3, 4), (2, 1))]), "(3,5):(2*12+2*2,3*4+2*1)"),
         (Layout.packed((1, 3), (0, 1)), "(1,3):(1,1) order=(0,1)"),
         (
             Layout.padded((2, 3), (3, 5), (0, 1), BitPattern(0x3F800000, "float32")),
             "(2,3):(1,3) padded=(3,5) padding=0x3f800000:float32",
         ),
-        (
-            Layout((3,), parts=[((2, 3), (2, 1))]).slice(None).moved(2),
-            "(1,3):(1,2*3+2*1)+2",
-        ),
+        (Layout((3,), parts=[((2, 3), (2, 1))]).slice(None).moved(2), "(1,3):(1,2*3+2*1)+2"),
     ],
 )
 def test_text_forms(layout, text):

@@ -192,10 +192,7 @@ class TestMaking:
                 lambda: lu.delinearize_index_for_nested_tiling(parse_shape("f32[3]{0:T(2)}"), 4),
                 "below the 4 positions",
             ),
-            (
-                lambda: lu.get_split_config(parse_shape("f32[8,8]{1,0:SC(0:3)(1:3)}")),
-                "at most one",
-            ),
+            (lambda: lu.get_split_config(parse_shape("f32[8,8]{1,0:SC(0:3)(1:3)}")), "at most one"),
         ],
     )
     def test_refusals(self, call, message):

@@ -61,10 +61,7 @@ def call_of(entry, args):
 
 def bumped(a):
     indices = list(a["indices"])
-    return {
-        "returned": index_util.bump_indices(shape_of(a["shape"]), indices),
-        "indices": indices,
-    }
+    return {"returned": index_util.bump_indices(shape_of(a["shape"]), indices), "indices": indices}
 
 
 def layouts_equal(a):

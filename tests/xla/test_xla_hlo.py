@@ -74,7 +74,7 @@ def test_a_module_as_tpus_have_them():
     module = parse_hlo(TILED)
     assert module.name == "jit_step.3"
     assert [c.name for c in module.computations] == [
-        *("sum.1", "fused.2", "body", "condition", "left", "right", "main.4"),
+        *("sum.1", "fused.2", "body", "condition", "left", "right", "main.4")
     ]
     assert module.entry is module.by_name["main.4"]
     assert [p.name for p in module.entry.parameters] == ["big", "some", "which"]

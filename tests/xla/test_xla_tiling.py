@@ -82,9 +82,7 @@ def test_sizes(entry):
 
 
 @pytest.mark.parametrize(
-    "entry",
-    [e for e in TABLES if "linear_index_by_top_level_tile_function" in e],
-    ids=shape_text,
+    "entry", [e for e in TABLES if "linear_index_by_top_level_tile_function" in e], ids=shape_text
 )
 def test_the_function_of_the_first_tile_alone(entry):
     shape = parse_shape(entry["shape_text"])

@@ -145,6 +145,10 @@ def test_numbers_of_python(name):
         (2**60 + 2**59 - 1, "float8_e8m0fnu", 0xBB),
         (0, "float8_e8m0fnu", 0x00),
         (-1, "float8_e8m0fnu", 0xFF),
+        (1.5 * 2.0**-9 * (1 - 2**-40), "float8_e4m3fn", 0x01),  # beside a tie of 1 and 2 units
+        (1.5 * 2.0**-9, "float8_e4m3fn", 0x02),
+        (2**15 + 2**12, "float8_e5m2", 0x78),  # a tie
+        (2**15 + 2**12 + 1, "float8_e5m2", 0x79),
         (2**16, "float8_e5m2", 0x7C),
         (10**30, "float8_e5m2", 0x7C),
         (10**30, "float6_e2m3fn", 0x1F),
@@ -159,9 +163,11 @@ def test_numbers_of_python(name):
     ],
 )
 def test_a_python_number_is_rounded_once(number, name, byte):
-    bits = (1 << NARROW[name][1]) - 1
-    for x in (tl.asarray(number, dtype=name), tl.asarray([[number]], dtype=name)[0, 0]):
-        assert int(octets(x)) & bits == byte
+    bits, written = (1 << NARROW[name][1]) - 1, tl.zeros(1, dtype=name)
+    written[0] = number
+    made = tl.asarray(number, dtype=name), tl.asarray([[number]], dtype=name), written
+    for x in (*made, tl.full(2, number, dtype=name)[1:]):
+        assert int(octets(x).item()) & bits == byte
 
 
 @pytest.mark.parametrize(

@@ -50,13 +50,11 @@ def test_values_that_are_the_tensors_own_memory_are_taken_as_if_copied_first():
 @pytest.mark.parametrize(
     ("value", "words"),
     [
-        ("abc", "__setitem__: value must be a tensor, an array or numbers, got 'abc'"),
         (b"abc", "__setitem__: value must be a tensor, an array or numbers, got b'abc'"),
         ({1: 2}, "__setitem__: value must be a tensor, an array or numbers"),
-        (np.asarray(["a"]), "__setitem__: value must be an array of numbers, got <U1"),
         (Making("no array"), "__setitem__: .* gives no array by __array__"),
     ],
-    ids=["text", "bytes", "dict", "texts", "no array"],
+    ids=["bytes", "dict", "no array"],
 )
 def test_values_that_are_no_arrays_are_refused(value, words):
     x = tl.zeros(3)

@@ -33,11 +33,9 @@ def test_result_type():
     assert tl.result_type(tl.int8, tl.uint8, tl.uint16, 2.0) == tl.float64
     assert tl.result_type(tl.int8, x, tl.bfloat16) == tl.float32
     assert tl.result_type(tl.asarray(1), tl.ones(3, dtype=tl.int8)) == tl.int64
-    for given in [(), (1,), (1, 2.0)]:
+    for given in [(1,), (1, 2.0)]:
         with pytest.raises(ValueError, match="result_type: needs at least one tensor or dtype"):
             tl.result_type(*given)
-    with pytest.raises(TypeError, match="must be a dtype"):
-        tl.result_type("nothing")
 
 
 KINDS = {
@@ -60,8 +58,6 @@ def test_isdtype(dtype):
     assert tl.isdtype(kind, ("bool", "numeric")) is True
     assert tl.isdtype(kind, (tl.int8, "bool")) is (dtype in ("int8", "bool"))
     assert tl.isdtype(kind, ()) is False
-    with pytest.raises(ValueError, match="isdtype: kind must be a dtype or one of bool, complex"):
-        tl.isdtype(kind, "real numeric")
 
 
 @pytest.mark.parametrize(
@@ -81,9 +77,8 @@ def test_finfo(dtype, bits, eps, largest, smallest):
             *(bits, eps, largest, -largest, smallest),
         )
         assert info.dtype == as_dtype(dtype)
-        for number in (info.eps, info.max, info.min, info.smallest_normal):
-            assert type(number) is float
-        assert type(info.bits) is int
+        numbers = (info.eps, info.max, info.min, info.smallest_normal)
+        assert [*map(type, numbers), type(info.bits)] == [float] * 4 + [int]
 
 
 @pytest.mark.parametrize("dtype", DTYPES["integral"])
@@ -97,14 +92,10 @@ def test_iinfo(dtype):
 
 
 def test_limits_of_other_dtypes():
-    for dtype in DTYPES["integral"] + ["bool"]:
-        with pytest.raises(
-            TypeError, match=f"finfo: type must be a floating-point dtype, got {dtype}"
-        ):
-            tl.finfo(dtype)
-    for dtype in DTYPES["floating-point"] + ["bool"]:
-        with pytest.raises(TypeError, match=f"iinfo: type must be an integer dtype, got {dtype}"):
-            tl.iinfo(dtype)
+    for limits, dtypes in ((tl.finfo, DTYPES["integral"]), (tl.iinfo, DTYPES["floating-point"])):
+        for dtype in (*dtypes, "bool"):
+            with pytest.raises(TypeError, match=f"info: type must be an? .* dtype, got {dtype}"):
+                limits(dtype)
 
 
 # --- astype ------------------------------------------------------------------------------------

@@ -26,9 +26,8 @@ def test_diagonals_can_be_written():
     x = tl.zeros((2, 3), layout=(0, 1))
     tl.diag(x, 1)[...] = 5
     same(x, np.array([[0.0, 5, 0], [0, 0, 5]]))
-    for shape in ((), (2, 2, 2)):
-        with pytest.raises(ValueError, match="diag: needs a rank of 1 or 2, got shape"):
-            tl.diag(tl.zeros(shape))
+    with pytest.raises(ValueError, match="diag: needs a rank of 1 or 2, got shape"):
+        tl.diag(tl.zeros((2, 2, 2)))
 
 
 def test_einsum_promotes():
@@ -74,5 +73,3 @@ def test_dtypes_of_covariances(name):
         x = asarray(array.astype(as_dtype(dtype)))
         same(getattr(tl, name)(x), getattr(np, name)(array))
         assert getattr(tl, name)(x, dtype=tl.float32).dtype == tl.float32
-    with pytest.raises(ValueError, match=f"^{name}: needs a rank of at most 2"):
-        getattr(tl, name)(tl.ones((2, 2, 2)))

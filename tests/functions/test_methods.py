@@ -217,22 +217,10 @@ def test_in_place_on_views():
 def test_views_are_views():
     x = asarray([[1.0, 2.0, 3.0], [4.0, 5.0, 6.0]])
     for view in (
-        x.reshape(3, 2),
-        x.reshape(-1, copy=False),
-        x.ravel(),
-        x.T.ravel("F"),
-        x.T.ravel("K"),
-        x.T.reshape(6, order="F"),
-        x.T.reshape(6, order="A"),
-        x[None].squeeze(),
-        x.transpose(1, 0),
-        x.permute(1, 0),
-        x.swapaxes(0, 1),
-        x.diagonal(),
-        x.real,
-        x.view(),
-        x.view(tl.int32),
-        x.astype(tl.float64, copy=False),
+        *(x.reshape(3, 2), x.reshape(-1, copy=False), x.T.reshape(6, order="F")),
+        *(x.T.reshape(6, order="A"), x.ravel(), x.T.ravel("F"), x.T.ravel("K"), x[None].squeeze()),
+        *(x.transpose(1, 0), x.permute(1, 0), x.swapaxes(0, 1), x.diagonal(), x.real, x.view()),
+        *(x.view(tl.int32), x.astype(tl.float64, copy=False)),
     ):
         assert shared(view, x)
     for new in (x.flatten(), x.copy(), x.take(0, axis=0), x.astype(tl.float64), x.clip(0, 9)):

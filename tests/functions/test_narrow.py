@@ -146,23 +146,6 @@ def test_integers(name, saturate):
         np.testing.assert_array_equal(got, want, str(dtype))
 
 
-def test_python_numbers_round_once():
-    """Beside ties, nearer to them than float32 tells."""
-    tie = 1.5 * 2.0**-9  # between 1 and 2 units of float8_e4m3fn
-    for number, units in ((tie * (1 - 2**-40), 1), (tie, 2), (tie * (1 + 2**-40), 2)):
-        assert tl.full((2,), number, dtype=tl.float8_e4m3fn).tolist() == [units * 2.0**-9] * 2
-    x = asarray([0.0], dtype=tl.float8_e5m2)
-    x[0] = 2**15 + 2**12 + 1  # a tie of float8_e5m2 is 2**15 + 2**12
-    assert x.tolist() == [2.0**15 + 2**13]
-    x[0] = 2**15 + 2**12
-    assert x.tolist() == [2.0**15]
-    for dtype, number in ((tl.int4, 8), (tl.uint2, 4), (tl.int1, 1), (tl.uint4, -1)):
-        with pytest.raises(OverflowError, match=f"does not fit {dtype}"):
-            tl.full((2,), number, dtype=dtype)
-        with pytest.raises(OverflowError, match=f"does not fit {dtype}"):
-            asarray([number], dtype=dtype)
-
-
 def test_saturate_is_for_narrow_dtypes():
     x = asarray([1.0, 2.0])
     with pytest.raises(ValueError, match="astype: saturate is for narrow dtypes"):

@@ -26,14 +26,6 @@ def test_the_mean_is_rounded_once():
     # As float32 the first two would be 1.
     x = tl.asarray([1 + 2.0**-30, 1 + 2.0**-30, -1.0, -1.0], dtype=tl.float64)
     same(tl.mean(x, dtype=tl.float32), np.array(2.0**-31, np.float32))
-
-
-def test_the_mean_stays_strict():
-    x = tl.asarray([1, 2])
-    with pytest.raises(TypeError, match="mean: only floating-point dtypes are allowed, got int64"):
-        tl.mean(x)
-    with pytest.raises(TypeError, match="mean: dtype must be floating-point, got int32"):
-        tl.mean(x, dtype=tl.int32)
     with pytest.raises(TypeError, match=r"^mean: .*complex"):
         tl.mean(tl.asarray([1j]), dtype=tl.float64)
 
@@ -65,5 +57,3 @@ def test_differences_beside_numbers():
     same(tl.diff(x, append=1.5), np.array([[3, -2.5], [7, -14.5]]))
     with pytest.raises(OverflowError, match=r"^diff: "):
         tl.diff(x, append=10**6)
-    with pytest.raises(ValueError, match="diff: shapes may differ along axis 1 only"):
-        tl.diff(x, append=tl.zeros(2, dtype=tl.int16))

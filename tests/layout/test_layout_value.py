@@ -5,7 +5,6 @@ import gc
 import pickle
 import sys
 import weakref
-from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 from layouts import LAYOUTS, every_layout
@@ -76,36 +75,3 @@ def test_slices_leave_nothing_behind():
     _make_slices(5_000)
     gc.collect()
     assert sys.getallocatedblocks() - before < 500
-
-
-def test_eight_threads_get_the_same_objects():
-    def work(_):
-        whole = [Layout.padded((i + 5, 7), (i + 5, 8), (0, 1)) for i in range(300)]
-        return [(each, each.slice(2), each.permute((1, 0)).form) for each in whole]
-
-    before = sys.getswitchinterval()
-    sys.setswitchinterval(1e-6)
-    try:
-        with ThreadPoolExecutor(8) as threads:
-            first, *others = threads.map(work, range(8))
-    finally:
-        sys.setswitchinterval(before)
-    assert others == [first] * 7
-
-
-def test_a_finalizer_may_make_layouts():
-    class Maker:
-        def __del__(self):
-            made.append(Layout((12345, 6)))
-
-    made = []
-    for _ in range(50):
-        cycle = [Maker()]
-        cycle.append(cycle)
-    del cycle
-    base = Layout.row_major((5000, 3))
-    kept = [base.slice(i) for i in range(5000)]  # enough objects for collections on the way
-    gc.collect()
-    assert len(made) == 50
-    assert len(set(made)) == 1
-    assert len(kept) == 5000

@@ -59,7 +59,7 @@ def as_numpy(layout):
 
 
 @settings(max_examples=150)
-@given(st.data(), st.one_of(st.sampled_from([layout for _, layout in LAYOUTS]), layouts(most=1)))
+@given(st.data(), st.one_of(st.sampled_from([layout for _, layout in LAYOUTS]), layouts()))
 def test_a_view_has_the_slots_that_numpy_finds_and_leaves_no_storage(data, layout):
     name, *arguments = data.draw(operations(layout))
     view = getattr(layout, name)(*arguments)
@@ -68,23 +68,6 @@ def test_a_view_has_the_slots_that_numpy_finds_and_leaves_no_storage(data, layou
     else:
         check(view, NUMPY[name](slot_array(layout), *arguments))
         assert view.required_size <= layout.required_size
-
-
-@settings(max_examples=30)
-@given(st.data(), st.one_of(packed(), padded(), strided()))
-def test_chains_of_views_against_strided_arrays(data, layout):
-    array = as_numpy(layout)
-    assert array.ravel().tolist() == slots_of(layout)
-    for _ in range(data.draw(st.integers(1, 6))):
-        name, *arguments = data.draw(operations(layout))
-        view = getattr(layout, name)(*arguments)
-        if view is None:
-            assert name == "reshape"
-            continue
-        assume(view.size <= 2000 and view.ndim <= 8)
-        layout, array = view, NUMPY[name](array, *arguments)
-        check(layout, array)
-        np.testing.assert_array_equal(as_numpy(layout), array)
 
 
 # --- padding -----------------------------------------------------------------------------------

@@ -123,8 +123,6 @@ def test_casting_is_for_scalars_too():
     np.testing.assert_array_equal(host(x), [7, 7])
 
 
-# --- what is made beside a tensor --------------------------------------------------------------
-
 MADE = [
     lambda like: np.zeros((2, 3), **like),
     lambda like: np.ones(3, dtype=np.float32, **like),
@@ -153,9 +151,6 @@ def test_what_is_made_like_a_tensor():
     assert np.full((2, 3), 1, order="F", like=x).layout.is_column_major
     assert np.asfortranarray([[1, 2], [3, 4]], like=x).layout.is_column_major
     assert np.zeros_like(np.zeros((2, 3), order="F", like=x)).layout.is_column_major
-
-
-# --- what is no array --------------------------------------------------------------------------
 
 
 def test_dtypes():
@@ -205,8 +200,6 @@ def test_memory_that_numpy_does_not_see():
         with pytest.raises(TypeError, match=r"use .*to_device\('cpu'\)"):
             call(x)
 
-
-# --- what is refused ---------------------------------------------------------------------------
 
 # Every function of NumPy that asks its arguments is in the table, or is named here.
 ABOUT_MEMORY = {

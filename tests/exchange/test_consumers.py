@@ -61,8 +61,6 @@ def agree(case, library):
             assert one.dtype == np.asarray(other).dtype
 
 
-# --- array-api-extra -----------------------------------------------------------------------------
-
 EXTRA = {
     "apply_where": lambda x, xp: x.apply_where(
         given(xp, TABLE) > 0, (given(xp, TABLE),), lambda a: a * 2, lambda a: -a
@@ -79,9 +77,6 @@ EXTRA = {
 @pytest.mark.parametrize("name", EXTRA)
 def test_array_api_extra(name):
     agree(EXTRA[name], optional("array_api_extra"))
-
-
-# --- SciPy ---------------------------------------------------------------------------------------
 
 
 def calls(name, *arrays, **options):
@@ -108,9 +103,6 @@ SCIPY = {
 @pytest.mark.parametrize("name", SCIPY)
 def test_scipy(name):
     agree(SCIPY[name], optional("scipy"))
-
-
-# --- scikit-learn --------------------------------------------------------------------------------
 
 
 def fitted(path, target=None, result="transform", **options):
@@ -146,8 +138,6 @@ def test_scikit_learn(name):
     agree(SKLEARN[name], optional("sklearn"))
 
 
-# --- einops --------------------------------------------------------------------------------------
-
 PHOTOS = RNG.random((2, 3, 4, 4)).astype(np.float32)
 EINOPS = {
     "rearrange, a list": lambda e, x: e.rearrange([x, x], "n b c h w -> b (n c) h w"),
@@ -164,9 +154,6 @@ def test_einops(name):
     for one, other in zip(found, expected, strict=True):
         assert isinstance(one, tl.Tensor)
         np.testing.assert_allclose(np.asarray(one), other, rtol=1e-6)
-
-
-# --- Cubed ---------------------------------------------------------------------------------------
 
 
 def _above(block):
@@ -199,8 +186,6 @@ def test_cubed(name, tmp_path):
     np.testing.assert_allclose(np.asarray(found), numpys(IMAGE), rtol=1e-12)
 
 
-# --- xarray --------------------------------------------------------------------------------------
-
 XARRAY = {
     "differentiate": lambda xr, d: d.differentiate("w"),
     "groupby": lambda xr, d: d.groupby("h").mean(),
@@ -222,8 +207,6 @@ def test_xarray(name):
     assert found.dims == expected.dims
     np.testing.assert_allclose(np.asarray(found.data), expected.data, rtol=1e-12)
 
-
-# --- contractions, by opt_einsum, autoray, cotengra and quimb ------------------------------------
 
 LEFT, RIGHT = RNG.normal(size=(4, 5)), RNG.normal(size=(5, 6))
 OPT_EINSUM = {
@@ -295,8 +278,6 @@ def test_quimb():
     assert ours.max_bond() == 4
 
 
-# --- arrays around arrays: pint, pint-xarray, marray ---------------------------------------------
-
 PINT = {
     "convert": lambda u, x: x.to(u.centimeter),
     "divide": lambda u, x: x / (2 * u.second),
@@ -352,8 +333,6 @@ def test_marray(name):
     agree(case, None)
 
 
-# --- scikit-image --------------------------------------------------------------------------------
-
 GREY = RNG.random((16, 20))
 SKIMAGE = {
     "mean_squared_error": ("metrics", lambda m, x: m.mean_squared_error(x, x * 0.5)),
@@ -367,9 +346,6 @@ def test_scikit_image(name):
     """Its 0.26 knows no namespaces: these are the functions that NumPy's protocols carry."""
     chapter, function = SKIMAGE[name]
     agree(lambda m, xp: function(m, given(xp, GREY)), optional(f"skimage.{chapter}"))
-
-
-# --- array-api-compat ----------------------------------------------------------------------------
 
 
 def test_array_api_compat():
@@ -386,9 +362,6 @@ def test_array_api_compat():
     assert not compat.is_lazy_array(x)
     with pytest.raises(TypeError, match="Multiple namespaces"):
         compat.array_namespace(x, np.ones(2))
-
-
-# --- the layout comes through --------------------------------------------------------------------
 
 
 def test_scalers_keep_the_layout():

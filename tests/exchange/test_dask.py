@@ -152,8 +152,6 @@ def test_refusals_have_words(da):
         da.random.default_rng(0)
 
 
-# --- on devices --------------------------------------------------------------------------------
-
 ON_DEVICE = ("from_array", "map_overlap", "mean", "percentile", "qr", "ufuncs")
 
 
@@ -176,8 +174,6 @@ def test_new_arrays_are_on_the_default_device(da):
             whole = x.compute(scheduler="synchronous")
             assert whole.device == tl.default_device()
 
-
-# --- layouts -------------------------------------------------------------------------------------
 
 KEPT = {
     "concatenate": lambda da, x: da.concatenate([x, x]),
@@ -226,9 +222,6 @@ def test_zarr_holds_what_tensors_hold(da, tmp_path):
         np.testing.assert_array_equal(zarr.open_array(tmp_path / "x.zarr")[...], A + 1)
 
 
-# --- tokens, sizes, the wire ---------------------------------------------------------------------
-
-
 def test_tokens_tell_values_dtypes_and_layouts_apart():
     tokenize = optional("dask.base").tokenize
     x = tl.asarray(A, copy=True)
@@ -259,8 +252,6 @@ def test_sizes_and_the_wire():
         assert sizeof(x) == sizeof(x[::-1]) == x.layout.nbytes(x.dtype)
     assert sizeof(tl.broadcast_to(tl.ones(10), (1000, 10))) == 80
 
-
-# --- how the two packages find each other --------------------------------------------------------
 
 REGISTERED = "from dask.array.dispatch import numel_lookup as n; print(tl.Tensor in n._lookup)"
 

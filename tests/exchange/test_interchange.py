@@ -22,9 +22,6 @@ def shares(a, b):
     return np.shares_memory(np.asarray(a), np.asarray(b))
 
 
-# --- To NumPy -------------------------------------------------------------------------------------
-
-
 def test_numpy_may_ask_for_another_dtype():
     x = tl.asarray([1.5, 2.0, 1e30])
     assert np.asarray(x, np.float32).dtype == np.float32
@@ -103,8 +100,6 @@ def test_elements_that_share_slots_are_a_read_only_array(kind, dtype):
     row[:1] = 2
     assert complex(x[0, 0]) == 2
 
-
-# --- From NumPy -----------------------------------------------------------------------------------
 
 VALUES = np.arange(24, dtype=np.int16).reshape(2, 3, 4)
 ARRAYS = {
@@ -191,9 +186,6 @@ def test_arrays_of_no_numbers_are_refused(given):
         tl.asarray(given)
 
 
-# --- Buffers --------------------------------------------------------------------------------------
-
-
 def test_memoryviews_keep_shape_and_strides():
     octets = bytearray(range(24))
     view = memoryview(octets).cast("B", (4, 6))
@@ -203,9 +195,6 @@ def test_memoryviews_keep_shape_and_strides():
     assert tl.asarray(memoryview(octets).toreadonly()).readonly
     assert tl.asarray(b"ab").readonly
     assert not tl.asarray(b"ab", copy=True).readonly
-
-
-# --- Existing storage -----------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(
@@ -232,12 +221,6 @@ def test_from_storage_writes_padding_only_when_asked_to():
     assert storage == bytes(8)
     tl.from_storage(storage, layout, dtype=tl.uint8, fill_padding=True)
     assert storage == b"\0\0\xff\xff\0\0\xff\xff"
-
-
-# --- Operators with NumPy -------------------------------------------------------------------------
-
-
-# --- Copies and pickles ---------------------------------------------------------------------------
 
 
 def test_a_pickle_of_protocol_4_of_a_read_only_tensor_is_writable():

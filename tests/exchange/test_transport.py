@@ -38,9 +38,6 @@ def address(memory):
     return np.asarray(memory).__array_interface__["data"][0]
 
 
-# --- Pickles of protocol 5 -----------------------------------------------------------------------
-
-
 @pytest.mark.parametrize("protocol", [5, "out of band"])
 @pytest.mark.parametrize("kind", ["row-major", "padded", "tiled", "gaps"])
 def test_read_only_tensors_come_back_read_only(kind, protocol):
@@ -84,9 +81,6 @@ def test_a_state_that_reaches_outside_is_refused():
             pickle.loads(text.replace(ours, theirs), buffers=[bytearray(600)])
 
 
-# --- Sizes ---------------------------------------------------------------------------------------
-
-
 def test_a_tensor_is_as_large_as_its_storage_and_a_view_is_small():
     for layout in COVERING.values():
         x = tl.to_layout(tl.zeros(layout.shape), layout)
@@ -94,9 +88,6 @@ def test_a_tensor_is_as_large_as_its_storage_and_a_view_is_small():
     x = tl.zeros((1000, 1000))
     assert sys.getsizeof(x[1:]) < 200
     assert sys.getsizeof(tl.broadcast_to(x[0, 0], (1000, 1000))) < 200
-
-
-# --- Addresses -----------------------------------------------------------------------------------
 
 
 def test_new_storage_begins_at_a_multiple_of_64_bytes():
@@ -124,8 +115,6 @@ def test_rows_with_a_pitch_of_256_bytes_begin_at_multiples_of_256(shape):
         for row in np.asarray(x):
             assert address(row) % 256 == 0
 
-
-# --- Memory that processes share -----------------------------------------------------------------
 
 WRITER = """
 import sys
@@ -155,9 +144,6 @@ def test_another_process_writes_into_shared_memory():
         shared.close()
     finally:
         shared.unlink()
-
-
-# --- Threads -------------------------------------------------------------------------------------
 
 
 @pytest.fixture

@@ -105,9 +105,6 @@ def test_of_others_on_a_device():
         np.cbrt(x)
 
 
-# --- keywords ----------------------------------------------------------------------------------
-
-
 def test_out():
     array = np.arange(6.0).reshape(2, 3)
     x = asarray(array.copy())
@@ -208,8 +205,6 @@ def test_other_libraries_are_asked():
     assert np.add(tl.ones(2), Other()) == "theirs"
     assert np.add(tl.ones(2), 1, out=Other()) == "theirs"
 
-
-# --- methods -----------------------------------------------------------------------------------
 
 GRID = np.array([[3, 1, 2], [6, 5, 4]])
 

@@ -21,9 +21,6 @@ def layouts_of(seed, count, least=0, rank=4):
             yield shape, tuple(int(d) for d in rng.permutation(rank))
 
 
-# --- NumPy ---------------------------------------------------------------------------------------
-
-
 @every_layout
 def test_numpy_finds_the_elements(layout):
     if layout.is_tiled or layout.required_size > 10_000:
@@ -34,9 +31,6 @@ def test_numpy_finds_the_elements(layout):
     assert array.tolist() == slot_array(layout).tolist()
     assert memory.c_contiguous == array.flags.c_contiguous
     assert memory.f_contiguous == array.flags.f_contiguous
-
-
-# --- einops --------------------------------------------------------------------------------------
 
 
 def test_einops_puts_the_elements_there():
@@ -90,9 +84,6 @@ def test_einops_agrees_on_what_fits(pattern, shape):
         assert memory[slot_array(layout)].tolist() == array.tolist()
 
 
-# --- PyTorch -------------------------------------------------------------------------------------
-
-
 def as_pytorch(x):
     return Layout(x.shape, x.stride(), offset=x.storage_offset())
 
@@ -142,9 +133,6 @@ def test_what_pytorch_preserves():
         assert found.same_placement(as_pytorch(x.clone())), x.stride()
 
 
-# --- JAX -----------------------------------------------------------------------------------------
-
-
 def test_orders_of_jax():
     jax = pytest.importorskip("jax", reason="optional: JAX")
     from jax.experimental.layout import Format
@@ -172,9 +160,6 @@ def test_bits_and_automatic_layouts_of_jax():
     found = formats.jax.read((200, 300), bits)
     assert found is Layout.tiled((200, 300), [(8, 128)], (0, 1), slot_bits=4)
     assert JaxLayout(*formats.jax.write(found)) == bits
-
-
-# --- oneDNN --------------------------------------------------------------------------------------
 
 
 @pytest.fixture(scope="module")

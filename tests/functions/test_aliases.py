@@ -16,8 +16,6 @@ from tensorlayout.plan.scatter import Scatter
 pytestmark = pytest.mark.usefixtures("device")
 
 
-# ---- what is kept apart, and by whom
-
 # Plans that read operands while they write another: `disturbs` must look at them.
 WATCHED = {"assign", "elementwise", "fuse", "masked", "scatter"}
 

@@ -17,9 +17,6 @@ pytestmark = pytest.mark.usefixtures("device")
 V = tl.PaddingValue
 
 
-# --- empty, zeros, ones, full ------------------------------------------------------------------
-
-
 def _reads(value):
     """An id without addresses, which differ from process to process."""
     return f"{type(value).__name__}{host(value).tolist()}"
@@ -53,9 +50,6 @@ def test_full(value, dtype, expected):
     same(tl.full_like(x, value, dtype=dtype), np.full((2, 3), expected))
 
 
-# --- *_like ------------------------------------------------------------------------------------
-
-
 def test_likes_in_another_dtype():
     x = tl.zeros((2,), dtype=tl.int8, layout=tl.Layout.padded((2,), (4,), None, V.LOWEST))
     y = tl.ones_like(x, dtype=tl.float32)
@@ -67,9 +61,6 @@ def test_likes_in_another_dtype():
     same(tl.full_like(x, 2.9), np.full(2, 2, np.int8))
     with pytest.raises(TypeError, match="zeros_like: must be called with a tensor"):
         tl.zeros_like(np.ones(2, ">f8"))
-
-
-# --- arange, linspace --------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(
@@ -126,12 +117,6 @@ def test_linspace_is_numpys(start, stop, count, endpoint):
     for dtype in (np.dtype("float32"), BFLOAT16):
         found = tl.linspace(start, stop, count, endpoint=endpoint, dtype=dtype)
         close(found, expected.astype(dtype), ulps=1)
-
-
-# --- eye, tril, triu, meshgrid -----------------------------------------------------------------
-
-
-# --- asarray -----------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(
@@ -212,9 +197,6 @@ def test_asarray_that_cannot_share(obj, given):
 )
 def test_asarray_in_a_dtype(obj, dtype, expected):
     same(asarray(obj, dtype=dtype), expected)
-
-
-# --- devices, sizes ----------------------------------------------------------------------------
 
 
 def test_devices():

@@ -218,9 +218,6 @@ def test_no_function_gives_memory():
     assert memory_given_by(bound, names, [(), (0,)]) == {}
 
 
-# ---- Refused
-
-
 def refused(call, **options):
     with pytest.raises(tl.CopyError) as caught, tl.no_copies(exports=True, **options):
         call()
@@ -269,9 +266,6 @@ def test_numpy_passes_a_refusal_on(dtype):
     assert not array.any()
     with tl.no_copies(exports=True, allow=[refused(lambda: np.asarray(x)).record.name]):
         assert np.asarray(x).shape == (2, 3)
-
-
-# ---- Shown
 
 
 def test_totals_tables_and_events_say_what_was_handed_out():

@@ -69,8 +69,6 @@ def test_means_do_not_overflow_on_the_way():
     same(tl.median(tl.asarray([-np.inf, np.inf])), np.array(np.nan))
 
 
-# --- quantiles -----------------------------------------------------------------------------------
-
 METHODS = [
     *("linear", "lower", "higher", "nearest", "midpoint", "hazen", "weibull"),
     *("median_unbiased", "normal_unbiased", "interpolated_inverted_cdf"),
@@ -103,9 +101,6 @@ def test_variances_of_infinities():
     x = tl.asarray([[np.inf, np.inf, np.nan], [1.0, np.inf, np.nan], [1.0, 5.0, np.nan]])
     same(tl.nanvar(x, axis=1), np.array([np.nan, np.nan, 4.0]))
     same(tl.nanstd(x[0]), np.array(np.nan))
-
-
-# --- layout --------------------------------------------------------------------------------------
 
 
 def test_quantiles_of_a_channels_last_image():

@@ -52,9 +52,6 @@ def is_orthonormal(columns):
     values_near(square, identity, real(columns.dtype.name))
 
 
-# --- factors -----------------------------------------------------------------------------------
-
-
 @pytest.mark.parametrize("dtype", FLOATS)
 def test_only_the_lower_triangle_is_read(dtype):
     x, a = matrices(dtype, 2, 4, 4)
@@ -79,9 +76,6 @@ def test_eigenvectors(dtype):
     assert values.layout == ROW_MAJOR((2, 4))
     near(vectors, host(vectors), result)
     values_near(a @ host(vectors), host(vectors) * host(values)[:, None, :], result, 64)
-
-
-# --- shapes, dtypes, errors --------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(
@@ -176,9 +170,6 @@ def test_each_call_is_one_record_and_no_layout_is_changed_before(name):
     assert not shared(result, x)
 
 
-# --- products ----------------------------------------------------------------------------------
-
-
 def test_matmul_of_16_bits_is_rounded_at_the_end():
     for dtype in (np.dtype("float16"), BFLOAT16):
         x = tl.asarray([2.0**8, *[0.5] * 512, -(2.0**8)], dtype=dtype)
@@ -195,9 +186,6 @@ def test_matmul_in_place_must_fit():
     x @= tl.ones((3, 3), dtype=tl.int32)
     assert x.layout is layout
     np.testing.assert_array_equal(host(x), np.full((2, 3), 3, np.int32), strict=True)
-
-
-# --- products that are large enough for another way --------------------------------------------
 
 
 @pytest.mark.cpu  # there is one kernel for products of any size on CUDA

@@ -63,9 +63,6 @@ def test_by_hand():
     assert x.repeat(asarray([0, 1, 2, 0])).tolist() == [2, 2, 2]
 
 
-# --- names and signatures ----------------------------------------------------------------------
-
-
 @pytest.mark.cpu
 def test_each_is_there_and_pickles():
     assert set(dir(tl.Tensor)) >= NAMES
@@ -121,8 +118,6 @@ def test_declarations_are_the_signatures():
         defaults = [ast.literal_eval(d) for d in [*given.defaults, *given.kw_defaults]]
         assert [p.default for p in found if p.default is not p.empty] == defaults, name
 
-
-# --- out= and in place -------------------------------------------------------------------------
 
 OUT = {
     "sum": lambda x, out: x.sum(0, out=out),
@@ -241,9 +236,6 @@ def test_orders_of_copies():
     assert not shared(x.astype(x.dtype, "F"), x)
 
 
-# --- view(dtype) -------------------------------------------------------------------------------
-
-
 def is_even(layout, have, want):
     """Whether NumPy's rule, and ours for strides, lets a layout be read in items of a size."""
     if have == want:
@@ -328,9 +320,6 @@ def test_view_of_memory_that_is_not_aligned():
     y = tl.Tensor._new(later, x[:8]._spec, x._home)
     with pytest.raises(ValueError, match="view: the tensor must begin at a multiple of 4 bytes"):
         y.view("int32")
-
-
-# --- special methods, errors -------------------------------------------------------------------
 
 
 def test_special_methods():

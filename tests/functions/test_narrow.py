@@ -44,9 +44,6 @@ def contents(x):
     return np.asarray(x.to_device("cpu")).view(np.uint8)
 
 
-# ---- Every content of a byte ---------------------------------------------------------------------
-
-
 @pytest.mark.parametrize("name", NAMES)
 def test_every_value(name):
     """Each byte, of which the low bits count, in types that hold its value."""
@@ -76,9 +73,6 @@ def test_every_pair(name, other, saturate):
     got = contents(tl.astype(x, getattr(tl, other), saturate=saturate))
     want = [content_of(other, number_of(name, c), saturate) for c in range(256)]
     np.testing.assert_array_equal(got, want)
-
-
-# ---- Into narrow types ---------------------------------------------------------------------------
 
 
 def boundaries(name, dtype):
@@ -157,9 +151,6 @@ def test_saturate_is_for_narrow_dtypes():
         assert found.tolist() == [[1.0, 448.0]]
     same = tl.astype(asarray([1.0], dtype=tl.float8_e5m2), tl.float8_e5m2, saturate=True)
     assert same.tolist() == [1.0]
-
-
-# ---- What moves elements -------------------------------------------------------------------------
 
 
 def _set(x, key, value):
@@ -308,9 +299,6 @@ def test_padding_holds_its_value(name):
             assert {value_of(name, int(c)) for c in padding.flat} == {want}
 
 
-# ---- Compared, chosen, sorted --------------------------------------------------------------------
-
-
 @pytest.mark.parametrize("name", NAMES)
 def test_equality_is_of_values(name):
     octets = np.arange(256, dtype=np.uint8)
@@ -336,9 +324,6 @@ def test_sort_is_by_value(descending):
             order = sorted(range(256), key=lambda k: (not keys[k][0], -keys[k][1]))
         assert tl.argsort(x, descending=descending).tolist() == order
         np.testing.assert_array_equal(contents(tl.sort(x, descending=descending)), octets[order])
-
-
-# ---- What is refused -----------------------------------------------------------------------------
 
 
 REFUSED = {
@@ -406,9 +391,6 @@ def test_limits(name):
     assert info.smallest_normal == value_of(name, normal)
     with pytest.raises(TypeError, match="iinfo"):
         tl.iinfo(name)
-
-
-# ---- In fused functions --------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("saturate", [False, True])

@@ -51,9 +51,6 @@ def test_named_results():
     assert tl.unique_inverse(x)._fields == ("values", "inverse_indices")
 
 
-# --- isin --------------------------------------------------------------------------------------
-
-
 def occurs(a, b):
     """Whether each element of `a` equals some element of `b`, by comparing all pairs."""
     pairs = a.reshape(-1, 1) == b.reshape(1, -1)

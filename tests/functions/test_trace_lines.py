@@ -192,9 +192,6 @@ def test_a_thread_of_a_library_has_no_line_of_the_users():
     assert copied.thread == thread.ident
 
 
-# ---- Parts of a trace
-
-
 @pytest.fixture
 def five():
     x = tl.zeros((2, 3), dtype=tl.float32)

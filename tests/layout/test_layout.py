@@ -25,8 +25,6 @@ from layouts import (
 
 from tensorlayout.layout import Layout, descending
 
-# --- slots and indices -------------------------------------------------------------------------
-
 
 @every_layout
 def test_slots_by_digits_times_strides(layout):
@@ -80,9 +78,6 @@ def test_strides_are_those_of_the_single_parts_and_sorted_by_the_order(layout):
         known = [d for d in layout.minor_to_major if layout.padded_shape[d] > 1]
         steps = [abs(layout.strides[d]) for d in known if layout.strides[d]]
         assert steps == sorted(steps)
-
-
-# --- kinds -------------------------------------------------------------------------------------
 
 
 def fills_a_block(layout):
@@ -149,9 +144,6 @@ def test_a_slot_that_only_a_tail_shares_is_not_shared(text):
     assert not layout.is_overlapping
 
 
-# --- kin ---------------------------------------------------------------------------------------
-
-
 @every_layout
 def test_moved_layouts(layout):
     assert slots_of(layout.moved(3)) == [slot + 3 for slot in slots_of(layout)]
@@ -213,9 +205,6 @@ def test_table_shows_each_slot(layout):
             assert name == words[slot] == "x"
     ordered = [names[slot] for slot in slots_of(layout)]
     assert ordered == list(map(str, range(layout.size)))
-
-
-# --- made by -----------------------------------------------------------------------------------
 
 
 @settings(max_examples=EXAMPLES)

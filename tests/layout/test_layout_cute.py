@@ -214,9 +214,6 @@ def test_modes_that_hold_one_mode_many_times_over():
     assert Layout.from_cute((((1,) * 64,) * 64, ((1,) * 64,) * 64)) is whole
 
 
-# --- beside other libraries ----------------------------------------------------------------------
-
-
 @pytest.fixture(scope="module")
 def tensor_layouts():
     return pytest.importorskip("tensor_layouts", reason="optional: tensor-layouts")

@@ -55,9 +55,6 @@ def as_numpy(layout):
     return np.ndarray(layout.shape, buffer.dtype, buffer, layout.offset * buffer.itemsize, strides)
 
 
-# --- every operation ---------------------------------------------------------------------------
-
-
 @settings(max_examples=150)
 @given(st.data(), st.one_of(st.sampled_from([layout for _, layout in LAYOUTS]), layouts()))
 def test_a_view_has_the_slots_that_numpy_finds_and_leaves_no_storage(data, layout):
@@ -68,9 +65,6 @@ def test_a_view_has_the_slots_that_numpy_finds_and_leaves_no_storage(data, layou
     else:
         check(view, NUMPY[name](slot_array(layout), *arguments))
         assert view.required_size <= layout.required_size
-
-
-# --- padding -----------------------------------------------------------------------------------
 
 
 @settings(max_examples=60)
@@ -120,9 +114,6 @@ def test_slices_cut_padding_off():
     assert layout.slice((slice(0, 3), slice(0, 4))) is layout
     for key in [0, slice(1, 3), (slice(None), slice(0, 3)), (..., 0)]:
         assert layout.slice(key).padding_size == 0
-
-
-# --- each operation ----------------------------------------------------------------------------
 
 
 @every_layout
@@ -197,9 +188,6 @@ def test_a_slice_of_one_index_keeps_the_stride(layout, data):
     assert one.strides == layout.strides
 
 
-# --- reshape -----------------------------------------------------------------------------------
-
-
 def numpy_has_a_view(array, shape):
     try:
         array.reshape(shape, copy=False)
@@ -226,9 +214,6 @@ def test_a_reshaped_row_major_layout_is_the_row_major_one(layout):
         assert row_major.reshape(shape) is Layout.row_major(shape)
 
 
-# --- sliding windows ---------------------------------------------------------------------------
-
-
 @settings(max_examples=EXAMPLES)
 @given(st.data(), layouts(bases(), most=1))
 def test_sliding_windows_over_several_dimensions(data, layout):
@@ -243,9 +228,6 @@ def test_two_windows_over_one_dimension():
     layout = Layout.row_major((7,)).sliding_window((3, 2), (0, 0))
     array = np.lib.stride_tricks.sliding_window_view(np.arange(7), (3, 2), (0, 0))
     check(layout, array)
-
-
-# --- coalesce ----------------------------------------------------------------------------------
 
 
 @st.composite

@@ -144,9 +144,6 @@ def test_packed_types_are_counted_in_elements_of_their_bits():
     assert (found.global_strides, found.byte_offset) == ((192,), 192)
 
 
-# --- literal facts --------------------------------------------------------------------------------
-
-
 def test_a_matrix():
     found = Layout.row_major((1000, 512)).tensor_map(
         (64, 32), tl.bfloat16, swizzle="64B", l2_promotion="128B", oob_fill="NaN"
@@ -220,8 +217,6 @@ def test_narrow_types_of_ml_dtypes():
     for kind in (ml_dtypes.float8_e4m3fn, np.dtype(ml_dtypes.float8_e4m3fn)):
         assert Layout.row_major((64,)).tensor_map((32,), kind).data_type.endswith("_UINT8")
 
-
-# --- rules ----------------------------------------------------------------------------------------
 
 ROWS = Layout.row_major((64, 64))
 CUBE = Layout.row_major((4, 64, 64))
@@ -377,9 +372,6 @@ def test_coordinates_of_another_rank():
         made({}).coordinates((1,))
     with pytest.raises(TypeError, match="index: must be a sequence of integers"):
         made({}).coordinates((1, 2.0))
-
-
-# --- cuda-python ----------------------------------------------------------------------------------
 
 
 def stand_in(answer="CUDA_SUCCESS"):

@@ -25,9 +25,6 @@ def written(x):
     return "".join(chr(slot) if slot else "." for slot in slots_of(x).tolist())
 
 
-# --- what stands where ---------------------------------------------------------------------------
-
-
 def test_the_figure_of_two_by_two_tiles():
     layout = Layout.tiled((3, 5), [(2, 2)], padding_value=PaddingValue.ZERO)
     x = tl.asarray(LETTERS[:15].reshape(3, 5), layout=layout)
@@ -61,18 +58,12 @@ def test_from_storage():
     assert storage[20] == -1
 
 
-# --- padding --------------------------------------------------------------------------------------
-
-
 def test_padding_of_backwards_dimensions():
     layout = Layout.tiled((2, 4, 3), [(2, 2)], padding_value=PaddingValue.ONE).flip((0, 1))
     x, array = tensor_in(layout, np.arange(2, 40, dtype=np.float32))
     x += x
     same(x, array + array)
     assert set(padding_of(x).tolist()) == {1}
-
-
-# --- views ----------------------------------------------------------------------------------------
 
 
 def test_a_roll_keeps_the_order_of_all_tiles():
@@ -93,9 +84,6 @@ def test_parts_of_numbers_in_one_tile_alone_have_strides():
     ]:
         assert (str(found.layout), np.asarray(found).tolist()) == (text, expected)
         assert shared(found, x)
-
-
-# --- for others -----------------------------------------------------------------------------------
 
 
 def test_what_only_a_copy_can_hold_is_refused_without_one():
@@ -136,9 +124,6 @@ def test_text():
     assert seen.bytes_copied < 1000
 
 
-# --- traces --------------------------------------------------------------------------------------
-
-
 def steps(function):
     with tl.trace() as seen:
         function()
@@ -164,9 +149,6 @@ def test_traces_show_each_conversion():
     threes = tl.to_layout(other, "{1,0:T(3,3)}")
     assert steps(lambda: tl.to_layout(threes, T22)) == [("to_layout", "relayout", 60)] * 2
     assert steps(lambda: tl.reshape(x, (15,))) == [("reshape", "relayout", 60)]
-
-
-# --- layouts made of tiles -----------------------------------------------------------------------
 
 
 def test_a_tiled_value_whose_broadcast_has_strides():

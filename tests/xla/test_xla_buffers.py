@@ -28,12 +28,6 @@ def same(x, expected):
     assert array.tobytes() == expected.tobytes()
 
 
-# --- the examples --------------------------------------------------------------------------------
-
-
-# --- what is shared ------------------------------------------------------------------------------
-
-
 @pytest.mark.parametrize(
     ("text", "layout"),
     [
@@ -119,9 +113,6 @@ def test_buffers_of_the_simulated_device():
         same(tiled.to_device("cpu"), memory[np.asarray(EXAMPLES[2]["linear_index"])])
 
 
-# --- types ---------------------------------------------------------------------------------------
-
-
 @pytest.mark.parametrize(
     ("text", "values", "memory"),
     [
@@ -205,9 +196,6 @@ def test_each_element_is_written_at_its_position_and_read_from_there(case):
     assert not slots[~seen].view(np.uint8).any()
 
 
-# --- refused -------------------------------------------------------------------------------------
-
-
 def read(text):
     return from_buffer(bytes(96), text)
 
@@ -270,9 +258,6 @@ def test_more_bytes_than_there_are(tile):
         from_buffer(bytes(4), text)
 
 
-# --- written to memory that is there --------------------------------------------------------------
-
-
 @pytest.mark.parametrize(
     "text",
     [
@@ -319,9 +304,6 @@ def test_padding_may_hold_anything(case):
     again = from_buffer(to_buffer(x, shape), shape)
     # The bits: noise holds NaNs of all kinds, of which some warn when they are compared.
     assert np.asarray(again).tobytes() == np.asarray(x).tobytes()
-
-
-# --- what is remembered of earlier calls ----------------------------------------------------------
 
 
 def test_memory_is_read_and_written_anew_each_time():

@@ -7,9 +7,14 @@ tests that some of these libraries install; of those there are only a few cases 
 
 import importlib
 import os
+import warnings
 
 import numpy as np
 import pytest
+from hypothesis import given as drawing
+from hypothesis import settings
+from hypothesis import strategies as st
+from hypothesis.extra.array_api import make_strategies_namespace
 
 import tensorlayout as tl
 
@@ -388,3 +393,23 @@ def test_data_arrays_keep_the_order():
     assert d.pad(w=1).data.layout == tl.Layout.column_major((2, 3, 6))
     assert (d + 1).data.layout == d.data.layout
     assert np.sin(d).data.layout == d.data.layout
+
+
+xps = make_strategies_namespace(tl, api_version="2024.12")
+DTYPES = st.one_of(xps.scalar_dtypes(), xps.complex_dtypes())
+
+
+def test_hypothesis_takes_the_namespace_for_a_whole_one():
+    """It warns of names and dtypes that it misses."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        assert make_strategies_namespace(tl).name == "tensorlayout"
+
+
+@settings(max_examples=40, deadline=None)
+@drawing(st.data())
+def test_arrays_of_hypothesis(data):
+    dtype, shape = data.draw(DTYPES), data.draw(xps.array_shapes(min_dims=0, min_side=0))
+    x = data.draw(xps.arrays(dtype, shape))
+    assert isinstance(x, tl.Tensor)
+    assert (x.dtype, x.shape) == (dtype, shape)

@@ -423,10 +423,7 @@ def test_a_layout_that_no_tensor_was_saved_in(text, tmp_path):
     ("header", "words"),
     [
         (b"{'descr': '<f8', 'fortran_order': False, 'shape': (1_000_000, 1_000_000)}\n", r"x\.npy"),
-        (
-            b"{'descr': ('<f4', (2,)), 'fortran_order': False, 'shape': (3,)}\n",
-            r"each of its elements is an array, of \('<f4', \(2,\)\)",
-        ),
+        (b"{'descr': ('<f4', (2,)), 'fortran_order': False, 'shape': (3,)}\n", "is an array, of"),
         (b"-" * 9000 + b"1", r"x\.npy"),  # at which Python's parser gives up
     ],
 )

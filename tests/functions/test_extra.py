@@ -1,8 +1,8 @@
-"""`pad`, `einsum` and the other names beyond the standard: keywords, special values, errors."""
+"""Names and keywords beyond the standard, searches: special values, scalars, errors; literals."""
 
 import numpy as np
 import pytest
-from tensors import BFLOAT16, as_dtype, asarray, host, same
+from tensors import BFLOAT16, DTYPES, as_dtype, asarray, host, same
 
 import tensorlayout as tl
 
@@ -73,3 +73,93 @@ def test_dtypes_of_covariances(name):
         x = asarray(array.astype(as_dtype(dtype)))
         same(getattr(tl, name)(x), getattr(np, name)(array))
         assert getattr(tl, name)(x, dtype=tl.float32).dtype == tl.float32
+
+
+def test_where_with_scalars():
+    c = tl.asarray([True, False])
+    same(tl.where(c, tl.asarray([1, 2], dtype=tl.int8), 3), np.array([1, 3], np.int8))
+    same(tl.where(c, 3, tl.asarray([1, 2], dtype=tl.float32)), np.array([3, 2], np.float32))
+    same(tl.where(c, 1, 2), np.array([1, 2]))
+    same(tl.where(c, True, False), np.array([True, False]))
+    same(tl.where(c, 1, 2.5), np.array([1, 2.5]))
+    same(tl.where(c, 1j, 2), np.array([1j, 2]))
+    same(tl.where(c, np.float32(1), 2), np.array([1, 2], np.float32))
+    same(tl.where(np.bool_(True), 1, tl.asarray([2.0])), np.array([1.0]))
+
+
+def test_scalars_of_searchsorted():
+    x = tl.asarray([1, 2, 3], dtype=tl.uint8)
+    same(tl.searchsorted(x, 2), np.array(1))
+    same(tl.searchsorted(x, 2.5), np.array(2))
+    same(tl.searchsorted(x, np.float32(2), side="right"), np.array(2))
+    same(tl.searchsorted(tl.asarray([1.0, 2.0]), 2), np.array(1))
+    with pytest.raises(OverflowError, match="searchsorted: the Python integer 300 does not fit"):
+        tl.searchsorted(x, 300)
+
+
+def test_sorters_of_each_integer_dtype():
+    x = tl.asarray([3.0, 1.0, 2.0])
+    for dtype in DTYPES["integral"]:
+        order = tl.asarray([1, 2, 0], dtype=dtype)
+        same(tl.searchsorted(x, tl.asarray([2.5, 0.0]), sorter=order), np.array([2, 0]))
+
+
+@pytest.mark.cpu  # on CUDA what is moved on the way has records too
+def test_searches_are_one_record():
+    x = tl.ones((3, 4)).T
+    with tl.trace() as seen:
+        tl.searchsorted(x[0, :], x)
+        tl.searchsorted(x[0, :], x, sorter=tl.asarray([2, 1, 0]))
+    kinds = [(record.name, record.kind) for record in seen if record.kind != "view"]
+    assert [name for name, _ in kinds].count("searchsorted") == 2
+    assert len(kinds) == 3  # the elements gathered by the sorter are seen
+
+
+@pytest.mark.parametrize("dtype", ["bool", "int8", "uint64", "float16", "float64"])
+def test_the_mean_in_a_dtype_asked_for(dtype):
+    x = tl.asarray([[1, 1], [0, 1]], dtype=dtype)
+    same(tl.mean(x, axis=0, dtype=tl.float32), np.array([0.5, 1], np.float32))
+    same(tl.mean(x, dtype=tl.complex128), np.array(0.75 + 0j))
+
+
+def test_the_mean_in_a_wider_dtype_is_one_operation():
+    with tl.trace() as trace:
+        tl.mean(tl.ones((2, 3), dtype=tl.float32), dtype=tl.float64)
+    assert [record.name for record in trace] == ["ones", "mean"]
+
+
+def test_the_mean_is_rounded_once():
+    # As float32 the first two would be 1.
+    x = tl.asarray([1 + 2.0**-30, 1 + 2.0**-30, -1.0, -1.0], dtype=tl.float64)
+    same(tl.mean(x, dtype=tl.float32), np.array(2.0**-31, np.float32))
+    with pytest.raises(TypeError, match=r"^mean: .*complex"):
+        tl.mean(tl.asarray([1j]), dtype=tl.float64)
+
+
+def test_likes_of_another_shape():
+    x = tl.zeros((2, 3), dtype=tl.int16, layout=(0, 1))
+    for made, value in [
+        (tl.zeros_like(x, shape=(4, 2)), 0),
+        (tl.ones_like(x, shape=(4, 2)), 1),
+        (tl.full_like(x, -7, shape=(4, 2)), -7),
+        (tl.empty_like(x, shape=(4, 2)), None),
+    ]:
+        assert made.layout == tl.Layout.column_major((4, 2))
+        assert made.device == x.device
+        if value is not None:
+            same(made, np.full((4, 2), value, np.int16))
+    assert tl.ones_like(x, shape=5).layout == tl.Layout.row_major((5,))
+    with pytest.raises(ValueError, match=r"^full_like: "):
+        tl.full_like(x, 1, shape=(-1,))
+
+
+@pytest.mark.cpu  # `tests/ops` has differences on all devices
+def test_differences_beside_numbers():
+    x = tl.asarray([[1, 4], [9, 16]], dtype=tl.int16)
+    same(tl.diff(x, append=1), np.array([[3, -3], [7, -15]], np.int16))
+    same(tl.diff(x, axis=0, prepend=1), np.array([[0, 3], [8, 12]], np.int16))
+    zero = tl.asarray(0, dtype=tl.int32)
+    same(tl.diff(x, prepend=zero, append=zero), np.array([[1, 3, -4], [9, 7, -16]], np.int32))
+    same(tl.diff(x, append=1.5), np.array([[3, -2.5], [7, -14.5]]))
+    with pytest.raises(OverflowError, match=r"^diff: "):
+        tl.diff(x, append=10**6)

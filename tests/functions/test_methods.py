@@ -120,15 +120,10 @@ def test_declarations_are_the_signatures():
 
 
 OUT = {
-    "sum": lambda x, out: x.sum(0, out=out),
-    "prod": lambda x, out: x.prod(0, None, out),
-    "max": lambda x, out: x.max(0, out),
-    "min": lambda x, out: x.min(0, out=out),
-    "mean": lambda x, out: x.mean(0, out=out),
-    "var": lambda x, out: x.var(0, out=out),
-    "std": lambda x, out: x.std(0, out=out),
-    "any": lambda x, out: x.any(0, out),
-    "all": lambda x, out: x.all(0, out=out),
+    **{
+        name: lambda x, out, name=name: getattr(x, name)(0, out=out)
+        for name in ("sum", "prod", "max", "min", "mean", "var", "std", "any", "all")
+    },
     "trace": lambda x, out: x.reshape(3, 1, 3).trace(0, 0, 1, out=out),
     "take": lambda x, out: x.take(1, 0, out),
 }

@@ -21,17 +21,11 @@ DEEP = Layout.row_major((1,) * 64)
         (lambda: Layout((2, 3), (3,)), r"strides: must be 2, .* sizes \(2, 3\), got \(3,\)"),
         (lambda: Layout((2, 3), (3, 1), parts=[[(2, 3)], [(3, 1)]]), "strides and parts: .* both"),
         (lambda: Layout((2, 3), parts=[[(2, 3)]]), r"parts: must be 2, .*, got \(\(\(2, 3\),\),\)"),
-        (
-            lambda: Layout((5,), parts=[[(2, 2), (2, 1)]]),
-            "parts: .* span the size 5; 3 first would",
-        ),
+        (lambda: Layout((5,), parts=[[(2, 2), (2, 1)]]), "parts: .* span the size 5; 3 first w"),
         (lambda: Layout((6,), parts=[[(1, 1), (-2, 1), (-3, 1)]]), "parts: .* at least 1, got"),
         (lambda: Layout((2, 3), minor_to_major=(0, 0)), r"minor_to_major: .* 0 to 1 .* \(0, 0\)"),
         (lambda: Layout((), minor_to_major=(0,)), r"minor_to_major: must be \(\) .* got \(0,\)"),
-        (
-            lambda: Layout((2, 3), (3, 1), minor_to_major=(0, 1)),
-            r"minor_to_major: \(0, 1\) contradicts the strides \(3, 1\), which say \(1, 0\)",
-        ),
+        (lambda: Layout((2, 3), (3, 1), minor_to_major=(0, 1)), "minor_to_major: .* contradicts"),
         (lambda: Layout.padded((2, 3), (2, 2)), r"padded_shape: .* \(2, 3\), got \(2, 2\)"),
         (lambda: Layout((2, 3), (9, 1), padded_shape=(2, 5)), "padded_shape: .* whole block"),
         (lambda: Layout((3,), (-1,), offset=1), "offset: 1 puts .* down to -1; .* at least 2"),
@@ -50,10 +44,7 @@ DEEP = Layout.row_major((1,) * 64)
         (lambda: ROWS.broadcast_to((3, 5)), r"shape: \(3, 4\) could not be broadcast to \(3, 5\)"),
         (lambda: ROWS.reshape((5,)), r"shape: \(5,\) has 5 elements, the layout has 12"),
         (lambda: ROWS.reshape((-1, 2)), "shape: sizes must not be negative"),
-        (
-            lambda: ROWS.sliding_window((5,), (1,)),
-            "window_shape: .* 1 to 4 along dimension 1, got 5",
-        ),
+        (lambda: ROWS.sliding_window((5,), (1,)), "window_shape: .* 1 to 4 along dimension 1, g"),
         (lambda: ROWS.sliding_window((2,), (0, 1)), r"window_shape: .* \(0, 1\), got \(2,\)"),
         (lambda: TILES.sliding_window((2,), (0,)), "dims: dimension 0 is tiled"),
         (lambda: ROWS.table("abc"), "values: must be the 12 elements, got 3"),
@@ -139,9 +130,8 @@ def test_layouts_cannot_be_changed():
 
 def test_numpy_integers_are_integers():
     four = np.int64(4)
-    layout = Layout(
-        np.array([3, 4]), np.array([4, 1]), offset=four, minor_to_major=np.array([1, 0])
-    )
+    order = np.array([1, 0])
+    layout = Layout(np.array([3, 4]), np.array([4, 1]), offset=four, minor_to_major=order)
     assert layout is ROWS.moved(4)
     assert all(type(n) is int for n in (*layout.shape, *layout.minor_to_major, layout.offset))
     assert ROWS.slice(np.int8(1)) is ROWS.slice(1)
@@ -211,12 +201,6 @@ def test_slots_beyond_64_bits_are_refused(make):
 # --- strides that are hard to search -----------------------------------------------------------
 
 
-def seconds(call):
-    start = time.perf_counter()
-    call()
-    return time.perf_counter() - start
-
-
 HARD = [
     Layout((10**6,) * 3, (10**11 + 3, 10**11 + 19, 10**11 + 61)),
     Layout((50,) * 9, [2**40 + 7 * i * i + i for i in range(9)]),
@@ -230,13 +214,12 @@ HARD = [
 
 @pytest.mark.parametrize("layout", HARD, ids=lambda layout: f"rank {layout.ndim}")
 def test_searches_are_bounded(layout):
-    def search(slot):
+    start = time.perf_counter()
+    assert layout.is_overlapping in (True, False)
+    for slot in (1, 3, layout.required_size // 2, layout.required_size - 1):
         with contextlib.suppress(ValueError):
             layout.index_of(slot)
-
-    assert seconds(lambda: layout.is_overlapping) < 5
-    for slot in (1, 3, layout.required_size // 2, layout.required_size - 1):
-        assert seconds(lambda slot=slot: search(slot)) < 5
+    assert time.perf_counter() - start < 5
 
 
 def test_slots_that_nothing_reaches_need_no_search():

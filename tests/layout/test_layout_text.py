@@ -7,7 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from layouts import LAYOUTS, every_layout, layouts
 
-from tensorlayout.layout import BitPattern, Layout, PaddingValue
+from tensorlayout.layout import BitPattern, Layout
 
 
 @every_layout
@@ -21,6 +21,9 @@ def test_parse_and_eval_read_what_was_written(layout):
         assert Layout.parse(loose.replace("= (", "=(")) is layout
 
 
+ONE = BitPattern(0x3F800000, "float32")
+
+
 @pytest.mark.parametrize(
     ("layout", "text"),
     [
@@ -28,18 +31,12 @@ def test_parse_and_eval_read_what_was_written(layout):
         (Layout.row_major((3,)), "(3,):(1,)"),
         (Layout.row_major((2, 3)), "(2,3):(3,1)"),
         (Layout.column_major((2, 3)), "(2,3):(1,2)"),
-        (
-            Layout.padded((2, 3), (2, 5), None, PaddingValue.ZERO),
-            "(2,3):(5,1) padded=(2,5) padding=ZERO",
-        ),
+        (Layout.padded((2, 3), (2, 5), None, "ZERO"), "(2,3):(5,1) padded=(2,5) padding=ZERO"),
         (Layout((2, 3), (0, 1), offset=4), "(2,3):(0,1)+4"),
         (Layout((2, 3), (-3, -1), offset=5), "(2,3):(-3,-1)+5"),
         (Layout((3, 5), parts=[((2, 12), (2, 2)), ((3, 4), (2, 1))]), "(3,5):(2*12+2*2,3*4+2*1)"),
         (Layout.packed((1, 3), (0, 1)), "(1,3):(1,1) order=(0,1)"),
-        (
-            Layout.padded((2, 3), (3, 5), (0, 1), BitPattern(0x3F800000, "float32")),
-            "(2,3):(1,3) padded=(3,5) padding=0x3f800000:float32",
-        ),
+        (Layout.padded((2,), (3,), None, ONE), "(2,):(1,) padded=(3,) padding=0x3f800000:float32"),
         (Layout((3,), parts=[((2, 3), (2, 1))]).slice(None).moved(2), "(1,3):(1,2*3+2*1)+2"),
     ],
 )

@@ -19,6 +19,7 @@ from tensorlayout.xla.primitive_types import RANGES
 
 F32 = PrimitiveType.F32
 TREE = parse_shape("(f32[42], (f32[101], ()), token[])")
+PAIRS = parse_shape("f32[3]{0:T(2)}")
 
 
 def texts(shapes):
@@ -178,20 +179,14 @@ class TestMaking:
             (lambda: su.insert_dimension_at_index(parse_shape("f32[2]"), 2, 4), "from 0 to 1"),
             (lambda: su.delete_dimensions([0, 0], parse_shape("f32[2,3]")), "different dimensions"),
             (lambda: su.permute_dimensions([0, 0], parse_shape("f32[2,3]")), "a permutation"),
-            (
-                lambda: su.permute_dimensions_ignoring_layout([], TREE),
-                "^permute_dimensions_ignoring_layout: must be an array",
-            ),
+            (lambda: su.permute_dimensions_ignoring_layout([], TREE), "^permute_.*: must be an ar"),
             (lambda: su.last_dim_is_minor_most(parse_shape("f32[]")), "a scalar"),
             (lambda: su.array_size(Shape.array(F32, (2,))), r"with a layout, got f32\[2\]"),
             (lambda: su.align_layouts(parse_shape("f32[2]"), parse_shape("f32[3]")), "equal num"),
             (lambda: lu.minor(parse_layout("{1,0}"), 2), r"from 0 to 1 for \{1,0\}, got 2"),
             (lambda: lu.are_dimensions_consecutive(parse_layout("{1,0}"), [3]), "dimensions of"),
             (lambda: lu.linear_index(parse_shape("f32[2,3]"), (2, 0)), r"inside f32\[2,3\]\{1,0\}"),
-            (
-                lambda: lu.delinearize_index_for_nested_tiling(parse_shape("f32[3]{0:T(2)}"), 4),
-                "below the 4 positions",
-            ),
+            (lambda: lu.delinearize_index_for_nested_tiling(PAIRS, 4), "below the 4 positions"),
             (lambda: lu.get_split_config(parse_shape("f32[8,8]{1,0:SC(0:3)(1:3)}")), "at most one"),
         ],
     )

@@ -201,12 +201,9 @@ def test_memoryviews_keep_shape_and_strides():
 @pytest.mark.parametrize(
     ("layout", "dtype", "required"),
     [
-        ("(2,):(3,)", "float32", 16),
-        ("(1,):(1,)+3", "float32", 16),
-        ("(2,2):(-2,1)+2", "uint32", 16),
-        ("(13,):(1,)", "uint8", 13),
-        ("(1,):(1,)", "complex128", 16),
-        ("(3,):(1,) padded=(16,)", "uint8", 16),
+        *(("(2,):(3,)", "float32", 16), ("(1,):(1,)+3", "float32", 16)),
+        *(("(2,2):(-2,1)+2", "uint32", 16), ("(13,):(1,)", "uint8", 13)),
+        *(("(1,):(1,)", "complex128", 16), ("(3,):(1,) padded=(16,)", "uint8", 16)),
     ],
 )
 def test_from_storage_names_the_bytes_it_needs_and_those_there_are(layout, dtype, required):
@@ -224,19 +221,15 @@ def test_from_storage_writes_padding_only_when_asked_to():
     assert storage == b"\0\0\xff\xff\0\0\xff\xff"
 
 
-def test_a_pickle_of_protocol_4_of_a_read_only_tensor_is_writable():
-    fixed = tl.from_storage(b"ab", "(2,):(1,)", dtype=tl.uint8)
-    assert not pickle.loads(pickle.dumps(fixed, 4)).readonly
-
-
 def test_deepcopy_keeps_what_was_one_tensor_one():
     x = tl.zeros(3)
     first, second = copy.deepcopy([x, x])
-    assert first is second
-    assert first is not x
+    assert first is second is not x
 
 
-def test_equal_tensors_give_equal_pickles():
+def test_pickles_of_read_only_and_of_equal_tensors():
+    fixed = tl.from_storage(b"ab", "(2,):(1,)", dtype=tl.uint8)
+    assert not pickle.loads(pickle.dumps(fixed, 4)).readonly
     layout = tl.Layout.padded((3,), (64,))  # padding that holds anything
     full = np.full(64, 255, np.uint8)
     first = tl.from_storage(full, layout, dtype=tl.uint8)
@@ -245,25 +238,14 @@ def test_equal_tensors_give_equal_pickles():
     assert pickle.dumps(first) == pickle.dumps(second)
 
 
-FOREIGN = {
-    "DLPack": Exporting,
-    "__array__": Making,
-    "__array_interface__": Described,
-    "buffer": memoryview,
-    "the array": lambda a: a,
-}
-KEYS = {
-    "all": (..., (2, 3)),
-    "slices": ((slice(None), slice(1, None)), (2, 2)),
-    "row": (1, (3,)),
-    "mask": (np.asarray([[True, False, True], [False, True, False]]), (3,)),
-    "positions": (([1, 0, 1], [2, 0, 0]), (3,)),
-}
+FOREIGN = [Exporting, Making, Described, memoryview, np.asarray]
+KEYS = [(..., (2, 3)), (np.s_[:, 1:], (2, 2)), (1, (3,)), (([1, 0, 1], [2, 0, 0]), (3,))]
+KEYS += [(np.asarray([[True, False, True], [False, True, False]]), (3,))]
 
 
 @pytest.mark.usefixtures("device")
-@pytest.mark.parametrize("wrap", FOREIGN.values(), ids=FOREIGN)
-@pytest.mark.parametrize(("key", "shape"), KEYS.values(), ids=KEYS)
+@pytest.mark.parametrize("wrap", FOREIGN)
+@pytest.mark.parametrize(("key", "shape"), KEYS)
 def test_values_of_other_libraries_are_assigned(key, shape, wrap):
     array = np.zeros((2, 3))
     x = tl.zeros((2, 3))
@@ -274,7 +256,7 @@ def test_values_of_other_libraries_are_assigned(key, shape, wrap):
 
 
 def test_values_that_are_the_tensors_own_memory_are_taken_as_if_copied_first():
-    for wrap in FOREIGN.values():
+    for wrap in FOREIGN:
         memory = np.arange(6)
         x = tl.asarray(memory, device="cpu")
         x[1:] = wrap(memory[:-1])
@@ -285,14 +267,14 @@ def test_values_that_are_the_tensors_own_memory_are_taken_as_if_copied_first():
 @pytest.mark.parametrize(
     ("value", "words"),
     [
-        (b"abc", "__setitem__: value must be a tensor, an array or numbers, got b'abc'"),
-        ({1: 2}, "__setitem__: value must be a tensor, an array or numbers"),
-        (Making("no array"), "__setitem__: .* gives no array by __array__"),
+        (b"abc", "value must be a tensor, an array or numbers, got b'abc'"),
+        ({1: 2}, "value must be a tensor, an array or numbers"),
+        (Making("no array"), ".* gives no array by __array__"),
     ],
     ids=["bytes", "dict", "no array"],
 )
 def test_values_that_are_no_arrays_are_refused(value, words):
     x = tl.zeros(3)
-    with pytest.raises(TypeError, match=f"^{words}"):
+    with pytest.raises(TypeError, match=f"^__setitem__: {words}"):
         x[:] = value
     assert x.tolist() == [0.0, 0.0, 0.0]

@@ -12,7 +12,8 @@ import ml_dtypes
 import numpy as np
 import pytest
 from tensors import elements
-from test_dlpack import STRUCTURES, Exporter, address, opened
+from test_dlpack import STRUCTURES, Exporter, opened
+from test_interchange import address
 
 import tensorlayout as tl
 

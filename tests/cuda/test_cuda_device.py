@@ -140,10 +140,7 @@ ABACUS = "device must be one of those available"
     ],
 )
 def test_default_devices_that_are_not_there(call, error, message):
-    with (
-        simulator(TENSORLAYOUT_DEFAULT_DEVICE="abacus"),
-        pytest.raises(error, match=f"^{message}"),
-    ):
+    with simulator(TENSORLAYOUT_DEFAULT_DEVICE="abacus"), pytest.raises(error, match=f"^{message}"):
         call()
 
 

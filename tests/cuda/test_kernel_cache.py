@@ -85,8 +85,7 @@ def of_mode(mode):
 
 
 @pytest.mark.parametrize(
-    "spoil",
-    [pytest.param(given_away, marks=as_root), *map(of_mode, (0o770, 0o720, 0o702, 0o1777))],
+    "spoil", [pytest.param(given_away, marks=as_root), *map(of_mode, (0o770, 0o720, 0o702, 0o1777))]
 )
 def test_a_folder_of_others_or_that_others_can_write_to_is_not_trusted(asked, elsewhere, spoil):
     planted(asked)

@@ -389,10 +389,7 @@ def test_the_worst_of_bytes(driver, name):
         # a result of bytes
         ("less", [(row_major((512, 512)), "float64"), (column_major((512, 512)), "float64")]),
         # a condition in another order
-        (
-            "where",
-            [(TALL, "bool"), (BIG, "complex128"), (BIG, "complex128")],
-        ),
+        ("where", [(TALL, "bool"), (BIG, "complex128"), (BIG, "complex128")]),
         # three orders
         (
             "clip",

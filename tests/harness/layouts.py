@@ -130,10 +130,7 @@ _TILED = [
     # a view of whole rows of one column of tiles
     ("tiled, one tile cut out", Layout((4, 2), parts=[((2, 12), (2, 2)), ((2, 1),)])),
     # a block of no slots at all, which need not have strides
-    (
-        "tiled, padded, no slots",
-        Layout.parse("(0,2,2):(0,1,1*2+2*4) padded=(0,2,4) padding=ZERO"),
-    ),
+    ("tiled, padded, no slots", Layout.parse("(0,2,2):(0,1,1*2+2*4) padded=(0,2,4) padding=ZERO")),
     # tiles with a stride of their own
     ("tiled with gaps", Layout((4, 3), parts=[((2, 20), (2, 3)), ((3, 1),)])),
     # a part of stride 0

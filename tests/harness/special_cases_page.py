@@ -23,16 +23,7 @@ import numpy as np
 sys.path.append(str(Path(__file__).parents[1] / "functions"))
 
 from special_cases import CALLS, CASES, CONVERSIONS, Case, Limit, numbers, same
-from test_special_cases import (
-    BINARY,
-    DTYPES,
-    GROUPS,
-    IN_PLACE,
-    LANES,
-    LAYOUTS,
-    OF_OPERATORS,
-    Group,
-)
+from test_special_cases import BINARY, DTYPES, GROUPS, IN_PLACE, LANES, LAYOUTS, OF_OPERATORS, Group
 
 PAGE = Path(__file__).parents[2] / "docs" / "special-cases.md"
 MEASURED = "## Where NumPy departs"

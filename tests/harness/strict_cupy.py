@@ -664,10 +664,7 @@ class StrictCupy:
         return SimpleNamespace(
             runtime=runtime,
             driver=driver,
-            function=SimpleNamespace(
-                Module=Module,
-                Function=Function,
-            ),
+            function=SimpleNamespace(Module=Module, Function=Function),
             cublas=Cublas(self),
             get_cublas_handle=lambda: 1,
             Device=Device,

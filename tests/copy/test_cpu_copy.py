@@ -200,10 +200,8 @@ TABLE = [
     ("repeated rows", "rows", (50, 60, 40), packed((50, 60, 40)), (0, 40, 1), 4),
     # Reversed elements: contiguous nowhere, walked well in either order.
     ("reversed", "strided", (5000,), (1,), (-1,), 4),
-    # Every third element.
-    ("stepped", "strided", (5000,), (1,), (3,), 4),
-    # One value a row.
-    ("filled rows", "strided", (80, 70), packed((80, 70)), (1, 0), 4),
+    ("stepped", "strided", (5000,), (1,), (3,), 4),  # Every third element.
+    ("filled rows", "strided", (80, 70), packed((80, 70)), (1, 0), 4),  # One value a row.
     # One value a row of single bytes: numpy's fill, so cheap that threads wait for larger ones.
     ("filled bytes", "strided", (200, 300), packed((200, 300)), (1, 0), 1),
     # Three channels apart: the destination's rows are long, the source's lines hold whole pixels.

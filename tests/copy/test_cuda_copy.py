@@ -85,16 +85,13 @@ FLIPPED = column_major((300, 400)).flip((0, 1))
 # --- Which case ----------------------------------------------------------------------------------
 
 CASES = [
-    # no element
-    ("empty", row_major((0, 3)), row_major((0, 3)), 4, (32, 32)),
+    ("empty", row_major((0, 3)), row_major((0, 3)), 4, (32, 32)),  # no element
     # one run on both sides, whatever the shape
     ("flat", row_major((300, 400)), row_major((300, 400)), 4, (32, 32)),
-    # one run on both sides, in the same order, backwards
-    ("flat", FLIPPED, FLIPPED, 4, (32, 32)),
+    ("flat", FLIPPED, FLIPPED, 4, (32, 32)),  # one run on both sides, in the same order, backwards
     # small: whatever it costs, it is less than a launch
     ("flat", row_major((300,)), row_major((300,)), 1, (1, 1)),
-    # bytes behind the last 16
-    ("flat", row_major((301,)), row_major((301,)), 1, (32, 32)),
+    ("flat", row_major((301,)), row_major((301,)), 1, (32, 32)),  # bytes behind the last 16
     # rows of 4096 bytes that begin at multiples of 16 on both sides
     ("rows", Layout.pitched((300, 1000), 4096, 4), row_major((300, 1000)), 4, (32, 32)),
     # rows without an element of the source left out, each read again and again
@@ -103,8 +100,7 @@ CASES = [
     ("rows", row_major((300, 300, 4)), Layout((300, 300, 4), (2400, 8, 1)), 1, (32, 32)),
     # every second element: no run, and no order better than that of the destination
     ("strided", row_major((90000,)), Layout((90000,), (2,)), 4, (32, 32)),
-    # transposed, but small
-    ("strided", row_major((60, 70)), column_major((60, 70)), 4, (32, 32)),
+    ("strided", row_major((60, 70)), column_major((60, 70)), 4, (32, 32)),  # transposed, but small
     # one value for each row of the destination
     ("repeated", row_major((300, 400)), Layout((300, 400), (1, 0)), 4, (32, 32)),
     # one value for all
@@ -254,8 +250,7 @@ def test_boxes(driver, itemsize):
 # whole words in the destination.
 SQUARES = [
     (row_major((64, 96)), column_major((64, 96))),
-    # boxes that end early along both
-    (row_major((160, 292)), column_major((160, 292))),
+    (row_major((160, 292)), column_major((160, 292))),  # boxes that end early along both
     # read backwards along a row, from row to row, and both
     (row_major((64, 96)), column_major((64, 96)).flip((0,))),
     (row_major((64, 96)), column_major((64, 96)).flip((1,))),

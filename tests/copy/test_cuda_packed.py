@@ -52,8 +52,7 @@ def few(layout):
         (ROWS, few(TILES), "packed runs", ["pack_runs"]),
         (PADDED, few(TILES), "packed runs", ["pack_runs"]),
         (few(PADDED), ROWS, "unpacked runs", ["unpack_runs"]),
-        # its padding is not the walk's
-        (few(TILES), PADDED, "unpacked", ["unpack_elements"]),
+        (few(TILES), PADDED, "unpacked", ["unpack_elements"]),  # its padding is not the walk's
         # runs of four
         (few(SHORT_RUNS), Layout.row_major((9, 40)), "unpacked", ["unpack_elements"]),
         (Layout.row_major((9, 40)), few(SHORT_RUNS), "packed", ["pack_elements"]),

@@ -304,8 +304,7 @@ SQUARE = Layout.row_major((4, 4))
 @pytest.mark.parametrize(
     ("destination", "to", "operand", "from_", "expected"),
     [
-        # exactly where it is
-        (SQUARE, 0, SQUARE, 0, False),
+        (SQUARE, 0, SQUARE, 0, False),  # exactly where it is
         # one element further
         (LINE.slice((slice(1, None),)), 4, LINE.slice((slice(0, 15),)), 0, True),
         # behind its end
@@ -324,8 +323,7 @@ SQUARE = Layout.row_major((4, 4))
         (Layout((4,), (4,)), 0, Layout((4,), (4,)), 12, False),
         (Layout((4, 3), (4, 1)), 0, Layout((4, 1), (4, 1)), 12, False),
         (Layout((4, 3), (4, 1)), 0, Layout((4, 1), (4, 1)), 8, True),
-        # nothing to overlap
-        (Layout((0,)), 0, Layout((0,)), 0, False),
+        (Layout((0,)), 0, Layout((0,)), 0, False),  # nothing to overlap
     ],
 )
 def test_operands_that_must_be_copied_first(destination, to, operand, from_, expected):

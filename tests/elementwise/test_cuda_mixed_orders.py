@@ -68,8 +68,7 @@ PIXELS, PIXELS_IN_COLUMNS = row_major((120, 88, 4)), Layout.packed((120, 88, 4),
         # channels before and behind
         ("tiles", [(row_major(IMAGES), "float32"), (nhwc(IMAGES), "float32")]),
         ("tiles", [(nhwc(IMAGES), "int8"), (row_major(IMAGES), "int8")]),
-        # elements of different sizes
-        ("tiles", [(BIG, "int8"), (TALL, "float64")]),
+        ("tiles", [(BIG, "int8"), (TALL, "float64")]),  # elements of different sizes
         # the same order: one run, or rows
         ("flat", [(TALL, "float32"), (TALL, "float32")]),
         ("rows", [(BIG, "float32"), (row_major((400,)), "float32")]),
@@ -179,8 +178,7 @@ LONGER = [
     # repeated, along and across
     (row_major((40, 5, 30)), Layout((40, 5, 30), (1, 0, 40))),
     (row_major((40, 30, 3)), Layout((40, 30, 3), (1, 40, 0))),
-    # steps
-    (row_major((40, 50)), Layout((40, 50), (2, 100))),
+    (row_major((40, 50)), Layout((40, 50), (2, 100))),  # steps
     # odd everything
     (nhwc((2, 3, 17, 29)), row_major((2, 3, 17, 29))),
     (row_major((2, 3, 17, 29)), nhwc((2, 3, 17, 29))),

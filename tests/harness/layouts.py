@@ -20,30 +20,23 @@ def _view(layout, *key):
 
 
 _STRIDED = [
-    # what most code assumes
-    ("row-major", ROWS),
-    # what it then gets wrong
-    ("column-major", Layout.column_major((3, 4))),
+    ("row-major", ROWS),  # what most code assumes
+    ("column-major", Layout.column_major((3, 4))),  # what it then gets wrong
     # every order of a rank
     *((f"order {p}", Layout.packed((2, 3, 4), p)) for p in itertools.permutations(range(3))),
     # an order that no transpose of two dimensions gives
     ("NHWC", Layout.labelled((2, 3, 2, 4), "NHWC")),
-    # no dimension to walk
-    ("rank 0", Layout.row_major(())),
-    # the only rank that is row-major and column-major
-    ("rank 1", Layout.row_major((7,))),
+    ("rank 0", Layout.row_major(())),  # no dimension to walk
+    ("rank 1", Layout.row_major((7,))),  # the only rank that is row-major and column-major
     # many dimensions, half of them without a stride that matters
     ("rank 12, sizes 1 and 2", Layout.packed((1, 2) * 6, (*range(0, 12, 2), *range(1, 12, 2)))),
-    # any stride would do
-    ("one element", Layout.row_major((1,))),
-    # an order that no stride shows
-    ("one element, rank 3", Layout.packed((1, 1, 1), (1, 0, 2))),
+    ("one element", Layout.row_major((1,))),  # any stride would do
+    ("one element, rank 3", Layout.packed((1, 1, 1), (1, 0, 2))),  # an order that no stride shows
     # not the packed stride, and packed all the same
     ("size 1 with a stride of its own", Layout((1, 3), (7, 1))),
     # a dimension of size 1 between the others
     ("size 1 in column-major order", Layout.column_major((3, 1, 2))),
-    # no element, no slot
-    ("empty", Layout.row_major((0,))),
+    ("empty", Layout.row_major((0,))),  # no element, no slot
     # strides of the others go on as if it were 1
     ("empty in the middle", Layout.packed((2, 0, 3), (1, 0, 2))),
     # slots, yet no element
@@ -68,36 +61,27 @@ _STRIDED = [
     ("pitched", Layout.pitched((3, 5), 32, 4, None, PaddingValue.ZERO)),
     # the strides of padded rows, but nobody owns the gaps
     ("gaps without padding", Layout((2, 3), (5, 1))),
-    # packed, elsewhere
-    ("offset", ROWS.moved(5)),
-    # packed, backwards: one flat run
-    ("flipped", ROWS.flip((0, 1))),
-    # packed, but no flat run
-    ("flipped in one dimension", CUBE.flip((1,))),
+    ("offset", ROWS.moved(5)),  # packed, elsewhere
+    ("flipped", ROWS.flip((0, 1))),  # packed, backwards: one flat run
+    ("flipped in one dimension", CUBE.flip((1,))),  # packed, but no flat run
     # a step and an offset
     ("every second row", _view(Layout.row_major((6, 4)), slice(1, None, 2))),
     # a negative stride that leaves gaps
     ("backwards in steps", _view(Layout.row_major((9,)), slice(8, None, -3))),
-    # one dimension gone, stride left
-    ("a column", _view(ROWS, slice(None), 2)),
+    ("a column", _view(ROWS, slice(None), 2)),  # one dimension gone, stride left
     # a view that leaves out elements owns no padding
     ("cut from padding", _view(Layout.padded((3, 4), (3, 6)), slice(1, 3))),
-    # a leading dimension of stride 0
-    ("broadcast", Layout.row_major((3,)).broadcast_to((2, 3))),
+    ("broadcast", Layout.row_major((3,)).broadcast_to((2, 3))),  # a leading dimension of stride 0
     # stride 0 between dimensions that would merge
     ("broadcast inside", Layout.row_major((2, 1, 3)).broadcast_to((2, 4, 3))),
-    # nothing but stride 0
-    ("broadcast scalar", Layout.row_major(()).broadcast_to((2, 2))),
+    ("broadcast scalar", Layout.row_major(()).broadcast_to((2, 2))),  # nothing but stride 0
     # an order that stride 0 cannot show
     ("broadcast, column-major order", Layout((2, 3), (0, 1), minor_to_major=(0, 1))),
-    # equal strides
-    ("sliding window", Layout.row_major((6,)).sliding_window((3,), (0,))),
+    ("sliding window", Layout.row_major((6,)).sliding_window((3,), (0,))),  # equal strides
     # two pairs of equal strides
     ("sliding window, rank 2", Layout.row_major((3, 4)).sliding_window((2, 2), (0, 1))),
-    # a stride that is no product of sizes
-    ("diagonal", Layout((3,), (5,))),
-    # overlap that only a search finds
-    ("shared slots without stride 0", Layout((3, 3), (2, 3))),
+    ("diagonal", Layout((3,), (5,))),  # a stride that is no product of sizes
+    ("shared slots without stride 0", Layout((3, 3), (2, 3))),  # overlap that only a search finds
     # strides that interleave without overlap
     ("no shared slots, not nested", Layout((3, 2), (2, 3))),
 ]
@@ -133,8 +117,7 @@ _TILED = [
     ("tiled, padded, no slots", Layout.parse("(0,2,2):(0,1,1*2+2*4) padded=(0,2,4) padding=ZERO")),
     # tiles with a stride of their own
     ("tiled with gaps", Layout((4, 3), parts=[((2, 20), (2, 3)), ((3, 1),)])),
-    # a part of stride 0
-    ("tiled, broadcast", Layout((4, 3), parts=[((2, 3), (2, 0)), ((3, 1),)])),
+    ("tiled, broadcast", Layout((4, 3), parts=[((2, 3), (2, 0)), ((3, 1),)])),  # a part of stride 0
     # the most minor part belongs to the first dimension
     ("tiled, column-major order", Layout((4, 4), parts=[[(2, 4), (2, 1)], [(2, 8), (2, 2)]])),
 ]
@@ -146,8 +129,7 @@ TILED = [layout for _, layout in _TILED]
 # What every function of the namespace is tried on: of the tiled ones, the fewest that differ in
 # what happens to them. The marker `long` tries all.
 FEW_TILED = [
-    # tails that must be written again
-    Layout.tiled((3, 4), [(2, 3)], None, PaddingValue.ONE),
+    Layout.tiled((3, 4), [(2, 3)], None, PaddingValue.ONE),  # tails that must be written again
     # a view that owns none of its tail, and has no slices at odd indices
     Layout.tiled((5, 4), [(2, 2)]).slice((slice(2, 5),)),
     # a tile of a tile, in column-major order, under a dimension without tiles

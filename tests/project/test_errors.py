@@ -1064,16 +1064,16 @@ def named(rows):
         yield call, f"{kind}: {name}: {message}"
 
 
-def shared():
+def shared(rules):
     """Each call that breaks a shared rule, with the error that it makes."""
-    for rule in re.split(r"\n(?! )", RULES.strip("\n")):
+    for rule in re.split(r"\n(?! )", rules.strip("\n")):
         words, calls = rule.split("\n", 1)
         for call in re.split(r"\s\|\s+", calls.strip()):
             yield call, words
 
 
 REFUSED = {
-    "rules that functions share": [*named(shared())],
+    "rules that functions share": [*named(shared(RULES))],
     "creation": [*named(sessions(CREATION))],
     "files": [*named(sessions(FILES))],
     "layouts": [*named(sessions(LAYOUTS))],

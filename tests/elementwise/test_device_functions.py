@@ -5,9 +5,7 @@ dtypes and every conversion; no simulator, no plan. NVRTC compiles the same wher
 """
 
 import ctypes
-import importlib
 import math
-import re
 from fractions import Fraction
 
 import numpy as np
@@ -20,7 +18,8 @@ from tensors import BFLOAT16, DTYPES, SIGNED, UNSIGNED, as_dtype
 from test_special_cases import CONJUGATE, GROUPS, PLANE, Group
 
 import tensorlayout as tl
-from tensorlayout.cuda.engine.nvrtc import OPTIONS
+from benchmarks.resources import compiled
+from tensorlayout.cuda.engine.driver import Kernel
 from tensorlayout.functions import elementwise as ew
 from tensorlayout.kernels_path import header_directory
 
@@ -569,7 +568,8 @@ def test_nothing_is_undefined(tmp_path, capfd):
 
 
 # sm_75 has no bfloat16 instructions; the others are one of each generation since.
-ARCHITECTURES = ("75", "80", "90", "100", "120")
+ARCHITECTURES = (75, 80, 90, 100, 120)
+TURNING = {"sin", "cos", "tan", "sinh", "cosh", "tanh", "exp", "expm1", "pow"}
 KERNEL = """
 extern "C" __global__ void __launch_bounds__(256) {name}({stored}* out, const {first}* x,
                                                       const {type}* y, const {type}* z) {{
@@ -581,70 +581,40 @@ extern "C" __global__ void __launch_bounds__(256) {name}({stored}* out, const {f
 
 def kernel(name, dtype):
     """One kernel that applies a functor."""
-    kernel_type, first = TYPES[dtype], TYPES["bool" if name == "where" else dtype]
     operands = "x[i]" if name in ONE else "x[i], y[i]" if name in TWO else "x[i], y[i], z[i]"
     return KERNEL.format(
         name=f"{name}__{dtype}",
         stored=TYPES[name_of(result_dtype(name, dtype))],
-        first=first,
-        type=kernel_type,
-        call=f"functions::{name}<{kernel_type}>::apply({operands})",
+        first=TYPES["bool" if name == "where" else dtype],
+        type=TYPES[dtype],
+        call=f"functions::{name}<{TYPES[dtype]}>::apply({operands})",
     )
 
 
 def conversion_kernel(source, dtype):
     """One kernel that converts."""
-    first, kernel_type = TYPES[source], TYPES[dtype]
-    call = f"convert<{kernel_type}>(x[i])"
-    name = f"convert__{source}__{dtype}"
-    return KERNEL.format(name=name, stored=kernel_type, first=first, type=first, call=call)
-
-
-def compiled(kernels, architecture):
-    """By name of the kernel: registers, bytes of stack, bytes spilled; as NVRTC reports them."""
-    try:
-        nvrtc = importlib.import_module("cupy_backends.cuda.libs.nvrtc")
-    except ImportError:
-        pytest.skip("optional: NVRTC comes with cupy")
-    source = '#include "functions.cuh"\n' + "".join(kernels)
-    headers = sorted(KERNELS.glob("*.cuh"))
-    program = nvrtc.createProgram(
-        source, "all.cu", [h.read_bytes() for h in headers], [h.name.encode() for h in headers]
-    )
-    options = (f"--gpu-architecture=sm_{architecture}", *OPTIONS, "--ptxas-options=-v")
-    try:
-        nvrtc.compileProgram(program, options)
-    except nvrtc.NVRTCError:
-        pytest.fail(nvrtc.getProgramLog(program)[:3000])
-    log = nvrtc.getProgramLog(program)
-    assert "warning" not in log
-    found = re.findall(
-        r"Function properties for (\w+)\n.*?(\d+) bytes stack frame, (\d+) bytes spill stores,"
-        r" (\d+) bytes spill loads\n.*?Used (\d+) registers",
-        log,
-    )
-    return {n: (int(regs), int(stack), int(a) + int(b)) for n, stack, a, b, regs in found}
-
-
-def check_resources(kernels, architecture):
-    resources = compiled(kernels, architecture)
-    assert len(resources) == len(kernels)
-    registers = max(r for r, _, _ in resources.values())
-    assert registers <= 48, sorted((r, n) for n, (r, _, _) in resources.items())[-5:]
-    assert not [n for n, (_, _, spilled) in resources.items() if spilled]
-    # What CUDA's own reduction of great angles keeps in an array.
-    turning = {"sin", "cos", "tan", "sinh", "cosh", "tanh", "exp", "expm1", "pow"}
-    assert {n.split("__")[0] for n, (_, stack, _) in resources.items() if stack} <= turning
+    first, stored = TYPES[source], TYPES[dtype]
+    name, call = f"convert__{source}__{dtype}", f"convert<{stored}>(x[i])"
+    return KERNEL.format(name=name, stored=stored, first=first, type=first, call=call)
 
 
 @pytest.mark.parametrize(
     ("dtypes", "architecture"),
     [
-        (["float16", "float64", "complex64", "int32"], "90"),
+        (["float16", "float64", "complex64", "int32"], 90),
         *[pytest.param(list(TYPES), each, marks=pytest.mark.long) for each in ARCHITECTURES],
     ],
 )
-def test_nvrtc_compiles_the_functors(dtypes, architecture):
+def test_nvrtc_compiles_the_functors(dtypes, architecture, tmp_path):
+    pytest.importorskip("cupy_backends.cuda.libs.nvrtc", reason="optional: NVRTC comes with cupy")
     names = [(n, d) for n in [*ew.__all__, "where"] for d in DTYPES[category_of(n)] if d in dtypes]
-    conversions = [conversion_kernel(a, b) for a in dtypes for b in dtypes]
-    check_resources([*(kernel(*key) for key in names), *conversions], architecture)
+    kernels = [kernel(*key) for key in names]
+    kernels += [conversion_kernel(a, b) for a in dtypes for b in dtypes]
+    file = tmp_path / "all.cu"
+    file.write_text('#include "functions.cuh"\n' + "".join(kernels))
+    made = compiled(Kernel(str(file), "all"), architecture)
+    assert (made.warnings, len(made.resources)) == ("", len(kernels))
+    for name, found in made.resources.items():
+        assert (found.registers <= 48, found.spilled) == (True, 0), (name, found)
+        # Of CUDA's own reduction of great angles, which keeps an array.
+        assert not found.stack or name.partition("__")[0] in TURNING, name

@@ -7,18 +7,10 @@ import operator
 import layouts
 import numpy as np
 import pytest
-from cuda_memory import (
-    NEEDS_COMPILER,
-    UNTOUCHED,
-    Storage,
-    alignment_of,
-    elements,
-    numbered,
-    padding_slots,
-)
+from cuda_memory import UNTOUCHED, Storage, alignment_of, elements, numbered, padding_slots
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from simulated import simulator
+from simulated import needs_compiler, simulator
 
 from tensorlayout.cuda.copy.choose import TileTuning, plan_copy
 from tensorlayout.cuda.engine import parameters
@@ -30,7 +22,7 @@ from tensorlayout.cuda.engine.simulator import checking
 from tensorlayout.layout import Layout, PaddingValue
 from tensorlayout.layout.loop import Loop
 
-pytestmark = NEEDS_COMPILER
+pytestmark = needs_compiler
 
 ITEMSIZES = (1, 2, 4, 8, 16)
 TILES = TileTuning(small_bytes=0, through_tile=-math.inf)  # tiles wherever there is an element

@@ -1,8 +1,7 @@
 """Packed copies on CUDA: how many launches, of which kernels, and the sectors that they touch."""
 
 import pytest
-from cuda_memory import NEEDS_COMPILER
-from simulated import simulator
+from simulated import needs_compiler, simulator
 
 import tensorlayout as tl
 from tensorlayout.cuda.copy.copy import plan_move
@@ -12,7 +11,7 @@ from tensorlayout.devices import Device
 from tensorlayout.layout import Layout, PaddingValue
 from tensorlayout.tensor import TensorSpec
 
-pytestmark = NEEDS_COMPILER
+pytestmark = needs_compiler
 
 
 @pytest.fixture(scope="module", autouse=True)

@@ -4,8 +4,8 @@ import math
 
 import numpy as np
 import pytest
-from cuda_memory import NEEDS_COMPILER, UNTOUCHED, Storage, elements, numbered, padding_slots
-from simulated import simulator
+from cuda_memory import UNTOUCHED, Storage, elements, numbered, padding_slots
+from simulated import needs_compiler, simulator
 from test_cuda_copy import run, slot_numbers
 
 import tensorlayout as tl
@@ -21,7 +21,7 @@ from tensorlayout.layout import Layout, PaddingValue, loop
 from tensorlayout.plan.elementwise import ElementwisePlan
 from tensorlayout.tensor import TensorSpec
 
-pytestmark = NEEDS_COMPILER
+pytestmark = needs_compiler
 
 ITEMSIZES = (1, 2, 4, 8, 16)
 BOXES = TileTuning(small_bytes=0, through_tile=-math.inf)  # wherever there is an element

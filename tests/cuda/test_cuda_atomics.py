@@ -5,7 +5,8 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from cuda_memory import NEEDS_COMPILER, Storage, resources
+from cuda_memory import Storage, resources
+from simulated import needs_compiler
 
 from tensorlayout.cuda.engine.driver import Kernel
 from tensorlayout.cuda.engine.simulator import KernelError, checking, open_driver
@@ -37,14 +38,14 @@ def check(driver, dtype):
     assert found.tolist() == [values.sum(dtype=dtype), min(values), max(values), 7, max(even)]
 
 
-@NEEDS_COMPILER
+@needs_compiler
 @pytest.mark.parametrize("dtype", ["int32", "uint32", "int64", "uint64"])
 def test_results_whatever_the_order(driver, dtype):
     with checking("bounds", "races", "count"):
         check(driver, dtype)
 
 
-@NEEDS_COMPILER
+@needs_compiler
 def test_out_of_bounds(driver):
     with pytest.raises(KernelError, match=r"atomics.cu:\d+: load of 4 bytes .* at byte 20 of"):
         run(driver, "change_outside", np.zeros(5, np.int32), np.zeros(1, np.int32))

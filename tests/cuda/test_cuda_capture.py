@@ -10,7 +10,7 @@ from unittest.mock import MagicMock
 import numpy as np
 import pytest
 from fake_cupy import Stream
-from stand_in import on_gpu, stand_in
+from simulated import on_gpu, stand_in
 
 import tensorlayout as tl
 from tensorlayout.cuda.engine import faults

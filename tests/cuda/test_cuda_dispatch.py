@@ -6,8 +6,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from simulated import needs_compiler
-from stand_in import GPUS, opened, stand_in
+from simulated import GPUS, needs_compiler, opened, stand_in
 
 import tensorlayout as tl
 from tensorlayout.cuda.engine.driver import driver

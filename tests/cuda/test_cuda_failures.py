@@ -11,8 +11,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from simulated import needs_compiler, simulator
-from stand_in import stand_in
+from simulated import needs_compiler, simulator, stand_in
 from tensors import same
 
 import tensorlayout as tl
@@ -151,7 +150,7 @@ FORKED = (
 def test_a_child_cannot_go_on_with_a_gpu():
     code = """
 import os, sys
-from stand_in import stand_in
+from simulated import stand_in
 import tensorlayout as tl
 
 def in_child(call):

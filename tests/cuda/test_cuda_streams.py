@@ -11,8 +11,7 @@ import pytest
 from enqueued import Enqueued, enqueued
 from fake_cupy import Recorder, fake_cupy
 from fake_cupy import Stream as FakeStream
-from simulated import needs_compiler, simulator
-from stand_in import GPUS, opened, stand_in
+from simulated import GPUS, needs_compiler, opened, simulator, stand_in
 from tensors import same
 
 import tensorlayout as tl

@@ -6,10 +6,10 @@ import threading
 
 import numpy as np
 import pytest
-import stand_in
 from fake_cupy import Recorder, Stream, fake_cupy
 from right_kernels import THREADS, check, every_case, floats, right, run, words
-from stand_in import GPUS
+from simulated import GPUS
+from simulated import opened as opened_on
 
 from tensorlayout.cuda.engine import nvrtc, staging
 from tensorlayout.cuda.engine.cupy import open_driver
@@ -281,7 +281,7 @@ def test_no_gpu(recorder, count):
 
 @pytest.fixture(params=GPUS)
 def gpu(request):
-    with stand_in.opened(request.param):
+    with opened_on(request.param):
         yield open_driver()
 
 

@@ -5,8 +5,7 @@ In between, memory that nobody keeps is given to others.
 
 import numpy as np
 import pytest
-from simulated import needs_compiler
-from stand_in import GPUS, opened
+from simulated import GPUS, needs_compiler, opened
 from test_cuda_capture import IN_PLACE, NEW
 
 import tensorlayout as tl

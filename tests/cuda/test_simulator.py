@@ -1,6 +1,5 @@
 """The simulator: kernels run as on a GPU, and each check finds the fault planted for it."""
 
-import os
 import re
 import shutil
 import struct
@@ -8,6 +7,7 @@ import struct
 import numpy as np
 import pytest
 from right_kernels import KERNELS, THREADS, Array, check, every_case, floats, right, run
+from simulated import needs_compiler
 
 from tensorlayout.cuda.engine import counting, disk_cache, driver, host_compiler, simulator
 from tensorlayout.cuda.engine.counting import Counts, Tally
@@ -16,10 +16,7 @@ from tensorlayout.cuda.engine.ranges import Ranges
 from tensorlayout.cuda.engine.simulator import KernelError, checking, open_driver
 from tensorlayout.kernels_path import header_directory, kernel_directory
 
-pytestmark = pytest.mark.skipif(
-    not any(map(shutil.which, (os.environ.get("CXX", ""), "g++", "clang++"))),
-    reason="optional: a C++ compiler",
-)
+pytestmark = needs_compiler
 
 
 @pytest.fixture(scope="module")

@@ -3,8 +3,7 @@
 import json
 
 import pytest
-from simulated import hybrid, needs_compiler, simulator
-from stand_in import GPUS, opened
+from simulated import GPUS, hybrid, needs_compiler, opened, simulator
 
 import tensorlayout as tl
 from tensorlayout.cuda.engine.counting import checking

@@ -3,12 +3,10 @@
 Values in every layout and dtype: `ops/elementwise_cases.py`, and `test_device_functions`.
 """
 
-import shutil
-
 import layouts
 import numpy as np
 import pytest
-from simulated import simulator
+from simulated import needs_compiler, simulator
 from tensors import as_dtype, same, slots
 
 from benchmarks import resources
@@ -26,10 +24,6 @@ from tensorlayout.tensor import TensorSpec
 
 ALIGNED = 256  # what the driver gives
 OPERATIONS = {"clip": ew._CLIP, "imag": ew._IMAG, "where": _WHERE}
-
-needs_compiler = pytest.mark.skipif(
-    not any(map(shutil.which, ("g++", "clang++"))), reason="optional: a C++ compiler"
-)
 
 
 def operation(name):

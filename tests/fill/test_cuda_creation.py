@@ -6,8 +6,7 @@ from math import inf, nan
 
 import numpy as np
 import pytest
-from cuda_memory import NEEDS_COMPILER
-from simulated import simulator
+from simulated import needs_compiler, simulator
 from tensors import as_dtype, slots
 from test_cuda_matmul import counted
 
@@ -21,7 +20,7 @@ from tensorlayout.cuda.fill.fill import plan_padding
 from tensorlayout.cuda.fill.sequence import plan_sequence
 from tensorlayout.layout import Layout, PaddingValue
 
-pytestmark = NEEDS_COMPILER
+pytestmark = needs_compiler
 
 ONE = PaddingValue.ONE
 

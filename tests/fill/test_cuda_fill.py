@@ -3,10 +3,10 @@
 import layouts
 import numpy as np
 import pytest
-from cuda_memory import NEEDS_COMPILER, UNTOUCHED, Storage, alignment_of, elements, padding_slots
+from cuda_memory import UNTOUCHED, Storage, alignment_of, elements, padding_slots
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from simulated import simulator
+from simulated import needs_compiler, simulator
 
 from tensorlayout.cuda.engine.launch import bind
 from tensorlayout.cuda.engine.padding import pattern
@@ -14,7 +14,7 @@ from tensorlayout.cuda.engine.simulator import checking
 from tensorlayout.cuda.fill.fill import plan_fill
 from tensorlayout.layout import Layout, PaddingValue
 
-pytestmark = NEEDS_COMPILER
+pytestmark = needs_compiler
 
 ITEMSIZES = (1, 2, 4, 8, 16)
 

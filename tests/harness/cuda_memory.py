@@ -1,18 +1,10 @@
 """Device memory in tests: storages of layouts, and what brute force says they hold afterwards."""
 
-import os
-import shutil
-
 import layouts
 import numpy as np
 import pytest
 
 from benchmarks.resources import compiled
-
-NEEDS_COMPILER = pytest.mark.skipif(
-    not any(map(shutil.which, (os.environ.get("CXX", ""), "g++", "clang++"))),
-    reason="optional: a C++ compiler",
-)
 
 UNTOUCHED = 0xA5
 

@@ -1,24 +1,30 @@
-"""CUDA devices for tests, for this process, while a block lasts: the simulator, a GPU, or both.
+"""CUDA devices for tests, for this process, while a block lasts: the simulator, or what has CuPy.
 
-The hybrid is the driver of GPUs on a strict stand-in for CuPy, whose kernels are the simulator's.
+That is a GPU; a stand-in that only writes calls down; or the hybrid: the driver of GPUs on a strict
+stand-in, whose kernels are the simulator's.
 """
 
+import importlib
 import os
 import random
 import shutil
+import sys
 from contextlib import contextmanager
 
 import numpy as np
 import pytest
+from fake_cupy import Recorder, fake_cupy, fake_cupyx
 from strict_cuda import Machine
 from strict_cupy import installed, note_kernel
 
 from tensorlayout import devices, plan
-from tensorlayout.cuda.engine.cupy import CupyDriver
+from tensorlayout.cuda.engine import nvrtc
+from tensorlayout.cuda.engine.cupy import CupyDriver, open_driver
 from tensorlayout.cuda.engine.driver import driver
 
 needs_compiler = pytest.mark.skipif(
-    not any(map(shutil.which, ("g++", "clang++"))), reason="optional: a C++ compiler"
+    not any(map(shutil.which, (os.environ.get("CXX", ""), "g++", "clang++"))),
+    reason="optional: a C++ compiler",
 )
 
 # What is found out once per process, and would outlive the block.
@@ -46,14 +52,26 @@ def simulator(count=2, **variables):
 
 @contextmanager
 def on_gpu():
-    """The GPU of this machine; the test is skipped where there is none."""
+    """CuPy on the GPU of this machine; the test is skipped where there is none."""
+    try:
+        open_driver()
+    except RuntimeError as error:
+        pytest.skip(f"no GPU: {error}")
+    with simulator(TENSORLAYOUT_CUDA_SIMULATOR="0"):
+        yield importlib.import_module("cupy")
+
+
+@contextmanager
+def stand_in(device_count=1, limit=None):
+    """What CuPy was asked; kernels are loaded from nowhere, and compute nothing."""
+    recorder = Recorder(device_count, limit)
     with pytest.MonkeyPatch.context() as patch:
-        patch.delenv("TENSORLAYOUT_CUDA_SIMULATOR", raising=False)
-        patch.delenv(devices.VARIABLE, raising=False)
-        with _found_anew():
-            if len(devices.available()) == 1:
-                pytest.skip("needs an NVIDIA GPU and CuPy")
-            yield driver()
+        patch.setitem(sys.modules, "cupy", fake_cupy(recorder))
+        patch.setitem(sys.modules, "cupyx", fake_cupyx(recorder))
+        patch.setattr(nvrtc, "architecture_for", lambda capability: capability)
+        patch.setattr(nvrtc, "cubin", lambda *_: b"machine code")
+        with simulator(TENSORLAYOUT_CUDA_SIMULATOR="0"):
+            yield recorder
 
 
 SEED = "TENSORLAYOUT_HYBRID_SEED"
@@ -76,6 +94,20 @@ def hybrid(count=1, **options):
         _hand_over(patch, machine)
         with _found_anew():
             yield machine
+
+
+# Of fixtures: a GPU under its marker, and what stands for one.
+GPUS = [
+    pytest.param("gpu", marks=pytest.mark.gpu),
+    pytest.param("hybrid", marks=needs_compiler),
+]
+
+
+@contextmanager
+def opened(name):
+    """CuPy on a GPU, or on the strict machine that stands for one."""
+    with on_gpu() if name == "gpu" else hybrid():
+        yield importlib.import_module("cupy")
 
 
 def _hand_over(patch, machine):

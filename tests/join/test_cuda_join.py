@@ -7,12 +7,7 @@ from collections import Counter
 
 import numpy as np
 import pytest
-from cuda_memory import (
-    UNTOUCHED,
-    Storage,
-    elements,
-    numbered,
-)
+from cuda_memory import UNTOUCHED, Storage, elements, numbered
 from layouts import STRIDED, slots_of
 from simulated import needs_compiler, simulator
 from tensors import as_dtype, fits, placed, same, slots, tensor_in

@@ -13,8 +13,7 @@ import fake_cupy
 import numpy as np
 import pytest
 from enqueued import enqueued
-from simulated import needs_compiler, simulator
-from stand_in import GPUS, opened, stand_in
+from simulated import GPUS, needs_compiler, opened, simulator, stand_in
 from tensors import as_dtype, close, kind, slots
 from test_cuda_matmul import copied, counted
 

@@ -12,8 +12,7 @@ import numpy as np
 import pytest
 from cuda_memory import ARCHITECTURES, resources
 from enqueued import enqueued
-from simulated import needs_compiler, simulator
-from stand_in import GPUS, opened, stand_in
+from simulated import GPUS, needs_compiler, opened, simulator, stand_in
 from tensors import as_dtype, close, kind, slots
 
 import tensorlayout as tl

@@ -2,8 +2,7 @@
 
 import numpy as np
 import pytest
-from cuda_memory import NEEDS_COMPILER
-from simulated import simulator
+from simulated import needs_compiler, simulator
 
 import tensorlayout as tl
 from tensorlayout import plan
@@ -52,7 +51,7 @@ CASES = [
 ]
 
 
-@NEEDS_COMPILER
+@needs_compiler
 @pytest.mark.parametrize(("shape", "axis", "order", "symbol"), CASES)
 def test_one_launch(driver, shape, axis, order, symbol):
     values = some(*shape)
@@ -64,7 +63,7 @@ def test_one_launch(driver, shape, axis, order, symbol):
     assert len(symbols) == 1
 
 
-@NEEDS_COMPILER
+@needs_compiler
 def test_a_global_scale_is_found_by_reductions_unless_it_is_given(driver):
     x = tl.asarray(some(8, 64), device="cuda")
     whole = tl.asarray(0.01, dtype=tl.float32, device="cuda")
@@ -75,7 +74,7 @@ def test_a_global_scale_is_found_by_reductions_unless_it_is_given(driver):
     assert found[-1] == given[0]
 
 
-@NEEDS_COMPILER
+@needs_compiler
 def test_no_thread_depends_on_another(driver):
     for shape, axis in (((8, 96), 1), ((70, 33), 0), ((5, 37), 1)):
         values = some(*shape)
@@ -86,7 +85,7 @@ def test_no_thread_depends_on_another(driver):
         same(found, values, "mxfp8_e4m3", axis=axis)
 
 
-@NEEDS_COMPILER
+@needs_compiler
 def test_what_is_between_elements_stays(driver):
     values = some(6, 70)
     gaps = tl.Layout((6, 70), (75, 1))
@@ -101,7 +100,7 @@ def test_what_is_between_elements_stays(driver):
     assert set(rows[:, 70:].ravel()) == {0x38}  # 1 in e4m3fn
 
 
-@NEEDS_COMPILER
+@needs_compiler
 def test_many_dimensions_and_indices_of_64_bits(driver, monkeypatch):
     values = some(2, 3, 2, 5, 2, 3)
     gaps = tl.Layout(values.shape, (3000, 700, 300, 50, 20, 3))
@@ -149,7 +148,7 @@ def bits_like(shape, name):
     return tl.Layout.row_major(shape).with_slot_bits(BITS.get(name))
 
 
-@NEEDS_COMPILER
+@needs_compiler
 @pytest.mark.parametrize(("shape", "axis", "slots", "name", "dtype", "symbol"), PACKED)
 def test_one_launch_packs(driver, shape, axis, slots, name, dtype, symbol):
     values = some(*shape).astype(dtype)
@@ -172,7 +171,7 @@ def test_one_launch_packs(driver, shape, axis, slots, name, dtype, symbol):
 
 
 # Bytes that two lines share, and dimensions in other orders, are copies behind the kernel.
-@NEEDS_COMPILER
+@needs_compiler
 @pytest.mark.parametrize(
     ("shape", "axis", "layout"),
     [
@@ -203,7 +202,7 @@ def test_other_bytes_are_copied(driver, shape, axis, layout):
     )
 
 
-@NEEDS_COMPILER
+@needs_compiler
 def test_lines_of_packed_elements_begin_inside_bytes(driver):
     values = some(6, 99)
     x = tl.asarray(values, device="cuda")
@@ -229,7 +228,7 @@ TILED = [
 ]
 
 
-@NEEDS_COMPILER
+@needs_compiler
 @pytest.mark.parametrize(("shape", "axis", "name", "fills"), TILED)
 def test_one_launch_writes_scales_in_tiles(driver, shape, axis, name, fills):
     values = some(*shape)
@@ -261,7 +260,7 @@ def test_one_launch_writes_scales_in_tiles(driver, shape, axis, name, fills):
     )
 
 
-@NEEDS_COMPILER
+@needs_compiler
 def test_tiles_of_any_rank_and_indices_of_64_bits(driver, monkeypatch):
     values = some(3, 5, 70)
     placed = tl.Layout.tiled((3, 5, 3), [(2, 2, 2)], (1, 2, 0))
@@ -280,7 +279,7 @@ def test_tiles_of_any_rank_and_indices_of_64_bits(driver, monkeypatch):
 # ---- Cost
 
 
-@NEEDS_COMPILER
+@needs_compiler
 @pytest.mark.parametrize("axis", [1, 0])
 @pytest.mark.parametrize(("name", "bits"), [("mxfp8_e4m3", 8), ("mxfp4", 4)])
 def test_sectors(driver, name, bits, axis):

@@ -2,8 +2,8 @@
 
 import numpy as np
 import pytest
-from cuda_memory import ARCHITECTURES, NEEDS_COMPILER
-from simulated import simulator
+from cuda_memory import ARCHITECTURES
+from simulated import needs_compiler, simulator
 from tensors import DTYPES, as_dtype, placed, same, slots
 from test_cuda_matmul import copied, counted
 
@@ -43,7 +43,7 @@ def alike(call, x, message=""):
     same(found.to_device("cpu"), np.asarray(expected), message)
 
 
-@NEEDS_COMPILER
+@needs_compiler
 @pytest.mark.parametrize("method", METHODS)
 def test_every_method(driver, method):
     for length in (1, 5):
@@ -53,7 +53,7 @@ def test_every_method(driver, method):
             alike(lambda x, f=call: f(x, FRACTIONS, axis=1, method=method, keepdims=True), x)
 
 
-@NEEDS_COMPILER
+@needs_compiler
 @pytest.mark.long
 @pytest.mark.parametrize("dtype", DTYPES["real numeric"])
 def test_every_dtype(driver, dtype):
@@ -63,7 +63,7 @@ def test_every_dtype(driver, dtype):
         alike(lambda x, a=axis: tl.median(x, axis=a), x, dtype)
 
 
-@NEEDS_COMPILER
+@needs_compiler
 def test_lines_of_nan_and_of_nothing(driver):
     x = tl.asarray(np.full((3, 4), np.nan, np.float32))
     for call in (tl.median, tl.nanmedian):
@@ -72,20 +72,20 @@ def test_lines_of_nan_and_of_nothing(driver):
     alike(lambda x: tl.quantile(x, []), x)
 
 
-@NEEDS_COMPILER
+@needs_compiler
 def test_long_lines(driver):
     x = tl.asarray(numbers((3, 5000)))
     alike(lambda x: tl.nanquantile(x, FRACTIONS, axis=1), x)
     alike(lambda x: tl.quantile(x, FRACTIONS), x)
 
 
-@NEEDS_COMPILER
+@needs_compiler
 def test_more_fractions_than_a_launch_takes(driver):
     fractions = np.linspace(0, 1, 37)
     alike(lambda x: tl.nanquantile(x, fractions, axis=0), tl.asarray(numbers((9, 5))))
 
 
-@NEEDS_COMPILER
+@needs_compiler
 def test_indices_of_64_bits(driver, monkeypatch):
     monkeypatch.setattr(quantile, "index_type", lambda count, furthest: "int64_t")
     y = tl.asarray(numbers((300, 7)), device="cuda")
@@ -96,7 +96,7 @@ def test_indices_of_64_bits(driver, monkeypatch):
     same(found.to_device("cpu"), np.asarray(tl.nanmedian(tl.asarray(numbers((300, 7))), axis=1)))
 
 
-@NEEDS_COMPILER
+@needs_compiler
 def test_what_is_moved_and_launched(driver):
     x = tl.asarray(numbers((64, 32)), device="cuda")
     for axis, moved, launches in ((1, 0, 2), (0, 1, 3), (None, 0, 2)):
@@ -106,7 +106,7 @@ def test_what_is_moved_and_launched(driver):
         assert [(name, nbytes) for name, _, nbytes in kinds] == [("median", x.nbytes)] * moved
 
 
-@NEEDS_COMPILER
+@needs_compiler
 def test_cost(driver):
     x = tl.asarray(numbers((1024, 16), nan=False), device="cuda")
     with checking("bounds", "count") as record:
@@ -153,7 +153,7 @@ def test_compiled_for_a_gpu_without_spills(architecture):
             )
 
 
-@NEEDS_COMPILER
+@needs_compiler
 @pytest.mark.parametrize("method", ["lower", "higher", "nearest"])
 def test_large_integers_stay_numbers_of_the_data(driver, method):
     array = 2**53 + np.array([1, 3, 5, 9])

@@ -8,10 +8,10 @@ from collections import Counter
 
 import numpy as np
 import pytest
-from cuda_memory import ARCHITECTURES, NEEDS_COMPILER
+from cuda_memory import ARCHITECTURES
 from layouts import STRIDED
 from reducing_oracle import scanned_by_numpy
-from simulated import simulator
+from simulated import needs_compiler, simulator
 from tensors import as_dtype, fits, same, tensor_in
 from test_cuda_matmul import counted
 from waves import WAVES, wave
@@ -81,7 +81,7 @@ def others(array):
     yield tl.flip(tl.asarray(np.flip(array).copy(), device="cuda"))
 
 
-@NEEDS_COMPILER
+@needs_compiler
 def test_into_every_layout(driver):
     suitable = [x for x in STRIDED if x.size and not x.is_overlapping and fits(x, np.dtype("int8"))]
     for layout in suitable[::4]:
@@ -98,7 +98,7 @@ def test_into_every_layout(driver):
                 same(on_host(out), expected, f"{layout} along {axis}")
 
 
-@NEEDS_COMPILER
+@needs_compiler
 @pytest.mark.parametrize("initial", [False, True])
 def test_into_a_window_nothing_else_is_touched(driver, initial):
     for shape in ((CAPACITY // 2 + 1, 2), (8 * CAPACITY + 1,), (70, 33), (600, 33), (3, 40, 5)):
@@ -116,7 +116,7 @@ def test_into_a_window_nothing_else_is_touched(driver, initial):
         same(on_host(large), whole)
 
 
-@NEEDS_COMPILER
+@needs_compiler
 @pytest.mark.parametrize("dtypes", [("int8", "int8"), ("int64", "int8")])
 def test_lines_that_begin_anywhere(driver, dtypes):
     """Inside packs of the source and of the result, alike or not; around the ends of tiles."""
@@ -159,7 +159,7 @@ SHAPES = [
 ]
 
 
-@NEEDS_COMPILER
+@needs_compiler
 @pytest.mark.parametrize("initial", [False, True])
 def test_lengths_around_the_borders_of_blocks(driver, initial):
     for shape in SHAPES:
@@ -167,7 +167,7 @@ def test_lengths_around_the_borders_of_blocks(driver, initial):
             scanned_exactly(integers(shape), max(len(shape) - 2, 0), initial)
 
 
-@NEEDS_COMPILER
+@needs_compiler
 def test_indices_of_64_bits_and_many_dimensions(driver, monkeypatch):
     array = integers((2, 3, 2, 5, 2, 3, 2))
     x = np.ascontiguousarray(array[:, ::-1, :, ::2])
@@ -186,7 +186,7 @@ def test_indices_of_64_bits_and_many_dimensions(driver, monkeypatch):
     plan.run.cache_clear()
 
 
-@NEEDS_COMPILER
+@needs_compiler
 @pytest.mark.parametrize("dtype", WAVES)
 @pytest.mark.parametrize("initial", [False, True])
 def test_products_stay_in_range_whatever_the_pieces(driver, dtype, initial):
@@ -208,7 +208,7 @@ def test_products_stay_in_range_whatever_the_pieces(driver, dtype, initial):
         np.testing.assert_array_equal(np.asarray(on_host(found)), products, f"{dtype}, {shape}")
 
 
-@NEEDS_COMPILER
+@needs_compiler
 @pytest.mark.parametrize("first", [0.0, -0.0, np.inf, -np.inf, np.nan])
 def test_products_that_are_no_ordinary_numbers_stay_so(driver, first):
     for shape, axis in (((20_000,), 0), ((1000,), 0), ((600, 40), 0), ((3, 2000, 2), 1)):
@@ -220,7 +220,7 @@ def test_products_that_are_no_ordinary_numbers_stay_so(driver, first):
                 same(found.to_device("cpu"), np.full(shape, first), f"{device}, {shape}")
 
 
-@NEEDS_COMPILER
+@needs_compiler
 def test_products_of_any_numbers(driver):
     """Against long double, whose range no part of them leaves: up, and down again."""
     half = np.exp(np.random.default_rng(3).uniform(-1, 9, (150, 40)))
@@ -232,7 +232,7 @@ def test_products_of_any_numbers(driver):
         np.testing.assert_allclose(np.asarray(found), expected.astype(float), 1e-13)
 
 
-@NEEDS_COMPILER
+@needs_compiler
 def test_parts_of_complex_products_may_be_far_apart(driver):
     array = np.array([2.0**500 + 2.0**-500 * 1j, 1, 1j, 2.0**-500, 2.0**-1000])
     found = np.asarray(on_host(tl.cumulative_prod(tl.asarray(array, device="cuda"))))
@@ -247,7 +247,7 @@ def test_parts_of_complex_products_may_be_far_apart(driver):
     assert found.tolist() == expected
 
 
-@NEEDS_COMPILER
+@needs_compiler
 def test_differences_are_one_launch(driver):
     array = integers((70, 40)).astype(np.float32)
     x = tl.asarray(array, device="cuda")
@@ -258,7 +258,7 @@ def test_differences_are_one_launch(driver):
 # ---- Cost
 
 
-@NEEDS_COMPILER
+@needs_compiler
 @pytest.mark.parametrize(
     ("shape", "launches"), [((40, 300), 1), ((300, 40), 1), ((20_000,), 2), ((600, 40), 2)]
 )
@@ -284,7 +284,7 @@ EFFICIENT = [
 ]
 
 
-@NEEDS_COMPILER
+@needs_compiler
 @pytest.mark.parametrize(("shape", "axis", "kernel"), EFFICIENT)
 def test_coalesced(driver, shape, axis, kernel):
     for dtype in ("float32", "complex64"):  # of 4 bytes and of 8

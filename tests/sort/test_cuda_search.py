@@ -7,8 +7,7 @@ from collections import Counter
 
 import numpy as np
 import pytest
-from cuda_memory import NEEDS_COMPILER
-from simulated import simulator
+from simulated import needs_compiler, simulator
 from tensors import same
 from test_cuda_matmul import counted
 
@@ -25,7 +24,7 @@ def _driver():
         yield found
 
 
-@NEEDS_COMPILER
+@needs_compiler
 def test_lines_of_any_length_and_any_step(driver):
     values = np.arange(-3, 700, dtype=np.float32)
     y = tl.asarray(values, device="cuda")
@@ -40,7 +39,7 @@ def test_lines_of_any_length_and_any_step(driver):
                 same(tl.isin(y, x).to_device("cpu"), np.isin(values, line), f"{n}")
 
 
-@NEEDS_COMPILER
+@needs_compiler
 def test_indices_of_64_bits_and_many_dimensions(driver, monkeypatch):
     monkeypatch.setattr(search, "index_type", lambda count, furthest: "int64_t")
     values = np.arange(2 * 3 * 2 * 5, dtype=np.float32).reshape(2, 3, 2, 5)[:, ::2, :, ::2]
@@ -56,7 +55,7 @@ def test_indices_of_64_bits_and_many_dimensions(driver, monkeypatch):
     same(found, np.searchsorted(line, values))
 
 
-@NEEDS_COMPILER
+@needs_compiler
 def test_cost(driver):
     x = tl.arange(1000, dtype=tl.float32, device="cuda")
     y = tl.ones((64, 32), dtype=tl.float32, device="cuda")

@@ -8,9 +8,8 @@ from collections import Counter
 
 import numpy as np
 import pytest
-from cuda_memory import NEEDS_COMPILER
 from reducing_cases import sorted_positions
-from simulated import simulator
+from simulated import needs_compiler, simulator
 from tensors import DTYPES, as_dtype, same, slots
 from test_cuda_matmul import counted
 
@@ -65,7 +64,7 @@ def sorted_well(x, array, axis, descending, message):
 OTHERS = [dtype for dtype in DTYPES["real numeric"] if dtype not in ("float32", "uint8")]
 
 
-@NEEDS_COMPILER
+@needs_compiler
 @pytest.mark.usefixtures("by_digits")
 @pytest.mark.parametrize(
     "dtype", ["float32", "uint8", *[pytest.param(each, marks=pytest.mark.long) for each in OTHERS]]
@@ -86,7 +85,7 @@ LINES = [
 ]
 
 
-@NEEDS_COMPILER
+@needs_compiler
 @pytest.mark.usefixtures("by_digits")
 def test_lengths_around_the_borders_of_digits(driver, monkeypatch):
     with checking("bounds", "barriers", "initialized"):
@@ -104,7 +103,7 @@ def test_lengths_around_the_borders_of_digits(driver, monkeypatch):
         )  # counts of more chunks than one adds up
 
 
-@NEEDS_COMPILER
+@needs_compiler
 @pytest.mark.usefixtures("by_digits")
 def test_digits_of_views_that_begin_inside_sectors(driver):
     array = np.random.default_rng(3).integers(-999, 999, (2, 2 * TILE, 2)).astype(np.float32)
@@ -135,7 +134,7 @@ SHAPES = [
 ]
 
 
-@NEEDS_COMPILER
+@needs_compiler
 def test_lengths_around_the_borders_of_blocks(driver):
     for shape in SHAPES:
         with checking("bounds", "barriers", "initialized"):
@@ -145,7 +144,7 @@ def test_lengths_around_the_borders_of_blocks(driver):
         checked((4, 3000), 1, values=100)
 
 
-@NEEDS_COMPILER
+@needs_compiler
 def test_no_thread_depends_on_another(driver, monkeypatch):
     with checking("bounds", "races"):
         for shape in ((40, 60), (2 * TILE + 9,)):
@@ -156,7 +155,7 @@ def test_no_thread_depends_on_another(driver, monkeypatch):
     plan.run.cache_clear()
 
 
-@NEEDS_COMPILER
+@needs_compiler
 def test_orders_that_are_easy_to_get_wrong(driver, monkeypatch):
     n = 3 * TILE
     for line in (
@@ -175,7 +174,7 @@ def test_orders_that_are_easy_to_get_wrong(driver, monkeypatch):
     plan.run.cache_clear()
 
 
-@NEEDS_COMPILER
+@needs_compiler
 def test_indices_of_64_bits_and_many_dimensions(driver, monkeypatch):
     array = np.random.default_rng(1).integers(0, 5, (2, 3, 2, 5, 2, 3)).astype(np.int8)
     x = tl.asarray(array, device="cuda")[:, ::-1, :, ::2]
@@ -198,7 +197,7 @@ def test_indices_of_64_bits_and_many_dimensions(driver, monkeypatch):
 # ---- Cost
 
 
-@NEEDS_COMPILER
+@needs_compiler
 @pytest.mark.parametrize(
     ("shape", "axis", "sort", "argsort"),
     [
@@ -219,7 +218,7 @@ def test_launches_and_allocations(driver, shape, axis, sort, argsort):
         assert done == Counter(launches=launches, allocations=allocations)
 
 
-@NEEDS_COMPILER
+@needs_compiler
 def test_coalesced(driver):
     rng = np.random.default_rng(0)
     for shape in ((96, 700), (8 * TILE,)):
@@ -239,7 +238,7 @@ def test_coalesced(driver):
             assert merged.launches == (0 if len(shape) > 1 else 3)
 
 
-@NEEDS_COMPILER
+@needs_compiler
 def test_coalesced_by_digits(driver):
     array = np.random.default_rng(0).permutation(2**16).astype(np.float32)
     x = tl.asarray(array, device="cuda")
@@ -302,7 +301,7 @@ def test_what_is_sorted_by_digits():
     assert passes.by_digits(lines_of(1, TILE + 1, np.uint8, positions=True))
 
 
-@NEEDS_COMPILER
+@needs_compiler
 def test_a_trace_shows_what_is_moved(driver):
     x = tl.ones((8, 16), dtype=tl.float32, device="cuda")
     # Of lines side by side a copy is sorted, line after line.

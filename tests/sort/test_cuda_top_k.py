@@ -4,10 +4,9 @@ from collections import Counter
 
 import numpy as np
 import pytest
-from cuda_memory import NEEDS_COMPILER
 from directml_facts import _column_major, _gaps, _padded, _row_major
 from reducing_cases import sorted_positions
-from simulated import simulator
+from simulated import needs_compiler, simulator
 from test_cuda_matmul import counted
 
 import tensorlayout as tl
@@ -77,7 +76,7 @@ def octets(array):
 SIZES = [((3, 1), 1), ((300, 9), 1), ((41, 61), 1), ((3, CAPACITY), 1), ((2, TILE), 1)]
 
 
-@NEEDS_COMPILER
+@needs_compiler
 @pytest.mark.parametrize("dtype", ["float32", "uint8"])
 def test_lengths_and_counts(driver, dtype):
     for shape, axis in (*SIZES, ((61, 50), 0), ((2, 30, 47), 1), ((TILE, 3), 0)):
@@ -87,14 +86,14 @@ def test_lengths_and_counts(driver, dtype):
                 checked(array, axis, min(k, n), down)
 
 
-@NEEDS_COMPILER
+@needs_compiler
 def test_no_thread_depends_on_another(driver):
     for shape, axis in (((40, 60), 1), ((60, 40), 0), ((TILE,), 0)):
         with checking("bounds", "races"):
             checked(some(shape, "float32"), axis, 7, True)
 
 
-@NEEDS_COMPILER
+@needs_compiler
 def test_many_dimensions_and_indices_of_64_bits(driver, monkeypatch):
     array = some((2, 3, 2, 5, 2, 3), "uint8")
     with checking("bounds", "initialized", "count") as record:
@@ -122,7 +121,7 @@ def costs(driver, array, axis, make):
     return counted(driver, lambda: directml.top_k(x, axis, 3, out=outs))
 
 
-@NEEDS_COMPILER
+@needs_compiler
 @pytest.mark.parametrize("make", [_row_major, _column_major, _gaps])
 def test_one_launch_for_lines_that_a_tile_holds(driver, make):
     for shape, axis in (((4, TILE), 1), ((90, 5), 0), ((1, 3), 1)):
@@ -134,7 +133,7 @@ def test_one_launch_for_lines_that_a_tile_holds(driver, make):
         checked(longer, 0, k, down, makes=(make, _gaps, make))
 
 
-@NEEDS_COMPILER
+@needs_compiler
 def test_coalesced(driver):
     rng = np.random.default_rng(0)
     for dtype in ("uint8", "float32"):
@@ -149,7 +148,7 @@ def test_coalesced(driver):
             assert found.lane_activity >= 0.9
 
 
-@NEEDS_COMPILER
+@needs_compiler
 @pytest.mark.parametrize("where", ["cpu", "cuda"])
 def test_a_trace_shows_what_is_read_and_written(driver, where):
     x = tl.zeros((4, 10), dtype=tl.float16, device=where)

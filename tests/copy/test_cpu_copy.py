@@ -289,8 +289,7 @@ def test_share_raises_what_a_helper_raises(monkeypatch):
             begun.wait(10)
             return
         begun.set()
-        msg = "helper"
-        raise MemoryError(msg)
+        raise MemoryError("helper")
 
     with pytest.raises(MemoryError, match="helper"):
         share(helper_fails, range(4), 2)

@@ -250,8 +250,7 @@ def test_the_largest_number_rounds_down():
 
 def test_a_lack_of_memory_names_the_operator(monkeypatch):
     def short(*_, **__):
-        msg = "empty: shape (3,) needs more than there is"
-        raise MemoryError(msg)
+        raise MemoryError("empty: shape (3,) needs more than there is")
 
     tile = directml.compile(directml.TileOperatorDesc(input=TensorDesc("INT8", (3,)), repeats=[1]))
     x = tl.zeros(3, dtype=tl.int8)

@@ -298,37 +298,39 @@ LINALG = (
 FFT = ("fft", "fftn", "hfft", "ifft", "ifftn", "ihfft", "irfft", "rfft")
 
 
+def cupy_of(cuda, pool, array, taken):
+    """The module `cupy`; `taken`: what it has for a function of NumPy's."""
+
+    def functions(source, names):
+        return {name: taken(getattr(source, name)) for name in names}
+
+    cupy = ModuleType("cupy")
+    cupy.__spec__ = ModuleSpec("cupy", None)
+    cupy.cuda, cupy.ndarray, cupy.get_default_memory_pool = cuda, array, lambda: pool
+    vars(cupy).update(functions(np, FUNCTIONS))
+    cupy.linalg = SimpleNamespace(**functions(np.linalg, LINALG))
+    cupy.fft = SimpleNamespace(**functions(np.fft, FFT))
+    return cupy
+
+
 def fake_cupy(recorder):
     """The module `cupy`."""
     pool = Pool(recorder)
-    runtime = FakeRuntime(recorder)
 
     def alloc_pinned_memory(size):
         recorder.calls.append(("pinned", size))
         return np.zeros(size, np.uint8).view(PinnedMemory)
 
-    cupy = ModuleType("cupy")
-    cupy.__spec__ = ModuleSpec("cupy", None)
-    cupy.get_default_memory_pool = lambda: pool
-    cupy.ndarray = ndarray
-    for name in FUNCTIONS:
-        setattr(cupy, name, getattr(np, name))
-    cupy.linalg = SimpleNamespace(**{name: getattr(np.linalg, name) for name in LINALG})
-    cupy.fft = SimpleNamespace(**{name: getattr(np.fft, name) for name in FFT})
-    cupy.cuda = SimpleNamespace(
-        runtime=runtime,
-        driver=FakeDriver(recorder),
+    cuda = SimpleNamespace(
+        runtime=FakeRuntime(recorder), driver=FakeDriver(recorder),
         function=SimpleNamespace(Module=lambda: Module(recorder)),
         Device=lambda number: Device(recorder, number),
         Event=lambda *, disable_timing: Event(recorder),
-        alloc=pool.malloc,
-        alloc_pinned_memory=alloc_pinned_memory,
-        get_allocator=lambda: pool.malloc,
-        get_current_stream=recorder.current_stream,
-        UnownedMemory=UnownedMemory,
-        MemoryPointer=MemoryPointer,
-    )
-    return cupy
+        UnownedMemory=UnownedMemory, MemoryPointer=MemoryPointer,
+        alloc=pool.malloc, alloc_pinned_memory=alloc_pinned_memory,
+        get_allocator=lambda: pool.malloc, get_current_stream=recorder.current_stream,
+    )  # fmt: skip
+    return cupy_of(cuda, pool, ndarray, lambda function: function)
 
 
 def fake_cupyx(recorder):

@@ -17,13 +17,12 @@ import threading
 import weakref
 from contextlib import contextmanager
 from dataclasses import replace
-from importlib.machinery import ModuleSpec
 from pathlib import Path
 from types import ModuleType, SimpleNamespace
 
 import ml_dtypes
 import numpy as np
-from fake_cupy import FFT, FUNCTIONS, LINALG, UnownedMemory
+from fake_cupy import PinnedMemory, UnownedMemory, cupy_of, ndarray
 from strict_cuda import ERRORS, Event, Refused
 
 from tensorlayout.cuda.engine.simulator import KernelError
@@ -45,8 +44,7 @@ def c_value(value, kind):
     low, high = C_TYPES[kind]
     number = operator.index(value)
     if not low <= number <= high:
-        msg = f"{number} is no {kind}"
-        raise OverflowError(msg)
+        raise OverflowError(f"{number} is no {kind}")
     return number
 
 
@@ -176,8 +174,7 @@ class Runtime:
         found = self.machine.stream(stream)
         self.machine.check_implicit(found)
         if found.capture and found.capture.broken:
-            msg = "the stream was capturing, but an error has invalidated the capture sequence"
-            raise RuntimeError(msg)
+            raise RuntimeError("an error has invalidated the capture sequence")
         return found.capture is not None
 
     @c_call
@@ -289,8 +286,7 @@ def _parameter_bytes(launcher):
         launcher(1, bytearray(8192))
     except KernelError as error:
         return int(re.search(r"takes (\d+) bytes of parameters, got 8192", str(error))[1])
-    msg = f"{launcher} ran with parameters of a size that no kernel has"
-    raise AssertionError(msg)
+    raise AssertionError(f"{launcher} ran with parameters of a size that no kernel has")
 
 
 # ---- NVRTC: programs and their images
@@ -376,19 +372,16 @@ def strict_nvrtc():
     def getCUBIN(prog):
         """As CuPy 14 does it: without the last byte, as if it were the NUL that ends a text."""
         if not programs[prog].cubin:
-            msg = "cubin is requested, but the real arch (sm_XX) is not provided"
-            raise RuntimeError(msg)
+            raise RuntimeError("cubin is requested, but the real arch (sm_XX) is not provided")
         return programs[prog].cubin[:-1]
 
     module = ModuleType("cupy_backends.cuda.libs.nvrtc")
-    module.NVRTCError = NVRTCError
-    module.createProgram = createProgram
-    module.compileProgram = compileProgram
-    module.getCUBIN = getCUBIN
-    module.getProgramLog = lambda prog: ""
-    module.destroyProgram = lambda prog: programs[prog] and None
-    module.getVersion = lambda: (0, 0)
-    module.getSupportedArchs = lambda: (75, 80, 86, 87, 89, 90, 100, 103, 110, 120)
+    vars(module).update(
+        NVRTCError=NVRTCError, createProgram=createProgram, compileProgram=compileProgram,
+        getCUBIN=getCUBIN, getProgramLog=lambda prog: "", getVersion=lambda: (0, 0),
+        destroyProgram=lambda prog: programs[prog] and None,
+        getSupportedArchs=lambda: (75, 80, 86, 87, 89, 90, 100, 103, 110, 120),
+    )  # fmt: skip
     return module
 
 
@@ -411,26 +404,14 @@ class StrictCupy:
         device_id = c_value(device_id, INT)
         device = self.machine.device if device_id == -1 else device_id
         if not 0 <= device < self.machine.device_count:
-            msg = "list index out of range"
-            raise IndexError(msg)
+            raise IndexError("list index out of range")
         return self.stack(device)[-1]
 
     def modules(self):
         """What `sys.modules` is to have."""
         cuda = self._cuda()
-        cupy = ModuleType("cupy")
-        cupy.__spec__ = ModuleSpec("cupy", None)
-        cupy.cuda = cuda
-        cupy.get_default_memory_pool = lambda: self.pool
-        cupy.ndarray = self._ndarray
-        for name in FUNCTIONS:
-            setattr(cupy, name, self._numerical(getattr(np, name)))
-        cupy.asarray = self._numerical(np.array)
-        cupy.asnumpy = self._numerical(np.array)
-        cupy.linalg = SimpleNamespace(
-            **{name: self._numerical(getattr(np.linalg, name)) for name in LINALG}
-        )
-        cupy.fft = SimpleNamespace(**{n: self._numerical(getattr(np.fft, n)) for n in FFT})
+        cupy = cupy_of(cuda, self.pool, self._ndarray, self._numerical)
+        cupy.asarray = cupy.asnumpy = self._numerical(np.array)
         cupyx = ModuleType("cupyx")
         cupyx.errstate = _errstate
         cusolver = ModuleType("cupyx.cusolver")
@@ -467,9 +448,7 @@ class StrictCupy:
     def _ndarray(self, shape, dtype=float, memptr=None, strides=None, order="C"):
         """An array over memory, of NumPy, where all that its stream holds has been done."""
         self.library()
-        memory = memptr.mem
-        octets = (ctypes.c_uint8 * memory.size).from_address(memory.ptr)
-        return np.ndarray(shape, dtype, octets, memptr.ptr - memory.ptr, strides, order)
+        return ndarray(shape, dtype, memptr, strides, order)
 
     def _cuda(self):
         cupy, machine, runtime, driver = self, self.machine, self.runtime, self.driver
@@ -495,11 +474,7 @@ class StrictCupy:
             def __enter__(self):
                 device = runtime.getDevice()
                 if self.device_id not in (-1, device):
-                    msg = (
-                        f"The device that the stream is created on ({self.device_id}) does not"
-                        f" match with the current device ({device})"
-                    )
-                    raise RuntimeError(msg)
+                    raise RuntimeError(f"a stream of device {self.device_id}, not of {device}")
                 cupy.stack(device).append(self)
                 cupy.local.__dict__.setdefault("entered", []).append(device)
                 return self
@@ -524,8 +499,7 @@ class StrictCupy:
 
             def begin_capture(self, mode=None):
                 if self.ptr in (0, 1):
-                    msg = "cannot capture on the default (legacy) stream"
-                    raise RuntimeError(msg)
+                    raise RuntimeError("cannot capture on the default (legacy) stream")
                 runtime.streamBeginCapture(self.ptr, 2 if mode is None else mode)
 
             def end_capture(self):
@@ -603,8 +577,7 @@ class StrictCupy:
                 except CUDARuntimeError as error:
                     if error.status != 2:
                         raise
-                msg = f"Out of memory allocating {size} bytes"
-                raise OutOfMemoryError(msg)
+                raise OutOfMemoryError(f"Out of memory allocating {size} bytes")
 
             @c_call
             def _malloc(self, size: SIZE):
@@ -634,19 +607,11 @@ class StrictCupy:
 
             def load(self, cubin):
                 if type(cubin) is not bytes:
-                    msg = f"Expected bytes, got {type(cubin).__name__}"
-                    raise TypeError(msg)
+                    raise TypeError(f"Expected bytes, got {type(cubin).__name__}")
                 self.ptr = driver.moduleLoadData(cubin)
 
             def get_function(self, name):
                 return Function(self, name)
-
-        class PinnedMemory(np.ndarray):
-            """Bytes with an address, as `cupy.cuda.PinnedMemoryPointer` is."""
-
-            @property
-            def ptr(self):
-                return self.ctypes.data
 
         def alloc_pinned_memory(size):
             with machine.lock:
@@ -662,23 +627,14 @@ class StrictCupy:
         Stream.ptds = Stream(ptds=True)
         self.pool = Pool()
         return SimpleNamespace(
-            runtime=runtime,
-            driver=driver,
+            runtime=runtime, driver=driver, cublas=Cublas(self), get_cublas_handle=lambda: 1,
             function=SimpleNamespace(Module=Module, Function=Function),
-            cublas=Cublas(self),
-            get_cublas_handle=lambda: 1,
-            Device=Device,
-            Event=Event,
-            Stream=Stream,
-            Graph=Graph,
-            alloc=lambda size: self.pool.malloc(size),
-            alloc_pinned_memory=alloc_pinned_memory,
-            get_allocator=lambda: self.pool.malloc,
-            get_current_stream=self.current,
+            Device=Device, Event=Event, Stream=Stream, Graph=Graph,
+            UnownedMemory=UnownedMemory, MemoryPointer=MemoryPointer,
+            alloc=lambda size: self.pool.malloc(size), alloc_pinned_memory=alloc_pinned_memory,
+            get_allocator=lambda: self.pool.malloc, get_current_stream=self.current,
             get_elapsed_time=lambda a, b: runtime.eventElapsedTime(a.ptr, b.ptr),
-            UnownedMemory=UnownedMemory,
-            MemoryPointer=MemoryPointer,
-        )
+        )  # fmt: skip
 
 
 def _arrays(found):

@@ -37,8 +37,6 @@ def run(code, **environment):
     return done.stdout.splitlines()
 
 
-# ---- Out of memory
-
 LIMIT = 4096  # bytes of the device, of which two tensors take 3200 and leave 896
 
 # Each needs 1600 bytes more.
@@ -139,8 +137,6 @@ def test_memory_of_cycles_is_found(driver_name):
         gc.enable()
 
 
-# ---- Processes
-
 FORKED = (
     "cuda: this process was forked from one that had used CUDA, and cannot use it;"
     " start such processes by multiprocessing.get_context('spawn')"
@@ -196,9 +192,6 @@ for count in (1, 2):
     assert found == expected * 2
 
 
-# ---- Finalizers
-
-
 @needs_compiler
 def test_a_finalizer_may_compute_in_the_midst_of_a_call():
     """It is called wherever Python collects garbage, in the thread that holds locks here."""
@@ -225,9 +218,6 @@ for number in range(2000):
 print(z, len(done) > 100)
 """
     assert run(code, TENSORLAYOUT_CUDA_SIMULATOR="1") == ["[2000., 2000., 2000., 2000.] True"]
-
-
-# ---- Threads
 
 
 @needs_compiler
@@ -258,8 +248,6 @@ def test_threads_compute_what_one_does(devices):
         assert done == (8 * 30 * 3, 8 * 30 * 2)
         assert gpu.counters.compiles + gpu.counters.cache_hits <= 2  # elementwise and copies
 
-
-# ---- Devices that are not there
 
 ASKING = """
 import sys

@@ -54,9 +54,6 @@ def test_a_conversion_is_one_launch(place, view):
     np.testing.assert_array_equal(host(found), known)
 
 
-# ---- Chains
-
-
 def gelu(x, scale):
     wide = x.astype(tl.float32) * scale
     return tl.astype(wide * tl.tanh(wide) / 2, tl.float8_e4m3fn, saturate=True)
@@ -80,9 +77,6 @@ def test_a_chain_between_narrow_types_is_one_launch(place, function, second):
     assert (kernel.file, counts.launches) == ("fuse.cu", 1)
     assert (found.dtype, found.layout) == (one_by_one.dtype, one_by_one.layout)
     assert host(found).tobytes() == host(one_by_one).tobytes()
-
-
-# ---- Machine code
 
 
 def kernels():

@@ -33,9 +33,6 @@ def on_host(x):
     return np.asarray(x.to_device("cpu"))
 
 
-# ---- Copies, fills, joins
-
-
 def copies():
     for dtype in ("int8", "float32"):
         a = numbers(120, 130, dtype=dtype)
@@ -83,9 +80,6 @@ def spreads():
     yield directml.slice_grad(x, (200, 150), (0, 0), (180, 140), (2, 2)), expected
 
 
-# ---- Elements
-
-
 def elements():
     a, b = numbers(150, 140), numbers(150, 140, seed=1)
     x, y = there(a), there(b)
@@ -110,9 +104,6 @@ def chains():
     yield fused(x, y[0]), (a + b[0]) * a - 3
     yield fused(x[::2, ::3], y[::2, ::3]), ((a + b) * a - 3)[::2, ::3]
     yield fused(there(a, TILES), there(b, TILES)), (a + b) * a - 3
-
-
-# ---- Positions, masks
 
 
 def gathers():
@@ -170,9 +161,6 @@ def masks():
     yield x, np.where(mask, 9, a)
 
 
-# ---- Reductions, scans, sorts, searches
-
-
 def reductions():
     for shape in ((700, 300), (300, 77), (3000, 7), (5, 40000), (30, 40, 50)):
         a = numbers(*shape, dtype="int64")
@@ -215,9 +203,6 @@ def searches():
 def quantiles():
     a = numbers(5, 5000)
     yield tl.quantile(there(a), 0.5, axis=0), np.quantile(a, 0.5, axis=0).astype("float32")
-
-
-# ---- Creation, patterns
 
 
 def ranges():

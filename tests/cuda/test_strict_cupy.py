@@ -71,9 +71,6 @@ def increment(gpu, destination, source):
     gpu.launcher(kernel("increment"))(1, bytearray(struct.pack("3q", destination, source, 100)))
 
 
-# ---- Arguments
-
-
 def test_limits_of_a_launch(cuda, gpu):
     launch_nothing(cuda, gpu, grid=(2, 65535, 1))
     for given in (
@@ -89,9 +86,6 @@ def test_limits_of_a_launch(cuda, gpu):
             launch_nothing(cuda, gpu, **given)
 
 
-# ---- Modules
-
-
 def test_an_image_that_lacks_a_byte_is_refused(cuda, gpu):
     gpu.launcher(kernel("nothing"))
     whole = nvrtc.cubin(kernel("nothing"), 90, Counters())
@@ -102,9 +96,6 @@ def test_an_image_that_lacks_a_byte_is_refused(cuda, gpu):
     for image in (whole[:-1], whole[1:], b"", compiler.getCUBIN(program)):
         with refused(200, CUDADriverError):
             cuda.function.Module().load(image)
-
-
-# ---- Memory
 
 
 def test_memory_holds_patterns_before_it_is_written_and_after_it_was_freed(gpu, machine):
@@ -153,9 +144,6 @@ def test_copies_are_within_allocations_and_go_where_they_say(cuda, gpu):
             cuda.runtime.memcpyAsync(to, source, size, kind, 0)
 
 
-# ---- Streams
-
-
 def test_streams_that_are_not_there(cuda, gpu):
     stream = cuda.Stream()
     handle = stream.ptr
@@ -170,9 +158,6 @@ def test_streams_that_are_not_there(cuda, gpu):
             call()
     with refused(400, CUDADriverError):
         launch_nothing(cuda, gpu, stream=handle)
-
-
-# ---- Graphs
 
 
 @pytest.fixture
@@ -223,9 +208,6 @@ def test_a_graph_whose_memory_was_freed(cuda, gpu, stream):
     graph.launch()
     with refused(700):
         gpu.synchronize()
-
-
-# ---- Work that is late
 
 
 def exchanged(seed):
@@ -325,9 +307,6 @@ def test_copies_of_the_host_happen_at_once_or_late():
     assert pageable == pinned == {1, 2}
     assert 0 in results
     assert len(results) > 1
-
-
-# ---- CuPy's own
 
 
 def signature(function):

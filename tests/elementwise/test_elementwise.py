@@ -15,9 +15,6 @@ import tensorlayout as tl
 pytestmark = pytest.mark.usefixtures("device")
 
 
-# --- functions ---------------------------------------------------------------------------------
-
-
 def test_sums_and_products_of_bools():
     x = tl.asarray([True, False])
     same(x + True, np.array([True, True]))
@@ -117,17 +114,11 @@ def test_results_in_place_that_have_another_shape():
     same(x, np.full(3, 2.0))
 
 
-# --- real and imag -----------------------------------------------------------------------------
-
-
 @pytest.mark.cpu
 def test_parts_of_real_numbers():
     x = tl.ones((2, 3), layout="(2,3):(1,2)+4")
     assert tl.real(x).layout == x.layout
     assert tl.imag(x).layout == x.layout.form
-
-
-# --- remainders --------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("dtype", DTYPES["real floating"])
@@ -152,9 +143,6 @@ def test_remainders_of_infinite_divisors():
     x, inf = tl.asarray([5.0, -5.0, 0.0, -0.0]), math.inf
     same(x % inf, np.array([5.0, inf, 0.0, 0.0]))
     same(x % -inf, np.array([-inf, -5.0, -0.0, -0.0]))
-
-
-# --- comparisons -------------------------------------------------------------------------------
 
 
 def test_integers_of_both_signs_are_compared_exactly():

@@ -14,9 +14,6 @@ def tensor(text, dtype="float32"):
     return tensor_in(layout, slots(as_dtype(dtype), layout.required_size))[0]
 
 
-# --- layout ------------------------------------------------------------------------------------
-
-
 def padded(value):
     return f"(2,3):(5,1) padded=(2,5) padding={value}"
 

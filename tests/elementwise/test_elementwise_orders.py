@@ -28,9 +28,6 @@ def test_in_place_over_its_own_transpose():
     same(x, (a.T // a).T)
 
 
-# --- memory ------------------------------------------------------------------------------------
-
-
 def peak_of(function):
     """The most bytes that a call holds at once, its result included."""
     function()
@@ -68,8 +65,6 @@ def test_no_operand_is_copied_as_a_whole(call):
     assert peak_of(lambda: call(x, y, i)) < result + bools + aside
 
 
-# --- where -------------------------------------------------------------------------------------
-
 CONDITIONS = {
     "random": lambda n: np.random.default_rng(2).random(n) < 0.5,
     "halves": lambda n: np.arange(n) < n // 2,
@@ -99,9 +94,6 @@ def test_where_chooses_bits(condition, dtype):
     )
 
 
-# --- clip --------------------------------------------------------------------------------------
-
-
 @pytest.mark.cpu
 @pytest.mark.parametrize("dtype", ["float16", "float32", "float64"])
 @pytest.mark.parametrize("count", [4, 1026, 300_000])
@@ -119,9 +111,6 @@ def test_clip_between_bounds_that_are_not_in_order(dtype):
     same(tl.clip(x, 2, 1), np.array([1, np.nan, 1, 1], as_dtype(dtype)))
     assert tl.all(tl.isnan(tl.clip(x, np.nan, 2)))
     assert tl.all(tl.isnan(tl.clip(x, tl.asarray(0, dtype=dtype), asarray(np.nan, dtype=dtype))))
-
-
-# --- the benchmark -----------------------------------------------------------------------------
 
 
 @pytest.mark.ci

@@ -80,9 +80,6 @@ def table(heads: Iterable[str], rows: Iterable[Iterable[object]], right: int = 0
     return "".join(f"| {' | '.join(map(str, cells))} |\n" for cells in lines)
 
 
-# --- how the cases are tested ---------------------------------------------------------------------
-
-
 def how_tested() -> str:
     of_kind = Counter((case.function, case.kind) for case in CASES)
     cases = Counter({group: of_kind[group[:2]] for group in map(values_of, GROUPS)})
@@ -117,9 +114,6 @@ def values_of(parameter: Any) -> tuple[str, str, str]:
     return parameter.values[0]
 
 
-# --- cases by function ----------------------------------------------------------------------------
-
-
 def by_function() -> str:
     counts: dict[str, Counter[str]] = defaultdict(Counter)
     for case in CASES:
@@ -143,9 +137,6 @@ several of them. *Ours* are cases that the text leaves open and this package ans
 
 def is_ours(section: str) -> bool:
     return section.partition(": ")[2].startswith("ours")
-
-
-# --- where two answers are allowed ----------------------------------------------------------------
 
 
 def open_answers() -> str:
@@ -206,9 +197,6 @@ def shown(value: Any) -> str:
     return f"{value:g}" if isinstance(value, float) else str(value)
 
 
-# --- ours -----------------------------------------------------------------------------------------
-
-
 def ours() -> str:
     rules: dict[str, dict[str, None]] = {}
     for entry in [*CASES, *CALLS]:
@@ -222,9 +210,6 @@ def ours() -> str:
 {table(["answer", "functions"], rows)}"""
 
 
-# --- calls with whole tensors ---------------------------------------------------------------------
-
-
 def calls() -> str:
     counts = Counter(f"`{c.function}`" for c in CALLS)
     rows = [(name, count) for name, count in sorted(counts.items())]
@@ -236,9 +221,6 @@ float32 and float64 each. Conversions of tensors of rank 0 to `bool`, `int`, `fl
 have {len(CONVERSIONS)}.
 
 {table(["function", "cases"], rows, 1)}"""
-
-
-# --- NumPy ----------------------------------------------------------------------------------------
 
 
 def measured() -> str:

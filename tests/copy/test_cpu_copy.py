@@ -1,7 +1,5 @@
 """Copies between layouts on the CPU: every case against numpy's own assignment."""
 
-import subprocess
-import sys
 import threading
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
@@ -11,6 +9,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from processes import python
 
 from tensorlayout.cpu.copy import several as copy_several
 from tensorlayout.cpu.copy.axes import even_cuts, fuse, loop_over, tile
@@ -316,9 +315,4 @@ atexit.register(large, "exit")
 
 def test_copies_at_exit():
     # No new threads start when Python shuts down.
-    done = subprocess.run(
-        [sys.executable, "-W", "ignore", "-c", SCRIPT],
-        capture_output=True, text=True, timeout=60, check=False,
-    )  # fmt: skip
-    assert done.returncode == 0, done.stderr
-    assert done.stdout.split() == ["before", "exit"]
+    assert python("-W", "ignore", "-c", SCRIPT).split() == ["before", "exit"]

@@ -1,11 +1,10 @@
 """What a warm call does on CUDA: one launch, one allocation, and nothing else."""
 
-import subprocess
-import sys
 from pathlib import Path
 
 import numpy as np
 import pytest
+from processes import python
 from simulated import GPUS, needs_compiler, opened, stand_in
 
 import tensorlayout as tl
@@ -107,11 +106,8 @@ def test_alignments():
 @needs_compiler
 def test_the_benchmark():
     pytest.importorskip("tqdm", reason="optional: tqdm")
-    command = [sys.executable, "-m", "benchmarks", "dispatch", "--quick"]
-    root = Path(__file__).parents[2]
-    done = subprocess.run(command, capture_output=True, text=True, check=False, cwd=root)
-    assert done.returncode == 0, done.stderr
-    rows = [line for line in done.stdout.splitlines() if line.startswith("| `x + y` |")]
+    found = python("-m", "benchmarks", "dispatch", "--quick", cwd=Path(__file__).parents[2])
+    rows = [line for line in found.splitlines() if line.startswith("| `x + y` |")]
     (figures,) = ([float(each) for each in row.split("|")[2:-1]] for row in rows)
     assert len(figures) == 5
     assert all(0 < figure < 1000 for figure in figures)

@@ -1,12 +1,11 @@
 """Elementwise functions over large operands in orders of their own, and what they allocate."""
 
-import subprocess
-import sys
 import tracemalloc
 from pathlib import Path
 
 import numpy as np
 import pytest
+from processes import python
 from tensors import as_dtype, asarray, host, same
 
 import tensorlayout as tl
@@ -118,8 +117,7 @@ def test_clip_between_bounds_that_are_not_in_order(dtype):
 def test_the_benchmark_of_functions_runs(tmp_path):
     pytest.importorskip("tqdm", reason="tqdm is optional")
     page = tmp_path / "functions.md"
-    command = [sys.executable, "-m", "benchmarks", "functions", "--quick", "--markdown", page]
-    subprocess.run(command, check=True, capture_output=True, cwd=ROOT)
+    python("-m", "benchmarks", "functions", "--quick", "--markdown", page, cwd=ROOT)
     lines = page.read_text("utf-8").splitlines()
     for name in ("add", "floor_divide", "isnan", "clip", "where", "sum"):
         assert sum(line.startswith(f"| {name} |") for line in lines) == 2

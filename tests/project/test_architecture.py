@@ -3,11 +3,11 @@
 import ast
 import json
 import re
-import subprocess
 import sys
 from functools import cache
 from pathlib import Path
 
+from processes import python
 from sources import MODULES, PACKAGE, nodes_of
 
 DESIGN = Path(__file__).parents[2] / "docs" / "design.md"
@@ -160,10 +160,7 @@ def test_modules_do_not_import_in_circles():
 
 def modules_after(statement: str) -> set[str]:
     code = f"import json, sys\n{statement}\nprint(json.dumps(sorted(sys.modules)))"
-    output = subprocess.run(
-        [sys.executable, "-c", code], check=True, capture_output=True, text=True
-    ).stdout
-    return set(json.loads(output.splitlines()[-1]))
+    return set(json.loads(python("-c", code).splitlines()[-1]))
 
 
 def test_import_loads_the_library_alone():

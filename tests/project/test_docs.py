@@ -5,8 +5,6 @@ import functools
 import importlib
 import inspect
 import re
-import subprocess
-import sys
 from pathlib import Path
 from typing import NamedTuple
 
@@ -14,6 +12,7 @@ import numpy as np
 import pytest
 import reference
 import special_cases_page
+from processes import python
 from tensors import over, shared
 from test_errors import templates
 
@@ -80,10 +79,8 @@ def test_recipes(page):
     if "os.environ" not in text:
         assert wrong_in(page) == ""
         return
-    code = f"import sys; sys.path[:] = {sys.path}; from pathlib import Path; import test_docs; "
-    code += f"print(test_docs.wrong_in(Path({str(page)!r})))"
-    ran = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=300)
-    assert (ran.stdout.strip(), ran.returncode) == ("", 0), ran.stderr
+    code = f"import pathlib, test_docs; print(test_docs.wrong_in(pathlib.Path({str(page)!r})))"
+    assert python("-c", code).strip() == ""
 
 
 def test_languages():

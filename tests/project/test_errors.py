@@ -7,16 +7,14 @@ out); "…" stands for anything. Layouts have a file of their own.
 """
 
 import inspect
-import os
 import pickle
 import re
-import subprocess
-import sys
 import traceback
 from pathlib import Path
 
 import numpy as np
 import pytest
+from processes import python
 from tensors import read_only, slots_of
 
 import tensorlayout as tl
@@ -1087,7 +1085,8 @@ def test_every_public_function_is_tried():
 
 
 @pytest.mark.cpu
-def test_all_frames_are_kept_where_the_environment_says_so():
+def test_all_frames_are_kept_where_the_environment_says_so(monkeypatch):
+    monkeypatch.delenv("TENSORLAYOUT_TRACEBACKS", raising=False)
     code = f"""
 import traceback, tensorlayout as tl
 try:
@@ -1097,15 +1096,7 @@ except IndexError as error:
 """
     counts = []
     for more in ({}, {"TENSORLAYOUT_TRACEBACKS": "full"}):
-        kept = {k: v for k, v in os.environ.items() if k != "TENSORLAYOUT_TRACEBACKS"}
-        run = subprocess.run(
-            [sys.executable, "-c", code],
-            env=kept | more,
-            capture_output=True,
-            text=True,
-            check=True,
-        )
-        counts.append(int(run.stdout))
+        counts.append(int(python("-c", code, **more)))
     assert counts[0] <= 2 < counts[1]
 
 

@@ -3,11 +3,11 @@
 import os
 import re
 import shlex
-import subprocess
 import sys
 from pathlib import Path
 
 import pytest
+from processes import python
 from simulated import needs_compiler, simulator
 
 import tensorlayout as tl
@@ -48,19 +48,6 @@ def after(*program):
     return found
 
 
-def said(*command, status=0, **variables):
-    done = subprocess.run(
-        [sys.executable, *command],
-        cwd=ROOT,
-        env=os.environ | {"PYTHONPATH": os.pathsep.join(sys.path)} | variables,
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    assert done.returncode == status, done.stdout + done.stderr
-    return done.stdout
-
-
 def test_every_program_is_known_here():
     known = {"python3", "pip", "python", "export", "for", "done", "compute-sanitizer", "ncu"}
     assert {words[0] for words in commands() if words} == known
@@ -73,7 +60,9 @@ def test_what_pytest_is_given(given):
     files = [word for word in given if word.startswith("tests/")]
     assert all((ROOT / name).is_file() for name in files)
     # Nothing runs; of the whole suite one file stands for all. Each has tests for a GPU.
-    listed = said("-m", "pytest", *given, *(() if files else ["tests/scan/test_scans.py"]), "--co")
+    listed = python(
+        "-m", "pytest", *given, *(() if files else ["tests/scan/test_scans.py"]), "--co", cwd=ROOT
+    )
     found = set(re.findall(r"^(tests/[\w/]+\.py)::", listed, re.MULTILINE))
     assert found == set(files or ["tests/scan/test_scans.py"])
 
@@ -82,13 +71,15 @@ def test_what_pytest_is_given(given):
 def test_what_the_benchmark_is_given():
     ((_, *given),) = after("python", "-m", "benchmarks")
     assert given == ["--results", "$SEEN"]
-    assert said("-m", "benchmarks", "gpu", *given, "--dry-run", "--only", "none") == "\n"
+    assert (
+        python("-m", "benchmarks", "gpu", *given, "--dry-run", "--only", "none", cwd=ROOT) == "\n"
+    )
 
 
 @pytest.mark.ci
 def test_what_the_fuzz_is_given():
     (given,) = after("python", "tests/fuzz")
-    options = re.findall(r"--[\w-]+", said("tests/fuzz", "--help"))
+    options = re.findall(r"--[\w-]+", python("tests/fuzz", "--help", cwd=ROOT))
     assert {word for word in given if word.startswith("--")} <= set(options)
     assert "--gpu" in given
 
@@ -118,9 +109,8 @@ def test_the_first_script(tmp_path):
     (tmp_path / "cupy.py").write_text(FAKE, "utf-8")
     (tmp_path / "smoke.py").write_text(SCRIPTS["smoke.py"], "utf-8")
     path = os.pathsep.join([str(tmp_path), *sys.path])
-    lines = said(
-        str(tmp_path / "smoke.py"), TENSORLAYOUT_CUDA_SIMULATOR="1", PYTHONPATH=path
-    ).splitlines()
+    variables = {"TENSORLAYOUT_CUDA_SIMULATOR": "1", "PYTHONPATH": path}
+    lines = python(tmp_path / "smoke.py", cwd=ROOT, **variables).splitlines()
     last = re.search(r"the last one `(.*?)`", PAGE)[1]
     assert lines == ["a kernel", "a gather", "a graph", last]
 

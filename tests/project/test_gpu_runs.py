@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 from gpu_runs import FIRST
+from processes import python
 
 TESTS = Path(__file__).parents[1]
 
@@ -82,10 +83,8 @@ def test_a_gpu_that_is_required(tmp_path, required, count):
 def test_what_says_most_comes_first():
     files = {name.partition("::")[0] for name in FIRST}
     paths = sorted(path for path in TESTS.rglob("test_*.py") if path.name in files)
-    command = [sys.executable, "-m", "pytest", "-m", "gpu", "--collect-only", "-q", "-p"]
-    done = subprocess.run(
-        [*command, "no:xdist", *paths], capture_output=True, text=True, check=False, cwd=TESTS
-    )
-    names = [line.rpartition("/")[2] for line in done.stdout.splitlines() if "::" in line]
+    options = ("-m", "gpu", "--collect-only", "-q", "-p", "no:xdist")
+    listed = python("-m", "pytest", *options, *paths, cwd=TESTS)
+    names = [line.rpartition("/")[2] for line in listed.splitlines() if "::" in line]
     assert names[: len(FIRST)] == list(FIRST)
     assert len(names) > len(FIRST)

@@ -8,6 +8,7 @@ from importlib import metadata
 from pathlib import Path
 
 import pytest
+from processes import python
 
 import tensorlayout
 from tensorlayout.kernels_path import kernel_directory
@@ -72,13 +73,10 @@ def test_kernels_missing(tmp_path):
 
 
 def test_the_package_runs_as_a_module():
-    run = subprocess.run(
-        [sys.executable, "-P", "-m", "tensorlayout", "--version"],
-        check=True,
-        capture_output=True,
-        text=True,
+    assert (
+        python("-P", "-m", "tensorlayout", "--version")
+        == f"tensorlayout {tensorlayout.__version__}\n"
     )
-    assert run.stdout == f"tensorlayout {tensorlayout.__version__}\n"
 
 
 @pytest.mark.long
@@ -103,12 +101,5 @@ def test_wheel(tmp_path):
     assert moved <= names
     assert not any(name.startswith("tests/") for name in names)
     code = "import tensorlayout.kernels_path as k; print(k.kernel_directory())"
-    run = subprocess.run(
-        [sys.executable, "-c", code],
-        check=True,
-        capture_output=True,
-        text=True,
-        cwd=tmp_path,
-        env={"PYTHONPATH": str(unpacked)},
-    )
-    assert run.stdout.strip() == str(unpacked / "tensorlayout" / "kernels")
+    found = python("-P", "-c", code, cwd=tmp_path, PYTHONPATH=str(unpacked)).strip()
+    assert found == str(unpacked / "tensorlayout" / "kernels")

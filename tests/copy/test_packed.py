@@ -8,6 +8,7 @@ import pytest
 from indexing_cases import ONE_OF_EACH_WIDTH, held
 from narrow_values import bits_of
 from tensors import as_dtype, asarray, host, same
+from test_errors import sessions
 
 import tensorlayout as tl
 from tensorlayout import plan
@@ -116,35 +117,24 @@ def test_numpy_gets_no_view(x):
         np.asarray(x.to_device("cpu"), copy=False)
 
 
-@pytest.mark.parametrize(
-    ("make", "message"),
-    [
-        (lambda: tl.zeros(3, layout="{0:E(4)}"), r"zeros: slots of 4 bits hold no float64, .* 64"),
-        (
-            lambda: tl.to_layout(tl.zeros(3, dtype=tl.bool), "(3,):(1,) bits=1"),
-            r"to_layout: slots of 1 bits hold no bool, which has 8; layout \(3,\):\(1,\) bits=1",
-        ),
-        (
-            lambda: tl.from_storage(bytes(9), "(3,):(1,)+3 bits=4", dtype="int4"),
-            "from_storage: a tensor of 4 bits a slot must begin with a whole byte, slot 3 begins",
-        ),
-        (
-            lambda: tl.from_storage(bytes(1), "(3,):(1,) bits=4", dtype="int4"),
-            r"from_storage: layout \(3,\):\(1,\) bits=4 of int4 requires 2 bytes",
-        ),
-        (
-            lambda: tl.zeros(3, dtype=tl.int4, layout="{0:E(4)}")[1],
-            r"__getitem__: .* slot 1 begins bit 4 of one; to_layout\(x, x.layout.with_slot_bits",
-        ),
-        (
-            lambda: tl.zeros(4, dtype=tl.int4, layout="{0:E(4)}").view(tl.int8),
-            "view: slots of 4 bits hold no int8",
-        ),
-    ],
-)
-def test_what_is_refused(make, message):
+REFUSED = """
+zeros(3, layout="{0:E(4)}")  # zeros: slots of 4 bits hold no float64, .* 64
+to_layout(zeros(3, dtype=bool), "(3,):(1,) bits=1")
+    to_layout: slots of 1 bits hold no bool, which has 8; layout .* bits=1
+from_storage(bytes(9), "(3,):(1,)+3 bits=4", dtype="int4")
+    from_storage: a tensor of 4 bits a slot must begin with a whole byte, slot 3 begins
+from_storage(bytes(1), "(3,):(1,) bits=4", dtype="int4")
+    from_storage: layout .* bits=4 of int4 requires 2 bytes
+zeros(3, dtype=int4, layout="{0:E(4)}")[1]
+    __getitem__: .* slot 1 begins bit 4 of one; to_layout.x, x.layout.with_slot_bits
+zeros(4, dtype=int4, layout="{0:E(4)}").view(int8)  # view: slots of 4 bits hold no int8
+"""
+
+
+@pytest.mark.parametrize(("call", "message"), [*sessions(REFUSED)])
+def test_what_is_refused(call, message):
     with pytest.raises(ValueError, match=f"^{message}"):
-        make()
+        eval(call, {name: getattr(tl, name) for name in tl.__all__})
 
 
 def test_read_only_and_shared():

@@ -19,44 +19,38 @@ FILES = sorted(
     if "\nSHAPES(" in path.read_text("utf-8")
 )
 
+
+def fused(count, numbers):
+    """The macros of a chain that gives its first operand back."""
+    chain = f"float chain(const Scalar*, float x{', float' * (count - 1)}) {{ return x; }}"
+    types = {"OPERANDS": count, "NUMBERS": numbers, "ELEMENTS": ", ".join(["float"] * count)}
+    return types | {"CHAIN": chain, "RESULT": "float", "WIDEST": 4}
+
+
+WIDE = {"COMPUTE": "float", "RESULT": "float", "WIDEST": 4}
+BLOCKS = {"ELEMENT": "float4_e2m1fn", "SCALE": "float8_e4m3fn", "TILED": 1, "LONGEST": 4}
+SORTED = [{"ELEMENT": "float"}]
 # The macros of files that the compiler takes only with types.
-TYPES = {
-    "scatter/scatter_reduce.cu": [(), (("ELEMENT", "float"),)],
+MACROS = {
+    "scatter/scatter_reduce.cu": [{}, {"ELEMENT": "float"}],
     "elementwise.cu": [
-        (("FIRST", "float"), *more, ("COMPUTE", "float"), ("RESULT", "float"), ("WIDEST", "4"))
-        for more in ((), (("SECOND", "float"),), (("SECOND", "float"), ("THIRD", "float")))
+        dict.fromkeys(("FIRST", "SECOND", "THIRD")[:count], "float") | WIDE for count in (1, 2, 3)
     ],
-    "fuse.cu": [
-        (
-            ("OPERANDS", str(count)),
-            ("NUMBERS", str(numbers)),
-            ("ELEMENTS", ", ".join(["float"] * count)),
-            (
-                "CHAIN",
-                f"float chain(const Scalar*, float x{', float' * (count - 1)}) {{ return x; }}",
-            ),
-            ("RESULT", "float"),
-            ("WIDEST", "4"),
-        )
-        for count, numbers in ((1, 0), (4, 24), (12, 24))
-    ],
+    "fuse.cu": [fused(1, 0), fused(4, 24), fused(12, 24)],
     "quantize.cu": [
-        (
-            (name, "float"),
-            ("ELEMENT", "float4_e2m1fn"),
-            ("SCALE", "float8_e4m3fn"),
-            ("BITS", bits),
-            ("TILED", "1"),
-            ("LONGEST", "4"),
-        )
-        for name, bits in (("SOURCE", "4"), ("SOURCE", "8"), ("RESULT", "4"))
+        {name: "float", "BITS": bits, **BLOCKS}
+        for name, bits in (("SOURCE", 4), ("SOURCE", 8), ("RESULT", 4))
     ],
-    "reduce/quantile.cu": [(("ELEMENT", "float"), ("RESULT", "float"))],
-    "sort/radix.cu": [(("ELEMENT", "float"),)],
-    "reduce/reduce.cu": [(("ELEMENT", "float"), ("LONGEST", "4"))],
-    "scan.cu": [(("SOURCE", "float"), ("RESULT", "float"))],
-    "sort/search.cu": [(("LINE", "float"), ("VALUES", "float"), ("COMPARE", "float"))],
-    "sort/sort.cu": [(("ELEMENT", "float"),)],
+    "reduce/quantile.cu": [{"ELEMENT": "float", "RESULT": "float"}],
+    "reduce/reduce.cu": [{"ELEMENT": "float", "LONGEST": 4}],
+    "scan.cu": [{"SOURCE": "float", "RESULT": "float"}],
+    "sort/search.cu": [dict.fromkeys(("LINE", "VALUES", "COMPARE"), "float")],
+    "sort/radix.cu": SORTED,
+    "sort/sort.cu": SORTED,
+}
+TYPES = {
+    file: [tuple((name, str(value)) for name, value in macros.items()) for macros in several]
+    for file, several in MACROS.items()
 }
 # Those without types are compiled together.
 UNTYPED = [(file, ()) for file in FILES if () in TYPES.get(file, [()])]

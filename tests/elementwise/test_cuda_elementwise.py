@@ -6,8 +6,9 @@ Values in every layout and dtype: `ops/elementwise_cases.py`, and `test_device_f
 import layouts
 import numpy as np
 import pytest
+from cuda_memory import assert_coalesced
 from simulated import needs_compiler, simulator
-from tensors import as_dtype, same, slots
+from tensors import as_dtype, elements, same, slots
 
 from benchmarks import resources
 from tensorlayout.cpu.engine.memory import padding_bits
@@ -47,11 +48,7 @@ class Operand:
         self.spec = spec(layout, dtype)
         self.layout, self.dtype = self.spec.layout, self.spec.dtype
         values = slots(self.dtype, max(self.layout.required_size, 1), seed, finite)
-        self.array = (
-            values[layouts.slot_array(self.layout)]
-            if self.layout.size
-            else np.empty(layout.shape, self.dtype)
-        )
+        self.array = elements(self.layout, values)
         itemsize = self.dtype.itemsize
         size = self.layout.required_size * itemsize
         self.buffer = driver.allocate(size + shift * itemsize, 0)
@@ -82,10 +79,7 @@ class Result:
         return back.view(self.spec.dtype)
 
     def array(self):
-        layout = self.spec.layout
-        if not layout.size:
-            return np.empty(layout.shape, self.spec.dtype)
-        return self.slots()[layouts.slot_array(layout)]
+        return elements(self.spec.layout, self.slots())
 
     def check_padding(self):
         layout = self.spec.layout
@@ -124,14 +118,6 @@ def convert(driver, operand, dtype, layout=None, tuning=TUNING):
     bind(planned, 0)([result.pointer, operand.pointer])
     result.check_padding()
     return planned, result.array()
-
-
-def assert_coalesced(counts):
-    """Nine of ten bytes of sectors are used, nine of ten lanes, and few accesses meet in a bank."""
-    assert counts.sector_efficiency_read >= 0.9
-    assert counts.sector_efficiency_write >= 0.9
-    assert counts.lane_activity >= 0.9
-    assert counts.bank_conflict_ratio <= 1.1
 
 
 def usual(function):

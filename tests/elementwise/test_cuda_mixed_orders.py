@@ -6,12 +6,12 @@ from collections import Counter
 import layouts
 import numpy as np
 import pytest
+from cuda_memory import assert_coalesced
 from simulated import needs_compiler, simulator
 from tensors import close, same
 from test_cuda_elementwise import (
     ALIGNED,
     Operand,
-    assert_coalesced,
     convert,
     operation,
     run,

@@ -55,3 +55,10 @@ def resources(kernel, architecture):
     """Compile a kernel for a GPU, which need not be there: the `Resources` of a thread of it."""
     pytest.importorskip("cupy_backends.cuda.libs.nvrtc", reason="optional: cupy")
     return compiled(kernel, int(architecture.removeprefix("sm_"))).resources[kernel.name]
+
+
+def assert_coalesced(counts, lanes=0.9):
+    """Nine of ten bytes of sectors are used, nine of ten lanes, and few accesses meet in a bank."""
+    assert min(counts.sector_efficiency_read, counts.sector_efficiency_write) >= 0.9
+    assert counts.lane_activity >= lanes
+    assert counts.bank_conflict_ratio <= 1.1

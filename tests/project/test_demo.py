@@ -56,6 +56,7 @@ def complaint(capsys, *arguments, status=2):
     found = capsys.readouterr().err
     assert found.count("\n") == 1
     assert "Traceback" not in found
+    assert len(found) <= 2000
     return found
 
 

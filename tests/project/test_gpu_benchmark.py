@@ -252,25 +252,66 @@ def test_the_command_on_the_simulator(monkeypatch, capsys, tmp_path):
 # ---- Time
 
 
-class FakeDevice:
-    """CuPy, as far as the clock uses it: a copy takes 1 ms, and what is called 10 us."""
+class DeviceArray(np.ndarray):
+    @property
+    def data(self):
+        return SimpleNamespace(ptr=self.ctypes.data)
 
-    def __init__(self):
-        self.now, self.log = 0.0, []
-        runtime = SimpleNamespace(memcpyDeviceToDevice=3, memcpyAsync=self.copy)
-        stream = SimpleNamespace(null="null")
+
+class FakeEvent:
+    def __init__(self, cupy):
+        self.cupy = cupy
+
+    def record(self, stream):
+        assert stream == "null"
+        self.at = self.cupy.clock()
+        self.cupy.log.append("event")
+
+    def synchronize(self):
+        pass
+
+
+class FakeCupy:
+    """CuPy, with arrays of NumPy: a copy takes 1 ms, and what is called 10 us."""
+
+    __name__, __version__ = "cupy", "14.2"
+
+    def __init__(self, clock=lambda: 0.0):
+        self.now, self.log, self.host_clock = 0.0, [], clock
+        properties = {
+            "name": b"NVIDIA H100", "major": 9, "minor": 0, "l2CacheSize": 1 << 14,
+            "multiProcessorCount": 132, "totalGlobalMem": 141 << 30,
+        }  # fmt: skip
+        runtime = SimpleNamespace(
+            memcpyDeviceToDevice=3, memcpyAsync=self.copy, getDevice=lambda: 0,
+            getDeviceProperties=lambda device: properties, driverGetVersion=lambda: 13000,
+            runtimeGetVersion=lambda: 13000, deviceSynchronize=lambda: self.log.append("wait"),
+            memGetInfo=lambda: (1 << 30, 141 << 30),
+        )  # fmt: skip
         self.cuda = SimpleNamespace(
-            Event=lambda: SimpleEvent(self), Stream=stream, runtime=runtime,
+            Event=lambda: FakeEvent(self), Stream=SimpleNamespace(null="null"), runtime=runtime,
             get_elapsed_time=lambda start, stop: (stop.at - start.at) * 1e3,
         )  # fmt: skip
+        freed = lambda: self.log.append("free")  # noqa: E731
+        pool = SimpleNamespace(free_bytes=lambda: 0, free_all_blocks=freed)
+        self.get_default_memory_pool = lambda: pool
+        self.asnumpy = self.asarray = np.asarray
+
+    def __getattr__(self, name):
+        return getattr(np, name)
 
     def clock(self):
-        return self.now
+        return self.now + self.host_clock()
 
-    def ones(self, size, dtype):
-        return FakeArray(size)
+    def empty(self, shape, dtype):
+        return np.empty(shape, dtype).view(DeviceArray)
 
-    def copy(self, *_):
+    ones = empty
+
+    def copy(self, to, from_, nbytes, kind, stream):
+        assert (kind, stream) == (3, 0)
+        if nbytes < gpu_timing.EventClock.BYTES:
+            ctypes.memmove(to, from_, nbytes)
         self.now += 1e-3
         self.log.append("copy")
 
@@ -279,29 +320,8 @@ class FakeDevice:
         self.log.append("call")
 
 
-class FakeArray:
-    def __init__(self, size):
-        self.data, self.size = SimpleNamespace(ptr=1), size
-
-    def __getitem__(self, part):
-        return FakeArray(1)
-
-
-class SimpleEvent:
-    def __init__(self, device):
-        self.device = device
-
-    def record(self, stream):
-        assert stream == "null"
-        self.at = self.device.clock()
-        self.device.log.append("event")
-
-    def synchronize(self):
-        pass
-
-
 def test_events_time_the_calls_alone_while_the_device_is_kept_busy():
-    device = FakeDevice()
+    device = FakeCupy()
     clock = gpu_timing.EventClock(device)
     device.log.clear()
     assert clock.seconds([device.call] * 5, ahead=2e-3) == pytest.approx(5e-5)
@@ -309,57 +329,11 @@ def test_events_time_the_calls_alone_while_the_device_is_kept_busy():
     assert device.log == ["copy"] * 3 + ["event"] + ["call"] * 5 + ["event"]
 
 
-# ---- What only a GPU does, on a stand-in for CuPy whose arrays are NumPy's
-
-
-class DeviceArray(np.ndarray):
-    @property
-    def data(self):
-        return SimpleNamespace(ptr=self.ctypes.data)
-
-
-class FakeCupy(FakeDevice):
-    __name__, __version__ = "cupy", "14.2"
-
-    def __init__(self):
-        super().__init__()
-        properties = {
-            "name": b"NVIDIA H100", "major": 9, "minor": 0, "l2CacheSize": 1 << 14,
-            "multiProcessorCount": 132, "totalGlobalMem": 141 << 30,
-        }  # fmt: skip
-        runtime = self.cuda.runtime
-        runtime.getDevice = lambda: 0
-        runtime.getDeviceProperties = lambda device: properties
-        runtime.driverGetVersion = runtime.runtimeGetVersion = lambda: 13000
-        runtime.deviceSynchronize = lambda: self.log.append("wait")
-        runtime.memGetInfo = lambda: (1 << 30, 141 << 30)
-        pool = SimpleNamespace(
-            free_bytes=lambda: 0, free_all_blocks=lambda: self.log.append("free")
-        )
-        self.get_default_memory_pool = lambda: pool
-        self.asnumpy = self.asarray = np.asarray
-
-    def __getattr__(self, name):
-        return getattr(np, name)
-
-    def clock(self):
-        return self.now + time.perf_counter()
-
-    def empty(self, shape, dtype):
-        return np.empty(shape, dtype).view(DeviceArray)
-
-    def copy(self, to, from_, nbytes, kind, stream):
-        assert (kind, stream) == (3, 0)
-        if nbytes < gpu_timing.EventClock.BYTES:
-            ctypes.memmove(to, from_, nbytes)
-        super().copy()
-
-
 @needs_compiler
 def test_the_way_of_a_gpu(monkeypatch, tmp_path):
     monkeypatch.setattr(gpu_memory.nvrtc, "architecture_for", lambda capability: capability)
     monkeypatch.setattr(gpu_memory.nvrtc, "version", lambda: "13.0")
-    cupy = FakeCupy()
+    cupy = FakeCupy(time.perf_counter)
     space = gpu_memory.Gpu(cupy)
     libraries = [gpu_peers.Ours(space), gpu_peers.ArrayLibrary(space)]
     paths = tmp_path / "a.json", tmp_path / "a.md"

@@ -9,7 +9,8 @@ import pytest
 
 Image = pytest.importorskip("PIL.Image", reason="optional: pillow")
 
-from tensorlayout.cli import main  # noqa: E402 - Pillow is optional
+from test_demo import complaint  # noqa: E402 - Pillow is optional
+
 from tensorlayout.demo import pictures  # noqa: E402
 from tensorlayout.demo.errors import RefusedError  # noqa: E402
 
@@ -25,16 +26,6 @@ def png(width, height, octets=b"", *, before=b""):
     body = octets or zlib.compress(bytes(height * (1 + (width + 7) // 8)))
     chunks = chunk(b"IHDR", head) + before + chunk(b"IDAT", body) + chunk(b"IEND", b"")
     return b"\x89PNG\r\n\x1a\n" + chunks
-
-
-def complaint(capsys, path, tmp_path):
-    """The one line that the demo writes about a file."""
-    assert main(["demo", str(path), "--out", str(tmp_path / "out")]) == 2
-    written = capsys.readouterr()
-    assert "Traceback" not in written.err
-    assert written.err.count("\n") == 1
-    assert len(written.err) <= 2000
-    return written.err
 
 
 @pytest.mark.parametrize(
@@ -55,7 +46,7 @@ def complaint(capsys, path, tmp_path):
 def test_files_that_are_no_pictures(octets, rule, capsys, tmp_path):
     path = tmp_path / "a.png"
     path.write_bytes(octets)
-    line = complaint(capsys, path, tmp_path)
+    line = complaint(capsys, path, "--out", tmp_path / "out")
     assert line.startswith(f"tensorlayout: error: cannot read {path}: ")
     assert rule in line
 
@@ -71,7 +62,7 @@ def test_places_that_are_no_files(capsys, tmp_path):
         ("nothing", "No such file or directory"),
         ("a" * 1000, "File name too long"),
     ]:
-        assert rule in complaint(capsys, tmp_path / name, tmp_path)
+        assert rule in complaint(capsys, tmp_path / name, "--out", tmp_path / "out")
 
 
 RAISED = [
@@ -91,7 +82,7 @@ def test_whatever_a_reader_raises_is_one_line(words, capsys, tmp_path, monkeypat
 
         monkeypatch.setattr(Image.Image, "copy", broken)
         monkeypatch.setattr(Image.Image, "convert", broken)
-        assert words[:8].split("\n")[0] in complaint(capsys, path, tmp_path)
+        assert words[:8].split("\n")[0] in complaint(capsys, path, "--out", tmp_path / "out")
 
 
 @pytest.mark.parametrize("form", ["png", "gif", "tiff", "jpeg", "webp", "bmp", "dds", "ico", "tga"])

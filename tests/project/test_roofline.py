@@ -1,5 +1,6 @@
 """Machine code run by NumPy: what warps issue, what they store, and what that allows."""
 
+import re
 import struct
 
 import numpy as np
@@ -17,31 +18,31 @@ def line(address, text):
     return f"        /*{address:04x}*/                   {text} ;"
 
 
-def program(*lines):
-    """As nvdisasm prints it: labels end with a colon."""
+def program(text):
+    """Instructions with semicolons between, as nvdisasm prints them: labels end with a colon."""
     address, found = 0, []
-    for text in lines:
-        if text.endswith(":"):
-            found.append(text)
+    for each in filter(None, map(str.strip, re.split("[;\n]", text))):
+        if each.endswith(":"):
+            found.append(each)
         else:
-            found.append(line(address, text))
+            found.append(line(address, each))
             address += 16
     return parsed("\n".join(found))
 
 
-def ran(*lines, parameters=b"", blocks=(0,), memory=()):
-    code = program(*lines)
+def ran(text, parameters=b"", blocks=(0,), memory=()):
+    code = program(text)
     return Machine(code, {0: parameters}, list(blocks), 7, memory).run()
 
 
-STORE = ("LDC.64 R2, c[0x0][0x210]", "IMAD.WIDE.U32 R2, R0, 0x4, R2")
+STORE = "LDC.64 R2, c[0x0][0x210]; IMAD.WIDE.U32 R2, R0, 0x4, R2"
 BASE = struct.pack("<Q", 4096)
 
 
-def stored(*lines, **options):
+def stored(text, **options):
     """What each thread stores of R4, at 4096 and what follows."""
-    every = ("S2R R0, SR_TID.X", *STORE, *lines, "STG.E desc[UR4][R2.64], R4", "EXIT")
-    ((address, values),) = ran(*every, parameters=BASE, **options).stores
+    every = f"S2R R0, SR_TID.X; {STORE}; {text}; STG.E desc[UR4][R2.64], R4; EXIT"
+    ((address, values),) = ran(every, parameters=BASE, **options).stores
     assert address.tolist() == list(range(4096, 4096 + 4 * len(address), 4))
     return values.astype(np.int64)
 
@@ -50,94 +51,73 @@ THREADS = np.arange(256)
 
 
 def test_warps_issue_what_their_threads_reach():
-    straight = ran("S2R R0, SR_TID.X", "EXIT", blocks=(0, 3))
+    straight = ran("S2R R0, SR_TID.X; EXIT", blocks=(0, 3))
     assert straight.issued.tolist() == [2 * 8, 2 * 8]
     # Threads below 40 skip one: of the second warp some do, and the warp issues it.
-    split = ran(
-        "S2R R0, SR_TID.X",
-        "ISETP.GE.U32.AND P0, PT, R0, 0x28, PT",
-        "@!P0 BRA `(.L_x_0)",
-        "NOP",
-        ".L_x_0:",
-        "EXIT",
-    )
+    split = ran("""
+        S2R R0, SR_TID.X; ISETP.GE.U32.AND P0, PT, R0, 0x28, PT
+        @!P0 BRA `(.L_x_0); NOP
+        .L_x_0:; EXIT
+    """)
     assert split.issued.tolist() == [4 * 8 + 7]
 
 
 def test_a_loop_is_counted_as_often_as_it_runs():
-    found = ran(
-        "IMAD.MOV.U32 R1, RZ, RZ, RZ",
-        ".L_x_0:",
-        "VIADD R1, R1, 0x1",
-        "ISETP.NE.AND P0, PT, R1, 0x5, PT",
-        "@P0 BRA `(.L_x_0)",
-        "EXIT",
-    )
+    found = ran("""
+        IMAD.MOV.U32 R1, RZ, RZ, RZ
+        .L_x_0:; VIADD R1, R1, 0x1; ISETP.NE.AND P0, PT, R1, 0x5, PT; @P0 BRA `(.L_x_0); EXIT
+    """)
     assert found.issued.tolist() == [8 * (1 + 5 * 3 + 1)]
 
 
 def test_threads_meet_at_barriers():
     """Each reads what its neighbour wrote, in the other order of warps."""
-    found = stored(
-        "IMAD.SHL.U32 R5, R0, 0x4, RZ",
-        "STS [R5+0x400], R0",
-        "BAR.SYNC.DEFER_BLOCKING 0x0",
-        "IADD3 R5, -R5, -0x4, RZ",  # addresses are of 32 bits
-        "LDS R4, [R5+0x800]",
-    )
+    # Addresses are of 32 bits.
+    found = stored("""
+        IMAD.SHL.U32 R5, R0, 0x4, RZ; STS [R5+0x400], R0; BAR.SYNC.DEFER_BLOCKING 0x0
+        IADD3 R5, -R5, -0x4, RZ; LDS R4, [R5+0x800]
+    """)
     assert found.tolist() == THREADS[::-1].tolist()
 
 
 @pytest.mark.parametrize(
-    ("lines", "expected"),
+    ("text", "expected"),
     [
-        (["IMAD R4, R0, 0x3, -R0"], 2 * THREADS),
-        (["IMAD.HI.U32 R4, R0, 0x80000000, RZ"], THREADS // 2),
-        (["LEA R4, R0, 0x7, 0x2"], 4 * THREADS + 7),
-        (["LEA.HI R4, R0, 0x1, RZ, 0x1f"], THREADS // 2 + 1),
-        (["SHF.R.U32.HI R4, RZ, 0x3, R0"], THREADS // 8),
-        (["SHF.L.U32 R4, R0, 0x3, RZ"], THREADS * 8),
-        (["LOP3.LUT R4, R0, 0xf, RZ, 0xc0, !PT"], THREADS & 15),
-        (["LOP3.LUT R4, R0, 0xf, RZ, 0x3c, !PT"], THREADS ^ 15),
-        (["PRMT R4, R0, 0x4440, RZ"], THREADS),
-        (["PRMT R4, RZ, 0x6540, R0"], THREADS << 8),
-        (["VIMNMX R4, R0, 0x64, PT"], np.minimum(THREADS, 100)),
-        (["VIMNMX R4, R0, 0x64, !PT"], np.maximum(THREADS, 100)),
+        ("IMAD R4, R0, 0x3, -R0", 2 * THREADS),
+        ("IMAD.HI.U32 R4, R0, 0x80000000, RZ", THREADS // 2),
+        ("LEA R4, R0, 0x7, 0x2", 4 * THREADS + 7),
+        ("LEA.HI R4, R0, 0x1, RZ, 0x1f", THREADS // 2 + 1),
+        ("SHF.R.U32.HI R4, RZ, 0x3, R0", THREADS // 8),
+        ("SHF.L.U32 R4, R0, 0x3, RZ", THREADS * 8),
+        ("LOP3.LUT R4, R0, 0xf, RZ, 0xc0, !PT", THREADS & 15),
+        ("LOP3.LUT R4, R0, 0xf, RZ, 0x3c, !PT", THREADS ^ 15),
+        ("PRMT R4, R0, 0x4440, RZ", THREADS),
+        ("PRMT R4, RZ, 0x6540, R0", THREADS << 8),
+        ("VIMNMX R4, R0, 0x64, PT", np.minimum(THREADS, 100)),
+        ("VIMNMX R4, R0, 0x64, !PT", np.maximum(THREADS, 100)),
         # A borrow goes on to the next word.
+        ("IADD3 R6, P0, R0, -0x1, RZ; IADD3.X R4, RZ, RZ, RZ, P0, !PT", (THREADS >= 1) + 0),
         (
-            ["IADD3 R6, P0, R0, -0x1, RZ", "IADD3.X R4, RZ, RZ, RZ, P0, !PT"],
-            (THREADS >= 1).astype(int),
+            "MOV R9, 0x64; IADD3 R6, P0, R0, -R9, RZ; SEL R4, RZ, 0x1, P0",
+            (THREADS < 100) + 0,
         ),
-        (
-            ["MOV R9, 0x64", "IADD3 R6, P0, R0, -R9, RZ", "SEL R4, RZ, 0x1, P0"],
-            (THREADS < 100).astype(int),
-        ),
-        (["I2FP.F32.S32 R5, R0", "FADD R5, R5, 0.5", "F2I.S32.TRUNC R4, R5"], THREADS),
-        (
-            ["I2F.F64 R6, R0", "DMUL R6, R6, 0.5", "F2F.F32.F64 R5, R6", "F2I.TRUNC R4, R5"],
-            THREADS // 2,
-        ),
-        (["HFMA2.MMA R4, -RZ, RZ, 0, 7.152557373046875e-07"], np.full(256, 12)),
+        ("I2FP.F32.S32 R5, R0; FADD R5, R5, 0.5; F2I.S32.TRUNC R4, R5", THREADS),
+        ("I2F.F64 R6, R0; DMUL R6, R6, 0.5; F2F.F32.F64 R5, R6; F2I.TRUNC R4, R5", THREADS // 2),
+        ("HFMA2.MMA R4, -RZ, RZ, 0, 7.152557373046875e-07", np.full(256, 12)),
     ],
 )
-def test_instructions(lines, expected):
-    assert stored(*lines).tolist() == expected.tolist()
+def test_instructions(text, expected):
+    assert stored(text).tolist() == expected.tolist()
 
 
 def test_additions_in_shared_memory():
     """Each of four counters, from 7 on, by 64 threads, and one more by the threads below 40."""
-    found = stored(
-        "LOP3.LUT R5, R0, 0x3, RZ, 0xc0, !PT",
-        "IMAD.SHL.U32 R5, R5, 0x4, RZ",
-        "MOV R4, 0x7",
-        "STS [R5+0x400], R4",
-        "BAR.SYNC.DEFER_BLOCKING 0x0",
-        "ATOMS.POPC.INC.32 RZ, [R5+0x400]",
-        "ISETP.GE.U32.AND P0, PT, R0, 0x28, PT",
-        "@!P0 ATOMS.POPC.INC.32 RZ, [UR4+0x400]",
-        "BAR.SYNC.DEFER_BLOCKING 0x0",
-        "LDS R4, [R5+0x400]",
-    )
+    found = stored("""
+        LOP3.LUT R5, R0, 0x3, RZ, 0xc0, !PT; IMAD.SHL.U32 R5, R5, 0x4, RZ; MOV R4, 0x7
+        STS [R5+0x400], R4; BAR.SYNC.DEFER_BLOCKING 0x0; ATOMS.POPC.INC.32 RZ, [R5+0x400]
+        ISETP.GE.U32.AND P0, PT, R0, 0x28, PT; @!P0 ATOMS.POPC.INC.32 RZ, [UR4+0x400]
+        BAR.SYNC.DEFER_BLOCKING 0x0; LDS R4, [R5+0x400]
+    """)
     assert found.tolist() == [111, 71, 71, 71] * 64
 
 
@@ -157,19 +137,13 @@ def test_the_code_of_one_kernel_of_several():
 def test_loads_in_flight():
     memory = np.arange(4096, dtype=np.uint32)
     begin = memory.ctypes.data
-    found = ran(
-        "S2R R0, SR_TID.X",
-        "LDC.64 R2, c[0x0][0x210]",
-        "IMAD.WIDE.U32 R2, R0, 0x10, R2",
-        "LDG.E R4, desc[UR4][R2.64]",
-        "LDG.E R5, desc[UR4][R2.64+0x4]",
-        "LDG.E.64 R6, desc[UR4][R2.64+0x8]",
-        "IADD3 R4, R4, R5, R7",
-        "STG.E desc[UR4][R2.64], R4",
-        "EXIT",
-        parameters=struct.pack("<Q", begin),
-        memory=((begin, memory.nbytes),),
-    )
+    text = """
+        S2R R0, SR_TID.X; LDC.64 R2, c[0x0][0x210]; IMAD.WIDE.U32 R2, R0, 0x10, R2
+        LDG.E R4, desc[UR4][R2.64]; LDG.E R5, desc[UR4][R2.64+0x4]
+        LDG.E.64 R6, desc[UR4][R2.64+0x8]; IADD3 R4, R4, R5, R7; STG.E desc[UR4][R2.64], R4; EXIT
+    """
+    spans = ((begin, memory.nbytes),)
+    found = ran(text, parameters=struct.pack("<Q", begin), memory=spans)
     assert (found.loads, found.waits) == (3, 1)
     ((_, values),) = found.stores
     assert values.tolist() == [4 * n + 4 * n + 1 + 4 * n + 3 for n in range(256)]
@@ -177,10 +151,10 @@ def test_loads_in_flight():
 
 def test_what_is_not_known_is_said():
     with pytest.raises(Unknown, match="HMMA"):
-        ran("HMMA.16816.F32 R4, R8, R12, R4", "EXIT")
+        ran("HMMA.16816.F32 R4, R8, R12, R4; EXIT")
     with pytest.raises(Unknown, match="outside"):
-        ran("LDG.E R4, desc[UR4][R2.64]", "EXIT")
-    endless = Machine(program(".L_x_0:", "BRA `(.L_x_0)"), {0: b""}, [0], 1, ())
+        ran("LDG.E R4, desc[UR4][R2.64]; EXIT")
+    endless = Machine(program(".L_x_0:; BRA `(.L_x_0)"), {0: b""}, [0], 1, ())
     with pytest.raises(Unknown, match="no end"):
         endless.run(most=100)
 

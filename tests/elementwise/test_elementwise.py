@@ -94,6 +94,16 @@ def test_arrays_that_are_no_operands(other, words):
             tl.add(*operands)
 
 
+def test_a_condition_with_the_strides_of_the_result_and_none_of_its_padding():
+    layout = tl.Layout.parse("(2,):(1,) padded=(4,) padding=ONE")
+    c, x = (tl.asarray([True, False], dtype=t) for t in ("bool", "float32"))
+    x = tl.to_layout(x, layout)
+    found = tl.where(c, x, x)
+    assert found.layout == layout
+    same(found, np.array([1, 0], np.float32))
+    assert (padding_of(found) == 1).all()
+
+
 def test_subclasses_of_python_numbers():
     class Whole(int):
         pass

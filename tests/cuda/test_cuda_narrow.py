@@ -5,11 +5,11 @@ Values in every layout are those of tests/functions/test_narrow.py, which runs o
 
 import numpy as np
 import pytest
+from cuda_memory import assert_no_spills
 from simulated import needs_compiler, simulator
 from tensors import host
 
 import tensorlayout as tl
-from benchmarks.resources import compiled
 from tensorlayout.cuda.elementwise import plan_conversion, plan_elementwise
 from tensorlayout.cuda.engine.launch_log import launch_log
 from tensorlayout.cuda.engine.warm_up import common
@@ -107,8 +107,4 @@ def kernels():
     "architecture", [75, *[pytest.param(n, marks=pytest.mark.long) for n in (80, 90, 100, 120)]]
 )
 def test_compiled_for_a_gpu_without_spills(architecture):
-    pytest.importorskip("cupy_backends.cuda.libs.nvrtc", reason="optional: NVRTC comes with cupy")
-    for kernel in kernels():
-        made = compiled(kernel, architecture)
-        found = made.resources[kernel.name]
-        assert (made.warnings, found.spilled, found.registers <= 64) == ("", 0, True), kernel
+    assert_no_spills(kernels(), architecture, registers=64)

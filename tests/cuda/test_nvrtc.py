@@ -8,6 +8,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from cuda_memory import assert_no_spills
 from simulated import needs_compiler
 from simulated import simulator as simulated
 
@@ -306,21 +307,13 @@ def test_the_simulator_has_every_kernel(kernels):
 @pytest.mark.parametrize("kernels", [known, lambda: resources.fused_sums(tl.float32, 3)])
 def test_kernels_compile_without_spills(compiler, kernels):
     """One shape of each; all of the known ones below."""
-    check({kernel.name: kernel for kernel in kernels()}.values(), 90)
+    assert_no_spills({kernel.name: kernel for kernel in kernels()}.values(), 90)
 
 
 @pytest.mark.long
 @pytest.mark.parametrize("architecture", [75, 80, 90, 100, 120])
 def test_all_known_kernels_compile_without_spills(compiler, architecture):
-    check(known(), architecture)
-
-
-def check(kernels, architecture):
-    for kernel in kernels:
-        made = resources.compiled(kernel, architecture)
-        assert made.warnings == "", kernel
-        assert made.resources[kernel.name].spilled == 0, kernel
-        assert made.resources[kernel.name].shared <= 49152, kernel
+    assert_no_spills(known(), architecture)
 
 
 # ---- The table

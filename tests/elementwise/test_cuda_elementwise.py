@@ -6,11 +6,10 @@ Values in every layout and dtype: `ops/elementwise_cases.py`, and `test_device_f
 import layouts
 import numpy as np
 import pytest
-from cuda_memory import assert_coalesced
+from cuda_memory import assert_coalesced, assert_no_spills
 from simulated import needs_compiler, simulator
 from tensors import as_dtype, elements, same, slots
 
-from benchmarks import resources
 from tensorlayout.cpu.engine.memory import padding_bits
 from tensorlayout.cuda.elementwise import plan_conversion, plan_elementwise, scalars_of
 from tensorlayout.cuda.engine.aliasing import conflicts
@@ -406,9 +405,4 @@ def kernels_to_compile():
 
 @pytest.mark.parametrize("architecture", [75, 90])
 def test_a_sample_is_compiled_without_spills(architecture):
-    pytest.importorskip("cupy_backends.cuda.libs.nvrtc", reason="optional: NVRTC comes with cupy")
-    for kernel in kernels_to_compile():
-        compiled = resources.compiled(kernel, architecture)
-        found = compiled.resources[kernel.name]
-        assert (kernel, found.spilled, compiled.warnings) == (kernel, 0, "")
-        assert found.registers <= 128, kernel
+    assert_no_spills(kernels_to_compile(), architecture, registers=128)

@@ -57,6 +57,17 @@ def resources(kernel, architecture):
     return compiled(kernel, int(architecture.removeprefix("sm_"))).resources[kernel.name]
 
 
+def assert_no_spills(kernels, architecture, registers=255):
+    """Compile kernels for a GPU, which need not be there: no warnings, and they fit it."""
+    pytest.importorskip("cupy_backends.cuda.libs.nvrtc", reason="optional: NVRTC comes with cupy")
+    for kernel in kernels:
+        made = compiled(kernel, architecture)
+        found = made.resources[kernel.name]
+        assert (made.warnings, found.spilled) == ("", 0), kernel
+        assert found.registers <= registers, kernel
+        assert found.shared <= 49152, kernel
+
+
 def assert_coalesced(counts, lanes=0.9):
     """Nine of ten bytes of sectors are used, nine of ten lanes, and few accesses meet in a bank."""
     assert min(counts.sector_efficiency_read, counts.sector_efficiency_write) >= 0.9

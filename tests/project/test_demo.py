@@ -364,37 +364,32 @@ def other_memory(xp, x):
     return xp.asarray(np.array(x.tolist(), np.uint8))
 
 
-@pytest.mark.parametrize(
-    ("step", "complaint"),
-    [
-        (lambda book, x: book.view("other", other_memory, x), "memory is not shared"),
+def test_differences_are_found():
+    x, octets = known(np.zeros((2, 2), np.uint8), "HW"), np.uint8
+    same, exported = lambda _, x: x, lambda xp, x: xp.asarray(np.asarray(x).copy())
+    wrong = {"expected": np.zeros((2, 2), np.int8)}
+    for said, step in (
+        ("memory is not shared", lambda book: book.view("other", other_memory, x)),
+        ("must be a view, the trace says export", lambda book: book.view("other", exported, x)),
         (
-            lambda book, x: book.view("other", lambda xp, x: xp.asarray(np.asarray(x).copy()), x),
-            "must be a view, the trace says export",
-        ),
-        (
-            lambda book, x: book.step(
-                "made", lambda _, x: x, x, expected=np.zeros((2, 2), np.int8)
-            ),
             r"uint8 of shape \(2, 2\) instead of int8",
+            lambda book: book.step("made", same, x, **wrong),
         ),
         (
-            lambda book, x: book.step("same", lambda _, x: x, x, stored="HW", row=4),
             r"uint8 of shape \(4,\) instead of uint8 of shape",
+            lambda book: book.step("same", same, x, stored="HW", row=4),
         ),
         (
-            lambda _, x: handover.shared(x.tensor, np.ones(x.array.shape, np.uint8)),
             "NumPy sees other elements",
+            lambda _: handover.shared(x.tensor, np.ones(x.array.shape, octets)),
         ),
         (
-            lambda *_: handover._same("PyTorch", 0x10, 0x20, np.zeros(1), np.zeros(1)),
-            "sees the batch at 0x20, not at 0x10",
+            "PyTorch sees the batch at 0x20, not at 0x10",
+            lambda _: handover._same("PyTorch", 0x10, 0x20, np.zeros(1), np.zeros(1)),
         ),
-    ],
-)
-def test_differences_are_found(step, complaint):
-    with pytest.raises(DifferenceError, match=complaint):
-        step(ledger.Ledger(str), known(np.zeros((2, 2), np.uint8), "HW"))
+    ):
+        with pytest.raises(DifferenceError, match=said):
+            step(ledger.Ledger(str))
 
 
 class TestLedger:

@@ -30,40 +30,27 @@ class Foreign:
         return np.ones(3)
 
 
+# New tensors of several kinds for each call.
+MADE = """
+x = asarray([[1.0, 2.0, 3.0], [4.0, 5.0, 6.0]]); v = asarray([1.0, 2.0, 3.0])
+v2 = asarray([1.0, 2.0]); s = asarray(2.0); cube = zeros((2, 3, 4)); none = zeros((0, 3))
+q = asarray([[1.0, 2.0], [2.0, 4.0]]); i = asarray([1, 2, 3]); i8 = asarray([1, 2, 3], dtype=int8)
+u8 = asarray([1, 2, 3], dtype=uint8); f4 = asarray([1, 2, 3], dtype=float32)
+bf = asarray([1, 2, 3], dtype=bfloat16); b = asarray([True, False, True])
+z = asarray([1 + 2j, 3j, 0]); zi = asarray([0, 1]); far = asarray([0, 9])
+ro = read_only(zeros((3,))); w = broadcast_to(v, (2, 3))
+big = broadcast_to(asarray(1.0), (2**30, 2**20)); tiled = "(4,6):(2*12+2*2,3*4+2*1)"
+bits = Layout(shape=(4, 6), padded_shape=(4, 8), padding_value=BitPattern(1, "int8"))
+least = Layout(shape=(4, 6), padded_shape=(4, 8), padding_value=PaddingValue.LOWEST)
+"""
+
+
 def space():
-    """The names that calls may use: those of the package, and new tensors of several kinds."""
-    x = tl.asarray([[1.0, 2.0, 3.0], [4.0, 5.0, 6.0]])
-    v = tl.asarray([1.0, 2.0, 3.0])
-    padded = {"shape": (4, 6), "padded_shape": (4, 8)}
-    given = {
-        "x": x,
-        "v": v,
-        "v2": tl.asarray([1.0, 2.0]),
-        "s": tl.asarray(2.0),
-        "cube": tl.zeros((2, 3, 4)),
-        "q": tl.asarray([[1.0, 2.0], [2.0, 4.0]]),
-        "none": tl.zeros((0, 3)),
-        "i": tl.asarray([1, 2, 3]),
-        "i8": tl.asarray([1, 2, 3], dtype=tl.int8),
-        "u8": tl.asarray([1, 2, 3], dtype=tl.uint8),
-        "f4": tl.asarray([1, 2, 3], dtype=tl.float32),
-        "bf": tl.asarray([1, 2, 3], dtype=tl.bfloat16),
-        "b": tl.asarray([True, False, True]),
-        "z": tl.asarray([1 + 2j, 3j, 0]),
-        "zi": tl.asarray([0, 1]),
-        "far": tl.asarray([0, 9]),
-        "ro": read_only(tl.zeros((3,))),
-        "w": tl.broadcast_to(v, (2, 3)),
-        "big": tl.broadcast_to(tl.asarray(1.0), (2**30, 2**20)),
-    }
-    others = {
-        "np": np,
-        "foreign": Foreign(),
-        "bits": tl.Layout(**padded, padding_value=tl.BitPattern(1, "int8")),
-        "least": tl.Layout(**padded, padding_value=tl.PaddingValue.LOWEST),
-        "tiled": "(4,6):(2*12+2*2,3*4+2*1)",
-    }
-    return {**{name: getattr(tl, name) for name in tl.__all__}, **others, **given}
+    """The names that calls may use: those of the package, and what `MADE` makes."""
+    names = {name: getattr(tl, name) for name in tl.__all__}
+    names |= {"np": np, "foreign": Foreign(), "read_only": read_only}
+    exec(MADE, names)
+    return names
 
 
 def name_of(call):

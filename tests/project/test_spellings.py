@@ -92,42 +92,17 @@ def space():
     """What the names in hints stand for, in NumPy's arrays."""
     x = np.asarray([[0.1, 0.2, 0.3], [0.4, 0.5, 0.6]])
     holes = np.asarray([[math.nan, 0.5, -math.inf], [math.inf, 2.0, 0.1]])
-    return {
-        "x": x,
-        "y": x[::-1] * 2,
-        "z": np.asarray([1 + 2j, -1j, 3.0]),
-        "z2": x + 1j,
-        "v": np.asarray([0.5, 1.5, 4.0]),
-        "w": np.asarray([2.0, 3.0, 7.0]),
-        "i": np.asarray([1, 0, 2]),
-        "two": np.arange(2),
-        "three": np.arange(3),
-        "holes": holes,
-        "gaps": np.where(np.isinf(holes), 1.0, holes),
-        "mask": x > 0.25,
-        "indices": np.asarray([0, 2]),
-        "values": np.asarray([7.0, 8.0]),
-        "edges": np.asarray([0.0, 1.0, 4.0]),
-    }
+    lists = {"v": [0.5, 1.5, 4.0], "w": [2.0, 3.0, 7.0], "i": [1, 0, 2], "edges": [0.0, 1.0, 4.0]}
+    lists |= {"two": [0, 1], "three": [0, 1, 2], "indices": [0, 2], "values": [7.0, 8.0]}
+    arrays = {name: np.asarray(numbers) for name, numbers in lists.items()}
+    arrays |= {"x": x, "y": x[::-1] * 2, "z": np.asarray([1 + 2j, -1j, 3.0]), "z2": x + 1j}
+    gaps = np.where(np.isinf(holes), 1.0, holes)
+    return arrays | {"holes": holes, "gaps": gaps, "mask": x > 0.25}
 
 
-PLAIN = {
-    "axis": 1,
-    "k": 1,
-    "n": 3,
-    "q": 30,
-    "value": 9.0,
-    "start": 1.0,
-    "stop": 8.0,
-    "num": 4,
-    "shape": (2, 3),
-    "obj": [[1, 2]],
-    "iterable": [1.0, 2.0],
-    "math": math,
-    "dtype1": np.int64,
-    "dtype2": np.float32,
-    "function": lambda a, b: a * 10 + b,
-}
+PLAIN = {"axis": 1, "k": 1, "n": 3, "q": 30, "value": 9.0, "start": 1.0, "stop": 8.0, "num": 4}
+PLAIN |= {"shape": (2, 3), "obj": [[1, 2]], "iterable": [1.0, 2.0], "math": math}
+PLAIN |= {"dtype1": np.int64, "dtype2": np.float32, "function": lambda a, b: a * 10 + b}
 ROWS = [
     (name, *row[1].replace("@", name).split(" | "))
     for row in (line.split(": ", 1) for line in ORACLE.strip().splitlines())

@@ -83,10 +83,6 @@ def _padded(shape):
     return Layout.padded(shape, tuple(n + 2 for n in shape))
 
 
-def _pitched(shape):
-    return Layout.pitched(shape, 64, 4)
-
-
 def _gaps(shape):
     strides, step = [], 3
     for n in reversed(shape):
@@ -111,11 +107,6 @@ def stored(values, make=_row_major):
     x = tl.from_storage(bytearray(layout.nbytes(values.dtype)), layout, dtype=values.dtype)
     x[...] = tl.asarray(values)
     return x
-
-
-def flipped(values):
-    """A tensor with these elements, backwards in memory."""
-    return tl.flip(tl.asarray(np.flip(np.asarray(values)).copy()))
 
 
 # --- functions by facts ---

@@ -434,7 +434,8 @@ def take(
     Tensor([[3, 1],
             [6, 4]], dtype=int64, device='cpu')
     """
-    ndim = arguments.tensor("take", x).ndim
+    x = arguments.tensor("take", x)
+    ndim = x.ndim
     if axis is None:
         if ndim != 1:
             refuse("take", f"axis must be given for a tensor of rank {ndim}")

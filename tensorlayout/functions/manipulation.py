@@ -431,6 +431,8 @@ def repeat(
     if axis is None:
         x, axis = reshape(x, (-1,)), 0
     dim = arguments.dim("repeat", axis, x.ndim)
+    if arguments.is_array(repeats):
+        repeats = arguments.tensor("repeat", repeats, "repeats")
     if isinstance(repeats, Tensor) and repeats.ndim > 0:
         counts = _counts(repeats, x.shape[dim])
         positions = dispatch.library(_POSITIONS, counts)

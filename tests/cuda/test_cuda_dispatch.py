@@ -5,7 +5,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from processes import python
-from simulated import needs_compiler, stand_in
+from simulated import GPUS, needs_compiler, opened, stand_in
 
 import tensorlayout as tl
 from tensorlayout.cuda.engine.driver import driver
@@ -111,3 +111,33 @@ def test_the_benchmark():
     (figures,) = ([float(each) for each in row.split("|")[2:-1]] for row in rows)
     assert len(figures) == 5
     assert all(0 < figure < 1000 for figure in figures)
+
+
+# ---- On a GPU, and on what stands for one
+
+
+@pytest.fixture(params=GPUS)
+def cupy(request):
+    with opened(request.param) as found:
+        yield found
+
+
+def test_gpu_a_graph_of_calls(cupy):
+    x, y = operands("cuda")
+    z = tl.zeros((4, 4), dtype="float32", device="cuda")
+    driver().synchronize()
+
+    def step():
+        add_in_place(x, y)
+        assign(z, x.mT)
+        return x + 1  # its memory is the graph's, while this is kept
+
+    with cupy.cuda.Stream(non_blocking=True) as stream:
+        step()
+        stream.begin_capture()
+        kept = step()
+        graph = stream.end_capture()
+        for _ in range(10):
+            graph.launch()
+        assert (np.asarray(z.to_device("cpu")) == 12).all()
+        assert (np.asarray(kept.to_device("cpu")) == 13).all()

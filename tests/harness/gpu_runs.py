@@ -20,7 +20,7 @@ FIRST = (
     "test_cupy_driver.py::test_gpu_the_source_may_change_after_a_copy[gpu-1000]",
     "test_cupy_driver.py::test_gpu_streams[gpu]",
     "test_cupy_driver.py::test_gpu_out_of_memory[gpu]",
-    "test_graphs.py::test_a_graph_of_one_call[gpu-overlap]",
+    "test_cuda_dispatch.py::test_gpu_a_graph_of_calls[gpu]",
     "test_cuda_streams.py::test_gpu_arrays_go_from_stream_to_stream[gpu]",
     "test_cuda_library.py::test_gpu_failures_are_raised[gpu]",
     *(

@@ -193,6 +193,21 @@ def judge(case: Case, traced: bool = False) -> Any:
     return results
 
 
+def judge_arrays(case: Case) -> None:
+    """The same values where one operand is the NumPy array over its memory, on the CPU."""
+    expected = _expected(case)
+    if isinstance(expected, Refused) or case.writes or "tl." not in case.text:
+        return
+    given, space = _operands(case)
+    for name, x in given.items():
+        if re.search(rf"\b{name}[.\[]", case.text):
+            continue
+        results = _run(case, {**space, name: np.asarray(x)})
+        wanted = expected if isinstance(expected, tuple) else (expected,)
+        for result, value in zip(results, wanted, strict=True):
+            _holds(case, result, value, given)
+
+
 def _operands(case):
     """The operands on the default device, and the names that the text may use."""
     given = {name: o.tensor() for name, o in case.operands.items()}

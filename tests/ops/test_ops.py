@@ -9,8 +9,9 @@ import dataclasses
 from contextlib import nullcontext
 
 import elementwise_cases
+import entering_cases
 import pytest
-from case import DifferenceError, judge
+from case import DifferenceError, judge, judge_arrays
 from small_steps import steps
 from steered import draws
 from table import CASES
@@ -69,6 +70,13 @@ def test_fused(name):
         names = ", ".join(case.operands)
         text = f"tl.fuse(lambda {names}: {case.text})({names})"
         judge(dataclasses.replace(case, text=text, view=None, layout=None))
+
+
+@pytest.mark.cpu
+@pytest.mark.parametrize("name", sorted(CASES.keys() - entering_cases.CASES.keys()))
+def test_operands_that_are_arrays(name):
+    for draw in draws(f"arrays {name}", False, 20):
+        judge_arrays(CASES[name](draw))
 
 
 @pytest.mark.long

@@ -16,7 +16,6 @@ import cmath
 import enum
 import itertools
 import math
-from collections.abc import Iterator
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -666,110 +665,139 @@ ordinary("integer", 5, 2, bitwise_left_shift=20, bitwise_right_shift=1, pow=25)
 
 # --- calls with whole arrays: reductions, scans, searching, sets, creation ------------------------
 
-# By section: calls, and what each gives. Lists become tensors, pairs in them complex numbers.
-_CALLS = """
-special cases
-    max min ([1.0, NAN, 3.0]) = NAN; max min ([INF, NAN, -INF]) = NAN
-    max([[1.0, 2.0], [NAN, 4.0]], axis=1) = [2.0, NAN]; max([-INF, LOWEST]) = LOWEST
-    min([[1.0, 2.0], [NAN, 4.0]], axis=1) = [1.0, NAN]; min([INF, MAX]) = MAX
-    mean([]) = NAN; mean([1.0, NAN]) = NAN; mean([INF, -INF]) = NAN; mean([INF, 1.0]) = INF
-    mean([[], []], axis=1) = [NAN, NAN]; mean([(1.0, 2.0), (3.0, 6.0)]) = (2.0, 4.0)
-    sum([]) = 0.0; sum([[], []], axis=1) = [0.0, 0.0]; prod([]) = 1.0
-    prod([[], []], axis=1) = [1.0, 1.0]
-    std var ([1.0], correction=1) = NAN; std var ([1.0, 2.0], correction=2) = NAN
-    std var ([1.0, 2.0], correction=3.5) = NAN; std var ([]) = NAN; std var ([1.0, NAN, 2.0]) = NAN
-    std var ([5.0]) = 0.0; std var ([2.0, 2.0], correction=1.5) = 0.0
-    std var ([[1.0, 2.0], [NAN, 4.0]], axis=1, correction=2) = [NAN, NAN]; var([1.0, 3.0]) = 1.0
-    var([1.0, 3.0], correction=1) = 2.0; var([1.0, 3.0], correction=-2) = 0.5
-    std([1.0, 5.0]) = 2.0
-    cumulative_sum([]) = []; cumulative_sum([], include_initial=True) = [0.0]
-    cumulative_prod([], include_initial=True) = [1.0]
-    count_nonzero([(0.0, -0.0), (0.0, 1.0), (1.0, 0.0), (0.0, NAN)]) = 3
-    count_nonzero([0.0, -0.0, NAN, TINY, -INF]) = 3
-    nonzero([0.0, -0.0, NAN, TINY, -INF]) = ([2, 3, 4],)
-    nonzero([(0.0, -0.0), (0.0, 1.0), (-1.0, 0.0)]) = ([1, 2],)
-    any([]) = False; any([[], []], axis=1) = [False, False]
-    all([]) = True; all([[], []], axis=1) = [True, True]
-    any all ([NAN]) = True; any all ([INF, -INF]) = True; any all ([-0.0, 0.0]) = False
-    any all ([(0.0, NAN), (1.0, 0.0)]) = True; any all ([(0.0, -0.0)]) = False
-    linspace(0.0, 1.0, num=0) = []; linspace(5.0, 9.0, num=1) = [5.0]
-    linspace(5.0, 9.0, num=1, endpoint=False) = [5.0]
-    linspace(0.0, 1.0, num=2, endpoint=False) = [0.0, 0.5]
-    linspace(3.0, 3.0, num=3) = [3.0, 3.0, 3.0]; linspace(1.0, -1.0, num=3) = [1.0, 0.0, -1.0]
-    linspace(0.0, 1.0, num=-1) = ValueError; arange(0) = []; arange(-3.0) = []
-    arange(5.0, 1.0) = []; arange(1.0, 5.0, -1.0) = []; arange(2.0, 2.0) = []
-    arange(5.0, 1.0, -2.0) = [5.0, 3.0]; arange(0.0, 1.0, 0.25) = [0.0, 0.25, 0.5, 0.75]
-    arange(0.0, 1.0, 0.0) = ValueError; linalg.slogdet([[1.0, 2.0], [2.0, 4.0]]) = (0.0, -INF)
-    linalg.slogdet([[0.0, 0.0], [0.0, 0.0]]) = (0.0, -INF)
-    where([True, False], [NAN, NAN], [-0.0, -0.0]) = [NAN, -0.0]
-ours: of nothing: ValueError
-    max min ([]) = ValueError
-complex: each part by itself
-    mean([(NAN, 1.0), (2.0, 3.0)]) = (NAN, 2.0); mean([(1.0, NAN), (3.0, 2.0)]) = (2.0, NAN)
-    mean([(INF, 1.0), (2.0, 3.0)]) = (INF, 2.0)
-as by add
-    sum([INF, -INF]) = NAN; sum([NAN, 1.0]) = NAN; sum([INF, 1.0, LOWEST]) = INF
-    sum([(NAN, 1.0), (2.0, INF)]) = (NAN, INF)
-    cumulative_sum([1.0, INF, -INF, 1.0]) = [1.0, INF, NAN, NAN]
-    cumulative_sum([-0.0, -0.0, 0.0]) = [-0.0, -0.0, 0.0]
-    linalg.trace([[INF, 0.0], [0.0, -INF]]) = NAN; linalg.trace([[NAN, 0.0], [0.0, 1.0]]) = NAN
-as by multiply
-    prod([INF, 0.0]) = NAN; prod([-0.0, 3.0]) = -0.0; prod([-INF, -2.0]) = INF
-    prod([NAN, 0.0]) = NAN; cumulative_prod([2.0, INF, 0.0]) = [2.0, INF, NAN]
-    cumulative_prod([-0.0, 3.0]) = [-0.0, -0.0]
-the first occurrence
-    argmax([1.0, 3.0, 3.0]) = 1; argmin([1.0, -3.0, -3.0]) = 1
-ours: the first NaN
-    argmax([1.0, NAN, INF]) = 1; argmin([1.0, NAN, -INF, NAN]) = 1
-ours: NaN last
-    sort([NAN, 1.0, -INF, INF]) = [-INF, 1.0, INF, NAN]
-    argsort([NAN, 1.0, -INF, INF]) = [2, 1, 3, 0]
-ours: zeros are equal
-    argsort([0.0, -0.0, 0.0]) = [0, 1, 2]
-consistent with sort
-    searchsorted([1.0, 2.0, NAN], [NAN, 1.5]) = [2, 1]
-NaN are distinct
-    unique_values([NAN, 1.0, NAN]) = [1.0, NAN, NAN]
-    unique_counts([NAN, NAN, 1.0]) = ([1.0, NAN, NAN], [1, 1, 1])
-zeros are not distinct
-    unique_counts([0.0, -0.0]) = ([0.0], [2])
-ours: the first zero
-    unique_counts([-0.0, 0.0, 0.0]) = ([-0.0], [3])
-as by equal
-    isin([NAN, 1.0, -0.0], [NAN, 0.0]) = [False, False, True]
-length ceil((stop-start)/step)
-    arange(0.0, 1.0, 0.375) = [0.0, 0.375, 0.75]
-"""
+CALLS: list[Call] = []
 
 
-def _given(*arguments: Any, **keywords: Any) -> tuple[tuple[Any, ...], dict[str, Any]]:
-    return arguments, keywords
+def call(
+    function: str, *arguments: Any, gives: Any, section: str = SECTION, **keywords: Any
+) -> None:
+    """A call; lists become tensors, pairs in them complex numbers; an exception may be given."""
+    CALLS.append(Call(function, arguments, keywords, gives, f"{function}: {section}"))
 
 
-def _calls() -> Iterator[Call]:
-    for line in _CALLS.strip().splitlines():
-        if not line.startswith(" "):
-            section = line
-            continue
-        for row in line.strip().split("; "):
-            said, gives = row.split(" = ")
-            names, _, given = said.partition("(")
-            for name in names.split():
-                yield Call(name, *eval(f"_given({given}"), eval(gives), f"{name}: {section}")
-
-
-CALLS = [*_calls()]
+for _name in ("max", "min"):
+    call(_name, [1.0, NAN, 3.0], gives=NAN)
+    call(_name, [INF, NAN, -INF], gives=NAN)
+    call(_name, [[1.0, 2.0], [NAN, 4.0]], axis=1, gives=[1.0 + (_name == "max"), NAN])
+    call(_name, [], gives=ValueError, section="ours: of nothing: ValueError")
+call("max", [-INF, LOWEST], gives=LOWEST)
+call("min", [INF, MAX], gives=MAX)
+call("mean", [], gives=NAN)
+call("mean", [1.0, NAN], gives=NAN)
+call("mean", [INF, -INF], gives=NAN)
+call("mean", [INF, 1.0], gives=INF)
+call("mean", [[], []], axis=1, gives=[NAN, NAN])
+call("mean", [(1.0, 2.0), (3.0, 6.0)], gives=(2.0, 4.0))
+call("mean", [(NAN, 1.0), (2.0, 3.0)], gives=(NAN, 2.0), section="complex: each part by itself")
+call("mean", [(1.0, NAN), (3.0, 2.0)], gives=(2.0, NAN), section="complex: each part by itself")
+call("mean", [(INF, 1.0), (2.0, 3.0)], gives=(INF, 2.0), section="complex: each part by itself")
+call("sum", [], gives=0.0)
+call("sum", [[], []], axis=1, gives=[0.0, 0.0])
+call("sum", [INF, -INF], gives=NAN, section="as by add")
+call("sum", [NAN, 1.0], gives=NAN, section="as by add")
+call("sum", [INF, 1.0, LOWEST], gives=INF, section="as by add")
+call("sum", [(NAN, 1.0), (2.0, INF)], gives=(NAN, INF), section="as by add")
+call("prod", [], gives=1.0)
+call("prod", [[], []], axis=1, gives=[1.0, 1.0])
+call("prod", [INF, 0.0], gives=NAN, section="as by multiply")
+call("prod", [-0.0, 3.0], gives=-0.0, section="as by multiply")
+call("prod", [-INF, -2.0], gives=INF, section="as by multiply")
+call("prod", [NAN, 0.0], gives=NAN, section="as by multiply")
+for _name in ("std", "var"):
+    call(_name, [1.0], correction=1, gives=NAN)
+    call(_name, [1.0, 2.0], correction=2, gives=NAN)
+    call(_name, [1.0, 2.0], correction=3.5, gives=NAN)
+    call(_name, [], gives=NAN)
+    call(_name, [1.0, NAN, 2.0], gives=NAN)
+    call(_name, [5.0], gives=0.0)
+    call(_name, [2.0, 2.0], correction=1.5, gives=0.0)
+    call(_name, [[1.0, 2.0], [NAN, 4.0]], axis=1, correction=2, gives=[NAN, NAN])
+call("var", [1.0, 3.0], gives=1.0)
+call("var", [1.0, 3.0], correction=1, gives=2.0)
+call("var", [1.0, 3.0], correction=-2, gives=0.5)
+call("std", [1.0, 5.0], gives=2.0)
+call("cumulative_sum", [1.0, INF, -INF, 1.0], gives=[1.0, INF, NAN, NAN], section="as by add")
+call("cumulative_sum", [-0.0, -0.0, 0.0], gives=[-0.0, -0.0, 0.0], section="as by add")
+call("cumulative_sum", [], gives=[])
+call("cumulative_sum", [], include_initial=True, gives=[0.0])
+call("cumulative_prod", [2.0, INF, 0.0], gives=[2.0, INF, NAN], section="as by multiply")
+call("cumulative_prod", [-0.0, 3.0], gives=[-0.0, -0.0], section="as by multiply")
+call("cumulative_prod", [], include_initial=True, gives=[1.0])
+call("argmax", [1.0, 3.0, 3.0], gives=1, section="the first occurrence")
+call("argmin", [1.0, -3.0, -3.0], gives=1, section="the first occurrence")
+call("argmax", [1.0, NAN, INF], gives=1, section="ours: the first NaN")
+call("argmin", [1.0, NAN, -INF, NAN], gives=1, section="ours: the first NaN")
+call("count_nonzero", [0.0, -0.0, NAN, TINY, -INF], gives=3)
+call("count_nonzero", [(0.0, -0.0), (0.0, 1.0), (1.0, 0.0), (0.0, NAN)], gives=3)
+call("nonzero", [0.0, -0.0, NAN, TINY, -INF], gives=([2, 3, 4],))
+call("nonzero", [(0.0, -0.0), (0.0, 1.0), (-1.0, 0.0)], gives=([1, 2],))
+for _name, _empty in (("any", False), ("all", True)):
+    call(_name, [], gives=_empty)
+    call(_name, [[], []], axis=1, gives=[_empty, _empty])
+    call(_name, [NAN], gives=True)
+    call(_name, [INF, -INF], gives=True)
+    call(_name, [-0.0, 0.0], gives=False)
+    call(_name, [(0.0, NAN), (1.0, 0.0)], gives=True)
+    call(_name, [(0.0, -0.0)], gives=False)
+call("sort", [NAN, 1.0, -INF, INF], gives=[-INF, 1.0, INF, NAN], section="ours: NaN last")
+call("argsort", [NAN, 1.0, -INF, INF], gives=[2, 1, 3, 0], section="ours: NaN last")
+call("argsort", [0.0, -0.0, 0.0], gives=[0, 1, 2], section="ours: zeros are equal")
+call("searchsorted", [1.0, 2.0, NAN], [NAN, 1.5], gives=[2, 1], section="consistent with sort")
+call("unique_values", [NAN, 1.0, NAN], gives=[1.0, NAN, NAN], section="NaN are distinct")
+call("unique_counts", [NAN, NAN, 1.0], gives=([1.0, NAN, NAN], [1, 1, 1]), section="NaN distinct")
+call("unique_counts", [0.0, -0.0], gives=([0.0], [2]), section="zeros are not distinct")
+call("unique_counts", [-0.0, 0.0, 0.0], gives=([-0.0], [3]), section="ours: the first zero")
+call("isin", [NAN, 1.0, -0.0], [NAN, 0.0], gives=[False, False, True], section="as by equal")
+call("linspace", 0.0, 1.0, num=0, gives=[])
+call("linspace", 5.0, 9.0, num=1, gives=[5.0])
+call("linspace", 5.0, 9.0, num=1, endpoint=False, gives=[5.0])
+call("linspace", 0.0, 1.0, num=2, endpoint=False, gives=[0.0, 0.5])
+call("linspace", 3.0, 3.0, num=3, gives=[3.0, 3.0, 3.0])
+call("linspace", 1.0, -1.0, num=3, gives=[1.0, 0.0, -1.0])
+call("linspace", 0.0, 1.0, num=-1, gives=ValueError)
+call("arange", 0, gives=[])
+call("arange", -3.0, gives=[])
+call("arange", 5.0, 1.0, gives=[])
+call("arange", 1.0, 5.0, -1.0, gives=[])
+call("arange", 2.0, 2.0, gives=[])
+call("arange", 5.0, 1.0, -2.0, gives=[5.0, 3.0])
+call("arange", 0.0, 1.0, 0.25, gives=[0.0, 0.25, 0.5, 0.75])
+call("arange", 0.0, 1.0, 0.375, gives=[0.0, 0.375, 0.75], section="length ceil((stop-start)/step)")
+call("arange", 0.0, 1.0, 0.0, gives=ValueError)
+call("linalg.slogdet", [[1.0, 2.0], [2.0, 4.0]], gives=(0.0, -INF))
+call("linalg.slogdet", [[0.0, 0.0], [0.0, 0.0]], gives=(0.0, -INF))
+call("linalg.trace", [[INF, 0.0], [0.0, -INF]], gives=NAN, section="as by add")
+call("linalg.trace", [[NAN, 0.0], [0.0, 1.0]], gives=NAN, section="as by add")
+call("where", [True, False], [NAN, NAN], [-0.0, -0.0], gives=[NAN, -0.0])
 
 # Python's numbers from tensors of rank 0: (the type, what the tensor holds, what comes out).
 CONVERSIONS = [
-    *((bool, held, True) for held in (NAN, INF, -INF, complex(0.0, NAN), complex(0.0, 2.0))),
-    *((bool, held, False) for held in (0.0, -0.0, complex(0.0, -0.0))),
-    *((int, held, whole) for held, whole in ((True, 1), (False, 0), (-0.0, 0))),
-    *((int, held, whole) for held, whole in ((2.75, 2), (-2.75, -2))),
-    *((int, held, OverflowError) for held in (INF, -INF)),
+    (bool, NAN, True),
+    (bool, INF, True),
+    (bool, -INF, True),
+    (bool, 0.0, False),
+    (bool, -0.0, False),
+    (bool, complex(0.0, NAN), True),
+    (bool, complex(0.0, -0.0), False),
+    (bool, complex(0.0, 2.0), True),
+    (int, True, 1),
+    (int, False, 0),
+    (int, -0.0, 0),
+    (int, 2.75, 2),
+    (int, -2.75, -2),
+    (int, INF, OverflowError),
+    (int, -INF, OverflowError),
     (int, NAN, ValueError),
-    *((float, held, float(held)) for held in (True, False, -0.0, INF, NAN)),
-    *((complex, held, complex(held, 0.0)) for held in (True, False, INF, -INF, 1.5)),
+    (float, True, 1.0),
+    (float, False, 0.0),
+    (float, -0.0, -0.0),
+    (float, INF, INF),
+    (float, NAN, NAN),
+    (complex, True, 1 + 0j),
+    (complex, False, 0j),
+    (complex, INF, complex(INF, 0.0)),
+    (complex, -INF, complex(-INF, 0.0)),
     (complex, NAN, complex(NAN, NAN)),
+    (complex, 1.5, 1.5 + 0j),
     (complex, complex(-0.0, NAN), complex(-0.0, NAN)),
 ]

@@ -169,7 +169,7 @@ def answers(function: str, kind: str, cases: list[Case]) -> list[str]:
         places = [next(i for i, c in enumerate(group.cases) if c is case) for case in cases]
         group.operands = [column[places] for column in group.operands]  # the others can stay away
         arrays, lanes = group.placed(), np.arange(LANES)
-        results = [np.asarray(group.call(*map(make, arrays))) for make in LAYOUTS]
+        results = [np.asarray(group.call(*map(make, arrays))) for make in LAYOUTS.values()]
         found = np.stack([result[..., lanes, lanes] for result in results], axis=1)
         for i, case in enumerate(cases):
             taken = [v for v in case.allowed if same(found[i], value(group, v)).all()]

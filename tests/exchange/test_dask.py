@@ -5,7 +5,6 @@ tests/consumers dask` runs Dask's own tests of CuPy's arrays on tensors; here ar
 take other ways than those.
 """
 
-import importlib
 import pickle
 import subprocess
 import sys
@@ -15,7 +14,6 @@ import pytest
 from test_consumers import optional, parts
 
 import tensorlayout as tl
-from tensorlayout import late
 
 # What Dask warns of is its own.
 pytestmark = pytest.mark.filterwarnings("default")
@@ -276,67 +274,3 @@ def test_the_chunk_that_dask_makes_of_a_number_joins_tensors(da):
     found = da.insert(lazy(da, tl, A), 3, 5.0, axis=0).compute(scheduler="synchronous")
     assert isinstance(found, tl.Tensor)
     np.testing.assert_array_equal(np.asarray(found), np.insert(A, 3, 5.0, axis=0))
-
-
-# What is done once another library is imported, whichever comes first.
-CALLED = []
-
-
-@pytest.fixture(name="modules")
-def _modules(tmp_path, monkeypatch):
-    """A package `followed`, whose part `followed.part` is waited for by the module `following`."""
-    (tmp_path / "followed").mkdir()
-    (tmp_path / "followed" / "__init__.py").write_text("")
-    (tmp_path / "followed" / "part.py").write_text("READY = True\n")
-    (tmp_path / "following.py").write_text(
-        "def register():\n"
-        "    from followed.part import READY\n"
-        "    import test_dask\n"
-        "    test_dask.CALLED.append(READY)\n"
-    )
-    (tmp_path / "failing.py").write_text("def register():\n    import followed.missing\n")
-    monkeypatch.syspath_prepend(tmp_path)
-    monkeypatch.setattr(sys, "meta_path", list(sys.meta_path))
-    monkeypatch.setitem(sys.modules, "test_dask", sys.modules[__name__])
-    CALLED.clear()
-    importlib.invalidate_caches()
-    yield
-    for name in ("followed", "followed.part", "following", "failing"):
-        sys.modules.pop(name, None)
-
-
-@pytest.mark.usefixtures("modules")
-def test_the_library_comes_later():
-    finders = list(sys.meta_path)
-    late.follow("followed.part", "following")
-    importlib.import_module("followed")
-    assert not CALLED
-    importlib.import_module("followed.part")
-    assert CALLED == [True]
-    assert sys.meta_path == finders
-    importlib.reload(sys.modules["followed.part"])
-    assert CALLED == [True]
-
-
-@pytest.mark.usefixtures("modules")
-def test_the_library_was_first():
-    importlib.import_module("followed.part")
-    late.follow("followed.part", "following")
-    assert CALLED == [True]
-
-
-@pytest.mark.usefixtures("modules")
-def test_a_library_that_is_missing():
-    late.follow("followed.missing", "following")
-    with pytest.raises(ModuleNotFoundError):
-        importlib.import_module("followed.missing")
-    assert importlib.util.find_spec("followed.missing") is None
-    assert not CALLED
-
-
-@pytest.mark.usefixtures("modules")
-def test_a_library_that_does_not_fit_can_be_imported():
-    """Whoever imports it is warned; the import is as it would be without us."""
-    late.follow("followed.part", "failing")
-    with pytest.warns(RuntimeWarning, match=r"^failing does not fit the followed\.part that is"):
-        assert importlib.import_module("followed.part").READY

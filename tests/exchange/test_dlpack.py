@@ -30,8 +30,11 @@ class Managed(ctypes.Structure):
 
 class ManagedVersioned(ctypes.Structure):
     _fields_ = [
-        *(("version", ctypes.c_uint32 * 2), ("context", ctypes.c_void_p)),
-        *(("deleter", ctypes.c_void_p), ("flags", ctypes.c_uint64), ("dl_tensor", DLTensor)),
+        ("version", ctypes.c_uint32 * 2),
+        ("context", ctypes.c_void_p),
+        ("deleter", ctypes.c_void_p),
+        ("flags", ctypes.c_uint64),
+        ("dl_tensor", DLTensor),
     ]
 
 

@@ -124,8 +124,12 @@ def test_floats_become_the_nearest_integer_towards_0(source, result):
 
 # `tests/ops` tries each way to write.
 # Bits of the significand, and the exponents of the least normal and of the greatest number.
-FORMATS = {"bfloat16": (8, -126, 127), "float16": (11, -14, 15)}
-FORMATS |= {"float32": (24, -126, 127), "float64": (53, -1022, 1023)}
+FORMATS = {
+    "bfloat16": (8, -126, 127),
+    "float16": (11, -14, 15),
+    "float32": (24, -126, 127),
+    "float64": (53, -1022, 1023),
+}
 
 
 def nearest(value, name):

@@ -139,8 +139,10 @@ def test_the_mean_is_rounded_once():
 def test_likes_of_another_shape():
     x = tl.zeros((2, 3), dtype=tl.int16, layout=(0, 1))
     for made, value in [
-        *((tl.zeros_like(x, shape=(4, 2)), 0), (tl.ones_like(x, shape=(4, 2)), 1)),
-        *((tl.full_like(x, -7, shape=(4, 2)), -7), (tl.empty_like(x, shape=(4, 2)), None)),
+        (tl.zeros_like(x, shape=(4, 2)), 0),
+        (tl.ones_like(x, shape=(4, 2)), 1),
+        (tl.full_like(x, -7, shape=(4, 2)), -7),
+        (tl.empty_like(x, shape=(4, 2)), None),
     ]:
         assert made.layout == tl.Layout.column_major((4, 2))
         assert made.device == x.device

@@ -86,8 +86,14 @@ def boundaries(name, dtype):
     more = [0.0, -0.0, np.inf, -np.inf, np.nan, 1e-38, -1e-38, 3e38, -3e38, 2.0**31, 2.0**63]
     info = np.finfo(dtype)
     more += [info.smallest_subnormal, -info.smallest_subnormal, info.max, info.min]
-    near = [np.nextafter(exact, dtype(end)) for end in (np.inf, -np.inf)]
-    return np.concatenate([exact, *near, np.array(more).astype(dtype)])
+    return np.concatenate(
+        [
+            exact,
+            np.nextafter(exact, dtype(np.inf)),
+            np.nextafter(exact, dtype(-np.inf)),
+            np.array(more).astype(dtype),
+        ]
+    )
 
 
 @pytest.mark.parametrize("saturate", [False, True])

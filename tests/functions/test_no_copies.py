@@ -150,8 +150,10 @@ def test_an_operand_that_the_write_would_disturb_is_found_before_the_write():
         y[at] = y[:3]
     assert host(y).tolist() == [0, 0, 1, 2, 4]
     assert [(r.name, r.kind, r.bytes_written) for r in seen] == [
-        *(("copy", "copy", 20), ("__getitem__", "view", 0)),
-        *(("__setitem__", "copy", 12), ("__setitem__", "compute", 20)),
+        ("copy", "copy", 20),
+        ("__getitem__", "view", 0),
+        ("__setitem__", "copy", 12),
+        ("__setitem__", "compute", 20),
     ]
     error = refused(lambda: x.__setitem__(at, x[:3]))
     end = "; instead, write what shares no memory with the tensor that is written"

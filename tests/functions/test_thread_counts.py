@@ -27,8 +27,13 @@ def nothing_said(monkeypatch):
 
 
 def test_the_variable_says_how_many(monkeypatch):
-    variables = os.environ | {threads.VARIABLE: " 12 "}
-    assert subprocess.check_output([sys.executable, "-c", SCRIPT], env=variables) == b"12\n"
+    done = subprocess.run(
+        [sys.executable, "-c", SCRIPT],
+        capture_output=True,
+        text=True,
+        env=os.environ | {threads.VARIABLE: " 12 "},
+    )
+    assert done.stdout.split() == ["12"]
     monkeypatch.setenv(threads.VARIABLE, "3")
     assert threads._said() == 3
 

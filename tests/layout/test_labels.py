@@ -120,7 +120,9 @@ def test_labels_that_do_not_fit(labels, rank, message):
         tl.zeros(shape, layout=labels)
 
 
-# Other libraries' objects, as far as can be seen from outside.
+# --- other libraries' objects, as far as can be seen from outside -------------------------------
+
+
 class memory_format:
     """PyTorch's type of formats."""
 
@@ -161,8 +163,11 @@ def asked_everywhere(shape, given):
         (jax_layout((0, 1)), 2, (1, 0)),
         (jax_layout((0, 2, 3, 1), ()), 4, (1, 3, 2, 0)),
         (jax_format(jax_layout((1, 2, 0))), 3, (0, 2, 1)),
-        *(([0, 1], 2, (0, 1)), (range(3), 3, (0, 1, 2)), (np.array([0, 2, 1]), 3, (0, 2, 1))),
-        *(((np.int8(0), 1), 2, (0, 1)), (np.str_("HWC"), 3, (0, 2, 1))),
+        ([0, 1], 2, (0, 1)),
+        (range(3), 3, (0, 1, 2)),
+        (np.array([0, 2, 1]), 3, (0, 2, 1)),
+        ((np.int8(0), 1), 2, (0, 1)),
+        (np.str_("HWC"), 3, (0, 2, 1)),
     ],
 )
 def test_what_may_be_asked_for(given, rank, order):
@@ -251,6 +256,9 @@ def test_the_layouts_of_jax():
         tl.zeros((2, 3), layout=layouts.Layout.AUTO)
 
 
+# --- padding by name ----------------------------------------------------------------------------
+
+
 @pytest.mark.parametrize("value", tl.PaddingValue, ids=lambda v: v.name)
 @pytest.mark.parametrize("spelt", [str.upper, str.lower])
 def test_padding_by_name(value, spelt):
@@ -276,7 +284,8 @@ ARRAY = np.arange(24, dtype=np.float32).reshape(2, 3, 4)
 @pytest.mark.parametrize(
     ("value", "dtype"),
     [
-        *((tl.PaddingValue.LOWEST, tl.complex64), (tl.BitPattern(1, "float32"), tl.float64)),
+        (tl.PaddingValue.LOWEST, tl.complex64),
+        (tl.BitPattern(1, "float32"), tl.float64),
         (tl.BitPattern(256, "uint8"), tl.uint8),
     ],
     ids=str,

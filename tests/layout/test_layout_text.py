@@ -32,8 +32,10 @@ ONE = BitPattern(0x3F800000, "float32")
 @pytest.mark.parametrize(
     ("layout", "text"),
     [
-        *((Layout.row_major(()), "():()"), (Layout.row_major((3,)), "(3,):(1,)")),
-        *((Layout((2, 3)), "(2,3):(3,1)"), (Layout.column_major((2, 3)), "(2,3):(1,2)")),
+        (Layout.row_major(()), "():()"),
+        (Layout.row_major((3,)), "(3,):(1,)"),
+        (Layout.row_major((2, 3)), "(2,3):(3,1)"),
+        (Layout.column_major((2, 3)), "(2,3):(1,2)"),
         (Layout.padded((2, 3), (2, 5), None, "ZERO"), "(2,3):(5,1) padded=(2,5) padding=ZERO"),
         (Layout((2, 3), (0, 1), offset=4), "(2,3):(0,1)+4"),
         (Layout((2, 3), (-3, -1), offset=5), "(2,3):(-3,-1)+5"),

@@ -414,8 +414,12 @@ def test_encoding(installed):
     found = made({"layout": ROWS.moved(4), "swizzle": "32B", "l2_promotion": "64B"})
     assert found.encode(2**20) == (
         module.CUtensorMapDataType.CU_TENSOR_MAP_DATA_TYPE_FLOAT32,
-        *(2, 2**20 + 16, [("64 bits", 64)] * 2, [("64 bits", 256)]),
-        *([("32 bits", 8)] * 2, [("32 bits", 1)] * 2),
+        2,
+        2**20 + 16,
+        [("64 bits", 64), ("64 bits", 64)],
+        [("64 bits", 256)],
+        [("32 bits", 8), ("32 bits", 8)],
+        [("32 bits", 1), ("32 bits", 1)],
         module.CUtensorMapInterleave.CU_TENSOR_MAP_INTERLEAVE_NONE,
         module.CUtensorMapSwizzle.CU_TENSOR_MAP_SWIZZLE_32B,
         module.CUtensorMapL2promotion.CU_TENSOR_MAP_L2_PROMOTION_L2_64B,

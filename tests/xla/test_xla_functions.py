@@ -44,8 +44,11 @@ from tensorlayout.xla import layout_util as lu
 from tensorlayout.xla import shape_util as su
 from tensorlayout.xla.primitive_types import RANGES
 
-# Of groups of facts; that of others is shape_util.
-MODULES = {"IndexUtil": index_util, "LayoutUtil": lu, "Permutation": permutations}
+MODULES = {
+    "IndexUtil": index_util,
+    "LayoutUtil": lu,
+    "Permutation": permutations,
+}  # else shape_util
 
 READERS = {  # of arguments, by the annotation of the parameter
     "PrimitiveType": PrimitiveType.of_text,
@@ -322,8 +325,11 @@ class TestTypes:
         ("lhs", "rhs", "preferred"),
         [
             *(("f16", "bf16", "bf16"), ("c64", "f64", "c64"), ("u8", "s8", "s8")),
-            *(("u16", "s8", "u16"), ("f8e5m2", "f8e4m3fn", "f8e5m2")),
-            ("f8e8m0fnu", "bf16", "bf16"),
+            *(
+                ("u16", "s8", "u16"),
+                ("f8e5m2", "f8e4m3fn", "f8e5m2"),
+                ("f8e8m0fnu", "bf16", "bf16"),
+            ),
         ],
     )
     def test_preferred(self, lhs, rhs, preferred):

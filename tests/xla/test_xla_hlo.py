@@ -208,7 +208,12 @@ HEAD, ONE = "HloModule m, entry_computation_layout=", "{ x = s8[] constant(1) }"
         (module_of(X, "y = f32[2] copy(z)"), 4, 16, "the name of an instruction above, got 'z'"),
         (module_of(X, "y = f32[2] add(x x)"), 4, 17, "expected ',' or ')', got 'x'"),
         (module_of(X, "y = f32[2] add(x, f32[3,2] x)"), 4, 18, f"{SHAPE_OF_X}{{1,0}}"),
-        (module_of(X, "y = f32[] call(x), to_apply=g"), 4, 28, "a computation above, not g"),
+        (
+            module_of(X, "y = f32[] call(x), to_apply=g"),
+            4,
+            28,
+            "name of a computation above, not g",
+        ),
         (module_of(f"ROOT {X}", "ROOT y = f32[2] copy(x)"), 4, 0, "one ROOT, which is x"),
         (module_of("x = f32[2] constant({1, 2)"), 3, 25, "expected '}' for the '{' of line 3"),
         ("HloModule m f (x: f32[2]) -> f32[2] { x = f32[3] parameter(0) }", 1, 18, "shape of x"),
@@ -239,7 +244,8 @@ def test_no_text_and_no_bytes():
             question()
 
 
-# Any text gives a result or the error, in a time that grows as the text does.
+# --- any text: a result or the error, in a time that grows as the text does ---------------------
+
 LETTERS = '(){}[]=,%"/*:<>- \n\\?abfsu0123\x00é\ud800'
 
 
@@ -342,6 +348,9 @@ def test_long_texts_take_seconds(kind):
     with contextlib.suppress(HloSyntaxError):
         parse_hlo(GROWING[kind](times))
     assert time.process_time() - begin < 10
+
+
+# --- the command --------------------------------------------------------------------------------
 
 
 @pytest.fixture

@@ -24,7 +24,12 @@ def text_of(entry):
     return entry["text"] or "empty text"
 
 
-NUMBERS = ["tail_padding_alignment", "element_size_in_bits", "memory_space"]
+NUMBERS = [
+    "tail_padding_alignment",
+    "element_size_in_bits",
+    "memory_space",
+    "metadata_prefix_bytes",
+]
 
 
 def structure(shape):
@@ -45,7 +50,7 @@ def structure(shape):
             "minor_to_major": list(layout.minor_to_major),
             "tiles": [["*" if n == xla.COMBINE else n for n in t.dimensions] for t in layout.tiles],
             **dict.fromkeys(("index_type", "pointer_type")),
-            **{name: getattr(layout, name) for name in (*NUMBERS, "metadata_prefix_bytes")},
+            **{name: getattr(layout, name) for name in NUMBERS},
             "split_configs": [
                 {"dimension": s.dimension, "split_indices": list(s.split_indices)}
                 for s in layout.split_configs

@@ -89,8 +89,12 @@ def test_the_function_of_the_first_tile_alone(entry):
     assert found.tolist() == entry["linear_index_by_top_level_tile_function"]
 
 
-UNEVEN = {"f32[2,3,4]{2,1,0:T(*,2,3)}", "f32[2,3,4]{2,1,0:T(2,*,3)}"}
-UNEVEN |= {"f32[2,2,3,4]{3,2,1,0:T(*,*,2,3)}", "f32[2,7,8,11,10]{4,3,2,1,0:T(*,*,2,*,3)}"}
+UNEVEN = {
+    "f32[2,3,4]{2,1,0:T(*,2,3)}",
+    "f32[2,3,4]{2,1,0:T(2,*,3)}",
+    "f32[2,2,3,4]{3,2,1,0:T(*,*,2,3)}",
+    "f32[2,7,8,11,10]{4,3,2,1,0:T(*,*,2,*,3)}",
+}
 
 
 @pytest.mark.parametrize("entry", EXAMPLES, ids=shape_text)
@@ -335,8 +339,11 @@ def test_shape_of(layout, text):
 @pytest.mark.parametrize(
     "layout",
     [
-        *(Layout((2, 3), (5, 1)), Layout((2, 3), (0, 1)), Layout.padded((0, 3), (2, 3))),
-        *(Layout.row_major((2, 3)).moved(4), Layout.row_major((2, 3)).flip((0,))),
+        Layout((2, 3), (5, 1)),
+        Layout.row_major((2, 3)).moved(4),
+        Layout.row_major((2, 3)).flip((0,)),
+        Layout((2, 3), (0, 1)),
+        Layout.padded((0, 3), (2, 3)),
     ],
     ids=str,
 )

@@ -11,7 +11,6 @@ import sys
 
 import numpy as np
 import pytest
-from test_consumers import optional, parts
 
 import tensorlayout as tl
 
@@ -27,6 +26,10 @@ SQUARE = RNG.normal(size=(8, 8)) + 8 * np.eye(8)
 NUMBERS = RNG.integers(0, 9, size=24)
 
 
+def optional(name):
+    return pytest.importorskip(name, reason=f"{name} is optional")
+
+
 @pytest.fixture(name="da")
 def _da():
     return optional("dask.array")
@@ -40,6 +43,13 @@ def lazy(da, xp, array, chunks=(5, 3)):
     where = tl.default_device()
     x = tl.asarray(array, layout=range(array.ndim), copy=True, device=where)
     return da.from_array(x, chunks=chunks)
+
+
+def parts(result):
+    """The Dask arrays in a result, in order."""
+    if isinstance(result, (tuple, list)):
+        return [part for item in result for part in parts(item)]
+    return [result]
 
 
 def chunks_of(x):

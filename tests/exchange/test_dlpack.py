@@ -9,12 +9,13 @@ from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 import pytest
-from test_interchange import ARRAYS, VALUES, address
+from test_interchange import ARRAYS, VALUES
 
 import tensorlayout as tl
 
+# --- The structures of dlpack.h, written down a second time ---------------------------------------
 
-# The structures of dlpack.h, written down a second time.
+
 class DLTensor(ctypes.Structure):
     _fields_ = [
         *(("data", ctypes.c_void_p), ("device", ctypes.c_int32 * 2), ("ndim", ctypes.c_int32)),
@@ -118,6 +119,8 @@ def torch():
     return pytest.importorskip("torch", reason="optional: PyTorch")
 
 
+# --- Tensors of every kind ------------------------------------------------------------------------
+
 DTYPES = {"bool": (6, 8), "bfloat16": (4, 16), "complex64": (5, 64), "complex128": (5, 128)}
 DTYPES |= {"int8": (0, 8), "int16": (0, 16), "int32": (0, 32), "int64": (0, 64)}
 DTYPES |= {"uint8": (1, 8), "uint16": (1, 16), "uint32": (1, 32), "uint64": (1, 64)}
@@ -153,8 +156,15 @@ def made(kind, dtype="int32"):
     return KINDS[kind][0](base(dtype))
 
 
+def address(x):
+    return np.asarray(x).__array_interface__["data"][0]
+
+
 def same_bits(a, b):
     return np.asarray(a).tobytes() == np.asarray(b).tobytes()
+
+
+# --- Export: what a capsule says ------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -255,6 +265,9 @@ def test_memory_that_is_not_aligned_to_its_elements_is_refused_but_for_a_copy():
     assert tl.from_dlpack(odd, copy=True)[1] == 0
 
 
+# --- Export: consumers ----------------------------------------------------------------------------
+
+
 @pytest.mark.parametrize("dtype", DTYPES)
 @pytest.mark.parametrize("kind", [k for k in KINDS if k not in NEGATIVE])
 def test_torch_takes_every_layout_and_dtype_and_gives_it_back(torch, kind, dtype):
@@ -333,6 +346,9 @@ def test_a_layout_says_which_order_dimensions_of_size_1_were_in(take):
     assert memory[0, 0, 0, 0] == 100
 
 
+# --- Import ---------------------------------------------------------------------------------------
+
+
 @pytest.mark.parametrize("name", STRUCTURES)
 @pytest.mark.parametrize("kind", ARRAYS)
 def test_an_imported_tensor_has_the_strides_of_the_exporter(kind, name):
@@ -374,6 +390,8 @@ def test_legacy_capsules_are_read_only_for_they_cannot_say_what_may_be_written(t
     assert np.asarray(copied).tolist() == (VALUES + 100).tolist()
     assert array.tolist() == VALUES.tolist()
 
+
+# --- Import: copies -------------------------------------------------------------------------------
 
 NEW = ("max_version", "dl_device", "copy")
 
@@ -420,6 +438,9 @@ def test_exporters_without_the_newer_keywords(keywords):
     assert [(r.name, r.kind, r.bytes_written) for r in seen] == [("from_dlpack", "copy", 48)]
     with pytest.raises(BufferError, match="cannot be asked for copy=False"):
         tl.from_dlpack(exporter, copy=False)
+
+
+# --- Import: refusals -----------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("name", STRUCTURES)
@@ -470,11 +491,6 @@ def test_what_is_no_capsule_of_a_tensor_is_refused():
     for given in (*(new_capsule(managed, name, None) for name in names), None, 7, "capsule"):
         with pytest.raises(BufferError, match="no unused capsule"):
             tl.from_dlpack(Given(given))
-    capsule = base().__dlpack__()
-    tl.from_dlpack(Given(capsule))
-    assert name_of(capsule) == b"used_dltensor"
-    with pytest.raises(BufferError, match="no unused capsule"):
-        tl.from_dlpack(Given(capsule))
     with pytest.raises(BufferError, match="speaks DLPack 2"):
         tl.from_dlpack(Exporter(VALUES, version=(ctypes.c_uint32 * 2)(2, 0)))
 
@@ -508,6 +524,14 @@ def test_with_a_device_the_exporter_is_asked_to_move_the_memory(take):
         take(exporter, device="cpu")
 
 
+def test_a_capsule_is_used_once():
+    capsule = base().__dlpack__()
+    tl.from_dlpack(Given(capsule))
+    assert name_of(capsule) == b"used_dltensor"
+    with pytest.raises(BufferError, match="no unused capsule"):
+        tl.from_dlpack(Given(capsule))
+
+
 class Failing(Given):
     def __dlpack__(self, **_):
         raise self.capsule
@@ -521,6 +545,9 @@ def test_only_the_errors_that_consumers_expect_come_out(error):
     for take in (tl.from_dlpack, tl.asarray):
         with pytest.raises(error if error in EXPECTED else BufferError, match="no"):
             take(Failing(error("no")))
+
+
+# --- Lifetimes ------------------------------------------------------------------------------------
 
 
 def exported(version):

@@ -28,6 +28,8 @@ def list_of(x):
     return np.array(x).tolist()
 
 
+# --- Dtypes: one rule for every way in --------------------------------------------------------
+
 TEXTS = ["2T", "T", ",", "i4,i4", "(2,)f4", "f4,", "V3", "S2", "O", "m8", "M8[s]", "g", "="]
 TEXTS += ["float128", "int3", "f1", "float8", "", " f4", "f4\0", "\0", "é", "float\uff13\uff12"]
 NOT_OURS = {
@@ -126,6 +128,9 @@ def test_arrays_of_another_byte_order_are_converted_in_a_copy_that_a_trace_shows
     assert given[0, 0] == 1
     with pytest.raises(ValueError, match="cannot be shared, and copy=False"):
         tl.asarray(given, copy=False)
+
+
+# --- Nobody changes what a tensor reads -----------------------------------------------------------
 
 
 def reshaped(array):
@@ -251,6 +256,8 @@ def test_subclasses_are_their_memory(kind):
         assert given[0, 0] == 50
         given[0, 0] = 0
 
+
+# --- Buffers stay what they are -------------------------------------------------------------------
 
 IN_USE = (tl.asarray, lambda b: tl.from_storage(b, "(2,2):(2,1)", dtype="uint8"))
 BUFFERS = {
@@ -403,6 +410,9 @@ def test_buffers_of_numbers(given, expected):
 def test_buffers_of_no_numbers_are_refused_with_words(given, words):
     with pytest.raises((TypeError, ValueError), match=f"^asarray: {words}"):
         tl.asarray(given)
+
+
+# --- NumPy's array interface ----------------------------------------------------------------------
 
 
 ONLY = [Described, WithStructure]
@@ -611,6 +621,9 @@ def test_a_malformed_array_structure_is_refused_with_words(changes):
         tl.asarray(Made(**changes))
 
 
+# --- Which of several protocols counts ------------------------------------------------------------
+
+
 PROTOCOLS = {
     "__dlpack__": lambda self, **_: np.asarray([1]).__dlpack__(**_),
     "__array_interface__": property(lambda self: self.kept[0].__array_interface__),
@@ -628,6 +641,9 @@ def test_the_first_protocol_counts(first):
     methods["__getitem__"] = lambda self, _: 6
     x = tl.asarray(type("Some", (), methods)())
     assert list_of(x) == [first + 1]
+
+
+# --- Objects that fail ----------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("error", [RuntimeError, KeyError, OSError, TypeError])

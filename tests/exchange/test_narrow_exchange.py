@@ -12,8 +12,7 @@ import ml_dtypes
 import numpy as np
 import pytest
 from tensors import elements
-from test_dlpack import STRUCTURES, Exporter, opened
-from test_interchange import address
+from test_dlpack import STRUCTURES, Exporter, address, opened
 
 import tensorlayout as tl
 

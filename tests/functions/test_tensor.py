@@ -101,14 +101,21 @@ def test_rank_0_keeps_all_digits(number, dtype, text):
     assert repr(x) == f"Tensor({text}, dtype={dtype}, device='{tl.default_device()}')"
 
 
-def test_numbers_amid_a_storage_by_formats_and_beside_print_options():
+def test_print_options_do_not_cut_numbers():
     with np.printoptions(precision=2):
         assert str(tl.asarray(1 / 3)) == "0.3333333333333333"
+
+
+def test_a_number_amid_a_storage():
     x = tl.asarray([[0.1, 1 / 3], [1.0, 2.0]])
     assert str(x[0, 1]) == "0.3333333333333333"
     tiled = tl.to_layout(x, "{1,0:T(2,2)}")
     assert str(tl.sum(tiled)) == "3.4333333333333336"
-    assert f"{x[0, 1]:.3f}" == "0.333"
+
+
+def test_formats_are_those_of_the_number():
+    x = tl.asarray(1 / 3)
+    assert f"{x:.3f}" == "0.333"
     assert f"{tl.asarray(0.1, dtype=tl.bfloat16):.6f}" == "0.100098"
 
 

@@ -15,17 +15,45 @@ pytestmark = pytest.mark.usefixtures("device")
 
 # What is written, the order of the shape, and the order minor to major that both mean.
 LABELS = """
-WH HW 0,1 | HWC CHW 0,2,1 | NLC NCL 1,2,0 | BTC BCT 1,2,0
-NHWC NCHW 1,3,2,0 | BHWC BCHW 1,3,2,0 | CHWN NCHW 0,3,2,1 | HWCN NCHW 0,1,3,2
-NDHWC NCDHW 1,4,3,2,0 | NTHWC NCTHW 1,4,3,2,0 | IO OI 0,1 | OHWI OIHW 1,3,2,0
-HWIO OIHW 0,1,3,2 | DHWIO OIDHW 0,1,4,3,2 | hwigo goihw 1,0,2,4,3 | KRSC KCRS 1,3,2,0
-RSCK KCRS 0,1,3,2 | KTRSC KCTRS 1,4,3,2,0 | NPQK NKPQ 1,3,2,0 | BSHD BHSD 3,1,2,0
-SBHD BHSD 3,1,0,2 | CR RC 0,1 | KM MK 0,1 | NK KN 0,1
-bnm bmn 1,2,0 | acdb abcd 1,3,2,0 | ba ab 0,1 | XY YX 0,1
-xyz zyx 0,1,2 | xyzp pzyx 0,1,2,3 | TZYXC TCZYX 1,4,3,2,0 | yxc cyx 0,2,1
+WH HW 0,1
+HWC CHW 0,2,1
+NLC NCL 1,2,0
+BTC BCT 1,2,0
+NHWC NCHW 1,3,2,0
+BHWC BCHW 1,3,2,0
+CHWN NCHW 0,3,2,1
+HWCN NCHW 0,1,3,2
+NDHWC NCDHW 1,4,3,2,0
+NTHWC NCTHW 1,4,3,2,0
+IO OI 0,1
+OHWI OIHW 1,3,2,0
+HWIO OIHW 0,1,3,2
+DHWIO OIDHW 0,1,4,3,2
+hwigo goihw 1,0,2,4,3
+KRSC KCRS 1,3,2,0
+RSCK KCRS 0,1,3,2
+KTRSC KCTRS 1,4,3,2,0
+NPQK NKPQ 1,3,2,0
+BSHD BHSD 3,1,2,0
+SBHD BHSD 3,1,0,2
+CR RC 0,1
+KM MK 0,1
+NK KN 0,1
+bnm bmn 1,2,0
+acdb abcd 1,3,2,0
+ba ab 0,1
+XY YX 0,1
+xyz zyx 0,1,2
+xyzp pzyx 0,1,2,3
+TZYXC TCZYX 1,4,3,2,0
+yxc cyx 0,2,1
 XYZCT TCZYX 0,1,2,3,4
 """
-LABELS = [entry.split() for entry in re.split(r"[|\n]", LABELS) if entry]
+LABELS = [line.split() for line in LABELS.split("\n") if line]
+
+
+def minor_to_major(text):
+    return tuple(map(int, text.split(",")))
 
 
 @pytest.mark.parametrize(("labels", "logical", "order"), LABELS)
@@ -33,7 +61,7 @@ def test_labels_say_the_order_in_memory(labels, logical, order):
     array = np.arange(720).reshape([*(2, 3, 4, 5, 6)[: len(logical)], -1])[..., 0]
     in_memory = array.transpose([logical.index(letter) for letter in labels]).ravel()
     x = tl.to_layout(tl.asarray(array), labels)
-    assert x.layout.minor_to_major == tuple(map(int, order.split(",")))
+    assert x.layout.minor_to_major == minor_to_major(order)
     assert slots_of(x).tolist() == in_memory.tolist()
     assert host(x).tolist() == array.tolist()
     assert tl.Layout.labelled(array.shape, labels) is x.layout

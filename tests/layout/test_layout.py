@@ -238,9 +238,12 @@ def test_row_major_and_column_major(rank):
 @pytest.mark.parametrize(
     ("shape", "pitch", "itemsize", "order", "padded"),
     [
-        *(((4, n), 256, 4, None, (4, m)) for n, m in ((100, 128), (64, 64), (65, 128))),
+        ((4, 100), 256, 4, None, (4, 128)),
+        ((4, 64), 256, 4, None, (4, 64)),
+        ((4, 65), 256, 4, None, (4, 128)),
         ((100, 4), 256, 2, (0, 1), (128, 4)),
-        *(((2, 0), 16, 1, None, (2, 0)), ((), 16, 1, None, ())),
+        ((2, 0), 16, 1, None, (2, 0)),
+        ((), 16, 1, None, ()),
     ],
 )
 def test_pitched_rows_begin_at_multiples_of_the_pitch(shape, pitch, itemsize, order, padded):

@@ -61,7 +61,9 @@ def test_tiles_that_continue_each_other_are_no_tiles():
     assert rows is Layout.row_major((16, 128))
     five = Layout((5, 128), parts=[((1, 1024), (8, 128)), ((1, 1024), (128, 1))])
     assert five is Layout.padded((5, 128), (8, 128))
-    # One index in several parts has the stride of the last.
+
+
+def test_one_index_in_several_parts_has_the_stride_of_the_last():
     assert Layout((1, 4), parts=[[(1, 7), (1, 9)], [(4, 1)]]).strides == (9, 1)
 
 
@@ -69,7 +71,9 @@ def test_padding_of_no_dimension_belongs_to_the_first():
     # The second tile is longer than the first, which ends each line of it: every other slot.
     layout = Layout.tiled((1, 2), [(1,), (2,)])
     assert (layout.padded_shape, layout.parts) == ((2, 2), (((1, 1),), ((2, 2),)))
-    # Padding that continues other padding makes no tiles.
+
+
+def test_padding_that_continues_other_padding_makes_no_tiles():
     layout = Layout.tiled((1, 1), [(2, 1), (4,)])
     assert (layout.padded_shape, layout.is_tiled) == ((8, 1), False)
 

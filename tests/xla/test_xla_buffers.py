@@ -70,7 +70,10 @@ def test_tiled_and_packed_memory_is_gathered():
     assert np.asarray(x).astype(int).tolist() == [[1, 2, 5, 6], [3, 4, 7, 8]]
     over = tl.from_storage(memory, xla.layout_of("u4[2,4]{1,0:T(2,2)E(4)}"), dtype="uint4")
     assert np.asarray(over).astype(int).tolist() == [[1, 2, 5, 6], [3, 4, 7, 8]]
-    memory = bytearray(96)  # in the order of the shape
+
+
+def test_tiled_memory_is_gathered_in_the_order_of_the_shape():
+    memory = bytearray(96)
     x = from_buffer(memory, "f32[3,5]{0,1:T(2,2)}")
     assert x.layout is tl.Layout.column_major((3, 5))
     x[...] = 1
@@ -247,8 +250,13 @@ def test_more_bytes_than_there_are(tile):
 @pytest.mark.parametrize(
     "text",
     [
-        *("f32[3,5]{1,0}", "f32[3,5]{0,1:T(2,2)}", "f32[3,5]{1,0:T(2,2)L(32)}", "s4[3]{0:E(4)}"),
-        *("f32[3,5]{1,0:T(*,2,2)(2,1)}", "s4[3,5]{1,0:T(2,2)E(4)}", "f32[0,5]{1,0:T(2,2)}"),
+        "f32[3,5]{1,0}",
+        "f32[3,5]{0,1:T(2,2)}",
+        "f32[3,5]{1,0:T(2,2)L(32)}",
+        "f32[3,5]{1,0:T(*,2,2)(2,1)}",
+        "s4[3,5]{1,0:T(2,2)E(4)}",
+        "s4[3]{0:E(4)}",
+        "f32[0,5]{1,0:T(2,2)}",
     ],
 )
 def test_out(text):

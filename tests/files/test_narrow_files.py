@@ -10,14 +10,24 @@ import layouts
 import ml_dtypes
 import numpy as np
 import pytest
-from tensors import NARROW, elements, fits
+from tensors import elements, fits
 
 import tensorlayout as tl
 from tensorlayout.layout import Layout
 
 # By name: what safetensors calls it.
-HELD = {"float8_e4m3fn": "F8_E4M3", "float8_e4m3fnuz": "F8_E4M3FNUZ", "float8_e5m2": "F8_E5M2"}
-HELD |= {"float8_e5m2fnuz": "F8_E5M2FNUZ", "float8_e8m0fnu": "F8_E8M0", "float4_e2m1fn": "F4"}
+HELD = {
+    "float8_e4m3fn": "F8_E4M3",
+    "float8_e4m3fnuz": "F8_E4M3FNUZ",
+    "float8_e5m2": "F8_E5M2",
+    "float8_e5m2fnuz": "F8_E5M2FNUZ",
+    "float8_e8m0fnu": "F8_E8M0",
+    "float4_e2m1fn": "F4",
+}
+OTHERS = [
+    *("float8_e3m4", "float8_e4m3", "float8_e4m3b11fnuz", "float6_e2m3fn", "float6_e3m2fn"),
+    *("int1", "int2", "int4", "uint1", "uint2", "uint4"),
+]
 
 
 @pytest.fixture(scope="module", autouse=True)
@@ -120,7 +130,7 @@ def test_pytorch_reads_and_writes_the_same(tmp_path):
 
 
 @pytest.mark.parametrize("kind", ["safetensors", "npy", "npz", "zarr"])
-@pytest.mark.parametrize("name", NARROW)
+@pytest.mark.parametrize("name", [*HELD, *OTHERS])
 def test_what_a_format_has_not(name, kind, tmp_path):
     if kind == "safetensors" and name in HELD:
         return

@@ -66,11 +66,13 @@ def test_likes_in_another_dtype():
 @pytest.mark.parametrize(
     ("given", "expected"),
     [
-        *(((5, 2), []), ((0, 1, 5), [0]), ((tl.asarray(3),), [0, 1, 2])),
+        ((5, 2), []),
+        ((0, 1, 5), [0]),
         ((2**63 - 3, 2**63 - 1), [2**63 - 3, 2**63 - 2]),
         ((-(2**63), -(2**63) + 2), [-(2**63), -(2**63) + 1]),
         ((np.int64(2**62), np.int64(2**62) + 2), [2**62, 2**62 + 1]),
         ((np.int8(100), 130, 20), [100, 120]),
+        ((tl.asarray(3),), [0, 1, 2]),
     ],
 )
 def test_arange_of_integers(given, expected):
@@ -120,8 +122,11 @@ def test_linspace_is_numpys(start, stop, count, endpoint):
 @pytest.mark.parametrize(
     ("obj", "expected"),
     [
-        *((True, np.array(True)), (7, np.array(7)), ([True, 2], np.array([1, 2]))),
-        *(([1, 2.5, 1j], np.array([1, 2.5, 1j])), ([[], []], np.zeros((2, 0)))),
+        (True, np.array(True)),
+        (7, np.array(7)),
+        ([True, 2], np.array([1, 2])),
+        ([1, 2.5, 1j], np.array([1, 2.5, 1j])),
+        ([[], []], np.zeros((2, 0))),
         ([2**64, 0.5], np.array([2.0**64, 0.5])),
         ([2**63 - 1, -(2**63)], np.array([2**63 - 1, -(2**63)])),
         ([np.float32(1), 2], np.array([1, 2], np.float32).astype(np.float64)),

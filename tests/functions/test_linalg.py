@@ -217,10 +217,14 @@ def test_large_products_of_views(dtype):
     padded = tl.Layout.padded((64, 64), (64, 70), (0, 1), tl.PaddingValue.ONE)
     square = tl.to_layout(x[0, :, :64], padded)
     for left, right in [
-        *((x[:, ::2, ::2], x[:, :, 1::2]), (x[0, ::-1, ::-2], square), (square, square.T)),
+        (x[:, ::2, ::2], x[:, :, 1::2]),
+        (x[0, ::-1, ::-2], square),
+        (square, square.T),
         (tl.broadcast_to(x[:1], x.shape), x.mT),
         (tl.broadcast_to(x[0, :1, :], (64, 128)), x.mT),
-        *((x, tl.to_layout(x.mT, (0, 1, 2))), (x[0], x[1, 5, :]), (x[0, :, 3], square)),
+        (x, tl.to_layout(x.mT, (0, 1, 2))),
+        (x[0], x[1, 5, :]),
+        (x[0, :, 3], square),
     ]:
         expected = np.matmul(host(left).astype(complex), host(right).astype(complex))
         expected = expected if dtype == "complex64" else expected.real

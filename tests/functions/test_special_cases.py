@@ -25,13 +25,32 @@ DTYPES = {
     "integer": ("int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64"),
     "signed": ("int8", "int16", "int32", "int64"),
 }
-ARITHMETIC = """add=add subtract=sub multiply=mul divide=truediv floor_divide=floordiv remainder=mod
-pow=pow bitwise_left_shift=lshift bitwise_right_shift=rshift"""
-OTHERS = """abs=abs negative=neg positive=pos equal=eq not_equal=ne greater=gt greater_equal=ge
-less=lt less_equal=le"""
-ARITHMETIC, OTHERS = (dict(pair.split("=") for pair in t.split()) for t in (ARITHMETIC, OTHERS))
-OPERATORS = {name: getattr(operator, word) for name, word in (ARITHMETIC | OTHERS).items()}
-IN_PLACE = {name: getattr(operator, f"i{word}") for name, word in ARITHMETIC.items()}
+OPERATORS = {
+    "abs": operator.abs,
+    "negative": operator.neg,
+    "positive": operator.pos,
+    "add": operator.add,
+    "subtract": operator.sub,
+    "multiply": operator.mul,
+    "divide": operator.truediv,
+    "floor_divide": operator.floordiv,
+    "remainder": operator.mod,
+    "pow": operator.pow,
+    "bitwise_left_shift": operator.lshift,
+    "bitwise_right_shift": operator.rshift,
+    "equal": operator.eq,
+    "not_equal": operator.ne,
+    "greater": operator.gt,
+    "greater_equal": operator.ge,
+    "less": operator.lt,
+    "less_equal": operator.le,
+}
+IN_PLACE = {
+    name: getattr(operator, f"i{apply.__name__}")
+    for name, apply in OPERATORS.items()
+    if name not in ("abs", "negative", "positive", "equal", "not_equal")
+    and not name.startswith(("greater", "less"))
+}
 
 
 class Group:

@@ -50,27 +50,29 @@ def test_text_forms(layout, text):
     assert repr(layout) == f"Layout.parse('{text}')"
 
 
-PADDED, SWAPPED = "(2,3):(5,1) padded=(2,5) padding=", "(2,3):(5,1) padding=ZERO padded=(2,5)"
-
-
 @pytest.mark.parametrize(
     ("text", "complaint"),
     [
-        *(
-            (text, "must read")
-            for text in ("", "(2,3)", "2,3:3,1", "(2,3):(3,1))", "(2,3):(3,1)-1")
-        ),
-        *((text, "must read") for text in ("(-2,3):(3,1)", "(2,3):(3,1) extra", "(٢,3):(3,1)")),
-        *(("Layout.parse('(2,3):(3,1)'", "must read"), (SWAPPED, "must read")),
+        ("", "must read"),
+        ("(2,3)", "must read"),
+        ("2,3:3,1", "must read"),
+        ("(2,3):(3,1))", "must read"),
+        ("(2,3):(3,1)-1", "must read"),
+        ("(-2,3):(3,1)", "must read"),
+        ("(2,3):(5,1) padding=ZERO padded=(2,5)", "must read"),
+        ("(2,3):(3,1) extra", "must read"),
         ("{1,0:T(2,2)}", "needs the sizes in front of an order and tiles"),
+        ("Layout.parse('(2,3):(3,1)'", "must read"),
+        ("(٢,3):(3,1)", "must read"),
         ("(2,3):(3,)", "has 2 sizes but 1 strides"),
         ("(2,,3):(3,1)", "empty place between commas"),
         ("(2,3):(3,-)", "where an integer belongs"),
         ("(4,3):(2*6+3,1)", "where extent*stride belongs"),
         ("(4,3):(2*6+2*,1)", "where an integer belongs"),
         ("(2,):(1,)+" + "9" * 5000, "where an integer belongs"),
-        *((f"{PADDED}{word}", "padding must be one of ZERO, ONE") for word in ("null", "0x1")),
-        (f"{PADDED}0xfg:float32", "padding must be one of ZERO, ONE"),
+        ("(2,3):(5,1) padded=(2,5) padding=null", "padding must be one of ZERO, ONE"),
+        ("(2,3):(5,1) padded=(2,5) padding=0x1", "padding must be one of ZERO, ONE"),
+        ("(2,3):(5,1) padded=(2,5) padding=0xfg:float32", "padding must be one of ZERO"),
     ],
 )
 def test_other_texts_are_refused(text, complaint):

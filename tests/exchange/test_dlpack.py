@@ -4,6 +4,7 @@ import ctypes
 import pathlib
 import subprocess
 import sys
+import threading
 import weakref
 from concurrent.futures import ThreadPoolExecutor
 
@@ -622,8 +623,9 @@ def test_a_consumer_that_refuses_a_capsule_keeps_its_own_error():
 def test_the_last_reference_may_go_in_another_thread():
     capsule, watch = exported((1, 0))
     box = [np.from_dlpack(Given(capsule))]
-    with ThreadPoolExecutor(1) as pool:
-        pool.submit(box.clear).result()
+    thread = threading.Thread(target=box.clear)
+    thread.start()
+    thread.join()
     assert watch() is None
 
 

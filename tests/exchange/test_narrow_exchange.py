@@ -79,6 +79,9 @@ def bytes_of(array):
     return np.frombuffer(bytearray(array), np.uint8)
 
 
+# --- NumPy -----------------------------------------------------------------------------------
+
+
 @every_type
 def test_memory_is_shared_and_held(name):
     array = every_byte(name).copy()
@@ -217,6 +220,9 @@ def test_what_numpy_has_no_word_for_is_refused(name):
         memoryview(x)
 
 
+# --- pickles ---------------------------------------------------------------------------------
+
+
 PACKED = {
     "row-major": "(3,5):(5,1)",
     "column-major": "(3,8):(1,3)",
@@ -256,6 +262,9 @@ def test_packed_below_a_byte_to_numpy_to_pickles_and_in_print(name, kind):
         assert f"{x:.2f}" == f"{unpacked:.2f}"
 
 
+# --- prints ----------------------------------------------------------------------------------
+
+
 @pytest.mark.parametrize(
     ("byte", "name", "text"),
     [
@@ -290,6 +299,9 @@ def test_several_numbers_print():
     assert str(large).startswith("[[0., 0., 0., ..., 0., 0., 0.],\n")
 
 
+# --- DLPack: what a capsule says -----------------------------------------------------------------
+
+
 @pytest.mark.parametrize("version", [None, (0, 8), (1, 0), (1, 1), (1, 3), (2, 0)])
 @every_type
 def test_a_capsule_says_the_type_and_that_values_are_padded_to_bytes(name, version):
@@ -312,12 +324,18 @@ def test_a_capsule_says_the_type_and_that_values_are_padded_to_bytes(name, versi
     assert flags == [1 | PADDED * (bits < 8), 2 | PADDED * (bits < 8)]
 
 
+# --- DLPack: what comes in -----------------------------------------------------------------------
+
+
 def exporter(array, name, capsule=b"dltensor_versioned", **fields):
     code, bits = NARROW[name]
     said = {"code": code, "bits": bits, **fields}
     if capsule == b"dltensor_versioned":
         said.setdefault("flags", PADDED * (bits < 8))
     return Exporter(array, capsule, **said)
+
+
+# --- DLPack: packed below a byte -----------------------------------------------------------------
 
 
 @pytest.mark.parametrize("take", [tl.from_dlpack, tl.asarray])
@@ -441,6 +459,8 @@ def test_every_device_exchanges_prints_and_pickles(name):
             assert str(view) == str(tl.asarray(expected))
         assert not hasattr(y, "__cuda_array_interface__")
 
+
+# --- Other libraries -----------------------------------------------------------------------------
 
 # What PyTorch 2.13 and JAX 0.10 know of a byte each; JAX of parts of one, too, but not by DLPack.
 TORCH = ["float8_e4m3fn", "float8_e4m3fnuz", "float8_e5m2", "float8_e5m2fnuz", "float8_e8m0fnu"]

@@ -72,6 +72,9 @@ def in_npy(layout):
     return layout.form in (Layout.row_major(layout.shape), Layout.column_major(layout.shape))
 
 
+# --- there and back ----------------------------------------------------------------------------
+
+
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize(("name", "layout"), layouts.LAYOUTS, ids=[n for n, _ in layouts.LAYOUTS])
 def test_every_layout(name, layout, kind, tmp_path):
@@ -175,6 +178,9 @@ def test_chunks_are_tiles(tmp_path, monkeypatch):
     assert 2**14 < shards[0] * shards[1] * 4 <= 2**16
 
 
+# --- files of others ---------------------------------------------------------------------------
+
+
 class GivesLittle(io.BytesIO):
     """A file that gives a few bytes at a time."""
 
@@ -227,6 +233,9 @@ def test_bfloat16_where_nothing_has_named_it_yet(tmp_path):
     assert subprocess.check_output(words, text=True) == "bfloat16\n"
 
 
+# --- mapped ------------------------------------------------------------------------------------
+
+
 def test_mapped(tmp_path):
     path = tmp_path / "x.npy"
     np.save(path, np.asfortranarray(np.arange(6.0).reshape(2, 3)))
@@ -252,6 +261,9 @@ def test_a_file_is_replaced_under_a_tensor_that_is_over_it(tmp_path):
     tl.save(path, x[::-1] if tl.default_device() == "cpu" else tl.flip(x))
     assert np.load(path).tolist() == [2, 1, 0]
     assert host(x).tolist() == [0, 1, 2]
+
+
+# --- places ------------------------------------------------------------------------------------
 
 
 def saved(path, x):
@@ -314,6 +326,9 @@ def test_the_sign_of_zeros(tmp_path):
         x = tl.asarray(np.full(5, -0.0).astype(dtype))
         tl.save(tmp_path / "x.zarr", x)
         assert np.signbit(host(tl.load(tmp_path / "x.zarr")).real).all()
+
+
+# --- errors ------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("kind", [*KINDS, "npz"])
@@ -546,6 +561,9 @@ def test_damaged_files(kind, tmp_path):
     assert results - {"Tensor", "dict"} == {"refused"}
 
 
+# --- into tensors that are there ---------------------------------------------------------------
+
+
 def test_what_zarr_wrote_in_parts(tmp_path):
     """Chunks that the ends cut, missing chunks, shards, the other order of bytes."""
     import zarr
@@ -592,6 +610,9 @@ def test_refused_and_nothing_written(kind, tmp_path):
             with pytest.raises(ValueError, match=r"out must be tensors by the names \['x'\]"):
                 tl.load(path, out=out)
     assert not host(zeros).any()
+
+
+# --- several processes, and one that dies --------------------------------------------------------
 
 
 def fill(path, row, value):
@@ -644,6 +665,9 @@ def test_a_process_killed_while_it_writes(wait, tmp_path):
     for column in range(0, 64, 16):
         assert len(np.unique(found[:, column : column + 16])) == 1
     assert found.min() >= 1
+
+
+# --- pickles -----------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(("name", "layout"), layouts.LAYOUTS, ids=[n for n, _ in layouts.LAYOUTS])

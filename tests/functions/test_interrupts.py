@@ -1,11 +1,11 @@
 """Interrupts at any instruction: nothing is written afterwards, and all is as it was."""
 
+import functools
 import signal
 import subprocess
 import sys
 import threading
 import time
-from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import numpy as np
@@ -281,8 +281,12 @@ def test_what_is_made_at_once_is_one_object():
             meeting.wait()
             return object()
 
-    holder = Holder()
-    for ask in (lambda: make(1), lambda: holder.made):
-        with ThreadPoolExecutor(2) as pool:
-            first, second = [each.result() for each in [pool.submit(ask), pool.submit(ask)]]
+    holder, found = Holder(), []
+    for ask in (functools.partial(make, 1), lambda: holder.made):
+        threads = [threading.Thread(target=lambda ask=ask: found.append(ask())) for _ in "ab"]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+        first, second = found[-2:]
         assert first is second is ask()

@@ -229,20 +229,15 @@ def layouts_for(move):
     ]
 
 
-def in_layout(name, layout):
-    """A tensor of a narrow type in a layout, and one of its bytes."""
-    octets = np.random.default_rng(7).integers(0, 2 ** bits_of(name), layout.required_size)
-    octets = octets.astype(np.uint8)
-    plain = over(octets, layout.with_padding_value("UNSPECIFIED"))
-    return over(octets.view(getattr(tl, name)), layout), plain
-
-
 def hold(move, name, layout):
     """Compare a move of a narrow type with the same of bytes; the page of narrow types counts all.
 
     `tests/ops` draws most moves.
     """
-    x, plain = in_layout(name, layout)
+    octets = np.random.default_rng(7).integers(0, 2 ** bits_of(name), layout.required_size)
+    octets = octets.astype(np.uint8)
+    x = over(octets.view(getattr(tl, name)), layout)
+    plain = over(octets, layout.with_padding_value("UNSPECIFIED"))
     found, want = MOVES[move](x), MOVES[move](plain)
     assert found.dtype == getattr(tl, name)
     placed = [y.layout.with_padding_value("UNSPECIFIED") for y in (found, want)]
@@ -256,8 +251,10 @@ def test_packed_elements_move_bit_for_bit(move):
     held = 0
     for number, layout in enumerate(layouts_for(move)[:: 3 if tl.default_device() == "cpu" else 9]):
         name = [n for n in NAMES if bits_of(n) < 8][number % 9]
-        x, plain = in_layout(name, layout)
-        x = tl.astype(x, x.dtype)
+        octets = np.random.default_rng(7).integers(0, 2 ** bits_of(name), layout.required_size)
+        octets = octets.astype(np.uint8)
+        plain = over(octets, layout.with_padding_value("UNSPECIFIED"))
+        x = tl.astype(over(octets.view(getattr(tl, name)), layout), getattr(tl, name))
         x = tl.to_layout(x, x.layout.with_slot_bits(bits_of(name)))
         want = MOVES[move](plain)
         try:

@@ -3,8 +3,8 @@
 import asyncio
 import contextlib
 import re
+import threading
 import warnings
-from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 import pytest
@@ -231,8 +231,9 @@ def test_blocks_of_generators_are_left_in_any_order_and_thread(first):
         next(block)
     blocks[first].close()
     assert is_refused(x)
-    with ThreadPoolExecutor(1) as pool:
-        pool.submit(blocks[1 - first].close).result()
+    thread = threading.Thread(target=blocks[1 - first].close)
+    thread.start()
+    thread.join()
     assert not is_refused(x)
     with tl.trace():
         assert not is_refused(x)
@@ -280,8 +281,10 @@ def test_it_counts_for_this_thread_and_for_tasks_begun_in_it():
             await asyncio.to_thread(x.copy)
         found.append("task")
 
-    with tl.no_copies(), ThreadPoolExecutor(1) as pool:
-        found.append(pool.submit(x.copy).result().shape)
+    with tl.no_copies():
+        thread = threading.Thread(target=lambda: found.append(x.copy().shape))
+        thread.start()
+        thread.join()
         asyncio.run(task())
     assert found == [(2, 3), "task"]
 

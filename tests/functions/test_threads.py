@@ -26,13 +26,6 @@ def frequent_switches():
     sys.setswitchinterval(before)
 
 
-def said(code, **variables):
-    """What Python prints, and what it complains of, that runs a text with these variables."""
-    command, env = [sys.executable, "-c", code], os.environ | variables
-    done = subprocess.run(command, capture_output=True, text=True, cwd=ROOT, env=env, timeout=600)
-    return done.stdout, done.stderr
-
-
 def in_threads(work):
     """Return what ``work(number)`` gives in each of eight threads; raise the first exception."""
     barrier = threading.Barrier(THREADS)
@@ -154,7 +147,9 @@ for i in range(4_000):
 
 
 def test_finalizers_that_use_the_package_find_no_lock_taken():
-    assert said(FINALIZERS) == ("", "")
+    command = [sys.executable, "-c", FINALIZERS]
+    done = subprocess.run(command, capture_output=True, text=True, cwd=ROOT, timeout=600)
+    assert (done.returncode, done.stderr) == (0, "")
 
 
 # Threads that begin with CUDA at once: each makes the driver, and the structs of its launches.
@@ -188,7 +183,12 @@ print(errors, len(set(map(id, drivers))))
 
 @needs_compiler
 def test_cuda_first_used_by_several_threads():
-    assert said(FIRST_USE, TENSORLAYOUT_CUDA_SIMULATOR="1") == ("[] 1\n", "")
+    command = [sys.executable, "-c", FIRST_USE]
+    variables = os.environ | {"TENSORLAYOUT_CUDA_SIMULATOR": "1"}
+    done = subprocess.run(
+        command, capture_output=True, text=True, cwd=ROOT, env=variables, timeout=600
+    )
+    assert (done.stdout, done.stderr) == ("[] 1\n", "")
 
 
 LOCK = """
@@ -201,5 +201,7 @@ print(getattr(sys, "_is_gil_enabled", lambda: True)())
 
 def test_a_build_without_the_interpreter_lock_stays_without():
     """A module that does not say that it needs none would bring it back, with a warning."""
+    command = [sys.executable, "-W", "error", "-c", LOCK]
+    done = subprocess.run(command, capture_output=True, text=True, cwd=ROOT)
     locked = not sysconfig.get_config_var("Py_GIL_DISABLED")
-    assert said(LOCK, PYTHONWARNINGS="error") == (f"{locked}\n", "")
+    assert (done.stdout, done.stderr) == (f"{locked}\n", "")

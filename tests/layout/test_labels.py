@@ -81,9 +81,13 @@ def test_layouts_without_labels():
     x = tl.zeros((4, 3, 4, 5), layout="NHWC")
     assert x[1:3].layout.labels == "NHWC"  # wherever it begins
     for layout in (
-        *(x[:, :2].layout, tl.flip(x).layout, tl.broadcast_to(tl.zeros(3), (2, 3)).layout),
-        *(tl.Layout.padded((2, 3), (2, 4)), tl.Layout.tiled((4, 4), [(2, 2)])),
-        *(tl.Layout.row_major(()), tl.Layout.row_major((1,) * 6)),
+        x[:, :2].layout,
+        tl.flip(x).layout,
+        tl.broadcast_to(tl.zeros(3), (2, 3)).layout,
+        tl.Layout.padded((2, 3), (2, 4)),
+        tl.Layout.tiled((4, 4), [(2, 2)]),
+        tl.Layout.row_major(()),
+        tl.Layout.row_major((1,) * 6),
     ):
         assert layout.labels is None
 

@@ -144,6 +144,9 @@ def test_padding_without_padding_is_no_difference():
     assert Layout.padded((2, 3), (2, 3), None, PaddingValue.ONE) is Layout.row_major((2, 3))
 
 
+# --- ranks and sizes ---------------------------------------------------------------------------
+
+
 @pytest.mark.parametrize("rank", [0, 1, 2, 32, 63, 64])
 def test_ranks_up_to_64(rank):
     layout = Layout.column_major((1,) * max(rank - 20, 0) + (2,) * min(rank, 20))
@@ -193,6 +196,9 @@ def test_the_last_slot_of_all():
 def test_slots_beyond_64_bits_are_refused(make):
     with pytest.raises(ValueError, match=r"(shape|strides|parts|offset): .*2\*\*63 - 1"):
         make()
+
+
+# --- strides that are hard to search -----------------------------------------------------------
 
 
 HARD = [

@@ -44,6 +44,9 @@ def positions(shape):
     return found
 
 
+# --- the facts -----------------------------------------------------------------------------------
+
+
 @pytest.mark.parametrize("entry", TABLES, ids=shape_text)
 def test_linear_index(entry):
     shape = parse_shape(entry["shape_text"])
@@ -152,6 +155,9 @@ def test_format_of_processors(entry):
     for index in [(0, 0, 0), (0, 1, 0), (0, 0, 1), (1, 40, 130), (2, 63, 255)]:
         slot = layout_util.linear_index_for_nested_tiling(whole, index)
         assert layout.offset_of(index) == slot
+
+
+# --- oracles -------------------------------------------------------------------------------------
 
 
 @st.composite
@@ -322,6 +328,9 @@ def test_a_visitor_that_returns_false_stops():
     assert len(seen) == 7
 
 
+# --- layouts both ways ---------------------------------------------------------------------------
+
+
 @pytest.mark.parametrize(
     ("layout", "text"),
     [
@@ -377,6 +386,8 @@ def test_padding_values_go_along():
     assert layout.padding_value == bits
     assert xla.shape_of(layout, F32, memory_space=1).layout.memory_space == 1
 
+
+# --- 2017 ----------------------------------------------------------------------------------------
 
 OLD = FACTS["layout_proto_2017"]
 

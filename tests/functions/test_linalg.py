@@ -1,4 +1,4 @@
-"""Linear algebra and Fourier transforms: what is read, empty operands, norms, records, products.
+"""Linear algebra: what is read, empty matrices, norms, records, large products.
 
 `tests/ops/library_cases.py` compares all functions with NumPy's.
 """
@@ -10,7 +10,7 @@ import pytest
 from tensors import BFLOAT16, as_dtype, asarray, host, same, shared
 
 import tensorlayout as tl
-from tensorlayout import fft, linalg
+from tensorlayout import linalg
 
 pytestmark = pytest.mark.usefixtures("device")
 
@@ -151,20 +151,18 @@ def test_nan_in_norms():
     same(linalg.vector_norm(x, axis=1, ord=-math.inf)[1], np.array(3.0))
 
 
-LINES = ["fft", "ifft", "rfft", "irfft", "hfft", "ihfft"]
-SEVERAL = ["fftn", "ifftn", "irfftn", "rfftn"]
 ONE_RESULT = ["cholesky", "det", "eigvals", "eigvalsh", "inv", "matrix_norm", "matrix_power"]
 ONE_RESULT += ["matrix_rank", "pinv", "svdvals", "vector_norm", "outer", "cross", "solve"]
 
 
 @pytest.mark.cpu  # on CUDA what is moved on the way has records too
-@pytest.mark.parametrize("name", [*ONE_RESULT, *LINES, *SEVERAL])
+@pytest.mark.parametrize("name", ONE_RESULT)
 def test_each_call_is_one_record_and_no_layout_is_changed_before(name):
     x = tl.to_layout(2 * tl.eye(3), (0, 1))
     operands = {"outer": (x[0, :],) * 2, "cross": (x, x), "solve": (x, x), "matrix_power": (x, 1)}
     given = operands.get(name, (x,))
     with tl.trace() as seen:
-        result = getattr(linalg if name in ONE_RESULT else fft, name)(*given)
+        result = getattr(linalg, name)(*given)
     (record,) = seen
     assert (record.name, record.kind) == (name, "compute")
     assert record.inputs[0] is given[0].layout
@@ -241,46 +239,3 @@ def test_a_product_is_one_record():
         (record,) = seen
         assert (record.name, record.kind) == (product.__name__, "compute")
         assert record.inputs == (x.layout, x.layout)
-
-
-@pytest.mark.parametrize("name", SEVERAL)
-def test_a_size_of_minus_1_takes_all_there_is(name):
-    """5 elements, which are the half of a line of 8."""
-    x = tl.reshape(tl.arange(60.0), (3, 4, 5))
-    transform, s = getattr(fft, name), (2, 8 if name == "irfftn" else 5)
-    same(transform(x, s=(2, -1), axes=(0, 2)), host(transform(x, s=s, axes=(0, 2))))
-
-
-def test_frequencies():
-    same(fft.fftfreq(5, d=-4.0), np.array([0.0, 1, 2, -2, -1]) / -20)
-    same(fft.rfftfreq(4, dtype=tl.float16, device=tl.default_device()), np.float16([0, 0.25, 0.5]))
-
-
-def test_no_axes():
-    for x in (tl.asarray(2.0), tl.ones((2, 3), dtype=tl.complex64)):
-        for transform in (fft.fftn, fft.ifftn):
-            found = transform(x, axes=())
-            assert found.dtype.kind == "c"
-            np.testing.assert_array_equal(host(found), host(x))
-            assert not shared(found, x)
-    same(fft.fftn(tl.asarray(2.0)), np.array(2 + 0j))
-
-
-def test_no_lines_and_lines_made_of_nothing():
-    same(fft.fft(tl.zeros((0, 4))), np.zeros((0, 4), complex))
-    same(fft.irfft(tl.zeros((0, 4))), np.zeros((0, 6)))
-    for name in LINES:
-        result = float if name in ("irfft", "hfft") else complex
-        found = getattr(fft, name)(tl.zeros((2, 0)), n=4)
-        same(found, np.zeros((2, 3 if name in ("rfft", "ihfft") else 4), result))
-    same(fft.irfftn(tl.zeros((0, 2, 0)), s=(3, 4), axes=(0, 2)), np.zeros((3, 2, 4)))
-
-
-@pytest.mark.parametrize("name", [*LINES, *SEVERAL])
-def test_integers_and_unknown_norms(name):
-    transform = getattr(fft, name)
-    integers = tl.ones((3,), dtype=tl.int64)
-    same(transform(integers), host(transform(tl.ones((3,)))))
-    for norm in ("other", None):
-        with pytest.raises(ValueError, match=f"^{name}: norm must be 'backward', 'ortho' or"):
-            transform(integers, norm=norm)

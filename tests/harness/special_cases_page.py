@@ -84,7 +84,7 @@ def how_tested() -> str:
     of_kind = Counter((case.function, case.kind) for case in CASES)
     cases = Counter({group: of_kind[group[:2]] for group in map(values_of, GROUPS)})
     results = cases.total() * LANES * len(LAYOUTS)
-    *layouts, last = LAYOUTS
+    layouts = [make.__name__.replace("_", "-") for make in LAYOUTS]
     ways = [
         ("as a function, in each layout", GROUPS),
         ("as an operator, row-major and padded", OF_OPERATORS),
@@ -98,8 +98,8 @@ def how_tested() -> str:
 The table has {len(CASES):,} cases of elementwise functions. Each in every dtype of its kind makes
 {cases.total():,}, and each of these stands once in every place of a line of {LANES} elements, which
 is no multiple of any vector width, among ordinary values that must come out as ever. As functions
-they are called in the layouts {", ".join(layouts)} and
-{last}: {results:,} results.
+they are called in the layouts {", ".join(layouts[:-1])} and
+{layouts[-1]}: {results:,} results.
 
 {table(["way", "cases times dtypes"], rows, 1)}
 Besides, for the functions that are more than a call of NumPy's: the bits of an element do not
@@ -169,7 +169,7 @@ def answers(function: str, kind: str, cases: list[Case]) -> list[str]:
         places = [next(i for i, c in enumerate(group.cases) if c is case) for case in cases]
         group.operands = [column[places] for column in group.operands]  # the others can stay away
         arrays, lanes = group.placed(), np.arange(LANES)
-        results = [np.asarray(group.call(*map(make, arrays))) for make in LAYOUTS.values()]
+        results = [np.asarray(group.call(*map(make, arrays))) for make in LAYOUTS]
         found = np.stack([result[..., lanes, lanes] for result in results], axis=1)
         for i, case in enumerate(cases):
             taken = [v for v in case.allowed if same(found[i], value(group, v)).all()]

@@ -6,7 +6,7 @@ import sys
 
 
 def python(*arguments, status=0, cwd=None, **variables):
-    """What it prints; it must end with `status`. `variables`: others of its environment."""
+    """Run Python, which must end with `status`; return its output. `variables`: its environment."""
     done = subprocess.run(
         [sys.executable, *map(str, arguments)],
         env=os.environ | {"PYTHONPATH": os.pathsep.join(sys.path)} | variables,

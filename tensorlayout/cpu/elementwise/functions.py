@@ -78,7 +78,7 @@ def _round(x: Array, out: Array) -> None:
 def _scale_bias(x: Array, scale: Array, bias: Array, out: Array) -> None:
     """``x * scale + bias`` in the dtype of `scale`, rounded to that of `out`; which may be `x`.
 
-    `out` is written once, at the end: it is as before when memory runs out.
+    `out` is written last, when nothing more is allocated; large tensors come block by block.
     """
     wide = np.multiply(x, scale, dtype=scale.dtype)
     np.add(wide, bias, out=out, dtype=wide.dtype, casting="unsafe")

@@ -19,8 +19,12 @@ import tensorlayout as tl
 
 class DLTensor(ctypes.Structure):
     _fields_ = [
-        *(("data", ctypes.c_void_p), ("device", ctypes.c_int32 * 2), ("ndim", ctypes.c_int32)),
-        *(("code", ctypes.c_uint8), ("bits", ctypes.c_uint8), ("lanes", ctypes.c_uint16)),
+        ("data", ctypes.c_void_p),
+        ("device", ctypes.c_int32 * 2),
+        ("ndim", ctypes.c_int32),
+        ("code", ctypes.c_uint8),
+        ("bits", ctypes.c_uint8),
+        ("lanes", ctypes.c_uint16),
         *((name, ctypes.POINTER(ctypes.c_int64)) for name in ("shape", "strides")),
         ("byte_offset", ctypes.c_uint64),
     ]
@@ -299,7 +303,8 @@ ASKED = [
     ({"max_version": (1, 3), "copy": None}, True),
     *((V1 | more, False) for more in ({}, {"copy": False}, {"dl_device": (1, 0)})),
     (V1 | {"dl_device": (1, 0), "copy": False}, False),
-    *(({"stream": None}, False), ({}, False)),
+    ({"stream": None}, False),
+    ({}, False),
 ]
 
 

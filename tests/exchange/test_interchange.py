@@ -201,9 +201,12 @@ def test_memoryviews_keep_shape_and_strides():
 @pytest.mark.parametrize(
     ("layout", "dtype", "required"),
     [
-        *(("(2,):(3,)", "float32", 16), ("(1,):(1,)+3", "float32", 16)),
-        *(("(2,2):(-2,1)+2", "uint32", 16), ("(13,):(1,)", "uint8", 13)),
-        *(("(1,):(1,)", "complex128", 16), ("(3,):(1,) padded=(16,)", "uint8", 16)),
+        ("(2,):(3,)", "float32", 16),
+        ("(1,):(1,)+3", "float32", 16),
+        ("(2,2):(-2,1)+2", "uint32", 16),
+        ("(13,):(1,)", "uint8", 13),
+        ("(1,):(1,)", "complex128", 16),
+        ("(3,):(1,) padded=(16,)", "uint8", 16),
     ],
 )
 def test_from_storage_names_the_bytes_it_needs_and_those_there_are(layout, dtype, required):

@@ -113,7 +113,8 @@ def test_empty_and_narrow_matrices(shape):
 def test_named_results():
     for function, fields in [
         *((each, ("eigenvalues", "eigenvectors")) for each in (linalg.eig, linalg.eigh)),
-        *((linalg.qr, ("Q", "R")), (linalg.slogdet, ("sign", "logabsdet"))),
+        (linalg.qr, ("Q", "R")),
+        (linalg.slogdet, ("sign", "logabsdet")),
         (linalg.svd, ("U", "S", "Vh")),
     ]:
         assert function(tl.eye(2))._fields == fields

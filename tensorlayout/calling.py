@@ -26,6 +26,9 @@ _full = os.environ.get(VARIABLE) == "full"
 @functools.cache  # one for all the namespaces that have the function
 def guarded(function: _Function) -> _Function:
     """`function` for users: a wrong call is told in our words, errors show few frames of ours."""
+    within, name = function.__module__, function.__name__
+    if within.startswith(_FORMATS):
+        name = f"{within.removeprefix(_FORMATS)}.{name}"
 
     def public(*args: Any, **options: Any) -> Any:
         try:
@@ -34,11 +37,10 @@ def guarded(function: _Function) -> _Function:
             trace = error.__traceback__
             if trace is None or trace.tb_next is None:  # raised here: the call does not fit
                 raise misfit(function, args, options) from None
-            raise leaving(error, function.__name__) from error.__cause__
+            raise leaving(error, name) from error.__cause__
         except REFUSALS as error:
-            raise leaving(error, function.__name__) from error.__cause__
+            raise leaving(error, name) from error.__cause__
 
-    within = function.__module__
     public.__module__ = "tensorlayout" if within.startswith(_CHAPTERS) else within
     public.__name__, public.__qualname__ = function.__name__, function.__qualname__
     public.__doc__, public.__annotations__ = function.__doc__, function.__annotations__
@@ -47,6 +49,7 @@ def guarded(function: _Function) -> _Function:
 
 
 _CHAPTERS = "tensorlayout.functions."
+_FORMATS = "tensorlayout.formats."
 
 
 def guard(space: dict[str, Any], names: Iterable[str]) -> None:
@@ -62,12 +65,36 @@ _GUARDED = (_CHAPTERS, *(f"tensorlayout.{space}" for space in _SPACES))
 
 
 def leaving(error: _Error, name: str = "") -> _Error:
-    """`error` as it leaves the package: without our frames, if it is one that we named.
+    """Return `error` as it leaves the package: under the name of the call, without our frames.
 
-    Other errors are faults of ours, or come from what a user gave, and keep all.
+    `name`: of the function that the user called, which takes the place of a name that a function
+    inside has put there. Errors that passed through a user's own code, or come from another
+    library's, stay as they are.
     """
-    ours = hasattr(error, "said") or (name and str(error).startswith(f"{name}: "))
-    return error.with_traceback(None) if ours and not _full else error
+    if not _ours(error):
+        return error
+    if name:
+        said = vars(error).setdefault("said", str(error))
+        error.args = (said if said.startswith(f"{name}: ") else f"{name}: {said}",)
+    return bare(error)
+
+
+def bare(error: _Error) -> _Error:
+    """Return `error` without the frames of the package."""
+    return error if _full else error.with_traceback(None)
+
+
+_HERE = os.path.dirname(__file__)
+
+
+def _ours(error: Exception) -> bool:
+    """Return whether all frames between the call and the fault are the package's."""
+    trace = error.__traceback__
+    while trace is not None:
+        if not trace.tb_frame.f_code.co_filename.startswith(_HERE):
+            return False
+        trace = trace.tb_next
+    return True
 
 
 def misfit(

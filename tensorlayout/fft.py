@@ -27,7 +27,6 @@ from tensorlayout.plan.library import Library, Results, Shape, complex_of
 from tensorlayout.plan.rules import normalized_dims
 from tensorlayout.tensor import Tensor
 from tensorlayout.typing import Axis, DeviceLike, DTypeLike, Integers, Real
-from tensorlayout.words import under
 
 __all__ = [
     "fft",
@@ -111,7 +110,7 @@ def _over(
     if s is not None and axes is None:
         msg = f"{name}: s needs axes, one for each size"
         raise ValueError(msg)
-    dims = under(name, normalized_dims, arguments.integers(axes, name, "axes"), x.ndim, argument)
+    dims = normalized_dims(arguments.integers(axes, name, "axes"), x.ndim, argument)
     if not dims and operation.rule is not _complex:
         msg = f"{name}: needs at least one axis, got shape {x.shape} and axes {axes}"
         raise ValueError(msg)

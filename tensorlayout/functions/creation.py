@@ -32,7 +32,7 @@ from tensorlayout.plan.steps import Step, note, watched
 from tensorlayout.plan.view import Relayout, View
 from tensorlayout.tensor import Tensor
 from tensorlayout.typing import DeviceLike, DTypeLike, Integers, LayoutLike, Number, Real
-from tensorlayout.words import REFUSALS, named, refuse, under
+from tensorlayout.words import REFUSALS, named, refuse
 
 __all__ = [
     "arange",
@@ -220,7 +220,7 @@ def _on_device(name: str, obj: Any, dtype: DType | None, devices: tuple[Device, 
         found = " and ".join(map(str, devices))
         msg = f"the tensors in a sequence live on {found}; move some with to_device()"
         raise ValueError(msg)
-    x = under(name, _put_together, obj, devices[0])
+    x = _put_together(obj, devices[0])
     kind = x.dtype if dtype is None else dtype
     layout = Layout.row_major(x.shape)
     if (x.dtype, x.layout) == (kind, layout):  # an empty one is row-major in any order
@@ -310,7 +310,7 @@ def _value(name: str, given: Any, dtype: DType | None) -> Tensor:
             refuse(name, f"fill_value must be a number, got {arguments.shown(given)}", TypeError)
         given = arguments.operand(name, given)
     if not isinstance(given, Tensor):
-        return under(name, from_sequence, name, given, dtype)
+        return from_sequence(name, given, dtype)
     if given.ndim:
         refuse(name, f"fill_value must be a number, got a tensor of shape {given.shape}")
     given = on_host(given)
@@ -514,7 +514,7 @@ def arange(
     count = _steps(first, end, by, whole)
     if whole and count and kind.kind in "iu":
         last = first + (count - 1) * by
-        under("arange", refuse_misfit, min(first, last), max(first, last), kind)
+        refuse_misfit(min(first, last), max(first, last), kind)
     if count > MAX_SLOTS:
         refuse("arange", f"from {first} to {end} by {by} are more than 2**63 - 1 numbers")
     if not whole and dtypes.in_category(kind, "integral"):
@@ -641,7 +641,7 @@ def meshgrid(*arrays: Tensor, indexing: Literal["xy", "ij"] = "xy") -> tuple[Ten
     for x, d in zip(given, dims, strict=True):
         along = reshape(x, (1,) * d + (x.size,) + (1,) * (len(dims) - d - 1))
         wide = dispatch.call(_WIDE, (along._spec, tuple(shape)), (along,))
-        key = (wide._spec, under("meshgrid", Layout.row_major, shape), None)
+        key = (wide._spec, Layout.row_major(shape), None)
         grids.append(dispatch.call(_COPIES["meshgrid"], key, (wide,)))
     return tuple(grids)
 

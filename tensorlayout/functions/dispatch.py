@@ -13,7 +13,7 @@ from typing import Any, Protocol, TypeVar, overload
 
 import numpy as np
 
-from tensorlayout.calling import leaving, misfit
+from tensorlayout.calling import bare, misfit
 from tensorlayout.devices import CPU
 from tensorlayout.dtypes import SCALARS, DType, promote, same_kind
 from tensorlayout.exchange.numpy import shortage
@@ -124,7 +124,7 @@ def refused(operation: Operation, error: Exception) -> Exception:
             error = MemoryError()
         if isinstance(error, MemoryError):
             error = MemoryError(shortage(error))
-    return leaving(named(operation.name, error))
+    return bare(named(operation.name, error))
 
 
 def elementwise(operation: Elementwise, *operands: Any, out: Tensor | None = None) -> Tensor:

@@ -21,7 +21,6 @@ from tensorlayout.plan.rules import check_category, of_another_category
 from tensorlayout.plan.view import Part, View
 from tensorlayout.tensor import Tensor
 from tensorlayout.typing import NumpyOperand
-from tensorlayout.words import under
 
 __all__ = [
     "abs",
@@ -432,6 +431,6 @@ def imag(x: Tensor, /) -> Tensor:
 
 def _part(name: str, of_complex: Part, of_others: View | Elementwise, x: Tensor) -> Tensor:
     x = arguments.tensor(name, x)
-    under(name, check_category, "numeric", x.dtype)
+    check_category("numeric", x.dtype)
     is_complex = dtypes.in_category(x.dtype, "complex floating")
     return dispatch.call(of_complex if is_complex else of_others, (x._spec,), (x,))

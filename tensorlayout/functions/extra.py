@@ -86,7 +86,7 @@ from tensorlayout.typing import (
     Number,
     Real,
 )
-from tensorlayout.words import refuse, under
+from tensorlayout.words import refuse
 
 __all__ = [
     "allclose",
@@ -294,7 +294,7 @@ def pad(
             refuse("pad", f"mode {mode!r} cannot extend dimension {dim} of size 0")
     values = [fillers[each].item() for each in sides] if mode == "constant" else []
     for value in values:
-        under("pad", refuse_complex, x._spec, type(value))
+        refuse_complex(x._spec, type(value))
     key = (x._spec, tuple(widths), _PAD_MODES[mode])
     result = dispatch.call(_PAD, key, (x, values[0] if values else 0))
     inside = [slice(before, before + n) for (before, _), n in zip(widths, x.shape, strict=True)]
@@ -451,7 +451,7 @@ def _beside(x: Tensor, given: Any) -> Tensor:
     """What a caller gives for a tensor, where `x` is; a tensor stays where it is."""
     if isinstance(given, Tensor):
         return given
-    return under("gradient", asarray, given, device=x.device)
+    return asarray(given, device=x.device)
 
 
 def _coordinates(x: Tensor, distance: Any, dim: int) -> Tensor:
@@ -477,7 +477,7 @@ def bincount(x: Tensor, /, weights: Tensor | None = None, minlength: SupportsInd
     Tensor([1, 0, 2, 0], dtype=int64, device='cpu')
     """
     x = arguments.tensor("bincount", x)
-    under("bincount", check_category, "integral", x.dtype)
+    check_category("integral", x.dtype)
     least = arguments.count("bincount", "minlength", minlength)
     if least > MAX_SLOTS:
         refuse("bincount", f"minlength must be at most 2**63 - 1, got {arguments.shown(least)}")
@@ -592,9 +592,7 @@ def _covariances(
     kind = None if dtype is None else as_dtype(dtype, f"{name}: dtype")
     if kind is not None and not dtypes.in_category(kind, "floating-point"):
         refuse(name, f"dtype must be floating-point, got {kind}", TypeError)
-    x = under(
-        name, concat, [_variables(name, each, rowvar) for each in (m, y)[: 1 + (y is not None)]]
-    )
+    x = concat([_variables(name, each, rowvar) for each in (m, y)[: 1 + (y is not None)]])
     x = astype(x, kind or dtypes.promote(x.dtype, dtypes.float64), copy=False)
     distance = subtract(x, mean(x, axis=1, keepdims=True))
     found = matmul(distance, (conj(distance) if x.dtype.kind == "c" else distance).mT)

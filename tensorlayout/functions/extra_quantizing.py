@@ -30,7 +30,7 @@ from tensorlayout.plan.quantize import (
 from tensorlayout.plan.rules import check_category
 from tensorlayout.tensor import Tensor
 from tensorlayout.typing import DTypeLike, LayoutLike, Real
-from tensorlayout.words import refuse, under
+from tensorlayout.words import refuse
 
 __all__ = ["dequantize_blocks", "quantize_blocks"]
 
@@ -108,7 +108,7 @@ def quantize_blocks(
     chosen = arguments.choice(name, "format", format, f"one of {', '.join(FORMATS)}", FORMATS)
     way = arguments.choice(name, "scaling", scaling, f"one of {', '.join(SCALINGS)}", SCALINGS)
     dim = arguments.dim(name, axis, x.ndim)
-    under(name, check_category, "real floating", x.dtype)
+    check_category("real floating", x.dtype)
     form = FORMATS[chosen]
     if form.has_powers and global_scale is not None:
         refuse(name, f"global_scale is for nvfp4, and {chosen} has none")
@@ -117,9 +117,9 @@ def quantize_blocks(
     whole = None if form.has_powers else _global_scale(name, x, form.largest, global_scale)
     element, scale = form.dtypes
     sizes = scales_shape(x.shape, dim, form.block)
-    data: Tensor = under(name, empty_like, x, dtype=element, layout=layout)
+    data: Tensor = empty_like(x, dtype=element, layout=layout)
     placed = x._spec.layout.minor_to_major if scales_layout is None else scales_layout
-    scales: Tensor = under(name, empty_like, x, dtype=scale, layout=placed, shape=sizes)
+    scales: Tensor = empty_like(x, dtype=scale, layout=placed, shape=sizes)
     further = () if whole is None else (whole,)
     specs = (data._spec, scales._spec, x._spec, None if whole is None else whole._spec)
     dispatch.call(_QUANTIZE, (*specs, form, dim, way), (data, scales, x, *further))
@@ -173,7 +173,7 @@ def dequantize_blocks(
     if form.has_powers and global_scale is not None:
         refuse(name, f"global_scale is for scales of float8_e4m3fn, got {scales.dtype}")
     whole = None if global_scale is None else _one(name, data, global_scale)
-    result: Tensor = under(name, empty_like, data, dtype=kind, layout=layout)
+    result: Tensor = empty_like(data, dtype=kind, layout=layout)
     further = () if whole is None else (whole,)
     specs = (result._spec, data._spec, scales._spec, None if whole is None else whole._spec)
     return dispatch.call(_DEQUANTIZE, (*specs, form, dim), (result, data, scales, *further))
@@ -193,7 +193,7 @@ def _global_scale(name: str, x: Tensor, largest: float, given: Tensor | Real | N
 def _one(name: str, beside: Tensor, given: Tensor | Real) -> Tensor:
     """A number or a tensor of one element, as float32 of rank 0."""
     if isinstance(given, Tensor):
-        under(name, check_category, "real floating", given.dtype)
+        check_category("real floating", given.dtype)
         if given.size != 1:
             refuse(name, f"global_scale must have one element, got shape {given.shape}")
         return astype(reshape(given, ()), dtypes.float32, copy=False)

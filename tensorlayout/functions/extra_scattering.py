@@ -15,7 +15,7 @@ from tensorlayout.functions.creation import full
 from tensorlayout.plan.scatter import ScatterReduce
 from tensorlayout.tensor import Tensor
 from tensorlayout.typing import Scalar
-from tensorlayout.words import refuse, under
+from tensorlayout.words import refuse
 
 __all__ = ["scatter_add", "scatter_max", "scatter_min"]
 
@@ -103,5 +103,5 @@ def _updates(operation: ScatterReduce, x: Tensor, given: Any) -> Tensor:
     kind = type(given)
     if dtypes.promote_scalar(x.dtype, kind) != x.dtype:
         refuse(name, f"updates of {kind.__name__} do not fit a tensor of {x.dtype}", TypeError)
-    filled: Tensor = under(name, full, (), given, dtype=x.dtype, device=x.device)
+    filled: Tensor = full((), given, dtype=x.dtype, device=x.device)
     return filled

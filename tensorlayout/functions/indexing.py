@@ -25,7 +25,7 @@ from tensorlayout.plan.scatter import Scatter
 from tensorlayout.plan.tiled import packed
 from tensorlayout.plan.view import Index, Row, View, outside, too_many
 from tensorlayout.tensor import Tensor
-from tensorlayout.words import REFUSALS, named, refuse, under
+from tensorlayout.words import REFUSALS, named, refuse
 
 __all__ = ["take", "take_along_axis"]
 
@@ -182,7 +182,7 @@ def _tensor_of(name: str, x: Tensor, value: Any) -> Any:
 
 
 def _numbers(name: str, given: Any, dtype: DType | None) -> Tensor:
-    return under(name, from_sequence, name, given, dtype)
+    return from_sequence(name, given, dtype)
 
 
 def _without_leading_ones(name: str, value: Tensor, ndim: int) -> Tensor:
@@ -206,12 +206,12 @@ def _positions(
     for item, first in zip(data, dims, strict=True):
         each: tuple[Tensor, ...] = (item,)
         if item.dtype == dtypes.bool:
-            under(name, check_mask, item.shape, view.shape[first : first + item.ndim])
+            check_mask(item.shape, view.shape[first : first + item.ndim])
             each = nonzero(item)
         found += each
         reached += range(first, first + len(each))
     if len(found) > 1 and any(p.size == 0 for p in found):  # none is read, nor is it checked
-        spread = under(name, spread_of, [p._spec for p in found])
+        spread = spread_of([p._spec for p in found])
         found = [_broadcast(p, spread) for p in found]
     return tuple(found), tuple(reached)
 
@@ -464,7 +464,7 @@ def take_along_axis(x: Tensor, indices: Tensor, /, *, axis: SupportsIndex = -1) 
     dim = arguments.dim("take_along_axis", axis, x.ndim)
     shape, other = (_with(s, dim, 1) for s in (x.shape, indices.shape))
     if shape != other:
-        shape = under("take_along_axis", broadcast_shape, (shape, other))
+        shape = broadcast_shape((shape, other))
     wide = _broadcast(x, _with(shape, dim, x.shape[dim]))
     positions = _broadcast(indices, _with(shape, dim, indices.shape[dim]))
     key = (wide._spec, (dim,), None, positions._spec)

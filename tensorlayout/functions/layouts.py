@@ -14,7 +14,7 @@ from tensorlayout.plan.rules import addressed, checked_padding
 from tensorlayout.plan.view import Relayout
 from tensorlayout.tensor import Tensor, TensorSpec
 from tensorlayout.typing import DTypeLike, LayoutLike, Storage
-from tensorlayout.words import refuse, under
+from tensorlayout.words import refuse
 
 __all__ = ["from_storage", "to_layout"]
 
@@ -78,9 +78,9 @@ def from_storage(
     """
     kind = as_dtype(dtype, "from_storage: dtype")
     placed = _layout(layout)
-    spec = under("from_storage", addressed, under("from_storage", TensorSpec, kind, placed, CPU))
+    spec = addressed(TensorSpec(kind, placed, CPU))
     if arguments.truth("from_storage", "fill_padding", fill_padding):
-        under("from_storage", checked_padding, placed, kind)
+        checked_padding(placed, kind)
     octets = octets_of("from_storage", "storage", storage)
     required = placed.nbytes(kind)
     if octets.size < required:
@@ -89,7 +89,7 @@ def from_storage(
             f" ({placed.required_size} slots), the storage has {octets.size} available"
         )
         raise ValueError(msg)
-    memory = under("from_storage", array_over, octets, kind, placed)
+    memory = array_over(octets, kind, placed)
     tensor = Tensor._new(memory, spec, (octets, placed.lowest))
     if fill_padding:
         write_padding(arguments.writable("from_storage", tensor))
@@ -99,7 +99,7 @@ def from_storage(
 def _layout(layout: Any) -> Layout:
     """A layout, from its text too; there is no shape yet for labels or an order."""
     if isinstance(layout, str):
-        layout = under("from_storage", Layout.parse, layout)
+        layout = Layout.parse(layout)
     if not isinstance(layout, Layout):
         rule = "layout must be a Layout or its text, which have a shape"
         refuse("from_storage", f"{rule}, got {arguments.shown(layout)}", TypeError)

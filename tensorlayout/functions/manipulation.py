@@ -20,7 +20,7 @@ from tensorlayout.plan.rules import broadcast_shape, normalized_dims
 from tensorlayout.plan.view import Reshape, View
 from tensorlayout.tensor import Tensor
 from tensorlayout.typing import Axis, Integers
-from tensorlayout.words import refuse, under
+from tensorlayout.words import refuse
 
 __all__ = [
     "broadcast_arrays",
@@ -203,7 +203,7 @@ def broadcast_arrays(*arrays: Tensor) -> tuple[Tensor, ...]:
     (Layout.parse('(2,3):(1,0)'), Layout.parse('(2,3):(0,1)'))
     """
     given = tuple(arguments.tensor("broadcast_arrays", x) for x in arrays)
-    shape = under("broadcast_arrays", broadcast_shape, [x.shape for x in given])
+    shape = broadcast_shape([x.shape for x in given])
     return tuple(_view_by(_BROADCAST_ALL, x, shape) for x in given)
 
 
@@ -220,7 +220,7 @@ def broadcast_shapes(*shapes: Integers) -> tuple[int, ...]:
     if any(n < 0 for shape in given for n in shape):
         msg = f"broadcast_shapes: shape must hold no negative sizes, got {arguments.shown(given)}"
         raise ValueError(msg)
-    return under("broadcast_shapes", broadcast_shape, given)
+    return broadcast_shape(given)
 
 
 def expand_dims(x: Tensor, /, axis: Integers = 0) -> Tensor:

@@ -13,7 +13,6 @@ from tensorlayout.functions.statistical import reduced
 from tensorlayout.plan.reduce import Reduce
 from tensorlayout.tensor import Tensor
 from tensorlayout.typing import Axis, Scalar
-from tensorlayout.words import under
 
 __all__ = ["all", "any", "diff"]
 
@@ -90,7 +89,7 @@ def _beside(x: Tensor, part: Tensor | Scalar, dim: int, argument: str) -> Tensor
     line = (*x.shape[:dim], 1, *x.shape[dim + 1 :])
     if type(part) in dtypes.SCALARS:
         kind = dtypes.promote_scalar(x.dtype, type(part))
-        filled: Tensor = under("diff", full_like, x, part, dtype=kind, shape=line)
+        filled: Tensor = full_like(x, part, dtype=kind, shape=line)
         return filled
     beside = arguments.tensor("diff", part, argument)
     if beside.ndim == 0:

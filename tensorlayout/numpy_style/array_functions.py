@@ -14,6 +14,7 @@ from typing import Any
 
 import numpy as np
 
+from tensorlayout.calling import leaving
 from tensorlayout.dtypes import in_category
 from tensorlayout.functions import arguments, interchange
 from tensorlayout.functions.creation import asarray
@@ -35,7 +36,7 @@ from tensorlayout.numpy_style import (
     transforms,
 )
 from tensorlayout.tensor import Tensor
-from tensorlayout.words import REFUSALS, named, refuse
+from tensorlayout.words import REFUSALS, refuse
 
 Function = Callable[..., Any]
 
@@ -144,9 +145,7 @@ def apply_function(
             found = ours(*args, **kwargs)
             return kwargs["out"] if isinstance(kwargs.get("out"), np.ndarray) else found
         except REFUSALS as error:
-            if not str(error).startswith(f"{ours.__name__}: "):
-                named(func.__name__, error)
-            raise
+            raise leaving(error, func.__name__) from error.__cause__
     if func in LIKE:
         return LIKE[func](*args, **kwargs, like=x)
     if func in LIKE_CONVERTED:

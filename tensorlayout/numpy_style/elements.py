@@ -30,7 +30,7 @@ from tensorlayout.numpy_style.selecting import wrapped
 from tensorlayout.numpy_style.shapes import is_column_major
 from tensorlayout.plan.copy import Assign, Copy
 from tensorlayout.tensor import Tensor
-from tensorlayout.words import refuse, under
+from tensorlayout.words import refuse
 
 __all__ = [
     "argsort",
@@ -224,7 +224,7 @@ def searchsorted(a: Tensor, v: Any, side: Any = "left", sorter: Tensor | None = 
 
 def _beside(name: str, x: Any, a: Tensor) -> Tensor:
     """`x` as a tensor, where `a` is; a tensor stays where it is."""
-    return x if isinstance(x, Tensor) else under(name, asarray, x, device=a.device)
+    return x if isinstance(x, Tensor) else asarray(x, device=a.device)
 
 
 def nonzero(a: Tensor) -> tuple[Tensor, ...]:
@@ -306,13 +306,13 @@ def dot(a: Tensor, b: Any, out: Tensor | None = None) -> Tensor:
     other = beside("dot", b, a, weak=False)
     if a.ndim == 0 or other.ndim == 0:
         truths = a.dtype == other.dtype == dtypes.bool
-        found = under("dot", ew.logical_and if truths else ew.multiply, a, other)
+        found = (ew.logical_and if truths else ew.multiply)(a, other)
     elif a.ndim <= 2 and other.ndim <= 2:
-        found = under("dot", product, linear_algebra.matmul, a, other)
+        found = product(linear_algebra.matmul, a, other)
     else:
         axes = ((-1,), (-1 if other.ndim == 1 else -2,))
         tensordot = functools.partial(linear_algebra.tensordot, axes=axes)
-        found = under("dot", product, tensordot, a, other)
+        found = product(tensordot, a, other)
     return given("dot", found, out)
 
 
@@ -357,7 +357,7 @@ def item(a: Tensor, *index: int | Sequence[int]) -> Any:
         if len(places) != a.ndim:
             refuse("item", f"needs {a.ndim} integers, or one, got {arguments.shown(index)}")
         whole = strided("__array__", a) if a._spec.layout.slot_bits is not None else a
-        one = under("item", indexing.getitem, whole, places)
+        one = indexing.getitem(whole, places)
     return tolist(one)
 
 

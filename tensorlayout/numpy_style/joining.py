@@ -16,7 +16,7 @@ from tensorlayout.functions.transfers import on_host
 from tensorlayout.numpy_style.operands import beside, check_finite, sequence, tensors
 from tensorlayout.numpy_style.outputs import CASTINGS, can_cast, given
 from tensorlayout.tensor import Tensor
-from tensorlayout.words import refuse, under
+from tensorlayout.words import refuse
 
 __all__ = [
     "append",
@@ -86,24 +86,24 @@ def stack(
 def vstack(tup: Arrays, *, dtype: Any = None, casting: str = "same_kind") -> Tensor:
     """Tensors one below the other; those of rank 1 are rows."""
     parts = [atleast_2d(x) for x in sequence("vstack", tup)]
-    return under("vstack", concat, _cast("vstack", parts, dtype, casting))
+    return concat(_cast("vstack", parts, dtype, casting))
 
 
 def hstack(tup: Arrays, *, dtype: Any = None, casting: str = "same_kind") -> Tensor:
     """Tensors side by side: along the second dimension, at rank 1 along the first."""
     parts = _cast("hstack", [atleast_1d(x) for x in sequence("hstack", tup)], dtype, casting)
-    return under("hstack", concat, parts, axis=0 if parts[0].ndim == 1 else 1)
+    return concat(parts, axis=0 if parts[0].ndim == 1 else 1)
 
 
 def dstack(tup: Arrays) -> Tensor:
     """Tensors one behind the other, along the third dimension."""
-    return under("dstack", concat, [atleast_3d(x) for x in sequence("dstack", tup)], axis=2)
+    return concat([atleast_3d(x) for x in sequence("dstack", tup)], axis=2)
 
 
 def column_stack(tup: Arrays) -> Tensor:
     """Tensors side by side; those of rank 1 are columns."""
     parts = [x if x.ndim > 1 else reshape(x, (-1, 1)) for x in sequence("column_stack", tup)]
-    return under("column_stack", concat, parts, axis=1)
+    return concat(parts, axis=1)
 
 
 def _each(name: str, function: Any, arys: Sequence[Any]) -> Any:
@@ -159,7 +159,7 @@ def _joined(arrays: Any, depth: int, rank: int, device: Tensor) -> Tensor:
         x = arrays if isinstance(arrays, Tensor) else beside("block", arrays, device, weak=False)
         return x[(None,) * (rank - x.ndim)]
     parts = [_joined(each, depth - 1, rank, device) for each in arrays]
-    return under("block", concat, parts, axis=rank - depth)
+    return concat(parts, axis=rank - depth)
 
 
 # --- taken apart -------------------------------------------------------------------------------
@@ -230,14 +230,14 @@ def _split_at(name: str, ary: Any, given: Any, axis: int, least: int) -> list[Te
 
 def append(arr: Tensor, values: Any, axis: int | None = None) -> Tensor:
     """`values` behind `arr` along `axis`, or behind all elements in index order."""
-    return under("append", concat, tensors("append", arr, values, weak=False), axis=axis)
+    return concat(tensors("append", arr, values, weak=False), axis=axis)
 
 
 def delete(arr: Tensor, obj: Any, axis: int | None = None) -> Tensor:
     """`arr` without the slices `obj` (integers, a slice, a mask) along `axis`."""
     x, dim = _line("delete", arr, axis)
     kept = ones((x.shape[dim],), dtype=dtypes.bool, device=x.device)
-    under("delete", indexing.setitem, kept, obj, False)
+    indexing.setitem(kept, obj, False)
     return x[(*(slice(None),) * dim, kept)]
 
 
@@ -273,7 +273,7 @@ def insert(arr: Tensor, obj: Any, values: Any, axis: int | None = None) -> Tenso
     number = places.shape[0] if not single else (new.shape[dim] if new.ndim == x.ndim else 1)
     places = broadcast_to(places, (number,)) if single else places
     shape = (*x.shape[:dim], number, *x.shape[dim + 1 :])
-    new = under("insert", broadcast_to, new, shape)
+    new = broadcast_to(new, shape)
     # New slices sort in front of the old ones of the same position.
     keys = concat([places, arange(size, device=x.device)])
     order = argsort(keys)

@@ -15,7 +15,7 @@ from tensorlayout.functions.creation import asarray
 from tensorlayout.functions.data_types import astype
 from tensorlayout.functions.elementwise import not_equal
 from tensorlayout.tensor import Tensor
-from tensorlayout.words import refuse, under
+from tensorlayout.words import refuse
 
 
 def unsupported(name: str, **given: Any) -> None:
@@ -36,14 +36,14 @@ def beside(name: str, given: Any, x: Tensor, *, weak: bool = True) -> Tensor:
     if isinstance(given, np.ndarray) and given.ndim == 0:
         given = given[()]
     if isinstance(given, (list, tuple)) or (type(given) in dtypes.SCALARS and not weak):
-        return under(name, asarray, given, device=x.device)
+        return asarray(given, device=x.device)
     return searching.beside(name, given, x)
 
 
 def check_finite(name: str, number: Any, kind: DType) -> None:
     """Refuse NaN (ValueError) and infinities (OverflowError) for an integer dtype."""
     if type(number) is float and kind.kind in "iu":
-        under(name, int, number)
+        int(number)
 
 
 def tensors(name: str, *given: Any, weak: bool = True) -> list[Tensor]:

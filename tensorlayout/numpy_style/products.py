@@ -14,7 +14,7 @@ from tensorlayout.functions.manipulation import broadcast_to, moveaxis, reshape,
 from tensorlayout.numpy_style.operands import counted, product, tensors, unsupported
 from tensorlayout.numpy_style.outputs import given
 from tensorlayout.tensor import Tensor
-from tensorlayout.words import refuse, under
+from tensorlayout.words import refuse
 
 __all__ = [
     "convolve",
@@ -38,7 +38,7 @@ __all__ = [
 def vdot(a: Any, b: Any, /) -> Tensor:
     """The sum of products of all elements in index order, those of `a` conjugated."""
     x, y = (reshape(each, (-1,)) for each in tensors("vdot", a, b, weak=False))
-    return under("vdot", product, linear_algebra.vecdot, x, y)
+    return product(linear_algebra.vecdot, x, y)
 
 
 def inner(a: Any, b: Any, /) -> Tensor:
@@ -47,7 +47,7 @@ def inner(a: Any, b: Any, /) -> Tensor:
     if not x.ndim or not y.ndim:
         return product(ew.multiply, x, y)
     last = partial(linear_algebra.tensordot, axes=((-1,), (-1,)))
-    return under("inner", product, last, x, y)
+    return product(last, x, y)
 
 
 def outer(a: Any, b: Any, out: Tensor | None = None) -> Tensor:

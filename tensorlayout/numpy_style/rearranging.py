@@ -15,7 +15,7 @@ from tensorlayout.functions.searching import nonzero
 from tensorlayout.numpy_style import shapes
 from tensorlayout.numpy_style.operands import sequence, tensors, unsupported
 from tensorlayout.tensor import Tensor
-from tensorlayout.words import refuse, under
+from tensorlayout.words import refuse
 
 __all__ = [
     "broadcast_arrays",
@@ -97,12 +97,12 @@ def flip(m: Tensor, axis: Axis | None = None) -> Tensor:
 
 def flipud(m: Tensor) -> Tensor:
     """The first dimension in reverse. A view."""
-    return under("flipud", manipulation.flip, m, axis=0)
+    return manipulation.flip(m, axis=0)
 
 
 def fliplr(m: Tensor) -> Tensor:
     """The second dimension in reverse. A view."""
-    return under("fliplr", manipulation.flip, m, axis=1)
+    return manipulation.flip(m, axis=1)
 
 
 def rot90(m: Tensor, k: int = 1, axes: Sequence[int] = (0, 1)) -> Tensor:

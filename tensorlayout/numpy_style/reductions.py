@@ -24,7 +24,7 @@ from tensorlayout.numpy_style.outputs import given, kind_into
 from tensorlayout.plan.rules import reduced_layout
 from tensorlayout.tensor import Tensor
 from tensorlayout.typing import Axis
-from tensorlayout.words import refuse, under
+from tensorlayout.words import refuse
 
 __all__ = [
     "all",
@@ -141,7 +141,7 @@ def _extreme(
     kind, where = a.dtype, None if where is True else where
     if kind == dtypes.bool:
         a = astype(a, dtypes.uint8)
-        initial = None if initial is None else int(under(name, bool, initial))
+        initial = None if initial is None else int(bool(initial))
     if initial is None:
         if where is not None:
             refuse(name, "where needs initial, which stands where nothing is selected")
@@ -231,14 +231,14 @@ def mean(
 ) -> Tensor:
     """The arithmetic mean along `axis`; NaN of none. Of integers and bool it is float64."""
     if where is None and dtype is None and type(a) is Tensor and _is_short(a):
-        total = under("mean", statistical.sum, a, axis=axis, keepdims=keepdims)
+        total = statistical.sum(a, axis=axis, keepdims=keepdims)
         return given("mean", ew.divide(total, a.size // builtins.max(total.size, 1)), out)
     a = _floating("mean", a, dtype, out)
     if where is None:
         found = statistical.mean(a, axis=axis, keepdims=keepdims)
     else:
         mask = _mask("mean", a, where)
-        masked = under("mean", _masked_mean, a, axis, keepdims, mask)
+        masked = _masked_mean(a, axis, keepdims, mask)
         found = astype(masked, a.dtype, copy=False)
     return found if out is None else given("mean", found, out)
 
@@ -407,10 +407,10 @@ def _countable(a: Any) -> Any:
 def _mask(name: str, a: Tensor, where: Any) -> Tensor:
     """What `where` selects of `a`, of its shape."""
     if not isinstance(where, Tensor):
-        where = under(name, asarray, where, device=a.device)
+        where = asarray(where, device=a.device)
     if where.dtype != dtypes.bool:
         refuse(name, f"where must be a tensor of bool, or truths, got {where.dtype}", TypeError)
-    return under(name, broadcast_to, where, a.shape)
+    return broadcast_to(where, a.shape)
 
 
 def _selected(name: str, a: Any, where: Any, nothing: Any) -> Tensor:
@@ -418,13 +418,13 @@ def _selected(name: str, a: Any, where: Any, nothing: Any) -> Tensor:
     a = arguments.tensor(name, a)
     if a.dtype == dtypes.bool:
         nothing = bool(nothing)
-    return under(name, searching.where, _mask(name, a, where), a, nothing)
+    return searching.where(_mask(name, a, where), a, nothing)
 
 
 def _scalar(name: str, initial: Any, like: Tensor) -> Tensor:
     """`initial`, a number or a tensor of rank 0, in the dtype of `like`."""
     check_finite(name, initial, like.dtype)
-    return under(name, asarray, initial, dtype=like.dtype, device=like.device)
+    return asarray(initial, dtype=like.dtype, device=like.device)
 
 
 def _begun(name: str, of_two: Callable[[Any, Any], Tensor], found: Tensor, initial: Any) -> Tensor:

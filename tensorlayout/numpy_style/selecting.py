@@ -32,7 +32,7 @@ from tensorlayout.numpy_style.operands import (
 from tensorlayout.numpy_style.outputs import CASTINGS, can_cast, given
 from tensorlayout.plan.rules import broadcast_shape
 from tensorlayout.tensor import Tensor
-from tensorlayout.words import refuse, under
+from tensorlayout.words import refuse
 
 __all__ = [
     "argwhere",
@@ -78,9 +78,7 @@ def where(condition: Any, x: Any = None, y: Any = None, /) -> Any:
 
 def flatnonzero(a: Tensor) -> Tensor:
     """The positions, in index order, of the elements that are not zero."""
-    return under(
-        "flatnonzero", searching.nonzero, reshape(arguments.tensor("flatnonzero", a), (-1,))
-    )[0]
+    return searching.nonzero(reshape(arguments.tensor("flatnonzero", a), (-1,)))[0]
 
 
 def argwhere(a: Tensor) -> Tensor:
@@ -127,7 +125,7 @@ def compress(
         x = reshape(x, (-1,))
     dim = 0 if axis is None else arguments.dim("compress", axis, x.ndim)
     places = searching.nonzero(chosen)[0]
-    return given("compress", under("compress", indexing.take, x, places, axis=dim), out)
+    return given("compress", indexing.take(x, places, axis=dim), out)
 
 
 def wrapped(name: str, places: Tensor, size: int, mode: str) -> Tensor:
@@ -248,7 +246,7 @@ def copyto(dst: Tensor, src: Any, casting: str = "same_kind", where: Any = True)
     """Write `src`, broadcast, into `dst`, where `where` is true."""
     x = arguments.writable("copyto", arguments.tensor("copyto", dst))
     if isinstance(src, np.ndarray):  # as in x[...] = src
-        src = under("copyto", asarray, src, device=x.device)
+        src = asarray(src, device=x.device)
     weak = type(src) is not bool  # whose dtype no operation changes
     value = src if isinstance(src, Tensor) else beside("copyto", src, x, weak=weak)
     arguments.choice("copyto", "casting", casting, f"one of {', '.join(CASTINGS)}", CASTINGS)
@@ -365,7 +363,7 @@ def _matrix(name: str, arr: Any) -> Tensor:
 def _triangle(name: str, function: Callable[..., Tensor], arr: Any, k: int) -> tuple[Tensor, ...]:
     x = _matrix(name, arr)
     ones = creation.ones(x.shape, dtype=dtypes.bool, device=x.device)
-    return searching.nonzero(under(name, function, ones, k=k))
+    return searching.nonzero(function(ones, k=k))
 
 
 def tril_indices_from(arr: Tensor, k: int = 0) -> tuple[Tensor, ...]:

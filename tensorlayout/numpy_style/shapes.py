@@ -8,7 +8,7 @@ from typing import Any
 from tensorlayout.functions import arguments, extra, manipulation, statistical
 from tensorlayout.numpy_style.outputs import given
 from tensorlayout.tensor import Tensor
-from tensorlayout.words import refuse, under
+from tensorlayout.words import refuse
 
 __all__ = [
     "diagonal",
@@ -73,7 +73,7 @@ def _in_a_row(name: str, a: Any, order: str, copy: bool | None) -> Tensor:
         a = manipulation.permute_dims(a, a._spec.layout.minor_to_major[::-1])
     elif order == "F" or (order == "A" and is_column_major(a)):
         a = extra.transpose(a)
-    return under(name, manipulation.reshape, a, (-1,) if a.size else (0,), copy=copy)
+    return manipulation.reshape(a, (-1,) if a.size else (0,), copy=copy)
 
 
 def squeeze(a: Tensor, axis: int | Sequence[int] | None = None) -> Tensor:
@@ -98,7 +98,7 @@ def transpose(a: Tensor, *axes: int | Sequence[int] | None) -> Tensor:
 def permute(a: Tensor, *dims: int | Sequence[int]) -> Tensor:
     """The dimensions in the order `dims`, given one by one or as a sequence. A view."""
     order: Any = dims[0] if len(dims) == 1 else dims
-    return under("permute", manipulation.permute_dims, a, order)
+    return manipulation.permute_dims(a, order)
 
 
 def swapaxes(a: Tensor, axis1: int, axis2: int) -> Tensor:
@@ -129,7 +129,7 @@ def _diagonal(name: str, a: Any, offset: int, axis1: int, axis2: int) -> Tensor:
     order = [d for d in range(a.ndim) if d not in pair] + pair
     from tensorlayout import linalg  # few need it
 
-    return under(name, linalg.diagonal, manipulation.permute_dims(a, order), offset=offset)
+    return linalg.diagonal(manipulation.permute_dims(a, order), offset=offset)
 
 
 def trace(
@@ -142,4 +142,4 @@ def trace(
 ) -> Tensor:
     """The sum along the diagonal `offset` of the matrices in two dimensions; dtype as in `sum`."""
     line = _diagonal("trace", a, offset, axis1, axis2)
-    return given("trace", under("trace", statistical.sum, line, axis=-1, dtype=dtype), out)
+    return given("trace", statistical.sum(line, axis=-1, dtype=dtype), out)

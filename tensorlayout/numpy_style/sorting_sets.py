@@ -14,7 +14,7 @@ from tensorlayout.functions.manipulation import concat, reshape
 from tensorlayout.functions.searching import nonzero
 from tensorlayout.numpy_style.operands import ordered, promoted, sequence, tensors, unsupported
 from tensorlayout.tensor import Tensor
-from tensorlayout.words import refuse, under
+from tensorlayout.words import refuse
 
 __all__ = [
     "argpartition",
@@ -107,7 +107,7 @@ def lexsort(keys: Any, axis: int = -1) -> Tensor:
     parts = [ordered("lexsort", key) for key in sequence("lexsort", keys, "keys")]
     order = sorting.argsort(parts[0], axis=axis)
     for key in parts[1:]:
-        sorted_before = under("lexsort", take_along_axis, key, order, axis=axis)
+        sorted_before = take_along_axis(key, order, axis=axis)
         order = take_along_axis(order, sorting.argsort(sorted_before, axis=axis), axis=axis)
     return order
 

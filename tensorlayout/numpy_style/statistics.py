@@ -31,7 +31,7 @@ from tensorlayout.numpy_style.outputs import given
 from tensorlayout.plan.reduce import DISCRETE
 from tensorlayout.tensor import Tensor
 from tensorlayout.typing import Axis
-from tensorlayout.words import refuse, under
+from tensorlayout.words import refuse
 
 __all__ = [
     "amax",
@@ -307,7 +307,7 @@ def _quantile(
     x = arguments.tensor(name, a)
     if np.ndim(fractions) and method not in DISCRETE and x.dtype.kind == "f":
         x = astype(x, dtypes.promote(x.dtype, fractions.dtype), copy=False)
-    found = under(name, function, x, fractions, axis, method=method, keepdims=keepdims)
+    found = function(x, fractions, axis, method=method, keepdims=keepdims)
     return given(name, found, out)
 
 
@@ -511,7 +511,7 @@ def histogram(
     """How many elements are in each bin, the right end of the last one included; and the edges."""
     x = reshape(arguments.tensor("histogram", a), (-1,))
     x = astype(x, dtypes.uint8) if x.dtype == dtypes.bool else x
-    edges = under("histogram", histogram_bin_edges, x, bins, range)
+    edges = histogram_bin_edges(x, bins, range)
     number = edges.size - 1
     if number < 1:
         return zeros((0,), dtype=dtypes.int64, device=x.device), edges

@@ -17,6 +17,7 @@ from typing import Any, NoReturn
 import numpy as np
 
 from tensorlayout import dtypes
+from tensorlayout.calling import leaving
 from tensorlayout.devices import CPU
 from tensorlayout.dtypes import DType, as_dtype
 from tensorlayout.exchange.numpy import quietly, tensor_over
@@ -36,7 +37,7 @@ from tensorlayout.numpy_style.operands import beside, product, tensors
 from tensorlayout.numpy_style.outputs import CASTINGS, can_cast, kind_into
 from tensorlayout.plan.rules import broadcast_shape
 from tensorlayout.tensor import Tensor
-from tensorlayout.words import refuse, under
+from tensorlayout.words import REFUSALS, refuse
 
 UFunc = np.ufunc
 _Kind = Any  # a dtype, or the type of a Python scalar
@@ -145,27 +146,37 @@ def apply_ufunc(_x: Tensor, ufunc: UFunc, method: str, *inputs: Any, **options: 
     and ``casting=`` as NumPy's. On the CPU any of these may be a NumPy array; an array given as
     ``out=`` is returned. NotImplemented beside types that have a protocol of their own.
     """
-    if not options and method == "__call__":
-        kinds = [x._spec.dtype if type(x) is Tensor else type(x) for x in inputs]
-        straight = _STRAIGHT.get((ufunc, *kinds))
-        if straight is not None:
-            return straight(*inputs)
     outs = options.get("out", ())
-    if any(map(_is_foreign, (*inputs, *outs))):
-        return NotImplemented
-    options = {name: given for name, given in options.items() if given is not np._NoValue}
+    try:
+        if not options and method == "__call__":
+            kinds = [x._spec.dtype if type(x) is Tensor else type(x) for x in inputs]
+            straight = _STRAIGHT.get((ufunc, *kinds))
+            if straight is not None:
+                return straight(*inputs)
+        if any(map(_is_foreign, (*inputs, *outs))):
+            return NotImplemented
+        found = _applied(ufunc, method, inputs, outs, options)
+    except REFUSALS as error:
+        called = ufunc.__name__ if method == "__call__" else f"{ufunc.__name__}.{method}"
+        raise leaving(error, f"numpy.{called}") from None
+    return outs[0] if len(outs) == 1 and isinstance(outs[0], np.ndarray) else found
+
+
+def _applied(
+    ufunc: UFunc, method: str, inputs: Sequence[Any], outs: Sequence[Any], options: dict[str, Any]
+) -> Any:
+    name = f"numpy.{ufunc.__name__}"
+    if method not in _METHODS:
+        _refuse(ufunc, method, "takes no tensors; loop over slices of x, or take numpy.asarray(x)")
     # NumPy's scalars come as arrays of rank 0 where they are compared.
     given = [x[()] if isinstance(x, np.ndarray) and x.ndim == 0 else x for x in inputs]
-    name = f"numpy.{ufunc.__name__}"
     if method != "at":  # positions may be arrays on every device
         given = _over_arrays(name, given)
+    options = {key: value for key, value in options.items() if value is not np._NoValue}
     if outs:
         into = _over_arrays(name, outs)
         options["out"] = into[0] if len(into) == 1 else tuple(into)
-    if method not in _METHODS:
-        _refuse(ufunc, method, "takes no tensors; loop over slices of x, or take numpy.asarray(x)")
-    found = _METHODS[method](ufunc, *given, **options)
-    return outs[0] if len(outs) == 1 and isinstance(outs[0], np.ndarray) else found
+    return _METHODS[method](ufunc, *given, **options)
 
 
 def _is_foreign(x: Any) -> bool:
@@ -236,14 +247,14 @@ def delivered(
         kind = found.dtype if out is None else arguments.tensor(name, out, "out").dtype
         if not can_cast(found.dtype, kind, casting):
             _refuse_cast(name, found, kind, casting)
-        chosen: Tensor = under(name, where_, mask, astype(found, kind, copy=False), held)
+        chosen: Tensor = where_(mask, astype(found, kind, copy=False), held)
         if out is None:
             return chosen
         found = chosen
     out = arguments.tensor(name, out, "out")
     if not can_cast(found.dtype, out.dtype, casting):
         _refuse_cast(name, found, out.dtype, casting)
-    if under(name, broadcast_shape, (found.shape, out.shape)) != out.shape:
+    if broadcast_shape((found.shape, out.shape)) != out.shape:
         refuse(name, f"out must have the shape of the result, {found.shape}, got {out.shape}")
     destination: Tensor = arguments.writable(name, out)
     destination[...] = found
@@ -370,7 +381,7 @@ def _fits(name: str, out: Any, given: Sequence[Any], result: DType | None) -> bo
     if not isinstance(out, Tensor) or out.dtype != result:
         return False
     shapes = [x.shape for x in given if isinstance(x, (Tensor, np.generic))]
-    return bool(under(name, broadcast_shape, shapes) == out.shape)
+    return bool(broadcast_shape(shapes) == out.shape)
 
 
 def _in_loop(ufunc: UFunc, inputs: Sequence[Any], dtype: Any, casting: str) -> list[Tensor]:

@@ -38,20 +38,23 @@ from tensorlayout.dtypes import (
 )
 from tensorlayout.files import *
 from tensorlayout.functions.constants import *
+from tensorlayout.functions.covariance import *
 from tensorlayout.functions.creation import *
 from tensorlayout.functions.data_types import *
 from tensorlayout.functions.elementwise import *
 from tensorlayout.functions.extra import *
 from tensorlayout.functions.extra_quantizing import *
 from tensorlayout.functions.extra_scattering import *
-from tensorlayout.functions.extra_statistical import *
 from tensorlayout.functions.fuse import *
+from tensorlayout.functions.histograms import *
 from tensorlayout.functions.indexing import *
 from tensorlayout.functions.inspection import *
 from tensorlayout.functions.interchange import *
 from tensorlayout.functions.layouts import *
 from tensorlayout.functions.linear_algebra import *
 from tensorlayout.functions.manipulation import *
+from tensorlayout.functions.nan_statistics import *
+from tensorlayout.functions.quantiles import *
 from tensorlayout.functions.searching import *
 from tensorlayout.functions.sets import *
 from tensorlayout.functions.sorting import *
@@ -154,18 +157,21 @@ __all__ += _files.__all__
 __all__ += _chapters.extra.__all__
 __all__ += _chapters.extra_quantizing.__all__
 __all__ += _chapters.extra_scattering.__all__
-__all__ += _chapters.extra_statistical.__all__
 __all__ += _chapters.constants.__all__
+__all__ += _chapters.covariance.__all__
 __all__ += _chapters.creation.__all__
 __all__ += _chapters.data_types.__all__
 __all__ += _chapters.elementwise.__all__
 __all__ += _chapters.fuse.__all__
+__all__ += _chapters.histograms.__all__
 __all__ += _chapters.indexing.__all__
 __all__ += _chapters.inspection.__all__
 __all__ += _chapters.interchange.__all__
 __all__ += _chapters.layouts.__all__
 __all__ += _chapters.linear_algebra.__all__
 __all__ += _chapters.manipulation.__all__
+__all__ += _chapters.nan_statistics.__all__
+__all__ += _chapters.quantiles.__all__
 __all__ += _chapters.searching.__all__
 __all__ += _chapters.sets.__all__
 __all__ += _chapters.sorting.__all__

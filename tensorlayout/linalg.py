@@ -29,7 +29,7 @@ from tensorlayout.functions.linear_algebra import (
     tensordot,
     vecdot,
 )
-from tensorlayout.functions.statistical import reduced
+from tensorlayout.functions.reduction import reduced
 from tensorlayout.layout import Layout
 from tensorlayout.layout.slots import MAX_SLOTS
 from tensorlayout.plan import matrices

@@ -19,13 +19,15 @@ from tensorlayout.functions import (
     interchange,
     linear_algebra,
     manipulation,
+    searching,
+    statistical,
     utility,
 )
 from tensorlayout.functions import elementwise as ew
 from tensorlayout.functions.fuse import check_known
 from tensorlayout.functions.transfers import on_host
 from tensorlayout.layout import Layout
-from tensorlayout.numpy_style import elements, reductions, shapes
+from tensorlayout.numpy_style import elements, shapes
 from tensorlayout.plan.view import View
 from tensorlayout.tensor import Tensor
 from tensorlayout.words import REFUSALS
@@ -60,31 +62,31 @@ _UNARY = {"pos": ew.positive, "neg": ew.negative, "invert": ew.bitwise_invert, "
 
 # Methods that NumPy's arrays have, and of most names CuPy's, JAX's and PyTorch's, too.
 _METHODS: dict[str, Any] = {
-    "all": reductions.all,
-    "any": reductions.any,
-    "argmax": reductions.argmax,
-    "argmin": reductions.argmin,
+    "all": utility.all,
+    "any": utility.any,
+    "argmax": searching.argmax,
+    "argmin": searching.argmin,
     "argsort": elements.argsort,
     "astype": elements.astype,
     "clip": elements.clip,
     "conj": ew.conj,
     "conjugate": ew.conj,
     "copy": elements.copy,
-    "cumprod": reductions.cumprod,
-    "cumsum": reductions.cumsum,
-    "cumulative_prod": reductions.cumulative_prod,
-    "cumulative_sum": reductions.cumulative_sum,
+    "cumprod": statistical.cumprod,
+    "cumsum": statistical.cumsum,
+    "cumulative_prod": statistical.cumulative_prod,
+    "cumulative_sum": statistical.cumulative_sum,
     "diagonal": shapes.diagonal,
     "dot": elements.dot,
     "fill": elements.fill,
     "flatten": shapes.flatten,
     "item": elements.item,
-    "max": reductions.max,
-    "mean": reductions.mean,
-    "min": reductions.min,
+    "max": statistical.max,
+    "mean": statistical.mean,
+    "min": statistical.min,
     "nonzero": elements.nonzero,
     "permute": shapes.permute,
-    "prod": reductions.prod,
+    "prod": statistical.prod,
     "ravel": shapes.ravel,
     "repeat": elements.repeat,
     "reshape": shapes.reshape,
@@ -92,15 +94,15 @@ _METHODS: dict[str, Any] = {
     "searchsorted": elements.searchsorted,
     "sort": elements.sort,
     "squeeze": shapes.squeeze,
-    "std": reductions.std,
-    "sum": reductions.sum,
+    "std": statistical.std,
+    "sum": statistical.sum,
     "swapaxes": shapes.swapaxes,
     "take": elements.take,
     "tobytes": elements.tobytes,
     "tolist": elements.tolist,
     "trace": shapes.trace,
     "transpose": shapes.transpose,
-    "var": reductions.var,
+    "var": statistical.var,
     "view": elements.view,
 }
 
@@ -308,7 +310,7 @@ def bind() -> None:
         "__rdivmod__": _rdivmod,
         "__bytes__": elements.tobytes,
         "__array_priority__": dispatch.PRIORITY,
-        **{name: _placed(name, guarded(method)) for name, method in _METHODS.items()},
+        **{name: _placed(name, guarded.__wrapped__(method)) for name, method in _METHODS.items()},
         "copy": elements.copy,  # too short for what a guard costs
     }
     for name, method in named.items():

@@ -1,14 +1,11 @@
 """Beyond the standard: what libraries call on any array namespace that has it, and who does.
 
 Found by running them on this namespace and listing the names they look up. Without these, the
-caller computes in NumPy, where the layout is lost, takes a slower way, or fails. The statistics
-among them are in `extra_statistical`.
+caller computes in NumPy, where the layout is lost, takes a slower way, or fails.
 
 | name | who calls it |
 | --- | --- |
 | `allclose`, `isclose` | autoray, and quimb by it |
-| `corrcoef`, `cov` | autoray, and whoever asks it for these names |
-| `bincount` | scikit-learn (`f1_score` and its like, class weights) |
 | `diag` | SciPy (`RBFInterpolator`, which wants methods of NumPy's arrays as well) |
 | `einsum` | xarray (`dot`, `weighted`) |
 | `gradient` | xarray (`differentiate`) |
@@ -23,7 +20,6 @@ Names and parameters are NumPy's. Left out, because whoever calls them brings th
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping, Sequence
 from typing import Any, Literal, SupportsIndex, overload
 
@@ -40,40 +36,29 @@ from tensorlayout.functions.elementwise import (
 )
 from tensorlayout.functions.elementwise import (
     add,
-    clip,
-    conj,
-    divide,
     equal,
-    greater_equal,
     isfinite,
     isnan,
-    less,
     less_equal,
     logical_and,
     logical_or,
     multiply,
     pow,
-    real,
-    sqrt,
     subtract,
 )
-from tensorlayout.functions.extra_statistical import mean_dtype
 from tensorlayout.functions.indexing import write_at
-from tensorlayout.functions.linear_algebra import matmul
-from tensorlayout.functions.manipulation import concat, expand_dims, permute_dims, reshape
+from tensorlayout.functions.manipulation import permute_dims, reshape
 from tensorlayout.functions.searching import beside
-from tensorlayout.functions.statistical import mean
+from tensorlayout.functions.statistical import mean_dtype
 from tensorlayout.functions.transfers import on_host
 from tensorlayout.functions.utility import all as all_
-from tensorlayout.functions.utility import any as any_
 from tensorlayout.layout import Layout
-from tensorlayout.layout.slots import MAX_SLOTS
 from tensorlayout.plan.copy import Assign, Copy
 from tensorlayout.plan.einsum import fitted
 from tensorlayout.plan.fill import Create
 from tensorlayout.plan.library import Library, Results, Shape
 from tensorlayout.plan.pad import Pad
-from tensorlayout.plan.rules import check_category, refuse_complex
+from tensorlayout.plan.rules import refuse_complex
 from tensorlayout.plan.scatter import Scatter
 from tensorlayout.plan.view import View
 from tensorlayout.tensor import Tensor
@@ -90,9 +75,6 @@ from tensorlayout.words import refuse
 
 __all__ = [
     "allclose",
-    "bincount",
-    "corrcoef",
-    "cov",
     "diag",
     "einsum",
     "gradient",
@@ -341,11 +323,9 @@ def _summed(shapes: Sequence[Shape], dtype: DType, *, subscripts: str) -> Result
 _MOST_OPERANDS = 64  # NumPy's search for an order of them takes time as their cube
 _MOST_LETTERS = 4096  # of subscripts: as many as 64 operands of rank 64 have
 _PUT = Scatter("put_along_axis")
-_WEIGHTS, _POWERS = Copy("bincount"), Copy("logspace")
+_POWERS = Copy("logspace")
 _EINSUM = Library("einsum", "any", _summed)
 _GRADIENT = Library("gradient", "floating-point", rank=1)
-_BINCOUNT = Library("bincount", "integral")
-_BINCOUNT_WEIGHTED = Library("bincount", "real floating")
 
 
 def einsum(subscripts: str, /, *operands: Tensor) -> Tensor:
@@ -464,41 +444,6 @@ def _distance(given: Any) -> float:
     return arguments.as_float("gradient", arguments.real("gradient", "distances", given))
 
 
-def bincount(x: Tensor, /, weights: Tensor | None = None, minlength: SupportsIndex = 0) -> Tensor:
-    """How often each integer from 0 on occurs in `x`, of rank 1; or the sum of its `weights`.
-
-    dtypes: integral. The result has as many elements as the greatest integer needs, at least
-    `minlength`: int64, or float64 with `weights`, of the shape of `x`. Layout: row-major.
-    ValueError for negative integers, another rank, or weights of another shape; TypeError for other
-    dtypes.
-
-    >>> import tensorlayout as tl
-    >>> tl.bincount(tl.asarray([0, 2, 2]), minlength=4)
-    Tensor([1, 0, 2, 0], dtype=int64, device='cpu')
-    """
-    x = arguments.tensor("bincount", x)
-    check_category("integral", x.dtype)
-    least = arguments.count("bincount", "minlength", minlength)
-    if least > MAX_SLOTS:
-        refuse("bincount", f"minlength must be at most 2**63 - 1, got {arguments.shown(least)}")
-    if weights is not None:
-        weights = arguments.tensor("bincount", weights, "weights")
-    if x.ndim != 1:
-        refuse("bincount", f"needs rank 1, got shape {x.shape}")
-    if weights is not None and weights.shape != x.shape:
-        refuse("bincount", f"needs weights of the same shape, got {weights.shape} for {x.shape}")
-    if any_(less(x, 0)):
-        refuse("bincount", "the integers must not be negative")
-    if x.itemsize == 8 and any_(greater_equal(x, MAX_SLOTS)):  # NumPy would count past its memory
-        refuse("bincount", "the integers must be below 2**63 - 1")
-    operation, given = _BINCOUNT, [x]
-    if weights is not None:
-        summed = dispatch.call(_WEIGHTS, (weights._spec, None, dtypes.float64), (weights,))
-        operation, given = _BINCOUNT_WEIGHTED, [x, summed]
-    found: Tensor = dispatch.library(operation, *given, minlength=least)
-    return found
-
-
 def logspace(
     start: Number,
     stop: Number,
@@ -533,78 +478,3 @@ def logspace(
     if kind is None:
         return found
     return dispatch.call(_POWERS, (found._spec, None, kind), (found,))
-
-
-def cov(
-    m: Tensor,
-    y: Tensor | None = None,
-    rowvar: bool = True,
-    bias: bool = False,
-    ddof: int | None = None,
-    *,
-    dtype: DTypeLike | None = None,
-) -> Tensor:
-    """The covariances of variables, each a row of `m`, or a column where `rowvar` is false.
-
-    `m`, `y`: rank 1 or 2; the variables of `y` follow those of `m`. Divided by the count less
-    `ddof`, which is 1 where not given, or 0 with `bias`; infinite or NaN where that is not
-    positive. dtypes: any; the result has the `dtype` asked for, else float64, or complex128 of
-    complex numbers. Layout: row-major. ValueError for other ranks, TypeError for no tensor.
-
-    >>> import tensorlayout as tl
-    >>> tl.cov(tl.asarray([[0.0, 1.0, 2.0], [2.0, 1.0, 0.0]]))
-    Tensor([[ 1., -1.],
-            [-1.,  1.]], dtype=float64, device='cpu')
-    """
-    return _covariances("cov", m, y, rowvar, bias, ddof, dtype)
-
-
-def corrcoef(
-    x: Tensor, y: Tensor | None = None, rowvar: bool = True, *, dtype: DTypeLike | None = None
-) -> Tensor:
-    """The correlation coefficients of variables, each a row of `x`, or a column.
-
-    `x`, `y`: rank 1 or 2; the variables of `y` follow those of `x`. `rowvar`: whether they are
-    rows. dtypes: any; the result has the `dtype` asked for, else float64, or complex128 of complex
-    numbers; from -1 to 1 where real, NaN of variables that do not vary. Layout: row-major.
-    ValueError for other ranks, TypeError for no tensor.
-
-    >>> import tensorlayout as tl
-    >>> tl.corrcoef(tl.asarray([[0.0, 1.0, 2.0], [2.0, 1.0, 0.0]]))
-    Tensor([[ 1., -1.],
-            [-1.,  1.]], dtype=float64, device='cpu')
-    """
-    found = _covariances("corrcoef", x, y, rowvar, False, None, dtype)
-    if not found.ndim:
-        return divide(found, found)
-    deviations = sqrt(real(diag(found)))
-    found = divide(divide(found, expand_dims(deviations, axis=1)), deviations)
-    return found if found.dtype.kind == "c" else clip(found, -1, 1)
-
-
-def _covariances(
-    name: str, m: Any, y: Any, rowvar: bool, bias: bool, ddof: int | None, dtype: Any
-) -> Tensor:
-    rowvar = arguments.truth(name, "rowvar", rowvar)
-    less = 1 - arguments.truth(name, "bias", bias)
-    if ddof is not None:
-        less = arguments.integer(name, "ddof", ddof)
-    kind = None if dtype is None else as_dtype(dtype, f"{name}: dtype")
-    if kind is not None and not dtypes.in_category(kind, "floating-point"):
-        refuse(name, f"dtype must be floating-point, got {kind}", TypeError)
-    x = concat([_variables(name, each, rowvar) for each in (m, y)[: 1 + (y is not None)]])
-    x = astype(x, kind or dtypes.promote(x.dtype, dtypes.float64), copy=False)
-    distance = subtract(x, mean(x, axis=1, keepdims=True))
-    found = matmul(distance, (conj(distance) if x.dtype.kind == "c" else distance).mT)
-    divisor = max(x.shape[1] - less, 0)
-    found = divide(found, float(divisor)) if divisor else multiply(found, math.inf)
-    return found[0, 0] if found.shape == (1, 1) else found
-
-
-def _variables(name: str, x: Any, rowvar: bool) -> Tensor:
-    """A matrix with a variable in each row."""
-    x = arguments.tensor(name, x)
-    if x.ndim > 2:
-        refuse(name, f"needs a rank of at most 2, got shape {x.shape}")
-    wide: Tensor = x[(None,) * (2 - x.ndim)]
-    return wide if rowvar or x.ndim < 2 else wide.mT

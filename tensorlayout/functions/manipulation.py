@@ -7,8 +7,9 @@ from operator import attrgetter
 from typing import Any, SupportsIndex
 
 from tensorlayout import dtypes
-from tensorlayout.functions import arguments, dispatch, statistical
+from tensorlayout.functions import arguments, dispatch
 from tensorlayout.functions.data_types import astype
+from tensorlayout.functions.reduction import reduced
 from tensorlayout.layout import Layout
 from tensorlayout.layout.checks import MAX_RANK
 from tensorlayout.plan.base import Operation
@@ -16,6 +17,7 @@ from tensorlayout.plan.copy import Copy
 from tensorlayout.plan.gather import Gather
 from tensorlayout.plan.join import Join
 from tensorlayout.plan.library import Library
+from tensorlayout.plan.reduce import Reduce
 from tensorlayout.plan.rules import broadcast_shape, normalized_dims
 from tensorlayout.plan.view import Reshape, View
 from tensorlayout.tensor import Tensor
@@ -131,6 +133,8 @@ _MERGED = {name: View(name, _packed_anew) for name in ("repeat", "tile", "roll")
 _WIDE = {name: View(name, Layout.broadcast_to) for name in ("repeat", "tile")}
 _REPEAT = Gather("repeat")
 _POSITIONS = Library("repeat", "integral")
+_TOTAL = Reduce("repeat", "any", "sum", "sum")
+_LEAST = Reduce("repeat", "real numeric", "min", identity=False)
 _RESHAPE = Reshape()
 _CONCAT = Join()
 _STACK = Join("stack")
@@ -448,9 +452,9 @@ def _counts(repeats: Tensor, size: int) -> Tensor:
         refuse("repeat", f"repeats must have shape ({size},), got {repeats.shape}")
     counts = broadcast_to(repeats, (size,))
     # In float64, where no sum wraps, and with negative numbers as those from 2**63 on.
-    total = float(statistical.sum(astype(counts, dtypes.uint64), dtype=dtypes.float64))
+    total = float(reduced(_TOTAL, astype(counts, dtypes.uint64), None, False, dtypes.float64))
     if total >= 2**53:
-        lowest = int(statistical.min(counts))
+        lowest = int(reduced(_LEAST, counts, None, False))
         if lowest < 0:
             refuse("repeat", f"repeats must not be negative, got {lowest}")
         refuse("repeat", f"repeats add up to {total:.4g}, more than any memory holds", MemoryError)

@@ -11,7 +11,9 @@ from tensorlayout import dtypes
 from tensorlayout.dtypes import DType
 from tensorlayout.functions import arguments, dispatch
 from tensorlayout.functions.creation import asarray
-from tensorlayout.functions.statistical import reduced
+from tensorlayout.functions.data_types import astype
+from tensorlayout.functions.outputs import given
+from tensorlayout.functions.reduction import reduced
 from tensorlayout.functions.transfers import moved
 from tensorlayout.plan.elementwise import Elementwise
 from tensorlayout.plan.library import Library, Results, Shape
@@ -66,35 +68,56 @@ _NONZERO = Nonzero()
 _SEARCH = Library("searchsorted", "real numeric", _positions)
 
 
-def argmax(x: Tensor, /, *, axis: SupportsIndex | None = None, keepdims: bool = False) -> Tensor:
+def argmax(
+    a: Tensor,
+    axis: SupportsIndex | None = None,
+    out: Tensor | None = None,
+    *,
+    keepdims: bool = False,
+) -> Tensor:
     """The position of the first greatest element along `axis`, or in index order; NaN wins.
 
-    dtypes: real numeric; the result is int64. `axis`: None numbers all elements in row-major index
-    order; `keepdims`: the axes stay, of size 1. Layout: packed in the input's order. TypeError for
-    other dtypes; ValueError of no elements, and (AxisError) for an axis outside the rank.
+    dtypes: real numeric and bool; the result is int64. `out`: receives the result. `axis`: None
+    numbers all elements in row-major index order; `keepdims`: the axes stay, of size 1. Layout:
+    packed in the input's order. TypeError for other dtypes; ValueError of no elements, and
+    (AxisError) for an axis outside the rank.
 
     >>> import tensorlayout as tl
     >>> tl.argmax(tl.asarray([[5, 7, 7], [9, 0, 1]]), axis=1)
     Tensor([1, 0], dtype=int64, device='cpu')
     """
-    return reduced(_ARGMAX, x, axis, keepdims)
+    found = reduced(_ARGMAX, _ordered(a), axis, keepdims)
+    return found if out is None else given("argmax", found, out)
 
 
-def argmin(x: Tensor, /, *, axis: SupportsIndex | None = None, keepdims: bool = False) -> Tensor:
+def argmin(
+    a: Tensor,
+    axis: SupportsIndex | None = None,
+    out: Tensor | None = None,
+    *,
+    keepdims: bool = False,
+) -> Tensor:
     """The position of the first least element along `axis`, or in index order; NaN wins.
 
-    dtypes: real numeric; the result is int64. `axis`: None numbers all elements in row-major index
-    order; `keepdims`: the axes stay, of size 1. Layout: packed in the input's order. TypeError for
-    other dtypes; ValueError of no elements, and (AxisError) for an axis outside the rank.
+    dtypes: real numeric and bool; the result is int64. `out`: receives the result. `axis`: None
+    numbers all elements in row-major index order; `keepdims`: the axes stay, of size 1. Layout:
+    packed in the input's order. TypeError for other dtypes; ValueError of no elements, and
+    (AxisError) for an axis outside the rank.
 
     >>> import tensorlayout as tl
     >>> tl.argmin(tl.asarray([[5, 7, 7], [9, 0, 1]]))
     Tensor(4, dtype=int64, device='cpu')
     """
-    return reduced(_ARGMIN, x, axis, keepdims)
+    found = reduced(_ARGMIN, _ordered(a), axis, keepdims)
+    return found if out is None else given("argmin", found, out)
 
 
-def count_nonzero(x: Tensor, /, *, axis: Axis = None, keepdims: bool = False) -> Tensor:
+def _ordered(a: Any) -> Any:
+    """Return `a`, bool as uint8, which has an order."""
+    return astype(a, dtypes.uint8) if type(a) is Tensor and a._spec.dtype.kind == "b" else a
+
+
+def count_nonzero(a: Tensor, axis: Axis = None, *, keepdims: bool = False) -> Tensor:
     """How many elements along `axis` are not zero, as int64; NaN is not zero.
 
     Any dtype. `axis`: one, several, or None for all; `keepdims`: these stay, of size 1. Layout:
@@ -105,7 +128,7 @@ def count_nonzero(x: Tensor, /, *, axis: Axis = None, keepdims: bool = False) ->
     >>> tl.count_nonzero(tl.asarray([[0, 7], [8, 9]]), axis=0)
     Tensor([1, 2], dtype=int64, device='cpu')
     """
-    return reduced(_COUNT, x, axis, keepdims)
+    return reduced(_COUNT, a, axis, keepdims)
 
 
 def nonzero(x: Tensor, /) -> tuple[Tensor, ...]:

@@ -1,79 +1,77 @@
-"""Statistical functions: one line of the table of reductions each."""
+"""Statistical functions: sums, products, extremes, means, deviations, running totals.
+
+Signatures are NumPy's, which have those of the standard in them. `where`: a tensor of bool, or
+a condition of any kind, that broadcasts to the shape of `a`; elements that it leaves out count as
+nothing. `initial`: the number that a result begins with. `out`: a tensor of the result's shape,
+which receives the result and is returned; its dtype may be any of the same kind, and if it is
+wider, the function computes in it.
+"""
 
 from __future__ import annotations
 
-import functools
+import math
+from collections.abc import Callable
 from typing import Any, SupportsIndex
 
 from tensorlayout import dtypes
-from tensorlayout.dtypes import as_dtype
-from tensorlayout.functions import arguments, dispatch
-from tensorlayout.plan.copy import Copy
+from tensorlayout.dtypes import DType, as_dtype
+from tensorlayout.functions import arguments
+from tensorlayout.functions import elementwise as ew
+from tensorlayout.functions.creation import asarray, full
+from tensorlayout.functions.data_types import astype
+from tensorlayout.functions.manipulation import broadcast_to, moveaxis, reshape
+from tensorlayout.functions.operands import beside, check_finite, floating, mask_of, selected
+from tensorlayout.functions.outputs import given, kind_into
+from tensorlayout.functions.reduction import reduced, scanned
+from tensorlayout.functions.searching import count_nonzero
+from tensorlayout.functions.searching import where as where_
 from tensorlayout.plan.reduce import Reduce
-from tensorlayout.plan.run import prepared
+from tensorlayout.plan.rules import reduced_layout
 from tensorlayout.plan.scan import Scan
 from tensorlayout.tensor import Tensor
-from tensorlayout.typing import Axis, DTypeLike, Real
-from tensorlayout.words import REFUSALS
+from tensorlayout.typing import ArrayLike, Axis, DTypeLike, Real, Scalar
+from tensorlayout.words import refuse
 
-__all__ = ["cumulative_prod", "cumulative_sum", "max", "mean", "min", "prod", "std", "sum", "var"]
-
-# By `dtype`, before adding up, in the name of a function.
-_conversion = functools.cache(Copy)
-
+__all__ = [
+    "amax",
+    "amin",
+    "average",
+    "cumprod",
+    "cumsum",
+    "cumulative_prod",
+    "cumulative_sum",
+    "max",
+    "mean",
+    "min",
+    "prod",
+    "ptp",
+    "std",
+    "sum",
+    "var",
+]
 
 _SUM = Reduce("sum", "any", "sum", "sum")
 _PROD = Reduce("prod", "any", "prod", "sum")
 _MIN = Reduce("min", "real numeric", "min", identity=False)
 _MAX = Reduce("max", "real numeric", "max", identity=False)
-_MEAN = Reduce("mean", "floating-point", "mean")
-_MEAN_IN = Reduce("mean", "any", "mean")  # a floating dtype that was asked for
+_MEAN = Reduce("mean", "any", "mean")
 _VAR = Reduce("var", "real floating", "var")
 _STD = Reduce("std", "real floating", "std")
 
 
-def _in_dtype(name: str, x: Tensor, dtype: Any) -> tuple[Tensor, dtypes.DType | None]:
-    """The dtype asked for, and `x`, in that dtype if it is of another kind."""
-    if dtype is None:
-        return x, None
-    kind = as_dtype(dtype, f"{name}: dtype")
-    if not dtypes.in_category(kind, "numeric"):
-        msg = f"{name}: dtype must be numeric, got {kind}"
-        raise TypeError(msg)
-    if dtypes.kind_of(kind) != dtypes.kind_of(dtypes.promote(x.dtype, kind)):
-        x = dispatch.call(_conversion(name), (x._spec, None, kind), (x,))
-    return x, kind
-
-
-def reduced(
-    operation: Reduce, x: Tensor, axis: Axis, keepdims: bool, dtype: Any = None, *static: Any
-) -> Tensor:
-    """Carry out a reduction."""
-    if (
-        (type(x) is Tensor and dtype is None and type(keepdims) is bool)
-        and (axis is None or type(axis) is int)
-        and not dispatch.watched
-    ):  # nothing needs a look
-        try:
-            return prepared(operation, x._spec, axis, keepdims, None, *static)(x)
-        except REFUSALS as error:
-            raise dispatch.refused(operation, error) from None
-    name = operation.name
-    x, kind = _in_dtype(name, arguments.tensor(name, x), dtype)
-    if not operation.single:
-        axis = arguments.integers(axis, name)
-    elif axis is not None:
-        axis = arguments.integer(name, "axis", axis)
-    kept = arguments.truth(name, "keepdims", keepdims)
-    return dispatch.call(operation, (x._spec, axis, kept, kind, *static), (x,))
-
-
 def sum(
-    x: Tensor, /, *, axis: Axis = None, dtype: DTypeLike | None = None, keepdims: bool = False
+    a: Tensor,
+    axis: Axis = None,
+    dtype: DTypeLike | None = None,
+    out: Tensor | None = None,
+    keepdims: bool = False,
+    initial: Scalar | None = None,
+    where: ArrayLike | None = None,
 ) -> Tensor:
     """The sum of the elements along `axis` (all by default); 0 of none.
 
-    `keepdims`: the axes stay, of size 1. dtype: that of `x`; integers and bool become int64,
+    `initial` is added; elements where `where` is false are not. `keepdims`: the axes stay, of size
+    1. `out`: receives the result. dtype: that of `a`; integers and bool become int64,
     unsigned ones uint64; or the one asked for, to which elements of another kind are converted
     first, as `astype` does. Layout: packed in the input's order.
 
@@ -89,16 +87,26 @@ def sum(
     >>> tl.sum(tl.ones((2, 3)), axis=0)
     Tensor([2., 2., 2.], dtype=float64, device='cpu')
     """
-    return reduced(_SUM, x, axis, keepdims, dtype)
+    if initial is None and where is None and out is None:
+        return reduced(_SUM, a, axis, keepdims, dtype)
+    return _combined(_SUM, ew.add, 0, a, axis, dtype, out, keepdims, initial, where)
 
 
 def prod(
-    x: Tensor, /, *, axis: Axis = None, dtype: DTypeLike | None = None, keepdims: bool = False
+    a: Tensor,
+    axis: Axis = None,
+    dtype: DTypeLike | None = None,
+    out: Tensor | None = None,
+    keepdims: bool = False,
+    initial: Scalar | None = None,
+    where: ArrayLike | None = None,
 ) -> Tensor:
     """The product of the elements along `axis` (all by default); 1 of none.
 
-    dtypes: numeric and bool. Result: that of `x` (integers and bool become int64, unsigned ones
-    uint64), or the `dtype` asked for. `keepdims`: the axes stay, of size 1. Layout: packed in the
+    dtypes: numeric and bool. Result: that of `a` (integers and bool become int64, unsigned ones
+    uint64), or the `dtype` asked for. `initial` is a factor; elements
+    where `where` is false are not. `keepdims`: the axes stay, of size 1. `out`: receives the
+    result. Layout: packed in the
     input's order. TypeError for an axis or a dtype that is none; ValueError (AxisError) for an axis
     outside the rank, or named twice.
 
@@ -110,13 +118,45 @@ def prod(
     >>> tl.prod(tl.asarray([[1, 2], [3, 4]]), axis=1)
     Tensor([ 2, 12], dtype=int64, device='cpu')
     """
-    return reduced(_PROD, x, axis, keepdims, dtype)
+    if initial is None and where is None and out is None:
+        return reduced(_PROD, a, axis, keepdims, dtype)
+    return _combined(_PROD, ew.multiply, 1, a, axis, dtype, out, keepdims, initial, where)
 
 
-def min(x: Tensor, /, *, axis: Axis = None, keepdims: bool = False) -> Tensor:
+def _combined(
+    operation: Reduce,
+    combine: Callable[[Any, Any], Tensor],
+    nothing: int,
+    a: Any,
+    axis: Axis,
+    dtype: Any,
+    out: Tensor | None,
+    keepdims: bool,
+    initial: Any,
+    where: Any,
+) -> Tensor:
+    """Carry out a sum or a product with NumPy's options; `nothing`: what changes no result."""
+    name, x = operation.name, arguments.tensor(operation.name, a)
+    if where is not None:
+        x = selected(name, x, where, nothing)
+    found = reduced(operation, x, axis, keepdims, kind_into(x, out, dtype))
+    if initial is not None:
+        found = combine(found, _scalar(name, initial, found))
+    return given(name, found, out)
+
+
+def min(
+    a: Tensor,
+    axis: Axis = None,
+    out: Tensor | None = None,
+    keepdims: bool = False,
+    initial: Scalar | None = None,
+    where: ArrayLike | None = None,
+) -> Tensor:
     """The least element along `axis`; NaN if there is one. -0 is less than +0, in any order.
 
-    dtypes: real numeric, kept. `axis`: one, several, or None for all; `keepdims`: these stay, of
+    dtypes: real numeric and bool, kept. `initial`: the result is at most this; `where` needs it.
+    `out`: receives the result. `axis`: one, several, or None for all; `keepdims`: these stay, of
     size 1. Layout: packed in the input's order. TypeError for other dtypes; ValueError of no
     elements, and (AxisError) for an axis outside the rank.
 
@@ -124,13 +164,23 @@ def min(x: Tensor, /, *, axis: Axis = None, keepdims: bool = False) -> Tensor:
     >>> tl.min(tl.asarray([[1, 5], [4, 2]]), axis=0, keepdims=True)
     Tensor([[1, 2]], dtype=int64, device='cpu')
     """
-    return reduced(_MIN, x, axis, keepdims)
+    if initial is None and where is None and out is None and not _is_bool(a):
+        return reduced(_MIN, a, axis, keepdims)
+    return _extreme(_MIN, ew.minimum, a, axis, out, keepdims, initial, where)
 
 
-def max(x: Tensor, /, *, axis: Axis = None, keepdims: bool = False) -> Tensor:
+def max(
+    a: Tensor,
+    axis: Axis = None,
+    out: Tensor | None = None,
+    keepdims: bool = False,
+    initial: Scalar | None = None,
+    where: ArrayLike | None = None,
+) -> Tensor:
     """The greatest element along `axis`; NaN if there is one. -0 is less than +0, in any order.
 
-    dtypes: real numeric, kept. `axis`: one, several, or None for all; `keepdims`: these stay, of
+    dtypes: real numeric and bool, kept. `initial`: the result is at least this; `where` needs it.
+    `out`: receives the result. `axis`: one, several, or None for all; `keepdims`: these stay, of
     size 1. Layout: packed in the input's order. TypeError for other dtypes; ValueError of no
     elements, and (AxisError) for an axis outside the rank.
 
@@ -138,92 +188,223 @@ def max(x: Tensor, /, *, axis: Axis = None, keepdims: bool = False) -> Tensor:
     >>> tl.max(tl.asarray([[1.0, 5.0], [tl.nan, 2.0]]), axis=1)
     Tensor([ 5., nan], dtype=float64, device='cpu')
     """
-    return reduced(_MAX, x, axis, keepdims)
+    if initial is None and where is None and out is None and not _is_bool(a):
+        return reduced(_MAX, a, axis, keepdims)
+    return _extreme(_MAX, ew.maximum, a, axis, out, keepdims, initial, where)
+
+
+amax, amin = max, min
+
+
+def _is_bool(a: Any) -> bool:
+    return type(a) is Tensor and a._spec.dtype.kind == "b"
+
+
+def _extreme(
+    operation: Reduce,
+    of_two: Callable[[Any, Any], Tensor],
+    a: Tensor,
+    axis: Axis,
+    out: Tensor | None,
+    keepdims: bool,
+    initial: Any,
+    where: Any,
+) -> Tensor:
+    name, a = operation.name, arguments.tensor(operation.name, a)
+    kind, where = a.dtype, None if where is True else where
+    if kind == dtypes.bool:
+        a = astype(a, dtypes.uint8)
+        initial = None if initial is None else int(bool(initial))
+    if initial is None:
+        if where is not None:
+            refuse(name, "where needs initial, which stands where nothing is selected")
+        found = reduced(operation, a, axis, keepdims)
+    else:
+        first = _scalar(name, initial, a)
+        if where is not None:
+            a = selected(name, a, where, first)
+        dims = arguments.dims(name, axis, a.ndim)
+        if 0 in [a.shape[d] for d in dims]:
+            kept = arguments.truth(name, "keepdims", keepdims)
+            shape = reduced_layout(a._spec.layout, dims, kept).shape
+            found = full(shape, first.item(), dtype=a.dtype, device=a.device)
+        else:
+            found = _extreme_of_two(of_two, reduced(operation, a, axis, keepdims), first)
+    return given(name, astype(found, kind, copy=False), out)
+
+
+def _extreme_of_two(of_two: Callable[[Any, Any], Tensor], x: Tensor, first: Tensor) -> Tensor:
+    """Return the extreme of both with -0 below +0, which elementwise functions do not promise."""
+    found = of_two(x, first)
+    if not dtypes.in_category(x.dtype, "real floating"):
+        return found
+    kept = (first, x) if of_two is ew.maximum else (x, first)
+    return where_(ew.equal(x, first), where_(ew.signbit(x), *kept), found)
 
 
 def mean(
-    x: Tensor, /, *, axis: Axis = None, dtype: DTypeLike | None = None, keepdims: bool = False
+    a: Tensor,
+    axis: Axis = None,
+    dtype: DTypeLike | None = None,
+    out: Tensor | None = None,
+    keepdims: bool = False,
+    *,
+    where: ArrayLike | None = None,
 ) -> Tensor:
     """The arithmetic mean along `axis`; NaN of none. Layout: packed in the input's order.
 
-    dtype: that of `x`, which must be floating; or the floating one asked for, of any numbers and
-    bool. These are added up as by `sum`, without a copy in that dtype. `axis`: one, several, or
-    None for all; `keepdims`: these stay, of size 1. TypeError for other dtypes, ValueError
-    (AxisError) for an axis outside the rank.
+    dtype: that of `a`, float64 for integers and bool, or the floating-point one asked for; added up
+    as by `sum`, without a copy in that dtype. `where`: the elements that count; `out`: receives the
+    result. `axis`: one, several, or None for all; `keepdims`: these stay, of size 1. TypeError for
+    other dtypes, ValueError (AxisError) for an axis outside the rank.
 
     >>> import tensorlayout as tl
-    >>> tl.mean(tl.asarray([1, 2]), dtype=tl.float64)
-    Tensor(1.5, dtype=float64, device='cpu')
+    >>> tl.mean(tl.asarray([[1, 2], [5, 5]]), axis=1)
+    Tensor([1.5, 5. ], dtype=float64, device='cpu')
     """
-    if dtype is None:
-        return reduced(_MEAN, x, axis, keepdims)
-    kind = as_dtype(dtype, "mean: dtype")
-    if not dtypes.in_category(kind, "floating-point"):
-        msg = f"mean: dtype must be floating-point, got {kind}"
-        raise TypeError(msg)
-    return reduced(_MEAN_IN, x, axis, keepdims, kind)
+    if (dtype is None and where is None and out is None and type(a) is Tensor) and (
+        a._spec.dtype.kind in "fc"
+    ):
+        return reduced(_MEAN, a, axis, keepdims)
+    x = arguments.tensor("mean", a)
+    kind = _kind_of_mean("mean", x, dtype, out)
+    if where is None:
+        return given("mean", reduced(_MEAN, x, axis, keepdims, kind), out)
+    found = _masked_mean(astype(x, kind, copy=False), axis, keepdims, mask_of("mean", x, where))
+    return given("mean", astype(found, kind, copy=False), out)
+
+
+def _kind_of_mean(name: str, x: Tensor, dtype: Any, out: Any) -> DType:
+    """Return the dtype of a mean: the one asked for, that of `x` or a wider `out`, or float64."""
+    if x.dtype.kind not in "biuc" and isinstance(out, Tensor) and out.dtype.kind != "c":
+        dtype = kind_into(x, out, dtype)
+    return mean_dtype(name, x, dtype)
+
+
+def mean_dtype(name: str, x: Tensor, dtype: Any) -> DType:
+    """The dtype of a mean: the one asked for, that of `x`, or float64."""
+    kind = x.dtype if dtype is None else as_dtype(dtype, f"{name}: dtype")
+    if x.dtype.kind == "c" and dtypes.in_category(kind, "real floating"):
+        refuse(name, f"{x.dtype} cannot become {kind}; take real() or abs() first", TypeError)
+    if dtypes.in_category(kind, "floating-point"):
+        return kind
+    if dtype is not None:
+        refuse(name, f"dtype must be floating-point, got {kind}", TypeError)
+    return dtypes.float64
+
+
+def _masked_mean(a: Tensor, axis: Axis, keepdims: bool, mask: Tensor) -> Tensor:
+    """The mean of what is selected, in float64 or complex128; NaN of none."""
+    total = sum(where_(mask, a, 0), axis=axis, dtype=_wide(a), keepdims=keepdims)
+    count = sum(mask, axis=axis, dtype=dtypes.float64, keepdims=keepdims)
+    return ew.divide(total, count)
+
+
+def _wide(a: Tensor) -> DType:
+    return dtypes.complex128 if a.dtype.kind == "c" else dtypes.float64
 
 
 def var(
-    x: Tensor, /, *, axis: Axis = None, correction: Real = 0.0, keepdims: bool = False
+    a: Tensor,
+    axis: Axis = None,
+    dtype: DTypeLike | None = None,
+    out: Tensor | None = None,
+    ddof: Real = 0,
+    keepdims: bool = False,
+    *,
+    where: ArrayLike | None = None,
+    mean: Tensor | None = None,
+    correction: Real | None = None,
 ) -> Tensor:
     """The variance along `axis`, the count in its divisor reduced by `correction`.
 
-    NaN where the divisor is 0 or negative. Two passes, accurate as `sum`, also of numbers that are
-    far from 0 and close to each other. dtypes: real floating. Layout: packed in the input's order.
-    `axis`: one, several, or None for all; `keepdims`: these stay, of size 1. TypeError for other
-    dtypes, ValueError (AxisError) for an axis outside the rank.
+    `ddof`: NumPy's name of `correction`. NaN where the divisor is 0 or less. `mean`: the mean along
+    `axis`, with its dimensions kept, if you have it already. `where`: the elements that count;
+    `out`: receives the result. Two passes, accurate as `sum`, also of numbers that are far from 0
+    and close to each other. `dtype`: that of `a`, float64 for integers and bool, or the
+    floating-point one asked for; that of the real part for complex numbers, of which it is the mean
+    squared distance. Layout: packed in the input's order. `axis`: one, several, or None for all;
+    `keepdims`: these stay, of size 1. TypeError for other dtypes, ValueError (AxisError) for an
+    axis outside the rank.
 
     >>> import tensorlayout as tl
     >>> tl.var(tl.asarray([1.0, 2.0, 6.0]), correction=1)
     Tensor(7.0, dtype=float64, device='cpu')
     """
-    return reduced(_VAR, x, axis, keepdims, None, _correction("var", correction))
+    found = _deviation(_VAR, a, axis, dtype, ddof, keepdims, where, mean, correction, out)
+    return given("var", found, out)
 
 
 def std(
-    x: Tensor, /, *, axis: Axis = None, correction: Real = 0.0, keepdims: bool = False
+    a: Tensor,
+    axis: Axis = None,
+    dtype: DTypeLike | None = None,
+    out: Tensor | None = None,
+    ddof: Real = 0,
+    keepdims: bool = False,
+    *,
+    where: ArrayLike | None = None,
+    mean: Tensor | None = None,
+    correction: Real | None = None,
 ) -> Tensor:
     """The standard deviation along `axis`: the square root of `var`, rounded once.
 
-    dtypes: real floating, kept. `axis`: one, several, or None for all; `keepdims`: these stay, of
-    size 1. `correction`: what the count in the divisor is reduced by; NaN where nothing is left of
-    it. Layout: packed in the input's order. TypeError for other dtypes, ValueError (AxisError) for
-    an axis outside the rank.
+    `ddof`, `correction`, `mean`, `where`, `out`, `dtype`, `axis` and `keepdims` are those of `var`.
+    dtypes: numeric and bool; the result is real. Layout: packed in the input's order. TypeError for
+    other dtypes, ValueError (AxisError) for an axis outside the rank.
 
     >>> import tensorlayout as tl
     >>> tl.std(tl.asarray([[1.0, 3.0], [5.0, 5.0]]), axis=1)
     Tensor([1., 0.], dtype=float64, device='cpu')
     """
-    return reduced(_STD, x, axis, keepdims, None, _correction("std", correction))
+    found = _deviation(_STD, a, axis, dtype, ddof, keepdims, where, mean, correction, out)
+    return given("std", found, out)
 
 
-def _correction(name: str, given: Any) -> float:
-    return arguments.as_float(name, arguments.real(name, "correction", given))
+def _deviation(
+    operation: Reduce,
+    a: Any,
+    axis: Axis,
+    dtype: Any,
+    ddof: float,
+    keepdims: bool,
+    where: Any,
+    mean: Any,
+    correction: float | None,
+    out: Any,
+) -> Tensor:
+    name, x = operation.name, arguments.tensor(operation.name, a)
+    a = astype(x, _kind_of_mean(name, x, dtype, out), copy=False)
+    less = ddof if correction is None else arguments.real(name, "correction", correction)
+    if type(less) is not int:
+        less = arguments.real(name, "ddof", less)
+    if correction is not None and ddof != 0:
+        refuse(name, "ddof and correction are two names of one argument, got both")
+    if where is None and mean is None and a._spec.dtype.kind != "c":
+        return reduced(operation, a, axis, keepdims, None, arguments.as_float(name, less))
+    dims = arguments.dims(name, axis, a.ndim)
+    kept = arguments.truth(name, "keepdims", keepdims)
+    mask = broadcast_to(asarray(True, device=a.device), a.shape)
+    if where is not None:
+        mask = mask_of(name, a, where)
+    middle = _masked_mean(a, dims, True, mask) if mean is None else mean
+    distance = where_(mask, ew.subtract(astype(a, _wide(a), copy=False), middle), 0)
+    squares = ew.square(ew.real(distance))
+    if a.dtype.kind == "c":
+        squares = ew.add(squares, ew.square(ew.imag(distance)))
+    counts = sum(mask, axis=dims, dtype=dtypes.float64, keepdims=kept)
+    divisor = ew.subtract(counts, arguments.as_float(name, less))
+    divisor = where_(ew.greater(divisor, 0.0), divisor, math.nan)
+    found = ew.divide(sum(squares, axis=dims, keepdims=kept), divisor)
+    return astype(
+        ew.sqrt(found) if operation is _STD else found, dtypes.real_of(a.dtype), copy=False
+    )
 
 
 _CUMULATIVE_SUM = Scan("cumulative_sum", "numeric", "sum", "sum")
 _CUMULATIVE_PROD = Scan("cumulative_prod", "numeric", "prod", "sum")
-
-
-def scanned(
-    operation: Scan, x: Tensor, axis: SupportsIndex | None, dtype: Any, include_initial: bool
-) -> Tensor:
-    """Carry out a scan."""
-    if type(x) is Tensor and type(axis) is int and dtype is None and type(include_initial) is bool:
-        key = (x._spec, axis, include_initial, include_initial, None)
-        return dispatch.call(operation, key, (x,))
-    name = operation.name
-    x = arguments.tensor(name, x)
-    if axis is None:
-        if x.ndim != 1:
-            msg = f"{name}: axis must be given for a tensor of rank {x.ndim}"
-            raise ValueError(msg)
-        axis = 0
-    dim = arguments.integer(name, "axis", axis)
-    x, kind = _in_dtype(name, x, dtype)
-    initial = arguments.truth(name, "include_initial", include_initial)
-    return dispatch.call(operation, (x._spec, dim, initial, initial, kind), (x,))
+_CUMSUM = Scan("cumsum", "numeric", "sum", "sum")
+_CUMPROD = Scan("cumprod", "numeric", "prod", "sum")
 
 
 def cumulative_sum(
@@ -232,21 +413,23 @@ def cumulative_sum(
     *,
     axis: SupportsIndex | None = None,
     dtype: DTypeLike | None = None,
+    out: Tensor | None = None,
     include_initial: bool = False,
 ) -> Tensor:
     """The running sums along `axis` (which may be left out at rank 1).
 
-    `include_initial`: a 0 comes first, and lines are one element longer. dtypes: numeric. Result:
-    that of `x` (integers become int64, unsigned ones uint64), or the `dtype` asked for.
-    Floats of 16 and 32 bits are added up in float64, each sum rounded once. Layout: packed in the
-    input's order. TypeError for an axis or a dtype that is none; ValueError for rank 0, and
-    (AxisError) for an axis outside the rank.
+    `include_initial`: a 0 comes first, and lines are one element longer. dtypes: numeric and bool.
+    Result: that of `x` (integers and bool become int64, unsigned ones uint64), or the `dtype` asked
+    for. `out`: receives the result. Floats of 16 and 32 bits are added up in float64, each sum
+    rounded once. Layout: packed in the input's order. TypeError for an axis or a dtype that is
+    none; ValueError for rank 0, and (AxisError) for an axis outside the rank.
 
     >>> import tensorlayout as tl
     >>> tl.cumulative_sum(tl.asarray([1, 2, 3]), include_initial=True)
     Tensor([0, 1, 3, 6], dtype=int64, device='cpu')
     """
-    return scanned(_CUMULATIVE_SUM, x, axis, dtype, include_initial)
+    found = scanned(_CUMULATIVE_SUM, _countable(x), axis, dtype, include_initial)
+    return given("cumulative_sum", found, out)
 
 
 def cumulative_prod(
@@ -255,18 +438,140 @@ def cumulative_prod(
     *,
     axis: SupportsIndex | None = None,
     dtype: DTypeLike | None = None,
+    out: Tensor | None = None,
     include_initial: bool = False,
 ) -> Tensor:
     """The running products along `axis` (which may be left out at rank 1).
 
-    `include_initial`: a 1 comes first, and lines are one element longer. dtypes: numeric. Result:
-    that of `x` (integers become int64, unsigned ones uint64), or the `dtype` asked for.
-    Multiplied and rounded as in `prod`, also where a product leaves float64's range. Layout: packed
-    in the input's order. TypeError for an axis or a dtype that is none; ValueError for rank 0, and
-    (AxisError) for an axis outside the rank.
+    `include_initial`: a 1 comes first, and lines are one element longer. dtypes: numeric and bool.
+    Result: that of `x` (integers and bool become int64, unsigned ones uint64), or the `dtype` asked
+    for. `out`: receives the result. Multiplied and rounded as in `prod`, also where a product
+    leaves float64's range. Layout: packed in the input's order. TypeError for an axis or a dtype
+    that is none; ValueError for rank 0, and (AxisError) for an axis outside the rank.
 
     >>> import tensorlayout as tl
     >>> tl.cumulative_prod(tl.asarray([2, 3, 4]))
     Tensor([ 2,  6, 24], dtype=int64, device='cpu')
     """
-    return scanned(_CUMULATIVE_PROD, x, axis, dtype, include_initial)
+    found = scanned(_CUMULATIVE_PROD, _countable(x), axis, dtype, include_initial)
+    return given("cumulative_prod", found, out)
+
+
+def cumsum(
+    a: Tensor,
+    axis: SupportsIndex | None = None,
+    dtype: DTypeLike | None = None,
+    out: Tensor | None = None,
+) -> Tensor:
+    """The running sums along `axis`, or of all elements in index order.
+
+    dtypes: numeric and bool. Result: that of `a` (integers and bool become int64, unsigned ones
+    uint64), or the `dtype` asked for. `out`: receives the result. Floats of 16 and 32 bits are
+    added up in float64, each sum rounded once. Layout: packed in the input's order. TypeError for
+    an axis or a dtype that is none; ValueError (AxisError) for an axis outside the rank.
+
+    >>> import tensorlayout as tl
+    >>> tl.cumsum(tl.asarray([[1, 2], [3, 4]]))
+    Tensor([ 1,  3,  6, 10], dtype=int64, device='cpu')
+    """
+    return given("cumsum", running(_CUMSUM, a, axis, kind_into(a, out, dtype)), out)
+
+
+def cumprod(
+    a: Tensor,
+    axis: SupportsIndex | None = None,
+    dtype: DTypeLike | None = None,
+    out: Tensor | None = None,
+) -> Tensor:
+    """The running products along `axis`, or of all elements in index order.
+
+    dtypes: numeric and bool. Result: that of `a` (integers and bool become int64, unsigned ones
+    uint64), or the `dtype` asked for. `out`: receives the result. Floats are multiplied in float64
+    and rounded once. Layout: packed in the input's order. TypeError for an axis or a dtype that is
+    none; ValueError (AxisError) for an axis outside the rank.
+
+    >>> import tensorlayout as tl
+    >>> tl.cumprod(tl.asarray([[1, 2], [3, 4]]))
+    Tensor([ 1,  2,  6, 24], dtype=int64, device='cpu')
+    """
+    return given("cumprod", running(_CUMPROD, a, axis, kind_into(a, out, dtype)), out)
+
+
+def running(operation: Scan, a: Any, axis: SupportsIndex | None, dtype: Any) -> Tensor:
+    """Carry out a scan along an axis, or over all elements in index order."""
+    x = _countable(arguments.tensor(operation.name, a))
+    x = reshape(x, (-1,)) if axis is None else x
+    return scanned(operation, x, 0 if axis is None else axis, dtype, False)
+
+
+def _countable(a: Any) -> Any:
+    """Truths as the integers 0 and 1."""
+    return astype(a, dtypes.int64) if _is_bool(a) else a
+
+
+def _scalar(name: str, initial: Any, like: Tensor) -> Tensor:
+    """`initial`, a number or a tensor of rank 0, in the dtype of `like`."""
+    check_finite(name, initial, like.dtype)
+    return asarray(initial, dtype=like.dtype, device=like.device)
+
+
+def ptp(a: Tensor, axis: Axis = None, out: Tensor | None = None, keepdims: bool = False) -> Tensor:
+    """The difference between the greatest and the least element along `axis`.
+
+    dtypes: real numeric, kept. `keepdims`: the axes stay, of size 1. `out`: receives the result.
+    Layout: packed in the input's order. ValueError of no elements, TypeError for other dtypes.
+
+    >>> import tensorlayout as tl
+    >>> tl.ptp(tl.asarray([[1, 5], [4, 2]]), axis=0)
+    Tensor([3, 3], dtype=int64, device='cpu')
+    """
+    found = ew.subtract(max(a, axis, keepdims=keepdims), min(a, axis, keepdims=keepdims))
+    return given("ptp", found, out)
+
+
+def average(
+    a: Tensor,
+    axis: Axis = None,
+    weights: Any = None,
+    returned: bool = False,
+    *,
+    keepdims: bool = False,
+) -> Any:
+    """The mean along `axis`, each element as often as its weight says.
+
+    `weights`: of the shape of `a`, or of its sizes along `axis`. `returned`: return the pair of the
+    mean and the sum of weights. `keepdims`: the axes stay, of size 1. dtypes: numeric and bool; the
+    result is floating-point. Layout: packed in the input's order. ZeroDivisionError where weights
+    add up to 0; ValueError for weights of another shape, TypeError where `axis` is missing.
+
+    >>> import tensorlayout as tl
+    >>> tl.average(tl.asarray([1.0, 4.0]), weights=[2, 1])
+    Tensor(2.0, dtype=float64, device='cpu')
+    """
+    x = arguments.tensor("average", a)
+    if weights is None:
+        found = mean(x, axis, None, None, keepdims)
+        if not found.size:
+            msg = f"average: shape {x.shape} has no lines to average along axis {axis}"
+            raise ZeroDivisionError(msg)
+        if not returned:
+            return found
+        count = x.size // found.size
+        return found, full(found.shape, count, dtype=found.dtype, device=x.device)
+    given_weights = beside("average", weights, x)
+    if given_weights.shape != x.shape:
+        if axis is None:
+            refuse("average", "axis must be given where shapes of a and weights differ", TypeError)
+        dims = arguments.dims("average", axis, x.ndim)
+        if given_weights.shape != tuple(x.shape[d] for d in dims):
+            refuse("average", f"weights of {given_weights.shape} do not fit {x.shape} along {axis}")
+        wide = reshape(given_weights, (*given_weights.shape, *(1,) * (x.ndim - len(dims))))
+        given_weights = broadcast_to(moveaxis(wide, tuple(range(len(dims))), dims), x.shape)
+    kind = dtypes.promote(floating("average", x).dtype, given_weights.dtype)
+    scale = sum(astype(given_weights, kind, copy=False), axis, None, None, keepdims)
+    if count_nonzero(ew.equal(scale, 0)):
+        msg = "average: the weights add up to zero"
+        raise ZeroDivisionError(msg)
+    products = ew.multiply(astype(x, kind, copy=False), given_weights)
+    found = ew.divide(sum(products, axis, None, None, keepdims), scale)
+    return (found, scale) if returned else found

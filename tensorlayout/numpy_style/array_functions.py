@@ -16,7 +16,17 @@ import numpy as np
 
 from tensorlayout.calling import leaving
 from tensorlayout.dtypes import in_category
-from tensorlayout.functions import arguments, interchange
+from tensorlayout.functions import (
+    arguments,
+    covariance,
+    histograms,
+    interchange,
+    nan_statistics,
+    quantiles,
+    searching,
+    statistical,
+    utility,
+)
 from tensorlayout.functions.creation import asarray
 from tensorlayout.numpy_style import (
     comparing,
@@ -28,11 +38,9 @@ from tensorlayout.numpy_style import (
     matrices,
     products,
     rearranging,
-    reductions,
     selecting,
     shapes,
     sorting_sets,
-    statistics,
     transforms,
 )
 from tensorlayout.tensor import Tensor
@@ -88,8 +96,10 @@ _ONE_LINE: dict[Function, Function] = {
 }
 
 TABLE: dict[Function, Function] = {
-    **_named(np, reductions, shapes, elements),
-    **_named(np, rearranging, joining, selecting, comparing, statistics, differences),
+    **_named(np, statistical, nan_statistics, quantiles, histograms, covariance, utility),
+    **_named(np, searching),
+    **_named(np, shapes, elements),
+    **_named(np, rearranging, joining, selecting, comparing, differences),
     **_named(np, sorting_sets, products, creating, mapping),
     **_named(np.linalg, matrices),
     **{getattr(np.fft, name): found for name, found in transforms.FUNCTIONS.items()},

@@ -11,9 +11,9 @@ from tensorlayout import dtypes
 from tensorlayout.functions import arguments, extra, utility
 from tensorlayout.functions import elementwise as ew
 from tensorlayout.functions.data_types import astype, finfo
+from tensorlayout.functions.operands import floating, tensors
+from tensorlayout.functions.outputs import given
 from tensorlayout.functions.searching import where
-from tensorlayout.numpy_style.operands import floating, tensors
-from tensorlayout.numpy_style.outputs import given
 from tensorlayout.plan.rules import broadcast_shape
 from tensorlayout.tensor import Tensor
 from tensorlayout.words import refuse

@@ -13,9 +13,9 @@ from tensorlayout.functions import arguments, creation
 from tensorlayout.functions import elementwise as ew
 from tensorlayout.functions.data_types import astype as astype_
 from tensorlayout.functions.manipulation import moveaxis, reshape
+from tensorlayout.functions.operands import tensors, unsupported
 from tensorlayout.layout import Layout
 from tensorlayout.numpy_style import elements
-from tensorlayout.numpy_style.operands import tensors, unsupported
 from tensorlayout.tensor import Tensor
 
 __all__ = [

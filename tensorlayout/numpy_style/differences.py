@@ -6,33 +6,17 @@ import math
 from typing import Any
 
 from tensorlayout import dtypes
-from tensorlayout.functions import arguments, extra, searching, utility
+from tensorlayout.functions import arguments, extra, searching, statistical, utility
 from tensorlayout.functions import elementwise as ew
 from tensorlayout.functions.data_types import astype
-from tensorlayout.functions.manipulation import broadcast_to, concat, reshape
+from tensorlayout.functions.manipulation import concat, reshape
+from tensorlayout.functions.operands import beside, counted, floating, tensors
 from tensorlayout.functions.searching import where
 from tensorlayout.functions.sorting import argsort
-from tensorlayout.numpy_style import reductions
-from tensorlayout.numpy_style.operands import beside, counted, floating, tensors
 from tensorlayout.tensor import Tensor
 from tensorlayout.words import refuse
 
-__all__ = ["diff", "ediff1d", "gradient", "interp", "trapezoid", "unwrap"]
-
-
-def diff(a: Tensor, n: int = 1, axis: int = -1, prepend: Any = None, append: Any = None) -> Tensor:
-    """`tl.diff`; a number before or behind stands for a slice of it."""
-    x = arguments.tensor("diff", a)
-    dim = arguments.dim("diff", axis, x.ndim)
-    shape = tuple(1 if d == dim else size for d, size in enumerate(x.shape))
-    ends = {"prepend": prepend, "append": append}
-    wide = {name: _slice(x, end, shape) for name, end in ends.items() if end is not None and n != 0}
-    return utility.diff(x, axis=dim, n=n, **wide)
-
-
-def _slice(x: Tensor, end: Any, shape: tuple[int, ...]) -> Tensor:
-    found = beside("diff", end, x, weak=False)
-    return found if found.ndim else broadcast_to(found, shape)
+__all__ = ["ediff1d", "gradient", "interp", "trapezoid", "unwrap"]
 
 
 def ediff1d(ary: Tensor, to_end: Any = None, to_begin: Any = None) -> Tensor:
@@ -63,7 +47,7 @@ def trapezoid(y: Tensor, x: Any = None, dx: float = 1.0, axis: int = -1) -> Tens
     before = (slice(None),) * dim
     later, earlier = values[(*before, slice(1, None))], values[(*before, slice(None, -1))]
     areas = ew.divide(ew.multiply(widths, ew.add(later, earlier)), 2.0)
-    return reductions.sum(areas, dim)
+    return statistical.sum(areas, dim)
 
 
 def interp(
@@ -114,5 +98,5 @@ def unwrap(
     folded = where(half, period / 2, folded)
     turns = where(ew.less(ew.abs(steps), least), 0.0, ew.subtract(folded, steps))
     before = (slice(None),) * dim
-    rest = ew.add(x[(*before, slice(1, None))], reductions.cumsum(turns, dim))
+    rest = ew.add(x[(*before, slice(1, None))], statistical.cumsum(turns, dim))
     return concat([x[(*before, slice(0, 1))], rest], axis=dim)

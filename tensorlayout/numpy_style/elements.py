@@ -22,10 +22,10 @@ from tensorlayout.functions import (
 )
 from tensorlayout.functions import elementwise as ew
 from tensorlayout.functions.creation import asarray, zeros_like
+from tensorlayout.functions.operands import beside, product
+from tensorlayout.functions.outputs import CASTINGS, can_cast, given
 from tensorlayout.functions.transfers import moved, on_host, strided
 from tensorlayout.layout import Layout
-from tensorlayout.numpy_style.operands import beside, product
-from tensorlayout.numpy_style.outputs import CASTINGS, can_cast, given
 from tensorlayout.numpy_style.selecting import wrapped
 from tensorlayout.numpy_style.shapes import is_column_major
 from tensorlayout.plan.copy import Assign, Copy

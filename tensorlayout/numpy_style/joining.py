@@ -11,10 +11,10 @@ from tensorlayout.functions import elementwise as ew
 from tensorlayout.functions.creation import arange, ones
 from tensorlayout.functions.data_types import astype
 from tensorlayout.functions.manipulation import broadcast_to, concat, moveaxis, reshape
+from tensorlayout.functions.operands import beside, check_finite, sequence, tensors
+from tensorlayout.functions.outputs import CASTINGS, can_cast, given
 from tensorlayout.functions.sorting import argsort
 from tensorlayout.functions.transfers import on_host
-from tensorlayout.numpy_style.operands import beside, check_finite, sequence, tensors
-from tensorlayout.numpy_style.outputs import CASTINGS, can_cast, given
 from tensorlayout.tensor import Tensor
 from tensorlayout.words import refuse
 

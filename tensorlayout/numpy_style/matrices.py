@@ -12,11 +12,11 @@ from tensorlayout.functions import arguments, linear_algebra
 from tensorlayout.functions import elementwise as ew
 from tensorlayout.functions.data_types import astype
 from tensorlayout.functions.manipulation import expand_dims, moveaxis
+from tensorlayout.functions.operands import beside, counted, floating, product, sequence, tensors
+from tensorlayout.functions.outputs import given
 from tensorlayout.functions.searching import count_nonzero, where
 from tensorlayout.functions.utility import any as any_
 from tensorlayout.linalg import cross, diagonal
-from tensorlayout.numpy_style.operands import beside, counted, floating, product, sequence, tensors
-from tensorlayout.numpy_style.outputs import given
 from tensorlayout.tensor import Tensor
 from tensorlayout.words import refuse
 

@@ -11,8 +11,8 @@ from tensorlayout.functions import arguments, creation, extra, linear_algebra
 from tensorlayout.functions import elementwise as ew
 from tensorlayout.functions.data_types import astype
 from tensorlayout.functions.manipulation import broadcast_to, moveaxis, reshape, sliding_window
-from tensorlayout.numpy_style.operands import counted, product, tensors, unsupported
-from tensorlayout.numpy_style.outputs import given
+from tensorlayout.functions.operands import counted, product, tensors, unsupported
+from tensorlayout.functions.outputs import given
 from tensorlayout.tensor import Tensor
 from tensorlayout.words import refuse
 

@@ -11,9 +11,9 @@ from tensorlayout.functions import arguments, extra, linear_algebra, manipulatio
 from tensorlayout.functions.creation import meshgrid as meshgrid_
 from tensorlayout.functions.creation import zeros
 from tensorlayout.functions.manipulation import broadcast_shapes, permute_dims
+from tensorlayout.functions.operands import sequence, tensors, unsupported
 from tensorlayout.functions.searching import nonzero
 from tensorlayout.numpy_style import shapes
-from tensorlayout.numpy_style.operands import sequence, tensors, unsupported
 from tensorlayout.tensor import Tensor
 from tensorlayout.words import refuse
 

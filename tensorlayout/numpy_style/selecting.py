@@ -21,7 +21,7 @@ from tensorlayout.functions import (
 from tensorlayout.functions.creation import arange, asarray
 from tensorlayout.functions.data_types import astype, result_type
 from tensorlayout.functions.manipulation import broadcast_to, reshape, stack
-from tensorlayout.numpy_style.operands import (
+from tensorlayout.functions.operands import (
     beside,
     check_finite,
     promoted,
@@ -29,7 +29,7 @@ from tensorlayout.numpy_style.operands import (
     tensors,
     unsupported,
 )
-from tensorlayout.numpy_style.outputs import CASTINGS, can_cast, given
+from tensorlayout.functions.outputs import CASTINGS, can_cast, given
 from tensorlayout.plan.rules import broadcast_shape
 from tensorlayout.tensor import Tensor
 from tensorlayout.words import refuse

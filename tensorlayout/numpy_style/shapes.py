@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from tensorlayout.functions import arguments, extra, manipulation, statistical
-from tensorlayout.numpy_style.outputs import given
+from tensorlayout.functions.outputs import given
 from tensorlayout.tensor import Tensor
 from tensorlayout.words import refuse
 

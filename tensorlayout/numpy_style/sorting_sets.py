@@ -11,8 +11,8 @@ from tensorlayout.functions.creation import ones
 from tensorlayout.functions.data_types import astype
 from tensorlayout.functions.indexing import take_along_axis
 from tensorlayout.functions.manipulation import concat, reshape
+from tensorlayout.functions.operands import ordered, promoted, sequence, tensors, unsupported
 from tensorlayout.functions.searching import nonzero
-from tensorlayout.numpy_style.operands import ordered, promoted, sequence, tensors, unsupported
 from tensorlayout.tensor import Tensor
 from tensorlayout.words import refuse
 

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 from tensorlayout import fft as ours
-from tensorlayout.numpy_style.outputs import given
+from tensorlayout.functions.outputs import given
 from tensorlayout.tensor import Tensor
 
 

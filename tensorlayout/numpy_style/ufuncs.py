@@ -21,7 +21,7 @@ from tensorlayout.calling import leaving
 from tensorlayout.devices import CPU
 from tensorlayout.dtypes import DType, as_dtype
 from tensorlayout.exchange.numpy import quietly, tensor_over
-from tensorlayout.functions import arguments, dispatch
+from tensorlayout.functions import arguments, dispatch, statistical, utility
 from tensorlayout.functions import elementwise as ew
 from tensorlayout.functions.creation import arange, asarray, full
 from tensorlayout.functions.data_types import astype
@@ -29,12 +29,11 @@ from tensorlayout.functions.extra_scattering import scatter_add, scatter_max, sc
 from tensorlayout.functions.interchange import copy
 from tensorlayout.functions.linear_algebra import matmul, vecdot
 from tensorlayout.functions.manipulation import broadcast_to, moveaxis, reshape, stack
+from tensorlayout.functions.operands import beside, product, tensors
+from tensorlayout.functions.outputs import CASTINGS, can_cast, kind_into
 from tensorlayout.functions.searching import where as where_
 from tensorlayout.functions.statistical import cumulative_prod, cumulative_sum
 from tensorlayout.functions.transfers import strided
-from tensorlayout.numpy_style import reductions
-from tensorlayout.numpy_style.operands import beside, product, tensors
-from tensorlayout.numpy_style.outputs import CASTINGS, can_cast, kind_into
 from tensorlayout.plan.rules import broadcast_shape
 from tensorlayout.tensor import Tensor
 from tensorlayout.words import REFUSALS, refuse
@@ -449,12 +448,12 @@ def _product(
 # --- methods -----------------------------------------------------------------------------------
 
 _REDUCTIONS: dict[UFunc, Any] = {
-    np.add: reductions.sum,
-    np.logical_and: reductions.all,
-    np.logical_or: reductions.any,
-    np.maximum: reductions.max,
-    np.minimum: reductions.min,
-    np.multiply: reductions.prod,
+    np.add: statistical.sum,
+    np.logical_and: utility.all,
+    np.logical_or: utility.any,
+    np.maximum: statistical.max,
+    np.minimum: statistical.min,
+    np.multiply: statistical.prod,
 }
 
 

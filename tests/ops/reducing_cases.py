@@ -254,7 +254,7 @@ def quantile(draw):
 
     def expect(a):
         found = getattr(np, name)(widest(a), q, axis=axis, method=method, keepdims=keep)
-        return host(found).astype(a.dtype)
+        return host(found).astype(np.result_type(a.dtype, np.asarray(q)) if np.ndim(q) else a.dtype)
 
     eps = float(tl.finfo(dtype).eps)
     text = f'tl.{name}(x, {q}, axis={axis}, method="{method}", keepdims={keep})'

@@ -14,6 +14,7 @@ from tensorlayout.functions import arguments, searching
 from tensorlayout.functions.creation import asarray
 from tensorlayout.functions.data_types import astype
 from tensorlayout.functions.elementwise import not_equal
+from tensorlayout.functions.manipulation import broadcast_to
 from tensorlayout.tensor import Tensor
 from tensorlayout.words import refuse
 
@@ -106,3 +107,20 @@ def promoted(given: Sequence[Tensor]) -> list[Tensor]:
 def one_device(given: Iterable[Any]) -> Device | None:
     """Where the first tensor is."""
     return next((x.device for x in given if isinstance(x, Tensor)), None)
+
+
+def mask_of(name: str, a: Tensor, where: Any) -> Tensor:
+    """What `where` selects of `a`, of its shape."""
+    if not isinstance(where, Tensor):
+        where = asarray(where, device=a.device)
+    if where.dtype != dtypes.bool:
+        refuse(name, f"where must be a tensor of bool, or truths, got {where.dtype}", TypeError)
+    return broadcast_to(where, a.shape)
+
+
+def selected(name: str, a: Any, where: Any, nothing: Any) -> Tensor:
+    """`a` with `nothing` in place of what `where` does not select."""
+    a = arguments.tensor(name, a)
+    if a.dtype == dtypes.bool:
+        nothing = bool(nothing)
+    return searching.where(mask_of(name, a, where), a, nothing)

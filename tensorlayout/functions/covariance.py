@@ -1,0 +1,109 @@
+"""Covariances and correlations of variables, with NumPy's signatures."""
+
+from __future__ import annotations
+
+import math
+from typing import Any, SupportsIndex
+
+from tensorlayout import dtypes
+from tensorlayout.dtypes import as_dtype
+from tensorlayout.functions import arguments
+from tensorlayout.functions.data_types import astype
+from tensorlayout.functions.elementwise import (
+    clip,
+    conj,
+    divide,
+    multiply,
+    real,
+    sqrt,
+    subtract,
+)
+from tensorlayout.functions.extra import diag
+from tensorlayout.functions.linear_algebra import matmul
+from tensorlayout.functions.manipulation import concat, expand_dims
+from tensorlayout.functions.operands import tensors, unsupported
+from tensorlayout.functions.statistical import mean
+from tensorlayout.tensor import Tensor
+from tensorlayout.typing import ArrayLike, DTypeLike
+from tensorlayout.words import refuse
+
+__all__ = ["corrcoef", "cov"]
+
+
+def cov(
+    m: Tensor,
+    y: ArrayLike | None = None,
+    rowvar: bool = True,
+    bias: bool = False,
+    ddof: SupportsIndex | None = None,
+    fweights: None = None,
+    aweights: None = None,
+    *,
+    dtype: DTypeLike | None = None,
+) -> Tensor:
+    """The covariances of variables, each a row of `m`, or a column where `rowvar` is false.
+
+    `m`, `y`: rank 1 or 2; the variables of `y` follow those of `m`. Divided by the count less
+    `ddof`, which is 1 where not given, or 0 with `bias`; infinite or NaN where that is not
+    positive. `fweights`, `aweights` must be left out. dtypes: any; the result has the `dtype` asked
+    for, else float64, or complex128 of complex numbers. Layout: row-major. ValueError for other
+    ranks, TypeError for no tensor.
+
+    >>> import tensorlayout as tl
+    >>> tl.cov(tl.asarray([[0.0, 1.0, 2.0], [2.0, 1.0, 0.0]]))
+    Tensor([[ 1., -1.],
+            [-1.,  1.]], dtype=float64, device='cpu')
+    """
+    unsupported("cov", fweights=fweights, aweights=aweights)
+    return _covariances("cov", m, y, rowvar, bias, ddof, dtype)
+
+
+def corrcoef(
+    x: Tensor, y: ArrayLike | None = None, rowvar: bool = True, *, dtype: DTypeLike | None = None
+) -> Tensor:
+    """The correlation coefficients of variables, each a row of `x`, or a column.
+
+    `x`, `y`: rank 1 or 2; the variables of `y` follow those of `x`. `rowvar`: whether they are
+    rows. dtypes: any; the result has the `dtype` asked for, else float64, or complex128 of complex
+    numbers; from -1 to 1 where real, NaN of variables that do not vary. Layout: row-major.
+    ValueError for other ranks, TypeError for no tensor.
+
+    >>> import tensorlayout as tl
+    >>> tl.corrcoef(tl.asarray([[0.0, 1.0, 2.0], [2.0, 1.0, 0.0]]))
+    Tensor([[ 1., -1.],
+            [-1.,  1.]], dtype=float64, device='cpu')
+    """
+    found = _covariances("corrcoef", x, y, rowvar, False, None, dtype)
+    if not found.ndim:
+        return divide(found, found)
+    deviations = sqrt(real(diag(found)))
+    found = divide(divide(found, expand_dims(deviations, axis=1)), deviations)
+    return found if found.dtype.kind == "c" else clip(found, -1, 1)
+
+
+def _covariances(
+    name: str, m: Any, y: Any, rowvar: bool, bias: bool, ddof: Any, dtype: Any
+) -> Tensor:
+    rowvar = arguments.truth(name, "rowvar", rowvar)
+    less = 1 - arguments.truth(name, "bias", bias)
+    if ddof is not None:
+        less = arguments.integer(name, "ddof", ddof)
+    kind = None if dtype is None else as_dtype(dtype, f"{name}: dtype")
+    if kind is not None and not dtypes.in_category(kind, "floating-point"):
+        refuse(name, f"dtype must be floating-point, got {kind}", TypeError)
+    both = tensors(name, m) if y is None else tensors(name, m, y, weak=False)
+    x = concat([_variables(name, each, rowvar) for each in both])
+    x = astype(x, kind or dtypes.promote(x.dtype, dtypes.float64), copy=False)
+    distance = subtract(x, mean(x, axis=1, keepdims=True))
+    found = matmul(distance, (conj(distance) if x.dtype.kind == "c" else distance).mT)
+    divisor = max(x.shape[1] - less, 0)
+    found = divide(found, float(divisor)) if divisor else multiply(found, math.inf)
+    return found[0, 0] if found.shape == (1, 1) else found
+
+
+def _variables(name: str, x: Tensor, rowvar: bool) -> Tensor:
+    """A matrix with a variable in each row."""
+    if x.ndim > 2:
+        refuse(name, f"needs a rank of at most 2, got shape {x.shape}")
+    wide: Tensor = x[(None,) * (2 - x.ndim)]
+    return wide if rowvar or x.ndim < 2 else wide.mT

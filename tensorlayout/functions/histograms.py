@@ -1,0 +1,167 @@
+"""Counts of values: by integer, by bin, and the bins themselves. Signatures are NumPy's."""
+
+from __future__ import annotations
+
+import math
+from typing import Any, Literal, SupportsIndex
+
+from tensorlayout import dtypes
+from tensorlayout.functions import arguments, dispatch, statistical
+from tensorlayout.functions import elementwise as ew
+from tensorlayout.functions.creation import asarray, linspace, zeros
+from tensorlayout.functions.data_types import astype
+from tensorlayout.functions.manipulation import reshape
+from tensorlayout.functions.operands import beside, counted, ordered, tensors
+from tensorlayout.functions.searching import searchsorted
+from tensorlayout.functions.utility import any as any_
+from tensorlayout.functions.utility import diff
+from tensorlayout.layout.slots import MAX_SLOTS
+from tensorlayout.plan.library import Library
+from tensorlayout.plan.rules import check_category
+from tensorlayout.tensor import Tensor
+from tensorlayout.typing import ArrayLike
+from tensorlayout.words import refuse
+
+__all__ = ["bincount", "digitize", "histogram", "histogram_bin_edges"]
+
+
+_BINCOUNT = Library("bincount", "integral")
+_BINCOUNT_WEIGHTED = Library("bincount", "real floating")
+
+
+def bincount(
+    x: Tensor, /, weights: ArrayLike | None = None, minlength: SupportsIndex = 0
+) -> Tensor:
+    """How often each integer from 0 on occurs in `x`, of rank 1; or the sum of its `weights`.
+
+    dtypes: integral and bool. The result has as many elements as the greatest integer needs, at
+    least `minlength`: int64, or float64 with `weights`, of the shape of `x`. Layout: row-major.
+    ValueError for negative integers, another rank, or weights of another shape; TypeError for other
+    dtypes.
+
+    >>> import tensorlayout as tl
+    >>> tl.bincount(tl.asarray([0, 2, 2]), minlength=4)
+    Tensor([1, 0, 2, 0], dtype=int64, device='cpu')
+    """
+    x = counted("bincount", x)
+    check_category("integral", x.dtype)
+    least = arguments.count("bincount", "minlength", minlength)
+    if least > MAX_SLOTS:
+        refuse("bincount", f"minlength must be at most 2**63 - 1, got {arguments.shown(least)}")
+    if weights is not None:
+        weights = counted("bincount", beside("bincount", weights, x))
+    if x.ndim != 1:
+        refuse("bincount", f"needs rank 1, got shape {x.shape}")
+    if weights is not None and weights.shape != x.shape:
+        refuse("bincount", f"needs weights of the same shape, got {weights.shape} for {x.shape}")
+    if any_(ew.less(x, 0)):
+        refuse("bincount", "the integers must not be negative")
+    if x.itemsize == 8 and any_(ew.greater_equal(x, MAX_SLOTS)):  # NumPy counts past its memory
+        refuse("bincount", "the integers must be below 2**63 - 1")
+    operation, given = _BINCOUNT, [x]
+    if weights is not None:
+        operation = _BINCOUNT_WEIGHTED
+        given.append(astype(weights, dtypes.float64, copy=False))
+    found: Tensor = dispatch.library(operation, *given, minlength=least)
+    return found
+
+
+def digitize(x: Tensor, bins: ArrayLike, right: bool = False) -> Tensor:
+    """The bin of each element, int64, in a row of edges.
+
+    `bins`: of rank 1, ascending or descending. `right`: bins include their right ends, not their
+    left ones. dtypes: real numeric and bool. Layout: row-major, of the shape of `x`. ValueError for
+    `bins` of another rank or order.
+
+    >>> import tensorlayout as tl
+    >>> tl.digitize(tl.asarray([0.5, 2.0]), [0.0, 1.0, 2.0])
+    Tensor([1, 3], dtype=int64, device='cpu')
+    """
+    values, edges = (ordered("digitize", each) for each in tensors("digitize", x, bins))
+    if edges.ndim != 1:
+        refuse("digitize", f"bins must be of rank 1, got shape {edges.shape}")
+    falls = bool(any_(ew.less(edges[1:], edges[:-1])))
+    if falls and any_(ew.greater(edges[1:], edges[:-1])):
+        refuse("digitize", "bins must ascend or descend")
+    side: Literal["left", "right"] = "left" if right else "right"
+    if not falls:
+        return searchsorted(edges, values, side=side)
+    rising = asarray(edges[::-1])
+    return ew.subtract(edges.size, searchsorted(rising, values, side=side))
+
+
+def histogram_bin_edges(
+    a: Tensor, bins: Any = 10, range: Any = None, weights: Any = None
+) -> Tensor:
+    """The edges of equal bins from the least to the greatest element, or over `range`.
+
+    `bins`: how many bins, or their edges, ascending, which are returned. `range`: a pair of
+    numbers. `weights` change nothing. dtypes: real numeric and bool; the result is float64 for
+    integers. Layout: row-major. ValueError for fewer bins than one and a range that is not finite;
+    TypeError for a text.
+
+    >>> import tensorlayout as tl
+    >>> tl.histogram_bin_edges(tl.asarray([0.0, 4.0]), bins=2)
+    Tensor([0., 2., 4.], dtype=float64, device='cpu')
+    """
+    x = arguments.tensor("histogram_bin_edges", a)
+    if isinstance(bins, str):
+        refuse("histogram_bin_edges", f"bins must be a number or edges, got {bins!r}", TypeError)
+    if not isinstance(bins, int):
+        edges = beside("histogram_bin_edges", bins, x)
+        if edges.ndim != 1 or any_(ew.less(edges[1:], edges[:-1])):
+            refuse("histogram_bin_edges", "bins must be of rank 1, and ascend")
+        return edges
+    if bins < 1:
+        refuse("histogram_bin_edges", f"bins must be at least 1, got {bins}")
+    if range is not None:
+        first, last = (float(each) for each in range)
+    elif not x.size:
+        first, last = 0.0, 1.0
+    else:
+        first, last = (float(f(x)) for f in (statistical.min, statistical.max))
+    if not (math.isfinite(first) and math.isfinite(last) and first <= last):
+        refuse("histogram_bin_edges", f"the range from {first} to {last} is none of numbers")
+    if first == last:
+        first, last = first - 0.5, last + 0.5
+    kind = dtypes.float64 if x.dtype.kind in "biu" else x.dtype
+    return linspace(first, last, bins + 1, dtype=kind, device=x.device)
+
+
+def histogram(
+    a: Tensor, bins: Any = 10, range: Any = None, density: bool | None = None, weights: Any = None
+) -> tuple[Tensor, Tensor]:
+    """How many elements are in each bin, the right end of the last one included; and the edges.
+
+    `bins`, `range`: as in `histogram_bin_edges`. `weights`: of the shape of `a`; these are added
+    up, not ones. `density`: divide by the widths of the bins and the sum. dtypes: real numeric and
+    bool. Layout: row-major. ValueError for weights of another shape; TypeError for a text.
+
+    >>> import tensorlayout as tl
+    >>> tl.histogram(tl.asarray([0.0, 1.0, 4.0]), bins=2)[0]
+    Tensor([2, 1], dtype=int64, device='cpu')
+    """
+    x = reshape(arguments.tensor("histogram", a), (-1,))
+    x = astype(x, dtypes.uint8) if x.dtype == dtypes.bool else x
+    edges = histogram_bin_edges(x, bins, range)
+    number = edges.size - 1
+    if number < 1:
+        return zeros((0,), dtype=dtypes.int64, device=x.device), edges
+    first, last = edges[0], edges[-1]
+    inside = ew.logical_and(ew.greater_equal(x, first), ew.less_equal(x, last))
+    places = ew.subtract(searchsorted(edges, x[inside], side="right"), 1)
+    places = ew.minimum(places, number - 1)
+    chosen = None
+    if weights is not None:
+        weight = beside("histogram", weights, x)
+        if weight.shape != a.shape:
+            msg = f"weights must have the shape of a, {a.shape}, got {weight.shape}"
+            refuse("histogram", msg)
+        chosen = reshape(weight, (-1,))[inside]
+    counts = bincount(places, chosen, number)
+    if chosen is not None and chosen.dtype != dtypes.bool:
+        counts = astype(counts, chosen.dtype, copy=False)
+    if density:
+        widths = astype(diff(edges), dtypes.float64, copy=False)
+        return ew.divide(ew.divide(counts, widths), statistical.sum(counts)), edges
+    return counts, edges

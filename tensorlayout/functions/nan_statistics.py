@@ -1,0 +1,406 @@
+"""Statistics that leave NaN out: sums, products, extremes, positions, means, deviations.
+
+xarray, whose reductions of floats skip NaN, and Cubed call them on any array namespace that has
+them. Signatures are NumPy's. `where`, `initial` and `out` are those of the functions without
+``nan`` in their names; an element counts if it is not NaN, and `where` is true.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, SupportsIndex
+
+from tensorlayout import dtypes
+from tensorlayout.functions import arguments, statistical
+from tensorlayout.functions.data_types import astype
+from tensorlayout.functions.elementwise import (
+    divide,
+    equal,
+    greater,
+    isnan,
+    logical_and,
+    logical_not,
+    multiply,
+    sqrt,
+    subtract,
+)
+from tensorlayout.functions.manipulation import reshape
+from tensorlayout.functions.operands import check_finite, counted, mask_of, ordered, unsupported
+from tensorlayout.functions.outputs import given
+from tensorlayout.functions.reduction import reduced
+from tensorlayout.functions.searching import argmax as first_greatest
+from tensorlayout.functions.searching import count_nonzero
+from tensorlayout.functions.searching import where as where_
+from tensorlayout.functions.statistical import mean_dtype, running
+from tensorlayout.functions.utility import any as any_
+from tensorlayout.plan.reduce import Reduce
+from tensorlayout.plan.scan import Scan
+from tensorlayout.tensor import Tensor
+from tensorlayout.typing import ArrayLike, Axis, DTypeLike, Real, Scalar
+from tensorlayout.words import refuse
+
+__all__ = [
+    "nanargmax",
+    "nanargmin",
+    "nancumprod",
+    "nancumsum",
+    "nanmax",
+    "nanmean",
+    "nanmin",
+    "nanprod",
+    "nanstd",
+    "nansum",
+    "nanvar",
+]
+
+_NANMIN = Reduce("nanmin", "real numeric", "nanmin", identity=False)
+_NANMAX = Reduce("nanmax", "real numeric", "nanmax", identity=False)
+_NANMEAN = Reduce("nanmean", "numeric", "sum", "sum")
+_NANVAR = Reduce("nanvar", "real numeric", "sum", "sum")
+_NANSTD = Reduce("nanstd", "real numeric", "sum", "sum")
+_NANARGMIN = Reduce("nanargmin", "real numeric", "nanmin", identity=False, single=True)
+_NANARGMAX = Reduce("nanargmax", "real numeric", "nanmax", identity=False, single=True)
+_NANCUMSUM = Scan("nancumsum", "numeric", "sum", "sum")
+_NANCUMPROD = Scan("nancumprod", "numeric", "prod", "sum")
+
+
+def _filled(name: str, a: Any, value: int) -> Tensor:
+    """Return `a` with `value` in place of NaN."""
+    x = arguments.tensor(name, a)
+    return where_(isnan(x), value, x) if _may_hold_nan(x) else x
+
+
+def _may_hold_nan(x: Tensor) -> bool:
+    return dtypes.in_category(x.dtype, "floating-point")
+
+
+def _counted(name: str, a: Any, where: Any) -> tuple[Tensor, Any]:
+    """Return `a`, bool as int64, and the mask of the elements that count; None for all."""
+    x = counted(name, a)
+    chosen = None if where is None or where is True else mask_of(name, x, where)
+    if not _may_hold_nan(x):
+        return x, chosen
+    numbers = logical_not(isnan(x))
+    return x, numbers if chosen is None else logical_and(numbers, chosen)
+
+
+def nansum(
+    a: Tensor,
+    axis: Axis = None,
+    dtype: DTypeLike | None = None,
+    out: Tensor | None = None,
+    keepdims: bool = False,
+    initial: Scalar | None = None,
+    where: ArrayLike | None = None,
+) -> Tensor:
+    """The sum of the elements along `axis` that are not NaN; 0 of none.
+
+    dtypes: numeric and bool. Result: that of `a` (integers and bool become int64, unsigned ones
+    uint64), or the `dtype` asked for. `keepdims`: the axes stay, of size 1. `where`, `initial`: as
+    in `sum`; `out`: receives the result. Layout: packed in the input's order. TypeError for an axis
+    or a dtype that is none; ValueError (AxisError) for an axis outside the rank, or named twice.
+
+    >>> import tensorlayout as tl
+    >>> tl.nansum(tl.asarray([1.0, tl.nan, 3.0]))
+    Tensor(4.0, dtype=float64, device='cpu')
+    """
+    x = _filled("nansum", a, 0)
+    return statistical.sum(x, axis, dtype, out, keepdims, initial, where)
+
+
+def nanprod(
+    a: Tensor,
+    axis: Axis = None,
+    dtype: DTypeLike | None = None,
+    out: Tensor | None = None,
+    keepdims: bool = False,
+    initial: Scalar | None = None,
+    where: ArrayLike | None = None,
+) -> Tensor:
+    """The product of the elements along `axis` that are not NaN; 1 of none.
+
+    dtypes: numeric and bool. Result: that of `a` (integers and bool become int64, unsigned ones
+    uint64), or the `dtype` asked for. `keepdims`: the axes stay, of size 1. `where`, `initial`: as
+    in `prod`; `out`: receives the result. Layout: packed in the input's order. TypeError for an
+    axis or a dtype that is none; ValueError (AxisError) for an axis outside the rank, or named
+    twice.
+
+    >>> import tensorlayout as tl
+    >>> tl.nanprod(tl.asarray([[2.0, tl.nan, 4.0]]), axis=1)
+    Tensor([8.], dtype=float64, device='cpu')
+    """
+    x = _filled("nanprod", a, 1)
+    return statistical.prod(x, axis, dtype, out, keepdims, initial, where)
+
+
+def nanmin(
+    a: Tensor,
+    axis: Axis = None,
+    out: Tensor | None = None,
+    keepdims: bool = False,
+    initial: Scalar | None = None,
+    where: ArrayLike | None = None,
+) -> Tensor:
+    """The least element along `axis` that is not NaN; NaN if all are. -0 is less than +0.
+
+    dtypes: real numeric, kept. `axis`: one, several, or None for all; `keepdims`: these stay, of
+    size 1. `where`, `initial`: as in `min`; `out`: receives the result. Layout: packed in the
+    input's order. ValueError of no elements, and (AxisError) for an axis outside the rank;
+    TypeError for other dtypes.
+
+    >>> import tensorlayout as tl
+    >>> tl.nanmin(tl.asarray([[tl.nan, 7.0, 3.0]]), axis=1)
+    Tensor([3.], dtype=float64, device='cpu')
+    """
+    return _extreme(_NANMIN, statistical.min, a, axis, out, keepdims, initial, where)
+
+
+def nanmax(
+    a: Tensor,
+    axis: Axis = None,
+    out: Tensor | None = None,
+    keepdims: bool = False,
+    initial: Scalar | None = None,
+    where: ArrayLike | None = None,
+) -> Tensor:
+    """The greatest element along `axis` that is not NaN; NaN if all are. -0 is less than +0.
+
+    dtypes: real numeric, kept. `axis`: one, several, or None for all; `keepdims`: these stay, of
+    size 1. `where`, `initial`: as in `max`; `out`: receives the result. Layout: packed in the
+    input's order. ValueError of no elements, and (AxisError) for an axis outside the rank;
+    TypeError for other dtypes.
+
+    >>> import tensorlayout as tl
+    >>> tl.nanmax(tl.asarray([[1.0, tl.nan], [tl.nan, tl.nan]]), axis=1)
+    Tensor([ 1., nan], dtype=float64, device='cpu')
+    """
+    return _extreme(_NANMAX, statistical.max, a, axis, out, keepdims, initial, where)
+
+
+def _extreme(
+    operation: Reduce,
+    of_all: Callable[..., Tensor],
+    a: Any,
+    axis: Axis,
+    out: Tensor | None,
+    keepdims: bool,
+    initial: Any,
+    where: Any,
+) -> Tensor:
+    """Carry out a minimum or maximum; an `initial` of NaN counts as none."""
+    name, x = operation.name, arguments.tensor(operation.name, a)
+    if x.dtype.kind == "f" and initial != initial:
+        initial = None
+    if initial is not None or (where is not None and where is not True):
+        check_finite(name, initial, x.dtype)
+        chosen = _counted(name, x, where)[1]
+        return of_all(x, axis, out, keepdims, initial, chosen)
+    if x.dtype == dtypes.bool:
+        return of_all(x, axis, out, keepdims)
+    return given(name, reduced(operation, x, axis, keepdims), out)
+
+
+def nanargmin(
+    a: Tensor,
+    axis: SupportsIndex | None = None,
+    out: Tensor | None = None,
+    *,
+    keepdims: bool = False,
+) -> Tensor:
+    """The position of the first least element that is not NaN.
+
+    dtypes: real numeric; the result is int64. `axis`: None numbers all elements in row-major index
+    order; `keepdims`: the axes stay, of size 1. `out`: receives the result. Layout: packed in the
+    input's order. ValueError where all are NaN, and (AxisError) for an axis outside the rank;
+    TypeError for other dtypes.
+
+    >>> import tensorlayout as tl
+    >>> tl.nanargmin(tl.asarray([tl.nan, 7.0, 3.0]))
+    Tensor(2, dtype=int64, device='cpu')
+    """
+    return given("nanargmin", _position(_NANARGMIN, a, axis, keepdims), out)
+
+
+def nanargmax(
+    a: Tensor,
+    axis: SupportsIndex | None = None,
+    out: Tensor | None = None,
+    *,
+    keepdims: bool = False,
+) -> Tensor:
+    """The position of the first greatest element that is not NaN.
+
+    dtypes: real numeric; the result is int64. `axis`: None numbers all elements in row-major index
+    order; `keepdims`: the axes stay, of size 1. `out`: receives the result. Layout: packed in the
+    input's order. ValueError where all are NaN, and (AxisError) for an axis outside the rank;
+    TypeError for other dtypes.
+
+    >>> import tensorlayout as tl
+    >>> tl.nanargmax(tl.asarray([1.0, tl.nan, 3.0]))
+    Tensor(2, dtype=int64, device='cpu')
+    """
+    return given("nanargmax", _position(_NANARGMAX, a, axis, keepdims), out)
+
+
+def _position(operation: Reduce, a: Any, axis: SupportsIndex | None, keepdims: bool) -> Tensor:
+    """Where the extreme is: the first element equal to it."""
+    x = ordered(operation.name, a)
+    kept = arguments.truth(operation.name, "keepdims", keepdims)
+    best = reduced(operation, x, axis, keepdims=True)
+    if _may_hold_nan(x) and any_(isnan(best)):
+        refuse(operation.name, f"all elements along axis {axis} are NaN")
+    return first_greatest(astype(equal(x, best), dtypes.uint8), axis=axis, keepdims=kept)
+
+
+def nanmean(
+    a: Tensor,
+    axis: Axis = None,
+    dtype: DTypeLike | None = None,
+    out: Tensor | None = None,
+    keepdims: bool = False,
+    *,
+    where: ArrayLike | None = None,
+) -> Tensor:
+    """The mean of the elements along `axis` that are not NaN; NaN of none.
+
+    dtypes: numeric. `axis`: one, several, or None for all; `keepdims`: these stay, of size 1.
+    `dtype`: that of `a`, float64 for integers, or the floating-point one asked for; worked
+    out in float64 and rounded once. `where`: the elements that
+    count; `out`: receives the result. Layout: packed in the input's order. TypeError for any other
+    dtype, ValueError (AxisError) for an axis outside the rank.
+
+    >>> import tensorlayout as tl
+    >>> tl.nanmean(tl.asarray([[1.0, tl.nan, 3.0]]), axis=1)
+    Tensor([2.], dtype=float64, device='cpu')
+    """
+    x, chosen = _counted("nanmean", a, where)
+    if where is not None and where is not True:
+        return statistical.mean(x, axis, dtype, out, keepdims, where=chosen)
+    total, count = _total(_NANMEAN, x, axis, keepdims)
+    found = astype(divide(total, count), mean_dtype("nanmean", x, dtype), copy=False)
+    return given("nanmean", found, out)
+
+
+def _total(operation: Reduce, x: Tensor, axis: Axis, keepdims: bool) -> tuple[Tensor, Tensor]:
+    """The sum of what is not NaN, in float64 or complex128, and how many that are, in float64."""
+    wide = dtypes.complex128 if x.dtype.kind == "c" else dtypes.float64
+    filled = _filled(operation.name, x, 0)
+    if dtypes.in_category(x.dtype, "integral"):
+        filled = astype(filled, wide)
+    total = reduced(operation, filled, axis, keepdims, wide)
+    count = count_nonzero(equal(x, x), axis=axis, keepdims=keepdims)
+    return total, astype(count, dtypes.float64)
+
+
+def nanvar(
+    a: Tensor,
+    axis: Axis = None,
+    dtype: DTypeLike | None = None,
+    out: Tensor | None = None,
+    ddof: Real = 0,
+    keepdims: bool = False,
+    *,
+    where: ArrayLike | None = None,
+    mean: Tensor | None = None,
+    correction: Real | None = None,
+) -> Tensor:
+    """The variance of the elements along `axis` that are not NaN.
+
+    `ddof`, or `correction`: what the count in the divisor is reduced by; NaN where nothing is left
+    of it. `axis`: one, several, or None for all; `keepdims`: these stay, of size 1. dtypes: real
+    numeric. Result: that of `a`, float64 for integers, or the floating-point `dtype` asked for.
+    `out`: receives the result; `mean` and `where` must be left out. Layout: packed in the input's
+    order. TypeError for other dtypes, ValueError (AxisError) for an axis outside the rank.
+
+    >>> import tensorlayout as tl
+    >>> tl.nanvar(tl.asarray([[1.0, tl.nan, 5.0]]), axis=1)
+    Tensor([4.], dtype=float64, device='cpu')
+    """
+    unsupported("nanvar", mean=mean, where=None if where is True else where)
+    x, less = counted("nanvar", a), ddof if correction is None else correction
+    found = _variance(_NANVAR, x, axis, less, keepdims)
+    return given("nanvar", astype(found, mean_dtype("nanvar", x, dtype)), out)
+
+
+def nanstd(
+    a: Tensor,
+    axis: Axis = None,
+    dtype: DTypeLike | None = None,
+    out: Tensor | None = None,
+    ddof: Real = 0,
+    keepdims: bool = False,
+    *,
+    where: ArrayLike | None = None,
+    mean: Tensor | None = None,
+    correction: Real | None = None,
+) -> Tensor:
+    """The standard deviation of the elements along `axis` that are not NaN.
+
+    `ddof`, or `correction`: what the count in the divisor is reduced by; NaN where nothing is left
+    of it. `axis`: one, several, or None for all; `keepdims`: these stay, of size 1. dtypes: real
+    numeric. Result: that of `a`, float64 for integers, or the floating-point `dtype` asked for.
+    `out`: receives the result; `mean` and `where` must be left out. Layout: packed in the input's
+    order. TypeError for other dtypes, ValueError (AxisError) for an axis outside the rank.
+
+    >>> import tensorlayout as tl
+    >>> tl.nanstd(tl.asarray([[1.0, tl.nan, 5.0]]), axis=1)
+    Tensor([2.], dtype=float64, device='cpu')
+    """
+    unsupported("nanstd", mean=mean, where=None if where is True else where)
+    x, less = counted("nanstd", a), ddof if correction is None else correction
+    found = sqrt(_variance(_NANSTD, x, axis, less, keepdims))
+    return given("nanstd", astype(found, mean_dtype("nanstd", x, dtype)), out)
+
+
+def _variance(operation: Reduce, x: Tensor, axis: Axis, less: Real, keepdims: bool) -> Tensor:
+    name = operation.name
+    reduction = arguments.as_float(name, arguments.real(name, "correction", less))
+    total, count = _total(operation, x, axis, keepdims=True)
+    distance = subtract(astype(x, dtypes.float64), divide(total, count))
+    if _may_hold_nan(x):  # that of an infinity is NaN too, and stays
+        distance = where_(isnan(x), 0.0, distance)
+    squares = reduced(operation, multiply(distance, distance), axis, keepdims)
+    divisor = subtract(count if keepdims else reshape(count, squares.shape), reduction)
+    return divide(squares, where_(greater(divisor, 0), divisor, float("nan")))
+
+
+def nancumsum(
+    a: Tensor,
+    axis: SupportsIndex | None = None,
+    dtype: DTypeLike | None = None,
+    out: Tensor | None = None,
+) -> Tensor:
+    """The running sums along `axis`, or of all elements in index order; NaN counts as 0.
+
+    dtypes: numeric and bool. Result: that of `a` (integers and bool become int64, unsigned ones
+    uint64), or the `dtype` asked for. `out`: receives the result. Layout: packed in the input's
+    order. TypeError for an axis or a dtype that is none; ValueError (AxisError) for an axis outside
+    the rank.
+
+    >>> import tensorlayout as tl
+    >>> tl.nancumsum(tl.asarray([2.0, tl.nan, 3.0]))
+    Tensor([2., 2., 5.], dtype=float64, device='cpu')
+    """
+    found = running(_NANCUMSUM, _filled("nancumsum", a, 0), axis, dtype)
+    return given("nancumsum", found, out)
+
+
+def nancumprod(
+    a: Tensor,
+    axis: SupportsIndex | None = None,
+    dtype: DTypeLike | None = None,
+    out: Tensor | None = None,
+) -> Tensor:
+    """The running products along `axis`, or of all elements in index order; NaN counts as 1.
+
+    dtypes: numeric and bool. Result: that of `a` (integers and bool become int64, unsigned ones
+    uint64), or the `dtype` asked for. `out`: receives the result. Layout: packed in the input's
+    order. TypeError for an axis or a dtype that is none; ValueError (AxisError) for an axis outside
+    the rank.
+
+    >>> import tensorlayout as tl
+    >>> tl.nancumprod(tl.asarray([2.0, tl.nan, 3.0]))
+    Tensor([2., 2., 6.], dtype=float64, device='cpu')
+    """
+    found = running(_NANCUMPROD, _filled("nancumprod", a, 1), axis, dtype)
+    return given("nancumprod", found, out)

@@ -1,0 +1,276 @@
+"""Medians, quantiles and percentiles, with NumPy's signatures."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from tensorlayout import dtypes
+from tensorlayout.exchange.numpy import shortage
+from tensorlayout.functions import arguments, dispatch
+from tensorlayout.functions.data_types import astype
+from tensorlayout.functions.manipulation import broadcast_to, expand_dims, reshape, squeeze
+from tensorlayout.functions.operands import counted, unsupported
+from tensorlayout.functions.outputs import given
+from tensorlayout.functions.statistical import mean_dtype
+from tensorlayout.functions.transfers import on_host
+from tensorlayout.layout.checks import MAX_RANK
+from tensorlayout.plan.reduce import DISCRETE, QUANTILE_METHODS, QuantileMethod, Reduce
+from tensorlayout.tensor import Tensor
+from tensorlayout.typing import Array, Axis, Real
+from tensorlayout.words import refuse
+
+__all__ = [
+    "median",
+    "nanmedian",
+    "nanpercentile",
+    "nanquantile",
+    "percentile",
+    "quantile",
+]
+
+_QUANTILES = {
+    name: Reduce(name, "real numeric", "quantile")
+    for name in (
+        *("median", "nanmedian", "nanpercentile", "nanquantile", "percentile", "quantile"),
+    )
+}
+
+_HALF = np.asarray(0.5)
+
+# Numbers from 0 to 1, or to 100, in any arrangement.
+Fractions = Tensor | Real | Sequence[Real | Sequence[Real]]
+
+
+def median(
+    a: Tensor,
+    axis: Axis = None,
+    out: Tensor | None = None,
+    overwrite_input: bool = False,
+    keepdims: bool = False,
+) -> Tensor:
+    """The middle of the elements along `axis`, or the mean of the two; NaN of none or if one is.
+
+    dtypes: real numeric and bool. Result: that of `a`, float64 for integers. `axis`: one, several,
+    or None for all; `keepdims`: these stay, of size 1. `out`: receives the result;
+    `overwrite_input` changes nothing. Layout: packed in the input's order. TypeError for other
+    dtypes, ValueError (AxisError) for an axis outside the rank.
+
+    >>> import tensorlayout as tl
+    >>> tl.median(tl.asarray([[1.0, 9.0, 2.0], [4.0, 4.0, 8.0]]), axis=1)
+    Tensor([2., 4.], dtype=float64, device='cpu')
+    """
+    x = counted("median", a)
+    return given("median", _quantiles("median", x, _HALF, axis, "linear", keepdims), out)
+
+
+def nanmedian(
+    a: Tensor,
+    axis: Axis = None,
+    out: Tensor | None = None,
+    overwrite_input: bool = False,
+    keepdims: bool = False,
+) -> Tensor:
+    """The median of the elements along `axis` that are not NaN; NaN of none.
+
+    dtypes: real numeric and bool. Result: that of `a`, float64 for integers. `axis`: one, several,
+    or None for all; `keepdims`: these stay, of size 1. `out`: receives the result;
+    `overwrite_input` changes nothing. Layout: packed in the input's order. TypeError for other
+    dtypes, ValueError (AxisError) for an axis outside the rank.
+
+    >>> import tensorlayout as tl
+    >>> tl.nanmedian(tl.asarray([[8.0, tl.nan, 1.0, 3.0]]), axis=1)
+    Tensor([3.], dtype=float64, device='cpu')
+    """
+    x = counted("nanmedian", a)
+    return given("nanmedian", _quantiles("nanmedian", x, _HALF, axis, "linear", keepdims), out)
+
+
+def quantile(
+    a: Tensor,
+    q: Fractions,
+    axis: Axis = None,
+    out: Tensor | None = None,
+    overwrite_input: bool = False,
+    method: QuantileMethod = "linear",
+    keepdims: bool = False,
+    *,
+    weights: Any = None,
+) -> Tensor:
+    """The values below which fractions `q` of the elements along `axis` lie; NaN if one is.
+
+    `q`: a number from 0 to 1, or a sequence or tensor of them, whose dimensions come first in the
+    result. `method`: what to do between elements, by NumPy's names (the continuous ones, and
+    ``lower``, ``higher``, ``nearest``, ``midpoint``). `keepdims`: the axes stay, of size 1. dtypes:
+    real numeric. Result: that of `a`; float64 for integers, unless the method is ``lower``,
+    ``higher`` or ``nearest``, which give elements as they are. `out`: receives the
+    result; `overwrite_input` changes nothing;
+    `weights` must be left out. Layout: packed in the input's order,
+    the dimensions of `q` slowest. ValueError for other `q` or methods, TypeError for other dtypes,
+    IndexError where such a method finds no integers.
+
+    >>> import tensorlayout as tl
+    >>> tl.quantile(tl.asarray([1.0, 2.0, 3.0, 4.0]), [0.25, 0.5])
+    Tensor([1.75, 2.5 ], dtype=float64, device='cpu')
+    """
+    return _of_fractions("quantile", a, q, 1, axis, out, method, keepdims, weights)
+
+
+def nanquantile(
+    a: Tensor,
+    q: Fractions,
+    axis: Axis = None,
+    out: Tensor | None = None,
+    overwrite_input: bool = False,
+    method: QuantileMethod = "linear",
+    keepdims: bool = False,
+    *,
+    weights: Any = None,
+) -> Tensor:
+    """The values below which fractions `q` of the elements that are not NaN lie; NaN of none.
+
+    `q`: a number from 0 to 1, or a sequence or tensor of them, whose dimensions come first in the
+    result. `axis`, `method`, `keepdims` and the dtype of the result are those of `quantile`.
+    dtypes: real numeric. `out`: receives the
+    result; `overwrite_input` changes nothing;
+    `weights` must be left out. Layout: packed in the input's order, the dimensions of `q` slowest.
+    ValueError for other `q` or methods, TypeError for other dtypes, IndexError as `quantile`.
+
+    >>> import tensorlayout as tl
+    >>> tl.nanquantile(tl.asarray([[1.0, tl.nan, 3.0]]), 0.5, axis=1)
+    Tensor([2.], dtype=float64, device='cpu')
+    """
+    return _of_fractions("nanquantile", a, q, 1, axis, out, method, keepdims, weights)
+
+
+def percentile(
+    a: Tensor,
+    q: Fractions,
+    axis: Axis = None,
+    out: Tensor | None = None,
+    overwrite_input: bool = False,
+    method: QuantileMethod = "linear",
+    keepdims: bool = False,
+    *,
+    weights: Any = None,
+) -> Tensor:
+    """The values below which `q` percent of the elements along `axis` lie; NaN if one is.
+
+    `q`: a number from 0 to 100, or a sequence or tensor of them. `axis`, `method`, `keepdims`,
+    `out`, `overwrite_input`, `weights`, dtypes, errors (ValueError, TypeError, IndexError) and the
+    layout of the result are those of `quantile`.
+
+    >>> import tensorlayout as tl
+    >>> tl.percentile(tl.asarray([1.0, 2.0, 3.0, 4.0]), [25, 50])
+    Tensor([1.75, 2.5 ], dtype=float64, device='cpu')
+    """
+    return _of_fractions("percentile", a, q, 100, axis, out, method, keepdims, weights)
+
+
+def nanpercentile(
+    a: Tensor,
+    q: Fractions,
+    axis: Axis = None,
+    out: Tensor | None = None,
+    overwrite_input: bool = False,
+    method: QuantileMethod = "linear",
+    keepdims: bool = False,
+    *,
+    weights: Any = None,
+) -> Tensor:
+    """The values below which `q` percent of the elements that are not NaN lie; NaN of none.
+
+    `q`: a number from 0 to 100, or a sequence or tensor of them. `axis`, `method`, `keepdims`,
+    `out`, `overwrite_input`, `weights`, dtypes, errors (ValueError, TypeError, IndexError) and the
+    layout of the result are those of `quantile`.
+
+    >>> import tensorlayout as tl
+    >>> tl.nanpercentile(tl.asarray([1.0, tl.nan, 3.0]), 50)
+    Tensor(2.0, dtype=float64, device='cpu')
+    """
+    return _of_fractions("nanpercentile", a, q, 100, axis, out, method, keepdims, weights)
+
+
+def _of_fractions(
+    name: str,
+    a: Any,
+    q: Any,
+    whole: int,
+    axis: Axis,
+    out: Tensor | None,
+    method: str,
+    keepdims: bool,
+    weights: Any,
+) -> Tensor:
+    """Carry out a call whose `q` counts from 0 to `whole`."""
+    unsupported(name, weights=weights)
+    x, numbers = arguments.tensor(name, a), _numbers(name, q)
+    if np.ndim(numbers) and method not in DISCRETE and x.dtype.kind == "f":
+        kind = np.result_type(numbers, np.float32) if whole != 1 else numbers.dtype
+        x = astype(x, dtypes.promote(x.dtype, kind), copy=False)
+    fractions = np.true_divide(numbers, whole, dtype=np.float64)
+    if not ((fractions >= 0) & (fractions <= 1)).all():
+        refuse(name, f"q must be from 0 to {whole}, got {arguments.shown(q)}")
+    return given(name, _quantiles(name, x, fractions, axis, method, keepdims), out)
+
+
+def _quantiles(
+    name: str, x: Tensor, fractions: Array, axis: Axis, method: str, keepdims: bool
+) -> Tensor:
+    known = f"one of {', '.join(QUANTILE_METHODS)}"
+    arguments.choice(name, "method", method, known, QUANTILE_METHODS)
+    dims = arguments.dims(name, axis, x.ndim)
+    kept = arguments.truth(name, "keepdims", keepdims)
+    exact = method in DISCRETE
+    if (
+        exact
+        and not dtypes.in_category(x.dtype, "floating-point")
+        and any(x.shape[d] == 0 for d in dims)
+    ):
+        msg = f"no elements along axis {dims} of shape {x.shape}, and {x.dtype} has no NaN"
+        refuse(name, msg, IndexError)
+    if x.ndim == MAX_RANK:
+        return _quantiles_of_most_dims(name, x, fractions, dims, method, kept)
+    # A new first dimension, over the fractions, that repeats `x` by stride 0: then a reduction
+    # gives them all, in one pass and in the order of `x`.
+    wide = broadcast_to(x, (fractions.size, *x.shape))
+    static = (tuple(fractions.ravel().tolist()), method, name.startswith("nan"))
+    inner = tuple(d + 1 for d in dims)
+    key = (wide._spec, inner, kept, x.dtype if exact else mean_dtype(name, x, None), *static)
+    found = dispatch.call(_QUANTILES[name], key, (wide,))
+    return squeeze(found, 0) if fractions.ndim == 0 else _led_by(found, fractions.shape)
+
+
+def _quantiles_of_most_dims(
+    name: str, x: Tensor, fractions: Any, dims: tuple[int, ...], method: str, keepdims: bool
+) -> Tensor:
+    """Drop a dimension of size 1, to make room for the fractions: of 64, two have that size."""
+    spare = next(d for d, n in enumerate(x.shape) if n == 1 and dims != (d,))
+    rest = tuple(d - (d > spare) for d in dims if d != spare)
+    found = _quantiles(name, squeeze(x, spare), fractions, rest, method, keepdims)
+    if spare in dims and not keepdims:
+        return found
+    place = spare if keepdims else spare - sum(d < spare for d in dims)
+    return expand_dims(found, axis=place + fractions.ndim)
+
+
+def _numbers(name: str, q: Any) -> Array:
+    """Return `q`, a real number or numbers in any arrangement, as an array."""
+    try:
+        numbers = np.asarray(on_host(q) if isinstance(q, Tensor) else q)
+    except MemoryError as error:
+        raise MemoryError(shortage(error)) from None
+    except (TypeError, ValueError):  # lists of several lengths
+        numbers = np.empty(0, object)
+    if numbers.dtype.kind == "V":  # bfloat16
+        numbers = numbers.astype(np.float64)
+    if numbers.dtype.kind not in "biuf":
+        refuse(name, f"q must be a real number, or several, got {arguments.shown(q)}", TypeError)
+    return numbers
+
+
+def _led_by(found: Tensor, shape: tuple[int, ...]) -> Tensor:
+    """The first dimension split into `shape`: a view, as it is the slowest."""
+    return found if len(shape) == 1 else reshape(found, (*shape, *found.shape[1:]))

@@ -1,0 +1,74 @@
+"""How reductions and scans are called: arguments checked, the plan found, the plan run."""
+
+from __future__ import annotations
+
+import functools
+from typing import Any, SupportsIndex
+
+from tensorlayout import dtypes
+from tensorlayout.dtypes import as_dtype
+from tensorlayout.functions import arguments, dispatch
+from tensorlayout.plan.copy import Copy
+from tensorlayout.plan.reduce import Reduce
+from tensorlayout.plan.run import prepared
+from tensorlayout.plan.scan import Scan
+from tensorlayout.tensor import Tensor
+from tensorlayout.typing import Axis
+from tensorlayout.words import REFUSALS, refuse
+
+# By `dtype`, before adding up, in the name of a function.
+_conversion = functools.cache(Copy)
+
+
+def _in_dtype(name: str, x: Tensor, dtype: Any) -> tuple[Tensor, dtypes.DType | None]:
+    """The dtype asked for, and `x`, in that dtype if it is of another kind."""
+    if dtype is None:
+        return x, None
+    kind = as_dtype(dtype, f"{name}: dtype")
+    if not dtypes.in_category(kind, "numeric"):
+        refuse(name, f"dtype must be numeric, got {kind}", TypeError)
+    if dtypes.kind_of(kind) != dtypes.kind_of(dtypes.promote(x.dtype, kind)):
+        x = dispatch.call(_conversion(name), (x._spec, None, kind), (x,))
+    return x, kind
+
+
+def reduced(
+    operation: Reduce, x: Tensor, axis: Axis, keepdims: bool, dtype: Any = None, *static: Any
+) -> Tensor:
+    """Carry out a reduction."""
+    if (
+        (type(x) is Tensor and dtype is None and type(keepdims) is bool)
+        and (axis is None or type(axis) is int)
+        and not dispatch.watched
+    ):  # nothing needs a look
+        try:
+            return prepared(operation, x._spec, axis, keepdims, None, *static)(x)
+        except REFUSALS as error:
+            raise dispatch.refused(operation, error) from None
+    name = operation.name
+    x, kind = _in_dtype(name, arguments.tensor(name, x), dtype)
+    if not operation.single:
+        axis = arguments.integers(axis, name)
+    elif axis is not None:
+        axis = arguments.integer(name, "axis", axis)
+    kept = arguments.truth(name, "keepdims", keepdims)
+    return dispatch.call(operation, (x._spec, axis, kept, kind, *static), (x,))
+
+
+def scanned(
+    operation: Scan, x: Tensor, axis: SupportsIndex | None, dtype: Any, include_initial: bool
+) -> Tensor:
+    """Carry out a scan."""
+    if type(x) is Tensor and type(axis) is int and dtype is None and type(include_initial) is bool:
+        key = (x._spec, axis, include_initial, include_initial, None)
+        return dispatch.call(operation, key, (x,))
+    name = operation.name
+    x = arguments.tensor(name, x)
+    if axis is None:
+        if x.ndim != 1:
+            refuse(name, f"axis must be given for a tensor of rank {x.ndim}")
+        axis = 0
+    dim = arguments.integer(name, "axis", axis)
+    x, kind = _in_dtype(name, x, dtype)
+    initial = arguments.truth(name, "include_initial", include_initial)
+    return dispatch.call(operation, (x._spec, dim, initial, initial, kind), (x,))

@@ -37,6 +37,7 @@ from tensorlayout.dtypes import (
     uint64,
 )
 from tensorlayout.files import *
+from tensorlayout.functions.aliases import *
 from tensorlayout.functions.constants import *
 from tensorlayout.functions.covariance import *
 from tensorlayout.functions.creation import *
@@ -157,6 +158,7 @@ __all__ += _files.__all__
 __all__ += _chapters.extra.__all__
 __all__ += _chapters.extra_quantizing.__all__
 __all__ += _chapters.extra_scattering.__all__
+__all__ += _chapters.aliases.__all__
 __all__ += _chapters.constants.__all__
 __all__ += _chapters.covariance.__all__
 __all__ += _chapters.creation.__all__
@@ -197,7 +199,6 @@ def _late(name: str) -> _Any:
 
 
 _absent = _spellings.of_module(__name__, __all__)
-_spellings.bind(Tensor)
 _calling.guard(globals(), __all__)
 _follow("dask.array", "tensorlayout.dask")
 _follow("autoray", "tensorlayout.autoray")

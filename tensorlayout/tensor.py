@@ -24,10 +24,11 @@ from tensorlayout.typing import (
     Key,
     NumpyOperand,
     Operand,
-    Real,
-    Scalar,
 )
 from tensorlayout.words import cut
+
+if TYPE_CHECKING:  # the signatures of methods; nothing above is imported when the package runs
+    from tensorlayout.functions import elementwise, searching, statistical, utility
 
 _interned: Interned[TensorSpec] = Interned()
 
@@ -199,94 +200,21 @@ class Tensor:
         @imag.setter
         def imag(self, value: ArrayLike) -> None: ...
 
-        def sum(
-            self,
-            axis: Axis = None,
-            dtype: DTypeLike | None = None,
-            out: Tensor | None = None,
-            keepdims: bool = False,
-            initial: Scalar | None = None,
-            where: ArrayLike | None = None,
-        ) -> Tensor: ...
-
-        prod = sum
-
-        def max(
-            self,
-            axis: Axis = None,
-            out: Tensor | None = None,
-            keepdims: bool = False,
-            initial: Scalar | None = None,
-            where: ArrayLike | None = None,
-        ) -> Tensor: ...
-
-        min = max
-
-        def any(
-            self,
-            axis: Axis = None,
-            out: Tensor | None = None,
-            keepdims: bool = False,
-            *,
-            where: ArrayLike | None = None,
-        ) -> Tensor: ...
-
-        all = any
-
-        def argmax(
-            self,
-            axis: SupportsIndex | None = None,
-            out: Tensor | None = None,
-            *,
-            keepdims: bool = False,
-        ) -> Tensor: ...
-
-        argmin = argmax
-
-        def mean(
-            self,
-            axis: Axis = None,
-            dtype: DTypeLike | None = None,
-            out: Tensor | None = None,
-            keepdims: bool = False,
-            *,
-            where: ArrayLike | None = None,
-        ) -> Tensor: ...
-        def var(
-            self,
-            axis: Axis = None,
-            dtype: DTypeLike | None = None,
-            out: Tensor | None = None,
-            ddof: Real = 0,
-            keepdims: bool = False,
-            *,
-            where: ArrayLike | None = None,
-            mean: Tensor | None = None,
-            correction: Real | None = None,
-        ) -> Tensor: ...
-
-        std = var
-
-        def cumsum(
-            self,
-            axis: SupportsIndex | None = None,
-            dtype: DTypeLike | None = None,
-            out: Tensor | None = None,
-        ) -> Tensor: ...
-
-        cumprod = cumsum
-
-        def cumulative_sum(
-            self,
-            /,
-            *,
-            axis: SupportsIndex | None = None,
-            dtype: DTypeLike | None = None,
-            out: Tensor | None = None,
-            include_initial: bool = False,
-        ) -> Tensor: ...
-
-        cumulative_prod = cumulative_sum
+        sum = statistical.sum
+        prod = statistical.prod
+        mean = statistical.mean
+        var = statistical.var
+        std = statistical.std
+        max = statistical.max
+        min = statistical.min
+        any = utility.any
+        all = utility.all
+        argmax = searching.argmax
+        argmin = searching.argmin
+        cumsum = statistical.cumsum
+        cumprod = statistical.cumprod
+        cumulative_sum = statistical.cumulative_sum
+        cumulative_prod = statistical.cumulative_prod
 
         def reshape(
             self, /, *shape: Integers, order: str = "C", copy: bool | None = None
@@ -334,9 +262,9 @@ class Tensor:
             max: ArrayLike | None = None,
         ) -> Tensor: ...
         def round(self, decimals: SupportsIndex = 0, out: Tensor | None = None) -> Tensor: ...
-        def conj(self, /) -> Tensor: ...
+        conj = elementwise.conj
 
-        conjugate = conj
+        conjugate = elementwise.conj
 
         def take(
             self,

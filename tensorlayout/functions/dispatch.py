@@ -7,13 +7,12 @@ one look-up of the plan, one call.
 from __future__ import annotations
 
 import functools
-import inspect
 from collections.abc import Callable
-from typing import Any, Protocol, TypeVar, overload
+from typing import Any
 
 import numpy as np
 
-from tensorlayout.calling import bare, misfit
+from tensorlayout.calling import bare
 from tensorlayout.devices import CPU
 from tensorlayout.dtypes import SCALARS, DType, promote, same_kind
 from tensorlayout.exchange.numpy import shortage
@@ -33,7 +32,6 @@ from tensorlayout.plan.library import Library
 from tensorlayout.plan.run import prepared, prepared_into
 from tensorlayout.plan.steps import watched as watched
 from tensorlayout.tensor import Tensor
-from tensorlayout.typing import Array, NumpyOperand
 from tensorlayout.words import REFUSALS, named, refuse
 
 # Types with a higher `__array_priority__` than ours carry out operators first.
@@ -166,132 +164,6 @@ def library(operation: Library, *operands: Any, **options: Any) -> Any:
     given = tuple([x if type(x) is Tensor else tensor(operation.name, x) for x in operands])
     refuse_arrays(operation.name, operands, device_of(given))
     return call(operation, (len(given), *[x._spec for x in given], *options.items()), given)
-
-
-_DOC = """{summary}
-
-{shapes}
-
-dtypes: {category}{integers}. Result: {result}; the shape that the operands broadcast to; the
-layout is the form that the operands of that shape have in common, else packed in the order of the
-first of them. TypeError for other dtypes, ValueError for shapes that do not broadcast.
-
-Source: array API standard 2025.12, elementwise functions, `{name}`.
-"""
-
-
-def _notes(operation: Elementwise) -> str:
-    if operation.takes_integers:
-        return " (integers and bool are taken as float64)"
-    return f", or all bool (`{operation.of_bools}`)" if operation.of_bools else ""
-
-
-def _one(x: Tensor, /) -> Tensor: ...  # type: ignore[empty-body]
-def _two(x1: Tensor | complex, x2: Tensor | complex, /) -> Tensor: ...  # type: ignore[empty-body]
-
-
-# How functions of the table are called.
-_SIGNATURES = {pattern: inspect.signature(pattern) for pattern in (_one, _two)}
-
-
-def _documented(
-    function: Any, operation: Elementwise, summary: str, pattern: Any, shapes: str
-) -> Any:
-    results = {"same": "the promoted dtype", "bool": "bool", "real": "the dtype of the real part"}
-    function.__name__ = function.__qualname__ = operation.name
-    function.__module__ = "tensorlayout"
-    function.__doc__ = _DOC.format(
-        summary=summary,
-        shapes=shapes,
-        category=operation.dtypes,
-        integers=_notes(operation),
-        result=results[operation.result],
-        name=operation.name,
-    )
-    function.operation = operation
-    function.__signature__ = _SIGNATURES[pattern]
-    function.__annotations__ = pattern.__annotations__
-    return function
-
-
-_S = TypeVar("_S", bound=complex, contravariant=True)
-
-
-class Unary(Protocol):
-    """An elementwise function of one tensor."""
-
-    __name__: str
-
-    def __call__(self, x: Tensor | Array, /) -> Tensor:
-        """The tensor of the results."""
-
-
-class Binary(Protocol[_S]):
-    """An elementwise function of two tensors or arrays, or of one and a scalar: at most an `_S`."""
-
-    __name__: str
-
-    @overload
-    def __call__(self, x1: Tensor, x2: Tensor | _S | NumpyOperand, /) -> Tensor: ...
-    @overload
-    def __call__(self, x1: _S | NumpyOperand, x2: Tensor, /) -> Tensor: ...
-
-
-# What the functions below take beyond their operands is what NumPy's take, and is refused by name:
-# it costs a tenth of what ``**options`` costs, which a call of this length would feel.
-_NOTHING: Any = object()
-
-
-def unary(operation: Elementwise, summary: str) -> Unary:
-    """The public function of a one-operand line of the table."""
-
-    def function(x: Any = _NOTHING, /, out: Any = _NOTHING, dtype: Any = _NOTHING) -> Tensor:
-        try:
-            if type(x) is Tensor and not watched and out is _NOTHING and dtype is _NOTHING:
-                return prepared(operation, x._spec)(x)
-            _check_call(function, (x,), out=out, dtype=dtype)
-            x = tensor(operation.name, x)
-            return call(operation, (x._spec,), (x,))
-        except REFUSALS as error:
-            raise refused(operation, error) from None
-
-    shapes = "`x`: a tensor of any shape."
-    return _documented(function, operation, summary, _one, shapes)  # type: ignore[no-any-return]
-
-
-def binary(operation: Elementwise, summary: str) -> Binary[complex]:
-    """The public function of a two-operand line of the table."""
-
-    def function(
-        first: Any = _NOTHING,
-        second: Any = _NOTHING,
-        /,
-        out: Any = _NOTHING,
-        dtype: Any = _NOTHING,
-        x1: Any = _NOTHING,
-        x2: Any = _NOTHING,
-    ) -> Tensor:
-        try:
-            if (
-                (type(first) is Tensor and type(second) is Tensor and not watched)
-                and out is _NOTHING
-                and dtype is _NOTHING
-            ):
-                return prepared(operation, first._spec, second._spec)(first, second)
-            _check_call(function, (first, second), out=out, dtype=dtype, x1=x1, x2=x2)
-            return elementwise(operation, first, second)
-        except REFUSALS as error:
-            raise refused(operation, error) from None
-
-    shapes = "`x1`, `x2`: tensors whose shapes broadcast, or one a Python scalar (weakly typed)."
-    return _documented(function, operation, summary, _two, shapes)  # type: ignore[no-any-return]
-
-
-def _check_call(function: Any, operands: tuple[Any, ...], **options: Any) -> None:
-    given = {name: value for name, value in options.items() if value is not _NOTHING}
-    if given or any(x is _NOTHING for x in operands):
-        args = tuple(x for x in operands if x is not _NOTHING)
-        raise misfit(function, args, given)
 
 
 def operator(operation: Elementwise) -> Callable[[Tensor, Any], Any]:

@@ -13,8 +13,8 @@ import numpy as np
 
 from tensorlayout import dtypes
 from tensorlayout.functions import arguments, dispatch
-from tensorlayout.functions.dispatch import Binary, Unary
 from tensorlayout.functions.transfers import moved
+from tensorlayout.functions.universal import Binary, Unary, binary, unary
 from tensorlayout.plan.copy import Copy
 from tensorlayout.plan.elementwise import Elementwise
 from tensorlayout.plan.rules import check_category, of_another_category
@@ -101,7 +101,7 @@ _Numbers = Literal["numeric", "floating-point", "any or narrow"]
 
 
 def _unary(name: str, category: str, summary: str, result: str = "same") -> Unary:
-    return dispatch.unary(Elementwise(name, category, result), summary)
+    return unary(Elementwise(name, category, result), summary)
 
 
 @overload
@@ -125,7 +125,7 @@ def _binary(
     result: str = "same",
     of_bools: str = "",
 ) -> Any:
-    return dispatch.binary(Elementwise(name, category, result, of_bools=of_bools), summary)
+    return binary(Elementwise(name, category, result, of_bools=of_bools), summary)
 
 
 abs = _unary("abs", "numeric", "The magnitude of each element.", "real")

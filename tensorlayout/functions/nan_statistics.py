@@ -71,7 +71,7 @@ def _filled(name: str, a: Any, value: int) -> Tensor:
 
 
 def _may_hold_nan(x: Tensor) -> bool:
-    return dtypes.in_category(x.dtype, "floating-point")
+    return bool(dtypes.in_category(x.dtype, "floating-point"))
 
 
 def _counted(name: str, a: Any, where: Any) -> tuple[Tensor, Any]:

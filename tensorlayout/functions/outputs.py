@@ -5,15 +5,23 @@ from __future__ import annotations
 import functools
 from typing import Any
 
+import numpy as np
+
 from tensorlayout import dtypes
 from tensorlayout.dtypes import DType
 from tensorlayout.functions import arguments, dispatch
+from tensorlayout.functions.data_types import astype
+from tensorlayout.functions.transfers import moved
 from tensorlayout.plan.copy import Assign
+from tensorlayout.plan.elementwise import Elementwise
+from tensorlayout.plan.rules import broadcast_shape
 from tensorlayout.tensor import Tensor
 from tensorlayout.words import refuse
 
 CASTINGS = ("no", "equiv", "safe", "same_kind", "unsafe")
 
+# The condition has a say in the layout only if neither choice has the result's shape.
+WHERE = Elementwise("where", "any or narrow", abstain=(0,))
 _assign = functools.cache(Assign)  # in the name of a function
 
 
@@ -35,7 +43,7 @@ def kind_into(x: Tensor, out: Any, dtype: Any) -> Any:
 
 
 def given(name: str, found: Tensor, out: Any) -> Tensor:
-    """`out` with `found` written into it; `found` itself where `out` is None.
+    """Return `out` with `found` written into it; `found` itself where `out` is None.
 
     `out` keeps its layout. ValueError for another shape, or one that cannot be written to;
     TypeError where its dtype is of a lesser kind, as NumPy's rule ``same_kind`` says.
@@ -45,8 +53,39 @@ def given(name: str, found: Tensor, out: Any) -> Tensor:
     out = arguments.tensor(name, out, "out")
     if out.shape != found.shape:
         refuse(name, f"out must have the shape of the result, {found.shape}, got {out.shape}")
-    if not can_cast(found.dtype, out.dtype, "same_kind"):
-        rule = f"out must hold {found.dtype} by the rule 'same_kind', got {out.dtype}"
+    check_cast(name, found.dtype, out.dtype, "same_kind")
+    return _assigned(name, found, out)
+
+
+def given_where(name: str, found: Tensor, out: Any, casting: str, where: Any) -> Tensor:
+    """Return `out` with `found` written into it where `where` is true; a new tensor for None.
+
+    What is not written is 0 in a new tensor. `found` may be broadcast to the shape of `out`.
+    """
+    if out is not None:
+        out = arguments.tensor(name, out, "out")
+    kind = found.dtype if out is None else out.dtype
+    check_cast(name, found.dtype, kind, casting)
+    if where is not True:
+        mask = arguments.tensor(name, np.asarray(where) if type(where) is not Tensor else where)
+        held = (False if kind == dtypes.bool else 0) if out is None else out
+        found = dispatch.elementwise(
+            WHERE, moved(mask, found.device), astype(found, kind, copy=False), held
+        )
+    if out is None:
+        return found
+    if broadcast_shape((found.shape, out.shape)) != out.shape:
+        refuse(name, f"out must have the shape of the result, {found.shape}, got {out.shape}")
+    return _assigned(name, found, out)
+
+
+def check_cast(name: str, source: DType, target: DType, casting: str) -> None:
+    """Raise TypeError where a rule of NumPy's does not let a result of `source` be `target`."""
+    if not can_cast(source, target, casting):
+        rule = f"out must hold {source} by the rule {casting!r}, got {target}"
         refuse(name, f"{rule}; convert the result with astype()", TypeError)
+
+
+def _assigned(name: str, found: Tensor, out: Tensor) -> Tensor:
     arguments.writable(name, out)
     return dispatch.call(_assign(name), (out._spec, found._spec), (out, found))

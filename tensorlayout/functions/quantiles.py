@@ -159,8 +159,8 @@ def percentile(
     """The values below which `q` percent of the elements along `axis` lie; NaN if one is.
 
     `q`: a number from 0 to 100, or a sequence or tensor of them. `axis`, `method`, `keepdims`,
-    `out`, `overwrite_input`, `weights`, dtypes, errors (ValueError, TypeError, IndexError) and the
-    layout of the result are those of `quantile`.
+    `out`, `overwrite_input`, `weights` and errors (ValueError, TypeError, IndexError) are those of
+    `quantile`. dtypes: real numeric and bool. Layout: packed in the input's order.
 
     >>> import tensorlayout as tl
     >>> tl.percentile(tl.asarray([1.0, 2.0, 3.0, 4.0]), [25, 50])
@@ -183,8 +183,8 @@ def nanpercentile(
     """The values below which `q` percent of the elements that are not NaN lie; NaN of none.
 
     `q`: a number from 0 to 100, or a sequence or tensor of them. `axis`, `method`, `keepdims`,
-    `out`, `overwrite_input`, `weights`, dtypes, errors (ValueError, TypeError, IndexError) and the
-    layout of the result are those of `quantile`.
+    `out`, `overwrite_input`, `weights` and errors (ValueError, TypeError, IndexError) are those of
+    `quantile`. dtypes: real numeric and bool. Layout: packed in the input's order.
 
     >>> import tensorlayout as tl
     >>> tl.nanpercentile(tl.asarray([1.0, tl.nan, 3.0]), 50)
@@ -207,8 +207,9 @@ def _of_fractions(
     """Carry out a call whose `q` counts from 0 to `whole`."""
     unsupported(name, weights=weights)
     x, numbers = arguments.tensor(name, a), _numbers(name, q)
-    if np.ndim(numbers) and method not in DISCRETE and x.dtype.kind == "f":
-        kind = np.result_type(numbers, np.float32) if whole != 1 else numbers.dtype
+    floats = dtypes.in_category(x.dtype, "real floating")
+    if np.ndim(numbers) and method not in DISCRETE and floats:  # as NumPy promotes
+        kind = np.true_divide(numbers[:0], whole).dtype if whole != 1 else numbers.dtype
         x = astype(x, dtypes.promote(x.dtype, kind), copy=False)
     fractions = np.true_divide(numbers, whole, dtype=np.float64)
     if not ((fractions >= 0) & (fractions <= 1)).all():

@@ -12,10 +12,9 @@ from tensorlayout.dtypes import DType
 from tensorlayout.functions import arguments, dispatch
 from tensorlayout.functions.creation import asarray
 from tensorlayout.functions.data_types import astype
-from tensorlayout.functions.outputs import given
+from tensorlayout.functions.outputs import WHERE, given
 from tensorlayout.functions.reduction import reduced
 from tensorlayout.functions.transfers import moved
-from tensorlayout.plan.elementwise import Elementwise
 from tensorlayout.plan.library import Library, Results, Shape
 from tensorlayout.plan.mask import Nonzero
 from tensorlayout.plan.reduce import Reduce
@@ -24,9 +23,6 @@ from tensorlayout.typing import Array, Axis, NumpyOperand, Operand
 from tensorlayout.words import named, refuse
 
 __all__ = ["argmax", "argmin", "count_nonzero", "nonzero", "searchsorted", "where"]
-
-
-_WHERE = Elementwise("where", "any or narrow", abstain=(0,))
 
 
 def where(condition: Tensor | Array, x1: Tensor | Operand, x2: Tensor | Operand, /) -> Tensor:
@@ -45,12 +41,12 @@ def where(condition: Tensor | Array, x1: Tensor | Operand, x2: Tensor | Operand,
     if type(condition) is type(x1) is type(x2) is Tensor:
         key = (condition._spec, x1._spec, x2._spec)
         if condition._spec.dtype is dtypes.bool:
-            return dispatch.call(_WHERE, key, (condition, x1, x2))
+            return dispatch.call(WHERE, key, (condition, x1, x2))
     dtype = arguments.tensor("where", condition).dtype
     if dtype != dtypes.bool:
         rule = f"the condition must have dtype bool, got {dtype}; use condition != 0"
         refuse("where", rule, TypeError)
-    return dispatch.elementwise(_WHERE, condition, x1, x2)
+    return dispatch.elementwise(WHERE, condition, x1, x2)
 
 
 def _positions(shapes: Sequence[Shape], dtype: DType, *, side: str) -> Results:
@@ -86,7 +82,9 @@ def argmax(
     >>> tl.argmax(tl.asarray([[5, 7, 7], [9, 0, 1]]), axis=1)
     Tensor([1, 0], dtype=int64, device='cpu')
     """
-    found = reduced(_ARGMAX, _ordered(a), axis, keepdims)
+    if type(a) is Tensor and a._spec.dtype.kind == "b":
+        a = astype(a, dtypes.uint8)  # which has an order
+    found = reduced(_ARGMAX, a, axis, keepdims)
     return found if out is None else given("argmax", found, out)
 
 
@@ -108,13 +106,10 @@ def argmin(
     >>> tl.argmin(tl.asarray([[5, 7, 7], [9, 0, 1]]))
     Tensor(4, dtype=int64, device='cpu')
     """
-    found = reduced(_ARGMIN, _ordered(a), axis, keepdims)
+    if type(a) is Tensor and a._spec.dtype.kind == "b":
+        a = astype(a, dtypes.uint8)  # which has an order
+    found = reduced(_ARGMIN, a, axis, keepdims)
     return found if out is None else given("argmin", found, out)
-
-
-def _ordered(a: Any) -> Any:
-    """Return `a`, bool as uint8, which has an order."""
-    return astype(a, dtypes.uint8) if type(a) is Tensor and a._spec.dtype.kind == "b" else a
 
 
 def count_nonzero(a: Tensor, axis: Axis = None, *, keepdims: bool = False) -> Tensor:

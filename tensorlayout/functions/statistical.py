@@ -20,7 +20,14 @@ from tensorlayout.functions import elementwise as ew
 from tensorlayout.functions.creation import asarray, full
 from tensorlayout.functions.data_types import astype
 from tensorlayout.functions.manipulation import broadcast_to, moveaxis, reshape
-from tensorlayout.functions.operands import beside, check_finite, floating, mask_of, selected
+from tensorlayout.functions.operands import (
+    beside,
+    check_finite,
+    counted,
+    floating,
+    mask_of,
+    selected,
+)
 from tensorlayout.functions.outputs import given, kind_into
 from tensorlayout.functions.reduction import reduced, scanned
 from tensorlayout.functions.searching import count_nonzero
@@ -33,8 +40,6 @@ from tensorlayout.typing import ArrayLike, Axis, DTypeLike, Real, Scalar
 from tensorlayout.words import refuse
 
 __all__ = [
-    "amax",
-    "amin",
     "average",
     "cumprod",
     "cumsum",
@@ -191,9 +196,6 @@ def max(
     if initial is None and where is None and out is None and not _is_bool(a):
         return reduced(_MAX, a, axis, keepdims)
     return _extreme(_MAX, ew.maximum, a, axis, out, keepdims, initial, where)
-
-
-amax, amin = max, min
 
 
 def _is_bool(a: Any) -> bool:
@@ -366,11 +368,11 @@ def _deviation(
     a: Any,
     axis: Axis,
     dtype: Any,
-    ddof: float,
+    ddof: Any,
     keepdims: bool,
     where: Any,
     mean: Any,
-    correction: float | None,
+    correction: Any,
     out: Any,
 ) -> Tensor:
     name, x = operation.name, arguments.tensor(operation.name, a)
@@ -428,8 +430,10 @@ def cumulative_sum(
     >>> tl.cumulative_sum(tl.asarray([1, 2, 3]), include_initial=True)
     Tensor([0, 1, 3, 6], dtype=int64, device='cpu')
     """
-    found = scanned(_CUMULATIVE_SUM, _countable(x), axis, dtype, include_initial)
-    return given("cumulative_sum", found, out)
+    if type(x) is not Tensor or x._spec.dtype.kind == "b":
+        x = counted("cumulative_sum", x)
+    found = scanned(_CUMULATIVE_SUM, x, axis, dtype, include_initial)
+    return found if out is None else given("cumulative_sum", found, out)
 
 
 def cumulative_prod(
@@ -453,8 +457,10 @@ def cumulative_prod(
     >>> tl.cumulative_prod(tl.asarray([2, 3, 4]))
     Tensor([ 2,  6, 24], dtype=int64, device='cpu')
     """
-    found = scanned(_CUMULATIVE_PROD, _countable(x), axis, dtype, include_initial)
-    return given("cumulative_prod", found, out)
+    if type(x) is not Tensor or x._spec.dtype.kind == "b":
+        x = counted("cumulative_prod", x)
+    found = scanned(_CUMULATIVE_PROD, x, axis, dtype, include_initial)
+    return found if out is None else given("cumulative_prod", found, out)
 
 
 def cumsum(
@@ -499,14 +505,9 @@ def cumprod(
 
 def running(operation: Scan, a: Any, axis: SupportsIndex | None, dtype: Any) -> Tensor:
     """Carry out a scan along an axis, or over all elements in index order."""
-    x = _countable(arguments.tensor(operation.name, a))
+    x = counted(operation.name, a)
     x = reshape(x, (-1,)) if axis is None else x
     return scanned(operation, x, 0 if axis is None else axis, dtype, False)
-
-
-def _countable(a: Any) -> Any:
-    """Truths as the integers 0 and 1."""
-    return astype(a, dtypes.int64) if _is_bool(a) else a
 
 
 def _scalar(name: str, initial: Any, like: Tensor) -> Tensor:

@@ -17,6 +17,7 @@ import numpy as np
 from tensorlayout.calling import leaving
 from tensorlayout.dtypes import in_category
 from tensorlayout.functions import (
+    aliases,
     arguments,
     covariance,
     histograms,
@@ -55,7 +56,7 @@ def _named(namespace: Any, *chapters: ModuleType) -> dict[Function, Function]:
         getattr(namespace, name): getattr(chapter, name)
         for chapter in chapters
         for name in chapter.__all__
-        if hasattr(namespace, name)
+        if not isinstance(getattr(namespace, name, np.add), np.ufunc)
     }
 
 
@@ -97,7 +98,7 @@ _ONE_LINE: dict[Function, Function] = {
 
 TABLE: dict[Function, Function] = {
     **_named(np, statistical, nan_statistics, quantiles, histograms, covariance, utility),
-    **_named(np, searching),
+    **_named(np, searching, aliases),
     **_named(np, shapes, elements),
     **_named(np, rearranging, joining, selecting, comparing, differences),
     **_named(np, sorting_sets, products, creating, mapping),

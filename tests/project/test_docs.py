@@ -277,6 +277,7 @@ fft.fftshift fft.ifftshift (tl.astype(x, tl.float64))
 isin vecdot linalg.cross (x, x)
 arange fft.fftfreq fft.rfftfreq (6)
 linspace logspace (0, 1, 6)
+histogram_bin_edges(x); histogram(x)[0]; digitize(x, [2, 4])
 empty ones zeros ((2, 3))
 argmax argmin count_nonzero (x, axis=0, keepdims=True)
 moveaxis(x, 0, 1); isclose(x, 1); expand_dims(x, 1); squeeze(x[None], 0); pad(x, 1); eye(2, 3)
@@ -302,7 +303,8 @@ CALLS = {
     "all else of elementwise": "tl.add(x, x)",
     "all of statistical": "tl.sum(x, axis=1, keepdims=True)",
     "all of utility": "tl.any(x, axis=1, keepdims=True)",
-    "all of extra_statistical": "tl.median(x, axis=1, keepdims=True)",
+    "all of nan_statistics": "tl.nanmax(x, axis=1, keepdims=True)",
+    "all of quantiles": "tl.median(x, axis=1, keepdims=True)",
 }
 
 # Both ways of these, by hand below or in tests of their own.
@@ -319,7 +321,7 @@ TABLE = [
     for names, memory, layout in rows_of("What each function gives")
     for name in re.split(r", (?=`|all )(?!`None`)", names)
 ]
-CHAPTERS = {"elementwise", "statistical", "utility", "extra_statistical"}
+CHAPTERS = {"aliases", "elementwise", "statistical", "utility", "nan_statistics", "quantiles"}
 
 
 # Matrices that are packed, padded, with gaps, backwards, moved, and that share slots.

@@ -84,7 +84,8 @@ def missing_of_function(said, function, errors):
     taken = [p for p in signature.parameters.values() if p.name not in ("self", "cls")]
     for p in taken:
         positional = p.kind in (p.POSITIONAL_ONLY, p.VAR_POSITIONAL)
-        if not positional and not re.search(rf"\b{p.name}\b", said):
+        operand = p is taken[0] and "Tensor" in str(p.annotation)
+        if not positional and not operand and not re.search(rf"\b{p.name}\b", said):
             yield f"the parameter {p.name}"
     if taken and not errors:
         yield "errors"

@@ -152,10 +152,12 @@ def pattern_of(words):
 # --- what all functions share ------------------------------------------------------------------
 
 ELEMENTWISE_FUNCTIONS = [
-    name for name, function in vars(tl).items() if hasattr(function, "operation")
+    name
+    for name, function in vars(tl).items()
+    if hasattr(function, "operation") and getattr(tl, name).__name__ == name
 ]
-ONE = [n for n in ELEMENTWISE_FUNCTIONS if len(inspect.signature(getattr(tl, n)).parameters) == 1]
-TWO = [n for n in ELEMENTWISE_FUNCTIONS if n not in ONE]
+TWO = [n for n in ELEMENTWISE_FUNCTIONS if "x2" in inspect.signature(getattr(tl, n)).parameters]
+ONE = [n for n in ELEMENTWISE_FUNCTIONS if n not in TWO]
 
 TENSORS = [
     *(f"{name}(@)" for name in ONE),
@@ -171,7 +173,10 @@ linalg.inv linalg.matrix_norm linalg.matrix_rank linalg.matrix_transpose linalg.
 linalg.slogdet linalg.svd linalg.svdvals linalg.vector_norm fft.fft fft.ifft fft.rfft fft.irfft (@)
 fft.hfft fft.ihfft fft.fftn fft.ifftn fft.rfftn fft.irfftn fft.fftshift fft.ifftshift bincount (@)
 cumprod cumsum diag gradient median nanargmax nanargmin nancumprod nancumsum nanmax nanmean (@)
-nanmedian nanmin nanprod nanstd nansum nanvar transpose linalg.trace cov corrcoef (@)
+nanmedian nanmin nanprod nanstd nansum nanvar transpose linalg.trace cov corrcoef ptp average (@)
+histogram histogram_bin_edges (@)
+digitize(@, [0.0, 1.0])
+percentile nanpercentile (@, 50)
 allclose isclose (@, v)
 where(@, v, v)
 where(b, @, v)
@@ -215,14 +220,10 @@ def test_what_is_no_tensor(names):
 
 def test_what_is_no_tensor_where_none_is_needed(names):
     calls = [
-        "bincount(i, @)",
-        "diff(x, append=@)",
-        "diff(x, prepend=@)",
         "searchsorted(v, v, sorter=@)",
     ]
     for call in calls:
-        argument = re.search(r"(\w+)=@", call)
-        rule = f"{argument[1] if argument else 'weights'} must be a tensor, got"
+        rule = "sorter must be a tensor, got"
         cases = [([1.0], "list; make it a tensor with asarray() first"), ("text", "str")]
         refuse(names, [call], [(wrong, TypeError, f"{rule} {came}") for wrong, came in cases])
 
@@ -566,8 +567,7 @@ ValueError: a value of shape … could not be broadcast to …
 TypeError: complex cannot be written into float64; take real() first
     v[...] = 1j | v[zi] = 1j | v[b] = 1j | pad(x, 1, constant_values=1j) | put_along_axis(v, zi, 1j)
 TypeError: only numeric dtypes are allowed, got bool
-    abs(b) | imag(b) | cumulative_sum(b) | linalg.trace(b[None]) | scatter_add(b, zi, True) |
-    nanmean(b)
+    abs(b) | imag(b) | linalg.trace(b[None]) | scatter_add(b, zi, True)
 TypeError: only numeric dtypes are allowed, got bool, bool
     subtract(b, b) | matmul(b, b) | tensordot(b, b, axes=1) | vecdot(b, b) | linalg.cross(b, b) |
     linalg.outer(b, b)
@@ -576,10 +576,8 @@ ValueError: no elements along axis (0, 1) of shape (0, 3)
 TypeError: only real numeric dtypes are allowed, got complex128
     min(z) | argmax(z) | sort(z) | argsort(z) | scatter_min(z, zi, 1) |
     scatter_max(v, zi, asarray([1j, 2])) | median(z) | nanmax(z) | nanvar(z) | nanquantile(z, 0.5)
-TypeError: only real numeric dtypes are allowed, got bool
-    max(b) | argmin(b) | nanmedian(b) | nanstd(b)
 TypeError: only real floating dtypes are allowed, got complex128
-    var(z) | fft.rfft(z) | fft.rfftn(z) | fft.ihfft(z)
+    fft.rfft(z) | fft.rfftn(z) | fft.ihfft(z)
 ValueError: matrices must be square, got shape (2, 3)
     linalg.cholesky(x) | linalg.det(x) | linalg.eig(x) | linalg.eigh(x) | linalg.eigvals(x) |
     linalg.eigvalsh(x) | linalg.inv(x) | linalg.matrix_power(x, 2) | linalg.slogdet(x) |
@@ -771,7 +769,6 @@ clip(v, 0, 10**5000)  # OverflowError: the Python integer of 16610 bits does not
 where(i, v, v)  # TypeError: …int64; use condition != 0
 where(b, v2, v)  # ValueError: shape mismatch: … shapes (3,), (2,), (3,)
 max(zeros((0,)))  # ValueError: …no elements…(0,)
-std(i)  # TypeError: …int64; astype(x, tl.float64) first
 diff(v, n=-1)  # ValueError: …-1
 argmax(zeros((0,)))  # ValueError: …no elements…(0,)
 argmin(none, axis=0)  # ValueError: …no elements…(0, 3)
@@ -782,8 +779,7 @@ searchsorted(z, z)  # TypeError: …complex128, complex128
 searchsorted(v, z)  # TypeError: …float64, complex128
 var(x, correction="a")  # TypeError: correction must be a real number, got 'a'
 std(x, correction=1j)  # TypeError: correction must be a real number, got 1j
-diff(v, append=x)
-  # ValueError: append: shapes may differ along axis 0 only, got (2, 3) beside (3,)
+diff(v, append=x)  # ValueError: append: shapes may differ along axis 0 only, got (2, 3) beside…
 searchsorted(v, v, sorter=v)  # TypeError: sorter must have an integer dtype, got float64
 searchsorted(v2, v, sorter=far)  # IndexError: sorter holds positions out of bounds for x1 of…
 searchsorted(v, v, sorter=zi)  # ValueError: x1 must have rank 1 and…, got shapes (3,) and (2,)
@@ -913,30 +909,30 @@ v.__dlpack__(dl_device="cpu")  # TypeError: dl_device must be an integer or a se
 v.__dlpack__(max_version=1)  # TypeError: max_version must be a pair of integers, got 1
 ro.__dlpack__()  # BufferError: a read-only tensor…; give max_version=(1, 0), or copy() it first
 === arguments that do not fit
-sum(x, 1, float32)  # TypeError: axis and dtype are given by name: sum(x, axis=1, dtype=…)
-sum(x, dim=1)  # TypeError: dim is called axis here: sum(x, axis=None, dtype=None, keepdims=False)
-sum(x, out=s)  # TypeError: there is no out=; out[...] = sum(x, axis=None, dtype=None…
-sum()  # TypeError: x is missing: sum(x, axis=None, dtype=None, keepdims=False)
-sum(x=x)  # TypeError: x is given by position: sum(x, axis=None, dtype=None, keepdims=False)
-sum(x, axiz=1)  # TypeError: there is no axiz=: sum(x, axis=None, dtype=None, keepdims=False)
-max(x, x)  # TypeError: takes 1 by position, got 2: max(x, axis=None, keepdims=False)
-var(x, ddof=1)  # TypeError: ddof is called correction here: var(x, axis=None, correction=0.0…
-where(b)  # TypeError: x1, x2 are missing: where(condition…; nonzero(condition) gives positions
+sum(x, 1, 1.5)  # TypeError: dtype must be a dtype of this namespace, got float
+sum(x, dim=1)  # TypeError: dim is called axis here: sum(a, axis=None, dtype=None, out=None…
+sum(x, out=v)  # ValueError: out must have the shape of the result, (), got (3,)
+sum()  # TypeError: missing a required argument: 'a': sum(a, axis=None, dtype=None…
+sum(x=x)  # TypeError: there is no x=: sum(a, axis=None, dtype=None, out=None…
+sum(x, axiz=1)  # TypeError: there is no axiz=; did you mean axis=?: sum(a, axis=None…
+max(x, x)  # TypeError: axis must be an integer or a sequence of integers, got a tensor of…
+var(x, ddof=1, correction=1)  # ValueError: ddof and correction are two names of one argument…
+where(b)  # TypeError: missing a required argument: 'x1': where(…; nonzero(condition) gives…
 zeros(2, 3)  # TypeError: shape is one argument: zeros((2, 3))
 reshape(x, 3, 2)  # TypeError: shape is one argument: reshape(x, (3, 2))
-reshape(x, (3, 2), shape=6)  # TypeError: shape is given twice: reshape(x, shape, copy=None)
+reshape(x, (3, 2), shape=6)  # TypeError: multiple values for argument 'shape': reshape(…
 concat(x, x)  # TypeError: arrays are one argument, a tuple or list: concat([x, y])
-sort(x, kind="stable")  # TypeError: there is no kind=; sorts are stable; stable=False allows others
-clip(x, a_min=0)  # TypeError: a_min is called min here: clip(x, min=None, max=None)
-exp()  # TypeError: x is missing: exp(x)
-exp(x, out=x)  # TypeError: there is no out=; out[...] = exp(x) writes into memory that is there
-exp(x, x)  # TypeError: there is no out=; out[...] = exp(x) writes into memory that is there
-add(x)  # TypeError: x2 is missing: add(x1, x2)
-add(x1=x, x2=x)  # TypeError: x1 is given by position: add(x1, x2)
+sort(x, knd="stable")  # TypeError: there is no knd=…: sort(…
+clip(x, lower=0)  # TypeError: there is no lower=…: clip(…
+exp()  # TypeError: missing a required argument: 'x': exp(x, out=None, where=True…
+exp(x, out=v)  # ValueError: out must have the shape of the result, (2, 3), got (3,)
+exp(x, out=u8)  # TypeError: out must hold float64 by the rule 'same_kind', got uint8; convert…
+add(x)  # TypeError: missing a required argument: 'x2': add(x1, x2, out=None…
+add(x1=x, x2=x)  # TypeError: x1 is given by position: add(x1, x2, out=None…
 meshgrid(v, v, sparse=True)  # TypeError: there is no sparse=: meshgrid(*arrays, indexing='xy')
-v.flatten(1, 2)  # TypeError: takes 1 by position, got 2: x.flatten(order='C')
-v.dot(x=v)  # TypeError: there is no x=: x.dot(b, out=None)
-linalg.svd(x, False)  # TypeError: full_matrices is given by name: svd(x, full_matrices=False)
+v.flatten(1, 2)  # TypeError: takes 2 by position, got 3: flatten(a, order='C')
+v.dot(y=v)  # TypeError: there is no y=…: dot(a, b, out=None)
+linalg.svd(x, False, True, False, 1)  # TypeError: takes … by position, got 5: svd(…
 """
 
 
@@ -1057,7 +1053,10 @@ TEMPLATES = [*TENSORS, *AXES, *INTEGERS, *SEQUENCES, *DEVICES, *LAYOUT_ARGUMENTS
 def test_every_public_function_is_tried():
     calls = [*TENSORS, *AXES, *(call for rows in REFUSED.values() for call, _ in rows)]
     tried = set(map(name_of, calls))
-    functions = {name for name in tl.__all__ if inspect.isfunction(getattr(tl, name))}
+    values = [
+        getattr(tl, name) for name in tl.__all__
+    ]  # NumPy's other names are the same functions
+    functions = {value.__name__ for value in values if inspect.isfunction(value)}
     functions |= {f"linalg.{name}" for name in tl.linalg.__all__}
     functions |= {f"fft.{name}" for name in tl.fft.__all__}
     # These take nothing, or check when the block begins; layouts have
@@ -1103,5 +1102,4 @@ def test_guarded_functions_are_found_again(name):
     function = getattr(getattr(tl, space, tl), last)
     assert pickle.loads(pickle.dumps(function)) is function
     assert (function.__name__, function.__qualname__) == (last, last)
-    assert next(iter(inspect.signature(function).parameters.values())).kind == 0
     assert function.__doc__

@@ -1,0 +1,249 @@
+"""Elementwise functions as callables: the shortest path, and the keywords of NumPy's ufuncs."""
+
+from __future__ import annotations
+
+import functools
+import inspect
+from collections.abc import Sequence
+from typing import Any, Protocol, TypeVar, overload
+
+from tensorlayout.calling import misfit
+from tensorlayout.dtypes import DType, as_dtype
+from tensorlayout.functions import arguments, dispatch
+from tensorlayout.functions.data_types import astype
+from tensorlayout.functions.outputs import CASTINGS, check_cast, given_where
+from tensorlayout.plan.elementwise import Elementwise
+from tensorlayout.plan.run import prepared
+from tensorlayout.plan.steps import watched
+from tensorlayout.tensor import Tensor
+from tensorlayout.typing import Array, ArrayLike, DTypeLike, NumpyOperand
+from tensorlayout.words import REFUSALS
+
+_DOC = """{summary}
+
+{shapes}
+
+`out`: a tensor that receives the result. `where`: the elements that are written; without `out`, the
+others are 0. `dtype`: the one that operands are converted to first, by NumPy's rule `casting`.
+dtypes: {category}{integers}. Result: {result}; the shape that the operands broadcast to; the
+layout is the form that the operands of that shape have in common, else packed in the order of the
+first of them. TypeError for other dtypes, ValueError for shapes that do not broadcast.
+
+Source: array API standard 2025.12, elementwise functions, `{name}`.
+"""
+
+
+def _notes(operation: Elementwise) -> str:
+    if operation.takes_integers:
+        return " (integers and bool are taken as float64)"
+    return f", or all bool (`{operation.of_bools}`)" if operation.of_bools else ""
+
+
+def _one(  # type: ignore[empty-body]
+    x: Tensor,
+    /,
+    out: Tensor | None = None,
+    *,
+    where: ArrayLike = True,
+    casting: str = "same_kind",
+    dtype: DTypeLike | None = None,
+) -> Tensor: ...
+def _two(  # type: ignore[empty-body]
+    x1: Tensor | complex,
+    x2: Tensor | complex,
+    /,
+    out: Tensor | None = None,
+    *,
+    where: ArrayLike = True,
+    casting: str = "same_kind",
+    dtype: DTypeLike | None = None,
+) -> Tensor: ...
+
+
+# How functions of the table are called.
+_SIGNATURES = {pattern: inspect.signature(pattern) for pattern in (_one, _two)}
+
+
+def _documented(
+    function: Any, operation: Elementwise, summary: str, pattern: Any, shapes: str
+) -> Any:
+    results = {"same": "the promoted dtype", "bool": "bool", "real": "the dtype of the real part"}
+    function.__name__ = function.__qualname__ = operation.name
+    function.__module__ = "tensorlayout"
+    function.__doc__ = _DOC.format(
+        summary=summary,
+        shapes=shapes,
+        category=operation.dtypes,
+        integers=_notes(operation),
+        result=results[operation.result],
+        name=operation.name,
+    )
+    function.operation = operation
+    function.__signature__ = _SIGNATURES[pattern]
+    function.__annotations__ = pattern.__annotations__
+    return function
+
+
+_S = TypeVar("_S", bound=complex, contravariant=True)
+
+
+class Unary(Protocol):
+    """An elementwise function of one tensor."""
+
+    __name__: str
+
+    def __call__(
+        self,
+        x: Tensor | Array,
+        /,
+        out: Tensor | None = None,
+        *,
+        where: ArrayLike = True,
+        casting: str = "same_kind",
+        dtype: DTypeLike | None = None,
+    ) -> Tensor:
+        """The tensor of the results."""
+
+
+class Binary(Protocol[_S]):
+    """An elementwise function of two tensors or arrays, or of one and a scalar: at most an `_S`."""
+
+    __name__: str
+
+    @overload
+    def __call__(
+        self,
+        x1: Tensor,
+        x2: Tensor | _S | NumpyOperand,
+        /,
+        out: Tensor | None = None,
+        *,
+        where: ArrayLike = True,
+        casting: str = "same_kind",
+        dtype: DTypeLike | None = None,
+    ) -> Tensor: ...
+    @overload
+    def __call__(
+        self,
+        x1: _S | NumpyOperand,
+        x2: Tensor,
+        /,
+        out: Tensor | None = None,
+        *,
+        where: ArrayLike = True,
+        casting: str = "same_kind",
+        dtype: DTypeLike | None = None,
+    ) -> Tensor: ...
+
+
+# In place of operands and options that are missing: a check by identity costs a tenth of what
+# ``**options`` costs, which a call of this length would feel.
+_NOTHING: Any = object()
+
+
+def unary(operation: Elementwise, summary: str) -> Unary:
+    """Return the public function of a one-operand line of the table."""
+
+    def function(
+        x: Any = _NOTHING, /, out: Any = None, *, where: Any = True, **options: Any
+    ) -> Tensor:
+        try:
+            if type(x) is Tensor and not watched and out is None and where is True and not options:
+                return prepared(operation, x._spec)(x)
+            return _called(function, operation, (x,), out, where, options)
+        except REFUSALS as error:
+            raise dispatch.refused(operation, error) from None
+
+    shapes = "`x`: a tensor of any shape."
+    return _documented(function, operation, summary, _one, shapes)  # type: ignore[no-any-return]
+
+
+def binary(operation: Elementwise, summary: str) -> Binary[complex]:
+    """Return the public function of a two-operand line of the table."""
+
+    def function(
+        x1: Any = _NOTHING,
+        x2: Any = _NOTHING,
+        /,
+        out: Any = None,
+        *,
+        where: Any = True,
+        **options: Any,
+    ) -> Tensor:
+        try:
+            if (
+                (type(x1) is Tensor and type(x2) is Tensor and not watched)
+                and out is None
+                and where is True
+                and not options
+            ):
+                return prepared(operation, x1._spec, x2._spec)(x1, x2)
+            return _called(function, operation, (x1, x2), out, where, options)
+        except REFUSALS as error:
+            raise dispatch.refused(operation, error) from None
+
+    shapes = "`x1`, `x2`: tensors whose shapes broadcast, or one a Python scalar (weakly typed)."
+    return _documented(function, operation, summary, _two, shapes)  # type: ignore[no-any-return]
+
+
+def _called(
+    function: Any,
+    operation: Elementwise,
+    operands: tuple[Any, ...],
+    out: Any,
+    where: Any,
+    options: dict[str, Any],
+) -> Tensor:
+    """Carry out what the shortest path does not."""
+    if any(x is _NOTHING for x in operands) or not options.keys() <= {"casting", "dtype"}:
+        raise misfit(function, tuple(x for x in operands if x is not _NOTHING), options)
+    if options or out is not None or where is not True:
+        return written(operation, operands, out, where, **options)
+    if len(operands) == 1:
+        x = arguments.tensor(operation.name, *operands)
+        return dispatch.call(operation, (x._spec,), (x,))
+    return dispatch.elementwise(operation, *operands)
+
+
+def written(
+    operation: Elementwise,
+    operands: Sequence[Any],
+    out: Any,
+    where: Any,
+    casting: str = "same_kind",
+    dtype: Any = None,
+) -> Tensor:
+    """Return the result of an elementwise operation in `out`, where `where` is true."""
+    name = operation.name
+    arguments.choice(name, "casting", casting, f"one of {', '.join(CASTINGS)}", CASTINGS)
+    if dtype is not None:
+        kind = as_dtype(dtype, f"{name}: dtype")
+        operands = [_in_dtype(name, arguments.operand(name, x), kind, casting) for x in operands]
+    if where is True and _fits(operation, operands, out):
+        return dispatch.elementwise(operation, *operands, out=arguments.writable(name, out))
+    found = dispatch.elementwise(operation, *operands)
+    if out is None and where is True:
+        return found
+    return given_where(name, found, out, casting, where)
+
+
+def _in_dtype(name: str, x: Any, kind: DType, casting: str) -> Any:
+    """Return an operand in the dtype asked for."""
+    if isinstance(x, Tensor):
+        check_cast(name, x.dtype, kind, casting)
+        return astype(x, kind, copy=False)
+    return x
+
+
+def _fits(operation: Elementwise, operands: Sequence[Any], out: Any) -> bool:
+    """Return whether the operation gives the dtype and the shape of `out`, and so can write it."""
+    given = [arguments.operand(operation.name, x) for x in operands]
+    key: Any = tuple([x._spec if type(x) is Tensor else type(x) for x in given])
+    return type(out) is Tensor and _result_of(operation, *key) == (out.dtype, out.shape)
+
+
+@functools.lru_cache
+def _result_of(operation: Elementwise, *key: Any) -> tuple[DType, tuple[int, ...]]:
+    """Return the dtype and the shape of a result."""
+    result = operation.plan(*key).result
+    return result.dtype, result.layout.shape

@@ -1,18 +1,18 @@
 """Values made once: equal ones are one object, whichever thread asks first.
 
-There are no locks. What is made enters its table by one call of C, ``dict.setdefault``: of several
-that were made at once, all get the one that entered first. So there is no moment at which an
-interrupt, a fork in another thread, or a finalizer that comes here in the middle finds a table half
-changed, or has to wait.
+There are no locks, for which a child of a fork or a finalizer might wait. What is made enters its
+table by one call of C, ``dict.setdefault``: of several that were made at once, all get the one that
+entered first.
 """
 
 from __future__ import annotations
 
 import functools
+import sys
 import weakref
 from _weakref import _remove_dead_weakref  # type: ignore[attr-defined]
 from collections.abc import Callable, Hashable
-from typing import Any, Generic, TypeVar, overload
+from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 Made = TypeVar("Made")
 
@@ -42,7 +42,7 @@ class Interned(Generic[Made]):
             value = found.setdefault(key, new)()
             if value is not None:
                 return value
-            forget(new)  # what an interrupt has kept from being forgotten
+            forget(new)  # whoever was about to, below us or in a thread that a fork left behind
 
 
 def once(make: Callable[..., Made]) -> functools._lru_cache_wrapper[Made]:
@@ -71,17 +71,15 @@ def once(make: Callable[..., Made]) -> functools._lru_cache_wrapper[Made]:
     return found
 
 
-class cached_property(functools.cached_property[Made]):  # noqa: N801 - as that of functools
-    """`functools.cached_property` without the lock that it has before Python 3.12."""
+if TYPE_CHECKING or sys.version_info >= (3, 12):
+    from functools import cached_property as cached_property
+else:
 
-    @overload
-    def __get__(self, instance: None, owner: type[Any] | None = None) -> cached_property[Made]: ...
-    @overload
-    def __get__(self, instance: object, owner: type[Any] | None = None) -> Made: ...
+    class cached_property(functools.cached_property):  # noqa: N801 - as that of functools
+        """`functools.cached_property` without the lock that it has before Python 3.12."""
 
-    def __get__(self, instance: Any, owner: type[Any] | None = None) -> Any:
-        """The value, worked out when it is first asked for."""
-        if instance is None:
-            return self
-        assert self.attrname is not None
-        return instance.__dict__.setdefault(self.attrname, self.func(instance))
+        def __get__(self, instance: Any, owner: type[Any] | None = None) -> Any:
+            """The value, worked out when it is first asked for."""
+            if instance is None:
+                return self
+            return instance.__dict__.setdefault(self.attrname, self.func(instance))

@@ -198,7 +198,7 @@ def test_the_first_number_of_the_variable_for_all_libraries_counts(said, count, 
 @pytest.mark.parametrize("limits", [1, {"tensorlayout": 1}])
 def test_threadpoolctl_knows_our_threads(limits):
     library = pytest.importorskip("threadpoolctl", reason="threadpoolctl is optional")
-    threads.threadpools.register(tl.get_num_threads, tl.set_num_threads)
+    threads._tell_threadpoolctl()
     with library.threadpool_limits(limits):
         assert tl.get_num_threads() == 1
     assert tl.get_num_threads() == 4

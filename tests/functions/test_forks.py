@@ -51,7 +51,7 @@ for turn in range({forks}):
     status = os.waitpid(child, 0)[1]
     hung += os.WIFSIGNALED(status)
     wrong += os.WIFEXITED(status) and os.WEXITSTATUS(status)
-    if hung:
+    if hung or wrong:
         break
 print(hung, wrong, flush=True)
 os._exit(0)
@@ -82,6 +82,14 @@ def again(turn):
         b = np.zeros((400, 300), "f4")
         plan.run(b, a.T)
         assert (b == a.T).all()
+    begun, caller = threading.Event(), threading.current_thread()
+
+    def move(_):
+        if threading.current_thread() is not caller:
+            begun.set()
+        assert begun.wait(60), "no helper came"
+
+    threads.share_pieces(range(2), move, 2)
 """
 
 SIMULATOR = """

@@ -12,6 +12,7 @@ import pytest
 from simulated import needs_compiler
 
 import tensorlayout as tl
+from tensorlayout.layout.once import once
 
 THREADS = 8
 ROOT = pathlib.Path(tl.__file__).parents[1]
@@ -56,6 +57,17 @@ def test_equal_layouts_are_one_object_also_where_they_die_and_are_made_again():
 
     first, *others = in_threads(work)
     assert others == [first] * (THREADS - 1)
+
+
+def test_what_is_made_at_once_is_one_object():
+    meeting = threading.Barrier(THREADS)
+
+    @once
+    def make():
+        meeting.wait()
+        return object()
+
+    assert len(set(in_threads(lambda _: make()))) == 1
 
 
 def test_writes_to_parts_that_do_not_meet():

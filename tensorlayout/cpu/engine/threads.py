@@ -3,20 +3,12 @@
 The calling thread takes part in the work and can do all of it. Helpers that are busy, not yet
 awake, or cannot be started (an interpreter that is shutting down) cost speed and nothing else.
 
-When a call has ended, by whatever exception, no helper writes any more, and none will:
+When a call has ended, by whatever exception, no helper writes any more, and none will: a helper
+writes only while it holds the *seat* of its invitation, a lock, and the caller ends by taking all
+seats, for good. So a helper that has begun is waited for, and one that has not begun never will.
+The caller takes no other lock: a finalizer may begin another call in the middle of one.
 
-- A helper writes only while it holds the *seat* of its invitation, a reentrant lock. It takes the
-  seat if that is free, and gives it back when it has done. The caller ends by taking all seats, for
-  good. So a helper that has begun is waited for, and one that has not begun never will.
-- Pieces are taken from a deque, which the caller empties before: nobody takes another.
-- An interrupt, such as KeyboardInterrupt, may come between any two instructions of the caller.
-  Each step that matters is one call of C, done or not done: a piece is taken, the deque emptied, a
-  seat taken. Whoever has a seat may take it again. So the end may be broken off anywhere and begun
-  anew, and it stands on several levels, one inside the other: an interrupt breaks one of them at
-  most, and none while it waits for a seat.
-- There is no other lock that an interrupt could leave taken: invitations go through a queue of C.
-- A child of a fork has no helpers: it begins with a pool of its own. The seats and pieces of copies
-  in other threads are theirs, and those threads did not come along.
+A child of a fork has no helpers: it begins with a pool of its own.
 """
 
 from __future__ import annotations
@@ -32,9 +24,8 @@ from collections.abc import Callable, Iterable, Iterator
 from operator import index
 from pathlib import Path
 from queue import SimpleQueue
-from typing import Any, NamedTuple, SupportsIndex, TypeVar
+from typing import Any, SupportsIndex, TypeVar
 
-from tensorlayout.cpu.engine import threadpools
 from tensorlayout.words import shown
 
 Piece = TypeVar("Piece")
@@ -42,11 +33,6 @@ Piece = TypeVar("Piece")
 # A guess, not a measurement (the machine at hand has two cores): copies are limited by memory,
 # and threads that hand the interpreter lock round stop paying somewhere near this number.
 MOST_THREADS = 8
-
-# How often the end of a call is begun anew, at most: one more interrupt than that, each within a
-# microsecond of the last, would leave a helper to finish its piece alone.
-_LEVELS = 4
-
 
 VARIABLE = "TENSORLAYOUT_THREADS"
 
@@ -175,9 +161,18 @@ def share(work: Callable[[Iterator[Piece]], None], pieces: Iterable[Piece], thre
     if len(todo) < 2:
         work(iter(todo or pieces))
         return
-    caller = _Caller(processors, _processor())
-    guests = [_Invitation(caller, work, todo) for _ in range(min(threads, len(todo)) - 1)]
-    _carry_out(work, todo, guests, _LEVELS)
+    processor = _processor()
+    guests = [
+        _Invitation(work, todo, processors, processor) for _ in range(min(threads, len(todo)) - 1)
+    ]
+    try:
+        try:
+            _invite(guests)
+            work(_taken(todo))
+        finally:
+            _end(todo, guests)
+    finally:  # an interrupt may have come before the other had begun
+        _end(todo, guests)
     for guest in guests:
         if guest.error is not None:
             raise guest.error
@@ -193,36 +188,16 @@ def share_pieces(pieces: Iterable[Piece], move: Callable[[Piece], None], threads
     share(work, pieces, threads)
 
 
-def _carry_out(
-    work: Callable[[Iterator[Piece]], None],
-    todo: deque[Piece],
-    guests: list[_Invitation],
-    levels: int,
-) -> None:
-    try:
-        if levels > 1:
-            _carry_out(work, todo, guests, levels - 1)
-        else:
-            _pool.invite(guests)
-            work(_taken(todo))
-    finally:
-        _end(todo, guests)
-
-
 def _end(todo: deque[Any], guests: list[_Invitation]) -> None:
-    """No piece is left, no helper writes, and none will."""
+    """No piece is left, no helper writes, and none will, however often an interrupt comes."""
     todo.clear()
-    interrupts = []
-    for guest in guests:
-        while True:
-            try:
-                guest.seat.acquire()
-                break
-            except BaseException as interrupt:
-                interrupts.append(interrupt)
-        guest.work = _nothing  # which may hold large arrays, while the invitation waits in a queue
-    if interrupts:
-        raise interrupts.pop(0)
+    try:
+        for guest in guests:
+            guest.seat.acquire()
+            guest.work = None  # which may hold large arrays, while the invitation waits in a queue
+    except BaseException:
+        _end(todo, guests)
+        raise
 
 
 def _taken(todo: deque[Piece]) -> Iterator[Piece]:
@@ -235,25 +210,22 @@ def _taken(todo: deque[Piece]) -> Iterator[Piece]:
         yield piece
 
 
-def _nothing(_: Iterator[Any]) -> None:
-    """The work of a call that has ended."""
-
-
-class _Caller(NamedTuple):
-    """Where the calling thread may run, and where it does: processors, by their numbers."""
-
-    processors: set[int]
-    processor: int
-
-
 class _Invitation:
-    """One helper may take part in a call."""
+    """One helper may take part in a call; its caller may run on `processors`, and runs on one."""
 
-    __slots__ = ("caller", "error", "seat", "todo", "work")
+    __slots__ = ("error", "processor", "processors", "seat", "todo", "work")
 
-    def __init__(self, caller: _Caller, work: Callable[[Any], None], todo: deque[Any]) -> None:
-        self.caller, self.work, self.todo = caller, work, todo
-        self.seat = threading.RLock()
+    def __init__(
+        self,
+        work: Callable[[Any], None],
+        todo: deque[Any],
+        processors: set[int],
+        processor: int,
+    ) -> None:
+        self.work: Any = work  # None when the call has ended
+        self.todo = todo
+        self.processors, self.processor = processors, processor
+        self.seat = threading.RLock()  # whoever has it may take it again
         self.error: BaseException | None = None
 
     def accept(self) -> None:
@@ -269,32 +241,39 @@ class _Invitation:
             self.seat.release()
 
 
-class _Pool:
-    """Threads that wait for invitations. They are daemons: none of them writes while it waits."""
+# The pool. Its threads are daemons: none of them writes while it waits.
+_invitations: SimpleQueue[_Invitation] = SimpleQueue()
+_helpers: list[threading.Thread] = []
 
-    def __init__(self) -> None:
-        self._invitations: SimpleQueue[_Invitation] = SimpleQueue()
-        self._started: list[threading.Thread] = []
 
-    def invite(self, guests: list[_Invitation]) -> None:
-        """Let as many threads take part, or fewer."""
-        with contextlib.suppress(RuntimeError):  # shutting down, or a platform without threads
-            while len(self._started) < len(guests):
-                self._start(guests[0].caller.processors)
-        if self._started:
-            for guest in guests:
-                self._invitations.put(guest)
+def _forget_helpers() -> None:
+    """In a forked child: the threads did not come along."""
+    global _invitations
+    _invitations = SimpleQueue()
+    _helpers.clear()
 
-    def _start(self, processors: set[int]) -> None:
-        threadpools.register(get_num_threads, set_num_threads)
-        thread = threading.Thread(
-            target=_serve,
-            args=(self._invitations, processors),
-            name="tensorlayout",
-            daemon=True,
-        )
-        thread.start()
-        self._started.append(thread)
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_forget_helpers)
+
+
+def _invite(guests: list[_Invitation]) -> None:
+    """Let as many threads take part, or fewer."""
+    with contextlib.suppress(RuntimeError):  # shutting down, or a platform without threads
+        while len(_helpers) < len(guests):
+            _start(guests[0].processors)
+    if _helpers:
+        for guest in guests:
+            _invitations.put(guest)
+
+
+def _start(processors: set[int]) -> None:
+    _tell_threadpoolctl()
+    thread = threading.Thread(
+        target=_serve, args=(_invitations, processors), name="tensorlayout", daemon=True
+    )
+    thread.start()
+    _helpers.append(thread)
 
 
 def _serve(invitations: SimpleQueue[_Invitation], processors: set[int]) -> None:
@@ -302,13 +281,13 @@ def _serve(invitations: SimpleQueue[_Invitation], processors: set[int]) -> None:
     _own.serves = True
     while True:
         invitation = invitations.get()
-        processors = _follow(invitation.caller, processors)
-        if processors <= invitation.caller.processors:
+        processors = _follow(invitation, processors)
+        if processors <= invitation.processors:
             invitation.accept()
         del invitation  # it may hold large arrays
 
 
-def _follow(caller: _Caller, processors: set[int]) -> set[int]:
+def _follow(caller: _Invitation, processors: set[int]) -> set[int]:
     """Let this helper run where its caller may, on another processor; gives what it follows then.
 
     Linux often wakes a helper where its caller runs although another processor is idle, keeps
@@ -326,13 +305,7 @@ def _follow(caller: _Caller, processors: set[int]) -> set[int]:
 
 def _affinity() -> set[int]:
     """The processors that this thread may run on now; none where nobody tells."""
-    return set()
-
-
-if hasattr(os, "sched_getaffinity"):
-
-    def _affinity() -> set[int]:
-        return os.sched_getaffinity(0)
+    return os.sched_getaffinity(0) if hasattr(os, "sched_getaffinity") else set()
 
 
 def _processor() -> int:
@@ -344,16 +317,36 @@ if sys.platform == "linux":
     with contextlib.suppress(AttributeError, OSError):  # a C library without it
         _processor = ctypes.PyDLL(None).sched_getcpu
 
-_pool = _Pool()
+
+_told: list[str] = []
 
 
-def _forget_pool() -> None:
-    """In a forked child: the threads did not come along."""
-    global _pool
-    _pool = _Pool()
+def _tell_threadpoolctl() -> None:
+    """Tell it, once, where somebody has imported it: how many threads, and how to limit them.
+
+    It knows pools by the shared libraries they are in.
+    """
+    library = sys.modules.get("threadpoolctl")
+    if _told or not hasattr(library, "register"):
+        return
+    _told.append("threadpoolctl")
+
+    class Controller(library.LibController):  # type: ignore[name-defined, misc]
+        """Our threads, under the name of the package."""
+
+        user_api = internal_api = "tensorlayout"
+        filename_prefixes = ("_multiarray_umath",)  # NumPy's, which is always loaded beside us
+
+        def get_num_threads(self) -> int:
+            return get_num_threads()
+
+        def set_num_threads(self, num_threads: int) -> None:
+            set_num_threads(num_threads)
+
+        def get_version(self) -> None:
+            """Of NumPy's library, which is not asked."""
+
+    library.register(Controller)  # type: ignore[union-attr]
 
 
-if hasattr(os, "register_at_fork"):
-    os.register_at_fork(after_in_child=_forget_pool)
-
-threadpools.register(get_num_threads, set_num_threads)
+_tell_threadpoolctl()

@@ -9,6 +9,7 @@ not told apart: a name that several of them define has to be given by the caller
 from __future__ import annotations
 
 import ctypes
+import functools
 import keyword
 import re
 from collections.abc import Iterator, Mapping
@@ -16,7 +17,6 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple, NoReturn
 
 from tensorlayout.kernels_path import kernel_directory
-from tensorlayout.layout.once import once
 
 _COMMENT = re.compile(r"//[^\n]*|/\*.*?\*/|\\\n", re.DOTALL)
 _INCLUDE = re.compile(r'^[ \t]*#[ \t]*include[ \t]+"([^"\n]+)"', re.MULTILINE)
@@ -105,7 +105,7 @@ class File:
                 yield made("constant", name.strip(), value)
 
 
-@once
+@functools.cache
 def file_of(path: str) -> File:
     """The file, read once."""
     return File(path)
@@ -174,7 +174,7 @@ _DECLARATOR = re.compile(r"(\**)\s*(?:const\s+)?(\w+)\s*((?:\[[^\]]*\]\s*)*)")
 _classes: dict[tuple[Any, ...], Any] = {}
 
 
-@once
+@functools.cache
 def _evaluated(numbers: str) -> int:
     return int(eval(numbers))
 

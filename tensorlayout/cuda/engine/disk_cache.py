@@ -29,7 +29,6 @@ from pathlib import Path
 from typing import Any
 
 from tensorlayout.cuda.engine.driver import Counters
-from tensorlayout.layout.once import once
 
 MAX_AGE = 60 * 24 * 3600  # seconds since the last use
 PATIENCE = 300  # seconds that a process waits for another one that makes the same entry
@@ -248,7 +247,7 @@ def _has_room(place: Path) -> bool:
         return False
 
 
-@once
+@functools.cache
 def temporary() -> Path:
     """A folder of the user's in the one for temporary files; a new one where that is no good."""
     place = Path(tempfile.gettempdir()) / f"tensorlayout-{os.geteuid()}"

@@ -15,6 +15,7 @@ behind one another.
 
 from __future__ import annotations
 
+import functools
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -23,7 +24,6 @@ from typing import Any
 from tensorlayout.cuda.engine.cpp_text import NameScope, closing, file_of, refuse, split
 from tensorlayout.cuda.engine.driver import Kernel
 from tensorlayout.cuda.engine.structs import struct
-from tensorlayout.layout.once import once
 
 Types = tuple[tuple[str, str], ...]
 Shape = tuple[tuple[str, str], ...]
@@ -97,7 +97,7 @@ def unit(file: str, types: Types, index: str) -> str:
     return "\n".join(lines) + "\n"
 
 
-@once
+@functools.cache
 def _declared(file: str) -> dict[str, _Declared]:
     """The kernels by their names; none where a file declares no shapes."""
     text = file_of(file).text
@@ -120,7 +120,7 @@ def _declared(file: str) -> dict[str, _Declared]:
     return found
 
 
-@once
+@functools.cache
 def _shapes(file: str, name: str, types: Types) -> dict[frozenset[tuple[str, str]], Shape]:
     """The shapes of a kernel in the order of the file, each by what is in it."""
     declared = _declared(file).get(name)

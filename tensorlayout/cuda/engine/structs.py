@@ -8,10 +8,10 @@
 
 from __future__ import annotations
 
+import functools
 from typing import Any
 
 from tensorlayout.cuda.engine.cpp_text import NameScope, file_of
-from tensorlayout.layout.once import once
 
 
 def struct(file: str, name: str, **constants: int) -> Any:
@@ -29,12 +29,12 @@ def constant(file: str, name: str, **constants: int) -> int:
     return _constant(file, name, *constants.items())
 
 
-@once
+@functools.cache
 def _struct(file: str, name: str, *constants: tuple[str, int]) -> Any:
     return _scope(file, constants).type(name)
 
 
-@once
+@functools.cache
 def _constant(file: str, name: str, *constants: tuple[str, int]) -> int:
     return _scope(file, constants).value(name)
 

@@ -280,7 +280,7 @@ def test_a_copy_within_a_copy_has_a_buffer_of_its_own():
 
 def test_share_raises_what_a_helper_raises(monkeypatch):
     """Interrupts of the caller: `functions/test_interrupts.py`."""
-    monkeypatch.setattr(copy_threads, "_affinity", lambda: {0, 1})
+    monkeypatch.setattr(copy_threads, "_forced", 2)
     begun, caller = threading.Event(), threading.current_thread()
 
     def helper_fails(pieces):

@@ -72,7 +72,7 @@ def at_each_instruction(work, step=1):
 @pytest.fixture(autouse=True)
 def two_processors(monkeypatch):
     """Copies use helpers, also where there is one processor."""
-    monkeypatch.setattr(copy_threads, "_affinity", lambda: {0, 1})
+    monkeypatch.setattr(copy_threads, "_forced", 2)
 
 
 class Shared:
@@ -145,7 +145,7 @@ from tensorlayout.cpu.engine import threads
 from tensorlayout.cpu.copy.choose import Tuning, choose_copy
 
 faulthandler.dump_traceback_later(500, exit=True)
-threads._affinity = lambda: {0, 1}
+threads._forced = 2
 
 def interrupt(*_):
     global armed

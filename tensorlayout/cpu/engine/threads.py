@@ -150,32 +150,23 @@ def share(work: Callable[[Iterator[Piece]], None], pieces: Iterable[Piece], thre
     Each is given an iterator; the pieces are dealt out among these, and no more of them after an
     exception, which is raised here, wherever it came from.
     """
-    processors = _affinity()
-    if getattr(_own, "serves", False):
-        threads = 1
-    else:
-        threads = min(threads, _limits["set_num_threads"])
-        if not _forced:
-            threads = min(threads, len(processors) or threads)
+    if threads > 1:
+        threads = min(threads, available_threads())
     todo = deque(pieces) if threads > 1 else deque()
     if len(todo) < 2:
         work(iter(todo or pieces))
         return
-    processor = _processor()
-    guests = [
-        _Invitation(work, todo, processors, processor) for _ in range(min(threads, len(todo)) - 1)
-    ]
+    call = _Call(work, todo, min(threads, len(todo)) - 1)
     try:
         try:
-            _invite(guests)
-            work(_taken(todo))
+            _invite(call)
+            work(call.pieces())
         finally:
-            _end(todo, guests)
+            call.end()
     finally:  # an interrupt may have come before the other had begun
-        _end(todo, guests)
-    for guest in guests:
-        if guest.error is not None:
-            raise guest.error
+        call.end()
+    if call.errors:
+        raise call.errors[0]
 
 
 def share_pieces(pieces: Iterable[Piece], move: Callable[[Piece], None], threads: int) -> None:
@@ -188,61 +179,53 @@ def share_pieces(pieces: Iterable[Piece], move: Callable[[Piece], None], threads
     share(work, pieces, threads)
 
 
-def _end(todo: deque[Any], guests: list[_Invitation]) -> None:
-    """No piece is left, no helper writes, and none will, however often an interrupt comes."""
-    todo.clear()
-    try:
-        for guest in guests:
-            guest.seat.acquire()
-            guest.work = None  # which may hold large arrays, while the invitation waits in a queue
-    except BaseException:
-        _end(todo, guests)
-        raise
+class _Call:
+    """A call: the pieces that nobody has taken yet, and a seat for each helper."""
 
-
-def _taken(todo: deque[Piece]) -> Iterator[Piece]:
-    """The pieces that one thread gets."""
-    while todo:
-        try:
-            piece = todo.popleft()
-        except IndexError:  # another thread took the last one
-            return
-        yield piece
-
-
-class _Invitation:
-    """One helper may take part in a call; its caller may run on `processors`, and runs on one."""
-
-    __slots__ = ("error", "processor", "processors", "seat", "todo", "work")
-
-    def __init__(
-        self,
-        work: Callable[[Any], None],
-        todo: deque[Any],
-        processors: set[int],
-        processor: int,
-    ) -> None:
+    def __init__(self, work: Callable[[Any], None], todo: deque[Any], helpers: int) -> None:
         self.work: Any = work  # None when the call has ended
         self.todo = todo
-        self.processors, self.processor = processors, processor
-        self.seat = threading.RLock()  # whoever has it may take it again
-        self.error: BaseException | None = None
+        self.seats = [threading.RLock() for _ in range(helpers)]  # who has one may take it again
+        self.errors: list[BaseException] = []
+        # Where the calling thread may run, and where it does.
+        self.processors, self.processor = _affinity(), _processor()
 
-    def accept(self) -> None:
+    def pieces(self) -> Iterator[Any]:
+        """The pieces that one thread gets."""
+        todo = self.todo
+        while todo:
+            try:
+                piece = todo.popleft()
+            except IndexError:  # another thread took the last one
+                return
+            yield piece
+
+    def help(self, seat: threading.RLock) -> None:
         """Take part, if the call has not ended."""
-        if not self.seat.acquire(blocking=False):
+        if not seat.acquire(blocking=False):
             return
         try:
-            self.work(_taken(self.todo))
+            self.work(self.pieces())
         except BaseException as error:
-            self.error = error
+            self.errors.append(error)
             self.todo.clear()
         finally:
-            self.seat.release()
+            seat.release()
+
+    def end(self) -> None:
+        """No piece is left, no helper writes, and none will, however often an interrupt comes."""
+        self.todo.clear()
+        try:
+            for seat in self.seats:
+                seat.acquire()
+        except BaseException:
+            self.end()
+            raise
+        self.work = None  # it may hold large arrays, while invitations wait in a queue
 
 
 # The pool. Its threads are daemons: none of them writes while it waits.
-_invitations: SimpleQueue[_Invitation] = SimpleQueue()
+_invitations: SimpleQueue[tuple[_Call, threading.RLock]] = SimpleQueue()
 _helpers: list[threading.Thread] = []
 
 
@@ -257,14 +240,14 @@ if hasattr(os, "register_at_fork"):
     os.register_at_fork(after_in_child=_forget_helpers)
 
 
-def _invite(guests: list[_Invitation]) -> None:
-    """Let as many threads take part, or fewer."""
+def _invite(call: _Call) -> None:
+    """Let as many threads take part as there are seats, or fewer."""
     with contextlib.suppress(RuntimeError):  # shutting down, or a platform without threads
-        while len(_helpers) < len(guests):
-            _start(guests[0].processors)
+        while len(_helpers) < len(call.seats):
+            _start(call.processors)
     if _helpers:
-        for guest in guests:
-            _invitations.put(guest)
+        for seat in call.seats:
+            _invitations.put((call, seat))
 
 
 def _start(processors: set[int]) -> None:
@@ -276,18 +259,18 @@ def _start(processors: set[int]) -> None:
     _helpers.append(thread)
 
 
-def _serve(invitations: SimpleQueue[_Invitation], processors: set[int]) -> None:
+def _serve(invitations: SimpleQueue[tuple[_Call, threading.RLock]], processors: set[int]) -> None:
     """Accept one invitation after the other, in a thread that may run on `processors`."""
     _own.serves = True
     while True:
-        invitation = invitations.get()
-        processors = _follow(invitation, processors)
-        if processors <= invitation.processors:
-            invitation.accept()
-        del invitation  # it may hold large arrays
+        call, seat = invitations.get()
+        processors = _follow(call, processors)
+        if processors <= call.processors:
+            call.help(seat)
+        del call  # it may hold large arrays
 
 
-def _follow(caller: _Invitation, processors: set[int]) -> set[int]:
+def _follow(call: _Call, processors: set[int]) -> set[int]:
     """Let this helper run where its caller may, on another processor; gives what it follows then.
 
     Linux often wakes a helper where its caller runs although another processor is idle, keeps
@@ -295,11 +278,11 @@ def _follow(caller: _Invitation, processors: set[int]) -> set[int]:
     threads, a copy of 330 us: 358 us then, 196 on two processors (2026-11-21, Linux 6 on a
     virtual machine with two cores). The mask stays set, so a helper moves once, not each time.
     """
-    together = _processor() == caller.processor >= 0
-    if together or processors != caller.processors:
+    together = _processor() == call.processor >= 0
+    if together or processors != call.processors:
         with contextlib.suppress(OSError):  # processors came and went
-            os.sched_setaffinity(0, caller.processors - {caller.processor})
-            return caller.processors
+            os.sched_setaffinity(0, call.processors - {call.processor})
+            return call.processors
     return processors
 
 

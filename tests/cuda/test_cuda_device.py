@@ -1,5 +1,6 @@
 """Tensors on CUDA, as the simulator has it: devices, moves, views, and how they reach the host."""
 
+import contextvars
 import gc
 import pickle
 import threading
@@ -120,6 +121,12 @@ def test_the_default_is_that_of_the_innermost_block_and_then_of_the_process(defa
         assert tl.zeros(2).device == "cuda:0"
         assert device_of_another_thread() == "cpu"
     assert tl.zeros(2).device == "cpu"
+
+
+def test_a_task_begun_in_a_block_keeps_the_device():
+    with tl.using_device("cuda:1"):
+        task = contextvars.copy_context()
+    assert (task.run(tl.default_device), tl.default_device()) == ("cuda:1", "cpu")
 
 
 def test_the_variable():

@@ -244,19 +244,18 @@ def _invite(call: _Call) -> None:
     """Let as many threads take part as there are seats, or fewer."""
     with contextlib.suppress(RuntimeError):  # shutting down, or a platform without threads
         while len(_helpers) < len(call.seats):
-            _start(call.processors)
+            _tell_threadpoolctl()
+            thread = threading.Thread(
+                target=_serve,
+                args=(_invitations, call.processors),
+                name="tensorlayout",
+                daemon=True,
+            )
+            thread.start()
+            _helpers.append(thread)
     if _helpers:
         for seat in call.seats:
             _invitations.put((call, seat))
-
-
-def _start(processors: set[int]) -> None:
-    _tell_threadpoolctl()
-    thread = threading.Thread(
-        target=_serve, args=(_invitations, processors), name="tensorlayout", daemon=True
-    )
-    thread.start()
-    _helpers.append(thread)
 
 
 def _serve(invitations: SimpleQueue[tuple[_Call, threading.RLock]], processors: set[int]) -> None:

@@ -1,10 +1,11 @@
 """Layouts: where each element stands. Integers and symbols only; no arrays, no devices."""
 
-from tensorlayout.layout.labels import in_our_words, order_of_labels
 from tensorlayout.layout.layout import Layout
 from tensorlayout.layout.loop import coalesce
 from tensorlayout.layout.order import (
     descending,
+    in_our_words,
+    order_of_labels,
     order_with,
     order_without,
     permuted_order,

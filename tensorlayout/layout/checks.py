@@ -17,6 +17,12 @@ MOST_ENTRIES = 2 * MAX_RANK + 1  # of a key: one that uses a dimension up, a new
 MAX_PARTS = 64  # of a dimension: with 64 bits for slots no more can have two indices each
 
 
+def refuse(argument: str, text: str, error: type[Exception] = ValueError) -> NoReturn:
+    """Raise an error about an argument; a caller may put the name of its operation before it."""
+    msg = f"{argument}: {text}"
+    raise error(msg)
+
+
 def checked_integers(name: str, numbers: Sequence[int]) -> tuple[int, ...]:
     """`numbers` as a tuple of Python integers; sets and dictionaries have no order."""
     try:
@@ -24,8 +30,7 @@ def checked_integers(name: str, numbers: Sequence[int]) -> tuple[int, ...]:
             return tuple(map(as_int, numbers))
     except TypeError:
         pass
-    msg = f"{name}: must be a sequence of integers, got {shown(numbers)}"
-    raise TypeError(msg)
+    refuse(name, f"must be a sequence of integers, got {shown(numbers)}", TypeError)
 
 
 def checked_integer(name: str, number: int) -> int:
@@ -33,8 +38,8 @@ def checked_integer(name: str, number: int) -> int:
     try:
         return as_int(number)
     except TypeError:
-        msg = f"{name}: must be an integer, got {shown(number)}"
-        raise TypeError(msg) from None
+        pass
+    refuse(name, f"must be an integer, got {shown(number)}", TypeError)
 
 
 def checked_sizes(name: str, shape: Sequence[int]) -> tuple[int, ...]:
@@ -43,8 +48,7 @@ def checked_sizes(name: str, shape: Sequence[int]) -> tuple[int, ...]:
     if len(sizes) > MAX_RANK:
         too_many_dimensions(name, len(sizes))
     if sizes and min(sizes) < 0:
-        msg = f"{name}: sizes must not be negative, got {shown(sizes)}"
-        raise ValueError(msg)
+        refuse(name, f"sizes must not be negative, got {shown(sizes)}")
     return sizes
 
 
@@ -52,9 +56,8 @@ def checked_dims(name: str, dims: Sequence[int], rank: int) -> tuple[int, ...]:
     """`dims` as dimension numbers counted from the front."""
     numbers = checked_integers(name, dims)
     if not all(0 <= d < rank for d in numbers):
-        msg = f"{name}: must be dimensions from 0 to {rank - 1} of a rank of {rank}"
-        msg += f", got {shown(numbers)}"
-        raise ValueError(msg)
+        rule = f"must be dimensions from 0 to {rank - 1} of a rank of {rank}"
+        refuse(name, f"{rule}, got {shown(numbers)}")
     return numbers
 
 
@@ -66,25 +69,20 @@ def checked_length(name: str, values: Any, count: int) -> None:
         msg = f"{name}: must be a sequence of the {count} elements, got {shown(values)}"
         raise TypeError(msg) from None
     if found != count:
-        msg = f"{name}: must be the {count} elements, got {found}"
-        raise ValueError(msg)
+        refuse(name, f"must be the {count} elements, got {found}")
 
 
 def too_many_dimensions(name: str, rank: int) -> NoReturn:
     """The error for a rank above the limit."""
-    msg = f"{name}: at most {MAX_RANK} dimensions are allowed, got {rank}"
-    raise ValueError(msg)
+    refuse(name, f"at most {MAX_RANK} dimensions are allowed, got {rank}")
 
 
 def checked_padded(shape: tuple[int, ...], padded_shape: Sequence[int]) -> tuple[int, ...]:
     """`padded_shape` as a tuple, each at least the size."""
     padded = checked_sizes("padded_shape", padded_shape)
     if len(padded) != len(shape) or any(p < n for p, n in zip(padded, shape, strict=True)):
-        msg = (
-            f"padded_shape: must have one size at least as large for each of {shown(shape)},"
-            f" got {shown(padded)}"
-        )
-        raise ValueError(msg)
+        rule = f"must have one size at least as large for each of {shown(shape)}"
+        refuse("padded_shape", f"{rule}, got {shown(padded)}")
     return padded
 
 
@@ -92,9 +90,8 @@ def checked_strides(shape: tuple[int, ...], strides: Sequence[int]) -> tuple[Par
     """One part per dimension from strides in elements."""
     steps = checked_integers("strides", strides)
     if len(steps) != len(shape):
-        msg = f"strides: must be {len(shape)}, one for each of the sizes {shown(shape)}"
-        msg += f", got {shown(steps)}"
-        raise ValueError(msg)
+        rule = f"must be {len(shape)}, one for each of the sizes {shown(shape)}"
+        refuse("strides", f"{rule}, got {shown(steps)}")
     _check_reach("strides", steps)
     return slots.strided(shape, steps)
 
@@ -102,8 +99,7 @@ def checked_strides(shape: tuple[int, ...], strides: Sequence[int]) -> tuple[Par
 def _check_reach(name: str, steps: Sequence[int]) -> None:
     # Also where no element stands so far (sizes of 0 and 1): others read strides as 64-bit numbers.
     if any(abs(s) > MAX_SLOTS for s in steps):
-        msg = f"{name}: strides must lie within 2**63 - 1 slots, got {shown(tuple(steps))}"
-        raise ValueError(msg)
+        refuse(name, f"strides must lie within 2**63 - 1 slots, got {shown(tuple(steps))}")
 
 
 def checked_parts(
@@ -116,21 +112,17 @@ def checked_parts(
         msg = f"parts: must be tuples of pairs of integers (extent, stride), got {shown(parts)}"
         raise TypeError(msg) from None
     if len(dims) != len(shape) or not all(dims):
-        msg = f"parts: must be {len(shape)}, one for each of the sizes {shown(shape)}"
-        msg += f", got {shown(dims)}"
-        raise ValueError(msg)
+        rule = f"must be {len(shape)}, one for each of the sizes {shown(shape)}"
+        refuse("parts", f"{rule}, got {shown(dims)}")
     for n, dim in zip(shape, dims, strict=True):
         if len(dim) > MAX_PARTS:
-            msg = f"parts: a dimension has at most {MAX_PARTS}, got {len(dim)}"
-            raise ValueError(msg)
+            refuse("parts", f"a dimension has at most {MAX_PARTS}, got {len(dim)}")
         if any(extent < 1 for extent, _ in dim[1:]):
-            msg = f"parts: extents after the first must be at least 1, got {shown(dim)}"
-            raise ValueError(msg)
+            refuse("parts", f"extents after the first must be at least 1, got {shown(dim)}")
         least = -(-n // slots.inner_extent(dim))
         if dim[0][0] != least:
             came = f"the extents of {shown(dim)} do not span the size {shown(n)}"
-            msg = f"parts: {came}; {shown(least)} first would"
-            raise ValueError(msg)
+            refuse("parts", f"{came}; {shown(least)} first would")
     _check_reach("parts", [stride for dim in dims for _, stride in dim])
     return dims
 
@@ -148,24 +140,22 @@ def checked_padding(value: Padding | str) -> Padding:
     symbol = PaddingValue.named(value) if isinstance(value, str) else None
     if symbol is not None:
         return symbol
-    msg = (
-        f"padding_value: must be {', '.join(PaddingValue.__members__)}, or a BitPattern"
-        f" (a Python number has no exact bits), got {shown(value)}"
-    )
-    raise ValueError(msg) if isinstance(value, str) else TypeError(msg)
+    symbols = ", ".join(PaddingValue.__members__)
+    rule = f"must be {symbols}, or a BitPattern (a Python number has no exact bits)"
+    error = ValueError if isinstance(value, str) else TypeError
+    refuse("padding_value", f"{rule}, got {shown(value)}", error)
 
 
 def expanded_key(key: Any, shape: tuple[int, ...]) -> list[int | slice | None]:
     """A basic index with the Ellipsis spelt out: one entry per dimension, and None for new ones."""
     items = list(key) if isinstance(key, tuple) else [key]
     if len(items) > MOST_ENTRIES:
-        msg = f"index: at most {MOST_ENTRIES} entries are allowed, got {len(items)}"
-        raise IndexError(msg)
+        refuse("index", f"at most {MOST_ENTRIES} entries are allowed, got {len(items)}", IndexError)
     dots = [i for i, item in enumerate(items) if item is ...]
     used = sum(item is not None and item is not ... for item in items)
     if used > len(shape) or len(dots) > 1:
-        msg = f"index: {shown(key)} is too many indices (or Ellipses) for shape {shape}"
-        raise IndexError(msg)
+        rule = f"{shown(key)} is too many indices (or Ellipses) for shape {shape}"
+        refuse("index", rule, IndexError)
     at = dots[0] if dots else len(items)
     items[at : at + len(dots)] = [slice(None)] * (len(shape) - used)
     return [
@@ -179,16 +169,15 @@ def _index_number(item: Any) -> int:
             return as_int(item)
     except TypeError:
         pass
-    msg = f"index: must be integers, slices, None and Ellipsis, got {shown(item)}"
-    raise TypeError(msg)
+    refuse("index", f"must be integers, slices, None and Ellipsis, got {shown(item)}", TypeError)
 
 
 def checked_index(item: int, dim: int, shape: tuple[int, ...]) -> int:
     """An integer index counted from the front. IndexError outside the dimension."""
     size = shape[dim]
     if not -size <= item < size:
-        msg = f"index: {shown(item)} is out of bounds for dimension {dim} of shape {shape}"
-        raise IndexError(msg)
+        rule = f"{shown(item)} is out of bounds for dimension {dim} of shape {shape}"
+        refuse("index", rule, IndexError)
     return item % size
 
 
@@ -203,8 +192,7 @@ def checked_slot_bits(bits: Any) -> int | None:
     number = checked_integer("slot_bits", bits)
     if number not in SLOT_BITS:
         rule = "must be 1, 2, 4 or 6, or None for slots of whole bytes"
-        msg = f"slot_bits: {rule}, got {shown(number)}"
-        raise ValueError(msg)
+        refuse("slot_bits", f"{rule}, got {shown(number)}")
     return number
 
 
@@ -212,8 +200,7 @@ def checked_itemsize(itemsize: Any) -> int:
     """The bytes per element of a number or a dtype."""
     number = checked_integer("itemsize", getattr(itemsize, "itemsize", itemsize))
     if number < 1:
-        msg = f"itemsize: must be at least one byte, got {shown(number)}"
-        raise ValueError(msg)
+        refuse("itemsize", f"must be at least one byte, got {shown(number)}")
     return number
 
 

@@ -1,4 +1,4 @@
-"""`Layout`: where each element of a tensor stands in its storage."""
+"""`Layout`: how placements are made, and the layouts that follow from one."""
 
 from __future__ import annotations
 
@@ -9,21 +9,20 @@ from typing import TYPE_CHECKING, Any, Self, final
 from tensorlayout.late import loaded
 from tensorlayout.layout import checks, slots, text, tiling
 from tensorlayout.layout import order as orders
-from tensorlayout.layout.labels import order_of_labels
+from tensorlayout.layout.checks import refuse
+from tensorlayout.layout.once import cached_property
 from tensorlayout.layout.padding import Padding, PaddingValue
-from tensorlayout.layout.placement import HasItemsize
+from tensorlayout.layout.placement import HasItemsize, Placement
 from tensorlayout.layout.slots import Parts
-from tensorlayout.layout.views import Views
-from tensorlayout.words import shown
+from tensorlayout.words import cut, shown
 
 if TYPE_CHECKING:
-    from tensorlayout.layout.cute import CuteLayout
     from tensorlayout.layout.drawing.drawing import Drawing
     from tensorlayout.layout.tensor_map import TensorMap
 
 
 @final
-class Layout(Views):
+class Layout(Placement):
     """Where each element of a tensor stands in its storage: an immutable, interned value.
 
     Slots, strides and offsets count elements, never bytes. Equal layouts are the same object, so
@@ -48,6 +47,8 @@ class Layout(Views):
     5
     """
 
+    # --- constructors ----------------------------------------------------------------------------
+
     def __new__(
         cls,
         shape: Sequence[int],
@@ -66,8 +67,7 @@ class Layout(Views):
         start = checks.checked_integer("offset", offset)
         value, bits = checks.checked_padding(padding_value), checks.checked_slot_bits(slot_bits)
         if strides is not None and parts is not None:
-            msg = "strides and parts: give one of them, got both"
-            raise ValueError(msg)
+            refuse("strides and parts", "give one of them, got both")
         if strides is not None:
             dims = checks.checked_strides(sizes, strides)
         elif parts is not None:
@@ -78,11 +78,9 @@ class Layout(Views):
         if padded is None:
             padded = checks.implied_padded(sizes, dims)
         elif padded != sizes and not slots.covers_block(dims, padded):
-            msg = (
-                f"padded_shape: {shown(padded)} does not make the strides of shape {shown(sizes)}"
-                " cover a whole block; use Layout.padded, or leave it out for a view with gaps"
-            )
-            raise ValueError(msg)
+            rule = f"{shown(padded)} does not make the strides of shape {shown(sizes)}"
+            fix = "cover a whole block; use Layout.padded, or leave it out for a view with gaps"
+            refuse("padded_shape", f"{rule} {fix}")
         dims = tuple(map(slots.canonical, dims, sizes, padded))
         order = _order_for(dims, padded, minor_to_major)
         return cls._intern(sizes, dims, start, order, padded, value, bits)
@@ -142,7 +140,7 @@ class Layout(Views):
         (15, 1, 5, 1)
         """
         sizes = checks.checked_sizes("shape", shape)
-        return cls(sizes, minor_to_major=order_of_labels(labels, len(sizes)))
+        return cls(sizes, minor_to_major=orders.order_of_labels(labels, len(sizes)))
 
     @classmethod
     def padded(
@@ -191,8 +189,7 @@ class Layout(Views):
         pitch = checks.checked_integer("pitch", pitch)
         if pitch <= 0 or pitch % step:
             rule = f"must be a positive multiple of the element's {shown(step)} bytes"
-            msg = f"pitch: {rule}, got {shown(pitch)}"
-            raise ValueError(msg)
+            refuse("pitch", f"{rule}, got {shown(pitch)}")
         order = orders.order_or_row_major(minor_to_major, len(sizes))
         padded = list(sizes)
         if order:
@@ -280,7 +277,7 @@ class Layout(Views):
         """The layout of parts whose extents still include the padding, which it may own."""
         padded = tuple(math.prod(e for e, _ in parts) for parts in dims)
         cut = [
-            slots.canonical(((-(-n // slots.inner_extent(parts)), parts[0][1]), *parts[1:]), n, p)
+            slots.canonical(slots.spanning(parts, n), n, p)
             for n, p, parts in zip(shape, padded, dims, strict=True)
         ]
         if all(len(parts) == 1 for parts in cut):
@@ -307,10 +304,375 @@ class Layout(Views):
         >>> Layout.parse("(2,3):(5,1) padded=(2,5) padding=ZERO").padding_size
         4
         """
-        sized = text.sized_tiling(source)
-        if sized is None:
-            return cls(**text.parse_text(source))
-        return cls.tiled(sized[0], **sized[1])
+        said = text.parse_text(source)
+        return cls.tiled(**said) if "tiles" in said else cls(**said)
+
+    @classmethod
+    def from_cute(
+        cls,
+        source: Any,
+        shape: Sequence[int] | None = None,
+        *,
+        offset: int = 0,
+        minor_to_major: Sequence[int] | None = None,
+        padding_value: Padding | str = PaddingValue.UNSPECIFIED,
+    ) -> Self:
+        """The layout that CuTe writes so; each mode of the first level becomes a dimension.
+
+        `source`: text such as ``((2,2),3):((1,6),2)``, a pair (shape, stride) of integers or nested
+        tuples, a triple with an offset (what `to_cute` gives), or a layout of tensor-layouts or
+        CuTe's DSL. `shape`: the sizes, in elements, where the modes are a block with padding, which
+        holds `padding_value`. `offset`: slots (elements) to be added. `minor_to_major`: the order
+        of dimensions, as of `Layout`. ValueError for text that is no layout, shape and stride that
+        are nested unlike, swizzles, sizes that are known only as a kernel runs, a `padding_value`
+        for gaps, and slots below 0 (a negative stride needs an offset); TypeError for all else.
+
+        >>> from tensorlayout import Layout
+        >>> Layout.from_cute("((2,2),3):((1,6),2)")
+        Layout.parse('(4,3):(2*6+2*1,2)')
+        """
+        said = loaded("tensorlayout.formats.cute").fields_of(source, shape, padding_value)
+        said["offset"] += checks.checked_integer("offset", offset)
+        return cls(**said, minor_to_major=minor_to_major)
+
+    # --- views: layouts that follow from this one ------------------------------------------------
+    # A layout that is its own form or origin caches None: a reference to itself would keep it from
+    # going as soon as nobody holds it.
+
+    @property
+    def form(self) -> Self:
+        """The layout a new tensor of this kind gets: offset 0, positive strides, no gaps.
+
+        The whole packed, padded or tiled block where this layout covers one; else the packed
+        layout of the same order.
+
+        >>> from tensorlayout import Layout
+        >>> Layout((2, 3), (5, -1), offset=7).form
+        Layout.parse('(2,3):(3,1)')
+        """
+        return self._other_form or self
+
+    @cached_property
+    def _other_form(self) -> Self | None:
+        if self.covers_block and self.is_tiled:
+            # A block without slots may have strides of 0, which no form has.
+            steps = [[(e, abs(s) or 1) for e, s in dim] for dim in self.parts]
+            whole = zip(steps, self.padded_shape, strict=True)
+            parts = tuple(tuple(dim) if p != 1 else ((1, 1),) for dim, p in whole)
+            form = self._replace(parts=parts, offset=0)
+        else:
+            padded = self.padded_shape if self.covers_block else self.shape
+            order, value = self.minor_to_major, self.padding_value
+            form = self._packed(self.shape, padded, order, 0, value, self.slot_bits)
+        return None if form is self else form
+
+    @property
+    def at_origin(self) -> Self:
+        """The layout moved so that its lowest slot is 0.
+
+        >>> from tensorlayout import Layout
+        >>> Layout((3,), (-1,), offset=9).at_origin
+        Layout.parse('(3,):(-1,)+2')
+        """
+        return self if self.lowest == 0 else self._moved_to_origin
+
+    @cached_property
+    def _moved_to_origin(self) -> Self:
+        return self.moved(-self.lowest)
+
+    def moved(self, slots_up: int) -> Self:
+        """The layout moved `slots_up` slots (elements) further into the storage.
+
+        ValueError for slots below 0 or beyond 2**63 - 1.
+
+        >>> from tensorlayout import Layout
+        >>> Layout.row_major((2, 3)).moved(10)
+        Layout.parse('(2,3):(3,1)+10')
+        """
+        return self._replace(offset=self.offset + checks.checked_integer("slots_up", slots_up))
+
+    def with_padding_value(self, value: Padding | str) -> Self:
+        """The layout with `value` as the content of its padding.
+
+        `value`: a `PaddingValue` or its name, or a `BitPattern`. ValueError for another
+        name, TypeError for anything else.
+
+        >>> from tensorlayout import Layout, PaddingValue
+        >>> Layout.padded((2,), (3,)).with_padding_value(PaddingValue.ONE).padding_value
+        PaddingValue.ONE
+        """
+        return self._replace(padding_value=checks.checked_padding(value))
+
+    def with_slot_bits(self, bits: int | None) -> Self:
+        """The layout with slots of so many **bits**, packed into bytes low bits first.
+
+        `bits`: 1, 2, 4 or 6, as XLA's ``E(4)``; None for slots of whole bytes. The elements stay in
+        their slots. ValueError for another number, TypeError for no integer.
+
+        >>> from tensorlayout import Layout
+        >>> Layout.row_major((3, 5)).with_slot_bits(4)
+        Layout.parse('(3,5):(5,1) bits=4')
+        >>> Layout.row_major((3, 5)).with_slot_bits(4).nbytes(1)
+        8
+        """
+        return self._replace(slot_bits=checks.checked_slot_bits(bits))
+
+    def component(self, which: int, count: int) -> Self:
+        """One of `count` equal parts of every slot, in slots of that size; it owns no padding.
+
+        `which`: from 0 on. The real parts of complex numbers are component 0 of 2. ValueError for a
+        part that is not below `count`, slots beyond 2**63 - 1, and slots below a byte.
+
+        >>> from tensorlayout import Layout
+        >>> Layout.row_major((2, 3)).component(1, 2)
+        Layout.parse('(2,3):(6,2)+1')
+        """
+        which = checks.checked_integer("component", which)
+        count = checks.checked_integer("component", count)
+        if not 0 <= which < count:
+            refuse("component", f"must be at least 0 and below {shown(count)}, got {shown(which)}")
+        if self.slot_bits is not None:
+            refuse("component", f"slots of {self.slot_bits} bits have no parts; layout {cut(self)}")
+        parts = [tuple((extent, count * stride) for extent, stride in p) for p in self.parts]
+        return self._view(self.shape, parts, self.minor_to_major, count * self.offset + which)
+
+    def _view(
+        self,
+        shape: Sequence[int],
+        parts: Sequence[Parts],
+        order: Sequence[int],
+        offset: int | None = None,
+        padded_shape: Sequence[int] | None = None,
+    ) -> Self:
+        """A view of this layout; its padding is owned only if it still covers the block."""
+        sizes, dims, kept = tuple(shape), tuple(parts), tuple(order)
+        if len(sizes) > checks.MAX_RANK:
+            checks.too_many_dimensions("shape", len(sizes))
+        padded = sizes if padded_shape is None else tuple(padded_shape)
+        if padded != sizes and not slots.covers_block(dims, padded):
+            padded = sizes
+        # No element stands anywhere in an empty view, so that its offset need not move.
+        start = self.offset if offset is None or 0 in sizes else offset
+        if self.is_tiled:
+            dims = tuple(map(slots.canonical, dims, sizes, padded))
+        if all(len(p) == 1 for p in dims):
+            kept = orders.order_of_strides(padded, [p[0][1] for p in dims], kept)
+        return self._intern(sizes, dims, start, kept, padded, self.padding_value, self.slot_bits)
+
+    def permute(self, dims: Sequence[int]) -> Self:
+        """Dimension ``i`` of the result is dimension ``dims[i]``: NumPy's transpose.
+
+        ValueError where `dims` is no permutation.
+
+        >>> from tensorlayout import Layout
+        >>> Layout.row_major((2, 3, 4)).permute((2, 0, 1))
+        Layout.parse('(4,2,3):(1,12,4)')
+        """
+        axes = orders.checked_order(dims, self.ndim, "dims")
+        return self._view(
+            [self.shape[d] for d in axes],
+            [self.parts[d] for d in axes],
+            orders.permuted_order(self.minor_to_major, axes),
+            padded_shape=[self.padded_shape[d] for d in axes],
+        )
+
+    def flip(self, dims: Sequence[int]) -> Self | None:
+        """The given dimensions run backwards. None where a tiled one does not end on a tile.
+
+        `dims`: dimensions from 0 on. A tiled dimension that ends inside its only tile has a view,
+        which owns no padding. ValueError for a dimension outside.
+
+        >>> from tensorlayout import Layout
+        >>> Layout.row_major((2, 3)).flip((1,))
+        Layout.parse('(2,3):(3,-1)+2')
+        """
+        turned = checks.checked_dims("dims", dims, self.ndim)
+        steps = [slice(None, None, -1 if d in turned else 1) for d in range(self.ndim)]
+        return self.slice(tuple(steps))
+
+    def slice(self, key: Any) -> Self | None:
+        """Basic indexing: integers, slices with any step, None and Ellipsis.
+
+        `key`: one of these, or a tuple. None where a tiled dimension is cut in a way that no parts
+        describe. IndexError for an integer outside its dimension or too many indices, TypeError for
+        any other entry.
+
+        >>> from tensorlayout import Layout
+        >>> Layout.row_major((4, 6)).slice((slice(None, None, -1), slice(1, None, 2)))
+        Layout.parse('(4,3):(-6,2)+19')
+        """
+        kept: list[tuple[int, Parts, int]] = []  # of each dimension: size, parts and padded size
+        order, offset, whole, dim = self.minor_to_major, self.offset, True, 0
+        for item in checks.expanded_key(key, self.shape):
+            if item is None:
+                order = orders.order_with(order, len(kept))
+                kept.append((1, ((1, 1),), 1))
+                continue
+            size, dims, pad = self.shape[dim], self.parts[dim], self.padded_shape[dim]
+            dim += 1
+            if isinstance(item, int):
+                offset += slots.slot_of(dims, checks.checked_index(item, dim - 1, self.shape))
+                order = orders.order_without(order, [len(kept)])
+                whole = whole and pad == 1
+                continue
+            start, stop, step = item.indices(size)
+            count = len(range(start, stop, step))
+            unchanged = count == size and (step == 1 or size <= 1)
+            cut = dims if unchanged else slots.sliced(dims, start, count, step)
+            if cut is None:
+                return None
+            offset += slots.slot_of(dims, start) if count else 0
+            whole = whole and count == size
+            kept.append((count, cut, pad))
+        shape, parts, padded = zip(*kept, strict=True) if kept else ((), (), ())
+        return self._view(shape, parts, order, offset, padded if whole else None)
+
+    def expand_dims(self, dim: int) -> Self:
+        """A new dimension of size 1 at `dim`, counted in the result.
+
+        ValueError for a dimension outside the result.
+
+        >>> from tensorlayout import Layout
+        >>> Layout.row_major((2, 3)).expand_dims(1).shape
+        (2, 1, 3)
+        """
+        checks.checked_dims("dim", [dim], self.ndim + 1)
+        return self._sliced_whole([*[slice(None)] * dim, None])
+
+    def squeeze(self, dims: Sequence[int]) -> Self:
+        """The given dimensions `dims`, of size 1, gone. ValueError where one has another size.
+
+        >>> from tensorlayout import Layout
+        >>> Layout.row_major((2, 1, 3)).squeeze((1,))
+        Layout.parse('(2,3):(3,1)')
+        """
+        dropped = checks.checked_dims("dims", dims, self.ndim)
+        for d in dropped:
+            if self.shape[d] != 1:
+                came = f"dimension {d} of shape {self.shape} has size {self.shape[d]}"
+                refuse("dims", f"{came}, not 1")
+        return self._sliced_whole([0 if d in dropped else slice(None) for d in range(self.ndim)])
+
+    def _sliced_whole(self, key: list[Any]) -> Self:
+        layout = self.slice(tuple(key))
+        assert layout is not None  # whole slices and dimensions of size 1 always have a view
+        return layout
+
+    def broadcast_to(self, shape: Sequence[int]) -> Self:
+        """The elements repeated along dimensions of size 1 and new leading ones, by stride 0.
+
+        The result has this `shape`, and owns the padding, if any, only if nothing is repeated.
+        ValueError where the sizes do not fit.
+
+        >>> from tensorlayout import Layout
+        >>> Layout.row_major((3,)).broadcast_to((2, 3))
+        Layout.parse('(2,3):(0,1)')
+        """
+        sizes = checks.checked_sizes("shape", shape)
+        new = len(sizes) - self.ndim
+        if new < 0 or any(n not in (1, m) for n, m in zip(self.shape, sizes[new:], strict=True)):
+            refuse("shape", f"{self.shape} could not be broadcast to {shown(sizes)}")
+        if sizes == self.shape:
+            return self
+        parts: list[Parts] = [((m, 0),) for m in sizes]
+        padded = [*sizes]
+        for d, n in enumerate(self.shape):
+            if n == sizes[new + d]:
+                parts[new + d], padded[new + d] = self.parts[d], self.padded_shape[d]
+        order = [*(d + new for d in self.minor_to_major), *orders.descending(new)]
+        return self._view(sizes, parts, order, padded_shape=padded)
+
+    def reshape(self, shape: Sequence[int]) -> Self | None:
+        """The elements in row-major index order under another shape; None where no view exists.
+
+        ValueError for a `shape` of another number of elements.
+
+        >>> from tensorlayout import Layout
+        >>> Layout.row_major((2, 6)).reshape((3, 4))
+        Layout.parse('(3,4):(4,1)')
+        >>> Layout.column_major((2, 6)).reshape((3, 4)) is None
+        True
+        """
+        sizes = checks.checked_sizes("shape", shape)
+        if math.prod(sizes) != self.size:
+            came = f"{shown(sizes)} has {shown(math.prod(sizes))} elements"
+            refuse("shape", f"{came}, the layout has {self.size}")
+        if sizes == self.shape:
+            return self
+        order, padded, strides = orders.descending(len(sizes)), None, None
+        if self.size == 0:
+            strides = slots.packed_strides(sizes, order)
+        elif self.is_tiled:
+            return self._reshaped_tiled(sizes)
+        else:
+            strides = slots.reshaped([p[0] for p in self.parts], sizes)
+            padded = slots.repadded(self.shape, self.padded_shape, sizes)
+        if strides is None:
+            return None
+        return self._view(sizes, slots.strided(sizes, strides), order, padded_shape=padded)
+
+    def _reshaped_tiled(self, sizes: tuple[int, ...]) -> Self | None:
+        """Dimensions of size 1 come and go; others change only where no tile has a tail."""
+        if [n for n in sizes if n != 1] != [n for n in self.shape if n != 1]:
+            flat = self.untiled()
+            return None if flat is None else flat.reshape(sizes)
+        layout = self.squeeze([d for d in range(self.ndim) if self.shape[d] == 1])
+        for dim, size in enumerate(sizes):
+            if size == 1:
+                layout = layout.expand_dims(dim)
+        return layout
+
+    def untiled(self) -> Self | None:
+        """One dimension per part, most major first; None where a tile has a tail.
+
+        None also where that makes more than 64 dimensions. The row-major index order stays, so
+        this is a reshape without a copy.
+
+        >>> from tensorlayout import Layout
+        >>> Layout.tiled((4, 4), [(2, 2)]).untiled()
+        Layout.parse('(2,2,2,2):(8,2,4,1)')
+        """
+        flat = [part for parts in self.parts for part in parts]
+        sizes = [extent for extent, _ in flat]
+        if math.prod(sizes) != self.size or len(flat) > checks.MAX_RANK:
+            return None
+        padded: list[int] = []
+        for parts, whole in zip(self.parts, self.padded_shape, strict=True):
+            padded += [whole // slots.inner_extent(parts), *(extent for extent, _ in parts[1:])]
+        dims = [(part,) for part in flat]
+        return self._view(sizes, dims, orders.descending(len(flat)), padded_shape=padded)
+
+    def sliding_window(self, window_shape: Sequence[int], dims: Sequence[int]) -> Self:
+        """All windows of `window_shape` over `dims`, as new last dimensions over the same slots.
+
+        The result owns no padding. ValueError where a window is larger than its dimension or the
+        dimension is tiled.
+
+        >>> from tensorlayout.layout import Layout
+        >>> Layout.row_major((5,)).sliding_window((3,), (0,))
+        Layout.parse('(3,3):(1,1)')
+        """
+        windows = checks.checked_integers("window_shape", window_shape)
+        along = checks.checked_dims("dims", dims, self.ndim)
+        if len(windows) != len(along):
+            came = f"{shown(along)}, got {shown(windows)}"
+            refuse("window_shape", f"must have one size for each of the dims {came}")
+        shape, parts, order = list(self.shape), list(self.parts), list(self.minor_to_major)
+        for number, (width, d) in enumerate(zip(windows, along, strict=True)):
+            if len(parts[d]) != 1:
+                rule = f"dimension {d} is tiled, it has no sliding windows"
+                refuse("dims", f"{rule}; layout {cut(self)}")
+            if not 1 <= width <= shape[d]:
+                rule = f"must be from 1 to {shape[d]} along dimension {d}"
+                refuse("window_shape", f"{rule}, got {shown(width)}")
+            shape[d] -= width - 1
+            stride = parts[d][0][1]
+            parts[d] = ((shape[d], stride),)
+            parts.append(((width, stride),))
+            order.insert(order.index(d), self.ndim + number)
+        return self._view([*shape, *windows], parts, order)
+
+    # --- for others ------------------------------------------------------------------------------
 
     def tensor_map(
         self,
@@ -343,10 +705,7 @@ class Layout(Views):
         >>> found.global_dims, found.global_strides, found.box_dims
         ((128, 8, 4, 8), (512, 4096, 16384), (128, 8, 1, 2))
         """
-        loaded("tensorlayout.layout.tensor_map")
-        from tensorlayout.layout.tensor_map import tensor_map_of
-
-        return tensor_map_of(
+        found: TensorMap = loaded("tensorlayout.layout.tensor_map").tensor_map_of(
             self,
             box,
             dtype,
@@ -356,9 +715,10 @@ class Layout(Views):
             l2_promotion=l2_promotion,
             oob_fill=oob_fill,
         )
+        return found
 
-    def to_cute(self, *, padded: bool | None = None) -> CuteLayout:
-        """The layout as CuTe writes it: nested shape and stride, and beside them the offset.
+    def to_cute(self, *, padded: bool | None = None) -> Any:
+        """The layout as CuTe writes it, a `formats.cute.CuteLayout`: shape, stride, and offset.
 
         A dimension is a mode, a tiled one a mode of several, the fastest first. Sizes, strides and
         offset count elements. CuTe has no padding: without it nothing is lost, but for the order of
@@ -370,41 +730,7 @@ class Layout(Views):
         >>> print(Layout.tiled((4, 6), [(2, 2)]).to_cute())
         ((2,2),(2,3)):((2,12),(1,4))
         """
-        loaded("tensorlayout.layout.cute")
-        from tensorlayout.layout.cute import cute_of
-
-        return cute_of(self, padded)
-
-    @classmethod
-    def from_cute(
-        cls,
-        source: Any,
-        shape: Sequence[int] | None = None,
-        *,
-        offset: int = 0,
-        minor_to_major: Sequence[int] | None = None,
-        padding_value: Padding | str = PaddingValue.UNSPECIFIED,
-    ) -> Self:
-        """The layout that CuTe writes so; each mode of the first level becomes a dimension.
-
-        `source`: text such as ``((2,2),3):((1,6),2)``, a pair (shape, stride) of integers or nested
-        tuples, a triple with an offset (what `to_cute` gives), or a layout of tensor-layouts or
-        CuTe's DSL. `shape`: the sizes, in elements, where the modes are a block with padding, which
-        holds `padding_value`. `offset`: slots (elements) to be added. `minor_to_major`: the order
-        of dimensions, as of `Layout`. ValueError for text that is no layout, shape and stride that
-        are nested unlike, swizzles, sizes that are known only as a kernel runs, a `padding_value`
-        for gaps, and slots below 0 (a negative stride needs an offset); TypeError for all else.
-
-        >>> from tensorlayout import Layout
-        >>> Layout.from_cute("((2,2),3):((1,6),2)")
-        Layout.parse('(4,3):(2*6+2*1,2)')
-        """
-        loaded("tensorlayout.layout.cute")
-        from tensorlayout.layout.cute import fields_of
-
-        said = fields_of(source, shape, padding_value)
-        said["offset"] += checks.checked_integer("offset", offset)
-        return cls(**said, minor_to_major=minor_to_major)
+        return loaded("tensorlayout.formats.cute").cute_of(self, padded)
 
     def draw(self) -> Drawing:
         """A picture: the slot at each index, and the index in each slot; large ones are cut.
@@ -416,19 +742,15 @@ class Layout(Views):
         >>> Layout.row_major((2, 3)).draw()
         <Drawing: Layout (2,3):(3,1)>
         """
-        loaded("tensorlayout.layout.drawing.drawing")
-        from tensorlayout.layout.drawing.drawing import Drawing
-
-        return Drawing(self)
+        picture: Drawing = loaded("tensorlayout.layout.drawing.drawing").Drawing(self)
+        return picture
 
     def _repr_svg_(self) -> str:
         return self.draw().svg
 
     def _repr_html_(self) -> str:
-        loaded("tensorlayout.layout.drawing.summary")
-        from tensorlayout.layout.drawing.summary import summary_of_layout
-
-        return summary_of_layout(self)
+        text: str = loaded("tensorlayout.layout.drawing.summary").summary_of_layout(self)
+        return text
 
     def __reduce__(self) -> tuple[Any, ...]:
         return Layout.parse, (str(self),)
@@ -445,6 +767,5 @@ def _order_for(
         return implied
     if all(len(parts) == 1 for parts in dims):
         came = f"{order} contradicts the strides {shown(outer)}"
-        msg = f"minor_to_major: {came}, which say {implied}"
-        raise ValueError(msg)
+        refuse("minor_to_major", f"{came}, which say {implied}")
     return order

@@ -18,6 +18,7 @@ from math import gcd, prod
 from operator import floordiv, mul
 from typing import NamedTuple, Self
 
+from tensorlayout.layout.checks import refuse
 from tensorlayout.layout.layout import Layout
 from tensorlayout.layout.placement import Placement
 from tensorlayout.records import frozen
@@ -318,14 +319,11 @@ def coalesce(*layouts: Layout) -> tuple[Layout, ...]:
     """
     for layout in layouts:
         if not isinstance(layout, Layout):
-            msg = f"layouts: must be Layouts, got {type(layout).__name__}"
-            raise TypeError(msg)
+            refuse("layouts", f"must be Layouts, got {type(layout).__name__}", TypeError)
     if not layouts:
-        msg = "layouts: must be at least one, got none"
-        raise ValueError(msg)
+        refuse("layouts", "must be at least one, got none")
     if any(layout.shape != layouts[0].shape for layout in layouts):
-        msg = f"layouts: must have one shape, got {shown([layout.shape for layout in layouts])}"
-        raise ValueError(msg)
+        refuse("layouts", f"must have one shape, got {shown([layout.shape for layout in layouts])}")
     dims, starts = _dims_of(layouts)
     if layouts[0].size == 0:
         return tuple(Layout((0,), (1,), slot_bits=given.slot_bits) for given in layouts)
@@ -349,16 +347,3 @@ def _dims_of(layouts: Sequence[Placement | None]) -> tuple[list[Axis], list[int]
     rows = list(zip(*columns, strict=True))
     dims = [Axis(first.shape[d], rows[d]) for d in reversed(first.minor_to_major)]
     return dims, [0 if each is None else each.offset for each in layouts]
-
-
-__all__ = [
-    "Axis",
-    "Loop",
-    "Window",
-    "by_strides",
-    "coalesce",
-    "furthest",
-    "index_type",
-    "merged",
-    "turned",
-]

@@ -1,13 +1,47 @@
-"""Orders of dimensions, minor to major: made, checked, and carried through changes of rank."""
+"""Orders of dimensions, minor to major: checked, named by labels, and kept where ranks change.
+
+Names are labels such as NHWC, words, and what other libraries call an order.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any, NoReturn
 
-from tensorlayout.layout.checks import checked_integers
+from tensorlayout.layout.checks import checked_integers, refuse
+from tensorlayout.layout.tiling import COMBINE
 from tensorlayout.words import shown
 
 Order = tuple[int, ...]
+
+# Families of letters, each in the logical order of shapes. PyTorch, TensorFlow, JAX and oneDNN
+# agree on images, batches of them, and filters.
+_FAMILIES = (
+    "NCTDHWL",  # operands of convolutions
+    "BCTDHWL",
+    "GOIDHWL",  # filters of convolutions
+    "PZYX",  # dimensions 0, 1, … in the documents of XLA
+    "TCZYX",  # microscopy
+    "RC",  # rows and columns
+    "KN",  # the right operand of a matrix product
+    "BMKN",  # operands of matrix products
+    "BHSD",  # attention, in cuDNN
+    "KCTRS",  # filters in cuDNN
+    "NKZPQ",  # results of convolutions in cuDNN
+)
+_ALPHABET = "ABCDEFGHIJKLMNOPQRSTUVWXYZ"  # oneDNN: the first letters, one for each dimension
+
+# The letters of images, by rank: how a layout spells its own order.
+_OWN_LABELS = ("", "W", "HW", "CHW", "NCHW", "NCDHW")
+
+_ROW_MAJOR = ("c", "row_major", "contiguous_format")
+_COLUMN_MAJOR = ("f", "column_major")
+_CHANNELS = {
+    "channels_first": {4: "NCHW", 5: "NCDHW"},
+    "channels_last": {4: "NHWC", 5: "NDHWC"},
+    "channels_last_3d": {5: "NDHWC"},
+}
+_WORDS = "C, F, row_major, column_major, channels_first, channels_last, channels_last_3d"
 
 
 def descending(rank: int) -> Order:
@@ -25,8 +59,7 @@ def checked_order(minor_to_major: Sequence[int], rank: int, name: str = "minor_t
     order = checked_integers(name, minor_to_major)
     if len(order) != rank or sorted(order) != list(range(rank)):
         allowed = f"a permutation of 0 to {rank - 1}" if rank else "()"
-        msg = f"{name}: must be {allowed} for a shape of rank {rank}, got {shown(order)}"
-        raise ValueError(msg)
+        refuse(name, f"must be {allowed} for a shape of rank {rank}, got {shown(order)}")
     return order
 
 
@@ -75,3 +108,125 @@ def order_with(order: Order, dim: int) -> Order:
         return (*moved, 0)
     moved.insert(moved.index(dim - 1), dim)
     return tuple(moved)
+
+
+# --- names ----------------------------------------------------------------------------------------
+
+
+def order_of_labels(labels: str, rank: int) -> Order:
+    """The order, minor to major, that labels or a word name for a shape of `rank` dimensions.
+
+    Labels have one letter for each dimension, in one case, from the slowest in memory to the
+    fastest. The letters name a family, and the family fixes the order of the shape (``NCHW``).
+    ValueError for letters of no family, and for letters that two families order differently.
+
+    >>> order_of_labels("NHWC", 4)
+    (1, 3, 2, 0)
+    >>> order_of_labels("acdb", 4)
+    (1, 3, 2, 0)
+    """
+    name = in_our_words(labels)
+    if not isinstance(name, str):
+        refuse("labels", f"must be text, got {shown(name)}", TypeError)
+    word = name.lower()
+    if word in _ROW_MAJOR:
+        return descending(rank)
+    if word in _COLUMN_MAJOR:
+        return tuple(range(rank))
+    if word in _CHANNELS:
+        named = _CHANNELS[word]
+        if rank not in named:
+            means = " or ".join(f"{text} of rank {n}" for n, text in named.items())
+            _refuse(f"{shown(name)} is {means}, the shape has {rank} dimensions")
+        return _order(named[rank])
+    if not _are_labels(name):
+        rule = f"must be different letters of one case, slowest first, or one of {_WORDS}"
+        _refuse(f"{rule}, got {shown(name)}", name.upper(), rank)
+    letters = word.upper()
+    logical = _logical_orders(letters)
+    if not logical:
+        known = f"{', '.join(_FAMILIES)}, or the first letters of the alphabet (AB, ABC, …)"
+        _refuse(f"the letters must belong to one family of {known}, got {shown(name)}")
+    if len(logical) > 1:
+        readings = " or ".join(logical)
+        _refuse(f"{shown(name)} is ambiguous, the shape may be {readings}")
+    if len(name) != rank:
+        count = f"{len(name)} dimension{'s' * (len(name) > 1)}"
+        means = f"{shown(name)} names {count} ({', '.join(logical[0])})"
+        _refuse(f"{means}, the shape has {rank}", _fitted(name, rank), rank)
+    return _order(letters)
+
+
+def labels_of_order(order: Order) -> str | None:
+    """Return the labels of images that name an order, minor to major; None beyond rank 5.
+
+    >>> labels_of_order((1, 3, 2, 0))
+    'NHWC'
+    """
+    if not 0 < len(order) < len(_OWN_LABELS):
+        return None
+    return "".join(_OWN_LABELS[len(order)][d] for d in reversed(order))
+
+
+def in_our_words(given: Any) -> Any:
+    """What an object of another library asks for, as text or a tuple; all else as it is.
+
+    PyTorch's memory formats are words. JAX's `Layout` is an order, with tiles XLA's text of both;
+    `Format` is one for a device. An `XlaLayout` is its text. ValueError for a Format of no Layout.
+    """
+    if hasattr(given, "minor_to_major") and hasattr(given, "tiles"):
+        return str(given)
+    if type(given).__name__ == "memory_format":
+        return str(given).removeprefix("torch.")
+    if hasattr(given, "sharding") and hasattr(given, "layout"):
+        given = given.layout
+        if not hasattr(given, "major_to_minor"):
+            refuse("layout", f"a Format must hold a Layout, got one of {shown(given)}")
+    major_to_minor = getattr(given, "major_to_minor", None)
+    if major_to_minor is None:
+        return given
+    order = tuple(reversed(major_to_minor))
+    tiles = getattr(given, "tiling", None) or ()
+    if not tiles:
+        return order
+    sizes = (["*" if n == COMBINE else str(n) for n in tile] for tile in tiles)
+    cut = "".join(f"({','.join(words)})" for words in sizes)
+    return f"{{{','.join(map(str, order))}:T{cut}}}"
+
+
+def _are_labels(text: str) -> bool:
+    plain = text.isascii() and text.isalpha() and (text.isupper() or text.islower())
+    return plain and len(set(text)) == len(text)
+
+
+def _logical_orders(letters: str) -> list[str]:
+    """Return the orders in which families put upper-case letters; none, one, or contradictory ones.
+
+    A family of exactly these letters decides alone: RC is a matrix, not a part of KCTRS.
+    """
+    wanted = set(letters)
+    exact = [family for family in (*_FAMILIES, _ALPHABET[: len(letters)]) if set(family) == wanted]
+    families = exact or [family for family in _FAMILIES if wanted <= set(family)]
+    return list(dict.fromkeys("".join(sorted(letters, key=family.index)) for family in families))
+
+
+def _order(letters: str) -> Order:
+    (logical,) = _logical_orders(letters)
+    return tuple(map(logical.index, reversed(letters)))
+
+
+def _fitted(labels: str, rank: int) -> str:
+    """Labels with a batch more or less, which may fit a rank that they do not."""
+    batch = next((n for n in "NnBb" if n in labels), "")
+    if len(labels) > rank:
+        return labels.replace(batch, "")
+    return labels if batch else ("N" if labels.isupper() else "n") + labels
+
+
+def _refuse(wrong: str, fitting: str = "", rank: int = -1) -> NoReturn:
+    """The error for labels, with those that were meant where they can be guessed."""
+    fix, such = "a letter for each dimension", ""
+    letters = fitting.upper()
+    if len(letters) == rank and _are_labels(fitting) and len(_logical_orders(letters)) == 1:
+        fix, such = repr(fitting), f" such as {_order(letters)}"
+    refuse("labels", f"{wrong}; give {fix}, or a sequence minor_to_major{such}")

@@ -1,16 +1,16 @@
-"""`Placement`: the fields of a layout, and all that follows from them."""
+"""`Placement`: the fields of a layout, interned, its properties, positions and text."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Sequence
 from itertools import islice, product
-from typing import Protocol
+from typing import Any, NoReturn, Protocol, Self
 
 from tensorlayout.layout import checks, overlap, slots, text
 from tensorlayout.layout import order as orders
-from tensorlayout.layout.labels import labels_of_order
-from tensorlayout.layout.once import cached_property
+from tensorlayout.layout.checks import refuse
+from tensorlayout.layout.once import Interned, cached_property
 from tensorlayout.layout.padding import Padding, PaddingValue
 from tensorlayout.layout.slots import MAX_SLOTS, Parts
 from tensorlayout.words import cut, shown
@@ -18,6 +18,17 @@ from tensorlayout.words import cut, shown
 # Lists of all elements or slots are for eyes: beyond these they would take minutes, and the memory.
 MOST_DRAWN = 2**16
 MOST_LISTED = 2**22
+
+_interned: Interned[Any] = Interned()
+_FIELDS = [
+    "shape",
+    "parts",
+    "offset",
+    "minor_to_major",
+    "padded_shape",
+    "padding_value",
+    "slot_bits",
+]
 
 
 class HasItemsize(Protocol):
@@ -29,7 +40,7 @@ class HasItemsize(Protocol):
 
 
 class Placement:
-    """Where each element of a tensor stands in its storage: what a layout can be asked.
+    """An interned value of seven fields, and all that can be asked of it; `Layout` makes it.
 
     Dimensions are made of parts, see `slots`. Padding stands behind the elements of each dimension
     in memory, whether they run forwards or backwards: a layout that owns padding fills the slots
@@ -45,24 +56,93 @@ class Placement:
     slot_bits: int | None  # of slots packed into bytes, low bits first; None: whole bytes
     _span: tuple[int, int]  # the lowest and highest slot of an element; twice the offset if none
 
+    # --- the value: one object, never changed ----------------------------------------------------
+
+    @classmethod
+    def _intern(
+        cls,
+        shape: tuple[int, ...],
+        parts: tuple[Parts, ...],
+        offset: int,
+        order: orders.Order,
+        padded_shape: tuple[int, ...],
+        padding_value: Padding,
+        slot_bits: int | None = None,
+    ) -> Self:
+        """The one layout of these fields, which are known to be sound but for their size."""
+        if padded_shape == shape:
+            padding_value = PaddingValue.UNSPECIFIED
+        key = (shape, parts, offset, order, padded_shape, padding_value, slot_bits)
+        layout: Self | None = _interned.get(key)
+        if layout is None:
+            made = object.__new__(cls)
+            made.__dict__.update(zip(_FIELDS, key, strict=True))
+            made.__dict__["_span"] = slots.full_span(shape, parts, offset)
+            made._check_size()
+            layout = _interned.entered(key, made)
+        return layout
+
     def _check_size(self) -> None:
         # Sizes of 0 count as 1, so that the strides of an empty block stay within 64 bits too.
         if math.prod([n or 1 for n in self.padded_shape]) > MAX_SLOTS:
             sizes = shown(self.padded_shape)
-            msg = f"shape: the sizes {sizes}, with 1 for 0, multiply to more than 2**63 - 1"
-            raise ValueError(msg)
+            refuse("shape", f"the sizes {sizes}, with 1 for 0, multiply to more than 2**63 - 1")
         if self.required_size > MAX_SLOTS or self.offset > MAX_SLOTS:
             came = f"shape {shown(self.shape)} from slot {shown(self.offset)} on"
-            msg = f"strides: {came} reaches beyond slot 2**63 - 1"
-            raise ValueError(msg)
+            refuse("strides", f"{came} reaches beyond slot 2**63 - 1")
         if self.lowest < 0:
             least = self.offset - self.lowest
             came = f"{shown(self.offset)} puts elements at negative slots"
-            msg = (
-                f"offset: {came}, down to {shown(self.lowest)};"
-                f" it must be at least {least} for these strides"
-            )
-            raise ValueError(msg)
+            rule = f"it must be at least {least} for these strides"
+            refuse("offset", f"{came}, down to {shown(self.lowest)}; {rule}")
+
+    @classmethod
+    def _packed(
+        cls,
+        shape: tuple[int, ...],
+        padded: tuple[int, ...],
+        order: orders.Order,
+        offset: int,
+        padding_value: Padding,
+        slot_bits: int | None = None,
+    ) -> Self:
+        """The layout of `shape` at the low ends of a block of `padded` sizes without gaps."""
+        parts = slots.strided(shape, slots.packed_strides(padded, order))
+        made = cls._intern(shape, parts, offset, order, padded, padding_value, slot_bits)
+        if padded == shape and offset == 0:  # its own form
+            made.__dict__.update(is_tiled=False, _other_form=None)
+        return made
+
+    def _replace(self, **changes: Any) -> Self:
+        return self._intern(*(changes.get(name, getattr(self, name)) for name in _FIELDS))
+
+    def __eq__(self, other: object) -> bool:
+        if isinstance(other, str):
+            # Equal values must have equal hashes, but "NHWC" and "nhwc" have two.
+            labelled = f"Layout.labelled({shown(self.shape)}, text)"
+            fix = "Layout.parse(text)" if ":" in other or "{" in other else labelled
+            msg = f"a Layout and text cannot be compared, got {shown(other)}; compare with {fix},"
+            msg += " or compare layout.labels or str(layout)"
+            raise TypeError(msg)
+        return self is other if isinstance(other, Placement) else NotImplemented
+
+    __hash__ = object.__hash__
+
+    def __copy__(self) -> Self:
+        return self
+
+    def __deepcopy__(self, memo: object) -> Self:
+        return self
+
+    def __setattr__(self, name: str, value: object) -> NoReturn:
+        msg = f"a Layout is immutable: cannot set {name}"
+        raise AttributeError(msg)
+
+    def __delattr__(self, name: str) -> NoReturn:
+        msg = f"a Layout is immutable: cannot delete {name}"
+        raise AttributeError(msg)
+
+    # --- properties ------------------------------------------------------------------------------
 
     @property
     def ndim(self) -> int:
@@ -115,8 +195,7 @@ class Placement:
         (3, 1)
         """
         if self.is_tiled:
-            msg = f"strides: a tiled layout has none, see parts; layout {cut(self)}"
-            raise ValueError(msg)
+            refuse("strides", f"a tiled layout has none, see parts; layout {cut(self)}")
         return tuple(parts[0][1] for parts in self.parts)
 
     @property
@@ -241,7 +320,7 @@ class Placement:
         ('NHWC', None)
         """
         order = self.minor_to_major
-        return labels_of_order(order) if self._is_packed_as(order) else None
+        return orders.labels_of_order(order) if self._is_packed_as(order) else None
 
     def _is_packed_as(self, order: tuple[int, ...]) -> bool:
         packed = slots.strided(self.shape, slots.packed_strides(self.shape, order))
@@ -290,11 +369,12 @@ class Placement:
         if self is other:
             return True
         if not isinstance(other, Placement):
-            msg = f"same_placement: must be called with a layout, got {shown(other)}"
-            raise TypeError(msg)
+            refuse("same_placement", f"must be called with a layout, got {shown(other)}", TypeError)
         same_start = self.size == 0 or self.offset == other.offset
         alike = self.shape == other.shape and self.slot_bits == other.slot_bits
         return alike and same_start and self._stands_as(other.parts)
+
+    # --- positions -------------------------------------------------------------------------------
 
     def offset_of(self, index: Sequence[int]) -> int:
         """The slot (counted in elements) of the element at `index`.
@@ -307,8 +387,7 @@ class Placement:
         """
         at = checks.checked_integers("index", index)
         if len(at) != self.ndim or not all(0 <= i < n for i, n in zip(at, self.shape, strict=True)):
-            msg = f"index: must lie inside the shape {self.shape}, got {shown(at)}"
-            raise IndexError(msg)
+            refuse("index", f"must lie inside the shape {self.shape}, got {shown(at)}", IndexError)
         return self.offset + sum(map(slots.slot_of, self.parts, at))
 
     def index_of(self, slot: int) -> tuple[int, ...] | None:
@@ -325,13 +404,11 @@ class Placement:
         if not 0 <= slot < self.required_size:
             limit = self.required_size
             rule = f"must be at least 0 and below the required size {limit}"
-            msg = f"slot: {rule}, got {shown(slot)}"
-            raise IndexError(msg)
+            refuse("slot", f"{rule}, got {shown(slot)}", IndexError)
         found = [*islice(self._indices_at(slot), 2 if self.size else 0)]
         if len(found) > 1:
             first, second = map(shown, found)
-            msg = f"slot: {slot} is shared by the indices {first} and {second} of {cut(self)}"
-            raise ValueError(msg)
+            refuse("slot", f"{slot} is shared by the indices {first} and {second} of {cut(self)}")
         return found[0] if found else None
 
     def _indices_at(self, slot: int) -> Iterator[tuple[int, ...]]:
@@ -373,10 +450,11 @@ class Placement:
         [(0, 0), (1, 0), (0, 1), (1, 1)]
         """
         if self.size > MOST_LISTED:
-            msg = f"elements: at most {MOST_LISTED} are listed, got {self.size}"
-            raise ValueError(msg)
+            refuse("elements", f"at most {MOST_LISTED} are listed, got {self.size}")
         for _, index in sorted((self.offset_of(i), i) for i in self._indices()):
             yield index
+
+    # --- text ------------------------------------------------------------------------------------
 
     def table(self, values: Sequence[object] | None = None) -> str:
         """The memory, slot by slot: a line of offsets and one of values.
@@ -392,8 +470,7 @@ class Placement:
         """
         drawn = max(self.required_size, self.size)
         if drawn > MOST_DRAWN:
-            msg = f"table: at most {MOST_DRAWN} slots or elements are drawn, got {drawn}"
-            raise ValueError(msg)
+            refuse("table", f"at most {MOST_DRAWN} slots or elements are drawn, got {drawn}")
         if values is not None:
             checks.checked_length("values", values, self.size)
         names = map(checks.letters, range(self.size)) if values is None else map(str, values)

@@ -27,6 +27,11 @@ def inner_extent(parts: Parts) -> int:
     return math.prod(extent for extent, _ in parts[1:])
 
 
+def spanning(parts: Parts, size: int) -> Parts:
+    """The parts with as many indices of the most major one as `size` needs."""
+    return ((-(-size // inner_extent(parts)), parts[0][1]), *parts[1:])
+
+
 def slot_of(parts: Parts, index: int) -> int:
     """The slot of one index of one dimension, relative to index 0."""
     slot = 0
@@ -119,7 +124,7 @@ def sliced(parts: Parts, start: int, count: int, step: int) -> Parts | None:
         return ((count, parts[0][1] * (step // inner)),)
     whole_tiles = (step == 1 and start % inner == 0) or (step == -1 and (start + 1) % inner == 0)
     if whole_tiles:
-        return tuple((e, s * step) for e, s in ((-(-count // inner), parts[0][1]), *parts[1:]))
+        return tuple((extent, s * step) for extent, s in spanning(parts, count))
     if start // inner == (start + (count - 1) * step) // inner:
         return sliced(parts[1:], start % inner, count, step)
     return None
@@ -145,10 +150,10 @@ def canonical(parts: Parts, size: int, padded: int) -> Parts:
     """
     if len(parts) == 1:
         return parts
-    joined = merged(((-(-padded // inner_extent(parts)), parts[0][1]), *parts[1:]))
+    joined = merged(spanning(parts, padded))
     while len(joined) > 1 and padded <= inner_extent(joined):
         joined = joined[1:]  # a first digit that is always 0
-    return ((-(-size // inner_extent(joined)), joined[0][1]), *joined[1:])
+    return spanning(joined, size)
 
 
 def reshaped(dims: Sequence[Part], shape: Sequence[int]) -> list[int] | None:

@@ -9,10 +9,10 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Sequence
-from typing import Any, NamedTuple, NoReturn
+from typing import Any, NamedTuple
 
 from tensorlayout.late import loaded
-from tensorlayout.layout.checks import checked_integer, checked_integers, checked_length
+from tensorlayout.layout.checks import checked_integer, checked_integers, checked_length, refuse
 from tensorlayout.layout.padding import PaddingValue
 from tensorlayout.layout.placement import Placement
 from tensorlayout.layout.slots import Parts
@@ -123,7 +123,7 @@ class TensorMap:
         if start <= 0 or start % self.alignment:
             rule = f"must be positive and a multiple of {self.alignment} bytes"
             came = f"{shown(address)} and {self.byte_offset} bytes to the first element"
-            _refuse("globalAddress", f"{rule}, got {came}")
+            refuse("globalAddress", f"{rule}, got {came}")
         driver = _driver()
         long, short = driver.cuuint64_t, driver.cuuint32_t
         result, made = driver.cuTensorMapEncodeTiled(
@@ -210,29 +210,22 @@ def tensor_map_of(
     )
 
 
-def _refuse(parameter: str, text: str) -> NoReturn:
-    msg = f"{parameter}: {text}"
-    raise ValueError(msg)
-
-
 def _data_type(dtype: Any) -> str:
     """CUDA's name, without what all begin with, of a dtype, its name, CUDA's own, or bytes."""
     given = dtype if isinstance(dtype, str) else getattr(dtype, "name", None)
     name = given or getattr(dtype, "__name__", None)
     if isinstance(name, str):
         if not getattr(dtype, "isnative", True):
-            _refuse(
-                "tensorDataType", f"must have the order of bytes of the GPU, got {shown(dtype)}"
-            )
+            refuse("tensorDataType", f"must have the order of bytes of the GPU, got {shown(dtype)}")
         word = name.upper().removeprefix(_TYPE)
         word = "UINT8" if word.startswith("FLOAT8_") else _BYTES.get(word, word)
         if word not in _BITS:
             fix = "a number of bytes, 1, 2, 4 or 8, moves any others"
-            _refuse("tensorDataType", f"must be {', '.join(_BITS)}; {fix}, got {shown(name)}")
+            refuse("tensorDataType", f"must be {', '.join(_BITS)}; {fix}, got {shown(name)}")
         return word
     size = checked_integer("dtype", dtype)
     if size not in _SIZED:
-        _refuse("tensorDataType", f"must have 1, 2, 4 or 8 bytes, got {shown(size)}")
+        refuse("tensorDataType", f"must have 1, 2, 4 or 8 bytes, got {shown(size)}")
     return _SIZED[size]
 
 
@@ -243,8 +236,7 @@ def _chosen(option: str, given: Any) -> str:
     for name in names:
         if word in (name, name.removeprefix("L2_"), name.partition("_REQUEST")[0]):
             return name
-    msg = f"{option}: must be {', '.join(names)}, got {shown(given)}"
-    raise ValueError(msg)
+    return refuse(option, f"must be {', '.join(names)}, got {shown(given)}")
 
 
 def _alignment(kind: str, interleave: str) -> int:
@@ -255,13 +247,13 @@ def _alignment(kind: str, interleave: str) -> int:
 def _check_choices(kind: str, names: dict[str, str]) -> None:
     interleave, swizzle = names["interleave"], names["swizzle"]
     if interleave == "32B" and swizzle != "32B":
-        _refuse("swizzle", f"must be 32B with an interleave of 32B, got {swizzle}")
+        refuse("swizzle", f"must be 32B with an interleave of 32B, got {swizzle}")
     if kind == "16U6_ALIGN16B" and interleave != "NONE":
-        _refuse("interleave", f"must be NONE for {kind}, got {interleave}")
+        refuse("interleave", f"must be NONE for {kind}, got {interleave}")
     if swizzle not in _SPREAD.get(kind, (swizzle,)):
-        _refuse("swizzle", f"must be {', '.join(_SPREAD[kind])} for {kind}, got {swizzle}")
+        refuse("swizzle", f"must be {', '.join(_SPREAD[kind])} for {kind}, got {swizzle}")
     if names["oob_fill"] != "NONE" and "FLOAT" not in kind:
-        _refuse("oobFill", f"must be NONE but for types of floating point, got {_NAN} for {kind}")
+        refuse("oobFill", f"must be NONE but for types of floating point, got {_NAN} for {kind}")
 
 
 def _axes(layout: Placement, boxes: Sequence[int], steps: Sequence[int]) -> Iterator[_Axis]:
@@ -269,7 +261,7 @@ def _axes(layout: Placement, boxes: Sequence[int], steps: Sequence[int]) -> Iter
     for dim in layout.minor_to_major:
         parts, size = layout.parts[dim], layout.shape[dim]
         if size == 0:
-            _refuse("globalDim", f"must not be 0, got shape {shown(layout.shape)}")
+            refuse("globalDim", f"must not be 0, got shape {shown(layout.shape)}")
         if len(parts) > 1:
             _check_tiles(layout, dim, steps[dim])
         cuts = _cut(dim, parts, boxes[dim])
@@ -283,9 +275,9 @@ def _check_tiles(layout: Placement, dim: int, step: int) -> None:
     if whole != layout.shape[dim] and not is_zero:
         came = f"{layout.shape[dim]} of {whole} along dimension {dim} of {cut(layout)}"
         fix = "with padding_value=ZERO it reads zeros there, as it does outside"
-        _refuse("globalDim", f"a tile that ends early is copied whole; {fix}, got {came}")
+        refuse("globalDim", f"a tile that ends early is copied whole; {fix}, got {came}")
     if step != 1:
-        _refuse("elementStrides", f"must be 1 along tiles, got {shown(step)} for dimension {dim}")
+        refuse("elementStrides", f"must be 1 along tiles, got {shown(step)} for dimension {dim}")
 
 
 def _cut(dim: int, parts: Parts, box: int) -> list[int]:
@@ -302,7 +294,7 @@ def _cut(dim: int, parts: Parts, box: int) -> list[int]:
         else:
             inner = math.prod(e for e, _ in parts[number + 1 :])
             rule = f"must be a multiple of the tiles of {inner * extent}, or divide them"
-            _refuse("boxDim", f"{rule}, got {shown(box)} for dimension {dim}")
+            refuse("boxDim", f"{rule}, got {shown(box)} for dimension {dim}")
     return found[::-1]
 
 
@@ -310,11 +302,11 @@ def _ordered(layout: Placement, axes: list[_Axis]) -> list[_Axis]:
     """Fastest first: as the layout says, or as the tiles do."""
     if len(axes) > _MOST_RANK:
         came = f"{len(axes)} for {cut(layout)}; a part of a tiled dimension counts as one"
-        _refuse("tensorRank", f"must be at most 5, got {came}; reshape() or slice() the layout")
+        refuse("tensorRank", f"must be at most 5, got {came}; reshape() or slice() the layout")
     for dim, _, extent, stride, _, _ in axes:
         if extent > 1 and stride <= 0:
             kind = "a broadcast dimension repeats" if stride == 0 else "elements run backwards"
-            _refuse("globalStrides", f"must be positive, got {stride} for dimension {dim}: {kind}")
+            refuse("globalStrides", f"must be positive, got {stride} for dimension {dim}: {kind}")
     if not layout.is_tiled:
         return axes
     return sorted(axes, key=lambda axis: (abs(axis.stride), axis.extent == 1))
@@ -324,36 +316,36 @@ def _check_sizes(kind: str, names: dict[str, str], axes: Sequence[_Axis]) -> Non
     interleave, swizzle = names["interleave"], names["swizzle"]
     if not axes or (interleave != "NONE" and len(axes) < 3):
         least = "3 with an interleave" if axes else "1"
-        _refuse("tensorRank", f"must be at least {least}, got {len(axes)}")
+        refuse("tensorRank", f"must be at least {least}, got {len(axes)}")
     for dim, _, extent, _, box, step in axes:
         if extent > _MOST_SIZE:
-            _refuse("globalDim", f"must be at most 2**32, got {shown(extent)} for dimension {dim}")
+            refuse("globalDim", f"must be at most 2**32, got {shown(extent)} for dimension {dim}")
         if not 1 <= box <= _MOST_BOX:
-            _refuse("boxDim", f"must be from 1 to 256, got {shown(box)} for dimension {dim}")
+            refuse("boxDim", f"must be from 1 to 256, got {shown(box)} for dimension {dim}")
         if not 1 <= step <= _MOST_STEP:
-            _refuse("elementStrides", f"must be from 1 to 8, got {shown(step)} for dimension {dim}")
+            refuse("elementStrides", f"must be from 1 to 8, got {shown(step)} for dimension {dim}")
     first = axes[0]
     group = 128 if kind in _SPREAD else 2 if _BITS[kind] == 4 else 1
     if first.extent % group:
         came = f"{first.extent} for dimension {first.dim}"
-        _refuse("globalDim", f"the fastest must be a multiple of {group} for {kind}, got {came}")
+        refuse("globalDim", f"the fastest must be a multiple of {group} for {kind}, got {came}")
     if kind in _SPREAD and first.box != group:
-        _refuse("boxDim", f"the fastest must be 128 for {kind}, got {first.box}")
+        refuse("boxDim", f"the fastest must be 128 for {kind}, got {first.box}")
     if first.extent > 1 and first.stride != 1:
         came = f"{first.stride} elements for dimension {first.dim}"
-        _refuse("globalStrides", f"the fastest must be one element, got {came}")
+        refuse("globalStrides", f"the fastest must be one element, got {came}")
     if interleave != "NONE":
         return
     if first.step != 1:
-        _refuse("elementStrides", f"the fastest must be 1 without an interleave, got {first.step}")
+        refuse("elementStrides", f"the fastest must be 1 without an interleave, got {first.step}")
     bits = first.box * _BITS[kind]
     if bits % 128:
         came = f"{first.box} of {kind}, {bits / 8:g} bytes"
         rule = "the fastest must take a multiple of 16 bytes without an interleave"
-        _refuse("boxDim", f"{rule}, got {came}")
+        refuse("boxDim", f"{rule}, got {came}")
     if swizzle != "NONE" and bits > 8 * int(swizzle.partition("B")[0]):
         rule = f"the fastest must take at most as many bytes as the swizzle {swizzle}"
-        _refuse("boxDim", f"{rule}, got {bits // 8}")
+        refuse("boxDim", f"{rule}, got {bits // 8}")
 
 
 def _strides(kind: str, alignment: int, axes: Sequence[_Axis]) -> Iterator[int]:
@@ -366,12 +358,12 @@ def _strides(kind: str, alignment: int, axes: Sequence[_Axis]) -> Iterator[int]:
             stride = _in_bytes("globalStrides", f"dimension {axis.dim}", axis.stride, kind)
         came = f"got {stride} bytes for dimension {axis.dim}"
         if stride % alignment:
-            _refuse("globalStrides", f"must be multiples of {alignment} bytes, {came}")
+            refuse("globalStrides", f"must be multiples of {alignment} bytes, {came}")
         if stride >= _MOST_STRIDE:
-            _refuse("globalStrides", f"must be less than 2**40 bytes, {came}")
+            refuse("globalStrides", f"must be less than 2**40 bytes, {came}")
         if 8 * stride < bits:
             least = f"at least the {bits // 8} bytes of the faster dimensions"
-            _refuse("globalStrides", f"must be {least}, {came}")
+            refuse("globalStrides", f"must be {least}, {came}")
         yield stride
         bits = 8 * stride * axis.extent
 
@@ -379,5 +371,5 @@ def _strides(kind: str, alignment: int, axes: Sequence[_Axis]) -> Iterator[int]:
 def _in_bytes(parameter: str, what: str, elements: int, kind: str) -> int:
     whole, rest = divmod(elements * _BITS[kind], 8)
     if rest:
-        _refuse(parameter, f"must be whole bytes, got {elements} elements of {kind} for {what}")
+        refuse(parameter, f"must be whole bytes, got {elements} elements of {kind} for {what}")
     return whole

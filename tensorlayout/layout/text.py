@@ -19,9 +19,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from typing import Any, TypedDict
+from typing import Any, NoReturn, TypedDict
 
-from tensorlayout.layout.checks import MAX_PARTS, MAX_RANK, SLOT_BITS, too_many_dimensions
+from tensorlayout.layout.checks import MAX_PARTS, MAX_RANK, SLOT_BITS, refuse, too_many_dimensions
 from tensorlayout.layout.order import Order
 from tensorlayout.layout.padding import BitPattern, Padding, PaddingValue
 from tensorlayout.layout.slots import Part, Parts
@@ -73,12 +73,14 @@ def text_of(
 def parse_text(text: str) -> dict[str, Any]:
     """The arguments of `Layout` that `text`, a text form or the repr of a layout, says.
 
+    Of a text such as ``[3,5]{1,0:T(2,2)}``, sizes before what XLA writes, those of `Layout.tiled`.
     ValueError with the grammar for any other text; blanks between the words do not matter.
     """
     if not isinstance(text, str):
-        msg = f"layout text: must be a str, got {shown(text)}"
-        raise TypeError(msg)
+        refuse("layout text", f"must be a str, got {shown(text)}", TypeError)
     plain = " ".join(text.split())  # so that the pattern meets no runs of blanks
+    if (sized := re.fullmatch(_SIZED, plain)) is not None:
+        return {"shape": _ints(text, sized[1]), **tiling_in(sized[2])}
     wrapped = re.fullmatch(_REPR, plain)
     match = re.fullmatch(_TEXT, wrapped[1] if wrapped else plain)
     if match is None:
@@ -87,12 +89,12 @@ def parse_text(text: str) -> dict[str, Any]:
             rule = "has no sizes; for labels there is Layout.labelled(shape, labels)"
         elif plain.startswith("{"):
             rule = "needs the sizes in front of an order and tiles, as in [3,5]{1,0:T(2,2)}"
-        raise ValueError(_complaint(text, rule))
+        _refuse(text, rule)
     sizes, strides, offset, order, padded, padding, bits = match.groups()
     shape = _ints(text, sizes)
     words = _items(text, strides)
     if len(words) != len(shape):
-        raise ValueError(_complaint(text, f"has {len(shape)} sizes but {len(words)} strides"))
+        _refuse(text, f"has {len(shape)} sizes but {len(words)} strides")
     parts = tuple(_parts(text, word, n) for word, n in zip(words, shape, strict=True))
     said: dict[str, Any] = {"shape": shape, "parts": parts}
     if offset is not None:
@@ -127,22 +129,16 @@ def tiling_in(text: str) -> XlaTiling:
             "must read {minor_to_major} or {minor_to_major:T(tile)(tile)…E(bits)}, such as"
             " {1,0:T(8,128)(2,1)}; xla.layout_of reads all else that XLA writes"
         )
-        raise ValueError(_complaint(text, rule))
+        _refuse(text, rule)
     listed, tiles, bits = match.groups(default="")
     if tiles.count("(") > MAX_TILES:
-        raise ValueError(_complaint(text, f"has more than {MAX_TILES} tiles"))
+        _refuse(text, f"has more than {MAX_TILES} tiles")
     cut = tuple(_tile(text, tile) for tile in re.findall(_TILE, tiles))
     few = int(bits) if bits else None
     if few is not None and few not in SLOT_BITS:
         rule = "has E(…) of other bits than 1, 2, 4 or 6, which are packed below a byte"
-        raise ValueError(_complaint(text, rule))
+        _refuse(text, rule)
     return XlaTiling(tiles=cut, minor_to_major=_ints(text, listed), slot_bits=few)
-
-
-def sized_tiling(text: str) -> tuple[tuple[int, ...], XlaTiling] | None:
-    """The sizes in front of a text such as ``[3,5]{1,0:T(2,2)}``, and what that says; else None."""
-    match = re.fullmatch(_SIZED, " ".join(text.split())) if isinstance(text, str) else None
-    return None if match is None else (_ints(text, match[1]), tiling_in(match[2]))
 
 
 def _tile(text: str, listed: str) -> TileSizes:
@@ -150,8 +146,8 @@ def _tile(text: str, listed: str) -> TileSizes:
     return tuple(COMBINE if w == "*" else _int(text, w) for w in _items(text, listed))
 
 
-def _complaint(text: str, rule: str) -> str:
-    return f"layout text: {rule}, got {shown(text, 200)}"
+def _refuse(text: str, rule: str) -> NoReturn:
+    refuse("layout text", f"{rule}, got {shown(text, 200)}")
 
 
 def _tuple_text(items: Sequence[object]) -> str:
@@ -166,13 +162,13 @@ def _items(text: str, listed: str) -> list[str]:
         too_many_dimensions("shape", len(items))
     items = [item.strip() for item in items]
     if "" in items:
-        raise ValueError(_complaint(text, "has an empty place between commas"))
+        _refuse(text, "has an empty place between commas")
     return items
 
 
 def _int(text: str, word: str) -> int:
     if re.fullmatch(r"-?\d{1,40}", word, re.ASCII) is None:
-        raise ValueError(_complaint(text, f"has {shown(word, 50)} where an integer belongs"))
+        _refuse(text, f"has {shown(word, 50)} where an integer belongs")
     return int(word)
 
 
@@ -185,12 +181,12 @@ def _parts(text: str, word: str, size: int) -> Parts:
         return ((size, _int(text, word)),)
     parts: list[Part] = []
     if word.count("+") >= MAX_PARTS:
-        raise ValueError(_complaint(text, f"has more than {MAX_PARTS} parts in a dimension"))
+        _refuse(text, f"has more than {MAX_PARTS} parts in a dimension")
     for item in word.split("+"):
         extent, star, stride = item.partition("*")
         if not star:
             rule = f"has {shown(item, 50)} where extent*stride belongs"
-            raise ValueError(_complaint(text, rule))
+            _refuse(text, rule)
         parts.append((_int(text, extent.strip()), _int(text, stride.strip())))
     return tuple(parts)
 
@@ -202,4 +198,4 @@ def _padding(text: str, word: str) -> Padding:
     if (symbol := PaddingValue.named(word)) is not None:
         return symbol
     allowed = ", ".join(PaddingValue.__members__)
-    raise ValueError(_complaint(text, f"padding must be one of {allowed} or 0xBITS:dtype"))
+    _refuse(text, f"padding must be one of {allowed} or 0xBITS:dtype")

@@ -13,7 +13,7 @@ import math
 from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
-from tensorlayout.layout.checks import MAX_RANK, checked_integers
+from tensorlayout.layout.checks import MAX_RANK, checked_integers, refuse
 from tensorlayout.layout.slots import MAX_SLOTS, Parts
 from tensorlayout.records import planned
 from tensorlayout.words import shown
@@ -99,19 +99,16 @@ def checked_tiles(tiles: Sequence[Sequence[int]]) -> tuple[TileSizes, ...]:
     That is: empty, or a size below 1.
     """
     if not isinstance(tiles, Sequence):
-        msg = f"tiles: must be a sequence of tiles, each a sequence of sizes, got {shown(tiles)}"
-        raise TypeError(msg)
+        rule = "must be a sequence of tiles, each a sequence of sizes"
+        refuse("tiles", f"{rule}, got {shown(tiles)}", TypeError)
     if len(tiles) > MAX_TILES:
-        msg = f"tiles: at most {MAX_TILES} are allowed, got {len(tiles)}"
-        raise ValueError(msg)
+        refuse("tiles", f"at most {MAX_TILES} are allowed, got {len(tiles)}")
     found = tuple(checked_integers("tiles", tile) for tile in tiles)
     for tile in found:
         if len(tile) > MAX_RANK:
-            msg = f"tiles: a tile has at most {MAX_RANK} sizes, got {len(tile)}"
-            raise ValueError(msg)
+            refuse("tiles", f"a tile has at most {MAX_RANK} sizes, got {len(tile)}")
         if not tile or any(n < 1 and n != COMBINE for n in tile) or tile[-1] == COMBINE:
-            msg = f"tiles: sizes must be at least 1, at least one to a tile, got {shown(tile)}"
-            raise ValueError(msg)
+            refuse("tiles", f"sizes must be at least 1, at least one to a tile, got {shown(tile)}")
     return found
 
 
@@ -130,8 +127,7 @@ def axes_of(
         pairs = _cut_by(tile, axes[kept:])
         axes = [*axes[:kept], *(outer for outer, _ in pairs), *(inner for _, inner in pairs)]
         if math.prod(axis.extent for axis in axes) > MAX_SLOTS:  # no tile makes it less
-            msg = "tiles: the sizes and their padding take 2**63 slots or more"
-            raise ValueError(msg)
+            refuse("tiles", "the sizes and their padding take 2**63 slots or more")
     axes = _healed(axes)
     if any(axis.half for axis in axes):
         raise UnevenError
@@ -255,8 +251,7 @@ def parts_of(
     """
     axes = axes_of(order[::-1], [shape[d] for d in reversed(order)], tiles)
     if math.prod(axis.extent for axis in axes) > MAX_SLOTS:
-        msg = f"tiles: shape {shape} takes 2**63 slots or more"
-        raise ValueError(msg)
+        refuse("tiles", f"shape {shape} takes 2**63 slots or more")
     dims = list(map(_parts, _digits(axes, len(shape)), shape))
     return dims, all(axis.gaps is not None for axis in axes)
 

@@ -229,9 +229,9 @@ def caches() -> list[Any]:
 
 def _forget() -> None:
     """What the unchanged code has found may not stand: caches, properties kept."""
-    layouts = importlib.import_module("tensorlayout.layout.views")
+    layouts = importlib.import_module("tensorlayout.layout.placement")
     kept = functools.cached_property
-    bases = layouts.Views.__mro__
+    bases = importlib.import_module("tensorlayout.layout").Layout.__mro__
     names = [n for base in bases for n, v in vars(base).items() if isinstance(v, kept)]
     for cache in caches():
         cache.cache_clear()

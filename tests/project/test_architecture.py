@@ -186,7 +186,7 @@ def test_a_first_sum_imports_no_other_family():
     families = {name.split(".")[2] for name in loaded if name.startswith("tensorlayout.cpu.")}
     assert families == {"copy", "elementwise", "engine"}
     late = ("cuda", "directml", "fft", "formats", "xla", "misfits", "array_functions")
-    late += ("layout.cute", "layout.digits", "layout.drawing", "layout.tensor_map")
+    late += ("layout.digits", "layout.drawing", "layout.tensor_map")
     late += ("numpy_style.array_functions", "numpy_style.ufuncs", "numpy_style.statistics")
     assert not loaded & {f"tensorlayout.{name}" for name in late}
 

@@ -6,10 +6,10 @@ import math
 from bisect import bisect_left
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import islice, product
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from tensorlayout.layout import slots
-from tensorlayout.layout.views import Views
+from tensorlayout.layout.placement import Placement
 
 MOST_DIMS = 6  # that panels show; of those before them, index 0
 MOST_CELLS = 240  # of all panels
@@ -49,7 +49,7 @@ class Content(NamedTuple):
     complete: bool  # whether all that share a slot were found
 
 
-def contents(layout: Views, most_columns: int) -> Content:
+def contents(layout: Placement, most_columns: int) -> Content:
     """What to show of a layout; the work does not grow with its size.
 
     >>> from tensorlayout import Layout
@@ -100,7 +100,7 @@ def _counts(sizes: Sequence[int], most: Sequence[int]) -> list[int]:
     return counts
 
 
-def _grid_sizes(layout: Views) -> list[int]:
+def _grid_sizes(layout: Placement) -> list[int]:
     """The sizes with the padding that stands at the high end of its dimension."""
     return [
         p if layout.is_padded and all(s > 0 for _, s in parts) else n
@@ -111,7 +111,7 @@ def _grid_sizes(layout: Views) -> list[int]:
 class _Finder:
     """What stands where; remembers which elements share a slot."""
 
-    def __init__(self, layout: Views) -> None:
+    def __init__(self, layout: Placement) -> None:
         self.layout = layout
         self.found: dict[int, list[Index]] = {}
         self.given_up = False
@@ -175,8 +175,8 @@ class _Finder:
                 yield Cell(PADDING if self.layout.is_padded else GAP, low + at, None)
 
 
-def _first(layout: Views, slot: int) -> Index:
-    """The first index, in row-major order, of those in a slot; ValueError where it is too hard.
+def _first(layout: Any, slot: int) -> Index:
+    """The first index of a `Layout`, in row-major order, in a slot; ValueError if it is too hard.
 
     >>> from tensorlayout import Layout
     >>> _first(Layout((30, 2), (2, 30)), 30)

@@ -7,7 +7,7 @@ from typing import final
 
 from tensorlayout.layout.drawing.geometry import drawn
 from tensorlayout.layout.drawing.svg import svg_of
-from tensorlayout.layout.views import Views
+from tensorlayout.layout.placement import Placement
 from tensorlayout.words import shown
 
 
@@ -17,7 +17,7 @@ class Drawing:
 
     __slots__ = ("_picture",)
 
-    def __init__(self, layout: Views) -> None:
+    def __init__(self, layout: Placement) -> None:
         self._picture = drawn(layout)
 
     @property

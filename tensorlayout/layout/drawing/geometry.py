@@ -21,7 +21,7 @@ from tensorlayout.layout.drawing.content import (
     Panel,
     contents,
 )
-from tensorlayout.layout.views import Views
+from tensorlayout.layout.placement import Placement
 from tensorlayout.words import cut
 
 WIDTH, MARGIN = 420, 12  # so that letters are legible where a phone makes it 360 wide
@@ -99,7 +99,7 @@ class Picture(NamedTuple):
     rules: list[Rule]
 
 
-def drawn(layout: Views) -> Picture:
+def drawn(layout: Placement) -> Picture:
     """The picture of a layout."""
     return _Drawer(layout).picture()
 
@@ -111,7 +111,7 @@ def _wide(words: str, size: float) -> float:
 class _Drawer:
     """Puts one thing under the other."""
 
-    def __init__(self, layout: Views) -> None:
+    def __init__(self, layout: Placement) -> None:
         self.layout, self.y = layout, float(MARGIN)
         self.boxes: list[Box] = []
         self.texts: list[Text] = []
@@ -305,7 +305,7 @@ def _borders(
     yield edges[-1], max(len(spans), 1)
 
 
-def _lines(shown: list[Cell | None], layout: Views, room: int) -> Iterator[list[Cell | None]]:
+def _lines(shown: list[Cell | None], layout: Placement, room: int) -> Iterator[list[Cell | None]]:
     """The strip in lines of slots; rows of a matrix begin lines where these have room for them."""
     steps = [abs(s) for parts in layout.parts for e, s in parts if e > 1 and abs(s) > 1]
     pitch = max((s for s in steps if s <= room), default=room)

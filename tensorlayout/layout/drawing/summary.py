@@ -9,7 +9,7 @@ from tensorlayout.layout.drawing import wording
 from tensorlayout.layout.drawing.colours import DARK, LIGHT, Scheme
 from tensorlayout.layout.drawing.geometry import WIDTH, drawn
 from tensorlayout.layout.drawing.svg import SCOPE, svg_of
-from tensorlayout.layout.views import Views
+from tensorlayout.layout.placement import Placement
 from tensorlayout.words import cut
 
 _CLASS = f"{SCOPE}-summary"
@@ -32,7 +32,7 @@ _STYLE = (
 )
 
 
-def summary(layout: Views, facts: Sequence[tuple[str, str]]) -> str:
+def summary(layout: Placement, facts: Sequence[tuple[str, str]]) -> str:
     """A table of facts over the picture of a layout."""
     rows = "".join(
         f'<tr><th scope="row">{escape(name)}</th><td>{escape(value)}</td></tr>'
@@ -42,7 +42,7 @@ def summary(layout: Views, facts: Sequence[tuple[str, str]]) -> str:
     return f'<div class="{_CLASS}"><style>{_STYLE}</style><table>{rows}</table>{picture}</div>'
 
 
-def facts_of(layout: Views) -> list[tuple[str, str]]:
+def facts_of(layout: Placement) -> list[tuple[str, str]]:
     """What a layout says of itself."""
     return [
         ("layout", cut(layout)),
@@ -51,7 +51,7 @@ def facts_of(layout: Views) -> list[tuple[str, str]]:
     ]
 
 
-def bytes_of(layout: Views, itemsize: int) -> str:
+def bytes_of(layout: Placement, itemsize: int) -> str:
     """The **bytes** of elements, and of the slots from the lowest on that are none."""
     room = layout._bytes_of(layout.required_size - layout.lowest, itemsize)
     elements = layout._bytes_of(layout.size, itemsize)
@@ -62,7 +62,7 @@ def bytes_of(layout: Views, itemsize: int) -> str:
     return f"{own}, {rest} of {'padding' if layout.is_padded else 'gaps'}" if rest else own
 
 
-def summary_of_layout(layout: Views) -> str:
+def summary_of_layout(layout: Placement) -> str:
     """The summary of a layout without a tensor."""
     size = f"{wording.count_of(layout.size, 'element')}"
     slots = f"{wording.count_of(layout.required_size, 'slot')} from slot 0 on"

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from tensorlayout.layout.drawing.content import ELEMENT, Cell, contents
-from tensorlayout.layout.views import Views
+from tensorlayout.layout.placement import Placement
 
 _SIGNS = {"x": "padding", "*": "shared"}
 
 
-def grid(layout: Views, width: int) -> list[str]:
+def grid(layout: Placement, width: int) -> list[str]:
     r"""The slot at each index of a matrix, under a line of words, in lines of `width`.
 
     >>> from tensorlayout import Layout

@@ -1,18 +1,15 @@
 """Operators that compute: ELEMENT_WISE_IDENTITY, CAST, ELEMENT_WISE_IF, and running values."""
 
-# mypy: disable-error-code="empty-body"
-
 from __future__ import annotations
 
 from collections.abc import Sequence
 from typing import ClassVar
 
-from tensorlayout.directml.calls import carries_out
+from tensorlayout.directml.calls import copied, delivered, run, target
 from tensorlayout.directml.constants import AxisDirection, DataTypeLike
-from tensorlayout.directml.operator_desc import Axis, Direction, OneToOne, OperatorDesc, Pair
+from tensorlayout.directml.members import Axis, Direction, Pair
+from tensorlayout.directml.operator_desc import Expected, OneToOne, OperatorDesc, expected
 from tensorlayout.directml.operators import share_bytes
-from tensorlayout.directml.outputs import copied, delivered, target
-from tensorlayout.directml.rules import Expected, expected
 from tensorlayout.directml.tables import HIGHEST
 from tensorlayout.directml.tensor_desc import TensorDesc
 from tensorlayout.functions import dispatch
@@ -67,7 +64,6 @@ class ElementWiseIdentityOperatorDesc(OneToOne, operator="ELEMENT_WISE_IDENTITY"
         return delivered(dispatch.call(self._plan, key, operands), out)
 
 
-@carries_out(ElementWiseIdentityOperatorDesc)
 def element_wise_identity(
     x: Tensor,
     scale_bias: Sequence[float] | None = None,
@@ -87,6 +83,7 @@ def element_wise_identity(
     >>> directml.element_wise_identity(tl.asarray([1.0, 2.0]), (2, 0.5))
     Tensor([2.5, 4.5], dtype=float64, device='cpu')
     """
+    return run(ElementWiseIdentityOperatorDesc, (x, scale_bias), out, feature_level)
 
 
 class CastOperatorDesc(OperatorDesc, operator="CAST"):
@@ -111,7 +108,6 @@ class CastOperatorDesc(OperatorDesc, operator="CAST"):
         return copied(x, out, self.output)
 
 
-@carries_out(CastOperatorDesc)
 def cast(
     x: Tensor,
     data_type: DataTypeLike,
@@ -130,6 +126,7 @@ def cast(
     >>> directml.cast(tl.asarray([1.75, -1.75]), "INT32")
     Tensor([ 1, -1], dtype=int32, device='cpu')
     """
+    return run(CastOperatorDesc, (x,), out, feature_level, {"data_type": data_type})
 
 
 class ElementWiseIfOperatorDesc(OperatorDesc, operator="ELEMENT_WISE_IF"):
@@ -161,7 +158,6 @@ class ElementWiseIfOperatorDesc(OperatorDesc, operator="ELEMENT_WISE_IF"):
         return dispatch.call_into(out, self._plan, tuple(x._spec for x in operands), operands)
 
 
-@carries_out(ElementWiseIfOperatorDesc)
 def element_wise_if(
     condition: Tensor,
     a: Tensor,
@@ -182,6 +178,7 @@ def element_wise_if(
     >>> directml.element_wise_if(mask, tl.asarray([1, 2]), tl.asarray([8, 9]))
     Tensor([1, 9], dtype=int64, device='cpu')
     """
+    return run(ElementWiseIfOperatorDesc, (condition, a, b), out, feature_level)
 
 
 # --- running values -----------------------------------------------------------------------------
@@ -247,7 +244,6 @@ class CumulativeProductOperatorDesc(_Running, operator="CUMULATIVE_PRODUCT", in_
     _plan = Scan("CUMULATIVE_PRODUCT", "numeric", "prod")
 
 
-@carries_out(CumulativeSummationOperatorDesc)
 def cumulative_summation(
     x: Tensor,
     axis: int,
@@ -269,9 +265,10 @@ def cumulative_summation(
     >>> directml.cumulative_summation(tl.asarray([1, 2, 3]), 0, "DECREASING")
     Tensor([6, 5, 3], dtype=int64, device='cpu')
     """
+    members = (x, axis, axis_direction, has_exclusive_sum)
+    return run(CumulativeSummationOperatorDesc, members, out, feature_level)
 
 
-@carries_out(CumulativeProductOperatorDesc)
 def cumulative_product(
     x: Tensor,
     axis: int,
@@ -293,3 +290,5 @@ def cumulative_product(
     >>> directml.cumulative_product(tl.asarray([2, 3, 4]), 0, has_exclusive_product=True)
     Tensor([1, 2, 6], dtype=int64, device='cpu')
     """
+    members = (x, axis, axis_direction, has_exclusive_product)
+    return run(CumulativeProductOperatorDesc, members, out, feature_level)

@@ -9,13 +9,14 @@ from __future__ import annotations
 import functools
 import operator
 from enum import IntEnum
-from typing import Any, NamedTuple, NoReturn, SupportsIndex, TypeVar
+from typing import Any, NamedTuple, SupportsIndex, TypeVar
 
 import numpy as np
 
 from tensorlayout import dtypes
 from tensorlayout.functions import arguments
 from tensorlayout.typing import DTypeLike
+from tensorlayout.words import refuse
 
 __all__ = [
     "AxisDirection",
@@ -29,12 +30,6 @@ __all__ = [
 ]
 
 UINT32_MAX = 2**32 - 1
-
-
-def refuse(operator: str, text: str, kind: type[Exception] = ValueError) -> NoReturn:
-    """An error in the name of an operator, by default a ValueError."""
-    msg = f"{operator}: {text}"
-    raise kind(msg)
 
 
 class DataType(IntEnum):
@@ -179,7 +174,7 @@ class ScaleBias(NamedTuple):
     bias: float
 
 
-_PREFIX: dict[type[IntEnum], str] = {
+PREFIXES: dict[type[IntEnum], str] = {
     DataType: "DML_TENSOR_DATA_TYPE_",
     TensorFlags: "DML_TENSOR_FLAG_",
     PaddingMode: "DML_PADDING_MODE_",
@@ -195,7 +190,7 @@ def member(where: str, kind: type[_E], given: Any) -> _E:
     if type(given) is kind:
         return given
     if isinstance(given, str):
-        found = kind.__members__.get(given.removeprefix(_PREFIX[kind]))
+        found = kind.__members__.get(given.removeprefix(PREFIXES[kind]))
         if found is not None:
             return found
     elif not isinstance(given, bool):

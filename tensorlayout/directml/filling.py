@@ -1,25 +1,23 @@
 """Outputs full of given values: FILL_VALUE_…, DIAGONAL_MATRIX, DIAGONAL_MATRIX1 and ONE_HOT."""
 
-# mypy: disable-error-code="empty-body"
-
 from __future__ import annotations
 
 from collections.abc import Sequence
 from typing import Any
 
-from tensorlayout.directml.calls import carries_out
+from tensorlayout.directml.calls import run, target
 from tensorlayout.directml.constants import DataTypeLike
-from tensorlayout.directml.operator_desc import (
+from tensorlayout.directml.members import (
     AnyDataType,
     Axis,
     Float,
     Number,
-    OperatorDesc,
     Scalar,
     Signed,
+    rounded,
+    whole,
 )
-from tensorlayout.directml.outputs import target
-from tensorlayout.directml.rules import Expected, expected, rounded, whole, with_size
+from tensorlayout.directml.operator_desc import Expected, OperatorDesc, expected, with_size
 from tensorlayout.directml.tables import HIGHEST
 from tensorlayout.directml.tensor_desc import TensorDesc
 from tensorlayout.functions import arguments, dispatch
@@ -60,11 +58,10 @@ class FillValueConstantOperatorDesc(OperatorDesc, operator="FILL_VALUE_CONSTANT"
 
     def _run(self, out: Tensor | None) -> Tensor:
         result = target(out, self.output)
-        result[...] = self._element("value")
+        result[...] = self._elements["value"]
         return result
 
 
-@carries_out(FillValueConstantOperatorDesc)
 def fill_value_constant(
     sizes: Sequence[int],
     value: float,
@@ -83,6 +80,8 @@ def fill_value_constant(
     >>> directml.fill_value_constant((2,), 2**63, "UINT64")
     Tensor([9223372036854775808, 9223372036854775808], dtype=uint64, device='cpu')
     """
+    asking = {"sizes": sizes, "data_type": data_type, "device": device}
+    return run(FillValueConstantOperatorDesc, (value,), out, feature_level, asking)
 
 
 class FillValueSequenceOperatorDesc(OperatorDesc, operator="FILL_VALUE_SEQUENCE"):
@@ -118,14 +117,13 @@ class FillValueSequenceOperatorDesc(OperatorDesc, operator="FILL_VALUE_SEQUENCE"
         return whole(name, "ValueDelta", self.value_delta, kind, -(2 ** (kind.bits - 1)))
 
     def _run(self, out: Tensor | None) -> Tensor:
-        result, numbers = target(out, self.output), (self._element("value_start"), self._step())
+        result, numbers = target(out, self.output), (self._elements["value_start"], self._step())
         if not self.output.data_type.is_float:
             numbers = int(numbers[0]) % 2**64, int(numbers[1]) % 2**64
         key = (result.shape, result.dtype, None, result.device)
         return dispatch.call_into(result, self._plan, key, numbers)
 
 
-@carries_out(FillValueSequenceOperatorDesc)
 def fill_value_sequence(
     sizes: Sequence[int],
     start: float,
@@ -147,6 +145,8 @@ def fill_value_sequence(
     >>> directml.fill_value_sequence((4,), 5, -2, "UINT8")
     Tensor([  5,   3,   1, 255], dtype=uint8, device='cpu')
     """
+    asking = {"sizes": sizes, "data_type": data_type, "device": device}
+    return run(FillValueSequenceOperatorDesc, (start, delta), out, feature_level, asking)
 
 
 # --- diagonals ----------------------------------------------------------------------------------
@@ -172,7 +172,7 @@ class DiagonalMatrixOperatorDesc(OperatorDesc, operator="DIAGONAL_MATRIX"):
     def _run(self, out: Tensor | None) -> Tensor:
         result = target(out, self.output)
         key = (result._spec, None, self.offset, self.offset + 1, True)
-        return dispatch.call(self._plan, key, (result, self._element("value")))
+        return dispatch.call(self._plan, key, (result, self._elements["value"]))
 
 
 class DiagonalMatrix1OperatorDesc(OperatorDesc, operator="DIAGONAL_MATRIX1"):
@@ -204,7 +204,7 @@ class DiagonalMatrix1OperatorDesc(OperatorDesc, operator="DIAGONAL_MATRIX1"):
         others = () if background is None else (background,)
         spec = None if background is None else background._spec
         key = (result._spec, spec, min(begin, end), max(begin, end), begin <= end)
-        return dispatch.call(self._plan, key, (result, *others, self._element("value")))
+        return dispatch.call(self._plan, key, (result, *others, self._elements["value"]))
 
     @classmethod
     def _asked(cls, given: dict[str, Any], sizes: Any, data_type: Any) -> dict[str, Any]:
@@ -217,7 +217,6 @@ class DiagonalMatrix1OperatorDesc(OperatorDesc, operator="DIAGONAL_MATRIX1"):
         return super()._asked(given, sizes=sizes, data_type=data_type)
 
 
-@carries_out(DiagonalMatrixOperatorDesc)
 def diagonal_matrix(
     sizes: Sequence[int],
     offset: int,
@@ -239,9 +238,10 @@ def diagonal_matrix(
     Tensor([[0, 7, 0],
             [0, 0, 7]], dtype=int8, device='cpu')
     """
+    asking = {"sizes": sizes, "data_type": data_type, "device": device}
+    return run(DiagonalMatrixOperatorDesc, (offset, value), out, feature_level, asking)
 
 
-@carries_out(DiagonalMatrix1OperatorDesc)
 def diagonal_matrix1(
     x: Tensor | None,
     value: float,
@@ -267,6 +267,8 @@ def diagonal_matrix1(
     Tensor([[1, 0, 0],
             [1, 1, 0]], dtype=int8, device='cpu')
     """
+    asking = {"sizes": sizes, "data_type": data_type, "device": device}
+    return run(DiagonalMatrix1OperatorDesc, (x, value, begin, end), out, feature_level, asking)
 
 
 class OneHotOperatorDesc(OperatorDesc, operator="ONE_HOT"):
@@ -314,12 +316,11 @@ class OneHotOperatorDesc(OperatorDesc, operator="ONE_HOT"):
     @classmethod
     def _asked(cls, given: dict[str, Any], depth: Any) -> dict[str, Any]:
         indices, axis = given["indices"], arguments.integer(cls.operator, "Axis", given["axis"])
-        cls._check_axis(axis, indices.rank)
+        cls._check_between("Axis", axis, 0, indices.rank - 1)
         sizes = with_size(indices.sizes, axis, arguments.integer(cls.operator, "depth", depth))
         return super()._asked(given, sizes=sizes, data_type=given["values"].data_type)
 
 
-@carries_out(OneHotOperatorDesc)
 def one_hot(
     indices: Tensor,
     values: Tensor,
@@ -342,3 +343,4 @@ def one_hot(
     Tensor([[0, 9, 0],
             [0, 0, 9]], dtype=int64, device='cpu')
     """
+    return run(OneHotOperatorDesc, (indices, values, axis), out, feature_level, {"depth": depth})

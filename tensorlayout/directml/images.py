@@ -1,13 +1,11 @@
 """Operators on images: blocks of pixels as channels, enlarging, unpooling, and sliding patches."""
 
-# mypy: disable-error-code="empty-body"
-
 from __future__ import annotations
 
 import math
 from collections.abc import Sequence
 
-from tensorlayout.directml.calls import carries_out
+from tensorlayout.directml.calls import delivered, run, seen_as, target
 from tensorlayout.directml.constants import (
     UINT32_MAX,
     DepthSpaceOrder,
@@ -15,22 +13,19 @@ from tensorlayout.directml.constants import (
     PaddingMode,
     Size2D,
 )
-from tensorlayout.directml.moving import padding1
-from tensorlayout.directml.operator_desc import (
+from tensorlayout.directml.members import (
     Integers,
     Interpolation,
     Naturals,
-    OneToOne,
-    OperatorDesc,
     Order,
     Positive,
     Positives,
 )
-from tensorlayout.directml.outputs import delivered, seen_as, target
-from tensorlayout.directml.rules import Expected, expected
+from tensorlayout.directml.moving import padding1
+from tensorlayout.directml.operator_desc import Expected, OneToOne, OperatorDesc, expected
 from tensorlayout.directml.tables import HIGHEST
 from tensorlayout.directml.tensor_desc import TensorDesc, asked, listed
-from tensorlayout.functions import arguments, dispatch
+from tensorlayout.functions import dispatch
 from tensorlayout.functions.creation import zeros
 from tensorlayout.functions.manipulation import permute_dims, reshape, sliding_window
 from tensorlayout.plan.base import Written
@@ -159,7 +154,6 @@ class DepthToSpace1OperatorDesc(DepthToSpaceOperatorDesc, operator="DEPTH_TO_SPA
     order: Order
 
 
-@carries_out(SpaceToDepthOperatorDesc)
 def space_to_depth(
     x: Tensor, block_size: int, *, out: Tensor | None = None, feature_level: str | int = HIGHEST
 ) -> Tensor:
@@ -174,9 +168,9 @@ def space_to_depth(
     >>> directml.space_to_depth(tl.asarray([[[[1, 2], [3, 4]]]]), 2).shape
     (1, 4, 1, 1)
     """
+    return run(SpaceToDepthOperatorDesc, (x, block_size), out, feature_level)
 
 
-@carries_out(SpaceToDepth1OperatorDesc)
 def space_to_depth1(
     x: Tensor,
     block_size: int,
@@ -199,9 +193,9 @@ def space_to_depth1(
     >>> tl.reshape(directml.space_to_depth1(x, 2, "DEPTH_COLUMN_ROW"), (8,))
     Tensor([0, 4, 1, 5, 2, 6, 3, 7], dtype=int64, device='cpu')
     """
+    return run(SpaceToDepth1OperatorDesc, (x, block_size, order), out, feature_level)
 
 
-@carries_out(DepthToSpaceOperatorDesc)
 def depth_to_space(
     x: Tensor, block_size: int, *, out: Tensor | None = None, feature_level: str | int = HIGHEST
 ) -> Tensor:
@@ -217,9 +211,9 @@ def depth_to_space(
     Tensor([[[[1, 2],
               [3, 4]]]], dtype=int64, device='cpu')
     """
+    return run(DepthToSpaceOperatorDesc, (x, block_size), out, feature_level)
 
 
-@carries_out(DepthToSpace1OperatorDesc)
 def depth_to_space1(
     x: Tensor,
     block_size: int,
@@ -245,6 +239,7 @@ def depth_to_space1(
              [[4, 5],
               [6, 7]]]], dtype=int64, device='cpu')
     """
+    return run(DepthToSpace1OperatorDesc, (x, block_size, order), out, feature_level)
 
 
 class Upsample2DOperatorDesc(OneToOne, operator="UPSAMPLE_2D"):
@@ -271,10 +266,8 @@ class Upsample2DOperatorDesc(OneToOne, operator="UPSAMPLE_2D"):
         *others, height, width = self.input.sizes
         scale = Size2D(*self.scale_size)
         for member, factor, size in ("Width", scale.width, width), ("Height", scale.height, height):
-            most = UINT32_MAX // size
-            if not 1 <= factor <= most:
-                rule = f"ScaleSize: {member} must be 1 to {most}, 2**32 - 1 over the size {size}"
-                self._refuse(f"{rule}, got {arguments.shown(factor)}")
+            most, why = UINT32_MAX // size, f", 2**32 - 1 over the size {size}"
+            self._check_between(f"ScaleSize: {member}", factor, 1, most, why)
         return (expected(self.input, (*others, height * scale.height, width * scale.width)),)
 
     def _run(self, out: Tensor | None, x: Tensor) -> Tensor:
@@ -289,7 +282,6 @@ class Upsample2DOperatorDesc(OneToOne, operator="UPSAMPLE_2D"):
         return result
 
 
-@carries_out(Upsample2DOperatorDesc)
 def upsample_2d(
     x: Tensor,
     scale_size: Sequence[int],
@@ -312,6 +304,7 @@ def upsample_2d(
     >>> directml.upsample_2d(x, (2, 1), "LINEAR")
     Tensor([[[[0., 1., 3., 4.]]]], dtype=float32, device='cpu')
     """
+    return run(Upsample2DOperatorDesc, (x, scale_size, mode), out, feature_level)
 
 
 class MaxUnpoolingOperatorDesc(OperatorDesc, operator="MAX_UNPOOLING"):
@@ -336,7 +329,7 @@ class MaxUnpoolingOperatorDesc(OperatorDesc, operator="MAX_UNPOOLING"):
     _plan = Scatter("MAX_UNPOOLING")
 
     def _rule(self) -> tuple[Expected, ...]:
-        self._check_sizes("IndicesTensor", self.indices, self.input.sizes)
+        self._check_shape("IndicesTensor", self.indices, self.input.sizes)
         return (expected(self.input, self.output.sizes),)
 
     def _run(self, out: Tensor | None, x: Tensor, indices: Tensor) -> Tensor:
@@ -348,7 +341,6 @@ class MaxUnpoolingOperatorDesc(OperatorDesc, operator="MAX_UNPOOLING"):
         return result if out is None else delivered(result, out)
 
 
-@carries_out(MaxUnpoolingOperatorDesc)
 def max_unpooling(
     x: Tensor,
     indices: Tensor,
@@ -371,6 +363,7 @@ def max_unpooling(
     Tensor([[[[0., 7.],
               [8., 0.]]]], dtype=float32, device='cpu')
     """
+    return run(MaxUnpoolingOperatorDesc, (x, indices), out, feature_level, {"sizes": output_sizes})
 
 
 # --- sliding patches ----------------------------------------------------------------------------
@@ -494,7 +487,6 @@ class UnfoldOperatorDesc(_Patches, OneToOne, operator="UNFOLD"):
         return result
 
 
-@carries_out(FoldOperatorDesc)
 def fold(
     x: Tensor,
     output_sizes: Sequence[int],
@@ -521,9 +513,10 @@ def fold(
     >>> directml.fold(columns, [1, 1, 3], [2], [1], [1], [0], [0])
     Tensor([[[1., 4., 3.]]], dtype=float32, device='cpu')
     """
+    members = (window_sizes, strides, dilations, start_padding, end_padding, x)
+    return run(FoldOperatorDesc, members, out, feature_level, {"sizes": output_sizes})
 
 
-@carries_out(UnfoldOperatorDesc)
 def unfold(
     x: Tensor,
     window_sizes: Sequence[int],
@@ -548,3 +541,5 @@ def unfold(
     Tensor([[[1, 2],
              [2, 3]]], dtype=int64, device='cpu')
     """
+    members = (x, window_sizes, strides, dilations, start_padding, end_padding)
+    return run(UnfoldOperatorDesc, members, out, feature_level)

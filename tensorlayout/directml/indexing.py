@@ -6,8 +6,6 @@ feature level 3_0. Where several updates go to one position, the last one in ind
 ``duplicates="error"`` refuses them.
 """
 
-# mypy: disable-error-code="empty-body"
-
 from __future__ import annotations
 
 from collections.abc import Sequence
@@ -15,14 +13,12 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from tensorlayout.directml.calls import carries_out, specs_of
-from tensorlayout.directml.constants import refuse
-from tensorlayout.directml.operator_desc import Axis, Duplicates, OperatorDesc
-from tensorlayout.directml.outputs import seen_as, target
-from tensorlayout.directml.rules import Expected, effective_rank, expected
+from tensorlayout.directml.calls import run, seen_as, specs_of, target
+from tensorlayout.directml.members import Axis, Duplicates
+from tensorlayout.directml.operator_desc import Expected, OperatorDesc, effective_rank, expected
 from tensorlayout.directml.tables import HIGHEST
 from tensorlayout.directml.tensor_desc import TensorDesc
-from tensorlayout.functions import arguments, dispatch
+from tensorlayout.functions import dispatch
 from tensorlayout.functions.creation import arange
 from tensorlayout.functions.data_types import astype
 from tensorlayout.functions.manipulation import reshape
@@ -33,6 +29,7 @@ from tensorlayout.functions.utility import any as any_of
 from tensorlayout.plan.gather import Gather
 from tensorlayout.plan.scatter import CopyScatter
 from tensorlayout.tensor import Tensor
+from tensorlayout.words import refuse
 
 __all__ = [
     "GatherElementsOperatorDesc",
@@ -77,8 +74,7 @@ class GatherOperatorDesc(OperatorDesc, operator="GATHER"):
     def _rule(self) -> tuple[Expected, ...]:
         rank, count = self.input.rank, self.index_dimensions
         self._check_rank("IndicesTensor", self.indices, rank)
-        if not 0 <= count <= rank:
-            self._refuse(f"IndexDimensions must be 0 to {rank}, got {arguments.shown(count)}")
+        self._check_between("IndexDimensions", count, 0, rank)
         full = self._spread(self._counted("IndicesTensor", self.indices, "IndexDimensions", count))
         own = effective_rank(self.input)
         if own + count - 1 > rank:
@@ -105,7 +101,6 @@ class GatherOperatorDesc(OperatorDesc, operator="GATHER"):
         return seen_as(found, self.output.sizes) if out is None else out
 
 
-@carries_out(GatherOperatorDesc)
 def gather(
     x: Tensor,
     indices: Tensor,
@@ -130,6 +125,7 @@ def gather(
             [3, 4],
             [1, 2]], dtype=int64, device='cpu')
     """
+    return run(GatherOperatorDesc, (x, indices, axis, index_dimensions), out, feature_level)
 
 
 class GatherElementsOperatorDesc(OperatorDesc, operator="GATHER_ELEMENTS"):
@@ -161,7 +157,6 @@ class GatherElementsOperatorDesc(OperatorDesc, operator="GATHER_ELEMENTS"):
         return dispatch.call_into(out, self._plan, key, (x, indices))
 
 
-@carries_out(GatherElementsOperatorDesc)
 def gather_elements(
     x: Tensor,
     indices: Tensor,
@@ -181,6 +176,7 @@ def gather_elements(
     >>> directml.gather_elements(tl.asarray([[1, 2], [3, 4]]), tl.asarray([[1, 0]]), 0)
     Tensor([[3, 2]], dtype=int64, device='cpu')
     """
+    return run(GatherElementsOperatorDesc, (x, indices, axis), out, feature_level)
 
 
 class ScatterOperatorDesc(OperatorDesc, operator="SCATTER"):
@@ -222,7 +218,6 @@ class ScatterOperatorDesc(OperatorDesc, operator="SCATTER"):
         return dispatch.call(self._plan, key, (result, x, updates, indices))
 
 
-@carries_out(ScatterOperatorDesc)
 def scatter(
     x: Tensor,
     indices: Tensor,
@@ -246,6 +241,7 @@ def scatter(
     >>> directml.scatter(tl.zeros(4), tl.asarray([2, 0]), tl.asarray([7.0, 8.0]), 0)
     Tensor([8., 0., 7., 0.], dtype=float64, device='cpu')
     """
+    return run(ScatterOperatorDesc, (x, indices, updates, axis, duplicates), out, feature_level)
 
 
 scatter_elements = scatter
@@ -298,15 +294,12 @@ class _ByTuples(OperatorDesc):
 
         def cut(kind: str, desc: TensorDesc, count: int) -> tuple[int, ...]:
             member = f"{kind}DimensionCount"
-            if not 1 <= count <= rank:
-                self._refuse(f"{member} must be 1 to {rank}, got {arguments.shown(count)}")
+            self._check_between(member, count, 1, rank)
             return self._counted(f"{kind}Tensor", desc, member, count)
 
         source = cut("Input", self.input, counts[0])
         found = _Addressed(source, cut("Indices", self.indices, counts[1]), batch)
-        if not 0 <= batch < min(counts):
-            came = arguments.shown(batch)
-            self._refuse(f"BatchDimensionCount must be 0 to {min(counts) - 1}, got {came}")
+        self._check_between("BatchDimensionCount", batch, 0, min(counts) - 1)
         coordinates, most = found.indices[-1], counts[0] - batch
         if coordinates > most:
             rule = f"the last size, of coordinate tuples, must be at most {most}"
@@ -372,7 +365,6 @@ class GatherND1OperatorDesc(GatherNDOperatorDesc, operator="GATHER_ND1"):
     _plan = Gather("GATHER_ND1")
 
 
-@carries_out(GatherNDOperatorDesc)
 def gather_nd(
     x: Tensor,
     indices: Tensor,
@@ -394,9 +386,10 @@ def gather_nd(
     >>> directml.gather_nd(tl.asarray([[1, 2], [3, 4]]), tl.asarray([[1, 0], [0, 1]]), 2, 2)
     Tensor([[3, 2]], dtype=int64, device='cpu')
     """
+    members = (x, indices, input_dimension_count, indices_dimension_count)
+    return run(GatherNDOperatorDesc, members, out, feature_level)
 
 
-@carries_out(GatherND1OperatorDesc)
 def gather_nd1(
     x: Tensor,
     indices: Tensor,
@@ -421,6 +414,8 @@ def gather_nd1(
     >>> directml.gather_nd1(x, tl.asarray([[1], [0]]), 2, 2, 1)
     Tensor([[11, 20]], dtype=int64, device='cpu')
     """
+    members = (x, indices, input_dimension_count, indices_dimension_count, batch_dimension_count)
+    return run(GatherND1OperatorDesc, members, out, feature_level)
 
 
 class ScatterNDOperatorDesc(_ByTuples, operator="SCATTER_ND"):
@@ -463,7 +458,6 @@ class ScatterNDOperatorDesc(_ByTuples, operator="SCATTER_ND"):
         return result
 
 
-@carries_out(ScatterNDOperatorDesc)
 def scatter_nd(
     x: Tensor,
     indices: Tensor,
@@ -491,6 +485,8 @@ def scatter_nd(
     Tensor([[1, 9],
             [8, 4]], dtype=int64, device='cpu')
     """
+    members = (x, indices, input_dimension_count, indices_dimension_count, updates, duplicates)
+    return run(ScatterNDOperatorDesc, members, out, feature_level)
 
 
 def _padded(sizes: tuple[int, ...], rank: int) -> tuple[int, ...]:

@@ -1,34 +1,36 @@
 """Operators that move elements: JOIN, SPLIT, slices, TILE, REVERSE_SUBSEQUENCES and borders."""
 
-# mypy: disable-error-code="empty-body"
-
 from __future__ import annotations
 
 import builtins
 from collections.abc import Sequence
 from typing import Any, cast
 
-from tensorlayout.directml.calls import carries_out, specs_of
+from tensorlayout.directml.calls import copied, run, run_several, seen_as, specs_of, target
 from tensorlayout.directml.constants import PaddingMode
-from tensorlayout.directml.operator_desc import (
+from tensorlayout.directml.members import (
     AnyDataType,
     Axis,
+    Float,
     Mode,
     Naturals,
-    Number,
-    OneToOne,
-    OperatorDesc,
-    Outputs,
     Positives,
+    Scalar,
     Steps,
     Tensors,
 )
+from tensorlayout.directml.operator_desc import (
+    Expected,
+    OneToOne,
+    OperatorDesc,
+    expected,
+    with_size,
+)
 from tensorlayout.directml.operators import Out
-from tensorlayout.directml.outputs import copied, seen_as, target
-from tensorlayout.directml.rules import Expected, expected, truncated, typed, with_size
 from tensorlayout.directml.tables import HIGHEST
 from tensorlayout.directml.tensor_desc import TensorDesc, asked, integers, listed
 from tensorlayout.functions import arguments, dispatch
+from tensorlayout.layout.once import cached_property
 from tensorlayout.plan.base import Written
 from tensorlayout.plan.image import ReverseSequencePlan
 from tensorlayout.plan.join import Join, Split
@@ -87,7 +89,6 @@ class JoinOperatorDesc(OperatorDesc, operator="JOIN"):
         return dispatch.call_into(out, self._plan, (self.axis, *specs), inputs)
 
 
-@carries_out(JoinOperatorDesc)
 def join(
     inputs: Sequence[Tensor],
     axis: int,
@@ -107,6 +108,7 @@ def join(
     >>> directml.join([tl.asarray([1, 2]), tl.asarray([3])], 0)
     Tensor([1, 2, 3], dtype=int64, device='cpu')
     """
+    return run(JoinOperatorDesc, (inputs, axis), out, feature_level)
 
 
 class SplitOperatorDesc(OperatorDesc, operator="SPLIT"):
@@ -139,7 +141,7 @@ class SplitOperatorDesc(OperatorDesc, operator="SPLIT"):
             self._refuse(f"OutputTensors: {rule}, got {listed(cut)}")
         return tuple(expected(self.input, with_size(sizes, self.axis, n)) for n in cut)
 
-    def _run(self, outs: Outputs, x: Tensor) -> tuple[Tensor, ...]:
+    def _run(self, outs: tuple[Tensor | None, ...], x: Tensor) -> tuple[Tensor, ...]:
         results = [target(out, d, x) for out, d in zip(outs, self.outputs, strict=True)]
         key = (self.axis, x._spec, *map(specs_of, results))
         dispatch.call(self._plan, key, (*results, x))
@@ -149,7 +151,7 @@ class SplitOperatorDesc(OperatorDesc, operator="SPLIT"):
     def _asked(cls, given: dict[str, Any], sizes: Any) -> dict[str, Any]:
         name, source = cls.operator, given["input"]
         axis, cut = arguments.integer(name, "Axis", given["axis"]), integers(name, "sizes", sizes)
-        cls._check_axis(axis, source.rank)
+        cls._check_between("Axis", axis, 0, source.rank - 1)
         cls._check_range("Positives", "OutputTensors: Sizes", cut)
         descs = given.get("outputs")
         if descs is None:
@@ -164,7 +166,6 @@ class SplitOperatorDesc(OperatorDesc, operator="SPLIT"):
         return {}
 
 
-@carries_out(SplitOperatorDesc)
 def split(
     x: Tensor,
     sizes: Sequence[int],
@@ -184,6 +185,7 @@ def split(
     >>> directml.split(tl.asarray([1, 2, 3]), [1, 2], 0)[1]
     Tensor([2, 3], dtype=int64, device='cpu')
     """
+    return run_several(SplitOperatorDesc, (x, axis), out, feature_level, {"sizes": sizes})
 
 
 # --- slices -------------------------------------------------------------------------------------
@@ -217,7 +219,6 @@ class SliceOperatorDesc(OneToOne, operator="SLICE"):
         return copied(x[_slices(self.offsets, self.strides, self.sizes)], out, self.output)
 
 
-@carries_out(SliceOperatorDesc)
 def slice(
     x: Tensor,
     offsets: Sequence[int],
@@ -238,6 +239,7 @@ def slice(
     >>> directml.slice(tl.arange(6), [1], [2], [3])
     Tensor([1, 4], dtype=int64, device='cpu')
     """
+    return run(SliceOperatorDesc, (x, offsets, sizes, strides), out, feature_level)
 
 
 class _Window(OperatorDesc):
@@ -296,7 +298,6 @@ class Slice1OperatorDesc(_Window, OneToOne, operator="SLICE1"):
         return copied(x[part], out, self.output)
 
 
-@carries_out(Slice1OperatorDesc)
 def slice1(
     x: Tensor,
     offsets: Sequence[int],
@@ -319,6 +320,8 @@ def slice1(
     >>> directml.slice1(tl.arange(6), [1], [5], [-2])
     Tensor([5, 3, 1], dtype=int64, device='cpu')
     """
+    members = (x, offsets, sizes, strides)
+    return run(Slice1OperatorDesc, members, out, feature_level, {"sizes": output_sizes})
 
 
 class SliceGradOperatorDesc(_Window, operator="SLICE_GRAD"):
@@ -365,7 +368,6 @@ def _slices(
     return tuple(found)
 
 
-@carries_out(SliceGradOperatorDesc)
 def slice_grad(
     gradient: Tensor,
     output_sizes: Sequence[int],
@@ -387,6 +389,8 @@ def slice_grad(
     >>> directml.slice_grad(tl.asarray([7, 8]), [5], [0], [5], [-3])
     Tensor([0, 8, 0, 0, 7], dtype=int64, device='cpu')
     """
+    members = (offsets, sizes, strides, gradient)
+    return run(SliceGradOperatorDesc, members, out, feature_level, {"sizes": output_sizes})
 
 
 class TileOperatorDesc(OneToOne, operator="TILE"):
@@ -415,7 +419,6 @@ class TileOperatorDesc(OneToOne, operator="TILE"):
         return result
 
 
-@carries_out(TileOperatorDesc)
 def tile(
     x: Tensor,
     repeats: Sequence[int],
@@ -433,6 +436,7 @@ def tile(
     >>> directml.tile(tl.asarray([1, 2]), [2])
     Tensor([1, 2, 1, 2], dtype=int64, device='cpu')
     """
+    return run(TileOperatorDesc, (x, repeats), out, feature_level)
 
 
 class ReverseSubsequencesOperatorDesc(OperatorDesc, operator="REVERSE_SUBSEQUENCES"):
@@ -467,7 +471,6 @@ class ReverseSubsequencesOperatorDesc(OperatorDesc, operator="REVERSE_SUBSEQUENC
         return dispatch.call(self._plan, key, (result, x, lengths))
 
 
-@carries_out(ReverseSubsequencesOperatorDesc)
 def reverse_subsequences(
     x: Tensor,
     sequence_lengths: Tensor,
@@ -489,6 +492,7 @@ def reverse_subsequences(
     Tensor([[2, 1, 3],
             [6, 5, 4]], dtype=int64, device='cpu')
     """
+    return run(ReverseSubsequencesOperatorDesc, (x, sequence_lengths, axis), out, feature_level)
 
 
 class PaddingOperatorDesc(OneToOne, operator="PADDING"):
@@ -507,28 +511,26 @@ class PaddingOperatorDesc(OneToOne, operator="PADDING"):
     """
 
     padding_mode: Mode
-    padding_value: Number = 0.0
+    padding_value: Float = 0.0
     start_padding: Naturals
     end_padding: Naturals
     _plan = Pad("PADDING")
 
     def _rule(self) -> tuple[Expected, ...]:
-        self._value()
         rows = zip(self.input.sizes, self.start_padding, self.end_padding, strict=True)
         return (expected(self.input, [n + before + after for n, before, after in rows]),)
 
-    def _value(self) -> int | float:
+    @cached_property
+    def _elements(self) -> dict[str, int | float]:
         """The value as an element; 0 where the mode takes none."""
-        if self.padding_mode != PaddingMode.CONSTANT:
-            return 0
-        convert = truncated if self.operator == "PADDING" else typed
-        return convert(self.operator, "PaddingValue", self.padding_value, self.input.data_type)
+        takes_value = self.padding_mode == PaddingMode.CONSTANT
+        return super()._elements if takes_value else {"padding_value": 0}
 
     def _run(self, out: Tensor | None, x: Tensor) -> Tensor:
         mode = cast(PaddingMode, self.padding_mode)
         borders = tuple(zip(self.start_padding, self.end_padding, strict=True))
         key = (x._spec, borders, mode.name.lower())
-        return dispatch.call_into(out, self._plan, key, (x, self._value()))
+        return dispatch.call_into(out, self._plan, key, (x, self._elements["padding_value"]))
 
 
 class Padding1OperatorDesc(PaddingOperatorDesc, operator="PADDING1"):
@@ -547,12 +549,11 @@ class Padding1OperatorDesc(PaddingOperatorDesc, operator="PADDING1"):
     (9,)
     """
 
-    padding_value: Number = 0
+    padding_value: Scalar = 0
     padding_value_data_type: AnyDataType | None = None
     _plan = Pad("PADDING1")
 
 
-@carries_out(PaddingOperatorDesc)
 def padding(
     x: Tensor,
     start_padding: Sequence[int],
@@ -577,9 +578,10 @@ def padding(
     >>> directml.padding(tl.asarray([1, 2, 3]), [2], [4], "REFLECTION")
     Tensor([3, 2, 1, 2, 3, 2, 1, 2, 3], dtype=int64, device='cpu')
     """
+    members = (x, mode, value, start_padding, end_padding)
+    return run(PaddingOperatorDesc, members, out, feature_level)
 
 
-@carries_out(Padding1OperatorDesc)
 def padding1(
     x: Tensor,
     start_padding: Sequence[int],
@@ -603,3 +605,5 @@ def padding1(
     >>> directml.padding1(tl.asarray([1, 2]), [1], [2], "CONSTANT", 9)
     Tensor([9, 1, 2, 9, 9], dtype=int64, device='cpu')
     """
+    members = (x, mode, value, start_padding, end_padding)
+    return run(Padding1OperatorDesc, members, out, feature_level)

@@ -8,14 +8,14 @@ from typing import Any, NamedTuple
 
 from tensorlayout.devices import Device
 from tensorlayout.directml import tables
-from tensorlayout.directml.constants import TensorFlags, refuse
+from tensorlayout.directml.constants import TensorFlags
 from tensorlayout.directml.operator_desc import OperatorDesc
 from tensorlayout.directml.tensor_desc import TensorDesc
 from tensorlayout.functions import arguments
 from tensorlayout.plan.base import Exposed, backend
 from tensorlayout.plan.rules import one_device
 from tensorlayout.tensor import Tensor, TensorSpec
-from tensorlayout.words import named
+from tensorlayout.words import refuse, under
 
 Given = Sequence[Tensor]
 Out = Tensor | Sequence[Tensor] | None
@@ -83,11 +83,7 @@ class Operator:
             self._check_many(outs, self._outputs)
             given = (*given, *outs)
         if given:
-            try:
-                one_device([x._spec for x in given])
-            except ValueError as error:
-                named(name, error)
-                raise
+            under(name, one_device, [x._spec for x in given])
         return self._run(given, described=True)
 
     def _with_owned(self, inputs: tuple[Tensor, ...]) -> tuple[Tensor, ...]:

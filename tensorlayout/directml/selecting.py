@@ -1,18 +1,21 @@
 """TOP_K, TOP_K1 and NONZERO_COORDINATES: elements chosen by what they are."""
 
-# mypy: disable-error-code="empty-body"
-
 from __future__ import annotations
 
 import math
 from collections.abc import Sequence
 from typing import Any
 
-from tensorlayout.directml.calls import carries_out
+from tensorlayout.directml.calls import run_pair, target
 from tensorlayout.directml.constants import AxisDirection, DataType, DataTypeLike, as_data_type
-from tensorlayout.directml.operator_desc import Axis, Direction, OperatorDesc, Outputs
-from tensorlayout.directml.outputs import target
-from tensorlayout.directml.rules import Expected, effective_rank, expected, with_size
+from tensorlayout.directml.members import Axis, Direction
+from tensorlayout.directml.operator_desc import (
+    Expected,
+    OperatorDesc,
+    effective_rank,
+    expected,
+    with_size,
+)
 from tensorlayout.directml.tables import HIGHEST
 from tensorlayout.directml.tensor_desc import TensorDesc, asked
 from tensorlayout.functions import arguments, dispatch
@@ -51,14 +54,12 @@ class TopKOperatorDesc(OperatorDesc, operator="TOP_K"):
 
     def _rule(self) -> tuple[Expected, ...]:
         size = self.input.sizes[self.axis]
-        if not 1 <= self.k <= size:
-            came = arguments.shown(self.k)
-            self._refuse(f"K must be 1 to {size}, the size along Axis, got {came}")
+        self._check_between("K", self.k, 1, size, ", the size along Axis")
         sizes = with_size(self.input.sizes, self.axis, self.k)
         kind = DataType.UINT32 if self.output_index is None else self.output_index.data_type
         return expected(self.input, sizes), Expected(kind, sizes)
 
-    def _run(self, outs: Outputs, x: Tensor) -> tuple[Tensor, ...]:
+    def _run(self, outs: tuple[Tensor | None, ...], x: Tensor) -> tuple[Tensor, ...]:
         values = target(outs[0], self.output_value, x)
         positions = target(outs[1], self.output_index, x)
         direction = getattr(self, "axis_direction", AxisDirection.DECREASING)
@@ -95,7 +96,6 @@ class TopK1OperatorDesc(TopKOperatorDesc, operator="TOP_K1"):
     _plan = TopK("TOP_K1")
 
 
-@carries_out(TopKOperatorDesc)
 def top_k(
     x: Tensor,
     axis: int,
@@ -117,9 +117,10 @@ def top_k(
     >>> directml.top_k(tl.asarray([3, 1, 3, 2]), 0, 3)[1]
     Tensor([0, 2, 3], dtype=uint32, device='cpu')
     """
+    asking = {"index_data_type": index_data_type}
+    return run_pair(TopKOperatorDesc, (x, axis, k), out, feature_level, asking)
 
 
-@carries_out(TopK1OperatorDesc)
 def top_k1(
     x: Tensor,
     axis: int,
@@ -142,6 +143,8 @@ def top_k1(
     >>> directml.top_k1(tl.asarray([3, 1, 2]), 0, 2, "INCREASING")[1]
     Tensor([1, 2], dtype=uint32, device='cpu')
     """
+    asking = {"index_data_type": index_data_type}
+    return run_pair(TopK1OperatorDesc, (x, axis, k, axis_direction), out, feature_level, asking)
 
 
 class NonzeroCoordinatesOperatorDesc(OperatorDesc, operator="NONZERO_COORDINATES"):
@@ -167,13 +170,12 @@ class NonzeroCoordinatesOperatorDesc(OperatorDesc, operator="NONZERO_COORDINATES
         source, table = self.input, self.output_coordinates
         rows, least = math.prod(source.sizes), max(effective_rank(source), 1)
         columns = least if table is None else table.sizes[-1]
-        if not least <= columns <= source.rank:
-            rule = f"the last size must be {least} to {source.rank}"
-            self._refuse(f"OutputCoordinatesTensor: {rule}, got {columns}")
+        member = "OutputCoordinatesTensor: the last size"
+        self._check_between(member, columns, least, source.rank)
         sizes = (1,) * (source.rank - 2) + (rows, columns)
         return Expected(DataType.UINT32, (1,) * source.rank), Expected(DataType.UINT32, sizes)
 
-    def _run(self, outs: Outputs, x: Tensor) -> tuple[Tensor, ...]:
+    def _run(self, outs: tuple[Tensor | None, ...], x: Tensor) -> tuple[Tensor, ...]:
         found = nonzero(x)
         count = target(outs[0], self.output_count, x)
         table = target(outs[1], self.output_coordinates, x)
@@ -200,7 +202,6 @@ class NonzeroCoordinatesOperatorDesc(OperatorDesc, operator="NONZERO_COORDINATES
         return {"output_coordinates": asked(f"{name}: {member}", DataType.UINT32, sizes)}
 
 
-@carries_out(NonzeroCoordinatesOperatorDesc)
 def nonzero_coordinates(
     x: Tensor,
     columns: int | None = None,
@@ -225,3 +226,4 @@ def nonzero_coordinates(
             [2],
             [0]], dtype=uint32, device='cpu'))
     """
+    return run_pair(NonzeroCoordinatesOperatorDesc, (x,), out, feature_level, {"columns": columns})

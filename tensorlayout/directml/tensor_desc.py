@@ -18,7 +18,6 @@ from tensorlayout.directml.constants import (
     TensorFlags,
     as_data_type,
     member,
-    refuse,
 )
 from tensorlayout.functions import arguments
 from tensorlayout.functions.creation import empty
@@ -27,7 +26,7 @@ from tensorlayout.layout import Layout
 from tensorlayout.layout.once import cached_property
 from tensorlayout.tensor import Tensor, TensorSpec
 from tensorlayout.typing import DeviceLike, Storage
-from tensorlayout.words import cut
+from tensorlayout.words import cut, refuse
 
 _NAME, _KIND = "TensorDesc", "TensorDesc: DataType"
 _MOST_DIMENSIONS = 8
@@ -235,7 +234,7 @@ def _nbytes(kind: DataType, sizes: tuple[int, ...], strides: tuple[int, ...] | N
 
 
 @functools.lru_cache(maxsize=1024)
-def described(spec: TensorSpec) -> TensorDesc:
+def desc_of(spec: TensorSpec) -> TensorDesc:
     """The descriptor of a tensor's spec; one without strides where DirectML has none such.
 
     A flipped view is read all the same: operators on tensors go by the tensor, not its descriptor.

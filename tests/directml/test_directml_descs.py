@@ -467,3 +467,13 @@ def test_memory_is_checked_at_every_call():
         fixed = tl.from_storage(bytes(32), "(4):(1)", dtype=tl.int64)
         with pytest.raises(ValueError, match="TILE: OutputTensor: the tensor is read-only"):
             directml.tile(storage[:4], (1,), out=fixed)
+
+
+def test_arrays_are_operands():
+    """NumPy arrays of the CPU, in place of tensors, for `out`, too; beside lists of them."""
+    x, out = np.asarray([[1.5, 2.5]], np.float32), np.zeros((2, 2), np.float32)
+    assert np.asarray(directml.join([x, tl.asarray(x)], 0, out=out)).tolist() == out.tolist()
+    assert out.tolist() == [[1.5, 2.5], [1.5, 2.5]]
+    values, positions = directml.top_k(x, 1, 1)
+    assert (np.asarray(values).item(), np.asarray(positions).item()) == (2.5, 1)
+    assert np.asarray(directml.diagonal_matrix1(x, 7, 0, 1)).tolist() == [[7, 2.5]]

@@ -307,8 +307,8 @@ numpy.write(tiles, 4) -> numpy.write: NumPy has strides, and no tiles
 blas.read((2, 3), ("C", 5)) -> blas.read: trans must be 'N' or 'T' ('C' of a real matrix is 'T')
 blas.read((2, 3), ("N", 1)) -> blas.read: ld must be at least 2, the length of a column
 blas.write(cube) -> blas.write: a matrix has two dimensions and no tiles
-directml.read((2, 0), None) -> directml.read: TensorDesc: each of Sizes
-directml.write(flipped) -> directml.write: TensorDesc: Strides are unsigned
+directml.read((2, 0), None) -> directml.read: each of Sizes
+directml.write(flipped) -> directml.write: Strides are unsigned
 pytorch.read((2, 3, 4), "channels_last") -> pytorch.read: channels_last is for 4 dimensions
 pytorch.read((2, 3), "preserve_format") -> pytorch.read: preserve_format needs like=, a layout of
 pytorch.write(column) -> pytorch.write: PyTorch has no name for this order; as_strided()

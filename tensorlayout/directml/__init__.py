@@ -1,7 +1,9 @@
 """DirectML's data-rearranging operators, with its rules, on any device.
 
 Two ways to call each: a function on tensors, and a descriptor as in the C API, which `compile`
-makes a reusable operator. The first builds the second.
+makes a reusable operator. The first builds the second: members are what the function takes, each
+tensor as a `TensorDesc`, and the outputs. `feature_level` says which data types (TypeError), ranks
+and sizes (ValueError) are allowed; `support` lists them.
 
 >>> import tensorlayout as tl
 >>> from tensorlayout import directml

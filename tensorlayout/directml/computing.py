@@ -34,10 +34,7 @@ __all__ = [
 
 
 class ElementWiseIdentityOperatorDesc(OneToOne, operator="ELEMENT_WISE_IDENTITY", in_place=True):
-    """DML_ELEMENT_WISE_IDENTITY_OPERATOR_DESC: a copy, or a scale and bias for floats only.
-
-    The members are what `element_wise_identity` takes, each tensor as a `TensorDesc`; `validate`
-    fills in outputs that are left out, and raises ValueError (TypeError for data types).
+    """DML_ELEMENT_WISE_IDENTITY_OPERATOR_DESC: what `element_wise_identity` takes.
 
     >>> from tensorlayout.directml import ElementWiseIdentityOperatorDesc, TensorDesc
     >>> x = TensorDesc("FLOAT32", (2, 3))
@@ -75,8 +72,8 @@ def element_wise_identity(
 
     `scale_bias`: two numbers, rounded to FLOAT32, for floating-point tensors only. FLOAT16 is
     worked out in FLOAT32 and rounded once. Result: packed in the order of `x`, or `out`, which may
-    be `x` itself. TypeError for a data type, ValueError for sizes or a rank, that `feature_level`
-    does not allow: `support` lists them.
+    be `x` itself. TypeError and ValueError for data types and sizes that `feature_level` does not
+    allow.
 
     >>> import tensorlayout as tl
     >>> from tensorlayout import directml
@@ -87,10 +84,7 @@ def element_wise_identity(
 
 
 class CastOperatorDesc(OperatorDesc, operator="CAST"):
-    """DML_CAST_OPERATOR_DESC; the output says into what.
-
-    The members are what `cast` takes, each tensor as a `TensorDesc`; `validate` raises ValueError
-    (TypeError for data types).
+    """DML_CAST_OPERATOR_DESC: what `cast` takes; the output says into what.
 
     >>> from tensorlayout.directml import CastOperatorDesc, TensorDesc
     >>> x = TensorDesc("FLOAT32", (2, 3))
@@ -118,8 +112,8 @@ def cast(
     """The elements of `x` converted to `data_type`: CAST.
 
     As `astype` converts: floats towards zero to integers, integers by their lowest bits, floats
-    rounded to the nearest. Result: packed in the order of `x`, or `out`. TypeError for a data type,
-    ValueError for sizes or a rank, that `feature_level` does not allow: `support` lists them.
+    rounded to the nearest. Result: packed in the order of `x`, or `out`. TypeError and ValueError
+    for data types and sizes that `feature_level` does not allow.
 
     >>> import tensorlayout as tl
     >>> from tensorlayout import directml
@@ -130,10 +124,7 @@ def cast(
 
 
 class ElementWiseIfOperatorDesc(OperatorDesc, operator="ELEMENT_WISE_IF"):
-    """DML_ELEMENT_WISE_IF_OPERATOR_DESC: elements of one tensor or of another.
-
-    The members are what `element_wise_if` takes, each tensor as a `TensorDesc`; `validate` fills in
-    outputs that are left out, and raises ValueError (TypeError for data types).
+    """DML_ELEMENT_WISE_IF_OPERATOR_DESC: what `element_wise_if` takes.
 
     >>> from tensorlayout.directml import ElementWiseIfOperatorDesc, TensorDesc
     >>> x = TensorDesc("FLOAT32", (2, 3))
@@ -169,8 +160,7 @@ def element_wise_if(
     """Elements of `a` where `condition`, UINT8, is not 0, else of `b`: ELEMENT_WISE_IF.
 
     All of one size: broadcast before, which copies nothing. Result: in the form of `a` and `b`, or
-    `out`. TypeError for a data type, ValueError for sizes or a rank, that `feature_level` does not
-    allow: `support` lists them.
+    `out`. TypeError and ValueError for data types and sizes that `feature_level` does not allow.
 
     >>> import tensorlayout as tl
     >>> from tensorlayout import directml
@@ -207,10 +197,7 @@ class _Running(OneToOne):
 
 
 class CumulativeSummationOperatorDesc(_Running, operator="CUMULATIVE_SUMMATION", in_place=True):
-    """DML_CUMULATIVE_SUMMATION_OPERATOR_DESC: running sums.
-
-    The members are what `cumulative_summation` takes, each tensor as a `TensorDesc`; `validate`
-    fills in outputs that are left out, and raises ValueError (TypeError for data types).
+    """DML_CUMULATIVE_SUMMATION_OPERATOR_DESC: what `cumulative_summation` takes.
 
     >>> from tensorlayout.directml import CumulativeSummationOperatorDesc, TensorDesc
     >>> x = TensorDesc("FLOAT32", (2, 3))
@@ -226,10 +213,7 @@ class CumulativeSummationOperatorDesc(_Running, operator="CUMULATIVE_SUMMATION",
 
 
 class CumulativeProductOperatorDesc(_Running, operator="CUMULATIVE_PRODUCT", in_place=True):
-    """DML_CUMULATIVE_PRODUCT_OPERATOR_DESC: running products.
-
-    The members are what `cumulative_product` takes, each tensor as a `TensorDesc`; `validate` fills
-    in outputs that are left out, and raises ValueError (TypeError for data types).
+    """DML_CUMULATIVE_PRODUCT_OPERATOR_DESC: what `cumulative_product` takes.
 
     >>> from tensorlayout.directml import CumulativeProductOperatorDesc, TensorDesc
     >>> x = TensorDesc("FLOAT32", (2, 3))
@@ -257,8 +241,8 @@ def cumulative_summation(
 
     `axis_direction`: ``INCREASING`` or ``DECREASING`` index. `has_exclusive_sum`: without the
     element itself, from 0 on. Integers wrap. Result: packed in the order of `x`, or `out`, which
-    may be `x` itself. TypeError for a data type, ValueError for sizes or a rank, that
-    `feature_level` does not allow: `support` lists them.
+    may be `x` itself. TypeError and ValueError for data types and sizes that `feature_level` does
+    not allow.
 
     >>> import tensorlayout as tl
     >>> from tensorlayout import directml
@@ -282,8 +266,8 @@ def cumulative_product(
 
     `axis_direction`: ``INCREASING`` or ``DECREASING`` index. `has_exclusive_product`: without the
     element itself, from 1 on. Integers wrap. Result: packed in the order of `x`, or `out`, which
-    may be `x` itself. TypeError for a data type, ValueError for sizes or a rank, that
-    `feature_level` does not allow: `support` lists them.
+    may be `x` itself. TypeError and ValueError for data types and sizes that `feature_level` does
+    not allow.
 
     >>> import tensorlayout as tl
     >>> from tensorlayout import directml

@@ -41,10 +41,7 @@ __all__ = [
 
 
 class FillValueConstantOperatorDesc(OperatorDesc, operator="FILL_VALUE_CONSTANT"):
-    """DML_FILL_VALUE_CONSTANT_OPERATOR_DESC: one value everywhere.
-
-    The members are what `fill_value_constant` takes, each tensor as a `TensorDesc`; `validate`
-    raises ValueError (TypeError for data types).
+    """DML_FILL_VALUE_CONSTANT_OPERATOR_DESC: what `fill_value_constant` takes.
 
     >>> from tensorlayout.directml import FillValueConstantOperatorDesc, TensorDesc
     >>> x = TensorDesc("FLOAT32", (4,))
@@ -73,8 +70,8 @@ def fill_value_constant(
 ) -> Tensor:
     """A tensor of `sizes` full of `value`, exact for integers: FILL_VALUE_CONSTANT.
 
-    `data_type`: of the result. Result: row-major on `device`, or `out`. TypeError for a data type,
-    ValueError for sizes or a rank, that `feature_level` does not allow: `support` lists them.
+    `data_type`: of the result. Result: row-major on `device`, or `out`. TypeError and ValueError
+    for data types and sizes that `feature_level` does not allow.
 
     >>> from tensorlayout import directml
     >>> directml.fill_value_constant((2,), 2**63, "UINT64")
@@ -85,13 +82,10 @@ def fill_value_constant(
 
 
 class FillValueSequenceOperatorDesc(OperatorDesc, operator="FILL_VALUE_SEQUENCE"):
-    """DML_FILL_VALUE_SEQUENCE_OPERATOR_DESC: a start, and a step more for each element.
+    """DML_FILL_VALUE_SEQUENCE_OPERATOR_DESC: what `fill_value_sequence` takes.
 
     An integer step may be negative for unsigned types, too: the elements are then those of the
     exact sequence modulo 2 to the number of bits.
-
-    The members are what `fill_value_sequence` takes, each tensor as a `TensorDesc`; `validate`
-    raises ValueError (TypeError for data types).
 
     >>> from tensorlayout.directml import FillValueSequenceOperatorDesc, TensorDesc
     >>> x = TensorDesc("FLOAT32", (4,))
@@ -138,8 +132,8 @@ def fill_value_sequence(
 
     `data_type`: of the result. Integers are exact, and wrap; floats are ``start + k * delta`` of
     both rounded to the data type, worked out in float64 and rounded once. Result: row-major on
-    `device`, or `out`. TypeError for a data type, ValueError for sizes or a rank, that
-    `feature_level` does not allow: `support` lists them.
+    `device`, or `out`. TypeError and ValueError for data types and sizes that `feature_level` does
+    not allow.
 
     >>> from tensorlayout import directml
     >>> directml.fill_value_sequence((4,), 5, -2, "UINT8")
@@ -153,10 +147,7 @@ def fill_value_sequence(
 
 
 class DiagonalMatrixOperatorDesc(OperatorDesc, operator="DIAGONAL_MATRIX"):
-    """DML_DIAGONAL_MATRIX_OPERATOR_DESC. The value is FLOAT: towards zero for integers.
-
-    The members are what `diagonal_matrix` takes, each tensor as a `TensorDesc`; `validate` raises
-    ValueError (TypeError for data types).
+    """DML_DIAGONAL_MATRIX_OPERATOR_DESC: what `diagonal_matrix` takes.
 
     >>> from tensorlayout.directml import DiagonalMatrixOperatorDesc, TensorDesc
     >>> x = TensorDesc("FLOAT32", (2, 3))
@@ -176,10 +167,7 @@ class DiagonalMatrixOperatorDesc(OperatorDesc, operator="DIAGONAL_MATRIX"):
 
 
 class DiagonalMatrix1OperatorDesc(OperatorDesc, operator="DIAGONAL_MATRIX1"):
-    """DML_DIAGONAL_MATRIX1_OPERATOR_DESC: a value on several diagonals.
-
-    The members are what `diagonal_matrix1` takes, each tensor as a `TensorDesc`; `validate` fills
-    in outputs that are left out, and raises ValueError (TypeError for data types).
+    """DML_DIAGONAL_MATRIX1_OPERATOR_DESC: what `diagonal_matrix1` takes.
 
     >>> from tensorlayout.directml import DiagonalMatrix1OperatorDesc, TensorDesc
     >>> x = TensorDesc("FLOAT32", (2, 3))
@@ -230,8 +218,8 @@ def diagonal_matrix(
     """Matrices with `value` on the diagonal `offset`, positive to the right: DIAGONAL_MATRIX.
 
     `value`: a FLOAT, towards zero for integers. `sizes`, `data_type`: of the result. Result:
-    row-major on `device`, or `out`. TypeError for a data type, ValueError for sizes or a rank, that
-    `feature_level` does not allow: `support` lists them.
+    row-major on `device`, or `out`. TypeError and ValueError for data types and sizes that
+    `feature_level` does not allow.
 
     >>> from tensorlayout import directml
     >>> directml.diagonal_matrix((2, 3), 1, 7, "INT8")
@@ -258,8 +246,7 @@ def diagonal_matrix1(
 
     With `begin` above `end` all others are filled, with both equal none. Without `x` the rest is 0,
     and `sizes` and `data_type` are needed, `device` is allowed. Result: packed in the order of `x`,
-    or `out`. TypeError for a data type, ValueError for sizes or a rank, that `feature_level` does
-    not allow: `support` lists them.
+    or `out`. TypeError and ValueError for data types and sizes that `feature_level` does not allow.
 
     >>> import tensorlayout as tl
     >>> from tensorlayout import directml
@@ -272,10 +259,7 @@ def diagonal_matrix1(
 
 
 class OneHotOperatorDesc(OperatorDesc, operator="ONE_HOT"):
-    """DML_ONE_HOT_OPERATOR_DESC; the output says how long the lines are.
-
-    The members are what `one_hot` takes, each tensor as a `TensorDesc`; `validate` raises
-    ValueError (TypeError for data types).
+    """DML_ONE_HOT_OPERATOR_DESC: what `one_hot` takes; the output says how long lines are.
 
     >>> from tensorlayout.directml import OneHotOperatorDesc, TensorDesc
     >>> x = TensorDesc("FLOAT32", (2, 3))
@@ -334,8 +318,8 @@ def one_hot(
 
     `indices`: of size 1 along `axis`; negative ones count from the end, one outside leaves its line
     cold. `values`: the cold value, then the hot one, along the fastest dimension that has several.
-    Result: packed in the order of `indices`, or `out`. TypeError for a data type, ValueError for
-    sizes or a rank, that `feature_level` does not allow: `support` lists them.
+    Result: packed in the order of `indices`, or `out`. TypeError and ValueError for data types and
+    sizes that `feature_level` does not allow.
 
     >>> import tensorlayout as tl
     >>> from tensorlayout import directml

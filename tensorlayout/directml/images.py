@@ -83,10 +83,7 @@ class _Blocks(OneToOne):
 
 
 class SpaceToDepthOperatorDesc(_Blocks, operator="SPACE_TO_DEPTH"):
-    """DML_SPACE_TO_DEPTH_OPERATOR_DESC: the order is DEPTH_COLUMN_ROW.
-
-    The members are what `space_to_depth` takes, each tensor as a `TensorDesc`; `validate` fills in
-    outputs that are left out, and raises ValueError (TypeError for data types).
+    """DML_SPACE_TO_DEPTH_OPERATOR_DESC: what `space_to_depth` takes; the order is DEPTH_COLUMN_ROW.
 
     >>> from tensorlayout.directml import SpaceToDepthOperatorDesc, TensorDesc
     >>> x = TensorDesc("FLOAT32", (1, 4, 2, 2))
@@ -103,10 +100,7 @@ class SpaceToDepthOperatorDesc(_Blocks, operator="SPACE_TO_DEPTH"):
 
 
 class SpaceToDepth1OperatorDesc(SpaceToDepthOperatorDesc, operator="SPACE_TO_DEPTH1"):
-    """DML_SPACE_TO_DEPTH1_OPERATOR_DESC: blocks into channels.
-
-    The members are what `space_to_depth1` takes, each tensor as a `TensorDesc`; `validate` fills in
-    outputs that are left out, and raises ValueError (TypeError for data types).
+    """DML_SPACE_TO_DEPTH1_OPERATOR_DESC: what `space_to_depth1` takes.
 
     >>> from tensorlayout.directml import SpaceToDepth1OperatorDesc, TensorDesc
     >>> x = TensorDesc("FLOAT32", (1, 4, 2, 2))
@@ -119,10 +113,7 @@ class SpaceToDepth1OperatorDesc(SpaceToDepthOperatorDesc, operator="SPACE_TO_DEP
 
 
 class DepthToSpaceOperatorDesc(_Blocks, operator="DEPTH_TO_SPACE"):
-    """DML_DEPTH_TO_SPACE_OPERATOR_DESC: the order is DEPTH_COLUMN_ROW.
-
-    The members are what `depth_to_space` takes, each tensor as a `TensorDesc`; `validate` fills in
-    outputs that are left out, and raises ValueError (TypeError for data types).
+    """DML_DEPTH_TO_SPACE_OPERATOR_DESC: what `depth_to_space` takes; the order is DEPTH_COLUMN_ROW.
 
     >>> from tensorlayout.directml import DepthToSpaceOperatorDesc, TensorDesc
     >>> x = TensorDesc("FLOAT32", (1, 4, 2, 2))
@@ -139,10 +130,7 @@ class DepthToSpaceOperatorDesc(_Blocks, operator="DEPTH_TO_SPACE"):
 
 
 class DepthToSpace1OperatorDesc(DepthToSpaceOperatorDesc, operator="DEPTH_TO_SPACE1"):
-    """DML_DEPTH_TO_SPACE1_OPERATOR_DESC: channels into blocks.
-
-    The members are what `depth_to_space1` takes, each tensor as a `TensorDesc`; `validate` fills in
-    outputs that are left out, and raises ValueError (TypeError for data types).
+    """DML_DEPTH_TO_SPACE1_OPERATOR_DESC: what `depth_to_space1` takes.
 
     >>> from tensorlayout.directml import DepthToSpace1OperatorDesc, TensorDesc
     >>> x = TensorDesc("FLOAT32", (1, 4, 2, 2))
@@ -160,8 +148,8 @@ def space_to_depth(
     """Blocks of (N, C, H, W) moved into channels, (N, C*s*s, H/s, W/s): SPACE_TO_DEPTH.
 
     `block_size` is s. A channel of the result counts, from the slowest: row in the block, column in
-    the block, channel of `x`. Result: packed in the order of `x`, or `out`. TypeError for a data
-    type, ValueError for sizes or a rank, that `feature_level` does not allow: `support` lists them.
+    the block, channel of `x`. Result: packed in the order of `x`, or `out`. TypeError and
+    ValueError for data types and sizes that `feature_level` does not allow.
 
     >>> import tensorlayout as tl
     >>> from tensorlayout import directml
@@ -184,8 +172,7 @@ def space_to_depth1(
     `block_size` is s. `order`: how a channel of the result counts, from the slowest.
     ``DEPTH_COLUMN_ROW``: row in the block, column in the block, channel of `x`;
     ``COLUMN_ROW_DEPTH``: channel of `x`, row, column. Result: packed in the order of `x`, or `out`.
-    TypeError for a data type, ValueError for sizes or a rank, that `feature_level` does not allow:
-    `support` lists them.
+    TypeError and ValueError for data types and sizes that `feature_level` does not allow.
 
     >>> import tensorlayout as tl
     >>> from tensorlayout import directml
@@ -202,8 +189,7 @@ def depth_to_space(
     """Channels of (N, C, H, W) moved into blocks, (N, C/(s*s), H*s, W*s): DEPTH_TO_SPACE.
 
     The inverse of `space_to_depth`; `block_size` is s. Result: packed in the order of `x`, or
-    `out`. TypeError for a data type, ValueError for sizes or a rank, that `feature_level` does not
-    allow: `support` lists them.
+    `out`. TypeError and ValueError for data types and sizes that `feature_level` does not allow.
 
     >>> import tensorlayout as tl
     >>> from tensorlayout import directml
@@ -226,8 +212,7 @@ def depth_to_space1(
 
     The inverse of `space_to_depth1`; `block_size` is s; `order` says how a channel of `x` counts,
     ``DEPTH_COLUMN_ROW`` or ``COLUMN_ROW_DEPTH``. Result: packed in the order of `x`, or `out`.
-    TypeError for a data type, ValueError for sizes or a rank, that `feature_level` does not allow:
-    `support` lists them.
+    TypeError and ValueError for data types and sizes that `feature_level` does not allow.
 
     >>> import tensorlayout as tl
     >>> from tensorlayout import directml
@@ -243,10 +228,7 @@ def depth_to_space1(
 
 
 class Upsample2DOperatorDesc(OneToOne, operator="UPSAMPLE_2D"):
-    """DML_UPSAMPLE_2D_OPERATOR_DESC; the scale is a `Size2D`: width, then height.
-
-    The members are what `upsample_2d` takes, each tensor as a `TensorDesc`; `validate` fills in
-    outputs that are left out, and raises ValueError (TypeError for data types).
+    """DML_UPSAMPLE_2D_OPERATOR_DESC: what `upsample_2d` takes; the scale is a `Size2D`.
 
     >>> from tensorlayout.directml import Upsample2DOperatorDesc, TensorDesc
     >>> x = TensorDesc("FLOAT32", (1, 1, 2, 3))
@@ -295,8 +277,7 @@ def upsample_2d(
     `scale_size`: (width, height), as in C. `mode`: ``NEAREST_NEIGHBOR`` repeats elements;
     ``LINEAR`` interpolates between their centres, and repeats the outermost beyond these. FLOAT16
     is worked out in FLOAT32 and rounded once. Result: packed in the order of `x`, or `out`.
-    TypeError for a data type, ValueError for sizes or a rank, that `feature_level` does not allow:
-    `support` lists them.
+    TypeError and ValueError for data types and sizes that `feature_level` does not allow.
 
     >>> import tensorlayout as tl
     >>> from tensorlayout import directml
@@ -308,10 +289,7 @@ def upsample_2d(
 
 
 class MaxUnpoolingOperatorDesc(OperatorDesc, operator="MAX_UNPOOLING"):
-    """DML_MAX_UNPOOLING_OPERATOR_DESC: elements written where indices say, zeros elsewhere.
-
-    The members are what `max_unpooling` takes, each tensor as a `TensorDesc`; `validate` raises
-    ValueError (TypeError for data types).
+    """DML_MAX_UNPOOLING_OPERATOR_DESC: what `max_unpooling` takes.
 
     >>> from tensorlayout.directml import MaxUnpoolingOperatorDesc, TensorDesc
     >>> x = TensorDesc("FLOAT32", (1, 1, 1, 2))
@@ -353,8 +331,7 @@ def max_unpooling(
 
     `indices`: unsigned, of the sizes of `x`; they number the elements of the output in row-major
     order. The last of equal ones wins; IndexError for one outside. Result: row-major, or `out`.
-    TypeError for a data type, ValueError for sizes or a rank, that `feature_level` does not allow:
-    `support` lists them.
+    TypeError and ValueError for data types and sizes that `feature_level` does not allow.
 
     >>> import tensorlayout as tl
     >>> from tensorlayout import directml
@@ -416,10 +393,7 @@ class _Patches(OperatorDesc):
 
 
 class FoldOperatorDesc(_Patches, operator="FOLD"):
-    """DML_FOLD_OPERATOR_DESC: columns {N, C * P, L} into an image {N, C, spatial…}.
-
-    The members are what `fold` takes, each tensor as a `TensorDesc`; `validate` raises ValueError
-    (TypeError for data types).
+    """DML_FOLD_OPERATOR_DESC: what `fold` takes.
 
     >>> from tensorlayout.directml import FoldOperatorDesc, TensorDesc
     >>> x = TensorDesc("FLOAT32", (1, 2, 2))
@@ -451,10 +425,7 @@ class FoldOperatorDesc(_Patches, operator="FOLD"):
 
 
 class UnfoldOperatorDesc(_Patches, OneToOne, operator="UNFOLD"):
-    """DML_UNFOLD_OPERATOR_DESC: an image {N, C, spatial…} into columns {N, C * P, L}.
-
-    The members are what `unfold` takes, each tensor as a `TensorDesc`; `validate` fills in outputs
-    that are left out, and raises ValueError (TypeError for data types).
+    """DML_UNFOLD_OPERATOR_DESC: what `unfold` takes.
 
     >>> from tensorlayout.directml import UnfoldOperatorDesc, TensorDesc
     >>> x = TensorDesc("FLOAT32", (1, 1, 3))
@@ -504,8 +475,8 @@ def fold(
     `x`: columns (N, C * P, L), P being the elements of a window and L the number of windows, as
     `unfold` makes them. `window_sizes`, `strides`, `dilations`, `start_padding` and `end_padding`
     have an entry for each spatial dimension. What lies in the padding is dropped. FLOAT16 is added
-    up in FLOAT32. Result: row-major, or `out`. TypeError for a data type, ValueError for sizes or a
-    rank, that `feature_level` does not allow: `support` lists them.
+    up in FLOAT32. Result: row-major, or `out`. TypeError and ValueError for data types and sizes
+    that `feature_level` does not allow.
 
     >>> import tensorlayout as tl
     >>> from tensorlayout import directml
@@ -531,9 +502,8 @@ def unfold(
     """The windows of an image (N, C, spatial…) as columns (N, C * P, L): UNFOLD.
 
     `x` is the image. `window_sizes`, `strides`, `dilations`, `start_padding` and `end_padding` have
-    an entry for each spatial dimension; padding is 0. Result: packed, or `out`. TypeError for a
-    data type, ValueError for sizes or a rank, that `feature_level` does not allow: `support` lists
-    them.
+    an entry for each spatial dimension; padding is 0. Result: packed, or `out`. TypeError and
+    ValueError for data types and sizes that `feature_level` does not allow.
 
     >>> import tensorlayout as tl
     >>> from tensorlayout import directml

@@ -50,10 +50,7 @@ __all__ = [
 
 
 class GatherOperatorDesc(OperatorDesc, operator="GATHER"):
-    """DML_GATHER_OPERATOR_DESC: what indices name along an axis.
-
-    The members are what `gather` takes, each tensor as a `TensorDesc`; `validate` fills in outputs
-    that are left out, and raises ValueError (TypeError for data types).
+    """DML_GATHER_OPERATOR_DESC: what `gather` takes.
 
     >>> from tensorlayout.directml import GatherOperatorDesc, TensorDesc
     >>> x = TensorDesc("FLOAT32", (4, 3))
@@ -115,8 +112,8 @@ def gather(
     `indices`: of the rank of `x`, whose last `index_dimensions` count; the others have size 1. The
     result has the rank of `x`: surplus leading dimensions, of size 1, are dropped, missing ones
     added. A position outside reads the nearest one inside (DirectML promises no more than that
-    nothing else is read). Result: packed in the order of `x`, or `out`. TypeError for a data type,
-    ValueError for sizes or a rank, that `feature_level` does not allow: `support` lists them.
+    nothing else is read). Result: packed in the order of `x`, or `out`. TypeError and ValueError
+    for data types and sizes that `feature_level` does not allow.
 
     >>> import tensorlayout as tl
     >>> from tensorlayout import directml
@@ -129,10 +126,7 @@ def gather(
 
 
 class GatherElementsOperatorDesc(OperatorDesc, operator="GATHER_ELEMENTS"):
-    """DML_GATHER_ELEMENTS_OPERATOR_DESC: an element of each line for each index.
-
-    The members are what `gather_elements` takes, each tensor as a `TensorDesc`; `validate` fills in
-    outputs that are left out, and raises ValueError (TypeError for data types).
+    """DML_GATHER_ELEMENTS_OPERATOR_DESC: what `gather_elements` takes.
 
     >>> from tensorlayout.directml import GatherElementsOperatorDesc, TensorDesc
     >>> x = TensorDesc("FLOAT32", (2, 3))
@@ -168,8 +162,8 @@ def gather_elements(
     """For each position in `indices`, the element there on its line along `axis`: GATHER_ELEMENTS.
 
     `indices` has the sizes of `x`, but for `axis`, where it is free. IndexError for a position
-    outside. Result: packed in the order of `x`, or `out`. TypeError for a data type, ValueError for
-    sizes or a rank, that `feature_level` does not allow: `support` lists them.
+    outside. Result: packed in the order of `x`, or `out`. TypeError and ValueError for data types
+    and sizes that `feature_level` does not allow.
 
     >>> import tensorlayout as tl
     >>> from tensorlayout import directml
@@ -180,12 +174,9 @@ def gather_elements(
 
 
 class ScatterOperatorDesc(OperatorDesc, operator="SCATTER"):
-    """DML_SCATTER_OPERATOR_DESC, also called DML_SCATTER_ELEMENTS_OPERATOR_DESC.
+    """DML_SCATTER_OPERATOR_DESC, or DML_SCATTER_ELEMENTS_OPERATOR_DESC: what `scatter` takes.
 
     `duplicates` is ours: what becomes of equal positions.
-
-    The members are what `scatter` takes, each tensor as a `TensorDesc`; `validate` fills in outputs
-    that are left out, and raises ValueError (TypeError for data types).
 
     >>> from tensorlayout.directml import ScatterOperatorDesc, TensorDesc
     >>> x = TensorDesc("FLOAT32", (4,))
@@ -233,8 +224,8 @@ def scatter(
     `indices`, `updates`: of the sizes of `x`, but for `axis`, where they are free. Of equal
     positions the last one in index order wins; ``duplicates="error"`` raises ValueError for them,
     since DirectML calls them invalid. IndexError for a position outside; `out` may have been
-    written to by then. Result: packed in the order of `x`, or `out`. TypeError for a data type,
-    ValueError for sizes or a rank, that `feature_level` does not allow: `support` lists them.
+    written to by then. Result: packed in the order of `x`, or `out`. TypeError and ValueError for
+    data types and sizes that `feature_level` does not allow.
 
     >>> import tensorlayout as tl
     >>> from tensorlayout import directml
@@ -314,10 +305,7 @@ class _ByTuples(OperatorDesc):
 
 
 class GatherNDOperatorDesc(_ByTuples, operator="GATHER_ND"):
-    """DML_GATHER_ND_OPERATOR_DESC: blocks at coordinate tuples.
-
-    The members are what `gather_nd` takes, each tensor as a `TensorDesc`; `validate` fills in
-    outputs that are left out, and raises ValueError (TypeError for data types).
+    """DML_GATHER_ND_OPERATOR_DESC: what `gather_nd` takes.
 
     >>> from tensorlayout.directml import GatherNDOperatorDesc, TensorDesc
     >>> x = TensorDesc("FLOAT32", (2, 3))
@@ -346,10 +334,7 @@ class GatherNDOperatorDesc(_ByTuples, operator="GATHER_ND"):
 
 
 class GatherND1OperatorDesc(GatherNDOperatorDesc, operator="GATHER_ND1"):
-    """DML_GATHER_ND1_OPERATOR_DESC: blocks at coordinate tuples, apart for each batch.
-
-    The members are what `gather_nd1` takes, each tensor as a `TensorDesc`; `validate` fills in
-    outputs that are left out, and raises ValueError (TypeError for data types).
+    """DML_GATHER_ND1_OPERATOR_DESC: what `gather_nd1` takes.
 
     >>> from tensorlayout.directml import GatherND1OperatorDesc, TensorDesc
     >>> x = TensorDesc("FLOAT32", (2, 3))
@@ -378,8 +363,8 @@ def gather_nd(
 
     Both tensors have one rank; `input_dimension_count` and `indices_dimension_count` say how many
     of their last dimensions count, the tuples included. IndexError for a coordinate outside.
-    Result: packed in the order of `x`, or `out`. TypeError for a data type, ValueError for sizes or
-    a rank, that `feature_level` does not allow: `support` lists them.
+    Result: packed in the order of `x`, or `out`. TypeError and ValueError for data types and sizes
+    that `feature_level` does not allow.
 
     >>> import tensorlayout as tl
     >>> from tensorlayout import directml
@@ -405,8 +390,8 @@ def gather_nd1(
     `input_dimension_count`, `indices_dimension_count`: how many of the last dimensions of `x` and
     `indices` count, the tuples and batches included; `batch_dimension_count`: how many of those,
     from the left, are batches. Both tensors have one rank. IndexError for a coordinate outside.
-    Result: packed in the order of `x`, or `out`. TypeError for a data type, ValueError for sizes or
-    a rank, that `feature_level` does not allow: `support` lists them.
+    Result: packed in the order of `x`, or `out`. TypeError and ValueError for data types and sizes
+    that `feature_level` does not allow.
 
     >>> import tensorlayout as tl
     >>> from tensorlayout import directml
@@ -419,10 +404,7 @@ def gather_nd1(
 
 
 class ScatterNDOperatorDesc(_ByTuples, operator="SCATTER_ND"):
-    """DML_SCATTER_ND_OPERATOR_DESC. `duplicates` is ours: what becomes of equal tuples.
-
-    The members are what `scatter_nd` takes, each tensor as a `TensorDesc`; `validate` fills in
-    outputs that are left out, and raises ValueError (TypeError for data types).
+    """DML_SCATTER_ND_OPERATOR_DESC: what `scatter_nd` takes; `duplicates` is ours.
 
     >>> from tensorlayout.directml import ScatterNDOperatorDesc, TensorDesc
     >>> x = TensorDesc("FLOAT32", (2, 3))
@@ -475,8 +457,8 @@ def scatter_nd(
     `indices_dimension_count` say how many of the last dimensions of `x` and `indices` count, the
     tuples included. `updates`: of the sizes that `gather_nd` reads. The last of equal tuples in
     index order wins; ``duplicates="error"`` raises ValueError for them. IndexError for a coordinate
-    outside. Result: packed in the order of `x`, or `out`. TypeError for a data type, ValueError for
-    sizes or a rank, that `feature_level` does not allow: `support` lists them.
+    outside. Result: packed in the order of `x`, or `out`. TypeError and ValueError for data types
+    and sizes that `feature_level` does not allow.
 
     >>> import tensorlayout as tl
     >>> from tensorlayout import directml

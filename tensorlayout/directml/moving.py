@@ -60,10 +60,7 @@ __all__ = [
 
 
 class JoinOperatorDesc(OperatorDesc, operator="JOIN"):
-    """DML_JOIN_OPERATOR_DESC: tensors end to end.
-
-    The members are what `join` takes, each tensor as a `TensorDesc`; `validate` fills in outputs
-    that are left out, and raises ValueError (TypeError for data types).
+    """DML_JOIN_OPERATOR_DESC: what `join` takes.
 
     >>> from tensorlayout.directml import JoinOperatorDesc, TensorDesc
     >>> x = TensorDesc("FLOAT32", (2, 3))
@@ -100,8 +97,7 @@ def join(
 
     `inputs`: at least one, equal in data type and, away from `axis`, in sizes. Each is copied to
     its place once, whatever the layouts. Result: packed in the order of the first, or `out`.
-    TypeError for a data type, ValueError for sizes or a rank, that `feature_level` does not allow:
-    `support` lists them.
+    TypeError and ValueError for data types and sizes that `feature_level` does not allow.
 
     >>> import tensorlayout as tl
     >>> from tensorlayout import directml
@@ -112,10 +108,7 @@ def join(
 
 
 class SplitOperatorDesc(OperatorDesc, operator="SPLIT"):
-    """DML_SPLIT_OPERATOR_DESC: consecutive parts.
-
-    The members are what `split` takes, each tensor as a `TensorDesc`; `validate` raises ValueError
-    (TypeError for data types).
+    """DML_SPLIT_OPERATOR_DESC: what `split` takes.
 
     >>> from tensorlayout.directml import SplitOperatorDesc, TensorDesc
     >>> x = TensorDesc("FLOAT32", (4,))
@@ -177,8 +170,8 @@ def split(
     """Consecutive parts of `x`, of `sizes` along `axis`, which add up to its size: SPLIT.
 
     Results: new tensors, packed in the order of `x`, or those of `out`. (Slices of a tensor are
-    such parts, too, as views.) TypeError for a data type, ValueError for sizes or a rank, that
-    `feature_level` does not allow: `support` lists them.
+    such parts, too, as views.) TypeError and ValueError for data types and sizes that
+    `feature_level` does not allow.
 
     >>> import tensorlayout as tl
     >>> from tensorlayout import directml
@@ -192,10 +185,7 @@ def split(
 
 
 class SliceOperatorDesc(OneToOne, operator="SLICE"):
-    """DML_SLICE_OPERATOR_DESC: elements a step apart.
-
-    The members are what `slice` takes, each tensor as a `TensorDesc`; `validate` fills in outputs
-    that are left out, and raises ValueError (TypeError for data types).
+    """DML_SLICE_OPERATOR_DESC: what `slice` takes.
 
     >>> from tensorlayout.directml import SliceOperatorDesc, TensorDesc
     >>> x = TensorDesc("FLOAT32", (6,))
@@ -231,8 +221,7 @@ def slice(
     """`sizes` elements of `x` from `offsets` on, `strides` apart: SLICE.
 
     All elements must lie in `x`; strides are at least 1. Result: packed in the order of `x`, or
-    `out`. TypeError for a data type, ValueError for sizes or a rank, that `feature_level` does not
-    allow: `support` lists them.
+    `out`. TypeError and ValueError for data types and sizes that `feature_level` does not allow.
 
     >>> import tensorlayout as tl
     >>> from tensorlayout import directml
@@ -273,10 +262,7 @@ class _Window(OperatorDesc):
 
 
 class Slice1OperatorDesc(_Window, OneToOne, operator="SLICE1"):
-    """DML_SLICE1_OPERATOR_DESC; the output, left out, takes all that the window allows.
-
-    The members are what `slice1` takes, each tensor as a `TensorDesc`; `validate` fills in outputs
-    that are left out, and raises ValueError (TypeError for data types).
+    """DML_SLICE1_OPERATOR_DESC: what `slice1` takes; without an output, all of the window.
 
     >>> from tensorlayout.directml import Slice1OperatorDesc, TensorDesc
     >>> x = TensorDesc("FLOAT32", (6,))
@@ -311,9 +297,8 @@ def slice1(
     """Elements of a window of `x`, `strides` apart, backwards where these are negative: SLICE1.
 
     The window begins at `offsets` and spans `sizes` elements of `x`. `output_sizes`: how many
-    elements are taken, by default all. Result: packed in the order of `x`, or `out`. TypeError for
-    a data type, ValueError for sizes or a rank, that `feature_level` does not allow: `support`
-    lists them.
+    elements are taken, by default all. Result: packed in the order of `x`, or `out`. TypeError and
+    ValueError for data types and sizes that `feature_level` does not allow.
 
     >>> import tensorlayout as tl
     >>> from tensorlayout import directml
@@ -325,10 +310,7 @@ def slice1(
 
 
 class SliceGradOperatorDesc(_Window, operator="SLICE_GRAD"):
-    """DML_SLICE_GRAD_OPERATOR_DESC; the output has the sizes of the input of SLICE1.
-
-    The members are what `slice_grad` takes, each tensor as a `TensorDesc`; `validate` raises
-    ValueError (TypeError for data types).
+    """DML_SLICE_GRAD_OPERATOR_DESC: what `slice_grad` takes; its output is SLICE1's input.
 
     >>> from tensorlayout.directml import SliceGradOperatorDesc, TensorDesc
     >>> x = TensorDesc("FLOAT32", (2,))
@@ -381,8 +363,7 @@ def slice_grad(
     """Zeros of `output_sizes`, and `gradient` where `slice1` would have read: SLICE_GRAD.
 
     `offsets`, `sizes`, `strides`: those of `slice1`. Result: packed in the order of `gradient`, or
-    `out`. TypeError for a data type, ValueError for sizes or a rank, that `feature_level` does not
-    allow: `support` lists them.
+    `out`. TypeError and ValueError for data types and sizes that `feature_level` does not allow.
 
     >>> import tensorlayout as tl
     >>> from tensorlayout import directml
@@ -394,10 +375,7 @@ def slice_grad(
 
 
 class TileOperatorDesc(OneToOne, operator="TILE"):
-    """DML_TILE_OPERATOR_DESC: a tensor several times along each dimension.
-
-    The members are what `tile` takes, each tensor as a `TensorDesc`; `validate` fills in outputs
-    that are left out, and raises ValueError (TypeError for data types).
+    """DML_TILE_OPERATOR_DESC: what `tile` takes.
 
     >>> from tensorlayout.directml import TileOperatorDesc, TensorDesc
     >>> x = TensorDesc("FLOAT32", (2,))
@@ -428,8 +406,8 @@ def tile(
 ) -> Tensor:
     """`x` as a whole, `repeats` times along each dimension: TILE.
 
-    Result: packed in the order of `x`, or `out`. TypeError for a data type, ValueError for sizes or
-    a rank, that `feature_level` does not allow: `support` lists them.
+    Result: packed in the order of `x`, or `out`. TypeError and ValueError for data types and sizes
+    that `feature_level` does not allow.
 
     >>> import tensorlayout as tl
     >>> from tensorlayout import directml
@@ -440,10 +418,7 @@ def tile(
 
 
 class ReverseSubsequencesOperatorDesc(OperatorDesc, operator="REVERSE_SUBSEQUENCES"):
-    """DML_REVERSE_SUBSEQUENCES_OPERATOR_DESC: the beginning of each line backwards.
-
-    The members are what `reverse_subsequences` takes, each tensor as a `TensorDesc`; `validate`
-    fills in outputs that are left out, and raises ValueError (TypeError for data types).
+    """DML_REVERSE_SUBSEQUENCES_OPERATOR_DESC: what `reverse_subsequences` takes.
 
     >>> from tensorlayout.directml import ReverseSubsequencesOperatorDesc, TensorDesc
     >>> x = TensorDesc("FLOAT32", (2, 3))
@@ -482,8 +457,8 @@ def reverse_subsequences(
     """`x` with the first elements of each line along `axis` reversed: REVERSE_SUBSEQUENCES.
 
     `sequence_lengths`: how many, UINT32 or UINT64, of the sizes of `x` but 1 along `axis`; more
-    than the line has means all. Result: packed in the order of `x`, or `out`. TypeError for a data
-    type, ValueError for sizes or a rank, that `feature_level` does not allow: `support` lists them.
+    than the line has means all. Result: packed in the order of `x`, or `out`. TypeError and
+    ValueError for data types and sizes that `feature_level` does not allow.
 
     >>> import tensorlayout as tl
     >>> from tensorlayout import directml
@@ -496,10 +471,7 @@ def reverse_subsequences(
 
 
 class PaddingOperatorDesc(OneToOne, operator="PADDING"):
-    """DML_PADDING_OPERATOR_DESC. The value is FLOAT: towards zero for integers.
-
-    The members are what `padding` takes, each tensor as a `TensorDesc`; `validate` fills in outputs
-    that are left out, and raises ValueError (TypeError for data types).
+    """DML_PADDING_OPERATOR_DESC: what `padding` takes.
 
     >>> from tensorlayout.directml import PaddingOperatorDesc, TensorDesc
     >>> x = TensorDesc("FLOAT32", (3,))
@@ -534,10 +506,7 @@ class PaddingOperatorDesc(OneToOne, operator="PADDING"):
 
 
 class Padding1OperatorDesc(PaddingOperatorDesc, operator="PADDING1"):
-    """DML_PADDING1_OPERATOR_DESC. The value has the data type of the tensors.
-
-    The members are what `padding1` takes, each tensor as a `TensorDesc`; `validate` fills in
-    outputs that are left out, and raises ValueError (TypeError for data types).
+    """DML_PADDING1_OPERATOR_DESC: what `padding1` takes.
 
     >>> from tensorlayout.directml import Padding1OperatorDesc, TensorDesc
     >>> x = TensorDesc("FLOAT32", (3,))
@@ -570,8 +539,7 @@ def padding(
     fills with `value` (a FLOAT; towards zero for integers), ``EDGE`` repeats the outermost
     elements, ``REFLECTION`` mirrors without them and ``SYMMETRIC`` with them, again and again if
     need be, ``WRAP`` goes on at the other end. Result: packed in the order of `x`, or `out`.
-    TypeError for a data type, ValueError for sizes or a rank, that `feature_level` does not allow:
-    `support` lists them.
+    TypeError and ValueError for data types and sizes that `feature_level` does not allow.
 
     >>> import tensorlayout as tl
     >>> from tensorlayout import directml
@@ -596,9 +564,8 @@ def padding1(
 
     `start_padding`, `end_padding`: how many before, and after, each dimension. `mode`: ``CONSTANT``
     fills with `value`, which has the data type of `x` and is exact for integers; the others take
-    elements of `x`, as `padding` says. Result: packed in the order of `x`, or `out`. TypeError for
-    a data type, ValueError for sizes or a rank, that `feature_level` does not allow: `support`
-    lists them.
+    elements of `x`, as `padding` says. Result: packed in the order of `x`, or `out`. TypeError and
+    ValueError for data types and sizes that `feature_level` does not allow.
 
     >>> import tensorlayout as tl
     >>> from tensorlayout import directml

@@ -48,6 +48,9 @@ def with_size(sizes: Sequence[int], axis: int, size: int) -> tuple[int, ...]:
 class OperatorDesc:
     """An operator and its members, all but the memory: the plan of a call.
 
+    Members are what the function takes, each tensor as a `TensorDesc`. `validate` fills in outputs
+    that may be left out, and raises ValueError (TypeError for data types).
+
     >>> from tensorlayout.directml import OperatorDesc, TensorDesc, TileOperatorDesc
     >>> desc = TileOperatorDesc(input=TensorDesc("INT32", (2,)), repeats=(3,))
     >>> isinstance(desc, OperatorDesc), desc.operator, desc.validate().output.sizes

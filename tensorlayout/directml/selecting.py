@@ -34,10 +34,7 @@ __all__ = [
 
 
 class TopKOperatorDesc(OperatorDesc, operator="TOP_K"):
-    """DML_TOP_K_OPERATOR_DESC: the largest first.
-
-    The members are what `top_k` takes, each tensor as a `TensorDesc`; `validate` fills in outputs
-    that are left out, and raises ValueError (TypeError for data types).
+    """DML_TOP_K_OPERATOR_DESC: what `top_k` takes.
 
     >>> from tensorlayout.directml import TopKOperatorDesc, TensorDesc
     >>> x = TensorDesc("FLOAT32", (5,))
@@ -80,10 +77,7 @@ class TopKOperatorDesc(OperatorDesc, operator="TOP_K"):
 
 
 class TopK1OperatorDesc(TopKOperatorDesc, operator="TOP_K1"):
-    """DML_TOP_K1_OPERATOR_DESC: the largest or the smallest first.
-
-    The members are what `top_k1` takes, each tensor as a `TensorDesc`; `validate` fills in outputs
-    that are left out, and raises ValueError (TypeError for data types).
+    """DML_TOP_K1_OPERATOR_DESC: what `top_k1` takes.
 
     >>> from tensorlayout.directml import TopK1OperatorDesc, TensorDesc
     >>> x = TensorDesc("FLOAT32", (5,))
@@ -109,8 +103,8 @@ def top_k(
 
     The largest first, equal ones by rising position; NaN counts as the largest. `k` may be the size
     of the line. `index_data_type`: UINT32 or UINT64. Results: packed in the order of `x`, or the
-    two of `out`. TypeError for a data type, ValueError for sizes or a rank, that `feature_level`
-    does not allow: `support` lists them.
+    two of `out`. TypeError and ValueError for data types and sizes that `feature_level` does not
+    allow.
 
     >>> import tensorlayout as tl
     >>> from tensorlayout import directml
@@ -135,8 +129,8 @@ def top_k1(
 
     `axis_direction`: the largest first with ``DECREASING``, the smallest with ``INCREASING``. Equal
     elements come by rising position in both; NaN counts as the largest. `index_data_type`: UINT32
-    or UINT64. Results: packed in the order of `x`, or the two of `out`. TypeError for a data type,
-    ValueError for sizes or a rank, that `feature_level` does not allow: `support` lists them.
+    or UINT64. Results: packed in the order of `x`, or the two of `out`. TypeError and ValueError
+    for data types and sizes that `feature_level` does not allow.
 
     >>> import tensorlayout as tl
     >>> from tensorlayout import directml
@@ -148,13 +142,10 @@ def top_k1(
 
 
 class NonzeroCoordinatesOperatorDesc(OperatorDesc, operator="NONZERO_COORDINATES"):
-    """DML_NONZERO_COORDINATES_OPERATOR_DESC: a count, and coordinates.
+    """DML_NONZERO_COORDINATES_OPERATOR_DESC: what `nonzero_coordinates` takes.
 
     The coordinates, left out, have as many columns as the input has dimensions without leading
     ones, at least one.
-
-    The members are what `nonzero_coordinates` takes, each tensor as a `TensorDesc`; `validate`
-    fills in outputs that are left out, and raises ValueError (TypeError for data types).
 
     >>> from tensorlayout.directml import NonzeroCoordinatesOperatorDesc, TensorDesc
     >>> x = TensorDesc("FLOAT32", (2, 3))
@@ -214,8 +205,7 @@ def nonzero_coordinates(
     The table has a row for every element of `x`: those after the count are 0 (DirectML leaves them
     open). `columns`: how many of the last coordinates, by default those of the dimensions without
     leading ones. Both zeros are 0, NaN is not. Results: of UINT32, row-major, or the two of `out`.
-    TypeError for a data type, ValueError for sizes or a rank, that `feature_level` does not allow:
-    `support` lists them.
+    TypeError and ValueError for data types and sizes that `feature_level` does not allow.
 
     >>> import tensorlayout as tl
     >>> from tensorlayout import directml

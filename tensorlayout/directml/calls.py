@@ -122,9 +122,7 @@ def _made(
     device = asking.pop("device", None)
     for out in rest:
         given |= _described_outputs(desc, out, tensors)
-    if asking:
-        given |= desc._asked(given, **asking)
-    described_as = desc(**given)
+    described_as = desc._with_asked(given, asking) if asking else desc(**given)
     level = tables.as_level(level, name)
     operator = Operator(described_as.validate(level), level)
     operator._device = None if device is None else as_device(device, f"{name}: device")

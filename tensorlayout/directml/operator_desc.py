@@ -125,7 +125,7 @@ class OperatorDesc:
         """The outputs that arguments of the function ask for, as members; `given`: the others.
 
         Here one output, by its `sizes` or its `data_type`; what is not asked for is as in the
-        input. ``out``, where it is given, must be it.
+        input.
         """
         (output,) = cls._outputs
         source = next((desc for desc in given.values() if isinstance(desc, TensorDesc)), None)
@@ -133,11 +133,20 @@ class OperatorDesc:
         if sizes is None and output.optional:
             return {}
         kind = asking.get("data_type", source and source.data_type)
-        made = asked(f"{cls.operator}: {output.spelling}", kind, sizes)
-        found = given.get(output.name)
-        if found is not None:
-            cls._check_same(output.spelling, found, expected(made))
-        return {output.name: found or made}
+        return {output.name: asked(f"{cls.operator}: {output.spelling}", kind, sizes)}
+
+    @classmethod
+    def _with_asked(cls, given: dict[str, Any], asking: dict[str, Any]) -> Self:
+        """The descriptor with outputs as asked for; those of ``out`` must be so."""
+        wanted = cls._asked(given, **asking)
+        found, rule = cls(**wanted | given), cls(**given | wanted)
+        if len(found.outputs_of) != len(rule.outputs_of):
+            came = len(found.outputs_of)
+            cls._refuse(f"out must be {len(rule.outputs_of)} tensors, got {came}")
+        for (name, desc), (_, asked_for) in zip(found._tensors(), rule._tensors(), strict=True):
+            if desc is not None and asked_for is not None:
+                cls._check_same(name, desc, expected(asked_for))
+        return found
 
     def _leading(self) -> TensorDesc:
         """The tensor whose dimensions and data type the other members go by."""

@@ -181,16 +181,10 @@ class NonzeroCoordinatesOperatorDesc(OperatorDesc, operator="NONZERO_COORDINATES
     def _asked(cls, given: dict[str, Any], columns: Any) -> dict[str, Any]:
         if columns is None:
             return {}
-        name, member = cls.operator, "OutputCoordinatesTensor"
-        columns = arguments.integer(name, "columns", columns)
-        if "output_coordinates" in given:
-            came = given["output_coordinates"].sizes[-1]
-            if came != columns:
-                cls._refuse(f"{member}: the last size must be columns, {columns}, got {came}")
-            return {}
-        source = given["input"]
+        columns = arguments.integer(cls.operator, "columns", columns)
+        where, source = f"{cls.operator}: OutputCoordinatesTensor", given["input"]
         sizes = (1,) * (source.rank - 2) + (math.prod(source.sizes), columns)
-        return {"output_coordinates": asked(f"{name}: {member}", DataType.UINT32, sizes)}
+        return {"output_coordinates": asked(where, DataType.UINT32, sizes)}
 
 
 def nonzero_coordinates(

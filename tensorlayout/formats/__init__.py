@@ -41,7 +41,7 @@ __all__ = [
     "written",
 ]
 
-_ROWS = (blas, cudnn, cute, directml, einops, jax, numpy, onednn, pytorch)
+_ROWS = {name: globals()[name] for name in __all__ if name != "written"}
 
 
 def written(layout: Layout, itemsize: int | HasItemsize = 1) -> dict[str, Any]:
@@ -58,13 +58,13 @@ def written(layout: Layout, itemsize: int | HasItemsize = 1) -> dict[str, Any]:
     layout = checked("written", layout, bits=True)
     step = under("written", checked_itemsize, itemsize)
     found = {}
-    for row in _ROWS:
+    for name, row in _ROWS.items():
         options = {"itemsize": step} if row is numpy else {}
         with contextlib.suppress(ValueError):
-            found[row.__name__.rpartition(".")[2]] = row.write(layout, **options)
+            found[name] = row.write(layout, **options)
     return found
 
 
-for _row in _ROWS:
+for _row in _ROWS.values():
     calling.guard(vars(_row), ("read", "write"))
 calling.guard(globals(), ("written",))

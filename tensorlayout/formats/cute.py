@@ -171,24 +171,19 @@ def _read(source: Any) -> tuple[Mode, Mode, int]:
         sizes, strides = _read_text(source)
     elif isinstance(source, (tuple, list)) and len(source) in (2, 3):  # with an offset
         sizes, strides, *offset = source
-    else:
-        sizes, strides = _attributes(source)
+    else:  # of another library, without an offset
+        try:
+            sizes, strides = source.shape, source.stride
+        except AttributeError:
+            rule = "must be text such as '((2,2),3):((1,6),2)', a pair (shape, stride), or a layout"
+            text = f"source {rule} with both and no swizzle, got {shown(source)}"
+            raise named(_NAME, TypeError(text)) from None
     try:
         read = [_checked(side, iter(range(_MOST_MODES))) for side in (sizes, strides)]
         return read[0], read[1], as_int(offset[0]) if offset else 0
     except TypeError:
         rule = f"sizes and strides must be integers in tuples, got {shown(source)}"
         raise named(_NAME, TypeError(rule)) from None
-
-
-def _attributes(source: Any) -> tuple[Any, Any]:
-    """Shape and stride of a layout of another library, which has no offset."""
-    try:
-        return source.shape, source.stride
-    except AttributeError:
-        rule = "must be text such as '((2,2),3):((1,6),2)', a pair (shape, stride), or a layout"
-        text = f"source {rule} with both and no swizzle, got {shown(source)}"
-        raise named(_NAME, TypeError(text)) from None
 
 
 def _checked(mode: Any, room: Iterator[int], level: int = 0) -> Mode:

@@ -151,7 +151,8 @@ def write(layout: Layout, names: str | None = None) -> EinopsPattern:
     block = block_of("einops.write", layout)
     given = " ".join(_NAMES[: block.ndim]) if names is None else names
     words = given.split() if isinstance(given, str) else []
-    if len(words) != block.ndim or len({*words}) != len(words) or not all(map(_is_name, words)):
+    letters = all(word.isascii() and word.isalpha() for word in words)
+    if not letters or len(words) != block.ndim or len({*words}) != len(words):
         rule = f"names must be {block.ndim} different ones, of letters with blanks between"
         refuse("einops.write", f"{rule}, got {shown(names)}")
     extents, places = digits_of(block)
@@ -168,7 +169,3 @@ def write(layout: Layout, names: str | None = None) -> EinopsPattern:
     if not is_said(read(block.shape, found), block):
         refuse("einops.write", f"no pattern says {cut(layout)}")
     return found
-
-
-def _is_name(word: str) -> bool:
-    return word.isascii() and word.isalpha()

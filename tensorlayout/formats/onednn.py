@@ -112,12 +112,7 @@ def _tag_of(block: Layout, names: str) -> str:
             blocks.append((dim, number))
     cut_ones = {dim for dim, _ in blocks}
     first = [dim for dim, number in live if number == 0 and (dim, 0) not in blocks]
-    order = _with_the_rest(first, block.minor_to_major[::-1])
+    turn = iter(first)  # these stand in an order of their own
+    order = [next(turn) if dim in first else dim for dim in block.minor_to_major[::-1]]
     outer = "".join(names[dim].upper() if dim in cut_ones else names[dim] for dim in order)
     return outer + "".join(f"{extents[dim][number]}{names[dim]}" for dim, number in blocks)
-
-
-def _with_the_rest(first: list[int], order: Sequence[int]) -> list[int]:
-    """`order`, in which those of `first` stand in their own one."""
-    turn = iter(first)
-    return [next(turn) if dim in first else dim for dim in order]

@@ -1,19 +1,46 @@
-"""Runs of indices cut into boxes in which every digit of every layout counts freely.
+"""Digits of tiled dimensions, and runs of indices cut into boxes in which they count freely.
 
-A tiled dimension has no stride, but the indices of whole tiles have one for each digit. A run of
-indices falls into few such boxes: the whole tiles, and the rests before and behind them.
+A tiled dimension has no stride, but the indices of whole tiles have one for each digit, which
+counts a *unit* of indices. A run of indices falls into few boxes of such digits: the whole tiles,
+and the rests before and behind them.
 """
 
 from __future__ import annotations
 
 import itertools
+import math
 from collections.abc import Sequence
 from typing import NamedTuple
 
 from tensorlayout.layout import slots
 from tensorlayout.layout.placement import Placement
+from tensorlayout.layout.slots import Parts
 
 Steps = tuple[tuple[int, int], ...]  # (count, unit): so many indices, each a unit further
+
+
+def units(parts: Parts) -> list[int]:
+    """How many indices one step of each part spans."""
+    return [math.prod([extent for extent, _ in parts[at:]]) for at in range(1, len(parts) + 1)]
+
+
+def common_units(dims: Sequence[Parts], below: float = math.inf) -> list[int] | None:
+    """What the digits of one dimension count in several layouts, the largest first, down to 1.
+
+    Only units `below` so many indices, and 1. None where one does not divide the next, as for tiles
+    of 8 and of 12.
+    """
+    found = {unit for parts in dims for unit in units(parts)}
+    falling = sorted([unit for unit in found if unit == 1 or unit < below], reverse=True)
+    return None if any(large % small for large, small in itertools.pairwise(falling)) else falling
+
+
+def slot_step(parts: Parts, unit: int) -> int:
+    """How many slots so many indices are apart, where those are a unit of the parts, or finer."""
+    for (_, stride), inner in zip(parts, units(parts), strict=True):
+        if inner <= unit:
+            return stride * (unit // inner)
+    raise AssertionError
 
 
 class Box(NamedTuple):
@@ -33,8 +60,6 @@ class Box(NamedTuple):
 
     def strides_in(self, layout: Placement) -> tuple[int, ...]:
         """The stride of each digit, in elements."""
-        from tensorlayout.layout.digits import slot_step  # only for tiles
-
         pairs = zip(layout.parts, self.steps, strict=True)
         return tuple(slot_step(parts, unit) for parts, steps in pairs for _, unit in steps)
 
@@ -44,8 +69,6 @@ def boxes(ranges: Sequence[tuple[int, int]], *layouts: Placement) -> list[Box] |
 
     None where the tiles of the layouts have no common units.
     """
-    from tensorlayout.layout.digits import common_units  # only for tiles
-
     cut: list[list[tuple[int, Steps]]] = []
     for dim, (start, stop) in enumerate(ranges):
         units = common_units([layout.parts[dim] for layout in layouts])

@@ -1,8 +1,7 @@
 """Tiled layouts as strided ones of more dimensions: their digits, and where tails end.
 
-The one place that splits indices of tiled dimensions. A tiled dimension is split as the tiles of
-all layouts split its index: each digit counts a *unit* of indices. If its size is no multiple of
-the tile, digits reach beyond it: bounds say where indices of elements end, and where those of
+A tiled dimension is split as the tiles of all layouts split its index. If its size is no multiple
+of the tile, digits reach beyond it: bounds say where indices of elements end, and where those of
 padding that is to be written, so that the tail is masked.
 """
 
@@ -11,12 +10,12 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from itertools import pairwise
-from math import gcd, inf, prod
+from math import gcd, prod
 from typing import NamedTuple
 
+from tensorlayout.layout.boxes import common_units, slot_step, units
 from tensorlayout.layout.layout import Layout
 from tensorlayout.layout.loop import Axis, Loop, merged, turned
-from tensorlayout.layout.slots import Parts
 from tensorlayout.records import frozen
 
 
@@ -77,30 +76,6 @@ def written_sizes(result: Layout, padding: bytes | None) -> tuple[int, ...]:
     """The sizes that a walk over a new result writes: with padding, if it is tiled and has some."""
     whole = padding is not None and result.is_tiled and result.is_padded
     return result.padded_shape if whole else result.shape
-
-
-def units(parts: Parts) -> list[int]:
-    """How many indices one step of each part spans."""
-    return [prod([extent for extent, _ in parts[at:]]) for at in range(1, len(parts) + 1)]
-
-
-def common_units(dims: Sequence[Parts], below: float = inf) -> list[int] | None:
-    """What the digits of one dimension count in several layouts, the largest first, down to 1.
-
-    Only units `below` so many indices, and 1. None where one does not divide the next, as for tiles
-    of 8 and of 12.
-    """
-    found = {unit for parts in dims for unit in units(parts)}
-    falling = sorted([unit for unit in found if unit == 1 or unit < below], reverse=True)
-    return None if any(large % small for large, small in pairwise(falling)) else falling
-
-
-def slot_step(parts: Parts, unit: int) -> int:
-    """How many slots so many indices are apart, where those are a unit of the parts, or finer."""
-    for (_, stride), inner in zip(parts, units(parts), strict=True):
-        if inner <= unit:
-            return stride * (unit // inner)
-    raise AssertionError
 
 
 def tiled_loop(

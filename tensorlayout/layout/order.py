@@ -32,7 +32,7 @@ _FAMILIES = (
 _ALPHABET = "ABCDEFGHIJKLMNOPQRSTUVWXYZ"  # oneDNN: the first letters, one for each dimension
 
 # The letters of images, by rank: how a layout spells its own order.
-_OWN_LABELS = ("", "W", "HW", "CHW", "NCHW", "NCDHW")
+OWN_LABELS = ("", "W", "HW", "CHW", "NCHW", "NCDHW")
 
 _ROW_MAJOR = ("c", "row_major", "contiguous_format")
 _COLUMN_MAJOR = ("f", "column_major")
@@ -155,17 +155,6 @@ def order_of_labels(labels: str, rank: int) -> Order:
         means = f"{shown(name)} names {count} ({', '.join(logical[0])})"
         _refuse(f"{means}, the shape has {rank}", _fitted(name, rank), rank)
     return _order(letters)
-
-
-def labels_of_order(order: Order) -> str | None:
-    """Return the labels of images that name an order, minor to major; None beyond rank 5.
-
-    >>> labels_of_order((1, 3, 2, 0))
-    'NHWC'
-    """
-    if not 0 < len(order) < len(_OWN_LABELS):
-        return None
-    return "".join(_OWN_LABELS[len(order)][d] for d in reversed(order))
 
 
 def in_our_words(given: Any) -> Any:

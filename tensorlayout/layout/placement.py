@@ -319,8 +319,10 @@ class Placement:
         >>> Layout.packed((2, 3, 4, 5), (1, 3, 2, 0)).labels, Layout((2, 3), (5, 1)).labels
         ('NHWC', None)
         """
-        order = self.minor_to_major
-        return orders.labels_of_order(order) if self._is_packed_as(order) else None
+        order, known = self.minor_to_major, orders.OWN_LABELS
+        if not 0 < self.ndim < len(known) or not self._is_packed_as(order):
+            return None
+        return "".join(known[self.ndim][d] for d in reversed(order))
 
     def _is_packed_as(self, order: tuple[int, ...]) -> bool:
         packed = slots.strided(self.shape, slots.packed_strides(self.shape, order))

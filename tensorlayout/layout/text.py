@@ -19,7 +19,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from typing import Any, NoReturn, TypedDict
+from typing import Any, NoReturn
 
 from tensorlayout.layout.checks import MAX_PARTS, MAX_RANK, SLOT_BITS, refuse, too_many_dimensions
 from tensorlayout.layout.order import Order
@@ -110,18 +110,11 @@ def parse_text(text: str) -> dict[str, Any]:
     return said
 
 
-class XlaTiling(TypedDict):
-    """What XLA's text of a layout says: arguments of `Layout.tiled`."""
-
-    tiles: tuple[TileSizes, ...]
-    minor_to_major: Order
-    slot_bits: int | None
-
-
-def tiling_in(text: str) -> XlaTiling:
+def tiling_in(text: str) -> dict[str, Any]:
     """Tiles, order and bits of an element of a text as XLA writes them: ``{1,0:T(8,128)E(4)}``.
 
-    ValueError for any other text, and for XLA's other properties of layouts.
+    As arguments of `Layout.tiled`. ValueError for any other text, and for XLA's other properties of
+    layouts.
     """
     match = re.fullmatch(_TILED, " ".join(text.split()))
     if match is None:
@@ -138,7 +131,7 @@ def tiling_in(text: str) -> XlaTiling:
     if few is not None and few not in SLOT_BITS:
         rule = "has E(…) of other bits than 1, 2, 4 or 6, which are packed below a byte"
         _refuse(text, rule)
-    return XlaTiling(tiles=cut, minor_to_major=_ints(text, listed), slot_bits=few)
+    return {"tiles": cut, "minor_to_major": _ints(text, listed), "slot_bits": few}
 
 
 def _tile(text: str, listed: str) -> TileSizes:

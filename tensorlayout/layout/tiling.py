@@ -42,11 +42,6 @@ class Digit(NamedTuple):
     weight: int
 
     @property
-    def is_top(self) -> bool:
-        """Whether no digit of the dimension is more major, so that its value has no modulus."""
-        return self.unit * self.extent >= self.size
-
-    @property
     def values(self) -> int:
         """How many values it takes, padding left out."""
         return min(self.extent, -(-self.size // self.unit))
@@ -220,7 +215,8 @@ def _cut_digits(digits: Sequence[Digit], size: int) -> tuple[list[Digit], list[D
     below = 0  # the greatest index that the digits so far add up to
     for place, digit in enumerate(reversed(digits), 1):
         _, _, extent, unit, weight = digit
-        grows = place == len(digits) and digit.is_top  # only here may the tile have a tail
+        # Only the most major digit of a dimension may have a tail: its value has no modulus.
+        grows = place == len(digits) and unit * extent >= digit.size
         room = size // weight if size % weight == 0 else 0
         if weight % size == 0:
             outer.append(digit._replace(weight=weight // size))

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
-from tensorlayout.layout import Layout, boxes, digits
+from tensorlayout.layout import Layout, boxes
 from tensorlayout.layout.digits import Bound, TiledLoop, tiled_loop, without_tails, written_sizes
 from tensorlayout.layout.loop import Axis
 
@@ -120,7 +120,7 @@ def test_tiles_with_a_tail():
 def test_tiles_that_do_not_divide_each_other():
     eight, twelve = (Layout.tiled((24, 2), [(n, 1)]) for n in (8, 12))
     assert loop_over([eight, twelve]) is None
-    assert digits.common_units([eight.parts[0], twelve.parts[0]]) is None
+    assert boxes.common_units([eight.parts[0], twelve.parts[0]]) is None
 
 
 @pytest.mark.parametrize(
@@ -128,8 +128,8 @@ def test_tiles_that_do_not_divide_each_other():
 )
 def test_units_of_two_layouts(below, expected):
     nested, flat = ((3, 1), (4, 5), (2, 9)), ((24, 1),)
-    assert digits.units(nested) == [8, 2, 1]
-    assert digits.common_units([flat, nested], below) == expected
+    assert boxes.units(nested) == [8, 2, 1]
+    assert boxes.common_units([flat, nested], below) == expected
 
 
 def slots_in(box, layout):
@@ -177,7 +177,7 @@ def test_whole_tiles_and_rests_are_few_boxes():
 
 def test_tiles_of_two_sizes():
     fine, coarse = (Layout.tiled((16,), [(n,)]) for n in (4, 8))
-    assert digits.common_units([fine.parts[0], Layout.tiled((16, 2), [(8, 1)]).parts[0]]) == [8, 1]
+    assert boxes.common_units([fine.parts[0], Layout.tiled((16, 2), [(8, 1)]).parts[0]]) == [8, 1]
     assert boxes.boxes([(0, 16)], fine, coarse) is not None
     six = Layout((16, 2), parts=[[(3, 12), (6, 1)], [(2, 6)]])
     assert boxes.boxes([(0, 16), (0, 2)], six, Layout.tiled((16, 2), [(4, 1)])) is None

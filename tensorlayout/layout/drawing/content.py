@@ -63,7 +63,8 @@ def contents(layout: Placement, most_columns: int) -> Content:
     most = [*[MOST_PANELS] * MOST_DIMS, MOST_ROWS, most_columns]
     most = most[len(most) - len(sizes) :]
     axes: list[Axis] = [(0,)] * (2 - len(sizes))
-    axes += map(cut_axis, sizes, _counts(sizes, most))
+    counts = zip(sizes, _counts(sizes, most), strict=True)
+    axes += [cut_axis(size, (count + 1) // 2, count // 2) for size, count in counts]
     *before, rows, columns = axes
     rows = () if 0 in every else rows
     groups: list[list[Panel | None]] = []
@@ -80,16 +81,15 @@ def contents(layout: Placement, most_columns: int) -> Content:
     return Content(rows, columns, groups, strip, not finder.given_up)
 
 
-def cut_axis(size: int, most: int) -> Axis:
-    """The indices to show of a dimension: all, or the first and the last, `most` together.
+def cut_axis(size: int, first: int, last: int) -> Axis:
+    """The indices to show of a dimension, or the slots of a strip: all, or some at both ends.
 
-    >>> cut_axis(3, 4), cut_axis(9, 4)
+    >>> cut_axis(3, 2, 2), cut_axis(9, 2, 2)
     ((0, 1, 2), (0, 1, None, 7, 8))
     """
-    if size <= most:
-        return tuple(range(size))
-    first = (most + 1) // 2
-    return (*range(first), None, *range(size - (most - first), size))
+    if size <= first + last:
+        return tuple(range(max(size, 0)))
+    return (*range(first), None, *range(size - last, size))
 
 
 def _counts(sizes: Sequence[int], most: Sequence[int]) -> list[int]:
@@ -161,7 +161,7 @@ class _Finder:
     def strip(self) -> Iterator[Cell | None]:
         """The slots from the lowest on."""
         low, end = self.layout.lowest, self.layout.required_size
-        for at in cut_strip(end - low):
+        for at in cut_axis(end - low, FIRST_SLOTS, LAST_SLOTS):
             if at is None:
                 yield None
                 continue
@@ -188,10 +188,3 @@ def _first(layout: Any, slot: int) -> Index:
     cut = layout._sliced_whole
     i = bisect_left(upto, True, key=lambda n: any(cut([slice(n)])._indices_at(slot)))
     return (i, *_first(cut([i]), slot))
-
-
-def cut_strip(slots: int) -> Axis:
-    """The slots of a strip that are shown."""
-    if slots <= FIRST_SLOTS + LAST_SLOTS:
-        return tuple(range(max(slots, 0)))
-    return (*range(FIRST_SLOTS), None, *range(slots - LAST_SLOTS, slots))

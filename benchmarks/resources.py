@@ -17,10 +17,9 @@ import numpy as np
 
 from tensorlayout import dtypes
 from tensorlayout.cuda.engine import nvrtc, warm_up
-from tensorlayout.cuda.engine.c_types import c_type
 from tensorlayout.cuda.engine.driver import Kernel
-from tensorlayout.cuda.engine.kernel_shapes import kernels_in
-from tensorlayout.cuda.engine.optional import with_progress
+from tensorlayout.cuda.engine.kernel_shapes import c_type, kernels_in
+from tensorlayout.cuda.engine.warm_up import with_progress
 from tensorlayout.cuda.fuse import plan_fuse
 from tensorlayout.devices import Device
 from tensorlayout.dtypes import DType

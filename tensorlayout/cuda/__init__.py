@@ -8,29 +8,12 @@ Nothing falls back to the host in silence: every kind of plan is in the table be
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import functools
 from typing import Any
 
-from tensorlayout.cuda import (
-    elementwise,
-    fuse,
-    gather,
-    image,
-    join,
-    library,
-    mask,
-    matmul,
-    pad,
-    quantize,
-    reduce,
-    scan,
-    scatter,
-    sort,
-    view,
-)
-from tensorlayout.cuda.copy import copy
 from tensorlayout.cuda.engine.aliasing import disturbs
 from tensorlayout.cuda.engine.faults import set_strict_indexing, strict_indexing
+from tensorlayout.cuda.engine.launch import writer
 from tensorlayout.cuda.engine.memory import (
     borrowed,
     borrowed_slots,
@@ -42,12 +25,8 @@ from tensorlayout.cuda.engine.memory import (
 )
 from tensorlayout.cuda.engine.streams import current_stream, exported_stream, ready, wait_for
 from tensorlayout.cuda.engine.warm_up import warmup
-from tensorlayout.cuda.fill import create, diagonals, patterns
+from tensorlayout.late import loaded
 from tensorlayout.plan.base import Plan, Run
-from tensorlayout.plan.elementwise import ElementwisePlan
-from tensorlayout.plan.fill import CreatePlan
-from tensorlayout.plan.fuse import FusePlan
-from tensorlayout.plan.quantize import DequantizePlan, QuantizePlan
 
 __all__ = [
     "borrowed",
@@ -69,50 +48,65 @@ __all__ = [
     "warmup",
 ]
 
-# What carries out a plan, by its kind: see `Plan.makes`.
-CARRY_OUT: dict[str, Callable[[Any], Any]] = {
-    "assign": copy.write_assign,
-    "col2im": image.write_col2im,
-    "copy": copy.write_copy,
-    "copy_scatter": scatter.write_copy_scatter,
-    "create": create.write_create,
-    "dequantize": quantize.write_dequantize,
-    "diagonals": diagonals.write_diagonals,
-    "elementwise": elementwise.write_elementwise,
-    "fuse": fuse.write_fuse,
-    "gather": gather.write_gather,
-    "join": join.write_join,
-    "library": library.prepare,
-    "masked": mask.write_masked,
-    "matmul": matmul.write_matmul,
-    "nonzero": mask.prepare_nonzero,
-    "one_hot": patterns.write_one_hot,
-    "pad": pad.write_pad,
-    "part": view.prepare_part,
-    "quantize": quantize.write_quantize,
-    "reinterpret": view.prepare_reinterpret,
-    "reduce": reduce.write_reduce,
-    "reverse_sequence": image.write_reverse_sequence,
-    "row": view.prepare_row,
-    "same": view.prepare_same,
-    "scan": scan.write_scan,
-    "scatter": scatter.write_scatter,
-    "scatter_reduce": scatter.write_scatter_reduce,
-    "select": mask.prepare_select,
-    "slice_grad": pad.write_slice_grad,
-    "sort": sort.write_sort,
-    "split": join.write_split,
-    "top_k": sort.write_top_k,
-    "transfer": copy.write_transfer,
-    "triangle": diagonals.write_triangle,
-    "upsample": image.write_upsample,
-    "view": view.prepare_view,
+# What carries out a plan, by its kind: see `Plan.makes`. Families are imported at first use. A
+# function called ``plan_…`` gives launches, for the alignments of all tensors.
+CARRY_OUT = {
+    "assign": "copy.write_assign",
+    "col2im": "image.plan_col2im",
+    "copy": "copy.write_copy",
+    "copy_scatter": "scatter.write_copy_scatter",
+    "create": "fill.create.write_create",
+    "dequantize": "quantize.plan_dequantize",
+    "diagonals": "fill.diagonals.write_diagonals",
+    "elementwise": "elementwise.write_elementwise",
+    "fuse": "fuse.write_fuse",
+    "gather": "gather.write_gather",
+    "join": "join.write_join",
+    "library": "library.prepare",
+    "masked": "mask.write_masked",
+    "matmul": "matmul.write_matmul",
+    "nonzero": "mask.prepare_nonzero",
+    "one_hot": "fill.create.plan_one_hot",
+    "pad": "pad.write_pad",
+    "part": "view.prepare_part",
+    "quantize": "quantize.plan_quantize",
+    "reinterpret": "view.prepare_reinterpret",
+    "reduce": "reduce.write_reduce",
+    "reverse_sequence": "image.plan_reverse_sequence",
+    "row": "view.prepare_row",
+    "same": "view.prepare_same",
+    "scan": "scan.write_scan",
+    "scatter": "scatter.write_scatter",
+    "scatter_reduce": "scatter.scatter_reduce.write_scatter_reduce",
+    "select": "mask.prepare_select",
+    "slice_grad": "pad.plan_slice_grad",
+    "sort": "sort.write_sort",
+    "split": "join.write_split",
+    "top_k": "sort.write_top_k",
+    "transfer": "copy.write_transfer",
+    "triangle": "fill.diagonals.write_triangle",
+    "upsample": "image.plan_upsample",
+    "view": "view.prepare_view",
+}
+
+# What says whether a plan of tiled tensors is carried out as it is, by its kind.
+TAKES_TILES = {
+    "create": "fill.create.takes_tiles",
+    "dequantize": "quantize.takes_tiles",
+    "elementwise": "elementwise.takes_tiles",
+    "fuse": "fuse.takes_tiles",
+    "quantize": "quantize.takes_tiles",
 }
 
 
 def carry_out(plan: Plan) -> Any:
     """What carries out a plan, as its `makes` says."""
-    found = CARRY_OUT[plan.kind](plan)
+    name = CARRY_OUT[plan.kind]
+    function = _function(name)
+    if ".plan_" in name:
+        found = writer(plan.result.device.number, functools.partial(function, plan))
+    else:
+        found = function(plan)
     return keeping(found) if plan.given else found
 
 
@@ -123,12 +117,11 @@ def direct(plan: Plan) -> Run | None:
 
 def takes_tiles(plan: Plan) -> bool:
     """Whether a plan of tiled tensors is carried out as it is."""
-    if isinstance(plan, ElementwisePlan):
-        return elementwise.takes_tiles(plan)
-    if isinstance(plan, FusePlan):
-        return fuse.takes_tiles(plan)
-    if isinstance(plan, (QuantizePlan, DequantizePlan)):
-        return quantize.takes_tiles(plan)
-    if isinstance(plan, CreatePlan):
-        return create.writes_nothing(plan)
-    return plan.kind in ("join", "reshape")
+    name = TAKES_TILES.get(plan.kind)
+    return bool(_function(name)(plan)) if name else plan.kind in ("join", "reshape")
+
+
+@functools.cache
+def _function(name: str) -> Any:
+    module, _, function = name.rpartition(".")
+    return getattr(loaded(f"tensorlayout.cuda.{module}"), function)

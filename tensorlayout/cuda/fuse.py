@@ -11,16 +11,14 @@ from dataclasses import replace
 from typing import Any, NamedTuple
 
 from tensorlayout.cuda import reduce
+from tensorlayout.cuda.elementwise import compute_type, plan_loops, walks_tiles
 from tensorlayout.cuda.elementwise.launches import Computed, TooManyAxesError
-from tensorlayout.cuda.elementwise.planning import compute_type, plan_loops, walks_tiles
-from tensorlayout.cuda.engine.c_types import c_type
-from tensorlayout.cuda.engine.driver import driver
-from tensorlayout.cuda.engine.launch import Bound, Launch, Launches, bind
-from tensorlayout.cuda.engine.memory import new_tensors, padding_of, per_alignment
-from tensorlayout.cuda.engine.parameters import RANKS
-from tensorlayout.cuda.engine.scalars import octets
-from tensorlayout.cuda.engine.sectors import SECTOR, WIDEST
-from tensorlayout.cuda.engine.shared_tiles.problem import TUNING, TileTuning
+from tensorlayout.cuda.engine.kernel_shapes import c_type
+from tensorlayout.cuda.engine.launch import SECTOR, WIDEST, Launch, Launches, mixed_writer
+from tensorlayout.cuda.engine.memory import new_tensors, padding_of
+from tensorlayout.cuda.engine.scalars import octets_of_numbers
+from tensorlayout.cuda.engine.shared_tiles import TUNING, TileTuning
+from tensorlayout.cuda.engine.structs import RANKS
 from tensorlayout.dtypes import DType
 from tensorlayout.layout import Layout
 from tensorlayout.layout.loop import Axis, Loop
@@ -105,37 +103,19 @@ def _write_reduced(plan: FusePlan, reduction: ReducePlan) -> Write:
 def _writer(
     plan: FusePlan, planned: Callable[[tuple[int, ...]], tuple[Launches, Sequence[Number]]]
 ) -> Write:
-    """The function of the result and the operands: launches for their alignments, and numbers."""
-    device = plan.result.device.number
-
-    def make(alignments: tuple[int, ...]) -> tuple[Bound, Callable[..., bytes]]:
-        launches, numbers = planned(alignments)
-        return bind(launches, device), _content(plan, numbers)
-
-    at = per_alignment(make)
-
-    def write(*tensors: Any) -> None:
-        # Numbers have no addresses, and are as well aligned as can be.
-        addresses = [x._memory.address if type(x) is Tensor else 0 for x in tensors]
-        with driver().using(device):
-            run, content = at(*addresses)
-            run(addresses, content(tensors))
-
-    return write
-
-
-def _content(plan: FusePlan, numbers: Sequence[Number]) -> Callable[[Sequence[Any]], bytes]:
-    """What makes octets of the numbers among the tensors of a call, 16 for each.
+    """The function of the result and the operands: launches for their alignments, and numbers.
 
     OverflowError for integers that do not fit.
     """
-    name = plan.operation.name
 
-    def content(tensors: Sequence[Any]) -> bytes:
-        each = [octets(name, tensors[value + 1], dtype) for value, dtype in numbers]
-        return b"".join([one.ljust(16, b"\0") for one in each])
+    def with_content(
+        alignments: tuple[int, ...],
+    ) -> tuple[Launches, Callable[[Sequence[Any]], bytes]]:
+        launches, numbers = planned(alignments)
+        places = [(value + 1, dtype) for value, dtype in numbers]
+        return launches, octets_of_numbers(plan.operation.name, places)
 
-    return content
+    return mixed_writer(plan.result.device.number, with_content)
 
 
 def takes_tiles(plan: FusePlan) -> bool:
@@ -190,11 +170,11 @@ def _planned(
     for chain in parts:
         result, operands = _written(plan, chain), _read(plan, chain)
         memories = [place[_value_of(plan, chain)], *[place[value] for value in chain.tensors]]
+        types = (*_macros(plan, chain), ("RESULT", c_type(result.dtype)))
         found = plan_loops(
-            _computed(plan, chain, result.dtype),
+            Computed(plan.operation.name, "fuse", types, numbers=_room(chain)),
             result,
-            [o.layout for o in operands],
-            [o.dtype for o in operands],
+            operands,
             [aligned[memory] for memory in memories],
             None if memories[0] else padding,
             tuning,
@@ -210,11 +190,6 @@ def _planned(
         if memories[0]:
             scratch.append(result.layout.nbytes(result.dtype))
     return Launches(tuple(launches), found.case, tuple(scratch)), numbers
-
-
-def _computed(plan: FusePlan, chain: Chain, result: DType) -> Computed:
-    types = (*_macros(plan, chain), ("RESULT", c_type(result)))
-    return Computed(plan.operation.name, "fuse.cu", "fuse", types, numbers=_room(chain))
 
 
 def _room(chain: Chain) -> int:

@@ -8,14 +8,11 @@ from __future__ import annotations
 
 from math import prod
 
-from tensorlayout.cuda.engine.c_types import c_type, c_type_of_bits
-from tensorlayout.cuda.engine.kernel_shapes import kernel, parameters
-from tensorlayout.cuda.engine.launch import THREADS, Launch, blocks_of_walk, writer
-from tensorlayout.cuda.engine.parameters import RANKS, divisor, pack_walk
-from tensorlayout.cuda.engine.sectors import WIDEST
+from tensorlayout.cuda.engine.kernel_shapes import c_type, c_type_of_bits, kernel, parameters
+from tensorlayout.cuda.engine.launch import THREADS, WIDEST, Launch, blocks_of_walk
+from tensorlayout.cuda.engine.structs import RANKS, divisor, pack_walk
 from tensorlayout.layout import Layout
 from tensorlayout.layout.loop import Loop, index_type
-from tensorlayout.plan.base import Write
 from tensorlayout.plan.image import Col2ImPlan, ReverseSequencePlan, UpsamplePlan, Windows
 
 FILE = "image.cu"
@@ -25,8 +22,11 @@ _IMAGE_RANKS = (3, 4, 5, 8)
 _PLAIN = Windows(1, 1, 1, 1, 0)
 
 
-def plan_col2im(plan: Col2ImPlan) -> Launch | None:
-    """The launch, for the addresses of result and source; None for no elements."""
+def plan_col2im(plan: Col2ImPlan, alignments: tuple[int, ...]) -> Launch | None:
+    """The launch, for the addresses of result and source; None for no elements.
+
+    One launch for all `alignments`.
+    """
     result, source, dtype = plan.result.layout, plan.source.layout, plan.result.dtype
     if not result.size:
         return None
@@ -67,8 +67,11 @@ def _source_strides(
     return found
 
 
-def plan_upsample(plan: UpsamplePlan) -> Launch | None:
-    """The launch, for the addresses of result and source; None for no elements."""
+def plan_upsample(plan: UpsamplePlan, alignments: tuple[int, ...]) -> Launch | None:
+    """The launch, for the addresses of result and source; None for no elements.
+
+    One launch for all `alignments`.
+    """
     result, source, itemsize = plan.result.layout, plan.source.layout, plan.result.dtype.itemsize
     shape, rank = result.shape, result.ndim
     if not result.size:
@@ -111,22 +114,3 @@ def plan_reverse_sequence(plan: ReverseSequencePlan, alignments: tuple[int, ...]
     made.wide = plan.lengths.dtype.itemsize == 8
     firsts = (to, from_, lengths * plan.lengths.dtype.itemsize)
     return Launch(chosen, blocks_of_walk(loop.count, rank, RANKS), bytes(made), firsts)
-
-
-# ---- Writes
-
-
-def write_col2im(plan: Col2ImPlan) -> Write:
-    """The function of the result and the columns."""
-    return writer(plan.result.device.number, lambda alignments: plan_col2im(plan))
-
-
-def write_upsample(plan: UpsamplePlan) -> Write:
-    """The function of the result and the tensor."""
-    return writer(plan.result.device.number, lambda alignments: plan_upsample(plan))
-
-
-def write_reverse_sequence(plan: ReverseSequencePlan) -> Write:
-    """The function of the result, the tensor, and the lengths."""
-    number = plan.result.device.number
-    return writer(number, lambda alignments: plan_reverse_sequence(plan, alignments))

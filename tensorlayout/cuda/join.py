@@ -7,20 +7,20 @@ from itertools import groupby
 from math import gcd, prod
 from typing import NamedTuple
 
+from tensorlayout.cuda.copy import write_move
 from tensorlayout.cuda.copy.choose import plan_copy
-from tensorlayout.cuda.copy.copy import write_move
 from tensorlayout.cuda.engine.kernel_shapes import kernel, parameters
 from tensorlayout.cuda.engine.launch import (
     PER_THREAD,
+    SECTOR,
     THREADS,
+    WIDEST,
     Launch,
     Launches,
     blocks_of_walk,
     writer,
 )
-from tensorlayout.cuda.engine.parameters import divisor
-from tensorlayout.cuda.engine.sectors import SECTOR, WIDEST
-from tensorlayout.cuda.engine.structs import constant
+from tensorlayout.cuda.engine.structs import constant, divisor
 from tensorlayout.layout import Layout
 from tensorlayout.layout.loop import Axis, Loop, Window, furthest, index_type, merged
 from tensorlayout.plan.base import Write

@@ -7,29 +7,27 @@ on the simulated memory.
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable, Iterable
 from contextlib import AbstractContextManager
 from functools import partial
-from math import prod
 from typing import Any
 
 import numpy as np
 
 from tensorlayout import dtypes
 from tensorlayout.array_functions import TABLE
-from tensorlayout.cuda.engine.arrays import array_of, placer, ready
-from tensorlayout.cuda.engine.driver import driver
-from tensorlayout.cuda.engine.memory import new_tensor, new_tensors, read
-from tensorlayout.cuda.engine.optional import cupy_part
-from tensorlayout.cuda.matmul import write_product
+from tensorlayout.cuda.engine.driver import Strided, cupy_part, driver
+from tensorlayout.cuda.engine.memory import borrowed, new_tensor, new_tensors, read
+from tensorlayout.cuda.matmul import write_library_product
 from tensorlayout.cuda.sort import SEARCHES
-from tensorlayout.devices import CPU
+from tensorlayout.devices import CPU, Device
 from tensorlayout.dtypes import DType
 from tensorlayout.layout import Layout
-from tensorlayout.layout.checks import MAX_RANK
-from tensorlayout.plan.base import Run, Write
+from tensorlayout.plan.base import Run
+from tensorlayout.plan.copy import CopyPlan
 from tensorlayout.plan.library import LibraryPlan, working
-from tensorlayout.plan.run import noted_copy
+from tensorlayout.plan.run import carried_out, making, noted_copy
 from tensorlayout.plan.steps import Step, note
 from tensorlayout.tensor import Tensor, TensorSpec
 
@@ -58,9 +56,9 @@ def prepare(plan: LibraryPlan) -> Callable[..., Any]:
         assert specs is not None
         options = (value for _, value in plan.options)
         return SEARCHES[name](plan.operands, plan.dtype, specs[0], *options)
-    product = _product(plan)
+    product = write_library_product(plan)
     if product is not None:
-        return _anew(plan.result, product)
+        return making(new_tensors(plan.result), product)
     work = working(plan.dtype)
     operands = [ready(name, spec, work) for spec in plan.operands]
     call = _library(plan)
@@ -119,14 +117,14 @@ def _library(plan: LibraryPlan) -> Callable[..., Any]:
         arrays = map(array_of, tensors)
         with errstate():
             found = operation.ask(library, partial(function, library), *arrays, **options)
-        return _arrays(found) if simulated else found
+        return _each(np.asarray, found) if simulated else found  # NumPy gives scalars
 
     return call
 
 
-def _arrays(found: Any) -> Any:
-    """Scalars of NumPy as arrays."""
-    return tuple(map(np.asarray, found)) if isinstance(found, tuple) else np.asarray(found)
+def _each(function: Callable[[Any], Any], found: Any) -> Any:
+    """What a function makes of a result, or of each of several."""
+    return tuple(map(function, found)) if isinstance(found, tuple) else function(found)
 
 
 def _on_host(plan: LibraryPlan, *tensors: Tensor) -> Any:
@@ -141,91 +139,82 @@ def _on_host(plan: LibraryPlan, *tensors: Tensor) -> Any:
         octets = read(x)
         arrays.append(np.ndarray(layout.shape, x.dtype, octets, first if octets.size else 0, steps))
     with np.errstate(all="ignore"):
-        found = _arrays(operation.ask(np, function, *arrays, **dict(plan.options)))
-    several = found if isinstance(found, tuple) else (found,)
-    moved = tuple(_uploaded(name, array, plan) for array in several)
-    return moved if isinstance(found, tuple) else moved[0]
+        found = operation.ask(np, function, *arrays, **dict(plan.options))
+
+    def uploaded(given: Any) -> Any:
+        array = np.ascontiguousarray(given).reshape(np.shape(given))
+        spec = TensorSpec(array.dtype, Layout.row_major(array.shape), plan.result.device)
+        note(Step(name, TensorSpec(spec.dtype, spec.layout, CPU), spec, _ON_HOST))
+        result = new_tensor(spec)
+        driver().to_device(result._memory.address, array.reshape(-1).view(np.uint8))
+        return array_of(result)
+
+    return _each(uploaded, found)
 
 
-def _uploaded(name: str, array: Any, plan: LibraryPlan) -> Any:
-    spec = TensorSpec(array.dtype, Layout.row_major(array.shape), plan.result.device)
-    note(Step(name, TensorSpec(spec.dtype, spec.layout, CPU), spec, _ON_HOST))
-    result = new_tensor(spec)
-    octets = np.ascontiguousarray(array).reshape(-1).view(np.uint8)
-    if octets.size:
-        driver().to_device(result._memory.address, octets)
-    return array_of(result)
+# ---- Between tensors and the arrays of a library, without a copy
 
 
-# ---- Matrix products
+def array_of(x: Tensor) -> Any:
+    """The library's array over the elements of a tensor, to be read; of bools a copy in 0 and 1.
+
+    Every byte but 0 is True, but libraries compare, sort and add up the bytes.
+    """
+    layout, itemsize = x._spec.layout, x.itemsize
+    first = x._memory.address + layout.offset * itemsize
+    steps = tuple(stride * itemsize for stride in layout.strides)
+    assert x._home is not None
+    given = Strided(first, layout.shape, steps, x.dtype, x.device.number)
+    array = driver().array(given, x._home[0])
+    return array.view(np.uint8) != 0 if x.dtype == dtypes.bool else array
 
 
-def _anew(spec: TensorSpec, write: Write) -> Run:
-    new_tensor = new_tensors(spec)
-
-    def run(*operands: Tensor) -> Tensor:
-        result = new_tensor()
-        write(result, *operands)
-        return result
-
-    return run
-
-
-def _product(plan: LibraryPlan) -> Write | None:
-    """`tensordot`, and `vecdot` of contiguous floats; None for what is no matrix product."""
-    options = dict(plan.options)
-    if plan.operation.name == "tensordot":
-        return _tensordot(plan, *options["axes"])
-    if plan.operation.name == "vecdot" and plan.dtype.kind not in "iu":
-        axis = options["axis"]
-        # BLAS reads other vectors a sector of memory for each element. Matrices have a dimension
-        # more.
-        layouts = [spec.layout for spec in plan.operands]
-        if all(x.strides[axis] == 1 and x.ndim < MAX_RANK for x in layouts):
-            return _vecdot(plan, axis)
-    return None
-
-
-def _tensordot(plan: LibraryPlan, first: tuple[int, ...], second: tuple[int, ...]) -> Write:
-    """One matrix product; an operand is copied where its axes are not two runs of memory."""
-    x, y = plan.operands
-    rows = tuple(d for d in range(x.layout.ndim) if d not in first)
-    columns = tuple(d for d in range(y.layout.ndim) if d not in second)
-    a, ready_a = _as_matrix(x, rows, first)
-    b, ready_b = _as_matrix(y, second, columns)
-    write = write_product("tensordot", (a, x.dtype), (b, y.dtype), plan.result)
-    return lambda out, u, v: write(out, ready_a(u), ready_b(v))
-
-
-def _as_matrix(
-    spec: TensorSpec, down: tuple[int, ...], right: tuple[int, ...]
-) -> tuple[Layout, Callable[[Tensor], Tensor]]:
-    """Dimensions merged into those of a matrix, and what copies the tensor where they cannot be."""
-    turned = spec.layout.permute((*down, *right))
-    shape = [prod(spec.layout.shape[d] for d in dims) for dims in (down, right)]
-    merged = turned.reshape(shape)
-    if merged is not None:
-        return merged, lambda x: x
-    source = TensorSpec(spec.dtype, turned, spec.device)
-    packed = TensorSpec(spec.dtype, Layout.row_major(turned.shape), spec.device)
-    return Layout.row_major(shape), noted_copy("tensordot", source, packed)
-
-
-def _vecdot(plan: LibraryPlan, axis: int) -> Write:
-    """Rows times columns; complex rows are conjugated by BLAS."""
-    x, y = plan.operands
-    a = _last(x.layout, axis)
-    b = _last(y.layout, axis)
-    return write_product(
-        "vecdot",
-        (a.expand_dims(a.ndim - 1), x.dtype),
-        (b.expand_dims(b.ndim), y.dtype),
-        plan.result,
-        conjugate=plan.dtype.kind == "c",
+def tensor_of(array: Any, device: Device) -> Tensor:
+    """A tensor over an array of the library on `device`, which is kept with it."""
+    described = getattr(array, "__cuda_array_interface__", None) or array.__array_interface__
+    address = int(described["data"][0])
+    found = borrowed(
+        address, array.dtype, array.shape, array.strides, device, array, readonly=False
     )
+    assert found is not None, "the library's arrays have whole elements"
+    return found
 
 
-def _last(layout: Layout, axis: int) -> Layout:
-    """The dimension `axis` behind all others."""
-    at = axis % layout.ndim
-    return layout.permute((*(d for d in range(layout.ndim) if d != at), at))
+def placer() -> Callable[[Any, TensorSpec], Tensor]:
+    """What makes an array a tensor of a row-major spec: over it where it lies so, else a copy."""
+
+    @functools.lru_cache(maxsize=64)  # where data decide, shapes are many
+    def copier(source: TensorSpec, result: TensorSpec) -> Run:
+        return carried_out(CopyPlan(source, result))
+
+    def placed(array: Any, spec: TensorSpec) -> Tensor:
+        found = tensor_of(array, spec.device)
+        same = found.dtype == spec.dtype and found._spec.layout.same_placement(spec.layout)
+        if same:
+            return Tensor._new(found._memory, spec, found._home)
+        return copier(found._spec, spec)(found)
+
+    return placed
+
+
+def ready(name: str, spec: TensorSpec, dtype: DType) -> Callable[[Tensor], Tensor]:
+    """What gives a tensor of `spec` in another dtype, in its form; what it repeats stays so."""
+    if spec.dtype == dtype:
+        return lambda x: x
+    layout = spec.layout
+    cut = [
+        slice(0, 1) if n and not s else slice(None)
+        for n, s in zip(layout.shape, layout.strides, strict=True)
+    ]
+    once = layout.slice(tuple(cut))
+    assert once is not None, "operands are strided, and have every slice"
+    source = TensorSpec(spec.dtype, once, spec.device)
+    result = TensorSpec(dtype, once.form, spec.device)
+    whole = TensorSpec(dtype, result.layout.broadcast_to(layout.shape), spec.device)
+    copy = noted_copy(name, source, result)
+
+    def converted(x: Tensor) -> Tensor:
+        found = copy(x)
+        return Tensor._new(found._memory, whole, found._home)
+
+    return converted

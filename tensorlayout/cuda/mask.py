@@ -17,11 +17,9 @@ from tensorlayout import dtypes
 from tensorlayout.cuda.engine import faults
 from tensorlayout.cuda.engine.driver import Buffer, Kernel, driver
 from tensorlayout.cuda.engine.kernel_shapes import kernel, parameters
-from tensorlayout.cuda.engine.launch import NOTHING, Bound, Launch, Launches, bind, writer
+from tensorlayout.cuda.engine.launch import NOTHING, WIDEST, Bound, Launch, Launches, bind, writer
 from tensorlayout.cuda.engine.memory import new_tensor, per_alignment
-from tensorlayout.cuda.engine.parameters import index_type, pack_walk
-from tensorlayout.cuda.engine.sectors import WIDEST
-from tensorlayout.cuda.engine.structs import constant
+from tensorlayout.cuda.engine.structs import constant, pack_walk
 from tensorlayout.cuda.gather import plan_read
 from tensorlayout.cuda.gather.index_loop import (
     Positions,
@@ -31,10 +29,9 @@ from tensorlayout.cuda.gather.index_loop import (
     packed_steps,
     placed,
 )
-from tensorlayout.cuda.scatter import bits, in_dtype
-from tensorlayout.cuda.scatter.scatter import plan_write, values_in, with_bits
+from tensorlayout.cuda.scatter import bits, in_dtype, plan_write, values_in, with_bits
 from tensorlayout.layout import Layout
-from tensorlayout.layout.loop import Axis, merged
+from tensorlayout.layout.loop import Axis, index_type, merged
 from tensorlayout.plan.base import Run, Write
 from tensorlayout.plan.gather import GatherPlan, IndexMap
 from tensorlayout.plan.mask import MaskedPlan, NonzeroPlan, SelectPlan, selected_spec

@@ -7,12 +7,9 @@ from math import prod
 from typing import Any
 
 from tensorlayout.cuda.engine.kernel_shapes import kernel, parameters
-from tensorlayout.cuda.engine.launch import Launch, blocks_of_walk, writer
-from tensorlayout.cuda.engine.padding import pattern
-from tensorlayout.cuda.engine.parameters import RANKS, divisor, pack_walk
-from tensorlayout.cuda.engine.scalars import octets
-from tensorlayout.cuda.engine.sectors import WIDEST
-from tensorlayout.cuda.engine.structs import constant
+from tensorlayout.cuda.engine.launch import WIDEST, Launch, blocks_of_walk, writer
+from tensorlayout.cuda.engine.scalars import octets, pattern
+from tensorlayout.cuda.engine.structs import RANKS, constant, divisor, pack_walk
 from tensorlayout.layout.loop import Axis, Loop, Window, index_type, merged
 from tensorlayout.plan.base import Write
 from tensorlayout.plan.pad import PadPlan, SliceGradPlan
@@ -173,8 +170,3 @@ def write_pad(plan: PadPlan) -> Write:
         return pattern(octets(plan.name, value, plan.result.dtype))
 
     return writer(plan.result.device.number, partial(plan_pad, plan), 2, content)
-
-
-def write_slice_grad(plan: SliceGradPlan) -> Write:
-    """The function of the result and the tensor."""
-    return writer(plan.result.device.number, partial(plan_slice_grad, plan))

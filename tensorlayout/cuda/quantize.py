@@ -10,24 +10,20 @@ from collections.abc import Sequence
 from math import gcd, prod
 from typing import Any
 
-from tensorlayout.cuda.engine.c_types import c_type
 from tensorlayout.cuda.engine.driver import Kernel
-from tensorlayout.cuda.engine.kernel_shapes import kernel, parameters
+from tensorlayout.cuda.engine.kernel_shapes import c_type, kernel, parameters
 from tensorlayout.cuda.engine.launch import (
     BLOCK,
     NOTHING,
     THREADS,
+    WIDEST,
     Launch,
     blocks_of_walk,
-    writer,
 )
-from tensorlayout.cuda.engine.parameters import index_type, pack_axes
-from tensorlayout.cuda.engine.sectors import WIDEST
-from tensorlayout.cuda.engine.structs import constant
+from tensorlayout.cuda.engine.structs import constant, pack_axes
 from tensorlayout.layout import Layout, PaddingValue
-from tensorlayout.layout.loop import Axis, furthest, merged
+from tensorlayout.layout.loop import Axis, furthest, index_type, merged
 from tensorlayout.layout.slots import packed_strides
-from tensorlayout.plan.base import Write
 from tensorlayout.plan.quantize import DequantizePlan, QuantizePlan
 from tensorlayout.tensor import TensorSpec
 
@@ -63,16 +59,6 @@ def takes_tiles(plan: QuantizePlan | DequantizePlan) -> bool:
     return (
         data.slot_bits == 4 and data.shape[fastest] % 2 == 0 and _has_whole_bytes(data, fastest, 2)
     )
-
-
-def write_quantize(plan: QuantizePlan) -> Write:
-    """The function of elements, scales, the tensor, and the scale of all of it."""
-    return writer(plan.result.device.number, lambda alignments: plan_quantize(plan, alignments))
-
-
-def write_dequantize(plan: DequantizePlan) -> Write:
-    """The function of the result, elements, scales, and the scale of all."""
-    return writer(plan.result.device.number, lambda alignments: plan_dequantize(plan, alignments))
 
 
 def plan_quantize(plan: QuantizePlan, alignments: tuple[int, ...]) -> Launch | None:

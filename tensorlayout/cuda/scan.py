@@ -8,12 +8,11 @@ from math import prod
 from typing import Any
 
 from tensorlayout import dtypes
-from tensorlayout.cuda.engine.c_types import c_type
-from tensorlayout.cuda.engine.kernel_shapes import kernel, parameters
+from tensorlayout.cuda.engine.kernel_shapes import c_type, kernel, parameters
 from tensorlayout.cuda.engine.launch import THREADS, Launch, Launches, writer
-from tensorlayout.cuda.engine.parameters import divisor32, index_type, pack_axes
+from tensorlayout.cuda.engine.structs import divisor32, pack_axes
 from tensorlayout.dtypes import DType
-from tensorlayout.layout.loop import Axis, merged
+from tensorlayout.layout.loop import Axis, index_type, merged
 from tensorlayout.plan.base import Write
 from tensorlayout.plan.scan import ScanPlan
 

@@ -21,7 +21,7 @@ from hypothesis import strategies as st
 from simulated import needs_compiler, simulator
 
 from tensorlayout.cuda.copy.choose import TileTuning, plan_copy
-from tensorlayout.cuda.engine import parameters
+from tensorlayout.cuda.engine import structs
 from tensorlayout.cuda.engine.driver import Kernel
 from tensorlayout.cuda.engine.launch import bind
 from tensorlayout.cuda.engine.shared_tiles import structs as tiles
@@ -425,7 +425,7 @@ def test_division_by_multiplication(driver):
     numbers = np.array(
         sorted({n for n in [*range(300), *edges, *draws, 2**31 - 1] if 0 <= n < 2**31}), np.uint32
     )
-    constants = b"".join([bytes(parameters.divisor32(d)) for d in divisors])
+    constants = b"".join([bytes(structs.divisor32(d)) for d in divisors])
     quotients = Storage(driver, 4 * len(divisors) * len(numbers))
     given_divisors = Storage(driver, len(constants), 0, np.frombuffer(constants, np.uint8))
     given_numbers = Storage(driver, numbers.nbytes, 0, numbers.view(np.uint8))

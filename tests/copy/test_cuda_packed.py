@@ -4,7 +4,7 @@ import pytest
 from simulated import needs_compiler, simulator
 
 import tensorlayout as tl
-from tensorlayout.cuda.copy.copy import plan_move
+from tensorlayout.cuda.copy import plan_move
 from tensorlayout.cuda.copy.packed import plan_pack, plan_unpack
 from tensorlayout.cuda.engine.simulator import checking
 from tensorlayout.devices import Device

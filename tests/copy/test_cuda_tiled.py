@@ -13,9 +13,9 @@ from tensorlayout.cuda.copy.choose import between, plan_copy
 from tensorlayout.cuda.elementwise import takes_tiles
 from tensorlayout.cuda.engine.launch import bind
 from tensorlayout.cuda.engine.memory import read
-from tensorlayout.cuda.engine.padding import pattern
+from tensorlayout.cuda.engine.scalars import pattern
 from tensorlayout.cuda.engine.simulator import checking
-from tensorlayout.cuda.fill.fill import plan_fill, plan_padding
+from tensorlayout.cuda.fill import plan_fill, plan_padding
 from tensorlayout.devices import Device
 from tensorlayout.layout import Layout, PaddingValue, loop
 from tensorlayout.plan.elementwise import ElementwisePlan

@@ -15,7 +15,7 @@ from host_library import host_library
 from narrow_values import INTEGERS, bits_of, content_of, number_of, steps_of
 from narrow_values import NAMES as NARROW
 
-from tensorlayout.cuda.engine.c_types import c_type
+from tensorlayout.cuda.engine.kernel_shapes import c_type
 
 WHOLE = [f"{sign}int{bits}" for sign in ("", "u") for bits in (8, 16, 32, 64)]
 REAL = ["float16", "bfloat16", "float32", "float64"]

@@ -14,7 +14,7 @@ from tensorlayout.cpu.engine.memory import padding_bits
 from tensorlayout.cuda.elementwise import plan_conversion, plan_elementwise, scalars_of
 from tensorlayout.cuda.engine.aliasing import conflicts
 from tensorlayout.cuda.engine.launch import bind
-from tensorlayout.cuda.engine.shared_tiles.problem import TUNING
+from tensorlayout.cuda.engine.shared_tiles import TUNING
 from tensorlayout.cuda.engine.simulator import checking
 from tensorlayout.devices import Device
 from tensorlayout.functions import elementwise as ew
@@ -104,7 +104,7 @@ def run(driver, name, *operands, shift=0, tuning=TUNING):
     planned = plan_elementwise(plan, alignments, padding_for(plan.result), tuning)
     places = [o.pointer if isinstance(o, Operand) else 0 for o in operands]
     content = scalars_of(plan)
-    bind(planned, 0)([result.pointer, *places], content(*operands) if content else b"")
+    bind(planned, 0)([result.pointer, *places], content((None, *operands)) if content else b"")
     result.check_padding()
     return planned, result.array()
 

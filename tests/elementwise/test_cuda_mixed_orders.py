@@ -24,7 +24,7 @@ import tensorlayout as tl
 from tensorlayout.cuda.elementwise import plan_elementwise
 from tensorlayout.cuda.engine.aliasing import conflicts
 from tensorlayout.cuda.engine.launch import bind
-from tensorlayout.cuda.engine.shared_tiles.problem import TileTuning
+from tensorlayout.cuda.engine.shared_tiles import TileTuning
 from tensorlayout.cuda.engine.simulator import checking
 from tensorlayout.layout import Layout, PaddingValue
 

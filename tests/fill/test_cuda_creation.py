@@ -14,10 +14,9 @@ import tensorlayout as tl
 from tensorlayout import plan
 from tensorlayout.cpu.engine.casting import rounded
 from tensorlayout.cuda.engine.simulator import checking
-from tensorlayout.cuda.fill import diagonals
+from tensorlayout.cuda.fill import diagonals, plan_padding
+from tensorlayout.cuda.fill.create import plan_sequence
 from tensorlayout.cuda.fill.diagonals import plan_band
-from tensorlayout.cuda.fill.fill import plan_padding
-from tensorlayout.cuda.fill.sequence import plan_sequence
 from tensorlayout.layout import Layout, PaddingValue
 
 pytestmark = needs_compiler

@@ -9,9 +9,9 @@ from hypothesis import strategies as st
 from simulated import needs_compiler, simulator
 
 from tensorlayout.cuda.engine.launch import bind
-from tensorlayout.cuda.engine.padding import pattern
+from tensorlayout.cuda.engine.scalars import pattern
 from tensorlayout.cuda.engine.simulator import checking
-from tensorlayout.cuda.fill.fill import plan_fill
+from tensorlayout.cuda.fill import plan_fill
 from tensorlayout.layout import Layout, PaddingValue
 
 pytestmark = needs_compiler

@@ -11,7 +11,7 @@ import tensorlayout as tl
 from tensorlayout import directml
 from tensorlayout.cuda import image, pad
 from tensorlayout.cuda.engine.simulator import checking
-from tensorlayout.cuda.fill import diagonals, patterns
+from tensorlayout.cuda.fill import create, diagonals
 from tensorlayout.devices import as_device
 from tensorlayout.layout import Layout
 from tensorlayout.plan.pad import Pad
@@ -110,7 +110,7 @@ def test_one_launch_into_memory_that_is_there(gpu, name):
 @needs_compiler
 @pytest.mark.parametrize("name", CALLS)
 def test_indices_of_64_bits(gpu, name, monkeypatch):
-    for module in (pad, image, patterns, diagonals):
+    for module in (pad, image, create, diagonals):
         monkeypatch.setattr(module, "index_type", lambda count, furthest: "int64_t")
     tl.plan.run.cache_clear()
     check(name, gpu)

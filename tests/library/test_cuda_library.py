@@ -21,10 +21,9 @@ import tensorlayout as tl
 from tensorlayout import array_functions, fft, linalg
 from tensorlayout.array_functions import TABLE
 from tensorlayout.cpu.library import FUNCTIONS
-from tensorlayout.cuda.engine.arrays import array_of, tensor_of
 from tensorlayout.cuda.engine.driver import Strided
 from tensorlayout.cuda.engine.simulator import checking
-from tensorlayout.cuda.library import WAIT
+from tensorlayout.cuda.library import WAIT, array_of, tensor_of
 from tensorlayout.plan.library import Library
 
 

@@ -16,11 +16,10 @@ from simulated import GPUS, needs_compiler, opened, simulator, stand_in
 from tensors import as_dtype, close, kind, slots
 
 import tensorlayout as tl
+from tensorlayout.cuda import matmul
 from tensorlayout.cuda.engine.kernel_shapes import kernels_in, parameters
 from tensorlayout.cuda.engine.simulator import checking
-from tensorlayout.cuda.matmul import integers
-from tensorlayout.cuda.matmul.blas import _TYPES, calls
-from tensorlayout.cuda.matmul.gemm import Matrix, matrix, plan_gemm
+from tensorlayout.cuda.matmul.blas import _TYPES, Matrix, calls, matrix, plan_gemm
 from tensorlayout.layout import Layout
 from tensorlayout.layout.loop import Axis
 
@@ -358,7 +357,7 @@ def test_accesses(case, dtype):
 
 
 def told(first, second):
-    launch = integers.plan_integers(first, second, 4)
+    launch = matmul.plan_integers(first, second, 4)
     return parameters(launch.kernel).from_buffer_copy(launch.parameters)
 
 
@@ -373,7 +372,7 @@ def test_no_address_is_beyond_the_reach_of_an_index():
 
 @needs_compiler
 def test_more_tiles_than_blocks(monkeypatch):
-    monkeypatch.setattr(integers, "_MOST_BLOCKS", 3)
+    monkeypatch.setattr(matmul, "_MOST_BLOCKS", 3)
     a, b = numbers("int16", (5, 70, 3)), numbers("int16", (5, 3, 130), 1)
     with checking(*CHECKS):
         check(on_cuda(a), on_cuda(b), product(a, b))

@@ -21,7 +21,7 @@ FOREIGN_ABOVE = {"numpy"}
 # Where imports by name are allowed: backends, drivers, CuPy, ml_dtypes, Pillow of pictures, CuPy,
 # PyTorch and tqdm in the demo, and shtab.
 BY_NAME = {
-    *("late.py", "devices.py", "cuda/engine/driver.py", "cuda/engine/optional.py"),
+    *("late.py", "devices.py", "cuda/engine/driver.py", "cuda/engine/warm_up.py"),
     *("demo/beside.py", "demo/handover.py", "demo/progress.py", "cli/completion.py"),
     *("xla/primitive_types.py", "layout/drawing/png.py"),
 }

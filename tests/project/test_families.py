@@ -17,7 +17,7 @@ INFRASTRUCTURE = {
         *("run", "steps", "tiled"),
     },
     "cpu": {"__init__", "engine"},
-    "cuda": {"__init__", "bounded", "engine"},
+    "cuda": {"__init__", "engine"},
 }
 
 WITHOUT_KERNELS = {"library", "view"}

@@ -9,8 +9,7 @@ from test_cuda_matmul import copied, counted
 
 import tensorlayout as tl
 from benchmarks import resources
-from tensorlayout.cuda.engine.c_types import c_type
-from tensorlayout.cuda.engine.kernel_shapes import kernels_in
+from tensorlayout.cuda.engine.kernel_shapes import c_type, kernels_in
 from tensorlayout.cuda.engine.simulator import checking
 from tensorlayout.cuda.reduce import quantile
 from tensorlayout.devices import Device

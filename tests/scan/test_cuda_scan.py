@@ -20,8 +20,7 @@ import tensorlayout as tl
 from benchmarks import resources
 from tensorlayout import plan
 from tensorlayout.cuda import scan
-from tensorlayout.cuda.engine.c_types import c_type
-from tensorlayout.cuda.engine.kernel_shapes import kernels_in
+from tensorlayout.cuda.engine.kernel_shapes import c_type, kernels_in
 from tensorlayout.cuda.engine.simulator import checking
 from tensorlayout.cuda.scan import CAPACITY, plan_scan
 from tensorlayout.devices import Device

@@ -15,8 +15,7 @@ import tensorlayout as tl
 from tensorlayout.cuda import scatter
 from tensorlayout.cuda.engine.simulator import checking
 from tensorlayout.cuda.gather import index_loop
-from tensorlayout.cuda.scatter import copy_scatter
-from tensorlayout.cuda.scatter.copy_scatter import FEW
+from tensorlayout.cuda.scatter import FEW
 from tensorlayout.functions import dispatch
 from tensorlayout.plan.scatter import CopyScatter, Scatter
 from tensorlayout.tensor import TensorSpec
@@ -219,7 +218,7 @@ def is_one(found):
 
 @pytest.mark.parametrize("index", ["int32_t", "int64_t"])
 def test_few_rows_and_elements_by_tuples(index, monkeypatch):
-    for module in (index_loop, copy_scatter):
+    for module in (index_loop, scatter):
         monkeypatch.setattr(module, "index_type", lambda count, furthest: index)
     values = np.arange(3 * 4 * 5 * 8, dtype=np.int16).reshape(3, 4, 5, 8)
     i, j = rng().integers(-3, 3, (2, 4)), rng(1).integers(-4, 4, (2, 4))

@@ -16,8 +16,8 @@ from test_cuda_matmul import counted
 import tensorlayout as tl
 from tensorlayout import plan
 from tensorlayout.cuda.engine.simulator import checking
-from tensorlayout.cuda.sort import passes, plan_sort, radix
-from tensorlayout.cuda.sort.lines import TILE, Lines
+from tensorlayout.cuda.sort import passes, plan_sort
+from tensorlayout.cuda.sort.passes import TILE, Lines
 from tensorlayout.devices import Device
 from tensorlayout.plan.sort import SortPlan
 from tensorlayout.tensor import TensorSpec
@@ -28,7 +28,7 @@ def lines_of(count, length, dtype=np.float32, *, positions=False):
     return Lines(count, length, kind, (), "int32_t", positions, False, 8 * kind.itemsize)
 
 
-DIGITS = radix.tile_of(lines_of(1, 1, positions=True))  # what a block sorts by a digit at once
+DIGITS = passes.tile_of(lines_of(1, 1, positions=True))  # what a block sorts by a digit at once
 
 
 @pytest.fixture(scope="module", name="driver")
@@ -94,7 +94,7 @@ def test_lengths_around_the_borders_of_digits(driver, monkeypatch):
         checked((TILE + 3, 4), 0, values=300)
         # As of many lines: a chunk is a line; and two lines, of which a block has several tiles.
         for blocks in (1, 4):
-            monkeypatch.setattr(radix, "BLOCKS", blocks)
+            monkeypatch.setattr(passes, "BLOCKS", blocks)
             plan.run.cache_clear()
             checked((2, 2 * DIGITS + 5), 1, values=300)
             checked((3 * DIGITS + 5,), 0, values=300)

@@ -10,19 +10,30 @@ from dataclasses import replace
 from math import gcd
 from typing import Any
 
-from tensorlayout.cuda.bounded import check_aligned, fits_a_walk, set_bounds, walk_struct
-from tensorlayout.cuda.elementwise.planning import reads_well
+from tensorlayout.cuda.elementwise import reads_well
 from tensorlayout.cuda.engine.driver import Kernel
 from tensorlayout.cuda.engine.kernel_shapes import kernel, parameters
-from tensorlayout.cuda.engine.launch import Launch, Launches, blocks_for
-from tensorlayout.cuda.engine.padding import bits_of, padding_struct
-from tensorlayout.cuda.engine.parameters import pack_walk
-from tensorlayout.cuda.engine.sectors import SECTOR, WIDEST, in_order_cost
+from tensorlayout.cuda.engine.launch import (
+    SECTOR,
+    WIDEST,
+    Launch,
+    Launches,
+    blocks_for,
+    check_aligned,
+)
+from tensorlayout.cuda.engine.padding import Beside, bits_of, padding_struct
+from tensorlayout.cuda.engine.sectors import in_order_cost, narrowness
+from tensorlayout.cuda.engine.shared_tiles import READ, TUNING, WRITE, TileTuning
 from tensorlayout.cuda.engine.shared_tiles.choice import tile_of_copy
-from tensorlayout.cuda.engine.shared_tiles.problem import READ, TUNING, WRITE, TileTuning
 from tensorlayout.cuda.engine.shared_tiles.structs import access_struct, tiles_struct
-from tensorlayout.cuda.engine.shared_tiles.tile import SharedTile, narrowness
-from tensorlayout.cuda.fill.fill import Beside, filled_with, padding_beside, plan_fill, plan_padding
+from tensorlayout.cuda.engine.shared_tiles.tile import SharedTile
+from tensorlayout.cuda.engine.structs import (
+    fits_a_walk,
+    pack_walk,
+    set_bounds,
+    walk_struct,
+)
+from tensorlayout.cuda.fill import filled_with, padding_beside, plan_fill, plan_padding
 from tensorlayout.layout import Layout
 from tensorlayout.layout.digits import TiledLoop, is_tiled, tiled_loop, without_tails, written_sizes
 from tensorlayout.tensor import TensorSpec
@@ -128,7 +139,7 @@ def _cheapest(
 ) -> tuple[str, Launch]:
     """The case and the launch of a loop; `beside`: the padding that is to be written."""
     if loop.bounds:
-        check_aligned("copy", loop)
+        check_aligned("copy", loop.widths, loop.alignments)
         pack, way = loop.pack(WIDEST) if loop.contiguous else 1, tuning.through_tile / 2
     else:
         loop, pack, way = loop.fitted(WIDEST), 1, tuning.through_tile
@@ -184,7 +195,7 @@ def _ready(
     loop: TiledLoop, blocks: int, beside: Beside, file: str, name: str, **shape: Any
 ) -> tuple[Kernel, Any, int]:
     """A kernel, its struct with the padding, and how many blocks write that and the elements."""
-    padded, more = padding_struct(*beside, blocks, loop.alignments[WRITE])
+    padded, more = padding_struct(beside, blocks, loop.alignments[WRITE])
     chosen = kernel(file, name, (), "", **shape)
     return chosen, parameters(chosen)(padding=padded), blocks + more
 

@@ -10,15 +10,23 @@ from collections.abc import Callable
 from math import gcd
 from typing import Any
 
-from tensorlayout.cuda.bounded import MOST_DIGITS, fits_a_walk, walk_struct
 from tensorlayout.cuda.engine.driver import Kernel
 from tensorlayout.cuda.engine.kernel_shapes import kernel, parameters
-from tensorlayout.cuda.engine.launch import THREADS, Launch, Launches, blocks_for, writer
-from tensorlayout.cuda.engine.padding import padding_struct, pattern
-from tensorlayout.cuda.engine.parameters import divisor
-from tensorlayout.cuda.engine.sectors import SECTOR, WIDEST, in_order_cost
-from tensorlayout.cuda.engine.shared_tiles.problem import READ, TUNING, WRITE
-from tensorlayout.cuda.fill.fill import padding_beside, plan_fill, plan_padding
+from tensorlayout.cuda.engine.launch import (
+    SECTOR,
+    THREADS,
+    WIDEST,
+    Launch,
+    Launches,
+    blocks_for,
+    writer,
+)
+from tensorlayout.cuda.engine.padding import padding_struct
+from tensorlayout.cuda.engine.scalars import pattern
+from tensorlayout.cuda.engine.sectors import in_order_cost
+from tensorlayout.cuda.engine.shared_tiles import READ, TUNING, WRITE
+from tensorlayout.cuda.engine.structs import MOST_DIGITS, divisor, fits_a_walk, walk_struct
+from tensorlayout.cuda.fill import padding_beside, plan_fill, plan_padding
 from tensorlayout.layout import Layout
 from tensorlayout.layout.digits import TiledLoop, tiled_loop, written_sizes
 from tensorlayout.plan.base import Write
@@ -234,7 +242,7 @@ def plan_unpack(
         return None
     beside, apart = padding_beside(destination, 1, alignments[0], padding, loop)
     blocks = max(1, blocks_for(loop.count))
-    padded, more = padding_struct(*beside, blocks, alignments[0])
+    padded, more = padding_struct(beside, blocks, alignments[0])
     chosen = kernel(FILE, "unpack_elements", INDEX=loop.index)
     made = parameters(chosen)(padding=padded, count=loop.count, bits=bits)
     made.filler = padding[0] if padding else 0

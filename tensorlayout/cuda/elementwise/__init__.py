@@ -1,61 +1,270 @@
-"""Elementwise operations on CUDA."""
+"""Elementwise operations on CUDA: which kernel, decided once, by cost. Integers and names only."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from dataclasses import replace
 from typing import Any
 
-from tensorlayout.cuda.elementwise.planning import plan_conversion, plan_elementwise, takes_tiles
-from tensorlayout.cuda.engine.driver import driver
-from tensorlayout.cuda.engine.launch import Bound, Launches, bind, writer
-from tensorlayout.cuda.engine.memory import padding_of, per_alignment
-from tensorlayout.cuda.engine.scalars import octets
+from tensorlayout.cuda.elementwise.launches import (
+    WIDTHS,
+    Computed,
+    Operands,
+    box_of,
+    flat,
+    masked_tail,
+    strided,
+    tiles,
+)
+from tensorlayout.cuda.engine.kernel_shapes import c_type
+from tensorlayout.cuda.engine.launch import (
+    SECTOR,
+    Launch,
+    Launches,
+    check_aligned,
+    mixed_writer,
+    writer,
+)
+from tensorlayout.cuda.engine.memory import padding_of
+from tensorlayout.cuda.engine.scalars import octets_of_numbers
+from tensorlayout.cuda.engine.sectors import in_order_cost
+from tensorlayout.cuda.engine.shared_tiles import TUNING, TileTuning
+from tensorlayout.cuda.engine.structs import fits_a_walk
+from tensorlayout.cuda.fill import padding_beside
+from tensorlayout.dtypes import DType, is_narrow, uint8
+from tensorlayout.layout import Layout
+from tensorlayout.layout.digits import TiledLoop, is_tiled, tiled_loop, written_sizes
+from tensorlayout.layout.loop import Axis, Loop
 from tensorlayout.plan.base import Write
 from tensorlayout.plan.elementwise import ElementwisePlan
-from tensorlayout.tensor import Tensor
-
-__all__ = ["plan_conversion", "plan_elementwise", "scalars_of", "takes_tiles", "write_elementwise"]
+from tensorlayout.tensor import TensorSpec
 
 
 def write_elementwise(plan: ElementwisePlan) -> Write:
     """The function of the result and the operands, which lie apart from it, or exactly there."""
-    spec, padding = plan.result, None if plan.given else padding_of(plan.result)
-    number, content = spec.device.number, scalars_of(plan)
-
-    def planned(alignments: tuple[int, ...]) -> Launches:
-        return plan_elementwise(plan, alignments, padding)
-
+    number, padding = plan.result.device.number, None if plan.given else padding_of(plan.result)
+    content = scalars_of(plan)
     if content is None:
-        return writer(number, planned)
-
-    def make(alignments: tuple[int, ...]) -> Bound:
-        return bind(planned(alignments), number)
-
-    at = per_alignment(make)
-
-    def write(*tensors: Any) -> None:
-        # Numbers have no addresses, and are as well aligned as can be.
-        addresses = [x._memory.address if type(x) is Tensor else 0 for x in tensors]
-        scalars = content(*tensors[1:])
-        with driver().using(number):
-            at(*addresses)(addresses, scalars)
-
-    return write
+        return writer(number, lambda alignments: plan_elementwise(plan, alignments, padding))
+    return mixed_writer(
+        number, lambda alignments: (plan_elementwise(plan, alignments, padding), content)
+    )
 
 
-def scalars_of(plan: ElementwisePlan) -> Callable[..., bytes] | None:
-    """What makes the operands of a call octets for the struct, 16 for each; None without numbers.
+def scalars_of(plan: ElementwisePlan) -> Callable[[Sequence[Any]], bytes] | None:
+    """What makes octets of the numbers among the tensors of a call; None without numbers.
 
     OverflowError for integers that do not fit.
     """
-    name, pairs = plan.operation.name, zip(plan.operands, plan.inputs, strict=True)
+    pairs = zip(plan.operands, plan.inputs, strict=True)
     kinds = [kind if isinstance(operand, type) else None for operand, kind in pairs]
     if not any(kind is not None for kind in kinds):
         return None
+    return octets_of_numbers(plan.operation.name, list(enumerate(kinds, 1)))
 
-    def content(*operands: Any) -> bytes:
-        rows = zip(operands, kinds, strict=True)
-        each = [b"" if kind is None else octets(name, x, kind) for x, kind in rows]
-        return b"".join([one.ljust(16, b"\0") for one in each])
 
-    return content
+def plan_elementwise(
+    plan: ElementwisePlan,
+    alignments: Sequence[int],
+    padding: bytes | None = None,
+    tuning: TileTuning = TUNING,
+) -> Launches:
+    """The cheapest way to carry out a plan: in one launch, and others for much padding.
+
+    `alignments`: powers of two that divide the addresses of the lowest slots, of the result and of
+    each operand (of scalars any); `padding`: the content of one element of the padding that the
+    result owns, None to leave it alone, as a write in place does, which never touches it.
+    ValueError for memory whose alignment is less than an element. The cases, in the order of their
+    cost:
+
+    1. ``empty``: no element.
+    2. ``flat``: the result is one run; each operand runs with it, or is one value.
+    3. ``rows``: the fastest dimension is contiguous in the result, and in each operand contiguous
+       or of stride 0.
+    4. ``tiles``: operands are in another order than the result's, or in rows that begin elsewhere
+       in sectors: boxes of them go through shared memory.
+    5. ``strided``: everything else, in the result's order.
+    6. ``bounded``: layouts that are tiled, with tails, in the result's order.
+
+    NotImplementedError for tails in more than four dimensions, and for tiles that do not divide
+    each other.
+    """
+    if plan.operation.function == "where" and is_narrow(plan.result.dtype):
+        plan = _of_bytes(plan)
+    pairs = zip(plan.operands, plan.inputs, strict=True)
+    operands = [dtype if isinstance(operand, type) else operand for operand, dtype in pairs]
+    kinds = compute_type(plan), c_type(plan.result.dtype)
+    computed = _by_functor(plan.operation.function, *kinds, operands)
+    return plan_loops(computed, plan.result, operands, alignments, padding, tuning)
+
+
+def plan_conversion(
+    result: TensorSpec,
+    source: TensorSpec,
+    alignments: Sequence[int],
+    padding: bytes | None = None,
+    tuning: TileTuning = TUNING,
+    saturate: bool = False,
+) -> Launches:
+    """The copy of a tensor into another dtype; arguments as of `plan_elementwise`.
+
+    `saturate`: what is beyond a narrow dtype becomes its nearest limit.
+    """
+    kind = c_type(result.dtype, saturate)
+    computed = _by_functor("positive", kind, kind, [source])
+    return plan_loops(computed, result, [source], alignments, padding, tuning)
+
+
+def compute_type(plan: ElementwisePlan) -> str:
+    """What kernels call the type that a plan's operands become."""
+    if plan.operation.result == "bool" and len(set(plan.inputs)) > 1:
+        return "AnyInteger"
+    # The factors of `scale_bias` may be wider than what it scales.
+    return c_type(plan.inputs[0 if plan.operation.function == "scale_bias" else -1])
+
+
+def _of_bytes(plan: ElementwisePlan) -> ElementwisePlan:
+    """A choice among elements of a narrow dtype, as one of uint8: it moves bits."""
+
+    def spec(given: TensorSpec) -> TensorSpec:
+        return TensorSpec(byte(given.dtype), given.layout, given.device)
+
+    def byte(dtype: DType) -> DType:
+        return uint8 if is_narrow(dtype) else dtype
+
+    operands = tuple([spec(o) if isinstance(o, TensorSpec) else o for o in plan.operands])
+    inputs = tuple([byte(dtype) for dtype in plan.inputs])
+    return replace(plan, operands=operands, inputs=inputs, result=spec(plan.result))
+
+
+# An operand: a tensor, or a scalar of a dtype.
+Operand = TensorSpec | DType
+
+
+def _dtype_of(operand: Operand) -> DType:
+    return operand.dtype if isinstance(operand, TensorSpec) else operand
+
+
+def _by_functor(functor: str, compute: str, result: str, operands: Sequence[Operand]) -> Computed:
+    types = [c_type(_dtype_of(operand)) for operand in operands]
+    macros = zip(("FIRST", "SECOND", "THIRD"), types, strict=False)
+    kinds = (*macros, ("COMPUTE", compute), ("RESULT", result))
+    return Computed(functor, "elementwise", kinds, functor)
+
+
+def plan_loops(
+    computed: Computed,
+    result: TensorSpec,
+    operands: Sequence[Operand],
+    alignments: Sequence[int],
+    padding: bytes | None,
+    tuning: TileTuning = TUNING,
+) -> Launches:
+    """The cheapest way to compute every element of a result; arguments as of `plan_elementwise`.
+
+    `operands` are broadcast.
+    """
+    layout, digits = result.layout, None
+    widest = max(result.dtype.itemsize, *[_dtype_of(operand).itemsize for operand in operands])
+    memories = [o if isinstance(o, TensorSpec) else None for o in (result, *operands)]
+    layouts = tuple([None if o is None else o.layout.broadcast_to(layout.shape) for o in memories])
+    widths = tuple([0 if o is None else o.dtype.itemsize for o in memories])
+    if is_tiled(*layouts) and (layout.size or padding is not None):
+        digits = _digits(layouts, widths, alignments, padding)
+        if digits is None:
+            found = ", ".join([str(each) for each in layouts if each is not None])
+            msg = f"no kernel walks tiles like those of {found} together; use to_layout() first"
+            raise NotImplementedError(msg)
+    beside, apart = padding_beside(layout, widths[0], alignments[0], padding, digits)
+    given = Operands(computed, widest, layouts, widths, tuple(alignments), beside)
+    if layout.size or (digits is not None and digits.count):
+        check_aligned(computed.name, widths, alignments)
+    if digits is not None and digits.count and digits.bounds:
+        return Launches((masked_tail(given, digits), *apart), "bounded")
+    if layout.size:
+        loop = digits or Loop.over(layouts, widths, alignments)
+        if loop.count == 1:
+            loop = replace(loop, axes=(Axis(1, (1,) + (0,) * given.count),))
+        case, launch = _cheapest(given, loop, tuning)
+        return Launches((launch, *apart), case)
+    if beside[0] is None or not beside[0].regions:
+        return Launches(apart, "empty")
+    nothing = (0,) * given.count
+    return Launches((flat(given, 0, 1, nothing, (0, *nothing)), *apart), "empty")
+
+
+# ---- Which kernel
+
+# Of operands that cost more bytes for each in the result's order, copies do better.
+_COSTLY = 2.5
+
+
+def takes_tiles(plan: ElementwisePlan) -> bool:
+    """Whether one launch computes a plan of tiled tensors, and reads them all well enough.
+
+    If not, the tensors are better copied out of their tiles before.
+    """
+    operands = [o for o in plan.operands if isinstance(o, TensorSpec)]
+    return walks_tiles(plan.result, operands, None if plan.given else padding_of(plan.result))
+
+
+def walks_tiles(result: TensorSpec, operands: Sequence[TensorSpec], padding: bytes | None) -> bool:
+    """The same of any result and operands; `padding` as of `plan_elementwise`."""
+    shape = result.layout.shape
+    layouts = [result.layout, *[o.layout.broadcast_to(shape) for o in operands]]
+    widths = [result.dtype.itemsize, *[o.dtype.itemsize for o in operands]]
+    loop = _digits(layouts, widths, [SECTOR] * len(widths), padding)
+    return loop is not None and (not loop.bounds or reads_well(loop))
+
+
+def reads_well(loop: TiledLoop) -> bool:
+    """Whether one launch reads operands in tiles with tails well enough."""
+    widths = loop.widths
+    large = [m for m in range(1, len(widths)) if loop.count * widths[m] >= TUNING.small_bytes]
+    return all(in_order_cost(loop, memory) <= _COSTLY for memory in large)
+
+
+def _digits(
+    layouts: Sequence[Layout | None],
+    widths: Sequence[int],
+    alignments: Sequence[int],
+    padding: bytes | None,
+) -> TiledLoop | None:
+    """The digits of the result and of the operands; None where no kernel walks them together."""
+    assert layouts[0] is not None, "the result is no scalar"
+    loop = tiled_loop(layouts, widths, alignments, written_sizes(layouts[0], padding))
+    return None if loop is None or (loop.bounds and not fits_a_walk(loop)) else loop
+
+
+def _cheapest(given: Operands, loop: Loop, tuning: TileTuning) -> tuple[str, Launch]:
+    to, *steps = loop.axes[-1].strides
+    # Whether the fastest axis is contiguous in all memories, or repeated in operands.
+    rows = to == 1 and all(step in (0, 1) for step in steps)
+    pack = _pack_of(loop, given.widest) if rows else 1
+    if rows and len(loop.axes) == 1:
+        return "flat", flat(given, loop.count, pack, steps, loop.firsts)
+    box = box_of(loop, given, pack, tuning)
+    if box is not None:
+        return "tiles", tiles(given, loop, box)
+    return "rows" if rows else "strided", strided(given, loop, pack)
+
+
+# Rows of fewer packs are not worth the access that their last elements take.
+_FULL_PACKS = 8
+
+
+def _pack_of(loop: Loop, widest: int) -> int:
+    """How many elements of rows move at once: the most that alignment and their length allow.
+
+    `widest`: bytes of the widest type. Rows may end with single elements.
+    """
+    row, strides = loop.axes[-1][:2]
+    for pack in [width // widest for width in WIDTHS if width > widest]:
+        aligned = all(
+            stride == 0 or loop.grain(memory) % (pack * loop.widths[memory]) == 0
+            for memory, stride in enumerate(strides)
+        )
+        whole = len(loop.axes) == 1 or row % pack == 0 or row >= _FULL_PACKS * pack
+        if aligned and whole:
+            return pack
+    return 1

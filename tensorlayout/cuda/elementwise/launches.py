@@ -1,4 +1,8 @@
-"""What elementwise kernels take, and the launches of those without tiles in shared memory."""
+"""What elementwise kernels take, and their launches.
+
+Operands in other dimension orders go through boxes in shared memory. Costs are bytes that accesses
+move, over bytes that are asked for; those of memories with wide elements weigh more.
+"""
 
 from __future__ import annotations
 
@@ -7,18 +11,24 @@ from dataclasses import dataclass
 from math import prod
 from typing import Any, NamedTuple
 
-from tensorlayout.cuda.bounded import check_aligned, walk_struct
 from tensorlayout.cuda.engine.driver import Kernel
 from tensorlayout.cuda.engine.kernel_shapes import kernel, parameters
-from tensorlayout.cuda.engine.launch import THREADS, Launch
-from tensorlayout.cuda.engine.padding import bits_of, padding_struct
-from tensorlayout.cuda.engine.parameters import divisor, index_type, pack_walk
-from tensorlayout.cuda.engine.sectors import WIDEST
-from tensorlayout.cuda.engine.structs import constant
-from tensorlayout.cuda.fill.fill import Beside
+from tensorlayout.cuda.engine.launch import THREADS, WIDEST, Launch
+from tensorlayout.cuda.engine.padding import Beside, bits_of, padding_struct
+from tensorlayout.cuda.engine.sectors import in_order_cost, narrowness
+from tensorlayout.cuda.engine.shared_tiles import WRITE, TileProblem, TileTuning
+from tensorlayout.cuda.engine.shared_tiles.choice import choose_tile
+from tensorlayout.cuda.engine.shared_tiles.structs import access_struct, tiles_struct
+from tensorlayout.cuda.engine.shared_tiles.tile import SharedTile
+from tensorlayout.cuda.engine.structs import (
+    constant,
+    divisor,
+    pack_walk,
+    walk_struct,
+)
 from tensorlayout.layout import Layout
 from tensorlayout.layout.digits import TiledLoop
-from tensorlayout.layout.loop import Loop
+from tensorlayout.layout.loop import Loop, index_type
 
 # Bytes of packs, of the widest type.
 WIDTHS = (16, 4)
@@ -33,7 +43,7 @@ class Computed(NamedTuple):
 
     Attributes:
         name: of the function, for errors.
-        file: whose kernels; prefix: of their names.
+        kernels: name of their file, and with what their names begin.
         types: macros that say what is computed from which types.
         functor: of kernels/functions.cuh, or "".
         numbers: how many scalars it is given beside the operands.
@@ -41,8 +51,7 @@ class Computed(NamedTuple):
     """
 
     name: str
-    file: str
-    prefix: str
+    kernels: str
     types: tuple[tuple[str, str], ...]
     functor: str = ""
     numbers: int = 0
@@ -54,7 +63,7 @@ class Operands:
 
     Attributes:
         computed: what makes elements of the one from those of the others.
-        types: macros that name the types.
+        widest: bytes of the widest type, of scalars too.
         layouts: of the result and of the operands; None for scalars.
         widths: bytes of an element of each; 0 for scalars.
         alignments: powers of two that divide the addresses of the lowest slots.
@@ -63,7 +72,7 @@ class Operands:
     """
 
     computed: Computed
-    types: tuple[tuple[str, str], ...]
+    widest: int
     layouts: tuple[Layout | None, ...]
     widths: tuple[int, ...]
     alignments: tuple[int, ...]
@@ -79,20 +88,11 @@ class Operands:
         """What kernels are told of operands and numbers."""
         return {"OPERANDS": self.count, "NUMBERS": self.computed.numbers}
 
-    @property
-    def name(self) -> str:
-        """Of the function, for errors."""
-        return self.computed.name
-
-    @property
-    def widest(self) -> int:
-        """Bytes of the widest type."""
-        return int(dict(self.types)["WIDEST"])
-
     def chosen(self, name: str, **shape: Any) -> tuple[Kernel, Any]:
         """A kernel, and the struct that it takes."""
-        _, file, prefix, _, functor, _ = self.computed
-        found = kernel(file, f"{prefix}_{name}", self.types, functor, **shape)
+        _, kernels, types, functor, _ = self.computed
+        types = (*types, ("WIDEST", str(self.widest)))
+        found = kernel(f"{kernels}.cu", f"{kernels}_{name}", types, functor, **shape)
         return found, parameters(found, **self.counts)()
 
     def blocks(self, threads: int, pack: int) -> int:
@@ -105,7 +105,7 @@ class Operands:
 
     def pack_memories(self, made: Any, blocks: int, steps: Sequence[int]) -> int:
         """Fill in what all kernels take; how many blocks there are with those of padding."""
-        made.padding, more = padding_struct(*self.beside, blocks, self.alignments[0])
+        made.padding, more = padding_struct(self.beside, blocks, self.alignments[0])
         made.step[:] = steps
         return blocks + more
 
@@ -142,8 +142,7 @@ def strided(given: Operands, loop: Loop, pack: int) -> Launch:
 
 
 def masked_tail(given: Operands, loop: TiledLoop) -> Launch:
-    """Tiles with tails, in the result's order; ValueError for elements that are not aligned."""
-    check_aligned(given.name, loop)
+    """Tiles with tails, in the result's order."""
     # The most of the packs that there are kernels for.
     widest, most = given.widest, loop.pack(WIDEST)
     packs = [width // widest for width in WIDTHS if width > widest]
@@ -155,4 +154,93 @@ def masked_tail(given: Operands, loop: TiledLoop) -> Launch:
     blocks = given.pack_memories(made.memories, blocks, steps)
     made.threads, made.bits[:] = threads, bits_of(given.beside[1])
     made.walk = walk_struct(loop, (), pack)
+    return Launch(found, blocks, bytes(made), loop.firsts)
+
+
+# ---- Boxes in shared memory
+
+# Axes of a box, at most.
+_AXES = 3
+
+
+# ---- Which box, if any
+
+
+def box_of(loop: Loop, given: Operands, pack: int, tuning: TileTuning) -> SharedTile | None:
+    """The box in which operands of other orders are staged; None if that is worth nothing.
+
+    `pack`: how many elements a thread would move at once without.
+
+    An operand with the strides of the result never is, one that is where the result is among them:
+    each thread reads such an element where it writes.
+    """
+    widths = loop.widths
+    if loop.count * max(widths) < tuning.small_bytes:
+        return None
+    tensors = [m for m in range(len(widths)) if widths[m]]  # the others are scalars
+    sectors = {memory: in_order_cost(loop, memory, pack) for memory in tensors}
+    staged = tuple([m for m in tensors if m and _is_staged(loop, m, sectors[m], tuning)])
+    if not staged:
+        return None
+    box = choose_tile(_nest(loop, given, staged))
+    if box is None or len(loop.axes) > given.constant("MOST_OUTER") + len(box.axes):
+        return None
+    before = sum([widths[m] * (sectors[m] + narrowness(widths[m] * pack)) for m in tensors])
+    unit = box.sides[WRITE].unit // widths[WRITE]
+    after = sum([widths[m] * tuning.through_tile for m in staged])
+    for memory in tensors:
+        if memory in box.sides:
+            after += widths[memory] * box.side_cost(memory)
+        else:
+            after += widths[memory] * (sectors[memory] + narrowness(widths[memory] * unit))
+    return box if after < before else None
+
+
+def _is_staged(loop: Loop, memory: int, sectors: float, tuning: TileTuning) -> bool:
+    strides, width = loop.strides[memory], loop.widths[memory]
+    if strides == loop.strides[WRITE]:
+        return False
+    if strides[-1] not in (0, 1):  # its elements do not follow each other as the result's do
+        return sectors + narrowness(width) > tuning.staged_from
+    # One row for all, say, stays in the caches.
+    distinct = prod([n for n, stride in zip(loop.sizes, strides, strict=True) if stride])
+    return distinct * width >= tuning.small_bytes and sectors > tuning.staged_from
+
+
+def _nest(loop: Loop, given: Operands, staged: tuple[int, ...]) -> TileProblem:
+    widths = loop.widths
+    beside = tuple(m for m in range(1, len(widths)) if widths[m] and m not in staged)
+    pack = max(1, 4 // given.widest)  # as `tiles_in` of kernels/include/elementwise.cuh
+    followers = tuple(sorted((*staged, *beside)))
+    return TileProblem.over(loop, staged, beside, pack, _AXES, followers)
+
+
+# ---- The launch
+
+
+def tiles(given: Operands, loop: Loop, box: SharedTile) -> Launch:
+    """One block for each box."""
+    side = box.sides[WRITE]
+    packed = side.unit > box.problem.widths[WRITE]
+    moves = [box.problem.axes[box.axes[k]].strides[1:] for k in side.order[: side.run]]
+    steps = [int(any(strides)) for strides in zip(*moves, strict=True)]
+    found, made = given.chosen("tiles", PACKED=int(packed), ROOM=box.room)
+    blocks = given.pack_memories(made.memories, box.blocks, steps)
+    tiles_struct(box, made.boxes)
+    made.write = access_struct(box, WRITE, [0] * len(box.axes), _AXES)
+    begins, period = box.places.tiles, box.period(WRITE)
+    last = side.order[side.run - 1]
+    periods = max(1, period // box.inner(side.order, side.run))
+    for n in range(given.count):
+        memory, follower = n + 1, made.followers[n]
+        made.tile[n] = begins.get(memory, -1)
+        strides: Sequence[int] = made.boxes.stride[memory]
+        if memory in begins:
+            strides = box.pitches[memory]
+            made.read[n] = access_struct(box, memory, strides, _AXES)
+            made.narrow[n] = box.sides[memory].unit < 4
+        if memory in box.places.followers:
+            follower.stride[: len(box.axes)] = strides[: len(box.axes)]
+            follower.step = strides[last] * periods
+            follower.rows, follower.places = box.places.followers[memory]
     return Launch(found, blocks, bytes(made), loop.firsts)

@@ -42,9 +42,10 @@ from tensorlayout.cuda.engine.driver import (
     Launcher,
     Stream,
     Strided,
+    cupy_part,
+    missing,
     no_memory,
 )
-from tensorlayout.cuda.engine.optional import cupy_part, missing
 from tensorlayout.cuda.engine.ranges import lock_kept_over_forks
 from tensorlayout.cuda.engine.staging import Staging
 from tensorlayout.cuda.engine.structs import constant

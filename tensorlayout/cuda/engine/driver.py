@@ -299,6 +299,24 @@ def no_memory(nbytes: int, free: int, device: int) -> MemoryError:
     return MemoryError(f"cuda:{device}: asked for {nbytes} bytes, and {free} bytes are free")
 
 
+def cupy_part(name: str) -> Any:
+    """A module of CuPy. RuntimeError that names the extra to install, where it is not there."""
+    try:
+        return importlib.import_module(name)
+    except ImportError as error:
+        # Its own libraries may be what is missing: the reason is told, on the same line.
+        reason = str(error).strip().partition("\n")[0]
+        raise RuntimeError(missing(f"CuPy cannot be imported ({reason})")) from None
+
+
+def missing(what: str) -> str:
+    """The line that says what is missing, and what to install."""
+    return (
+        f"cuda: {what}; a GPU needs pip install 'tensorlayout[cuda12]' (or 'tensorlayout[cuda13]')"
+        " and NVIDIA's driver, and TENSORLAYOUT_CUDA_SIMULATOR=1 does without"
+    )
+
+
 @once
 def driver() -> Driver:
     """The driver of this process: the simulator if ``TENSORLAYOUT_CUDA_SIMULATOR=1``, else CuPy."""

@@ -1,4 +1,6 @@
-"""Which kernels a file has, and in which shapes: read from the end of the file itself.
+"""Which kernels a file has, in which shapes, and of which types of elements.
+
+Shapes are read from the end of the file itself.
 
 A line ``SHAPES(…)`` is in front of the kernels that have these shapes, of several such lines those
 of each::
@@ -24,6 +26,7 @@ from typing import Any
 from tensorlayout.cuda.engine.cpp_text import NameScope, closing, file_of, refuse, split
 from tensorlayout.cuda.engine.driver import Kernel
 from tensorlayout.cuda.engine.structs import struct
+from tensorlayout.dtypes import DType, in_category, is_narrow
 
 Types = tuple[tuple[str, str], ...]
 Shape = tuple[tuple[str, str], ...]
@@ -156,3 +159,40 @@ def _value(scope: NameScope, text: str) -> str:
 
 def _replaced(text: str, shape: dict[str, str]) -> str:
     return re.sub(r"\w+", lambda word: shape.get(word[0], word[0]), text)
+
+
+# ---- Types of elements (``kernels/include/dtypes.cuh``, ``narrow.cuh``)
+
+_TYPES = {
+    "bool": "bool8",
+    "float16": "half",
+    "bfloat16": "bfloat16",
+    "float32": "float",
+    "float64": "double",
+    "complex64": "complex<float>",
+    "complex128": "complex<double>",
+}
+
+
+def c_type(dtype: DType, saturate: bool = False) -> str:
+    """The type of an element; with `saturate`, of one that conversions give the nearest limit.
+
+    >>> import numpy as np
+    >>> c_type(np.dtype("uint16")), c_type(np.dtype("float16"))
+    ('uint16_t', 'half')
+    """
+    name = dtype.name
+    if saturate:
+        return f"saturated<{c_type(dtype)}>"
+    return name if in_category(dtype, "narrow floating") else _TYPES.get(name, f"{name}_t")
+
+
+def c_type_of_bits(dtype: DType) -> str:
+    """The type of an element that is added to modulo two, or only moved: integers are unsigned.
+
+    >>> import numpy as np
+    >>> c_type_of_bits(np.dtype("int16")), c_type_of_bits(np.dtype("float32"))
+    ('uint16_t', 'float')
+    """
+    as_bits = dtype.kind in "bi" or is_narrow(dtype)
+    return f"uint{8 * dtype.itemsize}_t" if as_bits else c_type(dtype)

@@ -15,6 +15,7 @@ from tensorlayout.cuda.engine.driver import Kernel, driver
 from tensorlayout.cuda.engine.memory import per_alignment
 from tensorlayout.cuda.engine.structs import constant
 from tensorlayout.plan.base import Write
+from tensorlayout.tensor import Tensor
 
 THREADS = constant("include/platform.cuh", "THREADS")  # of a block
 
@@ -23,6 +24,12 @@ PER_THREAD = 4
 
 # Elements that a block of a kernel without tiles moves.
 BLOCK = PER_THREAD * THREADS
+
+# Memory moves in sectors of this many bytes, and no alignment beyond it matters.
+SECTOR = 32
+
+# The widest access of a thread, in bytes.
+WIDEST = 16
 
 _ALIGNMENT = 256  # of memories in between
 
@@ -174,6 +181,46 @@ def writer(
             at(*seen[:aligned])(addresses, scalars)
 
     return write
+
+
+def mixed_writer(
+    device: int,
+    plan: Callable[[tuple[int, ...]], tuple[Launches, Callable[[Sequence[Any]], bytes]]],
+) -> Write:
+    """``write(out, *operands)`` of operands among which some are numbers: each has a memory, too.
+
+    `plan(alignments)` gives, with the launches, what makes octets of all the operands.
+    """
+
+    def make(alignments: tuple[int, ...]) -> tuple[Bound, Callable[[Sequence[Any]], bytes]]:
+        launches, content = plan(alignments)
+        return bind(launches, device), content
+
+    at = per_alignment(make)
+
+    def write(*operands: Any) -> None:
+        # Numbers have no addresses, and are as well aligned as can be.
+        addresses = [x._memory.address if type(x) is Tensor else 0 for x in operands]
+        with driver().using(device):
+            run, content = at(*addresses)
+            run(addresses, content(operands))
+
+    return write
+
+
+def check_aligned(name: str, widths: Sequence[int], alignments: Sequence[int]) -> None:
+    """Refuse, by a ValueError, memory that is not aligned to its elements; `name` is for that.
+
+    `widths` of the elements of the result and of each operand; 0 for what has no memory.
+    """
+    for number, (width, alignment) in enumerate(zip(widths, alignments, strict=True)):
+        if width and alignment % width:
+            which = f"operand {number}" if number else "the result"
+            msg = (
+                f"{name}: {which} begins at an address that is no multiple of its {width} bytes an"
+                " element; copy it first"
+            )
+            raise ValueError(msg)
 
 
 def blocks_for(count: int) -> int:

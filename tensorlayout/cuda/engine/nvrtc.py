@@ -9,8 +9,7 @@ import struct
 from pathlib import Path
 
 from tensorlayout.cuda.engine import disk_cache
-from tensorlayout.cuda.engine.driver import Counters, Kernel
-from tensorlayout.cuda.engine.optional import cupy_part
+from tensorlayout.cuda.engine.driver import Counters, Kernel, cupy_part
 from tensorlayout.kernels_path import header_directory, kernel_directory
 
 OPTIONS = ("--std=c++17", "--fmad=false", "--ftz=false", "--prec-div=true", "--prec-sqrt=true")

@@ -6,8 +6,8 @@ from dataclasses import dataclass
 from math import gcd, prod
 from typing import Any
 
-from tensorlayout.cuda.engine.parameters import divisor32
-from tensorlayout.cuda.engine.structs import constant, struct
+from tensorlayout.cuda.engine.scalars import pattern
+from tensorlayout.cuda.engine.structs import constant, divisor32, struct
 from tensorlayout.layout import Layout
 from tensorlayout.layout.loop import Axis, merged
 
@@ -48,6 +48,10 @@ class Regions:
         return len(self.regions) <= REGIONS >= depth and max(sizes, default=0) < _FEWER_THAN
 
 
+# Padding that a launch writes beside its elements: where, and the content of one element.
+Beside = tuple[Regions | None, bytes]
+
+
 def padding_regions(layout: Layout) -> Regions:
     """The padding that a layout owns; its lowest slot is 0, and slots run upwards.
 
@@ -65,25 +69,19 @@ def padding_regions(layout: Layout) -> Regions:
     return Regions(made.dims, tuple(r for r in regions if r.run and made.rows(r)))
 
 
-def pattern(value: bytes) -> bytes:
-    """One element over and over, 16 bytes of it: what the launches of a fill take as scalars."""
-    return value * (16 // max(1, len(value)))
-
-
 def bits_of(value: bytes) -> tuple[int, int]:
     """The pattern of an element as two 64-bit numbers; of none: zeros."""
     repeated = pattern(value)
     return int.from_bytes(repeated[:8], "little"), int.from_bytes(repeated[8:], "little")
 
 
-def padding_struct(
-    found: Regions | None, value: bytes, first_block: int, alignment: int = 1
-) -> tuple[Any, int]:
-    """The struct, and how many blocks follow `first_block`; None for no padding.
+def padding_struct(beside: Beside, first_block: int, alignment: int) -> tuple[Any, int]:
+    """The struct, and how many blocks follow `first_block`.
 
     `alignment`: the power of two that divides the address of the first slot. Elements are written
     as many at a time as it allows, and where runs begin and end.
     """
+    found, value = beside
     made = struct("include/padding.cuh", "Padding")(first_block=_NEVER)
     if found is None or not found.regions:
         return made, 0

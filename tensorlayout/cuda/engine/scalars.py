@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import functools
 import struct
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -72,6 +72,26 @@ def octets(name: str, value: Any, dtype: DType) -> bytes:
             pass
     kind: type = type(value)
     return _by_host(name, kind, dtype)(value)
+
+
+def octets_of_numbers(
+    name: str, numbers: Sequence[tuple[int, DType | None]]
+) -> Callable[[Sequence[Any]], bytes]:
+    """What makes octets of the numbers among the operands of a call, 16 for each.
+
+    `numbers`: which operand, and its dtype; None for a tensor, which has zeros.
+    """
+
+    def content(operands: Sequence[Any]) -> bytes:
+        each = [b"" if dtype is None else octets(name, operands[k], dtype) for k, dtype in numbers]
+        return b"".join([one.ljust(16, b"\0") for one in each])
+
+    return content
+
+
+def pattern(value: bytes) -> bytes:
+    """One element over and over, 16 bytes of it: what the launches of a fill take as scalars."""
+    return value * (16 // max(1, len(value)))
 
 
 @functools.lru_cache(maxsize=256)

@@ -4,14 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 
+from tensorlayout.cuda.engine.launch import SECTOR
 from tensorlayout.layout.digits import TiledLoop
 from tensorlayout.layout.loop import Loop
-
-# Memory moves in sectors of this many bytes, and no alignment beyond it matters.
-SECTOR = 32
-
-# The widest access of a thread.
-WIDEST = 16
 
 # How many are looked at.
 _WARPS = 64
@@ -51,3 +46,8 @@ def in_order_cost(loop: Loop, memory: int, pack: int = 1, *, written: bool = Fal
     fresh = int(np.count_nonzero(sectors[:, 1:] != sectors[:, :-1]))
     fresh += int(np.count_nonzero(sectors[:, 0] >= 0))
     return fresh * SECTOR / (max(1, int(np.count_nonzero(inside))) * width * pack)
+
+
+def narrowness(unit: int) -> float:
+    """What accesses of less than 4 bytes cost more: a warp then moves less than 128 at a time."""
+    return 0.1 * (4 / unit - 1) if unit < 4 else 0.0

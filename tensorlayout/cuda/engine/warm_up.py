@@ -2,22 +2,24 @@
 
 from __future__ import annotations
 
+import importlib
+import sys
 from collections.abc import Iterable, Iterator
 from itertools import product
-from typing import Any
+from typing import Any, TypeVar
 
 from tensorlayout import dtypes as kinds
 from tensorlayout.cuda import elementwise
 from tensorlayout.cuda.engine import nvrtc
-from tensorlayout.cuda.engine.c_types import c_type
 from tensorlayout.cuda.engine.driver import Counters, Kernel, driver
-from tensorlayout.cuda.engine.kernel_shapes import kernels_in
-from tensorlayout.cuda.engine.optional import with_progress
+from tensorlayout.cuda.engine.kernel_shapes import c_type, kernels_in
 from tensorlayout.devices import Device
 from tensorlayout.dtypes import DType, as_dtype
 from tensorlayout.layout import Layout
 from tensorlayout.plan.elementwise import Elementwise
 from tensorlayout.tensor import TensorSpec
+
+T = TypeVar("T")
 
 # Files whose kernels need no types.
 _FILES = (
@@ -153,3 +155,20 @@ def warmup(
         else:
             driver().launcher(kernel)
     return counters.compiles - before
+
+
+def with_progress(items: Iterable[T], title: str, total: int) -> Iterator[T]:
+    """The items, with a bar on the standard error: of tqdm where it is installed, else plain."""
+    try:
+        tqdm = importlib.import_module("tqdm").tqdm
+    except ImportError:
+        return _plain(items, title, total)
+    bar: Iterator[T] = iter(tqdm(items, desc=title, total=total))
+    return bar
+
+
+def _plain(items: Iterable[T], title: str, total: int) -> Iterator[T]:
+    for done, item in enumerate(items):
+        print(f"\r{title}: {done} of {total}", end="", file=sys.stderr, flush=True)
+        yield item
+    print(f"\r{title}: {total} of {total}", file=sys.stderr, flush=True)

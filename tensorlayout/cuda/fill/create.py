@@ -1,41 +1,50 @@
-"""New tensors of values that are the call's arguments: which function writes which."""
+"""New tensors of values that the call's arguments and the elements' positions say.
+
+Sequences (arange, linspace, frequencies) in one run of memory have kernels of their own, with the
+constants of NumPy's formulas, rounding by rounding. All values are data: a launch knows a dtype and
+how many elements there are. Here layouts have their lowest slots at 0, and are not tiled; a result
+has no two elements in one slot.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
+from tensorlayout.cuda.engine.kernel_shapes import c_type, c_type_of_bits, kernel, parameters
+from tensorlayout.cuda.engine.launch import THREADS, WIDEST, Launch, writer
 from tensorlayout.cuda.engine.memory import padding_of
 from tensorlayout.cuda.engine.scalars import octets
+from tensorlayout.cuda.engine.structs import pack_axes, struct
+from tensorlayout.cuda.fill import plan_padding, write_fill
 from tensorlayout.cuda.fill.diagonals import write_eye
-from tensorlayout.cuda.fill.fill import plan_padding, write_fill
-from tensorlayout.cuda.fill.sequence import write_arange, write_frequencies, write_linspace
-from tensorlayout.dtypes import SCALARS
+from tensorlayout.dtypes import SCALARS, DType
+from tensorlayout.layout import Layout
+from tensorlayout.layout.loop import Loop, index_type
 from tensorlayout.plan.base import Write
-from tensorlayout.plan.fill import CreatePlan
+from tensorlayout.plan.fill import CreatePlan, OneHotPlan
 from tensorlayout.tensor import TensorSpec
 
 
 def write_create(plan: CreatePlan) -> Write:
     """The function of a tensor and the operation's values; padding of a new one is written."""
-    padding = None if plan.given else padding_of(plan.result)
-    if plan.operation.values == "value":
-        return _write_value(plan.operation.name, plan.result, padding)
-    return _WRITE[plan.operation.values](plan.result, padding)
-
-
-def writes_nothing(plan: CreatePlan) -> bool:
-    """Whether elements may hold anything, and padding too."""
-    return plan.operation.values == "nothing" and (plan.given or padding_of(plan.result) is None)
-
-
-def _write_nothing(spec: TensorSpec, padding: bytes | None) -> Write:
-    """Elements may hold anything."""
-    if padding is None:
+    spec, values = plan.result, plan.operation.values
+    if takes_tiles(plan):
         return lambda out: None
-    return write_fill(spec, None, padding, plan_padding)
+    padding = None if plan.given else padding_of(spec)
+    if values == "nothing":
+        return write_fill(spec, None, padding, plan_padding)
+    if values == "value":
+        return _write_value(plan.operation.name, spec, padding)
+    return write_eye(spec, padding) if values == "eye" else _SEQUENCES[values](spec)
+
+
+def takes_tiles(plan: CreatePlan) -> bool:
+    """Whether nothing is written: elements may hold anything, and padding too."""
+    return plan.operation.values == "nothing" and (plan.given or padding_of(plan.result) is None)
 
 
 def _write_value(name: str, spec: TensorSpec, padding: bytes | None) -> Write:
@@ -50,11 +59,186 @@ def _write_value(name: str, spec: TensorSpec, padding: bytes | None) -> Write:
     return write_fill(spec, content, padding)
 
 
-# Sequences have no padding.
-_WRITE: dict[str, Callable[[TensorSpec, bytes | None], Write]] = {
-    "arange": lambda spec, _: write_arange(spec),
-    "eye": write_eye,
-    "frequencies": lambda spec, _: write_frequencies(spec),
-    "linspace": lambda spec, _: write_linspace(spec),
-    "nothing": _write_nothing,
+# ---- In one run of memory
+
+SEQUENCE_FILE = "fill/sequence.cu"
+
+# Bytes of what a thread writes at once, as in kernels/fill/sequence.cu.
+_PACK = 16
+
+# What a sign, and so a zero's too, survives if it is added.
+_NOTHING = -0.0
+
+
+def plan_sequence(dtype: DType, count: int, kind: str) -> Launch | None:
+    """The launch of a `kind`: ``integers``, ``real`` or ``complex``; None for no elements.
+
+    Integers wrap. What is behind the address in the struct of that name are the scalars of a call.
+    """
+    if not count:
+        return None
+    element = c_type(dtype)
+    if dtype.kind == "c":
+        element = dtype.name  # the bare name, as it is part of a symbol
+    elif kind == "integers":
+        element = f"uint{8 * dtype.itemsize}_t"
+    macro = {"integers": "INTEGER", "real": "REAL", "complex": "COMPLEX"}[kind]
+    chosen = kernel(SEQUENCE_FILE, f"sequence_{kind}", (), "", **{macro: element})
+    length = _PACK // dtype.itemsize
+    packs = 4 // length if length < 4 else 1  # of a thread
+    blocks = -(-(count // length) // (THREADS * packs))
+    return Launch(chosen, max(blocks, 1), bytes(parameters(chosen)()), (0,))
+
+
+def write_arange(spec: TensorSpec) -> Write:
+    """The function of a tensor of any layout, its first number and the step, in row-major order.
+
+    Integer dtypes take integers alone. OverflowError for those that no float is near.
+    """
+    count, kind = spec.layout.size, "integers" if spec.dtype.kind in "iu" else "real"
+
+    def integers(start: int, step: int) -> bytes:
+        return _scalars("Integers", start=start % 2**64, step=step % 2**64, count=count)
+
+    def real(start: float, step: float) -> bytes:
+        return _real(count, float(start), float(step))
+
+    def planned(alignments: tuple[int, ...]) -> Launch | None:
+        if spec.layout.is_row_major and alignments[0] >= _PACK:
+            return plan_sequence(spec.dtype, count, kind)
+        launch = plan_count_up(spec)  # start and step are the first of the scalars
+        return launch and replace(launch, takes=(0, 16))
+
+    return writer(spec.device.number, planned, 1, integers if kind == "integers" else real)
+
+
+def write_linspace(spec: TensorSpec) -> Write:
+    """The function of a tensor, both ends, and whether the last counts; values as NumPy's."""
+    count = spec.layout.size
+
+    def real(start: float, stop: float, endpoint: bool) -> bytes:
+        step, divisor = _step(float(stop) - float(start), count, endpoint)
+        last = {"last": stop, "end": count - 1} if endpoint and count > 1 else {}
+        return _real(count, float(start), step, divisor=divisor, **last)
+
+    def pairs(start: complex, stop: complex, endpoint: bool) -> bytes:
+        first, last = np.complex128(start), np.complex128(stop)
+        with np.errstate(all="ignore"):  # NumPy's division is not rounded as Python's
+            step, divisor = _step(last - first, count, endpoint)
+        ends = {"start": first, "step": step, "last": last}
+        members = {name: (number.real, number.imag) for name, number in ends.items()}
+        end = count - 1 if endpoint and count > 1 else -1
+        return _scalars("Complex", **members, factor=1 / divisor, end=end, count=count)
+
+    write = _write(spec, "real", real)
+    if spec.dtype.kind != "c":
+        return write
+    write_pairs = _write(spec, "complex", pairs)
+
+    def linspace(out: Any, start: complex, stop: complex, endpoint: bool) -> None:
+        either = isinstance(start, complex) or isinstance(stop, complex)
+        (write_pairs if either else write)(out, start, stop, endpoint)
+
+    return linspace
+
+
+def write_frequencies(spec: TensorSpec) -> Write:
+    """Numbers over ``size * spacing``: the function of a tensor, both, and a bool.
+
+    That says whether those of the latter half are negative.
+    """
+    count = spec.layout.size
+
+    def content(size: int, spacing: float, negative: bool) -> bytes:
+        turn = (size + 1) // 2 if negative else count
+        # Times 1, and nothing added: the quotient to the bit.
+        return _real(count, _NOTHING, 1.0, divisor=size * spacing, back=float(size), turn=turn)
+
+    return _write(spec, "real", content)
+
+
+def _write(spec: TensorSpec, kind: str, content: Callable[..., bytes]) -> Write:
+    """`spec` always is row-major, of rank 1, and of memory of its own."""
+    launch = plan_sequence(spec.dtype, spec.layout.size, kind)
+    return writer(spec.device.number, lambda alignments: launch, 1, content)
+
+
+def _step(delta: Any, count: int, endpoint: bool) -> tuple[Any, float]:
+    """What to multiply numbers by, after a division of them where steps are too small for that."""
+    steps = count - 1 if endpoint else count
+    if steps <= 0:
+        return delta, 1.0
+    step = delta / steps
+    return (step, 1.0) if step != 0 else (delta, float(steps))
+
+
+def _real(count: int, start: float, step: float, **others: float) -> bytes:
+    usual = {"divisor": 1.0, "turn": count, "end": -1}
+    return _scalars("Real", start=start, step=step, count=count, **usual | others)
+
+
+def _scalars(name: str, **members: Any) -> bytes:
+    """What is behind the address in a struct of kernels/fill/sequence.cu."""
+    return bytes(struct(SEQUENCE_FILE, name)(**members))[8:]
+
+
+# Of row-major results of rank 1, in memory of their own; arange of any layout.
+_SEQUENCES: dict[str, Callable[[TensorSpec], Write]] = {
+    "arange": write_arange,
+    "frequencies": write_frequencies,
+    "linspace": write_linspace,
 }
+
+
+# ---- Values by coordinates, in any layout
+
+PATTERNS_FILE = "fill/patterns.cu"
+
+# What signed and unsigned indices of 32 and 64 bits are to the kernel.
+_KINDS = {"int32": 0, "int64": 1, "uint32": 2, "uint64": 3}
+
+
+def plan_one_hot(plan: OneHotPlan, alignments: tuple[int, ...]) -> Launch | None:
+    """The launch, for the addresses of result, indices, cold and hot value.
+
+    One launch for all `alignments`.
+    """
+    layout, itemsize = plan.result.layout, plan.result.dtype.itemsize
+    if not layout.size:
+        return None
+    places = Layout(layout.shape, [int(d == plan.dim) for d in range(layout.ndim)])
+    tables = (plan.indices.layout.broadcast_to(layout.shape), places)
+    loop = Loop.numbered((layout,), tables, itemsize, (itemsize,)).widened(WIDEST)
+    to, indices, first = loop.firsts
+    firsts = (to, indices * plan.indices.dtype.itemsize, 0, 0)
+    members = {"first": first, "size": layout.shape[plan.dim]}
+    members["kind"] = _KINDS[plan.indices.dtype.name]
+    return _launch("one_hot", loop, layout, firsts, {"HOT": itemsize}, **members)
+
+
+def plan_count_up(result: TensorSpec) -> Launch | None:
+    """The launch, for the address of the result; 64 bits each of start and step follow."""
+    layout, dtype = result.layout, result.dtype
+    if not layout.size:
+        return None
+    loop = Loop.numbered(
+        (layout,), (Layout.row_major(layout.shape),), dtype.itemsize, (dtype.itemsize,)
+    ).widened(WIDEST)
+    to, first = loop.firsts
+    return _launch("count_up", loop, layout, (to,), {"COUNTED": c_type_of_bits(dtype)}, first=first)
+
+
+def _launch(
+    name: str,
+    loop: Loop,
+    layout: Layout,
+    firsts: tuple[int, ...],
+    macro: dict[str, Any],
+    **members: Any,
+) -> Launch:
+    index = index_type(loop.count, max(loop.furthest, 2 * max(layout.shape, default=1)))
+    rank = max(len(loop.axes), 2)  # the kernel of two dimensions takes one, too
+    chosen = kernel(PATTERNS_FILE, name, RANK=rank, INDEX=index, **macro)
+    made = parameters(chosen)(count=loop.count, **members)
+    pack_axes(made.walk, loop.axes, rank)
+    return Launch(chosen, -(-loop.count // THREADS), bytes(made), firsts)

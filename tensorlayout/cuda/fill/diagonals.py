@@ -12,15 +12,22 @@ from typing import Any
 
 import numpy as np
 
-from tensorlayout.cuda.copy.copy import plan_move
+from tensorlayout.cuda.copy import plan_move
 from tensorlayout.cuda.engine.kernel_shapes import kernel, parameters
-from tensorlayout.cuda.engine.launch import Launch, Launches, blocks_of_packs, writer
+from tensorlayout.cuda.engine.launch import (
+    SECTOR,
+    WIDEST,
+    Launch,
+    Launches,
+    blocks_of_packs,
+    check_aligned,
+    writer,
+)
 from tensorlayout.cuda.engine.memory import padding_of
-from tensorlayout.cuda.engine.padding import padding_struct
-from tensorlayout.cuda.engine.parameters import pack_walk
+from tensorlayout.cuda.engine.padding import Beside, padding_struct
 from tensorlayout.cuda.engine.scalars import octets
-from tensorlayout.cuda.engine.sectors import SECTOR, WIDEST
-from tensorlayout.cuda.fill.fill import Beside, padding_beside, plan_padding
+from tensorlayout.cuda.engine.structs import pack_walk
+from tensorlayout.cuda.fill import padding_beside, plan_padding
 from tensorlayout.layout import Layout
 from tensorlayout.layout.loop import Loop, index_type
 from tensorlayout.plan.base import Write
@@ -64,15 +71,10 @@ def plan_band(
     """
     if result.size == 0:
         return Launches(plan_padding(result, itemsize, alignments[0], padding).launches, "empty")
-    if min(alignments) < itemsize:
-        msg = (
-            f"tril, triu: x begins at an address that is no multiple of its {itemsize} bytes an"
-            " element; copy it first"
-        )
-        raise ValueError(msg)
     beside, apart = padding_beside(result, itemsize, alignments[0], padding)
     layouts = (result,) if source is None else (result, source)
     widths = (itemsize,) * len(layouts)
+    check_aligned("tril, triu", widths, alignments)
     loop = Loop.over(layouts, widths, alignments)
     if len(loop.axes) == 1 and loop.contiguous and _aligned(loop):
         return Launches(
@@ -114,7 +116,7 @@ def _flat(loop: Loop, distances: Loop, beside: Beside) -> Launch:
     """`loop`: one run; `distances`: the result and the distances."""
     count, pack, sizes = loop.count, WIDEST // loop.width, distances.sizes
     blocks = blocks_of_packs(count // pack + count % pack, pack)
-    padded, more = padding_struct(*beside, blocks, loop.alignments[0])
+    padded, more = padding_struct(beside, blocks, loop.alignments[0])
     index = index_type(count + WIDEST, sum(n - 1 for n in sizes))
     chosen = kernel(FILE, "band_flat", RANK=len(sizes), INDEX=index, WIDTH=loop.width)
     _, steps = distances.strides
@@ -133,7 +135,7 @@ def _strided(loop: Loop, pack: int, beside: Beside) -> Launch:
     threads = prod(sizes)
     blocks = blocks_of_packs(threads, pack)
     index = index_type(threads, loop.furthest + pack * pack)  # which the walk may go too far
-    padded, more = padding_struct(*beside, blocks, loop.alignments[0])
+    padded, more = padding_struct(beside, blocks, loop.alignments[0])
     width, rank = loop.width, len(sizes)
     chosen = kernel(FILE, "band_strided", RANK=rank, INDEX=index, WIDTH=width, PACK=pack)
     step = loop.strides[-1][-1]

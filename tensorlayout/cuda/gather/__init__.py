@@ -7,8 +7,14 @@ from dataclasses import replace
 
 from tensorlayout.cuda.engine.kernel_shapes import kernel
 from tensorlayout.cuda.engine.launch import Launch, Launches, writer
-from tensorlayout.cuda.gather.index_loop import Positions, fitted, launch_of, loop_of, strides_of
-from tensorlayout.cuda.gather.linearize_indices import linearized
+from tensorlayout.cuda.gather.index_loop import (
+    Positions,
+    fitted,
+    launch_of,
+    linearized,
+    loop_of,
+    strides_of,
+)
 from tensorlayout.plan.base import Write
 from tensorlayout.plan.gather import GatherPlan
 

@@ -10,17 +10,14 @@ from math import nan, prod
 from typing import Any, NamedTuple
 
 from tensorlayout import dtypes
-from tensorlayout.cuda.engine.c_types import c_type
-from tensorlayout.cuda.engine.kernel_shapes import kernel, parameters
-from tensorlayout.cuda.engine.launch import THREADS, Launch, Launches, writer
-from tensorlayout.cuda.engine.parameters import RANKS, divisor32, index_type, pack_axes
-from tensorlayout.cuda.engine.sectors import WIDEST
-from tensorlayout.cuda.engine.structs import constant, struct
+from tensorlayout.cuda.engine.kernel_shapes import c_type, kernel, parameters
+from tensorlayout.cuda.engine.launch import THREADS, WIDEST, Launch, Launches, check_aligned, writer
+from tensorlayout.cuda.engine.structs import RANKS, constant, divisor32, pack_axes, struct
 from tensorlayout.cuda.reduce import quantile
 from tensorlayout.cuda.reduce.box import ROWS, SOURCE, TURNS, Axes, ThreadBox, axes_of, box_for
 from tensorlayout.dtypes import DType
 from tensorlayout.layout import Layout
-from tensorlayout.layout.loop import Axis, furthest
+from tensorlayout.layout.loop import Axis, furthest, index_type
 from tensorlayout.plan.base import Write
 from tensorlayout.plan.copy import AssignPlan, CopyPlan
 from tensorlayout.plan.reduce import ReducePlan
@@ -163,12 +160,7 @@ def plan_reduce(plan: ReducePlan, alignment: int, chained: Chained | None = None
     scratch memory. ValueError for memory whose alignment is less than an element.
     """
     itemsize, functor = plan.source.dtype.itemsize, functor_of(plan)
-    if alignment % itemsize:
-        msg = (
-            f"{plan.operation.name}: memory begins at an address that is no multiple of its"
-            f" {itemsize} bytes an element; copy it first"
-        )
-        raise ValueError(msg)
+    check_aligned(plan.operation.name, (0, itemsize), (1, alignment))
     words = words_of(functor, plan.source.dtype)
     found = axes_of(plan, functor.startswith("first_"))
     first = found.source * itemsize

@@ -10,8 +10,7 @@ from dataclasses import dataclass, replace
 from math import gcd, inf, prod
 from typing import NamedTuple
 
-from tensorlayout.cuda.engine.launch import THREADS
-from tensorlayout.cuda.engine.sectors import SECTOR, WIDEST
+from tensorlayout.cuda.engine.launch import SECTOR, THREADS, WIDEST
 from tensorlayout.layout.loop import Axis, merged, turned
 from tensorlayout.plan.reduce import ReducePlan
 

@@ -4,14 +4,13 @@ from __future__ import annotations
 
 from math import prod
 
-from tensorlayout.cuda.engine.c_types import c_type
-from tensorlayout.cuda.engine.kernel_shapes import kernel, parameters
+from tensorlayout.cuda.engine.kernel_shapes import c_type, kernel, parameters
 from tensorlayout.cuda.engine.launch import THREADS, Launch, Launches, writer
-from tensorlayout.cuda.engine.parameters import index_type
 from tensorlayout.cuda.engine.structs import constant
 from tensorlayout.cuda.sort import sorted_rows
 from tensorlayout.dtypes import DType
 from tensorlayout.layout import Layout
+from tensorlayout.layout.loop import index_type
 from tensorlayout.plan.base import Run, Write
 from tensorlayout.plan.reduce import CONTINUOUS, ReducePlan
 from tensorlayout.plan.run import noted_copy

@@ -1,29 +1,56 @@
-"""Writes at positions. Those outside write nothing; `faults` raises the IndexError later."""
+"""Writes at positions. Those outside write nothing; `faults` raises the IndexError later.
+
+Where values for one place can differ, the last in index order is written, so that both devices
+agree: a table with an entry for each place gets the greatest number of a position that goes there.
+"""
 
 from __future__ import annotations
 
 import struct
+from collections.abc import Sequence
 from dataclasses import replace
+from math import prod
 from typing import Any
 
-from tensorlayout.cuda.engine.launch import writer
+from tensorlayout.cuda.engine.faults import MAX_POSITIONS
+from tensorlayout.cuda.engine.kernel_shapes import kernel, parameters
+from tensorlayout.cuda.engine.launch import (
+    NOTHING,
+    PER_THREAD,
+    WIDEST,
+    Launch,
+    Launches,
+    blocks_for,
+    writer,
+)
 from tensorlayout.cuda.engine.padding import bits_of
 from tensorlayout.cuda.engine.scalars import octets
-from tensorlayout.cuda.scatter.copy_scatter import plan_copy_scatter
-from tensorlayout.cuda.scatter.scatter import plan_scatter, values_in
-from tensorlayout.cuda.scatter.scatter_reduce import plan_scatter_reduce, values_layout
+from tensorlayout.cuda.engine.structs import divisor
+from tensorlayout.cuda.gather.index_loop import (
+    IndexLoop,
+    Positions,
+    fitted,
+    in_index_order,
+    launch_of,
+    linearized,
+    loop_of,
+    loop_over,
+    packed_steps,
+    positions_of,
+    strides_of,
+)
 from tensorlayout.dtypes import DType
 from tensorlayout.layout import Layout
+from tensorlayout.layout.loop import Axis, index_type, merged
 from tensorlayout.plan.base import Run, Write
 from tensorlayout.plan.copy import CopyPlan
-from tensorlayout.plan.run import carried_out, noted_copy, noting
+from tensorlayout.plan.gather import Shape
+from tensorlayout.plan.run import carried_out
 from tensorlayout.plan.scatter import (
     CopyScatterPlan,
     ScatterPlan,
-    ScatterReducePlan,
     after_copy,
 )
-from tensorlayout.plan.steps import Step
 from tensorlayout.tensor import TensorSpec
 
 _BITS = struct.Struct("<QQ")
@@ -58,41 +85,6 @@ def write_copy_scatter(plan: CopyScatterPlan) -> Write:
     return after_copy(plan, write_scatter(plan.scatter))
 
 
-def write_scatter_reduce(plan: ScatterReducePlan) -> Write:
-    """A copy, and the values combined with that."""
-    return after_copy(plan, combiner(plan))
-
-
-def combiner(plan: ScatterReducePlan) -> Write:
-    """``combine(out, value, *positions)``: of one place in index order; waits for nothing.
-
-    Value and positions lie apart from what is written.
-    """
-    number, (scatter, take) = plan.result.device.number, _with_values(plan.scatter)
-    combine = writer(number, lambda _: plan_scatter_reduce(scatter, plan.function), aligned=0)
-    return lambda out, value, *positions: combine(out, take(value), *positions)
-
-
-def _with_values(plan: ScatterPlan) -> tuple[ScatterPlan, Run]:
-    """The values in the layout and dtype that the launches take, and what copies them if need be.
-
-    A trace shows the copy.
-    """
-    value = plan.value
-    assert isinstance(value, TensorSpec), "numbers are tensors by now"
-    dtype, device = plan.result.dtype, value.device
-    spread = TensorSpec(value.dtype, values_in(value.layout, plan.shape), device)
-    wanted = TensorSpec(dtype, values_layout(plan, spread.layout), device)
-    if spread == wanted:
-        return replace(plan, value=wanted), lambda given: given
-    if wanted.layout is not spread.layout:
-        copy = noting(Step(plan.name, value, wanted), CopyPlan(spread, wanted))
-        return replace(plan, value=wanted), copy
-    result = TensorSpec(dtype, value.layout.form, device)  # few, of another dtype
-    wanted = TensorSpec(dtype, values_in(result.layout, plan.shape), device)
-    return replace(plan, value=wanted), noted_copy(plan.name, value, result)
-
-
 def bits(name: str, value: Any, dtype: DType) -> bytes:
     """A number as an element, repeated to 16 bytes."""
     return _BITS.pack(*bits_of(octets(name, value, dtype)))
@@ -108,3 +100,224 @@ def in_dtype(spec: TensorSpec, dtype: DType) -> tuple[TensorSpec, Run | None]:
     layout = Layout.packed(spec.layout.shape, spec.layout.minor_to_major)
     result = TensorSpec(dtype, layout, spec.device)
     return result, carried_out(CopyPlan(spec, result))
+
+
+FILE = "scatter/scatter.cu"
+
+# The memories of loops, and the first two of a call.
+DESTINATION, VALUES, WINNERS = range(3)
+
+
+def values_of(plan: ScatterPlan) -> Layout | None:
+    """The values broadcast to the shape of what is written; None for one number."""
+    return values_in(plan.value.layout, plan.shape) if isinstance(plan.value, TensorSpec) else None
+
+
+def values_in(layout: Layout, shape: Shape) -> Layout:
+    """Values broadcast to `shape`; leading dimensions of size 1 that are too many go."""
+    surplus = max(layout.ndim - len(shape), 0)
+    squeezed = layout.squeeze(tuple(range(surplus)))
+    return squeezed.broadcast_to(shape)
+
+
+def plan_scatter(plan: ScatterPlan, alignments: tuple[int, ...]) -> Launches:
+    """The launches; `alignments` of the destination and the values, no less than an element.
+
+    Memories of the call: the destination, the values if they are in memory, positions. One launch
+    where values of one place cannot differ, else three; more for more than four tensors of
+    positions. Where nothing is written, positions are checked all the same. Layouts have their
+    lowest slots at 0, and are not tiled.
+    """
+    layout, index_map, table = plan.result.layout, plan.index_map, Table(plan)
+    steps = [
+        (layout.strides[d], 0, step) for d, step in zip(index_map.dims, table.steps, strict=True)
+    ]
+    first = 1 + isinstance(plan.value, TensorSpec)
+    found = linearized(plan, layout, plan.shape, steps, first)
+    if not found.left:
+        return found.made
+    shift = found.shifts[DESTINATION]
+    if not _may_differ(plan):
+        return found.then(plan_write(plan, found.left, alignments, shift))
+    loop = _write_loop(plan, table, found.left, alignments, shift)
+    marks = mark_loop(plan, table, found.left)
+    index = max(loop.index, marks.index)
+    itemsize = 4 if index == "int32_t" else 8
+    number = first + len(plan.positions) + len(found.made.scratch)
+    winners = number, (table.first + found.shifts[WINNERS]) * itemsize
+    mark = kernel(FILE, "mark_positions", RANK=len(marks.loop.axes), INDEX=index)
+    both = [launch_of(mark, marks, [winners], plan.name, clears=clears) for clears in (1, 0)]
+    written = _write(plan, loop, index, winners)
+    return found.then(*both, written, scratch=(table.size * itemsize,))
+
+
+def plan_write(
+    plan: ScatterPlan,
+    positions: Sequence[Positions],
+    alignments: tuple[int, ...],
+    shift: int = 0,
+) -> Launch:
+    """The launch where no place gets different values; `shift` moves the destination, in elements.
+
+    `positions`, few enough, in place of those of the plan.
+    """
+    loop = _write_loop(plan, Table(plan), positions, alignments, shift)
+    return _write(plan, loop, loop.index)
+
+
+class Table:
+    """Where the entry of each place is in the table of winners: strides, and how many there are."""
+
+    def __init__(self, plan: ScatterPlan) -> None:
+        layout, index_map = plan.result.layout, plan.index_map
+        self.kept = [0] * len(plan.shape)
+        self.unit = 1  # slots of the destination from one entry to the next, but along a dimension
+        if index_map.per_line:  # an entry for each element
+            packed = Layout.row_major(layout.shape)
+            self.kept = strides_of(index_map.kept, packed, len(plan.shape))
+            self.steps = tuple(packed.strides[d] for d in index_map.dims)
+            self.first, self.size = 0, packed.size
+            return
+        # An entry for each slot that positions reach: the strides, without what they share.
+        rows = [(layout.shape[d], layout.strides[d]) for d in index_map.dims]
+        self.unit, self.steps, self.first, self.size = packed_steps(*zip(*rows, strict=True))
+
+
+def mark_loop(plan: ScatterPlan, table: Table, positions: Sequence[Positions]) -> IndexLoop:
+    """Over the positions alone, in index order, as the elements of the other loop count them."""
+    alone = [replace(p, steps=p.steps[WINNERS:]) for p in positions]
+    if plan.index_map.per_line:
+        return loop_of(plan.index_map, plan.shape, [table.kept], alone)
+    spread = plan.index_map.spread(plan.shape)
+    return loop_of(in_index_order(len(spread)), spread, [[0] * len(spread)], alone)
+
+
+def _may_differ(plan: ScatterPlan) -> bool:
+    """Whether one place can get values that are not the same."""
+    values, dims = values_of(plan), plan.index_map.index_dims
+    return values is not None and any(plan.shape[d] > 1 and values.strides[d] for d in dims)
+
+
+def _write_loop(
+    plan: ScatterPlan,
+    table: Table,
+    positions: Sequence[Positions],
+    alignments: tuple[int, ...],
+    shift: int,
+) -> IndexLoop:
+    layout, itemsize = plan.result.layout, plan.result.dtype.itemsize
+    assert min(alignments) >= itemsize, "memory is aligned to its elements"
+    to, values = strides_of(plan.index_map.kept, layout, len(plan.shape)), values_of(plan)
+    # One number fills elements of any width: it goes along with the destination.
+    given = to if values is None else values.strides
+    from_ = 0 if values is None else values.offset * itemsize
+    firsts = ((layout.offset + shift) * itemsize, from_)
+    strides = [to, given, table.kept]
+    loop = loop_of(plan.index_map, plan.shape, strides, positions, itemsize, firsts)
+    return fitted(loop, (*alignments, WIDEST)[:2])
+
+
+def _write(
+    plan: ScatterPlan, loop: IndexLoop, index: str, winners: tuple[int, int] | None = None
+) -> Launch:
+    rank, width, firsts = len(loop.loop.axes), loop.loop.width, loop.loop.firsts
+    chosen = kernel(FILE, "scatter_elements", RANK=rank, INDEX=index, WIDTH=width)
+    many = isinstance(plan.value, TensorSpec)
+    launch = launch_of(
+        chosen,
+        loop,
+        [
+            (DESTINATION, firsts[DESTINATION]),
+            (VALUES, firsts[VALUES]) if many else (NOTHING, 0),
+            winners or (NOTHING, 0),
+        ],
+        plan.name,
+        inner=divisor(index, 1 if plan.index_map.per_line else loop.inner),
+        span=divisor(index, prod(plan.index_map.spread(plan.shape))),
+        values_are=many,
+        ordered=winners is not None,
+    )
+    return launch if many else with_bits(launch)
+
+
+def with_bits(launch: Launch) -> Launch:
+    """The launch with the one value of the call as the member `bits` of its struct."""
+    at = parameters(launch.kernel).bits.offset
+    return replace(launch, scalars_at=at, takes=(0, None))
+
+
+# ---- Copies with few elements replaced
+
+COPY_FILE = "scatter/copy_scatter.cu"
+
+# The memories of a call, and of loops: behind them are positions, or the number of a place.
+RESULT, SOURCE, COPIED, POSITIONS = range(4)
+
+# Positions that an element is compared with, at most. An estimate, not measured: so many come from
+# a cache in about the time in which an element goes to and from memory.
+FEW = 32
+
+
+def plan_copy_scatter(plan: CopyScatterPlan, alignments: tuple[int, ...]) -> Launch | None:
+    """The launch that writes the source to the destination, but for the values at positions.
+
+    None for many positions, or where these do not follow each other at one distance. `alignments`
+    of the destination, the source and the values. Layouts have their lowest slots at 0, and are not
+    tiled.
+    """
+    scatter, source = plan.scatter, plan.source.layout
+    layout, index_map, values = plan.result.layout, scatter.index_map, values_of(scatter)
+    spread, specs = index_map.spread(scatter.shape), scatter.positions
+    count = scatter.shape[index_map.index_dims[0]] if index_map.per_line else prod(spread)
+    few = 0 < count <= FEW and len(specs) <= MAX_POSITIONS
+    if values is None or not few or 0 in layout.shape:
+        return None
+    weights = dict(zip(index_map.dims, Table(scatter).steps, strict=True))
+    positions = [
+        positions_of(POSITIONS + k, spec, spread, layout.shape[d], (0, 0, 0, weights[d]))
+        for k, (spec, d) in enumerate(zip(specs, index_map.dims, strict=True))
+    ]
+    paces = _paces(plan, values, positions)
+    if paces is None:
+        return None
+    # What goes through the values is kept with the first tensor of positions: widths change both.
+    positions[0] = replace(positions[0], steps=(0, 0, paces[0], positions[0].steps[-1]))
+    by_dim = dict(index_map.kept)
+
+    def axis(d: int) -> Axis:
+        at = by_dim.get(d)
+        steps = (layout.strides[d], source.strides[d], 0 if at is None else values.strides[at])
+        lines = [0] * len(positions)
+        if at is not None and index_map.per_line:
+            lines = [p.layout.strides[at] for p in positions]
+        return Axis(layout.shape[d], (*steps, weights.get(d, 0), *lines))
+
+    axes = [axis(d) for d in reversed(layout.minor_to_major)]
+    itemsize = plan.result.dtype.itemsize
+    firsts = tuple(each.offset * itemsize for each in (layout, source, values))
+    loop = fitted(loop_over(axes, 4, positions, itemsize, firsts), alignments)
+    elements, across = loop.loop.count, paces[1:]
+    furthest = loop.furthest + count * max(map(abs, (loop.positions[0].steps[COPIED], *across)))
+    index = max(loop.index, index_type(elements, furthest))
+    rank, width = len(loop.loop.axes), loop.loop.width
+    chosen = kernel(COPY_FILE, "replace_elements", RANK=rank, INDEX=index, WIDTH=width)
+    memories = list(enumerate(loop.loop.firsts[:POSITIONS]))
+    pace = (*across, *[0] * (MAX_POSITIONS - len(across)))
+    grid = blocks_for(elements * PER_THREAD)
+    return launch_of(chosen, loop, memories, scatter.name, grid=grid, pace=pace, count=count)
+
+
+def _paces(
+    plan: CopyScatterPlan, values: Layout, positions: list[Positions]
+) -> tuple[int, ...] | None:
+    """How far positions are apart in the values, and in each tensor of them; None if not evenly."""
+    index_map = plan.scatter.index_map
+    dims = index_map.index_dims
+    at = dims if index_map.per_line else range(len(dims))
+    axes = merged(
+        Axis(plan.scatter.shape[d], (values.strides[d], *[p.layout.strides[k] for p in positions]))
+        for d, k in zip(dims, at, strict=True)
+    )
+    if not axes:
+        return (0,) * (1 + len(positions))
+    return axes[0].strides if len(axes) == 1 else None

@@ -5,29 +5,32 @@ Values of one place are taken in index order, and in runs, on both devices: `pla
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from math import prod
 from typing import NamedTuple
 
 import numpy as np
 
-from tensorlayout.cuda.engine.c_types import c_type
-from tensorlayout.cuda.engine.kernel_shapes import kernel, parameters
-from tensorlayout.cuda.engine.launch import NOTHING, THREADS, Launch, Launches
-from tensorlayout.cuda.engine.parameters import index_type
-from tensorlayout.cuda.fill.fill import filled_with, plan_fill
+from tensorlayout.cuda.engine.kernel_shapes import c_type, kernel, parameters
+from tensorlayout.cuda.engine.launch import NOTHING, THREADS, Launch, Launches, writer
+from tensorlayout.cuda.fill import filled_with, plan_fill
 from tensorlayout.cuda.gather.index_loop import (
     OF_POSITIONS,
     IndexLoop,
     launch_of,
+    linearized,
     loop_over,
 )
-from tensorlayout.cuda.gather.linearize_indices import linearized
-from tensorlayout.cuda.scatter.scatter import Table, mark_loop, values_of
+from tensorlayout.cuda.scatter import Table, mark_loop, values_in, values_of
 from tensorlayout.cuda.sort.passes import Target, plan_pairs
 from tensorlayout.layout import Layout
-from tensorlayout.layout.loop import Axis
-from tensorlayout.plan.scatter import RUN, ScatterPlan
+from tensorlayout.layout.loop import Axis, index_type
+from tensorlayout.plan.base import Run, Write
+from tensorlayout.plan.copy import CopyPlan
+from tensorlayout.plan.run import noted_copy, noting
+from tensorlayout.plan.scatter import RUN, ScatterPlan, ScatterReducePlan, after_copy
+from tensorlayout.plan.steps import Step
+from tensorlayout.tensor import TensorSpec
 
 FILE = "scatter/scatter_reduce.cu"
 
@@ -38,6 +41,41 @@ _RUN_BITS = RUN.bit_length() - 1
 
 # Room for what an index may go beyond the last element.
 _BEYOND = 2**16
+
+
+def write_scatter_reduce(plan: ScatterReducePlan) -> Write:
+    """A copy, and the values combined with that."""
+    return after_copy(plan, combiner(plan))
+
+
+def combiner(plan: ScatterReducePlan) -> Write:
+    """``combine(out, value, *positions)``: of one place in index order; waits for nothing.
+
+    Value and positions lie apart from what is written.
+    """
+    number, (scatter, take) = plan.result.device.number, _with_values(plan.scatter)
+    combine = writer(number, lambda _: plan_scatter_reduce(scatter, plan.function), aligned=0)
+    return lambda out, value, *positions: combine(out, take(value), *positions)
+
+
+def _with_values(plan: ScatterPlan) -> tuple[ScatterPlan, Run]:
+    """The values in the layout and dtype that the launches take, and what copies them if need be.
+
+    A trace shows the copy.
+    """
+    value = plan.value
+    assert isinstance(value, TensorSpec), "numbers are tensors by now"
+    dtype, device = plan.result.dtype, value.device
+    spread = TensorSpec(value.dtype, values_in(value.layout, plan.shape), device)
+    wanted = TensorSpec(dtype, values_layout(plan, spread.layout), device)
+    if spread == wanted:
+        return replace(plan, value=wanted), lambda given: given
+    if wanted.layout is not spread.layout:
+        copy = noting(Step(plan.name, value, wanted), CopyPlan(spread, wanted))
+        return replace(plan, value=wanted), copy
+    result = TensorSpec(dtype, value.layout.form, device)  # few, of another dtype
+    wanted = TensorSpec(dtype, values_in(result.layout, plan.shape), device)
+    return replace(plan, value=wanted), noted_copy(plan.name, value, result)
 
 
 def values_layout(plan: ScatterPlan, given: Layout) -> Layout:

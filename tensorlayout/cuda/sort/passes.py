@@ -2,25 +2,88 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-from typing import NamedTuple
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
+from math import prod
+from typing import Any, NamedTuple
 
-from tensorlayout.cuda.engine.kernel_shapes import parameters
+from tensorlayout.cuda.engine.driver import Kernel
+from tensorlayout.cuda.engine.kernel_shapes import c_type, kernel, parameters
 from tensorlayout.cuda.engine.launch import NOTHING, THREADS, Launch, Launches
-from tensorlayout.cuda.engine.parameters import divisor32, index_type, pack_axes
-from tensorlayout.cuda.sort.lines import (
-    BEYOND,
-    CAPACITY,
-    FILE,
-    TILE,
-    Lines,
-    Pass,
-    axes_of,
-)
-from tensorlayout.cuda.sort.radix import BLOCKS, DIGIT, plan_radix, tile_of
+from tensorlayout.cuda.engine.structs import constant, divisor32, pack_axes
 from tensorlayout.dtypes import DType
-from tensorlayout.layout.loop import Axis, furthest
+from tensorlayout.layout import Layout
+from tensorlayout.layout.loop import Axis, furthest, index_type, merged
 from tensorlayout.plan.sort import SortPlan
+
+FILE = "sort/sort.cu"
+
+# Elements that a block sorts at once; of several lines, so many that threads can be shifted.
+TILE = constant(FILE, "TILE")
+CAPACITY = TILE - constant(FILE, "SECTOR")
+
+# Room for what an index may go beyond the last element.
+BEYOND = 2**16
+
+
+# The launches of a pass over the elements.
+Pass = tuple[Launch, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Lines:
+    """Lines that are sorted.
+
+    Attributes:
+        count: how many.
+        length: elements of each.
+        dtype: that of the elements.
+        walked: where the result's elements are in what is read first; at least one.
+        index: the type of indices.
+        positions: whether positions are sorted, else elements.
+        down: descending.
+        bits: how many of an element say where it belongs, from the lowest on.
+
+    """
+
+    count: int
+    length: int
+    dtype: DType
+    walked: tuple[Axis, ...]
+    index: str
+    positions: bool
+    down: bool
+    bits: int
+
+    @property
+    def size(self) -> int:
+        """How many elements there are."""
+        return self.count * self.length
+
+    @property
+    def octets(self) -> int:
+        """The **bytes** of an index."""
+        return 4 if self.index == "int32_t" else 8
+
+    def kernel(self, file: str, name: str, *, gives: bool = True, **shape: Any) -> Kernel:
+        """A kernel for these elements and indices; `gives`: whether it differs by what it gives."""
+        types = (("ELEMENT", c_type(self.dtype)),)
+        if gives:
+            shape["GIVES"] = "positions" if self.positions else "values"
+        return kernel(file, name, types, INDEX=self.index, **shape)
+
+
+def axes_of(dimensions: Iterable[tuple[int, ...]]) -> tuple[Axis, ...]:
+    """Sizes and their strides, slowest first, merged; at least one axis."""
+    rows = [Axis(size, tuple(strides)) for size, *strides in dimensions]
+    return tuple(merged(rows)) or (Axis(1, (0,) * len(rows[0].strides) if rows else (0,)),)
+
+
+def is_fastest(layout: Layout, dim: int) -> bool:
+    """Whether elements along a dimension follow each other in memory."""
+    faster = layout.minor_to_major[: layout.minor_to_major.index(dim)]
+    return prod(layout.shape[d] for d in faster) <= 1
+
 
 # What `by_digits` compares, in bytes.
 _LAUNCH, _PASS, _TILE, _MERGE = 4 * 10**6, 17, 105, 15
@@ -165,3 +228,58 @@ def by_digits(lines: Lines) -> bool:
     moved = 2 * (itemsize + beside)
     merges = max(moved, _TILE) + doublings * max(moved, _MERGE)
     return digits <= (1 + 2 * doublings) * _LAUNCH + lines.size * merges
+
+
+# ---- By digits
+
+RADIX_FILE = "sort/radix.cu"
+DIGIT = 8  # bits
+DIGITS = 256
+
+# Blocks that keep a GPU busy: eight on each of 128 multiprocessors.
+BLOCKS = 1024
+
+# Elements by which threads are shifted, at most: a chunk is less than its tiles by so many.
+_SHIFTED = 32
+
+# Counts that a thread of `scan_digits` adds up, if there are few enough chunks.
+_ROWS = 8
+
+
+def tile_of(lines: Lines) -> int:
+    """Elements that a block sorts at once, as in kernels/sort/radix.cu."""
+    room = max(lines.dtype.itemsize, lines.octets * lines.positions)
+    return (15 if room == 8 else 19) * THREADS
+
+
+def plan_radix(lines: Lines) -> tuple[tuple[Pass, ...], int]:
+    """The launches of each pass, and bytes of their scratch."""
+    count, length, each = lines.count, lines.length, tile_of(lines)
+    tiles = -(-(length + _SHIFTED) // each)
+    together = -(-tiles // max(1, BLOCKS // count))
+    chunk = together * each - _SHIFTED
+    chunks = -(-length // chunk)
+
+    def pass_of(below: int) -> Pass:
+        read = lines.walked if below == 0 else (Axis(lines.size, (1,)),)
+        names = ("count_digits", "scatter_digits")
+        first, last = (lines.kernel(RADIX_FILE, name, RANK=len(read)) for name in names)
+        made = parameters(first)(
+            length=length,
+            chunk=min(chunk, length),
+            chunks=divisor32(chunks),
+            shift=below,
+            first=int(below == 0),
+            descending=int(lines.down),
+        )
+        pack_axes(made.walk, read, 1)
+        ends = [Launch(each, count * chunks, bytes(made), ()) for each in (first, last)]
+        if chunks == 1:
+            return tuple(ends)
+        shift = min((-(-chunks // _ROWS) - 1).bit_length(), 5)
+        scan = lines.kernel(RADIX_FILE, "scan_digits", gives=False)
+        sums = parameters(scan)(chunks=chunks, shift=shift)
+        return ends[0], Launch(scan, count << shift, bytes(sums), ()), ends[1]
+
+    passes = tuple(pass_of(below) for below in range(0, lines.bits, DIGIT))
+    return passes, DIGITS * lines.octets * (count * chunks + (count if chunks > 1 else 0))

@@ -6,8 +6,8 @@ from collections.abc import Sequence
 from itertools import product
 from math import gcd, inf, prod
 
-from tensorlayout.cuda.engine.sectors import SECTOR
-from tensorlayout.cuda.engine.shared_tiles.problem import (
+from tensorlayout.cuda.engine.launch import SECTOR
+from tensorlayout.cuda.engine.shared_tiles import (
     DEEPEST,
     NARROWEST,
     READ,

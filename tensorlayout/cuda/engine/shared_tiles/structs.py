@@ -5,10 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from tensorlayout.cuda.engine.parameters import divisor32
-from tensorlayout.cuda.engine.shared_tiles.problem import DEEPEST
+from tensorlayout.cuda.engine.shared_tiles import DEEPEST
 from tensorlayout.cuda.engine.shared_tiles.tile import SharedTile
-from tensorlayout.cuda.engine.structs import struct
+from tensorlayout.cuda.engine.structs import divisor32, struct
 
 
 def small_divisor(number: int) -> Any:

@@ -11,11 +11,9 @@ from typing import NamedTuple
 
 import numpy as np
 
-from tensorlayout.cuda.engine.launch import BLOCK
-from tensorlayout.cuda.engine.sectors import SECTOR, WIDEST
-from tensorlayout.cuda.engine.shared_tiles.access import TileAccess
-from tensorlayout.cuda.engine.shared_tiles.conflicts import SHARED_BANKS, Numbers, fewest_conflicts
-from tensorlayout.cuda.engine.shared_tiles.problem import (
+from tensorlayout.cuda.engine.launch import BLOCK, SECTOR, WIDEST
+from tensorlayout.cuda.engine.sectors import narrowness
+from tensorlayout.cuda.engine.shared_tiles import (
     NARROWEST,
     READ,
     ROOMS,
@@ -23,6 +21,12 @@ from tensorlayout.cuda.engine.shared_tiles.problem import (
     WRITE,
     TileProblem,
     rounded_up,
+)
+from tensorlayout.cuda.engine.shared_tiles.access import (
+    SHARED_BANKS,
+    Numbers,
+    TileAccess,
+    fewest_conflicts,
 )
 from tensorlayout.layout.loop import Axis
 from tensorlayout.layout.once import cached_property
@@ -446,11 +450,6 @@ class SharedTile:
             followers[memory] = end, end + rows
             end += rows + places
         return Places(tiles, tables, followers, end)
-
-
-def narrowness(unit: int) -> float:
-    """What accesses of less than 4 bytes cost more: a warp then moves less than 128 at a time."""
-    return 0.1 * (4 / unit - 1) if unit < 4 else 0.0
 
 
 @cache

@@ -75,7 +75,7 @@ CARRY_OUT = {
     "reverse_sequence": "image.plan_reverse_sequence",
     "row": "view.prepare_row",
     "same": "view.prepare_same",
-    "scan": "scan.write_scan",
+    "scan": "scan.plan_scan",
     "scatter": "scatter.write_scatter",
     "scatter_reduce": "scatter.scatter_reduce.write_scatter_reduce",
     "select": "mask.prepare_select",

@@ -50,12 +50,25 @@ class Number(NamedTuple):
 class Chain(NamedTuple):
     """The steps of one kernel, by their numbers, the last of which it writes; and what it reads.
 
-    `tensors` are values of the plan.
+    Attributes:
+        steps: of the plan.
+        tensors: values of the plan that are read, and `reads`: their specs.
+        numbers: scalars that are read.
+        value: of the plan, which is written, and `result`: its spec.
+
     """
 
     steps: tuple[int, ...]
     tensors: tuple[int, ...]
+    reads: tuple[TensorSpec, ...]
     numbers: tuple[Number, ...]
+    value: int
+    result: TensorSpec
+
+    @property
+    def room(self) -> int:
+        """How many numbers a struct has room for: C++ has no arrays of none."""
+        return max(1, len(self.numbers))
 
 
 def write_fuse(plan: FusePlan) -> Write:
@@ -85,11 +98,10 @@ def _write_reduced(plan: FusePlan, reduction: ReducePlan) -> Write:
     planned = plan_reduced(plan, reduction, chain)
     write_at_once = _writer(plan, lambda alignments: planned)
     longest = WIDEST // values.result.dtype.itemsize
-    operands = _read(values, chain)
-    how, *_ = _reads(operands, values.result)
+    how, *_ = _reads(chain.reads, values.result)
     aligned = [
         (value, min(WIDEST, longest * o.dtype.itemsize))
-        for value, o, each in zip(chain.tensors, operands, how, strict=True)
+        for value, o, each in zip(chain.tensors, chain.reads, how, strict=True)
         if each in ("SAME_SLOT", "WHOLE_PACKS")
     ]
 
@@ -124,7 +136,7 @@ def takes_tiles(plan: FusePlan) -> bool:
         return False
     padding = None if plan.given else padding_of(plan.result)
     return all(
-        walks_tiles(_written(plan, chain), _read(plan, chain), padding)
+        walks_tiles(chain.result, chain.reads, padding)
         for most in MOST_TENSORS
         for chain in chains(plan, most)
     )
@@ -161,26 +173,25 @@ def _planned(
     count = len(plan.operands)
     last = count + len(plan.steps) - 1
     place = {value: value + 1 for value in range(count)}
-    place |= {_value_of(plan, chain): count + 1 + k for k, chain in enumerate(parts)}
+    place |= {chain.value: count + 1 + k for k, chain in enumerate(parts)}
     place[last] = 0
     aligned = [*alignments, *[SECTOR] * (len(parts) - 1)]  # new memory is, of the widest access
     launches: list[Launch] = []
     numbers: list[Number] = []
     scratch: list[int] = []
     for chain in parts:
-        result, operands = _written(plan, chain), _read(plan, chain)
-        memories = [place[_value_of(plan, chain)], *[place[value] for value in chain.tensors]]
+        result, memories = chain.result, [place[value] for value in (chain.value, *chain.tensors)]
         types = (*_macros(plan, chain), ("RESULT", c_type(result.dtype)))
         found = plan_loops(
-            Computed(plan.operation.name, "fuse", types, numbers=_room(chain)),
+            Computed(plan.operation.name, "fuse", types, numbers=chain.room),
             result,
-            operands,
+            chain.reads,
             [aligned[memory] for memory in memories],
             None if memories[0] else padding,
             tuning,
         )
         takes = 16 * len(numbers), 16 * (len(numbers) + len(chain.numbers))
-        at = 8 + 24 * len(operands)  # behind the pointers, and what may stand for each
+        at = 8 + 24 * len(chain.reads)  # behind the pointers, and what may stand for each
         for each in found.launches:
             placed = each.placed(memories)
             if each.takes[1] is None:  # no launch for padding alone
@@ -192,25 +203,6 @@ def _planned(
     return Launches(tuple(launches), found.case, tuple(scratch)), numbers
 
 
-def _room(chain: Chain) -> int:
-    """How many numbers a struct has room for: C++ has no arrays of none."""
-    return max(1, len(chain.numbers))
-
-
-def _value_of(plan: FusePlan, chain: Chain) -> int:
-    return len(plan.operands) + chain.steps[-1]
-
-
-def _written(plan: FusePlan, chain: Chain) -> TensorSpec:
-    last = chain.steps[-1]
-    return plan.result if last == len(plan.steps) - 1 else plan.steps[last].result
-
-
-def _read(plan: FusePlan, chain: Chain) -> list[TensorSpec]:
-    values: list[Any] = [*plan.operands, *[step.result for step in plan.steps]]
-    return [values[value] for value in chain.tensors]
-
-
 def _read_at_once(values: FusePlan, reduction: ReducePlan) -> Chain | None:
     """The chain that makes what is reduced, if kernels that reduce it can read its operands.
 
@@ -219,11 +211,10 @@ def _read_at_once(values: FusePlan, reduction: ReducePlan) -> Chain | None:
     made, (chain, *others) = values.result, chains(values, MOST_TENSORS[0])
     if others or made.layout.is_tiled or not reduce.is_planned(reduction):
         return None
-    operands = _read(values, chain)
-    longest, octets = WIDEST // made.dtype.itemsize, sum([o.dtype.itemsize for o in operands])
-    if longest * octets > MOST_BYTES or longest * len(operands) > MOST_ELEMENTS:
+    longest, octets = WIDEST // made.dtype.itemsize, sum([o.dtype.itemsize for o in chain.reads])
+    if longest * octets > MOST_BYTES or longest * len(chain.reads) > MOST_ELEMENTS:
         return None
-    how, axes, _ = _reads(operands, made)
+    how, axes, _ = _reads(chain.reads, made)
     return chain if None not in how and len(axes) <= RANKS[-1] else None
 
 
@@ -263,9 +254,9 @@ def plan_reduced(
     plan: FusePlan, reduction: ReducePlan, chain: Chain
 ) -> tuple[Launches, tuple[Number, ...]]:
     """How to reduce what a chain makes, as it would be reduced in memory of its own."""
-    how, axes, firsts = _reads(_read(plan, chain), reduction.source)
+    how, axes, firsts = _reads(chain.reads, reduction.source)
     macros = (*_macros(plan, chain), ("READ", ", ".join(map(str, how))))
-    chained = reduce.Chained(macros, firsts, _room(chain), axes)
+    chained = reduce.Chained(macros, firsts, chain.room, axes)
     found = reduce.plan_reduce(reduction, SECTOR, chained)
     scratch = len(plan.operands) + 1
     read, *join = found.launches
@@ -290,11 +281,12 @@ def chains(plan: FusePlan, most: int) -> list[Chain]:
         while True:
             inner = [chain_of[v] for v in sources if v in chain_of and v not in made]
             chain = _chain(plan, sorted({k, *[step for each in inner for step in each.steps]}))
-            if _fits(chain, most):
+            fits = len(chain.steps) <= MOST_STEPS and len(chain.numbers) <= MOST_NUMBERS
+            if fits and len(chain.tensors) <= most:
                 break
             longest = max(inner, key=lambda each: (len(each.tensors), len(each.steps)))
-            made[_value_of(plan, longest)] = longest
-        chain_of[len(plan.operands) + k] = chain
+            made[longest.value] = longest
+        chain_of[chain.value] = chain
     needed, found = [chain], []
     while needed:
         chain = needed.pop()
@@ -304,18 +296,16 @@ def chains(plan: FusePlan, most: int) -> list[Chain]:
     return sorted(found, key=lambda each: each.steps[-1])
 
 
-def _fits(chain: Chain, most: int) -> bool:
-    steps, tensors, numbers = map(len, chain)
-    return steps <= MOST_STEPS and tensors <= most and numbers <= MOST_NUMBERS
-
-
 def _chain(plan: FusePlan, steps: Sequence[int]) -> Chain:
     """What steps read that none of them gives, in the order in which they ask for it."""
     inside = {len(plan.operands) + k for k in steps}
     found = dict.fromkeys([each for k in steps for each in _sources(plan, k)])
     tensors = [each for each in found if isinstance(each, int) and each not in inside]
     numbers = [each for each in found if isinstance(each, Number)]
-    return Chain(tuple(steps), tuple(tensors), tuple(numbers))
+    specs: list[Any] = [*plan.operands, *[step.result for step in plan.steps[:-1]], plan.result]
+    value = len(plan.operands) + steps[-1]
+    reads = tuple([specs[tensor] for tensor in tensors])
+    return Chain(tuple(steps), tuple(tensors), reads, tuple(numbers), value, specs[value])
 
 
 def _sources(plan: FusePlan, k: int) -> list[int | Number]:
@@ -334,10 +324,10 @@ def _sources(plan: FusePlan, k: int) -> list[int | Number]:
 
 def _macros(plan: FusePlan, chain: Chain) -> tuple[tuple[str, str], ...]:
     """What kernels are told of a chain."""
-    types = [c_type(each.dtype) for each in _read(plan, chain)]
+    types = [c_type(each.dtype) for each in chain.reads]
     return (
         ("OPERANDS", str(len(types))),
-        ("NUMBERS", str(_room(chain))),
+        ("NUMBERS", str(chain.room)),
         ("ELEMENTS", ", ".join(types)),
         ("CHAIN", _text(plan, chain, types)),
     )

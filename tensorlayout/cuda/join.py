@@ -45,21 +45,13 @@ class _Whole(NamedTuple):
     alignment: int
     number: int
 
-    @property
-    def splits(self) -> bool:
-        """Whether it is taken apart."""
-        return self.number > 0
-
-    def start(self, given: _Input) -> int:
-        """Slots from the first element to that of the part of an input."""
-        return given.start * self.layout.strides[self.axis]
-
 
 class _Input(NamedTuple):
-    """An input: its number, its layout, where its part of the result starts, its alignment."""
+    """An input: its number and layout, at which index and slot its part starts, its alignment."""
 
     number: int
     layout: Layout
+    place: int
     start: int
     alignment: int
 
@@ -85,7 +77,8 @@ def plan_join(
     have their lowest slots at 0, and are not tiled.
     """
     numbers = range(len(sources)) if splits else range(1, 1 + len(sources))
-    rows = zip(numbers, sources, starts, alignments[1:], strict=True)
+    slots = [start * result.strides[axis] for start in starts]
+    rows = zip(numbers, sources, starts, slots, alignments[1:], strict=True)
     inputs = [_Input(*row) for row in rows if row[1].size]
     used = [alignments[0], *[each.alignment for each in inputs]]
     assert min(used) >= itemsize, "memory is aligned to its elements"
@@ -98,26 +91,21 @@ def plan_join(
 
 def _transposed(whole: _Whole, given: _Input) -> Launch | None:
     """The copy of an input that goes through tiles; None for others."""
-    if _runs(whole.layout, given):
+    sizes, strides = given.layout.shape, given.layout.strides
+    fastest = next((d for d in whole.layout.minor_to_major if sizes[d] > 1), None)
+    if fastest is None or strides[fastest] == whole.layout.strides[fastest]:
         return None
-    cut = slice(given.start, given.start + given.layout.shape[whole.axis])
+    cut = slice(given.place, given.place + sizes[whole.axis])
     part = part_of(whole.layout, (*[slice(None)] * whole.axis, cut))
     shift = part.lowest * whole.itemsize
     ends = [(part.at_origin, gcd(whole.alignment, shift), whole.number, shift)]
-    ends.insert(1 - whole.splits, (given.layout, given.alignment, given.number, 0))
+    ends.insert(1 - (whole.number > 0), (given.layout, given.alignment, given.number, 0))
     (to, from_), alignments, numbers, shifts = zip(*ends, strict=True)
     copy = plan_copy(to, from_, whole.itemsize, alignments)
     if copy.case != "tiles":
         return None
     (launch,) = copy.launches
     return launch.placed(numbers, *shifts)
-
-
-def _runs(result: Layout, given: _Input) -> bool:
-    """Whether the fastest dimension of the result is contiguous in an input, too."""
-    sizes = given.layout.shape
-    fastest = next((d for d in result.minor_to_major if sizes[d] > 1), None)
-    return fastest is None or given.layout.strides[fastest] == result.strides[fastest]
 
 
 def _groups(whole: _Whole, inputs: list[_Input]) -> list[list[_Input]]:
@@ -130,8 +118,9 @@ def _groups(whole: _Whole, inputs: list[_Input]) -> list[list[_Input]]:
     for _, those in groupby(sorted(inputs, key=width, reverse=True), key=width):
         members = list(those)
         axes = _axes(whole, members)
-        index = index_type(whole.layout.size, furthest(axes))
-        most = most_inputs(len(axes), index)
+        index, rank = index_type(whole.layout.size, furthest(axes)), len(axes)
+        # How many the parameters of a launch hold.
+        most = constant(FILE, f"MOST<{rank if rank in RANKS else 0}, {index}>")
         groups += [members[k : k + most] for k in range(0, len(members), most)]
     return groups
 
@@ -161,7 +150,7 @@ def _width(axes: list[Axis], whole: _Whole, inputs: list[_Input]) -> int:
         return whole.itemsize
     rows = [row for a in slower for row in zip(a.window.counts, a.strides, strict=True)]
     steps = [step for n, step in rows if n > 1]
-    steps += [*counts[1:], *map(whole.start, inputs), whole.layout.offset]
+    steps += [*counts[1:], *[each.start for each in inputs], whole.layout.offset]
     steps += [each.layout.offset for each in inputs]
     aligned = [whole.alignment, *[each.alignment for each in inputs]]
     return gcd(WIDEST, *aligned, *[step * whole.itemsize for step in steps])
@@ -180,7 +169,7 @@ def _threads_of_rows(
     sizes = runs.window.counts[1:]
     if rows.strides[1:] != sizes or set(runs.strides) != {1}:
         return []
-    steps = [rows.strides[0], whole.layout.offset, *map(whole.start, inputs)]
+    steps = [rows.strides[0], whole.layout.offset, *[each.start for each in inputs]]
     if not gcd(whole.alignment, *[step * whole.itemsize for step in steps]) % SECTOR:
         return []
     grain, times = SECTOR // width, width // whole.itemsize
@@ -202,7 +191,7 @@ def _launch(whole: _Whole, inputs: list[_Input]) -> Launch:
         chosen = kernel(FILE, "join_parts", RANK=rank, INDEX=index, WIDTH=width)
     made = parameters(chosen)()
     shared, end, count = made.shared, 0, 1 + len(inputs)
-    shared.parts, shared.rank, shared.axis, shared.splits = len(inputs), rank, -1, whole.splits
+    shared.parts, shared.rank, shared.axis, shared.splits = len(inputs), rank, -1, whole.number > 0
     loop = Loop(tuple(axes), (itemsize,) * count, (0,) * count, (WIDEST,) * count)
     packs = loop.in_packs(width // itemsize, range(count)).axes
     for d, each in enumerate(packs):
@@ -214,7 +203,7 @@ def _launch(whole: _Whole, inputs: list[_Input]) -> Launch:
     for k, given in enumerate(inputs, 1):
         part, sizes = made.parts[k - 1], [each.window.counts[k] for each in packs]
         part.count = prod(sizes)
-        part.start = whole.start(given) * itemsize // width
+        part.start = given.start * itemsize // width
         for d, each in enumerate(packs):
             part.stride[d] = each.strides[k] if sizes[d] > 1 else 0
             if each.tag is not None:
@@ -227,11 +216,6 @@ def _launch(whole: _Whole, inputs: list[_Input]) -> Launch:
     firsts = tuple([each.offset * itemsize for each in (result, *[i.layout for i in inputs])])
     memories = (whole.number, *[each.number for each in inputs])
     return Launch(chosen, end, bytes(made), firsts, memories)
-
-
-def most_inputs(rank: int, index: str) -> int:
-    """How many inputs the parameters of a launch hold."""
-    return constant(FILE, f"MOST<{rank if rank in RANKS else 0}, {index}>")
 
 
 # ---- Writes

@@ -18,9 +18,9 @@ import numpy as np
 from tensorlayout import dtypes
 from tensorlayout.array_functions import TABLE
 from tensorlayout.cuda.engine.driver import Strided, cupy_part, driver
-from tensorlayout.cuda.engine.memory import borrowed, new_tensor, new_tensors, read
+from tensorlayout.cuda.engine.memory import borrowed, new_tensors, read
 from tensorlayout.cuda.matmul import write_library_product
-from tensorlayout.cuda.sort import SEARCHES
+from tensorlayout.cuda.sort import SEARCHES, prepare_search
 from tensorlayout.devices import CPU, Device
 from tensorlayout.dtypes import DType
 from tensorlayout.layout import Layout
@@ -53,9 +53,7 @@ def prepare(plan: LibraryPlan) -> Callable[..., Any]:
     if specs is not None and not any(spec.layout.size for spec in specs):
         return _nothing(specs)
     if name in SEARCHES and dtypes.in_category(plan.dtype, "real numeric"):
-        assert specs is not None
-        options = (value for _, value in plan.options)
-        return SEARCHES[name](plan.operands, plan.dtype, specs[0], *options)
+        return prepare_search(plan)
     product = write_library_product(plan)
     if product is not None:
         return making(new_tensors(plan.result), product)
@@ -80,7 +78,7 @@ def prepare(plan: LibraryPlan) -> Callable[..., Any]:
 
 def _nothing(specs: tuple[TensorSpec, ...]) -> Run:
     def run(*_: Tensor) -> Any:
-        found = tuple(new_tensor(spec) for spec in specs)
+        found = tuple(new_tensors(spec)() for spec in specs)
         return found if len(found) > 1 else found[0]
 
     return run
@@ -145,7 +143,7 @@ def _on_host(plan: LibraryPlan, *tensors: Tensor) -> Any:
         array = np.ascontiguousarray(given).reshape(np.shape(given))
         spec = TensorSpec(array.dtype, Layout.row_major(array.shape), plan.result.device)
         note(Step(name, TensorSpec(spec.dtype, spec.layout, CPU), spec, _ON_HOST))
-        result = new_tensor(spec)
+        result = new_tensors(spec)()
         driver().to_device(result._memory.address, array.reshape(-1).view(np.uint8))
         return array_of(result)
 

@@ -18,18 +18,19 @@ from tensorlayout.cuda.engine import faults
 from tensorlayout.cuda.engine.driver import Buffer, Kernel, driver
 from tensorlayout.cuda.engine.kernel_shapes import kernel, parameters
 from tensorlayout.cuda.engine.launch import NOTHING, WIDEST, Bound, Launch, Launches, bind, writer
-from tensorlayout.cuda.engine.memory import new_tensor, per_alignment
-from tensorlayout.cuda.engine.structs import constant, pack_walk
-from tensorlayout.cuda.gather import plan_read
-from tensorlayout.cuda.gather.index_loop import (
+from tensorlayout.cuda.engine.memory import new_tensors, per_alignment
+from tensorlayout.cuda.engine.scalars import octets, pattern
+from tensorlayout.cuda.engine.structs import constant, pack_axes
+from tensorlayout.cuda.gather import (
     Positions,
     fitted,
     launch_of,
     loop_over,
     packed_steps,
     placed,
+    plan_read,
 )
-from tensorlayout.cuda.scatter import bits, in_dtype, plan_write, values_in, with_bits
+from tensorlayout.cuda.scatter import in_dtype, plan_write, values_in, with_bits
 from tensorlayout.layout import Layout
 from tensorlayout.layout.loop import Axis, index_type, merged
 from tensorlayout.plan.base import Run, Write
@@ -68,7 +69,7 @@ def prepare_select(plan: SelectPlan) -> Run:
     def select(x: Tensor, mask: Tensor) -> Tensor:
         with driver().using(number):
             count, counts = selection.counted(mask)
-            result = new_tensor(selected_spec(seen, index_map, count))
+            result = new_tensors(selected_spec(seen, index_map, count))()
             if not result.size:
                 return result
             to, source = result._memory.address, x._memory.address
@@ -91,7 +92,7 @@ def write_masked(plan: MaskedPlan) -> Write:
     if not isinstance(plan.value, TensorSpec):
         name, dtype = plan.name, plan.result.dtype
         one = _same(plan) if plan.spread is not None else _counted(plan)
-        return lambda out, value, mask: one(out, mask, bits(name, value, dtype))
+        return lambda out, value, mask: one(out, mask, pattern(octets(name, value, dtype)))
     spec, convert = in_dtype(plan.value, plan.result.dtype)
     plan = replace(plan, value=spec)
     write = _same(plan) if plan.spread is not None and _stands_still(plan) else _counted(plan)
@@ -196,7 +197,8 @@ def prepare_nonzero(plan: NonzeroPlan) -> Callable[..., tuple[Tensor, ...]]:
         with driver().using(number):
             count, counts = counter(mask)
             result = TensorSpec(dtypes.int64, Layout.row_major((count,)), spec.device)
-            made = [new_tensor(result) for _ in range(rank)]
+            new = new_tensors(result)
+            made = [new() for _ in range(rank)]
             for each, write in zip(made, writers if count else (), strict=bool(count)):
                 write((each._memory.address, mask._memory.address, counts.pointer, 0))
         return tuple(made)
@@ -287,8 +289,7 @@ def _launcher(
         chosen: Kernel = kernel(FILE, name, RANK=len(axes), INDEX=index, **shape)
         packed = layout.is_row_major and alignments[0] >= WIDEST
         made = parameters(chosen)(base=base, packed=packed, count=layout.size)
-        strides = list(zip(*[axis.strides for axis in axes], strict=True))
-        pack_walk(made.walk, [axis.size for axis in axes], strides)
+        pack_axes(made.walk, axes, 1)
         firsts = (0, layout.offset, 0, first)
         chunks = -(-layout.size // CHUNK)
         launch = Launch(chosen, chunks, bytes(made), firsts, (0, MASK, COUNTS, 3))

@@ -89,7 +89,9 @@ def _launch(loop: Loop, mode: str, head: int, packs: int) -> Launch:
     axes, rank = loop.axes, len(loop.axes)
     befores = [axis.window.first for axis in axes]
     insides = [axis.window.counts[READ] for axis in axes]
-    periods = [_period(inside, mode) for inside in insides]
+    # After how many elements what is around comes again.
+    times, more = {"reflection": (2, -2), "symmetric": (2, 0)}.get(mode, (1, 0))
+    periods = [max(times * inside + more, 1) for inside in insides]
     lifts = [-(-before // m) * m for before, m in zip(befores, periods, strict=True)]
     furthest = [sum([(axis.size - 1) * axis.strides[WRITE] for axis in axes])]
     furthest += [sum([n * abs(axis.strides[READ]) for n, axis in zip(insides, axes, strict=True)])]
@@ -110,13 +112,6 @@ def _launch(loop: Loop, mode: str, head: int, packs: int) -> Launch:
     for d, period in enumerate(periods):
         border.period[d] = divisor(index, period)
     return Launch(chosen, blocks_of_walk(count, rank, RANKS), bytes(made), loop.firsts)
-
-
-def _period(inside: int, mode: str) -> int:
-    """After how many elements what is around comes again."""
-    if mode == "reflection":
-        return max(2 * inside - 2, 1)
-    return max(2 * inside if mode == "symmetric" else inside, 1)
 
 
 # ---- Windows

@@ -12,14 +12,7 @@ from typing import Any
 
 from tensorlayout.cuda.engine.driver import Kernel
 from tensorlayout.cuda.engine.kernel_shapes import c_type, kernel, parameters
-from tensorlayout.cuda.engine.launch import (
-    BLOCK,
-    NOTHING,
-    THREADS,
-    WIDEST,
-    Launch,
-    blocks_of_walk,
-)
+from tensorlayout.cuda.engine.launch import BLOCK, NOTHING, THREADS, WIDEST, Launch, blocks_of_walk
 from tensorlayout.cuda.engine.structs import constant, pack_axes
 from tensorlayout.layout import Layout, PaddingValue
 from tensorlayout.layout.loop import Axis, furthest, index_type, merged
@@ -76,13 +69,7 @@ def plan_quantize(plan: QuantizePlan, alignments: tuple[int, ...]) -> Launch | N
     least = _whole(data.layout)
     longest = max(WIDEST // source.dtype.itemsize, 2 * least)
     pack = _pack(aligned, dim, least, longest) if rows else 1
-    digits = _digits(plan.scales.layout, source.layout)
-    placed = (
-        data.layout.strides,
-        source.layout.strides,
-        _numbers(plan.scales.layout, source.layout),
-    )
-    axes = _axes(placed, source.layout, dim, form.block, pack if rows else form.block)
+    axes = _axes(plan, (data, source), source.layout, pack if rows else form.block)
     steps = tuple(each.layout.strides[dim] if size > 1 else 0 for each in (data, source))
     rank, count = _rank(axes), prod([axis.size for axis in axes])
     reach = furthest(axes) + form.block * max(map(abs, steps))
@@ -99,13 +86,11 @@ def plan_quantize(plan: QuantizePlan, alignments: tuple[int, ...]) -> Launch | N
         data_step=steps[0],
         step=steps[1],
         largest_element=form.largest,
-        has_whole=int(plan.whole is not None),
     )
     made.powers.emax, made.powers.carries_from = form.emax, form.carries_from(plan.scaling)
     pack_axes(made.walk, axes, rank)
-    pack_axes(made.tiles, digits, _DIGITS)
     blocks = blocks_of_walk(count, rank, _RANKS) if rows else -(-count // THREADS)
-    return _launch(chosen, blocks, made, (data, plan.scales, source), plan.whole)
+    return _launch(plan, (data, plan.scales, source), source.layout, chosen, blocks, made)
 
 
 def plan_dequantize(plan: DequantizePlan, alignments: tuple[int, ...]) -> Launch | None:
@@ -117,34 +102,32 @@ def plan_dequantize(plan: DequantizePlan, alignments: tuple[int, ...]) -> Launch
     aligned = ((result, alignments[0]), (data, alignments[1]))
     longest = WIDEST // result.dtype.itemsize
     pack = _pack(aligned, dim, 1, longest) if rows else 1
-    digits = _digits(plan.scales.layout, result.layout)
-    placed = (
-        result.layout.strides,
-        data.layout.strides,
-        _numbers(plan.scales.layout, result.layout),
-    )
-    axes = _axes(placed, result.layout, dim, form.block, pack)
+    axes = _axes(plan, (result, data), result.layout, pack)
     rank, count = _rank(axes), prod([axis.size for axis in axes])
     size, first = data.layout.shape[dim], data.layout.offset % _whole(data.layout)
     ends = (furthest(axes) + first, size + form.block, plan.scales.layout.required_size)
     index = index_type(count + BLOCK, max(ends))
     types = (("RESULT", c_type(result.dtype)), *_types(data, plan.scales, longest))
     chosen = kernel(FILE, "dequantize", types, RANK=rank, INDEX=index, PACK=pack)
-    made = parameters(chosen)(
-        count=count, size=size, first=first, has_whole=int(plan.whole is not None)
-    )
+    made = parameters(chosen)(count=count, size=size, first=first)
     pack_axes(made.walk, axes, rank)
-    pack_axes(made.tiles, digits, _DIGITS)
     blocks = blocks_of_walk(count, rank, _RANKS)
-    return _launch(chosen, blocks, made, (result, data, plan.scales), plan.whole)
+    return _launch(plan, (result, data, plan.scales), result.layout, chosen, blocks, made)
 
 
 def _launch(
-    chosen: Kernel, blocks: int, made: Any, specs: Sequence[TensorSpec], whole: TensorSpec | None
+    plan: QuantizePlan | DequantizePlan,
+    specs: Sequence[TensorSpec],
+    order: Layout,
+    chosen: Kernel,
+    blocks: int,
+    made: Any,
 ) -> Launch:
+    pack_axes(made.tiles, _digits(plan.scales.layout, order), _DIGITS)
+    made.has_whole = plan.whole is not None
     wholes = [spec.layout.offset // _whole(spec.layout) * _whole(spec.layout) for spec in specs]
     firsts = [slot * _bits(spec) // 8 for slot, spec in zip(wholes, specs, strict=True)]
-    memories = (0, 1, 2, NOTHING if whole is None else 3)
+    memories = (0, 1, 2, NOTHING if plan.whole is None else 3)
     return Launch(chosen, blocks, bytes(made), (*firsts, 0), memories)
 
 
@@ -202,25 +185,26 @@ def _fastest(layout: Layout) -> int | None:
 
 
 def _axes(
-    placed: Sequence[Sequence[int]], order: Layout, dim: int, block: int, step: int
+    plan: QuantizePlan | DequantizePlan, specs: Sequence[TensorSpec], order: Layout, step: int
 ) -> list[Axis]:
     """What is walked, in the order of a layout: blocks, and in each of them every `step`-th place.
 
-    Strides in two memories of elements, in that of scales, and in the numbers of places along
-    `dim`. These are 0 where all blocks are whole: none has to ask then, and axes merge.
+    Strides in two memories of elements, `specs`, in that of scales, and in the numbers of places
+    along the dimension of blocks. These are 0 where all blocks are whole: none has to ask then, and
+    axes merge.
     """
-    found = []
-    size = order.shape[dim]
+    found, block, size = [], plan.format.block, order.shape[plan.dim]
+    scales = _numbers(plan.scales.layout, order)
     counted = size % block != 0
     for d in reversed(order.minor_to_major):
-        *elements, scale = (strides[d] for strides in placed)
-        if d != dim:
-            found.append(Axis(order.shape[d], (*elements, scale, 0)))
+        elements = [spec.layout.strides[d] for spec in specs]
+        if d != plan.dim:
+            found.append(Axis(order.shape[d], (*elements, scales[d], 0)))
             continue
-        strides = tuple(block * s for s in elements)
-        found.append(Axis(-(-size // block), (*strides, scale, block * counted)))
-        strides = tuple(step * s for s in elements)
-        found.append(Axis(block // step, (*strides, 0, step * counted)))
+        blocks = tuple(block * s for s in elements)
+        found.append(Axis(-(-size // block), (*blocks, scales[d], block * counted)))
+        places = tuple(step * s for s in elements)
+        found.append(Axis(block // step, (*places, 0, step * counted)))
     return merged(found) or [Axis(1, (0, 0, 0, 0))]
 
 

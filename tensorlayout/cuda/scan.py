@@ -9,11 +9,9 @@ from typing import Any
 
 from tensorlayout import dtypes
 from tensorlayout.cuda.engine.kernel_shapes import c_type, kernel, parameters
-from tensorlayout.cuda.engine.launch import THREADS, Launch, Launches, writer
+from tensorlayout.cuda.engine.launch import THREADS, Launch, Launches
 from tensorlayout.cuda.engine.structs import divisor32, pack_axes
-from tensorlayout.dtypes import DType
 from tensorlayout.layout.loop import Axis, index_type, merged
-from tensorlayout.plan.base import Write
 from tensorlayout.plan.scan import ScanPlan
 
 FILE = "scan.cu"
@@ -43,12 +41,6 @@ _LONG_LINE = 4  # of `scan_lines`, whose tiles are larger
 
 # Room for what an index may go beyond the last element.
 _BEYOND = 2**16
-
-
-def write_scan(plan: ScanPlan) -> Write:
-    """One launch, or two for few and long lines."""
-    planned = plan_scan(plan)
-    return writer(plan.result.device.number, lambda _: planned)
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,10 +94,11 @@ class _Work:
     chunks: int
 
 
-def plan_scan(plan: ScanPlan) -> Launches | None:
+def plan_scan(plan: ScanPlan, alignments: tuple[int, ...] = ()) -> Launches | None:
     """How to write the running sums or products; None where there is nothing to write.
 
-    Elements are visited in the order of the source. ValueError for a tiled source. The kernels:
+    One way for all `alignments`. Elements are visited in the order of the source. ValueError for a
+    tiled source. The kernels:
 
     1. ``scan_columns``: at least 32 lines side by side in that order.
     2. ``scan_lines``: none are, and a line's elements follow each other in both memories; lines
@@ -121,8 +114,12 @@ def plan_scan(plan: ScanPlan) -> Launches | None:
     lines, functor = _lines(plan), _FUNCTORS[plan.operation.function]
     scaled = functor == "multiply" and dtypes.in_category(result.dtype, "floating-point")
     types = (("SOURCE", c_type(source.dtype)), ("RESULT", c_type(result.dtype)))
-    octets = _total_bytes(result.dtype) + 8 * scaled
-    slots = _slots(source.dtype, result.dtype)
+    whole, itemsize = result.dtype.kind in "iu", result.dtype.itemsize
+    # Bytes of a sum on its way to the result.
+    octets = max(itemsize, 4) if whole else 16 if result.dtype.kind == "c" else 8
+    octets += 8 * scaled
+    wider = max(source.dtype.itemsize, itemsize)
+    slots = min(_MOST_PER_THREAD, _THREAD_BYTES // wider) * THREADS  # of a tile of `scan_lines`
     if lines.side_by_side >= _SIDE_BY_SIDE:
         case, work = "columns", _column_scan(lines)
     elif _in_one_piece(lines, slots):
@@ -169,12 +166,6 @@ def _lines(plan: ScanPlan) -> _Lines:
 
 
 # ---- Lines in one piece
-
-
-def _slots(source: DType, result: DType) -> int:
-    """Elements of a tile of `scan_lines`."""
-    wider = max(source.itemsize, result.itemsize)
-    return min(_MOST_PER_THREAD, _THREAD_BYTES // wider) * THREADS
 
 
 def _in_one_piece(lines: _Lines, slots: int) -> bool:
@@ -307,8 +298,3 @@ def _column_scan(lines: _Lines) -> _Work:
         "initial": lines.initial,
     }
     return _Work(told, merged((*lines.outer, *lines.inner)), groups, chunks)
-
-
-def _total_bytes(dtype: DType) -> int:
-    """How many bytes a sum takes on its way to a result of this dtype."""
-    return max(dtype.itemsize, 4) if dtype.kind in "iu" else 16 if dtype.kind == "c" else 8

@@ -13,9 +13,10 @@ from tensors import placed, same, slots, tensor_in
 from test_cuda_matmul import counted
 
 import tensorlayout as tl
+from tensorlayout.cuda import gather
 from tensorlayout.cuda.engine import faults, memory
 from tensorlayout.cuda.engine.simulator import checking
-from tensorlayout.cuda.gather import index_loop, plan_gather
+from tensorlayout.cuda.gather import plan_gather
 from tensorlayout.functions import dispatch
 from tensorlayout.plan.gather import Gather
 from tensorlayout.tensor import TensorSpec
@@ -53,7 +54,7 @@ def test_more_positions_and_dimensions_than_a_kernel_is_made_for(gpu):
 
 
 def test_indices_of_64_bits(monkeypatch):
-    monkeypatch.setattr(index_loop, "index_type", lambda count, furthest: "int64_t")
+    monkeypatch.setattr(gather, "index_type", lambda count, furthest: "int64_t")
     values = np.arange(60, dtype=np.float32).reshape(3, 4, 5)
     i = np.asarray([2, 0, -3, 1])
     with checking("bounds", "races"):

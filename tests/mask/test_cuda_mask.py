@@ -12,9 +12,9 @@ from tensors import same
 from test_cuda_matmul import counted
 
 import tensorlayout as tl
+from tensorlayout.cuda import gather
 from tensorlayout.cuda import mask as masks
 from tensorlayout.cuda.engine.simulator import checking
-from tensorlayout.cuda.gather import index_loop
 
 
 @pytest.fixture(scope="module", autouse=True)
@@ -63,7 +63,7 @@ def test_more_chunks_than_one_step_of_the_sums():
 
 @needs_compiler
 def test_indices_of_64_bits(monkeypatch):
-    for module in (index_loop, masks):
+    for module in (gather, masks):
         monkeypatch.setattr(module, "index_type", lambda count, furthest: "int64_t")
     values, mask = np.arange(60, dtype=np.float32).reshape(3, 4, 5), mask_of((3, 4))
     for x in (on_cuda(values), tl.to_layout(on_cuda(values), (1, 2, 0))):

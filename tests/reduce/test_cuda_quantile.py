@@ -9,9 +9,9 @@ from test_cuda_matmul import copied, counted
 
 import tensorlayout as tl
 from benchmarks import resources
+from tensorlayout.cuda import reduce
 from tensorlayout.cuda.engine.kernel_shapes import c_type, kernels_in
 from tensorlayout.cuda.engine.simulator import checking
-from tensorlayout.cuda.reduce import quantile
 from tensorlayout.devices import Device
 from tensorlayout.tensor import TensorSpec
 
@@ -86,7 +86,7 @@ def test_more_fractions_than_a_launch_takes(driver):
 
 @needs_compiler
 def test_indices_of_64_bits(driver, monkeypatch):
-    monkeypatch.setattr(quantile, "index_type", lambda count, furthest: "int64_t")
+    monkeypatch.setattr(reduce, "index_type", lambda count, furthest: "int64_t")
     y = tl.asarray(numbers((300, 7)), device="cuda")
     with checking("bounds", "count") as record:
         found = tl.nanmedian(y, axis=1)
@@ -120,7 +120,7 @@ def test_cost(driver):
 def test_huge_lines_and_many_fractions():
     def planned(dtype, shape, *given):
         lines = TensorSpec(dtype, tl.Layout.row_major(shape), Device("cuda", 0))
-        return quantile.plan_quantiles(lines, *given).launches
+        return reduce.plan_quantiles(lines, *given).launches
 
     (one,) = planned(tl.float32, (2, 2**31), tl.float32, (0.5,), "linear", False)
     assert dict(one.kernel.shape)["INDEX"] == "int64_t"

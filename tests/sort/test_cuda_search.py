@@ -12,9 +12,8 @@ from tensors import same
 from test_cuda_matmul import counted
 
 import tensorlayout as tl
-from tensorlayout.cuda import sort
 from tensorlayout.cuda.engine.simulator import checking
-from tensorlayout.cuda.sort import plan_search
+from tensorlayout.cuda.sort import plan_search, planning
 from tensorlayout.devices import Device
 from tensorlayout.tensor import TensorSpec
 
@@ -42,7 +41,7 @@ def test_lines_of_any_length_and_any_step(driver):
 
 @needs_compiler
 def test_indices_of_64_bits_and_many_dimensions(driver, monkeypatch):
-    monkeypatch.setattr(sort, "index_type", lambda count, furthest: "int64_t")
+    monkeypatch.setattr(planning, "index_type", lambda count, furthest: "int64_t")
     values = np.arange(2 * 3 * 2 * 5, dtype=np.float32).reshape(2, 3, 2, 5)[:, ::2, :, ::2]
     line = np.arange(0, 60, 7, dtype=np.float32)
     x, y = tl.asarray(line, device="cuda"), tl.asarray(values, device="cuda")

@@ -11,9 +11,9 @@ from test_cuda_matmul import counted
 
 import tensorlayout as tl
 from tensorlayout import directml, plan
-from tensorlayout.cuda import sort
 from tensorlayout.cuda.engine.simulator import checking
-from tensorlayout.cuda.sort.passes import CAPACITY, TILE
+from tensorlayout.cuda.sort import planning
+from tensorlayout.cuda.sort.planning import CAPACITY, TILE
 from tensorlayout.devices import Device
 from tensorlayout.plan.sort import TopK
 from tensorlayout.tensor import TensorSpec
@@ -100,7 +100,7 @@ def test_many_dimensions_and_indices_of_64_bits(driver, monkeypatch):
         for axis in range(6):
             checked(array, axis, 2, True, makes=(_gaps, _padded, _row_major))
     assert any("leading_tiles_0_int32_t" in kernel.symbol for kernel in record.counts)
-    monkeypatch.setattr(sort, "index_type", lambda count, furthest: "int64_t")
+    monkeypatch.setattr(planning, "index_type", lambda count, furthest: "int64_t")
     plan.run.cache_clear()
     with checking("bounds", "initialized", "count") as record:
         checked(some((20, 50), "uint8"), 1, 3, False)
@@ -171,7 +171,7 @@ def test_tensors_of_any_size():
             TensorSpec(dtype, each, device)
             for dtype, each in ((tl.float32, layout), (tl.float32, to), (tl.uint32, to))
         )
-        launch = sort.plan_top_k(TopK("TOP_K").plan(values, positions, source, axis, True))
+        launch = planning.plan_top_k(TopK("TOP_K").plan(values, positions, source, axis, True))
         assert launch.grid < 2**31
         wide = "int64_t" if shape[axis] > 1 else "int32_t"
         assert dict(launch.kernel.shape)["INDEX"] == wide

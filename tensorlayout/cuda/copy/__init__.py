@@ -107,13 +107,12 @@ def write_assign(plan: AssignPlan) -> Write:
 def write_transfer(plan: TransferPlan) -> Write:
     """The bytes of a tensor of another device, copied there or by way of the host."""
     device = plan.source.device
-    if device.kind == plan.result.device.kind:
-        return _copy_across
-    read = backend(device).read
-    return lambda out, x: write(out, read(x))
+    if device.kind != plan.result.device.kind:
+        read = backend(device).read
+        return lambda out, x: write(out, read(x))
 
+    def copy_across(out: Tensor, x: Tensor) -> None:
+        copy_bytes(out, x)
+        faults.check()  # what leaves a device may have been read at positions outside
 
-def _copy_across(out: Tensor, x: Tensor) -> None:
-    """What leaves a device may have been read at positions outside."""
-    copy_bytes(out, x)
-    faults.check()
+    return copy_across

@@ -8,11 +8,8 @@ from __future__ import annotations
 
 from dataclasses import replace
 from math import gcd
-from typing import Any
 
 from tensorlayout.cuda.elementwise import reads_well
-from tensorlayout.cuda.engine.driver import Kernel
-from tensorlayout.cuda.engine.kernel_shapes import kernel, parameters
 from tensorlayout.cuda.engine.launch import (
     SECTOR,
     WIDEST,
@@ -21,19 +18,21 @@ from tensorlayout.cuda.engine.launch import (
     blocks_for,
     check_aligned,
 )
-from tensorlayout.cuda.engine.padding import Beside, bits_of, padding_struct
 from tensorlayout.cuda.engine.sectors import in_order_cost, narrowness
 from tensorlayout.cuda.engine.shared_tiles import READ, TUNING, WRITE, TileTuning
 from tensorlayout.cuda.engine.shared_tiles.choice import tile_of_copy
 from tensorlayout.cuda.engine.shared_tiles.structs import access_struct, tiles_struct
 from tensorlayout.cuda.engine.shared_tiles.tile import SharedTile
-from tensorlayout.cuda.engine.structs import (
-    fits_a_walk,
-    pack_walk,
-    set_bounds,
-    walk_struct,
+from tensorlayout.cuda.engine.structs import fits_a_walk, pack_walk, set_bounds, walk_struct
+from tensorlayout.cuda.fill import (
+    Beside,
+    bits_of,
+    filled_with,
+    padded_kernel,
+    padding_beside,
+    plan_fill,
+    plan_padding,
 )
-from tensorlayout.cuda.fill import filled_with, padding_beside, plan_fill, plan_padding
 from tensorlayout.layout import Layout
 from tensorlayout.layout.digits import TiledLoop, is_tiled, tiled_loop, without_tails, written_sizes
 from tensorlayout.tensor import TensorSpec
@@ -78,10 +77,20 @@ def plan_copy(
     else:
         loop = TiledLoop.over(*given)
     beside, apart = padding_beside(destination, itemsize, alignments[0], padding, loop)
-    if loop is None or (loop.bounds and not fits_a_walk(loop)):
-        return _in_pieces(destination, source, itemsize, alignments, padding, tuning)
-    case, launch = _cheapest(loop, itemsize, beside, tuning)
-    return Launches((*apart, launch), case)
+    if loop is not None and (not loop.bounds or fits_a_walk(loop)):
+        case, launch = _cheapest(loop, itemsize, beside, tuning)
+        return Launches((*apart, launch), case)
+    launches: list[Launch] = []
+    if padding is not None:  # all of a padded block first, and then pieces without tails
+        block = plan_fill(Layout((destination.required_size,)), itemsize, alignments[0])
+        launches += filled_with(block, padding).launches
+    for pieces in without_tails((destination, source)):
+        shifts = [piece.lowest * itemsize for piece in pieces]
+        to, from_ = [gcd(a, shift, SECTOR) for a, shift in zip(alignments, shifts, strict=True)]
+        there, here = (piece.at_origin for piece in pieces)
+        part = plan_copy(there, here, itemsize, (to, from_), None, tuning)
+        launches += [each.placed((0, 1), *shifts) for each in part.launches]
+    return Launches(tuple(launches), "pieces")
 
 
 def between(source: TensorSpec, result: TensorSpec, padding: bytes | None) -> TensorSpec | None:
@@ -112,28 +121,6 @@ def between(source: TensorSpec, result: TensorSpec, padding: bytes | None) -> Te
     return TensorSpec(result.dtype, source.layout.form, result.device)
 
 
-def _in_pieces(
-    destination: Layout,
-    source: Layout,
-    itemsize: int,
-    alignments: tuple[int, int],
-    padding: bytes | None,
-    tuning: TileTuning,
-) -> Launches:
-    """A launch for each piece without tails, behind one that writes all of a padded block."""
-    launches: list[Launch] = []
-    if padding is not None:
-        block = plan_fill(Layout((destination.required_size,)), itemsize, alignments[0])
-        launches += filled_with(block, padding).launches
-    for pieces in without_tails((destination, source)):
-        shifts = [piece.lowest * itemsize for piece in pieces]
-        to, from_ = [gcd(a, shift, SECTOR) for a, shift in zip(alignments, shifts, strict=True)]
-        there, here = (piece.at_origin for piece in pieces)
-        part = plan_copy(there, here, itemsize, (to, from_), None, tuning)
-        launches += [each.placed((0, 1), *shifts) for each in part.launches]
-    return Launches(tuple(launches), "pieces")
-
-
 def _cheapest(
     loop: TiledLoop, itemsize: int, beside: Beside, tuning: TileTuning
 ) -> tuple[str, Launch]:
@@ -145,7 +132,11 @@ def _cheapest(
         loop, pack, way = loop.fitted(WIDEST), 1, tuning.through_tile
     one_run = not loop.bounds and len(loop.axes) == 1 and loop.contiguous
     repeated = None if loop.bounds else _repeated(loop)
-    cost = _flat_cost(loop) if one_run else _in_order_cost(loop, pack)
+    if one_run:
+        cost = _flat_cost(loop)
+    else:
+        memories = [in_order_cost(loop, m, pack, written=m == WRITE) for m in (WRITE, READ)]
+        cost = 2 * narrowness(loop.width * pack) + sum(memories)
     # Nothing is to be won by tiles where both sides are as good as contiguous.
     large = loop.count * loop.width >= tuning.small_bytes
     if repeated is None and large and cost > 2 + tuning.through_tile:
@@ -182,29 +173,14 @@ def _flat_cost(loop: TiledLoop) -> float:
     return 2 * narrowness(width) + sum((warp + inside) / warp for inside in starts_inside)
 
 
-def _in_order_cost(loop: TiledLoop, pack: int) -> float:
-    """Sectors per element of a walk in the destination's order, from a few warps of it."""
-    costs = [in_order_cost(loop, m, pack, written=m == WRITE) for m in (WRITE, READ)]
-    return 2 * narrowness(loop.width * pack) + sum(costs)
-
-
 # ---- Launches
-
-
-def _ready(
-    loop: TiledLoop, blocks: int, beside: Beside, file: str, name: str, **shape: Any
-) -> tuple[Kernel, Any, int]:
-    """A kernel, its struct with the padding, and how many blocks write that and the elements."""
-    padded, more = padding_struct(beside, blocks, loop.alignments[WRITE])
-    chosen = kernel(file, name, (), "", **shape)
-    return chosen, parameters(chosen)(padding=padded), blocks + more
 
 
 def _flat(loop: TiledLoop, beside: Beside) -> Launch:
     nbytes = loop.count * loop.width
     width = min(WIDEST, *loop.alignments)
     blocks = max(1, blocks_for(nbytes // width))
-    chosen, made, blocks = _ready(loop, blocks, beside, FILE, "copy_flat", WIDTH=width)
+    chosen, made, blocks = padded_kernel(loop, blocks, beside, FILE, "copy_flat", WIDTH=width)
     made.packs, made.tail = divmod(nbytes, width)
     return Launch(chosen, blocks, bytes(made), loop.firsts)
 
@@ -213,7 +189,7 @@ def _strided(loop: TiledLoop, beside: Beside) -> Launch:
     shape = {"RANK": len(loop.axes), "INDEX": loop.index, "ELEMENT": loop.widths[READ]}
     shape["WIDTH"] = loop.width
     blocks = blocks_for(loop.count)
-    chosen, made, blocks = _ready(loop, blocks, beside, FILE, "copy_strided", **shape)
+    chosen, made, blocks = padded_kernel(loop, blocks, beside, FILE, "copy_strided", **shape)
     made.count = loop.count
     pack_walk(made.walk, loop.sizes, loop.strides)
     return Launch(chosen, blocks, bytes(made), loop.firsts)
@@ -222,7 +198,9 @@ def _strided(loop: TiledLoop, beside: Beside) -> Launch:
 def _bounded(loop: TiledLoop, pack: int, beside: Beside) -> Launch:
     count, shape = loop.count // pack, {"INDEX": loop.index, "WIDTH": loop.width * pack}
     blocks = blocks_for(count)
-    chosen, made, blocks = _ready(loop, blocks, beside, BOUNDED_FILE, "copy_bounded", **shape)
+    chosen, made, blocks = padded_kernel(
+        loop, blocks, beside, BOUNDED_FILE, "copy_bounded", **shape
+    )
     made.count, made.bits[:] = count, bits_of(beside[1])
     made.walk = walk_struct(loop, (WRITE, READ), pack)
     return Launch(chosen, blocks, bytes(made), loop.firsts)
@@ -236,7 +214,7 @@ def _tiles(loop: TiledLoop, box: SharedTile, beside: Beside) -> Launch:
         file, name = BOUNDED_FILE, "copy_bounded_boxes"
     else:
         shape["TILE"] = box.problem.tile_width(READ)
-    chosen, made, blocks = _ready(loop, box.blocks, beside, file, name, **shape)
+    chosen, made, blocks = padded_kernel(loop, box.blocks, beside, file, name, **shape)
     if loop.bounds:
         made.bits[:] = bits_of(beside[1])
         set_bounds(made.bounds, loop.bounds)

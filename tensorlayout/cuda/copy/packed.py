@@ -6,7 +6,7 @@ slot, written there, and packed again. So is what a walk cannot hold, and conver
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from math import gcd
 from typing import Any
 
@@ -21,12 +21,11 @@ from tensorlayout.cuda.engine.launch import (
     blocks_for,
     writer,
 )
-from tensorlayout.cuda.engine.padding import padding_struct
 from tensorlayout.cuda.engine.scalars import pattern
 from tensorlayout.cuda.engine.sectors import in_order_cost
 from tensorlayout.cuda.engine.shared_tiles import READ, TUNING, WRITE
 from tensorlayout.cuda.engine.structs import MOST_DIGITS, divisor, fits_a_walk, walk_struct
-from tensorlayout.cuda.fill import padding_beside, plan_fill, plan_padding
+from tensorlayout.cuda.fill import padded_kernel, padding_beside, plan_fill, plan_padding
 from tensorlayout.layout import Layout
 from tensorlayout.layout.digits import TiledLoop, tiled_loop, written_sizes
 from tensorlayout.plan.base import Write
@@ -69,22 +68,31 @@ def plan_packed(
         return Launches((), "empty")
     if not there.size and there.slot_bits is None:
         return plan_padding(there, 1, alignments[0], padding)
+    alike, found = source.dtype == result.dtype, None
     if there.slot_bits is None:
-        return _unpacking(source, result, alignments, padding, between)
+        if alike:
+            found = plan_unpack(there, here, alignments, padding)
+        if found is not None:
+            return found
+        octets, slots = _one_run_of(here)
+        first = plan_unpack(octets, slots, (SECTOR, alignments[1]), None)
+        assert first is not None, "one run"
+        second = between(_unpacked(source), result, (alignments[0], SECTOR), padding)
+        return in_two(first, second, here.required_size)
     if not (there.covers_block and (whole or not there.is_padded)):
-        return _in_its_bytes(source, result, alignments, between)
-    found = None
-    if source.dtype == result.dtype:
+        middle = between(source, _unpacked(result), (SECTOR, alignments[1]), None)
+        memories = (2, 1, *range(3, 3 + len(middle.scratch)))
+        return _in_its_bytes(there, alignments[0], middle, memories)
+    if alike:
         found = plan_pack(there, here, alignments, padding, whole)
     if found is not None:
         return found
     plain = _unpacked(result)
     first = between(source, plain, (SECTOR, alignments[1]), padding)
-    count = Layout((there.required_size,))
-    slots = count.with_slot_bits(there.slot_bits)
-    second = plan_pack(slots, count, (alignments[0], SECTOR), None, whole)
-    assert second is not None, "one run"
-    return in_two(first, second, there.required_size)
+    octets, slots = _one_run_of(there)
+    last = plan_pack(slots, octets, (alignments[0], SECTOR), None, whole)
+    assert last is not None, "one run"
+    return in_two(first, last, there.required_size)
 
 
 def in_two(first: Launches, second: Launches, nbytes: int) -> Launches:
@@ -111,7 +119,7 @@ def plan_pack(
     bits, count = destination.slot_bits, destination.required_size
     assert bits is not None
     kept = 0 if whole or count * bits % 8 == 0 else 256 - (1 << count * bits % 8)
-    if _is_one_run(destination, source, RUN, alignments[0], alignments[1]):
+    if _is_one_run(destination, source, *alignments):
         return _flat("packed flat", kernel(FILE, "pack_flat", PACKED=bits), count, kept)
     loop = tiled_loop((destination, source), (1, 1), alignments, destination.padded_shape)
     if loop is None or not fits_a_walk(loop) or not _goes_slot_by_slot(loop, count):
@@ -201,52 +209,27 @@ def _walking(
     return Launch(chosen, blocks, bytes(made), (to, 0))
 
 
-def _unpacking(
-    source: TensorSpec,
-    result: TensorSpec,
-    alignments: tuple[int, int],
-    padding: bytes | None,
-    between: Move,
-) -> Launches:
-    """Into a layout of whole bytes."""
-    here, there = source.layout, result.layout
-    found = None
-    if source.dtype == result.dtype:
-        found = plan_unpack(there, here, alignments, padding)
-    if found is not None:
-        return found
-    count = Layout((here.required_size,))
-    slots = count.with_slot_bits(here.slot_bits)
-    first = plan_unpack(count, slots, (SECTOR, alignments[1]), None)
-    assert first is not None, "one run"
-    second = between(_unpacked(source), result, (alignments[0], SECTOR), padding)
-    return in_two(first, second, here.required_size)
-
-
 def plan_unpack(
     destination: Layout, source: Layout, alignments: tuple[int, int], padding: bytes | None
 ) -> Launches | None:
     """One launch into a layout of whole bytes, and what padding needs beside; None for no walk."""
     bits, count = source.slot_bits, destination.required_size
     assert bits is not None
-    if _is_one_run(source, destination, RUN, alignments[1], alignments[0]):
+    if _is_one_run(source, destination, *reversed(alignments)):
         return _flat("unpacked flat", kernel(FILE, "unpack_flat", UNPACKED=bits), count, 0)
     sizes = written_sizes(destination, padding)
     loop = tiled_loop((destination, source), (1, 1), alignments, sizes)
     if loop is None or not fits_a_walk(loop):
         return None
-    found = _unpacking_runs(loop, source, count)
-    if found is not None:
-        return found
+    if (runs := _unpacking_runs(loop, source, count)) is not None:
+        return runs
     if _is_better_apart(loop):
         return None
     beside, apart = padding_beside(destination, 1, alignments[0], padding, loop)
-    blocks = max(1, blocks_for(loop.count))
-    padded, more = padding_struct(beside, blocks, alignments[0])
-    chosen = kernel(FILE, "unpack_elements", INDEX=loop.index)
-    made = parameters(chosen)(padding=padded, count=loop.count, bits=bits)
-    made.filler = padding[0] if padding else 0
-    launch = _walking(chosen, made, loop, blocks + more, loop.firsts[0])
+    blocks, shape = max(1, blocks_for(loop.count)), {"INDEX": loop.index}
+    chosen, made, blocks = padded_kernel(loop, blocks, beside, FILE, "unpack_elements", **shape)
+    made.count, made.bits, made.filler = loop.count, bits, padding[0] if padding else 0
+    launch = _walking(chosen, made, loop, blocks, loop.firsts[0])
     return Launches((*apart, launch), "unpacked")
 
 
@@ -322,7 +305,7 @@ def _split(loop: TiledLoop, count: int) -> tuple[int, list[tuple[int, int, int]]
     return (row, steps) if one_each and slots == count else None
 
 
-def _is_one_run(packed: Layout, other: Layout, wide: int, *alignments: int) -> bool:
+def _is_one_run(packed: Layout, other: Layout, *alignments: int) -> bool:
     """Whether a dense block becomes another of its order, and memory is aligned for wide accesses.
 
     `alignments`: of the packed side, and of the other.
@@ -331,7 +314,7 @@ def _is_one_run(packed: Layout, other: Layout, wide: int, *alignments: int) -> b
     if other.slot_bits is not None or packed.is_padded or other.is_padded:
         return False
     alike = packed.covers_block and packed.with_slot_bits(None).same_placement(other)
-    needed = (_alignment(bits), wide)
+    needed = (_alignment(bits), RUN)
     return alike and all(a % n == 0 for a, n in zip(alignments, needed, strict=True))
 
 
@@ -343,45 +326,38 @@ def _flat(case: str, chosen: Kernel, count: int, kept: int) -> Launches:
 
 
 def _in_its_bytes(
-    source: TensorSpec, result: TensorSpec, alignments: tuple[int, int], between: Move
+    layout: Layout, alignment: int, middle: Launches, memories: Sequence[int]
 ) -> Launches:
-    """Slots unpacked, written among, and packed: what else is in the bytes stays."""
-    there = result.layout
-    lift, back = _to_and_fro(there, alignments[0])
-    middle = between(source, _unpacked(result), (SECTOR, alignments[1]), None)
+    """Slots unpacked to the first of `memories`, `middle` on these, and packed: the rest stays."""
+    octets, slots = _one_run_of(layout)
+    lift = plan_unpack(octets, slots, (SECTOR, alignment), None)
+    back = plan_pack(slots, octets, (alignment, SECTOR), None, whole=False)
+    assert lift is not None
+    assert back is not None
     launches = (
-        lift.placed((2, 0)),
-        *[e.placed((2, 1, *range(3, 3 + len(middle.scratch)))) for e in middle.launches],
-        back.placed((0, 2)),
+        *[e.without_scalars(b"").placed((memories[0], 0)) for e in lift.launches],
+        *[e.placed(memories) for e in middle.launches],
+        *[e.without_scalars(b"").placed((0, memories[0])) for e in back.launches],
     )
-    return Launches(launches, "in its bytes", (there.required_size, *middle.scratch))
+    return Launches(launches, "in its bytes", (layout.required_size, *middle.scratch))
 
 
 def write_number(spec: TensorSpec, octets: Callable[[Any], bytes]) -> Write:
     """The function of a packed tensor and a number, which `octets` makes one element."""
-    plain, layout = _unpacked(spec), spec.layout
+    fill = plan_fill(_unpacked(spec).layout, 1)
 
     def planned(alignments: tuple[int, ...]) -> Launches:
-        if not layout.size:
+        if not spec.layout.size:
             return Launches((), "empty")
-        lift, back = (e.without_scalars(b"") for e in _to_and_fro(layout, alignments[0]))
-        fill = plan_fill(plain.layout, 1)
-        filled = [each.placed((1,)) for each in fill.launches]
-        launches = (lift.placed((1, 0)), *filled, back.placed((0, 1)))
-        return Launches(launches, "in its bytes", (layout.required_size,))
+        return _in_its_bytes(spec.layout, alignments[0], fill, (1,))
 
     return writer(spec.device.number, planned, 1, lambda value: pattern(octets(value)))
 
 
-def _to_and_fro(layout: Layout, alignment: int) -> tuple[Launch, Launch]:
-    """What unpacks all slots of a layout, and what packs them again."""
+def _one_run_of(layout: Layout) -> tuple[Layout, Layout]:
+    """As many slots as a layout has, in one run: of a byte each, and as they are packed."""
     count = Layout((layout.required_size,))
-    slots = count.with_slot_bits(layout.slot_bits)
-    lift = plan_unpack(count, slots, (SECTOR, alignment), None)
-    back = plan_pack(slots, count, (alignment, SECTOR), None, whole=False)
-    assert lift is not None
-    assert back is not None
-    return lift.launches[0], back.launches[0]
+    return count, count.with_slot_bits(layout.slot_bits)
 
 
 def _unpacked(spec: TensorSpec) -> TensorSpec:

@@ -14,18 +14,13 @@ from typing import Any, NamedTuple
 from tensorlayout.cuda.engine.driver import Kernel
 from tensorlayout.cuda.engine.kernel_shapes import kernel, parameters
 from tensorlayout.cuda.engine.launch import THREADS, WIDEST, Launch
-from tensorlayout.cuda.engine.padding import Beside, bits_of, padding_struct
 from tensorlayout.cuda.engine.sectors import in_order_cost, narrowness
 from tensorlayout.cuda.engine.shared_tiles import WRITE, TileProblem, TileTuning
 from tensorlayout.cuda.engine.shared_tiles.choice import choose_tile
 from tensorlayout.cuda.engine.shared_tiles.structs import access_struct, tiles_struct
 from tensorlayout.cuda.engine.shared_tiles.tile import SharedTile
-from tensorlayout.cuda.engine.structs import (
-    constant,
-    divisor,
-    pack_walk,
-    walk_struct,
-)
+from tensorlayout.cuda.engine.structs import constant, divisor, pack_walk, walk_struct
+from tensorlayout.cuda.fill import Beside, bits_of, padding_struct
 from tensorlayout.layout import Layout
 from tensorlayout.layout.digits import TiledLoop
 from tensorlayout.layout.loop import Loop, index_type
@@ -88,12 +83,20 @@ class Operands:
         """What kernels are told of operands and numbers."""
         return {"OPERANDS": self.count, "NUMBERS": self.computed.numbers}
 
-    def chosen(self, name: str, **shape: Any) -> tuple[Kernel, Any]:
-        """A kernel, and the struct that it takes."""
+    def ready(
+        self, name: str, blocks: int, steps: Sequence[int], **shape: Any
+    ) -> tuple[Kernel, Any, int]:
+        """A kernel, its struct with what all of them take, and how many blocks write padding, too.
+
+        `blocks`: those of the elements; `steps`: of operands along a pack.
+        """
         _, kernels, types, functor, _ = self.computed
         types = (*types, ("WIDEST", str(self.widest)))
         found = kernel(f"{kernels}.cu", f"{kernels}_{name}", types, functor, **shape)
-        return found, parameters(found, **self.counts)()
+        made = parameters(found, **self.counts)()
+        made.memories.padding, more = padding_struct(self.beside, blocks, self.alignments[0])
+        made.memories.step[:] = steps
+        return found, made, blocks + more
 
     def blocks(self, threads: int, pack: int) -> int:
         """How many blocks have `threads` in all, each with several turns where packs are small."""
@@ -103,20 +106,13 @@ class Operands:
         """One of kernels/include/elementwise.cuh, for so many operands."""
         return constant("include/elementwise.cuh", name, **self.counts)
 
-    def pack_memories(self, made: Any, blocks: int, steps: Sequence[int]) -> int:
-        """Fill in what all kernels take; how many blocks there are with those of padding."""
-        made.padding, more = padding_struct(self.beside, blocks, self.alignments[0])
-        made.step[:] = steps
-        return blocks + more
-
 
 def flat(
     given: Operands, count: int, pack: int, steps: Sequence[int], firsts: tuple[int, ...]
 ) -> Launch:
     """One run."""
     blocks = given.blocks(count // pack + count % pack, pack)
-    found, made = given.chosen("flat", PACK=pack)
-    blocks = given.pack_memories(made.memories, blocks, steps)
+    found, made, blocks = given.ready("flat", blocks, steps, PACK=pack)
     made.count = count
     return Launch(found, blocks, bytes(made), firsts)
 
@@ -132,9 +128,8 @@ def strided(given: Operands, loop: Loop, pack: int) -> Launch:
     index = index_type(count, loop.furthest)
     steps = loop.axes[-1].strides[1:] if pack > 1 else (0,) * given.count
     name = "rows" if pack > 1 else "strided"
-    wide = {"PACK": pack} if pack > 1 else {}
-    found, made = given.chosen(name, RANK=len(sizes), INDEX=index, **wide)
-    blocks = given.pack_memories(made.memories, blocks, steps)
+    shape = {"RANK": len(sizes), "INDEX": index} | ({"PACK": pack} if pack > 1 else {})
+    found, made, blocks = given.ready(name, blocks, steps, **shape)
     made.threads, made.pack_threads, made.packs = count, rows * packs, packs
     made.rest = divisor(index, rest or 1)
     pack_walk(made.walk, sizes, loop.in_packs(pack, ()).strides)
@@ -148,10 +143,9 @@ def masked_tail(given: Operands, loop: TiledLoop) -> Launch:
     packs = [width // widest for width in WIDTHS if width > widest]
     pack = max([pack for pack in packs if pack <= most], default=1)
     threads, moves = loop.count // pack, loop.axes[-1].strides[1:]
-    blocks = given.blocks(threads, pack)
-    found, made = given.chosen("bounded", INDEX=loop.index, BOUNDED=pack)
-    steps = moves if pack > 1 else [0] * len(moves)
-    blocks = given.pack_memories(made.memories, blocks, steps)
+    steps, blocks = moves if pack > 1 else [0] * len(moves), given.blocks(threads, pack)
+    shape = {"INDEX": loop.index, "BOUNDED": pack}
+    found, made, blocks = given.ready("bounded", blocks, steps, **shape)
     made.threads, made.bits[:] = threads, bits_of(given.beside[1])
     made.walk = walk_struct(loop, (), pack)
     return Launch(found, blocks, bytes(made), loop.firsts)
@@ -161,9 +155,6 @@ def masked_tail(given: Operands, loop: TiledLoop) -> Launch:
 
 # Axes of a box, at most.
 _AXES = 3
-
-
-# ---- Which box, if any
 
 
 def box_of(loop: Loop, given: Operands, pack: int, tuning: TileTuning) -> SharedTile | None:
@@ -182,7 +173,11 @@ def box_of(loop: Loop, given: Operands, pack: int, tuning: TileTuning) -> Shared
     staged = tuple([m for m in tensors if m and _is_staged(loop, m, sectors[m], tuning)])
     if not staged:
         return None
-    box = choose_tile(_nest(loop, given, staged))
+    beside = tuple(m for m in tensors if m and m not in staged)
+    pack_in_box = max(1, 4 // given.widest)  # as `tiles_in` of kernels/include/elementwise.cuh
+    followers = tuple(sorted((*staged, *beside)))
+    problem = TileProblem.over(loop, staged, beside, pack_in_box, _AXES, followers)
+    box = choose_tile(problem)
     if box is None or len(loop.axes) > given.constant("MOST_OUTER") + len(box.axes):
         return None
     before = sum([widths[m] * (sectors[m] + narrowness(widths[m] * pack)) for m in tensors])
@@ -207,25 +202,14 @@ def _is_staged(loop: Loop, memory: int, sectors: float, tuning: TileTuning) -> b
     return distinct * width >= tuning.small_bytes and sectors > tuning.staged_from
 
 
-def _nest(loop: Loop, given: Operands, staged: tuple[int, ...]) -> TileProblem:
-    widths = loop.widths
-    beside = tuple(m for m in range(1, len(widths)) if widths[m] and m not in staged)
-    pack = max(1, 4 // given.widest)  # as `tiles_in` of kernels/include/elementwise.cuh
-    followers = tuple(sorted((*staged, *beside)))
-    return TileProblem.over(loop, staged, beside, pack, _AXES, followers)
-
-
-# ---- The launch
-
-
 def tiles(given: Operands, loop: Loop, box: SharedTile) -> Launch:
     """One block for each box."""
     side = box.sides[WRITE]
     packed = side.unit > box.problem.widths[WRITE]
     moves = [box.problem.axes[box.axes[k]].strides[1:] for k in side.order[: side.run]]
     steps = [int(any(strides)) for strides in zip(*moves, strict=True)]
-    found, made = given.chosen("tiles", PACKED=int(packed), ROOM=box.room)
-    blocks = given.pack_memories(made.memories, box.blocks, steps)
+    shape = {"PACKED": int(packed), "ROOM": box.room}
+    found, made, blocks = given.ready("tiles", box.blocks, steps, **shape)
     tiles_struct(box, made.boxes)
     made.write = access_struct(box, WRITE, [0] * len(box.axes), _AXES)
     begins, period = box.places.tiles, box.period(WRITE)

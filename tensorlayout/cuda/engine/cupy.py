@@ -27,7 +27,6 @@ import threading
 import weakref
 from collections.abc import Callable
 from contextlib import AbstractContextManager, suppress
-from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -134,7 +133,8 @@ class CupyLauncher:
 
     def __call__(self, grid: int | tuple[int, int, int], parameters: bytearray) -> None:
         """Launch on the current device and stream. Neither allocates on the device nor waits."""
-        _, address = self._only or self._on_this_device()
+        here = self._only or self._functions.get(self._cuda.runtime.getDevice())
+        _, address = here or self.prepare()
         block = self._block
         block.view[: len(parameters)] = parameters
         pointers = block.pointers
@@ -157,9 +157,6 @@ class CupyLauncher:
         found = function, int(function.ptr)
         self._functions[self._cuda.runtime.getDevice()] = found
         return found
-
-    def _on_this_device(self) -> tuple[Any, int]:
-        return self._functions.get(self._cuda.runtime.getDevice()) or self.prepare()
 
 
 # ---- The driver
@@ -230,12 +227,13 @@ class CupyDriver(Driver):
             event = self.cuda.Event(disable_timing=True)
             event.record(stream.owner)
             return lambda: bool(event.done)
-        return partial(self._is_done, stream)
 
-    def _is_done(self, stream: Stream) -> bool:
-        """Whether a stream has nothing to do; False while it captures."""
-        capturing = stream.number not in _UNCAPTURED and self._captures(stream.number)
-        return not capturing and bool(self.runtime.streamQuery(stream.number) == 0)
+        def is_done() -> bool:
+            capturing = stream.number not in _UNCAPTURED and self._captures(stream.number)
+            # While it captures, nobody can say.
+            return not capturing and bool(self.runtime.streamQuery(stream.number) == 0)
+
+        return is_done
 
     def is_capturing(self, device: int) -> bool:
         number = self.cuda.get_current_stream(device).ptr
@@ -271,7 +269,11 @@ class CupyDriver(Driver):
         buffer = Buffer(memory.ptr, nbytes, device, memory)
         stream = self.cuda.get_current_stream(device)
         if stream.ptr not in _UNCAPTURED and self.runtime.streamIsCapturing(stream.ptr):
-            self._keep(buffer, memory, stream)
+            capture = self.captures.get(stream.ptr)
+            if capture is None:
+                capture = self.captures.setdefault(stream.ptr, _Capture(stream))
+            capture.memory.append(memory)
+            buffer.keep(capture)
         elif self.captures:
             self.captured(device)
         return buffer
@@ -365,14 +367,6 @@ class CupyDriver(Driver):
                 return self.cuda.alloc(nbytes)
         free = self.runtime.memGetInfo()[0] + pool.free_bytes()
         raise no_memory(nbytes, free, device)
-
-    def _keep(self, buffer: Buffer, memory: Any, stream: Any) -> None:
-        """Keep memory as long as all that the capture of `stream` has allocated."""
-        capture = self.captures.get(stream.ptr)
-        if capture is None:
-            capture = self.captures.setdefault(stream.ptr, _Capture(stream))
-        capture.memory.append(memory)
-        buffer.keep(capture)
 
     def _captures(self, number: int) -> bool:
         """Whether a stream captures; an error in a capture ends it."""

@@ -141,20 +141,20 @@ def _expanded(file: str, clauses: tuple[str, ...], types: Types) -> Iterator[Sha
         condition = clause.removeprefix("WHERE ")
         if condition != clause:
             rows = [row for row in rows if _scope(file, types, row).value(condition)]
-        else:
-            rows = [row | {name: _value(_scope(file, types, row), value)}
-                    for row in rows for value in values.split()]  # fmt: skip
+            continue
+        longer = []
+        for row in rows:
+            scope = _scope(file, types, row)
+            for text in values.split():
+                known = text.isidentifier() and text not in scope.names
+                longer.append(row | {name: text if known else str(scope.value(text))})
+        rows = longer
     return (tuple(row.items()) for row in rows)
 
 
 def _scope(file: str, types: Types, row: dict[str, str]) -> NameScope:
     names = {k: int(v) if v.isdigit() else v for k, v in (*types, *row.items())}
     return NameScope(file_of(file), names, {})
-
-
-def _value(scope: NameScope, text: str) -> str:
-    known = text.isidentifier() and text not in scope.names
-    return text if known else str(scope.value(text))
 
 
 def _replaced(text: str, shape: dict[str, str]) -> str:

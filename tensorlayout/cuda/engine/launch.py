@@ -231,11 +231,3 @@ def blocks_for(count: int) -> int:
 def blocks_of_walk(count: int, rank: int, ranks: tuple[int, ...]) -> int:
     """How many blocks walk `count` elements: several a thread in kernels of `ranks`, else one."""
     return blocks_for(count if rank in ranks else count * PER_THREAD)
-
-
-def blocks_of_packs(threads: int, pack: int) -> int:
-    """How many blocks have `threads` in all, each with several turns where packs are small.
-
-    As ``PACKS`` of kernels/fill/diagonals.cu.
-    """
-    return -(-threads // (THREADS * (4 // pack if pack < 4 else 1)))

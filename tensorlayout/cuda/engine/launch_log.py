@@ -56,15 +56,12 @@ class LaunchLog(Mapping[Kernel, Counts]):
         self.record.extend(inner.record)
         self._timed += inner._timed
 
-    def _settled(self) -> dict[Kernel, Counts]:
+    def __getitem__(self, kernel: Kernel) -> Counts:
         """The counts, with the times; waits for the last launch."""
         while self._timed:
-            kernel, span = self._timed.pop()
-            self.record.add(kernel, Counts(kernel.name, seconds=span.seconds))
-        return self.record.counts
-
-    def __getitem__(self, kernel: Kernel) -> Counts:
-        return self._settled()[kernel]
+            timed, span = self._timed.pop()
+            self.record.add(timed, Counts(timed.name, seconds=span.seconds))
+        return self.record.counts[kernel]
 
     def __iter__(self) -> Iterator[Kernel]:
         return iter(self.record.counts)

@@ -27,16 +27,11 @@ class Place(NamedTuple):
     readonly: bool
 
 
-def new_tensor(spec: TensorSpec) -> Tensor:
-    """A tensor in new memory, nothing of it written, padding neither.
+def new_tensors(spec: TensorSpec) -> Callable[[], Tensor]:
+    """What makes one tensor after the other in new memory, nothing of it written, nor of padding.
 
     Its layout is kept, gaps and all. MemoryError names the bytes asked for and those free.
     """
-    return new_tensors(spec)()
-
-
-def new_tensors(spec: TensorSpec) -> Callable[[], Tensor]:
-    """What makes one `new_tensor` of this spec after the other."""
     nbytes, number = spec.layout.nbytes(spec.dtype), spec.device.number
 
     def make() -> Tensor:

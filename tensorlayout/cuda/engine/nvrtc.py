@@ -116,21 +116,17 @@ def whole_elf(cubin: bytes) -> bytes:
 
     It is a 0, the highest byte of the last number of a table. RuntimeError if more is missing.
     """
-    nbytes = _elf_bytes(cubin)
+    nbytes = None
+    if len(cubin) >= _ELF.size:
+        magic, segments, sections, *sizes = _ELF.unpack_from(cubin)
+        if magic == b"\x7fELF":
+            ends = segments + sizes[0] * sizes[1], sections + sizes[2] * sizes[3]
+            nbytes = max(_ELF.size, *ends)
     if nbytes is not None and nbytes - len(cubin) <= 1:
         return cubin.ljust(nbytes, b"\0")
     needed = "it is no ELF file" if nbytes is None else f"its header says {nbytes}"
     msg = f"cuda: NVRTC {version()} gave {len(cubin)} bytes of machine code, and {needed}"
     raise RuntimeError(msg)
-
-
-def _elf_bytes(cubin: bytes) -> int | None:
-    """How many bytes an ELF file has, by its header; None for no such file."""
-    if len(cubin) < _ELF.size:
-        return None
-    magic, segments, sections, *sizes = _ELF.unpack_from(cubin)
-    ends = segments + sizes[0] * sizes[1], sections + sizes[2] * sizes[3]
-    return max(_ELF.size, *ends) if magic == b"\x7fELF" else None
 
 
 def _name_in(header: Path, *folders: Path) -> str:

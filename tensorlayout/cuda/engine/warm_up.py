@@ -36,14 +36,10 @@ def known() -> Iterator[Kernel]:
         yield from kernels_in(file)
     for index, key in (("int32_t", "uint32_t"), ("int64_t", "uint64_t")):  # of places, to combine
         wanted = {("RANK", "1"), ("INDEX", index), ("GIVES", "positions")}
-        for kernel in (*_sorting(key), *kernels_in("sort/radix.cu", (("ELEMENT", key),))):
-            if wanted >= set(kernel.shape):
-                yield kernel
-
-
-def _sorting(element: str) -> Iterator[Kernel]:
-    every = kernels_in("sort/sort.cu", (("ELEMENT", element),))
-    return (kernel for kernel in every if kernel.name != "leading_tiles")
+        for file in ("sort/sort.cu", "sort/radix.cu"):
+            for kernel in kernels_in(file, (("ELEMENT", key),)):
+                if wanted >= set(kernel.shape) and kernel.name != "leading_tiles":
+                    yield kernel
 
 
 # Elementwise functions and reductions that most programs call.
@@ -66,7 +62,11 @@ def common(dtype: Any) -> Iterator[Kernel]:
     more: give `warmup` those that you use besides.
     """
     kind = as_dtype(dtype, "warmup: dtype")
-    given = (*_of_elements(kind), *_of_lines(kind))
+    given = [*_of_elements(kind)]
+    if kinds.in_category(kind, "real numeric"):
+        name = c_type(kind)
+        given += kernels_in("scan.cu", (("SOURCE", name), ("RESULT", name)), "add")
+        given += of_sorted(kind)
     wide = ("INDEX", "int64_t")
     yield from dict.fromkeys(kernel for kernel in given if wide not in kernel.shape)
 
@@ -108,13 +108,6 @@ def _elementwise(name: str, dtype: DType, shapes: tuple[Any, ...], result: str) 
     )
     (launch,) = elementwise.plan_elementwise(plan, (256,) * (1 + len(shapes))).launches
     return launch.kernel
-
-
-def _of_lines(dtype: DType) -> Iterator[Kernel]:
-    if kinds.in_category(dtype, "real numeric"):
-        name = c_type(dtype)
-        yield from kernels_in("scan.cu", (("SOURCE", name), ("RESULT", name)), "add")
-        yield from of_sorted(dtype)
 
 
 def of_sorted(dtype: DType) -> Iterator[Kernel]:
@@ -162,12 +155,10 @@ def with_progress(items: Iterable[T], title: str, total: int) -> Iterator[T]:
     try:
         tqdm = importlib.import_module("tqdm").tqdm
     except ImportError:
-        return _plain(items, title, total)
-    bar: Iterator[T] = iter(tqdm(items, desc=title, total=total))
-    return bar
-
-
-def _plain(items: Iterable[T], title: str, total: int) -> Iterator[T]:
+        tqdm = None
+    if tqdm is not None:
+        yield from tqdm(items, desc=title, total=total)
+        return
     for done, item in enumerate(items):
         print(f"\r{title}: {done} of {total}", end="", file=sys.stderr, flush=True)
         yield item

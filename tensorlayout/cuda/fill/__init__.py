@@ -1,4 +1,4 @@
-"""Filling a layout with one value: which kernel, decided once. Integers only.
+"""Filling a layout with one value, and its padding: which kernel, decided once. Integers only.
 
 The value is data: a plan serves every value of its size. That of the padding is part of the plan.
 """
@@ -6,10 +6,11 @@ The value is data: a plan serves every value of its size. That of the padding is
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import replace
-from math import gcd
+from dataclasses import dataclass, replace
+from math import gcd, prod
 from typing import Any
 
+from tensorlayout.cuda.engine.driver import Kernel
 from tensorlayout.cuda.engine.kernel_shapes import kernel, parameters
 from tensorlayout.cuda.engine.launch import (
     SECTOR,
@@ -20,12 +21,18 @@ from tensorlayout.cuda.engine.launch import (
     check_aligned,
     writer,
 )
-from tensorlayout.cuda.engine.padding import Beside, bits_of, padding_regions, padding_struct
 from tensorlayout.cuda.engine.scalars import pattern
-from tensorlayout.cuda.engine.structs import fits_a_walk, pack_walk, walk_struct
+from tensorlayout.cuda.engine.structs import (
+    constant,
+    divisor32,
+    fits_a_walk,
+    pack_walk,
+    struct,
+    walk_struct,
+)
 from tensorlayout.layout import Layout, PaddingValue
 from tensorlayout.layout.digits import TiledLoop, tiled_loop, without_tails, written_sizes
-from tensorlayout.layout.loop import Axis, Loop, index_type
+from tensorlayout.layout.loop import Axis, Loop, index_type, merged
 from tensorlayout.plan.base import Write
 from tensorlayout.tensor import TensorSpec
 from tensorlayout.words import cut
@@ -122,7 +129,14 @@ def plan_padding(layout: Layout, itemsize: int, alignment: int, padding: bytes |
     if padding is None:
         return Launches((), "empty")
     if layout.is_tiled:
-        return filled_with(_tiled_padding(layout, itemsize, alignment, padding), padding)
+        loop = tiled_loop((layout,), (itemsize,), (alignment,), written_sizes(layout, padding))
+        if loop is not None and not loop.bounds:
+            return Launches((), "empty")
+        if loop is None or not fits_a_walk(loop):
+            msg = f"padding: layout {cut(layout)} has tails in more dimensions than a kernel takes"
+            raise NotImplementedError(msg)
+        tails = _bounded(loop, padding, elements=False)
+        return filled_with(Launches((tails,), "padding"), padding)
     regions = padding_regions(layout)
     if not regions.regions:
         return Launches((), "empty")
@@ -138,16 +152,6 @@ def plan_padding(layout: Layout, itemsize: int, alignment: int, padding: bytes |
         fill = filled_with(plan_fill(box, itemsize, gcd(alignment, shift, SECTOR)), padding)
         launches += [each.placed((0,), shift) for each in fill.launches]
     return Launches(tuple(launches), "padding")
-
-
-def _tiled_padding(layout: Layout, itemsize: int, alignment: int, padding: bytes) -> Launches:
-    loop = tiled_loop((layout,), (itemsize,), (alignment,), written_sizes(layout, padding))
-    if loop is not None and not loop.bounds:
-        return Launches((), "empty")
-    if loop is None or not fits_a_walk(loop):
-        msg = f"padding: layout {cut(layout)} has tails in more dimensions than a kernel takes"
-        raise NotImplementedError(msg)
-    return Launches((_bounded(loop, padding, elements=False),), "padding")
 
 
 def _in_parts(loop: Loop, itemsize: int, padding: Beside) -> tuple[Launch, ...]:
@@ -170,20 +174,18 @@ def _in_parts(loop: Loop, itemsize: int, padding: Beside) -> tuple[Launch, ...]:
 def _flat(loop: Loop, padding: Beside) -> Launch:
     nbytes = loop.count * loop.width
     blocks = max(1, blocks_for(nbytes // WIDEST))
-    padded, more = padding_struct(padding, blocks, loop.alignments[0])
-    chosen = kernel(FILE, "fill_flat")
-    made = parameters(chosen)(padding=padded, bytes=nbytes)
-    return Launch(chosen, blocks + more, bytes(made), loop.firsts)
+    chosen, made, blocks = padded_kernel(loop, blocks, padding, FILE, "fill_flat")
+    made.bytes = nbytes
+    return Launch(chosen, blocks, bytes(made), loop.firsts)
 
 
 def _strided(loop: Loop, count: int, padding: Beside) -> Launch:
-    index = index_type(count, loop.furthest)
-    blocks = blocks_for(count)
-    padded, more = padding_struct(padding, blocks, loop.alignments[0])
-    chosen = kernel(FILE, "fill_strided", RANK=len(loop.axes), INDEX=index, WIDTH=loop.width)
-    made = parameters(chosen)(padding=padded, count=count)
+    shape = {"INDEX": index_type(count, loop.furthest), "WIDTH": loop.width}
+    shape["RANK"], blocks = len(loop.axes), blocks_for(count)
+    chosen, made, blocks = padded_kernel(loop, blocks, padding, FILE, "fill_strided", **shape)
+    made.count = count
     pack_walk(made.walk, loop.sizes, loop.strides)
-    return Launch(chosen, blocks + more, bytes(made), loop.firsts)
+    return Launch(chosen, blocks, bytes(made), loop.firsts)
 
 
 def _bounded(loop: TiledLoop, padding: bytes, *, elements: bool) -> Launch:
@@ -218,3 +220,120 @@ def write_fill(
 
     content = None if octets is None else lambda value: pattern(octets(value))
     return writer(spec.device.number, planned, 1, content)
+
+
+# ---- Where padding is, and the struct by which kernels write it
+
+REGIONS = constant("include/padding.cuh", "PADDING_REGIONS")
+# Elements that a block writes.
+BLOCK = constant("include/padding.cuh", "PADDING_PER_THREAD * THREADS")
+_FEWER_THAN = 2**31 - 2**12
+
+# All blocks do the kernel's own work.
+_NEVER = 2**32 - 1
+
+
+@dataclass(frozen=True, slots=True)
+class Region:
+    """Padding behind one dimension: for each index of the dimensions before it, a run of slots."""
+
+    start: int
+    run: int
+    depth: int
+
+
+@dataclass(frozen=True, slots=True)
+class Regions:
+    """All slots of padding, each once; `dims` are (size, stride), slowest first."""
+
+    dims: tuple[tuple[int, int], ...]
+    regions: tuple[Region, ...]
+
+    def rows(self, region: Region) -> int:
+        """How many runs a region has."""
+        return prod([size for size, _ in self.dims[: region.depth]])
+
+    @property
+    def fit_a_launch(self) -> bool:
+        """Whether the struct can hold them."""
+        sizes = [n for r in self.regions for n in (r.run, self.rows(r))]
+        depth = max([region.depth for region in self.regions], default=0)
+        return len(self.regions) <= REGIONS >= depth and max(sizes, default=0) < _FEWER_THAN
+
+
+# Padding that a launch writes beside its elements: where, and the content of one element.
+Beside = tuple[Regions | None, bytes]
+
+
+def padding_regions(layout: Layout) -> Regions:
+    """The padding that a layout owns; its lowest slot is 0, and slots run upwards.
+
+    Dimensions in the order of memory make a packed block of padded sizes. Behind the elements of a
+    dimension, all that follows in the block up to the next index of the dimension before is a run.
+    """
+    axes: list[Axis] = []
+    regions: list[Region] = []
+    for d in reversed(layout.minor_to_major if layout.is_padded else ()):
+        size, padded, stride = layout.shape[d], layout.padded_shape[d], abs(layout.strides[d])
+        if padded > size:
+            regions.append(Region(size * stride, (padded - size) * stride, len(merged(axes))))
+        axes.append(Axis(size, (stride,)))
+    made = Regions(tuple([(n, stride) for n, (stride,), _ in merged(axes)]), tuple(regions))
+    return Regions(made.dims, tuple(r for r in regions if r.run and made.rows(r)))
+
+
+def bits_of(value: bytes) -> tuple[int, int]:
+    """The pattern of an element as two 64-bit numbers; of none: zeros."""
+    repeated = pattern(value)
+    return int.from_bytes(repeated[:8], "little"), int.from_bytes(repeated[8:], "little")
+
+
+def padding_struct(beside: Beside, first_block: int, alignment: int) -> tuple[Any, int]:
+    """The struct, and how many blocks follow `first_block`.
+
+    `alignment`: the power of two that divides the address of the first slot. Elements are written
+    as many at a time as it allows, and where runs begin and end.
+    """
+    found, value = beside
+    made = struct("include/padding.cuh", "Padding")(first_block=_NEVER)
+    if found is None or not found.regions:
+        return made, 0
+    found, width = _widened(found, len(value), alignment)
+    made.first_block = first_block
+    made.bits[:] = bits_of(value)
+    made.itemsize = width
+    depth = max([region.depth for region in found.regions])
+    for k, (size, stride) in enumerate(found.dims[:depth]):
+        made.stride[k] = stride
+        made.size[k] = divisor32(size)
+    end = first_block
+    for k, region in enumerate(found.regions):
+        count = region.run * found.rows(region)
+        end += -(-count // BLOCK)
+        made.start[k] = region.start
+        made.count[k] = count
+        made.run[k] = divisor32(region.run)
+        made.depth[k] = region.depth
+        made.end_block[k] = end
+    return made, end - first_block
+
+
+def padded_kernel(
+    loop: Loop, blocks: int, beside: Beside, file: str, name: str, **shape: Any
+) -> tuple[Kernel, Any, int]:
+    """A kernel, its struct with the padding, and how many blocks write that and the elements."""
+    padded, more = padding_struct(beside, blocks, loop.alignments[0])
+    chosen = kernel(file, name, (), "", **shape)
+    return chosen, parameters(chosen)(padding=padded), blocks + more
+
+
+def _widened(found: Regions, itemsize: int, alignment: int) -> tuple[Regions, int]:
+    """The regions counted in elements of as many bytes as all runs allow; and how many."""
+    depth = max([region.depth for region in found.regions])
+    places = [n for region in found.regions for n in (region.start, region.run)]
+    places += [stride for _, stride in found.dims[:depth]]
+    width = max(itemsize, gcd(16, alignment, *[n * itemsize for n in places]))
+    times = width // itemsize
+    dims = tuple((size, stride // times) for size, stride in found.dims)
+    regions = tuple(Region(r.start // times, r.run // times, r.depth) for r in found.regions)
+    return Regions(dims, regions), width

@@ -16,18 +16,17 @@ from tensorlayout.cuda.copy import plan_move
 from tensorlayout.cuda.engine.kernel_shapes import kernel, parameters
 from tensorlayout.cuda.engine.launch import (
     SECTOR,
+    THREADS,
     WIDEST,
     Launch,
     Launches,
-    blocks_of_packs,
     check_aligned,
     writer,
 )
 from tensorlayout.cuda.engine.memory import padding_of
-from tensorlayout.cuda.engine.padding import Beside, padding_struct
 from tensorlayout.cuda.engine.scalars import octets
 from tensorlayout.cuda.engine.structs import pack_walk
-from tensorlayout.cuda.fill import padding_beside, plan_padding
+from tensorlayout.cuda.fill import Beside, padding_beside, padding_struct, plan_padding
 from tensorlayout.layout import Layout
 from tensorlayout.layout.loop import Loop, index_type
 from tensorlayout.plan.base import Write
@@ -112,10 +111,18 @@ def _pack(loop: Loop) -> int:
 # ---- Launches
 
 
+def _blocks(threads: int, pack: int) -> int:
+    """How many blocks have `threads` in all, each with several turns where packs are small.
+
+    As ``PACKS`` of kernels/fill/diagonals.cu.
+    """
+    return -(-threads // (THREADS * max(4 // pack, 1)))
+
+
 def _flat(loop: Loop, distances: Loop, beside: Beside) -> Launch:
     """`loop`: one run; `distances`: the result and the distances."""
     count, pack, sizes = loop.count, WIDEST // loop.width, distances.sizes
-    blocks = blocks_of_packs(count // pack + count % pack, pack)
+    blocks = _blocks(count // pack + count % pack, pack)
     padded, more = padding_struct(beside, blocks, loop.alignments[0])
     index = index_type(count + WIDEST, sum(n - 1 for n in sizes))
     chosen = kernel(FILE, "band_flat", RANK=len(sizes), INDEX=index, WIDTH=loop.width)
@@ -133,7 +140,7 @@ def _strided(loop: Loop, pack: int, beside: Beside) -> Launch:
     if len(steps) < 3:  # no source
         steps.insert(1, (0,) * len(sizes))
     threads = prod(sizes)
-    blocks = blocks_of_packs(threads, pack)
+    blocks = _blocks(threads, pack)
     index = index_type(threads, loop.furthest + pack * pack)  # which the walk may go too far
     padded, more = padding_struct(beside, blocks, loop.alignments[0])
     width, rank = loop.width, len(sizes)

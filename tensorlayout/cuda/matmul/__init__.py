@@ -6,7 +6,7 @@ by the kernels for copies, which a trace shows.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from math import prod
 
 from tensorlayout.cuda.engine.kernel_shapes import kernel, parameters
@@ -92,33 +92,26 @@ def _operand(
 def write_library_product(plan: LibraryPlan) -> Write | None:
     """`tensordot`, and `vecdot` of contiguous floats; None for what is no matrix product."""
     options = dict(plan.options)
-    if plan.operation.name == "tensordot":
-        return _tensordot(plan, *options["axes"])
+    if plan.operation.name == "tensordot":  # a copy where axes are not two runs of memory
+        (x, y), (first, second) = plan.operands, options["axes"]
+        a, ready_a = _as_matrix(x, [d for d in range(x.layout.ndim) if d not in first], first)
+        b, ready_b = _as_matrix(y, second, [d for d in range(y.layout.ndim) if d not in second])
+        write = write_product("tensordot", (a, x.dtype), (b, y.dtype), plan.result)
+        return lambda out, u, v: write(out, ready_a(u), ready_b(v))
     if plan.operation.name != "vecdot" or plan.dtype.kind in "iu":
         return None
     (x, y), axis = plan.operands, options["axis"]
     # BLAS reads other vectors a sector of memory for each element. Matrices have a dimension more.
     if not all(each.layout.strides[axis] == 1 and each.layout.ndim < MAX_RANK for each in (x, y)):
         return None
-    a, b = _last(x.layout, axis), _last(y.layout, axis)
-    row, column = a.expand_dims(a.ndim - 1), b.expand_dims(b.ndim)
+    rows, columns = _last(x.layout, axis), _last(y.layout, axis)
+    row, column = rows.expand_dims(rows.ndim - 1), columns.expand_dims(columns.ndim)
     operands = (row, x.dtype), (column, y.dtype)
     return write_product("vecdot", *operands, plan.result, conjugate=plan.dtype.kind == "c")
 
 
-def _tensordot(plan: LibraryPlan, first: tuple[int, ...], second: tuple[int, ...]) -> Write:
-    """One matrix product; an operand is copied where its axes are not two runs of memory."""
-    x, y = plan.operands
-    rows = tuple(d for d in range(x.layout.ndim) if d not in first)
-    columns = tuple(d for d in range(y.layout.ndim) if d not in second)
-    a, ready_a = _as_matrix(x, rows, first)
-    b, ready_b = _as_matrix(y, second, columns)
-    write = write_product("tensordot", (a, x.dtype), (b, y.dtype), plan.result)
-    return lambda out, u, v: write(out, ready_a(u), ready_b(v))
-
-
 def _as_matrix(
-    spec: TensorSpec, down: tuple[int, ...], right: tuple[int, ...]
+    spec: TensorSpec, down: Sequence[int], right: Sequence[int]
 ) -> tuple[Layout, Callable[[Tensor], Tensor]]:
     """Dimensions merged into those of a matrix, and what copies the tensor where they cannot be."""
     turned = spec.layout.permute((*down, *right))

@@ -13,16 +13,16 @@ from tensorlayout import dtypes
 from tensorlayout.cuda.engine.kernel_shapes import c_type, kernel, parameters
 from tensorlayout.cuda.engine.launch import THREADS, WIDEST, Launch, Launches, check_aligned, writer
 from tensorlayout.cuda.engine.structs import RANKS, constant, divisor32, pack_axes, struct
-from tensorlayout.cuda.reduce import quantile
 from tensorlayout.cuda.reduce.box import ROWS, SOURCE, TURNS, Axes, ThreadBox, axes_of, box_for
+from tensorlayout.cuda.sort import sorted_rows
 from tensorlayout.dtypes import DType
 from tensorlayout.layout import Layout
 from tensorlayout.layout.loop import Axis, furthest, index_type
-from tensorlayout.plan.base import Write
+from tensorlayout.plan.base import Run, Write
 from tensorlayout.plan.copy import AssignPlan, CopyPlan
-from tensorlayout.plan.reduce import ReducePlan
-from tensorlayout.plan.run import carried_out
-from tensorlayout.tensor import TensorSpec
+from tensorlayout.plan.reduce import CONTINUOUS, ReducePlan
+from tensorlayout.plan.run import carried_out, noted_copy
+from tensorlayout.tensor import Tensor, TensorSpec
 
 FILE = "reduce/reduce.cu"
 
@@ -77,7 +77,7 @@ def write_reduce(plan: ReducePlan) -> Write:
         fill = carried_out(AssignPlan(plan.operation.name, type(value), spec))
         return lambda out, x: fill(out, value)
     if function == "quantile":
-        return quantile.write(plan)
+        return _write_quantiles(plan)
     if _converts(plan):
         layout = Layout.packed(plan.source.layout.shape, plan.source.layout.minor_to_major)
         converted = TensorSpec(spec.dtype, layout, spec.device)
@@ -165,10 +165,13 @@ def plan_reduce(plan: ReducePlan, alignment: int, chained: Chained | None = None
     found = axes_of(plan, functor.startswith("first_"))
     first = found.source * itemsize
     grain = (alignment | first) & -(alignment | first)
-    box = box_for(found, itemsize, grain, _registers(words, plan.source.dtype))
+    # Positions and exponents take more than a register of 8 bytes for each word.
+    wide = words == 2 and not dtypes.in_category(plan.source.dtype, "complex floating")
+    box = box_for(found, itemsize, grain, 4 if wide else words)
     per_block, chunks = _chunks(box)
-    types = types_of(plan.source.dtype)
-    rank = _rank(box)
+    types = (("ELEMENT", c_type(plan.source.dtype)), ("LONGEST", str(WIDEST // itemsize)))
+    walked = max(len(box.groups), len(box.rows))
+    rank = 2 if walked <= 2 else 4 if walked <= 4 else 0  # of the kernel; 0: any
     shape = {"RANK": rank, "INDEX": _index(plan, box)}
     if box.name == "reduce_tiles":
         shape["TILED"] = 1
@@ -194,11 +197,6 @@ def plan_reduce(plan: ReducePlan, alignment: int, chained: Chained | None = None
     return Launches((reduce, join), scratch=(parts * plan.result.layout.size * words * 8,))
 
 
-def _registers(words: int, dtype: DType) -> int:
-    """Registers of 8 bytes that a column's state takes: more for positions and exponents."""
-    return 4 if words == 2 and not dtypes.in_category(dtype, "complex floating") else words
-
-
 def _chunks(box: ThreadBox) -> tuple[int, int]:
     """Rows of a chunk, and how many chunks."""
     count, batch = box.row_count, box.size_y * ROWS
@@ -211,20 +209,6 @@ def _chunks(box: ThreadBox) -> tuple[int, int]:
         return count, 1
     rows = -(-count // (chunks * batch)) * batch
     return rows, -(-count // rows)
-
-
-def types_of(dtype: DType) -> tuple[tuple[str, str], ...]:
-    """The macros that name the element type."""
-    return (
-        ("ELEMENT", c_type(dtype)),
-        ("LONGEST", str(WIDEST // dtype.itemsize)),
-    )
-
-
-def _rank(box: ThreadBox) -> int:
-    """The rank of the kernel: 2, 4, or 0 for any."""
-    most = max(len(box.groups), len(box.rows))
-    return 2 if most <= 2 else 4 if most <= 4 else 0
 
 
 def _index(plan: ReducePlan, box: ThreadBox) -> str:
@@ -300,3 +284,85 @@ def _join(
         size_y=size_y,
     )
     return Launch(chosen, -(-results // size_x), bytes(made), (0, 0), (0, 2))
+
+
+# ---- Medians and quantiles: lines sorted, then read at fractional positions
+
+QUANTILE_FILE = "reduce/quantile.cu"
+
+
+def _write_quantiles(plan: ReducePlan) -> Write:
+    """The quantiles of the source, whose first dimension repeats it for each fraction.
+
+    Lines whose elements are not the fastest are brought together first, which a trace shows.
+    """
+    first, spec = plan.source.layout.slice((0,)), plan.result
+    assert first is not None, "a dimension that repeats the others has no tiles"
+    source = TensorSpec(plan.source.dtype, first, plan.source.device)
+    ready, lines = _in_lines(plan.operation.name, source, tuple(d - 1 for d in plan.dims))
+    sort = sorted_rows(lines)
+    planned = plan_quantiles(lines, spec.dtype, *plan.static)
+    read = writer(spec.device.number, lambda _: planned)
+    return lambda out, x: read(out, sort(ready(x)))
+
+
+def _in_lines(name: str, source: TensorSpec, dims: tuple[int, ...]) -> tuple[Run, TensorSpec]:
+    """What makes a tensor one whose last dimension holds all elements along `dims`, and its spec.
+
+    The others are in the order of the source, slowest first.
+    """
+    layout = source.layout
+    slowest_first = layout.minor_to_major[::-1]
+    kept = tuple(d for d in slowest_first if d not in dims)
+    along = tuple(d for d in slowest_first if d in dims)
+    turned = layout.permute((*kept, *along))
+    shape = (*(layout.shape[d] for d in kept), prod(layout.shape[d] for d in dims))
+    before, after = (
+        [d for d in order if layout.shape[d] > 1] for order in (slowest_first, (*kept, *along))
+    )
+    merged = turned.reshape(shape) if before == after and not layout.is_tiled else None
+    if merged is not None:
+        lines = TensorSpec(source.dtype, merged, source.device)
+        return lambda x: Tensor._new(x._memory, lines, x._home), lines
+    given = TensorSpec(source.dtype, turned, source.device)
+    packed = TensorSpec(source.dtype, Layout.row_major(turned.shape), source.device)
+    lines = TensorSpec(source.dtype, Layout.row_major(shape), source.device)
+    copy = noted_copy(name, given, packed)
+
+    def gather(x: Tensor) -> Tensor:
+        found = copy(x)
+        return Tensor._new(found._memory, lines, found._home)
+
+    return gather, lines
+
+
+def plan_quantiles(
+    given: TensorSpec, result: DType, fractions: tuple[float, ...], method: str, skip: bool
+) -> Launches:
+    """How to read the quantiles of sorted lines along the last dimension, none of them empty.
+
+    The lines are one after the other; the result has all lines for the first fraction, then for the
+    next. `skip`: NaN count as absent.
+    """
+    length = given.layout.shape[-1]
+    lines, most = given.layout.size // length, constant(QUANTILE_FILE, "MOST")
+    index = index_type(lines * max(length, len(fractions)) + THREADS, 0)
+    alpha, beta = CONTINUOUS.get(method, (0.0, 0.0))
+    types = (("ELEMENT", c_type(given.dtype)), ("RESULT", c_type(result)))
+    chosen = kernel(QUANTILE_FILE, "read_quantiles", types, INDEX=index)
+    launches = []
+    for first in range(0, len(fractions), most):
+        some = fractions[first : first + most]
+        made = parameters(chosen)(
+            alpha=alpha,
+            beta=beta,
+            lines=lines,
+            length=length,
+            count=len(some),
+            method=constant(QUANTILE_FILE, "continuous" if method in CONTINUOUS else method),
+            skip=int(skip),
+        )
+        made.fractions[: len(some)] = some
+        begin = first * lines * result.itemsize
+        launches.append(Launch(chosen, -(-lines // THREADS), bytes(made), (begin, 0)))
+    return Launches(tuple(launches))

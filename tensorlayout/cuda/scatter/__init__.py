@@ -6,11 +6,9 @@ agree: a table with an entry for each place gets the greatest number of a positi
 
 from __future__ import annotations
 
-import struct
 from collections.abc import Sequence
 from dataclasses import replace
 from math import prod
-from typing import Any
 
 from tensorlayout.cuda.engine.faults import MAX_POSITIONS
 from tensorlayout.cuda.engine.kernel_shapes import kernel, parameters
@@ -23,10 +21,9 @@ from tensorlayout.cuda.engine.launch import (
     blocks_for,
     writer,
 )
-from tensorlayout.cuda.engine.padding import bits_of
-from tensorlayout.cuda.engine.scalars import octets
+from tensorlayout.cuda.engine.scalars import octets, pattern
 from tensorlayout.cuda.engine.structs import divisor
-from tensorlayout.cuda.gather.index_loop import (
+from tensorlayout.cuda.gather import (
     IndexLoop,
     Positions,
     fitted,
@@ -46,14 +43,8 @@ from tensorlayout.plan.base import Run, Write
 from tensorlayout.plan.copy import CopyPlan
 from tensorlayout.plan.gather import Shape
 from tensorlayout.plan.run import carried_out
-from tensorlayout.plan.scatter import (
-    CopyScatterPlan,
-    ScatterPlan,
-    after_copy,
-)
+from tensorlayout.plan.scatter import CopyScatterPlan, ScatterPlan, after_copy
 from tensorlayout.tensor import TensorSpec
-
-_BITS = struct.Struct("<QQ")
 
 
 def write_scatter(plan: ScatterPlan) -> Write:
@@ -64,7 +55,7 @@ def write_scatter(plan: ScatterPlan) -> Write:
             number,
             lambda alignments: plan_scatter(plan, alignments),
             1 + len(plan.positions),
-            lambda value: bits(name, value, dtype),
+            lambda value: pattern(octets(name, value, dtype)),
             aligned=1,
         )
         return lambda out, value, *positions: one(out, *positions, value)
@@ -83,11 +74,6 @@ def write_copy_scatter(plan: CopyScatterPlan) -> Write:
         number = plan.result.device.number
         return writer(number, lambda alignments: plan_copy_scatter(plan, alignments), aligned=3)
     return after_copy(plan, write_scatter(plan.scatter))
-
-
-def bits(name: str, value: Any, dtype: DType) -> bytes:
-    """A number as an element, repeated to 16 bytes."""
-    return _BITS.pack(*bits_of(octets(name, value, dtype)))
 
 
 def in_dtype(spec: TensorSpec, dtype: DType) -> tuple[TensorSpec, Run | None]:
@@ -137,7 +123,8 @@ def plan_scatter(plan: ScatterPlan, alignments: tuple[int, ...]) -> Launches:
     if not found.left:
         return found.made
     shift = found.shifts[DESTINATION]
-    if not _may_differ(plan):
+    values, dims = values_of(plan), index_map.index_dims
+    if values is None or not any(plan.shape[d] > 1 and values.strides[d] for d in dims):
         return found.then(plan_write(plan, found.left, alignments, shift))
     loop = _write_loop(plan, table, found.left, alignments, shift)
     marks = mark_loop(plan, table, found.left)
@@ -190,12 +177,6 @@ def mark_loop(plan: ScatterPlan, table: Table, positions: Sequence[Positions]) -
         return loop_of(plan.index_map, plan.shape, [table.kept], alone)
     spread = plan.index_map.spread(plan.shape)
     return loop_of(in_index_order(len(spread)), spread, [[0] * len(spread)], alone)
-
-
-def _may_differ(plan: ScatterPlan) -> bool:
-    """Whether one place can get values that are not the same."""
-    values, dims = values_of(plan), plan.index_map.index_dims
-    return values is not None and any(plan.shape[d] > 1 and values.strides[d] for d in dims)
 
 
 def _write_loop(

@@ -5,7 +5,7 @@ Values of one place are taken in index order, and in runs, on both devices: `pla
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from math import prod
 from typing import NamedTuple
 
@@ -14,15 +14,9 @@ import numpy as np
 from tensorlayout.cuda.engine.kernel_shapes import c_type, kernel, parameters
 from tensorlayout.cuda.engine.launch import NOTHING, THREADS, Launch, Launches, writer
 from tensorlayout.cuda.fill import filled_with, plan_fill
-from tensorlayout.cuda.gather.index_loop import (
-    OF_POSITIONS,
-    IndexLoop,
-    launch_of,
-    linearized,
-    loop_over,
-)
+from tensorlayout.cuda.gather import OF_POSITIONS, IndexLoop, launch_of, linearized, loop_over
 from tensorlayout.cuda.scatter import Table, mark_loop, values_in, values_of
-from tensorlayout.cuda.sort.passes import Target, plan_pairs
+from tensorlayout.cuda.sort.planning import Target, plan_pairs
 from tensorlayout.layout import Layout
 from tensorlayout.layout.loop import Axis, index_type
 from tensorlayout.plan.base import Run, Write
@@ -143,45 +137,36 @@ class _Between(NamedTuple):
     runs: int
 
 
-@dataclass(frozen=True, slots=True)
 class _Combining:
-    """What the launches of a plan share; `to`: the memories in between."""
+    """What the launches of a plan share.
 
-    plan: ScatterPlan
-    function: str
-    table: Table
-    to: _Between
+    Attributes:
+        to: the memories in between.
+        step: elements from the values of a position to those of the next.
+        whole: the dimensions of the values that are those of one position, slowest first.
+        packed: the values of one position.
+        loop: over all places, and dimensions that stay whole: destination, values, entries, runs.
 
-    @property
-    def values(self) -> Layout:
-        found = values_of(self.plan)
-        assert found is not None, "there is a value for each position"
-        return found
+    """
 
-    @property
-    def step(self) -> int:
-        """Elements from the values of a position to those of the next."""
-        shape, values, index_map = self.plan.shape, self.values, self.plan.index_map
+    def __init__(self, plan: ScatterPlan, function: str, table: Table, to: _Between) -> None:
+        values, index_map, dtype = values_of(plan), plan.index_map, plan.result.dtype
+        assert values is not None, "there is a value for each position"
+        self.plan, self.table, self.to, self.values = plan, table, to, values
+        self.first_value = VALUES, values.offset * dtype.itemsize
+        self.types = (("ELEMENT", c_type(dtype)),), function
         if index_map.per_line:
-            return int(any(values.strides[d] for d, n in enumerate(shape) if n > 1))
-        steps = [values.strides[d] for d in index_map.index_dims if shape[d] > 1]
-        return min(steps, default=0)
+            kept: set[int] = set()
+            self.step = int(any(values.strides[d] for d, n in enumerate(plan.shape) if n > 1))
+        else:
+            kept = {at for _, at in index_map.kept}
+            steps = [values.strides[d] for d in index_map.index_dims if plan.shape[d] > 1]
+            self.step = min(steps, default=0)
+        self.whole = [at for at in reversed(index_map.order) if at in kept]
+        self.packed = Layout.row_major(tuple(plan.shape[at] for at in self.whole))
+        self.loop = self._loop()
 
-    @property
-    def whole(self) -> list[int]:
-        """The dimensions of the values that are those of one position, slowest first."""
-        index_map = self.plan.index_map
-        kept = set() if index_map.per_line else {at for _, at in index_map.kept}
-        return [at for at in reversed(index_map.order) if at in kept]
-
-    @property
-    def packed(self) -> Layout:
-        """The values of one position."""
-        return Layout.row_major(tuple(self.plan.shape[at] for at in self.whole))
-
-    @property
-    def loop(self) -> IndexLoop:
-        """Over all places, and dimensions that stay whole: destination, values, entries, runs."""
+    def _loop(self) -> IndexLoop:
         plan, table, index_map = self.plan, self.table, self.plan.index_map
         layout, itemsize = plan.result.layout, plan.result.dtype.itemsize
         kept = {at: d for d, at in index_map.kept}
@@ -229,9 +214,9 @@ class _Combining:
         """One level, whose results are behind so many bytes `before`."""
         itemsize, kept = self.plan.result.dtype.itemsize, self.packed.size
         below = (((count - 1) >> (_RUN_BITS * (level - 1))) + 1) * kept * itemsize
-        source = (self.to.runs, before - below) if level > 1 else self._first_value
+        source = (self.to.runs, before - below) if level > 1 else self.first_value
         return launch_of(
-            kernel(FILE, "fold_runs", *self._types, INDEX=index),
+            kernel(FILE, "fold_runs", *self.types, INDEX=index),
             loop,
             [
                 *((self.to.runs, before), source),
@@ -251,10 +236,10 @@ class _Combining:
         runs = self.to.runs if levels else NOTHING
         numbers = self.to.numbers if count else NOTHING
         return launch_of(
-            kernel(FILE, "combine_elements", *self._types, RANK=rank, INDEX=index),
+            kernel(FILE, "combine_elements", *self.types, RANK=rank, INDEX=index),
             loop,
             [
-                *((DESTINATION, to), self._first_value),
+                *((DESTINATION, to), self.first_value),
                 *((self.to.segments, 0), (numbers, 0), (runs, 0)),
             ],
             step=self.step,
@@ -262,11 +247,3 @@ class _Combining:
             kept=self.packed.size,
             levels=levels,
         )
-
-    @property
-    def _first_value(self) -> tuple[int, int]:
-        return VALUES, self.values.offset * self.plan.result.dtype.itemsize
-
-    @property
-    def _types(self) -> tuple[tuple[tuple[str, str]], str]:
-        return (("ELEMENT", c_type(self.plan.result.dtype)),), self.function

@@ -78,7 +78,9 @@ def choose_tile(problem: TileProblem) -> SharedTile | None:
 
 def _cheapest(problem: TileProblem, deepest: int) -> SharedTile | None:
     boxes = [SharedTile(problem, *found) for found in _candidates(problem, deepest)]
-    fitting = [box for box in boxes if box.padded_bytes <= ROOMS[-1] and box.has_words]
+    if problem.across:  # rows of squares are words
+        boxes = [box for box in boxes if box.sides[READ].unit == NARROWEST]
+    fitting = [box for box in boxes if box.padded_bytes <= ROOMS[-1]]
     best, least = None, inf
     for box in sorted(fitting, key=lambda box: (box.cost(), box.extents))[:_TRIED]:
         if box.cost() >= least:
@@ -102,10 +104,15 @@ _SHORT_RUNS = (16, 32, 64, 96)
 def _candidates(problem: TileProblem, deepest: int) -> set[tuple[tuple[int, ...], tuple[int, ...]]]:
     """Axes and extents of boxes to look at; of a single tile, the smallest one always fits."""
     write_order = range(len(problem.axes) - 1, -1, -1)
-    read_orders = [_order(problem, memory, write_order) for memory in problem.staged]
+    read_orders = []  # the axes along which a memory moves, its fastest first
+    for memory in problem.staged:
+        steps = [abs(axis.strides[memory]) for axis in problem.axes]
+        read_orders.append(sorted([k for k in write_order if steps[k]], key=steps.__getitem__))
     most = ROOMS[-1] // problem.staged_bytes
     begun, found = set(), set()
-    for read_runs in _runs_together(problem, deepest):
+    runs = [_runs(problem, memory, deepest) for memory in problem.staged]
+    for k in range(max(map(len, runs))):  # of all staged memories, of about as many bytes
+        read_runs = [each[min(k, len(each) - 1)] for each in runs]
         extents: dict[int, int] = {}
         for read_order, read_run in zip(read_orders, read_runs, strict=True):
             _grow(extents, problem, read_order, read_run, deepest)
@@ -136,20 +143,6 @@ def _is_near(problem: TileProblem, axes: tuple[int, ...], extents: tuple[int, ..
         for m in problem.walked
     ]
     return max(reach) < _FAR
-
-
-def _order(problem: TileProblem, memory: int, axes: Sequence[int]) -> list[int]:
-    """The axes along which a memory moves, its fastest first."""
-    moving = [k for k in axes if problem.axes[k].strides[memory]]
-    return sorted(moving, key=lambda k: abs(problem.axes[k].strides[memory]))
-
-
-def _runs_together(problem: TileProblem, deepest: int) -> list[tuple[int, ...]]:
-    """Lengths of runs of all staged memories, of about as many bytes."""
-    each = [_runs(problem, memory, deepest) for memory in problem.staged]
-    return [
-        tuple([runs[min(k, len(runs) - 1)] for runs in each]) for k in range(max(map(len, each)))
-    ]
 
 
 def _runs(problem: TileProblem, memory: int, deepest: int) -> list[int]:

@@ -19,8 +19,8 @@ def small_divisor(number: int) -> Any:
     return struct("include/tiles.cuh", "SmallDivisor")(2**32 - number, (1 << 32) // number + 1)
 
 
-def tiles_struct(box: SharedTile, made: Any) -> Any:
-    """Which box each block has, packed into ``Boxes``.
+def tiles_struct(box: SharedTile, made: Any) -> None:
+    """Pack into ``Boxes`` which box each block has.
 
     Indices of bounded dimensions are as further memories. The last box along an axis of such a
     dimension counts as one that ends early: its rows may.
@@ -44,7 +44,6 @@ def tiles_struct(box: SharedTile, made: Any) -> Any:
         strides = *problem.axes[k].strides, *[each[k] for each in problem.weights]
         for memory, stride in enumerate(strides):
             made.outer[memory][d] = stride
-    return made
 
 
 def access_struct(box: SharedTile, memory: int, pitches: Sequence[int], axes: int = DEEPEST) -> Any:

@@ -17,16 +17,14 @@ from tensorlayout.cuda.engine.shared_tiles import (
     NARROWEST,
     READ,
     ROOMS,
+    SHARED_BANKS,
     USUAL,
     WRITE,
-    TileProblem,
-    rounded_up,
-)
-from tensorlayout.cuda.engine.shared_tiles.access import (
-    SHARED_BANKS,
     Numbers,
     TileAccess,
+    TileProblem,
     fewest_conflicts,
+    rounded_up,
 )
 from tensorlayout.layout.loop import Axis
 from tensorlayout.layout.once import cached_property
@@ -95,11 +93,6 @@ class SharedTile:
         return prod(self.extents)
 
     @property
-    def has_words(self) -> bool:
-        """Whether rows of squares are words."""
-        return not self.problem.across or self.sides[READ].unit == NARROWEST
-
-    @property
     def turns(self) -> tuple[int, ...]:
         """With which column of a square each quarter of a warp begins, for other banks than others.
 
@@ -165,7 +158,8 @@ class SharedTile:
         unit = self.problem.unit(memory)
         lengths = self._lengths(memory, order, run)
         fits = gcd(grain, inner * self.extents[last], lengths[1] * width) % unit == 0
-        if not fits or (memory == WRITE and not self._fit_beside(order, run)):
+        beside = self.problem.beside if memory == WRITE else ()
+        if not fits or not all(self._fits_beside(each, order, run) for each in beside):
             unit = width
         if unit > width and not self._whole_packs(order, unit // width):
             unit = width
@@ -229,11 +223,8 @@ class SharedTile:
         rows = self.extents[order[run]] if run < len(order) else 1
         return self.is_deep and alone.row(length) * rows <= together.plane(rows, length)
 
-    def _fit_beside(self, order: Sequence[int], run: int) -> bool:
-        """Whether what is read beside the destination can be read in its packs."""
-        return all(self._fits_beside(memory, order, run) for memory in self.problem.beside)
-
     def _fits_beside(self, memory: int, order: Sequence[int], run: int) -> bool:
+        """Whether what is read beside the destination can be read in its packs."""
         steps = [self._members[k].strides for k in order[: run + 1]]
         if not any(step[memory] for step in steps[:run]):
             return True  # one value for the whole run
@@ -425,10 +416,6 @@ class SharedTile:
                 step = step + pads[:, place - behind]
         return pitches
 
-    def _reach(self, pitches: tuple[int, ...]) -> int:
-        """Elements of shared memory that these pitches take."""
-        return 1 + sum((n - 1) * p for n, p in zip(self.extents, pitches, strict=True))
-
     @property
     def room(self) -> int:
         """The bytes of shared memory that a block takes, one of `ROOMS`."""
@@ -440,7 +427,9 @@ class SharedTile:
         tiles, tables, followers, end = {}, {}, {}, 0
         for memory, pitches in self.pitches.items():
             tiles[memory] = end
-            end += rounded_up(self._reach(pitches) * self.problem.tile_width(memory), WIDEST)
+            steps = zip(self.extents, pitches, strict=True)
+            reach = 1 + sum((n - 1) * pitch for n, pitch in steps)
+            end += rounded_up(reach * self.problem.tile_width(memory), WIDEST)
         for memory in self.sides:
             rows, places = self._table_bytes(memory)
             tables[memory] = end, end + rows

@@ -1,4 +1,7 @@
-"""Loops over elements that are found by positions, as ``kernels/include/reach.cuh`` runs them."""
+"""Reads at positions, and loops over elements that are found by positions (``reach.cuh``).
+
+Positions outside give 0; `faults` raises the IndexError later.
+"""
 
 from __future__ import annotations
 
@@ -19,13 +22,65 @@ from tensorlayout.cuda.engine.launch import (
     Launch,
     Launches,
     blocks_for,
+    writer,
 )
 from tensorlayout.cuda.engine.structs import constant, divisor
 from tensorlayout.layout import Layout
 from tensorlayout.layout.loop import Axis, Loop, index_type, merged
+from tensorlayout.plan.base import Write
 from tensorlayout.plan.gather import GatherPlan, IndexMap, Shape
 from tensorlayout.plan.scatter import ScatterPlan
 from tensorlayout.tensor import TensorSpec
+
+# The memories of a call; behind them are those of positions.
+RESULT, READ, POSITIONS = range(3)
+
+
+def write_gather(plan: GatherPlan) -> Write:
+    """The function of the result, the tensor and the positions."""
+    order = plan.result.layout.minor_to_major
+    plan = replace(plan, index_map=replace(plan.index_map, order=order))
+    number = plan.result.device.number
+    return writer(number, lambda alignments: plan_gather(plan, alignments), aligned=POSITIONS)
+
+
+def plan_gather(plan: GatherPlan, alignments: tuple[int, ...]) -> Launches:
+    """The launches, in order; `alignments` of the result and the source.
+
+    One, unless there are more than four tensors of positions. Of an empty result, positions are
+    checked all the same, but for those that are clamped. Layouts have their lowest slots at 0, and
+    are not tiled.
+    """
+    layout, shape = plan.source.layout, plan.result.layout.shape
+    if plan.clamps and 0 in shape:
+        return Launches(())
+    steps = [(0, layout.strides[d]) for d in plan.index_map.dims]
+    found = linearized(plan, layout, shape, steps, POSITIONS)
+    if not found.left:
+        return found.made
+    assert not (plan.clamps and found.made.launches), "what is made says what is outside"
+    return found.then(plan_read(plan, found.left, alignments, found.shifts[READ]))
+
+
+def plan_read(
+    plan: GatherPlan, positions: Sequence[Positions], alignments: tuple[int, ...], shift: int = 0
+) -> Launch:
+    """The launch for `positions`, few enough, in place of those of the plan.
+
+    `shift` moves the source, in elements.
+    """
+    source, layout, itemsize = plan.source.layout, plan.result.layout, plan.result.dtype.itemsize
+    firsts = (layout.offset * itemsize, (source.offset + shift) * itemsize)
+    strides = [layout.strides, strides_of(plan.index_map.kept, source, layout.ndim)]
+    every = loop_of(plan.index_map, layout.shape, strides, positions, itemsize, firsts)
+    found = fitted(every, alignments)
+    rank, width = len(found.loop.axes), found.loop.width
+    chosen = kernel("gather.cu", "gather_elements", RANK=rank, INDEX=found.index, WIDTH=width)
+    memories = list(enumerate(found.loop.firsts[:2]))
+    return launch_of(chosen, found, memories, plan.name, clamps=plan.clamps)
+
+
+# ---- Loops
 
 # The tag of axes that come from the dimensions of positions.
 OF_POSITIONS = "positions"
@@ -186,14 +241,11 @@ def fitted(index_loop: IndexLoop, alignments: Sequence[int]) -> IndexLoop:
     ]
     tables = loop.alignments[len(aligned) :]
     found = replace(loop, alignments=(*aligned, *tables)).fitted(WIDEST)
-
-    def in_elements(steps: tuple[int, ...]) -> tuple[int, ...]:
-        count = len(aligned)
-        moved = [step * loop.width // found.width for step in steps[:count]]
-        return (*moved, *steps[count:])
-
-    moved = [replace(p, steps=in_elements(p.steps)) for p in positions]
-    return replace(index_loop, loop=found, positions=tuple(moved))
+    moved = []
+    for each in positions:
+        steps = [step * loop.width // found.width for step in each.steps[: len(aligned)]]
+        moved.append(replace(each, steps=(*steps, *each.steps[len(aligned) :])))
+    return IndexLoop(found, tuple(moved))
 
 
 def launch_of(

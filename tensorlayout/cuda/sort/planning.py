@@ -1,4 +1,4 @@
-"""Sorts of lines: which launches, over which memory. Integers only."""
+"""Sorts of lines, their first elements, and searches in them: which launches. Integers only."""
 
 from __future__ import annotations
 
@@ -9,12 +9,13 @@ from typing import Any, NamedTuple
 
 from tensorlayout.cuda.engine.driver import Kernel
 from tensorlayout.cuda.engine.kernel_shapes import c_type, kernel, parameters
-from tensorlayout.cuda.engine.launch import NOTHING, THREADS, Launch, Launches
+from tensorlayout.cuda.engine.launch import NOTHING, SECTOR, THREADS, Launch, Launches
 from tensorlayout.cuda.engine.structs import constant, divisor32, pack_axes
 from tensorlayout.dtypes import DType
 from tensorlayout.layout import Layout
 from tensorlayout.layout.loop import Axis, furthest, index_type, merged
-from tensorlayout.plan.sort import SortPlan
+from tensorlayout.plan.sort import SortPlan, TopKPlan
+from tensorlayout.tensor import TensorSpec
 
 FILE = "sort/sort.cu"
 
@@ -283,3 +284,105 @@ def plan_radix(lines: Lines) -> tuple[tuple[Pass, ...], int]:
 
     passes = tuple(pass_of(below) for below in range(0, lines.bits, DIGIT))
     return passes, DIGITS * lines.octets * (count * chunks + (count if chunks > 1 else 0))
+
+
+# ---- The first elements
+
+
+def plan_top_k(plan: TopKPlan) -> Launch | None:
+    """The launch that writes as many elements of each line as the result has; None for none.
+
+    Memories: result, positions, of 4 or 8 bytes, and source. Lines are visited as the source has
+    them in memory; a tile has as many of them as it has room for.
+    """
+    source, values, positions, dim = plan.source, plan.result, plan.positions, plan.dim
+    layouts = source.layout, values.layout, positions.layout
+    layout, length, count = source.layout, source.layout.shape[dim], values.layout.shape[dim]
+    assert length <= TILE, "longer lines are merged"
+    if not values.layout.size:
+        return None
+    around = [d for d in reversed(layout.minor_to_major) if d != dim]
+    lines = prod(layout.shape[d] for d in around)
+    one = (1, 0, 0, 0)  # where there is nothing around
+    others = [(layout.shape[d], *[each.strides[d] for each in layouts]) for d in around]
+    walked = axes_of([one, *others])
+    steps = [each.strides[dim] if each.shape[dim] > 1 else 0 for each in layouts]
+    together = _together(source, positions, dim, lines)
+    reach = furthest((*walked, Axis(length, tuple(steps))))
+    index = index_type(lines + BEYOND, reach + BEYOND)
+    types = (("ELEMENT", c_type(source.dtype)),)
+    chosen = kernel(FILE, "leading_tiles", types, RANK=len(walked), INDEX=index)
+    made = parameters(chosen)(
+        lines=lines,
+        step=tuple(steps),
+        line=divisor32(length),
+        together=together,
+        leading=count,
+        wide=int(positions.dtype.itemsize == 8),
+        descending=int(plan.down),
+    )
+    pack_axes(made.walk, walked, 1)
+    _number(made.read, layout, dim, length, together)
+    _number(made.written, values.layout, dim, count, together)
+    firsts = tuple(spec.layout.offset * spec.dtype.itemsize for spec in (values, positions, source))
+    return Launch(chosen, -(-lines // together), bytes(made), firsts)
+
+
+def _together(source: TensorSpec, positions: TensorSpec, dim: int, lines: int) -> int:
+    """How many lines share a tile: of those side by side as many as fill sectors, if there is room.
+
+    Else each tile would begin inside of sectors, in every position of its lines.
+    """
+    length = source.layout.shape[dim]
+    if length > CAPACITY:
+        return 1
+    room = min(CAPACITY // length, lines)
+    sector = SECTOR // min(source.dtype.itemsize, positions.dtype.itemsize)
+    ragged = room % sector if not is_fastest(source.layout, dim) and room < lines else 0
+    return room - ragged if room > sector else room
+
+
+def _number(made: Any, layout: Layout, dim: int, length: int, together: int) -> None:
+    """Whether elements are numbered along lines, or across them."""
+    across = together > 1 and not is_fastest(layout, dim)
+    made.size, made.across = divisor32(together if across else length), int(across)
+
+
+# ---- Searches
+
+SEARCH_FILE = "sort/search.cu"
+
+
+def plan_search(
+    line: TensorSpec,
+    values: TensorSpec,
+    dtype: DType,
+    *,
+    right: bool = False,
+    members: bool = False,
+    invert: bool = False,
+) -> Launch | None:
+    """How to find, for each of `values`, its position in the sorted `line`, of rank 1; as int64.
+
+    Memories: the result, row-major, the line, the values. Compared as `dtype`; NaN is greater than
+    all else. `right`: behind equal elements. `members`: whether the value is in the line, NaN
+    never, as bool; `invert`: whether not. None where there are no values. ValueError for tiled
+    layouts.
+    """
+    count = values.layout.size
+    if count == 0:
+        return None
+    walked = axes_of(zip(values.layout.shape, values.layout.strides, strict=True))
+    (length,) = line.layout.shape
+    step = line.layout.strides[0] if length > 1 else 0
+    reach = max(furthest(walked), (length + 1) * abs(step), length)
+    index, gives = index_type(count + THREADS, reach), "members" if members else "positions"
+    kinds = zip(("LINE", "VALUES", "COMPARE"), (line.dtype, values.dtype, dtype), strict=True)
+    types = tuple((name, c_type(kind)) for name, kind in kinds)
+    chosen = kernel(SEARCH_FILE, "search_line", types, RANK=len(walked), INDEX=index, GIVES=gives)
+    made = parameters(chosen)(
+        count=count, length=length, step=step, right=int(right), invert=int(invert)
+    )
+    pack_axes(made.walk, walked, 1)
+    firsts = (0, *[each.layout.offset * each.dtype.itemsize for each in (line, values)])
+    return Launch(chosen, -(-count // THREADS), bytes(made), firsts)

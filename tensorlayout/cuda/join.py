@@ -250,7 +250,7 @@ def _move_into_part(result: TensorSpec, source: TensorSpec, cut: tuple[slice, ..
     part = part_of(result.layout, cut)
     spec = TensorSpec(result.dtype, part.at_origin, result.device)
     shift = part.lowest * result.dtype.itemsize if part.size else 0
-    return write_move("concat", source, spec, shift=shift)
+    return write_move(source, spec, shift=shift)
 
 
 def write_split(plan: SplitPlan) -> Write:

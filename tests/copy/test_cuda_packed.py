@@ -24,7 +24,7 @@ def planned(source, result, dtype="uint4", padding=None, whole=True, alignments=
     """The case and the kernels of a copy between layouts, each packed if it has bits."""
     kind, cuda = tl.asarray(0, dtype=dtype).dtype, Device("cuda", 0)
     specs = [TensorSpec(kind, layout, cuda) for layout in (source, result)]
-    found = plan_move("copy", *specs, alignments, padding, whole=whole)
+    found = plan_move(*specs, alignments, padding, whole=whole)
     return found.case, [launch.kernel.name for launch in found.launches]
 
 

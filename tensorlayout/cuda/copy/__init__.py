@@ -21,7 +21,6 @@ from tensorlayout.tensor import Tensor, TensorSpec
 
 
 def plan_move(
-    name: str,
     source: TensorSpec,
     result: TensorSpec,
     alignments: tuple[int, ...],
@@ -31,20 +30,19 @@ def plan_move(
 ) -> Launches:
     """How to put the elements of a tensor into another of any layout and dtype.
 
-    `name`: of the function, for errors; `alignments` of the result and the source; `padding`: the
-    content of one element of the padding that the result owns, None to leave it alone; `saturate`:
-    as of `plan_conversion`; `whole`: whether the result is new, so that padding of no value may be
-    written.
+    `alignments` of the result and the source; `padding`: the content of one element of the padding
+    that the result owns, None to leave it alone; `saturate`: as of `plan_conversion`; `whole`:
+    whether the result is new, so that padding of no value may be written.
     """
     if packed.is_packed(source, result):
         to, from_ = alignments
-        onward = functools.partial(plan_move, name, saturate=saturate)
+        onward = functools.partial(plan_move, saturate=saturate)
         return packed.plan_packed(source, result, (to, from_), padding, whole, onward)
     apart = between(source, result, padding)
     if apart is not None:
         # New memory begins at a multiple of the widest access.
-        first = plan_move(name, source, apart, (SECTOR, alignments[1]), saturate=saturate)
-        second = plan_move(name, apart, result, (alignments[0], SECTOR), padding, saturate)
+        first = plan_move(source, apart, (SECTOR, alignments[1]), saturate=saturate)
+        second = plan_move(apart, result, (alignments[0], SECTOR), padding, saturate)
         return packed.in_two(first, second, apart.layout.nbytes(apart.dtype))
     if source.dtype == result.dtype:
         (to, from_), itemsize = alignments, result.dtype.itemsize
@@ -57,17 +55,16 @@ def write_copy(plan: CopyPlan) -> Write:
     source, spec = plan.source, plan.result
     if spec.layout.shape != source.layout.shape:  # row-major, and written through the old shape
         old = TensorSpec(spec.dtype, Layout.row_major(source.layout.shape), spec.device)
-        return write_move("reshape", source, old, saturate=plan.saturate)
+        return write_move(source, old, saturate=plan.saturate)
     padding = padding_of(spec)
     # Bytes that stay as they lie need no kernel. What the source has for padding may be another's.
     alike = source.dtype == spec.dtype and source.layout is spec.layout and padding is None
     if alike and not spec.layout.spare_bits:
         return copy_bytes
-    return write_move("copy", source, spec, padding, saturate=plan.saturate, whole=True)
+    return write_move(source, spec, padding, saturate=plan.saturate, whole=True)
 
 
 def write_move(
-    name: str,
     source: TensorSpec,
     result: TensorSpec,
     padding: bytes | None = None,
@@ -80,7 +77,7 @@ def write_move(
     def planned(alignments: tuple[int, ...]) -> Launches:
         to, from_ = alignments
         aligned = gcd(to, shift, SECTOR), from_
-        found = plan_move(name, source, result, aligned, padding, saturate, whole)
+        found = plan_move(source, result, aligned, padding, saturate, whole)
         if not shift:
             return found
         memories = range(2 + len(found.scratch))
@@ -101,7 +98,7 @@ def write_assign(plan: AssignPlan) -> Write:
     if isinstance(source, type):
         return write_fill(spec, lambda value: octets(name, value, spec.dtype))
     layout = source.layout.broadcast_to(spec.layout.shape)
-    return write_move(name, TensorSpec(source.dtype, layout, source.device), spec)
+    return write_move(TensorSpec(source.dtype, layout, source.device), spec)
 
 
 def write_transfer(plan: TransferPlan) -> Write:

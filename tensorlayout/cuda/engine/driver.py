@@ -23,6 +23,12 @@ from tensorlayout.words import shown
 
 Bytes = NDArray[np.uint8]
 
+# Modules that define `open_driver()`, imported when first asked for: CuPy is an optional library.
+_DRIVERS = {
+    "simulator": "tensorlayout.cuda.engine.simulator",
+    "cupy": "tensorlayout.cuda.engine.cupy",
+}
+
 
 @dataclass(frozen=True, slots=True)
 class Kernel:
@@ -318,7 +324,6 @@ def driver() -> Driver:
     if choice not in ("", "0", "1"):
         msg = f"cuda: TENSORLAYOUT_CUDA_SIMULATOR must be 0 or 1, got {shown(choice)}"
         raise ValueError(msg)
-    name = "simulator" if choice == "1" else "cupy"  # which is an optional library
-    module = importlib.import_module(f"tensorlayout.cuda.engine.{name}")
+    module = importlib.import_module(_DRIVERS["simulator" if choice == "1" else "cupy"])
     opened: Driver = module.open_driver()
     return opened

@@ -204,22 +204,17 @@ def _bounded(loop: TiledLoop, padding: bytes, *, elements: bool) -> Launch:
 
 
 def write_fill(
-    spec: TensorSpec,
-    octets: Callable[[Any], bytes] | None,
-    padding: bytes | None = None,
-    plan_for: Callable[..., Launches] = plan_fill,
+    spec: TensorSpec, octets: Callable[[Any], bytes], padding: bytes | None = None
 ) -> Write:
-    """The function of a tensor and a value for all its elements.
+    """The function of a tensor and a value for all its elements, which `octets` makes one element.
 
-    `octets`: what makes the value one element; None: there is no value. `padding`, `plan_for`: as
-    in `plan_fill`, and what plans the same way.
+    `padding`: as in `plan_fill`.
     """
 
     def planned(alignments: tuple[int, ...]) -> Launches:
-        return plan_for(spec.layout, spec.dtype.itemsize, alignments[0], padding)
+        return plan_fill(spec.layout, spec.dtype.itemsize, alignments[0], padding)
 
-    content = None if octets is None else lambda value: pattern(octets(value))
-    return writer(spec.device.number, planned, 1, content)
+    return writer(spec.device.number, planned, 1, lambda value: pattern(octets(value)))
 
 
 # ---- Where padding is, and the struct by which kernels write it

@@ -36,7 +36,10 @@ def write_create(plan: CreatePlan) -> Write:
         return lambda out: None
     padding = None if plan.given else padding_of(spec)
     if values == "nothing":
-        return write_fill(spec, None, padding, plan_padding)
+        layout, itemsize = spec.layout, spec.dtype.itemsize
+        return writer(
+            spec.device.number, lambda aligned: plan_padding(layout, itemsize, aligned[0], padding)
+        )
     if values == "value":
         return _write_value(plan.operation.name, spec, padding)
     return write_eye(spec, padding) if values == "eye" else _SEQUENCES[values](spec)

@@ -76,23 +76,21 @@ def plan_band(
     check_aligned("tril, triu", widths, alignments)
     loop = Loop.over(layouts, widths, alignments)
     if len(loop.axes) == 1 and loop.contiguous and _aligned(loop):
-        return Launches(
-            (_flat(loop, _with_distances((result,), widths, alignments), beside), *apart), "flat"
-        )
-    loop = _with_distances(layouts, widths, alignments)
+        distances = _with_distances((result,), itemsize, alignments[:1])
+        return Launches((_flat(loop, distances, beside), *apart), "flat")
+    loop = _with_distances(layouts, itemsize, alignments)
     pack = _pack(loop)
     return Launches((_strided(loop, pack, beside), *apart), "rows" if pack > 1 else "strided")
 
 
 def _with_distances(
-    layouts: tuple[Layout, ...], widths: tuple[int, ...], alignments: tuple[int, ...]
+    layouts: tuple[Layout, ...], itemsize: int, alignments: tuple[int, ...]
 ) -> Loop:
     """The loop over memories, and column - row + rows - 1 as entries of a table."""
-    shape, count = layouts[0].shape, len(layouts)
+    shape = layouts[0].shape
     strides = (*[0] * (len(shape) - 2), -1, 1)
     distances = Layout(shape, strides, offset=max(shape[-2] - 1, 0))
-    given = ((*layouts, distances), (*widths[:count], 1), (*alignments[:count], 1))
-    return Loop.over(*given, tables=1)
+    return Loop.numbered(layouts, (distances,), itemsize, alignments)
 
 
 def _aligned(loop: Loop) -> bool:
@@ -167,7 +165,7 @@ def write_eye(spec: TensorSpec, padding: bytes | None) -> Write:
         if not layout.is_tiled:
             return plan_band(layout, None, itemsize, alignments, padding)
         (made,) = plan_band(plain.layout, None, itemsize, (SECTOR,)).launches or (None,)
-        copy = plan_move("eye", plain, spec, (alignments[0], SECTOR), padding)
+        copy = plan_move(plain, spec, (alignments[0], SECTOR), padding)
         before = () if made is None else (made.placed((1,)),)
         after = [replace(each, takes=(0, 0)) for each in copy.launches]
         return Launches((*before, *after), "tiled", (layout.size * itemsize, *copy.scratch))
@@ -215,4 +213,4 @@ def _first_distance(result: Layout) -> int:
     """The distance of the element that a kernel begins with."""
     if not result.size:
         return 0
-    return _with_distances((result,), (1,), (1,)).firsts[1] - (result.shape[-2] - 1)
+    return _with_distances((result,), 1, (1,)).firsts[1] - (result.shape[-2] - 1)

@@ -46,6 +46,11 @@ from tensorlayout.plan.run import carried_out
 from tensorlayout.plan.scatter import CopyScatterPlan, ScatterPlan, after_copy
 from tensorlayout.tensor import TensorSpec
 
+FILE = "scatter/scatter.cu"
+
+# The memories of loops, and the first two of a call.
+DESTINATION, VALUES, WINNERS = range(3)
+
 
 def write_scatter(plan: ScatterPlan) -> Write:
     """Write; value and positions lie apart from what is written."""
@@ -88,10 +93,7 @@ def in_dtype(spec: TensorSpec, dtype: DType) -> tuple[TensorSpec, Run | None]:
     return result, carried_out(CopyPlan(spec, result))
 
 
-FILE = "scatter/scatter.cu"
-
-# The memories of loops, and the first two of a call.
-DESTINATION, VALUES, WINNERS = range(3)
+# ---- Launches
 
 
 def values_of(plan: ScatterPlan) -> Layout | None:

@@ -5,14 +5,17 @@ from __future__ import annotations
 import functools
 from typing import Any
 
-from tensorlayout.cpu.engine.aliasing import disturbs
+import numpy as np
+
+from tensorlayout.cpu.elementwise.writing import is_one_ufunc
 from tensorlayout.cpu.engine.borrowed import borrowed, borrowed_slots
 from tensorlayout.cpu.engine.memory import current_stream, exposed, new_tensors, ready
 from tensorlayout.cpu.engine.memory import required_bytes as read
 from tensorlayout.late import loaded
-from tensorlayout.plan.base import Plan, Run
+from tensorlayout.plan.base import Disturbs, Plan, Run
 from tensorlayout.plan.elementwise import ElementwisePlan
 from tensorlayout.plan.fuse import FusePlan
+from tensorlayout.tensor import Tensor
 
 __all__ = [
     "borrowed",
@@ -37,7 +40,7 @@ CARRY_OUT = {
     "create": "fill.write_create",
     "dequantize": "quantize.write_dequantize",
     "diagonals": "fill.write_diagonals",
-    "elementwise": "elementwise.write",
+    "elementwise": "elementwise.writing.write",
     "fuse": "fuse.write",
     "gather": "gather.write_gather",
     "join": "join.write_join",
@@ -71,7 +74,7 @@ CARRY_OUT = {
 DIRECT = {
     "copy": "copy.copy.direct",
     "create": "fill.direct",
-    "elementwise": "elementwise.direct",
+    "elementwise": "elementwise.writing.direct",
     "fuse": "fuse.direct",
     "gather": "gather.take",
     "join": "join.direct",
@@ -102,3 +105,22 @@ def takes_tiles(plan: Plan) -> bool:
     if plan.kind == "create":
         return plan.operation.values in ("nothing", "value")  # type: ignore[attr-defined]
     return isinstance(plan, (ElementwisePlan, FusePlan)) and plan.is_one_run
+
+
+def disturbs(plan: Any) -> Disturbs | None:
+    """What tells the operands that a write disturbs before they are read: bounds of memory."""
+    if plan.kind == "elementwise" and is_one_ufunc(plan):
+        return None  # NumPy sees to it
+    return {"nothing": _meet, "itself": _meet_elsewhere, None: None}[plan.overlap]
+
+
+def _meet(x: Tensor, y: Tensor) -> bool:
+    return np.may_share_memory(x._memory, y._memory)
+
+
+def _meet_elsewhere(x: Tensor, y: Tensor) -> bool:
+    """But for each element in its own place, which is read before it is written."""
+    if x is y or not np.may_share_memory(x._memory, y._memory):
+        return False
+    address = x._memory.__array_interface__["data"][0]
+    return x._spec is not y._spec or address != y._memory.__array_interface__["data"][0]

@@ -9,9 +9,8 @@ from typing import Any
 
 import numpy as np
 
-from tensorlayout.cpu.copy.copy import write_scalar
+from tensorlayout.cpu.copy.copy import by_boxes
 from tensorlayout.cpu.copy.packed import number_writer
-from tensorlayout.cpu.copy.tiled import mover
 from tensorlayout.cpu.engine.casting import converted, rounded, scalar_in
 from tensorlayout.cpu.engine.memory import (
     UNALIGNED,
@@ -36,27 +35,17 @@ def direct(plan: CreatePlan) -> Run | None:
 
     Zeros are memory as the system gives it, which nobody writes.
     """
-    spec, layout, name = plan.result, plan.result.layout, plan.operation.name
+    spec, layout, values = plan.result, plan.result.layout, plan.operation.values
     whole = layout.is_row_major and not layout.is_padded and layout.form is layout
     if not whole or layout.nbytes(spec.dtype) > sys.maxsize:
         return None
-    if (
-        layout.ndim == 1
-        and layout.size <= _ROW
-        and (plan.operation.values, spec.dtype)
-        == (
-            "arange",
-            int64,
-        )
-    ):
+    if values == "arange" and spec.dtype == int64 and layout.ndim == 1 and layout.size <= _ROW:
         return _count_directly(plan)
-    if plan.operation.values != "value":
+    # Of numbers of narrow types NumPy makes others than we do.
+    if values != "value" or is_narrow(spec.dtype):
         return None
-    if is_narrow(spec.dtype):  # of whose numbers NumPy makes others than we do
-        return None
-    shape, new = layout.shape, object.__new__
-    zeros = name in ("zeros", "zeros_like")
-    allocate = new_array(spec, shape, zeros=zeros)
+    new, zeros = object.__new__, plan.operation.name in ("zeros", "zeros_like")
+    allocate = new_array(spec, layout.shape, zeros=zeros)
 
     def create(value: Any) -> Tensor:
         made = new(Tensor)
@@ -71,14 +60,20 @@ def direct(plan: CreatePlan) -> Run | None:
 
 def write_create(plan: CreatePlan) -> Write:
     """The function of a tensor and the operation's values."""
-    fill, spec, values = _FILL[plan.operation.values], plan.result, plan.operation.values
+    spec, name, values = plan.result, plan.operation.name, plan.operation.values
+    fill = _FILL[values]
     if spec.layout.slot_bits is not None:
-        return _write_packed(plan)
+        if values == "nothing":
+            return lambda out: None
+        read = functools.partial(scalar_in, name, spec.dtype)
+        return number_writer(spec, lambda v: read(v) if type(v) in SCALARS else np.asarray(v))
     if is_narrow(spec.dtype) and values == "value":
-        fill = _filler(plan.operation.name, fill)
-    elif (
-        not spec.layout.is_tiled and values == "value"
-    ):  # which has the dtype: nothing is converted
+        fill = functools.partial(_fill_narrow, name)
+    elif not spec.layout.is_tiled and values == "value":
+
+        def write_scalar(out: Tensor, value: Any) -> None:
+            out._memory[...] = value  # which has the dtype: nothing is converted
+
         return write_scalar
     if not spec.layout.is_tiled:
         return lambda out, *given: quietly(fill, out._memory, *given)
@@ -90,7 +85,7 @@ def write_create(plan: CreatePlan) -> Write:
 
         return write_flat
     strided = TensorSpec(spec.dtype, Layout.row_major(spec.layout.shape), spec.device)
-    copy = mover(strided, spec, None)
+    copy = by_boxes(strided, spec)
 
     def write(out: Tensor, *given: Any) -> None:
         made = new_tensor(strided)
@@ -120,24 +115,11 @@ def _count_directly(plan: CreatePlan) -> Run:
     return arange
 
 
-def _write_packed(plan: CreatePlan) -> Write:
-    """The same for slots below a byte, of one value or of any."""
-    spec, name = plan.result, plan.operation.name
-    if plan.operation.values == "nothing":
-        return lambda out: None
-    read = functools.partial(scalar_in, name, spec.dtype)
-    return number_writer(spec, lambda v: read(v) if type(v) in SCALARS else np.asarray(v))
-
-
-def _filler(name: str, fill: Callable[..., None]) -> Callable[..., None]:
-    """`fill`, with Python scalars, where values are such, as elements."""
-
-    def fill_narrow(out: Array, *given: Any) -> None:
-        values = [scalar_in(name, out.dtype, v) if type(v) in SCALARS else v for v in given]
-        # As bytes: without memory for a buffer, NumPy ends the process over dtypes not its own.
-        fill(out.view(np.uint8), *[np.asarray(v).view(np.uint8) for v in values])
-
-    return fill_narrow
+def _fill_narrow(name: str, out: Array, value: Any) -> None:
+    """Fill with a Python scalar, or an element."""
+    element = scalar_in(name, out.dtype, value) if type(value) in SCALARS else np.asarray(value)
+    # As bytes: without memory for a buffer, NumPy ends the process over dtypes not its own.
+    out.view(np.uint8)[...] = element.view(np.uint8)
 
 
 def _leave(out: Array) -> None:

@@ -26,11 +26,11 @@ from tensorlayout.cpu.engine.float16 import is_half
 from tensorlayout.cpu.engine.memory import (
     ALIGNMENT,
     Array,
-    aligned_bytes,
     home_of,
     new_tensors,
     padding_filler,
     quiet,
+    taken_from,
     unbuffered,
 )
 from tensorlayout.cpu.engine.sharing import pieces_of_several
@@ -82,11 +82,15 @@ def direct(plan: FusePlan) -> Run | None:
     if plan.has_tiles and not plan.is_one_run:
         return None
     if plan.reduction is not None:
-        last = plan.steps[-1].result
-        values = _run(replace(plan, reduction=None, result=last))
+        steps = replace(plan, reduction=None, result=plan.steps[-1].result)
+        values = direct(steps) or making(new_tensors(steps.result), write(steps))
         reduce = carried_out(plan.reduction)
         return lambda *operands: reduce(values(*operands))
-    return None if _in_blocks(plan) else _at_once(plan) or step_by_step(plan, _may_overlap)
+    if _in_blocks(plan):
+        return None
+    # Whether a step gives the same bits where its result is to take an operand's place.
+    may_overlap = lambda step: _is_sure(step) and block_call(step).exact  # noqa: E731
+    return _at_once(plan) or step_by_step(plan, may_overlap)
 
 
 def _at_once(plan: FusePlan) -> Run | None:
@@ -124,10 +128,6 @@ def _at_once(plan: FusePlan) -> Run | None:
     return run
 
 
-def _run(plan: FusePlan) -> Run:
-    return direct(plan) or making(new_tensors(plan.result), write(plan))
-
-
 def write(plan: FusePlan) -> Write:
     """``write(out, *operands)``: these lie apart from `out`, or exactly there."""
     if plan.has_tiles and not plan.is_one_run:
@@ -149,8 +149,9 @@ def _in_blocks(plan: FusePlan) -> bool:
 
 def _is_steady(step: Step, result: Layout) -> bool:
     """Whether a step gives the same bits wherever its operands are, in blocks of `result`."""
-    if isinstance(step, CopyPlan) or _is_sure(step):
+    if _is_sure(step):
         return True
+    assert isinstance(step, ElementwisePlan), "copies are sure"
     layouts = [o.layout for o in step.operands if isinstance(o, TensorSpec) and o.layout.size > 1]
     if any(s < 0 for layout in layouts if not layout.is_tiled for s in layout.strides):
         return False
@@ -163,11 +164,6 @@ def _is_steady(step: Step, result: Layout) -> bool:
 def _is_sure(step: Step) -> bool:
     """Whether a step has one right result, which all of NumPy's loops give."""
     return isinstance(step, CopyPlan) or has_one_result(step.operation.function, step.inputs)
-
-
-def _may_overlap(step: ElementwisePlan) -> bool:
-    """Whether a step gives the same bits where its result is to take an operand's place."""
-    return _is_sure(step) and block_call(step).exact
 
 
 def _is_in_order(layout: Layout, result: Layout) -> bool:
@@ -216,7 +212,7 @@ def _loop(plan: FusePlan, moving: Sequence[tuple[int, TensorSpec]], width: int) 
     if layout.is_tiled:
         size = layout.required_size
         axes = [Axis(size, (1,) * (len(moving) + 1))]
-        views: list[Any] = [_as_it_is] * (len(moving) + 1)
+        views: list[Any] = [lambda array: array] * (len(moving) + 1)
         away: list[int] = []
     else:
         layouts = [layout, *[s.layout.broadcast_to(layout.shape) for _, s in moving]]
@@ -250,10 +246,6 @@ def _loop(plan: FusePlan, moving: Sequence[tuple[int, TensorSpec]], width: int) 
         for box in product(*map(pieces_of_several, sizes, extents))
     ]
     return _Loop(sizes, tuple(found), out, boxes, tuple(away))
-
-
-def _as_it_is(array: Array) -> Array:
-    return array
 
 
 def _extents(sizes: tuple[int, ...], away: list[tuple[int, ...]], room: int) -> list[int]:
@@ -429,7 +421,8 @@ class _Program:
         self.writes = [slots[action.value] for action in actions]
         self._calls = [(action.call, action.reads[-1]) for action in actions]
         if actions[-1].buffer != _OUT:
-            self._calls.append((BlockCall(_copied, _copied, None, False), 0))
+            copied = lambda source, out: np.copyto(out, source)  # noqa: E731
+            self._calls.append((BlockCall(copied, copied, None, False), 0))
             self.reads.append(getter((slots[actions[-1].value],)))
             self.writes.append(self.out)
         self._always = None
@@ -455,10 +448,6 @@ def _standing(plan: FusePlan, step: Step, value: int, dtype: DType) -> _Standing
         name = step.operation.name
         return lambda values: scalar_in(name, dtype, values[value])
     return lambda values: values[value]._memory
-
-
-def _copied(source: Array, out: Array) -> None:
-    np.copyto(out, source)
 
 
 # --- the whole ---------------------------------------------------------------------------------
@@ -526,20 +515,8 @@ def _varies(loop: _Loop, operand: int) -> bool:
     return any(stride and n < size for stride, n, size in rows)
 
 
-# Memory not in use: fresh from the system it costs its page faults. A list and not one a thread: a
-# finalizer may start another call in the middle of ours.
+# Memory fresh from the system costs its page faults.
 _buffers: list[Array] = []
-
-
-def _borrowed(octets: int) -> Array:
-    """At least so many bytes, from the beginning of a cache line on."""
-    try:
-        memory = _buffers.pop()
-    except IndexError:
-        memory = np.empty(0, np.uint8)
-    if memory.nbytes >= octets:
-        return memory
-    return aligned_bytes(octets)
 
 
 class _Walk:
@@ -582,7 +559,7 @@ class _Walk:
         away = self.loop.away
 
         def work(boxes: Iterator[tuple[tuple[int, ...], Box]]) -> None:
-            memory = _borrowed(self.octets)
+            memory = taken_from(_buffers, self.octets)
             try:
                 work_in({key: memory[part] for key, part in self.parts.items()}, boxes)
             finally:

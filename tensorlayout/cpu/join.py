@@ -6,8 +6,8 @@ from operator import attrgetter
 
 import numpy as np
 
+from tensorlayout.cpu.copy.choose import several
 from tensorlayout.cpu.copy.copy import mover
-from tensorlayout.cpu.copy.several import several
 from tensorlayout.plan.base import Run, Write
 from tensorlayout.plan.join import JoinPlan, SplitPlan, cuts_of, part_of
 from tensorlayout.tensor import Tensor

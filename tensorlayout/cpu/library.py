@@ -37,8 +37,11 @@ def prepare(plan: LibraryPlan) -> Run:
         arrays = [converted(x._memory, work) for x in operands]
         found = operation.ask(np, function, *arrays, **options)
         several = found if isinstance(found, tuple) else (found,)
+        tensors: list[Any]
         if specs is None:
-            tensors = [_tensor(array, work, dtype) for array in several]
+            # Values that it worked out get the operands' dtype.
+            kinds = [dtype if array.dtype == work else array.dtype for array in several]
+            tensors = [tensor_over(_row_major(a, k)) for a, k in zip(several, kinds, strict=True)]
         else:
             pairs = zip(several, specs, strict=True)
             tensors = [Tensor._new(_row_major(array, s.dtype), s) for array, s in pairs]
@@ -49,13 +52,6 @@ def prepare(plan: LibraryPlan) -> Run:
 
 def _row_major(found: Any, dtype: DType) -> Array:
     return np.array(rounded(np.asarray(found), dtype), dtype, order="C", copy=None)
-
-
-def _tensor(found: Array, work: DType, dtype: DType) -> Tensor:
-    """A tensor of what the library found; values that it worked out get the operands' dtype."""
-    wrapped = tensor_over(_row_major(found, dtype if found.dtype == work else found.dtype))
-    assert wrapped is not None
-    return wrapped
 
 
 # --- integers of a narrow range ----------------------------------------------------------------

@@ -11,9 +11,8 @@ import numpy as np
 
 from tensorlayout.cpu.engine.casting import converted, truths
 from tensorlayout.cpu.engine.memory import Array, new_tensor, quietly
-from tensorlayout.cpu.gather.inside import Positions
-from tensorlayout.cpu.gather.read import reader
-from tensorlayout.cpu.gather.runs import Runs, contiguous, shared
+from tensorlayout.cpu.gather import reader
+from tensorlayout.cpu.gather.runs import Positions, Runs, contiguous, shared
 from tensorlayout.cpu.scatter import broadcast, value_in, writer
 from tensorlayout.devices import CPU
 from tensorlayout.dtypes import int64

@@ -158,12 +158,8 @@ def _merged(pairs: list[tuple[int, int]]) -> list[Part]:
                 groups[-1] = (first, to, start, source - start if run == 0 else step)
                 continue
         groups.append((to, to, source, 1))
-    return [
-        (slice(first, last + 1), _walk(start, step, last - first + 1))
-        for first, last, start, step in groups
-    ]
-
-
-def _walk(start: int, step: int, count: int) -> slice:
-    stop = start + step * count
-    return slice(start, stop if stop >= 0 else None, step)
+    found = []
+    for first, last, start, step in groups:
+        stop = start + step * (last - first + 1)
+        found.append((slice(first, last + 1), slice(start, stop if stop >= 0 else None, step)))
+    return found

@@ -8,7 +8,6 @@ AMD EPYC (Zen 4), numpy 2.4.6).
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -25,9 +24,6 @@ from tensorlayout.plan.base import Write
 from tensorlayout.plan.quantize import BlockFormat, DequantizePlan, QuantizePlan, scales_shape
 from tensorlayout.tensor import Tensor
 
-# Bytes of elements and of scales, for magnitudes in blocks along an axis.
-_Rule = Callable[[Array, int, Any], tuple[Array, Array]]
-
 _MAGNITUDE, _INFINITY = np.uint32(0x7FFFFFFF), np.uint32(0x7F800000)
 _FRACTION = np.uint32(0x7FFFFF)
 
@@ -35,8 +31,11 @@ _FRACTION = np.uint32(0x7FFFFF)
 def write_quantize(plan: QuantizePlan) -> Write:
     """The function of elements, scales, the tensor, and the scale of all of it."""
     order = plan.source.layout.minor_to_major[::-1]
-    at, rule = order.index(plan.dim), _rule(plan)
-    boxes = _boxes(plan.source.layout, plan.dim, plan.format.block)
+    at, form = order.index(plan.dim), plan.format
+    boxes = _boxes(plan.source.layout, plan.dim, form.block)
+    rule: Any = functools.partial(_by_floats, form)
+    if form.has_powers:
+        rule = functools.partial(_by_powers, form, np.uint32(form.carries_from(plan.scaling)))
 
     def quantize(data: Tensor, scales: Tensor, x: Tensor, *whole: Tensor) -> None:
         to, factors, source = (t._memory.transpose(order) for t in (data, scales, x))
@@ -44,11 +43,14 @@ def write_quantize(plan: QuantizePlan) -> Write:
 
         def some(key: tuple[Box, Box]) -> None:
             box, blocks = key
-            values = _in_blocks(_singles(source[box]), at, plan.format.block)
+            part = source[box]  # of which float32 is made, new and row-major
+            if part.dtype == np.float64:
+                singles = np.ascontiguousarray(odd_singles(part))
+            else:
+                singles = part.astype(float32, order="C")
+            values = _in_blocks(singles, at, form.block)
             found, scale = rule(values, at + 1, *by)
-            size = source[box].shape
-            whole_lines = found.reshape(*size[:at], -1, *size[at + 1 :])
-            to[box].view(np.uint8)[...] = whole_lines[(slice(None),) * at + (slice(size[at]),)]
+            to[box].view(np.uint8)[...] = _in_lines(found, at, source[box].shape)
             factors[blocks].view(np.uint8)[...] = scale.squeeze(at + 1)
 
         share_pieces(boxes, lambda key: quietly(some, key), available_threads())
@@ -74,9 +76,7 @@ def write_dequantize(plan: DequantizePlan) -> Write:
             values *= np.expand_dims(scale, at + 1)
             for each in by:
                 values *= each
-            size = to[box].shape
-            whole_lines = values.reshape(*size[:at], -1, *size[at + 1 :])
-            to[box] = whole_lines[(slice(None),) * at + (slice(size[at]),)]
+            to[box] = _in_lines(values, at, to[box].shape)
 
         share_pieces(boxes, lambda key: quietly(some, key), available_threads())
 
@@ -91,12 +91,8 @@ def _boxes(layout: Layout, dim: int, block: int) -> list[tuple[Box, Box]]:
         return []
     blocks = scales_shape(tuple(shape), at, block)
     cuts = slabs(blocks, range(len(shape))[::-1], BLOCK_BYTES // float32.itemsize // block)
-    return [(_elements(cut, at, block, shape[at]), cut) for cut in cuts]
-
-
-def _elements(cut: Box, at: int, block: int, size: int) -> Box:
-    part = slice(cut[at].start * block, min(cut[at].stop * block, size))
-    return (*cut[:at], part, *cut[at + 1 :])
+    parts = [slice(c[at].start * block, min(c[at].stop * block, shape[at])) for c in cuts]
+    return [((*c[:at], part, *c[at + 1 :]), c) for c, part in zip(cuts, parts, strict=True)]
 
 
 def _in_blocks(values: Array, at: int, block: int) -> Array:
@@ -111,19 +107,10 @@ def _in_blocks(values: Array, at: int, block: int) -> Array:
     return values.reshape(*before, -1, block, *after)
 
 
-def _singles(part: Array) -> Array:
-    """A new row-major array of float32."""
-    if part.dtype == np.float64:
-        return np.ascontiguousarray(odd_singles(part))
-    return part.astype(float32, order="C")
-
-
-def _rule(plan: QuantizePlan) -> _Rule:
-    if not plan.format.has_powers:
-        return functools.partial(_by_floats, plan.format)
-    return functools.partial(
-        _by_powers, plan.format, np.uint32(plan.format.carries_from(plan.scaling))
-    )
+def _in_lines(values: Array, at: int, shape: tuple[int, ...]) -> Array:
+    """The way back: such an array in `shape`, without what fills the last block."""
+    lines = values.reshape(*shape[:at], -1, *shape[at + 1 :])
+    return lines[(slice(None),) * at + (slice(shape[at]),)]
 
 
 def _largest(values: Array, axis: int) -> Array:
@@ -138,6 +125,7 @@ _INVERSES = np.append(np.ldexp(np.float32(1), np.arange(127, -128, -1)), 0).asty
 def _by_powers(
     form: BlockFormat, carries_from: np.uint32, values: Array, axis: int
 ) -> tuple[Array, Array]:
+    """The bytes of elements, and of scales, for `values` in blocks along an axis."""
     largest = _largest(values, axis)
     fields = (largest >> 23).astype(np.int32)
     carries = ((largest & _FRACTION) >= carries_from) & (fields > 0)
@@ -149,6 +137,7 @@ def _by_powers(
 
 
 def _by_floats(form: BlockFormat, values: Array, axis: int, whole: Any) -> tuple[Array, Array]:
+    """The same with the scale of all of them."""
     largest = _largest(values, axis).view(np.float32)
     scale = form.dtypes[1]
     wanted = largest / np.float32(form.largest) / whole

@@ -14,7 +14,6 @@ from tensorlayout.cpu.engine.threads import available_threads, share_pieces
 from tensorlayout.cpu.reduce.fold import SMALL, accumulator
 from tensorlayout.cpu.reduce.walk import BLOCK, blocks
 from tensorlayout.dtypes import DType
-from tensorlayout.layout import Layout
 from tensorlayout.plan.base import Run, Write
 from tensorlayout.plan.scan import ScanPlan
 from tensorlayout.tensor import Tensor
@@ -39,9 +38,12 @@ def write_scan(plan: ScanPlan) -> Write:
     """Each line from its first element to its last, floats in float64 and rounded once."""
     layout, initial = plan.source.layout, plan.initial
     ufunc, start = _FUNCTIONS[plan.operation.function]
-    scan = _by_rows if _is_slow(layout, plan.dim) else _by_lines
+    minor = layout.minor_to_major
+    side_by_side = math.prod(layout.shape[d] for d in minor[: minor.index(plan.dim)])
+    rows = side_by_side >= _SIDE_BY_SIDE and layout.size >= _ROWS * layout.shape[plan.dim]
+    scan = _by_rows if rows else _by_lines
     wide = accumulator(plan.result.dtype)
-    order = (*[d for d in reversed(layout.minor_to_major) if d != plan.dim], plan.dim)
+    order = (*[d for d in reversed(minor) if d != plan.dim], plan.dim)
 
     def work(out: Array, x: Array) -> None:
         if initial:
@@ -83,13 +85,6 @@ def direct(plan: ScanPlan) -> Run | None:
 
 # What is done to an element and the total before it, and what that is at first.
 _FUNCTIONS: dict[str, tuple[Any, int]] = {"prod": (np.multiply, 1), "sum": (np.add, 0)}
-
-
-def _is_slow(layout: Layout, dim: int) -> bool:
-    """Whether there are enough elements side by side in memory to take lines all at once."""
-    order = layout.minor_to_major
-    side_by_side = math.prod(layout.shape[d] for d in order[: order.index(dim)])
-    return side_by_side >= _SIDE_BY_SIDE and layout.size >= _ROWS * layout.shape[dim]
 
 
 def _by_lines(ufunc: Any, x: Array, out: Array, wide: DType) -> None:

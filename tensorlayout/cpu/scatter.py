@@ -10,22 +10,23 @@ import numpy as np
 
 from tensorlayout.cpu.engine.casting import converted, scalar_in
 from tensorlayout.cpu.engine.memory import Array, quietly
-from tensorlayout.cpu.gather.inside import Positions, checked, signed
 from tensorlayout.cpu.gather.runs import (
     BLOCK,
     Cut,
     Lines,
     Move,
     MoveLines,
+    Positions,
     Runs,
     by_lines,
+    checked,
     cuts,
     in_rows,
     is_by_line,
     row_of,
     shared,
+    signed,
     slots_of,
-    widened,
 )
 from tensorlayout.layout import Layout
 from tensorlayout.plan import base
@@ -221,7 +222,9 @@ def _write_slots(runs: Runs) -> Move:
 
         def move(group: Iterable[Cut]) -> None:
             for cut in group:
-                new = in_rows(values[widened(cut, row)], row) if one is None else one
+                *lines, last = cut
+                part = (*lines, slice(last.start * row, last.stop * row))
+                new = in_rows(values[part], row) if one is None else one
                 # Of one dimension: 4096 x 4096 float32 along the first axis, processor time, 150 ms
                 # so, 190 with slots and values of three (2026-11-21, 2-core
                 # AMD EPYC (Zen 4), numpy 2.4.6).

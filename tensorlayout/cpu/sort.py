@@ -94,8 +94,9 @@ def _sort(x: Array, descending: bool, stable: bool) -> Array:
     found = _sorted(block)
     if descending:
         found = found[:, ::-1]
-    if x.dtype.kind in "fV":
-        _set_zeros(found, block)
+    # Zeros stand together in the sorted line; where some are -0, they get the order they had.
+    if x.dtype.kind in "fV" and (_bits(block) == np.iinfo(f"i{x.itemsize}").min).any():
+        found[_is_zero(found)] = block[_is_zero(block)]
     return found.reshape(x.shape)
 
 
@@ -126,12 +127,6 @@ def _canonical_nan(x: Array) -> Array:
     most = np.iinfo(bits.dtype).max
     bits[(bits & most) > infinity] = most
     return bits
-
-
-def _set_zeros(found: Array, x: Array) -> None:
-    """Zeros stand together in the sorted line; here they get the order they had."""
-    if (_bits(x) == np.iinfo(f"i{x.itemsize}").min).any():  # some -0
-        found[_is_zero(found)] = x[_is_zero(x)]
 
 
 def _is_zero(x: Array) -> Array:

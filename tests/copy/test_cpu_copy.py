@@ -11,10 +11,16 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from processes import python
 
-from tensorlayout.cpu.copy import several as copy_several
+from tensorlayout.cpu.copy import choose
 from tensorlayout.cpu.copy.axes import even_cuts, fuse, loop_over, tile
-from tensorlayout.cpu.copy.choose import Tuning, choose_copy
-from tensorlayout.cpu.copy.run import by_tiles, in_boxes, move_channels, move_directly
+from tensorlayout.cpu.copy.choose import (
+    Tuning,
+    by_tiles,
+    choose_copy,
+    in_boxes,
+    move_channels,
+    move_directly,
+)
 from tensorlayout.cpu.engine import threads as copy_threads
 from tensorlayout.cpu.engine.threads import share
 
@@ -166,9 +172,9 @@ def test_several_copies_at_once(cases, group):
     plans = [choose_copy(s, to.strides, of.strides, n, EAGER) for s, to, of, n in cases]
     sizes = [prod(shape) * itemsize for shape, _, _, itemsize in cases]
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(copy_several, "TUNING", EAGER)
-        patch.setattr(copy_several, "_GROUP", group)
-        copy_several.several(plans, sizes)(*zip(*pairs, strict=True))
+        patch.setattr(choose, "TUNING", EAGER)
+        patch.setattr(choose, "_GROUP", group)
+        choose.several(plans, sizes)(*zip(*pairs, strict=True))
     for here, wanted in expected:
         assert here.tobytes() == wanted.tobytes()
 

@@ -132,7 +132,7 @@ def tile(loop: CopyLoop, room: int) -> tuple[int, ...]:
     # runs, for the lines of one run have to stay in the first-level cache.
     _grow(extents, loop, slower, room, room)
     _grow(extents, loop, write_order, room, room)
-    extents = [_evened(axis.size, n) for axis, n in zip(loop.axes, extents, strict=True)]
+    extents = [evened(axis.size, n) for axis, n in zip(loop.axes, extents, strict=True)]
     # Evening out may have left room for a second position along an axis not yet in the box.
     _grow(extents, loop, [k for k in write_order if extents[k] == 1], room, room)
     return tuple(extents)
@@ -149,7 +149,7 @@ def _grow(extents: list[int], loop: CopyLoop, order: Sequence[int], run: int, ro
             return
 
 
-def _evened(size: int, extent: int) -> int:
+def evened(size: int, extent: int) -> int:
     """The extent with which as many pieces of an axis have no small one left over."""
     count = -(-size // extent)
     extent = -(-size // count)
@@ -162,17 +162,6 @@ def _evened(size: int, extent: int) -> int:
 def even_cuts(loop: CopyLoop, extents: tuple[int, ...]) -> Cuts:
     """Boxes of these extents, smaller at the ends of the axes."""
     return tuple([pieces(axis.size, n) for axis, n in zip(loop.axes, extents, strict=True)])
-
-
-def pieces_along(loop: CopyLoop, along: int, cut: tuple[slice, ...]) -> Cuts:
-    """Boxes that are whole along all axes but one."""
-    whole = [(slice(0, axis.size),) for axis in loop.axes]
-    return (*whole[:along], cut, *whole[along + 1 :])
-
-
-def equal_pieces(size: int, most: int) -> tuple[slice, ...]:
-    """An axis in pieces of at most about `most`."""
-    return pieces(size, _evened(size, min(size, most)))
 
 
 def shrinking_pieces(size: int, threads: int, least: int, most: int) -> tuple[slice, ...]:

@@ -9,16 +9,16 @@ from typing import Any
 import numpy as np
 
 from tensorlayout import dtypes
-from tensorlayout.cpu.copy import packed, tiled
+from tensorlayout.cpu.copy import packed
 from tensorlayout.cpu.copy.choose import ReadyCopy, choose_copy
 from tensorlayout.cpu.engine.casting import converter, is_plain, plain_range, scalar_in
-from tensorlayout.cpu.engine.memory import filler, quiet, tensor_of_bytes
+from tensorlayout.cpu.engine.memory import box_viewer, filler, home_of, quiet, tensor_of_bytes
 from tensorlayout.cpu.engine.sharing import shared
 from tensorlayout.dtypes import DType
-from tensorlayout.layout import Layout
-from tensorlayout.layout.boxes import whole
+from tensorlayout.layout import Layout, boxes
 from tensorlayout.plan.base import Run, Write, backend
 from tensorlayout.plan.copy import AssignPlan, CopyPlan, TransferPlan
+from tensorlayout.plan.run import noted_copy
 from tensorlayout.tensor import Tensor, TensorSpec
 
 _FEW = 1024  # elements that a call takes longer than
@@ -51,9 +51,41 @@ def _write_move(
         convert = converter(source.dtype, result.dtype, saturate)
         return packed.mover(source, result, convert, whole, between)
     if source.layout.is_tiled or result.layout.is_tiled:
-        return tiled.mover(source, result, converter(source.dtype, result.dtype, saturate))
+        return by_boxes(source, result, saturate)
     move = mover(source.layout, source.dtype, result.layout, result.dtype, saturate).run
     return lambda out, x: move(out._memory, x._memory)
+
+
+def by_boxes(source: TensorSpec, result: TensorSpec, saturate: bool = False) -> Write:
+    """``move(to, x)`` for tensors of these specs, of one shape, of which one or both are tiled.
+
+    Whole tiles are one box, of more dimensions than the tensor has; the rests behind them are a few
+    more. Each is a copy between strided arrays, like any other.
+    """
+    here, there = source.layout, result.layout
+    if not here.size:
+        return lambda to, x: None
+    found = boxes.boxes(boxes.whole(here), here, there)
+    if found is None:  # the tiles of the two have no common units: by way of a packed layout
+        layout = Layout.packed(here.shape, there.minor_to_major)
+        between = TensorSpec(source.dtype, layout, source.device)
+        copied = noted_copy("to_layout", source, between)
+        onward = by_boxes(between, result, saturate)
+        return lambda to, x: onward(to, copied(x))
+    convert = converter(source.dtype, result.dtype, saturate)
+    jobs = []
+    for box in found:
+        steps = box.strides_in(there), box.strides_in(here)
+        run = convert or choose_copy(box.shape, *steps, source.dtype.itemsize).run
+        written = box_viewer(there, box, result.dtype)
+        jobs.append((written, box_viewer(here, box, source.dtype), run))
+
+    def move(to: Tensor, x: Tensor) -> None:
+        target, origin = home_of(to), home_of(x)
+        for written, read, run in jobs:
+            run(written(*target), read(*origin))
+
+    return move
 
 
 def write_copy(plan: CopyPlan) -> Write:
@@ -97,7 +129,7 @@ def write_assign(plan: AssignPlan) -> Write:
             return packed.number_writer(spec, functools.partial(scalar_in, name, dtype))
         if not spec.layout.is_tiled:
             return _number_writer(name, dtype, source)
-        fill = filler(spec.layout, [whole(spec.layout)], dtype)
+        fill = filler(spec.layout, [boxes.whole(spec.layout)], dtype)
         return lambda out, value: fill(scalar_in(name, dtype, value), out._memory, 0)
     if source.layout.shape == shape:
         return _write_move(source, spec)
@@ -105,19 +137,10 @@ def write_assign(plan: AssignPlan) -> Write:
     if not (source.layout.is_strided and spec.layout.is_strided):  # the memory is a vector
         read = TensorSpec(source.dtype, wide, source.device)
         if packed.is_packed(read, spec):
-            return packed.mover(read, spec, converter(source.dtype, dtype), False, _by_boxes)
-        return _by_boxes(read, spec)
+            return packed.mover(read, spec, converter(source.dtype, dtype), False, by_boxes)
+        return by_boxes(read, spec)
     move = mover(wide, source.dtype, spec.layout, dtype).run
     return lambda out, x: move(out._memory, np.broadcast_to(x._memory, shape))
-
-
-def _by_boxes(source: TensorSpec, result: TensorSpec) -> Write:
-    return tiled.mover(source, result, converter(source.dtype, result.dtype))
-
-
-def write_scalar(out: Tensor, value: Any) -> None:
-    """Put a value of the tensor's dtype to all its elements."""
-    out._memory[...] = value
 
 
 def _number_writer(name: str, dtype: DType, kind: type) -> Write:

@@ -17,6 +17,7 @@ from tensorlayout.cpu.engine.casting import Convert
 from tensorlayout.cpu.engine.memory import (
     Array,
     array_over,
+    filler,
     home_of,
     padding_bits,
     slots_in_bytes,
@@ -26,7 +27,7 @@ from tensorlayout.cpu.engine.memory import (
 from tensorlayout.cpu.engine.packing import grain, pack, unpack
 from tensorlayout.cpu.engine.sharing import SURE_BYTES, pieces
 from tensorlayout.cpu.engine.threads import available_threads, share_pieces
-from tensorlayout.layout import Layout
+from tensorlayout.layout import Layout, boxes
 from tensorlayout.plan.steps import Step, note
 from tensorlayout.tensor import Tensor, TensorSpec
 
@@ -56,13 +57,15 @@ def mover(
     if _is_one_run(source.layout, result, whole):
         return _flat(source, result, convert)
     if source.layout.slot_bits is not None:
-        plain = _unpacked(source)
+        plain, layout, bits = _unpacked(source), source.layout, source.layout.slot_bits
         onward = _onward(plain, result, convert, whole, between)
         step = Step("to_layout", source, plain)
 
         def move_from(to: Tensor, x: Tensor) -> None:
             note(step)
-            onward(to, _over(_numbers_of(x, source), plain))
+            numbers = np.empty(layout.required_size, np.uint8)
+            unpack(_octets_of(x, layout), bits, numbers)
+            onward(to, _over(numbers, plain))
 
         return move_from
     return _onward(source, result, convert, whole, between)
@@ -72,23 +75,13 @@ def number_writer(spec: TensorSpec, read: Callable[[Any], Array]) -> Callable[[T
     """What writes a number, that `read` makes of a Python scalar, to all elements of a tensor."""
     if spec.layout.covers_block and not spec.layout.is_padded and spec.layout.size:
         return lambda out, value: _repeat(read(value), _octets_of(out, spec.layout), spec.layout)
-    plain = _unpacked(spec)
+    plain = spec.layout.with_slot_bits(None)
+    fill = filler(plain, [boxes.whole(plain)], spec.dtype)
 
     def write(out: Tensor, value: Any) -> None:
         number = read(value)
         with unpacked_in(_octets_of(out, spec.layout), spec.layout) as numbers:
-            fill(number, numbers)
-
-    if plain.layout.is_tiled:
-        from tensorlayout.cpu.engine.memory import filler
-        from tensorlayout.layout.boxes import whole
-
-        into = filler(plain.layout, [whole(plain.layout)], spec.dtype)
-        fill: Callable[[Array, Array], None] = lambda number, numbers: into(number, numbers, 0)  # noqa: E731
-    else:
-
-        def fill(number: Array, numbers: Array) -> None:
-            array_over(numbers, spec.dtype, plain.layout)[...] = number
+            fill(number, numbers, 0)
 
     return write
 
@@ -142,15 +135,6 @@ def _octets_of(x: Tensor, layout: Layout) -> Array:
     return storage_of(x)[first : first + count]
 
 
-def _numbers_of(x: Tensor, spec: TensorSpec) -> Array:
-    """The slots of a packed tensor as bytes."""
-    layout = spec.layout
-    assert layout.slot_bits is not None
-    numbers = np.empty(layout.required_size, np.uint8)
-    unpack(_octets_of(x, layout), layout.slot_bits, numbers)
-    return numbers
-
-
 # ---- One run on both sides
 
 
@@ -170,22 +154,27 @@ def _is_one_run(source: Layout, result: TensorSpec, whole: bool) -> bool:
 
 def _flat(source: TensorSpec, result: TensorSpec, convert: Convert | None) -> Move:
     count = source.layout.required_size
-    read, write = _reader(source), _writer(result)
+    from_bits, to_bits = source.layout.slot_bits, result.layout.slot_bits
     threads_pay = count * max(source.dtype.itemsize, result.dtype.itemsize) >= SURE_BYTES
 
     def move(to: Tensor, x: Tensor) -> None:
         origin, target = _slots_of(x, source), _slots_of(to, result)
 
         def one(piece: slice) -> None:
-            room = target[piece] if result.layout.slot_bits is None else None
-            direct = room if convert is None else None
-            numbers = read(origin, piece, direct)
+            size = piece.stop - piece.start
+            found = target[piece] if to_bits is None else np.empty(size, result.dtype)
+            elements = found if convert is None else np.empty(size, source.dtype)
+            if from_bits is None:
+                elements = origin[piece]
+            else:
+                octets = origin[piece.start * from_bits // 8 :]
+                unpack(octets, from_bits, elements.view(np.uint8))
             if convert is not None:
-                made = np.empty(numbers.size, result.dtype) if room is None else room
-                convert(made, numbers)
-                numbers = made
-            if room is None:
-                write(target, piece, numbers)
+                convert(found, elements)
+                elements = found
+            if to_bits is not None:
+                end = -(-piece.stop * to_bits // 8)
+                pack(elements.view(np.uint8), to_bits, target[piece.start * to_bits // 8 : end])
 
         share_pieces(pieces(count, _PIECE), one, available_threads() if threads_pay else 1)
 
@@ -198,29 +187,3 @@ def _slots_of(x: Tensor, spec: TensorSpec) -> Array:
         return _octets_of(x, spec.layout)
     storage, slot = home_of(x)
     return array_over(storage, spec.dtype, Layout((spec.layout.required_size,), offset=slot))
-
-
-def _reader(spec: TensorSpec) -> Callable[[Array, slice, Array | None], Array]:
-    """``read(slots, piece, room)``: elements of a piece, in the memory `room` if that is given."""
-    bits, dtype = spec.layout.slot_bits, spec.dtype
-    if bits is None:
-        return lambda slots, piece, room: slots[piece]
-
-    def read(octets: Array, piece: slice, room: Array | None) -> Array:
-        numbers = np.empty(piece.stop - piece.start, dtype) if room is None else room
-        unpack(octets[piece.start * bits // 8 :], bits, numbers.view(np.uint8))
-        return numbers
-
-    return read
-
-
-def _writer(spec: TensorSpec) -> Callable[[Array, slice, Array], None]:
-    """``write(octets, piece, elements)``, of a packed tensor."""
-    bits = spec.layout.slot_bits or 8
-    assert _PIECE % grain(bits) == 0, "pieces are whole bytes"
-
-    def write(octets: Array, piece: slice, elements: Array) -> None:
-        end = -(-piece.stop * bits // 8)
-        pack(elements.view(np.uint8), bits, octets[piece.start * bits // 8 : end])
-
-    return write

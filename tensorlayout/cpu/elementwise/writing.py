@@ -5,6 +5,7 @@ from __future__ import annotations
 import functools
 from collections.abc import Callable, Sequence
 from dataclasses import replace
+from operator import attrgetter
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -258,12 +259,12 @@ def _in_short_runs(plan: ElementwisePlan) -> bool:
 
 
 def _by_numpy(plan: ElementwisePlan) -> Run:
-    """Packed operands of one order: NumPy allocates; the shortest path there is."""
+    """Packed operands of one order: NumPy allocates few elements; the shortest path there is."""
     function, spec = _numpy(plan), plan.result
     copy, new = _context(plan), object.__new__
-    if spec.layout.nbytes(spec.dtype) > UNALIGNED:
-        return _by_numpy_into(plan)
-    if len(plan.operands) == 1:
+    narrow, large = _narrows_integers(plan), spec.layout.nbytes(spec.dtype) > UNALIGNED
+    kinds = tuple(isinstance(o, type) for o in plan.operands)
+    if kinds == (False,) and not large:
 
         def run_unary(x: Tensor) -> Tensor:
             result = new(Tensor)
@@ -273,8 +274,7 @@ def _by_numpy(plan: ElementwisePlan) -> Run:
             return result
 
         return run_unary
-    kinds = tuple(isinstance(o, type) for o in plan.operands)
-    if kinds == (False, False):
+    if kinds == (False, False) and not large:
 
         def run_tensors(x: Tensor, y: Tensor) -> Tensor:
             result = new(Tensor)
@@ -284,8 +284,7 @@ def _by_numpy(plan: ElementwisePlan) -> Run:
             return result
 
         return run_tensors
-    if kinds == (False, True):
-        narrow = _narrows_integers(plan)
+    if kinds == (False, True) and not large:
 
         def run_tensor_scalar(x: Tensor, y: Any) -> Tensor:
             result = new(Tensor)
@@ -300,34 +299,22 @@ def _by_numpy(plan: ElementwisePlan) -> Run:
             return result
 
         return run_tensor_scalar
+    make = new_tensors(spec)  # whose memory is aligned
 
-    number = as_odd_float if _narrows_integers(plan) else _as_it_is
-
-    def run_mixed(*operands: Any) -> Tensor:
+    def run_any(*operands: Any) -> Tensor:
+        arrays = [o._memory if isinstance(o, Tensor) else o for o in operands]
         try:
-            arrays = [o._memory if isinstance(o, Tensor) else number(o) for o in operands]
-            return Tensor._new(copy().run(function, *arrays), spec)
-        except OverflowError:
-            raise _misfit(plan, *operands) from None
-
-    return run_mixed
-
-
-def _by_numpy_into(plan: ElementwisePlan) -> Run:
-    """The same in memory of ours, which is aligned."""
-    function, copy, make = _numpy(plan), _context(plan), new_tensors(plan.result)
-    number = as_odd_float if _narrows_integers(plan) else _as_it_is
-
-    def run(*operands: Any) -> Tensor:
-        out = make()
-        try:
-            arrays = [o._memory if isinstance(o, Tensor) else number(o) for o in operands]
+            if narrow:
+                arrays = [as_odd_float(a) if isinstance(a, int) else a for a in arrays]
+            if not large:
+                return Tensor._new(copy().run(function, *arrays), spec)
+            out = make()
             copy().run(function, *arrays, out=out._memory)
         except OverflowError:
             raise _misfit(plan, *operands) from None
         return out
 
-    return run
+    return run_any
 
 
 # Up to so many elements a call costs more than they do.
@@ -370,10 +357,6 @@ def _narrows_integers(plan: ElementwisePlan) -> bool:
     return int in plan.operands and plan.inputs[-1] in (dtypes.float32, dtypes.complex64)
 
 
-def _as_it_is(number: Any) -> Any:
-    return number
-
-
 def _misfit(plan: ElementwisePlan, *operands: Any) -> OverflowError:
     """What to raise where a Python integer does not fit the dtype it is to be taken in."""
     name, dtype = plan.operation.name, plan.inputs[-1]
@@ -396,14 +379,10 @@ def _reader(plan: ElementwisePlan, of_tensor: Callable[[Tensor], Array] | None =
     get = [
         scalar_reader(plan.operation.name, dtype, o)
         if isinstance(o, type)
-        else of_tensor or _memory_of
+        else of_tensor or attrgetter("_memory")
         for o, dtype in zip(plan.operands, plan.inputs, strict=True)
     ]
     return lambda operands: [g(o) for g, o in zip(get, operands, strict=True)]
-
-
-def _memory_of(operand: Tensor) -> Array:
-    return operand._memory  # type: ignore[no-any-return]
 
 
 def _odd(plan: ElementwisePlan) -> dict[int, Callable[[Array], Array]]:

@@ -85,7 +85,13 @@ def scalar_reader(name: str, dtype: DType, kind: type) -> Callable[[Any], Any]:
 
 def _scalar(dtype: DType, value: Any) -> Array:
     if dtypes.is_narrow(dtype):
-        return _narrow_scalar(dtype, value)
+        if type(value) is int:
+            if dtypes.in_category(dtype, "narrow integer"):
+                least, most = dtypes.limits(dtype)
+                if not least <= value <= most:
+                    raise OverflowError
+            value = as_odd_float(value)
+        return converted(np.asarray(value, np.float64), dtype)
     if type(value) is int and dtype.kind in "fcV" and dtype not in _DOUBLE:
         value = as_odd_float(value)
     if dtypes.is_bfloat16(dtype) and float(np.float32(value)) == value:  # rounded once from there
@@ -93,15 +99,6 @@ def _scalar(dtype: DType, value: Any) -> Array:
     if dtypes.is_bfloat16(dtype) or (type(value) is float and dtype.kind in "iu"):
         return converted(np.asarray(value, np.float64), dtype)
     return np.asarray(value, dtype)
-
-
-def _narrow_scalar(dtype: DType, value: Any) -> Array:
-    if type(value) is int and dtypes.in_category(dtype, "narrow integer"):
-        least, most = dtypes.limits(dtype)
-        if not least <= value <= most:
-            raise OverflowError
-    double = as_odd_float(value) if type(value) is int else value
-    return converted(np.asarray(double, np.float64), dtype)
 
 
 _DOUBLE = (dtypes.float64, dtypes.complex128)  # to which Python rounds integers itself
@@ -144,7 +141,10 @@ def odd_singles(array: Array) -> Array:
     if not _is_wider(array.dtype):
         found: Array = array.astype(np.float32)
         return found
-    wide = array if array.dtype == np.float64 else _floats(array)
+    wide: Array = array.astype(np.float64, copy=False)
+    if array.dtype.kind in "iu" and array.itemsize == 8:  # to odd, where 53 bits do not hold them
+        odd = (array >> 11 | (array & 2047 != 0)) << 11
+        np.copyto(wide, odd, "unsafe", where=np.abs(wide) >= 2.0**53)
     single: Array = wide.astype(np.float32)
     bits = single.view(np.uint32)
     bits -= np.abs(single) > np.abs(wide)
@@ -155,15 +155,6 @@ def odd_singles(array: Array) -> Array:
 def _is_wider(dtype: DType) -> bool:
     """Whether float32 does not hold all values of a real dtype."""
     return dtype == np.float64 or (dtype.kind in "iu" and dtype.itemsize >= 4)
-
-
-def _floats(integers: Array) -> Array:
-    """Integers as float64, rounded to odd where 53 bits do not hold them."""
-    wide: Array = integers.astype(np.float64)
-    if integers.itemsize == 8:
-        odd = (integers >> 11 | (integers & 2047 != 0)) << 11
-        np.copyto(wide, odd, "unsafe", where=np.abs(wide) >= 2.0**53)
-    return wide
 
 
 # --- block by block ----------------------------------------------------------------------------
@@ -182,7 +173,7 @@ def _by_block(from_dtype: DType, to_dtype: DType, saturate: bool = False) -> Con
     if dtypes.is_bfloat16(to_dtype) and _is_wider(from_dtype):
         return _round_once
     if dtypes.is_bfloat16(to_dtype) and from_dtype == dtypes.bool:
-        return _as_truths
+        return lambda destination, source: np.copyto(destination, truths(source), "unsafe")
     return None
 
 
@@ -236,25 +227,18 @@ def _round_once(destination: Array, source: Array) -> None:
         np.copyto(destination, rounded(source, destination.dtype), "unsafe")
 
 
-def _as_truths(destination: Array, source: Array) -> None:
-    np.copyto(destination, truths(source), "unsafe")
-
-
-def _ends(limits: Any) -> tuple[int, int]:
-    return limits.min, limits.max
-
-
 def _truncate(destination: Array, source: Array) -> None:
     """Floats to integers with one answer everywhere.
 
     C leaves values outside the range open, and NumPy's answer differs between processors.
     """
     limits = np.iinfo(destination.dtype)
+    ends = limits.min, limits.max
     if source.size == 0 or _is_in_range(source, limits):
         np.copyto(destination, source, "unsafe")
         return
-    if source.dtype.kind == "f" and all(float(source.dtype.type(n)) == n for n in _ends(limits)):
-        near = np.asarray(source.clip(*_ends(limits)))
+    if source.dtype.kind == "f" and all(float(source.dtype.type(n)) == n for n in ends):
+        near = np.asarray(source.clip(*ends))
         np.copyto(near, 0, where=np.isnan(near))
         np.copyto(destination, near, "unsafe")
         return

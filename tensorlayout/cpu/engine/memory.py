@@ -13,9 +13,9 @@ from typing import Any
 
 import numpy as np
 
+from tensorlayout.cpu.engine.packing import pack, unpack
 from tensorlayout.devices import CPU, Device
 from tensorlayout.dtypes import DType, uint8
-from tensorlayout.late import loaded
 from tensorlayout.layout import Layout, Padding, boxes, descending
 from tensorlayout.plan.base import Exposed
 from tensorlayout.plan.from_strides import spec_of_strides
@@ -102,6 +102,19 @@ def aligned_bytes(count: int, alignment: int = ALIGNMENT, *, zeros: bool = False
     room: Any = (np.zeros if zeros else np.empty)(count + alignment, np.uint8)
     start = -_address(_first(room)) % alignment
     return np.ndarray(count, np.uint8, room, start)
+
+
+def taken_from(buffers: list[Array], count: int) -> Array:
+    """A buffer of at least so many bytes, aligned: one of those not in use, or a new one.
+
+    They stand in a list, and not one in each thread: a finalizer may start another call in the
+    middle of ours.
+    """
+    with contextlib.suppress(IndexError):
+        buffer = buffers.pop()
+        if buffer.nbytes >= count:
+            return buffer
+    return aligned_bytes(count)
 
 
 def _alignment(spec: TensorSpec) -> int:
@@ -191,9 +204,6 @@ def unpacked_in(octets: Array, layout: Layout) -> Iterator[Array]:
 
     To be written: what is in them is read only where not all of them are elements.
     """
-    loaded("tensorlayout.cpu.engine.packing")
-    from tensorlayout.cpu.engine.packing import pack, unpack
-
     assert layout.slot_bits is not None
     numbers = np.empty(max(0, layout.required_size - layout.lowest), np.uint8)
     if layout.is_padded or not layout.covers_block:  # else every slot is written

@@ -1,8 +1,9 @@
-"""The three runs of what is read and written at positions that are data.
+"""Positions that are data, and the three runs of what is read and written there.
 
-The dimensions slower than the positions (*outer*), the positions (*middle*), the dimensions faster
-than them (*inner*). The slot of an element is a sum over the three; where memory allows, whole runs
-are moved instead.
+Each position must be inside its dimension, or counts from its end. The runs are the dimensions
+slower than the positions (*outer*), the positions (*middle*), the dimensions faster than them
+(*inner*). The slot of an element is a sum over the three; where memory allows, whole runs are moved
+instead.
 """
 
 from __future__ import annotations
@@ -17,9 +18,11 @@ import numpy as np
 from tensorlayout.cpu.copy.choose import choose_copy
 from tensorlayout.cpu.engine.memory import Array, bytes_from
 from tensorlayout.cpu.engine.threads import Piece, available_threads, share_pieces
-from tensorlayout.cpu.gather.inside import Positions, outside
 from tensorlayout.layout import Layout
 from tensorlayout.plan.gather import IndexMap
+from tensorlayout.words import named
+
+Positions = Sequence[Array]  # one array for each indexed dimension
 
 # ``move(memory, positions, other)``: reads into `other`, or writes it.
 Move = Callable[[Array, Positions, Array], None]
@@ -38,6 +41,46 @@ _FEW = 512
 
 # Neighbouring lines that are read at once where every line has positions of its own.
 _COLUMNS = 64
+
+
+def checked(
+    name: str, positions: Positions, sizes: Sequence[int], *, clamps: bool = False
+) -> list[Array]:
+    """Positions counted from the front. For one outside IndexError, or the nearest one inside."""
+    pairs = zip(positions, sizes, strict=True)
+    return [_nearest(p, n) if clamps else checked_one(name, p, n) for p, n in pairs]
+
+
+def checked_one(name: str, positions: Array, size: int) -> Array:
+    """The positions in one dimension of `size`, counted from the front. IndexError outside."""
+    found = signed(positions)
+    # Seen as unsigned, negative ones are the greatest: one look in place of two.
+    if found.size == 0 or np.maximum.reduce(found.view(np.uintp), axis=None) < size:
+        return found
+    if int(found.min()) < -size or int(found.max()) >= size:
+        raise outside(name, positions, size)
+    return np.where(found < 0, found + size, found)
+
+
+def _nearest(positions: Array, size: int) -> Array:
+    limits = np.iinfo(positions.dtype)  # which may be narrower than sizes
+    inside = np.clip(positions, max(-size, limits.min), min(size - 1, limits.max))
+    found = inside.astype(np.intp, copy=False)
+    return np.where(found < 0, found + size, found)
+
+
+def signed(positions: Array) -> Array:
+    """Positions as NumPy indexes with them; what is too large for that stays outside."""
+    if positions.dtype == np.uint64:  # the only one whose values a signed index cannot hold
+        positions = np.minimum(positions, np.uint64(np.iinfo(np.intp).max))
+    return positions.astype(np.intp, copy=False)
+
+
+def outside(name: str, positions: Array, size: int) -> IndexError:
+    """The error for positions some of which are outside: it names one."""
+    lowest, highest = int(positions.min()), int(positions.max())
+    bad = lowest if lowest < -size else highest
+    return named(name, IndexError(f"index {bad} is out of bounds for size {size}"))
 
 
 class Runs:
@@ -206,13 +249,7 @@ def slots_of(runs: Runs, positions: Positions, row: int = 1) -> Callable[[Cut], 
     return slots
 
 
-def widened(cut: Cut, row: int) -> Cut:
-    """A cut that counts rows, in elements."""
-    *others, last = cut
-    return (*others, slice(last.start * row, last.stop * row))
-
-
-def _part(array: Array, cut: tuple[slice, ...]) -> Array:
+def _part(array: Array, cut: Cut) -> Array:
     """The cut of an array that broadcasts: all of its dimensions of size 1."""
     return array[tuple(c if n > 1 else slice(None) for c, n in zip(cut, array.shape, strict=True))]
 

@@ -25,7 +25,7 @@ from tensorlayout.functions.transfers import moved, on_host
 from tensorlayout.layout import Layout
 from tensorlayout.layout.checks import MAX_RANK
 from tensorlayout.layout.slots import MAX_SLOTS
-from tensorlayout.plan.copy import Copy, Numbers
+from tensorlayout.plan.copy import Copy
 from tensorlayout.plan.fill import Create, Triangle
 from tensorlayout.plan.rules import in_dtype, layout_for
 from tensorlayout.plan.steps import Step, note, watched
@@ -64,7 +64,7 @@ _COPYING = (
     "put_along_axis",
 )
 _COPIES = {name: Copy(name) for name in _COPYING}
-_NUMBERS = {name: Numbers(name) for name in _COPYING}
+_NUMBERS = {name: Copy(name, of_numbers=True) for name in _COPYING}
 _WIDE = View("meshgrid", Layout.broadcast_to)
 _ASARRAY = _COPIES["asarray"]
 _RELAYOUT = Relayout("asarray")

@@ -54,9 +54,9 @@ from tensorlayout.functions.transfers import on_host
 from tensorlayout.functions.utility import all as all_
 from tensorlayout.layout import Layout
 from tensorlayout.plan.copy import Assign, Copy
-from tensorlayout.plan.einsum import fitted
 from tensorlayout.plan.fill import Create
 from tensorlayout.plan.library import Library, Results, Shape
+from tensorlayout.plan.matrices import fitted
 from tensorlayout.plan.pad import Pad
 from tensorlayout.plan.rules import refuse_complex
 from tensorlayout.plan.scatter import Scatter

@@ -24,11 +24,12 @@ class CopyPlan(Plan):
     source: TensorSpec
     result: TensorSpec
     saturate: bool = False  # whether what is beyond a narrow dtype becomes its nearest limit
+    of_numbers: bool = False  # whether the source holds Python's numbers: it is made, not copied
 
     @property
     def record(self) -> Kind:
-        """A `copy`, or a `relayout` where elements come to stand elsewhere."""
-        return copying(self.source.layout, self.result.layout)
+        """A `copy`; a `relayout` where elements come to stand elsewhere; of numbers a `compute`."""
+        return "compute" if self.of_numbers else copying(self.source.layout, self.result.layout)
 
 
 @planned
@@ -36,13 +37,10 @@ class Copy:
     """A copy into a given layout, or the source's form, in a given dtype, or the source's."""
 
     name: str
+    of_numbers: bool = False
 
     def plan(
-        self,
-        source: TensorSpec,
-        layout: Layout | None,
-        dtype: DType | None,
-        saturate: bool = False,
+        self, source: TensorSpec, layout: Layout | None, dtype: DType | None, saturate: bool = False
     ) -> CopyPlan:
         """The plan of the copy."""
         kind = source.dtype if dtype is None else dtype
@@ -51,30 +49,8 @@ class Copy:
             raise TypeError(msg)
         form = source.layout.form
         placed = in_dtype(form, kind) if layout is None else checked_padding(layout, kind)
-        return CopyPlan(source, TensorSpec(kind, placed, source.device), saturate)
-
-
-@planned
-class NumbersPlan(CopyPlan):
-    """A tensor of Python's numbers, in the dtype asked for: made, not copied from a tensor."""
-
-    record = "compute"
-
-
-@planned
-class Numbers(Copy):
-    """A new tensor, whose elements came from Python's numbers, in a given dtype."""
-
-    def plan(
-        self,
-        source: TensorSpec,
-        layout: Layout | None,
-        dtype: DType | None,
-        saturate: bool = False,
-    ) -> NumbersPlan:
-        """The plan of the conversion."""
-        plan = Copy.plan(self, source, layout, dtype)
-        return NumbersPlan(plan.source, plan.result)
+        result = TensorSpec(kind, placed, source.device)
+        return CopyPlan(source, result, saturate, self.of_numbers)
 
 
 @planned

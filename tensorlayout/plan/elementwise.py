@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+from collections.abc import Iterable
 from functools import reduce
-from typing import Any
 
 from tensorlayout import dtypes
 from tensorlayout.dtypes import DType
@@ -38,21 +37,8 @@ class ElementwisePlan(Plan):
 
     @property
     def is_one_run(self) -> bool:
-        """Whether tensors and result have one placement over one whole block: a run over it.
-
-        Tensors of rank 0 take part as scalars do.
-        """
-        layout = self.result.layout
-        return layout.covers_block and all(
-            isinstance(o, type)
-            or not o.layout.shape
-            or (
-                o.layout.is_tiled == layout.is_tiled
-                and o.layout.same_placement(layout)
-                and o.layout.padded_shape == layout.padded_shape
-            )
-            for o in self.operands
-        )
+        """Whether tensors and result have one placement over one whole block: a run over it."""
+        return are_one_run(self.result, self.operands)
 
     def check_into(self, destination: TensorSpec) -> None:
         """Whether the result fits a tensor: its dtype and shape must not change."""
@@ -66,9 +52,23 @@ class ElementwisePlan(Plan):
             raise TypeError(msg)
         Plan.check_into(self, destination)
 
-    def into(self, destination: TensorSpec) -> ElementwisePlan:
-        """The plan that writes into a tensor of any layout, which the result fits."""
-        return replace(self, result=destination, given=True)
+
+def are_one_run(result: TensorSpec, operands: Iterable[Operand]) -> bool:
+    """Whether tensors have the placement of the result, which is that of a whole block.
+
+    Tensors of rank 0 take part as scalars do.
+    """
+    layout = result.layout
+    return layout.covers_block and all(
+        isinstance(o, type)
+        or not o.layout.shape
+        or (
+            o.layout.is_tiled == layout.is_tiled
+            and o.layout.same_placement(layout)
+            and o.layout.padded_shape == layout.padded_shape
+        )
+        for o in operands
+    )
 
 
 @planned
@@ -113,8 +113,16 @@ class Elementwise:
         if self.of_bools and promoted == dtypes.bool:
             return Elementwise(self.name, "bool", does=self.of_bools).plan(*operands)
         shape = broadcast_shape([s.layout.shape for s in specs])
-        result_dtype = self._result_dtype(promoted)
-        layout = in_dtype(voted_layout(shape, self._voters(operands, shape)), result_dtype)
+        result_dtype = dtypes.bool if self.result == "bool" else promoted
+        if self.result == "real":
+            result_dtype = dtypes.real_of(promoted)
+        full = {
+            i: o.layout
+            for i, o in enumerate(operands)
+            if isinstance(o, TensorSpec) and o.layout.shape == shape
+        }
+        voters = [layout for i, layout in full.items() if i not in self.abstain]
+        layout = in_dtype(voted_layout(shape, voters or [*full.values()]), result_dtype)
         result = TensorSpec(result_dtype, layout, device)
         inputs = self._input_dtypes(operands, promoted)
         return ElementwisePlan(self, operands, inputs, result)
@@ -140,28 +148,17 @@ class Elementwise:
         # Signed integers and uint64 promote to float64, in which neighbours may be equal: they are
         # compared as integers.
         compares = self.result == "bool" and not self.takes_integers
-        if compares and promoted == dtypes.float64 and _all_integral(operands):
-            return tuple(_widest(o) for o in operands if isinstance(o, TensorSpec))
+        if compares and promoted == dtypes.float64:
+            tensors = [o.dtype for o in operands if isinstance(o, TensorSpec)]
+            integral = [d for d in tensors if dtypes.in_category(d, "integral")]
+            if len(integral) == len(operands):
+                return tuple(dtypes.int64 if d.kind == "i" else dtypes.uint64 for d in integral)
         if self.result == "bool" and dtypes.is_narrow(promoted):  # compared by their values
             promoted = dtypes.wider(promoted)
         return tuple(
             o.dtype if i in self.abstain and isinstance(o, TensorSpec) else promoted
             for i, o in enumerate(operands)
         )
-
-    def _result_dtype(self, promoted: DType) -> DType:
-        if self.result == "bool":
-            return dtypes.bool
-        return dtypes.real_of(promoted) if self.result == "real" else promoted
-
-    def _voters(self, operands: tuple[Operand, ...], shape: tuple[int, ...]) -> list[Any]:
-        full = [
-            (i, o.layout)
-            for i, o in enumerate(operands)
-            if isinstance(o, TensorSpec) and o.layout.shape == shape
-        ]
-        voting = [layout for i, layout in full if i not in self.abstain]
-        return voting or [layout for _, layout in full]
 
 
 @planned
@@ -171,13 +168,3 @@ class Scaling(Elementwise):
     def _input_dtypes(self, operands: tuple[Operand, ...], promoted: DType) -> tuple[DType, ...]:
         wide = dtypes.promote(promoted, dtypes.float32)
         return (promoted, wide, wide)
-
-
-def _widest(operand: TensorSpec) -> DType:
-    return dtypes.int64 if operand.dtype.kind == "i" else dtypes.uint64
-
-
-def _all_integral(operands: tuple[Operand, ...]) -> bool:
-    return all(
-        isinstance(o, TensorSpec) and dtypes.in_category(o.dtype, "integral") for o in operands
-    )

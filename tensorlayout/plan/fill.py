@@ -7,13 +7,7 @@ from typing import Any, Literal
 from tensorlayout.devices import as_device
 from tensorlayout.dtypes import as_dtype
 from tensorlayout.plan.base import Plan, WrittenPlan, planned
-from tensorlayout.plan.rules import (
-    LayoutSpec,
-    checked_padding,
-    in_dtype,
-    layout_for,
-    voted_layout,
-)
+from tensorlayout.plan.rules import LayoutSpec, checked_padding, in_dtype, layout_for, voted_layout
 from tensorlayout.plan.steps import Kind
 from tensorlayout.tensor import TensorSpec
 

@@ -55,17 +55,13 @@ def extent(
         raise BufferError(msg)
     if 0 not in shape:
         high += itemsize
-        if low <= 0 or high - low > sys.maxsize:
-            raise _nowhere(low, high)
-    if low < 0 or high > _ADDRESSES:
-        raise _nowhere(low, high)
+        if low == 0:
+            msg = "elements at address 0, where no memory is"
+            raise BufferError(msg)
+    if low < 0 or high > _ADDRESSES or (0 not in shape and high - low > sys.maxsize):
+        msg = f"elements from address {_hex(low)} to {_hex(high)}, where no memory can be"
+        raise BufferError(msg)
     return low, high
-
-
-def _nowhere(low: int, high: int) -> BufferError:
-    if low == 0:
-        return BufferError("elements at address 0, where no memory is")
-    return BufferError(f"elements from address {_hex(low)} to {_hex(high)}, where no memory can be")
 
 
 def _hex(address: int) -> str:

@@ -10,7 +10,7 @@ from typing import Any, NamedTuple, TypeVar
 from tensorlayout.plan import tiled
 from tensorlayout.plan.base import Operation, Plan, Run, Write, backend, planned
 from tensorlayout.plan.copy import AssignPlan, CopyPlan
-from tensorlayout.plan.elementwise import ElementwisePlan, Operand
+from tensorlayout.plan.elementwise import ElementwisePlan, Operand, are_one_run
 from tensorlayout.plan.reduce import ReducePlan
 from tensorlayout.plan.run import carried_out, prepared, prepared_into
 from tensorlayout.tensor import Tensor, TensorSpec
@@ -99,21 +99,8 @@ class FusePlan(Plan):
     @property
     def is_one_run(self) -> bool:
         """Whether all values have one placement over one whole block, or are of rank 0."""
-        layout = self.result.layout
-        specs = [o for o in self.operands if isinstance(o, TensorSpec)]
-        return (
-            self.reduction is None
-            and layout.covers_block
-            and all(
-                not each.layout.shape
-                or (
-                    each.layout.is_tiled == layout.is_tiled
-                    and each.layout.same_placement(layout)
-                    and each.layout.padded_shape == layout.padded_shape
-                )
-                for each in [*specs, *[step.result for step in self.steps]]
-            )
-        )
+        values = [*self.operands, *[step.result for step in self.steps]]
+        return self.reduction is None and are_one_run(self.result, values)
 
 
 @planned

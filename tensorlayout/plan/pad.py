@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from tensorlayout.layout import Layout
 from tensorlayout.plan.base import Plan, WrittenPlan, planned
-from tensorlayout.plan.steps import Kind
 from tensorlayout.tensor import TensorSpec
 
 # What a border is made of: one value; the outermost element; the elements mirrored at the outermost
@@ -21,6 +20,7 @@ class PadPlan(Plan):
 
     kind = "pad"
     any_layout = True
+    record = "copy"
 
     name: str
     source: TensorSpec
@@ -28,11 +28,6 @@ class PadPlan(Plan):
     borders: tuple[Border, ...]
     mode: str
     given: bool = False
-
-    @property
-    def record(self) -> Kind:
-        """A `copy`."""
-        return "copy"
 
 
 @planned

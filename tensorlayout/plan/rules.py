@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Iterable, Sequence
+from typing import Any
 
 from tensorlayout.devices import Device
-from tensorlayout.dtypes import DType, accumulated, bits_of, in_category, is_narrow, wider
+from tensorlayout.dtypes import DType, accumulated, bits_of, extreme, in_category, is_narrow, wider
 from tensorlayout.layout import (
     BitPattern,
     Layout,
+    Padding,
     PaddingValue,
     order_of_labels,
     order_without,
@@ -155,6 +157,21 @@ def checked_padding(layout: Layout, dtype: DType) -> Layout:
         msg = f"the padding of layout, {value}, has no meaning in {dtype}"
         raise ValueError(msg)
     return layout
+
+
+def padding_bytes(value: Padding, dtype: DType) -> bytes | None:
+    """The content of one element of padding, or None where nothing is promised."""
+    if isinstance(value, BitPattern):
+        return value.bits.to_bytes(dtype.itemsize, "little")
+    if value is PaddingValue.UNSPECIFIED:
+        return None
+    if value is PaddingValue.ZERO:  # also where there is no 0, as in float8_e8m0fnu
+        return bytes(dtype.itemsize)
+    number: Any = 1
+    if value is not PaddingValue.ONE:
+        number = extreme(dtype, 1 if value is PaddingValue.HIGHEST else -1)
+    content: bytes = dtype.type(number).tobytes()
+    return content
 
 
 def refuse_complex(destination: TensorSpec, value: TensorSpec | type) -> None:

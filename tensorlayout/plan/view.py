@@ -12,8 +12,7 @@ from tensorlayout.layout.checks import MAX_RANK, too_many_dimensions
 from tensorlayout.layout.slots import covers_block, slot_of, strided
 from tensorlayout.plan.base import Plan, planned
 from tensorlayout.plan.copy import Copy, CopyPlan
-from tensorlayout.plan.padding import padding_bytes
-from tensorlayout.plan.rules import LayoutSpec, addressed, layout_for
+from tensorlayout.plan.rules import LayoutSpec, addressed, layout_for, padding_bytes
 from tensorlayout.tensor import TensorSpec
 from tensorlayout.words import cut, shown
 

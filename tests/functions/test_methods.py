@@ -19,7 +19,7 @@ from tensors import BFLOAT16, asarray, fits, host, padding_of, read_only, shared
 import tensorlayout as tl
 from tensorlayout import methods
 from tensorlayout.layout import Layout, PaddingValue
-from tensorlayout.plan.padding import padding_bytes
+from tensorlayout.plan.rules import padding_bytes
 
 pytestmark = pytest.mark.usefixtures("device")
 

@@ -6,7 +6,7 @@ import pytest
 import tensorlayout as tl
 from tensorlayout import plan
 from tensorlayout.cpu import library
-from tensorlayout.plan.einsum import fitted
+from tensorlayout.plan.matrices import fitted
 
 
 def term(rng, letters):

@@ -13,8 +13,7 @@ FAMILIES = {
 # What families share.
 INFRASTRUCTURE = {
     "plan": {
-        *("__init__", "aliasing", "base", "einsum", "from_strides", "matrices", "padding", "rules"),
-        *("run", "steps", "tiled"),
+        *("__init__", "base", "from_strides", "matrices", "rules", "run", "steps", "tiled"),
     },
     "cpu": {"__init__", "engine"},
     "cuda": {"__init__", "engine"},

@@ -24,14 +24,7 @@ from tensorlayout.cpu.engine.casting import (
     scalar_reader,
     truths,
 )
-from tensorlayout.cpu.engine.memory import (
-    UNALIGNED,
-    Array,
-    new_tensors,
-    quiet,
-    quietly,
-    unbuffered,
-)
+from tensorlayout.cpu.engine.memory import UNALIGNED, Array, new_tensors, quiet, quietly, unbuffered
 from tensorlayout.cpu.engine.narrow import decoded
 from tensorlayout.cpu.engine.sharing import is_large, shared
 from tensorlayout.layout import Layout, coalesce

@@ -41,12 +41,7 @@ def in_blocks(function: Function, inputs: Sequence[DType], converts: bool, nbyte
     return lambda arrays, out: copy().run(convert, arrays, out)
 
 
-def walk(
-    function: Function,
-    arrays: Sequence[Array],
-    inputs: Sequence[DType],
-    out: Array,
-) -> None:
+def walk(function: Function, arrays: Sequence[Array], inputs: Sequence[DType], out: Array) -> None:
     """`function` on contiguous blocks; operands of rank 0 go to each of them as they are."""
     if not out.size:  # of a large padded block
         return

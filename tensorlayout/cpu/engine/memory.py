@@ -19,7 +19,7 @@ from tensorlayout.dtypes import DType, uint8
 from tensorlayout.layout import Layout, Padding, boxes, descending
 from tensorlayout.plan.base import Exposed
 from tensorlayout.plan.from_strides import spec_of_strides
-from tensorlayout.plan.padding import padding_bytes
+from tensorlayout.plan.rules import padding_bytes
 from tensorlayout.plan.view import whole_bytes
 from tensorlayout.tensor import Home, Tensor, TensorSpec
 from tensorlayout.words import shown

@@ -13,7 +13,7 @@ from tensorlayout.devices import Device
 from tensorlayout.dtypes import DType
 from tensorlayout.plan.base import Exposed, Write
 from tensorlayout.plan.from_strides import spec_of_strides
-from tensorlayout.plan.padding import padding_bytes
+from tensorlayout.plan.rules import padding_bytes
 from tensorlayout.plan.view import whole_bytes
 from tensorlayout.tensor import Tensor, TensorSpec
 

@@ -26,11 +26,10 @@ def describe(x: Tensor) -> dict[str, Any]:
 
     `stream` is our current one, for consumers to wait for; the host does not.
     """
-    if x._spec.layout.is_tiled:
-        msg = f"__cuda_array_interface__: layout {cut(x.layout)} is tiled; use to_layout() first"
-        raise AttributeError(msg)
-    if x.device.kind != "cuda" or not dtypes.is_numpys(x.dtype):
-        msg = f"__cuda_array_interface__: not for {x.dtype} on the {x.device}; use DLPack"
+    on_cuda, tiled = x.device.kind == "cuda", x._spec.layout.is_tiled
+    if not on_cuda or tiled or not dtypes.is_numpys(x.dtype):
+        what = f"{x.dtype} on the {x.device} in layout {cut(x.layout)}"
+        msg = f"__cuda_array_interface__: not for {what}; use DLPack, or to_layout() out of tiles"
         raise AttributeError(msg)
     found: Any = backend(x.device)  # with what no other kind of device has
     layout, memory = x._spec.layout, found.exposed(x)

@@ -15,7 +15,7 @@ from __future__ import annotations
 import ctypes
 from collections.abc import Callable
 from functools import partial
-from typing import Any
+from typing import Any, NoReturn
 
 import numpy as np
 
@@ -23,12 +23,13 @@ from tensorlayout import dtypes
 from tensorlayout.cpu.engine.borrowed import keeper_of
 from tensorlayout.devices import CPU, Device, available
 from tensorlayout.dtypes import DType
+from tensorlayout.exchange.numpy import pointer_in
 from tensorlayout.plan.base import backend
 from tensorlayout.plan.from_strides import extent, packed_steps, spec_of_strides
 from tensorlayout.plan.steps import Step, note
 from tensorlayout.scopes import Scope
 from tensorlayout.tensor import Tensor, TensorSpec
-from tensorlayout.words import CopyError, cut, named, refuse, shown
+from tensorlayout.words import CopyError, cut, named, shown
 
 HOST = (1, 0)  # kDLCPU
 _CUDA = 2  # kDLCUDA
@@ -99,9 +100,6 @@ _LEGACY_NAME, _VERSIONED_NAME = b"dltensor", b"dltensor_versioned"
 _USED = {_LEGACY_NAME: b"used_dltensor", _VERSIONED_NAME: b"used_dltensor_versioned"}
 
 # Signatures of our own: to set them on `ctypes.pythonapi` would change them for everybody.
-_address_in = ctypes.PYFUNCTYPE(ctypes.c_void_p, ctypes.py_object, ctypes.c_char_p)(
-    ("PyCapsule_GetPointer", ctypes.pythonapi)
-)
 _is_valid = ctypes.PYFUNCTYPE(ctypes.c_int, ctypes.py_object, ctypes.c_char_p)(
     ("PyCapsule_IsValid", ctypes.pythonapi)
 )
@@ -136,43 +134,19 @@ def export(x: Tensor, *, version: tuple[int, int], copied: bool, backwards: bool
     elements of fewer than 8 bits that take a byte each. Without the flag they are packed, low bits
     first, as slots below a byte are here.
     """
-    layout = x._spec.layout
-    if layout.is_tiled:
-        msg = f"__dlpack__: layout {cut(x.layout)} is tiled, it has no strides; use copy=True"
-        raise BufferError(msg)
-    versioned, (code, bits) = version >= (1, 0), _type_of(x.dtype)
+    layout, versioned = x._spec.layout, version >= (1, 0)
+    code, bits = _CODES.get(x.dtype.kind), 8 * x.dtype.itemsize
+    if dtypes.is_narrow(x.dtype):
+        code, bits = dtypes.NARROW[x.dtype.name].dlpack, dtypes.bits_of(x.dtype)
     padded = bits < 8 and layout.slot_bits is None
-    if padded and version < NARROW_SINCE:
-        msg = (
-            f"__dlpack__: {x.dtype}, one to a byte, needs a DLPack of version 1.1 or later; give"
-            " max_version=(1, 1), or hand over x.view(uint8)"
-        )
-        raise BufferError(msg)
     address, read_only, owner = backend(x.device).exposed(x)
-    if read_only and not versioned:
-        what = "a read-only tensor"
-        if layout.is_overlapping:
-            what = f"a tensor whose elements share slots, of layout {cut(x.layout)},"
-        msg = (
-            f"__dlpack__: {what} needs a DLPack of version 1 or later; give"
-            " max_version=(1, 0), or copy() it first"
-        )
-        raise BufferError(msg)
-    if address % x.dtype.alignment and layout.size:
-        msg = f"__dlpack__: the memory is not aligned to {x.dtype}; use copy=True, or copy() it"
-        raise BufferError(msg)
-    if layout.slot_bits is not None and layout.offset * bits % 8 and layout.size:
-        msg = f"__dlpack__: layout {cut(x.layout)} begins inside a byte; use x.copy()"
+    backwards = backwards or BACKWARDS.get()
+    if reason := _obstacle(x, address, version, bits, read_only=read_only, backwards=backwards):
+        msg = f"__dlpack__: {reason}"
         raise BufferError(msg)
     strides = layout.strides
-    if min(strides, default=0) < 0 and not (backwards or BACKWARDS.get()):
-        # Those that lead from no element to another say nothing.
-        strides = tuple(
-            abs(step) if n < 2 or not layout.size else step
-            for n, step in zip(layout.shape, strides, strict=True)
-        )
-        if min(strides) < 0:
-            raise BufferError(_NO_WAY_BACK)
+    if not backwards:  # those that are negative lead from no element to another
+        strides = tuple(map(abs, strides))
     ndim = layout.ndim
     anchor = _Anchor((2 * ndim,), np.int64)
     anchor[:] = layout.shape + strides
@@ -192,18 +166,54 @@ def export(x: Tensor, *, version: tuple[int, int], copied: bool, backwards: bool
     return capsule
 
 
-def _type_of(dtype: DType) -> tuple[int, int]:
-    """The code of a dtype, and its bits."""
-    if dtypes.is_narrow(dtype):
-        return dtypes.NARROW[dtype.name].dlpack, dtypes.bits_of(dtype)
-    return _CODES[dtype.kind], 8 * dtype.itemsize
+def _obstacle(
+    x: Tensor,
+    address: int,
+    version: tuple[int, int],
+    bits: int,
+    *,
+    read_only: bool,
+    backwards: bool,
+) -> str:
+    """Why a consumer could not use the memory of `x`; empty where it can."""
+    layout = x._spec.layout
+    if layout.is_tiled:
+        return f"layout {cut(x.layout)} is tiled, it has no strides; use copy=True"
+    if bits < 8 and layout.slot_bits is None and version < NARROW_SINCE:
+        what = f"{x.dtype}, one to a byte, needs a DLPack of version 1.1 or later"
+        return f"{what}; give max_version=(1, 1), or hand over x.view(uint8)"
+    if read_only and version < (1, 0):
+        what = "a read-only tensor"
+        if layout.is_overlapping:
+            what = f"a tensor whose elements share slots, of layout {cut(x.layout)},"
+        needed = "needs a DLPack of version 1 or later; give max_version=(1, 0)"
+        return f"{what} {needed}, or copy() it first"
+    if not layout.size:
+        return ""
+    if address % x.dtype.alignment:
+        return f"the memory is not aligned to {x.dtype}; use copy=True, or copy() it"
+    if layout.slot_bits is not None and layout.offset * bits % 8:
+        return f"layout {cut(x.layout)} begins inside a byte; use x.copy()"
+    if not backwards and min(layout.strides, default=0) < 0:
+        pairs = zip(layout.shape, layout.strides, strict=True)
+        return _NO_WAY_BACK if any(step < 0 and n > 1 for n, step in pairs) else ""
+    return ""
 
 
 _NO_WAY_BACK = (
-    "__dlpack__: the strides are negative, as of a flipped tensor, and PyTorch ends the process on"
-    " them; give it x.copy(), ask with copy=True, or, for a consumer that takes them, export inside"
+    "the strides are negative, as of a flipped tensor, and PyTorch ends the process on them; give"
+    " it x.copy(), ask with copy=True, or, for a consumer that takes them, export inside"
     " `with tensorlayout.allow_negative_strides():`"
 )
+
+
+class _ForeignError(Exception):
+    """Holds the error for what no tensor can be made of, in our words."""
+
+
+def _refuse(reason: str, kind: type[Exception] = BufferError) -> NoReturn:
+    """Refuse to import."""
+    raise _ForeignError(kind(reason))
 
 
 def receive(
@@ -220,15 +230,15 @@ def receive(
         tensor, copied = _borrowed(obj, copy, to_host)
     except CopyError:  # of the exporter, which is ours
         raise
+    except _ForeignError as refusal:
+        raise named(name, refusal.args[0]) from None
     except MemoryError as error:  # for the copy that was asked for
         msg = cut(str(error).removeprefix("__dlpack__: "), _LETTERS)
         raise named(name, MemoryError(msg)) from error
     except Exception as error:  # exporters raise RuntimeError and others
         kind = next((kind for kind in _EXPECTED if isinstance(error, kind)), BufferError)
-        ours = str(error).startswith("from_dlpack: ")
-        came = cut(str(error).removeprefix("from_dlpack: "), _LETTERS)
-        msg = came if ours else f"{type(obj).__name__} could not be exchanged: {came}"
-        raise named(name, kind(msg)) from (None if ours else error)
+        msg = f"{type(obj).__name__} could not be exchanged: {cut(error, _LETTERS)}"
+        raise named(name, kind(msg)) from error
     assert tensor is not None  # DLPack strides count whole elements
     if copied and not isinstance(obj, Tensor):
         spec, theirs = tensor._spec, f"a {type(obj).__name__} made the copy"
@@ -238,11 +248,10 @@ def receive(
 
 def _borrowed(obj: Any, copy: bool | None, to_host: bool) -> tuple[Tensor | None, bool]:
     if not (hasattr(obj, "__dlpack__") and hasattr(obj, "__dlpack_device__")):
-        msg = (
-            f"from_dlpack: a {type(obj).__name__} exports nothing by DLPack (__dlpack__ and"
-            " __dlpack_device__); use asarray()"
+        what = (
+            f"a {type(obj).__name__} exports nothing by DLPack (__dlpack__ and __dlpack_device__)"
         )
-        raise AttributeError(msg)
+        _refuse(f"{what}; use asarray()", AttributeError)
     keeper = keeper_of(obj) if isinstance(obj, np.ndarray) else None
     kind, number = map(int, obj.__dlpack_device__())
     moving = to_host and kind not in _ON_HOST
@@ -253,13 +262,11 @@ def _borrowed(obj: Any, copy: bool | None, to_host: bool) -> tuple[Tensor | None
     capsule = _asked(obj, copy, moving, stream)
     name = next((name for name in _USED if _is_valid(capsule, name)), None)
     if name is None:
-        msg = f"from_dlpack: {type(obj).__name__}.__dlpack__() gave {shown(capsule)},"
-        msg += " no unused capsule"
-        raise BufferError(msg)
+        _refuse(f"{type(obj).__name__}.__dlpack__() gave {shown(capsule)}, no unused capsule")
     managed = _structure_in(capsule)
     copied = bool(managed.flags & IS_COPIED)
     if copied and copy is False:
-        refuse("from_dlpack", f"{type(obj).__name__} made a copy, and copy=False", BufferError)
+        _refuse(f"{type(obj).__name__} made a copy, and copy=False")
     memory = _memory_of(managed)
     # From here on the memory is ours to give back; until now it was the capsule's.
     _rename(capsule, _USED[name])
@@ -281,26 +288,22 @@ def _asked(obj: Any, copy: bool | None, moving: bool, stream: int | None) -> Any
         return obj.__dlpack__(**known, **wanted)
     except TypeError as error:
         if len(wanted) > 1:
-            msg = (
-                f"from_dlpack: {type(obj).__name__} cannot be asked for {_keywords(wanted)}"
-                f" ({cut(error, _LETTERS)}); leave it out, or convert in the other library first"
+            del wanted["max_version"]
+            asked = ", ".join(f"{name}={value}" for name, value in wanted.items())
+            _refuse(
+                f"{type(obj).__name__} cannot be asked for {asked} ({cut(error, _LETTERS)}); leave"
+                " it out, or convert in the other library first"
             )
-            raise BufferError(msg) from error
     return obj.__dlpack__(**known)
-
-
-def _keywords(wanted: dict[str, Any]) -> str:
-    return ", ".join(f"{name}={value}" for name, value in wanted.items() if name != "max_version")
 
 
 def _structure_in(capsule: Any) -> Any:
     """The structure of a capsule that nobody has used yet."""
     if not _is_valid(capsule, _VERSIONED_NAME):
-        return _Legacy.from_address(_address_in(capsule, _LEGACY_NAME))
-    managed = _Versioned.from_address(_address_in(capsule, _VERSIONED_NAME))
+        return _Legacy.from_address(pointer_in(capsule, _LEGACY_NAME))
+    managed = _Versioned.from_address(pointer_in(capsule, _VERSIONED_NAME))
     if managed.major != 1:
-        msg = f"from_dlpack: the exporter speaks DLPack {managed.major}, this package DLPack 1"
-        raise BufferError(msg)
+        _refuse(f"the exporter speaks DLPack {managed.major}, this package DLPack 1")
     return managed
 
 
@@ -312,11 +315,10 @@ def _device_here(kind: int, number: int) -> Device:
     if kind == _CUDA and found in available():
         return found
     where = _DEVICE_NAMES.get(kind, f"DLPack type {kind}")
-    msg = (
-        f"from_dlpack: the memory is on a device that is not here ({where}, number {number});"
-        ' use from_dlpack(x, device="cpu"), or move it in the other library first'
+    _refuse(
+        f"the memory is on a device that is not here ({where}, number {number}); use"
+        ' from_dlpack(x, device="cpu"), or move it in the other library first'
     )
-    raise BufferError(msg)
 
 
 _Borrowing = Callable[..., Tensor | None]  # of what keeps the memory, and readonly=
@@ -332,17 +334,15 @@ def _memory_of(managed: Any) -> _Borrowing:
     packed = described.bits < 8 and not managed.flags & IS_PADDED
     bits_of_one = described.bits * described.lanes
     if dtype is None or (described.lanes != 1 and not (packed and bits_of_one == 8)):
-        msg = (
-            f"from_dlpack: elements of DLPack type {kind[0]} with {kind[1]} bits and"
-            f" {described.lanes} lanes have no dtype here; convert them in the other library first"
+        _refuse(
+            f"elements of DLPack type {kind[0]} with {kind[1]} bits and {described.lanes} lanes"
+            " have no dtype here; convert them in the other library first"
         )
-        raise BufferError(msg)
     if not 0 <= ndim <= 64:
-        refuse("from_dlpack", f"a rank of at most 64 is supported, got {ndim}", BufferError)
+        _refuse(f"a rank of at most 64 is supported, got {ndim}")
     shape = _integers(described.shape, ndim)
     if len(shape) < ndim or min(shape, default=0) < 0 or not (described.data or 0 in shape):
-        msg = f"from_dlpack: the exporter gave shape {shape} at address {described.data}"
-        raise BufferError(msg)
+        _refuse(f"the exporter gave shape {shape} at address {described.data}")
     strides = packed_steps(shape, 1)
     if described.strides:
         strides = _integers(described.strides, ndim)
@@ -362,11 +362,10 @@ def _of_lanes(
     if lanes == 1:
         return shape, strides
     if not shape or (strides[-1] != 1 and shape[-1] > 1):
-        msg = (
-            f"from_dlpack: elements of {lanes} lanes must follow each other along the last"
-            f" dimension, got shape {shape} with strides {strides}; make it contiguous first"
+        _refuse(
+            f"elements of {lanes} lanes must follow each other along the last dimension, got shape"
+            f" {shape} with strides {strides}; make it contiguous first"
         )
-        raise BufferError(msg)
     return (*shape[:-1], lanes * shape[-1]), (*(lanes * s for s in strides[:-1]), 1)
 
 
@@ -380,11 +379,10 @@ def _packed(
     lowest = sum(step * (n - 1) for n, step in zip(shape, strides, strict=True) if step < 0 < n)
     first, bit = divmod(lowest * bits, 8)
     if bit and 0 not in shape:
-        msg = (
-            f"from_dlpack: the lowest of elements of {dtype} with strides {strides} begins inside a"
-            " byte; copy it in the other library first"
+        _refuse(
+            f"the lowest of elements of {dtype} with strides {strides} begins inside a byte; copy"
+            " it in the other library first"
         )
-        raise BufferError(msg)
     spec = TensorSpec(dtype, found.layout.with_slot_bits(bits), device)
     return partial(backend(device).borrowed_slots, address + first, spec)
 

@@ -10,7 +10,6 @@ from __future__ import annotations
 import contextlib
 import ctypes
 import re
-import reprlib
 import sys
 from operator import index
 from typing import Any, NamedTuple
@@ -30,6 +29,7 @@ from tensorlayout.cpu.engine.memory import (
 )
 from tensorlayout.dtypes import DType
 from tensorlayout.plan.from_strides import extent, packed_steps
+from tensorlayout.words import shown
 
 # With what the CPU offers to those who read and write NumPy's arrays.
 __all__ = [
@@ -83,7 +83,7 @@ class _Interface(ctypes.Structure):
 
 _NOT_SWAPPED, _WRITEABLE = 0x200, 0x400
 
-_MAX_RANK = 64
+_VERSION, _MAX_RANK = 3, 64
 
 # An element type: byte order, kind, bytes.
 _TYPE = r"[<>|=]([biufc])([0-9]{1,2})"  # compiled at first use
@@ -96,16 +96,19 @@ def described(interface: Any) -> Described:
     that no NumPy array of numbers has; ValueError for values that cannot be.
     """
     if not isinstance(interface, dict):
-        msg = f"it must be a dictionary, got {_kind(interface)}"
+        msg = f"it must be a dictionary, got {shown(interface)}"
         raise TypeError(msg)
-    _check_version(interface.get("version", 3))
+    version = interface.get("version", _VERSION)
+    if not 0 <= _integer("'version'", version) <= _VERSION:
+        msg = f"'version' must be at most {_VERSION}, got {shown(version)}"
+        raise ValueError(msg)
     if interface.get("mask") is not None:
         msg = "a masked element has no value; fill the array first"
         raise TypeError(msg)
     dtype = _dtype_in(interface)
     shape = _integers("shape", interface.get("shape"))
     if min(shape, default=0) < 0:
-        msg = f"'shape' must be of sizes that are not negative, got {_shown(shape)}"
+        msg = f"'shape' must be of sizes that are not negative, got {shown(shape)}"
         raise ValueError(msg)
     given = interface.get("strides")
     steps = packed_steps(shape, dtype.itemsize) if given is None else _integers("strides", given)
@@ -115,36 +118,15 @@ def described(interface: Any) -> Described:
     return Described(*_place(interface.get("data")), dtype, shape, steps)
 
 
-def _check_version(version: Any) -> None:
-    if not 0 <= _integer("'version'", version) <= _VERSION:
-        msg = f"'version' must be at most {_VERSION}, got {_shown(version)}"
-        raise ValueError(msg)
-
-
-_VERSION = 3
-
-
 def _dtype_in(interface: dict[Any, Any]) -> DType:
     text, fields = interface.get("typestr"), interface.get("descr")
-    if not isinstance(text, str) or len(text) > _LONGEST or not re.fullmatch(_TYPE, text):
-        msg = f"'typestr' must be the type of a number, such as '<f4', got {_shown(text)}"
+    if not isinstance(text, str) or not re.fullmatch(_TYPE, text):
+        msg = f"'typestr' must be the type of a number, such as '<f4', got {shown(text)}"
         raise TypeError(msg)
-    if fields is not None and not _is_type(fields, text):
-        msg = f"'descr' must be one field of the type {text!r}, got {_shown(fields)}"
-        raise TypeError(msg)
-    return _dtype(text)
-
-
-_LONGEST = 8
-
-
-def _is_type(fields: Any, text: str) -> bool:
-    """Whether a list of fields is but one, of a type and of no shape."""
     one = isinstance(fields, list) and len(fields) == 1 and isinstance(fields[0], tuple)
-    return one and len(fields[0]) == 2 and fields[0][1] == text
-
-
-def _dtype(text: str) -> DType:
+    if fields is not None and not (one and len(fields[0]) == 2 and fields[0][1] == text):
+        msg = f"'descr' must be one field of the type {text!r}, got {shown(fields)}"
+        raise TypeError(msg)
     try:
         return np.dtype(text)
     except TypeError:
@@ -154,7 +136,7 @@ def _dtype(text: str) -> DType:
 
 def _integers(key: str, given: Any) -> tuple[int, ...]:
     if not isinstance(given, (tuple, list)):
-        msg = f"{key!r} must be a tuple of integers, got {_shown(given)}"
+        msg = f"{key!r} must be a tuple of integers, got {shown(given)}"
         raise TypeError(msg)
     if len(given) > _MAX_RANK:
         msg = f"{key!r} must be at most {_MAX_RANK} integers, got {len(given)}"
@@ -166,7 +148,7 @@ def _integer(what: str, given: Any) -> int:
     if not isinstance(given, (bool, np.bool_)):
         with contextlib.suppress(Exception):  # whatever __index__ raises
             return index(given)
-    msg = f"{what} must be an integer, got {_shown(given)}"
+    msg = f"{what} must be an integer, got {shown(given)}"
     raise TypeError(msg)
 
 
@@ -175,7 +157,7 @@ def _place(data: Any) -> tuple[int | None, bool]:
     if not isinstance(data, tuple):
         return None, False
     if len(data) != 2 or not isinstance(data[1], (int, np.bool_)):
-        msg = f"'data' must be an address and a read-only flag, got {_shown(data)}"
+        msg = f"'data' must be an address and a read-only flag, got {shown(data)}"
         raise TypeError(msg)
     return _integer("the address in 'data'", data[0]), bool(data[1])
 
@@ -203,34 +185,32 @@ def array_of_interface(obj: Any, interface: Any) -> Array:
 def array_of_struct(obj: Any, capsule: Any) -> Array:
     """An array over the memory that `__array_struct__` describes; errors as for the dictionary."""
     try:
-        address = _pointer_in(capsule, None)
+        address = pointer_in(capsule, None)
     except Exception:
         address = None
     found = _Interface.from_address(address) if address else None
     if found is None or found.two != _TWO or not 0 <= found.nd <= _MAX_RANK:
-        msg = f"it must be a capsule of a PyArrayInterface, got {_shown(capsule)}"
+        msg = f"it must be a capsule of a PyArrayInterface, got {shown(capsule)}"
         raise TypeError(msg)
-    native = found.flags & _NOT_SWAPPED or found.itemsize == 1
-    text = f"{'=' if native else _SWAPPED}{found.typekind.decode('latin-1')}{found.itemsize}"
-    if not re.fullmatch(_TYPE, text):
-        msg = f"there are no numbers of the type {text!r}"
-        raise TypeError(msg)
-    dtype, count = _dtype(text), found.nd
+    count, native = found.nd, found.flags & _NOT_SWAPPED or found.itemsize == 1
     if count and not (found.shape and found.strides):
         msg = "it has neither shape nor strides"
         raise ValueError(msg)
-    shape, steps = tuple(found.shape[:count]), tuple(found.strides[:count])
-    if min(shape, default=0) < 0:
-        msg = f"sizes must not be negative, got {shape}"
-        raise ValueError(msg)
-    readonly = not found.flags & _WRITEABLE
-    return array_at(found.data or 0, dtype, shape, steps, (obj, capsule), readonly=readonly)
+    kind = found.typekind.decode("latin-1")
+    interface = {
+        "typestr": f"{'=' if native else _SWAPPED}{kind}{found.itemsize}",
+        "shape": tuple(found.shape[:count]),
+        "strides": tuple(found.strides[:count]),
+        "data": (found.data or 0, not found.flags & _WRITEABLE),
+    }
+    return array_of_interface((obj, capsule), interface)
 
 
 _TWO = 2  # what the structure begins with
 _SWAPPED = ">" if sys.byteorder == "little" else "<"
 
-_pointer_in = ctypes.PYFUNCTYPE(ctypes.c_void_p, ctypes.py_object, ctypes.c_char_p)(
+# A signature of our own: to set it on `ctypes.pythonapi` would change it for everybody.
+pointer_in = ctypes.PYFUNCTYPE(ctypes.c_void_p, ctypes.py_object, ctypes.c_char_p)(
     ("PyCapsule_GetPointer", ctypes.pythonapi)
 )
 
@@ -271,21 +251,3 @@ def _bytes_of(array: Array) -> Array:
     if not array.flags.c_contiguous:
         raise ValueError(_ONE_RUN)
     return held(array.reshape(-1).view(np.uint8))
-
-
-# ---- Words
-
-
-def _kind(given: Any) -> str:
-    return f"an object of type {type(given).__name__}"
-
-
-def _shown(given: Any) -> str:
-    """What came, shortened."""
-    try:
-        return reprlib.repr(given) if type(given) in _PLAIN else _kind(given)
-    except ValueError:  # Python writes no integers of more than 4300 digits
-        return _kind(given)
-
-
-_PLAIN = (type(None), bool, int, float, str, bytes, tuple, list)

@@ -135,7 +135,7 @@ def load(
         other = "mmap_mode" if mmap_mode is not None else "device"
         msg = f"load: out is memory of its own; leave {other} out"
         raise ValueError(msg)
-    targets = None if out is None else loaded("tensorlayout.files.targets").Targets(out)
+    targets = None if out is None else loaded("tensorlayout.files.forms").Targets(out)
     kind = loaded("tensorlayout.files.paths").kind_of(file)
     if mmap_mode and (kind != "npy" or not isinstance(file, str)):
         msg = f"load: only .npy at a path can be mapped, not {file}"

@@ -16,8 +16,7 @@ import numpy as np
 
 from tensorlayout import dtypes
 from tensorlayout.exchange.numpy import Array
-from tensorlayout.files.forms import array_of, restored, text_of
-from tensorlayout.files.libraries import library
+from tensorlayout.files.forms import array_of, library, restored, text_of
 from tensorlayout.late import loaded
 from tensorlayout.tensor import Tensor
 
@@ -95,17 +94,15 @@ def write(path: str, ready: Ready) -> None:
     with open(path, "xb") as file:  # the library's own is for its user alone
         mode = os.fstat(file.fileno()).st_mode
     try:
-        specs = {key: _spec(module, *each) for key, each in elements.items()}
+        specs = {}
+        for key, (array, dtype) in elements.items():
+            where = {"data_ptr": array.ctypes.data, "data_len": array.nbytes}
+            specs[key] = module.TensorSpec(dtype=dtype, shape=array.shape, **where)
         module.serialize_file(specs, path, metadata)
     except module.SafetensorError as error:
         msg = f"save: {error}"
         raise OSError(msg) from error
     os.chmod(path, mode & 0o777)
-
-
-def _spec(module: Any, array: Array, dtype: str) -> Any:
-    where = {"data_ptr": array.ctypes.data, "data_len": array.nbytes}
-    return module.TensorSpec(dtype=dtype, shape=array.shape, **where)
 
 
 def read(path: str) -> Tensor | dict[str, Tensor]:
@@ -127,15 +124,11 @@ def _array(path: str, file: Any, name: str) -> Array:
     if part.get_dtype() not in _NARROW:
         found: Array = file.get_tensor(name)
         return found
-    octets, dtype = _octets(path, name), dtypes.as_dtype(_NARROW[part.get_dtype()])
+    with open(path, "rb") as raw:  # which begins with the length of a header in JSON
+        length = int.from_bytes(raw.read(_LENGTH), "little")
+        begin, end = json.loads(raw.read(length))[name]["data_offsets"]
+    octets = np.fromfile(path, np.uint8, end - begin, offset=_LENGTH + length + begin)
+    dtype = dtypes.as_dtype(_NARROW[part.get_dtype()])
     if dtypes.bits_of(dtype) < 8:
         octets = np.stack([octets & 15, octets >> 4], axis=-1)
     return octets.reshape(part.get_shape()).view(dtype)
-
-
-def _octets(path: str, name: str) -> Array:
-    """The bytes of a tensor. The file begins with the length of a header in JSON."""
-    with open(path, "rb") as file:
-        length = int.from_bytes(file.read(_LENGTH), "little")
-        begin, end = json.loads(file.read(length))[name]["data_offsets"]
-    return np.fromfile(path, np.uint8, end - begin, offset=_LENGTH + length + begin)

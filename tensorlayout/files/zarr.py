@@ -10,9 +10,14 @@ from typing import Any
 import numpy as np
 
 from tensorlayout.devices import CPU
-from tensorlayout.files.forms import array_of, refuse_foreign, restored, text_of
-from tensorlayout.files.libraries import library
-from tensorlayout.files.targets import Targets
+from tensorlayout.files.forms import (
+    Targets,
+    array_of,
+    library,
+    refuse_foreign,
+    restored,
+    text_of,
+)
 from tensorlayout.functions.creation import asarray
 from tensorlayout.late import loaded
 from tensorlayout.layout import Layout

@@ -90,7 +90,7 @@ if TYPE_CHECKING:
         uint2,
         uint4,
     )
-    from tensorlayout.tracing.refusal import CopyWarning
+    from tensorlayout.tracing.blocks import CopyWarning
     from tensorlayout.tracing.traces import Trace
 
 __array_api_version__ = _methods.API_VERSIONS[-1]
@@ -193,7 +193,7 @@ def _late(name: str) -> _Any:
     if name in ("directml", "fft", "formats", "linalg", "xla"):
         return _loaded(f"tensorlayout.{name}")
     if name in ("CopyWarning", "Trace"):
-        module = "refusal" if name == "CopyWarning" else "traces"
+        module = "blocks" if name == "CopyWarning" else "traces"
         return getattr(_loaded(f"tensorlayout.tracing.{module}"), name)
     return _absent(name)
 

@@ -18,7 +18,7 @@ import tensorlayout as tl
 from tensorlayout.demo.beside import LONG, Array, Library, median
 from tensorlayout.demo.errors import DifferenceError
 from tensorlayout.plan.steps import KINDS
-from tensorlayout.tracing.kernels import lines as kernel_lines
+from tensorlayout.tracing.record import kernel_lines
 
 if TYPE_CHECKING:
     from tensorlayout.cuda.engine.counting import Counts

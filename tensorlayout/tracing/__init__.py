@@ -9,7 +9,7 @@ from tensorlayout.late import loaded
 
 if TYPE_CHECKING:
     from tensorlayout.scopes import Block
-    from tensorlayout.tracing.refusal import Refusal
+    from tensorlayout.tracing.blocks import Refusal
     from tensorlayout.tracing.traces import Trace
 
 

@@ -1,33 +1,90 @@
-"""The blocks, and the hooks by which they see calls and steps: nothing while there are none."""
+"""The blocks, and the hooks by which they see calls and steps: nothing while there are none.
+
+At the end stand the errors and warnings of `no_copies`: line, layouts and advice.
+"""
 
 from __future__ import annotations
 
 import operator
 import threading
 import time
+import warnings
 from collections.abc import Iterable, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from typing import TYPE_CHECKING, Any
 
 from tensorlayout.functions import dispatch
 from tensorlayout.late import loaded
+from tensorlayout.layout import Layout
 from tensorlayout.plan import steps, tiled
 from tensorlayout.plan.base import Operation, Plan
 from tensorlayout.plan.fill import CreatePlan
 from tensorlayout.plan.fuse import Fusion
 from tensorlayout.plan.run import prepared_into
 from tensorlayout.plan.steps import COPIES, Export, Step, distinct_bytes
-from tensorlayout.records import planned
+from tensorlayout.records import frozen, planned
 from tensorlayout.scopes import Block, Scope
 from tensorlayout.tensor import Tensor, TensorSpec
-from tensorlayout.tracing.caller import Line, stack
-from tensorlayout.tracing.record import Record
-from tensorlayout.tracing.refusal import Refusal, instead_of, instead_of_plan
+from tensorlayout.tracing.record import Line, Record, stack
 from tensorlayout.tracing.traces import Trace
-from tensorlayout.words import refuse, shown
+from tensorlayout.words import CopyError, cut, named, refuse, shown
 
 if TYPE_CHECKING:
     from tensorlayout.cuda.engine.launch_log import DeviceWork
+
+
+class CopyWarning(UserWarning):
+    """A copy, a change of layout, or an export, in ``no_copies(warn=True)``.
+
+    >>> import warnings
+    >>> import tensorlayout as tl
+    >>> with warnings.catch_warnings(record=True) as found, tl.no_copies(warn=True):
+    ...     warnings.simplefilter("always", tl.CopyWarning)
+    ...     y = tl.zeros((2, 3)).copy()
+    >>> [warning.category.__name__ for warning in found]
+    ['CopyWarning']
+    """
+
+    __module__ = "tensorlayout"
+
+
+@frozen
+class Refusal:
+    """The options of `no_copies`; `exports`: exports are refused, too."""
+
+    at_least: int
+    warn: bool
+    allow: frozenset[str]
+    exports: bool
+
+    def concerns(self, record: Record) -> bool:
+        """Return whether this record is refused; one of a single element never is."""
+        kinds = (*COPIES, "export") if self.exports else COPIES
+        meant = record.kind in kinds and record.output.size > 1
+        wide = record.bytes_written + record.bytes_exported >= self.at_least
+        return meant and wide and record.name not in self.allow
+
+    def of(self, record: Record, instead: str) -> None:
+        """Raise a CopyError, or warn, at the line of the record."""
+        layouts = ", ".join(cut(layout) for layout in record.inputs[:4])
+        if len(record.inputs) > 4:
+            layouts += ", …"
+        if record.kind in COPIES:
+            layouts += f" -> {cut(record.output)}"
+        text = (
+            f"{record.bytes_written + record.bytes_exported:,} bytes of {record.dtype} would be"
+            f" {_DONE[record.kind]} at {record.where or 'an unknown line'}, layout {layouts};"
+            f" instead, {instead}"
+        )
+        if self.warn:
+            where = record.stack[0] if record.stack else None
+            place = (where.file, where.number) if where else ("<unknown>", 1)
+            warnings.warn_explicit(f"{record.name}: {text}", CopyWarning, *place, registry=_warned)
+            return
+        error = CopyError(text)
+        error.record = record
+        raise named(record.name, error)
+
 
 _traces: Scope[Trace] = Scope("trace", steps.watched)
 _refusals: Scope[Refusal] = Scope("no_copies", steps.watched)
@@ -68,7 +125,8 @@ def _observe(
     if refusal is not None and plan.record in COPIES:
         record = call.record((plan.result,))
         if refusal.concerns(record):
-            refusal.of(record, instead_of_plan(plan, [x._spec for x in call.read]))
+            advice = _INSTEAD.get(plan.kind) or _between(call.read[0]._spec, plan.result)
+            refusal.of(record, advice)
     if seen is None:
         return run(*operands)
     with _work_of(plan, operands) as work:
@@ -96,7 +154,7 @@ def _heard(step: Step | Export) -> None:
         thread=threading.get_ident(),
     )
     if refusal is not None and refusal.concerns(record):
-        refusal.of(record, instead_of(step))
+        refusal.of(record, step.instead or _between(source, result))
     if seen is not None:
         seen.records.append(record)
 
@@ -171,6 +229,44 @@ def _work_of(plan: Plan, operands: tuple[Any, ...]) -> AbstractContextManager[De
     from tensorlayout.cuda.engine.launch_log import device_work
 
     return device_work(device.number)
+
+
+_DONE = {
+    "export": "handed to another library",
+    "copy": "copied",
+    "relayout": "moved into another layout",
+}
+
+# What Python shows once for each line has been shown.
+_warned: dict[str | tuple[str, type[Warning], int], int] = {}
+
+
+# By the kind of plan, where two layouts do not say it.
+_INSTEAD = {
+    "assign": "work the value out in the place that it is written to",
+    "create": "give an array in this machine's byte order, at strides of whole elements",
+    "join": "make the whole first, and work out each part in a view of it",
+    "pad": "make the padded tensor first, and work out the inside in a view of it",
+    "split": "use views of the whole, as x[...] gives",
+}
+
+
+def _between(source: TensorSpec, result: TensorSpec) -> str:
+    """Return the advice that makes a copy unnecessary, by what it would copy."""
+    before, after = source.layout, result.layout
+    if source.device != result.device:
+        return f"make it on {result.device}, by device=, or go on where it is, on {source.device}"
+    if distinct_bytes(source) < before.size * source.dtype.itemsize:
+        return "use the view that repeats elements as it is"
+    if before.same_placement(after):
+        if source.dtype != result.dtype:
+            return f"have the operand in {result.dtype}"
+        return "use the operand itself, of which it is the same"
+    if before.shape == after.shape:
+        return f"have the operand in layout {cut(after)}"
+    if before.reshape(after.shape) is not None:
+        return "leave out copy=True: there is a view"
+    return f"have the operand in layout {Layout.row_major(before.shape)}, which has such a view"
 
 
 dispatch.observers.append(_observe)

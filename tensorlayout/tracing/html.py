@@ -4,13 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from html import escape
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 from tensorlayout.plan.steps import KINDS
-from tensorlayout.tracing.kernels import by_name, cost, named
-
-if TYPE_CHECKING:
-    from tensorlayout.tracing.record import Record
+from tensorlayout.tracing.record import Record, kernel_cost, kernel_named, kernels_by_name
 
 
 class Group(NamedTuple):
@@ -104,8 +101,9 @@ def _item(r: Record, with_line: bool) -> str:
     if r.device_seconds:
         told.append(f"{r.device_seconds * 1e6:,.1f} us on the device")
     kernels = "".join(
-        f'<br><span class="faint">{escape(named(kernel, counts))}: {escape(cost(counts))}</span>'
-        for kernel, counts in by_name(r.kernels).items()
+        f'<br><span class="faint">{escape(kernel_named(kernel, counts))}:'
+        f" {escape(kernel_cost(counts))}</span>"
+        for kernel, counts in kernels_by_name(r.kernels).items()
     )
     line = f'<br><span class="line">{escape(r.where)}</span>' if with_line else ""
     return (

@@ -1,20 +1,86 @@
-"""One operation, as a trace has it."""
+"""One operation, as a trace has it: which line called it, what it did, and by which kernels.
+
+The line is found among the frames outside of this package, while somebody asks.
+"""
 
 from __future__ import annotations
 
+import functools
+import os
+import sys
 from collections.abc import Mapping
+from pathlib import Path
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from tensorlayout.layout import Layout
 from tensorlayout.plan.steps import COPIES, Kind
 from tensorlayout.records import frozen
-from tensorlayout.tracing.caller import Line
 
 if TYPE_CHECKING:
     from tensorlayout.cuda.engine.counting import Counts
     from tensorlayout.cuda.engine.driver import Kernel
     from tensorlayout.cuda.engine.launch_log import DeviceWork
+
+_PACKAGE = f"{Path(__file__).parents[1]}{os.sep}"
+_STDLIB = f"{Path(os.__file__).parent}{os.sep}"
+_INSTALLED = ("site-packages", "dist-packages")
+
+
+class Line(NamedTuple):
+    """A line of a file, and the function that it is in.
+
+    >>> str(Line("/usr/lib/python3/site-packages/scipy/fft/_a.py", 7, "fft"))
+    'scipy/fft/_a.py:7'
+    """
+
+    file: str
+    number: int
+    function: str
+
+    def __str__(self) -> str:
+        """The file as it is short: below the current folder, or below that of libraries.
+
+        What of a name is no Unicode is escaped, so that the text can be written anywhere.
+        """
+        name = _short(self.file).encode("utf-8", "backslashreplace").decode("utf-8")
+        return f"{name}:{self.number}"
+
+
+def _short(file: str) -> str:
+    for folder in _INSTALLED:
+        _, found, inside = file.rpartition(f"{os.sep}{folder}{os.sep}")
+        if found:
+            return inside
+    try:
+        return file.removeprefix(_STDLIB).removeprefix(f"{Path.cwd()}{os.sep}")
+    except OSError:  # the folder has been removed
+        return file
+
+
+def stack() -> tuple[Line, ...]:
+    """The line that called this package, and, where that is a library's, who called that.
+
+    The last one is the first outside of installed libraries, where there is one.
+    """
+    found: list[Line] = []
+    frame = sys._getframe(1)
+    while frame is not None:
+        code = frame.f_code
+        if found or not code.co_filename.startswith(_PACKAGE):
+            found.append(Line(code.co_filename, frame.f_lineno or 0, code.co_name))
+            if not _is_library(code.co_filename):
+                return tuple(found)
+        frame = frame.f_back  # type: ignore[assignment]
+    return tuple(found[:1])
+
+
+@functools.lru_cache(maxsize=1024)
+def _is_library(file: str) -> bool:
+    parts = file.split(os.sep)
+    installed = any(folder in parts for folder in _INSTALLED)
+    return installed or file.startswith((_PACKAGE, _STDLIB, "<frozen "))
+
 
 _NONE: Mapping[Any, Any] = MappingProxyType({})
 
@@ -104,3 +170,42 @@ class Record:
         """The layouts before and after, as a table has them."""
         before = ", ".join(map(str, self.inputs))
         return f"{before} -> {self.output}" if before else f"-> {self.output}"
+
+
+# --- kernels of CUDA, as tables show them ---
+
+
+def kernels_by_name(kernels: Mapping[Kernel, Counts]) -> dict[Kernel, Counts]:
+    """Kernels of one name and operation counted together, whatever their types and shapes."""
+    found: dict[tuple[str, str], tuple[Kernel, Counts]] = {}
+    for kernel, counts in kernels.items():
+        key = kernel.name, kernel.operation
+        first, before = found.get(key, (kernel, None))
+        found[key] = first, counts if before is None else before + counts
+    return dict(found.values())
+
+
+def kernel_named(kernel: Kernel, counts: Counts) -> str:
+    """The name, its operation, and how often it was launched, if not once."""
+    times = f" x{counts.launches}" if counts.launches > 1 else ""
+    return f"{kernel.name} {kernel.operation}".rstrip() + times
+
+
+def kernel_cost(counts: Counts) -> str:
+    """The time on a GPU; on the simulator how few sectors would have done."""
+    if counts.seconds:
+        return f"{counts.seconds * 1e6:.1f} us"
+    found = []
+    if counts.loads.accesses:
+        found.append(f"read {counts.sector_efficiency_read:.2f}")
+    if counts.stores.accesses:
+        found.append(f"written {counts.sector_efficiency_write:.2f}")
+    return f"sectors: {', '.join(found)}" if found else ""
+
+
+def kernel_lines(kernels: Mapping[Kernel, Counts]) -> list[str]:
+    """A line for each, to stand below what launched them."""
+    return [
+        f"{f'  {kernel_named(kernel, counts)}':<44}{kernel_cost(counts)}".rstrip()
+        for kernel, counts in kernels_by_name(kernels).items()
+    ]

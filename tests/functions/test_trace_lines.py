@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 import tensorlayout as tl
-from tensorlayout.tracing.caller import Line
+from tensorlayout.tracing.record import Line
 
 # Behind each line what a trace has of it, in order; a line without has nothing.
 PROGRAM = """\

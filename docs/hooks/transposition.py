@@ -6,7 +6,7 @@
 from collections.abc import Iterator
 from pathlib import Path
 
-from tensorlayout.layout.drawing.colours import ROWS
+from tensorlayout.layout.drawing.drawing import ROWS
 
 PICTURE = Path(__file__).parents[1] / "assets" / "transposition.svg"
 N, TILE, CELL = 8, 4, 26  # elements a side, of the matrix and of a tile; points of one

@@ -18,7 +18,8 @@ from simulated import needs_compiler
 
 import tensorlayout as tl
 from tensorlayout import BitPattern, Layout
-from tensorlayout.layout.drawing import colours, geometry, terminal
+from tensorlayout.layout.drawing import drawing as rendering
+from tensorlayout.layout.drawing import geometry, terminal
 
 SVG = "{http://www.w3.org/2000/svg}"
 
@@ -321,7 +322,7 @@ def test_png():
     for g in (g for g in root.iter(f"{SVG}g") if g.get("data-kind") == "element"):
         row = int(g[0].get("class").removeprefix("box row"))
         at = tuple(int(float(g[0].get(name))) + 4 for name in "xy")
-        assert "#{:02x}{:02x}{:02x}".format(*found.getpixel(at)[:3]) == colours.ROWS[row]
+        assert "#{:02x}{:02x}{:02x}".format(*found.getpixel(at)[:3]) == rendering.ROWS[row]
 
 
 def test_files(tmp_path):

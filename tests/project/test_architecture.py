@@ -23,7 +23,7 @@ FOREIGN_ABOVE = {"numpy"}
 BY_NAME = {
     *("late.py", "devices.py", "cuda/engine/driver.py", "cuda/engine/warm_up.py"),
     *("demo/beside.py", "demo/handover.py", "demo/progress.py", "cli/completion.py"),
-    *("xla/primitive_types.py", "layout/drawing/png.py"),
+    *("xla/primitive_types.py", "layout/drawing/drawing.py"),
 }
 
 

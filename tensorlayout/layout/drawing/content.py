@@ -58,7 +58,11 @@ def contents(layout: Placement, most_columns: int) -> Content:
     """
     finder = _Finder(layout)
     fixed = (0,) * max(0, layout.ndim - MOST_DIMS)
-    every = _grid_sizes(layout)
+    # With the padding that stands at the high end of its dimension.
+    every = [
+        p if layout.is_padded and all(s > 0 for _, s in parts) else n
+        for n, p, parts in zip(layout.shape, layout.padded_shape, layout.parts, strict=True)
+    ]
     sizes = every[len(fixed) :]
     most = [*[MOST_PANELS] * MOST_DIMS, MOST_ROWS, most_columns]
     most = most[len(most) - len(sizes) :]
@@ -98,14 +102,6 @@ def _counts(sizes: Sequence[int], most: Sequence[int]) -> list[int]:
     while math.prod(counts) > MOST_CELLS and max(counts) > 2:
         counts[counts.index(max(counts))] -= 1
     return counts
-
-
-def _grid_sizes(layout: Placement) -> list[int]:
-    """The sizes with the padding that stands at the high end of its dimension."""
-    return [
-        p if layout.is_padded and all(s > 0 for _, s in parts) else n
-        for n, p, parts in zip(layout.shape, layout.padded_shape, layout.parts, strict=True)
-    ]
 
 
 class _Finder:

@@ -1,14 +1,40 @@
-"""`Drawing`: a picture of a layout, in the form that somebody wants."""
+"""`Drawing`: a picture of a layout, in the form that somebody wants, SVG or PNG; its colours.
+
+These tell rows apart for colour-blind eyes as well: rows have Paul Tol's *light* scheme, made for
+dark letters. The contrast of every letter to what is under it is at least 4.5.
+"""
 
 from __future__ import annotations
 
+import io
+from collections.abc import Iterator
+from importlib import import_module
 from pathlib import Path
-from typing import final
+from typing import Any, NamedTuple, final
+from xml.sax.saxutils import escape
 
-from tensorlayout.layout.drawing.geometry import drawn
-from tensorlayout.layout.drawing.svg import svg_of
+from tensorlayout.layout.drawing.content import ELEMENT, GAP
+from tensorlayout.layout.drawing.geometry import WIDTH, Box, Picture, Text, drawn
 from tensorlayout.layout.placement import Placement
 from tensorlayout.words import shown
+
+ROWS = ("#77aadd", "#ee8866", "#eedd88", "#ffaabb", "#99ddff", "#44bb99", "#bbcc33", "#aaaa00")
+ON_ROWS = "#111111"  # letters and marks on those
+
+
+class Scheme(NamedTuple):
+    """The colours that light and dark change."""
+
+    paper: str
+    ink: str
+    faint: str  # letters that say less
+    gap: str  # the ground of what is no element
+    hatch: str
+    edge: str  # round boxes
+
+
+LIGHT = Scheme("#ffffff", "#1b1b1f", "#575861", "#e6e7eb", "#b4b7c0", "#5b5d66")
+DARK = Scheme("#1b1c20", "#ececf0", "#aeb0ba", "#34363d", "#565963", "#7b7e89")
 
 
 @final
@@ -35,8 +61,6 @@ class Drawing:
 
         ModuleNotFoundError without Pillow, which ``pip install 'tensorlayout[demo]'`` brings.
         """
-        from tensorlayout.layout.drawing.png import png_of
-
         return png_of(self._picture, scale)
 
     def save(self, path: str | Path) -> None:
@@ -56,3 +80,145 @@ class Drawing:
 
     def __repr__(self) -> str:
         return f"<Drawing: {self._picture.title}>"
+
+
+# --- SVG: one element a box, colours by CSS, light or dark as the reader's system is ---
+
+_FONT = "ui-monospace,SFMono-Regular,Menlo,Consolas,'DejaVu Sans Mono',monospace"
+SCOPE = "tensorlayout"  # the class of what the rules apply to; styles in SVG are the whole page's
+
+
+def _scheme(scheme: Scheme) -> str:
+    rules = {
+        ".paper,.padding": f"fill:{scheme.paper}",
+        ".gap": f"fill:{scheme.gap}",
+        ".ink,.plain": f"fill:{scheme.ink}",
+        ".faint": f"fill:{scheme.faint}",
+        ".hatch": f"stroke:{scheme.hatch}",
+        ".box": f"stroke:{scheme.edge}",
+        ".tile": f"stroke:{scheme.ink}",
+    }
+    return "".join(f"{_scoped(names)}{{{rule}}}" for names, rule in rules.items())
+
+
+def _scoped(names: str) -> str:
+    return ",".join(f".{SCOPE} {name}" for name in names.split(","))
+
+
+_ROWS = "".join(f".{SCOPE} .row{n}{{fill:{colour}}}" for n, colour in enumerate(ROWS))
+_STYLE = (
+    f".{SCOPE} text{{font-family:{_FONT}}}.{SCOPE} .hatch,.{SCOPE} .tile{{fill:none}}"
+    f".{SCOPE} .on,.{SCOPE} .mark{{fill:{ON_ROWS}}}"
+    f"{_ROWS}{_scheme(LIGHT)}@media (prefers-color-scheme:dark){{{_scheme(DARK)}}}"
+)
+
+
+def svg_of(picture: Picture) -> str:
+    """The text of an SVG file, which needs nothing beside it."""
+    return "\n".join([*_lines(picture), ""])
+
+
+def _lines(picture: Picture) -> Iterator[str]:
+    size = f'viewBox="0 0 {WIDTH} {_n(picture.height)}" width="{WIDTH}"'
+    fitting = 'style="max-width:100%;height:auto"'
+    yield (
+        f'<svg xmlns="http://www.w3.org/2000/svg" class="{SCOPE}" role="img" {size}'
+        f' height="{_n(picture.height)}" {fitting}>'
+    )
+    yield f"<title>{escape(picture.title)}</title>"
+    yield f"<desc>{escape(picture.description)}</desc>"
+    yield f"<style>{_STYLE}</style>"
+    yield f'<rect class="paper" width="{WIDTH}" height="{_n(picture.height)}" rx="6"/>'
+    for box in picture.boxes:
+        yield _box(box)
+    for rule in picture.rules:
+        (x, y), (right, low) = rule.start, rule.end
+        d = f"M{_n(x)} {_n(y)}L{_n(right)} {_n(low)}"
+        yield f'<path class="tile" stroke-width="{rule.width}" d="{d}"/>'
+    for text in picture.texts:
+        yield _text(text, text.kind)
+    yield "</svg>"
+
+
+def _box(box: Box) -> str:
+    cell = box.cell
+    kind = f"row{cell.row % len(ROWS)}" if cell.kind == ELEMENT else cell.kind
+    index = "" if cell.at is None else f' data-index="{",".join(map(str, cell.at))}"'
+    area = f'x="{_n(box.x)}" y="{_n(box.y)}" width="{_n(box.width)}" height="{_n(box.height)}"'
+    shared = ' data-shared="yes"' if cell.shared else ""
+    parts = [
+        f'<g class="{box.place}" data-kind="{cell.kind}" data-slot="{cell.slot}"{index}{shared}>',
+        f'<rect class="box {kind}" {area}/>',
+    ]
+    if lines := box.hatching:
+        d = "".join(f"M{_n(a)} {_n(b)}L{_n(c)} {_n(e)}" for (a, b), (c, e) in lines)
+        parts.append(f'<path class="hatch" d="{d}"/>')
+    if box.mark:
+        d = "L".join(f"{_n(x)} {_n(y)}" for x, y in box.mark)
+        parts.append(f'<path class="mark" d="M{d}Z"/>')
+    letters = "on" if cell.kind == ELEMENT else "plain"
+    return "".join([*parts, *(_text(text, letters) for text in box.texts), "</g>"])
+
+
+def _text(text: Text, kind: str) -> str:
+    anchor = "" if text.anchor == "start" else f' text-anchor="{text.anchor}"'
+    at = f'x="{_n(text.x)}" y="{_n(text.y)}" font-size="{text.size}"{anchor}'
+    return f'<text class="{kind}" {at}>{escape(text.words)}</text>'
+
+
+def _n(number: float) -> str:
+    """A coordinate, to a tenth."""
+    return f"{number:.1f}".removesuffix(".0")
+
+
+# --- PNG, by Pillow, which is imported by name: it is optional ---
+
+_ANCHORS = {"start": "ls", "middle": "ms", "end": "rs"}
+
+
+def png_of(picture: Picture, scale: float) -> bytes:
+    """The bytes of a PNG file; ModuleNotFoundError without Pillow."""
+    image, draw = (import_module(f"PIL.{name}") for name in ("Image", "ImageDraw"))
+    size = round(WIDTH * scale), round(picture.height * scale)
+    canvas = image.new("RGB", size, LIGHT.paper)
+    pencil = _Pencil(draw.Draw(canvas), import_module("PIL.ImageFont"), scale)
+    for box in picture.boxes:
+        pencil.box(box)
+    for rule in picture.rules:
+        pencil.line(LIGHT.ink, rule.width, rule.start, rule.end)
+    for text in picture.texts:
+        pencil.text(text, LIGHT.ink if text.kind == "ink" else LIGHT.faint)
+    file = io.BytesIO()
+    canvas.save(file, "PNG")
+    return file.getvalue()
+
+
+class _Pencil:
+    """Draws what geometry has placed, in pixels."""
+
+    def __init__(self, draw: Any, fonts: Any, scale: float) -> None:
+        self.draw, self.fonts, self.scale = draw, fonts, scale
+
+    def line(self, colour: str, width: float, *points: tuple[float, float]) -> None:
+        at = [(x * self.scale, y * self.scale) for x, y in points]
+        self.draw.line(at, colour, max(1, round(width * self.scale)))
+
+    def text(self, text: Text, colour: str) -> None:
+        font = self.fonts.load_default(text.size * self.scale)
+        at = (text.x * self.scale, text.y * self.scale)
+        self.draw.text(at, text.words, colour, font, anchor=_ANCHORS[text.anchor])
+
+    def box(self, box: Box) -> None:
+        is_element = box.cell.kind == ELEMENT
+        row = ROWS[box.cell.row % len(ROWS)]
+        ground = row if is_element else LIGHT.gap if box.cell.kind == GAP else LIGHT.paper
+        left, top = box.x * self.scale, box.y * self.scale
+        right, low = (box.x + box.width) * self.scale, (box.y + box.height) * self.scale
+        self.draw.rectangle((left, top, right, low), ground)
+        for start, end in box.hatching:
+            self.line(LIGHT.hatch, 1, start, end)
+        self.draw.rectangle((left, top, right, low), None, LIGHT.edge, round(self.scale))
+        if box.mark:
+            self.draw.polygon([(x * self.scale, y * self.scale) for x, y in box.mark], ON_ROWS)
+        for text in box.texts:
+            self.text(text, ON_ROWS if is_element else LIGHT.ink)

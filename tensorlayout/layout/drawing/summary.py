@@ -6,9 +6,8 @@ from collections.abc import Sequence
 from html import escape
 
 from tensorlayout.layout.drawing import wording
-from tensorlayout.layout.drawing.colours import DARK, LIGHT, Scheme
-from tensorlayout.layout.drawing.geometry import WIDTH, drawn
-from tensorlayout.layout.drawing.svg import SCOPE, svg_of
+from tensorlayout.layout.drawing.drawing import DARK, LIGHT, SCOPE, Drawing, Scheme
+from tensorlayout.layout.drawing.geometry import WIDTH
 from tensorlayout.layout.placement import Placement
 from tensorlayout.words import cut
 
@@ -38,7 +37,7 @@ def summary(layout: Placement, facts: Sequence[tuple[str, str]]) -> str:
         f'<tr><th scope="row">{escape(name)}</th><td>{escape(value)}</td></tr>'
         for name, value in facts
     )
-    picture = svg_of(drawn(layout))
+    picture = Drawing(layout).svg
     return f'<div class="{_CLASS}"><style>{_STYLE}</style><table>{rows}</table>{picture}</div>'
 
 
@@ -64,7 +63,7 @@ def bytes_of(layout: Placement, itemsize: int) -> str:
 
 def summary_of_layout(layout: Placement) -> str:
     """The summary of a layout without a tensor."""
-    size = f"{wording.count_of(layout.size, 'element')}"
+    size = wording.count_of(layout.size, "element")
     slots = f"{wording.count_of(layout.required_size, 'slot')} from slot 0 on"
     if layout.slot_bits is not None:
         slots += f", {wording.count_of(layout.nbytes(1), 'byte')}"

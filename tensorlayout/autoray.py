@@ -31,19 +31,6 @@ def register() -> None:
         enter(_BACKEND, name, own)
 
 
-def _dag(x: Tensor) -> Tensor:
-    return elementwise.conj(x if x.ndim < 2 else x.mT)
-
-
-def _svd(x: Tensor) -> Any:
-    """Without the full matrices, as autoray has it."""
-    return linalg.svd(x, full_matrices=False)
-
-
-def _complex(real: Tensor, imag: Tensor) -> Tensor:
-    return elementwise.add(real, elementwise.multiply(imag, 1j))
-
-
 def _drawn(name: str) -> Any:
     """What NumPy's generator draws, as a tensor on the default device."""
 
@@ -61,9 +48,9 @@ def _host(x: Tensor) -> Any:
 
 _OWN: dict[str, Any] = {
     "array": creation.asarray,
-    "complex": _complex,
-    "dag": _dag,
-    "linalg.svd": _svd,
+    "complex": lambda real, imag: elementwise.add(real, elementwise.multiply(imag, 1j)),
+    "dag": lambda x: elementwise.conj(x if x.ndim < 2 else x.mT),
+    "linalg.svd": lambda x: linalg.svd(x, full_matrices=False),  # as autoray has it
     "power": elementwise.pow,
     "random.normal": _drawn("normal"),
     "random.uniform": _drawn("uniform"),

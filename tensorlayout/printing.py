@@ -101,7 +101,8 @@ def _shown(x: Tensor, edge: int) -> tuple[Any, int]:
         return strided("__repr__", on_host(x))._memory, _THRESHOLD
     if x._spec.layout.slot_bits is not None:  # whose edges may begin no byte
         x = x if x.device == CPU else strided("__repr__", x)
-    ends = [_ends(n, edge) for n in x.shape]
+    both = slice(edge), slice(-edge, None)  # the first and the last indices of a dimension, or all
+    ends = [(slice(None),) if n <= 2 * edge else both for n in x.shape]
     values = np.zeros([min(n, 2 * edge + 1) for n in x.shape], x.dtype)
     for corner in itertools.product(*ends):
         values[corner] = _part(x, corner)
@@ -115,11 +116,6 @@ def _part(x: Tensor, key: tuple[slice, ...]) -> Any:
         found = packed_elements(x, itertools.product(*ranges))
         return found.reshape([len(r) for r in ranges])
     return strided("__repr__", on_host(getitem(x, key)))._memory
-
-
-def _ends(n: int, edge: int) -> tuple[slice, ...]:
-    """The first and the last indices of a dimension, or all, if there is nothing between them."""
-    return (slice(None),) if n <= 2 * edge else (slice(edge), slice(-edge, None))
 
 
 def html(x: Tensor) -> str:

@@ -111,11 +111,9 @@ def disturbs(plan: Any) -> Disturbs | None:
     """What tells the operands that a write disturbs before they are read: bounds of memory."""
     if plan.kind == "elementwise" and is_one_ufunc(plan):
         return None  # NumPy sees to it
-    return {"nothing": _meet, "itself": _meet_elsewhere, None: None}[plan.overlap]
-
-
-def _meet(x: Tensor, y: Tensor) -> bool:
-    return np.may_share_memory(x._memory, y._memory)
+    if plan.overlap == "nothing":
+        return lambda x, y: np.may_share_memory(x._memory, y._memory)
+    return None if plan.overlap is None else _meet_elsewhere
 
 
 def _meet_elsewhere(x: Tensor, y: Tensor) -> bool:

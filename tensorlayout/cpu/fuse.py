@@ -21,8 +21,7 @@ from tensorlayout.cpu.copy.choose import Tuning, choose_copy
 from tensorlayout.cpu.elementwise.flat import run_of
 from tensorlayout.cpu.elementwise.functions import has_one_result
 from tensorlayout.cpu.elementwise.writing import BlockCall, alone, block_call
-from tensorlayout.cpu.engine.casting import WHOLE, converter, scalar_in
-from tensorlayout.cpu.engine.float16 import is_half
+from tensorlayout.cpu.engine.casting import WHOLE, converter, is_half, scalar_in
 from tensorlayout.cpu.engine.memory import (
     ALIGNMENT,
     Array,
@@ -294,9 +293,6 @@ def _is_short(strides: Sequence[int], extents: Sequence[int]) -> bool:
 
 _OUT = -1  # the buffer that is the block of the result
 
-# From all values of a call, those of operands first, to an array that is the same in each block.
-_Standing = Callable[[Sequence[Any]], Array]
-
 
 class _Action(NamedTuple):
     """A step on a block: the values that it reads by their numbers, the buffer that it writes."""
@@ -383,48 +379,43 @@ class _Buffers:
 class _Program:
     """What is done with each block: functions, and the *slots* of what they read and write.
 
-    First come the blocks of what moves, then that of the result, then what is the same in all
-    blocks, then buffers.
+    First come the blocks of what moves, then that of the result, then buffers, then what is the
+    same in all blocks.
 
     Attributes:
-        out: the slot of the block of the result.
-        standing: what gives the arrays that are the same in all blocks.
         buffers: the buffers, each with a dtype that it is seen in.
+        standing: what gives the arrays that are the same in all blocks.
         reads: for each function, what takes its arrays from the slots.
         writes: for each function, the slot that it writes.
 
     """
 
     def __init__(self, plan: FusePlan, actions: list[_Action], moving: Sequence[int]) -> None:
-        slots: dict[Any, int] = {value: slot for slot, value in enumerate(moving)}
-        self.out = len(slots)
-        self.standing: list[_Standing] = []
-        for action in actions:
-            for v, dtype in zip(action.reads, _inputs(action.step), strict=True):
-                key: Any = (v, dtype) if v < len(plan.operands) else v
-                if v in slots or v in {each.value for each in actions}:
-                    continue
-                if key not in slots:
-                    slots[key] = self.out + 1 + len(self.standing)
-                    self.standing.append(_standing(plan, action.step, v, dtype))
-        first = self.out + 1 + len(self.standing)
-        keys = dict.fromkeys([(a.buffer, a.step.result.dtype) for a in actions if a.buffer != _OUT])
-        self.buffers = list(keys)
-        slots |= {(None, key): first + i for i, key in enumerate(keys)}
+        slots = {value: slot for slot, value in enumerate(moving)}
+        out = len(slots)
+        keys = [(a.buffer, a.step.result.dtype) for a in actions if a.buffer != _OUT]
+        self.buffers = list(dict.fromkeys(keys))
+        places = {key: out + 1 + i for i, key in enumerate(self.buffers)}
+        first = out + 1 + len(self.buffers)
+        self.standing: list[Callable[[Sequence[Any]], Array]] = []
         self.reads: list[Callable[[list[Any]], Sequence[Any]]] = []
+        self.writes: list[int] = []
         for action in actions:
-            key = (None, (action.buffer, action.step.result.dtype))
-            slots[action.value] = self.out if action.buffer == _OUT else slots[key]
-            pairs = zip(action.reads, _inputs(action.step), strict=True)
-            found = [slots[v] if v in slots else slots[v, dtype] for v, dtype in pairs]
+            step, found = action.step, []
+            for v, dtype in zip(action.reads, _inputs(step), strict=True):
+                if v not in slots:
+                    self.standing.append(_standing(plan, step, v, dtype))
+                found.append(slots.get(v, first + len(self.standing) - 1))
             self.reads.append(getter(tuple(found)))
-        self.writes = [slots[action.value] for action in actions]
+            place = out if action.buffer == _OUT else places[action.buffer, step.result.dtype]
+            slots[action.value] = place
+            self.writes.append(place)
         self._calls = [(action.call, action.reads[-1]) for action in actions]
         if actions[-1].buffer != _OUT:
             copied = lambda source, out: np.copyto(out, source)  # noqa: E731
             self._calls.append((BlockCall(copied, copied, None, False), 0))
-            self.reads.append(getter((slots[actions[-1].value],)))
-            self.writes.append(self.out)
+            self.reads.append(getter((self.writes[-1],)))
+            self.writes.append(out)
         self._always = None
         if all(call.usual is None for call, _ in self._calls):
             self._always = [call.common for call, _ in self._calls]
@@ -441,8 +432,13 @@ def _inputs(step: Step) -> tuple[DType, ...]:
     return (step.source.dtype,) if isinstance(step, CopyPlan) else step.inputs
 
 
-def _standing(plan: FusePlan, step: Step, value: int, dtype: DType) -> _Standing:
-    """What gives a number, in the dtype that a step takes it in, or a tensor of rank 0."""
+def _standing(
+    plan: FusePlan, step: Step, value: int, dtype: DType
+) -> Callable[[Sequence[Any]], Array]:
+    """What gives a number, in the dtype that a step takes it in, or a tensor of rank 0.
+
+    Of all values of a call, those of operands first: an array that is the same in each block.
+    """
     if value < len(plan.operands) and isinstance(plan.operands[value], type):
         assert isinstance(step, ElementwisePlan), "conversions are of tensors"
         name = step.operation.name
@@ -537,13 +533,12 @@ class _Walk:
             end = self.octets + self.room * itemsize
             self.parts[key] = slice(self.octets, end)
             self.octets = -(-end // ALIGNMENT) * ALIGNMENT
-        self.copiers = {shape: self._copiers(shape) for shape in {s for s, _ in loop.boxes}}
-
-    def _copiers(self, shape: tuple[int, ...]) -> list[Callable[[Array, Array], None]]:
-        """For each operand in another order, what brings a box of it in order."""
-        strides = Layout.row_major(shape).strides
-        found = [self.loop.operands[i] for i in self.loop.away]
-        return [choose_copy(shape, strides, o.strides, o.dtype.itemsize, _ALONE).run for o in found]
+        self.copiers = {}  # for each operand in another order, what brings a box of it in order
+        for shape in {shape for shape, _ in loop.boxes}:
+            steps, found = Layout.row_major(shape).strides, [loop.operands[i] for i in loop.away]
+            self.copiers[shape] = [
+                choose_copy(shape, steps, o.strides, o.dtype.itemsize, _ALONE).run for o in found
+            ]
 
     def of(
         self, arrays: list[Array], values: Sequence[Any]
@@ -575,7 +570,7 @@ class _Walk:
                     moves = list(zip(away, seen, self.copiers[shape], strict=True))
                     ready |= dict(zip(away, seen, strict=True))
                     buffers = [np.ndarray(shape, d, raw[b]) for b, d in self.program.buffers]
-                    tail = [*standing, *buffers]
+                    tail = [*buffers, *standing]
                 for i, seen_as, move in moves:
                     move(seen_as, arrays[i][box])
                 slots = [ready[i] if i in ready else a[box] for i, a in enumerate(arrays)]

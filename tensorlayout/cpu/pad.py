@@ -5,7 +5,7 @@ Of a border the inside comes first, then dimension after dimension what lies aro
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import replace
 from itertools import chain
 from typing import Any
@@ -15,6 +15,7 @@ import numpy as np
 from tensorlayout.cpu.copy.copy import mover
 from tensorlayout.cpu.engine.casting import scalar_in
 from tensorlayout.cpu.engine.memory import Array
+from tensorlayout.cpu.engine.sharing import pieces
 from tensorlayout.cpu.engine.threads import available_threads, share_pieces
 from tensorlayout.plan.base import Write
 from tensorlayout.plan.join import part_of
@@ -55,22 +56,20 @@ def _in_pieces(plan: PadPlan, axis: int) -> Write:
     layout = plan.result.layout
     size = layout.shape[axis]
     step = max(1, size * _PIECE // (layout.size * plan.result.dtype.itemsize))
-    head = (slice(None),) * axis
+    cuts, head = pieces(size, step), (slice(None),) * axis
     each = {}
-    for count in {step, size % step} - {0}:
+    for count in {cut.stop - cut.start for cut in cuts}:
         cut = (*head, slice(0, count))
         source, result = _part_of(plan.source, cut), _part_of(plan.result, cut)
         each[count] = (source, result, _whole(replace(plan, source=source, result=result)))
 
     def pad(result: Tensor, x: Tensor, value: Any) -> None:
-        def move(begin: int) -> None:
-            count = min(step, size - begin)
-            from_, to, run = each[count]
-            cut = (*head, slice(begin, begin + count))
-            run(Tensor._new(result._memory[cut], to), Tensor._new(x._memory[cut], from_), value)
+        def move(cut: slice) -> None:
+            from_, to, run = each[cut.stop - cut.start]
+            key = (*head, cut)
+            run(Tensor._new(result._memory[key], to), Tensor._new(x._memory[key], from_), value)
 
-        pieces: Iterator[int] = iter(range(0, size, step))
-        share_pieces(pieces, move, available_threads())
+        share_pieces(cuts, move, available_threads())
 
     return pad
 

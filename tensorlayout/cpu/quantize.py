@@ -63,7 +63,12 @@ def write_dequantize(plan: DequantizePlan) -> Write:
     order = plan.source.layout.minor_to_major[::-1]
     at, block = order.index(plan.dim), plan.format.block
     boxes = _boxes(plan.source.layout, plan.dim, block)
-    known, steps = _numbers(plan.format), narrow.values(plan.format.dtypes[1])
+    element, scale = plan.format.dtypes
+    steps = narrow.values(scale)
+    if element.kind == "i":
+        known = np.arange(256).astype(np.int8) * np.float32(2.0**plan.format.unit)
+    else:
+        known = narrow.values(element)
 
     def dequantize(result: Tensor, x: Tensor, scales: Tensor, *whole: Tensor) -> None:
         to, source, factors = (t._memory.transpose(order) for t in (result, x, scales))
@@ -72,8 +77,8 @@ def write_dequantize(plan: DequantizePlan) -> Write:
         def some(key: tuple[Box, Box]) -> None:
             box, blocks = key
             values = _in_blocks(known.take(source[box].view(np.uint8), mode="clip"), at, block)
-            scale = steps.take(factors[blocks].view(np.uint8), mode="clip")
-            values *= np.expand_dims(scale, at + 1)
+            scaled = steps.take(factors[blocks].view(np.uint8), mode="clip")
+            values *= np.expand_dims(scaled, at + 1)
             for each in by:
                 values *= each
             to[box] = _in_lines(values, at, to[box].shape)
@@ -165,11 +170,3 @@ def _without(nans: Array, codes: Array) -> Array:
     if nans.any():
         codes *= ~nans
     return codes
-
-
-def _numbers(form: BlockFormat) -> Array:
-    """What each byte of an element stands for."""
-    element = form.dtypes[0]
-    if element.kind != "i":
-        return narrow.values(element)
-    return np.arange(256).astype(np.int8) * np.float32(2.0**form.unit)

@@ -7,8 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from tensorlayout.cpu.engine.casting import rounded
-from tensorlayout.cpu.engine.float16 import is_half, widened
+from tensorlayout.cpu.engine.casting import is_half, rounded, widened
 from tensorlayout.cpu.engine.memory import UNALIGNED, Array, quiet, quietly
 from tensorlayout.cpu.engine.threads import available_threads, share_pieces
 from tensorlayout.cpu.reduce.fold import SMALL, accumulator
@@ -89,15 +88,12 @@ _FUNCTIONS: dict[str, tuple[Any, int]] = {"prod": (np.multiply, 1), "sum": (np.a
 
 def _by_lines(ufunc: Any, x: Array, out: Array, wide: DType) -> None:
     """NumPy's own scan of some lines after the other, which threads share."""
-    some = _lines if wide == out.dtype else _converted_lines
+    plain = lambda ufunc, x, out, wide: ufunc.accumulate(x, -1, wide, out)  # noqa: E731
+    some = plain if wide == out.dtype else _converted_lines
     lines, n, threads = x.shape[:-1], x.shape[-1], available_threads()
     room = max(_UNLOCKED if threads > 1 else _SIDE_BY_SIDE, BLOCK // n)
     keys: Any = np.ndindex(lines) if n >= _LONG else blocks(lines, room)
     share_pieces(keys, lambda key: quietly(some, ufunc, x[key], out[key], wide), threads)
-
-
-def _lines(ufunc: Any, x: Array, out: Array, wide: DType) -> None:
-    ufunc.accumulate(x, -1, wide, out)
 
 
 def _converted_lines(ufunc: Any, x: Array, out: Array, wide: DType) -> None:

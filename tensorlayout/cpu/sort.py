@@ -13,7 +13,7 @@ import math
 
 import numpy as np
 
-from tensorlayout.cpu.engine.float16 import is_half, ordered
+from tensorlayout.cpu.engine.casting import is_half
 from tensorlayout.cpu.engine.memory import Array, quietly
 from tensorlayout.cpu.engine.threads import available_threads, share_pieces
 from tensorlayout.cpu.reduce.walk import Key, blocks
@@ -108,9 +108,9 @@ def _rows(x: Array) -> Array:
 def _sorted(x: Array) -> Array:
     """The lines in ascending order, zeros of two signs in any."""
     if is_half(x.dtype):
-        bits = ordered(_canonical_nan(x))
+        bits = _ordered(_canonical_nan(x))
         bits.sort(-1, kind="stable")
-        return ordered(bits).view(x.dtype)
+        return _ordered(bits).view(x.dtype)
     found = x.copy()
     found.sort(-1, kind="stable" if x.itemsize <= 2 else "quicksort")
     return found
@@ -118,6 +118,16 @@ def _sorted(x: Array) -> Array:
 
 def _bits(x: Array) -> Array:
     return x.view(f"i{x.itemsize}")
+
+
+def _ordered(bits: Array) -> Array:
+    """Signed integers in the order of the floats with these bits; given them, the bits again.
+
+    -0 comes before +0, and NaN at the end of its sign.
+    """
+    low = np.iinfo(bits.dtype).max
+    found: Array = np.bitwise_xor(bits, (bits >> (8 * bits.itemsize - 1)) & low)
+    return found
 
 
 def _canonical_nan(x: Array) -> Array:
@@ -149,7 +159,7 @@ def _numbers(x: Array) -> Array:
         return x
     bits = _canonical_nan(x)
     bits[bits == np.iinfo(bits.dtype).min] = 0  # -0 is +0
-    return ordered(bits)
+    return _ordered(bits)
 
 
 def _positions(numbers: Array, stable: bool) -> Array:

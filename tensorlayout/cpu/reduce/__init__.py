@@ -10,8 +10,7 @@ from typing import Any
 import numpy as np
 
 from tensorlayout import dtypes
-from tensorlayout.cpu.engine.casting import rounded, truths
-from tensorlayout.cpu.engine.float16 import is_half, magnitudes, widened
+from tensorlayout.cpu.engine.casting import is_half, rounded, truths, widened
 from tensorlayout.cpu.engine.memory import Array, quiet, quietly, unbuffered
 from tensorlayout.cpu.engine.threads import available_threads, share_pieces
 from tensorlayout.cpu.reduce import positions, quantile
@@ -288,7 +287,12 @@ def _trusted(variance: Array, mean: Array, x: Array, axes: Sequence[int], precis
 
 def _logical(dtype: dtypes.DType, ufunc: Any) -> Work:
     fold = Fold(ufunc, dtypes.bool, dtypes.bool)
-    return (lambda x, axes: in_blocks(fold, x, axes, magnitudes)) if is_half(dtype) else fold
+    return (lambda x, axes: in_blocks(fold, x, axes, _magnitudes)) if is_half(dtype) else fold
+
+
+def _magnitudes(x: Array) -> Array:
+    """Integers that are 0 where a 16-bit float is: its bits without the sign."""
+    return np.left_shift(x.view(np.uint16), np.uint16(1))
 
 
 class _CountOfAll(Fold):
@@ -310,7 +314,7 @@ def _count_nonzero(plan: ReducePlan) -> Work:
     count = _CountOfAll(np.add) if len(plan.dims) == plan.source.layout.ndim else _COUNT
 
     def nonzero(block: Array) -> Array:
-        bits = magnitudes(block) if is_half(dtype) else block
+        bits = _magnitudes(block) if is_half(dtype) else block
         found: Array = unbuffered.copy().run(np.not_equal, bits, 0)
         return found.view(np.uint8)
 

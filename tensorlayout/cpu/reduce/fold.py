@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from tensorlayout.cpu.engine.float16 import is_half, widened
+from tensorlayout.cpu.engine.casting import is_half, widened
 from tensorlayout.cpu.engine.memory import Array, quietly
 from tensorlayout.cpu.engine.sharing import pieces
 from tensorlayout.cpu.engine.threads import available_threads, share_pieces
@@ -53,12 +53,6 @@ SMALL = 8192
 ALL_WAYS = np.lib.NumpyVersion(np.__version__) >= "2.2.0"
 
 
-def _forwards(x: Array, axes: Sequence[int]) -> Array:
-    """`x`, those of `axes` flipped that run backwards."""
-    back = slice(None, None, -1)
-    return x[tuple(back if d in axes and x.strides[d] < 0 else slice(None) for d in range(x.ndim))]
-
-
 @dataclass(slots=True)
 class Fold:
     """A ufunc, and what it works in.
@@ -82,7 +76,8 @@ class Fold:
         takes as long as the work.
         """
         if not ALL_WAYS:
-            x = _forwards(x, axes)
+            steps = [-1 if d in axes and s < 0 else 1 for d, s in enumerate(x.strides)]
+            x = x[tuple([slice(None, None, step) for step in steps])]
         if x.size <= SMALL or not axes:
             return np.asarray(self.ufunc.reduce(x, tuple(axes), self.wide, out, keepdims=True))
         if x.nbytes >= SHARED_BYTES:

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from tensorlayout.cpu.engine.float16 import is_half, widened
+from tensorlayout.cpu.engine.casting import is_half, widened
 from tensorlayout.cpu.engine.memory import Array, quiet, quietly
 from tensorlayout.cpu.reduce.fold import SMALL, extreme
 from tensorlayout.cpu.reduce.walk import BLOCK, blocks, walk_of

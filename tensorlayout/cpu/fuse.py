@@ -54,13 +54,13 @@ from tensorlayout.tensor import Tensor, TensorSpec
 
 # Blocks pay from so many bytes on that steps one by one would write and read again. In one thread,
 # time in blocks over that, 1, 2, 4 and 8 MB of float32: two steps 1.26, 1.28, 1.11, 0.91; three
-# 1.09, 0.95, 0.95, 0.79 (2026-11-23, 2-core AMD EPYC (Zen 4), NumPy 2.4.6).
+# 1.09, 0.95, 0.95, 0.79.
 LEAST = 1 << 22
 THREADS = 1 << 20  # bytes of a result from which on threads share the blocks
 
 # Bytes of a block of the result. Steps much shorter than 100 µs have threads hand the interpreter
 # lock to and fro: four steps on 16 MB of float32 in blocks of 256 KB, 512 KB, 1 MB and 2 MB take
-# 2.5, 1.0, 1.1 and 1.0 ms in two threads (2026-11-23, as above).
+# 2.5, 1.0, 1.1 and 1.0 ms in two threads.
 BLOCK = 1 << 19
 
 _MOST = 1 << 12  # blocks, of whatever is too large for any memory
@@ -251,8 +251,8 @@ def _extents(sizes: tuple[int, ...], away: list[tuple[int, ...]], room: int) -> 
     """The sizes of a box of about `room` elements: long along the fastest axes of the result.
 
     If operands are `away`, four times as large, and some lines of theirs wide. 2048 x 2048 float32,
-    ``(x + y.T) * 2 - x``, in one thread: boxes of 256 x 256 11.9 ms, 256 x 1024 9.1, 128 x 2048 6.6
-    (2026-11-23, 2-core AMD EPYC (Zen 4), NumPy 2.4.6).
+    ``(x + y.T) * 2 - x``, in one thread: boxes of 256 x 256 11.9 ms, 256 x 1024 9.1, 128 x 2048
+    6.6.
     """
     extents = [1] * len(sizes)
     for strides in away:

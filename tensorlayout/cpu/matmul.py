@@ -1,7 +1,4 @@
-"""Matrix products on the CPU.
-
-All figures: 2026-11-21, 2-core AMD EPYC (Zen 4), numpy 2.4.6.
-"""
+"""Matrix products on the CPU."""
 
 from __future__ import annotations
 

@@ -1,8 +1,7 @@
 """Blocks that share a scale on the CPU: a few passes over as many blocks as the cache holds.
 
 2048 x 2048 float32 to mxfp8_e4m3 takes 5.0 ns an element along rows and 3.7 along columns, of which
-1.8 are the table of the element's bytes; back 2.1 (processor time in one thread, 2026-11-25, 2-core
-AMD EPYC (Zen 4), numpy 2.4.6).
+1.8 are the table of the element's bytes; back 2.1 (processor time in one thread).
 """
 
 from __future__ import annotations

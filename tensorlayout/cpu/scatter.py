@@ -159,7 +159,7 @@ def _write_rows(runs: Runs) -> Move:
     """One call for a tensor whose rows have no gaps, and lie evenly apart.
 
     A row counts as one element, whatever it holds: 2 M rows of 2 float32 take 14 ms so, and NumPy
-    84 (2026-11-21, 2-core AMD EPYC (Zen 4), numpy 2.4.6).
+    84.
     """
     inner = runs.size(runs.inner)
     shape = (runs.size(runs.indexed), inner)
@@ -226,8 +226,7 @@ def _write_slots(runs: Runs) -> Move:
                 part = (*lines, slice(last.start * row, last.stop * row))
                 new = in_rows(values[part], row) if one is None else one
                 # Of one dimension: 4096 x 4096 float32 along the first axis, processor time, 150 ms
-                # so, 190 with slots and values of three (2026-11-21, 2-core
-                # AMD EPYC (Zen 4), numpy 2.4.6).
+                # so, 190 with slots and values of three.
                 rows[slots(cut).reshape(-1)] = new.reshape(-1) if new.ndim else new
 
         # What threads share are lines, which do not meet.
@@ -246,7 +245,7 @@ def _each_row(values: Array, row: int) -> Array:
     """The rows of an array of two dimensions, or of rank 0 where one element is all of them.
 
     NumPy writes 4 M float32 in 25 ms from an array of rank 0, in 53 from one that repeats its
-    element (2026-11-21, 2-core AMD EPYC (Zen 4), numpy 2.4.6).
+    element.
     """
     if _is_one(values):
         return in_rows(np.ascontiguousarray(values[0, :row]), row)[0, ...]

@@ -3,8 +3,7 @@
 What NumPy vectorises is the sort of integers and floats of 32 and 64 bits, which is not stable, and
 of integers of 16 bits (by radix), which is. Both are enough: equal numbers are the same number, but
 for zeros of two signs; and positions can be made part of what is sorted. A line of 2048 float32,
-per element: NumPy's stable sort 44 ns, this one 9; its stable argsort 53, this one 17 (2026-11-21,
-2-core AMD EPYC (Zen 4), numpy 2.4.6).
+per element: NumPy's stable sort 44 ns, this one 9; its stable argsort 53, this one 17.
 """
 
 from __future__ import annotations

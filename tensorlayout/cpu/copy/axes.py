@@ -19,9 +19,8 @@ from tensorlayout.records import frozen
 Array = np.ndarray[Any, np.dtype[Any]]
 Cuts = tuple[tuple[slice, ...], ...]  # for each axis, its pieces: their products are boxes
 
-# Runs up to this many bytes are moved as one element of a void type: 128 bytes in 5.4 ns instead
-# of 7.5 as a row of its own, 48 in 2.8 instead of 5.9, 3 in 1.7 instead of 4.3; at 512 the two
-# meet (2026-11-21, 2-core AMD EPYC (Zen 4), numpy 2.4.6).
+# Runs up to this many bytes are moved as one element of a void type: 128 bytes in 5.4 ns instead of
+# 7.5 as a row of its own, 48 in 2.8 instead of 5.9, 3 in 1.7 instead of 4.3; at 512 the two meet.
 FUSED_BYTES = 512
 
 # Elements of these widths have loops of their own in numpy; all others are moved as void.
@@ -169,7 +168,7 @@ def shrinking_pieces(size: int, threads: int, least: int, most: int) -> tuple[sl
 
     A thread that starts late, or shares its processor, then still ends with the others, and few
     pieces mean that threads seldom wait for the interpreter lock. Two threads, a copy of 330 us:
-    203 us so, 238 in four or eight equal parts (2026-11-21, 2-core AMD EPYC (Zen 4)).
+    203 us so, 238 in four or eight equal parts.
     """
     found = []
     start = 0

@@ -188,9 +188,8 @@ def _natural(plan: ElementwisePlan) -> bool:
 def _loop(plan: ElementwisePlan, given: Sequence[Any]) -> bool:
     """Whether NumPy picks the planned dtypes for operands of dtypes (or scalar kinds) `given`.
 
-    To divide integers it has loops that convert each number themselves, with the same result:
-    16 MB of int32 6.3 ms so, 13.6 through its buffer (2026-11-21, 2-core AMD EPYC (Zen 4),
-    NumPy 2.4.6).
+    To divide integers it has loops that convert each number themselves, with the same result: 16 MB
+    of int32 6.3 ms so, 13.6 through its buffer.
     """
     try:
         *inputs, result = _numpy(plan).resolve_dtypes((*given, None))
@@ -216,7 +215,7 @@ def _converts(plan: ElementwisePlan) -> bool:
 
 # Runs of fewer elements are faster through NumPy's buffer. x + column of 16 MB of float32, runs of
 # 8, 32, 64, 128, 256 elements: 13.2, 4.9, 2.6, 1.4, 1.0 ms without it, 2.8, 1.7, 1.4, 1.6, 1.6
-# through it (2026-11-21, 2-core AMD EPYC (Zen 4), NumPy 2.4.6).
+# through it.
 _RUN = 128
 
 

@@ -207,8 +207,7 @@ def _in_blocks(convert: Convert, destination: Array, source: Array) -> None:
 
     4 M float32 to int16 in blocks of 256 and 512 KB, 1 and 2 MB: 1.9, 1.6, 1.3 and 1.2 ms in one
     thread, 2.4, 1.3, 1.2 and 1.1 in two. Parts of the arrays are read where they are: padded rows
-    in 1.8 ms, and in 2.7 by way of buffers; to uint8 in 1.1 and 2.5 (2026-11-23, 2-core AMD EPYC
-    (Zen 4), numpy 2.4.6).
+    in 1.8 ms, and in 2.7 by way of buffers; to uint8 in 1.1 and 2.5.
     """
     room = 2 * blocks.BLOCK_BYTES // max(source.itemsize, destination.itemsize)
     if destination.size <= room:
@@ -276,8 +275,7 @@ def is_half(dtype: DType) -> bool:
 def widened(x: Array) -> Array:
     """A float32 copy, row-major, of 16-bit floats.
 
-    float16 by its bits: 0.29 ns an element, NumPy's own conversion takes 1.5 (65536 elements,
-    2026-11-21, 2-core AMD EPYC (Zen 4), numpy 2.4.6).
+    float16 by its bits: 0.29 ns an element, NumPy's own conversion takes 1.5 (65536 elements).
     """
     found = np.empty(x.shape, np.float32)
     if x.dtype.kind == "V":

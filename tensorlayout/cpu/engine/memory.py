@@ -32,8 +32,8 @@ quiet = contextvars.Context()
 quiet.run(np.seterr, all="ignore")
 
 # The same for ufuncs that convert nothing. NumPy 2.4 sends padded rows through its buffer although
-# they need none: 2048 x 2048 float32, x += y, 2.8 ms so, 0.9 with the smallest buffer (2026-11-21,
-# 2-core AMD EPYC (Zen 4)). Conversions do need one.
+# they need none: 2048 x 2048 float32, x += y, 2.8 ms so, 0.9 with the smallest buffer. Conversions
+# do need one.
 unbuffered = quiet.copy()
 unbuffered.run(np.setbufsize, 16)
 

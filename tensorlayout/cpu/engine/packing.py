@@ -6,7 +6,7 @@ shifts and masks on words that hold as many numbers as some whole bytes.
 
 67 M numbers of 4 bits, in ns each, in one thread: unpacked 0.34, packed 0.33; a copy of as many
 bytes 0.18, unpacked by a table through `take` 0.57, by NumPy's even and odd places 0.68, packed so
-0.95 (2026-11-25, 2-core AMD EPYC (Zen 4), busy with other work, numpy 2.4.6).
+0.95 (busy with other work).
 """
 
 from __future__ import annotations

@@ -25,11 +25,11 @@ from tensorlayout.dtypes import DType, complex128, float64, in_category
 Work = Callable[..., Array]
 
 # Inner loops are made at least this long, where they can be: 8 x 50176 x 3 float32 along the
-# middle, in rows of 3 5.7 ms, of 384 0.19 (2026-11-21, 2-core AMD EPYC (Zen 4), numpy 2.4.6).
+# middle, in rows of 3 5.7 ms, of 384 0.19.
 _ROW = 384
 
-# Shorter fastest axes are folded a column at a time: 8 x 224 x 224 x 3 float32 along the last,
-# 0.30 ms instead of 6.1 (same day, machine and version).
+# Shorter fastest axes are folded a column at a time: 8 x 224 x 224 x 3 float32 along the last, 0.30
+# ms instead of 6.1.
 _COLUMNS = 16
 
 # How many sums NumPy keeps beside each other along the fastest axis, where it has as many elements.
@@ -41,7 +41,7 @@ WIDE_RUN = 128
 
 # Bytes from which on threads share the work, in two pieces or more of half as many: a piece takes
 # 20 us besides its elements. The sum of 16 MB of float32 takes 0.65 ms in one thread, in two 0.57
-# in pieces of 2 MB, 0.46 in pieces of 4 (2026-11-23, same machine and version).
+# in pieces of 2 MB, 0.46 in pieces of 4.
 SHARED_BYTES = 8 << 20
 _PIECES = 16
 
@@ -130,8 +130,7 @@ class Fold:
         Columns must be fewer than elements of a line: 20000 x 5 x 15 float64 along the second,
         22 ms a column at a time, 2.4 otherwise (2026-11-26, 2-core Intel Xeon, numpy 2.4.6).
 
-        28 x 224 x 224 x 3 float32 along the third: 3.4 ms, 22 in rows of 3 (same day, machine and
-        version).
+        28 x 224 x 224 x 3 float32 along the third: 3.4 ms, 22 in rows of 3.
         """
         parts = [self._runs(x[..., k], axis, self.run) for k in range(x.shape[-1])]
         return np.stack(parts, axis=-1)

@@ -11,9 +11,8 @@ from typing import Any
 
 import numpy as np
 
-from tensorlayout.cpu.engine import narrow
 from tensorlayout.cpu.engine.blocks import BLOCK_BYTES
-from tensorlayout.cpu.engine.casting import odd_singles
+from tensorlayout.cpu.engine.casting import encoded, odd_singles, values_of
 from tensorlayout.cpu.engine.memory import Array, quietly
 from tensorlayout.cpu.engine.sharing import Box, slabs
 from tensorlayout.cpu.engine.threads import available_threads, share_pieces
@@ -63,11 +62,11 @@ def write_dequantize(plan: DequantizePlan) -> Write:
     at, block = order.index(plan.dim), plan.format.block
     boxes = _boxes(plan.source.layout, plan.dim, block)
     element, scale = plan.format.dtypes
-    steps = narrow.values(scale)
+    steps = values_of(scale)
     if element.kind == "i":
         known = np.arange(256).astype(np.int8) * np.float32(2.0**plan.format.unit)
     else:
-        known = narrow.values(element)
+        known = values_of(element)
 
     def dequantize(result: Tensor, x: Tensor, scales: Tensor, *whole: Tensor) -> None:
         to, source, factors = (t._memory.transpose(order) for t in (result, x, scales))
@@ -145,10 +144,10 @@ def _by_floats(form: BlockFormat, values: Array, axis: int, whole: Any) -> tuple
     largest = _largest(values, axis).view(np.float32)
     scale = form.dtypes[1]
     wanted = largest / np.float32(form.largest) / whole
-    scales = narrow.encoded(wanted, scale, saturate=True)
+    scales = encoded(wanted, scale, saturate=True)
     nans = np.isnan(wanted)
     scales[nans] = 0x7F
-    steps = narrow.values(scale)[scales]
+    steps = values_of(scale)[scales]
     factors = np.float32(1) / whole / steps
     factors[steps == 0] = 0
     values *= factors
@@ -158,7 +157,7 @@ def _by_floats(form: BlockFormat, values: Array, axis: int, whole: Any) -> tuple
 def _encoded(values: Array, form: BlockFormat) -> Array:
     element: DType = form.dtypes[0]
     if element.kind != "i":
-        return narrow.encoded(values, element, saturate=True)
+        return encoded(values, element, saturate=True)
     most = np.float32(form.largest)
     whole = np.rint(values.clip(-most, most) * np.float32(2**-form.unit))
     return whole.astype(np.int8).view(np.uint8)

@@ -10,8 +10,7 @@ import numpy as np
 from tensorlayout.cpu.engine.casting import is_half, rounded, widened
 from tensorlayout.cpu.engine.memory import UNALIGNED, Array, quiet, quietly
 from tensorlayout.cpu.engine.threads import available_threads, share_pieces
-from tensorlayout.cpu.reduce.fold import SMALL, accumulator
-from tensorlayout.cpu.reduce.walk import BLOCK, blocks
+from tensorlayout.cpu.reduce.fold import BLOCK, SMALL, accumulator, blocks
 from tensorlayout.dtypes import DType
 from tensorlayout.plan.base import Run, Write
 from tensorlayout.plan.scan import ScanPlan

@@ -15,7 +15,7 @@ import numpy as np
 from tensorlayout.cpu.engine.casting import is_half
 from tensorlayout.cpu.engine.memory import Array, quietly
 from tensorlayout.cpu.engine.threads import available_threads, share_pieces
-from tensorlayout.cpu.reduce.walk import Key, blocks
+from tensorlayout.cpu.reduce.fold import Key, blocks
 from tensorlayout.layout import Layout
 from tensorlayout.plan.base import Write
 from tensorlayout.plan.sort import SortPlan, TopKPlan

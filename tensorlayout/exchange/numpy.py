@@ -16,41 +16,23 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from tensorlayout.cpu.engine.borrowed import array_at, held, plain, view_of
-from tensorlayout.cpu.engine.casting import as_odd_float, converted, rounded
-from tensorlayout.cpu.engine.memory import (
-    Array,
-    array_over,
-    fill_padding,
-    packed_elements,
-    quietly,
-    shortage,
-    tensor_over,
-)
+# Also what the CPU offers to those who read and write NumPy's arrays.
+from tensorlayout.cpu.engine.borrowed import array_at, plain
+from tensorlayout.cpu.engine.borrowed import held as held
+from tensorlayout.cpu.engine.borrowed import view_of as view_of
+from tensorlayout.cpu.engine.casting import as_odd_float as as_odd_float
+from tensorlayout.cpu.engine.casting import converted as converted
+from tensorlayout.cpu.engine.casting import rounded as rounded
+from tensorlayout.cpu.engine.memory import Array as Array
+from tensorlayout.cpu.engine.memory import array_over as array_over
+from tensorlayout.cpu.engine.memory import fill_padding as fill_padding
+from tensorlayout.cpu.engine.memory import packed_elements as packed_elements
+from tensorlayout.cpu.engine.memory import quietly as quietly
+from tensorlayout.cpu.engine.memory import shortage as shortage
+from tensorlayout.cpu.engine.memory import tensor_over as tensor_over
 from tensorlayout.dtypes import DType
 from tensorlayout.plan.from_strides import extent, packed_steps
 from tensorlayout.words import shown
-
-# With what the CPU offers to those who read and write NumPy's arrays.
-__all__ = [
-    "Array",
-    "Described",
-    "array_of_interface",
-    "array_of_struct",
-    "array_over",
-    "as_odd_float",
-    "buffer_of",
-    "converted",
-    "described",
-    "fill_padding",
-    "held",
-    "packed_elements",
-    "quietly",
-    "rounded",
-    "shortage",
-    "tensor_over",
-    "view_of",
-]
 
 
 class Described(NamedTuple):

@@ -12,7 +12,7 @@ import tensorlayout as tl
 from tensorlayout.cpu import scan
 from tensorlayout.cpu.engine import threads
 from tensorlayout.cpu.engine.threads import available_threads, share_pieces
-from tensorlayout.cpu.reduce import walk
+from tensorlayout.cpu.reduce import fold
 
 SCRIPT = "from tensorlayout.cpu.engine.threads import available_threads as n; print(n())"
 
@@ -101,7 +101,7 @@ CALLS = {
 
 @pytest.fixture
 def small_blocks(monkeypatch):
-    monkeypatch.setattr(walk.blocks, "__defaults__", (64, 0))
+    monkeypatch.setattr(fold.blocks, "__defaults__", (64, 0))
     monkeypatch.setattr(scan, "BLOCK", 64)
     monkeypatch.setattr(scan, "_UNLOCKED", 4)
     monkeypatch.setattr(scan, "_LONG", 80)

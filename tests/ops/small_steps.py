@@ -13,7 +13,7 @@ from tensorlayout.cpu.copy import axes
 from tensorlayout.cpu.elementwise import flat, functions, staging, writing
 from tensorlayout.cpu.engine import blocks, sharing, threads
 from tensorlayout.cpu.gather import runs
-from tensorlayout.cpu.reduce import fold, positions, quantile, walk
+from tensorlayout.cpu.reduce import fold, positions
 
 SMALL_STEPS = [
     *((fold, n, v) for n, v in [("SMALL", 0), ("BLOCK", 3), ("WIDE_RUN", 2), ("_ROW", 7)]),
@@ -32,7 +32,7 @@ SMALL_STEPS = [
     *((blocks, "BLOCK_BYTES", 256), (flat, "CHUNK_BYTES", 64)),
     *((library, "_BLOCK", 16), (functions, "_SAMPLE", 8), (functions, "_LONG_RUN", 4)),
     *(
-        (quantile, "_FEW", 2),
+        (reduce, "_FEW_PLACES", 2),
         (sort, "_FEW", 2),
         (fill, "_CALL", 2),
         (pad, "_PIECE", 99),
@@ -42,7 +42,7 @@ SMALL_STEPS = [
     (writing, "_RUN", 3),
     (fold, "_COLUMNS", 3),
     (positions, "_COLUMNS", 2),
-    (walk.blocks, "__defaults__", (3, 0)),
+    (fold.blocks, "__defaults__", (3, 0)),
 ]
 
 

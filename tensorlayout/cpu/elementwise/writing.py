@@ -19,13 +19,13 @@ from tensorlayout.cpu.engine.blocks import Call, in_blocks
 from tensorlayout.cpu.engine.casting import (
     WHOLE,
     as_odd_float,
+    decoded,
     plain_range,
     scalar_in,
     scalar_reader,
     truths,
 )
 from tensorlayout.cpu.engine.memory import UNALIGNED, Array, new_tensors, quiet, quietly, unbuffered
-from tensorlayout.cpu.engine.narrow import decoded
 from tensorlayout.cpu.engine.sharing import is_large, shared
 from tensorlayout.layout import Layout, coalesce
 from tensorlayout.plan.base import Run, Write
@@ -261,8 +261,7 @@ def _by_numpy(plan: ElementwisePlan) -> Run:
         def run_unary(x: Tensor) -> Tensor:
             result = new(Tensor)
             result._memory = copy().run(function, x._memory)
-            result._spec = spec
-            result._home = None
+            result._spec, result._home = spec, None
             return result
 
         return run_unary
@@ -271,8 +270,7 @@ def _by_numpy(plan: ElementwisePlan) -> Run:
         def run_tensors(x: Tensor, y: Tensor) -> Tensor:
             result = new(Tensor)
             result._memory = copy().run(function, x._memory, y._memory)
-            result._spec = spec
-            result._home = None
+            result._spec, result._home = spec, None
             return result
 
         return run_tensors
@@ -286,8 +284,7 @@ def _by_numpy(plan: ElementwisePlan) -> Run:
                 result._memory = copy().run(function, x._memory, y)
             except OverflowError:
                 raise _misfit(plan, y) from None
-            result._spec = spec
-            result._home = None
+            result._spec, result._home = spec, None
             return result
 
         return run_tensor_scalar
@@ -328,8 +325,7 @@ def _of_few(plan: ElementwisePlan, function: Any, write_others: Write) -> Run | 
     def run(x: Tensor, y: Tensor, z: Tensor) -> Tensor:
         result = new(Tensor)
         result._memory = function(x._memory, y._memory, z._memory)
-        result._spec = spec
-        result._home = None
+        result._spec, result._home = spec, None
         return result
 
     def run_mixed(*operands: Any) -> Tensor:

@@ -32,7 +32,7 @@ from tensorlayout.cpu.gather.runs import (
     shared,
     slots_of,
 )
-from tensorlayout.cpu.reduce.walk import Key, blocks
+from tensorlayout.cpu.reduce.fold import Key, blocks
 from tensorlayout.layout import Layout
 from tensorlayout.plan.base import Run, Write
 from tensorlayout.plan.copy import AssignPlan

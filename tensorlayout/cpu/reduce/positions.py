@@ -10,8 +10,7 @@ import numpy as np
 
 from tensorlayout.cpu.engine.casting import is_half, widened
 from tensorlayout.cpu.engine.memory import Array, quiet, quietly
-from tensorlayout.cpu.reduce.fold import SMALL, extreme
-from tensorlayout.cpu.reduce.walk import BLOCK, blocks, walk_of
+from tensorlayout.cpu.reduce.fold import BLOCK, SMALL, blocks, extreme, walk_of
 from tensorlayout.dtypes import DType
 from tensorlayout.layout import Layout
 from tensorlayout.plan.base import Write

@@ -17,7 +17,7 @@ from tensorlayout.cpu.engine.memory import (
     Array,
     fill_padding,
     new_array,
-    new_tensor,
+    new_tensors,
     quietly,
 )
 from tensorlayout.dtypes import SCALARS, int64, is_narrow
@@ -88,7 +88,7 @@ def write_create(plan: CreatePlan) -> Write:
     copy = by_boxes(strided, spec)
 
     def write(out: Tensor, *given: Any) -> None:
-        made = new_tensor(strided)
+        made = new_tensors(strided)()
         quietly(fill, made._memory, *given)
         copy(out, made)
 
@@ -105,10 +105,10 @@ def _count_directly(plan: CreatePlan) -> Run:
             numbers = np.arange(start, stop, step, dtype=int64)
             if numbers.nbytes <= UNALIGNED:
                 return Tensor._new(numbers, spec)
-            made = new_tensor(spec)
+            made = new_tensors(spec)()
             made._memory[...] = numbers
             return made
-        made = new_tensor(spec)
+        made = new_tensors(spec)()
         write(made, start, step)
         return made
 
@@ -120,10 +120,6 @@ def _fill_narrow(name: str, out: Array, value: Any) -> None:
     element = scalar_in(name, out.dtype, value) if type(value) in SCALARS else np.asarray(value)
     # As bytes: without memory for a buffer, NumPy ends the process over dtypes not its own.
     out.view(np.uint8)[...] = element.view(np.uint8)
-
-
-def _leave(out: Array) -> None:
-    """Elements may hold anything."""
 
 
 def _fill(out: Array, value: Any) -> None:
@@ -187,7 +183,7 @@ _FILL: dict[str, Callable[..., None]] = {
     "eye": _eye,
     "frequencies": _frequencies,
     "linspace": _linspace,
-    "nothing": _leave,
+    "nothing": lambda out: None,
     "value": _fill,
 }
 

@@ -475,7 +475,10 @@ def _blockwise(plan: FusePlan) -> Write:
         for i, operand in enumerate(loop.operands)
         if i not in loop.away and _is_short(operand.strides, extents)
     ]
-    widened = [i for i in short if not _varies(loop, i)]
+    rows = [zip(loop.operands[i].strides, extents, loop.sizes, strict=True) for i in short]
+    # Those that are the same in each box.
+    same = [all(not step or n == size for step, n, size in row) for row in rows]
+    widened = [i for i, one in zip(short, same, strict=True) if one]
     runs = len(widened) == len(short) and not _is_short(loop.out.strides, extents)
     context: Any = unbuffered if runs else quiet
     forwards = runs and loop.out.strides[-1] == 1 and min(loop.out.strides) >= 0
@@ -503,12 +506,6 @@ def _blockwise(plan: FusePlan) -> Write:
             fill(*home_of(out))
 
     return write
-
-
-def _varies(loop: _Loop, operand: int) -> bool:
-    """Whether an operand is another one in another box."""
-    rows = zip(loop.operands[operand].strides, loop.boxes[0][0], loop.sizes, strict=True)
-    return any(stride and n < size for stride, n, size in rows)
 
 
 # Memory fresh from the system costs its page faults.

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from tensorlayout.cpu.engine.casting import converted, truths
-from tensorlayout.cpu.engine.memory import Array, new_tensor, quietly
+from tensorlayout.cpu.engine.memory import Array, new_tensors, quietly
 from tensorlayout.cpu.gather import reader
 from tensorlayout.cpu.gather.runs import Positions, Runs, contiguous, shared
 from tensorlayout.cpu.scatter import broadcast, value_in, writer
@@ -55,7 +55,7 @@ def prepare_select(plan: SelectPlan) -> Run:
         spec = spec_of(count)
         if alone and count > _DENSE * layout.size:
             return Tensor._new(memory[chosen.reshape(-1)], spec)
-        result = new_tensor(spec)
+        result = new_tensors(spec)()
         if spec.layout.size and staged:
             _read_staged(memory, chosen.reshape(layout.shape), result._memory)
         elif spec.layout.size:
@@ -109,7 +109,7 @@ def prepare_nonzero(plan: NonzeroPlan) -> Callable[..., tuple[Tensor, ...]]:
             chosen = quietly(np.not_equal, converted(values, dtype), 0)
         flat = chosen.reshape(-1)
         spec = _spec_of(int(np.count_nonzero(flat)))
-        tensors = [new_tensor(spec) for _ in shape]
+        tensors = [new_tensors(spec)() for _ in shape]
         found = [each._memory for each in tensors]
 
         def find(begin: int, end: int, block: slice) -> None:

@@ -5,7 +5,6 @@ Of a border the inside comes first, then dimension after dimension what lies aro
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import replace
 from itertools import chain
 from typing import Any
@@ -14,7 +13,6 @@ import numpy as np
 
 from tensorlayout.cpu.copy.copy import mover
 from tensorlayout.cpu.engine.casting import scalar_in
-from tensorlayout.cpu.engine.memory import Array
 from tensorlayout.cpu.engine.sharing import pieces
 from tensorlayout.cpu.engine.threads import available_threads, share_pieces
 from tensorlayout.plan.base import Write
@@ -59,7 +57,10 @@ def _in_pieces(plan: PadPlan, axis: int) -> Write:
     each = {}
     for count in {cut.stop - cut.start for cut in cuts}:
         cut = (*head, slice(0, count))
-        source, result = _part_of(plan.source, cut), _part_of(plan.result, cut)
+        source, result = [
+            TensorSpec(s.dtype, part_of(s.layout, cut).at_origin, s.device)
+            for s in (plan.source, plan.result)
+        ]
         each[count] = (source, result, _whole(replace(plan, source=source, result=result)))
 
     def pad(result: Tensor, x: Tensor, value: Any) -> None:
@@ -73,45 +74,36 @@ def _in_pieces(plan: PadPlan, axis: int) -> Write:
     return pad
 
 
-def _part_of(spec: TensorSpec, cut: tuple[slice, ...]) -> TensorSpec:
-    return TensorSpec(spec.dtype, part_of(spec.layout, cut).at_origin, spec.device)
-
-
 def _whole(plan: PadPlan) -> Write:
     sizes = plan.source.layout.shape
     rows = list(zip(sizes, plan.borders, strict=True))
     inside = tuple(slice(before, before + n) for n, (before, _) in rows)
-    move = _into(plan.source, plan.result, inside)
+    source, part = plan.source, part_of(plan.result.layout, inside)
+    move = mover(source.layout, source.dtype, part, plan.result.dtype).run
     parts = []
     for d, (n, border) in enumerate(rows):
         head, tail = (slice(None),) * d, inside[d + 1 :]
-        for to, source in _parts(plan.mode, n, *border):
-            parts.append(((*head, to, *tail), (*head, source, *tail)))
+        for to, from_ in _parts(plan.mode, n, *border):
+            parts.append(((*head, to, *tail), (*head, from_, *tail)))
     constant = plan.mode == "constant"
 
     def pad(result: Tensor, x: Tensor, value: Any) -> None:
         memory = result._memory
         move(memory[(..., *inside)], x._memory)  # of rank 0 no number
-        for to, source in parts:
-            memory[to] = value if constant else memory[source]
+        for to, from_ in parts:
+            memory[to] = value if constant else memory[from_]
 
     return pad
 
 
-def _into(
-    source: TensorSpec, result: TensorSpec, cut: tuple[slice, ...]
-) -> Callable[[Array, Array], None]:
-    """What moves a tensor into a part of another."""
-    part = part_of(result.layout, cut)
-    return mover(source.layout, source.dtype, part, result.dtype).run
-
-
 def write_slice_grad(plan: SliceGradPlan) -> Write:
     """The function of the result and the tensor."""
-    rows = zip(plan.window, plan.source.layout.shape, strict=True)
+    source = plan.source
+    rows = zip(plan.window, source.layout.shape, strict=True)
     ends = [(first, first + n * step, step) for (first, step), n in rows]
     key = tuple(slice(first, None if end < 0 else end, step) for first, end, step in ends)
-    move = _into(plan.source, plan.result, key)
+    part = part_of(plan.result.layout, key)
+    move = mover(source.layout, source.dtype, part, plan.result.dtype).run
 
     def write(out: Tensor, x: Tensor) -> None:
         out._memory[...] = np.zeros((), out.dtype)

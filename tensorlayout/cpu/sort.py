@@ -90,7 +90,13 @@ def _lines_last(layout: Layout, dim: int) -> tuple[int, ...]:
 def _sort(x: Array, descending: bool, stable: bool) -> Array:
     """The elements of each line in order."""
     block = _rows(x)
-    found = _sorted(block)
+    if is_half(x.dtype):
+        bits = _ordered(_canonical_nan(block))
+        bits.sort(-1, kind="stable")
+        found = _ordered(bits).view(x.dtype)
+    else:
+        found = block.copy()
+        found.sort(-1, kind="stable" if x.itemsize <= 2 else "quicksort")
     if descending:
         found = found[:, ::-1]
     # Zeros stand together in the sorted line; where some are -0, they get the order they had.
@@ -102,17 +108,6 @@ def _sort(x: Array, descending: bool, stable: bool) -> Array:
 def _rows(x: Array) -> Array:
     """The lines along the last dimension, in contiguous memory, as the rows of a matrix."""
     return np.ascontiguousarray(x).reshape(math.prod(x.shape[:-1]), x.shape[-1])
-
-
-def _sorted(x: Array) -> Array:
-    """The lines in ascending order, zeros of two signs in any."""
-    if is_half(x.dtype):
-        bits = _ordered(_canonical_nan(x))
-        bits.sort(-1, kind="stable")
-        return _ordered(bits).view(x.dtype)
-    found = x.copy()
-    found.sort(-1, kind="stable" if x.itemsize <= 2 else "quicksort")
-    return found
 
 
 def _bits(x: Array) -> Array:

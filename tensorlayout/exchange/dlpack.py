@@ -140,7 +140,7 @@ def export(x: Tensor, *, version: tuple[int, int], copied: bool, backwards: bool
         code, bits = dtypes.NARROW[x.dtype.name].dlpack, dtypes.bits_of(x.dtype)
     padded = bits < 8 and layout.slot_bits is None
     address, read_only, owner = backend(x.device).exposed(x)
-    backwards = backwards or BACKWARDS.get()
+    backwards = backwards or bool(BACKWARDS.get())
     if reason := _obstacle(x, address, version, bits, read_only=read_only, backwards=backwards):
         msg = f"__dlpack__: {reason}"
         raise BufferError(msg)

@@ -208,8 +208,13 @@ def buffer_of(obj: Any) -> Array:
     TypeError for what has no memory, or has Python objects there, which no bytes may be written
     over; ValueError for memory that is no longer there, or is not one run.
     """
-    if isinstance(obj, np.ndarray):
-        return _bytes_of(obj)
+    if isinstance(obj, np.ndarray):  # the buffer protocol has no bfloat16
+        array = plain(obj)
+        if array.dtype.hasobject or array.dtype.kind == "T":
+            raise TypeError(_OBJECTS)
+        if not array.flags.c_contiguous:
+            raise ValueError(_ONE_RUN)
+        return held(array.reshape(-1).view(np.uint8))
     view = view_of(obj)
     if view is None:
         msg = "must have the buffer protocol"
@@ -223,13 +228,3 @@ def buffer_of(obj: Any) -> Array:
 
 _OBJECTS = "must hold numbers, not Python objects"
 _ONE_RUN = "must be one run of bytes (C-contiguous)"
-
-
-def _bytes_of(array: Array) -> Array:
-    """The bytes of an array of NumPy's; the buffer protocol has no bfloat16."""
-    array = plain(array)
-    if array.dtype.hasobject or array.dtype.kind == "T":
-        raise TypeError(_OBJECTS)
-    if not array.flags.c_contiguous:
-        raise ValueError(_ONE_RUN)
-    return held(array.reshape(-1).view(np.uint8))

@@ -19,7 +19,7 @@ from tensorlayout.late import loaded
 from tensorlayout.layout import Layout
 from tensorlayout.plan.base import backend
 from tensorlayout.plan.copy import Assign, Copy
-from tensorlayout.plan.steps import Export, Step, note, note_export, watched
+from tensorlayout.plan.steps import Step, note, note_export, watched
 from tensorlayout.plan.view import Relayout
 from tensorlayout.scopes import Block
 from tensorlayout.tensor import Tensor, TensorSpec
@@ -102,7 +102,7 @@ def _read_only(array: Array) -> Array:
 def handed_over(name: str, x: Tensor, array: Array) -> Array:
     """Return `array`, which a function called `name` made of `x`; note an export of its memory."""
     if watched and np.may_share_memory(array, x._memory):
-        note(Export(name, x._spec))
+        note_export(name, x._spec, always=True)
     return array
 
 

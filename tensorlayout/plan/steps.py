@@ -26,40 +26,21 @@ COPIES: tuple[Kind, ...] = ("copy", "relayout")
 
 @frozen
 class Step:
-    """Elements moved on the way; `instead`: how to be rid of it, where the specs do not say."""
+    """Elements moved on the way, or memory handed to another library, of which none is moved.
+
+    `instead`: how to be rid of it, where the specs do not say. `exports`: by the protocol `name`.
+    """
 
     name: str
     source: TensorSpec
     result: TensorSpec
     instead: str = ""
+    exports: bool = False
 
     @property
     def kind(self) -> Kind:
-        """``copy``, or ``relayout`` where elements change their places."""
-        return copying(self.source.layout, self.result.layout)
-
-
-@frozen
-class Export:
-    """Memory handed to another library, by the protocol `name`; no element is moved."""
-
-    name: str
-    source: TensorSpec
-
-    @property
-    def kind(self) -> Kind:
-        """Always ``export``."""
-        return "export"
-
-    @property
-    def result(self) -> TensorSpec:
-        """The memory as it is."""
-        return self.source
-
-    @property
-    def instead(self) -> str:
-        """The advice in the error of `no_copies`."""
-        return f'use a function of tensorlayout, or give no_copies allow=("{self.name}",)'
+        """``export``, ``copy``, or ``relayout`` where elements change their places."""
+        return "export" if self.exports else copying(self.source.layout, self.result.layout)
 
 
 def copying(source: Layout, result: Layout) -> Kind:
@@ -85,24 +66,26 @@ def distinct_bytes(spec: TensorSpec) -> int:
 watched: set[Any] = set()
 # Says True around what is done for people's eyes: it is recorded, and never refused.
 for_eyes: Scope[bool] = Scope("for_eyes")
-listeners: list[Callable[[Step | Export], object]] = []
+listeners: list[Callable[[Step], object]] = []
 
 
-def note(step: Step | Export) -> None:
+def note(step: Step) -> None:
     """A step is about to be taken."""
     if watched:
         for listener in listeners:
             listener(step)
 
 
-def note_export(name: str, spec: TensorSpec) -> None:
+def note_export(name: str, spec: TensorSpec, *, always: bool = False) -> None:
     """Note that our caller exports memory, unless a line of this package asked it to.
 
-    The frame that asked decides. Libraries in C have none: then it is the one that called them.
+    The frame that asked decides, but with `always`. Libraries in C have none: then it is the one
+    that called them.
     """
     asker = sys._getframe(1).f_back
-    if asker is None or not asker.f_code.co_filename.startswith(_FOLDER):
-        note(Export(name, spec))
+    if always or asker is None or not asker.f_code.co_filename.startswith(_FOLDER):
+        instead = f'use a function of tensorlayout, or give no_copies allow=("{name}",)'
+        note(Step(name, spec, spec, instead, exports=True))
 
 
 _FOLDER = os.path.join(os.path.dirname(os.path.dirname(__file__)), "")

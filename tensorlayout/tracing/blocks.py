@@ -21,7 +21,7 @@ from tensorlayout.plan.base import Operation, Plan
 from tensorlayout.plan.fill import CreatePlan
 from tensorlayout.plan.fuse import Fusion
 from tensorlayout.plan.run import prepared_into
-from tensorlayout.plan.steps import COPIES, Export, Step, distinct_bytes
+from tensorlayout.plan.steps import COPIES, Step, distinct_bytes
 from tensorlayout.records import frozen, planned
 from tensorlayout.scopes import Block, Scope
 from tensorlayout.tensor import Tensor, TensorSpec
@@ -138,13 +138,13 @@ def _observe(
     return result
 
 
-def _heard(step: Step | Export) -> None:
+def _heard(step: Step) -> None:
     """A step on the way, or one outside of calls; its time is in that of the operation."""
     seen, refusal = _traces.get(), _refusing()
     if seen is None and refusal is None:
         return
     source, result = step.source, step.result
-    size, moves = distinct_bytes(source), isinstance(step, Step)
+    size, moves = distinct_bytes(source), not step.exports
     record = Record(
         *(step.name, step.kind, (source.layout,), result.layout, str(result.dtype)),
         *((size, _size(result), 0.0) if moves else (0, 0, 0.0)),

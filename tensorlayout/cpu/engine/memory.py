@@ -117,22 +117,17 @@ def taken_from(buffers: list[Array], count: int) -> Array:
     return aligned_bytes(count)
 
 
-def _alignment(spec: TensorSpec) -> int:
-    """Of which number of **bytes** the address of a new tensor is a multiple; 1: of any."""
-    layout, itemsize = spec.layout, spec.dtype.itemsize
-    if layout.is_padded and not layout.is_tiled:
-        row = layout.padded_shape[layout.minor_to_major[0]] * itemsize
-        if row % _PITCH == 0:
-            return _PITCH
-    return ALIGNMENT if layout.nbytes(itemsize) > UNALIGNED else 1
-
-
 def new_array(
     spec: TensorSpec, shape: tuple[int, ...], *, zeros: bool = False
 ) -> Callable[[], Array]:
     """What makes row-major arrays of a shape one after the other: the storage of new tensors."""
-    dtype, alignment = spec.dtype, _alignment(spec)
-    if alignment == 1:
+    layout, dtype, alignment = spec.layout, spec.dtype, ALIGNMENT
+    pitch = 0
+    if layout.is_padded and not layout.is_tiled:
+        pitch = layout.padded_shape[layout.minor_to_major[0]] * dtype.itemsize
+    if pitch and pitch % _PITCH == 0:
+        alignment = _PITCH
+    elif layout.nbytes(dtype) <= UNALIGNED:
         return functools.partial(np.zeros if zeros else np.empty, shape, dtype)
     octets = math.prod(shape) * dtype.itemsize
 
@@ -289,7 +284,10 @@ def padding_filler(spec: TensorSpec) -> Callable[[Array, int], None] | None:
 
 @functools.lru_cache(maxsize=1024)
 def new_tensors(spec: TensorSpec) -> Callable[[], Tensor]:
-    """What makes one `new_tensor` of this spec after the other."""
+    """What makes one new tensor of this spec after the other.
+
+    It is uninitialised; its padding holds its value, and its gaps hold zeros.
+    """
     layout, dtype, new = spec.layout, spec.dtype, object.__new__
     shape, count = layout.shape, layout.required_size
     odd = layout.form is not layout or layout.slot_bits is not None or not layout.size
@@ -318,11 +316,6 @@ def new_tensors(spec: TensorSpec) -> Callable[[], Tensor]:
         return made
 
     return make
-
-
-def new_tensor(spec: TensorSpec) -> Tensor:
-    """An uninitialised tensor whose padding holds its value, and whose gaps hold zeros."""
-    return new_tensors(spec)()
 
 
 def _allocated(spec: TensorSpec) -> Tensor:

@@ -61,27 +61,18 @@ def write_gather(plan: GatherPlan) -> Write:
         anew = carried_out(replace(plan, result=spec, given=False))
         assign = carried_out(AssignPlan(plan.name, spec, plan.result))
         return lambda out, *operands: assign(out, anew(*operands))
-    read = _checked_reader(plan, runs)
+    by_line = not plan.clamps and is_by_line(runs)  # whose positions are checked line by line
+    read = _read_lines(plan.name, runs) if by_line else reader(runs)
+    sizes = [plan.source.layout.shape[d] for d in plan.index_map.dims]
 
     def gather(out: Tensor, x: Tensor, *positions: Tensor) -> None:
-        read(x._memory, [p._memory for p in positions], out._memory)
+        places = [p._memory for p in positions]
+        if not by_line:
+            places = checked(plan.name, places, sizes, clamps=plan.clamps)
+        if out._memory.size:
+            read(x._memory, places, out._memory)
 
     return gather
-
-
-def _checked_reader(plan: GatherPlan, runs: Runs) -> Move:
-    """The cheapest way to read at positions that may be outside or count from the end."""
-    if not plan.clamps and is_by_line(runs):
-        return read_lines(plan.name, runs)
-    sizes = [plan.source.layout.shape[d] for d in plan.index_map.dims]
-    read = reader(runs)
-
-    def check_and_read(memory: Array, positions: Positions, out: Array) -> None:
-        places = checked(plan.name, positions, sizes, clamps=plan.clamps)
-        if out.size:
-            read(memory, places, out)
-
-    return check_and_read
 
 
 def take(plan: GatherPlan) -> Run | None:
@@ -183,7 +174,7 @@ def _read_staged(runs: Runs) -> Move:
     return read
 
 
-def read_lines(name: str, runs: Runs) -> Move:
+def _read_lines(name: str, runs: Runs) -> Move:
     """A call for a few lines, which have positions of their own; these are not checked yet.
 
     They are checked a few lines at a time, and so read from memory once. 4096 lines of 4096

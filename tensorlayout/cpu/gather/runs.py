@@ -294,10 +294,7 @@ def by_lines(name: str, runs: Runs, of_tensor: Callable[[Array], MoveLines]) -> 
     outer = [runs.layout.shape[d] for d in runs.outer]
 
     def move_all(memory: Array, positions: Positions, other: Array) -> None:
-        if not other.size:
-            return  # there are no positions either
         index, others = (runs.in_runs(each)[..., 0] for each in (positions[0], other))
-
         move = of_tensor(memory)
 
         def move_some(lines: Lines) -> None:

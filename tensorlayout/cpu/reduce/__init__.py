@@ -163,12 +163,6 @@ def _narrow(dtype: dtypes.DType) -> dtypes.DType | None:
     return dtypes.float32 if dtype.itemsize <= 4 else None
 
 
-def _product(plan: ReducePlan) -> Work:
-    """Floats all in float64, whose range the product of a few may need."""
-    wide = accumulator(plan.result.dtype)
-    return Fold(np.multiply, wide, wide)
-
-
 def _count(plan: ReducePlan) -> np.float64:
     """How many elements become one; a NumPy number, so that 0 / 0 is NaN."""
     return np.float64(math.prod(plan.source.layout.shape[d] for d in plan.dims))
@@ -212,7 +206,10 @@ def _variance(plan: ReducePlan, root: bool = False) -> Work:
 
     def squares(x: Array, axes: Sequence[int]) -> Array:
         if x.size <= SMALL:
-            return _squares_at_once(x, axes, count)
+            middle = np.add.reduce(x, tuple(axes), np.float64, keepdims=True) / count
+            distance = np.asarray(np.subtract(x, middle, dtype=np.float64))
+            np.square(distance, distance)
+            return np.asarray(np.add.reduce(distance, tuple(axes), keepdims=True))
         found = None if narrow is None else _squares(x, axes, narrow, count)
         if found is None:
             found = _squares(x, axes, dtypes.float64, count)
@@ -224,13 +221,6 @@ def _variance(plan: ReducePlan, root: bool = False) -> Work:
         return np.asarray(np.sqrt(found) if root else found)
 
     return work
-
-
-def _squares_at_once(x: Array, axes: Sequence[int], count: np.float64) -> Array:
-    middle = np.add.reduce(x, tuple(axes), np.float64, keepdims=True) / count
-    distance = np.asarray(np.subtract(x, middle, dtype=np.float64))
-    squares = np.square(distance, distance)
-    return np.asarray(np.add.reduce(squares, tuple(axes), keepdims=True))
 
 
 def _squares(x: Array, axes: Sequence[int], work: dtypes.DType, count: np.float64) -> Array | None:
@@ -423,7 +413,8 @@ _WORKS: dict[str, Callable[[ReducePlan], Work]] = {
     "min": lambda plan: ordered_extreme(plan.source.dtype, np.minimum),
     "nanmax": lambda plan: ordered_extreme(plan.source.dtype, np.fmax),
     "nanmin": lambda plan: ordered_extreme(plan.source.dtype, np.fmin),
-    "prod": _product,
+    # Floats all in float64, whose range the product of a few may need.
+    "prod": lambda plan: Fold(np.multiply, wide := accumulator(plan.result.dtype), wide),
     "std": lambda plan: _variance(plan, root=True),
     "sum": lambda plan: _sums(plan.source.dtype, plan.result.dtype),
     "var": _variance,

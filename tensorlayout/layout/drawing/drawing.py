@@ -14,7 +14,7 @@ from typing import Any, NamedTuple, final
 from xml.sax.saxutils import escape
 
 from tensorlayout.layout.drawing.content import ELEMENT, GAP
-from tensorlayout.layout.drawing.geometry import WIDTH, Box, Picture, Text, drawn
+from tensorlayout.layout.drawing.geometry import WIDTH, Box, Drawer, Picture, Text
 from tensorlayout.layout.placement import Placement
 from tensorlayout.words import shown
 
@@ -44,7 +44,7 @@ class Drawing:
     __slots__ = ("_picture",)
 
     def __init__(self, layout: Placement) -> None:
-        self._picture = drawn(layout)
+        self._picture = Drawer(layout).picture()
 
     @property
     def svg(self) -> str:

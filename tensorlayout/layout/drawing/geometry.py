@@ -99,17 +99,12 @@ class Picture(NamedTuple):
     rules: list[Rule]
 
 
-def drawn(layout: Placement) -> Picture:
-    """The picture of a layout."""
-    return _Drawer(layout).picture()
-
-
 def _wide(words: str, size: float) -> float:
     return len(words) * size * LETTER
 
 
-class _Drawer:
-    """Puts one thing under the other."""
+class Drawer:
+    """The pen that draws a layout: it puts one thing under the other."""
 
     def __init__(self, layout: Placement) -> None:
         self.layout, self.y = layout, float(MARGIN)
@@ -124,6 +119,7 @@ class _Drawer:
         self.content: Content = contents(layout, max(1, int(room // self.cell)))
 
     def picture(self) -> Picture:
+        """Draw all of it."""
         title, words = cut(self.layout), wording.flags(self.layout)
         self.say(title, TITLE, "ink")
         self.say(words)

@@ -23,8 +23,9 @@ from tensorlayout.xla.hlo import (
     HloModule,
 )
 from tensorlayout.xla.hlo_text import HloSyntaxError, parse_hlo
+from tensorlayout.xla.layouts import SplitConfig, XlaLayout
 from tensorlayout.xla.primitive_types import PrimitiveType
-from tensorlayout.xla.shapes import UNBOUNDED, Shape, SplitConfig, XlaLayout
+from tensorlayout.xla.shapes import UNBOUNDED, Shape
 from tensorlayout.xla.text import ShapeSyntaxError, parse_layout, parse_shape, parse_shapes
 from tensorlayout.xla.tiles import Tile
 

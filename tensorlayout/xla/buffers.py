@@ -21,13 +21,12 @@ from tensorlayout.layout import Layout
 from tensorlayout.plan.rules import addressed
 from tensorlayout.tensor import Tensor, TensorSpec
 from tensorlayout.typing import DeviceLike, Storage
-from tensorlayout.words import cut, shown, under
-from tensorlayout.xla.calling import named, refuse, remembered
-from tensorlayout.xla.checks import layout_in, physical_sizes, validate_shape
+from tensorlayout.words import cut, refuse, shown, under
+from tensorlayout.xla.calling import remembered
 from tensorlayout.xla.conversion import layout_of
+from tensorlayout.xla.layouts import XlaLayout
 from tensorlayout.xla.primitive_types import PrimitiveType
-from tensorlayout.xla.shape_queries import element_size_in_bits, physical_byte_size, physical_size
-from tensorlayout.xla.shapes import Shape, XlaLayout
+from tensorlayout.xla.shapes import Shape
 from tensorlayout.xla.text import parse_shape
 from tensorlayout.xla.tiles import Array, gathered, scattered
 
@@ -43,7 +42,6 @@ def _wide(kind: PrimitiveType) -> DType | None:
     return dtypes.int8 if kind.category == "signed integer" else dtypes.uint8
 
 
-@named
 def from_buffer(buffer: Storage, shape: Shape | str, *, device: DeviceLike | None = None) -> Tensor:
     """The tensor in raw memory that XLA would describe by `shape`.
 
@@ -77,7 +75,7 @@ def from_buffer(buffer: Storage, shape: Shape | str, *, device: DeviceLike | Non
     octets = octets_of("from_buffer", "buffer", buffer)
     if octets.size < memory.nbytes:
         takes = f"{cut(memory.shape)} takes {memory.nbytes} bytes"
-        refuse(f"{takes}, the buffer has {octets.size}")
+        refuse("from_buffer", f"{takes}, the buffer has {octets.size}")
     if memory.layout is None:
         tensor = _gathered(octets[: memory.nbytes], memory)
     else:
@@ -92,9 +90,9 @@ class _Memory:
 
     def __init__(self, shape: Shape) -> None:
         self.shape = shape
-        self.sizes, self.tiles = physical_sizes(shape)
-        self.slots, self.nbytes = physical_size(shape), physical_byte_size(shape)
-        self.bits = element_size_in_bits(shape)  # of a stored element
+        self.sizes, self.tiles = shape.physical()
+        self.slots, self.nbytes = shape.physical_size, shape.physical_byte_size
+        self.bits = shape.element_bits  # of a stored element
         self.dtype = shape.element_type.dtype
         # None where no layout of tensors says where the elements are.
         self.layout = _layout_or_none(shape)
@@ -102,7 +100,7 @@ class _Memory:
     @cached_property
     def packed(self) -> Layout:
         """The layout of tensors that share nothing with it."""
-        return Layout.packed(self.shape.dimensions, layout_in(self.shape).minor_to_major)
+        return Layout.packed(self.shape.dimensions, self.shape.own_layout.minor_to_major)
 
     @cached_property
     def spec(self) -> TensorSpec:
@@ -121,7 +119,7 @@ def _described(shape: Shape | str) -> _Memory:
     """The memory of a valid array, given by its text too."""
     placed = parse_shape(shape) if isinstance(shape, str) else shape
     if not isinstance(placed, Shape):
-        refuse("shape must be a Shape or its text", arguments.shown(shape), error=TypeError)
+        refuse("shape", f"must be a Shape or its text, got {arguments.shown(shape)}", TypeError)
     # The prefix takes no part in comparing shapes, so it is part of the key.
     return _memory(placed, placed.layout is not None and bool(placed.layout.metadata_prefix_bytes))
 
@@ -130,13 +128,14 @@ def _described(shape: Shape | str) -> _Memory:
 def _memory(shape: Shape, prefixed: bool) -> _Memory:
     if shape.is_array and shape.layout is None:
         shape = shape.replace(layout=XlaLayout.row_major(shape.rank))
-    validate_shape(shape)
-    layout_in(shape)
+    shape.validate()
+    shape.physical()
     if prefixed:
-        refuse("where the metadata of a dynamic shape is is not known", cut(shape))
-    kind, bits = shape.element_type, element_size_in_bits(shape)
+        refuse("shape", f"where the metadata of a dynamic shape is is not known, got {cut(shape)}")
+    kind, bits = shape.element_type, shape.element_bits
     if bits != 8 * (kind.byte_width or 0) and not (kind.is_sub_byte and bits == kind.bit_width):
-        refuse(f"an element of {kind.text} does not take {shown(bits)} bits", cut(shape))
+        rule = f"an element of {kind.text} does not take {shown(bits)} bits"
+        refuse("shape", f"{rule}, got {cut(shape)}")
     return _Memory(shape)
 
 
@@ -167,7 +166,6 @@ def _plain(dtype: DType) -> DType:
 def to_buffer(x: Tensor, shape: Shape | str) -> bytes: ...
 @overload
 def to_buffer(x: Tensor, shape: Shape | str, *, out: _Out) -> _Out: ...
-@named
 def to_buffer(x: Tensor, shape: Shape | str, *, out: Any = None) -> Any:
     """The memory of a tensor as XLA lays it out for `shape`; `from_buffer` reads it back.
 
@@ -189,26 +187,28 @@ def to_buffer(x: Tensor, shape: Shape | str, *, out: Any = None) -> Any:
     x = arguments.tensor("to_buffer", x)
     memory = _described(shape)
     if x.shape != memory.shape.dimensions:
-        refuse(f"x must have the sizes of {cut(memory.shape)}", str(x.shape))
+        refuse("to_buffer", f"x must have the sizes of {cut(memory.shape)}, got {x.shape}")
     wide = _wide(memory.shape.element_type)
     if x.dtype != memory.dtype and (wide is None or x.dtype != wide):
         also = "" if wide is None else f" or {wide}"
         rule = f"x must be {memory.dtype}{also} for {cut(memory.shape)}"
-        refuse(rule, str(x.dtype), error=TypeError)
+        refuse("to_buffer", f"{rule}, got {x.dtype}", TypeError)
     octets = None if out is None else _writable(out, memory)[: memory.nbytes]
     try:
         written = _written(_stored(on_host(x), memory), memory, octets)
         return written.tobytes() if out is None else out
     except MemoryError:
         takes = f"{cut(memory.shape)} takes {memory.nbytes} bytes"
-        refuse(f"{takes}, which cannot be allocated", error=MemoryError)
+        msg = f"to_buffer: {takes}, which cannot be allocated"
+        raise MemoryError(msg) from None
 
 
 def _writable(out: Any, memory: _Memory) -> Array:
     octets = octets_of("to_buffer", "out", out)
     if not octets.flags.writeable or octets.size < memory.nbytes:
         what = f"{octets.size} bytes" + ", read-only" * (not octets.flags.writeable)
-        refuse(f"out must be {memory.nbytes} writable bytes for {cut(memory.shape)}", what)
+        rule = f"out must be {memory.nbytes} writable bytes for {cut(memory.shape)}"
+        refuse("to_buffer", f"{rule}, got {what}")
     return octets
 
 
@@ -223,8 +223,8 @@ def _written(x: Tensor, memory: _Memory, octets: Array | None) -> Array:
     if memory.layout is not None:
         memory.over(octets)[...] = x
         return octets
-    order, dtype = layout_in(memory.shape).minor_to_major, _plain(x.dtype)
-    slots = scattered(np.asarray(x).view(dtype).transpose(order[::-1]), memory.tiles)
+    order, dtype = memory.shape.own_layout.major_to_minor, _plain(x.dtype)
+    slots = scattered(np.asarray(x).view(dtype).transpose(order), memory.tiles)
     if memory.bits % 8:
         pack(slots, memory.bits, octets)
     else:
@@ -244,5 +244,5 @@ def _stored(x: Tensor, memory: _Memory) -> Tensor:
     beyond = elements[(elements < least) | (elements > most)]
     if beyond.size:
         rule = f"{kind.text} holds {least} to {most}"
-        refuse(rule, f"{beyond[0]}; shape {cut(memory.shape)}")
+        refuse("to_buffer", f"{rule}, got {beyond[0]}; shape {cut(memory.shape)}")
     return reinterpreted(x, memory.dtype)

@@ -12,18 +12,16 @@ from tensorlayout.layout import Layout, Padding, PaddingValue
 from tensorlayout.layout.checks import SLOT_BITS, checked_integers, checked_padding
 from tensorlayout.layout.slots import MAX_SLOTS, Part, Parts, inner_extent
 from tensorlayout.layout.tiling import COMBINE
-from tensorlayout.words import cut, shown
-from tensorlayout.xla.calling import named, refuse, remembered
-from tensorlayout.xla.checks import layout_in, physical_sizes
+from tensorlayout.words import cut, refuse, shown
+from tensorlayout.xla.calling import remembered
+from tensorlayout.xla.layouts import XlaLayout
 from tensorlayout.xla.permutations import checked_permutation
 from tensorlayout.xla.primitive_types import PrimitiveType
-from tensorlayout.xla.shape_queries import byte_size_of_primitive_type, element_size_in_bits
-from tensorlayout.xla.shapes import Shape, XlaLayout
+from tensorlayout.xla.shapes import Shape
 from tensorlayout.xla.text import parse_shape
 from tensorlayout.xla.tiles import Tile, expanded
 
 
-@named
 def layout_of(
     shape: Shape | str, padding_value: Padding | str = PaddingValue.UNSPECIFIED
 ) -> Layout:
@@ -51,22 +49,23 @@ def layout_of(
     """
     shape = parse_shape(shape) if isinstance(shape, str) else shape
     if not isinstance(shape, Shape):
-        refuse("must be a Shape", shown(shape), error=TypeError)
+        refuse("layout_of", f"must be a Shape, got {shown(shape)}", TypeError)
     return _laid_out(shape, checked_padding(padding_value))
 
 
 @remembered
 def _laid_out(shape: Shape, padding_value: Padding) -> Layout:
-    sizes, tiles = physical_sizes(shape)
+    sizes, tiles = shape.physical()
     if math.prod(expanded(sizes, tiles)) > MAX_SLOTS:
-        refuse(f"{cut(shape)} takes 2**63 slots or more")
-    order, cuts = layout_in(shape).minor_to_major, [tile.dimensions for tile in tiles]
+        refuse("layout_of", f"{cut(shape)} takes 2**63 slots or more")
+    order, cuts = shape.own_layout.minor_to_major, [tile.dimensions for tile in tiles]
     few = _few_bits(shape.element_type)
-    few = few if element_size_in_bits(shape) == few else None
+    few = few if shape.element_bits == few else None
     try:
         return Layout.tiled(shape.dimensions, cuts, order, padding_value, few)
     except ValueError:
-        refuse(f"the tiles of {cut(shape)} cannot be said as splits of its dimensions")
+        msg = f"layout_of: the tiles of {cut(shape)} cannot be said as splits of its dimensions"
+        raise ValueError(msg) from None
 
 
 def _few_bits(kind: PrimitiveType) -> int | None:
@@ -77,7 +76,6 @@ def _few_bits(kind: PrimitiveType) -> int | None:
 # --- back ----------------------------------------------------------------------------------------
 
 
-@named
 def shape_of(layout: Layout, element_type: PrimitiveType, **properties: Any) -> Shape:
     """The XLA shape whose buffer is the storage of a `tensorlayout.Layout`.
 
@@ -96,13 +94,13 @@ def shape_of(layout: Layout, element_type: PrimitiveType, **properties: Any) -> 
     f32[2,3]{0,1:T(5,3)}
     """
     if not isinstance(layout, Layout):
-        refuse("layout must be a Layout", shown(layout), error=TypeError)
+        refuse("shape_of", f"layout must be a Layout, got {shown(layout)}", TypeError)
     if not layout.covers_block or layout.form is not layout:
-        refuse("a layout must cover its block from slot 0 on", cut(layout))
+        refuse("shape_of", f"a layout must cover its block from slot 0 on, got {cut(layout)}")
     if layout.slot_bits is not None:
         if layout.slot_bits != _few_bits(element_type):
             rule = f"slots of {cut(layout)} are not those of {element_type.text}"
-            refuse(rule, f"{shown(element_type.bit_width)} bits")
+            refuse("shape_of", f"{rule}, got {shown(element_type.bit_width)} bits")
         properties = {"element_size_in_bits": layout.slot_bits, **properties}
     for stars in (False, True):
         tiles = _tiles_of(layout, stars) if layout.is_padded or layout.is_tiled else []
@@ -110,7 +108,7 @@ def shape_of(layout: Layout, element_type: PrimitiveType, **properties: Any) -> 
         shape = Shape.array(element_type, layout.shape, made)
         if _is(shape, layout):
             return shape
-    return refuse(f"XLA's tiles cannot say {cut(layout)}")
+    return refuse("shape_of", f"XLA's tiles cannot say {cut(layout)}")
 
 
 def _is(shape: Shape, layout: Layout) -> bool:
@@ -267,10 +265,10 @@ class PaddedLayout2017:
         sizes = checked_integers("dimensions", dimensions)
         if sorted(self.minor_to_major) != list(range(len(sizes))):
             rule = f"the order is no permutation of the dimensions of {shown(sizes)}"
-            refuse(rule, about=f"layout {cut(self)}")
+            refuse(f"layout {cut(self)}", rule)
         if any(p < n for n, p in zip(*self._checked(sizes), strict=False)):
             rule = f"a padded width is less than its size of {shown(sizes)}"
-            refuse(rule, about=f"layout {cut(self)}")
+            refuse(f"layout {cut(self)}", rule)
 
     def is_padded(self, dimensions: Sequence[int]) -> bool:
         """Whether some width exceeds its size; ValueError for a wrong number of widths."""
@@ -282,21 +280,21 @@ class PaddedLayout2017:
         sizes, padded = checked_integers("dimensions", dimensions), self.padded_dimensions
         if padded and len(padded) != len(sizes):
             rule = f"must have no padded widths or one for each of {shown(sizes)}"
-            refuse(rule, about=f"layout {cut(self)}")
+            refuse(f"layout {cut(self)}", rule)
         return sizes, padded
 
     def byte_size_of(self, element_type: PrimitiveType, dimensions: Sequence[int]) -> int:
         """The **bytes** of a buffer, padding included."""
         self.validate(dimensions)
         slots = math.prod(self.padded_dimensions or dimensions)
-        return slots * byte_size_of_primitive_type(element_type)
+        return slots * element_type.unpacked_bytes
 
     def get_dimension_stride(self, dimensions: Sequence[int], dimension: int) -> int:
         """**Elements** between neighbours along a logical dimension, padding included."""
         self.validate(dimensions)
         if dimension not in self.minor_to_major:
             rule = f"{shown(tuple(dimensions))} has no dimension {shown(dimension)}"
-            refuse(rule, about="get_dimension_stride")
+            refuse("get_dimension_stride", rule)
         return self.layout_of(dimensions).strides[dimension]
 
     def human_string(self) -> str:
@@ -336,15 +334,12 @@ class PaddedLayout2017:
         True
         """
         if not layout.is_strided or not layout.covers_block or layout.form is not layout:
-            refuse(
-                "must be packed or padded, of whole bytes, from slot 0 on",
-                cut(layout),
-                about="of_layout",
-            )
+            rule = "must be packed or padded, of whole bytes, from slot 0 on"
+            refuse("of_layout", f"{rule}, got {cut(layout)}")
         if layout.padded_shape == layout.shape:
             return cls(layout.minor_to_major)
         found = [old for old, value in _SYMBOLS.items() if value is layout.padding_value]
         if not found:
             rule = f"the padding of {cut(layout)} holds bits that no symbol names"
-            refuse(rule, about="of_layout")
+            refuse("of_layout", rule)
         return cls(layout.minor_to_major, layout.padded_shape, found[0])

@@ -8,9 +8,7 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import NamedTuple
 
-from tensorlayout.xla.calling import refuse
-from tensorlayout.xla.shape_making import get_leaf_shapes
-from tensorlayout.xla.shape_queries import byte_size_of_elements, physical_byte_size
+from tensorlayout.words import refuse
 from tensorlayout.xla.shapes import Shape
 
 # Instructions that leave all values as they are; a bitcast moves nothing.
@@ -193,11 +191,11 @@ class HloModule:
             if inner or instruction.opcode in _SHARING or instruction.opcode.endswith("-done"):
                 continue
             again = _operand_again(instruction)
-            for path, shape in get_leaf_shapes(instruction.shape):
+            for path, shape in instruction.shape.leaves():
                 if shape.is_array and path[:1] != again:
                     at = f"{{{','.join(map(str, path))}}}" if path else ""
                     size = _bytes_of(shape, instruction)
-                    padding = size - byte_size_of_elements(shape)
+                    padding = size - shape.byte_size
                     name = f"{self._name(computation, instruction)}{at}"
                     yield HloBuffer(name, instruction, shape, size, padding)
 
@@ -262,5 +260,5 @@ def _operand_again(instruction: HloInstruction) -> tuple[int, ...]:
 
 def _bytes_of(shape: Shape, instruction: HloInstruction) -> int:
     if shape.is_unbounded_dynamic:
-        refuse(f"{instruction.name} has no bytes, its size is not known: {shape}", about="HLO")
-    return physical_byte_size(shape)
+        refuse("HLO", f"{instruction.name} has no bytes, its size is not known: {shape}")
+    return shape.physical_byte_size

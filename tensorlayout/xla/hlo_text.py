@@ -12,7 +12,6 @@ from collections.abc import Iterable
 from typing import NoReturn
 
 from tensorlayout.words import cut
-from tensorlayout.xla.checks import validate_shape_with_optional_layout
 from tensorlayout.xla.hlo import HloComputation, HloInstruction, HloModule
 from tensorlayout.xla.shape_comparison import compatible
 from tensorlayout.xla.shapes import Shape
@@ -271,7 +270,7 @@ class _Reader:
     def parsed(self, words: str, start: int, default_layout: bool) -> Shape:
         try:
             shape = parse_shape(words, default_layout=default_layout)
-            validate_shape_with_optional_layout(shape)
+            shape.validate(allow_missing_layouts=True)
         except ShapeSyntaxError as error:
             self.refuse(error.rule, start + error.column)
         except ValueError as error:

@@ -1,7 +1,7 @@
 """XLA's IndexUtil: multi-dimensional and linear indices of an array, tiles ignored.
 
 The order is that of the layout's `minor_to_major`. For positions in tiled buffers there is
-`layout_util.linear_index_for_nested_tiling`.
+`Shape.position`.
 """
 
 from __future__ import annotations
@@ -10,25 +10,27 @@ import math
 from collections.abc import Sequence
 
 from tensorlayout.layout.checks import checked_integer, checked_integers
-from tensorlayout.layout.slots import packed_strides
-from tensorlayout.words import cut, shown
-from tensorlayout.xla.calling import offer, refuse
-from tensorlayout.xla.checks import is_inside, layout_in, must_be_inside
-from tensorlayout.xla.shapes import Shape
+from tensorlayout.layout.order import checked_order
+from tensorlayout.words import cut, refuse, shown
+from tensorlayout.xla.calling import defined_in, xla_function
+from tensorlayout.xla.permutations import permute_inverse
+from tensorlayout.xla.shapes import UNBOUNDED, Shape
+from tensorlayout.xla.tiles import row_major, unravelled
 
 
-def _order(shape: Shape) -> tuple[int, ...]:
-    """The order of an array whose sizes are known; ValueError for anything else."""
-    order = layout_in(shape).minor_to_major
-    if sorted(order) != list(range(shape.rank)):
-        refuse(f"the order of {cut(shape)} is no permutation of its dimensions")
-    return order
+def _major_to_minor(shape: Shape) -> tuple[int, ...]:
+    """Return the order of an array of known sizes, however its layout is else."""
+    layout = shape.as_array().own_layout
+    if UNBOUNDED in shape.dimensions:
+        refuse("shape", f"must be an array of known sizes, got {cut(shape)}")
+    return checked_order(layout.minor_to_major, shape.rank, f"order of {cut(shape)}")[::-1]
 
 
+@xla_function
 def multidimensional_index_to_linear_index(
     shape: Shape, multi_index: Sequence[int], minor_to_major: Sequence[int] | None = None
 ) -> int:
-    """The number of an element in the **untiled** buffer: tiles and tail padding are ignored.
+    """Return the number of an element in the **untiled** buffer: tiles and tail are ignored.
 
     `minor_to_major`: as in XLA's second form; must equal the order in the shape. A scalar has 0.
     ValueError for an index outside the shape, which a release build of XLA does not notice.
@@ -37,16 +39,17 @@ def multidimensional_index_to_linear_index(
     >>> multidimensional_index_to_linear_index(parse_shape("f32[10,20]{1,0}"), (3, 5))
     65
     """
-    order, at = _order(shape), checked_integers("multi_index", multi_index)
-    if minor_to_major is not None and tuple(minor_to_major) != order:
-        refuse(f"minor_to_major must be that of {cut(shape)}", shown(tuple(minor_to_major)))
-    must_be_inside(shape, at)
-    strides = packed_strides(shape.dimensions, order)
-    return sum(i * stride for i, stride in zip(at, strides, strict=True))
+    dims = _major_to_minor(shape)
+    if minor_to_major is not None and tuple(minor_to_major) != dims[::-1]:
+        came = shown(tuple(minor_to_major))
+        refuse("minor_to_major", f"minor_to_major must be that of {cut(shape)}, got {came}")
+    at = shape.checked_index("multi_index", multi_index)
+    return row_major([at[d] for d in dims], [shape.dimensions[d] for d in dims])
 
 
+@xla_function
 def linear_index_to_multidimensional_index(shape: Shape, linear_index: int) -> tuple[int, ...]:
-    """The index of the element with a number in the **untiled** buffer.
+    """Return the index of the element with a number in the **untiled** buffer.
 
     ValueError outside the elements (caught in debug builds of XLA only), so for any number where a
     size is 0.
@@ -55,17 +58,14 @@ def linear_index_to_multidimensional_index(shape: Shape, linear_index: int) -> t
     >>> linear_index_to_multidimensional_index(parse_shape("f32[10,20]{0,1}"), 53)
     (3, 5)
     """
-    order, number = _order(shape), checked_integer("linear_index", linear_index)
-    count = math.prod(shape.dimensions)
-    if not 0 <= number < count:
-        rule = f"must be at least 0 and below the {count} elements of {cut(shape)}"
-        refuse(rule, shown(number))
-    index = [0] * shape.rank
-    for dim in order:
-        number, index[dim] = divmod(number, shape.dimensions[dim])
-    return tuple(index)
+    dims, number = _major_to_minor(shape), checked_integer("linear_index", linear_index)
+    if not 0 <= number < shape.size:
+        rule = f"must be at least 0 and below the {shape.size} elements of {cut(shape)}"
+        refuse("linear_index", f"{rule}, got {shown(number)}")
+    return tuple(permute_inverse(unravelled(number, [shape.dimensions[d] for d in dims]), dims))
 
 
+@xla_function
 def bump_indices(shape: Shape, indices: list[int]) -> bool:
     """Step a list of indices **in place** to the next, the last dimension fastest.
 
@@ -77,7 +77,7 @@ def bump_indices(shape: Shape, indices: list[int]) -> bool:
     >>> bump_indices(parse_shape("f32[2,3]{0,1}"), at), at
     (True, [1, 0])
     """
-    must_be_inside(shape, indices)
+    shape.checked_index("indices", indices)
     for dim in range(shape.rank - 1, -1, -1):
         if indices[dim] + 1 < shape.dimensions[dim]:
             indices[dim:] = [indices[dim] + 1, *[0] * (shape.rank - dim - 1)]
@@ -85,8 +85,9 @@ def bump_indices(shape: Shape, indices: list[int]) -> bool:
     return False
 
 
+@xla_function
 def get_dimension_stride(shape: Shape, dimension: int) -> int:
-    """**Elements** between neighbours along a logical dimension of the **untiled** buffer.
+    """Return the **elements** between neighbours along a dimension of the **untiled** buffer.
 
     ValueError for a dimension that is not there, where XLA gives the product of all sizes.
 
@@ -94,30 +95,32 @@ def get_dimension_stride(shape: Shape, dimension: int) -> int:
     >>> get_dimension_stride(parse_shape("f32[5,8,10,4]{3,2,1,0}"), 1)
     40
     """
-    order = _order(shape)
-    if dimension not in order:
-        refuse(f"{cut(shape)} has no dimension {shown(dimension)}")
-    return math.prod(shape.dimensions[d] for d in order[: order.index(dimension)])
+    dims = _major_to_minor(shape)
+    if dimension not in dims:
+        refuse("dimension", f"{cut(shape)} has no dimension {shown(dimension)}")
+    return math.prod(shape.dimensions[d] for d in dims[dims.index(dimension) + 1 :])
 
 
+@xla_function
 def index_in_bounds(shape: Shape, index: Sequence[int]) -> bool:
-    """Whether an index has one entry per dimension, each at least 0 and below the size.
+    """Return whether an index has one entry per dimension, each at least 0 and below the size.
 
     XLA compares with the size alone, so that negative entries pass there; here they do not.
     """
-    return is_inside(shape, checked_integers("index", index))
+    return shape.contains(checked_integers("index", index))
 
 
+@xla_function
 def compare_indices(lhs: Sequence[int], rhs: Sequence[int]) -> int:
-    """-1 where `lhs` comes first, 1 where `rhs` does, 0 for equal ones; entry 0 decides first.
+    """Return -1 where `lhs` comes first, 1 where `rhs` does, 0 if equal; entry 0 decides first.
 
     The comment in XLA's header says the opposite sign; its code gives this one. ValueError for
     different lengths.
     """
     left, right = checked_integers("lhs", lhs), checked_integers("rhs", rhs)
     if len(left) != len(right):
-        refuse("must have equal lengths", shown(left), shown(right))
+        refuse("compare_indices", f"must have equal lengths, got {shown(left)} and {shown(right)}")
     return (left > right) - (left < right)
 
 
-offer(__name__)
+__all__ = defined_in(globals())

@@ -9,8 +9,7 @@ from itertools import accumulate
 from typing import TypeVar
 
 from tensorlayout.layout.checks import checked_integer, checked_integers
-from tensorlayout.words import shown
-from tensorlayout.xla.calling import refuse
+from tensorlayout.words import refuse, shown
 
 __all__ = [
     "common_factors",
@@ -48,7 +47,7 @@ def checked_permutation(name: str, p: Sequence[int], length: int | None = None) 
     entries = checked_integers(name, p)
     length = len(entries) if length is None else length
     if sorted(entries) != list(range(length)):
-        refuse(f"must be a permutation of 0 to {length - 1}", shown(entries), about=name)
+        refuse(name, f"must be a permutation of 0 to {length - 1}, got {shown(entries)}")
     return entries
 
 
@@ -104,8 +103,8 @@ def move_single_element(p: Sequence[_T], source: int, target: int) -> list[_T]:
     source = checked_integer("move_single_element: source", source)
     target = checked_integer("move_single_element: target", target)
     if not (0 <= source < len(p) and 0 <= target < len(p)):
-        came = shown(source), shown(target)
-        refuse(f"must be from 0 to {len(p) - 1}", *came, about="move_single_element")
+        came = f"{shown(source)} and {shown(target)}"
+        refuse("move_single_element", f"must be from 0 to {len(p) - 1}, got {came}")
     left = list(p)
     left.insert(target, left.pop(source))
     return left
@@ -127,10 +126,10 @@ def common_factors(a: Sequence[int], b: Sequence[int]) -> list[tuple[int, int]]:
     second = checked_integers("common_factors: b", b)
     if max(len(first), len(second)) > _MOST:
         came = f"{len(first)}, {len(second)}"
-        refuse(f"at most {_MOST} sizes are allowed", came, about="common_factors")
+        refuse("common_factors", f"at most {_MOST} sizes are allowed, got {came}")
     if math.prod(first) != math.prod(second):
         came = f"those of {shown(first)} and {shown(second)}"
-        refuse("the products must be equal", came, about="common_factors")
+        refuse("common_factors", f"the products must be equal, got {came}")
     ends = (len(first), len(second))
     same = 0
     while same < min(ends) and first[same] == second[same]:

@@ -12,8 +12,7 @@ import numpy as np
 
 from tensorlayout.dtypes import DType
 from tensorlayout.typing import DTypeLike
-from tensorlayout.words import shown
-from tensorlayout.xla.calling import refuse
+from tensorlayout.words import refuse, shown
 
 # By the letters that the name of a type begins with: the category, and its name elsewhere.
 _FAMILIES = {
@@ -109,7 +108,7 @@ class PrimitiveType(enum.Enum):
         """
         found = _BY_TEXT.get(name)
         if found is None:
-            refuse(f"must be one of {', '.join(_BY_TEXT)}", shown(name), about="element type")
+            refuse("element type", f"must be one of {', '.join(_BY_TEXT)}, got {shown(name)}")
         return found
 
     @classmethod
@@ -127,6 +126,13 @@ class PrimitiveType(enum.Enum):
         """The **bytes** of an element that no layout packs; None for no array type."""
         width = self.bit_width
         return None if width is None else -(-width // 8)
+
+    @property
+    def unpacked_bytes(self) -> int:
+        """The `byte_width` of an array type; ValueError for any other."""
+        if self.byte_width is None:
+            refuse("element type", f"{self.text} has no size")
+        return self.byte_width
 
     @property
     def is_array(self) -> bool:
@@ -161,7 +167,7 @@ class PrimitiveType(enum.Enum):
         if self.ml_dtypes_name is not None:
             found = getattr(importlib.import_module("ml_dtypes"), self.ml_dtypes_name, None)
         if found is None:
-            refuse(f"{self.text} has no NumPy dtype here", about="dtype", error=TypeError)
+            refuse("dtype", f"{self.text} has no NumPy dtype here", TypeError)
         dtype: DType = np.dtype(found)
         return dtype
 
@@ -176,14 +182,14 @@ class PrimitiveType(enum.Enum):
         known = ((member, member.numpy_name or member.ml_dtypes_name or "") for member in cls)
         found = next((member for member, its in known if its and its.rstrip("_") == name), None)
         if found is None:
-            refuse(f"XLA has no element type for {name}", about="dtype", error=TypeError)
+            refuse("dtype", f"XLA has no element type for {name}", TypeError)
         return found
 
     @property
     def component(self) -> PrimitiveType:
         """The type of the parts of a complex type. ValueError for any other."""
         if self.category != "complex":
-            refuse("must be c64 or c128", self.text, about="element type")
+            refuse("element type", f"must be c64 or c128, got {self.text}")
         return PrimitiveType.F32 if self is PrimitiveType.C64 else PrimitiveType.F64
 
     @property

@@ -1,4 +1,5 @@
 """XLA's ShapeUtil: shapes compared, and which reshapes and transposes move nothing in memory."""
+# mypy: disable-error-code="empty-body"
 
 from __future__ import annotations
 
@@ -8,11 +9,10 @@ from dataclasses import dataclass
 from itertools import groupby, pairwise
 
 from tensorlayout.layout.slots import packed_strides, reshaped
-from tensorlayout.words import cut, shown
+from tensorlayout.words import cut, refuse, shown
 from tensorlayout.xla import layout_util
-from tensorlayout.xla.calling import checked_names, offer, refuse
-from tensorlayout.xla.checks import checked_array, major_to_minor, order_in
-from tensorlayout.xla.layout_util import has_descending_layout, make_logical_to_physical
+from tensorlayout.xla.calling import alias, defined_in, xla_function
+from tensorlayout.xla.layouts import XlaLayout, checked_names
 from tensorlayout.xla.permutations import (
     checked_permutation,
     common_factors,
@@ -21,8 +21,7 @@ from tensorlayout.xla.permutations import (
 )
 from tensorlayout.xla.primitive_types import PrimitiveType
 from tensorlayout.xla.shape_making import make_shape_with_descending_layout_and_same_physical_layout
-from tensorlayout.xla.shape_queries import elements_in
-from tensorlayout.xla.shapes import UNBOUNDED, Shape, XlaLayout, alike
+from tensorlayout.xla.shapes import UNBOUNDED, Shape
 
 _PARTS_OF_LAYOUT = {
     "tiles",
@@ -41,8 +40,9 @@ _IGNORABLE = _PARTS_OF_LAYOUT | {
 }
 
 
+@xla_function
 def equal(lhs: Shape, rhs: Shape, ignore: Collection[str] = ()) -> bool:
-    """Whether two shapes are equal; what `ignore` names is left out.
+    """Return whether two shapes are equal; what `ignore` names is left out.
 
     `ignore`: of ``layout`` (or of it only ``tiles``, ``element_size_in_bits``, ``memory_space``,
     ``tail_padding_alignment``, ``split_configs``), ``element_type``, ``fp_precision`` (all floats
@@ -54,78 +54,43 @@ def equal(lhs: Shape, rhs: Shape, ignore: Collection[str] = ()) -> bool:
 
 def _equal(lhs: Shape, rhs: Shape, ignore: Set[str]) -> bool:
     if "buffer" in ignore:
-        lhs = lhs.elements[0] if lhs.is_buffer else lhs
-        rhs = rhs.elements[0] if rhs.is_buffer else rhs
+        lhs, rhs = lhs.unwrapped, rhs.unwrapped
     if not (lhs.is_array and rhs.is_array):
-        return alike(lambda a, b: _equal(a, b, ignore), lhs, rhs)
+        return lhs.is_alike(rhs, lambda a, b: _equal(a, b, ignore))
     if not all(test(lhs, rhs) for names, test in _TESTS.items() if not ignore & set(names)):
         return False
     named = ignore & _PARTS_OF_LAYOUT
     return "layout" in ignore or layout_util.layouts_in_shapes_equal(lhs, rhs, named)
 
 
-def equal_ignoring_element_type(lhs: Shape, rhs: Shape) -> bool:
-    """Whether shapes are equal but for their element types."""
-    return equal(lhs, rhs, ("element_type",))
+@alias("equal(lhs, rhs, ('element_type',))")
+def equal_ignoring_element_type(lhs: Shape, rhs: Shape) -> bool: ...
+@alias("equal(lhs, rhs, ('fp_precision',))")
+def equal_ignoring_fp_precision(lhs: Shape, rhs: Shape) -> bool: ...
+@alias("equal(lhs, rhs, ('layout', 'dynamic'))")
+def compatible(lhs: Shape, rhs: Shape) -> bool: ...
+@alias("equal(lhs, rhs, ('layout', 'dynamic', 'element_type'))")
+def compatible_ignoring_element_type(lhs: Shape, rhs: Shape) -> bool: ...
+@alias("equal(lhs, rhs, ('layout', 'dynamic', 'fp_precision'))")
+def compatible_ignoring_fp_precision(lhs: Shape, rhs: Shape) -> bool: ...
+@alias("equal(lhs, rhs, ('layout', 'dynamic', 'element_type', 'dimensions'))")
+def compatible_kind(lhs: Shape, rhs: Shape) -> bool: ...
+@alias("lhs.as_array().rank == rhs.as_array().rank")
+def same_rank(lhs: Shape, rhs: Shape) -> bool: ...
+@alias("lhs.element_type is rhs.element_type")
+def same_element_type(lhs: Shape, rhs: Shape) -> bool: ...
+@alias(
+    "same_element_type(lhs, rhs) or lhs.element_type.is_floating and rhs.element_type.is_floating"
+)
+def same_element_type_ignoring_fp_precision(lhs: Shape, rhs: Shape) -> bool: ...
 
 
-def equal_ignoring_fp_precision(lhs: Shape, rhs: Shape) -> bool:
-    """Whether shapes are equal, all floating-point types taken as one."""
-    return equal(lhs, rhs, ("fp_precision",))
-
-
-def compatible(lhs: Shape, rhs: Shape) -> bool:
-    """Whether types, tuples and sizes are equal; layouts and dynamic flags play no role.
-
-    ``?`` is compatible with any size.
-    """
-    return equal(lhs, rhs, ("layout", "dynamic"))
-
-
-def compatible_ignoring_element_type(lhs: Shape, rhs: Shape) -> bool:
-    """Whether tuples and sizes are equal; layouts, dynamic flags and element types play no role.
-
-    ``?`` is compatible with any size. An array is never compatible with a token.
-    """
-    return equal(lhs, rhs, ("layout", "dynamic", "element_type"))
-
-
-def compatible_ignoring_fp_precision(lhs: Shape, rhs: Shape) -> bool:
-    """Whether types, tuples and sizes are equal, all floating-point types taken as one.
-
-    Layouts and dynamic flags play no role; ``?`` is compatible with any size.
-    """
-    return equal(lhs, rhs, ("layout", "dynamic", "fp_precision"))
-
-
-def compatible_kind(lhs: Shape, rhs: Shape) -> bool:
-    """Whether the tuples are alike and the arrays in them have equal ranks, no more."""
-    return equal(lhs, rhs, ("layout", "dynamic", "element_type", "dimensions"))
-
-
+@xla_function
 def same_dimensions(lhs: Shape, rhs: Shape) -> bool:
-    """Whether two arrays have equal sizes, whatever their types; ``?`` equals any size."""
-    checked_array(lhs)
-    checked_array(rhs)
-    return lhs.rank == rhs.rank and all(
+    """Return whether two arrays have equal sizes, whatever their types; ``?`` equals any size."""
+    return same_rank(lhs, rhs) and all(
         m == n or UNBOUNDED in (m, n) for m, n in zip(lhs.dimensions, rhs.dimensions, strict=True)
     )
-
-
-def same_rank(lhs: Shape, rhs: Shape) -> bool:
-    """Whether two arrays have as many dimensions."""
-    return checked_array(lhs).rank == checked_array(rhs).rank
-
-
-def same_element_type(lhs: Shape, rhs: Shape) -> bool:
-    """Whether the element types are equal."""
-    return lhs.element_type is rhs.element_type
-
-
-def same_element_type_ignoring_fp_precision(lhs: Shape, rhs: Shape) -> bool:
-    """Whether the element types are equal, all floating-point types taken as one."""
-    floating = lhs.element_type.is_floating and rhs.element_type.is_floating
-    return floating or same_element_type(lhs, rhs)
 
 
 # What equal arrays agree in; a test is left out where one of its names is to be ignored.
@@ -139,37 +104,35 @@ _TESTS: dict[tuple[str, ...], Callable[[Shape, Shape], bool]] = {
 }
 
 
+@xla_function
 def higher_precision_element_type(lhs: Shape, rhs: Shape) -> PrimitiveType:
-    """The type that XLA prefers of two: complex, more range, more significand, more bits, signed.
+    """Return the type that XLA prefers: complex, more range, more significand, more bits, signed.
 
     **Not the one that holds the values of both**: of s64 and f16 it is f16, of f16 and bf16 bf16.
     ValueError for different types that tie, and for types of no array.
     """
-    first, second = lhs.element_type, rhs.element_type
-    checked_array(lhs)
-    checked_array(rhs)
+    first, second = lhs.as_array().element_type, rhs.as_array().element_type
     if first is not second and first.precision == second.precision:
-        refuse(f"{first.text} and {second.text} tie")
+        refuse("element_type", f"{first.text} and {second.text} tie")
     return max(first, second, key=lambda kind: kind.precision)
 
 
-def element_can_upcast(source: Shape, target: Shape) -> bool:
-    """Whether the target's type is the one that `higher_precision_element_type` prefers.
+@alias(
+    "higher_precision_element_type(source, target) is target.element_type",
+    "**Not whether values survive**: it is True of s64 and f16.",
+)
+def element_can_upcast(source: Shape, target: Shape) -> bool: ...
 
-    **Not whether values survive**: s64 to f16 is True.
-    """
-    return higher_precision_element_type(source, target) is target.element_type
 
-
+@xla_function
 def equal_structure(lhs: Shape, rhs: Shape) -> bool:
-    """Whether the tuples are alike, whatever their leaves."""
-    if lhs.is_tuple or rhs.is_tuple:
-        return alike(equal_structure, lhs, rhs)
-    return True
+    """Return whether the tuples are alike, whatever their leaves."""
+    return not (lhs.is_tuple or rhs.is_tuple) or lhs.is_alike(rhs, equal_structure)
 
 
+@xla_function
 def is_prefix(prefix: Shape, shape: Shape) -> bool:
-    """Whether `prefix` equals `shape`, or is a tuple of prefixes of its first elements.
+    """Return whether `prefix` equals `shape`, or is a tuple of prefixes of its first elements.
 
     The empty tuple is a prefix of anything, of an array too.
     """
@@ -180,34 +143,32 @@ def is_prefix(prefix: Shape, shape: Shape) -> bool:
     return all(map(is_prefix, prefix.elements, shape.elements))
 
 
+@xla_function
 def dynamic_array_shape_is_compatible(dynamic_shape: Shape, bounded_shape: Shape) -> bool:
-    """Whether each size is at most that of the bounding array; ``?`` there bounds nothing.
+    """Return whether each size is at most that of the bounding array; ``?`` there bounds nothing.
 
     Element types play no role.
     """
-    checked_array(dynamic_shape)
-    checked_array(bounded_shape)
-    return dynamic_shape.rank == bounded_shape.rank and all(
+    return same_rank(dynamic_shape, bounded_shape) and all(
         bound == UNBOUNDED or (size != UNBOUNDED and size <= bound)
         for size, bound in zip(dynamic_shape.dimensions, bounded_shape.dimensions, strict=True)
     )
 
 
+@xla_function
 def dynamic_shape_is_compatible(dynamic_shape: Shape, bounded_shape: Shape) -> bool:
-    """Whether the tuples are alike, and each size in them is at most that of the bounding array.
-
-    ``?`` in the bounding array bounds nothing; element types of arrays play no role.
-    """
+    """Return whether the tuples are alike, and their arrays as the function of arrays tests."""
     if dynamic_shape.is_array and bounded_shape.is_array:
         return dynamic_array_shape_is_compatible(dynamic_shape, bounded_shape)
-    return alike(dynamic_shape_is_compatible, dynamic_shape, bounded_shape)
+    return dynamic_shape.is_alike(bounded_shape, dynamic_shape_is_compatible)
 
 
 # --- reshapes and transposes that move nothing in memory ------------------------------------------
 
 
+@xla_function
 def dimensions_unmodified_by_reshape(input: Shape, output: Shape) -> list[tuple[int, int]]:
-    """Pairs of input and output dimensions that a reshape leaves alone, in increasing order.
+    """List pairs of input and output dimensions that a reshape leaves alone, in increasing order.
 
     ValueError for different numbers of elements.
 
@@ -215,20 +176,21 @@ def dimensions_unmodified_by_reshape(input: Shape, output: Shape) -> list[tuple[
     >>> dimensions_unmodified_by_reshape(parse_shape("s32[2,3]"), parse_shape("s32[2,3]"))
     [(0, 0), (1, 1)]
     """
-    elements_in(input)
-    elements_in(output)
+    if input.size != output.size:
+        refuse("shape", f"must have equal numbers of elements, got {cut(input)} and {cut(output)}")
     bounds = common_factors(input.dimensions, output.dimensions)
     return [
         begin for begin, end in pairwise(bounds) if (end[0] - begin[0], end[1] - begin[1]) == (1, 1)
     ]
 
 
+@xla_function
 def reshape_leaves_dimensions_unmodified(
     from_shape: Shape, to_shape: Shape, input_dim_indices: Sequence[int]
 ) -> list[int] | None:
-    """The output numbers of input dimensions, if a reshape leaves all of them alone, else None.
+    """Return the output numbers of input dimensions, if a reshape leaves all of them alone.
 
-    None also where the list is not sorted.
+    None where it does not, and where the list is not sorted.
     """
     kept = dict(dimensions_unmodified_by_reshape(from_shape, to_shape))
     asked = list(input_dim_indices)
@@ -237,10 +199,11 @@ def reshape_leaves_dimensions_unmodified(
     return [kept[d] for d in asked]
 
 
+@xla_function
 def inserted_or_deleted_1_sized_dimensions(
     shape_pre: Shape, shape_post: Shape
 ) -> tuple[list[int], list[int]] | None:
-    """The dimensions of size 1 deleted from the first shape, and inserted in the second.
+    """Return the dimensions of size 1 deleted from the first shape, and inserted in the second.
 
     None where the shapes differ in other dimensions too; **sizes of 0 in a changed group count as
     not larger than 1**. ValueError for different numbers of elements.
@@ -258,69 +221,70 @@ def inserted_or_deleted_1_sized_dimensions(
     return None if any(n > 1 for n in changed) else (deleted, inserted)
 
 
+@xla_function
 def transpose_is_bitcast(
     input_shape: Shape,
     output_shape: Shape,
     dimension_mapping: Sequence[int],
     ignore_element_type: bool = False,
 ) -> bool:
-    """Whether a transpose moves nothing: output dimension k is input ``dimension_mapping[k]``.
+    """Return whether a transpose moves nothing; output dimension k is input's ``mapping[k]``.
 
     Judged **by the two orders alone**: sizes are not compared, size-1 dimensions get no leniency,
     tiles are not seen. False for different element types unless ignored. ValueError without
     layouts.
     """
-    before, after = order_in(input_shape), order_in(output_shape)
-    about = "transpose_is_bitcast: dimension_mapping"
-    mapping = checked_permutation(about, dimension_mapping, len(before))
+    before, after = input_shape.own_order, output_shape.own_order
+    mapping = checked_permutation("dimension_mapping", dimension_mapping, len(before))
     if not ignore_element_type and not same_element_type(input_shape, output_shape):
         return False
-    if len(after) != len(mapping):
-        return False
-    return compose_permutations(mapping, after) == list(before)
+    return len(after) == len(mapping) and compose_permutations(mapping, after) == list(before)
 
 
+@xla_function
 def reshape_is_bitcast(
     input_shape: Shape, output_shape: Shape, ignore_element_type: bool = False
 ) -> bool:
-    """Whether a row-major reshape leaves each element where it is in memory, by the two orders.
+    """Return whether a row-major reshape leaves each element in its place, by the two orders.
 
     Size-1 dimensions may stand anywhere; without elements it is True, with different numbers of
     them False; **tiles are not seen**. False for different element types unless ignored.
     """
-    order_in(input_shape)
-    after = order_in(output_shape)
+    before, after = input_shape.own_order, output_shape.own_order
     if not ignore_element_type and not same_element_type(input_shape, output_shape):
         return False
-    if elements_in(input_shape) != elements_in(output_shape):
+    if input_shape.size != output_shape.size:
         return False
-    if not elements_in(input_shape):
+    if not input_shape.size:
         return True
-    found, sizes = _reshaped(input_shape, output_shape), output_shape.dimensions
+    sizes = output_shape.dimensions
     steps = packed_strides(sizes, after)
+    found = _reshaped(input_shape.dimensions, before, sizes)
     return found == {d: steps[d] for d, size in enumerate(sizes) if size != 1}
 
 
-def _reshaped(input_shape: Shape, output_shape: Shape) -> dict[int, int] | None:
-    """The strides of the output, by its dimensions of sizes above 1, if it lies over the input.
+def _reshaped(
+    sizes: Sequence[int], order: Sequence[int], output: Sequence[int]
+) -> dict[int, int] | None:
+    """Return the strides of output dimensions of sizes above 1, if the output lies over the input.
 
     None where no strides say it. Both have the same number of elements, at least one.
     """
-    sizes = input_shape.dimensions
-    strides = packed_strides(sizes, order_in(input_shape))
-    found = reshaped([*zip(sizes, strides, strict=True)], output_shape.dimensions)
-    large = (d for d, size in enumerate(output_shape.dimensions) if size != 1)
-    return None if found is None else {d: found[d] for d in large}
+    strides = packed_strides(sizes, order)
+    found = reshaped([*zip(sizes, strides, strict=True)], output)
+    return None if found is None else {d: found[d] for d, size in enumerate(output) if size != 1}
 
 
+@xla_function
 def deduce_transpose_dimensions_for_bitcast(
     input_shape: Shape, output_shape: Shape
 ) -> list[int] | None:
-    """The permutation that makes the output a transpose of the input in the same memory, or None.
+    """Return the permutation that makes the output a transpose of the input in the same memory.
 
     Output dimension k is input dimension ``p[k]``. The two orders say which; then sizes must agree.
+    None where there is none.
     """
-    before, after = order_in(input_shape), order_in(output_shape)
+    before, after = input_shape.own_order, output_shape.own_order
     if len(before) != len(after):
         return None
     found = [before[after.index(k)] for k in range(len(after))]
@@ -328,8 +292,9 @@ def deduce_transpose_dimensions_for_bitcast(
     return found if same else None
 
 
+@xla_function
 def is_reshape_or_transpose_bitcast(a: Shape, b: Shape, ignore_element_type: bool = False) -> bool:
-    """Whether two shapes are equal, or one reshape or one transpose apart, in the same memory."""
+    """Return whether two shapes are equal, or one reshape or transpose apart in one memory."""
     if not ignore_element_type and not same_element_type(a, b):
         return False
     return (
@@ -371,29 +336,31 @@ class TrtBitcast:
         return is_identity_permutation(self.transpose2_dims)
 
 
+@xla_function
 def decompose_bitcast_to_trt(input_shape: Shape, output_shape: Shape) -> TrtBitcast | None:
-    """A bitcast as transpose, reshape, transpose, by way of the row-major shapes of both sides.
+    """Return a bitcast as transpose, reshape, transpose, by way of both sides' row-major shapes.
 
     None where a layout is missing or the numbers of elements differ. Both types are expected to
     have the same bits.
     """
     if input_shape.layout is None or output_shape.layout is None:
         return None
-    if elements_in(input_shape) != elements_in(output_shape):
+    if input_shape.size != output_shape.size:
         return None
     plain = make_shape_with_descending_layout_and_same_physical_layout
     return TrtBitcast(
-        major_to_minor(input_shape),
+        input_shape.order[::-1],
         plain(input_shape),
         plain(output_shape),
-        make_logical_to_physical(output_shape.layout),
+        output_shape.layout.logical_to_physical,
     )
 
 
+@xla_function
 def decompose_bitcast(
     input_shape: Shape, output_shape: Shape
 ) -> ReshapeBitcast | TransposeBitcast | TrtBitcast | None:
-    """A bitcast as one reshape, else as one transpose, else as three steps; element types ignored.
+    """Return a bitcast as one reshape, else as one transpose, else as three steps; types ignored.
 
     None where a layout is missing or the numbers of elements differ.
     """
@@ -406,13 +373,13 @@ def decompose_bitcast(
     return steps if dims is None else TransposeBitcast(tuple(dims))
 
 
-def is_decomposable_bitcast(input_shape: Shape, output_shape: Shape) -> bool:
-    """Whether `decompose_bitcast` finds something."""
-    return decompose_bitcast(input_shape, output_shape) is not None
+@alias("decompose_bitcast(input_shape, output_shape) is not None")
+def is_decomposable_bitcast(input_shape: Shape, output_shape: Shape) -> bool: ...
 
 
+@xla_function
 def align_layouts(input_shape: Shape, output_shape: Shape) -> Shape | None:
-    """`output_shape` in an order that makes the reshape from the input free; None without one.
+    """Return `output_shape` in an order that makes the reshape from the input free, None if none.
 
     Dimensions of size 1 go to the most major end, descending. Each group of dimensions that the
     reshape merges or splits must be one row-major run in the input. The layout has no tiles.
@@ -423,12 +390,13 @@ def align_layouts(input_shape: Shape, output_shape: Shape) -> Shape | None:
     >>> print(align_layouts(*shapes))
     f32[4,3,2,7,5,11]{4,3,2,1,0,5}
     """
-    order_in(input_shape)
-    if elements_in(input_shape) != elements_in(output_shape):
-        refuse("must have equal numbers of elements", cut(input_shape), cut(output_shape))
-    if not elements_in(input_shape):
+    order = input_shape.own_order
+    if input_shape.size != output_shape.size:
+        came = f"{cut(input_shape)} and {cut(output_shape)}"
+        refuse("shape", f"must have equal numbers of elements, got {came}")
+    if not input_shape.size:
         return output_shape.replace(layout=XlaLayout.row_major(output_shape.rank))
-    strides = _reshaped(input_shape, output_shape)
+    strides = _reshaped(input_shape.dimensions, order, output_shape.dimensions)
     if strides is None:
         return None
     ones = [d for d in range(output_shape.rank - 1, -1, -1) if d not in strides]
@@ -436,10 +404,11 @@ def align_layouts(input_shape: Shape, output_shape: Shape) -> Shape | None:
     return output_shape.replace(layout=layout)
 
 
+@xla_function
 def get_normalized_logical_transpose_shape(
     input_shape: Shape, output_shape: Shape, dimensions: Sequence[int]
 ) -> tuple[tuple[int, ...], tuple[int, ...]]:
-    """The output sizes and the permutation of a row-major transpose, made as short as possible.
+    """Return the output sizes and the permutation of a row-major transpose, as short as possible.
 
     Dimensions of size 1 vanish, runs of input dimensions that stay side by side become one; where
     nothing moves, one dimension is left. ValueError for other orders than row-major, or where the
@@ -451,12 +420,13 @@ def get_normalized_logical_transpose_shape(
     ((32, 110), (1, 0))
     """
     for shape in (input_shape, output_shape):
-        if shape.layout is None or not has_descending_layout(shape.layout):
-            refuse("must have row-major layouts", cut(shape))
-    sizes, about = input_shape.dimensions, "get_normalized_logical_transpose_shape: dimensions"
-    dims = checked_permutation(about, dimensions, len(sizes))
+        if shape.layout is None or not shape.layout.is_row_major:
+            refuse("shape", f"must have row-major layouts, got {cut(shape)}")
+    sizes = input_shape.dimensions
+    dims = checked_permutation("dimensions", dimensions, len(sizes))
     if tuple(sizes[d] for d in dims) != output_shape.dimensions:
-        refuse(f"{shown(dims)} does not make {cut(output_shape)} of {cut(input_shape)}")
+        came = f"{cut(output_shape)} of {cut(input_shape)}"
+        refuse("dimensions", f"{shown(dims)} does not make {came}")
     large = [d for d, n in enumerate(sizes) if n != 1]
     numbers = [large.index(d) for d in dims if d in large]
     grouped = groupby(enumerate(numbers), lambda pair: pair[1] - pair[0])
@@ -466,4 +436,4 @@ def get_normalized_logical_transpose_shape(
     return merged, tuple(map(ranked.index, runs))
 
 
-offer(__name__)
+__all__ = defined_in(globals())

@@ -1,35 +1,21 @@
-"""`XlaLayout` and `Shape`: XLA's layouts and shapes, as immutable values."""
+"""`Shape`: what XLA knows of a value, its sizes in memory and the places of its elements."""
 
 from __future__ import annotations
 
-from bisect import bisect
-from collections.abc import Callable, Iterator, Sequence, Set
-from dataclasses import dataclass, field, fields, replace
-from typing import Any, TypeVar
+import math
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
 
 from tensorlayout.layout import descending
-from tensorlayout.layout.checks import checked_integer, checked_integers
-from tensorlayout.words import cut, shown
-from tensorlayout.xla.calling import refuse
+from tensorlayout.layout.checks import checked_integers
+from tensorlayout.words import cut, refuse, shown
+from tensorlayout.xla import tiles as tiling
+from tensorlayout.xla.calling import remembered
+from tensorlayout.xla.layouts import XlaLayout
+from tensorlayout.xla.permutations import permute_inverse
 from tensorlayout.xla.primitive_types import PrimitiveType
-from tensorlayout.xla.tiles import Tile, as_tile
-
-_T = TypeVar("_T")
-SPACES = range(-128, 128)
-INTEGERS = range(-(2**63), 2**63)
-
-# The properties of a layout in text, in the order that XLA demands, and the fields that hold them.
-PROPERTIES = {
-    "T": "tiles",
-    "L": "tail_padding_alignment",
-    "#": "index_type",
-    "*": "pointer_type",
-    "E": "element_size_in_bits",
-    "S": "memory_space",
-    "SC": "split_configs",
-    "P": "physical_shape",
-    "M": "metadata_prefix_bytes",
-}
+from tensorlayout.xla.tiles import Tile
 
 # What XLA stores as the size of an unbounded dimension, ``?`` in text.
 UNBOUNDED = -(2**63)
@@ -40,160 +26,7 @@ MAX_DEPTH = 100
 # Sizes of an array, and numbers of any other list: XLA has no limit, and arrays have few.
 MOST_NUMBERS = 2**14
 
-
-@dataclass(frozen=True, slots=True)
-class SplitConfig:
-    """Where one **physical** dimension (0 is the most major) is split over several memories.
-
-    `split_indices`: the first index of each part but the first, ascending.
-
-    >>> from tensorlayout.xla import SplitConfig, XlaLayout
-    >>> str(XlaLayout(minor_to_major=(1, 0), split_configs=(SplitConfig(0, (4,)),)))
-    '{1,0:SC(0:4)}'
-    """
-
-    dimension: int
-    split_indices: tuple[int, ...]
-
-    def __post_init__(self) -> None:
-        object.__setattr__(self, "dimension", checked_integer("split dimension", self.dimension))
-        points = checked_integers("split indices", self.split_indices)
-        object.__setattr__(self, "split_indices", points)
-
-    def __str__(self) -> str:
-        return f"({self.dimension}:{','.join(map(str, self.split_indices))})"
-
-
-@dataclass(frozen=True, slots=True, kw_only=True, repr=False)
-class XlaLayout:
-    """How XLA stores an array: the order of its dimensions, tiles, and what goes along.
-
-    `minor_to_major`: logical dimension numbers, the fastest-varying first. `tiles`: applied one
-    after the other, sizes in physical order. `tail_padding_alignment`: the buffer is rounded up to
-    a multiple of so many elements. `element_size_in_bits`: 0 is the width of the type in whole
-    bytes. `memory_space`: a tag (0 default, 1 fast on-chip, 5 pinned host, 6 unpinned host).
-    `split_configs`: distribution over memories. `metadata_prefix_bytes`: of buffers of dynamic
-    shapes; never compared. `index_type`, `pointer_type`, `physical_shape`: of sparse arrays, which
-    fail the validation of dense ones.
-
-    Nothing says here that `minor_to_major` is a permutation: `validate_layout_for_shape` does.
-    ValueError for a tail alignment below 1, and for a memory space that does not fit 8 signed
-    bits (XLA wraps it: 300 becomes 44).
-
-    >>> from tensorlayout.xla import XlaLayout
-    >>> str(XlaLayout(minor_to_major=(1, 0), tiles=[(8, 128), (2, 1)], memory_space=1))
-    '{1,0:T(8,128)(2,1)S(1)}'
-    """
-
-    minor_to_major: tuple[int, ...] = ()
-    tiles: tuple[Tile, ...] = ()
-    tail_padding_alignment: int = 1
-    index_type: PrimitiveType | None = None
-    pointer_type: PrimitiveType | None = None
-    element_size_in_bits: int = 0
-    memory_space: int = 0
-    split_configs: tuple[SplitConfig, ...] = ()
-    physical_shape: Any = None
-    metadata_prefix_bytes: int = field(default=0, compare=False)
-
-    def __post_init__(self) -> None:
-        order = checked_integers("minor_to_major", self.minor_to_major)
-        object.__setattr__(self, "minor_to_major", order)
-        object.__setattr__(self, "tiles", _each("tiles", as_tile, self.tiles))
-        splits = _each("split_configs", _as_split, self.split_configs)
-        object.__setattr__(self, "split_configs", splits)
-        for name in ("tail_padding_alignment", "element_size_in_bits", "memory_space"):
-            object.__setattr__(self, name, checked_integer(name, getattr(self, name)))
-        if self.tail_padding_alignment < 1:
-            came = shown(self.tail_padding_alignment)
-            refuse("must be at least 1", came, about="tail_padding_alignment")
-        if self.memory_space not in SPACES:
-            refuse("must fit 8 signed bits", shown(self.memory_space), about="memory_space")
-        if any(d not in INTEGERS for d in order):
-            refuse("must be 64-bit integers", shown(order), about="minor_to_major")
-
-    @classmethod
-    def row_major(cls, rank: int) -> XlaLayout:
-        """The default: dimension 0 the most major."""
-        return cls(minor_to_major=descending(rank))
-
-    def replace(self, **changes: Any) -> XlaLayout:
-        """A copy of the layout with some fields changed."""
-        return replace(self, **changes)
-
-    @property
-    def rank(self) -> int:
-        """The number of entries of the order."""
-        return len(self.minor_to_major)
-
-    def properties(self) -> str:
-        """What follows the colon in the text: T, L, #, *, E, S, SC, P, M; defaults left out."""
-        held = (
-            (letter, getattr(self, name), _DEFAULTS[name]) for letter, name in PROPERTIES.items()
-        )
-        told = ((letter, value) for letter, value, default in held if value != default)
-        return "".join(f"{letter}{_told(value)}" for letter, value in told)
-
-    def __str__(self) -> str:
-        properties = self.properties()
-        order = ",".join(map(str, self.minor_to_major))
-        return f"{{{order}{':' if properties else ''}{properties}}}"
-
-    def __repr__(self) -> str:
-        return f"parse_layout({str(self)!r})"
-
-    def delete_dimension(self, dimension: int) -> XlaLayout:
-        """The layout without one logical dimension; larger numbers go down by one.
-
-        Split configs of that dimension go, those of later physical ones are renumbered. Tiles are
-        left as they are, so they may come to cover other dimensions. ValueError for a dimension
-        that is not there.
-        """
-        if dimension not in self.minor_to_major:
-            rule = f"{shown(dimension)} is not in the layout {cut(self)}"
-            refuse(rule, about="delete_dimension")
-        return self.delete_dimensions({dimension})
-
-    def delete_dimensions(self, gone: Set[int]) -> XlaLayout:
-        """The layout without several logical dimensions, as if one went after the other."""
-        left = sorted(set(self.minor_to_major) - gone)
-        number = {old: new for new, old in enumerate(left)}
-        order = [number[d] for d in self.minor_to_major if d in number]
-        places = [at for at, d in enumerate(reversed(self.minor_to_major)) if d in gone]
-        splits = [
-            SplitConfig(s.dimension - bisect(places, s.dimension), s.split_indices)
-            for s in self.split_configs
-            if s.dimension not in places
-        ]
-        return self.replace(minor_to_major=order, split_configs=splits)
-
-
-_DEFAULTS = {each.name: each.default for each in fields(XlaLayout)}
-
-
-def _told(value: Any) -> str:
-    """The value of a property as text."""
-    if isinstance(value, tuple):
-        return "".join(map(str, value))
-    if isinstance(value, PrimitiveType):
-        value = value.text if value.is_integral else "invalid"
-    return f"({value})"
-
-
-def _each(name: str, make: Callable[[Any], _T], given: Any) -> tuple[_T, ...]:
-    """What `make` gives for each of a sequence."""
-    if isinstance(given, str) or not isinstance(given, Sequence):
-        refuse("must be a sequence", shown(given), about=name, error=TypeError)
-    return tuple(map(make, given))
-
-
-def _as_split(split: SplitConfig | tuple[int, Sequence[int]]) -> SplitConfig:
-    if isinstance(split, SplitConfig):
-        return split
-    if not isinstance(split, Sequence) or len(split) != 2:
-        rule = "must be pairs (dimension, split indices)"
-        refuse(rule, shown(split), about="split_configs", error=TypeError)
-    return SplitConfig(split[0], checked_integers("split indices", split[1]))
+ShapeIndex = tuple[int, ...]
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -221,32 +54,36 @@ class Shape:
     def __post_init__(self) -> None:
         sizes, kind = checked_integers("dimensions", self.dimensions), self.element_type
         if len(sizes) > MOST_NUMBERS:
-            refuse(f"at most {MOST_NUMBERS} are allowed", str(len(sizes)), about="dimensions")
+            refuse("dimensions", f"at most {MOST_NUMBERS} are allowed, got {len(sizes)}")
         flags = tuple(map(bool, self.dynamic)) or (False,) * len(sizes)
         object.__setattr__(self, "dimensions", sizes)
         object.__setattr__(self, "dynamic", flags)
         object.__setattr__(self, "elements", tuple(self.elements))
         if not isinstance(kind, PrimitiveType):
-            rule = "must be a PrimitiveType"
-            refuse(rule, shown(kind), about="element_type", error=TypeError)
+            refuse("element_type", f"must be a PrimitiveType, got {shown(kind)}", TypeError)
         if kind is PrimitiveType.PRIMITIVE_TYPE_INVALID:
-            refuse("must be the type of some shape", kind.name, about="element_type")
+            refuse("element_type", f"must be the type of some shape, got {kind.name}")
         if not kind.is_array and (sizes or self.layout is not None):
             rule = f"{kind.text} has no sizes and no layout of its own"
-            refuse(rule, shown(sizes), about="shape")
+            refuse("shape", f"{rule}, got {shown(sizes)}")
         if self.elements and kind not in (PrimitiveType.TUPLE, PrimitiveType.BUFFER):
-            refuse(f"{kind.text} has no elements", str(len(self.elements)), about="shape")
+            refuse("shape", f"{kind.text} has no elements, got {len(self.elements)}")
         if len(flags) != len(sizes):
             rule = f"must be one flag for each of the sizes {shown(sizes)}"
-            refuse(rule, shown(flags), about="dynamic")
+            refuse("dynamic", f"{rule}, got {shown(flags)}")
         for size, flag in zip(sizes, flags, strict=True):
-            if not is_valid_dimension_size(size, flag):
+            if not self.allows(size, flag):
                 rule = f"{shown(size)} is no size of a {'dynamic' if flag else 'static'} dimension"
-                refuse(rule, shown(sizes), about="dimensions")
-        if depth_of(self) > MAX_DEPTH:
-            refuse(f"tuples may be nested {MAX_DEPTH} deep", "more", about="shape")
+                refuse("dimensions", f"{rule}, got {shown(sizes)}")
+        if _depth_of(self) > MAX_DEPTH:
+            refuse("shape", f"tuples may be nested {MAX_DEPTH} deep, got more")
 
-    # --- made by -------------------------------------------------------------------------------
+    @staticmethod
+    def allows(size: int, is_dynamic: bool) -> bool:
+        """Return whether a size may be: from 0 on, or `UNBOUNDED` in a dynamic dimension."""
+        return 0 <= size < 2**63 or (size == UNBOUNDED and is_dynamic)
+
+    # --- made by ---------------------------------------------------------------------------------
 
     @classmethod
     def array(
@@ -264,8 +101,7 @@ class Shape:
     def tuple_of(cls, elements: Sequence[Shape]) -> Shape:
         """A tuple."""
         if not isinstance(elements, Sequence) or not all(isinstance(e, Shape) for e in elements):
-            rule = "must be a sequence of shapes"
-            refuse(rule, shown(elements), about="tuple_of", error=TypeError)
+            refuse("tuple_of", f"must be a sequence of shapes, got {shown(elements)}", TypeError)
         return cls(PrimitiveType.TUPLE, elements=tuple(elements))
 
     @classmethod
@@ -282,14 +118,14 @@ class Shape:
     def buffer(cls, array: Shape) -> Shape:
         """A buffer around one array."""
         if not array.is_array:
-            refuse("must hold an array", cut(array), about="buffer")
+            refuse("buffer", f"must hold an array, got {cut(array)}")
         return cls(PrimitiveType.BUFFER, elements=(array,))
 
     def replace(self, **changes: Any) -> Shape:
         """A copy of the shape with some fields changed."""
         return replace(self, **changes)
 
-    # --- asked ---------------------------------------------------------------------------------
+    # --- kinds -----------------------------------------------------------------------------------
 
     @property
     def is_array(self) -> bool:
@@ -307,6 +143,11 @@ class Shape:
         return self.element_type is PrimitiveType.BUFFER
 
     @property
+    def unwrapped(self) -> Shape:
+        """The array in a buffer; any other shape itself."""
+        return self.elements[0] if self.is_buffer else self
+
+    @property
     def rank(self) -> int:
         """The number of dimensions."""
         return len(self.dimensions)
@@ -319,21 +160,35 @@ class Shape:
     @property
     def is_dynamic(self) -> bool:
         """Whether some array in it has a dynamic dimension."""
-        return any(any(leaf.dynamic) for leaf in arrays_of(self))
+        return any(any(leaf.dynamic) for leaf in self.arrays())
 
     @property
     def is_unbounded_dynamic(self) -> bool:
         """Whether some array in it has a dimension ``?``."""
-        return any(UNBOUNDED in leaf.dimensions for leaf in arrays_of(self))
+        return any(UNBOUNDED in leaf.dimensions for leaf in self.arrays())
 
     @property
     def is_bounded_dynamic(self) -> bool:
         """Whether some array in it has a dimension ``<=n``."""
         return any(
             flag and size != UNBOUNDED
-            for leaf in arrays_of(self)
+            for leaf in self.arrays()
             for size, flag in zip(leaf.dimensions, leaf.dynamic, strict=True)
         )
+
+    def as_array(self) -> Shape:
+        """Return the shape itself; ValueError if it is no array."""
+        if not self.is_array:
+            refuse("shape", f"must be an array, got {cut(self)}")
+        return self
+
+    def as_tuple(self) -> Shape:
+        """Return the shape itself; ValueError if it is no tuple."""
+        if not self.is_tuple:
+            refuse("shape", f"must be a tuple, got {cut(self)}")
+        return self
+
+    # --- text ------------------------------------------------------------------------------------
 
     def to_string(self, *, layout: bool = False) -> str:
         """The text, without layouts unless asked for."""
@@ -357,8 +212,253 @@ class Shape:
         return self.to_string(layout=True)
 
     def __repr__(self) -> str:
-        bare = any(array.layout is None for array in arrays_of(self))
+        bare = any(array.layout is None for array in self.arrays())
         return f"parse_shape({str(self)!r}{', default_layout=False' * bare})"
+
+    # --- parts -----------------------------------------------------------------------------------
+
+    def parts(self) -> Iterator[Shape]:
+        """Yield the shape and all that is in it, from left to right, what is in buffers too."""
+        waiting = [self]
+        while waiting:
+            found = waiting.pop()
+            yield found
+            waiting += reversed(found.elements)
+
+    def arrays(self) -> Iterator[Shape]:
+        """Yield the arrays in the shape, from left to right, those in buffers too."""
+        return (part for part in self.parts() if part.is_array)
+
+    def subshapes(self, *, post_order: bool = False) -> Iterator[tuple[ShapeIndex, Shape]]:
+        """Yield every part with its path, parents first, or last if `post_order`; no buffer's."""
+        if not post_order:
+            yield (), self
+        for position, element in enumerate(self.elements if self.is_tuple else ()):
+            for path, found in element.subshapes(post_order=post_order):
+                yield (position, *path), found
+        if post_order:
+            yield (), self
+
+    def leaves(self) -> list[tuple[ShapeIndex, Shape]]:
+        """List the parts that are no tuples with their paths, from left to right."""
+        return [(path, found) for path, found in self.subshapes() if not found.is_tuple]
+
+    def part_at(self, path: Sequence[int]) -> Shape | None:
+        """Return the part at a path through tuples, None without one."""
+        shape = self
+        for position in checked_integers("index", path):
+            if not shape.is_tuple or not 0 <= position < len(shape.elements):
+                return None
+            shape = shape.elements[position]
+        return shape
+
+    def with_arrays(self, change: Callable[[Shape], Shape]) -> Shape:
+        """Return a copy with each array in it changed."""
+        if self.is_array:
+            return change(self)
+        if not self.elements:
+            return self
+        return self.replace(elements=tuple(e.with_arrays(change) for e in self.elements))
+
+    def with_layouts(self, change: Callable[[XlaLayout], XlaLayout | None]) -> Shape:
+        """Return a copy with each layout in it changed; arrays without one are left alone."""
+        return self.with_arrays(
+            lambda a: a if a.layout is None else a.replace(layout=change(a.layout))
+        )
+
+    def is_alike(self, other: Shape, test: Callable[[Shape, Shape], bool]) -> bool:
+        """Return whether two shapes are of one type and `test` holds for each pair of elements."""
+        return (
+            self.element_type is other.element_type
+            and len(self.elements) == len(other.elements)
+            and all(map(test, self.elements, other.elements))
+        )
+
+    # --- validity --------------------------------------------------------------------------------
+
+    def validate(self, *, sizes: bool = True, allow_missing_layouts: bool = False) -> None:
+        """Raise ValueError for the first problem of an array in the shape, or of its layout.
+
+        `sizes`: whether counts of elements and bytes are held to be below 2**63. As in XLA, a size
+        of 0 makes the count 0 from there on, so that sizes after it may be as large as they like,
+        and unbounded sizes are left out of it.
+        """
+        for array in self.arrays():
+            if sizes:
+                array.validate_size()
+            if array.layout is not None:
+                array.validate_layout(array.layout)
+            elif not allow_missing_layouts:
+                refuse(f"shape {cut(array)}", "has no layout")
+
+    def validate_size(self) -> None:
+        """Raise ValueError where the elements or the bytes of an array are 2**63 or more."""
+        count = 1
+        for size in self.dimensions:
+            if size != UNBOUNDED:
+                count *= size
+            if count >= 2**63:  # before a size of 0 could end it, as in XLA; and no endless product
+                refuse(f"shape {cut(self.to_string())}", "has 2**63 elements or more")
+        if count * (self.element_type.byte_width or 0) >= 2**63:
+            refuse(f"shape {cut(self.to_string())}", "has 2**63 bytes or more")
+
+    def validate_layout(self, layout: XlaLayout) -> None:
+        """Raise ValueError for the first problem of `layout` as that of this shape.
+
+        Checked: one order entry per dimension, in range, none twice; no index type, pointer type or
+        physical shape; tiles not empty, of positive sizes or stars; element size not negative;
+        splits inside their physical dimension and increasing. A tuple has no layout; token and
+        opaque accept any.
+
+        Not checked, as in XLA: the memory space, odd element sizes, tiles longer than the rank, and
+        a star in the most minor place, which means nothing (positions are refused for it).
+        """
+        shape = self.unwrapped
+        problems = layout.problems(shape.dimensions) if shape.is_array else iter(())
+        problem = "a tuple has no layout of its own" if shape.is_tuple else next(problems, "")
+        if problem:
+            refuse(f"layout {cut(layout)} of shape {cut(shape.to_string())}", problem)
+
+    # --- order and sizes of arrays ---------------------------------------------------------------
+
+    @property
+    def own_layout(self) -> XlaLayout:
+        """The layout of an array; ValueError without one."""
+        if self.layout is None:
+            refuse("shape", f"must be an array with a layout, got {cut(self)}")
+        return self.layout
+
+    @property
+    def order(self) -> tuple[int, ...]:
+        """The dimensions of an array from the most minor on, row-major without a layout.
+
+        ValueError for another shape, and for an invalid layout.
+        """
+        return descending(self.as_array().rank) if self.layout is None else self.own_order
+
+    @property
+    def own_order(self) -> tuple[int, ...]:
+        """The `order` of an array with a layout; ValueError for anything else."""
+        self.validate_layout(self.own_layout)
+        return self.own_layout.minor_to_major
+
+    @remembered
+    def physical(self) -> tuple[tuple[int, ...], tuple[Tile, ...]]:
+        """Return the sizes from the most major dimension on, and the tiles.
+
+        ValueError for anything else than an array of known sizes with a valid layout.
+        """
+        if not self.is_array or self.layout is None or UNBOUNDED in self.dimensions:
+            refuse("shape", f"must be an array of known sizes with a layout, got {cut(self)}")
+        self.validate_layout(self.layout)
+        return tuple(self.dimensions[d] for d in self.layout.major_to_minor), self.layout.tiles
+
+    @property
+    def size(self) -> int:
+        """The number of elements of an array, padding not counted; a bound counts as the size.
+
+        ValueError for an unbounded dimension, or no array.
+        """
+        if UNBOUNDED in self.as_array().dimensions:
+            refuse("shape", f"an unbounded dimension has no count, got {cut(self)}")
+        return math.prod(self.dimensions)
+
+    @property
+    def element_bits(self) -> int:
+        """The **bits** of a stored element: the layout's ``E(n)``, else the type's whole bytes."""
+        layout, width = self.as_array().layout, self.element_type.byte_width or 0
+        return (layout is not None and layout.element_size_in_bits) or 8 * width
+
+    def bytes_of(self, slots: int) -> int:
+        """Return the **bytes** of a number of stored elements."""
+        return -(-slots * self.element_bits // 8)
+
+    @property
+    def byte_size(self) -> int:
+        """The **bytes** of the elements of an array, **without tiles and tail padding**."""
+        return self.bytes_of(self.size)
+
+    def aligned(self, slots: int) -> int:
+        """Return a number of slots, rounded up to the layout's tail alignment."""
+        step = 1 if self.layout is None else self.layout.tail_padding_alignment
+        return -(-slots // step) * step
+
+    @property
+    def physical_size(self) -> int:
+        """The **slots** of an array's buffer, all tiles, stars and the tail alignment counted.
+
+        >>> from tensorlayout.xla import parse_shape
+        >>> parse_shape("f32[3,5]{1,0:T(2,2)L(32)}").physical_size
+        32
+        """
+        return self.aligned(math.prod(tiling.expanded(*self.physical())))
+
+    @property
+    def physical_byte_size(self) -> int:
+        """The **bytes** of an array's buffer: all tiles, stars, the tail and ``E(n)`` counted.
+
+        >>> from tensorlayout.xla import parse_shape
+        >>> parse_shape("f32[1000,1]{1,0:T(8,128)}").physical_byte_size
+        512000
+        """
+        return self.bytes_of(self.physical_size)
+
+    # --- places of elements ----------------------------------------------------------------------
+
+    def contains(self, index: Sequence[int]) -> bool:
+        """Return whether an index has one entry per dimension, each from 0 to below the size."""
+        pairs = zip(index, self.dimensions, strict=False)
+        return self.is_array and len(index) == self.rank and all(0 <= i < n for i, n in pairs)
+
+    def checked_index(self, name: str, index: Sequence[int]) -> tuple[int, ...]:
+        """Return an index as integers; ValueError if it does not lie inside the array."""
+        at = checked_integers(name, index)
+        if not self.contains(at):
+            refuse(name, f"must lie inside {cut(self)}, got {shown(at)}")
+        return at
+
+    def position(self, index: Sequence[int], tiles: Sequence[Tile] | None = None) -> int:
+        """Return the position of an element in the buffer, by the order and **all** tiles.
+
+        `tiles`: others than those of the layout. XLA's function knows no stars; here they follow
+        XLA's written rule. ValueError for an index outside, and for tiles that mean nothing.
+
+        >>> from tensorlayout.xla import parse_shape
+        >>> parse_shape("f32[3,5]{1,0:T(2,2)}").position([2, 3])
+        17
+        """
+        sizes, own = self.physical()
+        at = self.checked_index("indices", index)
+        physical = [at[d] for d in self.own_layout.major_to_minor]
+        return tiling.position(physical, sizes, own if tiles is None else tiles)
+
+    def index_at(self, position: int) -> tuple[int, ...]:
+        """Return the index of a position. **On padding some entry is mostly not below its size**.
+
+        **Not in the padding of a tile with more dimensions than the array, or that does not divide
+        the tile before it**: there it is the index of another element. `element_at` tells all
+        padding. ValueError for a position outside the tiled buffer.
+        """
+        sizes, tiles = self.physical()
+        slots = math.prod(tiling.expanded(sizes, tiles))
+        if not 0 <= position < slots:
+            rule = f"must be at least 0 and below the {slots} positions of {cut(self)}"
+            refuse("linear_index", f"{rule}, got {shown(position)}")
+        physical = tiling.index_at(position, sizes, tiles)
+        return tuple(permute_inverse(physical, self.own_layout.major_to_minor))
+
+    def element_at(self, position: int) -> tuple[int, ...] | None:
+        """Return the index of the element at a position, **None for padding**.
+
+        ValueError for a position outside the tiled buffer.
+
+        >>> from tensorlayout.xla import parse_shape
+        >>> shape = parse_shape("f32[8]{0:T(2,2)}")
+        >>> shape.element_at(9), shape.element_at(10), shape.index_at(10)
+        ((5,), None, (4,))
+        """
+        found = self.index_at(position)
+        return found if self.contains(found) and self.position(found) == position else None
 
     # --- dimensions dropped ----------------------------------------------------------------------
 
@@ -371,10 +471,10 @@ class Shape:
         gone = checked_integers("delete_dimensions", dimensions)
         if not self.is_array or len(set(gone)) != len(gone):
             rule = f"must be different dimensions of an array {cut(self)}"
-            refuse(rule, shown(gone), about="delete_dimensions")
+            refuse("delete_dimensions", f"{rule}, got {shown(gone)}")
         if not all(0 <= d < self.rank for d in gone):
             rule = f"must be from 0 to {self.rank - 1} for {cut(self)}"
-            refuse(rule, shown(gone), about="delete_dimensions")
+            refuse("delete_dimensions", f"{rule}, got {shown(gone)}")
         layout = None if self.layout is None else self.layout.delete_dimensions(set(gone))
         return self.reordered(sorted(set(range(self.rank)) - set(gone)), layout)
 
@@ -384,7 +484,7 @@ class Shape:
         return Shape.array(self.element_type, sizes, layout, flags)
 
 
-def depth_of(shape: Shape) -> int:
+def _depth_of(shape: Shape) -> int:
     """How many tuples and buffers stand around the innermost shape; without recursion."""
     deepest, level = 0, [shape]
     while level := [element for outer in level for element in outer.elements]:
@@ -392,47 +492,3 @@ def depth_of(shape: Shape) -> int:
         if deepest > MAX_DEPTH:
             break
     return deepest
-
-
-def is_valid_dimension_size(size: int, is_dynamic: bool) -> bool:
-    """Whether a size may be: 0 or more, or `UNBOUNDED` where the dimension is dynamic."""
-    return 0 <= size < 2**63 or (size == UNBOUNDED and is_dynamic)
-
-
-def parts_of(shape: Shape) -> Iterator[Shape]:
-    """A shape and all that is in it, from left to right, what is in buffers too."""
-    waiting = [shape]
-    while waiting:
-        found = waiting.pop()
-        yield found
-        waiting += reversed(found.elements)
-
-
-def arrays_of(shape: Shape) -> Iterator[Shape]:
-    """The arrays in a shape, from left to right, those in buffers too."""
-    return (part for part in parts_of(shape) if part.is_array)
-
-
-def with_arrays(shape: Shape, change: Callable[[Shape], Shape]) -> Shape:
-    """A copy of a shape with each of its arrays changed."""
-    if shape.is_array:
-        return change(shape)
-    if not shape.elements:
-        return shape
-    return shape.replace(elements=tuple(with_arrays(e, change) for e in shape.elements))
-
-
-def with_layouts(shape: Shape, change: Callable[[XlaLayout], XlaLayout | None]) -> Shape:
-    """A copy of a shape with each of its layouts changed; arrays without one are left alone."""
-    return with_arrays(
-        shape, lambda a: a if a.layout is None else a.replace(layout=change(a.layout))
-    )
-
-
-def alike(test: Callable[[Shape, Shape], bool], lhs: Shape, rhs: Shape) -> bool:
-    """Whether two shapes are of one type, and `test` holds for their elements, pair by pair."""
-    return (
-        lhs.element_type is rhs.element_type
-        and len(lhs.elements) == len(rhs.elements)
-        and all(map(test, lhs.elements, rhs.elements))
-    )

@@ -10,19 +10,9 @@ from typing import Any, NamedTuple, NoReturn, TypeVar
 
 from tensorlayout.layout.tiling import COMBINE, MAX_TILES
 from tensorlayout.words import cut
-from tensorlayout.xla.checks import validate_shape_with_optional_layout
+from tensorlayout.xla.layouts import INTEGERS, PROPERTIES, SPACES, SplitConfig, XlaLayout
 from tensorlayout.xla.primitive_types import PrimitiveType
-from tensorlayout.xla.shapes import (
-    INTEGERS,
-    MAX_DEPTH,
-    MOST_NUMBERS,
-    PROPERTIES,
-    SPACES,
-    UNBOUNDED,
-    Shape,
-    SplitConfig,
-    XlaLayout,
-)
+from tensorlayout.xla.shapes import MAX_DEPTH, MOST_NUMBERS, UNBOUNDED, Shape
 from tensorlayout.xla.tiles import Tile
 
 _NATURAL = range(2**63)
@@ -274,7 +264,7 @@ class _Parser:
 
     def validated(self, shape: Shape, begin: Token) -> None:
         try:
-            validate_shape_with_optional_layout(shape)
+            shape.validate(allow_missing_layouts=True)
         except ValueError as error:
             rule = f"expected valid elements in a tuple, got {cut(shape)} ({error})"
             raise ShapeSyntaxError(rule, self.text, begin.column) from None

@@ -18,8 +18,7 @@ import numpy as np
 
 from tensorlayout.layout.checks import MAX_RANK, checked_integers
 from tensorlayout.layout.tiling import COMBINE, MAX_TILES
-from tensorlayout.words import cut, shown
-from tensorlayout.xla.calling import refuse
+from tensorlayout.words import cut, refuse, shown
 
 Array = np.ndarray[Any, Any]
 
@@ -41,7 +40,7 @@ class Tile:
     def __post_init__(self) -> None:
         sizes = checked_integers("tile", self.dimensions)
         if any(n < 0 and n != COMBINE for n in sizes):
-            refuse("sizes must not be negative (a star is COMBINE)", shown(sizes), about="tile")
+            refuse("tile", f"sizes must not be negative (a star is COMBINE), got {shown(sizes)}")
         object.__setattr__(self, "dimensions", sizes)
 
     def __str__(self) -> str:
@@ -64,11 +63,22 @@ def checked_tiles(tiles: Sequence[Tile]) -> None:
     And for more than 64, or more than 64 sizes to one: positions take as many steps as both make.
     """
     if len(tiles) > MAX_TILES or any(len(tile.dimensions) > MAX_RANK for tile in tiles):
-        refuse(f"must be at most {MAX_TILES}, each of at most {MAX_RANK} sizes", about="tiles")
+        refuse("tiles", f"must be at most {MAX_TILES}, each of at most {MAX_RANK} sizes")
     for tile in tiles:
         if not tile.dimensions or 0 in tile.dimensions or tile.dimensions[-1] == COMBINE:
             rule = "sizes must be at least 1, the last no star (it has nothing to merge into)"
-            refuse(rule, cut(tile), about="tile")
+            refuse("tile", f"{rule}, got {cut(tile)}")
+
+
+def first_tile(tiles: Sequence[Tile], rank: int = 2) -> Sequence[Tile]:
+    """Return the tile that XLA's older functions count: the first, for vectors none.
+
+    ValueError for a star, which they would take for a number.
+    """
+    first = tiles[:1] if rank > 1 else ()
+    if any(tile.has_star for tile in first):
+        refuse("tiles", f"{cut(first[0])} has a star, and this function does not know stars")
+    return first
 
 
 class Step(NamedTuple):
@@ -227,8 +237,7 @@ def change_nothing(sizes: Sequence[int], tiles: Sequence[Tile]) -> bool:
 def _few_steps(sizes: Sequence[int], tiles: Sequence[Tile]) -> list[Step]:
     """What each tile does; ValueError where they make more dimensions than NumPy has."""
     if len(expanded(sizes, tiles)) > MAX_RANK:
-        made = f"{''.join(map(str, tiles))} make more than {MAX_RANK} dimensions"
-        refuse(made, about="tiles")
+        refuse("tiles", f"{''.join(map(str, tiles))} make more than {MAX_RANK} dimensions")
     return [*steps(sizes, tiles)]
 
 

@@ -1,0 +1,277 @@
+"""`XlaLayout`: how XLA stores an array, as an immutable value."""
+
+from __future__ import annotations
+
+from bisect import bisect
+from collections.abc import Callable, Collection, Iterator, Sequence, Set
+from dataclasses import dataclass, field, fields, replace
+from itertools import pairwise
+from typing import Any, TypeVar
+
+from tensorlayout.layout import descending
+from tensorlayout.layout.checks import checked_integer, checked_integers
+from tensorlayout.layout.tiling import COMBINE
+from tensorlayout.words import cut, refuse, shown
+from tensorlayout.xla.permutations import inverse_permutation
+from tensorlayout.xla.primitive_types import PrimitiveType
+from tensorlayout.xla.tiles import Tile, as_tile
+
+_T = TypeVar("_T")
+SPACES = range(-128, 128)
+INTEGERS = range(-(2**63), 2**63)
+
+# The properties of a layout in text, in the order that XLA demands, and the fields that hold them.
+PROPERTIES = {
+    "T": "tiles",
+    "L": "tail_padding_alignment",
+    "#": "index_type",
+    "*": "pointer_type",
+    "E": "element_size_in_bits",
+    "S": "memory_space",
+    "SC": "split_configs",
+    "P": "physical_shape",
+    "M": "metadata_prefix_bytes",
+}
+_ALL_BUT_ORDER = "all but minor_to_major"
+
+
+@dataclass(frozen=True, slots=True)
+class SplitConfig:
+    """Where one **physical** dimension (0 is the most major) is split over several memories.
+
+    `split_indices`: the first index of each part but the first, ascending.
+
+    >>> from tensorlayout.xla import SplitConfig, XlaLayout
+    >>> str(XlaLayout(minor_to_major=(1, 0), split_configs=(SplitConfig(0, (4,)),)))
+    '{1,0:SC(0:4)}'
+    """
+
+    dimension: int
+    split_indices: tuple[int, ...]
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "dimension", checked_integer("split dimension", self.dimension))
+        points = checked_integers("split indices", self.split_indices)
+        object.__setattr__(self, "split_indices", points)
+
+    def __str__(self) -> str:
+        return f"({self.dimension}:{','.join(map(str, self.split_indices))})"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, repr=False)
+class XlaLayout:
+    """How XLA stores an array: the order of its dimensions, tiles, and what goes along.
+
+    `minor_to_major`: logical dimension numbers, the fastest-varying first. `tiles`: applied one
+    after the other, sizes in physical order. `tail_padding_alignment`: the buffer is rounded up to
+    a multiple of so many elements. `element_size_in_bits`: 0 is the width of the type in whole
+    bytes. `memory_space`: a tag (0 default, 1 fast on-chip, 5 pinned host, 6 unpinned host).
+    `split_configs`: distribution over memories. `metadata_prefix_bytes`: of buffers of dynamic
+    shapes; never compared. `index_type`, `pointer_type`, `physical_shape`: of sparse arrays, which
+    fail the validation of dense ones.
+
+    Nothing says here that `minor_to_major` is a permutation: `Shape.validate_layout` does.
+    ValueError for a tail alignment below 1, and for a memory space that does not fit 8 signed
+    bits (XLA wraps it: 300 becomes 44).
+
+    >>> from tensorlayout.xla import XlaLayout
+    >>> str(XlaLayout(minor_to_major=(1, 0), tiles=[(8, 128), (2, 1)], memory_space=1))
+    '{1,0:T(8,128)(2,1)S(1)}'
+    """
+
+    minor_to_major: tuple[int, ...] = ()
+    tiles: tuple[Tile, ...] = ()
+    tail_padding_alignment: int = 1
+    index_type: PrimitiveType | None = None
+    pointer_type: PrimitiveType | None = None
+    element_size_in_bits: int = 0
+    memory_space: int = 0
+    split_configs: tuple[SplitConfig, ...] = ()
+    physical_shape: Any = None
+    metadata_prefix_bytes: int = field(default=0, compare=False)
+
+    def __post_init__(self) -> None:
+        order = checked_integers("minor_to_major", self.minor_to_major)
+        object.__setattr__(self, "minor_to_major", order)
+        object.__setattr__(self, "tiles", _each("tiles", as_tile, self.tiles))
+        splits = _each("split_configs", _as_split, self.split_configs)
+        object.__setattr__(self, "split_configs", splits)
+        for name in ("tail_padding_alignment", "element_size_in_bits", "memory_space"):
+            object.__setattr__(self, name, checked_integer(name, getattr(self, name)))
+        if self.tail_padding_alignment < 1:
+            came = shown(self.tail_padding_alignment)
+            refuse("tail_padding_alignment", f"must be at least 1, got {came}")
+        if self.memory_space not in SPACES:
+            refuse("memory_space", f"must fit 8 signed bits, got {shown(self.memory_space)}")
+        if any(d not in INTEGERS for d in order):
+            refuse("minor_to_major", f"must be 64-bit integers, got {shown(order)}")
+
+    @classmethod
+    def row_major(cls, rank: int) -> XlaLayout:
+        """The default: dimension 0 the most major."""
+        return cls(minor_to_major=descending(rank))
+
+    def replace(self, **changes: Any) -> XlaLayout:
+        """Return a copy of the layout with some fields changed."""
+        return replace(self, **changes)
+
+    # --- text ------------------------------------------------------------------------------------
+
+    def properties(self) -> str:
+        """What follows the colon in the text: T, L, #, *, E, S, SC, P, M; defaults left out."""
+        held = (
+            (letter, getattr(self, name), _DEFAULTS[name]) for letter, name in PROPERTIES.items()
+        )
+        told = ((letter, value) for letter, value, default in held if value != default)
+        return "".join(f"{letter}{_told(value)}" for letter, value in told)
+
+    def __str__(self) -> str:
+        properties = self.properties()
+        order = ",".join(map(str, self.minor_to_major))
+        return f"{{{order}{':' if properties else ''}{properties}}}"
+
+    def __repr__(self) -> str:
+        return f"parse_layout({str(self)!r})"
+
+    # --- the order -------------------------------------------------------------------------------
+
+    @property
+    def rank(self) -> int:
+        """The number of entries of the order."""
+        return len(self.minor_to_major)
+
+    @property
+    def major_to_minor(self) -> tuple[int, ...]:
+        """The order from the most major dimension on, as JAX writes it."""
+        return self.minor_to_major[::-1]
+
+    @property
+    def is_row_major(self) -> bool:
+        """Whether the order is row-major; always for up to one dimension."""
+        return all(a >= b for a, b in pairwise(self.minor_to_major))
+
+    @property
+    def is_column_major(self) -> bool:
+        """Whether the order is column-major; always for up to one dimension."""
+        return all(a <= b for a, b in pairwise(self.minor_to_major))
+
+    @property
+    def logical_to_physical(self) -> tuple[int, ...]:
+        """For each logical dimension its place counted from the most major end.
+
+        >>> XlaLayout(minor_to_major=(2, 4, 3, 1, 0)).logical_to_physical
+        (0, 1, 4, 2, 3)
+        """
+        return tuple(inverse_permutation(self.major_to_minor))
+
+    def order_without(self, dimension: int) -> tuple[int, ...]:
+        """Return the order of the other dimensions; ValueError for one that is not there."""
+        if dimension not in self.minor_to_major:
+            refuse("layout", f"{cut(self)} has no dimension {shown(dimension)}")
+        return tuple(d for d in self.minor_to_major if d != dimension)
+
+    def delete_dimension(self, dimension: int) -> XlaLayout:
+        """Return the layout without one logical dimension; larger numbers go down by one.
+
+        Split configs of that dimension go, those of later physical ones are renumbered. Tiles are
+        left as they are, so they may come to cover other dimensions. ValueError for a dimension
+        that is not there.
+        """
+        self.order_without(dimension)
+        return self.delete_dimensions({dimension})
+
+    def delete_dimensions(self, gone: Set[int]) -> XlaLayout:
+        """Return the layout without several logical dimensions, as if one went after the other."""
+        left = sorted(set(self.minor_to_major) - gone)
+        number = {old: new for new, old in enumerate(left)}
+        order = [number[d] for d in self.minor_to_major if d in number]
+        places = [at for at, d in enumerate(self.major_to_minor) if d in gone]
+        splits = [
+            SplitConfig(s.dimension - bisect(places, s.dimension), s.split_indices)
+            for s in self.split_configs
+            if s.dimension not in places
+        ]
+        return self.replace(minor_to_major=order, split_configs=splits)
+
+    # --- compared and checked --------------------------------------------------------------------
+
+    def equals(self, other: XlaLayout, ignore: Collection[str] = ()) -> bool:
+        """Return whether two layouts are equal in all fields, those named in `ignore` left out.
+
+        `ignore`: names of fields such as ``"tiles"``, or ``"all but minor_to_major"``. The metadata
+        prefix is never compared. ValueError for another name.
+        """
+        every = _DEFAULTS.keys() - {"minor_to_major", "metadata_prefix_bytes"}
+        names = checked_names(ignore, {*every, _ALL_BUT_ORDER})
+        taken = {name: _DEFAULTS[name] for name in (every if _ALL_BUT_ORDER in names else names)}
+        return self.replace(**taken) == other.replace(**taken)
+
+    def problems(self, sizes: Sequence[int]) -> Iterator[str]:
+        """Describe what is wrong with the layout for an array of these sizes, in XLA's order."""
+        order, rank = self.minor_to_major, len(sizes)
+        if len(order) != rank:
+            yield f"the order has {len(order)} entries for {rank} dimensions"
+        seen: set[int] = set()
+        for dim in order:
+            if not 0 <= dim < rank:
+                yield f"the order has {shown(dim)}, which is not from 0 to {rank - 1}"
+            if dim in seen:
+                yield f"the order has {shown(dim)} twice"
+            seen.add(dim)
+        for name in ("index_type", "pointer_type", "physical_shape"):
+            if getattr(self, name) is not None:
+                yield f"{name} belongs to sparse arrays"
+        for tile in self.tiles:
+            if not tile.dimensions or any(n < 1 and n != COMBINE for n in tile.dimensions):
+                yield f"the tile {cut(tile)} has no sizes, or one below 1"
+        if self.element_size_in_bits < 0:
+            yield f"the element size of {shown(self.element_size_in_bits)} bits is negative"
+        split: set[int] = set()
+        for at, points in ((s.dimension, s.split_indices) for s in self.split_configs):
+            if not 0 <= at < rank or at in split:
+                yield f"the split dimension {shown(at)} is not from 0 to {rank - 1}, or there twice"
+            split.add(at)
+            size = sizes[order[-1 - at]]
+            if points and any(high <= low for low, high in pairwise((0, *points, size))):
+                yield f"the split points {shown(points)} do not increase from 1 to {size - 1}"
+
+
+_DEFAULTS = {each.name: each.default for each in fields(XlaLayout)}
+
+
+def checked_names(ignore: Collection[str], allowed: Set[str]) -> Set[str]:
+    """Return what a comparison leaves out, as a set of the names `allowed`; a text is one name."""
+    try:
+        names = frozenset((ignore,) if isinstance(ignore, str) else ignore)
+    except TypeError:
+        msg = f"equal: ignore must be a collection of names, got {shown(ignore)}"
+        raise TypeError(msg) from None
+    if not names <= allowed:
+        came = shown(sorted(names - allowed, key=shown))
+        refuse("equal", f"ignore must be of {sorted(allowed)}, got {came}")
+    return names
+
+
+def _told(value: Any) -> str:
+    """Return the value of a property as text."""
+    if isinstance(value, tuple):
+        return "".join(map(str, value))
+    if isinstance(value, PrimitiveType):
+        value = value.text if value.is_integral else "invalid"
+    return f"({value})"
+
+
+def _each(name: str, make: Callable[[Any], _T], given: Any) -> tuple[_T, ...]:
+    """Return what `make` gives for each of a sequence."""
+    if isinstance(given, str) or not isinstance(given, Sequence):
+        refuse(name, f"must be a sequence, got {shown(given)}", TypeError)
+    return tuple(map(make, given))
+
+
+def _as_split(split: SplitConfig | tuple[int, Sequence[int]]) -> SplitConfig:
+    if isinstance(split, SplitConfig):
+        return split
+    if not isinstance(split, Sequence) or len(split) != 2:
+        rule = "must be pairs (dimension, split indices)"
+        refuse("split_configs", f"{rule}, got {shown(split)}", TypeError)
+    return SplitConfig(split[0], checked_integers("split indices", split[1]))

@@ -15,47 +15,44 @@ from tensorlayout.words import cut
 from tensorlayout.xla.hlo import HloComputation, HloInstruction, HloModule
 from tensorlayout.xla.shape_comparison import compatible
 from tensorlayout.xla.shapes import Shape
-from tensorlayout.xla.text import ShapeSyntaxError, parse_shape, pointed
+from tensorlayout.xla.text import (
+    BLANK,
+    BLANKS,
+    COMMENT,
+    Scanner,
+    ShapeSyntaxError,
+    parse_shape,
+    pattern,
+    pointed,
+)
 
 # Nothing here is matched in two ways: quantifiers are possessive.
 _WHITE = r"[ \t\r\n]"
-_COMMENT = r"/\*(?s:.*?)\*/|//[^\r\n]*+"
-_BLANK = rf"(?:{_WHITE}++|{_COMMENT})*+"
 _STRING = r'"(?:[^"\\]++|\\(?s:.))*+"'
 _NAME = r"[A-Za-z_][A-Za-z0-9_.\-]*+"
-_NAMES = rf"%?{_NAME}{_BLANK}(?:,{_BLANK}%?{_NAME}{_BLANK})*+"
+_NAMES = rf"%?{_NAME}{BLANK}(?:,{BLANK}%?{_NAME}{BLANK})*+"
 
-
-def _pattern(text: str) -> re.Pattern[str]:
-    """A pattern that takes the blanks and comments behind it, too."""
-    return re.compile(rf"{text}{_BLANK}")
-
-
-_BLANKS = _pattern("")
-_MODULE = _pattern(rf"HloModule(?=[ \t\r\n/%]){_BLANK}%?({_NAME})")
-_COMPUTATION = _pattern(rf"(ENTRY(?=[ \t\r\n/%]){_BLANK})?%?({_NAME})")
-_INSTRUCTION = _pattern(rf"(ROOT(?=[ \t\r\n/%]){_BLANK})?%?({_NAME})")
-_OPCODE = _pattern(rf"({_NAME}){_BLANK}(\()")
-_ATTRIBUTE = _pattern(rf",{_BLANK}({_NAME}){_BLANK}=")
-_ONE_NAME = _pattern(rf"%?({_NAME})")
-_PARAMETER = _pattern(rf"%?{_NAME}{_BLANK}:")
-_NUMBER = _pattern(r"([0-9]+)")
-_PLAIN_OPERANDS = _pattern(rf"(?:{_NAMES})?+\)")
-_CALLED = re.compile(rf"%?{_NAME}|\{{{_BLANK}(?:{_NAMES})?+\}}")
-_TABLE = _pattern(
-    r"(?:FileNames|FunctionNames|FileLocations|StackFrames)(?=[ \t]*+\r?\n|[ \t]*+\Z)"
-)
-_QUOTED = _pattern(_STRING)
+_MODULE = pattern(rf"HloModule(?=[ \t\r\n/%]){BLANK}%?({_NAME})")
+_COMPUTATION = pattern(rf"(ENTRY(?=[ \t\r\n/%]){BLANK})?%?({_NAME})")
+_INSTRUCTION = pattern(rf"(ROOT(?=[ \t\r\n/%]){BLANK})?%?({_NAME})")
+_OPCODE = pattern(rf"({_NAME}){BLANK}(\()")
+_ATTRIBUTE = pattern(rf",{BLANK}({_NAME}){BLANK}=")
+_ONE_NAME = pattern(rf"%?({_NAME})")
+_PARAMETER = pattern(rf"%?{_NAME}{BLANK}:")
+_NUMBER = pattern(r"([0-9]+)")
+_PLAIN_OPERANDS = pattern(rf"(?:{_NAMES})?+\)")
+_CALLED = re.compile(rf"%?{_NAME}|\{{{BLANK}(?:{_NAMES})?+\}}")
+_TABLE = pattern(r"(?:FileNames|FunctionNames|FileLocations|StackFrames)(?=[ \t]*+\r?\n|[ \t]*+\Z)")
+_QUOTED = pattern(_STRING)
 _ARRAY = re.compile(
     rf"[A-Za-z_]\w*+{_WHITE}*+\[[^][(){{}}\"]*+\](?:{_WHITE}*+\{{(?={_WHITE}*+[-0-9:])[^{{}}]*+\}})?+",
     re.ASCII,
 )
-_COMMENTS = re.compile(_COMMENT)
+_COMMENTS = re.compile(COMMENT)
 _WORDS = re.compile(_NAME)
-_CAME = re.compile(r"[A-Za-z0-9_.%\-]{1,40}|(?s:.)")
 
 # What stands between two brackets, and in a value that is in none.
-_INSIDE = re.compile(rf'(?:[^"()\[\]{{}}/]++|{_STRING}|{_COMMENT}|/(?![/*]))*+')
+_INSIDE = re.compile(rf'(?:[^"()\[\]{{}}/]++|{_STRING}|{COMMENT}|/(?![/*]))*+')
 _AXES = re.compile(r" +\{")
 _BARE = re.compile(rf'(?:[^"()\[\]{{}}/, \t\r\n]++|{_STRING}|/(?![/*]))*+')
 _CLOSING = {"(": ")", "[": "]", "{": "}"}
@@ -130,34 +127,26 @@ def parse_hlo(text: str) -> HloModule:
     x f32[2,3]{1,0}
     y f32[3,2]{0,1}
     """
-    if not isinstance(text, str):
-        msg = f"HLO text: must be a str, got {type(text).__name__}"
-        raise TypeError(msg)
     return _Reader(text).module()
 
 
-class _Reader:
+class _Reader(Scanner):
     """A place in a text, and what has been found up to it."""
 
+    text_of = "HLO text"
+
     def __init__(self, text: str) -> None:
-        self.text = text
-        self.at = 0
+        super().__init__(text)
         self.known: dict[str, Shape] = {}  # by their texts: most come again
         self.computations: dict[str, HloComputation] = {}
 
     # --- pieces ----------------------------------------------------------------------------------
 
     def fail(self, expected: str, at: int | None = None) -> NoReturn:
-        """The error that says what was expected at a place, which is the next by default."""
         place = self.at if at is None else at
-        if self.text.startswith("/*", place):
-            expected = "*/ at the end of a comment"
-        elif self.text.startswith('"', place) and not _QUOTED.match(self.text, place):
+        if self.text.startswith('"', place) and not _QUOTED.match(self.text, place):
             expected = "'\"' at the end of a string"
-        came = _CAME.match(self.text, place)
-        self.refuse(
-            f"expected {expected}, got {repr(came[0]) if came else 'the end of the text'}", place
-        )
+        super().fail(expected, at)
 
     def refuse(self, rule: str, at: int) -> NoReturn:
         start = self.text.rfind("\n", 0, at) + 1
@@ -165,35 +154,6 @@ class _Reader:
         line = self.text[start : len(self.text) if end < 0 else end]
         number = self.text.count("\n", 0, at) + 1
         raise HloSyntaxError(rule, number, at - start, pointed(line, at - start)) from None
-
-    def taken(self, pattern: re.Pattern[str]) -> re.Match[str] | None:
-        """What a pattern finds here, which is passed."""
-        found = pattern.match(self.text, self.at)
-        if found is not None:
-            self.at = found.end()
-        return found
-
-    def expect(self, pattern: re.Pattern[str], what: str) -> re.Match[str]:
-        return self.taken(pattern) or self.fail(what)
-
-    def is_next(self, sign: str) -> bool:
-        return self.text.startswith(sign, self.at)
-
-    def took(self, sign: str) -> bool:
-        """Whether `sign` stands here, which is then passed with the blanks behind it."""
-        found = self.is_next(sign)
-        if found:
-            self.go_to(self.at + len(sign))
-        return found
-
-    def sign(self, sign: str, why: str = "") -> None:
-        if not self.took(sign):
-            self.fail(f"{sign!r}{why}")
-
-    def go_to(self, at: int) -> None:
-        """Pass everything before a place, and the blanks there."""
-        self.at = at
-        self.taken(_BLANKS)
 
     def closed(self, opened: int) -> int:
         """The place behind the bracket that closes the one at `opened`."""
@@ -324,7 +284,6 @@ class _Reader:
     # --- modules ---------------------------------------------------------------------------------
 
     def module(self) -> HloModule:
-        self.taken(_BLANKS)
         name = self.expect(_MODULE, "HloModule and a name")[1]
         attributes, places = self.attributes()
         entry: HloComputation | None = None
@@ -477,5 +436,5 @@ def _words(listed: str) -> tuple[str, ...]:
 
 def _after(text: str, at: int) -> int:
     """The place behind a sign and the blanks that follow it."""
-    found = _BLANKS.match(text, at + 1)
+    found = BLANKS.match(text, at + 1)
     return found.end() if found else at

@@ -5,11 +5,11 @@ from __future__ import annotations
 import functools
 import re
 import sys
-from collections.abc import Callable, Iterator
-from typing import Any, NamedTuple, NoReturn, TypeVar
+from collections.abc import Callable
+from typing import Any, NoReturn, TypeVar
 
 from tensorlayout.layout.tiling import COMBINE, MAX_TILES
-from tensorlayout.words import cut
+from tensorlayout.words import cut, refuse
 from tensorlayout.xla.layouts import INTEGERS, PROPERTIES, SPACES, SplitConfig, XlaLayout
 from tensorlayout.xla.primitive_types import PrimitiveType
 from tensorlayout.xla.shapes import MAX_DEPTH, MOST_NUMBERS, UNBOUNDED, Shape
@@ -22,7 +22,26 @@ _SHORT = 512  # letters of a text that is remembered
 
 # The properties in the order that XLA demands; D is read and thrown away.
 _ORDER = ("D", *PROPERTIES)
-_LEVELS = ("D", "C", "S", "H")
+
+COMMENT = r"/\*(?s:.*?)\*/|//[^\r\n]*+"
+BLANK = rf"(?:[ \t\r\n]++|{COMMENT})*+"
+_SHOWN = 60  # letters of the text on either side of the place that an error points at
+
+
+def pattern(text: str) -> re.Pattern[str]:
+    """Return a pattern that takes the blanks and comments behind it, too."""
+    return re.compile(rf"{text}{BLANK}", re.ASCII)
+
+
+BLANKS = pattern("")
+_CAME = re.compile(r"[A-Za-z0-9_.%\-]{1,40}|<=|(?s:.)")
+_NUMBER = pattern(r"(-?[0-9]+)(?![\w.])")
+_SPOILT = re.compile(r"-?[0-9]")
+_WORD = pattern(r"([A-Za-z_]\w*+)")
+_BUFFER = pattern(r"b(?!\w)")
+_LAYOUT = re.compile(rf"\{{{BLANK}(?=-?[0-9]|:)")
+_PROPERTY = pattern(r"([DTLESPM](?!\w)|SC(?!\w)|[#*])")
+_LEVEL = pattern(r"[DCSH](?!\w)")
 
 
 def parse_shape(text: str, *, default_layout: bool = True) -> Shape:
@@ -69,7 +88,7 @@ def parse_layout(text: str) -> XlaLayout:
     >>> parse_layout("{0,1:S(5)}").memory_space
     5
     """
-    found: XlaLayout = _said("bare_layout", text, True)
+    found: XlaLayout = _said("layout", text, True)
     return found
 
 
@@ -85,20 +104,6 @@ def _read(rule: str, text: str, default_layout: bool) -> Any:
 
 
 _remembered = functools.lru_cache(1024)(_read)
-
-
-# --- pieces of text ------------------------------------------------------------------------------
-
-# A number is only that if no letter or dot follows, as in ``1e3`` and ``2.0``.
-_TOKEN = re.compile(
-    r"(?P<blank>[ \t\r\n]+|/\*.*?\*/|//[^\r\n]*)"
-    r"|(?P<number>-?[0-9]+(?![0-9A-Za-z_.]))"
-    r"|(?P<spoilt>-?[0-9][0-9A-Za-z_.]*)"
-    r"|(?P<word>[A-Za-z_][A-Za-z0-9_]*)"
-    r"|(?P<sign><=|[][(){},:?*#+~])",
-    re.DOTALL,
-)
-_SHOWN = 60  # letters of the text on either side of the place that an error points at
 
 
 class ShapeSyntaxError(ValueError):
@@ -133,128 +138,123 @@ def pointed(text: str, column: int) -> str:
     return f"  {before}{shown}{after}\n  {' ' * (len(before) + column - start)}^"
 
 
-class Token(NamedTuple):
-    """One piece of text; kind is ``number``, ``word``, ``sign`` or ``end``."""
+class Scanner:
+    """A place in a text; what is passed takes the blanks and comments behind it along."""
 
-    kind: str
-    text: str
-    column: int
+    text_of = "shape text"
 
+    def __init__(self, text: str) -> None:
+        if not isinstance(text, str):
+            refuse(self.text_of, f"must be a str, got {type(text).__name__}", TypeError)
+        self.text, self.at = text, 0
+        self.taken(BLANKS)
 
-def tokens_of(text: str, at: int = 0) -> Iterator[Token]:
-    """The pieces of a text from `at` on, as they are asked for; no blanks, no comments, an end."""
-    if not isinstance(text, str):
-        msg = f"shape text: must be a str, got {type(text).__name__}"
-        raise TypeError(msg)
-    while at < len(text):
-        match = _TOKEN.match(text, at)
-        if match is None:
-            if text.startswith("/*", at):
-                rule = "expected */ at the end of a comment, got the end of the text"
-            else:
-                rule = f"expected a number, a word or a sign, got {text[at]!r}"
-            raise ShapeSyntaxError(rule, text, at)
-        kind = match.lastgroup or ""
-        if kind == "spoilt":
-            rule = f"expected an integer, got {match[0][:40]!r}"
-            raise ShapeSyntaxError(rule, text, at)
-        if kind != "blank":
-            yield Token(kind, match[0], at)
-        at = match.end()
-    yield Token("end", "", len(text))
+    def fail(self, expected: str, at: int | None = None) -> NoReturn:
+        """Raise the error that says what was expected at a place, which is the next by default."""
+        place = self.at if at is None else at
+        if self.text.startswith("/*", place):
+            expected = "*/ at the end of a comment"
+        came = _CAME.match(self.text, place)
+        self.refuse(
+            f"expected {expected}, got {repr(came[0]) if came else 'the end of the text'}", place
+        )
 
+    def refuse(self, rule: str, at: int) -> NoReturn:
+        """Raise the error of a rule that is broken at a place."""
+        raise ShapeSyntaxError(rule, self.text, at)
 
-# --- grammar -------------------------------------------------------------------------------------
-
-
-class _Parser:
-    def __init__(self, text: str, default_layout: bool) -> None:
-        self.text = text
-        self.fill = default_layout
-        self.unread = tokens_of(text)
-        self.next = next(self.unread)
-
-    # --- tokens --------------------------------------------------------------------------------
-
-    def move(self) -> None:
-        """Pass the next token."""
-        self.next = next(self.unread)
-
-    def fail(self, expected: str, token: Token | None = None) -> NoReturn:
-        """The error that says what was expected instead of `token`, the next one by default."""
-        found = token or self.next
-        came = "the end of the text" if found.kind == "end" else repr(found.text[:40])
-        rule = f"expected {expected}, got {came}"
-        raise ShapeSyntaxError(rule, self.text, found.column)
-
-    def is_next(self, *texts: str) -> bool:
-        return self.next.kind != "end" and self.next.text in texts
-
-    def taken(self, text: str) -> bool:
-        """Whether the next token is `text`, which is then passed."""
-        found = self.is_next(text)
-        if found:
-            self.move()
+    def taken(self, pattern: re.Pattern[str]) -> re.Match[str] | None:
+        """Return what a pattern finds here, which is passed."""
+        found = pattern.match(self.text, self.at)
+        if found is not None:
+            self.at = found.end()
         return found
 
-    def expect(self, text: str, why: str = "") -> None:
-        if not self.taken(text):
-            self.fail(f"{text!r}{why}")
+    def expect(self, pattern: re.Pattern[str], what: str) -> re.Match[str]:
+        """Return what a pattern finds here; fail without it."""
+        return self.taken(pattern) or self.fail(what)
+
+    def is_next(self, sign: str) -> bool:
+        """Return whether `sign` stands here."""
+        return self.text.startswith(sign, self.at)
+
+    def took(self, sign: str) -> bool:
+        """Return whether `sign` stands here, which is then passed."""
+        found = self.is_next(sign)
+        if found:
+            self.go_to(self.at + len(sign))
+        return found
+
+    def sign(self, sign: str, why: str = "") -> None:
+        """Pass a `sign`; fail without it."""
+        if not self.took(sign):
+            self.fail(f"{sign!r}{why}")
+
+    def go_to(self, at: int) -> None:
+        """Pass everything before a place, and the blanks there."""
+        self.at = at
+        self.taken(BLANKS)
+
+
+class _Parser(Scanner):
+    def __init__(self, text: str, default_layout: bool) -> None:
+        super().__init__(text)
+        self.fill = default_layout
 
     def number(self, what: str, allowed: range) -> int:
-        token = self.next
-        if token.kind != "number":
-            self.fail(what)
-        digits = token.text.lstrip("-").lstrip("0") or "0"
+        place, found = self.at, self.taken(_NUMBER)
+        if found is None:
+            self.fail("an integer" if _SPOILT.match(self.text, place) else what)
+        digits = found[1].lstrip("-").lstrip("0") or "0"
         value = int(digits[:20])  # 20 digits are too many for any number of 64 bits
-        if token.text.startswith("-"):
+        if found[1].startswith("-"):
             value = -value
         if value not in allowed:
-            self.fail(f"{what} from {allowed[0]} to {allowed[-1]}")
-        self.move()
+            self.fail(f"{what} from {allowed[0]} to {allowed[-1]}", place)
         return value
 
     def listed(self, item: Callable[[], _T], end: str, most: int = MOST_NUMBERS) -> list[_T]:
-        """Items with commas between, up to `end`, which is passed."""
-        items: list[_T] = []
-        if not self.taken(end):
-            items.append(item())
-            self.go_on(items, item, most)
-            self.expect(end, " or ','")
+        """Return items with commas between, up to `end`, which is passed."""
+        if self.took(end):
+            return []
+        items = self.several(item, most)
+        self.sign(end, " or ','")
         return items
 
-    def go_on(self, items: list[_T], item: Callable[[], _T], most: int = MOST_NUMBERS) -> None:
-        """Items behind commas, behind those that there are; of all there may be `most`."""
-        while self.taken(","):
+    def several(self, item: Callable[[], _T], most: int = MOST_NUMBERS) -> list[_T]:
+        """Return one or more items with commas between."""
+        items = [item()]
+        while self.took(","):
             if len(items) >= most:
                 self.fail(f"at most {most} in a row")
             items.append(item())
+        return items
 
     def whole(self, rule: Callable[[], _T]) -> _T:
         found = rule()
-        if self.next.kind != "end":
+        if self.at < len(self.text):
             self.fail("nothing more")
         return found
 
     # --- shapes --------------------------------------------------------------------------------
 
     def shapes(self) -> list[Shape]:
-        self.expect("{")
+        self.sign("{")
         return self.listed(self.shape, "}", sys.maxsize)
 
     def shape(self, depth: int = 0) -> Shape:
-        """A shape inside of `depth` tuples."""
-        begin = self.next
-        if depth >= MAX_DEPTH and self.is_next("(", "b"):
+        """Return a shape inside of `depth` tuples."""
+        begin = self.at
+        if depth >= MAX_DEPTH and (self.is_next("(") or _BUFFER.match(self.text, begin)):
             self.fail(f"at most {MAX_DEPTH} levels")
-        if self.taken("b"):
-            self.expect("(", " after b, as in b(f32[4])")
-            if self.is_next("(", "b", "token", "opaque"):
-                self.fail("an array in a buffer")
-            array = self.simple()
-            self.expect(")")
+        if self.taken(_BUFFER):
+            self.sign("(", " after b, as in b(f32[4])")
+            place, array = self.at, self.simple()
+            if not array.is_array:
+                self.fail("an array in a buffer", place)
+            self.sign(")")
             return Shape.buffer(array)
-        if not self.taken("("):
+        if not self.took("("):
             return self.simple()
         elements = self.listed(functools.partial(self.shape, depth + 1), ")", sys.maxsize)
         for element in elements:
@@ -262,87 +262,83 @@ class _Parser:
                 self.validated(element, begin)
         return Shape.tuple_of(elements)
 
-    def validated(self, shape: Shape, begin: Token) -> None:
+    def validated(self, shape: Shape, begin: int) -> None:
         try:
             shape.validate(allow_missing_layouts=True)
         except ValueError as error:
             rule = f"expected valid elements in a tuple, got {cut(shape)} ({error})"
-            raise ShapeSyntaxError(rule, self.text, begin.column) from None
+            raise ShapeSyntaxError(rule, self.text, begin) from None
 
     def simple(self) -> Shape:
-        token = self.next
         kind = self.element_type()
+        self.sign("[", f" after {kind.text}")
         if not kind.is_array:
-            self.expect("[", f" after {kind.text}")
-            self.expect("]", f", for {kind.text} has no sizes")
+            self.sign("]", f", for {kind.text} has no sizes")
             return Shape(kind)
-        self.expect("[", f" after {token.text}")
         pairs = self.listed(self.dimension, "]")
         sizes, dynamic = [n for n, _ in pairs], [d for _, d in pairs]
         layout = XlaLayout.row_major(len(sizes)) if self.fill or not sizes else None
-        if self.is_next("{"):
-            behind = next(tokens_of(self.text, self.next.column + 1))
-            if behind.kind == "number" or behind.text == ":":
-                layout = self.layout(len(sizes))
+        if _LAYOUT.match(self.text, self.at):
+            layout = self.layout(len(sizes))
         return Shape.array(kind, sizes, layout, dynamic)
 
     def element_type(self) -> PrimitiveType:
-        found = PrimitiveType.by_text().get(self.next.text)
-        if found is None:
-            self.fail("a shape: an element type such as f32, '(', 'b(', token or opaque")
-        self.move()
-        return found
+        place, word = self.at, self.taken(_WORD)
+        kind = PrimitiveType.by_text().get(word[1]) if word else None
+        what = "a shape: an element type such as f32, '(', 'b(', token or opaque"
+        return kind or self.fail(what, place)
 
     def dimension(self) -> tuple[int, bool]:
-        if self.taken("?"):
+        if self.took("?"):
             return UNBOUNDED, True
-        dynamic = self.taken("<=")
+        dynamic = self.took("<=")
         what = "a bound" if dynamic else "a size, '<=' or '?'"
         return self.number(what, _NATURAL), dynamic
 
     # --- layouts -------------------------------------------------------------------------------
 
-    def bare_layout(self) -> XlaLayout:
-        return self.layout(None)
-
-    def layout(self, rank: int | None) -> XlaLayout:
-        self.expect("{")
+    def layout(self, rank: int | None = None) -> XlaLayout:
+        self.sign("{")
         order: list[int] = []
-        if not self.is_next(":", "}"):
-            order.append(self.number("a dimension number or ':'", INTEGERS))
-            self.go_on(order, lambda: self.number("a dimension number", INTEGERS))
+        if not self.is_next(":") and not self.is_next("}"):
+            order = self.several(lambda: self.number("a dimension number", INTEGERS))
         if rank is not None and len(order) != rank:
             rule = f"expected {rank} dimension numbers, one for each size, got {len(order)}"
-            raise ShapeSyntaxError(rule, self.text, self.next.column)
-        fields = self.properties() if self.taken(":") else {}
-        if not self.taken("}"):
-            self.fail_misplaced()
+            self.refuse(rule, self.at)
+        fields = self.properties() if self.took(":") else {}
+        if not self.took("}"):
+            self.fail("'}', ',' or ':' and properties such as T(8,128)")
         return XlaLayout(minor_to_major=tuple(order), **fields)
-
-    def fail_misplaced(self) -> NoReturn:
-        """The error for what is no '}' where a layout should end."""
-        if self.next.text in _ORDER:
-            self.fail(f"'}}', or properties once each and in the order {' '.join(_ORDER)}")
-        self.fail("'}', ',' or ':' and properties such as T(8,128)")
 
     def properties(self) -> dict[str, Any]:
         fields: dict[str, Any] = {}
-        if self.taken("D"):
-            self.expect("(", " after D")
-            self.listed(self.level, ")")
-        for letter, name in PROPERTIES.items():
-            if letter == "P" and self.is_next(letter):
-                self.fail("no physical shape (P), which only sparse arrays had")
-            if self.taken(letter):
-                fields[name] = self.property(letter)
+        rest, place = list(_ORDER), self.at
+        while found := self.taken(_PROPERTY):
+            letter = found[1]
+            if letter not in rest:
+                what = f"'}}', or properties once each and in the order {' '.join(_ORDER)}"
+                self.fail(what, place)
+            if letter == "P":
+                self.fail("no physical shape (P), which only sparse arrays had", place)
+            rest = rest[rest.index(letter) + 1 :]
+            if letter == "D":
+                self.sign("(", " after D")
+                self.listed(self.level, ")")
+            else:
+                fields[PROPERTIES[letter]] = self.property(letter)
+            place = self.at
         return fields
 
     def property(self, letter: str) -> Any:
-        if letter in "#*":
-            return self.unsigned(letter)
+        if letter in ("T", "SC"):
+            return self.repeated(self.tile if letter == "T" else self.split, letter)
+        self.sign("(", f" after {letter}")
         if letter in _NUMBERS:
-            return self.bracketed(letter, _NUMBERS[letter])
-        return self.repeated(self.tile if letter == "T" else self.split, letter)
+            value: Any = self.number(f"a number for {letter}", _NUMBERS[letter])
+        else:
+            value = self.unsigned()
+        self.sign(")")
+        return value
 
     def repeated(self, item: Callable[[], _T], after: str) -> list[_T]:
         if not self.is_next("("):
@@ -351,42 +347,32 @@ class _Parser:
         while self.is_next("("):
             if len(items) >= MAX_TILES:
                 self.fail(f"at most {MAX_TILES} in a row")
+            self.sign("(")
             items.append(item())
         return items
 
-    def bracketed(self, letter: str, allowed: range) -> int:
-        self.expect("(", f" after {letter}")
-        value = self.number(f"a number for {letter}", allowed)
-        self.expect(")")
-        return value
-
     def tile(self) -> Tile:
-        self.expect("(")
-        if self.is_next(")"):
-            self.fail("a tile size or '*'")
-        return Tile(tuple(self.listed(self.tile_size, ")")))
+        sizes = self.several(self.tile_size)
+        self.sign(")", " or ','")
+        return Tile(tuple(sizes))
 
     def tile_size(self) -> int:
-        return COMBINE if self.taken("*") else self.number("a tile size or '*'", _NATURAL)
+        return COMBINE if self.took("*") else self.number("a tile size or '*'", _NATURAL)
 
     def split(self) -> SplitConfig:
-        self.expect("(")
         dimension = self.number("the number of a physical dimension", INTEGERS)
-        self.expect(":")
+        self.sign(":")
         points = self.listed(lambda: self.number("a split point", INTEGERS), ")")
         return SplitConfig(dimension, tuple(points))
 
-    def unsigned(self, sign: str) -> PrimitiveType:
-        self.expect("(", f" after {sign}")
-        word = self.next
-        kind = self.element_type() if word.kind == "word" else PrimitiveType.PRED
-        if kind.category != "unsigned integer":
-            self.fail("an unsigned integer type such as u32", word)
-        self.expect(")")
+    def unsigned(self) -> PrimitiveType:
+        place, word = self.at, self.taken(_WORD)
+        kind = PrimitiveType.by_text().get(word[1]) if word else None
+        if kind is None or kind.category != "unsigned integer":
+            self.fail("an unsigned integer type such as u32", place)
         return kind
 
     def level(self) -> None:
-        if not any(self.taken(letter) for letter in _LEVELS):
-            self.fail(f"a level type, one of {' '.join(_LEVELS)}")
-        self.taken("+")
-        self.taken("~")
+        self.expect(_LEVEL, "a level type, one of D C S H")
+        self.took("+")
+        self.took("~")

@@ -24,9 +24,10 @@ def alias(expression: str, remark: str = "") -> Callable[[Callable[_P, _R]], Cal
     """
 
     def decorate(declared: Callable[_P, _R]) -> Callable[_P, _R]:
-        parameters = ", ".join(inspect.signature(declared).parameters)
+        signature = inspect.signature(declared)
+        plain = [p.replace(annotation=p.empty) for p in signature.parameters.values()]
+        parameters = str(inspect.Signature(plain))[1:-1]
         function = eval(f"lambda {parameters}: {expression}", declared.__globals__)
-        function.__defaults__ = declared.__defaults__
         functools.update_wrapper(function, declared)
         function.__doc__ = f"Return ``{expression}``.{remark and ' '}{remark}"
         return xla_function(function)

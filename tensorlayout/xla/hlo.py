@@ -183,9 +183,7 @@ class HloModule:
 
         ValueError for an array of unbounded size.
         """
-        return tuple(self._buffers())
-
-    def _buffers(self) -> Iterator[HloBuffer]:
+        found = []
         for computation, instruction in self._running():
             inner = instruction.parameter_number is not None and computation is not self.entry
             if inner or instruction.opcode in _SHARING or instruction.opcode.endswith("-done"):
@@ -197,7 +195,8 @@ class HloModule:
                     size = _bytes_of(shape, instruction)
                     padding = size - shape.byte_size
                     name = f"{self._name(computation, instruction)}{at}"
-                    yield HloBuffer(name, instruction, shape, size, padding)
+                    found.append(HloBuffer(name, instruction, shape, size, padding))
+        return tuple(found)
 
     def layout_changes(self) -> tuple[HloLayoutChange, ...]:
         """The instructions that only change a layout, in the order of the text, and what they move.
@@ -208,9 +207,7 @@ class HloModule:
 
         ValueError for an array of unbounded size.
         """
-        return tuple(self._layout_changes())
-
-    def _layout_changes(self) -> Iterator[HloLayoutChange]:
+        found = []
         for computation, instruction in self._running():
             moves = self._moves(instruction)
             if moves is None or len(instruction.operands) != 1:
@@ -222,7 +219,8 @@ class HloModule:
                 continue
             read, written = (_bytes_of(shape, instruction) * moves for shape in (source, result))
             name = self._name(computation, instruction)
-            yield HloLayoutChange(name, instruction, source, result, read, written)
+            found.append(HloLayoutChange(name, instruction, source, result, read, written))
+        return tuple(found)
 
     def _moves(self, instruction: HloInstruction) -> bool | None:
         """Whether a change of layout moves elements; None for what is no such change."""

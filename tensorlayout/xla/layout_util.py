@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Collection, Sequence
-from itertools import pairwise
+from itertools import chain, pairwise
 from typing import Any
 
 from tensorlayout.layout.checks import checked_integers
@@ -15,23 +15,13 @@ from tensorlayout.xla.calling import alias, defined_in, xla_function
 from tensorlayout.xla.layouts import SplitConfig, XlaLayout
 from tensorlayout.xla.primitive_types import PrimitiveType
 from tensorlayout.xla.shapes import Shape
-from tensorlayout.xla.tiles import Tile, as_tile, change_nothing, first_tile
+from tensorlayout.xla.tiles import Tile, as_tile, change_nothing
 
 # --- made ----------------------------------------------------------------------------------------
 
 
-@xla_function
-def make_layout(minor_to_major: Sequence[int], **properties: Any) -> XlaLayout:
-    """Return a layout of an order and any other fields of `XlaLayout`.
-
-    As in XLA, nobody checks that the order is a permutation. ValueError for a negative tile size.
-
-    >>> str(make_layout([1, 0], tiles=[(8, 128), (2, 1)]))
-    '{1,0:T(8,128)(2,1)}'
-    """
-    return XlaLayout(minor_to_major=tuple(minor_to_major), **properties)
-
-
+@alias("XlaLayout(minor_to_major=tuple(minor_to_major), **properties)")
+def make_layout(minor_to_major: Sequence[int], **properties: Any) -> XlaLayout: ...
 @alias("make_layout(tuple(reversed(major_to_minor)))", "JAX has orders as `major_to_minor`.")
 def make_layout_from_major_to_minor(major_to_minor: Sequence[int]) -> XlaLayout: ...
 @alias("XlaLayout.row_major(num_dims)")
@@ -171,10 +161,7 @@ def memory_space(shape: Shape) -> int: ...
 def byte_strides_is_major_to_minor(
     byte_strides: Sequence[int], dims: Sequence[int], element_type: PrimitiveType
 ) -> bool:
-    """Return whether byte strides are those of packed rows, dimensions of size 1 included.
-
-    ValueError for lists of different lengths.
-    """
+    """Return whether byte strides are those of packed rows, dimensions of size 1 included."""
     steps, sizes = checked_integers("byte_strides", byte_strides), checked_integers("dims", dims)
     if len(steps) != len(sizes):
         refuse("byte_strides", f"must have equal lengths, got {shown(steps)} and {shown(sizes)}")
@@ -205,27 +192,14 @@ def minor(layout: XlaLayout, physical: int) -> int:
 def major(layout: XlaLayout, physical: int) -> int: ...
 @alias("layout.logical_to_physical")
 def make_logical_to_physical(layout: XlaLayout) -> tuple[int, ...]: ...
+@alias("shape.position(indices, first_tile_only=True)", "**Vectors have no tile then**, as in XLA.")
+def linear_index(shape: Shape, indices: Sequence[int]) -> int: ...
 @alias("shape.position(indices)")
 def linear_index_for_nested_tiling(shape: Shape, indices: Sequence[int]) -> int: ...
 @alias("shape.index_at(linear_index)")
 def delinearize_index_for_nested_tiling(shape: Shape, linear_index: int) -> tuple[int, ...]: ...
 @alias("shape.element_at(linear_index)", "It is no function of XLA's.")
 def element_at(shape: Shape, linear_index: int) -> tuple[int, ...] | None: ...
-
-
-@xla_function
-def linear_index(shape: Shape, indices: Sequence[int]) -> int:
-    """Return the position of an element by the **first tile only**, and for vectors by no tile.
-
-    That is XLA's `LinearIndex`; `Shape.position` counts all tiles. ValueError for an index outside,
-    and for a star, which XLA would take for a number.
-
-    >>> from tensorlayout.xla import parse_shape
-    >>> shape = parse_shape("f32[8]{0:T(2,2)}")
-    >>> linear_index(shape, [5]), shape.position([5])
-    (5, 9)
-    """
-    return shape.position(indices, first_tile(shape.physical()[1], shape.rank))
 
 
 @xla_function
@@ -259,27 +233,17 @@ def get_split_config(shape: Shape) -> SplitConfig | None:
 
 @xla_function
 def max_split_size(shape: Shape, dim: int) -> int:
-    """Return the largest piece of one **logical** dimension between its split points.
-
-    >>> from tensorlayout.xla import parse_shape
-    >>> max_split_size(parse_shape("f32[150,200,100]{0,1,2:SC(0:30)(1:40,130)}"), 1)
-    90
-    """
-    shape.physical()
+    """Return the largest piece of one **logical** dimension between its split points."""
+    sizes, layout = shape.physical()[0], shape.own_layout
     if not 0 <= dim < shape.rank:
         refuse("dim", f"{cut(shape)} has no dimension {shown(dim)}")
-    layout = shape.own_layout
     at = layout.logical_to_physical[dim]
-    cuts = [split.split_indices for split in layout.split_configs if split.dimension == at]
-    points = [0, *(point for cut_at in cuts for point in cut_at), shape.dimensions[dim]]
-    return max(b - a for a, b in pairwise(points))
+    cuts = (split.split_indices for split in layout.split_configs if split.dimension == at)
+    return max(b - a for a, b in pairwise((0, *chain.from_iterable(cuts), sizes[at])))
 
 
-@xla_function
-def max_elements_in_per_split(shape: Shape) -> int:
-    """Return the elements in the largest piece of an array: the product over its dimensions."""
-    shape.physical()
-    return math.prod(max_split_size(shape, d) for d in range(shape.rank))
+@alias("math.prod(max_split_size(shape, d) for d, _ in enumerate(shape.physical()[0]))")
+def max_elements_in_per_split(shape: Shape) -> int: ...
 
 
 # --- validated -----------------------------------------------------------------------------------

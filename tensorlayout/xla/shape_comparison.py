@@ -124,10 +124,8 @@ def higher_precision_element_type(lhs: Shape, rhs: Shape) -> PrimitiveType:
 def element_can_upcast(source: Shape, target: Shape) -> bool: ...
 
 
-@xla_function
-def equal_structure(lhs: Shape, rhs: Shape) -> bool:
-    """Return whether the tuples are alike, whatever their leaves."""
-    return not (lhs.is_tuple or rhs.is_tuple) or lhs.is_alike(rhs, equal_structure)
+@alias("not (lhs.is_tuple or rhs.is_tuple) or lhs.is_alike(rhs, equal_structure)")
+def equal_structure(lhs: Shape, rhs: Shape) -> bool: ...
 
 
 @xla_function
@@ -171,10 +169,6 @@ def dimensions_unmodified_by_reshape(input: Shape, output: Shape) -> list[tuple[
     """List pairs of input and output dimensions that a reshape leaves alone, in increasing order.
 
     ValueError for different numbers of elements.
-
-    >>> from tensorlayout.xla import parse_shape
-    >>> dimensions_unmodified_by_reshape(parse_shape("s32[2,3]"), parse_shape("s32[2,3]"))
-    [(0, 0), (1, 1)]
     """
     if input.size != output.size:
         refuse("shape", f"must have equal numbers of elements, got {cut(input)} and {cut(output)}")
@@ -207,11 +201,6 @@ def inserted_or_deleted_1_sized_dimensions(
 
     None where the shapes differ in other dimensions too; **sizes of 0 in a changed group count as
     not larger than 1**. ValueError for different numbers of elements.
-
-    >>> from tensorlayout.xla import parse_shape
-    >>> inserted_or_deleted_1_sized_dimensions(
-    ...     parse_shape("s32[9,1,4]"), parse_shape("s32[1,9,4,1]"))
-    ([1], [0, 3])
     """
     kept = dimensions_unmodified_by_reshape(shape_pre, shape_post)
     deleted = sorted(set(range(shape_pre.rank)) - {d for d, _ in kept})

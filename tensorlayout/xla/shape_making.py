@@ -27,9 +27,6 @@ def make_shape(
 
     `dynamic`: a flag per size. `UNBOUNDED` as a size is dynamic by itself, unless flags are given
     and say otherwise. ValueError for negative sizes, a wrong number of flags, 2**63 bytes or more.
-
-    >>> print(make_shape(PrimitiveType.F32, (2, 3)))
-    f32[2,3]{1,0}
     """
     if not element_type.is_array and not dimensions:
         return Shape(element_type)
@@ -105,7 +102,12 @@ def make_scalar_shape(element_type: PrimitiveType) -> Shape: ...
 
 @dataclass(frozen=True, slots=True)
 class ProgramShape:
-    """The signature of a computation: parameters with their names, and the result."""
+    """The signature of a computation: parameters with their names, and the result.
+
+    >>> from tensorlayout.xla import parse_shape
+    >>> print(make_program_shape([parse_shape("f32[2]")], parse_shape("s32[]"), ["x"]))
+    (x: f32[2]) -> s32[]
+    """
 
     parameters: tuple[Shape, ...]
     result: Shape
@@ -119,17 +121,10 @@ class ProgramShape:
         return f"({listed}) -> {self.result.to_string()}"
 
 
-@xla_function
+@alias("ProgramShape(tuple(parameters), result, tuple(names))")
 def make_program_shape(
     parameters: Sequence[Shape], result: Shape, names: Sequence[str] = ()
-) -> ProgramShape:
-    """Return the signature of a computation: its parameters, their names, and its result.
-
-    >>> from tensorlayout.xla import parse_shape
-    >>> print(make_program_shape([parse_shape("f32[2]")], parse_shape("s32[]"), ["x"]))
-    (x: f32[2]) -> s32[]
-    """
-    return ProgramShape(tuple(parameters), result, tuple(names))
+) -> ProgramShape: ...
 
 
 @xla_function
@@ -211,10 +206,6 @@ def prepend_major_dimension(bound: int, shape: Shape) -> Shape:
     """Return an array with a new logical dimension 0, at the most major end in memory.
 
     **Tiles, dynamic flags and all else of the layout but its order are lost**, as in XLA.
-
-    >>> from tensorlayout.xla import parse_shape
-    >>> print(prepend_major_dimension(40, parse_shape("f32[10,20,30]{0,2,1}")))
-    f32[40,10,20,30]{1,3,2,0}
     """
     order = (*(d + 1 for d in shape.order), 0)
     plain = make_shape(shape.element_type, (bound, *shape.dimensions))
@@ -320,13 +311,8 @@ def tuple_element_count(shape: Shape) -> int: ...
 def append_shape_to_tuple(shape: Shape, tuple_shape: Shape) -> Shape: ...
 
 
-@xla_function
-def get_tuple_element_shape(shape: Shape, index: int) -> Shape:
-    """Return one element of a tuple; ValueError for a position that it does not have."""
-    count = tuple_element_count(shape)
-    if not 0 <= index < count:
-        refuse("index", f"must be below the {count} elements of {cut(shape)}, got {shown(index)}")
-    return shape.elements[index]
+@alias("get_subshape(shape.as_tuple(), (index,))")
+def get_tuple_element_shape(shape: Shape, index: int) -> Shape: ...
 
 
 @xla_function
@@ -365,6 +351,8 @@ def get_subshape(shape: Shape, index: Sequence[int]) -> Shape:
 try_get_subshape = get_subshape
 
 
+@alias("shape.subshapes(post_order=post_order)")
+def subshapes(shape: Shape, *, post_order: bool = False) -> Iterator[tuple[ShapeIndex, Shape]]: ...
 @alias("shape.part_at(index) is not None")
 def index_is_valid(shape: Shape, index: Sequence[int]) -> bool: ...
 @alias("not get_subshape(shape, index).is_tuple", "**An empty tuple is no leaf either.**")
@@ -377,12 +365,6 @@ def get_leaf_count(shape: Shape) -> int: ...
 def subshape_count(shape: Shape) -> int: ...
 @alias("[found for _, found in shape.leaves()]", "Empty tuples vanish.")
 def flatten_tuple_shape(shape: Shape) -> list[Shape]: ...
-
-
-@xla_function
-def subshapes(shape: Shape, *, post_order: bool = False) -> Iterator[tuple[ShapeIndex, Shape]]:
-    """Return ``shape.subshapes(post_order=post_order)``."""
-    return shape.subshapes(post_order=post_order)
 
 
 def _call(visit: Visitor, parts: Iterable[tuple[ShapeIndex, Shape]]) -> None:

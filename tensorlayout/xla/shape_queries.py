@@ -13,6 +13,9 @@ from tensorlayout.xla.calling import alias, defined_in, xla_function
 from tensorlayout.xla.primitive_types import PrimitiveType
 from tensorlayout.xla.shapes import UNBOUNDED, Shape
 
+Numbers = Sequence[int] | None  # of an array, one for each dimension
+Visitor = Callable[[tuple[int, ...]], object]
+
 # --- validity, text, type and dimensions ---------------------------------------------------------
 
 
@@ -64,10 +67,6 @@ def get_dimension_number(shape: Shape, dimension_number: int) -> int:
     """Return a dimension number counted from the front; negative ones count from the end.
 
     ValueError outside -n to n - 1. XLA gives back numbers of n and more as they came.
-
-    >>> from tensorlayout.xla import parse_shape
-    >>> get_dimension_number(parse_shape("f32[2,3]"), -1)
-    1
     """
     rank = shape.as_array().rank
     if not -rank <= dimension_number < rank:
@@ -78,14 +77,7 @@ def get_dimension_number(shape: Shape, dimension_number: int) -> int:
 
 @xla_function
 def is_effectively_most_major_dimension(shape: Shape, dimension: int) -> bool:
-    """Return whether all dimensions that are more major than one have size 1.
-
-    ValueError without a layout.
-
-    >>> from tensorlayout.xla import parse_shape
-    >>> is_effectively_most_major_dimension(parse_shape("f32[1,1,16,1,279]{4,0,1,2,3}"), 2)
-    True
-    """
+    """Return whether all more major dimensions have size 1; ValueError without a layout."""
     order = shape.own_order[::-1]
     place = order.index(get_dimension_number(shape, dimension))
     return all(shape.dimensions[d] == 1 for d in order[:place])
@@ -105,10 +97,7 @@ def last_dim_is_minor_most(shape: Shape) -> bool:
 
 @xla_function
 def packed_factor_for_1d_interleaved_array(shape: Shape) -> int:
-    """Return the first size of the last of a vector's exactly three tiles, which has two sizes.
-
-    ValueError for anything else.
-    """
+    """Return the first size of the last of a vector's exactly three tiles, which has two."""
     tiles = () if shape.layout is None else shape.layout.tiles
     if shape.rank != 1 or len(tiles) != 3 or len(tiles[2].dimensions) != 2:
         rule = "must be a vector with three tiles, the last of two sizes"
@@ -231,10 +220,6 @@ def strides_for_shape(shape: Shape) -> tuple[int, ...]:
 
     With a size of 0 the strides of more major dimensions are 0, as in XLA. ValueError without a
     layout, or for unbounded sizes.
-
-    >>> from tensorlayout.xla import parse_shape
-    >>> strides_for_shape(parse_shape("f32[3,5,7]{0,2,1}"))
-    (1, 21, 3)
     """
     shape.physical()
     strides, step = [0] * shape.rank, 1
@@ -244,13 +229,11 @@ def strides_for_shape(shape: Shape) -> tuple[int, ...]:
     return tuple(strides)
 
 
-@xla_function
-def unpacked_byte_strides(shape: Shape) -> tuple[int, ...]:
-    """Return the strides in **bytes**, of the type's whole bytes; **tiles are ignored**, too.
-
-    The layout's element size is ignored: packed nibbles have no byte strides.
-    """
-    return tuple(s * shape.element_type.unpacked_bytes for s in strides_for_shape(shape))
+@alias(
+    "tuple(s * shape.element_type.unpacked_bytes for s in strides_for_shape(shape))",
+    "**Tiles are ignored**, and the layout's element size: packed nibbles have no byte strides.",
+)
+def unpacked_byte_strides(shape: Shape) -> tuple[int, ...]: ...
 
 
 byte_strides_for_shape = unpacked_byte_strides
@@ -269,10 +252,7 @@ def byte_strides(shape: Shape) -> tuple[int, ...] | None:
 
 @xla_function
 def indices(
-    shape: Shape,
-    base: Sequence[int] | None = None,
-    count: Sequence[int] | None = None,
-    incr: Sequence[int] | None = None,
+    shape: Shape, base: Numbers = None, count: Numbers = None, incr: Numbers = None
 ) -> Iterator[tuple[int, ...]]:
     """Return the indices from `base`, in steps of `incr`, below ``base + count``, minor to major.
 
@@ -321,16 +301,9 @@ def _visited(runs: list[range], order: tuple[int, ...]) -> Iterator[tuple[int, .
 
 @xla_function
 def for_each_index(
-    shape: Shape,
-    visit: Callable[[tuple[int, ...]], object],
-    base: Sequence[int] | None = None,
-    count: Sequence[int] | None = None,
-    incr: Sequence[int] | None = None,
+    shape: Shape, visit: Visitor, base: Numbers = None, count: Numbers = None, incr: Numbers = None
 ) -> None:
-    """Call `visit` with each of the `indices`; **it stops where that returns False**.
-
-    None, or anything else than False, goes on. An error of the visitor stops it at once.
-    """
+    """Call `visit` with each of the `indices`; **it stops where that returns False**, not None."""
     for index in indices(shape, base, count, incr):
         if visit(index) is False:
             return
@@ -342,11 +315,7 @@ for_each_index_no_status = for_each_index
 
 @xla_function
 def for_each_index_parallel(
-    shape: Shape,
-    visit: Callable[[tuple[int, ...]], object],
-    base: Sequence[int] | None = None,
-    count: Sequence[int] | None = None,
-    incr: Sequence[int] | None = None,
+    shape: Shape, visit: Visitor, base: Numbers = None, count: Numbers = None, incr: Numbers = None
 ) -> None:
     """Call `visit` with each of the `indices`, **whatever it returns**, in their order."""
     for index in indices(shape, base, count, incr):

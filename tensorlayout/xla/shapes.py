@@ -417,20 +417,22 @@ class Shape:
             refuse(name, f"must lie inside {cut(self)}, got {shown(at)}")
         return at
 
-    def position(self, index: Sequence[int], tiles: Sequence[Tile] | None = None) -> int:
+    def position(self, index: Sequence[int], *, first_tile_only: bool = False) -> int:
         """Return the position of an element in the buffer, by the order and **all** tiles.
 
-        `tiles`: others than those of the layout. XLA's function knows no stars; here they follow
-        XLA's written rule. ValueError for an index outside, and for tiles that mean nothing.
+        `first_tile_only`: count the first tile alone, and none for vectors, as XLA's `LinearIndex`.
+        XLA's function of all tiles knows no stars; here they follow XLA's written rule. ValueError
+        for an index outside, for tiles that mean nothing, and for a star in the first tile only.
 
         >>> from tensorlayout.xla import parse_shape
-        >>> parse_shape("f32[3,5]{1,0:T(2,2)}").position([2, 3])
-        17
+        >>> shape = parse_shape("f32[8]{0:T(2,2)}")
+        >>> shape.position([5]), shape.position([5], first_tile_only=True)
+        (9, 5)
         """
-        sizes, own = self.physical()
+        sizes, tiles = self.physical()
+        tiles = tiling.first_tile(tiles, self.rank) if first_tile_only else tiles
         at = self.checked_index("indices", index)
-        physical = [at[d] for d in self.own_layout.major_to_minor]
-        return tiling.position(physical, sizes, own if tiles is None else tiles)
+        return tiling.position([at[d] for d in self.own_layout.major_to_minor], sizes, tiles)
 
     def index_at(self, position: int) -> tuple[int, ...]:
         """Return the index of a position. **On padding some entry is mostly not below its size**.
@@ -469,14 +471,12 @@ class Shape:
         there, or no array.
         """
         gone = checked_integers("delete_dimensions", dimensions)
-        if not self.is_array or len(set(gone)) != len(gone):
+        left = sorted(set(range(self.rank)) - set(gone))
+        if not self.is_array or len(left) + len(gone) != self.rank:
             rule = f"must be different dimensions of an array {cut(self)}"
             refuse("delete_dimensions", f"{rule}, got {shown(gone)}")
-        if not all(0 <= d < self.rank for d in gone):
-            rule = f"must be from 0 to {self.rank - 1} for {cut(self)}"
-            refuse("delete_dimensions", f"{rule}, got {shown(gone)}")
         layout = None if self.layout is None else self.layout.delete_dimensions(set(gone))
-        return self.reordered(sorted(set(range(self.rank)) - set(gone)), layout)
+        return self.reordered(left, layout)
 
     def reordered(self, dims: Sequence[int], layout: XlaLayout | None) -> Shape:
         """The array with the sizes and flags of the dimensions `dims`, in another layout."""

@@ -70,7 +70,7 @@ def checked_tiles(tiles: Sequence[Tile]) -> None:
             refuse("tile", f"{rule}, got {cut(tile)}")
 
 
-def first_tile(tiles: Sequence[Tile], rank: int = 2) -> Sequence[Tile]:
+def first_tile(tiles: tuple[Tile, ...], rank: int = 2) -> tuple[Tile, ...]:
     """Return the tile that XLA's older functions count: the first, for vectors none.
 
     ValueError for a star, which they would take for a number.

@@ -28,7 +28,7 @@ from tensorlayout.typing import (
 from tensorlayout.words import cut
 
 if TYPE_CHECKING:  # the signatures of methods; nothing above is imported when the package runs
-    from tensorlayout.functions import elementwise, searching, statistical, utility
+    from tensorlayout.functions import searching, statistical, utility
 
 _interned: Interned[TensorSpec] = Interned()
 
@@ -262,9 +262,9 @@ class Tensor:
             max: ArrayLike | None = None,
         ) -> Tensor: ...
         def round(self, decimals: SupportsIndex = 0, out: Tensor | None = None) -> Tensor: ...
-        conj = elementwise.conj
+        def conj(self, /) -> Tensor: ...
 
-        conjugate = elementwise.conj
+        conjugate = conj
 
         def take(
             self,

@@ -211,7 +211,10 @@ def _of_fractions(
     if np.ndim(numbers) and method not in DISCRETE and floats:  # as NumPy promotes
         kind = np.true_divide(numbers[:0], whole).dtype if whole != 1 else numbers.dtype
         x = astype(x, dtypes.promote(x.dtype, kind), copy=False)
-    fractions = np.true_divide(numbers, whole, dtype=np.float64)
+    try:
+        fractions = np.true_divide(numbers, whole, dtype=np.float64)
+    except MemoryError as error:
+        raise MemoryError(shortage(error)) from None
     if not ((fractions >= 0) & (fractions <= 1)).all():
         refuse(name, f"q must be from 0 to {whole}, got {arguments.shown(q)}")
     return given(name, _quantiles(name, x, fractions, axis, method, keepdims), out)

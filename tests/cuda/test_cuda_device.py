@@ -143,7 +143,11 @@ ABACUS = "device must be one of those available"
         (lambda: tl.set_default_device("abacus"), ValueError, f"set_default_device: {ABACUS}"),
         (lambda: tl.using_device("abacus").__enter__(), ValueError, f"using_device: {ABACUS}"),
         (lambda: tl.using_device(None).__enter__(), TypeError, "using_device: .* got None"),
-        (lambda: tl.zeros(2), ValueError, "TENSORLAYOUT_DEFAULT_DEVICE must be .* got 'abacus'$"),
+        (
+            lambda: tl.zeros(2),
+            ValueError,
+            "zeros: TENSORLAYOUT_DEFAULT_DEVICE must be .* got 'abacus'$",
+        ),
     ],
 )
 def test_default_devices_that_are_not_there(call, error, message):

@@ -272,7 +272,7 @@ def test_one_line_says_what_to_install():
     devices, *lines, last = run(ASKING, TENSORLAYOUT_DEFAULT_DEVICE="cuda")
     assert devices == "(Device('cpu'),)"
     starts = ["zeros: device", "to_device: device", "set_default_device: device"]
-    for line, start in zip(lines, [*starts, "TENSORLAYOUT_DEFAULT_DEVICE"], strict=True):
+    for line, start in zip(lines, [*starts, "zeros: TENSORLAYOUT_DEFAULT_DEVICE"], strict=True):
         assert line.startswith(f"{start} must be one of those available (cpu), got ")
         assert line.endswith(
             "; cuda needs an NVIDIA GPU and CuPy: pip install tensorlayout[cuda12];"

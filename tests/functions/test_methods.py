@@ -108,7 +108,7 @@ def test_declarations_are_the_signatures():
             declared |= {
                 t.id: declared[node.value.id] for t in node.targets if node.value.id in declared
             }
-    for name in methods._METHODS.keys() & declared.keys():
+    for name in methods._METHODS.keys() & declared.keys() - {"conj", "conjugate"}:
         found = [*inspect.signature(getattr(tl.Tensor, name)).parameters.values()]
         given = declared[name]
         named = [*given.posonlyargs, *given.args, *filter(None, [given.vararg]), *given.kwonlyargs]

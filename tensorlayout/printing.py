@@ -123,8 +123,8 @@ def html(x: Tensor) -> str:
 
     `x`: any tensor. Of one on another device, only what is shown is fetched.
     """
-    loaded("tensorlayout.layout.drawing.summary")
-    from tensorlayout.layout.drawing.summary import bytes_of, facts_of, summary
+    loaded("tensorlayout.layout.drawing.drawing")
+    from tensorlayout.layout.drawing.drawing import bytes_of, facts_of, summary
 
     layout = x.layout
     facts = [

@@ -749,7 +749,7 @@ class Layout(Placement):
         return self.draw().svg
 
     def _repr_html_(self) -> str:
-        text: str = loaded("tensorlayout.layout.drawing.summary").summary_of_layout(self)
+        text: str = loaded("tensorlayout.layout.drawing.drawing").summary_of_layout(self)
         return text
 
     def __reduce__(self) -> tuple[Any, ...]:

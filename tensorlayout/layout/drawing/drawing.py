@@ -1,22 +1,24 @@
-"""`Drawing`: a picture of a layout, in the form that somebody wants, SVG or PNG; its colours.
+"""`Drawing`: a picture of a layout, in the form that somebody wants; summaries for notebooks.
 
-These tell rows apart for colour-blind eyes as well: rows have Paul Tol's *light* scheme, made for
-dark letters. The contrast of every letter to what is under it is at least 4.5.
+Its colours tell rows apart for colour-blind eyes as well: rows have Paul Tol's *light* scheme, made
+for dark letters. The contrast of every letter to what is under it is at least 4.5.
 """
 
 from __future__ import annotations
 
+import html
 import io
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from importlib import import_module
 from pathlib import Path
 from typing import Any, NamedTuple, final
 from xml.sax.saxutils import escape
 
+from tensorlayout.layout.drawing import wording
 from tensorlayout.layout.drawing.content import ELEMENT, GAP
 from tensorlayout.layout.drawing.geometry import WIDTH, Box, Drawer, Picture, Text
 from tensorlayout.layout.placement import Placement
-from tensorlayout.words import shown
+from tensorlayout.words import cut, shown
 
 ROWS = ("#77aadd", "#ee8866", "#eedd88", "#ffaabb", "#99ddff", "#44bb99", "#bbcc33", "#aaaa00")
 ON_ROWS = "#111111"  # letters and marks on those
@@ -54,7 +56,7 @@ class Drawing:
         >>> Layout((2, 3), (1, 2)).draw().svg.count('class="grid"')
         6
         """
-        return svg_of(self._picture)
+        return "\n".join([*_svg_lines(self._picture), ""])
 
     def png(self, scale: float = 2) -> bytes:
         """The bytes of a PNG file in light colours, `scale` pixels a unit.
@@ -85,7 +87,7 @@ class Drawing:
 # --- SVG: one element a box, colours by CSS, light or dark as the reader's system is ---
 
 _FONT = "ui-monospace,SFMono-Regular,Menlo,Consolas,'DejaVu Sans Mono',monospace"
-SCOPE = "tensorlayout"  # the class of what the rules apply to; styles in SVG are the whole page's
+_SCOPE = "tensorlayout"  # the class of what the rules apply to; styles in SVG are the whole page's
 
 
 def _scheme(scheme: Scheme) -> str:
@@ -102,27 +104,22 @@ def _scheme(scheme: Scheme) -> str:
 
 
 def _scoped(names: str) -> str:
-    return ",".join(f".{SCOPE} {name}" for name in names.split(","))
+    return ",".join(f".{_SCOPE} {name}" for name in names.split(","))
 
 
-_ROWS = "".join(f".{SCOPE} .row{n}{{fill:{colour}}}" for n, colour in enumerate(ROWS))
+_ROWS = "".join(f".{_SCOPE} .row{n}{{fill:{colour}}}" for n, colour in enumerate(ROWS))
 _STYLE = (
-    f".{SCOPE} text{{font-family:{_FONT}}}.{SCOPE} .hatch,.{SCOPE} .tile{{fill:none}}"
-    f".{SCOPE} .on,.{SCOPE} .mark{{fill:{ON_ROWS}}}"
+    f".{_SCOPE} text{{font-family:{_FONT}}}.{_SCOPE} .hatch,.{_SCOPE} .tile{{fill:none}}"
+    f".{_SCOPE} .on,.{_SCOPE} .mark{{fill:{ON_ROWS}}}"
     f"{_ROWS}{_scheme(LIGHT)}@media (prefers-color-scheme:dark){{{_scheme(DARK)}}}"
 )
 
 
-def svg_of(picture: Picture) -> str:
-    """The text of an SVG file, which needs nothing beside it."""
-    return "\n".join([*_lines(picture), ""])
-
-
-def _lines(picture: Picture) -> Iterator[str]:
+def _svg_lines(picture: Picture) -> Iterator[str]:
     size = f'viewBox="0 0 {WIDTH} {_n(picture.height)}" width="{WIDTH}"'
     fitting = 'style="max-width:100%;height:auto"'
     yield (
-        f'<svg xmlns="http://www.w3.org/2000/svg" class="{SCOPE}" role="img" {size}'
+        f'<svg xmlns="http://www.w3.org/2000/svg" class="{_SCOPE}" role="img" {size}'
         f' height="{_n(picture.height)}" {fitting}>'
     )
     yield f"<title>{escape(picture.title)}</title>"
@@ -222,3 +219,67 @@ class _Pencil:
             self.draw.polygon([(x * self.scale, y * self.scale) for x, y in box.mark], ON_ROWS)
         for text in box.texts:
             self.text(text, ON_ROWS if is_element else LIGHT.ink)
+
+
+# --- summaries: facts, the picture and first values, as HTML that needs nothing else ---
+
+_CLASS = f"{_SCOPE}-summary"
+
+
+def _summary_scheme(scheme: Scheme) -> str:
+    return (
+        f".{_CLASS}{{background:{scheme.paper};color:{scheme.ink}}}"
+        f".{_CLASS} th{{color:{scheme.faint}}}"
+    )
+
+
+_SUMMARY_STYLE = (
+    f".{_CLASS}{{max-width:{WIDTH}px;border-radius:6px;padding:8px 0;font:13px/1.5 sans-serif}}"
+    f".{_CLASS} table{{margin:0 12px;border:0;border-collapse:collapse}}"
+    f".{_CLASS} tr,.{_CLASS} th,.{_CLASS} td{{background:none;border:0;text-align:left;"
+    "vertical-align:top;padding:1px 8px 1px 0;white-space:normal;overflow-wrap:anywhere}"
+    f".{_CLASS} th{{font-weight:normal;white-space:nowrap}}.{_CLASS} td{{color:inherit}}"
+    f"{_summary_scheme(LIGHT)}@media (prefers-color-scheme:dark){{{_summary_scheme(DARK)}}}"
+)
+
+
+def summary(layout: Placement, facts: Sequence[tuple[str, str]]) -> str:
+    """A table of facts over the picture of a layout."""
+    rows = "".join(
+        f'<tr><th scope="row">{html.escape(name)}</th><td>{html.escape(value)}</td></tr>'
+        for name, value in facts
+    )
+    picture = Drawing(layout).svg
+    return (
+        f'<div class="{_CLASS}"><style>{_SUMMARY_STYLE}</style><table>{rows}</table>{picture}</div>'
+    )
+
+
+def facts_of(layout: Placement) -> list[tuple[str, str]]:
+    """What a layout says of itself."""
+    return [
+        ("layout", cut(layout)),
+        ("in words", wording.flags(layout)),
+        ("padding", wording.padding(layout)),
+    ]
+
+
+def bytes_of(layout: Placement, itemsize: int) -> str:
+    """The **bytes** of elements, and of the slots from the lowest on that are none."""
+    room = layout._bytes_of(layout.required_size - layout.lowest, itemsize)
+    elements = layout._bytes_of(layout.size, itemsize)
+    own = f"{elements} of elements"
+    if layout.is_overlapping:
+        return f"{own}, in {room} of storage"
+    rest = room - elements
+    return f"{own}, {rest} of {'padding' if layout.is_padded else 'gaps'}" if rest else own
+
+
+def summary_of_layout(layout: Placement) -> str:
+    """The summary of a layout without a tensor."""
+    size = wording.count_of(layout.size, "element")
+    slots = f"{wording.count_of(layout.required_size, 'slot')} from slot 0 on"
+    if layout.slot_bits is not None:
+        slots += f", {wording.count_of(layout.nbytes(1), 'byte')}"
+    shape = [("shape", f"{layout.shape}, {size}"), *facts_of(layout), ("storage", slots)]
+    return summary(layout, shape)

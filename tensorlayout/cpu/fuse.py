@@ -47,7 +47,6 @@ from tensorlayout.plan.fuse import (
     sequence,
     step_by_step,
     write_call_by_call,
-    write_step_by_step,
 )
 from tensorlayout.plan.run import carried_out, making
 from tensorlayout.tensor import Tensor, TensorSpec
@@ -131,7 +130,9 @@ def write(plan: FusePlan) -> Write:
     """``write(out, *operands)``: these lie apart from `out`, or exactly there."""
     if plan.has_tiles and not plan.is_one_run:
         return write_call_by_call(plan)
-    return _blockwise(plan) if _in_blocks(plan) else write_step_by_step(plan)
+    if _in_blocks(plan):
+        return _blockwise(plan)
+    return step_by_step(plan if plan.given else plan.into(plan.result))
 
 
 def _in_blocks(plan: FusePlan) -> bool:
@@ -459,7 +460,7 @@ def _blockwise(plan: FusePlan) -> Write:
         for k, step in enumerate(plan.steps)
         if k not in full
     ]
-    specs: list[Any] = [*plan.operands, *[step.result for step in plan.steps]]
+    specs: list[Any] = plan.values
     written = {count + k for k in full}
     moving = [
         (v, specs[v])

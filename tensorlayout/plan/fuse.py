@@ -90,17 +90,20 @@ class FusePlan(Plan):
         return self.reduction is None
 
     @property
+    def values(self) -> list[Operand]:
+        """The operands and the results of all steps."""
+        return [*self.operands, *[step.result for step in self.steps]]
+
+    @property
     def has_tiles(self) -> bool:
         """True if some value is tiled, or packed below a byte."""
-        specs = [each for each in self.operands if isinstance(each, TensorSpec)]
-        specs += [self.result, *[step.result for step in self.steps]]
+        specs = [v for v in (*self.values, self.result) if isinstance(v, TensorSpec)]
         return any(not spec.layout.is_strided for spec in specs)
 
     @property
     def is_one_run(self) -> bool:
         """Whether all values have one placement over one whole block, or are of rank 0."""
-        values = [*self.operands, *[step.result for step in self.steps]]
-        return self.reduction is None and are_one_run(self.result, values)
+        return self.reduction is None and are_one_run(self.result, self.values)
 
 
 @planned
@@ -222,7 +225,7 @@ def write_call_by_call(plan: FusePlan) -> Write:
     some are copied.
     """
     parts = [*plan.operation.parts]
-    specs: list[Any] = [*plan.operands, *[step.result for step in plan.steps]]
+    specs: list[Any] = plan.values
     if plan.reduction is not None:
         parts.append(plan.operation.reduction)  # type: ignore[arg-type]
         specs.append(plan.reduction.result)
@@ -239,14 +242,3 @@ def write_call_by_call(plan: FusePlan) -> Write:
         copy(out, values[-1])
 
     return write
-
-
-def write_step_by_step(plan: FusePlan) -> Write:
-    """``write(out, *operands)``: each step with a result of its own."""
-    if plan.given:
-        return step_by_step(plan)
-    if plan.reduction is None:
-        return step_by_step(plan.into(plan.result))
-    values = step_by_step(replace(plan, reduction=None, result=plan.steps[-1].result))
-    write: Write = backend(plan.result.device).carry_out(plan.reduction)
-    return lambda out, *operands: write(out, values(*operands))

@@ -33,6 +33,7 @@ _BY_VALUE = {
     *(type(kind.dtype) for kind in constants.DataType if kind.bits >= 8),
 }
 _NEGATIVE_ZERO = repr(-0.0)  # equal to the other zero, so never kept
+_OUT = Member("out", "out", "Tensors", optional=True)  # of several outputs
 
 
 class _Numbers(tuple[float, ...]):
@@ -121,7 +122,14 @@ def _made(
     asking = {word: next(rest) for word in names}
     device = asking.pop("device", None)
     for out in rest:
-        given |= _described_outputs(desc, out, tensors)
+        outputs = desc._outputs
+        if len(outputs) == 1:
+            given[outputs[0].name] = _described(name, outputs[0], out, tensors)
+            continue
+        descs = _described(name, _OUT, out, tensors)
+        if len(descs) != len(outputs):
+            refuse(name, f"out must be {len(outputs)} tensors, got {len(descs)}")
+        given |= zip((output.name for output in outputs), descs, strict=True)
     described_as = desc._with_asked(given, asking) if asking else desc(**given)
     level = tables.as_level(level, name)
     operator = Operator(described_as.validate(level), level)
@@ -138,27 +146,13 @@ def _known(*call: Any) -> Operator:
     return _made(*call)[0]
 
 
-def _described_outputs(desc: type[OperatorDesc], out: Any, tensors: list[Any]) -> dict[str, Any]:
-    """The descriptors of ``out``, by member."""
-    name, members = desc.operator, desc._outputs
-    if len(members) == 1:
-        return {members[0].name: _described(name, members[0], out, tensors)}
-    descs = _descs(name, "out", out, tensors)
-    if len(descs) != len(members):
-        refuse(name, f"out must be {len(members)} tensors, got {len(descs)}")
-    return dict(zip((member.name for member in members), descs, strict=True))
-
-
 def _described(name: str, member: Member, given: Any, tensors: list[Any]) -> Any:
-    describe = _descs if member.kind == "Tensors" else _desc
-    return describe(name, member.spelling, given, tensors)
-
-
-def _descs(name: str, member: str, given: Any, tensors: list[Any]) -> tuple[TensorDesc, ...]:
-    """The descriptors of a sequence of tensors, at least one."""
+    """The descriptor of a tensor, or those of a sequence of tensors, at least one."""
+    if member.kind != "Tensors":
+        return _desc(name, member.spelling, given, tensors)
     if type(given) is not tuple or set(map(type, given)) != {TensorSpec}:
-        given = arguments.tensors(name, given, member)
-    return tuple(_desc(name, f"{member}[{i}]", x, tensors) for i, x in enumerate(given))
+        given = arguments.tensors(name, given, member.spelling)
+    return tuple(_desc(name, f"{member.spelling}[{i}]", x, tensors) for i, x in enumerate(given))
 
 
 def _desc(name: str, member: str, x: Any, tensors: list[Any]) -> TensorDesc:

@@ -201,9 +201,8 @@ class CumulativeSummationOperatorDesc(_Running, operator="CUMULATIVE_SUMMATION",
 
     >>> from tensorlayout.directml import CumulativeSummationOperatorDesc, TensorDesc
     >>> x = TensorDesc("FLOAT32", (2, 3))
-    >>> desc = CumulativeSummationOperatorDesc(
-    ...     input=x, axis=1, axis_direction="DECREASING", has_exclusive_sum=False,
-    ... )
+    >>> running = {"axis": 1, "axis_direction": "DECREASING", "has_exclusive_sum": False}
+    >>> desc = CumulativeSummationOperatorDesc(input=x, **running)
     >>> desc.validate().output.sizes
     (2, 3)
     """
@@ -217,9 +216,8 @@ class CumulativeProductOperatorDesc(_Running, operator="CUMULATIVE_PRODUCT", in_
 
     >>> from tensorlayout.directml import CumulativeProductOperatorDesc, TensorDesc
     >>> x = TensorDesc("FLOAT32", (2, 3))
-    >>> desc = CumulativeProductOperatorDesc(
-    ...     input=x, axis=1, axis_direction="INCREASING", has_exclusive_product=True,
-    ... )
+    >>> running = {"axis": 1, "axis_direction": "INCREASING", "has_exclusive_product": True}
+    >>> desc = CumulativeProductOperatorDesc(input=x, **running)
     >>> desc.validate().output.sizes
     (2, 3)
     """

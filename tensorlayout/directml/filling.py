@@ -170,10 +170,8 @@ class DiagonalMatrix1OperatorDesc(OperatorDesc, operator="DIAGONAL_MATRIX1"):
     """DML_DIAGONAL_MATRIX1_OPERATOR_DESC: what `diagonal_matrix1` takes.
 
     >>> from tensorlayout.directml import DiagonalMatrix1OperatorDesc, TensorDesc
-    >>> x = TensorDesc("FLOAT32", (2, 3))
-    >>> desc = DiagonalMatrix1OperatorDesc(
-    ...     input=x, value=7.0, diagonal_fill_begin=1, diagonal_fill_end=2,
-    ... )
+    >>> x, span = TensorDesc("INT8", (2, 3)), {"diagonal_fill_begin": 1, "diagonal_fill_end": 2}
+    >>> desc = DiagonalMatrix1OperatorDesc(input=x, value=7, **span)
     >>> desc.validate().output.sizes
     (2, 3)
     """
@@ -262,11 +260,9 @@ class OneHotOperatorDesc(OperatorDesc, operator="ONE_HOT"):
     """DML_ONE_HOT_OPERATOR_DESC: what `one_hot` takes; the output says how long lines are.
 
     >>> from tensorlayout.directml import OneHotOperatorDesc, TensorDesc
+    >>> at, values = TensorDesc("UINT32", (2, 1)), TensorDesc("FLOAT32", (1, 2))
     >>> x = TensorDesc("FLOAT32", (2, 3))
-    >>> desc = OneHotOperatorDesc(
-    ...     indices=TensorDesc("UINT32", (2, 1)), values=TensorDesc("FLOAT32", (1, 2)), output=x,
-    ...     axis=1,
-    ... )
+    >>> desc = OneHotOperatorDesc(indices=at, values=values, output=x, axis=1)
     >>> desc.validate().output.sizes
     (2, 3)
     """

@@ -292,11 +292,9 @@ class MaxUnpoolingOperatorDesc(OperatorDesc, operator="MAX_UNPOOLING"):
     """DML_MAX_UNPOOLING_OPERATOR_DESC: what `max_unpooling` takes.
 
     >>> from tensorlayout.directml import MaxUnpoolingOperatorDesc, TensorDesc
-    >>> x = TensorDesc("FLOAT32", (1, 1, 1, 2))
-    >>> desc = MaxUnpoolingOperatorDesc(
-    ...     input=x, indices=TensorDesc("UINT32", (1, 1, 1, 2)),
-    ...     output=TensorDesc("FLOAT32", (1, 1, 2, 2)),
-    ... )
+    >>> x, at = TensorDesc("FLOAT32", (1, 1, 1, 2)), TensorDesc("UINT32", (1, 1, 1, 2))
+    >>> whole = TensorDesc("FLOAT32", (1, 1, 2, 2))
+    >>> desc = MaxUnpoolingOperatorDesc(input=x, indices=at, output=whole)
     >>> desc.validate().output.sizes
     (1, 1, 2, 2)
     """
@@ -396,11 +394,10 @@ class FoldOperatorDesc(_Patches, operator="FOLD"):
     """DML_FOLD_OPERATOR_DESC: what `fold` takes.
 
     >>> from tensorlayout.directml import FoldOperatorDesc, TensorDesc
-    >>> x = TensorDesc("FLOAT32", (1, 2, 2))
-    >>> desc = FoldOperatorDesc(
-    ...     input=x, output=TensorDesc("FLOAT32", (1, 1, 3)), window_sizes=(2,), strides=(1,),
-    ...     dilations=(1,), start_padding=(0,), end_padding=(0,),
-    ... )
+    >>> x, image = TensorDesc("FLOAT32", (1, 2, 2)), TensorDesc("FLOAT32", (1, 1, 3))
+    >>> window = {"window_sizes": [2], "strides": [1], "dilations": [1]}
+    >>> border = {"start_padding": [0], "end_padding": [0]}
+    >>> desc = FoldOperatorDesc(input=x, output=image, **window, **border)
     >>> desc.validate().output.sizes
     (1, 1, 3)
     """
@@ -428,11 +425,9 @@ class UnfoldOperatorDesc(_Patches, OneToOne, operator="UNFOLD"):
     """DML_UNFOLD_OPERATOR_DESC: what `unfold` takes.
 
     >>> from tensorlayout.directml import UnfoldOperatorDesc, TensorDesc
-    >>> x = TensorDesc("FLOAT32", (1, 1, 3))
-    >>> desc = UnfoldOperatorDesc(
-    ...     input=x, window_sizes=(2,), strides=(1,), dilations=(1,), start_padding=(0,),
-    ...     end_padding=(0,),
-    ... )
+    >>> x, border = TensorDesc("FLOAT32", (1, 1, 3)), {"start_padding": [0], "end_padding": [0]}
+    >>> window = {"window_sizes": [2], "strides": [1], "dilations": [1]}
+    >>> desc = UnfoldOperatorDesc(input=x, **window, **border)
     >>> desc.validate().output.sizes
     (1, 2, 2)
     """

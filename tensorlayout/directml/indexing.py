@@ -53,10 +53,8 @@ class GatherOperatorDesc(OperatorDesc, operator="GATHER"):
     """DML_GATHER_OPERATOR_DESC: what `gather` takes.
 
     >>> from tensorlayout.directml import GatherOperatorDesc, TensorDesc
-    >>> x = TensorDesc("FLOAT32", (4, 3))
-    >>> desc = GatherOperatorDesc(
-    ...     input=x, indices=TensorDesc("UINT32", (1, 2)), axis=0, index_dimensions=1,
-    ... )
+    >>> x, at = TensorDesc("FLOAT32", (4, 3)), TensorDesc("UINT32", (1, 2))
+    >>> desc = GatherOperatorDesc(input=x, indices=at, axis=0, index_dimensions=1)
     >>> desc.validate().output.sizes
     (2, 3)
     """
@@ -179,11 +177,8 @@ class ScatterOperatorDesc(OperatorDesc, operator="SCATTER"):
     `duplicates` is ours: what becomes of equal positions.
 
     >>> from tensorlayout.directml import ScatterOperatorDesc, TensorDesc
-    >>> x = TensorDesc("FLOAT32", (4,))
-    >>> desc = ScatterOperatorDesc(
-    ...     input=x, indices=TensorDesc("UINT32", (2,)), updates=TensorDesc("FLOAT32", (2,)),
-    ...     axis=0,
-    ... )
+    >>> x, y, at = TensorDesc("INT8", (4,)), TensorDesc("INT8", (2,)), TensorDesc("UINT32", (2,))
+    >>> desc = ScatterOperatorDesc(input=x, indices=at, updates=y, axis=0)
     >>> desc.validate().output.sizes
     (4,)
     """
@@ -308,11 +303,9 @@ class GatherNDOperatorDesc(_ByTuples, operator="GATHER_ND"):
     """DML_GATHER_ND_OPERATOR_DESC: what `gather_nd` takes.
 
     >>> from tensorlayout.directml import GatherNDOperatorDesc, TensorDesc
-    >>> x = TensorDesc("FLOAT32", (2, 3))
-    >>> desc = GatherNDOperatorDesc(
-    ...     input=x, indices=TensorDesc("UINT32", (4, 2)), input_dimension_count=2,
-    ...     indices_dimension_count=2,
-    ... )
+    >>> x, at = TensorDesc("FLOAT32", (2, 3)), TensorDesc("UINT32", (4, 2))
+    >>> counts = {"input_dimension_count": 2, "indices_dimension_count": 2}
+    >>> desc = GatherNDOperatorDesc(input=x, indices=at, **counts)
     >>> desc.validate().output.sizes
     (1, 4)
     """
@@ -337,11 +330,9 @@ class GatherND1OperatorDesc(GatherNDOperatorDesc, operator="GATHER_ND1"):
     """DML_GATHER_ND1_OPERATOR_DESC: what `gather_nd1` takes.
 
     >>> from tensorlayout.directml import GatherND1OperatorDesc, TensorDesc
-    >>> x = TensorDesc("FLOAT32", (2, 3))
-    >>> desc = GatherND1OperatorDesc(
-    ...     input=x, indices=TensorDesc("UINT32", (2, 1)), input_dimension_count=2,
-    ...     indices_dimension_count=2, batch_dimension_count=1,
-    ... )
+    >>> x, at = TensorDesc("FLOAT32", (2, 3)), TensorDesc("UINT32", (2, 1))
+    >>> counts = {"input_dimension_count": 2, "indices_dimension_count": 2}
+    >>> desc = GatherND1OperatorDesc(input=x, indices=at, **counts, batch_dimension_count=1)
     >>> desc.validate().output.sizes
     (1, 2)
     """
@@ -407,11 +398,10 @@ class ScatterNDOperatorDesc(_ByTuples, operator="SCATTER_ND"):
     """DML_SCATTER_ND_OPERATOR_DESC: what `scatter_nd` takes; `duplicates` is ours.
 
     >>> from tensorlayout.directml import ScatterNDOperatorDesc, TensorDesc
-    >>> x = TensorDesc("FLOAT32", (2, 3))
-    >>> desc = ScatterNDOperatorDesc(
-    ...     input=x, indices=TensorDesc("UINT32", (4, 2)), updates=TensorDesc("FLOAT32", (1, 4)),
-    ...     input_dimension_count=2, indices_dimension_count=2,
-    ... )
+    >>> x, y = TensorDesc("INT8", (2, 3)), TensorDesc("INT8", (1, 4))
+    >>> at = TensorDesc("UINT32", (4, 2))
+    >>> counts = {"input_dimension_count": 2, "indices_dimension_count": 2}
+    >>> desc = ScatterNDOperatorDesc(input=x, indices=at, updates=y, **counts)
     >>> desc.validate().output.sizes
     (2, 3)
     """

@@ -111,10 +111,8 @@ class SplitOperatorDesc(OperatorDesc, operator="SPLIT"):
     """DML_SPLIT_OPERATOR_DESC: what `split` takes.
 
     >>> from tensorlayout.directml import SplitOperatorDesc, TensorDesc
-    >>> x = TensorDesc("FLOAT32", (4,))
-    >>> desc = SplitOperatorDesc(
-    ...     input=x, outputs=[TensorDesc("FLOAT32", (1,)), TensorDesc("FLOAT32", (3,))], axis=0,
-    ... )
+    >>> x, parts = TensorDesc("INT8", (4,)), [TensorDesc("INT8", (n,)) for n in (1, 3)]
+    >>> desc = SplitOperatorDesc(input=x, outputs=parts, axis=0)
     >>> desc.validate().outputs[1].sizes
     (3,)
     """
@@ -413,10 +411,8 @@ class ReverseSubsequencesOperatorDesc(OperatorDesc, operator="REVERSE_SUBSEQUENC
     """DML_REVERSE_SUBSEQUENCES_OPERATOR_DESC: what `reverse_subsequences` takes.
 
     >>> from tensorlayout.directml import ReverseSubsequencesOperatorDesc, TensorDesc
-    >>> x = TensorDesc("FLOAT32", (2, 3))
-    >>> desc = ReverseSubsequencesOperatorDesc(
-    ...     input=x, sequence_lengths=TensorDesc("UINT32", (2, 1)), axis=1,
-    ... )
+    >>> x, lengths = TensorDesc("FLOAT32", (2, 3)), TensorDesc("UINT32", (2, 1))
+    >>> desc = ReverseSubsequencesOperatorDesc(input=x, sequence_lengths=lengths, axis=1)
     >>> desc.validate().output.sizes
     (2, 3)
     """
@@ -466,10 +462,8 @@ class PaddingOperatorDesc(OneToOne, operator="PADDING"):
     """DML_PADDING_OPERATOR_DESC: what `padding` takes.
 
     >>> from tensorlayout.directml import PaddingOperatorDesc, TensorDesc
-    >>> x = TensorDesc("FLOAT32", (3,))
-    >>> desc = PaddingOperatorDesc(
-    ...     input=x, padding_mode="EDGE", start_padding=(2,), end_padding=(4,),
-    ... )
+    >>> x, border = TensorDesc("FLOAT32", (3,)), {"start_padding": (2,), "end_padding": (4,)}
+    >>> desc = PaddingOperatorDesc(input=x, padding_mode="EDGE", **border)
     >>> desc.validate().output.sizes
     (9,)
     """
@@ -501,11 +495,8 @@ class Padding1OperatorDesc(PaddingOperatorDesc, operator="PADDING1"):
     """DML_PADDING1_OPERATOR_DESC: what `padding1` takes.
 
     >>> from tensorlayout.directml import Padding1OperatorDesc, TensorDesc
-    >>> x = TensorDesc("FLOAT32", (3,))
-    >>> desc = Padding1OperatorDesc(
-    ...     input=x, padding_mode="CONSTANT", padding_value=9.0, start_padding=(2,),
-    ...     end_padding=(4,),
-    ... )
+    >>> x, border = TensorDesc("FLOAT32", (3,)), {"start_padding": (2,), "end_padding": (4,)}
+    >>> desc = Padding1OperatorDesc(input=x, padding_mode="EDGE", **border)
     >>> desc.validate().output.sizes
     (9,)
     """

@@ -21,6 +21,7 @@ _TYPES = _TABLE.pop("types")
 
 LEVELS: tuple[str, ...] = tuple(_LEVELS["all"])
 HIGHEST = LEVELS[-1]
+TYPES_SINCE: dict[str, str] = _LEVELS["types"]  # of those that came later than the first level
 OPERATORS: tuple[str, ...] = tuple(_TABLE)
 _SINCE: dict[str, dict[str, dict[str, str]]] = {
     name: rows.pop("since", {}) for name, rows in _TABLE.items()
@@ -122,16 +123,6 @@ def greatest_rank(level: str) -> int:
     """The most dimensions that any tensor may have."""
     ranks: dict[str, int] = _LEVELS["ranks"]
     return max(rank for own, rank in ranks.items() if reaches(level, own))
-
-
-def level_of_type(data_type: DataType) -> str:
-    """The lowest level that has a data type at all."""
-    return str(_LEVELS["types"].get(data_type.name, LEVELS[0]))
-
-
-def level_of_rank(rank: int) -> str:
-    """The lowest level at which any tensor may have so many dimensions."""
-    return next(level for level in LEVELS if greatest_rank(level) >= rank)
 
 
 @functools.cache

@@ -70,19 +70,18 @@ class TensorDesc:
         kind = as_data_type(_KIND, data_type)
         lengths = _sizes(sizes)
         steps = None if strides is None else _strides(strides, lengths)
-        _check_reach(lengths, steps)
+        count = max(math.prod(lengths), _reach(lengths, steps))
+        if count > UINT32_MAX:
+            came = f"Sizes {lengths}" + ("" if steps is None else f" and Strides {steps}")
+            refuse(_NAME, f"a tensor addresses at most 2**32 - 1 elements, got {count} by {came}")
         least = _nbytes(kind, lengths, steps)
-        alignment = arguments.integer(
-            _NAME, "GuaranteedBaseOffsetAlignment", guaranteed_base_offset_alignment
-        )
-        _check_alignment(alignment, kind)
         vars(self).update(
             data_type=kind,
             sizes=lengths,
             strides=steps,
             flags=member(f"{_NAME}: Flags", TensorFlags, flags),
             total_tensor_size_in_bytes=_total(total_tensor_size_in_bytes, least),
-            guaranteed_base_offset_alignment=alignment,
+            guaranteed_base_offset_alignment=_alignment(guaranteed_base_offset_alignment, kind),
         )
 
     @property
@@ -190,13 +189,13 @@ class TensorDesc:
     def validate(self, feature_level: str | int = tables.HIGHEST) -> TensorDesc:
         """`self`; ValueError where the feature level has no such data type or rank."""
         level = tables.as_level(feature_level, _NAME)
-        needed = tables.level_of_type(self.data_type)
+        needed = tables.TYPES_SINCE.get(self.data_type.name, tables.LEVELS[0])
         if not tables.reaches(level, needed):
             rule = f"DataType {self.data_type.name} is not available at feature level {level}"
             refuse(_NAME, f"{rule}; the lowest level that allows it is {needed}")
         most = tables.greatest_rank(level)
         if self.rank > most:
-            needed = tables.level_of_rank(self.rank)
+            needed = next(each for each in tables.LEVELS if tables.greatest_rank(each) >= self.rank)
             rule = f"DimensionCount must be at most {most} at feature level {level}"
             refuse(_NAME, f"{rule}, got {self.rank}; the lowest level that allows it is {needed}")
         return self
@@ -298,13 +297,6 @@ def _strides(given: Any, sizes: tuple[int, ...]) -> tuple[int, ...]:
     return strides
 
 
-def _check_reach(sizes: tuple[int, ...], strides: tuple[int, ...] | None) -> None:
-    count = max(math.prod(sizes), _reach(sizes, strides))
-    if count > UINT32_MAX:
-        came = f"Sizes {sizes}" + ("" if strides is None else f" and Strides {strides}")
-        refuse(_NAME, f"a tensor addresses at most 2**32 - 1 elements, got {count} by {came}")
-
-
 def _total(given: int | None, least: int) -> int:
     if given is None:
         return least
@@ -315,11 +307,10 @@ def _total(given: int | None, least: int) -> int:
     return total
 
 
-def _check_alignment(alignment: int, kind: DataType) -> None:
-    if alignment == 0:
-        return
-    least = max(kind.bits // 8, 1)
-    if alignment < least or alignment & (alignment - 1) or alignment > UINT32_MAX:
+def _alignment(given: int, kind: DataType) -> int:
+    name = "GuaranteedBaseOffsetAlignment"
+    found, least = arguments.integer(_NAME, name, given), max(kind.bits // 8, 1)
+    if found and (found < least or found & (found - 1) or found > UINT32_MAX):
         rule = f"0 or a power of two that is at least {least}, the bytes of an element"
-        came = arguments.shown(alignment)
-        refuse(_NAME, f"GuaranteedBaseOffsetAlignment must be {rule}, got {came}")
+        refuse(_NAME, f"{name} must be {rule}, got {arguments.shown(found)}")
+    return found

@@ -7,11 +7,11 @@ from collections.abc import Iterator, Sequence
 from itertools import islice, product
 from typing import Any, NoReturn, Protocol, Self
 
-from tensorlayout.layout import checks, overlap, slots, text
+from tensorlayout.layout import checks, overlap, slots
 from tensorlayout.layout import order as orders
 from tensorlayout.layout.checks import refuse
 from tensorlayout.layout.once import Interned, cached_property
-from tensorlayout.layout.padding import Padding, PaddingValue
+from tensorlayout.layout.padding import BitPattern, Padding, PaddingValue
 from tensorlayout.layout.slots import MAX_SLOTS, Parts
 from tensorlayout.words import cut, shown
 
@@ -496,12 +496,29 @@ class Placement:
         return row
 
     def __str__(self) -> str:
-        implied = orders.order_of_strides(self.padded_shape, [p[0][1] for p in self.parts])
-        default_padded = checks.implied_padded(self.shape, self.parts)
-        order = None if self.minor_to_major == implied else self.minor_to_major
-        padded = None if self.padded_shape == default_padded else self.padded_shape
-        value, bits = self.padding_value, self.slot_bits
-        return text.text_of(self.shape, self.parts, self.offset, order, padded, value, bits)
+        """The text form, which `text` describes: what the fields before imply is left out."""
+        strides = [
+            str(parts[0][1]) if len(parts) == 1 else "+".join(f"{e}*{s}" for e, s in parts)
+            for parts in self.parts
+        ]
+        text = f"{_tuple_text(self.shape)}:{_tuple_text(strides)}"
+        if self.offset:
+            text += f"+{self.offset}"
+        outer = [parts[0][1] for parts in self.parts]
+        if self.minor_to_major != orders.order_of_strides(self.padded_shape, outer):
+            text += f" order={_tuple_text(self.minor_to_major)}"
+        if self.padded_shape != checks.implied_padded(self.shape, self.parts):
+            text += f" padded={_tuple_text(self.padded_shape)}"
+        padding = self.padding_value
+        if isinstance(padding, BitPattern):
+            text += f" padding={padding.bits:#x}:{padding.dtype}"
+        elif padding is not PaddingValue.UNSPECIFIED:
+            text += f" padding={padding.name}"
+        return text if self.slot_bits is None else f"{text} bits={self.slot_bits}"
 
     def __repr__(self) -> str:
         return f"Layout.parse({str(self)!r})"
+
+
+def _tuple_text(items: Sequence[object]) -> str:
+    return f"({','.join(map(str, items))}{',' * (len(items) == 1)})"

@@ -194,19 +194,15 @@ def tensor_map_of(
     _check_choices(kind, names)
     axes = _ordered(layout, [*_axes(layout, boxes, steps)])
     _check_sizes(kind, names, axes)
-    named = {option: _CHOICES[option][0] + name for option, name in names.items()}
     return TensorMap(
         data_type=_TYPE + kind,
         global_dims=tuple(axis.extent for axis in axes),
         global_strides=tuple(_strides(kind, _alignment(kind, names["interleave"]), axes)),
         box_dims=tuple(axis.box for axis in axes),
         element_strides=tuple(axis.step for axis in axes),
-        interleave=named["interleave"],
-        swizzle=named["swizzle"],
-        l2_promotion=named["l2_promotion"],
-        oob_fill=named["oob_fill"],
         byte_offset=_in_bytes("globalAddress", "the offset", layout.offset, kind),
         axes=tuple((axis.dim, axis.part) for axis in axes),
+        **{option: _CHOICES[option][0] + name for option, name in names.items()},
     )
 
 

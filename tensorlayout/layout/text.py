@@ -18,11 +18,9 @@ XLA's text of an order of dimensions, tiles and bits of an element below a byte 
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
 from typing import Any, NoReturn
 
 from tensorlayout.layout.checks import MAX_PARTS, MAX_RANK, SLOT_BITS, refuse, too_many_dimensions
-from tensorlayout.layout.order import Order
 from tensorlayout.layout.padding import BitPattern, Padding, PaddingValue
 from tensorlayout.layout.slots import Part, Parts
 from tensorlayout.layout.tiling import COMBINE, MAX_TILES, TileSizes
@@ -41,33 +39,6 @@ _TILED = r"(?a)\{([\d, ]*)(?: ?: ?(?:T((?: ?\([\d, *]+\))+))?(?: ?E\((\d{1,3})\)
 _SIZED = r"(?a)\[([\d, ]*)\] ?(\{.*\})"
 _TILE = r"\(([^()]*)\)"
 _REPR = r"Layout\.parse\('(.*)'\)"
-
-
-def text_of(
-    shape: tuple[int, ...],
-    parts: tuple[Parts, ...],
-    offset: int,
-    order: Order | None,
-    padded_shape: tuple[int, ...] | None,
-    padding: Padding,
-    bits: int | None,
-) -> str:
-    """The text form; an order, padded sizes and bits that are None are left out."""
-    strides = [
-        str(dim[0][1]) if len(dim) == 1 else "+".join(f"{e}*{s}" for e, s in dim) for dim in parts
-    ]
-    text = f"{_tuple_text(shape)}:{_tuple_text(strides)}"
-    if offset:
-        text += f"+{offset}"
-    if order is not None:
-        text += f" order={_tuple_text(order)}"
-    if padded_shape is not None:
-        text += f" padded={_tuple_text(padded_shape)}"
-    if isinstance(padding, BitPattern):
-        text += f" padding={padding.bits:#x}:{padding.dtype}"
-    elif padding is not PaddingValue.UNSPECIFIED:
-        text += f" padding={padding.name}"
-    return text if bits is None else f"{text} bits={bits}"
 
 
 def parse_text(text: str) -> dict[str, Any]:
@@ -141,10 +112,6 @@ def _tile(text: str, listed: str) -> TileSizes:
 
 def _refuse(text: str, rule: str) -> NoReturn:
     refuse("layout text", f"{rule}, got {shown(text, 200)}")
-
-
-def _tuple_text(items: Sequence[object]) -> str:
-    return f"({','.join(map(str, items))}{',' * (len(items) == 1)})"
 
 
 def _items(text: str, listed: str) -> list[str]:

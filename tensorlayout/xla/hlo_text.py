@@ -8,6 +8,7 @@ letter is looked at a fixed number of times, and brackets in brackets are kept o
 from __future__ import annotations
 
 import re
+import sys
 from collections.abc import Iterable
 from typing import NoReturn
 
@@ -17,7 +18,6 @@ from tensorlayout.xla.shape_comparison import compatible
 from tensorlayout.xla.shapes import Shape
 from tensorlayout.xla.text import (
     BLANK,
-    BLANKS,
     COMMENT,
     Scanner,
     ShapeSyntaxError,
@@ -204,8 +204,8 @@ class _Reader(Scanner):
                 self.fail(f"each attribute once, not {name!r} again", begin)
             values[name], places[name] = self.value(), place
             begin = self.at
-        if self.is_next(","):
-            self.fail("an attribute such as dimensions={1,0} after ','", _after(self.text, self.at))
+        if self.took(","):
+            self.fail("an attribute such as dimensions={1,0} after ','")
         return values, places
 
     # --- shapes ----------------------------------------------------------------------------------
@@ -237,19 +237,11 @@ class _Reader(Scanner):
             self.refuse(f"expected a valid shape, got {cut(words)} ({error})", start)
         return shape
 
-    def listed_shapes(self) -> list[tuple[Shape, int]]:
-        """The shapes in round brackets behind the first, with their places."""
-        found: list[tuple[Shape, int]] = []
-        if self.took(")"):
-            return found
-        while True:
-            self.taken(_PARAMETER)
-            place = self.at
-            found.append((self.shape(default_layout=False), place))
-            if not self.took(","):
-                break
-        self.sign(")", " or ','")
-        return found
+    def parameter(self) -> tuple[Shape, int]:
+        """A shape, which may have a name in front, and its place."""
+        self.taken(_PARAMETER)
+        place = self.at
+        return self.shape(default_layout=False), place
 
     def agree(self, said: Shape, place: int, shape: Shape, whose: str) -> None:
         if said is not shape and not compatible(said, shape):
@@ -260,7 +252,7 @@ class _Reader(Scanner):
     def signature(self) -> tuple[list[tuple[Shape, int]], tuple[Shape, int]]:
         """Parameters and the result, as in ``(x: f32[2])->f32[]``, with their places."""
         self.sign("(")
-        parameters = self.listed_shapes()
+        parameters = self.listed(self.parameter, ")", sys.maxsize)
         self.sign("->")
         place = self.at
         return parameters, (self.shape(default_layout=False), place)
@@ -432,9 +424,3 @@ class _Reader(Scanner):
 def _words(listed: str) -> tuple[str, ...]:
     """The names in a list."""
     return tuple(_WORDS.findall(_COMMENTS.sub(" ", listed) if "/" in listed else listed))
-
-
-def _after(text: str, at: int) -> int:
-    """The place behind a sign and the blanks that follow it."""
-    found = BLANKS.match(text, at + 1)
-    return found.end() if found else at

@@ -9,22 +9,21 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from operator import mul
 
 from tensorlayout.layout.checks import checked_integer, checked_integers
-from tensorlayout.layout.order import checked_order
+from tensorlayout.layout.slots import packed_strides
 from tensorlayout.words import cut, refuse, shown
 from tensorlayout.xla.calling import alias, defined_in, xla_function
-from tensorlayout.xla.permutations import permute_inverse
 from tensorlayout.xla.shapes import UNBOUNDED, Shape
-from tensorlayout.xla.tiles import row_major, unravelled
 
 
-def _major_to_minor(shape: Shape) -> tuple[int, ...]:
-    """Return the order of an array of known sizes, however its layout is else."""
-    layout = shape.as_array().own_layout
-    if UNBOUNDED in shape.dimensions:
-        refuse("shape", f"must be an array of known sizes, got {cut(shape)}")
-    return checked_order(layout.minor_to_major, shape.rank, f"order of {cut(shape)}")[::-1]
+def _order(shape: Shape) -> tuple[int, ...]:
+    """Return the order of an array of known sizes; the rest of its layout may be invalid."""
+    order = shape.own_layout.minor_to_major
+    if UNBOUNDED in shape.dimensions or sorted(order) != list(range(shape.rank)):
+        refuse("shape", f"must have known sizes and a valid order, got {cut(shape)}")
+    return order
 
 
 @xla_function
@@ -36,12 +35,12 @@ def multidimensional_index_to_linear_index(
     `minor_to_major`: as in XLA's second form; must equal the order in the shape. A scalar has 0.
     ValueError for an index outside the shape, which a release build of XLA does not notice.
     """
-    dims = _major_to_minor(shape)
-    if minor_to_major is not None and tuple(minor_to_major) != dims[::-1]:
+    order = _order(shape)
+    if minor_to_major is not None and tuple(minor_to_major) != order:
         came = shown(tuple(minor_to_major))
-        refuse("minor_to_major", f"minor_to_major must be that of {cut(shape)}, got {came}")
+        refuse("index", f"minor_to_major must be that of {cut(shape)}, got {came}")
     at = shape.checked_index("multi_index", multi_index)
-    return row_major([at[d] for d in dims], [shape.dimensions[d] for d in dims])
+    return sum(map(mul, at, packed_strides(shape.dimensions, order)))
 
 
 @xla_function
@@ -51,11 +50,14 @@ def linear_index_to_multidimensional_index(shape: Shape, linear_index: int) -> t
     ValueError outside the elements (caught in debug builds of XLA only), so for any number where a
     size is 0.
     """
-    dims, number = _major_to_minor(shape), checked_integer("linear_index", linear_index)
+    order, number = _order(shape), checked_integer("linear_index", linear_index)
     if not 0 <= number < shape.size:
         rule = f"must be at least 0 and below the {shape.size} elements of {cut(shape)}"
         refuse("linear_index", f"{rule}, got {shown(number)}")
-    return tuple(permute_inverse(unravelled(number, [shape.dimensions[d] for d in dims]), dims))
+    index = [0] * shape.rank
+    for dim in order:
+        number, index[dim] = divmod(number, shape.dimensions[dim])
+    return tuple(index)
 
 
 @xla_function
@@ -84,10 +86,10 @@ def get_dimension_stride(shape: Shape, dimension: int) -> int:
 
     ValueError for a dimension that is not there, where XLA gives the product of all sizes.
     """
-    dims = _major_to_minor(shape)
-    if dimension not in dims:
+    order = _order(shape)
+    if dimension not in order:
         refuse("dimension", f"{cut(shape)} has no dimension {shown(dimension)}")
-    return math.prod(shape.dimensions[d] for d in dims[dims.index(dimension) + 1 :])
+    return math.prod(shape.dimensions[d] for d in order[: order.index(dimension)])
 
 
 @alias("shape.contains(checked_integers('index', index))", "In XLA negative entries pass.")

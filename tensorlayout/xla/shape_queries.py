@@ -156,7 +156,7 @@ def byte_size_of(shape: Shape, pointer_size: int = -1) -> int:
         return byte_size_of_tuple_index_table(shape, pointer_size)
     if shape.element_type is PrimitiveType.OPAQUE_TYPE:
         return _pointer(shape, pointer_size)
-    return byte_size_of_elements_recursive(shape)
+    return 0 if shape.element_type is PrimitiveType.TOKEN else shape.unwrapped.byte_size
 
 
 @xla_function

@@ -195,6 +195,23 @@ class Scanner:
         self.at = at
         self.taken(BLANKS)
 
+    def listed(self, item: Callable[[], _T], end: str, most: int = MOST_NUMBERS) -> list[_T]:
+        """Return items with commas between, up to `end`, which is passed."""
+        if self.took(end):
+            return []
+        items = self.several(item, most)
+        self.sign(end, " or ','")
+        return items
+
+    def several(self, item: Callable[[], _T], most: int = MOST_NUMBERS) -> list[_T]:
+        """Return one or more items with commas between."""
+        items = [item()]
+        while self.took(","):
+            if len(items) >= most:
+                self.fail(f"at most {most} in a row")
+            items.append(item())
+        return items
+
 
 class _Parser(Scanner):
     def __init__(self, text: str, default_layout: bool) -> None:
@@ -212,23 +229,6 @@ class _Parser(Scanner):
         if value not in allowed:
             self.fail(f"{what} from {allowed[0]} to {allowed[-1]}", place)
         return value
-
-    def listed(self, item: Callable[[], _T], end: str, most: int = MOST_NUMBERS) -> list[_T]:
-        """Return items with commas between, up to `end`, which is passed."""
-        if self.took(end):
-            return []
-        items = self.several(item, most)
-        self.sign(end, " or ','")
-        return items
-
-    def several(self, item: Callable[[], _T], most: int = MOST_NUMBERS) -> list[_T]:
-        """Return one or more items with commas between."""
-        items = [item()]
-        while self.took(","):
-            if len(items) >= most:
-                self.fail(f"at most {most} in a row")
-            items.append(item())
-        return items
 
     def whole(self, rule: Callable[[], _T]) -> _T:
         found = rule()

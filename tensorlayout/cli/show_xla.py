@@ -15,7 +15,7 @@ from tensorlayout.cli.memory_table import (
 from tensorlayout.layout import Layout
 from tensorlayout.layout.drawing.terminal import grid
 from tensorlayout.layout.drawing.wording import count_of
-from tensorlayout.xla import Shape, layout_util, shape_util
+from tensorlayout.xla import Shape
 from tensorlayout.xla.tiles import expanded
 
 _MOST_TILES = 8  # each slot of the memory table takes steps for each of them
@@ -31,7 +31,7 @@ def described_shape(text: str, width: int) -> str:
     """
     try:
         shape = xla.parse_shape(text)
-        shape_util.validate_shape(shape)
+        shape.validate()
         found = _facts(shape)
         table = _memory(shape, width) if _has_memory(shape) else []
     except (ValueError, TypeError) as error:
@@ -65,9 +65,9 @@ def _has_memory(shape: Shape) -> bool:
 def _facts(shape: Shape) -> Facts:
     if not shape.is_tuple:
         return [("shape", str(shape)), *_facts_of_array(shape)]
-    leaves = shape_util.get_leaf_shapes(shape)
+    leaves = shape.leaves()
     parts = [(f"part {','.join(map(str, at))}", f"{s}{_bytes_note(s)}") for at, s in leaves]
-    total = sum(shape_util.physical_byte_size(s) for _, s in leaves if _has_memory(s))
+    total = sum(s.physical_byte_size for _, s in leaves if _has_memory(s))
     return [
         ("tuple", count_of(len(leaves), "part")),
         *parts,
@@ -78,7 +78,7 @@ def _facts(shape: Shape) -> Facts:
 def _bytes_note(shape: Shape) -> str:
     if not _has_memory(shape):
         return ""
-    return f", {count_of(shape_util.physical_byte_size(shape), 'byte')}"
+    return f", {count_of(shape.physical_byte_size, 'byte')}"
 
 
 def _facts_of_array(shape: Shape) -> Facts:
@@ -87,18 +87,17 @@ def _facts_of_array(shape: Shape) -> Facts:
     layout, kind = shape.layout or xla.XlaLayout(), shape.element_type
     order = layout.minor_to_major
     known = kind.numpy_name or f"ml_dtypes.{kind.ml_dtypes_name}"
-    stored = shape_util.element_size_in_bits(shape)
-    elements = count_of(shape_util.elements_in(shape), "element")
+    stored = count_of(shape.element_bits, "bit")
+    elements = count_of(shape.size, "element")
     found = [
-        ("element type", f"{kind.text}, {known.rstrip('_')}, stored in {count_of(stored, 'bit')}"),
+        ("element type", f"{kind.text}, {known.rstrip('_')}, stored in {stored}"),
         ("sizes", f"{shape.dimensions}, {elements}"),
         ("order", f"minor to major {order}; in JAX major_to_minor={order[::-1]}"),
     ]
     if layout.tiles:
-        physical = [shape.dimensions[d] for d in reversed(order)]
-        after = expanded(physical, layout.tiles)
+        physical, _ = shape.physical()
         tiles = "".join(map(str, layout.tiles))
-        found.append(("tiles", f"{tiles} on {tuple(physical)} make {after}"))
+        found.append(("tiles", f"{tiles} on {physical} make {expanded(physical, layout.tiles)}"))
     if layout.tail_padding_alignment != 1:
         found.append(("tail", f"slots up to a multiple of {layout.tail_padding_alignment}"))
     if layout.memory_space:
@@ -107,12 +106,10 @@ def _facts_of_array(shape: Shape) -> Facts:
 
 
 def _sizes(shape: Shape) -> Facts:
-    slots, elements = shape_util.physical_size(shape), shape_util.elements_in(shape)
-    whole, bare = shape_util.physical_byte_size(shape), shape_util.byte_size_of_elements(shape)
-    growth = f"{shape_util.growth_factor(shape):.3g}"
+    slots, whole, bare = shape.physical_size, shape.physical_byte_size, shape.byte_size
     return [
-        ("slots", f"{slots}, of which {slots - elements} padding"),
-        ("bytes", f"{whole}; the elements alone {bare}: {growth} times"),
+        ("slots", f"{slots}, of which {slots - shape.size} padding"),
+        ("bytes", f"{whole}; the elements alone {bare}: {whole / bare if bare else 1:.3g} times"),
     ]
 
 
@@ -125,7 +122,7 @@ def _layout_text(shape: Shape) -> str:
 
 def _memory(shape: Shape, width: int) -> list[str]:
     """The memory table; of a large buffer only the first part."""
-    slots = shape_util.physical_size(shape)
+    slots = shape.physical_size
     tiles = () if shape.layout is None else shape.layout.tiles
     if slots and len(tiles) > _MOST_TILES:
         return [f"memory: not shown for more than {_MOST_TILES} tiles"]
@@ -138,6 +135,6 @@ def _memory(shape: Shape, width: int) -> list[str]:
 def _value(shape: Shape, slot: int) -> str:
     """The name of the element in a slot, by its row-major number; x for padding."""
     bare = (shape.layout or xla.XlaLayout()).replace(tail_padding_alignment=1)
-    tail = shape_util.physical_size(shape.replace(layout=bare))
-    index = layout_util.element_at(shape, slot) if slot < tail else None
+    tail = shape.replace(layout=bare).physical_size
+    index = shape.element_at(slot) if slot < tail else None
     return "x" if index is None else element_name(index, shape.dimensions)

@@ -94,8 +94,11 @@ class _Memory:
         self.slots, self.nbytes = shape.physical_size, shape.physical_byte_size
         self.bits = shape.element_bits  # of a stored element
         self.dtype = shape.element_type.dtype
-        # None where no layout of tensors says where the elements are.
-        self.layout = _layout_or_none(shape)
+        self.layout: Layout | None
+        try:
+            self.layout = layout_of(shape)
+        except ValueError:  # stars, uneven tiles, and more dimensions than tensors have
+            self.layout = None
 
     @cached_property
     def packed(self) -> Layout:
@@ -137,13 +140,6 @@ def _memory(shape: Shape, prefixed: bool) -> _Memory:
         rule = f"an element of {kind.text} does not take {shown(bits)} bits"
         refuse("shape", f"{rule}, got {cut(shape)}")
     return _Memory(shape)
-
-
-def _layout_or_none(shape: Shape) -> Layout | None:
-    try:
-        return layout_of(shape)
-    except ValueError:  # stars, uneven tiles, and more dimensions than tensors have
-        return None
 
 
 def _gathered(octets: Array, memory: _Memory) -> Tensor:

@@ -100,7 +100,10 @@ def _said(rule: str, text: str, default_layout: bool) -> Any:
 
 def _read(rule: str, text: str, default_layout: bool) -> Any:
     parser = _Parser(text, default_layout)
-    return parser.whole(getattr(parser, rule))
+    found = getattr(parser, rule)()
+    if parser.at < len(text):
+        parser.fail("nothing more")
+    return found
 
 
 _remembered = functools.lru_cache(1024)(_read)
@@ -230,12 +233,6 @@ class _Parser(Scanner):
             self.fail(f"{what} from {allowed[0]} to {allowed[-1]}", place)
         return value
 
-    def whole(self, rule: Callable[[], _T]) -> _T:
-        found = rule()
-        if self.at < len(self.text):
-            self.fail("nothing more")
-        return found
-
     # --- shapes --------------------------------------------------------------------------------
 
     def shapes(self) -> list[Shape]:
@@ -259,15 +256,12 @@ class _Parser(Scanner):
         elements = self.listed(functools.partial(self.shape, depth + 1), ")", sys.maxsize)
         for element in elements:
             if not element.is_tuple:  # those inside have been validated where they were closed
-                self.validated(element, begin)
+                try:
+                    element.validate(allow_missing_layouts=True)
+                except ValueError as error:
+                    rule = f"expected valid elements in a tuple, got {cut(element)} ({error})"
+                    raise ShapeSyntaxError(rule, self.text, begin) from None
         return Shape.tuple_of(elements)
-
-    def validated(self, shape: Shape, begin: int) -> None:
-        try:
-            shape.validate(allow_missing_layouts=True)
-        except ValueError as error:
-            rule = f"expected valid elements in a tuple, got {cut(shape)} ({error})"
-            raise ShapeSyntaxError(rule, self.text, begin) from None
 
     def simple(self) -> Shape:
         kind = self.element_type()

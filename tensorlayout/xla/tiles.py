@@ -57,7 +57,7 @@ def as_tile(sizes: Tile | Sequence[int]) -> Tile:
     return sizes if isinstance(sizes, Tile) else Tile(checked_integers("tile", sizes))
 
 
-def checked_tiles(tiles: Sequence[Tile]) -> None:
+def _check(tiles: Sequence[Tile]) -> None:
     """ValueError for tiles that mean nothing: empty, of size 0, or with a star at the minor end.
 
     And for more than 64, or more than 64 sizes to one: positions take as many steps as both make.
@@ -111,7 +111,8 @@ class Step(NamedTuple):
 
 
 def steps(sizes: Sequence[int], tiles: Sequence[Tile]) -> Iterator[Step]:
-    """What each tile does in turn, from the first on."""
+    """Yield what each tile does in turn; ValueError for tiles that mean nothing, or too many."""
+    _check(tiles)
     now = list(sizes)
     for tile in tiles:
         longer = [1] * (len(tile.dimensions) - len(now)) + now
@@ -142,7 +143,6 @@ def expanded(sizes: Sequence[int], tiles: Sequence[Tile]) -> tuple[int, ...]:
     >>> expanded((3, 5), [Tile((2, 2))])
     (2, 3, 2, 2)
     """
-    checked_tiles(tiles)
     now = list(sizes)
     for step in steps(sizes, tiles):
         now = step.after
@@ -160,7 +160,6 @@ def position(
     >>> position((2, 3), (3, 5), [Tile((2, 2))])
     17
     """
-    checked_tiles(tiles)
     at, now = list(index), list(sizes)
     for step in steps(sizes, tiles):
         at = [0] * (len(step.longer) - len(at)) + at
@@ -223,7 +222,6 @@ def change_nothing(sizes: Sequence[int], tiles: Sequence[Tile]) -> bool:
 
     A sufficient test: False for tiles that undo each other. A star changes nothing by itself.
     """
-    checked_tiles(tiles)
     for step in steps(sizes, tiles):
         first = next((d for d, t in enumerate(step.inner) if t != 1), len(step.inner))
         if step.whole != step.merged or any(count != 1 for count in step.counts[first + 1 :]):

@@ -8,8 +8,9 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from PIL import Image, ImageDraw
+from PIL.ImageFont import load_default as font
 
-from tensorlayout.demo.panels import BAND, FAINT, INK, MARGIN, PAPER, font
+from tensorlayout.cli.demo.drawing import BAND, FAINT, INK, MARGIN, PAPER
 
 Point = tuple[float, float]
 Colour = tuple[int, int, int]

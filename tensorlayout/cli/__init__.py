@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import errno
+import importlib.util
 import io
 import os
 import sys
@@ -14,12 +15,13 @@ from typing import NoReturn
 from tensorlayout._version import __version__
 from tensorlayout.cli.completion import SHELLS, PrintCompletion
 from tensorlayout.cli.errors import CommandError
+from tensorlayout.devices import as_device
 from tensorlayout.words import cut, shown
 
-_DEMO = """real photographs as tensors: views, batches, NHWC and NCHW, padded rows, normalising,
-mirrored halves; DirectML's operators; statistics, sums, sorting and colours; NumPy and PyTorch
-without a copy. Every step is compared with NumPy, and timed beside NumPy and, where it is
-installed, PyTorch; the pictures go to the folder OUT."""
+_DEMO = """a pipeline on photographs: NHWC memory; NumPy code called with tensors, whose trace names
+the line that copied; copies refused; functions fused; DirectML's operators, XLA's tiles and
+statistics on the same memory, which NumPy and PyTorch then share. Each step is compared with NumPy
+and timed beside it. The pictures go to the folder OUT, all of them or, after an error, none."""
 _JSON = """write what was found, times in seconds, to FILE, which ends with .json; without FILE, or
 with -, to the standard output, and nothing else there"""
 _REPORT = """write one page of HTML to the folder DIR: the table, the pictures, the layouts drawn,
@@ -71,7 +73,7 @@ def parser() -> argparse.ArgumentParser:
         type=int,
         default=5,
         metavar="N",
-        help="how many warm calls of each step are timed, of which the median counts (default:"
+        help="how many warm calls of each step are timed; the table shows the median (default:"
         " %(default)s)",
     )
     demo.add_argument("--json", nargs="?", const="-", metavar="FILE", help=_JSON)
@@ -126,17 +128,31 @@ def _show(arguments: argparse.Namespace) -> None:
 
 
 def _demo(arguments: argparse.Namespace) -> None:
-    from tensorlayout import demo
-    from tensorlayout.demo.errors import DifferenceError, RefusedError
-
-    named = ("out", "device", "repeat", "json", "report")
-    asked = demo.Options(**{name: getattr(arguments, name) for name in named})
+    if importlib.util.find_spec("PIL") is None:
+        msg = "the demo reads and writes pictures with Pillow: pip install 'tensorlayout[demo]'"
+        raise CommandError(msg)
     try:
-        demo.run(arguments.images, asked)
-    except RefusedError as error:
+        device = as_device(arguments.device, "demo: --device")
+    except ValueError as error:
         raise CommandError(str(error)) from None
-    except DifferenceError as error:
-        raise CommandError(str(error), status=1) from None
+    if arguments.repeat < 1:
+        msg = f"demo: --repeat must be at least 1, got {arguments.repeat}"
+        raise CommandError(msg)
+    # The picture in `--json a.jpg` is not to be overwritten.
+    if arguments.json not in (None, "-") and not arguments.json.endswith(".json"):
+        msg = (
+            f"demo: the file of --json must end with .json, got {shown(arguments.json)};"
+            " for the standard output write --json after the pictures, or --json=-"
+        )
+        raise CommandError(msg)
+    simulated = False
+    if device.kind == "cuda":
+        from tensorlayout.cuda.engine.driver import driver
+
+        simulated = driver().name == "simulator"
+    from tensorlayout.cli.demo import run
+
+    run(arguments, simulated)
 
 
 def main(argv: Sequence[str] | None = None) -> int:

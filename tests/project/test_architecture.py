@@ -15,14 +15,14 @@ DESIGN = Path(__file__).parents[2] / "docs" / "design.md"
 # Beyond the standard library. ml_dtypes is imported by name, when bfloat16 is first asked for.
 FOREIGN = {"dtypes": {"numpy"}}
 FOREIGN |= {piece: set() for piece in ("words", "layout", "scopes", "devices", "tensor", "plan")}
-FOREIGN |= {"cli": set(), "demo": {"numpy", "PIL"}}
+FOREIGN |= {"cli": {"numpy", "PIL"}}  # of which only its demo uses them
 FOREIGN_ABOVE = {"numpy"}
 
-# Where imports by name are allowed: backends, drivers, CuPy, ml_dtypes, Pillow of pictures, CuPy,
-# PyTorch and tqdm in the demo, and shtab.
+# Where imports by name are allowed: backends, drivers, CuPy, ml_dtypes, Pillow of pictures, the
+# libraries that the demo hands memory to, and shtab.
 BY_NAME = {
     *("late.py", "devices.py", "cuda/engine/driver.py", "cuda/engine/warm_up.py"),
-    *("demo/beside.py", "demo/handover.py", "demo/progress.py", "cli/completion.py"),
+    *("cli/demo/pipeline.py", "cli/completion.py"),
     *("xla/primitive_types.py", "layout/drawing/drawing.py"),
 }
 
@@ -178,7 +178,7 @@ def test_import_loads_the_library_alone():
     unwanted = {"cupy", "torch", "ml_dtypes", "array_api_compat", "array_api_strict", "PIL", "dask"}
     assert heads & unwanted == set()
     assert {"tensorlayout.layout", "tensorlayout.functions.elementwise"} <= loaded
-    assert not any(name.startswith(("tensorlayout.cli", "tensorlayout.demo")) for name in loaded)
+    assert not any(name.startswith("tensorlayout.cli") for name in loaded)
 
 
 def test_a_first_sum_imports_no_other_family():
@@ -193,7 +193,7 @@ def test_a_first_sum_imports_no_other_family():
 
 def test_the_command_line_loads_the_demo_when_asked_for():
     show = "from tensorlayout.cli import main\nmain(['show', '(2,3):(3,1)'])\nprint()"
-    assert not any(name.startswith("tensorlayout.demo") for name in modules_after(show))
+    assert not any(name.startswith("tensorlayout.cli.demo") for name in modules_after(show))
 
 
 def test_the_layout_runs_without_numpy():

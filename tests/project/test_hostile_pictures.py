@@ -11,8 +11,8 @@ Image = pytest.importorskip("PIL.Image", reason="optional: pillow")
 
 from test_demo import complaint  # noqa: E402 - Pillow is optional
 
-from tensorlayout.demo import pictures  # noqa: E402
-from tensorlayout.demo.errors import RefusedError  # noqa: E402
+from tensorlayout.cli.demo import pictures  # noqa: E402
+from tensorlayout.cli.errors import CommandError  # noqa: E402
 
 
 def chunk(name, content):
@@ -38,8 +38,8 @@ def png(width, height, octets=b"", *, before=b""):
         (png(0, 5), "cannot identify image file"),
         (png(3, 3, before=chunk(b"zTXt", b"a\0\0" + zlib.compress(bytes(2**24)))), "too large"),
         # Small on disk, and gigabytes as pixels in colour: refused by the header alone.
-        (png(13000, 13000, b"x"), "13000 x 13000 pixels are not from 1 to 33554432"),
-        (png(2**25 + 1, 1, b"x"), "33554433 x 1 pixels are not from 1 to 33554432"),
+        (png(13000, 13000, b"x"), "the picture has 169,000,000 pixels; the limit is 33,554,432"),
+        (png(2**25 + 1, 1, b"x"), "the picture has 33,554,433 pixels; the limit is"),
         (png(2**31 - 1, 2**31 - 1, b"x"), "exceeds limit"),
     ],
 )
@@ -49,6 +49,7 @@ def test_files_that_are_no_pictures(octets, rule, capsys, tmp_path):
     line = complaint(capsys, path, "--out", tmp_path / "out")
     assert line.startswith(f"tensorlayout: error: cannot read {path}: ")
     assert rule in line
+    assert [p.name for p in tmp_path.iterdir()] == ["a.png"]
 
 
 def test_places_that_are_no_files(capsys, tmp_path):
@@ -100,11 +101,11 @@ def test_pictures_with_wrong_bytes(form, tmp_path):
         path.write_bytes(octets[: draw.choice((len(octets), draw.randrange(len(octets))))])
         found, said = [], f"cannot read {path}: "
         try:
-            found = pictures.load([str(path)])
-        except RefusedError as error:
+            found, _ = pictures.load([str(path)])
+        except CommandError as error:
             said = str(error)
         assert said.startswith(f"cannot read {path}: ")
-        assert all(len(p.octets) == 3 * p.height * p.width for p in found)
+        assert all(picture.shape[2:] == (3,) and picture.size for picture in found)
 
 
 @pytest.mark.parametrize("size", [(2**16, 1), (1, 2**16), (200, 500)])
@@ -112,6 +113,8 @@ def test_long_pictures_are_reduced_like_others(size, tmp_path, monkeypatch):
     monkeypatch.setattr(pictures, "MOST_PIXELS", 1000)
     path = tmp_path / "a.png"
     path.write_bytes(png(*size))
-    [picture] = pictures.load([str(path)])
-    assert picture.height * picture.width <= 1000
-    assert (picture.width > picture.height) == (size[0] > size[1])
+    [picture], [line] = pictures.load([str(path)])
+    height, width, _ = picture.shape
+    assert height * width <= 1000
+    assert (width > height) == (size[0] > size[1])
+    assert line.endswith(f"reduced from {size[0]} x {size[1]}")

@@ -97,7 +97,7 @@ def test_wheel(tmp_path):
     }
     moved = {re.sub(r"^kernels/", "tensorlayout/kernels/", name) for name in sources}
     assert {"tensorlayout/py.typed", "tensorlayout/kernels/README.md"} <= moved
-    assert any(re.fullmatch(r"tensorlayout/demo/photographs/.*\.jpg", name) for name in moved)
+    assert any(re.fullmatch(r"tensorlayout/cli/demo/photographs/.*\.jpg", name) for name in moved)
     assert moved <= names
     assert not any(name.startswith("tests/") for name in names)
     code = "import tensorlayout.kernels_path as k; print(k.kernel_directory())"

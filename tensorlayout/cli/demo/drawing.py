@@ -1,0 +1,200 @@
+"""What the demo draws: sheets of captioned panels, histograms, and memory byte by byte."""
+
+from __future__ import annotations
+
+import textwrap
+from collections.abc import Sequence
+
+import numpy as np
+from PIL import Image, ImageDraw
+from PIL.ImageFont import load_default as font
+
+import tensorlayout as tl
+from tensorlayout.cli.demo.table import TEXTS, Array, storage
+
+PANEL, MARGIN, TOP, CAPTION = 384, 24, 64, 92  # pixels; the last two: of titles and captions
+INK, FAINT, PAPER = (24, 24, 28), (110, 110, 118), (252, 252, 252)
+LETTERS = 56  # of a layout in a line over a panel
+BAND, GROUND = (222, 222, 226), (240, 240, 242)  # of a histogram
+COLOURS = ((214, 69, 58), (58, 160, 74), (64, 96, 200))
+GAP, SCALE, LAST = 6, 22, PANEL - 1  # pixels: between its strips, of its axis; the last one
+CELLS, ROWS, CELL = 12, 6, 32  # bytes in a row of magnified memory, its rows, pixels of a byte
+STRIPES = ((255, 214, 64), (60, 56, 40))  # of padding, which no photograph looks like
+LUMA = (0.299, 0.587, 0.114)  # the weights of red, green and blue in how bright a colour is
+BRIGHTENED = 0.6  # the exponent that makes up for the two dark colours of each byte
+# A byte is drawn in the colour of its channel, so that grey values stay readable.
+TINTS = np.array([[0, 0, 0], [1.0, 0.34, 0.28], [0.32, 0.95, 0.36], [0.36, 0.5, 1.0]])
+
+
+def captioned_sheet(name: str, panels: Sequence[tuple[str, Array]], **numbers: int) -> Image.Image:
+    """Draw panels, each a text on memory and rows of RGB pixels, below captions with `numbers`."""
+    words = TEXTS["pictures"][name]
+    columns, images = words["columns"], []
+    for _, picture in panels:
+        images.append(resized(picture, scaled(picture.shape, max(picture.shape[:2]))))
+    rows = [images[at : at + columns] for at in range(0, len(images), columns)]
+    heights = [max(image.height for image in row) + CAPTION + MARGIN for row in rows]
+    size = columns * (PANEL + MARGIN) + MARGIN, TOP + sum(heights)
+    canvas = Image.new("RGB", size, PAPER)
+    draw = ImageDraw.Draw(canvas)
+    draw.text((MARGIN, 20), words["sheet"], INK, font(26))
+    for number, (title, remark) in enumerate(words["panels"].items()):
+        row, column = divmod(number, columns)
+        left, top = MARGIN + column * (PANEL + MARGIN), TOP + sum(heights[:row])
+        draw.text((left, top), title, INK, font(20))
+        draw.text((left, top + 28), remark.format(**numbers), INK, font(14))
+        draw.text((left, top + 66), textwrap.fill(panels[number][0], LETTERS), FAINT, font(13))
+        canvas.paste(images[number], (left, top + CAPTION))
+    return canvas
+
+
+def rgb(picture: Array) -> Array:
+    """Return a picture (C, H, W) as rows of pixels, rounded to bytes."""
+    return np.moveaxis(np.round(picture), 0, 2).astype(np.uint8)
+
+
+def tiled(pictures: Array) -> Array:
+    """Return pictures (N, C, H, W) as one (C, …): a square of them, row after row."""
+    n, channels, height, width = pictures.shape
+    side = round(n**0.5)
+    rows = pictures.reshape(side, side, channels, height, width).transpose(2, 0, 3, 1, 4)
+    return rows.reshape(channels, side * height, side * width)
+
+
+def scaled(shape: tuple[int, ...], largest: int, most: int = PANEL) -> tuple[int, int]:
+    """Return height and width where `largest` fills a panel; at most `most` times as large."""
+    scale = PANEL / largest
+    scale = min(int(scale), most) if scale >= 1 else scale
+    return max(1, round(shape[0] * scale)), max(1, round(shape[1] * scale))
+
+
+def resized(pixels: Array, size: tuple[int, int]) -> Image.Image:
+    """Return a picture of that height and width; magnified pixels stay squares."""
+    (height, width), image = size, Image.fromarray(pixels)
+    smaller = height < image.height or width < image.width
+    how = Image.Resampling.LANCZOS if smaller else Image.Resampling.NEAREST
+    return image.resize((width, height), how)
+
+
+def histogram(
+    counts: Array,
+    means: Array,
+    deviations: Array,
+    levels: Array | None = None,
+    span: tuple[float, float] = (0, 255),
+    ticks: Sequence[int] = (),
+) -> Array:
+    """Draw `counts` (256 values × 3 channels), a strip for each channel, as large as a panel.
+
+    The mean is a line, and what is within a standard deviation of it a band. `levels` (256 × 3):
+    the values in rising order, by default 0 to 255. `span`: of the axis, on which `ticks` are.
+    """
+    canvas = Image.new("RGB", (PANEL, PANEL), PAPER)
+    draw = ImageDraw.Draw(canvas)
+    values = np.arange(256.0)[:, None].repeat(3, 1) if levels is None else levels
+    height = (PANEL - 2 * GAP - (SCALE if ticks else 0)) // 3
+    digits = 1 if span[1] - span[0] > 100 else 2
+    axis = span[0] + np.arange(PANEL) * (span[1] - span[0]) / LAST  # the value at each pixel
+
+    def across(value: float) -> int:
+        """Return where a value is, in pixels."""
+        return round((max(span[0], min(span[1], value)) - span[0]) / (span[1] - span[0]) * LAST)
+
+    for channel, colour in enumerate(COLOURS):
+        top, bottom = channel * (height + GAP), channel * (height + GAP) + height - 1
+        mean, deviation = float(means[channel]), float(deviations[channel])
+        draw.rectangle((0, top, LAST, bottom), GROUND)
+        draw.rectangle((across(mean - deviation), top, across(mean + deviation), bottom), BAND)
+        of_channel, known = counts[:, channel], values[:, channel]
+        most = max(1, int(np.quantile(of_channel, 0.98)))  # what is far above the rest is cut off
+        bars = of_channel[np.rint(np.interp(axis, known, np.arange(256))).astype(int)]
+        inside = (known[0] - 1e-6 <= axis) & (axis <= known[-1] + 1e-6)
+        for x, bar in enumerate(np.minimum(bars * inside, most) * (height - 24) // most):
+            if bar:
+                draw.line((x, bottom + 1 - int(bar), x, bottom), colour)
+        draw.line((across(mean), top, across(mean), bottom), INK)
+        words = f"mean {mean:.{digits}f}, deviation {deviation:.{digits}f}"
+        draw.text((PANEL - 8, top + 4), words, INK, font(14), anchor="ra")
+    for tick in ticks:
+        x = across(tick)
+        draw.line((x, bottom + 1, x, bottom + 5), FAINT)
+        anchor = "lt" if x < 8 else "rt" if x > PANEL - 12 else "mt"
+        draw.text((x, bottom + 8), str(tick), FAINT, font(13), anchor=anchor)
+    return np.asarray(canvas)
+
+
+def _coloured(octets: Array, channels: Array) -> Array:
+    """Draw rows of memory, a byte a pixel."""
+    grey = 255 * (np.arange(256)[:, None] / 255) ** BRIGHTENED
+    drawn: Array = (grey * TINTS[:, None, :]).astype(np.uint8)[channels, octets]
+    rows, columns = np.nonzero(channels == 0)
+    drawn[rows, columns] = np.array(STRIPES, np.uint8)[(rows + columns) // 8 % 2]
+    return drawn
+
+
+def _magnified(octets: Array, channels: Array, window: tuple[int, int]) -> Image.Image:
+    """Draw the bytes from row and column `window` on, each as a square with its value."""
+    rows, columns = (
+        slice(max(0, min(at, size - most)), max(0, min(at, size - most)) + most)
+        for at, size, most in zip(window, octets.shape, (ROWS, CELLS), strict=True)
+    )
+    canvas = Image.new("RGB", (CELLS * CELL, ROWS * CELL), PAPER)
+    draw, octets = ImageDraw.Draw(canvas), octets[rows, columns]
+    for (row, column), channel in np.ndenumerate(channels[rows, columns]):
+        octet, (left, top) = octets[row, column], (column * CELL, row * CELL)
+        colour = tuple(int(v) for v in octet * TINTS[channel]) if channel else STRIPES[0]
+        draw.rectangle((left, top, left + CELL - 2, top + CELL - 2), colour)
+        ink = (255, 255, 255) if np.dot(colour, LUMA) < 140 else INK
+        centre = left + CELL / 2 - 1, top + CELL / 2 - 1
+        draw.text(centre, str(octet), ink, font(13), anchor="mm")
+    return canvas
+
+
+def layouts(shape: tuple[int, ...], pitch: int) -> list[tl.Layout]:
+    """Return the four layouts of `layouts.png` for a picture (C, H, W)."""
+    padded = tl.Layout.pitched(shape, pitch, tl.uint8, padding_value=tl.PaddingValue.ZERO)
+    hwc, chw = tl.Layout.labelled(shape, "HWC"), tl.Layout.row_major(shape)
+    return [hwc, chw, padded, tl.Layout.column_major(shape)]
+
+
+def memory_of(picture: tl.Tensor, layout: tl.Layout, rows: int) -> list[Array]:
+    """Return the bytes of a picture (C, H, W) in rows, and their channels; 0 is padding."""
+    numbers = tl.asarray([[[1]], [[2]], [[3]]], dtype=tl.uint8, device=picture.device)
+    channels = tl.broadcast_to(numbers, picture.shape)
+    copies = (tl.to_layout(x, layout, copy=True) for x in (picture, channels))
+    return [storage(x).reshape(rows, -1) for x in copies]
+
+
+def layouts_sheet(picture: tl.Tensor, pitch: int) -> Image.Image:
+    """Draw a picture (3, H, W) in four layouts, each in three ways."""
+    words, (_, height, width) = TEXTS["pictures"]["layouts.png"], picture.shape
+    four, counts = layouts(picture.shape, pitch), (height, 3 * height, 3 * height, width)
+    memories = [memory_of(picture, *each) for each in zip(four, counts, strict=True)]
+    largest = max(max(octets.shape) for octets, _ in memories)
+    sizes = [scaled(octets.shape, largest, CELL) for octets, _ in memories]
+    seen = scaled((height, width), max(height, width), CELL)
+    tops = [TOP + 146]
+    for band in (min(PANEL, max(rows for rows, _ in sizes)), ROWS * CELL):
+        tops.append(tops[-1] + band + 60)
+    size = 4 * (PANEL + MARGIN) + MARGIN, tops[-1] + seen[0] + MARGIN
+    canvas = Image.new("RGB", size, PAPER)
+    draw = ImageDraw.Draw(canvas)
+    draw.text((MARGIN, 20), words["sheet"].format(width=width, height=height), INK, font(26))
+    for top, line in zip(tops, words["rows"], strict=True):
+        draw.text((MARGIN, top - 24), line, FAINT, font(15))
+    row, column = height // 3, width // 2
+    edge = max(0, width - CELLS // 2) if four[2].is_padded else column
+    windows = (row, 3 * column), (row, column), (row, edge), (column, 3 * row)
+    rows = words["padded" if four[2].is_padded else "unpadded"].format(width=width, pitch=pitch)
+    for number, (title, remark) in enumerate(words["panels"].items()):
+        left, (octets, channels) = MARGIN + number * (PANEL + MARGIN), memories[number]
+        draw.text((left, TOP), title, INK, font(20))
+        draw.text((left, TOP + 29), remark.format(rows=rows), INK, font(14))
+        draw.text((left, TOP + 66), textwrap.fill(str(four[number]), LETTERS), FAINT, font(13))
+        canvas.paste(resized(_coloured(octets, channels), sizes[number]), (left, tops[0]))
+        length = "{} rows of {} bytes".format(*octets.shape)
+        draw.text((left, tops[0] + sizes[number][0] + 6), length, FAINT, font(13))
+        canvas.paste(_magnified(octets, channels, windows[number]), (left, tops[1]))
+        as_hwc = octets.ravel()[: height * width * 3].reshape(height, width, 3)
+        canvas.paste(resized(as_hwc, seen), (left, tops[2]))
+    return canvas

@@ -38,6 +38,8 @@ from tensorlayout.dtypes import (
 )
 from tensorlayout.files import *
 from tensorlayout.functions.aliases import *
+from tensorlayout.functions.comparing import *
+from tensorlayout.functions.composed import *
 from tensorlayout.functions.constants import *
 from tensorlayout.functions.covariance import *
 from tensorlayout.functions.creation import *
@@ -48,15 +50,18 @@ from tensorlayout.functions.extra_quantizing import *
 from tensorlayout.functions.extra_scattering import *
 from tensorlayout.functions.fuse import *
 from tensorlayout.functions.histograms import *
-from tensorlayout.functions.indexing import *
 from tensorlayout.functions.inspection import *
 from tensorlayout.functions.interchange import *
 from tensorlayout.functions.layouts import *
 from tensorlayout.functions.linear_algebra import *
 from tensorlayout.functions.manipulation import *
 from tensorlayout.functions.nan_statistics import *
+from tensorlayout.functions.placing import *
+from tensorlayout.functions.positions import *
+from tensorlayout.functions.products import *
 from tensorlayout.functions.quantiles import *
 from tensorlayout.functions.searching import *
+from tensorlayout.functions.selecting import *
 from tensorlayout.functions.sets import *
 from tensorlayout.functions.sorting import *
 from tensorlayout.functions.statistical import *
@@ -159,6 +164,8 @@ __all__ += _chapters.extra.__all__
 __all__ += _chapters.extra_quantizing.__all__
 __all__ += _chapters.extra_scattering.__all__
 __all__ += _chapters.aliases.__all__
+__all__ += _chapters.comparing.__all__
+__all__ += _chapters.composed.__all__
 __all__ += _chapters.constants.__all__
 __all__ += _chapters.covariance.__all__
 __all__ += _chapters.creation.__all__
@@ -166,15 +173,18 @@ __all__ += _chapters.data_types.__all__
 __all__ += _chapters.elementwise.__all__
 __all__ += _chapters.fuse.__all__
 __all__ += _chapters.histograms.__all__
-__all__ += _chapters.indexing.__all__
 __all__ += _chapters.inspection.__all__
 __all__ += _chapters.interchange.__all__
 __all__ += _chapters.layouts.__all__
 __all__ += _chapters.linear_algebra.__all__
 __all__ += _chapters.manipulation.__all__
 __all__ += _chapters.nan_statistics.__all__
+__all__ += _chapters.placing.__all__
+__all__ += _chapters.positions.__all__
+__all__ += _chapters.products.__all__
 __all__ += _chapters.quantiles.__all__
 __all__ += _chapters.searching.__all__
+__all__ += _chapters.selecting.__all__
 __all__ += _chapters.sets.__all__
 __all__ += _chapters.sorting.__all__
 __all__ += _chapters.statistical.__all__

@@ -5,10 +5,11 @@ row-major, in the precision of the operand. 16-bit floats are worked out in floa
 results are complex64, real ones rounded once. Where the standard asks for a complex operand, a real
 one is taken too. Integers and bool are converted to float64 first, which a trace shows.
 
-Each transform takes `norm`: ``"backward"`` divides the inverse transforms by the number of
-elements, ``"forward"`` the others, ``"ortho"`` all of them by its square root. Errors, for each:
-TypeError for dtypes; ValueError for lines of no elements, and any other `norm`; AxisError, which is
-a ValueError and an IndexError, for axes.
+Each transform takes `norm`: ``"backward"``, or None, divides the inverse transforms by the number
+of elements, ``"forward"`` the others, ``"ortho"`` all of them by its square root. `out`, a tensor
+of the result's shape, receives the result. Errors, for each: TypeError for dtypes; ValueError for
+lines of no elements, and any other `norm`; AxisError, which is a ValueError and an IndexError, for
+axes.
 """
 
 from __future__ import annotations
@@ -22,30 +23,36 @@ from tensorlayout.dtypes import DType, as_dtype
 from tensorlayout.functions import arguments, dispatch
 from tensorlayout.functions.data_types import astype
 from tensorlayout.functions.manipulation import roll
+from tensorlayout.functions.outputs import given
 from tensorlayout.plan.fill import Create
 from tensorlayout.plan.library import Library, Results, Shape, complex_of
 from tensorlayout.plan.rules import normalized_dims
 from tensorlayout.tensor import Tensor
 from tensorlayout.typing import Axis, DeviceLike, DTypeLike, Integers, Real
+from tensorlayout.words import refuse
 
 __all__ = [
     "fft",
+    "fft2",
     "fftfreq",
     "fftn",
     "fftshift",
     "hfft",
     "ifft",
+    "ifft2",
     "ifftn",
     "ifftshift",
     "ihfft",
     "irfft",
+    "irfft2",
     "irfftn",
     "rfft",
+    "rfft2",
     "rfftfreq",
     "rfftn",
 ]
 
-Norm = Literal["backward", "ortho", "forward"]
+Norm = Literal["backward", "ortho", "forward"] | None
 
 # --- what the results will be ------------------------------------------------------------------
 # `s`: the sizes along `axes` of the longer side of the transform, which is the result's but where
@@ -88,35 +95,47 @@ _NORMS = ("backward", "ortho", "forward")
 
 
 def _along(
-    operation: Library, x: Any, n: SupportsIndex | None, axis: SupportsIndex, norm: str
+    operation: Library,
+    a: Any,
+    n: SupportsIndex | None,
+    axis: SupportsIndex,
+    norm: Norm,
+    out: Tensor | None,
 ) -> Tensor:
-    x = arguments.tensor(operation.name, x)
+    """Transform the lines along an axis."""
+    x = arguments.tensor(operation.name, a)
     size = None if n is None else arguments.integer(operation.name, "n", n)
     if size is not None and size < 1:
-        msg = f"{operation.name}: n must be at least 1, got {arguments.shown(n)}"
-        raise ValueError(msg)
+        refuse(operation.name, f"n must be at least 1, got {arguments.shown(n)}")
     dim = arguments.integer(operation.name, "axis", axis)
-    return _over(operation, x, None if size is None else (size,), (dim,), norm, "axis")
+    return _over(operation, x, None if size is None else (size,), (dim,), norm, out, "axis")
 
 
 def _over(
-    operation: Library, x: Any, s: Any, axes: Any, norm: str, argument: str = "axes"
+    operation: Library,
+    a: Any,
+    s: Any,
+    axes: Any,
+    norm: Norm,
+    out: Tensor | None,
+    argument: str = "axes",
 ) -> Tensor:
+    """Transform over several axes; without any, sizes `s` are those of the last ones."""
     name = operation.name
-    x = arguments.tensor(name, x)
+    x = arguments.tensor(name, a)
     if dtypes.in_category(x.dtype, "integer or boolean"):
         x = astype(x, dtypes.float64)
-    arguments.choice(name, "norm", norm, "'backward', 'ortho' or 'forward'", _NORMS)
-    if s is not None and axes is None:
-        msg = f"{name}: s needs axes, one for each size"
-        raise ValueError(msg)
+    divided = "backward" if norm is None else norm
+    arguments.choice(name, "norm", divided, "'backward', 'ortho' or 'forward'", _NORMS)
+    asked = arguments.integers(s, name, "s")
+    if axes is None and isinstance(asked, tuple):
+        axes = range(-len(asked), 0)
     dims = normalized_dims(arguments.integers(axes, name, "axes"), x.ndim, argument)
     if not dims and operation.rule is not _complex:
-        msg = f"{name}: needs at least one axis, got shape {x.shape} and axes {axes}"
-        raise ValueError(msg)
-    sizes = _sizes(operation, x.shape, dims, arguments.integers(s, name, "s"))
-    found: Tensor = dispatch.library(operation, x, s=sizes, axes=dims, norm=norm)
-    return found
+        refuse(name, f"needs at least one axis, got shape {x.shape} and axes {axes}")
+    sizes = _sizes(operation, x.shape, dims, asked)
+    found: Tensor = dispatch.library(operation, x, s=sizes, axes=dims, norm=divided)
+    return found if out is None else given(name, found, out)
 
 
 def _sizes(operation: Library, shape: Shape, dims: Shape, s: Any) -> Shape:
@@ -124,18 +143,14 @@ def _sizes(operation: Library, shape: Shape, dims: Shape, s: Any) -> Shape:
     whole = [shape[d] for d in dims]
     if operation.rule is _real:
         whole[-1] = 2 * (whole[-1] - 1)
-    given = (-1,) * len(dims) if s is None else (s,) if isinstance(s, int) else s
-    if len(given) != len(dims):
-        msg = f"{operation.name}: s and axes must be equally many, got {arguments.shown(given)}"
-        msg += f" and {dims}"
-        raise ValueError(msg)
-    sizes = tuple(m if n == -1 else n for n, m in zip(given, whole, strict=True))
+    asked = (-1,) * len(dims) if s is None else (s,) if isinstance(s, int) else s
+    if len(asked) != len(dims):
+        came = f"{arguments.shown(asked)} and {dims}"
+        refuse(operation.name, f"s and axes must be equally many, got {came}")
+    sizes = tuple(m if n == -1 else n for n, m in zip(asked, whole, strict=True))
     if any(n < 1 for n in sizes):
-        msg = (
-            f"{operation.name}: sizes along axes {dims} must be at least 1, got {sizes} for"
-            f" shape {shape}"
-        )
-        raise ValueError(msg)
+        rule = f"sizes along axes {dims} must be at least 1"
+        refuse(operation.name, f"{rule}, got {sizes} for shape {shape}")
     return sizes
 
 
@@ -143,222 +158,282 @@ def _sizes(operation: Library, shape: Shape, dims: Shape, s: Any) -> Shape:
 
 
 def fft(
-    x: Tensor,
-    /,
-    *,
+    a: Tensor,
     n: SupportsIndex | None = None,
     axis: SupportsIndex = -1,
-    norm: Norm = "backward",
+    norm: Norm = None,
+    out: Tensor | None = None,
 ) -> Tensor:
     """The discrete Fourier transform along `axis`, cut or zero-padded to `n` elements.
 
-    dtypes: floating-point; the result is complex. The shape is that of `x`, but for `n` along
+    dtypes: floating-point; the result is complex. The shape is that of `a`, but for `n` along
     `axis`. `norm`: what is divided by: nothing, with ``"backward"``; `n`, with ``"forward"``; its
-    root, with ``"ortho"``. Layout: row-major. ValueError for `n` below 1, another `norm`, and
-    (AxisError) for an axis outside the rank; TypeError for other dtypes.
+    root, with ``"ortho"``. `out`: receives the result. Layout: row-major. ValueError for `n` below
+    1, another `norm`, and (AxisError) for an axis outside the rank; TypeError for other dtypes.
 
     >>> import tensorlayout as tl
     >>> tl.fft.fft(tl.asarray([1.0, 0.0, 0.0]), n=2)
     Tensor([1.+0.j, 1.+0.j], dtype=complex128, device='cpu')
     """
-    return _along(_FFT, x, n, axis, norm)
+    return _along(_FFT, a, n, axis, norm, out)
 
 
 def ifft(
-    x: Tensor,
-    /,
-    *,
+    a: Tensor,
     n: SupportsIndex | None = None,
     axis: SupportsIndex = -1,
-    norm: Norm = "backward",
+    norm: Norm = None,
+    out: Tensor | None = None,
 ) -> Tensor:
     """The inverse of `fft` along `axis`, of `n` elements.
 
     dtypes: floating-point; the result is complex. `norm`: what is divided by: `n`, with
-    ``"backward"``; nothing, with ``"forward"``; its root, with ``"ortho"``. Layout: row-major.
-    ValueError for `n` below 1, another `norm`, and (AxisError) for an axis outside the rank;
-    TypeError for other dtypes.
+    ``"backward"``; nothing, with ``"forward"``; its root, with ``"ortho"``. `axis`, `out` and
+    errors (ValueError, TypeError) are those of `fft`. Layout: row-major.
 
     >>> import tensorlayout as tl
     >>> tl.fft.ifft(tl.asarray([4.0, 0.0, 0.0, 0.0]))
     Tensor([1.+0.j, 1.+0.j, 1.+0.j, 1.+0.j], dtype=complex128, device='cpu')
     """
-    return _along(_IFFT, x, n, axis, norm)
+    return _along(_IFFT, a, n, axis, norm, out)
 
 
 def rfft(
-    x: Tensor,
-    /,
-    *,
+    a: Tensor,
     n: SupportsIndex | None = None,
     axis: SupportsIndex = -1,
-    norm: Norm = "backward",
+    norm: Norm = None,
+    out: Tensor | None = None,
 ) -> Tensor:
     """The transform of real elements: the n // 2 + 1 of `fft` that determine the rest.
 
-    dtypes: real floating; the result is complex. `n`, `axis`, `norm`: as in `fft`. Layout:
-    row-major. ValueError for `n` below 1, another `norm`, and (AxisError) for an axis outside the
-    rank; TypeError for other dtypes.
+    dtypes: real floating; the result is complex. `n`, `axis`, `norm`, `out` and errors (ValueError,
+    TypeError) are those of `fft`. Layout: row-major.
 
     >>> import tensorlayout as tl
     >>> tl.fft.rfft(tl.asarray([1.0, 1.0, 1.0, 1.0]))
     Tensor([4.+0.j, 0.+0.j, 0.+0.j], dtype=complex128, device='cpu')
     """
-    return _along(_RFFT, x, n, axis, norm)
+    return _along(_RFFT, a, n, axis, norm, out)
 
 
 def irfft(
-    x: Tensor,
-    /,
-    *,
+    a: Tensor,
     n: SupportsIndex | None = None,
     axis: SupportsIndex = -1,
-    norm: Norm = "backward",
+    norm: Norm = None,
+    out: Tensor | None = None,
 ) -> Tensor:
     """The inverse of `rfft`, of `n` elements (by default twice one less than there are).
 
-    dtypes: floating-point; the result is real. `axis`, `norm`: as in `ifft`. Layout: row-major.
-    ValueError for `n` below 1, another `norm`, and (AxisError) for an axis outside the rank;
-    TypeError for other dtypes.
+    dtypes: floating-point; the result is real. `axis`, `norm`, `out` and errors (ValueError,
+    TypeError) are those of `ifft`. Layout: row-major.
 
     >>> import tensorlayout as tl
     >>> tl.fft.irfft(tl.asarray([4.0, 0.0, 0.0]))
     Tensor([1., 1., 1., 1.], dtype=float64, device='cpu')
     """
-    return _along(_IRFFT, x, n, axis, norm)
+    return _along(_IRFFT, a, n, axis, norm, out)
 
 
 def hfft(
-    x: Tensor,
-    /,
-    *,
+    a: Tensor,
     n: SupportsIndex | None = None,
     axis: SupportsIndex = -1,
-    norm: Norm = "backward",
+    norm: Norm = None,
+    out: Tensor | None = None,
 ) -> Tensor:
     """The transform of Hermitian-symmetric lines, given by their halves.
 
     dtypes: floating-point; the result is real. `n`: how many elements it has along `axis`, by
-    default twice one less than there are. `norm`: as in `fft`. Layout: row-major. ValueError for
-    `n` below 1, another `norm`, and (AxisError) for an axis outside the rank; TypeError for other
-    dtypes.
+    default twice one less than there are. `norm`, `out` and errors (ValueError, TypeError) are
+    those of `fft`. Layout: row-major.
 
     >>> import tensorlayout as tl
     >>> tl.fft.hfft(tl.asarray([1.0, 1.0, 1.0]))
     Tensor([4., 0., 0., 0.], dtype=float64, device='cpu')
     """
-    return _along(_HFFT, x, n, axis, norm)
+    return _along(_HFFT, a, n, axis, norm, out)
 
 
 def ihfft(
-    x: Tensor,
-    /,
-    *,
+    a: Tensor,
     n: SupportsIndex | None = None,
     axis: SupportsIndex = -1,
-    norm: Norm = "backward",
+    norm: Norm = None,
+    out: Tensor | None = None,
 ) -> Tensor:
     """The inverse of `hfft`: the n // 2 + 1 elements that determine the rest.
 
-    dtypes: real floating; the result is complex. `n`: how many elements of `x` count along `axis`.
-    `norm`: as in `ifft`. Layout: row-major. ValueError for `n` below 1, another `norm`, and
-    (AxisError) for an axis outside the rank; TypeError for other dtypes.
+    dtypes: real floating; the result is complex. `n`: how many elements of `a` count along `axis`.
+    `norm`, `out` and errors (ValueError, TypeError) are those of `ifft`. Layout: row-major.
 
     >>> import tensorlayout as tl
     >>> tl.real(tl.fft.ihfft(tl.asarray([4.0, 0.0, 0.0, 0.0])))
     Tensor([1., 1., 1.], dtype=float64, device='cpu', layout='(3,):(2,)')
     """
-    return _along(_IHFFT, x, n, axis, norm)
+    return _along(_IHFFT, a, n, axis, norm, out)
 
 
 def fftn(
-    x: Tensor,
-    /,
-    *,
+    a: Tensor,
     s: Integers | None = None,
     axes: Axis = None,
-    norm: Norm = "backward",
+    norm: Norm = None,
+    out: Tensor | None = None,
 ) -> Tensor:
     """The discrete Fourier transform over `axes` (all by default), of sizes `s`.
 
-    dtypes: floating-point; the result is complex. `s`: one size for each of `axes`, which must then
-    be given; -1 takes all elements. Over no axes the elements stay what they are. `norm`: as in
-    `fft`, of the product of sizes. Layout: row-major. ValueError for sizes that are none, another
-    `norm`, and (AxisError) for an axis outside the rank; TypeError for other dtypes.
+    dtypes: floating-point; the result is complex. `s`: one size for each of `axes`, or of the last
+    dimensions; -1 takes all elements. Over no axes the elements stay what they are. `norm`: as in
+    `fft`, of the product of sizes. `out`: receives the result. Layout: row-major. ValueError for
+    sizes that are none, another `norm`, and (AxisError) for an axis outside the rank; TypeError for
+    other dtypes.
 
     >>> import tensorlayout as tl
     >>> tl.fft.fftn(tl.ones((2, 2)))
     Tensor([[4.+0.j, 0.+0.j],
             [0.+0.j, 0.+0.j]], dtype=complex128, device='cpu')
     """
-    return _over(_FFTN, x, s, axes, norm)
+    return _over(_FFTN, a, s, axes, norm, out)
+
+
+def fft2(
+    a: Tensor,
+    s: Integers | None = None,
+    axes: Axis = (-2, -1),
+    norm: Norm = None,
+    out: Tensor | None = None,
+) -> Tensor:
+    """The transform of each matrix: `fftn` over two `axes`, by default the last.
+
+    dtypes: floating-point; the result is complex. `s`, `norm`, `out` and errors (ValueError,
+    TypeError) are those of `fftn`. Layout: row-major.
+
+    >>> import tensorlayout as tl
+    >>> tl.fft.fft2(tl.ones((2, 2)))
+    Tensor([[4.+0.j, 0.+0.j],
+            [0.+0.j, 0.+0.j]], dtype=complex128, device='cpu')
+    """
+    return _over(_FFTN, a, s, axes, norm, out)
 
 
 def ifftn(
-    x: Tensor,
-    /,
-    *,
+    a: Tensor,
     s: Integers | None = None,
     axes: Axis = None,
-    norm: Norm = "backward",
+    norm: Norm = None,
+    out: Tensor | None = None,
 ) -> Tensor:
     """The inverse of `fftn` over `axes` (all by default), of sizes `s`.
 
-    dtypes: floating-point; the result is complex. `s`: one size for each of `axes`, which must then
-    be given; -1 takes all elements. `norm`: as in `ifft`, of the product of sizes. Layout:
-    row-major. ValueError for sizes that are none, another `norm`, and (AxisError) for an axis
-    outside the rank; TypeError for other dtypes.
+    dtypes: floating-point; the result is complex. `norm`: as in `ifft`, of the product of sizes.
+    `s`, `out` and errors (ValueError, TypeError) are those of `fftn`. Layout: row-major.
 
     >>> import tensorlayout as tl
     >>> tl.fft.ifftn(tl.asarray([[4.0, 0.0], [0.0, 0.0]]))
     Tensor([[1.+0.j, 1.+0.j],
             [1.+0.j, 1.+0.j]], dtype=complex128, device='cpu')
     """
-    return _over(_IFFTN, x, s, axes, norm)
+    return _over(_IFFTN, a, s, axes, norm, out)
+
+
+def ifft2(
+    a: Tensor,
+    s: Integers | None = None,
+    axes: Axis = (-2, -1),
+    norm: Norm = None,
+    out: Tensor | None = None,
+) -> Tensor:
+    """The inverse of `fft2`: `ifftn` over two `axes`, by default the last.
+
+    dtypes: floating-point; the result is complex. `s`, `norm`, `out` and errors (ValueError,
+    TypeError) are those of `ifftn`. Layout: row-major.
+
+    >>> import tensorlayout as tl
+    >>> tl.fft.ifft2(tl.ones((1, 1)))
+    Tensor([[1.+0.j]], dtype=complex128, device='cpu')
+    """
+    return _over(_IFFTN, a, s, axes, norm, out)
 
 
 def rfftn(
-    x: Tensor,
-    /,
-    *,
+    a: Tensor,
     s: Integers | None = None,
     axes: Axis = None,
-    norm: Norm = "backward",
+    norm: Norm = None,
+    out: Tensor | None = None,
 ) -> Tensor:
     """The transform of real elements over `axes`: half of the last determines the rest.
 
-    dtypes: real floating; the result is complex. `s`, `norm`: as in `fftn`. Layout: row-major.
-    ValueError for sizes that are none, another `norm`, and (AxisError) for an axis outside the
-    rank; TypeError for other dtypes.
+    dtypes: real floating; the result is complex. `s`, `norm`, `out` and errors (ValueError,
+    TypeError) are those of `fftn`. Layout: row-major.
 
     >>> import tensorlayout as tl
     >>> tl.fft.rfftn(tl.ones((2, 3)))
     Tensor([[6.+0.j, 0.+0.j],
             [0.+0.j, 0.+0.j]], dtype=complex128, device='cpu')
     """
-    return _over(_RFFTN, x, s, axes, norm)
+    return _over(_RFFTN, a, s, axes, norm, out)
+
+
+def rfft2(
+    a: Tensor,
+    s: Integers | None = None,
+    axes: Axis = (-2, -1),
+    norm: Norm = None,
+    out: Tensor | None = None,
+) -> Tensor:
+    """The transform of real matrices: `rfftn` over two `axes`, by default the last.
+
+    dtypes: real floating; the result is complex. `s`, `norm`, `out` and errors (ValueError,
+    TypeError) are those of `rfftn`. Layout: row-major.
+
+    >>> import tensorlayout as tl
+    >>> tl.fft.rfft2(tl.ones((1, 3)))
+    Tensor([[3.+0.j, 0.+0.j]], dtype=complex128, device='cpu')
+    """
+    return _over(_RFFTN, a, s, axes, norm, out)
 
 
 def irfftn(
-    x: Tensor,
-    /,
-    *,
+    a: Tensor,
     s: Integers | None = None,
     axes: Axis = None,
-    norm: Norm = "backward",
+    norm: Norm = None,
+    out: Tensor | None = None,
 ) -> Tensor:
     """The inverse of `rfftn` over `axes`; `s` are sizes of the result.
 
     dtypes: floating-point; the result is real. The last size is by default twice one less than
-    there are elements. `norm`: as in `ifftn`. Layout: row-major. ValueError for sizes that are
-    none, another `norm`, and (AxisError) for an axis outside the rank; TypeError for other dtypes.
+    there are elements. `norm`, `out` and errors (ValueError, TypeError) are those of `ifftn`.
+    Layout: row-major.
 
     >>> import tensorlayout as tl
     >>> tl.fft.irfftn(tl.asarray([[4.0, 0.0], [0.0, 0.0]]))
     Tensor([[1., 1.],
             [1., 1.]], dtype=float64, device='cpu')
     """
-    return _over(_IRFFTN, x, s, axes, norm)
+    return _over(_IRFFTN, a, s, axes, norm, out)
+
+
+def irfft2(
+    a: Tensor,
+    s: Integers | None = None,
+    axes: Axis = (-2, -1),
+    norm: Norm = None,
+    out: Tensor | None = None,
+) -> Tensor:
+    """The inverse of `rfft2`: `irfftn` over two `axes`, by default the last.
+
+    dtypes: floating-point; the result is real. `s`, `norm`, `out` and errors (ValueError,
+    TypeError) are those of `irfftn`. Layout: row-major.
+
+    >>> import tensorlayout as tl
+    >>> tl.fft.irfft2(tl.asarray([[4.0, 0.0]]))
+    Tensor([[2., 2.]], dtype=float64, device='cpu')
+    """
+    return _over(_IRFFTN, a, s, axes, norm, out)
 
 
 _FFTFREQ = Create("fftfreq", "frequencies")
@@ -367,11 +442,10 @@ _RFFTFREQ = Create("rfftfreq", "frequencies")
 
 def fftfreq(
     n: SupportsIndex,
-    /,
-    *,
     d: Real = 1.0,
-    dtype: DTypeLike | None = None,
     device: DeviceLike | None = None,
+    *,
+    dtype: DTypeLike | None = None,
 ) -> Tensor:
     """The frequencies of the elements of `fft` of `n` elements, `d` apart: of shape (n,).
 
@@ -387,11 +461,10 @@ def fftfreq(
 
 def rfftfreq(
     n: SupportsIndex,
-    /,
-    *,
     d: Real = 1.0,
-    dtype: DTypeLike | None = None,
     device: DeviceLike | None = None,
+    *,
+    dtype: DTypeLike | None = None,
 ) -> Tensor:
     """The frequencies of the elements of `rfft` of `n` elements, `d` apart: (n // 2 + 1,).
 
@@ -410,22 +483,19 @@ def _spectrum(operation: Create, n: Any, d: Any, dtype: Any, device: Any) -> Ten
     size = arguments.integer(name, "n", n)
     spacing = arguments.as_float(name, arguments.real(name, "d", d))
     if size < 1:
-        msg = f"{name}: n must be at least 1, got {arguments.shown(n)}"
-        raise ValueError(msg)
+        refuse(name, f"n must be at least 1, got {arguments.shown(n)}")
     if spacing == 0:
-        msg = f"{name}: d must not be 0"
-        raise ValueError(msg)
+        refuse(name, "d must not be 0")
     kind = dtypes.float64 if dtype is None else as_dtype(dtype, f"{name}: dtype")
     if not dtypes.in_category(kind, "real floating"):
-        msg = f"{name}: dtype must be real floating, got {kind}"
-        raise TypeError(msg)
+        refuse(name, f"dtype must be real floating, got {kind}", TypeError)
     whole = operation is _FFTFREQ
     where = default_device() if device is None else device
     key = ((size if whole else size // 2 + 1,), kind, None, where)
     return dispatch.call(operation, key, (size, spacing, whole))
 
 
-def fftshift(x: Tensor, /, *, axes: Axis = None) -> Tensor:
+def fftshift(x: Tensor, axes: Axis = None) -> Tensor:
     """The zero frequency moved to the middle of each of `axes` (all by default).
 
     Any dtype. Layout: packed in the input's order. ValueError (AxisError) for an axis outside the
@@ -438,7 +508,7 @@ def fftshift(x: Tensor, /, *, axes: Axis = None) -> Tensor:
     return _shifted("fftshift", x, axes, 1)
 
 
-def ifftshift(x: Tensor, /, *, axes: Axis = None) -> Tensor:
+def ifftshift(x: Tensor, axes: Axis = None) -> Tensor:
     """The inverse of `fftshift`: the middle of each of `axes` (all by default) moved to the front.
 
     Any dtype. Layout: packed in the input's order. ValueError (AxisError) for an axis outside the

@@ -2,9 +2,10 @@
 
 Matrices are the last two dimensions, those before them a stack of matrices, each treated alike.
 Each function is a line of the table: which dtypes it takes, and a rule for the shapes and dtypes of
-its results. Operands are handed over as they lie, whatever their layout;
-results are row-major. 16-bit floats are worked out in float32 and rounded once; their complex
-results are complex64.
+its results. Operands are handed over as they lie, whatever their layout; results are row-major.
+Where floating-point operands are asked for, integers and bool are converted to float64 first, which
+a trace shows. 16-bit floats are worked out in float32 and rounded once; their complex results are
+complex64.
 
 Errors, for every function: TypeError for dtypes, ValueError for shapes, and ``LinAlgError``, a
 ValueError, where a matrix has no such result (singular, not positive-definite, not finite).
@@ -13,13 +14,16 @@ ValueError, where a matrix has no such result (singular, not positive-definite, 
 from __future__ import annotations
 
 import math
+from collections.abc import Callable, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, Literal, NamedTuple, SupportsIndex
+from functools import reduce
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple, SupportsIndex, overload
 
 import numpy as np
 
 from tensorlayout import calling, dtypes, spellings
 from tensorlayout.functions import arguments, dispatch
+from tensorlayout.functions import elementwise as ew
 from tensorlayout.functions.creation import asarray
 from tensorlayout.functions.data_types import astype, finfo
 from tensorlayout.functions.linear_algebra import (
@@ -29,18 +33,27 @@ from tensorlayout.functions.linear_algebra import (
     tensordot,
     vecdot,
 )
+from tensorlayout.functions.manipulation import expand_dims, moveaxis
+from tensorlayout.functions.operands import counted, floating, sequence, tensors
+from tensorlayout.functions.outputs import given
+from tensorlayout.functions.products import cross, outer
 from tensorlayout.functions.reduction import reduced
+from tensorlayout.functions.searching import beside, count_nonzero, where
+from tensorlayout.functions.utility import any as any_
 from tensorlayout.layout import Layout
 from tensorlayout.layout.slots import MAX_SLOTS
 from tensorlayout.plan import matrices
 from tensorlayout.plan.library import Library
 from tensorlayout.plan.reduce import Reduce
+from tensorlayout.plan.rules import check_category
 from tensorlayout.plan.view import View
 from tensorlayout.tensor import Tensor
-from tensorlayout.typing import Axis, DTypeLike, Real
+from tensorlayout.typing import ArrayLike, Axis, DTypeLike, Real
+from tensorlayout.words import refuse
 
 __all__ = [
     "cholesky",
+    "cond",
     "cross",
     "det",
     "diagonal",
@@ -54,6 +67,8 @@ __all__ = [
     "matrix_power",
     "matrix_rank",
     "matrix_transpose",
+    "multi_dot",
+    "norm",
     "outer",
     "pinv",
     "qr",
@@ -81,7 +96,6 @@ _EIGENVALUES = _FAILS | {"finite": True, "failure": "Eigenvalues did not converg
 _SINGULAR_VALUES = _FAILS | {"finite": True, "failure": "SVD did not converge"}
 
 _CHOLESKY = Library("cholesky", _FLOATS, matrices.like, 2, **_INDEFINITE)
-_CROSS = Library("cross", "numeric", matrices.crossed)
 _DET = Library("det", _FLOATS, matrices.number, 2)
 _EIG = Library("eig", _FLOATS, matrices.general, 2, **_EIGENVALUES)
 _EIGH = Library("eigh", _FLOATS, matrices.hermitian, 2, **_EIGENVALUES)
@@ -92,7 +106,6 @@ _MATRIX_NORM = Library("matrix_norm", _FLOATS, matrices.normed, 2)
 _SPECTRAL_NORM = replace(_MATRIX_NORM, **_SINGULAR_VALUES)
 _MATRIX_POWER = Library("matrix_power", _FLOATS, matrices.like, 2, **_SINGULAR)
 _MATRIX_RANK = Library("matrix_rank", _FLOATS, matrices.rank, 2, **_SINGULAR_VALUES)
-_OUTER = Library("outer", "numeric", matrices.table)
 _PINV = Library("pinv", _FLOATS, matrices.transposed, 2, **_SINGULAR_VALUES)
 _QR = Library("qr", _FLOATS, matrices.factors, 2)
 _SLOGDET = Library("slogdet", _FLOATS, matrices.sign_and_logarithm, 2)
@@ -139,23 +152,24 @@ class SVDResult(NamedTuple):
     Vh: Tensor
 
 
-def _one(operation: Library, *operands: Any, **options: Any) -> Tensor:
-    found: Tensor = dispatch.library(operation, *operands, **options)
-    return found
+def _called(operation: Library, a: Any, *others: Tensor, **options: Any) -> Any:
+    """Carry out a call; `a` may hold integers or bool."""
+    if type(a) is not Tensor or a._spec.dtype.kind in "biu":
+        a = floating(operation.name, a)
+    return dispatch.library(operation, a, *others, **options)
 
 
-def _several(operation: Library, *operands: Any, **options: Any) -> tuple[Tensor, ...]:
-    found: tuple[Tensor, ...] = dispatch.library(operation, *operands, **options)
-    return found
+_one: Callable[..., Tensor] = _called
+_several: Callable[..., tuple[Tensor, ...]] = _called
 
 
 # --- the functions -----------------------------------------------------------------------------
 
 
-def cholesky(x: Tensor, /, *, upper: bool = False) -> Tensor:
+def cholesky(a: Tensor, /, *, upper: bool = False) -> Tensor:
     """The lower (or `upper`) triangular factor of each Hermitian positive-definite matrix.
 
-    dtypes: floating-point, kept. Shape (…, m, m), as `x`; only the lower triangle of `x` is read
+    dtypes: floating-point, kept. Shape (…, m, m), as `a`; only the lower triangle of `a` is read
     (with `upper`, the upper one). Layout: row-major. LinAlgError for a matrix that is not
     positive-definite, ValueError for one that is not square, TypeError for other dtypes.
 
@@ -164,23 +178,10 @@ def cholesky(x: Tensor, /, *, upper: bool = False) -> Tensor:
     Tensor([[2., 0.],
             [1., 1.]], dtype=float64, device='cpu')
     """
-    return _one(_CHOLESKY, x, upper=arguments.truth("cholesky", "upper", upper))
+    return _one(_CHOLESKY, a, upper=arguments.truth("cholesky", "upper", upper))
 
 
-def cross(x1: Tensor, x2: Tensor, /, *, axis: SupportsIndex = -1) -> Tensor:
-    """The cross product of vectors of three elements along `axis`; other dimensions broadcast.
-
-    `axis`: negative, inside both shapes. dtypes: numeric; integers wrap. Layout: row-major.
-    ValueError where a size along `axis` is not 3, TypeError for other dtypes.
-
-    >>> import tensorlayout as tl
-    >>> tl.linalg.cross(tl.asarray([1, 0, 0]), tl.asarray([0, 1, 0]))
-    Tensor([0, 0, 1], dtype=int64, device='cpu')
-    """
-    return _one(_CROSS, x1, x2, axis=arguments.integer("cross", "axis", axis))
-
-
-def det(x: Tensor, /) -> Tensor:
+def det(a: Tensor) -> Tensor:
     """The determinant of each square matrix: (…, m, m) gives (…); 1 of an empty matrix.
 
     dtypes: floating-point, kept. Layout: row-major. ValueError for a matrix that is not square,
@@ -190,7 +191,7 @@ def det(x: Tensor, /) -> Tensor:
     >>> tl.linalg.det(tl.asarray([[2.0, 0.0], [5.0, 3.0]]))
     Tensor(6.0, dtype=float64, device='cpu')
     """
-    return _one(_DET, x)
+    return _one(_DET, a)
 
 
 def _diagonal(layout: Layout, offset: int) -> Layout:
@@ -221,7 +222,7 @@ def diagonal(x: Tensor, /, *, offset: SupportsIndex = 0) -> Tensor:
     )
 
 
-def eig(x: Tensor, /) -> EigResult:
+def eig(a: Tensor) -> EigResult:
     """The eigenvalues and right eigenvectors of each square matrix, always complex.
 
     dtypes: floating-point. Shapes (…, m), in no order, and (…, m, m), a vector in each column.
@@ -234,24 +235,25 @@ def eig(x: Tensor, /) -> EigResult:
     >>> tl.sort(tl.imag(values))
     Tensor([-1.,  1.], dtype=float64, device='cpu')
     """
-    return EigResult(*_several(_EIG, x))
+    return EigResult(*_several(_EIG, a))
 
 
-def eigh(x: Tensor, /) -> EighResult:
+def eigh(a: Tensor, UPLO: str = "L") -> EighResult:  # noqa: N803
     """The eigenvalues, ascending, and eigenvectors of each Hermitian matrix.
 
-    dtypes: floating-point. Shapes (…, m), real, and (…, m, m), a vector in each column; only the
-    lower triangle of `x` is read. Layout: row-major. LinAlgError for a matrix that is not finite,
-    ValueError for one that is not square, TypeError for other dtypes.
+    dtypes: floating-point. Shapes (…, m), real, and (…, m, m), a vector in each column. `UPLO`: the
+    triangle of `a` that is read, the lower or (``"U"``) the upper one. Layout: row-major.
+    LinAlgError for a matrix that is not finite, ValueError for one that is not square, TypeError
+    for other dtypes.
 
     >>> import tensorlayout as tl
     >>> tl.linalg.eigh(tl.asarray([[2.0, 0.0], [0.0, 1.0]])).eigenvalues
     Tensor([1., 2.], dtype=float64, device='cpu')
     """
-    return EighResult(*_several(_EIGH, x))
+    return EighResult(*_several(_EIGH, _lower("eigh", a, UPLO)))
 
 
-def eigvals(x: Tensor, /) -> Tensor:
+def eigvals(a: Tensor) -> Tensor:
     """The eigenvalues of each square matrix, always complex, in no order: (…, m, m) gives (…, m).
 
     dtypes: floating-point. Layout: row-major. LinAlgError for a matrix that is not finite,
@@ -261,24 +263,36 @@ def eigvals(x: Tensor, /) -> Tensor:
     >>> tl.linalg.eigvals(tl.asarray([[2.0]]))
     Tensor([2.+0.j], dtype=complex128, device='cpu')
     """
-    return _one(_EIGVALS, x)
+    return _one(_EIGVALS, a)
 
 
-def eigvalsh(x: Tensor, /) -> Tensor:
+def eigvalsh(a: Tensor, UPLO: str = "L") -> Tensor:  # noqa: N803
     """The eigenvalues of each Hermitian matrix, ascending and real: (…, m, m) gives (…, m).
 
-    dtypes: floating-point. Only the lower triangle of `x` is read. Layout: row-major. LinAlgError
-    for a matrix that is not finite, ValueError for one that is not square, TypeError for other
-    dtypes.
+    dtypes: floating-point. `UPLO`: the triangle of `a` that is read, the lower or (``"U"``) the
+    upper one. Layout: row-major. LinAlgError for a matrix that is not finite, ValueError for one
+    that is not square, TypeError for other dtypes.
 
     >>> import tensorlayout as tl
     >>> tl.linalg.eigvalsh(tl.asarray([[2.0, 0.0], [0.0, 1.0]]))
     Tensor([1., 2.], dtype=float64, device='cpu')
     """
-    return _one(_EIGVALSH, x)
+    return _one(_EIGVALSH, _lower("eigvalsh", a, UPLO))
 
 
-def inv(x: Tensor, /) -> Tensor:
+def _lower(name: str, a: Any, UPLO: str) -> Tensor:  # noqa: N803
+    """Return the Hermitian matrices whose triangle `UPLO` that of `a` is, by their lower one."""
+    if UPLO == "L":
+        return a  # type: ignore[no-any-return]
+    arguments.choice(name, "UPLO", UPLO, "'L' or 'U'", ("L", "U", "l", "u"))
+    x = arguments.tensor(name, a)
+    if UPLO == "l":
+        return x
+    transposed = matrix_transpose(x)
+    return ew.conj(transposed) if x.dtype.kind == "c" else transposed
+
+
+def inv(a: Tensor) -> Tensor:
     """The inverse of each square matrix.
 
     dtypes: floating-point, kept. Layout: row-major. LinAlgError for a singular matrix, ValueError
@@ -289,7 +303,7 @@ def inv(x: Tensor, /) -> Tensor:
     Tensor([[0.5 , 0.  ],
             [0.  , 0.25]], dtype=float64, device='cpu')
     """
-    return _one(_INV, x)
+    return _one(_INV, a)
 
 
 def matrix_norm(
@@ -313,93 +327,104 @@ def matrix_norm(
     return _one(operation, x, keepdims=kept, ord=order)
 
 
-def matrix_power(x: Tensor, n: SupportsIndex, /) -> Tensor:
+def matrix_power(a: Tensor, n: SupportsIndex) -> Tensor:
     """Each square matrix to an integer power `n`; a negative one inverts, 0 gives the identity.
 
-    dtypes: floating-point, kept. Layout: row-major. LinAlgError for a negative power of a singular
-    matrix, ValueError for one that is not square, TypeError for other dtypes or powers.
+    dtypes: numeric and bool, kept, but for integers to negative powers, which count as float64.
+    Layout: row-major. LinAlgError for a negative power of a singular matrix, ValueError for one
+    that is not square, TypeError for other dtypes or powers.
 
     >>> import tensorlayout as tl
     >>> tl.linalg.matrix_power(tl.asarray([[1.0, 1.0], [0.0, 1.0]]), 10)
     Tensor([[ 1., 10.],
             [ 0.,  1.]], dtype=float64, device='cpu')
     """
-    power = arguments.integer("matrix_power", "n", n)
+    x, power = arguments.tensor("matrix_power", a), arguments.integer("matrix_power", "n", n)
     if abs(power) > MAX_SLOTS:
-        msg = f"matrix_power: n must lie within 2**63 - 1, got {arguments.shown(power)}"
-        raise ValueError(msg)
-    return _one(_MATRIX_POWER, x, n=power)
+        refuse("matrix_power", f"n must lie within 2**63 - 1, got {arguments.shown(power)}")
+    if power < 0 or not dtypes.in_category(x.dtype, "integer or boolean"):
+        return _one(_MATRIX_POWER, x, n=power)
+    found = astype(_one(_MATRIX_POWER, matrix("matrix_power", x), n=0), x.dtype)
+    for digit in f"{power:b}":
+        found = matmul(found, found)
+        found = matmul(found, x) if digit == "1" else found
+    return found
 
 
-def matrix_rank(x: Tensor, /, *, rtol: Tensor | Real | None = None) -> Tensor:
+def matrix_rank(
+    A: Tensor,  # noqa: N803
+    tol: ArrayLike | None = None,
+    hermitian: bool = False,
+    *,
+    rtol: ArrayLike | None = None,
+) -> Tensor:
     """How many singular values of each matrix exceed `rtol` times the largest, as int64.
 
     dtypes: floating-point. `rtol`: a number or a tensor of real floating-point dtype, one for each
-    matrix; by default the larger size of a matrix times the epsilon of the dtype. (…, m, n) gives
-    (…). Layout: row-major. LinAlgError for a matrix that is not finite, ValueError for a rank
-    below 2, TypeError for other dtypes.
+    matrix; by default the larger size of a matrix times the epsilon of the dtype. `tol`, in place
+    of it: what they must exceed. `hermitian` changes nothing. (…, m, n) gives (…); a vector has
+    rank 1 if an element is not 0. Layout: row-major. LinAlgError for a matrix that is not finite,
+    TypeError for other dtypes.
 
     >>> import tensorlayout as tl
     >>> tl.linalg.matrix_rank(tl.ones((2, 3)))
     Tensor(1, dtype=int64, device='cpu')
     """
-    return _one(_MATRIX_RANK, *_with_tolerance("matrix_rank", x, rtol))
+    x = floating("matrix_rank", A)
+    if x.ndim < 2:
+        return astype(any_(ew.not_equal(x, 0)), dtypes.int64)
+    if tol is None:
+        return _one(_MATRIX_RANK, x, _tolerance("matrix_rank", x, rtol))
+    least = beside("matrix_rank", tol, x)
+    values = svdvals(x)
+    return count_nonzero(ew.greater(values, least[..., None] if least.ndim else least), axis=-1)
 
 
-def _with_tolerance(name: str, x: Any, rtol: Any) -> tuple[Tensor, Tensor]:
-    """`x`, and `rtol` in the dtype of its parts."""
-    x = matrix(name, x)
-    if not dtypes.in_category(x.dtype, _FLOATS):
-        msg = f"{name}: only {_FLOATS} dtypes are allowed, got {x.dtype}"
-        raise TypeError(msg)
-    if rtol is None:
-        rtol = max(x.shape[-2:]) * finfo(x.dtype).eps
+def _tolerance(name: str, x: Tensor, rtol: Any) -> Tensor:
+    """Return `rtol`, or what it is by default, in the dtype of the parts of `x`."""
+    check_category(_FLOATS, x.dtype)
     real = dtypes.real_of(x.dtype)
-    if not isinstance(rtol, Tensor):
-        kind = "a real number or a tensor"
-        number = arguments.as_float(name, arguments.real(name, "rtol", rtol, kind))
-        return x, asarray(number, dtype=real, device=x.device)
-    if not dtypes.in_category(rtol.dtype, "real floating"):
-        msg = f"{name}: rtol must have a real floating dtype, got {rtol.dtype}"
-        raise TypeError(msg)
-    return x, rtol if rtol.dtype == real else astype(rtol, real)
+    if isinstance(rtol, (Tensor, np.ndarray, list)):
+        return astype(beside(name, rtol, x), real, copy=False)
+    if rtol is None:
+        rtol = max(x.shape[-2:]) * finfo(real).eps
+    number = arguments.real(name, "rtol", rtol, "a real number or a tensor")
+    return asarray(arguments.as_float(name, number), dtype=real, device=x.device)
 
 
-def outer(x1: Tensor, x2: Tensor, /) -> Tensor:
-    """All products of an element of `x1` with one of `x2`, both of rank 1: (n,), (m,) give (n, m).
-
-    dtypes: numeric; integers wrap. Layout: row-major. ValueError for another rank, TypeError for
-    other dtypes.
-
-    >>> import tensorlayout as tl
-    >>> tl.linalg.outer(tl.asarray([1, 2]), tl.asarray([3, 4]))
-    Tensor([[3, 4],
-            [6, 8]], dtype=int64, device='cpu')
-    """
-    return _one(_OUTER, x1, x2)
-
-
-def pinv(x: Tensor, /, *, rtol: Tensor | Real | None = None) -> Tensor:
+def pinv(
+    a: Tensor,
+    rcond: ArrayLike | None = None,
+    hermitian: bool = False,
+    *,
+    rtol: ArrayLike | None = None,
+) -> Tensor:
     """The pseudo-inverse of each matrix; singular values up to `rtol` of the largest count as 0.
 
-    dtypes: floating-point, kept. `rtol`: a number or a tensor, one for each matrix; by default the
-    larger size of a matrix times the epsilon of the dtype. (…, m, n) gives (…, n, m). Layout:
-    row-major. LinAlgError for a matrix that is not finite, ValueError for a rank below 2, TypeError
-    for other dtypes.
+    dtypes: floating-point, kept. `rtol`, also called `rcond`: a number or a tensor, one for each
+    matrix; by default the larger size of a matrix times the epsilon of the dtype. `hermitian`
+    changes nothing. (…, m, n) gives (…, n, m). Layout: row-major. LinAlgError for a matrix that is
+    not finite, ValueError for a rank below 2, TypeError for other dtypes.
 
     >>> import tensorlayout as tl
     >>> tl.linalg.pinv(tl.asarray([[2.0], [0.0]]))
     Tensor([[0.5, 0. ]], dtype=float64, device='cpu')
     """
-    return _one(_PINV, *_with_tolerance("pinv", x, rtol))
+    x = floating("pinv", matrix("pinv", a))
+    return _one(_PINV, x, _tolerance("pinv", x, rcond if rtol is None else rtol))
 
 
-def qr(x: Tensor, /, *, mode: Literal["reduced", "complete"] = "reduced") -> QRResult:
+@overload
+def qr(a: Tensor, mode: Literal["reduced", "complete"] = ...) -> QRResult: ...
+@overload
+def qr(a: Tensor, mode: Literal["r"]) -> Tensor: ...
+def qr(a: Tensor, mode: Literal["reduced", "complete", "r"] = "reduced") -> QRResult | Tensor:
     """A factor with orthonormal columns and one that is upper triangular, of each matrix.
 
     dtypes: floating-point, kept. (…, m, n) gives (…, m, k) and (…, k, n); k is the smaller of m and
-    n, or with a `mode` of ``"complete"`` m. Layout: row-major. ValueError for any other `mode` than
-    that and ``"reduced"``, TypeError for other dtypes.
+    n, or with a `mode` of ``"complete"`` m; ``"r"`` gives the second factor alone. Layout:
+    row-major. ValueError for any other `mode` than these and ``"reduced"``, TypeError for other
+    dtypes.
 
     >>> import tensorlayout as tl
     >>> q, r = tl.linalg.qr(tl.asarray([[3.0], [4.0]]))
@@ -409,11 +434,13 @@ def qr(x: Tensor, /, *, mode: Literal["reduced", "complete"] = "reduced") -> QRR
     Tensor([[3.],
             [4.]], dtype=float64, device='cpu')
     """
-    arguments.choice("qr", "mode", mode, "'reduced' or 'complete'", ("reduced", "complete"))
-    return QRResult(*_several(_QR, x, mode=mode))
+    known = ("reduced", "complete", "r")
+    arguments.choice("qr", "mode", mode, "'reduced', 'complete' or 'r'", known)
+    found = QRResult(*_several(_QR, a, mode="reduced" if mode == "r" else mode))
+    return found.R if mode == "r" else found
 
 
-def slogdet(x: Tensor, /) -> SlogdetResult:
+def slogdet(a: Tensor) -> SlogdetResult:
     """The sign and the logarithm of the magnitude of each determinant; 0 and -inf if singular.
 
     dtypes: floating-point. (…, m, m) gives (…) twice; the logarithm is real, the sign of a complex
@@ -425,11 +452,11 @@ def slogdet(x: Tensor, /) -> SlogdetResult:
     >>> float(sign), float(logarithm)
     (-1.0, 0.0)
     """
-    return SlogdetResult(*_several(_SLOGDET, x))
+    return SlogdetResult(*_several(_SLOGDET, a))
 
 
-def solve(x1: Tensor, x2: Tensor, /) -> Tensor:
-    """What each square matrix `x1` maps to `x2`: a vector if `x2` has rank 1, else matrices.
+def solve(a: ArrayLike, b: ArrayLike) -> Tensor:
+    """What each square matrix `a` maps to `b`: a vector if `b` has rank 1, else matrices.
 
     dtypes: floating-point. (…, m, m) with (m,) gives (…, m), with (…, m, k) gives (…, m, k), where
     the stacks broadcast. Layout: row-major. LinAlgError for a singular matrix, ValueError for one
@@ -439,24 +466,40 @@ def solve(x1: Tensor, x2: Tensor, /) -> Tensor:
     >>> tl.linalg.solve(tl.asarray([[2.0, 0.0], [0.0, 4.0]]), tl.asarray([2.0, 2.0]))
     Tensor([1. , 0.5], dtype=float64, device='cpu')
     """
-    return _one(_SOLVE, x1, x2)
+    if not type(a) is type(b) is Tensor:
+        a, b = tensors("solve", a, b)
+    return _one(_SOLVE, a, floating("solve", b) if b._spec.dtype.kind in "biu" else b)
 
 
-def svd(x: Tensor, /, *, full_matrices: bool = True) -> SVDResult:
+@overload
+def svd(
+    a: Tensor,
+    full_matrices: bool = ...,
+    compute_uv: Literal[True] = ...,
+    hermitian: bool = ...,
+) -> SVDResult: ...
+@overload
+def svd(
+    a: Tensor, full_matrices: bool = ..., *, compute_uv: Literal[False], hermitian: bool = ...
+) -> Tensor: ...
+def svd(
+    a: Tensor, full_matrices: bool = True, compute_uv: bool = True, hermitian: bool = False
+) -> SVDResult | Tensor:
     """The singular value decomposition of each matrix, singular values descending.
 
     dtypes: floating-point. (…, m, n) gives U (…, m, m), S (…, k), real, and Vh (…, n, n), where k
-    is the smaller of m and n; without `full_matrices`, (…, m, k), (…, k) and (…, k, n). Layout:
-    row-major. LinAlgError for a matrix that is not finite, ValueError for a rank below 2, TypeError
-    for other dtypes.
+    is the smaller of m and n; without `full_matrices`, (…, m, k), (…, k) and (…, k, n); without
+    `compute_uv`, S alone. `hermitian` changes nothing. Layout: row-major. LinAlgError for a matrix
+    that is not finite, ValueError for a rank below 2, TypeError for other dtypes.
 
     >>> import tensorlayout as tl
     >>> u, s, vh = tl.linalg.svd(tl.asarray([[0.0, 3.0], [4.0, 0.0]]))
     >>> s
     Tensor([4., 3.], dtype=float64, device='cpu')
     """
-    full = arguments.truth("svd", "full_matrices", full_matrices)
-    return SVDResult(*_several(_SVD, x, full_matrices=full))
+    if not compute_uv:
+        return _one(_SVDVALS, a)
+    return SVDResult(*_several(_SVD, a, full_matrices=bool(full_matrices)))
 
 
 def svdvals(x: Tensor, /) -> Tensor:
@@ -472,29 +515,60 @@ def svdvals(x: Tensor, /) -> Tensor:
     return _one(_SVDVALS, x)
 
 
+def cond(x: Tensor, p: Real | Literal["fro", "nuc"] | None = None) -> Tensor:
+    """The norm of each matrix times that of its inverse; inf for the 2-norm of zeros.
+
+    `p`: the order of the norm, as in `matrix_norm`; None is 2. dtypes: floating-point; the result
+    is real. Layout: row-major. ValueError for matrices without elements, LinAlgError for a singular
+    one and other norms than 2, TypeError for other dtypes.
+
+    >>> import tensorlayout as tl
+    >>> tl.linalg.cond(tl.asarray([[2.0, 0.0], [0.0, 4.0]]))
+    Tensor(2.0, dtype=float64, device='cpu')
+    """
+    x = floating("cond", x)
+    if 0 in x.shape[-2:]:
+        refuse("cond", f"matrices must have elements, got shape {x.shape}")
+    if p not in (None, 2, -2):
+        return ew.multiply(matrix_norm(x, ord=p), matrix_norm(inv(x), ord=p))
+    values = svdvals(x)
+    first, last = values[..., 0], values[..., -1]
+    found = ew.divide(last, first) if p == -2 else ew.divide(first, last)
+    of_zeros = ew.logical_and(ew.isnan(found), ew.logical_not(ew.isnan(first)))
+    return where(of_zeros, math.inf, found)
+
+
+def multi_dot(arrays: Sequence[ArrayLike] | Tensor, *, out: Tensor | None = None) -> Tensor:
+    """The product of matrices in a row; the first and the last may be vectors.
+
+    From left to right, as `matmul` has it. `arrays`: at least one of them a tensor. `out`: receives
+    the result. dtypes: numeric and bool. Layout: row-major. ValueError for shapes that do not fit.
+
+    >>> import tensorlayout as tl
+    >>> tl.linalg.multi_dot([tl.ones(2), tl.ones((2, 3)), tl.ones(3)])
+    Tensor(6.0, dtype=float64, device='cpu')
+    """
+    return given("multi_dot", reduce(matmul, sequence("multi_dot", arrays)), out)
+
+
 def trace(x: Tensor, /, *, offset: SupportsIndex = 0, dtype: DTypeLike | None = None) -> Tensor:
     """The sum along the diagonal `offset` of each matrix.
 
-    dtypes: numeric. Result: that of `x` (integers become int64, unsigned ones uint64), or the
-    `dtype` asked for. (…, m, n) gives (…); 0 for a diagonal outside the matrix. The diagonal is a
-    view, and its sum packed in the input's order. ValueError for a rank below 2, TypeError for
-    other dtypes.
+    dtypes: numeric and bool. Result: that of `x` (integers and bool become int64, unsigned ones
+    uint64), or the `dtype` asked for. (…, m, n) gives (…); 0 for a diagonal outside the matrix. The
+    diagonal is a view, and its sum packed in the input's order. ValueError for a rank below 2,
+    TypeError for other dtypes.
 
     >>> import tensorlayout as tl
     >>> tl.linalg.trace(tl.asarray([[1, 2], [3, 4]]))
     Tensor(5, dtype=int64, device='cpu')
     """
-    along = diagonal(matrix("trace", x), offset=arguments.integer("trace", "offset", offset))
-    return reduced(_TRACE, along, -1, False, dtype)
+    along = diagonal(x, offset=offset)
+    return reduced(_TRACE, counted("trace", along), -1, False, dtype)
 
 
 def vector_norm(
-    x: Tensor,
-    /,
-    *,
-    axis: Axis = None,
-    keepdims: bool = False,
-    ord: Real = 2,
+    x: Tensor, /, *, axis: Axis = None, keepdims: bool = False, ord: Real = 2
 ) -> Tensor:
     """The norm of order `ord` of the elements along `axis` (all by default); real.
 
@@ -510,8 +584,7 @@ def vector_norm(
     x = arguments.tensor("vector_norm", x)
     order = _order("vector_norm", ord)
     if math.isnan(order):
-        msg = "vector_norm: ord must be a real number, got nan"
-        raise ValueError(msg)
+        refuse("vector_norm", "ord must be a real number, got nan")
     dims = arguments.dims("vector_norm", axis, x.ndim)
     kept = arguments.truth("vector_norm", "keepdims", keepdims)
     return _one(_VECTOR_NORM, x, axis=dims, keepdims=kept, ord=order)
@@ -519,6 +592,40 @@ def vector_norm(
 
 def _order(name: str, given: Any) -> float:
     return arguments.as_float(name, arguments.real(name, "ord", given))
+
+
+def norm(
+    x: Tensor,
+    ord: Real | Literal["fro", "nuc"] | None = None,
+    axis: Axis = None,
+    keepdims: bool = False,
+) -> Tensor:
+    """The norm of vectors along an `axis`, of matrices along two, or of all elements; real.
+
+    `ord`: as in `vector_norm` and `matrix_norm`; None is the root of the sum of squares, of any
+    rank. `keepdims`: the axes stay, of size 1. dtypes: floating-point. Layout: row-major.
+    ValueError for an `ord` that there is not, and for more than two axes; TypeError for other
+    dtypes.
+
+    >>> import tensorlayout as tl
+    >>> tl.linalg.norm(tl.asarray([[3.0, 4.0], [6.0, 8.0]]), axis=1)
+    Tensor([ 5., 10.], dtype=float64, device='cpu')
+    """
+    x = arguments.tensor("norm", x)
+    if axis is None and (
+        ord is None or (ord in ("f", "fro") and x.ndim == 2) or (ord == 2 and x.ndim == 1)
+    ):
+        return vector_norm(x, keepdims=keepdims)
+    dims = arguments.dims("norm", axis, x.ndim)
+    if len(dims) == 1:
+        if isinstance(ord, str):
+            refuse("norm", f"ord of vectors must be a number, got {ord!r}")
+        return vector_norm(x, axis=dims, keepdims=keepdims, ord=2 if ord is None else ord)
+    if len(dims) != 2:
+        refuse("norm", f"axis must be one or two, got {len(dims)}")
+    order: Any = "fro" if ord in (None, "f") else ord
+    found = matrix_norm(moveaxis(x, dims, (-2, -1)), ord=order)
+    return expand_dims(found, dims) if keepdims else found
 
 
 calling.guard(globals(), __all__)

@@ -30,7 +30,6 @@ _FIXES = {
     "requires_grad": "there is no automatic differentiation",
 }
 _MORE = {
-    "where": "; nonzero(condition) gives positions",
     "trace": "; a matrix has linalg.trace(x)",
 }
 

@@ -13,7 +13,7 @@ from tensorlayout.dtypes import DType, as_dtype
 from tensorlayout.exchange.numpy import tensor_over
 from tensorlayout.functions import arguments, dispatch
 from tensorlayout.functions.arrays import arrived, over
-from tensorlayout.functions.manipulation import reshape, stack
+from tensorlayout.functions.manipulation import broadcast_to, reshape, stack
 from tensorlayout.functions.sequences import (
     NoNumbersError,
     holds_arrays,
@@ -652,33 +652,36 @@ _TRIL, _TRIU = Triangle("tril"), Triangle("triu")
 def _triangle(operation: Triangle, x: Tensor, k: SupportsIndex) -> Tensor:
     x = arguments.tensor(operation.name, x)
     k = arguments.integer(operation.name, "k", k)
+    x = broadcast_to(x, (x.size, x.size)) if x.ndim == 1 else x
     rows, columns = x.shape[-2:] if x.ndim >= 2 else (0, 0)
     return dispatch.call(operation, (x._spec,), (x, max(-rows, min(k, columns))))
 
 
-def tril(x: Tensor, /, *, k: SupportsIndex = 0) -> Tensor:
+def tril(m: Tensor, k: SupportsIndex = 0) -> Tensor:
     """The elements on and below the diagonal `k` of each matrix, zeros above.
 
-    Any dtype, kept. `k`: above the main diagonal if positive. Layout: in the form of `x`.
-    ValueError for a rank below 2, TypeError for a `k` that is no integer.
+    Any dtype, kept; a tensor of rank 1 stands for as many rows of it. `k`: above the main diagonal
+    if positive. Layout: in the form of `m`. ValueError at rank 0, TypeError for a `k` that is no
+    integer.
 
     >>> import tensorlayout as tl
     >>> tl.tril(tl.asarray([[1, 2], [3, 4]]))
     Tensor([[1, 0],
             [3, 4]], dtype=int64, device='cpu')
     """
-    return _triangle(_TRIL, x, k)
+    return _triangle(_TRIL, m, k)
 
 
-def triu(x: Tensor, /, *, k: SupportsIndex = 0) -> Tensor:
+def triu(m: Tensor, k: SupportsIndex = 0) -> Tensor:
     """The elements on and above the diagonal `k` of each matrix, zeros below.
 
-    Any dtype, kept. `k`: above the main diagonal if positive. Layout: in the form of `x`.
-    ValueError for a rank below 2, TypeError for a `k` that is no integer.
+    Any dtype, kept; a tensor of rank 1 stands for as many rows of it. `k`: above the main diagonal
+    if positive. Layout: in the form of `m`. ValueError at rank 0, TypeError for a `k` that is no
+    integer.
 
     >>> import tensorlayout as tl
     >>> tl.triu(tl.asarray([[1, 2], [3, 4]]), k=1)
     Tensor([[0, 2],
             [0, 0]], dtype=int64, device='cpu')
     """
-    return _triangle(_TRIU, x, k)
+    return _triangle(_TRIU, m, k)

@@ -5,17 +5,13 @@ caller computes in NumPy, where the layout is lost, takes a slower way, or fails
 
 | name | who calls it |
 | --- | --- |
-| `allclose`, `isclose` | autoray, and quimb by it |
 | `diag` | SciPy (`RBFInterpolator`, which wants methods of NumPy's arrays as well) |
-| `einsum` | xarray (`dot`, `weighted`) |
 | `gradient` | xarray (`differentiate`) |
 | `logspace` | users of NumPy's; SciPy (`signal.freqs`) has one of its own for want of it |
 | `pad` | xarray (`pad`, `shift`, `rolling`, `cumulative_integrate`) |
-| `put_along_axis` | SciPy (`stats.false_discovery_control`) |
 | `transpose` | xarray (`apply_ufunc` with core dimensions) |
 
-Names and parameters are NumPy's. Left out, because whoever calls them brings them along: `kron`,
-`atleast_nd` and the like (array-api-extra), `roots` and `convolve` (SciPy).
+Names and parameters are NumPy's.
 """
 
 from __future__ import annotations
@@ -25,41 +21,21 @@ from typing import Any, Literal, SupportsIndex, overload
 
 import numpy as np
 
-from tensorlayout import dtypes, words
 from tensorlayout.devices import as_device
-from tensorlayout.dtypes import DType, as_dtype
+from tensorlayout.dtypes import as_dtype
 from tensorlayout.functions import arguments, dispatch
 from tensorlayout.functions.creation import arange, asarray, created, linspace
 from tensorlayout.functions.data_types import astype
-from tensorlayout.functions.elementwise import (
-    abs as magnitude,
-)
-from tensorlayout.functions.elementwise import (
-    add,
-    equal,
-    isfinite,
-    isnan,
-    less_equal,
-    logical_and,
-    logical_or,
-    multiply,
-    pow,
-    subtract,
-)
-from tensorlayout.functions.indexing import write_at
-from tensorlayout.functions.manipulation import permute_dims, reshape
-from tensorlayout.functions.searching import beside
+from tensorlayout.functions.elementwise import multiply, pow
+from tensorlayout.functions.manipulation import permute_dims
 from tensorlayout.functions.statistical import mean_dtype
 from tensorlayout.functions.transfers import on_host
-from tensorlayout.functions.utility import all as all_
 from tensorlayout.layout import Layout
 from tensorlayout.plan.copy import Assign, Copy
 from tensorlayout.plan.fill import Create
-from tensorlayout.plan.library import Library, Results, Shape
-from tensorlayout.plan.matrices import fitted
+from tensorlayout.plan.library import Library
 from tensorlayout.plan.pad import Pad
 from tensorlayout.plan.rules import refuse_complex
-from tensorlayout.plan.scatter import Scatter
 from tensorlayout.plan.view import View
 from tensorlayout.tensor import Tensor
 from tensorlayout.typing import (
@@ -74,76 +50,12 @@ from tensorlayout.typing import (
 from tensorlayout.words import refuse
 
 __all__ = [
-    "allclose",
     "diag",
-    "einsum",
     "gradient",
-    "isclose",
     "logspace",
     "pad",
-    "put_along_axis",
     "transpose",
 ]
-
-
-def isclose(
-    a: Tensor | Number,
-    b: Tensor | Number,
-    rtol: float = 1e-05,
-    atol: float = 1e-08,
-    equal_nan: bool = False,
-) -> Tensor:
-    """Whether each ``abs(a - b)`` is at most ``atol + rtol * abs(b)``, or the two are equal.
-
-    `a`, `b`: tensors, or one of them a number; shapes broadcast. Any dtype; integers and bool are
-    compared as float64. `rtol`, `atol`: numbers. `equal_nan`: NaN is close to NaN. Layout: in the
-    form of ``a - b``. TypeError for anything else.
-
-    >>> import tensorlayout as tl
-    >>> tl.isclose(tl.asarray([1.0, 2.0, tl.nan]), tl.asarray([1.0, 2.1, tl.nan]), equal_nan=True)
-    Tensor([ True, False,  True], dtype=bool, device='cpu')
-    """
-    return _is_close("isclose", a, b, rtol, atol, equal_nan)
-
-
-def _is_close(name: str, a: Any, b: Any, rtol: float, atol: float, equal_nan: bool) -> Tensor:
-    operands = [arguments.operand(name, each) for each in (a, b)]
-    other = next((each for each in operands if isinstance(each, Tensor)), None)
-    if other is None:
-        other = arguments.tensor(name, b)
-    x, y = (_as_float(beside(name, each, other)) for each in (a, b))
-    bound = add(multiply(magnitude(y), rtol), atol)
-    found = logical_or(
-        logical_and(less_equal(magnitude(subtract(x, y)), bound), isfinite(y)), equal(x, y)
-    )
-    if arguments.truth(name, "equal_nan", equal_nan):
-        found = logical_or(found, logical_and(isnan(x), isnan(y)))
-    return found
-
-
-def _as_float(x: Tensor) -> Tensor:
-    exact = dtypes.in_category(x.dtype, "integer or boolean")
-    return astype(x, dtypes.float64) if exact else x
-
-
-def allclose(
-    a: Tensor | Number,
-    b: Tensor | Number,
-    rtol: float = 1e-05,
-    atol: float = 1e-08,
-    equal_nan: bool = False,
-) -> bool:
-    """Whether each ``abs(a - b)`` is at most ``atol + rtol * abs(b)``, or the two are equal.
-
-    `a`, `b`: tensors, or one of them a number; shapes broadcast. Any dtype; integers and bool are
-    compared as float64. `rtol`, `atol`: numbers. `equal_nan`: NaN is close to NaN. The answer is a
-    Python bool; a CUDA device waits for it. TypeError for anything else.
-
-    >>> import tensorlayout as tl
-    >>> tl.allclose(tl.asarray([1.0, 2.0]), tl.asarray([1.0, 2.0 + 1e-9]))
-    True
-    """
-    return bool(all_(_is_close("allclose", a, b, rtol, atol, equal_nan)))
 
 
 def transpose(x: Tensor, /, axes: Axis = None) -> Tensor:
@@ -172,7 +84,7 @@ _DIAGONAL = View(
 )
 
 
-def diag(x: Tensor, /, k: SupportsIndex = 0) -> Tensor:
+def diag(v: Tensor, k: SupportsIndex = 0) -> Tensor:
     """The diagonal `k` (above the main one if positive) of a matrix: a view; or a matrix of one.
 
     A tensor of rank 1 becomes the diagonal of a new row-major matrix, zeros elsewhere. ValueError
@@ -182,7 +94,7 @@ def diag(x: Tensor, /, k: SupportsIndex = 0) -> Tensor:
     >>> tl.diag(tl.asarray([[1, 2], [3, 4]]), k=1)
     Tensor([2], dtype=int64, device='cpu')
     """
-    x, k = arguments.tensor("diag", x), arguments.integer("diag", "k", k)
+    x, k = arguments.tensor("diag", v), arguments.integer("diag", "k", k)
     if x.ndim not in (1, 2):
         refuse("diag", f"needs a rank of 1 or 2, got shape {x.shape}")
     if x.ndim == 1:
@@ -194,42 +106,6 @@ def diag(x: Tensor, /, k: SupportsIndex = 0) -> Tensor:
     n = min(below.shape)
     square = below[:n, :n]
     return dispatch.call(_DIAGONAL, (square._spec,), (square,))
-
-
-def put_along_axis(
-    x: Tensor, indices: Tensor, /, values: ArrayLike, axis: SupportsIndex = -1
-) -> None:
-    """Write `values` into `x`, in each line along `axis` at the line of `indices` it belongs to.
-
-    `indices`: integers, of the rank of `x`; sizes of 1 broadcast, but for `axis`. `values`: a
-    number, or a tensor that broadcasts to their shape. In place, as ``x[…] = y``: dtype and layout
-    of `x` stay; of positions that occur twice the last one wins. IndexError outside. Any dtype.
-
-    >>> import tensorlayout as tl
-    >>> x = tl.asarray([[30, 10, 20]])
-    >>> tl.put_along_axis(x, tl.asarray([[1]]), 99)
-    >>> x
-    Tensor([[30, 99, 20]], dtype=int64, device='cpu')
-    """
-    x, indices = arguments.tensor("put_along_axis", x), arguments.indices("put_along_axis", indices)
-    dim = arguments.dim("put_along_axis", axis, x.ndim)
-    fits = indices.ndim == x.ndim and all(
-        n in (1, m) or d == dim for d, (n, m) in enumerate(zip(indices.shape, x.shape, strict=True))
-    )
-    if not fits:
-        msg = (
-            f"put_along_axis: indices of shape {indices.shape} do not fit a tensor of shape"
-            f" {x.shape} along axis {dim}"
-        )
-        raise ValueError(msg)
-    key = tuple(indices if d == dim else _line(x, d, n) for d, n in enumerate(x.shape))
-    write_at(_PUT, x, key, values)
-
-
-def _line(x: Tensor, dim: int, size: int) -> Tensor:
-    """The numbers below `size` along `dim` of a tensor of the rank of `x`."""
-    shape = [size if d == dim else 1 for d in range(x.ndim)]
-    return reshape(arange(size, device=x.device), shape)
 
 
 _PAD, _BORDER = Pad("pad"), Assign("pad")
@@ -316,52 +192,8 @@ def _per_side(name: str, given: Any, ndim: int) -> Any:
         raise ValueError(msg) from None
 
 
-def _summed(shapes: Sequence[Shape], dtype: DType, *, subscripts: str) -> Results:
-    return [(fitted(subscripts, tuple(shapes))[1], dtype)]
-
-
-_MOST_OPERANDS = 64  # NumPy's search for an order of them takes time as their cube
-_MOST_LETTERS = 4096  # of subscripts: as many as 64 operands of rank 64 have
-_PUT = Scatter("put_along_axis")
 _POWERS = Copy("logspace")
-_EINSUM = Library("einsum", "any", _summed)
 _GRADIENT = Library("gradient", "floating-point", rank=1)
-
-
-def einsum(subscripts: str, /, *operands: Tensor) -> Tensor:
-    """The sum of products over the labelled dimensions, in Einstein's notation, as NumPy reads it.
-
-    `subscripts`: such as ``"ij,jk->ik"``; ``...`` for dimensions without a label. dtype: the
-    promoted one; 16-bit floats are worked out in float32. Layout: row-major, always a new tensor.
-    ValueError for subscripts that do not fit.
-
-    >>> import tensorlayout as tl
-    >>> tl.einsum("ij,j->i", tl.asarray([[1, 2], [3, 4]]), tl.asarray([1, 10]))
-    Tensor([21, 43], dtype=int64, device='cpu')
-    """
-    if not isinstance(subscripts, str):
-        msg = (
-            f"einsum: the first argument must be the subscripts, got {arguments.shown(subscripts)}"
-        )
-        raise TypeError(msg)
-    given = arguments.tensors("einsum", operands, "operands")
-    terms = subscripts.partition("->")[0].count(",") + 1
-    if terms != len(given) or terms > _MOST_OPERANDS or len(subscripts) > _MOST_LETTERS:
-        most = f"at most {_MOST_OPERANDS}, in at most {_MOST_LETTERS} letters"
-        reason = f"each operand is named once, {most}"
-        raise _unfit(subscripts, given, reason)
-    try:
-        spelled, _ = fitted(subscripts, tuple([x.shape for x in given]))
-    except ValueError as error:
-        raise _unfit(subscripts, given, str(error)) from None
-    found: Tensor = dispatch.library(_EINSUM, *given, subscripts=spelled)
-    return found
-
-
-def _unfit(subscripts: str, given: Sequence[Tensor], reason: str) -> ValueError:
-    shapes = words.cut(", ".join(str(x.shape) for x in given))
-    came = f"{arguments.shown(subscripts)} does not fit shapes {shapes}"
-    return ValueError(f"einsum: {came}: {words.cut(reason)}")
 
 
 @overload

@@ -1,9 +1,9 @@
-"""Indexing: reads and writes with every key of the standard."""
+"""Indexing: what ``x[key]`` and ``x[key] = value`` mean, for every key of the standard."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any, SupportsIndex
+from typing import Any
 
 import numpy as np
 
@@ -13,6 +13,7 @@ from tensorlayout.dtypes import DType
 from tensorlayout.functions import arguments, dispatch
 from tensorlayout.functions.arrays import arrived
 from tensorlayout.functions.creation import asarray, from_sequence
+from tensorlayout.functions.manipulation import broadcast_to
 from tensorlayout.functions.searching import nonzero
 from tensorlayout.functions.transfers import moved
 from tensorlayout.layout import Layout
@@ -20,14 +21,11 @@ from tensorlayout.layout.checks import MOST_ENTRIES
 from tensorlayout.plan.copy import Assign, Copy
 from tensorlayout.plan.gather import Gather, spread_of
 from tensorlayout.plan.mask import Masked, Select, check_mask
-from tensorlayout.plan.rules import broadcast_shape
 from tensorlayout.plan.scatter import Scatter
 from tensorlayout.plan.tiled import packed
 from tensorlayout.plan.view import Index, Row, View, outside, too_many
 from tensorlayout.tensor import Tensor
 from tensorlayout.words import REFUSALS, named, refuse
-
-__all__ = ["take", "take_along_axis"]
 
 # An entry of the key of a cut: an integer, None, or the start, the count and the step of a slice.
 _Entry = int | tuple[int, int, int] | None
@@ -44,7 +42,7 @@ def _slice(entry: tuple[int, int, int]) -> slice:
     return slice(start, stop if stop >= 0 else None, step) if count else slice(0, 0)
 
 
-_INDEX = {name: Index(name) for name in ("__getitem__", "__setitem__", "take")}
+_INDEX = {name: Index(name) for name in ("__getitem__", "__setitem__")}
 _CUT = {name: View(name, _cut) for name in _INDEX}
 _ROW = Row()
 _ROW_TO_WRITE = Row("__setitem__")
@@ -54,9 +52,6 @@ _SCATTER = Scatter()
 _MASKED = Masked()
 _ASSIGN = Assign()
 _PACK = Copy("__setitem__")
-_TAKE = Gather("take")
-_TAKE_ALONG = Gather("take_along_axis")
-_WIDE = View("take_along_axis", Layout.broadcast_to)
 
 
 def getitem(x: Tensor, key: Any) -> Tensor:
@@ -212,7 +207,7 @@ def _positions(
         reached += range(first, first + len(each))
     if len(found) > 1 and any(p.size == 0 for p in found):  # none is read, nor is it checked
         spread = spread_of([p._spec for p in found])
-        found = [_broadcast(p, spread) for p in found]
+        found = [broadcast_to(p, spread) for p in found]
     return tuple(found), tuple(reached)
 
 
@@ -418,69 +413,3 @@ def iterate(x: Tensor) -> Iterator[Tensor]:
         refuse("iter", "a tensor of rank 0 cannot be iterated over", TypeError)
     view = dispatch.view
     return (view(_ROW, x, None, at) for at in range(layout.shape[0]))
-
-
-def take(
-    x: Tensor, indices: Tensor | SupportsIndex, /, *, axis: SupportsIndex | None = None
-) -> Tensor:
-    """The slices of `x` at `indices` along `axis` (which may be left out at rank 1).
-
-    `indices`: integers; negative ones count from the end. IndexError for one outside the dimension,
-    TypeError for other dtypes. Layout: packed in the order of `x`, the dimensions of `indices` in
-    place of `axis`; a view for a single Python integer. Any dtype, kept.
-
-    >>> import tensorlayout as tl
-    >>> tl.take(tl.asarray([[1, 2, 3], [4, 5, 6]]), tl.asarray([2, 0]), axis=1)
-    Tensor([[3, 1],
-            [6, 4]], dtype=int64, device='cpu')
-    """
-    x = arguments.tensor("take", x)
-    ndim = x.ndim
-    if axis is None:
-        if ndim != 1:
-            refuse("take", f"axis must be given for a tensor of rank {ndim}")
-        axis = 0
-    dim = arguments.dim("take", axis, ndim)
-    if isinstance(indices, int) and not isinstance(indices, bool):
-        return _view("take", x, (*[slice(None)] * dim, int(indices)))
-    positions = integral("take", indices)
-    return dispatch.call(_TAKE, (x._spec, (dim,), False, positions._spec), (x, positions))
-
-
-def take_along_axis(x: Tensor, indices: Tensor, /, *, axis: SupportsIndex = -1) -> Tensor:
-    """From each line along `axis` the elements at the line of `indices` that belongs to it.
-
-    `indices`: integers, of the rank of `x`; other sizes broadcast. Negative ones count from the
-    end; IndexError outside. Layout: packed in the order of `x`. Any dtype, kept.
-
-    >>> import tensorlayout as tl
-    >>> x = tl.asarray([[30, 10, 20]])
-    >>> tl.take_along_axis(x, tl.argsort(x))
-    Tensor([[10, 20, 30]], dtype=int64, device='cpu')
-    """
-    x, indices = arguments.tensor("take_along_axis", x), integral("take_along_axis", indices)
-    if x.ndim != indices.ndim:
-        refuse("take_along_axis", f"ranks must be equal, got shapes {x.shape} and {indices.shape}")
-    dim = arguments.dim("take_along_axis", axis, x.ndim)
-    shape, other = (_with(s, dim, 1) for s in (x.shape, indices.shape))
-    if shape != other:
-        shape = broadcast_shape((shape, other))
-    wide = _broadcast(x, _with(shape, dim, x.shape[dim]))
-    positions = _broadcast(indices, _with(shape, dim, indices.shape[dim]))
-    key = (wide._spec, (dim,), None, positions._spec)
-    return dispatch.call(_TAKE_ALONG, key, (wide, positions))
-
-
-def integral(name: str, x: Any) -> Tensor:
-    found = x if type(x) is Tensor else arguments.tensor(name, x, "indices")
-    if (dtype := found._spec.dtype).kind not in "iu":
-        refuse(name, f"indices must be of an integer dtype, got {dtype}", TypeError)
-    return found
-
-
-def _broadcast(x: Tensor, shape: tuple[int, ...]) -> Tensor:
-    return x if x.shape == shape else dispatch.call(_WIDE, (x._spec, shape), (x,))
-
-
-def _with(shape: tuple[int, ...], dim: int, size: int) -> tuple[int, ...]:
-    return (*shape[:dim], size, *shape[dim + 1 :])

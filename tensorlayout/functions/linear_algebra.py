@@ -1,17 +1,24 @@
-"""Linear algebra functions."""
+"""Linear algebra functions: products of matrices and of tensors, and transposed matrices.
+
+A product of two bool tensors is bool: whether one of the products that are added up is true.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import partial
 from typing import Any, SupportsIndex
 
 from tensorlayout.functions import arguments, dispatch
+from tensorlayout.functions.operands import product, tensors
 from tensorlayout.layout import Layout
 from tensorlayout.plan import matrices
 from tensorlayout.plan.library import Library
 from tensorlayout.plan.matmul import Matmul
 from tensorlayout.plan.view import View
 from tensorlayout.tensor import Tensor
+from tensorlayout.typing import ArrayLike
+from tensorlayout.words import refuse
 
 __all__ = ["matmul", "matrix_transpose", "tensordot", "vecdot"]
 
@@ -21,32 +28,34 @@ _TENSORDOT = Library("tensordot", "numeric", matrices.contracted)
 _VECDOT = Library("vecdot", "numeric", matrices.summed)
 
 
-def matmul(x1: Tensor, x2: Tensor, /) -> Tensor:
+def matmul(x1: ArrayLike, x2: ArrayLike, /) -> Tensor:
     """The matrix product over the last two dimensions; vectors at rank 1, batches above 2.
 
     Shapes (…, m, k) and (…, k, n) give (…, m, n), the dimensions before them broadcast; (k,) on
     the left stands for (1, k), on the right for (k, 1), and that 1 is not in the result. dtypes:
-    numeric; integers wrap, 16-bit floats are multiplied in float32 and rounded once. Layout:
-    row-major. Transposed, padded and flipped operands go to BLAS as they are; only an operand
-    whose elements are apart in both dimensions is copied, as are 16-bit floats (into float32).
-    ValueError for shapes, TypeError for dtypes.
+    numeric and bool; integers wrap, 16-bit floats are multiplied in float32 and rounded once.
+    Layout: row-major. Transposed, padded and flipped operands go to BLAS as they are; only an
+    operand whose elements are apart in both dimensions is copied, as are 16-bit floats (into
+    float32). ValueError for shapes, TypeError for dtypes.
 
     >>> import tensorlayout as tl
     >>> tl.matmul(tl.asarray([[1, 2], [3, 4]]), tl.asarray([1, 10]))
     Tensor([21, 43], dtype=int64, device='cpu')
     """
-    if type(x1) is type(x2) is Tensor:
+    if type(x1) is type(x2) is Tensor and x1._spec.dtype.kind != "b":
         return dispatch.call(_MATMUL, (x1._spec, x2._spec), (x1, x2))
-    a, b = arguments.tensor("matmul", x1), arguments.tensor("matmul", x2)
-    return dispatch.call(_MATMUL, (a._spec, b._spec), (a, b))
+    return product(_matmul, *tensors("matmul", x1, x2))
+
+
+def _matmul(x: Tensor, y: Tensor) -> Tensor:
+    return dispatch.call(_MATMUL, (x._spec, y._spec), (x, y))
 
 
 def matrix(name: str, x: Any) -> Tensor:
     """`x`, of two dimensions at least, or the error of the function `name`."""
     x = arguments.tensor(name, x)
     if x.ndim < 2:
-        msg = f"{name}: needs a rank of at least 2, got shape {x.shape}"
-        raise ValueError(msg)
+        refuse(name, f"needs a rank of at least 2, got shape {x.shape}")
     return x  # type: ignore[no-any-return]
 
 
@@ -76,23 +85,24 @@ _TRANSPOSE = View("matrix_transpose", matrix_transposed)
 
 
 def tensordot(
-    x1: Tensor, x2: Tensor, /, axes: SupportsIndex | Sequence[Sequence[SupportsIndex]] = 2
+    a: ArrayLike,
+    b: ArrayLike,
+    axes: SupportsIndex | Sequence[SupportsIndex | Sequence[SupportsIndex]] = 2,
 ) -> Tensor:
-    """The sum of products over pairs of axes: the last of `x1` and first of `x2`, or as given.
+    """The sum of products over pairs of axes: the last of `a` and first of `b`, or as given.
 
     `axes`: how many axes, or the axes of each operand, paired in their order. The result has the
-    other axes of `x1`, then those of `x2`. dtypes: numeric; integers wrap. Layout: row-major; an
-    operand is copied where its paired, or its other, axes are not one run of memory. ValueError
-    where sizes of paired axes differ, or axes are outside, repeated, or not in pairs.
+    other axes of `a`, then those of `b`. dtypes: numeric and bool; integers wrap. Layout:
+    row-major; an operand is copied where its paired, or its other, axes are not one run of memory.
+    ValueError where sizes of paired axes differ, or axes are outside, repeated, or not in pairs.
 
     >>> import tensorlayout as tl
     >>> tl.tensordot(tl.ones((2, 3, 4)), tl.ones((4, 2, 5)), axes=((2, 0), (0, 1))).shape
     (3, 5)
     """
-    a, b = arguments.tensor("tensordot", x1), arguments.tensor("tensordot", x2)
-    pairs = _pairs(axes, a.ndim, b.ndim)
-    found: Tensor = dispatch.library(_TENSORDOT, a, b, axes=pairs)
-    return found
+    if not type(a) is type(b) is Tensor:
+        a, b = tensors("tensordot", a, b)
+    return summed_products(_TENSORDOT, a, b, axes=_pairs(axes, a.ndim, b.ndim))
 
 
 def _pairs(axes: Any, first: int, second: int) -> tuple[tuple[int, ...], tuple[int, ...]]:
@@ -101,13 +111,10 @@ def _pairs(axes: Any, first: int, second: int) -> tuple[tuple[int, ...], tuple[i
         count = arguments.integer("tensordot", "axes", axes)
         if not 0 <= count <= min(first, second):
             rule = f"must be from 0 to {min(first, second)} (the ranks)"
-            msg = f"tensordot: axes {rule}, got {arguments.shown(count)}"
-            raise ValueError(msg)
+            refuse("tensordot", f"axes {rule}, got {arguments.shown(count)}")
         return tuple(range(first - count, first)), tuple(range(count))
     try:
-        left, right = (
-            tuple(arguments.integer("tensordot", "axes", n) for n in sequence) for sequence in axes
-        )
+        left, right = (arguments.integers(n, "tensordot", "axes", none=False) for n in axes)
     except (TypeError, ValueError):
         came = arguments.shown(axes)
         msg = f"tensordot: axes must be an integer or two sequences of integers, got {came}"
@@ -115,22 +122,26 @@ def _pairs(axes: Any, first: int, second: int) -> tuple[tuple[int, ...], tuple[i
     a = arguments.dims("tensordot", left, first, "axes")
     b = arguments.dims("tensordot", right, second, "axes")
     if len(a) != len(b):
-        msg = f"tensordot: axes must be equally many of each operand, got {a} and {b}"
-        raise ValueError(msg)
+        refuse("tensordot", f"axes must be equally many of each operand, got {a} and {b}")
     return a, b
 
 
-def vecdot(x1: Tensor, x2: Tensor, /, *, axis: SupportsIndex = -1) -> Tensor:
+def vecdot(x1: ArrayLike, x2: ArrayLike, /, *, axis: SupportsIndex = -1) -> Tensor:
     """The sum of products along `axis`, complex elements of `x1` conjugated; others broadcast.
 
-    `axis`: negative, inside both shapes. dtypes: numeric; integers wrap. Layout: row-major.
-    ValueError where the sizes along `axis` differ, or the other sizes do not broadcast.
+    `axis`: negative, inside both shapes. dtypes: numeric and bool; integers wrap. Layout:
+    row-major. ValueError where the sizes along `axis` differ, or the other sizes do not broadcast.
 
     >>> import tensorlayout as tl
     >>> tl.vecdot(tl.asarray([1j, 2]), tl.asarray([1j, 1]))
     Tensor((3+0j), dtype=complex128, device='cpu')
     """
-    found: Tensor = dispatch.library(
-        _VECDOT, x1, x2, axis=arguments.integer("vecdot", "axis", axis)
-    )
-    return found
+    return summed_products(_VECDOT, x1, x2, axis=arguments.integer("vecdot", "axis", axis))
+
+
+def summed_products(operation: Library, a: Any, b: Any, **options: Any) -> Tensor:
+    """Carry out a product of tensors, or of a tensor and what stands for one."""
+    if type(a) is type(b) is Tensor and a._spec.dtype.kind != "b":
+        return dispatch.call(operation, (2, a._spec, b._spec, *options.items()), (a, b))
+    call = partial(dispatch.library, operation, **options)
+    return product(call, *tensors(operation.name, a, b))

@@ -15,6 +15,7 @@ from tensorlayout.functions.creation import asarray
 from tensorlayout.functions.data_types import astype
 from tensorlayout.functions.elementwise import not_equal
 from tensorlayout.functions.manipulation import broadcast_to
+from tensorlayout.functions.searching import beside as beside
 from tensorlayout.tensor import Tensor
 from tensorlayout.words import refuse
 
@@ -27,20 +28,6 @@ def unsupported(name: str, **given: Any) -> None:
             refuse(name, msg, TypeError)
 
 
-def beside(name: str, given: Any, x: Tensor, *, weak: bool = True) -> Tensor:
-    """What stands for a tensor where `x` is: a tensor, a number, or a list of numbers.
-
-    A number gets the dtype that it has in an operation with `x`, or, where it is not `weak`, that
-    of an array made of it. TypeError for NumPy arrays beside tensors on CUDA, but for those of rank
-    0, which are numbers of NumPy.
-    """
-    if isinstance(given, np.ndarray) and given.ndim == 0:
-        given = given[()]
-    if isinstance(given, (list, tuple)) or (type(given) in dtypes.SCALARS and not weak):
-        return asarray(given, device=x.device)
-    return searching.beside(name, given, x)
-
-
 def check_finite(name: str, number: Any, kind: DType) -> None:
     """Refuse NaN (ValueError) and infinities (OverflowError) for an integer dtype."""
     if type(number) is float and kind.kind in "iu":
@@ -48,10 +35,11 @@ def check_finite(name: str, number: Any, kind: DType) -> None:
 
 
 def tensors(name: str, *given: Any, weak: bool = True) -> list[Tensor]:
-    """All of `given`, at least one of them a tensor, as tensors where the first of these is."""
+    """All of `given`, a tensor or an array among them, as tensors where the first of these is."""
     first = next((x for x in given if isinstance(x, Tensor)), None)
     if first is None:
-        first = arguments.tensor(name, given[0] if given else None)
+        arrays = (x for x in given if isinstance(x, (np.ndarray, np.generic)))
+        first = arguments.tensor(name, next(arrays, given[0] if given else None))
     return [x if isinstance(x, Tensor) else beside(name, x, first, weak=weak) for x in given]
 
 

@@ -1,17 +1,18 @@
-"""Searching functions."""
+"""Searching functions: where elements are, and choices between tensors by a condition."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, Literal, SupportsIndex
+from typing import Any, Literal, SupportsIndex, overload
 
 import numpy as np
 
 from tensorlayout import dtypes
 from tensorlayout.dtypes import DType
 from tensorlayout.functions import arguments, dispatch
-from tensorlayout.functions.creation import asarray
+from tensorlayout.functions.creation import asarray, zeros
 from tensorlayout.functions.data_types import astype
+from tensorlayout.functions.manipulation import reshape, stack
 from tensorlayout.functions.outputs import WHERE, given
 from tensorlayout.functions.reduction import reduced
 from tensorlayout.functions.transfers import moved
@@ -19,40 +20,64 @@ from tensorlayout.plan.library import Library, Results, Shape
 from tensorlayout.plan.mask import Nonzero
 from tensorlayout.plan.reduce import Reduce
 from tensorlayout.tensor import Tensor
-from tensorlayout.typing import Array, Axis, NumpyOperand, Operand
+from tensorlayout.typing import ArrayLike, Axis, Operand
 from tensorlayout.words import named, refuse
 
-__all__ = ["argmax", "argmin", "count_nonzero", "nonzero", "searchsorted", "where"]
+__all__ = [
+    "argmax",
+    "argmin",
+    "argwhere",
+    "count_nonzero",
+    "flatnonzero",
+    "nonzero",
+    "searchsorted",
+    "where",
+]
 
 
-def where(condition: Tensor | Array, x1: Tensor | Operand, x2: Tensor | Operand, /) -> Tensor:
-    """The elements of `x1` where `condition` is true, those of `x2` elsewhere.
+_Numbers = Tensor | Operand | list[Any]
 
-    `condition`: a tensor of bool. Shapes broadcast. Layout: the form of `x1` and `x2`; the
-    condition has a say only if neither has the shape of the result. dtype: the promoted one of `x1`
-    and `x2`. TypeError for a condition of another dtype, ValueError for shapes that do not
-    broadcast.
+
+@overload
+def where(condition: Tensor, /) -> tuple[Tensor, ...]: ...
+@overload
+def where(condition: _Numbers, x: _Numbers, y: _Numbers, /) -> Tensor: ...
+def where(condition: Any, x: Any = None, y: Any = None, /) -> Any:
+    """The elements of `x` where `condition` is true, those of `y` elsewhere.
+
+    Tensors, numbers or lists, at least one of them a tensor; shapes broadcast. `condition`: numbers
+    of any dtype, true where they are not 0; alone, its `nonzero`. Layout: the form of `x` and `y`;
+    the condition has a say only if neither has the shape of the result. dtype: the promoted one of
+    `x` and `y`. TypeError for what is no number, ValueError for shapes that do not broadcast.
 
     >>> import tensorlayout as tl
     >>> x = tl.asarray([-1.0, 2.0, -3.0])
     >>> tl.where(x > 0, x, 0.0)
     Tensor([0., 2., 0.], dtype=float64, device='cpu')
     """
-    if type(condition) is type(x1) is type(x2) is Tensor:
-        key = (condition._spec, x1._spec, x2._spec)
-        if condition._spec.dtype is dtypes.bool:
-            return dispatch.call(WHERE, key, (condition, x1, x2))
-    dtype = arguments.tensor("where", condition).dtype
-    if dtype != dtypes.bool:
-        rule = f"the condition must have dtype bool, got {dtype}; use condition != 0"
-        refuse("where", rule, TypeError)
-    return dispatch.elementwise(WHERE, condition, x1, x2)
+    is_mask = type(condition) is Tensor and condition._spec.dtype is dtypes.bool
+    if is_mask and type(x) is type(y) is Tensor:
+        key = (condition._spec, x._spec, y._spec)
+        return dispatch.call(WHERE, key, (condition, x, y))
+    if x is None and y is None:
+        return nonzero(condition)
+    if not is_mask or type(x) is list or type(y) is list:
+        beside_all = next((each for each in (condition, x, y) if isinstance(each, Tensor)), None)
+        first = arguments.tensor("where", condition) if beside_all is None else beside_all
+        condition = truths("where", condition, first)
+        x, y = (beside("where", v, first) if type(v) is list else v for v in (x, y))
+    return dispatch.elementwise(WHERE, condition, x, y)
+
+
+def truths(name: str, condition: Any, x: Tensor) -> Tensor:
+    """Return numbers of any dtype as a tensor of bool where `x` is."""
+    return astype(beside(name, condition, x), dtypes.bool, copy=False)
 
 
 def _positions(shapes: Sequence[Shape], dtype: DType, *, side: str) -> Results:
     line, values = shapes
     if len(line) != 1:
-        msg = f"x1 must have rank 1, got shape {line}"
+        msg = f"a must have rank 1, got shape {line}"
         raise ValueError(msg)
     return [(values, dtypes.int64)]
 
@@ -126,7 +151,7 @@ def count_nonzero(a: Tensor, axis: Axis = None, *, keepdims: bool = False) -> Te
     return reduced(_COUNT, a, axis, keepdims)
 
 
-def nonzero(x: Tensor, /) -> tuple[Tensor, ...]:
+def nonzero(a: Tensor) -> tuple[Tensor, ...]:
     """The indices of the elements that are not zero, one int64 tensor a dimension.
 
     Any dtype; NaN is not zero. The elements come in row-major index order. Layout: row-major.
@@ -136,61 +161,100 @@ def nonzero(x: Tensor, /) -> tuple[Tensor, ...]:
     >>> tl.nonzero(tl.asarray([[0, 7], [8, 0]]))[1]
     Tensor([1, 0], dtype=int64, device='cpu')
     """
-    x = x if type(x) is Tensor else arguments.tensor("nonzero", x)
+    x = a if type(a) is Tensor else arguments.tensor("nonzero", a)
     found: Any = dispatch.call(_NONZERO, (x._spec,), (x,))
     return found  # type: ignore[no-any-return]
 
 
+def flatnonzero(a: Tensor) -> Tensor:
+    """The positions, in index order, of the elements that are not zero, as int64.
+
+    Any dtype; NaN is not zero. Layout: row-major. TypeError for what is no tensor.
+
+    >>> import tensorlayout as tl
+    >>> tl.flatnonzero(tl.asarray([[0, 7], [8, 0]]))
+    Tensor([1, 2], dtype=int64, device='cpu')
+    """
+    return nonzero(reshape(arguments.tensor("flatnonzero", a), (-1,)))[0]
+
+
+def argwhere(a: Tensor) -> Tensor:
+    """The indices of the elements that are not zero, one in each row, as int64.
+
+    Any dtype; NaN is not zero. The rows come in index order. Layout: packed in the
+    order of a column-major matrix. TypeError for what is no tensor.
+
+    >>> import tensorlayout as tl
+    >>> tl.argwhere(tl.asarray([[0, 7], [8, 0]])).tolist()
+    [[0, 1], [1, 0]]
+    """
+    x = arguments.tensor("argwhere", a)
+    if not x.ndim:
+        return zeros((int(count_nonzero(x)), 0), dtype=dtypes.int64, device=x.device)
+    return stack(nonzero(x), axis=1)
+
+
 def searchsorted(
-    x1: Tensor,
-    x2: Tensor | float | NumpyOperand,
-    /,
-    *,
+    a: Tensor,
+    v: ArrayLike,
     side: Literal["left", "right"] = "left",
     sorter: Tensor | None = None,
 ) -> Tensor:
-    """The positions at which `x2` would go into the sorted tensor `x1`, of rank 1.
+    """The positions at which `v`, numbers of any shape, would go into the sorted tensor `a`.
 
-    `side`: before (``left``) or behind equal elements; NaN counts as greater than all else, as in
-    `sort`. `sorter`: the positions that sort `x1`, an integer tensor of its shape; the elements are
-    first gathered, which a trace shows. dtypes: real numeric. The result is int64, of the shape of
-    `x2`, row-major. ValueError for an `x1` of another rank, TypeError for other dtypes.
+    `a`: of rank 1. `side`: before (``left``) or behind equal elements; NaN counts as greater than
+    all else, as in `sort`. `sorter`: the positions that sort `a`, an integer tensor of its shape;
+    the elements are first gathered, which a trace shows. dtypes: real numeric; a Python number has
+    that of `a`, if it fits. The result is int64, of the shape of `v`, row-major. ValueError for an
+    `a` of another rank, TypeError for other dtypes.
 
     >>> import tensorlayout as tl
     >>> tl.searchsorted(tl.asarray([1, 2, 2, 5]), tl.asarray([2, 6]), side="right")
     Tensor([3, 4], dtype=int64, device='cpu')
     """
     arguments.choice("searchsorted", "side", side, "'left' or 'right'", ("left", "right"))
-    line = arguments.tensor("searchsorted", x1)
-    values = beside("searchsorted", x2, line)
+    line = arguments.tensor("searchsorted", a)
+    values = v if type(v) is Tensor else _values(v, line)
     if sorter is not None:
         line = _in_order(line, arguments.tensor("searchsorted", sorter, "sorter"))
     found: Tensor = dispatch.library(_SEARCH, line, values, side=side)
     return found
 
 
+def _values(v: Any, line: Tensor) -> Tensor:
+    """Return what is searched in `line` as a tensor; an array of any library is moved there."""
+    if type(v) in dtypes.SCALARS:
+        try:
+            return beside("searchsorted", v, line)
+        except OverflowError:  # it goes to one of the ends
+            pass
+    return asarray(v, device=line.device)
+
+
 def _in_order(line: Tensor, sorter: Tensor) -> Tensor:
     if not dtypes.in_category(sorter.dtype, "integral"):
         refuse("searchsorted", f"sorter must have an integer dtype, got {sorter.dtype}", TypeError)
     if line.ndim != 1 or sorter.shape != line.shape:
-        msg = (
-            f"searchsorted: x1 must have rank 1 and sorter its shape, got shapes {line.shape}"
-            f" and {sorter.shape}"
-        )
-        raise ValueError(msg)
+        shapes = f"{line.shape} and {sorter.shape}"
+        refuse("searchsorted", f"a must have rank 1 and sorter its shape, got shapes {shapes}")
     try:
         return line[sorter]
     except IndexError:
-        msg = f"searchsorted: sorter holds positions out of bounds for x1 of shape {line.shape}"
+        msg = f"searchsorted: sorter holds positions out of bounds for a of shape {line.shape}"
         raise IndexError(msg) from None
 
 
-def beside(name: str, x: Any, other: Tensor) -> Tensor:
-    """`x` as a tensor: a Python scalar gets the dtype that it has in an operation with `other`.
+def beside(name: str, x: Any, other: Tensor, *, weak: bool = True) -> Tensor:
+    """Return what stands for a tensor where `other` is: a tensor, a number, a list of numbers.
 
-    TypeError for NumPy arrays beside tensors on CUDA; OverflowError for an integer that this dtype
-    does not hold.
+    A Python number gets the dtype that it has in an operation with `other`, or, where it is not
+    `weak`, that of an array made of it. TypeError for NumPy arrays beside tensors on CUDA, but for
+    those of rank 0, which are numbers; OverflowError for an integer that the dtype does not hold.
     """
+    if isinstance(x, np.ndarray) and x.ndim == 0:
+        x = x[()]
+    if isinstance(x, (list, tuple)) or (type(x) in dtypes.SCALARS and not weak):
+        return asarray(x, device=other.device)
     given = arguments.operand(name, x)
     if isinstance(given, Tensor):
         arguments.refuse_arrays(name, (x,), other.device)

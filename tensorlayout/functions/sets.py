@@ -1,25 +1,41 @@
 """Set functions. The shapes of the results depend on data, but for `isin`.
 
 Values are the same if they compare equal: +0 and -0 are one value, every NaN is a value of its own,
-as is a complex number with a NaN part. Results are row-major.
+as is a complex number with a NaN part. Only `unique`, and functions of two sets that are made of
+it, take all NaN for one value, as NumPy does. Results are row-major.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from tensorlayout import dtypes
 from tensorlayout.dtypes import DType
 from tensorlayout.functions import arguments, dispatch
+from tensorlayout.functions import elementwise as ew
+from tensorlayout.functions.creation import ones
 from tensorlayout.functions.data_types import astype
-from tensorlayout.functions.elementwise import greater_equal, less, logical_and, logical_or
-from tensorlayout.functions.searching import beside
+from tensorlayout.functions.manipulation import concat, reshape
+from tensorlayout.functions.operands import promoted, tensors, unsupported
+from tensorlayout.functions.searching import flatnonzero
+from tensorlayout.functions.sorting import sort
 from tensorlayout.plan.library import Library, Results, Shape
 from tensorlayout.tensor import Tensor
-from tensorlayout.typing import Scalar
+from tensorlayout.typing import ArrayLike
 
-__all__ = ["isin", "unique_all", "unique_counts", "unique_inverse", "unique_values"]
+__all__ = [
+    "intersect1d",
+    "isin",
+    "setdiff1d",
+    "setxor1d",
+    "union1d",
+    "unique",
+    "unique_all",
+    "unique_counts",
+    "unique_inverse",
+    "unique_values",
+]
 
 
 def _each(shapes: Sequence[Shape], dtype: DType, *, invert: bool) -> Results:
@@ -56,7 +72,7 @@ class UniqueInverse(NamedTuple):
     inverse_indices: Tensor
 
 
-def unique_all(x: Tensor, /) -> UniqueAll:
+def unique_all(x: Tensor) -> UniqueAll:
     """The distinct values, ascending, with first indices, inverse indices and counts.
 
     Any dtype. Values (k,) of the dtype of `x`; for each of them the index of its first occurrence
@@ -72,7 +88,7 @@ def unique_all(x: Tensor, /) -> UniqueAll:
     return UniqueAll(*dispatch.library(_ALL, x))
 
 
-def unique_counts(x: Tensor, /) -> UniqueCounts:
+def unique_counts(x: Tensor) -> UniqueCounts:
     """The distinct values, ascending, and how often each occurs.
 
     Any dtype. Values (k,) of the dtype of `x`, NaN last, and counts (k,), int64. Layout: row-major.
@@ -85,7 +101,7 @@ def unique_counts(x: Tensor, /) -> UniqueCounts:
     return UniqueCounts(*dispatch.library(_COUNTS, x))
 
 
-def unique_inverse(x: Tensor, /) -> UniqueInverse:
+def unique_inverse(x: Tensor) -> UniqueInverse:
     """The distinct values, ascending, and for each element the position of its value.
 
     Any dtype. Values (k,) of the dtype of `x`, NaN last, and positions of the shape of `x`, int64.
@@ -99,7 +115,7 @@ def unique_inverse(x: Tensor, /) -> UniqueInverse:
     return UniqueInverse(*dispatch.library(_INVERSE, x))
 
 
-def unique_values(x: Tensor, /) -> Tensor:
+def unique_values(x: Tensor) -> Tensor:
     """The distinct values, ascending.
 
     Any dtype, kept; NaN comes last, each one for itself. Layout: row-major, of rank 1. TypeError
@@ -113,25 +129,73 @@ def unique_values(x: Tensor, /) -> Tensor:
     return found
 
 
-def isin(x1: Tensor | Scalar, x2: Tensor | Scalar, /, *, invert: bool = False) -> Tensor:
-    """Whether each element of `x1` occurs in `x2`, or with `invert`, whether it does not.
+def unique(
+    ar: Tensor,
+    return_index: bool = False,
+    return_inverse: bool = False,
+    return_counts: bool = False,
+    axis: None = None,
+    *,
+    equal_nan: bool = True,
+    sorted: bool = True,
+) -> Any:
+    """The distinct values, ascending; all NaN are one value, unless `equal_nan` is false.
 
-    Any dtypes, compared in what they promote to, integers exactly; one operand may be a Python
-    scalar. A NaN occurs nowhere. The result has the shape of `x1` and is row-major. TypeError for
-    what is neither a tensor nor a number.
+    A tuple if more is asked for. `return_index`: the position in index order of the first element
+    that has each value; `return_inverse`: for each element of `ar` the position of its value;
+    `return_counts`: how often each occurs; all int64. `axis` must be None, but for rank 1; `sorted`
+    changes nothing. Any dtype. Layout: row-major. TypeError for what is no tensor.
+
+    >>> import tensorlayout as tl
+    >>> tl.unique(tl.asarray([tl.nan, 1.0, tl.nan]), return_counts=True)[1]
+    Tensor([1, 2], dtype=int64, device='cpu')
+    """
+    x = arguments.tensor("unique", ar)
+    if axis is not None and x.ndim != 1:
+        unsupported("unique", axis=axis)
+    if not (return_index or return_inverse or return_counts):
+        values = unique_values(x)
+        first, _ = _nans(values, equal_nan)
+        return values if first is None else values[: first + 1]
+    values, index, inverse, counts = unique_all(x)
+    first, number = _nans(values, equal_nan)
+    if first is not None:
+        # All of them stand last, in index order.
+        values, index = values[: first + 1], index[: first + 1]
+        inverse = ew.minimum(inverse, first)
+        counts = concat([counts[:first], counts[:1] * 0 + number])
+    wanted = ((return_index, index), (return_inverse, inverse), (return_counts, counts))
+    return (values, *(part for asked, part in wanted if asked))
+
+
+def _nans(values: Tensor, equal: bool) -> tuple[int | None, int]:
+    """Where NaN begin among sorted values, and how many there are; None for fewer than two."""
+    if not equal or not dtypes.in_category(values.dtype, "floating-point"):
+        return None, 0
+    places = flatnonzero(ew.isnan(values))
+    return (int(places[0]), places.size) if places.size > 1 else (None, 0)
+
+
+def isin(
+    element: ArrayLike,
+    test_elements: ArrayLike,
+    assume_unique: bool = False,
+    invert: bool = False,
+    *,
+    kind: str | None = None,
+) -> Tensor:
+    """Whether each element occurs in `test_elements`, or with `invert`, whether it does not.
+
+    At least one operand is a tensor. Any dtypes, compared in what they promote to, integers
+    exactly; a Python number has the dtype of the other operand. A NaN occurs nowhere.
+    `assume_unique` and `kind` change nothing. The result has the shape of `element` and is
+    row-major. TypeError for what is neither a tensor nor numbers.
 
     >>> import tensorlayout as tl
     >>> tl.isin(tl.asarray([1, 2, 3]), tl.asarray([3, 1]))
     Tensor([ True, False,  True], dtype=bool, device='cpu')
     """
-    a, b = arguments.operand("isin", x1), arguments.operand("isin", x2)
-    if isinstance(x1, Tensor) or (isinstance(a, Tensor) and not isinstance(x2, Tensor)):
-        b = beside("isin", x2, a)
-    elif isinstance(b, Tensor):
-        a = beside("isin", x1, b)
-    else:
-        msg = "isin: at least one operand must be a tensor, got only Python scalars"
-        raise TypeError(msg)
+    a, b = tensors("isin", element, test_elements)
     inverted = arguments.truth("isin", "invert", invert)
     kinds = a.dtype.kind + b.dtype.kind
     if kinds not in ("iu", "ui") or dtypes.promote(a.dtype, b.dtype) != dtypes.float64:
@@ -141,4 +205,82 @@ def isin(x1: Tensor | Scalar, x2: Tensor | Scalar, /, *, invert: bool = False) -
     # than 0, and occur nowhere.
     a, b = (astype(x, dtypes.int64, copy=False) for x in (a, b))
     found = dispatch.library(_ISIN, a, b, invert=inverted)
-    return logical_or(found, less(a, 0)) if inverted else logical_and(found, greater_equal(a, 0))
+    if inverted:
+        return ew.logical_or(found, ew.less(a, 0))
+    return ew.logical_and(found, ew.greater_equal(a, 0))
+
+
+def _lines(name: str, ar1: Any, ar2: Any) -> tuple[Tensor, Tensor]:
+    x, y = (reshape(each, (-1,)) for each in tensors(name, ar1, ar2))
+    return x, y
+
+
+def union1d(ar1: ArrayLike, ar2: ArrayLike) -> Tensor:
+    """The distinct values of `ar1` and `ar2`, ascending.
+
+    Any dtypes; the result has the promoted one. Layout: row-major. TypeError for what is neither a
+    tensor nor numbers.
+
+    >>> import tensorlayout as tl
+    >>> tl.union1d(tl.asarray([3, 1]), tl.asarray([2, 1]))
+    Tensor([1, 2, 3], dtype=int64, device='cpu')
+    """
+    found: Tensor = unique(concat(_lines("union1d", ar1, ar2)))
+    return found
+
+
+def intersect1d(
+    ar1: ArrayLike, ar2: ArrayLike, assume_unique: bool = False, return_indices: bool = False
+) -> Any:
+    """The distinct values that both `ar1` and `ar2` have, ascending.
+
+    With `return_indices` a tuple: also the positions in index order, in each tensor, of the first
+    element that has each value. `assume_unique` changes nothing. Any dtypes; the values have the
+    promoted one. Layout: row-major. TypeError for what is neither a tensor nor numbers.
+
+    >>> import tensorlayout as tl
+    >>> tl.intersect1d(tl.asarray([3, 1]), tl.asarray([2, 1]))
+    Tensor([1], dtype=int64, device='cpu')
+    """
+    x, y = promoted(_lines("intersect1d", ar1, ar2))
+    values, first = unique(x, return_index=True)
+    kept = isin(values, y)
+    found = values[kept]
+    if not return_indices:
+        return found
+    others, second = unique(y, return_index=True)
+    return found, first[kept], second[isin(others, x)]
+
+
+def setdiff1d(ar1: ArrayLike, ar2: ArrayLike, assume_unique: bool = False) -> Tensor:
+    """The distinct values of `ar1` that `ar2` does not have, ascending.
+
+    `assume_unique`: all elements of `ar1` that `ar2` does not have, in index order. Any dtypes; the
+    result has that of `ar1`. Layout: row-major. TypeError for what is neither a tensor nor numbers.
+
+    >>> import tensorlayout as tl
+    >>> tl.setdiff1d(tl.asarray([3, 1]), tl.asarray([2, 1]))
+    Tensor([3], dtype=int64, device='cpu')
+    """
+    x, y = _lines("setdiff1d", ar1, ar2)
+    values: Tensor = x if assume_unique else unique(x)
+    return values[isin(values, y, invert=True)]
+
+
+def setxor1d(ar1: ArrayLike, ar2: ArrayLike, assume_unique: bool = False) -> Tensor:
+    """The values that only one of `ar1` and `ar2` has, ascending; each NaN is a value of its own.
+
+    `assume_unique`: no value is looked for twice in the same tensor. Any dtypes that have an order;
+    the result has the promoted one. Layout: row-major. TypeError for other dtypes.
+
+    >>> import tensorlayout as tl
+    >>> tl.setxor1d(tl.asarray([3, 1]), tl.asarray([2, 1]))
+    Tensor([2, 3], dtype=int64, device='cpu')
+    """
+    x, y = _lines("setxor1d", ar1, ar2)
+    line = sort(concat([x, y] if assume_unique else [unique(x), unique(y)]))
+    if line.size < 2:
+        return line
+    edge = ones(1, dtype=dtypes.bool, device=line.device)
+    begins = concat([edge, ew.not_equal(line[1:], line[:-1]), edge])
+    return line[ew.logical_and(begins[1:], begins[:-1])]

@@ -1,69 +1,185 @@
-"""Sorting functions."""
+"""Sorting functions: elements in order, and the positions that put them there.
+
+NaN counts as greater than all else, zeros of both signs are equal, and False is less than True.
+Parameters of NumPy's that change nothing here are `kind`, the name of an algorithm, and `order`,
+which is for fields and must be None. With an `axis` of None, all elements are one line in index
+order.
+"""
 
 from __future__ import annotations
 
-from typing import SupportsIndex
+from collections.abc import Sequence
+from typing import Any, SupportsIndex
 
+from tensorlayout import dtypes
 from tensorlayout.dtypes import is_narrow, wider
 from tensorlayout.functions import arguments, dispatch
 from tensorlayout.functions.data_types import astype
-from tensorlayout.functions.indexing import take_along_axis
+from tensorlayout.functions.manipulation import reshape
+from tensorlayout.functions.operands import sequence, unsupported
+from tensorlayout.functions.selecting import take_along_axis
 from tensorlayout.plan.sort import Sort
 from tensorlayout.tensor import Tensor
+from tensorlayout.typing import ArrayLike, Integers
+from tensorlayout.words import refuse
 
-__all__ = ["argsort", "sort"]
+__all__ = ["argpartition", "argsort", "lexsort", "partition", "sort"]
 
 _ARGSORT = Sort("argsort", "positions")
 _SORT = Sort("sort", "values")
+_KINDS = ("heapsort", "mergesort", "quicksort", "stable")
 
 
 def argsort(
-    x: Tensor, /, *, axis: SupportsIndex = -1, descending: bool = False, stable: bool = True
+    a: Tensor,
+    axis: SupportsIndex | None = -1,
+    kind: str | None = None,
+    order: None = None,
+    *,
+    stable: bool | None = None,
+    descending: bool = False,
 ) -> Tensor:
     """The positions that sort each line along `axis`; equal elements stay in their order.
 
-    `descending`: the greatest first. NaN counts as greater than all else. dtypes: real numeric and
-    narrow; the result is int64. Layout: packed in the input's order. With ``stable=False``, equal
-    numbers of 64 bits may come in any order. TypeError for other dtypes, and for an axis that is no
-    integer; ValueError (AxisError) for one outside the rank.
+    `descending`: the greatest first. With ``stable=False``, equal numbers of 64 bits may come in
+    any order. `kind` and `order` change nothing. dtypes: real numeric, narrow and bool; the result
+    is int64. Layout: packed in the input's order. TypeError for other dtypes, and for an axis that
+    is no integer; ValueError (AxisError) for one outside the rank.
 
     >>> import tensorlayout as tl
     >>> tl.argsort(tl.asarray([3, 1, 3]), descending=True)
     Tensor([0, 2, 1], dtype=int64, device='cpu')
     """
-    return _sorted(_ARGSORT, x, axis, descending, stable)
+    return _sorted(_ARGSORT, a, axis, kind, order, stable, descending)
 
 
 def sort(
-    x: Tensor, /, *, axis: SupportsIndex = -1, descending: bool = False, stable: bool = True
+    a: Tensor,
+    axis: SupportsIndex | None = -1,
+    kind: str | None = None,
+    order: None = None,
+    *,
+    stable: bool | None = None,
+    descending: bool = False,
 ) -> Tensor:
     """The elements along `axis` in ascending order, or `descending`; equal ones keep their order.
 
-    Zeros of both signs are equal. NaN counts as greater than all else. dtypes: real numeric and
-    narrow, kept. Layout: packed in the input's order. With ``stable=False`` zeros of both signs may
-    come in any order. TypeError for other dtypes, and for an axis that is no integer; ValueError
-    (AxisError) for one outside the rank.
+    A new tensor; ``x.sort()`` sorts in place. With ``stable=False`` zeros of both signs may come in
+    any order. `kind` and `order` change nothing. dtypes: real numeric, narrow and bool, kept.
+    Layout: packed in the input's order. TypeError for other dtypes, and for an axis that is no
+    integer; ValueError (AxisError) for one outside the rank.
 
     >>> import tensorlayout as tl
     >>> tl.sort(tl.asarray([3, 1, 2]), descending=True)
     Tensor([3, 2, 1], dtype=int64, device='cpu')
     """
-    return _sorted(_SORT, x, axis, descending, stable)
+    return _sorted(_SORT, a, axis, kind, order, stable, descending)
 
 
 def _sorted(
-    operation: Sort, x: Tensor, axis: SupportsIndex, descending: bool, stable: bool
+    operation: Sort,
+    x: Tensor,
+    axis: SupportsIndex | None,
+    kind: str | None,
+    order: None,
+    stable: bool | None,
+    descending: bool,
 ) -> Tensor:
-    plain = type(axis) is int and type(descending) is type(stable) is bool
+    plain = type(axis) is int and type(descending) is bool and kind is order is None
     # A dtype that is not narrow; to ask `is_narrow` is a call more.
-    if plain and type(x) is Tensor and ((d := x._spec.dtype).itemsize > 1 or d.kind in "biu"):
-        return dispatch.call(operation, (x._spec, axis, descending, stable), (x,))
+    if (plain and type(x) is Tensor and (stable is None or type(stable) is bool)) and (
+        (d := x._spec.dtype).itemsize > 1 or d.kind in "iu"
+    ):
+        return dispatch.call(operation, (x._spec, axis, descending, stable is not False), (x,))
     name = operation.name
-    x, dim = arguments.tensor(name, x), arguments.integer(name, "axis", axis)
+    unsupported(name, order=order)
+    if kind is not None:
+        arguments.choice(name, "kind", kind, f"one of {', '.join(_KINDS)}", _KINDS)
+    x, dim = _line(name, x, axis)
     down = arguments.truth(name, "descending", descending)
+    steady = arguments.flag(name, "stable", stable) is not False
     if is_narrow(x.dtype):  # by their values; the elements stay as they are, bit for bit
-        wide = astype(x, wider(x.dtype))
-        positions = argsort(wide, axis=dim, descending=down, stable=stable)
+        positions = argsort(astype(x, wider(x.dtype)), dim, descending=down, stable=steady)
         return positions if operation is _ARGSORT else take_along_axis(x, positions, axis=dim)
-    key = (x._spec, dim, down, arguments.truth(name, "stable", stable))
-    return dispatch.call(operation, key, (x,))
+    numbers = astype(x, dtypes.uint8) if x.dtype == dtypes.bool else x
+    found = dispatch.call(operation, (numbers._spec, dim, down, steady), (numbers,))
+    return astype(found, x.dtype, copy=False) if operation is _SORT else found
+
+
+def _line(name: str, a: Any, axis: SupportsIndex | None) -> tuple[Tensor, int]:
+    """Return what is sorted, and along which axis."""
+    x = arguments.tensor(name, a)
+    if axis is None:
+        return reshape(x, (-1,) if x.size else (0,)), 0
+    return x, arguments.integer(name, "axis", axis)
+
+
+def partition(
+    a: Tensor,
+    kth: Integers,
+    axis: SupportsIndex | None = -1,
+    kind: str = "introselect",
+    order: None = None,
+) -> Tensor:
+    """The elements along `axis`, lesser ones before each position `kth` and greater ones behind.
+
+    They are sorted, which is one of the possible results. `kth`: a position, or several. `kind` and
+    `order` change nothing. dtypes: real numeric, narrow and bool, kept. Layout: packed in the
+    input's order. ValueError for positions outside, TypeError for other dtypes.
+
+    >>> import tensorlayout as tl
+    >>> tl.partition(tl.asarray([3, 1, 2]), 1)
+    Tensor([1, 2, 3], dtype=int64, device='cpu')
+    """
+    _check_kth("partition", a, kth, axis, order)
+    return sort(a, axis)
+
+
+def argpartition(
+    a: Tensor,
+    kth: Integers,
+    axis: SupportsIndex | None = -1,
+    kind: str = "introselect",
+    order: None = None,
+) -> Tensor:
+    """The positions that put lesser elements before each position `kth`, greater ones behind.
+
+    They sort. `kth`, `axis`, `kind` and `order`: as in `partition`. dtypes: real numeric, narrow
+    and bool; the result is int64. Layout: packed in the input's order. ValueError for positions
+    outside, TypeError for other dtypes.
+
+    >>> import tensorlayout as tl
+    >>> tl.argpartition(tl.asarray([3, 1, 2]), 1)
+    Tensor([1, 2, 0], dtype=int64, device='cpu')
+    """
+    _check_kth("argpartition", a, kth, axis, order)
+    return argsort(a, axis)
+
+
+def _check_kth(name: str, a: Any, kth: Any, axis: SupportsIndex | None, order: None) -> None:
+    unsupported(name, order=order)
+    x = arguments.tensor(name, a)
+    size = x.size if axis is None else x.shape[arguments.dim(name, axis, x.ndim)]
+    places = arguments.integers(kth, name, "kth", none=False)
+    for place in (places,) if isinstance(places, int) else places:
+        if not -size <= place < size:
+            refuse(name, f"kth must lie within the {size} elements of a line, got {place}")
+
+
+def lexsort(keys: Sequence[ArrayLike] | Tensor, axis: SupportsIndex = -1) -> Tensor:
+    """The positions that sort by the last of `keys`, equal ones by the one before, and so on.
+
+    `keys`: tensors of one shape, or a tensor of them along its first dimension; each line along
+    `axis` is sorted. dtypes: real numeric and bool; the result is int64. Layout: packed in the
+    order of the keys. ValueError for no keys, TypeError for other dtypes.
+
+    >>> import tensorlayout as tl
+    >>> tl.lexsort([tl.asarray([2, 1, 1]), tl.asarray([0, 1, 0])])
+    Tensor([2, 0, 1], dtype=int64, device='cpu')
+    """
+    parts, dim = sequence("lexsort", keys, "keys"), arguments.integer("lexsort", "axis", axis)
+    found = argsort(parts[0], dim)
+    for key in parts[1:]:
+        sorted_before = take_along_axis(key, found, dim)
+        found = take_along_axis(found, argsort(sorted_before, dim), dim)
+    return found

@@ -14,35 +14,42 @@ from typing import Any
 
 import numpy as np
 
+from tensorlayout import fft, linalg
 from tensorlayout.calling import leaving
 from tensorlayout.dtypes import in_category
 from tensorlayout.functions import (
     aliases,
     arguments,
+    comparing,
+    composed,
     covariance,
+    creation,
+    extra,
     histograms,
     interchange,
+    linear_algebra,
     nan_statistics,
+    placing,
+    positions,
+    products,
     quantiles,
     searching,
+    selecting,
+    sets,
+    sorting,
     statistical,
     utility,
 )
 from tensorlayout.functions.creation import asarray
+from tensorlayout.numpy_style import comparing as parts
 from tensorlayout.numpy_style import (
-    comparing,
     creating,
     differences,
     elements,
     joining,
     mapping,
-    matrices,
-    products,
     rearranging,
-    selecting,
     shapes,
-    sorting_sets,
-    transforms,
 )
 from tensorlayout.tensor import Tensor
 from tensorlayout.words import REFUSALS, refuse
@@ -51,12 +58,12 @@ Function = Callable[..., Any]
 
 
 def _named(namespace: Any, *chapters: ModuleType) -> dict[Function, Function]:
-    """The functions of `chapters` by those of NumPy of the same name."""
+    """The functions of `chapters` by those of NumPy of the same name that ask for the protocol."""
     return {
-        getattr(namespace, name): getattr(chapter, name)
+        theirs: getattr(chapter, name)
         for chapter in chapters
         for name in chapter.__all__
-        if not isinstance(getattr(namespace, name, np.add), np.ufunc)
+        if hasattr(theirs := vars(namespace).get(name), "_implementation")
     }
 
 
@@ -98,12 +105,16 @@ _ONE_LINE: dict[Function, Function] = {
 
 TABLE: dict[Function, Function] = {
     **_named(np, statistical, nan_statistics, quantiles, histograms, covariance, utility),
-    **_named(np, searching, aliases),
-    **_named(np, shapes, elements),
-    **_named(np, rearranging, joining, selecting, comparing, differences),
-    **_named(np, sorting_sets, products, creating, mapping),
-    **_named(np.linalg, matrices),
-    **{getattr(np.fft, name): found for name, found in transforms.FUNCTIONS.items()},
+    **_named(np, aliases, searching, selecting, placing, positions, sorting, sets),
+    **_named(np, linear_algebra, products, comparing, composed),
+    **_named(np, shapes, elements, parts),
+    **_named(np, rearranging, joining, differences),
+    **_named(np, creating, mapping),
+    **_named(np.linalg, linalg),
+    **_named(np.fft, fft),
+    np.diag: extra.diag,
+    np.tril: creation.tril,
+    np.triu: creation.triu,
     np.around: elements.round,
     np.lib.stride_tricks.sliding_window_view: rearranging.sliding_window_view,
     **_ONE_LINE,

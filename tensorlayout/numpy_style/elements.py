@@ -15,37 +15,28 @@ from tensorlayout.functions import (
     dispatch,
     indexing,
     interchange,
-    linear_algebra,
     manipulation,
-    searching,
     sorting,
 )
 from tensorlayout.functions import elementwise as ew
 from tensorlayout.functions.creation import asarray, zeros_like
-from tensorlayout.functions.operands import beside, product
+from tensorlayout.functions.operands import beside
 from tensorlayout.functions.outputs import CASTINGS, can_cast, given
 from tensorlayout.functions.transfers import moved, on_host, strided
 from tensorlayout.layout import Layout
-from tensorlayout.numpy_style.selecting import wrapped
 from tensorlayout.numpy_style.shapes import is_column_major
 from tensorlayout.plan.copy import Assign, Copy
 from tensorlayout.tensor import Tensor
 from tensorlayout.words import refuse
 
 __all__ = [
-    "argsort",
     "astype",
     "clip",
     "copy",
-    "dot",
     "fill",
     "item",
-    "nonzero",
     "repeat",
     "round",
-    "searchsorted",
-    "sort",
-    "take",
     "tobytes",
     "tolist",
     "view",
@@ -186,28 +177,6 @@ def round(a: Tensor, decimals: int = 0, out: Tensor | None = None) -> Tensor:
     return given("round", data_types.astype(found, a.dtype, copy=False), out)
 
 
-def take(
-    a: Tensor,
-    indices: Any,
-    axis: int | None = None,
-    out: Tensor | None = None,
-    mode: str = "raise",
-) -> Tensor:
-    """The elements or slices at `indices` along `axis`, or of all elements in index order.
-
-    `mode`: what becomes of positions outside: ``raise`` an IndexError, where negative ones count
-    from the end; ``clip`` to the nearest; ``wrap`` around. Never a view.
-    """
-    a = arguments.tensor("take", a)
-    if axis is None:
-        a, axis = manipulation.reshape(a, (-1,) if a.size else (0,)), 0
-    positions = indexing.integral("take", _beside("take", indices, a))
-    size = a.shape[arguments.dim("take", axis, a.ndim)]
-    if mode != "raise":  # which `tl.take` does
-        positions = wrapped("take", positions, size, mode)
-    return given("take", indexing.take(a, positions, axis=axis), out)
-
-
 def repeat(a: Tensor, repeats: Any, axis: int | None = None) -> Tensor:
     """Each element (or slice along `axis`) several times; `repeats`: a number, or one for each."""
     a = arguments.tensor("repeat", a)
@@ -216,43 +185,9 @@ def repeat(a: Tensor, repeats: Any, axis: int | None = None) -> Tensor:
     return manipulation.repeat(a, repeats, axis=axis)
 
 
-def searchsorted(a: Tensor, v: Any, side: Any = "left", sorter: Tensor | None = None) -> Tensor:
-    """The positions at which `v`, numbers of any shape, would go into the sorted `a`."""
-    a = arguments.tensor("searchsorted", a)
-    return searching.searchsorted(a, _beside("searchsorted", v, a), side=side, sorter=sorter)
-
-
 def _beside(name: str, x: Any, a: Tensor) -> Tensor:
     """`x` as a tensor, where `a` is; a tensor stays where it is."""
     return x if isinstance(x, Tensor) else asarray(x, device=a.device)
-
-
-def nonzero(a: Tensor) -> tuple[Tensor, ...]:
-    """The indices of the elements that are not zero, one int64 tensor a dimension."""
-    return searching.nonzero(a)
-
-
-_KINDS = {"quicksort", "heapsort", "mergesort", "stable"}
-
-
-def argsort(
-    a: Tensor,
-    axis: int | None = -1,
-    kind: str | None = None,
-    order: None = None,
-    *,
-    stable: bool | None = None,
-    descending: bool = False,
-) -> Tensor:
-    """The positions that sort each line along `axis`, or all elements in index order.
-
-    Always stable, `descending` (which NumPy has from 2.5 on) too. `kind`: NumPy's names, which say
-    nothing more; `order`: None.
-    """
-    a = _sortable("argsort", a, kind, order, stable)
-    if axis is None:
-        a, axis = manipulation.reshape(a, (-1,) if a.size else (0,)), -1
-    return sorting.argsort(a, axis=axis, descending=descending)
 
 
 def sort(
@@ -264,25 +199,10 @@ def sort(
     stable: bool | None = None,
     descending: bool = False,
 ) -> None:
-    """The elements of `a` put in order along `axis`, in place; NaN at the end of what ascends.
-
-    Always stable. `kind`: NumPy's names, which say nothing more; `order`: None.
-    """
-    x = _sortable("sort", a, kind, order, stable)
-    found = sorting.sort(x, axis=axis, descending=descending)
+    """The elements of `a` put in order along `axis`, in place: `tl.sort` gives a new tensor."""
+    found = sorting.sort(a, axis, kind, order, stable=stable, descending=descending)
     arguments.writable("sort", a)
     dispatch.call(_SORT, (a._spec, found._spec), (a, found))
-
-
-def _sortable(name: str, a: Any, kind: Any, order: Any, stable: Any) -> Tensor:
-    a = arguments.tensor(name, a)
-    if kind is not None and not (isinstance(kind, str) and kind in _KINDS):
-        known = "quicksort, heapsort, mergesort or stable"
-        refuse(name, f"kind must be {known}, got {arguments.shown(kind)}")
-    if order is not None:
-        refuse(name, f"order is for fields, which no tensor has, got {arguments.shown(order)}")
-    arguments.flag(name, "stable", stable)
-    return data_types.astype(a, dtypes.uint8) if a.dtype == dtypes.bool else a
 
 
 def fill(a: Tensor, value: Any) -> None:
@@ -295,25 +215,6 @@ def fill(a: Tensor, value: Any) -> None:
     arguments.writable("fill", a)
     kind = number._spec if isinstance(number, Tensor) else type(number)
     dispatch.call(_FILL, (a._spec, kind), (a, number))
-
-
-def dot(a: Tensor, b: Any, out: Tensor | None = None) -> Tensor:
-    """Sums of products over the last axis of `a` and the last but one of `b`, or its only one.
-
-    For matrices their product; with a number, the product of it and each element.
-    """
-    a = arguments.tensor("dot", a)
-    other = beside("dot", b, a, weak=False)
-    if a.ndim == 0 or other.ndim == 0:
-        truths = a.dtype == other.dtype == dtypes.bool
-        found = (ew.logical_and if truths else ew.multiply)(a, other)
-    elif a.ndim <= 2 and other.ndim <= 2:
-        found = product(linear_algebra.matmul, a, other)
-    else:
-        axes = ((-1,), (-1 if other.ndim == 1 else -2,))
-        tensordot = functools.partial(linear_algebra.tensordot, axes=axes)
-        found = product(tensordot, a, other)
-    return given("dot", found, out)
 
 
 def real(a: Tensor) -> Tensor:

@@ -127,10 +127,7 @@ def crossed(shapes: Shapes, dtype: DType, *, axis: int) -> Results:
 
 
 def table(shapes: Shapes, dtype: DType) -> Results:
-    """The table of all pairs of elements."""
-    if any(len(shape) != 1 for shape in shapes):
-        msg = f"both operands must have rank 1, got shapes {shapes[0]} and {shapes[1]}"
-        raise ValueError(msg)
+    """The table of all pairs of elements of two vectors."""
     return [((*shapes[0], *shapes[1]), dtype)]
 
 

@@ -1,0 +1,201 @@
+"""Elementwise functions that are composed of others: special values, complex parts, `sinc`.
+
+Layout: the form of the tensor, as of all elementwise functions.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+
+from tensorlayout import dtypes
+from tensorlayout.functions import arguments
+from tensorlayout.functions import elementwise as ew
+from tensorlayout.functions.creation import ones_like, zeros_like
+from tensorlayout.functions.data_types import astype, finfo
+from tensorlayout.functions.operands import counted, floating
+from tensorlayout.functions.outputs import given
+from tensorlayout.functions.searching import where
+from tensorlayout.functions.utility import all as all_
+from tensorlayout.tensor import Tensor
+from tensorlayout.typing import Operand
+from tensorlayout.words import refuse
+
+__all__ = [
+    "angle",
+    "fix",
+    "iscomplex",
+    "isneginf",
+    "isposinf",
+    "isreal",
+    "nan_to_num",
+    "real_if_close",
+    "sinc",
+]
+
+
+def _is_complex(x: Tensor) -> bool:
+    return bool(x.dtype.kind == "c")
+
+
+def angle(z: Tensor, deg: bool = False) -> Tensor:
+    """The angle of each number in the complex plane, in radians, or with `deg` in degrees.
+
+    dtypes: numeric and bool; the result is real, integers in the float dtype that NumPy's arctan2
+    has for them. Layout: the form of `z`. TypeError for other dtypes.
+
+    >>> import tensorlayout as tl
+    >>> tl.angle(tl.asarray([1.0, 1j, -1.0]), deg=True)
+    Tensor([  0.,  90., 180.], dtype=float64, device='cpu')
+    """
+    x = counted("angle", z)
+    if dtypes.in_category(x.dtype, "integral"):
+        x = astype(x, np.arctan2.resolve_dtypes((x.dtype, x.dtype, None))[-1])
+    found = ew.atan2(ew.imag(x), ew.real(x)) if _is_complex(x) else ew.atan2(0.0, x)
+    return ew.multiply(found, 180 / math.pi) if deg else found
+
+
+def iscomplex(x: Tensor) -> Tensor:
+    """Whether each imaginary part is not 0.
+
+    Any dtype; the result is bool. Layout: the form of `x`. TypeError for what is no tensor.
+
+    >>> import tensorlayout as tl
+    >>> tl.iscomplex(tl.asarray([1 + 1j, 2]))
+    Tensor([ True, False], dtype=bool, device='cpu')
+    """
+    x = arguments.tensor("iscomplex", x)
+    return ew.not_equal(ew.imag(x), 0) if _is_complex(x) else zeros_like(x, dtype=dtypes.bool)
+
+
+def isreal(x: Tensor) -> Tensor:
+    """Whether each imaginary part is 0.
+
+    Any dtype; the result is bool. Layout: the form of `x`. TypeError for what is no tensor.
+
+    >>> import tensorlayout as tl
+    >>> tl.isreal(tl.asarray([1 + 1j, 2]))
+    Tensor([False,  True], dtype=bool, device='cpu')
+    """
+    x = arguments.tensor("isreal", x)
+    return ew.equal(ew.imag(x), 0) if _is_complex(x) else ones_like(x, dtype=dtypes.bool)
+
+
+def real_if_close(a: Tensor, tol: float = 100) -> Tensor:
+    """The real part of a complex tensor whose imaginary parts are all within `tol` epsilons.
+
+    `tol`: up to 1 it is the bound itself. Any dtype; a tensor that is not complex, or not close, is
+    the result itself. Layout: a view. TypeError for what is no tensor.
+
+    >>> import tensorlayout as tl
+    >>> tl.real_if_close(tl.asarray([2 + 1e-15j])).dtype
+    dtype('float64')
+    """
+    x = arguments.tensor("real_if_close", a)
+    if not _is_complex(x):
+        return x
+    bound = tol * finfo(x.dtype).eps if tol > 1 else tol
+    small = all_(ew.less(ew.abs(ew.imag(x)), bound))
+    return ew.real(x) if small else x
+
+
+def isposinf(x: Tensor, out: Tensor | None = None) -> Tensor:
+    """Whether each element is positive infinity.
+
+    dtypes: real numeric and bool; the result is bool. `out`: receives the result. Layout: the form
+    of `x`. TypeError for other dtypes.
+
+    >>> import tensorlayout as tl
+    >>> tl.isposinf(tl.asarray([tl.inf, -tl.inf]))
+    Tensor([ True, False], dtype=bool, device='cpu')
+    """
+    return given("isposinf", ew.equal(_signed("isposinf", x), math.inf), out)
+
+
+def isneginf(x: Tensor, out: Tensor | None = None) -> Tensor:
+    """Whether each element is negative infinity.
+
+    dtypes: real numeric and bool; the result is bool. `out`: receives the result. Layout: the form
+    of `x`. TypeError for other dtypes.
+
+    >>> import tensorlayout as tl
+    >>> tl.isneginf(tl.asarray([tl.inf, -tl.inf]))
+    Tensor([False,  True], dtype=bool, device='cpu')
+    """
+    return given("isneginf", ew.equal(_signed("isneginf", x), -math.inf), out)
+
+
+def _signed(name: str, x: Any) -> Tensor:
+    found = floating(name, x)
+    if _is_complex(found):
+        came = f"got {found.dtype}; take real() first"
+        refuse(name, f"complex numbers have no sign, {came}", TypeError)
+    return found
+
+
+def fix(x: Tensor, out: Tensor | None = None) -> Tensor:
+    """Each element rounded towards 0: `trunc`, of bool too.
+
+    dtypes: real numeric and bool, kept. `out`: receives the result. Layout: the form of `x`.
+    TypeError for other dtypes.
+
+    >>> import tensorlayout as tl
+    >>> tl.fix(tl.asarray([1.5, -1.5]))
+    Tensor([ 1., -1.], dtype=float64, device='cpu')
+    """
+    whole = arguments.tensor("fix", x)
+    return given("fix", whole.copy() if whole.dtype == dtypes.bool else ew.trunc(whole), out)
+
+
+def sinc(x: Tensor) -> Tensor:
+    """``sin(pi * x) / (pi * x)`` of each element, 1 at 0.
+
+    dtypes: numeric and bool; integers count as float64. Layout: the form of `x`. TypeError for
+    other dtypes.
+
+    >>> import tensorlayout as tl
+    >>> tl.sinc(tl.asarray([0.0, 0.5]))
+    Tensor([1.        , 0.63661977], dtype=float64, device='cpu')
+    """
+    y = ew.multiply(floating("sinc", x), math.pi)
+    return where(ew.equal(y, 0), 1.0, ew.divide(ew.sin(y), where(ew.equal(y, 0), 1.0, y)))
+
+
+def nan_to_num(
+    x: Tensor,
+    copy: bool = True,
+    nan: Tensor | Operand = 0.0,
+    posinf: float | None = None,
+    neginf: float | None = None,
+) -> Tensor:
+    """`x` with numbers for NaN and the infinities: `nan`, `posinf` and `neginf`.
+
+    By default infinities become the furthest finite numbers. `copy`: False writes into `x`, and
+    gives it back. Any dtype, kept; integers stay what they are. Layout: the form of `x`. ValueError
+    for a tensor that cannot be written to.
+
+    >>> import tensorlayout as tl
+    >>> tl.nan_to_num(tl.asarray([1.0, tl.nan, tl.inf]), posinf=9.0)
+    Tensor([1., 0., 9.], dtype=float64, device='cpu')
+    """
+    found = arguments.tensor("nan_to_num", x)
+    if _is_complex(found):
+        result = found.copy() if copy else arguments.writable("nan_to_num", found)
+        for part in (ew.real(result), ew.imag(result)):
+            part[...] = nan_to_num(part, True, nan, posinf, neginf)
+        return result
+    if not dtypes.in_category(found.dtype, "real floating"):
+        return found.copy() if copy else found
+    limits = finfo(found.dtype)
+    most = limits.max if posinf is None else posinf
+    least = limits.min if neginf is None else neginf
+    result = where(ew.isnan(found), nan, found)
+    result = where(ew.equal(found, math.inf), most, result)
+    result = where(ew.equal(found, -math.inf), least, result)
+    result = astype(result, found.dtype, copy=False)
+    if copy:
+        return result
+    arguments.writable("nan_to_num", found)[...] = result
+    return found

@@ -1,0 +1,242 @@
+"""Elements written at positions and where conditions are true, in place.
+
+The tensor keeps its dtype and layout; of positions that occur twice the last one wins. Numbers, and
+numbers in a list, are made in the dtype of the tensor. Functions raise ValueError for a tensor that
+cannot be written to.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Literal, SupportsIndex
+
+import numpy as np
+
+from tensorlayout.functions import arguments
+from tensorlayout.functions import elementwise as ew
+from tensorlayout.functions.creation import arange, asarray
+from tensorlayout.functions.data_types import astype
+from tensorlayout.functions.indexing import write_at
+from tensorlayout.functions.manipulation import reshape
+from tensorlayout.functions.operands import check_finite, unsupported
+from tensorlayout.functions.outputs import CASTINGS, can_cast
+from tensorlayout.functions.positions import Mode, outside, unravel_index, wrapped
+from tensorlayout.functions.searching import beside, flatnonzero, truths
+from tensorlayout.functions.searching import where as where_
+from tensorlayout.functions.utility import any as any_
+from tensorlayout.plan.rules import broadcast_shape
+from tensorlayout.plan.scatter import Scatter
+from tensorlayout.tensor import Tensor
+from tensorlayout.typing import ArrayLike
+from tensorlayout.words import refuse
+
+__all__ = ["copyto", "fill_diagonal", "place", "put", "put_along_axis", "putmask"]
+
+_PUT = Scatter("put_along_axis")
+
+
+def put_along_axis(
+    arr: Tensor, indices: ArrayLike, values: ArrayLike, axis: SupportsIndex | None = -1
+) -> None:
+    """Write `values` into `arr`, in each line along `axis` at the line of `indices` it belongs to.
+
+    `indices`: integers, of the rank of `arr`; sizes of 1 broadcast, but for `axis`; of rank 1 for
+    an `axis` of None, which takes `arr` for one line in index order. `values`: a number, or a
+    tensor that broadcasts to their shape. In place. IndexError outside. Any dtype.
+
+    >>> import tensorlayout as tl
+    >>> x = tl.asarray([[30, 10, 20]])
+    >>> tl.put_along_axis(x, tl.asarray([[1]]), 99)
+    >>> x
+    Tensor([[30, 99, 20]], dtype=int64, device='cpu')
+    """
+    x = arguments.tensor("put_along_axis", arr)
+    places = indices if type(indices) is Tensor else beside("put_along_axis", indices, x)
+    check_finite("put_along_axis", values, x.dtype)
+    value = beside("put_along_axis", values, x) if isinstance(values, list) else values
+    if axis is None:
+        if places.ndim != 1:
+            refuse("put_along_axis", f"indices must be of rank 1 for axis=None, got {places.shape}")
+        places = wrapped("put_along_axis", places, x.size, "raise")
+        _write(x, _inside("put_along_axis", places, x), value)
+        return
+    arguments.indices("put_along_axis", places)
+    dim = arguments.dim("put_along_axis", axis, x.ndim)
+    fits = places.ndim == x.ndim and all(
+        n in (1, m) or d == dim for d, (n, m) in enumerate(zip(places.shape, x.shape, strict=True))
+    )
+    if not fits:
+        msg = f"indices of shape {places.shape} do not fit a tensor of shape {x.shape}"
+        refuse("put_along_axis", f"{msg} along axis {dim}")
+    key = tuple(places if d == dim else _numbers(x, d, n) for d, n in enumerate(x.shape))
+    write_at(_PUT, x, key, value)
+
+
+def _numbers(x: Tensor, dim: int, size: int) -> Tensor:
+    """The numbers below `size` along `dim` of a tensor of the rank of `x`."""
+    shape = [size if d == dim else 1 for d in range(x.ndim)]
+    return reshape(arange(size, device=x.device), shape)
+
+
+def put(a: Tensor, ind: ArrayLike, v: ArrayLike, mode: Mode = "raise") -> None:
+    """Write values `v`, again and again where they are too few, at positions in index order.
+
+    `ind`: integers. `mode`: what becomes of those outside: ``raise`` an IndexError, before anything
+    is written; ``clip`` to the nearest; ``wrap`` around. In place. Any dtype. TypeError for a real
+    tensor and complex values.
+
+    >>> import tensorlayout as tl
+    >>> x = tl.asarray([[1, 2], [3, 4]])
+    >>> tl.put(x, [0, 3], [7, 8])
+    >>> x
+    Tensor([[7, 2],
+            [3, 8]], dtype=int64, device='cpu')
+    """
+    x = arguments.writable("put", arguments.tensor("put", a))
+    places = reshape(beside("put", ind, x), (-1,))
+    if places.size and not x.size:
+        refuse("put", "index is out of bounds for a tensor without elements", IndexError)
+    values = _line("put", v, x, "unsafe")
+    if not (places.size and values.size):
+        return
+    places = _inside("put", wrapped("put", places, x.size, mode), x)
+    if values.size != 1:
+        values = values[ew.remainder(arange(places.size, device=x.device), values.size)]
+    _write(x, places, values)
+
+
+def _line(name: str, given: Any, x: Tensor, casting: str) -> Tensor:
+    """Return `given` with rank 1, to be written into `x`. TypeError if `casting` forbids that.
+
+    Scalars and numbers in a list are made in the dtype of `x`, as NumPy does: no rule forbids them.
+    """
+    casting = casting if isinstance(given, (Tensor, np.ndarray)) else "unsafe"
+    check_finite(name, given, x.dtype)
+    value = reshape(beside(name, given, x), (-1,))
+    loses_a_part = value.dtype.kind == "c" and x.dtype.kind != "c"
+    if value.size and (loses_a_part or not can_cast(value.dtype, x.dtype, casting)):
+        _refuse_cast(name, value, x, casting)
+    return value
+
+
+def _refuse_cast(name: str, value: Tensor, x: Tensor, casting: str) -> None:
+    rule = f"{value.dtype} cannot become {x.dtype} by the rule {casting!r}"
+    refuse(name, f"{rule}; use astype() first", TypeError)
+
+
+def _inside(name: str, places: Tensor, x: Tensor) -> Tensor:
+    """Positions in index order, counted from the front. IndexError for one outside of `x`."""
+    wrong = outside(places, x.size, -x.size)
+    if any_(wrong):
+        first = int(places[wrong][0])
+        refuse(name, f"index {first} is out of bounds for {x.size} elements", IndexError)
+    return ew.remainder(places, x.size) if x.size else places
+
+
+def _write(x: Tensor, places: Tensor, values: Any) -> None:
+    """Write at positions in index order, whatever the layout; those are inside."""
+    if x.ndim:
+        x[unravel_index(places, x.shape)] = values
+    elif places.size:  # all positions are the same element
+        x[()] = values[-1] if isinstance(values, Tensor) and values.ndim else values
+
+
+def place(arr: Tensor, mask: ArrayLike, vals: ArrayLike) -> None:
+    """Write values, one after the other and again, where `mask` is true.
+
+    `mask`: as many truths as `arr` has elements. `vals`: at least one value, if one is needed. In
+    place. Any dtype. ValueError for a mask of another size, TypeError for values of a dtype that
+    that of `arr` does not hold.
+
+    >>> import tensorlayout as tl
+    >>> x = tl.asarray([1, 2, 3])
+    >>> tl.place(x, x > 1, [7, 8])
+    >>> x
+    Tensor([1, 7, 8], dtype=int64, device='cpu')
+    """
+    x = arguments.writable("place", arguments.tensor("place", arr))
+    places = flatnonzero(reshape(truths("place", mask, x), x.shape))
+    values = _line("place", vals, x, "safe")
+    if not places.size:
+        return
+    if not values.size:
+        refuse("place", "vals must have at least one element, as mask is true somewhere")
+    put(x, places, values)
+
+
+def putmask(a: Tensor, /, mask: ArrayLike, values: ArrayLike) -> None:
+    """Write values where `mask` is true, each at its own position; repeated if too few.
+
+    `mask`: as many truths as `a` has elements. In place. Any dtype. ValueError for a mask of
+    another size, TypeError for `values` of a dtype that that of `a` does not hold.
+
+    >>> import tensorlayout as tl
+    >>> x = tl.asarray([1, 2, 3])
+    >>> tl.putmask(x, x > 1, [7, 8, 9])
+    >>> x
+    Tensor([1, 8, 9], dtype=int64, device='cpu')
+    """
+    x = arguments.writable("putmask", arguments.tensor("putmask", a))
+    chosen = truths("putmask", mask, x)
+    if chosen.size != x.size:
+        refuse("putmask", f"mask must have {x.size} elements, as a has, got {chosen.size}")
+    value = _line("putmask", values, x, "safe")
+    places = flatnonzero(chosen)
+    if places.size and value.size:
+        _write(x, places, value[ew.remainder(places, value.size)])
+
+
+def copyto(
+    dst: Tensor,
+    src: ArrayLike,
+    casting: Literal["no", "equiv", "safe", "same_kind", "unsafe"] = "same_kind",
+    where: ArrayLike = True,
+) -> None:
+    """Write `src`, broadcast, into `dst`, where `where` is true.
+
+    `casting`: NumPy's name of what may become what. In place. Any dtype. TypeError for a `src` that
+    the rule does not let become the dtype of `dst`, ValueError for shapes that do not fit.
+
+    >>> import tensorlayout as tl
+    >>> x = tl.zeros(3)
+    >>> tl.copyto(x, 7.0, where=[True, False, True])
+    >>> x
+    Tensor([7., 0., 7.], dtype=float64, device='cpu')
+    """
+    x = arguments.writable("copyto", arguments.tensor("copyto", dst))
+    if isinstance(src, np.ndarray):  # as in x[...] = src
+        src = asarray(src, device=x.device)
+    weak = type(src) is not bool  # whose dtype no operation changes
+    value = beside("copyto", src, x, weak=weak)
+    arguments.choice("copyto", "casting", casting, f"one of {', '.join(CASTINGS)}", CASTINGS)
+    if not can_cast(value.dtype, x.dtype, casting):
+        _refuse_cast("copyto", value, x, casting)
+    if where is not True:
+        value = where_(truths("copyto", where, x), astype(value, x.dtype, copy=False), x)
+    surplus = max(value.ndim - x.ndim, 0)
+    dropped = value.shape[:surplus].count(1) == surplus  # dimensions of size 1 in front
+    if not dropped or broadcast_shape([value.shape[surplus:], x.shape]) != x.shape:
+        refuse("copyto", f"shape {value.shape} could not be broadcast to {x.shape}")
+    x[...] = value
+
+
+def fill_diagonal(a: Tensor, val: ArrayLike, wrap: bool = False) -> None:
+    """Write values `val` on the main diagonal, repeated if too few.
+
+    `a`: a matrix, or of equal sizes. `wrap` must be False. In place. Any dtype. ValueError for
+    other shapes, TypeError for a real tensor and complex values.
+
+    >>> import tensorlayout as tl
+    >>> x = tl.zeros((2, 2))
+    >>> tl.fill_diagonal(x, 5)
+    >>> x
+    Tensor([[5., 0.],
+            [0., 5.]], dtype=float64, device='cpu')
+    """
+    unsupported("fill_diagonal", wrap=wrap)
+    x = arguments.writable("fill_diagonal", arguments.tensor("fill_diagonal", a))
+    if x.ndim < 2 or (x.ndim > 2 and len({*x.shape}) != 1):
+        refuse("fill_diagonal", f"needs a matrix, or equal sizes, got shape {x.shape}")
+    along = arange(min(x.shape), device=x.device)
+    value = _line("fill_diagonal", val, x, "unsafe")
+    if value.size:
+        x[(along,) * x.ndim] = value[ew.remainder(along, value.size)]

@@ -1,0 +1,165 @@
+"""Positions of elements: as numbers in index order and as indices; of diagonals and triangles."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from typing import Any, Literal, SupportsIndex
+
+from tensorlayout import dtypes
+from tensorlayout.functions import arguments
+from tensorlayout.functions import elementwise as ew
+from tensorlayout.functions.creation import arange, asarray, ones, tril, triu
+from tensorlayout.functions.data_types import astype
+from tensorlayout.functions.operands import sequence, unsupported
+from tensorlayout.functions.searching import nonzero
+from tensorlayout.functions.utility import any as any_
+from tensorlayout.layout.slots import MAX_SLOTS
+from tensorlayout.tensor import Tensor
+from tensorlayout.typing import ArrayLike, Integers
+from tensorlayout.words import refuse
+
+__all__ = [
+    "diag_indices_from",
+    "ravel_multi_index",
+    "tril_indices_from",
+    "triu_indices_from",
+    "unravel_index",
+]
+
+Mode = Literal["raise", "wrap", "clip"]
+
+
+def integral(name: str, x: Any) -> Tensor:
+    """Return positions, which must be a tensor of integers."""
+    found = x if type(x) is Tensor else arguments.tensor(name, x, "indices")
+    if (dtype := found._spec.dtype).kind not in "iu":
+        refuse(name, f"indices must be of an integer dtype, got {dtype}", TypeError)
+    return found
+
+
+def wrapped(name: str, places: Tensor, size: int, mode: str) -> Tensor:
+    """Positions as int64; those outside of `size` brought inside, unless `mode` is ``raise``."""
+    arguments.choice(name, "mode", mode, "'raise', 'wrap' or 'clip'", ("raise", "wrap", "clip"))
+    if places.dtype.kind not in "biu" and places.size:  # an empty list has another dtype
+        refuse(name, f"positions must be integers, got {places.dtype}", TypeError)
+    wraps = mode == "wrap" and size > 0
+    if places.dtype == dtypes.uint64:  # int64 cannot hold the largest
+        places = (ew.remainder if wraps else ew.minimum)(places, size)
+    places = astype(places, dtypes.int64, copy=False)
+    if wraps:
+        return ew.remainder(places, size)
+    return ew.clip(places, 0, size - 1) if mode == "clip" and size else places
+
+
+def outside(places: Tensor, size: int, least: int = 0) -> Tensor:
+    """Return which positions are not from `least` to below `size`."""
+    return ew.logical_or(ew.less(places, least), ew.greater_equal(places, size))
+
+
+def unravel_index(
+    indices: Tensor, shape: Integers, order: Literal["C"] = "C"
+) -> tuple[Tensor, ...]:
+    """The index in each dimension of `shape` of positions in row-major index order, as int64.
+
+    `indices`: integers. `order`: only row-major. dtypes: integers. Layout: packed in the order of
+    `indices`. ValueError for a position outside, TypeError for other dtypes.
+
+    >>> import tensorlayout as tl
+    >>> tl.unravel_index(tl.asarray([1, 5]), (2, 3))[0]
+    Tensor([0, 1], dtype=int64, device='cpu')
+    """
+    unsupported("unravel_index", order=None if order == "C" else order)
+    places = astype(arguments.indices("unravel_index", indices), dtypes.int64, copy=False)
+    sizes = arguments.shape("unravel_index", shape)
+    total = math.prod(sizes)
+    if total > MAX_SLOTS:
+        refuse("unravel_index", f"shape {sizes} has more than 2**63 - 1 elements")
+    if any_(outside(places, total)):
+        refuse("unravel_index", f"a position is out of bounds for shape {sizes}")
+    found: list[Tensor] = []
+    for n in reversed(sizes):
+        found.insert(0, ew.remainder(places, n))
+        places = ew.floor_divide(places, n)
+    return tuple(found)
+
+
+def ravel_multi_index(
+    multi_index: Sequence[ArrayLike],
+    dims: Integers,
+    mode: Mode = "raise",
+    order: Literal["C"] = "C",
+) -> Tensor:
+    """The positions, in row-major index order of a shape `dims`, of indices, as int64.
+
+    `multi_index`: for each dimension a tensor of integers, at least one of all; their shapes
+    broadcast. `mode`: what becomes of an index outside: ``raise`` a ValueError, ``clip`` it to the
+    nearest, ``wrap`` around. `order`: only row-major. dtypes: integers. Layout: the form of the
+    indices. TypeError for other dtypes.
+
+    >>> import tensorlayout as tl
+    >>> tl.ravel_multi_index((tl.asarray([0, 1]), tl.asarray([1, 2])), (2, 3))
+    Tensor([1, 5], dtype=int64, device='cpu')
+    """
+    unsupported("ravel_multi_index", order=None if order == "C" else order)
+    sizes = arguments.shape("ravel_multi_index", dims)
+    parts = sequence("ravel_multi_index", multi_index, "multi_index")
+    if len(parts) != len(sizes):
+        refuse("ravel_multi_index", f"{len(parts)} indices for {len(sizes)} dimensions")
+    found = asarray(0, device=parts[0].device)
+    for part, n in zip(parts, sizes, strict=True):
+        part = wrapped("ravel_multi_index", part, n, mode)
+        if any_(outside(part, n)):
+            refuse("ravel_multi_index", f"an index is out of bounds for size {n}")
+        found = ew.add(ew.multiply(found, n), part)
+    return found
+
+
+def tril_indices_from(arr: Tensor, k: SupportsIndex = 0) -> tuple[Tensor, ...]:
+    """The indices of the elements on and below the diagonal `k` of a matrix, as int64.
+
+    Any dtype. Layout: row-major. ValueError for a rank other than 2, TypeError for a `k` that is no
+    integer.
+
+    >>> import tensorlayout as tl
+    >>> tl.tril_indices_from(tl.ones((2, 2)))[1]
+    Tensor([0, 0, 1], dtype=int64, device='cpu')
+    """
+    return _of_triangle("tril_indices_from", tril, arr, k)
+
+
+def triu_indices_from(arr: Tensor, k: SupportsIndex = 0) -> tuple[Tensor, ...]:
+    """The indices of the elements on and above the diagonal `k` of a matrix, as int64.
+
+    Any dtype. Layout: row-major. ValueError for a rank other than 2, TypeError for a `k` that is no
+    integer.
+
+    >>> import tensorlayout as tl
+    >>> tl.triu_indices_from(tl.ones((2, 2)))[1]
+    Tensor([0, 1, 1], dtype=int64, device='cpu')
+    """
+    return _of_triangle("triu_indices_from", triu, arr, k)
+
+
+def _of_triangle(
+    name: str, triangle: Callable[..., Tensor], arr: Any, k: SupportsIndex
+) -> tuple[Tensor, ...]:
+    x = arguments.tensor(name, arr)
+    if x.ndim != 2:
+        refuse(name, f"needs a rank of 2, got shape {x.shape}")
+    return nonzero(triangle(ones(x.shape, dtype=dtypes.bool, device=x.device), k=k))
+
+
+def diag_indices_from(arr: Tensor) -> tuple[Tensor, ...]:
+    """The indices of the main diagonal of a tensor of equal sizes, as int64.
+
+    Any dtype. Layout: row-major. ValueError for sizes that differ, and for a rank below 2.
+
+    >>> import tensorlayout as tl
+    >>> tl.diag_indices_from(tl.ones((2, 2)))[1]
+    Tensor([0, 1], dtype=int64, device='cpu')
+    """
+    x = arguments.tensor("diag_indices_from", arr)
+    if x.ndim < 2 or len({*x.shape}) != 1:
+        refuse("diag_indices_from", f"sizes must be equal, and two at least, got {x.shape}")
+    return (arange(x.shape[0], device=x.device),) * x.ndim

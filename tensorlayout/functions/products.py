@@ -1,0 +1,319 @@
+"""Products of vectors, matrices and tensors with NumPy's names, and polynomials.
+
+One operand is a tensor; the other may also be a number or a list. A product of two bool tensors is
+bool: whether one of the products that are added up is true.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, Literal, SupportsIndex
+
+from tensorlayout import dtypes, words
+from tensorlayout.functions import arguments, dispatch
+from tensorlayout.functions import elementwise as ew
+from tensorlayout.functions.creation import arange, zeros_like
+from tensorlayout.functions.data_types import astype
+from tensorlayout.functions.extra import diag, pad
+from tensorlayout.functions.linear_algebra import matmul, summed_products, tensordot, vecdot
+from tensorlayout.functions.manipulation import moveaxis, reshape, sliding_window
+from tensorlayout.functions.operands import counted, tensors, unsupported
+from tensorlayout.functions.outputs import given
+from tensorlayout.plan import matrices
+from tensorlayout.plan.library import Library, Results, Shape
+from tensorlayout.plan.matrices import fitted
+from tensorlayout.tensor import Tensor
+from tensorlayout.typing import ArrayLike
+from tensorlayout.words import refuse
+
+__all__ = [
+    "convolve",
+    "correlate",
+    "cross",
+    "diagflat",
+    "dot",
+    "einsum",
+    "inner",
+    "kron",
+    "outer",
+    "polyval",
+    "vander",
+    "vdot",
+]
+
+
+def _summed(shapes: Sequence[Shape], dtype: dtypes.DType, *, subscripts: str) -> Results:
+    return [(fitted(subscripts, tuple(shapes))[1], dtype)]
+
+
+_CROSS = Library("cross", "numeric", matrices.crossed)
+_EINSUM = Library("einsum", "any", _summed)
+_OUTER = Library("outer", "numeric", matrices.table)
+
+_MOST_OPERANDS = 64  # NumPy's search for an order of them takes time as their cube
+_MOST_LETTERS = 4096  # of subscripts: as many as 64 operands of rank 64 have
+
+
+def dot(a: Tensor, b: ArrayLike, out: Tensor | None = None) -> Tensor:
+    """The sums of products over the last axis of `a` and the last but one of `b`, or its only one.
+
+    For matrices their product; with a number, the product of it and each element. `out`: receives
+    the result. dtypes: numeric and bool; integers wrap. Layout: row-major; of a product with a
+    number the form of the tensor. ValueError for sizes that differ, TypeError for other dtypes.
+
+    >>> import tensorlayout as tl
+    >>> tl.dot(tl.asarray([1, 2]), tl.asarray([3, 4]))
+    Tensor(11, dtype=int64, device='cpu')
+    """
+    x, y = tensors("dot", a, b, weak=False)
+    if not x.ndim or not y.ndim:
+        found = _elementwise_product(x, y)
+    elif x.ndim <= 2 and y.ndim <= 2:
+        found = matmul(x, y)
+    else:
+        found = tensordot(x, y, axes=(-1, -1 if y.ndim == 1 else -2))
+    return given("dot", found, out)
+
+
+def _elementwise_product(x: Tensor, y: Tensor) -> Tensor:
+    return (ew.logical_and if x.dtype == y.dtype == dtypes.bool else ew.multiply)(x, y)
+
+
+def vdot(a: ArrayLike, b: ArrayLike, /) -> Tensor:
+    """The sum of products of all elements in index order, those of `a` conjugated.
+
+    dtypes: numeric and bool; integers wrap. Layout: row-major, of rank 0. ValueError for different
+    numbers of elements, TypeError for other dtypes.
+
+    >>> import tensorlayout as tl
+    >>> tl.vdot(tl.asarray([1j, 2]), tl.asarray([1j, 1]))
+    Tensor((3+0j), dtype=complex128, device='cpu')
+    """
+    return vecdot(*_lines("vdot", a, b))
+
+
+def _lines(name: str, a: Any, b: Any) -> list[Tensor]:
+    """Return the elements of two operands in index order."""
+    return [reshape(x, (-1,)) for x in tensors(name, a, b, weak=False)]
+
+
+def inner(a: ArrayLike, b: ArrayLike, /) -> Tensor:
+    """The sums of products along the last dimensions of both; with a number, the product.
+
+    dtypes: numeric and bool; integers wrap. Layout: row-major; of a product with a number the form
+    of the tensor. ValueError for sizes that differ, TypeError for other dtypes.
+
+    >>> import tensorlayout as tl
+    >>> tl.inner(tl.asarray([1, 2]), tl.asarray([3, 4]))
+    Tensor(11, dtype=int64, device='cpu')
+    """
+    x, y = tensors("inner", a, b, weak=False)
+    if not x.ndim or not y.ndim:
+        return _elementwise_product(x, y)
+    return tensordot(x, y, axes=(-1, -1))
+
+
+def outer(a: ArrayLike, b: ArrayLike, out: Tensor | None = None) -> Tensor:
+    """All products of an element of `a` with one of `b`, both in index order: a matrix.
+
+    dtypes: numeric and bool; integers wrap. `out`: receives the result. Layout: row-major.
+    TypeError for other dtypes.
+
+    >>> import tensorlayout as tl
+    >>> tl.outer(tl.asarray([1, 2]), tl.asarray([3, 4]))
+    Tensor([[3, 4],
+            [6, 8]], dtype=int64, device='cpu')
+    """
+    if type(a) is type(b) is Tensor and a.ndim == b.ndim == 1:
+        return given("outer", summed_products(_OUTER, a, b), out)
+    return given("outer", summed_products(_OUTER, *_lines("outer", a, b)), out)
+
+
+def kron(a: ArrayLike, b: ArrayLike) -> Tensor:
+    """The Kronecker product: the blocks of `b` times each element of `a`.
+
+    dtypes: numeric and bool; integers wrap. Layout: row-major. TypeError for other dtypes.
+
+    >>> import tensorlayout as tl
+    >>> tl.kron(tl.asarray([1, 10]), tl.asarray([1, 2]))
+    Tensor([ 1,  2, 10, 20], dtype=int64, device='cpu')
+    """
+    x, y = tensors("kron", a, b, weak=False)
+    rank = max(x.ndim, y.ndim)
+    x, y = (each[(None,) * (rank - each.ndim)] for each in (x, y))
+    left = reshape(x, [size for n in x.shape for size in (n, 1)])
+    right = reshape(y, [size for n in y.shape for size in (1, n)])
+    shape = [n * m for n, m in zip(x.shape, y.shape, strict=True)]
+    return reshape(_elementwise_product(left, right), shape)
+
+
+def cross(
+    a: ArrayLike,
+    b: ArrayLike,
+    axisa: SupportsIndex = -1,
+    axisb: SupportsIndex = -1,
+    axisc: SupportsIndex = -1,
+    axis: SupportsIndex | None = None,
+) -> Tensor:
+    """The cross products of vectors of three elements in `a` and `b`; other dimensions broadcast.
+
+    `axisa`, `axisb`: the axes of the vectors; `axisc`: that of the results; `axis`: all three.
+    dtypes: numeric; integers wrap. Layout: row-major, the vectors along the last axis but for a
+    negative `axis`. ValueError where a size along an axis is not 3, TypeError for other dtypes.
+
+    >>> import tensorlayout as tl
+    >>> tl.cross(tl.asarray([1, 0, 0]), tl.asarray([0, 1, 0]))
+    Tensor([0, 0, 1], dtype=int64, device='cpu')
+    """
+    x, y = tensors("cross", a, b)
+    if axis is not None:
+        axisa = axisb = axisc = arguments.integer("cross", "axis", axis)
+    if axisa == axisb == axisc and arguments.integer("cross", "axisa", axisa) < 0:
+        found: Tensor = dispatch.library(_CROSS, x, y, axis=axisa)
+        return found
+    return moveaxis(cross(moveaxis(x, axisa, -1), moveaxis(y, axisb, -1)), -1, axisc)
+
+
+def einsum(
+    *operands: ArrayLike | str, out: Tensor | None = None, optimize: Any = False, **kwargs: Any
+) -> Tensor:
+    """The sum of products over the labelled dimensions, in Einstein's notation, as NumPy reads it.
+
+    `operands`: subscripts such as ``"ij,jk->ik"``, in which ``...`` stands for dimensions without a
+    label; then the tensors. `out`: receives the result. `optimize` changes nothing; other keywords
+    of NumPy's (`kwargs`) are refused. dtype: the promoted one; 16-bit floats are worked out in
+    float32. Layout: row-major, always a new tensor. ValueError for subscripts that do not fit.
+
+    >>> import tensorlayout as tl
+    >>> tl.einsum("ij,j->i", tl.asarray([[1, 2], [3, 4]]), tl.asarray([1, 10]))
+    Tensor([21, 43], dtype=int64, device='cpu')
+    """
+    unsupported("einsum", **kwargs)
+    subscripts = operands[0] if operands else None
+    if not isinstance(subscripts, str):
+        came = arguments.shown(subscripts)
+        refuse("einsum", f"the first argument must be the subscripts, got {came}", TypeError)
+    if len(operands) == 1:
+        refuse("einsum", "operands must be at least one tensor, got none")
+    parts = tensors("einsum", *operands[1:])
+    terms = subscripts.partition("->")[0].count(",") + 1
+    if terms != len(parts) or terms > _MOST_OPERANDS or len(subscripts) > _MOST_LETTERS:
+        most = f"at most {_MOST_OPERANDS}, in at most {_MOST_LETTERS} letters"
+        raise _unfit(subscripts, parts, f"each operand is named once, {most}")
+    try:
+        spelled, _ = fitted(subscripts, tuple([x.shape for x in parts]))
+    except ValueError as error:
+        raise _unfit(subscripts, parts, str(error)) from None
+    return given("einsum", dispatch.library(_EINSUM, *parts, subscripts=spelled), out)
+
+
+def _unfit(subscripts: str, parts: Sequence[Tensor], reason: str) -> ValueError:
+    shapes = words.cut(", ".join(str(x.shape) for x in parts))
+    came = f"{arguments.shown(subscripts)} does not fit shapes {shapes}"
+    return ValueError(f"einsum: {came}: {words.cut(reason)}")
+
+
+def convolve(a: ArrayLike, v: ArrayLike, mode: Literal["full", "same", "valid"] = "full") -> Tensor:
+    """The sums of products of two lines `a` and `v`, one moved along the other in reverse.
+
+    `mode`: ``full``, wherever they overlap; ``same``, as many as the longer has; ``valid``, where
+    they overlap in full. dtypes: numeric and bool. Layout: row-major. ValueError for what is no
+    line, and for one without elements; TypeError for other dtypes.
+
+    >>> import tensorlayout as tl
+    >>> tl.convolve(tl.asarray([1, 2, 3]), tl.asarray([1, 10]))
+    Tensor([ 1, 12, 23, 30], dtype=int64, device='cpu')
+    """
+    x, y = tensors("convolve", a, v, weak=False)
+    x, y = (each if each.ndim else reshape(each, (1,)) for each in (x, y))
+    _check_lines("convolve", x, y)
+    if x.size < y.size:
+        x, y = y, x
+    return _slid("convolve", x, y[::-1], mode)
+
+
+def correlate(
+    a: ArrayLike, v: ArrayLike, mode: Literal["full", "same", "valid"] = "valid"
+) -> Tensor:
+    """The sums of products of two lines `a` and `v`, moved along one another; `v` is conjugated.
+
+    `mode`: as in `convolve`. dtypes: numeric and bool. Layout: row-major, or its reverse.
+    ValueError for what is no line, and for one without elements; TypeError for other dtypes.
+
+    >>> import tensorlayout as tl
+    >>> tl.correlate(tl.asarray([1, 2, 3]), tl.asarray([1, 10]))
+    Tensor([21, 32], dtype=int64, device='cpu')
+    """
+    x, y = tensors("correlate", a, v, weak=False)
+    _check_lines("correlate", x, y)
+    conjugate = ew.conj(y) if y.dtype.kind == "c" else y
+    if x.size >= y.size:
+        return _slid("correlate", x, conjugate, mode)
+    return _slid("correlate", conjugate, x, mode)[::-1]
+
+
+def _check_lines(name: str, x: Tensor, y: Tensor) -> None:
+    if x.ndim != 1 or y.ndim != 1 or not x.size or not y.size:
+        refuse(name, f"needs two lines of elements, got shapes {x.shape} and {y.shape}")
+
+
+def _slid(name: str, x: Tensor, y: Tensor, mode: str) -> Tensor:
+    """The sums of products of `y` with each window of `x`, which is the longer one."""
+    arguments.choice(name, "mode", mode, "'full', 'same' or 'valid'", ("full", "same", "valid"))
+    n = y.size
+    widths = {"full": (n - 1, n - 1), "same": (n // 2, n - 1 - n // 2), "valid": (0, 0)}[mode]
+    return matmul(sliding_window(pad(x, widths), n), y)
+
+
+def diagflat(v: Tensor, k: SupportsIndex = 0) -> Tensor:
+    """A matrix with all elements of `v`, in index order, on the diagonal `k`; zeros elsewhere.
+
+    Any dtype, kept. Layout: row-major. TypeError for what is no tensor, or no integer.
+
+    >>> import tensorlayout as tl
+    >>> tl.diagflat(tl.asarray([[1], [2]]))
+    Tensor([[1, 0],
+            [0, 2]], dtype=int64, device='cpu')
+    """
+    return diag(reshape(arguments.tensor("diagflat", v), (-1,)), k)
+
+
+def polyval(p: ArrayLike, x: ArrayLike) -> Tensor:
+    """The values of the polynomial with coefficients `p`, highest power first, at `x`.
+
+    `p`: of rank 1. dtypes: numeric; the result has the promoted one. Layout: the form of `x`.
+    ValueError for coefficients of another rank, TypeError for other dtypes.
+
+    >>> import tensorlayout as tl
+    >>> tl.polyval([1, 0, -1], tl.asarray([2, 3]))
+    Tensor([3, 8], dtype=int64, device='cpu')
+    """
+    factors, at = tensors("polyval", p, x, weak=False)
+    if factors.ndim != 1:
+        refuse("polyval", f"p must be coefficients of rank 1, got shape {factors.shape}")
+    found = zeros_like(at)
+    for factor in factors:
+        found = ew.add(ew.multiply(found, at), factor)
+    return found
+
+
+def vander(x: Tensor, N: SupportsIndex | None = None, increasing: bool = False) -> Tensor:  # noqa: N803
+    """The powers of each element, a row for each.
+
+    `N`: how many, by default as many as there are elements. `increasing`: the least power comes
+    first, not last. dtypes: numeric and bool, promoted with int64. Layout: row-major. ValueError
+    for another rank than 1, TypeError for other dtypes.
+
+    >>> import tensorlayout as tl
+    >>> tl.vander(tl.asarray([2, 3]), 3)
+    Tensor([[4, 2, 1],
+            [9, 3, 1]], dtype=int64, device='cpu')
+    """
+    line = counted("vander", x)
+    if line.ndim != 1:
+        refuse("vander", f"needs a rank of 1, got shape {line.shape}")
+    number = line.size if N is None else arguments.count("vander", "N", N)
+    powers = arange(number, device=line.device)
+    powers = powers if increasing else powers[::-1]
+    kind = dtypes.promote(line.dtype, dtypes.int64)
+    return ew.pow(astype(line, kind, copy=False)[:, None], powers[None])

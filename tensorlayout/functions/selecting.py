@@ -1,0 +1,231 @@
+"""Elements selected by positions and conditions, in new tensors.
+
+A condition is numbers of any dtype, a tensor, an array or a list; true is what is not 0.
+"""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Sequence
+from typing import Any, SupportsIndex
+
+from tensorlayout import dtypes
+from tensorlayout.functions import arguments, dispatch
+from tensorlayout.functions import elementwise as ew
+from tensorlayout.functions.creation import asarray, zeros_like
+from tensorlayout.functions.data_types import astype, result_type
+from tensorlayout.functions.manipulation import broadcast_to, reshape
+from tensorlayout.functions.operands import promoted, tensors
+from tensorlayout.functions.outputs import given
+from tensorlayout.functions.positions import Mode, integral, outside, wrapped
+from tensorlayout.functions.searching import beside, flatnonzero, truths, where
+from tensorlayout.functions.utility import any as any_
+from tensorlayout.plan.gather import Gather
+from tensorlayout.plan.rules import broadcast_shape
+from tensorlayout.tensor import Tensor
+from tensorlayout.typing import ArrayLike
+from tensorlayout.words import refuse
+
+__all__ = ["choose", "compress", "extract", "piecewise", "select", "take", "take_along_axis"]
+
+_TAKE = Gather("take")
+_TAKE_ALONG = Gather("take_along_axis")
+
+
+def take(
+    a: Tensor,
+    indices: ArrayLike,
+    axis: SupportsIndex | None = None,
+    out: Tensor | None = None,
+    mode: Mode = "raise",
+) -> Tensor:
+    """The slices of `a` at `indices` along `axis`, or the elements at positions in index order.
+
+    `indices`: integers of any shape. `mode`: what becomes of those outside: ``raise`` an
+    IndexError, where negative ones count from the end; ``clip`` to the nearest; ``wrap`` around.
+    `out`: receives the result. Any dtype, kept. Layout: packed in the order of `a`, the dimensions
+    of `indices` in place of `axis`; never a view. TypeError for indices of other dtypes.
+
+    >>> import tensorlayout as tl
+    >>> tl.take(tl.asarray([[1, 2, 3], [4, 5, 6]]), tl.asarray([2, 0]), axis=1)
+    Tensor([[3, 1],
+            [6, 4]], dtype=int64, device='cpu')
+    """
+    a = arguments.tensor("take", a)
+    if axis is None:
+        a, axis = (a if a.ndim == 1 else reshape(a, (-1,) if a.size else (0,))), 0
+    dim = arguments.dim("take", axis, a.ndim)
+    given_ = indices if type(indices) is Tensor else asarray(indices, device=a.device)
+    places = integral("take", given_)
+    if mode != "raise":
+        places = wrapped("take", places, a.shape[dim], mode)
+    found = dispatch.call(_TAKE, (a._spec, (dim,), False, places._spec), (a, places))
+    return given("take", found, out)
+
+
+def take_along_axis(arr: Tensor, indices: ArrayLike, axis: SupportsIndex | None = -1) -> Tensor:
+    """From each line along `axis` the elements at the line of `indices` that belongs to it.
+
+    `indices`: integers, of the rank of `arr`; other sizes broadcast. Negative ones count from the
+    end; IndexError outside. With an `axis` of None, `arr` counts as one line in index order.
+    Layout: packed in the order of `arr`. Any dtype, kept.
+
+    >>> import tensorlayout as tl
+    >>> x = tl.asarray([[30, 10, 20]])
+    >>> tl.take_along_axis(x, tl.argsort(x))
+    Tensor([[10, 20, 30]], dtype=int64, device='cpu')
+    """
+    x = arguments.tensor("take_along_axis", arr)
+    if axis is None:
+        x, axis = reshape(x, (-1,)), 0
+    places = indices if type(indices) is Tensor else beside("take_along_axis", indices, x)
+    places = integral("take_along_axis", places)
+    if x.ndim != places.ndim:
+        refuse("take_along_axis", f"ranks must be equal, got shapes {x.shape} and {places.shape}")
+    dim = arguments.dim("take_along_axis", axis, x.ndim)
+    shape, other = (_with(s, dim, 1) for s in (x.shape, places.shape))
+    if shape != other:
+        shape = broadcast_shape((shape, other))
+        x = broadcast_to(x, _with(shape, dim, x.shape[dim]))
+        places = broadcast_to(places, _with(shape, dim, places.shape[dim]))
+    return dispatch.call(_TAKE_ALONG, (x._spec, (dim,), None, places._spec), (x, places))
+
+
+def _with(shape: tuple[int, ...], dim: int, size: int) -> tuple[int, ...]:
+    return (*shape[:dim], size, *shape[dim + 1 :])
+
+
+def compress(
+    condition: ArrayLike, a: Tensor, axis: SupportsIndex | None = None, out: Tensor | None = None
+) -> Tensor:
+    """The slices along `axis`, or the elements in index order, whose `condition` is true.
+
+    `condition`: of rank 1, no longer than that. `out`: receives the result. Any dtype, kept.
+    Layout: packed in the order of `a`. ValueError for a condition of another rank, IndexError for
+    one that is true beyond the end.
+
+    >>> import tensorlayout as tl
+    >>> tl.compress([True, False], tl.asarray([[1, 2], [3, 4]]), axis=1)
+    Tensor([[1],
+            [3]], dtype=int64, device='cpu')
+    """
+    x = arguments.tensor("compress", a)
+    chosen = truths("compress", condition, x)
+    if chosen.ndim != 1:
+        refuse("compress", f"the condition must be of rank 1, got shape {chosen.shape}")
+    return take(x, flatnonzero(chosen), axis, out)
+
+
+def extract(condition: ArrayLike, arr: Tensor) -> Tensor:
+    """The elements of `arr`, in index order, where `condition` is true.
+
+    Any dtype, kept. Layout: row-major, of rank 1. IndexError for a condition that is true beyond
+    the last element.
+
+    >>> import tensorlayout as tl
+    >>> x = tl.asarray([[1, 2], [3, 4]])
+    >>> tl.extract(x > 2, x)
+    Tensor([3, 4], dtype=int64, device='cpu')
+    """
+    x = arguments.tensor("extract", arr)
+    return take(x, flatnonzero(truths("extract", condition, x)))
+
+
+def select(
+    condlist: Sequence[ArrayLike], choicelist: Sequence[ArrayLike], default: ArrayLike = 0
+) -> Tensor:
+    """Of each element the choice whose condition is the first that is true; else `default`.
+
+    `condlist`, `choicelist`: as many conditions as tensors or numbers. Shapes broadcast. dtype: the
+    promoted one of all choices. Layout: the form of the choices. ValueError for lists of unequal
+    lengths, and of none.
+
+    >>> import tensorlayout as tl
+    >>> x = tl.asarray([1, 2, 3])
+    >>> tl.select([x < 2, x > 2], [x, x * 10], -1)
+    Tensor([ 1, -1, 30], dtype=int64, device='cpu')
+    """
+    if len(condlist) != len(choicelist) or not condlist:
+        refuse("select", "conditions and choices must be equally many, and at least one")
+    anywhere = tensors("select", *choicelist, *condlist)[0]
+    choices = [*choicelist, default]
+    arrays = [beside("select", x, anywhere) for x in choices if type(x) not in dtypes.SCALARS]
+    anywhere = promoted(arrays)[0] if arrays else anywhere  # numbers take the dtype of all others
+    parts = promoted([beside("select", x, anywhere) for x in choices])
+    conditions = [truths("select", x, anywhere) for x in condlist]
+    found = broadcast_to(parts[-1], broadcast_shape([x.shape for x in (*conditions, *parts)]))
+    for condition, part in reversed(list(zip(conditions, parts, strict=False))):
+        found = where(condition, part, found)
+    return found
+
+
+def choose(
+    a: ArrayLike,
+    choices: Sequence[ArrayLike] | Tensor,
+    out: Tensor | None = None,
+    mode: Mode = "raise",
+) -> Tensor:
+    """Of each element that of the choice whose number `a` has there.
+
+    `a`: integers. `choices`: tensors or numbers, at least one of all a tensor; shapes broadcast.
+    `mode`: what becomes of a number that no choice has: ``raise`` a ValueError, ``clip`` it to the
+    nearest, ``wrap`` around. `out`: receives the result. dtype: the promoted one of all choices.
+    Layout: the form of the choices.
+
+    >>> import tensorlayout as tl
+    >>> tl.choose(tl.asarray([0, 1, 1]), [tl.asarray([1, 2, 3]), 10])
+    Tensor([ 1, 10, 10], dtype=int64, device='cpu')
+    """
+    if len(choices) == 0:
+        refuse("choose", "choices must be at least one tensor, got none")
+    typed: list[Any] = [each for each in choices if not isinstance(each, (list, tuple))]
+    kind = result_type(*typed, bool)
+    parts = [astype(x, kind, copy=False) for x in tensors("choose", *choices, a)[:-1]]
+    which = wrapped("choose", beside("choose", a, parts[0]), len(parts), mode)
+    if any_(outside(which, len(parts))):
+        refuse("choose", f"a must be at least 0 and below {len(parts)}, the number of choices")
+    found = broadcast_to(parts[0], broadcast_shape([which.shape, *(x.shape for x in parts)]))
+    for number, part in enumerate(parts[1:], 1):
+        found = where(ew.equal(which, number), part, found)
+    found = found.copy() if len(parts) == 1 else found
+    return given("choose", found, out)
+
+
+def piecewise(
+    x: Tensor, condlist: Tensor | Sequence[Any], funclist: Sequence[Any], *args: Any, **kw: Any
+) -> Tensor:
+    """What the last function whose condition is true makes of each element; a number is itself.
+
+    `condlist`: a condition, or several, of the shape of `x`. `funclist`: functions of tensors of
+    rank 1, or numbers: one for each condition, and perhaps one more for all other elements, which
+    are 0 otherwise. `args` and `kw` are passed on to the functions. Any dtype, kept. Layout: the
+    form of `x`. ValueError for another number of functions.
+
+    >>> import tensorlayout as tl
+    >>> x = tl.asarray([-2.0, 1.0])
+    >>> tl.piecewise(x, [x < 0], [tl.negative, 5])
+    Tensor([2., 5.], dtype=float64, device='cpu')
+    """
+    x = arguments.tensor("piecewise", x)
+    conditions = [truths("piecewise", each, x) for each in _conditions(condlist, x)]
+    if len(funclist) == len(conditions) + 1:
+        conditions.append(ew.logical_not(functools.reduce(ew.logical_or, conditions)))
+    if len(funclist) != len(conditions):
+        refuse("piecewise", f"funclist must have {len(conditions)} functions, or one more")
+    found = zeros_like(x)
+    for condition, function in zip(conditions, funclist, strict=True):
+        if not callable(function):
+            found[condition] = function
+        elif (values := x[condition]).size:
+            found[condition] = function(values, *args, **kw)
+    return found
+
+
+def _conditions(condlist: Any, x: Tensor) -> Sequence[Any]:
+    """Return the conditions of `piecewise`, which may be a single one."""
+    if isinstance(condlist, Tensor):
+        alone = condlist.ndim < 2 and x.ndim != 0
+    else:
+        several = isinstance(condlist, (list, tuple))
+        alone = not several or (x.ndim != 0 and not isinstance(condlist[0], (list, Tensor)))
+    return [condlist] if alone else condlist

@@ -17,7 +17,7 @@ import numpy as np
 import tensorlayout as tl
 from tensorlayout.cli.errors import CommandError
 from tensorlayout.plan.steps import KINDS
-from tensorlayout.tracing.kernels import lines as kernel_lines
+from tensorlayout.tracing.record import kernel_lines
 
 Array = np.ndarray[Any, Any]
 TEXTS: dict[str, Any] = tomllib.loads(Path(__file__).with_name("texts.toml").read_text("utf-8"))

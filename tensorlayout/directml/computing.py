@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import ClassVar
 
+from tensorlayout.directml import members
 from tensorlayout.directml.calls import copied, delivered, run, target
 from tensorlayout.directml.constants import AxisDirection, DataTypeLike
-from tensorlayout.directml.members import Axis, Direction, Pair
 from tensorlayout.directml.operator_desc import Expected, OneToOne, OperatorDesc, expected
 from tensorlayout.directml.operators import share_bytes
 from tensorlayout.directml.tables import HIGHEST
@@ -42,7 +42,7 @@ class ElementWiseIdentityOperatorDesc(OneToOne, operator="ELEMENT_WISE_IDENTITY"
     (2, 3)
     """
 
-    scale_bias: Pair | None = None
+    scale_bias: members.Pair | None = None
     _plan = Scaling("scale_bias", "real floating")
 
     def _rule(self) -> tuple[Expected, ...]:
@@ -175,8 +175,8 @@ def element_wise_if(
 
 
 class _Running(OneToOne):
-    axis: Axis
-    axis_direction: Direction
+    axis: members.Axis
+    axis_direction: members.Direction
     _plan: ClassVar[Scan]
 
     def _run(self, out: Tensor | None, x: Tensor) -> Tensor:
@@ -229,7 +229,7 @@ class CumulativeProductOperatorDesc(_Running, operator="CUMULATIVE_PRODUCT", in_
 def cumulative_summation(
     x: Tensor,
     axis: int,
-    axis_direction: Direction = AxisDirection.INCREASING,
+    axis_direction: members.Direction = AxisDirection.INCREASING,
     has_exclusive_sum: bool = False,
     *,
     out: Tensor | None = None,
@@ -247,14 +247,14 @@ def cumulative_summation(
     >>> directml.cumulative_summation(tl.asarray([1, 2, 3]), 0, "DECREASING")
     Tensor([6, 5, 3], dtype=int64, device='cpu')
     """
-    members = (x, axis, axis_direction, has_exclusive_sum)
-    return run(CumulativeSummationOperatorDesc, members, out, feature_level)
+    values = (x, axis, axis_direction, has_exclusive_sum)
+    return run(CumulativeSummationOperatorDesc, values, out, feature_level)
 
 
 def cumulative_product(
     x: Tensor,
     axis: int,
-    axis_direction: Direction = AxisDirection.INCREASING,
+    axis_direction: members.Direction = AxisDirection.INCREASING,
     has_exclusive_product: bool = False,
     *,
     out: Tensor | None = None,
@@ -272,5 +272,5 @@ def cumulative_product(
     >>> directml.cumulative_product(tl.asarray([2, 3, 4]), 0, has_exclusive_product=True)
     Tensor([1, 2, 6], dtype=int64, device='cpu')
     """
-    members = (x, axis, axis_direction, has_exclusive_product)
-    return run(CumulativeProductOperatorDesc, members, out, feature_level)
+    values = (x, axis, axis_direction, has_exclusive_product)
+    return run(CumulativeProductOperatorDesc, values, out, feature_level)

@@ -5,18 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+from tensorlayout.directml import members
 from tensorlayout.directml.calls import run, target
 from tensorlayout.directml.constants import DataTypeLike
-from tensorlayout.directml.members import (
-    AnyDataType,
-    Axis,
-    Float,
-    Number,
-    Scalar,
-    Signed,
-    rounded,
-    whole,
-)
 from tensorlayout.directml.operator_desc import Expected, OperatorDesc, expected, with_size
 from tensorlayout.directml.tables import HIGHEST
 from tensorlayout.directml.tensor_desc import TensorDesc
@@ -50,8 +41,8 @@ class FillValueConstantOperatorDesc(OperatorDesc, operator="FILL_VALUE_CONSTANT"
     """
 
     output: TensorDesc
-    value_data_type: AnyDataType | None = None
-    value: Scalar
+    value_data_type: members.AnyDataType | None = None
+    value: members.Scalar
 
     def _run(self, out: Tensor | None) -> Tensor:
         result = target(out, self.output)
@@ -95,9 +86,9 @@ class FillValueSequenceOperatorDesc(OperatorDesc, operator="FILL_VALUE_SEQUENCE"
     """
 
     output: TensorDesc
-    value_data_type: AnyDataType | None = None
-    value_start: Scalar
-    value_delta: Number
+    value_data_type: members.AnyDataType | None = None
+    value_start: members.Scalar
+    value_delta: members.Number
     _plan = Create("FILL_VALUE_SEQUENCE", "arange")
 
     def _rule(self) -> tuple[Expected, ...]:
@@ -107,8 +98,8 @@ class FillValueSequenceOperatorDesc(OperatorDesc, operator="FILL_VALUE_SEQUENCE"
     def _step(self) -> int | float:
         name, kind = self.operator, self.output.data_type
         if kind.is_float:
-            return rounded(name, "ValueDelta", self.value_delta, kind)
-        return whole(name, "ValueDelta", self.value_delta, kind, -(2 ** (kind.bits - 1)))
+            return members.rounded(name, "ValueDelta", self.value_delta, kind)
+        return members.whole(name, "ValueDelta", self.value_delta, kind, -(2 ** (kind.bits - 1)))
 
     def _run(self, out: Tensor | None) -> Tensor:
         result, numbers = target(out, self.output), (self._elements["value_start"], self._step())
@@ -156,8 +147,8 @@ class DiagonalMatrixOperatorDesc(OperatorDesc, operator="DIAGONAL_MATRIX"):
     """
 
     output: TensorDesc
-    offset: Signed
-    value: Float
+    offset: members.Signed
+    value: members.Float
     _plan = Written("DIAGONAL_MATRIX", DiagonalsPlan)
 
     def _run(self, out: Tensor | None) -> Tensor:
@@ -178,10 +169,10 @@ class DiagonalMatrix1OperatorDesc(OperatorDesc, operator="DIAGONAL_MATRIX1"):
 
     input: TensorDesc | None = None
     output: TensorDesc | None = None
-    value_data_type: AnyDataType | None = None
-    value: Scalar
-    diagonal_fill_begin: Signed
-    diagonal_fill_end: Signed
+    value_data_type: members.AnyDataType | None = None
+    value: members.Scalar
+    diagonal_fill_begin: members.Signed
+    diagonal_fill_end: members.Signed
     _plan = DiagonalMatrixOperatorDesc._plan
 
     def _run(self, out: Tensor | None, background: Tensor | None) -> Tensor:
@@ -270,7 +261,7 @@ class OneHotOperatorDesc(OperatorDesc, operator="ONE_HOT"):
     indices: TensorDesc
     values: TensorDesc
     output: TensorDesc
-    axis: Axis
+    axis: members.Axis
     _plan = Written("ONE_HOT", OneHotPlan)
 
     def _leading(self) -> TensorDesc:

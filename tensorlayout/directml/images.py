@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 
+from tensorlayout.directml import members
 from tensorlayout.directml.calls import delivered, run, seen_as, target
 from tensorlayout.directml.constants import (
     UINT32_MAX,
@@ -12,14 +13,6 @@ from tensorlayout.directml.constants import (
     InterpolationMode,
     PaddingMode,
     Size2D,
-)
-from tensorlayout.directml.members import (
-    Integers,
-    Interpolation,
-    Naturals,
-    Order,
-    Positive,
-    Positives,
 )
 from tensorlayout.directml.moving import padding1
 from tensorlayout.directml.operator_desc import Expected, OneToOne, OperatorDesc, expected
@@ -57,7 +50,7 @@ __all__ = [
 
 
 class _Blocks(OneToOne):
-    block_size: Positive
+    block_size: members.Positive
 
     def _run(self, out: Tensor | None, x: Tensor) -> Tensor:
         result = target(out, self.output, x)
@@ -109,7 +102,7 @@ class SpaceToDepth1OperatorDesc(SpaceToDepthOperatorDesc, operator="SPACE_TO_DEP
     (1, 16, 1, 1)
     """
 
-    order: Order
+    order: members.Order
 
 
 class DepthToSpaceOperatorDesc(_Blocks, operator="DEPTH_TO_SPACE"):
@@ -139,7 +132,7 @@ class DepthToSpace1OperatorDesc(DepthToSpaceOperatorDesc, operator="DEPTH_TO_SPA
     (1, 1, 4, 4)
     """
 
-    order: Order
+    order: members.Order
 
 
 def space_to_depth(
@@ -162,7 +155,7 @@ def space_to_depth(
 def space_to_depth1(
     x: Tensor,
     block_size: int,
-    order: Order,
+    order: members.Order,
     *,
     out: Tensor | None = None,
     feature_level: str | int = HIGHEST,
@@ -203,7 +196,7 @@ def depth_to_space(
 def depth_to_space1(
     x: Tensor,
     block_size: int,
-    order: Order,
+    order: members.Order,
     *,
     out: Tensor | None = None,
     feature_level: str | int = HIGHEST,
@@ -237,8 +230,8 @@ class Upsample2DOperatorDesc(OneToOne, operator="UPSAMPLE_2D"):
     (1, 1, 2, 6)
     """
 
-    scale_size: Integers
-    interpolation_mode: Interpolation
+    scale_size: members.Integers
+    interpolation_mode: members.Interpolation
     _plan = Written("UPSAMPLE_2D", UpsamplePlan)
 
     def _rule(self) -> tuple[Expected, ...]:
@@ -267,7 +260,7 @@ class Upsample2DOperatorDesc(OneToOne, operator="UPSAMPLE_2D"):
 def upsample_2d(
     x: Tensor,
     scale_size: Sequence[int],
-    mode: Interpolation = InterpolationMode.NEAREST_NEIGHBOR,
+    mode: members.Interpolation = InterpolationMode.NEAREST_NEIGHBOR,
     *,
     out: Tensor | None = None,
     feature_level: str | int = HIGHEST,
@@ -345,11 +338,11 @@ def max_unpooling(
 
 
 class _Patches(OperatorDesc):
-    window_sizes: Positives
-    strides: Positives
-    dilations: Positives
-    start_padding: Naturals
-    end_padding: Naturals
+    window_sizes: members.Positives
+    strides: members.Positives
+    dilations: members.Positives
+    start_padding: members.Naturals
+    end_padding: members.Naturals
 
     def _dimensions(self) -> int:
         image, rank = self._leading(), len(self.window_sizes)
@@ -479,8 +472,8 @@ def fold(
     >>> directml.fold(columns, [1, 1, 3], [2], [1], [1], [0], [0])
     Tensor([[[1., 4., 3.]]], dtype=float32, device='cpu')
     """
-    members = (window_sizes, strides, dilations, start_padding, end_padding, x)
-    return run(FoldOperatorDesc, members, out, feature_level, {"sizes": output_sizes})
+    values = (window_sizes, strides, dilations, start_padding, end_padding, x)
+    return run(FoldOperatorDesc, values, out, feature_level, {"sizes": output_sizes})
 
 
 def unfold(
@@ -506,5 +499,5 @@ def unfold(
     Tensor([[[1, 2],
              [2, 3]]], dtype=int64, device='cpu')
     """
-    members = (x, window_sizes, strides, dilations, start_padding, end_padding)
-    return run(UnfoldOperatorDesc, members, out, feature_level)
+    values = (x, window_sizes, strides, dilations, start_padding, end_padding)
+    return run(UnfoldOperatorDesc, values, out, feature_level)

@@ -13,8 +13,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from tensorlayout.directml import members
 from tensorlayout.directml.calls import run, seen_as, specs_of, target
-from tensorlayout.directml.members import Axis, Duplicates
 from tensorlayout.directml.operator_desc import Expected, OperatorDesc, effective_rank, expected
 from tensorlayout.directml.tables import HIGHEST
 from tensorlayout.directml.tensor_desc import TensorDesc
@@ -62,7 +62,7 @@ class GatherOperatorDesc(OperatorDesc, operator="GATHER"):
     input: TensorDesc
     indices: TensorDesc
     output: TensorDesc | None = None
-    axis: Axis
+    axis: members.Axis
     index_dimensions: int
     _plan = Gather("GATHER", clamps=True)
 
@@ -136,7 +136,7 @@ class GatherElementsOperatorDesc(OperatorDesc, operator="GATHER_ELEMENTS"):
     input: TensorDesc
     indices: TensorDesc
     output: TensorDesc | None = None
-    axis: Axis
+    axis: members.Axis
     _plan = Gather("GATHER_ELEMENTS")
 
     def _rule(self) -> tuple[Expected, ...]:
@@ -187,8 +187,8 @@ class ScatterOperatorDesc(OperatorDesc, operator="SCATTER"):
     indices: TensorDesc
     updates: TensorDesc
     output: TensorDesc | None = None
-    axis: Axis
-    duplicates: Duplicates = "last"
+    axis: members.Axis
+    duplicates: members.Duplicates = "last"
     _plan = CopyScatter("SCATTER")
 
     def _rule(self) -> tuple[Expected, ...]:
@@ -210,7 +210,7 @@ def scatter(
     updates: Tensor,
     axis: int,
     *,
-    duplicates: Duplicates = "last",
+    duplicates: members.Duplicates = "last",
     out: Tensor | None = None,
     feature_level: str | int = HIGHEST,
 ) -> Tensor:
@@ -362,8 +362,8 @@ def gather_nd(
     >>> directml.gather_nd(tl.asarray([[1, 2], [3, 4]]), tl.asarray([[1, 0], [0, 1]]), 2, 2)
     Tensor([[3, 2]], dtype=int64, device='cpu')
     """
-    members = (x, indices, input_dimension_count, indices_dimension_count)
-    return run(GatherNDOperatorDesc, members, out, feature_level)
+    values = (x, indices, input_dimension_count, indices_dimension_count)
+    return run(GatherNDOperatorDesc, values, out, feature_level)
 
 
 def gather_nd1(
@@ -390,8 +390,8 @@ def gather_nd1(
     >>> directml.gather_nd1(x, tl.asarray([[1], [0]]), 2, 2, 1)
     Tensor([[11, 20]], dtype=int64, device='cpu')
     """
-    members = (x, indices, input_dimension_count, indices_dimension_count, batch_dimension_count)
-    return run(GatherND1OperatorDesc, members, out, feature_level)
+    values = (x, indices, input_dimension_count, indices_dimension_count, batch_dimension_count)
+    return run(GatherND1OperatorDesc, values, out, feature_level)
 
 
 class ScatterNDOperatorDesc(_ByTuples, operator="SCATTER_ND"):
@@ -408,7 +408,7 @@ class ScatterNDOperatorDesc(_ByTuples, operator="SCATTER_ND"):
 
     updates: TensorDesc
     output: TensorDesc | None = None
-    duplicates: Duplicates = "last"
+    duplicates: members.Duplicates = "last"
     _plan = CopyScatter("SCATTER_ND")
 
     def _rule(self) -> tuple[Expected, ...]:
@@ -437,7 +437,7 @@ def scatter_nd(
     input_dimension_count: int,
     indices_dimension_count: int,
     *,
-    duplicates: Duplicates = "last",
+    duplicates: members.Duplicates = "last",
     out: Tensor | None = None,
     feature_level: str | int = HIGHEST,
 ) -> Tensor:
@@ -457,8 +457,8 @@ def scatter_nd(
     Tensor([[1, 9],
             [8, 4]], dtype=int64, device='cpu')
     """
-    members = (x, indices, input_dimension_count, indices_dimension_count, updates, duplicates)
-    return run(ScatterNDOperatorDesc, members, out, feature_level)
+    values = (x, indices, input_dimension_count, indices_dimension_count, updates, duplicates)
+    return run(ScatterNDOperatorDesc, values, out, feature_level)
 
 
 def _padded(sizes: tuple[int, ...], rank: int) -> tuple[int, ...]:

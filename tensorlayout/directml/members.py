@@ -79,8 +79,8 @@ def members_of(desc: Any, tensors: Sequence[str]) -> Iterator[Member]:
     spelt = {python_name(name): name for name in tensors}
     for field in dataclasses.fields(desc):
         spelling = "".join(part.capitalize() for part in field.name.split("_"))
-        kind = str(field.type).removesuffix(" | None")
-        yield Member(field.name, spelt.get(field.name, spelling), kind, kind != field.type)
+        kind, _, optional = str(field.type).removeprefix("members.").partition(" | ")
+        yield Member(field.name, spelt.get(field.name, spelling), kind, bool(optional))
 
 
 def python_name(spelling: str) -> str:

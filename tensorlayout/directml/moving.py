@@ -6,19 +6,9 @@ import builtins
 from collections.abc import Sequence
 from typing import Any, cast
 
+from tensorlayout.directml import members
 from tensorlayout.directml.calls import copied, run, run_several, seen_as, specs_of, target
 from tensorlayout.directml.constants import PaddingMode
-from tensorlayout.directml.members import (
-    AnyDataType,
-    Axis,
-    Float,
-    Mode,
-    Naturals,
-    Positives,
-    Scalar,
-    Steps,
-    Tensors,
-)
 from tensorlayout.directml.operator_desc import (
     Expected,
     OneToOne,
@@ -68,9 +58,9 @@ class JoinOperatorDesc(OperatorDesc, operator="JOIN"):
     (4, 3)
     """
 
-    inputs: Tensors
+    inputs: members.Tensors
     output: TensorDesc | None = None
-    axis: Axis
+    axis: members.Axis
     _plan = Join("JOIN")
 
     def _rule(self) -> tuple[Expected, ...]:
@@ -118,8 +108,8 @@ class SplitOperatorDesc(OperatorDesc, operator="SPLIT"):
     """
 
     input: TensorDesc
-    outputs: Tensors
-    axis: Axis
+    outputs: members.Tensors
+    axis: members.Axis
     _plan = Split("SPLIT")
 
     def _rule(self) -> tuple[Expected, ...]:
@@ -183,9 +173,9 @@ class SliceOperatorDesc(OneToOne, operator="SLICE"):
     (2,)
     """
 
-    offsets: Naturals
-    sizes: Positives
-    strides: Positives
+    offsets: members.Naturals
+    sizes: members.Positives
+    strides: members.Positives
 
     def _rule(self) -> tuple[Expected, ...]:
         for d, n in enumerate(self.input.sizes):
@@ -222,9 +212,9 @@ def slice(
 
 
 class _Window(OperatorDesc):
-    input_window_offsets: Naturals
-    input_window_sizes: Positives
-    input_window_strides: Steps
+    input_window_offsets: members.Naturals
+    input_window_sizes: members.Positives
+    input_window_strides: members.Steps
 
     def _check_window(self, member: str, part: TensorDesc | None) -> tuple[int, ...]:
         """The window lies in the whole; the most elements that it has, and `part` may have."""
@@ -295,8 +285,8 @@ def slice1(
     >>> directml.slice1(tl.arange(6), [1], [5], [-2])
     Tensor([5, 3, 1], dtype=int64, device='cpu')
     """
-    members = (x, offsets, sizes, strides)
-    return run(Slice1OperatorDesc, members, out, feature_level, {"sizes": output_sizes})
+    values = (x, offsets, sizes, strides)
+    return run(Slice1OperatorDesc, values, out, feature_level, {"sizes": output_sizes})
 
 
 class SliceGradOperatorDesc(_Window, operator="SLICE_GRAD"):
@@ -360,8 +350,8 @@ def slice_grad(
     >>> directml.slice_grad(tl.asarray([7, 8]), [5], [0], [5], [-3])
     Tensor([0, 8, 0, 0, 7], dtype=int64, device='cpu')
     """
-    members = (offsets, sizes, strides, gradient)
-    return run(SliceGradOperatorDesc, members, out, feature_level, {"sizes": output_sizes})
+    values = (offsets, sizes, strides, gradient)
+    return run(SliceGradOperatorDesc, values, out, feature_level, {"sizes": output_sizes})
 
 
 class TileOperatorDesc(OneToOne, operator="TILE"):
@@ -373,7 +363,7 @@ class TileOperatorDesc(OneToOne, operator="TILE"):
     (6,)
     """
 
-    repeats: Positives
+    repeats: members.Positives
 
     def _rule(self) -> tuple[Expected, ...]:
         pairs = zip(self.input.sizes, self.repeats, strict=True)
@@ -420,7 +410,7 @@ class ReverseSubsequencesOperatorDesc(OperatorDesc, operator="REVERSE_SUBSEQUENC
     input: TensorDesc
     sequence_lengths: TensorDesc
     output: TensorDesc | None = None
-    axis: Axis
+    axis: members.Axis
     _plan = Written("REVERSE_SUBSEQUENCES", ReverseSequencePlan)
 
     def _rule(self) -> tuple[Expected, ...]:
@@ -468,10 +458,10 @@ class PaddingOperatorDesc(OneToOne, operator="PADDING"):
     (9,)
     """
 
-    padding_mode: Mode
-    padding_value: Float = 0.0
-    start_padding: Naturals
-    end_padding: Naturals
+    padding_mode: members.Mode
+    padding_value: members.Float = 0.0
+    start_padding: members.Naturals
+    end_padding: members.Naturals
     _plan = Pad("PADDING")
 
     def _rule(self) -> tuple[Expected, ...]:
@@ -501,8 +491,8 @@ class Padding1OperatorDesc(PaddingOperatorDesc, operator="PADDING1"):
     (9,)
     """
 
-    padding_value: Scalar = 0
-    padding_value_data_type: AnyDataType | None = None
+    padding_value: members.Scalar = 0
+    padding_value_data_type: members.AnyDataType | None = None
     _plan = Pad("PADDING1")
 
 
@@ -510,7 +500,7 @@ def padding(
     x: Tensor,
     start_padding: Sequence[int],
     end_padding: Sequence[int],
-    mode: Mode = PaddingMode.CONSTANT,
+    mode: members.Mode = PaddingMode.CONSTANT,
     value: float = 0.0,
     *,
     out: Tensor | None = None,
@@ -529,15 +519,15 @@ def padding(
     >>> directml.padding(tl.asarray([1, 2, 3]), [2], [4], "REFLECTION")
     Tensor([3, 2, 1, 2, 3, 2, 1, 2, 3], dtype=int64, device='cpu')
     """
-    members = (x, mode, value, start_padding, end_padding)
-    return run(PaddingOperatorDesc, members, out, feature_level)
+    values = (x, mode, value, start_padding, end_padding)
+    return run(PaddingOperatorDesc, values, out, feature_level)
 
 
 def padding1(
     x: Tensor,
     start_padding: Sequence[int],
     end_padding: Sequence[int],
-    mode: Mode = PaddingMode.CONSTANT,
+    mode: members.Mode = PaddingMode.CONSTANT,
     value: float = 0,
     *,
     out: Tensor | None = None,
@@ -555,5 +545,5 @@ def padding1(
     >>> directml.padding1(tl.asarray([1, 2]), [1], [2], "CONSTANT", 9)
     Tensor([9, 1, 2, 9, 9], dtype=int64, device='cpu')
     """
-    members = (x, mode, value, start_padding, end_padding)
-    return run(Padding1OperatorDesc, members, out, feature_level)
+    values = (x, mode, value, start_padding, end_padding)
+    return run(Padding1OperatorDesc, values, out, feature_level)

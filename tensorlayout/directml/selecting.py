@@ -6,9 +6,9 @@ import math
 from collections.abc import Sequence
 from typing import Any
 
+from tensorlayout.directml import members
 from tensorlayout.directml.calls import run_pair, target
 from tensorlayout.directml.constants import AxisDirection, DataType, DataTypeLike, as_data_type
-from tensorlayout.directml.members import Axis, Direction
 from tensorlayout.directml.operator_desc import (
     Expected,
     OperatorDesc,
@@ -45,7 +45,7 @@ class TopKOperatorDesc(OperatorDesc, operator="TOP_K"):
     input: TensorDesc
     output_value: TensorDesc | None = None
     output_index: TensorDesc | None = None
-    axis: Axis
+    axis: members.Axis
     k: int
     _plan = TopK("TOP_K")
 
@@ -86,7 +86,7 @@ class TopK1OperatorDesc(TopKOperatorDesc, operator="TOP_K1"):
     (2,)
     """
 
-    axis_direction: Direction
+    axis_direction: members.Direction
     _plan = TopK("TOP_K1")
 
 
@@ -119,7 +119,7 @@ def top_k1(
     x: Tensor,
     axis: int,
     k: int,
-    axis_direction: Direction,
+    axis_direction: members.Direction,
     *,
     index_data_type: DataTypeLike = DataType.UINT32,
     out: Sequence[Tensor] | None = None,

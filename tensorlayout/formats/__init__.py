@@ -11,17 +11,7 @@ import contextlib
 from typing import Any
 
 from tensorlayout import calling
-from tensorlayout.formats import (
-    blas,
-    cudnn,
-    cute,
-    directml,
-    einops,
-    jax,
-    numpy,
-    onednn,
-    pytorch,
-)
+from tensorlayout.formats import blas, cudnn, cute, directml, einops, jax, numpy, onednn, pytorch
 from tensorlayout.formats.blocks import checked
 from tensorlayout.layout import Layout
 from tensorlayout.layout.checks import checked_itemsize

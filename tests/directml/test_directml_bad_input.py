@@ -49,7 +49,7 @@ KINDS |= dict.fromkeys(("Float", "Scalar"), "Number")
 
 
 def kind_of(annotation):
-    kind = annotation.removesuffix(" | None")
+    kind = annotation.removesuffix(" | None").removeprefix("members.")
     return KINDS.get(kind, kind)
 
 

@@ -8,7 +8,7 @@ from typing import ClassVar
 from tensorlayout.directml import members
 from tensorlayout.directml.calls import copied, delivered, run, target
 from tensorlayout.directml.constants import AxisDirection, DataTypeLike
-from tensorlayout.directml.operator_desc import Expected, OneToOne, OperatorDesc, expected
+from tensorlayout.directml.operator_desc import Expected, OneToOne, OperatorDesc
 from tensorlayout.directml.operators import share_bytes
 from tensorlayout.directml.tables import HIGHEST
 from tensorlayout.directml.tensor_desc import TensorDesc
@@ -49,7 +49,7 @@ class ElementWiseIdentityOperatorDesc(OneToOne, operator="ELEMENT_WISE_IDENTITY"
         kind = self.input.data_type
         if self.scale_bias is not None and not kind.is_float:
             self._refuse(f"ScaleBias is for floating-point tensors, got {kind.name}", TypeError)
-        return (expected(self.input),)
+        return (Expected.like(self.input),)
 
     def _run(self, out: Tensor | None, x: Tensor) -> Tensor:
         if self.scale_bias is None:
@@ -96,7 +96,7 @@ class CastOperatorDesc(OperatorDesc, operator="CAST"):
     output: TensorDesc
 
     def _rule(self) -> tuple[Expected, ...]:
-        return (expected(self.output, self.input.sizes),)
+        return (Expected.like(self.output, self.input.sizes),)
 
     def _run(self, out: Tensor | None, x: Tensor) -> Tensor:
         return copied(x, out, self.output)
@@ -140,10 +140,9 @@ class ElementWiseIfOperatorDesc(OperatorDesc, operator="ELEMENT_WISE_IF"):
     _plan = Elementwise("where", "any", abstain=(0,))
 
     def _rule(self) -> tuple[Expected, ...]:
-        result = expected(self.a)
-        self._check_same("BTensor", self.b, result)
+        self._check_same("BTensor", self.b, self.a)
         self._check_shape("ConditionTensor", self.condition, self.a.sizes)
-        return (result,)
+        return (Expected.like(self.a),)
 
     def _run(self, out: Tensor | None, *operands: Tensor) -> Tensor:
         return dispatch.call_into(out, self._plan, tuple(x._spec for x in operands), operands)

@@ -8,7 +8,7 @@ from typing import Any
 from tensorlayout.directml import members
 from tensorlayout.directml.calls import run, target
 from tensorlayout.directml.constants import DataTypeLike
-from tensorlayout.directml.operator_desc import Expected, OperatorDesc, expected, with_size
+from tensorlayout.directml.operator_desc import Expected, OperatorDesc, with_size
 from tensorlayout.directml.tables import HIGHEST
 from tensorlayout.directml.tensor_desc import TensorDesc
 from tensorlayout.functions import arguments, dispatch
@@ -93,7 +93,7 @@ class FillValueSequenceOperatorDesc(OperatorDesc, operator="FILL_VALUE_SEQUENCE"
 
     def _rule(self) -> tuple[Expected, ...]:
         self._step()
-        return (expected(self.output),)
+        return (Expected.like(self.output),)
 
     def _step(self) -> int | float:
         name, kind = self.operator, self.output.data_type
@@ -274,7 +274,7 @@ class OneHotOperatorDesc(OperatorDesc, operator="ONE_HOT"):
         self._check_type("ValuesTensor", self.values, self.output.data_type)
         if max(self.values.sizes) < 2:
             self._refuse(f"ValuesTensor: must have two elements, got Sizes {self.values.sizes}")
-        return (expected(self.values, self.output.sizes),)
+        return (Expected.like(self.values, self.output.sizes),)
 
     def _run(self, out: Tensor | None, indices: Tensor, values: Tensor) -> Tensor:
         result = target(out, self.output, indices)

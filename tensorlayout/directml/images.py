@@ -5,17 +5,10 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 
-from tensorlayout.directml import members
+from tensorlayout.directml import constants, members
 from tensorlayout.directml.calls import delivered, run, seen_as, target
-from tensorlayout.directml.constants import (
-    UINT32_MAX,
-    DepthSpaceOrder,
-    InterpolationMode,
-    PaddingMode,
-    Size2D,
-)
 from tensorlayout.directml.moving import padding1
-from tensorlayout.directml.operator_desc import Expected, OneToOne, OperatorDesc, expected
+from tensorlayout.directml.operator_desc import Expected, OneToOne, OperatorDesc
 from tensorlayout.directml.tables import HIGHEST
 from tensorlayout.directml.tensor_desc import TensorDesc, asked, listed
 from tensorlayout.functions import dispatch
@@ -68,7 +61,7 @@ class _Blocks(OneToOne):
     def _by_channel(self, x: Tensor) -> Tensor:
         """The side of depth, in the same order of dimensions."""
         s, (batch, channels, height, width) = self.block_size, x.shape
-        if getattr(self, "order", None) == DepthSpaceOrder.COLUMN_ROW_DEPTH:
+        if getattr(self, "order", None) == constants.DepthSpaceOrder.COLUMN_ROW_DEPTH:
             split = seen_as(x, (batch, channels // (s * s), s, s, height, width))
             return permute_dims(split, (0, 1, 4, 5, 2, 3))
         split = seen_as(x, (batch, s, s, channels // (s * s), height, width))
@@ -89,7 +82,7 @@ class SpaceToDepthOperatorDesc(_Blocks, operator="SPACE_TO_DEPTH"):
         if any(n % s for n in spatial):
             rule = f"height and width must be multiples of BlockSize {s}"
             self._refuse(f"InputTensor: {rule}, got Sizes {self.input.sizes}")
-        return (expected(self.input, (batch, channels * s * s, *(n // s for n in spatial))),)
+        return (Expected.like(self.input, (batch, channels * s * s, *(n // s for n in spatial))),)
 
 
 class SpaceToDepth1OperatorDesc(SpaceToDepthOperatorDesc, operator="SPACE_TO_DEPTH1"):
@@ -119,7 +112,7 @@ class DepthToSpaceOperatorDesc(_Blocks, operator="DEPTH_TO_SPACE"):
         if channels % (s * s):
             rule = f"channels must be a multiple of BlockSize squared, {s * s}"
             self._refuse(f"InputTensor: {rule}, got Sizes {self.input.sizes}")
-        return (expected(self.input, (batch, channels // (s * s), *(n * s for n in spatial))),)
+        return (Expected.like(self.input, (batch, channels // (s * s), *(n * s for n in spatial))),)
 
 
 class DepthToSpace1OperatorDesc(DepthToSpaceOperatorDesc, operator="DEPTH_TO_SPACE1"):
@@ -239,16 +232,16 @@ class Upsample2DOperatorDesc(OneToOne, operator="UPSAMPLE_2D"):
             came = listed(self.scale_size)
             self._refuse(f"ScaleSize must be a width and a height, got {came}")
         *others, height, width = self.input.sizes
-        scale = Size2D(*self.scale_size)
+        scale = constants.Size2D(*self.scale_size)
         for member, factor, size in ("Width", scale.width, width), ("Height", scale.height, height):
-            most, why = UINT32_MAX // size, f", 2**32 - 1 over the size {size}"
+            most, why = constants.UINT32_MAX // size, f", 2**32 - 1 over the size {size}"
             self._check_between(f"ScaleSize: {member}", factor, 1, most, why)
-        return (expected(self.input, (*others, height * scale.height, width * scale.width)),)
+        return (Expected.like(self.input, (*others, height * scale.height, width * scale.width)),)
 
     def _run(self, out: Tensor | None, x: Tensor) -> Tensor:
-        scale = Size2D(*self.scale_size)
+        scale = constants.Size2D(*self.scale_size)
         result = target(out, self.output, x)
-        if self.interpolation_mode == InterpolationMode.LINEAR:
+        if self.interpolation_mode == constants.InterpolationMode.LINEAR:
             key = (result._spec, x._spec, (scale.height, scale.width))
             return dispatch.call(self._plan, key, (result, x))
         *others, height, width = x.shape
@@ -260,7 +253,7 @@ class Upsample2DOperatorDesc(OneToOne, operator="UPSAMPLE_2D"):
 def upsample_2d(
     x: Tensor,
     scale_size: Sequence[int],
-    mode: members.Interpolation = InterpolationMode.NEAREST_NEIGHBOR,
+    mode: members.Interpolation = constants.InterpolationMode.NEAREST_NEIGHBOR,
     *,
     out: Tensor | None = None,
     feature_level: str | int = HIGHEST,
@@ -299,7 +292,7 @@ class MaxUnpoolingOperatorDesc(OperatorDesc, operator="MAX_UNPOOLING"):
 
     def _rule(self) -> tuple[Expected, ...]:
         self._check_shape("IndicesTensor", self.indices, self.input.sizes)
-        return (expected(self.input, self.output.sizes),)
+        return (Expected.like(self.input, self.output.sizes),)
 
     def _run(self, out: Tensor | None, x: Tensor, indices: Tensor) -> Tensor:
         flat = zeros(math.prod(self.output.sizes), dtype=x.dtype, device=x.device)
@@ -404,7 +397,7 @@ class FoldOperatorDesc(_Patches, operator="FOLD"):
 
     def _rule(self) -> tuple[Expected, ...]:
         self._columns("InputTensor", self.input)
-        return (expected(self.input, self.output.sizes),)
+        return (Expected.like(self.input, self.output.sizes),)
 
     def _run(self, out: Tensor | None, x: Tensor) -> Tensor:
         result = self.output.empty(device=x.device) if out is None else out
@@ -428,13 +421,13 @@ class UnfoldOperatorDesc(_Patches, OneToOne, operator="UNFOLD"):
     def _rule(self) -> tuple[Expected, ...]:
         framed = (*self.input.sizes[:2], *self._framed(self.input.sizes))
         asked(f"{self.operator}: InputTensor with padding", self.input.data_type, framed)
-        return (expected(self.input, self._columns("OutputTensor", self.output)),)
+        return (Expected.like(self.input, self._columns("OutputTensor", self.output)),)
 
     def _run(self, out: Tensor | None, x: Tensor) -> Tensor:
         rank, image = len(self.window_sizes), x
         if any((*self.start_padding, *self.end_padding)):
             before, after = (0, 0, *self.start_padding), (0, 0, *self.end_padding)
-            image = padding1(x, before, after, PaddingMode.CONSTANT, 0)
+            image = padding1(x, before, after, constants.PaddingMode.CONSTANT, 0)
         spans = [d * (w - 1) + 1 for d, w in zip(self.dilations, self.window_sizes, strict=True)]
         windows = sliding_window(image, spans, axis=tuple(range(2, 2 + rank)))
         steps = [slice(None, None, step) for step in (*self.strides, *self.dilations)]

@@ -15,7 +15,7 @@ import numpy as np
 
 from tensorlayout.directml import members
 from tensorlayout.directml.calls import run, seen_as, specs_of, target
-from tensorlayout.directml.operator_desc import Expected, OperatorDesc, effective_rank, expected
+from tensorlayout.directml.operator_desc import Expected, OperatorDesc, effective_rank
 from tensorlayout.directml.tables import HIGHEST
 from tensorlayout.directml.tensor_desc import TensorDesc
 from tensorlayout.functions import dispatch
@@ -79,7 +79,7 @@ class GatherOperatorDesc(OperatorDesc, operator="GATHER"):
         if any(n != 1 for n in full[:extra]):
             rule = f"sizes before the last {rank}, DimensionCount, must be 1"
             self._refuse(f"OutputTensor: {rule}, got {full}")
-        return (expected(self.input, _padded(full[extra:], rank)),)
+        return (Expected.like(self.input, _padded(full[extra:], rank)),)
 
     def _spread(self, places: tuple[int, ...]) -> tuple[int, ...]:
         """The sizes of the result before it is brought to the rank."""
@@ -142,7 +142,7 @@ class GatherElementsOperatorDesc(OperatorDesc, operator="GATHER_ELEMENTS"):
     def _rule(self) -> tuple[Expected, ...]:
         sizes = self.input.sizes
         self._check_away("IndicesTensor", self.indices, sizes, self.axis)
-        return (expected(self.input, self.indices.sizes),)
+        return (Expected.like(self.input, self.indices.sizes),)
 
     def _run(self, out: Tensor | None, x: Tensor, indices: Tensor) -> Tensor:
         key = (x._spec, (self.axis,), None, indices._spec)
@@ -193,8 +193,8 @@ class ScatterOperatorDesc(OperatorDesc, operator="SCATTER"):
 
     def _rule(self) -> tuple[Expected, ...]:
         self._check_away("IndicesTensor", self.indices, self.input.sizes, self.axis)
-        self._check_same("UpdatesTensor", self.updates, expected(self.input, self.indices.sizes))
-        return (expected(self.input),)
+        self._check_same("UpdatesTensor", self.updates, self.input, self.indices.sizes)
+        return (Expected.like(self.input),)
 
     def _run(self, out: Tensor | None, x: Tensor, indices: Tensor, updates: Tensor) -> Tensor:
         if self.duplicates == "error":
@@ -314,7 +314,7 @@ class GatherNDOperatorDesc(_ByTuples, operator="GATHER_ND"):
     _plan = Gather("GATHER_ND")
 
     def _rule(self) -> tuple[Expected, ...]:
-        return (expected(self.input, _padded(self._blocks().spread, self.input.rank)),)
+        return (Expected.like(self.input, _padded(self._blocks().spread, self.input.rank)),)
 
     def _run(self, out: Tensor | None, x: Tensor, indices: Tensor) -> Tensor:
         assert self.output is not None
@@ -413,8 +413,8 @@ class ScatterNDOperatorDesc(_ByTuples, operator="SCATTER_ND"):
 
     def _rule(self) -> tuple[Expected, ...]:
         sizes = _padded(self._blocks().spread, self.input.rank)
-        self._check_same("UpdatesTensor", self.updates, expected(self.input, sizes))
-        return (expected(self.input),)
+        self._check_same("UpdatesTensor", self.updates, self.input, sizes)
+        return (Expected.like(self.input),)
 
     def _run(self, out: Tensor | None, x: Tensor, indices: Tensor, updates: Tensor) -> Tensor:
         found = self._blocks()

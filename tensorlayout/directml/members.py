@@ -119,14 +119,10 @@ def _number(operator: str, member: str, value: Any) -> int | float:
 def _scale_bias(operator: str, member: str, value: Any) -> ScaleBias:
     if not isinstance(value, (tuple, list)) or len(value) != 2:
         refuse(operator, f"{member} must be two numbers, got {arguments.shown(value)}", TypeError)
-    members = zip(ScaleBias._fields, value, strict=True)
-    parts = [(f"{member}: {part.capitalize()}", x) for part, x in members]
-    return ScaleBias(
-        *(
-            rounded(operator, part, arguments.real(operator, part, x), DataType.FLOAT32)
-            for part, x in parts
-        )
-    )
+    names = f"{member}: Scale", f"{member}: Bias"
+    numbers = map(arguments.real, (operator,) * 2, names, value)
+    pairs = zip(names, numbers, strict=True)
+    return ScaleBias(*(rounded(operator, name, x, DataType.FLOAT32) for name, x in pairs))
 
 
 def _one_of(kind: Any) -> Callable[[str, str, Any], Any]:

@@ -9,13 +9,7 @@ from typing import Any, cast
 from tensorlayout.directml import members
 from tensorlayout.directml.calls import copied, run, run_several, seen_as, specs_of, target
 from tensorlayout.directml.constants import PaddingMode
-from tensorlayout.directml.operator_desc import (
-    Expected,
-    OneToOne,
-    OperatorDesc,
-    expected,
-    with_size,
-)
+from tensorlayout.directml.operator_desc import Expected, OneToOne, OperatorDesc, with_size
 from tensorlayout.directml.operators import Out
 from tensorlayout.directml.tables import HIGHEST
 from tensorlayout.directml.tensor_desc import TensorDesc, asked, integers, listed
@@ -69,7 +63,7 @@ class JoinOperatorDesc(OperatorDesc, operator="JOIN"):
             self._check_type(f"InputTensors[{i}]", desc, first.data_type)
             self._check_away(f"InputTensors[{i}]", desc, first.sizes, self.axis)
         total = sum(desc.sizes[self.axis] for desc in self.inputs)
-        return (expected(first, with_size(first.sizes, self.axis, total)),)
+        return (Expected.like(first, with_size(first.sizes, self.axis, total)),)
 
     def _run(self, out: Tensor | None, *inputs: Tensor) -> Tensor:
         specs = tuple(map(specs_of, inputs))
@@ -120,7 +114,7 @@ class SplitOperatorDesc(OperatorDesc, operator="SPLIT"):
         if sum(cut) != sizes[self.axis]:
             rule = f"Sizes along Axis {self.axis} must add up to {sizes[self.axis]}"
             self._refuse(f"OutputTensors: {rule}, got {listed(cut)}")
-        return tuple(expected(self.input, with_size(sizes, self.axis, n)) for n in cut)
+        return tuple(Expected.like(self.input, with_size(sizes, self.axis, n)) for n in cut)
 
     def _run(self, outs: tuple[Tensor | None, ...], x: Tensor) -> tuple[Tensor, ...]:
         results = [target(out, d, x) for out, d in zip(outs, self.outputs, strict=True)]
@@ -183,7 +177,7 @@ class SliceOperatorDesc(OneToOne, operator="SLICE"):
             if last >= n:
                 rule = f"Offsets + (Sizes - 1) * Strides must be below {n}, the size of the input"
                 self._refuse(f"{rule}, in dimension {d}, got {last}")
-        return (expected(self.input, self.sizes),)
+        return (Expected.like(self.input, self.sizes),)
 
     def _run(self, out: Tensor | None, x: Tensor) -> Tensor:
         return copied(x[_slices(self.offsets, self.strides, self.sizes)], out, self.output)
@@ -256,7 +250,7 @@ class Slice1OperatorDesc(_Window, OneToOne, operator="SLICE1"):
 
     def _rule(self) -> tuple[Expected, ...]:
         most = self._check_window("OutputTensor", self.output)
-        return (expected(self.input, most if self.output is None else self.output.sizes),)
+        return (Expected.like(self.input, most if self.output is None else self.output.sizes),)
 
     def _run(self, out: Tensor | None, x: Tensor) -> Tensor:
         assert self.output is not None
@@ -311,7 +305,7 @@ class SliceGradOperatorDesc(_Window, operator="SLICE_GRAD"):
 
     def _rule(self) -> tuple[Expected, ...]:
         self._check_window("InputGradientTensor", self.input_gradient)
-        return (expected(self.input_gradient, self.output_gradient.sizes),)
+        return (Expected.like(self.input_gradient, self.output_gradient.sizes),)
 
     def _run(self, out: Tensor | None, gradient: Tensor) -> Tensor:
         result = target(out, self.output_gradient, gradient)
@@ -367,7 +361,7 @@ class TileOperatorDesc(OneToOne, operator="TILE"):
 
     def _rule(self) -> tuple[Expected, ...]:
         pairs = zip(self.input.sizes, self.repeats, strict=True)
-        return (expected(self.input, [n * m for n, m in pairs]),)
+        return (Expected.like(self.input, [n * m for n, m in pairs]),)
 
     def _run(self, out: Tensor | None, x: Tensor) -> Tensor:
         result = target(out, self.output, x)
@@ -416,7 +410,7 @@ class ReverseSubsequencesOperatorDesc(OperatorDesc, operator="REVERSE_SUBSEQUENC
     def _rule(self) -> tuple[Expected, ...]:
         sizes = with_size(self.input.sizes, self.axis, 1)
         self._check_shape("SequenceLengthsTensor", self.sequence_lengths, sizes)
-        return (expected(self.input),)
+        return (Expected.like(self.input),)
 
     def _run(self, out: Tensor | None, x: Tensor, lengths: Tensor) -> Tensor:
         result = target(out, self.output, x)
@@ -466,7 +460,7 @@ class PaddingOperatorDesc(OneToOne, operator="PADDING"):
 
     def _rule(self) -> tuple[Expected, ...]:
         rows = zip(self.input.sizes, self.start_padding, self.end_padding, strict=True)
-        return (expected(self.input, [n + before + after for n, before, after in rows]),)
+        return (Expected.like(self.input, [n + before + after for n, before, after in rows]),)
 
     @cached_property
     def _elements(self) -> dict[str, int | float]:

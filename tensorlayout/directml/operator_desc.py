@@ -27,10 +27,10 @@ class Expected(NamedTuple):
     data_type: DataType
     sizes: tuple[int, ...]
 
-
-def expected(desc: TensorDesc, sizes: Sequence[int] | None = None) -> Expected:
-    """An output of the data type of `desc`, and of its sizes unless others are given."""
-    return Expected(desc.data_type, desc.sizes if sizes is None else tuple(sizes))
+    @classmethod
+    def like(cls, desc: TensorDesc, sizes: Sequence[int] | None = None) -> Expected:
+        """An output of the data type of `desc`, and of its sizes unless others are given."""
+        return cls(desc.data_type, desc.sizes if sizes is None else tuple(sizes))
 
 
 def effective_rank(desc: TensorDesc) -> int:
@@ -111,7 +111,7 @@ class OperatorDesc:
 
     def _rule(self) -> tuple[Expected, ...]:
         """What the outputs must be; ValueError or TypeError where another rule is broken."""
-        return (expected(self._leading()),)
+        return (Expected.like(self._leading()),)
 
     def _run(self, *args: Any, **kwargs: Any) -> Any:
         """Carry it out on the output, or a tuple of several, and the inputs; the output or outputs.
@@ -145,7 +145,7 @@ class OperatorDesc:
             cls._refuse(f"out must be {len(rule.outputs_of)} tensors, got {came}")
         for (name, desc), (_, asked_for) in zip(found._tensors(), rule._tensors(), strict=True):
             if desc is not None and asked_for is not None:
-                cls._check_same(name, desc, expected(asked_for))
+                cls._check_same(name, desc, asked_for)
         return found
 
     def _leading(self) -> TensorDesc:
@@ -291,10 +291,16 @@ class OperatorDesc:
             cls._refuse(f"{member}: Sizes must be {sizes}, got {desc.sizes}")
 
     @classmethod
-    def _check_same(cls, member: str, desc: TensorDesc, rule: Expected) -> None:
-        """One data type, one rank, the same sizes."""
-        cls._check_type(member, desc, rule.data_type)
-        cls._check_shape(member, desc, rule.sizes)
+    def _check_same(
+        cls,
+        member: str,
+        desc: TensorDesc,
+        like: TensorDesc | Expected,
+        sizes: tuple[int, ...] | None = None,
+    ) -> None:
+        """One data type, one rank, the same sizes, unless others are given."""
+        cls._check_type(member, desc, like.data_type)
+        cls._check_shape(member, desc, like.sizes if sizes is None else sizes)
 
     @classmethod
     def _check_away(cls, member: str, desc: TensorDesc, sizes: Sequence[int], axis: int) -> None:

@@ -9,13 +9,7 @@ from typing import Any
 from tensorlayout.directml import members
 from tensorlayout.directml.calls import run_pair, target
 from tensorlayout.directml.constants import AxisDirection, DataType, DataTypeLike, as_data_type
-from tensorlayout.directml.operator_desc import (
-    Expected,
-    OperatorDesc,
-    effective_rank,
-    expected,
-    with_size,
-)
+from tensorlayout.directml.operator_desc import Expected, OperatorDesc, effective_rank, with_size
 from tensorlayout.directml.tables import HIGHEST
 from tensorlayout.directml.tensor_desc import TensorDesc, asked
 from tensorlayout.functions import arguments, dispatch
@@ -54,7 +48,7 @@ class TopKOperatorDesc(OperatorDesc, operator="TOP_K"):
         self._check_between("K", self.k, 1, size, ", the size along Axis")
         sizes = with_size(self.input.sizes, self.axis, self.k)
         kind = DataType.UINT32 if self.output_index is None else self.output_index.data_type
-        return expected(self.input, sizes), Expected(kind, sizes)
+        return Expected.like(self.input, sizes), Expected(kind, sizes)
 
     def _run(self, outs: tuple[Tensor | None, ...], x: Tensor) -> tuple[Tensor, ...]:
         values = target(outs[0], self.output_value, x)

@@ -74,7 +74,7 @@ class Layout(Placement):
             dims = checks.checked_parts(sizes, parts)
         else:
             order = orders.order_or_row_major(minor_to_major, len(sizes))
-            return cls._packed(sizes, padded or sizes, order, start, value, bits)
+            return cls._intern(sizes, None, start, order, padded or sizes, value, bits)
         if padded is None:
             padded = checks.implied_padded(sizes, dims)
         elif padded != sizes and not slots.covers_block(dims, padded):
@@ -362,8 +362,7 @@ class Layout(Placement):
             form = self._replace(parts=parts, offset=0)
         else:
             padded = self.padded_shape if self.covers_block else self.shape
-            order, value = self.minor_to_major, self.padding_value
-            form = self._packed(self.shape, padded, order, 0, value, self.slot_bits)
+            form = self._replace(parts=None, offset=0, padded_shape=padded)
         return None if form is self else form
 
     @property
@@ -599,16 +598,16 @@ class Layout(Placement):
             refuse("shape", f"{came}, the layout has {self.size}")
         if sizes == self.shape:
             return self
-        order, padded, strides = orders.descending(len(sizes)), None, None
+        order = orders.descending(len(sizes))
         if self.size == 0:
-            strides = slots.packed_strides(sizes, order)
-        elif self.is_tiled:
+            packed = slots.strided(sizes, slots.packed_strides(sizes, order))
+            return self._view(sizes, packed, order)
+        if self.is_tiled:
             return self._reshaped_tiled(sizes)
-        else:
-            strides = slots.reshaped([p[0] for p in self.parts], sizes)
-            padded = slots.repadded(self.shape, self.padded_shape, sizes)
+        strides = slots.reshaped([p[0] for p in self.parts], sizes)
         if strides is None:
             return None
+        padded = slots.repadded(self.shape, self.padded_shape, sizes)
         return self._view(sizes, slots.strided(sizes, strides), order, padded_shape=padded)
 
     def _reshaped_tiled(self, sizes: tuple[int, ...]) -> Self | None:

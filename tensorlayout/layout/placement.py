@@ -20,15 +20,6 @@ MOST_DRAWN = 2**16
 MOST_LISTED = 2**22
 
 _interned: Interned[Any] = Interned()
-_FIELDS = [
-    "shape",
-    "parts",
-    "offset",
-    "minor_to_major",
-    "padded_shape",
-    "padding_value",
-    "slot_bits",
-]
 
 
 class HasItemsize(Protocol):
@@ -62,16 +53,22 @@ class Placement:
     def _intern(
         cls,
         shape: tuple[int, ...],
-        parts: tuple[Parts, ...],
+        parts: tuple[Parts, ...] | None,
         offset: int,
         order: orders.Order,
         padded_shape: tuple[int, ...],
         padding_value: Padding,
         slot_bits: int | None = None,
     ) -> Self:
-        """The one layout of these fields, which are known to be sound but for their size."""
+        """The one layout of these fields, which are known to be sound but for their size.
+
+        Without `parts`, the elements stand at the low ends of a block without gaps.
+        """
         if padded_shape == shape:
             padding_value = PaddingValue.UNSPECIFIED
+        is_own_form = parts is None and padded_shape == shape and offset == 0
+        if parts is None:
+            parts = slots.strided(shape, slots.packed_strides(padded_shape, order))
         key = (shape, parts, offset, order, padded_shape, padding_value, slot_bits)
         layout: Self | None = _interned.get(key)
         if layout is None:
@@ -79,6 +76,8 @@ class Placement:
             made.__dict__.update(zip(_FIELDS, key, strict=True))
             made.__dict__["_span"] = slots.full_span(shape, parts, offset)
             made._check_size()
+            if is_own_form:
+                made.__dict__.update(is_tiled=False, _other_form=None)
             layout = _interned.entered(key, made)
         return layout
 
@@ -95,23 +94,6 @@ class Placement:
             came = f"{shown(self.offset)} puts elements at negative slots"
             rule = f"it must be at least {least} for these strides"
             refuse("offset", f"{came}, down to {shown(self.lowest)}; {rule}")
-
-    @classmethod
-    def _packed(
-        cls,
-        shape: tuple[int, ...],
-        padded: tuple[int, ...],
-        order: orders.Order,
-        offset: int,
-        padding_value: Padding,
-        slot_bits: int | None = None,
-    ) -> Self:
-        """The layout of `shape` at the low ends of a block of `padded` sizes without gaps."""
-        parts = slots.strided(shape, slots.packed_strides(padded, order))
-        made = cls._intern(shape, parts, offset, order, padded, padding_value, slot_bits)
-        if padded == shape and offset == 0:  # its own form
-            made.__dict__.update(is_tiled=False, _other_form=None)
-        return made
 
     def _replace(self, **changes: Any) -> Self:
         return self._intern(*(changes.get(name, getattr(self, name)) for name in _FIELDS))
@@ -518,6 +500,9 @@ class Placement:
 
     def __repr__(self) -> str:
         return f"Layout.parse({str(self)!r})"
+
+
+_FIELDS = [name for name in Placement.__annotations__ if name != "_span"]  # as _intern takes them
 
 
 def _tuple_text(items: Sequence[object]) -> str:

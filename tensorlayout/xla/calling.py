@@ -5,6 +5,7 @@ from __future__ import annotations
 import functools
 import inspect
 from collections.abc import Callable
+from types import ModuleType
 from typing import Any, ParamSpec, SupportsIndex, TypeVar, get_type_hints
 
 from tensorlayout.words import shown
@@ -87,7 +88,11 @@ def remembered(function: Callable[_P, _R]) -> Callable[_P, _R]:
     return call
 
 
-def defined_in(space: dict[str, Any]) -> list[str]:
-    """List the public functions and classes that a module, of these globals, defines itself."""
-    own = (name for name, x in space.items() if getattr(x, "__module__", "") == space["__name__"])
-    return sorted(name for name in own if not name.startswith("_"))
+def export(space: dict[str, Any], *chapters: ModuleType) -> None:
+    """Set ``__all__`` of a module: what it, or one of `chapters`, defines without an underscore.
+
+    Type checkers would take an ``__all__`` that the module itself computes for an empty one.
+    """
+    homes = {space["__name__"], *(chapter.__name__ for chapter in chapters)}
+    own = (name for name, x in space.items() if getattr(x, "__module__", "") in homes)
+    space["__all__"] = sorted(name for name in own if not name.startswith("_"))

@@ -4,6 +4,7 @@ The order is that of the layout's `minor_to_major`. For positions in tiled buffe
 `Shape.position`.
 """
 # mypy: disable-error-code="empty-body"
+# ruff: noqa: D103 - `alias` gives docstrings
 
 from __future__ import annotations
 
@@ -14,7 +15,7 @@ from operator import mul
 from tensorlayout.layout.checks import checked_integer, checked_integers
 from tensorlayout.layout.slots import packed_strides
 from tensorlayout.words import cut, refuse, shown
-from tensorlayout.xla.calling import alias, defined_in, xla_function
+from tensorlayout.xla.calling import alias, export, xla_function
 from tensorlayout.xla.shapes import UNBOUNDED, Shape
 
 
@@ -109,4 +110,4 @@ def compare_indices(lhs: Sequence[int], rhs: Sequence[int]) -> int:
     return (left > right) - (left < right)
 
 
-__all__ = defined_in(globals())
+export(globals())

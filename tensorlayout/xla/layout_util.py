@@ -1,5 +1,6 @@
 """XLA's LayoutUtil: layouts made, compared and asked, and positions in tiled buffers."""
 # mypy: disable-error-code="empty-body"
+# ruff: noqa: D103 - `alias` gives docstrings
 
 from __future__ import annotations
 
@@ -11,7 +12,7 @@ from typing import Any
 from tensorlayout.layout.checks import checked_integers
 from tensorlayout.layout.tiling import COMBINE
 from tensorlayout.words import cut, refuse, shown
-from tensorlayout.xla.calling import alias, defined_in, xla_function
+from tensorlayout.xla.calling import alias, export, xla_function
 from tensorlayout.xla.layouts import SplitConfig, XlaLayout
 from tensorlayout.xla.primitive_types import PrimitiveType
 from tensorlayout.xla.shapes import Shape
@@ -255,4 +256,4 @@ def validate_layout_for_shape(layout: XlaLayout, shape: Shape) -> None: ...
 def validate_layout_in_shape(shape: Shape, allow_missing_layouts: bool = False) -> None: ...
 
 
-__all__ = defined_in(globals())
+export(globals())

@@ -1,5 +1,6 @@
 """XLA's ShapeUtil: shapes compared, and which reshapes and transposes move nothing in memory."""
 # mypy: disable-error-code="empty-body"
+# ruff: noqa: D103 - `alias` gives docstrings
 
 from __future__ import annotations
 
@@ -11,7 +12,7 @@ from itertools import groupby, pairwise
 from tensorlayout.layout.slots import packed_strides, reshaped
 from tensorlayout.words import cut, refuse, shown
 from tensorlayout.xla import layout_util
-from tensorlayout.xla.calling import alias, defined_in, xla_function
+from tensorlayout.xla.calling import alias, export, xla_function
 from tensorlayout.xla.layouts import XlaLayout, checked_names
 from tensorlayout.xla.permutations import (
     checked_permutation,
@@ -425,4 +426,4 @@ def get_normalized_logical_transpose_shape(
     return merged, tuple(map(ranked.index, runs))
 
 
-__all__ = defined_in(globals())
+export(globals())

@@ -1,5 +1,6 @@
 """XLA's ShapeUtil: shapes made, and made from others; tuples, and their parts by path."""
 # mypy: disable-error-code="empty-body"
+# ruff: noqa: D103 - `alias` gives docstrings
 
 from __future__ import annotations
 
@@ -10,7 +11,7 @@ from typing import Any
 from tensorlayout.layout import descending
 from tensorlayout.layout.order import permuted_order
 from tensorlayout.words import cut, refuse, shown
-from tensorlayout.xla.calling import alias, defined_in, xla_function
+from tensorlayout.xla.calling import alias, export, xla_function
 from tensorlayout.xla.layouts import XlaLayout
 from tensorlayout.xla.permutations import checked_permutation
 from tensorlayout.xla.primitive_types import PrimitiveType
@@ -380,4 +381,4 @@ def for_each_subshape_post_order(shape: Shape, visit: Visitor) -> None: ...
 def for_each_leaf_shape(shape: Shape, visit: Visitor) -> None: ...
 
 
-__all__ = defined_in(globals())
+export(globals())

@@ -1,5 +1,6 @@
 """XLA's ShapeUtil: what a shape can be asked, its sizes and strides, and its indices."""
 # mypy: disable-error-code="empty-body"
+# ruff: noqa: D103 - `alias` gives docstrings
 
 from __future__ import annotations
 
@@ -9,7 +10,7 @@ from collections.abc import Callable, Iterator, Sequence
 from tensorlayout.layout.checks import checked_integers
 from tensorlayout.words import cut, refuse, shown
 from tensorlayout.xla import tiles as tiling
-from tensorlayout.xla.calling import alias, defined_in, xla_function
+from tensorlayout.xla.calling import alias, export, xla_function
 from tensorlayout.xla.primitive_types import PrimitiveType
 from tensorlayout.xla.shapes import UNBOUNDED, Shape
 
@@ -322,4 +323,4 @@ def for_each_index_parallel(
         visit(index)
 
 
-__all__ = defined_in(globals())
+export(globals())

@@ -1,5 +1,6 @@
 """XLA's ShapeUtil: the functions of all its chapters under one name."""
 
+from tensorlayout.xla import calling as _calling
 from tensorlayout.xla import shape_comparison as _comparison
 from tensorlayout.xla import shape_making as _making
 from tensorlayout.xla import shape_queries as _queries
@@ -7,4 +8,4 @@ from tensorlayout.xla.shape_comparison import *  # noqa: F403 - each chapter say
 from tensorlayout.xla.shape_making import *  # noqa: F403
 from tensorlayout.xla.shape_queries import *  # noqa: F403
 
-__all__ = sorted([*_comparison.__all__, *_making.__all__, *_queries.__all__])
+_calling.export(globals(), _comparison, _making, _queries)

@@ -169,7 +169,8 @@ def min(
     >>> tl.min(tl.asarray([[1, 5], [4, 2]]), axis=0, keepdims=True)
     Tensor([[1, 2]], dtype=int64, device='cpu')
     """
-    if initial is None and where is None and out is None and not _is_bool(a):
+    plain = type(a) is Tensor and a._spec.dtype.kind != "b"
+    if plain and initial is None and where is None and out is None:
         return reduced(_MIN, a, axis, keepdims)
     return _extreme(_MIN, ew.minimum, a, axis, out, keepdims, initial, where)
 
@@ -193,13 +194,10 @@ def max(
     >>> tl.max(tl.asarray([[1.0, 5.0], [tl.nan, 2.0]]), axis=1)
     Tensor([ 5., nan], dtype=float64, device='cpu')
     """
-    if initial is None and where is None and out is None and not _is_bool(a):
+    plain = type(a) is Tensor and a._spec.dtype.kind != "b"
+    if plain and initial is None and where is None and out is None:
         return reduced(_MAX, a, axis, keepdims)
     return _extreme(_MAX, ew.maximum, a, axis, out, keepdims, initial, where)
-
-
-def _is_bool(a: Any) -> bool:
-    return type(a) is Tensor and a._spec.dtype.kind == "b"
 
 
 def _extreme(
@@ -333,8 +331,8 @@ def var(
     >>> tl.var(tl.asarray([1.0, 2.0, 6.0]), correction=1)
     Tensor(7.0, dtype=float64, device='cpu')
     """
-    found = _deviation(_VAR, a, axis, dtype, ddof, keepdims, where, mean, correction, out)
-    return given("var", found, out)
+    options = (dtype, where, mean, out)
+    return _deviation(_VAR, a, axis, keepdims, ddof, correction, *options)
 
 
 def std(
@@ -359,31 +357,35 @@ def std(
     >>> tl.std(tl.asarray([[1.0, 3.0], [5.0, 5.0]]), axis=1)
     Tensor([1., 0.], dtype=float64, device='cpu')
     """
-    found = _deviation(_STD, a, axis, dtype, ddof, keepdims, where, mean, correction, out)
-    return given("std", found, out)
+    options = (dtype, where, mean, out)
+    return _deviation(_STD, a, axis, keepdims, ddof, correction, *options)
 
 
 def _deviation(
     operation: Reduce,
     a: Any,
     axis: Axis,
-    dtype: Any,
-    ddof: Any,
     keepdims: bool,
+    ddof: Any,
+    correction: Any,
+    dtype: Any,
     where: Any,
     mean: Any,
-    correction: Any,
     out: Any,
 ) -> Tensor:
-    name, x = operation.name, arguments.tensor(operation.name, a)
-    a = astype(x, _kind_of_mean(name, x, dtype, out), copy=False)
-    less = ddof if correction is None else arguments.real(name, "correction", correction)
-    if type(less) is not int:
-        less = arguments.real(name, "ddof", less)
+    name, less = operation.name, ddof if correction is None else correction
+    if type(less) not in (int, float):
+        less = arguments.real(name, "ddof" if correction is None else "correction", less)
     if correction is not None and ddof != 0:
         refuse(name, "ddof and correction are two names of one argument, got both")
+    less = arguments.as_float(name, less)
+    is_float = type(a) is Tensor and a._spec.dtype.kind == "f"
+    if is_float and dtype is None and where is None and mean is None and out is None:
+        return reduced(operation, a, axis, keepdims, None, less)
+    x = arguments.tensor(name, a)
+    a = astype(x, _kind_of_mean(name, x, dtype, out), copy=False)
     if where is None and mean is None and a._spec.dtype.kind != "c":
-        return reduced(operation, a, axis, keepdims, None, arguments.as_float(name, less))
+        return given(name, reduced(operation, a, axis, keepdims, None, less), out)
     dims = arguments.dims(name, axis, a.ndim)
     kept = arguments.truth(name, "keepdims", keepdims)
     mask = broadcast_to(asarray(True, device=a.device), a.shape)
@@ -395,12 +397,11 @@ def _deviation(
     if a.dtype.kind == "c":
         squares = ew.add(squares, ew.square(ew.imag(distance)))
     counts = sum(mask, axis=dims, dtype=dtypes.float64, keepdims=kept)
-    divisor = ew.subtract(counts, arguments.as_float(name, less))
+    divisor = ew.subtract(counts, less)
     divisor = where_(ew.greater(divisor, 0.0), divisor, math.nan)
     found = ew.divide(sum(squares, axis=dims, keepdims=kept), divisor)
-    return astype(
-        ew.sqrt(found) if operation is _STD else found, dtypes.real_of(a.dtype), copy=False
-    )
+    found = ew.sqrt(found) if operation is _STD else found
+    return given(name, astype(found, dtypes.real_of(a.dtype), copy=False), out)
 
 
 _CUMULATIVE_SUM = Scan("cumulative_sum", "numeric", "sum", "sum")

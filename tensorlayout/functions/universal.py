@@ -69,6 +69,10 @@ def _documented(
 ) -> Any:
     results = {"same": "the promoted dtype", "bool": "bool", "real": "the dtype of the real part"}
     function.__name__ = function.__qualname__ = operation.name
+    # Errors of calls that do not fit repeat the name that the code has.
+    function.__code__ = function.__code__.replace(
+        co_name=operation.name, co_qualname=operation.name
+    )
     function.__module__ = "tensorlayout"
     function.__doc__ = _DOC.format(
         summary=summary,
@@ -136,8 +140,8 @@ class Binary(Protocol[_S]):
     ) -> Tensor: ...
 
 
-# In place of operands and options that are missing: a check by identity costs a tenth of what
-# ``**options`` costs, which a call of this length would feel.
+# In place of an operand that is missing. Keywords have names: a call of this length would feel the
+# dictionary that ``**options`` makes.
 _NOTHING: Any = object()
 
 
@@ -145,12 +149,24 @@ def unary(operation: Elementwise, summary: str) -> Unary:
     """Return the public function of a one-operand line of the table."""
 
     def function(
-        x: Any = _NOTHING, /, out: Any = None, *, where: Any = True, **options: Any
+        x: Any = _NOTHING,
+        /,
+        out: Any = None,
+        *,
+        where: Any = True,
+        casting: Any = "same_kind",
+        dtype: Any = None,
     ) -> Tensor:
         try:
-            if type(x) is Tensor and not watched and out is None and where is True and not options:
+            plain = out is None and where is True and dtype is None
+            if plain and type(x) is Tensor and not watched:
                 return prepared(operation, x._spec)(x)
-            return _called(function, operation, (x,), out, where, options)
+            if x is _NOTHING:
+                raise misfit(function, (), {})
+            if not plain:
+                return written(operation, (x,), out, where, casting, dtype)
+            x = arguments.tensor(operation.name, x)
+            return dispatch.call(operation, (x._spec,), (x,))
         except REFUSALS as error:
             raise dispatch.refused(operation, error) from None
 
@@ -168,41 +184,23 @@ def binary(operation: Elementwise, summary: str) -> Binary[complex]:
         out: Any = None,
         *,
         where: Any = True,
-        **options: Any,
+        casting: Any = "same_kind",
+        dtype: Any = None,
     ) -> Tensor:
         try:
-            if (
-                (type(x1) is Tensor and type(x2) is Tensor and not watched)
-                and out is None
-                and where is True
-                and not options
-            ):
+            plain = out is None and where is True and dtype is None
+            if plain and type(x1) is Tensor and type(x2) is Tensor and not watched:
                 return prepared(operation, x1._spec, x2._spec)(x1, x2)
-            return _called(function, operation, (x1, x2), out, where, options)
+            if x2 is _NOTHING:
+                raise misfit(function, () if x1 is _NOTHING else (x1,), {})
+            if not plain:
+                return written(operation, (x1, x2), out, where, casting, dtype)
+            return dispatch.elementwise(operation, x1, x2)
         except REFUSALS as error:
             raise dispatch.refused(operation, error) from None
 
     shapes = "`x1`, `x2`: tensors whose shapes broadcast, or one a Python scalar (weakly typed)."
     return _documented(function, operation, summary, _two, shapes)  # type: ignore[no-any-return]
-
-
-def _called(
-    function: Any,
-    operation: Elementwise,
-    operands: tuple[Any, ...],
-    out: Any,
-    where: Any,
-    options: dict[str, Any],
-) -> Tensor:
-    """Carry out what the shortest path does not."""
-    if any(x is _NOTHING for x in operands) or not options.keys() <= {"casting", "dtype"}:
-        raise misfit(function, tuple(x for x in operands if x is not _NOTHING), options)
-    if options or out is not None or where is not True:
-        return written(operation, operands, out, where, **options)
-    if len(operands) == 1:
-        x = arguments.tensor(operation.name, *operands)
-        return dispatch.call(operation, (x._spec,), (x,))
-    return dispatch.elementwise(operation, *operands)
 
 
 def written(

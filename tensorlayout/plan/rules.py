@@ -198,7 +198,7 @@ def reduced_layout(layout: Layout, dims: Sequence[int], keepdims: bool) -> Layou
     else:
         shape = tuple([n for d, n in enumerate(layout.shape) if d not in dims])
         order = order_without(order, dims)
-    return Layout._packed(shape, shape, order, 0, PaddingValue.UNSPECIFIED)
+    return Layout.packed(shape, order)
 
 
 def normalized_dims(

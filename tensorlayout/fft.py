@@ -53,6 +53,9 @@ __all__ = [
 ]
 
 Norm = Literal["backward", "ortho", "forward"] | None
+Length = SupportsIndex | None
+Sizes = Integers | None
+Out = Tensor | None
 
 # --- what the results will be ------------------------------------------------------------------
 # `s`: the sizes along `axes` of the longer side of the transform, which is the result's but where
@@ -95,12 +98,7 @@ _NORMS = ("backward", "ortho", "forward")
 
 
 def _along(
-    operation: Library,
-    a: Any,
-    n: SupportsIndex | None,
-    axis: SupportsIndex,
-    norm: Norm,
-    out: Tensor | None,
+    operation: Library, a: Any, n: Length, axis: SupportsIndex, norm: Norm, out: Out
 ) -> Tensor:
     """Transform the lines along an axis."""
     x = arguments.tensor(operation.name, a)
@@ -112,13 +110,7 @@ def _along(
 
 
 def _over(
-    operation: Library,
-    a: Any,
-    s: Any,
-    axes: Any,
-    norm: Norm,
-    out: Tensor | None,
-    argument: str = "axes",
+    operation: Library, a: Any, s: Any, axes: Any, norm: Norm, out: Out, argument: str = "axes"
 ) -> Tensor:
     """Transform over several axes; without any, sizes `s` are those of the last ones."""
     name = operation.name
@@ -158,11 +150,7 @@ def _sizes(operation: Library, shape: Shape, dims: Shape, s: Any) -> Shape:
 
 
 def fft(
-    a: Tensor,
-    n: SupportsIndex | None = None,
-    axis: SupportsIndex = -1,
-    norm: Norm = None,
-    out: Tensor | None = None,
+    a: Tensor, n: Length = None, axis: SupportsIndex = -1, norm: Norm = None, out: Out = None
 ) -> Tensor:
     """The discrete Fourier transform along `axis`, cut or zero-padded to `n` elements.
 
@@ -179,11 +167,7 @@ def fft(
 
 
 def ifft(
-    a: Tensor,
-    n: SupportsIndex | None = None,
-    axis: SupportsIndex = -1,
-    norm: Norm = None,
-    out: Tensor | None = None,
+    a: Tensor, n: Length = None, axis: SupportsIndex = -1, norm: Norm = None, out: Out = None
 ) -> Tensor:
     """The inverse of `fft` along `axis`, of `n` elements.
 
@@ -199,11 +183,7 @@ def ifft(
 
 
 def rfft(
-    a: Tensor,
-    n: SupportsIndex | None = None,
-    axis: SupportsIndex = -1,
-    norm: Norm = None,
-    out: Tensor | None = None,
+    a: Tensor, n: Length = None, axis: SupportsIndex = -1, norm: Norm = None, out: Out = None
 ) -> Tensor:
     """The transform of real elements: the n // 2 + 1 of `fft` that determine the rest.
 
@@ -218,11 +198,7 @@ def rfft(
 
 
 def irfft(
-    a: Tensor,
-    n: SupportsIndex | None = None,
-    axis: SupportsIndex = -1,
-    norm: Norm = None,
-    out: Tensor | None = None,
+    a: Tensor, n: Length = None, axis: SupportsIndex = -1, norm: Norm = None, out: Out = None
 ) -> Tensor:
     """The inverse of `rfft`, of `n` elements (by default twice one less than there are).
 
@@ -237,11 +213,7 @@ def irfft(
 
 
 def hfft(
-    a: Tensor,
-    n: SupportsIndex | None = None,
-    axis: SupportsIndex = -1,
-    norm: Norm = None,
-    out: Tensor | None = None,
+    a: Tensor, n: Length = None, axis: SupportsIndex = -1, norm: Norm = None, out: Out = None
 ) -> Tensor:
     """The transform of Hermitian-symmetric lines, given by their halves.
 
@@ -257,11 +229,7 @@ def hfft(
 
 
 def ihfft(
-    a: Tensor,
-    n: SupportsIndex | None = None,
-    axis: SupportsIndex = -1,
-    norm: Norm = None,
-    out: Tensor | None = None,
+    a: Tensor, n: Length = None, axis: SupportsIndex = -1, norm: Norm = None, out: Out = None
 ) -> Tensor:
     """The inverse of `hfft`: the n // 2 + 1 elements that determine the rest.
 
@@ -276,11 +244,7 @@ def ihfft(
 
 
 def fftn(
-    a: Tensor,
-    s: Integers | None = None,
-    axes: Axis = None,
-    norm: Norm = None,
-    out: Tensor | None = None,
+    a: Tensor, s: Sizes = None, axes: Axis = None, norm: Norm = None, out: Out = None
 ) -> Tensor:
     """The discrete Fourier transform over `axes` (all by default), of sizes `s`.
 
@@ -299,11 +263,7 @@ def fftn(
 
 
 def fft2(
-    a: Tensor,
-    s: Integers | None = None,
-    axes: Axis = (-2, -1),
-    norm: Norm = None,
-    out: Tensor | None = None,
+    a: Tensor, s: Sizes = None, axes: Axis = (-2, -1), norm: Norm = None, out: Out = None
 ) -> Tensor:
     """The transform of each matrix: `fftn` over two `axes`, by default the last.
 
@@ -319,11 +279,7 @@ def fft2(
 
 
 def ifftn(
-    a: Tensor,
-    s: Integers | None = None,
-    axes: Axis = None,
-    norm: Norm = None,
-    out: Tensor | None = None,
+    a: Tensor, s: Sizes = None, axes: Axis = None, norm: Norm = None, out: Out = None
 ) -> Tensor:
     """The inverse of `fftn` over `axes` (all by default), of sizes `s`.
 
@@ -339,11 +295,7 @@ def ifftn(
 
 
 def ifft2(
-    a: Tensor,
-    s: Integers | None = None,
-    axes: Axis = (-2, -1),
-    norm: Norm = None,
-    out: Tensor | None = None,
+    a: Tensor, s: Sizes = None, axes: Axis = (-2, -1), norm: Norm = None, out: Out = None
 ) -> Tensor:
     """The inverse of `fft2`: `ifftn` over two `axes`, by default the last.
 
@@ -358,11 +310,7 @@ def ifft2(
 
 
 def rfftn(
-    a: Tensor,
-    s: Integers | None = None,
-    axes: Axis = None,
-    norm: Norm = None,
-    out: Tensor | None = None,
+    a: Tensor, s: Sizes = None, axes: Axis = None, norm: Norm = None, out: Out = None
 ) -> Tensor:
     """The transform of real elements over `axes`: half of the last determines the rest.
 
@@ -378,11 +326,7 @@ def rfftn(
 
 
 def rfft2(
-    a: Tensor,
-    s: Integers | None = None,
-    axes: Axis = (-2, -1),
-    norm: Norm = None,
-    out: Tensor | None = None,
+    a: Tensor, s: Sizes = None, axes: Axis = (-2, -1), norm: Norm = None, out: Out = None
 ) -> Tensor:
     """The transform of real matrices: `rfftn` over two `axes`, by default the last.
 
@@ -397,11 +341,7 @@ def rfft2(
 
 
 def irfftn(
-    a: Tensor,
-    s: Integers | None = None,
-    axes: Axis = None,
-    norm: Norm = None,
-    out: Tensor | None = None,
+    a: Tensor, s: Sizes = None, axes: Axis = None, norm: Norm = None, out: Out = None
 ) -> Tensor:
     """The inverse of `rfftn` over `axes`; `s` are sizes of the result.
 
@@ -418,11 +358,7 @@ def irfftn(
 
 
 def irfft2(
-    a: Tensor,
-    s: Integers | None = None,
-    axes: Axis = (-2, -1),
-    norm: Norm = None,
-    out: Tensor | None = None,
+    a: Tensor, s: Sizes = None, axes: Axis = (-2, -1), norm: Norm = None, out: Out = None
 ) -> Tensor:
     """The inverse of `rfft2`: `irfftn` over two `axes`, by default the last.
 

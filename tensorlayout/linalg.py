@@ -34,18 +34,15 @@ from tensorlayout.functions.linear_algebra import (
     vecdot,
 )
 from tensorlayout.functions.manipulation import expand_dims, moveaxis
-from tensorlayout.functions.operands import counted, floating, sequence, tensors
+from tensorlayout.functions.operands import floating, sequence, tensors
 from tensorlayout.functions.outputs import given
 from tensorlayout.functions.products import cross, outer
-from tensorlayout.functions.reduction import reduced
 from tensorlayout.functions.searching import beside, count_nonzero, where
-from tensorlayout.functions.utility import any as any_
+from tensorlayout.functions.statistical import sum
 from tensorlayout.layout import Layout
 from tensorlayout.layout.slots import MAX_SLOTS
 from tensorlayout.plan import matrices
 from tensorlayout.plan.library import Library
-from tensorlayout.plan.reduce import Reduce
-from tensorlayout.plan.rules import check_category
 from tensorlayout.plan.view import View
 from tensorlayout.tensor import Tensor
 from tensorlayout.typing import ArrayLike, Axis, DTypeLike, Real
@@ -112,7 +109,6 @@ _SLOGDET = Library("slogdet", _FLOATS, matrices.sign_and_logarithm, 2)
 _SOLVE = Library("solve", _FLOATS, matrices.solution, 2, **_SINGULAR)
 _SVD = Library("svd", _FLOATS, matrices.singular, 2, **_SINGULAR_VALUES)
 _SVDVALS = Library("svdvals", _FLOATS, matrices.singular_values, 2, **_SINGULAR_VALUES)
-_TRACE = Reduce("trace", "numeric", "sum", "sum")
 _VECTOR_NORM = Library("vector_norm", _FLOATS, matrices.length)
 
 
@@ -372,7 +368,7 @@ def matrix_rank(
     """
     x = floating("matrix_rank", A)
     if x.ndim < 2:
-        return astype(any_(ew.not_equal(x, 0)), dtypes.int64)
+        return ew.minimum(count_nonzero(x), 1)
     if tol is None:
         return _one(_MATRIX_RANK, x, _tolerance("matrix_rank", x, rtol))
     least = beside("matrix_rank", tol, x)
@@ -382,7 +378,6 @@ def matrix_rank(
 
 def _tolerance(name: str, x: Tensor, rtol: Any) -> Tensor:
     """Return `rtol`, or what it is by default, in the dtype of the parts of `x`."""
-    check_category(_FLOATS, x.dtype)
     real = dtypes.real_of(x.dtype)
     if isinstance(rtol, (Tensor, np.ndarray, list)):
         return astype(beside(name, rtol, x), real, copy=False)
@@ -563,8 +558,7 @@ def trace(x: Tensor, /, *, offset: SupportsIndex = 0, dtype: DTypeLike | None = 
     >>> tl.linalg.trace(tl.asarray([[1, 2], [3, 4]]))
     Tensor(5, dtype=int64, device='cpu')
     """
-    along = diagonal(x, offset=offset)
-    return reduced(_TRACE, counted("trace", along), -1, False, dtype)
+    return sum(diagonal(x, offset=offset), -1, dtype)
 
 
 def vector_norm(

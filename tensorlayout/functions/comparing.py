@@ -18,11 +18,7 @@ __all__ = ["allclose", "array_equal", "array_equiv", "isclose"]
 
 
 def isclose(
-    a: ArrayLike,
-    b: ArrayLike,
-    rtol: float = 1e-05,
-    atol: float = 1e-08,
-    equal_nan: bool = False,
+    a: ArrayLike, b: ArrayLike, rtol: float = 1e-05, atol: float = 1e-08, equal_nan: bool = False
 ) -> Tensor:
     """Whether each ``abs(a - b)`` is at most ``atol + rtol * abs(b)``, or the two are equal.
 
@@ -43,11 +39,7 @@ def isclose(
 
 
 def allclose(
-    a: ArrayLike,
-    b: ArrayLike,
-    rtol: float = 1e-05,
-    atol: float = 1e-08,
-    equal_nan: bool = False,
+    a: ArrayLike, b: ArrayLike, rtol: float = 1e-05, atol: float = 1e-08, equal_nan: bool = False
 ) -> bool:
     """Whether all elements of `a` and `b` are close, as `isclose` has it.
 

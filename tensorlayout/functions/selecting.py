@@ -153,8 +153,8 @@ def select(
     anywhere = promoted(arrays)[0] if arrays else anywhere  # numbers take the dtype of all others
     parts = promoted([beside("select", x, anywhere) for x in choices])
     conditions = [truths("select", x, anywhere) for x in condlist]
-    found = broadcast_to(parts[-1], broadcast_shape([x.shape for x in (*conditions, *parts)]))
-    for condition, part in reversed(list(zip(conditions, parts, strict=False))):
+    found = parts.pop()
+    for condition, part in reversed(list(zip(conditions, parts, strict=True))):
         found = where(condition, part, found)
     return found
 

@@ -151,7 +151,7 @@ def test_every_public_name_has_one_entry_in_the_reference():
     spaces += [tl.formats, *filter(inspect.ismodule, rows)]
     public = {f"{space.__name__}.{name}" for space in spaces for name in space.__all__}
     modules = {name for name in public if inspect.ismodule(reference.value_of(name))}
-    twice = {"matmul", "matrix_transpose", "tensordot", "vecdot"}  # in `linalg` as well
+    twice = {"cross", "matmul", "matrix_transpose", "outer", "tensordot", "vecdot"}  # in `linalg`
     assert public - modules <= {*names}
     assert {name for name in names if names.count(name) > 1} <= twice
 
@@ -267,14 +267,16 @@ def square() -> tl.Tensor:
 
 # Calls, in which `x` is a matrix and `s` a square one.
 _BY_NAME = """
+argpartition(x, 0); partition(x, 0); lexsort([x, x]); compress([True, False], x, axis=0)
 argsort corrcoef cov empty_like flip matrix_transpose ones_like sort transpose tril triu (x)
-unique_values zeros_like linalg.diagonal (x)
+unique unique_values zeros_like linalg.diagonal flatnonzero (x)
 linalg.cholesky linalg.det linalg.eig linalg.eigh linalg.eigvals linalg.eigvalsh linalg.inv (s)
-linalg.matrix_norm linalg.matrix_rank linalg.pinv linalg.qr linalg.slogdet linalg.svd (s)
-linalg.svdvals linalg.vector_norm fft.fft fft.fftn fft.hfft fft.ifft fft.ifftn fft.ihfft (s)
+linalg.cond linalg.matrix_norm linalg.matrix_rank linalg.norm linalg.pinv linalg.qr (s)
+linalg.slogdet linalg.svd linalg.svdvals linalg.vector_norm fft.fft2 fft.ifft2 fft.rfft2 (s)
+fft.irfft2 fft.fft fft.fftn fft.hfft fft.ifft fft.ifftn fft.ihfft (s)
 fft.irfft fft.irfftn fft.rfft fft.rfftn (s)
 fft.fftshift fft.ifftshift (tl.astype(x, tl.float64))
-isin vecdot linalg.cross (x, x)
+cross inner intersect1d isin kron outer setdiff1d setxor1d union1d vdot vecdot (x, x)
 arange fft.fftfreq fft.rfftfreq (6)
 linspace logspace (0, 1, 6)
 histogram_bin_edges(x); histogram(x)[0]; digitize(x, [2, 4])
@@ -288,7 +290,11 @@ permute_dims(x, (1, 0)); take_along_axis(x, tl.argsort(x)); searchsorted(x[0, :]
 tensordot(x, x.T, axes=1); matmul(x.T, x); full_like(x, 7); full((2, 3), 1); astype(x, tl.float32)
 scatter_add(x, tl.asarray([1, 0, 1]), 10); scatter_max(x, tl.asarray([1]), 4)
 scatter_min(x, tl.asarray([[1], [0]]), 1, axis=1); linalg.matrix_power(s, 1); linalg.solve(s, s)
-linalg.outer(x[0, :], x[1, :]); linalg.trace(tl.ones((3, 4, 4), layout=(0, 1, 2)))
+linalg.multi_dot([s, s]); linalg.trace(tl.ones((3, 4, 4), layout=(0, 1, 2)))
+convolve(x[0, :], x[1, :]); diagflat(x); dot(x.T, x); vander(x[0, :]); polyval([1, 2], x)
+extract(x > 1, x); select([x > 1], [x]); choose(x > 1, [x, x]); piecewise(x, [x > 1], [0])
+diag_indices_from(s)[0]; tril_indices_from(x)[0]; triu_indices_from(x)[0]
+unravel_index(x, (99,))[0]; ravel_multi_index((x, x), (99, 99))
 nonzero(x)[0]; unstack(x)[1]; broadcast_arrays(x, x)[1]; meshgrid(x[0, :], x[1, :])[0]
 unique_all(x).inverse_indices; unique_counts(x).counts; unique_inverse(x).inverse_indices
 quantize_blocks(tl.astype(x, tl.float32), "mxfp4").data
@@ -301,6 +307,7 @@ CALLS = {
     "copy()": "x.copy()",
     # Of each group one; `tests/ops` draws the others.
     "all else of elementwise": "tl.add(x, x)",
+    "all else of composed": "tl.sinc(x)",
     "all of statistical": "tl.sum(x, axis=1, keepdims=True)",
     "all of utility": "tl.any(x, axis=1, keepdims=True)",
     "all of nan_statistics": "tl.nanmax(x, axis=1, keepdims=True)",
@@ -309,10 +316,21 @@ CALLS = {
 
 # Both ways of these, by hand below or in tests of their own.
 EITHER = {"asarray", "diag", "from_dlpack", "from_storage", "imag", "real", "reshape", "to_layout"}
-IN_PLACE = {"put_along_axis", "x[…] = y", "x += y and its like"}
+EITHER |= {"argwhere", "correlate", "real_if_close"}
+IN_PLACE = {"all of placing", "x[…] = y", "x += y and its like"}
 NO_TENSOR = {
-    *("__array_namespace_info__", "allclose", "allow_negative_strides", "broadcast_shapes"),
-    *("can_cast", "default_device", "finfo", "get_num_threads", "iinfo", "isdtype", "result_type"),
+    *("__array_namespace_info__", "allclose", "allow_negative_strides", "array_equal"),
+    *(
+        "array_equiv",
+        "broadcast_shapes",
+        "can_cast",
+        "default_device",
+        "finfo",
+        "get_num_threads",
+        "iinfo",
+        "isdtype",
+        "result_type",
+    ),
     *("set_default_device", "set_num_threads", "using_device"),
 }
 
@@ -321,7 +339,8 @@ TABLE = [
     for names, memory, layout in rows_of("What each function gives")
     for name in re.split(r", (?=`|all )(?!`None`)", names)
 ]
-CHAPTERS = {"aliases", "elementwise", "statistical", "utility", "nan_statistics", "quantiles"}
+CHAPTERS = {"aliases", "composed", "elementwise", "nan_statistics", "placing", "quantiles"}
+CHAPTERS |= {"statistical", "utility"}
 
 
 # Matrices that are packed, padded, with gaps, backwards, moved, and that share slots.
@@ -373,7 +392,8 @@ def test_every_public_function_is_in_the_table():
     named = {name for name, _, _ in TABLE}
     assert len(named) == len(TABLE), "a function has two rows"
     assert named - EITHER - IN_PLACE == CALLS.keys()
-    extensions = {f"linalg.{n}" for n in set(tl.linalg.__all__) - set(chapter_of("linear_algebra"))}
+    own = set(tl.linalg.__all__) - {*chapter_of("linear_algebra"), *chapter_of("products")}
+    extensions = {f"linalg.{n}" for n in own}
     extensions |= {f"fft.{n}" for n in tl.fft.__all__}
     assert {n for n in named if n.startswith(("linalg.", "fft."))} == extensions
     functions = {n for n in tl.__all__ if type(getattr(tl, n)).__name__ == "function"}

@@ -54,7 +54,7 @@ tl.sqrt(2.0)  # E
 tl.sqrt(x=x)  # E
 tl.maximum(x, 1j)  # E
 tl.bitwise_or(i, 1.5)  # E
-tl.where(True, x, x)  # E
+tl.where(x > 1, None, x)  # E
 tl.where(x > 1, x, "0")  # E
 tl.clip(x, "0")  # E
 tl.add(x, 1).nonsense  # E
@@ -71,7 +71,7 @@ tl.permute_dims(x, None)  # E
 tl.concat(x)  # E
 tl.concat([x, 1])  # E
 tl.roll(x, 1.5)  # E
-tl.take(i, [0])  # E
+tl.take(i, None)  # E
 tl.searchsorted(i, 1.5, side="middle")  # E
 tl.diff(x, prepend="0")  # E
 tl.pad(x, 1, "mirror")  # E

@@ -37,12 +37,13 @@ from tensorlayout.functions.manipulation import expand_dims, moveaxis
 from tensorlayout.functions.operands import floating, sequence, tensors
 from tensorlayout.functions.outputs import given
 from tensorlayout.functions.products import cross, outer
+from tensorlayout.functions.reduction import reduced
 from tensorlayout.functions.searching import beside, count_nonzero, where
-from tensorlayout.functions.statistical import sum
 from tensorlayout.layout import Layout
 from tensorlayout.layout.slots import MAX_SLOTS
 from tensorlayout.plan import matrices
 from tensorlayout.plan.library import Library
+from tensorlayout.plan.reduce import Reduce
 from tensorlayout.plan.view import View
 from tensorlayout.tensor import Tensor
 from tensorlayout.typing import ArrayLike, Axis, DTypeLike, Real
@@ -109,6 +110,7 @@ _SLOGDET = Library("slogdet", _FLOATS, matrices.sign_and_logarithm, 2)
 _SOLVE = Library("solve", _FLOATS, matrices.solution, 2, **_SINGULAR)
 _SVD = Library("svd", _FLOATS, matrices.singular, 2, **_SINGULAR_VALUES)
 _SVDVALS = Library("svdvals", _FLOATS, matrices.singular_values, 2, **_SINGULAR_VALUES)
+_TRACE = Reduce("trace", "any", "sum", "sum")
 _VECTOR_NORM = Library("vector_norm", _FLOATS, matrices.length)
 
 
@@ -558,7 +560,7 @@ def trace(x: Tensor, /, *, offset: SupportsIndex = 0, dtype: DTypeLike | None = 
     >>> tl.linalg.trace(tl.asarray([[1, 2], [3, 4]]))
     Tensor(5, dtype=int64, device='cpu')
     """
-    return sum(diagonal(x, offset=offset), -1, dtype)
+    return reduced(_TRACE, diagonal(x, offset=offset), -1, False, dtype)
 
 
 def vector_norm(

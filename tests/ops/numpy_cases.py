@@ -204,7 +204,9 @@ linalg.cholesky | {definite}<, upper=True>
 linalg.eigvalsh | {definite}<, UPLO='U'>
 linalg.solve | {definite}, x[..., 0, :]
 linalg.matrix_rank | {m}<, tol=2.9>
-linalg.det linalg.inv linalg.slogdet linalg.pinv linalg.svdvals | {square}
+linalg.det linalg.inv linalg.slogdet linalg.svdvals | {square}
+linalg.pinv | {square}, rtol=None
+     | {square}, 1e-3
 linalg.matrix_power | {square}, {small}
 linalg.trace linalg.diagonal | {x}<, offset={small}>
 add.reduce multiply.reduce | {q}<, axis={axes}><, dtype={dtype}><, keepdims=True><, initial={small}>

@@ -49,6 +49,7 @@ def public_functions() -> Iterator[tuple[str, object]]:
 
 
 FUNCTIONS = dict(public_functions())
+FUNCTIONS |= {f"{s.__name__}.{n}": vars(s)[n] for s in (tl.fft, tl.linalg) for n in s.__all__}
 
 
 def test_package_all_is_the_union():
@@ -86,9 +87,9 @@ def test_annotations():
 def standard(name: str) -> object | None:
     """The function of the same name in array-api-strict, which spells the standard's signatures."""
     chapter, _, function = name.rpartition(".")
-    spaces = {"linear_algebra": array_api_strict.linalg, "fft": array_api_strict.fft}
-    found = getattr(array_api_strict, function, None)
-    return getattr(spaces.get(chapter), function, None) if found is None else found
+    spaces = {"tensorlayout.linalg": array_api_strict.linalg}
+    spaces |= {"tensorlayout.fft": array_api_strict.fft}
+    return getattr(spaces.get(chapter, array_api_strict), function, None)
 
 
 STANDARD = [name for name in FUNCTIONS if standard(name) is not None]

@@ -44,22 +44,28 @@ from tensorlayout.functions.constants import *
 from tensorlayout.functions.covariance import *
 from tensorlayout.functions.creation import *
 from tensorlayout.functions.data_types import *
+from tensorlayout.functions.diagonals import *
+from tensorlayout.functions.differences import *
 from tensorlayout.functions.elementwise import *
-from tensorlayout.functions.extra import *
 from tensorlayout.functions.extra_quantizing import *
 from tensorlayout.functions.extra_scattering import *
 from tensorlayout.functions.fuse import *
+from tensorlayout.functions.grids import *
 from tensorlayout.functions.histograms import *
 from tensorlayout.functions.inspection import *
 from tensorlayout.functions.interchange import *
+from tensorlayout.functions.joining import *
 from tensorlayout.functions.layouts import *
 from tensorlayout.functions.linear_algebra import *
 from tensorlayout.functions.manipulation import *
+from tensorlayout.functions.mapping import *
 from tensorlayout.functions.nan_statistics import *
+from tensorlayout.functions.padding import *
 from tensorlayout.functions.placing import *
 from tensorlayout.functions.positions import *
 from tensorlayout.functions.products import *
 from tensorlayout.functions.quantiles import *
+from tensorlayout.functions.rearranging import *
 from tensorlayout.functions.searching import *
 from tensorlayout.functions.selecting import *
 from tensorlayout.functions.sets import *
@@ -160,7 +166,6 @@ __all__ = [
     "xla",
 ]
 __all__ += _files.__all__
-__all__ += _chapters.extra.__all__
 __all__ += _chapters.extra_quantizing.__all__
 __all__ += _chapters.extra_scattering.__all__
 __all__ += _chapters.aliases.__all__
@@ -170,19 +175,26 @@ __all__ += _chapters.constants.__all__
 __all__ += _chapters.covariance.__all__
 __all__ += _chapters.creation.__all__
 __all__ += _chapters.data_types.__all__
+__all__ += _chapters.diagonals.__all__
+__all__ += _chapters.differences.__all__
 __all__ += _chapters.elementwise.__all__
 __all__ += _chapters.fuse.__all__
+__all__ += _chapters.grids.__all__
 __all__ += _chapters.histograms.__all__
 __all__ += _chapters.inspection.__all__
 __all__ += _chapters.interchange.__all__
+__all__ += _chapters.joining.__all__
 __all__ += _chapters.layouts.__all__
 __all__ += _chapters.linear_algebra.__all__
 __all__ += _chapters.manipulation.__all__
+__all__ += _chapters.mapping.__all__
 __all__ += _chapters.nan_statistics.__all__
+__all__ += _chapters.padding.__all__
 __all__ += _chapters.placing.__all__
 __all__ += _chapters.positions.__all__
 __all__ += _chapters.products.__all__
 __all__ += _chapters.quantiles.__all__
+__all__ += _chapters.rearranging.__all__
 __all__ += _chapters.searching.__all__
 __all__ += _chapters.selecting.__all__
 __all__ += _chapters.sets.__all__

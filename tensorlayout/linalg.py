@@ -22,7 +22,7 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple, SupportsIndex, overl
 import numpy as np
 
 from tensorlayout import calling, dtypes, spellings
-from tensorlayout.functions import arguments, dispatch
+from tensorlayout.functions import arguments, dispatch, manipulation
 from tensorlayout.functions import elementwise as ew
 from tensorlayout.functions.creation import asarray
 from tensorlayout.functions.data_types import astype, finfo
@@ -39,12 +39,10 @@ from tensorlayout.functions.outputs import given
 from tensorlayout.functions.products import cross, outer
 from tensorlayout.functions.reduction import reduced
 from tensorlayout.functions.searching import beside, count_nonzero, where
-from tensorlayout.layout import Layout
 from tensorlayout.layout.slots import MAX_SLOTS
 from tensorlayout.plan import matrices
 from tensorlayout.plan.library import Library
 from tensorlayout.plan.reduce import Reduce
-from tensorlayout.plan.view import View
 from tensorlayout.tensor import Tensor
 from tensorlayout.typing import ArrayLike, Axis, DTypeLike, Real
 from tensorlayout.words import refuse
@@ -192,18 +190,6 @@ def det(a: Tensor) -> Tensor:
     return _one(_DET, a)
 
 
-def _diagonal(layout: Layout, offset: int) -> Layout:
-    *outer, rows, columns = layout.shape
-    *strides, down, right = layout.strides
-    first = max(0, -offset) * down + max(0, offset) * right
-    count = max(0, min(rows + min(0, offset), columns - max(0, offset)))
-    start = layout.offset + (first if count and layout.size else 0)
-    return Layout((*outer, count), (*strides, down + right), offset=start)
-
-
-_DIAGONAL = View("diagonal", _diagonal)
-
-
 def diagonal(x: Tensor, /, *, offset: SupportsIndex = 0) -> Tensor:
     """The diagonal `offset` (above the main one if positive) of each matrix. A view.
 
@@ -214,10 +200,7 @@ def diagonal(x: Tensor, /, *, offset: SupportsIndex = 0) -> Tensor:
     >>> tl.linalg.diagonal(tl.asarray([[1, 2], [3, 4]])).layout
     Layout.parse('(2,):(3,)')
     """
-    x = matrix("diagonal", x)
-    return dispatch.call(
-        _DIAGONAL, (x._spec, arguments.integer("diagonal", "offset", offset)), (x,)
-    )
+    return manipulation.diagonal(x, offset, -2, -1)
 
 
 def eig(a: Tensor) -> EigResult:

@@ -14,12 +14,16 @@ from tensorlayout.calling import guarded, leaving
 from tensorlayout.exchange import cuda_array, dlpack
 from tensorlayout.functions import (
     arguments,
+    data_types,
     dispatch,
     indexing,
     interchange,
+    layouts,
     linear_algebra,
     manipulation,
+    methods_of_arrays,
     products,
+    rearranging,
     searching,
     selecting,
     sorting,
@@ -30,7 +34,7 @@ from tensorlayout.functions import elementwise as ew
 from tensorlayout.functions.fuse import check_known
 from tensorlayout.functions.transfers import on_host
 from tensorlayout.layout import Layout
-from tensorlayout.numpy_style import elements, shapes
+from tensorlayout.numpy_style import elements
 from tensorlayout.plan.view import View
 from tensorlayout.tensor import Tensor
 from tensorlayout.words import REFUSALS
@@ -70,43 +74,43 @@ _METHODS: dict[str, Any] = {
     "argmax": searching.argmax,
     "argmin": searching.argmin,
     "argsort": sorting.argsort,
-    "astype": elements.astype,
+    "astype": data_types.astype,
     "clip": elements.clip,
     "conj": ew.conj,
     "conjugate": ew.conj,
-    "copy": elements.copy,
+    "copy": layouts.copy,
     "cumprod": statistical.cumprod,
     "cumsum": statistical.cumsum,
     "cumulative_prod": statistical.cumulative_prod,
     "cumulative_sum": statistical.cumulative_sum,
-    "diagonal": shapes.diagonal,
+    "diagonal": manipulation.diagonal,
     "dot": products.dot,
-    "fill": elements.fill,
-    "flatten": shapes.flatten,
-    "item": elements.item,
+    "fill": methods_of_arrays.fill,
+    "flatten": methods_of_arrays.flatten,
+    "item": methods_of_arrays.item,
     "max": statistical.max,
     "mean": statistical.mean,
     "min": statistical.min,
     "nonzero": searching.nonzero,
-    "permute": shapes.permute,
+    "permute": methods_of_arrays.permute,
     "prod": statistical.prod,
-    "ravel": shapes.ravel,
-    "repeat": elements.repeat,
-    "reshape": shapes.reshape,
+    "ravel": manipulation.ravel,
+    "repeat": rearranging.repeat,
+    "reshape": methods_of_arrays.reshape,
     "round": elements.round,
     "searchsorted": searching.searchsorted,
     "sort": elements.sort,
-    "squeeze": shapes.squeeze,
+    "squeeze": manipulation.squeeze,
     "std": statistical.std,
     "sum": statistical.sum,
-    "swapaxes": shapes.swapaxes,
+    "swapaxes": manipulation.swapaxes,
     "take": selecting.take,
-    "tobytes": elements.tobytes,
-    "tolist": elements.tolist,
-    "trace": shapes.trace,
-    "transpose": shapes.transpose,
+    "tobytes": methods_of_arrays.tobytes,
+    "tolist": methods_of_arrays.tolist,
+    "trace": methods_of_arrays.trace,
+    "transpose": methods_of_arrays.transpose,
     "var": statistical.var,
-    "view": elements.view,
+    "view": methods_of_arrays.view,
 }
 
 
@@ -178,7 +182,7 @@ def _single(self: Tensor, kind: type) -> Any:
         msg = f"{kind.__name__}: a complex value is not one; take real() first"
         raise TypeError(msg)
     if not dtypes.is_numpys(self.dtype):
-        return elements.tolist(self)
+        return methods_of_arrays.tolist(self)
     return on_host(self)._memory.item()
 
 
@@ -311,10 +315,10 @@ def bind() -> None:
         "__round__": _round,
         "__divmod__": _divmod,
         "__rdivmod__": _rdivmod,
-        "__bytes__": elements.tobytes,
+        "__bytes__": methods_of_arrays.tobytes,
         "__array_priority__": dispatch.PRIORITY,
         **{name: _placed(name, guarded.__wrapped__(method)) for name, method in _METHODS.items()},
-        "copy": elements.copy,  # too short for what a guard costs
+        "copy": layouts.copy,  # too short for what a guard costs
     }
     for name, method in named.items():
         setattr(Tensor, name, method)

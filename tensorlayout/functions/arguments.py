@@ -207,6 +207,28 @@ def layout(name: str, given: Any) -> Any:
     return order
 
 
+def by_columns(name: str, order: Any, allowed: str, x: Tensor | None = None) -> bool:
+    """Whether an `order` of NumPy's, one of the letters `allowed`, asks for column-major.
+
+    ``A`` does if `x` is column-major.
+    """
+    if type(order) is str and order == "C":
+        return False
+    choice(name, "order", order, f"one of {', '.join(allowed)}", tuple(allowed))
+    if order != "A" or x is None:
+        return bool(order == "F")
+    layout = x._spec.layout
+    return layout.is_column_major and not layout.is_row_major
+
+
+def in_order(name: str, order: Any, x: Tensor, sizes: tuple[int, ...]) -> Layout | None:
+    """The layout of the shape `sizes` that an `order` asks for; None for ``K``, that of `x`."""
+    if type(order) is str and order == "K":
+        return None
+    columns = by_columns(name, order, "CFAK", x)
+    return Layout.column_major(sizes) if columns else Layout.row_major(sizes)
+
+
 def _integer(given: Any) -> int | None:
     if isinstance(given, bool) or not hasattr(given, "__index__"):
         return None

@@ -9,6 +9,7 @@ from tensorlayout import dtypes
 from tensorlayout.dtypes import as_dtype
 from tensorlayout.functions import arguments
 from tensorlayout.functions.data_types import astype
+from tensorlayout.functions.diagonals import diag
 from tensorlayout.functions.elementwise import (
     clip,
     conj,
@@ -18,9 +19,9 @@ from tensorlayout.functions.elementwise import (
     sqrt,
     subtract,
 )
-from tensorlayout.functions.extra import diag
+from tensorlayout.functions.joining import concat
 from tensorlayout.functions.linear_algebra import matmul
-from tensorlayout.functions.manipulation import concat, expand_dims
+from tensorlayout.functions.manipulation import expand_dims
 from tensorlayout.functions.operands import tensors, unsupported
 from tensorlayout.functions.statistical import mean
 from tensorlayout.tensor import Tensor

@@ -1,9 +1,14 @@
-"""Creation functions: new tensors from numbers, sequences, arrays and buffers."""
+"""Creation functions: new tensors from numbers, sequences, arrays and buffers.
+
+Signatures are NumPy's, which have those of the standard in them. `order` is NumPy's word for two of
+the layouts: ``C``, row-major, and ``F``, column-major; beside a tensor also ``A``, column-major if
+that is, and ``K``, its own. `subok` says nothing: there is one class of tensors.
+"""
 
 from __future__ import annotations
 
 import math
-from typing import Any, Literal, SupportsIndex
+from typing import Any
 
 import numpy as np
 
@@ -13,7 +18,7 @@ from tensorlayout.dtypes import DType, as_dtype
 from tensorlayout.exchange.numpy import tensor_over
 from tensorlayout.functions import arguments, dispatch
 from tensorlayout.functions.arrays import arrived, over
-from tensorlayout.functions.manipulation import broadcast_to, reshape, stack
+from tensorlayout.functions.manipulation import broadcast_to
 from tensorlayout.functions.sequences import (
     NoNumbersError,
     holds_arrays,
@@ -23,15 +28,23 @@ from tensorlayout.functions.sequences import (
 )
 from tensorlayout.functions.transfers import moved, on_host
 from tensorlayout.layout import Layout
-from tensorlayout.layout.checks import MAX_RANK
 from tensorlayout.layout.slots import MAX_SLOTS
 from tensorlayout.plan.copy import Copy
-from tensorlayout.plan.fill import Create, Triangle
+from tensorlayout.plan.fill import Create
+from tensorlayout.plan.join import Join
 from tensorlayout.plan.rules import in_dtype, layout_for
 from tensorlayout.plan.steps import Step, note, watched
-from tensorlayout.plan.view import Relayout, View
+from tensorlayout.plan.view import Relayout
 from tensorlayout.tensor import Tensor
-from tensorlayout.typing import DeviceLike, DTypeLike, Integers, LayoutLike, Number, Real
+from tensorlayout.typing import (
+    ArrayLike,
+    DeviceLike,
+    DTypeLike,
+    Integers,
+    LayoutLike,
+    Number,
+    Real,
+)
 from tensorlayout.words import REFUSALS, named, refuse
 
 __all__ = [
@@ -39,15 +52,10 @@ __all__ = [
     "asarray",
     "empty",
     "empty_like",
-    "eye",
     "full",
     "full_like",
-    "linspace",
-    "meshgrid",
     "ones",
     "ones_like",
-    "tril",
-    "triu",
     "zeros",
     "zeros_like",
 ]
@@ -57,17 +65,15 @@ _EMPTY, _EMPTY_LIKE = Create("empty", "nothing"), Create("empty_like", "nothing"
 _FULL, _FULL_LIKE = Create("full", "value"), Create("full_like", "value")
 _ZEROS, _ZEROS_LIKE = Create("zeros", "value"), Create("zeros_like", "value")
 _ONES, _ONES_LIKE = Create("ones", "value"), Create("ones_like", "value")
-_ARANGE, _LINSPACE = Create("arange", "arange"), Create("linspace", "linspace")
-_EYE = Create("eye", "eye")
+_ARANGE = Create("arange", "arange")
 _COPYING = (
-    *("__getitem__", "__setitem__", "arange", "asarray", "full", "full_like", "meshgrid"),
-    "put_along_axis",
+    *("__getitem__", "__setitem__", "arange", "asarray", "full", "full_like", "put_along_axis"),
 )
 _COPIES = {name: Copy(name) for name in _COPYING}
 _NUMBERS = {name: Copy(name, of_numbers=True) for name in _COPYING}
-_WIDE = View("meshgrid", Layout.broadcast_to)
 _ASARRAY = _COPIES["asarray"]
 _RELAYOUT = Relayout("asarray")
+_JOIN = Join("asarray")
 
 
 def created(
@@ -77,12 +83,18 @@ def created(
     device: DeviceLike | None,
     layout: LayoutLike | None,
     *values: Any,
+    order: Any = "C",
 ) -> Tensor:
+    """A new tensor, in a `layout` or in an `order`."""
     for size in shape if type(shape) is tuple else (None,):
         if type(size) is not int:  # a float may be equal to an integer
             shape = arguments.shape(operation.name, shape)
             break
     asked = None if layout is None else arguments.layout(operation.name, layout)
+    if not (type(order) is str and order == "C"):
+        _check_not_both(operation.name, order, layout)
+        arguments.by_columns(operation.name, order, "CF")
+        asked = Layout.column_major(shape)
     kind = dtypes.float64 if dtype is None else dtype
     where: Any = default_device() if device is None else device  # the default is no part of a plan
     if where is CPU:
@@ -90,24 +102,30 @@ def created(
     return dispatch.call(operation, (shape, kind, asked, where), values)
 
 
+def _check_not_both(name: str, order: Any, layout: Any) -> None:
+    if layout is not None:
+        refuse(name, f"give order or layout, got {arguments.shown(order)} and a layout")
+
+
 def asarray(
-    obj: Any,
-    /,
-    *,
+    a: Any,
     dtype: DTypeLike | None = None,
+    order: str | None = None,
+    *,
     device: DeviceLike | None = None,
     copy: bool | None = None,
     layout: LayoutLike | None = None,
 ) -> Tensor:
     """A tensor from a number, a nested sequence, an array, a buffer, or an object with DLPack.
 
-    `dtype`: by default that of `obj`; for Python numbers bool, int64, float64 or complex128.
+    `dtype`: by default that of `a`; for Python numbers bool, int64, float64 or complex128.
     `copy`: None shares memory where it can, True never, False always (ValueError where it cannot).
     `layout`: as `to_layout` takes it; by default that of an array, row-major for sequences.
+    `order`: ``C``, row-major; ``F``, column-major; ``A``, column-major if `a` is; ``K``, as it is.
     `device`: by default where an array is, the CPU for NumPy's; for all else the default device.
     A sequence that holds tensors of a device other than the CPU is put together there.
 
-    Of several ways in, the first that `obj` has counts: a tensor, a NumPy array, `__dlpack__`,
+    Of several ways in, the first that `a` has counts: a tensor, a NumPy array, `__dlpack__`,
     `__cuda_array_interface__`, `__array_interface__`, `__array_struct__`, `__array__`, the buffer
     protocol, a sequence. The tensor is read-only where they say so, and over legacy DLPack
     capsules, which cannot say it. Arrays in the other byte order, or with strides that are no whole
@@ -124,15 +142,17 @@ def asarray(
     """
     try:
         usual = dtype is None and device is None and copy is None and layout is None
-        if usual and type(obj) is np.ndarray:
-            return over(obj, None, obj)[0]
+        if usual and order is None and type(a) is np.ndarray:
+            return over(a, None, a)[0]
+        if order is not None:
+            return _ordered(a, dtype, order, device, copy, layout)
         target = None if device is None else as_device(device, "device")
         copy = None if copy is None else arguments.flag("asarray", "copy", copy)
         layout = None if layout is None else arguments.layout("asarray", layout)
         asked = None if dtype is None else as_dtype(dtype, "dtype")
-        found = arrived(obj, target, copy)
+        found = arrived(a, target, copy)
         if found is None:
-            return _of_numbers(obj, asked, target, copy, layout)
+            return _of_numbers(a, asked, target, copy, layout)
         shared, copied = found
         if copied and not shared.readonly:
             copy = None
@@ -149,6 +169,16 @@ def asarray(
     except REFUSALS as error:
         named("asarray", error)
         raise
+
+
+def _ordered(a: Any, dtype: Any, order: Any, device: Any, copy: Any, layout: Any) -> Tensor:
+    """A tensor in an order of NumPy's."""
+    x = asarray(a, dtype, device=device, copy=copy, layout=layout)
+    wanted = arguments.in_order("asarray", order, x, x.shape)
+    if wanted is None:
+        return x
+    _check_not_both("asarray", order, layout)
+    return _placed(x, wanted, False if copy is False else None)
 
 
 def _of_numbers(
@@ -242,13 +272,15 @@ def _put_together(obj: Any, device: Device) -> Tensor:
                 f" {parts[0].shape} and {part.shape}"
             )
             raise ValueError(msg)
-    return stack(parts)
+    wide = tuple([broadcast_to(part, (1, *part.shape)) for part in parts])
+    return dispatch.call(_JOIN, (0, *[x._spec for x in wide]), wide)
 
 
 def empty(
     shape: Integers,
-    *,
     dtype: DTypeLike | None = None,
+    order: str = "C",
+    *,
     device: DeviceLike | None = None,
     layout: LayoutLike | None = None,
 ) -> Tensor:
@@ -256,21 +288,23 @@ def empty(
 
     `shape`: a size or a sequence of them. `dtype`: by default float64. `device`: by default the
     default device. `layout`: a `Layout`, labels from the slowest dimension to the fastest, or
-    anything else that `to_layout` takes; by default row-major. ValueError for negative sizes, a
-    layout of another shape, or a device that is not here; TypeError for what is no dtype.
+    anything else that `to_layout` takes; by default row-major, as `order` says: ``C`` or ``F``,
+    column-major. ValueError for negative sizes, a layout of another shape, or a device that is not
+    here; TypeError for what is no dtype.
 
     >>> import tensorlayout as tl
     >>> tl.empty((2, 3, 4), dtype=tl.float32, layout="HWC").strides
     (1, 8, 2)
     """
-    return created(_EMPTY, shape, dtype, device, layout)
+    return created(_EMPTY, shape, dtype, device, layout, order=order)
 
 
 def full(
     shape: Integers,
     fill_value: Number,
-    *,
     dtype: DTypeLike | None = None,
+    order: str = "C",
+    *,
     device: DeviceLike | None = None,
     layout: LayoutLike | None = None,
 ) -> Tensor:
@@ -278,9 +312,10 @@ def full(
 
     `shape`: a size or a sequence of them. `fill_value`: a number or a tensor of rank 0. `dtype`: by
     default that of the kind of Python scalar, or of the tensor. `device`: by default the default
-    device. `layout`: as `to_layout` takes it; by default row-major. ValueError for negative sizes,
-    a layout of another shape, or a device that is not here; TypeError for a complex value in a real
-    dtype; OverflowError for an integer that `dtype` does not hold.
+    device. `layout`: as `to_layout` takes it; by default row-major, as `order` says: ``C`` or
+    ``F``, column-major. ValueError for negative sizes, a layout of another shape, or a device that
+    is not here; TypeError for a complex value in a real dtype; OverflowError for an integer that
+    `dtype` does not hold.
 
     >>> import tensorlayout as tl
     >>> tl.full((2, 2), 7)
@@ -291,9 +326,9 @@ def full(
     if type(fill_value) is float or type(fill_value) is int:
         kind = asked or dtypes.default_of(type(fill_value))
         if _is_plain(fill_value, kind):
-            return created(_FULL, shape, kind, device, layout, fill_value)
+            return created(_FULL, shape, kind, device, layout, fill_value, order=order)
     value = _value("full", fill_value, asked)
-    return created(_FULL, shape, value.dtype, device, layout, value._memory)
+    return created(_FULL, shape, value.dtype, device, layout, value._memory, order=order)
 
 
 def _is_plain(number: float, kind: DType) -> bool:
@@ -319,8 +354,9 @@ def _value(name: str, given: Any, dtype: DType | None) -> Tensor:
 
 def zeros(
     shape: Integers,
-    *,
     dtype: DTypeLike | None = None,
+    order: str = "C",
+    *,
     device: DeviceLike | None = None,
     layout: LayoutLike | None = None,
 ) -> Tensor:
@@ -328,21 +364,23 @@ def zeros(
 
     `shape`: a size or a sequence of them. `dtype`: by default float64. `device`: by default the
     default device. `layout`: a `Layout`, labels from the slowest dimension to the fastest, or
-    anything else that `to_layout` takes; by default row-major. ValueError for negative sizes, a
-    layout of another shape, or a device that is not here; TypeError for what is no dtype.
+    anything else that `to_layout` takes; by default row-major, as `order` says: ``C`` or ``F``,
+    column-major. ValueError for negative sizes, a layout of another shape, or a device that is not
+    here; TypeError for what is no dtype.
 
     >>> import tensorlayout as tl
     >>> tl.zeros((2, 3), dtype=tl.int8, layout="WH")
     Tensor([[0, 0, 0],
             [0, 0, 0]], dtype=int8, device='cpu', layout='(2,3):(1,2)')
     """
-    return created(_ZEROS, shape, dtype, device, layout, 0)
+    return created(_ZEROS, shape, dtype, device, layout, 0, order=order)
 
 
 def ones(
     shape: Integers,
-    *,
     dtype: DTypeLike | None = None,
+    order: str = "C",
+    *,
     device: DeviceLike | None = None,
     layout: LayoutLike | None = None,
 ) -> Tensor:
@@ -350,24 +388,35 @@ def ones(
 
     `shape`: a size or a sequence of them. `dtype`: by default float64. `device`: by default the
     default device. `layout`: a `Layout`, labels from the slowest dimension to the fastest, or
-    anything else that `to_layout` takes; by default row-major. ValueError for negative sizes, a
-    layout of another shape, or a device that is not here; TypeError for what is no dtype.
+    anything else that `to_layout` takes; by default row-major, as `order` says: ``C`` or ``F``,
+    column-major. ValueError for negative sizes, a layout of another shape, or a device that is not
+    here; TypeError for what is no dtype.
 
     >>> import tensorlayout as tl
     >>> tl.ones(3)
     Tensor([1., 1., 1.], dtype=float64, device='cpu')
     """
-    return created(_ONES, shape, dtype, device, layout, 1)
+    return created(_ONES, shape, dtype, device, layout, 1, order=order)
 
 
 def _like(
-    operation: Create, x: Tensor, dtype: Any, device: Any, layout: Any, shape: Any, *values: Any
+    operation: Create,
+    a: Tensor,
+    dtype: Any,
+    order: Any,
+    shape: Any,
+    device: Any,
+    layout: Any,
+    *values: Any,
 ) -> Tensor:
     name = operation.name
-    x = arguments.tensor(name, x)
+    x = arguments.tensor(name, a)
     kind = x.dtype if dtype is None else as_dtype(dtype, f"{name}: dtype")
     sizes = x.shape if shape is None else arguments.shape(name, shape)
-    if layout is None:
+    if not (type(order) is str and order == "K"):
+        _check_not_both(name, order, layout)
+        layout = arguments.in_order(name, order, x, sizes)
+    elif layout is None:
         if sizes == x.shape:
             layout = in_dtype(x._spec.layout.form, kind)
         elif len(sizes) == x.ndim:
@@ -376,104 +425,110 @@ def _like(
 
 
 def empty_like(
-    x: Tensor,
+    prototype: Tensor,
     /,
-    *,
     dtype: DTypeLike | None = None,
+    order: str = "K",
+    subok: bool = True,
+    shape: Integers | None = None,
+    *,
     device: DeviceLike | None = None,
     layout: LayoutLike | None = None,
-    shape: Integers | None = None,
 ) -> Tensor:
-    """A new tensor of the shape and form of `x` whose elements hold anything.
+    """A new tensor of the shape and form of `prototype` whose elements hold anything.
 
-    `dtype`, `device`, `layout`: by default those of `x`, the layout in its form: order, padding and
-    tiles, without gaps or negative strides. TypeError for what is no dtype; ValueError for a layout
-    of another shape, or a device that is not here.
+    `dtype`, `device`, `layout`: by default those of `prototype`, the layout in its form: order,
+    padding and tiles, without gaps or negative strides. `order`: ``K``, that; ``C``, row-major;
+    ``F``, column-major; ``A``, column-major if `prototype` is. `subok` says nothing. TypeError for
+    what is no dtype; ValueError for a layout of another shape, or a device that is not here.
 
-    `shape`: another one; the result is packed, in the order of `x` if it has its rank, else
+    `shape`: another one; the result is packed, in the order of `prototype` if it has its rank, else
     row-major.
 
     >>> import tensorlayout as tl
     >>> tl.empty_like(tl.permute_dims(tl.zeros((2, 3)), (1, 0))).layout
     Layout.parse('(3,2):(1,3)')
     """
-    return _like(_EMPTY_LIKE, x, dtype, device, layout, shape)
+    return _like(_EMPTY_LIKE, prototype, dtype, order, shape, device, layout)
 
 
 def full_like(
-    x: Tensor,
-    /,
-    fill_value: Number,
-    *,
+    a: Tensor,
+    fill_value: ArrayLike,
     dtype: DTypeLike | None = None,
+    order: str = "K",
+    subok: bool = True,
+    shape: Integers | None = None,
+    *,
     device: DeviceLike | None = None,
     layout: LayoutLike | None = None,
-    shape: Integers | None = None,
 ) -> Tensor:
-    """A new tensor of the shape and form of `x`, of one value.
+    """A new tensor of the shape and form of `a`, of one value.
 
-    `fill_value`: a number or a tensor of rank 0. `dtype`, `device`, `layout`: by default those of
-    `x`. TypeError for a complex value in a real dtype; OverflowError for an integer that `dtype`
-    does not hold; ValueError for a layout of another shape, or a device that is not here.
-
-    `shape`: as for `empty_like`.
+    `fill_value`: a number, or a tensor or a list that broadcasts to the shape. `dtype`, `order`,
+    `subok`, `shape`, `device`, `layout`: as for `empty_like`. TypeError for a complex value in a
+    real dtype; OverflowError for an integer that `dtype` does not hold; ValueError for a layout of
+    another shape, or a device that is not here.
 
     >>> import tensorlayout as tl
     >>> tl.full_like(tl.asarray([1.0, 2.0]), 9)
     Tensor([9., 9.], dtype=float64, device='cpu')
     """
-    x = arguments.tensor("full_like", x)
+    if isinstance(fill_value, Tensor) and isinstance(a, (list, tuple)):
+        a = asarray(a, device=fill_value.device)
+    x = arguments.tensor("full_like", a)
     kind = x.dtype if dtype is None else as_dtype(dtype, "full_like: dtype")
+    arrays = isinstance(fill_value, (Tensor, np.ndarray)) and fill_value.ndim
+    if arrays or isinstance(fill_value, (list, tuple)):
+        found = _like(_EMPTY_LIKE, x, kind, order, shape, device, layout)
+        found[...] = fill_value
+        return found
     value = _value("full_like", fill_value, kind)
-    return _like(_FULL_LIKE, x, kind, device, layout, shape, value._memory)
+    return _like(_FULL_LIKE, x, kind, order, shape, device, layout, value._memory)
 
 
 def zeros_like(
-    x: Tensor,
-    /,
-    *,
+    a: Tensor,
     dtype: DTypeLike | None = None,
+    order: str = "K",
+    subok: bool = True,
+    shape: Integers | None = None,
+    *,
     device: DeviceLike | None = None,
     layout: LayoutLike | None = None,
-    shape: Integers | None = None,
 ) -> Tensor:
-    """A new tensor of the shape and form of `x`, of zeros.
+    """A new tensor of the shape and form of `a`, of zeros.
 
-    `dtype`, `device`, `layout`: by default those of `x`, the layout in its form: order, padding and
-    tiles, without gaps or negative strides. TypeError for what is no dtype; ValueError for a layout
-    of another shape, or a device that is not here.
-
-    `shape`: as for `empty_like`.
+    `dtype`, `order`, `subok`, `shape`, `device`, `layout`: as for `empty_like`. TypeError for what
+    is no dtype; ValueError for a layout of another shape, or a device that is not here.
 
     >>> import tensorlayout as tl
     >>> tl.zeros_like(tl.asarray([1, 2]))
     Tensor([0, 0], dtype=int64, device='cpu')
     """
-    return _like(_ZEROS_LIKE, x, dtype, device, layout, shape, 0)
+    return _like(_ZEROS_LIKE, a, dtype, order, shape, device, layout, 0)
 
 
 def ones_like(
-    x: Tensor,
-    /,
-    *,
+    a: Tensor,
     dtype: DTypeLike | None = None,
+    order: str = "K",
+    subok: bool = True,
+    shape: Integers | None = None,
+    *,
     device: DeviceLike | None = None,
     layout: LayoutLike | None = None,
-    shape: Integers | None = None,
 ) -> Tensor:
-    """A new tensor of the shape and form of `x`, of ones.
+    """A new tensor of the shape and form of `a`, of ones.
 
-    `dtype`, `device`, `layout`: by default those of `x`, the layout in its form: order, padding and
-    tiles, without gaps or negative strides. TypeError for what is no dtype; ValueError for a layout
-    of another shape, or a device that is not here.
-
-    `shape`: as for `empty_like`.
+    `dtype`, `order`, `subok`, `shape`, `device`, `layout`: as for `empty_like`. TypeError for what
+    is no dtype; ValueError for a layout of another shape, or a device that is not here.
 
     >>> import tensorlayout as tl
     >>> tl.ones_like(tl.asarray([5, 6]), dtype=tl.float32)
     Tensor([1., 1.], dtype=float32, device='cpu')
     """
-    return _like(_ONES_LIKE, x, dtype, device, layout, shape, 1)
+    return _like(_ONES_LIKE, a, dtype, order, shape, device, layout, 1)
 
 
 _SAFE = 2**62  # int64 holds such an end and what is a step behind it
@@ -484,8 +539,8 @@ def arange(
     /,
     stop: Real | None = None,
     step: Real = 1,
-    *,
     dtype: DTypeLike | None = None,
+    *,
     device: DeviceLike | None = None,
 ) -> Tensor:
     """The numbers from `start` up to but not including `stop`, `step` apart, of rank 1.
@@ -510,7 +565,7 @@ def arange(
         refuse("arange", "step must not be 0")
     whole = type(first) is type(end) is type(by) is int
     default = dtypes.int64 if whole else dtypes.float64
-    kind = default if dtype is None else _numeric("arange", dtype)
+    kind = default if dtype is None else numeric("arange", dtype)
     count = _steps(first, end, by, whole)
     if whole and count and kind.kind in "iu":
         last = first + (count - 1) * by
@@ -534,154 +589,9 @@ def _steps(first: Any, end: Any, by: Any, whole: bool) -> int:
     return max(0, math.ceil(length))
 
 
-def _numeric(name: str, dtype: Any) -> DType:
+def numeric(name: str, dtype: Any) -> DType:
+    """The numeric dtype asked for. TypeError for another."""
     kind = as_dtype(dtype, f"{name}: dtype")
     if not dtypes.in_category(kind, "numeric"):
         refuse(name, f"dtype must be numeric, got {kind}", TypeError)
     return kind
-
-
-def linspace(
-    start: Number,
-    stop: Number,
-    /,
-    num: SupportsIndex,
-    *,
-    dtype: DTypeLike | None = None,
-    device: DeviceLike | None = None,
-    endpoint: bool = True,
-) -> Tensor:
-    """`num` numbers evenly spaced from `start` to `stop` (included unless `endpoint` is False).
-
-    `dtype`: float64, or complex128 if either is complex; or the one asked for, to which the numbers
-    are rounded, for integers down, those outside the range to its limits. `device`: by default the
-    default device. Layout: row-major. ValueError for a negative `num`, TypeError for complex
-    numbers in a real dtype.
-
-    >>> import tensorlayout as tl
-    >>> tl.linspace(0, 1, 4, endpoint=False)
-    Tensor([0.  , 0.25, 0.5 , 0.75], dtype=float64, device='cpu')
-    """
-    first, last = (
-        arguments.number("linspace", "start", start),
-        arguments.number("linspace", "stop", stop),
-    )
-    length = arguments.count("linspace", "num", num)
-    closed = arguments.truth("linspace", "endpoint", endpoint)
-    either = isinstance(first, complex) or isinstance(last, complex)
-    default = dtypes.complex128 if either else dtypes.float64
-    kind = default if dtype is None else _numeric("linspace", dtype)
-    if either and not dtypes.in_category(kind, "complex floating"):
-        refuse("linspace", f"complex numbers cannot become {kind}", TypeError)
-    return created(_LINSPACE, length, kind, device, None, first, last, closed)
-
-
-def eye(
-    n_rows: SupportsIndex,
-    n_cols: SupportsIndex | None = None,
-    /,
-    *,
-    k: SupportsIndex = 0,
-    dtype: DTypeLike | None = None,
-    device: DeviceLike | None = None,
-    layout: LayoutLike | None = None,
-) -> Tensor:
-    """Ones on the diagonal `k` (above the main one if positive), zeros elsewhere.
-
-    `n_cols`: by default `n_rows`. `dtype`: by default float64. `device`: by default the default
-    device. `layout`: as `to_layout` takes it; by default row-major. ValueError for negative sizes
-    or a layout of another shape, TypeError for sizes that are no integers.
-
-    >>> import tensorlayout as tl
-    >>> tl.eye(2, 3, k=1)
-    Tensor([[0., 1., 0.],
-            [0., 0., 1.]], dtype=float64, device='cpu')
-    """
-    rows = arguments.count("eye", "n_rows", n_rows)
-    columns = rows if n_cols is None else arguments.count("eye", "n_cols", n_cols)
-    diagonal = arguments.integer("eye", "k", k)
-    return created(_EYE, (rows, columns), dtype, device, layout, diagonal)
-
-
-def meshgrid(*arrays: Tensor, indexing: Literal["xy", "ij"] = "xy") -> tuple[Tensor, ...]:
-    """Coordinate tensors of a grid, one for each of the tensors of rank 1.
-
-    `indexing`: ``"xy"`` puts the second input's dimension first, ``"ij"`` keeps the order. Any
-    dtype, one for all. Layout: new, row-major. ValueError for another rank or `indexing`,
-    TypeError for several dtypes.
-
-    >>> import tensorlayout as tl
-    >>> across, down = tl.meshgrid(tl.asarray([1, 2, 3]), tl.asarray([8, 9]))
-    >>> across
-    Tensor([[1, 2, 3],
-            [1, 2, 3]], dtype=int64, device='cpu')
-    >>> down
-    Tensor([[8, 8, 8],
-            [9, 9, 9]], dtype=int64, device='cpu')
-    """
-    arguments.choice("meshgrid", "indexing", indexing, "'xy' or 'ij'", ("xy", "ij"))
-    if not arrays:
-        return ()
-    given = arguments.tensors("meshgrid", arrays)
-    if len(given) > MAX_RANK:
-        refuse("meshgrid", f"at most {MAX_RANK} dimensions are allowed, got {len(given)} arrays")
-    if any(x.ndim != 1 for x in given):
-        came = arguments.shown([x.shape for x in given])
-        refuse("meshgrid", f"arrays must be of rank 1, got shapes {came}")
-    if len({x.dtype for x in given}) > 1:
-        msg = f"meshgrid: arrays must be of one dtype, got {', '.join(str(x.dtype) for x in given)}"
-        raise TypeError(msg)
-    dims = list(range(len(given)))
-    if indexing == "xy" and len(dims) > 1:
-        dims[:2] = [1, 0]
-    shape = [0] * len(given)
-    for x, d in zip(given, dims, strict=True):
-        shape[d] = x.size
-    grids = []
-    for x, d in zip(given, dims, strict=True):
-        along = reshape(x, (1,) * d + (x.size,) + (1,) * (len(dims) - d - 1))
-        wide = dispatch.call(_WIDE, (along._spec, tuple(shape)), (along,))
-        key = (wide._spec, Layout.row_major(shape), None)
-        grids.append(dispatch.call(_COPIES["meshgrid"], key, (wide,)))
-    return tuple(grids)
-
-
-_TRIL, _TRIU = Triangle("tril"), Triangle("triu")
-
-
-def _triangle(operation: Triangle, x: Tensor, k: SupportsIndex) -> Tensor:
-    x = arguments.tensor(operation.name, x)
-    k = arguments.integer(operation.name, "k", k)
-    x = broadcast_to(x, (x.size, x.size)) if x.ndim == 1 else x
-    rows, columns = x.shape[-2:] if x.ndim >= 2 else (0, 0)
-    return dispatch.call(operation, (x._spec,), (x, max(-rows, min(k, columns))))
-
-
-def tril(m: Tensor, k: SupportsIndex = 0) -> Tensor:
-    """The elements on and below the diagonal `k` of each matrix, zeros above.
-
-    Any dtype, kept; a tensor of rank 1 stands for as many rows of it. `k`: above the main diagonal
-    if positive. Layout: in the form of `m`. ValueError at rank 0, TypeError for a `k` that is no
-    integer.
-
-    >>> import tensorlayout as tl
-    >>> tl.tril(tl.asarray([[1, 2], [3, 4]]))
-    Tensor([[1, 0],
-            [3, 4]], dtype=int64, device='cpu')
-    """
-    return _triangle(_TRIL, m, k)
-
-
-def triu(m: Tensor, k: SupportsIndex = 0) -> Tensor:
-    """The elements on and above the diagonal `k` of each matrix, zeros below.
-
-    Any dtype, kept; a tensor of rank 1 stands for as many rows of it. `k`: above the main diagonal
-    if positive. Layout: in the form of `m`. ValueError at rank 0, TypeError for a `k` that is no
-    integer.
-
-    >>> import tensorlayout as tl
-    >>> tl.triu(tl.asarray([[1, 2], [3, 4]]), k=1)
-    Tensor([[0, 2],
-            [0, 0]], dtype=int64, device='cpu')
-    """
-    return _triangle(_TRIU, m, k)

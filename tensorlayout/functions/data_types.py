@@ -11,10 +11,11 @@ from tensorlayout import dtypes
 from tensorlayout.devices import CPU, as_device
 from tensorlayout.dtypes import DType, as_dtype
 from tensorlayout.functions import arguments, dispatch
+from tensorlayout.functions.casting import check_casting
 from tensorlayout.functions.transfers import moved
 from tensorlayout.late import loaded
+from tensorlayout.layout import Layout
 from tensorlayout.plan.copy import Copy
-from tensorlayout.plan.view import Reinterpret
 from tensorlayout.records import frozen
 from tensorlayout.tensor import Tensor
 from tensorlayout.typing import DeviceLike, DTypeLike, Kind, NumpyScalar, Scalar, TypeLike
@@ -23,23 +24,28 @@ from tensorlayout.words import refuse
 __all__ = ["astype", "can_cast", "finfo", "iinfo", "isdtype", "result_type"]
 
 _ASTYPE = Copy("astype")
-_VIEW = Reinterpret()
 
 
 def astype(
     x: Tensor,
-    dtype: DTypeLike,
     /,
-    *,
+    dtype: DTypeLike,
+    order: str = "K",
+    casting: str = "unsafe",
+    subok: bool = True,
     copy: bool = True,
+    *,
     device: DeviceLike | None = None,
     saturate: bool = False,
 ) -> Tensor:
     """The elements converted to `dtype`, in the form of `x`; `x` itself if nothing changes.
 
     With `copy` True (the default) the result is always new. Floats become integers truncated
-    towards 0, values outside the range the nearest limit, NaN 0. `device`: where the result is to
-    be; by default where `x` is. TypeError for complex to real, and for what is no dtype.
+    towards 0, values outside the range the nearest limit, NaN 0. `order`: ``K``, the form of `x`;
+    ``C``, row-major; ``F``, column-major; ``A``, column-major if `x` is. `casting`: NumPy's name of
+    what may become what. `subok` says nothing: there is one class of tensors. `device`: where the
+    result is to be; by default where `x` is. TypeError for complex to real, for what `casting`
+    does not allow, and for what is no dtype.
 
     To a narrow dtype numbers are rounded once, ties to even. What is out of its range, infinities
     too, becomes infinity, or NaN where it has none, or the largest value where it has neither; with
@@ -54,41 +60,35 @@ def astype(
     >>> tl.astype(tl.asarray([1.9, 500.0]), tl.float8_e4m3fn, saturate=True).tolist()
     [1.875, 448.0]
     """
-    if saturate is not False:
-        return _saturated(x, dtype, copy, device, saturate)
-    if type(x) is Tensor and device is None and copy is True:
-        kind = as_dtype(dtype, "astype: dtype")
-        return dispatch.call(_ASTYPE, (x._spec, None, kind), (x,))
-    x = arguments.tensor("astype", x)
     kind = as_dtype(dtype, "astype: dtype")
-    if device is None and copy is True:
-        return dispatch.call(_ASTYPE, (x._spec, None, kind), (x,))
-    target = x.device if device is None else as_device(device, "astype: device")
+    usual = type(order) is type(casting) is str and order == "K" and casting == "unsafe"
+    if type(x) is Tensor and usual and saturate is False:
+        if copy is True and device is None:
+            return dispatch.call(_ASTYPE, (x._spec, None, kind), (x,))
+        return _converted(x, kind, None, copy, device)
+    x = arguments.tensor("astype", x)
+    check_casting("astype", x.dtype, kind, casting)
+    layout = arguments.in_order("astype", order, x, x.shape)
+    if not arguments.flag("astype", "saturate", saturate) or kind == x.dtype:
+        return _converted(x, kind, layout, copy, device)
+    if not dtypes.is_narrow(kind):
+        refuse("astype", f"saturate is for narrow dtypes such as float8_e4m3fn, got {kind}")
+    return _converted(x, kind, layout, copy, device, True)
+
+
+def _converted(
+    x: Tensor, kind: DType, layout: Layout | None, copy: Any, device: Any, *saturate: bool
+) -> Tensor:
+    """`x` in a dtype, a layout (its form where that is None), on a device; `x` itself if it is."""
+    spec = x._spec
+    target = spec.device if device is None else as_device(device, "astype: device")
     copying = arguments.flag("astype", "copy", copy)
-    if kind == x.dtype and (not copying or target != x.device):
+    changes = kind != spec.dtype or not (layout is None or spec.layout.same_placement(layout))
+    if not changes and (not copying or target != spec.device):
         return moved(x, target)
     if target == CPU:  # converted on the CPU, if that is where it comes from or goes to
         x = moved(x, target)
-    return moved(dispatch.call(_ASTYPE, (x._spec, None, kind), (x,)), target)
-
-
-def _saturated(x: Any, dtype: Any, copy: Any, device: Any, saturate: Any) -> Tensor:
-    x, kind = arguments.tensor("astype", x), as_dtype(dtype, "astype: dtype")
-    if not arguments.flag("astype", "saturate", saturate) or kind == x.dtype:
-        return astype(x, kind, copy=copy, device=device)
-    if not dtypes.is_narrow(kind):
-        refuse("astype", f"saturate is for narrow dtypes such as float8_e4m3fn, got {kind}")
-    target = x.device if device is None else as_device(device, "astype: device")
-    if target == CPU:
-        x = moved(x, target)
-    return moved(dispatch.call(_ASTYPE, (x._spec, None, kind, True), (x,)), target)
-
-
-def reinterpreted(x: Tensor, dtype: Any) -> Tensor:
-    """The memory of `x` read as elements of `dtype`, its own where that is None: a new view."""
-    x = arguments.tensor("view", x)
-    kind = x.dtype if dtype is None else as_dtype(dtype, "view: dtype")
-    return dispatch.call(_VIEW, (x._spec, kind), (x,))
+    return moved(dispatch.call(_ASTYPE, (x._spec, layout, kind, *saturate), (x,)), target)
 
 
 def can_cast(from_: Tensor | NumpyScalar | DTypeLike, to: DTypeLike, /) -> bool:

@@ -8,8 +8,9 @@ from typing import Any, Literal, SupportsIndex
 from tensorlayout import dtypes
 from tensorlayout.functions import arguments, dispatch, statistical
 from tensorlayout.functions import elementwise as ew
-from tensorlayout.functions.creation import asarray, linspace, zeros
+from tensorlayout.functions.creation import asarray, zeros
 from tensorlayout.functions.data_types import astype
+from tensorlayout.functions.grids import linspace
 from tensorlayout.functions.manipulation import reshape
 from tensorlayout.functions.operands import beside, counted, ordered, tensors
 from tensorlayout.functions.searching import searchsorted

@@ -28,7 +28,6 @@ from tensorlayout.words import cut, refuse
 
 __all__ = ["allow_negative_strides", "from_dlpack"]
 
-_COPY = Copy("copy")
 _KEEP = Assign("__reduce__")
 _PLACED = Relayout("from_dlpack")
 _FROM_DLPACK = Copy("from_dlpack")
@@ -43,11 +42,6 @@ class _Unsaid:
 
 
 _UNSAID: Any = _Unsaid()
-
-
-def copy(x: Tensor) -> Tensor:
-    """The same elements in the form of `x`, in a storage of their own."""
-    return dispatch.call(_COPY, (x._spec, None, None), (x,))
 
 
 def to_numpy(x: Tensor, dtype: Any = None, *, copy: bool | None = None) -> Array:

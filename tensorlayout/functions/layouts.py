@@ -1,4 +1,4 @@
-"""Layouts asked for: `to_layout`, `from_storage`, and the argument ``layout=``."""
+"""Memory in a layout that is asked for: `to_layout`, `copy`, `from_storage`."""
 
 from __future__ import annotations
 
@@ -10,14 +10,16 @@ from tensorlayout.exchange.numpy import Array, array_over, buffer_of
 from tensorlayout.exchange.numpy import fill_padding as write_padding
 from tensorlayout.functions import arguments, dispatch
 from tensorlayout.layout import Layout
+from tensorlayout.plan.copy import Copy
 from tensorlayout.plan.rules import addressed, checked_padding
 from tensorlayout.plan.view import Relayout
 from tensorlayout.tensor import Tensor, TensorSpec
 from tensorlayout.typing import DTypeLike, LayoutLike, Storage
 from tensorlayout.words import refuse
 
-__all__ = ["from_storage", "to_layout"]
+__all__ = ["copy", "from_storage", "to_layout"]
 
+_COPY = Copy("copy")
 _RELAYOUT = Relayout()
 
 
@@ -50,6 +52,23 @@ def to_layout(x: Tensor, /, layout: LayoutLike, *, copy: bool | None = None) -> 
         arguments.flag("to_layout", "copy", copy),
     )
     return dispatch.call(_RELAYOUT, (x._spec, asked, copying), (x,))
+
+
+def copy(a: Tensor, order: str = "K", subok: bool = False) -> Tensor:
+    """The same elements in a storage of their own, in the form of `a`.
+
+    `order`: ``K``, the form of `a`; ``C``, row-major; ``F``, column-major; ``A``, column-major if
+    `a` is. `subok` says nothing: there is one class of tensors. Any dtype. ValueError for another
+    `order`.
+
+    >>> import tensorlayout as tl
+    >>> tl.copy(tl.asarray([[1, 2], [3, 4]]).T, "C").layout
+    Layout.parse('(2,2):(2,1)')
+    """
+    if type(a) is not Tensor:
+        a = arguments.tensor("copy", a)
+    layout = arguments.in_order("copy", order, a, a._spec.layout.shape)
+    return dispatch.call(_COPY, (a._spec, layout, None), (a,))
 
 
 def from_storage(

@@ -1,4 +1,4 @@
-"""Results as NumPy's callers ask for them: `out`, and the rules of casts."""
+"""Results as NumPy's callers ask for them, in `out`."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ import numpy as np
 from tensorlayout import dtypes
 from tensorlayout.dtypes import DType
 from tensorlayout.functions import arguments, dispatch
+from tensorlayout.functions.casting import can_cast
 from tensorlayout.functions.data_types import astype
 from tensorlayout.functions.transfers import moved
 from tensorlayout.plan.copy import Assign
@@ -18,20 +19,9 @@ from tensorlayout.plan.rules import broadcast_shape
 from tensorlayout.tensor import Tensor
 from tensorlayout.words import refuse
 
-CASTINGS = ("no", "equiv", "safe", "same_kind", "unsafe")
-
 # The condition has a say in the layout only if neither choice has the result's shape.
 WHERE = Elementwise("where", "any or narrow", abstain=(0,))
 _assign = functools.cache(Assign)  # in the name of a function
-
-
-def can_cast(source: DType, target: DType, casting: str) -> bool:
-    """Whether a rule of NumPy's, one of `CASTINGS`, lets `source` become `target`."""
-    if casting in ("no", "equiv"):
-        return bool(source == target)
-    if casting == "safe":
-        return bool(dtypes.promote(source, target) == target)
-    return casting == "unsafe" or dtypes.same_kind(source, target)
 
 
 def kind_into(x: Tensor, out: Any, dtype: Any) -> Any:

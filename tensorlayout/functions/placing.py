@@ -13,12 +13,12 @@ import numpy as np
 
 from tensorlayout.functions import arguments
 from tensorlayout.functions import elementwise as ew
+from tensorlayout.functions.casting import CASTINGS, can_cast
 from tensorlayout.functions.creation import arange, asarray
 from tensorlayout.functions.data_types import astype
 from tensorlayout.functions.indexing import write_at
 from tensorlayout.functions.manipulation import reshape
 from tensorlayout.functions.operands import check_finite, unsupported
-from tensorlayout.functions.outputs import CASTINGS, can_cast
 from tensorlayout.functions.positions import Mode, outside, unravel_index, wrapped
 from tensorlayout.functions.searching import beside, flatnonzero, truths
 from tensorlayout.functions.searching import where as where_

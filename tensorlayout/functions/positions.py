@@ -9,10 +9,12 @@ from typing import Any, Literal, SupportsIndex
 from tensorlayout import dtypes
 from tensorlayout.functions import arguments
 from tensorlayout.functions import elementwise as ew
-from tensorlayout.functions.creation import arange, asarray, ones, tril, triu
+from tensorlayout.functions.creation import arange, asarray, ones, zeros
 from tensorlayout.functions.data_types import astype
+from tensorlayout.functions.diagonals import tril, triu
+from tensorlayout.functions.joining import stack
 from tensorlayout.functions.operands import sequence, unsupported
-from tensorlayout.functions.searching import nonzero
+from tensorlayout.functions.searching import count_nonzero, nonzero
 from tensorlayout.functions.utility import any as any_
 from tensorlayout.layout.slots import MAX_SLOTS
 from tensorlayout.tensor import Tensor
@@ -20,6 +22,7 @@ from tensorlayout.typing import ArrayLike, Integers
 from tensorlayout.words import refuse
 
 __all__ = [
+    "argwhere",
     "diag_indices_from",
     "ravel_multi_index",
     "tril_indices_from",
@@ -163,3 +166,19 @@ def diag_indices_from(arr: Tensor) -> tuple[Tensor, ...]:
     if x.ndim < 2 or len({*x.shape}) != 1:
         refuse("diag_indices_from", f"sizes must be equal, and two at least, got {x.shape}")
     return (arange(x.shape[0], device=x.device),) * x.ndim
+
+
+def argwhere(a: Tensor) -> Tensor:
+    """The indices of the elements that are not zero, one in each row, as int64.
+
+    Any dtype; NaN is not zero. The rows come in index order. Layout: packed in the
+    order of a column-major matrix. TypeError for what is no tensor.
+
+    >>> import tensorlayout as tl
+    >>> tl.argwhere(tl.asarray([[0, 7], [8, 0]])).tolist()
+    [[0, 1], [1, 0]]
+    """
+    x = arguments.tensor("argwhere", a)
+    if not x.ndim:
+        return zeros((int(count_nonzero(x)), 0), dtype=dtypes.int64, device=x.device)
+    return stack(nonzero(x), axis=1)

@@ -14,11 +14,11 @@ from tensorlayout.functions import arguments, dispatch
 from tensorlayout.functions import elementwise as ew
 from tensorlayout.functions.creation import arange, zeros_like
 from tensorlayout.functions.data_types import astype
-from tensorlayout.functions.extra import diag, pad
 from tensorlayout.functions.linear_algebra import matmul, summed_products, tensordot, vecdot
 from tensorlayout.functions.manipulation import moveaxis, reshape, sliding_window
 from tensorlayout.functions.operands import counted, tensors, unsupported
 from tensorlayout.functions.outputs import given
+from tensorlayout.functions.padding import pad
 from tensorlayout.plan import matrices
 from tensorlayout.plan.library import Library, Results, Shape
 from tensorlayout.plan.matrices import fitted
@@ -30,7 +30,6 @@ __all__ = [
     "convolve",
     "correlate",
     "cross",
-    "diagflat",
     "dot",
     "einsum",
     "inner",
@@ -263,19 +262,6 @@ def _slid(name: str, x: Tensor, y: Tensor, mode: str) -> Tensor:
     n = y.size
     widths = {"full": (n - 1, n - 1), "same": (n // 2, n - 1 - n // 2), "valid": (0, 0)}[mode]
     return matmul(sliding_window(pad(x, widths), n), y)
-
-
-def diagflat(v: Tensor, k: SupportsIndex = 0) -> Tensor:
-    """A matrix with all elements of `v`, in index order, on the diagonal `k`; zeros elsewhere.
-
-    Any dtype, kept. Layout: row-major. TypeError for what is no tensor, or no integer.
-
-    >>> import tensorlayout as tl
-    >>> tl.diagflat(tl.asarray([[1], [2]]))
-    Tensor([[1, 0],
-            [0, 2]], dtype=int64, device='cpu')
-    """
-    return diag(reshape(arguments.tensor("diagflat", v), (-1,)), k)
 
 
 def polyval(p: ArrayLike, x: ArrayLike) -> Tensor:

@@ -10,9 +10,9 @@ import numpy as np
 from tensorlayout import dtypes
 from tensorlayout.dtypes import DType
 from tensorlayout.functions import arguments, dispatch
-from tensorlayout.functions.creation import asarray, zeros
+from tensorlayout.functions.creation import asarray
 from tensorlayout.functions.data_types import astype
-from tensorlayout.functions.manipulation import reshape, stack
+from tensorlayout.functions.manipulation import reshape
 from tensorlayout.functions.outputs import WHERE, given
 from tensorlayout.functions.reduction import reduced
 from tensorlayout.functions.transfers import moved
@@ -26,7 +26,6 @@ from tensorlayout.words import named, refuse
 __all__ = [
     "argmax",
     "argmin",
-    "argwhere",
     "count_nonzero",
     "flatnonzero",
     "nonzero",
@@ -176,22 +175,6 @@ def flatnonzero(a: Tensor) -> Tensor:
     Tensor([1, 2], dtype=int64, device='cpu')
     """
     return nonzero(reshape(arguments.tensor("flatnonzero", a), (-1,)))[0]
-
-
-def argwhere(a: Tensor) -> Tensor:
-    """The indices of the elements that are not zero, one in each row, as int64.
-
-    Any dtype; NaN is not zero. The rows come in index order. Layout: packed in the
-    order of a column-major matrix. TypeError for what is no tensor.
-
-    >>> import tensorlayout as tl
-    >>> tl.argwhere(tl.asarray([[0, 7], [8, 0]])).tolist()
-    [[0, 1], [1, 0]]
-    """
-    x = arguments.tensor("argwhere", a)
-    if not x.ndim:
-        return zeros((int(count_nonzero(x)), 0), dtype=dtypes.int64, device=x.device)
-    return stack(nonzero(x), axis=1)
 
 
 def searchsorted(

@@ -16,7 +16,8 @@ from tensorlayout.functions import arguments, dispatch
 from tensorlayout.functions import elementwise as ew
 from tensorlayout.functions.creation import ones
 from tensorlayout.functions.data_types import astype
-from tensorlayout.functions.manipulation import concat, reshape
+from tensorlayout.functions.joining import concat
+from tensorlayout.functions.manipulation import reshape
 from tensorlayout.functions.operands import promoted, tensors, unsupported
 from tensorlayout.functions.searching import flatnonzero
 from tensorlayout.functions.sorting import sort

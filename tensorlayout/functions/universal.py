@@ -10,8 +10,9 @@ from typing import Any, Protocol, TypeVar, overload
 from tensorlayout.calling import misfit
 from tensorlayout.dtypes import DType, as_dtype
 from tensorlayout.functions import arguments, dispatch
+from tensorlayout.functions.casting import CASTINGS
 from tensorlayout.functions.data_types import astype
-from tensorlayout.functions.outputs import CASTINGS, check_cast, given_where
+from tensorlayout.functions.outputs import check_cast, given_where
 from tensorlayout.plan.elementwise import Elementwise
 from tensorlayout.plan.run import prepared
 from tensorlayout.plan.steps import watched

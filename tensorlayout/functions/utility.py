@@ -7,7 +7,8 @@ from typing import Any, SupportsIndex
 from tensorlayout import dtypes
 from tensorlayout.functions import arguments
 from tensorlayout.functions.elementwise import not_equal, subtract
-from tensorlayout.functions.manipulation import broadcast_to, concat
+from tensorlayout.functions.joining import concat
+from tensorlayout.functions.manipulation import broadcast_to
 from tensorlayout.functions.operands import beside, selected
 from tensorlayout.functions.outputs import given
 from tensorlayout.functions.reduction import reduced

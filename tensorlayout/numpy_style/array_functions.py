@@ -1,9 +1,9 @@
 """NumPy's functions on tensors: what `__array_function__` gives.
 
-One table, NumPy's function → ours, with NumPy's signature: `reductions`, `shapes` and `elements`,
-whose functions are methods of tensors too, and the files of what are no methods. `CONVERTED` are
-functions whose result is no array; they see the memory of tensors of the CPU. `ABOUT` ask for
-dtypes alone. All else is refused: a conversion that nobody asked for would lose layout and device.
+One table, NumPy's function → ours, which has NumPy's signature. `LIKE` are functions that make
+arrays, called with ``like=`` a tensor. `CONVERTED` are functions whose result is no array; they see
+the memory of tensors of the CPU. `ABOUT` ask for dtypes alone. All else is refused: a conversion
+that nobody asked for would lose layout and device.
 """
 
 from __future__ import annotations
@@ -24,15 +24,25 @@ from tensorlayout.functions import (
     composed,
     covariance,
     creation,
-    extra,
+    data_types,
+    diagonals,
+    differences,
+    grids,
     histograms,
     interchange,
+    joining,
+    layouts,
     linear_algebra,
+    manipulation,
+    mapping,
+    methods_of_arrays,
     nan_statistics,
+    padding,
     placing,
     positions,
     products,
     quantiles,
+    rearranging,
     searching,
     selecting,
     sets,
@@ -41,30 +51,13 @@ from tensorlayout.functions import (
     utility,
 )
 from tensorlayout.functions.creation import asarray
+from tensorlayout.functions.operands import unsupported
 from tensorlayout.numpy_style import comparing as parts
-from tensorlayout.numpy_style import (
-    creating,
-    differences,
-    elements,
-    joining,
-    mapping,
-    rearranging,
-    shapes,
-)
+from tensorlayout.numpy_style import elements
 from tensorlayout.tensor import Tensor
 from tensorlayout.words import REFUSALS, refuse
 
 Function = Callable[..., Any]
-
-
-def _named(namespace: Any, *chapters: ModuleType) -> dict[Function, Function]:
-    """The functions of `chapters` by those of NumPy of the same name that ask for the protocol."""
-    return {
-        theirs: getattr(chapter, name)
-        for chapter in chapters
-        for name in chapter.__all__
-        if hasattr(theirs := vars(namespace).get(name), "_implementation")
-    }
 
 
 # --- what tells of tensors ---------------------------------------------------------------------
@@ -95,36 +88,116 @@ def _isrealobj(x: Tensor) -> bool:
     return not _iscomplexobj(x)
 
 
+def _sliding_window_view(
+    x: Tensor,
+    window_shape: Any,
+    axis: Any = None,
+    *,
+    subok: bool = False,
+    writeable: bool = False,
+) -> Tensor:
+    unsupported("sliding_window_view", writeable=writeable)
+    return manipulation.sliding_window(x, window_shape, axis)
+
+
+# Not in the namespace, or something else there.
 _ONE_LINE: dict[Function, Function] = {
     np.iscomplexobj: _iscomplexobj,
     np.isrealobj: _isrealobj,
     np.ndim: _ndim,
     np.shape: _shape,
     np.size: _size,
+    np.trace: methods_of_arrays.trace,
+    np.lib.stride_tricks.sliding_window_view: _sliding_window_view,
 }
+
+# --- what is made like a tensor ----------------------------------------------------------------
+
+
+def _array(
+    object: Any,
+    dtype: Any = None,
+    *,
+    copy: bool | None = True,
+    order: str = "K",
+    subok: bool = False,
+    ndmin: int = 0,
+    ndmax: int = 0,
+    device: Any,
+) -> Tensor:
+    unsupported("array", ndmax=ndmax or None)
+    found = asarray(object, dtype, order, device=device, copy=copy or None)
+    return found[(None,) * max(ndmin - found.ndim, 0)]
+
+
+def _ascontiguousarray(a: Any, dtype: Any = None, *, device: Any) -> Tensor:
+    return asarray(a, dtype, "C", device=device)
+
+
+def _asfortranarray(a: Any, dtype: Any = None, *, device: Any) -> Tensor:
+    return asarray(a, dtype, "F", device=device)
+
+
+def _tri(
+    N: int,  # noqa: N803 - NumPy's name
+    M: int | None = None,  # noqa: N803 - NumPy's name
+    k: int = 0,
+    dtype: Any = None,
+    *,
+    device: Any,
+) -> Tensor:
+    return diagonals.tril(creation.ones((N, N if M is None else M), dtype, device=device), k)
+
+
+def _identity(n: int, dtype: Any = None, *, device: Any) -> Tensor:
+    return diagonals.eye(n, dtype=dtype, device=device)
+
+
+# Functions called with ``like=`` a tensor: what they make is beside it.
+LIKE: dict[Function, Function] = {
+    np.arange: creation.arange,
+    np.array: _array,
+    np.asanyarray: asarray,
+    np.asarray: asarray,
+    np.ascontiguousarray: _ascontiguousarray,
+    np.asfortranarray: _asfortranarray,
+    np.empty: creation.empty,
+    np.eye: diagonals.eye,
+    np.full: creation.full,
+    np.identity: _identity,
+    np.ones: creation.ones,
+    np.tri: _tri,
+    np.zeros: creation.zeros,
+}
+LIKE_CONVERTED = {
+    *(np.frombuffer, np.fromfile, np.fromfunction, np.fromiter, np.fromstring),
+    *(np.genfromtxt, np.loadtxt, np.require),
+}
+
+# --- the table ---------------------------------------------------------------------------------
+
+
+def _named(namespace: Any, *chapters: ModuleType) -> dict[Function, Function]:
+    """The functions of `chapters` by those of NumPy of the same name that ask for the protocol."""
+    return {
+        theirs: getattr(chapter, name)
+        for chapter in chapters
+        for name in chapter.__all__
+        if hasattr(theirs := vars(namespace).get(name), "_implementation") and theirs not in LIKE
+    }
+
 
 TABLE: dict[Function, Function] = {
     **_named(np, statistical, nan_statistics, quantiles, histograms, covariance, utility),
     **_named(np, aliases, searching, selecting, placing, positions, sorting, sets),
-    **_named(np, linear_algebra, products, comparing, composed),
-    **_named(np, shapes, elements, parts),
-    **_named(np, rearranging, joining, differences),
-    **_named(np, creating, mapping),
+    **_named(np, linear_algebra, products, comparing, composed, elements, parts),
+    **_named(np, manipulation, joining, rearranging, padding, layouts, differences, mapping),
+    **_named(np, creation, diagonals, grids),
     **_named(np.linalg, linalg),
     **_named(np.fft, fft),
-    np.diag: extra.diag,
-    np.tril: creation.tril,
-    np.triu: creation.triu,
     np.around: elements.round,
-    np.lib.stride_tricks.sliding_window_view: rearranging.sliding_window_view,
+    np.astype: data_types.astype,
     **_ONE_LINE,
-}
-
-# Functions called with ``like=`` a tensor: what they make is beside it.
-LIKE: dict[Function, Function] = {getattr(np, name): found for name, found in creating.LIKE.items()}
-LIKE_CONVERTED = {
-    *(np.frombuffer, np.fromfile, np.fromfunction, np.fromiter, np.fromstring),
-    *(np.genfromtxt, np.loadtxt, np.require),
 }
 
 # Whose result is no array.
@@ -169,7 +242,7 @@ def apply_function(
         except REFUSALS as error:
             raise leaving(error, func.__name__) from error.__cause__
     if func in LIKE:
-        return LIKE[func](*args, **kwargs, like=x)
+        return LIKE[func](*args, **{"device": x.device, **kwargs})
     if func in LIKE_CONVERTED:
         return asarray(func(*args, **kwargs), device=x.device)
     if func in CONVERTED:

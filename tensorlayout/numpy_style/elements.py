@@ -1,116 +1,30 @@
-"""Elements with NumPy's signatures: converted, bounded, picked, ordered, written, taken out."""
+"""Elements with NumPy's signatures: bounded, picked, ordered, written."""
 
 from __future__ import annotations
 
-import functools
-from collections.abc import Sequence
 from typing import Any
 
 from tensorlayout import dtypes
-from tensorlayout.dtypes import as_dtype
-from tensorlayout.exchange.numpy import Array
 from tensorlayout.functions import (
     arguments,
     data_types,
     dispatch,
-    indexing,
-    interchange,
-    manipulation,
     sorting,
 )
 from tensorlayout.functions import elementwise as ew
 from tensorlayout.functions.creation import asarray, zeros_like
 from tensorlayout.functions.operands import beside
-from tensorlayout.functions.outputs import CASTINGS, can_cast, given
-from tensorlayout.functions.transfers import moved, on_host, strided
-from tensorlayout.layout import Layout
-from tensorlayout.numpy_style.shapes import is_column_major
-from tensorlayout.plan.copy import Assign, Copy
+from tensorlayout.functions.outputs import given
+from tensorlayout.plan.copy import Assign
 from tensorlayout.tensor import Tensor
 from tensorlayout.words import refuse
 
 __all__ = [
-    "astype",
     "clip",
-    "copy",
-    "fill",
-    "item",
-    "repeat",
     "round",
-    "tobytes",
-    "tolist",
-    "view",
 ]
 
-_copy = functools.cache(Copy)
-_FILL, _SORT = Assign("fill"), Assign("sort")
-
-
-def astype(
-    a: Tensor,
-    dtype: Any,
-    order: str = "K",
-    casting: str = "unsafe",
-    subok: bool = True,
-    copy: bool = True,
-    *,
-    device: Any = None,
-    saturate: bool = False,
-) -> Tensor:
-    """The elements converted to `dtype`, as `tl.astype` does it, which says what `saturate` is.
-
-    `order`: ``K``, the form of `a`; ``C``, row-major; ``F``, column-major; ``A``, column-major if
-    `a` is. `casting`: NumPy's name of what may become what; TypeError for all else. `subok` says
-    nothing: there is one class of tensors. `copy`: False gives `a` itself where nothing changes.
-    """
-    if type(order) is type(casting) is str and order == "K" and casting == "unsafe":
-        return data_types.astype(a, dtype, copy=copy, device=device, saturate=saturate)
-    a = arguments.tensor("astype", a)
-    kind = as_dtype(dtype, "astype: dtype")
-    known = f"one of {', '.join(CASTINGS)}"
-    arguments.choice("astype", "casting", casting, known, CASTINGS)
-    layout = _layout("astype", a, order)
-    if casting != "unsafe" and not can_cast(a.dtype, kind, casting):
-        refuse("astype", f"{a.dtype} cannot become {kind} by the rule {casting!r}", TypeError)
-    if order == "K":
-        return data_types.astype(a, kind, copy=copy, device=device, saturate=saturate)
-    if saturate:
-        a = data_types.astype(a, kind, saturate=saturate)
-    copying = arguments.flag("astype", "copy", copy) is not False
-    if copying or kind != a.dtype or not a._spec.layout.same_placement(layout):
-        a = dispatch.call(_copy("astype"), (a._spec, layout, kind), (a,))
-    return data_types.astype(a, kind, copy=False, device=device)
-
-
-def copy(a: Tensor, order: str = "K") -> Tensor:
-    """The same elements in a storage of their own; `order` as in `astype`."""
-    if type(order) is str and order == "K":
-        return interchange.copy(a)
-    return dispatch.call(_copy("copy"), (a._spec, _layout("copy", a, order), None), (a,))
-
-
-def _layout(name: str, a: Tensor, order: str) -> Layout:
-    arguments.choice(name, "order", order, "'C', 'F', 'A' or 'K'", ("C", "F", "A", "K"))
-    columns = order == "F" or (order == "A" and is_column_major(a))
-    return Layout.column_major(a.shape) if columns else Layout.row_major(a.shape)
-
-
-def view(a: Tensor, dtype: Any = None) -> Any:
-    """The same memory read as elements of `dtype`, with no copy; a new view where it is None.
-
-    Of one item size, any layout. Of another, the last dimension must have stride 1 (or size 1),
-    and grows or shrinks with it; ValueError where it does not come out even. NumPy's void types,
-    by which Zarr compares bits, give an array of NumPy over the memory on the CPU.
-
-    >>> import tensorlayout as tl
-    >>> tl.asarray([1.0, -2.0], dtype=tl.float32).view(tl.uint32)
-    Tensor([1065353216, 3221225472], dtype=uint32, device='cpu')
-    """
-    if isinstance(dtype, (int, tuple, list)):
-        refuse("view", "takes a dtype; for another shape use reshape(…, copy=False)", TypeError)
-    if isinstance(dtype, str) and dtype.startswith(("V", "|V")):
-        return interchange.handed_over("view", a, interchange.to_numpy(a).view(dtype))
-    return data_types.reinterpreted(a, dtype)
+_SORT = Assign("sort")
 
 
 _WHOLE = {int, type(None)}  # bounds that no number of `a` becomes another for
@@ -177,14 +91,6 @@ def round(a: Tensor, decimals: int = 0, out: Tensor | None = None) -> Tensor:
     return given("round", data_types.astype(found, a.dtype, copy=False), out)
 
 
-def repeat(a: Tensor, repeats: Any, axis: int | None = None) -> Tensor:
-    """Each element (or slice along `axis`) several times; `repeats`: a number, or one for each."""
-    a = arguments.tensor("repeat", a)
-    if isinstance(repeats, (list, tuple)) or arguments.is_array(repeats):
-        repeats = _beside("repeat", repeats, a)
-    return manipulation.repeat(a, repeats, axis=axis)
-
-
 def _beside(name: str, x: Any, a: Tensor) -> Tensor:
     """`x` as a tensor, where `a` is; a tensor stays where it is."""
     return x if isinstance(x, Tensor) else asarray(x, device=a.device)
@@ -203,18 +109,6 @@ def sort(
     found = sorting.sort(a, axis, kind, order, stable=stable, descending=descending)
     arguments.writable("sort", a)
     dispatch.call(_SORT, (a._spec, found._spec), (a, found))
-
-
-def fill(a: Tensor, value: Any) -> None:
-    """Each element made `value`, a number or a tensor of rank 0, in place."""
-    number = arguments.operand("fill", value)
-    if isinstance(number, Tensor):
-        if number.ndim:
-            refuse("fill", f"value must be one number, got shape {number.shape}; use x[...] = y")
-        number = moved(number, a.device)
-    arguments.writable("fill", a)
-    kind = number._spec if isinstance(number, Tensor) else type(number)
-    dispatch.call(_FILL, (a._spec, kind), (a, number))
 
 
 def real(a: Tensor) -> Tensor:
@@ -237,57 +131,3 @@ def write_imag(a: Tensor, value: Any) -> None:
     if not dtypes.in_category(a.dtype, "complex floating"):
         refuse("imag", f"only a complex tensor has one to write, got {a.dtype}", TypeError)
     ew.imag(a)[...] = value
-
-
-def item(a: Tensor, *index: int | Sequence[int]) -> Any:
-    """One element as a number of Python: at an index, at a place in index order, or the only one.
-
-    >>> import tensorlayout as tl
-    >>> tl.asarray([[1, 2], [3, 4]]).item(1, 0)
-    3
-    """
-    key: Any = index[0] if len(index) == 1 and isinstance(index[0], (tuple, list)) else index
-    if len(key) == 0:
-        if a.size != 1:
-            refuse("item", f"needs an index, or a tensor of one element, got shape {a.shape}")
-        one = manipulation.reshape(a, ())
-    else:
-        places = tuple([arguments.integer("item", "index", i) for i in key])
-        if len(places) == 1 and a.ndim != 1:
-            places = _index_of(a, places[0])
-        if len(places) != a.ndim:
-            refuse("item", f"needs {a.ndim} integers, or one, got {arguments.shown(index)}")
-        whole = strided("__array__", a) if a._spec.layout.slot_bits is not None else a
-        one = indexing.getitem(whole, places)
-    return tolist(one)
-
-
-def _index_of(a: Tensor, place: int) -> tuple[int, ...]:
-    """The index at a place of the row-major index order."""
-    if not -a.size <= place < a.size:
-        refuse("item", f"index {place} is out of bounds for {a.size} elements", IndexError)
-    index: list[int] = []
-    place %= a.size
-    for n in reversed(a.shape):
-        place, at = divmod(place, n)
-        index.append(at)
-    return tuple(index[::-1])
-
-
-def tolist(a: Tensor) -> Any:
-    """The elements as numbers of Python, in nested lists; of rank 0 the number itself."""
-    return _array(a).tolist()
-
-
-def tobytes(a: Tensor) -> bytes:
-    """The bytes of the elements in row-major index order, with no padding and no gaps."""
-    array: Array = interchange.to_numpy(on_host(a))
-    return array.tobytes()
-
-
-def _array(a: Tensor) -> Array:
-    """The elements as an array of NumPy, of a dtype that it knows."""
-    a = on_host(a)
-    if not dtypes.is_numpys(a.dtype):
-        a = data_types.astype(a, dtypes.wider(a.dtype))
-    return interchange.to_numpy(a)

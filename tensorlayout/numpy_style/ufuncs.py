@@ -23,14 +23,16 @@ from tensorlayout.dtypes import DType, as_dtype
 from tensorlayout.exchange.numpy import quietly, tensor_over
 from tensorlayout.functions import arguments, dispatch, statistical, utility
 from tensorlayout.functions import elementwise as ew
+from tensorlayout.functions.casting import CASTINGS, can_cast
 from tensorlayout.functions.creation import arange, asarray, full
 from tensorlayout.functions.data_types import astype
 from tensorlayout.functions.extra_scattering import scatter_add, scatter_max, scatter_min
-from tensorlayout.functions.interchange import copy
+from tensorlayout.functions.joining import stack
+from tensorlayout.functions.layouts import copy
 from tensorlayout.functions.linear_algebra import matmul, vecdot
-from tensorlayout.functions.manipulation import broadcast_to, moveaxis, reshape, stack
+from tensorlayout.functions.manipulation import broadcast_to, moveaxis, reshape
 from tensorlayout.functions.operands import beside, product, tensors
-from tensorlayout.functions.outputs import CASTINGS, can_cast, given_where, kind_into
+from tensorlayout.functions.outputs import given_where, kind_into
 from tensorlayout.functions.searching import where as where_
 from tensorlayout.functions.statistical import cumulative_prod, cumulative_sum
 from tensorlayout.functions.transfers import strided

@@ -84,7 +84,7 @@ ERRORS = [
     ("tl.repeat(x, p([1, 2]), axis=0)", ValueError, r"shape \(3,\), got \(2,\)"),
     ("tl.repeat(x, p([1, -2, 1]), axis=0)", ValueError, "negative, got -2"),
     ("tl.repeat(x, p([0.5] * 3), axis=0)", TypeError, "repeats must be integers, got float64"),
-    ("tl.tile(x, (1, -1))", ValueError, "tile: repetitions must not be negative"),
+    ("tl.tile(x, (1, -1))", ValueError, "tile: reps must not be negative"),
     ("x[p([0, 1]), p([0, 1, 2])]", IndexError, "could not be broadcast together"),
     ("x[p([[True]])]", IndexError, r"mask of shape \(1, 1\) does not fit"),
     ("x[p([0]), p([0]), p([0])]", IndexError, "too many for shape"),

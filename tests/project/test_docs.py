@@ -5,6 +5,7 @@ import functools
 import importlib
 import inspect
 import re
+from collections.abc import Sequence
 from pathlib import Path
 from typing import NamedTuple
 
@@ -270,6 +271,14 @@ _BY_NAME = """
 argpartition(x, 0); partition(x, 0); lexsort([x, x]); compress([True, False], x, axis=0)
 argsort corrcoef cov empty_like flip matrix_transpose ones_like sort transpose tril triu (x)
 unique unique_values zeros_like linalg.diagonal flatnonzero (x)
+atleast_1d atleast_2d atleast_3d copy diagonal (x)
+ediff1d fliplr flipud rot90 trapezoid unwrap (x)
+append(x, x, axis=0); block([[x], [x]]); insert(x, 1, 7, axis=0); delete(x, 1, axis=1)
+column_stack concatenate hstack vstack ([x, x])
+array_split split vsplit (x, 2)
+hsplit(x, 3); dsplit(x[..., None], 1); dstack([x[..., None], x[..., None]]); rollaxis(x, 1)
+swapaxes(x, 0, 1); ix_(x[0, :], x[1, :]); interp(x, [1, 5], [2, 4]); resize(x, (3, 5))
+apply_along_axis(tl.sum, 0, x); diagflat(x)
 linalg.cholesky linalg.det linalg.eig linalg.eigh linalg.eigvals linalg.eigvalsh linalg.inv (s)
 linalg.cond linalg.matrix_norm linalg.matrix_rank linalg.norm linalg.pinv linalg.qr (s)
 linalg.slogdet linalg.svd linalg.svdvals linalg.vector_norm fft.fft2 fft.ifft2 fft.rfft2 (s)
@@ -278,7 +287,7 @@ fft.irfft fft.irfftn fft.rfft fft.rfftn (s)
 fft.fftshift fft.ifftshift (tl.astype(x, tl.float64))
 cross inner intersect1d isin kron outer setdiff1d setxor1d union1d vdot vecdot (x, x)
 arange fft.fftfreq fft.rfftfreq (6)
-linspace logspace (0, 1, 6)
+linspace logspace (0, 1, 6); geomspace(1, 2, 6)
 histogram_bin_edges(x); histogram(x)[0]; digitize(x, [2, 4])
 empty ones zeros ((2, 3))
 argmax argmin count_nonzero (x, axis=0, keepdims=True)
@@ -304,7 +313,6 @@ CALLS = {
     **{c.partition("(")[0]: f"tl.{c}" for row in templates(_BY_NAME) for c in row.split("; ")},
     "x[…] by integers, slices, None": "x[0, ::2, None]",
     "x[…] by tensors of positions or masks": "x[tl.asarray([1, 0])]",
-    "copy()": "x.copy()",
     # Of each group one; `tests/ops` draws the others.
     "all else of elementwise": "tl.add(x, x)",
     "all else of composed": "tl.sinc(x)",
@@ -315,8 +323,8 @@ CALLS = {
 }
 
 # Both ways of these, by hand below or in tests of their own.
-EITHER = {"asarray", "diag", "from_dlpack", "from_storage", "imag", "real", "reshape", "to_layout"}
-EITHER |= {"argwhere", "correlate", "real_if_close"}
+EITHER = {"asarray", "diag", "from_dlpack", "from_storage", "imag", "ravel", "real", "reshape"}
+EITHER |= {"argwhere", "correlate", "real_if_close", "to_layout"}
 IN_PLACE = {"all of placing", "x[…] = y", "x += y and its like"}
 NO_TENSOR = {
     *("__array_namespace_info__", "allclose", "allow_negative_strides", "array_equal"),
@@ -364,10 +372,8 @@ def matrix_in(text: str) -> tl.Tensor:
     return x
 
 
-def holds(
-    result: tl.Tensor | tuple[tl.Tensor, ...], x: tl.Tensor, memory: str, layout: str
-) -> None:
-    if isinstance(result, tuple):
+def holds(result: tl.Tensor | Sequence[tl.Tensor], x: tl.Tensor, memory: str, layout: str) -> None:
+    if isinstance(result, (tuple, list)):
         for part in result:
             holds(part, x, memory, layout)
         return
@@ -399,6 +405,7 @@ def test_every_public_function_is_in_the_table():
     functions = {n for n in tl.__all__ if type(getattr(tl, n)).__name__ == "function"}
     covered = {n for chapter in CHAPTERS for n in chapter_of(chapter)} | named | NO_TENSOR
     others = {"trace", "no_copies", "coalesce", "fuse", "load", "save", "savez"}
+    others |= {"apply_over_axes"}  # what the function that is given gives
     assert functions - covered - others == set(), "add them to docs/layouts.md"
 
 

@@ -59,6 +59,12 @@ def name_of(call):
     return found and found[0]
 
 
+def said_by(call):
+    """The name that errors of a call begin with: of two names of one function its own."""
+    space, _, last = name_of(call).rpartition(".")
+    return getattr(getattr(getattr(tl, space, tl), last, None), "__name__", last)
+
+
 def raised(call, names):
     """The exception of a call, None if there is none."""
     try:
@@ -127,9 +133,8 @@ def refuse(names, calls, cases):
     """
     faults = []
     for call in calls:
-        name = name_of(call).rpartition(".")[2]
         for wrong, kind, message in cases:
-            words = f"{kind.__name__}: {name}: {message}"
+            words = f"{kind.__name__}: {said_by(call)}: {message}"
             said = fault(call.replace("@", "wrong"), words, {**names, "wrong": wrong})
             faults += [f"{call} of {wrong!r}: {said}"] if said else []
     assert not faults, "\n".join(faults)
@@ -177,7 +182,7 @@ nanmedian nanmin nanprod nanstd nansum nanvar transpose linalg.trace cov corrcoe
 histogram histogram_bin_edges (@)
 digitize(@, [0.0, 1.0])
 percentile nanpercentile (@, 50)
-angle argwhere diag_indices_from diagflat fix flatnonzero iscomplex isneginf isposinf isreal (@)
+angle argwhere diag_indices_from fix flatnonzero iscomplex isneginf isposinf isreal (@)
 nan_to_num real_if_close sinc tril_indices_from triu_indices_from unique vander (@)
 fft.fft2 fft.ifft2 fft.irfft2 fft.rfft2 linalg.cond linalg.norm (@)
 argpartition copyto fill_diagonal partition (@, 0)
@@ -186,14 +191,20 @@ piecewise(@, b, [1])
 place putmask (@, b, 1)
 put(@, 0, 1)
 unravel_index(@, (3,))
-searchsorted meshgrid (@, v)
-meshgrid broadcast_arrays (v, @)
+searchsorted(@, v)
 take take_along_axis (@, zi)
-full_like roll sliding_window pad (@, 1)
+full_like roll sliding_window pad split array_split hsplit vsplit dsplit delete append resize (@, 1)
+atleast_1d atleast_2d atleast_3d broadcast_arrays copy diagflat diagonal ediff1d fliplr flipud (@)
+ix_ meshgrid ravel rot90 trapezoid unwrap (@)
+concat concatenate stack vstack hstack dstack column_stack ([@])
+rollaxis(@, 0)
+swapaxes(@, 0, 1)
+insert interp (@, 0, 1)
+apply_along_axis(sum, 0, @)
+apply_over_axes(sum, @, 0)
 astype(@, float64)
 to_layout permute_dims (@, (0,))
 broadcast_to(@, (2, 3))
-concat stack ([v, @])
 squeeze(@, 0)
 moveaxis(@, 0, 0)
 repeat linalg.matrix_power (@, 2)
@@ -225,6 +236,11 @@ lexsort linalg.multi_dot ([v, @])
 put put_along_axis (v, @, 1)
 ravel_multi_index((i, @), (9, 9))
 select([b], [@])
+append broadcast_arrays meshgrid (v, @)
+broadcast_arrays meshgrid (@, v)
+concat stack vstack block ([v, @])
+insert(v, 0, @)
+interp(v, v, @)
 """)
 
 
@@ -293,8 +309,10 @@ INTEGERS = templates("""
 concat stack ([x, x], axis=@)
 eye(3, k=@)
 linspace logspace (0, 1, @)
-repeat(x, @)
 repeat(x, 2, axis=@)
+swapaxes(x, 0, @)
+diagonal(x, axis1=@)
+rollaxis(x, @)
 take(x, zi, axis=@)
 take_along_axis(x, zi[None, :], axis=@)
 tril triu diag (x, k=@)
@@ -561,7 +579,7 @@ ValueError: shape (…) of … spans more than 2**63 - 1 bytes
     from_storage(bytearray(32), "(4611686018427387904,):(0,)", dtype=int64) |
     broadcast_to(s, (2**62, 0)) | repeat(v, 2**60) | tile(v, (2**60,)) | fft.fft(v, n=2**60)
 ValueError: needs a rank of at least 2, got shape (3,)
-    matrix_transpose(v) | linalg.cholesky(v) | linalg.det(v) |
+    diagonal(v) | matrix_transpose(v) | linalg.cholesky(v) | linalg.det(v) |
     linalg.diagonal(v) | linalg.eigvals(v) | linalg.inv(v) | linalg.matrix_norm(v) |
     linalg.pinv(v) | linalg.qr(v) | linalg.svd(v) | linalg.svdvals(v)
 ValueError: the tensor is read-only; copy() it first
@@ -630,7 +648,12 @@ full((2,), "a")  # TypeError: fill_value must be a number, got 'a'
 full((2,), v)  # ValueError: fill_value must be a number, got a tensor of shape (3,)
 full(v, 1)  # TypeError: shape must be an integer or a…, got a tensor of float64 and shape (3,)
 full_like(x, "a")  # TypeError: fill_value must be a number, got 'a'
-full_like(x, v)  # ValueError: fill_value must be a number, got a tensor of shape (3,)
+full_like(x, v2)  # ValueError: a value of shape (2,) could not be broadcast to (2, 3)
+zeros((2,), order="A")  # ValueError: order must be one of C, F, got 'A'
+zeros((2, 3), order="F", layout=(0, 1))  # ValueError: give order or layout, got 'F' and a layout
+zeros_like(x, order="R")  # ValueError: order must be one of C, F, A, K, got 'R'
+tril(s)  # ValueError: needs a rank of at least 2, got shape ()
+triu(s)  # ValueError: needs a rank of at least 2, got shape ()
 arange("a")  # TypeError: stop must be a real number, got 'a'
 arange(0, 10, 0)  # ValueError: step must not be 0
 arange(0, 1e300)  # ValueError: from 0 to 1e+300 by 1 are more than 2**63 - 1 numbers
@@ -642,10 +665,13 @@ linspace("a", 1, 3)  # TypeError: start must be a number, got 'a'
 linspace(0, None, 3)  # TypeError: stop must be a number, got None
 linspace(0, 1, -1)  # ValueError: num must not be negative, got -1
 linspace(0, 1j, 3, dtype=float32)  # TypeError: complex numbers cannot become float32
-eye(-1)  # ValueError: n_rows must not be negative, got -1
-eye(3, -1)  # ValueError: n_cols must not be negative, got -1
-eye(2.0)  # TypeError: n_rows must be an integer, got 2.0
-eye(3, 2.0)  # TypeError: n_cols must be an integer, got 2.0
+linspace(0, 1, 3, axis=1)  # AxisError: axis 1 is out of bounds for array of dimension 1
+geomspace("a", 1)  # TypeError: a tensor holds numbers, got str
+geomspace(1, 8, -1)  # ValueError: num must not be negative, got -1
+eye(-1)  # ValueError: N must not be negative, got -1
+eye(3, -1)  # ValueError: M must not be negative, got -1
+eye(2.0)  # TypeError: N must be an integer, got 2.0
+eye(3, 2.0)  # TypeError: M must be an integer, got 2.0
 asarray(float64)  # TypeError: a Float64DType gives no numbers: 'numpy.dtypes.Float64DType' object…
 asarray([[1, 2], [3]])  # ValueError: sequences inside…, got a sequence of 2 beside a sequence of 1
 asarray(2**70)  # OverflowError: the Python integer 1180591620717411303424 does not fit int64
@@ -655,10 +681,6 @@ asarray(i, dtype=float64, copy=False)  # ValueError: int64 cannot be seen as flo
 asarray([[1, 2]], layout="NCHW")  # ValueError: labels: 'NCHW' names 4 dimensions (N, C, H, W)…
 asarray(x, layout=(0, 1), copy=False)  # ValueError: (2,3):(3,1) is not (2,3):(1,2), and copy=False
 asarray(np.array(["a"]))  # TypeError: dtype must be a dtype of this namespace, got dtype('<U1')
-tril(s)  # ValueError: needs a rank of at least 2, got shape ()
-triu(s)  # ValueError: needs a rank of at least 2, got shape ()
-meshgrid(x)  # ValueError: arrays must be of rank 1, got shapes [(2, 3)]
-meshgrid(v, i)  # TypeError: arrays must be of one dtype, got float64, int64
 meshgrid(v, indexing="xx")  # ValueError: indexing must be 'xy' or 'ij', got 'xx'
 no_copies("a")  # TypeError: at_least must be an integer, got 'a'
 no_copies(allow="copy")  # TypeError: allow must be a collection of names, got 'copy'
@@ -704,11 +726,29 @@ broadcast_shapes((-1,))  # ValueError: shape must hold no negative sizes, got [(
 broadcast_to(v, (2, 4))  # ValueError: shape (3,) could not be broadcast to (2, 4)
 broadcast_to(v, (-1, 3))  # ValueError: shape must hold no negative sizes, got (-1, 3)
 concat([])  # ValueError: arrays must be at least one tensor, got none
-concat(v)  # TypeError: arrays must be a tuple or list of…, got a tensor of float64 and shape (3,)
+concat(3)  # TypeError: arrays must be a sequence, got 3
+concat(v)  # ValueError: tensors of rank 0 have no axis to join along; use stack()
+concat([v, v], dtype=int8)  # TypeError: float64 cannot become int8 by the rule 'same_kind'
+concat([v, v], out=v)  # ValueError: out must have the shape of the result, (6,), got (3,)
 concat([v, x])  # ValueError: shapes must agree but for axis 0, got [(3,), (2, 3)]
 concat([s, s])  # ValueError: tensors of rank 0 have no axis to join along; use stack()
 stack([])  # ValueError: arrays must be at least one tensor, got none
-stack(v)  # TypeError: arrays must be a tuple or list of…, got a tensor of float64 and shape (3,)
+stack([v, v], casting="any")  # ValueError: casting must be one of no, equiv, safe…, got 'any'
+block([])  # ValueError: lists must not be empty, and equally deep
+block([1.0])  # TypeError: needs at least one tensor
+split(v, 2)  # ValueError: 3 elements cannot be split into 2 equal parts
+array_split(v, 0)  # ValueError: the number of parts must be at least 1, got 0
+vsplit(v, 1)  # ValueError: needs a rank of at least 2, got shape (3,)
+insert(v, 4, 1)  # IndexError: index 4 is out of bounds for axis 0 with size 3
+insert(v, b, 1)  # TypeError: positions must be integers, got bool; use nonzero() first
+delete(v, 3)  # IndexError: index 3 is out of bounds for dimension 0 of shape (3,)
+rot90(x, axes=(0,))  # ValueError: axes must be two, got (0,)
+rollaxis(x, 0, 3)  # ValueError: start must be from -2 to 2, got 3
+diagonal(x, axis1=1)  # ValueError: axis1 and axis2 must not name a dimension twice, got (1, 1)
+ravel(x, "R")  # ValueError: order must be one of C, F, A, K, got 'R'
+resize(x, (-1,))  # ValueError: sizes must not be negative, got (-1,)
+ix_(x)  # ValueError: positions must be of rank 1, got shapes [(2, 3)]
+apply_along_axis(sum, 0, zeros((2, 0)))  # ValueError: there are no lines along axis 0 of…
 stack([v, v2])  # ValueError: shapes must be equal, got [(3,), (2,)]
 unstack(s)  # AxisError: axis 0 is out of bounds for array of dimension 0
 squeeze(x, axis=0)  # ValueError: axis must name dimensions of size 1, got 0 of shape (2, 3)
@@ -723,15 +763,15 @@ repeat(v, asarray([1, -2, 3]))  # ValueError: repeats must not be negative, got 
 repeat(v, asarray([1, 2, 2**60]))  # MemoryError: repeats add up to 1.153e+18, more than any…
 repeat(v, asarray([2**62, 2**62, 2**63], dtype=uint64))  # MemoryError: repeats add up to…
 repeat(v, s)  # TypeError: repeats must be an integer, got a tensor of float64 and shape ()
-tile(v, (-1,))  # ValueError: repetitions must not be negative, got (-1,)
-tile(v, (1,) * 65)  # ValueError: at most 64 dimensions are allowed, got 65 repetitions
+tile(v, (-1,))  # ValueError: reps must not be negative, got (-1,)
+tile(v, (1,) * 65)  # ValueError: at most 64 dimensions are allowed, got 65 reps
 reshape(x, (4,))  # ValueError: shape (4,) does not fit 6 elements
 reshape(x, (-1, -1))  # ValueError: shape must hold no negative sizes but for one -1, got (-1, -1)
 reshape(x, (-1, 4))  # ValueError: shape (-1, 4) does not fit 6 elements
 reshape(none, (-1, 0))  # ValueError: shape (-1, 0) does not fit 0 elements
 reshape(x.T, (6,), copy=False)  # ValueError: layout (3,2):(1,3) has no view of shape (6,), and…
-roll(x, (1, 2), axis=0)  # ValueError: shift (1, 2) and axis 0 must be equally many
-roll(x, (1, 2))  # ValueError: shift (1, 2) and axis None must be equally many
+roll(x, (1, 2, 3), axis=(0, 1))  # ValueError: shift (1, 2, 3) and axis (0, 1) must be equally many
+reshape(x, (6,), order="K")  # ValueError: order must be one of C, F, A, got 'K'
 sliding_window(x, 2)  # ValueError: window_shape (2,) and axis (0, 1) must be equally many
 sliding_window(v, 4)  # ValueError: window_shape: must be from 1 to 3 along dimension 0, got 4
 sliding_window(v, 0)  # ValueError: window_shape: must be from 1 to 3 along dimension 0, got 0
@@ -915,7 +955,10 @@ scatter_add(i, zi, v2)  # TypeError: updates of float64 do not fit a…; convert
 scatter_add(i, far, 1)  # IndexError: index 9 is out of bounds for size 3
 scatter_add(cube, asarray([zi, zi]), 1)  # ValueError: indices must have rank 1…, got shape (2, 2)
 scatter_add(x, asarray([zi, zi, zi]), 1, axis=1)  # ValueError: indices of shape (3, 2) do not fit…
-transpose(x, axes=(0,))  # ValueError: axes must be 2, the rank, got (0,)
+transpose(x, axes=(0,))  # ValueError: axes must be a permutation of 2 dimensions, got (0,)
+interp(v, v, v2)  # ValueError: xp and fp must be of one shape (n,), got (3,), (2,)
+interp(v, v, v, period=0)  # ValueError: period must not be 0
+pad(x, 1, "edge", constant_values=1)  # TypeError: takes no constant_values=1 with tensors
 nanmean(x, dtype=int8)  # TypeError: dtype must be floating-point, got int8
 nanvar(x, correction="a")  # TypeError: correction must be a real number, got 'a'
 nanvar(x, dtype=int8)  # TypeError: dtype must be floating-point, got int8
@@ -948,17 +991,17 @@ sum(x=x)  # TypeError: there is no x=: sum(a, axis=None, dtype=None, out=None…
 sum(x, axiz=1)  # TypeError: there is no axiz=; did you mean axis=?: sum(a, axis=None…
 max(x, x)  # TypeError: axis must be an integer or a sequence of integers, got a tensor of…
 var(x, ddof=1, correction=1)  # ValueError: ddof and correction are two names of one argument…
-zeros(2, 3)  # TypeError: shape is one argument: zeros((2, 3))
-reshape(x, 3, 2)  # TypeError: shape is one argument: reshape(x, (3, 2))
+zeros(2, 3)  # TypeError: dtype must be a dtype of this namespace, got 3
+reshape(x, 3, 2)  # ValueError: order must be one of C, F, A, got 2
 reshape(x, (3, 2), shape=6)  # TypeError: multiple values for argument 'shape': reshape(…
-concat(x, x)  # TypeError: arrays are one argument, a tuple or list: concat([x, y])
+concat(x, x)  # TypeError: axis must be an integer, got a tensor of float64 and shape (2, 3)
 sort(x, knd="stable")  # TypeError: there is no knd=…: sort(…
 clip(x, lower=0)  # TypeError: there is no lower=…: clip(…
 exp()  # TypeError: missing a required argument: 'x': exp(x, out=None, where=True…
 exp(x, out=v)  # ValueError: out must have the shape of the result, (2, 3), got (3,)
 exp(x, out=u8)  # TypeError: out must hold float64 by the rule 'same_kind', got uint8; convert…
 add(x)  # TypeError: missing a required argument: 'x2': add(x1, x2, out=None…
-meshgrid(v, v, sparse=True)  # TypeError: there is no sparse=: meshgrid(*arrays, indexing='xy')
+meshgrid(v, v, dense=True)  # TypeError: there is no dense=: meshgrid(*xi, copy=True, sparse=False…
 v.flatten(1, 2)  # TypeError: takes 2 by position, got 3: flatten(a, order='C')
 v.dot(y=v)  # TypeError: there is no y=…: dot(a, b, out=None)
 linalg.svd(x, False, True, False, 1)  # TypeError: takes … by position, got 5: svd(…
@@ -1045,7 +1088,7 @@ def named(rows):
     for call, words in rows:
         kind, _, message = words.partition(": ")
         subscript = "__setitem__" if re.match(r"\w+\[.*\] = ", call) else "__getitem__"
-        name = (name_of(call) or subscript).rpartition(".")[2]
+        name = said_by(call) if name_of(call) else subscript
         yield call, f"{kind}: {name}: {message}"
 
 

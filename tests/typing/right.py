@@ -36,6 +36,8 @@ tl.linspace(0, 1j, one)
 tl.eye(one, k=one)
 made([2, 3], dtype=tl.float16)
 assert_type(tl.meshgrid(i, i, indexing="ij"), tuple[tl.Tensor, ...])
+assert_type(tl.linspace(0, 1, 3), tl.Tensor)
+assert_type(tl.linspace(0, 1, 3, retstep=True), tuple[tl.Tensor, tl.Tensor])
 tl.asarray([[True, 2], [3.0, 4j]], copy=None)
 tl.astype(x, tl.float32, copy=False, device="cpu")
 

@@ -6,7 +6,7 @@ x = tl.asarray([[1.0, 2.0, 3.0], [4.0, 5.0, 6.0]])
 i = tl.asarray([1, 0])
 
 # Names that are not there.
-tl.concatenate([x, x])  # E
+tl.unsqueeze(x, 0)  # E
 tl.linalg.lstsq(x, x)  # E
 tl.fft.dct(x)  # E
 tl.xla.nonsense  # E
@@ -21,7 +21,7 @@ tl.zeros(2, dtype=list)  # E
 tl.zeros(2, device=0)  # E
 tl.zeros(2, layout=1)  # E
 tl.zeros(2, layout=(0.5,))  # E
-tl.ones(2, order="F")  # E
+tl.ones(2, order=0)  # E
 tl.full(2, "1")  # E
 tl.arange("3")  # E
 tl.eye(2.0)  # E
@@ -67,9 +67,9 @@ tl.sum(x, dtype=8)  # E
 tl.argmax(x, axis=(0, 1))  # E
 tl.var(x, correction="1")  # E
 tl.reshape(x, (2.0, 3))  # E
-tl.permute_dims(x, None)  # E
-tl.concat(x)  # E
-tl.concat([x, 1])  # E
+tl.permute_dims(x, 1.5)  # E
+tl.concat(3)  # E
+tl.concat([x, None])  # E
 tl.roll(x, 1.5)  # E
 tl.take(i, None)  # E
 tl.searchsorted(i, 1.5, side="middle")  # E

@@ -1,0 +1,122 @@
+"""Matrices by their diagonals: made of one, cut off at one, and a diagonal taken out.
+
+Signatures are NumPy's, which have those of the standard in them.
+"""
+
+from __future__ import annotations
+
+from typing import SupportsIndex
+
+from tensorlayout.functions import arguments, dispatch
+from tensorlayout.functions.creation import created
+from tensorlayout.functions.manipulation import broadcast_to, diagonal, reshape
+from tensorlayout.plan.fill import Create, Triangle
+from tensorlayout.tensor import Tensor
+from tensorlayout.typing import DeviceLike, DTypeLike, LayoutLike
+from tensorlayout.words import refuse
+
+__all__ = ["diag", "diagflat", "eye", "tril", "triu"]
+
+_DIAG, _EYE = Create("diag", "value"), Create("eye", "eye")
+_TRIL, _TRIU = Triangle("tril"), Triangle("triu")
+
+
+def eye(
+    N: SupportsIndex,  # noqa: N803 - NumPy's name
+    M: SupportsIndex | None = None,  # noqa: N803 - NumPy's name
+    k: SupportsIndex = 0,
+    dtype: DTypeLike | None = None,
+    order: str = "C",
+    *,
+    device: DeviceLike | None = None,
+    layout: LayoutLike | None = None,
+) -> Tensor:
+    """Ones on the diagonal `k` (above the main one if positive), zeros elsewhere.
+
+    `N`: the number of rows; `M`: of columns, by default `N`. `dtype`: by default float64. `device`:
+    by default the default device. `layout`: as `to_layout` takes it; by default row-major, as
+    `order` says: ``C`` or ``F``, column-major. ValueError for negative sizes or a layout of another
+    shape, TypeError for sizes that are no integers.
+
+    >>> import tensorlayout as tl
+    >>> tl.eye(2, 3, k=1)
+    Tensor([[0., 1., 0.],
+            [0., 0., 1.]], dtype=float64, device='cpu')
+    """
+    rows = arguments.count("eye", "N", N)
+    columns = rows if M is None else arguments.count("eye", "M", M)
+    k = arguments.integer("eye", "k", k)
+    return created(_EYE, (rows, columns), dtype, device, layout, k, order=order)
+
+
+def diag(v: Tensor, k: SupportsIndex = 0) -> Tensor:
+    """The diagonal `k` (above the main one if positive) of a matrix: a view; or a matrix of one.
+
+    A tensor `v` of rank 1 becomes the diagonal of a new row-major matrix, zeros elsewhere.
+    ValueError for another rank. Any dtype, kept.
+
+    >>> import tensorlayout as tl
+    >>> tl.diag(tl.asarray([[1, 2], [3, 4]]), k=1)
+    Tensor([2], dtype=int64, device='cpu')
+    """
+    x, k = arguments.tensor("diag", v), arguments.integer("diag", "k", k)
+    if x.ndim not in (1, 2):
+        refuse("diag", f"needs a rank of 1 or 2, got shape {x.shape}")
+    if x.ndim == 2:
+        return diagonal(x, k)
+    n = x.shape[0] + abs(k)
+    matrix = created(_DIAG, (n, n), x.dtype, x.device, None, 0)
+    diagonal(matrix, k)[...] = x
+    return matrix
+
+
+def diagflat(v: Tensor, k: SupportsIndex = 0) -> Tensor:
+    """A matrix with all elements of `v`, in index order, on the diagonal `k`.
+
+    Any dtype, kept. Layout: new, row-major. TypeError for a `k` that is no integer.
+
+    >>> import tensorlayout as tl
+    >>> tl.diagflat(tl.asarray([1, 2]))
+    Tensor([[1, 0],
+            [0, 2]], dtype=int64, device='cpu')
+    """
+    return diag(reshape(v, (-1,)), k)
+
+
+def _triangle(operation: Triangle, x: Tensor, k: SupportsIndex) -> Tensor:
+    x = arguments.tensor(operation.name, x)
+    shape = x._spec.layout.shape
+    if len(shape) == 1:
+        shape *= 2
+        x = broadcast_to(x, shape)
+    k = arguments.integer(operation.name, "k", k)
+    rows, columns = shape[-2:] if shape else (0, 0)
+    return dispatch.call(operation, (x._spec,), (x, max(-rows, min(k, columns))))
+
+
+def tril(m: Tensor, k: SupportsIndex = 0) -> Tensor:
+    """The elements on and below the diagonal `k` of each matrix, zeros above.
+
+    Any dtype, kept. `k`: above the main diagonal if positive. A vector `m` stands for as many rows
+    of it. Layout: in the form of `m`. ValueError at rank 0, TypeError for a `k` that is no integer.
+
+    >>> import tensorlayout as tl
+    >>> tl.tril(tl.asarray([[1, 2], [3, 4]]))
+    Tensor([[1, 0],
+            [3, 4]], dtype=int64, device='cpu')
+    """
+    return _triangle(_TRIL, m, k)
+
+
+def triu(m: Tensor, k: SupportsIndex = 0) -> Tensor:
+    """The elements on and above the diagonal `k` of each matrix, zeros below.
+
+    Any dtype, kept. `k`: above the main diagonal if positive. A vector `m` stands for as many rows
+    of it. Layout: in the form of `m`. ValueError at rank 0, TypeError for a `k` that is no integer.
+
+    >>> import tensorlayout as tl
+    >>> tl.triu(tl.asarray([[1, 2], [3, 4]]), k=1)
+    Tensor([[0, 2],
+            [0, 0]], dtype=int64, device='cpu')
+    """
+    return _triangle(_TRIU, m, k)

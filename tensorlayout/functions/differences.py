@@ -1,0 +1,235 @@
+"""Differences of neighbours, slopes, areas, and values between given ones.
+
+Signatures are NumPy's.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any, SupportsIndex, overload
+
+import numpy as np
+
+from tensorlayout import dtypes
+from tensorlayout.functions import arguments, dispatch
+from tensorlayout.functions.creation import arange, asarray
+from tensorlayout.functions.data_types import astype
+from tensorlayout.functions.joining import concat
+from tensorlayout.functions.manipulation import reshape
+from tensorlayout.functions.operands import beside, counted, floating, tensors
+from tensorlayout.functions.searching import where
+from tensorlayout.functions.statistical import mean_dtype
+from tensorlayout.functions.utility import diff
+from tensorlayout.plan.library import Library
+from tensorlayout.tensor import Tensor
+from tensorlayout.typing import ArrayLike, Axis, Operand, Real
+from tensorlayout.words import refuse
+
+__all__ = ["ediff1d", "gradient", "interp", "trapezoid", "unwrap"]
+
+_GRADIENT = Library("gradient", "floating-point", rank=1)
+
+
+@overload
+def gradient(
+    f: Tensor,
+    *varargs: ArrayLike,
+    axis: SupportsIndex,
+    edge_order: SupportsIndex = ...,
+) -> Tensor: ...
+@overload
+def gradient(
+    f: Tensor,
+    *varargs: ArrayLike,
+    axis: Axis = ...,
+    edge_order: SupportsIndex = ...,
+) -> Tensor | tuple[Tensor, ...]: ...
+def gradient(
+    f: Tensor,
+    *varargs: ArrayLike,
+    axis: Axis = None,
+    edge_order: SupportsIndex = 1,
+) -> Tensor | tuple[Tensor, ...]:
+    """The slope along each `axis` (all by default), of second order inside; a tuple for several.
+
+    `varargs`: distances: none (1), a number for all axes, or for each axis a number or the
+    coordinates (a sequence or tensor of rank 1). `edge_order`: 1 or 2, of the differences at both
+    ends, which need as many elements and one more. dtype: that of `f`, float64 for integers.
+    Layout: row-major. ValueError for too few elements, and for coordinates of another number.
+
+    >>> import tensorlayout as tl
+    >>> tl.gradient(tl.asarray([1.0, 2.0, 4.0, 7.0]))
+    Tensor([1. , 1.5, 2.5, 3. ], dtype=float64, device='cpu')
+    """
+    x = arguments.tensor("gradient", f)
+    kind = mean_dtype("gradient", x, None)
+    wide = astype(x, kind, copy=False)
+    dims = arguments.dims("gradient", axis, x.ndim)
+    if len(varargs) not in (0, 1, len(dims)):
+        msg = f"gradient: distances must be none, one, or one for each axis, got {len(varargs)}"
+        raise ValueError(msg)
+    coordinates = [_beside(x, d) for d in varargs if not _is_number(d)]
+    numbers = tuple(_distance(d) for d in varargs if _is_number(d))
+    order = arguments.integer("gradient", "edge_order", edge_order)
+    if order not in (1, 2):
+        refuse("gradient", f"edge_order must be 1 or 2, got {arguments.shown(order)}")
+    if any(x.shape[dim] <= order for dim in dims):
+        refuse("gradient", f"needs {order + 1} elements along each axis, got shape {x.shape}")
+    if coordinates and numbers:  # NumPy takes both at once, one of them as data here
+        coordinates = [_coordinates(x, d, dim) for d, dim in zip(varargs, dims, strict=False)]
+        numbers = ()
+    options: Any = {"axes": dims, "numbers": numbers, "edge_order": order}
+    found = dispatch.library(_GRADIENT, wide, *coordinates, **options)
+    if isinstance(found, Tensor):
+        return astype(found, kind, copy=False)
+    return tuple(astype(part, kind, copy=False) for part in found)
+
+
+def _is_number(distance: Any) -> bool:
+    """Whether a distance is one for all neighbours, and no sequence or tensor of coordinates."""
+    return not isinstance(distance, (list, tuple)) and np.ndim(distance) == 0
+
+
+def _beside(x: Tensor, given: Any) -> Tensor:
+    """What a caller gives for a tensor, where `x` is; a tensor stays where it is."""
+    if isinstance(given, Tensor):
+        return given
+    return asarray(given, device=x.device)
+
+
+def _coordinates(x: Tensor, distance: Any, dim: int) -> Tensor:
+    if not _is_number(distance):
+        return _beside(x, distance)
+    return arange(x.shape[dim], device=x.device) * _distance(distance)
+
+
+def _distance(given: Any) -> float:
+    return arguments.as_float("gradient", arguments.real("gradient", "distances", given))
+
+
+def ediff1d(
+    ary: Tensor, to_end: ArrayLike | None = None, to_begin: ArrayLike | None = None
+) -> Tensor:
+    """The differences of neighbours in index order, `to_begin` before and `to_end` behind them.
+
+    dtypes: numeric and bool, that of `ary` kept. Layout: row-major. TypeError for what is no
+    tensor.
+
+    >>> import tensorlayout as tl
+    >>> tl.ediff1d(tl.asarray([1, 4, 9]), to_begin=0)
+    Tensor([0, 3, 5], dtype=int64, device='cpu')
+    """
+    x = reshape(arguments.tensor("ediff1d", ary), (-1,))
+    parts = [to_begin, diff(x), to_end]
+    found = [reshape(beside("ediff1d", p, x), (-1,)) for p in parts if p is not None]
+    return concat(found, dtype=x.dtype, casting="unsafe")
+
+
+def trapezoid(
+    y: Tensor, x: ArrayLike | None = None, dx: ArrayLike = 1.0, axis: SupportsIndex = -1
+) -> Tensor:
+    """The area under straight lines between the values `y` along `axis`.
+
+    `x`: where the values are, along `axis` or of the shape of `y`; else `dx` is the distance of
+    neighbours. dtypes: numeric and bool; the result is a float, or complex. Layout: packed in the
+    input's order. ValueError (AxisError) for an axis outside the rank, TypeError for what is no
+    tensor.
+
+    >>> import tensorlayout as tl
+    >>> tl.trapezoid(tl.asarray([1.0, 2.0, 3.0]), x=[0, 1, 4])
+    Tensor(9.0, dtype=float64, device='cpu')
+    """
+    values = counted("trapezoid", y)
+    dim = arguments.dim("trapezoid", axis, values.ndim)
+    widths: Any = dx
+    if x is not None:
+        places = beside("trapezoid", x, values)
+        line = tuple([-1 if d == dim else 1 for d in range(values.ndim)])
+        widths = reshape(diff(places), line) if places.ndim == 1 else diff(places, axis=axis)
+    before = (slice(None),) * dim
+    later, earlier = values[(*before, slice(1, None))], values[(*before, slice(None, -1))]
+    areas: Tensor = (later + earlier) * widths / 2.0
+    return areas.sum(dim)
+
+
+def interp(
+    x: ArrayLike,
+    xp: ArrayLike,
+    fp: ArrayLike,
+    left: Tensor | Operand | None = None,
+    right: Tensor | Operand | None = None,
+    period: Real | None = None,
+) -> Tensor:
+    """The values at `x` of straight lines between the points (`xp`, `fp`), `xp` ascending.
+
+    `left`, `right`: the values outside, by default those at the ends. `period`: of `xp`, which may
+    then be in any order. dtypes: real numeric; the result is float64, or complex128 if `fp` is
+    complex. Layout: packed in the order of `x`. ValueError for other numbers of values than of
+    points, TypeError for what is no tensor.
+
+    >>> import tensorlayout as tl
+    >>> tl.interp(tl.asarray([0.5, 9.0]), [0, 1, 2], [10, 20, 40])
+    Tensor([15., 40.], dtype=float64, device='cpu')
+    """
+    at, points, values = (floating("interp", each) for each in tensors("interp", x, xp, fp))
+    if points.ndim != 1 or points.shape != values.shape or not points.size:
+        refuse("interp", f"xp and fp must be of one shape (n,), got {points.shape}, {values.shape}")
+    at, points = (astype(each, dtypes.float64, copy=False) for each in (at, points))
+    if period is not None:
+        at, points, values = _around(at, points, values, period)
+        left = right = None
+    inside = _on_lines(at, points, values)
+    inside = where(at < points[0], values[0] if left is None else left, inside)
+    return where(at > points[-1], values[-1] if right is None else right, inside)
+
+
+def _around(at: Tensor, points: Tensor, values: Tensor, period: Any) -> tuple[Tensor, ...]:
+    """Points of one period in order, and the last and the first one again outside of them."""
+    length = abs(arguments.as_float("interp", arguments.real("interp", "period", period)))
+    if length == 0:
+        refuse("interp", "period must not be 0")
+    at, points = at % length, points % length
+    order = points.argsort()
+    points, values = points[order], values[order]
+    points = concat([points[-1:] - length, points, points[:1] + length])
+    return at, points, concat([values[-1:], values, values[:1]])
+
+
+def _on_lines(at: Tensor, points: Tensor, values: Tensor) -> Tensor:
+    """The values between two points each, and on the first or last line outside of all."""
+    if points.size == 1:
+        return where(at != at, at, values[0])
+    line = reshape(at, (-1,))
+    upper = points.searchsorted(line, side="right").clip(1, points.size - 1)
+    start, end, first, last = points[upper - 1], points[upper], values[upper - 1], values[upper]
+    inside = (last - first) / (end - start) * (line - start) + first
+    return reshape(where(line == end, last, inside), at.shape)
+
+
+def unwrap(
+    p: Tensor,
+    discont: float | None = None,
+    axis: SupportsIndex = -1,
+    *,
+    period: float = 2 * math.pi,
+) -> Tensor:
+    """Angles `p` along `axis` with jumps of more than half a `period` taken out.
+
+    `discont`: the least jump that is taken out, if it is more than half a period. dtypes: real
+    numeric; integers become float64. Layout: packed in the input's order. ValueError (AxisError)
+    for an axis outside the rank, TypeError for what is no tensor.
+
+    >>> import tensorlayout as tl
+    >>> tl.unwrap(tl.asarray([0.0, 3.0, 1.0]), period=4.0)
+    Tensor([ 0., -1., -3.], dtype=float64, device='cpu')
+    """
+    x = floating("unwrap", p)
+    dim = arguments.dim("unwrap", axis, x.ndim)
+    half = period / 2
+    steps = diff(x, axis=dim)
+    folded = (steps + half) % period - half
+    folded = where((folded == -half) & (steps > 0), half, folded)
+    turns = where(abs(steps) < (half if discont is None else discont), 0.0, folded - steps)
+    before = (slice(None),) * dim
+    rest = x[(*before, slice(1, None))] + turns.cumsum(dim)
+    return concat([x[(*before, slice(0, 1))], rest], dim)

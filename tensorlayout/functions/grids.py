@@ -1,0 +1,261 @@
+"""Numbers evenly spaced, and grids of coordinates.
+
+Signatures are NumPy's, which have those of the standard in them. Where an end is a tensor, there
+are numbers for each of its elements, where it is; of numbers alone they are on the default device.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any, Literal, SupportsIndex, overload
+
+import numpy as np
+
+from tensorlayout import dtypes
+from tensorlayout.dtypes import as_dtype
+from tensorlayout.functions import arguments, dispatch
+from tensorlayout.functions import elementwise as ew
+from tensorlayout.functions.creation import arange, asarray, created, numeric
+from tensorlayout.functions.data_types import astype
+from tensorlayout.functions.joining import broadcast_arrays
+from tensorlayout.functions.manipulation import (
+    broadcast_to,
+    expand_dims,
+    moveaxis,
+    reshape,
+)
+from tensorlayout.functions.operands import floating, sequence, tensors
+from tensorlayout.layout import Layout
+from tensorlayout.layout.checks import MAX_RANK
+from tensorlayout.plan.copy import Copy
+from tensorlayout.plan.fill import Create
+from tensorlayout.tensor import Tensor
+from tensorlayout.typing import ArrayLike, DeviceLike, DTypeLike, Number
+from tensorlayout.words import refuse
+
+__all__ = ["geomspace", "ix_", "linspace", "logspace", "meshgrid"]
+
+_LINSPACE, _GRID = Create("linspace", "linspace"), Copy("meshgrid")
+_ARRAYS = (Tensor, np.ndarray, list, tuple)
+
+
+@overload
+def linspace(
+    start: Number | ArrayLike,
+    stop: Number | ArrayLike,
+    num: SupportsIndex = ...,
+    endpoint: bool = ...,
+    retstep: Literal[False] = ...,
+    dtype: DTypeLike | None = ...,
+    axis: SupportsIndex = ...,
+    *,
+    device: DeviceLike | None = ...,
+) -> Tensor: ...
+@overload
+def linspace(
+    start: Number | ArrayLike,
+    stop: Number | ArrayLike,
+    num: SupportsIndex = ...,
+    endpoint: bool = ...,
+    *,
+    retstep: Literal[True],
+    dtype: DTypeLike | None = ...,
+    axis: SupportsIndex = ...,
+    device: DeviceLike | None = ...,
+) -> tuple[Tensor, Tensor]: ...
+def linspace(
+    start: Number | ArrayLike,
+    stop: Number | ArrayLike,
+    num: SupportsIndex = 50,
+    endpoint: bool = True,
+    retstep: bool = False,
+    dtype: DTypeLike | None = None,
+    axis: SupportsIndex = 0,
+    *,
+    device: DeviceLike | None = None,
+) -> Tensor | tuple[Tensor, Tensor]:
+    """`num` numbers evenly spaced from `start` to `stop` (included unless `endpoint` is False).
+
+    `start`, `stop`: numbers, or tensors; then the numbers stand along a new dimension at `axis`.
+    `retstep`: the pair of the result and of the distance between two of them. `dtype`: float64, or
+    complex128 if either is complex, or that of tensors; or the one asked for, to which the numbers
+    are rounded, for integers down, those outside the range to its limits. `device`: by default the
+    default device, or that of tensors. Layout: row-major. ValueError for a negative `num`,
+    TypeError for complex numbers in a real dtype.
+
+    >>> import tensorlayout as tl
+    >>> tl.linspace(0, 1, 4, endpoint=False)
+    Tensor([0.  , 0.25, 0.5 , 0.75], dtype=float64, device='cpu')
+    """
+    length = arguments.count("linspace", "num", num)
+    closed = arguments.truth("linspace", "endpoint", endpoint)
+    if isinstance(start, _ARRAYS) or isinstance(stop, _ARRAYS):
+        first, last = tensors("linspace", start, stop)
+        found, step = _from_each(first, last, length, closed, dtype)
+        found = astype(moveaxis(found, 0, axis), found.dtype, copy=False, device=device)
+        return (found, step) if retstep else found
+    begin = arguments.number("linspace", "start", start)
+    end = arguments.number("linspace", "stop", stop)
+    either = isinstance(begin, complex) or isinstance(end, complex)
+    default = dtypes.complex128 if either else dtypes.float64
+    kind = default if dtype is None else numeric("linspace", dtype)
+    if either and not dtypes.in_category(kind, "complex floating"):
+        refuse("linspace", f"complex numbers cannot become {kind}", TypeError)
+    if type(axis) is not int or axis:
+        arguments.dim("linspace", axis, 1)
+    found = created(_LINSPACE, length, kind, device, None, begin, end, closed)
+    if not retstep:
+        return found
+    steps = length - 1 if closed else length
+    return found, asarray((end - begin) / steps if steps > 0 else math.nan, device=device)
+
+
+def _from_each(
+    start: Tensor, stop: Tensor, length: int, closed: bool, dtype: Any
+) -> tuple[Tensor, Tensor]:
+    """Numbers from each element of `start`, along the first dimension, and their distances."""
+    first, last = floating("linspace", start), floating("linspace", stop)
+    steps = length - 1 if closed else length
+    width = last - first
+    nothing = asarray(math.nan, device=first.device)  # as NumPy: of rank 0, float64
+    step = width / steps if steps > 0 else nothing
+    places = astype(arange(length, device=first.device), width.dtype)
+    places = reshape(places, (length, *(1,) * width.ndim))
+    found = places * (step if steps > 0 else width) + first
+    if closed and length > 1:
+        found[-1, ...] = last
+    if dtype is None:
+        return found, step
+    whole = dtypes.in_category(as_dtype(dtype, "linspace: dtype"), "integral")
+    return astype(ew.floor(found) if whole else found, dtype, copy=False), step
+
+
+def logspace(
+    start: Number | ArrayLike,
+    stop: Number | ArrayLike,
+    num: SupportsIndex = 50,
+    endpoint: bool = True,
+    base: Number | ArrayLike = 10.0,
+    dtype: DTypeLike | None = None,
+    axis: SupportsIndex = 0,
+    *,
+    device: DeviceLike | None = None,
+) -> Tensor:
+    """`num` powers of `base`, their exponents evenly spaced from `start` to `stop`.
+
+    `endpoint`: whether `stop` is the last exponent. `start`, `stop`, `base`: numbers, or tensors;
+    then the numbers stand along a new dimension at `axis`. `dtype`: float64, or complex128 if one
+    of them is complex; or the one asked for. `device`: as for `linspace`. Layout: row-major.
+    ValueError for a negative `num`, TypeError for complex numbers in a real dtype.
+
+    >>> import tensorlayout as tl
+    >>> tl.logspace(0, 3, 4)
+    Tensor([   1.,   10.,  100., 1000.], dtype=float64, device='cpu')
+    """
+    factor: Any
+    if isinstance(base, _ARRAYS):
+        start, stop, factor = broadcast_arrays(*tensors("logspace", start, stop, base))
+        factor = expand_dims(factor, axis)
+    else:
+        factor = arguments.number("logspace", "base", base)
+    found = factor ** linspace(start, stop, num, endpoint, axis=axis, device=device)
+    return found if dtype is None else astype(found, dtype, copy=False)
+
+
+def geomspace(
+    start: Number | ArrayLike,
+    stop: Number | ArrayLike,
+    num: SupportsIndex = 50,
+    endpoint: bool = True,
+    dtype: DTypeLike | None = None,
+    axis: SupportsIndex = 0,
+    *,
+    device: DeviceLike | None = None,
+) -> Tensor:
+    """`num` numbers from `start` to `stop`, each the same multiple of the one before.
+
+    `endpoint`: whether `stop` is the last one. `start`, `stop`: numbers, or tensors; then the
+    numbers stand along a new dimension at `axis`. `dtype`: that of the ends, float64 for integers;
+    or the one asked for. `device`: as for `linspace`. Layout: row-major. ValueError for a negative
+    `num`, TypeError for complex numbers in a real dtype.
+
+    >>> import tensorlayout as tl
+    >>> tl.geomspace(1, 8, 4)
+    Tensor([1., 2., 4., 8.], dtype=float64, device='cpu')
+    """
+    if isinstance(start, _ARRAYS) or isinstance(stop, _ARRAYS):
+        ends = tensors("geomspace", start, stop, weak=False)
+    else:
+        ends = [asarray(each, device=device) for each in (start, stop)]
+    first, last = (floating("geomspace", each) for each in ends)
+    ratio = last / first
+    exponents = linspace(ratio * 0, ratio * 0 + 1, num, endpoint)
+    found = first * ratio**exponents
+    if endpoint and found.shape[0] > 1:
+        found[-1, ...] = last
+    kind = found.dtype if dtype is None else dtype
+    return astype(moveaxis(found, 0, axis), kind, copy=False, device=device)
+
+
+def meshgrid(
+    *xi: ArrayLike,
+    copy: bool = True,
+    sparse: bool = False,
+    indexing: Literal["xy", "ij"] = "xy",
+) -> tuple[Tensor, ...]:
+    """Coordinate tensors of a grid, one for each of the tensors, whose elements are in one row.
+
+    `indexing`: ``"xy"`` puts the second input's dimension first, ``"ij"`` keeps the order.
+    `sparse`: of size 1 in all dimensions but their own. `copy`: False gives views. Any dtypes,
+    kept. Layout: new, row-major. ValueError for another `indexing`, TypeError for what is no
+    tensor.
+
+    >>> import tensorlayout as tl
+    >>> across, down = tl.meshgrid(tl.asarray([1, 2, 3]), tl.asarray([8, 9]))
+    >>> across
+    Tensor([[1, 2, 3],
+            [1, 2, 3]], dtype=int64, device='cpu')
+    >>> down
+    Tensor([[8, 8, 8],
+            [9, 9, 9]], dtype=int64, device='cpu')
+    """
+    arguments.choice("meshgrid", "indexing", indexing, "'xy' or 'ij'", ("xy", "ij"))
+    lines = tensors("meshgrid", *xi) if xi else []
+    if len(lines) > MAX_RANK:
+        refuse("meshgrid", f"at most {MAX_RANK} dimensions are allowed, got {len(lines)} arrays")
+    dims = list(range(len(lines)))
+    if indexing == "xy" and len(dims) > 1:
+        dims[:2] = [1, 0]
+    whole = [1] * len(lines)
+    found = []
+    for x, d in zip(lines, dims, strict=True):
+        alone = [1] * len(lines)
+        alone[d] = whole[d] = x.size
+        found.append(reshape(x, tuple(alone)))
+    if not sparse:
+        found = [broadcast_to(x, tuple(whole)) for x in found]
+    if not copy:
+        return tuple(found)
+    return tuple(
+        [dispatch.call(_GRID, (x._spec, Layout.row_major(x.shape), None), (x,)) for x in found]
+    )
+
+
+def ix_(*args: ArrayLike) -> tuple[Tensor, ...]:
+    """Positions for each dimension, which together index a grid of elements. Views.
+
+    `args`: integers, or bool: the positions of what is true. ValueError for another rank than 1,
+    TypeError for what is no tensor.
+
+    >>> import tensorlayout as tl
+    >>> x = tl.reshape(tl.arange(6), (2, 3))
+    >>> x[tl.ix_(tl.asarray([1, 0]), tl.asarray([0, 2]))]
+    Tensor([[3, 5],
+            [0, 2]], dtype=int64, device='cpu')
+    """
+    lines = sequence("ix_", args, "args")
+    if any(x.ndim != 1 for x in lines):
+        came = arguments.shown([x.shape for x in lines])
+        refuse("ix_", f"positions must be of rank 1, got shapes {came}")
+    found = [x.nonzero()[0] if x.dtype == dtypes.bool else x for x in lines]
+    return meshgrid(*found, copy=False, sparse=True, indexing="ij")

@@ -1,0 +1,508 @@
+"""Tensors put together and taken apart: joins, stacks, blocks, parts, insertions.
+
+Signatures are NumPy's, which have those of the standard in them. Beside tensors there may be
+numbers and lists of them, which become tensors where the first tensor is. `casting`: NumPy's name
+of what may become the `dtype` asked for; `out`: a tensor of the result's shape, which receives the
+result.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from operator import attrgetter
+from typing import Any, SupportsIndex
+
+from tensorlayout import dtypes
+from tensorlayout.dtypes import as_dtype
+from tensorlayout.functions import arguments, dispatch, indexing
+from tensorlayout.functions.casting import check_casting
+from tensorlayout.functions.creation import arange, ones
+from tensorlayout.functions.data_types import astype
+from tensorlayout.functions.manipulation import broadcast_to, moveaxis, reshape
+from tensorlayout.functions.operands import beside, check_finite, sequence, tensors
+from tensorlayout.functions.outputs import given
+from tensorlayout.functions.transfers import on_host
+from tensorlayout.layout import Layout
+from tensorlayout.plan.join import Join
+from tensorlayout.plan.rules import broadcast_shape
+from tensorlayout.plan.view import View
+from tensorlayout.tensor import Tensor
+from tensorlayout.typing import ArrayLike, DTypeLike, Integers
+from tensorlayout.words import refuse
+
+__all__ = [
+    "append",
+    "array_split",
+    "atleast_1d",
+    "atleast_2d",
+    "atleast_3d",
+    "block",
+    "broadcast_arrays",
+    "column_stack",
+    "concat",
+    "concatenate",
+    "delete",
+    "dsplit",
+    "dstack",
+    "hsplit",
+    "hstack",
+    "insert",
+    "split",
+    "stack",
+    "unstack",
+    "vsplit",
+    "vstack",
+]
+
+Arrays = Tensor | Sequence[ArrayLike]
+
+_CONCAT, _STACK = Join(), Join("stack")
+_LEAD = View("stack", Layout.broadcast_to)
+_BROADCAST = View("broadcast_arrays", Layout.broadcast_to)
+_SELECT = View("unstack", lambda layout, dim, at: layout.slice((*[slice(None)] * dim, at)))
+_SPEC = attrgetter("_spec")
+_TENSORS = {Tensor}
+
+
+def _parts(name: str, arrays: Any, dtype: Any, casting: str) -> tuple[Tensor, ...]:
+    """The tensors to be joined, in the dtype asked for."""
+    if type(arrays) in (list, tuple) and {*map(type, arrays)} == _TENSORS:
+        parts = tuple(arrays)
+    else:
+        parts = tuple(sequence(name, arrays))
+    if dtype is None and type(casting) is str and casting == "same_kind":
+        return parts
+    kind = None if dtype is None else as_dtype(dtype, f"{name}: dtype")
+    for x in parts:
+        check_casting(name, x.dtype, kind or x.dtype, casting)
+    return parts if kind is None else tuple([astype(x, kind, copy=False) for x in parts])
+
+
+def concat(
+    arrays: Arrays,
+    /,
+    axis: SupportsIndex | None = 0,
+    out: Tensor | None = None,
+    *,
+    dtype: DTypeLike | None = None,
+    casting: str = "same_kind",
+) -> Tensor:
+    """The tensors one after the other along `axis`; None joins all elements in index order.
+
+    dtype: the promoted one, or the `dtype` asked for, if `casting` allows it. `out`: receives the
+    result. Layout: packed in the order of the first tensor. ValueError for no tensors, where other
+    sizes than that of `axis` differ, and (AxisError) for an axis outside the rank; TypeError for
+    what is no tensor.
+
+    >>> import tensorlayout as tl
+    >>> tl.concat([tl.asarray([[1, 2]]), tl.asarray([[3, 4], [5, 6]])])
+    Tensor([[1, 2],
+            [3, 4],
+            [5, 6]], dtype=int64, device='cpu')
+    """
+    parts = _parts("concat", arrays, dtype, casting)
+    if axis is None:
+        parts, axis = tuple(reshape(x, (-1,)) for x in parts), 0
+    along = axis if type(axis) is int else arguments.integer("concat", "axis", axis)
+    found = dispatch.call(_CONCAT, (along, *map(_SPEC, parts)), parts)
+    return found if out is None else given("concat", found, out)
+
+
+concatenate = concat
+
+
+def stack(
+    arrays: Arrays,
+    axis: SupportsIndex = 0,
+    out: Tensor | None = None,
+    *,
+    dtype: DTypeLike | None = None,
+    casting: str = "same_kind",
+) -> Tensor:
+    """The tensors `arrays`, of one shape, along a new dimension at `axis`.
+
+    dtype: the promoted one, or the `dtype` asked for, if `casting` allows it. `out`: receives the
+    result. Layout: packed in the order of the first tensor, the new dimension the most major one.
+    ValueError for no tensors, shapes that differ, and (AxisError) an axis outside the result;
+    TypeError for what is no tensor.
+
+    >>> import tensorlayout as tl
+    >>> tl.stack([tl.asarray([1, 2]), tl.asarray([3, 4])], axis=1)
+    Tensor([[1, 3],
+            [2, 4]], dtype=int64, device='cpu', layout='(2,2):(1,2)')
+    """
+    parts = _parts("stack", arrays, dtype, casting)
+    if len({*map(_SPEC, parts)}) > 1 and any(x.shape != parts[0].shape for x in parts):
+        came = arguments.shown([x.shape for x in parts])
+        refuse("stack", f"shapes must be equal, got {came}")
+    dim = arguments.dim("stack", axis, parts[0].ndim + 1)
+    # A leading dimension that broadcasting adds is the most major one, whatever the order of the
+    # rest (expand_dims keeps a column-major order); moved to its place afterwards, it stays so.
+    lead = (1, *parts[0]._spec.layout.shape)
+    parts = tuple([dispatch.view(_LEAD, x, lead) for x in parts])
+    joined = dispatch.call(_STACK, (0, *map(_SPEC, parts)), parts)
+    found = moveaxis(joined, 0, dim) if dim else joined
+    return found if out is None else given("stack", found, out)
+
+
+def vstack(tup: Arrays, *, dtype: DTypeLike | None = None, casting: str = "same_kind") -> Tensor:
+    """The tensors `tup` one below the other; those of rank 1 are rows.
+
+    `dtype` and `casting` are those of `concat`. Layout: packed in the order of the first tensor.
+    ValueError where other sizes than the first differ; TypeError for what is no tensor.
+
+    >>> import tensorlayout as tl
+    >>> tl.vstack([tl.asarray([1, 2]), tl.asarray([[3, 4], [5, 6]])]).shape
+    (3, 2)
+    """
+    parts = [atleast_2d(x) for x in sequence("vstack", tup)]
+    return concat(parts, dtype=dtype, casting=casting)
+
+
+def hstack(tup: Arrays, *, dtype: DTypeLike | None = None, casting: str = "same_kind") -> Tensor:
+    """The tensors `tup` side by side: along the second dimension, at rank 1 along the first.
+
+    `dtype` and `casting` are those of `concat`. Layout: packed in the order of the first tensor.
+    ValueError where other sizes differ; TypeError for what is no tensor.
+
+    >>> import tensorlayout as tl
+    >>> tl.hstack([tl.asarray([[1], [2]]), tl.asarray([[3, 4], [5, 6]])]).shape
+    (2, 3)
+    """
+    parts = [atleast_1d(x) for x in sequence("hstack", tup)]
+    return concat(parts, 0 if parts[0].ndim == 1 else 1, dtype=dtype, casting=casting)
+
+
+def dstack(tup: Arrays) -> Tensor:
+    """The tensors `tup` one behind the other, along the third dimension.
+
+    dtype: the promoted one. Layout: packed in the order of the first tensor. ValueError where other
+    sizes differ; TypeError for what is no tensor.
+
+    >>> import tensorlayout as tl
+    >>> tl.dstack([tl.asarray([1, 2]), tl.asarray([3, 4])]).shape
+    (1, 2, 2)
+    """
+    return concat([atleast_3d(x) for x in sequence("dstack", tup)], 2)
+
+
+def column_stack(tup: Arrays) -> Tensor:
+    """The tensors `tup` side by side; those of rank 1 are columns.
+
+    dtype: the promoted one. Layout: packed in the order of the first tensor. ValueError where other
+    sizes differ; TypeError for what is no tensor.
+
+    >>> import tensorlayout as tl
+    >>> tl.column_stack([tl.asarray([1, 2]), tl.asarray([3, 4])])
+    Tensor([[1, 3],
+            [2, 4]], dtype=int64, device='cpu')
+    """
+    parts = [x if x.ndim > 1 else reshape(x, (-1, 1)) for x in sequence("column_stack", tup)]
+    return concat(parts, 1)
+
+
+def append(arr: Tensor, values: ArrayLike, axis: SupportsIndex | None = None) -> Tensor:
+    """The elements `values` behind `arr` along `axis`, or behind all elements in index order.
+
+    dtype: the promoted one. Layout: packed in the order of `arr`. ValueError where other sizes than
+    that of `axis` differ; TypeError for what is no tensor.
+
+    >>> import tensorlayout as tl
+    >>> tl.append(tl.asarray([1, 2]), [3])
+    Tensor([1, 2, 3], dtype=int64, device='cpu')
+    """
+    return concat(tensors("append", arr, values, weak=False), axis)
+
+
+# --- to one rank, to one shape -----------------------------------------------------------------
+
+
+def broadcast_arrays(*args: ArrayLike, subok: bool = False) -> tuple[Tensor, ...]:
+    """All tensors broadcast to their common shape. Views.
+
+    Any dtypes, kept. Repeated dimensions have stride 0, so such results cannot be written to.
+    `subok` says nothing: there is one class of tensors. ValueError for shapes that do not
+    broadcast.
+
+    >>> import tensorlayout as tl
+    >>> rows, columns = tl.broadcast_arrays(tl.asarray([[1], [2]]), tl.asarray([3, 4, 5]))
+    >>> rows.layout, columns.layout
+    (Layout.parse('(2,3):(1,0)'), Layout.parse('(2,3):(0,1)'))
+    """
+    parts = tensors("broadcast_arrays", *args, weak=False) if args else []
+    shape = broadcast_shape([x.shape for x in parts])
+    return tuple([dispatch.view(_BROADCAST, x, shape) for x in parts])
+
+
+def _each(function: Callable[[Tensor], Tensor], arys: Sequence[Any]) -> Any:
+    found = tuple([function(x) for x in tensors("atleast", *arys)])
+    return found[0] if len(found) == 1 else found
+
+
+def atleast_1d(*arys: ArrayLike) -> Any:
+    """Tensors of rank 0 as ones of a single element. Views; a tuple of several.
+
+    Any dtypes, kept. TypeError for what is no tensor.
+
+    >>> import tensorlayout as tl
+    >>> tl.atleast_1d(tl.asarray(5)).shape
+    (1,)
+    """
+    return _each(lambda x: x if x.ndim else x[None], arys)
+
+
+def atleast_2d(*arys: ArrayLike) -> Any:
+    """Tensors of rank 1 as rows of a matrix. Views; a tuple of several.
+
+    Any dtypes, kept. TypeError for what is no tensor.
+
+    >>> import tensorlayout as tl
+    >>> tl.atleast_2d(tl.asarray([5, 6])).shape
+    (1, 2)
+    """
+    return _each(lambda x: x[(None,) * max(2 - x.ndim, 0)], arys)
+
+
+def atleast_3d(*arys: ArrayLike) -> Any:
+    """Tensors of rank 2 as one of depth 1, of rank 1 as a row of it. Views; a tuple of several.
+
+    Any dtypes, kept. TypeError for what is no tensor.
+
+    >>> import tensorlayout as tl
+    >>> tl.atleast_3d(tl.asarray([5, 6])).shape
+    (1, 2, 1)
+    """
+    keys: dict[int, Any] = {0: (None, None, None), 1: (None, ..., None), 2: (..., None)}
+    return _each(lambda x: x[keys.get(x.ndim, ...)], arys)
+
+
+# --- blocks ------------------------------------------------------------------------------------
+
+
+def block(arrays: Any) -> Tensor:
+    """Tensors in nested lists: the innermost joined along the last dimension, and so on.
+
+    `arrays`: lists, equally deep, of tensors and numbers, at least one of them a tensor. dtype: the
+    promoted one. Layout: packed in the order of the first tensor. ValueError for sizes that do not
+    fit, TypeError for no tensors.
+
+    >>> import tensorlayout as tl
+    >>> tl.block([[tl.ones((1, 2)), tl.zeros((1, 1))], [tl.asarray([2.0, 2.0, 2.0])]])
+    Tensor([[1., 1., 0.],
+            [2., 2., 2.]], dtype=float64, device='cpu')
+    """
+    depth, leaves = _depth(arrays), _leaves(arrays)
+    first = next((x for x in leaves if isinstance(x, Tensor)), None)
+    if first is None:
+        refuse("block", "needs at least one tensor", TypeError)
+    rank = max(depth, *[x.ndim for x in leaves if isinstance(x, Tensor)])
+    found = _joined(arrays, depth, rank, first)
+    return astype(found, found.dtype) if isinstance(arrays, Tensor) else found
+
+
+def _leaves(arrays: Any) -> list[Any]:
+    if not isinstance(arrays, list):
+        return [arrays]
+    return [leaf for each in arrays for leaf in _leaves(each)]
+
+
+def _depth(arrays: Any) -> int:
+    if not isinstance(arrays, list):
+        return 0
+    depths = {_depth(each) for each in arrays}
+    if len(depths) != 1:
+        refuse("block", "lists must not be empty, and equally deep")
+    return 1 + depths.pop()
+
+
+def _joined(arrays: Any, depth: int, rank: int, first: Tensor) -> Tensor:
+    if not isinstance(arrays, list):
+        x = arrays if isinstance(arrays, Tensor) else beside("block", arrays, first, weak=False)
+        return x[(None,) * (rank - x.ndim)]
+    parts = [_joined(each, depth - 1, rank, first) for each in arrays]
+    return concat(parts, rank - depth)
+
+
+# --- taken apart -------------------------------------------------------------------------------
+
+_MOST_VIEWS = 2**24  # gigabytes of Python objects
+
+
+def unstack(x: Tensor, /, *, axis: SupportsIndex = 0) -> tuple[Tensor, ...]:
+    """The slices along `axis`, without that dimension. Views.
+
+    Any dtype. ValueError (AxisError) for an axis outside the rank, TypeError for one that is no
+    integer.
+
+    >>> import tensorlayout as tl
+    >>> left, right = tl.unstack(tl.asarray([[1, 2], [3, 4]]), axis=1)
+    >>> right
+    Tensor([2, 4], dtype=int64, device='cpu', layout='(2,):(2,)+1')
+    """
+    x = arguments.tensor("unstack", x)
+    dim = arguments.dim("unstack", axis, x.ndim)
+    if x.shape[dim] > _MOST_VIEWS:
+        refuse("unstack", f"at most {_MOST_VIEWS} tensors are made, got shape {x.shape}")
+    return tuple(dispatch.call(_SELECT, (x._spec, dim, i), (x,)) for i in range(x.shape[dim]))
+
+
+def split(
+    ary: Tensor, indices_or_sections: Tensor | Integers, axis: SupportsIndex = 0
+) -> list[Tensor]:
+    """Equal parts of `ary` along `axis`, or the parts between indices. Views.
+
+    `indices_or_sections`: how many parts, or where each but the first begins. Any dtype. ValueError
+    where the parts are not equal, and (AxisError) for an axis outside the rank.
+
+    >>> import tensorlayout as tl
+    >>> [part.tolist() for part in tl.split(tl.arange(6), 3)]
+    [[0, 1], [2, 3], [4, 5]]
+    """
+    return _split("split", ary, indices_or_sections, axis, equal=True)
+
+
+def array_split(
+    ary: Tensor, indices_or_sections: Tensor | Integers, axis: SupportsIndex = 0
+) -> list[Tensor]:
+    """Parts of `ary` along `axis`, the first ones one longer where they cannot be equal. Views.
+
+    `indices_or_sections`: how many parts, or where each but the first begins. Any dtype. ValueError
+    for fewer parts than one, and (AxisError) for an axis outside the rank.
+
+    >>> import tensorlayout as tl
+    >>> [part.tolist() for part in tl.array_split(tl.arange(5), 2)]
+    [[0, 1, 2], [3, 4]]
+    """
+    return _split("array_split", ary, indices_or_sections, axis, equal=False)
+
+
+def _split(name: str, ary: Any, parts: Any, axis: Any, *, equal: bool) -> list[Tensor]:
+    x = arguments.tensor(name, ary)
+    dim = arguments.dim(name, axis, x.ndim)
+    size, before = x.shape[dim], (slice(None),) * dim
+    if isinstance(parts, Tensor):
+        parts = on_host(parts)._memory
+    plain = parts.tolist() if hasattr(parts, "tolist") else parts
+    bounds = arguments.integers(plain, name, "indices_or_sections", none=False)
+    if isinstance(bounds, int):
+        if bounds < 1:
+            refuse(name, f"the number of parts must be at least 1, got {bounds}")
+        if equal and size % bounds:
+            refuse(name, f"{size} elements cannot be split into {bounds} equal parts")
+        each, longer = divmod(size, bounds)
+        bounds = tuple(i * each + min(i, longer) for i in range(1, bounds))
+    ends = zip((0, *bounds), (*bounds, None), strict=True)
+    return [x[(*before, slice(first, last))] for first, last in ends]
+
+
+def hsplit(ary: Tensor, indices_or_sections: Tensor | Integers) -> list[Tensor]:
+    """The tensor `ary` split along the second dimension, at rank 1 along the first. Views.
+
+    `indices_or_sections`: as `split` takes it. Any dtype. ValueError at rank 0, and for parts that
+    are not equal.
+
+    >>> import tensorlayout as tl
+    >>> [part.shape for part in tl.hsplit(tl.zeros((2, 4)), 2)]
+    [(2, 2), (2, 2)]
+    """
+    return _split_at("hsplit", ary, indices_or_sections, 1, 1)
+
+
+def vsplit(ary: Tensor, indices_or_sections: Tensor | Integers) -> list[Tensor]:
+    """The tensor `ary` split along the first dimension. Views.
+
+    `indices_or_sections`: as `split` takes it. Any dtype. ValueError below rank 2, and for parts
+    that are not equal.
+
+    >>> import tensorlayout as tl
+    >>> [part.shape for part in tl.vsplit(tl.zeros((2, 4)), 2)]
+    [(1, 4), (1, 4)]
+    """
+    return _split_at("vsplit", ary, indices_or_sections, 0, 2)
+
+
+def dsplit(ary: Tensor, indices_or_sections: Tensor | Integers) -> list[Tensor]:
+    """The tensor `ary` split along the third dimension. Views.
+
+    `indices_or_sections`: as `split` takes it. Any dtype. ValueError below rank 3, and for parts
+    that are not equal.
+
+    >>> import tensorlayout as tl
+    >>> [part.shape for part in tl.dsplit(tl.zeros((2, 3, 4)), [1])]
+    [(2, 3, 1), (2, 3, 3)]
+    """
+    return _split_at("dsplit", ary, indices_or_sections, 2, 3)
+
+
+def _split_at(name: str, ary: Any, parts: Any, axis: int, least: int) -> list[Tensor]:
+    x = arguments.tensor(name, ary)
+    if x.ndim < least:
+        refuse(name, f"needs a rank of at least {least}, got shape {x.shape}")
+    return _split(name, x, parts, min(axis, x.ndim - 1), equal=True)
+
+
+# --- more or fewer slices ----------------------------------------------------------------------
+
+
+def delete(arr: Tensor, obj: Any, axis: SupportsIndex | None = None) -> Tensor:
+    """The tensor `arr` without some slices along `axis`, or elements in index order.
+
+    `obj`: integers, a slice, or a mask. Any dtype, kept. Layout: packed in the order of `arr`.
+    IndexError for positions outside; ValueError (AxisError) for an axis outside the rank.
+
+    >>> import tensorlayout as tl
+    >>> tl.delete(tl.asarray([[1, 2, 3], [4, 5, 6]]), 1, axis=1)
+    Tensor([[1, 3],
+            [4, 6]], dtype=int64, device='cpu')
+    """
+    x, dim = _line("delete", arr, axis)
+    kept = ones((x.shape[dim],), dtypes.bool, device=x.device)
+    indexing.setitem(kept, obj, False)
+    return x[(*(slice(None),) * dim, kept)]
+
+
+def _line(name: str, arr: Any, axis: Any) -> tuple[Tensor, int]:
+    """The tensor whose slices are meant, and along which dimension."""
+    x = arguments.tensor(name, arr)
+    if axis is None:
+        return reshape(x, (-1,)), 0
+    return x, arguments.dim(name, axis, x.ndim)
+
+
+def insert(arr: Tensor, obj: Any, values: ArrayLike, axis: SupportsIndex | None = None) -> Tensor:
+    """The tensor `arr` with more slices along `axis`, or more elements in index order.
+
+    `obj`: before which positions, integers or a slice; `values`: what is put there, converted to
+    the dtype of `arr`. Layout: packed in the order of `arr`. IndexError for
+    positions outside; ValueError (AxisError) for an axis outside the rank, and for values that do
+    not broadcast.
+
+    >>> import tensorlayout as tl
+    >>> tl.insert(tl.asarray([1, 2, 3]), 1, 9)
+    Tensor([1, 9, 2, 3], dtype=int64, device='cpu')
+    """
+    x, dim = _line("insert", arr, axis)
+    size = x.shape[dim]
+    if isinstance(obj, slice):
+        obj = list(range(*obj.indices(size)))
+    places = beside("insert", obj, arange(1, device=x.device))
+    if places.dtype == dtypes.bool:
+        refuse("insert", "positions must be integers, got bool; use nonzero() first", TypeError)
+    single, scalar = places.size == 1, places.ndim == 0
+    places = reshape(astype(places, dtypes.int64, copy=False), (-1,))
+    outside = places[(places < -size) | (places > size)]
+    if outside.size:
+        msg = f"insert: index {int(outside[0])} is out of bounds for axis {dim} with size {size}"
+        raise IndexError(msg)
+    places = places + astype(places < 0, dtypes.int64) * size
+    check_finite("insert", values, x.dtype)
+    new = astype(beside("insert", values, x), x.dtype, copy=False)
+    if single and new.ndim:
+        new = new[(None,) * (x.ndim - new.ndim)]
+        new = moveaxis(new, 0, dim) if scalar else new
+    number = places.shape[0] if not single else (new.shape[dim] if new.ndim == x.ndim else 1)
+    places = broadcast_to(places, (number,)) if single else places
+    new = broadcast_to(new, (*x.shape[:dim], number, *x.shape[dim + 1 :]))
+    # New slices have even numbers, old ones odd ones: they come behind new ones before them.
+    numbers = concat([arange(1, 2 * size, 2, device=x.device), places * 2])
+    return concat([x, new], dim)[(*(slice(None),) * dim, numbers.argsort())]

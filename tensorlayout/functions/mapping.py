@@ -1,0 +1,64 @@
+"""A function of the caller's on lines, or along axes, with NumPy's signatures."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, SupportsIndex
+
+from tensorlayout.functions import arguments
+from tensorlayout.functions.creation import asarray
+from tensorlayout.functions.joining import stack
+from tensorlayout.functions.manipulation import expand_dims, moveaxis, reshape
+from tensorlayout.tensor import Tensor
+from tensorlayout.typing import Integers
+from tensorlayout.words import refuse
+
+__all__ = ["apply_along_axis", "apply_over_axes"]
+
+
+def apply_along_axis(
+    func1d: Callable[..., Any], axis: SupportsIndex, arr: Tensor, *args: Any, **kwargs: Any
+) -> Tensor:
+    """What a function makes of each line of `arr` along `axis`: dimensions in its place.
+
+    `func1d`: called with each line, `args` and `kwargs`; gives tensors of one shape, or numbers.
+    Any dtype. Layout: a new tensor, packed or a view of one. ValueError where there are no lines,
+    and (AxisError) for an axis outside the rank.
+
+    >>> import tensorlayout as tl
+    >>> tl.apply_along_axis(lambda line: line[0] + line[-1], 1, tl.asarray([[1, 2], [3, 4]]))
+    Tensor([3, 7], dtype=int64, device='cpu')
+    """
+    x = arguments.tensor("apply_along_axis", arr)
+    dim = arguments.dim("apply_along_axis", axis, x.ndim)
+    rest = (*x.shape[:dim], *x.shape[dim + 1 :])
+    lines = reshape(moveaxis(x, dim, -1), (-1, x.shape[dim]))
+    if not lines.shape[0]:
+        refuse("apply_along_axis", f"there are no lines along axis {dim} of shape {x.shape}")
+    made = [func1d(line, *args, **kwargs) for line in lines]
+    found = stack(
+        [each if isinstance(each, Tensor) else asarray(each, device=x.device) for each in made]
+    )
+    inner = found.shape[1:]
+    found = reshape(found, (*rest, *inner))
+    places = tuple(range(len(rest), len(rest) + len(inner)))
+    return moveaxis(found, places, tuple(range(dim, dim + len(inner))))
+
+
+def apply_over_axes(func: Callable[[Tensor, int], Tensor], a: Tensor, axes: Integers) -> Tensor:
+    """A function called with one axis after the other; dimensions that it drops have size 1.
+
+    `func`: called with a tensor, `a` at first, and each of `axes`. Any dtype. Layout: what the
+    function gives, or a view of it. ValueError (AxisError) for an axis outside the rank.
+
+    >>> import tensorlayout as tl
+    >>> tl.apply_over_axes(tl.sum, tl.ones((2, 3, 4)), (0, 2))
+    Tensor([[[8.],
+             [8.],
+             [8.]]], dtype=float64, device='cpu')
+    """
+    x = arguments.tensor("apply_over_axes", a)
+    for axis in arguments.dims("apply_over_axes", axes, x.ndim, "axes"):
+        found = func(x, axis)
+        x = found if found.ndim == x.ndim else expand_dims(found, axis)
+    return x

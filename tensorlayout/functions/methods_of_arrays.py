@@ -1,0 +1,166 @@
+"""Methods of tensors that are no functions of the namespace, or mean something else there.
+
+`reshape`, `transpose` and `permute` take sizes and axes one by one, too; `trace` is a matrix's,
+where `tl.trace` records operations.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, SupportsIndex
+
+from tensorlayout import dtypes
+from tensorlayout.dtypes import as_dtype
+from tensorlayout.exchange.numpy import Array
+from tensorlayout.functions import (
+    arguments,
+    data_types,
+    dispatch,
+    indexing,
+    interchange,
+    manipulation,
+    statistical,
+)
+from tensorlayout.functions.outputs import given
+from tensorlayout.functions.transfers import moved, on_host, strided
+from tensorlayout.plan.copy import Assign
+from tensorlayout.plan.view import Reinterpret
+from tensorlayout.tensor import Tensor
+from tensorlayout.words import refuse
+
+_FILL, _VIEW = Assign("fill"), Reinterpret()
+
+
+def reshape(
+    a: Tensor, /, *shape: int | Sequence[int], order: str = "C", copy: bool | None = None
+) -> Tensor:
+    """`tl.reshape`, to sizes one by one, or as one sequence.
+
+    >>> import tensorlayout as tl
+    >>> tl.arange(6).reshape(2, -1)
+    Tensor([[0, 1, 2],
+            [3, 4, 5]], dtype=int64, device='cpu')
+    """
+    sizes: Any = shape[0] if len(shape) == 1 else shape
+    return manipulation.reshape(a, sizes, order, copy=copy)
+
+
+def transpose(a: Tensor, *axes: int | Sequence[int] | None) -> Tensor:
+    """`tl.transpose`, axes one by one, or as one sequence.
+
+    >>> import tensorlayout as tl
+    >>> tl.zeros((2, 3, 4)).transpose(1, 0, 2).shape
+    (3, 2, 4)
+    """
+    order: Any = axes[0] if len(axes) == 1 else axes or None
+    return manipulation.permute_dims(a, order)
+
+
+def permute(a: Tensor, *dims: int | Sequence[int]) -> Tensor:
+    """`tl.permute_dims`, dimensions one by one, or as one sequence."""
+    order: Any = dims[0] if len(dims) == 1 else dims
+    return manipulation.permute_dims(a, order)
+
+
+def flatten(a: Tensor, order: str = "C") -> Tensor:
+    """The elements in one row, in memory of their own; `order` as in `tl.ravel`."""
+    return manipulation.in_a_row(a, order, True)
+
+
+def trace(
+    a: Tensor,
+    offset: SupportsIndex = 0,
+    axis1: SupportsIndex = 0,
+    axis2: SupportsIndex = 1,
+    dtype: Any = None,
+    out: Tensor | None = None,
+) -> Tensor:
+    """The sum along the diagonal `offset` of the matrices in two dimensions; dtype as in `sum`."""
+    line = manipulation.diagonal(a, offset, axis1, axis2)
+    return given("trace", statistical.sum(line, axis=-1, dtype=dtype), out)
+
+
+def view(a: Tensor, dtype: Any = None) -> Any:
+    """The same memory read as elements of `dtype`, with no copy; a new view where it is None.
+
+    Of one item size, any layout. Of another, the last dimension must have stride 1 (or size 1),
+    and grows or shrinks with it; ValueError where it does not come out even. NumPy's void types,
+    by which Zarr compares bits, give an array of NumPy over the memory on the CPU.
+
+    >>> import tensorlayout as tl
+    >>> tl.asarray([1.0, -2.0], dtype=tl.float32).view(tl.uint32)
+    Tensor([1065353216, 3221225472], dtype=uint32, device='cpu')
+    """
+    if isinstance(dtype, (int, tuple, list)):
+        refuse("view", "takes a dtype; for another shape use reshape(…, copy=False)", TypeError)
+    if isinstance(dtype, str) and dtype.startswith(("V", "|V")):
+        return interchange.handed_over("view", a, interchange.to_numpy(a).view(dtype))
+    a = arguments.tensor("view", a)
+    kind = a.dtype if dtype is None else as_dtype(dtype, "view: dtype")
+    return dispatch.call(_VIEW, (a._spec, kind), (a,))
+
+
+def fill(a: Tensor, value: Any) -> None:
+    """Each element made `value`, a number or a tensor of rank 0, in place."""
+    number = arguments.operand("fill", value)
+    if isinstance(number, Tensor):
+        if number.ndim:
+            refuse("fill", f"value must be one number, got shape {number.shape}; use x[...] = y")
+        number = moved(number, a.device)
+    arguments.writable("fill", a)
+    kind = number._spec if isinstance(number, Tensor) else type(number)
+    dispatch.call(_FILL, (a._spec, kind), (a, number))
+
+
+def item(a: Tensor, *index: SupportsIndex | Sequence[int]) -> Any:
+    """One element as a number of Python: at an index, at a place in index order, or the only one.
+
+    >>> import tensorlayout as tl
+    >>> tl.asarray([[1, 2], [3, 4]]).item(1, 0)
+    3
+    """
+    key: Any = index[0] if len(index) == 1 and isinstance(index[0], (tuple, list)) else index
+    if len(key) == 0:
+        if a.size != 1:
+            refuse("item", f"needs an index, or a tensor of one element, got shape {a.shape}")
+        one = manipulation.reshape(a, ())
+    else:
+        places = tuple([arguments.integer("item", "index", i) for i in key])
+        if len(places) == 1 and a.ndim != 1:
+            places = _index_of(a, places[0])
+        if len(places) != a.ndim:
+            refuse("item", f"needs {a.ndim} integers, or one, got {arguments.shown(index)}")
+        whole = strided("__array__", a) if a._spec.layout.slot_bits is not None else a
+        one = indexing.getitem(whole, places)
+    return tolist(one)
+
+
+def _index_of(a: Tensor, place: int) -> tuple[int, ...]:
+    """The index at a place of the row-major index order."""
+    if not -a.size <= place < a.size:
+        refuse("item", f"index {place} is out of bounds for {a.size} elements", IndexError)
+    index: list[int] = []
+    place %= a.size
+    for n in reversed(a.shape):
+        place, at = divmod(place, n)
+        index.append(at)
+    return tuple(index[::-1])
+
+
+def tolist(a: Tensor) -> Any:
+    """The elements as numbers of Python, in nested lists; of rank 0 the number itself."""
+    return _array(a).tolist()
+
+
+def tobytes(a: Tensor) -> bytes:
+    """The bytes of the elements in row-major index order, with no padding and no gaps."""
+    array: Array = interchange.to_numpy(on_host(a))
+    return array.tobytes()
+
+
+def _array(a: Tensor) -> Array:
+    """The elements as an array of NumPy, of a dtype that it knows."""
+    a = on_host(a)
+    if not dtypes.is_numpys(a.dtype):
+        a = data_types.astype(a, dtypes.wider(a.dtype))
+    return interchange.to_numpy(a)

@@ -1,0 +1,110 @@
+"""Padding: tensors with more elements around them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any, Literal, SupportsIndex
+
+import numpy as np
+
+from tensorlayout.functions import arguments, dispatch
+from tensorlayout.functions.operands import unsupported
+from tensorlayout.functions.transfers import on_host
+from tensorlayout.plan.copy import Assign
+from tensorlayout.plan.pad import Pad
+from tensorlayout.plan.rules import refuse_complex
+from tensorlayout.tensor import Tensor
+from tensorlayout.typing import ArrayLike, Integers
+from tensorlayout.words import refuse
+
+__all__ = ["pad"]
+
+_PAD, _BORDER = Pad("pad"), Assign("pad")
+
+# What plans call the modes.
+_PAD_MODES = {
+    **{mode: mode for mode in ("constant", "edge", "symmetric", "wrap")},
+    "reflect": "reflection",
+}
+
+
+def pad(
+    array: Tensor,
+    pad_width: Integers | Sequence[Sequence[SupportsIndex]] | Mapping[int, Integers],
+    mode: Literal["constant", "edge", "reflect", "symmetric", "wrap"] = "constant",
+    *,
+    constant_values: ArrayLike | None = None,
+) -> Tensor:
+    """`array` with more elements around it.
+
+    `pad_width`: how many before and after along each dimension: a number, a pair, a pair for each
+    dimension, or a mapping of dimensions to pairs. `mode`: what they hold: ``constant_values`` (in
+    the same forms, converted to the dtype of `array`; by default 0), the ``edge``, or more of
+    `array`: ``reflect`` (without the edge), ``symmetric`` (with it), ``wrap`` (from the other end).
+
+    Layout: packed in the input's order; this has nothing to do with the padding of a layout.
+    ValueError for negative widths, and for a mode that repeats a dimension of size 0; TypeError for
+    ``constant_values`` in another mode.
+
+    >>> import tensorlayout as tl
+    >>> tl.pad(tl.asarray([1, 2, 3]), (2, 1), "reflect")
+    Tensor([3, 2, 1, 2, 3, 2], dtype=int64, device='cpu')
+    """
+    x = arguments.tensor("pad", array)
+    arguments.choice("pad", "mode", mode, f"one of {', '.join(sorted(_PAD_MODES))}", _PAD_MODES)
+    widths = _pad_widths(pad_width, x.ndim)
+    if mode == "constant":
+        return _with_constants(x, widths, 0 if constant_values is None else constant_values)
+    unsupported("pad", constant_values=constant_values)
+    for dim, pair in enumerate(widths):
+        if any(pair) and not x.shape[dim]:
+            refuse("pad", f"mode {mode!r} cannot extend dimension {dim} of size 0")
+    return dispatch.call(_PAD, (x._spec, widths, _PAD_MODES[mode]), (x, 0))
+
+
+def _with_constants(x: Tensor, widths: tuple[tuple[int, int], ...], given: Any) -> Tensor:
+    """`x` with borders of one number; then those of another are written."""
+    fillers = _per_side("constant_values", given, x.ndim)
+    if fillers.dtype.kind not in "biufcV":
+        refuse("pad", f"constant_values must be numbers, got {arguments.shown(given)}", TypeError)
+    sides = [(d, side) for d, pair in enumerate(widths) for side in (0, 1) if pair[side]]
+    values = [fillers[each].item() for each in sides]
+    for value in values:
+        refuse_complex(x._spec, type(value))
+    key = (x._spec, widths, _PAD_MODES["constant"])
+    result = dispatch.call(_PAD, key, (x, values[0] if values else 0))
+    inside = [slice(before, before + n) for (before, _), n in zip(widths, x.shape, strict=True)]
+    for (dim, side), value in zip(sides, values, strict=True):
+        if fillers[dim, side].tobytes() != fillers[sides[0]].tobytes():
+            cut = slice(inside[dim].stop, None) if side else slice(inside[dim].start)
+            target = (*[slice(None)] * dim, cut, *inside[dim + 1 :])
+            part = result[target]
+            dispatch.call(_BORDER, (part._spec, type(value)), (part, value))
+    return result
+
+
+def _pad_widths(given: Any, ndim: int) -> tuple[tuple[int, int], ...]:
+    if isinstance(given, Mapping):
+        named = {
+            arguments.dim("pad", arguments.integer("pad", "pad_width", d), ndim): pair
+            for d, pair in given.items()
+        }
+        given = [_per_side("pad_width", named.get(d, 0), 1)[0] for d in range(ndim)]
+    widths = _per_side("pad_width", given, ndim)
+    if widths.dtype.kind not in "iu":
+        refuse("pad", f"pad_width must be integers, got {arguments.shown(given)}", TypeError)
+    if (widths < 0).any():
+        refuse("pad", f"pad_width must not be negative, got {arguments.shown(given)}")
+    return tuple([(int(before), int(after)) for before, after in widths])
+
+
+def _per_side(name: str, given: Any, ndim: int) -> Any:
+    """A number, a pair, or a pair for each dimension, as an array of such pairs."""
+    if isinstance(given, Tensor):
+        given = on_host(given)
+    try:
+        return np.broadcast_to(np.asarray(given if ndim else 0), (ndim, 2))
+    except ValueError:
+        rule = f"must be a number, a pair or {ndim} pairs"
+        msg = f"pad: {name} {rule}, got {arguments.shown(given)}"
+        raise ValueError(msg) from None

@@ -1,0 +1,208 @@
+"""Elements at other places, or several times: rolled, repeated, tiled, resized.
+
+Signatures are NumPy's, which have those of the standard in them.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import SupportsIndex
+
+from tensorlayout import dtypes
+from tensorlayout.functions import arguments, dispatch
+from tensorlayout.functions.creation import asarray, zeros
+from tensorlayout.functions.data_types import astype
+from tensorlayout.functions.joining import concat
+from tensorlayout.functions.manipulation import broadcast_to, reshape
+from tensorlayout.functions.reduction import reduced
+from tensorlayout.layout import Layout
+from tensorlayout.layout.checks import MAX_RANK
+from tensorlayout.plan.copy import Copy
+from tensorlayout.plan.gather import Gather
+from tensorlayout.plan.library import Library
+from tensorlayout.plan.reduce import Reduce
+from tensorlayout.plan.view import View
+from tensorlayout.tensor import Tensor
+from tensorlayout.typing import ArrayLike, Axis, Integers
+from tensorlayout.words import refuse
+
+__all__ = [
+    "repeat",
+    "resize",
+    "roll",
+    "tile",
+]
+
+
+def _packed_anew(layout: Layout, shape: tuple[int, ...], order: tuple[int, ...]) -> Layout:
+    return Layout.packed(shape, order)
+
+
+_COPIES = {name: Copy(name) for name in ("repeat", "tile", "roll")}
+_MERGED = {name: View(name, _packed_anew) for name in ("repeat", "tile", "roll")}
+_WIDE = {name: View(name, Layout.broadcast_to) for name in ("repeat", "tile")}
+_REPEAT = Gather("repeat")
+_POSITIONS = Library("repeat", "integral")
+_TOTAL = Reduce("repeat", "any", "sum", "sum")
+_LEAST = Reduce("repeat", "real numeric", "min", identity=False)
+
+
+def roll(a: Tensor, shift: Integers, axis: Axis = None) -> Tensor:
+    """The elements moved by `shift` places along `axis`, those pushed out coming in again.
+
+    Any dtype. Without `axis` the elements move in row-major index order; one of `shift` and `axis`
+    may be a single number for several. Layout: packed in the input's order. ValueError for other
+    numbers of shifts than of axes, and (AxisError) for an axis outside the rank.
+
+    >>> import tensorlayout as tl
+    >>> tl.roll(tl.asarray([1, 2, 3, 4]), 1)
+    Tensor([4, 1, 2, 3], dtype=int64, device='cpu')
+    """
+    x = arguments.tensor("roll", a)
+    steps = arguments.integers(shift, "roll", "shift", none=False)
+    axes = arguments.integers(axis, "roll")
+    order = x.layout.minor_to_major
+    if axes is None:
+        by = sum(steps) if isinstance(steps, tuple) else steps
+        return _ordered(reshape(roll(reshape(x, (-1,)), by, 0), x.shape), order)
+    shifts = steps if isinstance(steps, tuple) else (steps,)
+    given = axes if isinstance(axes, tuple) else (axes,)
+    shifts = shifts * len(given) if len(shifts) == 1 else shifts
+    given = given * len(shifts) if len(given) == 1 else given
+    if len(shifts) != len(given):
+        came = f"shift {arguments.shown(shift)} and axis {arguments.shown(axis)}"
+        refuse("roll", f"{came} must be equally many")
+    if x.layout.slot_bits is not None:  # whose parts may begin no byte
+        x = dispatch.call(_COPIES["roll"], (x._spec, Layout.packed(x.shape, order), None), (x,))
+    # All of them before anything moves; one may occur twice.
+    dims = [arguments.dim("roll", d, x.ndim) for d in given]
+    for dim, by in zip(dims, shifts, strict=True):
+        at = -by % max(x.shape[dim], 1)
+        before = [slice(None)] * dim
+        x = concat([x[(*before, slice(at, None))], x[(*before, slice(0, at))]], axis=dim)
+    if not dims:
+        return dispatch.call(_COPIES["roll"], (x._spec, Layout.packed(x.shape, order), None), (x,))
+    # A part of tiles may be of another order than all of them.
+    return x if x.layout.minor_to_major == order else _ordered(x, order)
+
+
+def _ordered(x: Tensor, order: tuple[int, ...]) -> Tensor:
+    """`x`, which is packed, with its dimensions in this order in memory; a view if they are."""
+    wanted = Layout.packed(x.shape, order)
+    if x.layout.same_placement(wanted):
+        return _merged("roll", x, x.shape, order)
+    return dispatch.call(_COPIES["roll"], (x._spec, wanted, None), (x,))
+
+
+def _merged(name: str, x: Tensor, shape: tuple[int, ...], order: tuple[int, ...]) -> Tensor:
+    """`x`, which is packed, under a shape that merges dimensions next to each other: a view."""
+    return dispatch.call(_MERGED[name], (x._spec, shape, order), (x,))
+
+
+def repeat(a: Tensor, repeats: ArrayLike, axis: SupportsIndex | None = None) -> Tensor:
+    """Each element (or slice along `axis`) several times, one after the other.
+
+    `repeats`: a number, or integers, one for each slice. Without `axis` the elements come in
+    row-major index order. Any dtype, kept. Layout: packed in the order of `a`. ValueError for
+    negative numbers or another number of them, TypeError for other dtypes, MemoryError for a total
+    that no memory holds.
+
+    >>> import tensorlayout as tl
+    >>> tl.repeat(tl.asarray([1, 2, 3]), tl.asarray([0, 1, 2]))
+    Tensor([2, 3, 3], dtype=int64, device='cpu')
+    """
+    x = arguments.tensor("repeat", a)
+    if axis is None:
+        x, axis = reshape(x, (-1,)), 0
+    dim = arguments.dim("repeat", axis, x.ndim)
+    if isinstance(repeats, (list, tuple)) or arguments.is_array(repeats):
+        repeats = repeats if isinstance(repeats, Tensor) else asarray(repeats, device=x.device)
+    if isinstance(repeats, Tensor) and repeats.ndim > 0:
+        counts = _counts(repeats, x.shape[dim])
+        positions = dispatch.library(_POSITIONS, counts)
+        return dispatch.call(_REPEAT, (x._spec, (dim,), False, positions._spec), (x, positions))
+    times = arguments.count("repeat", "repeats", repeats)
+    return _copies("repeat", x, [times if d == dim else 1 for d in range(x.ndim)], inside=True)
+
+
+def _counts(repeats: Tensor, size: int) -> Tensor:
+    if not dtypes.in_category(repeats.dtype, "integral"):
+        refuse("repeat", f"repeats must be integers, got {repeats.dtype}", TypeError)
+    if repeats.shape not in ((size,), (1,)):
+        refuse("repeat", f"repeats must have shape ({size},), got {repeats.shape}")
+    counts = broadcast_to(repeats, (size,))
+    # In float64, where no sum wraps, and with negative numbers as those from 2**63 on.
+    total = float(reduced(_TOTAL, astype(counts, dtypes.uint64), None, False, dtypes.float64))
+    if total >= 2**53:
+        lowest = int(reduced(_LEAST, counts, None, False))
+        if lowest < 0:
+            refuse("repeat", f"repeats must not be negative, got {lowest}")
+        refuse("repeat", f"repeats add up to {total:.4g}, more than any memory holds", MemoryError)
+    return counts
+
+
+def tile(A: Tensor, reps: Integers) -> Tensor:  # noqa: N803 - NumPy's name
+    """`A` as a whole, `reps` times along each dimension; missing ones count from the left.
+
+    Layout: packed in the order of `A`, new dimensions the slowest. ValueError for negative numbers.
+    Any dtype, kept.
+
+    >>> import tensorlayout as tl
+    >>> tl.tile(tl.asarray([1, 2]), (2, 2))
+    Tensor([[1, 2, 1, 2],
+            [1, 2, 1, 2]], dtype=int64, device='cpu')
+    """
+    x = arguments.tensor("tile", A)
+    given = arguments.integers(reps, "tile", "reps", none=False)
+    times = (given,) if isinstance(given, int) else given
+    if len(times) > MAX_RANK:
+        refuse("tile", f"at most {MAX_RANK} dimensions are allowed, got {len(times)} reps")
+    if any(n < 0 for n in times):
+        refuse("tile", f"reps must not be negative, got {arguments.shown(times)}")
+    new = max(len(times) - x.ndim, 0)
+    if new:  # by a leading dimension that broadcasting adds, which is the slowest in any order
+        x = broadcast_to(x, (*(1,) * new, *x.shape))
+    return _copies("tile", x, (1,) * (x.ndim - len(times)) + times, inside=False)
+
+
+def _copies(name: str, x: Tensor, times: Sequence[int], *, inside: bool) -> Tensor:
+    """Each dimension `times` as long, in one copy: each slice several times, or the whole.
+
+    Every dimension is seen as two, the size and the number of copies, the faster one last in the
+    shape and in memory; merging the two afterwards is a view. Halves of 1 are left out, so that
+    those that are left, each at least 2, are never too many.
+    """
+    halves: list[tuple[int, int, int]] = []  # the dimension, the size before, the size afterwards
+    for d, (n, count) in enumerate(zip(x.shape, times, strict=True)):
+        pair = ((d, n, n), (d, 1, count)) if inside else ((d, 1, count), (d, n, n))
+        halves += [half for half in pair if half[1:] != (1, 1)]
+    seen = reshape(x, tuple(n for _, n, _ in halves))
+    wide = dispatch.call(_WIDE[name], (seen._spec, tuple(n for _, _, n in halves)), (seen,))
+    place = {d: p for p, d in enumerate(x.layout.minor_to_major)}
+    order = sorted(range(len(halves)), key=lambda i: (place[halves[i][0]], -i))
+    packed = Layout.packed(wide.shape, order)
+    copied = dispatch.call(_COPIES[name], (wide._spec, packed, None), (wide,))
+    shape = tuple(n * count for n, count in zip(x.shape, times, strict=True))
+    return _merged(name, copied, shape, x.layout.minor_to_major)
+
+
+def resize(a: Tensor, new_shape: Integers) -> Tensor:
+    """The elements in index order under another shape, repeated where they are too few.
+
+    `new_shape`: a size or a sequence of them. Zeros where `a` has no elements. Any dtype, kept.
+    Layout: row-major. ValueError for negative sizes.
+
+    >>> import tensorlayout as tl
+    >>> tl.resize(tl.asarray([1, 2, 3]), (2, 2))
+    Tensor([[1, 2],
+            [3, 1]], dtype=int64, device='cpu')
+    """
+    flat = reshape(a, (-1,))
+    shape = arguments.shape("resize", new_shape)
+    if any(n < 0 for n in shape):
+        refuse("resize", f"sizes must not be negative, got {arguments.shown(shape)}")
+    if not flat.size:
+        return zeros(shape, flat.dtype, device=flat.device)
+    size = math.prod(shape)
+    return reshape(tile(flat, -(-size // flat.size))[:size], shape)

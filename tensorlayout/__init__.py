@@ -10,13 +10,11 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 from typing import Any as _Any
 
-from tensorlayout import calling as _calling
 from tensorlayout import dtypes as _dtypes
+from tensorlayout import errors as _errors
 from tensorlayout import files as _files
 from tensorlayout import functions as _chapters
-from tensorlayout import methods as _methods
 from tensorlayout import plan
-from tensorlayout import spellings as _spellings
 from tensorlayout._version import __version__
 from tensorlayout.cpu.engine.threads import get_num_threads, set_num_threads
 from tensorlayout.devices import Device, default_device, set_default_device, using_device
@@ -36,7 +34,10 @@ from tensorlayout.dtypes import (
     uint32,
     uint64,
 )
+from tensorlayout.errors import CopyError
 from tensorlayout.files import *
+from tensorlayout.functions import methods as _methods
+from tensorlayout.functions import spellings as _spellings
 from tensorlayout.functions.aliases import *
 from tensorlayout.functions.comparing import *
 from tensorlayout.functions.composed import *
@@ -72,12 +73,12 @@ from tensorlayout.functions.sets import *
 from tensorlayout.functions.sorting import *
 from tensorlayout.functions.statistical import *
 from tensorlayout.functions.utility import *
-from tensorlayout.late import follow as _follow
-from tensorlayout.late import loaded as _loaded
+from tensorlayout.interchange import protocols as _protocols
 from tensorlayout.layout import BitPattern, Layout, PaddingValue, coalesce
+from tensorlayout.support.lazy_imports import follow as _follow
+from tensorlayout.support.lazy_imports import loaded as _loaded
 from tensorlayout.tensor import Tensor
 from tensorlayout.tracing import no_copies, trace
-from tensorlayout.words import CopyError
 
 if TYPE_CHECKING:
     from tensorlayout import directml, fft, formats, linalg, xla
@@ -221,9 +222,10 @@ def _late(name: str) -> _Any:
 
 
 _absent = _spellings.of_module(__name__, __all__)
-_calling.guard(globals(), __all__)
-_follow("dask.array", "tensorlayout.dask")
-_follow("autoray", "tensorlayout.autoray")
+_errors.guard(globals(), __all__)
+_protocols.bind()
+_follow("dask.array", "tensorlayout.interchange.dask")
+_follow("autoray", "tensorlayout.interchange.autoray")
 
 if not TYPE_CHECKING:  # for which any name would exist
     __getattr__ = _late

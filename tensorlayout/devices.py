@@ -7,9 +7,9 @@ import importlib
 import os
 from typing import Any
 
-from tensorlayout.records import frozen
-from tensorlayout.scopes import Block, Scope
-from tensorlayout.words import refuse, shown
+from tensorlayout.errors import refuse, shown
+from tensorlayout.support.context_blocks import Block, Scope
+from tensorlayout.support.light_dataclasses import frozen
 
 
 @frozen

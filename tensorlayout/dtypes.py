@@ -15,8 +15,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from tensorlayout.late import loaded
-from tensorlayout.words import shown
+from tensorlayout.errors import shown
+from tensorlayout.support.lazy_imports import loaded
 
 DType = np.dtype[Any]
 

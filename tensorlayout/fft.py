@@ -17,10 +17,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, Literal, SupportsIndex
 
-from tensorlayout import calling, dtypes, spellings
+from tensorlayout import dtypes, errors
 from tensorlayout.devices import default_device
 from tensorlayout.dtypes import DType, as_dtype
-from tensorlayout.functions import arguments, dispatch
+from tensorlayout.errors import refuse
+from tensorlayout.functions import arguments, dispatch, spellings
 from tensorlayout.functions.data_types import astype
 from tensorlayout.functions.outputs import given
 from tensorlayout.functions.rearranging import roll
@@ -29,7 +30,6 @@ from tensorlayout.plan.library import Library, Results, Shape, complex_of
 from tensorlayout.plan.rules import normalized_dims
 from tensorlayout.tensor import Tensor
 from tensorlayout.typing import Axis, DeviceLike, DTypeLike, Integers, Real
-from tensorlayout.words import refuse
 
 __all__ = [
     "fft",
@@ -465,7 +465,7 @@ def _shifted(name: str, x: Any, axes: Any, sign: int) -> Tensor:
     return roll(x, [sign * (x.shape[d] // 2) for d in dims] or 0, axis=dims or 0)
 
 
-calling.guard(globals(), __all__)
+errors.guard(globals(), __all__)
 
 if not TYPE_CHECKING:  # for which any name would exist
     __getattr__ = spellings.of_module(__name__, __all__)

@@ -21,8 +21,9 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple, SupportsIndex, overl
 
 import numpy as np
 
-from tensorlayout import calling, dtypes, spellings
-from tensorlayout.functions import arguments, dispatch, manipulation
+from tensorlayout import dtypes, errors
+from tensorlayout.errors import refuse
+from tensorlayout.functions import arguments, dispatch, manipulation, spellings
 from tensorlayout.functions import elementwise as ew
 from tensorlayout.functions.creation import asarray
 from tensorlayout.functions.data_types import astype, finfo
@@ -45,7 +46,6 @@ from tensorlayout.plan.library import Library
 from tensorlayout.plan.reduce import Reduce
 from tensorlayout.tensor import Tensor
 from tensorlayout.typing import ArrayLike, Axis, DTypeLike, Real
-from tensorlayout.words import refuse
 
 __all__ = [
     "cholesky",
@@ -607,7 +607,7 @@ def norm(
     return expand_dims(found, dims) if keepdims else found
 
 
-calling.guard(globals(), __all__)
+errors.guard(globals(), __all__)
 
 if not TYPE_CHECKING:  # for which any name would exist
     __getattr__ = spellings.of_module(__name__, __all__)

@@ -12,8 +12,9 @@ from typing import TYPE_CHECKING, Any, Literal, SupportsIndex
 
 from tensorlayout.devices import Device
 from tensorlayout.dtypes import DType, bits_of
+from tensorlayout.errors import cut
 from tensorlayout.layout import Layout
-from tensorlayout.layout.once import Interned
+from tensorlayout.support.interning import Interned
 from tensorlayout.typing import (
     Array,
     ArrayLike,
@@ -25,7 +26,6 @@ from tensorlayout.typing import (
     NumpyOperand,
     Operand,
 )
-from tensorlayout.words import cut
 
 if TYPE_CHECKING:  # the signatures of methods; nothing above is imported when the package runs
     from tensorlayout.functions import searching, statistical, utility

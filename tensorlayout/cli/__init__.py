@@ -16,7 +16,7 @@ from tensorlayout._version import __version__
 from tensorlayout.cli.completion import SHELLS, PrintCompletion
 from tensorlayout.cli.errors import CommandError
 from tensorlayout.devices import as_device
-from tensorlayout.words import cut, shown
+from tensorlayout.errors import cut, shown
 
 _DEMO = """a pipeline on photographs: NHWC memory; NumPy code called with tensors, whose trace names
 the line that copied; copies refused; functions fused; DirectML's operators, XLA's tiles and

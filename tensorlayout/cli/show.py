@@ -14,11 +14,11 @@ from tensorlayout.cli.memory_table import (
     memory_table,
     told,
 )
+from tensorlayout.errors import shown
 from tensorlayout.layout import Layout, tiling_in
 from tensorlayout.layout.drawing import wording
 from tensorlayout.layout.drawing.terminal import grid
 from tensorlayout.layout.drawing.wording import count_of
-from tensorlayout.words import shown
 
 SHARED = "*"
 

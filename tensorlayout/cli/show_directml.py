@@ -7,9 +7,9 @@ import re
 from tensorlayout.cli.errors import CommandError, refuse
 from tensorlayout.cli.memory_table import Facts
 from tensorlayout.directml import DataType, TensorDesc, calc_buffer_tensor_size
+from tensorlayout.errors import shown
 from tensorlayout.layout import Layout
 from tensorlayout.layout.drawing.wording import count_of
-from tensorlayout.words import shown
 
 _NAME = re.compile(r"\b([A-Za-z_]\w*) ?=")
 _NUMBERS = re.compile(r"-?\d{1,20}(?:(?: ?, ?| )-?\d{1,20})*")

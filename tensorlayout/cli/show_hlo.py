@@ -8,8 +8,8 @@ from pathlib import Path
 from tensorlayout import xla
 from tensorlayout.cli.errors import refuse
 from tensorlayout.cli.memory_table import told
+from tensorlayout.errors import cut, shown
 from tensorlayout.layout.drawing.wording import count_of
-from tensorlayout.words import cut, shown
 from tensorlayout.xla import HloModule
 
 _MOST_ROWS = 100  # of a table; the largest are shown

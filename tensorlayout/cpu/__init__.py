@@ -15,10 +15,10 @@ from tensorlayout.cpu.elementwise.writing import is_one_ufunc
 from tensorlayout.cpu.engine.borrowed import borrowed, borrowed_slots
 from tensorlayout.cpu.engine.memory import current_stream, exposed, new_tensors, ready
 from tensorlayout.cpu.engine.memory import required_bytes as read
-from tensorlayout.late import loaded
 from tensorlayout.plan.base import Disturbs, Plan, Run
 from tensorlayout.plan.elementwise import ElementwisePlan
 from tensorlayout.plan.fuse import FusePlan
+from tensorlayout.support.lazy_imports import loaded
 from tensorlayout.tensor import Tensor
 
 __all__ = [

@@ -25,8 +25,8 @@ from tensorlayout.cuda.engine.memory import (
 )
 from tensorlayout.cuda.engine.streams import current_stream, exported_stream, ready, wait_for
 from tensorlayout.cuda.engine.warm_up import warmup
-from tensorlayout.late import loaded
 from tensorlayout.plan.base import Plan, Run
+from tensorlayout.support.lazy_imports import loaded
 
 __all__ = [
     "borrowed",

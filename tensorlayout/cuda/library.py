@@ -16,7 +16,6 @@ from typing import Any
 import numpy as np
 
 from tensorlayout import dtypes
-from tensorlayout.array_functions import TABLE
 from tensorlayout.cuda.engine.driver import Strided, cupy_part, driver
 from tensorlayout.cuda.engine.memory import borrowed, new_tensors, read
 from tensorlayout.cuda.matmul import write_library_product
@@ -29,6 +28,7 @@ from tensorlayout.plan.copy import CopyPlan
 from tensorlayout.plan.library import LibraryPlan, working
 from tensorlayout.plan.run import carried_out, making, noted_copy
 from tensorlayout.plan.steps import Step, note
+from tensorlayout.support.array_library import TABLE
 from tensorlayout.tensor import Tensor, TensorSpec
 
 # Calls for which the host waits: shapes depend on data, or what cuSOLVER reports is looked at.

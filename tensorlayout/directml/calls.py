@@ -16,12 +16,12 @@ from tensorlayout.directml.members import Member
 from tensorlayout.directml.operator_desc import OperatorDesc
 from tensorlayout.directml.operators import Operator
 from tensorlayout.directml.tensor_desc import TensorDesc, desc_of
+from tensorlayout.errors import refuse, under
 from tensorlayout.functions import arguments
 from tensorlayout.functions.creation import empty
 from tensorlayout.functions.manipulation import reshape
 from tensorlayout.plan.rules import one_device
 from tensorlayout.tensor import Tensor, TensorSpec
-from tensorlayout.words import refuse, under
 
 specs_of = attrgetter("_spec")
 _KEPT = 4096  # validated operators

@@ -14,9 +14,9 @@ from typing import Any, NamedTuple, SupportsIndex, TypeVar
 import numpy as np
 
 from tensorlayout import dtypes
+from tensorlayout.errors import refuse
 from tensorlayout.functions import arguments
 from tensorlayout.typing import DTypeLike
-from tensorlayout.words import refuse
 
 __all__ = [
     "AxisDirection",

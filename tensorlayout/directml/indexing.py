@@ -18,6 +18,7 @@ from tensorlayout.directml.calls import run, seen_as, specs_of, target
 from tensorlayout.directml.operator_desc import Expected, OperatorDesc, effective_rank
 from tensorlayout.directml.tables import HIGHEST
 from tensorlayout.directml.tensor_desc import TensorDesc
+from tensorlayout.errors import refuse
 from tensorlayout.functions import dispatch
 from tensorlayout.functions.creation import arange
 from tensorlayout.functions.data_types import astype
@@ -29,7 +30,6 @@ from tensorlayout.functions.utility import any as any_of
 from tensorlayout.plan.gather import Gather
 from tensorlayout.plan.scatter import CopyScatter
 from tensorlayout.tensor import Tensor
-from tensorlayout.words import refuse
 
 __all__ = [
     "GatherElementsOperatorDesc",

@@ -14,9 +14,9 @@ from typing import Any, Literal, NamedTuple, get_args
 from tensorlayout.directml import constants
 from tensorlayout.directml.constants import UINT32_MAX, DataType, ScaleBias, as_data_type
 from tensorlayout.directml.tensor_desc import TensorDesc, integers
+from tensorlayout.errors import refuse
 from tensorlayout.exchange.numpy import quietly
 from tensorlayout.functions import arguments
-from tensorlayout.words import refuse
 
 # What may be given. The descriptor holds tuples and members of enumerations.
 Tensors = Sequence[TensorDesc]

@@ -14,11 +14,11 @@ from tensorlayout.directml.operators import Out
 from tensorlayout.directml.tables import HIGHEST
 from tensorlayout.directml.tensor_desc import TensorDesc, asked, integers, listed
 from tensorlayout.functions import arguments, dispatch
-from tensorlayout.layout.once import cached_property
 from tensorlayout.plan.base import Written
 from tensorlayout.plan.image import ReverseSequencePlan
 from tensorlayout.plan.join import Join, Split
 from tensorlayout.plan.pad import Pad, SliceGradPlan
+from tensorlayout.support.interning import cached_property
 from tensorlayout.tensor import Tensor
 
 __all__ = [

@@ -16,9 +16,9 @@ from tensorlayout.directml import tables
 from tensorlayout.directml.constants import DataType, TensorFlags
 from tensorlayout.directml.members import RANGES, Member, as_element, members_of, python_name
 from tensorlayout.directml.tensor_desc import TensorDesc, asked
+from tensorlayout.errors import refuse
 from tensorlayout.functions import arguments
-from tensorlayout.layout.once import cached_property
-from tensorlayout.words import refuse
+from tensorlayout.support.interning import cached_property
 
 
 class Expected(NamedTuple):

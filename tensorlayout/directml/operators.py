@@ -11,11 +11,11 @@ from tensorlayout.directml import tables
 from tensorlayout.directml.constants import TensorFlags
 from tensorlayout.directml.operator_desc import OperatorDesc
 from tensorlayout.directml.tensor_desc import TensorDesc
+from tensorlayout.errors import refuse, under
 from tensorlayout.functions import arguments
 from tensorlayout.plan.base import Exposed, backend
 from tensorlayout.plan.rules import one_device
 from tensorlayout.tensor import Tensor, TensorSpec
-from tensorlayout.words import refuse, under
 
 Given = Sequence[Tensor]
 Out = Tensor | Sequence[Tensor] | None

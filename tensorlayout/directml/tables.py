@@ -12,8 +12,8 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from tensorlayout.directml.constants import DataType
+from tensorlayout.errors import refuse
 from tensorlayout.functions import arguments
-from tensorlayout.words import refuse
 
 _TABLE: dict[str, Any] = tomllib.loads((Path(__file__).parent / "support.toml").read_text("utf-8"))
 _LEVELS = _TABLE.pop("levels")

@@ -19,14 +19,14 @@ from tensorlayout.directml.constants import (
     as_data_type,
     member,
 )
+from tensorlayout.errors import cut, refuse
 from tensorlayout.functions import arguments
 from tensorlayout.functions.creation import empty
 from tensorlayout.functions.layouts import from_storage
 from tensorlayout.layout import Layout
-from tensorlayout.layout.once import cached_property
+from tensorlayout.support.interning import cached_property
 from tensorlayout.tensor import Tensor, TensorSpec
 from tensorlayout.typing import DeviceLike, Storage
-from tensorlayout.words import cut, refuse
 
 _NAME, _KIND = "TensorDesc", "TensorDesc: DataType"
 _MOST_DIMENSIONS = 8

@@ -11,12 +11,12 @@ from tensorlayout import dtypes
 from tensorlayout.cpu.engine.memory import byte_strides
 from tensorlayout.devices import as_device
 from tensorlayout.dtypes import as_dtype
+from tensorlayout.errors import cut
 from tensorlayout.exchange.numpy import described
 from tensorlayout.plan.base import backend
 from tensorlayout.plan.from_strides import extent
 from tensorlayout.plan.steps import note_export, watched
 from tensorlayout.tensor import Tensor
-from tensorlayout.words import cut
 
 
 def describe(x: Tensor) -> dict[str, Any]:

@@ -23,13 +23,13 @@ from tensorlayout import dtypes
 from tensorlayout.cpu.engine.borrowed import keeper_of
 from tensorlayout.devices import CPU, Device, available
 from tensorlayout.dtypes import DType
+from tensorlayout.errors import CopyError, cut, named, shown
 from tensorlayout.exchange.numpy import pointer_in
 from tensorlayout.plan.base import backend
 from tensorlayout.plan.from_strides import extent, packed_steps, spec_of_strides
 from tensorlayout.plan.steps import Step, note
-from tensorlayout.scopes import Scope
+from tensorlayout.support.context_blocks import Scope
 from tensorlayout.tensor import Tensor, TensorSpec
-from tensorlayout.words import CopyError, cut, named, shown
 
 HOST = (1, 0)  # kDLCPU
 _CUDA = 2  # kDLCUDA

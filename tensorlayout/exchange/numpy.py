@@ -31,8 +31,8 @@ from tensorlayout.cpu.engine.memory import quietly as quietly
 from tensorlayout.cpu.engine.memory import shortage as shortage
 from tensorlayout.cpu.engine.memory import tensor_over as tensor_over
 from tensorlayout.dtypes import DType
+from tensorlayout.errors import shown
 from tensorlayout.plan.from_strides import extent, packed_steps
-from tensorlayout.words import shown
 
 
 class Described(NamedTuple):

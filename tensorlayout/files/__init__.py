@@ -12,12 +12,12 @@ import os
 from collections.abc import Mapping
 from typing import IO, Any, Literal, cast
 
+from tensorlayout.errors import shown
 from tensorlayout.functions.arguments import tensor
 from tensorlayout.functions.interchange import to_device
-from tensorlayout.late import loaded
+from tensorlayout.support.lazy_imports import loaded
 from tensorlayout.tensor import Tensor
 from tensorlayout.typing import DeviceLike
-from tensorlayout.words import shown
 
 __all__ = ["load", "save", "savez"]
 

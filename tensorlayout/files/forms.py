@@ -14,8 +14,8 @@ from tensorlayout.functions.creation import asarray
 from tensorlayout.functions.interchange import to_device, to_numpy
 from tensorlayout.functions.layouts import to_layout
 from tensorlayout.functions.transfers import on_host
-from tensorlayout.late import loaded
 from tensorlayout.layout import Layout
+from tensorlayout.support.lazy_imports import loaded
 from tensorlayout.tensor import Tensor
 
 # Memory that a text may ask for: this many times that of the elements, and this many bytes more for

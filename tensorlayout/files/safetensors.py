@@ -17,7 +17,7 @@ import numpy as np
 from tensorlayout import dtypes
 from tensorlayout.exchange.numpy import Array
 from tensorlayout.files.forms import array_of, library, restored, text_of
-from tensorlayout.late import loaded
+from tensorlayout.support.lazy_imports import loaded
 from tensorlayout.tensor import Tensor
 
 _KEY = "tensorlayout"  # in the metadata: the texts by name

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from tensorlayout.devices import CPU
+from tensorlayout.errors import shown
 from tensorlayout.files.forms import (
     Targets,
     array_of,
@@ -19,10 +20,9 @@ from tensorlayout.files.forms import (
     text_of,
 )
 from tensorlayout.functions.creation import asarray
-from tensorlayout.late import loaded
 from tensorlayout.layout import Layout
+from tensorlayout.support.lazy_imports import loaded
 from tensorlayout.tensor import Tensor
-from tensorlayout.words import shown
 
 _KEY = "tensorlayout"
 _FILE = 1 << 24  # bytes of a file that holds many chunks

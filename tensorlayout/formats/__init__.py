@@ -10,13 +10,13 @@ from __future__ import annotations
 import contextlib
 from typing import Any
 
-from tensorlayout import calling
+from tensorlayout import errors
+from tensorlayout.errors import under
 from tensorlayout.formats import blas, cudnn, cute, directml, einops, jax, numpy, onednn, pytorch
 from tensorlayout.formats.blocks import checked
 from tensorlayout.layout import Layout
 from tensorlayout.layout.checks import checked_itemsize
 from tensorlayout.layout.placement import HasItemsize
-from tensorlayout.words import under
 
 __all__ = [
     "blas",
@@ -56,5 +56,5 @@ def written(layout: Layout, itemsize: int | HasItemsize = 1) -> dict[str, Any]:
 
 
 for _row in _ROWS.values():
-    calling.guard(vars(_row), ("read", "write"))
-calling.guard(globals(), ("written",))
+    errors.guard(vars(_row), ("read", "write"))
+errors.guard(globals(), ("written",))

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import NamedTuple
 
+from tensorlayout.errors import cut, refuse, shown, under
 from tensorlayout.formats.blocks import checked
 from tensorlayout.layout import Layout
 from tensorlayout.layout.checks import checked_integer, checked_sizes
-from tensorlayout.words import cut, refuse, shown, under
 
 __all__ = ["BlasMatrix", "read", "write"]
 

@@ -8,9 +8,9 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Sequence
 
+from tensorlayout.errors import cut, refuse, shown
 from tensorlayout.layout import Layout, Padding, PaddingValue
 from tensorlayout.layout.slots import inner_extent
-from tensorlayout.words import cut, refuse, shown
 
 Digit = tuple[int, int]
 

@@ -5,10 +5,10 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
+from tensorlayout.errors import cut, refuse, shown, under
 from tensorlayout.formats.blocks import block_of, laid_out, named
 from tensorlayout.layout import Layout
 from tensorlayout.layout.checks import checked_sizes
-from tensorlayout.words import cut, refuse, shown, under
 
 __all__ = ["read", "write"]
 

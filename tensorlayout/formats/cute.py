@@ -14,11 +14,11 @@ from collections.abc import Iterator, Sequence
 from operator import index as as_int
 from typing import Any, NamedTuple, TypeAlias
 
+from tensorlayout.errors import cut, named, refuse, shown, under
 from tensorlayout.formats.blocks import checked
 from tensorlayout.layout import Layout, Padding, PaddingValue, slots
 from tensorlayout.layout.checks import MAX_PARTS, MAX_RANK, checked_padding, checked_sizes
 from tensorlayout.layout.slots import Part, Parts
-from tensorlayout.words import cut, named, refuse, shown, under
 
 __all__ = ["CuteLayout", "read", "write"]
 

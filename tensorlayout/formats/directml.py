@@ -6,10 +6,10 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from tensorlayout.directml.tensor_desc import TensorDesc
+from tensorlayout.errors import under
 from tensorlayout.formats.blocks import checked
 from tensorlayout.layout import Layout
 from tensorlayout.layout.checks import checked_integers
-from tensorlayout.words import under
 
 __all__ = ["DirectmlBuffer", "read", "write"]
 

@@ -7,10 +7,10 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
+from tensorlayout.errors import cut, refuse, shown, under
 from tensorlayout.formats.blocks import Digit, block_of, digits_of, is_said, laid_out
 from tensorlayout.layout import Layout
 from tensorlayout.layout.checks import MAX_RANK, checked_integer, checked_sizes
-from tensorlayout.words import cut, refuse, shown, under
 
 __all__ = ["EinopsPattern", "read", "write"]
 

@@ -6,10 +6,10 @@ import math
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
+from tensorlayout.errors import cut, refuse, shown, under
 from tensorlayout.formats.blocks import block_of
 from tensorlayout.layout import Layout, Padding, PaddingValue
 from tensorlayout.layout.checks import checked_integers, checked_padding
-from tensorlayout.words import cut, refuse, shown, under
 from tensorlayout.xla import PrimitiveType, shape_of
 from tensorlayout.xla.tiles import Tile, expanded
 

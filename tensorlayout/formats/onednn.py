@@ -11,10 +11,10 @@ import math
 import re
 from collections.abc import Sequence
 
+from tensorlayout.errors import cut, refuse, shown, under
 from tensorlayout.formats.blocks import Digit, block_of, digits_of, is_said, laid_out
 from tensorlayout.layout import Layout, PaddingValue
 from tensorlayout.layout.checks import checked_sizes
-from tensorlayout.words import cut, refuse, shown, under
 
 __all__ = ["read", "write"]
 

@@ -6,10 +6,10 @@ import math
 from collections.abc import Sequence
 from typing import Any
 
+from tensorlayout.errors import cut, refuse, shown, under
 from tensorlayout.formats.blocks import block_of, checked, named
 from tensorlayout.layout import Layout
 from tensorlayout.layout.checks import checked_sizes
-from tensorlayout.words import cut, refuse, shown, under
 
 __all__ = ["read", "write"]
 

@@ -15,6 +15,7 @@ __all__ = [
     "arctan",
     "arctan2",
     "arctanh",
+    "around",
     "bitwise_not",
     "conjugate",
     "invert",
@@ -43,3 +44,4 @@ right_shift = elementwise.bitwise_right_shift
 true_divide = elementwise.divide
 amax = statistical.max
 amin = statistical.min
+around = elementwise.round

@@ -8,15 +8,15 @@ from typing import Any
 
 import numpy as np
 
-from tensorlayout import words
+from tensorlayout import errors
 from tensorlayout.devices import CPU, Device
 from tensorlayout.dtypes import SCALARS, float64, in_category, misfit
+from tensorlayout.errors import named, refuse
 from tensorlayout.exchange.numpy import held, tensor_over
 from tensorlayout.layout import Layout, in_our_words
 from tensorlayout.plan.rules import normalized_dims
-from tensorlayout.scopes import Scope
+from tensorlayout.support.context_blocks import Scope
 from tensorlayout.tensor import Tensor
-from tensorlayout.words import named, refuse
 
 
 class Unknown:
@@ -79,7 +79,7 @@ def tensor(name: str, x: Any, argument: str = "") -> Tensor:
     if isinstance(x, np.generic):
         return operand(name, x)  # type: ignore[no-any-return]
     if argument == "out" and not is_array(x):
-        refuse(name, f"out must be a tensor, got {words.kind_of(x)}", TypeError)
+        refuse(name, f"out must be a tensor, got {errors.kind_of(x)}", TypeError)
     rule = f"{argument} must be a tensor" if argument else "must be called with a tensor"
     if isinstance(x, np.ndarray):
         return _over_array(name, x, rule)
@@ -302,13 +302,13 @@ def shown(x: Any) -> str:
     """What came, for an error: tensors and arrays by their kind, all else as `words` shows it."""
     if isinstance(x, Tensor):
         return f"a tensor of {x.dtype} and shape {x.shape}"
-    return words.kind_of(x) if is_array(x) and not isinstance(x, np.generic) else words.shown(x)
+    return errors.kind_of(x) if is_array(x) and not isinstance(x, np.generic) else errors.shown(x)
 
 
 def _described(x: Any) -> str:
-    kind, fix = words.kind_of(x), ""
+    kind, fix = errors.kind_of(x), ""
     if isinstance(x, np.ndarray):
-        kind = f"{kind} of dtype {words.cut(x.dtype, 60)}"
+        kind = f"{kind} of dtype {errors.cut(x.dtype, 60)}"
         if any(stride % max(x.itemsize, 1) for stride in x.strides):
             kind += f" with strides that are no multiples of {x.itemsize} bytes"
     if is_array(x) or type(x) in (list, tuple, int, float, complex):
@@ -322,7 +322,7 @@ def writable(name: str, x: Tensor) -> Tensor:
     if x.readonly if type(memory) is not np.ndarray else not memory.flags.writeable:
         refuse(name, "the tensor is read-only; copy() it first")
     if x._spec.layout.is_overlapping:
-        msg = f"elements of layout {words.cut(x.layout)} share slots, so it cannot be"
+        msg = f"elements of layout {errors.cut(x.layout)} share slots, so it cannot be"
         msg += " written; copy() it"
         refuse(name, msg)
     return x

@@ -11,6 +11,7 @@ import numpy as np
 
 from tensorlayout.devices import CPU, Device
 from tensorlayout.dtypes import as_dtype, in_native_order, uint8
+from tensorlayout.errors import CopyError, cut
 from tensorlayout.exchange import cuda_array, dlpack
 from tensorlayout.exchange.numpy import (
     Array,
@@ -24,7 +25,6 @@ from tensorlayout.functions import arguments, dispatch
 from tensorlayout.plan.fill import Create
 from tensorlayout.plan.from_strides import spec_of_strides
 from tensorlayout.tensor import Tensor
-from tensorlayout.words import CopyError, cut
 
 __all__: list[str] = []
 

@@ -6,8 +6,8 @@ from typing import Any
 
 from tensorlayout import dtypes
 from tensorlayout.dtypes import DType
+from tensorlayout.errors import refuse
 from tensorlayout.functions import arguments
-from tensorlayout.words import refuse
 
 CASTINGS = ("no", "equiv", "safe", "same_kind", "unsafe")
 

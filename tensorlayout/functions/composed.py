@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from tensorlayout import dtypes
+from tensorlayout.errors import refuse
 from tensorlayout.functions import arguments
 from tensorlayout.functions import elementwise as ew
 from tensorlayout.functions.creation import ones_like, zeros_like
@@ -21,7 +22,6 @@ from tensorlayout.functions.searching import where
 from tensorlayout.functions.utility import all as all_
 from tensorlayout.tensor import Tensor
 from tensorlayout.typing import Operand
-from tensorlayout.words import refuse
 
 __all__ = [
     "angle",

@@ -7,6 +7,7 @@ from typing import Any, SupportsIndex
 
 from tensorlayout import dtypes
 from tensorlayout.dtypes import as_dtype
+from tensorlayout.errors import refuse
 from tensorlayout.functions import arguments
 from tensorlayout.functions.data_types import astype
 from tensorlayout.functions.diagonals import diag
@@ -26,7 +27,6 @@ from tensorlayout.functions.operands import tensors, unsupported
 from tensorlayout.functions.statistical import mean
 from tensorlayout.tensor import Tensor
 from tensorlayout.typing import ArrayLike, DTypeLike
-from tensorlayout.words import refuse
 
 __all__ = ["corrcoef", "cov"]
 

@@ -15,6 +15,7 @@ import numpy as np
 from tensorlayout import dtypes
 from tensorlayout.devices import CPU, Device, as_device, default_device
 from tensorlayout.dtypes import DType, as_dtype
+from tensorlayout.errors import REFUSALS, named, refuse
 from tensorlayout.exchange.numpy import tensor_over
 from tensorlayout.functions import arguments, dispatch
 from tensorlayout.functions.arrays import arrived, over
@@ -45,11 +46,14 @@ from tensorlayout.typing import (
     Number,
     Real,
 )
-from tensorlayout.words import REFUSALS, named, refuse
 
 __all__ = [
     "arange",
+    "array",
+    "asanyarray",
     "asarray",
+    "ascontiguousarray",
+    "asfortranarray",
     "empty",
     "empty_like",
     "full",
@@ -169,6 +173,66 @@ def asarray(
     except REFUSALS as error:
         named("asarray", error)
         raise
+
+
+def array(
+    object: Any,
+    dtype: DTypeLike | None = None,
+    *,
+    copy: bool | None = True,
+    order: str = "K",
+    subok: bool = False,
+    ndmin: int = 0,
+    ndmax: int = 0,
+    device: DeviceLike | None = None,
+) -> Tensor:
+    """A new tensor from whatever `asarray` takes.
+
+    `copy`: None and False share memory where they can. `ndmin`: dimensions of size 1 are put in
+    front until there are so many. `ndmax` must be left out; `subok` changes nothing. `dtype`,
+    `order`, `device`, errors (TypeError, ValueError, BufferError, OverflowError) as in `asarray`.
+    Layout: that of `object`, row-major for sequences, or as `order` says.
+
+    >>> import tensorlayout as tl
+    >>> tl.array([1, 2], ndmin=2)
+    Tensor([[1, 2]], dtype=int64, device='cpu')
+    """
+    if ndmax:
+        refuse("array", f"takes no ndmax={ndmax} with tensors", TypeError)
+    found = asarray(object, dtype, order, device=device, copy=copy or None)
+    return found[(None,) * max(ndmin - found.ndim, 0)]
+
+
+def ascontiguousarray(
+    a: Any, dtype: DTypeLike | None = None, *, device: DeviceLike | None = None
+) -> Tensor:
+    """A row-major tensor from whatever `asarray` takes: `a` itself if it is one.
+
+    `dtype`, `device` and errors (TypeError, ValueError) as in `asarray`.
+
+    >>> import tensorlayout as tl
+    >>> tl.ascontiguousarray(tl.zeros((2, 3), layout=(0, 1))).layout
+    Layout.parse('(2,3):(3,1)')
+    """
+    return asarray(a, dtype, "C", device=device)
+
+
+def asfortranarray(
+    a: Any, dtype: DTypeLike | None = None, *, device: DeviceLike | None = None
+) -> Tensor:
+    """A column-major tensor from whatever `asarray` takes: `a` itself if it is one.
+
+    `dtype`, `device`, `layout` of the result and errors (TypeError, ValueError) as in `asarray`
+    with ``order="F"``.
+
+    >>> import tensorlayout as tl
+    >>> tl.asfortranarray([[1, 2], [3, 4]]).layout
+    Layout.parse('(2,2):(1,2)')
+    """
+    return asarray(a, dtype, "F", device=device)
+
+
+asanyarray = asarray
 
 
 def _ordered(a: Any, dtype: Any, order: Any, device: Any, copy: Any, layout: Any) -> Tensor:

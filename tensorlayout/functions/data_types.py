@@ -10,16 +10,16 @@ import numpy as np
 from tensorlayout import dtypes
 from tensorlayout.devices import CPU, as_device
 from tensorlayout.dtypes import DType, as_dtype
+from tensorlayout.errors import refuse
 from tensorlayout.functions import arguments, dispatch
 from tensorlayout.functions.casting import check_casting
 from tensorlayout.functions.transfers import moved
-from tensorlayout.late import loaded
 from tensorlayout.layout import Layout
 from tensorlayout.plan.copy import Copy
-from tensorlayout.records import frozen
+from tensorlayout.support.lazy_imports import loaded
+from tensorlayout.support.light_dataclasses import frozen
 from tensorlayout.tensor import Tensor
 from tensorlayout.typing import DeviceLike, DTypeLike, Kind, NumpyScalar, Scalar, TypeLike
-from tensorlayout.words import refuse
 
 __all__ = ["astype", "can_cast", "finfo", "iinfo", "isdtype", "result_type"]
 

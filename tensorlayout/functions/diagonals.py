@@ -7,15 +7,15 @@ from __future__ import annotations
 
 from typing import SupportsIndex
 
+from tensorlayout.errors import refuse
 from tensorlayout.functions import arguments, dispatch
-from tensorlayout.functions.creation import created
+from tensorlayout.functions.creation import created, ones
 from tensorlayout.functions.manipulation import broadcast_to, diagonal, reshape
 from tensorlayout.plan.fill import Create, Triangle
 from tensorlayout.tensor import Tensor
 from tensorlayout.typing import DeviceLike, DTypeLike, LayoutLike
-from tensorlayout.words import refuse
 
-__all__ = ["diag", "diagflat", "eye", "tril", "triu"]
+__all__ = ["diag", "diagflat", "eye", "identity", "tri", "tril", "triu"]
 
 _DIAG, _EYE = Create("diag", "value"), Create("eye", "eye")
 _TRIL, _TRIU = Triangle("tril"), Triangle("triu")
@@ -47,6 +47,46 @@ def eye(
     columns = rows if M is None else arguments.count("eye", "M", M)
     k = arguments.integer("eye", "k", k)
     return created(_EYE, (rows, columns), dtype, device, layout, k, order=order)
+
+
+def identity(
+    n: SupportsIndex, dtype: DTypeLike | None = None, *, device: DeviceLike | None = None
+) -> Tensor:
+    """The identity matrix of `n` rows: `eye` of one size.
+
+    `dtype`: by default float64. `device`: by default the default device. Layout: row-major.
+    ValueError for a negative `n`, TypeError for one that is no integer.
+
+    >>> import tensorlayout as tl
+    >>> tl.identity(2)
+    Tensor([[1., 0.],
+            [0., 1.]], dtype=float64, device='cpu')
+    """
+    return eye(n, dtype=dtype, device=device)
+
+
+def tri(
+    N: SupportsIndex,  # noqa: N803 - NumPy's name
+    M: SupportsIndex | None = None,  # noqa: N803 - NumPy's name
+    k: SupportsIndex = 0,
+    dtype: DTypeLike | None = None,
+    *,
+    device: DeviceLike | None = None,
+) -> Tensor:
+    """Ones on and below the diagonal `k`, zeros elsewhere: `tril` of a matrix of ones.
+
+    `N`: the number of rows; `M`: of columns, by default `N`. `dtype`: by default float64. `device`:
+    by default the default device. Layout: row-major. ValueError for negative sizes, TypeError for
+    what is no integer.
+
+    >>> import tensorlayout as tl
+    >>> tl.tri(2, 3)
+    Tensor([[1., 0., 0.],
+            [1., 1., 0.]], dtype=float64, device='cpu')
+    """
+    rows = arguments.count("tri", "N", N)
+    columns = rows if M is None else arguments.count("tri", "M", M)
+    return tril(ones((rows, columns), dtype, device=device), k)
 
 
 def diag(v: Tensor, k: SupportsIndex = 0) -> Tensor:

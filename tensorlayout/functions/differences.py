@@ -11,6 +11,7 @@ from typing import Any, SupportsIndex, overload
 import numpy as np
 
 from tensorlayout import dtypes
+from tensorlayout.errors import refuse
 from tensorlayout.functions import arguments, dispatch
 from tensorlayout.functions.creation import arange, asarray
 from tensorlayout.functions.data_types import astype
@@ -23,7 +24,6 @@ from tensorlayout.functions.utility import diff
 from tensorlayout.plan.library import Library
 from tensorlayout.tensor import Tensor
 from tensorlayout.typing import ArrayLike, Axis, Operand, Real
-from tensorlayout.words import refuse
 
 __all__ = ["ediff1d", "gradient", "interp", "trapezoid", "unwrap"]
 

@@ -12,9 +12,9 @@ from typing import Any
 
 import numpy as np
 
-from tensorlayout.calling import bare
 from tensorlayout.devices import CPU
 from tensorlayout.dtypes import SCALARS, DType, promote, same_kind
+from tensorlayout.errors import REFUSALS, bare, named, refuse
 from tensorlayout.exchange.numpy import shortage
 from tensorlayout.functions.arguments import (
     Unknown,
@@ -32,7 +32,6 @@ from tensorlayout.plan.library import Library
 from tensorlayout.plan.run import prepared, prepared_into
 from tensorlayout.plan.steps import watched as watched
 from tensorlayout.tensor import Tensor
-from tensorlayout.words import REFUSALS, named, refuse
 
 # Types with a higher `__array_priority__` than ours carry out operators first.
 PRIORITY = 1000.0

@@ -7,12 +7,15 @@ by the same name: a line here, its example, its name in `__all__`, a line in the
 from __future__ import annotations
 
 import builtins
-from typing import Any, Literal, overload
+from typing import Any, Literal, SupportsIndex, overload
 
 import numpy as np
 
 from tensorlayout import dtypes
+from tensorlayout.errors import refuse
 from tensorlayout.functions import arguments, dispatch
+from tensorlayout.functions.data_types import astype
+from tensorlayout.functions.outputs import given
 from tensorlayout.functions.transfers import moved
 from tensorlayout.functions.universal import Binary, Unary, binary, unary
 from tensorlayout.plan.copy import Copy
@@ -156,7 +159,7 @@ logical_not = _unary("logical_not", "bool", "The logical opposite.", "bool")
 negative = _unary("negative", "numeric", "Each element with its sign changed.")
 positive = _unary("positive", "numeric", "Each element as it is.")
 reciprocal = _unary("reciprocal", "floating-point", "One divided by each element.")
-round = _unary("round", "numeric", "The nearest integer, ties to even.")
+_round = _unary("round", "numeric", "The nearest integer, ties to even.")
 sign = _unary("sign", "numeric", "-1, 0 or 1; ``x / abs(x)`` for complex dtypes.")
 signbit = _unary(
     "signbit", "real floating", "Whether the sign bit is set, that of -0 and NaN too.", "bool"
@@ -263,7 +266,6 @@ _EXAMPLES = {
     "negative": ("[1.0, 0.0]", "", "[-1., -0.], dtype=float64"),
     "positive": ("[-1, 2]", "", "[-1,  2], dtype=int64"),
     "reciprocal": ("[4.0, 0.0]", "", "[0.25,  inf], dtype=float64"),
-    "round": ("[0.5, 1.5, 2.5]", "", "[0., 2., 2.], dtype=float64"),
     "sign": ("[-2.5, 0.0, 7.0]", "", "[-1.,  0.,  1.], dtype=float64"),
     "signbit": ("[-0.0, 1.0]", "", "[ True, False], dtype=bool"),
     "sin": ("[0.0, tl.pi / 2]", "", "[0., 1.], dtype=float64"),
@@ -393,12 +395,46 @@ _REAL = View("real", lambda layout: layout)
 _IMAG = Elementwise("imag", "numeric")
 
 
-def real(x: Tensor, /) -> Tensor:
+def round(a: Tensor, decimals: SupportsIndex = 0, out: Tensor | None = None) -> Tensor:
+    """The nearest numbers of so many decimals, ties to even.
+
+    `decimals`: if negative, tens, hundreds, …; worked out in the dtype of `a`, as ``round(a *
+    10**decimals) / 10**decimals``. `out`: receives the result. dtypes: numeric, kept; integers
+    stay. Layout: the form of `a`. TypeError for bool, ValueError for `decimals` beyond 308.
+
+    Source: array API standard 2025.12, elementwise functions, `round`.
+
+    >>> import tensorlayout as tl
+    >>> tl.round(tl.asarray([0.5, 1.5, 2.5])), tl.round(tl.asarray([2.675]), 1)
+    (Tensor([0., 2., 2.], dtype=float64, device='cpu'), Tensor([2.7], dtype=float64, device='cpu'))
+    """
+    if type(decimals) is int and decimals == 0 and out is None:
+        return _round(a)
+    a, places = arguments.tensor("round", a), arguments.integer("round", "decimals", decimals)
+    if builtins.abs(places) > 308:  # the powers of ten that float64 has
+        refuse("round", f"decimals must be from -308 to 308, got {places}")
+    if a.dtype == dtypes.bool:
+        refuse("round", "only numeric dtypes are allowed, got bool", TypeError)
+    whole = dtypes.in_category(a.dtype, "integral")
+    if places == 0 or (whole and places > 0):
+        return given("round", _round(a), out)
+    power = 10.0 ** builtins.abs(places)
+    if places > 0:
+        found = divide(_round(multiply(a, power)), power)
+    else:
+        found = multiply(_round(divide(a, power)), power)
+    return given("round", astype(found, a.dtype, copy=False), out)
+
+
+round.operation = _round.operation  # type: ignore[attr-defined]
+
+
+def real(val: Tensor) -> Tensor:
     """The real part of each element. A view.
 
-    dtypes: numeric; the result has that of the real part. Layout: every second slot of a complex
-    tensor, counted in slots of half the size; the same slots of any other. TypeError for other
-    dtypes.
+    dtypes: numeric and bool; the result has that of the real part. Layout: every second slot of a
+    complex tensor, counted in slots of half the size; the same slots of any other. TypeError for
+    other dtypes.
 
     Source: array API standard 2025.12, elementwise functions, `real`.
 
@@ -408,14 +444,15 @@ def real(x: Tensor, /) -> Tensor:
     >>> z
     Tensor([0.+2.j, 0.+4.j], dtype=complex128, device='cpu')
     """
-    return _part("real", _REAL_PART, _REAL, x)
+    x = arguments.tensor("real", val)
+    return x if x.dtype == dtypes.bool else _part("real", _REAL_PART, _REAL, x)
 
 
-def imag(x: Tensor, /) -> Tensor:
+def imag(val: Tensor) -> Tensor:
     """The imaginary part of each element: a view of a complex tensor, else new zeros.
 
-    dtypes: numeric; the result has that of the real part. Layout: every second slot of a complex
-    tensor, counted in slots of half the size; the form of any other.
+    dtypes: numeric and bool; the result has that of the real part. Layout: every second slot of a
+    complex tensor, counted in slots of half the size; the form of any other.
 
     TypeError for other dtypes.
 
@@ -426,11 +463,13 @@ def imag(x: Tensor, /) -> Tensor:
     >>> tl.imag(z)
     Tensor([2., 4.], dtype=float64, device='cpu', layout='(2,):(2,)+1')
     """
+    x = arguments.tensor("imag", val)
+    if x.dtype == dtypes.bool:
+        return logical_xor(x, x)
     return _part("imag", _IMAG_PART, _IMAG, x)
 
 
 def _part(name: str, of_complex: Part, of_others: View | Elementwise, x: Tensor) -> Tensor:
-    x = arguments.tensor(name, x)
     check_category("numeric", x.dtype)
     is_complex = dtypes.in_category(x.dtype, "complex floating")
     return dispatch.call(of_complex if is_complex else of_others, (x._spec,), (x,))

@@ -10,6 +10,7 @@ from typing import Literal, NamedTuple, SupportsIndex
 
 from tensorlayout import dtypes
 from tensorlayout.dtypes import as_dtype
+from tensorlayout.errors import refuse
 from tensorlayout.functions import arguments, dispatch
 from tensorlayout.functions.creation import empty_like, full
 from tensorlayout.functions.data_types import astype
@@ -30,7 +31,6 @@ from tensorlayout.plan.quantize import (
 from tensorlayout.plan.rules import check_category
 from tensorlayout.tensor import Tensor
 from tensorlayout.typing import DTypeLike, LayoutLike, Real
-from tensorlayout.words import refuse
 
 __all__ = ["dequantize_blocks", "quantize_blocks"]
 

@@ -10,12 +10,12 @@ from __future__ import annotations
 from typing import Any, SupportsIndex
 
 from tensorlayout import dtypes
+from tensorlayout.errors import refuse
 from tensorlayout.functions import arguments, dispatch
 from tensorlayout.functions.creation import full
 from tensorlayout.plan.scatter import ScatterReduce
 from tensorlayout.tensor import Tensor
 from tensorlayout.typing import Scalar
-from tensorlayout.words import refuse
 
 __all__ = ["scatter_add", "scatter_max", "scatter_min"]
 

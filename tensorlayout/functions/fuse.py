@@ -19,6 +19,7 @@ from typing import Any, NamedTuple, NoReturn, overload
 import numpy as np
 
 from tensorlayout.dtypes import SCALARS
+from tensorlayout.errors import REFUSALS, cut, refuse
 from tensorlayout.functions import arguments, dispatch
 from tensorlayout.functions.arguments import Unknown
 from tensorlayout.functions.transfers import moved
@@ -27,9 +28,8 @@ from tensorlayout.plan.base import Operation, Plan
 from tensorlayout.plan.copy import Copy
 from tensorlayout.plan.fuse import Fusion, Part
 from tensorlayout.plan.run import prepared, prepared_into
-from tensorlayout.scopes import Scope
+from tensorlayout.support.context_blocks import Scope
 from tensorlayout.tensor import Tensor
-from tensorlayout.words import REFUSALS, cut, refuse
 
 __all__ = ["fuse"]
 

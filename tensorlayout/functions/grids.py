@@ -13,6 +13,7 @@ import numpy as np
 
 from tensorlayout import dtypes
 from tensorlayout.dtypes import as_dtype
+from tensorlayout.errors import refuse
 from tensorlayout.functions import arguments, dispatch
 from tensorlayout.functions import elementwise as ew
 from tensorlayout.functions.creation import arange, asarray, created, numeric
@@ -31,7 +32,6 @@ from tensorlayout.plan.copy import Copy
 from tensorlayout.plan.fill import Create
 from tensorlayout.tensor import Tensor
 from tensorlayout.typing import ArrayLike, DeviceLike, DTypeLike, Number
-from tensorlayout.words import refuse
 
 __all__ = ["geomspace", "ix_", "linspace", "logspace", "meshgrid"]
 

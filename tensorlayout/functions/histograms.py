@@ -6,6 +6,7 @@ import math
 from typing import Any, Literal, SupportsIndex
 
 from tensorlayout import dtypes
+from tensorlayout.errors import refuse
 from tensorlayout.functions import arguments, dispatch, statistical
 from tensorlayout.functions import elementwise as ew
 from tensorlayout.functions.creation import asarray, zeros
@@ -21,7 +22,6 @@ from tensorlayout.plan.library import Library
 from tensorlayout.plan.rules import check_category
 from tensorlayout.tensor import Tensor
 from tensorlayout.typing import ArrayLike
-from tensorlayout.words import refuse
 
 __all__ = ["bincount", "digitize", "histogram", "histogram_bin_edges"]
 

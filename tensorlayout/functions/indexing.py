@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 
 from tensorlayout import dtypes
-from tensorlayout.calling import leaving
 from tensorlayout.dtypes import DType
+from tensorlayout.errors import REFUSALS, leaving, named, refuse
 from tensorlayout.functions import arguments, dispatch
 from tensorlayout.functions.arrays import arrived
 from tensorlayout.functions.creation import asarray, from_sequence
@@ -25,7 +25,6 @@ from tensorlayout.plan.scatter import Scatter
 from tensorlayout.plan.tiled import packed
 from tensorlayout.plan.view import Index, Row, View, outside, too_many
 from tensorlayout.tensor import Tensor
-from tensorlayout.words import REFUSALS, named, refuse
 
 # An entry of the key of a cut: an integer, None, or the start, the count and the step of a slice.
 _Entry = int | tuple[int, int, int] | None

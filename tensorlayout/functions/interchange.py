@@ -10,21 +10,21 @@ import numpy as np
 
 from tensorlayout.devices import CPU, as_device, available
 from tensorlayout.dtypes import LATE, is_narrow, is_standard
+from tensorlayout.errors import cut, refuse
 from tensorlayout.exchange import dlpack
 from tensorlayout.exchange.numpy import Array, converted, held, quietly, tensor_over
 from tensorlayout.functions import arguments, dispatch
 from tensorlayout.functions.layouts import from_storage
 from tensorlayout.functions.transfers import moved, on_host, strided
-from tensorlayout.late import loaded
 from tensorlayout.layout import Layout
 from tensorlayout.plan.base import backend
 from tensorlayout.plan.copy import Assign, Copy
 from tensorlayout.plan.steps import Step, note, note_export, watched
 from tensorlayout.plan.view import Relayout
-from tensorlayout.scopes import Block
+from tensorlayout.support.context_blocks import Block
+from tensorlayout.support.lazy_imports import loaded
 from tensorlayout.tensor import Tensor, TensorSpec
 from tensorlayout.typing import DeviceLike, LayoutLike, SupportsDLPack
-from tensorlayout.words import cut, refuse
 
 __all__ = ["allow_negative_strides", "from_dlpack"]
 

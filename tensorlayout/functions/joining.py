@@ -14,6 +14,7 @@ from typing import Any, SupportsIndex
 
 from tensorlayout import dtypes
 from tensorlayout.dtypes import as_dtype
+from tensorlayout.errors import refuse
 from tensorlayout.functions import arguments, dispatch, indexing
 from tensorlayout.functions.casting import check_casting
 from tensorlayout.functions.creation import arange, ones
@@ -28,7 +29,6 @@ from tensorlayout.plan.rules import broadcast_shape
 from tensorlayout.plan.view import View
 from tensorlayout.tensor import Tensor
 from tensorlayout.typing import ArrayLike, DTypeLike, Integers
-from tensorlayout.words import refuse
 
 __all__ = [
     "append",

@@ -6,6 +6,7 @@ from typing import Any
 
 from tensorlayout.devices import CPU
 from tensorlayout.dtypes import as_dtype
+from tensorlayout.errors import refuse
 from tensorlayout.exchange.numpy import Array, array_over, buffer_of
 from tensorlayout.exchange.numpy import fill_padding as write_padding
 from tensorlayout.functions import arguments, dispatch
@@ -15,7 +16,6 @@ from tensorlayout.plan.rules import addressed, checked_padding
 from tensorlayout.plan.view import Relayout
 from tensorlayout.tensor import Tensor, TensorSpec
 from tensorlayout.typing import DTypeLike, LayoutLike, Storage
-from tensorlayout.words import refuse
 
 __all__ = ["copy", "from_storage", "to_layout"]
 

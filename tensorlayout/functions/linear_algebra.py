@@ -9,6 +9,7 @@ from collections.abc import Sequence
 from functools import partial
 from typing import Any, SupportsIndex
 
+from tensorlayout.errors import refuse
 from tensorlayout.functions import arguments, dispatch
 from tensorlayout.functions.operands import product, tensors
 from tensorlayout.layout import Layout
@@ -18,7 +19,6 @@ from tensorlayout.plan.matmul import Matmul
 from tensorlayout.plan.view import View
 from tensorlayout.tensor import Tensor
 from tensorlayout.typing import ArrayLike
-from tensorlayout.words import refuse
 
 __all__ = ["matmul", "matrix_transpose", "tensordot", "vecdot"]
 

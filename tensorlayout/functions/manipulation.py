@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from typing import Any, SupportsIndex
 
+from tensorlayout.errors import refuse
 from tensorlayout.functions import arguments, dispatch
 from tensorlayout.layout import Layout
 from tensorlayout.plan.base import Operation
@@ -15,7 +16,6 @@ from tensorlayout.plan.rules import broadcast_shape, normalized_dims
 from tensorlayout.plan.view import Reshape, View
 from tensorlayout.tensor import Tensor
 from tensorlayout.typing import Axis, Integers
-from tensorlayout.words import refuse
 
 __all__ = [
     "broadcast_shapes",

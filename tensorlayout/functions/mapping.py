@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, SupportsIndex
 
+from tensorlayout.errors import refuse
 from tensorlayout.functions import arguments
 from tensorlayout.functions.creation import asarray
 from tensorlayout.functions.joining import stack
 from tensorlayout.functions.manipulation import expand_dims, moveaxis, reshape
 from tensorlayout.tensor import Tensor
 from tensorlayout.typing import Integers
-from tensorlayout.words import refuse
 
 __all__ = ["apply_along_axis", "apply_over_axes"]
 

@@ -1,7 +1,8 @@
 """Methods of tensors that are no functions of the namespace, or mean something else there.
 
 `reshape`, `transpose` and `permute` take sizes and axes one by one, too; `trace` is a matrix's,
-where `tl.trace` records operations.
+where `tl.trace` records operations; `sort` works in place; `clip` promotes, where the standard
+keeps the dtype of the tensor.
 """
 
 from __future__ import annotations
@@ -11,6 +12,7 @@ from typing import Any, SupportsIndex
 
 from tensorlayout import dtypes
 from tensorlayout.dtypes import as_dtype
+from tensorlayout.errors import refuse
 from tensorlayout.exchange.numpy import Array
 from tensorlayout.functions import (
     arguments,
@@ -19,16 +21,19 @@ from tensorlayout.functions import (
     indexing,
     interchange,
     manipulation,
+    sorting,
     statistical,
 )
+from tensorlayout.functions import elementwise as ew
+from tensorlayout.functions.creation import zeros_like
+from tensorlayout.functions.operands import beside
 from tensorlayout.functions.outputs import given
 from tensorlayout.functions.transfers import moved, on_host, strided
 from tensorlayout.plan.copy import Assign
 from tensorlayout.plan.view import Reinterpret
 from tensorlayout.tensor import Tensor
-from tensorlayout.words import refuse
 
-_FILL, _VIEW = Assign("fill"), Reinterpret()
+_FILL, _SORT, _VIEW = Assign("fill"), Assign("sort"), Reinterpret()
 
 
 def reshape(
@@ -164,3 +169,80 @@ def _array(a: Tensor) -> Array:
     if not dtypes.is_numpys(a.dtype):
         a = data_types.astype(a, dtypes.wider(a.dtype))
     return interchange.to_numpy(a)
+
+
+_WHOLE = {int, type(None)}  # bounds that no number of `a` becomes another for
+
+
+def clip(
+    a: Tensor,
+    a_min: Any = None,
+    a_max: Any = None,
+    out: Tensor | None = None,
+    *,
+    min: Any = None,
+    max: Any = None,
+) -> Tensor:
+    """`tl.clip`, in the dtype that the tensor and the bounds promote to, as NumPy's.
+
+    `min`, `max`: other names of `a_min`, `a_max`.
+    """
+    a = arguments.tensor("clip", a)
+    least, most = _one(a, "a_min", a_min, "min", min), _one(a, "a_max", a_max, "max", max)
+    if a.dtype.kind in "iu":  # integers that it does not hold bound nothing
+        limits = data_types.iinfo(a.dtype)
+        least = None if type(least) is int and least <= limits.min else least
+        most = None if type(most) is int and most >= limits.max else most
+    bounds = [b for b in (least, most) if type(b) not in _WHOLE]
+    if bounds:
+        a = data_types.astype(a, data_types.result_type(a, *bounds), copy=False)
+    return given("clip", ew.clip(a, least, most), out)
+
+
+def _one(a: Tensor, name: str, first: Any, other: str, second: Any) -> Any:
+    """The one of two names of an argument that is given, as an operand beside `a`."""
+    if first is not None and second is not None:
+        refuse("clip", f"{name} and {other} are two names of one argument, got both")
+    bound = second if first is None else first
+    if type(bound) in _WHOLE or type(bound) is float:
+        return bound
+    if arguments.is_array(bound) or isinstance(bound, (list, tuple)):
+        return beside("clip", bound, a)
+    return bound
+
+
+def sort(
+    a: Tensor,
+    axis: int = -1,
+    kind: str | None = None,
+    order: None = None,
+    *,
+    stable: bool | None = None,
+    descending: bool = False,
+) -> None:
+    """The elements of `a` put in order along `axis`, in place: `tl.sort` gives a new tensor."""
+    found = sorting.sort(a, axis, kind, order, stable=stable, descending=descending)
+    arguments.writable("sort", a)
+    dispatch.call(_SORT, (a._spec, found._spec), (a, found))
+
+
+def real(a: Tensor) -> Tensor:
+    """The real parts, a view. Assigned to, they are written."""
+    return ew.real(a) if a._spec.dtype.kind != "b" else a[...]
+
+
+def imag(a: Tensor) -> Tensor:
+    """The imaginary parts, a view of a complex tensor; of any other new zeros."""
+    return ew.imag(a) if a._spec.dtype.kind != "b" else zeros_like(a)
+
+
+def write_real(a: Tensor, value: Any) -> None:
+    """Assign to `x.real`."""
+    real(a)[...] = value
+
+
+def write_imag(a: Tensor, value: Any) -> None:
+    """Assign to `x.imag`. TypeError for what has no imaginary part."""
+    if not dtypes.in_category(a.dtype, "complex floating"):
+        refuse("imag", f"only a complex tensor has one to write, got {a.dtype}", TypeError)
+    ew.imag(a)[...] = value

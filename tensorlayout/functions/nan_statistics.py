@@ -11,6 +11,7 @@ from collections.abc import Callable
 from typing import Any, SupportsIndex
 
 from tensorlayout import dtypes
+from tensorlayout.errors import refuse
 from tensorlayout.functions import arguments, statistical
 from tensorlayout.functions.data_types import astype
 from tensorlayout.functions.elementwise import (
@@ -37,7 +38,6 @@ from tensorlayout.plan.reduce import Reduce
 from tensorlayout.plan.scan import Scan
 from tensorlayout.tensor import Tensor
 from tensorlayout.typing import ArrayLike, Axis, DTypeLike, Real, Scalar
-from tensorlayout.words import refuse
 
 __all__ = [
     "nanargmax",

@@ -10,6 +10,7 @@ import numpy as np
 from tensorlayout import dtypes
 from tensorlayout.devices import Device
 from tensorlayout.dtypes import DType
+from tensorlayout.errors import refuse
 from tensorlayout.functions import arguments, searching
 from tensorlayout.functions.creation import asarray
 from tensorlayout.functions.data_types import astype
@@ -17,7 +18,6 @@ from tensorlayout.functions.elementwise import not_equal
 from tensorlayout.functions.manipulation import broadcast_to
 from tensorlayout.functions.searching import beside as beside
 from tensorlayout.tensor import Tensor
-from tensorlayout.words import refuse
 
 
 def unsupported(name: str, **given: Any) -> None:

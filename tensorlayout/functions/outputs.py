@@ -9,6 +9,7 @@ import numpy as np
 
 from tensorlayout import dtypes
 from tensorlayout.dtypes import DType
+from tensorlayout.errors import refuse
 from tensorlayout.functions import arguments, dispatch
 from tensorlayout.functions.casting import can_cast
 from tensorlayout.functions.data_types import astype
@@ -17,7 +18,6 @@ from tensorlayout.plan.copy import Assign
 from tensorlayout.plan.elementwise import Elementwise
 from tensorlayout.plan.rules import broadcast_shape
 from tensorlayout.tensor import Tensor
-from tensorlayout.words import refuse
 
 # The condition has a say in the layout only if neither choice has the result's shape.
 WHERE = Elementwise("where", "any or narrow", abstain=(0,))

@@ -7,6 +7,7 @@ from typing import Any, Literal, SupportsIndex
 
 import numpy as np
 
+from tensorlayout.errors import refuse
 from tensorlayout.functions import arguments, dispatch
 from tensorlayout.functions.operands import unsupported
 from tensorlayout.functions.transfers import on_host
@@ -15,7 +16,6 @@ from tensorlayout.plan.pad import Pad
 from tensorlayout.plan.rules import refuse_complex
 from tensorlayout.tensor import Tensor
 from tensorlayout.typing import ArrayLike, Integers
-from tensorlayout.words import refuse
 
 __all__ = ["pad"]
 

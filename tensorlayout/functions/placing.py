@@ -11,6 +11,7 @@ from typing import Any, Literal, SupportsIndex
 
 import numpy as np
 
+from tensorlayout.errors import refuse
 from tensorlayout.functions import arguments
 from tensorlayout.functions import elementwise as ew
 from tensorlayout.functions.casting import CASTINGS, can_cast
@@ -27,7 +28,6 @@ from tensorlayout.plan.rules import broadcast_shape
 from tensorlayout.plan.scatter import Scatter
 from tensorlayout.tensor import Tensor
 from tensorlayout.typing import ArrayLike
-from tensorlayout.words import refuse
 
 __all__ = ["copyto", "fill_diagonal", "place", "put", "put_along_axis", "putmask"]
 

@@ -7,6 +7,7 @@ from collections.abc import Callable, Sequence
 from typing import Any, Literal, SupportsIndex
 
 from tensorlayout import dtypes
+from tensorlayout.errors import refuse
 from tensorlayout.functions import arguments
 from tensorlayout.functions import elementwise as ew
 from tensorlayout.functions.creation import arange, asarray, ones, zeros
@@ -19,7 +20,6 @@ from tensorlayout.functions.utility import any as any_
 from tensorlayout.layout.slots import MAX_SLOTS
 from tensorlayout.tensor import Tensor
 from tensorlayout.typing import ArrayLike, Integers
-from tensorlayout.words import refuse
 
 __all__ = [
     "argwhere",

@@ -9,7 +9,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, Literal, SupportsIndex
 
-from tensorlayout import dtypes, words
+from tensorlayout import dtypes, errors
+from tensorlayout.errors import refuse
 from tensorlayout.functions import arguments, dispatch
 from tensorlayout.functions import elementwise as ew
 from tensorlayout.functions.creation import arange, zeros_like
@@ -24,7 +25,6 @@ from tensorlayout.plan.library import Library, Results, Shape
 from tensorlayout.plan.matrices import fitted
 from tensorlayout.tensor import Tensor
 from tensorlayout.typing import ArrayLike
-from tensorlayout.words import refuse
 
 __all__ = [
     "convolve",
@@ -207,9 +207,9 @@ def einsum(
 
 
 def _unfit(subscripts: str, parts: Sequence[Tensor], reason: str) -> ValueError:
-    shapes = words.cut(", ".join(str(x.shape) for x in parts))
+    shapes = errors.cut(", ".join(str(x.shape) for x in parts))
     came = f"{arguments.shown(subscripts)} does not fit shapes {shapes}"
-    return ValueError(f"einsum: {came}: {words.cut(reason)}")
+    return ValueError(f"einsum: {came}: {errors.cut(reason)}")
 
 
 def convolve(a: ArrayLike, v: ArrayLike, mode: Literal["full", "same", "valid"] = "full") -> Tensor:

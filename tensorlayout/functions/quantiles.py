@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from tensorlayout import dtypes
+from tensorlayout.errors import refuse
 from tensorlayout.exchange.numpy import shortage
 from tensorlayout.functions import arguments, dispatch
 from tensorlayout.functions.data_types import astype
@@ -20,7 +21,6 @@ from tensorlayout.layout.checks import MAX_RANK
 from tensorlayout.plan.reduce import DISCRETE, QUANTILE_METHODS, QuantileMethod, Reduce
 from tensorlayout.tensor import Tensor
 from tensorlayout.typing import Array, Axis, Real
-from tensorlayout.words import refuse
 
 __all__ = [
     "median",

@@ -10,6 +10,7 @@ from collections.abc import Sequence
 from typing import SupportsIndex
 
 from tensorlayout import dtypes
+from tensorlayout.errors import refuse
 from tensorlayout.functions import arguments, dispatch
 from tensorlayout.functions.creation import asarray, zeros
 from tensorlayout.functions.data_types import astype
@@ -25,7 +26,6 @@ from tensorlayout.plan.reduce import Reduce
 from tensorlayout.plan.view import View
 from tensorlayout.tensor import Tensor
 from tensorlayout.typing import ArrayLike, Axis, Integers
-from tensorlayout.words import refuse
 
 __all__ = [
     "repeat",

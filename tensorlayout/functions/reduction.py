@@ -7,6 +7,7 @@ from typing import Any, SupportsIndex
 
 from tensorlayout import dtypes
 from tensorlayout.dtypes import as_dtype
+from tensorlayout.errors import REFUSALS, refuse
 from tensorlayout.functions import arguments, dispatch
 from tensorlayout.plan.copy import Copy
 from tensorlayout.plan.reduce import Reduce
@@ -14,7 +15,6 @@ from tensorlayout.plan.run import prepared
 from tensorlayout.plan.scan import Scan
 from tensorlayout.tensor import Tensor
 from tensorlayout.typing import Axis
-from tensorlayout.words import REFUSALS, refuse
 
 # By `dtype`, before adding up, in the name of a function.
 _conversion = functools.cache(Copy)

@@ -9,6 +9,7 @@ import numpy as np
 
 from tensorlayout import dtypes
 from tensorlayout.dtypes import DType
+from tensorlayout.errors import named, refuse
 from tensorlayout.functions import arguments, dispatch
 from tensorlayout.functions.creation import asarray
 from tensorlayout.functions.data_types import astype
@@ -21,7 +22,6 @@ from tensorlayout.plan.mask import Nonzero
 from tensorlayout.plan.reduce import Reduce
 from tensorlayout.tensor import Tensor
 from tensorlayout.typing import ArrayLike, Axis, Operand
-from tensorlayout.words import named, refuse
 
 __all__ = [
     "argmax",

@@ -10,6 +10,7 @@ from collections.abc import Sequence
 from typing import Any, SupportsIndex
 
 from tensorlayout import dtypes
+from tensorlayout.errors import refuse
 from tensorlayout.functions import arguments, dispatch
 from tensorlayout.functions import elementwise as ew
 from tensorlayout.functions.creation import asarray, zeros_like
@@ -24,7 +25,6 @@ from tensorlayout.plan.gather import Gather
 from tensorlayout.plan.rules import broadcast_shape
 from tensorlayout.tensor import Tensor
 from tensorlayout.typing import ArrayLike
-from tensorlayout.words import refuse
 
 __all__ = ["choose", "compress", "extract", "piecewise", "select", "take", "take_along_axis"]
 

@@ -9,7 +9,7 @@ from typing import Any, NoReturn
 
 import numpy as np
 
-from tensorlayout import dtypes, words
+from tensorlayout import dtypes, errors
 from tensorlayout.dtypes import DType
 from tensorlayout.exchange.numpy import Array, as_odd_float, quietly
 from tensorlayout.functions import arguments
@@ -33,7 +33,7 @@ def numbers_of(obj: Any, dtype: DType | None) -> Array:
     except (TypeError, ValueError) as error:
         unequal = _unequal(obj) if isinstance(error, ValueError) else None
         if unequal is None:  # an item said so
-            msg = f"a {type(obj).__name__} gives no numbers: {words.cut(error)}"
+            msg = f"a {type(obj).__name__} gives no numbers: {errors.cut(error)}"
             raise (NoNumbersError if isinstance(error, TypeError) else ValueError)(msg) from error
         msg = f"sequences inside one another must have equal lengths, got {unequal}"
         raise ValueError(msg) from None
@@ -56,12 +56,12 @@ def _with_an_end(obj: Any) -> Any:
     try:
         count = len(obj)
     except (OverflowError, ValueError, TypeError) as error:
-        msg = f"a {kind.__name__} has no length: {words.cut(error)}"
+        msg = f"a {kind.__name__} has no length: {errors.cut(error)}"
         raise TypeError(msg) from None
     try:
         entries = iter(obj)
     except TypeError as error:
-        msg = f"a {kind.__name__} gives no numbers: {words.cut(error)}"
+        msg = f"a {kind.__name__} gives no numbers: {errors.cut(error)}"
         raise TypeError(msg) from None
     items = list(islice(entries, min(count, sys.maxsize - 1) + 1))
     if len(items) > count:
@@ -75,7 +75,7 @@ _CONTENTS = {"U": "str", "S": "bytes", "O": "object"}
 
 
 def _refuse_content(kinds: set[str]) -> NoReturn:
-    msg = f"a tensor holds numbers, got {words.cut(', '.join(sorted(kinds)))}"
+    msg = f"a tensor holds numbers, got {errors.cut(', '.join(sorted(kinds)))}"
     raise NoNumbersError(msg)
 
 

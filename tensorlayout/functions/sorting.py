@@ -13,6 +13,7 @@ from typing import Any, SupportsIndex
 
 from tensorlayout import dtypes
 from tensorlayout.dtypes import is_narrow, wider
+from tensorlayout.errors import refuse
 from tensorlayout.functions import arguments, dispatch
 from tensorlayout.functions.data_types import astype
 from tensorlayout.functions.manipulation import reshape
@@ -21,7 +22,6 @@ from tensorlayout.functions.selecting import take_along_axis
 from tensorlayout.plan.sort import Sort
 from tensorlayout.tensor import Tensor
 from tensorlayout.typing import ArrayLike, Integers
-from tensorlayout.words import refuse
 
 __all__ = ["argpartition", "argsort", "lexsort", "partition", "sort"]
 

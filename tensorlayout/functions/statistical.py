@@ -15,6 +15,7 @@ from typing import Any, SupportsIndex
 
 from tensorlayout import dtypes
 from tensorlayout.dtypes import DType, as_dtype
+from tensorlayout.errors import refuse
 from tensorlayout.functions import arguments
 from tensorlayout.functions import elementwise as ew
 from tensorlayout.functions.creation import asarray, full
@@ -37,7 +38,6 @@ from tensorlayout.plan.rules import reduced_layout
 from tensorlayout.plan.scan import Scan
 from tensorlayout.tensor import Tensor
 from tensorlayout.typing import ArrayLike, Axis, DTypeLike, Real, Scalar
-from tensorlayout.words import refuse
 
 __all__ = [
     "average",

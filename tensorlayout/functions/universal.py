@@ -7,8 +7,8 @@ import inspect
 from collections.abc import Sequence
 from typing import Any, Protocol, TypeVar, overload
 
-from tensorlayout.calling import misfit
 from tensorlayout.dtypes import DType, as_dtype
+from tensorlayout.errors import REFUSALS, misfit
 from tensorlayout.functions import arguments, dispatch
 from tensorlayout.functions.casting import CASTINGS
 from tensorlayout.functions.data_types import astype
@@ -18,7 +18,6 @@ from tensorlayout.plan.run import prepared
 from tensorlayout.plan.steps import watched
 from tensorlayout.tensor import Tensor
 from tensorlayout.typing import Array, ArrayLike, DTypeLike, NumpyOperand
-from tensorlayout.words import REFUSALS
 
 _DOC = """{summary}
 

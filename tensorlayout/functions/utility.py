@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any, SupportsIndex
 
 from tensorlayout import dtypes
+from tensorlayout.errors import refuse
 from tensorlayout.functions import arguments
 from tensorlayout.functions.elementwise import not_equal, subtract
 from tensorlayout.functions.joining import concat
@@ -15,7 +16,6 @@ from tensorlayout.functions.reduction import reduced
 from tensorlayout.plan.reduce import Reduce
 from tensorlayout.tensor import Tensor
 from tensorlayout.typing import ArrayLike, Axis
-from tensorlayout.words import refuse
 
 __all__ = ["all", "any", "diff"]
 

@@ -7,10 +7,10 @@ from collections.abc import Sequence
 from operator import index as as_int
 from typing import Any, NoReturn
 
+from tensorlayout.errors import shown
 from tensorlayout.layout import slots
 from tensorlayout.layout.padding import BitPattern, Padding, PaddingValue
 from tensorlayout.layout.slots import MAX_SLOTS, Parts
-from tensorlayout.words import shown
 
 MAX_RANK = 64
 MOST_ENTRIES = 2 * MAX_RANK + 1  # of a key: one that uses a dimension up, a new one, an Ellipsis

@@ -16,7 +16,7 @@ from typing import NamedTuple
 from tensorlayout.layout.boxes import common_units, slot_step, units
 from tensorlayout.layout.layout import Layout
 from tensorlayout.layout.loop import Axis, Loop, merged, turned
-from tensorlayout.records import frozen
+from tensorlayout.support.light_dataclasses import frozen
 
 
 class Bound(NamedTuple):

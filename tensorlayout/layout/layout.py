@@ -6,15 +6,15 @@ import math
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, Self, final
 
-from tensorlayout.late import loaded
+from tensorlayout.errors import cut, shown
 from tensorlayout.layout import checks, slots, text, tiling
 from tensorlayout.layout import order as orders
 from tensorlayout.layout.checks import refuse
-from tensorlayout.layout.once import cached_property
 from tensorlayout.layout.padding import Padding, PaddingValue
 from tensorlayout.layout.placement import HasItemsize, Placement
 from tensorlayout.layout.slots import Parts
-from tensorlayout.words import cut, shown
+from tensorlayout.support.interning import cached_property
+from tensorlayout.support.lazy_imports import loaded
 
 if TYPE_CHECKING:
     from tensorlayout.layout.drawing.drawing import Drawing

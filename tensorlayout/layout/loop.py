@@ -18,11 +18,11 @@ from math import gcd, prod
 from operator import floordiv, mul
 from typing import NamedTuple, Self
 
+from tensorlayout.errors import shown
 from tensorlayout.layout.checks import refuse
 from tensorlayout.layout.layout import Layout
 from tensorlayout.layout.placement import Placement
-from tensorlayout.records import frozen
-from tensorlayout.words import shown
+from tensorlayout.support.light_dataclasses import frozen
 
 
 class Window(NamedTuple):

@@ -8,9 +8,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, NoReturn
 
+from tensorlayout.errors import shown
 from tensorlayout.layout.checks import checked_integers, refuse
 from tensorlayout.layout.tiling import COMBINE
-from tensorlayout.words import shown
 
 Order = tuple[int, ...]
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 import enum
 import re
 
-from tensorlayout.records import frozen
-from tensorlayout.words import shown
+from tensorlayout.errors import shown
+from tensorlayout.support.light_dataclasses import frozen
 
 
 class PaddingValue(enum.Enum):

@@ -7,13 +7,13 @@ from collections.abc import Iterator, Sequence
 from itertools import islice, product
 from typing import Any, NoReturn, Protocol, Self
 
+from tensorlayout.errors import cut, shown
 from tensorlayout.layout import checks, overlap, slots
 from tensorlayout.layout import order as orders
 from tensorlayout.layout.checks import refuse
-from tensorlayout.layout.once import Interned, cached_property
 from tensorlayout.layout.padding import BitPattern, Padding, PaddingValue
 from tensorlayout.layout.slots import MAX_SLOTS, Parts
-from tensorlayout.words import cut, shown
+from tensorlayout.support.interning import Interned, cached_property
 
 # Lists of all elements or slots are for eyes: beyond these they would take minutes, and the memory.
 MOST_DRAWN = 2**16

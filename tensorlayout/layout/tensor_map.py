@@ -11,13 +11,13 @@ import math
 from collections.abc import Iterator, Sequence
 from typing import Any, NamedTuple
 
-from tensorlayout.late import loaded
+from tensorlayout.errors import cut, shown
 from tensorlayout.layout.checks import checked_integer, checked_integers, checked_length, refuse
 from tensorlayout.layout.padding import PaddingValue
 from tensorlayout.layout.placement import Placement
 from tensorlayout.layout.slots import Parts
-from tensorlayout.records import frozen
-from tensorlayout.words import cut, shown
+from tensorlayout.support.lazy_imports import loaded
+from tensorlayout.support.light_dataclasses import frozen
 
 _BITS = {
     **dict.fromkeys(("16U4_ALIGN8B", "16U4_ALIGN16B"), 4),

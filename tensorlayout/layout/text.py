@@ -20,11 +20,11 @@ from __future__ import annotations
 import re
 from typing import Any, NoReturn
 
+from tensorlayout.errors import shown
 from tensorlayout.layout.checks import MAX_PARTS, MAX_RANK, SLOT_BITS, refuse, too_many_dimensions
 from tensorlayout.layout.padding import BitPattern, Padding, PaddingValue
 from tensorlayout.layout.slots import Part, Parts
 from tensorlayout.layout.tiling import COMBINE, MAX_TILES, TileSizes
-from tensorlayout.words import shown
 
 _GRAMMAR = (
     "(sizes):(strides)[+offset] [order=(…)] [padded=(…)] [padding=SYMBOL or 0xBITS:dtype] [bits=…]"

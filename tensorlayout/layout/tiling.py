@@ -13,10 +13,10 @@ import math
 from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
+from tensorlayout.errors import shown
 from tensorlayout.layout.checks import MAX_RANK, checked_integers, refuse
 from tensorlayout.layout.slots import MAX_SLOTS, Parts
-from tensorlayout.records import planned
-from tensorlayout.words import shown
+from tensorlayout.support.light_dataclasses import planned
 
 TileSizes = tuple[int, ...]  # most major first
 Placed = tuple[int, int, int]  # a digit in the buffer: its extent, its unit and its stride

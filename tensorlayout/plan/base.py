@@ -14,10 +14,10 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal, NamedTuple, Protocol, 
 
 from tensorlayout.devices import Device
 from tensorlayout.dtypes import DType
-from tensorlayout.late import loaded
 from tensorlayout.plan.rules import one_device
 from tensorlayout.plan.steps import Kind
-from tensorlayout.records import planned as planned
+from tensorlayout.support.lazy_imports import loaded
+from tensorlayout.support.light_dataclasses import planned as planned
 from tensorlayout.tensor import Tensor, TensorSpec
 
 # From the operands of a call to its result.

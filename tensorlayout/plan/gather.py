@@ -8,12 +8,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from tensorlayout.errors import cut, shown
 from tensorlayout.layout import Layout
 from tensorlayout.plan.base import Plan, planned
 from tensorlayout.plan.rules import broadcast_shape, one_device, voted_layout
-from tensorlayout.records import frozen
+from tensorlayout.support.light_dataclasses import frozen
 from tensorlayout.tensor import TensorSpec
-from tensorlayout.words import cut, shown
 
 Shape = tuple[int, ...]
 

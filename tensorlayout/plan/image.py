@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from tensorlayout.plan.base import WrittenPlan, planned
-from tensorlayout.records import frozen
+from tensorlayout.support.light_dataclasses import frozen
 from tensorlayout.tensor import TensorSpec
 
 

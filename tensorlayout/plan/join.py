@@ -7,11 +7,11 @@ from functools import reduce
 from itertools import accumulate, pairwise
 
 from tensorlayout.dtypes import promote
+from tensorlayout.errors import shown
 from tensorlayout.layout import Layout
 from tensorlayout.plan.base import Plan, planned
 from tensorlayout.plan.rules import normalized_dims, one_device
 from tensorlayout.tensor import TensorSpec
-from tensorlayout.words import shown
 
 
 @planned

@@ -13,9 +13,9 @@ from typing import Any
 
 from tensorlayout import dtypes
 from tensorlayout.dtypes import DType
+from tensorlayout.errors import shown
 from tensorlayout.plan.library import Results, Shape, complex_of
 from tensorlayout.plan.rules import AxisError, broadcast_shape
-from tensorlayout.words import shown
 
 Shapes = Sequence[Shape]
 

@@ -11,9 +11,9 @@ from typing import Literal, get_args
 
 from tensorlayout import dtypes
 from tensorlayout.dtypes import DType
-from tensorlayout.late import loaded
 from tensorlayout.plan.base import WrittenPlan, planned
-from tensorlayout.records import frozen
+from tensorlayout.support.lazy_imports import loaded
+from tensorlayout.support.light_dataclasses import frozen
 from tensorlayout.tensor import TensorSpec
 
 # How the largest magnitude of a block decides its power of two: see `BlockFormat.carries_from`.

@@ -8,6 +8,7 @@ from typing import Any
 
 from tensorlayout.devices import Device
 from tensorlayout.dtypes import DType, accumulated, bits_of, extreme, in_category, is_narrow, wider
+from tensorlayout.errors import cut, shown
 from tensorlayout.layout import (
     BitPattern,
     Layout,
@@ -18,7 +19,6 @@ from tensorlayout.layout import (
     tiling_in,
 )
 from tensorlayout.tensor import TensorSpec, check_slot_bits
-from tensorlayout.words import cut, shown
 
 
 def addressed(spec: TensorSpec) -> TensorSpec:

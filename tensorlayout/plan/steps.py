@@ -11,8 +11,8 @@ from collections.abc import Callable
 from typing import Any, Literal
 
 from tensorlayout.layout import Layout
-from tensorlayout.records import frozen
-from tensorlayout.scopes import Scope
+from tensorlayout.support.context_blocks import Scope
+from tensorlayout.support.light_dataclasses import frozen
 from tensorlayout.tensor import TensorSpec
 
 # What is done with memory, in the words of traces; the last one says most. `view`: no element is

@@ -7,6 +7,7 @@ from collections.abc import Callable
 from typing import Any
 
 from tensorlayout.dtypes import DType, real_of
+from tensorlayout.errors import cut, shown
 from tensorlayout.layout import BitPattern, Layout, Padding, PaddingValue
 from tensorlayout.layout.checks import MAX_RANK, too_many_dimensions
 from tensorlayout.layout.slots import covers_block, slot_of, strided
@@ -14,7 +15,6 @@ from tensorlayout.plan.base import Plan, planned
 from tensorlayout.plan.copy import Copy, CopyPlan
 from tensorlayout.plan.rules import LayoutSpec, addressed, layout_for, padding_bytes
 from tensorlayout.tensor import TensorSpec
-from tensorlayout.words import cut, shown
 
 
 @planned

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import TYPE_CHECKING, SupportsIndex
 
-from tensorlayout.late import loaded
+from tensorlayout.support.lazy_imports import loaded
 
 if TYPE_CHECKING:
-    from tensorlayout.scopes import Block
+    from tensorlayout.support.context_blocks import Block
     from tensorlayout.tracing.blocks import Refusal
     from tensorlayout.tracing.traces import Trace
 

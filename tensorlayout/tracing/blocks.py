@@ -13,8 +13,8 @@ from collections.abc import Iterable, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from typing import TYPE_CHECKING, Any
 
+from tensorlayout.errors import CopyError, cut, named, refuse, shown
 from tensorlayout.functions import dispatch
-from tensorlayout.late import loaded
 from tensorlayout.layout import Layout
 from tensorlayout.plan import steps, tiled
 from tensorlayout.plan.base import Operation, Plan
@@ -22,12 +22,12 @@ from tensorlayout.plan.fill import CreatePlan
 from tensorlayout.plan.fuse import Fusion
 from tensorlayout.plan.run import prepared_into
 from tensorlayout.plan.steps import COPIES, Step, distinct_bytes
-from tensorlayout.records import frozen, planned
-from tensorlayout.scopes import Block, Scope
+from tensorlayout.support.context_blocks import Block, Scope
+from tensorlayout.support.lazy_imports import loaded
+from tensorlayout.support.light_dataclasses import frozen, planned
 from tensorlayout.tensor import Tensor, TensorSpec
 from tensorlayout.tracing.record import Line, Record, stack
 from tensorlayout.tracing.traces import Trace
-from tensorlayout.words import CopyError, cut, named, refuse, shown
 
 if TYPE_CHECKING:
     from tensorlayout.cuda.engine.launch_log import DeviceWork

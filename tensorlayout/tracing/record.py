@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from tensorlayout.layout import Layout
 from tensorlayout.plan.steps import COPIES, Kind
-from tensorlayout.records import frozen
+from tensorlayout.support.light_dataclasses import frozen
 
 if TYPE_CHECKING:
     from tensorlayout.cuda.engine.counting import Counts

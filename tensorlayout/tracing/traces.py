@@ -6,9 +6,9 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import field
 from typing import Any, overload
 
-from tensorlayout.late import loaded
 from tensorlayout.plan.steps import COPIES, KINDS
-from tensorlayout.records import planned
+from tensorlayout.support.lazy_imports import loaded
+from tensorlayout.support.light_dataclasses import planned
 from tensorlayout.tracing.record import Record, kernel_lines, kernel_named, kernels_by_name
 
 

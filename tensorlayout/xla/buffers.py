@@ -12,6 +12,7 @@ from tensorlayout import dtypes
 from tensorlayout.cpu.engine.packing import pack, unpack
 from tensorlayout.devices import CPU, as_device
 from tensorlayout.dtypes import DType
+from tensorlayout.errors import cut, refuse, shown, under
 from tensorlayout.exchange.numpy import array_over
 from tensorlayout.functions import arguments
 from tensorlayout.functions.data_types import astype
@@ -21,7 +22,6 @@ from tensorlayout.layout import Layout
 from tensorlayout.plan.rules import addressed
 from tensorlayout.tensor import Tensor, TensorSpec
 from tensorlayout.typing import DeviceLike, Storage
-from tensorlayout.words import cut, refuse, shown, under
 from tensorlayout.xla.calling import remembered
 from tensorlayout.xla.conversion import layout_of
 from tensorlayout.xla.layouts import XlaLayout

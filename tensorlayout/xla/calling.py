@@ -8,7 +8,7 @@ from collections.abc import Callable
 from types import ModuleType
 from typing import Any, ParamSpec, SupportsIndex, TypeVar, get_type_hints
 
-from tensorlayout.words import shown
+from tensorlayout.errors import shown
 
 _P = ParamSpec("_P")
 _R = TypeVar("_R")

@@ -8,11 +8,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from tensorlayout.errors import cut, refuse, shown
 from tensorlayout.layout import Layout, Padding, PaddingValue
 from tensorlayout.layout.checks import SLOT_BITS, checked_integers, checked_padding
 from tensorlayout.layout.slots import MAX_SLOTS, Part, Parts, inner_extent
 from tensorlayout.layout.tiling import COMBINE
-from tensorlayout.words import cut, refuse, shown
 from tensorlayout.xla.calling import remembered
 from tensorlayout.xla.layouts import XlaLayout
 from tensorlayout.xla.permutations import checked_permutation

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import NamedTuple
 
-from tensorlayout.words import refuse
+from tensorlayout.errors import refuse
 from tensorlayout.xla.shapes import Shape
 
 # Instructions that leave all values as they are; a bitcast moves nothing.

@@ -12,7 +12,7 @@ import sys
 from collections.abc import Iterable
 from typing import NoReturn
 
-from tensorlayout.words import cut
+from tensorlayout.errors import cut
 from tensorlayout.xla.hlo import HloComputation, HloInstruction, HloModule
 from tensorlayout.xla.shape_comparison import compatible
 from tensorlayout.xla.shapes import Shape

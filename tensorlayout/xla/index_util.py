@@ -12,9 +12,9 @@ import math
 from collections.abc import Sequence
 from operator import mul
 
+from tensorlayout.errors import cut, refuse, shown
 from tensorlayout.layout.checks import checked_integer, checked_integers
 from tensorlayout.layout.slots import packed_strides
-from tensorlayout.words import cut, refuse, shown
 from tensorlayout.xla.calling import alias, export, xla_function
 from tensorlayout.xla.shapes import UNBOUNDED, Shape
 

@@ -8,8 +8,8 @@ from collections.abc import Sequence
 from itertools import accumulate
 from typing import TypeVar
 
+from tensorlayout.errors import refuse, shown
 from tensorlayout.layout.checks import checked_integer, checked_integers
-from tensorlayout.words import refuse, shown
 
 __all__ = [
     "common_factors",

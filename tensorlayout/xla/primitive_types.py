@@ -11,8 +11,8 @@ from typing import Any
 import numpy as np
 
 from tensorlayout.dtypes import DType
+from tensorlayout.errors import refuse, shown
 from tensorlayout.typing import DTypeLike
-from tensorlayout.words import refuse, shown
 
 # By the letters that the name of a type begins with: the category, and its name elsewhere.
 _FAMILIES = {

@@ -8,9 +8,9 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from tensorlayout.errors import cut, refuse, shown
 from tensorlayout.layout import descending
 from tensorlayout.layout.order import permuted_order
-from tensorlayout.words import cut, refuse, shown
 from tensorlayout.xla.calling import alias, export, xla_function
 from tensorlayout.xla.layouts import XlaLayout
 from tensorlayout.xla.permutations import checked_permutation

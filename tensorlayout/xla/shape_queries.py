@@ -7,8 +7,8 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterator, Sequence
 
+from tensorlayout.errors import cut, refuse, shown
 from tensorlayout.layout.checks import checked_integers
-from tensorlayout.words import cut, refuse, shown
 from tensorlayout.xla import tiles as tiling
 from tensorlayout.xla.calling import alias, export, xla_function
 from tensorlayout.xla.primitive_types import PrimitiveType

@@ -7,9 +7,9 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
+from tensorlayout.errors import cut, refuse, shown
 from tensorlayout.layout import descending
 from tensorlayout.layout.checks import checked_integers
-from tensorlayout.words import cut, refuse, shown
 from tensorlayout.xla import tiles as tiling
 from tensorlayout.xla.calling import remembered
 from tensorlayout.xla.layouts import XlaLayout

@@ -16,9 +16,9 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from tensorlayout.errors import cut, refuse, shown
 from tensorlayout.layout.checks import MAX_RANK, checked_integers
 from tensorlayout.layout.tiling import COMBINE, MAX_TILES
-from tensorlayout.words import cut, refuse, shown
 
 Array = np.ndarray[Any, Any]
 

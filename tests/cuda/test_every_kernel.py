@@ -12,7 +12,7 @@ import pytest
 import tensorlayout as tl
 from tensorlayout import Layout, PaddingValue, directml
 from tensorlayout.cuda.engine.driver import driver
-from tensorlayout.kernels_path import kernel_directory
+from tensorlayout.support.kernel_sources import kernel_directory
 
 pytestmark = pytest.mark.usefixtures("device")
 

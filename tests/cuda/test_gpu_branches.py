@@ -10,7 +10,7 @@ from simulated import needs_compiler, simulator
 
 import tensorlayout as tl
 from tensorlayout.cuda.engine.simulator import SimulatorDriver
-from tensorlayout.kernels_path import kernel_directory
+from tensorlayout.support.kernel_sources import kernel_directory
 
 
 @pytest.fixture(scope="module")

@@ -11,7 +11,7 @@ import pytest
 
 from tensorlayout.cuda.engine import host_compiler, structs
 from tensorlayout.cuda.engine.kernel_shapes import index_type, kernel, kernels_in, parameters, unit
-from tensorlayout.kernels_path import header_directory, kernel_directory
+from tensorlayout.support.kernel_sources import header_directory, kernel_directory
 
 FILES = sorted(
     path.relative_to(kernel_directory()).as_posix()

@@ -21,7 +21,7 @@ from tensorlayout.cuda.engine.disk_cache import content
 from tensorlayout.cuda.engine.driver import Counters, Kernel
 from tensorlayout.cuda.engine.launch_log import launch_log
 from tensorlayout.cuda.engine.warm_up import common, known
-from tensorlayout.kernels_path import header_directory, kernel_directory
+from tensorlayout.support.kernel_sources import header_directory, kernel_directory
 
 KERNELS = Path(__file__).parents[1] / "kernels"
 ARCHITECTURES = [

@@ -14,7 +14,7 @@ from tensorlayout.cuda.engine.counting import Counts, Tally
 from tensorlayout.cuda.engine.driver import Kernel
 from tensorlayout.cuda.engine.ranges import Ranges
 from tensorlayout.cuda.engine.simulator import KernelError, checking, open_driver
-from tensorlayout.kernels_path import header_directory, kernel_directory
+from tensorlayout.support.kernel_sources import header_directory, kernel_directory
 
 pytestmark = needs_compiler
 

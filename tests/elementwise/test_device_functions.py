@@ -21,7 +21,7 @@ import tensorlayout as tl
 from benchmarks.resources import compiled
 from tensorlayout.cuda.engine.driver import Kernel
 from tensorlayout.functions import elementwise as ew
-from tensorlayout.kernels_path import header_directory
+from tensorlayout.support.kernel_sources import header_directory
 
 KERNELS = header_directory()
 # By dtype, what the kernels call it.

@@ -17,7 +17,7 @@ from numpy_cases import LEFT_OUT
 from tensors import asarray, host
 
 import tensorlayout as tl
-from tensorlayout.numpy_style.array_functions import ABOUT, CONVERTED, LIKE, OVERLAP, TABLE
+from tensorlayout.interchange.numpy_functions import ABOUT, CONVERTED, LIKE, OVERLAP, TABLE
 
 pytestmark = pytest.mark.usefixtures("device")
 

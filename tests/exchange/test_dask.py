@@ -262,7 +262,7 @@ REGISTERED = "from dask.array.dispatch import numel_lookup as n; print(tl.Tensor
         "import tensorlayout as tl, dask.array",
         "import dask.array, tensorlayout as tl",
         "import dask, tensorlayout as tl, dask.array",
-        "import tensorlayout.dask, dask.array as da, tensorlayout as tl",
+        "import tensorlayout.interchange.dask, dask.array as da, tensorlayout as tl",
     ],
 )
 def test_whichever_is_imported_first(imports):

@@ -5,7 +5,7 @@ import sys
 
 import pytest
 
-from tensorlayout import late
+from tensorlayout.support import lazy_imports as late
 
 pytestmark = pytest.mark.cpu
 

@@ -17,7 +17,7 @@ from tensorlayout.cpu.engine.threads import share_pieces
 from tensorlayout.cuda.engine import counting, faults, simulator
 from tensorlayout.exchange import dlpack
 from tensorlayout.functions import dispatch
-from tensorlayout.scopes import Block, Scope
+from tensorlayout.support.context_blocks import Block, Scope
 
 PACKAGE = Path(tl.__file__).parent
 

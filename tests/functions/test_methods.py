@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 from tensors import BFLOAT16, asarray, fits, host, padding_of, read_only, shared, slots, tensor_in
 
 import tensorlayout as tl
-from tensorlayout import methods
+from tensorlayout.functions import methods
 from tensorlayout.layout import Layout, PaddingValue
 from tensorlayout.plan.rules import padding_bytes
 

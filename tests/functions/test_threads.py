@@ -12,7 +12,7 @@ import pytest
 from simulated import needs_compiler
 
 import tensorlayout as tl
-from tensorlayout.layout.once import once
+from tensorlayout.support.interning import once
 
 THREADS = 8
 ROOT = pathlib.Path(tl.__file__).parents[1]

@@ -13,7 +13,7 @@ import pytest
 from tensorlayout.cuda.engine import counting, disk_cache
 from tensorlayout.cuda.engine.driver import Kernel
 from tensorlayout.cuda.engine.simulator import SimulatedLauncher, SimulatorDriver
-from tensorlayout.kernels_path import header_directory, kernel_directory
+from tensorlayout.support.kernel_sources import header_directory, kernel_directory
 
 HARNESS = Path(__file__).parents[1] / "kernels" / "as_on_gpu.cpp"
 

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from tensorlayout.cuda.engine import host_compiler
-from tensorlayout.kernels_path import header_directory
+from tensorlayout.support.kernel_sources import header_directory
 
 SOURCES = Path(__file__).parents[1] / "kernels"
 

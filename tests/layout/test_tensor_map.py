@@ -18,9 +18,9 @@ import numpy as np
 import pytest
 
 import tensorlayout as tl
-from tensorlayout.late import loaded
 from tensorlayout.layout import Layout, PaddingValue, tensor_map
 from tensorlayout.layout.tensor_map import TensorMap
+from tensorlayout.support.lazy_imports import loaded
 
 BITS = {"UINT8": 8, "UINT16": 16, "UINT32": 32, "UINT64": 64, "16U4_ALIGN8B": 4, "16U6_ALIGN16B": 6}
 TYPES = {1: "UINT8", 2: "UINT16", 4: "UINT32", 8: "UINT64"}

@@ -18,13 +18,14 @@ from tensors import as_dtype, close, kind, slots
 from test_cuda_matmul import copied, counted
 
 import tensorlayout as tl
-from tensorlayout import array_functions, fft, linalg
-from tensorlayout.array_functions import TABLE
+from tensorlayout import fft, linalg
 from tensorlayout.cpu.library import FUNCTIONS
 from tensorlayout.cuda.engine.driver import Strided
 from tensorlayout.cuda.engine.simulator import checking
 from tensorlayout.cuda.library import WAIT, array_of, tensor_of
 from tensorlayout.plan.library import Library
+from tensorlayout.support import array_library as array_functions
+from tensorlayout.support.array_library import TABLE
 
 
 @pytest.fixture(scope="module")

@@ -20,7 +20,7 @@ from case import Case, Refused
 from draws import MOST
 from tensors import DTYPES
 
-from tensorlayout.numpy_style.ufuncs import _COMPOSED, _OURS
+from tensorlayout.interchange.numpy_ufuncs import _COMPOSED, _OURS
 
 LINES = """
 all any | {x}<, axis={axes}><, keepdims=True><, where={mask}>

@@ -14,7 +14,7 @@ from table import CASES
 
 import tensorlayout as tl
 from tensorlayout import directml
-from tensorlayout.numpy_style.array_functions import TABLE
+from tensorlayout.interchange.numpy_functions import TABLE
 
 # What gives no tensor, and what has no operands that could be drawn.
 NOT_DRAWN = {

@@ -14,14 +14,14 @@ DESIGN = Path(__file__).parents[2] / "docs" / "design.md"
 
 # Beyond the standard library. ml_dtypes is imported by name, when bfloat16 is first asked for.
 FOREIGN = {"dtypes": {"numpy"}}
-FOREIGN |= {piece: set() for piece in ("words", "layout", "scopes", "devices", "tensor", "plan")}
+FOREIGN |= {piece: set() for piece in ("errors", "layout", "devices", "tensor", "plan")}
 FOREIGN |= {"cli": {"numpy", "PIL"}}  # of which only its demo uses them
 FOREIGN_ABOVE = {"numpy"}
 
 # Where imports by name are allowed: backends, drivers, CuPy, ml_dtypes, Pillow of pictures, the
 # libraries that the demo hands memory to, and shtab.
 BY_NAME = {
-    *("late.py", "devices.py", "cuda/engine/driver.py", "cuda/engine/warm_up.py"),
+    *("support/lazy_imports.py", "devices.py", "cuda/engine/driver.py", "cuda/engine/warm_up.py"),
     *("cli/demo/pipeline.py", "cli/completion.py"),
     *("xla/primitive_types.py", "layout/drawing/drawing.py"),
 }

@@ -3,7 +3,7 @@
 from pathlib import Path
 
 import tensorlayout
-from tensorlayout.kernels_path import kernel_directory
+from tensorlayout.support.kernel_sources import kernel_directory
 
 FAMILIES = {
     *("view", "copy", "fill", "elementwise", "join", "pad", "gather", "scatter", "mask", "reduce"),

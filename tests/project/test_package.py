@@ -11,7 +11,7 @@ import pytest
 from processes import python
 
 import tensorlayout
-from tensorlayout.kernels_path import kernel_directory
+from tensorlayout.support.kernel_sources import kernel_directory
 
 ROOT = Path(__file__).parents[2]
 PACKAGE = Path(tensorlayout.__file__).parent
@@ -100,6 +100,6 @@ def test_wheel(tmp_path):
     assert any(re.fullmatch(r"tensorlayout/cli/demo/photographs/.*\.jpg", name) for name in moved)
     assert moved <= names
     assert not any(name.startswith("tests/") for name in names)
-    code = "import tensorlayout.kernels_path as k; print(k.kernel_directory())"
+    code = "import tensorlayout.support.kernel_sources as k; print(k.kernel_directory())"
     found = python("-P", "-c", code, cwd=tmp_path, PYTHONPATH=str(unpacked)).strip()
     assert found == str(unpacked / "tensorlayout" / "kernels")

@@ -11,7 +11,7 @@ from typing import ClassVar
 
 import pytest
 
-from tensorlayout.records import frozen, planned
+from tensorlayout.support.light_dataclasses import frozen, planned
 
 
 @frozen

@@ -8,7 +8,7 @@ import pytest
 from tensors import host
 
 import tensorlayout as tl
-from tensorlayout.spellings import SPELLINGS
+from tensorlayout.functions.spellings import SPELLINGS
 
 PAGE = (Path(__file__).parents[2] / "docs" / "coming-from.md").read_text("utf-8")
 

@@ -5,7 +5,7 @@ import enum
 import numpy as np
 import pytest
 
-from tensorlayout.words import cut, kind_of, shown
+from tensorlayout.errors import cut, kind_of, shown
 
 
 class Colour(enum.IntEnum):

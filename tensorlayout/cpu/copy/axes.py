@@ -14,7 +14,7 @@ import numpy as np
 
 from tensorlayout.cpu.engine.sharing import pieces
 from tensorlayout.layout.loop import Axis, merged
-from tensorlayout.records import frozen
+from tensorlayout.support.light_dataclasses import frozen
 
 Array = np.ndarray[Any, np.dtype[Any]]
 Cuts = tuple[tuple[slice, ...], ...]  # for each axis, its pieces: their products are boxes

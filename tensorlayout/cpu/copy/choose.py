@@ -35,7 +35,7 @@ from tensorlayout.cpu.engine.memory import ALIGNMENT, taken_from
 from tensorlayout.cpu.engine.sharing import pieces
 from tensorlayout.cpu.engine.threads import possible_threads, share, share_pieces
 from tensorlayout.layout.loop import Axis
-from tensorlayout.records import frozen
+from tensorlayout.support.light_dataclasses import frozen
 
 Run = Callable[[Array, Array], None]  # run(destination, source)
 Box = tuple[slice, ...]

@@ -26,7 +26,7 @@ from pathlib import Path
 from queue import SimpleQueue
 from typing import Any, SupportsIndex, TypeVar
 
-from tensorlayout.words import shown
+from tensorlayout.errors import shown
 
 Piece = TypeVar("Piece")
 

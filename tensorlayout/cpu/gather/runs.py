@@ -18,9 +18,9 @@ import numpy as np
 from tensorlayout.cpu.copy.choose import choose_copy
 from tensorlayout.cpu.engine.memory import Array, bytes_from
 from tensorlayout.cpu.engine.threads import Piece, available_threads, share_pieces
+from tensorlayout.errors import named
 from tensorlayout.layout import Layout
 from tensorlayout.plan.gather import IndexMap
-from tensorlayout.words import named
 
 Positions = Sequence[Array]  # one array for each indexed dimension
 

@@ -10,9 +10,9 @@ from typing import Literal, NamedTuple, cast
 
 from tensorlayout.cuda.engine.driver import Kernel
 from tensorlayout.cuda.engine.structs import constant
-from tensorlayout.layout.once import once
-from tensorlayout.scopes import Block, Scope
-from tensorlayout.words import shown
+from tensorlayout.errors import shown
+from tensorlayout.support.context_blocks import Block, Scope
+from tensorlayout.support.interning import once
 
 CHECKS = {
     name: constant("simulator/launch.hpp", name.upper())

@@ -18,8 +18,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tensorlayout.dtypes import DType
-from tensorlayout.layout.once import once
-from tensorlayout.words import shown
+from tensorlayout.errors import shown
+from tensorlayout.support.interning import once
 
 Bytes = NDArray[np.uint8]
 

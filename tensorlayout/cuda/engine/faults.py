@@ -28,8 +28,8 @@ from tensorlayout.cuda.engine.driver import (
     driver,
 )
 from tensorlayout.cuda.engine.structs import constant, struct
-from tensorlayout.scopes import Block, Scope
-from tensorlayout.words import named, shown
+from tensorlayout.errors import named, shown
+from tensorlayout.support.context_blocks import Block, Scope
 
 VARIABLE = "TENSORLAYOUT_STRICT_INDEXING"
 

@@ -13,7 +13,7 @@ from pathlib import Path
 
 from tensorlayout.cuda.engine import disk_cache, kernel_shapes
 from tensorlayout.cuda.engine.driver import Counters
-from tensorlayout.kernels_path import header_directory, kernel_directory
+from tensorlayout.support.kernel_sources import header_directory, kernel_directory
 
 # No -march=native: cached files may meet another processor.
 FLAGS = (

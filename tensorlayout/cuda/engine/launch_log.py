@@ -15,7 +15,7 @@ from typing import Any
 from tensorlayout.cuda.engine.counting import Counts, KernelCounts, checking, mode
 from tensorlayout.cuda.engine.driver import Kernel, driver
 from tensorlayout.cuda.engine.ranges import lock_kept_over_forks
-from tensorlayout.scopes import Scope
+from tensorlayout.support.context_blocks import Scope
 
 
 class _Span:

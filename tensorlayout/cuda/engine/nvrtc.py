@@ -10,7 +10,7 @@ from pathlib import Path
 
 from tensorlayout.cuda.engine import disk_cache
 from tensorlayout.cuda.engine.driver import Counters, Kernel, cupy_part
-from tensorlayout.kernels_path import header_directory, kernel_directory
+from tensorlayout.support.kernel_sources import header_directory, kernel_directory
 
 OPTIONS = ("--std=c++17", "--fmad=false", "--ftz=false", "--prec-div=true", "--prec-sqrt=true")
 

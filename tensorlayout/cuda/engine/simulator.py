@@ -54,8 +54,8 @@ from tensorlayout.cuda.engine.host_compiler import compiler, shared_object
 from tensorlayout.cuda.engine.kernel_shapes import Types, index_type
 from tensorlayout.cuda.engine.ranges import Ranges, collecting_nothing, lock_kept_over_forks
 from tensorlayout.cuda.engine.structs import constant, struct
-from tensorlayout.scopes import Block, Scope
-from tensorlayout.words import shown
+from tensorlayout.errors import shown
+from tensorlayout.support.context_blocks import Block, Scope
 
 _HEADER = "simulator/launch.hpp"
 _GRID_LIMITS = (2**31 - 1, 65535, 65535)

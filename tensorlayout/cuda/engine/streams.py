@@ -16,8 +16,8 @@ from typing import Any
 from tensorlayout.cuda.engine import faults
 from tensorlayout.cuda.engine.driver import LEGACY_STREAM, PER_THREAD_STREAM, Stream, driver
 from tensorlayout.devices import Device
+from tensorlayout.errors import kind_of, named, shown
 from tensorlayout.tensor import Tensor
-from tensorlayout.words import kind_of, named, shown
 
 # "Producer must not perform any synchronization."
 NO_WAIT = -1

@@ -30,12 +30,12 @@ from tensorlayout.cuda.engine.structs import (
     struct,
     walk_struct,
 )
+from tensorlayout.errors import cut
 from tensorlayout.layout import Layout, PaddingValue
 from tensorlayout.layout.digits import TiledLoop, tiled_loop, without_tails, written_sizes
 from tensorlayout.layout.loop import Axis, Loop, index_type, merged
 from tensorlayout.plan.base import Write
 from tensorlayout.tensor import TensorSpec
-from tensorlayout.words import cut
 
 FILE, BOUNDED_FILE = "fill/fill.cu", "copy/tiled.cu"
 

@@ -14,11 +14,11 @@ from pathlib import Path
 from typing import Any, NamedTuple, final
 from xml.sax.saxutils import escape
 
+from tensorlayout.errors import cut, shown
 from tensorlayout.layout.drawing import wording
 from tensorlayout.layout.drawing.content import ELEMENT, GAP
 from tensorlayout.layout.drawing.geometry import WIDTH, Box, Drawer, Picture, Text
 from tensorlayout.layout.placement import Placement
-from tensorlayout.words import cut, shown
 
 ROWS = ("#77aadd", "#ee8866", "#eedd88", "#ffaabb", "#99ddff", "#44bb99", "#bbcc33", "#aaaa00")
 ON_ROWS = "#111111"  # letters and marks on those

@@ -10,6 +10,7 @@ from collections.abc import Iterator, Sequence
 from itertools import pairwise
 from typing import NamedTuple
 
+from tensorlayout.errors import cut
 from tensorlayout.layout.drawing import wording
 from tensorlayout.layout.drawing.content import (
     GAP,
@@ -22,7 +23,6 @@ from tensorlayout.layout.drawing.content import (
     contents,
 )
 from tensorlayout.layout.placement import Placement
-from tensorlayout.words import cut
 
 WIDTH, MARGIN = 420, 12  # so that letters are legible where a phone makes it 360 wide
 ROOM = WIDTH - 2 * MARGIN

@@ -27,7 +27,7 @@ from tensorlayout.cuda.engine.shared_tiles import (
     rounded_up,
 )
 from tensorlayout.layout.loop import Axis
-from tensorlayout.layout.once import cached_property
+from tensorlayout.support.interning import cached_property
 
 # Threads are not shifted if that would leave fewer than this busy, as in rows of a few elements.
 _LEAST_BUSY = 0.7

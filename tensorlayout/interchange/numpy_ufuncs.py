@@ -17,9 +17,9 @@ from typing import Any, NoReturn
 import numpy as np
 
 from tensorlayout import dtypes
-from tensorlayout.calling import leaving
 from tensorlayout.devices import CPU
 from tensorlayout.dtypes import DType, as_dtype
+from tensorlayout.errors import REFUSALS, leaving, refuse
 from tensorlayout.exchange.numpy import quietly, tensor_over
 from tensorlayout.functions import arguments, dispatch, statistical, utility
 from tensorlayout.functions import elementwise as ew
@@ -37,7 +37,6 @@ from tensorlayout.functions.searching import where as where_
 from tensorlayout.functions.statistical import cumulative_prod, cumulative_sum
 from tensorlayout.functions.transfers import strided
 from tensorlayout.tensor import Tensor
-from tensorlayout.words import REFUSALS, refuse
 
 UFunc = np.ufunc
 _Kind = Any  # a dtype, or the type of a Python scalar

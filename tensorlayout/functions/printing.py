@@ -10,13 +10,13 @@ import numpy as np
 
 from tensorlayout import dtypes
 from tensorlayout.devices import CPU
+from tensorlayout.errors import shown
 from tensorlayout.exchange.numpy import Array, converted, packed_elements
 from tensorlayout.functions.indexing import getitem
 from tensorlayout.functions.transfers import on_host, strided
-from tensorlayout.late import loaded
 from tensorlayout.plan.steps import for_eyes
+from tensorlayout.support.lazy_imports import loaded
 from tensorlayout.tensor import Tensor
-from tensorlayout.words import shown
 
 # Tensors of more elements show their edges only (NumPy's own limits).
 _THRESHOLD = 1000

@@ -9,8 +9,8 @@ from typing import Any
 
 import numpy as np
 
-from tensorlayout import dtypes, printing
-from tensorlayout.calling import guarded, leaving
+from tensorlayout import dtypes
+from tensorlayout.errors import REFUSALS, guarded, leaving
 from tensorlayout.exchange import cuda_array, dlpack
 from tensorlayout.functions import (
     arguments,
@@ -22,6 +22,7 @@ from tensorlayout.functions import (
     linear_algebra,
     manipulation,
     methods_of_arrays,
+    printing,
     products,
     rearranging,
     searching,
@@ -34,10 +35,8 @@ from tensorlayout.functions import elementwise as ew
 from tensorlayout.functions.fuse import check_known
 from tensorlayout.functions.transfers import on_host
 from tensorlayout.layout import Layout
-from tensorlayout.numpy_style import elements
 from tensorlayout.plan.view import View
 from tensorlayout.tensor import Tensor
-from tensorlayout.words import REFUSALS
 
 # Versions of the standard whose every rule holds here, oldest first.
 API_VERSIONS = ("2021.12", "2022.12", "2023.12", "2024.12", "2025.12")
@@ -75,7 +74,7 @@ _METHODS: dict[str, Any] = {
     "argmin": searching.argmin,
     "argsort": sorting.argsort,
     "astype": data_types.astype,
-    "clip": elements.clip,
+    "clip": methods_of_arrays.clip,
     "conj": ew.conj,
     "conjugate": ew.conj,
     "copy": layouts.copy,
@@ -97,9 +96,9 @@ _METHODS: dict[str, Any] = {
     "ravel": manipulation.ravel,
     "repeat": rearranging.repeat,
     "reshape": methods_of_arrays.reshape,
-    "round": elements.round,
+    "round": ew.round,
     "searchsorted": searching.searchsorted,
-    "sort": elements.sort,
+    "sort": methods_of_arrays.sort,
     "squeeze": manipulation.squeeze,
     "std": statistical.std,
     "sum": statistical.sum,
@@ -222,7 +221,7 @@ def _index(self: Tensor) -> int:
 
 
 def _round(self: Tensor, ndigits: int | None = None) -> Tensor:
-    return elements.round(self, 0 if ndigits is None else ndigits)
+    return ew.round(self, 0 if ndigits is None else ndigits)
 
 
 def _divmod(self: Tensor, other: Any, /) -> Any:
@@ -242,22 +241,6 @@ def _contains(self: Tensor, value: Any, /) -> bool:
     if isinstance(found, Tensor) and found.device != self.device:
         found = interchange.to_device(found, self.device)
     return bool(utility.any(ew.equal(self, found)))
-
-
-def _array_ufunc(self: Tensor, *args: Any, **options: Any) -> Any:
-    """NumPy's protocol; what carries it out is imported, and bound, at the first use."""
-    from tensorlayout.numpy_style.ufuncs import apply_ufunc
-
-    _bind("__array_ufunc__", apply_ufunc)
-    return apply_ufunc(self, *args, **options)
-
-
-def _array_function(self: Tensor, *args: Any) -> Any:
-    """NumPy's protocol; what carries it out is imported, and bound, at the first use."""
-    from tensorlayout.numpy_style.array_functions import apply_function
-
-    _bind("__array_function__", apply_function)
-    return apply_function(self, *args)
 
 
 def _placed(name: str, method: Any) -> Any:
@@ -291,8 +274,6 @@ def bind() -> None:
         "__index__": _index,
         "__array__": interchange.to_numpy,
         "__array_namespace__": _namespace,
-        "__array_function__": _array_function,
-        "__array_ufunc__": _array_ufunc,
         "__dlpack__": interchange.to_dlpack,
         "__dlpack_device__": dlpack.device_of,
         "__array_interface__": property(interchange.array_interface),
@@ -310,8 +291,8 @@ def bind() -> None:
         "T": property(_transpose),
         "mT": property(_matrix_transpose),
         "readonly": property(interchange.is_readonly),
-        "real": property(elements.real, elements.write_real),
-        "imag": property(elements.imag, elements.write_imag),
+        "real": property(methods_of_arrays.real, methods_of_arrays.write_real),
+        "imag": property(methods_of_arrays.imag, methods_of_arrays.write_imag),
         "__round__": _round,
         "__divmod__": _divmod,
         "__rdivmod__": _rdivmod,

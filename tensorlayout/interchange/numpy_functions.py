@@ -8,6 +8,8 @@ that nobody asked for would lose layout and device.
 
 from __future__ import annotations
 
+import inspect
+import sys
 from collections.abc import Callable, Iterable
 from types import ModuleType
 from typing import Any
@@ -15,49 +17,18 @@ from typing import Any
 import numpy as np
 
 from tensorlayout import fft, linalg
-from tensorlayout.calling import leaving
 from tensorlayout.dtypes import in_category
-from tensorlayout.functions import (
-    aliases,
-    arguments,
-    comparing,
-    composed,
-    covariance,
-    creation,
-    data_types,
-    diagonals,
-    differences,
-    grids,
-    histograms,
-    interchange,
-    joining,
-    layouts,
-    linear_algebra,
-    manipulation,
-    mapping,
-    methods_of_arrays,
-    nan_statistics,
-    padding,
-    placing,
-    positions,
-    products,
-    quantiles,
-    rearranging,
-    searching,
-    selecting,
-    sets,
-    sorting,
-    statistical,
-    utility,
-)
+from tensorlayout.errors import REFUSALS, leaving, refuse
+from tensorlayout.functions import arguments, interchange, methods_of_arrays
 from tensorlayout.functions.creation import asarray
+from tensorlayout.functions.manipulation import sliding_window
 from tensorlayout.functions.operands import unsupported
-from tensorlayout.numpy_style import comparing as parts
-from tensorlayout.numpy_style import elements
 from tensorlayout.tensor import Tensor
-from tensorlayout.words import REFUSALS, refuse
 
 Function = Callable[..., Any]
+
+# Complete, as NumPy asks for the protocol when there is a tensor.
+_PACKAGE = sys.modules["tensorlayout"]
 
 
 # --- what tells of tensors ---------------------------------------------------------------------
@@ -97,7 +68,7 @@ def _sliding_window_view(
     writeable: bool = False,
 ) -> Tensor:
     unsupported("sliding_window_view", writeable=writeable)
-    return manipulation.sliding_window(x, window_shape, axis)
+    return sliding_window(x, window_shape, axis)
 
 
 # Not in the namespace, or something else there.
@@ -107,97 +78,23 @@ _ONE_LINE: dict[Function, Function] = {
     np.ndim: _ndim,
     np.shape: _shape,
     np.size: _size,
-    np.trace: methods_of_arrays.trace,
     np.lib.stride_tricks.sliding_window_view: _sliding_window_view,
 }
 
 # --- what is made like a tensor ----------------------------------------------------------------
 
 
-def _array(
-    object: Any,
-    dtype: Any = None,
-    *,
-    copy: bool | None = True,
-    order: str = "K",
-    subok: bool = False,
-    ndmin: int = 0,
-    ndmax: int = 0,
-    device: Any,
-) -> Tensor:
-    unsupported("array", ndmax=ndmax or None)
-    found = asarray(object, dtype, order, device=device, copy=copy or None)
-    return found[(None,) * max(ndmin - found.ndim, 0)]
-
-
-def _ascontiguousarray(a: Any, dtype: Any = None, *, device: Any) -> Tensor:
-    return asarray(a, dtype, "C", device=device)
-
-
-def _asfortranarray(a: Any, dtype: Any = None, *, device: Any) -> Tensor:
-    return asarray(a, dtype, "F", device=device)
-
-
-def _tri(
-    N: int,  # noqa: N803 - NumPy's name
-    M: int | None = None,  # noqa: N803 - NumPy's name
-    k: int = 0,
-    dtype: Any = None,
-    *,
-    device: Any,
-) -> Tensor:
-    return diagonals.tril(creation.ones((N, N if M is None else M), dtype, device=device), k)
-
-
-def _identity(n: int, dtype: Any = None, *, device: Any) -> Tensor:
-    return diagonals.eye(n, dtype=dtype, device=device)
-
-
 # Functions called with ``like=`` a tensor: what they make is beside it.
 LIKE: dict[Function, Function] = {
-    np.arange: creation.arange,
-    np.array: _array,
-    np.asanyarray: asarray,
-    np.asarray: asarray,
-    np.ascontiguousarray: _ascontiguousarray,
-    np.asfortranarray: _asfortranarray,
-    np.empty: creation.empty,
-    np.eye: diagonals.eye,
-    np.full: creation.full,
-    np.identity: _identity,
-    np.ones: creation.ones,
-    np.tri: _tri,
-    np.zeros: creation.zeros,
+    getattr(np, name): inspect.unwrap(getattr(_PACKAGE, name))
+    for name in (
+        *("arange", "array", "asanyarray", "asarray", "ascontiguousarray", "asfortranarray"),
+        *("empty", "eye", "full", "identity", "ones", "tri", "zeros"),
+    )
 }
 LIKE_CONVERTED = {
     *(np.frombuffer, np.fromfile, np.fromfunction, np.fromiter, np.fromstring),
     *(np.genfromtxt, np.loadtxt, np.require),
-}
-
-# --- the table ---------------------------------------------------------------------------------
-
-
-def _named(namespace: Any, *chapters: ModuleType) -> dict[Function, Function]:
-    """The functions of `chapters` by those of NumPy of the same name that ask for the protocol."""
-    return {
-        theirs: getattr(chapter, name)
-        for chapter in chapters
-        for name in chapter.__all__
-        if hasattr(theirs := vars(namespace).get(name), "_implementation") and theirs not in LIKE
-    }
-
-
-TABLE: dict[Function, Function] = {
-    **_named(np, statistical, nan_statistics, quantiles, histograms, covariance, utility),
-    **_named(np, aliases, searching, selecting, placing, positions, sorting, sets),
-    **_named(np, linear_algebra, products, comparing, composed, elements, parts),
-    **_named(np, manipulation, joining, rearranging, padding, layouts, differences, mapping),
-    **_named(np, creation, diagonals, grids),
-    **_named(np.linalg, linalg),
-    **_named(np.fft, fft),
-    np.around: elements.round,
-    np.astype: data_types.astype,
-    **_ONE_LINE,
 }
 
 # Whose result is no array.
@@ -209,6 +106,32 @@ OVERLAP = {np.may_share_memory, np.shares_memory}
 
 # Whose result is a dtype, or is about one.
 ABOUT = {np.can_cast, np.common_type, np.min_scalar_type, np.result_type}
+
+# --- the table ---------------------------------------------------------------------------------
+
+
+def _named(theirs: ModuleType, ours: ModuleType) -> dict[Function, Function]:
+    """Our functions, without their guards, by those of NumPy of the same name."""
+    return {
+        function: inspect.unwrap(getattr(ours, name))
+        for name in ours.__all__
+        if hasattr(function := vars(theirs).get(name), "_implementation")
+        and function not in (*LIKE, *CONVERTED, *ABOUT)
+    }
+
+
+_PACKAGE = sys.modules[
+    "tensorlayout"
+]  # complete: NumPy asks for the protocol when a tensor is there
+
+TABLE: dict[Function, Function] = {
+    **_named(np, _PACKAGE),
+    **_named(np.linalg, linalg),
+    **_named(np.fft, fft),
+    np.clip: methods_of_arrays.clip,
+    np.trace: methods_of_arrays.trace,
+    **_ONE_LINE,
+}
 
 # What to use for functions that are not here; of our namespace, unless it says otherwise.
 WAYS = {

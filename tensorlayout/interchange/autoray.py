@@ -14,8 +14,8 @@ import numpy as np
 from tensorlayout import linalg
 from tensorlayout.devices import default_device
 from tensorlayout.functions import creation, elementwise, interchange, transfers
-from tensorlayout.late import loaded
-from tensorlayout.numpy_style.array_functions import TABLE
+from tensorlayout.interchange.numpy_functions import TABLE
+from tensorlayout.support.lazy_imports import loaded
 from tensorlayout.tensor import Tensor
 
 _BACKEND = "tensorlayout"

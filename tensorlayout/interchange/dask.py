@@ -16,7 +16,7 @@ import numpy as np
 from tensorlayout.devices import default_device
 from tensorlayout.functions import creation, interchange, transfers
 from tensorlayout.functions.manipulation import broadcast_to
-from tensorlayout.late import loaded
+from tensorlayout.support.lazy_imports import loaded
 from tensorlayout.tensor import Tensor
 
 

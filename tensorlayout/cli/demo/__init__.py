@@ -42,7 +42,7 @@ def run(options: argparse.Namespace, simulated: bool) -> None:
     targets += [Path(options.json)] if options.json not in (None, "-") else []
     with staged(targets) as places:
         photographs, lines = load(options.images)
-        about = dict(line.split(maxsplit=1) for line in info.report().splitlines())
+        about = {line[:17].strip(): line[18:] for line in info.report().splitlines()}
         table = Table(say, options.device, 0 if simulated else options.repeat)
         versions = [f"{name} {about[name]}" for name in ("tensorlayout", "numpy", "Python")]
         say("\n".join([", ".join(versions), *lines, f"device: {options.device}", "", HEAD]))

@@ -81,8 +81,7 @@ def _normalise(table: Table, batch: tl.Tensor) -> tuple[tl.Tensor, tl.Tensor]:
     lines = [f"{number:4}  {line}" for number, line in enumerate(text.splitlines(), 1)]
     table.say(f"\n2. NumPy code called with tensors, unchanged: {name}")
     table.say("\n".join(lines[text[: text.index("def ")].count("\n") :]))
-    values = (np.asarray(each, np.float32) for each in (255, MEAN, STD))
-    numbers = [tl.asarray(each, device=batch.device) for each in values]
+    numbers = [tl.asarray(v, dtype=tl.float32, device=batch.device) for v in (255, MEAN, STD)]
     layout = tl.Layout.pitched(batch.shape, PITCH, tl.uint8, padding_value=tl.PaddingValue.ZERO)
     planes = table.step(
         f"planes, rows at {PITCH} bytes",
@@ -345,13 +344,14 @@ def _hand_over(table: Table, x: tl.Tensor) -> None:
         return
     for number, name in enumerate(["numpy" if table.device == "cpu" else "cupy", "torch"], 7):
         try:
-            array = importlib.import_module(name).from_dlpack(x)
+            library = importlib.import_module(name)
+            array = library.from_dlpack(x) if name == "torch" else library.asarray(x)
         except (ImportError, OSError, AssertionError, RuntimeError) as error:  # or it sees no GPU
             table.say(f"{name}: not tried: {error}")
             continue
         array[0, 0, 0, 0] = number  # which no normalised value is
         on_host = {"numpy": "view", "cupy": "get", "torch": "cpu"}[name]
         if fault := difference(np.asarray(getattr(array, on_host)()), host(x)):
-            msg = f"{name} does not share the memory of the batch: {fault}"
+            msg = f"{name} does not share the memory of the batch, {fault}"
             raise CommandError(msg, status=1)
         table.say(f"{name}: {tl.from_dlpack(array).layout}, no copy: what it writes is seen")

@@ -121,9 +121,10 @@ class Table:
         if order and not fault:
             fault = difference(storage(result), _memory(result, dims, order))
         if kind and (step.kind != kind or seen.bytes_copied):
-            fault = fault or f"{step.kind}, {seen.bytes_copied} bytes copied, must only {kind}"
+            says = f"the trace says {step.kind}, {seen.bytes_copied} bytes copied"
+            fault = fault or f"must only {kind}, {says}"
         if fault:
-            msg = f"step {len(self.steps) + 1} ({title}) differs from NumPy: {fault}"
+            msg = f"step {len(self.steps) + 1} ({title}) {fault}"
             raise CommandError(msg, status=1)
         if step.kind != "view":
             on_cpu = self.device == "cpu"
@@ -140,11 +141,10 @@ class Table:
         ours = sum(shown_time(step.ours)[0] for step in self.steps)
         numpy = sum(shown_time(step.numpy)[0] for step in self.steps)
         ratio = f"{ours / numpy:.2f}" if numpy else "-"
-        title = f"total of {len(self.steps)} steps"
-        row = ROW.format(title, "", "", "", f"{moved:.2f}", ours or "-", numpy or "-", ratio)
+        names = f"total of {len(self.steps)} steps", "", "", ""
+        row = ROW.format(*names, f"{moved:.2f}", ours or "-", numpy or "-", ratio)
         legend = TEXTS["legend"] + TEXTS["kernels"] * (self.device != "cpu")
-        within = max(step.within for step in self.steps)
-        return f"{row}\n{legend.format(wide=WIDE, within=within)}"
+        return f"{row}\n{legend.format(wide=WIDE, within=max(step.within for step in self.steps))}"
 
 
 def difference(found: Array, expected: Array, within: float = 0.0) -> str:
@@ -152,7 +152,7 @@ def difference(found: Array, expected: Array, within: float = 0.0) -> str:
     try:
         np.testing.assert_allclose(found, expected, rtol=within, atol=0, strict=True)
     except AssertionError as error:
-        return " ".join(str(error).split()).partition(" ACTUAL: ")[0]
+        return f"differs from NumPy: {' '.join(str(error).split()).partition(' ACTUAL: ')[0]}"
     return ""
 
 

@@ -1,6 +1,8 @@
 """The demo: its table and pictures against NumPy, every difference found, and all or no files."""
 
+import contextlib
 import importlib.util
+import io
 import json
 import re
 import sys
@@ -58,12 +60,10 @@ def complaint(capsys, *arguments, status=2):
 def demo(tmp_path_factory):
     """The folder, the output and the facts of the demo."""
     out = tmp_path_factory.mktemp("demo") / "new"
-    with pytest.MonkeyPatch.context() as patch:
-        said = []
-        patch.setattr("builtins.print", lambda *lines, **_: said.extend(map(str, lines)))
-        options = [f"--out={out}", f"--json={out}/a.json", f"--report={out}/page", "--repeat=2"]
+    options = [f"--out={out}", f"--json={out}/a.json", f"--report={out}/page", "--repeat=2"]
+    with contextlib.redirect_stdout(io.StringIO()) as said:
         assert main(["demo", *options]) == 0
-    return out, "\n".join(said), json.loads((out / "a.json").read_text("utf-8"))
+    return out, said.getvalue(), json.loads((out / "a.json").read_text("utf-8"))
 
 
 @pytest.fixture(scope="module")

@@ -17,8 +17,7 @@ from tensorlayout.cli.memory_table import (
 from tensorlayout.errors import shown
 from tensorlayout.layout import Layout, tiling_in
 from tensorlayout.layout.drawing import wording
-from tensorlayout.layout.drawing.terminal import grid
-from tensorlayout.layout.drawing.wording import count_of
+from tensorlayout.layout.drawing.wording import count_of, grid
 
 SHARED = "*"
 

@@ -13,8 +13,7 @@ from tensorlayout.cli.memory_table import (
     told,
 )
 from tensorlayout.layout import Layout
-from tensorlayout.layout.drawing.terminal import grid
-from tensorlayout.layout.drawing.wording import count_of
+from tensorlayout.layout.drawing.wording import count_of, grid
 from tensorlayout.xla import Shape
 from tensorlayout.xla.tiles import expanded
 

@@ -24,6 +24,7 @@ from tensorlayout.dtypes import SCALARS, int64, is_narrow
 from tensorlayout.layout import Layout
 from tensorlayout.plan.base import Run, Write
 from tensorlayout.plan.fill import CreatePlan, DiagonalsPlan, OneHotPlan, TrianglePlan
+from tensorlayout.plan.run import making
 from tensorlayout.tensor import Tensor, TensorSpec
 
 # Of triangles: a call for a line costs as much as this many elements.
@@ -97,19 +98,18 @@ def write_create(plan: CreatePlan) -> Write:
 
 def _count_directly(plan: CreatePlan) -> Run:
     """By NumPy's own function, but where it counts beyond its integers."""
-    spec, count, write = plan.result, plan.result.layout.size, write_create(plan)
+    spec, count, new = plan.result, plan.result.layout.size, new_tensors(plan.result)
+    beyond = making(new, write_create(plan))
 
     def arange(start: int, step: int) -> Tensor:
         stop = start + count * step
-        if -_EXACT <= start <= _EXACT and -_EXACT <= stop <= _EXACT:
-            numbers = np.arange(start, stop, step, dtype=int64)
-            if numbers.nbytes <= UNALIGNED:
-                return Tensor._new(numbers, spec)
-            made = new_tensors(spec)()
-            made._memory[...] = numbers
-            return made
-        made = new_tensors(spec)()
-        write(made, start, step)
+        if not (-_EXACT <= start <= _EXACT and -_EXACT <= stop <= _EXACT):
+            return beyond(start, step)
+        numbers = np.arange(start, stop, step, dtype=int64)
+        if numbers.nbytes <= UNALIGNED:
+            return Tensor._new(numbers, spec)
+        made = new()
+        made._memory[...] = numbers
         return made
 
     return arange

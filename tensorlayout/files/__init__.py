@@ -184,4 +184,8 @@ def _write(name: str, file: str | IO[bytes], kind: str, x: Tensor | dict[str, Te
         module.put(file, ready)
         return
     with loaded("tensorlayout.files.paths").replacing(file) as part:
-        module.write(part, ready)
+        if kind not in ("npy", "npz"):
+            module.write(part, ready)
+            return
+        with open(part, "xb") as opened:
+            module.put(opened, ready)

@@ -42,12 +42,6 @@ def prepared(name: str, x: Tensor) -> Elements:
     return Elements(array_of(x), by_columns)
 
 
-def write(path: str, elements: Elements) -> None:
-    """Write the file."""
-    with open(path, "xb") as file:
-        put(file, elements)
-
-
 def put(file: IO[bytes], elements: Elements) -> None:
     """Write header and elements, a megabyte of them at a time."""
     array, by_columns = elements

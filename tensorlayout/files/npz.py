@@ -18,12 +18,6 @@ def prepared(name: str, tensors: dict[str, Tensor]) -> dict[str, npy.Elements]:
     return {key: npy.prepared(name, x) for key, x in tensors.items()}
 
 
-def write(path: str, ready: dict[str, npy.Elements]) -> None:
-    """Write the file."""
-    with open(path, "xb") as file:
-        put(file, ready)
-
-
 def put(file: IO[bytes], ready: dict[str, npy.Elements]) -> None:
     """Write the archive, not compressed, as `numpy.savez` does."""
     with zipfile.ZipFile(file, "w") as archive:

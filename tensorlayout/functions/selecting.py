@@ -55,8 +55,11 @@ def take(
     if axis is None:
         a, axis = (a if a.ndim == 1 else reshape(a, (-1,) if a.size else (0,))), 0
     dim = arguments.dim("take", axis, a.ndim)
-    given_ = indices if type(indices) is Tensor else asarray(indices, device=a.device)
-    places = integral("take", given_)
+    if type(indices) is int and mode == "raise" and not -a.shape[dim] <= indices < a.shape[dim]:
+        msg = f"index {arguments.shown(indices)} is out of bounds for size {a.shape[dim]}"
+        refuse("take", msg, IndexError)
+    positions = indices if type(indices) is Tensor else asarray(indices, device=a.device)
+    places = integral("take", positions)
     if mode != "raise":
         places = wrapped("take", places, a.shape[dim], mode)
     found = dispatch.call(_TAKE, (a._spec, (dim,), False, places._spec), (a, places))

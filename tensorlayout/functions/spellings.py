@@ -11,6 +11,8 @@ import functools
 from collections.abc import Callable, Collection
 from typing import Any
 
+import numpy as np
+
 # Names; then what to write, and behind a semicolon what to know.
 _TABLE = """
 as_strided: tl.from_storage(storage, layout), which checks the bounds of the memory
@@ -57,6 +59,8 @@ sgn: tl.sign(x)
 sigmoid: 1 / (1 + tl.exp(-x))
 softmax: (lambda e: e / tl.sum(e, axis, keepdims=True))(tl.exp(x - tl.max(x, axis, keepdims=True)))
 sub: tl.subtract(x, y)
+tril_indices: tl.nonzero(tl.tri(n, k=k))
+triu_indices: tl.nonzero(tl.triu(tl.ones((n, n)), k=k))
 topk: tl.flip(tl.sort(x))[:k]
 unbind: tl.unstack(x, axis=0)
 unfold: tl.sliding_window(x, window_shape, axis=axis)
@@ -81,6 +85,11 @@ def of_module(module: str, names: Collection[str]) -> Callable[[str], Any]:
             return f"; {more}"
         if code:
             return f"; use {code}{f'; {more}' if more else ''}"
+        theirs = getattr(np, name, None)
+        if isinstance(theirs, np.ufunc):
+            return f"; use np.{name}(x), which takes tensors"
+        if callable(theirs):
+            return f"; use np.{name}(np.asarray(x), …), on the CPU"
         # Short names are close to many.
         close = difflib.get_close_matches(name, names, 1, 0.75) if len(name) > 3 else []
         return f"; did you mean {close[0]!r}?" if close else ""

@@ -16,11 +16,11 @@ import tensorlayout as tl
 from tensorlayout import directml
 from tensorlayout.interchange.numpy_functions import TABLE
 
-# What gives no tensor, and what has no operands that could be drawn.
+# What gives no tensor, has no operands that could be drawn, or has no one right order.
 NOT_DRAWN = {
-    *("__array_namespace_info__", "allclose", "allow_negative_strides", "broadcast_shapes"),
+    *("__array_namespace_info__", "allow_negative_strides", "argpartition", "broadcast_shapes"),
     *("can_cast", "coalesce", "default_device", "finfo", "get_num_threads"),
-    *("iinfo", "isdtype", "load", "no_copies", "save", "savez"),
+    *("iinfo", "isdtype", "load", "no_copies", "partition", "save", "savez"),
     *("set_default_device", "set_num_threads", "trace", "using_device"),
 }
 # Methods that give no tensor, or that functions and operators of the table call.

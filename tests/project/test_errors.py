@@ -606,7 +606,7 @@ ValueError: a value of shape … could not be broadcast to …
 TypeError: complex cannot be written into float64; take real() first
     v[...] = 1j | v[zi] = 1j | v[b] = 1j | pad(x, 1, constant_values=1j) | put_along_axis(v, zi, 1j)
 TypeError: only numeric dtypes are allowed, got bool
-    abs(b) | imag(b) | scatter_add(b, zi, True)
+    abs(b) | scatter_add(b, zi, True)
 TypeError: only numeric dtypes are allowed, got bool, bool
     subtract(b, b) | cross(b, b)
 ValueError: no elements along axis (0, 1) of shape (0, 3)

@@ -34,6 +34,7 @@ repeat_interleave: np.repeat(x, 2, 1)
 rsqrt: x**-0.5
 sigmoid: 1 / (1 + np.exp(-x))
 softmax: np.exp(x) / np.exp(x).sum(1, keepdims=True)
+tril_indices triu_indices: np.{NumPy's}(4, 1)
 topk: np.sort(v)[::-1][:2] | x=v
 unbind: [*x]
 unfold: np.lib.stride_tricks.sliding_window_view(x, 2, 1)
@@ -42,6 +43,7 @@ view_as_real: np.stack([z.real, z.imag], -1) | x=z
 """
 NUMPYS = {"eq": "equal", "ge": "greater_equal", "gt": "greater", "le": "less_equal", "lt": "less"}
 NUMPYS |= {"ne": "not_equal", "mul": "multiply", "sub": "subtract"}
+NUMPYS |= {name: name for name in ("tril_indices", "triu_indices")}
 OF_ONE = {"neg": "negative", "sgn": "sign"}
 
 # Devices, files, randomness, memory, settings and what there is not.
@@ -69,11 +71,11 @@ def arrays():
 
 
 PLAIN = {"axis": 1, "k": 2, "min": 0.2, "max": 0.5, "repeats": 2, "sections": 2, "value": 9.0}
-PLAIN |= {"shape": (4, 2, 3), "window_shape": 2}
+PLAIN |= {"shape": (4, 2, 3), "window_shape": 2, "n": 4}
 
 
 def same(found, expected):
-    if isinstance(expected, list):
+    if isinstance(expected, (list, tuple)):
         assert len(found) == len(expected)
         for pair in zip(found, expected, strict=True):
             same(*pair)
@@ -93,6 +95,7 @@ def test_a_replacement_is_what_numpy_does(row):
     ours = {key: tl.asarray(value, copy=True) for key, value in theirs.items()}
     ours |= {"tl": tl, "np": np, "obj": theirs["x"], "indices": ours.get("indices", ours["i"])}
     ours |= {"arrays": [ours["x"], ours["y"]]} | PLAIN
+    ours |= {"k": 1} if name.endswith("_indices") else {}
     if name == "asnumpy" and ours["x"].device != "cpu":
         pytest.skip("NumPy sees no memory of a GPU")
     same(eval(SPELLINGS[name].partition("; ")[0], ours), eval(call, {"np": np, **theirs}))
@@ -111,6 +114,8 @@ tl.cat: cat; use tl.concat(arrays, axis=0)
 tl.errstate: errstate; there are no warnings
 tl.reshpe: reshpe; did you mean 'reshape'?
 tl.nonsense: nonsense
+tl.degrees: degrees; use np.degrees(x), which takes tensors
+tl.packbits: packbits; use np.packbits(np.asarray(x), …), on the CPU
 tl._summ: _summ
 tl.linalg.svdd: svdd; did you mean 'svd'?
 """

@@ -30,6 +30,7 @@ from tensorlayout.cpu.engine.sharing import is_large, shared
 from tensorlayout.layout import Layout, coalesce
 from tensorlayout.plan.base import Run, Write
 from tensorlayout.plan.elementwise import ElementwisePlan
+from tensorlayout.plan.run import making
 from tensorlayout.tensor import Tensor, TensorSpec
 
 
@@ -46,13 +47,7 @@ def direct(plan: ElementwisePlan) -> Run | None:
     common = _direct(plan, None if usual else fix)
     if common is None or usual is None:
         return common
-    new, write_rarely = new_tensors(plan.result), _write(plan, fix)
-
-    def rare(*operands: Any) -> Tensor:
-        out = new()
-        write_rarely(out, *operands)
-        return out
-
+    rare = making(new_tensors(plan.result), _write(plan, fix))
     screened: Run = _screened(usual, common, rare)
     return screened
 
@@ -83,7 +78,7 @@ def _direct(plan: ElementwisePlan, fix: Fix | None) -> Run | None:
         return _by_numpy(plan)
     few = function_of(plan.operation.function).few
     if few is not None and plan.result.layout.size <= _FEW and _is_packed_alike(plan):
-        return _of_few(plan, few, _write(plan, fix))
+        return _of_few(plan, few, making(new_tensors(plan.result), _write(plan, fix)))
     if plan.is_one_run and plan.result.layout.is_padded and plan.result.layout.size:
         return run_flat(plan.result, _call(plan, fix), _reader(plan, run_of))
     return None
@@ -310,17 +305,17 @@ def _by_numpy(plan: ElementwisePlan) -> Run:
 _FEW = 1024
 
 
-def _of_few(plan: ElementwisePlan, function: Any, write_others: Write) -> Run | None:
+def _of_few(plan: ElementwisePlan, function: Any, others: Run) -> Run | None:
     """A `function` of three, of memory and of scalars that NumPy takes as we do, without warnings.
 
-    None where it converts.
+    None where it converts. `others`: for scalars that NumPy takes otherwise.
     """
     pairs = enumerate(zip(plan.operands, plan.inputs, strict=True))
     ranges = [(i, *plain_range(d, o)) for i, (o, d) in pairs if isinstance(o, type)]
     odd = plan.result.dtype.kind == "V"  # of which NumPy's have no loop
     if odd or _converts(plan) or any(least > most for _, least, most in ranges):
         return None
-    spec, new, make = plan.result, object.__new__, new_tensors(plan.result)
+    spec, new = plan.result, object.__new__
 
     def run(x: Tensor, y: Tensor, z: Tensor) -> Tensor:
         result = new(Tensor)
@@ -331,9 +326,7 @@ def _of_few(plan: ElementwisePlan, function: Any, write_others: Write) -> Run | 
     def run_mixed(*operands: Any) -> Tensor:
         for i, least, most in ranges:
             if not least <= operands[i] <= most:
-                out = make()
-                write_others(out, *operands)
-                return out
+                return others(*operands)
         arrays = [o._memory if type(o) is Tensor else o for o in operands]
         return Tensor._new(function(*arrays), spec)
 

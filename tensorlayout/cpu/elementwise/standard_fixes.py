@@ -64,13 +64,9 @@ def forwards(function: Any) -> Fix:
     return fix
 
 
-def _looks_for_zeros() -> bool:
-    """Whether NumPy's loops for vectors of bool do, on this processor."""
-    ones, odd = np.ones(200, np.bool_), np.full(200, 255, np.uint8).view(np.bool_)
-    return bool(np.equal(ones, odd).all() and not np.not_equal(ones, odd).any())
-
-
-_VECTORS_OF_TRUTHS = _looks_for_zeros()
+# Whether NumPy's loops for vectors of bool look for zeros, on this processor.
+_ONES, _ODD = np.ones(200, np.bool_), np.full(200, 255, np.uint8).view(np.bool_)
+_VECTORS_OF_TRUTHS = bool(np.equal(_ONES, _ODD).all() and not np.not_equal(_ONES, _ODD).any())
 
 
 def by_truth(function: Any) -> Fix:

@@ -215,3 +215,14 @@ def test_nothing_warns():
         tl.linspace(0, 1e39, 3, dtype=tl.float32)
         tl.asarray([1e300], dtype=tl.bfloat16)
         asarray(np.array([1e300]), dtype=tl.float32)
+
+
+def test_numpys_names_of_creation():
+    x = asarray(np.arange(6.0).reshape(2, 3), layout=(0, 1))
+    assert tl.array(x) is not x
+    same(tl.array([1, 2], ndmin=3), np.array([[[1, 2]]]))
+    assert tl.ascontiguousarray(x).layout.is_row_major
+    assert tl.asfortranarray(x) is x
+    assert tl.asfortranarray([[1, 2], [3, 4]]).layout.is_column_major
+    same(tl.identity(3, tl.int8), np.identity(3, np.int8))
+    same(tl.tri(3, 4, k=1), np.tri(3, 4, k=1))

@@ -48,7 +48,7 @@ LEFT_OUT = (
     *("directml_device", "gpu", "nvrtc", "on_devices", "package", "public_api", "simulator"),
     *("families", "xla_buffers", "xla_functions", "xla_hlo", "xla_page", "xla_text"),
 )
-MAPPED = ("layout", "plan", "cpu", "functions", "numpy_style")
+MAPPED = ("layout", "plan", "cpu", "functions", "interchange")
 NOT_DRAWN = ("core/RemoveDecorator",)  # decorators run when the module is imported
 OPTIONS = ["-q", "-s", "-p", "no:cacheprovider", "-p", "no:xdist"]
 NOT_INSTALLED = "not installed"

@@ -671,6 +671,13 @@ geomspace(1, 8, -1)  # ValueError: num must not be negative, got -1
 eye(-1)  # ValueError: N must not be negative, got -1
 eye(3, -1)  # ValueError: M must not be negative, got -1
 eye(2.0)  # TypeError: N must be an integer, got 2.0
+identity(-1)  # ValueError: N must not be negative, got -1
+tri(3, -1)  # ValueError: M must not be negative, got -1
+array([1], ndmax=1)  # TypeError: takes no ndmax=1 with tensors
+ascontiguousarray({})  # TypeError: …
+asfortranarray({})  # TypeError: …
+round(b)  # TypeError: only numeric dtypes are allowed, got bool
+round(v, 400)  # ValueError: decimals must be from -308 to 308, got 400
 eye(3, 2.0)  # TypeError: M must be an integer, got 2.0
 asarray(float64)  # TypeError: a Float64DType gives no numbers: 'numpy.dtypes.Float64DType' object…
 asarray([[1, 2], [3]])  # ValueError: sequences inside…, got a sequence of 2 beside a sequence of 1

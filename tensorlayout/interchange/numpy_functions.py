@@ -115,7 +115,8 @@ def _named(theirs: ModuleType, ours: ModuleType) -> dict[Function, Function]:
     return {
         function: inspect.unwrap(getattr(ours, name))
         for name in ours.__all__
-        if hasattr(function := vars(theirs).get(name), "_implementation")
+        if (function := vars(theirs).get(name)) is not None
+        and hasattr(function, "_implementation")
         and function not in (*LIKE, *CONVERTED, *ABOUT)
     }
 

@@ -10,14 +10,14 @@ from tensorlayout.tensor import Tensor
 def _array_ufunc(self: Tensor, *args: Any, **options: Any) -> Any:
     from tensorlayout.interchange.numpy_ufuncs import apply_ufunc
 
-    Tensor.__array_ufunc__ = apply_ufunc  # type: ignore[method-assign]
+    Tensor.__array_ufunc__ = apply_ufunc  # type: ignore[assignment, method-assign]
     return apply_ufunc(self, *args, **options)
 
 
 def _array_function(self: Tensor, *args: Any) -> Any:
     from tensorlayout.interchange.numpy_functions import apply_function
 
-    Tensor.__array_function__ = apply_function  # type: ignore[method-assign]
+    Tensor.__array_function__ = apply_function  # type: ignore[assignment, method-assign]
     return apply_function(self, *args)
 
 

@@ -241,4 +241,4 @@ def _stored(x: Tensor, memory: _Memory) -> Tensor:
     if beyond.size:
         rule = f"{kind.text} holds {least} to {most}"
         refuse("to_buffer", f"{rule}, got {beyond[0]}; shape {cut(memory.shape)}")
-    return x.view(memory.dtype)  # type: ignore[no-any-return]
+    return x.view(memory.dtype)

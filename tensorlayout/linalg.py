@@ -231,7 +231,7 @@ def eigh(a: Tensor, UPLO: str = "L") -> EighResult:  # noqa: N803
     >>> tl.linalg.eigh(tl.asarray([[2.0, 0.0], [0.0, 1.0]])).eigenvalues
     Tensor([1., 2.], dtype=float64, device='cpu')
     """
-    return EighResult(*_several(_EIGH, _lower("eigh", a, UPLO)))
+    return EighResult(*_several(_EIGH, a if UPLO == "L" else _lower("eigh", a, UPLO)))
 
 
 def eigvals(a: Tensor) -> Tensor:
@@ -258,13 +258,11 @@ def eigvalsh(a: Tensor, UPLO: str = "L") -> Tensor:  # noqa: N803
     >>> tl.linalg.eigvalsh(tl.asarray([[2.0, 0.0], [0.0, 1.0]]))
     Tensor([1., 2.], dtype=float64, device='cpu')
     """
-    return _one(_EIGVALSH, _lower("eigvalsh", a, UPLO))
+    return _one(_EIGVALSH, a if UPLO == "L" else _lower("eigvalsh", a, UPLO))
 
 
 def _lower(name: str, a: Any, UPLO: str) -> Tensor:  # noqa: N803
     """Return the Hermitian matrices whose triangle `UPLO` that of `a` is, by their lower one."""
-    if UPLO == "L":
-        return a  # type: ignore[no-any-return]
     arguments.choice(name, "UPLO", UPLO, "'L' or 'U'", ("L", "U", "l", "u"))
     x = arguments.tensor(name, a)
     if UPLO == "l":
@@ -320,10 +318,11 @@ def matrix_power(a: Tensor, n: SupportsIndex) -> Tensor:
     Tensor([[ 1., 10.],
             [ 0.,  1.]], dtype=float64, device='cpu')
     """
-    x, power = arguments.tensor("matrix_power", a), arguments.integer("matrix_power", "n", n)
+    x = a if type(a) is Tensor else arguments.tensor("matrix_power", a)
+    power = arguments.integer("matrix_power", "n", n)
     if abs(power) > MAX_SLOTS:
         refuse("matrix_power", f"n must lie within 2**63 - 1, got {arguments.shown(power)}")
-    if power < 0 or not dtypes.in_category(x.dtype, "integer or boolean"):
+    if power < 0 or x._spec.dtype.kind not in "biu":
         return _one(_MATRIX_POWER, x, n=power)
     found = astype(_one(_MATRIX_POWER, matrix("matrix_power", x), n=0), x.dtype)
     for digit in f"{power:b}":
@@ -390,7 +389,8 @@ def pinv(
     >>> tl.linalg.pinv(tl.asarray([[2.0], [0.0]]))
     Tensor([[0.5, 0. ]], dtype=float64, device='cpu')
     """
-    x = floating("pinv", matrix("pinv", a))
+    x = matrix("pinv", a)
+    x = floating("pinv", x) if x._spec.dtype.kind in "biu" else x
     return _one(_PINV, x, _tolerance("pinv", x, rcond if rtol is None else rtol))
 
 

@@ -100,9 +100,8 @@ def tensordot(
     >>> tl.tensordot(tl.ones((2, 3, 4)), tl.ones((4, 2, 5)), axes=((2, 0), (0, 1))).shape
     (3, 5)
     """
-    if not type(a) is type(b) is Tensor:
-        a, b = tensors("tensordot", a, b)
-    return summed_products(_TENSORDOT, a, b, axes=_pairs(axes, a.ndim, b.ndim))
+    x, y = tensors("tensordot", a, b)
+    return summed_products(_TENSORDOT, x, y, axes=_pairs(axes, x.ndim, y.ndim))
 
 
 def _pairs(axes: Any, first: int, second: int) -> tuple[tuple[int, ...], tuple[int, ...]]:

@@ -34,8 +34,13 @@ def check_finite(name: str, number: Any, kind: DType) -> None:
         int(number)
 
 
+_TENSORS = {Tensor}
+
+
 def tensors(name: str, *given: Any, weak: bool = True) -> list[Tensor]:
     """All of `given`, a tensor or an array among them, as tensors where the first of these is."""
+    if {*map(type, given)} == _TENSORS:
+        return [*given]
     first = next((x for x in given if isinstance(x, Tensor)), None)
     if first is None:
         arrays = (x for x in given if isinstance(x, (np.ndarray, np.generic)))

@@ -20,10 +20,9 @@ from tensorlayout.functions.data_types import astype
 from tensorlayout.functions.indexing import write_at
 from tensorlayout.functions.manipulation import reshape
 from tensorlayout.functions.operands import check_finite, unsupported
-from tensorlayout.functions.positions import Mode, outside, unravel_index, wrapped
+from tensorlayout.functions.positions import Mode, first_outside, unravel_index, wrapped
 from tensorlayout.functions.searching import beside, flatnonzero, truths
 from tensorlayout.functions.searching import where as where_
-from tensorlayout.functions.utility import any as any_
 from tensorlayout.plan.rules import broadcast_shape
 from tensorlayout.plan.scatter import Scatter
 from tensorlayout.tensor import Tensor
@@ -51,7 +50,8 @@ def put_along_axis(
     """
     x = arguments.tensor("put_along_axis", arr)
     places = indices if type(indices) is Tensor else beside("put_along_axis", indices, x)
-    check_finite("put_along_axis", values, x.dtype)
+    if type(values) is float:
+        check_finite("put_along_axis", values, x.dtype)
     value = beside("put_along_axis", values, x) if isinstance(values, list) else values
     if axis is None:
         if places.ndim != 1:
@@ -125,10 +125,8 @@ def _refuse_cast(name: str, value: Tensor, x: Tensor, casting: str) -> None:
 
 def _inside(name: str, places: Tensor, x: Tensor) -> Tensor:
     """Positions in index order, counted from the front. IndexError for one outside of `x`."""
-    wrong = outside(places, x.size, -x.size)
-    if any_(wrong):
-        first = int(places[wrong][0])
-        refuse(name, f"index {first} is out of bounds for {x.size} elements", IndexError)
+    if (wrong := first_outside(places, x.size, -x.size)) is not None:
+        refuse(name, f"index {wrong} is out of bounds for {x.size} elements", IndexError)
     return ew.remainder(places, x.size) if x.size else places
 
 

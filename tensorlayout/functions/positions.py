@@ -55,9 +55,10 @@ def wrapped(name: str, places: Tensor, size: int, mode: str) -> Tensor:
     return ew.clip(places, 0, size - 1) if mode == "clip" and size else places
 
 
-def outside(places: Tensor, size: int, least: int = 0) -> Tensor:
-    """Return which positions are not from `least` to below `size`."""
-    return ew.logical_or(ew.less(places, least), ew.greater_equal(places, size))
+def first_outside(places: Tensor, size: int, least: int = 0) -> int | None:
+    """Return the first position that is not from `least` to below `size`; None if all are."""
+    outside = ew.logical_or(ew.less(places, least), ew.greater_equal(places, size))
+    return int(places[outside][0]) if any_(outside) else None
 
 
 def unravel_index(
@@ -78,8 +79,8 @@ def unravel_index(
     total = math.prod(sizes)
     if total > MAX_SLOTS:
         refuse("unravel_index", f"shape {sizes} has more than 2**63 - 1 elements")
-    if any_(outside(places, total)):
-        refuse("unravel_index", f"a position is out of bounds for shape {sizes}")
+    if (wrong := first_outside(places, total)) is not None:
+        refuse("unravel_index", f"position {wrong} is out of bounds for shape {sizes}")
     found: list[Tensor] = []
     for n in reversed(sizes):
         found.insert(0, ew.remainder(places, n))
@@ -112,8 +113,8 @@ def ravel_multi_index(
     found = asarray(0, device=parts[0].device)
     for part, n in zip(parts, sizes, strict=True):
         part = wrapped("ravel_multi_index", part, n, mode)
-        if any_(outside(part, n)):
-            refuse("ravel_multi_index", f"an index is out of bounds for size {n}")
+        if (wrong := first_outside(part, n)) is not None:
+            refuse("ravel_multi_index", f"index {wrong} is out of bounds for size {n}")
         found = ew.add(ew.multiply(found, n), part)
     return found
 

@@ -75,7 +75,8 @@ def dot(a: Tensor, b: ArrayLike, out: Tensor | None = None) -> Tensor:
 
 
 def _elementwise_product(x: Tensor, y: Tensor) -> Tensor:
-    return (ew.logical_and if x.dtype == y.dtype == dtypes.bool else ew.multiply)(x, y)
+    truths = x._spec.dtype.kind == y._spec.dtype.kind == "b"
+    return (ew.logical_and if truths else ew.multiply)(x, y)
 
 
 def vdot(a: ArrayLike, b: ArrayLike, /) -> Tensor:
@@ -187,7 +188,8 @@ def einsum(
     >>> tl.einsum("ij,j->i", tl.asarray([[1, 2], [3, 4]]), tl.asarray([1, 10]))
     Tensor([21, 43], dtype=int64, device='cpu')
     """
-    unsupported("einsum", **kwargs)
+    if kwargs:
+        unsupported("einsum", **kwargs)
     subscripts = operands[0] if operands else None
     if not isinstance(subscripts, str):
         came = arguments.shown(subscripts)
@@ -203,7 +205,8 @@ def einsum(
         spelled, _ = fitted(subscripts, tuple([x.shape for x in parts]))
     except ValueError as error:
         raise _unfit(subscripts, parts, str(error)) from None
-    return given("einsum", dispatch.library(_EINSUM, *parts, subscripts=spelled), out)
+    found: Tensor = dispatch.library(_EINSUM, *parts, subscripts=spelled)
+    return found if out is None else given("einsum", found, out)
 
 
 def _unfit(subscripts: str, parts: Sequence[Tensor], reason: str) -> ValueError:

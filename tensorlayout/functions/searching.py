@@ -206,12 +206,11 @@ def searchsorted(
 
 def _values(v: Any, line: Tensor) -> Tensor:
     """Return what is searched in `line` as a tensor; an array of any library is moved there."""
-    if type(v) in dtypes.SCALARS:
-        try:
-            return beside("searchsorted", v, line)
-        except OverflowError:  # it goes to one of the ends
-            pass
-    return asarray(v, device=line.device)
+    kind = dtypes.promote_scalar(line.dtype, type(v)) if type(v) in dtypes.SCALARS else None
+    try:
+        return asarray(v, dtype=kind, device=line.device)
+    except OverflowError:  # a number beyond the dtype of the line goes to one of the ends
+        return asarray(v, device=line.device)
 
 
 def _in_order(line: Tensor, sorter: Tensor) -> Tensor:

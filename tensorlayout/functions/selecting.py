@@ -18,9 +18,8 @@ from tensorlayout.functions.data_types import astype, result_type
 from tensorlayout.functions.manipulation import broadcast_to, reshape
 from tensorlayout.functions.operands import promoted, tensors
 from tensorlayout.functions.outputs import given
-from tensorlayout.functions.positions import Mode, integral, outside, wrapped
-from tensorlayout.functions.searching import beside, flatnonzero, truths, where
-from tensorlayout.functions.utility import any as any_
+from tensorlayout.functions.positions import Mode, first_outside, integral, wrapped
+from tensorlayout.functions.searching import beside, flatnonzero, nonzero, truths, where
 from tensorlayout.plan.gather import Gather
 from tensorlayout.plan.rules import broadcast_shape
 from tensorlayout.tensor import Tensor
@@ -63,7 +62,7 @@ def take(
     if mode != "raise":
         places = wrapped("take", places, a.shape[dim], mode)
     found = dispatch.call(_TAKE, (a._spec, (dim,), False, places._spec), (a, places))
-    return given("take", found, out)
+    return found if out is None else given("take", found, out)
 
 
 def take_along_axis(arr: Tensor, indices: ArrayLike, axis: SupportsIndex | None = -1) -> Tensor:
@@ -116,7 +115,7 @@ def compress(
     chosen = truths("compress", condition, x)
     if chosen.ndim != 1:
         refuse("compress", f"the condition must be of rank 1, got shape {chosen.shape}")
-    return take(x, flatnonzero(chosen), axis, out)
+    return take(x, nonzero(chosen)[0], axis, out)
 
 
 def extract(condition: ArrayLike, arr: Tensor) -> Tensor:
@@ -185,7 +184,7 @@ def choose(
     kind = result_type(*typed, bool)
     parts = [astype(x, kind, copy=False) for x in tensors("choose", *choices, a)[:-1]]
     which = wrapped("choose", beside("choose", a, parts[0]), len(parts), mode)
-    if any_(outside(which, len(parts))):
+    if first_outside(which, len(parts)) is not None:
         refuse("choose", f"a must be at least 0 and below {len(parts)}, the number of choices")
     found = broadcast_to(parts[0], broadcast_shape([which.shape, *(x.shape for x in parts)]))
     for number, part in enumerate(parts[1:], 1):

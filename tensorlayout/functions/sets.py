@@ -19,7 +19,7 @@ from tensorlayout.functions.data_types import astype
 from tensorlayout.functions.joining import concat
 from tensorlayout.functions.manipulation import reshape
 from tensorlayout.functions.operands import promoted, tensors, unsupported
-from tensorlayout.functions.searching import flatnonzero
+from tensorlayout.functions.searching import nonzero
 from tensorlayout.functions.sorting import sort
 from tensorlayout.plan.library import Library, Results, Shape
 from tensorlayout.tensor import Tensor
@@ -173,7 +173,7 @@ def _nans(values: Tensor, equal: bool) -> tuple[int | None, int]:
     """Where NaN begin among sorted values, and how many there are; None for fewer than two."""
     if not equal or not dtypes.in_category(values.dtype, "floating-point"):
         return None, 0
-    places = flatnonzero(ew.isnan(values))
+    places = nonzero(ew.isnan(values))[0]
     return (int(places[0]), places.size) if places.size > 1 else (None, 0)
 
 

@@ -378,11 +378,10 @@ def gather_nd1(
 ) -> Tensor:
     """The blocks of `x` at coordinate tuples, apart for each batch that both share: GATHER_ND1.
 
-    `input_dimension_count`, `indices_dimension_count`: how many of the last dimensions of `x` and
-    `indices` count, the tuples and batches included; `batch_dimension_count`: how many of those,
-    from the left, are batches. Both tensors have one rank. IndexError for a coordinate outside.
-    Result: packed in the order of `x`, or `out`. TypeError and ValueError for data types and sizes
-    that `feature_level` does not allow.
+    `indices`, `input_dimension_count`, `indices_dimension_count`: as of `gather_nd`, with batches;
+    `batch_dimension_count`: how many of those, from the left, are batches. IndexError for a
+    coordinate outside. Result: packed in the order of `x`, or `out`. TypeError and ValueError for
+    data types and sizes that `feature_level` does not allow.
 
     >>> import tensorlayout as tl
     >>> from tensorlayout import directml
@@ -443,12 +442,11 @@ def scatter_nd(
 ) -> Tensor:
     """A copy of `x` with blocks of `updates` written at coordinate tuples: SCATTER_ND.
 
-    The last dimension of `indices` holds the tuples; `input_dimension_count` and
-    `indices_dimension_count` say how many of the last dimensions of `x` and `indices` count, the
-    tuples included. `updates`: of the sizes that `gather_nd` reads. The last of equal tuples in
-    index order wins; ``duplicates="error"`` raises ValueError for them. IndexError for a coordinate
-    outside. Result: packed in the order of `x`, or `out`. TypeError and ValueError for data types
-    and sizes that `feature_level` does not allow.
+    `indices`, `input_dimension_count`, `indices_dimension_count`: as of `gather_nd`. `updates`: of
+    the sizes that it reads. The last of equal tuples in index order wins; ``duplicates="error"``
+    raises ValueError for them. IndexError for a coordinate outside. Result: packed in the order of
+    `x`, or `out`. TypeError and ValueError for data types and sizes that `feature_level` does not
+    allow.
 
     >>> import tensorlayout as tl
     >>> from tensorlayout import directml

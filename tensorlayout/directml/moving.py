@@ -529,9 +529,8 @@ def padding1(
 ) -> Tensor:
     """`x` with so many more elements before and after each dimension: PADDING1.
 
-    `start_padding`, `end_padding`: how many before, and after, each dimension. `mode`: ``CONSTANT``
-    fills with `value`, which has the data type of `x` and is exact for integers; the others take
-    elements of `x`, as `padding` says. Result: packed in the order of `x`, or `out`. TypeError and
+    As `padding`, `start_padding`, `end_padding` and `mode` included, but `value` has the data type
+    of `x` and is exact for integers. Result: packed in the order of `x`, or `out`. TypeError and
     ValueError for data types and sizes that `feature_level` does not allow.
 
     >>> import tensorlayout as tl

@@ -184,7 +184,8 @@ class OperatorDesc:
         allowed = tables.support(self.operator, level)[tensor]
         if allowed.allows(kind, rank):
             return
-        lowest = tables.lowest_level(self.operator, tensor, kind, rank)
+        rows = tables.ROWS[self.operator].items()
+        lowest = next((own for own, table in rows if table[tensor].allows(kind, rank)), None)
         fix = f"no level allows {kind.name} with {rank} dimensions"
         if lowest is not None:
             fix = f"the lowest level that allows it is {lowest}"
@@ -199,7 +200,7 @@ class OperatorDesc:
 
     def _check_values(self, level: str) -> None:
         """Values of enumerations that came later than the operator."""
-        for attribute, levels in tables.later_values(self.operator).items():
+        for attribute, levels in tables.SINCE[self.operator].items():
             value = getattr(self, python_name(attribute)).name
             lowest = levels.get(value, level)
             if not tables.reaches(level, lowest):

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import functools
 import tomllib
 from collections.abc import Mapping
 from pathlib import Path
@@ -23,7 +22,8 @@ LEVELS: tuple[str, ...] = tuple(_LEVELS["all"])
 HIGHEST = LEVELS[-1]
 TYPES_SINCE: dict[str, str] = _LEVELS["types"]  # of those that came later than the first level
 OPERATORS: tuple[str, ...] = tuple(_TABLE)
-_SINCE: dict[str, dict[str, dict[str, str]]] = {
+# Of each operator values of attributes that came later than it: attribute, value, level.
+SINCE: dict[str, dict[str, dict[str, str]]] = {
     name: rows.pop("since", {}) for name, rows in _TABLE.items()
 }
 _ALIASES = {"SCATTER_ELEMENTS": "SCATTER"}
@@ -73,16 +73,6 @@ def reaches(level: str, least: str) -> bool:
     return LEVELS.index(level) >= LEVELS.index(least)
 
 
-def as_operator(given: Any) -> str:
-    """The name of an operator, without ``DML_OPERATOR_``."""
-    name = given.removeprefix("DML_OPERATOR_").upper() if isinstance(given, str) else ""
-    name = _ALIASES.get(name, name)
-    if name not in _TABLE:
-        came = arguments.shown(given)
-        refuse("support", f"operator must be one of {', '.join(OPERATORS)}, got {came}")
-    return name
-
-
 def support(operator: str, feature_level: str | int = HIGHEST) -> Table:
     """What the tensors of an operator may be at a feature level: by member, ranks and data types.
 
@@ -93,30 +83,17 @@ def support(operator: str, feature_level: str | int = HIGHEST) -> Table:
     >>> support("JOIN", "3_0")["OutputTensor"].ranks
     (4, 5)
     """
-    name, level = as_operator(operator), as_level(feature_level, "support")
-    row = next((own for own in reversed(_TABLE[name]) if reaches(level, own)), None)
+    name = operator.removeprefix("DML_OPERATOR_").upper() if isinstance(operator, str) else ""
+    name = _ALIASES.get(name, name)
+    if name not in ROWS:
+        came = arguments.shown(operator)
+        refuse("support", f"operator must be one of {', '.join(OPERATORS)}, got {came}")
+    level, rows = as_level(feature_level, "support"), ROWS[name]
+    row = next((own for own in reversed(rows) if reaches(level, own)), None)
     if row is None:
         rule = f"the operator is not available at feature level {level}"
-        refuse(name, f"{rule}; the lowest level that has it is {next(iter(_TABLE[name]))}")
-    return _row(name, row)
-
-
-def rows(name: str) -> dict[str, Table]:
-    """All rows of an operator's table, by the level that each begins at."""
-    return {level: _row(name, level) for level in _TABLE[name]}
-
-
-def lowest_level(name: str, tensor: str, data_type: DataType, rank: int) -> str | None:
-    """The lowest level at which a tensor of an operator may be so; None: at none."""
-    for level, table in rows(name).items():
-        if table[tensor].allows(data_type, rank):
-            return level
-    return None
-
-
-def later_values(name: str) -> dict[str, dict[str, str]]:
-    """Values of an operator's attributes that came later than it: attribute, value, level."""
-    return _SINCE[name]
+        refuse(name, f"{rule}; the lowest level that has it is {next(iter(rows))}")
+    return rows[row]
 
 
 def greatest_rank(level: str) -> int:
@@ -125,14 +102,19 @@ def greatest_rank(level: str) -> int:
     return max(rank for own, rank in ranks.items() if reaches(level, own))
 
 
-@functools.cache
-def _row(name: str, level: str) -> Table:
+def _parsed(lines: list[str]) -> Table:
     """A row of the table, read from its text."""
     found: dict[str, TensorSupport] = {}
-    for line in _TABLE[name][level]:
+    for line in lines:
         kind, _, members = line.partition(": ")
         span, types = kind.split(" ")
         low, high = span.split("-")
         allowed = TensorSupport((int(low), int(high)), tuple(DataType[t] for t in _TYPES[types]))
         found |= dict.fromkeys(members.split(", "), allowed)
     return MappingProxyType(found)
+
+
+# All rows of each operator, by the level that each begins at.
+ROWS: dict[str, dict[str, Table]] = {
+    name: {level: _parsed(lines) for level, lines in rows.items()} for name, rows in _TABLE.items()
+}

@@ -56,7 +56,7 @@ def page() -> str:
     for name in directml.OPERATORS:
         head = "| from | tensors | ranks | data types |", "| --- | --- | --- | --- |"
         lines = [f"## {name}\n", *head]
-        for level, table in tables.rows(name).items():
+        for level, table in tables.ROWS[name].items():
             kinds: dict[directml.TensorSupport, list[str]] = {}
             for tensor, allowed in table.items():
                 kinds.setdefault(allowed, []).append(tensor)
@@ -65,7 +65,7 @@ def page() -> str:
                 span = f"{low}" if low == high else f"{low} to {high}"
                 cells = level, ", ".join(tensors), span, types(allowed.data_types)
                 lines.append(f"| {' | '.join(cells)} |")
-        for member, values in tables.later_values(name).items():
+        for member, values in tables.SINCE[name].items():
             later = ", ".join(f"`{value}` from {level}" for value, level in values.items())
             lines.append(f"\n{member}: {later}.")
         parts.append("\n".join(lines) + "\n")

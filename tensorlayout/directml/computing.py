@@ -261,10 +261,9 @@ def cumulative_product(
 ) -> Tensor:
     """The product of all elements so far along `axis`: CUMULATIVE_PRODUCT.
 
-    `axis_direction`: ``INCREASING`` or ``DECREASING`` index. `has_exclusive_product`: without the
-    element itself, from 1 on. Integers wrap. Result: packed in the order of `x`, or `out`, which
-    may be `x` itself. TypeError and ValueError for data types and sizes that `feature_level` does
-    not allow.
+    As `cumulative_summation`, with its `axis_direction`; `has_exclusive_product`: without the
+    element itself, from 1 on. Result: packed in the order of `x`, or `out`. TypeError and
+    ValueError for data types and sizes that `feature_level` does not allow.
 
     >>> import tensorlayout as tl
     >>> from tensorlayout import directml

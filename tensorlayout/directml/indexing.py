@@ -21,12 +21,9 @@ from tensorlayout.directml.tensor_desc import TensorDesc
 from tensorlayout.errors import refuse
 from tensorlayout.functions import dispatch
 from tensorlayout.functions.creation import arange
-from tensorlayout.functions.data_types import astype
 from tensorlayout.functions.manipulation import reshape
 from tensorlayout.functions.searching import where
 from tensorlayout.functions.sorting import sort
-from tensorlayout.functions.utility import all as all_of
-from tensorlayout.functions.utility import any as any_of
 from tensorlayout.plan.gather import Gather
 from tensorlayout.plan.scatter import CopyScatter
 from tensorlayout.tensor import Tensor
@@ -198,7 +195,7 @@ class ScatterOperatorDesc(OperatorDesc, operator="SCATTER"):
 
     def _run(self, out: Tensor | None, x: Tensor, indices: Tensor, updates: Tensor) -> Tensor:
         if self.duplicates == "error":
-            _refuse_equal(self.operator, (indices,), (x.shape[self.axis],), self.axis)
+            _refuse_equal(self, (indices,), (x.shape[self.axis],), self.axis)
         result = target(out, self.output, x)
         key = (x._spec, result._spec, updates._spec, (self.axis,), None, indices._spec)
         return dispatch.call(self._plan, key, (result, x, updates, indices))
@@ -419,7 +416,7 @@ class ScatterNDOperatorDesc(_ByTuples, operator="SCATTER_ND"):
         found = self._blocks()
         key = found.key_of(indices)
         if self.duplicates == "error":
-            _refuse_equal(self.operator, key, found.source[: len(key)])
+            _refuse_equal(self, key, found.source[: len(key)])
         result = target(out, self.output, x)
         source, into = seen_as(x, found.source), seen_as(result, found.source)
         values = seen_as(updates, found.spread)
@@ -467,20 +464,20 @@ def _padded(sizes: tuple[int, ...], rank: int) -> tuple[int, ...]:
 def _from_front(indices: Tensor, size: int) -> Tensor:
     """Positions inside, counted from the front."""
     if indices.dtype.kind == "u":
-        return astype(indices, "uint64")
-    whole = astype(indices, "int64")
+        return indices.astype("uint64")
+    whole = indices.astype("int64")
     return where(whole < 0, whole + size, whole)
 
 
 def _refuse_equal(
-    name: str, key: Sequence[Tensor], sizes: Sequence[int], axis: int | None = None
+    desc: OperatorDesc, key: Sequence[Tensor], sizes: Sequence[int], axis: int | None = None
 ) -> None:
     """Refuse positions that occur again: along `axis`, or tuples of positions without one.
 
     Where one is outside, nothing is refused here: the write does that.
     """
     places = [_from_front(p, size) for p, size in zip(key, sizes, strict=True)]
-    if not all(bool(all_of((p >= 0) & (p < n))) for p, n in zip(places, sizes, strict=True)):
+    if not all(((p >= 0) & (p < n)).all() for p, n in zip(places, sizes, strict=True)):
         return
     number = places[0]
     for place, size in zip(places[1:], sizes[1:], strict=True):
@@ -489,8 +486,8 @@ def _refuse_equal(
     before = (slice(None),) * (axis or 0)
     later = ordered[(*before, slice(1, None))]
     equal = later == ordered[(*before, slice(0, -1))]
-    if bool(any_of(equal)):
+    if equal.any():
         first = int(later[equal][0])
         came = first if axis is not None else tuple(map(int, np.unravel_index(first, sizes)))
         rule = "positions must differ with duplicates='error'"
-        refuse(name, f"IndicesTensor: {rule}, got {came} again")
+        desc._refuse(f"IndicesTensor: {rule}, got {came} again")

@@ -10,7 +10,6 @@ from tensorlayout.directml import members
 from tensorlayout.directml.calls import copied, run, run_several, seen_as, specs_of, target
 from tensorlayout.directml.constants import PaddingMode
 from tensorlayout.directml.operator_desc import Expected, OneToOne, OperatorDesc, with_size
-from tensorlayout.directml.operators import Out
 from tensorlayout.directml.tables import HIGHEST
 from tensorlayout.directml.tensor_desc import TensorDesc, asked, integers, listed
 from tensorlayout.functions import arguments, dispatch
@@ -138,7 +137,7 @@ def split(
     sizes: Sequence[int],
     axis: int,
     *,
-    out: Out = None,
+    out: Sequence[Tensor] | None = None,
     feature_level: str | int = HIGHEST,
 ) -> tuple[Tensor, ...]:
     """Consecutive parts of `x`, of `sizes` along `axis`, which add up to its size: SPLIT.

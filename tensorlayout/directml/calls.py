@@ -23,6 +23,8 @@ from tensorlayout.functions.manipulation import reshape
 from tensorlayout.plan.rules import one_device
 from tensorlayout.tensor import Tensor, TensorSpec
 
+HIGHEST = tables.HIGHEST  # the feature level of functions that are given none
+
 specs_of = attrgetter("_spec")
 _KEPT = 4096  # validated operators
 _TENSORS, _INTEGERS, _NUMBERS = {Tensor}, {int}, {int, float}

@@ -6,10 +6,9 @@ from collections.abc import Sequence
 from typing import Any
 
 from tensorlayout.directml import members
-from tensorlayout.directml.calls import run, target
+from tensorlayout.directml.calls import HIGHEST, run, target
 from tensorlayout.directml.constants import DataTypeLike
 from tensorlayout.directml.operator_desc import Expected, OperatorDesc, with_size
-from tensorlayout.directml.tables import HIGHEST
 from tensorlayout.directml.tensor_desc import TensorDesc
 from tensorlayout.functions import arguments, dispatch
 from tensorlayout.plan.base import Written

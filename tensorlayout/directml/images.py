@@ -6,10 +6,9 @@ import math
 from collections.abc import Sequence
 
 from tensorlayout.directml import constants, members
-from tensorlayout.directml.calls import delivered, run, seen_as, target
+from tensorlayout.directml.calls import HIGHEST, delivered, run, seen_as, target
 from tensorlayout.directml.moving import padding1
 from tensorlayout.directml.operator_desc import Expected, OneToOne, OperatorDesc
-from tensorlayout.directml.tables import HIGHEST
 from tensorlayout.directml.tensor_desc import TensorDesc, asked, listed
 from tensorlayout.functions import dispatch
 from tensorlayout.functions.creation import zeros

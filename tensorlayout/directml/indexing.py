@@ -14,11 +14,9 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from tensorlayout.directml import members
-from tensorlayout.directml.calls import run, seen_as, specs_of, target
+from tensorlayout.directml.calls import HIGHEST, run, seen_as, specs_of, target
 from tensorlayout.directml.operator_desc import Expected, OperatorDesc, effective_rank
-from tensorlayout.directml.tables import HIGHEST
 from tensorlayout.directml.tensor_desc import TensorDesc
-from tensorlayout.errors import refuse
 from tensorlayout.functions import dispatch
 from tensorlayout.functions.creation import arange
 from tensorlayout.functions.manipulation import reshape

@@ -7,10 +7,9 @@ from collections.abc import Sequence
 from typing import Any, cast
 
 from tensorlayout.directml import members
-from tensorlayout.directml.calls import copied, run, run_several, seen_as, specs_of, target
+from tensorlayout.directml.calls import HIGHEST, copied, run, run_several, seen_as, specs_of, target
 from tensorlayout.directml.constants import PaddingMode
 from tensorlayout.directml.operator_desc import Expected, OneToOne, OperatorDesc, with_size
-from tensorlayout.directml.tables import HIGHEST
 from tensorlayout.directml.tensor_desc import TensorDesc, asked, integers, listed
 from tensorlayout.functions import arguments, dispatch
 from tensorlayout.plan.base import Written

@@ -7,10 +7,9 @@ from collections.abc import Sequence
 from typing import Any
 
 from tensorlayout.directml import members
-from tensorlayout.directml.calls import run_pair, target
+from tensorlayout.directml.calls import HIGHEST, run_pair, target
 from tensorlayout.directml.constants import AxisDirection, DataType, DataTypeLike, as_data_type
 from tensorlayout.directml.operator_desc import Expected, OperatorDesc, effective_rank, with_size
-from tensorlayout.directml.tables import HIGHEST
 from tensorlayout.directml.tensor_desc import TensorDesc, asked
 from tensorlayout.functions import arguments, dispatch
 from tensorlayout.functions.searching import nonzero

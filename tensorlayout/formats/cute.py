@@ -120,7 +120,11 @@ def fields_of(
 ) -> dict[str, Any]:
     """The arguments of `Layout` that a layout of CuTe says, cut to a `shape`."""
     sizes, strides, offset = _read(source)
-    dims = [_parts(tuple(_leaves(*mode))) for mode in _modes(sizes, strides)]
+    dims: list[Parts] = []
+    for mode in _modes(sizes, strides):
+        digits = tuple(_leaves(*mode))
+        has_indices = all(extent for extent, _ in digits[1:])
+        dims.append(digits if has_indices else ((0, digits[0][1]),))
     whole = tuple(math.prod(extent for extent, _ in parts) for parts in dims)
     kept = whole if shape is None else checked_sizes("shape", shape)
     if len(kept) != len(whole) or any(n > most for n, most in zip(kept, whole, strict=True)):
@@ -134,11 +138,6 @@ def fields_of(
     padded = whole if block and kept != whole else None
     said = {"shape": kept, "parts": parts, "offset": offset, "padded_shape": padded}
     return said | {"padding_value": value}
-
-
-def _parts(digits: Parts) -> Parts:
-    """Digits from the slowest on as parts; of a mode without indices one."""
-    return digits if all(extent for extent, _ in digits[1:]) else ((0, digits[0][1]),)
 
 
 def _modes(size: Mode, stride: Mode) -> list[tuple[Mode, Mode]]:

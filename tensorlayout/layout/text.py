@@ -24,7 +24,7 @@ from tensorlayout.errors import shown
 from tensorlayout.layout.checks import MAX_PARTS, MAX_RANK, SLOT_BITS, refuse, too_many_dimensions
 from tensorlayout.layout.padding import BitPattern, Padding, PaddingValue
 from tensorlayout.layout.slots import Part, Parts
-from tensorlayout.layout.tiling import COMBINE, MAX_TILES, TileSizes
+from tensorlayout.layout.tiling import COMBINE, MAX_TILES
 
 _GRAMMAR = (
     "(sizes):(strides)[+offset] [order=(…)] [padded=(…)] [padding=SYMBOL or 0xBITS:dtype] [bits=…]"
@@ -97,17 +97,15 @@ def tiling_in(text: str) -> dict[str, Any]:
     listed, tiles, bits = match.groups(default="")
     if tiles.count("(") > MAX_TILES:
         _refuse(text, f"has more than {MAX_TILES} tiles")
-    cut = tuple(_tile(text, tile) for tile in re.findall(_TILE, tiles))
+    cut = tuple(  # a star merges its dimension into the next
+        tuple(COMBINE if size == "*" else _int(text, size) for size in _items(text, tile))
+        for tile in re.findall(_TILE, tiles)
+    )
     few = int(bits) if bits else None
     if few is not None and few not in SLOT_BITS:
         rule = "has E(…) of other bits than 1, 2, 4 or 6, which are packed below a byte"
         _refuse(text, rule)
     return {"tiles": cut, "minor_to_major": _ints(text, listed), "slot_bits": few}
-
-
-def _tile(text: str, listed: str) -> TileSizes:
-    """The sizes of a tile; a star merges its dimension into the next."""
-    return tuple(COMBINE if w == "*" else _int(text, w) for w in _items(text, listed))
 
 
 def _refuse(text: str, rule: str) -> NoReturn:

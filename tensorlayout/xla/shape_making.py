@@ -17,7 +17,7 @@ from tensorlayout.xla.permutations import checked_permutation
 from tensorlayout.xla.primitive_types import PrimitiveType
 from tensorlayout.xla.shapes import UNBOUNDED, Shape, ShapeIndex
 
-Visitor = Callable[[Shape, ShapeIndex], object]
+PartVisitor = Callable[[Shape, ShapeIndex], object]
 
 
 @xla_function
@@ -368,17 +368,17 @@ def subshape_count(shape: Shape) -> int: ...
 def flatten_tuple_shape(shape: Shape) -> list[Shape]: ...
 
 
-def _call(visit: Visitor, parts: Iterable[tuple[ShapeIndex, Shape]]) -> None:
+def _call(visit: PartVisitor, parts: Iterable[tuple[ShapeIndex, Shape]]) -> None:
     for path, part in parts:
         visit(part, path)
 
 
 @alias("_call(visit, shape.subshapes())")
-def for_each_subshape(shape: Shape, visit: Visitor) -> None: ...
+def for_each_subshape(shape: Shape, visit: PartVisitor) -> None: ...
 @alias("_call(visit, shape.subshapes(post_order=True))")
-def for_each_subshape_post_order(shape: Shape, visit: Visitor) -> None: ...
+def for_each_subshape_post_order(shape: Shape, visit: PartVisitor) -> None: ...
 @alias("_call(visit, shape.leaves())")
-def for_each_leaf_shape(shape: Shape, visit: Visitor) -> None: ...
+def for_each_leaf_shape(shape: Shape, visit: PartVisitor) -> None: ...
 
 
 export(globals())

@@ -1,11 +1,333 @@
-"""XLA's ShapeUtil: the functions of all its chapters under one name."""
+"""XLA's ShapeUtil: questions to a shape, its sizes and strides, and its indices.
 
-from tensorlayout.xla import calling as _calling
+The functions of two chapters are here, too: shapes made, and shapes compared.
+"""
+# mypy: disable-error-code="empty-body"
+# ruff: noqa: D103 - `alias` gives docstrings
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterator, Sequence
+
+from tensorlayout.errors import cut, refuse, shown
+from tensorlayout.layout.checks import checked_integers
 from tensorlayout.xla import shape_comparison as _comparison
 from tensorlayout.xla import shape_making as _making
-from tensorlayout.xla import shape_queries as _queries
+from tensorlayout.xla import tiles as tiling
+from tensorlayout.xla.calling import alias, export, xla_function
+from tensorlayout.xla.primitive_types import PrimitiveType
 from tensorlayout.xla.shape_comparison import *  # noqa: F403 - each chapter says what it exports
 from tensorlayout.xla.shape_making import *  # noqa: F403
-from tensorlayout.xla.shape_queries import *  # noqa: F403
+from tensorlayout.xla.shapes import UNBOUNDED, Shape
 
-_calling.export(globals(), _comparison, _making, _queries)
+Numbers = Sequence[int] | None  # of an array, one for each dimension
+Visitor = Callable[[tuple[int, ...]], object]
+
+# --- validity, text, type and dimensions ---------------------------------------------------------
+
+
+@alias("shape.validate()")
+def validate_shape(shape: Shape) -> None: ...
+@alias("shape.validate(allow_missing_layouts=True)")
+def validate_shape_with_optional_layout(shape: Shape) -> None: ...
+@alias("Shape.allows(size, is_dynamic)", "Only a dynamic dimension may be `UNBOUNDED`.")
+def is_valid_dimension_size(size: int, is_dynamic: bool) -> bool: ...
+@alias("shape.to_string()")
+def human_string(shape: Shape) -> str: ...
+@alias("shape.to_string(layout=True)")
+def human_string_with_layout(shape: Shape) -> str: ...
+@alias("sum(n != 1 for n in shape.as_array().dimensions)", "**A size of 0 counts.**")
+def true_num_dimensions(shape: Shape) -> int: ...
+@alias("shape.is_array and not shape.dimensions")
+def is_scalar(shape: Shape) -> bool: ...
+@alias("shape.is_array and all(n == 1 for n in shape.dimensions)")
+def is_effective_scalar(shape: Shape) -> bool: ...
+@alias("is_scalar(shape) and shape.element_type is element_type")
+def is_scalar_with_element_type(shape: Shape, element_type: PrimitiveType) -> bool: ...
+@alias("1 in shape.as_array().dimensions")
+def has_degenerate_dimensions(shape: Shape) -> bool: ...
+@alias("shape.is_array and 0 in shape.dimensions")
+def is_zero_element_array(shape: Shape) -> bool: ...
+@alias("shape.element_type.is_integral", "A pred is no integer.")
+def element_is_integral(shape: Shape) -> bool: ...
+@alias("shape.element_type.is_floating", "Complex numbers are not.")
+def element_is_floating(shape: Shape) -> bool: ...
+@alias("shape.element_type.category == 'complex'")
+def element_is_complex(shape: Shape) -> bool: ...
+@alias(
+    "shape.element_type.category in ('signed integer', 'floating point')",
+    "**Complex numbers are not signed.**",
+)
+def element_is_signed(shape: Shape) -> bool: ...
+@alias("shape.is_array and shape.element_type.bit_width == bits", "The bits of pred are 1.")
+def element_has_bit_width(shape: Shape, bits: int) -> bool: ...
+@alias("element_is_integral(shape) and element_has_bit_width(shape, bits)")
+def element_is_integral_with_bits(shape: Shape, bits: int) -> bool: ...
+@alias("any(part.element_type is element_type for part in shape.parts())")
+def has_primitive_type(shape: Shape, element_type: PrimitiveType) -> bool: ...
+@alias("shape.dimensions[get_dimension_number(shape, dimension_number)]", "See there.")
+def get_dimension(shape: Shape, dimension_number: int) -> int: ...
+
+
+@xla_function
+def get_dimension_number(shape: Shape, dimension_number: int) -> int:
+    """Return a dimension number counted from the front; negative ones count from the end.
+
+    ValueError outside -n to n - 1. XLA gives back numbers of n and more as they came.
+    """
+    rank = shape.as_array().rank
+    if not -rank <= dimension_number < rank:
+        rule = f"must be from {-rank} to {rank - 1} for {cut(shape)}"
+        refuse("dimension_number", f"{rule}, got {shown(dimension_number)}")
+    return dimension_number % rank
+
+
+@xla_function
+def is_effectively_most_major_dimension(shape: Shape, dimension: int) -> bool:
+    """Return whether all more major dimensions have size 1; ValueError without a layout."""
+    order = shape.own_order[::-1]
+    place = order.index(get_dimension_number(shape, dimension))
+    return all(shape.dimensions[d] == 1 for d in order[:place])
+
+
+@xla_function
+def last_dim_is_minor_most(shape: Shape) -> bool:
+    """Return whether the last logical dimension is the most minor; True without a layout.
+
+    ValueError for a scalar, for which XLA reads past the end.
+    """
+    order = shape.order
+    if not order:
+        refuse("shape", f"a scalar has no last dimension, got {cut(shape)}")
+    return order[0] == shape.rank - 1
+
+
+@xla_function
+def packed_factor_for_1d_interleaved_array(shape: Shape) -> int:
+    """Return the first size of the last of a vector's exactly three tiles, which has two."""
+    tiles = () if shape.layout is None else shape.layout.tiles
+    if shape.rank != 1 or len(tiles) != 3 or len(tiles[2].dimensions) != 2:
+        rule = "must be a vector with three tiles, the last of two sizes"
+        refuse("shape", f"{rule}, got {cut(shape)}")
+    return tiles[2].dimensions[0]
+
+
+# --- sizes ---------------------------------------------------------------------------------------
+
+
+@alias("shape.size")
+def elements_in(shape: Shape) -> int: ...
+@alias("math.prod(n for n in shape.as_array().dimensions if n != UNBOUNDED)")
+def static_extent_product(shape: Shape) -> int: ...
+@alias("sum(leaf.size for _, leaf in shape.leaves())", "ValueError for a token or opaque.")
+def elements_in_recursive(shape: Shape) -> int: ...
+@alias("element_type.unpacked_bytes")
+def byte_size_of_primitive_type(element_type: PrimitiveType) -> int: ...
+@alias("shape.element_bits")
+def element_size_in_bits(shape: Shape) -> int: ...
+@alias("shape.byte_size", "**Without tiles and tail padding.**")
+def byte_size_of_elements(shape: Shape) -> int: ...
+@alias("shape.physical_size")
+def physical_size(shape: Shape) -> int: ...
+@alias("shape.physical_byte_size")
+def physical_byte_size(shape: Shape) -> int: ...
+@alias("shape.physical_byte_size / shape.byte_size if shape.byte_size else 1.0")
+def growth_factor(shape: Shape) -> float: ...
+@alias("len(shape.as_tuple().elements) * _pointer(shape, pointer_size)")
+def byte_size_of_tuple_index_table(shape: Shape, pointer_size: int = -1) -> int: ...
+
+
+def _pointer(shape: Shape, pointer_size: int) -> int:
+    if pointer_size < 1:
+        rule = f"{cut(shape)} needs a pointer_size of at least 1"
+        refuse("pointer_size", f"{rule}, got {shown(pointer_size)}")
+    return pointer_size
+
+
+@xla_function
+def byte_size_of(shape: Shape, pointer_size: int = -1) -> int:
+    """Return the **bytes** of the top-level buffer **without tiles and tail padding**.
+
+    For an array the elements alone, in the layout's element size; a pointer per element of a tuple;
+    0 for a token, a pointer for opaque. Sub-byte types without ``E(n)`` take a byte each. What an
+    array really takes is `physical_byte_size`.
+
+    ValueError for a tuple or opaque without a `pointer_size`.
+
+    >>> from tensorlayout.xla import parse_shape
+    >>> tiled = parse_shape("f32[3,5]{1,0:T(2,2)}")
+    >>> byte_size_of(tiled), physical_byte_size(tiled)
+    (60, 96)
+    """
+    if shape.is_tuple:
+        return byte_size_of_tuple_index_table(shape, pointer_size)
+    if shape.element_type is PrimitiveType.OPAQUE_TYPE:
+        return _pointer(shape, pointer_size)
+    return 0 if shape.element_type is PrimitiveType.TOKEN else shape.unwrapped.byte_size
+
+
+@xla_function
+def byte_size_of_elements_recursive(shape: Shape) -> int:
+    """Return the **bytes** of the elements of all arrays, **without tiles and tail padding**.
+
+    A token takes 0. ValueError for opaque.
+    """
+    without = (PrimitiveType.TUPLE, PrimitiveType.BUFFER, PrimitiveType.TOKEN)
+    return sum(part.byte_size for part in shape.parts() if part.element_type not in without)
+
+
+@xla_function
+def array_size(shape: Shape) -> int:
+    """Return the **bytes** of an array's buffer as XLA's ArraySize counts them: with three traps.
+
+    Only the **first tile** counts; **without tiles the tail alignment is ignored**; where a later
+    tile does not divide an earlier one it is too small. `physical_byte_size` has none of them.
+
+    ValueError for a star, which XLA would take for a number.
+
+    >>> from tensorlayout.xla import parse_shape
+    >>> tail = parse_shape("f32[3,5]{1,0:L(32)}")
+    >>> array_size(tail), physical_byte_size(tail)
+    (60, 128)
+    """
+    sizes, tiles = shape.physical()
+    if not tiles:
+        return shape.byte_size
+    slots = math.prod(tiling.expanded(sizes, tiling.first_tile(tiles)))
+    return shape.bytes_of(shape.aligned(slots))
+
+
+@xla_function
+def array_data_size(shape: Shape) -> int:
+    """Return the **bytes** up to the last element, as XLA's ArrayDataSize counts them.
+
+    By `layout_util.linear_index`, so the **first tile alone** counts, and none for vectors; **a
+    tiled array without elements may give a number above 0**. `physical_byte_size` is what the whole
+    buffer takes. ValueError for a star.
+
+    >>> from tensorlayout.xla import parse_shape
+    >>> empty = parse_shape("f32[0,3]{1,0:T(2,2)}")
+    >>> array_data_size(empty), physical_byte_size(empty)
+    (12, 0)
+    """
+    sizes, tiles = shape.physical()
+    first = tiling.first_tile(tiles, len(sizes))
+    last = tiling.position([n - 1 for n in sizes], sizes, first, _divided)
+    return shape.bytes_of(last + 1)
+
+
+def _divided(number: int, by: int) -> tuple[int, int]:
+    """Quotient and rest as in C++, towards 0: -1, the last index of no elements, gives 0 and -1."""
+    return (-(-number // by), number + -number // by * by) if number < 0 else divmod(number, by)
+
+
+@xla_function
+def strides_for_shape(shape: Shape) -> tuple[int, ...]:
+    """Return the strides in **elements** by sizes and order, **tiles ignored**.
+
+    With a size of 0 the strides of more major dimensions are 0, as in XLA. ValueError without a
+    layout, or for unbounded sizes.
+    """
+    shape.physical()
+    strides, step = [0] * shape.rank, 1
+    for dim in shape.own_layout.minor_to_major:
+        strides[dim] = step
+        step *= shape.dimensions[dim]
+    return tuple(strides)
+
+
+@alias(
+    "tuple(s * shape.element_type.unpacked_bytes for s in strides_for_shape(shape))",
+    "**Tiles are ignored**, and the layout's element size: packed nibbles have no byte strides.",
+)
+def unpacked_byte_strides(shape: Shape) -> tuple[int, ...]: ...
+
+
+byte_strides_for_shape = unpacked_byte_strides
+
+
+@xla_function
+def byte_strides(shape: Shape) -> tuple[int, ...] | None:
+    """Return the strides in **bytes**, **tiles ignored**; None if packed or without a layout."""
+    if not shape.is_array or shape.layout is None or shape.element_bits % 8:
+        return None
+    return unpacked_byte_strides(shape)
+
+
+# --- indices, in the order of memory -------------------------------------------------------------
+
+
+@xla_function
+def indices(
+    shape: Shape, base: Numbers = None, count: Numbers = None, incr: Numbers = None
+) -> Iterator[tuple[int, ...]]:
+    """Return the indices from `base`, in steps of `incr`, below ``base + count``, minor to major.
+
+    By default all of the array. `count` is an **extent, not a number of steps**: 3 in steps of 2
+    gives 0 and 2. A count of 0 pins its dimension to the base, as if it had one step. A size of 0
+    anywhere gives nothing; a scalar has one index.
+
+    ValueError for lists of another length, negative counts, and steps below 1 where there is a
+    count (XLA would go round for ever).
+
+    >>> from tensorlayout.xla import parse_shape
+    >>> list(indices(parse_shape("f32[10,10]"), (2, 3), (3, 1), (2, 1)))
+    [(2, 3), (4, 3)]
+    """
+    order = shape.order[::-1]
+    starts = _checked("base", shape, [0] * shape.rank if base is None else base)
+    extents = _checked("count", shape, shape.dimensions if count is None else count)
+    steps = _checked("incr", shape, [1] * shape.rank if incr is None else incr)
+    if UNBOUNDED in shape.dimensions or any(n < 0 for n in extents):
+        rule = f"the counts must be known and not negative for {cut(shape)}"
+        refuse("count", f"{rule}, got {shown(extents)}")
+    if any(n and s < 1 for n, s in zip(extents, steps, strict=True)):
+        rule = f"incr must be at least 1 where there is a count for {cut(shape)}"
+        refuse("incr", f"{rule}, got {shown(steps)}")
+    runs = [
+        range(b, b + max(n, 1), s if n else 1)
+        for b, n, s in zip(starts, extents, steps, strict=True)
+    ]
+    return iter(()) if 0 in shape.dimensions else _visited(runs, order)
+
+
+def _checked(name: str, shape: Shape, numbers: Sequence[int]) -> tuple[int, ...]:
+    entries = checked_integers(name, numbers)
+    if len(entries) != shape.rank:
+        refuse(name, f"must have {shape.rank} entries for {cut(shape)}, got {shown(entries)}")
+    return entries
+
+
+def _visited(runs: list[range], order: tuple[int, ...]) -> Iterator[tuple[int, ...]]:
+    """The product of the runs, the last dimension of `order` fastest; a step costs no more."""
+    counts = [len(runs[d]) for d in order]
+    for number in range(math.prod(counts)):
+        at = dict(zip(order, tiling.unravelled(number, counts), strict=True))
+        yield tuple(run[at[d]] for d, run in enumerate(runs))
+
+
+@xla_function
+def for_each_index(
+    shape: Shape, visit: Visitor, base: Numbers = None, count: Numbers = None, incr: Numbers = None
+) -> None:
+    """Call `visit` with each of the `indices`; **it stops where that returns False**, not None."""
+    for index in indices(shape, base, count, incr):
+        if visit(index) is False:
+            return
+
+
+for_each_index_with_status = for_each_index
+for_each_index_no_status = for_each_index
+
+
+@xla_function
+def for_each_index_parallel(
+    shape: Shape, visit: Visitor, base: Numbers = None, count: Numbers = None, incr: Numbers = None
+) -> None:
+    """Call `visit` with each of the `indices`, **whatever it returns**, in their order."""
+    for index in indices(shape, base, count, incr):
+        visit(index)
+
+
+export(globals(), _comparison, _making)

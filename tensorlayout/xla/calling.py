@@ -28,7 +28,8 @@ def alias(expression: str, remark: str = "") -> Callable[[Callable[_P, _R]], Cal
         signature = inspect.signature(declared)
         plain = [p.replace(annotation=p.empty) for p in signature.parameters.values()]
         parameters = str(inspect.Signature(plain))[1:-1]
-        function = eval(f"lambda {parameters}: {expression}", declared.__globals__)
+        code = compile(f"lambda {parameters}: {expression}", f"<{expression}>", "eval")
+        function = eval(code, declared.__globals__)
         functools.update_wrapper(function, declared)
         function.__doc__ = f"Return ``{expression}``.{remark and ' '}{remark}"
         return xla_function(function)

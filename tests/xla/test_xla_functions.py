@@ -223,6 +223,50 @@ def test_all_lists_what_there_is_and_all_is_documented(module):
         assert getattr(module, name).__doc__, name
 
 
+KINDS = {"PrimitiveType", "Shape", "Shape | XlaLayout", "XlaLayout"}
+VALUES = {  # of arguments, by the annotation of the parameter
+    "PrimitiveType": PrimitiveType.F32,
+    "Shape": parse_shape("f32[2,3]{1,0:T(2,2)}"),
+    "Shape | XlaLayout": parse_shape("f32[2,3]"),
+    "XlaLayout": parse_shape("f32[2,3]").layout,
+    "int": 1,
+    "Sequence[Shape]": [parse_shape("f32[2,3]")],
+    "Sequence[int]": [1, 0],
+    "list[int]": [1, 0],
+}
+
+
+# Arguments that are only compared or written.
+ANYTHING = {
+    ("human_string", "layout"),
+    ("has_primitive_type", "element_type"),
+    ("is_scalar_with_element_type", "element_type"),
+    ("make_program_shape", "result"),
+}
+
+
+@pytest.mark.parametrize("module", [index_util, lu, su], ids=lambda m: m.__name__)
+def test_an_argument_of_a_wrong_class_is_named(module):
+    for name in filter(lambda n: inspect.isfunction(getattr(module, n)), module.__all__):
+        parameters = inspect.signature(getattr(module, name)).parameters.values()
+        kinds = {p.name: p.annotation for p in parameters if p.default is p.empty}
+        given = {key: VALUES.get(kind, print) for key, kind in kinds.items() if key != "properties"}
+        given |= {"tuple_shape": parse_shape("(f32[2], s8[])")} if "tuple_shape" in kinds else {}
+        for key, kind in kinds.items():
+            if kind in KINDS and (name, key) not in ANYTHING:
+                message = rf"^\w+: {key} must be of class {re.escape(kind)}, got 'f32'$"
+                with pytest.raises(TypeError, match=message):
+                    getattr(module, name)(**{**given, key: "f32"})
+
+
+def test_names_for_expressions_say_them():
+    assert su.is_scalar.__doc__ == "Return ``shape.is_array and not shape.dimensions``."
+    assert str(inspect.signature(su.byte_size_of_tuple_index_table)) == (
+        "(shape: 'Shape', pointer_size: 'int' = -1) -> 'int'"
+    )
+    assert (su.is_scalar.__name__, lu.make_layout.__qualname__) == ("is_scalar", "make_layout")
+
+
 def test_every_oddity_is_on_the_page():
     """Each text that XLA's parser reads in its own way, by the property that makes it odd."""
     section = PAGE.partition("| text |")[2].partition("\n\n")[0]

@@ -155,11 +155,7 @@ def position(
     tiles: Sequence[Tile],
     divided: Callable[[int, int], tuple[int, int]] = divmod,
 ) -> int:
-    """The position of the element at a physical index; `divided` cuts an entry by a tile's size.
-
-    >>> position((2, 3), (3, 5), [Tile((2, 2))])
-    17
-    """
+    """The position of the element at a physical index; `divided` cuts an entry by a tile's size."""
     at, now = list(index), list(sizes)
     for step in steps(sizes, tiles):
         at = [0] * (len(step.longer) - len(at)) + at
@@ -173,12 +169,7 @@ def position(
 def index_at(slot: int, sizes: Sequence[int], tiles: Sequence[Tile]) -> tuple[int, ...]:
     """The physical index of a position, each tile undone by ``quotient * t + remainder``.
 
-    On padding mostly some entry is at its size or beyond. Not so in the padding of dimensions that
-    a tile puts in front, and of a later tile that does not divide an earlier one: there it is the
-    index of an element that stands elsewhere.
-
-    >>> index_at(17, (3, 5), [Tile((2, 2))]), index_at(9, (3, 5), [Tile((2, 2))])
-    ((2, 3), (0, 5))
+    `Shape.index_at` says what it is on padding.
     """
     at = unravelled(slot, expanded(sizes, tiles))
     for step in reversed([*steps(sizes, tiles)]):

@@ -72,10 +72,11 @@ get_with_default_layout = set_to_default_layout
 def clear_layout(shape: Shape) -> Shape: ...
 @alias("shape.with_layouts(lambda layout: layout.replace(tiles=()))")
 def clear_tiles(shape: Shape) -> Shape: ...
-@alias("all(a.layout is not None for a in shape.arrays())", "True for token and empty tuple.")
+@alias("all(a.layout is not None for a in shape.arrays())", "So it is True for a token.")
 def has_layout(shape: Shape) -> bool: ...
 @alias(
-    "any(has_layout(leaf) for _, leaf in shape.leaves())", "A token counts, the empty tuple not."
+    "any(has_layout(leaf) for _, leaf in shape.leaves())",
+    "A token counts; an empty tuple has none.",
 )
 def has_any_layout(shape: Shape) -> bool: ...
 @alias("any(a.layout is not None and a.layout.element_size_in_bits for a in shape.arrays())")

@@ -76,7 +76,11 @@ def gradient(
     if any(x.shape[dim] <= order for dim in dims):
         refuse("gradient", f"needs {order + 1} elements along each axis, got shape {x.shape}")
     if coordinates and numbers:  # NumPy takes both at once, one of them as data here
-        coordinates = [_coordinates(x, d, dim) for d, dim in zip(varargs, dims, strict=False)]
+        spaces = [arange(x.shape[dim], device=x.device) for dim in dims]
+        coordinates = [
+            places * _distance(d) if _is_number(d) else _beside(x, d)
+            for d, places in zip(varargs, spaces, strict=True)
+        ]
         numbers = ()
     options: Any = {"axes": dims, "numbers": numbers, "edge_order": order}
     found = dispatch.library(_GRADIENT, wide, *coordinates, **options)
@@ -95,12 +99,6 @@ def _beside(x: Tensor, given: Any) -> Tensor:
     if isinstance(given, Tensor):
         return given
     return asarray(given, device=x.device)
-
-
-def _coordinates(x: Tensor, distance: Any, dim: int) -> Tensor:
-    if not _is_number(distance):
-        return _beside(x, distance)
-    return arange(x.shape[dim], device=x.device) * _distance(distance)
 
 
 def _distance(given: Any) -> float:

@@ -17,7 +17,6 @@ from tensorlayout.errors import refuse
 from tensorlayout.functions import arguments, dispatch
 from tensorlayout.functions import elementwise as ew
 from tensorlayout.functions.creation import arange, asarray, created, numeric
-from tensorlayout.functions.data_types import astype
 from tensorlayout.functions.joining import broadcast_arrays
 from tensorlayout.functions.manipulation import (
     broadcast_to,
@@ -27,7 +26,6 @@ from tensorlayout.functions.manipulation import (
 )
 from tensorlayout.functions.operands import floating, sequence, tensors
 from tensorlayout.layout import Layout
-from tensorlayout.layout.checks import MAX_RANK
 from tensorlayout.plan.copy import Copy
 from tensorlayout.plan.fill import Create
 from tensorlayout.tensor import Tensor
@@ -92,7 +90,7 @@ def linspace(
     if isinstance(start, _ARRAYS) or isinstance(stop, _ARRAYS):
         first, last = tensors("linspace", start, stop)
         found, step = _from_each(first, last, length, closed, dtype)
-        found = astype(moveaxis(found, 0, axis), found.dtype, copy=False, device=device)
+        found = moveaxis(found, 0, axis).astype(found.dtype, copy=False, device=device)
         return (found, step) if retstep else found
     begin = arguments.number("linspace", "start", start)
     end = arguments.number("linspace", "stop", stop)
@@ -119,7 +117,7 @@ def _from_each(
     width = last - first
     nothing = asarray(math.nan, device=first.device)  # as NumPy: of rank 0, float64
     step = width / steps if steps > 0 else nothing
-    places = astype(arange(length, device=first.device), width.dtype)
+    places = arange(length, device=first.device).astype(width.dtype)
     places = reshape(places, (length, *(1,) * width.ndim))
     found = places * (step if steps > 0 else width) + first
     if closed and length > 1:
@@ -127,7 +125,7 @@ def _from_each(
     if dtype is None:
         return found, step
     whole = dtypes.in_category(as_dtype(dtype, "linspace: dtype"), "integral")
-    return astype(ew.floor(found) if whole else found, dtype, copy=False), step
+    return (ew.floor(found) if whole else found).astype(dtype, copy=False), step
 
 
 def logspace(
@@ -158,8 +156,8 @@ def logspace(
         factor = expand_dims(factor, axis)
     else:
         factor = arguments.number("logspace", "base", base)
-    found = factor ** linspace(start, stop, num, endpoint, axis=axis, device=device)
-    return found if dtype is None else astype(found, dtype, copy=False)
+    found: Tensor = factor ** linspace(start, stop, num, endpoint, axis=axis, device=device)
+    return found if dtype is None else found.astype(dtype, copy=False)
 
 
 def geomspace(
@@ -194,7 +192,7 @@ def geomspace(
     if endpoint and found.shape[0] > 1:
         found[-1, ...] = last
     kind = found.dtype if dtype is None else dtype
-    return astype(moveaxis(found, 0, axis), kind, copy=False, device=device)
+    return moveaxis(found, 0, axis).astype(kind, copy=False, device=device)
 
 
 def meshgrid(
@@ -221,8 +219,6 @@ def meshgrid(
     """
     arguments.choice("meshgrid", "indexing", indexing, "'xy' or 'ij'", ("xy", "ij"))
     lines = tensors("meshgrid", *xi) if xi else []
-    if len(lines) > MAX_RANK:
-        refuse("meshgrid", f"at most {MAX_RANK} dimensions are allowed, got {len(lines)} arrays")
     dims = list(range(len(lines)))
     if indexing == "xy" and len(dims) > 1:
         dims[:2] = [1, 0]

@@ -15,17 +15,14 @@ from typing import Any, SupportsIndex
 from tensorlayout import dtypes
 from tensorlayout.dtypes import as_dtype
 from tensorlayout.errors import refuse
-from tensorlayout.functions import arguments, dispatch, indexing
+from tensorlayout.functions import arguments, dispatch
 from tensorlayout.functions.casting import check_casting
 from tensorlayout.functions.creation import arange, ones
-from tensorlayout.functions.data_types import astype
-from tensorlayout.functions.manipulation import broadcast_to, moveaxis, reshape
+from tensorlayout.functions.manipulation import broadcast_shapes, broadcast_to, moveaxis, reshape
 from tensorlayout.functions.operands import beside, check_finite, sequence, tensors
 from tensorlayout.functions.outputs import given
-from tensorlayout.functions.transfers import on_host
 from tensorlayout.layout import Layout
 from tensorlayout.plan.join import Join
-from tensorlayout.plan.rules import broadcast_shape
 from tensorlayout.plan.view import View
 from tensorlayout.tensor import Tensor
 from tensorlayout.typing import ArrayLike, DTypeLike, Integers
@@ -75,7 +72,7 @@ def _parts(name: str, arrays: Any, dtype: Any, casting: str) -> tuple[Tensor, ..
     kind = None if dtype is None else as_dtype(dtype, f"{name}: dtype")
     for x in parts:
         check_casting(name, x.dtype, kind or x.dtype, casting)
-    return parts if kind is None else tuple([astype(x, kind, copy=False) for x in parts])
+    return parts if kind is None else tuple([x.astype(kind, copy=False) for x in parts])
 
 
 def concat(
@@ -230,7 +227,7 @@ def broadcast_arrays(*args: ArrayLike, subok: bool = False) -> tuple[Tensor, ...
     (Layout.parse('(2,3):(1,0)'), Layout.parse('(2,3):(0,1)'))
     """
     parts = tensors("broadcast_arrays", *args, weak=False) if args else []
-    shape = broadcast_shape([x.shape for x in parts])
+    shape = broadcast_shapes(*[x.shape for x in parts])
     return tuple([dispatch.view(_BROADCAST, x, shape) for x in parts])
 
 
@@ -297,7 +294,7 @@ def block(arrays: Any) -> Tensor:
         refuse("block", "needs at least one tensor", TypeError)
     rank = max(depth, *[x.ndim for x in leaves if isinstance(x, Tensor)])
     found = _joined(arrays, depth, rank, first)
-    return astype(found, found.dtype) if isinstance(arrays, Tensor) else found
+    return found.copy() if isinstance(arrays, Tensor) else found
 
 
 def _leaves(arrays: Any) -> list[Any]:
@@ -380,8 +377,6 @@ def _split(name: str, ary: Any, parts: Any, axis: Any, *, equal: bool) -> list[T
     x = arguments.tensor(name, ary)
     dim = arguments.dim(name, axis, x.ndim)
     size, before = x.shape[dim], (slice(None),) * dim
-    if isinstance(parts, Tensor):
-        parts = on_host(parts)._memory
     plain = parts.tolist() if hasattr(parts, "tolist") else parts
     bounds = arguments.integers(plain, name, "indices_or_sections", none=False)
     if isinstance(bounds, int):
@@ -457,7 +452,7 @@ def delete(arr: Tensor, obj: Any, axis: SupportsIndex | None = None) -> Tensor:
     """
     x, dim = _line("delete", arr, axis)
     kept = ones((x.shape[dim],), dtypes.bool, device=x.device)
-    indexing.setitem(kept, obj, False)
+    kept[obj] = False
     return x[(*(slice(None),) * dim, kept)]
 
 
@@ -489,14 +484,14 @@ def insert(arr: Tensor, obj: Any, values: ArrayLike, axis: SupportsIndex | None 
     if places.dtype == dtypes.bool:
         refuse("insert", "positions must be integers, got bool; use nonzero() first", TypeError)
     single, scalar = places.size == 1, places.ndim == 0
-    places = reshape(astype(places, dtypes.int64, copy=False), (-1,))
+    places = places.astype(dtypes.int64, copy=False).reshape(-1)
     outside = places[(places < -size) | (places > size)]
     if outside.size:
         msg = f"insert: index {int(outside[0])} is out of bounds for axis {dim} with size {size}"
         raise IndexError(msg)
-    places = places + astype(places < 0, dtypes.int64) * size
+    places = places + (places < 0).astype(dtypes.int64) * size
     check_finite("insert", values, x.dtype)
-    new = astype(beside("insert", values, x), x.dtype, copy=False)
+    new = beside("insert", values, x).astype(x.dtype, copy=False)
     if single and new.ndim:
         new = new[(None,) * (x.ndim - new.ndim)]
         new = moveaxis(new, 0, dim) if scalar else new

@@ -13,16 +13,12 @@ from tensorlayout import dtypes
 from tensorlayout.errors import refuse
 from tensorlayout.functions import arguments, dispatch
 from tensorlayout.functions.creation import asarray, zeros
-from tensorlayout.functions.data_types import astype
 from tensorlayout.functions.joining import concat
 from tensorlayout.functions.manipulation import broadcast_to, reshape
-from tensorlayout.functions.reduction import reduced
 from tensorlayout.layout import Layout
-from tensorlayout.layout.checks import MAX_RANK
 from tensorlayout.plan.copy import Copy
 from tensorlayout.plan.gather import Gather
 from tensorlayout.plan.library import Library
-from tensorlayout.plan.reduce import Reduce
 from tensorlayout.plan.view import View
 from tensorlayout.tensor import Tensor
 from tensorlayout.typing import ArrayLike, Axis, Integers
@@ -44,8 +40,6 @@ _MERGED = {name: View(name, _packed_anew) for name in ("repeat", "tile", "roll")
 _WIDE = {name: View(name, Layout.broadcast_to) for name in ("repeat", "tile")}
 _REPEAT = Gather("repeat")
 _POSITIONS = Library("repeat", "integral")
-_TOTAL = Reduce("repeat", "any", "sum", "sum")
-_LEAST = Reduce("repeat", "real numeric", "min", identity=False)
 
 
 def roll(a: Tensor, shift: Integers, axis: Axis = None) -> Tensor:
@@ -133,9 +127,9 @@ def _counts(repeats: Tensor, size: int) -> Tensor:
         refuse("repeat", f"repeats must have shape ({size},), got {repeats.shape}")
     counts = broadcast_to(repeats, (size,))
     # In float64, where no sum wraps, and with negative numbers as those from 2**63 on.
-    total = float(reduced(_TOTAL, astype(counts, dtypes.uint64), None, False, dtypes.float64))
+    total = float(counts.astype(dtypes.uint64).sum(dtype=dtypes.float64))
     if total >= 2**53:
-        lowest = int(reduced(_LEAST, counts, None, False))
+        lowest = int(counts.min())
         if lowest < 0:
             refuse("repeat", f"repeats must not be negative, got {lowest}")
         refuse("repeat", f"repeats add up to {total:.4g}, more than any memory holds", MemoryError)
@@ -156,8 +150,6 @@ def tile(A: Tensor, reps: Integers) -> Tensor:  # noqa: N803 - NumPy's name
     x = arguments.tensor("tile", A)
     given = arguments.integers(reps, "tile", "reps", none=False)
     times = (given,) if isinstance(given, int) else given
-    if len(times) > MAX_RANK:
-        refuse("tile", f"at most {MAX_RANK} dimensions are allowed, got {len(times)} reps")
     if any(n < 0 for n in times):
         refuse("tile", f"reps must not be negative, got {arguments.shown(times)}")
     new = max(len(times) - x.ndim, 0)

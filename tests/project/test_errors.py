@@ -771,7 +771,7 @@ repeat(v, asarray([1, 2, 2**60]))  # MemoryError: repeats add up to 1.153e+18, m
 repeat(v, asarray([2**62, 2**62, 2**63], dtype=uint64))  # MemoryError: repeats add up to…
 repeat(v, s)  # TypeError: repeats must be an integer, got a tensor of float64 and shape ()
 tile(v, (-1,))  # ValueError: reps must not be negative, got (-1,)
-tile(v, (1,) * 65)  # ValueError: at most 64 dimensions are allowed, got 65 reps
+tile(v, (1,) * 65)  # ValueError: shape: at most 64 dimensions are allowed, got 65
 reshape(x, (4,))  # ValueError: shape (4,) does not fit 6 elements
 reshape(x, (-1, -1))  # ValueError: shape must hold no negative sizes but for one -1, got (-1, -1)
 reshape(x, (-1, 4))  # ValueError: shape (-1, 4) does not fit 6 elements

@@ -295,7 +295,7 @@ x[(None,) * 32000]  # __getitem__: 32000 indices (or Ellipses) are too many for 
 take(x, 10**5000, axis=0)  # take: index an integer of 16610 bits is out of bounds
 fft.fft(x, n=2**62)  # fft: shape: the sizes (2, 4611686018427387904), with 1 for 0,
 tensordot(big, big, axes=0)  # tensordot: shape: the sizes (1073741824, 1048576, 10737
-meshgrid(*[v] * 65)  # meshgrid: at most 64 dimensions are allowed, got 65 arrays
+meshgrid(*[v] * 65)  # meshgrid: shape: at most 64 dimensions are allowed, got 65
 bincount(i, minlength=10**30)  # bincount: minlength must be at most 2**63 - 1, got 1000
 bincount(i, minlength=2**62)  # bincount: the memory it needs cannot be allocated
 unstack(broadcast_to(v[0], (2**45,)))  # unstack: at most 16777216 tensors are made, got

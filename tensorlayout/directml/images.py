@@ -348,9 +348,8 @@ class _Patches(OperatorDesc):
 
     def _columns(self, member: str, desc: TensorDesc | None) -> tuple[int, ...]:
         """The sizes of the columns of the image; `desc`, if given, has them behind ones."""
-        image = self._leading()
+        image, counts = self._leading(), self._counts()
         batch, channels, *_ = image.sizes
-        counts = self._counts(image.sizes)
         if any(n < 1 for n in counts):
             rule, came = "a window must fit into the padded image", listed(self.window_sizes)
             self._refuse(f"WindowSizes: {rule}, got {came} for Sizes {image.sizes}")
@@ -361,17 +360,17 @@ class _Patches(OperatorDesc):
             self._refuse(f"{member}: Sizes must be {columns}, got {desc.sizes}")
         return desc.sizes
 
-    def _framed(self, image: Sequence[int]) -> list[int]:
-        """The spatial sizes with padding."""
-        rows = zip(image[2:], self.start_padding, self.end_padding, strict=True)
+    def _framed(self) -> list[int]:
+        """The spatial sizes of the image with padding."""
+        rows = zip(self._leading().sizes[2:], self.start_padding, self.end_padding, strict=True)
         return [n + before + after for n, before, after in rows]
 
-    def _counts(self, image: Sequence[int]) -> list[int]:
+    def _counts(self) -> list[int]:
         """How many windows there are in each spatial dimension."""
         windows = zip(self.dilations, self.window_sizes, self.strides, strict=True)
         return [
             (n - dilation * (w - 1) - 1) // stride + 1
-            for n, (dilation, w, stride) in zip(self._framed(image), windows, strict=True)
+            for n, (dilation, w, stride) in zip(self._framed(), windows, strict=True)
         ]
 
 
@@ -400,8 +399,7 @@ class FoldOperatorDesc(_Patches, operator="FOLD"):
 
     def _run(self, out: Tensor | None, x: Tensor) -> Tensor:
         result = self.output.empty(device=x.device) if out is None else out
-        counts = self._counts(self.output.sizes)
-        rows = self.window_sizes, self.dilations, self.strides, counts, self.start_padding
+        rows = (self.window_sizes, self.dilations, self.strides, self._counts(), self.start_padding)
         windows = tuple(map(Windows, *rows))
         return dispatch.call(self._plan, (result._spec, x._spec, windows), (result, x))
 
@@ -418,7 +416,7 @@ class UnfoldOperatorDesc(_Patches, OneToOne, operator="UNFOLD"):
     """
 
     def _rule(self) -> tuple[Expected, ...]:
-        framed = (*self.input.sizes[:2], *self._framed(self.input.sizes))
+        framed = (*self.input.sizes[:2], *self._framed())
         asked(f"{self.operator}: InputTensor with padding", self.input.data_type, framed)
         return (Expected.like(self.input, self._columns("OutputTensor", self.output)),)
 

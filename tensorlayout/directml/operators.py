@@ -18,7 +18,6 @@ from tensorlayout.plan.rules import one_device
 from tensorlayout.tensor import Tensor, TensorSpec
 
 Given = Sequence[Tensor]
-Out = Tensor | Sequence[Tensor] | None
 
 
 class _Slot(NamedTuple):
@@ -65,7 +64,7 @@ class Operator:
         self._owned = [x.copy() for x in owned]
         return self
 
-    def __call__(self, *inputs: Tensor, out: Out = None) -> Any:
+    def __call__(self, *inputs: Tensor, out: Tensor | Given | None = None) -> Any:
         """Run it: the output, or a tuple of them; new tensors, laid out as described, or `out`.
 
         Tensors must be what the descriptors say: data type, sizes, and placement (strides, or

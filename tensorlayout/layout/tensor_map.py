@@ -124,7 +124,11 @@ class TensorMap:
             rule = f"must be positive and a multiple of {self.alignment} bytes"
             came = f"{shown(address)} and {self.byte_offset} bytes to the first element"
             refuse("globalAddress", f"{rule}, got {came}")
-        driver = _driver()
+        try:
+            driver = loaded("cuda.bindings.driver")
+        except ImportError as error:
+            msg = "encode: needs cuda-python, which is not installed; pip install cuda-bindings"
+            raise ImportError(msg) from error
         long, short = driver.cuuint64_t, driver.cuuint32_t
         result, made = driver.cuTensorMapEncodeTiled(
             _member(driver, "CUtensorMapDataType", self.data_type),
@@ -145,14 +149,6 @@ class TensorMap:
             msg = f"encode: cuTensorMapEncodeTiled gives {name} for {self}"
             raise RuntimeError(msg)
         return made
-
-
-def _driver() -> Any:
-    try:
-        return loaded("cuda.bindings.driver")
-    except ImportError as error:
-        msg = "encode: needs cuda-python, which is not installed; pip install cuda-bindings"
-        raise ImportError(msg) from error
 
 
 def _member(driver: Any, kind: str, name: str) -> Any:

@@ -19,7 +19,7 @@ VARIABLE = "TENSORLAYOUT_TRACEBACKS"
 
 # Set by the variable: "full" keeps the frames inside the package.
 _full = os.environ.get(VARIABLE) == "full"
-_HERE = os.path.dirname(__file__)
+_HERE = os.path.join(os.path.dirname(__file__), "")
 
 
 class CopyError(RuntimeError):
@@ -262,7 +262,7 @@ def _misfit(function: Callable[..., Any], args: Sequence[Any], options: Mapping[
     for given in options:
         if given not in takes:
             return _unknown(given, takes, set(places), call)
-    if len(args) > len(places):
+    if len(args) > len(places) and all(p.kind is not p.VAR_POSITIONAL for p in parameters):
         if places and places[-1] == "arrays":
             return f"arrays are one argument, a tuple or list: {name}([x, y])"
         if places[-1:] in (["shape"], ["axes"], ["repetitions"]):

@@ -11,7 +11,6 @@ import contextlib
 from typing import Any
 
 from tensorlayout import errors
-from tensorlayout.errors import under
 from tensorlayout.formats import blas, cudnn, cute, directml, einops, jax, numpy, onednn, pytorch
 from tensorlayout.formats.blocks import checked
 from tensorlayout.layout import Layout
@@ -46,7 +45,7 @@ def written(layout: Layout, itemsize: int | HasItemsize = 1) -> dict[str, Any]:
     'acdb'
     """
     layout = checked("written", layout, bits=True)
-    step = under("written", checked_itemsize, itemsize)
+    step = checked_itemsize(itemsize)
     found = {}
     for name, row in _ROWS.items():
         options = {"itemsize": step} if row is numpy else {}

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from tensorlayout.errors import cut, refuse, shown, under
+from tensorlayout.errors import cut, refuse, shown
 from tensorlayout.formats.blocks import checked
 from tensorlayout.layout import Layout
 from tensorlayout.layout.checks import checked_integer, checked_sizes
@@ -39,7 +39,7 @@ def read(shape: Sequence[int], matrix: tuple[str, int] | tuple[str, int, int]) -
     >>> formats.blas.read((2, 3), ("T", 5))
     Layout.parse('(2,3):(5,1)')
     """
-    sizes = under("blas.read", checked_sizes, "shape", shape)
+    sizes = checked_sizes("shape", shape)
     if not isinstance(matrix, tuple) or len(matrix) not in (2, 3):
         refuse("blas.read", f"matrix must be a pair (trans, ld), got {shown(matrix)}", TypeError)
     trans, ld, offset = BlasMatrix(*matrix)
@@ -49,13 +49,13 @@ def read(shape: Sequence[int], matrix: tuple[str, int] | tuple[str, int, int]) -
     if word not in ("N", "T"):
         rule = "trans must be 'N' or 'T' ('C' of a real matrix is 'T')"
         refuse("blas.read", f"{rule}, got {shown(trans)}")
-    ld = under("blas.read", checked_integer, "ld", ld)
+    ld = checked_integer("ld", ld)
     column = sizes[word == "T"]
     if ld < max(1, column):
         rule = f"ld must be at least {max(1, column)}, the length of a column"
         refuse("blas.read", f"{rule}, got {shown(ld)}")
     strides = (1, ld) if word == "N" else (ld, 1)
-    return under("blas.read", Layout, sizes, strides, offset=offset)
+    return Layout(sizes, strides, offset=offset)
 
 
 def write(layout: Layout) -> BlasMatrix:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
-from tensorlayout.errors import cut, refuse, shown, under
+from tensorlayout.errors import cut, refuse, shown
 from tensorlayout.formats.blocks import block_of, laid_out, named
 from tensorlayout.layout import Layout
 from tensorlayout.layout.checks import checked_sizes
@@ -31,7 +31,7 @@ def read(shape: Sequence[int], tensor_format: str, vector: int | None = None) ->
     >>> formats.cudnn.read((2, 8, 2, 3), "NC/4HW4")
     Layout.parse('(2,8,2,3):(48,2*24+4*1,12,4)')
     """
-    sizes = under("cudnn.read", checked_sizes, "shape", shape)
+    sizes = checked_sizes("shape", shape)
     if len(sizes) not in _RANKS:
         refuse("cudnn.read", f"a tensor has 3 to 8 dimensions, got shape {shown(sizes)}")
     word = tensor_format if isinstance(tensor_format, str) else ""

@@ -14,7 +14,7 @@ from collections.abc import Iterator, Sequence
 from operator import index as as_int
 from typing import Any, NamedTuple, TypeAlias
 
-from tensorlayout.errors import cut, named, refuse, shown, under
+from tensorlayout.errors import cut, named, refuse, shown
 from tensorlayout.formats.blocks import checked
 from tensorlayout.layout import Layout, Padding, PaddingValue, slots
 from tensorlayout.layout.checks import MAX_PARTS, MAX_RANK, checked_padding, checked_sizes
@@ -69,7 +69,7 @@ def read(
     >>> formats.cute.read((4, 3), "((2,2),3):((1,6),2)")
     Layout.parse('(4,3):(2*6+2*1,2)')
     """
-    return under("cute.read", Layout.from_cute, source, shape, padding_value=padding_value)
+    return Layout.from_cute(source, shape, padding_value=padding_value)
 
 
 def write(layout: Layout) -> CuteLayout:
@@ -83,7 +83,7 @@ def write(layout: Layout) -> CuteLayout:
     >>> print(formats.cute.write(Layout.padded((2, 3), (2, 4))))
     (2,4):(4,1)
     """
-    return under("cute.write", cute_of, checked("cute.write", layout, bits=True), padded=True)
+    return cute_of(checked("cute.write", layout, bits=True), padded=True)
 
 
 # --- to ------------------------------------------------------------------------------------------

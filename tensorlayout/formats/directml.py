@@ -6,7 +6,6 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from tensorlayout.directml.tensor_desc import TensorDesc
-from tensorlayout.errors import under
 from tensorlayout.formats.blocks import checked
 from tensorlayout.layout import Layout
 from tensorlayout.layout.checks import checked_integers
@@ -40,11 +39,11 @@ def read(shape: Sequence[int], buffer: Sequence[int] | DirectmlBuffer | None) ->
     Layout.parse('(2,3):(5,1)')
     """
     strides, offset = buffer if isinstance(buffer, DirectmlBuffer) else (buffer, 0)
-    sizes = under("directml.read", checked_integers, "shape", shape)
+    sizes = checked_integers("shape", shape)
     if strides is not None:
-        strides = under("directml.read", checked_integers, "strides", strides)
-    found = under("directml.read", TensorDesc, _ANY_TYPE, sizes, strides).layout
-    return under("directml.read", found.moved, offset)
+        strides = checked_integers("strides", strides)
+    found = TensorDesc(_ANY_TYPE, sizes, strides).layout
+    return found.moved(offset)
 
 
 def write(layout: Layout) -> DirectmlBuffer:
@@ -58,7 +57,7 @@ def write(layout: Layout) -> DirectmlBuffer:
     DirectmlBuffer(strides=(12, 1, 6, 3), offset=0)
     """
     layout = checked("directml.write", layout)
-    desc = under("directml.write", TensorDesc.from_layout, _ANY_TYPE, layout)
+    desc = TensorDesc.from_layout(_ANY_TYPE, layout)
     return DirectmlBuffer(desc.strides, layout.offset)
 
 

@@ -7,7 +7,7 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
-from tensorlayout.errors import cut, refuse, shown, under
+from tensorlayout.errors import cut, refuse, shown
 from tensorlayout.formats.blocks import Digit, block_of, digits_of, is_said, laid_out
 from tensorlayout.layout import Layout
 from tensorlayout.layout.checks import MAX_RANK, checked_integer, checked_sizes
@@ -45,7 +45,7 @@ def read(shape: Sequence[int], pattern: str | EinopsPattern, **lengths: int) -> 
     >>> formats.einops.read((3, 32, 2, 2), "b (c k) h w -> b c h w k", k=16)
     Layout.parse('(3,32,2,2):(128,2*64+16*1,32,16)')
     """
-    sizes = under("einops.read", checked_sizes, "shape", shape)
+    sizes = checked_sizes("shape", shape)
     text = pattern
     if isinstance(pattern, EinopsPattern):
         if not isinstance(pattern.lengths, Mapping):
@@ -64,16 +64,12 @@ def read(shape: Sequence[int], pattern: str | EinopsPattern, **lengths: int) -> 
     extents = [_extents(n, axes, lengths) for n, axes in zip(sizes, left, strict=True)]
     places = [where[axis] for axis in order]
     single = [(dim, 0) for dim, axes in enumerate(left) if not axes]
-    return under("einops.read", laid_out, sizes, extents, [*single, *places])
+    return laid_out(sizes, extents, [*single, *places])
 
 
 def _extents(size: int, axes: list[str], lengths: dict[str, int]) -> list[int]:
     """The lengths of the axes that a dimension is made of."""
-    given = {
-        axis: under("einops.read", checked_integer, axis, lengths[axis])
-        for axis in axes
-        if axis in lengths
-    }
+    given = {axis: checked_integer(axis, lengths[axis]) for axis in axes if axis in lengths}
     open_ones = [axis for axis in axes if axis not in given]
     known = math.prod(given.values())
     if min(given.values(), default=1) < 1 or len(open_ones) > 1 or size % known:

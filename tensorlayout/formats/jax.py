@@ -6,7 +6,7 @@ import math
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
-from tensorlayout.errors import cut, refuse, shown, under
+from tensorlayout.errors import cut, refuse, shown
 from tensorlayout.formats.blocks import block_of
 from tensorlayout.layout import Layout, Padding, PaddingValue
 from tensorlayout.layout.checks import checked_integers, checked_padding
@@ -53,9 +53,9 @@ def read(
         rule = "layout must be a Layout or Format of JAX, or a JaxLayout"
         refuse("jax.read", f"{rule}, got {shown(layout)}", TypeError)
     bits = getattr(inner, "sub_byte_element_size_in_bits", 0) or None
-    order = under("jax.read", checked_integers, "major_to_minor", inner.major_to_minor)
+    order = checked_integers("major_to_minor", inner.major_to_minor)
     tiles = getattr(inner, "tiling", None) or ()
-    found = under("jax.read", Layout.tiled, shape, tiles, order[::-1], padding_value, bits)
+    found = Layout.tiled(shape, tiles, order[::-1], padding_value, bits)
     if checked_padding(padding_value) is not PaddingValue.UNSPECIFIED:
         whole = expanded([found.shape[d] for d in order], [Tile(tuple(tile)) for tile in tiles])
         if math.prod(whole) != math.prod(found.padded_shape):

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from tensorlayout.errors import cut, refuse, shown, under
+from tensorlayout.errors import cut, refuse, shown
 from tensorlayout.formats.blocks import checked
 from tensorlayout.layout import Layout
 from tensorlayout.layout.checks import checked_integer, checked_integers, checked_itemsize
@@ -49,18 +49,18 @@ def read(
         makers = {"C": Layout.row_major, "F": Layout.column_major}
         if memory.upper() not in makers:
             refuse("numpy.read", f"order must be 'C' or 'F', got {shown(memory)}")
-        return under("numpy.read", makers[memory.upper()], shape)
+        return (makers[memory.upper()])(shape)
     if itemsize is None:
         refuse("numpy.read", "strides count bytes, so itemsize must be given")
-    step = under("numpy.read", checked_itemsize, itemsize)
+    step = checked_itemsize(itemsize)
     given, start = memory[:2] if isinstance(memory, NumpyMemory) else (memory, 0)
-    strides = under("numpy.read", checked_integers, "strides", given)
-    offset = under("numpy.read", checked_integer, "offset", start)
+    strides = checked_integers("strides", given)
+    offset = checked_integer("offset", start)
     if any(number % step for number in (*strides, offset)):
         rule = f"strides and offset must be multiples of the element's {shown(step)} bytes"
         refuse("numpy.read", f"{rule}, got {shown(strides)} and {shown(offset)}")
     steps = [stride // step for stride in strides]
-    return under("numpy.read", Layout, shape, steps, offset=offset // step)
+    return Layout(shape, steps, offset=offset // step)
 
 
 def write(layout: Layout, itemsize: int | HasItemsize = 1) -> NumpyMemory:
@@ -73,7 +73,7 @@ def write(layout: Layout, itemsize: int | HasItemsize = 1) -> NumpyMemory:
     >>> formats.numpy.write(Layout.column_major((2, 3)), 4)
     NumpyMemory(strides=(4, 8), offset=0, c_contiguous=False, f_contiguous=True)
     """
-    step = under("numpy.write", checked_itemsize, itemsize)
+    step = checked_itemsize(itemsize)
     if checked("numpy.write", layout).is_tiled:
         refuse("numpy.write", f"NumPy has strides, and no tiles, got {cut(layout)}")
     strides = tuple(stride * step for stride in layout.strides)

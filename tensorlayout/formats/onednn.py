@@ -11,7 +11,7 @@ import math
 import re
 from collections.abc import Sequence
 
-from tensorlayout.errors import cut, refuse, shown, under
+from tensorlayout.errors import cut, refuse, shown
 from tensorlayout.formats.blocks import Digit, block_of, digits_of, is_said, laid_out
 from tensorlayout.layout import Layout, PaddingValue
 from tensorlayout.layout.checks import checked_sizes
@@ -36,7 +36,7 @@ def read(shape: Sequence[int], tag: str) -> Layout:
     >>> formats.onednn.read((2, 17, 2, 2), "nChw16c")
     Layout.parse('(2,17,2,2):(128,2*64+16*1,32,16) padding=ZERO')
     """
-    sizes = under("onednn.read", checked_sizes, "shape", shape)
+    sizes = checked_sizes("shape", shape)
     order, blocks = _parsed(tag)
     if len(order) != len(sizes):
         rule = f"tag {shown(tag)} is of {len(order)} dimensions"
@@ -49,7 +49,7 @@ def read(shape: Sequence[int], tag: str) -> Layout:
     for n, digits in zip(sizes, extents, strict=True):
         digits.insert(0, -(-n // math.prod(digits)))
     places = [*((dim, 0) for dim in order), *inner]
-    return under("onednn.read", laid_out, sizes, extents, places, PaddingValue.ZERO)
+    return laid_out(sizes, extents, places, PaddingValue.ZERO)
 
 
 def _parsed(tag: str) -> tuple[list[int], list[tuple[int, int]]]:

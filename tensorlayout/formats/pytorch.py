@@ -6,7 +6,7 @@ import math
 from collections.abc import Sequence
 from typing import Any
 
-from tensorlayout.errors import cut, refuse, shown, under
+from tensorlayout.errors import cut, refuse, shown
 from tensorlayout.formats.blocks import block_of, checked, named
 from tensorlayout.layout import Layout
 from tensorlayout.layout.checks import checked_sizes
@@ -28,7 +28,7 @@ def read(shape: Sequence[int], memory_format: Any, like: Layout | None = None) -
     >>> formats.pytorch.read((2, 3, 4, 5), "channels_last")
     Layout.parse('(2,3,4,5):(60,1,15,3)')
     """
-    sizes = under("pytorch.read", checked_sizes, "shape", shape)
+    sizes = checked_sizes("shape", shape)
     if not isinstance(memory_format, str) and type(memory_format).__name__ != "memory_format":
         rule = "memory_format must be one of PyTorch's, or its name"
         refuse("pytorch.read", f"{rule}, got {shown(memory_format)}", TypeError)

@@ -16,25 +16,15 @@ from tensorlayout import dtypes
 from tensorlayout.devices import CPU, Device, as_device, default_device
 from tensorlayout.dtypes import DType, as_dtype
 from tensorlayout.errors import REFUSALS, named, refuse
-from tensorlayout.exchange.numpy import tensor_over
 from tensorlayout.functions import arguments, dispatch
 from tensorlayout.functions.arrays import arrived, over
-from tensorlayout.functions.manipulation import broadcast_to
-from tensorlayout.functions.sequences import (
-    NoNumbersError,
-    holds_arrays,
-    numbers_of,
-    refuse_misfit,
-    refuse_misfits,
-)
+from tensorlayout.functions.sequences import from_sequence, refuse_misfit
 from tensorlayout.functions.transfers import moved, on_host
 from tensorlayout.layout import Layout
 from tensorlayout.layout.slots import MAX_SLOTS
 from tensorlayout.plan.copy import Copy
 from tensorlayout.plan.fill import Create
-from tensorlayout.plan.join import Join
 from tensorlayout.plan.rules import in_dtype, layout_for
-from tensorlayout.plan.steps import Step, note, watched
 from tensorlayout.plan.view import Relayout
 from tensorlayout.tensor import Tensor
 from tensorlayout.typing import (
@@ -70,14 +60,8 @@ _FULL, _FULL_LIKE = Create("full", "value"), Create("full_like", "value")
 _ZEROS, _ZEROS_LIKE = Create("zeros", "value"), Create("zeros_like", "value")
 _ONES, _ONES_LIKE = Create("ones", "value"), Create("ones_like", "value")
 _ARANGE = Create("arange", "arange")
-_COPYING = (
-    *("__getitem__", "__setitem__", "arange", "asarray", "full", "full_like", "put_along_axis"),
-)
-_COPIES = {name: Copy(name) for name in _COPYING}
-_NUMBERS = {name: Copy(name, of_numbers=True) for name in _COPYING}
-_ASARRAY = _COPIES["asarray"]
+_COPIES = {name: Copy(name) for name in ("arange", "asarray", "full", "full_like")}
 _RELAYOUT = Relayout("asarray")
-_JOIN = Join("asarray")
 
 
 def created(
@@ -200,7 +184,7 @@ def array(
     if ndmax:
         refuse("array", f"takes no ndmax={ndmax} with tensors", TypeError)
     found = asarray(object, dtype, order, device=device, copy=copy or None)
-    return found[(None,) * max(ndmin - found.ndim, 0)]
+    return found if found.ndim >= ndmin else found[(None,) * (ndmin - found.ndim)]
 
 
 def ascontiguousarray(
@@ -208,13 +192,14 @@ def ascontiguousarray(
 ) -> Tensor:
     """A row-major tensor from whatever `asarray` takes: `a` itself if it is one.
 
-    `dtype`, `device` and errors (TypeError, ValueError) as in `asarray`.
+    One of rank 0 becomes one of rank 1. `dtype`, `device` and errors (TypeError, ValueError) as in
+    `asarray`.
 
     >>> import tensorlayout as tl
     >>> tl.ascontiguousarray(tl.zeros((2, 3), layout=(0, 1))).layout
     Layout.parse('(2,3):(3,1)')
     """
-    return asarray(a, dtype, "C", device=device)
+    return array(a, dtype, copy=False, order="C", ndmin=1, device=device)
 
 
 def asfortranarray(
@@ -222,14 +207,14 @@ def asfortranarray(
 ) -> Tensor:
     """A column-major tensor from whatever `asarray` takes: `a` itself if it is one.
 
-    `dtype`, `device`, `layout` of the result and errors (TypeError, ValueError) as in `asarray`
-    with ``order="F"``.
+    One of rank 0 becomes one of rank 1. `dtype`, `device`, `layout` of the result and errors
+    (TypeError, ValueError) as in `asarray` with ``order="F"``.
 
     >>> import tensorlayout as tl
     >>> tl.asfortranarray([[1, 2], [3, 4]]).layout
     Layout.parse('(2,2):(1,2)')
     """
-    return asarray(a, dtype, "F", device=device)
+    return array(a, dtype, copy=False, order="F", ndmin=1, device=device)
 
 
 asanyarray = asarray
@@ -267,77 +252,12 @@ def _converted(shared: Tensor, asked: DType | None, copy: bool | None, layout: A
             msg = f"{shared.dtype} cannot be seen as {kind} without a copy, and copy=False"
             raise ValueError(msg)
         form = None if layout is None else layout_for(shared.shape, layout)
-        return dispatch.call(_ASARRAY, (shared._spec, form, kind), (shared,))
+        return dispatch.call(_COPIES["asarray"], (shared._spec, form, kind), (shared,))
     return shared if layout is None else _placed(shared, layout, copy)
 
 
 def _placed(x: Tensor, layout: Any, copy: bool | None) -> Tensor:
     return dispatch.call(_RELAYOUT, (x._spec, layout, copy), (x,))
-
-
-def from_sequence(name: str, obj: Any, dtype: DType | None) -> Tensor:
-    """A new tensor from numbers; NumPy finds the shape, and the standard's defaults the dtype.
-
-    `name`: who asks, for traces.
-    """
-    try:
-        array = numbers_of(obj, dtype)
-    except NoNumbersError as error:
-        devices = tuple(_devices_inside(obj))
-        if not devices:
-            raise TypeError(str(error)) from error.__cause__
-        return _on_device(name, obj, dtype, devices)
-    if array.size == 0 and dtype is None and not holds_arrays(obj):
-        dtype = dtypes.float64
-    given = as_dtype(array.dtype, "dtype")
-    kind = given if dtype is None else dtype
-    refuse_misfits(array, kind)
-    found = tensor_over(np.array(array, given, order="C", copy=None))
-    assert found is not None
-    if watched and holds_arrays(obj):
-        note(Step(name, found._spec, found._spec, "give one array, or stack() tensors"))
-    if found.dtype == kind:
-        return found
-    return dispatch.call(_NUMBERS[name], (found._spec, None, kind), (found,))
-
-
-def _devices_inside(obj: Any) -> dict[Device, None]:
-    """Where the tensors in a nested sequence are."""
-    if isinstance(obj, (list, tuple)):
-        return {device: None for item in obj for device in _devices_inside(item)}
-    return {obj.device: None} if isinstance(obj, Tensor) else {}
-
-
-def _on_device(name: str, obj: Any, dtype: DType | None, devices: tuple[Device, ...]) -> Tensor:
-    """A row-major tensor of tensors and numbers, where the tensors are."""
-    if len(devices) > 1:
-        found = " and ".join(map(str, devices))
-        msg = f"the tensors in a sequence live on {found}; move some with to_device()"
-        raise ValueError(msg)
-    x = _put_together(obj, devices[0])
-    kind = x.dtype if dtype is None else dtype
-    layout = Layout.row_major(x.shape)
-    if (x.dtype, x.layout) == (kind, layout):  # an empty one is row-major in any order
-        return x
-    return dispatch.call(_COPIES[name], (x._spec, layout, kind), (x,))
-
-
-def _put_together(obj: Any, device: Device) -> Tensor:
-    """Tensors of `device`, and numbers, in a nested sequence, as one tensor there."""
-    if not _devices_inside(obj):
-        return asarray(obj, device=device)
-    if isinstance(obj, Tensor):
-        return obj
-    parts = [_put_together(item, device) for item in obj]
-    for part in parts:
-        if part.shape != parts[0].shape:
-            msg = (
-                f"sequences inside one another must have equal lengths, got shapes"
-                f" {parts[0].shape} and {part.shape}"
-            )
-            raise ValueError(msg)
-    wide = tuple([broadcast_to(part, (1, *part.shape)) for part in parts])
-    return dispatch.call(_JOIN, (0, *[x._spec for x in wide]), wide)
 
 
 def empty(

@@ -12,9 +12,10 @@ from tensorlayout.dtypes import DType
 from tensorlayout.errors import REFUSALS, leaving, named, refuse
 from tensorlayout.functions import arguments, dispatch
 from tensorlayout.functions.arrays import arrived
-from tensorlayout.functions.creation import asarray, from_sequence
+from tensorlayout.functions.creation import asarray
 from tensorlayout.functions.manipulation import broadcast_to
 from tensorlayout.functions.searching import nonzero
+from tensorlayout.functions.sequences import from_sequence
 from tensorlayout.functions.transfers import moved
 from tensorlayout.layout import Layout
 from tensorlayout.layout.checks import MOST_ENTRIES

@@ -1,7 +1,8 @@
-"""Numbers in nested sequences, as arrays of the host."""
+"""What nested sequences hold: numbers, as arrays of the host, and tensors, as one tensor."""
 
 from __future__ import annotations
 
+import functools
 import sys
 from collections.abc import Mapping
 from itertools import islice
@@ -10,16 +11,96 @@ from typing import Any, NoReturn
 import numpy as np
 
 from tensorlayout import dtypes, errors
-from tensorlayout.dtypes import DType
-from tensorlayout.exchange.numpy import Array, as_odd_float, quietly
-from tensorlayout.functions import arguments
+from tensorlayout.devices import Device
+from tensorlayout.dtypes import DType, as_dtype
+from tensorlayout.exchange.numpy import Array, as_odd_float, quietly, tensor_over
+from tensorlayout.functions import arguments, dispatch
+from tensorlayout.functions.arrays import arrived
+from tensorlayout.functions.manipulation import broadcast_to
+from tensorlayout.functions.transfers import moved
+from tensorlayout.layout import Layout
 from tensorlayout.layout.checks import MAX_RANK
+from tensorlayout.plan.copy import Copy
+from tensorlayout.plan.join import Join
+from tensorlayout.plan.steps import Step, note, watched
+from tensorlayout.tensor import Tensor
 
 __all__: list[str] = []
 
 
+_copy = functools.cache(Copy)  # in the name of a function
+_numbers = functools.cache(functools.partial(Copy, of_numbers=True))
+_JOIN = Join("asarray")
+
+
 class NoNumbersError(TypeError):
     """An item of a sequence is nothing that NumPy sees, such as memory of a device, or bfloat16."""
+
+
+def from_sequence(name: str, obj: Any, dtype: DType | None) -> Tensor:
+    """A new tensor from numbers; NumPy finds the shape, and the standard's defaults the dtype.
+
+    `name`: who asks, for traces.
+    """
+    try:
+        array = numbers_of(obj, dtype)
+    except NoNumbersError as error:
+        devices = tuple(_devices_inside(obj))
+        if not devices:
+            raise TypeError(str(error)) from error.__cause__
+        return _on_device(name, obj, dtype, devices)
+    if array.size == 0 and dtype is None and not holds_arrays(obj):
+        dtype = dtypes.float64
+    given = as_dtype(array.dtype, "dtype")
+    kind = given if dtype is None else dtype
+    refuse_misfits(array, kind)
+    found = tensor_over(np.array(array, given, order="C", copy=None))
+    assert found is not None
+    if watched and holds_arrays(obj):
+        note(Step(name, found._spec, found._spec, "give one array, or stack() tensors"))
+    if found.dtype == kind:
+        return found
+    return dispatch.call(_numbers(name), (found._spec, None, kind), (found,))
+
+
+def _devices_inside(obj: Any) -> dict[Device, None]:
+    """Where the tensors in a nested sequence are."""
+    if isinstance(obj, (list, tuple)):
+        return {device: None for item in obj for device in _devices_inside(item)}
+    return {obj.device: None} if isinstance(obj, Tensor) else {}
+
+
+def _on_device(name: str, obj: Any, dtype: DType | None, devices: tuple[Device, ...]) -> Tensor:
+    """A row-major tensor of tensors and numbers, where the tensors are."""
+    if len(devices) > 1:
+        found = " and ".join(map(str, devices))
+        msg = f"the tensors in a sequence live on {found}; move some with to_device()"
+        raise ValueError(msg)
+    x = _put_together(obj, devices[0])
+    kind = x.dtype if dtype is None else dtype
+    layout = Layout.row_major(x.shape)
+    if (x.dtype, x.layout) == (kind, layout):  # an empty one is row-major in any order
+        return x
+    return dispatch.call(_copy(name), (x._spec, layout, kind), (x,))
+
+
+def _put_together(obj: Any, device: Device) -> Tensor:
+    """Tensors of `device`, and numbers, in a nested sequence, as one tensor there."""
+    if not _devices_inside(obj):
+        shared = arrived(obj, device, None)
+        return moved(from_sequence("asarray", obj, None) if shared is None else shared[0], device)
+    if isinstance(obj, Tensor):
+        return obj
+    parts = [_put_together(item, device) for item in obj]
+    for part in parts:
+        if part.shape != parts[0].shape:
+            msg = (
+                f"sequences inside one another must have equal lengths, got shapes"
+                f" {parts[0].shape} and {part.shape}"
+            )
+            raise ValueError(msg)
+    wide = tuple([broadcast_to(part, (1, *part.shape)) for part in parts])
+    return dispatch.call(_JOIN, (0, *[x._spec for x in wide]), wide)
 
 
 def numbers_of(obj: Any, dtype: DType | None) -> Array:

@@ -172,6 +172,10 @@ cov corrcoef | {m}<, rowvar=False>
 cov | {vector}, {beside}<, ddof={few}>
 interp | {r}, {sorted}, {c}<, left=-1.0><, right=-2.0>
      | {q}, p(np.array([1.0, 2.0, 4.0, 8.0])), {c}, period=5.0
+array ascontiguousarray asfortranarray | {x}, like=x
+array | {x}, ndmin=3<, order='F'>, like=x
+identity tri | {few}, like={x}
+tri | {few}, 3, {small}, like={x}
 zeros_like ones_like | {x}<, dtype={dtype}><, shape=(4, 2)><, order='F'>
 empty_like | {x}, shape=(0, 2)
 full_like | {x}, {small}

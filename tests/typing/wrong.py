@@ -73,7 +73,7 @@ tl.concat([x, None])  # E
 tl.roll(x, 1.5)  # E
 tl.take(i, None)  # E
 tl.searchsorted(i, 1.5, side="middle")  # E
-tl.diff(x, prepend="0")  # E
+tl.diff(x, prepend={})  # E
 tl.pad(x, 1, "mirror")  # E
 tl.quantile(x, 0.5, method="best")  # E
 tl.fft.fft(x, norm="none")  # E

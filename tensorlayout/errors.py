@@ -85,7 +85,7 @@ def kind_of(x: Any) -> str:
 
 
 def _shown(x: Any, most: int, level: int) -> str:
-    if isinstance(x, int) and (bits := int.bit_length(x)) > _BITS:
+    if issubclass(type(x), int) and (bits := int.bit_length(x)) > _BITS:
         return f"an integer of {bits} bits"
     if type(x) is str:
         return cut(repr(cut(x, most)), 2 * most)  # what cannot be printed takes more letters

@@ -350,6 +350,8 @@ def matrix_rank(
     >>> tl.linalg.matrix_rank(tl.ones((2, 3)))
     Tensor(1, dtype=int64, device='cpu')
     """
+    if tol is not None and rtol is not None:
+        refuse("matrix_rank", "tol and rtol are two tolerances, got both")
     x = floating("matrix_rank", A)
     if x.ndim < 2:
         return ew.minimum(count_nonzero(x), 1)
@@ -389,6 +391,8 @@ def pinv(
     >>> tl.linalg.pinv(tl.asarray([[2.0], [0.0]]))
     Tensor([[0.5, 0. ]], dtype=float64, device='cpu')
     """
+    if rcond is not None and rtol is not None:
+        refuse("pinv", "rcond and rtol are two names of one argument, got both")
     x = matrix("pinv", a)
     x = floating("pinv", x) if x._spec.dtype.kind in "biu" else x
     return _one(_PINV, x, _tolerance("pinv", x, rcond if rtol is None else rtol))

@@ -172,10 +172,11 @@ def array(
 ) -> Tensor:
     """A new tensor from whatever `asarray` takes.
 
-    `copy`: None and False share memory where they can. `ndmin`: dimensions of size 1 are put in
-    front until there are so many. `ndmax` must be left out; `subok` changes nothing. `dtype`,
-    `order`, `device`, errors (TypeError, ValueError, BufferError, OverflowError) as in `asarray`.
-    Layout: that of `object`, row-major for sequences, or as `order` says.
+    `copy`: None shares memory where it can, False always (ValueError where it cannot). `ndmin`:
+    dimensions of size 1 are put in front until there are so many. `ndmax` must be left out; `subok`
+    changes nothing. `dtype`, `order`, `device`, errors (TypeError, ValueError, BufferError,
+    OverflowError) as in `asarray`. Layout: that of `object`, row-major for sequences, or as `order`
+    says.
 
     >>> import tensorlayout as tl
     >>> tl.array([1, 2], ndmin=2)
@@ -183,7 +184,7 @@ def array(
     """
     if ndmax:
         refuse("array", f"takes no ndmax={ndmax} with tensors", TypeError)
-    found = asarray(object, dtype, order, device=device, copy=copy or None)
+    found = asarray(object, dtype, order, device=device, copy=copy)
     return found if found.ndim >= ndmin else found[(None,) * (ndmin - found.ndim)]
 
 
@@ -199,7 +200,7 @@ def ascontiguousarray(
     >>> tl.ascontiguousarray(tl.zeros((2, 3), layout=(0, 1))).layout
     Layout.parse('(2,3):(3,1)')
     """
-    return array(a, dtype, copy=False, order="C", ndmin=1, device=device)
+    return array(a, dtype, copy=None, order="C", ndmin=1, device=device)
 
 
 def asfortranarray(
@@ -214,7 +215,7 @@ def asfortranarray(
     >>> tl.asfortranarray([[1, 2], [3, 4]]).layout
     Layout.parse('(2,2):(1,2)')
     """
-    return array(a, dtype, copy=False, order="F", ndmin=1, device=device)
+    return array(a, dtype, copy=None, order="F", ndmin=1, device=device)
 
 
 asanyarray = asarray

@@ -24,7 +24,7 @@ from tensorlayout.functions.manipulation import (
     moveaxis,
     reshape,
 )
-from tensorlayout.functions.operands import floating, sequence, tensors
+from tensorlayout.functions.operands import floating, promoted, sequence, tensors
 from tensorlayout.layout import Layout
 from tensorlayout.plan.copy import Copy
 from tensorlayout.plan.fill import Create
@@ -185,10 +185,15 @@ def geomspace(
         ends = tensors("geomspace", start, stop, weak=False)
     else:
         ends = [asarray(each, device=device) for each in (start, stop)]
-    first, last = (floating("geomspace", each) for each in ends)
+    first, last = promoted([floating("geomspace", each) for each in ends])
     ratio = last / first
-    exponents = linspace(ratio * 0, ratio * 0 + 1, num, endpoint)
-    found = first * ratio**exponents
+    if ratio.dtype.kind == "f":  # by decimal logarithms, of which whole numbers are exact
+        decades = linspace(ew.log10(abs(first)), ew.log10(abs(last)), num, endpoint)
+        found = ew.copysign(ew.pow(10.0, decades), first)
+    else:
+        found = first * ratio ** linspace(ratio * 0, ratio * 0 + 1, num, endpoint)
+    if found.shape[0]:
+        found[0, ...] = first
     if endpoint and found.shape[0] > 1:
         found[-1, ...] = last
     kind = found.dtype if dtype is None else dtype

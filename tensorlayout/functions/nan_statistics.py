@@ -15,24 +15,17 @@ from tensorlayout.errors import refuse
 from tensorlayout.functions import arguments, statistical
 from tensorlayout.functions.data_types import astype
 from tensorlayout.functions.elementwise import (
-    divide,
     equal,
-    greater,
     isnan,
     logical_and,
     logical_not,
-    multiply,
-    sqrt,
-    subtract,
 )
-from tensorlayout.functions.manipulation import reshape
-from tensorlayout.functions.operands import check_finite, counted, mask_of, ordered, unsupported
+from tensorlayout.functions.operands import check_finite, counted, mask_of, ordered
 from tensorlayout.functions.outputs import given
 from tensorlayout.functions.reduction import reduced
 from tensorlayout.functions.searching import argmax as first_greatest
-from tensorlayout.functions.searching import count_nonzero
 from tensorlayout.functions.searching import where as where_
-from tensorlayout.functions.statistical import mean_dtype, running
+from tensorlayout.functions.statistical import running
 from tensorlayout.functions.utility import any as any_
 from tensorlayout.plan.reduce import Reduce
 from tensorlayout.plan.scan import Scan
@@ -55,9 +48,6 @@ __all__ = [
 
 _NANMIN = Reduce("nanmin", "real numeric", "nanmin", identity=False)
 _NANMAX = Reduce("nanmax", "real numeric", "nanmax", identity=False)
-_NANMEAN = Reduce("nanmean", "numeric", "sum", "sum")
-_NANVAR = Reduce("nanvar", "real numeric", "sum", "sum")
-_NANSTD = Reduce("nanstd", "real numeric", "sum", "sum")
 _NANARGMIN = Reduce("nanargmin", "real numeric", "nanmin", identity=False, single=True)
 _NANARGMAX = Reduce("nanargmax", "real numeric", "nanmax", identity=False, single=True)
 _NANCUMSUM = Scan("nancumsum", "numeric", "sum", "sum")
@@ -189,7 +179,7 @@ def _extreme(
 ) -> Tensor:
     """Carry out a minimum or maximum; an `initial` of NaN counts as none."""
     name, x = operation.name, arguments.tensor(operation.name, a)
-    if x.dtype.kind == "f" and initial != initial:
+    if x.dtype.kind == "f" and type(initial) is float and initial != initial:
         initial = None
     if initial is not None or (where is not None and where is not True):
         check_finite(name, initial, x.dtype)
@@ -274,22 +264,7 @@ def nanmean(
     Tensor([2.], dtype=float64, device='cpu')
     """
     x, chosen = _counted("nanmean", a, where)
-    if where is not None and where is not True:
-        return statistical.mean(x, axis, dtype, out, keepdims, where=chosen)
-    total, count = _total(_NANMEAN, x, axis, keepdims)
-    found = astype(divide(total, count), mean_dtype("nanmean", x, dtype), copy=False)
-    return given("nanmean", found, out)
-
-
-def _total(operation: Reduce, x: Tensor, axis: Axis, keepdims: bool) -> tuple[Tensor, Tensor]:
-    """The sum of what is not NaN, in float64 or complex128, and how many that are, in float64."""
-    wide = dtypes.complex128 if x.dtype.kind == "c" else dtypes.float64
-    filled = _filled(operation.name, x, 0)
-    if dtypes.in_category(x.dtype, "integral"):
-        filled = astype(filled, wide)
-    total = reduced(operation, filled, axis, keepdims, wide)
-    count = count_nonzero(equal(x, x), axis=axis, keepdims=keepdims)
-    return total, astype(count, dtypes.float64)
+    return statistical.mean(x, axis, dtype, out, keepdims, where=chosen)
 
 
 def nanvar(
@@ -309,17 +284,16 @@ def nanvar(
     `ddof`, or `correction`: what the count in the divisor is reduced by; NaN where nothing is left
     of it. `axis`: one, several, or None for all; `keepdims`: these stay, of size 1. dtypes: real
     numeric. Result: that of `a`, float64 for integers, or the floating-point `dtype` asked for.
-    `out`: receives the result; `mean` and `where` must be left out. Layout: packed in the input's
+    `out`: receives the result; `mean` and `where` as in `var`. Layout: packed in the input's
     order. TypeError for other dtypes, ValueError (AxisError) for an axis outside the rank.
 
     >>> import tensorlayout as tl
     >>> tl.nanvar(tl.asarray([[1.0, tl.nan, 5.0]]), axis=1)
     Tensor([4.], dtype=float64, device='cpu')
     """
-    unsupported("nanvar", mean=mean, where=None if where is True else where)
-    x, less = counted("nanvar", a), ddof if correction is None else correction
-    found = _variance(_NANVAR, x, axis, less, keepdims)
-    return given("nanvar", astype(found, mean_dtype("nanvar", x, dtype)), out)
+    x, chosen = _counted("nanvar", a, where)
+    options = {"where": chosen, "mean": mean, "correction": correction}
+    return statistical.var(x, axis, dtype, out, ddof, keepdims, **options)
 
 
 def nanstd(
@@ -339,29 +313,16 @@ def nanstd(
     `ddof`, or `correction`: what the count in the divisor is reduced by; NaN where nothing is left
     of it. `axis`: one, several, or None for all; `keepdims`: these stay, of size 1. dtypes: real
     numeric. Result: that of `a`, float64 for integers, or the floating-point `dtype` asked for.
-    `out`: receives the result; `mean` and `where` must be left out. Layout: packed in the input's
+    `out`: receives the result; `mean` and `where` as in `var`. Layout: packed in the input's
     order. TypeError for other dtypes, ValueError (AxisError) for an axis outside the rank.
 
     >>> import tensorlayout as tl
     >>> tl.nanstd(tl.asarray([[1.0, tl.nan, 5.0]]), axis=1)
     Tensor([2.], dtype=float64, device='cpu')
     """
-    unsupported("nanstd", mean=mean, where=None if where is True else where)
-    x, less = counted("nanstd", a), ddof if correction is None else correction
-    found = sqrt(_variance(_NANSTD, x, axis, less, keepdims))
-    return given("nanstd", astype(found, mean_dtype("nanstd", x, dtype)), out)
-
-
-def _variance(operation: Reduce, x: Tensor, axis: Axis, less: Real, keepdims: bool) -> Tensor:
-    name = operation.name
-    reduction = arguments.as_float(name, arguments.real(name, "correction", less))
-    total, count = _total(operation, x, axis, keepdims=True)
-    distance = subtract(astype(x, dtypes.float64), divide(total, count))
-    if _may_hold_nan(x):  # that of an infinity is NaN too, and stays
-        distance = where_(isnan(x), 0.0, distance)
-    squares = reduced(operation, multiply(distance, distance), axis, keepdims)
-    divisor = subtract(count if keepdims else reshape(count, squares.shape), reduction)
-    return divide(squares, where_(greater(divisor, 0), divisor, float("nan")))
+    x, chosen = _counted("nanstd", a, where)
+    options = {"where": chosen, "mean": mean, "correction": correction}
+    return statistical.std(x, axis, dtype, out, ddof, keepdims, **options)
 
 
 def nancumsum(

@@ -19,11 +19,14 @@ from tensorlayout.functions.manipulation import broadcast_to
 from tensorlayout.functions.searching import beside as beside
 from tensorlayout.tensor import Tensor
 
+# Arguments of NumPy's that are off where they are false.
+_FLAGS = {"wrap", "writeable"}
+
 
 def unsupported(name: str, **given: Any) -> None:
-    """TypeError that names the first argument that is neither None nor false."""
+    """Raise TypeError that names the first argument that is not left out."""
     for argument, value in given.items():
-        if value is not None and value is not False:
+        if value is not None and not (value is False and argument in _FLAGS):
             msg = f"takes no {argument}={arguments.shown(value)} with tensors"
             refuse(name, msg, TypeError)
 

@@ -40,33 +40,38 @@ def given(name: str, found: Tensor, out: Any) -> Tensor:
     """
     if out is None:
         return found
-    out = arguments.tensor(name, out, "out")
-    if out.shape != found.shape:
-        refuse(name, f"out must have the shape of the result, {found.shape}, got {out.shape}")
-    check_cast(name, found.dtype, out.dtype, "same_kind")
-    return _assigned(name, found, out)
+    into = arguments.tensor(name, out, "out")
+    if into.shape != found.shape:
+        refuse(name, f"out must have the shape of the result, {found.shape}, got {into.shape}")
+    check_cast(name, found.dtype, into.dtype, "same_kind")
+    _assign_to(name, found, into)
+    return out  # type: ignore[no-any-return]
 
 
 def given_where(name: str, found: Tensor, out: Any, casting: str, where: Any) -> Tensor:
     """Return `out` with `found` written into it where `where` is true; a new tensor for None.
 
     What is not written is 0 in a new tensor. `found` may be broadcast to the shape of `out`.
+    TypeError for a `where` that is not of bool.
     """
-    if out is not None:
-        out = arguments.tensor(name, out, "out")
-    kind = found.dtype if out is None else out.dtype
+    into = None if out is None else arguments.tensor(name, out, "out")
+    kind = found.dtype if into is None else into.dtype
     check_cast(name, found.dtype, kind, casting)
     if where is not True:
-        mask = arguments.tensor(name, np.asarray(where) if type(where) is not Tensor else where)
-        held = (False if kind == dtypes.bool else 0) if out is None else out
+        condition = where if type(where) is Tensor else np.asarray(where)
+        mask = arguments.tensor(name, condition, "where")
+        if mask.dtype != dtypes.bool:
+            refuse(name, f"where must be of bool, got {mask.dtype}", TypeError)
+        held = (False if kind == dtypes.bool else 0) if into is None else into
         found = dispatch.elementwise(
             WHERE, moved(mask, found.device), astype(found, kind, copy=False), held
         )
-    if out is None:
+    if into is None:
         return found
-    if broadcast_shape((found.shape, out.shape)) != out.shape:
-        refuse(name, f"out must have the shape of the result, {found.shape}, got {out.shape}")
-    return _assigned(name, found, out)
+    if broadcast_shape((found.shape, into.shape)) != into.shape:
+        refuse(name, f"out must have the shape of the result, {found.shape}, got {into.shape}")
+    _assign_to(name, found, into)
+    return out  # type: ignore[no-any-return]
 
 
 def check_cast(name: str, source: DType, target: DType, casting: str) -> None:
@@ -76,6 +81,6 @@ def check_cast(name: str, source: DType, target: DType, casting: str) -> None:
         refuse(name, f"{rule}; convert the result with astype()", TypeError)
 
 
-def _assigned(name: str, found: Tensor, out: Tensor) -> Tensor:
+def _assign_to(name: str, found: Tensor, out: Tensor) -> None:
     arguments.writable(name, out)
-    return dispatch.call(_assign(name), (out._spec, found._spec), (out, found))
+    dispatch.call(_assign(name), (out._spec, found._spec), (out, found))

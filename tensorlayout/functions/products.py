@@ -17,7 +17,7 @@ from tensorlayout.functions.creation import arange, zeros_like
 from tensorlayout.functions.data_types import astype
 from tensorlayout.functions.linear_algebra import matmul, summed_products, tensordot, vecdot
 from tensorlayout.functions.manipulation import moveaxis, reshape, sliding_window
-from tensorlayout.functions.operands import counted, tensors, unsupported
+from tensorlayout.functions.operands import counted, tensors
 from tensorlayout.functions.outputs import given
 from tensorlayout.functions.padding import pad
 from tensorlayout.plan import matrices
@@ -188,8 +188,8 @@ def einsum(
     >>> tl.einsum("ij,j->i", tl.asarray([[1, 2], [3, 4]]), tl.asarray([1, 10]))
     Tensor([21, 43], dtype=int64, device='cpu')
     """
-    if kwargs:
-        unsupported("einsum", **kwargs)
+    for name, value in kwargs.items():
+        refuse("einsum", f"takes no {name}={arguments.shown(value)} with tensors", TypeError)
     subscripts = operands[0] if operands else None
     if not isinstance(subscripts, str):
         came = arguments.shown(subscripts)

@@ -58,6 +58,8 @@ def take(
         msg = f"index {arguments.shown(indices)} is out of bounds for size {a.shape[dim]}"
         refuse("take", msg, IndexError)
     positions = indices if type(indices) is Tensor else asarray(indices, device=a.device)
+    if positions.size == 0 and type(indices) in (list, tuple):  # of no dtype
+        positions = astype(positions, dtypes.int64)
     places = integral("take", positions)
     if mode != "raise":
         places = wrapped("take", places, a.shape[dim], mode)

@@ -95,6 +95,8 @@ def _sorted(
     unsupported(name, order=order)
     if kind is not None:
         arguments.choice(name, "kind", kind, f"one of {', '.join(_KINDS)}", _KINDS)
+        if stable is not None:
+            refuse(name, "kind and stable say one thing, got both")
     x, dim = _line(name, x, axis)
     down = arguments.truth(name, "descending", descending)
     steady = arguments.flag(name, "stable", stable) is not False

@@ -87,7 +87,7 @@ def of_module(module: str, names: Collection[str]) -> Callable[[str], Any]:
             return f"; use {code}{f'; {more}' if more else ''}"
         theirs = getattr(np, name, None)
         if isinstance(theirs, np.ufunc):
-            return f"; use np.{name}(x), which takes tensors"
+            return f"; use np.{name}({', '.join('xyz'[: theirs.nin])}), which takes tensors"
         if callable(theirs):
             return f"; use np.{name}(np.asarray(x), …), on the CPU"
         # Short names are close to many.

@@ -514,7 +514,10 @@ def running(operation: Scan, a: Any, axis: SupportsIndex | None, dtype: Any) -> 
 def _scalar(name: str, initial: Any, like: Tensor) -> Tensor:
     """`initial`, a number or a tensor of rank 0, in the dtype of `like`."""
     check_finite(name, initial, like.dtype)
-    return asarray(initial, dtype=like.dtype, device=like.device)
+    number = asarray(initial, dtype=like.dtype, device=like.device)
+    if number.ndim:
+        refuse(name, f"initial must be one number, got shape {number.shape}")
+    return number
 
 
 def ptp(a: Tensor, axis: Axis = None, out: Tensor | None = None, keepdims: bool = False) -> Tensor:

@@ -7,12 +7,15 @@ import inspect
 from collections.abc import Sequence
 from typing import Any, Protocol, TypeVar, overload
 
+import numpy as np
+
+from tensorlayout import dtypes
 from tensorlayout.dtypes import DType, as_dtype
-from tensorlayout.errors import REFUSALS, misfit
+from tensorlayout.errors import REFUSALS, misfit, refuse
 from tensorlayout.functions import arguments, dispatch
-from tensorlayout.functions.casting import CASTINGS
+from tensorlayout.functions.casting import CASTINGS, check_casting
 from tensorlayout.functions.data_types import astype
-from tensorlayout.functions.outputs import check_cast, given_where
+from tensorlayout.functions.outputs import given_where
 from tensorlayout.plan.elementwise import Elementwise
 from tensorlayout.plan.run import prepared
 from tensorlayout.plan.steps import watched
@@ -140,9 +143,7 @@ class Binary(Protocol[_S]):
     ) -> Tensor: ...
 
 
-# In place of an operand that is missing. The parameters behind the operands are keywords, as the
-# signature says; CPython calls a function faster that has no keyword-only parameters, nor a
-# dictionary of ``**options``, by a tenth of what these functions take.
+# In place of an operand that is missing.
 _NOTHING: Any = object()
 
 
@@ -153,17 +154,18 @@ def unary(operation: Elementwise, summary: str) -> Unary:
         x: Any = _NOTHING,
         /,
         out: Any = None,
-        where: Any = True,
-        casting: Any = "same_kind",
+        *,
+        where: Any = None,
+        casting: Any = None,
         dtype: Any = None,
     ) -> Tensor:
         try:
-            if type(x) is Tensor and out is None and where is True and dtype is None:
+            if type(x) is Tensor and out is where is casting is dtype is None:
                 if not watched:
                     return prepared(operation, x._spec)(x)
             elif x is _NOTHING:
                 raise misfit(function, (), {})
-            elif out is not None or where is not True or dtype is not None:
+            elif not (out is where is casting is dtype is None):
                 return written(operation, (x,), out, where, casting, dtype)
             x = arguments.tensor(operation.name, x)
             return dispatch.call(operation, (x._spec,), (x,))
@@ -182,17 +184,18 @@ def binary(operation: Elementwise, summary: str) -> Binary[complex]:
         x2: Any = _NOTHING,
         /,
         out: Any = None,
-        where: Any = True,
-        casting: Any = "same_kind",
+        *,
+        where: Any = None,
+        casting: Any = None,
         dtype: Any = None,
     ) -> Tensor:
         try:
-            if type(x1) is type(x2) is Tensor and out is None and where is True and dtype is None:
+            if type(x1) is type(x2) is Tensor and out is where is casting is dtype is None:
                 if not watched:
                     return prepared(operation, x1._spec, x2._spec)(x1, x2)
             elif x2 is _NOTHING:
                 raise misfit(function, () if x1 is _NOTHING else (x1,), {})
-            elif out is not None or where is not True or dtype is not None:
+            elif not (out is where is casting is dtype is None):
                 return written(operation, (x1, x2), out, where, casting, dtype)
             return dispatch.elementwise(operation, x1, x2)
         except REFUSALS as error:
@@ -203,40 +206,59 @@ def binary(operation: Elementwise, summary: str) -> Binary[complex]:
 
 
 def written(
-    operation: Elementwise,
-    operands: Sequence[Any],
-    out: Any,
-    where: Any,
-    casting: str = "same_kind",
-    dtype: Any = None,
+    operation: Elementwise, operands: Sequence[Any], out: Any, where: Any, casting: Any, dtype: Any
 ) -> Tensor:
-    """Return the result of an elementwise operation in `out`, where `where` is true."""
+    """Return the result of an elementwise operation in `out`, where `where` is true.
+
+    None: not given. TypeError for a dtype that the operation does not give, and for operands that
+    `casting` does not let become the dtype in which it computes.
+    """
     name = operation.name
-    arguments.choice(name, "casting", casting, f"one of {', '.join(CASTINGS)}", CASTINGS)
-    if dtype is not None:
-        kind = as_dtype(dtype, f"{name}: dtype")
-        operands = [_in_dtype(name, arguments.operand(name, x), kind, casting) for x in operands]
-    if where is True and _fits(operation, operands, out):
-        return dispatch.elementwise(operation, *operands, out=arguments.writable(name, out))
-    found = dispatch.elementwise(operation, *operands)
-    if out is None and where is True:
-        return found
-    return given_where(name, found, out, casting, where)
+    rule = "same_kind" if casting is None else casting
+    arguments.choice(name, "casting", rule, f"one of {', '.join(CASTINGS)}", CASTINGS)
+    where = True if where is None else where
+    if type(out) is tuple and len(out) == 1:  # as NumPy's ufuncs take it
+        (out,) = out
+    into = None if out is None else arguments.tensor(name, out, "out")
+    given = list(operands)
+    kind = None if dtype is None else as_dtype(dtype, "dtype")
+    if kind is not None and operation.result == "bool":
+        if kind != dtypes.bool:
+            refuse(name, f"gives bool, not {kind}", TypeError)
+        kind = None
+    if kind is None and rule in ("no", "equiv", "safe"):
+        kind = _promoted(given)
+    if kind is not None:
+        given = [_in_dtype(name, x, kind, rule) for x in given]
+    if into is not None and where is True and _fits(operation, given, into):
+        dispatch.elementwise(operation, *given, out=arguments.writable(name, into))
+        return out  # type: ignore[no-any-return]
+    found = dispatch.elementwise(operation, *given)
+    return given_where(name, found, out, rule, where)
+
+
+def _promoted(operands: Sequence[Any]) -> DType | None:
+    """Return the dtype that the tensors among operands promote to; None without one."""
+    kinds = [x.dtype for x in operands if type(x) is Tensor]
+    return functools.reduce(dtypes.promote, kinds) if kinds else None
 
 
 def _in_dtype(name: str, x: Any, kind: DType, casting: str) -> Any:
-    """Return an operand in the dtype asked for."""
-    if isinstance(x, Tensor):
-        check_cast(name, x.dtype, kind, casting)
-        return astype(x, kind, copy=False)
-    return x
+    """Return an operand in a dtype, if `casting` lets it; Python's numbers take any."""
+    if not isinstance(x, (Tensor, np.generic, np.ndarray)):
+        return x
+    check_casting(name, x.dtype, kind, casting)
+    return astype(x, kind, copy=False) if isinstance(x, Tensor) else x.astype(kind)
 
 
-def _fits(operation: Elementwise, operands: Sequence[Any], out: Any) -> bool:
-    """Return whether the operation gives the dtype and the shape of `out`, and so can write it."""
+def _fits(operation: Elementwise, operands: Sequence[Any], into: Tensor) -> bool:
+    """Return whether the operation gives the dtype and the shape of `into`, and so can write it."""
     given = [arguments.operand(operation.name, x) for x in operands]
     key: Any = tuple([x._spec if type(x) is Tensor else type(x) for x in given])
-    return type(out) is Tensor and _result_of(operation, *key) == (out.dtype, out.shape)
+    places = {x.device for x in given if type(x) is Tensor}
+    if places != {into.device}:  # numbers of NumPy beside tensors elsewhere
+        return False
+    return _result_of(operation, *key) == (into.dtype, into.shape)
 
 
 @functools.lru_cache

@@ -613,7 +613,7 @@ ValueError: no elements along axis (0, 1) of shape (0, 3)
     min(none) | nanmin(none) | nanargmax(none)
 TypeError: only real numeric dtypes are allowed, got complex128
     min(z) | argmax(z) | sort(z) | argsort(z) | scatter_min(z, zi, 1) |
-    scatter_max(v, zi, asarray([1j, 2])) | median(z) | nanmax(z) | nanvar(z) | nanquantile(z, 0.5)
+    scatter_max(v, zi, asarray([1j, 2])) | median(z) | nanmax(z) | nanquantile(z, 0.5)
 TypeError: only real floating dtypes are allowed, got complex128
     fft.rfft(z) | fft.rfftn(z) | fft.ihfft(z)
 ValueError: matrices must be square, got shape (2, 3)
@@ -969,7 +969,7 @@ pad(x, 1, "edge", constant_values=1)  # TypeError: takes no constant_values=1 wi
 nanmean(x, dtype=int8)  # TypeError: dtype must be floating-point, got int8
 nanvar(x, correction="a")  # TypeError: correction must be a real number, got 'a'
 nanvar(x, dtype=int8)  # TypeError: dtype must be floating-point, got int8
-nanstd(x, ddof=None)  # TypeError: correction must be a real number, got None
+nanstd(x, ddof=None)  # TypeError: ddof must be a real number, got None
 nanargmin(x * nan)  # ValueError: all elements along axis None are NaN
 quantile(x, 2)  # ValueError: q must be from 0 to 1, got 2
 quantile(x, "a")  # TypeError: q must be a real number, or several, got 'a'

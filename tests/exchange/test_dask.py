@@ -272,7 +272,7 @@ def test_whichever_is_imported_first(imports):
 
 
 def test_registered_again_without_effect(da):
-    from tensorlayout import dask
+    from tensorlayout.interchange import dask
 
     utils = optional("dask.array.utils")
     before = utils.scipy_linalg_safe

@@ -1,4 +1,7 @@
-"""The command line: ``tensorlayout demo``, ``show`` and ``info``, also by ``python -m``."""
+"""The command line: ``tensorlayout demo``, ``show`` and ``info``, also by ``python -m``.
+
+Nothing imports it but ``__main__``.
+"""
 
 from __future__ import annotations
 

@@ -2,6 +2,8 @@
 
 Figures in this folder were measured from 2026-11-21 to 2026-11-25 on a 2-core AMD EPYC (Zen 4) with
 NumPy 2.4.6, where they do not say otherwise.
+
+Below `exchange` and `functions`; plans import it by name, when the CPU is first used.
 """
 
 from __future__ import annotations

@@ -4,6 +4,8 @@ Two drivers implement `driver.Driver`: CuPy on a GPU, and the simulator, which c
 kernels with the host's C++ compiler and runs them on the CPU (``TENSORLAYOUT_CUDA_SIMULATOR=1``).
 
 Nothing falls back to the host in silence: every kind of plan is in the table below.
+
+Below `tracing`; plans import it by name, when a CUDA device is first used.
 """
 
 from __future__ import annotations

@@ -9,6 +9,8 @@ and sizes (ValueError) are allowed; `support` lists them.
 >>> from tensorlayout import directml
 >>> directml.join([tl.asarray([1, 2]), tl.asarray([3])], axis=0)
 Tensor([1, 2, 3], dtype=int64, device='cpu')
+
+Above `functions`; `formats` and `cli` import it, the package at first use.
 """
 
 from __future__ import annotations

@@ -3,6 +3,8 @@
 ``read(shape, written)`` gives the `tensorlayout.Layout` of a shape that a library writes so, and
 ``write(layout)`` what `read` takes, or a ValueError that says what the library cannot. No library
 is imported; what is written are texts, numbers and tuples of them, as its functions take them.
+
+Above `directml` and `xla`; only the package imports it, at first use.
 """
 
 from __future__ import annotations

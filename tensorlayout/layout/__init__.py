@@ -1,4 +1,7 @@
-"""Layouts: where each element stands. Integers and symbols only; no arrays, no devices."""
+"""Layouts: where each element stands. Integers and symbols only; no arrays, no devices.
+
+Below everything but `errors` and `support`; anything above may import it.
+"""
 
 from tensorlayout.layout.layout import Layout
 from tensorlayout.layout.loop import coalesce

@@ -1,4 +1,7 @@
-"""What operations do with memory: `trace` records them, `no_copies` refuses those that copy."""
+"""What operations do with memory: `trace` records them, `no_copies` refuses those that copy.
+
+Above `functions`; the package and `cli` import it.
+"""
 
 from __future__ import annotations
 

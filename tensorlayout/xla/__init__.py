@@ -7,6 +7,8 @@
 >>> shape = xla.parse_shape("f32[3,5]{1,0:T(2,2)}")
 >>> xla.shape_util.physical_byte_size(shape)
 96
+
+Above `functions`; `formats` and `cli` import it, the package at first use.
 """
 
 from __future__ import annotations

@@ -153,12 +153,12 @@ else:
 
 
 def is_bfloat16(dtype: DType) -> Any:
-    """Whether `dtype` is bfloat16, without importing ml_dtypes."""
+    """Return whether `dtype` is bfloat16, without importing ml_dtypes."""
     return dtype.kind == "V" and dtype.name == "bfloat16"
 
 
 def is_narrow(dtype: DType) -> Any:
-    """Whether a dtype of ours is narrow, without importing ml_dtypes."""
+    """Return whether a dtype of ours is narrow, without importing ml_dtypes."""
     return dtype.itemsize == 1 and dtype.kind in "Vf"
 
 
@@ -197,7 +197,7 @@ def _letter(dtype: DType) -> str:
 
 @functools.cache
 def in_category(dtype: DType, category: str) -> Any:
-    """Whether `dtype` belongs to a category such as ``"real numeric"``."""
+    """Return whether `dtype` belongs to a category such as ``"real numeric"``."""
     return _letter(dtype) in _CATEGORIES[category]
 
 
@@ -319,7 +319,7 @@ _KIND_ORDER = "buifc"
 
 
 def same_kind(source: DType, target: DType) -> Any:
-    """Whether `source` may become `target` by NumPy's rule ``same_kind``: of no lesser kind.
+    """Return whether `source` may become `target` by NumPy's rule ``same_kind``: of no lesser kind.
 
     A narrow type only becomes itself.
     """

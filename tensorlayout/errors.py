@@ -136,7 +136,7 @@ def refuse(name: str, text: str, error: type[Exception] = ValueError) -> NoRetur
 
 
 def under(name: str, function: Callable[..., _Found], *args: Any, **options: Any) -> _Found:
-    """What `function` gives; its errors have this name, in place of one that they have."""
+    """Call `function`; its errors have this name, in place of one that they have."""
     try:
         return function(*args, **options)
     except REFUSALS as error:

@@ -338,7 +338,7 @@ def matrix_rank(
     *,
     rtol: ArrayLike | None = None,
 ) -> Tensor:
-    """How many singular values of each matrix exceed `rtol` times the largest, as int64.
+    """Return how many singular values of each matrix exceed `rtol` times the largest, as int64.
 
     dtypes: floating-point. `rtol`: a number or a tensor of real floating-point dtype, one for each
     matrix; by default the larger size of a matrix times the epsilon of the dtype. `tol`, in place
@@ -440,7 +440,7 @@ def slogdet(a: Tensor) -> SlogdetResult:
 
 
 def solve(a: ArrayLike, b: ArrayLike) -> Tensor:
-    """What each square matrix `a` maps to `b`: a vector if `b` has rank 1, else matrices.
+    """Solve ``a @ x == b`` for each square matrix `a`: a vector if `b` has rank 1, else matrices.
 
     dtypes: floating-point. (…, m, m) with (m,) gives (…, m), with (…, m, k) gives (…, m, k), where
     the stacks broadcast. Layout: row-major. LinAlgError for a singular matrix, ValueError for one

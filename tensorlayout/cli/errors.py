@@ -1,4 +1,4 @@
-"""What ends a command with one line for the user."""
+"""Errors that end a command with one line for the user."""
 
 from __future__ import annotations
 

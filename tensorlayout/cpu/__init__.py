@@ -107,7 +107,7 @@ def _function(name: str) -> Any:
 
 
 def takes_tiles(plan: Plan) -> bool:
-    """Whether a plan of tiled tensors is carried out as it is."""
+    """Return whether a plan of tiled tensors is carried out as it is."""
     if plan.kind == "create":
         return plan.operation.values in ("nothing", "value")  # type: ignore[attr-defined]
     return isinstance(plan, (ElementwisePlan, FusePlan)) and plan.is_one_run

@@ -136,7 +136,7 @@ def write(plan: FusePlan) -> Write:
 
 
 def _in_blocks(plan: FusePlan) -> bool:
-    """Whether the steps work on blocks, and give there what they give by themselves."""
+    """Return whether the steps work on blocks, and give there what they give by themselves."""
     shape = plan.result.layout.shape
     full = [step for step in plan.steps if step.result.layout.shape == shape]
     kept = sum([step.result.layout.size * step.result.dtype.itemsize for step in full[:-1]])
@@ -162,12 +162,12 @@ def _is_steady(step: Step, result: Layout) -> bool:
 
 
 def _is_sure(step: Step) -> bool:
-    """Whether a step has one right result, which all of NumPy's loops give."""
+    """Return whether a step has one right result, which all of NumPy's loops give."""
     return isinstance(step, CopyPlan) or has_one_result(step.operation.function, step.inputs)
 
 
 def _is_in_order(layout: Layout, result: Layout) -> bool:
-    """Whether elements of `layout` stand side by side, in the order of `result`."""
+    """Return whether elements of `layout` stand side by side, in the order of `result`."""
     order = layout.minor_to_major
     if layout.is_tiled or order != result.minor_to_major:
         return layout.is_tiled
@@ -268,7 +268,7 @@ def _extents(sizes: tuple[int, ...], away: list[tuple[int, ...]], room: int) -> 
 
 
 def _is_dense(strides: Sequence[int], extents: Sequence[int]) -> bool:
-    """Whether a box of an array is one run."""
+    """Return whether a box of an array is one run."""
     step = 1
     for n, stride in zip(reversed(extents), reversed(strides), strict=True):
         if n > 1 and stride != step:
@@ -278,7 +278,7 @@ def _is_dense(strides: Sequence[int], extents: Sequence[int]) -> bool:
 
 
 def _is_short(strides: Sequence[int], extents: Sequence[int]) -> bool:
-    """Whether NumPy would walk a box of an array in many short runs."""
+    """Return whether NumPy would walk a box of an array in many short runs."""
     if _is_dense(strides, extents):
         return False
     long = [(n, s) for n, s in zip(extents, strides, strict=True) if n > 1]

@@ -237,7 +237,7 @@ def _write_slots(runs: Runs) -> Move:
 
 
 def _is_one(values: Array) -> bool:
-    """Whether all elements are one."""
+    """Return whether all elements are one."""
     return not any(values.strides)
 
 

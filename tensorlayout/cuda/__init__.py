@@ -118,7 +118,7 @@ def direct(plan: Plan) -> Run | None:
 
 
 def takes_tiles(plan: Plan) -> bool:
-    """Whether a plan of tiled tensors is carried out as it is."""
+    """Return whether a plan of tiled tensors is carried out as it is."""
     name = TAKES_TILES.get(plan.kind)
     return bool(_function(name)(plan)) if name else plan.kind in ("join", "reshape")
 

@@ -131,7 +131,7 @@ def _writer(
 
 
 def takes_tiles(plan: FusePlan) -> bool:
-    """Whether a plan of tiled tensors is carried out without copies out of their tiles."""
+    """Return whether a plan of tiled tensors is carried out without copies out of their tiles."""
     if plan.reduction is not None:
         return False
     padding = None if plan.given else padding_of(plan.result)

@@ -147,7 +147,7 @@ def _bits(spec: TensorSpec) -> int:
 
 
 def _whole(layout: Layout) -> int:
-    """How many slots fill whole bytes, at least: WHOLE of the kernels."""
+    """Return how many slots fill whole bytes, at least: WHOLE of the kernels."""
     return 1 if layout.slot_bits is None else 8 // gcd(8, layout.slot_bits)
 
 

@@ -366,7 +366,7 @@ class _Patches(OperatorDesc):
         return [n + before + after for n, before, after in rows]
 
     def _counts(self) -> list[int]:
-        """How many windows there are in each spatial dimension."""
+        """Return how many windows there are in each spatial dimension."""
         windows = zip(self.dilations, self.window_sizes, self.strides, strict=True)
         return [
             (n - dilation * (w - 1) - 1) // stride + 1

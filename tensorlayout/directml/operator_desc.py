@@ -156,7 +156,7 @@ class OperatorDesc:
         return found
 
     def _dimensions(self) -> int:
-        """How many entries arrays have."""
+        """Return how many entries arrays have."""
         return self._leading().rank
 
     @cached_property

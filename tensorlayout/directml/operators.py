@@ -221,7 +221,7 @@ def _exposed(kind: str) -> Callable[[Tensor], Exposed]:
 
 
 def share_bytes(one: Tensor, other: Tensor) -> bool:
-    """Whether the bytes of two tensors meet, gaps included."""
+    """Return whether the bytes of two tensors meet, gaps included."""
     return one.device == other.device and _meet(_range(one), _range(other))
 
 

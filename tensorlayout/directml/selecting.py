@@ -187,7 +187,7 @@ def nonzero_coordinates(
     out: Sequence[Tensor] | None = None,
     feature_level: str | int = HIGHEST,
 ) -> tuple[Tensor, Tensor]:
-    """How many elements are not 0, and a table of their coordinates: NONZERO_COORDINATES.
+    """Return how many elements are not 0, and a table of their coordinates: NONZERO_COORDINATES.
 
     The table has a row for every element of `x`: those after the count are 0 (DirectML leaves them
     open). `columns`: how many of the last coordinates, by default those of the dimensions without

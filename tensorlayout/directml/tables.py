@@ -42,7 +42,7 @@ class TensorSupport(NamedTuple):
     data_types: tuple[DataType, ...]
 
     def allows(self, data_type: DataType, rank: int) -> bool:
-        """Whether a tensor may be of this data type and rank."""
+        """Return whether a tensor may be of this data type and rank."""
         return self.ranks[0] <= rank <= self.ranks[1] and data_type in self.data_types
 
 
@@ -69,7 +69,7 @@ def as_level(given: Any, name: str = "") -> str:
 
 
 def reaches(level: str, least: str) -> bool:
-    """Whether a level contains another."""
+    """Return whether a level contains another."""
     return LEVELS.index(level) >= LEVELS.index(least)
 
 

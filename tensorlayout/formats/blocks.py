@@ -86,7 +86,7 @@ def digits_of(block: Layout) -> tuple[list[list[int]], list[Digit]]:
 
 
 def is_said(found: Layout, block: Layout) -> bool:
-    """Whether a layout that was read is the one that was to be written."""
+    """Return whether a layout that was read is the one that was to be written."""
     return found.same_placement(block) and found.padded_shape == block.padded_shape
 
 

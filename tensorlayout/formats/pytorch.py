@@ -57,7 +57,7 @@ def _strides(sizes: tuple[int, ...], order: tuple[int, ...]) -> list[int]:
 
 
 def _is_last(layout: Layout, order: tuple[int, ...]) -> bool:
-    """Whether PyTorch calls the strides channels_last; those of sizes of 1 do not count."""
+    """Return whether PyTorch calls the strides channels_last; those of sizes of 1 do not count."""
     rows = zip(layout.shape, layout.strides, _strides(layout.shape, order), strict=True)
     return all(size == 1 or stride == expected for size, stride, expected in rows)
 

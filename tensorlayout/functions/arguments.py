@@ -208,7 +208,7 @@ def layout(name: str, given: Any) -> Any:
 
 
 def by_columns(name: str, order: Any, allowed: str, x: Tensor | None = None) -> bool:
-    """Whether an `order` of NumPy's, one of the letters `allowed`, asks for column-major.
+    """Return whether an `order` of NumPy's, one of the letters `allowed`, asks for column-major.
 
     ``A`` does if `x` is column-major.
     """
@@ -294,7 +294,7 @@ def number(name: str, argument: str, given: Any) -> complex:
 
 
 def is_array(x: Any) -> bool:
-    """Whether `x` is an array of another library."""
+    """Return whether `x` is an array of another library."""
     return hasattr(x, "__dlpack__") or hasattr(x, "__array__")
 
 

@@ -62,7 +62,7 @@ def arrived(obj: Any, device: Device | None, copy: bool | None) -> Arrived | Non
 
 
 def _array_of(obj: Any) -> Array | None:
-    """What NumPy sees of an object, by its protocols; None where it has none of them."""
+    """Return an object as NumPy's array protocols give it; None if it has none of them."""
     for name, read in _PROTOCOLS.items():
         given = _attribute(obj, name, _ABSENT)
         if given is not _ABSENT:

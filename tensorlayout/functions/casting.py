@@ -13,7 +13,7 @@ CASTINGS = ("no", "equiv", "safe", "same_kind", "unsafe")
 
 
 def can_cast(source: DType, target: DType, casting: str) -> bool:
-    """Whether a rule of NumPy's, one of `CASTINGS`, lets `source` become `target`."""
+    """Return whether a rule of NumPy's, one of `CASTINGS`, lets `source` become `target`."""
     if casting in ("no", "equiv"):
         return bool(source == target)
     if casting == "safe":

@@ -20,7 +20,7 @@ __all__ = ["allclose", "array_equal", "array_equiv", "isclose"]
 def isclose(
     a: ArrayLike, b: ArrayLike, rtol: float = 1e-05, atol: float = 1e-08, equal_nan: bool = False
 ) -> Tensor:
-    """Whether each ``abs(a - b)`` is at most ``atol + rtol * abs(b)``, or the two are equal.
+    """Return whether each ``abs(a - b)`` is at most ``atol + rtol * abs(b)``, or the two are equal.
 
     Shapes broadcast. Any dtype; integers and bool are compared as float64. `rtol`, `atol`: numbers.
     `equal_nan`: NaN is close to NaN. Layout: in the form of ``a - b``. TypeError for anything else.
@@ -41,7 +41,7 @@ def isclose(
 def allclose(
     a: ArrayLike, b: ArrayLike, rtol: float = 1e-05, atol: float = 1e-08, equal_nan: bool = False
 ) -> bool:
-    """Whether all elements of `a` and `b` are close, as `isclose` has it.
+    """Return whether all elements of `a` and `b` are close, as `isclose` has it.
 
     Any dtype. The parameters `rtol`, `atol` and `equal_nan` and the errors (TypeError) are those of
     `isclose`. The answer is a Python bool; a CUDA device waits for it.
@@ -54,7 +54,7 @@ def allclose(
 
 
 def array_equal(a1: ArrayLike, a2: ArrayLike, equal_nan: bool = False) -> bool:
-    """Whether the shapes and all elements of `a1` and `a2` are equal.
+    """Return whether the shapes and all elements of `a1` and `a2` are equal.
 
     `equal_nan`: NaN is equal to NaN. Any dtype. The answer is a Python bool; a CUDA device waits
     for it. TypeError for what is neither a tensor nor numbers.
@@ -73,7 +73,7 @@ def array_equal(a1: ArrayLike, a2: ArrayLike, equal_nan: bool = False) -> bool:
 
 
 def array_equiv(a1: ArrayLike, a2: ArrayLike) -> bool:
-    """Whether the shapes of `a1` and `a2` broadcast, and all elements are equal then.
+    """Return whether the shapes of `a1` and `a2` broadcast, and all elements are equal then.
 
     Any dtype. The answer is a Python bool; a CUDA device waits for it. TypeError for what is
     neither a tensor nor numbers.

@@ -58,7 +58,7 @@ def angle(z: Tensor, deg: bool = False) -> Tensor:
 
 
 def iscomplex(x: Tensor) -> Tensor:
-    """Whether each imaginary part is not 0.
+    """Return whether each imaginary part is not 0.
 
     Any dtype; the result is bool. Layout: the form of `x`. TypeError for what is no tensor.
 
@@ -71,7 +71,7 @@ def iscomplex(x: Tensor) -> Tensor:
 
 
 def isreal(x: Tensor) -> Tensor:
-    """Whether each imaginary part is 0.
+    """Return whether each imaginary part is 0.
 
     Any dtype; the result is bool. Layout: the form of `x`. TypeError for what is no tensor.
 
@@ -102,7 +102,7 @@ def real_if_close(a: Tensor, tol: float = 100) -> Tensor:
 
 
 def isposinf(x: Tensor, out: Tensor | None = None) -> Tensor:
-    """Whether each element is positive infinity.
+    """Return whether each element is positive infinity.
 
     dtypes: real numeric and bool; the result is bool. `out`: receives the result. Layout: the form
     of `x`. TypeError for other dtypes.
@@ -115,7 +115,7 @@ def isposinf(x: Tensor, out: Tensor | None = None) -> Tensor:
 
 
 def isneginf(x: Tensor, out: Tensor | None = None) -> Tensor:
-    """Whether each element is negative infinity.
+    """Return whether each element is negative infinity.
 
     dtypes: real numeric and bool; the result is bool. `out`: receives the result. Layout: the form
     of `x`. TypeError for other dtypes.

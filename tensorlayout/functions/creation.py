@@ -317,7 +317,7 @@ def full(
 
 
 def _is_plain(number: float, kind: DType) -> bool:
-    """Whether a Python number becomes one of `kind` by one rounding, whoever converts it."""
+    """Return whether a Python number becomes one of `kind` by one rounding, whoever converts it."""
     if kind.kind == "f" and kind.itemsize >= 4:
         return -(2**53) <= number <= 2**53
     least, most = dtypes.limits(kind) if kind.kind in "iu" else (0, -1)
@@ -564,7 +564,7 @@ def arange(
 
 
 def _steps(first: Any, end: Any, by: Any, whole: bool) -> int:
-    """How many numbers there are from `first` to before `end`, `by` apart."""
+    """Return how many numbers there are from `first` to before `end`, `by` apart."""
     if whole:
         return int(max(0, -((first - end) // by)))
     start, stop, step = (arguments.as_float("arange", n) for n in (first, end, by))

@@ -133,7 +133,7 @@ def _dtype_of(given: Any, argument: str) -> DType:
 
 
 def isdtype(dtype: DTypeLike, kind: Kind | TypeLike | tuple[Kind | TypeLike, ...]) -> bool:
-    """Whether `dtype` is of a kind: a dtype, a word of the standard, or a tuple of those.
+    """Return whether `dtype` is of a kind: a dtype, a word of the standard, or a tuple of those.
 
     `kind`: the words are ``"bool"``, ``"signed integer"``, ``"unsigned integer"``,
     ``"integral"``, ``"real floating"``, ``"complex floating"`` and ``"numeric"``, and beyond it,

@@ -95,7 +95,7 @@ def _is_number(distance: Any) -> bool:
 
 
 def _beside(x: Tensor, given: Any) -> Tensor:
-    """What a caller gives for a tensor, where `x` is; a tensor stays where it is."""
+    """Return an argument as a tensor on the device of `x`; a tensor stays where it is."""
     if isinstance(given, Tensor):
         return given
     return asarray(given, device=x.device)

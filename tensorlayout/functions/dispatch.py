@@ -106,7 +106,7 @@ def call_into(
 def _explained(
     prepared: Any, operation: Operation, key: tuple[Any, ...], error: TypeError
 ) -> Exception:
-    """What the plan says of an argument that cannot even be looked up, such as a list."""
+    """Return the plan's error for an argument that is no key, such as a list."""
     try:
         prepared.__wrapped__(operation, *key)
     except (TypeError, ValueError) as reason:
@@ -115,7 +115,7 @@ def _explained(
 
 
 def refused(operation: Operation, error: Exception) -> Exception:
-    """What to raise: the name before what was said, and other words where memory cannot be had."""
+    """Return the error to raise: under the operation's name; its own text if memory runs out."""
     if not hasattr(error, "said"):
         if str(error).startswith(_TOO_BIG):
             error = MemoryError()
@@ -229,7 +229,7 @@ def in_place(operation: Elementwise) -> Callable[[Tensor, Any], Any]:
 
 
 def _is_wider(other: DType, own: DType) -> bool:
-    """Whether `own` with `other` gives another dtype of the same kind as `own`."""
+    """Return whether `own` with `other` gives another dtype of the same kind as `own`."""
     return other is not own and own != promote(own, other) and same_kind(promote(own, other), own)
 
 

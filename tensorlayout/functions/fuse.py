@@ -229,7 +229,7 @@ class _Recording:
         return self._step(plan, operation, key, operands)
 
     def _is_own(self, x: Tensor) -> bool:
-        """Whether a tensor is of this function: a symbol of it, or a constant."""
+        """Return whether a tensor is of this function: a symbol of it, or a constant."""
         return x._memory in self.symbols if _is_symbol(x) else self._is_constant(x)
 
     def _is_constant(self, x: Any) -> bool:
@@ -437,7 +437,7 @@ def fuse(function: Any = None, /, *, static: Any = ()) -> Any:
 
 
 def _static(function: Any, given: Any) -> Callable[[Any], bool]:
-    """Whether an argument, by its place or its name, is taken by value."""
+    """Return whether an argument, by its place or its name, is taken by value."""
     names = (given,) if isinstance(given, str) else tuple(given)
     if not names:
         return lambda place: False

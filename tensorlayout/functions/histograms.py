@@ -33,7 +33,7 @@ _BINCOUNT_WEIGHTED = Library("bincount", "real floating")
 def bincount(
     x: Tensor, /, weights: ArrayLike | None = None, minlength: SupportsIndex = 0
 ) -> Tensor:
-    """How often each integer from 0 on occurs in `x`, of rank 1; or the sum of its `weights`.
+    """Count each integer from 0 on in `x`, of rank 1; or the sum of its `weights`.
 
     dtypes: integral and bool. The result has as many elements as the greatest integer needs, at
     least `minlength`: int64, or float64 with `weights`, of the shape of `x`. Layout: row-major.

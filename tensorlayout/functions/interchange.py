@@ -101,7 +101,7 @@ def handed_over(name: str, x: Tensor, array: Array) -> Array:
 
 
 def _is_plain(x: Tensor) -> bool:
-    """Whether NumPy may read the memory of `x` without asking `to_numpy`.
+    """Return whether NumPy may read the memory of `x` without asking `to_numpy`.
 
     Not complex numbers: on the way to a real dtype NumPy would drop their imaginary parts. Not what
     ml_dtypes has.
@@ -400,7 +400,7 @@ def size_in_memory(x: Tensor) -> int:
 
 
 def is_readonly(x: Tensor) -> bool:
-    """Whether the tensor refuses to be written to."""
+    """Return whether the tensor refuses to be written to."""
     memory = x._memory
     if isinstance(memory, np.ndarray):
         return not memory.flags.writeable

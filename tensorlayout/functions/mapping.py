@@ -19,7 +19,7 @@ __all__ = ["apply_along_axis", "apply_over_axes"]
 def apply_along_axis(
     func1d: Callable[..., Any], axis: SupportsIndex, arr: Tensor, *args: Any, **kwargs: Any
 ) -> Tensor:
-    """What a function makes of each line of `arr` along `axis`: dimensions in its place.
+    """Apply a function to each line of `arr` along `axis`; its results take the axis's place.
 
     `func1d`: called with each line, `args` and `kwargs`; gives tensors of one shape, or numbers.
     Any dtype. Layout: a new tensor, packed or a view of one. ValueError where there are no lines,

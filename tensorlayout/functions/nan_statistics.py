@@ -233,7 +233,7 @@ def nanargmax(
 
 
 def _position(operation: Reduce, a: Any, axis: SupportsIndex | None, keepdims: bool) -> Tensor:
-    """Where the extreme is: the first element equal to it."""
+    """Return the position of the first element that equals the extreme."""
     x = ordered(operation.name, a)
     kept = arguments.truth(operation.name, "keepdims", keepdims)
     best = reduced(operation, x, axis, keepdims=True)

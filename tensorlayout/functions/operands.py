@@ -8,7 +8,6 @@ from typing import Any
 import numpy as np
 
 from tensorlayout import dtypes
-from tensorlayout.devices import Device
 from tensorlayout.dtypes import DType
 from tensorlayout.errors import refuse
 from tensorlayout.functions import arguments, searching
@@ -100,13 +99,8 @@ def promoted(given: Sequence[Tensor]) -> list[Tensor]:
     return [astype(x, kind, copy=False) for x in given]
 
 
-def one_device(given: Iterable[Any]) -> Device | None:
-    """Where the first tensor is."""
-    return next((x.device for x in given if isinstance(x, Tensor)), None)
-
-
 def mask_of(name: str, a: Tensor, where: Any) -> Tensor:
-    """What `where` selects of `a`, of its shape."""
+    """Return `where` as a mask of the shape of `a`."""
     if not isinstance(where, Tensor):
         where = asarray(where, device=a.device)
     if where.dtype != dtypes.bool:
@@ -115,7 +109,7 @@ def mask_of(name: str, a: Tensor, where: Any) -> Tensor:
 
 
 def selected(name: str, a: Any, where: Any, nothing: Any) -> Tensor:
-    """`a` with `nothing` in place of what `where` does not select."""
+    """Return `a` with `nothing` in place of the elements that `where` leaves out."""
     a = arguments.tensor(name, a)
     if a.dtype == dtypes.bool:
         nothing = bool(nothing)

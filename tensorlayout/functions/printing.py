@@ -1,4 +1,4 @@
-"""How tensors read: values, dtype, device, and the layout where it is not row-major."""
+"""Text of tensors: values, dtype, device, and the layout if it is not row-major."""
 
 from __future__ import annotations
 
@@ -83,7 +83,7 @@ def _edge(x: Tensor) -> int:
 
 
 def _left_out(x: Tensor) -> str:
-    """What stands for the values where there are none, or too many even of edges; else empty."""
+    """Return the text in place of values if there are none, or too many; else empty text."""
     if x.size == 0:
         return "[]"
     return "" if _edge(x) else "[...]"

@@ -1,4 +1,4 @@
-"""How reductions and scans are called: arguments checked, the plan found, the plan run."""
+"""Calls of reductions and scans: check the arguments, find the plan, run it."""
 
 from __future__ import annotations
 

@@ -137,7 +137,7 @@ def argmin(
 
 
 def count_nonzero(a: Tensor, axis: Axis = None, *, keepdims: bool = False) -> Tensor:
-    """How many elements along `axis` are not zero, as int64; NaN is not zero.
+    """Return how many elements along `axis` are not zero, as int64; NaN is not zero.
 
     Any dtype. `axis`: one, several, or None for all; `keepdims`: these stay, of size 1. Layout:
     packed in the input's order. TypeError for an axis that is no integer; ValueError (AxisError)

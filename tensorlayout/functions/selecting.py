@@ -198,7 +198,7 @@ def choose(
 def piecewise(
     x: Tensor, condlist: Tensor | Sequence[Any], funclist: Sequence[Any], *args: Any, **kw: Any
 ) -> Tensor:
-    """What the last function whose condition is true makes of each element; a number is itself.
+    """Apply to each element the last function whose condition is true; a number is the result.
 
     `condlist`: a condition, or several, of the shape of `x`. `funclist`: functions of tensors of
     rank 1, or numbers: one for each condition, and perhaps one more for all other elements, which

@@ -1,4 +1,4 @@
-"""What nested sequences hold: numbers, as arrays of the host, and tensors, as one tensor."""
+"""Nested sequences as tensors: of numbers, and of other tensors."""
 
 from __future__ import annotations
 
@@ -64,7 +64,7 @@ def from_sequence(name: str, obj: Any, dtype: DType | None) -> Tensor:
 
 
 def _devices_inside(obj: Any) -> dict[Device, None]:
-    """Where the tensors in a nested sequence are."""
+    """Return the device of the tensors in a nested sequence."""
     if isinstance(obj, (list, tuple)):
         return {device: None for item in obj for device in _devices_inside(item)}
     return {obj.device: None} if isinstance(obj, Tensor) else {}
@@ -226,7 +226,7 @@ def refuse_misfit(least: int, most: int, kind: DType) -> None:
 
 
 def holds_arrays(obj: Any) -> bool:
-    """Whether a nested sequence holds arrays or tensors, whose dtypes count."""
+    """Return whether a nested sequence holds arrays or tensors, whose dtypes count."""
     if isinstance(obj, (list, tuple)):
         return any(holds_arrays(item) for item in obj)
     return arguments.is_array(obj)

@@ -170,7 +170,7 @@ def unique(
 
 
 def _nans(values: Tensor, equal: bool) -> tuple[int | None, int]:
-    """Where NaN begin among sorted values, and how many there are; None for fewer than two."""
+    """Return the start and the number of NaN among sorted values; None for fewer than two."""
     if not equal or not dtypes.in_category(values.dtype, "floating-point"):
         return None, 0
     places = nonzero(ew.isnan(values))[0]
@@ -185,7 +185,7 @@ def isin(
     *,
     kind: str | None = None,
 ) -> Tensor:
-    """Whether each element occurs in `test_elements`, or with `invert`, whether it does not.
+    """Return whether each element occurs in `test_elements`, or with `invert`, whether it does not.
 
     At least one operand is a tensor. Any dtypes, compared in what they promote to, integers
     exactly; a Python number has the dtype of the other operand. A NaN occurs nowhere.

@@ -31,7 +31,7 @@ def all(
     *,
     where: ArrayLike | None = None,
 ) -> Tensor:
-    """Whether every element along `axis` is nonzero (NaN counts as such); True of none.
+    """Return whether every element along `axis` is nonzero (NaN counts as such); True of none.
 
     Any dtype; the result is bool. `axis`: one, several, or None for all; `keepdims`: these stay, of
     size 1. `where`: the elements that count; `out`: receives the result. Layout: packed in the
@@ -55,7 +55,7 @@ def any(
     *,
     where: ArrayLike | None = None,
 ) -> Tensor:
-    """Whether some element along `axis` is nonzero (NaN counts as such); False of none.
+    """Return whether some element along `axis` is nonzero (NaN counts as such); False of none.
 
     Any dtype; the result is bool. `axis`: one, several, or None for all; `keepdims`: these stay, of
     size 1. `where`: the elements that count; `out`: receives the result. Layout: packed in the
@@ -105,7 +105,7 @@ def diff(
 
 
 def _end(x: Tensor, part: Any, dim: int, argument: str) -> Tensor:
-    """What is joined to `x` along `dim`. ValueError where another size differs."""
+    """Return `part` as a tensor to join to `x` along `dim`. ValueError if another size differs."""
     line = (*x.shape[:dim], 1, *x.shape[dim + 1 :])
     end = beside("diff", part, x, weak=False)
     if end.ndim == 0:

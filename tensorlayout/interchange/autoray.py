@@ -32,7 +32,7 @@ def register() -> None:
 
 
 def _drawn(name: str) -> Any:
-    """What NumPy's generator draws, as a tensor on the default device."""
+    """Return numbers of NumPy's generator as a tensor on the default device."""
 
     def draw(*args: Any, **options: Any) -> Tensor:
         found = getattr(np.random.default_rng(), name)(*args, **options)

@@ -42,7 +42,7 @@ _NAME = "tensorlayout"
 
 
 def _numel(x: Tensor, axis: Any = None, keepdims: bool = False, dtype: Any = None, **_: Any) -> Any:
-    """How many elements a sum of `x` adds up, in the shape of the sum."""
+    """Return how many elements a sum of `x` adds up, in the shape of the sum."""
     dims = range(x.ndim) if axis is None else (axis,) if isinstance(axis, int) else axis
     dims = {dim % x.ndim for dim in dims}
     number = math.prod(x.shape[d] for d in dims)

@@ -148,7 +148,7 @@ def apply_function(
     args: tuple[Any, ...],
     kwargs: dict[str, Any],
 ) -> Any:
-    """What a function of NumPy called on tensors gives, on the device of the tensors.
+    """Carry out a function of NumPy that was called on tensors, on their device.
 
     TypeError, which names the way out, for a function that is not here; NotImplemented where other
     types than tensors and NumPy's arrays take part.
@@ -187,7 +187,7 @@ def _converted(func: Function, args: Any, kwargs: dict[str, Any]) -> Any:
 
 
 def _replaced(given: Any, by: Callable[[Tensor], Any]) -> Any:
-    """What was given, `by` something else for each tensor in it."""
+    """Return an argument with `by(x)` in place of each tensor `x` in it."""
     if isinstance(given, Tensor):
         return by(given)
     if isinstance(given, (list, tuple)):

@@ -138,7 +138,7 @@ _STRAIGHT: dict[tuple[Any, ...], Any] = {}
 
 
 def apply_ufunc(_x: Tensor, ufunc: UFunc, method: str, *inputs: Any, **options: Any) -> Any:
-    """What a ufunc called on tensors gives: tensors, where their operands are.
+    """Carry out a ufunc that was called on tensors, on their device; the results are tensors.
 
     Methods: `reduce`, `accumulate`, `outer`, and `at` for sums, minima and maxima. Keywords:
     ``out=`` a tensor, ``where=`` a tensor of bool (without ``out=``, all else holds 0), ``dtype=``
@@ -179,7 +179,7 @@ def _applied(
 
 
 def _is_foreign(x: Any) -> bool:
-    """Whether `x` has a protocol of its own."""
+    """Return whether `x` has a protocol of its own."""
     return not isinstance(x, Tensor) and dispatch.has_ufunc_protocol(x)
 
 
@@ -344,7 +344,7 @@ def _in_loop(ufunc: UFunc, inputs: Sequence[Any], dtype: Any, casting: str) -> l
 
 
 def _on_memory(ufunc: UFunc, inputs: Sequence[Any], options: dict[str, Any]) -> Any:
-    """What a ufunc that is not ours gives, computed by whoever wrote it."""
+    """Call a ufunc of another library on the memory of tensors."""
     name = f"numpy.{ufunc.__name__}"
     given = [arguments.operand(name, x) for x in inputs]
     for x in given:
@@ -358,7 +358,7 @@ def _on_memory(ufunc: UFunc, inputs: Sequence[Any], options: dict[str, Any]) -> 
 
 
 def _in_words(name: str, function: Any, *arrays: Any, **options: Any) -> Any:
-    """What NumPy gives; its errors, whose words are not in `args`, under a name."""
+    """Call NumPy; its errors, whose text is not in `args`, get a name."""
     try:
         return quietly(function, *arrays, **options)
     except (TypeError, ValueError, OverflowError) as error:
@@ -455,7 +455,7 @@ def _folded(name: str, method: Any, x: Tensor, axis: Any, dtype: Any, out: Any) 
 
 
 def _steps(ufunc: UFunc, parts: Sequence[Tensor]) -> Iterator[Tensor]:
-    """What a left fold comes to after each part."""
+    """Yield the result of a left fold after each part."""
     kind = parts[0].dtype
     asked = None if kind == dtypes.bool else kind
     steps = itertools.accumulate(parts, lambda a, b: _call(ufunc, a, b, dtype=asked))

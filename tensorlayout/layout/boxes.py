@@ -20,7 +20,7 @@ Steps = tuple[tuple[int, int], ...]  # (count, unit): so many indices, each a un
 
 
 def units(parts: Parts) -> list[int]:
-    """How many indices one step of each part spans."""
+    """Return how many indices one step of each part spans."""
     return [math.prod([extent for extent, _ in parts[at:]]) for at in range(1, len(parts) + 1)]
 
 

@@ -48,7 +48,7 @@ class TiledLoop(Loop):
     weights: tuple[tuple[int, ...], ...] = ()
 
     def pack(self, widest: int) -> int:
-        """How many elements may move at once: of which all are inside, or none."""
+        """Return how many elements may move at once: of which all are inside, or none."""
         packs = [b.packs(w[-1]) for b, w in zip(self.bounds, self.weights, strict=True)]
         return gcd(Loop.pack(self, widest), *packs)
 
@@ -68,7 +68,7 @@ class TiledLoop(Loop):
 
 
 def is_tiled(*layouts: Layout | None) -> bool:
-    """Whether some layout is tiled."""
+    """Return whether some layout is tiled."""
     return any(layout is not None and layout.is_tiled for layout in layouts)
 
 

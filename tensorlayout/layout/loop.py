@@ -63,7 +63,7 @@ class Axis(NamedTuple):
         return all(count < 2 or step == end for count, step, end in rows)
 
     def continues(self, faster: Axis) -> bool:
-        """Whether the two may be one axis."""
+        """Return whether the two may be one axis."""
         return (
             self.tag == faster.tag and not isinstance(self.tag, Window) and self.steps_over(faster)
         )
@@ -240,7 +240,7 @@ class Loop:
         return gcd(self.alignments[memory], self.firsts[memory], *steps)
 
     def pack(self, widest: int) -> int:
-        """How many elements may move at once along the fastest axis, up to `widest` bytes.
+        """Return how many elements may move at once along the fastest axis, up to `widest` bytes.
 
         All rows consist of whole packs, which are aligned in every memory but those that stand
         still, the first excepted.

@@ -23,7 +23,7 @@ def strided(shape: Sequence[int], strides: Sequence[int]) -> tuple[Parts, ...]:
 
 
 def inner_extent(parts: Parts) -> int:
-    """How many indices one step of the most major part spans."""
+    """Return how many indices one step of the most major part spans."""
     return math.prod(extent for extent, _ in parts[1:])
 
 
@@ -93,7 +93,7 @@ def packed_strides(shape: Sequence[int], minor_to_major: Sequence[int]) -> list[
 
 
 def covers_block(dims: Sequence[Parts], padded_shape: Sequence[int]) -> bool:
-    """Whether the parts, stretched to `padded_shape`, fill a block one to one."""
+    """Return whether the parts, stretched to `padded_shape`, fill a block one to one."""
     if 0 in padded_shape:
         return True
     steps = []

@@ -158,7 +158,7 @@ def _joined(major: TiledAxis, minor: TiledAxis) -> TiledAxis:
 
 
 def _are_halves(major: TiledAxis, minor: TiledAxis) -> bool:
-    """Whether one cut made both, and the rests still take as much room as they did."""
+    """Return whether one cut made both, and the rests still take as much room as they did."""
     if major.half is None or minor.half is None:
         return False
     cut, side = major.half

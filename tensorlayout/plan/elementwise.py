@@ -41,7 +41,7 @@ class ElementwisePlan(Plan):
         return are_one_run(self.result, self.operands)
 
     def check_into(self, destination: TensorSpec) -> None:
-        """Whether the result fits a tensor: its dtype and shape must not change."""
+        """Return whether the result fits a tensor: its dtype and shape must not change."""
         if self.result.dtype != destination.dtype and self.result.layout.shape == (
             destination.layout.shape
         ):
@@ -54,7 +54,7 @@ class ElementwisePlan(Plan):
 
 
 def are_one_run(result: TensorSpec, operands: Iterable[Operand]) -> bool:
-    """Whether tensors have the placement of the result, which is that of a whole block.
+    """Return whether tensors have the placement of the result, which is that of a whole block.
 
     Tensors of rank 0 take part as scalars do.
     """

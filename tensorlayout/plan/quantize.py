@@ -106,7 +106,7 @@ def format_of(element: DType, scale: DType) -> BlockFormat | None:
 
 
 def scales_shape(shape: tuple[int, ...], dim: int, block: int) -> tuple[int, ...]:
-    """How many blocks there are along `dim`."""
+    """Return how many blocks there are along `dim`."""
     return tuple([-(-n // block) if d == dim else n for d, n in enumerate(shape)])
 
 

@@ -33,7 +33,7 @@ def planned(operation: Any, key: tuple[Any, ...]) -> Any:
 
 
 def is_tiled(key: tuple[Any, ...]) -> bool:
-    """Whether a tensor in the key of a plan is tiled or packed below a byte."""
+    """Return whether a tensor in the key of a plan is tiled or packed below a byte."""
     for item in key:  # noqa: SIM110 - a generator has a frame for each, and every plan asks
         if isinstance(item, TensorSpec) and not item.layout.is_strided:
             return True

@@ -1,4 +1,4 @@
-"""What the package is built with: lazy imports, light dataclasses, blocks, interning, sources.
+"""Infrastructure: lazy imports, light dataclasses, context blocks, interning, kernel sources.
 
 Anything may import it; it imports nothing of the package.
 """

@@ -101,7 +101,7 @@ def _svdvals(xp: Module, x: Array) -> Array:
 
 
 def _matrix_rank(xp: Module, x: Array, rtol: Array) -> Array:
-    """How many singular values exceed `rtol` times the largest."""
+    """Return how many singular values exceed `rtol` times the largest."""
     values = _svdvals(xp, x)
     return xp.sum(values > values[..., :1] * rtol.real[..., None], axis=-1, dtype=np.int64)
 
@@ -272,7 +272,7 @@ def _unique_values(xp: Module, x: Array) -> Array:
 
 
 def _isin(xp: Module, x: Array, of: Array, invert: bool) -> Array:
-    """Whether each element occurs in `of`; NaN never does.
+    """Return whether each element occurs in `of`; NaN never does.
 
     Both are sorted together, `of` in front: an element is in there if the first of its equals is.
     """

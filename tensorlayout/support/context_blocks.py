@@ -22,7 +22,7 @@ _Function = TypeVar("_Function", bound=Callable[..., Any])
 
 
 class _Said(Generic[Value]):
-    """What one block says, until it is left."""
+    """The value of one block, until it is left."""
 
     __slots__ = ("left", "value")
 
@@ -31,7 +31,7 @@ class _Said(Generic[Value]):
 
 
 class Scope(Generic[Value]):
-    """What the innermost block says, of this thread and of tasks begun in it.
+    """The value of the innermost block, of this thread and of tasks begun in it.
 
     `blocks`: those of all threads that code is inside of now. It is empty where there are none.
     Scopes may have one set of them in common. `lasting`: a task that was begun in a block hears it
@@ -54,7 +54,7 @@ class Scope(Generic[Value]):
         self.lasting = lasting
 
     def get(self) -> Value | None:
-        """What is said; None outside of all blocks."""
+        """Return the value of the innermost block; None outside of all blocks."""
         for said in self._said.get():
             if not said.left:
                 return said.value
@@ -70,7 +70,7 @@ class Scope(Generic[Value]):
 
 
 class Block(ContextDecorator, Generic[Value, Given]):
-    """What goes behind ``with``, once; or around functions, as a decorator."""
+    """A context manager for one ``with`` statement, or a decorator of functions."""
 
     _said: _Said[Value] | None = None
 

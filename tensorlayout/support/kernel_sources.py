@@ -1,4 +1,4 @@
-"""Where the CUDA sources are: inside an installed package, or beside it in a checkout."""
+"""Locations of the CUDA sources: inside an installed package, or beside it in a checkout."""
 
 from __future__ import annotations
 

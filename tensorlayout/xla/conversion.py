@@ -265,7 +265,7 @@ class PaddedLayout2017:
             refuse(f"layout {cut(self)}", rule)
 
     def is_padded(self, dimensions: Sequence[int]) -> bool:
-        """Whether some width exceeds its size; ValueError for a wrong number of widths."""
+        """Return whether some width exceeds its size; ValueError for a wrong number of widths."""
         pairs = zip(*self._checked(dimensions), strict=False)
         return any(p > n for n, p in pairs)
 

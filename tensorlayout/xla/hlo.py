@@ -223,7 +223,7 @@ class HloModule:
         return tuple(found)
 
     def _moves(self, instruction: HloInstruction) -> bool | None:
-        """Whether a change of layout moves elements; None for what is no such change."""
+        """Return whether a change of layout moves elements; None for what is no such change."""
         opcodes = {instruction.opcode}
         if opcodes == {"fusion"}:
             called = (self.by_name[name] for name in instruction.calls)

@@ -27,7 +27,7 @@ _MOST = 1024  # sizes whose products are compared
 
 
 def is_permutation(p: Sequence[int]) -> bool:
-    """Whether a list holds each of 0 to n - 1 once; the empty list does.
+    """Return whether a list holds each of 0 to n - 1 once; the empty list does.
 
     >>> is_permutation([3, 1, 0, 2]), is_permutation([1, 1])
     (True, False)
@@ -37,7 +37,7 @@ def is_permutation(p: Sequence[int]) -> bool:
 
 
 def is_identity_permutation(p: Sequence[int]) -> bool:
-    """Whether a list counts up from 0, so that it leaves every order as it is."""
+    """Return whether a list counts up from 0, so that it leaves every order as it is."""
     entries = checked_integers("is_identity_permutation: p", p)
     return entries == tuple(range(len(entries)))
 

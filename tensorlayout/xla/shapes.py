@@ -485,7 +485,7 @@ class Shape:
 
 
 def _depth_of(shape: Shape) -> int:
-    """How many tuples and buffers stand around the innermost shape; without recursion."""
+    """Return how many tuples and buffers stand around the innermost shape; without recursion."""
     deepest, level = 0, [shape]
     while level := [element for outer in level for element in outer.elements]:
         deepest += 1

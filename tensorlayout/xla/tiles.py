@@ -209,7 +209,7 @@ def unravelled(number: int, sizes: Sequence[int]) -> list[int]:
 
 
 def change_nothing(sizes: Sequence[int], tiles: Sequence[Tile]) -> bool:
-    """Whether the tiles add no padding and keep the order; each is judged by itself.
+    """Return whether the tiles add no padding and keep the order; each is judged by itself.
 
     A sufficient test: False for tiles that undo each other. A star changes nothing by itself.
     """

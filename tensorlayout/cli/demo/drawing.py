@@ -1,4 +1,4 @@
-"""What the demo draws: sheets of captioned panels, histograms, and memory byte by byte."""
+"""Drawing for the demo: sheets of captioned panels, histograms, and memory byte by byte."""
 
 from __future__ import annotations
 

@@ -48,7 +48,7 @@ class Step:
 
     @property
     def megabytes(self) -> float:
-        """What is read and written in 10**6 **bytes**, rounded as in the table."""
+        """The bytes read and written, in units of 10**6 **bytes**, rounded as in the table."""
         return round((self.trace.bytes_read + self.trace.bytes_written) / 1e6, 2)
 
     @property

@@ -39,7 +39,7 @@ _PIECE = 1 << 19
 
 
 def is_packed(*specs: TensorSpec) -> bool:
-    """Whether some tensor is packed below a byte."""
+    """Return whether some tensor is packed below a byte."""
     return any(spec.layout.slot_bits is not None for spec in specs)
 
 
@@ -139,7 +139,7 @@ def _octets_of(x: Tensor, layout: Layout) -> Array:
 
 
 def _is_one_run(source: Layout, result: TensorSpec, whole: bool) -> bool:
-    """Whether a block of slots of one order, without gaps, becomes another.
+    """Return whether a block of slots of one order, without gaps, becomes another.
 
     Its padding is written only in new memory, and where nobody has said what it holds.
     """

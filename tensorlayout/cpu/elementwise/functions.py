@@ -57,7 +57,7 @@ _INEXACT = {
 
 
 def has_one_result(name: str, inputs: Sequence[DType]) -> bool:
-    """Whether an operation has one right result, which all of NumPy's loops give."""
+    """Return whether an operation has one right result, which all of NumPy's loops give."""
     return name not in _INEXACT and all(d.kind != "c" for d in inputs)
 
 
@@ -138,7 +138,7 @@ def _choose_runs(condition: Array, x1: Array, x2: Array, out: Array) -> None:
 
 
 def _has_long_runs(condition: Array) -> bool:
-    """Whether neighbours are mostly alike at the beginning of the condition."""
+    """Return whether neighbours are mostly alike at the beginning of the condition."""
     sample = condition[:_SAMPLE]
     return bool(np.count_nonzero(sample[1:] != sample[:-1]) * _LONG_RUN < _SAMPLE)
 

@@ -70,7 +70,7 @@ _VECTORS_OF_TRUTHS = bool(np.equal(_ONES, _ODD).all() and not np.not_equal(_ONES
 
 
 def by_truth(function: Any) -> Fix:
-    """Whether bool operands are (un)equal, which both turned are, too.
+    """Return whether bool operands are (un)equal, which both turned are, too.
 
     Every byte but 0 is True, and NumPy may compare bytes; to turn them it looks for 0. Its loops
     for vectors look for 0 too, unless one operand is the same all along.

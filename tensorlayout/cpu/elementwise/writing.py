@@ -103,7 +103,7 @@ def _write(plan: ElementwisePlan, fix: Fix | None) -> Write:
 
 
 def _numpy_alone_gives_the_layout(plan: ElementwisePlan, fix: Fix | None) -> bool:
-    """Whether NumPy, left to itself, returns an array of the planned dtype and layout.
+    """Return whether NumPy, left to itself, returns an array of the planned dtype and layout.
 
     It does for row-major operands, and keeps any other order that all of them have.
     """
@@ -117,7 +117,7 @@ def _numpy_alone_gives_the_layout(plan: ElementwisePlan, fix: Fix | None) -> boo
 
 
 def _is_packed_alike(plan: ElementwisePlan) -> bool:
-    """Whether the operands are row-major, or all packed in the order of the result."""
+    """Return whether the operands are row-major, or all packed in the order of the result."""
     layout = plan.result.layout
     tensors = [o.layout for o in plan.operands if isinstance(o, TensorSpec)]
     return (
@@ -142,7 +142,7 @@ def _numpy(plan: ElementwisePlan) -> Any:
 
 
 def _last_repeats(plan: ElementwisePlan) -> bool:
-    """Whether the last operand may be one value for many elements of the result."""
+    """Return whether the last operand may be one value for many elements of the result."""
     last = plan.operands[-1]
     if isinstance(last, type) or last.layout.size <= 1:
         return True
@@ -169,7 +169,7 @@ def _is_ufunc(plan: ElementwisePlan) -> bool:
 
 
 def _natural(plan: ElementwisePlan) -> bool:
-    """Whether NumPy's own promotion of these operands is the planned one."""
+    """Return whether NumPy's own promotion of these operands is the planned one."""
     if _odd(plan):
         return False
     if any(isinstance(o, type) for o in plan.operands):
@@ -204,7 +204,7 @@ def _dtypes(plan: ElementwisePlan) -> list[dtypes.DType]:
 
 
 def _converts(plan: ElementwisePlan) -> bool:
-    """Whether some operand holds another dtype than the function is to get."""
+    """Return whether some operand holds another dtype than the function is to get."""
     return any(have != get for have, get in zip(_dtypes(plan), plan.inputs, strict=True))
 
 
@@ -234,7 +234,7 @@ def _context(plan: ElementwisePlan) -> Any:
 
 
 def _in_short_runs(plan: ElementwisePlan) -> bool:
-    """Whether the operands and the result continue together for a few elements only."""
+    """Return whether the operands and the result continue together for a few elements only."""
     result = plan.result.layout
     if result.ndim < 2 or (plan.is_one_run and not plan.given):
         return False
@@ -480,7 +480,7 @@ def is_one_ufunc(plan: ElementwisePlan) -> bool:
 
 
 def _is_plain(plan: ElementwisePlan) -> bool:
-    """Whether one ufunc takes a tensor and another operand as they are."""
+    """Return whether one ufunc takes a tensor and another operand as they are."""
     two = len(plan.operands) == 2 and isinstance(plan.operands[0], TensorSpec)
     return two and is_one_ufunc(plan) and _natural(plan)
 

@@ -36,7 +36,7 @@ def converter(from_dtype: DType, to_dtype: DType, saturate: bool = False) -> Con
 
 
 def is_plain(from_dtype: DType, to_dtype: DType) -> bool:
-    """Whether NumPy's own conversion is right, or there is none."""
+    """Return whether NumPy's own conversion is right, or there is none."""
     return from_dtype == to_dtype or _by_block(from_dtype, to_dtype) is None
 
 
@@ -153,7 +153,7 @@ def odd_singles(array: Array) -> Array:
 
 
 def _is_wider(dtype: DType) -> bool:
-    """Whether float32 does not hold all values of a real dtype."""
+    """Return whether float32 does not hold all values of a real dtype."""
     return dtype == np.float64 or (dtype.kind in "iu" and dtype.itemsize >= 4)
 
 
@@ -251,7 +251,7 @@ def _truncate(destination: Array, source: Array) -> None:
 
 
 def _is_in_range(source: Array, limits: Any) -> bool:
-    """Whether floats become integers within the limits; False for a NaN."""
+    """Return whether floats become integers within the limits; False for a NaN."""
     least, most = float(limits.min) - 1, float(limits.max) + 1
     if limits.min == 0:  # the bits of floats from 0 on rise with them, and all others have more
         bits = source.view(f"u{source.itemsize}")
@@ -366,7 +366,7 @@ _BEYOND = np.float32(65536)  # where infinities and NaN of float16 end up: no fi
 
 
 def is_half(dtype: DType) -> bool:
-    """Whether a dtype is float16 or bfloat16."""
+    """Return whether a dtype is float16 or bfloat16."""
     return dtype.itemsize == 2 and dtype.kind in "fV"
 
 

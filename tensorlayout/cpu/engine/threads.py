@@ -38,7 +38,7 @@ VARIABLE = "TENSORLAYOUT_THREADS"
 
 
 def _said() -> int:
-    """How many threads the environment asks for; 0 where it does not say."""
+    """Return how many threads the environment asks for; 0 where it does not say."""
     text = os.environ.get(VARIABLE, "").strip()
     if text and not (text.isascii() and text.isdigit() and int(text)):
         msg = f"{VARIABLE} must be a whole number from 1 on, got {shown(text)}"
@@ -63,7 +63,7 @@ _limits = {"OpenMP": _said_to_all(), "set_num_threads": sys.maxsize}
 
 
 def get_num_threads() -> int:
-    """How many threads a large call on the CPU may use, begun in this thread.
+    """Return how many threads a large call on the CPU may use, begun in this thread.
 
     What the variable ``TENSORLAYOUT_THREADS`` says; else as many as there are processors that this
     thread may run on and the control group grants, at most 8, and no more than ``OMP_NUM_THREADS``
@@ -121,7 +121,7 @@ def possible_threads() -> int:
 
 @functools.cache
 def _granted() -> int:
-    """How many processors' time the control group of this process may use, rounded up."""
+    """Return how many processors' time the control group of this process may use, rounded up."""
     least = MOST_THREADS
     for place, period in _QUOTAS.items():
         try:

@@ -113,7 +113,7 @@ class Runs:
         return (*self.outer, *self.indexed, *self.inner)
 
     def size(self, dims: Sequence[int]) -> int:
-        """How many elements there are in some dimensions of the tensor."""
+        """Return how many elements there are in some dimensions of the tensor."""
         return math.prod(self.layout.shape[d] for d in dims)
 
     def lines(self, memory: Array) -> Array:
@@ -123,7 +123,7 @@ class Runs:
         return found
 
     def packed(self, dims: Sequence[int]) -> bool:
-        """Whether the elements along `dims`, the last the fastest, lie side by side."""
+        """Return whether the elements along `dims`, the last the fastest, lie side by side."""
         step = 1
         for d in reversed(dims):
             n = self.layout.shape[d]
@@ -151,7 +151,7 @@ class Runs:
             return contiguous(found).reshape(shape)
 
     def fit(self, layout: Layout) -> bool:
-        """Whether a result in this layout is seen `in_runs` without a copy."""
+        """Return whether a result in this layout is seen `in_runs` without a copy."""
         if not layout.size:
             return True
         outer, inner = self._ends

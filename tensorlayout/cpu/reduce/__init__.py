@@ -164,7 +164,7 @@ def _narrow(dtype: dtypes.DType) -> dtypes.DType | None:
 
 
 def _count(plan: ReducePlan) -> np.float64:
-    """How many elements become one; a NumPy number, so that 0 / 0 is NaN."""
+    """Return how many elements become one; a NumPy number, so that 0 / 0 is NaN."""
     return np.float64(math.prod(plan.source.layout.shape[d] for d in plan.dims))
 
 
@@ -296,7 +296,7 @@ class _CountOfAll(Fold):
 
 
 def _count_nonzero(plan: ReducePlan) -> Work:
-    """How many elements are not zero (NaN is not)."""
+    """Return how many elements are not zero (NaN is not)."""
     dtype = plan.source.dtype
     if dtype.kind in "biu" and len(plan.dims) == plan.source.layout.ndim:
         whole = np.dtype(np.uint8) if dtype == dtypes.bool else dtype

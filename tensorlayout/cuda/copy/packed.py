@@ -38,7 +38,7 @@ Move = Callable[..., Launches]  # of specs of source and result, alignments and 
 
 
 def is_packed(*specs: TensorSpec) -> bool:
-    """Whether some tensor is packed below a byte."""
+    """Return whether some tensor is packed below a byte."""
     return any(spec.layout.slot_bits is not None for spec in specs)
 
 
@@ -148,7 +148,7 @@ def plan_pack(
 
 
 def _wide(loop: TiledLoop, source: Layout, per: int) -> int:
-    """How many elements of the source a thread reads at once, of `per` that it packs."""
+    """Return how many elements of the source a thread reads at once, of `per` that it packs."""
     if source.slot_bits is not None or not loop.contiguous:
         return 1
     wide = gcd(per, loop.pack(WIDEST))
@@ -156,7 +156,7 @@ def _wide(loop: TiledLoop, source: Layout, per: int) -> int:
 
 
 def _packs_runs(loop: TiledLoop, bits: int) -> bool:
-    """Whether 16 slots are elements of one run, its end and padding, or padding."""
+    """Return whether 16 slots are elements of one run, its end and padding, or padding."""
     last, weights = loop.axes[-1], [moves[-1] for moves in loop.weights]
     along = [weight for weight in weights if weight]
     aligned = loop.alignments[WRITE] % _alignment(bits) == 0 == loop.alignments[READ] % RUN
@@ -164,7 +164,7 @@ def _packs_runs(loop: TiledLoop, bits: int) -> bool:
 
 
 def _counts(loop: TiledLoop, source: Layout) -> bool:
-    """Whether indices count the bytes of the source, too, with all its padding."""
+    """Return whether indices count the bytes of the source, too, with all its padding."""
     return loop.index == "int64_t" or source.required_size < 2**31
 
 
@@ -174,7 +174,7 @@ def _alignment(bits: int) -> int:
 
 
 def _is_better_apart(loop: TiledLoop, spread: int = 1) -> bool:
-    """Whether reading in another order costs more than memory in between, written and read.
+    """Return whether reading in another order costs more than memory in between, written and read.
 
     `spread`: how many elements the threads of a warp are apart.
     """
@@ -188,7 +188,7 @@ _APART = 4.0
 
 
 def _goes_slot_by_slot(loop: TiledLoop, count: int) -> bool:
-    """Whether the numbers of a walk are those of the destination's slots.
+    """Return whether the numbers of a walk are those of the destination's slots.
 
     Not where the source has tails that the destination has no slots for.
     """

@@ -200,7 +200,7 @@ _COSTLY = 2.5
 
 
 def takes_tiles(plan: ElementwisePlan) -> bool:
-    """Whether one launch computes a plan of tiled tensors, and reads them all well enough.
+    """Return whether one launch computes a plan of tiled tensors, and reads them all well enough.
 
     If not, the tensors are better copied out of their tiles before.
     """
@@ -218,7 +218,7 @@ def walks_tiles(result: TensorSpec, operands: Sequence[TensorSpec], padding: byt
 
 
 def reads_well(loop: TiledLoop) -> bool:
-    """Whether one launch reads operands in tiles with tails well enough."""
+    """Return whether one launch reads operands in tiles with tails well enough."""
     widths = loop.widths
     large = [m for m in range(1, len(widths)) if loop.count * widths[m] >= TUNING.small_bytes]
     return all(in_order_cost(loop, memory) <= _COSTLY for memory in large)
@@ -254,7 +254,7 @@ _FULL_PACKS = 8
 
 
 def _pack_of(loop: Loop, widest: int) -> int:
-    """How many elements of rows move at once: the most that alignment and their length allow.
+    """Count the elements of rows that move at once: the most that alignment and their length allow.
 
     `widest`: bytes of the widest type. Rows may end with single elements.
     """

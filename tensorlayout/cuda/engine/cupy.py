@@ -199,7 +199,7 @@ class CupyDriver(Driver):
         self._architectures: dict[int, int] = {}
 
     def device_count(self) -> int:
-        """How many GPUs CUDA shows, as ``CUDA_VISIBLE_DEVICES`` has it."""
+        """Return how many GPUs CUDA shows, as ``CUDA_VISIBLE_DEVICES`` has it."""
         if self._forked:
             raise RuntimeError(_FORKED)
         return self._device_count
@@ -369,7 +369,7 @@ class CupyDriver(Driver):
         raise no_memory(nbytes, free, device)
 
     def _captures(self, number: int) -> bool:
-        """Whether a stream captures; an error in a capture ends it."""
+        """Return whether a stream captures; an error in a capture ends it."""
         try:
             return bool(self.runtime.streamIsCapturing(number))
         except RuntimeError:

@@ -121,7 +121,7 @@ def _cached(place: Path, name: str, make: Callable[[Path], None], counters: Coun
 
 
 def _is_whole(entry: Path) -> bool:
-    """Whether an entry is there, as it was made, and ours; it is then noted as used."""
+    """Return whether an entry is there, as it was made, and ours; it is then noted as used."""
     try:
         with _opened(entry) as file:
             whole = file.read()
@@ -191,7 +191,7 @@ def _opened(path: Path, flags: int = os.O_RDONLY) -> Any:
 
 
 def _is_private(status: os.stat_result) -> bool:
-    """Whether what a status is of is ours, and nobody else can write to it."""
+    """Return whether what a status is of is ours, and nobody else can write to it."""
     return status.st_uid == os.geteuid() and not status.st_mode & 0o022
 
 

@@ -171,7 +171,7 @@ class Driver(Protocol):
         self._device_count, self._only = device_count, 0 if device_count == 1 else None
 
     def device_count(self) -> int:
-        """How many devices there are."""
+        """Return how many devices there are."""
         return self._device_count
 
     def check_device(self, device: int) -> None:
@@ -207,7 +207,7 @@ class Driver(Protocol):
         return lambda: True
 
     def is_capturing(self, device: int) -> bool:
-        """Whether the current stream of `device` captures a graph.
+        """Return whether the current stream of `device` captures a graph.
 
         What waits, or copies between host and device, is then refused by a `plan.CaptureError`.
         """

@@ -52,7 +52,7 @@ _strict_process: bool | None = None
 
 
 def set_strict_indexing(strict: bool | None) -> None:
-    """Whether reads and writes at positions on CUDA wait and raise at once, in all threads.
+    """Return whether reads and writes at positions on CUDA wait and raise at once, in all threads.
 
     None: as ``TENSORLAYOUT_STRICT_INDEXING`` says (1 or 0; without it, they do not wait). A
     `strict_indexing` block keeps its own.

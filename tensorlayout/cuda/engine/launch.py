@@ -224,7 +224,7 @@ def check_aligned(name: str, widths: Sequence[int], alignments: Sequence[int]) -
 
 
 def blocks_for(count: int) -> int:
-    """How many blocks move `count` elements."""
+    """Return how many blocks move `count` elements."""
     return -(-count // BLOCK)
 
 

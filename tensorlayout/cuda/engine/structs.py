@@ -95,7 +95,7 @@ _FEWER_THAN = 2**31
 
 
 def fits_a_walk(loop: TiledLoop) -> bool:
-    """Whether `BoundedWalk` can hold the digits."""
+    """Return whether `BoundedWalk` can hold the digits."""
     few = len(loop.axes) <= MOST_DIGITS and len(loop.bounds) <= _MOST_BOUNDS
     return few and loop.bounded_by < _FEWER_THAN
 

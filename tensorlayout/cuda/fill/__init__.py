@@ -245,7 +245,7 @@ class Regions:
     regions: tuple[Region, ...]
 
     def rows(self, region: Region) -> int:
-        """How many runs a region has."""
+        """Return how many runs a region has."""
         return prod([size for size, _ in self.dims[: region.depth]])
 
     @property

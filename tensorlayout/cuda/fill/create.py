@@ -46,7 +46,7 @@ def write_create(plan: CreatePlan) -> Write:
 
 
 def takes_tiles(plan: CreatePlan) -> bool:
-    """Whether nothing is written: elements may hold anything, and padding too."""
+    """Return whether nothing is written: elements may hold anything, and padding too."""
     return plan.operation.values == "nothing" and (plan.given or padding_of(plan.result) is None)
 
 

@@ -94,12 +94,12 @@ def _with_distances(
 
 
 def _aligned(loop: Loop) -> bool:
-    """Whether the first elements of all rows are at whole packs."""
+    """Return whether the first elements of all rows are at whole packs."""
     return all(loop.grain(memory) % WIDEST == 0 for memory in loop.elements)
 
 
 def _pack(loop: Loop) -> int:
-    """How many elements of a row move at once."""
+    """Return how many elements of a row move at once."""
     pack, row = WIDEST // loop.width, loop.axes[-1].size
     if any(loop.axes[-1].strides[memory] != 1 for memory in loop.elements):
         return 1
@@ -110,7 +110,7 @@ def _pack(loop: Loop) -> int:
 
 
 def _blocks(threads: int, pack: int) -> int:
-    """How many blocks have `threads` in all, each with several turns where packs are small.
+    """Return how many blocks have `threads` in all, each with several turns where packs are small.
 
     As ``PACKS`` of kernels/fill/diagonals.cu.
     """

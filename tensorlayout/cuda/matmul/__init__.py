@@ -157,7 +157,7 @@ def plan_integers(first: Layout, second: Layout, itemsize: int) -> Launch:
 
 
 def _runs_right(layout: Layout) -> bool:
-    """Whether neighbours in a row are nearer to each other than neighbours in a column."""
+    """Return whether neighbours in a row are nearer to each other than neighbours in a column."""
     (rows, columns), (down, right) = layout.shape[-2:], layout.strides[-2:]
     if rows == 1 or columns == 1:
         return rows == 1

@@ -88,7 +88,7 @@ def write_reduce(plan: ReducePlan) -> Write:
 
 
 def _converts(plan: ReducePlan) -> bool:
-    """Whether elements become another kind of number before."""
+    """Return whether elements become another kind of number before."""
     kinds = {_kind(plan.source.dtype), _kind(plan.result.dtype)}
     return plan.operation.function in _ACCUMULATING and len(kinds) > 1
 
@@ -147,7 +147,7 @@ class Chained(NamedTuple):
 
 
 def is_planned(plan: ReducePlan) -> bool:
-    """Whether `plan_reduce` does all of a plan, and nothing is to be done before."""
+    """Return whether `plan_reduce` does all of a plan, and nothing is to be done before."""
     is_sorted = plan.operation.function == "quantile"
     return plan.source.layout.size > 0 and not is_sorted and not _converts(plan)
 

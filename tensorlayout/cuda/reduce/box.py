@@ -317,7 +317,7 @@ def _columns(
 
 
 def _with_lanes(box: ThreadBox, itemsize: int) -> ThreadBox:
-    """How many threads share a result along y, and how many groups a block has along z."""
+    """Return how many threads share a result along y, and how many groups a block has along z."""
     beside = box.size_x * box.w.size
     room = THREADS // beside
     count, groups = box.row_count, box.group_count
@@ -340,7 +340,7 @@ def _with_lanes(box: ThreadBox, itemsize: int) -> ThreadBox:
 
 
 def _whole(count: int, nbytes: int) -> int:
-    """How many of `nbytes` each make whole sectors, if that is near `count`; else `count`."""
+    """Count how many of `nbytes` each make whole sectors, if that is near `count`; else `count`."""
     grain = SECTOR // gcd(SECTOR, nbytes)
     whole = count // grain * grain
     return whole if whole * 8 >= count * 7 else count

@@ -81,7 +81,7 @@ def axes_of(dimensions: Iterable[tuple[int, ...]]) -> tuple[Axis, ...]:
 
 
 def is_fastest(layout: Layout, dim: int) -> bool:
-    """Whether elements along a dimension follow each other in memory."""
+    """Return whether elements along a dimension follow each other in memory."""
     faster = layout.minor_to_major[: layout.minor_to_major.index(dim)]
     return prod(layout.shape[d] for d in faster) <= 1
 
@@ -211,7 +211,7 @@ def _doublings(lines: Lines, tiles: int) -> list[Pass]:
 
 
 def by_digits(lines: Lines) -> bool:
-    """Whether passes by digits cost less than merges, for lines longer than a tile.
+    """Return whether passes by digits cost less than merges, for lines longer than a tile.
 
     In bytes moved. Of an element of w bytes, and a position of o where these are wanted: a pass by
     a digit of 8 bits 3w + 2o, a tile or a merge 2w + 2o. What issues more instructions counts as
@@ -343,7 +343,7 @@ def _together(source: TensorSpec, positions: TensorSpec, dim: int, lines: int) -
 
 
 def _number(made: Any, layout: Layout, dim: int, length: int, together: int) -> None:
-    """Whether elements are numbered along lines, or across them."""
+    """Return whether elements are numbered along lines, or across them."""
     across = together > 1 and not is_fastest(layout, dim)
     made.size, made.across = divisor32(together if across else length), int(across)
 

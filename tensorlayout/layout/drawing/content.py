@@ -97,7 +97,7 @@ def cut_axis(size: int, first: int, last: int) -> Axis:
 
 
 def _counts(sizes: Sequence[int], most: Sequence[int]) -> list[int]:
-    """How many indices of each dimension are shown, so that cells are not too many."""
+    """Return how many indices of each dimension are shown, so that cells are not too many."""
     counts = [min(n, m) for n, m in zip(sizes, most, strict=True)]
     while math.prod(counts) > MOST_CELLS and max(counts) > 2:
         counts[counts.index(max(counts))] -= 1

@@ -68,7 +68,7 @@ def _steps(layout: Placement, dim: int) -> str:
 
 
 def padding(layout: Placement) -> str:
-    """How many slots are no elements, and whose they are."""
+    """Return how many slots are no elements, and whose they are."""
     if layout.is_padded:
         holds = getattr(layout.padding_value, "name", str(layout.padding_value))
         count = count_of(layout.padding_size, "slot")

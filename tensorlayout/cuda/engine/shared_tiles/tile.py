@@ -204,7 +204,7 @@ class SharedTile:
         return inner * extent if self.counts[last] > 1 else early, early
 
     def _whole_packs(self, order: Sequence[int], pack: int) -> bool:
-        """Whether all of a pack is inside its bounds, or none."""
+        """Return whether all of a pack is inside its bounds, or none."""
         if not self.problem.bounds:
             return True
         for k in order:
@@ -224,7 +224,7 @@ class SharedTile:
         return self.is_deep and alone.row(length) * rows <= together.plane(rows, length)
 
     def _fits_beside(self, memory: int, order: Sequence[int], run: int) -> bool:
-        """Whether what is read beside the destination can be read in its packs."""
+        """Return whether what is read beside the destination can be read in its packs."""
         steps = [self._members[k].strides for k in order[: run + 1]]
         if not any(step[memory] for step in steps[:run]):
             return True  # one value for the whole run
@@ -255,7 +255,7 @@ class SharedTile:
         return gcd(problem.alignments[memory], SECTOR, *[s * width for s in steps])
 
     def is_together(self, memory: int) -> bool:
-        """Whether no rows but those along one dimension are shifted."""
+        """Return whether no rows but those along one dimension are shifted."""
         side = self.sides[memory]
         groups = prod([self.extents[k] for k in side.order[side.run + 1 :]])
         return groups == 1 and side.slack <= self._shortest_row(memory)

@@ -44,8 +44,8 @@ class CopyError(RuntimeError):
 
 # What a call may be refused with.
 REFUSALS = (
-    *(IndexError, NotImplementedError, OverflowError, TypeError, ValueError),
-    *(BufferError, MemoryError, CopyError),
+    *(ArithmeticError, BufferError, CopyError, IndexError, MemoryError),
+    *(NotImplementedError, TypeError, ValueError),
 )
 
 _Found = TypeVar("_Found")
@@ -140,10 +140,7 @@ def under(name: str, function: Callable[..., _Found], *args: Any, **options: Any
     try:
         return function(*args, **options)
     except REFUSALS as error:
-        error.args = (getattr(error, "said", str(error)),)
-        vars(error).pop("said", None)
-        named(name, error)
-        raise
+        raise leaving(error, name) from error.__cause__
 
 
 def leaving(error: _Error, name: str = "") -> _Error:
@@ -180,9 +177,9 @@ def _ours(error: Exception) -> bool:
 
 
 @functools.cache  # one for all the namespaces that have the function
-def guarded(function: _Function) -> _Function:
+def guarded(function: _Function, name: str = "") -> _Function:
     """`function` for users: a wrong call is told in our words, errors show few frames of ours."""
-    within, name = function.__module__, function.__name__
+    within, name = function.__module__, name or function.__name__
     if within.startswith(_FORMATS):
         name = f"{within.removeprefix(_FORMATS)}.{name}"
 
@@ -216,7 +213,7 @@ def guard(space: dict[str, Any], names: Iterable[str]) -> None:
             space[name] = guarded(function)
 
 
-_SPACES = ("fft", "formats", "linalg", "tracing")
+_SPACES = ("fft", "files", "formats", "linalg", "tracing")
 _GUARDED = (_CHAPTERS, *(f"tensorlayout.{space}" for space in _SPACES))
 
 

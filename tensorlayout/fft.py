@@ -20,7 +20,6 @@ from typing import TYPE_CHECKING, Any, Literal, SupportsIndex
 from tensorlayout import dtypes, errors
 from tensorlayout.devices import default_device
 from tensorlayout.dtypes import DType, as_dtype
-from tensorlayout.errors import refuse
 from tensorlayout.functions import arguments, dispatch, spellings
 from tensorlayout.functions.data_types import astype
 from tensorlayout.functions.outputs import given
@@ -101,11 +100,11 @@ def _along(
     operation: Library, a: Any, n: Length, axis: SupportsIndex, norm: Norm, out: Out
 ) -> Tensor:
     """Transform the lines along an axis."""
-    x = arguments.tensor(operation.name, a)
-    size = None if n is None else arguments.integer(operation.name, "n", n)
+    x = arguments.tensor(a)
+    size = None if n is None else arguments.integer("n", n)
     if size is not None and size < 1:
-        refuse(operation.name, f"n must be at least 1, got {arguments.shown(n)}")
-    dim = arguments.integer(operation.name, "axis", axis)
+        raise ValueError(f"n must be at least 1, got {arguments.shown(n)}")
+    dim = arguments.integer("axis", axis)
     return _over(operation, x, None if size is None else (size,), (dim,), norm, out, "axis")
 
 
@@ -114,17 +113,17 @@ def _over(
 ) -> Tensor:
     """Transform over several axes; without any, sizes `s` are those of the last ones."""
     name = operation.name
-    x = arguments.tensor(name, a)
+    x = arguments.tensor(a)
     if dtypes.in_category(x.dtype, "integer or boolean"):
         x = astype(x, dtypes.float64)
     divided = "backward" if norm is None else norm
-    arguments.choice(name, "norm", divided, "'backward', 'ortho' or 'forward'", _NORMS)
-    asked = arguments.integers(s, name, "s")
+    arguments.choice("norm", divided, "'backward', 'ortho' or 'forward'", _NORMS)
+    asked = arguments.integers(s, "s")
     if axes is None and isinstance(asked, tuple):
         axes = range(-len(asked), 0)
-    dims = normalized_dims(arguments.integers(axes, name, "axes"), x.ndim, argument)
+    dims = normalized_dims(arguments.integers(axes, "axes"), x.ndim, argument)
     if not dims and operation.rule is not _complex:
-        refuse(name, f"needs at least one axis, got shape {x.shape} and axes {axes}")
+        raise ValueError(f"needs at least one axis, got shape {x.shape} and axes {axes}")
     sizes = _sizes(operation, x.shape, dims, asked)
     found: Tensor = dispatch.library(operation, x, s=sizes, axes=dims, norm=divided)
     return found if out is None else given(name, found, out)
@@ -138,11 +137,11 @@ def _sizes(operation: Library, shape: Shape, dims: Shape, s: Any) -> Shape:
     asked = (-1,) * len(dims) if s is None else (s,) if isinstance(s, int) else s
     if len(asked) != len(dims):
         came = f"{arguments.shown(asked)} and {dims}"
-        refuse(operation.name, f"s and axes must be equally many, got {came}")
+        raise ValueError(f"s and axes must be equally many, got {came}")
     sizes = tuple(m if n == -1 else n for n, m in zip(asked, whole, strict=True))
     if any(n < 1 for n in sizes):
         rule = f"sizes along axes {dims} must be at least 1"
-        refuse(operation.name, f"{rule}, got {sizes} for shape {shape}")
+        raise ValueError(f"{rule}, got {sizes} for shape {shape}")
     return sizes
 
 
@@ -415,16 +414,15 @@ def rfftfreq(
 
 
 def _spectrum(operation: Create, n: Any, d: Any, dtype: Any, device: Any) -> Tensor:
-    name = operation.name
-    size = arguments.integer(name, "n", n)
-    spacing = arguments.as_float(name, arguments.real(name, "d", d))
+    size = arguments.integer("n", n)
+    spacing = arguments.as_float(arguments.real("d", d))
     if size < 1:
-        refuse(name, f"n must be at least 1, got {arguments.shown(n)}")
+        raise ValueError(f"n must be at least 1, got {arguments.shown(n)}")
     if spacing == 0:
-        refuse(name, "d must not be 0")
-    kind = dtypes.float64 if dtype is None else as_dtype(dtype, f"{name}: dtype")
+        raise ValueError("d must not be 0")
+    kind = dtypes.float64 if dtype is None else as_dtype(dtype, "dtype")
     if not dtypes.in_category(kind, "real floating"):
-        refuse(name, f"dtype must be real floating, got {kind}", TypeError)
+        raise TypeError(f"dtype must be real floating, got {kind}")
     whole = operation is _FFTFREQ
     where = default_device() if device is None else device
     key = ((size if whole else size // 2 + 1,), kind, None, where)
@@ -441,7 +439,7 @@ def fftshift(x: Tensor, axes: Axis = None) -> Tensor:
     >>> tl.fft.fftshift(tl.fft.fftfreq(4))
     Tensor([-0.5 , -0.25,  0.  ,  0.25], dtype=float64, device='cpu')
     """
-    return _shifted("fftshift", x, axes, 1)
+    return _shifted(x, axes, 1)
 
 
 def ifftshift(x: Tensor, axes: Axis = None) -> Tensor:
@@ -454,12 +452,12 @@ def ifftshift(x: Tensor, axes: Axis = None) -> Tensor:
     >>> tl.fft.ifftshift(tl.asarray([-2, -1, 0, 1]))
     Tensor([ 0,  1, -2, -1], dtype=int64, device='cpu')
     """
-    return _shifted("ifftshift", x, axes, -1)
+    return _shifted(x, axes, -1)
 
 
-def _shifted(name: str, x: Any, axes: Any, sign: int) -> Tensor:
-    x = arguments.tensor(name, x)
-    dims = arguments.dims(name, axes, x.ndim, "axes")
+def _shifted(x: Any, axes: Any, sign: int) -> Tensor:
+    x = arguments.tensor(x)
+    dims = arguments.dims(axes, x.ndim, "axes")
     if not x.ndim:
         return astype(x, x.dtype)
     return roll(x, [sign * (x.shape[d] // 2) for d in dims] or 0, axis=dims or 0)

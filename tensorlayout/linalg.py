@@ -22,7 +22,6 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple, SupportsIndex, overl
 import numpy as np
 
 from tensorlayout import dtypes, errors
-from tensorlayout.errors import refuse
 from tensorlayout.functions import arguments, dispatch, manipulation, spellings
 from tensorlayout.functions import elementwise as ew
 from tensorlayout.functions.creation import asarray
@@ -151,7 +150,7 @@ class SVDResult(NamedTuple):
 def _called(operation: Library, a: Any, *others: Tensor, **options: Any) -> Any:
     """Carry out a call; `a` may hold integers or bool."""
     if type(a) is not Tensor or a._spec.dtype.kind in "biu":
-        a = floating(operation.name, a)
+        a = floating(a)
     return dispatch.library(operation, a, *others, **options)
 
 
@@ -174,7 +173,7 @@ def cholesky(a: Tensor, /, *, upper: bool = False) -> Tensor:
     Tensor([[2., 0.],
             [1., 1.]], dtype=float64, device='cpu')
     """
-    return _one(_CHOLESKY, a, upper=arguments.truth("cholesky", "upper", upper))
+    return _one(_CHOLESKY, a, upper=arguments.truth("upper", upper))
 
 
 def det(a: Tensor) -> Tensor:
@@ -231,7 +230,7 @@ def eigh(a: Tensor, UPLO: str = "L") -> EighResult:  # noqa: N803
     >>> tl.linalg.eigh(tl.asarray([[2.0, 0.0], [0.0, 1.0]])).eigenvalues
     Tensor([1., 2.], dtype=float64, device='cpu')
     """
-    return EighResult(*_several(_EIGH, a if UPLO == "L" else _lower("eigh", a, UPLO)))
+    return EighResult(*_several(_EIGH, a if UPLO == "L" else _lower(a, UPLO)))
 
 
 def eigvals(a: Tensor) -> Tensor:
@@ -258,13 +257,13 @@ def eigvalsh(a: Tensor, UPLO: str = "L") -> Tensor:  # noqa: N803
     >>> tl.linalg.eigvalsh(tl.asarray([[2.0, 0.0], [0.0, 1.0]]))
     Tensor([1., 2.], dtype=float64, device='cpu')
     """
-    return _one(_EIGVALSH, a if UPLO == "L" else _lower("eigvalsh", a, UPLO))
+    return _one(_EIGVALSH, a if UPLO == "L" else _lower(a, UPLO))
 
 
-def _lower(name: str, a: Any, UPLO: str) -> Tensor:  # noqa: N803
+def _lower(a: Any, UPLO: str) -> Tensor:  # noqa: N803
     """Return the Hermitian matrices whose triangle `UPLO` that of `a` is, by their lower one."""
-    arguments.choice(name, "UPLO", UPLO, "'L' or 'U'", ("L", "U", "l", "u"))
-    x = arguments.tensor(name, a)
+    arguments.choice("UPLO", UPLO, "'L' or 'U'", ("L", "U", "l", "u"))
+    x = arguments.tensor(a)
     if UPLO == "l":
         return x
     transposed = matrix_transpose(x)
@@ -300,8 +299,8 @@ def matrix_norm(
     >>> tl.linalg.matrix_norm(tl.asarray([[3.0, 0.0], [4.0, 0.0]]), ord=1)
     Tensor(7.0, dtype=float64, device='cpu')
     """
-    kept = arguments.truth("matrix_norm", "keepdims", keepdims)
-    order = ord if ord is None or isinstance(ord, str) else _order("matrix_norm", ord)
+    kept = arguments.truth("keepdims", keepdims)
+    order = ord if ord is None or isinstance(ord, str) else _order(ord)
     operation = _SPECTRAL_NORM if order in ("nuc", 2, -2) else _MATRIX_NORM
     return _one(operation, x, keepdims=kept, ord=order)
 
@@ -318,13 +317,13 @@ def matrix_power(a: Tensor, n: SupportsIndex) -> Tensor:
     Tensor([[ 1., 10.],
             [ 0.,  1.]], dtype=float64, device='cpu')
     """
-    x = a if type(a) is Tensor else arguments.tensor("matrix_power", a)
-    power = arguments.integer("matrix_power", "n", n)
+    x = a if type(a) is Tensor else arguments.tensor(a)
+    power = arguments.integer("n", n)
     if abs(power) > MAX_SLOTS:
-        refuse("matrix_power", f"n must lie within 2**63 - 1, got {arguments.shown(power)}")
+        raise ValueError(f"n must lie within 2**63 - 1, got {arguments.shown(power)}")
     if power < 0 or x._spec.dtype.kind not in "biu":
         return _one(_MATRIX_POWER, x, n=power)
-    found = astype(_one(_MATRIX_POWER, matrix("matrix_power", x), n=0), x.dtype)
+    found = astype(_one(_MATRIX_POWER, matrix(x), n=0), x.dtype)
     for digit in f"{power:b}":
         found = matmul(found, found)
         found = matmul(found, x) if digit == "1" else found
@@ -351,26 +350,26 @@ def matrix_rank(
     Tensor(1, dtype=int64, device='cpu')
     """
     if tol is not None and rtol is not None:
-        refuse("matrix_rank", "tol and rtol are two tolerances, got both")
-    x = floating("matrix_rank", A)
+        raise ValueError("tol and rtol are two tolerances, got both")
+    x = floating(A)
     if x.ndim < 2:
         return ew.minimum(count_nonzero(x), 1)
     if tol is None:
-        return _one(_MATRIX_RANK, x, _tolerance("matrix_rank", x, rtol))
-    least = beside("matrix_rank", tol, x)
+        return _one(_MATRIX_RANK, x, _tolerance(x, rtol))
+    least = beside(tol, x)
     values = svdvals(x)
     return count_nonzero(ew.greater(values, least[..., None] if least.ndim else least), axis=-1)
 
 
-def _tolerance(name: str, x: Tensor, rtol: Any) -> Tensor:
+def _tolerance(x: Tensor, rtol: Any) -> Tensor:
     """Return `rtol`, or what it is by default, in the dtype of the parts of `x`."""
     real = dtypes.real_of(x.dtype)
     if isinstance(rtol, (Tensor, np.ndarray, list)):
-        return astype(beside(name, rtol, x), real, copy=False)
+        return astype(beside(rtol, x), real, copy=False)
     if rtol is None:
         rtol = max(x.shape[-2:]) * finfo(real).eps
-    number = arguments.real(name, "rtol", rtol, "a real number or a tensor")
-    return asarray(arguments.as_float(name, number), dtype=real, device=x.device)
+    number = arguments.real("rtol", rtol, "a real number or a tensor")
+    return asarray(arguments.as_float(number), dtype=real, device=x.device)
 
 
 def pinv(
@@ -392,10 +391,10 @@ def pinv(
     Tensor([[0.5, 0. ]], dtype=float64, device='cpu')
     """
     if rcond is not None and rtol is not None:
-        refuse("pinv", "rcond and rtol are two names of one argument, got both")
-    x = matrix("pinv", a)
-    x = floating("pinv", x) if x._spec.dtype.kind in "biu" else x
-    return _one(_PINV, x, _tolerance("pinv", x, rcond if rtol is None else rtol))
+        raise ValueError("rcond and rtol are two names of one argument, got both")
+    x = matrix(a)
+    x = floating(x) if x._spec.dtype.kind in "biu" else x
+    return _one(_PINV, x, _tolerance(x, rcond if rtol is None else rtol))
 
 
 @overload
@@ -419,7 +418,7 @@ def qr(a: Tensor, mode: Literal["reduced", "complete", "r"] = "reduced") -> QRRe
             [4.]], dtype=float64, device='cpu')
     """
     known = ("reduced", "complete", "r")
-    arguments.choice("qr", "mode", mode, "'reduced', 'complete' or 'r'", known)
+    arguments.choice("mode", mode, "'reduced', 'complete' or 'r'", known)
     found = QRResult(*_several(_QR, a, mode="reduced" if mode == "r" else mode))
     return found.R if mode == "r" else found
 
@@ -451,8 +450,8 @@ def solve(a: ArrayLike, b: ArrayLike) -> Tensor:
     Tensor([1. , 0.5], dtype=float64, device='cpu')
     """
     if not type(a) is type(b) is Tensor:
-        a, b = tensors("solve", a, b)
-    return _one(_SOLVE, a, floating("solve", b) if b._spec.dtype.kind in "biu" else b)
+        a, b = tensors(a, b)
+    return _one(_SOLVE, a, floating(b) if b._spec.dtype.kind in "biu" else b)
 
 
 @overload
@@ -510,9 +509,9 @@ def cond(x: Tensor, p: Real | Literal["fro", "nuc"] | None = None) -> Tensor:
     >>> tl.linalg.cond(tl.asarray([[2.0, 0.0], [0.0, 4.0]]))
     Tensor(2.0, dtype=float64, device='cpu')
     """
-    x = floating("cond", x)
+    x = floating(x)
     if 0 in x.shape[-2:]:
-        refuse("cond", f"matrices must have elements, got shape {x.shape}")
+        raise ValueError(f"matrices must have elements, got shape {x.shape}")
     if p not in (None, 2, -2):
         return ew.multiply(matrix_norm(x, ord=p), matrix_norm(inv(x), ord=p))
     values = svdvals(x)
@@ -532,7 +531,7 @@ def multi_dot(arrays: Sequence[ArrayLike] | Tensor, *, out: Tensor | None = None
     >>> tl.linalg.multi_dot([tl.ones(2), tl.ones((2, 3)), tl.ones(3)])
     Tensor(6.0, dtype=float64, device='cpu')
     """
-    return given("multi_dot", reduce(matmul, sequence("multi_dot", arrays)), out)
+    return given("multi_dot", reduce(matmul, sequence(arrays)), out)
 
 
 def trace(x: Tensor, /, *, offset: SupportsIndex = 0, dtype: DTypeLike | None = None) -> Tensor:
@@ -564,17 +563,17 @@ def vector_norm(
     >>> tl.linalg.vector_norm(tl.asarray([3.0, 4.0]))
     Tensor(5.0, dtype=float64, device='cpu')
     """
-    x = arguments.tensor("vector_norm", x)
-    order = _order("vector_norm", ord)
+    x = arguments.tensor(x)
+    order = _order(ord)
     if math.isnan(order):
-        refuse("vector_norm", "ord must be a real number, got nan")
-    dims = arguments.dims("vector_norm", axis, x.ndim)
-    kept = arguments.truth("vector_norm", "keepdims", keepdims)
+        raise ValueError("ord must be a real number, got nan")
+    dims = arguments.dims(axis, x.ndim)
+    kept = arguments.truth("keepdims", keepdims)
     return _one(_VECTOR_NORM, x, axis=dims, keepdims=kept, ord=order)
 
 
-def _order(name: str, given: Any) -> float:
-    return arguments.as_float(name, arguments.real(name, "ord", given))
+def _order(given: Any) -> float:
+    return arguments.as_float(arguments.real("ord", given))
 
 
 def norm(
@@ -594,18 +593,18 @@ def norm(
     >>> tl.linalg.norm(tl.asarray([[3.0, 4.0], [6.0, 8.0]]), axis=1)
     Tensor([ 5., 10.], dtype=float64, device='cpu')
     """
-    x = arguments.tensor("norm", x)
+    x = arguments.tensor(x)
     if axis is None and (
         ord is None or (ord in ("f", "fro") and x.ndim == 2) or (ord == 2 and x.ndim == 1)
     ):
         return vector_norm(x, keepdims=keepdims)
-    dims = arguments.dims("norm", axis, x.ndim)
+    dims = arguments.dims(axis, x.ndim)
     if len(dims) == 1:
         if isinstance(ord, str):
-            refuse("norm", f"ord of vectors must be a number, got {ord!r}")
+            raise ValueError(f"ord of vectors must be a number, got {ord!r}")
         return vector_norm(x, axis=dims, keepdims=keepdims, ord=2 if ord is None else ord)
     if len(dims) != 2:
-        refuse("norm", f"axis must be one or two, got {len(dims)}")
+        raise ValueError(f"axis must be one or two, got {len(dims)}")
     order: Any = "fro" if ord in (None, "f") else ord
     found = matrix_norm(moveaxis(x, dims, (-2, -1)), ord=order)
     return expand_dims(found, dims) if keepdims else found

@@ -153,13 +153,13 @@ def _described(name: str, member: Member, given: Any, tensors: list[Any]) -> Any
     if member.kind != "Tensors":
         return _desc(name, member.spelling, given, tensors)
     if type(given) is not tuple or set(map(type, given)) != {TensorSpec}:
-        given = arguments.tensors(name, given, member.spelling)
+        given = under(name, arguments.tensors, given, member.spelling)
     return tuple(_desc(name, f"{member.spelling}[{i}]", x, tensors) for i, x in enumerate(given))
 
 
 def _desc(name: str, member: str, x: Any, tensors: list[Any]) -> TensorDesc:
     """The descriptor of a tensor; ValueError as the rules of tensors say."""
-    found = x if type(x) is TensorSpec else arguments.tensor(name, x, member)
+    found = x if type(x) is TensorSpec else under(name, arguments.tensor, x, member)
     tensors.append(found)
     try:
         return desc_of(getattr(found, "_spec", found))

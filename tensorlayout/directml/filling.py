@@ -10,6 +10,7 @@ from tensorlayout.directml.calls import HIGHEST, run, target
 from tensorlayout.directml.constants import DataTypeLike
 from tensorlayout.directml.operator_desc import Expected, OperatorDesc, with_size
 from tensorlayout.directml.tensor_desc import TensorDesc
+from tensorlayout.errors import under
 from tensorlayout.functions import arguments, dispatch
 from tensorlayout.plan.base import Written
 from tensorlayout.plan.fill import Create, DiagonalsPlan, OneHotPlan
@@ -285,9 +286,14 @@ class OneHotOperatorDesc(OperatorDesc, operator="ONE_HOT"):
 
     @classmethod
     def _asked(cls, given: dict[str, Any], depth: Any) -> dict[str, Any]:
-        indices, axis = given["indices"], arguments.integer(cls.operator, "Axis", given["axis"])
+        indices, axis = (
+            given["indices"],
+            under(cls.operator, arguments.integer, "Axis", given["axis"]),
+        )
         cls._check_between("Axis", axis, 0, indices.rank - 1)
-        sizes = with_size(indices.sizes, axis, arguments.integer(cls.operator, "depth", depth))
+        sizes = with_size(
+            indices.sizes, axis, under(cls.operator, arguments.integer, "depth", depth)
+        )
         return super()._asked(given, sizes=sizes, data_type=given["values"].data_type)
 
 

@@ -14,7 +14,7 @@ from typing import Any, Literal, NamedTuple, get_args
 from tensorlayout.directml import constants
 from tensorlayout.directml.constants import UINT32_MAX, DataType, ScaleBias, as_data_type
 from tensorlayout.directml.tensor_desc import TensorDesc, integers
-from tensorlayout.errors import refuse
+from tensorlayout.errors import refuse, under
 from tensorlayout.exchange.numpy import quietly
 from tensorlayout.functions import arguments
 
@@ -108,7 +108,7 @@ def _descs(operator: str, member: str, value: Any) -> tuple[TensorDesc, ...]:
 def _number(operator: str, member: str, value: Any) -> int | float:
     """A number; ValueError for one beyond all data types."""
     try:
-        number: int | float = arguments.real(operator, member, value)
+        number: int | float = under(operator, arguments.real, member, value)
         float(number)
     except OverflowError:
         msg = f"{operator}: {member} must fit FLOAT64, got {arguments.shown(value)}"
@@ -120,7 +120,7 @@ def _scale_bias(operator: str, member: str, value: Any) -> ScaleBias:
     if not isinstance(value, (tuple, list)) or len(value) != 2:
         refuse(operator, f"{member} must be two numbers, got {arguments.shown(value)}", TypeError)
     names = f"{member}: Scale", f"{member}: Bias"
-    numbers = map(arguments.real, (operator,) * 2, names, value)
+    numbers = [under(operator, arguments.real, *pair) for pair in zip(names, value, strict=True)]
     pairs = zip(names, numbers, strict=True)
     return ScaleBias(*(rounded(operator, name, x, DataType.FLOAT32) for name, x in pairs))
 
@@ -129,12 +129,16 @@ def _one_of(kind: Any) -> Callable[[str, str, Any], Any]:
     return lambda operator, member, value: constants.member(f"{operator}: {member}", kind, value)
 
 
+def _under(check: Callable[[str, Any], Any]) -> Callable[[str, str, Any], Any]:
+    return lambda operator, member, value: under(operator, check, member, value)
+
+
 _CONVERTERS: dict[str, Callable[[str, str, Any], Any]] = {
     "TensorDesc": _desc,
     "Tensors": _descs,
     **dict.fromkeys(("Integers", "Naturals", "Positives", "Steps"), integers),
-    **dict.fromkeys(("int", "Axis", "Positive", "Signed"), arguments.integer),
-    "bool": arguments.truth,
+    **dict.fromkeys(("int", "Axis", "Positive", "Signed"), _under(arguments.integer)),
+    "bool": _under(arguments.truth),
     **dict.fromkeys(("Number", "Float", "Scalar"), _number),
     "Pair": _scale_bias,
     "AnyDataType": lambda operator, member, value: as_data_type(f"{operator}: {member}", value),
@@ -142,8 +146,8 @@ _CONVERTERS: dict[str, Callable[[str, str, Any], Any]] = {
     "Interpolation": _one_of(constants.InterpolationMode),
     "Direction": _one_of(constants.AxisDirection),
     "Order": _one_of(constants.DepthSpaceOrder),
-    "Duplicates": lambda operator, _, value: arguments.choice(
-        operator, "duplicates", value, "'last' or 'error'", get_args(Duplicates)
+    "Duplicates": lambda operator, _, value: under(
+        operator, arguments.choice, "duplicates", value, "'last' or 'error'", get_args(Duplicates)
     ),
 }
 

@@ -11,6 +11,7 @@ from tensorlayout.directml.calls import HIGHEST, copied, run, run_several, seen_
 from tensorlayout.directml.constants import PaddingMode
 from tensorlayout.directml.operator_desc import Expected, OneToOne, OperatorDesc, with_size
 from tensorlayout.directml.tensor_desc import TensorDesc, asked, integers, listed
+from tensorlayout.errors import under
 from tensorlayout.functions import arguments, dispatch
 from tensorlayout.plan.base import Written
 from tensorlayout.plan.image import ReverseSequencePlan
@@ -123,7 +124,10 @@ class SplitOperatorDesc(OperatorDesc, operator="SPLIT"):
     @classmethod
     def _asked(cls, given: dict[str, Any], sizes: Any) -> dict[str, Any]:
         name, source = cls.operator, given["input"]
-        axis, cut = arguments.integer(name, "Axis", given["axis"]), integers(name, "sizes", sizes)
+        axis, cut = (
+            under(name, arguments.integer, "Axis", given["axis"]),
+            integers(name, "sizes", sizes),
+        )
         cls._check_between("Axis", axis, 0, source.rank - 1)
         cls._check_range("Positives", "OutputTensors: Sizes", cut)
         where, kind = f"{name}: OutputTensors", source.data_type

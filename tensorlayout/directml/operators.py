@@ -78,7 +78,7 @@ class Operator:
             outs = out if isinstance(out, (tuple, list)) else (out,)
             if len(outs) != len(self._outputs):
                 refuse(name, f"out must be {len(self._outputs)} tensors, got {len(outs)}")
-            outs = [arguments.tensor(name, x, "out") for x in outs]
+            outs = [under(name, arguments.tensor, x, "out") for x in outs]
             self._check_many(outs, self._outputs)
             given = (*given, *outs)
         if given:
@@ -103,7 +103,7 @@ class Operator:
         for x, slot in zip(tensors, slots, strict=True):
             by_place = slot.desc.guaranteed_base_offset_alignment or slot.desc.declared
             if by_place or type(x) is not Tensor or (slot.member, x._spec) not in self._fitting:
-                found = arguments.tensor(name, x, slot.member)
+                found = under(name, arguments.tensor, x, slot.member)
                 _check_bound(name, found, slot)
                 self._fitting.add((slot.member, found._spec))
 
@@ -139,7 +139,7 @@ class Operator:
         """Outputs can be written, and share bytes with nothing but an input that is the same."""
         name = self.desc.operator
         for slot, x in zip(self._outputs, outs, strict=True):
-            arguments.writable(f"{name}: {slot.member}", x)
+            under(f"{name}: {slot.member}", arguments.writable, x)
         read, written = _places(self._inputs, inputs), _places(self._outputs, outs)
         for number, (target, span) in enumerate(written):
             for member, other in read:

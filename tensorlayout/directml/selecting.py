@@ -11,6 +11,7 @@ from tensorlayout.directml.calls import HIGHEST, run_pair, target
 from tensorlayout.directml.constants import AxisDirection, DataType, DataTypeLike, as_data_type
 from tensorlayout.directml.operator_desc import Expected, OperatorDesc, effective_rank, with_size
 from tensorlayout.directml.tensor_desc import TensorDesc, asked
+from tensorlayout.errors import under
 from tensorlayout.functions import arguments, dispatch
 from tensorlayout.functions.searching import nonzero
 from tensorlayout.plan.sort import TopK
@@ -174,7 +175,7 @@ class NonzeroCoordinatesOperatorDesc(OperatorDesc, operator="NONZERO_COORDINATES
     def _asked(cls, given: dict[str, Any], columns: Any) -> dict[str, Any]:
         if columns is None:
             return {}
-        columns = arguments.integer(cls.operator, "columns", columns)
+        columns = under(cls.operator, arguments.integer, "columns", columns)
         where, source = f"{cls.operator}: OutputCoordinatesTensor", given["input"]
         sizes = (1,) * (source.rank - 2) + (math.prod(source.sizes), columns)
         return {"output_coordinates": asked(where, DataType.UINT32, sizes)}

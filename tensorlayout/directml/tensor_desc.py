@@ -19,7 +19,7 @@ from tensorlayout.directml.constants import (
     as_data_type,
     member,
 )
-from tensorlayout.errors import cut, refuse
+from tensorlayout.errors import cut, refuse, under
 from tensorlayout.functions import arguments
 from tensorlayout.functions.creation import empty
 from tensorlayout.functions.layouts import from_storage
@@ -123,7 +123,7 @@ class TensorDesc:
         >>> TensorDesc.of(tl.permute_dims(image, (2, 0, 1))).strides
         (1, 10, 2)
         """
-        x = arguments.tensor(_NAME, x)
+        x = under(_NAME, arguments.tensor, x)
         return cls.from_layout(x.dtype, x.layout, **members)
 
     def empty(self, *, device: DeviceLike | None = None) -> Tensor:
@@ -147,16 +147,12 @@ class TensorDesc:
         is no multiple of 16 **bytes** or of the guaranteed alignment, or where fewer bytes follow
         it than `total_tensor_size_in_bytes`.
         """
-        offset = arguments.count(_NAME, "Offset", offset_in_bytes)
+        offset = under(_NAME, arguments.count, "Offset", offset_in_bytes)
         alignment = max(_LEAST_ALIGNMENT, self.guaranteed_base_offset_alignment)
         if offset % alignment:
             came = arguments.shown(offset)
             refuse(_NAME, f"Offset must be a multiple of {alignment} bytes, got {came}")
-        try:
-            home = from_storage(buffer, "(0):(1)", dtype="uint8")._home
-        except (TypeError, ValueError) as error:
-            msg = f"{_NAME}: buffer: {str(error).partition(': ')[2]}"
-            raise type(error)(msg) from None
+        home = under(f"{_NAME}: buffer", from_storage, buffer, "(0):(1)", dtype="uint8")._home
         assert home is not None
         left = home[0].nbytes - offset
         if left < self.total_tensor_size_in_bytes:
@@ -171,7 +167,7 @@ class TensorDesc:
 
         ValueError where a size to be taken away is not 1.
         """
-        wanted = arguments.integer(_NAME, "rank", rank)
+        wanted = under(_NAME, arguments.integer, "rank", rank)
         if not 1 <= wanted <= _MOST_DIMENSIONS:
             came = arguments.shown(wanted)
             refuse(_NAME, f"DimensionCount must be 1 to {_MOST_DIMENSIONS}, got {came}")
@@ -269,7 +265,7 @@ def listed(values: Sequence[int]) -> str:
 
 def integers(name: str, member: str, given: Any) -> tuple[int, ...]:
     """Integers from any sequence of them, or from one; TypeError for all else."""
-    found = arguments.integers(given, name, member, none=False)
+    found = under(name, arguments.integers, given, member, none=False)
     return (found,) if isinstance(found, int) else tuple(found)
 
 
@@ -300,7 +296,7 @@ def _strides(given: Any, sizes: tuple[int, ...]) -> tuple[int, ...]:
 def _total(given: int | None, least: int) -> int:
     if given is None:
         return least
-    total = arguments.integer(_NAME, "TotalTensorSizeInBytes", given)
+    total = under(_NAME, arguments.integer, "TotalTensorSizeInBytes", given)
     if not least <= total < 2**64:
         rule = f"at least the minimum implied size, {least}, and fit 64 bits"
         refuse(_NAME, f"TotalTensorSizeInBytes must be {rule}, got {arguments.shown(total)}")
@@ -309,7 +305,7 @@ def _total(given: int | None, least: int) -> int:
 
 def _alignment(given: int, kind: DataType) -> int:
     name = "GuaranteedBaseOffsetAlignment"
-    found, least = arguments.integer(_NAME, name, given), max(kind.bits // 8, 1)
+    found, least = under(_NAME, arguments.integer, name, given), max(kind.bits // 8, 1)
     if found and (found < least or found & (found - 1) or found > UINT32_MAX):
         rule = f"0 or a power of two that is at least {least}, the bytes of an element"
         refuse(_NAME, f"{name} must be {rule}, got {arguments.shown(found)}")

@@ -61,12 +61,12 @@ def save(file: _File, x: Tensor | Mapping[str, Tensor], /) -> None:
             if not isinstance(name, str):
                 msg = f"save: names must be str, got {shown(name)}"
                 raise TypeError(msg)
-        x = {name: tensor("save", value, f"x[{name!r}]") for name, value in x.items()}
+        x = {name: tensor(value, f"x[{name!r}]") for name, value in x.items()}
         if kind == "npy":
             msg = "save: .npy holds one tensor; use .npz, .safetensors or .zarr for several"
             raise ValueError(msg)
     else:
-        x = tensor("save", x, "x")
+        x = tensor(x, "x")
         if kind == "npz":
             msg = "save: .npz holds tensors by name; use .npy, or savez"
             raise ValueError(msg)
@@ -94,7 +94,7 @@ def savez(file: _File, /, *args: Tensor, **kwargs: Tensor) -> None:
     if twice := named.keys() & kwargs.keys():
         msg = f"savez: {min(twice)} is the name of an argument by position, too"
         raise ValueError(msg)
-    named = {key: tensor("savez", x, key) for key, x in (named | kwargs).items()}
+    named = {key: tensor(x, key) for key, x in (named | kwargs).items()}
     _write("savez", file, "npz", named)
 
 

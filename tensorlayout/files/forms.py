@@ -92,7 +92,7 @@ class Targets:
         self.refused: ValueError | None = None
         several = isinstance(out, Mapping)
         for name, x in out.items() if isinstance(out, Mapping) else [("", out)]:
-            writable("load", tensor("load", x, f"out[{name!r}]" if several else "out"))
+            writable(tensor(x, f"out[{name!r}]" if several else "out"))
 
     def fit(
         self, held: Mapping[str, tuple[tuple[int, ...], Any]], alone: bool

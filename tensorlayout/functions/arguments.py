@@ -11,7 +11,6 @@ import numpy as np
 from tensorlayout import errors
 from tensorlayout.devices import CPU, Device
 from tensorlayout.dtypes import SCALARS, float64, in_category, misfit
-from tensorlayout.errors import named, refuse
 from tensorlayout.exchange.numpy import held, tensor_over
 from tensorlayout.layout import Layout, in_our_words
 from tensorlayout.plan.rules import normalized_dims
@@ -31,7 +30,7 @@ class Unknown:
 constants: Scope[list[Tensor]] = Scope("constants")
 
 
-def operand(name: str, x: Any) -> Any:
+def operand(x: Any) -> Any:
     """Return a tensor or an exact Python scalar; a tensor shares the memory of a NumPy array.
 
     NumPy scalars become tensors of rank 0. TypeError for anything else.
@@ -39,7 +38,7 @@ def operand(name: str, x: Any) -> Any:
     if type(x) is Tensor or type(x) in SCALARS or isinstance(x, Unknown):
         return x
     if isinstance(x, np.ndarray):
-        return _over_array(name, x, "operands must be tensors, arrays or Python scalars")
+        return _over_array(x, "operands must be tensors, arrays or Python scalars")
     if isinstance(x, np.generic):
         wrapped = tensor_over(np.asarray(x))
         assert wrapped is not None
@@ -51,14 +50,14 @@ def operand(name: str, x: Any) -> Any:
         if isinstance(x, kind):
             return kind(x)  # type: ignore[arg-type]
     rule = "operands must be tensors, arrays or Python scalars"
-    raise named(name, TypeError(f"{rule}, got {_described(x)}"))
+    raise TypeError(f"{rule}, got {_described(x)}")
 
 
 # Other subclasses give elements another meaning (masks, units) or operators another (`matrix`).
 _ARRAYS = frozenset({np.ndarray, np.memmap})
 
 
-def _over_array(name: str, x: Any, rule: str) -> Tensor:
+def _over_array(x: Any, rule: str) -> Tensor:
     """Return a tensor on the CPU over the memory of a NumPy array; TypeError where none can be."""
     try:
         found = tensor_over(held(x)) if type(x) in _ARRAYS else None
@@ -66,10 +65,10 @@ def _over_array(name: str, x: Any, rule: str) -> Tensor:
         found = None
     if found is not None:
         return found
-    raise named(name, TypeError(f"{rule}, got {_described(x)}"))
+    raise TypeError(f"{rule}, got {_described(x)}")
 
 
-def tensor(name: str, x: Any, argument: str = "") -> Tensor:
+def tensor(x: Any, argument: str = "") -> Tensor:
     """Return `x`, a tensor; NumPy scalars and arrays become tensors on the CPU, without a copy.
 
     `argument`: the name of `x` among several arguments. TypeError for anything else.
@@ -77,63 +76,59 @@ def tensor(name: str, x: Any, argument: str = "") -> Tensor:
     if type(x) is Tensor:
         return x
     if isinstance(x, np.generic):
-        return operand(name, x)  # type: ignore[no-any-return]
+        return operand(x)  # type: ignore[no-any-return]
     if argument == "out" and not is_array(x):
-        refuse(name, f"out must be a tensor, got {errors.kind_of(x)}", TypeError)
+        raise TypeError(f"out must be a tensor, got {errors.kind_of(x)}")
     rule = f"{argument} must be a tensor" if argument else "must be called with a tensor"
     if isinstance(x, np.ndarray):
-        return _over_array(name, x, rule)
-    raise named(name, TypeError(f"{rule}, got {_described(x)}"))
+        return _over_array(x, rule)
+    raise TypeError(f"{rule}, got {_described(x)}")
 
 
-def refuse_arrays(name: str, given: Iterable[Any], device: Device) -> None:
+def refuse_arrays(given: Iterable[Any], device: Device) -> None:
     """Raise TypeError for NumPy arrays beside tensors of another device than the CPU."""
     if device != CPU:
         for x in given:
             if isinstance(x, np.ndarray):
                 rule = f"operands beside tensors on {device} must be tensors"
-                refuse(name, f"{rule}, got {_described(x)}", TypeError)
+                raise TypeError(f"{rule}, got {_described(x)}")
 
 
-def integer(name: str, argument: str, given: Any) -> int:
+def integer(argument: str, given: Any) -> int:
     """`given` as an int. TypeError for anything else: for floats, and for bool, too."""
     if type(given) is int:
         return given
     found = _integer(given)
     if found is None:
-        refuse(name, f"{argument} must be an integer, got {shown(given)}", TypeError)
+        raise TypeError(f"{argument} must be an integer, got {shown(given)}")
     return found
 
 
-def dims(name: str, given: Any, ndim: int, argument: str = "axis") -> tuple[int, ...]:
+def dims(given: Any, ndim: int, argument: str = "axis") -> tuple[int, ...]:
     """Dimensions counted from the front: an axis, several, or all for None."""
-    try:
-        return normalized_dims(integers(given, name, argument), ndim, argument)
-    except ValueError as error:
-        named(name, error)
-        raise
+    return normalized_dims(integers(given, argument), ndim, argument)
 
 
-def dim(name: str, given: Any, ndim: int, argument: str = "axis") -> int:
+def dim(given: Any, ndim: int, argument: str = "axis") -> int:
     """One dimension counted from the front."""
-    found = given if type(given) is int else integer(name, argument, given)
-    return found % ndim if -ndim <= found < ndim else dims(name, found, ndim, argument)[0]
+    found = given if type(given) is int else integer(argument, given)
+    return found % ndim if -ndim <= found < ndim else dims(found, ndim, argument)[0]
 
 
-def indices(name: str, x: Any) -> Tensor:
+def indices(x: Any) -> Tensor:
     """A tensor of integers, called ``indices``."""
-    found = tensor(name, x, "indices")
+    found = tensor(x, "indices")
     if not in_category(found.dtype, "integral"):
         came = str(found.dtype)
-        refuse(name, f"only integral dtypes are allowed as indices, got {came}", TypeError)
+        raise TypeError(f"only integral dtypes are allowed as indices, got {came}")
     return found
 
 
-def count(name: str, argument: str, given: Any) -> int:
+def count(argument: str, given: Any) -> int:
     """`given` as an int that is not negative."""
-    found = integer(name, argument, given)
+    found = integer(argument, given)
     if found < 0:
-        refuse(name, f"{argument} must not be negative, got {shown(found)}")
+        raise ValueError(f"{argument} must not be negative, got {shown(found)}")
     return found
 
 
@@ -141,7 +136,7 @@ _INTEGERS = {int}
 _MOST = 1024  # integers of a sequence, which may be one without end
 
 
-def integers(given: Any, name: str, argument: str = "axis", *, none: bool = True) -> Any:
+def integers(given: Any, argument: str = "axis", *, none: bool = True) -> Any:
     """An integer, or a tuple of them from any sequence, as a key of plans; None, if it may be.
 
     TypeError for anything else, sets and text too: they have no order, or no numbers.
@@ -162,7 +157,7 @@ def integers(given: Any, name: str, argument: str = "axis", *, none: bool = True
         if numbers is not None:
             return numbers
     rule = f"{argument} must be an integer or a sequence of integers"
-    raise named(name, TypeError(f"{rule}, got {shown(given)}"))
+    raise TypeError(f"{rule}, got {shown(given)}")
 
 
 def _integers(given: Iterable[Any]) -> tuple[int, ...] | None:
@@ -179,13 +174,13 @@ def _integers(given: Iterable[Any]) -> tuple[int, ...] | None:
     return tuple(numbers)
 
 
-def shape(name: str, given: Any) -> tuple[int, ...]:
+def shape(given: Any) -> tuple[int, ...]:
     """A shape, from an integer or any sequence of them; sizes are for plans to judge."""
-    found = integers(given, name, "shape", none=False)
+    found = integers(given, "shape", none=False)
     return (found,) if isinstance(found, int) else found
 
 
-def layout(name: str, given: Any) -> Any:
+def layout(given: Any) -> Any:
     """A layout asked for, as a key of plans: a `Layout`, text, a tuple of integers, or None."""
     kind = type(given)
     if given is None or kind is Layout or kind is str:
@@ -195,7 +190,7 @@ def layout(name: str, given: Any) -> Any:
     try:
         asked = in_our_words(given)
     except ValueError as error:
-        raise named(name, error) from None
+        raise error from None
     if isinstance(asked, str):
         return asked
     order = None
@@ -203,29 +198,29 @@ def layout(name: str, given: Any) -> Any:
         order = _integers(asked)
     if order is None:
         rule = "layout must be a Layout, its text, labels or a minor-to-major sequence"
-        refuse(name, f"{rule}, got {shown(given)}", TypeError)
+        raise TypeError(f"{rule}, got {shown(given)}")
     return order
 
 
-def by_columns(name: str, order: Any, allowed: str, x: Tensor | None = None) -> bool:
+def by_columns(order: Any, allowed: str, x: Tensor | None = None) -> bool:
     """Return whether an `order` of NumPy's, one of the letters `allowed`, asks for column-major.
 
     ``A`` does if `x` is column-major.
     """
     if type(order) is str and order == "C":
         return False
-    choice(name, "order", order, f"one of {', '.join(allowed)}", tuple(allowed))
+    choice("order", order, f"one of {', '.join(allowed)}", tuple(allowed))
     if order != "A" or x is None:
         return bool(order == "F")
     layout = x._spec.layout
     return layout.is_column_major and not layout.is_row_major
 
 
-def in_order(name: str, order: Any, x: Tensor, sizes: tuple[int, ...]) -> Layout | None:
+def in_order(order: Any, x: Tensor, sizes: tuple[int, ...]) -> Layout | None:
     """The layout of the shape `sizes` that an `order` asks for; None for ``K``, that of `x`."""
     if type(order) is str and order == "K":
         return None
-    columns = by_columns(name, order, "CFAK", x)
+    columns = by_columns(order, "CFAK", x)
     return Layout.column_major(sizes) if columns else Layout.row_major(sizes)
 
 
@@ -238,32 +233,32 @@ def _integer(given: Any) -> int | None:
         return None
 
 
-def flag(name: str, argument: str, given: Any) -> bool | None:
+def flag(argument: str, given: Any) -> bool | None:
     """True, False or None, which other values, such as words, might silently stand for."""
     if given is None or type(given) is bool:
         return given
     if isinstance(given, np.bool_):
         return bool(given)
-    raise named(name, TypeError(f"{argument} must be True, False or None, got {shown(given)}"))
+    raise TypeError(f"{argument} must be True, False or None, got {shown(given)}")
 
 
-def truth(name: str, argument: str, given: Any) -> bool:
+def truth(argument: str, given: Any) -> bool:
     """`given`, which must be True or False."""
     if given is True or given is False:
         return given
     if isinstance(given, np.bool_):
         return bool(given)
-    raise named(name, TypeError(f"{argument} must be True or False, got {shown(given)}"))
+    raise TypeError(f"{argument} must be True or False, got {shown(given)}")
 
 
-def choice(name: str, argument: str, given: Any, rule: str, allowed: Collection[str]) -> str:
+def choice(argument: str, given: Any, rule: str, allowed: Collection[str]) -> str:
     """`given`, which must be one of the words `allowed`; ValueError with the `rule` otherwise."""
     if isinstance(given, str) and given in allowed:
         return given
-    raise named(name, ValueError(f"{argument} must be {rule}, got {shown(given)}"))
+    raise ValueError(f"{argument} must be {rule}, got {shown(given)}")
 
 
-def real(name: str, argument: str, given: Any, kind: str = "a real number") -> Any:
+def real(argument: str, given: Any, kind: str = "a real number") -> Any:
     """A real number of any library as a Python integer or float."""
     if type(given) in (int, float):
         return given
@@ -273,24 +268,24 @@ def real(name: str, argument: str, given: Any, kind: str = "a real number") -> A
                 return convert(given)
             except TypeError:
                 continue
-    raise named(name, TypeError(f"{argument} must be {kind}, got {shown(given)}"))
+    raise TypeError(f"{argument} must be {kind}, got {shown(given)}")
 
 
-def as_float(name: str, number: Any) -> float:
+def as_float(number: Any) -> float:
     """A real number as a float; OverflowError for an integer beyond all of them."""
     try:
         return float(number)
     except OverflowError:
-        raise named(name, misfit(number, float64)) from None
+        raise misfit(number, float64) from None
 
 
-def number(name: str, argument: str, given: Any) -> complex:
+def number(argument: str, given: Any) -> complex:
     """A number, of any library, as a Python float or complex."""
     if isinstance(given, complex):
         return complex(given)
     if isinstance(given, Tensor) and given.dtype.kind == "c" and not given.ndim:
         return complex(given)
-    return as_float(name, real(name, argument, given, "a number"))
+    return as_float(real(argument, given, "a number"))
 
 
 def is_array(x: Any) -> bool:
@@ -316,33 +311,31 @@ def _described(x: Any) -> str:
     return f"{kind}{fix}"
 
 
-def writable(name: str, x: Tensor) -> Tensor:
+def writable(x: Tensor) -> Tensor:
     """`x`, which must be one that can be written to: not read-only, no slot shared."""
     memory = x._memory  # an array, or on CUDA a place
     if x.readonly if type(memory) is not np.ndarray else not memory.flags.writeable:
-        refuse(name, "the tensor is read-only; copy() it first")
+        raise ValueError("the tensor is read-only; copy() it first")
     if x._spec.layout.is_overlapping:
         msg = f"elements of layout {errors.cut(x.layout)} share slots, so it cannot be"
         msg += " written; copy() it"
-        refuse(name, msg)
+        raise ValueError(msg)
     return x
 
 
 _TENSORS = {Tensor}
 
 
-def tensors(name: str, arrays: Sequence[Any], argument: str = "arrays") -> tuple[Tensor, ...]:
+def tensors(arrays: Sequence[Any], argument: str = "arrays") -> tuple[Tensor, ...]:
     """A sequence of tensors, at least one; `argument` is what errors call it."""
     if not isinstance(arrays, (tuple, list)):
-        refuse(
-            name, f"{argument} must be a tuple or list of tensors, got {shown(arrays)}", TypeError
-        )
+        raise TypeError(f"{argument} must be a tuple or list of tensors, got {shown(arrays)}")
     if not arrays:
-        refuse(name, f"{argument} must be at least one tensor, got none")
+        raise ValueError(f"{argument} must be at least one tensor, got none")
     if {*map(type, arrays)} == _TENSORS:
         return tuple(arrays)
-    found = tuple([tensor(name, x, f"{argument}[{i}]") for i, x in enumerate(arrays)])
-    refuse_arrays(name, arrays, device_of(arrays))
+    found = tuple([tensor(x, f"{argument}[{i}]") for i, x in enumerate(arrays)])
+    refuse_arrays(arrays, device_of(arrays))
     return found
 
 

@@ -78,8 +78,7 @@ def _seen(view: memoryview) -> Array:
     try:
         return np.asarray(view)
     except ValueError:
-        msg = f"no numbers have the format {arguments.shown(view.format)}"
-        raise TypeError(msg) from None
+        raise TypeError(f"no numbers have the format {arguments.shown(view.format)}") from None
 
 
 def _gone(obj: Any, error: ValueError) -> ValueError:
@@ -89,8 +88,7 @@ def _gone(obj: Any, error: ValueError) -> ValueError:
 def _made(_obj: Any, method: Callable[[], Any] | None) -> Array:
     found = None if method is None else method()
     if not isinstance(found, np.ndarray):
-        msg = f"it gave a {type(found).__name__}, no array of NumPy"
-        raise TypeError(msg)
+        raise TypeError(f"it gave a {type(found).__name__}, no array of NumPy")
     return found
 
 
@@ -149,8 +147,7 @@ def over(array: Array, copy: bool | None, came: Any) -> Arrived:
     if x is not None:
         return x, False
     if copy is False:
-        msg = f"the memory of a {type(came).__name__} cannot be shared, and copy=False"
-        raise ValueError(msg)
+        raise ValueError(f"the memory of a {type(came).__name__} cannot be shared, and copy=False")
     order = spec_of_strides(uint8, array.shape, array.strides)
     assert order is not None  # a byte is a whole element
     return dispatch.call(_OWN, (array.shape, native, order.layout.form, CPU), (array,)), True
@@ -160,5 +157,4 @@ def _refuse_mask(array: Array) -> None:
     # Another thread may just be importing it.
     is_masked = getattr(sys.modules.get("numpy.ma"), "is_masked", None)
     if is_masked is not None and is_masked(array):
-        msg = "a masked element has no value; fill the array with filled() first"
-        raise TypeError(msg)
+        raise TypeError("a masked element has no value; fill the array with filled() first")

@@ -6,7 +6,6 @@ from typing import Any
 
 from tensorlayout import dtypes
 from tensorlayout.dtypes import DType
-from tensorlayout.errors import refuse
 from tensorlayout.functions import arguments
 
 CASTINGS = ("no", "equiv", "safe", "same_kind", "unsafe")
@@ -21,8 +20,8 @@ def can_cast(source: DType, target: DType, casting: str) -> bool:
     return casting == "unsafe" or dtypes.same_kind(source, target)
 
 
-def check_casting(name: str, source: DType, target: DType, casting: Any) -> None:
+def check_casting(source: DType, target: DType, casting: Any) -> None:
     """Refuse (TypeError) a conversion that the rule `casting` does not allow."""
-    arguments.choice(name, "casting", casting, f"one of {', '.join(CASTINGS)}", CASTINGS)
+    arguments.choice("casting", casting, f"one of {', '.join(CASTINGS)}", CASTINGS)
     if not can_cast(source, target, casting):
-        refuse(name, f"{source} cannot become {target} by the rule {casting!r}", TypeError)
+        raise TypeError(f"{source} cannot become {target} by the rule {casting!r}")

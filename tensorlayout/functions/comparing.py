@@ -29,11 +29,11 @@ def isclose(
     >>> tl.isclose(tl.asarray([1.0, 2.0, tl.nan]), tl.asarray([1.0, 2.1, tl.nan]), equal_nan=True)
     Tensor([ True, False,  True], dtype=bool, device='cpu')
     """
-    x, y = (floating("isclose", each) for each in tensors("isclose", a, b))
+    x, y = (floating(each) for each in tensors(a, b))
     bound = ew.add(ew.multiply(ew.abs(y), rtol), atol)
     near = ew.logical_and(ew.less_equal(ew.abs(ew.subtract(x, y)), bound), ew.isfinite(y))
     found = ew.logical_or(near, ew.equal(x, y))
-    if arguments.truth("isclose", "equal_nan", equal_nan):
+    if arguments.truth("equal_nan", equal_nan):
         found = ew.logical_or(found, ew.logical_and(ew.isnan(x), ew.isnan(y)))
     return found
 
@@ -63,7 +63,7 @@ def array_equal(a1: ArrayLike, a2: ArrayLike, equal_nan: bool = False) -> bool:
     >>> tl.array_equal(tl.asarray([1.0, 2.0]), [1, 2])
     True
     """
-    x, y = tensors("array_equal", a1, a2)
+    x, y = tensors(a1, a2)
     if x.shape != y.shape:
         return False
     found = ew.equal(x, y)
@@ -82,7 +82,7 @@ def array_equiv(a1: ArrayLike, a2: ArrayLike) -> bool:
     >>> tl.array_equiv(tl.asarray([[1, 1]]), 1)
     True
     """
-    x, y = tensors("array_equiv", a1, a2)
+    x, y = tensors(a1, a2)
     try:
         broadcast_shape([x.shape, y.shape])
     except ValueError:

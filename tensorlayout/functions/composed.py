@@ -11,7 +11,6 @@ from typing import Any
 import numpy as np
 
 from tensorlayout import dtypes
-from tensorlayout.errors import refuse
 from tensorlayout.functions import arguments
 from tensorlayout.functions import elementwise as ew
 from tensorlayout.functions.creation import ones_like, zeros_like
@@ -50,7 +49,7 @@ def angle(z: Tensor, deg: bool = False) -> Tensor:
     >>> tl.angle(tl.asarray([1.0, 1j, -1.0]), deg=True)
     Tensor([  0.,  90., 180.], dtype=float64, device='cpu')
     """
-    x = counted("angle", z)
+    x = counted(z)
     if dtypes.in_category(x.dtype, "integral"):
         x = astype(x, np.arctan2.resolve_dtypes((x.dtype, x.dtype, None))[-1])
     found = ew.atan2(ew.imag(x), ew.real(x)) if _is_complex(x) else ew.atan2(0.0, x)
@@ -66,7 +65,7 @@ def iscomplex(x: Tensor) -> Tensor:
     >>> tl.iscomplex(tl.asarray([1 + 1j, 2]))
     Tensor([ True, False], dtype=bool, device='cpu')
     """
-    x = arguments.tensor("iscomplex", x)
+    x = arguments.tensor(x)
     return ew.not_equal(ew.imag(x), 0) if _is_complex(x) else zeros_like(x, dtype=dtypes.bool)
 
 
@@ -79,7 +78,7 @@ def isreal(x: Tensor) -> Tensor:
     >>> tl.isreal(tl.asarray([1 + 1j, 2]))
     Tensor([False,  True], dtype=bool, device='cpu')
     """
-    x = arguments.tensor("isreal", x)
+    x = arguments.tensor(x)
     return ew.equal(ew.imag(x), 0) if _is_complex(x) else ones_like(x, dtype=dtypes.bool)
 
 
@@ -93,7 +92,7 @@ def real_if_close(a: Tensor, tol: float = 100) -> Tensor:
     >>> tl.real_if_close(tl.asarray([2 + 1e-15j])).dtype
     dtype('float64')
     """
-    x = arguments.tensor("real_if_close", a)
+    x = arguments.tensor(a)
     if not _is_complex(x):
         return x
     bound = tol * finfo(x.dtype).eps if tol > 1 else tol
@@ -111,7 +110,7 @@ def isposinf(x: Tensor, out: Tensor | None = None) -> Tensor:
     >>> tl.isposinf(tl.asarray([tl.inf, -tl.inf]))
     Tensor([ True, False], dtype=bool, device='cpu')
     """
-    return given("isposinf", ew.equal(_signed("isposinf", x), math.inf), out)
+    return given("isposinf", ew.equal(_signed(x), math.inf), out)
 
 
 def isneginf(x: Tensor, out: Tensor | None = None) -> Tensor:
@@ -124,14 +123,14 @@ def isneginf(x: Tensor, out: Tensor | None = None) -> Tensor:
     >>> tl.isneginf(tl.asarray([tl.inf, -tl.inf]))
     Tensor([False,  True], dtype=bool, device='cpu')
     """
-    return given("isneginf", ew.equal(_signed("isneginf", x), -math.inf), out)
+    return given("isneginf", ew.equal(_signed(x), -math.inf), out)
 
 
-def _signed(name: str, x: Any) -> Tensor:
-    found = floating(name, x)
+def _signed(x: Any) -> Tensor:
+    found = floating(x)
     if _is_complex(found):
         came = f"got {found.dtype}; take real() first"
-        refuse(name, f"complex numbers have no sign, {came}", TypeError)
+        raise TypeError(f"complex numbers have no sign, {came}")
     return found
 
 
@@ -145,7 +144,7 @@ def fix(x: Tensor, out: Tensor | None = None) -> Tensor:
     >>> tl.fix(tl.asarray([1.5, -1.5]))
     Tensor([ 1., -1.], dtype=float64, device='cpu')
     """
-    whole = arguments.tensor("fix", x)
+    whole = arguments.tensor(x)
     return given("fix", whole.copy() if whole.dtype == dtypes.bool else ew.trunc(whole), out)
 
 
@@ -159,7 +158,7 @@ def sinc(x: Tensor) -> Tensor:
     >>> tl.sinc(tl.asarray([0.0, 0.5]))
     Tensor([1.        , 0.63661977], dtype=float64, device='cpu')
     """
-    y = ew.multiply(floating("sinc", x), math.pi)
+    y = ew.multiply(floating(x), math.pi)
     return where(ew.equal(y, 0), 1.0, ew.divide(ew.sin(y), where(ew.equal(y, 0), 1.0, y)))
 
 
@@ -180,9 +179,9 @@ def nan_to_num(
     >>> tl.nan_to_num(tl.asarray([1.0, tl.nan, tl.inf]), posinf=9.0)
     Tensor([1., 0., 9.], dtype=float64, device='cpu')
     """
-    found = arguments.tensor("nan_to_num", x)
+    found = arguments.tensor(x)
     if _is_complex(found):
-        result = found.copy() if copy else arguments.writable("nan_to_num", found)
+        result = found.copy() if copy else arguments.writable(found)
         for part in (ew.real(result), ew.imag(result)):
             part[...] = nan_to_num(part, True, nan, posinf, neginf)
         return result
@@ -197,5 +196,5 @@ def nan_to_num(
     result = astype(result, found.dtype, copy=False)
     if copy:
         return result
-    arguments.writable("nan_to_num", found)[...] = result
+    arguments.writable(found)[...] = result
     return found

@@ -7,7 +7,6 @@ from typing import Any, SupportsIndex
 
 from tensorlayout import dtypes
 from tensorlayout.dtypes import as_dtype
-from tensorlayout.errors import refuse
 from tensorlayout.functions import arguments
 from tensorlayout.functions.data_types import astype
 from tensorlayout.functions.diagonals import diag
@@ -55,8 +54,8 @@ def cov(
     Tensor([[ 1., -1.],
             [-1.,  1.]], dtype=float64, device='cpu')
     """
-    unsupported("cov", fweights=fweights, aweights=aweights)
-    return _covariances("cov", m, y, rowvar, bias, ddof, dtype)
+    unsupported(fweights=fweights, aweights=aweights)
+    return _covariances(m, y, rowvar, bias, ddof, dtype)
 
 
 def corrcoef(
@@ -74,7 +73,7 @@ def corrcoef(
     Tensor([[ 1., -1.],
             [-1.,  1.]], dtype=float64, device='cpu')
     """
-    found = _covariances("corrcoef", x, y, rowvar, False, None, dtype)
+    found = _covariances(x, y, rowvar, False, None, dtype)
     if not found.ndim:
         return divide(found, found)
     deviations = sqrt(real(diag(found)))
@@ -82,18 +81,16 @@ def corrcoef(
     return found if found.dtype.kind == "c" else clip(found, -1, 1)
 
 
-def _covariances(
-    name: str, m: Any, y: Any, rowvar: bool, bias: bool, ddof: Any, dtype: Any
-) -> Tensor:
-    rowvar = arguments.truth(name, "rowvar", rowvar)
-    less = 1 - arguments.truth(name, "bias", bias)
+def _covariances(m: Any, y: Any, rowvar: bool, bias: bool, ddof: Any, dtype: Any) -> Tensor:
+    rowvar = arguments.truth("rowvar", rowvar)
+    less = 1 - arguments.truth("bias", bias)
     if ddof is not None:
-        less = arguments.integer(name, "ddof", ddof)
-    kind = None if dtype is None else as_dtype(dtype, f"{name}: dtype")
+        less = arguments.integer("ddof", ddof)
+    kind = None if dtype is None else as_dtype(dtype, "dtype")
     if kind is not None and not dtypes.in_category(kind, "floating-point"):
-        refuse(name, f"dtype must be floating-point, got {kind}", TypeError)
-    both = tensors(name, m) if y is None else tensors(name, m, y, weak=False)
-    x = concat([_variables(name, each, rowvar) for each in both])
+        raise TypeError(f"dtype must be floating-point, got {kind}")
+    both = tensors(m) if y is None else tensors(m, y, weak=False)
+    x = concat([_variables(each, rowvar) for each in both])
     x = astype(x, kind or dtypes.promote(x.dtype, dtypes.float64), copy=False)
     distance = subtract(x, mean(x, axis=1, keepdims=True))
     found = matmul(distance, (conj(distance) if x.dtype.kind == "c" else distance).mT)
@@ -102,9 +99,9 @@ def _covariances(
     return found[0, 0] if found.shape == (1, 1) else found
 
 
-def _variables(name: str, x: Tensor, rowvar: bool) -> Tensor:
+def _variables(x: Tensor, rowvar: bool) -> Tensor:
     """A matrix with a variable in each row."""
     if x.ndim > 2:
-        refuse(name, f"needs a rank of at most 2, got shape {x.shape}")
+        raise ValueError(f"needs a rank of at most 2, got shape {x.shape}")
     wide: Tensor = x[(None,) * (2 - x.ndim)]
     return wide if rowvar or x.ndim < 2 else wide.mT

@@ -15,7 +15,7 @@ import numpy as np
 from tensorlayout import dtypes
 from tensorlayout.devices import CPU, Device, as_device, default_device
 from tensorlayout.dtypes import DType, as_dtype
-from tensorlayout.errors import REFUSALS, named, refuse
+from tensorlayout.errors import REFUSALS, named
 from tensorlayout.functions import arguments, dispatch
 from tensorlayout.functions.arrays import arrived, over
 from tensorlayout.functions.sequences import from_sequence, refuse_misfit
@@ -76,12 +76,12 @@ def created(
     """A new tensor, in a `layout` or in an `order`."""
     for size in shape if type(shape) is tuple else (None,):
         if type(size) is not int:  # a float may be equal to an integer
-            shape = arguments.shape(operation.name, shape)
+            shape = arguments.shape(shape)
             break
-    asked = None if layout is None else arguments.layout(operation.name, layout)
+    asked = None if layout is None else arguments.layout(layout)
     if not (type(order) is str and order == "C"):
-        _check_not_both(operation.name, order, layout)
-        arguments.by_columns(operation.name, order, "CF")
+        _check_not_both(order, layout)
+        arguments.by_columns(order, "CF")
         asked = Layout.column_major(shape)
     kind = dtypes.float64 if dtype is None else dtype
     where: Any = default_device() if device is None else device  # the default is no part of a plan
@@ -90,9 +90,9 @@ def created(
     return dispatch.call(operation, (shape, kind, asked, where), values)
 
 
-def _check_not_both(name: str, order: Any, layout: Any) -> None:
+def _check_not_both(order: Any, layout: Any) -> None:
     if layout is not None:
-        refuse(name, f"give order or layout, got {arguments.shown(order)} and a layout")
+        raise ValueError(f"give order or layout, got {arguments.shown(order)} and a layout")
 
 
 def asarray(
@@ -135,8 +135,8 @@ def asarray(
         if order is not None:
             return _ordered(a, dtype, order, device, copy, layout)
         target = None if device is None else as_device(device, "device")
-        copy = None if copy is None else arguments.flag("asarray", "copy", copy)
-        layout = None if layout is None else arguments.layout("asarray", layout)
+        copy = None if copy is None else arguments.flag("copy", copy)
+        layout = None if layout is None else arguments.layout(layout)
         asked = None if dtype is None else as_dtype(dtype, "dtype")
         found = arrived(a, target, copy)
         if found is None:
@@ -149,8 +149,7 @@ def asarray(
                 return shared
             return _converted(shared, asked, copy, layout)
         if copy is False:
-            msg = f"the memory is on {shared.device}, not on {target}, and copy=False"
-            raise ValueError(msg)
+            raise ValueError(f"the memory is on {shared.device}, not on {target}, and copy=False")
         if target == CPU:  # converted on the CPU, if that is where it comes from or goes to
             shared = moved(shared, target)
         return moved(_converted(shared, asked, None, layout), target, exactly=layout is not None)
@@ -183,7 +182,7 @@ def array(
     Tensor([[1, 2]], dtype=int64, device='cpu')
     """
     if ndmax:
-        refuse("array", f"takes no ndmax={ndmax} with tensors", TypeError)
+        raise TypeError(f"takes no ndmax={ndmax} with tensors")
     found = asarray(object, dtype, order, device=device, copy=copy)
     return found if found.ndim >= ndmin else found[(None,) * (ndmin - found.ndim)]
 
@@ -224,10 +223,10 @@ asanyarray = asarray
 def _ordered(a: Any, dtype: Any, order: Any, device: Any, copy: Any, layout: Any) -> Tensor:
     """A tensor in an order of NumPy's."""
     x = asarray(a, dtype, device=device, copy=copy, layout=layout)
-    wanted = arguments.in_order("asarray", order, x, x.shape)
+    wanted = arguments.in_order(order, x, x.shape)
     if wanted is None:
         return x
-    _check_not_both("asarray", order, layout)
+    _check_not_both(order, layout)
     return _placed(x, wanted, False if copy is False else None)
 
 
@@ -236,8 +235,7 @@ def _of_numbers(
 ) -> Tensor:
     """A tensor of what is no array: a new one, always."""
     if copy is False:
-        msg = f"the memory of a {type(obj).__name__} cannot be shared, and copy=False"
-        raise ValueError(msg)
+        raise ValueError(f"the memory of a {type(obj).__name__} cannot be shared, and copy=False")
     x = from_sequence("asarray", obj, dtype)
     x = x if layout is None else _placed(x, layout, None)
     if target is None:
@@ -307,7 +305,7 @@ def full(
     Tensor([[7, 7],
             [7, 7]], dtype=int64, device='cpu')
     """
-    asked = None if dtype is None else as_dtype(dtype, "full: dtype")
+    asked = None if dtype is None else as_dtype(dtype, "dtype")
     if type(fill_value) is float or type(fill_value) is int:
         kind = asked or dtypes.default_of(type(fill_value))
         if _is_plain(fill_value, kind):
@@ -327,12 +325,12 @@ def _is_plain(number: float, kind: DType) -> bool:
 def _value(name: str, given: Any, dtype: DType | None) -> Tensor:
     if type(given) not in dtypes.SCALARS and not isinstance(given, Tensor):
         if not isinstance(given, (int, float, complex, np.generic)):
-            refuse(name, f"fill_value must be a number, got {arguments.shown(given)}", TypeError)
-        given = arguments.operand(name, given)
+            raise TypeError(f"fill_value must be a number, got {arguments.shown(given)}")
+        given = arguments.operand(given)
     if not isinstance(given, Tensor):
         return from_sequence(name, given, dtype)
     if given.ndim:
-        refuse(name, f"fill_value must be a number, got a tensor of shape {given.shape}")
+        raise ValueError(f"fill_value must be a number, got a tensor of shape {given.shape}")
     given = on_host(given)
     return dispatch.call(_COPIES[name], (given._spec, None, dtype), (given,))
 
@@ -394,13 +392,12 @@ def _like(
     layout: Any,
     *values: Any,
 ) -> Tensor:
-    name = operation.name
-    x = arguments.tensor(name, a)
-    kind = x.dtype if dtype is None else as_dtype(dtype, f"{name}: dtype")
-    sizes = x.shape if shape is None else arguments.shape(name, shape)
+    x = arguments.tensor(a)
+    kind = x.dtype if dtype is None else as_dtype(dtype, "dtype")
+    sizes = x.shape if shape is None else arguments.shape(shape)
     if not (type(order) is str and order == "K"):
-        _check_not_both(name, order, layout)
-        layout = arguments.in_order(name, order, x, sizes)
+        _check_not_both(order, layout)
+        layout = arguments.in_order(order, x, sizes)
     elif layout is None:
         if sizes == x.shape:
             layout = in_dtype(x._spec.layout.form, kind)
@@ -461,8 +458,8 @@ def full_like(
     """
     if isinstance(fill_value, Tensor) and isinstance(a, (list, tuple)):
         a = asarray(a, device=fill_value.device)
-    x = arguments.tensor("full_like", a)
-    kind = x.dtype if dtype is None else as_dtype(dtype, "full_like: dtype")
+    x = arguments.tensor(a)
+    kind = x.dtype if dtype is None else as_dtype(dtype, "dtype")
     arrays = isinstance(fill_value, (Tensor, np.ndarray)) and fill_value.ndim
     if arrays or isinstance(fill_value, (list, tuple)):
         found = _like(_EMPTY_LIKE, x, kind, order, shape, device, layout)
@@ -543,20 +540,20 @@ def arange(
         count = max(0, -((begin - end) // step))
         if -_SAFE <= begin <= _SAFE and -_SAFE <= end <= _SAFE and count <= _SAFE:
             return created(_ARANGE, (count,), dtypes.int64, device, None, begin, step)
-    first: Any = arguments.real("arange", "start", begin)
-    end = arguments.real("arange", "stop", end)
-    by: Any = arguments.real("arange", "step", step)
+    first: Any = arguments.real("start", begin)
+    end = arguments.real("stop", end)
+    by: Any = arguments.real("step", step)
     if by == 0:
-        refuse("arange", "step must not be 0")
+        raise ValueError("step must not be 0")
     whole = type(first) is type(end) is type(by) is int
     default = dtypes.int64 if whole else dtypes.float64
-    kind = default if dtype is None else numeric("arange", dtype)
+    kind = default if dtype is None else numeric(dtype)
     count = _steps(first, end, by, whole)
     if whole and count and kind.kind in "iu":
         last = first + (count - 1) * by
         refuse_misfit(min(first, last), max(first, last), kind)
     if count > MAX_SLOTS:
-        refuse("arange", f"from {first} to {end} by {by} are more than 2**63 - 1 numbers")
+        raise ValueError(f"from {first} to {end} by {by} are more than 2**63 - 1 numbers")
     if not whole and dtypes.in_category(kind, "integral"):
         floats = created(_ARANGE, count, dtypes.float64, device, None, first, by)
         return dispatch.call(_COPIES["arange"], (floats._spec, None, kind), (floats,))
@@ -567,16 +564,16 @@ def _steps(first: Any, end: Any, by: Any, whole: bool) -> int:
     """Return how many numbers there are from `first` to before `end`, `by` apart."""
     if whole:
         return int(max(0, -((first - end) // by)))
-    start, stop, step = (arguments.as_float("arange", n) for n in (first, end, by))
+    start, stop, step = (arguments.as_float(n) for n in (first, end, by))
     length = (stop - start) / step
     if not math.isfinite(length):
-        refuse("arange", f"from {first} to {end} by {by} is no finite number of steps")
+        raise ValueError(f"from {first} to {end} by {by} is no finite number of steps")
     return max(0, math.ceil(length))
 
 
-def numeric(name: str, dtype: Any) -> DType:
+def numeric(dtype: Any) -> DType:
     """The numeric dtype asked for. TypeError for another."""
-    kind = as_dtype(dtype, f"{name}: dtype")
+    kind = as_dtype(dtype, "dtype")
     if not dtypes.in_category(kind, "numeric"):
-        refuse(name, f"dtype must be numeric, got {kind}", TypeError)
+        raise TypeError(f"dtype must be numeric, got {kind}")
     return kind

@@ -10,7 +10,6 @@ import numpy as np
 from tensorlayout import dtypes
 from tensorlayout.devices import CPU, as_device
 from tensorlayout.dtypes import DType, as_dtype
-from tensorlayout.errors import refuse
 from tensorlayout.functions import arguments, dispatch
 from tensorlayout.functions.casting import check_casting
 from tensorlayout.functions.transfers import moved
@@ -60,19 +59,19 @@ def astype(
     >>> tl.astype(tl.asarray([1.9, 500.0]), tl.float8_e4m3fn, saturate=True).tolist()
     [1.875, 448.0]
     """
-    kind = as_dtype(dtype, "astype: dtype")
+    kind = as_dtype(dtype, "dtype")
     usual = type(order) is type(casting) is str and order == "K" and casting == "unsafe"
     if type(x) is Tensor and usual and saturate is False:
         if copy is True and device is None:
             return dispatch.call(_ASTYPE, (x._spec, None, kind), (x,))
         return _converted(x, kind, None, copy, device)
-    x = arguments.tensor("astype", x)
-    check_casting("astype", x.dtype, kind, casting)
-    layout = arguments.in_order("astype", order, x, x.shape)
-    if not arguments.flag("astype", "saturate", saturate) or kind == x.dtype:
+    x = arguments.tensor(x)
+    check_casting(x.dtype, kind, casting)
+    layout = arguments.in_order(order, x, x.shape)
+    if not arguments.flag("saturate", saturate) or kind == x.dtype:
         return _converted(x, kind, layout, copy, device)
     if not dtypes.is_narrow(kind):
-        refuse("astype", f"saturate is for narrow dtypes such as float8_e4m3fn, got {kind}")
+        raise ValueError(f"saturate is for narrow dtypes such as float8_e4m3fn, got {kind}")
     return _converted(x, kind, layout, copy, device, True)
 
 
@@ -81,8 +80,8 @@ def _converted(
 ) -> Tensor:
     """`x` in a dtype, a layout (its form where that is None), on a device; `x` itself if it is."""
     spec = x._spec
-    target = spec.device if device is None else as_device(device, "astype: device")
-    copying = arguments.flag("astype", "copy", copy)
+    target = spec.device if device is None else as_device(device, "device")
+    copying = arguments.flag("copy", copy)
     changes = kind != spec.dtype or not (layout is None or spec.layout.same_placement(layout))
     if not changes and (not copying or target != spec.device):
         return moved(x, target)
@@ -100,8 +99,8 @@ def can_cast(from_: Tensor | NumpyScalar | DTypeLike, to: DTypeLike, /) -> bool:
     >>> tl.can_cast(tl.int8, tl.int16), tl.can_cast(tl.int64, tl.float32)
     (True, False)
     """
-    target = as_dtype(to, "can_cast: to")
-    return dtypes.promote(_dtype_of(from_, "can_cast: from_"), target) == target
+    target = as_dtype(to, "to")
+    return dtypes.promote(_dtype_of(from_, "from_"), target) == target
 
 
 def result_type(*arrays_and_dtypes: Tensor | Scalar | DTypeLike) -> DType:
@@ -117,12 +116,12 @@ def result_type(*arrays_and_dtypes: Tensor | Scalar | DTypeLike) -> DType:
     kinds = [a._spec if isinstance(a, arguments.Unknown) else type(a) for a in arrays_and_dtypes]
     scalars = [kind for kind in kinds if kind in dtypes.SCALARS]
     strong = [
-        _dtype_of(a, "result_type: each argument")
+        _dtype_of(a, "each argument")
         for a, kind in zip(arrays_and_dtypes, kinds, strict=True)
         if kind not in dtypes.SCALARS
     ]
     if not strong:
-        refuse("result_type", "needs at least one tensor or dtype")
+        raise ValueError("needs at least one tensor or dtype")
     return reduce(dtypes.promote_scalar, scalars, reduce(dtypes.promote, strong))
 
 
@@ -144,20 +143,17 @@ def isdtype(dtype: DTypeLike, kind: Kind | TypeLike | tuple[Kind | TypeLike, ...
     >>> tl.isdtype(tl.uint8, "integral"), tl.isdtype(tl.bool, ("numeric", tl.float32))
     (True, False)
     """
-    return is_kind("isdtype", as_dtype(dtype, "isdtype: dtype"), kind)
-
-
-def is_kind(name: str, dtype: DType, kind: Any) -> bool:
-    """`isdtype`, in the name of the function `name`."""
+    dtype = as_dtype(dtype, "dtype")
     if isinstance(kind, tuple):
-        found = [is_kind(name, dtype, k) for k in kind]  # all of them, so that all are checked
+        found = [isdtype(dtype, k) for k in kind]  # all of them, so that all are checked
         return any(found)
     if isinstance(kind, str):
         if kind not in dtypes.ISDTYPE_KINDS:
             allowed = ", ".join(sorted(dtypes.ISDTYPE_KINDS))
-            refuse(name, f"kind must be a dtype or one of {allowed}, got {arguments.shown(kind)}")
+            rule = f"kind must be a dtype or one of {allowed}"
+            raise ValueError(f"{rule}, got {arguments.shown(kind)}")
         return bool(dtypes.in_category(dtype, kind))
-    return bool(dtype == as_dtype(kind, f"{name}: kind"))
+    return bool(dtype == as_dtype(kind, "kind"))
 
 
 @frozen
@@ -192,9 +188,9 @@ def finfo(type: Tensor | NumpyScalar | DTypeLike, /) -> FloatInfo:
     >>> tl.finfo(tl.float32).eps == 2**-23
     True
     """
-    dtype = dtypes.real_of(_dtype_of(type, "finfo: type"))
+    dtype = dtypes.real_of(_dtype_of(type, "type"))
     if not dtypes.in_category(dtype, "any real floating"):
-        refuse("finfo", f"type must be a floating-point dtype, got {dtype}", TypeError)
+        raise TypeError(f"type must be a floating-point dtype, got {dtype}")
     info = np.finfo(dtype) if dtypes.is_standard(dtype) else loaded("ml_dtypes").finfo(dtype)
     eps, largest, least = float(info.eps), float(info.max), float(info.min)
     return FloatInfo(int(info.bits), eps, largest, least, float(info.smallest_normal), dtype)
@@ -210,8 +206,8 @@ def iinfo(type: Tensor | NumpyScalar | DTypeLike, /) -> IntegerInfo:
     >>> tl.iinfo(tl.int8).min, tl.iinfo(tl.int8).max
     (-128, 127)
     """
-    dtype = _dtype_of(type, "iinfo: type")
+    dtype = _dtype_of(type, "type")
     if not dtypes.in_category(dtype, "any integral"):
-        refuse("iinfo", f"type must be an integer dtype, got {dtype}", TypeError)
+        raise TypeError(f"type must be an integer dtype, got {dtype}")
     least, most = dtypes.limits(dtype)
     return IntegerInfo(dtypes.bits_of(dtype), most, least, dtype)

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 from typing import SupportsIndex
 
-from tensorlayout.errors import refuse
 from tensorlayout.functions import arguments, dispatch
 from tensorlayout.functions.creation import created, ones
 from tensorlayout.functions.manipulation import broadcast_to, diagonal, reshape
@@ -43,9 +42,9 @@ def eye(
     Tensor([[0., 1., 0.],
             [0., 0., 1.]], dtype=float64, device='cpu')
     """
-    rows = arguments.count("eye", "N", N)
-    columns = rows if M is None else arguments.count("eye", "M", M)
-    k = arguments.integer("eye", "k", k)
+    rows = arguments.count("N", N)
+    columns = rows if M is None else arguments.count("M", M)
+    k = arguments.integer("k", k)
     return created(_EYE, (rows, columns), dtype, device, layout, k, order=order)
 
 
@@ -84,8 +83,8 @@ def tri(
     Tensor([[1., 0., 0.],
             [1., 1., 0.]], dtype=float64, device='cpu')
     """
-    rows = arguments.count("tri", "N", N)
-    columns = rows if M is None else arguments.count("tri", "M", M)
+    rows = arguments.count("N", N)
+    columns = rows if M is None else arguments.count("M", M)
     return tril(ones((rows, columns), dtype, device=device), k)
 
 
@@ -99,9 +98,9 @@ def diag(v: Tensor, k: SupportsIndex = 0) -> Tensor:
     >>> tl.diag(tl.asarray([[1, 2], [3, 4]]), k=1)
     Tensor([2], dtype=int64, device='cpu')
     """
-    x, k = arguments.tensor("diag", v), arguments.integer("diag", "k", k)
+    x, k = arguments.tensor(v), arguments.integer("k", k)
     if x.ndim not in (1, 2):
-        refuse("diag", f"needs a rank of 1 or 2, got shape {x.shape}")
+        raise ValueError(f"needs a rank of 1 or 2, got shape {x.shape}")
     if x.ndim == 2:
         return diagonal(x, k)
     n = x.shape[0] + abs(k)
@@ -124,12 +123,12 @@ def diagflat(v: Tensor, k: SupportsIndex = 0) -> Tensor:
 
 
 def _triangle(operation: Triangle, x: Tensor, k: SupportsIndex) -> Tensor:
-    x = arguments.tensor(operation.name, x)
+    x = arguments.tensor(x)
     shape = x._spec.layout.shape
     if len(shape) == 1:
         shape *= 2
         x = broadcast_to(x, shape)
-    k = arguments.integer(operation.name, "k", k)
+    k = arguments.integer("k", k)
     rows, columns = shape[-2:] if shape else (0, 0)
     return dispatch.call(operation, (x._spec,), (x, max(-rows, min(k, columns))))
 

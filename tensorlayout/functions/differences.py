@@ -11,7 +11,6 @@ from typing import Any, SupportsIndex, overload
 import numpy as np
 
 from tensorlayout import dtypes
-from tensorlayout.errors import refuse
 from tensorlayout.functions import arguments, dispatch
 from tensorlayout.functions.creation import arange, asarray
 from tensorlayout.functions.data_types import astype
@@ -61,20 +60,19 @@ def gradient(
     >>> tl.gradient(tl.asarray([1.0, 2.0, 4.0, 7.0]))
     Tensor([1. , 1.5, 2.5, 3. ], dtype=float64, device='cpu')
     """
-    x = arguments.tensor("gradient", f)
-    kind = mean_dtype("gradient", x, None)
+    x = arguments.tensor(f)
+    kind = mean_dtype(x, None)
     wide = astype(x, kind, copy=False)
-    dims = arguments.dims("gradient", axis, x.ndim)
+    dims = arguments.dims(axis, x.ndim)
     if len(varargs) not in (0, 1, len(dims)):
-        msg = f"gradient: distances must be none, one, or one for each axis, got {len(varargs)}"
-        raise ValueError(msg)
+        raise ValueError(f"distances must be none, one, or one for each axis, got {len(varargs)}")
     coordinates = [_beside(x, d) for d in varargs if not _is_number(d)]
     numbers = tuple(_distance(d) for d in varargs if _is_number(d))
-    order = arguments.integer("gradient", "edge_order", edge_order)
+    order = arguments.integer("edge_order", edge_order)
     if order not in (1, 2):
-        refuse("gradient", f"edge_order must be 1 or 2, got {arguments.shown(order)}")
+        raise ValueError(f"edge_order must be 1 or 2, got {arguments.shown(order)}")
     if any(x.shape[dim] <= order for dim in dims):
-        refuse("gradient", f"needs {order + 1} elements along each axis, got shape {x.shape}")
+        raise ValueError(f"needs {order + 1} elements along each axis, got shape {x.shape}")
     if coordinates and numbers:  # NumPy takes both at once, one of them as data here
         spaces = [arange(x.shape[dim], device=x.device) for dim in dims]
         coordinates = [
@@ -102,7 +100,7 @@ def _beside(x: Tensor, given: Any) -> Tensor:
 
 
 def _distance(given: Any) -> float:
-    return arguments.as_float("gradient", arguments.real("gradient", "distances", given))
+    return arguments.as_float(arguments.real("distances", given))
 
 
 def ediff1d(
@@ -117,9 +115,9 @@ def ediff1d(
     >>> tl.ediff1d(tl.asarray([1, 4, 9]), to_begin=0)
     Tensor([0, 3, 5], dtype=int64, device='cpu')
     """
-    x = reshape(arguments.tensor("ediff1d", ary), (-1,))
+    x = reshape(arguments.tensor(ary), (-1,))
     parts = [to_begin, diff(x), to_end]
-    found = [reshape(beside("ediff1d", p, x), (-1,)) for p in parts if p is not None]
+    found = [reshape(beside(p, x), (-1,)) for p in parts if p is not None]
     return concat(found, dtype=x.dtype, casting="unsafe")
 
 
@@ -137,11 +135,11 @@ def trapezoid(
     >>> tl.trapezoid(tl.asarray([1.0, 2.0, 3.0]), x=[0, 1, 4])
     Tensor(9.0, dtype=float64, device='cpu')
     """
-    values = counted("trapezoid", y)
-    dim = arguments.dim("trapezoid", axis, values.ndim)
+    values = counted(y)
+    dim = arguments.dim(axis, values.ndim)
     widths: Any = dx
     if x is not None:
-        places = beside("trapezoid", x, values)
+        places = beside(x, values)
         line = tuple([-1 if d == dim else 1 for d in range(values.ndim)])
         widths = reshape(diff(places), line) if places.ndim == 1 else diff(places, axis=axis)
     before = (slice(None),) * dim
@@ -169,9 +167,9 @@ def interp(
     >>> tl.interp(tl.asarray([0.5, 9.0]), [0, 1, 2], [10, 20, 40])
     Tensor([15., 40.], dtype=float64, device='cpu')
     """
-    at, points, values = (floating("interp", each) for each in tensors("interp", x, xp, fp))
+    at, points, values = (floating(each) for each in tensors(x, xp, fp))
     if points.ndim != 1 or points.shape != values.shape or not points.size:
-        refuse("interp", f"xp and fp must be of one shape (n,), got {points.shape}, {values.shape}")
+        raise ValueError(f"xp and fp must be of one shape (n,), got {points.shape}, {values.shape}")
     at, points = (astype(each, dtypes.float64, copy=False) for each in (at, points))
     if period is not None:
         at, points, values = _around(at, points, values, period)
@@ -183,9 +181,9 @@ def interp(
 
 def _around(at: Tensor, points: Tensor, values: Tensor, period: Any) -> tuple[Tensor, ...]:
     """Points of one period in order, and the last and the first one again outside of them."""
-    length = abs(arguments.as_float("interp", arguments.real("interp", "period", period)))
+    length = abs(arguments.as_float(arguments.real("period", period)))
     if length == 0:
-        refuse("interp", "period must not be 0")
+        raise ValueError("period must not be 0")
     at, points = at % length, points % length
     order = points.argsort()
     points, values = points[order], values[order]
@@ -221,8 +219,8 @@ def unwrap(
     >>> tl.unwrap(tl.asarray([0.0, 3.0, 1.0]), period=4.0)
     Tensor([ 0., -1., -3.], dtype=float64, device='cpu')
     """
-    x = floating("unwrap", p)
-    dim = arguments.dim("unwrap", axis, x.ndim)
+    x = floating(p)
+    dim = arguments.dim(axis, x.ndim)
     half = period / 2
     steps = diff(x, axis=dim)
     folded = (steps + half) % period - half

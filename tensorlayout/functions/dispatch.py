@@ -14,7 +14,7 @@ import numpy as np
 
 from tensorlayout.devices import CPU
 from tensorlayout.dtypes import SCALARS, DType, promote, same_kind
-from tensorlayout.errors import REFUSALS, bare, named, refuse
+from tensorlayout.errors import REFUSALS, bare, named
 from tensorlayout.exchange.numpy import shortage
 from tensorlayout.functions.arguments import (
     Unknown,
@@ -131,24 +131,24 @@ def elementwise(operation: Elementwise, *operands: Any, out: Tensor | None = Non
     """
     for x in operands:
         if type(x) is not Tensor and type(x) not in SCALARS:
-            operands = _tensors_and_scalars(operation.name, operands)
+            operands = _tensors_and_scalars(operands)
             break
     if Tensor not in map(type, operands):
         rule = "at least one operand must be a tensor or an array, got only Python scalars"
-        refuse(operation.name, rule, TypeError)
+        raise TypeError(rule)
     key = tuple([type(x) if type(x) in SCALARS else x._spec for x in operands])
     if out is None:
         return call(operation, key, operands)
     return call_into(out, operation, key, operands)
 
 
-def _tensors_and_scalars(name: str, operands: tuple[Any, ...]) -> tuple[Any, ...]:
+def _tensors_and_scalars(operands: tuple[Any, ...]) -> tuple[Any, ...]:
     """Replace NumPy arrays and scalars by tensors; scalars are moved to the device of others."""
-    given = tuple([operand(name, x) for x in operands])
+    given = tuple([operand(x) for x in operands])
     device = device_of(operands)
     if device == CPU:
         return given
-    refuse_arrays(name, operands, device)
+    refuse_arrays(operands, device)
     return tuple(
         call(_SCALAR, (y._spec, device), (y,)) if isinstance(x, np.generic) else y
         for x, y in zip(operands, given, strict=True)
@@ -160,8 +160,8 @@ def library(operation: Library, *operands: Any, **options: Any) -> Any:
 
     `options`: hashable; they become part of the plan, and keywords of the call.
     """
-    given = tuple([x if type(x) is Tensor else tensor(operation.name, x) for x in operands])
-    refuse_arrays(operation.name, operands, device_of(given))
+    given = tuple([x if type(x) is Tensor else tensor(x) for x in operands])
+    refuse_arrays(operands, device_of(given))
     return call(operation, (len(given), *[x._spec for x in given], *options.items()), given)
 
 
@@ -212,11 +212,11 @@ def in_place(operation: Elementwise) -> Callable[[Tensor, Any], Any]:
                 else:
                     kind = None
                 if kind is not None:
-                    writable(operation.name, self)
+                    writable(self)
                     return prepared_into(operation, spec, spec, kind)(self, self, other)
             if not takes(other):
                 return NotImplemented
-            out, given = writable(operation.name, self), operand(operation.name, other)
+            out, given = writable(self), operand(other)
             if type(given) is Tensor and _is_wider(given._spec.dtype, out._spec.dtype):
                 found = elementwise(operation, out, other)
                 if found.shape == out.shape and same_kind(found.dtype, out.dtype):

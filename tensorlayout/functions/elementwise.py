@@ -12,7 +12,6 @@ from typing import Any, Literal, SupportsIndex, overload
 import numpy as np
 
 from tensorlayout import dtypes
-from tensorlayout.errors import refuse
 from tensorlayout.functions import arguments, dispatch
 from tensorlayout.functions.data_types import astype
 from tensorlayout.functions.outputs import given
@@ -347,7 +346,7 @@ def clip(
     plain = type(min) in _REAL_SCALARS and type(max) in _REAL_SCALARS
     if plain and type(x) is Tensor and x._spec.dtype.kind == "f":  # which no bound changes
         return dispatch.call(_CLIP, (x._spec, type(min), type(max)), (x, min, max))
-    x = arguments.tensor("clip", x)
+    x = arguments.tensor(x)
     if x._spec.dtype.kind not in "iuf" and not dtypes.in_category(x.dtype, "real numeric"):
         given = [o for o in (x, min, max) if o is not None]
         came = ", ".join(str(getattr(o, "dtype", type(o).__name__)) for o in given)
@@ -367,19 +366,19 @@ def _bound(x: Tensor, bound: Any) -> Any:
     """A bound that does not change the dtype of `x`; one made here is where `x` is."""
     if bound is None or type(bound) is int:
         return bound
-    arguments.refuse_arrays("clip", (bound,), x.device)
+    arguments.refuse_arrays((bound,), x.device)
     found = _bound_in_dtype(x, bound)
     ours = isinstance(found, Tensor) and not isinstance(bound, Tensor)
     return moved(found, x.device) if ours else found
 
 
 def _bound_in_dtype(x: Tensor, bound: Any) -> Any:
-    bound = arguments.operand("clip", bound)
+    bound = arguments.operand(bound)
     if not isinstance(bound, Tensor):
         kind = bound._spec if isinstance(bound, arguments.Unknown) else type(bound)
         if kind is not float or dtypes.promote_scalar(x.dtype, float) == x.dtype:
             return bound
-        bound = arguments.operand("clip", np.float64(bound))
+        bound = arguments.operand(np.float64(bound))
     if dtypes.promote(x.dtype, bound.dtype) == x.dtype:
         return bound
     if x.dtype.kind in "iu" and bound.dtype.kind in "iu":
@@ -410,11 +409,11 @@ def round(a: Tensor, decimals: SupportsIndex = 0, out: Tensor | None = None) -> 
     """
     if type(decimals) is int and decimals == 0 and out is None:
         return _round(a)
-    a, places = arguments.tensor("round", a), arguments.integer("round", "decimals", decimals)
+    a, places = arguments.tensor(a), arguments.integer("decimals", decimals)
     if builtins.abs(places) > 308:  # the powers of ten that float64 has
-        refuse("round", f"decimals must be from -308 to 308, got {places}")
+        raise ValueError(f"decimals must be from -308 to 308, got {places}")
     if a.dtype == dtypes.bool:
-        refuse("round", "only numeric dtypes are allowed, got bool", TypeError)
+        raise TypeError("only numeric dtypes are allowed, got bool")
     whole = dtypes.in_category(a.dtype, "integral")
     if places == 0 or (whole and places > 0):
         return given("round", _round(a), out)
@@ -444,8 +443,8 @@ def real(val: Tensor) -> Tensor:
     >>> z
     Tensor([0.+2.j, 0.+4.j], dtype=complex128, device='cpu')
     """
-    x = arguments.tensor("real", val)
-    return x if x.dtype == dtypes.bool else _part("real", _REAL_PART, _REAL, x)
+    x = arguments.tensor(val)
+    return x if x.dtype == dtypes.bool else _part(_REAL_PART, _REAL, x)
 
 
 def imag(val: Tensor) -> Tensor:
@@ -463,13 +462,13 @@ def imag(val: Tensor) -> Tensor:
     >>> tl.imag(z)
     Tensor([2., 4.], dtype=float64, device='cpu', layout='(2,):(2,)+1')
     """
-    x = arguments.tensor("imag", val)
+    x = arguments.tensor(val)
     if x.dtype == dtypes.bool:
         return logical_xor(x, x)
-    return _part("imag", _IMAG_PART, _IMAG, x)
+    return _part(_IMAG_PART, _IMAG, x)
 
 
-def _part(name: str, of_complex: Part, of_others: View | Elementwise, x: Tensor) -> Tensor:
+def _part(of_complex: Part, of_others: View | Elementwise, x: Tensor) -> Tensor:
     check_category("numeric", x.dtype)
     is_complex = dtypes.in_category(x.dtype, "complex floating")
     return dispatch.call(of_complex if is_complex else of_others, (x._spec,), (x,))

@@ -10,7 +10,6 @@ from typing import Literal, NamedTuple, SupportsIndex
 
 from tensorlayout import dtypes
 from tensorlayout.dtypes import as_dtype
-from tensorlayout.errors import refuse
 from tensorlayout.functions import arguments, dispatch
 from tensorlayout.functions.creation import empty_like, full
 from tensorlayout.functions.data_types import astype
@@ -103,18 +102,17 @@ def quantize_blocks(
     >>> found.data.tolist(), found.scales.tolist()
     ([[0.0, -0.5, 4.0]], [[8.0]])
     """
-    name = "quantize_blocks"
-    x = arguments.tensor(name, x)
-    chosen = arguments.choice(name, "format", format, f"one of {', '.join(FORMATS)}", FORMATS)
-    way = arguments.choice(name, "scaling", scaling, f"one of {', '.join(SCALINGS)}", SCALINGS)
-    dim = arguments.dim(name, axis, x.ndim)
+    x = arguments.tensor(x)
+    chosen = arguments.choice("format", format, f"one of {', '.join(FORMATS)}", FORMATS)
+    way = arguments.choice("scaling", scaling, f"one of {', '.join(SCALINGS)}", SCALINGS)
+    dim = arguments.dim(axis, x.ndim)
     check_category("real floating", x.dtype)
     form = FORMATS[chosen]
     if form.has_powers and global_scale is not None:
-        refuse(name, f"global_scale is for nvfp4, and {chosen} has none")
+        raise ValueError(f"global_scale is for nvfp4, and {chosen} has none")
     if not form.has_powers and way != "floor":
-        refuse(name, f"scaling is for scales that are powers of two, and {chosen} has others")
-    whole = None if form.has_powers else _global_scale(name, x, form.largest, global_scale)
+        raise ValueError(f"scaling is for scales that are powers of two, and {chosen} has others")
+    whole = None if form.has_powers else _global_scale(x, form.largest, global_scale)
     element, scale = form.dtypes
     sizes = scales_shape(x.shape, dim, form.block)
     data: Tensor = empty_like(x, dtype=element, layout=layout)
@@ -154,35 +152,34 @@ def dequantize_blocks(
     >>> tl.dequantize_blocks(*tl.quantize_blocks(x, "nvfp4")).round().tolist()
     [0.0, -20.0, 40.0]
     """
-    name = "dequantize_blocks"
-    data = arguments.tensor(name, data, "data")
-    scales = arguments.tensor(name, scales, "scales")
-    kind = dtypes.float32 if dtype is None else as_dtype(dtype, f"{name}: dtype")
+    data = arguments.tensor(data, "data")
+    scales = arguments.tensor(scales, "scales")
+    kind = dtypes.float32 if dtype is None else as_dtype(dtype, "dtype")
     if kind not in (dtypes.float32, dtypes.float16) and not dtypes.is_bfloat16(kind):
-        refuse(name, f"dtype must be float32, float16 or bfloat16, got {kind}", TypeError)
+        raise TypeError(f"dtype must be float32, float16 or bfloat16, got {kind}")
     form = format_of(data.dtype, scales.dtype)
     if form is None:
         came = f"got {data.dtype} with {scales.dtype}"
         pairs = ", ".join([f"{f.element} with {f.scale}" for f in FORMATS.values()])
-        refuse(name, f"data and scales must be of a format ({pairs}), {came}", TypeError)
-    dim = arguments.dim(name, axis, data.ndim)
+        raise TypeError(f"data and scales must be of a format ({pairs}), {came}")
+    dim = arguments.dim(axis, data.ndim)
     sizes = scales_shape(data.shape, dim, form.block)
     if scales.shape != sizes:
         rule = f"scales of blocks of {form.block} along axis {dim} of shape {data.shape}"
-        refuse(name, f"{rule} must have shape {sizes}, got {scales.shape}")
+        raise ValueError(f"{rule} must have shape {sizes}, got {scales.shape}")
     if form.has_powers and global_scale is not None:
-        refuse(name, f"global_scale is for scales of float8_e4m3fn, got {scales.dtype}")
-    whole = None if global_scale is None else _one(name, data, global_scale)
+        raise ValueError(f"global_scale is for scales of float8_e4m3fn, got {scales.dtype}")
+    whole = None if global_scale is None else _one(data, global_scale)
     result: Tensor = empty_like(data, dtype=kind, layout=layout)
     further = () if whole is None else (whole,)
     specs = (result._spec, data._spec, scales._spec, None if whole is None else whole._spec)
     return dispatch.call(_DEQUANTIZE, (*specs, form, dim), (result, data, scales, *further))
 
 
-def _global_scale(name: str, x: Tensor, largest: float, given: Tensor | Real | None) -> Tensor:
+def _global_scale(x: Tensor, largest: float, given: Tensor | Real | None) -> Tensor:
     """The scale of a whole tensor: what is given, or what the largest block scale is 448 for."""
     if given is not None:
-        return _one(name, x, given)
+        return _one(x, given)
     if not x.size:
         return full((), _LEAST, dtype=dtypes.float32, device=x.device)
     most = maximum(greatest(x), negative(least(x)))
@@ -190,14 +187,14 @@ def _global_scale(name: str, x: Tensor, largest: float, given: Tensor | Real | N
     return maximum(most / (448 * largest), _LEAST)
 
 
-def _one(name: str, beside: Tensor, given: Tensor | Real) -> Tensor:
+def _one(beside: Tensor, given: Tensor | Real) -> Tensor:
     """A number or a tensor of one element, as float32 of rank 0."""
     if isinstance(given, Tensor):
         check_category("real floating", given.dtype)
         if given.size != 1:
-            refuse(name, f"global_scale must have one element, got shape {given.shape}")
+            raise ValueError(f"global_scale must have one element, got shape {given.shape}")
         return astype(reshape(given, ()), dtypes.float32, copy=False)
-    number = arguments.as_float(name, arguments.real(name, "global_scale", given))
+    number = arguments.as_float(arguments.real("global_scale", given))
     if not _LEAST <= number < 2.0**128:
-        refuse(name, f"global_scale must be finite and at least 2**-118, got {number}")
+        raise ValueError(f"global_scale must be finite and at least 2**-118, got {number}")
     return full((), number, dtype=dtypes.float32, device=beside.device)

@@ -10,7 +10,6 @@ from __future__ import annotations
 from typing import Any, SupportsIndex
 
 from tensorlayout import dtypes
-from tensorlayout.errors import refuse
 from tensorlayout.functions import arguments, dispatch
 from tensorlayout.functions.creation import full
 from tensorlayout.plan.scatter import ScatterReduce
@@ -84,24 +83,22 @@ def scatter_max(
 def _combined(
     operation: ScatterReduce, x: Tensor, indices: Tensor, updates: Any, axis: SupportsIndex
 ) -> Tensor:
-    name = operation.name
-    x, indices = arguments.tensor(name, x), arguments.indices(name, indices)
-    dim = arguments.dim(name, axis, x.ndim)
+    x, indices = arguments.tensor(x), arguments.indices(indices)
+    dim = arguments.dim(axis, x.ndim)
     along = indices.ndim == x.ndim > 1
     if not along and 1 not in (x.ndim, indices.ndim):
-        refuse(name, f"indices must have rank 1 or {x.ndim}, got shape {indices.shape}")
-    value = _updates(operation, x, updates)
+        raise ValueError(f"indices must have rank 1 or {x.ndim}, got shape {indices.shape}")
+    value = _updates(x, updates)
     key = (x._spec, value._spec, indices._spec, dim, along)
     return dispatch.call(operation, key, (x, value, indices))
 
 
-def _updates(operation: ScatterReduce, x: Tensor, given: Any) -> Tensor:
+def _updates(x: Tensor, given: Any) -> Tensor:
     """A number as a tensor beside `x`, in its dtype."""
-    name = operation.name
     if type(given) not in dtypes.SCALARS:
-        return arguments.tensor(name, given, "updates")
+        return arguments.tensor(given, "updates")
     kind = type(given)
     if dtypes.promote_scalar(x.dtype, kind) != x.dtype:
-        refuse(name, f"updates of {kind.__name__} do not fit a tensor of {x.dtype}", TypeError)
+        raise TypeError(f"updates of {kind.__name__} do not fit a tensor of {x.dtype}")
     filled: Tensor = full((), given, dtype=x.dtype, device=x.device)
     return filled

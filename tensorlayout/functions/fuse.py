@@ -19,7 +19,7 @@ from typing import Any, NamedTuple, NoReturn, overload
 import numpy as np
 
 from tensorlayout.dtypes import SCALARS
-from tensorlayout.errors import REFUSALS, cut, refuse
+from tensorlayout.errors import REFUSALS, cut, leaving, named
 from tensorlayout.functions import arguments, dispatch
 from tensorlayout.functions.arguments import Unknown
 from tensorlayout.functions.transfers import moved
@@ -61,7 +61,8 @@ class Symbol:
     def refuse(self, asked: str) -> NoReturn:
         """The error for a question about elements."""
         fix = "use where() to choose by elements, and call what needs them outside"
-        refuse(self.name, f"the data of a tensor {_FLOW} ({asked}); {fix}", TypeError)
+        text = f"the data of a tensor {_FLOW} ({asked}); {fix}"
+        raise named(self.name, TypeError(text))
 
     def __getattr__(self, name: str) -> NoReturn:
         self.refuse(name)
@@ -86,8 +87,8 @@ class Number(Unknown):
         return self._spec
 
     def _refuse(self, *_: object) -> NoReturn:
-        rule = f"the value of a number {_FLOW}"
-        refuse(self.name, f"{rule}; name its argument in static=, or use where()", TypeError)
+        text = f"the value of a number {_FLOW}; name its argument in static=, or use where()"
+        raise named(self.name, TypeError(text))
 
     def _compare(self, other: object) -> Any:
         return NotImplemented if type(other) is Tensor else self._refuse()
@@ -113,7 +114,8 @@ def _arithmetic(name: str, count: int, reflected: bool = False) -> Any:
             found = function(*[g(args) for g in gets])
             if type(found) is not kind:
                 came = f"gave {type(found).__name__} where it was traced as {kind.__name__}"
-                refuse(self.name, f"{name} of numbers {came}; work it out before", TypeError)
+                text = f"{name} of numbers {came}; work it out before"
+                raise named(self.name, TypeError(text))
             return found
 
         return Number(self.name, kind, get)
@@ -214,8 +216,7 @@ class _Recording:
         for x in operands:
             if type(x) is Tensor and not self._is_own(x):
                 rule = f"a tensor that is no argument of {self.name}"
-                msg = f"cannot be fused with {rule}; give it to the function as one"
-                raise TypeError(msg)
+                raise TypeError(f"cannot be fused with {rule}; give it to the function as one")
         if ready is prepared_into:
             return self._write(operation, key[1:], operands[0], operands[1:])
         plan = tiled.planned(operation, key)
@@ -303,7 +304,7 @@ class _Recording:
         if type(symbol) is not Symbol or (symbol.get is None and symbol not in self.calls):
             came = arguments.shown(found)
             rule = "must return one tensor, made of its arguments"
-            refuse(self.name, f"the function {rule}, got {came}", TypeError)
+            raise TypeError(f"the function {rule}, got {came}")
         if symbol.get is not None:
             return _Trace(None, (), symbol.get)
         needed = {symbol}
@@ -427,12 +428,10 @@ def fuse(function: Any = None, /, *, static: Any = ()) -> Any:
     if function is None:
         return functools.partial(fuse, static=static)
     if not callable(function):
-        refuse(
-            "fuse", f"must be called with a function, got {arguments.shown(function)}", TypeError
-        )
+        raise TypeError(f"must be called with a function, got {arguments.shown(function)}")
     code = getattr(function, "__code__", None)
     if code is not None and "out" in code.co_varnames[: code.co_argcount + code.co_kwonlyargcount]:
-        refuse("fuse", "the function must not take out= itself: its result is written there")
+        raise ValueError("the function must not take out= itself: its result is written there")
     return _fused(function, _static(function, static))
 
 
@@ -445,7 +444,7 @@ def _static(function: Any, given: Any) -> Callable[[Any], bool]:
     for name in names:
         if name not in known:
             came = ", ".join(known)
-            refuse("fuse", f"static must name arguments of the function ({came}), got {name!r}")
+            raise ValueError(f"static must name arguments of the function ({came}), got {name!r}")
     places = {*names, *[known.index(name) for name in names]}
     return lambda place: place in places
 
@@ -460,7 +459,7 @@ def _fused(function: Any, is_static: Callable[[Any], bool]) -> Any:
     numbers = False  # whether there have been any among the arguments
 
     @functools.wraps(function)
-    def fused(*args: Any, out: Tensor | None = None, **named: Any) -> Any:
+    def fused(*args: Any, out: Tensor | None = None, **keywords: Any) -> Any:
         if out is None and not dispatch.watched:
             kinds: Any
             try:
@@ -469,31 +468,34 @@ def _fused(function: Any, is_static: Callable[[Any], bool]) -> Any:
                 else:
                     kinds = tuple(map(_spec_of, args))
             except AttributeError:  # the first number among the arguments
-                return call(args, out, named)
-            if named:
-                kinds = (kinds, *map(_named_kind, named.items()))
+                kinds = None
+            if keywords:
+                kinds = (kinds, *map(_named_kind, keywords.items()))
             found = ready.get(kinds)
             if found is not None:
                 try:
-                    return found(*args, **named)
+                    return found(*args, **keywords)
                 except REFUSALS as error:
                     raise dispatch.refused(_named, error) from None
-        return call(args, out, named)
+        try:
+            return call(args, out, keywords)
+        except REFUSALS as error:
+            raise leaving(error, name) from error.__cause__
 
-    def call(args: tuple[Any, ...], out: Any, named: dict[str, Any]) -> Any:
+    def call(args: tuple[Any, ...], out: Any, keywords: dict[str, Any]) -> Any:
         nonlocal numbers
         numbers = numbers or not all(type(x) is Tensor for x in args)
-        places = (*range(len(args)), *sorted(named))
-        given: tuple[Any, ...] = (*args, *[named[each] for each in places[len(args) :]])
+        places = (*range(len(args)), *sorted(keywords))
+        given: tuple[Any, ...] = (*args, *[keywords[each] for each in places[len(args) :]])
         if any(map(_is_symbol, given)) and _recordings.get() is not None:
             if out is not None:
-                refuse(name, "takes no out= inside of a fused function", TypeError)
-            return function(*args, **named)
+                raise TypeError("takes no out= inside of a fused function")
+            return function(*args, **keywords)
         if out is not None:
-            out = arguments.writable(name, arguments.tensor(name, out, "out"))
+            out = arguments.writable(arguments.tensor(out, "out"))
         static = [is_static(at) for at in places]
-        given = _arrays_replaced(name, given, static)
-        kinds = tuple([_kind(name, x, by_value) for x, by_value in zip(given, static, strict=True)])
+        given = _arrays_replaced(given, static)
+        kinds = tuple([_kind(x, by_value) for x, by_value in zip(given, static, strict=True)])
         key = (len(args), places[len(args) :], kinds)
         trace = traces.get(key)
         if trace is None:
@@ -509,11 +511,11 @@ def _fused(function: Any, is_static: Callable[[Any], bool]) -> Any:
             return dispatch.call_into(
                 out, _copying(name), (operands._spec, None, None), (operands,)
             )
-        simple = all(type(x) is Tensor or type(x) in _NUMBERS for x in (*args, *named.values()))
+        simple = all(type(x) is Tensor or type(x) in _NUMBERS for x in (*args, *keywords.values()))
         if simple and not any(static):
-            of_named = map(_named_kind, named.items())
-            short = (kinds[: len(args)], *of_named) if named else kinds
-            ready[short] = _run(trace, sorted(named))
+            of_named = map(_named_kind, keywords.items())
+            short = (kinds[: len(args)], *of_named) if keywords else kinds
+            ready[short] = _run(trace, sorted(keywords))
         return dispatch.call_into(out, trace.operation, trace.key, operands)
 
     _named = Fusion(name, (), None)
@@ -536,7 +538,7 @@ def _run(trace: _Trace, names: list[str]) -> Callable[..., Any]:
     return run if operands is _same else lambda *args: run(*operands(args))
 
 
-def _arrays_replaced(name: str, given: tuple[Any, ...], static: list[bool]) -> tuple[Any, ...]:
+def _arrays_replaced(given: tuple[Any, ...], static: list[bool]) -> tuple[Any, ...]:
     """Replace NumPy arrays and scalars, except `static` ones, by tensors; scalars are moved."""
     if not any(isinstance(x, (np.generic, np.ndarray)) for x in given):
         return given
@@ -544,25 +546,25 @@ def _arrays_replaced(name: str, given: tuple[Any, ...], static: list[bool]) -> t
     found = list(given)
     for i, (x, by_value) in enumerate(zip(given, static, strict=True)):
         if isinstance(x, (np.generic, np.ndarray)) and not by_value:
-            arguments.refuse_arrays(name, (x,), device)
-            found[i] = moved(arguments.operand(name, x), device)
+            arguments.refuse_arrays((x,), device)
+            found[i] = moved(arguments.operand(x), device)
     return tuple(found)
 
 
-def _kind(name: str, x: Any, static: bool) -> Any:
+def _kind(x: Any, static: bool) -> Any:
     """What a trace depends on: the spec of a tensor, the kind of a number, or a value."""
     if type(x) is Tensor:
         return x._spec
     if type(x) in _NUMBERS and not static:
         return type(x)
     if arguments.is_array(x) and not isinstance(x, type) and not static:
-        arguments.tensor(name, x)
+        arguments.tensor(x)
     try:
         hash(x)
     except TypeError:
         came = arguments.shown(x)
         rule = "arguments must be tensors, numbers or values that can be hashed"
-        refuse(name, f"{rule}, got {came}", TypeError)
+        raise TypeError(f"{rule}, got {came}") from None
     return _by_value(x)
 
 

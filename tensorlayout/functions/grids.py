@@ -13,7 +13,6 @@ import numpy as np
 
 from tensorlayout import dtypes
 from tensorlayout.dtypes import as_dtype
-from tensorlayout.errors import refuse
 from tensorlayout.functions import arguments, dispatch
 from tensorlayout.functions import elementwise as ew
 from tensorlayout.functions.creation import arange, asarray, created, numeric
@@ -85,22 +84,22 @@ def linspace(
     >>> tl.linspace(0, 1, 4, endpoint=False)
     Tensor([0.  , 0.25, 0.5 , 0.75], dtype=float64, device='cpu')
     """
-    length = arguments.count("linspace", "num", num)
-    closed = arguments.truth("linspace", "endpoint", endpoint)
+    length = arguments.count("num", num)
+    closed = arguments.truth("endpoint", endpoint)
     if isinstance(start, _ARRAYS) or isinstance(stop, _ARRAYS):
-        first, last = tensors("linspace", start, stop)
+        first, last = tensors(start, stop)
         found, step = _from_each(first, last, length, closed, dtype)
         found = moveaxis(found, 0, axis).astype(found.dtype, copy=False, device=device)
         return (found, step) if retstep else found
-    begin = arguments.number("linspace", "start", start)
-    end = arguments.number("linspace", "stop", stop)
+    begin = arguments.number("start", start)
+    end = arguments.number("stop", stop)
     either = isinstance(begin, complex) or isinstance(end, complex)
     default = dtypes.complex128 if either else dtypes.float64
-    kind = default if dtype is None else numeric("linspace", dtype)
+    kind = default if dtype is None else numeric(dtype)
     if either and not dtypes.in_category(kind, "complex floating"):
-        refuse("linspace", f"complex numbers cannot become {kind}", TypeError)
+        raise TypeError(f"complex numbers cannot become {kind}")
     if type(axis) is not int or axis:
-        arguments.dim("linspace", axis, 1)
+        arguments.dim(axis, 1)
     found = created(_LINSPACE, length, kind, device, None, begin, end, closed)
     if not retstep:
         return found
@@ -112,7 +111,7 @@ def _from_each(
     start: Tensor, stop: Tensor, length: int, closed: bool, dtype: Any
 ) -> tuple[Tensor, Tensor]:
     """Numbers from each element of `start`, along the first dimension, and their distances."""
-    first, last = floating("linspace", start), floating("linspace", stop)
+    first, last = floating(start), floating(stop)
     steps = length - 1 if closed else length
     width = last - first
     nothing = asarray(math.nan, device=first.device)  # as NumPy: of rank 0, float64
@@ -124,7 +123,7 @@ def _from_each(
         found[-1, ...] = last
     if dtype is None:
         return found, step
-    whole = dtypes.in_category(as_dtype(dtype, "linspace: dtype"), "integral")
+    whole = dtypes.in_category(as_dtype(dtype, "dtype"), "integral")
     return (ew.floor(found) if whole else found).astype(dtype, copy=False), step
 
 
@@ -152,10 +151,10 @@ def logspace(
     """
     factor: Any
     if isinstance(base, _ARRAYS):
-        start, stop, factor = broadcast_arrays(*tensors("logspace", start, stop, base))
+        start, stop, factor = broadcast_arrays(*tensors(start, stop, base))
         factor = expand_dims(factor, axis)
     else:
-        factor = arguments.number("logspace", "base", base)
+        factor = arguments.number("base", base)
     found: Tensor = factor ** linspace(start, stop, num, endpoint, axis=axis, device=device)
     return found if dtype is None else found.astype(dtype, copy=False)
 
@@ -182,10 +181,10 @@ def geomspace(
     Tensor([1., 2., 4., 8.], dtype=float64, device='cpu')
     """
     if isinstance(start, _ARRAYS) or isinstance(stop, _ARRAYS):
-        ends = tensors("geomspace", start, stop, weak=False)
+        ends = tensors(start, stop, weak=False)
     else:
         ends = [asarray(each, device=device) for each in (start, stop)]
-    first, last = promoted([floating("geomspace", each) for each in ends])
+    first, last = promoted([floating(each) for each in ends])
     ratio = last / first
     if ratio.dtype.kind == "f":  # by decimal logarithms, of which whole numbers are exact
         decades = linspace(ew.log10(abs(first)), ew.log10(abs(last)), num, endpoint)
@@ -222,8 +221,8 @@ def meshgrid(
     Tensor([[8, 8, 8],
             [9, 9, 9]], dtype=int64, device='cpu')
     """
-    arguments.choice("meshgrid", "indexing", indexing, "'xy' or 'ij'", ("xy", "ij"))
-    lines = tensors("meshgrid", *xi) if xi else []
+    arguments.choice("indexing", indexing, "'xy' or 'ij'", ("xy", "ij"))
+    lines = tensors(*xi) if xi else []
     dims = list(range(len(lines)))
     if indexing == "xy" and len(dims) > 1:
         dims[:2] = [1, 0]
@@ -254,9 +253,9 @@ def ix_(*args: ArrayLike) -> tuple[Tensor, ...]:
     Tensor([[3, 5],
             [0, 2]], dtype=int64, device='cpu')
     """
-    lines = sequence("ix_", args, "args")
+    lines = sequence(args, "args")
     if any(x.ndim != 1 for x in lines):
         came = arguments.shown([x.shape for x in lines])
-        refuse("ix_", f"positions must be of rank 1, got shapes {came}")
+        raise ValueError(f"positions must be of rank 1, got shapes {came}")
     found = [x.nonzero()[0] if x.dtype == dtypes.bool else x for x in lines]
     return meshgrid(*found, copy=False, sparse=True, indexing="ij")

@@ -6,7 +6,6 @@ import math
 from typing import Any, Literal, SupportsIndex
 
 from tensorlayout import dtypes
-from tensorlayout.errors import refuse
 from tensorlayout.functions import arguments, dispatch, statistical
 from tensorlayout.functions import elementwise as ew
 from tensorlayout.functions.creation import asarray, zeros
@@ -44,21 +43,21 @@ def bincount(
     >>> tl.bincount(tl.asarray([0, 2, 2]), minlength=4)
     Tensor([1, 0, 2, 0], dtype=int64, device='cpu')
     """
-    x = counted("bincount", x)
+    x = counted(x)
     check_category("integral", x.dtype)
-    least = arguments.count("bincount", "minlength", minlength)
+    least = arguments.count("minlength", minlength)
     if least > MAX_SLOTS:
-        refuse("bincount", f"minlength must be at most 2**63 - 1, got {arguments.shown(least)}")
+        raise ValueError(f"minlength must be at most 2**63 - 1, got {arguments.shown(least)}")
     if weights is not None:
-        weights = counted("bincount", beside("bincount", weights, x))
+        weights = counted(beside(weights, x))
     if x.ndim != 1:
-        refuse("bincount", f"needs rank 1, got shape {x.shape}")
+        raise ValueError(f"needs rank 1, got shape {x.shape}")
     if weights is not None and weights.shape != x.shape:
-        refuse("bincount", f"needs weights of the same shape, got {weights.shape} for {x.shape}")
+        raise ValueError(f"needs weights of the same shape, got {weights.shape} for {x.shape}")
     if any_(ew.less(x, 0)):
-        refuse("bincount", "the integers must not be negative")
+        raise ValueError("the integers must not be negative")
     if x.itemsize == 8 and any_(ew.greater_equal(x, MAX_SLOTS)):  # NumPy counts past its memory
-        refuse("bincount", "the integers must be below 2**63 - 1")
+        raise ValueError("the integers must be below 2**63 - 1")
     operation, given = _BINCOUNT, [x]
     if weights is not None:
         operation = _BINCOUNT_WEIGHTED
@@ -78,12 +77,12 @@ def digitize(x: Tensor, bins: ArrayLike, right: bool = False) -> Tensor:
     >>> tl.digitize(tl.asarray([0.5, 2.0]), [0.0, 1.0, 2.0])
     Tensor([1, 3], dtype=int64, device='cpu')
     """
-    values, edges = (ordered("digitize", each) for each in tensors("digitize", x, bins))
+    values, edges = (ordered(each) for each in tensors(x, bins))
     if edges.ndim != 1:
-        refuse("digitize", f"bins must be of rank 1, got shape {edges.shape}")
+        raise ValueError(f"bins must be of rank 1, got shape {edges.shape}")
     falls = bool(any_(ew.less(edges[1:], edges[:-1])))
     if falls and any_(ew.greater(edges[1:], edges[:-1])):
-        refuse("digitize", "bins must ascend or descend")
+        raise ValueError("bins must ascend or descend")
     side: Literal["left", "right"] = "left" if right else "right"
     if not falls:
         return searchsorted(edges, values, side=side)
@@ -105,16 +104,16 @@ def histogram_bin_edges(
     >>> tl.histogram_bin_edges(tl.asarray([0.0, 4.0]), bins=2)
     Tensor([0., 2., 4.], dtype=float64, device='cpu')
     """
-    x = arguments.tensor("histogram_bin_edges", a)
+    x = arguments.tensor(a)
     if isinstance(bins, str):
-        refuse("histogram_bin_edges", f"bins must be a number or edges, got {bins!r}", TypeError)
+        raise TypeError(f"bins must be a number or edges, got {bins!r}")
     if not isinstance(bins, int):
-        edges = beside("histogram_bin_edges", bins, x)
+        edges = beside(bins, x)
         if edges.ndim != 1 or any_(ew.less(edges[1:], edges[:-1])):
-            refuse("histogram_bin_edges", "bins must be of rank 1, and ascend")
+            raise ValueError("bins must be of rank 1, and ascend")
         return edges
     if bins < 1:
-        refuse("histogram_bin_edges", f"bins must be at least 1, got {bins}")
+        raise ValueError(f"bins must be at least 1, got {bins}")
     if range is not None:
         first, last = (float(each) for each in range)
     elif not x.size:
@@ -122,7 +121,7 @@ def histogram_bin_edges(
     else:
         first, last = (float(f(x)) for f in (statistical.min, statistical.max))
     if not (math.isfinite(first) and math.isfinite(last) and first <= last):
-        refuse("histogram_bin_edges", f"the range from {first} to {last} is none of numbers")
+        raise ValueError(f"the range from {first} to {last} is none of numbers")
     if first == last:
         first, last = first - 0.5, last + 0.5
     kind = dtypes.float64 if x.dtype.kind in "biu" else x.dtype
@@ -142,7 +141,7 @@ def histogram(
     >>> tl.histogram(tl.asarray([0.0, 1.0, 4.0]), bins=2)[0]
     Tensor([2, 1], dtype=int64, device='cpu')
     """
-    x = reshape(arguments.tensor("histogram", a), (-1,))
+    x = reshape(arguments.tensor(a), (-1,))
     x = astype(x, dtypes.uint8) if x.dtype == dtypes.bool else x
     edges = histogram_bin_edges(x, bins, range)
     number = edges.size - 1
@@ -154,10 +153,9 @@ def histogram(
     places = ew.minimum(places, number - 1)
     chosen = None
     if weights is not None:
-        weight = beside("histogram", weights, x)
+        weight = beside(weights, x)
         if weight.shape != a.shape:
-            msg = f"weights must have the shape of a, {a.shape}, got {weight.shape}"
-            refuse("histogram", msg)
+            raise ValueError(f"weights must have the shape of a, {a.shape}, got {weight.shape}")
         chosen = reshape(weight, (-1,))[inside]
     counts = bincount(places, chosen, number)
     if chosen is not None and chosen.dtype != dtypes.bool:

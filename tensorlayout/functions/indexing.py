@@ -9,7 +9,7 @@ import numpy as np
 
 from tensorlayout import dtypes
 from tensorlayout.dtypes import DType
-from tensorlayout.errors import REFUSALS, leaving, named, refuse
+from tensorlayout.errors import REFUSALS, leaving
 from tensorlayout.functions import arguments, dispatch
 from tensorlayout.functions.arrays import arrived
 from tensorlayout.functions.creation import asarray
@@ -80,7 +80,7 @@ def getitem(x: Tensor, key: Any) -> Tensor:
         if _is_mask(data):
             of = (view._spec, dims[0], front, data[0]._spec)
             return dispatch.call(_SELECT, of, (view, *data))
-        data, dims = _positions(name, view, data, dims)
+        data, dims = _positions(view, data, dims)
         specs = (p._spec for p in data)
         return dispatch.call(_GATHER, (view._spec, dims, front, *specs), (view, *data))
     except REFUSALS as error:
@@ -103,7 +103,7 @@ def setitem(x: Tensor, key: Any, value: Any) -> None:
 def write_at(scatter: Scatter, x: Tensor, key: Any, value: Any) -> None:
     """`setitem` in the name of another function, that of `scatter`."""
     name = scatter.name
-    arguments.writable(name, x)
+    arguments.writable(x)
     if type(value) is not Tensor and type(value) not in dtypes.SCALARS:
         value = _value(name, x, value)
     if not x._spec.layout.is_strided and not _is_in_place(name, x, key):
@@ -133,7 +133,7 @@ def write_at(scatter: Scatter, x: Tensor, key: Any, value: Any) -> None:
         key = (view._spec, kind, dims[0], front, data[0]._spec)
         dispatch.call(_MASKED, key, (view, value, *data))
         return
-    data, dims = _positions(name, view, data, dims)
+    data, dims = _positions(view, data, dims)
     key = (view._spec, kind, dims, front, *(p._spec for p in data))
     dispatch.call(scatter, key, (view, value, *data))
 
@@ -143,7 +143,7 @@ def _is_in_place(name: str, x: Tensor, key: Any) -> bool:
     if key is ...:
         return True
     layout, items = x._spec.layout, _items(name, x, key)
-    found = _cuts(name, layout, items)
+    found = _cuts(layout, items)
     if found is None:
         return len(items) == 1
     view = _cut(layout, tuple(found[0])) if layout.is_tiled else layout.slice(items)
@@ -162,16 +162,15 @@ def _tensor_of(name: str, x: Tensor, value: Any) -> Any:
         whole = dtypes.in_category(x.dtype, "integral")
         return _numbers(name, value, x.dtype if whole else None)
     if isinstance(value, (np.generic, int, float, complex)):
-        return arguments.operand(name, value)
+        return arguments.operand(value)
     try:
         found = None if isinstance(value, bytes) else arrived(value, None, None)
-    except TypeError as error:
+    except TypeError:
         if not isinstance(value, np.ndarray):
-            raise named(name, error) from None
-        msg = f"{name}: value must be an array of numbers, got {value.dtype}"
-        raise TypeError(msg) from None
+            raise
+        raise TypeError(f"value must be an array of numbers, got {value.dtype}") from None
     if found is None:
-        msg = f"{name}: value must be a tensor, an array or numbers, got {arguments.shown(value)}"
+        msg = f"value must be a tensor, an array or numbers, got {arguments.shown(value)}"
         raise TypeError(msg)
     return found[0]
 
@@ -193,7 +192,7 @@ def _is_mask(data: tuple[Tensor, ...]) -> bool:
 
 
 def _positions(
-    name: str, view: Tensor, data: tuple[Tensor, ...], dims: tuple[int, ...]
+    view: Tensor, data: tuple[Tensor, ...], dims: tuple[int, ...]
 ) -> tuple[tuple[Tensor, ...], tuple[int, ...]]:
     """Tensors of positions, one for each dimension: masks become those where they are true."""
     found: list[Tensor] = []
@@ -227,7 +226,7 @@ def _split(
     data: list[Tensor] = []
     dims: list[int] = []
     dim = 0  # of the view
-    for item in _filled(name, x, items):
+    for item in _filled(x, items):
         kind: list[Any]
         if isinstance(item, bool):  # a new dimension of size 1, selected or not
             item, kind = asarray([item], device=x.device), [None]
@@ -252,7 +251,7 @@ def _are_apart(items: tuple[Any, ...]) -> bool:
     return sum(a and not b for a, b in zip(advanced, [False, *advanced], strict=False)) > 1
 
 
-def _filled(name: str, x: Tensor, items: tuple[Any, ...]) -> tuple[Any, ...]:
+def _filled(x: Tensor, items: tuple[Any, ...]) -> tuple[Any, ...]:
     """A key with an entry for every dimension of `x`, in place of an Ellipsis or at its end."""
     used, at, ellipses = 0, len(items), 0  # dimensions, the place of an Ellipsis
     for i, item in enumerate(items):
@@ -264,7 +263,7 @@ def _filled(name: str, x: Tensor, items: tuple[Any, ...]) -> tuple[Any, ...]:
             used += 1
     rest = x._spec.layout.ndim - used
     if rest < 0 or ellipses > 1:
-        raise named(name, too_many(len(items), x.shape))
+        raise too_many(len(items), x.shape)
     if not rest and not ellipses:
         return items
     return (*items[:at], *[slice(None)] * rest, *items[at + 1 :])
@@ -273,7 +272,7 @@ def _filled(name: str, x: Tensor, items: tuple[Any, ...]) -> tuple[Any, ...]:
 def _items(name: str, x: Tensor, key: Any) -> tuple[Any, ...]:
     if isinstance(key, tuple):
         if len(key) > MOST_ENTRIES:
-            raise named(name, too_many(len(key), x.shape))
+            raise too_many(len(key), x.shape)
         return tuple([_item(name, x, item) for item in key])
     return (_item(name, x, key),)
 
@@ -292,15 +291,14 @@ def _item(name: str, x: Tensor, item: Any) -> Any:
         item = item if is_integer else moved(item, x.device)
     if isinstance(item, Tensor):
         if not dtypes.in_category(item.dtype, "integer or boolean"):
-            msg = f"{name}: positions must be integers or booleans, got dtype {item.dtype}"
-            raise IndexError(msg)
+            raise IndexError(f"positions must be integers or booleans, got dtype {item.dtype}")
         return int(item) if item.ndim == 0 and item.dtype != dtypes.bool else item
     if isinstance(item, np.bool_):
         return bool(item)
     if hasattr(item, "__index__"):
         return item.__index__()
     msg = (
-        f"{name}: an index must be an integer, a slice, None, Ellipsis, or an integer or boolean"
+        f"an index must be an integer, a slice, None, Ellipsis, or an integer or boolean"
         f" tensor, got {arguments.shown(item)}"
     )
     raise IndexError(msg)
@@ -311,13 +309,13 @@ def _array(name: str, item: Any) -> Tensor:
     try:
         return asarray(item) if isinstance(item, np.ndarray) else _numbers(name, item, None)
     except (TypeError, OverflowError):
-        msg = f"{name}: positions must be integers or booleans, got {arguments.shown(item)}"
+        msg = f"positions must be integers or booleans, got {arguments.shown(item)}"
         raise IndexError(msg) from None
 
 
 def _basic(name: str, x: Tensor, items: tuple[Any, ...]) -> Tensor | None:
     """The view that a key without data cuts out; None for one with other entries in it."""
-    found = _cuts(name, x._spec.layout, items)
+    found = _cuts(x._spec.layout, items)
     if found is None:
         return None
     cuts, first = found
@@ -333,7 +331,7 @@ def _view(name: str, x: Tensor, items: tuple[Any, ...]) -> Tensor:
     return found
 
 
-def _cuts(name: str, layout: Layout, items: tuple[Any, ...]) -> tuple[list[Any], int] | None:
+def _cuts(layout: Layout, items: tuple[Any, ...]) -> tuple[list[Any], int] | None:
     """A basic key, checked and with an entry for every dimension, and the slot where it begins.
 
     The entries are `Cut`s; of a tiled layout `_Entry`s, which say where each begins. None for a key
@@ -347,13 +345,13 @@ def _cuts(name: str, layout: Layout, items: tuple[Any, ...]) -> tuple[list[Any],
         kind = type(item)
         if kind is int or kind is slice:
             if dim == ndim:
-                _refuse_if_basic(name, items, shape)
+                _refuse_if_basic(items, shape)
                 return None
             size, stride = shape[dim], strides[dim]
             dim += 1
         if kind is int:
             if not -size <= item < size:
-                raise named(name, outside(item, dim - 1, shape))
+                raise outside(item, dim - 1, shape)
             at = item if item >= 0 else item + size
             cuts.append(at if tiled else "int")
             first += at * stride
@@ -361,7 +359,7 @@ def _cuts(name: str, layout: Layout, items: tuple[Any, ...]) -> tuple[list[Any],
             try:
                 start, stop, step = item.indices(size)
             except (TypeError, ValueError) as error:
-                raise _no_slice(name, item, error) from None
+                raise _no_slice(item, error) from None
             count = (stop - start + step - (1 if step > 0 else -1)) // step
             if count > 0:
                 first += start * stride
@@ -374,7 +372,7 @@ def _cuts(name: str, layout: Layout, items: tuple[Any, ...]) -> tuple[list[Any],
             kinds = [*map(type, items)]
             rest = ndim - len(items) + kinds.count(type(None)) + 1
             if not {*kinds} <= _BASIC or rest < 0 or kinds.count(type(...)) > 1:
-                _refuse_if_basic(name, items, shape)
+                _refuse_if_basic(items, shape)
                 return None
             cuts += [(0, n, 1) if tiled else (n, 1) for n in shape[dim : dim + rest]]
             dim += rest
@@ -383,7 +381,7 @@ def _cuts(name: str, layout: Layout, items: tuple[Any, ...]) -> tuple[list[Any],
     if dim < ndim:
         cuts += [(0, n, 1) if tiled else (n, 1) for n in shape[dim:]]
     if len(items) > MOST_ENTRIES:
-        _refuse_if_basic(name, items, shape)
+        _refuse_if_basic(items, shape)
         return None
     return cuts, first
 
@@ -391,18 +389,18 @@ def _cuts(name: str, layout: Layout, items: tuple[Any, ...]) -> tuple[list[Any],
 _BASIC = {int, slice, type(None), type(...)}
 
 
-def _refuse_if_basic(name: str, items: tuple[Any, ...], shape: tuple[int, ...]) -> None:
+def _refuse_if_basic(items: tuple[Any, ...], shape: tuple[int, ...]) -> None:
     """The error for too many entries; a key that may have data in it is judged elsewhere."""
     if {*map(type, items)} <= _BASIC:
-        raise named(name, too_many(len(items), shape))
+        raise too_many(len(items), shape)
 
 
-def _no_slice(name: str, item: slice, error: Exception) -> Exception:
+def _no_slice(item: slice, error: Exception) -> Exception:
     """The error for a slice that has no indices."""
     rule = "a slice must be of integers or None"
     if isinstance(error, ValueError):
         rule = "the step of a slice must not be 0"
-    msg = f"{name}: {rule}, got {arguments.shown(item)}"
+    msg = f"{rule}, got {arguments.shown(item)}"
     return (TypeError, ValueError)[isinstance(error, ValueError)](msg)
 
 
@@ -410,6 +408,6 @@ def iterate(x: Tensor) -> Iterator[Tensor]:
     """The slices along the first dimension."""
     layout = x._spec.layout
     if not layout.shape:
-        refuse("iter", "a tensor of rank 0 cannot be iterated over", TypeError)
+        raise TypeError("iter: a tensor of rank 0 cannot be iterated over")
     view = dispatch.view
     return (view(_ROW, x, None, at) for at in range(layout.shape[0]))

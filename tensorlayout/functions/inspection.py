@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from tensorlayout import devices, dtypes
 from tensorlayout.dtypes import DType
-from tensorlayout.functions.data_types import is_kind
+from tensorlayout.errors import under
+from tensorlayout.functions.data_types import isdtype
 from tensorlayout.typing import DeviceLike, Kind
 
 __all__ = ["__array_namespace_info__"]
@@ -37,7 +38,7 @@ class NamespaceInfo:
         """The standard's dtypes of a kind, by name (float16 and bfloat16 exist besides)."""
         devices.as_device(device, "dtypes: device")
         wanted = dtypes.STANDARD
-        return {d.name: d for d in wanted if kind is None or is_kind("dtypes", d, kind)}
+        return {d.name: d for d in wanted if kind is None or under("dtypes", isdtype, d, kind)}
 
     def devices(self) -> tuple[devices.Device, ...]:
         """The devices of this machine."""

@@ -10,7 +10,7 @@ import numpy as np
 
 from tensorlayout.devices import CPU, as_device, available
 from tensorlayout.dtypes import LATE, is_narrow, is_standard
-from tensorlayout.errors import cut, refuse
+from tensorlayout.errors import cut, refuse, under
 from tensorlayout.exchange import dlpack
 from tensorlayout.exchange.numpy import Array, converted, held, quietly, tensor_over
 from tensorlayout.functions import arguments, dispatch
@@ -54,7 +54,7 @@ def to_numpy(x: Tensor, dtype: Any = None, *, copy: bool | None = None) -> Array
     if x.device != CPU:
         msg = f"__array__: NumPy sees no memory of {x.device}; use x.to_device('cpu') first"
         raise TypeError(msg)
-    copy = arguments.flag("__array__", "copy", copy)
+    copy = under("__array__", arguments.flag, "copy", copy)
     if not x._spec.layout.is_strided:
         if copy is False:
             what = "tiles" if x._spec.layout.is_tiled else "elements below a byte"
@@ -214,7 +214,7 @@ def to_dlpack(
         msg = f"__dlpack__: the tensor is on the {x.device}, {here} in DLPack, not {dl_device}"
         raise BufferError(msg)
     version = (0, 0) if max_version is None else _pair("max_version", max_version)
-    copy = arguments.flag("__dlpack__", "copy", copy)
+    copy = under("__dlpack__", arguments.flag, "copy", copy)
     if wanted != here:
         if copy is False:
             msg = f"__dlpack__: the CPU needs a copy of what is on {x.device}, and copy=False"
@@ -250,7 +250,7 @@ def allow_negative_strides() -> Block[bool, bool]:
 
 
 def _pair(argument: str, given: Any) -> tuple[int, int]:
-    pair = arguments.integers(given, "__dlpack__", argument, none=False)
+    pair = under("__dlpack__", arguments.integers, given, argument, none=False)
     if not isinstance(pair, tuple) or len(pair) != 2:
         msg = f"__dlpack__: {argument} must be a pair of integers, got {arguments.shown(given)}"
         raise TypeError(msg)
@@ -300,7 +300,7 @@ def from_dlpack(
         shared = _received(x, device, copy)
     if layout is None:
         return shared
-    asked = arguments.layout("from_dlpack", layout)
+    asked = arguments.layout(layout)
     copying = False if copy is False else None
     return dispatch.call(_PLACED, (shared._spec, asked, copying), (shared,))
 
@@ -315,14 +315,14 @@ def _shared_at_once(array: Array) -> Tensor | None:
 
 def _received(x: SupportsDLPack, device: DeviceLike | None, copy: bool | None) -> Tensor:
     """What `from_dlpack` gives in the layout that comes."""
-    target = None if device is None else as_device(device, "from_dlpack: device")
-    copy = arguments.flag("from_dlpack", "copy", copy)
+    target = None if device is None else as_device(device, "device")
+    copy = arguments.flag("copy", copy)
     # Others' copies may have another form; ours has the same, where DLPack can say it.
     asked = copy if copy is False or isinstance(x, Tensor) else None
     shared, copied = dlpack.receive(x, copy=asked, to_host=target == CPU)
     if target is not None and target != shared.device:
         if copy is False:
-            msg = f"from_dlpack: the memory is on {shared.device}, not on {target}, and copy=False"
+            msg = f"the memory is on {shared.device}, not on {target}, and copy=False"
             raise BufferError(msg)
         return moved(shared, target)
     if copy is True and (not copied or shared.readonly):
@@ -332,7 +332,7 @@ def _received(x: SupportsDLPack, device: DeviceLike | None, copy: bool | None) -
 
 def _rebuilt(dtype: str, layout: str, octets: Any, device: str = "cpu") -> Tensor:
     """A tensor from what `reduced` gave, checked against its bytes: used by pickle."""
-    x = from_storage(octets, layout, dtype=dtype)
+    x = under("from_storage", from_storage, octets, layout, dtype=dtype)
     if device == "cpu":
         return x
     return next((moved(x, found) for found in available() if found == device), x)

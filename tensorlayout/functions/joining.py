@@ -14,7 +14,6 @@ from typing import Any, SupportsIndex
 
 from tensorlayout import dtypes
 from tensorlayout.dtypes import as_dtype
-from tensorlayout.errors import refuse
 from tensorlayout.functions import arguments, dispatch
 from tensorlayout.functions.casting import check_casting
 from tensorlayout.functions.creation import arange, ones
@@ -61,17 +60,17 @@ _SPEC = attrgetter("_spec")
 _TENSORS = {Tensor}
 
 
-def _parts(name: str, arrays: Any, dtype: Any, casting: str) -> tuple[Tensor, ...]:
+def _parts(arrays: Any, dtype: Any, casting: str) -> tuple[Tensor, ...]:
     """The tensors to be joined, in the dtype asked for."""
     if type(arrays) in (list, tuple) and {*map(type, arrays)} == _TENSORS:
         parts = tuple(arrays)
     else:
-        parts = tuple(sequence(name, arrays))
+        parts = tuple(sequence(arrays))
     if dtype is None and type(casting) is str and casting == "same_kind":
         return parts
-    kind = None if dtype is None else as_dtype(dtype, f"{name}: dtype")
+    kind = None if dtype is None else as_dtype(dtype, "dtype")
     for x in parts:
-        check_casting(name, x.dtype, kind or x.dtype, casting)
+        check_casting(x.dtype, kind or x.dtype, casting)
     return parts if kind is None else tuple([x.astype(kind, copy=False) for x in parts])
 
 
@@ -97,10 +96,10 @@ def concat(
             [3, 4],
             [5, 6]], dtype=int64, device='cpu')
     """
-    parts = _parts("concat", arrays, dtype, casting)
+    parts = _parts(arrays, dtype, casting)
     if axis is None:
         parts, axis = tuple(reshape(x, (-1,)) for x in parts), 0
-    along = axis if type(axis) is int else arguments.integer("concat", "axis", axis)
+    along = axis if type(axis) is int else arguments.integer("axis", axis)
     found = dispatch.call(_CONCAT, (along, *map(_SPEC, parts)), parts)
     return found if out is None else given("concat", found, out)
 
@@ -128,11 +127,11 @@ def stack(
     Tensor([[1, 3],
             [2, 4]], dtype=int64, device='cpu', layout='(2,2):(1,2)')
     """
-    parts = _parts("stack", arrays, dtype, casting)
+    parts = _parts(arrays, dtype, casting)
     if len({*map(_SPEC, parts)}) > 1 and any(x.shape != parts[0].shape for x in parts):
         came = arguments.shown([x.shape for x in parts])
-        refuse("stack", f"shapes must be equal, got {came}")
-    dim = arguments.dim("stack", axis, parts[0].ndim + 1)
+        raise ValueError(f"shapes must be equal, got {came}")
+    dim = arguments.dim(axis, parts[0].ndim + 1)
     # A leading dimension that broadcasting adds is the most major one, whatever the order of the
     # rest (expand_dims keeps a column-major order); moved to its place afterwards, it stays so.
     lead = (1, *parts[0]._spec.layout.shape)
@@ -152,7 +151,7 @@ def vstack(tup: Arrays, *, dtype: DTypeLike | None = None, casting: str = "same_
     >>> tl.vstack([tl.asarray([1, 2]), tl.asarray([[3, 4], [5, 6]])]).shape
     (3, 2)
     """
-    parts = [atleast_2d(x) for x in sequence("vstack", tup)]
+    parts = [atleast_2d(x) for x in sequence(tup)]
     return concat(parts, dtype=dtype, casting=casting)
 
 
@@ -166,7 +165,7 @@ def hstack(tup: Arrays, *, dtype: DTypeLike | None = None, casting: str = "same_
     >>> tl.hstack([tl.asarray([[1], [2]]), tl.asarray([[3, 4], [5, 6]])]).shape
     (2, 3)
     """
-    parts = [atleast_1d(x) for x in sequence("hstack", tup)]
+    parts = [atleast_1d(x) for x in sequence(tup)]
     return concat(parts, 0 if parts[0].ndim == 1 else 1, dtype=dtype, casting=casting)
 
 
@@ -180,7 +179,7 @@ def dstack(tup: Arrays) -> Tensor:
     >>> tl.dstack([tl.asarray([1, 2]), tl.asarray([3, 4])]).shape
     (1, 2, 2)
     """
-    return concat([atleast_3d(x) for x in sequence("dstack", tup)], 2)
+    return concat([atleast_3d(x) for x in sequence(tup)], 2)
 
 
 def column_stack(tup: Arrays) -> Tensor:
@@ -194,7 +193,7 @@ def column_stack(tup: Arrays) -> Tensor:
     Tensor([[1, 3],
             [2, 4]], dtype=int64, device='cpu')
     """
-    parts = [x if x.ndim > 1 else reshape(x, (-1, 1)) for x in sequence("column_stack", tup)]
+    parts = [x if x.ndim > 1 else reshape(x, (-1, 1)) for x in sequence(tup)]
     return concat(parts, 1)
 
 
@@ -208,7 +207,7 @@ def append(arr: Tensor, values: ArrayLike, axis: SupportsIndex | None = None) ->
     >>> tl.append(tl.asarray([1, 2]), [3])
     Tensor([1, 2, 3], dtype=int64, device='cpu')
     """
-    return concat(tensors("append", arr, values, weak=False), axis)
+    return concat(tensors(arr, values, weak=False), axis)
 
 
 # --- to one rank, to one shape -----------------------------------------------------------------
@@ -226,13 +225,13 @@ def broadcast_arrays(*args: ArrayLike, subok: bool = False) -> tuple[Tensor, ...
     >>> rows.layout, columns.layout
     (Layout.parse('(2,3):(1,0)'), Layout.parse('(2,3):(0,1)'))
     """
-    parts = tensors("broadcast_arrays", *args, weak=False) if args else []
+    parts = tensors(*args, weak=False) if args else []
     shape = broadcast_shapes(*[x.shape for x in parts])
     return tuple([dispatch.view(_BROADCAST, x, shape) for x in parts])
 
 
 def _each(function: Callable[[Tensor], Tensor], arys: Sequence[Any]) -> Any:
-    found = tuple([function(x) for x in tensors("atleast", *arys)])
+    found = tuple([function(x) for x in tensors(*arys)])
     return found[0] if len(found) == 1 else found
 
 
@@ -291,7 +290,7 @@ def block(arrays: Any) -> Tensor:
     depth, leaves = _depth(arrays), _leaves(arrays)
     first = next((x for x in leaves if isinstance(x, Tensor)), None)
     if first is None:
-        refuse("block", "needs at least one tensor", TypeError)
+        raise TypeError("needs at least one tensor")
     rank = max(depth, *[x.ndim for x in leaves if isinstance(x, Tensor)])
     found = _joined(arrays, depth, rank, first)
     return found.copy() if isinstance(arrays, Tensor) else found
@@ -308,13 +307,13 @@ def _depth(arrays: Any) -> int:
         return 0
     depths = {_depth(each) for each in arrays}
     if len(depths) != 1:
-        refuse("block", "lists must not be empty, and equally deep")
+        raise ValueError("lists must not be empty, and equally deep")
     return 1 + depths.pop()
 
 
 def _joined(arrays: Any, depth: int, rank: int, first: Tensor) -> Tensor:
     if not isinstance(arrays, list):
-        x = arrays if isinstance(arrays, Tensor) else beside("block", arrays, first, weak=False)
+        x = arrays if isinstance(arrays, Tensor) else beside(arrays, first, weak=False)
         return x[(None,) * (rank - x.ndim)]
     parts = [_joined(each, depth - 1, rank, first) for each in arrays]
     return concat(parts, rank - depth)
@@ -336,10 +335,10 @@ def unstack(x: Tensor, /, *, axis: SupportsIndex = 0) -> tuple[Tensor, ...]:
     >>> right
     Tensor([2, 4], dtype=int64, device='cpu', layout='(2,):(2,)+1')
     """
-    x = arguments.tensor("unstack", x)
-    dim = arguments.dim("unstack", axis, x.ndim)
+    x = arguments.tensor(x)
+    dim = arguments.dim(axis, x.ndim)
     if x.shape[dim] > _MOST_VIEWS:
-        refuse("unstack", f"at most {_MOST_VIEWS} tensors are made, got shape {x.shape}")
+        raise ValueError(f"at most {_MOST_VIEWS} tensors are made, got shape {x.shape}")
     return tuple(dispatch.call(_SELECT, (x._spec, dim, i), (x,)) for i in range(x.shape[dim]))
 
 
@@ -355,7 +354,7 @@ def split(
     >>> [part.tolist() for part in tl.split(tl.arange(6), 3)]
     [[0, 1], [2, 3], [4, 5]]
     """
-    return _split("split", ary, indices_or_sections, axis, equal=True)
+    return _split(ary, indices_or_sections, axis, equal=True)
 
 
 def array_split(
@@ -370,20 +369,20 @@ def array_split(
     >>> [part.tolist() for part in tl.array_split(tl.arange(5), 2)]
     [[0, 1, 2], [3, 4]]
     """
-    return _split("array_split", ary, indices_or_sections, axis, equal=False)
+    return _split(ary, indices_or_sections, axis, equal=False)
 
 
-def _split(name: str, ary: Any, parts: Any, axis: Any, *, equal: bool) -> list[Tensor]:
-    x = arguments.tensor(name, ary)
-    dim = arguments.dim(name, axis, x.ndim)
+def _split(ary: Any, parts: Any, axis: Any, *, equal: bool) -> list[Tensor]:
+    x = arguments.tensor(ary)
+    dim = arguments.dim(axis, x.ndim)
     size, before = x.shape[dim], (slice(None),) * dim
     plain = parts.tolist() if hasattr(parts, "tolist") else parts
-    bounds = arguments.integers(plain, name, "indices_or_sections", none=False)
+    bounds = arguments.integers(plain, "indices_or_sections", none=False)
     if isinstance(bounds, int):
         if bounds < 1:
-            refuse(name, f"the number of parts must be at least 1, got {bounds}")
+            raise ValueError(f"the number of parts must be at least 1, got {bounds}")
         if equal and size % bounds:
-            refuse(name, f"{size} elements cannot be split into {bounds} equal parts")
+            raise ValueError(f"{size} elements cannot be split into {bounds} equal parts")
         each, longer = divmod(size, bounds)
         bounds = tuple(i * each + min(i, longer) for i in range(1, bounds))
     ends = zip((0, *bounds), (*bounds, None), strict=True)
@@ -400,7 +399,7 @@ def hsplit(ary: Tensor, indices_or_sections: Tensor | Integers) -> list[Tensor]:
     >>> [part.shape for part in tl.hsplit(tl.zeros((2, 4)), 2)]
     [(2, 2), (2, 2)]
     """
-    return _split_at("hsplit", ary, indices_or_sections, 1, 1)
+    return _split_at(ary, indices_or_sections, 1, 1)
 
 
 def vsplit(ary: Tensor, indices_or_sections: Tensor | Integers) -> list[Tensor]:
@@ -413,7 +412,7 @@ def vsplit(ary: Tensor, indices_or_sections: Tensor | Integers) -> list[Tensor]:
     >>> [part.shape for part in tl.vsplit(tl.zeros((2, 4)), 2)]
     [(1, 4), (1, 4)]
     """
-    return _split_at("vsplit", ary, indices_or_sections, 0, 2)
+    return _split_at(ary, indices_or_sections, 0, 2)
 
 
 def dsplit(ary: Tensor, indices_or_sections: Tensor | Integers) -> list[Tensor]:
@@ -426,14 +425,14 @@ def dsplit(ary: Tensor, indices_or_sections: Tensor | Integers) -> list[Tensor]:
     >>> [part.shape for part in tl.dsplit(tl.zeros((2, 3, 4)), [1])]
     [(2, 3, 1), (2, 3, 3)]
     """
-    return _split_at("dsplit", ary, indices_or_sections, 2, 3)
+    return _split_at(ary, indices_or_sections, 2, 3)
 
 
-def _split_at(name: str, ary: Any, parts: Any, axis: int, least: int) -> list[Tensor]:
-    x = arguments.tensor(name, ary)
+def _split_at(ary: Any, parts: Any, axis: int, least: int) -> list[Tensor]:
+    x = arguments.tensor(ary)
     if x.ndim < least:
-        refuse(name, f"needs a rank of at least {least}, got shape {x.shape}")
-    return _split(name, x, parts, min(axis, x.ndim - 1), equal=True)
+        raise ValueError(f"needs a rank of at least {least}, got shape {x.shape}")
+    return _split(x, parts, min(axis, x.ndim - 1), equal=True)
 
 
 # --- more or fewer slices ----------------------------------------------------------------------
@@ -450,18 +449,18 @@ def delete(arr: Tensor, obj: Any, axis: SupportsIndex | None = None) -> Tensor:
     Tensor([[1, 3],
             [4, 6]], dtype=int64, device='cpu')
     """
-    x, dim = _line("delete", arr, axis)
+    x, dim = _line(arr, axis)
     kept = ones((x.shape[dim],), dtypes.bool, device=x.device)
     kept[obj] = False
     return x[(*(slice(None),) * dim, kept)]
 
 
-def _line(name: str, arr: Any, axis: Any) -> tuple[Tensor, int]:
+def _line(arr: Any, axis: Any) -> tuple[Tensor, int]:
     """The tensor whose slices are meant, and along which dimension."""
-    x = arguments.tensor(name, arr)
+    x = arguments.tensor(arr)
     if axis is None:
         return reshape(x, (-1,)), 0
-    return x, arguments.dim(name, axis, x.ndim)
+    return x, arguments.dim(axis, x.ndim)
 
 
 def insert(arr: Tensor, obj: Any, values: ArrayLike, axis: SupportsIndex | None = None) -> Tensor:
@@ -476,22 +475,22 @@ def insert(arr: Tensor, obj: Any, values: ArrayLike, axis: SupportsIndex | None 
     >>> tl.insert(tl.asarray([1, 2, 3]), 1, 9)
     Tensor([1, 9, 2, 3], dtype=int64, device='cpu')
     """
-    x, dim = _line("insert", arr, axis)
+    x, dim = _line(arr, axis)
     size = x.shape[dim]
     if isinstance(obj, slice):
         obj = list(range(*obj.indices(size)))
-    places = beside("insert", obj, arange(1, device=x.device))
+    places = beside(obj, arange(1, device=x.device))
     if places.dtype == dtypes.bool:
-        refuse("insert", "positions must be integers, got bool; use nonzero() first", TypeError)
+        raise TypeError("positions must be integers, got bool; use nonzero() first")
     single, scalar = places.size == 1, places.ndim == 0
     places = places.astype(dtypes.int64, copy=False).reshape(-1)
     outside = places[(places < -size) | (places > size)]
     if outside.size:
-        msg = f"insert: index {int(outside[0])} is out of bounds for axis {dim} with size {size}"
+        msg = f"index {int(outside[0])} is out of bounds for axis {dim} with size {size}"
         raise IndexError(msg)
     places = places + (places < 0).astype(dtypes.int64) * size
-    check_finite("insert", values, x.dtype)
-    new = beside("insert", values, x).astype(x.dtype, copy=False)
+    check_finite(values, x.dtype)
+    new = beside(values, x).astype(x.dtype, copy=False)
     if single and new.ndim:
         new = new[(None,) * (x.ndim - new.ndim)]
         new = moveaxis(new, 0, dim) if scalar else new

@@ -6,7 +6,6 @@ from typing import Any
 
 from tensorlayout.devices import CPU
 from tensorlayout.dtypes import as_dtype
-from tensorlayout.errors import refuse
 from tensorlayout.exchange.numpy import Array, array_over, buffer_of
 from tensorlayout.exchange.numpy import fill_padding as write_padding
 from tensorlayout.functions import arguments, dispatch
@@ -44,12 +43,12 @@ def to_layout(x: Tensor, /, layout: LayoutLike, *, copy: bool | None = None) -> 
     >>> tl.to_layout(x, "{1,0:T(2,2)}").layout.required_size
     8
     """
-    x = arguments.tensor("to_layout", x)
+    x = arguments.tensor(x)
     if layout is None:
-        refuse("to_layout", "layout must say which, got None", TypeError)
+        raise TypeError("layout must say which, got None")
     asked, copying = (
-        arguments.layout("to_layout", layout),
-        arguments.flag("to_layout", "copy", copy),
+        arguments.layout(layout),
+        arguments.flag("copy", copy),
     )
     return dispatch.call(_RELAYOUT, (x._spec, asked, copying), (x,))
 
@@ -66,8 +65,8 @@ def copy(a: Tensor, order: str = "K", subok: bool = False) -> Tensor:
     Layout.parse('(2,2):(2,1)')
     """
     if type(a) is not Tensor:
-        a = arguments.tensor("copy", a)
-    layout = arguments.in_order("copy", order, a, a._spec.layout.shape)
+        a = arguments.tensor(a)
+    layout = arguments.in_order(order, a, a._spec.layout.shape)
     return dispatch.call(_COPY, (a._spec, layout, None), (a,))
 
 
@@ -95,23 +94,23 @@ def from_storage(
     Tensor([[ 0,  2,  4],
             [ 1,  3, 99]], dtype=uint8, device='cpu', layout='(2,3):(1,2)')
     """
-    kind = as_dtype(dtype, "from_storage: dtype")
+    kind = as_dtype(dtype, "dtype")
     placed = _layout(layout)
     spec = addressed(TensorSpec(kind, placed, CPU))
-    if arguments.truth("from_storage", "fill_padding", fill_padding):
+    if arguments.truth("fill_padding", fill_padding):
         checked_padding(placed, kind)
-    octets = octets_of("from_storage", "storage", storage)
+    octets = octets_of("storage", storage)
     required = placed.nbytes(kind)
     if octets.size < required:
         msg = (
-            f"from_storage: layout {placed} of {kind} requires {required} bytes"
+            f"layout {placed} of {kind} requires {required} bytes"
             f" ({placed.required_size} slots), the storage has {octets.size} available"
         )
         raise ValueError(msg)
     memory = array_over(octets, kind, placed)
     tensor = Tensor._new(memory, spec, (octets, placed.lowest))
     if fill_padding:
-        write_padding(arguments.writable("from_storage", tensor))
+        write_padding(arguments.writable(tensor))
     return tensor
 
 
@@ -121,23 +120,21 @@ def _layout(layout: Any) -> Layout:
         layout = Layout.parse(layout)
     if not isinstance(layout, Layout):
         rule = "layout must be a Layout or its text, which have a shape"
-        refuse("from_storage", f"{rule}, got {arguments.shown(layout)}", TypeError)
+        raise TypeError(f"{rule}, got {arguments.shown(layout)}")
     return layout
 
 
-def octets_of(name: str, argument: str, given: Any) -> Array:
+def octets_of(argument: str, given: Any) -> Array:
     """The bytes of a buffer, which cannot be resized, closed or freed while they are in use.
 
     TypeError and ValueError, which begin with `name` and `argument`, for what has none.
     """
     if isinstance(given, Tensor):  # a buffer only from Python 3.12 on
         came = arguments.shown(given)
-        refuse(name, f"{argument} must be a buffer or an array, got {came}", TypeError)
+        raise TypeError(f"{argument} must be a buffer or an array, got {came}")
     try:
         return buffer_of(given)
     except TypeError as error:
-        msg = f"{name}: {argument} {error}, got {arguments.shown(given)}"
-        raise TypeError(msg) from None
+        raise TypeError(f"{argument} {error}, got {arguments.shown(given)}") from None
     except ValueError as error:
-        msg = f"{name}: the {argument} {error}"
-        raise ValueError(msg) from None
+        raise ValueError(f"the {argument} {error}") from None

@@ -9,7 +9,6 @@ from collections.abc import Sequence
 from functools import partial
 from typing import Any, SupportsIndex
 
-from tensorlayout.errors import refuse
 from tensorlayout.functions import arguments, dispatch
 from tensorlayout.functions.operands import product, tensors
 from tensorlayout.layout import Layout
@@ -44,18 +43,18 @@ def matmul(x1: ArrayLike, x2: ArrayLike, /) -> Tensor:
     """
     if type(x1) is type(x2) is Tensor and x1._spec.dtype.kind != "b":
         return dispatch.call(_MATMUL, (x1._spec, x2._spec), (x1, x2))
-    return product(_matmul, *tensors("matmul", x1, x2))
+    return product(_matmul, *tensors(x1, x2))
 
 
 def _matmul(x: Tensor, y: Tensor) -> Tensor:
     return dispatch.call(_MATMUL, (x._spec, y._spec), (x, y))
 
 
-def matrix(name: str, x: Any) -> Tensor:
+def matrix(x: Any) -> Tensor:
     """`x`, of two dimensions at least, or the error of the function `name`."""
-    x = arguments.tensor(name, x)
+    x = arguments.tensor(x)
     if x.ndim < 2:
-        refuse(name, f"needs a rank of at least 2, got shape {x.shape}")
+        raise ValueError(f"needs a rank of at least 2, got shape {x.shape}")
     return x  # type: ignore[no-any-return]
 
 
@@ -68,7 +67,7 @@ def matrix_transpose(x: Tensor, /) -> Tensor:
     >>> tl.matrix_transpose(tl.zeros((5, 2, 3))).layout
     Layout.parse('(5,3,2):(6,1,3)')
     """
-    x = arguments.tensor("matrix_transpose", x)
+    x = arguments.tensor(x)
     return dispatch.view(_TRANSPOSE, x, None)
 
 
@@ -76,8 +75,7 @@ def matrix_transposed(layout: Layout, _: None) -> Layout:
     """The last two dimensions exchanged. ValueError for a rank below 2."""
     end = layout.ndim - 1
     if end < 1:
-        msg = f"needs a rank of at least 2, got shape {layout.shape}"
-        raise ValueError(msg)
+        raise ValueError(f"needs a rank of at least 2, got shape {layout.shape}")
     return layout.permute((*range(end - 1), end, end - 1))
 
 
@@ -100,28 +98,28 @@ def tensordot(
     >>> tl.tensordot(tl.ones((2, 3, 4)), tl.ones((4, 2, 5)), axes=((2, 0), (0, 1))).shape
     (3, 5)
     """
-    x, y = tensors("tensordot", a, b)
+    x, y = tensors(a, b)
     return summed_products(_TENSORDOT, x, y, axes=_pairs(axes, x.ndim, y.ndim))
 
 
 def _pairs(axes: Any, first: int, second: int) -> tuple[tuple[int, ...], tuple[int, ...]]:
     """The axes of operands of two ranks, counted from the front."""
     if hasattr(axes, "__index__") and not isinstance(axes, bool):
-        count = arguments.integer("tensordot", "axes", axes)
+        count = arguments.integer("axes", axes)
         if not 0 <= count <= min(first, second):
             rule = f"must be from 0 to {min(first, second)} (the ranks)"
-            refuse("tensordot", f"axes {rule}, got {arguments.shown(count)}")
+            raise ValueError(f"axes {rule}, got {arguments.shown(count)}")
         return tuple(range(first - count, first)), tuple(range(count))
     try:
-        left, right = (arguments.integers(n, "tensordot", "axes", none=False) for n in axes)
+        left, right = (arguments.integers(n, "axes", none=False) for n in axes)
     except (TypeError, ValueError):
         came = arguments.shown(axes)
-        msg = f"tensordot: axes must be an integer or two sequences of integers, got {came}"
+        msg = f"axes must be an integer or two sequences of integers, got {came}"
         raise TypeError(msg) from None
-    a = arguments.dims("tensordot", left, first, "axes")
-    b = arguments.dims("tensordot", right, second, "axes")
+    a = arguments.dims(left, first, "axes")
+    b = arguments.dims(right, second, "axes")
     if len(a) != len(b):
-        refuse("tensordot", f"axes must be equally many of each operand, got {a} and {b}")
+        raise ValueError(f"axes must be equally many of each operand, got {a} and {b}")
     return a, b
 
 
@@ -135,7 +133,7 @@ def vecdot(x1: ArrayLike, x2: ArrayLike, /, *, axis: SupportsIndex = -1) -> Tens
     >>> tl.vecdot(tl.asarray([1j, 2]), tl.asarray([1j, 1]))
     Tensor((3+0j), dtype=complex128, device='cpu')
     """
-    return summed_products(_VECDOT, x1, x2, axis=arguments.integer("vecdot", "axis", axis))
+    return summed_products(_VECDOT, x1, x2, axis=arguments.integer("axis", axis))
 
 
 def summed_products(operation: Library, a: Any, b: Any, **options: Any) -> Tensor:
@@ -143,4 +141,4 @@ def summed_products(operation: Library, a: Any, b: Any, **options: Any) -> Tenso
     if type(a) is type(b) is Tensor and a._spec.dtype.kind != "b":
         return dispatch.call(operation, (2, a._spec, b._spec, *options.items()), (a, b))
     call = partial(dispatch.library, operation, **options)
-    return product(call, *tensors(operation.name, a, b))
+    return product(call, *tensors(a, b))

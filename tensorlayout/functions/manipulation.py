@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from typing import Any, SupportsIndex
 
-from tensorlayout.errors import refuse
 from tensorlayout.functions import arguments, dispatch
 from tensorlayout.layout import Layout
 from tensorlayout.plan.base import Operation
@@ -43,8 +42,7 @@ def _permuted(layout: Layout, axes: tuple[int, ...] | None) -> Layout:
         return layout.permute(range(layout.ndim)[::-1])
     if len(axes) != layout.ndim:
         rule = f"must be a permutation of {layout.ndim} dimensions"
-        msg = f"axes {rule}, got {arguments.shown(axes)}"
-        raise ValueError(msg)
+        raise ValueError(f"axes {rule}, got {arguments.shown(axes)}")
     return layout.permute(normalized_dims(axes, layout.ndim, "axes"))
 
 
@@ -54,8 +52,7 @@ def _moved(
     sources = normalized_dims(source, layout.ndim, "source")
     destinations = normalized_dims(destination, layout.ndim, "destination")
     if len(sources) != len(destinations):
-        msg = f"source {source} and destination {destination} must be equally many"
-        raise ValueError(msg)
+        raise ValueError(f"source {source} and destination {destination} must be equally many")
     rest = [d for d in range(layout.ndim) if d not in sources]
     for at, d in sorted(zip(destinations, sources, strict=True)):
         rest.insert(at, d)
@@ -103,15 +100,13 @@ def _windows(
     dims = normalized_dims(axis, layout.ndim)
     if len(sizes) != len(dims):
         came = f"window_shape {arguments.shown(sizes)} and axis {dims}"
-        msg = f"{came} must be equally many"
-        raise ValueError(msg)
+        raise ValueError(f"{came} must be equally many")
     return layout.sliding_window(sizes, dims)
 
 
 def _diagonal(layout: Layout, offset: int, axis1: int, axis2: int) -> Layout:
     if layout.ndim < 2:
-        msg = f"needs a rank of at least 2, got shape {layout.shape}"
-        raise ValueError(msg)
+        raise ValueError(f"needs a rank of at least 2, got shape {layout.shape}")
     pair = normalized_dims((axis1, axis2), layout.ndim, "axis1 and axis2")
     order = [d for d in range(layout.ndim) if d not in pair] + [*pair]
     *outer, rows, columns = [layout.shape[d] for d in order]
@@ -134,14 +129,14 @@ _RESHAPE = Reshape()
 
 
 def _view(operation: View, x: Any, *static: Any) -> Tensor:
-    x = arguments.tensor(operation.name, x)
+    x = arguments.tensor(x)
     return dispatch.call(operation, (x._spec, *static), (x,))
 
 
 def _view_by(operation: Operation, x: Any, static: Any) -> Tensor:
     """The same for one parameter."""
     if type(x) is not Tensor:
-        x = arguments.tensor(operation.name, x)
+        x = arguments.tensor(x)
     return dispatch.view(operation, x, static)
 
 
@@ -160,7 +155,7 @@ def permute_dims(a: Tensor, axes: Axis = None) -> Tensor:
     >>> tl.transpose(tl.zeros((2, 3, 4))).layout
     Layout.parse('(4,3,2):(1,4,12)')
     """
-    given = arguments.integers(axes, "permute_dims", "axes")
+    given = arguments.integers(axes, "axes")
     return _view_by(_PERMUTE, a, (given,) if isinstance(given, int) else given)
 
 
@@ -177,8 +172,8 @@ def moveaxis(a: Tensor, source: Integers, destination: Integers) -> Tensor:
     >>> tl.moveaxis(tl.zeros((2, 3, 4)), 0, -1).shape
     (3, 4, 2)
     """
-    sources = arguments.integers(source, "moveaxis", "source", none=False)
-    destinations = arguments.integers(destination, "moveaxis", "destination", none=False)
+    sources = arguments.integers(source, "source", none=False)
+    destinations = arguments.integers(destination, "destination", none=False)
     return _view(_MOVE, a, sources, destinations)
 
 
@@ -192,11 +187,11 @@ def rollaxis(a: Tensor, axis: SupportsIndex, start: SupportsIndex = 0) -> Tensor
     >>> tl.rollaxis(tl.zeros((2, 3, 4)), 2).shape
     (4, 2, 3)
     """
-    a = arguments.tensor("rollaxis", a)
-    dim = arguments.dim("rollaxis", axis, a.ndim)
-    before = arguments.integer("rollaxis", "start", start)
+    a = arguments.tensor(a)
+    dim = arguments.dim(axis, a.ndim)
+    before = arguments.integer("start", start)
     if not -a.ndim <= before <= a.ndim:
-        refuse("rollaxis", f"start must be from {-a.ndim} to {a.ndim}, got {before}")
+        raise ValueError(f"start must be from {-a.ndim} to {a.ndim}, got {before}")
     before += a.ndim if before < 0 else 0
     return moveaxis(a, dim, before - (dim < before))
 
@@ -211,9 +206,9 @@ def swapaxes(a: Tensor, axis1: SupportsIndex, axis2: SupportsIndex) -> Tensor:
     >>> tl.swapaxes(tl.zeros((2, 3, 4)), 0, 2).shape
     (4, 3, 2)
     """
-    a = arguments.tensor("swapaxes", a)
-    first = arguments.dim("swapaxes", axis1, a.ndim, "axis1")
-    second = arguments.dim("swapaxes", axis2, a.ndim, "axis2")
+    a = arguments.tensor(a)
+    first = arguments.dim(axis1, a.ndim, "axis1")
+    second = arguments.dim(axis2, a.ndim, "axis2")
     order = [*range(a.ndim)]
     order[first], order[second] = second, first
     return permute_dims(a, order)
@@ -229,7 +224,7 @@ def flip(m: Tensor, axis: Axis = None) -> Tensor:
     >>> tl.flip(tl.asarray([1, 2, 3]))
     Tensor([3, 2, 1], dtype=int64, device='cpu', layout='(3,):(-1,)+2')
     """
-    return _view_by(_FLIP, m, arguments.integers(axis, "flip"))
+    return _view_by(_FLIP, m, arguments.integers(axis))
 
 
 def flipud(m: Tensor) -> Tensor:
@@ -266,11 +261,11 @@ def rot90(m: Tensor, k: SupportsIndex = 1, axes: Integers = (0, 1)) -> Tensor:
     Tensor([[2, 4],
             [1, 3]], dtype=int64, device='cpu', layout='(2,2):(-1,2)+1')
     """
-    m = arguments.tensor("rot90", m)
-    plane = arguments.dims("rot90", axes, m.ndim, "axes")
+    m = arguments.tensor(m)
+    plane = arguments.dims(axes, m.ndim, "axes")
     if len(plane) != 2:
-        refuse("rot90", f"axes must be two, got {arguments.shown(axes)}")
-    turns = arguments.integer("rot90", "k", k) % 4
+        raise ValueError(f"axes must be two, got {arguments.shown(axes)}")
+    turns = arguments.integer("k", k) % 4
     if turns % 2 == 0:
         return flip(m, plane if turns else ())
     if turns == 1:
@@ -291,7 +286,7 @@ def broadcast_to(array: Tensor, shape: Integers, subok: bool = False) -> Tensor:
     >>> tl.broadcast_to(tl.asarray([1, 2]), (3, 2)).layout
     Layout.parse('(3,2):(0,1)')
     """
-    return _view_by(_BROADCAST, array, arguments.shape("broadcast_to", shape))
+    return _view_by(_BROADCAST, array, arguments.shape(shape))
 
 
 def broadcast_shapes(*args: Integers) -> tuple[int, ...]:
@@ -303,10 +298,9 @@ def broadcast_shapes(*args: Integers) -> tuple[int, ...]:
     >>> tl.broadcast_shapes((2, 1), (3,))
     (2, 3)
     """
-    given = [arguments.shape("broadcast_shapes", shape) for shape in args]
+    given = [arguments.shape(shape) for shape in args]
     if any(n < 0 for shape in given for n in shape):
-        msg = f"broadcast_shapes: shape must hold no negative sizes, got {arguments.shown(given)}"
-        raise ValueError(msg)
+        raise ValueError(f"shape must hold no negative sizes, got {arguments.shown(given)}")
     return broadcast_shape(given)
 
 
@@ -320,7 +314,7 @@ def expand_dims(a: Tensor, axis: Integers = 0) -> Tensor:
     >>> tl.expand_dims(tl.zeros((2, 3)), axis=1).shape
     (2, 1, 3)
     """
-    return _view_by(_EXPAND, a, arguments.integers(axis, "expand_dims", none=False))
+    return _view_by(_EXPAND, a, arguments.integers(axis, none=False))
 
 
 def squeeze(a: Tensor, axis: Axis = None) -> Tensor:
@@ -333,7 +327,7 @@ def squeeze(a: Tensor, axis: Axis = None) -> Tensor:
     >>> tl.squeeze(tl.zeros((1, 3, 1)), axis=(0, 2)).shape
     (3,)
     """
-    return _view_by(_SQUEEZE, a, arguments.integers(axis, "squeeze"))
+    return _view_by(_SQUEEZE, a, arguments.integers(axis))
 
 
 def sliding_window(x: Tensor, /, window_shape: Integers, axis: Axis = None) -> Tensor:
@@ -348,8 +342,8 @@ def sliding_window(x: Tensor, /, window_shape: Integers, axis: Axis = None) -> T
     Tensor([[0, 1, 2],
             [1, 2, 3]], dtype=int64, device='cpu', layout='(2,3):(1,1)')
     """
-    sizes = arguments.integers(window_shape, "sliding_window", "window_shape", none=False)
-    return _view(_WINDOW, x, sizes, arguments.integers(axis, "sliding_window"))
+    sizes = arguments.integers(window_shape, "window_shape", none=False)
+    return _view(_WINDOW, x, sizes, arguments.integers(axis))
 
 
 def diagonal(
@@ -366,9 +360,9 @@ def diagonal(
     Layout.parse('(2,):(3,)')
     """
     if not (type(offset) is type(axis1) is type(axis2) is int):
-        offset = arguments.integer("diagonal", "offset", offset)
-        axis1 = arguments.integer("diagonal", "axis1", axis1)
-        axis2 = arguments.integer("diagonal", "axis2", axis2)
+        offset = arguments.integer("offset", offset)
+        axis1 = arguments.integer("axis1", axis1)
+        axis2 = arguments.integer("axis2", axis2)
     return _view(_DIAGONAL, a, offset, axis1, axis2)
 
 
@@ -389,10 +383,10 @@ def reshape(a: Tensor, /, shape: Integers, order: str = "C", *, copy: bool | Non
             [3, 4, 5]], dtype=int64, device='cpu')
     """
     if type(a) is not Tensor:
-        a = arguments.tensor("reshape", a)
-    sizes = arguments.integers(shape, "reshape", "shape", none=False)
-    copying = arguments.flag("reshape", "copy", copy)
-    if not arguments.by_columns("reshape", order, "CFA", a):
+        a = arguments.tensor(a)
+    sizes = arguments.integers(shape, "shape", none=False)
+    copying = arguments.flag("copy", copy)
+    if not arguments.by_columns(order, "CFA", a):
         return dispatch.call(_RESHAPE, (a._spec, sizes, copying), (a,))
     turned = permute_dims(a)
     backwards = sizes if isinstance(sizes, int) else sizes[::-1]
@@ -415,8 +409,8 @@ def ravel(a: Tensor, order: str = "C") -> Tensor:
 
 def in_a_row(a: Tensor, order: str, copy: bool | None) -> Tensor:
     """The elements of `a` in one row, for `ravel` and ``x.flatten()``."""
-    a = arguments.tensor("ravel", a)
-    if arguments.by_columns("ravel", order, "CFAK", a):
+    a = arguments.tensor(a)
+    if arguments.by_columns(order, "CFAK", a):
         a = permute_dims(a)
     elif order == "K":
         a = permute_dims(a, a._spec.layout.minor_to_major[::-1])

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, SupportsIndex
 
-from tensorlayout.errors import refuse
 from tensorlayout.functions import arguments
 from tensorlayout.functions.creation import asarray
 from tensorlayout.functions.joining import stack
@@ -29,12 +28,12 @@ def apply_along_axis(
     >>> tl.apply_along_axis(lambda line: line[0] + line[-1], 1, tl.asarray([[1, 2], [3, 4]]))
     Tensor([3, 7], dtype=int64, device='cpu')
     """
-    x = arguments.tensor("apply_along_axis", arr)
-    dim = arguments.dim("apply_along_axis", axis, x.ndim)
+    x = arguments.tensor(arr)
+    dim = arguments.dim(axis, x.ndim)
     rest = (*x.shape[:dim], *x.shape[dim + 1 :])
     lines = reshape(moveaxis(x, dim, -1), (-1, x.shape[dim]))
     if not lines.shape[0]:
-        refuse("apply_along_axis", f"there are no lines along axis {dim} of shape {x.shape}")
+        raise ValueError(f"there are no lines along axis {dim} of shape {x.shape}")
     made = [func1d(line, *args, **kwargs) for line in lines]
     found = stack(
         [each if isinstance(each, Tensor) else asarray(each, device=x.device) for each in made]
@@ -57,8 +56,8 @@ def apply_over_axes(func: Callable[[Tensor, int], Tensor], a: Tensor, axes: Inte
              [8.],
              [8.]]], dtype=float64, device='cpu')
     """
-    x = arguments.tensor("apply_over_axes", a)
-    for axis in arguments.dims("apply_over_axes", axes, x.ndim, "axes"):
+    x = arguments.tensor(a)
+    for axis in arguments.dims(axes, x.ndim, "axes"):
         found = func(x, axis)
         x = found if found.ndim == x.ndim else expand_dims(found, axis)
     return x

@@ -125,7 +125,7 @@ def _matmul(self: Tensor, other: Any, /) -> Any:
     try:
         return linear_algebra.matmul(self, other)
     except REFUSALS as error:
-        raise leaving(error) from error.__cause__
+        raise leaving(error, "matmul") from error.__cause__
 
 
 def _is_array(other: Any) -> bool:
@@ -135,19 +135,18 @@ def _is_array(other: Any) -> bool:
 def _imatmul(self: Tensor, other: Any, /) -> Any:
     if type(other) is not Tensor and not _is_array(other):
         return NotImplemented
-    product = linear_algebra.matmul(self, other)
+    product = self @ other
     if (product.dtype, product.shape) != (self.dtype, self.shape):
         came = f"{product.dtype} of shape {product.shape}"
         msg = f"matmul: the result, {came}, does not fit in place of {self.dtype} of {self.shape}"
         raise (TypeError if product.dtype != self.dtype else ValueError)(msg)
-    arguments.writable("matmul", self)[...] = product
+    arguments.writable(self)[...] = product
     return self
 
 
 def _transposed(layout: Layout, _: None) -> Layout:
     if layout.ndim != 2:
-        msg = f"needs a rank of 2, got shape {layout.shape}; use mT or permute_dims()"
-        raise ValueError(msg)
+        raise ValueError(f"needs a rank of 2, got shape {layout.shape}; use mT or permute_dims()")
     return layout.permute((1, 0))
 
 
@@ -168,18 +167,16 @@ def _matrix_transpose(self: Tensor) -> Tensor:
 def _namespace(self: Tensor, *, api_version: str | None = None) -> ModuleType:
     if api_version is not None:
         known = f"one of {', '.join(API_VERSIONS)}"
-        arguments.choice("__array_namespace__", "api_version", api_version, known, API_VERSIONS)
+        arguments.choice("api_version", api_version, known, API_VERSIONS)
     return sys.modules["tensorlayout"]
 
 
 def _single(self: Tensor, kind: type) -> Any:
     check_known(self, kind.__name__)
     if self.size != 1 or self.ndim != 0:
-        msg = f"{kind.__name__}: needs a tensor of rank 0, got shape {self.shape}"
-        raise TypeError(msg)
+        raise TypeError(f"{kind.__name__}: needs a tensor of rank 0, got shape {self.shape}")
     if dtypes.in_category(self.dtype, "complex floating") and kind in (int, float):
-        msg = f"{kind.__name__}: a complex value is not one; take real() first"
-        raise TypeError(msg)
+        raise TypeError(f"{kind.__name__}: a complex value is not one; take real() first")
     if not dtypes.is_numpys(self.dtype):
         return methods_of_arrays.tolist(self)
     return on_host(self)._memory.item()
@@ -237,10 +234,16 @@ def _rdivmod(self: Tensor, other: Any, /) -> Any:
 
 
 def _contains(self: Tensor, value: Any, /) -> bool:
-    found = arguments.operand("__contains__", value)
+    found = arguments.operand(value)
     if isinstance(found, Tensor) and found.device != self.device:
         found = interchange.to_device(found, self.device)
     return bool(utility.any(ew.equal(self, found)))
+
+
+_SPECIAL: dict[str, Any] = {
+    "__array_namespace__": _namespace,
+    "__contains__": _contains,
+}
 
 
 def _placed(name: str, method: Any) -> Any:
@@ -266,28 +269,26 @@ def bind() -> None:
         "__getitem__": indexing.getitem,
         "__setitem__": indexing.setitem,
         "__iter__": indexing.iterate,
-        "__contains__": _contains,
         "__bool__": _bool,
         "__int__": _int,
         "__float__": _float,
         "__complex__": _complex,
         "__index__": _index,
         "__array__": interchange.to_numpy,
-        "__array_namespace__": _namespace,
+        "to_device": interchange.to_device,
         "__dlpack__": interchange.to_dlpack,
+        "__reduce__": interchange.reduced,
+        "__reduce_ex__": interchange.reduced,
         "__dlpack_device__": dlpack.device_of,
         "__array_interface__": property(interchange.array_interface),
         "__buffer__": interchange.buffer,
         "__cuda_array_interface__": property(cuda_array.describe),
-        "__reduce__": interchange.reduced,
-        "__reduce_ex__": interchange.reduced,
         "__sizeof__": interchange.size_in_memory,
         "__dask_tokenize__": interchange.dask_token,
         "__repr__": printing.represent,
         "__str__": printing.text,
         "_repr_html_": printing.html,
         "__format__": printing.formatted,
-        "to_device": interchange.to_device,
         "T": property(_transpose),
         "mT": property(_matrix_transpose),
         "readonly": property(interchange.is_readonly),
@@ -298,7 +299,10 @@ def bind() -> None:
         "__rdivmod__": _rdivmod,
         "__bytes__": methods_of_arrays.tobytes,
         "__array_priority__": dispatch.PRIORITY,
-        **{name: _placed(name, guarded.__wrapped__(method)) for name, method in _METHODS.items()},
+        **{
+            name: _placed(name, guarded.__wrapped__(method, name))
+            for name, method in (_METHODS | _SPECIAL).items()
+        },
         "copy": layouts.copy,  # too short for what a guard costs
     }
     for name, method in named.items():

@@ -12,7 +12,6 @@ from typing import Any, SupportsIndex
 
 from tensorlayout import dtypes
 from tensorlayout.dtypes import as_dtype
-from tensorlayout.errors import refuse
 from tensorlayout.exchange.numpy import Array
 from tensorlayout.functions import (
     arguments,
@@ -97,22 +96,22 @@ def view(a: Tensor, dtype: Any = None) -> Any:
     Tensor([1065353216, 3221225472], dtype=uint32, device='cpu')
     """
     if isinstance(dtype, (int, tuple, list)):
-        refuse("view", "takes a dtype; for another shape use reshape(…, copy=False)", TypeError)
+        raise TypeError("takes a dtype; for another shape use reshape(…, copy=False)")
     if isinstance(dtype, str) and dtype.startswith(("V", "|V")):
         return interchange.handed_over("view", a, interchange.to_numpy(a).view(dtype))
-    a = arguments.tensor("view", a)
-    kind = a.dtype if dtype is None else as_dtype(dtype, "view: dtype")
+    a = arguments.tensor(a)
+    kind = a.dtype if dtype is None else as_dtype(dtype, "dtype")
     return dispatch.call(_VIEW, (a._spec, kind), (a,))
 
 
 def fill(a: Tensor, value: Any) -> None:
     """Each element made `value`, a number or a tensor of rank 0, in place."""
-    number = arguments.operand("fill", value)
+    number = arguments.operand(value)
     if isinstance(number, Tensor):
         if number.ndim:
-            refuse("fill", f"value must be one number, got shape {number.shape}; use x[...] = y")
+            raise ValueError(f"value must be one number, got shape {number.shape}; use x[...] = y")
         number = moved(number, a.device)
-    arguments.writable("fill", a)
+    arguments.writable(a)
     kind = number._spec if isinstance(number, Tensor) else type(number)
     dispatch.call(_FILL, (a._spec, kind), (a, number))
 
@@ -127,14 +126,14 @@ def item(a: Tensor, *index: SupportsIndex | Sequence[int]) -> Any:
     key: Any = index[0] if len(index) == 1 and isinstance(index[0], (tuple, list)) else index
     if len(key) == 0:
         if a.size != 1:
-            refuse("item", f"needs an index, or a tensor of one element, got shape {a.shape}")
+            raise ValueError(f"needs an index, or a tensor of one element, got shape {a.shape}")
         one = manipulation.reshape(a, ())
     else:
-        places = tuple([arguments.integer("item", "index", i) for i in key])
+        places = tuple([arguments.integer("index", i) for i in key])
         if len(places) == 1 and a.ndim != 1:
             places = _index_of(a, places[0])
         if len(places) != a.ndim:
-            refuse("item", f"needs {a.ndim} integers, or one, got {arguments.shown(index)}")
+            raise ValueError(f"needs {a.ndim} integers, or one, got {arguments.shown(index)}")
         whole = strided("__array__", a) if a._spec.layout.slot_bits is not None else a
         one = indexing.getitem(whole, places)
     return tolist(one)
@@ -143,7 +142,7 @@ def item(a: Tensor, *index: SupportsIndex | Sequence[int]) -> Any:
 def _index_of(a: Tensor, place: int) -> tuple[int, ...]:
     """The index at a place of the row-major index order."""
     if not -a.size <= place < a.size:
-        refuse("item", f"index {place} is out of bounds for {a.size} elements", IndexError)
+        raise IndexError(f"index {place} is out of bounds for {a.size} elements")
     index: list[int] = []
     place %= a.size
     for n in reversed(a.shape):
@@ -187,7 +186,7 @@ def clip(
 
     `min`, `max`: other names of `a_min`, `a_max`.
     """
-    a = arguments.tensor("clip", a)
+    a = arguments.tensor(a)
     least, most = _one(a, "a_min", a_min, "min", min), _one(a, "a_max", a_max, "max", max)
     if a.dtype.kind in "iu":  # integers that it does not hold bound nothing
         limits = data_types.iinfo(a.dtype)
@@ -202,12 +201,12 @@ def clip(
 def _one(a: Tensor, name: str, first: Any, other: str, second: Any) -> Any:
     """The one of two names of an argument that is given, as an operand beside `a`."""
     if first is not None and second is not None:
-        refuse("clip", f"{name} and {other} are two names of one argument, got both")
+        raise ValueError(f"{name} and {other} are two names of one argument, got both")
     bound = second if first is None else first
     if type(bound) in _WHOLE or type(bound) is float:
         return bound
     if arguments.is_array(bound) or isinstance(bound, (list, tuple)):
-        return beside("clip", bound, a)
+        return beside(bound, a)
     return bound
 
 
@@ -222,7 +221,7 @@ def sort(
 ) -> None:
     """The elements of `a` put in order along `axis`, in place: `tl.sort` gives a new tensor."""
     found = sorting.sort(a, axis, kind, order, stable=stable, descending=descending)
-    arguments.writable("sort", a)
+    arguments.writable(a)
     dispatch.call(_SORT, (a._spec, found._spec), (a, found))
 
 
@@ -244,5 +243,5 @@ def write_real(a: Tensor, value: Any) -> None:
 def write_imag(a: Tensor, value: Any) -> None:
     """Assign to `x.imag`. TypeError for what has no imaginary part."""
     if not dtypes.in_category(a.dtype, "complex floating"):
-        refuse("imag", f"only a complex tensor has one to write, got {a.dtype}", TypeError)
+        raise TypeError(f"imag: only a complex tensor has one to write, got {a.dtype}")
     ew.imag(a)[...] = value

@@ -11,7 +11,6 @@ from collections.abc import Callable
 from typing import Any, SupportsIndex
 
 from tensorlayout import dtypes
-from tensorlayout.errors import refuse
 from tensorlayout.functions import arguments, statistical
 from tensorlayout.functions.data_types import astype
 from tensorlayout.functions.elementwise import (
@@ -54,9 +53,9 @@ _NANCUMSUM = Scan("nancumsum", "numeric", "sum", "sum")
 _NANCUMPROD = Scan("nancumprod", "numeric", "prod", "sum")
 
 
-def _filled(name: str, a: Any, value: int) -> Tensor:
+def _filled(a: Any, value: int) -> Tensor:
     """Return `a` with `value` in place of NaN."""
-    x = arguments.tensor(name, a)
+    x = arguments.tensor(a)
     return where_(isnan(x), value, x) if _may_hold_nan(x) else x
 
 
@@ -64,10 +63,10 @@ def _may_hold_nan(x: Tensor) -> bool:
     return bool(dtypes.in_category(x.dtype, "floating-point"))
 
 
-def _counted(name: str, a: Any, where: Any) -> tuple[Tensor, Any]:
+def _counted(a: Any, where: Any) -> tuple[Tensor, Any]:
     """Return `a`, bool as int64, and the mask of the elements that count; None for all."""
-    x = counted(name, a)
-    chosen = None if where is None or where is True else mask_of(name, x, where)
+    x = counted(a)
+    chosen = None if where is None or where is True else mask_of(x, where)
     if not _may_hold_nan(x):
         return x, chosen
     numbers = logical_not(isnan(x))
@@ -94,7 +93,7 @@ def nansum(
     >>> tl.nansum(tl.asarray([1.0, tl.nan, 3.0]))
     Tensor(4.0, dtype=float64, device='cpu')
     """
-    x = _filled("nansum", a, 0)
+    x = _filled(a, 0)
     return statistical.sum(x, axis, dtype, out, keepdims, initial, where)
 
 
@@ -119,7 +118,7 @@ def nanprod(
     >>> tl.nanprod(tl.asarray([[2.0, tl.nan, 4.0]]), axis=1)
     Tensor([8.], dtype=float64, device='cpu')
     """
-    x = _filled("nanprod", a, 1)
+    x = _filled(a, 1)
     return statistical.prod(x, axis, dtype, out, keepdims, initial, where)
 
 
@@ -178,12 +177,12 @@ def _extreme(
     where: Any,
 ) -> Tensor:
     """Carry out a minimum or maximum; an `initial` of NaN counts as none."""
-    name, x = operation.name, arguments.tensor(operation.name, a)
+    name, x = operation.name, arguments.tensor(a)
     if x.dtype.kind == "f" and type(initial) is float and initial != initial:
         initial = None
     if initial is not None or (where is not None and where is not True):
-        check_finite(name, initial, x.dtype)
-        chosen = _counted(name, x, where)[1]
+        check_finite(initial, x.dtype)
+        chosen = _counted(x, where)[1]
         return of_all(x, axis, out, keepdims, initial, chosen)
     if x.dtype == dtypes.bool:
         return of_all(x, axis, out, keepdims)
@@ -234,11 +233,11 @@ def nanargmax(
 
 def _position(operation: Reduce, a: Any, axis: SupportsIndex | None, keepdims: bool) -> Tensor:
     """Return the position of the first element that equals the extreme."""
-    x = ordered(operation.name, a)
-    kept = arguments.truth(operation.name, "keepdims", keepdims)
+    x = ordered(a)
+    kept = arguments.truth("keepdims", keepdims)
     best = reduced(operation, x, axis, keepdims=True)
     if _may_hold_nan(x) and any_(isnan(best)):
-        refuse(operation.name, f"all elements along axis {axis} are NaN")
+        raise ValueError(f"all elements along axis {axis} are NaN")
     return first_greatest(astype(equal(x, best), dtypes.uint8), axis=axis, keepdims=kept)
 
 
@@ -263,7 +262,7 @@ def nanmean(
     >>> tl.nanmean(tl.asarray([[1.0, tl.nan, 3.0]]), axis=1)
     Tensor([2.], dtype=float64, device='cpu')
     """
-    x, chosen = _counted("nanmean", a, where)
+    x, chosen = _counted(a, where)
     return statistical.mean(x, axis, dtype, out, keepdims, where=chosen)
 
 
@@ -291,7 +290,7 @@ def nanvar(
     >>> tl.nanvar(tl.asarray([[1.0, tl.nan, 5.0]]), axis=1)
     Tensor([4.], dtype=float64, device='cpu')
     """
-    x, chosen = _counted("nanvar", a, where)
+    x, chosen = _counted(a, where)
     options = {"where": chosen, "mean": mean, "correction": correction}
     return statistical.var(x, axis, dtype, out, ddof, keepdims, **options)
 
@@ -320,7 +319,7 @@ def nanstd(
     >>> tl.nanstd(tl.asarray([[1.0, tl.nan, 5.0]]), axis=1)
     Tensor([2.], dtype=float64, device='cpu')
     """
-    x, chosen = _counted("nanstd", a, where)
+    x, chosen = _counted(a, where)
     options = {"where": chosen, "mean": mean, "correction": correction}
     return statistical.std(x, axis, dtype, out, ddof, keepdims, **options)
 
@@ -342,7 +341,7 @@ def nancumsum(
     >>> tl.nancumsum(tl.asarray([2.0, tl.nan, 3.0]))
     Tensor([2., 2., 5.], dtype=float64, device='cpu')
     """
-    found = running(_NANCUMSUM, _filled("nancumsum", a, 0), axis, dtype)
+    found = running(_NANCUMSUM, _filled(a, 0), axis, dtype)
     return given("nancumsum", found, out)
 
 
@@ -363,5 +362,5 @@ def nancumprod(
     >>> tl.nancumprod(tl.asarray([2.0, tl.nan, 3.0]))
     Tensor([2., 2., 6.], dtype=float64, device='cpu')
     """
-    found = running(_NANCUMPROD, _filled("nancumprod", a, 1), axis, dtype)
+    found = running(_NANCUMPROD, _filled(a, 1), axis, dtype)
     return given("nancumprod", found, out)

@@ -9,7 +9,6 @@ import numpy as np
 
 from tensorlayout import dtypes
 from tensorlayout.dtypes import DType
-from tensorlayout.errors import refuse
 from tensorlayout.functions import arguments, dispatch
 from tensorlayout.functions.casting import can_cast
 from tensorlayout.functions.data_types import astype
@@ -40,10 +39,10 @@ def given(name: str, found: Tensor, out: Any) -> Tensor:
     """
     if out is None:
         return found
-    into = arguments.tensor(name, out, "out")
+    into = arguments.tensor(out, "out")
     if into.shape != found.shape:
-        refuse(name, f"out must have the shape of the result, {found.shape}, got {into.shape}")
-    check_cast(name, found.dtype, into.dtype, "same_kind")
+        raise ValueError(f"out must have the shape of the result, {found.shape}, got {into.shape}")
+    check_cast(found.dtype, into.dtype, "same_kind")
     _assign_to(name, found, into)
     return out  # type: ignore[no-any-return]
 
@@ -54,14 +53,14 @@ def given_where(name: str, found: Tensor, out: Any, casting: str, where: Any) ->
     What is not written is 0 in a new tensor. `found` may be broadcast to the shape of `out`.
     TypeError for a `where` that is not of bool.
     """
-    into = None if out is None else arguments.tensor(name, out, "out")
+    into = None if out is None else arguments.tensor(out, "out")
     kind = found.dtype if into is None else into.dtype
-    check_cast(name, found.dtype, kind, casting)
+    check_cast(found.dtype, kind, casting)
     if where is not True:
         condition = where if type(where) is Tensor else np.asarray(where)
-        mask = arguments.tensor(name, condition, "where")
+        mask = arguments.tensor(condition, "where")
         if mask.dtype != dtypes.bool:
-            refuse(name, f"where must be of bool, got {mask.dtype}", TypeError)
+            raise TypeError(f"where must be of bool, got {mask.dtype}")
         held = (False if kind == dtypes.bool else 0) if into is None else into
         found = dispatch.elementwise(
             WHERE, moved(mask, found.device), astype(found, kind, copy=False), held
@@ -69,18 +68,18 @@ def given_where(name: str, found: Tensor, out: Any, casting: str, where: Any) ->
     if into is None:
         return found
     if broadcast_shape((found.shape, into.shape)) != into.shape:
-        refuse(name, f"out must have the shape of the result, {found.shape}, got {into.shape}")
+        raise ValueError(f"out must have the shape of the result, {found.shape}, got {into.shape}")
     _assign_to(name, found, into)
     return out  # type: ignore[no-any-return]
 
 
-def check_cast(name: str, source: DType, target: DType, casting: str) -> None:
+def check_cast(source: DType, target: DType, casting: str) -> None:
     """Raise TypeError where a rule of NumPy's does not let a result of `source` be `target`."""
     if not can_cast(source, target, casting):
         rule = f"out must hold {source} by the rule {casting!r}, got {target}"
-        refuse(name, f"{rule}; convert the result with astype()", TypeError)
+        raise TypeError(f"{rule}; convert the result with astype()")
 
 
 def _assign_to(name: str, found: Tensor, out: Tensor) -> None:
-    arguments.writable(name, out)
+    arguments.writable(out)
     dispatch.call(_assign(name), (out._spec, found._spec), (out, found))

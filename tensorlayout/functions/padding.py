@@ -7,7 +7,6 @@ from typing import Any, Literal, SupportsIndex
 
 import numpy as np
 
-from tensorlayout.errors import refuse
 from tensorlayout.functions import arguments, dispatch
 from tensorlayout.functions.operands import unsupported
 from tensorlayout.functions.transfers import on_host
@@ -50,15 +49,15 @@ def pad(
     >>> tl.pad(tl.asarray([1, 2, 3]), (2, 1), "reflect")
     Tensor([3, 2, 1, 2, 3, 2], dtype=int64, device='cpu')
     """
-    x = arguments.tensor("pad", array)
-    arguments.choice("pad", "mode", mode, f"one of {', '.join(sorted(_PAD_MODES))}", _PAD_MODES)
+    x = arguments.tensor(array)
+    arguments.choice("mode", mode, f"one of {', '.join(sorted(_PAD_MODES))}", _PAD_MODES)
     widths = _pad_widths(pad_width, x.ndim)
     if mode == "constant":
         return _with_constants(x, widths, 0 if constant_values is None else constant_values)
-    unsupported("pad", constant_values=constant_values)
+    unsupported(constant_values=constant_values)
     for dim, pair in enumerate(widths):
         if any(pair) and not x.shape[dim]:
-            refuse("pad", f"mode {mode!r} cannot extend dimension {dim} of size 0")
+            raise ValueError(f"mode {mode!r} cannot extend dimension {dim} of size 0")
     return dispatch.call(_PAD, (x._spec, widths, _PAD_MODES[mode]), (x, 0))
 
 
@@ -66,7 +65,7 @@ def _with_constants(x: Tensor, widths: tuple[tuple[int, int], ...], given: Any) 
     """`x` with borders of one number; then those of another are written."""
     fillers = _per_side("constant_values", given, x.ndim)
     if fillers.dtype.kind not in "biufcV":
-        refuse("pad", f"constant_values must be numbers, got {arguments.shown(given)}", TypeError)
+        raise TypeError(f"constant_values must be numbers, got {arguments.shown(given)}")
     sides = [(d, side) for d, pair in enumerate(widths) for side in (0, 1) if pair[side]]
     values = [fillers[each].item() for each in sides]
     for value in values:
@@ -86,15 +85,15 @@ def _with_constants(x: Tensor, widths: tuple[tuple[int, int], ...], given: Any) 
 def _pad_widths(given: Any, ndim: int) -> tuple[tuple[int, int], ...]:
     if isinstance(given, Mapping):
         named = {
-            arguments.dim("pad", arguments.integer("pad", "pad_width", d), ndim): pair
+            arguments.dim(arguments.integer("pad_width", d), ndim): pair
             for d, pair in given.items()
         }
         given = [_per_side("pad_width", named.get(d, 0), 1)[0] for d in range(ndim)]
     widths = _per_side("pad_width", given, ndim)
     if widths.dtype.kind not in "iu":
-        refuse("pad", f"pad_width must be integers, got {arguments.shown(given)}", TypeError)
+        raise TypeError(f"pad_width must be integers, got {arguments.shown(given)}")
     if (widths < 0).any():
-        refuse("pad", f"pad_width must not be negative, got {arguments.shown(given)}")
+        raise ValueError(f"pad_width must not be negative, got {arguments.shown(given)}")
     return tuple([(int(before), int(after)) for before, after in widths])
 
 
@@ -106,5 +105,4 @@ def _per_side(name: str, given: Any, ndim: int) -> Any:
         return np.broadcast_to(np.asarray(given if ndim else 0), (ndim, 2))
     except ValueError:
         rule = f"must be a number, a pair or {ndim} pairs"
-        msg = f"pad: {name} {rule}, got {arguments.shown(given)}"
-        raise ValueError(msg) from None
+        raise ValueError(f"{name} {rule}, got {arguments.shown(given)}") from None

@@ -11,7 +11,6 @@ from typing import Any, Literal, SupportsIndex
 
 import numpy as np
 
-from tensorlayout.errors import refuse
 from tensorlayout.functions import arguments
 from tensorlayout.functions import elementwise as ew
 from tensorlayout.functions.casting import CASTINGS, can_cast
@@ -48,25 +47,25 @@ def put_along_axis(
     >>> x
     Tensor([[30, 99, 20]], dtype=int64, device='cpu')
     """
-    x = arguments.tensor("put_along_axis", arr)
-    places = indices if type(indices) is Tensor else beside("put_along_axis", indices, x)
+    x = arguments.tensor(arr)
+    places = indices if type(indices) is Tensor else beside(indices, x)
     if type(values) is float:
-        check_finite("put_along_axis", values, x.dtype)
-    value = beside("put_along_axis", values, x) if isinstance(values, list) else values
+        check_finite(values, x.dtype)
+    value = beside(values, x) if isinstance(values, list) else values
     if axis is None:
         if places.ndim != 1:
-            refuse("put_along_axis", f"indices must be of rank 1 for axis=None, got {places.shape}")
-        places = wrapped("put_along_axis", places, x.size, "raise")
-        _write(x, _inside("put_along_axis", places, x), value)
+            raise ValueError(f"indices must be of rank 1 for axis=None, got {places.shape}")
+        places = wrapped(places, x.size, "raise")
+        _write(x, _inside(places, x), value)
         return
-    arguments.indices("put_along_axis", places)
-    dim = arguments.dim("put_along_axis", axis, x.ndim)
+    arguments.indices(places)
+    dim = arguments.dim(axis, x.ndim)
     fits = places.ndim == x.ndim and all(
         n in (1, m) or d == dim for d, (n, m) in enumerate(zip(places.shape, x.shape, strict=True))
     )
     if not fits:
         msg = f"indices of shape {places.shape} do not fit a tensor of shape {x.shape}"
-        refuse("put_along_axis", f"{msg} along axis {dim}")
+        raise ValueError(f"{msg} along axis {dim}")
     key = tuple(places if d == dim else _numbers(x, d, n) for d, n in enumerate(x.shape))
     write_at(_PUT, x, key, value)
 
@@ -91,42 +90,42 @@ def put(a: Tensor, ind: ArrayLike, v: ArrayLike, mode: Mode = "raise") -> None:
     Tensor([[7, 2],
             [3, 8]], dtype=int64, device='cpu')
     """
-    x = arguments.writable("put", arguments.tensor("put", a))
-    places = reshape(beside("put", ind, x), (-1,))
+    x = arguments.writable(arguments.tensor(a))
+    places = reshape(beside(ind, x), (-1,))
     if places.size and not x.size:
-        refuse("put", "index is out of bounds for a tensor without elements", IndexError)
-    values = _line("put", v, x, "unsafe")
+        raise IndexError("index is out of bounds for a tensor without elements")
+    values = _line(v, x, "unsafe")
     if not (places.size and values.size):
         return
-    places = _inside("put", wrapped("put", places, x.size, mode), x)
+    places = _inside(wrapped(places, x.size, mode), x)
     if values.size != 1:
         values = values[ew.remainder(arange(places.size, device=x.device), values.size)]
     _write(x, places, values)
 
 
-def _line(name: str, given: Any, x: Tensor, casting: str) -> Tensor:
+def _line(given: Any, x: Tensor, casting: str) -> Tensor:
     """Return `given` with rank 1, to be written into `x`. TypeError if `casting` forbids that.
 
     Scalars and numbers in a list are made in the dtype of `x`, as NumPy does: no rule forbids them.
     """
     casting = casting if isinstance(given, (Tensor, np.ndarray)) else "unsafe"
-    check_finite(name, given, x.dtype)
-    value = reshape(beside(name, given, x), (-1,))
+    check_finite(given, x.dtype)
+    value = reshape(beside(given, x), (-1,))
     loses_a_part = value.dtype.kind == "c" and x.dtype.kind != "c"
     if value.size and (loses_a_part or not can_cast(value.dtype, x.dtype, casting)):
-        _refuse_cast(name, value, x, casting)
+        _refuse_cast(value, x, casting)
     return value
 
 
-def _refuse_cast(name: str, value: Tensor, x: Tensor, casting: str) -> None:
+def _refuse_cast(value: Tensor, x: Tensor, casting: str) -> None:
     rule = f"{value.dtype} cannot become {x.dtype} by the rule {casting!r}"
-    refuse(name, f"{rule}; use astype() first", TypeError)
+    raise TypeError(f"{rule}; use astype() first")
 
 
-def _inside(name: str, places: Tensor, x: Tensor) -> Tensor:
+def _inside(places: Tensor, x: Tensor) -> Tensor:
     """Positions in index order, counted from the front. IndexError for one outside of `x`."""
     if (wrong := first_outside(places, x.size, -x.size)) is not None:
-        refuse(name, f"index {wrong} is out of bounds for {x.size} elements", IndexError)
+        raise IndexError(f"index {wrong} is out of bounds for {x.size} elements")
     return ew.remainder(places, x.size) if x.size else places
 
 
@@ -151,13 +150,13 @@ def place(arr: Tensor, mask: ArrayLike, vals: ArrayLike) -> None:
     >>> x
     Tensor([1, 7, 8], dtype=int64, device='cpu')
     """
-    x = arguments.writable("place", arguments.tensor("place", arr))
-    places = flatnonzero(reshape(truths("place", mask, x), x.shape))
-    values = _line("place", vals, x, "safe")
+    x = arguments.writable(arguments.tensor(arr))
+    places = flatnonzero(reshape(truths(mask, x), x.shape))
+    values = _line(vals, x, "safe")
     if not places.size:
         return
     if not values.size:
-        refuse("place", "vals must have at least one element, as mask is true somewhere")
+        raise ValueError("vals must have at least one element, as mask is true somewhere")
     put(x, places, values)
 
 
@@ -173,11 +172,11 @@ def putmask(a: Tensor, /, mask: ArrayLike, values: ArrayLike) -> None:
     >>> x
     Tensor([1, 8, 9], dtype=int64, device='cpu')
     """
-    x = arguments.writable("putmask", arguments.tensor("putmask", a))
-    chosen = truths("putmask", mask, x)
+    x = arguments.writable(arguments.tensor(a))
+    chosen = truths(mask, x)
     if chosen.size != x.size:
-        refuse("putmask", f"mask must have {x.size} elements, as a has, got {chosen.size}")
-    value = _line("putmask", values, x, "safe")
+        raise ValueError(f"mask must have {x.size} elements, as a has, got {chosen.size}")
+    value = _line(values, x, "safe")
     places = flatnonzero(chosen)
     if places.size and value.size:
         _write(x, places, value[ew.remainder(places, value.size)])
@@ -200,20 +199,20 @@ def copyto(
     >>> x
     Tensor([7., 0., 7.], dtype=float64, device='cpu')
     """
-    x = arguments.writable("copyto", arguments.tensor("copyto", dst))
+    x = arguments.writable(arguments.tensor(dst))
     if isinstance(src, np.ndarray):  # as in x[...] = src
         src = asarray(src, device=x.device)
     weak = type(src) is not bool  # whose dtype no operation changes
-    value = beside("copyto", src, x, weak=weak)
-    arguments.choice("copyto", "casting", casting, f"one of {', '.join(CASTINGS)}", CASTINGS)
+    value = beside(src, x, weak=weak)
+    arguments.choice("casting", casting, f"one of {', '.join(CASTINGS)}", CASTINGS)
     if not can_cast(value.dtype, x.dtype, casting):
-        _refuse_cast("copyto", value, x, casting)
+        _refuse_cast(value, x, casting)
     if where is not True:
-        value = where_(truths("copyto", where, x), astype(value, x.dtype, copy=False), x)
+        value = where_(truths(where, x), astype(value, x.dtype, copy=False), x)
     surplus = max(value.ndim - x.ndim, 0)
     dropped = value.shape[:surplus].count(1) == surplus  # dimensions of size 1 in front
     if not dropped or broadcast_shape([value.shape[surplus:], x.shape]) != x.shape:
-        refuse("copyto", f"shape {value.shape} could not be broadcast to {x.shape}")
+        raise ValueError(f"shape {value.shape} could not be broadcast to {x.shape}")
     x[...] = value
 
 
@@ -230,11 +229,11 @@ def fill_diagonal(a: Tensor, val: ArrayLike, wrap: bool = False) -> None:
     Tensor([[5., 0.],
             [0., 5.]], dtype=float64, device='cpu')
     """
-    unsupported("fill_diagonal", wrap=wrap)
-    x = arguments.writable("fill_diagonal", arguments.tensor("fill_diagonal", a))
+    unsupported(wrap=wrap)
+    x = arguments.writable(arguments.tensor(a))
     if x.ndim < 2 or (x.ndim > 2 and len({*x.shape}) != 1):
-        refuse("fill_diagonal", f"needs a matrix, or equal sizes, got shape {x.shape}")
+        raise ValueError(f"needs a matrix, or equal sizes, got shape {x.shape}")
     along = arange(min(x.shape), device=x.device)
-    value = _line("fill_diagonal", val, x, "unsafe")
+    value = _line(val, x, "unsafe")
     if value.size:
         x[(along,) * x.ndim] = value[ew.remainder(along, value.size)]

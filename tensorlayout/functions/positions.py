@@ -7,7 +7,6 @@ from collections.abc import Callable, Sequence
 from typing import Any, Literal, SupportsIndex
 
 from tensorlayout import dtypes
-from tensorlayout.errors import refuse
 from tensorlayout.functions import arguments
 from tensorlayout.functions import elementwise as ew
 from tensorlayout.functions.creation import arange, asarray, ones, zeros
@@ -33,19 +32,19 @@ __all__ = [
 Mode = Literal["raise", "wrap", "clip"]
 
 
-def integral(name: str, x: Any) -> Tensor:
+def integral(x: Any) -> Tensor:
     """Return positions, which must be a tensor of integers."""
-    found = x if type(x) is Tensor else arguments.tensor(name, x, "indices")
+    found = x if type(x) is Tensor else arguments.tensor(x, "indices")
     if (dtype := found._spec.dtype).kind not in "iu":
-        refuse(name, f"indices must be of an integer dtype, got {dtype}", TypeError)
+        raise TypeError(f"indices must be of an integer dtype, got {dtype}")
     return found
 
 
-def wrapped(name: str, places: Tensor, size: int, mode: str) -> Tensor:
+def wrapped(places: Tensor, size: int, mode: str) -> Tensor:
     """Positions as int64; those outside of `size` brought inside, unless `mode` is ``raise``."""
-    arguments.choice(name, "mode", mode, "'raise', 'wrap' or 'clip'", ("raise", "wrap", "clip"))
+    arguments.choice("mode", mode, "'raise', 'wrap' or 'clip'", ("raise", "wrap", "clip"))
     if places.dtype.kind not in "biu" and places.size:  # an empty list has another dtype
-        refuse(name, f"positions must be integers, got {places.dtype}", TypeError)
+        raise TypeError(f"positions must be integers, got {places.dtype}")
     wraps = mode == "wrap" and size > 0
     if places.dtype == dtypes.uint64:  # int64 cannot hold the largest
         places = (ew.remainder if wraps else ew.minimum)(places, size)
@@ -73,14 +72,14 @@ def unravel_index(
     >>> tl.unravel_index(tl.asarray([1, 5]), (2, 3))[0]
     Tensor([0, 1], dtype=int64, device='cpu')
     """
-    unsupported("unravel_index", order=None if order == "C" else order)
-    places = astype(arguments.indices("unravel_index", indices), dtypes.int64, copy=False)
-    sizes = arguments.shape("unravel_index", shape)
+    unsupported(order=None if order == "C" else order)
+    places = astype(arguments.indices(indices), dtypes.int64, copy=False)
+    sizes = arguments.shape(shape)
     total = math.prod(sizes)
     if total > MAX_SLOTS:
-        refuse("unravel_index", f"shape {sizes} has more than 2**63 - 1 elements")
+        raise ValueError(f"shape {sizes} has more than 2**63 - 1 elements")
     if (wrong := first_outside(places, total)) is not None:
-        refuse("unravel_index", f"position {wrong} is out of bounds for shape {sizes}")
+        raise ValueError(f"position {wrong} is out of bounds for shape {sizes}")
     found: list[Tensor] = []
     for n in reversed(sizes):
         found.insert(0, ew.remainder(places, n))
@@ -105,16 +104,16 @@ def ravel_multi_index(
     >>> tl.ravel_multi_index((tl.asarray([0, 1]), tl.asarray([1, 2])), (2, 3))
     Tensor([1, 5], dtype=int64, device='cpu')
     """
-    unsupported("ravel_multi_index", order=None if order == "C" else order)
-    sizes = arguments.shape("ravel_multi_index", dims)
-    parts = sequence("ravel_multi_index", multi_index, "multi_index")
+    unsupported(order=None if order == "C" else order)
+    sizes = arguments.shape(dims)
+    parts = sequence(multi_index, "multi_index")
     if len(parts) != len(sizes):
-        refuse("ravel_multi_index", f"{len(parts)} indices for {len(sizes)} dimensions")
+        raise ValueError(f"{len(parts)} indices for {len(sizes)} dimensions")
     found = asarray(0, device=parts[0].device)
     for part, n in zip(parts, sizes, strict=True):
-        part = wrapped("ravel_multi_index", part, n, mode)
+        part = wrapped(part, n, mode)
         if (wrong := first_outside(part, n)) is not None:
-            refuse("ravel_multi_index", f"index {wrong} is out of bounds for size {n}")
+            raise ValueError(f"index {wrong} is out of bounds for size {n}")
         found = ew.add(ew.multiply(found, n), part)
     return found
 
@@ -129,7 +128,7 @@ def tril_indices_from(arr: Tensor, k: SupportsIndex = 0) -> tuple[Tensor, ...]:
     >>> tl.tril_indices_from(tl.ones((2, 2)))[1]
     Tensor([0, 0, 1], dtype=int64, device='cpu')
     """
-    return _of_triangle("tril_indices_from", tril, arr, k)
+    return _of_triangle(tril, arr, k)
 
 
 def triu_indices_from(arr: Tensor, k: SupportsIndex = 0) -> tuple[Tensor, ...]:
@@ -142,15 +141,13 @@ def triu_indices_from(arr: Tensor, k: SupportsIndex = 0) -> tuple[Tensor, ...]:
     >>> tl.triu_indices_from(tl.ones((2, 2)))[1]
     Tensor([0, 1, 1], dtype=int64, device='cpu')
     """
-    return _of_triangle("triu_indices_from", triu, arr, k)
+    return _of_triangle(triu, arr, k)
 
 
-def _of_triangle(
-    name: str, triangle: Callable[..., Tensor], arr: Any, k: SupportsIndex
-) -> tuple[Tensor, ...]:
-    x = arguments.tensor(name, arr)
+def _of_triangle(triangle: Callable[..., Tensor], arr: Any, k: SupportsIndex) -> tuple[Tensor, ...]:
+    x = arguments.tensor(arr)
     if x.ndim != 2:
-        refuse(name, f"needs a rank of 2, got shape {x.shape}")
+        raise ValueError(f"needs a rank of 2, got shape {x.shape}")
     return nonzero(triangle(ones(x.shape, dtype=dtypes.bool, device=x.device), k=k))
 
 
@@ -163,9 +160,9 @@ def diag_indices_from(arr: Tensor) -> tuple[Tensor, ...]:
     >>> tl.diag_indices_from(tl.ones((2, 2)))[1]
     Tensor([0, 1], dtype=int64, device='cpu')
     """
-    x = arguments.tensor("diag_indices_from", arr)
+    x = arguments.tensor(arr)
     if x.ndim < 2 or len({*x.shape}) != 1:
-        refuse("diag_indices_from", f"sizes must be equal, and two at least, got {x.shape}")
+        raise ValueError(f"sizes must be equal, and two at least, got {x.shape}")
     return (arange(x.shape[0], device=x.device),) * x.ndim
 
 
@@ -179,7 +176,7 @@ def argwhere(a: Tensor) -> Tensor:
     >>> tl.argwhere(tl.asarray([[0, 7], [8, 0]])).tolist()
     [[0, 1], [1, 0]]
     """
-    x = arguments.tensor("argwhere", a)
+    x = arguments.tensor(a)
     if not x.ndim:
         return zeros((int(count_nonzero(x)), 0), dtype=dtypes.int64, device=x.device)
     return stack(nonzero(x), axis=1)

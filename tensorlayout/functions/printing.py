@@ -153,5 +153,4 @@ def formatted(x: Tensor, form: str) -> str:
         came = f"a {x.dtype}"
         if x.ndim:
             came = f"shape {x.shape}, whose text is formatted; only rank 0 is a number"
-        msg = f"format: {shown(form)} does not suit {came}"
-        raise ValueError(msg) from None
+        raise ValueError(f"format: {shown(form)} does not suit {came}") from None

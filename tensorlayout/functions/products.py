@@ -10,7 +10,6 @@ from collections.abc import Sequence
 from typing import Any, Literal, SupportsIndex
 
 from tensorlayout import dtypes, errors
-from tensorlayout.errors import refuse
 from tensorlayout.functions import arguments, dispatch
 from tensorlayout.functions import elementwise as ew
 from tensorlayout.functions.creation import arange, zeros_like
@@ -64,7 +63,7 @@ def dot(a: Tensor, b: ArrayLike, out: Tensor | None = None) -> Tensor:
     >>> tl.dot(tl.asarray([1, 2]), tl.asarray([3, 4]))
     Tensor(11, dtype=int64, device='cpu')
     """
-    x, y = tensors("dot", a, b, weak=False)
+    x, y = tensors(a, b, weak=False)
     if not x.ndim or not y.ndim:
         found = _elementwise_product(x, y)
     elif x.ndim <= 2 and y.ndim <= 2:
@@ -89,12 +88,12 @@ def vdot(a: ArrayLike, b: ArrayLike, /) -> Tensor:
     >>> tl.vdot(tl.asarray([1j, 2]), tl.asarray([1j, 1]))
     Tensor((3+0j), dtype=complex128, device='cpu')
     """
-    return vecdot(*_lines("vdot", a, b))
+    return vecdot(*_lines(a, b))
 
 
-def _lines(name: str, a: Any, b: Any) -> list[Tensor]:
+def _lines(a: Any, b: Any) -> list[Tensor]:
     """Return the elements of two operands in index order."""
-    return [reshape(x, (-1,)) for x in tensors(name, a, b, weak=False)]
+    return [reshape(x, (-1,)) for x in tensors(a, b, weak=False)]
 
 
 def inner(a: ArrayLike, b: ArrayLike, /) -> Tensor:
@@ -107,7 +106,7 @@ def inner(a: ArrayLike, b: ArrayLike, /) -> Tensor:
     >>> tl.inner(tl.asarray([1, 2]), tl.asarray([3, 4]))
     Tensor(11, dtype=int64, device='cpu')
     """
-    x, y = tensors("inner", a, b, weak=False)
+    x, y = tensors(a, b, weak=False)
     if not x.ndim or not y.ndim:
         return _elementwise_product(x, y)
     return tensordot(x, y, axes=(-1, -1))
@@ -126,7 +125,7 @@ def outer(a: ArrayLike, b: ArrayLike, out: Tensor | None = None) -> Tensor:
     """
     if type(a) is type(b) is Tensor and a.ndim == b.ndim == 1:
         return given("outer", summed_products(_OUTER, a, b), out)
-    return given("outer", summed_products(_OUTER, *_lines("outer", a, b)), out)
+    return given("outer", summed_products(_OUTER, *_lines(a, b)), out)
 
 
 def kron(a: ArrayLike, b: ArrayLike) -> Tensor:
@@ -138,7 +137,7 @@ def kron(a: ArrayLike, b: ArrayLike) -> Tensor:
     >>> tl.kron(tl.asarray([1, 10]), tl.asarray([1, 2]))
     Tensor([ 1,  2, 10, 20], dtype=int64, device='cpu')
     """
-    x, y = tensors("kron", a, b, weak=False)
+    x, y = tensors(a, b, weak=False)
     rank = max(x.ndim, y.ndim)
     x, y = (each[(None,) * (rank - each.ndim)] for each in (x, y))
     left = reshape(x, [size for n in x.shape for size in (n, 1)])
@@ -165,10 +164,10 @@ def cross(
     >>> tl.cross(tl.asarray([1, 0, 0]), tl.asarray([0, 1, 0]))
     Tensor([0, 0, 1], dtype=int64, device='cpu')
     """
-    x, y = tensors("cross", a, b)
+    x, y = tensors(a, b)
     if axis is not None:
-        axisa = axisb = axisc = arguments.integer("cross", "axis", axis)
-    if axisa == axisb == axisc and arguments.integer("cross", "axisa", axisa) < 0:
+        axisa = axisb = axisc = arguments.integer("axis", axis)
+    if axisa == axisb == axisc and arguments.integer("axisa", axisa) < 0:
         found: Tensor = dispatch.library(_CROSS, x, y, axis=axisa)
         return found
     return moveaxis(cross(moveaxis(x, axisa, -1), moveaxis(y, axisb, -1)), -1, axisc)
@@ -189,14 +188,14 @@ def einsum(
     Tensor([21, 43], dtype=int64, device='cpu')
     """
     for name, value in kwargs.items():
-        refuse("einsum", f"takes no {name}={arguments.shown(value)} with tensors", TypeError)
+        raise TypeError(f"takes no {name}={arguments.shown(value)} with tensors")
     subscripts = operands[0] if operands else None
     if not isinstance(subscripts, str):
         came = arguments.shown(subscripts)
-        refuse("einsum", f"the first argument must be the subscripts, got {came}", TypeError)
+        raise TypeError(f"the first argument must be the subscripts, got {came}")
     if len(operands) == 1:
-        refuse("einsum", "operands must be at least one tensor, got none")
-    parts = tensors("einsum", *operands[1:])
+        raise ValueError("operands must be at least one tensor, got none")
+    parts = tensors(*operands[1:])
     terms = subscripts.partition("->")[0].count(",") + 1
     if terms != len(parts) or terms > _MOST_OPERANDS or len(subscripts) > _MOST_LETTERS:
         most = f"at most {_MOST_OPERANDS}, in at most {_MOST_LETTERS} letters"
@@ -212,7 +211,7 @@ def einsum(
 def _unfit(subscripts: str, parts: Sequence[Tensor], reason: str) -> ValueError:
     shapes = errors.cut(", ".join(str(x.shape) for x in parts))
     came = f"{arguments.shown(subscripts)} does not fit shapes {shapes}"
-    return ValueError(f"einsum: {came}: {errors.cut(reason)}")
+    return ValueError(f"{came}: {errors.cut(reason)}")
 
 
 def convolve(a: ArrayLike, v: ArrayLike, mode: Literal["full", "same", "valid"] = "full") -> Tensor:
@@ -226,12 +225,12 @@ def convolve(a: ArrayLike, v: ArrayLike, mode: Literal["full", "same", "valid"] 
     >>> tl.convolve(tl.asarray([1, 2, 3]), tl.asarray([1, 10]))
     Tensor([ 1, 12, 23, 30], dtype=int64, device='cpu')
     """
-    x, y = tensors("convolve", a, v, weak=False)
+    x, y = tensors(a, v, weak=False)
     x, y = (each if each.ndim else reshape(each, (1,)) for each in (x, y))
-    _check_lines("convolve", x, y)
+    _check_lines(x, y)
     if x.size < y.size:
         x, y = y, x
-    return _slid("convolve", x, y[::-1], mode)
+    return _slid(x, y[::-1], mode)
 
 
 def correlate(
@@ -246,22 +245,22 @@ def correlate(
     >>> tl.correlate(tl.asarray([1, 2, 3]), tl.asarray([1, 10]))
     Tensor([21, 32], dtype=int64, device='cpu')
     """
-    x, y = tensors("correlate", a, v, weak=False)
-    _check_lines("correlate", x, y)
+    x, y = tensors(a, v, weak=False)
+    _check_lines(x, y)
     conjugate = ew.conj(y) if y.dtype.kind == "c" else y
     if x.size >= y.size:
-        return _slid("correlate", x, conjugate, mode)
-    return _slid("correlate", conjugate, x, mode)[::-1]
+        return _slid(x, conjugate, mode)
+    return _slid(conjugate, x, mode)[::-1]
 
 
-def _check_lines(name: str, x: Tensor, y: Tensor) -> None:
+def _check_lines(x: Tensor, y: Tensor) -> None:
     if x.ndim != 1 or y.ndim != 1 or not x.size or not y.size:
-        refuse(name, f"needs two lines of elements, got shapes {x.shape} and {y.shape}")
+        raise ValueError(f"needs two lines of elements, got shapes {x.shape} and {y.shape}")
 
 
-def _slid(name: str, x: Tensor, y: Tensor, mode: str) -> Tensor:
+def _slid(x: Tensor, y: Tensor, mode: str) -> Tensor:
     """The sums of products of `y` with each window of `x`, which is the longer one."""
-    arguments.choice(name, "mode", mode, "'full', 'same' or 'valid'", ("full", "same", "valid"))
+    arguments.choice("mode", mode, "'full', 'same' or 'valid'", ("full", "same", "valid"))
     n = y.size
     widths = {"full": (n - 1, n - 1), "same": (n // 2, n - 1 - n // 2), "valid": (0, 0)}[mode]
     return matmul(sliding_window(pad(x, widths), n), y)
@@ -277,9 +276,9 @@ def polyval(p: ArrayLike, x: ArrayLike) -> Tensor:
     >>> tl.polyval([1, 0, -1], tl.asarray([2, 3]))
     Tensor([3, 8], dtype=int64, device='cpu')
     """
-    factors, at = tensors("polyval", p, x, weak=False)
+    factors, at = tensors(p, x, weak=False)
     if factors.ndim != 1:
-        refuse("polyval", f"p must be coefficients of rank 1, got shape {factors.shape}")
+        raise ValueError(f"p must be coefficients of rank 1, got shape {factors.shape}")
     found = zeros_like(at)
     for factor in factors:
         found = ew.add(ew.multiply(found, at), factor)
@@ -298,10 +297,10 @@ def vander(x: Tensor, N: SupportsIndex | None = None, increasing: bool = False) 
     Tensor([[4, 2, 1],
             [9, 3, 1]], dtype=int64, device='cpu')
     """
-    line = counted("vander", x)
+    line = counted(x)
     if line.ndim != 1:
-        refuse("vander", f"needs a rank of 1, got shape {line.shape}")
-    number = line.size if N is None else arguments.count("vander", "N", N)
+        raise ValueError(f"needs a rank of 1, got shape {line.shape}")
+    number = line.size if N is None else arguments.count("N", N)
     powers = arange(number, device=line.device)
     powers = powers if increasing else powers[::-1]
     kind = dtypes.promote(line.dtype, dtypes.int64)

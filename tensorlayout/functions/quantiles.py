@@ -8,7 +8,6 @@ from typing import Any
 import numpy as np
 
 from tensorlayout import dtypes
-from tensorlayout.errors import refuse
 from tensorlayout.exchange.numpy import shortage
 from tensorlayout.functions import arguments, dispatch
 from tensorlayout.functions.data_types import astype
@@ -62,7 +61,7 @@ def median(
     >>> tl.median(tl.asarray([[1.0, 9.0, 2.0], [4.0, 4.0, 8.0]]), axis=1)
     Tensor([2., 4.], dtype=float64, device='cpu')
     """
-    x = counted("median", a)
+    x = counted(a)
     return given("median", _quantiles("median", x, _HALF, axis, "linear", keepdims), out)
 
 
@@ -84,7 +83,7 @@ def nanmedian(
     >>> tl.nanmedian(tl.asarray([[8.0, tl.nan, 1.0, 3.0]]), axis=1)
     Tensor([3.], dtype=float64, device='cpu')
     """
-    x = counted("nanmedian", a)
+    x = counted(a)
     return given("nanmedian", _quantiles("nanmedian", x, _HALF, axis, "linear", keepdims), out)
 
 
@@ -205,8 +204,8 @@ def _of_fractions(
     weights: Any,
 ) -> Tensor:
     """Carry out a call whose `q` counts from 0 to `whole`."""
-    unsupported(name, weights=weights)
-    x, numbers = arguments.tensor(name, a), _numbers(name, q)
+    unsupported(weights=weights)
+    x, numbers = arguments.tensor(a), _numbers(q)
     floats = dtypes.in_category(x.dtype, "real floating")
     if np.ndim(numbers) and method not in DISCRETE and floats:  # as NumPy promotes
         kind = np.true_divide(numbers[:0], whole).dtype if whole != 1 else numbers.dtype
@@ -216,7 +215,7 @@ def _of_fractions(
     except MemoryError as error:
         raise MemoryError(shortage(error)) from None
     if not ((fractions >= 0) & (fractions <= 1)).all():
-        refuse(name, f"q must be from 0 to {whole}, got {arguments.shown(q)}")
+        raise ValueError(f"q must be from 0 to {whole}, got {arguments.shown(q)}")
     return given(name, _quantiles(name, x, fractions, axis, method, keepdims), out)
 
 
@@ -224,9 +223,9 @@ def _quantiles(
     name: str, x: Tensor, fractions: Array, axis: Axis, method: str, keepdims: bool
 ) -> Tensor:
     known = f"one of {', '.join(QUANTILE_METHODS)}"
-    arguments.choice(name, "method", method, known, QUANTILE_METHODS)
-    dims = arguments.dims(name, axis, x.ndim)
-    kept = arguments.truth(name, "keepdims", keepdims)
+    arguments.choice("method", method, known, QUANTILE_METHODS)
+    dims = arguments.dims(axis, x.ndim)
+    kept = arguments.truth("keepdims", keepdims)
     exact = method in DISCRETE
     if (
         exact
@@ -234,7 +233,7 @@ def _quantiles(
         and any(x.shape[d] == 0 for d in dims)
     ):
         msg = f"no elements along axis {dims} of shape {x.shape}, and {x.dtype} has no NaN"
-        refuse(name, msg, IndexError)
+        raise IndexError(msg)
     if x.ndim == MAX_RANK:
         return _quantiles_of_most_dims(name, x, fractions, dims, method, kept)
     # A new first dimension, over the fractions, that repeats `x` by stride 0: then a reduction
@@ -242,7 +241,7 @@ def _quantiles(
     wide = broadcast_to(x, (fractions.size, *x.shape))
     static = (tuple(fractions.ravel().tolist()), method, name.startswith("nan"))
     inner = tuple(d + 1 for d in dims)
-    key = (wide._spec, inner, kept, x.dtype if exact else mean_dtype(name, x, None), *static)
+    key = (wide._spec, inner, kept, x.dtype if exact else mean_dtype(x, None), *static)
     found = dispatch.call(_QUANTILES[name], key, (wide,))
     return squeeze(found, 0) if fractions.ndim == 0 else _led_by(found, fractions.shape)
 
@@ -260,7 +259,7 @@ def _quantiles_of_most_dims(
     return expand_dims(found, axis=place + fractions.ndim)
 
 
-def _numbers(name: str, q: Any) -> Array:
+def _numbers(q: Any) -> Array:
     """Return `q`, a real number or numbers in any arrangement, as an array."""
     try:
         numbers = np.asarray(on_host(q) if isinstance(q, Tensor) else q)
@@ -271,7 +270,7 @@ def _numbers(name: str, q: Any) -> Array:
     if numbers.dtype.kind == "V":  # bfloat16
         numbers = numbers.astype(np.float64)
     if numbers.dtype.kind not in "biuf":
-        refuse(name, f"q must be a real number, or several, got {arguments.shown(q)}", TypeError)
+        raise TypeError(f"q must be a real number, or several, got {arguments.shown(q)}")
     return numbers
 
 

@@ -10,7 +10,6 @@ from collections.abc import Sequence
 from typing import SupportsIndex
 
 from tensorlayout import dtypes
-from tensorlayout.errors import refuse
 from tensorlayout.functions import arguments, dispatch
 from tensorlayout.functions.creation import asarray, zeros
 from tensorlayout.functions.joining import concat
@@ -53,9 +52,9 @@ def roll(a: Tensor, shift: Integers, axis: Axis = None) -> Tensor:
     >>> tl.roll(tl.asarray([1, 2, 3, 4]), 1)
     Tensor([4, 1, 2, 3], dtype=int64, device='cpu')
     """
-    x = arguments.tensor("roll", a)
-    steps = arguments.integers(shift, "roll", "shift", none=False)
-    axes = arguments.integers(axis, "roll")
+    x = arguments.tensor(a)
+    steps = arguments.integers(shift, "shift", none=False)
+    axes = arguments.integers(axis)
     order = x.layout.minor_to_major
     if axes is None:
         by = sum(steps) if isinstance(steps, tuple) else steps
@@ -66,11 +65,11 @@ def roll(a: Tensor, shift: Integers, axis: Axis = None) -> Tensor:
     given = given * len(shifts) if len(given) == 1 else given
     if len(shifts) != len(given):
         came = f"shift {arguments.shown(shift)} and axis {arguments.shown(axis)}"
-        refuse("roll", f"{came} must be equally many")
+        raise ValueError(f"{came} must be equally many")
     if x.layout.slot_bits is not None:  # whose parts may begin no byte
         x = dispatch.call(_COPIES["roll"], (x._spec, Layout.packed(x.shape, order), None), (x,))
     # All of them before anything moves; one may occur twice.
-    dims = [arguments.dim("roll", d, x.ndim) for d in given]
+    dims = [arguments.dim(d, x.ndim) for d in given]
     for dim, by in zip(dims, shifts, strict=True):
         at = -by % max(x.shape[dim], 1)
         before = [slice(None)] * dim
@@ -106,33 +105,33 @@ def repeat(a: Tensor, repeats: ArrayLike, axis: SupportsIndex | None = None) -> 
     >>> tl.repeat(tl.asarray([1, 2, 3]), tl.asarray([0, 1, 2]))
     Tensor([2, 3, 3], dtype=int64, device='cpu')
     """
-    x = arguments.tensor("repeat", a)
+    x = arguments.tensor(a)
     if axis is None:
         x, axis = reshape(x, (-1,)), 0
-    dim = arguments.dim("repeat", axis, x.ndim)
+    dim = arguments.dim(axis, x.ndim)
     if isinstance(repeats, (list, tuple)) or arguments.is_array(repeats):
         repeats = repeats if isinstance(repeats, Tensor) else asarray(repeats, device=x.device)
     if isinstance(repeats, Tensor) and repeats.ndim > 0:
         counts = _counts(repeats, x.shape[dim])
         positions = dispatch.library(_POSITIONS, counts)
         return dispatch.call(_REPEAT, (x._spec, (dim,), False, positions._spec), (x, positions))
-    times = arguments.count("repeat", "repeats", repeats)
+    times = arguments.count("repeats", repeats)
     return _copies("repeat", x, [times if d == dim else 1 for d in range(x.ndim)], inside=True)
 
 
 def _counts(repeats: Tensor, size: int) -> Tensor:
     if not dtypes.in_category(repeats.dtype, "integral"):
-        refuse("repeat", f"repeats must be integers, got {repeats.dtype}", TypeError)
+        raise TypeError(f"repeats must be integers, got {repeats.dtype}")
     if repeats.shape not in ((size,), (1,)):
-        refuse("repeat", f"repeats must have shape ({size},), got {repeats.shape}")
+        raise ValueError(f"repeats must have shape ({size},), got {repeats.shape}")
     counts = broadcast_to(repeats, (size,))
     # In float64, where no sum wraps, and with negative numbers as those from 2**63 on.
     total = float(counts.astype(dtypes.uint64).sum(dtype=dtypes.float64))
     if total >= 2**53:
         lowest = int(counts.min())
         if lowest < 0:
-            refuse("repeat", f"repeats must not be negative, got {lowest}")
-        refuse("repeat", f"repeats add up to {total:.4g}, more than any memory holds", MemoryError)
+            raise ValueError(f"repeats must not be negative, got {lowest}")
+        raise MemoryError(f"repeats add up to {total:.4g}, more than any memory holds")
     return counts
 
 
@@ -147,11 +146,11 @@ def tile(A: Tensor, reps: Integers) -> Tensor:  # noqa: N803 - NumPy's name
     Tensor([[1, 2, 1, 2],
             [1, 2, 1, 2]], dtype=int64, device='cpu')
     """
-    x = arguments.tensor("tile", A)
-    given = arguments.integers(reps, "tile", "reps", none=False)
+    x = arguments.tensor(A)
+    given = arguments.integers(reps, "reps", none=False)
     times = (given,) if isinstance(given, int) else given
     if any(n < 0 for n in times):
-        refuse("tile", f"reps must not be negative, got {arguments.shown(times)}")
+        raise ValueError(f"reps must not be negative, got {arguments.shown(times)}")
     new = max(len(times) - x.ndim, 0)
     if new:  # by a leading dimension that broadcasting adds, which is the slowest in any order
         x = broadcast_to(x, (*(1,) * new, *x.shape))
@@ -191,9 +190,9 @@ def resize(a: Tensor, new_shape: Integers) -> Tensor:
             [3, 1]], dtype=int64, device='cpu')
     """
     flat = reshape(a, (-1,))
-    shape = arguments.shape("resize", new_shape)
+    shape = arguments.shape(new_shape)
     if any(n < 0 for n in shape):
-        refuse("resize", f"sizes must not be negative, got {arguments.shown(shape)}")
+        raise ValueError(f"sizes must not be negative, got {arguments.shown(shape)}")
     if not flat.size:
         return zeros(shape, flat.dtype, device=flat.device)
     size = math.prod(shape)

@@ -7,7 +7,7 @@ from typing import Any, SupportsIndex
 
 from tensorlayout import dtypes
 from tensorlayout.dtypes import as_dtype
-from tensorlayout.errors import REFUSALS, refuse
+from tensorlayout.errors import REFUSALS
 from tensorlayout.functions import arguments, dispatch
 from tensorlayout.plan.copy import Copy
 from tensorlayout.plan.reduce import Reduce
@@ -24,9 +24,9 @@ def _in_dtype(name: str, x: Tensor, dtype: Any) -> tuple[Tensor, dtypes.DType | 
     """The dtype asked for, and `x`, in that dtype if it is of another kind."""
     if dtype is None:
         return x, None
-    kind = as_dtype(dtype, f"{name}: dtype")
+    kind = as_dtype(dtype, "dtype")
     if not dtypes.in_category(kind, "numeric"):
-        refuse(name, f"dtype must be numeric, got {kind}", TypeError)
+        raise TypeError(f"dtype must be numeric, got {kind}")
     if dtypes.kind_of(kind) != dtypes.kind_of(dtypes.promote(x.dtype, kind)):
         x = dispatch.call(_conversion(name), (x._spec, None, kind), (x,))
     return x, kind
@@ -46,12 +46,12 @@ def reduced(
         except REFUSALS as error:
             raise dispatch.refused(operation, error) from None
     name = operation.name
-    x, kind = _in_dtype(name, arguments.tensor(name, x), dtype)
+    x, kind = _in_dtype(name, arguments.tensor(x), dtype)
     if not operation.single:
-        axis = arguments.integers(axis, name)
+        axis = arguments.integers(axis)
     elif axis is not None:
-        axis = arguments.integer(name, "axis", axis)
-    kept = arguments.truth(name, "keepdims", keepdims)
+        axis = arguments.integer("axis", axis)
+    kept = arguments.truth("keepdims", keepdims)
     return dispatch.call(operation, (x._spec, axis, kept, kind, *static), (x,))
 
 
@@ -63,12 +63,12 @@ def scanned(
         key = (x._spec, axis, include_initial, include_initial, None)
         return dispatch.call(operation, key, (x,))
     name = operation.name
-    x = arguments.tensor(name, x)
+    x = arguments.tensor(x)
     if axis is None:
         if x.ndim != 1:
-            refuse(name, f"axis must be given for a tensor of rank {x.ndim}")
+            raise ValueError(f"axis must be given for a tensor of rank {x.ndim}")
         axis = 0
-    dim = arguments.integer(name, "axis", axis)
+    dim = arguments.integer("axis", axis)
     x, kind = _in_dtype(name, x, dtype)
-    initial = arguments.truth(name, "include_initial", include_initial)
+    initial = arguments.truth("include_initial", include_initial)
     return dispatch.call(operation, (x._spec, dim, initial, initial, kind), (x,))

@@ -9,7 +9,6 @@ import numpy as np
 
 from tensorlayout import dtypes
 from tensorlayout.dtypes import DType
-from tensorlayout.errors import named, refuse
 from tensorlayout.functions import arguments, dispatch
 from tensorlayout.functions.creation import asarray
 from tensorlayout.functions.data_types import astype
@@ -62,22 +61,21 @@ def where(condition: Any, x: Any = None, y: Any = None, /) -> Any:
         return nonzero(condition)
     if not is_mask or type(x) is list or type(y) is list:
         beside_all = next((each for each in (condition, x, y) if isinstance(each, Tensor)), None)
-        first = arguments.tensor("where", condition) if beside_all is None else beside_all
-        condition = truths("where", condition, first)
-        x, y = (beside("where", v, first) if type(v) is list else v for v in (x, y))
+        first = arguments.tensor(condition) if beside_all is None else beside_all
+        condition = truths(condition, first)
+        x, y = (beside(v, first) if type(v) is list else v for v in (x, y))
     return dispatch.elementwise(WHERE, condition, x, y)
 
 
-def truths(name: str, condition: Any, x: Tensor) -> Tensor:
+def truths(condition: Any, x: Tensor) -> Tensor:
     """Return numbers of any dtype as a tensor of bool where `x` is."""
-    return astype(beside(name, condition, x), dtypes.bool, copy=False)
+    return astype(beside(condition, x), dtypes.bool, copy=False)
 
 
 def _positions(shapes: Sequence[Shape], dtype: DType, *, side: str) -> Results:
     line, values = shapes
     if len(line) != 1:
-        msg = f"a must have rank 1, got shape {line}"
-        raise ValueError(msg)
+        raise ValueError(f"a must have rank 1, got shape {line}")
     return [(values, dtypes.int64)]
 
 
@@ -160,7 +158,7 @@ def nonzero(a: Tensor) -> tuple[Tensor, ...]:
     >>> tl.nonzero(tl.asarray([[0, 7], [8, 0]]))[1]
     Tensor([1, 0], dtype=int64, device='cpu')
     """
-    x = a if type(a) is Tensor else arguments.tensor("nonzero", a)
+    x = a if type(a) is Tensor else arguments.tensor(a)
     found: Any = dispatch.call(_NONZERO, (x._spec,), (x,))
     return found  # type: ignore[no-any-return]
 
@@ -174,7 +172,7 @@ def flatnonzero(a: Tensor) -> Tensor:
     >>> tl.flatnonzero(tl.asarray([[0, 7], [8, 0]]))
     Tensor([1, 2], dtype=int64, device='cpu')
     """
-    return nonzero(reshape(arguments.tensor("flatnonzero", a), (-1,)))[0]
+    return nonzero(reshape(arguments.tensor(a), (-1,)))[0]
 
 
 def searchsorted(
@@ -195,11 +193,11 @@ def searchsorted(
     >>> tl.searchsorted(tl.asarray([1, 2, 2, 5]), tl.asarray([2, 6]), side="right")
     Tensor([3, 4], dtype=int64, device='cpu')
     """
-    arguments.choice("searchsorted", "side", side, "'left' or 'right'", ("left", "right"))
-    line = arguments.tensor("searchsorted", a)
+    arguments.choice("side", side, "'left' or 'right'", ("left", "right"))
+    line = arguments.tensor(a)
     values = v if type(v) is Tensor else _values(v, line)
     if sorter is not None:
-        line = _in_order(line, arguments.tensor("searchsorted", sorter, "sorter"))
+        line = _in_order(line, arguments.tensor(sorter, "sorter"))
     found: Tensor = dispatch.library(_SEARCH, line, values, side=side)
     return found
 
@@ -215,18 +213,18 @@ def _values(v: Any, line: Tensor) -> Tensor:
 
 def _in_order(line: Tensor, sorter: Tensor) -> Tensor:
     if not dtypes.in_category(sorter.dtype, "integral"):
-        refuse("searchsorted", f"sorter must have an integer dtype, got {sorter.dtype}", TypeError)
+        raise TypeError(f"sorter must have an integer dtype, got {sorter.dtype}")
     if line.ndim != 1 or sorter.shape != line.shape:
         shapes = f"{line.shape} and {sorter.shape}"
-        refuse("searchsorted", f"a must have rank 1 and sorter its shape, got shapes {shapes}")
+        raise ValueError(f"a must have rank 1 and sorter its shape, got shapes {shapes}")
     try:
         return line[sorter]
     except IndexError:
-        msg = f"searchsorted: sorter holds positions out of bounds for a of shape {line.shape}"
+        msg = f"sorter holds positions out of bounds for a of shape {line.shape}"
         raise IndexError(msg) from None
 
 
-def beside(name: str, x: Any, other: Tensor, *, weak: bool = True) -> Tensor:
+def beside(x: Any, other: Tensor, *, weak: bool = True) -> Tensor:
     """Return what stands for a tensor where `other` is: a tensor, a number, a list of numbers.
 
     A Python number gets the dtype that it has in an operation with `other`, or, where it is not
@@ -237,12 +235,12 @@ def beside(name: str, x: Any, other: Tensor, *, weak: bool = True) -> Tensor:
         x = x[()]
     if isinstance(x, (list, tuple)) or (type(x) in dtypes.SCALARS and not weak):
         return asarray(x, device=other.device)
-    given = arguments.operand(name, x)
+    given = arguments.operand(x)
     if isinstance(given, Tensor):
-        arguments.refuse_arrays(name, (x,), other.device)
+        arguments.refuse_arrays((x,), other.device)
         return moved(given, other.device) if isinstance(x, np.generic) else given
     kind = dtypes.promote_scalar(other.dtype, type(given))
     try:
         return asarray(given, dtype=kind, device=other.device)
     except OverflowError:
-        raise named(name, dtypes.misfit(given, kind)) from None
+        raise dtypes.misfit(given, kind) from None

@@ -10,7 +10,6 @@ from collections.abc import Sequence
 from typing import Any, SupportsIndex
 
 from tensorlayout import dtypes
-from tensorlayout.errors import refuse
 from tensorlayout.functions import arguments, dispatch
 from tensorlayout.functions import elementwise as ew
 from tensorlayout.functions.creation import asarray, zeros_like
@@ -50,19 +49,19 @@ def take(
     Tensor([[3, 1],
             [6, 4]], dtype=int64, device='cpu')
     """
-    a = arguments.tensor("take", a)
+    a = arguments.tensor(a)
     if axis is None:
         a, axis = (a if a.ndim == 1 else reshape(a, (-1,) if a.size else (0,))), 0
-    dim = arguments.dim("take", axis, a.ndim)
+    dim = arguments.dim(axis, a.ndim)
     if type(indices) is int and mode == "raise" and not -a.shape[dim] <= indices < a.shape[dim]:
         msg = f"index {arguments.shown(indices)} is out of bounds for size {a.shape[dim]}"
-        refuse("take", msg, IndexError)
+        raise IndexError(msg)
     positions = indices if type(indices) is Tensor else asarray(indices, device=a.device)
     if positions.size == 0 and type(indices) in (list, tuple):  # of no dtype
         positions = astype(positions, dtypes.int64)
-    places = integral("take", positions)
+    places = integral(positions)
     if mode != "raise":
-        places = wrapped("take", places, a.shape[dim], mode)
+        places = wrapped(places, a.shape[dim], mode)
     found = dispatch.call(_TAKE, (a._spec, (dim,), False, places._spec), (a, places))
     return found if out is None else given("take", found, out)
 
@@ -79,14 +78,14 @@ def take_along_axis(arr: Tensor, indices: ArrayLike, axis: SupportsIndex | None 
     >>> tl.take_along_axis(x, tl.argsort(x))
     Tensor([[10, 20, 30]], dtype=int64, device='cpu')
     """
-    x = arguments.tensor("take_along_axis", arr)
+    x = arguments.tensor(arr)
     if axis is None:
         x, axis = reshape(x, (-1,)), 0
-    places = indices if type(indices) is Tensor else beside("take_along_axis", indices, x)
-    places = integral("take_along_axis", places)
+    places = indices if type(indices) is Tensor else beside(indices, x)
+    places = integral(places)
     if x.ndim != places.ndim:
-        refuse("take_along_axis", f"ranks must be equal, got shapes {x.shape} and {places.shape}")
-    dim = arguments.dim("take_along_axis", axis, x.ndim)
+        raise ValueError(f"ranks must be equal, got shapes {x.shape} and {places.shape}")
+    dim = arguments.dim(axis, x.ndim)
     shape, other = (_with(s, dim, 1) for s in (x.shape, places.shape))
     if shape != other:
         shape = broadcast_shape((shape, other))
@@ -113,10 +112,10 @@ def compress(
     Tensor([[1],
             [3]], dtype=int64, device='cpu')
     """
-    x = arguments.tensor("compress", a)
-    chosen = truths("compress", condition, x)
+    x = arguments.tensor(a)
+    chosen = truths(condition, x)
     if chosen.ndim != 1:
-        refuse("compress", f"the condition must be of rank 1, got shape {chosen.shape}")
+        raise ValueError(f"the condition must be of rank 1, got shape {chosen.shape}")
     return take(x, nonzero(chosen)[0], axis, out)
 
 
@@ -131,8 +130,8 @@ def extract(condition: ArrayLike, arr: Tensor) -> Tensor:
     >>> tl.extract(x > 2, x)
     Tensor([3, 4], dtype=int64, device='cpu')
     """
-    x = arguments.tensor("extract", arr)
-    return take(x, flatnonzero(truths("extract", condition, x)))
+    x = arguments.tensor(arr)
+    return take(x, flatnonzero(truths(condition, x)))
 
 
 def select(
@@ -150,13 +149,13 @@ def select(
     Tensor([ 1, -1, 30], dtype=int64, device='cpu')
     """
     if len(condlist) != len(choicelist) or not condlist:
-        refuse("select", "conditions and choices must be equally many, and at least one")
-    anywhere = tensors("select", *choicelist, *condlist)[0]
+        raise ValueError("conditions and choices must be equally many, and at least one")
+    anywhere = tensors(*choicelist, *condlist)[0]
     choices = [*choicelist, default]
-    arrays = [beside("select", x, anywhere) for x in choices if type(x) not in dtypes.SCALARS]
+    arrays = [beside(x, anywhere) for x in choices if type(x) not in dtypes.SCALARS]
     anywhere = promoted(arrays)[0] if arrays else anywhere  # numbers take the dtype of all others
-    parts = promoted([beside("select", x, anywhere) for x in choices])
-    conditions = [truths("select", x, anywhere) for x in condlist]
+    parts = promoted([beside(x, anywhere) for x in choices])
+    conditions = [truths(x, anywhere) for x in condlist]
     found = parts.pop()
     for condition, part in reversed(list(zip(conditions, parts, strict=True))):
         found = where(condition, part, found)
@@ -181,13 +180,13 @@ def choose(
     Tensor([ 1, 10, 10], dtype=int64, device='cpu')
     """
     if len(choices) == 0:
-        refuse("choose", "choices must be at least one tensor, got none")
+        raise ValueError("choices must be at least one tensor, got none")
     typed: list[Any] = [each for each in choices if not isinstance(each, (list, tuple))]
     kind = result_type(*typed, bool)
-    parts = [astype(x, kind, copy=False) for x in tensors("choose", *choices, a)[:-1]]
-    which = wrapped("choose", beside("choose", a, parts[0]), len(parts), mode)
+    parts = [astype(x, kind, copy=False) for x in tensors(*choices, a)[:-1]]
+    which = wrapped(beside(a, parts[0]), len(parts), mode)
     if first_outside(which, len(parts)) is not None:
-        refuse("choose", f"a must be at least 0 and below {len(parts)}, the number of choices")
+        raise ValueError(f"a must be at least 0 and below {len(parts)}, the number of choices")
     found = broadcast_to(parts[0], broadcast_shape([which.shape, *(x.shape for x in parts)]))
     for number, part in enumerate(parts[1:], 1):
         found = where(ew.equal(which, number), part, found)
@@ -210,12 +209,12 @@ def piecewise(
     >>> tl.piecewise(x, [x < 0], [tl.negative, 5])
     Tensor([2., 5.], dtype=float64, device='cpu')
     """
-    x = arguments.tensor("piecewise", x)
-    conditions = [truths("piecewise", each, x) for each in _conditions(condlist, x)]
+    x = arguments.tensor(x)
+    conditions = [truths(each, x) for each in _conditions(condlist, x)]
     if len(funclist) == len(conditions) + 1:
         conditions.append(ew.logical_not(functools.reduce(ew.logical_or, conditions)))
     if len(funclist) != len(conditions):
-        refuse("piecewise", f"funclist must have {len(conditions)} functions, or one more")
+        raise ValueError(f"funclist must have {len(conditions)} functions, or one more")
     found = zeros_like(x)
     for condition, function in zip(conditions, funclist, strict=True):
         if not callable(function):

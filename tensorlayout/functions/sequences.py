@@ -74,8 +74,7 @@ def _on_device(name: str, obj: Any, dtype: DType | None, devices: tuple[Device, 
     """A row-major tensor of tensors and numbers, where the tensors are."""
     if len(devices) > 1:
         found = " and ".join(map(str, devices))
-        msg = f"the tensors in a sequence live on {found}; move some with to_device()"
-        raise ValueError(msg)
+        raise ValueError(f"the tensors in a sequence live on {found}; move some with to_device()")
     x = _put_together(obj, devices[0])
     kind = x.dtype if dtype is None else dtype
     layout = Layout.row_major(x.shape)
@@ -137,17 +136,14 @@ def _with_an_end(obj: Any) -> Any:
     try:
         count = len(obj)
     except (OverflowError, ValueError, TypeError) as error:
-        msg = f"a {kind.__name__} has no length: {errors.cut(error)}"
-        raise TypeError(msg) from None
+        raise TypeError(f"a {kind.__name__} has no length: {errors.cut(error)}") from None
     try:
         entries = iter(obj)
     except TypeError as error:
-        msg = f"a {kind.__name__} gives no numbers: {errors.cut(error)}"
-        raise TypeError(msg) from None
+        raise TypeError(f"a {kind.__name__} gives no numbers: {errors.cut(error)}") from None
     items = list(islice(entries, min(count, sys.maxsize - 1) + 1))
     if len(items) > count:
-        msg = f"a {kind.__name__} says that it has {count} items, and has more"
-        raise ValueError(msg)
+        raise ValueError(f"a {kind.__name__} says that it has {count} items, and has more")
     return items
 
 
@@ -156,8 +152,7 @@ _CONTENTS = {"U": "str", "S": "bytes", "O": "object"}
 
 
 def _refuse_content(kinds: set[str]) -> NoReturn:
-    msg = f"a tensor holds numbers, got {errors.cut(', '.join(sorted(kinds)))}"
-    raise NoNumbersError(msg)
+    raise NoNumbersError(f"a tensor holds numbers, got {errors.cut(', '.join(sorted(kinds)))}")
 
 
 def _unequal(obj: Any) -> str | None:

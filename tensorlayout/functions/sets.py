@@ -151,9 +151,9 @@ def unique(
     >>> tl.unique(tl.asarray([tl.nan, 1.0, tl.nan]), return_counts=True)[1]
     Tensor([1, 2], dtype=int64, device='cpu')
     """
-    x = arguments.tensor("unique", ar)
+    x = arguments.tensor(ar)
     if axis is not None and x.ndim != 1:
-        unsupported("unique", axis=axis)
+        unsupported(axis=axis)
     if not (return_index or return_inverse or return_counts):
         values = unique_values(x)
         first, _ = _nans(values, equal_nan)
@@ -196,8 +196,8 @@ def isin(
     >>> tl.isin(tl.asarray([1, 2, 3]), tl.asarray([3, 1]))
     Tensor([ True, False,  True], dtype=bool, device='cpu')
     """
-    a, b = tensors("isin", element, test_elements)
-    inverted = arguments.truth("isin", "invert", invert)
+    a, b = tensors(element, test_elements)
+    inverted = arguments.truth("invert", invert)
     kinds = a.dtype.kind + b.dtype.kind
     if kinds not in ("iu", "ui") or dtypes.promote(a.dtype, b.dtype) != dtypes.float64:
         found: Tensor = dispatch.library(_ISIN, a, b, invert=inverted)
@@ -211,8 +211,8 @@ def isin(
     return ew.logical_and(found, ew.greater_equal(a, 0))
 
 
-def _lines(name: str, ar1: Any, ar2: Any) -> tuple[Tensor, Tensor]:
-    x, y = (reshape(each, (-1,)) for each in tensors(name, ar1, ar2))
+def _lines(ar1: Any, ar2: Any) -> tuple[Tensor, Tensor]:
+    x, y = (reshape(each, (-1,)) for each in tensors(ar1, ar2))
     return x, y
 
 
@@ -226,7 +226,7 @@ def union1d(ar1: ArrayLike, ar2: ArrayLike) -> Tensor:
     >>> tl.union1d(tl.asarray([3, 1]), tl.asarray([2, 1]))
     Tensor([1, 2, 3], dtype=int64, device='cpu')
     """
-    found: Tensor = unique(concat(_lines("union1d", ar1, ar2)))
+    found: Tensor = unique(concat(_lines(ar1, ar2)))
     return found
 
 
@@ -243,7 +243,7 @@ def intersect1d(
     >>> tl.intersect1d(tl.asarray([3, 1]), tl.asarray([2, 1]))
     Tensor([1], dtype=int64, device='cpu')
     """
-    x, y = promoted(_lines("intersect1d", ar1, ar2))
+    x, y = promoted(_lines(ar1, ar2))
     values, first = unique(x, return_index=True)
     kept = isin(values, y)
     found = values[kept]
@@ -263,7 +263,7 @@ def setdiff1d(ar1: ArrayLike, ar2: ArrayLike, assume_unique: bool = False) -> Te
     >>> tl.setdiff1d(tl.asarray([3, 1]), tl.asarray([2, 1]))
     Tensor([3], dtype=int64, device='cpu')
     """
-    x, y = _lines("setdiff1d", ar1, ar2)
+    x, y = _lines(ar1, ar2)
     values: Tensor = x if assume_unique else unique(x)
     return values[isin(values, y, invert=True)]
 
@@ -278,7 +278,7 @@ def setxor1d(ar1: ArrayLike, ar2: ArrayLike, assume_unique: bool = False) -> Ten
     >>> tl.setxor1d(tl.asarray([3, 1]), tl.asarray([2, 1]))
     Tensor([2, 3], dtype=int64, device='cpu')
     """
-    x, y = _lines("setxor1d", ar1, ar2)
+    x, y = _lines(ar1, ar2)
     line = sort(concat([x, y] if assume_unique else [unique(x), unique(y)]))
     if line.size < 2:
         return line

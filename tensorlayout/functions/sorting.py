@@ -13,7 +13,6 @@ from typing import Any, SupportsIndex
 
 from tensorlayout import dtypes
 from tensorlayout.dtypes import is_narrow, wider
-from tensorlayout.errors import refuse
 from tensorlayout.functions import arguments, dispatch
 from tensorlayout.functions.data_types import astype
 from tensorlayout.functions.manipulation import reshape
@@ -91,15 +90,14 @@ def _sorted(
         (d := x._spec.dtype).itemsize > 1 or d.kind in "iu"
     ):
         return dispatch.call(operation, (x._spec, axis, descending, stable is not False), (x,))
-    name = operation.name
-    unsupported(name, order=order)
+    unsupported(order=order)
     if kind is not None:
-        arguments.choice(name, "kind", kind, f"one of {', '.join(_KINDS)}", _KINDS)
+        arguments.choice("kind", kind, f"one of {', '.join(_KINDS)}", _KINDS)
         if stable is not None:
-            refuse(name, "kind and stable say one thing, got both")
-    x, dim = _line(name, x, axis)
-    down = arguments.truth(name, "descending", descending)
-    steady = arguments.flag(name, "stable", stable) is not False
+            raise ValueError("kind and stable say one thing, got both")
+    x, dim = _line(x, axis)
+    down = arguments.truth("descending", descending)
+    steady = arguments.flag("stable", stable) is not False
     if is_narrow(x.dtype):  # by their values; the elements stay as they are, bit for bit
         positions = argsort(astype(x, wider(x.dtype)), dim, descending=down, stable=steady)
         return positions if operation is _ARGSORT else take_along_axis(x, positions, axis=dim)
@@ -108,12 +106,12 @@ def _sorted(
     return astype(found, x.dtype, copy=False) if operation is _SORT else found
 
 
-def _line(name: str, a: Any, axis: SupportsIndex | None) -> tuple[Tensor, int]:
+def _line(a: Any, axis: SupportsIndex | None) -> tuple[Tensor, int]:
     """Return what is sorted, and along which axis."""
-    x = arguments.tensor(name, a)
+    x = arguments.tensor(a)
     if axis is None:
         return reshape(x, (-1,) if x.size else (0,)), 0
-    return x, arguments.integer(name, "axis", axis)
+    return x, arguments.integer("axis", axis)
 
 
 def partition(
@@ -133,7 +131,7 @@ def partition(
     >>> tl.partition(tl.asarray([3, 1, 2]), 1)
     Tensor([1, 2, 3], dtype=int64, device='cpu')
     """
-    _check_kth("partition", a, kth, axis, order)
+    _check_kth(a, kth, axis, order)
     return sort(a, axis)
 
 
@@ -154,18 +152,18 @@ def argpartition(
     >>> tl.argpartition(tl.asarray([3, 1, 2]), 1)
     Tensor([1, 2, 0], dtype=int64, device='cpu')
     """
-    _check_kth("argpartition", a, kth, axis, order)
+    _check_kth(a, kth, axis, order)
     return argsort(a, axis)
 
 
-def _check_kth(name: str, a: Any, kth: Any, axis: SupportsIndex | None, order: None) -> None:
-    unsupported(name, order=order)
-    x = arguments.tensor(name, a)
-    size = x.size if axis is None else x.shape[arguments.dim(name, axis, x.ndim)]
-    places = arguments.integers(kth, name, "kth", none=False)
+def _check_kth(a: Any, kth: Any, axis: SupportsIndex | None, order: None) -> None:
+    unsupported(order=order)
+    x = arguments.tensor(a)
+    size = x.size if axis is None else x.shape[arguments.dim(axis, x.ndim)]
+    places = arguments.integers(kth, "kth", none=False)
     for place in (places,) if isinstance(places, int) else places:
         if not -size <= place < size:
-            refuse(name, f"kth must lie within the {size} elements of a line, got {place}")
+            raise ValueError(f"kth must lie within the {size} elements of a line, got {place}")
 
 
 def lexsort(keys: Sequence[ArrayLike] | Tensor, axis: SupportsIndex = -1) -> Tensor:
@@ -179,7 +177,7 @@ def lexsort(keys: Sequence[ArrayLike] | Tensor, axis: SupportsIndex = -1) -> Ten
     >>> tl.lexsort([tl.asarray([2, 1, 1]), tl.asarray([0, 1, 0])])
     Tensor([2, 0, 1], dtype=int64, device='cpu')
     """
-    parts, dim = sequence("lexsort", keys, "keys"), arguments.integer("lexsort", "axis", axis)
+    parts, dim = sequence(keys, "keys"), arguments.integer("axis", axis)
     found = argsort(parts[0], dim)
     for key in parts[1:]:
         sorted_before = take_along_axis(key, found, dim)

@@ -15,7 +15,6 @@ from typing import Any, SupportsIndex
 
 from tensorlayout import dtypes
 from tensorlayout.dtypes import DType, as_dtype
-from tensorlayout.errors import refuse
 from tensorlayout.functions import arguments
 from tensorlayout.functions import elementwise as ew
 from tensorlayout.functions.creation import asarray, full
@@ -141,12 +140,12 @@ def _combined(
     where: Any,
 ) -> Tensor:
     """Carry out a sum or a product with NumPy's options; `nothing`: what changes no result."""
-    name, x = operation.name, arguments.tensor(operation.name, a)
+    name, x = operation.name, arguments.tensor(a)
     if where is not None:
-        x = selected(name, x, where, nothing)
+        x = selected(x, where, nothing)
     found = reduced(operation, x, axis, keepdims, kind_into(x, out, dtype))
     if initial is not None:
-        found = combine(found, _scalar(name, initial, found))
+        found = combine(found, _scalar(initial, found))
     return given(name, found, out)
 
 
@@ -210,22 +209,22 @@ def _extreme(
     initial: Any,
     where: Any,
 ) -> Tensor:
-    name, a = operation.name, arguments.tensor(operation.name, a)
+    name, a = operation.name, arguments.tensor(a)
     kind, where = a.dtype, None if where is True else where
     if kind == dtypes.bool:
         a = astype(a, dtypes.uint8)
         initial = None if initial is None else int(bool(initial))
     if initial is None:
         if where is not None:
-            refuse(name, "where needs initial, which stands where nothing is selected")
+            raise ValueError("where needs initial, which stands where nothing is selected")
         found = reduced(operation, a, axis, keepdims)
     else:
-        first = _scalar(name, initial, a)
+        first = _scalar(initial, a)
         if where is not None:
-            a = selected(name, a, where, first)
-        dims = arguments.dims(name, axis, a.ndim)
+            a = selected(a, where, first)
+        dims = arguments.dims(axis, a.ndim)
         if 0 in [a.shape[d] for d in dims]:
-            kept = arguments.truth(name, "keepdims", keepdims)
+            kept = arguments.truth("keepdims", keepdims)
             shape = reduced_layout(a._spec.layout, dims, kept).shape
             found = full(shape, first.item(), dtype=a.dtype, device=a.device)
         else:
@@ -266,30 +265,30 @@ def mean(
         a._spec.dtype.kind in "fc"
     ):
         return reduced(_MEAN, a, axis, keepdims)
-    x = arguments.tensor("mean", a)
-    kind = _kind_of_mean("mean", x, dtype, out)
+    x = arguments.tensor(a)
+    kind = _kind_of_mean(x, dtype, out)
     if where is None:
         return given("mean", reduced(_MEAN, x, axis, keepdims, kind), out)
-    found = _masked_mean(astype(x, kind, copy=False), axis, keepdims, mask_of("mean", x, where))
+    found = _masked_mean(astype(x, kind, copy=False), axis, keepdims, mask_of(x, where))
     return given("mean", astype(found, kind, copy=False), out)
 
 
-def _kind_of_mean(name: str, x: Tensor, dtype: Any, out: Any) -> DType:
+def _kind_of_mean(x: Tensor, dtype: Any, out: Any) -> DType:
     """Return the dtype of a mean: the one asked for, that of `x` or a wider `out`, or float64."""
     if x.dtype.kind not in "biuc" and isinstance(out, Tensor) and out.dtype.kind != "c":
         dtype = kind_into(x, out, dtype)
-    return mean_dtype(name, x, dtype)
+    return mean_dtype(x, dtype)
 
 
-def mean_dtype(name: str, x: Tensor, dtype: Any) -> DType:
+def mean_dtype(x: Tensor, dtype: Any) -> DType:
     """The dtype of a mean: the one asked for, that of `x`, or float64."""
-    kind = x.dtype if dtype is None else as_dtype(dtype, f"{name}: dtype")
+    kind = x.dtype if dtype is None else as_dtype(dtype, "dtype")
     if x.dtype.kind == "c" and dtypes.in_category(kind, "real floating"):
-        refuse(name, f"{x.dtype} cannot become {kind}; take real() or abs() first", TypeError)
+        raise TypeError(f"{x.dtype} cannot become {kind}; take real() or abs() first")
     if dtypes.in_category(kind, "floating-point"):
         return kind
     if dtype is not None:
-        refuse(name, f"dtype must be floating-point, got {kind}", TypeError)
+        raise TypeError(f"dtype must be floating-point, got {kind}")
     return dtypes.float64
 
 
@@ -375,22 +374,22 @@ def _deviation(
 ) -> Tensor:
     name, less = operation.name, ddof if correction is None else correction
     if type(less) not in (int, float):
-        less = arguments.real(name, "ddof" if correction is None else "correction", less)
+        less = arguments.real("ddof" if correction is None else "correction", less)
     if correction is not None and ddof != 0:
-        refuse(name, "ddof and correction are two names of one argument, got both")
-    less = arguments.as_float(name, less)
+        raise ValueError("ddof and correction are two names of one argument, got both")
+    less = arguments.as_float(less)
     is_float = type(a) is Tensor and a._spec.dtype.kind == "f"
     if is_float and dtype is None and where is None and mean is None and out is None:
         return reduced(operation, a, axis, keepdims, None, less)
-    x = arguments.tensor(name, a)
-    a = astype(x, _kind_of_mean(name, x, dtype, out), copy=False)
+    x = arguments.tensor(a)
+    a = astype(x, _kind_of_mean(x, dtype, out), copy=False)
     if where is None and mean is None and a._spec.dtype.kind != "c":
         return given(name, reduced(operation, a, axis, keepdims, None, less), out)
-    dims = arguments.dims(name, axis, a.ndim)
-    kept = arguments.truth(name, "keepdims", keepdims)
+    dims = arguments.dims(axis, a.ndim)
+    kept = arguments.truth("keepdims", keepdims)
     mask = broadcast_to(asarray(True, device=a.device), a.shape)
     if where is not None:
-        mask = mask_of(name, a, where)
+        mask = mask_of(a, where)
     middle = _masked_mean(a, dims, True, mask) if mean is None else mean
     distance = where_(mask, ew.subtract(astype(a, _wide(a), copy=False), middle), 0)
     squares = ew.square(ew.real(distance))
@@ -432,7 +431,7 @@ def cumulative_sum(
     Tensor([0, 1, 3, 6], dtype=int64, device='cpu')
     """
     if type(x) is not Tensor or x._spec.dtype.kind == "b":
-        x = counted("cumulative_sum", x)
+        x = counted(x)
     found = scanned(_CUMULATIVE_SUM, x, axis, dtype, include_initial)
     return found if out is None else given("cumulative_sum", found, out)
 
@@ -459,7 +458,7 @@ def cumulative_prod(
     Tensor([ 2,  6, 24], dtype=int64, device='cpu')
     """
     if type(x) is not Tensor or x._spec.dtype.kind == "b":
-        x = counted("cumulative_prod", x)
+        x = counted(x)
     found = scanned(_CUMULATIVE_PROD, x, axis, dtype, include_initial)
     return found if out is None else given("cumulative_prod", found, out)
 
@@ -506,17 +505,17 @@ def cumprod(
 
 def running(operation: Scan, a: Any, axis: SupportsIndex | None, dtype: Any) -> Tensor:
     """Carry out a scan along an axis, or over all elements in index order."""
-    x = counted(operation.name, a)
+    x = counted(a)
     x = reshape(x, (-1,)) if axis is None else x
     return scanned(operation, x, 0 if axis is None else axis, dtype, False)
 
 
-def _scalar(name: str, initial: Any, like: Tensor) -> Tensor:
+def _scalar(initial: Any, like: Tensor) -> Tensor:
     """`initial`, a number or a tensor of rank 0, in the dtype of `like`."""
-    check_finite(name, initial, like.dtype)
+    check_finite(initial, like.dtype)
     number = asarray(initial, dtype=like.dtype, device=like.device)
     if number.ndim:
-        refuse(name, f"initial must be one number, got shape {number.shape}")
+        raise ValueError(f"initial must be one number, got shape {number.shape}")
     return number
 
 
@@ -553,30 +552,28 @@ def average(
     >>> tl.average(tl.asarray([1.0, 4.0]), weights=[2, 1])
     Tensor(2.0, dtype=float64, device='cpu')
     """
-    x = arguments.tensor("average", a)
+    x = arguments.tensor(a)
     if weights is None:
         found = mean(x, axis, None, None, keepdims)
         if not found.size:
-            msg = f"average: shape {x.shape} has no lines to average along axis {axis}"
-            raise ZeroDivisionError(msg)
+            raise ZeroDivisionError(f"shape {x.shape} has no lines to average along axis {axis}")
         if not returned:
             return found
         count = x.size // found.size
         return found, full(found.shape, count, dtype=found.dtype, device=x.device)
-    given_weights = beside("average", weights, x)
+    given_weights = beside(weights, x)
     if given_weights.shape != x.shape:
         if axis is None:
-            refuse("average", "axis must be given where shapes of a and weights differ", TypeError)
-        dims = arguments.dims("average", axis, x.ndim)
+            raise TypeError("axis must be given where shapes of a and weights differ")
+        dims = arguments.dims(axis, x.ndim)
         if given_weights.shape != tuple(x.shape[d] for d in dims):
-            refuse("average", f"weights of {given_weights.shape} do not fit {x.shape} along {axis}")
+            raise ValueError(f"weights of {given_weights.shape} do not fit {x.shape} along {axis}")
         wide = reshape(given_weights, (*given_weights.shape, *(1,) * (x.ndim - len(dims))))
         given_weights = broadcast_to(moveaxis(wide, tuple(range(len(dims))), dims), x.shape)
-    kind = dtypes.promote(floating("average", x).dtype, given_weights.dtype)
+    kind = dtypes.promote(floating(x).dtype, given_weights.dtype)
     scale = sum(astype(given_weights, kind, copy=False), axis, None, None, keepdims)
     if count_nonzero(ew.equal(scale, 0)):
-        msg = "average: the weights add up to zero"
-        raise ZeroDivisionError(msg)
+        raise ZeroDivisionError("the weights add up to zero")
     products = ew.multiply(astype(x, kind, copy=False), given_weights)
     found = ew.divide(sum(products, axis, None, None, keepdims), scale)
     return (found, scale) if returned else found

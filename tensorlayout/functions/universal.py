@@ -11,7 +11,7 @@ import numpy as np
 
 from tensorlayout import dtypes
 from tensorlayout.dtypes import DType, as_dtype
-from tensorlayout.errors import REFUSALS, misfit, refuse
+from tensorlayout.errors import REFUSALS, misfit
 from tensorlayout.functions import arguments, dispatch
 from tensorlayout.functions.casting import CASTINGS, check_casting
 from tensorlayout.functions.data_types import astype
@@ -167,7 +167,7 @@ def unary(operation: Elementwise, summary: str) -> Unary:
                 raise misfit(function, (), {})
             elif not (out is where is casting is dtype is None):
                 return written(operation, (x,), out, where, casting, dtype)
-            x = arguments.tensor(operation.name, x)
+            x = arguments.tensor(x)
             return dispatch.call(operation, (x._spec,), (x,))
         except REFUSALS as error:
             raise dispatch.refused(operation, error) from None
@@ -215,23 +215,23 @@ def written(
     """
     name = operation.name
     rule = "same_kind" if casting is None else casting
-    arguments.choice(name, "casting", rule, f"one of {', '.join(CASTINGS)}", CASTINGS)
+    arguments.choice("casting", rule, f"one of {', '.join(CASTINGS)}", CASTINGS)
     where = True if where is None else where
     if type(out) is tuple and len(out) == 1:  # as NumPy's ufuncs take it
         (out,) = out
-    into = None if out is None else arguments.tensor(name, out, "out")
+    into = None if out is None else arguments.tensor(out, "out")
     given = list(operands)
     kind = None if dtype is None else as_dtype(dtype, "dtype")
     if kind is not None and operation.result == "bool":
         if kind != dtypes.bool:
-            refuse(name, f"gives bool, not {kind}", TypeError)
+            raise TypeError(f"gives bool, not {kind}")
         kind = None
     if kind is None and rule in ("no", "equiv", "safe"):
         kind = _promoted(given)
     if kind is not None:
-        given = [_in_dtype(name, x, kind, rule) for x in given]
+        given = [_in_dtype(x, kind, rule) for x in given]
     if into is not None and where is True and _fits(operation, given, into):
-        dispatch.elementwise(operation, *given, out=arguments.writable(name, into))
+        dispatch.elementwise(operation, *given, out=arguments.writable(into))
         return out  # type: ignore[no-any-return]
     found = dispatch.elementwise(operation, *given)
     return given_where(name, found, out, rule, where)
@@ -243,17 +243,17 @@ def _promoted(operands: Sequence[Any]) -> DType | None:
     return functools.reduce(dtypes.promote, kinds) if kinds else None
 
 
-def _in_dtype(name: str, x: Any, kind: DType, casting: str) -> Any:
+def _in_dtype(x: Any, kind: DType, casting: str) -> Any:
     """Return an operand in a dtype, if `casting` lets it; Python's numbers take any."""
     if not isinstance(x, (Tensor, np.generic, np.ndarray)):
         return x
-    check_casting(name, x.dtype, kind, casting)
+    check_casting(x.dtype, kind, casting)
     return astype(x, kind, copy=False) if isinstance(x, Tensor) else x.astype(kind)
 
 
 def _fits(operation: Elementwise, operands: Sequence[Any], into: Tensor) -> bool:
     """Return whether the operation gives the dtype and the shape of `into`, and so can write it."""
-    given = [arguments.operand(operation.name, x) for x in operands]
+    given = [arguments.operand(x) for x in operands]
     key: Any = tuple([x._spec if type(x) is Tensor else type(x) for x in given])
     places = {x.device for x in given if type(x) is Tensor}
     if places != {into.device}:  # numbers of NumPy beside tensors elsewhere

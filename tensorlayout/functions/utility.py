@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import Any, SupportsIndex
 
 from tensorlayout import dtypes
-from tensorlayout.errors import refuse
 from tensorlayout.functions import arguments
 from tensorlayout.functions.elementwise import not_equal, subtract
 from tensorlayout.functions.joining import concat
@@ -43,7 +42,7 @@ def all(
     Tensor([False,  True], dtype=bool, device='cpu')
     """
     if where is not None:
-        a = selected("all", a, where, 1)
+        a = selected(a, where, 1)
     return given("all", reduced(_ALL, a, axis, keepdims), out)
 
 
@@ -67,7 +66,7 @@ def any(
     Tensor([False,  True], dtype=bool, device='cpu')
     """
     if where is not None:
-        a = selected("any", a, where, 0)
+        a = selected(a, where, 0)
     return given("any", reduced(_ANY, a, axis, keepdims), out)
 
 
@@ -89,9 +88,9 @@ def diff(
     >>> tl.diff(tl.asarray([1, 4, 9, 16]), n=2)
     Tensor([2, 2], dtype=int64, device='cpu')
     """
-    x = arguments.tensor("diff", a)
-    times = arguments.count("diff", "n", n)
-    dim = arguments.dim("diff", axis, x.ndim)
+    x = arguments.tensor(a)
+    times = arguments.count("n", n)
+    dim = arguments.dim(axis, x.ndim)
     before = [] if prepend is None else [_end(x, prepend, dim, "prepend")]
     behind = [] if append is None else [_end(x, append, dim, "append")]
     # A part of nothing would keep its padding, one of whole tiles would keep those.
@@ -107,10 +106,10 @@ def diff(
 def _end(x: Tensor, part: Any, dim: int, argument: str) -> Tensor:
     """Return `part` as a tensor to join to `x` along `dim`. ValueError if another size differs."""
     line = (*x.shape[:dim], 1, *x.shape[dim + 1 :])
-    end = beside("diff", part, x, weak=False)
+    end = beside(part, x, weak=False)
     if end.ndim == 0:
         return broadcast_to(end, line)
     if end.ndim != x.ndim or (*end.shape[:dim], 1, *end.shape[dim + 1 :]) != line:
         rule = f"shapes may differ along axis {dim} only"
-        refuse("diff", f"{argument}: {rule}, got {end.shape} beside {x.shape}")
+        raise ValueError(f"{argument}: {rule}, got {end.shape} beside {x.shape}")
     return end

@@ -18,7 +18,7 @@ import numpy as np
 
 from tensorlayout import fft, linalg
 from tensorlayout.dtypes import in_category
-from tensorlayout.errors import REFUSALS, leaving, refuse
+from tensorlayout.errors import REFUSALS, leaving, named
 from tensorlayout.functions import arguments, interchange, methods_of_arrays
 from tensorlayout.functions.creation import asarray
 from tensorlayout.functions.manipulation import sliding_window
@@ -35,16 +35,16 @@ _PACKAGE = sys.modules["tensorlayout"]
 
 
 def _shape(a: Tensor) -> tuple[int, ...]:
-    return arguments.tensor("shape", a).shape
+    return arguments.tensor(a).shape
 
 
 def _ndim(a: Tensor) -> int:
-    return arguments.tensor("ndim", a).ndim
+    return arguments.tensor(a).ndim
 
 
 def _size(a: Tensor, axis: Any = None) -> int:
-    x = arguments.tensor("size", a)
-    dims = () if axis == () else arguments.dims("size", axis, x.ndim)
+    x = arguments.tensor(a)
+    dims = () if axis == () else arguments.dims(axis, x.ndim)
     found = 1
     for d in dims:
         found *= x.shape[d]
@@ -52,7 +52,7 @@ def _size(a: Tensor, axis: Any = None) -> int:
 
 
 def _iscomplexobj(x: Tensor) -> bool:
-    return bool(in_category(arguments.tensor("iscomplexobj", x).dtype, "complex floating"))
+    return bool(in_category(arguments.tensor(x).dtype, "complex floating"))
 
 
 def _isrealobj(x: Tensor) -> bool:
@@ -67,7 +67,7 @@ def _sliding_window_view(
     subok: bool = False,
     writeable: bool = False,
 ) -> Tensor:
-    unsupported("sliding_window_view", writeable=writeable)
+    unsupported(writeable=writeable)
     return sliding_window(x, window_shape, axis)
 
 
@@ -175,10 +175,10 @@ def apply_function(
         return func(*[_replaced(each, _of_dtype) for each in args], **kwargs)
     if func in OVERLAP:
         return func(*[_replaced(each, _memory_of) for each in args], **kwargs)
-    called = f"{func.__module__}.{func.__name__}"
     way = WAYS.get(func.__name__)
     way = f"use tensorlayout.{way}, or" if way else "use the functions of tensorlayout, or"
-    return refuse(called, f"takes no tensors; {way} make arrays with numpy.asarray(x)", TypeError)
+    text = f"takes no tensors; {way} make arrays with numpy.asarray(x)"
+    raise named(f"{func.__module__}.{func.__name__}", TypeError(text))
 
 
 def _converted(func: Function, args: Any, kwargs: dict[str, Any]) -> Any:
@@ -202,5 +202,5 @@ def _of_dtype(x: Tensor) -> Any:
 
 def _memory_of(x: Tensor) -> Any:
     if not isinstance(x._memory, np.ndarray):
-        refuse("shares_memory", f"not on {x.device}; use to_device('cpu') first", TypeError)
+        raise TypeError(f"not on {x.device}; use to_device('cpu') first")
     return x._memory

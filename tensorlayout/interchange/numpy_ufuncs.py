@@ -12,14 +12,14 @@ import functools
 import itertools
 import math
 from collections.abc import Callable, Iterator, Sequence
-from typing import Any, NoReturn
+from typing import Any
 
 import numpy as np
 
 from tensorlayout import dtypes
 from tensorlayout.devices import CPU
 from tensorlayout.dtypes import DType, as_dtype
-from tensorlayout.errors import REFUSALS, leaving, refuse
+from tensorlayout.errors import REFUSALS, leaving
 from tensorlayout.exchange.numpy import quietly, tensor_over
 from tensorlayout.functions import arguments, dispatch, statistical, utility
 from tensorlayout.functions import elementwise as ew
@@ -108,19 +108,19 @@ def _matmul(x: Tensor, y: Tensor) -> Tensor:
 
 
 def _matvec(x: Tensor, y: Tensor) -> Tensor:
-    _of_rank_2("matvec", x)
+    _of_rank_2(x)
     return _matmul(x, y[..., None])[..., 0]
 
 
 def _vecmat(x: Tensor, y: Tensor) -> Tensor:
-    _of_rank_2("vecmat", y)
+    _of_rank_2(y)
     conjugate = ew.conj(x) if x.dtype.kind == "c" else x
     return _matmul(conjugate[..., None, :], y)[..., 0, :]
 
 
-def _of_rank_2(name: str, x: Tensor) -> None:
+def _of_rank_2(x: Tensor) -> None:
     if x.ndim < 2:
-        refuse(f"numpy.{name}", f"matrices have a rank of at least 2, got shape {x.shape}")
+        raise ValueError(f"matrices have a rank of at least 2, got shape {x.shape}")
 
 
 _PRODUCTS: dict[UFunc, Callable[..., Tensor]] = {
@@ -164,16 +164,15 @@ def apply_ufunc(_x: Tensor, ufunc: UFunc, method: str, *inputs: Any, **options: 
 def _applied(
     ufunc: UFunc, method: str, inputs: Sequence[Any], outs: Sequence[Any], options: dict[str, Any]
 ) -> Any:
-    name = f"numpy.{ufunc.__name__}"
     if method not in _METHODS:
-        _refuse(ufunc, method, "takes no tensors; loop over slices of x, or take numpy.asarray(x)")
+        raise TypeError("takes no tensors; loop over slices of x, or take numpy.asarray(x)")
     # NumPy's scalars come as arrays of rank 0 where they are compared.
     given = [x[()] if isinstance(x, np.ndarray) and x.ndim == 0 else x for x in inputs]
     if method != "at":  # positions may be arrays on every device
-        given = _over_arrays(name, given)
+        given = _over_arrays(given)
     options = {key: value for key, value in options.items() if value is not np._NoValue}
     if outs:
-        into = _over_arrays(name, outs)
+        into = _over_arrays(outs)
         options["out"] = into[0] if len(into) == 1 else tuple(into)
     return _METHODS[method](ufunc, *given, **options)
 
@@ -183,16 +182,11 @@ def _is_foreign(x: Any) -> bool:
     return not isinstance(x, Tensor) and dispatch.has_ufunc_protocol(x)
 
 
-def _over_arrays(name: str, given: Sequence[Any]) -> list[Any]:
+def _over_arrays(given: Sequence[Any]) -> list[Any]:
     """Replace NumPy arrays by tensors over the same memory."""
-    found = [arguments.operand(name, x) if isinstance(x, np.ndarray) else x for x in given]
-    arguments.refuse_arrays(name, given, arguments.device_of(given))
+    found = [arguments.operand(x) if isinstance(x, np.ndarray) else x for x in given]
+    arguments.refuse_arrays(given, arguments.device_of(given))
     return found
-
-
-def _refuse(ufunc: UFunc, method: str, text: str) -> NoReturn:
-    called = ufunc.__name__ if method == "__call__" else f"{ufunc.__name__}.{method}"
-    refuse(f"numpy.{called}", text, TypeError)
 
 
 def _call(
@@ -206,11 +200,11 @@ def _call(
     **options: Any,
 ) -> Any:
     name = f"numpy.{ufunc.__name__}"
-    arguments.choice(name, "casting", casting, f"one of {', '.join(CASTINGS)}", CASTINGS)
+    arguments.choice("casting", casting, f"one of {', '.join(CASTINGS)}", CASTINGS)
     if ufunc.signature is not None:
         found = _product(ufunc, inputs, dtype, casting, options)
     elif options:
-        _refuse(ufunc, "__call__", f"takes no {'=, '.join(options)}= with tensors")
+        raise TypeError(f"takes no {'=, '.join(options)}= with tensors")
     elif ufunc in _OURS:
         function, given = _ours(ufunc, inputs, dtype, casting)
         if function is not copy:
@@ -242,9 +236,8 @@ def _kinds(inputs: Sequence[Any]) -> tuple[_Kind, ...]:
 
 def _ours(ufunc: UFunc, inputs: Sequence[Any], dtype: Any, casting: str) -> tuple[Any, list[Any]]:
     """Return our function, and what it is to be called with."""
-    name = f"numpy.{ufunc.__name__}"
-    given = [arguments.operand(name, x) if type(x) is not Tensor else x for x in inputs]
-    asked = None if dtype is None else as_dtype(dtype, f"{name}: dtype")
+    given = [arguments.operand(x) if type(x) is not Tensor else x for x in inputs]
+    asked = None if dtype is None else as_dtype(dtype, "dtype")
     function, targets = _resolved(ufunc, _kinds(given), asked, casting)
     if targets is None:
         if asked is None and casting == "same_kind" and len(_STRAIGHT) < _MOST:
@@ -308,7 +301,7 @@ def _resolved(
         if operation.takes_integers:
             given = ", ".join(map(str, kinds))
             way = "convert the operands to a floating-point dtype with astype() first"
-            refuse(f"numpy.{ufunc.__name__}", f"gives integers for {given}; {way}", TypeError)
+            raise TypeError(f"gives integers for {given}; {way}")
         return function, None if dtype is None else tuple(loop)
     return function, tuple(loop)
 
@@ -325,14 +318,13 @@ def loop_of(
     try:
         return ufunc.resolve_dtypes(given, **options)
     except TypeError as error:  # its words change with its arguments, not with `args`
-        refuse(f"numpy.{ufunc.__name__}", str(error), TypeError)
+        raise TypeError(str(error)) from None
 
 
 def _in_loop(ufunc: UFunc, inputs: Sequence[Any], dtype: Any, casting: str) -> list[Tensor]:
     """The operands as tensors of the dtypes of NumPy's loop."""
-    name = f"numpy.{ufunc.__name__}"
-    given = [x if type(x) is Tensor else arguments.operand(name, x) for x in inputs]
-    asked = None if dtype is None else as_dtype(dtype, f"{name}: dtype")
+    given = [x if type(x) is Tensor else arguments.operand(x) for x in inputs]
+    asked = None if dtype is None else as_dtype(dtype, "dtype")
     loop = loop_of(ufunc, _kinds(given), asked, casting)
     device = next(x.device for x in inputs if isinstance(x, Tensor))
     return [
@@ -345,25 +337,24 @@ def _in_loop(ufunc: UFunc, inputs: Sequence[Any], dtype: Any, casting: str) -> l
 
 def _on_memory(ufunc: UFunc, inputs: Sequence[Any], options: dict[str, Any]) -> Any:
     """Call a ufunc of another library on the memory of tensors."""
-    name = f"numpy.{ufunc.__name__}"
-    given = [arguments.operand(name, x) for x in inputs]
+    given = [arguments.operand(x) for x in inputs]
     for x in given:
         if isinstance(x, Tensor) and x.device != CPU:
-            refuse(name, f"not on {x.device}; use to_device('cpu') first", TypeError)
+            raise TypeError(f"not on {x.device}; use to_device('cpu') first")
     arrays = [strided("ufunc", x)._memory if isinstance(x, Tensor) else x for x in given]
-    found = _in_words(name, ufunc, *arrays, **options)
+    found = _in_words(ufunc, *arrays, **options)
     if isinstance(found, tuple):
         return tuple(tensor_over(np.asarray(part)) for part in found)
     return tensor_over(np.asarray(found))
 
 
-def _in_words(name: str, function: Any, *arrays: Any, **options: Any) -> Any:
-    """Call NumPy; its errors, whose text is not in `args`, get a name."""
+def _in_words(function: Any, *arrays: Any, **options: Any) -> Any:
+    """Call NumPy; its errors, whose text is not in `args`, become plain ones."""
     try:
         return quietly(function, *arrays, **options)
     except (TypeError, ValueError, OverflowError) as error:
         kind = next(k for k in (TypeError, OverflowError, ValueError) if isinstance(error, k))
-        refuse(name, str(error), kind)
+        raise kind(str(error)) from None
 
 
 def _product(
@@ -371,22 +362,21 @@ def _product(
 ) -> Any:
     """A product of vectors or matrices, in the dtype asked for."""
     if ufunc not in _PRODUCTS:
-        _refuse(ufunc, "__call__", "takes no tensors; make arrays with numpy.asarray()")
-    name = f"numpy.{ufunc.__name__}"
-    given = tensors(name, *inputs)
+        raise TypeError("takes no tensors; make arrays with numpy.asarray()")
+    given = tensors(*inputs)
     if dtype is not None:
-        kind = as_dtype(dtype, f"{name}: dtype")
+        kind = as_dtype(dtype, "dtype")
         for x in given:
             if not can_cast(x.dtype, kind, casting):
-                refuse(name, f"{x.dtype} cannot become {kind} by the rule {casting!r}", TypeError)
+                raise TypeError(f"{x.dtype} cannot become {kind} by the rule {casting!r}")
         given = [astype(x, kind, copy=False) for x in given]
     axis = options.pop("axis", -1) if ufunc is np.vecdot else -1
     if options.get("axes") == [(-2, -1)] * 3:  # the default, which `array @= tensor` passes
         del options["axes"]
     if options:
-        _refuse(ufunc, "__call__", f"takes no {'=, '.join(options)}= with tensors; use moveaxis()")
+        raise TypeError(f"takes no {'=, '.join(options)}= with tensors; use moveaxis()")
     if axis != -1:
-        given = [moveaxis(x, arguments.integer(name, "axis", axis), -1) for x in given]
+        given = [moveaxis(x, arguments.integer("axis", axis), -1) for x in given]
     return _PRODUCTS[ufunc](*given)
 
 
@@ -414,7 +404,7 @@ def _reduce(
 ) -> Tensor:
     """Our reduction where there is one, else a left fold."""
     name = f"numpy.{ufunc.__name__}.reduce"
-    x = arguments.tensor(name, x)
+    x = arguments.tensor(x)
     options = {"axis": axis, "out": out, "keepdims": keepdims}
     options |= {"initial": initial} if initial is not None else {}
     options |= {"where": where} if where is not True else {}
@@ -425,9 +415,9 @@ def _reduce(
             options["dtype"] = dtype
         return _REDUCTIONS[ufunc](x, **options)  # type: ignore[no-any-return]
     if where is not True:
-        _refuse(ufunc, "reduce", "takes no tensors with where=; use where() first")
-    dims = arguments.dims(name, axis, x.ndim)
-    x = _folded(name, ufunc.reduce, x, dims, dtype, out)
+        raise TypeError("takes no tensors with where=; use where() first")
+    dims = arguments.dims(axis, x.ndim)
+    x = _folded(ufunc.reduce, x, dims, dtype, out)
     kept = [1 if d in dims else n for d, n in enumerate(x.shape)]
     rest = [n for d, n in enumerate(x.shape) if d not in dims]
     first = moveaxis(x, dims, tuple(range(len(dims)))) if dims else x
@@ -435,7 +425,7 @@ def _reduce(
     start = ufunc.identity if initial is None else initial
     if initial is not None or not parts:
         if start is None:
-            refuse(name, "nothing to reduce, and there is no identity")
+            raise ValueError("nothing to reduce, and there is no identity")
         parts.insert(0, full(tuple(rest), start, dtype=x.dtype, device=x.device))
     found = functools.reduce(lambda _, step: step, _steps(ufunc, parts))
     found = astype(found, x.dtype) if len(parts) == 1 else found
@@ -446,12 +436,12 @@ def _reduce(
 _OF_TRUTHS = (np.logical_and, np.logical_or)
 
 
-def _folded(name: str, method: Any, x: Tensor, axis: Any, dtype: Any, out: Any) -> Tensor:
+def _folded(method: Any, x: Tensor, axis: Any, dtype: Any, out: Any) -> Tensor:
     """`x` in the dtype that NumPy folds it in; refused where NumPy does, by order or dtype."""
     kind = dtype if method.__self__ in _OF_TRUTHS else kind_into(x, out, dtype)
     x = x if kind is None else astype(x, kind, copy=False)
     one = np.ones((1,) * x.ndim, x.dtype)
-    return astype(x, _in_words(name, method, one, axis=axis, dtype=kind).dtype, copy=False)
+    return astype(x, _in_words(method, one, axis=axis, dtype=kind).dtype, copy=False)
 
 
 def _steps(ufunc: UFunc, parts: Sequence[Tensor]) -> Iterator[Tensor]:
@@ -467,14 +457,14 @@ _RUNNING: dict[UFunc, Any] = {np.add: cumulative_sum, np.multiply: cumulative_pr
 
 def _accumulate(ufunc: UFunc, x: Any, axis: int = 0, dtype: Any = None, out: Any = None) -> Tensor:
     name = f"numpy.{ufunc.__name__}.accumulate"
-    x = arguments.tensor(name, x)
-    dim = arguments.dim(name, axis, x.ndim)
+    x = arguments.tensor(x)
+    dim = arguments.dim(axis, x.ndim)
     if ufunc in _RUNNING:
         kind = kind_into(x, out, dtype)
         whole = astype(x, dtypes.int64) if x.dtype == dtypes.bool and kind is None else x
         found = _RUNNING[ufunc](whole, axis=dim, dtype=kind)
     else:
-        x = _folded(name, ufunc.accumulate, x, dim, dtype, out)
+        x = _folded(ufunc.accumulate, x, dim, dtype, out)
         parts = list(_steps(ufunc, list(moveaxis(x, dim, 0)))) if x.shape[dim] else []
         found = stack(parts, axis=dim) if parts else astype(x, x.dtype)
     return found if out is None else given_where(name, found, out, "same_kind", True)
@@ -499,17 +489,16 @@ _SCATTERING: dict[UFunc, Any] = {
 
 def _at(ufunc: UFunc, x: Any, indices: Any, values: Any = None) -> None:
     """Values combined with what is at the positions, each as often as it is named, in place."""
-    name = f"numpy.{ufunc.__name__}.at"
     if ufunc not in _SCATTERING:
         known = ", ".join(each.__name__ for each in _SCATTERING)
         way = "where no position is named twice, write x[indices] = ..."
-        _refuse(ufunc, "at", f"of tensors there are those of {known}; {way}")
-    x = arguments.writable(name, arguments.tensor(name, x))
+        raise TypeError(f"of tensors there are those of {known}; {way}")
+    x = arguments.writable(arguments.tensor(x))
     places = reshape(arange(x.size, device=x.device), x.shape)[indices]
-    value = beside(name, values, x)
+    value = beside(values, x)
     (*_, kind) = loop_of(ufunc, (x.dtype, value.dtype), None, "same_kind")
     if not can_cast(kind, x.dtype, "same_kind"):
-        _refuse(ufunc, "at", f"{kind} cannot be put into {x.dtype}; use astype() first")
+        raise TypeError(f"{kind} cannot be put into {x.dtype}; use astype() first")
     value = broadcast_to(astype(value, x.dtype, copy=False), places.shape)
     value = ew.negative(value) if ufunc is np.subtract else value
     flat = _SCATTERING[ufunc](reshape(x, (-1,)), reshape(places, (-1,)), reshape(value, (-1,)))

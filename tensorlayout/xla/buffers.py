@@ -72,7 +72,7 @@ def from_buffer(buffer: Storage, shape: Shape | str, *, device: DeviceLike | Non
      [12., 13., 16., 17., 20.]]
     """
     memory = _described(shape)
-    octets = octets_of("from_buffer", "buffer", buffer)
+    octets = under("from_buffer", octets_of, "buffer", buffer)
     if octets.size < memory.nbytes:
         takes = f"{cut(memory.shape)} takes {memory.nbytes} bytes"
         refuse("from_buffer", f"{takes}, the buffer has {octets.size}")
@@ -180,7 +180,7 @@ def to_buffer(x: Tensor, shape: Shape | str, *, out: Any = None) -> Any:
     >>> to_buffer(tl.asarray([[1, 2, 3], [4, 5, 6]], dtype=tl.int4), "s4[2,3]{0,1:E(4)}")
     b'ARc'
     """
-    x = arguments.tensor("to_buffer", x)
+    x = under("to_buffer", arguments.tensor, x)
     memory = _described(shape)
     if x.shape != memory.shape.dimensions:
         refuse("to_buffer", f"x must have the sizes of {cut(memory.shape)}, got {x.shape}")
@@ -200,7 +200,7 @@ def to_buffer(x: Tensor, shape: Shape | str, *, out: Any = None) -> Any:
 
 
 def _writable(out: Any, memory: _Memory) -> Array:
-    octets = octets_of("to_buffer", "out", out)
+    octets = under("to_buffer", octets_of, "out", out)
     if not octets.flags.writeable or octets.size < memory.nbytes:
         what = f"{octets.size} bytes" + ", read-only" * (not octets.flags.writeable)
         rule = f"out must be {memory.nbytes} writable bytes for {cut(memory.shape)}"

@@ -133,7 +133,12 @@ TABLE = ONE | TWO | THREE
 WHOLE = DTYPES["integer or boolean"]  # as floating-point operands they are float64
 
 
-OF_BOOLS = {"add": np.logical_or, "multiply": np.logical_and, "real": _itself, "imag": np.zeros_like}
+OF_BOOLS = {
+    "add": np.logical_or,
+    "multiply": np.logical_and,
+    "real": _itself,
+    "imag": np.zeros_like,
+}
 
 
 IN_NUMPYS_BFLOAT16 = ("nextafter", "signbit", "copysign", "positive", "imag", "real")

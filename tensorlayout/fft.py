@@ -21,9 +21,8 @@ from tensorlayout import dtypes, errors
 from tensorlayout.devices import default_device
 from tensorlayout.dtypes import DType, as_dtype
 from tensorlayout.functions import arguments, dispatch, spellings
-from tensorlayout.functions.data_types import astype
+from tensorlayout.functions import basics as xp
 from tensorlayout.functions.outputs import given
-from tensorlayout.functions.rearranging import roll
 from tensorlayout.plan.fill import Create
 from tensorlayout.plan.library import Library, Results, Shape, complex_of
 from tensorlayout.plan.rules import normalized_dims
@@ -115,7 +114,7 @@ def _over(
     name = operation.name
     x = arguments.tensor(a)
     if dtypes.in_category(x.dtype, "integer or boolean"):
-        x = astype(x, dtypes.float64)
+        x = xp.astype(x, dtypes.float64)
     divided = "backward" if norm is None else norm
     arguments.choice("norm", divided, "'backward', 'ortho' or 'forward'", _NORMS)
     asked = arguments.integers(s, "s")
@@ -459,8 +458,8 @@ def _shifted(x: Any, axes: Any, sign: int) -> Tensor:
     x = arguments.tensor(x)
     dims = arguments.dims(axes, x.ndim, "axes")
     if not x.ndim:
-        return astype(x, x.dtype)
-    return roll(x, [sign * (x.shape[d] // 2) for d in dims] or 0, axis=dims or 0)
+        return xp.astype(x, x.dtype)
+    return xp.roll(x, [sign * (x.shape[d] // 2) for d in dims] or 0, axis=dims or 0)
 
 
 errors.guard(globals(), __all__)

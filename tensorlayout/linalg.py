@@ -22,10 +22,8 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple, SupportsIndex, overl
 import numpy as np
 
 from tensorlayout import dtypes, errors
-from tensorlayout.functions import arguments, dispatch, manipulation, spellings
-from tensorlayout.functions import elementwise as ew
-from tensorlayout.functions.creation import asarray
-from tensorlayout.functions.data_types import astype, finfo
+from tensorlayout.functions import arguments, dispatch, spellings
+from tensorlayout.functions import basics as xp
 from tensorlayout.functions.linear_algebra import (
     matmul,
     matrix,
@@ -33,12 +31,11 @@ from tensorlayout.functions.linear_algebra import (
     tensordot,
     vecdot,
 )
-from tensorlayout.functions.manipulation import expand_dims, moveaxis
 from tensorlayout.functions.operands import floating, sequence, tensors
 from tensorlayout.functions.outputs import given
 from tensorlayout.functions.products import cross, outer
 from tensorlayout.functions.reduction import reduced
-from tensorlayout.functions.searching import beside, count_nonzero, where
+from tensorlayout.functions.searching import beside
 from tensorlayout.layout.slots import MAX_SLOTS
 from tensorlayout.plan import matrices
 from tensorlayout.plan.library import Library
@@ -199,7 +196,7 @@ def diagonal(x: Tensor, /, *, offset: SupportsIndex = 0) -> Tensor:
     >>> tl.linalg.diagonal(tl.asarray([[1, 2], [3, 4]])).layout
     Layout.parse('(2,):(3,)')
     """
-    return manipulation.diagonal(x, offset, -2, -1)
+    return xp.diagonal(x, offset, -2, -1)
 
 
 def eig(a: Tensor) -> EigResult:
@@ -267,7 +264,7 @@ def _lower(a: Any, UPLO: str) -> Tensor:  # noqa: N803
     if UPLO == "l":
         return x
     transposed = matrix_transpose(x)
-    return ew.conj(transposed) if x.dtype.kind == "c" else transposed
+    return xp.conj(transposed) if x.dtype.kind == "c" else transposed
 
 
 def inv(a: Tensor) -> Tensor:
@@ -323,7 +320,7 @@ def matrix_power(a: Tensor, n: SupportsIndex) -> Tensor:
         raise ValueError(f"n must lie within 2**63 - 1, got {arguments.shown(power)}")
     if power < 0 or x._spec.dtype.kind not in "biu":
         return _one(_MATRIX_POWER, x, n=power)
-    found = astype(_one(_MATRIX_POWER, matrix(x), n=0), x.dtype)
+    found = xp.astype(_one(_MATRIX_POWER, matrix(x), n=0), x.dtype)
     for digit in f"{power:b}":
         found = matmul(found, found)
         found = matmul(found, x) if digit == "1" else found
@@ -353,23 +350,23 @@ def matrix_rank(
         raise ValueError("tol and rtol are two tolerances, got both")
     x = floating(A)
     if x.ndim < 2:
-        return ew.minimum(count_nonzero(x), 1)
+        return xp.minimum(xp.count_nonzero(x), 1)
     if tol is None:
         return _one(_MATRIX_RANK, x, _tolerance(x, rtol))
     least = beside(tol, x)
     values = svdvals(x)
-    return count_nonzero(ew.greater(values, least[..., None] if least.ndim else least), axis=-1)
+    return xp.count_nonzero(xp.greater(values, least[..., None] if least.ndim else least), axis=-1)
 
 
 def _tolerance(x: Tensor, rtol: Any) -> Tensor:
     """Return `rtol`, or what it is by default, in the dtype of the parts of `x`."""
     real = dtypes.real_of(x.dtype)
     if isinstance(rtol, (Tensor, np.ndarray, list)):
-        return astype(beside(rtol, x), real, copy=False)
+        return xp.astype(beside(rtol, x), real, copy=False)
     if rtol is None:
-        rtol = max(x.shape[-2:]) * finfo(real).eps
+        rtol = max(x.shape[-2:]) * xp.finfo(real).eps
     number = arguments.real("rtol", rtol, "a real number or a tensor")
-    return asarray(arguments.as_float(number), dtype=real, device=x.device)
+    return xp.asarray(arguments.as_float(number), dtype=real, device=x.device)
 
 
 def pinv(
@@ -513,12 +510,12 @@ def cond(x: Tensor, p: Real | Literal["fro", "nuc"] | None = None) -> Tensor:
     if 0 in x.shape[-2:]:
         raise ValueError(f"matrices must have elements, got shape {x.shape}")
     if p not in (None, 2, -2):
-        return ew.multiply(matrix_norm(x, ord=p), matrix_norm(inv(x), ord=p))
+        return xp.multiply(matrix_norm(x, ord=p), matrix_norm(inv(x), ord=p))
     values = svdvals(x)
     first, last = values[..., 0], values[..., -1]
-    found = ew.divide(last, first) if p == -2 else ew.divide(first, last)
-    of_zeros = ew.logical_and(ew.isnan(found), ew.logical_not(ew.isnan(first)))
-    return where(of_zeros, math.inf, found)
+    found = xp.divide(last, first) if p == -2 else xp.divide(first, last)
+    of_zeros = xp.logical_and(xp.isnan(found), xp.logical_not(xp.isnan(first)))
+    return xp.where(of_zeros, math.inf, found)
 
 
 def multi_dot(arrays: Sequence[ArrayLike] | Tensor, *, out: Tensor | None = None) -> Tensor:
@@ -606,8 +603,8 @@ def norm(
     if len(dims) != 2:
         raise ValueError(f"axis must be one or two, got {len(dims)}")
     order: Any = "fro" if ord in (None, "f") else ord
-    found = matrix_norm(moveaxis(x, dims, (-2, -1)), ord=order)
-    return expand_dims(found, dims) if keepdims else found
+    found = matrix_norm(xp.moveaxis(x, dims, (-2, -1)), ord=order)
+    return xp.expand_dims(found, dims) if keepdims else found
 
 
 errors.guard(globals(), __all__)

@@ -7,9 +7,8 @@ from __future__ import annotations
 
 from tensorlayout import dtypes
 from tensorlayout.functions import arguments
-from tensorlayout.functions import elementwise as ew
+from tensorlayout.functions import basics as xp
 from tensorlayout.functions.operands import floating, tensors
-from tensorlayout.functions.utility import all as all_
 from tensorlayout.plan.rules import broadcast_shape
 from tensorlayout.tensor import Tensor
 from tensorlayout.typing import ArrayLike
@@ -30,11 +29,11 @@ def isclose(
     Tensor([ True, False,  True], dtype=bool, device='cpu')
     """
     x, y = (floating(each) for each in tensors(a, b))
-    bound = ew.add(ew.multiply(ew.abs(y), rtol), atol)
-    near = ew.logical_and(ew.less_equal(ew.abs(ew.subtract(x, y)), bound), ew.isfinite(y))
-    found = ew.logical_or(near, ew.equal(x, y))
+    bound = xp.add(xp.multiply(xp.abs(y), rtol), atol)
+    near = xp.logical_and(xp.less_equal(xp.abs(xp.subtract(x, y)), bound), xp.isfinite(y))
+    found = xp.logical_or(near, xp.equal(x, y))
     if arguments.truth("equal_nan", equal_nan):
-        found = ew.logical_or(found, ew.logical_and(ew.isnan(x), ew.isnan(y)))
+        found = xp.logical_or(found, xp.logical_and(xp.isnan(x), xp.isnan(y)))
     return found
 
 
@@ -50,7 +49,7 @@ def allclose(
     >>> tl.allclose(tl.asarray([1.0, 2.0]), tl.asarray([1.0, 2.0 + 1e-9]))
     True
     """
-    return bool(all_(isclose(a, b, rtol, atol, equal_nan)))
+    return bool(xp.all(isclose(a, b, rtol, atol, equal_nan)))
 
 
 def array_equal(a1: ArrayLike, a2: ArrayLike, equal_nan: bool = False) -> bool:
@@ -66,10 +65,10 @@ def array_equal(a1: ArrayLike, a2: ArrayLike, equal_nan: bool = False) -> bool:
     x, y = tensors(a1, a2)
     if x.shape != y.shape:
         return False
-    found = ew.equal(x, y)
+    found = xp.equal(x, y)
     if equal_nan and all(dtypes.in_category(each.dtype, "floating-point") for each in (x, y)):
-        found = ew.logical_or(found, ew.logical_and(ew.isnan(x), ew.isnan(y)))
-    return bool(all_(found))
+        found = xp.logical_or(found, xp.logical_and(xp.isnan(x), xp.isnan(y)))
+    return bool(xp.all(found))
 
 
 def array_equiv(a1: ArrayLike, a2: ArrayLike) -> bool:
@@ -87,4 +86,4 @@ def array_equiv(a1: ArrayLike, a2: ArrayLike) -> bool:
         broadcast_shape([x.shape, y.shape])
     except ValueError:
         return False
-    return bool(all_(ew.equal(x, y)))
+    return bool(xp.all(xp.equal(x, y)))

@@ -12,13 +12,9 @@ import numpy as np
 
 from tensorlayout import dtypes
 from tensorlayout.functions import arguments
-from tensorlayout.functions import elementwise as ew
-from tensorlayout.functions.creation import ones_like, zeros_like
-from tensorlayout.functions.data_types import astype, finfo
+from tensorlayout.functions import basics as xp
 from tensorlayout.functions.operands import counted, floating
 from tensorlayout.functions.outputs import given
-from tensorlayout.functions.searching import where
-from tensorlayout.functions.utility import all as all_
 from tensorlayout.tensor import Tensor
 from tensorlayout.typing import Operand
 
@@ -51,9 +47,9 @@ def angle(z: Tensor, deg: bool = False) -> Tensor:
     """
     x = counted(z)
     if dtypes.in_category(x.dtype, "integral"):
-        x = astype(x, np.arctan2.resolve_dtypes((x.dtype, x.dtype, None))[-1])
-    found = ew.atan2(ew.imag(x), ew.real(x)) if _is_complex(x) else ew.atan2(0.0, x)
-    return ew.multiply(found, 180 / math.pi) if deg else found
+        x = xp.astype(x, np.arctan2.resolve_dtypes((x.dtype, x.dtype, None))[-1])
+    found = xp.atan2(xp.imag(x), xp.real(x)) if _is_complex(x) else xp.atan2(0.0, x)
+    return xp.multiply(found, 180 / math.pi) if deg else found
 
 
 def iscomplex(x: Tensor) -> Tensor:
@@ -66,7 +62,7 @@ def iscomplex(x: Tensor) -> Tensor:
     Tensor([ True, False], dtype=bool, device='cpu')
     """
     x = arguments.tensor(x)
-    return ew.not_equal(ew.imag(x), 0) if _is_complex(x) else zeros_like(x, dtype=dtypes.bool)
+    return xp.not_equal(xp.imag(x), 0) if _is_complex(x) else xp.zeros_like(x, dtype=dtypes.bool)
 
 
 def isreal(x: Tensor) -> Tensor:
@@ -79,7 +75,7 @@ def isreal(x: Tensor) -> Tensor:
     Tensor([False,  True], dtype=bool, device='cpu')
     """
     x = arguments.tensor(x)
-    return ew.equal(ew.imag(x), 0) if _is_complex(x) else ones_like(x, dtype=dtypes.bool)
+    return xp.equal(xp.imag(x), 0) if _is_complex(x) else xp.ones_like(x, dtype=dtypes.bool)
 
 
 def real_if_close(a: Tensor, tol: float = 100) -> Tensor:
@@ -95,9 +91,9 @@ def real_if_close(a: Tensor, tol: float = 100) -> Tensor:
     x = arguments.tensor(a)
     if not _is_complex(x):
         return x
-    bound = tol * finfo(x.dtype).eps if tol > 1 else tol
-    small = all_(ew.less(ew.abs(ew.imag(x)), bound))
-    return ew.real(x) if small else x
+    bound = tol * xp.finfo(x.dtype).eps if tol > 1 else tol
+    small = xp.all(xp.less(xp.abs(xp.imag(x)), bound))
+    return xp.real(x) if small else x
 
 
 def isposinf(x: Tensor, out: Tensor | None = None) -> Tensor:
@@ -110,7 +106,7 @@ def isposinf(x: Tensor, out: Tensor | None = None) -> Tensor:
     >>> tl.isposinf(tl.asarray([tl.inf, -tl.inf]))
     Tensor([ True, False], dtype=bool, device='cpu')
     """
-    return given("isposinf", ew.equal(_signed(x), math.inf), out)
+    return given("isposinf", xp.equal(_signed(x), math.inf), out)
 
 
 def isneginf(x: Tensor, out: Tensor | None = None) -> Tensor:
@@ -123,7 +119,7 @@ def isneginf(x: Tensor, out: Tensor | None = None) -> Tensor:
     >>> tl.isneginf(tl.asarray([tl.inf, -tl.inf]))
     Tensor([False,  True], dtype=bool, device='cpu')
     """
-    return given("isneginf", ew.equal(_signed(x), -math.inf), out)
+    return given("isneginf", xp.equal(_signed(x), -math.inf), out)
 
 
 def _signed(x: Any) -> Tensor:
@@ -145,7 +141,7 @@ def fix(x: Tensor, out: Tensor | None = None) -> Tensor:
     Tensor([ 1., -1.], dtype=float64, device='cpu')
     """
     whole = arguments.tensor(x)
-    return given("fix", whole.copy() if whole.dtype == dtypes.bool else ew.trunc(whole), out)
+    return given("fix", whole.copy() if whole.dtype == dtypes.bool else xp.trunc(whole), out)
 
 
 def sinc(x: Tensor) -> Tensor:
@@ -158,8 +154,12 @@ def sinc(x: Tensor) -> Tensor:
     >>> tl.sinc(tl.asarray([0.0, 0.5]))
     Tensor([1.        , 0.63661977], dtype=float64, device='cpu')
     """
-    y = ew.multiply(floating(x), math.pi)
-    return where(ew.equal(y, 0), 1.0, ew.divide(ew.sin(y), where(ew.equal(y, 0), 1.0, y)))
+    y = xp.multiply(floating(x), math.pi)
+    return xp.where(
+        xp.equal(y, 0),
+        1.0,
+        xp.divide(xp.sin(y), xp.where(xp.equal(y, 0), 1.0, y)),
+    )
 
 
 def nan_to_num(
@@ -182,18 +182,18 @@ def nan_to_num(
     found = arguments.tensor(x)
     if _is_complex(found):
         result = found.copy() if copy else arguments.writable(found)
-        for part in (ew.real(result), ew.imag(result)):
+        for part in (xp.real(result), xp.imag(result)):
             part[...] = nan_to_num(part, True, nan, posinf, neginf)
         return result
     if not dtypes.in_category(found.dtype, "real floating"):
         return found.copy() if copy else found
-    limits = finfo(found.dtype)
+    limits = xp.finfo(found.dtype)
     most = limits.max if posinf is None else posinf
     least = limits.min if neginf is None else neginf
-    result = where(ew.isnan(found), nan, found)
-    result = where(ew.equal(found, math.inf), most, result)
-    result = where(ew.equal(found, -math.inf), least, result)
-    result = astype(result, found.dtype, copy=False)
+    result = xp.where(xp.isnan(found), nan, found)
+    result = xp.where(xp.equal(found, math.inf), most, result)
+    result = xp.where(xp.equal(found, -math.inf), least, result)
+    result = xp.astype(result, found.dtype, copy=False)
     if copy:
         return result
     arguments.writable(found)[...] = result

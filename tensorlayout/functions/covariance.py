@@ -8,22 +8,8 @@ from typing import Any, SupportsIndex
 from tensorlayout import dtypes
 from tensorlayout.dtypes import as_dtype
 from tensorlayout.functions import arguments
-from tensorlayout.functions.data_types import astype
-from tensorlayout.functions.diagonals import diag
-from tensorlayout.functions.elementwise import (
-    clip,
-    conj,
-    divide,
-    multiply,
-    real,
-    sqrt,
-    subtract,
-)
-from tensorlayout.functions.joining import concat
-from tensorlayout.functions.linear_algebra import matmul
-from tensorlayout.functions.manipulation import expand_dims
+from tensorlayout.functions import basics as xp
 from tensorlayout.functions.operands import tensors, unsupported
-from tensorlayout.functions.statistical import mean
 from tensorlayout.tensor import Tensor
 from tensorlayout.typing import ArrayLike, DTypeLike
 
@@ -75,10 +61,10 @@ def corrcoef(
     """
     found = _covariances(x, y, rowvar, False, None, dtype)
     if not found.ndim:
-        return divide(found, found)
-    deviations = sqrt(real(diag(found)))
-    found = divide(divide(found, expand_dims(deviations, axis=1)), deviations)
-    return found if found.dtype.kind == "c" else clip(found, -1, 1)
+        return xp.divide(found, found)
+    deviations = xp.sqrt(xp.real(xp.diag(found)))
+    found = xp.divide(xp.divide(found, xp.expand_dims(deviations, axis=1)), deviations)
+    return found if found.dtype.kind == "c" else xp.clip(found, -1, 1)
 
 
 def _covariances(m: Any, y: Any, rowvar: bool, bias: bool, ddof: Any, dtype: Any) -> Tensor:
@@ -90,12 +76,12 @@ def _covariances(m: Any, y: Any, rowvar: bool, bias: bool, ddof: Any, dtype: Any
     if kind is not None and not dtypes.in_category(kind, "floating-point"):
         raise TypeError(f"dtype must be floating-point, got {kind}")
     both = tensors(m) if y is None else tensors(m, y, weak=False)
-    x = concat([_variables(each, rowvar) for each in both])
-    x = astype(x, kind or dtypes.promote(x.dtype, dtypes.float64), copy=False)
-    distance = subtract(x, mean(x, axis=1, keepdims=True))
-    found = matmul(distance, (conj(distance) if x.dtype.kind == "c" else distance).mT)
+    x = xp.concat([_variables(each, rowvar) for each in both])
+    x = xp.astype(x, kind or dtypes.promote(x.dtype, dtypes.float64), copy=False)
+    distance = xp.subtract(x, xp.mean(x, axis=1, keepdims=True))
+    found = xp.matmul(distance, (xp.conj(distance) if x.dtype.kind == "c" else distance).mT)
     divisor = max(x.shape[1] - less, 0)
-    found = divide(found, float(divisor)) if divisor else multiply(found, math.inf)
+    found = xp.divide(found, float(divisor)) if divisor else xp.multiply(found, math.inf)
     return found[0, 0] if found.shape == (1, 1) else found
 
 

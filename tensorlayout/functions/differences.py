@@ -12,14 +12,9 @@ import numpy as np
 
 from tensorlayout import dtypes
 from tensorlayout.functions import arguments, dispatch
-from tensorlayout.functions.creation import arange, asarray
-from tensorlayout.functions.data_types import astype
-from tensorlayout.functions.joining import concat
-from tensorlayout.functions.manipulation import reshape
+from tensorlayout.functions import basics as xp
 from tensorlayout.functions.operands import beside, counted, floating, tensors
-from tensorlayout.functions.searching import where
 from tensorlayout.functions.statistical import mean_dtype
-from tensorlayout.functions.utility import diff
 from tensorlayout.plan.library import Library
 from tensorlayout.tensor import Tensor
 from tensorlayout.typing import ArrayLike, Axis, Operand, Real
@@ -62,7 +57,7 @@ def gradient(
     """
     x = arguments.tensor(f)
     kind = mean_dtype(x, None)
-    wide = astype(x, kind, copy=False)
+    wide = xp.astype(x, kind, copy=False)
     dims = arguments.dims(axis, x.ndim)
     if len(varargs) not in (0, 1, len(dims)):
         raise ValueError(f"distances must be none, one, or one for each axis, got {len(varargs)}")
@@ -74,7 +69,7 @@ def gradient(
     if any(x.shape[dim] <= order for dim in dims):
         raise ValueError(f"needs {order + 1} elements along each axis, got shape {x.shape}")
     if coordinates and numbers:  # NumPy takes both at once, one of them as data here
-        spaces = [arange(x.shape[dim], device=x.device) for dim in dims]
+        spaces = [xp.arange(x.shape[dim], device=x.device) for dim in dims]
         coordinates = [
             places * _distance(d) if _is_number(d) else _beside(x, d)
             for d, places in zip(varargs, spaces, strict=True)
@@ -83,8 +78,8 @@ def gradient(
     options: Any = {"axes": dims, "numbers": numbers, "edge_order": order}
     found = dispatch.library(_GRADIENT, wide, *coordinates, **options)
     if isinstance(found, Tensor):
-        return astype(found, kind, copy=False)
-    return tuple(astype(part, kind, copy=False) for part in found)
+        return xp.astype(found, kind, copy=False)
+    return tuple(xp.astype(part, kind, copy=False) for part in found)
 
 
 def _is_number(distance: Any) -> bool:
@@ -96,7 +91,7 @@ def _beside(x: Tensor, given: Any) -> Tensor:
     """Return an argument as a tensor on the device of `x`; a tensor stays where it is."""
     if isinstance(given, Tensor):
         return given
-    return asarray(given, device=x.device)
+    return xp.asarray(given, device=x.device)
 
 
 def _distance(given: Any) -> float:
@@ -115,10 +110,10 @@ def ediff1d(
     >>> tl.ediff1d(tl.asarray([1, 4, 9]), to_begin=0)
     Tensor([0, 3, 5], dtype=int64, device='cpu')
     """
-    x = reshape(arguments.tensor(ary), (-1,))
-    parts = [to_begin, diff(x), to_end]
-    found = [reshape(beside(p, x), (-1,)) for p in parts if p is not None]
-    return concat(found, dtype=x.dtype, casting="unsafe")
+    x = xp.reshape(arguments.tensor(ary), (-1,))
+    parts = [to_begin, xp.diff(x), to_end]
+    found = [xp.reshape(beside(p, x), (-1,)) for p in parts if p is not None]
+    return xp.concat(found, dtype=x.dtype, casting="unsafe")
 
 
 def trapezoid(
@@ -141,7 +136,9 @@ def trapezoid(
     if x is not None:
         places = beside(x, values)
         line = tuple([-1 if d == dim else 1 for d in range(values.ndim)])
-        widths = reshape(diff(places), line) if places.ndim == 1 else diff(places, axis=axis)
+        widths = (
+            xp.reshape(xp.diff(places), line) if places.ndim == 1 else xp.diff(places, axis=axis)
+        )
     before = (slice(None),) * dim
     later, earlier = values[(*before, slice(1, None))], values[(*before, slice(None, -1))]
     areas: Tensor = (later + earlier) * widths / 2.0
@@ -170,13 +167,19 @@ def interp(
     at, points, values = (floating(each) for each in tensors(x, xp, fp))
     if points.ndim != 1 or points.shape != values.shape or not points.size:
         raise ValueError(f"xp and fp must be of one shape (n,), got {points.shape}, {values.shape}")
-    at, points = (astype(each, dtypes.float64, copy=False) for each in (at, points))
+    return _interpolated(at, points, values, left, right, period)
+
+
+def _interpolated(
+    at: Tensor, points: Tensor, values: Tensor, left: Any, right: Any, period: Any
+) -> Tensor:
+    at, points = (xp.astype(each, dtypes.float64, copy=False) for each in (at, points))
     if period is not None:
         at, points, values = _around(at, points, values, period)
         left = right = None
     inside = _on_lines(at, points, values)
-    inside = where(at < points[0], values[0] if left is None else left, inside)
-    return where(at > points[-1], values[-1] if right is None else right, inside)
+    inside = xp.where(at < points[0], values[0] if left is None else left, inside)
+    return xp.where(at > points[-1], values[-1] if right is None else right, inside)
 
 
 def _around(at: Tensor, points: Tensor, values: Tensor, period: Any) -> tuple[Tensor, ...]:
@@ -187,19 +190,19 @@ def _around(at: Tensor, points: Tensor, values: Tensor, period: Any) -> tuple[Te
     at, points = at % length, points % length
     order = points.argsort()
     points, values = points[order], values[order]
-    points = concat([points[-1:] - length, points, points[:1] + length])
-    return at, points, concat([values[-1:], values, values[:1]])
+    points = xp.concat([points[-1:] - length, points, points[:1] + length])
+    return at, points, xp.concat([values[-1:], values, values[:1]])
 
 
 def _on_lines(at: Tensor, points: Tensor, values: Tensor) -> Tensor:
     """The values between two points each, and on the first or last line outside of all."""
     if points.size == 1:
-        return where(at != at, at, values[0])
-    line = reshape(at, (-1,))
+        return xp.where(at != at, at, values[0])
+    line = xp.reshape(at, (-1,))
     upper = points.searchsorted(line, side="right").clip(1, points.size - 1)
     start, end, first, last = points[upper - 1], points[upper], values[upper - 1], values[upper]
     inside = (last - first) / (end - start) * (line - start) + first
-    return reshape(where(line == end, last, inside), at.shape)
+    return xp.reshape(xp.where(line == end, last, inside), at.shape)
 
 
 def unwrap(
@@ -222,10 +225,10 @@ def unwrap(
     x = floating(p)
     dim = arguments.dim(axis, x.ndim)
     half = period / 2
-    steps = diff(x, axis=dim)
+    steps = xp.diff(x, axis=dim)
     folded = (steps + half) % period - half
-    folded = where((folded == -half) & (steps > 0), half, folded)
-    turns = where(abs(steps) < (half if discont is None else discont), 0.0, folded - steps)
+    folded = xp.where((folded == -half) & (steps > 0), half, folded)
+    turns = xp.where(abs(steps) < (half if discont is None else discont), 0.0, folded - steps)
     before = (slice(None),) * dim
     rest = x[(*before, slice(1, None))] + turns.cumsum(dim)
-    return concat([x[(*before, slice(0, 1))], rest], dim)
+    return xp.concat([x[(*before, slice(0, 1))], rest], dim)

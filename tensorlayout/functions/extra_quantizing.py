@@ -11,12 +11,7 @@ from typing import Literal, NamedTuple, SupportsIndex
 from tensorlayout import dtypes
 from tensorlayout.dtypes import as_dtype
 from tensorlayout.functions import arguments, dispatch
-from tensorlayout.functions.creation import empty_like, full
-from tensorlayout.functions.data_types import astype
-from tensorlayout.functions.elementwise import maximum, negative
-from tensorlayout.functions.manipulation import reshape
-from tensorlayout.functions.statistical import max as greatest
-from tensorlayout.functions.statistical import min as least
+from tensorlayout.functions import basics as xp
 from tensorlayout.plan.base import Written
 from tensorlayout.plan.quantize import (
     FORMATS,
@@ -115,9 +110,9 @@ def quantize_blocks(
     whole = None if form.has_powers else _global_scale(x, form.largest, global_scale)
     element, scale = form.dtypes
     sizes = scales_shape(x.shape, dim, form.block)
-    data: Tensor = empty_like(x, dtype=element, layout=layout)
+    data: Tensor = xp.empty_like(x, dtype=element, layout=layout)
     placed = x._spec.layout.minor_to_major if scales_layout is None else scales_layout
-    scales: Tensor = empty_like(x, dtype=scale, layout=placed, shape=sizes)
+    scales: Tensor = xp.empty_like(x, dtype=scale, layout=placed, shape=sizes)
     further = () if whole is None else (whole,)
     specs = (data._spec, scales._spec, x._spec, None if whole is None else whole._spec)
     dispatch.call(_QUANTIZE, (*specs, form, dim, way), (data, scales, x, *further))
@@ -170,7 +165,7 @@ def dequantize_blocks(
     if form.has_powers and global_scale is not None:
         raise ValueError(f"global_scale is for scales of float8_e4m3fn, got {scales.dtype}")
     whole = None if global_scale is None else _one(data, global_scale)
-    result: Tensor = empty_like(data, dtype=kind, layout=layout)
+    result: Tensor = xp.empty_like(data, dtype=kind, layout=layout)
     further = () if whole is None else (whole,)
     specs = (result._spec, data._spec, scales._spec, None if whole is None else whole._spec)
     return dispatch.call(_DEQUANTIZE, (*specs, form, dim), (result, data, scales, *further))
@@ -181,10 +176,10 @@ def _global_scale(x: Tensor, largest: float, given: Tensor | Real | None) -> Ten
     if given is not None:
         return _one(x, given)
     if not x.size:
-        return full((), _LEAST, dtype=dtypes.float32, device=x.device)
-    most = maximum(greatest(x), negative(least(x)))
-    most = astype(most, dtypes.float32, copy=False)
-    return maximum(most / (448 * largest), _LEAST)
+        return xp.full((), _LEAST, dtype=dtypes.float32, device=x.device)
+    most = xp.maximum(xp.max(x), xp.negative(xp.min(x)))
+    most = xp.astype(most, dtypes.float32, copy=False)
+    return xp.maximum(most / (448 * largest), _LEAST)
 
 
 def _one(beside: Tensor, given: Tensor | Real) -> Tensor:
@@ -193,8 +188,8 @@ def _one(beside: Tensor, given: Tensor | Real) -> Tensor:
         check_category("real floating", given.dtype)
         if given.size != 1:
             raise ValueError(f"global_scale must have one element, got shape {given.shape}")
-        return astype(reshape(given, ()), dtypes.float32, copy=False)
+        return xp.astype(xp.reshape(given, ()), dtypes.float32, copy=False)
     number = arguments.as_float(arguments.real("global_scale", given))
     if not _LEAST <= number < 2.0**128:
         raise ValueError(f"global_scale must be finite and at least 2**-118, got {number}")
-    return full((), number, dtype=dtypes.float32, device=beside.device)
+    return xp.full((), number, dtype=dtypes.float32, device=beside.device)

@@ -11,7 +11,7 @@ from typing import Any, SupportsIndex
 
 from tensorlayout import dtypes
 from tensorlayout.functions import arguments, dispatch
-from tensorlayout.functions.creation import full
+from tensorlayout.functions import basics as xp
 from tensorlayout.plan.scatter import ScatterReduce
 from tensorlayout.tensor import Tensor
 from tensorlayout.typing import Scalar
@@ -100,5 +100,5 @@ def _updates(x: Tensor, given: Any) -> Tensor:
     kind = type(given)
     if dtypes.promote_scalar(x.dtype, kind) != x.dtype:
         raise TypeError(f"updates of {kind.__name__} do not fit a tensor of {x.dtype}")
-    filled: Tensor = full((), given, dtype=x.dtype, device=x.device)
+    filled: Tensor = xp.full((), given, dtype=x.dtype, device=x.device)
     return filled

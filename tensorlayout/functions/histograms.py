@@ -6,16 +6,9 @@ import math
 from typing import Any, Literal, SupportsIndex
 
 from tensorlayout import dtypes
-from tensorlayout.functions import arguments, dispatch, statistical
-from tensorlayout.functions import elementwise as ew
-from tensorlayout.functions.creation import asarray, zeros
-from tensorlayout.functions.data_types import astype
-from tensorlayout.functions.grids import linspace
-from tensorlayout.functions.manipulation import reshape
+from tensorlayout.functions import arguments, dispatch
+from tensorlayout.functions import basics as xp
 from tensorlayout.functions.operands import beside, counted, ordered, tensors
-from tensorlayout.functions.searching import searchsorted
-from tensorlayout.functions.utility import any as any_
-from tensorlayout.functions.utility import diff
 from tensorlayout.layout.slots import MAX_SLOTS
 from tensorlayout.plan.library import Library
 from tensorlayout.plan.rules import check_category
@@ -54,14 +47,14 @@ def bincount(
         raise ValueError(f"needs rank 1, got shape {x.shape}")
     if weights is not None and weights.shape != x.shape:
         raise ValueError(f"needs weights of the same shape, got {weights.shape} for {x.shape}")
-    if any_(ew.less(x, 0)):
+    if xp.any(xp.less(x, 0)):
         raise ValueError("the integers must not be negative")
-    if x.itemsize == 8 and any_(ew.greater_equal(x, MAX_SLOTS)):  # NumPy counts past its memory
+    if x.itemsize == 8 and xp.any(xp.greater_equal(x, MAX_SLOTS)):  # NumPy counts past its memory
         raise ValueError("the integers must be below 2**63 - 1")
     operation, given = _BINCOUNT, [x]
     if weights is not None:
         operation = _BINCOUNT_WEIGHTED
-        given.append(astype(weights, dtypes.float64, copy=False))
+        given.append(xp.astype(weights, dtypes.float64, copy=False))
     found: Tensor = dispatch.library(operation, *given, minlength=least)
     return found
 
@@ -80,14 +73,14 @@ def digitize(x: Tensor, bins: ArrayLike, right: bool = False) -> Tensor:
     values, edges = (ordered(each) for each in tensors(x, bins))
     if edges.ndim != 1:
         raise ValueError(f"bins must be of rank 1, got shape {edges.shape}")
-    falls = bool(any_(ew.less(edges[1:], edges[:-1])))
-    if falls and any_(ew.greater(edges[1:], edges[:-1])):
+    falls = bool(xp.any(xp.less(edges[1:], edges[:-1])))
+    if falls and xp.any(xp.greater(edges[1:], edges[:-1])):
         raise ValueError("bins must ascend or descend")
     side: Literal["left", "right"] = "left" if right else "right"
     if not falls:
-        return searchsorted(edges, values, side=side)
-    rising = asarray(edges[::-1])
-    return ew.subtract(edges.size, searchsorted(rising, values, side=side))
+        return xp.searchsorted(edges, values, side=side)
+    rising = xp.asarray(edges[::-1])
+    return xp.subtract(edges.size, xp.searchsorted(rising, values, side=side))
 
 
 def histogram_bin_edges(
@@ -109,7 +102,7 @@ def histogram_bin_edges(
         raise TypeError(f"bins must be a number or edges, got {bins!r}")
     if not isinstance(bins, int):
         edges = beside(bins, x)
-        if edges.ndim != 1 or any_(ew.less(edges[1:], edges[:-1])):
+        if edges.ndim != 1 or xp.any(xp.less(edges[1:], edges[:-1])):
             raise ValueError("bins must be of rank 1, and ascend")
         return edges
     if bins < 1:
@@ -119,13 +112,13 @@ def histogram_bin_edges(
     elif not x.size:
         first, last = 0.0, 1.0
     else:
-        first, last = (float(f(x)) for f in (statistical.min, statistical.max))
+        first, last = (float(f(x)) for f in (xp.min, xp.max))
     if not (math.isfinite(first) and math.isfinite(last) and first <= last):
         raise ValueError(f"the range from {first} to {last} is none of numbers")
     if first == last:
         first, last = first - 0.5, last + 0.5
     kind = dtypes.float64 if x.dtype.kind in "biu" else x.dtype
-    return linspace(first, last, bins + 1, dtype=kind, device=x.device)
+    return xp.linspace(first, last, bins + 1, dtype=kind, device=x.device)
 
 
 def histogram(
@@ -141,26 +134,26 @@ def histogram(
     >>> tl.histogram(tl.asarray([0.0, 1.0, 4.0]), bins=2)[0]
     Tensor([2, 1], dtype=int64, device='cpu')
     """
-    x = reshape(arguments.tensor(a), (-1,))
-    x = astype(x, dtypes.uint8) if x.dtype == dtypes.bool else x
+    x = xp.reshape(arguments.tensor(a), (-1,))
+    x = xp.astype(x, dtypes.uint8) if x.dtype == dtypes.bool else x
     edges = histogram_bin_edges(x, bins, range)
     number = edges.size - 1
     if number < 1:
-        return zeros((0,), dtype=dtypes.int64, device=x.device), edges
+        return xp.zeros((0,), dtype=dtypes.int64, device=x.device), edges
     first, last = edges[0], edges[-1]
-    inside = ew.logical_and(ew.greater_equal(x, first), ew.less_equal(x, last))
-    places = ew.subtract(searchsorted(edges, x[inside], side="right"), 1)
-    places = ew.minimum(places, number - 1)
+    inside = xp.logical_and(xp.greater_equal(x, first), xp.less_equal(x, last))
+    places = xp.subtract(xp.searchsorted(edges, x[inside], side="right"), 1)
+    places = xp.minimum(places, number - 1)
     chosen = None
     if weights is not None:
         weight = beside(weights, x)
         if weight.shape != a.shape:
             raise ValueError(f"weights must have the shape of a, {a.shape}, got {weight.shape}")
-        chosen = reshape(weight, (-1,))[inside]
+        chosen = xp.reshape(weight, (-1,))[inside]
     counts = bincount(places, chosen, number)
     if chosen is not None and chosen.dtype != dtypes.bool:
-        counts = astype(counts, chosen.dtype, copy=False)
+        counts = xp.astype(counts, chosen.dtype, copy=False)
     if density:
-        widths = astype(diff(edges), dtypes.float64, copy=False)
-        return ew.divide(ew.divide(counts, widths), statistical.sum(counts)), edges
+        widths = xp.astype(xp.diff(edges), dtypes.float64, copy=False)
+        return xp.divide(xp.divide(counts, widths), xp.sum(counts)), edges
     return counts, edges

@@ -6,9 +6,7 @@ from collections.abc import Callable
 from typing import Any, SupportsIndex
 
 from tensorlayout.functions import arguments
-from tensorlayout.functions.creation import asarray
-from tensorlayout.functions.joining import stack
-from tensorlayout.functions.manipulation import expand_dims, moveaxis, reshape
+from tensorlayout.functions import basics as xp
 from tensorlayout.tensor import Tensor
 from tensorlayout.typing import Integers
 
@@ -31,17 +29,17 @@ def apply_along_axis(
     x = arguments.tensor(arr)
     dim = arguments.dim(axis, x.ndim)
     rest = (*x.shape[:dim], *x.shape[dim + 1 :])
-    lines = reshape(moveaxis(x, dim, -1), (-1, x.shape[dim]))
+    lines = xp.reshape(xp.moveaxis(x, dim, -1), (-1, x.shape[dim]))
     if not lines.shape[0]:
         raise ValueError(f"there are no lines along axis {dim} of shape {x.shape}")
     made = [func1d(line, *args, **kwargs) for line in lines]
-    found = stack(
-        [each if isinstance(each, Tensor) else asarray(each, device=x.device) for each in made]
+    found = xp.stack(
+        [each if isinstance(each, Tensor) else xp.asarray(each, device=x.device) for each in made]
     )
     inner = found.shape[1:]
-    found = reshape(found, (*rest, *inner))
+    found = xp.reshape(found, (*rest, *inner))
     places = tuple(range(len(rest), len(rest) + len(inner)))
-    return moveaxis(found, places, tuple(range(dim, dim + len(inner))))
+    return xp.moveaxis(found, places, tuple(range(dim, dim + len(inner))))
 
 
 def apply_over_axes(func: Callable[[Tensor, int], Tensor], a: Tensor, axes: Integers) -> Tensor:
@@ -59,5 +57,5 @@ def apply_over_axes(func: Callable[[Tensor, int], Tensor], a: Tensor, axes: Inte
     x = arguments.tensor(a)
     for axis in arguments.dims(axes, x.ndim, "axes"):
         found = func(x, axis)
-        x = found if found.ndim == x.ndim else expand_dims(found, axis)
+        x = found if found.ndim == x.ndim else xp.expand_dims(found, axis)
     return x

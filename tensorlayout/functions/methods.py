@@ -14,25 +14,19 @@ from tensorlayout.errors import REFUSALS, guarded, leaving
 from tensorlayout.exchange import cuda_array, dlpack
 from tensorlayout.functions import (
     arguments,
-    data_types,
     dispatch,
     indexing,
     interchange,
     layouts,
-    linear_algebra,
-    manipulation,
     methods_of_arrays,
     printing,
     products,
-    rearranging,
-    searching,
     selecting,
     sorting,
-    statistical,
-    utility,
 )
-from tensorlayout.functions import elementwise as ew
+from tensorlayout.functions import basics as xp
 from tensorlayout.functions.fuse import check_known
+from tensorlayout.functions.linear_algebra import matrix_transposed
 from tensorlayout.functions.transfers import on_host
 from tensorlayout.layout import Layout
 from tensorlayout.plan.view import View
@@ -42,73 +36,78 @@ from tensorlayout.tensor import Tensor
 API_VERSIONS = ("2021.12", "2022.12", "2023.12", "2024.12", "2025.12")
 
 _OPERATORS: dict[str, Any] = {
-    "add": ew.add,
-    "sub": ew.subtract,
-    "mul": ew.multiply,
-    "truediv": ew.divide,
-    "floordiv": ew.floor_divide,
-    "mod": ew.remainder,
-    "pow": ew.pow,
-    "and": ew.bitwise_and,
-    "or": ew.bitwise_or,
-    "xor": ew.bitwise_xor,
-    "lshift": ew.bitwise_left_shift,
-    "rshift": ew.bitwise_right_shift,
+    "add": xp.add,
+    "sub": xp.subtract,
+    "mul": xp.multiply,
+    "truediv": xp.divide,
+    "floordiv": xp.floor_divide,
+    "mod": xp.remainder,
+    "pow": xp.pow,
+    "and": xp.bitwise_and,
+    "or": xp.bitwise_or,
+    "xor": xp.bitwise_xor,
+    "lshift": xp.bitwise_left_shift,
+    "rshift": xp.bitwise_right_shift,
 }
 _COMPARISONS: dict[str, Any] = {
-    "lt": ew.less,
-    "le": ew.less_equal,
-    "gt": ew.greater,
-    "ge": ew.greater_equal,
-    "eq": ew.equal,
-    "ne": ew.not_equal,
+    "lt": xp.less,
+    "le": xp.less_equal,
+    "gt": xp.greater,
+    "ge": xp.greater_equal,
+    "eq": xp.equal,
+    "ne": xp.not_equal,
 }
-_UNARY = {"pos": ew.positive, "neg": ew.negative, "invert": ew.bitwise_invert, "abs": ew.abs}
+_UNARY = {
+    "pos": xp.positive,
+    "neg": xp.negative,
+    "invert": xp.bitwise_invert,
+    "abs": xp.abs,
+}
 
 
 # Methods that NumPy's arrays have, and of most names CuPy's, JAX's and PyTorch's, too.
 _METHODS: dict[str, Any] = {
-    "all": utility.all,
-    "any": utility.any,
-    "argmax": searching.argmax,
-    "argmin": searching.argmin,
+    "all": xp.all,
+    "any": xp.any,
+    "argmax": xp.argmax,
+    "argmin": xp.argmin,
     "argsort": sorting.argsort,
-    "astype": data_types.astype,
+    "astype": xp.astype,
     "clip": methods_of_arrays.clip,
-    "conj": ew.conj,
-    "conjugate": ew.conj,
+    "conj": xp.conj,
+    "conjugate": xp.conj,
     "copy": layouts.copy,
-    "cumprod": statistical.cumprod,
-    "cumsum": statistical.cumsum,
-    "cumulative_prod": statistical.cumulative_prod,
-    "cumulative_sum": statistical.cumulative_sum,
-    "diagonal": manipulation.diagonal,
+    "cumprod": xp.cumprod,
+    "cumsum": xp.cumsum,
+    "cumulative_prod": xp.cumulative_prod,
+    "cumulative_sum": xp.cumulative_sum,
+    "diagonal": xp.diagonal,
     "dot": products.dot,
     "fill": methods_of_arrays.fill,
     "flatten": methods_of_arrays.flatten,
     "item": methods_of_arrays.item,
-    "max": statistical.max,
-    "mean": statistical.mean,
-    "min": statistical.min,
-    "nonzero": searching.nonzero,
+    "max": xp.max,
+    "mean": xp.mean,
+    "min": xp.min,
+    "nonzero": xp.nonzero,
     "permute": methods_of_arrays.permute,
-    "prod": statistical.prod,
-    "ravel": manipulation.ravel,
-    "repeat": rearranging.repeat,
+    "prod": xp.prod,
+    "ravel": xp.ravel,
+    "repeat": xp.repeat,
     "reshape": methods_of_arrays.reshape,
-    "round": ew.round,
-    "searchsorted": searching.searchsorted,
+    "round": xp.round,
+    "searchsorted": xp.searchsorted,
     "sort": methods_of_arrays.sort,
-    "squeeze": manipulation.squeeze,
-    "std": statistical.std,
-    "sum": statistical.sum,
-    "swapaxes": manipulation.swapaxes,
+    "squeeze": xp.squeeze,
+    "std": xp.std,
+    "sum": xp.sum,
+    "swapaxes": xp.swapaxes,
     "take": selecting.take,
     "tobytes": methods_of_arrays.tobytes,
     "tolist": methods_of_arrays.tolist,
     "trace": methods_of_arrays.trace,
     "transpose": methods_of_arrays.transpose,
-    "var": statistical.var,
+    "var": xp.var,
     "view": methods_of_arrays.view,
 }
 
@@ -123,7 +122,7 @@ def _matmul(self: Tensor, other: Any, /) -> Any:
     if type(other) is not Tensor and not _is_array(other):
         return NotImplemented
     try:
-        return linear_algebra.matmul(self, other)
+        return xp.matmul(self, other)
     except REFUSALS as error:
         raise leaving(error, "matmul") from error.__cause__
 
@@ -151,7 +150,7 @@ def _transposed(layout: Layout, _: None) -> Layout:
 
 
 _TRANSPOSE = View("T", _transposed)
-_MATRIX_TRANSPOSE = View("mT", linear_algebra.matrix_transposed)
+_MATRIX_TRANSPOSE = View("mT", matrix_transposed)
 
 
 def _transpose(self: Tensor) -> Tensor:
@@ -188,7 +187,7 @@ def _bool(self: Tensor) -> bool:
         several = "several elements is" if self.size else "no elements is"
         msg = f"bool: the truth of {several} ambiguous; use any() or all(), got shape {self.shape}"
         raise ValueError(msg)
-    return bool(_single(manipulation.reshape(self, ()) if self.ndim else self, bool))
+    return bool(_single(xp.reshape(self, ()) if self.ndim else self, bool))
 
 
 def _int(self: Tensor) -> int:
@@ -218,7 +217,7 @@ def _index(self: Tensor) -> int:
 
 
 def _round(self: Tensor, ndigits: int | None = None) -> Tensor:
-    return ew.round(self, 0 if ndigits is None else ndigits)
+    return xp.round(self, 0 if ndigits is None else ndigits)
 
 
 def _divmod(self: Tensor, other: Any, /) -> Any:
@@ -237,7 +236,7 @@ def _contains(self: Tensor, value: Any, /) -> bool:
     found = arguments.operand(value)
     if isinstance(found, Tensor) and found.device != self.device:
         found = interchange.to_device(found, self.device)
-    return bool(utility.any(ew.equal(self, found)))
+    return bool(xp.any(xp.equal(self, found)))
 
 
 _SPECIAL: dict[str, Any] = {

@@ -13,18 +13,9 @@ from typing import Any, SupportsIndex
 from tensorlayout import dtypes
 from tensorlayout.dtypes import as_dtype
 from tensorlayout.exchange.numpy import Array
-from tensorlayout.functions import (
-    arguments,
-    data_types,
-    dispatch,
-    indexing,
-    interchange,
-    manipulation,
-    sorting,
-    statistical,
-)
-from tensorlayout.functions import elementwise as ew
-from tensorlayout.functions.creation import zeros_like
+from tensorlayout.functions import arguments, dispatch, indexing, interchange, sorting
+from tensorlayout.functions import basics as xp
+from tensorlayout.functions.manipulation import in_a_row
 from tensorlayout.functions.operands import beside
 from tensorlayout.functions.outputs import given
 from tensorlayout.functions.transfers import moved, on_host, strided
@@ -46,7 +37,7 @@ def reshape(
             [3, 4, 5]], dtype=int64, device='cpu')
     """
     sizes: Any = shape[0] if len(shape) == 1 else shape
-    return manipulation.reshape(a, sizes, order, copy=copy)
+    return xp.reshape(a, sizes, order, copy=copy)
 
 
 def transpose(a: Tensor, *axes: int | Sequence[int] | None) -> Tensor:
@@ -57,18 +48,18 @@ def transpose(a: Tensor, *axes: int | Sequence[int] | None) -> Tensor:
     (3, 2, 4)
     """
     order: Any = axes[0] if len(axes) == 1 else axes or None
-    return manipulation.permute_dims(a, order)
+    return xp.permute_dims(a, order)
 
 
 def permute(a: Tensor, *dims: int | Sequence[int]) -> Tensor:
     """`tl.permute_dims`, dimensions one by one, or as one sequence."""
     order: Any = dims[0] if len(dims) == 1 else dims
-    return manipulation.permute_dims(a, order)
+    return xp.permute_dims(a, order)
 
 
 def flatten(a: Tensor, order: str = "C") -> Tensor:
     """The elements in one row, in memory of their own; `order` as in `tl.ravel`."""
-    return manipulation.in_a_row(a, order, True)
+    return in_a_row(a, order, True)
 
 
 def trace(
@@ -80,8 +71,8 @@ def trace(
     out: Tensor | None = None,
 ) -> Tensor:
     """The sum along the diagonal `offset` of the matrices in two dimensions; dtype as in `sum`."""
-    line = manipulation.diagonal(a, offset, axis1, axis2)
-    return given("trace", statistical.sum(line, axis=-1, dtype=dtype), out)
+    line = xp.diagonal(a, offset, axis1, axis2)
+    return given("trace", xp.sum(line, axis=-1, dtype=dtype), out)
 
 
 def view(a: Tensor, dtype: Any = None) -> Any:
@@ -127,7 +118,7 @@ def item(a: Tensor, *index: SupportsIndex | Sequence[int]) -> Any:
     if len(key) == 0:
         if a.size != 1:
             raise ValueError(f"needs an index, or a tensor of one element, got shape {a.shape}")
-        one = manipulation.reshape(a, ())
+        one = xp.reshape(a, ())
     else:
         places = tuple([arguments.integer("index", i) for i in key])
         if len(places) == 1 and a.ndim != 1:
@@ -166,7 +157,7 @@ def _array(a: Tensor) -> Array:
     """The elements as an array of NumPy, of a dtype that it knows."""
     a = on_host(a)
     if not dtypes.is_numpys(a.dtype):
-        a = data_types.astype(a, dtypes.wider(a.dtype))
+        a = xp.astype(a, dtypes.wider(a.dtype))
     return interchange.to_numpy(a)
 
 
@@ -189,13 +180,13 @@ def clip(
     a = arguments.tensor(a)
     least, most = _one(a, "a_min", a_min, "min", min), _one(a, "a_max", a_max, "max", max)
     if a.dtype.kind in "iu":  # integers that it does not hold bound nothing
-        limits = data_types.iinfo(a.dtype)
+        limits = xp.iinfo(a.dtype)
         least = None if type(least) is int and least <= limits.min else least
         most = None if type(most) is int and most >= limits.max else most
     bounds = [b for b in (least, most) if type(b) not in _WHOLE]
     if bounds:
-        a = data_types.astype(a, data_types.result_type(a, *bounds), copy=False)
-    return given("clip", ew.clip(a, least, most), out)
+        a = xp.astype(a, xp.result_type(a, *bounds), copy=False)
+    return given("clip", xp.clip(a, least, most), out)
 
 
 def _one(a: Tensor, name: str, first: Any, other: str, second: Any) -> Any:
@@ -227,12 +218,12 @@ def sort(
 
 def real(a: Tensor) -> Tensor:
     """The real parts, a view. Assigned to, they are written."""
-    return ew.real(a) if a._spec.dtype.kind != "b" else a[...]
+    return xp.real(a) if a._spec.dtype.kind != "b" else a[...]
 
 
 def imag(a: Tensor) -> Tensor:
     """The imaginary parts, a view of a complex tensor; of any other new zeros."""
-    return ew.imag(a) if a._spec.dtype.kind != "b" else zeros_like(a)
+    return xp.imag(a) if a._spec.dtype.kind != "b" else xp.zeros_like(a)
 
 
 def write_real(a: Tensor, value: Any) -> None:
@@ -244,4 +235,4 @@ def write_imag(a: Tensor, value: Any) -> None:
     """Assign to `x.imag`. TypeError for what has no imaginary part."""
     if not dtypes.in_category(a.dtype, "complex floating"):
         raise TypeError(f"imag: only a complex tensor has one to write, got {a.dtype}")
-    ew.imag(a)[...] = value
+    xp.imag(a)[...] = value

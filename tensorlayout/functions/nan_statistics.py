@@ -11,21 +11,12 @@ from collections.abc import Callable
 from typing import Any, SupportsIndex
 
 from tensorlayout import dtypes
-from tensorlayout.functions import arguments, statistical
-from tensorlayout.functions.data_types import astype
-from tensorlayout.functions.elementwise import (
-    equal,
-    isnan,
-    logical_and,
-    logical_not,
-)
+from tensorlayout.functions import arguments
+from tensorlayout.functions import basics as xp
 from tensorlayout.functions.operands import check_finite, counted, mask_of, ordered
 from tensorlayout.functions.outputs import given
 from tensorlayout.functions.reduction import reduced
-from tensorlayout.functions.searching import argmax as first_greatest
-from tensorlayout.functions.searching import where as where_
 from tensorlayout.functions.statistical import running
-from tensorlayout.functions.utility import any as any_
 from tensorlayout.plan.reduce import Reduce
 from tensorlayout.plan.scan import Scan
 from tensorlayout.tensor import Tensor
@@ -56,7 +47,7 @@ _NANCUMPROD = Scan("nancumprod", "numeric", "prod", "sum")
 def _filled(a: Any, value: int) -> Tensor:
     """Return `a` with `value` in place of NaN."""
     x = arguments.tensor(a)
-    return where_(isnan(x), value, x) if _may_hold_nan(x) else x
+    return xp.where(xp.isnan(x), value, x) if _may_hold_nan(x) else x
 
 
 def _may_hold_nan(x: Tensor) -> bool:
@@ -69,8 +60,8 @@ def _counted(a: Any, where: Any) -> tuple[Tensor, Any]:
     chosen = None if where is None or where is True else mask_of(x, where)
     if not _may_hold_nan(x):
         return x, chosen
-    numbers = logical_not(isnan(x))
-    return x, numbers if chosen is None else logical_and(numbers, chosen)
+    numbers = xp.logical_not(xp.isnan(x))
+    return x, numbers if chosen is None else xp.logical_and(numbers, chosen)
 
 
 def nansum(
@@ -94,7 +85,7 @@ def nansum(
     Tensor(4.0, dtype=float64, device='cpu')
     """
     x = _filled(a, 0)
-    return statistical.sum(x, axis, dtype, out, keepdims, initial, where)
+    return xp.sum(x, axis, dtype, out, keepdims, initial, where)
 
 
 def nanprod(
@@ -119,7 +110,7 @@ def nanprod(
     Tensor([8.], dtype=float64, device='cpu')
     """
     x = _filled(a, 1)
-    return statistical.prod(x, axis, dtype, out, keepdims, initial, where)
+    return xp.prod(x, axis, dtype, out, keepdims, initial, where)
 
 
 def nanmin(
@@ -141,7 +132,7 @@ def nanmin(
     >>> tl.nanmin(tl.asarray([[tl.nan, 7.0, 3.0]]), axis=1)
     Tensor([3.], dtype=float64, device='cpu')
     """
-    return _extreme(_NANMIN, statistical.min, a, axis, out, keepdims, initial, where)
+    return _extreme(_NANMIN, xp.min, a, axis, out, keepdims, initial, where)
 
 
 def nanmax(
@@ -163,7 +154,7 @@ def nanmax(
     >>> tl.nanmax(tl.asarray([[1.0, tl.nan], [tl.nan, tl.nan]]), axis=1)
     Tensor([ 1., nan], dtype=float64, device='cpu')
     """
-    return _extreme(_NANMAX, statistical.max, a, axis, out, keepdims, initial, where)
+    return _extreme(_NANMAX, xp.max, a, axis, out, keepdims, initial, where)
 
 
 def _extreme(
@@ -236,9 +227,9 @@ def _position(operation: Reduce, a: Any, axis: SupportsIndex | None, keepdims: b
     x = ordered(a)
     kept = arguments.truth("keepdims", keepdims)
     best = reduced(operation, x, axis, keepdims=True)
-    if _may_hold_nan(x) and any_(isnan(best)):
+    if _may_hold_nan(x) and xp.any(xp.isnan(best)):
         raise ValueError(f"all elements along axis {axis} are NaN")
-    return first_greatest(astype(equal(x, best), dtypes.uint8), axis=axis, keepdims=kept)
+    return xp.argmax(xp.astype(xp.equal(x, best), dtypes.uint8), axis=axis, keepdims=kept)
 
 
 def nanmean(
@@ -263,7 +254,7 @@ def nanmean(
     Tensor([2.], dtype=float64, device='cpu')
     """
     x, chosen = _counted(a, where)
-    return statistical.mean(x, axis, dtype, out, keepdims, where=chosen)
+    return xp.mean(x, axis, dtype, out, keepdims, where=chosen)
 
 
 def nanvar(
@@ -292,7 +283,7 @@ def nanvar(
     """
     x, chosen = _counted(a, where)
     options = {"where": chosen, "mean": mean, "correction": correction}
-    return statistical.var(x, axis, dtype, out, ddof, keepdims, **options)
+    return xp.var(x, axis, dtype, out, ddof, keepdims, **options)
 
 
 def nanstd(
@@ -321,7 +312,7 @@ def nanstd(
     """
     x, chosen = _counted(a, where)
     options = {"where": chosen, "mean": mean, "correction": correction}
-    return statistical.std(x, axis, dtype, out, ddof, keepdims, **options)
+    return xp.std(x, axis, dtype, out, ddof, keepdims, **options)
 
 
 def nancumsum(

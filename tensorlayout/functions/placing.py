@@ -12,16 +12,12 @@ from typing import Any, Literal, SupportsIndex
 import numpy as np
 
 from tensorlayout.functions import arguments
-from tensorlayout.functions import elementwise as ew
+from tensorlayout.functions import basics as xp
 from tensorlayout.functions.casting import CASTINGS, can_cast
-from tensorlayout.functions.creation import arange, asarray
-from tensorlayout.functions.data_types import astype
 from tensorlayout.functions.indexing import write_at
-from tensorlayout.functions.manipulation import reshape
 from tensorlayout.functions.operands import check_finite, unsupported
 from tensorlayout.functions.positions import Mode, first_outside, unravel_index, wrapped
-from tensorlayout.functions.searching import beside, flatnonzero, truths
-from tensorlayout.functions.searching import where as where_
+from tensorlayout.functions.searching import beside, truths
 from tensorlayout.plan.rules import broadcast_shape
 from tensorlayout.plan.scatter import Scatter
 from tensorlayout.tensor import Tensor
@@ -73,7 +69,7 @@ def put_along_axis(
 def _numbers(x: Tensor, dim: int, size: int) -> Tensor:
     """The numbers below `size` along `dim` of a tensor of the rank of `x`."""
     shape = [size if d == dim else 1 for d in range(x.ndim)]
-    return reshape(arange(size, device=x.device), shape)
+    return xp.reshape(xp.arange(size, device=x.device), shape)
 
 
 def put(a: Tensor, ind: ArrayLike, v: ArrayLike, mode: Mode = "raise") -> None:
@@ -91,7 +87,7 @@ def put(a: Tensor, ind: ArrayLike, v: ArrayLike, mode: Mode = "raise") -> None:
             [3, 8]], dtype=int64, device='cpu')
     """
     x = arguments.writable(arguments.tensor(a))
-    places = reshape(beside(ind, x), (-1,))
+    places = xp.reshape(beside(ind, x), (-1,))
     if places.size and not x.size:
         raise IndexError("index is out of bounds for a tensor without elements")
     values = _line(v, x, "unsafe")
@@ -99,7 +95,7 @@ def put(a: Tensor, ind: ArrayLike, v: ArrayLike, mode: Mode = "raise") -> None:
         return
     places = _inside(wrapped(places, x.size, mode), x)
     if values.size != 1:
-        values = values[ew.remainder(arange(places.size, device=x.device), values.size)]
+        values = values[xp.remainder(xp.arange(places.size, device=x.device), values.size)]
     _write(x, places, values)
 
 
@@ -110,7 +106,7 @@ def _line(given: Any, x: Tensor, casting: str) -> Tensor:
     """
     casting = casting if isinstance(given, (Tensor, np.ndarray)) else "unsafe"
     check_finite(given, x.dtype)
-    value = reshape(beside(given, x), (-1,))
+    value = xp.reshape(beside(given, x), (-1,))
     loses_a_part = value.dtype.kind == "c" and x.dtype.kind != "c"
     if value.size and (loses_a_part or not can_cast(value.dtype, x.dtype, casting)):
         _refuse_cast(value, x, casting)
@@ -126,7 +122,7 @@ def _inside(places: Tensor, x: Tensor) -> Tensor:
     """Positions in index order, counted from the front. IndexError for one outside of `x`."""
     if (wrong := first_outside(places, x.size, -x.size)) is not None:
         raise IndexError(f"index {wrong} is out of bounds for {x.size} elements")
-    return ew.remainder(places, x.size) if x.size else places
+    return xp.remainder(places, x.size) if x.size else places
 
 
 def _write(x: Tensor, places: Tensor, values: Any) -> None:
@@ -151,7 +147,7 @@ def place(arr: Tensor, mask: ArrayLike, vals: ArrayLike) -> None:
     Tensor([1, 7, 8], dtype=int64, device='cpu')
     """
     x = arguments.writable(arguments.tensor(arr))
-    places = flatnonzero(reshape(truths(mask, x), x.shape))
+    places = xp.flatnonzero(xp.reshape(truths(mask, x), x.shape))
     values = _line(vals, x, "safe")
     if not places.size:
         return
@@ -177,9 +173,9 @@ def putmask(a: Tensor, /, mask: ArrayLike, values: ArrayLike) -> None:
     if chosen.size != x.size:
         raise ValueError(f"mask must have {x.size} elements, as a has, got {chosen.size}")
     value = _line(values, x, "safe")
-    places = flatnonzero(chosen)
+    places = xp.flatnonzero(chosen)
     if places.size and value.size:
-        _write(x, places, value[ew.remainder(places, value.size)])
+        _write(x, places, value[xp.remainder(places, value.size)])
 
 
 def copyto(
@@ -201,14 +197,14 @@ def copyto(
     """
     x = arguments.writable(arguments.tensor(dst))
     if isinstance(src, np.ndarray):  # as in x[...] = src
-        src = asarray(src, device=x.device)
+        src = xp.asarray(src, device=x.device)
     weak = type(src) is not bool  # whose dtype no operation changes
     value = beside(src, x, weak=weak)
     arguments.choice("casting", casting, f"one of {', '.join(CASTINGS)}", CASTINGS)
     if not can_cast(value.dtype, x.dtype, casting):
         _refuse_cast(value, x, casting)
     if where is not True:
-        value = where_(truths(where, x), astype(value, x.dtype, copy=False), x)
+        value = xp.where(truths(where, x), xp.astype(value, x.dtype, copy=False), x)
     surplus = max(value.ndim - x.ndim, 0)
     dropped = value.shape[:surplus].count(1) == surplus  # dimensions of size 1 in front
     if not dropped or broadcast_shape([value.shape[surplus:], x.shape]) != x.shape:
@@ -233,7 +229,7 @@ def fill_diagonal(a: Tensor, val: ArrayLike, wrap: bool = False) -> None:
     x = arguments.writable(arguments.tensor(a))
     if x.ndim < 2 or (x.ndim > 2 and len({*x.shape}) != 1):
         raise ValueError(f"needs a matrix, or equal sizes, got shape {x.shape}")
-    along = arange(min(x.shape), device=x.device)
+    along = xp.arange(min(x.shape), device=x.device)
     value = _line(val, x, "unsafe")
     if value.size:
-        x[(along,) * x.ndim] = value[ew.remainder(along, value.size)]
+        x[(along,) * x.ndim] = value[xp.remainder(along, value.size)]

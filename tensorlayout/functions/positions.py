@@ -8,14 +8,8 @@ from typing import Any, Literal, SupportsIndex
 
 from tensorlayout import dtypes
 from tensorlayout.functions import arguments
-from tensorlayout.functions import elementwise as ew
-from tensorlayout.functions.creation import arange, asarray, ones, zeros
-from tensorlayout.functions.data_types import astype
-from tensorlayout.functions.diagonals import tril, triu
-from tensorlayout.functions.joining import stack
+from tensorlayout.functions import basics as xp
 from tensorlayout.functions.operands import sequence, unsupported
-from tensorlayout.functions.searching import count_nonzero, nonzero
-from tensorlayout.functions.utility import any as any_
 from tensorlayout.layout.slots import MAX_SLOTS
 from tensorlayout.tensor import Tensor
 from tensorlayout.typing import ArrayLike, Integers
@@ -47,17 +41,17 @@ def wrapped(places: Tensor, size: int, mode: str) -> Tensor:
         raise TypeError(f"positions must be integers, got {places.dtype}")
     wraps = mode == "wrap" and size > 0
     if places.dtype == dtypes.uint64:  # int64 cannot hold the largest
-        places = (ew.remainder if wraps else ew.minimum)(places, size)
-    places = astype(places, dtypes.int64, copy=False)
+        places = (xp.remainder if wraps else xp.minimum)(places, size)
+    places = xp.astype(places, dtypes.int64, copy=False)
     if wraps:
-        return ew.remainder(places, size)
-    return ew.clip(places, 0, size - 1) if mode == "clip" and size else places
+        return xp.remainder(places, size)
+    return xp.clip(places, 0, size - 1) if mode == "clip" and size else places
 
 
 def first_outside(places: Tensor, size: int, least: int = 0) -> int | None:
     """Return the first position that is not from `least` to below `size`; None if all are."""
-    outside = ew.logical_or(ew.less(places, least), ew.greater_equal(places, size))
-    return int(places[outside][0]) if any_(outside) else None
+    outside = xp.logical_or(xp.less(places, least), xp.greater_equal(places, size))
+    return int(places[outside][0]) if xp.any(outside) else None
 
 
 def unravel_index(
@@ -73,7 +67,7 @@ def unravel_index(
     Tensor([0, 1], dtype=int64, device='cpu')
     """
     unsupported(order=None if order == "C" else order)
-    places = astype(arguments.indices(indices), dtypes.int64, copy=False)
+    places = xp.astype(arguments.indices(indices), dtypes.int64, copy=False)
     sizes = arguments.shape(shape)
     total = math.prod(sizes)
     if total > MAX_SLOTS:
@@ -82,8 +76,8 @@ def unravel_index(
         raise ValueError(f"position {wrong} is out of bounds for shape {sizes}")
     found: list[Tensor] = []
     for n in reversed(sizes):
-        found.insert(0, ew.remainder(places, n))
-        places = ew.floor_divide(places, n)
+        found.insert(0, xp.remainder(places, n))
+        places = xp.floor_divide(places, n)
     return tuple(found)
 
 
@@ -109,12 +103,12 @@ def ravel_multi_index(
     parts = sequence(multi_index, "multi_index")
     if len(parts) != len(sizes):
         raise ValueError(f"{len(parts)} indices for {len(sizes)} dimensions")
-    found = asarray(0, device=parts[0].device)
+    found = xp.asarray(0, device=parts[0].device)
     for part, n in zip(parts, sizes, strict=True):
         part = wrapped(part, n, mode)
         if (wrong := first_outside(part, n)) is not None:
             raise ValueError(f"index {wrong} is out of bounds for size {n}")
-        found = ew.add(ew.multiply(found, n), part)
+        found = xp.add(xp.multiply(found, n), part)
     return found
 
 
@@ -128,7 +122,7 @@ def tril_indices_from(arr: Tensor, k: SupportsIndex = 0) -> tuple[Tensor, ...]:
     >>> tl.tril_indices_from(tl.ones((2, 2)))[1]
     Tensor([0, 0, 1], dtype=int64, device='cpu')
     """
-    return _of_triangle(tril, arr, k)
+    return _of_triangle(xp.tril, arr, k)
 
 
 def triu_indices_from(arr: Tensor, k: SupportsIndex = 0) -> tuple[Tensor, ...]:
@@ -141,14 +135,14 @@ def triu_indices_from(arr: Tensor, k: SupportsIndex = 0) -> tuple[Tensor, ...]:
     >>> tl.triu_indices_from(tl.ones((2, 2)))[1]
     Tensor([0, 1, 1], dtype=int64, device='cpu')
     """
-    return _of_triangle(triu, arr, k)
+    return _of_triangle(xp.triu, arr, k)
 
 
 def _of_triangle(triangle: Callable[..., Tensor], arr: Any, k: SupportsIndex) -> tuple[Tensor, ...]:
     x = arguments.tensor(arr)
     if x.ndim != 2:
         raise ValueError(f"needs a rank of 2, got shape {x.shape}")
-    return nonzero(triangle(ones(x.shape, dtype=dtypes.bool, device=x.device), k=k))
+    return xp.nonzero(triangle(xp.ones(x.shape, dtype=dtypes.bool, device=x.device), k=k))
 
 
 def diag_indices_from(arr: Tensor) -> tuple[Tensor, ...]:
@@ -163,7 +157,7 @@ def diag_indices_from(arr: Tensor) -> tuple[Tensor, ...]:
     x = arguments.tensor(arr)
     if x.ndim < 2 or len({*x.shape}) != 1:
         raise ValueError(f"sizes must be equal, and two at least, got {x.shape}")
-    return (arange(x.shape[0], device=x.device),) * x.ndim
+    return (xp.arange(x.shape[0], device=x.device),) * x.ndim
 
 
 def argwhere(a: Tensor) -> Tensor:
@@ -178,5 +172,5 @@ def argwhere(a: Tensor) -> Tensor:
     """
     x = arguments.tensor(a)
     if not x.ndim:
-        return zeros((int(count_nonzero(x)), 0), dtype=dtypes.int64, device=x.device)
-    return stack(nonzero(x), axis=1)
+        return xp.zeros((int(xp.count_nonzero(x)), 0), dtype=dtypes.int64, device=x.device)
+    return xp.stack(xp.nonzero(x), axis=1)

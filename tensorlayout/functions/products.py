@@ -11,11 +11,8 @@ from typing import Any, Literal, SupportsIndex
 
 from tensorlayout import dtypes, errors
 from tensorlayout.functions import arguments, dispatch
-from tensorlayout.functions import elementwise as ew
-from tensorlayout.functions.creation import arange, zeros_like
-from tensorlayout.functions.data_types import astype
-from tensorlayout.functions.linear_algebra import matmul, summed_products, tensordot, vecdot
-from tensorlayout.functions.manipulation import moveaxis, reshape, sliding_window
+from tensorlayout.functions import basics as xp
+from tensorlayout.functions.linear_algebra import summed_products
 from tensorlayout.functions.operands import counted, tensors
 from tensorlayout.functions.outputs import given
 from tensorlayout.functions.padding import pad
@@ -67,15 +64,15 @@ def dot(a: Tensor, b: ArrayLike, out: Tensor | None = None) -> Tensor:
     if not x.ndim or not y.ndim:
         found = _elementwise_product(x, y)
     elif x.ndim <= 2 and y.ndim <= 2:
-        found = matmul(x, y)
+        found = xp.matmul(x, y)
     else:
-        found = tensordot(x, y, axes=(-1, -1 if y.ndim == 1 else -2))
+        found = xp.tensordot(x, y, axes=(-1, -1 if y.ndim == 1 else -2))
     return given("dot", found, out)
 
 
 def _elementwise_product(x: Tensor, y: Tensor) -> Tensor:
     truths = x._spec.dtype.kind == y._spec.dtype.kind == "b"
-    return (ew.logical_and if truths else ew.multiply)(x, y)
+    return (xp.logical_and if truths else xp.multiply)(x, y)
 
 
 def vdot(a: ArrayLike, b: ArrayLike, /) -> Tensor:
@@ -88,12 +85,12 @@ def vdot(a: ArrayLike, b: ArrayLike, /) -> Tensor:
     >>> tl.vdot(tl.asarray([1j, 2]), tl.asarray([1j, 1]))
     Tensor((3+0j), dtype=complex128, device='cpu')
     """
-    return vecdot(*_lines(a, b))
+    return xp.vecdot(*_lines(a, b))
 
 
 def _lines(a: Any, b: Any) -> list[Tensor]:
     """Return the elements of two operands in index order."""
-    return [reshape(x, (-1,)) for x in tensors(a, b, weak=False)]
+    return [xp.reshape(x, (-1,)) for x in tensors(a, b, weak=False)]
 
 
 def inner(a: ArrayLike, b: ArrayLike, /) -> Tensor:
@@ -109,7 +106,7 @@ def inner(a: ArrayLike, b: ArrayLike, /) -> Tensor:
     x, y = tensors(a, b, weak=False)
     if not x.ndim or not y.ndim:
         return _elementwise_product(x, y)
-    return tensordot(x, y, axes=(-1, -1))
+    return xp.tensordot(x, y, axes=(-1, -1))
 
 
 def outer(a: ArrayLike, b: ArrayLike, out: Tensor | None = None) -> Tensor:
@@ -140,10 +137,10 @@ def kron(a: ArrayLike, b: ArrayLike) -> Tensor:
     x, y = tensors(a, b, weak=False)
     rank = max(x.ndim, y.ndim)
     x, y = (each[(None,) * (rank - each.ndim)] for each in (x, y))
-    left = reshape(x, [size for n in x.shape for size in (n, 1)])
-    right = reshape(y, [size for n in y.shape for size in (1, n)])
+    left = xp.reshape(x, [size for n in x.shape for size in (n, 1)])
+    right = xp.reshape(y, [size for n in y.shape for size in (1, n)])
     shape = [n * m for n, m in zip(x.shape, y.shape, strict=True)]
-    return reshape(_elementwise_product(left, right), shape)
+    return xp.reshape(_elementwise_product(left, right), shape)
 
 
 def cross(
@@ -170,7 +167,7 @@ def cross(
     if axisa == axisb == axisc and arguments.integer("axisa", axisa) < 0:
         found: Tensor = dispatch.library(_CROSS, x, y, axis=axisa)
         return found
-    return moveaxis(cross(moveaxis(x, axisa, -1), moveaxis(y, axisb, -1)), -1, axisc)
+    return xp.moveaxis(cross(xp.moveaxis(x, axisa, -1), xp.moveaxis(y, axisb, -1)), -1, axisc)
 
 
 def einsum(
@@ -226,7 +223,7 @@ def convolve(a: ArrayLike, v: ArrayLike, mode: Literal["full", "same", "valid"] 
     Tensor([ 1, 12, 23, 30], dtype=int64, device='cpu')
     """
     x, y = tensors(a, v, weak=False)
-    x, y = (each if each.ndim else reshape(each, (1,)) for each in (x, y))
+    x, y = (each if each.ndim else xp.reshape(each, (1,)) for each in (x, y))
     _check_lines(x, y)
     if x.size < y.size:
         x, y = y, x
@@ -247,7 +244,7 @@ def correlate(
     """
     x, y = tensors(a, v, weak=False)
     _check_lines(x, y)
-    conjugate = ew.conj(y) if y.dtype.kind == "c" else y
+    conjugate = xp.conj(y) if y.dtype.kind == "c" else y
     if x.size >= y.size:
         return _slid(x, conjugate, mode)
     return _slid(conjugate, x, mode)[::-1]
@@ -263,7 +260,7 @@ def _slid(x: Tensor, y: Tensor, mode: str) -> Tensor:
     arguments.choice("mode", mode, "'full', 'same' or 'valid'", ("full", "same", "valid"))
     n = y.size
     widths = {"full": (n - 1, n - 1), "same": (n // 2, n - 1 - n // 2), "valid": (0, 0)}[mode]
-    return matmul(sliding_window(pad(x, widths), n), y)
+    return xp.matmul(xp.sliding_window(pad(x, widths), n), y)
 
 
 def polyval(p: ArrayLike, x: ArrayLike) -> Tensor:
@@ -279,9 +276,9 @@ def polyval(p: ArrayLike, x: ArrayLike) -> Tensor:
     factors, at = tensors(p, x, weak=False)
     if factors.ndim != 1:
         raise ValueError(f"p must be coefficients of rank 1, got shape {factors.shape}")
-    found = zeros_like(at)
+    found = xp.zeros_like(at)
     for factor in factors:
-        found = ew.add(ew.multiply(found, at), factor)
+        found = xp.add(xp.multiply(found, at), factor)
     return found
 
 
@@ -301,7 +298,7 @@ def vander(x: Tensor, N: SupportsIndex | None = None, increasing: bool = False) 
     if line.ndim != 1:
         raise ValueError(f"needs a rank of 1, got shape {line.shape}")
     number = line.size if N is None else arguments.count("N", N)
-    powers = arange(number, device=line.device)
+    powers = xp.arange(number, device=line.device)
     powers = powers if increasing else powers[::-1]
     kind = dtypes.promote(line.dtype, dtypes.int64)
-    return ew.pow(astype(line, kind, copy=False)[:, None], powers[None])
+    return xp.pow(xp.astype(line, kind, copy=False)[:, None], powers[None])

@@ -10,8 +10,7 @@ import numpy as np
 from tensorlayout import dtypes
 from tensorlayout.exchange.numpy import shortage
 from tensorlayout.functions import arguments, dispatch
-from tensorlayout.functions.data_types import astype
-from tensorlayout.functions.manipulation import broadcast_to, expand_dims, reshape, squeeze
+from tensorlayout.functions import basics as xp
 from tensorlayout.functions.operands import counted, unsupported
 from tensorlayout.functions.outputs import given
 from tensorlayout.functions.statistical import mean_dtype
@@ -209,7 +208,7 @@ def _of_fractions(
     floats = dtypes.in_category(x.dtype, "real floating")
     if np.ndim(numbers) and method not in DISCRETE and floats:  # as NumPy promotes
         kind = np.true_divide(numbers[:0], whole).dtype if whole != 1 else numbers.dtype
-        x = astype(x, dtypes.promote(x.dtype, kind), copy=False)
+        x = xp.astype(x, dtypes.promote(x.dtype, kind), copy=False)
     try:
         fractions = np.true_divide(numbers, whole, dtype=np.float64)
     except MemoryError as error:
@@ -238,12 +237,12 @@ def _quantiles(
         return _quantiles_of_most_dims(name, x, fractions, dims, method, kept)
     # A new first dimension, over the fractions, that repeats `x` by stride 0: then a reduction
     # gives them all, in one pass and in the order of `x`.
-    wide = broadcast_to(x, (fractions.size, *x.shape))
+    wide = xp.broadcast_to(x, (fractions.size, *x.shape))
     static = (tuple(fractions.ravel().tolist()), method, name.startswith("nan"))
     inner = tuple(d + 1 for d in dims)
     key = (wide._spec, inner, kept, x.dtype if exact else mean_dtype(x, None), *static)
     found = dispatch.call(_QUANTILES[name], key, (wide,))
-    return squeeze(found, 0) if fractions.ndim == 0 else _led_by(found, fractions.shape)
+    return xp.squeeze(found, 0) if fractions.ndim == 0 else _led_by(found, fractions.shape)
 
 
 def _quantiles_of_most_dims(
@@ -252,11 +251,11 @@ def _quantiles_of_most_dims(
     """Drop a dimension of size 1, to make room for the fractions: of 64, two have that size."""
     spare = next(d for d, n in enumerate(x.shape) if n == 1 and dims != (d,))
     rest = tuple(d - (d > spare) for d in dims if d != spare)
-    found = _quantiles(name, squeeze(x, spare), fractions, rest, method, keepdims)
+    found = _quantiles(name, xp.squeeze(x, spare), fractions, rest, method, keepdims)
     if spare in dims and not keepdims:
         return found
     place = spare if keepdims else spare - sum(d < spare for d in dims)
-    return expand_dims(found, axis=place + fractions.ndim)
+    return xp.expand_dims(found, axis=place + fractions.ndim)
 
 
 def _numbers(q: Any) -> Array:
@@ -276,4 +275,4 @@ def _numbers(q: Any) -> Array:
 
 def _led_by(found: Tensor, shape: tuple[int, ...]) -> Tensor:
     """The first dimension split into `shape`: a view, as it is the slowest."""
-    return found if len(shape) == 1 else reshape(found, (*shape, *found.shape[1:]))
+    return found if len(shape) == 1 else xp.reshape(found, (*shape, *found.shape[1:]))

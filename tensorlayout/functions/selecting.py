@@ -11,14 +11,11 @@ from typing import Any, SupportsIndex
 
 from tensorlayout import dtypes
 from tensorlayout.functions import arguments, dispatch
-from tensorlayout.functions import elementwise as ew
-from tensorlayout.functions.creation import asarray, zeros_like
-from tensorlayout.functions.data_types import astype, result_type
-from tensorlayout.functions.manipulation import broadcast_to, reshape
+from tensorlayout.functions import basics as xp
 from tensorlayout.functions.operands import promoted, tensors
 from tensorlayout.functions.outputs import given
 from tensorlayout.functions.positions import Mode, first_outside, integral, wrapped
-from tensorlayout.functions.searching import beside, flatnonzero, nonzero, truths, where
+from tensorlayout.functions.searching import beside, truths
 from tensorlayout.plan.gather import Gather
 from tensorlayout.plan.rules import broadcast_shape
 from tensorlayout.tensor import Tensor
@@ -51,14 +48,14 @@ def take(
     """
     a = arguments.tensor(a)
     if axis is None:
-        a, axis = (a if a.ndim == 1 else reshape(a, (-1,) if a.size else (0,))), 0
+        a, axis = (a if a.ndim == 1 else xp.reshape(a, (-1,) if a.size else (0,))), 0
     dim = arguments.dim(axis, a.ndim)
     if type(indices) is int and mode == "raise" and not -a.shape[dim] <= indices < a.shape[dim]:
         msg = f"index {arguments.shown(indices)} is out of bounds for size {a.shape[dim]}"
         raise IndexError(msg)
-    positions = indices if type(indices) is Tensor else asarray(indices, device=a.device)
+    positions = indices if type(indices) is Tensor else xp.asarray(indices, device=a.device)
     if positions.size == 0 and type(indices) in (list, tuple):  # of no dtype
-        positions = astype(positions, dtypes.int64)
+        positions = xp.astype(positions, dtypes.int64)
     places = integral(positions)
     if mode != "raise":
         places = wrapped(places, a.shape[dim], mode)
@@ -80,7 +77,7 @@ def take_along_axis(arr: Tensor, indices: ArrayLike, axis: SupportsIndex | None 
     """
     x = arguments.tensor(arr)
     if axis is None:
-        x, axis = reshape(x, (-1,)), 0
+        x, axis = xp.reshape(x, (-1,)), 0
     places = indices if type(indices) is Tensor else beside(indices, x)
     places = integral(places)
     if x.ndim != places.ndim:
@@ -89,8 +86,8 @@ def take_along_axis(arr: Tensor, indices: ArrayLike, axis: SupportsIndex | None 
     shape, other = (_with(s, dim, 1) for s in (x.shape, places.shape))
     if shape != other:
         shape = broadcast_shape((shape, other))
-        x = broadcast_to(x, _with(shape, dim, x.shape[dim]))
-        places = broadcast_to(places, _with(shape, dim, places.shape[dim]))
+        x = xp.broadcast_to(x, _with(shape, dim, x.shape[dim]))
+        places = xp.broadcast_to(places, _with(shape, dim, places.shape[dim]))
     return dispatch.call(_TAKE_ALONG, (x._spec, (dim,), None, places._spec), (x, places))
 
 
@@ -116,7 +113,7 @@ def compress(
     chosen = truths(condition, x)
     if chosen.ndim != 1:
         raise ValueError(f"the condition must be of rank 1, got shape {chosen.shape}")
-    return take(x, nonzero(chosen)[0], axis, out)
+    return take(x, xp.nonzero(chosen)[0], axis, out)
 
 
 def extract(condition: ArrayLike, arr: Tensor) -> Tensor:
@@ -131,7 +128,7 @@ def extract(condition: ArrayLike, arr: Tensor) -> Tensor:
     Tensor([3, 4], dtype=int64, device='cpu')
     """
     x = arguments.tensor(arr)
-    return take(x, flatnonzero(truths(condition, x)))
+    return take(x, xp.flatnonzero(truths(condition, x)))
 
 
 def select(
@@ -158,7 +155,7 @@ def select(
     conditions = [truths(x, anywhere) for x in condlist]
     found = parts.pop()
     for condition, part in reversed(list(zip(conditions, parts, strict=True))):
-        found = where(condition, part, found)
+        found = xp.where(condition, part, found)
     return found
 
 
@@ -182,14 +179,14 @@ def choose(
     if len(choices) == 0:
         raise ValueError("choices must be at least one tensor, got none")
     typed: list[Any] = [each for each in choices if not isinstance(each, (list, tuple))]
-    kind = result_type(*typed, bool)
-    parts = [astype(x, kind, copy=False) for x in tensors(*choices, a)[:-1]]
+    kind = xp.result_type(*typed, bool)
+    parts = [xp.astype(x, kind, copy=False) for x in tensors(*choices, a)[:-1]]
     which = wrapped(beside(a, parts[0]), len(parts), mode)
     if first_outside(which, len(parts)) is not None:
         raise ValueError(f"a must be at least 0 and below {len(parts)}, the number of choices")
-    found = broadcast_to(parts[0], broadcast_shape([which.shape, *(x.shape for x in parts)]))
+    found = xp.broadcast_to(parts[0], broadcast_shape([which.shape, *(x.shape for x in parts)]))
     for number, part in enumerate(parts[1:], 1):
-        found = where(ew.equal(which, number), part, found)
+        found = xp.where(xp.equal(which, number), part, found)
     found = found.copy() if len(parts) == 1 else found
     return given("choose", found, out)
 
@@ -212,10 +209,10 @@ def piecewise(
     x = arguments.tensor(x)
     conditions = [truths(each, x) for each in _conditions(condlist, x)]
     if len(funclist) == len(conditions) + 1:
-        conditions.append(ew.logical_not(functools.reduce(ew.logical_or, conditions)))
+        conditions.append(xp.logical_not(functools.reduce(xp.logical_or, conditions)))
     if len(funclist) != len(conditions):
         raise ValueError(f"funclist must have {len(conditions)} functions, or one more")
-    found = zeros_like(x)
+    found = xp.zeros_like(x)
     for condition, function in zip(conditions, funclist, strict=True):
         if not callable(function):
             found[condition] = function

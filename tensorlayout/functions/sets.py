@@ -13,13 +13,8 @@ from typing import Any, NamedTuple
 from tensorlayout import dtypes
 from tensorlayout.dtypes import DType
 from tensorlayout.functions import arguments, dispatch
-from tensorlayout.functions import elementwise as ew
-from tensorlayout.functions.creation import ones
-from tensorlayout.functions.data_types import astype
-from tensorlayout.functions.joining import concat
-from tensorlayout.functions.manipulation import reshape
+from tensorlayout.functions import basics as xp
 from tensorlayout.functions.operands import promoted, tensors, unsupported
-from tensorlayout.functions.searching import nonzero
 from tensorlayout.functions.sorting import sort
 from tensorlayout.plan.library import Library, Results, Shape
 from tensorlayout.tensor import Tensor
@@ -163,8 +158,8 @@ def unique(
     if first is not None:
         # All of them stand last, in index order.
         values, index = values[: first + 1], index[: first + 1]
-        inverse = ew.minimum(inverse, first)
-        counts = concat([counts[:first], counts[:1] * 0 + number])
+        inverse = xp.minimum(inverse, first)
+        counts = xp.concat([counts[:first], counts[:1] * 0 + number])
     wanted = ((return_index, index), (return_inverse, inverse), (return_counts, counts))
     return (values, *(part for asked, part in wanted if asked))
 
@@ -173,7 +168,7 @@ def _nans(values: Tensor, equal: bool) -> tuple[int | None, int]:
     """Return the start and the number of NaN among sorted values; None for fewer than two."""
     if not equal or not dtypes.in_category(values.dtype, "floating-point"):
         return None, 0
-    places = nonzero(ew.isnan(values))[0]
+    places = xp.nonzero(xp.isnan(values))[0]
     return (int(places[0]), places.size) if places.size > 1 else (None, 0)
 
 
@@ -204,15 +199,15 @@ def isin(
         return found
     # float64 does not hold all integers. As int64, those that only one of the dtypes has are less
     # than 0, and occur nowhere.
-    a, b = (astype(x, dtypes.int64, copy=False) for x in (a, b))
+    a, b = (xp.astype(x, dtypes.int64, copy=False) for x in (a, b))
     found = dispatch.library(_ISIN, a, b, invert=inverted)
     if inverted:
-        return ew.logical_or(found, ew.less(a, 0))
-    return ew.logical_and(found, ew.greater_equal(a, 0))
+        return xp.logical_or(found, xp.less(a, 0))
+    return xp.logical_and(found, xp.greater_equal(a, 0))
 
 
 def _lines(ar1: Any, ar2: Any) -> tuple[Tensor, Tensor]:
-    x, y = (reshape(each, (-1,)) for each in tensors(ar1, ar2))
+    x, y = (xp.reshape(each, (-1,)) for each in tensors(ar1, ar2))
     return x, y
 
 
@@ -226,7 +221,7 @@ def union1d(ar1: ArrayLike, ar2: ArrayLike) -> Tensor:
     >>> tl.union1d(tl.asarray([3, 1]), tl.asarray([2, 1]))
     Tensor([1, 2, 3], dtype=int64, device='cpu')
     """
-    found: Tensor = unique(concat(_lines(ar1, ar2)))
+    found: Tensor = unique(xp.concat(_lines(ar1, ar2)))
     return found
 
 
@@ -279,9 +274,9 @@ def setxor1d(ar1: ArrayLike, ar2: ArrayLike, assume_unique: bool = False) -> Ten
     Tensor([2, 3], dtype=int64, device='cpu')
     """
     x, y = _lines(ar1, ar2)
-    line = sort(concat([x, y] if assume_unique else [unique(x), unique(y)]))
+    line = sort(xp.concat([x, y] if assume_unique else [unique(x), unique(y)]))
     if line.size < 2:
         return line
-    edge = ones(1, dtype=dtypes.bool, device=line.device)
-    begins = concat([edge, ew.not_equal(line[1:], line[:-1]), edge])
-    return line[ew.logical_and(begins[1:], begins[:-1])]
+    edge = xp.ones(1, dtype=dtypes.bool, device=line.device)
+    begins = xp.concat([edge, xp.not_equal(line[1:], line[:-1]), edge])
+    return line[xp.logical_and(begins[1:], begins[:-1])]

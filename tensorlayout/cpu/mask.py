@@ -11,8 +11,7 @@ import numpy as np
 
 from tensorlayout.cpu.engine.casting import converted, truths
 from tensorlayout.cpu.engine.memory import Array, new_tensors, quietly
-from tensorlayout.cpu.gather import reader
-from tensorlayout.cpu.gather.runs import Positions, Runs, contiguous, shared
+from tensorlayout.cpu.gather import Positions, Runs, contiguous, reader, shared
 from tensorlayout.cpu.scatter import broadcast, value_in, writer
 from tensorlayout.devices import CPU
 from tensorlayout.dtypes import int64

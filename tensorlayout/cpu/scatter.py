@@ -10,7 +10,7 @@ import numpy as np
 
 from tensorlayout.cpu.engine.casting import converted, scalar_in
 from tensorlayout.cpu.engine.memory import Array, quietly
-from tensorlayout.cpu.gather.runs import (
+from tensorlayout.cpu.gather import (
     BLOCK,
     Cut,
     Lines,
@@ -18,15 +18,11 @@ from tensorlayout.cpu.gather.runs import (
     MoveLines,
     Positions,
     Runs,
-    by_lines,
     checked,
-    cuts,
     in_rows,
-    is_by_line,
     row_of,
     shared,
     signed,
-    slots_of,
 )
 from tensorlayout.layout import Layout
 from tensorlayout.plan import base
@@ -61,7 +57,7 @@ def write_scatter(plan: ScatterPlan) -> base.Write:
     """
     layout, index_map = plan.result.layout, plan.index_map
     runs, sizes = Runs(layout, index_map), [layout.shape[d] for d in index_map.dims]
-    by_line = is_by_line(runs)
+    by_line = runs.is_by_line
     write = _write_lines(plan.name, runs) if by_line else writer(layout, index_map)
 
     def scatter(x: Tensor, value: Any, *positions: Tensor) -> None:
@@ -95,10 +91,10 @@ def write_scatter_reduce(plan: ScatterReducePlan) -> base.Write:
         if index_map.per_line:
             places = [np.broadcast_to(each, shape) for each in places]
         values = runs.in_runs(broadcast(value_in(name, out, value), shape))
-        flat, slots = runs.rows(out._memory), slots_of(runs, places)
+        flat, slots = runs.rows(out._memory), runs.slots(places)
         # Of one dimension NumPy is ten times faster.
         if values.shape[1] < RUN or not matters:
-            for cut in itertools.chain.from_iterable(cuts(runs, values.shape)):
+            for cut in itertools.chain.from_iterable(runs.cuts(values.shape)):
                 quietly(ufunc.at, flat, slots(cut).reshape(-1), values[cut].reshape(-1))
         else:
             _combine_in_runs(ufunc, flat, slots, values)
@@ -165,7 +161,7 @@ def _write_rows(runs: Runs) -> Move:
     shape = (runs.size(runs.indexed), inner)
 
     def write(memory: Array, positions: Positions, value: Array) -> None:
-        index = runs.merged(positions).reshape(-1)
+        index = runs.merged(positions)
         target, values = memory.transpose(runs.order).reshape(shape), runs.in_runs(value)[0]
         # A view always: of a copy nothing would be kept.
         rows = target.view(row_of(target, inner))[:, 0]
@@ -186,7 +182,7 @@ def _write_lines(name: str, runs: Runs) -> Move:
 
         return move
 
-    return by_lines(name, runs, of_tensor)
+    return runs.by_lines(name, of_tensor)
 
 
 def _write_slices(runs: Runs) -> Move:
@@ -202,7 +198,7 @@ def _write_slices(runs: Runs) -> Move:
             return
         target = memory.transpose(runs.order)
         # NumPy may go backwards through what is not contiguous, and the last one is to win.
-        index = np.ascontiguousarray(runs.merged(positions).reshape(-1))
+        index = np.ascontiguousarray(runs.merged(positions))
         shape = (*target.shape[: len(head)], index.size, *target.shape[len(head) + 1 :])
         new = value[(0,) * value.ndim] if one else value.transpose(runs.major).reshape(shape)
         key: Any = (*head, index)
@@ -218,7 +214,7 @@ def _write_slots(runs: Runs) -> Move:
     def write(memory: Array, positions: Positions, value: Array) -> None:
         rows, values = runs.rows(memory, row), runs.in_runs(value)
         one = _each_row(values[0], row) if _is_one(values) else None
-        slots = slots_of(runs, positions, row)
+        slots = runs.slots(positions, row)
 
         def move(group: Iterable[Cut]) -> None:
             for cut in group:
@@ -231,7 +227,7 @@ def _write_slots(runs: Runs) -> Move:
 
         # What threads share are lines, which do not meet.
         shape = (*values.shape[:2], values.shape[2] // row)
-        shared(cuts(runs, shape, row), move, value.size)
+        shared(runs.cuts(shape, row), move, value.size)
 
     return write
 

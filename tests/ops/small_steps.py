@@ -12,7 +12,6 @@ from tensorlayout.cpu import fill, fuse, gather, library, mask, pad, reduce, sca
 from tensorlayout.cpu.copy import axes
 from tensorlayout.cpu.elementwise import flat, functions, staging, writing
 from tensorlayout.cpu.engine import blocks, sharing, threads
-from tensorlayout.cpu.gather import runs
 from tensorlayout.cpu.reduce import fold, positions
 
 SMALL_STEPS = [
@@ -20,13 +19,12 @@ SMALL_STEPS = [
     *((reduce, n, v) for n, v in [("SMALL", 0), ("WIDE_RUN", 2), ("_RUN", 2), ("_FEW", 5)]),
     *((positions, n, v) for n, v in [("SMALL", 0), ("BLOCK", 1), ("_ROWS", 2), ("_WIDE", 2)]),
     *((scan, n, v) for n, v in [("BLOCK", 3), ("_ROWS", 1), ("_ROW", 2), ("_SIDE_BY_SIDE", 2)]),
-    *((runs, n, v) for n, v in [("MANY", 20), ("RUN", 3), ("BLOCK", 8), ("_COLUMNS", 2)]),
-    *((gather, n, v) for n, v in [("RUN", 3), ("BLOCK", 8), ("_LONG", 8), ("_STAGE", 8)]),
+    *((gather, n, v) for n, v in [("MANY", 20), ("RUN", 3), ("BLOCK", 8), ("_COLUMNS", 2)]),
+    *((gather, n, v) for n, v in [("_LONG", 8), ("_STAGE", 8)]),
     *((scatter, n, v) for n, v in [("_SLICED", 3), ("_FILLED", 2)]),
     *((mask, n, v) for n, v in [("_BLOCK", 32), ("_DENSE", 0.5)]),
     *((sharing, n, v) for n, v in [("LEAST_BYTES", 99), ("SURE_BYTES", 999), ("_PIECE", 8)]),
     (threads, "_forced", 3),
-    (gather, "MANY", 20),
     (staging, "_out_of_order", lambda result, operand: True),
     *((staging, n, v) for n, v in [("LEAST", 4), ("SLAB_BYTES", 256), ("REPEATS", 2)]),
     *((blocks, "BLOCK_BYTES", 256), (flat, "CHUNK_BYTES", 64)),

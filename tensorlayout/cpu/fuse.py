@@ -181,7 +181,7 @@ Box = tuple[slice, ...]
 
 
 class _Operand(NamedTuple):
-    """A tensor, or a small value, that is read block by block.
+    """A tensor that is read block by block, or the result, which is the last of all values.
 
     `view`: its memory with the axes of the loop; `strides`: along them.
     """
@@ -193,62 +193,69 @@ class _Operand(NamedTuple):
 
 
 class _Loop(NamedTuple):
-    """The axes of the result and all operands, slowest first, and the boxes that they are cut into.
+    """All operands, and the boxes that they are cut into, along axes with the slowest first.
 
-    `boxes`: with the shape of each; the first is one of the largest.
+    Attributes:
+        operands: what moves, and last the result.
+        boxes: with the shape of each; the first is one of the largest.
+        away: which operands are in another order than the result.
+        widened: which operands are the same in each box, in runs that are made long once.
+        in_runs: whether all others are walked in long runs.
+
     """
 
-    sizes: tuple[int, ...]
-    operands: tuple[_Operand, ...]
-    out: _Operand
+    operands: list[_Operand]
     boxes: list[tuple[tuple[int, ...], Box]]
-    away: tuple[int, ...]  # which operands are in another order than the result
+    away: list[int]
+    widened: list[int]
+    in_runs: bool
 
 
 def _loop(plan: FusePlan, moving: Sequence[tuple[int, TensorSpec]], width: int) -> _Loop:
     """The loop for values `moving` by their numbers; `width`: **bytes** of the widest value."""
-    spec = plan.result
-    layout = spec.layout
+    layout = plan.result.layout
+    see: Callable[[Array], Array] = lambda array: array  # noqa: E731
+    away: list[int] = []
     if layout.is_tiled:
-        size = layout.required_size
-        axes = [Axis(size, (1,) * (len(moving) + 1))]
-        views: list[Any] = [lambda array: array] * (len(moving) + 1)
-        away: list[int] = []
+        axes = [Axis(layout.required_size, (1,) * (len(moving) + 1))]
     else:
-        layouts = [layout, *[s.layout.broadcast_to(layout.shape) for _, s in moving]]
+        layouts = [*[s.layout.broadcast_to(layout.shape) for _, s in moving], layout]
         order = tuple(reversed(layout.minor_to_major))
         rows = list(zip(*[each.strides for each in layouts], strict=True))
         axes = merged([Axis(layout.shape[d], rows[d]) for d in order])
         see = view_of(layout.shape, [False], order, tuple([axis.size for axis in axes]))
-        shape = layout.shape
+        for i, (_, s) in enumerate(moving):
+            steps = layout.strides, layouts[i].strides
+            if choose_copy(layout.shape, *steps, s.dtype.itemsize).case == "tiles":
+                away.append(i)
 
-        def widely(array: Array) -> Array:
-            return see(np.broadcast_to(array, shape))
+    def widely(array: Array) -> Array:
+        return see(np.broadcast_to(array, layout.shape))
 
-        views = [see, *[see if s.layout.shape == shape else widely for _, s in moving]]
-        away = [
-            i
-            for i, (_, s) in enumerate(moving)
-            if choose_copy(shape, layout.strides, layouts[i + 1].strides, s.dtype.itemsize).case
-            == "tiles"
-        ]
     sizes = tuple([axis.size for axis in axes])
     columns = list(zip(*[axis.strides for axis in axes], strict=True))
-    out = _Operand(-1, spec.dtype, columns[0], views[0])
-    found = [
-        _Operand(number, s.dtype, strides, view)
-        for (number, s), strides, view in zip(moving, columns[1:], views[1:], strict=True)
+    operands = [
+        _Operand(v, s.dtype, strides, see if s.layout.shape == layout.shape else widely)
+        for (v, s), strides in zip([*moving, (-1, plan.result)], columns, strict=True)
     ]
     room = max(1, BLOCK // width, layout.size // _MOST)
-    extents = _extents(sizes, [columns[i + 1] for i in away], room)
+    extents = _extents(sizes, [columns[i] for i in away], room)
     boxes = [
         (tuple([cut.stop - cut.start for cut in box]), box)
         for box in product(*map(pieces_of_several, sizes, extents))
     ]
-    return _Loop(sizes, tuple(found), out, boxes, tuple(away))
+    extents = boxes[0][0]
+    short = [i for i, s in enumerate(columns) if i not in away and _is_short(s, extents)]
+    widened = [
+        i
+        for i in short
+        if i < len(moving)
+        and all(not step or n == m for step, n, m in zip(columns[i], extents, sizes, strict=True))
+    ]
+    return _Loop(operands, boxes, away, widened, len(widened) == len(short))
 
 
-def _extents(sizes: tuple[int, ...], away: list[tuple[int, ...]], room: int) -> list[int]:
+def _extents(sizes: tuple[int, ...], away: list[tuple[int, ...]], room: int) -> tuple[int, ...]:
     """The sizes of a box of about `room` elements: long along the fastest axes of the result.
 
     If operands are `away`, four times as large, and some lines of theirs wide. 2048 x 2048 float32,
@@ -264,7 +271,7 @@ def _extents(sizes: tuple[int, ...], away: list[tuple[int, ...]], room: int) -> 
         extents[k] = max(extents[k], min(sizes[k], extents[k] * room // prod(extents)))
         if extents[k] < sizes[k]:
             break
-    return extents
+    return tuple(extents)
 
 
 def _is_dense(strides: Sequence[int], extents: Sequence[int]) -> bool:
@@ -329,52 +336,26 @@ def _actions(plan: FusePlan, full: list[int], inside: bool, directly: bool) -> l
             same[count + k] = reads[0]
         else:
             todo.append((count + k, step, reads))
-    buffers = _Buffers(plan.result.dtype, inside)
     last_use = {v: i for i, (_, _, reads) in enumerate(todo) for v in reads}
+    held: dict[int, tuple[int, DType]] = {}  # the buffers of values that are still needed
+    free, made = [_OUT] if inside else [], 0
     actions = []
     for i, (value, step, reads) in enumerate(todo):
         call = _converting(step) if isinstance(step, CopyPlan) else block_call(step)
-        dying = [v for v in dict.fromkeys(reads) if last_use[v] == i]
-        free = call.exact or _OUT not in [buffers.of.get(v) for v in reads]
-        if directly and free and i == len(todo) - 1:
+        dtype = step.result.dtype
+        dying = [held.pop(v) for v in dict.fromkeys(reads) if v in held and last_use[v] == i]
+        overlaps = _OUT in [b for b, _ in dying]
+        if directly and i == len(todo) - 1 and (call.exact or not overlaps):
             buffer = _OUT
         else:
-            buffer = buffers.taken(value, step.result.dtype, dying if call.exact else [])
+            fits = [b for b, d in dying if call.exact and d.itemsize == dtype.itemsize] + free
+            fits = [b for b in fits if b != _OUT or dtype == plan.result.dtype]
+            buffer = fits[0] if fits else made
+            made += not fits
         actions.append(_Action(call, step, reads, value, buffer))
-        buffers.release(dying, buffer)
+        free = [b for b in (*free, *[b for b, _ in dying]) if b != buffer]
+        held[value] = buffer, dtype
     return actions
-
-
-class _Buffers:
-    """Which buffer holds which value, and which are free."""
-
-    def __init__(self, result: DType, inside: bool) -> None:
-        self.of: dict[int, int] = {}
-        self._dtypes: dict[int, DType] = {}
-        self._result, self._made = result, 0
-        self._free = [_OUT] if inside else []
-
-    def taken(self, value: int, dtype: DType, dying: Sequence[int]) -> int:
-        """A buffer for a value: that of a `dying` one that it may overwrite, or a free one."""
-        fits = [self.of[v] for v in dying if v in self.of and self._fits(self.of[v], dtype, v)]
-        fits += [b for b in self._free if b != _OUT or dtype == self._result]
-        if not fits:
-            fits.append(self._made)
-            self._made += 1
-        self.of[value], self._dtypes[value] = fits[0], dtype
-        if fits[0] in self._free:
-            self._free.remove(fits[0])
-        return fits[0]
-
-    def _fits(self, buffer: int, dtype: DType, held: int) -> bool:
-        if buffer == _OUT:
-            return dtype == self._result
-        return dtype.itemsize == self._dtypes[held].itemsize
-
-    def release(self, values: Sequence[int], kept: int) -> None:
-        """The buffers of values that nobody reads any more are free, but for one."""
-        held = [self.of.pop(v) for v in values if v in self.of]
-        self._free += [b for b in held if b != kept]
 
 
 class _Program:
@@ -386,60 +367,44 @@ class _Program:
     Attributes:
         buffers: the buffers, each with a dtype that it is seen in.
         standing: what gives the arrays that are the same in all blocks.
-        reads: for each function, what takes its arrays from the slots.
-        writes: for each function, the slot that it writes.
 
     """
 
-    def __init__(self, plan: FusePlan, actions: list[_Action], moving: Sequence[int]) -> None:
-        slots = {value: slot for slot, value in enumerate(moving)}
-        out = len(slots)
+    def __init__(self, plan: FusePlan, actions: list[_Action], loop: _Loop) -> None:
+        slots = {operand.value: slot for slot, operand in enumerate(loop.operands)}
+        out = slots[-1]
         keys = [(a.buffer, a.step.result.dtype) for a in actions if a.buffer != _OUT]
         self.buffers = list(dict.fromkeys(keys))
         places = {key: out + 1 + i for i, key in enumerate(self.buffers)}
         first = out + 1 + len(self.buffers)
         self.standing: list[Callable[[Sequence[Any]], Array]] = []
-        self.reads: list[Callable[[list[Any]], Sequence[Any]]] = []
-        self.writes: list[int] = []
+        self._steps: list[tuple[BlockCall, int, Any, int]] = []
         for action in actions:
             step, found = action.step, []
-            for v, dtype in zip(action.reads, _inputs(step), strict=True):
+            inputs = (step.source.dtype,) if isinstance(step, CopyPlan) else step.inputs
+            for v, dtype in zip(action.reads, inputs, strict=True):
                 if v not in slots:
                     self.standing.append(_standing(plan, step, v, dtype))
                 found.append(slots.get(v, first + len(self.standing) - 1))
-            self.reads.append(getter(tuple(found)))
-            place = out if action.buffer == _OUT else places[action.buffer, step.result.dtype]
+            place = places.get((action.buffer, step.result.dtype), out)
             slots[action.value] = place
-            self.writes.append(place)
-        self._calls = [(action.call, action.reads[-1]) for action in actions]
-        if actions[-1].buffer != _OUT:
+            self._steps.append((action.call, action.reads[-1], getter(tuple(found)), place))
+        if place != out:
             copied = lambda source, out: np.copyto(out, source)  # noqa: E731
-            self._calls.append((BlockCall(copied, copied, None, False), 0))
-            self.reads.append(getter((self.writes[-1],)))
-            self.writes.append(out)
-        self._always = None
-        if all(call.usual is None for call, _ in self._calls):
-            self._always = [call.common for call, _ in self._calls]
+            self._steps.append((BlockCall(copied, copied, None, False), 0, getter((place,)), out))
 
-    def functions(self, values: Sequence[Any]) -> list[Callable[..., object]]:
-        """The functions for the values of a call: a rare exponent has one of its own."""
-        return self._always or [
-            call.common if call.usual is None or call.usual(values[v]) else call.rare
-            for call, v in self._calls
+    def of(self, values: Sequence[Any]) -> list[tuple[Callable[..., object], Any, int]]:
+        """Each function for the values of a call, what takes its arrays, and where it writes."""
+        return [
+            (call.common if call.usual is None or call.usual(values[last]) else call.rare, *rest)
+            for call, last, *rest in self._steps
         ]
-
-
-def _inputs(step: Step) -> tuple[DType, ...]:
-    return (step.source.dtype,) if isinstance(step, CopyPlan) else step.inputs
 
 
 def _standing(
     plan: FusePlan, step: Step, value: int, dtype: DType
 ) -> Callable[[Sequence[Any]], Array]:
-    """What gives a number, in the dtype that a step takes it in, or a tensor of rank 0.
-
-    Of all values of a call, those of operands first: an array that is the same in each block.
-    """
+    """From all values of a call, a number in `dtype`, or the memory of a tensor of rank 0."""
     if value < len(plan.operands) and isinstance(plan.operands[value], type):
         assert isinstance(step, ElementwisePlan), "conversions are of tensors"
         name = step.operation.name
@@ -470,38 +435,24 @@ def _blockwise(plan: FusePlan) -> Write:
     found = [*[plan.steps[k].result for k in full], *[each for _, each in moving]]
     width = max([each.dtype.itemsize for each in found])
     loop = _loop(plan, moving, width)
-    extents = loop.boxes[0][0]
-    short = [
-        i
-        for i, operand in enumerate(loop.operands)
-        if i not in loop.away and _is_short(operand.strides, extents)
-    ]
-    rows = [zip(loop.operands[i].strides, extents, loop.sizes, strict=True) for i in short]
-    # Those that are the same in each box.
-    same = [all(not step or n == size for step, n, size in row) for row in rows]
-    widened = [i for i, one in zip(short, same, strict=True) if one]
-    runs = len(widened) == len(short) and not _is_short(loop.out.strides, extents)
-    context: Any = unbuffered if runs else quiet
-    forwards = runs and loop.out.strides[-1] == 1 and min(loop.out.strides) >= 0
-    dense = _is_dense(loop.out.strides, extents)
+    strides = loop.operands[-1].strides
+    forwards = loop.in_runs and strides[-1] == 1 and min(strides) >= 0
     last = plan.steps[full[-1]]
     reads_operands = any(v not in written for v in plan.sources[full[-1]])
     exact = isinstance(last, ElementwisePlan) and block_call(last).exact
     directly = (exact or not (plan.given and reads_operands)) and (forwards or _is_sure(last))
-    actions = _actions(plan, full, dense and not plan.given, directly)
-    program = _Program(plan, actions, [v for v, _ in moving])
-    walk = _Walk(loop, program, width, widened, context)
+    inside = not plan.given and _is_dense(strides, loop.boxes[0][0])
+    walk = _Walk(loop, _Program(plan, _actions(plan, full, inside, directly), loop), width)
     threads = possible_threads() if layout.size * width >= THREADS else 1
     fill = padding_filler(spec) if tiled else None
     memory: Callable[[Tensor], Array] = run_of if tiled else _memory_of
 
     def write(out: Tensor, *operands: Any) -> None:
-        values = [*operands, *[None] * len(plan.steps)]
+        values = [*operands, *[None] * len(plan.steps), out]
         for run, of, value in early:
             values[value] = run(*of(values))
         arrays = [op.view(memory(values[op.value])) for op in loop.operands]
-        arrays.append(loop.out.view(memory(out)))
-        work = context.copy().run(walk.of, arrays, values)
+        work = walk.context.copy().run(walk.of, arrays, values)
         share(work, loop.boxes, threads)
         if fill is not None:
             fill(*home_of(out))
@@ -514,21 +465,17 @@ _buffers: list[Array] = []
 
 
 class _Walk:
-    """Boxes one after the other, each taken through all steps.
+    """Boxes one after the other, each taken through all steps."""
 
-    `widened`: the operands that are the same in each box, and whose runs are made long once.
-    """
-
-    def __init__(
-        self, loop: _Loop, program: _Program, width: int, widened: list[int], context: Any
-    ) -> None:
-        self.loop, self.program, self.widened, self.context = loop, program, widened, context
-        self.room = prod(loop.boxes[0][0])
+    def __init__(self, loop: _Loop, program: _Program, width: int) -> None:
+        self.loop, self.program = loop, program
+        self.context: Any = unbuffered if loop.in_runs else quiet
+        room = prod(loop.boxes[0][0])
         self.parts: dict[int, slice] = {}  # of the memory that one thread needs
         self.octets = 0
         away = [(-2 - i, loop.operands[i].dtype.itemsize) for i in loop.away]
         for key, itemsize in dict([*[(b, width) for b, _ in program.buffers], *away]).items():
-            end = self.octets + self.room * itemsize
+            end = self.octets + room * itemsize
             self.parts[key] = slice(self.octets, end)
             self.octets = -(-end // ALIGNMENT) * ALIGNMENT
         self.copiers = {}  # for each operand in another order, what brings a box of it in order
@@ -542,14 +489,13 @@ class _Walk:
         self, arrays: list[Array], values: Sequence[Any]
     ) -> Callable[[Iterator[tuple[tuple[int, ...], Box]]], None]:
         """``work(boxes)`` for the arrays of one call, that of the result last."""
-        boxes, wide = self.loop.boxes, {}
-        for i in self.widened:
-            wide[i] = np.empty(boxes[0][0], arrays[i].dtype)
-            wide[i][...] = arrays[i][boxes[0][1]]
+        (largest, first), *_ = self.loop.boxes
+        wide = {}
+        for i in self.loop.widened:
+            wide[i] = np.empty(largest, arrays[i].dtype)
+            wide[i][...] = arrays[i][first]
         standing = [get(values) for get in self.program.standing]
-        functions = self.program.functions(values)
-        program = list(zip(functions, self.program.reads, self.program.writes, strict=True))
-        away = self.loop.away
+        program, away = self.program.of(values), self.loop.away
 
         def work(boxes: Iterator[tuple[tuple[int, ...], Box]]) -> None:
             memory = taken_from(_buffers, self.octets)

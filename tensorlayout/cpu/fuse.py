@@ -16,9 +16,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from tensorlayout.cpu.copy.axes import view_of
-from tensorlayout.cpu.copy.choose import Tuning, choose_copy
-from tensorlayout.cpu.elementwise.flat import run_of
+from tensorlayout.cpu.copy.choose import Tuning, choose_copy, view_of
 from tensorlayout.cpu.elementwise.functions import has_one_result
 from tensorlayout.cpu.elementwise.writing import BlockCall, alone, block_call
 from tensorlayout.cpu.engine.casting import WHOLE, converter, is_half, scalar_in
@@ -29,6 +27,7 @@ from tensorlayout.cpu.engine.memory import (
     new_tensors,
     padding_filler,
     quiet,
+    run_of,
     taken_from,
     unbuffered,
 )

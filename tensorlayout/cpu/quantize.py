@@ -11,10 +11,9 @@ from typing import Any
 
 import numpy as np
 
-from tensorlayout.cpu.engine.blocks import BLOCK_BYTES
 from tensorlayout.cpu.engine.casting import encoded, odd_singles, values_of
 from tensorlayout.cpu.engine.memory import Array, quietly
-from tensorlayout.cpu.engine.sharing import Box, slabs
+from tensorlayout.cpu.engine.sharing import BLOCK_BYTES, Box, slabs
 from tensorlayout.cpu.engine.threads import available_threads, share_pieces
 from tensorlayout.dtypes import DType, float32
 from tensorlayout.layout import Layout

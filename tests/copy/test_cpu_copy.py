@@ -12,14 +12,17 @@ from hypothesis import strategies as st
 from processes import python
 
 from tensorlayout.cpu.copy import choose
-from tensorlayout.cpu.copy.axes import even_cuts, fuse, loop_over, tile
 from tensorlayout.cpu.copy.choose import (
     Tuning,
     by_tiles,
     choose_copy,
+    even_cuts,
+    fuse,
     in_boxes,
+    loop_over,
     move_channels,
     move_directly,
+    tile,
 )
 from tensorlayout.cpu.engine import threads as copy_threads
 from tensorlayout.cpu.engine.threads import share

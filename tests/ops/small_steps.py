@@ -9,15 +9,15 @@ import pytest
 
 from tensorlayout import plan
 from tensorlayout.cpu import fill, fuse, gather, library, mask, pad, reduce, scan, scatter, sort
-from tensorlayout.cpu.copy import axes
+from tensorlayout.cpu.copy import choose
 from tensorlayout.cpu.elementwise import flat, functions, staging, writing
-from tensorlayout.cpu.engine import blocks, sharing, threads
-from tensorlayout.cpu.reduce import fold, positions
+from tensorlayout.cpu.engine import sharing, threads
+from tensorlayout.cpu.reduce import fold
 
 SMALL_STEPS = [
     *((fold, n, v) for n, v in [("SMALL", 0), ("BLOCK", 3), ("WIDE_RUN", 2), ("_ROW", 7)]),
     *((reduce, n, v) for n, v in [("SMALL", 0), ("WIDE_RUN", 2), ("_RUN", 2), ("_FEW", 5)]),
-    *((positions, n, v) for n, v in [("SMALL", 0), ("BLOCK", 1), ("_ROWS", 2), ("_WIDE", 2)]),
+    *((reduce, n, v) for n, v in [("BLOCK", 1), ("_ROWS", 2), ("_WIDE", 2), ("_COLUMNS", 2)]),
     *((scan, n, v) for n, v in [("BLOCK", 3), ("_ROWS", 1), ("_ROW", 2), ("_SIDE_BY_SIDE", 2)]),
     *((gather, n, v) for n, v in [("MANY", 20), ("RUN", 3), ("BLOCK", 8), ("_COLUMNS", 2)]),
     *((gather, n, v) for n, v in [("_LONG", 8), ("_STAGE", 8)]),
@@ -27,19 +27,18 @@ SMALL_STEPS = [
     (threads, "_forced", 3),
     (staging, "_out_of_order", lambda result, operand: True),
     *((staging, n, v) for n, v in [("LEAST", 4), ("SLAB_BYTES", 256), ("REPEATS", 2)]),
-    *((blocks, "BLOCK_BYTES", 256), (flat, "CHUNK_BYTES", 64)),
+    *((sharing, "BLOCK_BYTES", 256), (flat, "CHUNK_BYTES", 64)),
     *((library, "_BLOCK", 16), (functions, "_SAMPLE", 8), (functions, "_LONG_RUN", 4)),
     *(
         (reduce, "_FEW_PLACES", 2),
         (sort, "_FEW", 2),
         (fill, "_CALL", 2),
         (pad, "_PIECE", 99),
-        (axes, "FUSED_BYTES", 16),
+        (choose, "FUSED_BYTES", 16),
     ),
     *((fuse, n, v) for n, v in [("LEAST", 0), ("BLOCK", 64)]),
     (writing, "_RUN", 3),
     (fold, "_COLUMNS", 3),
-    (positions, "_COLUMNS", 2),
     (fold.blocks, "__defaults__", (3, 0)),
 ]
 

@@ -9,7 +9,6 @@ from typing import Any
 
 import numpy as np
 
-from tensorlayout.cpu.engine.blocks import Call
 from tensorlayout.cpu.engine.memory import (
     Array,
     byte_strides,
@@ -18,6 +17,7 @@ from tensorlayout.cpu.engine.memory import (
     padding_bits,
     padding_filler,
 )
+from tensorlayout.cpu.engine.sharing import Call, pieces
 from tensorlayout.cpu.engine.threads import available_threads, share_pieces
 from tensorlayout.layout import Layout, boxes
 from tensorlayout.plan.base import Run, Write
@@ -61,23 +61,11 @@ def run_flat(spec: TensorSpec, call: Call, read: Callable[[tuple[Any, ...]], lis
     return run
 
 
-def run_of(operand: Tensor) -> Array:
-    """The slots of the padded block of an operand, as they are stored; of one of rank 0 itself."""
-    if not operand._spec.layout.shape:
-        return operand._memory  # type: ignore[no-any-return]
-    storage, slot = home_of(operand)
-    spec = operand._spec
-    size = (spec.layout.required_size,)
-    return np.ndarray(size, spec.dtype, storage, slot * spec.dtype.itemsize)
-
-
 def _chunks(layout: Layout, room: int) -> Iterator[tuple[slice, list[Region]]]:
     """Cuts of about `room` slots along the slowest dimension, and the padding in each."""
     slowest = layout.minor_to_major[-1]
     size, step = layout.padded_shape[slowest], layout.strides[slowest]
-    count = max(1, room // step)
-    for start in range(0, size, count):
-        stop = min(start + count, size)
+    for start, stop in [(cut.start, cut.stop) for cut in pieces(size, max(1, room // step))]:
         regions = []
         for ranges in boxes.padding_ranges(layout):
             low, high = ranges[slowest]

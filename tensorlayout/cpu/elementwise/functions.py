@@ -9,11 +9,11 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from tensorlayout import dtypes
-from tensorlayout.cpu.elementwise import standard_fixes as fixes
-from tensorlayout.cpu.elementwise.standard_fixes import Fix
 from tensorlayout.cpu.engine.casting import truths
 from tensorlayout.cpu.engine.memory import Array
 from tensorlayout.dtypes import DType
+
+Fix = Callable[..., None]  # fix(*operands, out)
 
 # By name of the dtype to which the operands are converted; names with a star stand for calls whose
 # last operand is a scalar or broadcast, those with a "<" for memory that vector loops refuse.
@@ -143,6 +143,243 @@ def _has_long_runs(condition: Array) -> bool:
     return bool(np.count_nonzero(sample[1:] != sample[:-1]) * _LONG_RUN < _SAMPLE)
 
 
+# --- fixes: where NumPy's functions depart from the standard's special cases ---------------------
+
+# Each takes operands of the planned dtypes and writes ``out``. It lets NumPy work, looks by a cheap
+# test whether something special was there, and only then computes the special elements anew: what
+# an element gives never depends on its neighbours. Large operands come in blocks that fit the
+# cache, so that the test reads what is still there.
+#
+# Those of two operands have an operator that works in place, so ``out`` may overlap the operands:
+# they test before they write, and write once. The others get an ``out`` of its own.
+
+
+def _all_finite(x: Array) -> bool:
+    """Whether there is neither an infinity nor a NaN; parts of complex numbers are looked at as
+    real numbers where they can be, which is five times faster.
+    """
+    if x.dtype.kind == "c" and x.ndim and x.flags.c_contiguous:
+        x = x.view(x.real.dtype)
+    return _all(np.isfinite(x))
+
+
+def _side_by_side(function: Any) -> Fix:
+    """`function`, whose loops for vectors put their results side by side wherever they are to go.
+
+    So do those of NumPy 2.4.6: ``np.signbit(-np.ones(16), np.zeros(32, bool)[::2])`` sets two.
+    """
+
+    def fix(x: Array, out: Array) -> None:
+        rows = x.flags.c_contiguous and out.flags.c_contiguous
+        if rows or (x.flags.f_contiguous and out.flags.f_contiguous):
+            function(x, out)
+        else:
+            out[...] = function(x)
+
+    return fix
+
+
+def _forwards(function: Any) -> Fix:
+    """Return `function` for memory of any kind, with the bits that it gives for most.
+
+    NumPy's vector loops for complex products round once (``fma``) where its scalar loop rounds
+    twice. It takes the scalar one for a single element in place or of operands of several ranks,
+    and for complex64 that runs backwards or is far apart.
+    """
+
+    def fix(*operands: Array) -> None:
+        *arrays, out = operands
+        out[...] = function(*[np.array(np.broadcast_to(a, out.shape)) for a in arrays])
+
+    return fix
+
+
+# Whether NumPy's loops for vectors of bool look for zeros, on this processor.
+_ONES, _ODD = np.ones(200, np.bool_), np.full(200, 255, np.uint8).view(np.bool_)
+_VECTORS_OF_TRUTHS = bool(np.equal(_ONES, _ODD).all() and not np.not_equal(_ONES, _ODD).any())
+
+
+def _by_truth(function: Any) -> Fix:
+    """Return whether bool operands are (un)equal, which both turned are, too.
+
+    Every byte but 0 is True, and NumPy may compare bytes; to turn them it looks for 0. Its loops
+    for vectors look for 0 too, unless one operand is the same all along.
+    """
+
+    def fix(x: Array, y: Array, out: Array) -> None:
+        vectors = _VECTORS_OF_TRUTHS and x.shape == y.shape == out.shape
+        if vectors and x.flags.c_contiguous and y.flags.c_contiguous and out.flags.c_contiguous:
+            function(x, y, out=out)
+        else:
+            function(np.logical_not(x), np.logical_not(y), out=out)
+
+    return fix
+
+
+def _all(mask: Array) -> bool:
+    """``mask.all()``, which takes a microsecond more for a small array."""
+    return bool(np.count_nonzero(mask) == mask.size)
+
+
+def _folded(function: Any) -> Fix:
+    """A function odd in each part, computed for one quadrant: it may round elsewhere otherwise."""
+
+    def fix(x: Array, out: Array) -> None:
+        quadrant = np.empty_like(x)
+        np.abs(x.real, out=quadrant.real)
+        np.abs(x.imag, out=quadrant.imag)
+        function(quadrant, out=out)
+        np.copysign(out.real, x.real, out=out.real)
+        np.copysign(out.imag, x.imag, out=out.imag)
+
+    return fix
+
+
+def _expm1(x: Array, out: Array) -> None:
+    """NumPy multiplies infinities by zeros; `exp` has the same special cases, one greater.
+
+    Of -0 the real part is +0, unlike that of real numbers.
+    """
+    np.expm1(x, out=out)
+    np.add(out.real, 0, out=out.real)
+    if not _all_finite(x):
+        special = ~np.isfinite(x)
+        out[special] = np.exp(x[special]) - 1
+
+
+def _acosh(x: Array, out: Array) -> None:
+    """NumPy before 2.3 gives NaN for both parts of 0 + NaN j; the imaginary one is pi / 2."""
+    np.arccosh(x, out=out)
+    if not _all_finite(x):
+        special = (x.real == 0) & np.isnan(x.imag)
+        out.imag[special] = np.pi / 2
+
+
+def _floor_divide(x: Array, y: Array, out: Array) -> None:
+    """NumPy takes the result from the remainder; with infinities the quotient is meant."""
+    if _all_finite(x) and _all_finite(y):
+        np.floor_divide(x, y, out=out)
+        return
+    found = np.floor_divide(x, y, out=np.empty_like(out))
+    np.floor(np.divide(x, y), out=found, where=np.isinf(x) | np.isinf(y))
+    out[...] = found
+
+
+def _floor_divide_narrow(x: Array, y: Array, out: Array) -> None:
+    """In float64, where the quotient of narrower floats cannot round up to the next integer.
+
+    That holds below 2**29; greater quotients are rounded to 24 bits in any case. Infinities need no
+    second look, and it takes a tenth of NumPy's time.
+    """
+    out[...] = np.floor(np.divide(x, y, dtype=np.float64, casting="unsafe"))
+
+
+def _log1p(x: Array, out: Array) -> None:
+    """What the function is for, NumPy loses near 0; here ``log|1 + z|`` is found from its square.
+
+    Near -1, where that loses as much, and where squares overflow, NumPy's way is the better one.
+    """
+    wide = x.astype(np.complex128, copy=False)
+    a, b = wide.real, wide.imag
+    excess = a * (a + 2) + b * b
+    out.real = np.log1p(excess) / 2
+    out.imag = np.arctan2(b, a + 1)
+    usual = (excess > -0.5) & (excess < np.inf)
+    if not _all(usual):
+        out[~usual] = np.log1p(x[~usual])
+
+
+def _nextafter_half(x: Array, y: Array, out: Array) -> None:
+    """From one zero to the other NumPy stays where it is."""
+    np.nextafter(x, y, out=out)
+    if np.minimum.reduce(out.view(np.uint16) << 1, axis=None, initial=1) == 0:
+        np.copyto(out, y, where=x == y)
+
+
+def _pow_one_exponent(x: Array, y: Array, out: Array) -> None:
+    """NumPy takes x ** 0.5 for the root, where -0 and -inf differ; with many exponents it is right.
+
+    With many it is faster too, except for the powers it knows: 2 and 0.5.
+    """
+    exponent = y.item() if y.ndim == 0 else None
+    if exponent == 2:
+        np.square(x, out=out)
+    elif exponent == 0.5:
+        root = np.add(x, 0, out=np.empty_like(out))
+        np.sqrt(root, out=root)
+        np.copyto(root, np.inf, where=x == -np.inf)
+        out[...] = root
+    else:
+        np.power(x, np.array(np.broadcast_to(y, out.shape)), out=out)
+
+
+def _usual_exponent(exponent: float) -> bool:
+    """Whether NumPy needs no help with this Python scalar as the exponent of all elements."""
+    return exponent != 0.5 and (exponent >= 0 or isinstance(exponent, float))
+
+
+def _pow_signed(x: Array, y: Array, out: Array) -> None:
+    """NumPy raises for negative exponents; here the exact result is truncated, as 0 ** -1 is."""
+    if np.minimum.reduce(y, axis=None, initial=0) == 0:
+        np.power(x, y, out=out)
+        return
+    found = np.power(x, np.maximum(y, 0), out=np.empty_like(out))
+    inverse = np.where(np.abs(x) == 1, np.power(x, y & 1), 0)
+    np.copyto(found, inverse, where=y < 0, casting="unsafe")
+    out[...] = found
+
+
+def _reciprocal(x: Array, out: Array) -> None:
+    """NumPy is wrong for zeros; wherever it finds nothing finite, `divide` is asked."""
+    np.reciprocal(x, out=out)
+    if not _all_finite(out):
+        np.divide(1, x, out=out, where=~np.isfinite(out))
+
+
+def _remainder(x: Array, y: Array, out: Array) -> None:
+    """Rounding must not take a remainder to the divisor: it is the number before that."""
+    found = np.remainder(x, y, out=np.empty_like(out))
+    if np.count_nonzero(found == y):
+        np.nextafter(y, np.zeros_like(y), out=found, where=(found == y) & np.isfinite(y))
+    out[...] = found
+
+
+def _sign_bfloat16(x: Array, out: Array) -> None:
+    """The sign of -0 is +0. Taken for an integer, -0 is the least of all numbers."""
+    np.sign(x, out=out)
+    bits = out.view(np.int16)
+    if np.minimum.reduce(bits, axis=None, initial=0) == -0x8000:
+        np.copyto(bits, 0, where=bits == -0x8000)
+
+
+def _sign_complex(x: Array, out: Array) -> None:
+    """Each part divided by the magnitude, an infinite one too; NaN wherever one part is NaN."""
+    magnitude = np.abs(x)
+    np.divide(x.real, magnitude, out=out.real)
+    np.divide(x.imag, magnitude, out=out.imag)
+    if not _all(magnitude != 0):
+        np.copyto(out, 0, where=magnitude == 0)
+
+
+def _tan(x: Array, out: Array) -> None:
+    """At infinite imaginary parts the real part of the result has the sign of that of `x`."""
+    np.tan(x, out=out)
+    if not _all_finite(x):
+        flat = np.isinf(x.imag) & np.isfinite(x.real)
+        np.copysign(0, x.real, out=out.real, where=flat)
+
+
+def _tanh(x: Array, out: Array) -> None:
+    """At infinite real parts the imaginary part of the result has the sign of that of `x`."""
+    np.tanh(x, out=out)
+    if not _all_finite(x):
+        flat = np.isinf(x.real) & np.isfinite(x.imag)
+        np.copysign(0, x.imag, out=out.imag, where=flat)
+
+
+# --- the table -----------------------------------------------------------------------------------
+
+
 def _in(function: Fix, *names: str) -> Fixes:
     return dict.fromkeys(names, function)
 
@@ -153,16 +390,16 @@ def _complex(function: Fix) -> Fixes:
 
 def _rounded_once(function: np.ufunc) -> Function:
     """A function of complex numbers whose products are rounded once, in memory of any kind."""
-    return Function(function, _in(fixes.forwards(function), "complex64<", "complex128<"))
+    return Function(function, _in(_forwards(function), "complex64<", "complex128<"))
 
 
 def _test(function: np.ufunc) -> Function:
     """A test of floats, whose loops for vectors write side by side wherever they are to."""
-    found = _in(fixes.side_by_side(function), "float32", "float64")
+    found = _in(_side_by_side(function), "float32", "float64")
     return Function(function, found, right_alone=True)
 
 
-_UNEQUAL = _in(fixes.by_truth(np.not_equal), "bool")
+_UNEQUAL = _in(_by_truth(np.not_equal), "bool")
 _OLD = np.lib.NumpyVersion(np.__version__) < "2.3.0"
 _WORDS = (
     *("bool", "int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64"),
@@ -171,47 +408,47 @@ _WORDS = (
 
 _FUNCTIONS = {
     "abs": _rounded_once(np.abs),
-    "acosh": Function(np.acosh, _complex(fixes.acosh) if _OLD else _NONE),
-    "atan": Function(np.atan, _complex(fixes.folded(np.atan))),
-    "atanh": Function(np.atanh, _complex(fixes.folded(np.atanh))),
+    "acosh": Function(np.acosh, _complex(_acosh) if _OLD else _NONE),
+    "atan": Function(np.atan, _complex(_folded(np.atan))),
+    "atanh": Function(np.atanh, _complex(_folded(np.atanh))),
     "bitwise_xor": Function(np.bitwise_xor, _UNEQUAL),
     "clip": Function(_clip, few=np.ndarray.clip),
-    "equal": Function(np.equal, _in(fixes.by_truth(np.equal), "bool")),
-    "expm1": Function(np.expm1, _complex(fixes.expm1)),
+    "equal": Function(np.equal, _in(_by_truth(np.equal), "bool")),
+    "expm1": Function(np.expm1, _complex(_expm1)),
     "floor_divide": Function(
         np.floor_divide,
         {
-            **_in(fixes.floor_divide_narrow, "float16", "bfloat16", "float32"),
-            "float64": fixes.floor_divide,
+            **_in(_floor_divide_narrow, "float16", "bfloat16", "float32"),
+            "float64": _floor_divide,
         },
     ),
     "imag": Function(lambda x, out: out.fill(0)),  # of real numbers
     "isfinite": _test(np.isfinite),
     "isinf": _test(np.isinf),
     "isnan": _test(np.isnan),
-    "log1p": Function(np.log1p, _complex(fixes.log1p)),
+    "log1p": Function(np.log1p, _complex(_log1p)),
     "logical_xor": Function(np.logical_xor, _UNEQUAL),
     "multiply": _rounded_once(np.multiply),
-    "nextafter": Function(np.nextafter, {"float16": fixes.nextafter_half}),
+    "nextafter": Function(np.nextafter, {"float16": _nextafter_half}),
     "not_equal": Function(np.not_equal, _UNEQUAL),
     "pow": Function(
         np.pow,
         {
-            **_in(fixes.pow_signed, "int8", "int16", "int32", "int64"),
-            **_in(fixes.pow_one_exponent, "float32*", "float64*"),
+            **_in(_pow_signed, "int8", "int16", "int32", "int64"),
+            **_in(_pow_one_exponent, "float32*", "float64*"),
         },
-        fixes.usual_exponent,
+        _usual_exponent,
     ),
-    "reciprocal": Function(np.reciprocal, _complex(fixes.reciprocal)),
+    "reciprocal": Function(np.reciprocal, _complex(_reciprocal)),
     "remainder": Function(
-        np.remainder, _in(fixes.remainder, "float16", "bfloat16", "float32", "float64")
+        np.remainder, _in(_remainder, "float16", "bfloat16", "float32", "float64")
     ),
     "round": Function(_round),
     "scale_bias": Function(_scale_bias, _in(_scale_bias, "float32", "float64")),  # by blocks
-    "sign": Function(np.sign, {**_complex(fixes.sign_complex), "bfloat16": fixes.sign_bfloat16}),
+    "sign": Function(np.sign, {**_complex(_sign_complex), "bfloat16": _sign_bfloat16}),
     "signbit": _test(np.signbit),
     "square": _rounded_once(np.square),
-    "tan": Function(np.tan, _complex(fixes.tan)),
-    "tanh": Function(np.tanh, _complex(fixes.tanh)),
+    "tan": Function(np.tan, _complex(_tan)),
+    "tanh": Function(np.tanh, _complex(_tanh)),
     "where": Function(_choose, _in(_choose_by_bits, *_WORDS), few=np.where),
 }

@@ -11,11 +11,9 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from tensorlayout import dtypes
-from tensorlayout.cpu.elementwise.flat import run_flat, run_of, run_tiled
-from tensorlayout.cpu.elementwise.functions import function_of, has_one_result
+from tensorlayout.cpu.elementwise.flat import run_flat, run_tiled
+from tensorlayout.cpu.elementwise.functions import Fix, function_of, has_one_result
 from tensorlayout.cpu.elementwise.staging import staged
-from tensorlayout.cpu.elementwise.standard_fixes import Fix
-from tensorlayout.cpu.engine.blocks import Call, in_blocks
 from tensorlayout.cpu.engine.casting import (
     WHOLE,
     as_odd_float,
@@ -25,8 +23,16 @@ from tensorlayout.cpu.engine.casting import (
     scalar_reader,
     truths,
 )
-from tensorlayout.cpu.engine.memory import UNALIGNED, Array, new_tensors, quiet, quietly, unbuffered
-from tensorlayout.cpu.engine.sharing import is_large, shared
+from tensorlayout.cpu.engine.memory import (
+    UNALIGNED,
+    Array,
+    new_tensors,
+    quiet,
+    quietly,
+    run_of,
+    unbuffered,
+)
+from tensorlayout.cpu.engine.sharing import Call, in_blocks, is_large, shared
 from tensorlayout.layout import Layout, coalesce
 from tensorlayout.plan.base import Run, Write
 from tensorlayout.plan.elementwise import ElementwisePlan
@@ -47,18 +53,13 @@ def direct(plan: ElementwisePlan) -> Run | None:
     common = _direct(plan, None if usual else fix)
     if common is None or usual is None:
         return common
-    rare = making(new_tensors(plan.result), _write(plan, fix))
-    screened: Run = _screened(usual, common, rare)
-    return screened
+    return _screened(usual, common, making(new_tensors(plan.result), _write(plan, fix)))
 
 
 def write(plan: ElementwisePlan) -> Write:
     """``write(out, *operands)``: these lie apart from `out`, of any layout, or exactly there."""
-    usual, fix = _usual(plan), _fix(plan)
-    found = _write(plan, fix)
-    if usual is not None:
-        found = _screened(usual, _write(plan, None), found)
-    return found
+    usual, found = _usual(plan), _write(plan, _fix(plan))
+    return found if usual is None else _screened(usual, _write(plan, None), found)
 
 
 def _usual(plan: ElementwisePlan) -> Callable[[Any], bool] | None:
@@ -67,14 +68,15 @@ def _usual(plan: ElementwisePlan) -> Callable[[Any], bool] | None:
     return function_of(plan.operation.function).usual if scalar and _fix(plan) else None
 
 
-def _screened(usual: Callable[[Any], bool], common: Any, rare: Any) -> Any:
+def _screened(usual: Callable[[Any], bool], common: Write, rare: Write) -> Callable[..., Any]:
     return lambda *operands: (common if usual(operands[-1]) else rare)(*operands)
 
 
 def _direct(plan: ElementwisePlan, fix: Fix | None) -> Run | None:
     if plan.result.layout.is_tiled:
         return None
-    if _numpy_alone_gives_the_layout(plan, fix):
+    aligned = plan.result.layout.nbytes(plan.result.dtype) > UNALIGNED
+    if _numpy_alone_gives_the_layout(plan, fix) and not aligned:
         return _by_numpy(plan)
     few = function_of(plan.operation.function).few
     if few is not None and plan.result.layout.size <= _FEW and _is_packed_alike(plan):
@@ -108,7 +110,7 @@ def _numpy_alone_gives_the_layout(plan: ElementwisePlan, fix: Fix | None) -> boo
     It does for row-major operands, and keeps any other order that all of them have.
     """
     return (
-        _is_ufunc(plan)
+        isinstance(_numpy(plan), np.ufunc)
         and not is_large(_nbytes(plan))
         and (fix is None or function_of(plan.operation.function).right_alone)
         and _is_packed_alike(plan)
@@ -154,7 +156,7 @@ _FAR = 1 << 24
 
 
 def _needs_scalar_loop(plan: ElementwisePlan) -> bool:
-    """Return whether NumPy may use its scalar complex loop (see `standard_fixes.forwards`)."""
+    """Return whether NumPy may use its scalar complex loop (see `_forwards`)."""
     tensors = [o.layout for o in plan.operands if isinstance(o, TensorSpec)]
     layout = plan.result.layout
     ranks = {len(o.shape) for o in (layout, *tensors)} - {0}
@@ -162,10 +164,6 @@ def _needs_scalar_loop(plan: ElementwisePlan) -> bool:
         return True
     strided = [o for o in (layout, *tensors) if not o.is_tiled]
     return any(not 0 <= stride < _FAR for o in strided for stride in o.strides)
-
-
-def _is_ufunc(plan: ElementwisePlan) -> bool:
-    return isinstance(_numpy(plan), np.ufunc)
 
 
 def _natural(plan: ElementwisePlan) -> bool:
@@ -246,59 +244,51 @@ def _in_short_runs(plan: ElementwisePlan) -> bool:
 
 
 def _by_numpy(plan: ElementwisePlan) -> Run:
-    """Packed operands of one order: NumPy allocates few elements; the shortest path there is."""
+    """Few packed elements of one order, which NumPy allocates: the shortest path there is."""
     function, spec = _numpy(plan), plan.result
-    copy, new = _context(plan), object.__new__
-    narrow, large = _narrows_integers(plan), spec.layout.nbytes(spec.dtype) > UNALIGNED
+    copy, new, narrow = _context(plan), object.__new__, _narrows_integers(plan)
     kinds = tuple(isinstance(o, type) for o in plan.operands)
-    if kinds == (False,) and not large:
 
-        def run_unary(x: Tensor) -> Tensor:
-            result = new(Tensor)
-            result._memory = copy().run(function, x._memory)
-            result._spec, result._home = spec, None
-            return result
+    def run_unary(x: Tensor) -> Tensor:
+        result = new(Tensor)
+        result._memory = copy().run(function, x._memory)
+        result._spec, result._home = spec, None
+        return result
 
-        return run_unary
-    if kinds == (False, False) and not large:
+    def run_tensors(x: Tensor, y: Tensor) -> Tensor:
+        result = new(Tensor)
+        result._memory = copy().run(function, x._memory, y._memory)
+        result._spec, result._home = spec, None
+        return result
 
-        def run_tensors(x: Tensor, y: Tensor) -> Tensor:
-            result = new(Tensor)
-            result._memory = copy().run(function, x._memory, y._memory)
-            result._spec, result._home = spec, None
-            return result
-
-        return run_tensors
-    if kinds == (False, True) and not large:
-
-        def run_tensor_scalar(x: Tensor, y: Any) -> Tensor:
-            result = new(Tensor)
-            try:
-                if narrow and not -WHOLE <= y <= WHOLE:
-                    y = as_odd_float(y)
-                result._memory = copy().run(function, x._memory, y)
-            except OverflowError:
-                raise _misfit(plan, y) from None
-            result._spec, result._home = spec, None
-            return result
-
-        return run_tensor_scalar
-    make = new_tensors(spec)  # whose memory is aligned
-
-    def run_any(*operands: Any) -> Tensor:
-        arrays = [o._memory if isinstance(o, Tensor) else o for o in operands]
+    def run_tensor_scalar(x: Tensor, y: Any) -> Tensor:
+        result = new(Tensor)
         try:
-            if narrow:
-                arrays = [as_odd_float(a) if isinstance(a, int) else a for a in arrays]
-            if not large:
-                return Tensor._new(copy().run(function, *arrays), spec)
-            out = make()
-            copy().run(function, *arrays, out=out._memory)
+            if narrow and not -WHOLE <= y <= WHOLE:
+                y = as_odd_float(y)
+            result._memory = copy().run(function, x._memory, y)
         except OverflowError:
-            raise _misfit(plan, *operands) from None
-        return out
+            raise _misfit(plan, y) from None
+        result._spec, result._home = spec, None
+        return result
 
-    return run_any
+    def run_scalar_tensor(x: Any, y: Tensor) -> Tensor:
+        result = new(Tensor)
+        try:
+            number = as_odd_float(x) if narrow else x
+            result._memory = copy().run(function, number, y._memory)
+        except OverflowError:
+            raise _misfit(plan, x) from None
+        result._spec, result._home = spec, None
+        return result
+
+    runs: dict[tuple[bool, ...], Run] = {
+        (False,): run_unary,
+        (False, False): run_tensors,
+        (False, True): run_tensor_scalar,
+        (True, False): run_scalar_tensor,
+    }
+    return runs[kinds]
 
 
 # Up to so many elements a call costs more than they do.
@@ -399,7 +389,7 @@ def _converting(plan: ElementwisePlan, fix: Fix | None) -> Call:
     function = _numpy(plan)
     converts = _converts(plan)
     copy: Any = _context(plan)
-    if fix is not None or (converts and not _is_ufunc(plan)):
+    if fix is not None or (converts and not isinstance(_numpy(plan), np.ufunc)):
         nbytes = plan.result.layout.required_size * plan.result.dtype.itemsize
         blockwise = in_blocks(fix or function, plan.inputs, converts, nbytes)
         if converts or not function_of(plan.operation.function).right_alone:
@@ -413,7 +403,7 @@ def _converting(plan: ElementwisePlan, fix: Fix | None) -> Call:
                 blockwise(arrays, out)
 
         return call
-    if not _is_ufunc(plan):
+    if not isinstance(_numpy(plan), np.ufunc):
         return lambda arrays, out: copy().run(function, *arrays, out)
     if _loop(plan, _dtypes(plan)):
         return lambda arrays, out: copy().run(function, *arrays, out=out)
@@ -460,7 +450,7 @@ def block_call(plan: ElementwisePlan) -> BlockCall:
     rare = _positional(_call(shrunk, fix))
     if usual is None and fix is not None:
         return BlockCall(rare, rare, None, False)
-    exact = _is_ufunc(plan) and not _odd(plan) and _loop(plan, _dtypes(plan))
+    exact = isinstance(_numpy(plan), np.ufunc) and not _odd(plan) and _loop(plan, _dtypes(plan))
     common = _numpy(plan) if exact else _positional(_call(shrunk, None))
     return BlockCall(common, rare, usual, exact and usual is None and not _converts(plan))
 
@@ -471,7 +461,11 @@ def _positional(call: Call) -> Callable[..., object]:
 
 def is_one_ufunc(plan: ElementwisePlan) -> bool:
     """Whether a plan is one call of a ufunc, which buffers operands that overlap the result."""
-    if not _is_ufunc(plan) or _fix(plan) is not None or plan.result.layout.is_tiled:
+    if (
+        not isinstance(_numpy(plan), np.ufunc)
+        or _fix(plan) is not None
+        or plan.result.layout.is_tiled
+    ):
         return False
     if is_large(_nbytes(plan)):  # it may be several
         return False
@@ -480,9 +474,10 @@ def is_one_ufunc(plan: ElementwisePlan) -> bool:
 
 
 def _is_plain(plan: ElementwisePlan) -> bool:
-    """Return whether one ufunc takes a tensor and another operand as they are."""
-    two = len(plan.operands) == 2 and isinstance(plan.operands[0], TensorSpec)
-    return two and is_one_ufunc(plan) and _natural(plan)
+    """Return whether one ufunc takes both operands as they are."""
+    first, *rest = plan.operands
+    plain = len(rest) == 1 and (first is not int or not _narrows_integers(plan))
+    return plain and is_one_ufunc(plan) and _natural(plan)
 
 
 def _into_directly(plan: ElementwisePlan) -> Run:

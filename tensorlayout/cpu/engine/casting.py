@@ -14,9 +14,8 @@ from typing import Any
 import numpy as np
 
 from tensorlayout import dtypes
-from tensorlayout.cpu.engine import blocks
+from tensorlayout.cpu.engine import sharing
 from tensorlayout.cpu.engine.memory import Array, quietly
-from tensorlayout.cpu.engine.sharing import slabs
 from tensorlayout.dtypes import DType
 
 Convert = Callable[[Array, Array], None]  # to, from
@@ -211,12 +210,12 @@ def _in_blocks(convert: Convert, destination: Array, source: Array) -> None:
     thread, 2.4, 1.3, 1.2 and 1.1 in two. Parts of the arrays are read where they are: padded rows
     in 1.8 ms, and in 2.7 by way of buffers; to uint8 in 1.1 and 2.5.
     """
-    room = 2 * blocks.BLOCK_BYTES // max(source.itemsize, destination.itemsize)
+    room = 2 * sharing.BLOCK_BYTES // max(source.itemsize, destination.itemsize)
     if destination.size <= room:
         convert(destination, source)
         return
     minor_to_major = sorted(range(destination.ndim), key=lambda d: abs(destination.strides[d]))
-    for box in slabs(destination.shape, minor_to_major, room):
+    for box in sharing.slabs(destination.shape, minor_to_major, room):
         convert(destination[box], source[box])
 
 

@@ -150,6 +150,16 @@ def home_of(tensor: Tensor) -> Home:
     return home
 
 
+def run_of(operand: Tensor) -> Array:
+    """The slots of the padded block of an operand, as they are stored; of one of rank 0 itself."""
+    if not operand._spec.layout.shape:
+        return operand._memory  # type: ignore[no-any-return]
+    storage, slot = home_of(operand)
+    spec = operand._spec
+    size = (spec.layout.required_size,)
+    return np.ndarray(size, spec.dtype, storage, slot * spec.dtype.itemsize)
+
+
 def storage_of(tensor: Tensor) -> Array:
     """The storage of a tensor as an array of bytes."""
     storage: Array = home_of(tensor)[0]

@@ -1,4 +1,4 @@
-"""Calls over large memory, cut into pieces that threads share.
+"""Calls over large memory: in blocks that the cache holds, or pieces that threads share.
 
 The pieces follow from the layout of the result alone. So the bits of a result do not depend on how
 many threads there are, even where a loop of NumPy rounds by an element's place in a vector.
@@ -9,13 +9,17 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from itertools import product
 from time import perf_counter
+from typing import Any
 
 import numpy as np
 
-from tensorlayout.cpu.engine.blocks import Call
-from tensorlayout.cpu.engine.memory import Array
+from tensorlayout.cpu.engine.memory import Array, quiet, quietly
 from tensorlayout.cpu.engine.threads import available_threads, share_pieces
+from tensorlayout.dtypes import DType
 from tensorlayout.layout import Layout
+
+Box = tuple[slice, ...]
+Call = Callable[[Sequence[Array], Array], None]  # call(arrays, out)
 
 # Bytes read and written from which a call is cut at all.
 LEAST_BYTES = 1 << 20
@@ -38,8 +42,6 @@ _TIMES = 3
 # of 16 MB of float32 takes 1.0 ms in sixteen, 1.15 in 32, 1.2 in 64 (same day and machine).
 _PIECE = 512 << 10
 
-Box = tuple[slice, ...]
-
 
 def pieces(size: int, extent: int) -> tuple[slice, ...]:
     """An axis in pieces of `extent`, the last of what is left."""
@@ -49,7 +51,7 @@ def pieces(size: int, extent: int) -> tuple[slice, ...]:
 def pieces_of_several(size: int, extent: int) -> tuple[slice, ...]:
     """Return `pieces` of which the last two are evened out where a rest of one would be left.
 
-    For single elements NumPy has loops that round otherwise (`cpu/elementwise/standard_fixes.py`).
+    For single elements NumPy has loops that round otherwise (`cpu/elementwise/functions.py`).
     """
     if extent < 3 or not size % extent == 1 < size:
         return pieces(size, extent)
@@ -58,26 +60,24 @@ def pieces_of_several(size: int, extent: int) -> tuple[slice, ...]:
     return (*whole, last, slice(cut, size))
 
 
-def slabs(shape: Sequence[int], minor_to_major: Sequence[int], room: int) -> list[Box]:
+def slabs(
+    shape: Sequence[int], minor_to_major: Sequence[int], room: int, cut: Any = pieces_of_several
+) -> list[Box]:
     """Boxes of at most about `room` elements, whole along the fastest dimensions; sizes not 0.
 
-    The first is one of the largest.
+    The first is one of the largest. `cut`: what cuts a dimension into pieces.
     """
     steps = [1] * len(shape)
     left = max(1, room)
     for d in minor_to_major:
         steps[d] = min(shape[d], left)
         left = max(1, left // shape[d])
-    return list(product(*map(pieces_of_several, shape, steps)))
+    return list(product(*map(cut, shape, steps)))
 
 
 def is_large(nbytes: int) -> bool:
     """Whether a call that reads and writes so many bytes may be cut into pieces."""
     return nbytes >= LEAST_BYTES
-
-
-def _piece(nbytes: int) -> int:
-    return max(_PIECE, min(-(-nbytes // 4), 4 * _PIECE), nbytes // 16)
 
 
 def shared(call: Call, result: Layout, itemsize: int, nbytes: int, exact: bool) -> Call:
@@ -88,8 +88,9 @@ def shared(call: Call, result: Layout, itemsize: int, nbytes: int, exact: bool) 
     """
     if not is_large(nbytes) or not result.size:
         return call
-    room = _piece(result.size * itemsize) // itemsize
-    boxes = slabs(result.shape, result.minor_to_major, room)
+    whole = result.size * itemsize
+    piece = max(_PIECE, min(-(-whole // 4), 4 * _PIECE), whole // 16)
+    boxes = slabs(result.shape, result.minor_to_major, piece // itemsize)
     if len(boxes) < 2:
         return call
 
@@ -102,11 +103,7 @@ def shared(call: Call, result: Layout, itemsize: int, nbytes: int, exact: bool) 
         def move(box: Box) -> None:
             call([a[box] if a.ndim else a for a in full], out[box])
 
-        if threads > 1:
-            share_pieces(boxes, move, threads)
-            return
-        for box in boxes:
-            move(box)
+        share_pieces(boxes, move, threads)
 
     if nbytes >= SURE_BYTES:
         return lambda arrays, out: run(arrays, out, available_threads())
@@ -127,3 +124,57 @@ def _timed(run: Callable[[Sequence[Array], Array, int], None]) -> Call:
             seconds.append(perf_counter() - start)
 
     return call
+
+
+# --- functions of several passes -----------------------------------------------------------------
+
+# What they write early they read again while it is still in the cache, and operands of other dtypes
+# are converted a block at a time, never as a whole.
+
+Function = Callable[..., object]  # function(*operands, out)
+
+# Of the widest array, so that what a function needs on the way stays below 4 MB. Steps of less than
+# 50 us have two threads hand the interpreter lock to and fro, for as long.
+BLOCK_BYTES = 1 << 19
+
+
+def in_blocks(function: Function, inputs: Sequence[DType], converts: bool, nbytes: int) -> Call:
+    """``call(arrays, out)``: `function` on operands converted to `inputs`, without warnings.
+
+    `converts`: whether some operand has another dtype; `nbytes`: of the result. ``out`` may overlap
+    operands if `function` writes it only after it has read them.
+    """
+    copy: Any = quiet.copy
+    if nbytes > BLOCK_BYTES:
+        return lambda arrays, out: quietly(walk, function, arrays, inputs, out)
+    if not converts:
+        return lambda arrays, out: copy().run(function, *arrays, out)
+
+    def convert(arrays: Sequence[Array], out: Array) -> None:
+        function(*[a.astype(d, copy=False) for a, d in zip(arrays, inputs, strict=True)], out)
+
+    return lambda arrays, out: copy().run(convert, arrays, out)
+
+
+def walk(function: Function, arrays: Sequence[Array], inputs: Sequence[DType], out: Array) -> None:
+    """`function` on contiguous blocks; operands of rank 0 go to each of them as they are."""
+    if not out.size:  # of a large padded block
+        return
+    pairs = list(zip(arrays, inputs, strict=True))
+    given: list[Array] = [a if a.ndim else a.astype(d) for a, d in pairs]
+    moving = [i for i, a in enumerate(arrays) if a.ndim]
+    flags = ["contig", "overlap_assume_elementwise"]
+    nditer: Any = np.nditer  # whose stub knows fewer combinations
+    blocks = nditer(
+        [*(arrays[i] for i in moving), out],
+        ["external_loop", "buffered", "copy_if_overlap"],
+        [*(["readonly", *flags] for _ in moving), ["writeonly", *flags]],
+        [*(inputs[i] for i in moving), out.dtype],
+        casting="unsafe",
+        buffersize=BLOCK_BYTES // max([out.itemsize, *[a.itemsize for a in arrays]]),
+    )
+    with blocks:
+        for *found, target in blocks:
+            for i, block in zip(moving, found, strict=True):
+                given[i] = block
+            function(*given, target)

@@ -9,17 +9,16 @@ pixels of an image in NHWC. So long axes are split in two, one after the other.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from itertools import product
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from tensorlayout.cpu.copy.axes import view_of
+from tensorlayout.cpu.copy.choose import view_of
 from tensorlayout.cpu.engine.casting import is_half, widened
 from tensorlayout.cpu.engine.memory import Array, quietly
-from tensorlayout.cpu.engine.sharing import pieces
+from tensorlayout.cpu.engine.sharing import pieces, slabs
 from tensorlayout.cpu.engine.threads import available_threads, share_pieces
 from tensorlayout.dtypes import DType, complex128, float64, in_category
 from tensorlayout.layout import Layout
@@ -63,19 +62,13 @@ def walk_of(layout: Layout, dims: Sequence[int]) -> Walk:
     )
 
 
-def blocks(shape: tuple[int, ...], room: int = BLOCK, whole: int = 0) -> Iterator[Key]:
+def blocks(shape: tuple[int, ...], room: int = BLOCK, whole: int = 0) -> list[Key]:
     """Boxes of at most about `room` elements, in order; the last `whole` axes are never cut."""
     if math.prod(shape) <= room:
-        return iter([(slice(None),) * len(shape)])
-    cut = 0
-    while cut < len(shape) - whole and math.prod(shape[cut + 1 :]) > room:
-        cut += 1
-    rest: list[list[slice]] = [[slice(None)]] * (len(shape) - cut)
-    if cut < len(shape) - whole:
-        step = max(1, room // max(1, math.prod(shape[cut + 1 :])))
-        rest[0] = [slice(k, k + step) for k in range(0, shape[cut], step)]
-    singles = [[slice(k, k + 1) for k in range(n)] for n in shape[:cut]]
-    return product(*singles, *rest)
+        return [(slice(None),) * len(shape)]
+    cut = len(shape) - whole
+    boxes = slabs(shape[:cut], range(cut)[::-1], room // math.prod(shape[cut:]), pieces)
+    return [(*box, *[slice(None)] * whole) for box in boxes]
 
 
 def kept_part(key: Key, axes: Sequence[int]) -> Key:

@@ -90,12 +90,12 @@ DIRECT = {
 
 
 def carry_out(plan: Plan) -> Any:
-    """What carries out a plan, as its `makes` says."""
+    """Return what carries out a plan, as its `makes` says."""
     return _function(CARRY_OUT[plan.kind])(plan)
 
 
 def direct(plan: Plan) -> Run | None:
-    """What makes the result of a plan in memory of its own; None where that is not faster."""
+    """Return what makes the result of a plan in memory of its own, where that is faster."""
     found = DIRECT.get(plan.kind) if not plan.given or plan.kind == "elementwise" else None
     return _function(found)(plan) if found else None
 
@@ -114,7 +114,7 @@ def takes_tiles(plan: Plan) -> bool:
 
 
 def disturbs(plan: Any) -> Disturbs | None:
-    """What tells the operands that a write disturbs before they are read: bounds of memory."""
+    """Return what tells the operands that a write disturbs before they are read, by addresses."""
     if plan.kind == "elementwise" and is_one_ufunc(plan):
         return None  # NumPy sees to it
     if plan.overlap == "nothing":
@@ -123,7 +123,7 @@ def disturbs(plan: Any) -> Disturbs | None:
 
 
 def _meet_elsewhere(x: Tensor, y: Tensor) -> bool:
-    """But for each element in its own place, which is read before it is written."""
+    """Return whether memory is shared, unless each element stands in its own place."""
     if x is y or not np.may_share_memory(x._memory, y._memory):
         return False
     address = x._memory.__array_interface__["data"][0]

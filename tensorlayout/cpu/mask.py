@@ -67,7 +67,7 @@ def prepare_select(plan: SelectPlan) -> Run:
 def write_masked(plan: MaskedPlan) -> Write:
     """Write where the mask is true; value and mask lie apart from what is written."""
     layout, index_map, spread = plan.seen.layout, plan.index_map, plan.spread
-    write = writer(layout, index_map)
+    write = writer(Runs(layout, index_map))
     alone = layout.ndim == 1
     everything = len(index_map.dims) == layout.ndim > 1
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Callable, Collection, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
 import numpy as np
@@ -24,9 +24,7 @@ from tensorlayout.cpu.gather import (
     shared,
     signed,
 )
-from tensorlayout.layout import Layout
 from tensorlayout.plan import base
-from tensorlayout.plan.gather import IndexMap
 from tensorlayout.plan.scatter import (
     RUN,
     CopyScatterPlan,
@@ -58,7 +56,7 @@ def write_scatter(plan: ScatterPlan) -> base.Write:
     layout, index_map = plan.result.layout, plan.index_map
     runs, sizes = Runs(layout, index_map), [layout.shape[d] for d in index_map.dims]
     by_line = runs.is_by_line
-    write = _write_lines(plan.name, runs) if by_line else writer(layout, index_map)
+    write = _write_lines(plan.name, runs) if by_line else writer(runs)
 
     def scatter(x: Tensor, value: Any, *positions: Tensor) -> None:
         places = [p._memory for p in positions]
@@ -119,27 +117,8 @@ def broadcast(value: Array, shape: tuple[int, ...]) -> Array:
 # ---- Ways to write
 
 
-def writer(layout: Layout, index_map: IndexMap) -> Move:
+def writer(runs: Runs) -> Move:
     """``write(memory, positions, value)``, in index order of the positions."""
-    turned = {d: result for d, result in index_map.kept if layout.strides[d] < 0}
-    if turned and not index_map.per_line:  # forwards, rows of several elements may lie side by side
-        forwards = layout.flip(list(turned))
-        assert forwards is not None, "strided layouts have every flip"
-        write = _writer_of(Runs(forwards, index_map))
-        there = _turn(turned.keys(), layout.ndim)
-
-        def write_turned(memory: Array, positions: Positions, value: Array) -> None:
-            write(memory[there], positions, value[_turn(turned.values(), value.ndim)])
-
-        return write_turned
-    return _writer_of(Runs(layout, index_map))
-
-
-def _turn(dims: Collection[int], ndim: int) -> tuple[slice, ...]:
-    return tuple(slice(None, None, -1 if d in dims else 1) for d in range(ndim))
-
-
-def _writer_of(runs: Runs) -> Move:
     index_map, inner = runs.index_map, runs.size(runs.inner)
     if index_map.per_line:
         return _write_slots(runs)

@@ -35,7 +35,7 @@ Region = tuple[slice, ...]
 
 
 def run_flat(spec: TensorSpec, call: Call, read: Callable[[tuple[Any, ...]], list[Array]]) -> Run:
-    """`call` on what `read` makes of the operands: `run_of` their blocks, or numbers."""
+    """`call` on what `read` makes of the operands: the slots of their blocks, or numbers."""
     layout, dtype = spec.layout, spec.dtype
     whole = Layout(layout.padded_shape, layout.strides)
     strides = byte_strides(whole, dtype.itemsize)

@@ -16,21 +16,17 @@ from tensorlayout.tensor import Tensor, TensorSpec
 
 
 class _Held(tuple[Any, ...]):
-    """The memory of an array, and what keeps it; the base of arrays over it.
-
-    While there is a weak reference to an array, NumPy does not resize it, whatever it is told.
-    """
+    """The memory of an array, and a weak reference to it: NumPy does not resize it meanwhile."""
 
     __slots__ = ()
     __array_struct__ = property(itemgetter(0))
 
 
 def held(array: Array) -> Array:
-    """The memory of an array of NumPy's in an array of our own, that nobody else can change.
+    """The memory of an array of NumPy's in an array of our own.
 
-    Nothing that is done to the other changes what this one reads: no shape and no dtype that it is
-    given, nor `resize`, which NumPy refuses while this one, or a view of it, is alive. So with a
-    buffer below the other. ValueError for one that is closed or released.
+    No shape or dtype that the other is given changes it; NumPy refuses to resize the other, or a
+    buffer below it, meanwhile. ValueError for a buffer that is closed or released.
     """
     array = plain(array)
     keeper = weakref.ref(array) if array.flags.owndata else keeper_of(array)  # the first: 0.1 us
@@ -45,7 +41,7 @@ def held(array: Array) -> Array:
 def keeper_of(array: Array) -> object:
     """What the memory of an array stays in place with; None where the array sees to that itself.
 
-    NumPy keeps no view of what it is given as `buffer=`, only the object: a bytearray can be
+    NumPy keeps only the object that it is given as `buffer=`, and no view: a bytearray can be
     resized then, and a mapped file closed. ValueError for memory that is no longer there.
     """
     while (base := _base_of(array)) is not None:
@@ -61,10 +57,7 @@ def keeper_of(array: Array) -> object:
 
 
 def view_of(obj: Any) -> memoryview | None:
-    """A view of an object with the buffer protocol, which pins its memory; None for any other.
-
-    ValueError for memory that is no longer there.
-    """
+    """A view that pins the memory of a buffer; None for other objects. ValueError if it is gone."""
     try:
         return memoryview(obj)
     except TypeError:
@@ -108,9 +101,9 @@ def array_at(
     *,
     readonly: bool,
 ) -> Array:
-    """An array over memory that `owner` keeps, in any byte order.
+    """An array over memory that `owner` keeps, from the element at index (0, …, 0) at `address` on.
 
-    `address`: of the element at index (0, …, 0). BufferError for what can be no memory.
+    BufferError for what can be no memory.
     """
     extent(address, dtype.itemsize, shape, byte_steps)
     if 0 in shape:
@@ -138,17 +131,11 @@ def borrowed(
     *,
     readonly: bool,
 ) -> Tensor | None:
-    """A tensor over memory of another library; None where strides are no whole elements.
-
-    BufferError for what can be no memory.
-    """
+    """A tensor over memory as `array_at` takes it; None where strides are no whole elements."""
     return tensor_over(array_at(address, dtype, shape, byte_steps, owner, readonly=readonly))
 
 
 def borrowed_slots(address: int, spec: TensorSpec, owner: object, *, readonly: bool) -> Tensor:
-    """A tensor over memory of another library that is packed below a byte.
-
-    `address`: of the byte that its lowest slot begins. BufferError for what can be no memory.
-    """
+    """A tensor over memory packed below a byte, whose lowest slot begins the byte at `address`."""
     count = spec.layout.nbytes(spec.dtype)
     return tensor_of_bytes(array_at(address, uint8, (count,), (1,), owner, readonly=readonly), spec)

@@ -55,8 +55,7 @@ def array_over(storage: Array, dtype: DType, layout: Layout) -> Array:
     Of a tiled layout all slots, from the lowest to the last that it requires; of one packed below a
     byte the bytes that these take. ValueError where its lowest slot does not begin one.
     """
-    itemsize = dtype.itemsize
-    shape: tuple[int, ...]
+    shape, first, itemsize = layout.shape, layout.offset, dtype.itemsize
     strides: tuple[int, ...]
     if layout.slot_bits is not None:
         first, count = slots_in_bytes(layout, layout.lowest)
@@ -65,7 +64,7 @@ def array_over(storage: Array, dtype: DType, layout: Layout) -> Array:
         shape, first = (max(0, layout.required_size - layout.lowest),), layout.lowest
         strides = (itemsize,)
     else:
-        shape, first, strides = layout.shape, layout.offset, byte_strides(layout, itemsize)
+        strides = byte_strides(layout, itemsize)
     if 0 not in shape:
         return np.ndarray(shape, dtype, storage, first * itemsize, strides)
     empty = np.empty(shape, dtype)
@@ -74,10 +73,7 @@ def array_over(storage: Array, dtype: DType, layout: Layout) -> Array:
 
 
 def box_viewer(layout: Layout, box: boxes.Box, dtype: DType) -> Callable[[Array, int], Array]:
-    """``view(storage, slot)``: a box of a tensor whose lowest slot is there, an axis a digit.
-
-    NumPy checks the bounds.
-    """
+    """``view(storage, slot)``: a box of a tensor whose lowest slot is there, an axis a digit."""
     itemsize, start = dtype.itemsize, box.offset_in(layout) - layout.lowest
     shape, strides = box.shape, tuple([s * itemsize for s in box.strides_in(layout)])
 
@@ -105,11 +101,8 @@ def aligned_bytes(count: int, alignment: int = ALIGNMENT, *, zeros: bool = False
 
 
 def taken_from(buffers: list[Array], count: int) -> Array:
-    """A buffer of at least so many bytes, aligned: one of those not in use, or a new one.
-
-    They stand in a list, and not one in each thread: a finalizer may start another call in the
-    middle of ours.
-    """
+    """A buffer of at least so many bytes, aligned: one of those not in use, or a new one."""
+    # Not one for each thread: a finalizer may start another call in the middle of ours.
     with contextlib.suppress(IndexError):
         buffer = buffers.pop()
         if buffer.nbytes >= count:
@@ -121,15 +114,13 @@ def new_array(
     spec: TensorSpec, shape: tuple[int, ...], *, zeros: bool = False
 ) -> Callable[[], Array]:
     """What makes row-major arrays of a shape one after the other: the storage of new tensors."""
-    layout, dtype, alignment = spec.layout, spec.dtype, ALIGNMENT
-    pitch = 0
+    layout, dtype, pitch = spec.layout, spec.dtype, 0
     if layout.is_padded and not layout.is_tiled:
         pitch = layout.padded_shape[layout.minor_to_major[0]] * dtype.itemsize
-    if pitch and pitch % _PITCH == 0:
-        alignment = _PITCH
-    elif layout.nbytes(dtype) <= UNALIGNED:
+    in_pitch = pitch > 0 and pitch % _PITCH == 0
+    if not in_pitch and layout.nbytes(dtype) <= UNALIGNED:
         return functools.partial(np.zeros if zeros else np.empty, shape, dtype)
-    octets = math.prod(shape) * dtype.itemsize
+    octets, alignment = math.prod(shape) * dtype.itemsize, _PITCH if in_pitch else ALIGNMENT
 
     def make() -> Array:
         try:
@@ -170,14 +161,13 @@ def storage_of(tensor: Tensor) -> Array:
 def required_bytes(tensor: Tensor) -> Array:
     """The bytes of a tensor's storage that its layout requires, from its lowest slot on.
 
-    Bits behind slots below a byte, which may be another's, read as 0. Of a whole storage always the
-    same array: joblib keeps files of arrays, and knows them by that.
+    Bits behind slots below a byte, which may be another's, read as 0.
     """
     layout, itemsize = tensor._spec.layout, tensor.itemsize
     if not layout.required_size:
         return np.empty(0, np.uint8)
     storage, (_, slot) = storage_of(tensor), home_of(tensor)
-    tensor._home = (storage, slot)
+    tensor._home = (storage, slot)  # joblib knows arrays by identity: always the same for a whole
     first, count = slot * itemsize, layout.nbytes(itemsize)
     if layout.slot_bits is not None:
         first, count = slots_in_bytes(layout, slot)
@@ -195,9 +185,9 @@ def tensor_of_bytes(octets: Array, spec: TensorSpec) -> Tensor:
 
 
 def slots_in_bytes(layout: Layout, slot: int) -> tuple[int, int]:
-    """Where the bytes of a layout packed below a byte begin, and how many they are.
+    """The first byte of a layout packed below a byte whose lowest slot is `slot`, and their count.
 
-    `slot`: where its lowest slot is. ValueError where that begins no byte.
+    ValueError where that slot begins no byte.
     """
     first = whole_bytes(layout, slot)
     return first, layout._bytes_of(max(0, layout.required_size - layout.lowest), 1)
@@ -205,13 +195,10 @@ def slots_in_bytes(layout: Layout, slot: int) -> tuple[int, int]:
 
 @contextlib.contextmanager
 def unpacked_in(octets: Array, layout: Layout) -> Iterator[Array]:
-    """The slots of a layout packed below a byte, from the lowest on, as bytes; then packed.
-
-    To be written: what is in them is read only where not all of them are elements.
-    """
+    """The slots of a layout packed below a byte, from the lowest on, as bytes; then packed."""
     assert layout.slot_bits is not None
     numbers = np.empty(max(0, layout.required_size - layout.lowest), np.uint8)
-    if layout.is_padded or not layout.covers_block:  # else every slot is written
+    if layout.is_padded or not layout.covers_block:  # else every slot is an element
         unpack(octets, layout.slot_bits, numbers)
     yield numbers
     pack(numbers, layout.slot_bits, octets)
@@ -252,10 +239,7 @@ def padding_bits(value: Padding, dtype: DType) -> Array | None:
 def filler(
     layout: Layout, ranges: Iterable[Sequence[tuple[int, int]]], dtype: DType
 ) -> Callable[[Any, Array, int], None]:
-    """``fill(value, storage, slot)``: write indices of a tensor whose lowest slot is there.
-
-    `ranges`: of indices in each dimension, as `boxes` takes them.
-    """
+    """``fill(value, storage, slot)``: write `ranges` of indices, as `boxes` takes them."""
     found = [box for each in ranges for box in boxes.boxes(each, layout) or []]
     parts = [box_viewer(layout, box, dtype) for box in found]
 
@@ -268,10 +252,7 @@ def filler(
 
 @functools.lru_cache(maxsize=1024)
 def padding_filler(spec: TensorSpec) -> Callable[[Array, int], None] | None:
-    """``fill(storage, slot)``: write the padding of a tensor whose lowest slot is there.
-
-    None: nothing to write.
-    """
+    """``fill(storage, slot)``: write the padding of a tensor whose lowest slot is there, if any."""
     layout = spec.layout
     bits = padding_bits(layout.padding_value, spec.dtype) if layout.is_padded else None
     if bits is None:
@@ -294,10 +275,7 @@ def padding_filler(spec: TensorSpec) -> Callable[[Array, int], None] | None:
 
 @functools.lru_cache(maxsize=1024)
 def new_tensors(spec: TensorSpec) -> Callable[[], Tensor]:
-    """What makes one new tensor of this spec after the other.
-
-    It is uninitialised; its padding holds its value, and its gaps hold zeros.
-    """
+    """What makes new tensors: uninitialised, their padding with its value, their gaps zeros."""
     layout, dtype, new = spec.layout, spec.dtype, object.__new__
     shape, count = layout.shape, layout.required_size
     odd = layout.form is not layout or layout.slot_bits is not None or not layout.size
@@ -370,10 +348,7 @@ def fill_padding(tensor: Tensor) -> None:
 
 
 def tensor_over(array: Array) -> Tensor | None:
-    """A tensor that shares the memory of an array; None where its strides are no whole elements.
-
-    Dimensions of size 1 get the stride that continues their successor, whatever NumPy says.
-    """
+    """A tensor that shares the memory of an array; None where its strides are no whole elements."""
     if type(array) is not np.ndarray:
         array = array.view(np.ndarray)
     found = spec_of_strides(array.dtype, array.shape, array.strides)

@@ -46,13 +46,7 @@ def grain(bits: int) -> int:
 
 
 def unpack(octets: Array, bits: int, numbers: Array) -> None:
-    r"""Fill `numbers`, bytes in a row, with the first ones of packed `octets`; high bits are 0.
-
-    >>> numbers = np.empty(3, np.uint8)
-    >>> unpack(np.frombuffer(b"\x21\x43", np.uint8), 4, numbers)
-    >>> numbers.tolist()
-    [1, 2, 3]
-    """
+    """Fill `numbers`, bytes in a row, with the first ones of packed `octets`; high bits are 0."""
     way, per = _WAYS[bits], _WAYS[bits].word.itemsize
     words = numbers.size // per
     for first in range(0, words, _BLOCK // per):
@@ -68,13 +62,7 @@ def unpack(octets: Array, bits: int, numbers: Array) -> None:
 
 
 def pack(numbers: Array, bits: int, octets: Array) -> None:
-    r"""Write `numbers`, bytes in a row whose low bits count, to `octets`; its other bits stay.
-
-    >>> octets = bytearray(b"\x00\xf0\x07")
-    >>> pack(np.asarray([1, 2, 3], np.uint8), 4, np.frombuffer(octets, np.uint8))
-    >>> octets
-    bytearray(b'!\xf3\x07')
-    """
+    """Write `numbers`, bytes in a row whose low bits count, to `octets`; its other bits stay."""
     way, per = _WAYS[bits], _WAYS[bits].word.itemsize
     words = numbers.size // per
     for first in range(0, words, _BLOCK // per):

@@ -83,8 +83,7 @@ def is_large(nbytes: int) -> bool:
 def shared(call: Call, result: Layout, itemsize: int, nbytes: int, exact: bool) -> Call:
     """`call`, its result of this layout made by several threads where that pays; or itself.
 
-    `nbytes`: read and written. `exact`: whether an element has the same bits wherever it is. What
-    is written shares no memory with the operands, but for each element with its own.
+    `nbytes`: read and written. `exact`: whether an element has the same bits wherever it is.
     """
     if not is_large(nbytes) or not result.size:
         return call

@@ -51,10 +51,7 @@ _forced = _said()
 
 
 def _said_to_all() -> int:
-    """What `OMP_NUM_THREADS` says first; many where it says nothing that can be read.
-
-    Engines set it to 1 in workers that run one task beside another: Dask, Ray, joblib, torchrun.
-    """
+    """The first number of `OMP_NUM_THREADS`, which Dask, Ray and joblib set to 1 in workers."""
     text = os.environ.get("OMP_NUM_THREADS", "").partition(",")[0].strip()
     return max(1, int(text)) if text.isascii() and text.isdigit() else MOST_THREADS
 
@@ -147,8 +144,8 @@ _own = threading.local()  # `serves`: in a thread of our pool
 def share(work: Callable[[Iterator[Piece]], None], pieces: Iterable[Piece], threads: int) -> None:
     """Call `work` in this thread and in up to ``threads - 1`` others, and wait for all of them.
 
-    Each is given an iterator; the pieces are dealt out among these, and no more of them after an
-    exception, which is raised here, wherever it came from.
+    Each is given an iterator, and the pieces are dealt out among these until there is an exception,
+    which is raised here.
     """
     if threads > 1:
         threads = min(threads, available_threads())
@@ -245,12 +242,8 @@ def _invite(call: _Call) -> None:
     with contextlib.suppress(RuntimeError):  # shutting down, or a platform without threads
         while len(_helpers) < len(call.seats):
             _tell_threadpoolctl()
-            thread = threading.Thread(
-                target=_serve,
-                args=(_invitations, call.processors),
-                name="tensorlayout",
-                daemon=True,
-            )
+            given = _invitations, call.processors
+            thread = threading.Thread(target=_serve, args=given, name="tensorlayout", daemon=True)
             thread.start()
             _helpers.append(thread)
     if _helpers:
@@ -272,13 +265,11 @@ def _serve(invitations: SimpleQueue[tuple[_Call, threading.RLock]], processors: 
 def _follow(call: _Call, processors: set[int]) -> set[int]:
     """Let this helper run where its caller may, on another processor; gives what it follows then.
 
-    Linux often wakes a helper where its caller runs although another processor is idle, keeps
-    both there until the next balancing (milliseconds later), and does so copy after copy. Two
-    threads, a copy of 330 us: 358 us then, 196 on two processors (2026-11-21, Linux 6 on a
-    virtual machine with two cores). The mask stays set, so a helper moves once, not each time.
+    Linux often wakes a helper where its caller runs although another processor is idle, and keeps
+    both there for milliseconds. Two threads, a copy of 330 us: 358 us then, 196 on two processors
+    (Linux 6 on a virtual machine). The mask stays set, so a helper moves once, not each time.
     """
-    together = _processor() == call.processor >= 0
-    if together or processors != call.processors:
+    if _processor() == call.processor >= 0 or processors != call.processors:
         with contextlib.suppress(OSError):  # processors came and went
             os.sched_setaffinity(0, call.processors - {call.processor})
             return call.processors
@@ -304,10 +295,7 @@ _told: list[str] = []
 
 
 def _tell_threadpoolctl() -> None:
-    """Tell it, once, where somebody has imported it: how many threads, and how to limit them.
-
-    It knows pools by the shared libraries they are in.
-    """
+    """Tell it, once, where somebody has imported it: how many threads, and how to limit them."""
     library = sys.modules.get("threadpoolctl")
     if _told or not hasattr(library, "register"):
         return
@@ -317,7 +305,8 @@ def _tell_threadpoolctl() -> None:
         """Our threads, under the name of the package."""
 
         user_api = internal_api = "tensorlayout"
-        filename_prefixes = ("_multiarray_umath",)  # NumPy's, which is always loaded beside us
+        # It knows pools by the shared libraries they are in: NumPy's is always loaded beside us.
+        filename_prefixes = ("_multiarray_umath",)
 
         def get_num_threads(self) -> int:
             return get_num_threads()

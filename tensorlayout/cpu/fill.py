@@ -32,10 +32,7 @@ _CALL = 1024
 
 
 def direct(plan: CreatePlan) -> Run | None:
-    """A row-major tensor of one value, or of some consecutive integers; else None.
-
-    Zeros are memory as the system gives it, which nobody writes.
-    """
+    """A row-major tensor of one value, or of some consecutive integers; else None."""
     spec, layout, values = plan.result, plan.result.layout, plan.operation.values
     whole = layout.is_row_major and not layout.is_padded and layout.form is layout
     if not whole or layout.nbytes(spec.dtype) > sys.maxsize:
@@ -189,10 +186,9 @@ _FILL: dict[str, Callable[..., None]] = {
 
 
 def write_triangle(plan: TrianglePlan) -> Write:
-    """The function of the result, a tensor, and the number of the diagonal.
+    """A copy, then zeros line by line on the other side of the diagonal.
 
-    A copy, then zeros line by line on the other side of the diagonal. By way of a mask, as NumPy
-    has it, 2048 x 2048 float32 take 6.7 ms, so 2.8; column-major 29 and 3.1.
+    2048 x 2048 float32 take 2.8 ms so, by way of a mask 6.7; column-major 3.1 and 29.
     """
     lower = plan.name == "tril"
 

@@ -258,8 +258,7 @@ def _extents(sizes: tuple[int, ...], away: list[tuple[int, ...]], room: int) -> 
     """The sizes of a box of about `room` elements: long along the fastest axes of the result.
 
     If operands are `away`, four times as large, and some lines of theirs wide. 2048 x 2048 float32,
-    ``(x + y.T) * 2 - x``, in one thread: boxes of 256 x 256 11.9 ms, 256 x 1024 9.1, 128 x 2048
-    6.6.
+    ``(x + y.T) * 2 - x``: boxes of 256 x 256 11.9 ms, 256 x 1024 9.1, 128 x 2048 6.6.
     """
     extents = [1] * len(sizes)
     for strides in away:
@@ -358,15 +357,10 @@ def _actions(plan: FusePlan, full: list[int], inside: bool, directly: bool) -> l
 
 
 class _Program:
-    """What is done with each block: functions, and the *slots* of what they read and write.
+    """Functions that are done with each block, and the *slots* of what they read and write.
 
-    First come the blocks of what moves, then that of the result, then buffers, then what is the
-    same in all blocks.
-
-    Attributes:
-        buffers: the buffers, each with a dtype that it is seen in.
-        standing: what gives the arrays that are the same in all blocks.
-
+    First come the blocks of what moves, then that of the result, then buffers, each in a dtype that
+    it is seen in, then what is the same in all blocks.
     """
 
     def __init__(self, plan: FusePlan, actions: list[_Action], loop: _Loop) -> None:

@@ -69,10 +69,7 @@ _STAGE = 256 * 1024
 
 
 def write_gather(plan: GatherPlan) -> Write:
-    """Read; nothing is read at a position that has not been checked.
-
-    By way of a new tensor, where runs of the given one do not lie as they are read.
-    """
+    """Read at checked positions; into a new tensor first, where runs lie in another order."""
     runs = Runs(plan.source.layout, plan.index_map)
     if not runs.fit(plan.result.layout):
         planned = Layout.packed(plan.result.layout.shape, plan.index_map.order)
@@ -97,7 +94,7 @@ def write_gather(plan: GatherPlan) -> Write:
 def take(plan: GatherPlan) -> Run | None:
     """One indexed dimension of a small tensor without gaps: one call, which checks, too.
 
-    x[i] of 40 x 50 float32 at 13 positions takes 2.9 us so, 13.1 into a tensor that is made before.
+    x[i] of 40 x 50 float32 at 13 positions takes 2.9 us so, 13.1 into a new tensor.
     """
     runs = Runs(plan.source.layout, plan.index_map)
     one = len(plan.index_map.dims) == 1 and not plan.index_map.per_line and not plan.clamps
@@ -296,8 +293,7 @@ class Runs:
     def cuts(self, shape: tuple[int, ...], row: int = 1) -> Iterator[list[Cut]]:
         """Cuts of a row-major block of rows that stay cached, in groups that do not meet.
 
-        Where every line has positions of its own, a few neighbouring lines at a time: what they
-        read stays cached, too.
+        Where every line has positions of its own, a few neighbours, which read the same memory.
         """
         outer, middle, inner = shape
         most = max(1, BLOCK // row)
@@ -309,10 +305,7 @@ class Runs:
                 yield [(slice(a, a + o), slice(b, b + m), rest) for b in range(0, middle, m)]
 
     def by_lines(self, name: str, of_tensor: Callable[[Array], MoveLines]) -> Move:
-        """Moves by positions of its own for every line, which `of_tensor` meets a few at a time.
-
-        They are not checked; an IndexError becomes one for all, whatever thread met which.
-        """
+        """Move by unchecked positions of every line; `of_tensor` meets a few lines at a time."""
 
         def move_all(memory: Array, positions: Positions, other: Array) -> None:
             index, others = (self.in_runs(each)[..., 0] for each in (positions[0], other))
@@ -413,10 +406,7 @@ def _read_packed(runs: Runs) -> Move:
 
 
 def _read_staged(runs: Runs) -> Move:
-    """One call for each block of lines that is brought together first: a tensor with gaps.
-
-    Only if at least a quarter of each line is wanted; else by slots.
-    """
+    """One call for each block of lines with gaps, brought together if a quarter is wanted."""
     length, inner = runs.size(runs.indexed), runs.size(runs.inner)
     outer, slots = [runs.layout.shape[d] for d in runs.outer], _read_slots(runs)
     keys = list(blocks(tuple(outer), max(1, _STAGE // (length * inner))))
@@ -480,10 +470,7 @@ def _read_slices(runs: Runs) -> Move:
 
 
 def _read_rows(runs: Runs) -> Move:
-    """Rows without gaps that lie apart: a row counts as one element, whatever it holds.
-
-    Short ones are brought together first, if at least a quarter of them is wanted.
-    """
+    """Rows without gaps that lie apart, each as one element; short ones brought together first."""
     inner, size = runs.size(runs.inner), runs.size(runs.indexed)
 
     def read(memory: Array, positions: Positions, out: Array) -> None:

@@ -17,10 +17,7 @@ from tensorlayout.tensor import Tensor, TensorSpec
 
 
 def write_col2im(plan: Col2ImPlan) -> Write:
-    """The function of the result and the columns.
-
-    An element of all windows at a time, which is a strided part of the image.
-    """
+    """An element of all windows at a time, which is a strided part of the image."""
     windows = plan.windows
     batch, channels, *spatial = plan.result.layout.shape
     apart = (batch, channels, *(w.size for w in windows), *(w.count for w in windows))
@@ -94,10 +91,7 @@ def _enlarged(
 
 
 def write_reverse_sequence(plan: ReverseSequencePlan) -> Write:
-    """The function of the result, the tensor, and the lengths.
-
-    Positions are worked out, and elements read at them.
-    """
+    """Positions are worked out, and elements read at them."""
     shape, dim = plan.source.layout.shape, plan.dim
     size = shape[dim]
     place = np.arange(size).reshape([size if d == dim else 1 for d in range(len(shape))])

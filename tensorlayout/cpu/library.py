@@ -25,8 +25,7 @@ from tensorlayout.tensor import Tensor
 def prepare(plan: LibraryPlan) -> Run:
     """The library gets strided arrays; each array that it gives becomes a row-major tensor.
 
-    16-bit floats, which LAPACK and the transforms do not have, go in as float32, and what comes
-    out is rounded once to the operands' dtype (complex results stay complex64).
+    16-bit floats go in as float32, and what comes out is rounded once to the operands' dtype.
     """
     operation, options = plan.operation, dict(plan.options)
     function = FUNCTIONS[operation.name]
@@ -201,10 +200,7 @@ def einsum(*arrays: Array, subscripts: str) -> Array:
 
 
 def tensordot(x: Array, y: Array, axes: tuple[tuple[int, ...], tuple[int, ...]]) -> Array:
-    """The sum of products over pairs of axes: one matrix product.
-
-    The operands are copied only where their other axes are not one run of memory.
-    """
+    """The sum of products over pairs of axes, as one matrix product."""
     first, second = axes
     rows = tuple(d for d in range(x.ndim) if d not in first)
     columns = tuple(d for d in range(y.ndim) if d not in second)

@@ -91,10 +91,7 @@ def write_masked(plan: MaskedPlan) -> Write:
 
 
 def prepare_nonzero(plan: NonzeroPlan) -> Callable[..., tuple[Tensor, ...]]:
-    """By way of a mask and positions in the flat mask.
-
-    2048 × 2048 float32, one in a hundred not zero, 1.8 ms, np.nonzero 23.
-    """
+    """By a mask and positions in it: 2048 × 2048 float32, one in a hundred, 1.8 ms, NumPy 23."""
     source = plan.result
     shape, dtype = source.layout.shape, working(source.dtype)
     if source.layout.size <= _FEW and dtype == source.dtype:

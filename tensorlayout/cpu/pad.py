@@ -113,10 +113,7 @@ def write_slice_grad(plan: SliceGradPlan) -> Write:
 
 
 def _parts(mode: str, n: int, before: int, after: int) -> list[Part]:
-    """What of the border equals what inside (of a constant: no matter what).
-
-    A mirrored border is one part, one longer than the data several, turn by turn.
-    """
+    """Return what of the border equals what inside; a mirrored one may be several parts."""
     if mode in ("constant", "edge") or n == 1:
         left, right = slice(before, before + 1), slice(before + n - 1, before + n)
         sides = (slice(0, before), left), (slice(before + n, before + n + after), right)

@@ -49,10 +49,7 @@ _MOST = 64 * BLOCK
 
 
 def write_scatter(plan: ScatterPlan) -> base.Write:
-    """Write; value and positions lie apart from what is written.
-
-    Every position is checked before; but long lines with positions of their own, a few at a time.
-    """
+    """Write at checked positions; those of long lines are checked a few lines at a time."""
     layout, index_map = plan.result.layout, plan.index_map
     runs, sizes = Runs(layout, index_map), [layout.shape[d] for d in index_map.dims]
     by_line = runs.is_by_line
@@ -133,8 +130,7 @@ def writer(runs: Runs) -> Move:
 def _write_rows(runs: Runs) -> Move:
     """One call for a tensor whose rows have no gaps, and lie evenly apart.
 
-    A row counts as one element, whatever it holds: 2 M rows of 2 float32 take 14 ms so, and NumPy
-    84.
+    A row counts as one element: 2 M rows of 2 float32 take 14 ms so, and NumPy 84.
     """
     inner = runs.size(runs.inner)
     shape = (runs.size(runs.indexed), inner)
@@ -219,8 +215,7 @@ def _is_one(values: Array) -> bool:
 def _each_row(values: Array, row: int) -> Array:
     """The rows of an array of two dimensions, or of rank 0 where one element is all of them.
 
-    NumPy writes 4 M float32 in 25 ms from an array of rank 0, in 53 from one that repeats its
-    element.
+    NumPy writes 4 M float32 in 25 ms from rank 0, in 53 from what repeats its element.
     """
     if _is_one(values):
         return in_rows(np.ascontiguousarray(values[0, :row]), row)[0, ...]
@@ -234,10 +229,7 @@ def _each_row(values: Array, row: int) -> Array:
 def _combine_in_runs(
     ufunc: Any, flat: Array, slots_in: Callable[[Cut], Array], values: Array
 ) -> None:
-    """``np.add.at(flat, slots, values)`` in runs; all of (outer, middle, inner).
-
-    The slots of each index in `outer` are neighbours.
-    """
+    """``np.add.at(flat, slots, values)`` in runs, of (outer, middle, inner), by parts of `flat`."""
     outer, middle, inner = values.shape
     span = flat.size // outer
     columns = min(inner, max(1, _MOST // middle))

@@ -29,10 +29,7 @@ _MOST_DIMS = 32
 
 
 def write_sort(plan: SortPlan) -> Write:
-    """Each line sorted, or the positions that sort it; equal elements (+0 and -0) in their order.
-
-    NaN is above everything.
-    """
+    """Each line sorted, or the positions that sort it; equal elements in their order, NaN last."""
     layout = plan.source.layout
     if layout.size <= _FEW and layout.ndim <= _MOST_DIMS and plan.source.dtype.kind != "V":
         return _write_few(plan)
@@ -115,10 +112,7 @@ def _bits(x: Array) -> Array:
 
 
 def _ordered(bits: Array) -> Array:
-    """Signed integers in the order of the floats with these bits; given them, the bits again.
-
-    -0 comes before +0, and NaN at the end of its sign.
-    """
+    """Signed integers in the order of the floats with these bits, -0 before +0; and back again."""
     low = np.iinfo(bits.dtype).max
     found: Array = np.bitwise_xor(bits, (bits >> (8 * bits.itemsize - 1)) & low)
     return found

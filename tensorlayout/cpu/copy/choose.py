@@ -62,14 +62,7 @@ class Tuning:
 
 @frozen
 class ReadyCopy:
-    """A copy that is ready to run.
-
-    Attributes:
-        case: the kind of copy, one of the names in `choose_copy`.
-        run: ``run(destination, source)`` moves the elements.
-        threads: how many threads share the work.
-
-    """
+    """A copy that is ready to run, as one of the cases of `choose_copy`, in so many threads."""
 
     case: str
     run: Run
@@ -184,15 +177,13 @@ WRITE, READ = 0, 1
 
 @frozen
 class CopyLoop:
-    """What is left to iterate over, and how to see an array of the given shape in that way.
+    """The axes that are left to iterate over, and how to see an array in that way.
 
     Attributes:
-        axes: from the slowest in the destination, which counts up, to the fastest; strides in
-            bytes, of the destination and of the source.
+        axes: slowest first in the destination, which counts up; strides in bytes, in both memories.
         width: bytes of an element.
         read_order: the axes from the source's fastest on, without those along which it repeats.
-        seen: what gives an array these axes, before a run became one element.
-        word: the type of the wide element.
+        seen: what gives an array these axes, before a run became one element of type `word`.
 
     """
 
@@ -244,10 +235,7 @@ def _read_order(axes: Sequence[Axis]) -> tuple[int, ...]:
 def view_of(
     shape: tuple[int, ...], backwards: list[bool], order: tuple[int, ...], sizes: tuple[int, ...]
 ) -> Callable[[Array], Array]:
-    """How to see an array of `shape` turned, in another order, with neighbours merged to `sizes`.
-
-    Never a copy.
-    """
+    """Return what sees an array turned, in another order, with neighbours merged to `sizes`."""
     if any(backwards):
         flips = tuple([slice(None, None, -1 if back else 1) for back in backwards])
         return lambda array: array[flips].transpose(order).reshape(sizes, copy=False)
@@ -317,9 +305,8 @@ def even_cuts(loop: CopyLoop, extents: tuple[int, ...]) -> Cuts:
 def shrinking_pieces(size: int, threads: int, least: int, most: int) -> tuple[slice, ...]:
     """An axis in a few pieces, large ones first, for threads that take one after the other.
 
-    A thread that starts late, or shares its processor, then still ends with the others, and few
-    pieces mean that threads seldom wait for the interpreter lock. Two threads, a copy of 330 us:
-    203 us so, 238 in four or eight equal parts.
+    A thread that starts late then still ends with the others. Two threads, a copy of 330 us: 203 us
+    so, 238 in four or eight equal parts.
     """
     found = []
     start = 0
@@ -500,9 +487,8 @@ _buffers: list[Array] = []
 def by_tiles(loop: CopyLoop, cuts: Cuts) -> Mover:
     """A mover that gathers each box in a small buffer in the source's order first.
 
-    Both memories are then walked along their own rows, and the strided reads meet the buffer
-    only, which stays in the cache and whose pitch is an odd number of cache lines: a pitch that
-    is a power of two would let all rows fight for the same few lines.
+    Both memories are walked along their own rows, and strided reads meet the buffer only. Its pitch
+    is an odd number of cache lines: rows apart by a power of two would share the same few lines.
     """
     extents = [pieces[0].stop for pieces in cuts]  # of the first box, the largest
     repeated = [axis.strides[READ] == 0 for axis in loop.axes]  # the buffer holds one position
@@ -544,10 +530,9 @@ Moves = Callable[[Iterable[Array], Iterable[Array]], None]
 
 
 def several(plans: Sequence[ReadyCopy], sizes: Sequence[int]) -> Moves:
-    """What carries out all plans, each on arrays of its own; `sizes` in bytes.
+    """Return what carries out all plans, each on arrays of its own, which lie apart; `sizes` in bytes.
 
-    Destinations are disjoint. 32 parts of 1 MB: 2.5 ms so, 2.8 one after the other, each too small
-    for several threads.
+    32 parts of 1 MB: 2.5 ms so, 2.8 one after the other, each too small for several threads.
     """
     small = [size for plan, size in zip(plans, sizes, strict=True) if plan.threads == 1]
     if TUNING.threads == 1 or _BYTE * sum(small) < TUNING.thread_cost:

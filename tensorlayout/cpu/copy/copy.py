@@ -57,10 +57,9 @@ def _write_move(
 
 
 def by_boxes(source: TensorSpec, result: TensorSpec, saturate: bool = False) -> Write:
-    """``move(to, x)`` for tensors of these specs, of one shape, of which one or both are tiled.
+    """``move(to, x)`` for tensors of one shape, of which one or both are tiled.
 
-    Whole tiles are one box, of more dimensions than the tensor has; the rests behind them are a few
-    more. Each is a copy between strided arrays, like any other.
+    Whole tiles are one box, of more dimensions than the tensor has; the rests are a few more.
     """
     here, there = source.layout, result.layout
     if not here.size:

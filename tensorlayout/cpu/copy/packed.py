@@ -46,11 +46,10 @@ def is_packed(*specs: TensorSpec) -> bool:
 def mover(
     source: TensorSpec, result: TensorSpec, convert: Convert | None, whole: bool, between: Mover
 ) -> Move:
-    """``move(to, x)`` for tensors of these specs, of one shape, of which one or both are packed.
+    """``move(to, x)`` for tensors of one shape, of which one or both are packed.
 
-    `convert`: what moves elements of one dtype into another; None where they have one. `whole`:
-    whether the destination is new, so that padding of no value may be written. `between`: what
-    moves elements between tensors of whole bytes.
+    `convert`: between their dtypes, if these differ. `whole`: whether the destination is new, so
+    that padding of no value may be written. `between`: what moves elements between whole bytes.
     """
     if not source.layout.size:
         return lambda to, x: None
@@ -139,10 +138,7 @@ def _octets_of(x: Tensor, layout: Layout) -> Array:
 
 
 def _is_one_run(source: Layout, result: TensorSpec, whole: bool) -> bool:
-    """Return whether a block of slots of one order, without gaps, becomes another.
-
-    Its padding is written only in new memory, and where nobody has said what it holds.
-    """
+    """Return whether a block of slots without gaps becomes another of the same order."""
     here, there = source.with_slot_bits(None), result.layout.with_slot_bits(None)
     alike = here.covers_block and here.padded_shape == there.padded_shape
     if not alike or here.is_tiled != there.is_tiled or not here.same_placement(there):

@@ -23,14 +23,14 @@ _NONE: Fixes = {}
 
 
 class Function(NamedTuple):
-    """What the CPU runs for an operation.
+    """A function that the CPU runs for an operation.
 
     Attributes:
         numpy: a ufunc, or ``function(*operands, out)``.
         fixes: what runs in its place where it departs from the standard, or is slow.
         usual: whether a Python scalar as last operand needs no fix; None: a fix looks itself.
         right_alone: whether only what it writes into a given array needs a fix.
-        few: what gives the result of few packed elements, and of scalars, in memory of its own.
+        few: what gives the result of few packed elements in memory of its own.
 
     """
 
@@ -76,10 +76,7 @@ def _round(x: Array, out: Array) -> None:
 
 
 def _scale_bias(x: Array, scale: Array, bias: Array, out: Array) -> None:
-    """``x * scale + bias`` in the dtype of `scale`, rounded to that of `out`; which may be `x`.
-
-    `out` is written last, when nothing more is allocated; large tensors come block by block.
-    """
+    """``x * scale + bias`` in the dtype of `scale`, rounded to that of `out`; which may be `x`."""
     wide = np.multiply(x, scale, dtype=scale.dtype)
     np.add(wide, bias, out=out, dtype=wide.dtype, casting="unsafe")
 
@@ -91,20 +88,16 @@ _LONG_RUN = 64
 
 
 def _choose(condition: Array, x1: Array, x2: Array, out: Array) -> None:
-    """`x1` where the condition holds, or a number is not 0, else `x2`.
-
-    `out` shares no memory with them.
-    """
+    """`x1` where the condition holds, or a number is not 0, else `x2`; `out` lies apart."""
     out[...] = x2
     np.copyto(out, x1, where=condition if condition.dtype == np.bool_ else condition != 0)
 
 
 def _choose_by_bits(condition: Array, x1: Array, x2: Array, out: Array) -> None:
-    """`choose` for a block in the cache, with masks where the condition has no long runs.
+    """`_choose` for a block in the cache, with masks where the condition has no long runs.
 
     A branch that nobody can foresee costs 4 ns an element: 16 MB of float32 by a random condition
-    took 20 ms by `choose` and 15 by ``np.where``; so 3.7. By a condition of long runs masks would
-    take as long, where `choose` takes 2.5.
+    took 20 ms by `_choose` and 15 by ``np.where``; so 3.7.
     """
     if out.size < _SAMPLE:
         _choose(condition, x1, x2, out)
@@ -155,9 +148,7 @@ def _has_long_runs(condition: Array) -> bool:
 
 
 def _all_finite(x: Array) -> bool:
-    """Whether there is neither an infinity nor a NaN; parts of complex numbers are looked at as
-    real numbers where they can be, which is five times faster.
-    """
+    """Return whether there is no infinity and no NaN; parts of complex numbers go five times faster."""
     if x.dtype.kind == "c" and x.ndim and x.flags.c_contiguous:
         x = x.view(x.real.dtype)
     return _all(np.isfinite(x))
@@ -180,11 +171,11 @@ def _side_by_side(function: Any) -> Fix:
 
 
 def _forwards(function: Any) -> Fix:
-    """Return `function` for memory of any kind, with the bits that it gives for most.
+    """`function` for memory of any kind, with the bits that it gives for most.
 
-    NumPy's vector loops for complex products round once (``fma``) where its scalar loop rounds
-    twice. It takes the scalar one for a single element in place or of operands of several ranks,
-    and for complex64 that runs backwards or is far apart.
+    NumPy's vector loops for complex products round once (``fma``), its scalar loop twice. It takes
+    the scalar one for a single element in place or of operands of several ranks, and for complex64
+    that runs backwards or is far apart.
     """
 
     def fix(*operands: Array) -> None:
@@ -200,10 +191,9 @@ _VECTORS_OF_TRUTHS = bool(np.equal(_ONES, _ODD).all() and not np.not_equal(_ONES
 
 
 def _by_truth(function: Any) -> Fix:
-    """Return whether bool operands are (un)equal, which both turned are, too.
+    """Return the fix that compares bools: NumPy may compare bytes, but every one except 0 is True.
 
-    Every byte but 0 is True, and NumPy may compare bytes; to turn them it looks for 0. Its loops
-    for vectors look for 0 too, unless one operand is the same all along.
+    To turn them it looks for 0, as do its loops for vectors, unless one operand never changes.
     """
 
     def fix(x: Array, y: Array, out: Array) -> None:
@@ -236,10 +226,7 @@ def _folded(function: Any) -> Fix:
 
 
 def _expm1(x: Array, out: Array) -> None:
-    """NumPy multiplies infinities by zeros; `exp` has the same special cases, one greater.
-
-    Of -0 the real part is +0, unlike that of real numbers.
-    """
+    """NumPy multiplies infinities by zeros, as `exp` does not. Of -0 the real part is +0."""
     np.expm1(x, out=out)
     np.add(out.real, 0, out=out.real)
     if not _all_finite(x):
@@ -266,16 +253,12 @@ def _floor_divide(x: Array, y: Array, out: Array) -> None:
 
 
 def _floor_divide_narrow(x: Array, y: Array, out: Array) -> None:
-    """In float64, where the quotient of narrower floats cannot round up to the next integer.
-
-    That holds below 2**29; greater quotients are rounded to 24 bits in any case. Infinities need no
-    second look, and it takes a tenth of NumPy's time.
-    """
+    """In float64, where no quotient of narrower floats below 2**29 rounds up; ten times as fast."""
     out[...] = np.floor(np.divide(x, y, dtype=np.float64, casting="unsafe"))
 
 
 def _log1p(x: Array, out: Array) -> None:
-    """What the function is for, NumPy loses near 0; here ``log|1 + z|`` is found from its square.
+    """Near 0 NumPy loses what the function is for; here ``log|1 + z|`` is found from its square.
 
     Near -1, where that loses as much, and where squares overflow, NumPy's way is the better one.
     """
@@ -297,10 +280,7 @@ def _nextafter_half(x: Array, y: Array, out: Array) -> None:
 
 
 def _pow_one_exponent(x: Array, y: Array, out: Array) -> None:
-    """NumPy takes x ** 0.5 for the root, where -0 and -inf differ; with many exponents it is right.
-
-    With many it is faster too, except for the powers it knows: 2 and 0.5.
-    """
+    """NumPy takes x ** 0.5 for the root, where -0 and -inf differ, but not among many exponents."""
     exponent = y.item() if y.ndim == 0 else None
     if exponent == 2:
         np.square(x, out=out)

@@ -105,10 +105,7 @@ def _write(plan: ElementwisePlan, fix: Fix | None) -> Write:
 
 
 def _numpy_alone_gives_the_layout(plan: ElementwisePlan, fix: Fix | None) -> bool:
-    """Return whether NumPy, left to itself, returns an array of the planned dtype and layout.
-
-    It does for row-major operands, and keeps any other order that all of them have.
-    """
+    """Return whether NumPy, left to itself, returns an array of the planned dtype and layout."""
     return (
         isinstance(_numpy(plan), np.ufunc)
         and not is_large(_nbytes(plan))
@@ -296,10 +293,7 @@ _FEW = 1024
 
 
 def _of_few(plan: ElementwisePlan, function: Any, others: Run) -> Run | None:
-    """A `function` of three, of memory and of scalars that NumPy takes as we do, without warnings.
-
-    None where it converts. `others`: for scalars that NumPy takes otherwise.
-    """
+    """A `function` of three that converts nothing, for few elements; `others`: for rare scalars."""
     pairs = enumerate(zip(plan.operands, plan.inputs, strict=True))
     ranges = [(i, *plain_range(d, o)) for i, (o, d) in pairs if isinstance(o, type)]
     odd = plan.result.dtype.kind == "V"  # of which NumPy's have no loop
@@ -357,10 +351,7 @@ def _reader(plan: ElementwisePlan, of_tensor: Callable[[Tensor], Array] | None =
 
 
 def _odd(plan: ElementwisePlan) -> dict[int, Callable[[Array], Array]]:
-    """What makes elements of operands whose bytes ml_dtypes would not convert as we do.
-
-    It takes the bytes of bool for numbers, and of narrow types all bits of a byte.
-    """
+    """Readers of operands that ml_dtypes converts otherwise: bool from any byte, narrow types."""
     found: dict[int, Callable[[Array], Array]] = {}
     for i, (o, d) in enumerate(zip(plan.operands, plan.inputs, strict=True)):
         if isinstance(o, TensorSpec) and o.dtype != d:
@@ -382,10 +373,7 @@ def _call(plan: ElementwisePlan, fix: Fix | None) -> Call:
 
 
 def _converting(plan: ElementwisePlan, fix: Fix | None) -> Call:
-    """``call(arrays, out)`` for operands whose bool memory is zeros and ones.
-
-    A ufunc converts operands in its buffer; other functions get them converted block by block.
-    """
+    """``call(arrays, out)`` for operands whose bool memory is zeros and ones."""
     function = _numpy(plan)
     converts = _converts(plan)
     copy: Any = _context(plan)
@@ -413,10 +401,7 @@ def _converting(plan: ElementwisePlan, fix: Fix | None) -> Call:
 
 
 def alone(plan: ElementwisePlan) -> Any:
-    """The ufunc that gives the planned result of memory and Python scalars, or None.
-
-    But for Python integers beyond 2**53, which it may round twice.
-    """
+    """The ufunc that gives the planned result of memory and Python scalars up to 2**53, or None."""
     fix = None if _usual(plan) else _fix(plan)
     found = _usual(plan) is None and _numpy_alone_gives_the_layout(plan, fix)
     return _numpy(plan) if found and not plan.result.layout.is_tiled else None

@@ -138,10 +138,9 @@ _COUNT = Fold(np.add, dtypes.uint8, dtypes.int64, 255, 255)
 
 
 def _sums(source: DType, result: DType) -> Work:
-    """Sums in the accumulator of `result`.
+    """Sums in the accumulator of `result`, of narrow floats in short runs of float32 first.
 
-    Narrow floats are added up in short runs of float32, the runs in float64: the error is that of
-    a run, however many there are. What overflows on the way is added up in float64 from the start.
+    What overflows on the way is added up in float64 from the start.
     """
     wide = accumulator(result)
     careful = Fold(np.add, wide, wide, WIDE_RUN if wide.kind in "fc" else None)
@@ -261,7 +260,7 @@ def _squares(x: Array, axes: Sequence[int], work: DType, count: np.float64) -> A
 
 
 def _trusted(variance: Array, mean: Array, x: Array, axes: Sequence[int], precise: bool) -> bool:
-    """Whether float32 was enough: no square overflowed or vanished, and the mean is near enough.
+    """Return whether float32 was enough: squares are in its range, and the mean is near enough.
 
     A mean that is not `precise` is off by up to 8.5 * 2**-24 of itself, and the variance by the
     square of that. Next to a mean above 1e-10 no distance has a square that vanishes.
@@ -338,7 +337,7 @@ def _write_quantiles(plan: ReducePlan) -> Write:
     """The quantiles along the planned dimensions, at the probabilities and by the method asked for.
 
     The first dimension of the result goes through the probabilities; that of the source repeats the
-    same slice, and is not reduced. Elements that are NaN count not, if `skip`; else they decide.
+    same slice. NaN is left out if `skip`; else a line with one gives it.
     """
     probabilities, method, skip = plan.static
     dims = tuple(d - 1 for d in plan.dims)
@@ -419,10 +418,7 @@ _WIDE = 64
 
 
 def _write_positions(plan: ReducePlan, function: Any, ufunc: Any) -> Write:
-    """The position of the first element that `ufunc` prefers; of the first NaN if there is one.
-
-    `function`: np.argmin or np.argmax.
-    """
+    """Write the position of the first element that `ufunc` prefers, or of the first NaN."""
     layout, dims, kept, result = plan.source.layout, plan.dims, plan.keepdims, plan.result.layout
     if len(dims) != 1:
         return _in_index_order(plan, function, ufunc)
@@ -464,10 +460,7 @@ def _comparable(x: Array) -> Array:
 
 
 def _by_marks(x: Array, axis: int, ufunc: Any) -> Array:
-    """The first row (of all rows along a slow axis) that holds the extreme of its column.
-
-    NumPy transposes the array as a whole: 2048 x 2048 float32 23 ms, so 1.4.
-    """
+    """The first row that holds the extreme of its column: 2048 x 2048 float32 1.4 ms, NumPy 23."""
     columns = np.moveaxis(x, axis, -1)
     found = np.empty((*columns.shape[:-1], 1), np.int64)
     for key in blocks(columns.shape[:-1], _COLUMNS):

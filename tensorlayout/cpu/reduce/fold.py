@@ -43,8 +43,7 @@ class Walk(NamedTuple):
 def walk_of(layout: Layout, dims: Sequence[int]) -> Walk:
     """The walk over a strided layout whose dimensions `dims` are reduced.
 
-    Several reduced dimensions are flipped where they run backwards, so that they can merge; one
-    alone keeps its positions.
+    Several of these are flipped where they run backwards, to merge; one alone keeps its positions.
     """
     order, reduced = tuple(reversed(layout.minor_to_major)), set(dims)
     dimensions = [
@@ -127,11 +126,7 @@ class Fold:
     line: int | None = None
 
     def __call__(self, x: Array, axes: Sequence[int], out: Array | None = None) -> Array:
-        """Fold `axes` of an array in storage order; they stay, with size 1.
-
-        `out`: where the result may be written, if the fold `keeps` its dtype. A copy of a large one
-        takes as long as the work.
-        """
+        """Fold `axes`, which stay with size 1, into `out` if that is given: the fold `keeps` it."""
         if not ALL_WAYS:
             steps = [-1 if d in axes and s < 0 else 1 for d, s in enumerate(x.strides)]
             x = x[tuple([slice(None, None, step) for step in steps])]
@@ -184,10 +179,8 @@ class Fold:
     def _each_column(self, x: Array, axis: int) -> Array:
         """Lines too short to group, of a few columns side by side: a column at a time.
 
-        Columns must be fewer than elements of a line: 20000 x 5 x 15 float64 along the second,
-        22 ms a column at a time, 2.4 otherwise (2026-11-26, 2-core Intel Xeon, numpy 2.4.6).
-
-        28 x 224 x 224 x 3 float32 along the third: 3.4 ms, 22 in rows of 3.
+        28 x 224 x 224 x 3 float32 along the third: 3.4 ms, 22 in rows of 3. But of more columns
+        than a line has elements, 20000 x 5 x 15 float64 along the second, 22 ms so, 2.4 otherwise.
         """
         parts = [self._runs(x[..., k], axis, self.run) for k in range(x.shape[-1])]
         return np.stack(parts, axis=-1)
@@ -218,10 +211,7 @@ class Fold:
 
 
 def _added_pairwise(columns: list[Array], lanes: int) -> list[Array]:
-    """Return `columns` after NumPy's pairwise additions; the rest are added in order.
-
-    NumPy adds small arrays, and the bits of a row must not depend on how many rows there are.
-    """
+    """`columns` after NumPy's pairwise additions, so that a row's bits depend on no other rows."""
     whole = len(columns) // lanes * lanes
     sums, rest = columns[: min(lanes, whole)], columns[whole:]
     for k in range(lanes, whole):
@@ -255,9 +245,8 @@ def _split(x: Array, axis: int, whole: int, length: int) -> Array:
 def shared(find: Work, x: Array, axes: Sequence[int], fold: Fold) -> Array:
     """`find` of pieces of an array in storage order, by several threads; then one result.
 
-    The pieces follow from the shapes alone, so the bits do not depend on how many threads there
-    are. They are cut along the slowest axis; but if that is reduced, and the results are many,
-    along the longest that is kept.
+    The pieces follow from the shapes alone: along the slowest axis, but if that is reduced, and the
+    results are many, along the longest that is kept.
     """
     results = math.prod([1 if k in axes else n for k, n in enumerate(x.shape)])
     count = min(_PIECES, 2 * x.nbytes // SHARED_BYTES)
@@ -340,9 +329,8 @@ def ordered_extreme(dtype: DType, ufunc: Any) -> Work:
 def order_zeros(ufunc: Any, found: Array, x: Array, axes: Sequence[int]) -> None:
     """Set the signs of zeros among extremes along `axes`, which have size 1: -0 is less than +0.
 
-    NumPy gives a zero of either sign, by where it stands in memory. Few extremes are zeros, so this
-    looks at all elements only if one is, and has the sign that may be wrong. The maximum of 16 MB
-    of float32 takes as long as before; their minimum, if it is 0, twice that.
+    Few extremes are zeros, so this looks at all elements only if one is, and has the sign that
+    may be wrong: the minimum of 16 MB of float32 takes twice as long if it is 0.
     """
     greatest = ufunc in (np.maximum, np.fmax)
     if found.size == 0 or not _has_zero(found, signed=greatest):

@@ -14,28 +14,18 @@ from typing import Any
 import numpy as np
 
 from tensorlayout.cpu.elementwise.writing import is_one_ufunc
-from tensorlayout.cpu.engine.borrowed import borrowed, borrowed_slots
-from tensorlayout.cpu.engine.memory import current_stream, exposed, new_tensors, ready
-from tensorlayout.cpu.engine.memory import required_bytes as read
+from tensorlayout.cpu.engine.borrowed import borrowed as borrowed
+from tensorlayout.cpu.engine.borrowed import borrowed_slots as borrowed_slots
+from tensorlayout.cpu.engine.memory import current_stream as current_stream
+from tensorlayout.cpu.engine.memory import exposed as exposed
+from tensorlayout.cpu.engine.memory import new_tensors as new_tensors
+from tensorlayout.cpu.engine.memory import read as read
+from tensorlayout.cpu.engine.memory import ready as ready
 from tensorlayout.plan.base import Disturbs, Plan, Run
 from tensorlayout.plan.elementwise import ElementwisePlan
 from tensorlayout.plan.fuse import FusePlan
 from tensorlayout.support.lazy_imports import loaded
 from tensorlayout.tensor import Tensor
-
-__all__ = [
-    "borrowed",
-    "borrowed_slots",
-    "carry_out",
-    "current_stream",
-    "direct",
-    "disturbs",
-    "exposed",
-    "new_tensors",
-    "read",
-    "ready",
-    "takes_tiles",
-]
 
 # What carries out a plan, by its kind: see `Plan.makes`. Families are imported at first use.
 CARRY_OUT = {

@@ -19,7 +19,7 @@ import numpy as np
 from tensorlayout.cpu.copy.choose import choose_copy
 from tensorlayout.cpu.engine.memory import Array, bytes_from
 from tensorlayout.cpu.engine.sharing import pieces
-from tensorlayout.cpu.engine.threads import Piece, available_threads, share_pieces
+from tensorlayout.cpu.engine.threads import Piece, get_num_threads, share_pieces
 from tensorlayout.cpu.reduce.fold import Key, blocks
 from tensorlayout.errors import named
 from tensorlayout.layout import Layout
@@ -360,7 +360,7 @@ def _part(array: Array, cut: Cut) -> Array:
 
 def shared(parts: Iterable[Piece], move: Callable[[Piece], None], elements: int) -> None:
     """Each part moved, by several threads where there are many elements."""
-    share_pieces(parts, move, available_threads() if elements >= MANY else 1)
+    share_pieces(parts, move, get_num_threads() if elements >= MANY else 1)
 
 
 # --- ways to read, and the choice between them ---

@@ -9,7 +9,7 @@ import numpy as np
 
 from tensorlayout.cpu.engine.casting import is_half, rounded, widened
 from tensorlayout.cpu.engine.memory import UNALIGNED, Array, quiet, quietly
-from tensorlayout.cpu.engine.threads import available_threads, share_pieces
+from tensorlayout.cpu.engine.threads import get_num_threads, share_pieces
 from tensorlayout.cpu.reduce.fold import BLOCK, SMALL, accumulator, blocks
 from tensorlayout.dtypes import DType
 from tensorlayout.plan.base import Run, Write
@@ -88,7 +88,7 @@ def _by_lines(ufunc: Any, x: Array, out: Array, wide: DType) -> None:
     """NumPy's own scan of some lines after the other, which threads share."""
     plain = lambda ufunc, x, out, wide: ufunc.accumulate(x, -1, wide, out)  # noqa: E731
     some = plain if wide == out.dtype else _converted_lines
-    lines, n, threads = x.shape[:-1], x.shape[-1], available_threads()
+    lines, n, threads = x.shape[:-1], x.shape[-1], get_num_threads()
     room = max(_UNLOCKED if threads > 1 else _SIDE_BY_SIDE, BLOCK // n)
     keys: Any = np.ndindex(lines) if n >= _LONG else blocks(lines, room)
     share_pieces(keys, lambda key: quietly(some, ufunc, x[key], out[key], wide), threads)

@@ -14,7 +14,7 @@ import numpy as np
 
 from tensorlayout.cpu.engine.casting import is_half
 from tensorlayout.cpu.engine.memory import Array, quietly
-from tensorlayout.cpu.engine.threads import available_threads, share_pieces
+from tensorlayout.cpu.engine.threads import get_num_threads, share_pieces
 from tensorlayout.cpu.reduce.fold import Key, blocks
 from tensorlayout.layout import Layout
 from tensorlayout.plan.base import Write
@@ -41,7 +41,7 @@ def write_sort(plan: SortPlan) -> Write:
         def some(key: Key) -> None:
             to[key] = quietly(find, source[key], plan.descending, plan.stable)
 
-        share_pieces(blocks(source.shape, whole=1), some, available_threads())
+        share_pieces(blocks(source.shape, whole=1), some, get_num_threads())
 
     return sort
 
@@ -74,7 +74,7 @@ def write_top_k(plan: TopKPlan) -> Write:
             at[key] = first
             to[key] = np.take_along_axis(source[key], first, -1)
 
-        share_pieces(blocks(source.shape, whole=1), some, available_threads())
+        share_pieces(blocks(source.shape, whole=1), some, get_num_threads())
 
     return top_k
 

@@ -23,15 +23,11 @@ def prepare_view(plan: ViewPlan) -> Run:
     """Another array over the storage of the operand."""
     spec, shift = plan.result, plan.shift
     layout, dtype = spec.layout, spec.dtype
-    if layout.slot_bits is not None and not layout.size:  # which begins anywhere
+    if not layout.size:  # which begins anywhere
         return lambda x, first=0: _placed(spec, *home_of(x), 0)
     if not layout.is_strided:
         return lambda x, first=shift + layout.offset: _placed(
             spec, *home_of(x), first - layout.offset
-        )
-    if layout.size == 0:
-        return lambda x, first=0: Tensor._new(
-            array_over(x._memory, dtype, layout), spec, home_of(x)
         )
     shape, strides, itemsize = layout.shape, byte_strides(layout, dtype.itemsize), dtype.itemsize
     lowest, new, over = layout.offset, object.__new__, np.ndarray

@@ -9,7 +9,7 @@ from processes import python
 from tensors import as_dtype, asarray, host, same
 
 import tensorlayout as tl
-from tensorlayout.cpu.engine.threads import available_threads
+from tensorlayout.cpu.engine.threads import get_num_threads
 
 pytestmark = pytest.mark.usefixtures("device")
 
@@ -60,7 +60,7 @@ def test_no_operand_is_copied_as_a_whole(call):
     i = asarray(numbers(LARGE, "int8"))
     bools = x.size if call is CALLS["where"] else 0  # its condition
     result = call(x, y, i).nbytes
-    aside = available_threads() * (4 << 20)
+    aside = get_num_threads() * (4 << 20)
     assert peak_of(lambda: call(x, y, i)) < result + bools + aside
 
 

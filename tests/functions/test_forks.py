@@ -132,7 +132,7 @@ PINNED = """
 import os, threading
 import numpy as np
 from tensorlayout.cpu.copy.choose import Tuning, choose_copy
-from tensorlayout.cpu.engine.threads import available_threads, share_pieces
+from tensorlayout.cpu.engine.threads import get_num_threads, share_pieces
 
 def threads():
     return {int(each) for each in os.listdir("/proc/self/task")}
@@ -148,7 +148,7 @@ for _ in range(BEFORE):
     plan.run(b, a.T)
 first = min(os.sched_getaffinity(0))
 os.sched_setaffinity(0, {first})
-assert available_threads() == 1
+assert get_num_threads() == 1
 used = set()
 
 def move(_):

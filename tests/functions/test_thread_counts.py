@@ -11,10 +11,10 @@ from tensors import as_dtype, host
 import tensorlayout as tl
 from tensorlayout.cpu import scan
 from tensorlayout.cpu.engine import threads
-from tensorlayout.cpu.engine.threads import available_threads, share_pieces
+from tensorlayout.cpu.engine.threads import get_num_threads, share_pieces
 from tensorlayout.cpu.reduce import fold
 
-SCRIPT = "from tensorlayout.cpu.engine.threads import available_threads as n; print(n())"
+SCRIPT = "from tensorlayout.cpu.engine.threads import get_num_threads as n; print(n())"
 
 
 @pytest.fixture(autouse=True)
@@ -46,9 +46,9 @@ def test_other_words_are_an_error(said, monkeypatch):
 
 
 def test_those_that_this_thread_may_run_on():
-    assert 1 <= available_threads() <= 8
+    assert 1 <= get_num_threads() <= 8
     if hasattr(os, "sched_getaffinity"):
-        assert available_threads() <= len(os.sched_getaffinity(0))
+        assert get_num_threads() <= len(os.sched_getaffinity(0))
 
 
 @pytest.mark.parametrize(
@@ -70,7 +70,7 @@ def test_no_more_than_the_control_group_grants(quota, period, count, tmp_path, m
     monkeypatch.setattr(threads, "_QUOTAS", files)
     monkeypatch.setattr(os, "process_cpu_count", lambda: 64, raising=False)
     monkeypatch.setattr(threads, "_affinity", lambda: set(range(64)))
-    assert available_threads() == count
+    assert get_num_threads() == count
 
 
 def test_a_piece_is_not_cut_again(monkeypatch):
@@ -78,7 +78,7 @@ def test_a_piece_is_not_cut_again(monkeypatch):
     caller, counts = threads.threading.get_ident(), {}
 
     def work(_):
-        counts[threads.threading.get_ident()] = available_threads()
+        counts[threads.threading.get_ident()] = get_num_threads()
         threads.threading.Event().wait(0.01)
 
     while caller not in counts or len(counts) < 2:  # whoever is quick may take all pieces

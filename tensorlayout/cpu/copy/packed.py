@@ -26,7 +26,7 @@ from tensorlayout.cpu.engine.memory import (
 )
 from tensorlayout.cpu.engine.packing import grain, pack, unpack
 from tensorlayout.cpu.engine.sharing import SURE_BYTES, pieces
-from tensorlayout.cpu.engine.threads import available_threads, share_pieces
+from tensorlayout.cpu.engine.threads import get_num_threads, share_pieces
 from tensorlayout.layout import Layout, boxes
 from tensorlayout.plan.steps import Step, note
 from tensorlayout.tensor import Tensor, TensorSpec
@@ -172,7 +172,7 @@ def _flat(source: TensorSpec, result: TensorSpec, convert: Convert | None) -> Mo
                 end = -(-piece.stop * to_bits // 8)
                 pack(elements.view(np.uint8), to_bits, target[piece.start * to_bits // 8 : end])
 
-        share_pieces(pieces(count, _PIECE), one, available_threads() if threads_pay else 1)
+        share_pieces(pieces(count, _PIECE), one, get_num_threads() if threads_pay else 1)
 
     return move
 

@@ -18,7 +18,7 @@ from tensorlayout.cpu.engine.memory import (
     padding_filler,
 )
 from tensorlayout.cpu.engine.sharing import Call, pieces
-from tensorlayout.cpu.engine.threads import available_threads, share_pieces
+from tensorlayout.cpu.engine.threads import get_num_threads, share_pieces
 from tensorlayout.layout import Layout, boxes
 from tensorlayout.plan.base import Run, Write
 from tensorlayout.plan.elementwise import ElementwisePlan
@@ -55,7 +55,7 @@ def run_flat(spec: TensorSpec, call: Call, read: Callable[[tuple[Any, ...]], lis
             for region in regions if bits is not None else ():
                 block[region] = bits
 
-        share_pieces(chunks, write, available_threads())
+        share_pieces(chunks, write, get_num_threads())
         return Tensor._new(block[elements], spec, (storage, 0))
 
     return run

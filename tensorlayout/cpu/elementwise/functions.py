@@ -148,7 +148,7 @@ def _has_long_runs(condition: Array) -> bool:
 
 
 def _all_finite(x: Array) -> bool:
-    """Return whether there is no infinity and no NaN; parts of complex numbers go five times faster."""
+    """Return whether there is no infinity and no NaN; parts of complex numbers are faster."""
     if x.dtype.kind == "c" and x.ndim and x.flags.c_contiguous:
         x = x.view(x.real.dtype)
     return _all(np.isfinite(x))

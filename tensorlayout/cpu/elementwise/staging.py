@@ -18,7 +18,7 @@ import numpy as np
 from tensorlayout.cpu.copy.choose import choose_copy
 from tensorlayout.cpu.engine.memory import Array, byte_strides, new_tensors
 from tensorlayout.cpu.engine.sharing import Box, Call, slabs
-from tensorlayout.cpu.engine.threads import available_threads, share
+from tensorlayout.cpu.engine.threads import get_num_threads, share
 from tensorlayout.dtypes import DType
 from tensorlayout.layout import Layout
 from tensorlayout.plan.elementwise import ElementwisePlan
@@ -98,7 +98,7 @@ def _by_slabs(plan: ElementwisePlan, call: Call, away: Sequence[_Away]) -> Call:
                     given[a.number] = copy(buffer, given[a.number])
                 call(given, out[box])
 
-        share(work, boxes, available_threads())
+        share(work, boxes, get_num_threads())
 
     return run
 

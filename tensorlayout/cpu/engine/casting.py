@@ -288,51 +288,24 @@ def encoded(singles: Array, dtype: DType, *, saturate: bool) -> Array:
 
 @functools.cache
 def _codes(dtype: DType, saturate: bool) -> Array:
-    """The byte of a narrow type for each upper half of a float32 that is rounded to odd."""
+    """The byte of a narrow type for each upper half of a float32 that is rounded to odd.
+
+    As ml_dtypes rounds, but for NaN in types without one, and near 2**-127 in float8_e8m0fnu.
+    """
     numbers = (np.arange(1 << 16, dtype=np.uint32) << 16).view(np.float32)
     if dtypes.in_category(dtype, "narrow integer"):
         least, most = dtypes.limits(dtype)
         whole = np.nan_to_num(numbers.clip(least, most), nan=0).astype(np.int8)
         return _wrapped(whole, dtype, saturate=False)
-    return _nearest(quietly(numbers.astype, np.float64), dtype, saturate)
-
-
-def _nearest(numbers: Array, dtype: DType, saturate: bool) -> Array:
-    """The bytes of floats: the nearest value, ties to even, and what is beyond all values."""
-    count = 2 ** dtypes.bits_of(dtype)
-    known = values_of(dtype)[:count].astype(np.float64)
-    signed = bool((known < 0).any())
-    upwards = known[: count // 2] if signed else known
-    steps = upwards[np.isfinite(upwards)]  # the values from the least on, by their code
-    largest = len(steps) - 1
-    # One more than there is: what is nearer to it, or ties and is even, is out of range.
-    following = 2 * steps[-1] - steps[-2] if signed else 2 * steps[-1]
-    middles = (steps + np.append(steps[1:], following)) / 2
-    sizes = np.abs(numbers)
-    found = np.searchsorted(middles, sizes, side="left")
-    tied = middles[np.minimum(found, largest)] == sizes
-    # Without bits of fraction a significand is 1, which is odd.
-    found += tied & ((found % 2 == 1) | (not signed))
-    nans = np.flatnonzero(np.isnan(known))
-    infinities = np.flatnonzero(np.isinf(known))
-    beyond = largest
-    if not saturate and len(infinities):
-        beyond = int(infinities[0])
-    elif not saturate and len(nans):
-        beyond = int(nans[0])
-    found = np.where(found > largest, beyond, found)
-    negative = np.signbit(numbers)
-    if not signed:
-        found = np.where(negative & (numbers != 0), nans[0], found)
-    elif np.isnan(known[count // 2]):  # where -0 would be, is the only NaN
-        found = np.where(negative & (found > 0), found | count // 2, found)
-    else:
-        found = np.where(negative, found | count // 2, found)
-    ours: Any = 2 ** (dtypes.bits_of(dtype) - 1)  # of NaN: ml_dtypes' where it has any, else -0
-    if len(nans):
-        both = np.asarray([np.nan, -np.nan], np.float32).astype(dtype).view(np.uint8)
-        ours = np.where(negative, both[1], both[0])
-    return np.where(np.isnan(numbers), ours, found).astype(np.uint8)
+    known = values_of(dtype)
+    finite = known[np.isfinite(known)]
+    kept = numbers.clip(-finite.max(), finite.max()) if saturate else numbers
+    codes: Array = quietly(kept.astype, dtype).view(np.uint8)
+    if not np.isnan(known).any():
+        codes[np.isnan(numbers)] = 2 ** (dtypes.bits_of(dtype) - 1)  # -0
+    if finite.min() > 0:
+        codes[(numbers >= 0) & (numbers < 1.5 * finite.min())] = 0
+    return codes
 
 
 # --- floats of 16 bits, for which NumPy has no fast loops: exact float32 copies ---

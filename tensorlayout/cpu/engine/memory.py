@@ -158,7 +158,7 @@ def storage_of(tensor: Tensor) -> Array:
     return storage if plain else storage.reshape(-1).view(np.uint8)
 
 
-def required_bytes(tensor: Tensor) -> Array:
+def read(tensor: Tensor) -> Array:
     """The bytes of a tensor's storage that its layout requires, from its lowest slot on.
 
     Bits behind slots below a byte, which may be another's, read as 0.

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from tensorlayout.cpu.engine.memory import Array, quiet, quietly
-from tensorlayout.cpu.engine.threads import available_threads, share_pieces
+from tensorlayout.cpu.engine.threads import get_num_threads, share_pieces
 from tensorlayout.dtypes import DType
 from tensorlayout.layout import Layout
 
@@ -105,7 +105,7 @@ def shared(call: Call, result: Layout, itemsize: int, nbytes: int, exact: bool) 
         share_pieces(boxes, move, threads)
 
     if nbytes >= SURE_BYTES:
-        return lambda arrays, out: run(arrays, out, available_threads())
+        return lambda arrays, out: run(arrays, out, get_num_threads())
     return _timed(run)
 
 
@@ -115,7 +115,7 @@ def _timed(run: Callable[[Sequence[Array], Array, int], None]) -> Call:
 
     def call(arrays: Sequence[Array], out: Array) -> None:
         if len(seconds) == _TIMES:
-            run(arrays, out, available_threads() if min(seconds) >= LEAST_SECONDS else 1)
+            run(arrays, out, get_num_threads() if min(seconds) >= LEAST_SECONDS else 1)
             return
         start = perf_counter()
         run(arrays, out, 1)

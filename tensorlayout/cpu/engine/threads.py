@@ -70,7 +70,9 @@ def get_num_threads() -> int:
     >>> tl.get_num_threads() >= 1
     True
     """
-    return available_threads()
+    if getattr(_own, "serves", False):  # whoever gave this thread its piece minds the others
+        return 1
+    return min(possible_threads(), _limits["set_num_threads"])
 
 
 def set_num_threads(count: SupportsIndex | None) -> None:
@@ -98,15 +100,8 @@ def set_num_threads(count: SupportsIndex | None) -> None:
     _limits["set_num_threads"] = most
 
 
-def available_threads() -> int:
-    """`get_num_threads`; one in a thread of our own: whoever gave it its piece minds the others."""
-    if getattr(_own, "serves", False):
-        return 1
-    return min(possible_threads(), _limits["set_num_threads"])
-
-
 def possible_threads() -> int:
-    """The same, whatever limit is set now: for plans, which are kept."""
+    """`get_num_threads`, whatever limit is set now: for plans, which are kept."""
     if _forced:
         return _forced
     if hasattr(os, "process_cpu_count"):  # Python 3.13
@@ -148,7 +143,7 @@ def share(work: Callable[[Iterator[Piece]], None], pieces: Iterable[Piece], thre
     which is raised here.
     """
     if threads > 1:
-        threads = min(threads, available_threads())
+        threads = min(threads, get_num_threads())
     todo = deque(pieces) if threads > 1 else deque()
     if len(todo) < 2:
         work(iter(todo or pieces))

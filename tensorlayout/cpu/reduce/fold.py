@@ -19,7 +19,7 @@ from tensorlayout.cpu.copy.choose import view_of
 from tensorlayout.cpu.engine.casting import is_half, widened
 from tensorlayout.cpu.engine.memory import Array, quietly
 from tensorlayout.cpu.engine.sharing import pieces, slabs
-from tensorlayout.cpu.engine.threads import available_threads, share_pieces
+from tensorlayout.cpu.engine.threads import get_num_threads, share_pieces
 from tensorlayout.dtypes import DType, complex128, float64, in_category
 from tensorlayout.layout import Layout
 from tensorlayout.layout.loop import Axis, merged
@@ -261,7 +261,7 @@ def shared(find: Work, x: Array, axes: Sequence[int], fold: Fold) -> Array:
         piece = _cut(x, slow, cuts[number].start, cuts[number].stop)
         parts[number] = quietly(find, piece, axes)
 
-    share_pieces(range(len(cuts)), find_one, available_threads())
+    share_pieces(range(len(cuts)), find_one, get_num_threads())
     found = np.concatenate(parts, slow)
     if slow in axes:
         found = np.asarray(fold.ufunc.reduce(found, slow, fold.wide, keepdims=True))

@@ -9,8 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from tensorlayout.cpu.copy.copy import by_boxes
-from tensorlayout.cpu.copy.packed import number_writer
+from tensorlayout.cpu.copy.copy import by_boxes, number_writer
 from tensorlayout.cpu.engine.casting import converted, rounded, scalar_in
 from tensorlayout.cpu.engine.memory import (
     UNALIGNED,
@@ -67,12 +66,6 @@ def write_create(plan: CreatePlan) -> Write:
         return number_writer(spec, lambda v: read(v) if type(v) in SCALARS else np.asarray(v))
     if is_narrow(spec.dtype) and values == "value":
         fill = functools.partial(_fill_narrow, name)
-    elif not spec.layout.is_tiled and values == "value":
-
-        def write_scalar(out: Tensor, value: Any) -> None:
-            out._memory[...] = value  # which has the dtype: nothing is converted
-
-        return write_scalar
     if not spec.layout.is_tiled:
         return lambda out, *given: quietly(fill, out._memory, *given)
     if values in ("nothing", "value") and not plan.given:

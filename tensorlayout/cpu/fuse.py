@@ -180,34 +180,22 @@ Box = tuple[slice, ...]
 
 
 class _Operand(NamedTuple):
-    """A tensor that is read block by block, or the result, which is the last of all values.
-
-    `view`: its memory with the axes of the loop; `strides`: along them.
-    """
+    """A tensor that is read block by block, or the result, which is the last of all values."""
 
     value: int
     dtype: DType
-    strides: tuple[int, ...]
-    view: Callable[[Array], Array]
+    strides: tuple[int, ...]  # along the axes of the loop
+    view: Callable[[Array], Array]  # gives its memory these axes
 
 
 class _Loop(NamedTuple):
-    """All operands, and the boxes that they are cut into, along axes with the slowest first.
+    """All operands, and the boxes that they are cut into, along axes with the slowest first."""
 
-    Attributes:
-        operands: what moves, and last the result.
-        boxes: with the shape of each; the first is one of the largest.
-        away: which operands are in another order than the result.
-        widened: which operands are the same in each box, in runs that are made long once.
-        in_runs: whether all others are walked in long runs.
-
-    """
-
-    operands: list[_Operand]
-    boxes: list[tuple[tuple[int, ...], Box]]
-    away: list[int]
-    widened: list[int]
-    in_runs: bool
+    operands: list[_Operand]  # what moves, and last the result
+    boxes: list[tuple[tuple[int, ...], Box]]  # with their shapes; the first is one of the largest
+    away: list[int]  # operands in another order than the result
+    widened: list[int]  # operands that are the same in each box, in runs that are made long once
+    in_runs: bool  # whether all others are walked in long runs
 
 
 def _loop(plan: FusePlan, moving: Sequence[tuple[int, TensorSpec]], width: int) -> _Loop:

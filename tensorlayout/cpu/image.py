@@ -49,31 +49,24 @@ def write_upsample(plan: UpsamplePlan) -> Write:
     """The function of the result and the tensor, a dimension, a phase at a time."""
     order = plan.source.layout.minor_to_major[::-1]
     rank, (height, width) = len(order), plan.scales
-    direct = plan.result.dtype == np.float32 and (height, width) != (1, 1)
 
     def upsample(result: Tensor, x: Tensor) -> None:
         with np.errstate(all="ignore"):
             wide = x._memory.astype(np.float32, copy=False)
             if height > 1:
-                last = result._memory if direct and width == 1 else None
-                wide = _enlarged(wide, rank - 2, height, order, last)
+                wide = _enlarged(wide, rank - 2, height, order)
             if width > 1:
-                last = result._memory if direct else None
-                wide = _enlarged(wide, rank - 1, width, order, last)
-            if not direct:
-                result._memory[...] = wide
+                wide = _enlarged(wide, rank - 1, width, order)
+            result._memory[...] = wide
 
     return upsample
 
 
-def _enlarged(
-    x: Array, dim: int, scale: int, order: tuple[int, ...], result: Array | None
-) -> Array:
-    """One dimension of `x` enlarged, into `result` or into memory in an order, slowest first."""
+def _enlarged(x: Array, dim: int, scale: int, order: tuple[int, ...]) -> Array:
+    """One dimension of `x` enlarged, in memory of an order, slowest first."""
     n = x.shape[dim]
-    if result is None:
-        sizes = [m * scale if d == dim else m for d, m in enumerate(x.shape)]
-        result = np.empty([sizes[d] for d in order], np.float32).transpose(np.argsort(order))
+    sizes = [m * scale if d == dim else m for d, m in enumerate(x.shape)]
+    result = np.empty([sizes[d] for d in order], np.float32).transpose(np.argsort(order))
     head = (slice(None),) * dim
     for phase in range(scale):
         shift = 2 * phase + 1 - scale  # from the centre of the element, in halves of one of these

@@ -25,14 +25,6 @@ def write_join(plan: JoinPlan) -> Write:
     copies = [
         mover(s.layout, s.dtype, p, spec.dtype) for s, p in zip(plan.sources, parts, strict=True)
     ]
-    if all(copy.case in ("small", "empty") for copy in copies):
-
-        def join_small(out: Tensor, *operands: Tensor) -> None:
-            memory = out._memory
-            for cut, x in zip(cuts, operands, strict=True):
-                memory[cut] = x._memory
-
-        return join_small
     move = several(copies, [part.size * spec.dtype.itemsize for part in parts])
 
     def join(out: Tensor, *operands: Tensor) -> None:

@@ -7,7 +7,7 @@ from layouts import LAYOUTS
 from tensors import DTYPES, as_dtype, fits, slots, slots_of, tensor_in
 
 import tensorlayout as tl
-from tensorlayout.cpu.elementwise import flat
+from tensorlayout.cpu.elementwise import writing
 from tensorlayout.cpu.engine import sharing, threads
 
 
@@ -17,7 +17,7 @@ def small_pieces(monkeypatch):
     monkeypatch.setattr(sharing, "LEAST_BYTES", 8)
     monkeypatch.setattr(sharing, "SURE_BYTES", 8)
     monkeypatch.setattr(sharing, "_PIECE", 8)
-    monkeypatch.setattr(flat, "CHUNK_BYTES", 16)
+    monkeypatch.setattr(writing, "CHUNK_BYTES", 16)
     tl.plan.run.cache_clear()
     yield
     tl.plan.run.cache_clear()
@@ -47,7 +47,7 @@ def test_pieces_give_what_the_whole_gives(name, small_pieces, monkeypatch):
         given = operands(name, layout, dtype)
         with monkeypatch.context() as whole:
             whole.setattr(sharing, "LEAST_BYTES", 1 << 40)
-            whole.setattr(flat, "CHUNK_BYTES", 1 << 40)
+            whole.setattr(writing, "CHUNK_BYTES", 1 << 40)
             tl.plan.run.cache_clear()
             expected = function(*given)
         tl.plan.run.cache_clear()

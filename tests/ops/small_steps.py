@@ -10,7 +10,7 @@ import pytest
 from tensorlayout import plan
 from tensorlayout.cpu import fill, fuse, gather, library, mask, pad, reduce, scan, scatter, sort
 from tensorlayout.cpu.copy import choose
-from tensorlayout.cpu.elementwise import flat, functions, staging, writing
+from tensorlayout.cpu.elementwise import functions, staging, writing
 from tensorlayout.cpu.engine import sharing, threads
 from tensorlayout.cpu.reduce import fold
 
@@ -27,7 +27,7 @@ SMALL_STEPS = [
     (threads, "_forced", 3),
     (staging, "_out_of_order", lambda result, operand: True),
     *((staging, n, v) for n, v in [("LEAST", 4), ("SLAB_BYTES", 256), ("REPEATS", 2)]),
-    *((sharing, "BLOCK_BYTES", 256), (flat, "CHUNK_BYTES", 64)),
+    *((sharing, "BLOCK_BYTES", 256), (writing, "CHUNK_BYTES", 64)),
     *((library, "_BLOCK", 16), (functions, "_SAMPLE", 8), (functions, "_LONG_RUN", 4)),
     *(
         (reduce, "_FEW_PLACES", 2),

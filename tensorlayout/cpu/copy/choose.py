@@ -32,31 +32,25 @@ Mover = Callable[[Array, Array, Iterator[Box]], None]
 
 @frozen
 class Tuning:
-    """What a test may want to set: from which size on a copy is cut up, and for how many threads.
+    """The size from which on a copy is cut up, and for how many threads; tests set them."""
 
-    Attributes:
-        small_elements: below this, one assignment: anything else costs 4 us to set up, the time
-            in which numpy moves some 2000 elements in its worst order.
-        thread_cost: the estimated time from which on a copy uses several threads. Waking one
-            takes 30 us here: of two halves of 60 us each, the second ends after 130. A part of 1000
-            x 1000 float64, estimated at 180 us: 294 us in one thread, 164 in two.
-        piece_cost: what a thread takes at a time lasts at least this long: two threads that hand
-            the interpreter lock to and fro every 25 us spend as long waiting as copying.
-        threads: how many threads, the calling one included.
-        tile_bytes, tile_elements: a tile holds at least that. 4096 × 4096 transposed in one
-            thread, one byte an element: 128 KB 9.8 ms, 256 KB 8.1, 512 KB 12.9; 4 bytes: 128 KB
-            22.8, 256 KB 20.8, 512 KB 20.8; 16 bytes: 256 KB 65, 512 KB 57, 1 MB 57.
-        channel_bytes: what a box holds whose channels are moved one by one. 16 images of
-            3 × 1024 × 1024 4-byte elements: 512 KB 28 ms, 1 MB 22, 2 MB 20, 4 MB 19.
-
-    """
-
+    # Below this, one assignment: anything else costs 4 us to set up, as some 2000 elements do.
     small_elements: int = 2048
+    # The estimated time from which on a copy uses several threads. Waking one takes 30 us here: of
+    # two halves of 60 us each, the second ends after 130. A part of 1000 x 1000 float64, estimated
+    # at 180 us: 294 us in one thread, 164 in two.
     thread_cost: float = 140_000.0
+    # The time of a piece at least: two threads that hand the interpreter lock to and fro every 25
+    # us spend as long waiting as copying.
     piece_cost: float = 50_000.0
-    threads: int = field(default_factory=possible_threads)
+    threads: int = field(default_factory=possible_threads)  # the calling one included
+    # A tile holds at least that. 4096 × 4096 transposed in one thread, one byte an element: 128 KB
+    # 9.8 ms, 256 KB 8.1, 512 KB 12.9; 4 bytes: 128 KB 22.8, 256 KB 20.8, 512 KB 20.8; 16 bytes: 256
+    # KB 65, 512 KB 57, 1 MB 57.
     tile_bytes: int = 256 * 1024
     tile_elements: int = 64 * 1024
+    # A box whose channels are moved one by one. 16 images of 3 × 1024 × 1024 4-byte elements: 512
+    # KB 28 ms, 1 MB 22, 2 MB 20, 4 MB 19.
     channel_bytes: int = 2 * 1024 * 1024
 
 
@@ -177,21 +171,13 @@ WRITE, READ = 0, 1
 
 @frozen
 class CopyLoop:
-    """The axes that are left to iterate over, and how to see an array in that way.
+    """The axes that are left to iterate over, and how to see an array in that way."""
 
-    Attributes:
-        axes: slowest first in the destination, which counts up; strides in bytes, in both memories.
-        width: bytes of an element.
-        read_order: the axes from the source's fastest on, without those along which it repeats.
-        seen: what gives an array these axes, before a run became one element of type `word`.
-
-    """
-
-    axes: tuple[Axis, ...]
-    width: int
-    read_order: tuple[int, ...]
-    seen: Callable[[Array], Array]
-    word: str | None = None
+    axes: tuple[Axis, ...]  # slowest first in the destination; strides in bytes, in both memories
+    width: int  # bytes of an element
+    read_order: tuple[int, ...]  # from the source's fastest on, but for those that repeat it
+    seen: Callable[[Array], Array]  # gives an array these axes
+    word: str | None = None  # the type of an element, where that is a short run
 
     @property
     def elements(self) -> int:

@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
+from itertools import starmap
 from operator import attrgetter
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from tensorlayout import dtypes
-from tensorlayout.cpu.elementwise.flat import run_flat, run_tiled
 from tensorlayout.cpu.elementwise.functions import Fix, function_of, has_one_result
 from tensorlayout.cpu.elementwise.staging import staged
 from tensorlayout.cpu.engine.casting import (
@@ -26,14 +26,20 @@ from tensorlayout.cpu.engine.casting import (
 from tensorlayout.cpu.engine.memory import (
     UNALIGNED,
     Array,
+    byte_strides,
+    home_of,
+    new_array,
     new_tensors,
+    padding_bits,
+    padding_filler,
     quiet,
     quietly,
     run_of,
     unbuffered,
 )
-from tensorlayout.cpu.engine.sharing import Call, in_blocks, is_large, shared
-from tensorlayout.layout import Layout, coalesce
+from tensorlayout.cpu.engine.sharing import Call, in_blocks, is_large, pieces, shared
+from tensorlayout.cpu.engine.threads import get_num_threads, share_pieces
+from tensorlayout.layout import Layout, boxes, coalesce
 from tensorlayout.plan.base import Run, Write
 from tensorlayout.plan.elementwise import ElementwisePlan
 from tensorlayout.plan.run import making
@@ -82,13 +88,13 @@ def _direct(plan: ElementwisePlan, fix: Fix | None) -> Run | None:
     if few is not None and plan.result.layout.size <= _FEW and _is_packed_alike(plan):
         return _of_few(plan, few, making(new_tensors(plan.result), _write(plan, fix)))
     if plan.is_one_run and plan.result.layout.is_padded and plan.result.layout.size:
-        return run_flat(plan.result, _call(plan, fix), _reader(plan, run_of))
+        return _run_flat(plan.result, _call(plan, fix), _reader(plan, run_of))
     return None
 
 
 def _write(plan: ElementwisePlan, fix: Fix | None) -> Write:
     if plan.result.layout.is_tiled:
-        return run_tiled(plan, functools.partial(_write, fix=fix))
+        return _run_tiled(plan, fix)
     if fix is None and _is_plain(plan):
         return _into_directly(plan)
     alone = _call(plan, fix)
@@ -408,16 +414,12 @@ def alone(plan: ElementwisePlan) -> Any:
 
 
 class BlockCall(NamedTuple):
-    """What computes one plan on blocks that the cache holds: ``common(*arrays, out=…)``.
-
-    `rare`: the same for a Python scalar as last operand that is not `usual`. `exact`: whether a
-    ufunc takes the arrays as they are, so that `out` may be one of them.
-    """
+    """The functions of one plan on blocks that the cache holds: ``function(*arrays, out=…)``."""
 
     common: Callable[..., object]
-    rare: Callable[..., object]
+    rare: Callable[..., object]  # for a Python scalar as last operand that is not `usual`
     usual: Callable[[Any], bool] | None
-    exact: bool
+    exact: bool  # a ufunc takes the arrays as they are, so that `out` may be one of them
 
 
 def block_call(plan: ElementwisePlan) -> BlockCall:
@@ -482,3 +484,80 @@ def _into_directly(plan: ElementwisePlan) -> Run:
         return out
 
     return run
+
+
+# --- one padded or tiled layout: one run over blocks, then the padding --------------------------
+
+# The padding is written after each so many bytes of the result, while they are in the cache: rows
+# of 2048 float32 and 64 slots of padding, x + y of 16 MB, 1.09 ms with all padding written at the
+# end, 0.74 with none.
+CHUNK_BYTES = 1 << 20
+
+_MOST_CHUNKS = 1024  # chunks, of whatever is too large for any cache
+
+Region = tuple[slice, ...]
+
+
+def _run_flat(spec: TensorSpec, call: Call, read: Reader) -> Run:
+    """`call` on what `read` makes of the operands: the slots of their blocks, or numbers."""
+    layout, dtype = spec.layout, spec.dtype
+    whole = Layout(layout.padded_shape, layout.strides)
+    strides = byte_strides(whole, dtype.itemsize)
+    elements = tuple(slice(0, n) for n in layout.shape)
+    bits = padding_bits(layout.padding_value, dtype)
+    room = max(CHUNK_BYTES // dtype.itemsize, whole.size // _MOST_CHUNKS)
+    chunks, allocate = list(_chunks(layout, room)), new_array(spec, (whole.required_size,))
+
+    def run(*operands: Any) -> Tensor:
+        storage = allocate()
+        block: Array = np.ndarray(whole.shape, dtype, storage, 0, strides)
+        arrays = read(operands)
+
+        def write(chunk: tuple[slice, list[Region]]) -> None:
+            cut, regions = chunk
+            call([a[cut] if a.ndim else a for a in arrays], storage[cut])
+            for region in regions if bits is not None else ():
+                block[region] = bits
+
+        share_pieces(chunks, write, get_num_threads())
+        return Tensor._new(block[elements], spec, (storage, 0))
+
+    return run
+
+
+def _chunks(layout: Layout, room: int) -> Iterator[tuple[slice, list[Region]]]:
+    """Cuts of about `room` slots along the slowest dimension, and the padding in each."""
+    slowest = layout.minor_to_major[-1]
+    size, step = layout.padded_shape[slowest], layout.strides[slowest]
+    for start, stop in [(cut.start, cut.stop) for cut in pieces(size, max(1, room // step))]:
+        regions = []
+        for ranges in boxes.padding_ranges(layout):
+            low, high = ranges[slowest]
+            ranges[slowest] = first, last = max(start, low), min(stop, high)
+            if first < last:
+                regions.append(tuple(starmap(slice, ranges)))
+        yield slice(start * step, stop * step), regions
+
+
+def _run_tiled(plan: ElementwisePlan, fix: Fix | None) -> Write:
+    """Tiled tensors of one placement: written over vectors of their slots, then the padding."""
+    spec, fill = plan.result, padding_filler(plan.result)
+    tiled = [isinstance(o, TensorSpec) and o.layout.ndim > 0 for o in plan.operands]
+    operands = tuple(_slots(o) if t else o for o, t in zip(plan.operands, tiled, strict=True))
+    result = _slots(spec)
+    vectors: list[Any] = [result, *[o if t else None for o, t in zip(operands, tiled, strict=True)]]
+    run = _write(replace(plan, operands=operands, result=result), fix)
+
+    def call(*tensors: Any) -> None:
+        pairs = zip(tensors, vectors, strict=True)
+        run(*[x if v is None else Tensor._new(x._memory, v) for x, v in pairs])
+        if fill is not None:
+            fill(*home_of(tensors[0]))
+
+    return call
+
+
+def _slots(operand: Any) -> TensorSpec:
+    """All slots of a tiled tensor as a vector."""
+    layout = Layout.row_major((operand.layout.required_size,))
+    return TensorSpec(operand.dtype, layout, operand.device)

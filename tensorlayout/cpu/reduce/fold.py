@@ -111,19 +111,13 @@ ALL_WAYS = np.lib.NumpyVersion(np.__version__) >= "2.2.0"
 
 @dataclass(slots=True)
 class Fold:
-    """A ufunc, and what it works in.
-
-    `narrow`: the dtype of elements as they go in; None: their own. `wide`: the dtype of everything
-    that comes after; the result has it too, unless a single run is all there is. `run`: how many
-    elements one after the other may be folded in `narrow`; `line`: how many along the fastest axis,
-    where NumPy takes sums pairwise. None: any number.
-    """
+    """A ufunc, and what it works in."""
 
     ufunc: Any
-    narrow: DType | None = None
-    wide: DType | None = None
-    run: int | None = None
-    line: int | None = None
+    narrow: DType | None = None  # of elements as they go in; None: their own
+    wide: DType | None = None  # of all that comes after, and of the result of more than one run
+    run: int | None = None  # so many in a row may be folded in `narrow`; None: any number
+    line: int | None = None  # the same along the fastest axis, where NumPy takes sums pairwise
 
     def __call__(self, x: Array, axes: Sequence[int], out: Array | None = None) -> Array:
         """Fold `axes`, which stay with size 1, into `out` if that is given: the fold `keeps` it."""
@@ -333,29 +327,22 @@ def order_zeros(ufunc: Any, found: Array, x: Array, axes: Sequence[int]) -> None
     may be wrong: the minimum of 16 MB of float32 takes twice as long if it is 0.
     """
     greatest = ufunc in (np.maximum, np.fmax)
-    if found.size == 0 or not _has_zero(found, signed=greatest):
+    if found.size == 0 or not _has_zero(found, range(found.ndim), signed=greatest).any():
         return
     # If there is no zero of the right sign anywhere, there is none in any line.
-    if x.size > SMALL and not _has_zero(x, signed=not greatest):
+    if x.size > SMALL and not _has_zero(x, range(x.ndim), signed=not greatest).any():
         return
-    bits = x.view(_zero_type(x, signed=not greatest))
-    there = Fold(np.minimum)(bits, axes) == _zero_in(bits)
+    there = _has_zero(x, axes, signed=not greatest)
     found[there & (found == 0)] = 0.0 if greatest else -0.0
 
 
-def _zero_type(x: Array, *, signed: bool) -> np.dtype[Any]:
-    """The integers as which the bits of -0 (`signed`), or of +0, are the least there can be."""
-    return np.dtype(f"{'i' if signed else 'u'}{x.itemsize}")
+def _has_zero(x: Array, axes: Sequence[int], *, signed: bool) -> Array:
+    """Return whether each line along `axes` contains -0 (`signed`), or +0.
 
-
-def _zero_in(bits: Array) -> int:
-    return int(np.iinfo(bits.dtype).min)
-
-
-def _has_zero(x: Array, *, signed: bool) -> bool:
-    """Return whether an array in storage order contains -0 (`signed`), or +0."""
-    bits = x.view(_zero_type(x, signed=signed))
-    return bool(Fold(np.minimum)(bits, range(x.ndim)) == _zero_in(bits))
+    These are the least of all, if their bits are taken for signed integers, or unsigned ones.
+    """
+    bits = x.view(f"{'i' if signed else 'u'}{x.itemsize}")
+    return np.asarray(Fold(np.minimum)(bits, axes) == np.iinfo(bits.dtype).min)
 
 
 def accumulator(dtype: DType) -> DType:

@@ -9,7 +9,8 @@ from typing import Any
 
 import numpy as np
 
-from tensorlayout.cpu.copy.copy import by_boxes, number_writer
+from tensorlayout.cpu.copy.copy import by_boxes
+from tensorlayout.cpu.copy.packed import number_writer
 from tensorlayout.cpu.engine.casting import converted, rounded, scalar_in
 from tensorlayout.cpu.engine.memory import (
     UNALIGNED,

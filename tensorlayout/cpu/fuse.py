@@ -1,8 +1,7 @@
 """Fused functions on the CPU: all steps on one block after the other, which the cache holds.
 
-A block of the result is where its steps work, as far as their dtypes have its size; other values
-go through buffers of that size, few of them, each used again when nobody needs its value any more.
-Small results are worked out step by step: there is no memory traffic to save.
+Steps work in a block of the result, and in a few buffers of its size. Small results are worked out
+step by step: there is no memory traffic to save.
 """
 
 from __future__ import annotations
@@ -71,8 +70,6 @@ _LINES = 128
 # Shorter runs are made longer, where that is cheap: NumPy takes 10 ns for each.
 _RUN = 128
 
-_memory_of: Callable[[Any], Any] = attrgetter("_memory")
-
 
 def direct(plan: FusePlan) -> Run | None:
     """What works a small result out step by step, or reduces; None for the rest."""
@@ -97,14 +94,10 @@ def _at_once(plan: FusePlan) -> Run | None:
         return None
     program, room, last = sequence(steps, plan.sources, len(plan.operands))
     spec, copy, new, one_by_one = plan.result, quiet.copy, object.__new__, step_by_step(plan)
-    numbers = any(isinstance(operand, type) for operand in plan.operands)
     integers = [i for i, operand in enumerate(plan.operands) if operand is int]
 
     def run(*operands: Any) -> Tensor:
-        if numbers:
-            values = [x._memory if type(x) is Tensor else x for x in operands]
-        else:
-            values = list(map(_memory_of, operands))
+        values = [x._memory if type(x) is Tensor else x for x in operands]
         values += room
         try:
             for i in integers:
@@ -393,9 +386,6 @@ def _standing(
     return lambda values: values[value]._memory
 
 
-# --- the whole ---------------------------------------------------------------------------------
-
-
 def _blockwise(plan: FusePlan) -> Write:
     """``write(out, *operands)``, block by block."""
     count, spec = len(plan.operands), plan.result
@@ -426,7 +416,7 @@ def _blockwise(plan: FusePlan) -> Write:
     walk = _Walk(loop, _Program(plan, _actions(plan, full, inside, directly), loop), width)
     threads = possible_threads() if layout.size * width >= THREADS else 1
     fill = padding_filler(spec) if tiled else None
-    memory: Callable[[Tensor], Array] = run_of if tiled else _memory_of
+    memory: Callable[[Tensor], Array] = run_of if tiled else attrgetter("_memory")
 
     def write(out: Tensor, *operands: Any) -> None:
         values = [*operands, *[None] * len(plan.steps), out]

@@ -18,8 +18,7 @@ import numpy as np
 
 from tensorlayout.cpu.copy.choose import choose_copy
 from tensorlayout.cpu.engine.memory import Array, bytes_from
-from tensorlayout.cpu.engine.sharing import pieces
-from tensorlayout.cpu.engine.threads import Piece, get_num_threads, share_pieces
+from tensorlayout.cpu.engine.sharing import pieces, share_pieces
 from tensorlayout.cpu.reduce.fold import Key, blocks
 from tensorlayout.errors import named
 from tensorlayout.layout import Layout
@@ -358,9 +357,9 @@ def _part(array: Array, cut: Cut) -> Array:
     return array[tuple(c if n > 1 else slice(None) for c, n in zip(cut, array.shape, strict=True))]
 
 
-def shared(parts: Iterable[Piece], move: Callable[[Piece], None], elements: int) -> None:
+def shared(parts: Iterable[Any], move: Callable[[Any], object], elements: int) -> None:
     """Each part moved, by several threads where there are many elements."""
-    share_pieces(parts, move, get_num_threads() if elements >= MANY else 1)
+    share_pieces(parts, move, None if elements >= MANY else 1)
 
 
 # --- ways to read, and the choice between them ---

@@ -47,17 +47,14 @@ def prepare_select(plan: SelectPlan) -> Run:
     def select(x: Tensor, mask: Tensor) -> Tensor:
         chosen = truths(mask._memory)
         memory = x._memory.reshape(layout.shape)
-        if few:
+        count = 0 if few else int(np.count_nonzero(chosen))
+        if few or (alone and count > _DENSE * layout.size):
             found = memory[chosen.reshape(-1)]
             return Tensor._new(found, spec_of(found.size))
-        count = int(np.count_nonzero(chosen))
-        spec = spec_of(count)
-        if alone and count > _DENSE * layout.size:
-            return Tensor._new(memory[chosen.reshape(-1)], spec)
-        result = new_tensors(spec)()
-        if spec.layout.size and staged:
+        result = new_tensors(spec_of(count))()
+        if result.size and staged:
             _read_staged(memory, chosen.reshape(layout.shape), result._memory)
-        elif spec.layout.size:
+        elif result.size:
             read(memory, _true(chosen, index_map), result._memory)
         return result
 
@@ -123,7 +120,7 @@ def prepare_nonzero(plan: NonzeroPlan) -> Callable[..., tuple[Tensor, ...]]:
 
 
 def _nonzero_of_few(source: TensorSpec) -> Callable[..., tuple[Tensor, ...]]:
-    """By NumPy's own function, which is given numbers: of bool it counts bytes as 0 and 1."""
+    """By NumPy's own function, which takes bytes of bool for 0 and 1: it is given numbers."""
     new, kind = Tensor._new, np.dtype(np.uint8) if source.dtype == np.bool_ else source.dtype
 
     def nonzero(x: Tensor) -> tuple[Tensor, ...]:
@@ -145,7 +142,7 @@ def _true(mask: Array, index_map: IndexMap) -> Positions:
 
 
 def _read_staged(memory: Array, mask: Array, out: Array) -> None:
-    """All dimensions under a mask: brought into row-major order block by block.
+    """Bring all dimensions under a mask into row-major order block by block.
 
     Column-major 2048 x 2048 float32, half of them: 54 ms by slots, 28 by NumPy's own indexing.
     """

@@ -13,8 +13,7 @@ import numpy as np
 
 from tensorlayout.cpu.copy.copy import mover
 from tensorlayout.cpu.engine.casting import scalar_in
-from tensorlayout.cpu.engine.sharing import pieces
-from tensorlayout.cpu.engine.threads import get_num_threads, share_pieces
+from tensorlayout.cpu.engine.sharing import pieces, share_pieces
 from tensorlayout.plan.base import Write
 from tensorlayout.plan.join import part_of
 from tensorlayout.plan.pad import PadPlan, SliceGradPlan
@@ -69,7 +68,7 @@ def _in_pieces(plan: PadPlan, axis: int) -> Write:
             key = (*head, cut)
             each[cut.stop - cut.start](out[key], x[key], value)
 
-        share_pieces(cuts, move, get_num_threads())
+        share_pieces(cuts, move)
 
     return pad
 

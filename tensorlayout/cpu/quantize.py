@@ -12,9 +12,8 @@ from typing import Any
 import numpy as np
 
 from tensorlayout.cpu.engine.casting import encoded, odd_singles, values_of
-from tensorlayout.cpu.engine.memory import Array, quietly
-from tensorlayout.cpu.engine.sharing import BLOCK_BYTES, Box, slabs
-from tensorlayout.cpu.engine.threads import get_num_threads, share_pieces
+from tensorlayout.cpu.engine.memory import Array
+from tensorlayout.cpu.engine.sharing import BLOCK_BYTES, Box, share_pieces, slabs
 from tensorlayout.dtypes import DType, float32
 from tensorlayout.layout import Layout
 from tensorlayout.plan.base import Write
@@ -50,7 +49,7 @@ def write_quantize(plan: QuantizePlan) -> Write:
             to[box].view(np.uint8)[...] = _in_lines(found, at, source[box].shape)
             factors[blocks].view(np.uint8)[...] = scale.squeeze(at + 1)
 
-        share_pieces(boxes, lambda key: quietly(some, key), get_num_threads())
+        share_pieces(boxes, some)
 
     return quantize
 
@@ -80,7 +79,7 @@ def write_dequantize(plan: DequantizePlan) -> Write:
                 values *= each
             to[box] = _in_lines(values, at, to[box].shape)
 
-        share_pieces(boxes, lambda key: quietly(some, key), get_num_threads())
+        share_pieces(boxes, some)
 
     return dequantize
 

@@ -9,7 +9,8 @@ import numpy as np
 
 from tensorlayout.cpu.engine.casting import is_half, rounded, widened
 from tensorlayout.cpu.engine.memory import UNALIGNED, Array, quiet, quietly
-from tensorlayout.cpu.engine.threads import get_num_threads, share_pieces
+from tensorlayout.cpu.engine.sharing import share_pieces
+from tensorlayout.cpu.engine.threads import get_num_threads
 from tensorlayout.cpu.reduce.fold import BLOCK, SMALL, accumulator, blocks
 from tensorlayout.dtypes import DType
 from tensorlayout.plan.base import Run, Write
@@ -68,13 +69,11 @@ def direct(plan: ScanPlan) -> Run | None:
     accumulate = _FUNCTIONS[plan.operation.function][0].accumulate
 
     def scan(x: Array) -> Any:
-        return accumulate(x.astype(wide), dim).astype(dtype)
-
-    work = (lambda x: accumulate(x, dim, wide)) if wide == dtype else scan
+        return accumulate(x, dim, wide).astype(dtype, copy=False)
 
     def run(x: Tensor) -> Tensor:
         made = new(Tensor)
-        made._memory, made._spec, made._home = copy().run(work, x._memory), spec, None
+        made._memory, made._spec, made._home = copy().run(scan, x._memory), spec, None
         return made
 
     return run
@@ -88,10 +87,10 @@ def _by_lines(ufunc: Any, x: Array, out: Array, wide: DType) -> None:
     """NumPy's own scan of some lines after the other, which threads share."""
     plain = lambda ufunc, x, out, wide: ufunc.accumulate(x, -1, wide, out)  # noqa: E731
     some = plain if wide == out.dtype else _converted_lines
-    lines, n, threads = x.shape[:-1], x.shape[-1], get_num_threads()
-    room = max(_UNLOCKED if threads > 1 else _SIDE_BY_SIDE, BLOCK // n)
+    lines, n = x.shape[:-1], x.shape[-1]
+    room = max(_UNLOCKED if get_num_threads() > 1 else _SIDE_BY_SIDE, BLOCK // n)
     keys: Any = np.ndindex(lines) if n >= _LONG else blocks(lines, room)
-    share_pieces(keys, lambda key: quietly(some, ufunc, x[key], out[key], wide), threads)
+    share_pieces(keys, lambda key: some(ufunc, x[key], out[key], wide))
 
 
 def _converted_lines(ufunc: Any, x: Array, out: Array, wide: DType) -> None:

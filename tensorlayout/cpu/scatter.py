@@ -38,9 +38,6 @@ from tensorlayout.tensor import Tensor
 # value everywhere.
 _SLICED, _FILLED = 32, 16
 
-# Slots and values, in index order, about so many at a time.
-Blocks = Callable[[int], Iterator[tuple[Array, Array]]]
-
 # What is worked out for so many values stays cached; fresh memory takes longer than all else.
 _MANY = 2 * BLOCK
 
@@ -235,48 +232,45 @@ def _combine_in_runs(
     columns = min(inner, max(1, _MOST // middle))
     lines = min(outer, max(1, _MANY // (middle * inner)))
     for a in range(0, outer, lines):
+        part = flat[a * span : (a + lines) * span]
         for c in range(0, inner, columns):
-
-            def blocks(size: int, a: int = a, c: int = c) -> Iterator[tuple[Array, Array]]:
-                step = max(1, size // columns) if lines == 1 else middle
-                for b in range(0, middle, step):
-                    cut = slice(a, a + lines), slice(b, b + step), slice(c, c + columns)
-                    slots = slots_in(cut).reshape(-1)
-                    yield slots - a * span if a else slots, values[cut].reshape(-1)
-
-            part = flat[a * span : (a + lines) * span]
-            _combine(ufunc, part, blocks, lines * middle * columns)
+            cut = slice(a, a + lines), slice(None), slice(c, c + columns)
+            slots = slots_in(cut).reshape(-1)
+            _combine(ufunc, part, slots - a * span if a else slots, values[cut].reshape(-1))
 
 
-def _combine(ufunc: Any, flat: Array, blocks: Blocks, count: int) -> None:
-    """``np.add.at`` in runs, for about so many values; of many more slots, those used are numbered.
+def _pieces(slots: Array, values: Array, size: int = _MANY) -> Iterator[tuple[Array, Array]]:
+    """Slots and values, so many at a time."""
+    for k in range(0, slots.size, size):
+        yield slots[k : k + size], values[k : k + size]
+
+
+def _combine(ufunc: Any, flat: Array, slots: Array, values: Array) -> None:
+    """``np.add.at`` in runs; of many more slots than values, those used are numbered.
 
     But first the values are counted by a remainder of their slots, so that few are.
     """
-    sparse = flat.size > 2 * count
-    counts = np.zeros(2 * count + 1 if sparse else flat.size, np.intp)
-    for slots, _ in blocks(_MANY):
-        np.add.at(counts, slots % counts.size if sparse else slots, 1)
+    sparse = flat.size > 2 * slots.size
+    counts = np.zeros(2 * slots.size + 1 if sparse else flat.size, np.intp)
+    for some, _ in _pieces(slots, values):
+        np.add.at(counts, some % counts.size if sparse else some, 1)
     often = np.flatnonzero(counts >= RUN)
     if not often.size:
-        for slots, values in blocks(_MANY):
-            quietly(ufunc.at, flat, slots, values)
+        quietly(ufunc.at, flat, slots, values)
     elif sparse:
-        left = []
-        for slots, values in blocks(_MANY):
-            many = counts.take(slots % counts.size) >= RUN
-            quietly(ufunc.at, flat, slots[~many], values[~many])
-            left.append((slots[many], values[many]))
-        slots, values = map(np.concatenate, zip(*left, strict=True))
-        used, places = np.unique(slots, return_inverse=True)
+        many = counts.take(slots % counts.size) >= RUN
+        quietly(ufunc.at, flat, slots[~many], values[~many])
+        used, places = np.unique(slots[many], return_inverse=True)
         part = flat[used]
-        _combine(ufunc, part, _blocks_of(places, values), places.size)
+        _combine(ufunc, part, places, values[many])
         flat[used] = part
     else:
-        _in_runs(ufunc, flat, blocks, counts[often], often)
+        _in_runs(ufunc, flat, slots, values, counts[often], often)
 
 
-def _in_runs(ufunc: Any, flat: Array, blocks: Blocks, counts: Array, often: Array) -> None:
+def _in_runs(
+    ufunc: Any, flat: Array, slots: Array, values: Array, counts: Array, often: Array
+) -> None:
     """``np.add.at`` in runs, given the slots of `RUN` values or more, and how many each has."""
     # Each of these slots is a place, and so are all others together, the last. The runs of a place
     # have numbers; of the values left of them, that follow, the number is one that `is_left`.
@@ -297,19 +291,19 @@ def _in_runs(ufunc: Any, flat: Array, blocks: Blocks, counts: Array, often: Arra
     size = max(_MANY, width)
     rows = -(-size // width)
     cells = np.repeat(np.arange(0, rows * runs.size, runs.size), width)[:size]
-    for slots, values in blocks(size):
-        places = slots if place_of is None else place_of.take(slots)
+    for some, new in _pieces(slots, values, size):
+        places = some if place_of is None else place_of.take(some)
         number = _numbers(places, cells, seen, last[-1])
-        quietly(ufunc.at, found, number, values)
+        quietly(ufunc.at, found, number, new)
         if place_of is not None:
             others = np.flatnonzero(number == last[-1])
-            quietly(ufunc.at, flat, slots[others], values[others])
+            quietly(ufunc.at, flat, some[others], new[others])
         if (seen > last * RUN)[:-1].any():
             others = np.flatnonzero(is_left.take(number))
-            left.append((slots[others], values[others]))
-    _combine(ufunc, flat, _blocks_of(np.repeat(often, runs[:-1]), found[of_runs]), of_runs.size)
-    for slots, values in left:
-        quietly(ufunc.at, flat, slots, values)
+            left.append((some[others], new[others]))
+    _combine(ufunc, flat, np.repeat(often, runs[:-1]), found[of_runs])
+    for some, new in left:
+        quietly(ufunc.at, flat, some, new)
 
 
 def _numbers(places: Array, cells: Array, seen: Array, last: int) -> Array:
@@ -339,9 +333,3 @@ def _numbers(places: Array, cells: Array, seen: Array, last: int) -> Array:
         ranks //= RUN
         number[found[order]] = ranks
     return number
-
-
-def _blocks_of(slots: Array, values: Array) -> Blocks:
-    return lambda size: (
-        (slots[k : k + size], values[k : k + size]) for k in range(0, slots.size, size)
-    )

@@ -1,9 +1,9 @@
 """Sorts on the CPU: stable, and as fast as sorts of plain integers.
 
-What NumPy vectorises is the sort of integers and floats of 32 and 64 bits, which is not stable, and
-of integers of 16 bits (by radix), which is. Both are enough: equal numbers are the same number, but
-for zeros of two signs; and positions can be made part of what is sorted. A line of 2048 float32,
-per element: NumPy's stable sort 44 ns, this one 9; its stable argsort 53, this one 17.
+NumPy vectorises sorts of 32 and 64 bits, which are not stable, and of integers of 16 bits (by
+radix). Both are enough: equal numbers are the same number, but for zeros of two signs; and
+positions can be made part of what is sorted. A line of 2048 float32, per element: NumPy's stable
+sort 44 ns, this one 9; its stable argsort 53, this one 17.
 """
 
 from __future__ import annotations
@@ -13,8 +13,8 @@ import math
 import numpy as np
 
 from tensorlayout.cpu.engine.casting import is_half
-from tensorlayout.cpu.engine.memory import Array, quietly
-from tensorlayout.cpu.engine.threads import get_num_threads, share_pieces
+from tensorlayout.cpu.engine.memory import Array
+from tensorlayout.cpu.engine.sharing import share_pieces
 from tensorlayout.cpu.reduce.fold import Key, blocks
 from tensorlayout.layout import Layout
 from tensorlayout.plan.base import Write
@@ -39,9 +39,9 @@ def write_sort(plan: SortPlan) -> Write:
         source, to = x._memory.transpose(order), out._memory.transpose(order)
 
         def some(key: Key) -> None:
-            to[key] = quietly(find, source[key], plan.descending, plan.stable)
+            to[key] = find(source[key], plan.descending, plan.stable)
 
-        share_pieces(blocks(source.shape, whole=1), some, get_num_threads())
+        share_pieces(blocks(source.shape, whole=1), some)
 
     return sort
 
@@ -70,11 +70,11 @@ def write_top_k(plan: TopKPlan) -> Write:
         source, to, at = (each._memory.transpose(order) for each in (x, out, positions))
 
         def some(key: Key) -> None:
-            first = quietly(_argsort, source[key], plan.down, True)[..., :count]
+            first = _argsort(source[key], plan.down, True)[..., :count]
             at[key] = first
             to[key] = np.take_along_axis(source[key], first, -1)
 
-        share_pieces(blocks(source.shape, whole=1), some, get_num_threads())
+        share_pieces(blocks(source.shape, whole=1), some)
 
     return top_k
 

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 import tensorlayout as tl
-from tensorlayout.cpu.engine import threads
+from tensorlayout.cpu.engine import sharing, threads
 
 PADDED = tl.Layout.padded((50, 3), (64, 4), padding_value="ONE")
 COVERING = {
@@ -166,7 +166,7 @@ def test_the_function_caps_the_threads_of_calls_that_were_planned_before():
             seen.add(threads.threading.get_ident())
             threads.threading.Event().wait(0.002)
 
-        threads.share_pieces(pieces, piece, 4)
+        sharing.share_pieces(pieces, piece, 4)
         return len(seen)
 
     tl.to_layout(x, "F")

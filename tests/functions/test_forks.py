@@ -24,7 +24,7 @@ FORKS = """
 import os, sys, signal, threading, itertools, time
 import numpy as np
 import tensorlayout as tl
-from tensorlayout.cpu.engine import threads
+from tensorlayout.cpu.engine import sharing, threads
 from tensorlayout.cpu.copy.choose import Tuning, choose_copy
 
 threads._forced = 2
@@ -89,7 +89,7 @@ def again(turn):
             begun.set()
         assert begun.wait(60), "no helper came"
 
-    threads.share_pieces(range(2), move, 2)
+    sharing.share_pieces(range(2), move, 2)
 """
 
 SIMULATOR = """
@@ -132,7 +132,8 @@ PINNED = """
 import os, threading
 import numpy as np
 from tensorlayout.cpu.copy.choose import Tuning, choose_copy
-from tensorlayout.cpu.engine.threads import get_num_threads, share_pieces
+from tensorlayout.cpu.engine.sharing import share_pieces
+from tensorlayout.cpu.engine.threads import get_num_threads
 
 def threads():
     return {int(each) for each in os.listdir("/proc/self/task")}

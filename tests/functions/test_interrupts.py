@@ -13,7 +13,7 @@ import pytest
 import tensorlayout as tl
 from tensorlayout import devices
 from tensorlayout.cpu.engine import threads as copy_threads
-from tensorlayout.cpu.engine.threads import share_pieces
+from tensorlayout.cpu.engine.sharing import share_pieces
 from tensorlayout.cuda.engine import counting, faults, simulator
 from tensorlayout.exchange import dlpack
 from tensorlayout.functions import dispatch

@@ -10,8 +10,9 @@ from tensors import as_dtype, host
 
 import tensorlayout as tl
 from tensorlayout.cpu import scan
-from tensorlayout.cpu.engine import threads
-from tensorlayout.cpu.engine.threads import get_num_threads, share_pieces
+from tensorlayout.cpu.engine import sharing, threads
+from tensorlayout.cpu.engine.sharing import share_pieces
+from tensorlayout.cpu.engine.threads import get_num_threads
 from tensorlayout.cpu.reduce import fold
 
 SCRIPT = "from tensorlayout.cpu.engine.threads import get_num_threads as n; print(n())"
@@ -131,14 +132,14 @@ def test_each_thread_takes_some(monkeypatch):
     """Of large tensors: the blocks are what they are for users."""
     monkeypatch.setattr(threads, "_forced", 2)
     asked = []
-    share = threads.share
+    share = sharing.share
 
     def spied(work, pieces, count):
         pieces = list(pieces)
         asked.append((len(pieces), count))
         share(work, pieces, count)
 
-    monkeypatch.setattr(threads, "share", spied)
+    monkeypatch.setattr(sharing, "share", spied)
     x = tl.zeros((2048, 1024), dtype=tl.float32)
     for call in CALLS.values():
         call(x, 1)

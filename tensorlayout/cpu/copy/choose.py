@@ -1,12 +1,9 @@
 """Copies between two layouts on the CPU: what kind of copy it is, decided once, by cost.
 
-`choose_copy` looks at integers only and answers with a plan; the plan moves the elements between
-any two arrays of that shape and those strides, as often as wanted, from any thread. All is done
-with numpy's own assignments. What there is to win over one plain assignment: numpy walks in the
-order of the destination, so it reads a transposed source a cache line per element, spends as long
-on entering a loop of three elements as on the elements, and uses one processor.
-
-All figures are nanoseconds unless said otherwise.
+`choose_copy` looks at integers only. All is done with numpy's own assignments. What there is to win
+over one plain assignment: numpy walks in the order of the destination, so it reads a transposed
+source a cache line per element, spends as long on entering a loop of three elements as on the
+elements, and uses one processor. All figures are nanoseconds unless said otherwise.
 """
 
 from __future__ import annotations
@@ -19,8 +16,8 @@ from math import ceil, gcd, inf, isqrt, prod
 import numpy as np
 
 from tensorlayout.cpu.engine.memory import ALIGNMENT, Array, taken_from
-from tensorlayout.cpu.engine.sharing import pieces
-from tensorlayout.cpu.engine.threads import possible_threads, share, share_pieces
+from tensorlayout.cpu.engine.sharing import pieces, share_pieces
+from tensorlayout.cpu.engine.threads import possible_threads, share
 from tensorlayout.layout.loop import Axis, merged
 from tensorlayout.support.light_dataclasses import frozen
 

@@ -37,8 +37,14 @@ from tensorlayout.cpu.engine.memory import (
     run_of,
     unbuffered,
 )
-from tensorlayout.cpu.engine.sharing import Call, in_blocks, is_large, pieces, shared
-from tensorlayout.cpu.engine.threads import get_num_threads, share_pieces
+from tensorlayout.cpu.engine.sharing import (
+    Call,
+    in_blocks,
+    is_large,
+    pieces,
+    share_pieces,
+    shared,
+)
 from tensorlayout.layout import Layout, boxes, coalesce
 from tensorlayout.plan.base import Run, Write
 from tensorlayout.plan.elementwise import ElementwisePlan
@@ -519,7 +525,7 @@ def _run_flat(spec: TensorSpec, call: Call, read: Reader) -> Run:
             for region in regions if bits is not None else ():
                 block[region] = bits
 
-        share_pieces(chunks, write, get_num_threads())
+        share_pieces(chunks, write)
         return Tensor._new(block[elements], spec, (storage, 0))
 
     return run

@@ -6,7 +6,7 @@ many threads there are, even where a loop of NumPy rounds by an element's place 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import product
 from time import perf_counter
 from typing import Any
@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from tensorlayout.cpu.engine.memory import Array, quiet, quietly
-from tensorlayout.cpu.engine.threads import get_num_threads, share_pieces
+from tensorlayout.cpu.engine.threads import Piece, get_num_threads, share
 from tensorlayout.dtypes import DType
 from tensorlayout.layout import Layout
 
@@ -73,6 +73,19 @@ def slabs(
         steps[d] = min(shape[d], left)
         left = max(1, left // shape[d])
     return list(product(*map(cut, shape, steps)))
+
+
+def share_pieces(
+    pieces: Iterable[Piece], move: Callable[[Piece], object], threads: int | None = None
+) -> None:
+    """Call `move` with each piece, without warnings, in `threads`, or as many as may be used."""
+
+    def work(mine: Iterator[Piece]) -> None:
+        for piece in mine:
+            move(piece)
+
+    most = get_num_threads() if threads is None else threads
+    share(lambda mine: quietly(work, mine), pieces, most)
 
 
 def is_large(nbytes: int) -> bool:

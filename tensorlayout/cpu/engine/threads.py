@@ -161,16 +161,6 @@ def share(work: Callable[[Iterator[Piece]], None], pieces: Iterable[Piece], thre
         raise call.errors[0]
 
 
-def share_pieces(pieces: Iterable[Piece], move: Callable[[Piece], None], threads: int) -> None:
-    """Call `move` with each piece once, in this thread and in up to ``threads - 1`` others."""
-
-    def work(mine: Iterator[Piece]) -> None:
-        for piece in mine:
-            move(piece)
-
-    share(work, pieces, threads)
-
-
 class _Call:
     """A call: the pieces that nobody has taken yet, and a seat for each helper."""
 

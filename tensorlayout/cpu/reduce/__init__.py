@@ -12,7 +12,7 @@ import numpy as np
 from tensorlayout import dtypes
 from tensorlayout.cpu.engine.casting import is_half, rounded, truths, widened
 from tensorlayout.cpu.engine.memory import Array, quiet, quietly, unbuffered
-from tensorlayout.cpu.engine.threads import get_num_threads, share_pieces
+from tensorlayout.cpu.engine.sharing import share_pieces
 from tensorlayout.cpu.reduce.fold import (
     ALL_WAYS,
     BLOCK,
@@ -248,9 +248,9 @@ def _squares(x: Array, axes: Sequence[int], work: DType, count: np.float64) -> A
         parts: list[Any] = [None] * len(keys)
 
         def work_on(number: int) -> None:
-            parts[number] = quietly(squares, keys[number])
+            parts[number] = squares(keys[number])
 
-        share_pieces(range(len(keys)), work_on, get_num_threads())
+        share_pieces(range(len(keys)), work_on)
         for key, part in zip(keys, parts, strict=True):
             found[kept_part(key, axes)] += part
     found = np.asarray(np.maximum(found - count * np.square(middle - near), 0))

@@ -1,9 +1,9 @@
 """Many elements to one by a ufunc: accurate, and as fast along any axes as along the best one.
 
-Arrays are walked in the order of their storage, with few axes, slowest first; blocks of them too.
-NumPy adds pairwise along the fastest axis only; along any other the error grows with the length.
-And it takes 10 ns a call of its inner loop, however short: 30 times as long as need be along the
-pixels of an image in NHWC. So long axes are split in two, one after the other.
+Arrays are walked in the order of their storage, with few axes, slowest first. NumPy adds pairwise
+along the fastest axis only; along any other the error grows with the length. And it takes 10 ns a
+call of its inner loop: along the pixels of an image in NHWC 30 times as long as need be. So long
+axes are split in two, one after the other.
 """
 
 from __future__ import annotations
@@ -17,9 +17,8 @@ import numpy as np
 
 from tensorlayout.cpu.copy.choose import view_of
 from tensorlayout.cpu.engine.casting import is_half, widened
-from tensorlayout.cpu.engine.memory import Array, quietly
-from tensorlayout.cpu.engine.sharing import pieces, slabs
-from tensorlayout.cpu.engine.threads import get_num_threads, share_pieces
+from tensorlayout.cpu.engine.memory import Array
+from tensorlayout.cpu.engine.sharing import pieces, share_pieces, slabs
 from tensorlayout.dtypes import DType, complex128, float64, in_category
 from tensorlayout.layout import Layout
 from tensorlayout.layout.loop import Axis, merged
@@ -252,10 +251,9 @@ def shared(find: Work, x: Array, axes: Sequence[int], fold: Fold) -> Array:
     parts: list[Any] = [None] * len(cuts)
 
     def find_one(number: int) -> None:
-        piece = _cut(x, slow, cuts[number].start, cuts[number].stop)
-        parts[number] = quietly(find, piece, axes)
+        parts[number] = find(_cut(x, slow, cuts[number].start, cuts[number].stop), axes)
 
-    share_pieces(range(len(cuts)), find_one, get_num_threads())
+    share_pieces(range(len(cuts)), find_one)
     found = np.concatenate(parts, slow)
     if slow in axes:
         found = np.asarray(fold.ufunc.reduce(found, slow, fold.wide, keepdims=True))

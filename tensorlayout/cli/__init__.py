@@ -7,17 +7,17 @@ from __future__ import annotations
 
 import argparse
 import errno
+import importlib
 import importlib.util
 import io
 import os
 import sys
 from collections.abc import Sequence
 from pathlib import Path
-from typing import NoReturn
+from typing import Any, NoReturn
 
 from tensorlayout._version import __version__
-from tensorlayout.cli.completion import SHELLS, PrintCompletion
-from tensorlayout.cli.errors import CommandError
+from tensorlayout.cli.errors import CommandError, refuse
 from tensorlayout.devices import as_device
 from tensorlayout.errors import cut, shown
 
@@ -42,6 +42,9 @@ or a DirectML descriptor such as 'sizes=1,3,4,4 strides=48,1,12,3 type=FLOAT32',
 size, or the name of a file of HLO that ends in .hlo or .txt (- reads one from the standard input),
 with its buffers, and what changes of layout cost."""
 
+# What the shell completes, by the name of the argument.
+_FILES, _FOLDERS = {"images", "json", "layout", "svg"}, {"out", "report"}
+
 
 class _Parser(argparse.ArgumentParser):
     """A parser whose complaints are one line."""
@@ -50,13 +53,39 @@ class _Parser(argparse.ArgumentParser):
         self.exit(2, f"{self.prog}: error: {cut(message, 1000)} (see --help)\n")
 
 
+class _PrintCompletion(argparse.Action):
+    """An option that prints the completion of the command for a shell, by shtab, and ends."""
+
+    def __call__(self, parser: argparse.ArgumentParser, _: Any, shell: Any, *__: Any) -> None:
+        if importlib.util.find_spec("shtab") is None:
+            parser.error("--print-completion needs shtab: pip install 'tensorlayout[completion]'")
+        shtab: Any = importlib.import_module("shtab")
+        if shell not in shtab.SUPPORTED_SHELLS:
+            parser.error(f"--print-completion: this shtab does not know {shell}, a newer one does")
+        commands = [each.choices for each in parser._actions if isinstance(each.choices, dict)]
+        for command in commands[0].values():
+            for action in command._actions:
+                if action.dest in _FILES:
+                    action.complete = shtab.FILE
+                elif action.dest in _FOLDERS:
+                    action.complete = shtab.DIRECTORY
+        parser.prog = "tensorlayout"
+        print(shtab.complete(parser, shell))
+        parser.exit()
+
+
 def parser() -> argparse.ArgumentParser:
-    """The arguments of the command line."""
+    """Return the arguments of the command line."""
     called = Path(sys.argv[0]).stem if sys.argv else ""
     prog = "tensorlayout" if called == "tensorlayout" else "python -m tensorlayout"
     top = _Parser(prog=prog, description="Tensors that know their layout.")
     top.add_argument("--version", action="version", version=f"tensorlayout {__version__}")
-    top.add_argument("--print-completion", action=PrintCompletion, choices=SHELLS, help=_COMPLETION)
+    top.add_argument(
+        "--print-completion",
+        action=_PrintCompletion,
+        choices=("bash", "zsh", "fish", "tcsh"),
+        help=_COMPLETION,
+    )
     commands = top.add_subparsers(dest="command", required=True, metavar="demo|show|info")
     demo = commands.add_parser(
         "demo", help="photographs as tensors, each step checked", description=_DEMO
@@ -110,24 +139,22 @@ def _run(arguments: argparse.Namespace) -> None:
 def _show(arguments: argparse.Namespace) -> None:
     from tensorlayout.cli.show import described, layout_of
 
+    if arguments.svg != "-":
+        print(described(arguments.layout, arguments.shape))
+        if arguments.svg is None:
+            return
+    picture = layout_of(arguments.layout, arguments.shape).draw()
     if arguments.svg == "-":
-        picture = layout_of(arguments.layout, arguments.shape).draw()
         # Letters beyond ASCII as references: the output may be in another encoding than the text.
         print(picture.svg.encode("ascii", "xmlcharrefreplace").decode(), end="")
         return
-    print(described(arguments.layout, arguments.shape))
-    if arguments.svg is None:
-        return
-    picture = layout_of(arguments.layout, arguments.shape).draw()
     try:
         picture.save(arguments.svg)
     except ValueError as error:
-        msg = f"show: {error}"
-        raise CommandError(msg) from None
+        refuse(str(error))
     except (OSError, ModuleNotFoundError) as error:
         fix = "; pip install 'tensorlayout[demo]'" * isinstance(error, ImportError)
-        msg = f"show: cannot write {shown(arguments.svg)}: {error}{fix}"
-        raise CommandError(msg) from None
+        refuse(f"cannot write {shown(arguments.svg)}: {error}{fix}")
 
 
 def _demo(arguments: argparse.Namespace) -> None:
@@ -159,7 +186,7 @@ def _demo(arguments: argparse.Namespace) -> None:
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """Run the command line; returns the exit status."""
+    """Run the command line, and return the exit status."""
     arguments = parser().parse_args(argv)
     try:
         _run(arguments)

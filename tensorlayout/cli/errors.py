@@ -14,6 +14,6 @@ class CommandError(Exception):
 
 
 def refuse(text: str) -> NoReturn:
-    """A CommandError of ``show``."""
+    """Raise a CommandError of ``show``."""
     msg = f"show: {text}"
     raise CommandError(msg)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from itertools import accumulate
 
 from tensorlayout.layout.checks import letters
 from tensorlayout.layout.drawing.wording import count_of
@@ -20,11 +19,7 @@ def told(facts: Facts) -> list[str]:
 
 
 def element_name(index: Sequence[int], shape: Sequence[int]) -> str:
-    """The letters of an element, by its row-major number.
-
-    >>> element_name((1, 0), (2, 3))
-    'D'
-    """
+    """The letters of an element, by its row-major number."""
     number = 0
     for i, n in zip(index, shape, strict=True):
         number = number * n + i
@@ -37,20 +32,12 @@ def memory_table(slots: int, values: list[str], width: int) -> list[str]:
         return ["memory: no slots"]
     part = "" if len(values) == slots else f"the first {len(values)} of "
     head = f"memory, {part}{count_of(slots, 'slot')} (A is the first element):"
-    return [head, *_wrapped([str(slot) for slot in range(len(values))], values, width)]
-
-
-def _wrapped(offsets: list[str], values: list[str], width: int) -> list[str]:
-    """Pairs of lines, of which none is wider than `width` unless a single column is."""
-    widths = [max(map(len, pair)) for pair in zip(offsets, values, strict=True)]
-    ends = list(accumulate(w + 1 for w in widths))
-    lines: list[str] = []
-    start, used, room = 0, 0, width - len("Offset:")
-    for at, end in enumerate(ends):
-        last = at + 1 == len(ends)
-        if last or ends[at + 1] - used > room:
-            for head, row in (("Offset:", offsets), ("Value: ", values)):
-                words = zip(row[start : at + 1], widths[start : at + 1], strict=True)
-                lines.append(head + "".join(f" {word:>{w}}" for word, w in words))
-            start, used = at + 1, end
-    return lines
+    heads = "Offset:", "Value: "
+    lines, (above, below) = [head], heads
+    for slot, value in enumerate(values):
+        room = max(len(str(slot)), len(value))
+        if len(above) + 1 + room > width and above not in heads:  # one column may be wider
+            lines += [above, below]
+            above, below = heads
+        above, below = f"{above} {slot:>{room}}", f"{below} {value:>{room}}"
+    return [*lines, above, below]

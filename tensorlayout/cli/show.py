@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 import shutil
 
-from tensorlayout.cli.errors import CommandError, refuse
+from tensorlayout.cli.errors import refuse
 from tensorlayout.cli.memory_table import (
     FIRST_SLOTS,
     MOST_SLOTS,
@@ -19,10 +19,15 @@ from tensorlayout.layout import Layout, tiling_in
 from tensorlayout.layout.drawing import wording
 from tensorlayout.layout.drawing.wording import count_of, grid
 
-SHARED = "*"
-
 # A DirectML descriptor begins with a name and an equals sign.
 _DESC = re.compile(r"\s*[A-Za-z_]\w*\s*=")
+
+_LEGEND = {
+    "0": "padding",
+    "1": "padding",
+    "x": "no element of this layout",
+    "*": "shared by several elements",
+}
 
 # A file of HLO, or the standard input.
 _MODULE = re.compile(r"\A-\Z|.\.(?:hlo|txt)\Z")
@@ -32,48 +37,30 @@ _WITH_SHAPE = re.compile(r"\s*(\{.*\}|[A-Za-z_]+)\s+([(\d][\d ,()]*)")
 
 
 def described(text: str, shape: str | None = None, width: int | None = None) -> str:
-    """The answer to ``show``, no line wider than `width` (the terminal's by default).
-
-    >>> print(described("(2,3):(1,2)").splitlines()[-1])
-    Value:  A D B E C F
-    """
+    """Return the answer to ``show``, no line wider than `width` (the terminal's by default)."""
     columns = max(width or shutil.get_terminal_size((100, 24)).columns, 20)
     if shape is None and _MODULE.search(text):
         from tensorlayout.cli.show_hlo import described_file
 
         return described_file(text, columns)
     text, shape = _parted(text, shape)
-    if _DESC.match(text):
-        from tensorlayout.cli.show_directml import described_desc
-
-        found, layout = described_desc(text if shape is None else f"{text} {shape}")
-    elif _is_xla(text, shape):
+    if _is_xla(text, shape):
         from tensorlayout.cli.show_xla import described_shape
 
         return described_shape(text, columns)
-    else:
-        layout = read(text, shape)
-        found = facts(layout)
+    found, layout = _read(text, shape)
     matrix = ["", *grid(layout, columns)] if layout.ndim == 2 and layout.size else []
     return "\n".join([*told(found), *matrix, "", *memory(layout, columns)])
 
 
 def layout_of(text: str, shape: str | None = None) -> Layout:
-    """The layout of any text that ``show`` takes; CommandError where there is none.
-
-    >>> layout_of("NHWC 1,2,2,3").strides
-    (12, 1, 6, 2)
-    """
+    """Return the layout of any text that ``show`` takes; CommandError where there is none."""
     text, shape = _parted(text, shape)
-    if _DESC.match(text):
-        from tensorlayout.cli.show_directml import described_desc
-
-        return described_desc(text if shape is None else f"{text} {shape}")[1]
     if _is_xla(text, shape):
         from tensorlayout.cli.show_xla import layout_of_shape
 
         return layout_of_shape(text)
-    return read(text, shape)
+    return _read(text, shape)[1]
 
 
 def _parted(text: str, shape: str | None) -> tuple[str, str | None]:
@@ -83,11 +70,22 @@ def _parted(text: str, shape: str | None) -> tuple[str, str | None]:
 
 
 def _is_xla(text: str, shape: str | None) -> bool:
-    return shape is None and ("[" in text.lstrip()[1:] or text.strip() == "()")
+    if shape is not None or _DESC.match(text):
+        return False
+    return "[" in text.lstrip()[1:] or text.strip() == "()"
 
 
-def read(text: str, shape: str | None) -> Layout:
-    """The layout of a text, or of labels and a shape; CommandError that says what is wrong."""
+def _read(text: str, shape: str | None) -> tuple[Facts, Layout]:
+    """The facts and the layout of a text other than XLA's."""
+    if _DESC.match(text):
+        from tensorlayout.cli.show_directml import described_desc
+
+        return described_desc(text if shape is None else f"{text} {shape}")
+    layout = _parsed(text, shape)
+    return _facts(layout), layout
+
+
+def _parsed(text: str, shape: str | None) -> Layout:
     plain = text.strip()
     try:
         if plain.startswith("{") and shape is not None:
@@ -102,8 +100,7 @@ def read(text: str, shape: str | None) -> Layout:
             refuse(f"{shown(text)} is no layout text such as '(2,3):(3,1)'; {fix}")
         return Layout.labelled(_sizes(shape), text)
     except (ValueError, TypeError, OverflowError) as error:
-        msg = f"show: {error}"
-        raise CommandError(msg) from None
+        refuse(str(error))
 
 
 def _sizes(shape: str) -> tuple[int, ...]:
@@ -113,8 +110,7 @@ def _sizes(shape: str) -> tuple[int, ...]:
     return tuple(map(int, words))
 
 
-def facts(layout: Layout) -> Facts:
-    """What the layout says, by name."""
+def _facts(layout: Layout) -> Facts:
     return [
         ("layout", str(layout)),
         ("shape", f"{layout.shape}, {count_of(layout.size, 'element')}"),
@@ -149,34 +145,21 @@ def memory(layout: Layout, width: int) -> list[str]:
     if 0 < layout.required_size <= MOST_SLOTS and layout.size <= MOST_SLOTS:
         values = layout.table().splitlines()[1].split()[1:]
     else:
-        values = _first_values(layout, min(FIRST_SLOTS, layout.required_size))
-    return [*memory_table(layout.required_size, values, width), *_legend(layout, values)]
+        values = [_value(layout, slot) for slot in range(min(FIRST_SLOTS, layout.required_size))]
+    lines = memory_table(layout.required_size, values, width)
+    lines += [f"{sign}: {note}" for sign, note in _LEGEND.items() if sign in values]
+    if layout.is_overlapping and "*" not in values:
+        lines.append("elements share slots: a slot shows the last of its elements")
+    return lines
 
 
-def _first_values(layout: Layout, count: int) -> list[str]:
-    """The names of what the first `count` slots hold, as `Layout.table` would write them."""
-    filler = {"ZERO": "0", "ONE": "1"}.get(getattr(layout.padding_value, "name", ""), "x")
-    return [_value(layout, slot, filler) for slot in range(count)]
-
-
-def _value(layout: Layout, slot: int, filler: str) -> str:
+def _value(layout: Layout, slot: int) -> str:
+    """The name of what a slot holds, as `Layout.table` would write it."""
     try:
         index = layout.index_of(slot)
     except ValueError:  # several elements share the slot
-        return SHARED
-    if index is None:
-        return filler if slot >= layout.lowest else "x"
-    return element_name(index, layout.shape)
-
-
-def _legend(layout: Layout, values: list[str]) -> list[str]:
-    notes = {
-        "0": "0: padding",
-        "1": "1: padding",
-        "x": "x: no element of this layout",
-        SHARED: "*: shared by several elements",
-    }
-    lines = [note for sign, note in notes.items() if sign in values]
-    if layout.is_overlapping and SHARED not in values:
-        lines.append("elements share slots: a slot shows the last of its elements")
-    return lines
+        return "*"
+    if index is not None:
+        return element_name(index, layout.shape)
+    padding = getattr(layout.padding_value, "name", "") if slot >= layout.lowest else ""
+    return {"ZERO": "0", "ONE": "1"}.get(padding, "x")

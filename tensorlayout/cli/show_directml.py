@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from tensorlayout.cli.errors import CommandError, refuse
+from tensorlayout.cli.errors import refuse
 from tensorlayout.cli.memory_table import Facts
 from tensorlayout.directml import DataType, TensorDesc, calc_buffer_tensor_size
 from tensorlayout.errors import shown
@@ -21,23 +21,16 @@ _LETTERS = {4: "NCHW", 5: "NCDHW"}
 
 
 def described_desc(text: str) -> tuple[Facts, Layout]:
-    """What a descriptor says, by name, and its layout.
+    """Return what a descriptor says, by name, and its layout.
 
     The text has ``sizes=…`` and, in any order, ``strides=…``, ``type=…`` (a DML_TENSOR_DATA_TYPE),
     ``total=…`` and ``alignment=…`` (both in bytes). CommandError that names the word at fault.
-
-    >>> facts, layout = described_desc("sizes=2,3 strides=5,1 type=FLOAT32")
-    >>> dict(facts)["minimum size"]
-    '32 bytes'
     """
     words = _words(" ".join(text.split()))  # no pattern meets runs of blanks
     if "sizes" not in words:
         refuse(f"a DirectML descriptor needs sizes, as in sizes=1,3,4,4, got {shown(text)}")
     desc = _desc(words)
     return _facts(desc, typed="type" in words), desc.layout
-
-
-# --- read ----------------------------------------------------------------------------------------
 
 
 def _words(text: str) -> dict[str, str]:
@@ -57,9 +50,8 @@ def _words(text: str) -> dict[str, str]:
 
 
 def _desc(words: dict[str, str]) -> TensorDesc:
-    sizes, strides = _numbers("sizes", words["sizes"]), None
-    if "strides" in words:
-        strides = _numbers("strides", words["strides"])
+    sizes = _numbers("sizes", words["sizes"])
+    strides = _numbers("strides", words["strides"]) if "strides" in words else None
     members = {of: _number(name, words[name]) for name, of in _BYTES.items() if name in words}
     # Without a type the bytes are not known, and the least element breaks no rule of theirs.
     kind = words.get("type", "UINT8")
@@ -72,8 +64,7 @@ def _desc(words: dict[str, str]) -> TensorDesc:
         )
     except (ValueError, TypeError, OverflowError) as error:
         spelt = " ".join(f"{name}={value}" for name, value in words.items())
-        msg = f"show: {str(error).removeprefix('TensorDesc: ')}, in {shown(spelt)}"
-        raise CommandError(msg) from None
+        refuse(f"{str(error).removeprefix('TensorDesc: ')}, in {shown(spelt)}")
 
 
 def _numbers(name: str, text: str) -> list[int]:
@@ -91,14 +82,16 @@ def _number(name: str, text: str) -> int:
     return numbers[0]
 
 
-# --- said ----------------------------------------------------------------------------------------
-
-
 def _facts(desc: TensorDesc, *, typed: bool) -> Facts:
-    layout = desc.layout
-    given = "in elements" if desc.strides is not None else "in elements: packed, as none are given"
+    layout, given = desc.layout, "in elements: packed, as none are given"
+    words = [f"sizes={','.join(map(str, desc.sizes))}"]
+    if desc.strides is not None:
+        words.append(f"strides={','.join(map(str, desc.strides))}")
+        given = "in elements"
+    if typed:
+        words.append(f"type={desc.data_type.name}")
     return [
-        ("descriptor", _text(desc, typed=typed)),
+        ("descriptor", " ".join(words)),
         ("data type", _type(desc.data_type) if typed else "not given"),
         ("sizes", f"{desc.sizes}, {count_of(layout.size, 'element')}"),
         ("strides", f"{layout.strides}, {given}"),
@@ -108,15 +101,6 @@ def _facts(desc: TensorDesc, *, typed: bool) -> Facts:
         *_bytes(desc, typed=typed),
         ("layout", str(layout)),
     ]
-
-
-def _text(desc: TensorDesc, *, typed: bool) -> str:
-    words = [f"sizes={','.join(map(str, desc.sizes))}"]
-    if desc.strides is not None:
-        words.append(f"strides={','.join(map(str, desc.strides))}")
-    if typed:
-        words.append(f"type={desc.data_type.name}")
-    return " ".join(words)
 
 
 def _type(kind: DataType) -> str:
@@ -152,11 +136,10 @@ def _broadcast(layout: Layout) -> str:
 
 def _bytes(desc: TensorDesc, *, typed: bool) -> Facts:
     if not typed:
-        sizes = [
-            f"{calc_buffer_tensor_size(kind, desc.sizes, desc.strides)} of {kind}"
-            for kind in ("UINT8", "FLOAT16", "FLOAT32", "FLOAT64")
-        ]
-        return [("minimum size", f"bytes: {', '.join(sizes)}")]
+        kinds = ("UINT8", "FLOAT16", "FLOAT32", "FLOAT64")
+        sizes = {kind: calc_buffer_tensor_size(kind, desc.sizes, desc.strides) for kind in kinds}
+        each = ", ".join(f"{size} of {kind}" for kind, size in sizes.items())
+        return [("minimum size", f"bytes: {each}")]
     least = calc_buffer_tensor_size(desc.data_type, desc.sizes, desc.strides)
     facts = [("minimum size", count_of(least, "byte"))]
     total = desc.total_tensor_size_in_bytes

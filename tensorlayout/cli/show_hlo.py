@@ -19,50 +19,26 @@ Row = tuple[str, ...]
 
 
 def described_file(path: str, width: int) -> str:
-    """The answer to ``show`` for a file, or ``-``, no line wider than `width` where that can be.
+    """Return the answer to ``show`` for a file, or ``-``, in lines of `width` where that can be.
 
     CommandError for a file that cannot be read or is no HLO, and for arrays of unbounded size.
     """
     try:
-        return described_module(xla.parse_hlo(_text_of(path)), width)
+        text = sys.stdin.read() if path == "-" else Path(path).read_text("utf-8")
+        return described_module(xla.parse_hlo(text), width)
     except OSError as error:
         refuse(f"cannot read {shown(path)}: {error.strerror or error}")
     except ValueError as error:
         refuse(f"{cut(path)}: {str(error).splitlines()[0]}")
 
 
-def _text_of(path: str) -> str:
-    if path == "-":
-        return sys.stdin.read()
-    return Path(path).read_text("utf-8")
-
-
 def described_module(module: HloModule, width: int) -> str:
-    """The facts of a module and its two tables, each the largest first, with a total.
-
-    >>> text = '''HloModule m
-    ... f { x = f32[9,1]{1,0:T(8,128)} parameter(0)
-    ...     y = f32[9,1]{0,1:T(8,128)} copy(x) }'''
-    >>> print(described_module(xla.parse_hlo(text), 80))
-    module         m: 1 computation, 2 instructions
-    entry          f: (f32[9,1]{1,0:T(8,128)}) -> f32[9,1]{0,1:T(8,128)}
-    <BLANKLINE>
-    buffers, the largest first:
-    bytes  padding  name  opcode     shape
-     8192    99.6%  x     parameter  f32[9,1]{1,0:T(8,128)}
-     4096    99.1%  y     copy       f32[9,1]{0,1:T(8,128)}
-    12288    99.4%  in 2 buffers
-    <BLANKLINE>
-    instructions that only copy or change a layout, bytes each time they run:
-    read  written  name  opcode  from                    to
-    8192     4096  y     copy    f32[9,1]{1,0:T(8,128)}  f32[9,1]{0,1:T(8,128)}
-    8192     4096  in 1 instruction
-    """
-    instructions = sum(len(c.instructions) for c in module.computations)
-    counts = [(len(module.computations), "computation"), (instructions, "instruction")]
+    """Return the facts of a module and its two tables, each the largest first, with a total."""
+    computations = count_of(len(module.computations), "computation")
+    instructions = count_of(sum(len(c.instructions) for c in module.computations), "instruction")
     taken = ", ".join(map(str, module.parameter_shapes))
     facts = [
-        ("module", f"{module.name}: {', '.join(count_of(*count) for count in counts)}"),
+        ("module", f"{module.name}: {computations}, {instructions}"),
         ("entry", f"{module.entry.name}: ({taken}) -> {module.result_shape}"),
     ]
     lines = [*(cut(line, width - 1) for line in told(facts)), "", *_buffers(module, width)]

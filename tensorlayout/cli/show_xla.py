@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from tensorlayout import xla
-from tensorlayout.cli.errors import CommandError
+from tensorlayout.cli.errors import refuse
 from tensorlayout.cli.memory_table import (
     FIRST_SLOTS,
     MOST_SLOTS,
@@ -21,22 +21,15 @@ _MOST_TILES = 8  # each slot of the memory table takes steps for each of them
 
 
 def described_shape(text: str, width: int) -> str:
-    """The answer to ``show`` for shape text, no line wider than `width` where that can be.
-
-    CommandError for text that is no shape, and for a shape that is not valid.
-
-    >>> print(described_shape("u8[2,3]{0,1}", 80).splitlines()[-1])
-    Value:  A D B E C F
-    """
+    """Return the answer to ``show`` for shape text; CommandError if it is none, or not valid."""
     try:
         shape = xla.parse_shape(text)
         shape.validate()
         found = _facts(shape)
-        table = _memory(shape, width) if _has_memory(shape) else []
+        table = ["", *_memory(shape, width)] if _has_memory(shape) else []
     except (ValueError, TypeError) as error:
-        msg = f"show: {str(error).splitlines()[0]}"
-        raise CommandError(msg) from None
-    return "\n".join([*told(found), *_matrix(shape, width), *[""] * bool(table), *table])
+        refuse(str(error).splitlines()[0])
+    return "\n".join([*told(found), *_matrix(shape, width), *table])
 
 
 def _matrix(shape: Shape, width: int) -> list[str]:
@@ -49,12 +42,11 @@ def _matrix(shape: Shape, width: int) -> list[str]:
 
 
 def layout_of_shape(text: str) -> Layout:
-    """The layout of shape text; CommandError where there is none."""
+    """Return the layout of shape text; CommandError where there is none."""
     try:
         return xla.layout_of(xla.parse_shape(text))
     except (ValueError, TypeError) as error:
-        msg = f"show: {str(error).splitlines()[0]}"
-        raise CommandError(msg) from None
+        refuse(str(error).splitlines()[0])
 
 
 def _has_memory(shape: Shape) -> bool:
@@ -64,20 +56,15 @@ def _has_memory(shape: Shape) -> bool:
 def _facts(shape: Shape) -> Facts:
     if not shape.is_tuple:
         return [("shape", str(shape)), *_facts_of_array(shape)]
-    leaves = shape.leaves()
-    parts = [(f"part {','.join(map(str, at))}", f"{s}{_bytes_note(s)}") for at, s in leaves]
-    total = sum(s.physical_byte_size for _, s in leaves if _has_memory(s))
-    return [
-        ("tuple", count_of(len(leaves), "part")),
-        *parts,
-        ("bytes", f"{total} in arrays"),
-    ]
-
-
-def _bytes_note(shape: Shape) -> str:
-    if not _has_memory(shape):
-        return ""
-    return f", {count_of(shape.physical_byte_size, 'byte')}"
+    leaves, total = shape.leaves(), 0
+    found = [("tuple", count_of(len(leaves), "part"))]
+    for at, leaf in leaves:
+        text = str(leaf)
+        if _has_memory(leaf):
+            text += f", {count_of(leaf.physical_byte_size, 'byte')}"
+            total += leaf.physical_byte_size
+        found.append((f"part {','.join(map(str, at))}", text))
+    return [*found, ("bytes", f"{total} in arrays")]
 
 
 def _facts_of_array(shape: Shape) -> Facts:
@@ -101,14 +88,13 @@ def _facts_of_array(shape: Shape) -> Facts:
         found.append(("tail", f"slots up to a multiple of {layout.tail_padding_alignment}"))
     if layout.memory_space:
         found.append(("memory space", str(layout.memory_space)))
-    return [*found, *_sizes(shape), ("layout", _layout_text(shape))]
-
-
-def _sizes(shape: Shape) -> Facts:
     slots, whole, bare = shape.physical_size, shape.physical_byte_size, shape.byte_size
+    times = f"{whole / bare if bare else 1:.3g} times"
     return [
+        *found,
         ("slots", f"{slots}, of which {slots - shape.size} padding"),
-        ("bytes", f"{whole}; the elements alone {bare}: {whole / bare if bare else 1:.3g} times"),
+        ("bytes", f"{whole}; the elements alone {bare}: {times}"),
+        ("layout", _layout_text(shape)),
     ]
 
 
@@ -121,19 +107,12 @@ def _layout_text(shape: Shape) -> str:
 
 def _memory(shape: Shape, width: int) -> list[str]:
     """The memory table; of a large buffer only the first part."""
-    slots = shape.physical_size
-    tiles = () if shape.layout is None else shape.layout.tiles
-    if slots and len(tiles) > _MOST_TILES:
+    slots, layout = shape.physical_size, shape.layout or xla.XlaLayout()
+    if slots and len(layout.tiles) > _MOST_TILES:
         return [f"memory: not shown for more than {_MOST_TILES} tiles"]
     shown = slots if slots <= MOST_SLOTS else FIRST_SLOTS
-    values = [_value(shape, slot) for slot in range(shown)]
+    tail = shape.replace(layout=layout.replace(tail_padding_alignment=1)).physical_size
+    indices = [shape.element_at(slot) if slot < tail else None for slot in range(shown)]
+    values = ["x" if at is None else element_name(at, shape.dimensions) for at in indices]
     notes = ["x: padding, which holds anything"] if "x" in values else []
     return [*memory_table(slots, values, width), *notes]
-
-
-def _value(shape: Shape, slot: int) -> str:
-    """The name of the element in a slot, by its row-major number; x for padding."""
-    bare = (shape.layout or xla.XlaLayout()).replace(tail_padding_alignment=1)
-    tail = shape.replace(layout=bare).physical_size
-    index = shape.element_at(slot) if slot < tail else None
-    return "x" if index is None else element_name(index, shape.dimensions)

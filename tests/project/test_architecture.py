@@ -22,7 +22,7 @@ FOREIGN_ABOVE = {"numpy"}
 # libraries that the demo hands memory to, and shtab.
 BY_NAME = {
     *("support/lazy_imports.py", "devices.py", "cuda/engine/driver.py", "cuda/engine/warm_up.py"),
-    *("cli/demo/pipeline.py", "cli/completion.py"),
+    *("cli/demo/pipeline.py", "cli/__init__.py"),
     *("xla/primitive_types.py", "layout/drawing/drawing.py"),
 }
 

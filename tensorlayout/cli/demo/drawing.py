@@ -10,7 +10,8 @@ from PIL import Image, ImageDraw
 from PIL.ImageFont import load_default as font
 
 import tensorlayout as tl
-from tensorlayout.cli.demo.table import TEXTS, Array, storage
+from tensorlayout.cli.demo.table import TEXTS, storage
+from tensorlayout.typing import Array
 
 PANEL, MARGIN, TOP, CAPTION = 384, 24, 64, 92  # pixels; the last two: of titles and captions
 INK, FAINT, PAPER = (24, 24, 28), (110, 110, 118), (252, 252, 252)

@@ -10,14 +10,13 @@ from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import Any
 
 import numpy as np
 from PIL import Image, ImageOps
 
 from tensorlayout.cli.errors import CommandError
+from tensorlayout.typing import Array
 
-Array = np.ndarray[Any, Any]
 PHOTOGRAPHS = str(Path(__file__).parent / "photographs")
 # What Pillow's modes are called in the notes.
 MODES = {"1": "black and white", "L": "grey", "LA": "grey with alpha", "P": "palette"}

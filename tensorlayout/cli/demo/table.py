@@ -18,8 +18,8 @@ import tensorlayout as tl
 from tensorlayout.cli.errors import CommandError
 from tensorlayout.plan.steps import KINDS
 from tensorlayout.tracing.record import kernel_lines
+from tensorlayout.typing import Array
 
-Array = np.ndarray[Any, Any]
 TEXTS: dict[str, Any] = tomllib.loads(Path(__file__).with_name("texts.toml").read_text("utf-8"))
 LONG = 0.5  # seconds: a step that took so long in all is not timed again
 WIDE = 0.2  # a time is marked if half of the runs differ from it by more than this part of it

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import functools
-import importlib
 import os
 from typing import Any
 
 from tensorlayout.errors import refuse, shown
 from tensorlayout.support.context_blocks import Block, Scope
+from tensorlayout.support.lazy_imports import loaded
 from tensorlayout.support.light_dataclasses import frozen
 
 
@@ -68,7 +68,7 @@ def _cuda() -> tuple[tuple[Device, ...], str]:
     if not simulated and find_spec("cupy") is None:
         return (), f"cuda needs an NVIDIA GPU and CuPy: {_INSTALL}; {_SIMULATE}"
     try:
-        count = importlib.import_module("tensorlayout.cuda.engine.driver").driver().device_count()
+        count = loaded("tensorlayout.cuda.engine.driver").driver().device_count()
     except Exception as error:  # whatever a driver raises, there are no devices
         found = str(error).removeprefix("cuda: ").partition("\n")[0]
         told = simulated or "pip install" in found
@@ -78,7 +78,7 @@ def _cuda() -> tuple[tuple[Device, ...], str]:
 
 
 def why_no_cuda() -> str:
-    """Why no CUDA device is here, and what would help; empty where there is one."""
+    """Return why no CUDA device is here, and what would help; empty where there is one."""
     return _cuda()[1]
 
 

@@ -40,22 +40,13 @@ STANDARD = (bool, *_SIGNED, *_UNSIGNED, float32, float64, complex64, complex128)
 
 
 class Narrow(NamedTuple):
-    """A type of 8 bits or fewer: what it is called elsewhere.
+    """A type of 8 bits or fewer, and what it is called elsewhere."""
 
-    Attributes:
-        bits: of a value, the low ones of a byte where values are not packed.
-        dlpack: the code of the type in DLPack 1.1; its width there is `bits`.
-        xla: the name in the text of XLA's shapes.
-        onnx: the name in ONNX's ``TensorProto.DataType``, None where it has none.
-        directml: the name behind ``DML_TENSOR_DATA_TYPE_``, None where it has none.
-
-    """
-
-    bits: int
-    dlpack: int
-    xla: str
-    onnx: str | None = None
-    directml: str | None = None
+    bits: int  # of a value, the low ones of a byte where values are not packed
+    dlpack: int  # its code in DLPack 1.1, where its width is `bits`
+    xla: str  # its name in the text of XLA's shapes
+    onnx: str | None = None  # its name in ONNX's ``TensorProto.DataType``
+    directml: str | None = None  # its name behind ``DML_TENSOR_DATA_TYPE_``
 
 
 # By the names that ml_dtypes has, which says their limits, too.
@@ -163,7 +154,7 @@ def is_narrow(dtype: DType) -> Any:
 
 
 def is_numpys(dtype: DType) -> Any:
-    """Whether NumPy itself has a dtype of ours, in any byte order; the others are ml_dtypes'."""
+    """Return whether NumPy itself has a dtype of ours, in any byte order."""
     return dtype.kind != "V" and not is_narrow(dtype)
 
 
@@ -209,9 +200,9 @@ def limits(dtype: DType) -> tuple[int, int]:
 
 
 def as_dtype(dtype: Any, argument: str = "dtype:") -> DType:
-    """A dtype object of ours from a dtype, a NumPy scalar type, or a name. TypeError otherwise.
+    """Return a dtype of ours from a dtype, a scalar type, or a name.
 
-    That is: for types that are not ours, and for other byte orders than the machine's.
+    TypeError for types that are not ours, and for other byte orders than the machine's.
     `argument`: what errors call it, such as ``"zeros: dtype"``.
     """
     if isinstance(dtype, np.dtype) and is_standard(dtype):
@@ -237,7 +228,7 @@ def _found(dtype: Any) -> DType | None:
     if isinstance(dtype, str):
         if dtype in LATE:
             return _of_ml_dtypes(dtype)
-        if len(dtype) > _LONGEST or not _NAME.fullmatch(dtype):
+        if not _NAME.fullmatch(dtype):
             return None
     elif not isinstance(dtype, type):  # NumPy takes whatever has a dtype
         return None
@@ -252,13 +243,13 @@ def _found(dtype: Any) -> DType | None:
 
 def _ours(dtype: DType) -> DType | None:
     """The dtype of ours that is equal to `dtype`, if there is one."""
-    if dtype.kind in _KINDS and dtype in _OURS:
+    if is_standard(dtype):
         return _OURS[dtype]
     return dtype if dtype.name in LATE and dtype == _of_ml_dtypes(dtype.name) else None
 
 
 def is_standard(dtype: DType) -> builtins.bool:
-    """Whether a dtype is one of the standard's, or float16, in the byte order of this machine."""
+    """Return whether a dtype is the standard's, or float16, in the byte order of this machine."""
     return dtype.kind in _KINDS and dtype in _OURS
 
 
@@ -267,9 +258,6 @@ def in_native_order(dtype: DType) -> DType | None:
     if dtype.kind not in _KINDS or dtype.isnative:
         return None
     return _ours(dtype.newbyteorder("="))
-
-
-_LONGEST = 24  # characters of a name
 
 
 def _names() -> list[str]:
@@ -311,11 +299,10 @@ def promote(first: DType, second: DType) -> DType:
         raise TypeError(msg)
     for half, other in ((first, second), (second, first)):
         if is_bfloat16(half):
-            return _promote_bfloat16(half, other)
+            if other == bool or other.itemsize == 1:
+                return half
+            return np.promote_types(float16, other) if other != float16 else float32
     return np.promote_types(first, second)
-
-
-_KIND_ORDER = "buifc"
 
 
 def same_kind(source: DType, target: DType) -> Any:
@@ -325,13 +312,8 @@ def same_kind(source: DType, target: DType) -> Any:
     """
     if is_narrow(source) or is_narrow(target):
         return source == target
-    return _KIND_ORDER.index(_letter(source)) <= _KIND_ORDER.index(_letter(target))
-
-
-def _promote_bfloat16(half: DType, other: DType) -> DType:
-    if other == bool or other.itemsize == 1:
-        return half
-    return np.promote_types(float16, other) if other != float16 else float32
+    order = "buifc".index
+    return order(_letter(source)) <= order(_letter(target))
 
 
 def promote_scalar(dtype: DType, scalar: type) -> DType:

@@ -1,14 +1,14 @@
 """`Tensor`: memory, dtype, layout and device. It holds; functions compute.
 
 The operators and the methods that compute are functions of other modules, bound to the class when
-the package is imported (`methods`); they are declared here for readers and type checkers.
+the package is imported (`methods`). Type checkers read the methods there, and the operators here.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 from types import ModuleType
-from typing import TYPE_CHECKING, Any, Literal, SupportsIndex
+from typing import TYPE_CHECKING, Any, SupportsIndex
 
 from tensorlayout.devices import Device
 from tensorlayout.dtypes import DType, bits_of
@@ -18,17 +18,17 @@ from tensorlayout.support.interning import Interned
 from tensorlayout.typing import (
     Array,
     ArrayLike,
-    Axis,
     DeviceLike,
     DTypeLike,
-    Integers,
     Key,
     NumpyOperand,
     Operand,
 )
 
-if TYPE_CHECKING:  # the signatures of methods; nothing above is imported when the package runs
-    from tensorlayout.functions import searching, statistical, utility
+if TYPE_CHECKING:  # nothing above is imported when the package runs
+    from tensorlayout.functions.methods import Methods
+else:
+    Methods = object
 
 _interned: Interned[TensorSpec] = Interned()
 
@@ -85,7 +85,7 @@ def check_slot_bits(layout: Layout, dtype: DType) -> None:
 Home = tuple[Any, int]
 
 
-class Tensor:
+class Tensor(Methods):
     """An array of the array API standard that knows where each of its elements is.
 
     Made by functions only: `asarray`, `zeros`, `from_storage`, ….
@@ -200,110 +200,12 @@ class Tensor:
         @imag.setter
         def imag(self, value: ArrayLike) -> None: ...
 
-        sum = statistical.sum
-        prod = statistical.prod
-        mean = statistical.mean
-        var = statistical.var
-        std = statistical.std
-        max = statistical.max
-        min = statistical.min
-        any = utility.any
-        all = utility.all
-        argmax = searching.argmax
-        argmin = searching.argmin
-        cumsum = statistical.cumsum
-        cumprod = statistical.cumprod
-        cumulative_sum = statistical.cumulative_sum
-        cumulative_prod = statistical.cumulative_prod
-
-        def reshape(
-            self, /, *shape: Integers, order: str = "C", copy: bool | None = None
-        ) -> Tensor: ...
-        def ravel(self, order: str = "C") -> Tensor: ...
-
-        flatten = ravel
-
-        def squeeze(self, axis: Axis = None) -> Tensor: ...
-        def transpose(self, *axes: Integers | None) -> Tensor: ...
-        def permute(self, *dims: Integers) -> Tensor: ...
-        def swapaxes(self, axis1: SupportsIndex, axis2: SupportsIndex) -> Tensor: ...
-        def diagonal(
-            self, offset: SupportsIndex = 0, axis1: SupportsIndex = 0, axis2: SupportsIndex = 1
-        ) -> Tensor: ...
-        def trace(
-            self,
-            offset: SupportsIndex = 0,
-            axis1: SupportsIndex = 0,
-            axis2: SupportsIndex = 1,
-            dtype: DTypeLike | None = None,
-            out: Tensor | None = None,
-        ) -> Tensor: ...
-
-        def astype(
-            self,
-            dtype: DTypeLike,
-            order: str = "K",
-            casting: str = "unsafe",
-            subok: bool = True,
-            copy: bool = True,
-            *,
-            device: DeviceLike | None = None,
-            saturate: bool = False,
-        ) -> Tensor: ...
-        def view(self, dtype: DTypeLike | None = None) -> Tensor: ...
-        def copy(self, order: str = "K", subok: bool = False) -> Tensor: ...
-        def clip(
-            self,
-            a_min: ArrayLike | None = None,
-            a_max: ArrayLike | None = None,
-            out: Tensor | None = None,
-            *,
-            min: ArrayLike | None = None,
-            max: ArrayLike | None = None,
-        ) -> Tensor: ...
-        def round(self, decimals: SupportsIndex = 0, out: Tensor | None = None) -> Tensor: ...
         def conj(self, /) -> Tensor: ...
 
         conjugate = conj
 
-        def take(
-            self,
-            indices: ArrayLike,
-            axis: SupportsIndex | None = None,
-            out: Tensor | None = None,
-            mode: str = "raise",
-        ) -> Tensor: ...
-        def repeat(self, repeats: ArrayLike, axis: SupportsIndex | None = None) -> Tensor: ...
-        def nonzero(self) -> tuple[Tensor, ...]: ...
-        def searchsorted(
-            self,
-            v: ArrayLike,
-            side: Literal["left", "right"] = "left",
-            sorter: Tensor | None = None,
-        ) -> Tensor: ...
-        def argsort(
-            self,
-            axis: SupportsIndex | None = -1,
-            kind: str | None = None,
-            order: None = None,
-            *,
-            stable: bool | None = None,
-            descending: bool = False,
-        ) -> Tensor: ...
-        def sort(
-            self,
-            axis: SupportsIndex = -1,
-            kind: str | None = None,
-            order: None = None,
-            *,
-            stable: bool | None = None,
-            descending: bool = False,
-        ) -> None: ...
-        def fill(self, value: ArrayLike) -> None: ...
-        def dot(self, b: ArrayLike, out: Tensor | None = None) -> Tensor: ...
-        def item(self, *index: Integers) -> Any: ...
-        def tolist(self) -> Any: ...
-        def tobytes(self) -> bytes: ...
+        def view(self, dtype: DTypeLike | None = None) -> Tensor: ...
+
         def to_device(self, device: DeviceLike, /, *, stream: Any = None) -> Tensor: ...
         def __array_namespace__(self, *, api_version: str | None = None) -> ModuleType: ...
         def __buffer__(self, flags: int, /) -> memoryview: ...

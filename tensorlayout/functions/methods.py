@@ -65,51 +65,53 @@ _UNARY = {
 }
 
 
-# Methods that NumPy's arrays have, and of most names CuPy's, JAX's and PyTorch's, too.
-_METHODS: dict[str, Any] = {
-    "all": xp.all,
-    "any": xp.any,
-    "argmax": xp.argmax,
-    "argmin": xp.argmin,
-    "argsort": sorting.argsort,
-    "astype": xp.astype,
-    "clip": methods_of_arrays.clip,
-    "conj": xp.conj,
-    "conjugate": xp.conj,
-    "copy": layouts.copy,
-    "cumprod": xp.cumprod,
-    "cumsum": xp.cumsum,
-    "cumulative_prod": xp.cumulative_prod,
-    "cumulative_sum": xp.cumulative_sum,
-    "diagonal": xp.diagonal,
-    "dot": products.dot,
-    "fill": methods_of_arrays.fill,
-    "flatten": methods_of_arrays.flatten,
-    "item": methods_of_arrays.item,
-    "max": xp.max,
-    "mean": xp.mean,
-    "min": xp.min,
-    "nonzero": xp.nonzero,
-    "permute": methods_of_arrays.permute,
-    "prod": xp.prod,
-    "ravel": xp.ravel,
-    "repeat": xp.repeat,
-    "reshape": methods_of_arrays.reshape,
-    "round": xp.round,
-    "searchsorted": xp.searchsorted,
-    "sort": methods_of_arrays.sort,
-    "squeeze": xp.squeeze,
-    "std": xp.std,
-    "sum": xp.sum,
-    "swapaxes": xp.swapaxes,
-    "take": selecting.take,
-    "tobytes": methods_of_arrays.tobytes,
-    "tolist": methods_of_arrays.tolist,
-    "trace": methods_of_arrays.trace,
-    "transpose": methods_of_arrays.transpose,
-    "var": xp.var,
-    "view": methods_of_arrays.view,
-}
+class Methods:
+    """Methods that NumPy's arrays have, and of most names CuPy's, JAX's and PyTorch's, too."""
+
+    all = xp.all
+    any = xp.any
+    argmax = xp.argmax
+    argmin = xp.argmin
+    argsort = sorting.argsort
+    astype = xp.astype
+    clip = methods_of_arrays.clip
+    copy = layouts.copy
+    cumprod = xp.cumprod
+    cumsum = xp.cumsum
+    cumulative_prod = xp.cumulative_prod
+    cumulative_sum = xp.cumulative_sum
+    diagonal = xp.diagonal
+    dot = products.dot
+    fill = methods_of_arrays.fill
+    flatten = methods_of_arrays.flatten
+    item = methods_of_arrays.item
+    max = xp.max
+    mean = xp.mean
+    min = xp.min
+    nonzero = xp.nonzero
+    permute = methods_of_arrays.permute
+    prod = xp.prod
+    ravel = xp.ravel
+    repeat = xp.repeat
+    reshape = methods_of_arrays.reshape
+    round = xp.round
+    searchsorted = xp.searchsorted
+    sort = methods_of_arrays.sort
+    squeeze = xp.squeeze
+    std = xp.std
+    sum = xp.sum
+    swapaxes = xp.swapaxes
+    take = selecting.take
+    tobytes = methods_of_arrays.tobytes
+    tolist = methods_of_arrays.tolist
+    trace = methods_of_arrays.trace
+    transpose = methods_of_arrays.transpose
+    var = xp.var
+    view = methods_of_arrays.view
+
+
+_METHODS: dict[str, Any] = {name: f for name, f in vars(Methods).items() if name[0] != "_"}
+_METHODS |= {"conj": xp.conj, "conjugate": xp.conj}  # which type checkers take for no methods
 
 
 def _bind(name: str, method: Any) -> None:

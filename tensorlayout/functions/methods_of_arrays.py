@@ -7,7 +7,6 @@ keeps the dtype of the tensor.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import Any, SupportsIndex
 
 from tensorlayout import dtypes
@@ -22,13 +21,12 @@ from tensorlayout.functions.transfers import moved, on_host, strided
 from tensorlayout.plan.copy import Assign
 from tensorlayout.plan.view import Reinterpret
 from tensorlayout.tensor import Tensor
+from tensorlayout.typing import ArrayLike, DTypeLike, Integers
 
 _FILL, _SORT, _VIEW = Assign("fill"), Assign("sort"), Reinterpret()
 
 
-def reshape(
-    a: Tensor, /, *shape: int | Sequence[int], order: str = "C", copy: bool | None = None
-) -> Tensor:
+def reshape(a: Tensor, /, *shape: Integers, order: str = "C", copy: bool | None = None) -> Tensor:
     """`tl.reshape`, to sizes one by one, or as one sequence.
 
     >>> import tensorlayout as tl
@@ -40,7 +38,7 @@ def reshape(
     return xp.reshape(a, sizes, order, copy=copy)
 
 
-def transpose(a: Tensor, *axes: int | Sequence[int] | None) -> Tensor:
+def transpose(a: Tensor, *axes: Integers | None) -> Tensor:
     """`tl.transpose`, axes one by one, or as one sequence.
 
     >>> import tensorlayout as tl
@@ -51,7 +49,7 @@ def transpose(a: Tensor, *axes: int | Sequence[int] | None) -> Tensor:
     return xp.permute_dims(a, order)
 
 
-def permute(a: Tensor, *dims: int | Sequence[int]) -> Tensor:
+def permute(a: Tensor, *dims: Integers) -> Tensor:
     """`tl.permute_dims`, dimensions one by one, or as one sequence."""
     order: Any = dims[0] if len(dims) == 1 else dims
     return xp.permute_dims(a, order)
@@ -67,7 +65,7 @@ def trace(
     offset: SupportsIndex = 0,
     axis1: SupportsIndex = 0,
     axis2: SupportsIndex = 1,
-    dtype: Any = None,
+    dtype: DTypeLike | None = None,
     out: Tensor | None = None,
 ) -> Tensor:
     """The sum along the diagonal `offset` of the matrices in two dimensions; dtype as in `sum`."""
@@ -95,7 +93,7 @@ def view(a: Tensor, dtype: Any = None) -> Any:
     return dispatch.call(_VIEW, (a._spec, kind), (a,))
 
 
-def fill(a: Tensor, value: Any) -> None:
+def fill(a: Tensor, value: ArrayLike) -> None:
     """Each element made `value`, a number or a tensor of rank 0, in place."""
     number = arguments.operand(value)
     if isinstance(number, Tensor):
@@ -107,7 +105,7 @@ def fill(a: Tensor, value: Any) -> None:
     dispatch.call(_FILL, (a._spec, kind), (a, number))
 
 
-def item(a: Tensor, *index: SupportsIndex | Sequence[int]) -> Any:
+def item(a: Tensor, *index: Integers) -> Any:
     """One element as a number of Python: at an index, at a place in index order, or the only one.
 
     >>> import tensorlayout as tl
@@ -166,12 +164,12 @@ _WHOLE = {int, type(None)}  # bounds that no number of `a` becomes another for
 
 def clip(
     a: Tensor,
-    a_min: Any = None,
-    a_max: Any = None,
+    a_min: ArrayLike | None = None,
+    a_max: ArrayLike | None = None,
     out: Tensor | None = None,
     *,
-    min: Any = None,
-    max: Any = None,
+    min: ArrayLike | None = None,
+    max: ArrayLike | None = None,
 ) -> Tensor:
     """`tl.clip`, in the dtype that the tensor and the bounds promote to, as NumPy's.
 
@@ -203,7 +201,7 @@ def _one(a: Tensor, name: str, first: Any, other: str, second: Any) -> Any:
 
 def sort(
     a: Tensor,
-    axis: int = -1,
+    axis: SupportsIndex = -1,
     kind: str | None = None,
     order: None = None,
     *,

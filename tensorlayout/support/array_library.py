@@ -27,6 +27,7 @@ import math
 from collections.abc import Callable
 from functools import partial
 from itertools import zip_longest
+from operator import attrgetter
 from typing import Any
 
 import numpy as np
@@ -35,11 +36,14 @@ Array = Any  # of CuPy, or NumPy
 Module = Any
 Axes = tuple[int, ...]
 
+
+def _called(path: str) -> Callable[..., Any]:
+    """A call of the function of that name in the module."""
+    function = attrgetter(path)
+    return lambda xp, *arrays, **options: function(xp)(*arrays, **options)
+
+
 # ---- Products
-
-
-def _cross(xp: Module, x: Array, y: Array, axis: int) -> Array:
-    return xp.cross(x, y, axis=axis)
 
 
 def _outer(xp: Module, x: Array, y: Array) -> Array:
@@ -61,10 +65,6 @@ def _einsum(xp: Module, *arrays: Array, subscripts: str) -> Array:
 
 
 # ---- Matrices
-
-
-def _linalg(name: str) -> Callable[..., Any]:
-    return lambda xp, *arrays, **options: getattr(xp.linalg, name)(*arrays, **options)
 
 
 def _transposed(xp: Module, x: Array) -> Array:
@@ -236,39 +236,27 @@ def _groups(xp: Module, x: Array) -> tuple[Array, Array, Array, Array]:
     return flat, order, xp.flatnonzero(new), new
 
 
-def _inverse(xp: Module, x: Array, order: Array, new: Array) -> Array:
-    found = xp.empty(order.shape, np.int64)
-    found[order] = xp.cumsum(new, dtype=np.int64) - 1
-    return found.reshape(x.shape)
+def _unique(
+    indices: bool = False, inverse: bool = False, counts: bool = False
+) -> Callable[[Module, Array], Any]:
+    """A function of the distinct values, and what else is asked for."""
 
+    def unique(xp: Module, x: Array) -> Any:
+        flat, order, starts, new = _groups(xp, x)
+        first = order[starts]
+        found = [flat[first], first] if indices else [flat[first]]
+        if inverse:
+            places = xp.empty(order.shape, np.int64)
+            places[order] = xp.cumsum(new, dtype=np.int64) - 1
+            found.append(places.reshape(x.shape))
+        if counts:
+            ends = xp.empty(starts.shape, np.int64)
+            ends[:-1] = starts[1:]
+            ends[-1:] = x.size
+            found.append(ends - starts)
+        return tuple(found) if found[1:] else found[0]
 
-def _counts(xp: Module, x: Array, starts: Array) -> Array:
-    ends = xp.empty(starts.shape, np.int64)
-    ends[:-1] = starts[1:]
-    ends[-1:] = x.size
-    return ends - starts
-
-
-def _unique_all(xp: Module, x: Array) -> tuple[Array, ...]:
-    """Values, first indices, inverse, counts."""
-    flat, order, starts, new = _groups(xp, x)
-    first = order[starts]
-    return flat[first], first, _inverse(xp, x, order, new), _counts(xp, x, starts)
-
-
-def _unique_counts(xp: Module, x: Array) -> tuple[Array, ...]:
-    flat, order, starts, _ = _groups(xp, x)
-    return flat[order[starts]], _counts(xp, x, starts)
-
-
-def _unique_inverse(xp: Module, x: Array) -> tuple[Array, ...]:
-    flat, order, starts, new = _groups(xp, x)
-    return flat[order[starts]], _inverse(xp, x, order, new)
-
-
-def _unique_values(xp: Module, x: Array) -> Array:
-    flat, order, starts, _ = _groups(xp, x)
-    return flat[order[starts]]
+    return unique
 
 
 def _isin(xp: Module, x: Array, of: Array, invert: bool) -> Array:
@@ -312,7 +300,7 @@ def _gradient(
 
 TABLE: dict[str, Callable[..., Any]] = {
     **{
-        name: _linalg(name)
+        name: _called(f"linalg.{name}")
         for name in ("det", "eig", "eigh", "eigvals", "eigvalsh", "inv", "qr", "slogdet", "svd")
     },
     **{
@@ -321,7 +309,7 @@ TABLE: dict[str, Callable[..., Any]] = {
     },
     "bincount": _bincount,
     "cholesky": _cholesky,
-    "cross": _cross,
+    "cross": _called("cross"),
     "einsum": _einsum,
     "gradient": _gradient,
     "irfftn": _irfftn,
@@ -335,10 +323,10 @@ TABLE: dict[str, Callable[..., Any]] = {
     "rfftn": _rfftn,
     "solve": _solve,
     "svdvals": _svdvals,
-    "unique_all": _unique_all,
-    "unique_counts": _unique_counts,
-    "unique_inverse": _unique_inverse,
-    "unique_values": _unique_values,
+    "unique_all": _unique(indices=True, inverse=True, counts=True),
+    "unique_counts": _unique(counts=True),
+    "unique_inverse": _unique(inverse=True),
+    "unique_values": _unique(),
     "vecdot": _vecdot,
     "vector_norm": vector_norm,
 }

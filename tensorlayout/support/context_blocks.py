@@ -33,16 +33,8 @@ class _Said(Generic[Value]):
 class Scope(Generic[Value]):
     """The value of the innermost block, of this thread and of tasks begun in it.
 
-    `blocks`: those of all threads that code is inside of now. It is empty where there are none.
-    Scopes may have one set of them in common. `lasting`: a task that was begun in a block hears it
-    after the block has been left, too.
-
-    >>> scope = Scope("greeting")
-    >>> with scope.saying("hello"):
-    ...     scope.get()
-    'hello'
-    >>> scope.get() is None and not scope.blocks
-    True
+    `blocks`: those of all threads that code is inside of now. Scopes may have one set of them in
+    common. `lasting`: a task that was begun in a block hears it after the block has been left, too.
     """
 
     __slots__ = ("_said", "blocks", "lasting")
@@ -62,7 +54,7 @@ class Scope(Generic[Value]):
 
     def saying(self, value: Value) -> Block[Value, Value]:
         """A block that says `value`, and gives it to ``as``."""
-        return Block(self, value, value)
+        return self.giving(value, value)
 
     def giving(self, value: Value, given: Given) -> Block[Value, Given]:
         """A block that says `value`, and gives something else to ``as``."""
@@ -78,7 +70,6 @@ class Block(ContextDecorator, Generic[Value, Given]):
         self._scope, self._value, self._given = scope, value, given
 
     def _recreate_cm(self) -> Self:
-        """For each call of a decorated function one."""
         return type(self)(self._scope, self._value, self._given)
 
     def __call__(self, function: _Function) -> _Function:

@@ -46,14 +46,7 @@ class Interned(Generic[Made]):
 
 
 def once(make: Callable[..., Made]) -> functools._lru_cache_wrapper[Made]:
-    """`functools.cache`, but all who ask get one object, also those who ask at once.
-
-    >>> @once
-    ... def struct(name):
-    ...     return type(name, (), {})
-    >>> struct("Walk") is struct("Walk")
-    True
-    """
+    """`functools.cache`, but all who ask get one object, also those who ask at once."""
     made: dict[tuple[Any, ...], Made] = {}
 
     @functools.wraps(make)

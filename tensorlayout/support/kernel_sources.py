@@ -8,18 +8,10 @@ _PACKAGE = Path(__file__).resolve().parents[1]
 
 
 def kernel_directory(package: Path = _PACKAGE) -> Path:
-    """The folder of the kernel sources.
-
-    A wheel carries them as ``tensorlayout/kernels``; an editable install leaves them at the top of
-    the checkout. FileNotFoundError where neither is there. `package`: the folder of the package.
-
-    >>> (kernel_directory() / "README.md").is_file()
-    True
-    """
-    installed = package / "kernels"
+    """Return the folder of the kernel sources; FileNotFoundError without one."""
+    installed, beside = package / "kernels", package.parent / "kernels"
     if installed.is_dir():
         return installed
-    beside = package.parent / "kernels"
     # Any folder may be called "kernels"; a checkout also has the build description of the package.
     if beside.is_dir() and (package.parent / "pyproject.toml").is_file():
         return beside
@@ -31,5 +23,5 @@ def kernel_directory(package: Path = _PACKAGE) -> Path:
 
 
 def header_directory() -> Path:
-    """The folder of what kernels include. FileNotFoundError as of `kernel_directory`."""
+    """Return the folder of what kernels include."""
     return kernel_directory() / "include"

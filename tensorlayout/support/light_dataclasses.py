@@ -7,10 +7,9 @@ every one that is imported. These differ in nothing else; `dataclasses.replace` 
 from __future__ import annotations
 
 from dataclasses import MISSING, Field, FrozenInstanceError, field, make_dataclass
+from inspect import signature
 from operator import attrgetter
-from typing import Any, NoReturn, TypeVar, dataclass_transform
-
-__all__ = ["frozen", "planned"]
+from typing import Any, NoReturn, TypeVar, cast, dataclass_transform
 
 _Class = TypeVar("_Class")
 
@@ -21,15 +20,13 @@ def planned(kind: type[_Class]) -> type[_Class]:
 
     Type checkers see to it that nobody changes one; Python does not.
     """
-    made: type[_Class] = _with({"__init__": _init, "__repr__": _repr}, kind)
-    return made
+    return cast(type[_Class], _with({"__init__": _init, "__repr__": _repr}, kind))
 
 
 @dataclass_transform(frozen_default=True, field_specifiers=(field,))
 def frozen(kind: type[_Class]) -> type[_Class]:
     """Make `kind` a dataclass of slots that nobody changes; two of equal members are equal."""
-    made: type[_Class] = _with(_FROZEN, kind)
-    return made
+    return cast(type[_Class], _with(_FROZEN, kind))
 
 
 def _with(methods: dict[str, Any], kind: Any) -> Any:
@@ -54,15 +51,7 @@ class _Fields:
     """What the functions of `dataclasses` look for, worked out when they do."""
 
     def __get__(self, instance: object, owner: Any) -> Any:
-        members: Any = [
-            (name, Any, owner._defaults[name]) if name in owner._defaults else name
-            for name in owner.__match_args__
-        ]
-        space = {"__doc__": "fields"}  # without one, a signature is worked out
-        found: Any = make_dataclass(
-            "fields", members, namespace=space, init=False, repr=False, eq=False
-        )
-        owner.__dataclass_fields__ = found.__dataclass_fields__
+        owner.__dataclass_fields__ = _standard(owner, init=False).__dataclass_fields__
         return owner.__dataclass_fields__
 
 
@@ -70,20 +59,15 @@ class _Signature:
     """How one is made, for `help`."""
 
     def __get__(self, instance: object, owner: Any) -> Any:
-        from inspect import Parameter, Signature  # only for readers
+        return signature(_standard(owner, init=True))
 
-        types = {n: t for kind in owner.__mro__[-2::-1] for n, t in kind.__annotations__.items()}
-        return Signature(
-            [
-                Parameter(
-                    name,
-                    Parameter.POSITIONAL_OR_KEYWORD,
-                    default=owner._defaults.get(name, Parameter.empty),
-                    annotation=types[name],
-                )
-                for name in owner.__match_args__
-            ]
-        )
+
+def _standard(owner: Any, init: bool) -> Any:
+    """A dataclass of the standard library with the same members."""
+    types = {n: t for kind in owner.__mro__[-2::-1] for n, t in kind.__annotations__.items()}
+    members = [(n, types[n], owner._defaults.get(n, MISSING)) for n in owner.__match_args__]
+    space = {"__doc__": "standard"}  # without one, a signature is worked out
+    return make_dataclass("standard", members, namespace=space, init=init, repr=False, eq=False)
 
 
 def _members(self: Any) -> tuple[Any, ...]:

@@ -21,7 +21,7 @@ FOREIGN_ABOVE = {"numpy"}
 # Where imports by name are allowed: backends, drivers, CuPy, ml_dtypes, Pillow of pictures, the
 # libraries that the demo hands memory to, and shtab.
 BY_NAME = {
-    *("support/lazy_imports.py", "devices.py", "cuda/engine/driver.py", "cuda/engine/warm_up.py"),
+    *("support/lazy_imports.py", "cuda/engine/driver.py", "cuda/engine/warm_up.py"),
     *("cli/demo/pipeline.py", "cli/__init__.py"),
     *("xla/primitive_types.py", "layout/drawing/drawing.py"),
 }

@@ -102,7 +102,7 @@ if TYPE_CHECKING:
         uint2,
         uint4,
     )
-    from tensorlayout.tracing.blocks import CopyWarning
+    from tensorlayout.tracing.refusals import CopyWarning
     from tensorlayout.tracing.traces import Trace
 
 __array_api_version__ = _methods.API_VERSIONS[-1]
@@ -216,7 +216,7 @@ def _late(name: str) -> _Any:
     if name in ("directml", "fft", "formats", "linalg", "xla"):
         return _loaded(f"tensorlayout.{name}")
     if name in ("CopyWarning", "Trace"):
-        module = "blocks" if name == "CopyWarning" else "traces"
+        module = "refusals" if name == "CopyWarning" else "traces"
         return getattr(_loaded(f"tensorlayout.tracing.{module}"), name)
     return _absent(name)
 

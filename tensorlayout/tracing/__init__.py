@@ -12,7 +12,7 @@ from tensorlayout.support.lazy_imports import loaded
 
 if TYPE_CHECKING:
     from tensorlayout.support.context_blocks import Block
-    from tensorlayout.tracing.blocks import Refusal
+    from tensorlayout.tracing.refusals import Refusal
     from tensorlayout.tracing.traces import Trace
 
 
@@ -29,10 +29,8 @@ def trace() -> Block[Trace, Trace]:
     >>> [(r.name, r.kind, r.bytes_written) for r in seen]
     [('T', 'view', 0), ('to_layout', 'relayout', 48)]
     """
-    loaded("tensorlayout.tracing.blocks")
-    from tensorlayout.tracing.blocks import tracing
-
-    return tracing()
+    blocks = loaded("tensorlayout.tracing.blocks")
+    return blocks.traces.saying(blocks.Trace())  # type: ignore[no-any-return]
 
 
 def no_copies(
@@ -68,6 +66,6 @@ def no_copies(
     have the operand in layout (3,2):(2,1), which has such a view
     """
     loaded("tensorlayout.tracing.blocks")
-    from tensorlayout.tracing.blocks import refusing
+    from tensorlayout.tracing.refusals import refusing
 
     return refusing(at_least, warn, allow, exports)

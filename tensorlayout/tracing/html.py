@@ -2,22 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from html import escape
-from typing import NamedTuple
 
 from tensorlayout.plan.steps import KINDS
 from tensorlayout.tracing.record import Record, kernel_cost, kernel_named, kernels_by_name
-
-
-class Group(NamedTuple):
-    """What a line called."""
-
-    line: str
-    totals: str
-    bytes_copied: int
-    records: Sequence[Record]
-
+from tensorlayout.tracing.traces import Trace
 
 STYLE = """
 :root { color-scheme: light dark; --ink: #18181c; --paper: #fcfcfc; --faint: #6a6a72;
@@ -53,9 +42,10 @@ _WORDS = {
 }
 
 
-def page(records: Sequence[Record], totals: str, groups: Sequence[Group]) -> str:
+def page(trace: Trace) -> str:
     """The whole page."""
-    most = max((group.bytes_copied for group in groups), default=0)
+    lines = trace.by_line()
+    most = max((part.bytes_copied for part in lines.values()), default=0)
     kinds = ", ".join(f'<b class="{kind}">{kind}</b> {_WORDS[kind]}' for kind in KINDS)
     return "\n".join(
         [
@@ -64,32 +54,33 @@ def page(records: Sequence[Record], totals: str, groups: Sequence[Group]) -> str
             '<meta name="viewport" content="width=device-width, initial-scale=1">',
             f"<title>Trace of tensorlayout</title><style>{STYLE}</style></head><body>",
             "<h1>Trace of tensorlayout</h1>",
-            f"<p>{escape(totals)}</p>",
+            f"<p>{escape(trace.totals)}</p>",
             f'<p class="faint">{kinds}. Bars: bytes copied, of the line that copied most.</p>',
             "<h2>By line, the one that copied most first</h2>",
-            *(section(group, most) for group in groups),
+            *(section(line, part, most) for line, part in lines.items()),
             "<h2>In order</h2>",
-            _listed(records, with_line=True),
+            _listed(trace, with_line=True),
             "</body></html>",
             "",
         ]
     )
 
 
-def section(group: Group, most: int, *, unfolded: bool = True) -> str:
-    """What a line called, unfolded if it copied; its bar is a part of that of `most` bytes."""
-    copied = group.bytes_copied
-    width = f"{100 * copied / most:.1f}" if copied else "0"
-    bar = f'<div class="bar"><i style="width: {width}%"></i></div>' if most else ""
-    is_open = " open" if copied and unfolded else ""
+def section(title: str, trace: Trace, most: int = 0) -> str:
+    """What a line called; with `most`, a bar for the bytes copied, and open if there are any."""
+    bar = is_open = ""
+    if most:
+        copied = trace.bytes_copied
+        bar = f'<div class="bar"><i style="width: {100 * copied / most:.1f}%"></i></div>'
+        is_open = " open" if copied else ""
     return (
-        f'<section><details{is_open}><summary><span class="line">{escape(group.line)}</span><br>'
-        f"{escape(group.totals)}{bar}</summary>{_listed(group.records)}</details></section>"
+        f'<section><details{is_open}><summary><span class="line">{escape(title)}</span><br>'
+        f"{escape(trace.totals)}{bar}</summary>{_listed(trace)}</details></section>"
     )
 
 
-def _listed(records: Sequence[Record], *, with_line: bool = False) -> str:
-    return f"<ol>{''.join(_item(record, with_line) for record in records)}</ol>"
+def _listed(trace: Trace, with_line: bool = False) -> str:
+    return f"<ol>{''.join(_item(record, with_line) for record in trace)}</ol>"
 
 
 def _item(r: Record, with_line: bool) -> str:

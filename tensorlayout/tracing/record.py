@@ -9,13 +9,17 @@ import functools
 import os
 import sys
 from collections.abc import Mapping
+from contextlib import AbstractContextManager, nullcontext
 from pathlib import Path
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from tensorlayout.layout import Layout
+from tensorlayout.plan.base import Plan
 from tensorlayout.plan.steps import COPIES, Kind
+from tensorlayout.support.lazy_imports import loaded
 from tensorlayout.support.light_dataclasses import frozen
+from tensorlayout.tensor import Tensor
 
 if TYPE_CHECKING:
     from tensorlayout.cuda.engine.counting import Counts
@@ -82,6 +86,22 @@ def _is_library(file: str) -> bool:
     return installed or file.startswith((_PACKAGE, _STDLIB, "<frozen "))
 
 
+def work_of(plan: Plan, operands: tuple[Any, ...]) -> AbstractContextManager[DeviceWork | None]:
+    """What CUDA does inside the block; None where it has no part, as in views."""
+    if plan.makes == "view" and not any(
+        isinstance(x, Tensor) and not x._spec.layout.is_strided for x in operands
+    ):
+        return nullcontext()
+    devices = [plan.result.device, *(x.device for x in operands if isinstance(x, Tensor))]
+    device = next((each for each in devices if each.kind == "cuda"), None)
+    if device is None:
+        return nullcontext()
+    loaded("tensorlayout.cuda.engine.launch_log")  # only where there is one
+    from tensorlayout.cuda.engine.launch_log import device_work
+
+    return device_work(device.number)
+
+
 _NONE: Mapping[Any, Any] = MappingProxyType({})
 
 
@@ -111,7 +131,7 @@ class Record:
     dtype: str
     bytes_read: int
     bytes_written: int
-    seconds: float
+    seconds: float = 0.0
     parts: tuple[str, ...] = ()
     stack: tuple[Line, ...] = ()
     start: float = 0.0

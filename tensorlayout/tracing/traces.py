@@ -6,7 +6,8 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import field
 from typing import Any, overload
 
-from tensorlayout.plan.steps import COPIES, KINDS
+from tensorlayout.plan.steps import COPIES, KINDS, watched
+from tensorlayout.support.context_blocks import Scope
 from tensorlayout.support.lazy_imports import loaded
 from tensorlayout.support.light_dataclasses import planned
 from tensorlayout.tracing.record import Record, kernel_lines, kernel_named, kernels_by_name
@@ -240,14 +241,7 @@ class Trace:
         >>> seen.to_html().splitlines()[0]
         '<!DOCTYPE html>'
         """
-        loaded("tensorlayout.tracing.html")
-        from tensorlayout.tracing.html import Group, page
-
-        groups = [
-            Group(line, part.totals, part.bytes_copied, part.records)
-            for line, part in self.by_line().items()
-        ]
-        return page(self.records, self.totals, groups)
+        return str(loaded("tensorlayout.tracing.html").page(self))
 
     def to_perfetto(self) -> str:
         """The trace in JSON, as Perfetto (ui.perfetto.dev) and Chrome's trace viewer read it.
@@ -266,6 +260,9 @@ class Trace:
         events = [_event(r, first) for r in self.records]
         found = {"traceEvents": events, "displayTimeUnit": "ns"}
         return str(loaded("json").dumps(found, indent=1))
+
+
+traces: Scope[Trace] = Scope("trace", watched)
 
 
 class Lines(dict[str, Trace]):

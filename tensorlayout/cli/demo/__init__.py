@@ -19,7 +19,7 @@ from tensorlayout.cli.demo import pipeline
 from tensorlayout.cli.demo.drawing import layouts
 from tensorlayout.cli.demo.pictures import complaints, load, staged
 from tensorlayout.cli.demo.table import HEAD, TEXTS, Table
-from tensorlayout.tracing.html import STYLE, Group, section
+from tensorlayout.tracing.html import STYLE, section
 
 PAGE = "tensorlayout-demo.html"
 FIGURE = "<figure><figcaption>{}</figcaption>{}</figure>"
@@ -77,11 +77,10 @@ def _page(table: Table, said: str, drawn: Mapping[str, Image]) -> str:
         source = f"data:image/jpeg;base64,{base64.b64encode(buffer.getvalue()).decode('ascii')}"
         figures.append(FIGURE.format(words[name]["page"], f'<img src="{source}" alt="{name}">'))
     small = zip(words["layouts.png"]["panels"], layouts((3, 2, 4), 6), strict=True)
-    groups = [Group(step.title, step.trace.totals, 0, step.trace.records) for step in table.steps]
     return Template(Path(__file__).with_name("page.html").read_text("utf-8")).substitute(
         style=STYLE,
         said=escape(said),
         layouts="".join(FIGURE.format(f"{name}: {x}", x.draw().svg) for name, x in small),
         pictures="".join(figures),
-        trace="".join(section(group, 0) for group in groups),
+        trace="".join(section(step.title, step.trace) for step in table.steps),
     )

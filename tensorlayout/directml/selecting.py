@@ -14,7 +14,8 @@ from tensorlayout.directml.tensor_desc import TensorDesc, asked
 from tensorlayout.errors import under
 from tensorlayout.functions import arguments, dispatch
 from tensorlayout.functions.searching import nonzero
-from tensorlayout.plan.sort import TopK
+from tensorlayout.plan.base import Written
+from tensorlayout.plan.sort import TopKPlan
 from tensorlayout.tensor import Tensor
 
 __all__ = [
@@ -41,7 +42,7 @@ class TopKOperatorDesc(OperatorDesc, operator="TOP_K"):
     output_index: TensorDesc | None = None
     axis: members.Axis
     k: int
-    _plan = TopK("TOP_K")
+    _plan = Written("TOP_K", TopKPlan)
 
     def _rule(self) -> tuple[Expected, ...]:
         size = self.input.sizes[self.axis]
@@ -81,7 +82,7 @@ class TopK1OperatorDesc(TopKOperatorDesc, operator="TOP_K1"):
     """
 
     axis_direction: members.Direction
-    _plan = TopK("TOP_K1")
+    _plan = Written("TOP_K1", TopKPlan)
 
 
 def top_k(

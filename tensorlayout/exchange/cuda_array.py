@@ -7,10 +7,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from tensorlayout import dtypes
 from tensorlayout.cpu.engine.memory import byte_strides
 from tensorlayout.devices import as_device
-from tensorlayout.dtypes import as_dtype
+from tensorlayout.dtypes import as_dtype, is_numpys
 from tensorlayout.errors import cut
 from tensorlayout.exchange.numpy import described
 from tensorlayout.plan.base import backend
@@ -20,14 +19,8 @@ from tensorlayout.tensor import Tensor
 
 
 def describe(x: Tensor) -> dict[str, Any]:
-    """What the attribute holds; AttributeError on the CPU, and for what it cannot say.
-
-    That is bfloat16, narrow types, and tiles.
-
-    `stream` is our current one, for consumers to wait for; the host does not.
-    """
-    on_cuda, tiled = x.device.kind == "cuda", x._spec.layout.is_tiled
-    if not on_cuda or tiled or not dtypes.is_numpys(x.dtype):
+    """Return the dictionary, with our current stream; AttributeError for what it cannot say."""
+    if x.device.kind != "cuda" or x._spec.layout.is_tiled or not is_numpys(x.dtype):
         what = f"{x.dtype} on the {x.device} in layout {cut(x.layout)}"
         msg = f"__cuda_array_interface__: not for {what}; use DLPack, or to_layout() out of tiles"
         raise AttributeError(msg)
@@ -46,13 +39,11 @@ def describe(x: Tensor) -> dict[str, Any]:
 
 
 def receive(obj: Any) -> Tensor:
-    """A tensor over the memory that `obj` describes, on the device that the memory is of.
+    """Return a tensor over the memory that `obj` describes, on the device of the memory.
 
-    Our current stream of that device waits for the one that is described; the host does not.
-
-    TypeError for masks, element types that are none of ours, and a dictionary that is none of the
-    interface's; BufferError for memory of no device, or that no memory is, and strides that are no
-    whole elements; ValueError where no CUDA device is here, and for a stream that is none.
+    Our current stream of that device waits for the one that is described; the host does not. Beside
+    the errors of `described`, BufferError for memory of no device and for strides that are no whole
+    elements; ValueError where no CUDA device is here, and for a stream that is none.
     """
     interface = obj.__cuda_array_interface__
     try:
@@ -74,7 +65,6 @@ def receive(obj: Any) -> Tensor:
     memory = given.address, dtype, given.shape, given.steps, device, obj
     x: Tensor | None = found.borrowed(*memory, readonly=given.readonly)
     if x is None:
-        steps = given.steps
-        msg = f"strides of {steps} bytes are no whole elements of {dtype}; copy it first"
+        msg = f"strides of {given.steps} bytes are no whole elements of {dtype}; copy it first"
         raise BufferError(msg)
     return x

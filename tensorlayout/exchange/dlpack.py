@@ -116,7 +116,7 @@ class _Anchor(np.ndarray[Any, Any]):
 
 
 def device_of(x: Tensor) -> tuple[int, int]:
-    """The DLPack type and number of the device: (1, 0) on the CPU, (2, N) on ``cuda:N``."""
+    """Return the DLPack type and number of the device."""
     return HOST if x.device.kind == "cpu" else (_CUDA, x.device.number)
 
 
@@ -125,14 +125,11 @@ BACKWARDS: Scope[bool] = Scope("tensorlayout.dlpack.backwards")
 
 
 def export(x: Tensor, *, version: tuple[int, int], copied: bool, backwards: bool) -> Any:
-    """A capsule over the memory of `x`: its own strides, always given, and byte_offset 0.
+    """Return a capsule over the memory of `x`: its own strides, always given, and byte_offset 0.
 
     `version`: the newest that the consumer takes; a legacy capsule before 1.0. `backwards`: whether
-    the consumer is known to take negative strides. BufferError for what a consumer could not use:
-    tiles, memory that is not aligned to its elements, negative strides, and what has no flag in
-    that version: before 1.0 a tensor that is read-only or whose elements share slots, before 1.1
-    elements of fewer than 8 bits that take a byte each. Without the flag they are packed, low bits
-    first, as slots below a byte are here.
+    the consumer is known to take negative strides. BufferError for what a consumer could not use.
+    Elements of fewer than 8 bits are packed, low bits first, unless they are flagged as padded.
     """
     layout, versioned = x._spec.layout, version >= (1, 0)
     code, bits = _CODES.get(x.dtype.kind), 8 * x.dtype.itemsize
@@ -175,7 +172,7 @@ def _obstacle(
     read_only: bool,
     backwards: bool,
 ) -> str:
-    """Why a consumer could not use the memory of `x`; empty where it can."""
+    """Return the reason why a consumer could not use the memory of `x`; empty if it can."""
     layout = x._spec.layout
     if layout.is_tiled:
         return f"layout {cut(x.layout)} is tiled, it has no strides; use copy=True"
@@ -208,23 +205,20 @@ _NO_WAY_BACK = (
 
 
 class _ForeignError(Exception):
-    """Holds the error for what no tensor can be made of, in our words."""
+    """Holds the error for memory that is no tensor here, in our words."""
 
 
 def _refuse(reason: str, kind: type[Exception] = BufferError) -> NoReturn:
-    """Refuse to import."""
     raise _ForeignError(kind(reason))
 
 
 def receive(
     obj: Any, name: str = "from_dlpack", *, copy: bool | None = None, to_host: bool = False
 ) -> tuple[Tensor, bool]:
-    """A tensor over what `obj` exports, and whether that is a copy of its own already.
+    """Return a tensor over what `obj` exports, and whether that is a copy of its own already.
 
     `copy`: False, or None where the exporter may decide. `to_host`: have the exporter move what
-    lives on another device; else the tensor is on a CUDA device if the memory is. A legacy capsule
-    says nothing of writing: its tensor is read-only. Dimensions of size 1 get the stride that
-    continues their successor.
+    lives on another device; else the tensor is on a CUDA device if the memory is.
     """
     try:
         tensor, copied = _borrowed(obj, copy, to_host)
@@ -248,10 +242,8 @@ def receive(
 
 def _borrowed(obj: Any, copy: bool | None, to_host: bool) -> tuple[Tensor | None, bool]:
     if not (hasattr(obj, "__dlpack__") and hasattr(obj, "__dlpack_device__")):
-        what = (
-            f"a {type(obj).__name__} exports nothing by DLPack (__dlpack__ and __dlpack_device__)"
-        )
-        _refuse(f"{what}; use asarray()", AttributeError)
+        what = f"a {type(obj).__name__} exports nothing by DLPack"
+        _refuse(f"{what} (__dlpack__ and __dlpack_device__); use asarray()", AttributeError)
     keeper = keeper_of(obj) if isinstance(obj, np.ndarray) else None
     kind, number = map(int, obj.__dlpack_device__())
     moving = to_host and kind not in _ON_HOST
@@ -275,7 +267,7 @@ def _borrowed(obj: Any, copy: bool | None, to_host: bool) -> tuple[Tensor | None
 
 
 def _asked(obj: Any, copy: bool | None, moving: bool, stream: int | None) -> Any:
-    """The capsule of `obj`; exporters from before DLPack 1 know no keywords but ``stream``."""
+    """Return the capsule; exporters from before DLPack 1 know no keywords but ``stream``."""
     known = {} if stream is None else {"stream": stream}
     wanted: dict[str, Any] = {"max_version": NARROW_SINCE}
     if moving:
@@ -298,7 +290,7 @@ def _asked(obj: Any, copy: bool | None, moving: bool, stream: int | None) -> Any
 
 
 def _structure_in(capsule: Any) -> Any:
-    """The structure of a capsule that nobody has used yet."""
+    """Return the structure of a capsule that nobody has used yet."""
     if not _is_valid(capsule, _VERSIONED_NAME):
         return _Legacy.from_address(pointer_in(capsule, _LEGACY_NAME))
     managed = _Versioned.from_address(pointer_in(capsule, _VERSIONED_NAME))
@@ -308,7 +300,7 @@ def _structure_in(capsule: Any) -> Any:
 
 
 def _device_here(kind: int, number: int) -> Device:
-    """The device of a DLPack type and number; BufferError if it is not here."""
+    """Return the device of a DLPack type and number; BufferError if it is not here."""
     if kind in _ON_HOST:
         return CPU
     found = Device("cuda", number)
@@ -325,7 +317,7 @@ _Borrowing = Callable[..., Tensor | None]  # of what keeps the memory, and reado
 
 
 def _memory_of(managed: Any) -> _Borrowing:
-    """What makes a tensor over the memory, whose description is checked."""
+    """Check a description, and return what makes a tensor over the memory."""
     described = managed.tensor
     ndim = described.ndim
     device = _device_here(described.device_type, described.device_id)
@@ -358,7 +350,7 @@ def _memory_of(managed: Any) -> _Borrowing:
 def _of_lanes(
     lanes: int, shape: tuple[int, ...], strides: tuple[int, ...]
 ) -> tuple[tuple[int, ...], tuple[int, ...]]:
-    """Shape and strides where the lanes of an element are elements of the last dimension."""
+    """Return shape and strides, with the lanes of elements in the last dimension."""
     if lanes == 1:
         return shape, strides
     if not shape or (strides[-1] != 1 and shape[-1] > 1):
@@ -372,7 +364,7 @@ def _of_lanes(
 def _packed(
     address: int, dtype: DType, shape: tuple[int, ...], strides: tuple[int, ...], device: Device
 ) -> _Borrowing:
-    """What makes a tensor over memory packed below a byte, the lowest slot first in its byte."""
+    """Return what makes a tensor over memory packed below a byte, the lowest slot first."""
     found = spec_of_strides(dtypes.uint8, shape, strides)
     assert found is not None  # a byte is a whole element
     bits = dtypes.bits_of(dtype)

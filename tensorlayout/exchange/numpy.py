@@ -1,8 +1,6 @@
 """NumPy's arrays as tensors, and memory that is described by its array interface.
 
-The interface is a dictionary, `__array_interface__`, or a C structure, `__array_struct__`. Sources:
-"The array interface protocol" in NumPy's reference, and, for the dictionary that has the same keys,
-"CUDA Array Interface (Version 3)" of Numba's documentation.
+Source: "The array interface protocol" in NumPy's reference: a dictionary or a C structure.
 """
 
 from __future__ import annotations
@@ -22,7 +20,6 @@ from tensorlayout.cpu.engine.borrowed import held as held
 from tensorlayout.cpu.engine.borrowed import view_of as view_of
 from tensorlayout.cpu.engine.casting import as_odd_float as as_odd_float
 from tensorlayout.cpu.engine.casting import converted as converted
-from tensorlayout.cpu.engine.casting import rounded as rounded
 from tensorlayout.cpu.engine.memory import Array as Array
 from tensorlayout.cpu.engine.memory import array_over as array_over
 from tensorlayout.cpu.engine.memory import fill_padding as fill_padding
@@ -67,12 +64,9 @@ _NOT_SWAPPED, _WRITEABLE = 0x200, 0x400
 
 _VERSION, _MAX_RANK = 3, 64
 
-# An element type: byte order, kind, bytes.
-_TYPE = r"[<>|=]([biufc])([0-9]{1,2})"  # compiled at first use
-
 
 def described(interface: Any) -> Described:
-    """What the dictionary of an array interface says, each key of it checked.
+    """Return what the dictionary of an array interface says, each key of it checked.
 
     TypeError for keys that are missing or hold something else, for masks, and for element types
     that no NumPy array of numbers has; ValueError for values that cannot be.
@@ -102,7 +96,8 @@ def described(interface: Any) -> Described:
 
 def _dtype_in(interface: dict[Any, Any]) -> DType:
     text, fields = interface.get("typestr"), interface.get("descr")
-    if not isinstance(text, str) or not re.fullmatch(_TYPE, text):
+    # Byte order, kind, bytes.
+    if not isinstance(text, str) or not re.fullmatch(r"[<>|=]([biufc])([0-9]{1,2})", text):
         msg = f"'typestr' must be the type of a number, such as '<f4', got {shown(text)}"
         raise TypeError(msg)
     one = isinstance(fields, list) and len(fields) == 1 and isinstance(fields[0], tuple)
@@ -135,7 +130,7 @@ def _integer(what: str, given: Any) -> int:
 
 
 def _place(data: Any) -> tuple[int | None, bool]:
-    """Address and read-only flag; None for a buffer, or for nothing."""
+    """Return address and read-only flag; None for a buffer, or for nothing."""
     if not isinstance(data, tuple):
         return None, False
     if len(data) != 2 or not isinstance(data[1], (int, np.bool_)):
@@ -145,10 +140,7 @@ def _place(data: Any) -> tuple[int | None, bool]:
 
 
 def array_of_interface(obj: Any, interface: Any) -> Array:
-    """An array over the memory that `__array_interface__` describes.
-
-    TypeError, ValueError and BufferError for what it cannot be.
-    """
+    """Return an array over the memory that `__array_interface__` describes."""
     found = described(interface)
     if found.address is not None:
         owner = (obj, interface)
@@ -165,22 +157,23 @@ def array_of_interface(obj: Any, interface: Any) -> Array:
 
 
 def array_of_struct(obj: Any, capsule: Any) -> Array:
-    """An array over the memory that `__array_struct__` describes; errors as for the dictionary."""
+    """Return an array over the memory that `__array_struct__` describes."""
     try:
         address = pointer_in(capsule, None)
     except Exception:
         address = None
     found = _Interface.from_address(address) if address else None
-    if found is None or found.two != _TWO or not 0 <= found.nd <= _MAX_RANK:
+    if found is None or found.two != 2 or not 0 <= found.nd <= _MAX_RANK:
         msg = f"it must be a capsule of a PyArrayInterface, got {shown(capsule)}"
         raise TypeError(msg)
     count, native = found.nd, found.flags & _NOT_SWAPPED or found.itemsize == 1
+    swapped = ">" if sys.byteorder == "little" else "<"
     if count and not (found.shape and found.strides):
         msg = "it has neither shape nor strides"
         raise ValueError(msg)
     kind = found.typekind.decode("latin-1")
     interface = {
-        "typestr": f"{'=' if native else _SWAPPED}{kind}{found.itemsize}",
+        "typestr": f"{'=' if native else swapped}{kind}{found.itemsize}",
         "shape": tuple(found.shape[:count]),
         "strides": tuple(found.strides[:count]),
         "data": (found.data or 0, not found.flags & _WRITEABLE),
@@ -188,25 +181,17 @@ def array_of_struct(obj: Any, capsule: Any) -> Array:
     return array_of_interface((obj, capsule), interface)
 
 
-_TWO = 2  # what the structure begins with
-_SWAPPED = ">" if sys.byteorder == "little" else "<"
-
 # A signature of our own: to set it on `ctypes.pythonapi` would change it for everybody.
 pointer_in = ctypes.PYFUNCTYPE(ctypes.c_void_p, ctypes.py_object, ctypes.c_char_p)(
     ("PyCapsule_GetPointer", ctypes.pythonapi)
 )
 
 
-# ---- Buffers
-
-_FIELD_NAME = r":[^:]*:"
-
-
 def buffer_of(obj: Any) -> Array:
-    """The memory of an object with the buffer protocol as an array of bytes, which pins it.
+    """Return memory of the buffer protocol as an array of bytes, which pins it.
 
-    TypeError for what has no memory, or has Python objects there, which no bytes may be written
-    over; ValueError for memory that is no longer there, or is not one run.
+    TypeError for objects without memory, or with Python objects there, which no bytes may be
+    written over; ValueError for memory that is no longer there, or is not one run.
     """
     if isinstance(obj, np.ndarray):  # the buffer protocol has no bfloat16
         array = plain(obj)
@@ -219,7 +204,7 @@ def buffer_of(obj: Any) -> Array:
     if view is None:
         msg = "must have the buffer protocol"
         raise TypeError(msg)
-    if "O" in re.sub(_FIELD_NAME, "", view.format):
+    if "O" in re.sub(r":[^:]*:", "", view.format):  # without names of fields
         raise TypeError(_OBJECTS)
     if not view.c_contiguous:
         raise ValueError(_ONE_RUN)

@@ -3,15 +3,14 @@
 The formats are others', read and written by their own libraries. Every file holds the elements in
 the order that its format promises, so that others read the right values; what the format cannot
 say, the text of the layout, stands beside them.
-
-Above `functions`; only the package imports it.
 """
 
 from __future__ import annotations
 
+import contextlib
 import errno
 import os
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import IO, Any, Literal, cast
 
 from tensorlayout.errors import shown
@@ -138,7 +137,7 @@ def load(
         msg = f"load: out is memory of its own; leave {other} out"
         raise ValueError(msg)
     targets = None if out is None else loaded("tensorlayout.files.forms").Targets(out)
-    kind = loaded("tensorlayout.files.paths").kind_of(file)
+    kind = _kind_of(file)
     if mmap_mode and (kind != "npy" or not isinstance(file, str)):
         msg = f"load: only .npy at a path can be mapped, not {file}"
         raise ValueError(msg)
@@ -185,9 +184,61 @@ def _write(name: str, file: str | IO[bytes], kind: str, x: Tensor | dict[str, Te
     if not isinstance(file, str):
         module.put(file, ready)
         return
-    with loaded("tensorlayout.files.paths").replacing(file) as part:
+    with _replacing(file) as part:
         if kind not in ("npy", "npz"):
             module.write(part, ready)
             return
         with open(part, "xb") as opened:
             module.put(opened, ready)
+
+
+def _kind_of(file: str | IO[bytes]) -> str:
+    """Return the format of what is at a path, or in an open file, by its first bytes."""
+    if not isinstance(file, str):
+        begin = file.tell()
+        head = file.read(10)
+        file.seek(begin)
+    elif os.path.isdir(file):
+        return "zarr"
+    else:
+        with open(file, "rb") as opened:
+            head = opened.read(10)
+    if head.startswith(b"\x93NUMPY"):
+        return "npy"
+    if head.startswith((b"PK\x03\x04", b"PK\x05\x06")):
+        return "npz"
+    if head[8:9] == b"{" and isinstance(file, str):
+        return "safetensors"
+    about = "; a pickle can run any code, so it is not read" if head[:1] == b"\x80" else ""
+    msg = f"load: {file} is no .npy, .npz, .safetensors or Zarr{about}"
+    raise ValueError(msg)
+
+
+@contextlib.contextmanager
+def _replacing(path: str) -> Iterator[str]:
+    """Give a path beside `path`, which takes its place at the end, and goes after an error."""
+    path = os.path.realpath(path)
+    folder, name = os.path.split(path)
+    if os.path.isdir(path) and not os.path.exists(os.path.join(path, "zarr.json")):
+        msg = f"save: {path} is a folder of something else"
+        raise ValueError(msg)
+    part = os.path.join(folder, f".{os.urandom(8).hex()}.part{os.path.splitext(name)[1]}")
+    old = f"{part}.old"
+    try:
+        yield part
+        if os.path.isdir(path):  # nothing replaces a folder that is not empty
+            os.rename(path, old)
+            os.rename(part, path)
+            loaded("shutil").rmtree(old)
+        else:
+            os.replace(part, path)
+    except BaseException:
+        if os.path.isdir(old) and not os.path.exists(path):
+            os.rename(old, path)
+        loaded("shutil").rmtree(old, ignore_errors=True)
+        if os.path.isdir(part):
+            loaded("shutil").rmtree(part, ignore_errors=True)
+        else:
+            with contextlib.suppress(FileNotFoundError):
+                os.remove(part)
+        raise

@@ -1,4 +1,4 @@
-"""What files keep of a tensor, elements as a NumPy array and a form as a text; what reads them."""
+"""Tensors as files keep them, elements as a NumPy array and a form as a text; and back."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _MOST, _TIMES = 1 << 26, 1024
 
 
 def library(name: str, module: str) -> Any:
-    """A module of an optional library; ImportError with what to install."""
+    """Import a module of an optional library; ImportError with what to install."""
     try:
         return loaded(module)
     except ImportError as error:
@@ -33,19 +33,19 @@ def library(name: str, module: str) -> Any:
 
 
 def array_of(x: Tensor) -> Array:
-    """The elements on the CPU, over the memory of `x` where that has strides; bools are 0 and 1."""
+    """Return the elements on the CPU, of strided tensors no copy; bools are 0 or 1."""
     array = to_numpy(on_host(x))
     return array.view(np.uint8) != 0 if array.dtype == np.bool_ else array
 
 
 def text_of(x: Tensor) -> str:
-    """The text of the form, which is what is kept; nothing for what every file says, row-major."""
+    """Return the text of the form, which is kept; nothing for what every file says, row-major."""
     form = x.layout.form
     return "" if form == Layout.row_major(form.shape) else str(form)
 
 
 def refuse_foreign(name: str, who: str, x: Tensor) -> None:
-    """ValueError for a dtype that is ml_dtypes', where only NumPy's are known."""
+    """Raise ValueError for a dtype that is ml_dtypes', where only NumPy's are known."""
     if not is_numpys(x.dtype):
         fix = f"use .safetensors where that has it, or astype(x, {wider(x.dtype)}) first"
         msg = f"{name}: {who} no {x.dtype}; {fix}"
@@ -53,7 +53,7 @@ def refuse_foreign(name: str, who: str, x: Tensor) -> None:
 
 
 def restored(members: Iterable[tuple[str, Any, str]]) -> dict[str, Tensor]:
-    """Tensors of their own over arrays that were read, by name, in the layouts of their texts.
+    """Return tensors for arrays that were read, by name, in the layouts of their texts.
 
     ValueError for a layout of another shape, one that is no form, or with far more padding than
     elements.
@@ -62,7 +62,13 @@ def restored(members: Iterable[tuple[str, Any, str]]) -> dict[str, Tensor]:
     for name, array, text in members:
         x = asarray(array)
         if text:
-            layout = _form(x, text)
+            layout = Layout.parse(text)
+            if layout.shape != x.shape:
+                msg = f"layout {layout} is not of shape {x.shape}"
+                raise ValueError(msg)
+            if layout.form != layout:
+                msg = f"layout {layout} has gaps, overlaps or runs backwards"
+                raise ValueError(msg)
             needed = layout.required_size * x.dtype.itemsize
             room -= max(0, needed - _TIMES * array.nbytes)
             if room < 0:
@@ -73,31 +79,22 @@ def restored(members: Iterable[tuple[str, Any, str]]) -> dict[str, Tensor]:
     return found
 
 
-def _form(x: Tensor, text: str) -> Layout:
-    layout = Layout.parse(text)
-    if layout.shape != x.shape:
-        msg = f"layout {layout} is not of shape {x.shape}"
-        raise ValueError(msg)
-    if layout.form != layout:
-        msg = f"layout {layout} has gaps, overlaps or runs backwards"
-        raise ValueError(msg)
-    return layout
-
-
 class Targets:
     """A tensor, or several by name, that may be written to."""
 
     def __init__(self, out: Tensor | Mapping[str, Tensor]) -> None:
         self.out = out
         self.refused: ValueError | None = None
-        several = isinstance(out, Mapping)
-        for name, x in out.items() if isinstance(out, Mapping) else [("", out)]:
-            writable(tensor(x, f"out[{name!r}]" if several else "out"))
+        if isinstance(out, Mapping):
+            for name, x in out.items():
+                writable(tensor(x, f"out[{name!r}]"))
+        else:
+            writable(tensor(out, "out"))
 
     def fit(
         self, held: Mapping[str, tuple[tuple[int, ...], Any]], alone: bool
     ) -> dict[str, Tensor]:
-        """The tensors by name, a file's only one by ``""``.
+        """Return the tensors by name, a file's only one by ``""``.
 
         ValueError, kept as `refused`, unless each is of the shape and dtype in the file.
         """

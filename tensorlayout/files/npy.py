@@ -30,7 +30,7 @@ class Elements(NamedTuple):
 
 
 def prepared(name: str, x: Tensor) -> Elements:
-    """What to write. ValueError for a form, or a dtype, that NumPy's header cannot say."""
+    """Return what to write. ValueError for a form or dtype that NumPy's header cannot say."""
     by_columns = bool(text_of(x))
     refuse_foreign(name, "NumPy's files have", x)
     if by_columns and x.layout.form != Layout.column_major(x.shape):
@@ -43,7 +43,7 @@ def prepared(name: str, x: Tensor) -> Elements:
 
 
 def put(file: IO[bytes], elements: Elements) -> None:
-    """Write header and elements, a megabyte of them at a time."""
+    """Write header and elements, some at a time."""
     array, by_columns = elements
     descr = np.lib.format.dtype_to_descr(array.dtype)
     header = {"descr": descr, "fortran_order": by_columns, "shape": array.shape}
@@ -59,7 +59,7 @@ def put(file: IO[bytes], elements: Elements) -> None:
 
 
 def read(file: str | IO[bytes]) -> Tensor:
-    """The tensor, in memory of its own."""
+    """Return the tensor, in memory of its own."""
     if isinstance(file, str):
         with open(file, "rb") as opened:
             return read(opened)
@@ -70,7 +70,7 @@ def read(file: str | IO[bytes]) -> Tensor:
 
 
 def got(file: IO[bytes], size: int) -> Tensor:
-    """The tensor in the next `size` bytes of a file."""
+    """Return the tensor in the next `size` bytes of a file."""
     layout, dtype = _header(file, size)
     storage = np.empty(layout.size * dtype.itemsize, np.uint8)
     missing = storage.data
@@ -85,7 +85,7 @@ def got(file: IO[bytes], size: int) -> Tensor:
 
 
 def mapped(path: str, mode: Any) -> Tensor:
-    """The tensor over the file."""
+    """Return a tensor over the file."""
     with open(path, "r+b" if mode == "r+" else "rb") as file:  # another may take its place
         layout, dtype = _header(file, os.fstat(file.fileno()).st_size)
         if not layout.size:
@@ -95,7 +95,7 @@ def mapped(path: str, mode: Any) -> Tensor:
 
 
 def _header(file: IO[bytes], size: int) -> tuple[Layout, np.dtype[Any]]:
-    """The layout and the dtype. ValueError for objects, arrays as elements, and too few bytes."""
+    """Return layout and dtype. ValueError for objects, arrays as elements, and too few bytes."""
     begin = file.tell()
     version = np.lib.format.read_magic(file)
     if version not in _HEADERS:

@@ -10,7 +10,7 @@ from tensorlayout.tensor import Tensor
 
 
 def prepared(name: str, tensors: dict[str, Tensor]) -> dict[str, npy.Elements]:
-    """What to write. ValueError for a name that an archive would cut."""
+    """Return what to write. ValueError for a name that an archive would cut."""
     for key in tensors:
         if "\0" in key:
             msg = f"{name}: names in an archive end at a null character, {key!r} has one"
@@ -37,11 +37,7 @@ def read(file: str | IO[bytes]) -> dict[str, Tensor]:
 
 
 def _names(members: list[str]) -> dict[str, str]:
-    """Return the members by name: as in NumPy, ``a.npy`` is called ``a`` unless another one is.
-
-    >>> _names(["a.npy", "a", "b.npy"])
-    {'a.npy': 'a.npy', 'a': 'a', 'b': 'b.npy'}
-    """
+    """Return the members by name: as in NumPy, ``a.npy`` is called ``a`` unless another one is."""
     names: dict[str, str] = {}
     for member in sorted(members, key=len):
         short = member.removesuffix(".npy")

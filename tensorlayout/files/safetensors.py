@@ -34,7 +34,7 @@ _NARROW = {
 
 
 class Elements(NamedTuple):
-    """What is written of a tensor: its elements in memory, and the library's name of their type."""
+    """The elements of a tensor in memory, and the library's name of their type."""
 
     array: Array
     dtype: str
@@ -44,7 +44,7 @@ Ready = tuple[dict[str, Elements], dict[str, str]]
 
 
 def prepared(name: str, x: Tensor | dict[str, Tensor]) -> Ready:
-    """The elements to write, and the metadata. ValueError for what the format does not have."""
+    """Return elements and metadata. ValueError for what the format does not have."""
     library("safetensors", "safetensors")
     tensors = {_ALONE: x} if isinstance(x, Tensor) else x
     if "__metadata__" in tensors:
@@ -106,7 +106,7 @@ def write(path: str, ready: Ready) -> None:
 
 
 def read(path: str) -> Tensor | dict[str, Tensor]:
-    """The tensors by name, or the one that was saved without."""
+    """Return the tensors by name, or the one that was saved without."""
     loaded("ml_dtypes")  # by which NumPy knows the name bfloat16
     with library("safetensors", "safetensors").safe_open(path, framework="numpy") as file:
         said = json.loads((file.metadata() or {}).get(_KEY, "{}"))
@@ -119,7 +119,7 @@ def read(path: str) -> Tensor | dict[str, Tensor]:
 
 
 def _array(path: str, file: Any, name: str) -> Array:
-    """A tensor of the file, which the library has checked; it gives NumPy no narrow types."""
+    """Return a tensor of the checked file; the library gives NumPy no narrow types."""
     part = file.get_slice(name)
     if part.get_dtype() not in _NARROW:
         found: Array = file.get_tensor(name)

@@ -11,14 +11,7 @@ import numpy as np
 
 from tensorlayout.devices import CPU
 from tensorlayout.errors import shown
-from tensorlayout.files.forms import (
-    Targets,
-    array_of,
-    library,
-    refuse_foreign,
-    restored,
-    text_of,
-)
+from tensorlayout.files.forms import Targets, array_of, library, refuse_foreign, restored, text_of
 from tensorlayout.functions.creation import asarray
 from tensorlayout.layout import Layout
 from tensorlayout.support.lazy_imports import loaded
@@ -34,7 +27,7 @@ _TINY = 1 << 10  # bytes of a chunk
 
 
 def prepared(name: str, x: Tensor | dict[str, Tensor]) -> Tensor | dict[str, Tensor]:
-    """What to write. ValueError for a dtype or a name that Zarr has not."""
+    """Return what to write. ValueError for a dtype or a name that Zarr has not."""
     library("zarr", "zarr")
     for key, tensor in {"": x}.items() if isinstance(x, Tensor) else x.items():
         refuse_foreign(name, "Zarr has", tensor)
@@ -68,7 +61,7 @@ def _described(x: Tensor) -> dict[str, Any]:
 
 
 def _chunks(layout: Layout, itemsize: int) -> tuple[Any, Any]:
-    """Sizes of a chunk, a tile, and of a file, which holds as many tiles as it has room for."""
+    """Return sizes of a chunk, a tile, and of a file, which holds as many as it has room for."""
     if not layout.is_tiled or 0 in layout.shape:
         return "auto", None
     # What is not cut lies inside of a tile, or steps from one to another.
@@ -92,7 +85,7 @@ def _fill(array: Any, x: Tensor) -> None:
 
 
 def read(path: str, targets: Targets | None = None) -> Any:
-    """The tensor of an array, or those of a group by their paths in it; or what is in `targets`."""
+    """Return the tensor of an array, or those of a group by paths; or what is in `targets`."""
     zarr = library("zarr", "zarr")
     found = zarr.open(zarr.storage.LocalStore(path, read_only=True), mode="r")
     alone = isinstance(found, zarr.Array)

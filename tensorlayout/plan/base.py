@@ -7,10 +7,9 @@ pointers and scalar values never are part of the key.
 
 from __future__ import annotations
 
-import functools
 from collections.abc import Callable
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, ClassVar, Literal, NamedTuple, Protocol, Self
+from typing import Any, ClassVar, Literal, NamedTuple, Protocol, Self
 
 from tensorlayout.devices import Device
 from tensorlayout.dtypes import DType
@@ -68,11 +67,10 @@ class Plan:
     reads_destination: ClassVar[bool] = False
     overlap: ClassVar[Literal["nothing", "itself"] | None] = None
 
-    if TYPE_CHECKING:
-
-        @property
-        def result(self) -> TensorSpec:
-            """What is made, or written into."""
+    @property
+    def result(self) -> TensorSpec:
+        """A field, or a property, of each subclass."""
+        raise NotImplementedError
 
     @property
     def destinations(self) -> int:
@@ -81,7 +79,7 @@ class Plan:
 
     @property
     def record(self) -> Kind:
-        """What a trace calls it: ``view``, ``compute``, ``copy`` or ``relayout``."""
+        """What a trace calls it."""
         return "view" if self.makes == "view" else "compute"
 
     def check_into(self, destination: TensorSpec) -> None:
@@ -107,10 +105,10 @@ class Operation(Protocol):
 
     @property
     def name(self) -> str:
-        """The public name, for errors and traces."""
+        """The public name, for traces; whoever calls puts it in front of errors."""
 
     def plan(self, *key: Any) -> Plan:
-        """The plan of a call; pure. Its errors say no name: who calls puts it there."""
+        """Return the plan of a call; pure."""
 
 
 @planned
@@ -131,7 +129,6 @@ class Written:
     planned: type[WrittenPlan]
 
     def plan(self, result: TensorSpec, *key: Any) -> WrittenPlan:
-        """The plan. ValueError for tensors of several devices."""
         one_device([result, *(each for each in key if isinstance(each, TensorSpec))])
         return self.planned(self.name, result, *key)
 
@@ -148,37 +145,31 @@ class Backend(Protocol):
     """What the module of a kind of device offers: ``tensorlayout.cpu``, ``tensorlayout.cuda``."""
 
     def carry_out(self, plan: Any, /) -> Any:
-        """What carries out a plan, as its `makes` says: a `Write`, or a `Run`."""
+        """Return the `Write`, or the `Run`, for a plan, as its `makes` says."""
 
     def direct(self, plan: Any, /) -> Run | None:
-        """A `Run` that carries out a ``new`` plan in one go, where that is faster; else None."""
+        """Return a `Run` that carries out a ``new`` plan in one go, where that is faster."""
 
     def new_tensors(self, spec: TensorSpec, /) -> Callable[[], Tensor]:
-        """What makes one new tensor of a spec after the other.
-
-        On the CPU its padding holds its value; on CUDA whatever writes the elements writes that.
-        """
+        """Return a function that makes new tensors; on CUDA a write has to fill their padding."""
 
     def takes_tiles(self, plan: Any, /) -> bool:
-        """Whether a plan of tiled tensors is carried out; else they are copied out of their tiles.
-
-        A plan that moves elements is, in any case.
-        """
+        """Return whether a plan that moves no elements is carried out on tiled tensors."""
 
     def disturbs(self, plan: Any, /) -> Disturbs | None:
-        """What tells the operands that a write would disturb, which are copied before.
+        """Return what tells the operands that a write would disturb, which are copied before.
 
         None where that cannot be, or where the backend sees to it itself.
         """
 
     def read(self, x: Tensor, /) -> Any:
-        """The bytes of `x` from its lowest slot on, as many as its layout requires, on the host.
+        """Return the bytes of `x` from its lowest slot to its highest, on the host.
 
         An array of uint8, for reading: it may share the memory of `x`.
         """
 
     def exposed(self, x: Tensor, /) -> Exposed:
-        """Where the elements of `x` are."""
+        """Return the address of the elements of `x`."""
 
     def borrowed(
         self,
@@ -192,36 +183,23 @@ class Backend(Protocol):
         *,
         readonly: bool,
     ) -> Tensor | None:
-        """A tensor over memory of another library, `owner` kept with it.
+        """Return a tensor over memory of another library; None for parts of elements as strides.
 
-        `address`: of the element at index (0, …, 0). None where strides are no whole elements.
+        `address`: of the element at index (0, …, 0).
         """
 
     def borrowed_slots(
         self, address: int, spec: TensorSpec, owner: object, /, *, readonly: bool
     ) -> Tensor:
-        """A tensor over memory of another library that is packed below a byte.
-
-        `address`: of the byte that the lowest slot of `spec` begins.
-        """
+        """Return such a tensor packed below a byte; the lowest slot begins at `address`."""
 
     def current_stream(self, device: Device, /) -> int | None:
-        """The stream of `device` on which this thread works; None where there are none."""
+        """Return the stream on which this thread works; None where there are none."""
 
     def ready(self, name: str, stream: Any, device: Device, /) -> None:
-        """See to it that another library may use, on `stream`, what has been enqueued on ours.
-
-        Errors, which begin with `name`, for a stream that the device does not have.
-        """
+        """Have `stream` of another library wait for ours; errors, with `name`, if it is none."""
 
 
 def backend(device: Device) -> Backend:
-    """The backend of a device, imported when first asked for: ``tensorlayout.cpu``, …."""
-    return _backend(device.kind)
-
-
-@functools.cache
-def _backend(kind: str) -> Backend:
-    module: Any = loaded(f"tensorlayout.{kind}")
-    found: Backend = module
-    return found
+    """Return the backend of a device, imported when first asked for: ``tensorlayout.cpu``, …."""
+    return loaded(f"tensorlayout.{device.kind}")  # type: ignore[no-any-return]

@@ -28,7 +28,6 @@ class CopyPlan(Plan):
 
     @property
     def record(self) -> Kind:
-        """A `copy`; a `relayout` where elements come to stand elsewhere; of numbers a `compute`."""
         return "compute" if self.of_numbers else copying(self.source.layout, self.result.layout)
 
 
@@ -42,13 +41,14 @@ class Copy:
     def plan(
         self, source: TensorSpec, layout: Layout | None, dtype: DType | None, saturate: bool = False
     ) -> CopyPlan:
-        """The plan of the copy."""
         kind = source.dtype if dtype is None else dtype
         if source.dtype.kind == "c" and kind.kind not in "bc":
             msg = f"{source.dtype} cannot become {kind}; take real() or abs() first"
             raise TypeError(msg)
-        form = source.layout.form
-        placed = in_dtype(form, kind) if layout is None else checked_padding(layout, kind)
+        if layout is None:
+            placed = in_dtype(source.layout.form, kind)
+        else:
+            placed = checked_padding(layout, kind)
         result = TensorSpec(kind, placed, source.device)
         return CopyPlan(source, result, saturate, self.of_numbers)
 
@@ -72,7 +72,6 @@ class Transfer:
     name: str = "to_device"
 
     def plan(self, source: TensorSpec, device: Device) -> TransferPlan:
-        """The plan of the move."""
         return TransferPlan(source, TensorSpec(source.dtype, source.layout, device))
 
 
@@ -91,7 +90,6 @@ class AssignPlan(Plan):
 
     @property
     def record(self) -> Kind:
-        """A `copy`; of a number, a `compute`."""
         return "compute" if isinstance(self.source, type) else "copy"
 
 
@@ -102,7 +100,6 @@ class Assign:
     name: str = "__setitem__"
 
     def plan(self, destination: TensorSpec, value: TensorSpec | type) -> AssignPlan:
-        """The plan of the write."""
         if isinstance(value, TensorSpec):
             one_device([destination, value])
             try:

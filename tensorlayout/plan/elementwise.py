@@ -41,13 +41,11 @@ class ElementwisePlan(Plan):
         return are_one_run(self.result, self.operands)
 
     def check_into(self, destination: TensorSpec) -> None:
-        """Return whether the result fits a tensor: its dtype and shape must not change."""
-        if self.result.dtype != destination.dtype and self.result.layout.shape == (
-            destination.layout.shape
-        ):
+        found, wanted = self.result, destination
+        if found.dtype != wanted.dtype and found.layout.shape == wanted.layout.shape:
             msg = (
-                f"the result has dtype {self.result.dtype}, which an in-place operation"
-                f" cannot put into {destination.dtype}; use astype() first"
+                f"the result has dtype {found.dtype}, which an in-place operation"
+                f" cannot put into {wanted.dtype}; use astype() first"
             )
             raise TypeError(msg)
         Plan.check_into(self, destination)
@@ -106,7 +104,6 @@ class Elementwise:
         return bool(dtypes.in_category(dtype, self.dtypes))
 
     def plan(self, *operands: Operand) -> ElementwisePlan:
-        """The plan of a new tensor."""
         specs = [o for o in operands if isinstance(o, TensorSpec)]
         device = one_device(specs)
         promoted = self._promoted(operands)

@@ -29,7 +29,6 @@ class CreatePlan(Plan):
 
     @property
     def record(self) -> Kind:
-        """A `copy` of an array, or a `compute`."""
         return "copy" if self.operation.values == "array" else "compute"
 
 
@@ -43,7 +42,6 @@ class Create:
     def plan(
         self, shape: tuple[int, ...], dtype: Any, layout: LayoutSpec | None, device: Any
     ) -> CreatePlan:
-        """The plan, from arguments as users give them."""
         kind = as_dtype(dtype, "dtype")
         where = as_device(device, "device")
         placed = checked_padding(layout_for(shape, layout), kind)
@@ -64,12 +62,11 @@ class TrianglePlan(Plan):
 
 @planned
 class Triangle:
-    """The lower or the upper triangle of matrices; the diagonal's number is the second argument."""
+    """A triangle of matrices, in the form of the input; calls have the diagonal's number, too."""
 
     name: Literal["tril", "triu"]
 
     def plan(self, source: TensorSpec) -> TrianglePlan:
-        """The plan, in the form of the input. ValueError for a rank below 2."""
         shape = source.layout.shape
         if len(shape) < 2:
             msg = f"needs a rank of at least 2, got shape {shape}"

@@ -19,7 +19,7 @@ _ADDRESSES = 2**63 if sys.maxsize > 2**32 else 2**32
 def spec_of_strides(
     dtype: DType, shape: tuple[int, ...], byte_steps: tuple[int, ...], device: Device = CPU
 ) -> TensorSpec | None:
-    """The spec for strides in **bytes**; None where they are no whole elements.
+    """Return the spec for strides in **bytes**; None where they are no whole elements.
 
     Dimensions of size 1 get the stride that continues their successor.
     """
@@ -36,7 +36,7 @@ def spec_of_strides(
 
 
 def packed_steps(shape: tuple[int, ...], itemsize: int) -> tuple[int, ...]:
-    """The row-major strides in **bytes** of elements of `itemsize` **bytes**."""
+    """Return row-major strides in **bytes**."""
     strides = slots.packed_strides(shape, range(len(shape) - 1, -1, -1))
     return tuple([stride * itemsize for stride in strides])
 
@@ -44,10 +44,9 @@ def packed_steps(shape: tuple[int, ...], itemsize: int) -> tuple[int, ...]:
 def extent(
     address: int, itemsize: int, shape: tuple[int, ...], byte_steps: tuple[int, ...]
 ) -> tuple[int, int]:
-    """The address of the lowest byte of the elements, and the one behind their highest.
+    """Return the address of the lowest byte of the elements, and the one behind their highest.
 
-    `address`: of the element at index (0, …, 0). BufferError where there can be no such memory: at
-    address 0, outside of all addresses, or for more elements than can be counted.
+    `address`: of the element at index (0, …, 0). BufferError where there can be no such memory.
     """
     low, high = slots.full_span(shape, slots.strided(shape, byte_steps), address)
     if math.prod(n or 1 for n in shape) * itemsize > sys.maxsize:

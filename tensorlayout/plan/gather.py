@@ -1,8 +1,4 @@
-"""Plans of reads at positions that are data, and where positions go.
-
-Positions index some dimensions of a tensor; the others stay whole. In the result, the dimensions
-of the positions stand in their place.
-"""
+"""Plans of reads at positions that are data, and where positions go."""
 
 from __future__ import annotations
 
@@ -20,7 +16,7 @@ Shape = tuple[int, ...]
 
 @frozen
 class IndexMap:
-    """Where positions go, and how what is found there (or goes there) is ordered.
+    """Where positions go: they index some dimensions of a tensor, and the others stay whole.
 
     Attributes:
         dims: of the tensor, those that positions index.
@@ -41,16 +37,16 @@ class IndexMap:
     def into(
         cls, layout: Layout, dims: tuple[int, ...], front: bool | None, group: tuple[int, ...]
     ) -> IndexMap:
-        """The map of positions for `dims`, first in the result if `front`.
+        """Map positions for `dims`, first in the result if `front`.
 
         `group`: the order of the positions' dimensions. They stand, in that order, where the
         slowest of `dims` stood in memory; in front, they are the slowest. `front` is None for
         positions of its own in every line along the one dimension; the order is the layout's.
         """
-        if front is None:
-            kept = tuple((d, d) for d in range(layout.ndim) if d not in dims)
-            return cls(dims, dims, kept, layout.minor_to_major, per_line=True)
         others = [d for d in range(layout.ndim) if d not in dims]
+        if front is None:
+            kept = tuple((d, d) for d in others)
+            return cls(dims, dims, kept, layout.minor_to_major, per_line=True)
         place = 0 if front else sum(d < dims[0] for d in others)
         count = len(group)
         after = {d: i if i < place else i + count for i, d in enumerate(others)}
@@ -68,7 +64,7 @@ class IndexMap:
         return cls(dims, index_dims, tuple(after.items()), tuple(order))
 
     def shape(self, layout: Layout, spread: Shape) -> Shape:
-        """The shape of what is read from `layout`, for positions of shape `spread`."""
+        """Return the shape of what is read from `layout`, for positions of shape `spread`."""
         if self.per_line:
             return spread
         sizes = {result: layout.shape[d] for d, result in self.kept}
@@ -76,12 +72,12 @@ class IndexMap:
         return tuple(sizes[d] for d in range(len(sizes)))
 
     def spread(self, shape: Shape) -> Shape:
-        """The shape of the positions, for a result of `shape`."""
+        """Return the shape of the positions, for a result of `shape`."""
         return shape if self.per_line else tuple(shape[d] for d in self.index_dims)
 
 
 def spread_of(positions: Sequence[TensorSpec]) -> Shape:
-    """The shape that tensors of positions broadcast to. IndexError where there is none."""
+    """Return the shape that positions broadcast to. IndexError where there is none."""
     shapes = [p.layout.shape for p in positions]
     try:
         return broadcast_shape(shapes)
@@ -112,7 +108,7 @@ class GatherPlan(Plan):
 
 @planned
 class Gather:
-    """Reads by integer tensors; packed in the order of the tensor that is read.
+    """Reads by integer tensors, see `IndexMap.into`; packed in the order of what is read.
 
     A position outside is an IndexError, or stands for the nearest one where the operation `clamps`.
     """
@@ -123,13 +119,11 @@ class Gather:
     def plan(
         self, source: TensorSpec, dims: tuple[int, ...], front: bool | None, *positions: TensorSpec
     ) -> GatherPlan:
-        """The plan; positions for `dims`, placed as `front` says: `IndexMap.into`."""
         device = one_device([source, *positions])
         spread = spread_of(positions)
         voters = [p.layout for p in positions if p.layout.shape == spread]
         group = voted_layout(spread, voters).minor_to_major
         found = IndexMap.into(source.layout, dims, front, group)
-        shape = found.shape(source.layout, spread)
-        layout = Layout.packed(shape, found.order)
+        layout = Layout.packed(found.shape(source.layout, spread), found.order)
         result = TensorSpec(source.dtype, layout, device)
         return GatherPlan(self.name, source, positions, result, found, self.clamps)

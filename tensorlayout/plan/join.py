@@ -42,35 +42,30 @@ class SplitPlan(Plan):
 
     @property
     def destinations(self) -> int:
-        """All parts."""
         return len(self.results)
 
     @property
     def result(self) -> TensorSpec:
-        """The first of them."""
         return self.results[0]
 
 
 @planned
 class Join:
-    """Concatenation along an existing axis; the result follows the first tensor's order."""
+    """Concatenation along an axis, in the promoted dtype and the first tensor's order."""
 
     name: str = "concat"
 
     def plan(self, axis: int, *sources: TensorSpec) -> JoinPlan:
-        """The plan of the join, in the promoted dtype."""
         one_device(sources)
         first = sources[0].layout
         if not first.ndim:
             msg = "tensors of rank 0 have no axis to join along; use stack()"
             raise ValueError(msg)
         (axis,) = normalized_dims(axis, first.ndim)
+        others = (*first.shape[:axis], *first.shape[axis + 1 :])
         for spec in sources:
             shape = spec.layout.shape
-            same = len(shape) == first.ndim and all(
-                n == m for d, (n, m) in enumerate(zip(shape, first.shape, strict=True)) if d != axis
-            )
-            if not same:
+            if (*shape[:axis], *shape[axis + 1 :]) != others or len(shape) != first.ndim:
                 msg = (
                     f"shapes must agree but for axis {axis},"
                     f" got {shown([s.layout.shape for s in sources])}"
@@ -94,7 +89,6 @@ class Split:
     name: str
 
     def plan(self, axis: int, source: TensorSpec, *results: TensorSpec) -> SplitPlan:
-        """The plan; `axis` counts from the front."""
         one_device([source, *results])
         return SplitPlan(source, results, axis)
 

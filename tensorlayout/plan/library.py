@@ -15,7 +15,7 @@ from tensorlayout.tensor import TensorSpec
 
 Shape = tuple[int, ...]
 
-# What a rule says of each result: its shape and dtype.
+# The shape and dtype of each result.
 Results = Sequence[tuple[Shape, DType]]
 
 # Called with the operands' shapes, the dtype that they promote to, and the options; ValueErrors for
@@ -45,7 +45,9 @@ class Library:
     `rule`: what the results will be, None where their shapes depend on data. `rank`: the least
     rank of the first operand. `finite`: whether its elements must be finite, for NumPy and CuPy
     say other things of those that are not, or nothing. `error`: what is raised then, and by what a
-    library reports that there is no result; `failure`: what it says, in whatever words that came.
+    library reports that there is no result; `failure`: our text for it.
+
+    The key of a call: how many operands there are, their specs, the options.
     """
 
     name: str
@@ -57,7 +59,7 @@ class Library:
     failure: str = ""
 
     def ask(self, xp: Any, function: Callable[..., Any], /, *arrays: Any, **options: Any) -> Any:
-        """What `function` gives for arrays of `xp`, NumPy or CuPy; or `error`, in our words."""
+        """Call a function of `xp`, NumPy or CuPy, or raise `error`, in our words."""
         refused = self.finite and not xp.isfinite(arrays[0]).all()
         if not refused:
             try:
@@ -68,7 +70,6 @@ class Library:
         raise self.error("elements must be finite" if refused else self.failure)
 
     def plan(self, count: int, *key: Any) -> LibraryPlan:
-        """The plan of a call on `count` operands, whose specs open the key; options follow."""
         specs: tuple[TensorSpec, ...] = key[:count]
         options = key[count:]
         device = one_device(specs)
@@ -81,19 +82,20 @@ class Library:
             raise ValueError(msg)
         if self.rule is None:
             return LibraryPlan(self, specs, dtype, None, specs[0], options)
-        found = self.rule(shapes, dtype, **dict(options))
-        layouts = [(Layout.row_major(shape), kind) for shape, kind in found]
-        results = tuple(addressed(TensorSpec(kind, layout, device)) for layout, kind in layouts)
+        results = tuple(
+            addressed(TensorSpec(kind, Layout.row_major(shape), device))
+            for shape, kind in self.rule(shapes, dtype, **dict(options))
+        )
         return LibraryPlan(self, specs, dtype, results, results[0], options)
 
 
 def complex_of(dtype: DType) -> DType:
-    """The complex dtype of a floating-point dtype's precision; complex64 for 16 bits too."""
+    """Return the complex dtype of a float's precision; complex64 for 16 bits too."""
     if dtype.kind == "c":
         return dtype
     return dtypes.complex128 if dtype == dtypes.float64 else dtypes.complex64
 
 
 def working(dtype: DType) -> DType:
-    """The dtype in which a library computes: float32 for 16-bit floats."""
+    """Return the dtype in which a library computes: float32 for 16-bit floats."""
     return dtypes.float32 if dtype.itemsize == 2 and dtype.kind in "fV" else dtype

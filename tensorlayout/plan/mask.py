@@ -1,4 +1,4 @@
-"""Plans of what depends on where a tensor is true, or not zero. How often that is, is data."""
+"""Plans that depend on where a tensor is true, or not zero. How often that is, is data."""
 
 from __future__ import annotations
 
@@ -15,10 +15,9 @@ from tensorlayout.tensor import TensorSpec
 
 @planned
 class SelectPlan(Plan):
-    """A new tensor of the elements where a mask is true: how many is known when it runs.
+    """A new tensor of the elements where a mask is true.
 
-    `result` is the spec of the source; `seen` that of the source as it is indexed, see
-    `_under_mask`.
+    `result` is the spec of the source; `seen` that of the source as `_under_mask` indexes it.
     """
 
     kind = "select"
@@ -33,12 +32,11 @@ class SelectPlan(Plan):
 
 @planned
 class Select:
-    """Reads by one boolean mask; packed in the order of the tensor that is read."""
+    """Reads by a mask of dimensions from `first` on; packed in the order of what is read."""
 
     name: str = "__getitem__"
 
     def plan(self, source: TensorSpec, first: int, front: bool, mask: TensorSpec) -> SelectPlan:
-        """The plan; the mask covers dimensions from `first` on."""
         one_device([source, mask])
         seen, found = _under_mask(source, first, front, mask)
         return SelectPlan(self.name, source, mask, seen, found)
@@ -48,8 +46,8 @@ class Select:
 class MaskedPlan(Plan):
     """A write of values where a mask is true.
 
-    `result` is the spec of the destination; `seen` that of the destination as it is indexed, see
-    `_under_mask`. `spread`: the shape in which the mask broadcasts, if it covers all.
+    `result` is the spec of the destination; `seen` that of the destination as `_under_mask` indexes
+    it. `spread`: the shape in which the mask broadcasts, if it covers all.
     """
 
     kind = "masked"
@@ -68,7 +66,7 @@ class MaskedPlan(Plan):
 
 @planned
 class Masked:
-    """Writes where one boolean mask is true."""
+    """Writes where a mask of dimensions from `first` on is true."""
 
     name: str = "__setitem__"
 
@@ -80,7 +78,6 @@ class Masked:
         front: bool,
         mask: TensorSpec,
     ) -> MaskedPlan:
-        """The plan; the mask covers dimensions from `first` on."""
         check_writable_by(destination, value, [mask])
         seen, found = _under_mask(destination, first, front, mask)
         sizes, last = mask.layout.shape, first + mask.layout.ndim
@@ -91,10 +88,7 @@ class Masked:
 
 @planned
 class NonzeroPlan(Plan):
-    """The indices of the elements that are not zero, one new tensor a dimension.
-
-    `result` is the spec of the tensor.
-    """
+    """The indices of elements that are not zero, a tensor a dimension; `result`: of the operand."""
 
     kind = "nonzero"
     makes = "own"
@@ -109,7 +103,6 @@ class Nonzero:
     name: str = "nonzero"
 
     def plan(self, source: TensorSpec) -> NonzeroPlan:
-        """The plan. ValueError at rank 0."""
         if not source.layout.ndim:
             msg = "needs a rank of at least 1, got shape ()"
             raise ValueError(msg)
@@ -118,13 +111,13 @@ class Nonzero:
 
 @functools.lru_cache(maxsize=256)
 def selected_spec(seen: TensorSpec, found: IndexMap, count: int) -> TensorSpec:
-    """The spec of the result of a read that selects `count` elements, or slices."""
+    """Return the spec of what a read gives that selects `count` elements, or slices."""
     layout = Layout.packed(found.shape(seen.layout, (count,)), found.order)
     return TensorSpec(seen.dtype, layout, seen.device)
 
 
 def check_mask(mask: Shape, sizes: Shape) -> None:
-    """IndexError where a mask does not have the sizes of the dimensions under it, or 0."""
+    """Raise IndexError where a mask has not the sizes of the dimensions under it, or 0."""
     if any(n not in (m, 0) for n, m in zip(mask, sizes, strict=True)):
         msg = f"a mask of shape {mask} does not fit dimensions of sizes {sizes}"
         raise IndexError(msg)
@@ -133,10 +126,7 @@ def check_mask(mask: Shape, sizes: Shape) -> None:
 def _under_mask(
     spec: TensorSpec, first: int, front: bool, mask: TensorSpec
 ) -> tuple[TensorSpec, IndexMap]:
-    """The tensor with the dimensions under a mask as one, where its strides allow; their map.
-
-    IndexError where sizes differ (one of a mask may be 0).
-    """
+    """Return the tensor, with the dimensions under a mask as one if strides allow, and the map."""
     shape, rank = spec.layout.shape, mask.layout.ndim
     dims, sizes = tuple(range(first, first + rank)), shape[first : first + rank]
     check_mask(mask.layout.shape, sizes)

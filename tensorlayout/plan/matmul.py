@@ -27,7 +27,6 @@ class Matmul:
     name: str = "matmul"
 
     def plan(self, first: TensorSpec, second: TensorSpec) -> MatmulPlan:
-        """The plan. ValueError for shapes, TypeError for dtypes that are not numeric."""
         device = one_device([first, second])
         a, b = first.layout.shape, second.layout.shape
         dtype = dtypes.promote(first.dtype, second.dtype)

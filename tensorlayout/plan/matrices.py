@@ -1,8 +1,4 @@
-"""Rules of linear algebra: the shapes and dtypes of its results.
-
-Each takes the operands' shapes, the dtype that they promote to, and the options of the call;
-ValueError for what does not fit. At the end stands the rule of Einstein's notation.
-"""
+"""Rules of linear algebra: the shapes and dtypes of its results, see `plan.library.Rule`."""
 
 from __future__ import annotations
 
@@ -21,7 +17,7 @@ Shapes = Sequence[Shape]
 
 
 def _stack(shape: Shape) -> Shape:
-    """The shape of a stack of square matrices without the last dimension."""
+    """Return the shape of square matrices without the last dimension."""
     if shape[-1] != shape[-2]:
         msg = f"matrices must be square, got shape {shape}"
         raise ValueError(msg)
@@ -74,10 +70,9 @@ def factors(shapes: Shapes, dtype: DType, *, mode: str) -> Results:
 def singular(shapes: Shapes, dtype: DType, *, full_matrices: bool) -> Results:
     """The left vectors, values and right vectors of `svd`."""
     *stack, m, n = shapes[0]
-    k = min(m, n)
-    left, right = (m, n) if full_matrices else (k, k)
-    real = dtypes.real_of(dtype)
-    return [((*stack, m, left), dtype), ((*stack, k), real), ((*stack, right, n), dtype)]
+    left, right = (m, n) if full_matrices else (min(m, n), min(m, n))
+    values = singular_values(shapes, dtype)
+    return [((*stack, m, left), dtype), *values, ((*stack, right, n), dtype)]
 
 
 def singular_values(shapes: Shapes, dtype: DType) -> Results:
@@ -118,7 +113,7 @@ def solution(shapes: Shapes, dtype: DType) -> Results:
 
 
 def crossed(shapes: Shapes, dtype: DType, *, axis: int) -> Results:
-    """What the shapes broadcast to, which must be vectors of three elements along `axis`."""
+    """Vectors of three elements along `axis`, broadcast."""
     _axis_of_vectors(shapes, axis)
     if any(shape[axis] != 3 for shape in shapes):
         msg = f"sizes along axis {axis} must be 3, got shapes {shapes[0]} and {shapes[1]}"
@@ -127,7 +122,7 @@ def crossed(shapes: Shapes, dtype: DType, *, axis: int) -> Results:
 
 
 def table(shapes: Shapes, dtype: DType) -> Results:
-    """The table of all pairs of elements of two vectors."""
+    """All pairs of elements of two vectors."""
     return [((*shapes[0], *shapes[1]), dtype)]
 
 
@@ -169,7 +164,7 @@ def contracted(shapes: Shapes, dtype: DType, *, axes: Any) -> Results:
 
 
 def summed(shapes: Shapes, dtype: DType, *, axis: int) -> Results:
-    """What the shapes broadcast to without the axis of `vecdot`, whose sizes must be equal."""
+    """One number for each pair of vectors of one size along `axis`, broadcast."""
     _axis_of_vectors(shapes, axis)
     a, b = shapes
     if a[axis] != b[axis]:
@@ -184,7 +179,6 @@ def _without(shape: Shape, axis: int) -> Shape:
 
 
 def _axis_of_vectors(shapes: Shapes, axis: int) -> None:
-    """Refuse an axis that is not negative, or not inside both shapes."""
     first, second = shapes
     if not -min(len(first), len(second)) <= axis < 0:
         msg = (
@@ -200,10 +194,10 @@ _LETTERS = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
 
 @lru_cache(4096)
 def fitted(subscripts: str, shapes: tuple[Shape, ...]) -> tuple[str, Shape]:
-    """The subscripts with an output and a letter for every dimension, and the result's shape.
+    """Return subscripts with an output and a letter for every dimension, and the result's shape.
 
     As NumPy reads them: sizes of 1 broadcast, and dimensions of ``...`` that the output leaves out
-    are summed, too. ValueErrors for what does not fit say why; each operand has its term.
+    are summed, too. Each operand has its term.
     """
     inputs, arrow, output = subscripts.replace(" ", "").partition("->")
     terms = inputs.split(",")
@@ -217,12 +211,12 @@ def fitted(subscripts: str, shapes: tuple[Shape, ...]) -> tuple[str, Shape]:
         if unnamed < 0 or (unnamed and "..." not in term):
             msg = f"{term!r} does not name the dimensions of shape {shape}"
             raise ValueError(msg)
-    free = "".join(letter for letter in _LETTERS if letter not in subscripts)
+    free = [letter for letter in _LETTERS if letter not in subscripts]
     most = max(rest)
     if most > len(free):
         msg = f"there are {len(free)} letters left for the {most} dimensions of '...'"
         raise ValueError(msg)
-    others = free[:most]
+    others = "".join(free[:most])
     named = [
         term.replace("...", others[most - unnamed :])
         for term, unnamed in zip(terms, rest, strict=True)
@@ -240,7 +234,7 @@ def fitted(subscripts: str, shapes: tuple[Shape, ...]) -> tuple[str, Shape]:
 
 
 def _sizes(named: Sequence[str], shapes: Sequence[Shape], others: str) -> dict[str, int]:
-    """The size of each letter: equal in one operand, equal or 1 in several."""
+    """Return the size of each letter: equal in one operand, equal or 1 in several."""
 
     def same(letter: str, first: int, second: int) -> None:
         if first != second:

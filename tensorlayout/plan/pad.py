@@ -32,15 +32,14 @@ class PadPlan(Plan):
 
 @planned
 class Pad:
-    """A border around a tensor: a call with the tensor, and the value of a constant.
+    """A border around a tensor, packed in its order; calls have the value of a constant, too.
 
-    The result is packed in the tensor's order.
+    No dimension of size 0 has a border of what lies inside.
     """
 
     name: str
 
     def plan(self, source: TensorSpec, borders: tuple[Border, ...], mode: str) -> PadPlan:
-        """The plan; no dimension of size 0 has a border of what lies inside."""
         assert mode in MODES
         given = source.layout
         shape = [n + sum(border) for n, border in zip(given.shape, borders, strict=True)]

@@ -1,7 +1,4 @@
-"""Plans of tensors in blocks that share a scale, and of the way back; the formats there are.
-
-A block is so many elements side by side along one dimension, the last one of a line what is left.
-"""
+"""Plans of tensors in blocks of elements that share a scale, and of the way back; the formats."""
 
 from __future__ import annotations
 
@@ -29,7 +26,8 @@ class BlockFormat:
         element: the name of the dtype of elements.
         scale: that of scales: powers of two, ``float8_e8m0fnu``; or ``float8_e4m3fn``, which one
             more scale of the whole tensor, of float32, goes with.
-        block: how many elements share a scale.
+        block: how many elements, side by side along a dimension, share a scale; the last block of a
+            line has what is left.
         unit: elements count in this power of two: exponents, 0 but for integers.
 
     """
@@ -41,12 +39,10 @@ class BlockFormat:
 
     @property
     def dtypes(self) -> tuple[DType, DType]:
-        """Of elements and scales."""
         return dtypes.as_dtype(self.element), dtypes.as_dtype(self.scale)
 
     @property
     def has_powers(self) -> bool:
-        """Whether scales are powers of two."""
         return self.scale == "float8_e8m0fnu"
 
     @property
@@ -59,7 +55,7 @@ class BlockFormat:
 
     @property
     def emax(self) -> int:
-        """The exponent of the largest element."""
+        """The exponent of the largest element, in its unit."""
         return math.frexp(self.largest)[1] - 1
 
     @property
@@ -69,7 +65,7 @@ class BlockFormat:
         return -self.unit if element.kind == "i" else int(loaded("ml_dtypes").finfo(element).nmant)
 
     def carries_from(self, scaling: Scaling) -> int:
-        """From which fraction on, in units of 2**-23, a magnitude counts as the next power of two.
+        """Return the fraction, in 2**-23, at which a magnitude counts as the next power of two.
 
         The scale is 2**(e - `emax`), where e is the exponent of the largest magnitude: by ``floor``
         always its own. ``ceil``: the next one for all but powers of two. ``even``: where rounding
@@ -99,10 +95,9 @@ FORMATS = {
 
 @functools.cache
 def format_of(element: DType, scale: DType) -> BlockFormat | None:
-    """The format of elements and scales of these dtypes; None where there is none."""
-    return next(
-        (f for f in FORMATS.values() if (f.element, f.scale) == (element.name, scale.name)), None
-    )
+    """Return the format of elements and scales of these dtypes; None where there is none."""
+    names = element.name, scale.name
+    return next((form for form in FORMATS.values() if (form.element, form.scale) == names), None)
 
 
 def scales_shape(shape: tuple[int, ...], dim: int, block: int) -> tuple[int, ...]:
@@ -112,10 +107,10 @@ def scales_shape(shape: tuple[int, ...], dim: int, block: int) -> tuple[int, ...
 
 @planned
 class QuantizePlan(WrittenPlan):
-    """Elements and scales of a tensor, which share no memory, written where two tensors are.
+    """Elements and scales of a tensor of floats, written into two tensors; no memory is shared.
 
-    `source` is of floats. A call has both results, the tensor, and the scale of all of it, float32
-    of rank 0, where the format has one. Magnitudes are those of float32, to which float64 is
+    A call has both results, the tensor, and the scale of all of it, float32 of rank 0, where the
+    format has one. Magnitudes are those of float32, to which float64 is
     rounded to odd.
 
     Powers of two: the exponent is at least -127 and at most 127; magnitudes below 2**-126 count as

@@ -52,9 +52,9 @@ class ReducePlan(Plan):
 class Reduce:
     """One line of the table of reductions.
 
-    `result`: ``same``; ``sum``, where small integers become the default one of their sign; or a
-    dtype. `function`: what is worked out, a key of the backends' tables. `identity`: whether an
-    empty set of elements has a value. `single`: only one dimension, or all of them.
+    `result`: a rule of `result_dtype`, which the `dtype` of a call overrides. `function`: a key of
+    the backends' tables. `identity`: whether an empty set of elements has a value. `single`: only
+    one dimension, or all of them.
     """
 
     name: str
@@ -72,7 +72,6 @@ class Reduce:
         dtype: DType | None,
         *static: Any,
     ) -> ReducePlan:
-        """The plan; `dtype` overrides the result's."""
         check_category(self.dtypes, source.dtype)
         shape = source.layout.shape
         dims = normalized_dims(axis, len(shape))
@@ -81,6 +80,5 @@ class Reduce:
             raise ValueError(msg)
         layout = reduced_layout(source.layout, dims, keepdims)
         kind = result_dtype(self.result, source.dtype) if dtype is None else dtype
-        return ReducePlan(
-            self, source, TensorSpec(kind, layout, source.device), dims, keepdims, static
-        )
+        result = TensorSpec(kind, layout, source.device)
+        return ReducePlan(self, source, result, dims, keepdims, static)

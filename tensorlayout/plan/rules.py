@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Iterable, Sequence
-from typing import Any
 
 from tensorlayout.devices import Device
 from tensorlayout.dtypes import DType, accumulated, bits_of, extreme, in_category, is_narrow, wider
@@ -22,7 +21,7 @@ from tensorlayout.tensor import TensorSpec, check_slot_bits
 
 
 def addressed(spec: TensorSpec) -> TensorSpec:
-    """`spec`, of a view; ValueError where its **bytes**, were each element stored, are no int64."""
+    """Return `spec`; ValueError where its **bytes**, were each element stored, are no int64."""
     octets = spec.dtype.itemsize
     for n in spec.layout.shape:
         octets *= max(n, 1)
@@ -33,24 +32,24 @@ def addressed(spec: TensorSpec) -> TensorSpec:
 
 
 def check_category(category: str, dtype: DType, *given: DType) -> None:
-    """TypeError for a dtype of another category; `given`: those that it was promoted from."""
+    """Raise TypeError for a dtype of another category; `given`: what it was promoted from."""
     if not in_category(dtype, category):
         raise of_another_category(category, dtype, ", ".join(map(str, given or (dtype,))))
 
 
 def of_another_category(category: str, dtype: DType, came: str) -> TypeError:
-    """What to raise for `dtype`, with the fix where numbers are only not floats yet."""
-    fix = "; astype(x, tl.float64) first" if "floating" in category and dtype.kind in "biu" else ""
+    """Return the error for `dtype`, with the fix where numbers are only not floats yet."""
     if is_narrow(dtype):
         fix = f"; astype(x, tl.{wider(dtype)}) first"
         return TypeError(f"nothing is computed with narrow dtypes, got {came}{fix}")
+    fix = "; astype(x, tl.float64) first" if "floating" in category and dtype.kind in "biu" else ""
     return TypeError(f"only {category} dtypes are allowed, got {came}{fix}")
 
 
 def result_dtype(rule: str | DType, dtype: DType) -> DType:
-    """What a line of a table makes of `dtype`: ``same``, ``sum`` (small integers: the default one).
+    """Return what a `rule` makes of `dtype`; the rule may also be the result itself.
 
-    A `rule` may also be the dtype itself.
+    ``same``; or ``sum``, where small integers become the default one of their sign.
     """
     if not isinstance(rule, str):
         return rule
@@ -58,7 +57,7 @@ def result_dtype(rule: str | DType, dtype: DType) -> DType:
 
 
 def one_device(specs: Sequence[TensorSpec]) -> Device:
-    """The device of all operands. ValueError that names them where they differ."""
+    """Return the device of all operands. ValueError where they differ."""
     device = specs[0].device
     for spec in specs:
         if spec.device != device:
@@ -68,7 +67,7 @@ def one_device(specs: Sequence[TensorSpec]) -> Device:
 
 
 def broadcast_shape(shapes: Iterable[tuple[int, ...]]) -> tuple[int, ...]:
-    """The shape that all broadcast to (standard: "Broadcasting"). ValueError where none exists."""
+    """Return the shape that all broadcast to. ValueError where none exists."""
     given = list(shapes)
     rank = max(map(len, given), default=0)
     result = [1] * rank
@@ -83,10 +82,10 @@ def broadcast_shape(shapes: Iterable[tuple[int, ...]]) -> tuple[int, ...]:
 
 
 def voted_layout(shape: tuple[int, ...], voters: Sequence[Layout]) -> Layout:
-    """The layout of an elementwise result: the form of the voters, if they have one.
+    """Return the layout of an elementwise result, by the operands of its shape.
 
-    Voters are the operands of the result's shape. One form: that, with the first voter's padding.
-    Several: packed in the order of the first. None: row-major.
+    One form: that, with the first voter's padding. Several: packed in the order of the first. No
+    voters: row-major.
     """
     if not voters:
         return Layout.row_major(shape)
@@ -104,20 +103,15 @@ def _same_form(a: Layout, b: Layout) -> bool:
 
 
 def in_dtype(layout: Layout, dtype: DType) -> Layout:
-    """`layout` for elements of `dtype`: padding that this dtype cannot hold becomes UNSPECIFIED.
-
-    So do slots of fewer bits than a byte, where they are not the dtype's, whole bytes.
-    """
+    """Return `layout` for elements of `dtype`, without padding or slots that it cannot have."""
     if layout.slot_bits is not None and layout.slot_bits != bits_of(dtype):
         layout = layout.with_slot_bits(None)
     value = layout.padding_value
-    no_order = value in (PaddingValue.LOWEST, PaddingValue.HIGHEST) and in_category(
-        dtype, "complex floating"
-    )
+    no_order = value in (PaddingValue.LOWEST, PaddingValue.HIGHEST) and dtype.kind == "c"
     foreign = isinstance(value, BitPattern) and value.dtype != dtype.name
-    if not (no_order or foreign):
-        return layout
-    return layout.with_padding_value(PaddingValue.UNSPECIFIED)
+    if no_order or foreign:
+        return layout.with_padding_value(PaddingValue.UNSPECIFIED)
+    return layout
 
 
 # What `arguments.layout` makes of a layout asked for.
@@ -125,7 +119,7 @@ LayoutSpec = Layout | str | tuple[int, ...]
 
 
 def layout_for(shape: tuple[int, ...], spec: LayoutSpec | None) -> Layout:
-    """The layout that `spec` asks for `shape`: None row-major, else as `to_layout` says."""
+    """Return the layout that `spec` asks for: None row-major, else as `to_layout` says."""
     if spec is None:
         return Layout.row_major(shape)
     if isinstance(spec, str):
@@ -140,14 +134,13 @@ def layout_for(shape: tuple[int, ...], spec: LayoutSpec | None) -> Layout:
         msg = f"layout {cut(spec)} is for shape {spec.shape}, the tensor has shape {shape}"
         raise ValueError(msg)
     if spec.is_overlapping:
-        msg = f"elements of layout {cut(spec)} share slots; a new tensor needs one slot"
-        msg += " for each"
+        msg = f"elements of layout {cut(spec)} share slots; a new tensor needs one slot for each"
         raise ValueError(msg)
     return spec.at_origin
 
 
 def checked_padding(layout: Layout, dtype: DType) -> Layout:
-    """`layout`, asked for by name; ValueError for padding, or slots, that `dtype` cannot hold."""
+    """Return `layout`; ValueError for padding, or slots, that `dtype` cannot have."""
     value, plain = layout.padding_value, layout
     if layout.slot_bits is not None:
         check_slot_bits(layout, dtype)
@@ -160,22 +153,21 @@ def checked_padding(layout: Layout, dtype: DType) -> Layout:
 
 
 def padding_bytes(value: Padding, dtype: DType) -> bytes | None:
-    """The content of one element of padding, or None where nothing is promised."""
+    """Return the content of one element of padding, or None where nothing is promised."""
     if isinstance(value, BitPattern):
         return value.bits.to_bytes(dtype.itemsize, "little")
     if value is PaddingValue.UNSPECIFIED:
         return None
     if value is PaddingValue.ZERO:  # also where there is no 0, as in float8_e8m0fnu
         return bytes(dtype.itemsize)
-    number: Any = 1
-    if value is not PaddingValue.ONE:
-        number = extreme(dtype, 1 if value is PaddingValue.HIGHEST else -1)
+    ends = {PaddingValue.HIGHEST: 1, PaddingValue.LOWEST: -1}
+    number = extreme(dtype, ends[value]) if value in ends else 1
     content: bytes = dtype.type(number).tobytes()
     return content
 
 
 def refuse_complex(destination: TensorSpec, value: TensorSpec | type) -> None:
-    """TypeError where complex numbers would be written into a real tensor."""
+    """Raise TypeError where complex numbers would be written into a real tensor."""
     if isinstance(value, TensorSpec):
         complex_in, came = in_category(value.dtype, "complex floating"), str(value.dtype)
     else:
@@ -185,16 +177,11 @@ def refuse_complex(destination: TensorSpec, value: TensorSpec | type) -> None:
         raise TypeError(msg)
 
 
-_SCALAR = Layout.row_major(())
-
-
 def reduced_layout(layout: Layout, dims: Sequence[int], keepdims: bool) -> Layout:
-    """Packed in the input's order, the dimensions `dims` gone or, with `keepdims`, of size 1."""
+    """Return a layout packed in the input's order, without `dims`, or with sizes of 1 there."""
     order = layout.minor_to_major
     if keepdims:
         shape = tuple([1 if d in dims else n for d, n in enumerate(layout.shape)])
-    elif len(dims) == len(order):
-        return _SCALAR
     else:
         shape = tuple([n for d, n in enumerate(layout.shape) if d not in dims])
         order = order_without(order, dims)
@@ -204,7 +191,7 @@ def reduced_layout(layout: Layout, dims: Sequence[int], keepdims: bool) -> Layou
 def normalized_dims(
     axis: int | Sequence[int] | None, ndim: int, argument: str = "axis"
 ) -> tuple[int, ...]:
-    """Dimensions counted from the front, each once. AxisError outside, ValueError for repeats."""
+    """Count dimensions from the front. AxisError outside, ValueError for repeats."""
     if axis is None:
         return tuple(range(ndim))
     given = (axis,) if isinstance(axis, int) else tuple(axis)

@@ -28,8 +28,8 @@ class ScanPlan(Plan):
 class Scan:
     """One line of the table of scans; packed in the input's order.
 
-    `function`: ``sum`` or ``prod``. `result`: ``same``; or ``sum``, where small integers become the
-    default one of their sign.
+    `function`: ``sum`` or ``prod``. `result`: a rule of `result_dtype`. A call with `longer` has
+    room for the total of no elements, else the last total gives way.
     """
 
     name: str
@@ -40,7 +40,6 @@ class Scan:
     def plan(
         self, source: TensorSpec, axis: int, initial: bool, longer: bool, dtype: DType | None = None
     ) -> ScanPlan:
-        """The plan; `longer`: lines get room for the total of none, else the last one gives way."""
         layout = source.layout
         check_category(self.dtypes, source.dtype)
         (dim,) = normalized_dims(axis, layout.ndim)

@@ -1,7 +1,4 @@
-"""Plans of writes at positions that are data.
-
-Values replace what is there, in a tensor that is given or in a copy; or are combined with it.
-"""
+"""Plans of writes at positions that are data, and of values combined with what is there."""
 
 from __future__ import annotations
 
@@ -28,10 +25,7 @@ _MOST = 2**44
 
 @planned
 class ScatterPlan(Plan):
-    """A write of values, broadcast to `shape`, at given positions.
-
-    `result`: the spec of the destination.
-    """
+    """A write of values, broadcast to `shape`, at given positions of the destination, `result`."""
 
     kind = "scatter"
     given = True
@@ -48,7 +42,10 @@ class ScatterPlan(Plan):
 
 @planned
 class Scatter:
-    """Writes by integer tensors, in index order: of equal positions the last one wins."""
+    """Writes by integer tensors, in index order: of equal positions the last one wins.
+
+    The value is broadcast to what `Gather` would give with the same key.
+    """
 
     name: str = "__setitem__"
 
@@ -60,7 +57,6 @@ class Scatter:
         front: bool | None,
         *positions: TensorSpec,
     ) -> ScatterPlan:
-        """The plan; the value is broadcast to what reading at the positions would give."""
         check_writable_by(destination, value, positions)
         spread = spread_of(positions)
         return _scattered(self.name, destination, value, dims, front, positions, spread)
@@ -75,7 +71,7 @@ def _scattered(
     positions: tuple[TensorSpec, ...],
     spread: Shape,
 ) -> ScatterPlan:
-    """The plan for positions broadcast to `spread`, which are met in index order."""
+    """Return the plan for positions broadcast to `spread`, which are met in index order."""
     group = tuple(reversed(range(len(spread))))
     found = IndexMap.into(destination.layout, dims, front, group)
     shape = found.shape(destination.layout, spread)
@@ -98,18 +94,19 @@ class CopyScatterPlan(Plan):
 
     @property
     def result(self) -> TensorSpec:
-        """What is written."""
         return self.scatter.result
 
 
 @planned
 class CopyScatter:
-    """A copy and a scatter: the destination, given first, shares no memory with the others."""
+    """A copy and a scatter, by the key of `Scatter` behind the source.
+
+    Of the operands the destination comes first, and shares no memory with the others.
+    """
 
     name: str
 
     def plan(self, source: TensorSpec, destination: TensorSpec, *key: Any) -> CopyScatterPlan:
-        """The plan; `key`: the rest of the key of `Scatter`."""
         one_device([source, destination])
         return CopyScatterPlan(source, Scatter(self.name).plan(destination, *key))
 
@@ -128,7 +125,7 @@ class ScatterReducePlan(CopyScatterPlan):
 
 
 def after_copy(plan: CopyScatterPlan, write: Write) -> Write:
-    """``write(out, *others)``, once the source has been copied into `out`: it comes before them."""
+    """Return ``write(out, source, *others)``, which copies the source into `out` before `write`."""
     name, source, result = plan.scatter.name, plan.source, plan.result
     copying = AssignPlan(name, source, result) if plan.given else CopyPlan(source, result)
     copy: Write = backend(result.device).carry_out(copying)
@@ -144,7 +141,8 @@ def after_copy(plan: CopyScatterPlan, write: Write) -> Write:
 class ScatterReduce:
     """Values combined in index order and runs, so that sums of floats are those of every device.
 
-    `function`: "add", "minimum" or "maximum".
+    `function`: "add", "minimum" or "maximum". In the order and dtype of the source. A call with
+    `along` has positions for every line along `dim`, sizes of 1 broadcast; else the same for all.
     """
 
     name: str
@@ -154,21 +152,7 @@ class ScatterReduce:
     def plan(
         self, source: TensorSpec, value: TensorSpec, positions: TensorSpec, dim: int, along: bool
     ) -> ScatterReducePlan:
-        """The plan; packed in the order of the source, in its dtype.
-
-        `along`: positions of its own for every line along `dim`, sizes of 1 broadcast; else the
-        same for all.
-        """
         device = one_device([source, value, positions])
-        self._check_dtypes(source, value)
-        layout = Layout.packed(source.layout.shape, source.layout.minor_to_major)
-        result, given = TensorSpec(source.dtype, layout, device), positions.layout.shape
-        spread = self._lines(layout.shape, given, dim) if along else given
-        front = None if along else False
-        scatter = _scattered(self.name, result, value, (dim,), front, (positions,), spread)
-        return ScatterReducePlan(source, scatter, self.function)
-
-    def _check_dtypes(self, source: TensorSpec, value: TensorSpec) -> None:
         for spec in (source, value):
             if not dtypes.in_category(spec.dtype, self.dtypes):
                 msg = f"only {self.dtypes} dtypes are allowed, got {spec.dtype}"
@@ -179,18 +163,22 @@ class ScatterReduce:
                 " convert one with astype()"
             )
             raise TypeError(msg)
-
-    def _lines(self, whole: Shape, given: Shape, dim: int) -> Shape:
-        """The shape of positions in every line along `dim`."""
-        lines = tuple(given[dim] if d == dim else n for d, n in enumerate(whole))
-        if any(n not in (1, m) for n, m in zip(given, lines, strict=True)):
-            msg = f"indices of shape {given} do not fit a tensor of shape {whole} along axis {dim}"
-            raise ValueError(msg)
-        return lines
+        whole, given = source.layout.shape, positions.layout.shape
+        front, spread = None if along else False, given
+        if along:
+            spread = (*whole[:dim], given[dim], *whole[dim + 1 :])
+            if any(n not in (1, m) for n, m in zip(given, spread, strict=True)):
+                where = f"a tensor of shape {whole} along axis {dim}"
+                msg = f"indices of shape {given} do not fit {where}"
+                raise ValueError(msg)
+        layout = Layout.packed(whole, source.layout.minor_to_major)
+        result = TensorSpec(source.dtype, layout, device)
+        scatter = _scattered(self.name, result, value, (dim,), front, (positions,), spread)
+        return ScatterReducePlan(source, scatter, self.function)
 
 
 def check_fits(given: TensorSpec | type, shape: Shape) -> None:
-    """ValueError where a value is not broadcast to `shape`; ones may lead. A number always is."""
+    """Raise ValueError where a value does not broadcast to `shape`; ones may lead."""
     if not isinstance(given, TensorSpec):
         return
     value = given.layout.shape
@@ -206,7 +194,7 @@ def check_fits(given: TensorSpec | type, shape: Shape) -> None:
 def check_writable_by(
     destination: TensorSpec, value: TensorSpec | type, others: Sequence[TensorSpec]
 ) -> None:
-    """One device for all, and nothing complex into a real tensor."""
+    """Raise an error for operands of several devices, or complex ones for a real tensor."""
     values = [value] if isinstance(value, TensorSpec) else []
     one_device([destination, *values, *others])
     refuse_complex(destination, value)

@@ -6,8 +6,8 @@ from typing import Literal
 
 from tensorlayout import dtypes
 from tensorlayout.layout import Layout
-from tensorlayout.plan.base import Plan, planned
-from tensorlayout.plan.rules import check_category, normalized_dims, one_device
+from tensorlayout.plan.base import Plan, WrittenPlan, planned
+from tensorlayout.plan.rules import check_category, normalized_dims
 from tensorlayout.tensor import TensorSpec
 
 Gives = Literal["values", "positions"]
@@ -42,7 +42,6 @@ class Sort:
     gives: Gives
 
     def plan(self, source: TensorSpec, axis: int, descending: bool, stable: bool) -> SortPlan:
-        """The plan."""
         layout = source.layout
         check_category("real numeric", source.dtype)
         (dim,) = normalized_dims(axis, layout.ndim)
@@ -53,42 +52,17 @@ class Sort:
 
 
 @planned
-class TopKPlan(Plan):
-    """The first elements of each sorted line, and their positions, written where two tensors are.
+class TopKPlan(WrittenPlan):
+    """The first elements of each sorted line, and their positions; equal ones stay in order.
 
-    `result` is the spec of what the elements are written to: its size along `dim` says how many
-    they are. `positions`, of the same shape, gets their positions; `down`: the greatest come first.
+    A call has two results of one shape, whose size along `dim` says how many come first, and the
+    tensor, of a real numeric dtype. They share no memory. `down`: the greatest come first.
     """
 
     kind = "top_k"
-    given = True
     destinations = 2
 
-    name: str
-    source: TensorSpec
-    result: TensorSpec
     positions: TensorSpec
+    source: TensorSpec
     dim: int
     down: bool
-
-
-@planned
-class TopK:
-    """A call with two results and the tensor, which share no memory; equal elements stay in order.
-
-    Real numeric dtypes.
-    """
-
-    name: str
-
-    def plan(
-        self, result: TensorSpec, positions: TensorSpec, source: TensorSpec, dim: int, down: bool
-    ) -> TopKPlan:
-        """The plan; `down`: the greatest first. Results have equal shapes, no longer lines."""
-        one_device([result, positions, source])
-        shape, lines = result.layout.shape, source.layout.shape
-        assert positions.layout.shape == shape
-        assert shape == (*lines[:dim], shape[dim], *lines[dim + 1 :])
-        assert shape[dim] <= lines[dim]
-        assert result.dtype == source.dtype
-        return TopKPlan(self.name, source, result, positions, dim, down)

@@ -21,8 +21,8 @@ from tensorlayout.tensor import TensorSpec
 class ViewPlan(Plan):
     """A tensor over the same storage: no element moves.
 
-    What carries it out may be told where the element at index (0, …, 0) is instead of `shift`: in
-    slots from the lowest slot of the source.
+    Calls may say where the element at index (0, …, 0) is instead of `shift`: in slots from the
+    lowest slot of the source.
     """
 
     kind = "view"
@@ -40,13 +40,15 @@ class NoViewError(ValueError):
 
 @planned
 class View:
-    """A view whose layout is a function of the source's layout and static parameters."""
+    """A view whose layout is a function of the source's layout and static parameters.
+
+    NoViewError where there is none, and for what is wrong if a copy may have such a view.
+    """
 
     name: str
     relayout: Callable[..., Layout | None]
 
     def plan(self, source: TensorSpec, *static: Any) -> ViewPlan:
-        """The plan; the view must exist. NoViewError for a tiled layout that has none."""
         try:
             layout = self.relayout(source.layout, *static)
         except ValueError as error:
@@ -83,11 +85,9 @@ class Part:
     which: int
 
     def plan(self, source: TensorSpec) -> PartPlan:
-        """The plan of the view."""
         layout = source.layout.component(self.which, 2)
-        return PartPlan(
-            source, TensorSpec(real_of(source.dtype), layout, source.device), self.which
-        )
+        result = TensorSpec(real_of(source.dtype), layout, source.device)
+        return PartPlan(source, result, self.which)
 
 
 @planned
@@ -109,7 +109,6 @@ class Reinterpret:
     name: str = "view"
 
     def plan(self, source: TensorSpec, dtype: DType) -> ReinterpretPlan:
-        """The plan of the view. ValueError where the bytes are no such elements."""
         have, want = source.dtype.itemsize, dtype.itemsize
         scaled = source.layout if have == want else _in_units(source, want)
         layout = scaled.with_padding_value(_same_bits(source, dtype))
@@ -117,9 +116,9 @@ class Reinterpret:
 
 
 def whole_bytes(layout: Layout, slot: int) -> int:
-    """How many bytes come before a slot of a layout packed below a byte. ValueError inside one.
+    """Return how many bytes precede a slot of a layout packed below a byte.
 
-    Where tensors begin is nothing that a plan can say.
+    ValueError inside a byte: where tensors begin is nothing that a plan can say.
     """
     bits = layout.slot_bits
     assert bits is not None
@@ -132,10 +131,7 @@ def whole_bytes(layout: Layout, slot: int) -> int:
 
 
 def whole_items(begin: int, itemsize: int) -> int:
-    """How many items come before the byte at which a tensor begins. ValueError for no whole ones.
-
-    What a plan cannot say, as it does not know where tensors begin.
-    """
+    """Return how many items precede the byte at which a tensor begins, as `whole_bytes`."""
     if begin % itemsize:
         came = f"it begins {begin % itemsize} bytes behind one"
         msg = f"the tensor must begin at a multiple of {itemsize} bytes, {came}; copy() it first"
@@ -144,7 +140,7 @@ def whole_items(begin: int, itemsize: int) -> int:
 
 
 def _same_bits(source: TensorSpec, dtype: DType) -> Padding:
-    """What the padding of `source` holds, as elements of `dtype`."""
+    """Return what the padding of `source` holds, as elements of `dtype`."""
     value = source.layout.padding_value
     if dtype == source.dtype or value in (PaddingValue.ZERO, PaddingValue.UNSPECIFIED):
         return value
@@ -155,7 +151,7 @@ def _same_bits(source: TensorSpec, dtype: DType) -> Padding:
 
 
 def _in_units(source: TensorSpec, want: int) -> Layout:
-    """The layout of `source` in slots of `want` bytes: the last dimension grows or shrinks."""
+    """Return the layout in slots of `want` bytes: the last dimension grows or shrinks."""
     layout, have = source.layout, source.dtype.itemsize
     if not layout.shape or layout.is_tiled:
         came = "is tiled; to_layout() it" if layout.shape else "has rank 0; reshape() it to (1,)"
@@ -191,7 +187,7 @@ def _in_units(source: TensorSpec, want: int) -> Layout:
 
 
 def _with_last_fastest(layout: Layout) -> tuple[int, ...]:
-    """The order of dimensions, the last the fastest unless it is so as it stands."""
+    """Return the order of dimensions, the last the fastest unless it is so as it stands."""
     order, end = layout.minor_to_major, layout.ndim - 1
     faster = order[: order.index(end)]
     if layout.shape[end] > 1 and all(layout.shape[d] == 1 or not layout.strides[d] for d in faster):
@@ -212,12 +208,14 @@ class SamePlan(Plan):
 
 @planned
 class Relayout:
-    """The same elements in a layout asked for by name."""
+    """The same elements in a layout asked for by name: nothing to do, a view, or a copy.
+
+    `copy`: True for a copy always, None where it is needed.
+    """
 
     name: str = "to_layout"
 
     def plan(self, source: TensorSpec, asked: LayoutSpec, copy: bool | None) -> Any:
-        """The plan: nothing, a view, or a copy, as `copy` allows (True always, None if needed)."""
         wanted = layout_for(source.layout.shape, asked)
         if copy is not True:
             if wanted is source.layout:
@@ -232,27 +230,25 @@ class Relayout:
 
 @planned
 class Reshape:
-    """A view under another shape where one exists, else a row-major copy."""
+    """A view under another shape where one exists, else a row-major copy; as `Relayout`."""
 
     name: str = "reshape"
 
     def plan(self, source: TensorSpec, shape: int | tuple[int, ...], copy: bool | None) -> Any:
-        """The plan: of a view or of a copy, as `copy` allows (True always, None if needed)."""
         shape = inferred_shape(shape, source.layout.size)
         layout = source.layout.reshape(shape)
         if layout is not None and copy is not True:
             result = addressed(TensorSpec(source.dtype, layout, source.device))
             return ViewPlan(source, result, layout.lowest)
         if copy is False:
-            came = source.layout
-            msg = f"layout {came} has no view of shape {shape}, and copy=False"
+            msg = f"layout {source.layout} has no view of shape {shape}, and copy=False"
             raise ValueError(msg)
         result = TensorSpec(source.dtype, Layout.row_major(shape), source.device)
         return CopyPlan(source, result)
 
 
 def inferred_shape(shape: int | tuple[int, ...], size: int) -> tuple[int, ...]:
-    """`shape` with one -1 replaced by what `size` elements need."""
+    """Replace one -1 in `shape` by what `size` elements need."""
     sizes = given = (shape,) if isinstance(shape, int) else shape
     if len(sizes) > MAX_RANK:
         too_many_dimensions("shape", len(sizes))
@@ -279,15 +275,13 @@ Cut = tuple[int, int] | str
 class Index:
     """Basic indexing by integers, slices, Ellipsis and None.
 
-    What carries out its plan is told where the first element is: a thousand slices have one plan.
+    Calls say where the first element is: a thousand slices have one plan.
     """
 
     name: str = "__getitem__"
 
     def plan(self, source: TensorSpec, cuts: tuple[Cut, ...]) -> ViewPlan:
-        """The plan of the view; its layout is that of the same cuts from the lowest start."""
-        key = tuple(_representative(cut) for cut in cuts)
-        layout = source.layout.slice(key)
+        layout = source.layout.slice(tuple(_from_lowest_start(cut) for cut in cuts))
         if layout is None:
             msg = f"layout {cut(source.layout)} has no view of this slice; copy it first"
             raise ValueError(msg)
@@ -313,7 +307,6 @@ class Row:
     name: str = "__getitem__"
 
     def plan(self, source: TensorSpec, _: None) -> RowPlan:
-        """The plan of the view."""
         if not source.layout.shape:
             raise too_many(1, ())
         if source.layout.shape[0] == 0:
@@ -325,7 +318,7 @@ class Row:
 
 
 def rows(plan: RowPlan, view: Callable[..., Any]) -> Callable[..., Any]:
-    """``row(x, at)``, of what carries out the view that any slice is."""
+    """Return ``row(x, at)``, by the function that carries out the view that any slice is."""
     layout = plan.view.source.layout
     shape, parts, offset = layout.shape, layout.parts[0], layout.offset
     size, stride = shape[0], parts[0][1]
@@ -342,17 +335,17 @@ def rows(plan: RowPlan, view: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def too_many(count: int, shape: tuple[int, ...]) -> IndexError:
-    """The error for a key of `count` entries, more than `shape` has dimensions."""
+    """Return the error for a key of `count` entries, more than `shape` has dimensions."""
     entries = "1 index is" if count == 1 else f"{count} indices (or Ellipses) are"
     return IndexError(f"{entries} too many for shape {shape}")
 
 
 def outside(at: int, dim: int, shape: tuple[int, ...]) -> IndexError:
-    """The error for an integer outside a dimension."""
+    """Return the error for an integer outside a dimension."""
     return IndexError(f"index {shown(at)} is out of bounds for dimension {dim} of shape {shape}")
 
 
-def _representative(cut: Cut) -> Any:
+def _from_lowest_start(cut: Cut) -> Any:
     if isinstance(cut, str):
         return None if cut == "new" else 0
     count, step = cut

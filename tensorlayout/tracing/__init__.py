@@ -46,9 +46,8 @@ def no_copies(
     way to a result too. The error says which line called, the layouts before and after, and what
     to do instead; destinations are as they were. `at_least`: **bytes** written by a copy that
     counts. `warn`: warn of each, by a CopyWarning at its line, and go on. `allow`: names of
-    operations that may copy, as a trace has them, such as ``"to_layout"`` and ``"astype"``.
-    `exports`: refuse what a trace calls ``export``, too. Another library that has the memory may
-    copy it, as ``numpy.array(x)`` does, and no trace sees that.
+    operations that may copy, as a trace has them, such as ``"to_layout"``. `exports`: refuse what
+    a trace calls ``export``, too; a copy that another library then makes is not seen.
 
     Costs nothing while no block is active, and counts for this thread and tasks begun in it. Blocks
     nest; the innermost says. TypeError for an `at_least` that is no integer, and for an `allow`

@@ -32,34 +32,28 @@ _INSTALLED = ("site-packages", "dist-packages")
 
 
 class Line(NamedTuple):
-    """A line of a file, and the function that it is in.
-
-    >>> str(Line("/usr/lib/python3/site-packages/scipy/fft/_a.py", 7, "fft"))
-    'scipy/fft/_a.py:7'
-    """
+    """A line of a file, and the function that it is in."""
 
     file: str
     number: int
     function: str
 
     def __str__(self) -> str:
-        """The file as it is short: below the current folder, or below that of libraries.
-
-        What of a name is no Unicode is escaped, so that the text can be written anywhere.
-        """
-        name = _short(self.file).encode("utf-8", "backslashreplace").decode("utf-8")
-        return f"{name}:{self.number}"
+        """The path below the current folder, or below that of libraries; the line's number."""
+        path = _short(self.file)
+        # What is no Unicode is escaped, so that the text can be written anywhere.
+        return f"{path.encode('utf-8', 'backslashreplace').decode('utf-8')}:{self.number}"
 
 
-def _short(file: str) -> str:
+def _short(path: str) -> str:
     for folder in _INSTALLED:
-        _, found, inside = file.rpartition(f"{os.sep}{folder}{os.sep}")
+        _, found, inside = path.rpartition(f"{os.sep}{folder}{os.sep}")
         if found:
             return inside
     try:
-        return file.removeprefix(_STDLIB).removeprefix(f"{Path.cwd()}{os.sep}")
+        return path.removeprefix(_STDLIB).removeprefix(f"{Path.cwd()}{os.sep}")
     except OSError:  # the folder has been removed
-        return file
+        return path
 
 
 def stack() -> tuple[Line, ...]:

@@ -15,7 +15,7 @@ from tensorlayout.cuda.engine.simulator import checking
 from tensorlayout.cuda.sort import planning
 from tensorlayout.cuda.sort.planning import CAPACITY, TILE
 from tensorlayout.devices import Device
-from tensorlayout.plan.sort import TopK
+from tensorlayout.plan.sort import TopKPlan
 from tensorlayout.tensor import TensorSpec
 
 DIRECTIONS = {False: "INCREASING", True: "DECREASING"}
@@ -171,7 +171,7 @@ def test_tensors_of_any_size():
             TensorSpec(dtype, each, device)
             for dtype, each in ((tl.float32, layout), (tl.float32, to), (tl.uint32, to))
         )
-        launch = planning.plan_top_k(TopK("TOP_K").plan(values, positions, source, axis, True))
+        launch = planning.plan_top_k(TopKPlan("TOP_K", values, positions, source, axis, True))
         assert launch.grid < 2**31
         wide = "int64_t" if shape[axis] > 1 else "int32_t"
         assert dict(launch.kernel.shape)["INDEX"] == wide

@@ -19,25 +19,19 @@ from tensorlayout.layout.slots import Parts
 Steps = tuple[tuple[int, int], ...]  # (count, unit): so many indices, each a unit further
 
 
-def units(parts: Parts) -> list[int]:
-    """Return how many indices one step of each part spans."""
-    return [math.prod([extent for extent, _ in parts[at:]]) for at in range(1, len(parts) + 1)]
-
-
 def common_units(dims: Sequence[Parts], below: float = math.inf) -> list[int] | None:
-    """What the digits of one dimension count in several layouts, the largest first, down to 1.
+    """Units of one dimension in several layouts, falling: those `below` so many indices, and 1.
 
-    Only units `below` so many indices, and 1. None where one does not divide the next, as for tiles
-    of 8 and of 12.
+    None where one does not divide the next, as for tiles of 8 and of 12.
     """
-    found = {unit for parts in dims for unit in units(parts)}
+    found = {unit for parts in dims for unit in slots.units(parts)}
     falling = sorted([unit for unit in found if unit == 1 or unit < below], reverse=True)
     return None if any(large % small for large, small in itertools.pairwise(falling)) else falling
 
 
 def slot_step(parts: Parts, unit: int) -> int:
-    """How many slots so many indices are apart, where those are a unit of the parts, or finer."""
-    for (_, stride), inner in zip(parts, units(parts), strict=True):
+    """Return how many slots a `unit` of indices, one of the parts or a finer one, is apart."""
+    for (_, stride), inner in zip(parts, slots.units(parts), strict=True):
         if inner <= unit:
             return stride * (unit // inner)
     raise AssertionError
@@ -65,10 +59,7 @@ class Box(NamedTuple):
 
 
 def boxes(ranges: Sequence[tuple[int, int]], *layouts: Placement) -> list[Box] | None:
-    """The boxes of the indices from `start` up to `stop` in each dimension.
-
-    None where the tiles of the layouts have no common units.
-    """
+    """The boxes of the indices in `ranges`; None where the layouts have no common units."""
     cut: list[list[tuple[int, Steps]]] = []
     for dim, (start, stop) in enumerate(ranges):
         units = common_units([layout.parts[dim] for layout in layouts])

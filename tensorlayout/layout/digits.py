@@ -13,9 +13,10 @@ from itertools import pairwise
 from math import gcd, prod
 from typing import NamedTuple
 
-from tensorlayout.layout.boxes import common_units, slot_step, units
+from tensorlayout.layout.boxes import common_units, slot_step
 from tensorlayout.layout.layout import Layout
 from tensorlayout.layout.loop import Axis, Loop, merged, turned
+from tensorlayout.layout.slots import units
 from tensorlayout.support.light_dataclasses import frozen
 
 
@@ -36,16 +37,10 @@ class Bound(NamedTuple):
 
 @frozen
 class TiledLoop(Loop):
-    """A loop over digits, with masked tails.
+    """A loop over digits, with masked tails."""
 
-    Attributes:
-        bounds: of the dimensions with a tail.
-        weights: for each bound and each axis, how far its index moves.
-
-    """
-
-    bounds: tuple[Bound, ...] = ()
-    weights: tuple[tuple[int, ...], ...] = ()
+    bounds: tuple[Bound, ...] = ()  # of the dimensions with a tail
+    weights: tuple[tuple[int, ...], ...] = ()  # for each bound and axis, how far its index moves
 
     def pack(self, widest: int) -> int:
         """Return how many elements may move at once: of which all are inside, or none."""
@@ -62,8 +57,7 @@ class TiledLoop(Loop):
         """More than all indices along dimensions with a tail, and than how far digits reach."""
         reach = [bound.written for bound in self.bounds]
         for weights in self.weights:
-            pairs = zip(self.axes, weights, strict=True)
-            reach.append(sum([(axis.size - 1) * abs(weight) for axis, weight in pairs]))
+            reach.append(sum([(n - 1) * abs(w) for n, w in zip(self.sizes, weights, strict=True)]))
         return max(reach, default=0)
 
 
@@ -84,11 +78,10 @@ def tiled_loop(
     alignments: Sequence[int],
     written: Sequence[int],
 ) -> TiledLoop | None:
-    """The loop over the digits of layouts of one shape, in the order of the first.
+    """The loop over the digits of layouts of one shape, as `Loop.over`, up to the sizes `written`.
 
-    As `Loop.over`; `written`: for each dimension the size that it covers, at least its own. None
-    where tiles of two do not divide each other, or where that reaches into padding which does not
-    stand behind the elements in all digits.
+    None where tiles of two do not divide each other, or where that reaches into padding which does
+    not stand behind the elements in all digits.
     """
     forwards = _forwards(layouts, written)
     if forwards is None:
@@ -154,7 +147,7 @@ def _forwards(
 def without_tails(layouts: tuple[Layout, ...]) -> Iterator[tuple[Layout, ...]]:
     """Layouts cut into pieces that have no tails, for what has more than a launch takes."""
     for d, size in enumerate(layouts[0].shape):
-        largest = max([u for each in layouts for u in units(each.parts[d]) if u == 1 or u < size])
+        largest = max(u for x in layouts for u in units(x.parts[d]) if u == 1 or u < size)
         end = size // largest * largest
         if end < size:
             for part in (slice(0, end), slice(end, size)):

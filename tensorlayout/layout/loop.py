@@ -13,7 +13,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Iterable, Sequence
 from dataclasses import replace
-from itertools import repeat
 from math import gcd, prod
 from operator import floordiv, mul
 from typing import NamedTuple, Self
@@ -26,10 +25,7 @@ from tensorlayout.support.light_dataclasses import frozen
 
 
 class Window(NamedTuple):
-    """The tag of an axis of which each memory has a part, or all: `counts` of its indices.
-
-    The part begins at index `first`, and goes on by `step`.
-    """
+    """The tag of an axis of which each memory has `counts` of its indices, ``first::step``."""
 
     counts: tuple[int, ...]
     first: int = 0
@@ -57,7 +53,7 @@ class Axis(NamedTuple):
     def steps_over(self, faster: Axis) -> bool:
         """Whether a step is as far as all along `faster`, in every memory that has a next index."""
         ends = tuple([faster.size * stride for stride in faster.strides])
-        if self.strides == ends or not isinstance(self.tag, Window):
+        if not isinstance(self.tag, Window):
             return self.strides == ends
         rows = zip(self.tag.counts, self.strides, ends, strict=True)
         return all(count < 2 or step == end for count, step, end in rows)
@@ -80,13 +76,7 @@ class Axis(NamedTuple):
 def merged(
     axes: Iterable[Axis], continues: Callable[[Axis, Axis], bool] = Axis.continues
 ) -> list[Axis]:
-    """The fewest axes that visit the same slots in the same order; slowest first, maybe none.
-
-    Those of size 1 vanish, but windows.
-
-    >>> merged([Axis(2, (12,)), Axis(3, (4,)), Axis(1, (9,)), Axis(4, (1,))])
-    [Axis(size=24, strides=(1,), tag=None)]
-    """
+    """The fewest axes that visit the same slots in the same order; of size 1 only windows."""
     found: list[Axis] = []
     for axis in axes:
         if axis.size == 1 and not isinstance(axis.tag, Window):
@@ -113,10 +103,10 @@ def turned(
 
 def furthest(axes: Iterable[Axis]) -> int:
     """The largest distance from the first element that any memory has, in elements."""
-    reach = []
-    for size, strides, tag in axes:
-        counts = tag.counts if isinstance(tag, Window) else repeat(size)
-        reach.append([(n - 1) * abs(step) for n, step in zip(counts, strides, strict=False)])
+    reach = [
+        [(n - 1) * abs(step) for n, step in zip(axis.window.counts, axis.strides, strict=True)]
+        for axis in axes
+    ]
     return max(map(sum, zip(*reach, strict=True)))
 
 
@@ -126,11 +116,7 @@ def by_strides(axis: Axis) -> tuple[bool, list[int]]:
 
 
 def index_type(count: int, furthest: int) -> str:
-    """The narrowest type for a number of elements and the furthest offset, in elements.
-
-    >>> index_type(10, 2**31)
-    'int64_t'
-    """
+    """The narrowest type for a number of elements and the furthest offset, in elements."""
     return "int32_t" if max(count, furthest) < 2**31 else "int64_t"
 
 
@@ -141,21 +127,13 @@ class Loop:
     The first memories have the *elements*, which are widened and narrowed together; behind them may
     be *tables*, of one entry for each element, whatever its width. An entry may be nothing but a
     number, such as an element's coordinate.
-
-    Attributes:
-        axes: from the slowest to the fastest, at least one. Strides count elements.
-        widths: for each memory bytes of an element; 0 for a scalar, which has strides 0.
-        firsts: for each memory the bytes from its lowest slot to the first element.
-        alignments: for each memory a power of two that divides the address of its lowest slot.
-        tables: how many of the memories, the last ones, are tables.
-
     """
 
-    axes: tuple[Axis, ...]
-    widths: tuple[int, ...]
-    firsts: tuple[int, ...]
-    alignments: tuple[int, ...]
-    tables: int = 0
+    axes: tuple[Axis, ...]  # from the slowest to the fastest, at least one; strides in elements
+    widths: tuple[int, ...]  # bytes of an element; 0 for a scalar, which has strides 0
+    firsts: tuple[int, ...]  # bytes from the lowest slot of each memory to the first element
+    alignments: tuple[int, ...]  # powers of two that divide the addresses of the lowest slots
+    tables: int = 0  # how many of the memories, the last ones, are tables
 
     @classmethod
     def over(
@@ -184,10 +162,7 @@ class Loop:
         itemsize: int,
         alignments: tuple[int, ...],
     ) -> Loop:
-        """The loop over elements of one width, and tables of numbers, in memory or not.
-
-        The table of a coordinate has stride 1 along its dimension. `firsts` of tables are entries.
-        """
+        """The loop over elements of one width, and tables; `firsts` of these count entries."""
         ones = (1,) * len(tables)
         widths = (itemsize,) * len(elements) + ones
         return cls.over((*elements, *tables), widths, (*alignments, *ones), len(tables))
@@ -230,8 +205,7 @@ class Loop:
     @property
     def contiguous(self) -> bool:
         """Whether the fastest axis is contiguous in all memories, and all tables stand still."""
-        strides, count = self.axes[-1].strides, len(self.elements)
-        return strides == (1,) * count + (0,) * self.tables
+        return self.axes[-1].strides == (1,) * len(self.elements) + (0,) * self.tables
 
     def grain(self, memory: int) -> int:
         """What divides the addresses at which all rows along the fastest axis begin, in bytes."""
@@ -242,8 +216,7 @@ class Loop:
     def pack(self, widest: int) -> int:
         """Return how many elements may move at once along the fastest axis, up to `widest` bytes.
 
-        All rows consist of whole packs, which are aligned in every memory but those that stand
-        still, the first excepted.
+        All rows consist of whole packs, aligned in every memory but those that stand still.
         """
         last = self.axes[-1]
         packs = [last.size, *last.window.counts, last.window.first]
@@ -261,8 +234,7 @@ class Loop:
     def in_packs(self, times: int, counted: Iterable[int]) -> Self:
         """The loop over packs of `times` elements along the fastest axis.
 
-        The memories `counted` have packs as their elements, which are contiguous there; the others
-        keep theirs, and have strides of as many.
+        They are the elements of the memories `counted`, contiguous there; the others keep theirs.
         """
         if times == 1:
             return self
@@ -275,10 +247,7 @@ class Loop:
         return replace(self, axes=tuple(axes), widths=tuple(map(mul, self.widths, parts)))
 
     def widened(self, widest: int) -> Self:
-        """The loop over elements of up to `widest` bytes, if the fastest axis is contiguous.
-
-        Axes stay, also the fastest one where its size becomes 1.
-        """
+        """The loop over elements of up to `widest` bytes, if contiguous; all axes stay."""
         return self.in_packs(self.pack(widest), self.elements) if self.contiguous else self
 
     def narrowed(self) -> Self:
@@ -297,10 +266,8 @@ class Loop:
     def fitted(self, widest: int) -> Self:
         """The loop over elements as wide as memory allows, up to `widest` bytes."""
         loop = self.narrowed().widened(widest)
-        last = loop.axes[-1]
-        if last.size > 1 or len(loop.axes) == 1:
-            return loop
-        return replace(loop, axes=loop.axes[:-1])
+        *slower, last = loop.axes
+        return replace(loop, axes=tuple(slower)) if slower and last.size == 1 else loop
 
 
 def coalesce(*layouts: Layout) -> tuple[Layout, ...]:
@@ -330,11 +297,9 @@ def coalesce(*layouts: Layout) -> tuple[Layout, ...]:
     axes, starts = turned(dims, starts, lambda strides: max(strides) <= 0 and min(strides) < 0)
     axes = merged(sorted(axes, key=by_strides))
     sizes = [axis.size for axis in axes]
-    columns = zip(*[axis.strides for axis in axes], strict=True) if axes else [()] * len(layouts)
-    pairs = zip(columns, starts, strict=True)
-    made = [Layout(sizes, strides, offset=offset) for strides, offset in pairs]
     return tuple(
-        [m.with_slot_bits(given.slot_bits) for m, given in zip(made, layouts, strict=True)]
+        Layout(sizes, [a.strides[m] for a in axes], offset=at, slot_bits=layouts[m].slot_bits)
+        for m, at in enumerate(starts)
     )
 
 

@@ -34,14 +34,11 @@ _ALPHABET = "ABCDEFGHIJKLMNOPQRSTUVWXYZ"  # oneDNN: the first letters, one for e
 # The letters of images, by rank: how a layout spells its own order.
 OWN_LABELS = ("", "W", "HW", "CHW", "NCHW", "NCDHW")
 
-_ROW_MAJOR = ("c", "row_major", "contiguous_format")
-_COLUMN_MAJOR = ("f", "column_major")
 _CHANNELS = {
     "channels_first": {4: "NCHW", 5: "NCDHW"},
     "channels_last": {4: "NHWC", 5: "NDHWC"},
     "channels_last_3d": {5: "NDHWC"},
 }
-_WORDS = "C, F, row_major, column_major, channels_first, channels_last, channels_last_3d"
 
 
 def descending(rank: int) -> Order:
@@ -97,8 +94,8 @@ def order_without(order: Order, dropped: Sequence[int]) -> Order:
 def order_with(order: Order, dim: int) -> Order:
     """The order with a new dimension of size 1 at `dim`.
 
-    Row-major and column-major orders stay so. In any other order a new first dimension becomes the
-    most major one (a batch around what was there), any other the next inside its predecessor.
+    Column-major orders stay so. Else a new first dimension becomes the most major one (a batch
+    around what was there), any other the next inside its predecessor.
     """
     moved = [d + (d >= dim) for d in order]
     rank = len(order)
@@ -116,22 +113,15 @@ def order_with(order: Order, dim: int) -> Order:
 def order_of_labels(labels: str, rank: int) -> Order:
     """The order, minor to major, that labels or a word name for a shape of `rank` dimensions.
 
-    Labels have one letter for each dimension, in one case, from the slowest in memory to the
-    fastest. The letters name a family, and the family fixes the order of the shape (``NCHW``).
-    ValueError for letters of no family, and for letters that two families order differently.
-
-    >>> order_of_labels("NHWC", 4)
-    (1, 3, 2, 0)
-    >>> order_of_labels("acdb", 4)
-    (1, 3, 2, 0)
+    The letters name a family, and the family fixes the order of the shape (``NCHW``).
     """
     name = in_our_words(labels)
     if not isinstance(name, str):
         refuse("labels", f"must be text, got {shown(name)}", TypeError)
     word = name.lower()
-    if word in _ROW_MAJOR:
+    if word in ("c", "row_major", "contiguous_format"):
         return descending(rank)
-    if word in _COLUMN_MAJOR:
+    if word in ("f", "column_major"):
         return tuple(range(rank))
     if word in _CHANNELS:
         named = _CHANNELS[word]
@@ -140,7 +130,8 @@ def order_of_labels(labels: str, rank: int) -> Order:
             _refuse(f"{shown(name)} is {means}, the shape has {rank} dimensions")
         return _order(named[rank])
     if not _are_labels(name):
-        rule = f"must be different letters of one case, slowest first, or one of {_WORDS}"
+        words = ", ".join(("C", "F", "row_major", "column_major", *_CHANNELS))
+        rule = f"must be different letters of one case, slowest first, or one of {words}"
         _refuse(f"{rule}, got {shown(name)}", name.upper(), rank)
     letters = word.upper()
     logical = _logical_orders(letters)
@@ -158,11 +149,7 @@ def order_of_labels(labels: str, rank: int) -> Order:
 
 
 def in_our_words(given: Any) -> Any:
-    """What an object of another library asks for, as text or a tuple; all else as it is.
-
-    PyTorch's memory formats are words. JAX's `Layout` is an order, with tiles XLA's text of both;
-    `Format` is one for a device. An `XlaLayout` is its text. ValueError for a Format of no Layout.
-    """
+    """What an object of another library asks for, as text or a tuple; all else as it is."""
     if hasattr(given, "minor_to_major") and hasattr(given, "tiles"):
         return str(given)
     if type(given).__name__ == "memory_format":
@@ -175,7 +162,7 @@ def in_our_words(given: Any) -> Any:
     if major_to_minor is None:
         return given
     order = tuple(reversed(major_to_minor))
-    tiles = getattr(given, "tiling", None) or ()
+    tiles = getattr(given, "tiling", None)
     if not tiles:
         return order
     sizes = (["*" if n == COMBINE else str(n) for n in tile] for tile in tiles)
@@ -189,12 +176,10 @@ def _are_labels(text: str) -> bool:
 
 
 def _logical_orders(letters: str) -> list[str]:
-    """Return the orders in which families put upper-case letters; none, one, or contradictory ones.
-
-    A family of exactly these letters decides alone: RC is a matrix, not a part of KCTRS.
-    """
+    """Return the orders in which families put upper-case letters: none, one, or several."""
     wanted = set(letters)
     exact = [family for family in (*_FAMILIES, _ALPHABET[: len(letters)]) if set(family) == wanted]
+    # A family of exactly these letters decides alone: RC is a matrix, not a part of KCTRS.
     families = exact or [family for family in _FAMILIES if wanted <= set(family)]
     return list(dict.fromkeys("".join(sorted(letters, key=family.index)) for family in families))
 

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from operator import add
 from typing import NamedTuple
 
-from tensorlayout.layout.slots import Part, Parts
+from tensorlayout.layout.slots import Part, Parts, units
 
 # A search gives up after so many steps, in about a tenth of a second. Layouts with nested strides
 # (all that packing, padding, tiling and slicing make) need a step a part; strides such as
@@ -22,8 +22,7 @@ class TooHardError(Exception):
 def solutions(parts: Sequence[Part], slot: int) -> Iterator[tuple[int, ...]]:
     """All digits, one per part, that lead to `slot` (strides not negative).
 
-    Largest stride first; what the smaller ones can still reach bounds each digit, so nested strides
-    leave one candidate per part. TooHardError where the search is given up.
+    What smaller strides can still reach bounds each digit: nested ones leave it one candidate.
     """
     order = sorted(range(len(parts)), key=lambda p: -parts[p][1])
     steps = [parts[p] for p in order]
@@ -67,12 +66,16 @@ def solutions(parts: Sequence[Part], slot: int) -> Iterator[tuple[int, ...]]:
 
 
 def overlaps(parts: Sequence[Parts], shape: Sequence[int]) -> bool:
-    """Return whether two indices of a layout of these parts and this shape share a slot.
+    """Return whether two indices of a shape, which is not empty, share a slot.
 
-    Exact, except for searches that are given up: those count as overlapping, the safe answer, since
-    writing to an overlapping layout is refused. The shape is not empty.
+    A search that is given up counts as overlapping: writing to an overlapping layout is refused.
     """
-    digits = [_Digit(d, *each) for d, n in enumerate(shape) for each in _digits(parts[d], n)]
+    digits = [
+        _Digit(d, min(extent, -(-size // unit)), unit, stride)
+        for d, size in enumerate(shape)
+        for (extent, stride), unit in zip(parts[d], units(parts[d]), strict=True)
+        if extent > 1 and unit < size  # else it is always 0
+    ]
     digits.sort(key=lambda digit: abs(digit.stride))
     highest, nested = 0, True
     for digit in digits:
@@ -105,16 +108,6 @@ class _Digit(NamedTuple):
     extent: int
     unit: int
     stride: int
-
-
-def _digits(parts: Parts, size: int) -> Iterator[tuple[int, int, int]]:
-    """Extent, unit and stride of the digits that are not 0 in all indices below `size`."""
-    unit = 1
-    for extent, stride in reversed(parts):
-        used = min(extent, -(-size // unit))
-        if used > 1:
-            yield used, unit, stride
-        unit *= extent
 
 
 def _fits(digits: Sequence[_Digit], differences: Sequence[int], shape: Sequence[int]) -> bool:

@@ -27,6 +27,11 @@ def inner_extent(parts: Parts) -> int:
     return math.prod(extent for extent, _ in parts[1:])
 
 
+def units(parts: Parts) -> list[int]:
+    """Return how many indices one step of each part spans."""
+    return [inner_extent(parts[at:]) for at in range(len(parts))]
+
+
 def spanning(parts: Parts, size: int) -> Parts:
     """The parts with as many indices of the most major one as `size` needs."""
     return ((-(-size // inner_extent(parts)), parts[0][1]), *parts[1:])
@@ -47,19 +52,13 @@ def full_span(shape: Sequence[int], dims: Sequence[Parts], offset: int) -> tuple
     if 0 in shape:
         return low, high
     for size, parts in zip(shape, dims, strict=True):
-        down, up = span(parts, size)
-        low += down
-        high += up
+        if len(parts) == 1:  # almost always, and much faster
+            reach = (size - 1) * parts[0][1]
+            low, high = (low + reach, high) if reach < 0 else (low, high + reach)
+        else:
+            lows, highs = zip(*_prefixes(parts, size - 1), strict=True)
+            low, high = low + min(lows), high + max(highs)
     return low, high
-
-
-def span(parts: Parts, size: int) -> tuple[int, int]:
-    """The lowest and the highest slot of a dimension, relative to index 0; size at least 1."""
-    if len(parts) == 1:
-        reach = (size - 1) * parts[0][1]
-        return (reach, 0) if reach < 0 else (0, reach)
-    lows, highs = zip(*_prefixes(parts, size - 1), strict=True)
-    return min(lows), max(highs)
 
 
 def _prefixes(parts: Parts, last: int) -> Iterator[tuple[int, int]]:
@@ -69,9 +68,9 @@ def _prefixes(parts: Parts, last: int) -> Iterator[tuple[int, int]]:
     later digits free, so each of those takes its best end.
     """
     prefix = 0
-    for number, (_, stride) in enumerate(parts):
+    for number, ((_, stride), unit) in enumerate(zip(parts, units(parts), strict=True)):
         free = parts[number + 1 :]
-        digit, last = divmod(last, math.prod(e for e, _ in free))
+        digit, last = divmod(last, unit)
         if digit:
             ends = [(digit - 1) * stride, *((e - 1) * s for e, s in free)]
             yield (prefix + sum(min(0, e) for e in ends), prefix + sum(max(0, e) for e in ends))
@@ -80,10 +79,7 @@ def _prefixes(parts: Parts, last: int) -> Iterator[tuple[int, int]]:
 
 
 def packed_strides(shape: Sequence[int], minor_to_major: Sequence[int]) -> list[int]:
-    """The strides, in elements, of `shape` without gaps in the given order.
-
-    A size of 0 counts as 1, so that the strides stay those of the other dimensions.
-    """
+    """The strides, in elements, of `shape` without gaps; a size of 0 counts as 1."""
     strides = [0] * len(shape)
     running = 1
     for dim in minor_to_major:

@@ -18,6 +18,7 @@ XLA's text of an order of dimensions, tiles and bits of an element below a byte 
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
 from typing import Any, NoReturn
 
 from tensorlayout.errors import shown
@@ -26,9 +27,6 @@ from tensorlayout.layout.padding import BitPattern, Padding, PaddingValue
 from tensorlayout.layout.slots import Part, Parts
 from tensorlayout.layout.tiling import COMBINE, MAX_TILES
 
-_GRAMMAR = (
-    "(sizes):(strides)[+offset] [order=(…)] [padded=(…)] [padding=SYMBOL or 0xBITS:dtype] [bits=…]"
-)
 # Compiled at first use.
 _TEXT = (
     r"(?a)\(([\d, ]*)\) ?: ?\(([-\d,*+ ]*)\) ?(?:\+ ?(\d+))?"
@@ -42,11 +40,7 @@ _REPR = r"Layout\.parse\('(.*)'\)"
 
 
 def parse_text(text: str) -> dict[str, Any]:
-    """The arguments of `Layout` that `text`, a text form or the repr of a layout, says.
-
-    Of a text such as ``[3,5]{1,0:T(2,2)}``, sizes before what XLA writes, those of `Layout.tiled`.
-    ValueError with the grammar for any other text; blanks between the words do not matter.
-    """
+    """The arguments of `Layout` that a text form or a repr says; of XLA's text `Layout.tiled`'s."""
     if not isinstance(text, str):
         refuse("layout text", f"must be a str, got {shown(text)}", TypeError)
     plain = " ".join(text.split())  # so that the pattern meets no runs of blanks
@@ -55,38 +49,30 @@ def parse_text(text: str) -> dict[str, Any]:
     wrapped = re.fullmatch(_REPR, plain)
     match = re.fullmatch(_TEXT, wrapped[1] if wrapped else plain)
     if match is None:
-        rule = f"must read {_GRAMMAR}"
+        rule = (
+            "must read (sizes):(strides)[+offset] [order=(…)] [padded=(…)]"
+            " [padding=SYMBOL or 0xBITS:dtype] [bits=…]"
+        )
         if plain.isalpha():
             rule = "has no sizes; for labels there is Layout.labelled(shape, labels)"
         elif plain.startswith("{"):
             rule = "needs the sizes in front of an order and tiles, as in [3,5]{1,0:T(2,2)}"
         _refuse(text, rule)
-    sizes, strides, offset, order, padded, padding, bits = match.groups()
+    sizes, strides, *rest = match.groups()
     shape = _ints(text, sizes)
     words = _items(text, strides)
     if len(words) != len(shape):
         _refuse(text, f"has {len(shape)} sizes but {len(words)} strides")
     parts = tuple(_parts(text, word, n) for word, n in zip(words, shape, strict=True))
     said: dict[str, Any] = {"shape": shape, "parts": parts}
-    if offset is not None:
-        said["offset"] = _int(text, offset)
-    if order is not None:
-        said["minor_to_major"] = _ints(text, order)
-    if padded is not None:
-        said["padded_shape"] = _ints(text, padded)
-    if padding is not None:
-        said["padding_value"] = _padding(text, padding)
-    if bits is not None:
-        said["slot_bits"] = _int(text, bits)
+    for (name, read), word in zip(_READ.items(), rest, strict=True):
+        if word is not None:
+            said[name] = read(text, word)
     return said
 
 
 def tiling_in(text: str) -> dict[str, Any]:
-    """Tiles, order and bits of an element of a text as XLA writes them: ``{1,0:T(8,128)E(4)}``.
-
-    As arguments of `Layout.tiled`. ValueError for any other text, and for XLA's other properties of
-    layouts.
-    """
+    """The arguments of `Layout.tiled` that XLA's text of a layout says: ``{1,0:T(8,128)E(4)}``."""
     match = re.fullmatch(_TILED, " ".join(text.split()))
     if match is None:
         rule = (
@@ -102,7 +88,7 @@ def tiling_in(text: str) -> dict[str, Any]:
         for tile in re.findall(_TILE, tiles)
     )
     few = int(bits) if bits else None
-    if few is not None and few not in SLOT_BITS:
+    if few not in (None, *SLOT_BITS):
         rule = "has E(…) of other bits than 1, 2, 4 or 6, which are packed below a byte"
         _refuse(text, rule)
     return {"tiles": cut, "minor_to_major": _ints(text, listed), "slot_bits": few}
@@ -137,14 +123,13 @@ def _ints(text: str, listed: str) -> tuple[int, ...]:
 def _parts(text: str, word: str, size: int) -> Parts:
     if "*" not in word:
         return ((size, _int(text, word)),)
-    parts: list[Part] = []
     if word.count("+") >= MAX_PARTS:
         _refuse(text, f"has more than {MAX_PARTS} parts in a dimension")
+    parts: list[Part] = []
     for item in word.split("+"):
         extent, star, stride = item.partition("*")
         if not star:
-            rule = f"has {shown(item, 50)} where extent*stride belongs"
-            _refuse(text, rule)
+            _refuse(text, f"has {shown(item, 50)} where extent*stride belongs")
         parts.append((_int(text, extent.strip()), _int(text, stride.strip())))
     return tuple(parts)
 
@@ -157,3 +142,12 @@ def _padding(text: str, word: str) -> Padding:
         return symbol
     allowed = ", ".join(PaddingValue.__members__)
     _refuse(text, f"padding must be one of {allowed} or 0xBITS:dtype")
+
+
+_READ: dict[str, Callable[[str, str], object]] = {  # what may follow sizes and strides, in order
+    "offset": _int,
+    "minor_to_major": _ints,
+    "padded_shape": _ints,
+    "padding_value": _padding,
+    "slot_bits": _int,
+}

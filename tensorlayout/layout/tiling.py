@@ -31,8 +31,7 @@ COMBINE = -(2**63)
 class Digit(NamedTuple):
     """``index // unit % extent`` of the dimension `dim`, times `weight` in the index of an axis.
 
-    The most major digit of a dimension has room for padding: its extent may be more than the size
-    of the dimension needs.
+    The most major digit of a dimension has room for padding: its extent may be more than needed.
     """
 
     dim: int
@@ -40,11 +39,6 @@ class Digit(NamedTuple):
     extent: int
     unit: int
     weight: int
-
-    @property
-    def values(self) -> int:
-        """How many values it takes, padding left out."""
-        return min(self.extent, -(-self.size // self.unit))
 
 
 @planned
@@ -89,10 +83,7 @@ class UnevenError(ValueError):
 
 
 def checked_tiles(tiles: Sequence[Sequence[int]]) -> tuple[TileSizes, ...]:
-    """The tiles as tuples; ValueError for too many, and where one means nothing.
-
-    That is: empty, or a size below 1.
-    """
+    """The tiles as tuples; ValueError for too many, an empty one, and sizes below 1."""
     if not isinstance(tiles, Sequence):
         rule = "must be a sequence of tiles, each a sequence of sizes"
         refuse("tiles", f"{rule}, got {shown(tiles)}", TypeError)
@@ -107,37 +98,31 @@ def checked_tiles(tiles: Sequence[Sequence[int]]) -> tuple[TileSizes, ...]:
     return found
 
 
-def axes_of(
-    dims: Sequence[int], sizes: Sequence[int], tiles: Sequence[TileSizes]
+def _axes_of(
+    shape: Sequence[int], order: Sequence[int], tiles: Sequence[TileSizes]
 ) -> list[TiledAxis]:
-    """The axes of a buffer, most major first; `dims` and `sizes` are in that order too.
-
-    No size is 0. UnevenError where a tile cuts a merged dimension between the digits' ends, and its
-    halves do not meet again.
-    """
-    axes = [TiledAxis(n, (Digit(d, n, n, 1, 1),)) for d, n in zip(dims, sizes, strict=True)]
+    """The axes of a buffer, most major first; `order` is minor to major."""
+    axes = [TiledAxis(shape[d], (Digit(d, shape[d], shape[d], 1, 1),)) for d in reversed(order)]
     for tile in tiles:
         axes = [ONE] * (len(tile) - len(axes)) + axes
-        kept = len(axes) - len(tile)
-        pairs = _cut_by(tile, axes[kept:])
-        axes = [*axes[:kept], *(outer for outer, _ in pairs), *(inner for _, inner in pairs)]
+        kept, axes = axes[: len(axes) - len(tile)], axes[-len(tile) :]
+        counts: list[TiledAxis] = []
+        rests: list[TiledAxis] = []
+        merged = ONE
+        for axis, size in zip(axes, tile, strict=True):
+            merged = _joined(merged, axis)
+            if size != COMBINE:
+                count, rest = _cut(merged, size)
+                counts.append(count)
+                rests.append(rest)
+                merged = ONE
+        axes = [*kept, *counts, *rests]
         if math.prod(axis.extent for axis in axes) > MAX_SLOTS:  # no tile makes it less
             refuse("tiles", "the sizes and their padding take 2**63 slots or more")
     axes = _healed(axes)
     if any(axis.half for axis in axes):
         raise UnevenError
     return axes
-
-
-def _cut_by(tile: TileSizes, axes: Sequence[TiledAxis]) -> list[tuple[TiledAxis, TiledAxis]]:
-    pairs: list[tuple[TiledAxis, TiledAxis]] = []
-    merged = ONE
-    for axis, size in zip(axes, tile, strict=True):
-        merged = _joined(merged, axis)
-        if size != COMBINE:
-            pairs.append(_cut(merged, size))
-            merged = ONE
-    return pairs
 
 
 # --- joined --------------------------------------------------------------------------------------
@@ -212,25 +197,23 @@ def _cut_digits(digits: Sequence[Digit], size: int) -> tuple[list[Digit], list[D
     """The digits of counts and of rests; None where a tile ends between them."""
     outer: list[Digit] = []
     inner: list[Digit] = []
-    below = 0  # the greatest index that the digits so far add up to
+    below = 0  # the greatest index, padding left out, that the digits so far add up to
     for place, digit in enumerate(reversed(digits), 1):
         _, _, extent, unit, weight = digit
         # Only the most major digit of a dimension may have a tail: its value has no modulus.
         grows = place == len(digits) and unit * extent >= digit.size
+        below += (min(extent, -(-digit.size // unit)) - 1) * weight
         room = size // weight if size % weight == 0 else 0
         if weight % size == 0:
             outer.append(digit._replace(weight=weight // size))
-        elif 0 < room < extent and (grows or extent % room == 0):
+        elif room and (grows or (room < extent and extent % room == 0)):
             inner.append(digit._replace(extent=room))
-            rest = digit._replace(extent=-(-extent // room), unit=unit * room, weight=1)
-            outer.append(rest)
-        elif below + (digit.values - 1) * weight < size:
-            inner.append(digit._replace(extent=room) if grows and room else digit)
-            if grows and room:  # nothing is left of it, but padding may come
-                outer.append(digit._replace(extent=1, unit=unit * room, weight=1))
+            count = -(-extent // room)  # 1, too, as padding may come
+            outer.append(digit._replace(extent=count, unit=unit * room, weight=1))
+        elif below < size:
+            inner.append(digit)
         else:
             return None
-        below += (digit.values - 1) * weight
     return outer[::-1], inner[::-1]
 
 
@@ -242,37 +225,22 @@ def parts_of(
 ) -> tuple[list[Parts], bool]:
     """The parts of each dimension, their extents with padding, and whether they cover a block.
 
-    `order`: minor to major. ValueError beyond 2**63 - 1 slots; UnevenError where the tiles cannot
-    be said as parts. No size is 0.
+    `order`: minor to major. UnevenError where the tiles cannot be said as parts. No size is 0.
     """
-    axes = axes_of(order[::-1], [shape[d] for d in reversed(order)], tiles)
-    if math.prod(axis.extent for axis in axes) > MAX_SLOTS:
-        refuse("tiles", f"shape {shape} takes 2**63 slots or more")
-    dims = list(map(_parts, _digits(axes, len(shape)), shape))
-    return dims, all(axis.gaps is not None for axis in axes)
-
-
-def _digits(axes: Sequence[TiledAxis], rank: int) -> list[list[Placed]]:
-    """The digits of each dimension as they stand in the buffer.
-
-    What is always 0 goes to dimension 0, as digits beyond all of its index.
-    """
-    found: list[list[Placed]] = [[] for _ in range(rank)]
+    axes = _axes_of(shape, order, tiles)
+    digits: list[list[Placed]] = [[] for _ in shape]
     stride = 1
     for axis in reversed(axes):
         for digit in reversed(axis.digits):
-            found[digit.dim].append((digit.extent, digit.unit, stride * digit.weight))
-        if rank:
-            found[0] += [(extent, 2**63, stride * weight) for extent, weight in axis.gaps or ()]
+            digits[digit.dim].append((digit.extent, digit.unit, stride * digit.weight))
+        if shape:  # what is always 0 goes to dimension 0, as digits beyond all of its index
+            digits[0] += [(extent, 2**63, stride * weight) for extent, weight in axis.gaps or ()]
         stride *= axis.extent
-    return found
+    return list(map(_parts, digits, shape)), all(axis.gaps is not None for axis in axes)
 
 
 def _parts(digits: Sequence[Placed], size: int) -> Parts:
-    """The parts of a dimension; UnevenError where its digits are no mixed radix.
-
-    Digits that are always 0 come first: they are padding, and the padded size counts them.
-    """
+    """The parts of a dimension, those that are always 0 first: the padded size counts them."""
     live = sorted((d for d in digits if d[1] < size and d[0] != 1), key=lambda d: d[1])
     reach = 1
     for extent, unit, _ in live:

@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 from tensorlayout.layout import Layout, boxes
 from tensorlayout.layout.digits import Bound, TiledLoop, tiled_loop, without_tails, written_sizes
 from tensorlayout.layout.loop import Axis
+from tensorlayout.layout.slots import units
 
 
 def visited(loop):
@@ -128,7 +129,7 @@ def test_tiles_that_do_not_divide_each_other():
 )
 def test_units_of_two_layouts(below, expected):
     nested, flat = ((3, 1), (4, 5), (2, 9)), ((24, 1),)
-    assert boxes.units(nested) == [8, 2, 1]
+    assert units(nested) == [8, 2, 1]
     assert boxes.common_units([flat, nested], below) == expected
 
 

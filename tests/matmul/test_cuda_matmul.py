@@ -3,6 +3,7 @@
 Values in every layout: `ops/library_cases.py`.
 """
 
+import contextlib
 import ctypes
 import math
 from collections import Counter
@@ -19,7 +20,7 @@ import tensorlayout as tl
 from tensorlayout.cuda import matmul
 from tensorlayout.cuda.engine.kernel_shapes import kernels_in, parameters
 from tensorlayout.cuda.engine.simulator import checking
-from tensorlayout.cuda.matmul.blas import _TYPES, Matrix, calls, matrix, plan_gemm
+from tensorlayout.cuda.matmul import _TYPES, Matrix, matrix, plan_gemm, write_gemm
 from tensorlayout.layout import Layout
 from tensorlayout.layout.loop import Axis
 
@@ -255,14 +256,6 @@ def test_sizes_beyond_what_cublas_counts():
     assert plan_gemm(ROWS((2**20, 2**12, 4)), ROWS((4, 4))).stack.size == 2**20
 
 
-def test_the_arguments_of_a_call():
-    """Of a padded stack by one column-major matrix, as for `gemmStridedBatchedEx`."""
-    gemm = plan_gemm(Layout((2, 3, 4), (30, 8, 1)), Layout((4, 5), (1, 6)))
-    assert gemm.stack == Axis(2, (30, 0, 15))
-    (call,) = calls(gemm, 4, (1000, 2000, 3000))
-    assert call == ("T", "N", 5, 3, 4, 2000, 6, 0, 1000, 8, 30, 3000, 5, 15, 2)
-
-
 class Cublas:
     """Stands for the module; writes down calls under its names and signatures."""
 
@@ -282,6 +275,7 @@ class Cublas:
         self, handle, transa, transb, m, n, k, alpha, A, Atype, lda, strideA, B, Btype, ldb,
         strideB, beta, C, Ctype, ldc, strideC, batchCount, computeType, algo,
     ):  # fmt: skip
+        self.operations, self.pointers, self.leading = (transa, transb), (A, B, C), (lda, ldb, ldc)
         one, zero = (ctypes.c_float.from_address(each).value for each in (alpha, beta))
         strides = (strideA, strideB, strideC, batchCount)
         self.calls.append(("batched", m, n, k, Atype, Btype, Ctype, *strides, one, zero))
@@ -293,14 +287,33 @@ class Cublas:
         self.calls.append(("mode", mode))
 
 
-def test_the_calls_of_cublas():
+@contextlib.contextmanager
+def cublas_written_down():
     with stand_in() as recorder:
         import cupy
 
         cupy.cuda.cublas, cupy.cuda.get_cublas_handle = Cublas(), lambda: 77
         for number, (name, _, _) in enumerate(_TYPES.values()):
             setattr(cupy.cuda.runtime, name, number)
-        told = cupy.cuda.cublas.calls
+        yield recorder, cupy.cuda.cublas
+
+
+def test_the_arguments_of_a_call():
+    """Of a padded stack by one column-major matrix."""
+    gemm = plan_gemm(Layout((2, 3, 4), (30, 8, 1)), Layout((4, 5), (1, 6)))
+    assert gemm.stack == Axis(2, (30, 0, 15))
+    with cublas_written_down() as (_, library):
+        x, y, out = (tl.zeros(n, dtype="float32", device="cuda") for n in (60, 30, 30))
+        write_gemm(gemm, (2, 0), out._spec)(out, x, y)
+        assert library.calls == [("batched", 5, 3, 4, 2, 2, 2, 0, 30, 15, 2, 1.0, 0.0)]
+        assert (library.operations, library.leading) == ((1, 0), (6, 8, 5))
+        addresses = (y._memory.address, x._memory.address + 8, out._memory.address)
+        assert library.pointers == addresses
+
+
+def test_the_calls_of_cublas():
+    with cublas_written_down() as (recorder, library):
+        told = library.calls
         x = tl.zeros((4, 3, 5), dtype="float32", device="cuda")
         recorder.calls.clear()
         x[0] @ x[1].mT

@@ -17,13 +17,11 @@ from tensorlayout.cuda.engine.kernel_shapes import c_type
 from tensorlayout.cuda.engine.launch import SECTOR, WIDEST, Launch, Launches, mixed_writer
 from tensorlayout.cuda.engine.memory import new_tensors, padding_of
 from tensorlayout.cuda.engine.scalars import octets_of_numbers
-from tensorlayout.cuda.engine.shared_tiles import TUNING, TileTuning
 from tensorlayout.cuda.engine.structs import RANKS
 from tensorlayout.dtypes import DType
 from tensorlayout.layout import Layout
 from tensorlayout.layout.loop import Axis, Loop
 from tensorlayout.plan.base import Write
-from tensorlayout.plan.copy import CopyPlan
 from tensorlayout.plan.elementwise import ElementwisePlan
 from tensorlayout.plan.fuse import FusePlan, write_call_by_call
 from tensorlayout.plan.reduce import ReducePlan
@@ -36,8 +34,6 @@ MOST_TENSORS = (12, 4)
 
 # Bytes, and elements, that a reduction reads at once for a pack of 16 bytes: more would be spilled.
 MOST_BYTES, MOST_ELEMENTS = 64, 16
-# So many times smaller than what is made of them are operands that are read in another order.
-SMALLER = 8
 
 
 class Number(NamedTuple):
@@ -48,22 +44,14 @@ class Number(NamedTuple):
 
 
 class Chain(NamedTuple):
-    """The steps of one kernel, by their numbers, the last of which it writes; and what it reads.
-
-    Attributes:
-        steps: of the plan.
-        tensors: values of the plan that are read, and `reads`: their specs.
-        numbers: scalars that are read.
-        value: of the plan, which is written, and `result`: its spec.
-
-    """
+    """The steps of one kernel, by their numbers, the last of which it writes; and what it reads."""
 
     steps: tuple[int, ...]
-    tensors: tuple[int, ...]
-    reads: tuple[TensorSpec, ...]
+    tensors: tuple[int, ...]  # values of the plan that are read
+    reads: tuple[TensorSpec, ...]  # their specs
     numbers: tuple[Number, ...]
-    value: int
-    result: TensorSpec
+    value: int  # of the plan, which is written
+    result: TensorSpec  # its spec
 
     @property
     def room(self) -> int:
@@ -78,7 +66,12 @@ def write_fuse(plan: FusePlan) -> Write:
     if plan.reduction is not None:
         return _write_reduced(plan, plan.reduction)
     padding = None if plan.given else padding_of(plan.result)
-    return _writer(plan, lambda alignments: plan_fuse(plan, alignments, padding))
+
+    def planned(alignments: tuple[int, ...]) -> tuple[Launches, Callable[..., bytes]]:
+        launches, numbers = plan_fuse(plan, alignments, padding)
+        return launches, _content(plan, numbers)
+
+    return mixed_writer(plan.result.device.number, planned)
 
 
 def _write_reduced(plan: FusePlan, reduction: ReducePlan) -> Write:
@@ -95,8 +88,8 @@ def _write_reduced(plan: FusePlan, reduction: ReducePlan) -> Write:
     chain = _read_at_once(values, reduction)
     if chain is None:
         return write_apart
-    planned = plan_reduced(plan, reduction, chain)
-    write_at_once = _writer(plan, lambda alignments: planned)
+    planned = plan_reduced(plan, reduction, chain), _content(plan, chain.numbers)
+    write_at_once = mixed_writer(plan.result.device.number, lambda alignments: planned)
     longest = WIDEST // values.result.dtype.itemsize
     how, *_ = _reads(chain.reads, values.result)
     aligned = [
@@ -112,22 +105,9 @@ def _write_reduced(plan: FusePlan, reduction: ReducePlan) -> Write:
     return write
 
 
-def _writer(
-    plan: FusePlan, planned: Callable[[tuple[int, ...]], tuple[Launches, Sequence[Number]]]
-) -> Write:
-    """The function of the result and the operands: launches for their alignments, and numbers.
-
-    OverflowError for integers that do not fit.
-    """
-
-    def with_content(
-        alignments: tuple[int, ...],
-    ) -> tuple[Launches, Callable[[Sequence[Any]], bytes]]:
-        launches, numbers = planned(alignments)
-        places = [(value + 1, dtype) for value, dtype in numbers]
-        return launches, octets_of_numbers(plan.operation.name, places)
-
-    return mixed_writer(plan.result.device.number, with_content)
+def _content(plan: FusePlan, numbers: Sequence[Number]) -> Callable[[Sequence[Any]], bytes]:
+    """What makes octets of the numbers among the operands."""
+    return octets_of_numbers(plan.operation.name, [(value + 1, dtype) for value, dtype in numbers])
 
 
 def takes_tiles(plan: FusePlan) -> bool:
@@ -146,35 +126,24 @@ def takes_tiles(plan: FusePlan) -> bool:
 
 
 def plan_fuse(
-    plan: FusePlan,
-    alignments: Sequence[int],
-    padding: bytes | None = None,
-    tuning: TileTuning = TUNING,
+    plan: FusePlan, alignments: Sequence[int], padding: bytes | None = None
 ) -> tuple[Launches, list[Number]]:
-    """How to carry out a plan without a reduction, and the numbers that the launches take.
-
-    Arguments, errors and cases as of `plan_elementwise`; the case is that of the last launch.
-    """
+    """How to carry out a plan without a reduction, and the numbers for that; see `plan_loops`."""
     many, few = (chains(plan, most) for most in MOST_TENSORS)
     try:
-        return _planned(plan, many, alignments, padding, tuning)
+        return _planned(plan, many, alignments, padding)
     except TooManyAxesError:
-        return _planned(plan, few, alignments, padding, tuning)
+        return _planned(plan, few, alignments, padding)
 
 
 def _planned(
-    plan: FusePlan,
-    parts: Sequence[Chain],
-    alignments: Sequence[int],
-    padding: bytes | None,
-    tuning: TileTuning,
+    plan: FusePlan, parts: Sequence[Chain], alignments: Sequence[int], padding: bytes | None
 ) -> tuple[Launches, list[Number]]:
     """A launch for each chain; what is in between is in scratch memory."""
     count = len(plan.operands)
-    last = count + len(plan.steps) - 1
     place = {value: value + 1 for value in range(count)}
-    place |= {chain.value: count + 1 + k for k, chain in enumerate(parts)}
-    place[last] = 0
+    place |= {chain.value: count + 1 + k for k, chain in enumerate(parts[:-1])}
+    place[parts[-1].value] = 0
     aligned = [*alignments, *[SECTOR] * (len(parts) - 1)]  # new memory is, of the widest access
     launches: list[Launch] = []
     numbers: list[Number] = []
@@ -188,7 +157,6 @@ def _planned(
             chain.reads,
             [aligned[memory] for memory in memories],
             None if memories[0] else padding,
-            tuning,
         )
         takes = 16 * len(numbers), 16 * (len(numbers) + len(chain.numbers))
         at = 8 + 24 * len(chain.reads)  # behind the pointers, and what may stand for each
@@ -204,10 +172,7 @@ def _planned(
 
 
 def _read_at_once(values: FusePlan, reduction: ReducePlan) -> Chain | None:
-    """The chain that makes what is reduced, if kernels that reduce it can read its operands.
-
-    These have each element where the result would have it, or are much smaller.
-    """
+    """The chain that makes what is reduced, if kernels that reduce it can read its operands."""
     made, (chain, *others) = values.result, chains(values, MOST_TENSORS[0])
     if others or made.layout.is_tiled or not reduce.is_planned(reduction):
         return None
@@ -242,17 +207,16 @@ def _reads(
 
 
 def _how(operand: Layout, made: Layout) -> str | None:
+    """Return how an operand is read; in another order only if it is much smaller."""
     if operand.size == 1:
         return "ONE_ELEMENT"
     if operand.same_placement(made):
         return "SAME_SLOT"
     is_packed = made.size == made.required_size < 2**31 and not operand.is_tiled
-    return "BROADCAST" if is_packed and operand.size * SMALLER <= made.size else None
+    return "BROADCAST" if is_packed and operand.size * 8 <= made.size else None
 
 
-def plan_reduced(
-    plan: FusePlan, reduction: ReducePlan, chain: Chain
-) -> tuple[Launches, tuple[Number, ...]]:
+def plan_reduced(plan: FusePlan, reduction: ReducePlan, chain: Chain) -> Launches:
     """How to reduce what a chain makes, as it would be reduced in memory of its own."""
     how, axes, firsts = _reads(chain.reads, reduction.source)
     macros = (*_macros(plan, chain), ("READ", ", ".join(map(str, how))))
@@ -263,7 +227,7 @@ def plan_reduced(
     memories = [0, *[value + 1 for value in chain.tensors], scratch]
     launches = [read.placed(memories[: len(read.firsts)])]
     launches += [replace(each.placed([0, 0, scratch]), takes=(0, 0)) for each in join]
-    return replace(found, launches=tuple(launches)), chain.numbers
+    return replace(found, launches=tuple(launches))
 
 
 # ---- Chains
@@ -323,7 +287,6 @@ def _sources(plan: FusePlan, k: int) -> list[int | Number]:
 
 
 def _macros(plan: FusePlan, chain: Chain) -> tuple[tuple[str, str], ...]:
-    """What kernels are told of a chain."""
     types = [c_type(each.dtype) for each in chain.reads]
     return (
         ("OPERANDS", str(len(types))),
@@ -349,17 +312,12 @@ def _text(plan: FusePlan, chain: Chain, types: Sequence[str]) -> str:
         kind = c_type(number.dtype)
         define(number, kind, f"scalar_as<{kind}>(numbers[{n}])")
     for k in chain.steps:
-        step, operands = plan.steps[k], [names[each] for each in _sources(plan, k)]
+        step, text = plan.steps[k], ", ".join([names[each] for each in _sources(plan, k)])
         kind = c_type(step.result.dtype)
-        define(len(plan.operands) + k, kind, _value(step, ", ".join(operands)))
+        if isinstance(step, ElementwisePlan):
+            text = f"call<functions::{step.operation.function}, {compute_type(step)}>({text})"
+        elif step.source.dtype != step.result.dtype:  # a copy in the same dtype keeps the bits
+            text = f"convert<{c_type(step.result.dtype, step.saturate)}>({text})"
+        define(len(plan.operands) + k, kind, text)
     takes = ", ".join(["[[maybe_unused]] const Scalar* numbers", *given])
     return f"COMMON {kind} chain({takes}) {{ {' '.join(lines)} return {names.popitem()[1]}; }}"
-
-
-def _value(step: ElementwisePlan | CopyPlan, operands: str) -> str:
-    """What a step makes of its operands; a copy in the same dtype keeps the bits."""
-    if isinstance(step, ElementwisePlan):
-        return f"call<functions::{step.operation.function}, {compute_type(step)}>({operands})"
-    if step.source.dtype == step.result.dtype:
-        return operands
-    return f"convert<{c_type(step.result.dtype, step.saturate)}>({operands})"

@@ -7,7 +7,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
-from math import gcd
+from functools import partial
+from itertools import takewhile
+from math import gcd, prod
 from operator import add
 from typing import Any
 
@@ -40,16 +42,14 @@ def write_gather(plan: GatherPlan) -> Write:
     """The function of the result, the tensor and the positions."""
     order = plan.result.layout.minor_to_major
     plan = replace(plan, index_map=replace(plan.index_map, order=order))
-    number = plan.result.device.number
-    return writer(number, lambda alignments: plan_gather(plan, alignments), aligned=POSITIONS)
+    return writer(plan.result.device.number, partial(plan_gather, plan), aligned=POSITIONS)
 
 
 def plan_gather(plan: GatherPlan, alignments: tuple[int, ...]) -> Launches:
     """The launches, in order; `alignments` of the result and the source.
 
     One, unless there are more than four tensors of positions. Of an empty result, positions are
-    checked all the same, but for those that are clamped. Layouts have their lowest slots at 0, and
-    are not tiled.
+    checked all the same, but for those that are clamped.
     """
     layout, shape = plan.source.layout, plan.result.layout.shape
     if plan.clamps and 0 in shape:
@@ -65,10 +65,7 @@ def plan_gather(plan: GatherPlan, alignments: tuple[int, ...]) -> Launches:
 def plan_read(
     plan: GatherPlan, positions: Sequence[Positions], alignments: tuple[int, ...], shift: int = 0
 ) -> Launch:
-    """The launch for `positions`, few enough, in place of those of the plan.
-
-    `shift` moves the source, in elements.
-    """
+    """The launch for `positions`, few enough; `shift` moves the source, in elements."""
     source, layout, itemsize = plan.source.layout, plan.result.layout, plan.result.dtype.itemsize
     firsts = (layout.offset * itemsize, (source.offset + shift) * itemsize)
     strides = [layout.strides, strides_of(plan.index_map.kept, source, layout.ndim)]
@@ -88,24 +85,14 @@ OF_POSITIONS = "positions"
 
 @dataclass(frozen=True, slots=True)
 class Positions:
-    """A tensor of positions.
+    """A tensor of positions."""
 
-    Attributes:
-        memory: the number of its memory in the call.
-        kind: of its integers, as in kernels/include/reach.cuh.
-        first: **bytes** from its lowest slot to its first element.
-        extent: size of the dimension that it indexes.
-        steps: what one position adds to the offset in each memory.
-        layout: its dimensions as those of the loop's positions.
-
-    """
-
-    memory: int
-    kind: int
-    first: int
-    extent: int
-    steps: tuple[int, ...]
-    layout: Layout
+    memory: int  # its number in the call
+    kind: int  # of its integers, as in kernels/include/reach.cuh
+    first: int  # **bytes** from its lowest slot to its first element
+    extent: int  # size of the dimension that it indexes
+    steps: tuple[int, ...]  # what one position adds to the offset in each memory
+    layout: Layout  # its dimensions as those of the loop's positions
 
 
 @dataclass(frozen=True, slots=True)
@@ -118,12 +105,8 @@ class IndexLoop:
     @property
     def inner(self) -> int:
         """How many elements there are behind the dimensions of the positions."""
-        found = 1
-        for axis in reversed(self.loop.axes):
-            if axis.tag == OF_POSITIONS:
-                return found
-            found *= axis.size
-        return found
+        behind = takewhile(lambda axis: axis.tag != OF_POSITIONS, reversed(self.loop.axes))
+        return prod([axis.size for axis in behind])
 
     @property
     def furthest(self) -> int:
@@ -158,10 +141,8 @@ def placed(memory: int, extent: int, steps: tuple[int, ...], layout: Layout) -> 
 
 def strides_of(kept: tuple[tuple[int, int], ...], layout: Layout, rank: int) -> list[int]:
     """The strides of a tensor along the dimensions of the result, 0 along those of positions."""
-    found = [0] * rank
-    for d, at in kept:
-        found[at] = layout.strides[d]
-    return found
+    strides = {at: layout.strides[d] for d, at in kept}
+    return [strides.get(at, 0) for at in range(rank)]
 
 
 def in_index_order(rank: int) -> IndexMap:
@@ -173,11 +154,7 @@ def in_index_order(rank: int) -> IndexMap:
 def packed_steps(
     extents: Sequence[int], steps: Sequence[int]
 ) -> tuple[int, tuple[int, ...], int, int]:
-    """What steps share, the steps without it, and of offsets of these from 0 up the first and all.
-
-    >>> packed_steps((3, 2), (8, -4))
-    (4, (2, -1), 1, 6)
-    """
+    """What steps share, the steps without it; of their offsets from 0 up the first, and all."""
     unit = gcd(*steps) or 1
     own = tuple([step // unit for step in steps])
     reached = [max(n - 1, 0) * step for n, step in zip(extents, own, strict=True)]
@@ -229,10 +206,7 @@ def loop_over(
 
 
 def fitted(index_loop: IndexLoop, alignments: Sequence[int]) -> IndexLoop:
-    """The loop over elements as wide as memory allows, or as narrow as it asks for.
-
-    `alignments`: powers of two that divide the addresses of the memories that have elements.
-    """
+    """The loop over elements as wide as alignments of the memories that have elements allow."""
     loop, positions = index_loop.loop, index_loop.positions
     # Positions move elements by whole steps, which so are a part of how these are aligned.
     aligned = [
@@ -265,9 +239,7 @@ def launch_of(
     others of the struct. Takes no scalars. ValueError for more dimensions than any memory can have.
     """
     loop, positions, shape = index_loop.loop, index_loop.positions, dict(chosen.shape)
-    made, rank = parameters(chosen)(), len(loop.axes)
-    for member, value in members.items():
-        setattr(made, member, value)
+    made, rank = parameters(chosen)(**members), len(loop.axes)
     reach, index = made.reach, shape["INDEX"]
     if rank > len(reach.size):
         most = len(reach.size)
@@ -277,9 +249,7 @@ def launch_of(
     reach.count, reach.rank, reach.clamps = loop.count, rank, clamps
     for d, axis in enumerate(loop.axes):
         reach.size[d] = divisor(index, axis.size)
-    before = len(reach.stride)
-    for m, strides in enumerate(loop.strides):
-        into = reach.stride[m] if m < before else reach.across[m - before]
+    for into, strides in zip([*reach.stride, *reach.across], loop.strides, strict=False):
         into[:rank] = strides
     reach.positions = len(positions)
     for k, each in enumerate(positions):
@@ -299,18 +269,11 @@ def launch_of(
 
 @dataclass(frozen=True, slots=True)
 class Linearized:
-    """What is done to positions before elements are moved.
+    """What is done to positions before elements are moved."""
 
-    Attributes:
-        made: the launches that make tensors of positions fewer, or only check them.
-        left: the tensors of positions that are left for one launch; none where nothing is moved.
-        shifts: what is to be added to the offset in each memory, in its units.
-
-    """
-
-    made: Launches
-    left: tuple[Positions, ...]
-    shifts: tuple[int, ...]
+    made: Launches  # make tensors of positions fewer, or only check them
+    left: tuple[Positions, ...]  # for one launch; none where nothing is moved
+    shifts: tuple[int, ...]  # what is to be added to the offset in each memory, in its units
 
     def then(self, *launches: Launch, scratch: tuple[int, ...] = ()) -> Launches:
         """These launches behind those."""
@@ -331,17 +294,15 @@ def linearized(
     memories of the call from number `first` on; what is made is numbered behind them.
     """
     specs, spread = plan.positions, plan.index_map.spread(shape)
-    rows = [(indexed.shape[d], steps[k]) for k, d in enumerate(plan.index_map.dims)]
+    rows = zip(specs, plan.index_map.dims, steps, strict=True)
     alone = 0 in spread  # together they have no element: each is checked by itself
     left = tuple(
-        positions_of(first + k, spec, spec.layout.shape if alone else spread, *row)
-        for k, (spec, row) in enumerate(zip(specs, rows, strict=True))
+        positions_of(first + k, spec, spec.layout.shape if alone else spread, indexed.shape[d], own)
+        for k, (spec, d, own) in enumerate(rows)
         if spec.layout.size or not alone
     )
-    most, found = (
-        1 if alone else MAX_POSITIONS,
-        Linearized(Launches(()), left, (0,) * len(steps[0])),
-    )
+    most = 1 if alone else MAX_POSITIONS
+    found = Linearized(Launches(()), left, (0,) * len(steps[0]))
     while len(found.left) > most or (found.left and 0 in shape):
         group, rest = found.left[:most], found.left[most:]
         number = first + len(specs) + len(found.made.launches)
@@ -366,10 +327,8 @@ def _place(
     strides = [packed.strides, [0] * len(spread)]
     loop = loop_of(in_index_order(len(spread)), spread, strides, given)
     chosen = kernel("gather.cu", "place_positions", RANK=len(loop.loop.axes), INDEX=loop.index)
-    moves = next((p for p in group if p.steps[main]), None)
-    ratios = [p.steps[m] * unit // p.steps[main] if (p := moves) else 0 for m in memories]
-    return (
-        launch_of(chosen, loop, [(number, 0)], name, base=base),
-        placed(number, count, tuple(ratios), packed),
-        [-base * ratio for ratio in ratios],
-    )
+    p = next((p for p in group if p.steps[main]), None)
+    ratios = [p.steps[m] * unit // p.steps[main] if p else 0 for m in memories]
+    launch = launch_of(chosen, loop, [(number, 0)], name, base=base)
+    one = placed(number, count, tuple(ratios), packed)
+    return launch, one, [-base * ratio for ratio in ratios]

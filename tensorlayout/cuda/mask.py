@@ -6,16 +6,16 @@ result, or the right shape of the values, depends on it.
 
 from __future__ import annotations
 
-import functools
 from collections.abc import Callable, Sequence
 from dataclasses import replace
+from functools import lru_cache, partial
 from typing import Any
 
 import numpy as np
 
 from tensorlayout import dtypes
 from tensorlayout.cuda.engine import faults
-from tensorlayout.cuda.engine.driver import Buffer, Kernel, driver
+from tensorlayout.cuda.engine.driver import Buffer, driver
 from tensorlayout.cuda.engine.kernel_shapes import kernel, parameters
 from tensorlayout.cuda.engine.launch import NOTHING, WIDEST, Bound, Launch, Launches, bind, writer
 from tensorlayout.cuda.engine.memory import new_tensors, per_alignment
@@ -32,7 +32,7 @@ from tensorlayout.cuda.gather import (
 )
 from tensorlayout.cuda.scatter import in_dtype, plan_write, values_in, with_bits
 from tensorlayout.layout import Layout
-from tensorlayout.layout.loop import Axis, index_type, merged
+from tensorlayout.layout.loop import Axis, furthest, index_type, merged
 from tensorlayout.plan.base import Run, Write
 from tensorlayout.plan.gather import GatherPlan, IndexMap
 from tensorlayout.plan.mask import MaskedPlan, NonzeroPlan, SelectPlan, selected_spec
@@ -45,8 +45,7 @@ CHUNK = constant(FILE, "CHUNK")  # elements of the mask that a block has
 # Numbers of elements of which a plan keeps its launches.
 _KEPT = 16
 
-# What a launch over a mask is given: what is written, the mask, counts, the source.
-_Addresses = tuple[int, int, int, int]
+# The memories of a launch over a mask: what is written, the mask, counts, the source.
 MASK, COUNTS = 1, 2
 
 
@@ -55,16 +54,14 @@ def prepare_select(plan: SelectPlan) -> Run:
     seen, index_map, number = plan.seen, plan.index_map, plan.result.device.number
     selection = _Selection(plan.result, index_map, plan.mask.layout)
 
-    @functools.lru_cache(_KEPT)
+    @lru_cache(_KEPT)
     def mover(count: int) -> Callable[..., Bound]:
         spec = selected_spec(seen, index_map, count)
         what = GatherPlan(plan.name, seen, (), spec, index_map)
         at = (selection.placed(2, count, (0, 1)),)
-
-        def make(alignments: tuple[int, ...]) -> Bound:
-            return bind(plan_read(what, at, alignments, selection.shift), number)
-
-        return per_alignment(make)
+        return per_alignment(
+            lambda alignments: bind(plan_read(what, at, alignments, selection.shift), number)
+        )
 
     def select(x: Tensor, mask: Tensor) -> Tensor:
         with driver().using(number):
@@ -86,8 +83,7 @@ def prepare_select(plan: SelectPlan) -> Run:
 def write_masked(plan: MaskedPlan) -> Write:
     """Write where the mask is true; value and mask lie apart from what is written.
 
-    One launch, without waiting, where one number or one slice is written everywhere; else the host
-    waits for the number of elements, which the values must fit.
+    Without waiting where one number or one slice is written everywhere.
     """
     if not isinstance(plan.value, TensorSpec):
         name, dtype = plan.name, plan.result.dtype
@@ -114,9 +110,7 @@ def _same(plan: MaskedPlan) -> Write:
     """``write(out, value, mask)``, or of a number ``write(out, mask, octets)``."""
     many, number = isinstance(plan.value, TensorSpec), plan.result.device.number
     content = None if many else bytes
-    return writer(
-        number, lambda found: plan_store(plan, found), 2 + many, content, aligned=1 + many
-    )
+    return writer(number, partial(plan_store, plan), 2 + many, content, aligned=1 + many)
 
 
 def _counted(plan: MaskedPlan) -> Write:
@@ -125,7 +119,7 @@ def _counted(plan: MaskedPlan) -> Write:
     many = isinstance(plan.value, TensorSpec)
     selection = _Selection(plan.result, index_map, plan.mask.layout)
 
-    @functools.lru_cache(_KEPT)
+    @lru_cache(_KEPT)
     def mover(count: int) -> Callable[..., Bound]:
         shape, positions = index_map.shape(layout, (count,)), (1, 0, 0)
         what = ScatterPlan(plan.name, plan.seen, plan.value, (), shape, index_map)
@@ -177,11 +171,10 @@ def plan_store(plan: MaskedPlan, alignments: tuple[int, ...]) -> Launch | None:
     loop = fitted(loop_over(axes, 3, (), itemsize, firsts), (*alignments, WIDEST)[:2])
     rank, width = len(loop.loop.axes), loop.loop.width
     chosen = kernel(FILE, "store_masked", RANK=rank, INDEX=loop.index, STORE=width)
-    if values is None:
-        memories = [(0, firsts[0]), (NOTHING, 0), (1, mask.offset)]
-        return with_bits(launch_of(chosen, loop, memories, many=0))
-    memories = [(0, firsts[0]), (1, firsts[1]), (2, mask.offset)]
-    return launch_of(chosen, loop, memories, many=1)
+    many = values is not None
+    memories = [(0, firsts[0]), (1, firsts[1]) if many else (NOTHING, 0), (1 + many, mask.offset)]
+    launch = launch_of(chosen, loop, memories, many=many)
+    return launch if many else with_bits(launch)
 
 
 def prepare_nonzero(plan: NonzeroPlan) -> Callable[..., tuple[Tensor, ...]]:
@@ -210,14 +203,7 @@ def prepare_nonzero(plan: NonzeroPlan) -> Callable[..., tuple[Tensor, ...]]:
 
 
 class _Selection:
-    """How a mask over dimensions of a tensor, the indexed ones, is counted and read.
-
-    Attributes:
-        counted: the number of true elements of a mask, for which the host waits, and counts.
-        elements: what writes elements, where the mask covers all dimensions.
-        shift: how far the first element of the tensor is moved, for `placed` positions.
-
-    """
+    """How a mask over dimensions of a tensor, the indexed ones, is counted and read."""
 
     def __init__(self, source: TensorSpec, index_map: IndexMap, mask: Layout) -> None:
         first, layout, itemsize = index_map.dims[0], source.layout, source.dtype.itemsize
@@ -225,10 +211,10 @@ class _Selection:
         strides = layout.strides[first : first + mask.ndim]
         # A position stands for so many elements, the unit.
         self._unit, steps, base, self._extent = packed_steps(mask.shape, strides)
-        self.shift = -base * self._unit
+        self.shift = -base * self._unit  # of the first element of the tensor, for `placed`
         self.counted = _counter(over, steps)
         self._write = _launcher(over, "select_positions", steps, base)
-        self.elements = None
+        self.elements = None  # what writes elements
         if mask.ndim == layout.ndim:
             at = layout.offset * itemsize
             self.elements = _launcher(over, "select_elements", strides, 0, at, WIDTH=itemsize)
@@ -273,25 +259,23 @@ def _launcher(
     first: int = 0,
     *then: Launch,
     **shape: Any,
-) -> Callable[[_Addresses], None]:
+) -> Callable[[Sequence[int]], None]:
     """What launches over a mask of this spec, and steps through a second memory by `steps`.
 
-    `base` is added to positions; `first`: **bytes** from the begin of the source to its first
-    element. `then`: launches that follow.
+    `base` is added to positions; `first`: **bytes** to the first element of the source; `then`:
+    launches that follow.
     """
     layout, number = mask.layout, mask.device.number
 
     def make(alignments: tuple[int, ...]) -> Bound:
         dims = zip(layout.shape, layout.strides, steps, strict=True)
         axes = merged(Axis(n, (stride, step)) for n, stride, step in dims) or [Axis(1, (0, 0))]
-        reach = [sum((a.size - 1) * abs(a.strides[m]) for a in axes) for m in range(2)]
-        index = index_type(layout.size + CHUNK, max(reach))
-        chosen: Kernel = kernel(FILE, name, RANK=len(axes), INDEX=index, **shape)
+        index = index_type(layout.size + CHUNK, furthest(axes))
+        chosen = kernel(FILE, name, RANK=len(axes), INDEX=index, **shape)
         packed = layout.is_row_major and alignments[0] >= WIDEST
         made = parameters(chosen)(base=base, packed=packed, count=layout.size)
         pack_axes(made.walk, axes, 1)
-        firsts = (0, layout.offset, 0, first)
-        chunks = -(-layout.size // CHUNK)
+        firsts, chunks = (0, layout.offset, 0, first), -(-layout.size // CHUNK)
         launch = Launch(chosen, chunks, bytes(made), firsts, (0, MASK, COUNTS, 3))
         return bind(Launches((launch, *then)), number)
 

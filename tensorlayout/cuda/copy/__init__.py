@@ -30,23 +30,20 @@ def plan_move(
 ) -> Launches:
     """How to put the elements of a tensor into another of any layout and dtype.
 
-    `alignments` of the result and the source; `padding`: the content of one element of the padding
-    that the result owns, None to leave it alone; `saturate`: as of `plan_conversion`; `whole`:
-    whether the result is new, so that padding of no value may be written.
+    `padding` as of `plan_copy`, `saturate` as of `plan_conversion`, `whole` as of `plan_packed`.
     """
+    to, from_ = alignments
     if packed.is_packed(source, result):
-        to, from_ = alignments
         onward = functools.partial(plan_move, saturate=saturate)
         return packed.plan_packed(source, result, (to, from_), padding, whole, onward)
     apart = between(source, result, padding)
     if apart is not None:
         # New memory begins at a multiple of the widest access.
-        first = plan_move(source, apart, (SECTOR, alignments[1]), saturate=saturate)
-        second = plan_move(apart, result, (alignments[0], SECTOR), padding, saturate)
+        first = plan_move(source, apart, (SECTOR, from_), saturate=saturate)
+        second = plan_move(apart, result, (to, SECTOR), padding, saturate)
         return packed.in_two(first, second, apart.layout.nbytes(apart.dtype))
     if source.dtype == result.dtype:
-        (to, from_), itemsize = alignments, result.dtype.itemsize
-        return plan_copy(result.layout, source.layout, itemsize, (to, from_), padding)
+        return plan_copy(result.layout, source.layout, result.dtype.itemsize, (to, from_), padding)
     return elementwise.plan_conversion(result, source, alignments, padding, saturate=saturate)
 
 
@@ -88,15 +85,11 @@ def write_move(
 
 
 def write_assign(plan: AssignPlan) -> Write:
-    """The function of a destination and a number, or a tensor that lies apart, or exactly there.
-
-    Padding is left alone.
-    """
+    """The function of a destination and a number, or a tensor that lies apart, or exactly there."""
     spec, source, name = plan.result, plan.source, plan.name
-    if isinstance(source, type) and packed.is_packed(spec):
-        return packed.write_number(spec, lambda value: octets(name, value, spec.dtype))
     if isinstance(source, type):
-        return write_fill(spec, lambda value: octets(name, value, spec.dtype))
+        fill = packed.write_number if packed.is_packed(spec) else write_fill
+        return fill(spec, lambda value: octets(name, value, spec.dtype))
     layout = source.layout.broadcast_to(spec.layout.shape)
     return write_move(TensorSpec(source.dtype, layout, source.device), spec)
 

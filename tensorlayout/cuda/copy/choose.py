@@ -27,10 +27,9 @@ from tensorlayout.cuda.engine.structs import fits_a_walk, pack_walk, set_bounds,
 from tensorlayout.cuda.fill import (
     Beside,
     bits_of,
-    filled_with,
+    filled_block,
     padded_kernel,
     padding_beside,
-    plan_fill,
     plan_padding,
 )
 from tensorlayout.layout import Layout
@@ -54,19 +53,9 @@ def plan_copy(
     memories do not overlap. Tiles of the two divide each other: see `between`. `alignments` are
     powers of two that divide the addresses of the lowest slots. `padding` is the content of one
     element of the padding that the destination owns, which is written in the same launch; None
-    leaves it alone. The cases, in the order of their cost:
-
-    1. ``empty``: no element to copy.
-    2. ``flat``: one run on both sides.
-    3. ``rows``: runs that are contiguous on both sides, and aligned for wide accesses.
-    4. ``strided``: both sides are walked well enough in the destination's order.
-    5. ``bounded``: the same of tiles with tails.
-    6. ``repeated``: the source stands still along the destination's run.
-    7. ``tiles``: the sides differ in their fastest dimension, in direction, or in where sectors
-       begin: boxes go through shared memory, of three dimensions or, where they have no long runs
-       on both sides, of up to twelve.
-    8. ``bounded boxes``: the same of tiles with tails.
-    9. ``pieces``: more tails than a launch can take.
+    leaves it alone. Where the sides differ in their fastest dimension, in direction, or in where
+    sectors begin, boxes go through shared memory: of three dimensions or, where they have no long
+    runs on both sides, of up to twelve.
     """
     if destination.size == 0:
         return replace(plan_padding(destination, itemsize, alignments[0], padding), case="empty")
@@ -80,10 +69,9 @@ def plan_copy(
     if loop is not None and (not loop.bounds or fits_a_walk(loop)):
         case, launch = _cheapest(loop, itemsize, beside, tuning)
         return Launches((*apart, launch), case)
-    launches: list[Launch] = []
-    if padding is not None:  # all of a padded block first, and then pieces without tails
-        block = plan_fill(Layout((destination.required_size,)), itemsize, alignments[0])
-        launches += filled_with(block, padding).launches
+    # More tails than a launch can take.
+    block = (destination, itemsize, alignments[0])
+    launches = [] if padding is None else filled_block(*block, padding)
     for pieces in without_tails((destination, source)):
         shifts = [piece.lowest * itemsize for piece in pieces]
         to, from_ = [gcd(a, shift, SECTOR) for a, shift in zip(alignments, shifts, strict=True)]
@@ -102,21 +90,19 @@ def between(source: TensorSpec, result: TensorSpec, padding: bytes | None) -> Te
     layouts = (result.layout, source.layout)
     if not is_tiled(*layouts):
         return None
-    plain = Layout.row_major(result.layout.shape)
+    plain = TensorSpec(result.dtype, Layout.row_major(result.layout.shape), result.device)
     given = (layouts, (result.dtype.itemsize, source.dtype.itemsize), (SECTOR, SECTOR))
-    digits = tiled_loop(*given, written_sizes(result.layout, padding))
     if tiled_loop(*given, result.layout.shape) is None:
-        return TensorSpec(result.dtype, plain, result.device)
+        return plain
     if source.dtype == result.dtype:
         return None
+    digits = tiled_loop(*given, written_sizes(result.layout, padding))
     if digits is None:  # there are copies, and no conversions
-        return TensorSpec(result.dtype, plain, result.device)
-    if not digits.bounds:
-        return None
-    if not fits_a_walk(digits):
+        return plain
+    if digits.bounds and not fits_a_walk(digits):
         dtype = source.dtype if source.layout.is_tiled else result.dtype
-        return TensorSpec(dtype, plain, result.device)
-    if reads_well(digits):
+        return TensorSpec(dtype, plain.layout, result.device)
+    if not digits.bounds or reads_well(digits):
         return None
     return TensorSpec(result.dtype, source.layout.form, result.device)
 
@@ -124,7 +110,6 @@ def between(source: TensorSpec, result: TensorSpec, padding: bytes | None) -> Te
 def _cheapest(
     loop: TiledLoop, itemsize: int, beside: Beside, tuning: TileTuning
 ) -> tuple[str, Launch]:
-    """The case and the launch of a loop; `beside`: the padding that is to be written."""
     if loop.bounds:
         check_aligned("copy", loop.widths, loop.alignments)
         pack, way = loop.pack(WIDEST) if loop.contiguous else 1, tuning.through_tile / 2
@@ -132,8 +117,10 @@ def _cheapest(
         loop, pack, way = loop.fitted(WIDEST), 1, tuning.through_tile
     one_run = not loop.bounds and len(loop.axes) == 1 and loop.contiguous
     repeated = None if loop.bounds else _repeated(loop)
-    if one_run:
-        cost = _flat_cost(loop)
+    if one_run:  # which may begin inside a sector on either side
+        width = min(WIDEST, *loop.alignments)
+        inside = sum([SECTOR - min(SECTOR, alignment) for alignment in loop.alignments])
+        cost = 2 * narrowness(width) + 2 + inside / (32 * width)
     else:
         memories = [in_order_cost(loop, m, pack, written=m == WRITE) for m in (WRITE, READ)]
         cost = 2 * narrowness(loop.width * pack) + sum(memories)
@@ -155,22 +142,15 @@ def _cheapest(
 
 
 def _repeated(loop: TiledLoop) -> TiledLoop | None:
-    """The loop with 16-byte elements of the destination, each of one element of the source."""
+    """The loop with 16-byte elements of the destination, each of one element of the source.
+
+    None where the source does not stand still along the destination's run.
+    """
     *slower, last = loop.axes
     times = WIDEST // loop.width
     steps = [axis.strides[WRITE] for axis in slower]
     fits = gcd(loop.alignments[WRITE] // loop.width, last.size, *steps) % times == 0
-    if last.strides != (1, 0) or times == 1 or not fits:
-        return None
-    return loop.in_packs(times, (WRITE,))
-
-
-def _flat_cost(loop: TiledLoop) -> float:
-    """Sectors per element of one run, that may begin inside a sector on either side."""
-    width = min(WIDEST, *loop.alignments)
-    warp = 32 * width
-    starts_inside = [SECTOR - min(SECTOR, alignment) for alignment in loop.alignments]
-    return 2 * narrowness(width) + sum((warp + inside) / warp for inside in starts_inside)
+    return loop.in_packs(times, (WRITE,)) if last.strides == (1, 0) and times > 1 and fits else None
 
 
 # ---- Launches

@@ -34,8 +34,6 @@ from tensorlayout.tensor import TensorSpec
 FILE = "copy/packed.cu"
 RUN = WIDEST  # elements that a thread of flat kernels moves, a byte each
 
-Move = Callable[..., Launches]  # of specs of source and result, alignments and padding
-
 
 def is_packed(*specs: TensorSpec) -> bool:
     """Return whether some tensor is packed below a byte."""
@@ -48,51 +46,38 @@ def plan_packed(
     alignments: tuple[int, int],
     padding: bytes | None,
     whole: bool,
-    between: Move,
+    between: Callable[..., Launches],
 ) -> Launches:
     """How to move elements where one or both sides are packed below a byte.
 
     `whole`: whether the bytes of the result hold nothing else, so that padding of no value may be
-    written, too. `between`: what plans the same for any tensors. The rest is as in `plan_copy`.
-
-    1. ``empty``: nothing to write.
-    2. ``packed flat``, ``unpacked flat``: one run on both sides.
-    3. ``packed runs``, ``unpacked runs``: runs of one are runs of the other, or their beginnings.
-    4. ``packed``, ``unpacked``: any other layouts.
-    5. ``two moves``: conversions, tails of the source alone, more digits than a walk can have; and
-       many elements in an order so different that each would take a sector of its own.
-    6. ``in its bytes``: a result whose bytes hold other elements, or padding that stays.
+    written, too. `between` plans the same for any specs, alignments and padding. The rest is as in
+    `plan_copy`.
     """
-    here, there = source.layout, result.layout
+    here, there, (to, from_) = source.layout, result.layout, alignments
     if not there.size and (padding is None or not there.required_size):
         return Launches((), "empty")
     if not there.size and there.slot_bits is None:
-        return plan_padding(there, 1, alignments[0], padding)
+        return plan_padding(there, 1, to, padding)
     alike, found = source.dtype == result.dtype, None
     if there.slot_bits is None:
         if alike:
             found = plan_unpack(there, here, alignments, padding)
         if found is not None:
             return found
-        octets, slots = _one_run_of(here)
-        first = plan_unpack(octets, slots, (SECTOR, alignments[1]), None)
-        assert first is not None, "one run"
-        second = between(_unpacked(source), result, (alignments[0], SECTOR), padding)
-        return in_two(first, second, here.required_size)
+        second = between(_unpacked(source), result, (to, SECTOR), padding)
+        return in_two(_unpack_block(here, from_), second, here.required_size)
     if not (there.covers_block and (whole or not there.is_padded)):
-        middle = between(source, _unpacked(result), (SECTOR, alignments[1]), None)
+        middle = between(source, _unpacked(result), (SECTOR, from_), None)
         memories = (2, 1, *range(3, 3 + len(middle.scratch)))
-        return _in_its_bytes(there, alignments[0], middle, memories)
+        return _in_its_bytes(there, to, middle, memories)
     if alike:
         found = plan_pack(there, here, alignments, padding, whole)
     if found is not None:
         return found
-    plain = _unpacked(result)
-    first = between(source, plain, (SECTOR, alignments[1]), padding)
-    octets, slots = _one_run_of(there)
-    last = plan_pack(slots, octets, (alignments[0], SECTOR), None, whole)
-    assert last is not None, "one run"
-    return in_two(first, last, there.required_size)
+    # Conversions, tails of the source alone, and orders in which reads take a sector an element.
+    first = between(source, _unpacked(result), (SECTOR, from_), padding)
+    return in_two(first, _pack_block(there, to, whole), there.required_size)
 
 
 def in_two(first: Launches, second: Launches, nbytes: int) -> Launches:
@@ -133,26 +118,20 @@ def plan_pack(
         blocks = -(-count // (RUN * THREADS))
         return Launches((_walking(chosen, runs, loop, blocks, 0),), "packed runs")
     word = 4 if alignments[0] >= 4 else 1
-    per = 8 * word * (3 if bits == 6 else 1) // bits
-    wide = _wide(loop, source, per) if word == 4 else 1
+    per = 8 * word * (3 if bits == 6 else 1) // bits  # elements that a thread packs
+    wide = 1  # of the source, read at once
+    if word == 4 and source.slot_bits is None and loop.contiguous:
+        most = gcd(per, loop.pack(WIDEST))
+        wide = most if most in (4, 8) else 1
     # Of bytes that threads read one by one, those of a warp are `per` apart.
     if _is_better_apart(loop, per // wide if source.slot_bits is None else 1):
         return None
     chosen = kernel(FILE, "pack_elements", INDEX=loop.index, WORD=word, WIDE=wide)
-    made = parameters(chosen)(slots=count, octets=-(-count * bits // 8), kept=kept)
+    made = parameters(chosen)(slots=count, octets=-(-count * bits // 8), kept=kept, per=per)
     made.bits, made.from_bits = bits, source.slot_bits or 8
-    made.per = per
     made.padding = padding[0] if padding else 0
     blocks = -(-count // (per * THREADS))
     return Launches((_walking(chosen, made, loop, blocks, 0, wide),), "packed")
-
-
-def _wide(loop: TiledLoop, source: Layout, per: int) -> int:
-    """Return how many elements of the source a thread reads at once, of `per` that it packs."""
-    if source.slot_bits is not None or not loop.contiguous:
-        return 1
-    wide = gcd(per, loop.pack(WIDEST))
-    return wide if wide in (4, 8) else 1
 
 
 def _packs_runs(loop: TiledLoop, bits: int) -> bool:
@@ -173,18 +152,15 @@ def _alignment(bits: int) -> int:
     return 4 if bits == 6 else 2 * bits
 
 
-def _is_better_apart(loop: TiledLoop, spread: int = 1) -> bool:
-    """Return whether reading in another order costs more than memory in between, written and read.
-
-    `spread`: how many elements the threads of a warp are apart.
-    """
-    large = loop.count >= TUNING.small_bytes
-    return large and in_order_cost(loop, READ) * spread > _APART
-
-
 # Sectors for each element, over those of a copy that has them in order. What is in between is read
 # once more, and written.
 _APART = 4.0
+
+
+def _is_better_apart(loop: TiledLoop, spread: int = 1) -> bool:
+    """Return whether memory in between costs less; `spread`: elements from thread to thread."""
+    large = loop.count >= TUNING.small_bytes
+    return large and in_order_cost(loop, READ) * spread > _APART
 
 
 def _goes_slot_by_slot(loop: TiledLoop, count: int) -> bool:
@@ -237,15 +213,13 @@ def _unpacking_runs(loop: TiledLoop, source: Layout, count: int) -> Launches | N
     """One launch into a block of so many slots, all elements; None for others, or short runs."""
     bits, found = source.slot_bits, _split(loop, count)
     assert bits is not None
-    words = (RUN, 8 if bits == 6 else 2 * bits)
+    words, last = (RUN, 8 if bits == 6 else 2 * bits), loop.axes[-1]
     aligned = all(a % n == 0 for a, n in zip(loop.alignments, words, strict=True))
-    if found is None or not aligned or not _counts(loop, source):
+    if found is None or not aligned or not _counts(loop, source) or last.strides[READ] != 1:
         return None
-    if loop.axes[-1].strides[READ] != 1:
-        return None
-    row, steps = found
-    run = loop.axes[-1].size
-    if min(run, row or run) < _LEAST_RUN or len(steps) > MOST_DIGITS:
+    (row, steps), run = found, last.size
+    # Of runs of 8 the elements of a thread are in three at most.
+    if min(run, row or run) < 8 or len(steps) > MOST_DIGITS:
         return None
     chosen = kernel(FILE, "unpack_runs", INDEX=loop.index, UNPACKED_RUN=bits)
     octets = -(-source.required_size * bits // 8)
@@ -258,9 +232,6 @@ def _unpacking_runs(loop: TiledLoop, source: Layout, count: int) -> Launches | N
     blocks = -(-count // (RUN * THREADS))
     return Launches((Launch(chosen, blocks, bytes(made), (0, 0)),), "unpacked runs")
 
-
-# Of which the elements of a thread are in three at most.
-_LEAST_RUN = 8
 
 # The steps of ``SplitWalk``.
 _NEXT_DIGIT, _TO_INDEX, _LAST_DIGIT = range(3)
@@ -306,15 +277,11 @@ def _split(loop: TiledLoop, count: int) -> tuple[int, list[tuple[int, int, int]]
 
 
 def _is_one_run(packed: Layout, other: Layout, *alignments: int) -> bool:
-    """Whether a dense block becomes another of its order, and memory is aligned for wide accesses.
-
-    `alignments`: of the packed side, and of the other.
-    """
-    bits = packed.slot_bits or 8
+    """Return whether one dense block becomes another of its order; alignments in this order."""
     if other.slot_bits is not None or packed.is_padded or other.is_padded:
         return False
     alike = packed.covers_block and packed.with_slot_bits(None).same_placement(other)
-    needed = (_alignment(bits), RUN)
+    needed = (_alignment(packed.slot_bits or 8), RUN)
     return alike and all(a % n == 0 for a, n in zip(alignments, needed, strict=True))
 
 
@@ -329,11 +296,7 @@ def _in_its_bytes(
     layout: Layout, alignment: int, middle: Launches, memories: Sequence[int]
 ) -> Launches:
     """Slots unpacked to the first of `memories`, `middle` on these, and packed: the rest stays."""
-    octets, slots = _one_run_of(layout)
-    lift = plan_unpack(octets, slots, (SECTOR, alignment), None)
-    back = plan_pack(slots, octets, (alignment, SECTOR), None, whole=False)
-    assert lift is not None
-    assert back is not None
+    lift, back = _unpack_block(layout, alignment), _pack_block(layout, alignment, whole=False)
     launches = (
         *[e.without_scalars(b"").placed((memories[0], 0)) for e in lift.launches],
         *[e.placed(memories) for e in middle.launches],
@@ -344,20 +307,30 @@ def _in_its_bytes(
 
 def write_number(spec: TensorSpec, octets: Callable[[Any], bytes]) -> Write:
     """The function of a packed tensor and a number, which `octets` makes one element."""
-    fill = plan_fill(_unpacked(spec).layout, 1)
+    layout, fill = spec.layout, plan_fill(_unpacked(spec).layout, 1)
 
-    def planned(alignments: tuple[int, ...]) -> Launches:
-        if not spec.layout.size:
-            return Launches((), "empty")
-        return _in_its_bytes(spec.layout, alignments[0], fill, (1,))
+    def planned(alignments: tuple[int, ...]) -> Launches | None:
+        return _in_its_bytes(layout, alignments[0], fill, (1,)) if layout.size else None
 
     return writer(spec.device.number, planned, 1, lambda value: pattern(octets(value)))
 
 
-def _one_run_of(layout: Layout) -> tuple[Layout, Layout]:
-    """As many slots as a layout has, in one run: of a byte each, and as they are packed."""
-    count = Layout((layout.required_size,))
-    return count, count.with_slot_bits(layout.slot_bits)
+def _unpack_block(layout: Layout, alignment: int) -> Launches:
+    """All slots of a packed layout to new memory of a byte each."""
+    octets = Layout((layout.required_size,))
+    slots = octets.with_slot_bits(layout.slot_bits)
+    found = plan_unpack(octets, slots, (SECTOR, alignment), None)
+    assert found is not None, "one run"
+    return found
+
+
+def _pack_block(layout: Layout, alignment: int, whole: bool) -> Launches:
+    """The way back."""
+    octets = Layout((layout.required_size,))
+    slots = octets.with_slot_bits(layout.slot_bits)
+    found = plan_pack(slots, octets, (alignment, SECTOR), None, whole)
+    assert found is not None, "one run"
+    return found
 
 
 def _unpacked(spec: TensorSpec) -> TensorSpec:

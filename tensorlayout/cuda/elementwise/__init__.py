@@ -7,12 +7,12 @@ from dataclasses import replace
 from typing import Any
 
 from tensorlayout.cuda.elementwise.launches import (
-    WIDTHS,
     Computed,
     Operands,
     box_of,
     flat,
     masked_tail,
+    packs_of,
     strided,
     tiles,
 )
@@ -44,18 +44,17 @@ def write_elementwise(plan: ElementwisePlan) -> Write:
     """The function of the result and the operands, which lie apart from it, or exactly there."""
     number, padding = plan.result.device.number, None if plan.given else padding_of(plan.result)
     content = scalars_of(plan)
+
+    def planned(alignments: Sequence[int]) -> Launches:
+        return plan_elementwise(plan, alignments, padding)
+
     if content is None:
-        return writer(number, lambda alignments: plan_elementwise(plan, alignments, padding))
-    return mixed_writer(
-        number, lambda alignments: (plan_elementwise(plan, alignments, padding), content)
-    )
+        return writer(number, planned)
+    return mixed_writer(number, lambda alignments: (planned(alignments), content))
 
 
 def scalars_of(plan: ElementwisePlan) -> Callable[[Sequence[Any]], bytes] | None:
-    """What makes octets of the numbers among the tensors of a call; None without numbers.
-
-    OverflowError for integers that do not fit.
-    """
+    """What makes octets of the numbers among the tensors of a call; None without numbers."""
     pairs = zip(plan.operands, plan.inputs, strict=True)
     kinds = [kind if isinstance(operand, type) else None for operand, kind in pairs]
     if not any(kind is not None for kind in kinds):
@@ -74,20 +73,8 @@ def plan_elementwise(
     `alignments`: powers of two that divide the addresses of the lowest slots, of the result and of
     each operand (of scalars any); `padding`: the content of one element of the padding that the
     result owns, None to leave it alone, as a write in place does, which never touches it.
-    ValueError for memory whose alignment is less than an element. The cases, in the order of their
-    cost:
-
-    1. ``empty``: no element.
-    2. ``flat``: the result is one run; each operand runs with it, or is one value.
-    3. ``rows``: the fastest dimension is contiguous in the result, and in each operand contiguous
-       or of stride 0.
-    4. ``tiles``: operands are in another order than the result's, or in rows that begin elsewhere
-       in sectors: boxes of them go through shared memory.
-    5. ``strided``: everything else, in the result's order.
-    6. ``bounded``: layouts that are tiled, with tails, in the result's order.
-
-    NotImplementedError for tails in more than four dimensions, and for tiles that do not divide
-    each other.
+    ValueError for memory whose alignment is less than an element. NotImplementedError for tails in
+    more than four dimensions, and for tiles that do not divide each other.
     """
     if plan.operation.function == "where" and is_narrow(plan.result.dtype):
         plan = _of_bytes(plan)
@@ -106,10 +93,7 @@ def plan_conversion(
     tuning: TileTuning = TUNING,
     saturate: bool = False,
 ) -> Launches:
-    """The copy of a tensor into another dtype; arguments as of `plan_elementwise`.
-
-    `saturate`: what is beyond a narrow dtype becomes its nearest limit.
-    """
+    """The copy into another dtype; `saturate`: what is beyond a narrow one becomes its limit."""
     kind = c_type(result.dtype, saturate)
     computed = _by_functor("positive", kind, kind, [source])
     return plan_loops(computed, result, [source], alignments, padding, tuning)
@@ -127,18 +111,15 @@ def _of_bytes(plan: ElementwisePlan) -> ElementwisePlan:
     """A choice among elements of a narrow dtype, as one of uint8: it moves bits."""
 
     def spec(given: TensorSpec) -> TensorSpec:
-        return TensorSpec(byte(given.dtype), given.layout, given.device)
-
-    def byte(dtype: DType) -> DType:
-        return uint8 if is_narrow(dtype) else dtype
+        dtype = uint8 if is_narrow(given.dtype) else given.dtype
+        return TensorSpec(dtype, given.layout, given.device)
 
     operands = tuple([spec(o) if isinstance(o, TensorSpec) else o for o in plan.operands])
-    inputs = tuple([byte(dtype) for dtype in plan.inputs])
+    inputs = tuple([uint8 if is_narrow(dtype) else dtype for dtype in plan.inputs])
     return replace(plan, operands=operands, inputs=inputs, result=spec(plan.result))
 
 
-# An operand: a tensor, or a scalar of a dtype.
-Operand = TensorSpec | DType
+Operand = TensorSpec | DType  # a tensor, or a scalar
 
 
 def _dtype_of(operand: Operand) -> DType:
@@ -160,10 +141,7 @@ def plan_loops(
     padding: bytes | None,
     tuning: TileTuning = TUNING,
 ) -> Launches:
-    """The cheapest way to compute every element of a result; arguments as of `plan_elementwise`.
-
-    `operands` are broadcast.
-    """
+    """The cheapest way to compute a result of broadcast operands; as `plan_elementwise`."""
     layout, digits = result.layout, None
     widest = max(result.dtype.itemsize, *[_dtype_of(operand).itemsize for operand in operands])
     memories = [o if isinstance(o, TensorSpec) else None for o in (result, *operands)]
@@ -176,15 +154,12 @@ def plan_loops(
             msg = f"no kernel walks tiles like those of {found} together; use to_layout() first"
             raise NotImplementedError(msg)
     beside, apart = padding_beside(layout, widths[0], alignments[0], padding, digits)
-    given = Operands(computed, widest, layouts, widths, tuple(alignments), beside)
-    if layout.size or (digits is not None and digits.count):
+    given = Operands(computed, len(operands), widest, alignments[0], beside)
+    loop: Loop | None = digits
+    if loop is None and layout.size:
+        loop = Loop.over(layouts, widths, alignments)
+    if loop is not None and loop.count:
         check_aligned(computed.name, widths, alignments)
-    if digits is not None and digits.count and digits.bounds:
-        return Launches((masked_tail(given, digits), *apart), "bounded")
-    if layout.size:
-        loop = digits or Loop.over(layouts, widths, alignments)
-        if loop.count == 1:
-            loop = replace(loop, axes=(Axis(1, (1,) + (0,) * given.count),))
         case, launch = _cheapest(given, loop, tuning)
         return Launches((launch, *apart), case)
     if beside[0] is None or not beside[0].regions:
@@ -200,10 +175,7 @@ _COSTLY = 2.5
 
 
 def takes_tiles(plan: ElementwisePlan) -> bool:
-    """Return whether one launch computes a plan of tiled tensors, and reads them all well enough.
-
-    If not, the tensors are better copied out of their tiles before.
-    """
+    """Return whether one launch computes a plan of tiled tensors, and reads all well enough."""
     operands = [o for o in plan.operands if isinstance(o, TensorSpec)]
     return walks_tiles(plan.result, operands, None if plan.given else padding_of(plan.result))
 
@@ -219,9 +191,11 @@ def walks_tiles(result: TensorSpec, operands: Sequence[TensorSpec], padding: byt
 
 def reads_well(loop: TiledLoop) -> bool:
     """Return whether one launch reads operands in tiles with tails well enough."""
-    widths = loop.widths
-    large = [m for m in range(1, len(widths)) if loop.count * widths[m] >= TUNING.small_bytes]
-    return all(in_order_cost(loop, memory) <= _COSTLY for memory in large)
+    small = TUNING.small_bytes
+    return all(
+        loop.count * width < small or in_order_cost(loop, memory) <= _COSTLY
+        for memory, width in enumerate(loop.widths[1:], 1)
+    )
 
 
 def _digits(
@@ -237,6 +211,10 @@ def _digits(
 
 
 def _cheapest(given: Operands, loop: Loop, tuning: TileTuning) -> tuple[str, Launch]:
+    if isinstance(loop, TiledLoop) and loop.bounds:
+        return "bounded", masked_tail(given, loop)
+    if loop.count == 1:
+        loop = replace(loop, axes=(Axis(1, (1,) + (0,) * given.count),))
     to, *steps = loop.axes[-1].strides
     # Whether the fastest axis is contiguous in all memories, or repeated in operands.
     rows = to == 1 and all(step in (0, 1) for step in steps)
@@ -254,12 +232,9 @@ _FULL_PACKS = 8
 
 
 def _pack_of(loop: Loop, widest: int) -> int:
-    """Count the elements of rows that move at once: the most that alignment and their length allow.
-
-    `widest`: bytes of the widest type. Rows may end with single elements.
-    """
+    """Count the elements of rows that move at once. Rows may end with single elements."""
     row, strides = loop.axes[-1][:2]
-    for pack in [width // widest for width in WIDTHS if width > widest]:
+    for pack in packs_of(widest):
         aligned = all(
             stride == 0 or loop.grain(memory) % (pack * loop.widths[memory]) == 0
             for memory, stride in enumerate(strides)

@@ -21,62 +21,38 @@ from tensorlayout.cuda.engine.shared_tiles.structs import access_struct, tiles_s
 from tensorlayout.cuda.engine.shared_tiles.tile import SharedTile
 from tensorlayout.cuda.engine.structs import constant, divisor, pack_walk, walk_struct
 from tensorlayout.cuda.fill import Beside, bits_of, padding_struct
-from tensorlayout.layout import Layout
 from tensorlayout.layout.digits import TiledLoop
 from tensorlayout.layout.loop import Loop, index_type
-
-# Bytes of packs, of the widest type.
-WIDTHS = (16, 4)
 
 
 class TooManyAxesError(Exception):
     """No kernel of so many operands walks so many axes."""
 
 
+def packs_of(widest: int) -> list[int]:
+    """How many elements the packs of kernels have: 16 or 4 bytes of the widest type."""
+    return [width // widest for width in (16, 4) if width > widest]
+
+
 class Computed(NamedTuple):
-    """What makes elements of the result.
+    """What makes elements of the result."""
 
-    Attributes:
-        name: of the function, for errors.
-        kernels: name of their file, and with what their names begin.
-        types: macros that say what is computed from which types.
-        functor: of kernels/functions.cuh, or "".
-        numbers: how many scalars it is given beside the operands.
-
-    """
-
-    name: str
-    kernels: str
-    types: tuple[tuple[str, str], ...]
-    functor: str = ""
-    numbers: int = 0
+    name: str  # of the function, for errors
+    kernels: str  # name of their file, and with what their names begin
+    types: tuple[tuple[str, str], ...]  # macros that say what is computed from which types
+    functor: str = ""  # of kernels/functions.cuh
+    numbers: int = 0  # how many scalars it is given beside the operands
 
 
 @dataclass(frozen=True, slots=True)
 class Operands:
-    """The result and the operands, as kernels see them.
+    """The result and the operands, as kernels see them."""
 
-    Attributes:
-        computed: what makes elements of the one from those of the others.
-        widest: bytes of the widest type, of scalars too.
-        layouts: of the result and of the operands; None for scalars.
-        widths: bytes of an element of each; 0 for scalars.
-        alignments: powers of two that divide the addresses of the lowest slots.
-        beside: padding that is written in the same launch; of a tiled result, in its tails.
-
-    """
-
-    computed: Computed
-    widest: int
-    layouts: tuple[Layout | None, ...]
-    widths: tuple[int, ...]
-    alignments: tuple[int, ...]
-    beside: Beside
-
-    @property
-    def count(self) -> int:
-        """How many operands there are."""
-        return len(self.layouts) - 1
+    computed: Computed  # what makes elements of the one from those of the others
+    count: int  # how many operands there are
+    widest: int  # bytes of the widest type, of scalars too
+    alignment: int  # of the result: a power of two that divides the address of the lowest slot
+    beside: Beside  # padding that is written in the same launch; of a tiled result, in its tails
 
     @property
     def counts(self) -> dict[str, int]:
@@ -86,15 +62,12 @@ class Operands:
     def ready(
         self, name: str, blocks: int, steps: Sequence[int], **shape: Any
     ) -> tuple[Kernel, Any, int]:
-        """A kernel, its struct with what all of them take, and how many blocks write padding, too.
-
-        `blocks`: those of the elements; `steps`: of operands along a pack.
-        """
+        """A kernel, its struct, and how many blocks it takes; `steps`: of operands along a pack."""
         _, kernels, types, functor, _ = self.computed
         types = (*types, ("WIDEST", str(self.widest)))
         found = kernel(f"{kernels}.cu", f"{kernels}_{name}", types, functor, **shape)
         made = parameters(found, **self.counts)()
-        made.memories.padding, more = padding_struct(self.beside, blocks, self.alignments[0])
+        made.memories.padding, more = padding_struct(self.beside, blocks, self.alignment)
         made.memories.step[:] = steps
         return found, made, blocks + more
 
@@ -138,10 +111,8 @@ def strided(given: Operands, loop: Loop, pack: int) -> Launch:
 
 def masked_tail(given: Operands, loop: TiledLoop) -> Launch:
     """Tiles with tails, in the result's order."""
-    # The most of the packs that there are kernels for.
-    widest, most = given.widest, loop.pack(WIDEST)
-    packs = [width // widest for width in WIDTHS if width > widest]
-    pack = max([pack for pack in packs if pack <= most], default=1)
+    most = loop.pack(WIDEST)
+    pack = max([pack for pack in packs_of(given.widest) if pack <= most], default=1)
     threads, moves = loop.count // pack, loop.axes[-1].strides[1:]
     steps, blocks = moves if pack > 1 else [0] * len(moves), given.blocks(threads, pack)
     shape = {"INDEX": loop.index, "BOUNDED": pack}
@@ -161,7 +132,6 @@ def box_of(loop: Loop, given: Operands, pack: int, tuning: TileTuning) -> Shared
     """The box in which operands of other orders are staged; None if that is worth nothing.
 
     `pack`: how many elements a thread would move at once without.
-
     An operand with the strides of the result never is, one that is where the result is among them:
     each thread reads such an element where it writes.
     """
@@ -183,11 +153,10 @@ def box_of(loop: Loop, given: Operands, pack: int, tuning: TileTuning) -> Shared
     before = sum([widths[m] * (sectors[m] + narrowness(widths[m] * pack)) for m in tensors])
     unit = box.sides[WRITE].unit // widths[WRITE]
     after = sum([widths[m] * tuning.through_tile for m in staged])
-    for memory in tensors:
-        if memory in box.sides:
-            after += widths[memory] * box.side_cost(memory)
-        else:
-            after += widths[memory] * (sectors[memory] + narrowness(widths[memory] * unit))
+    for m in tensors:
+        aside = m not in box.sides
+        cost = sectors[m] + narrowness(widths[m] * unit) if aside else box.side_cost(m)
+        after += widths[m] * cost
     return box if after < before else None
 
 

@@ -6,9 +6,9 @@ The value is data: a plan serves every value of its size. That of the padding is
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, replace
-from math import gcd, prod
-from typing import Any
+from dataclasses import replace
+from math import gcd
+from typing import Any, NamedTuple
 
 from tensorlayout.cuda.engine.driver import Kernel
 from tensorlayout.cuda.engine.kernel_shapes import kernel, parameters
@@ -33,7 +33,7 @@ from tensorlayout.cuda.engine.structs import (
 from tensorlayout.errors import cut
 from tensorlayout.layout import Layout, PaddingValue
 from tensorlayout.layout.digits import TiledLoop, tiled_loop, without_tails, written_sizes
-from tensorlayout.layout.loop import Axis, Loop, index_type, merged
+from tensorlayout.layout.loop import Axis, Loop, merged
 from tensorlayout.plan.base import Write
 from tensorlayout.tensor import TensorSpec
 
@@ -47,32 +47,14 @@ def plan_fill(
 
     `layout` has its lowest slot at 0 and no two elements in one slot; `alignment` is a power of two
     that divides the address of that slot. `padding` is the content of one element, None to leave it
-    alone, unless the layout says that it may hold anything. The cases, in the order of their cost:
-
-    1. ``empty``: no element, nor padding to write.
-    2. ``padding``: no element.
-    3. ``flat``: one run of slots.
-    4. ``strided``: any strides.
-    5. ``bounded``: tiled, with tails.
-    6. ``pieces``: the same, with more of them than a launch can take.
+    alone, unless the layout says that it may hold anything.
     """
-    if layout.is_tiled:
-        return _tiled(layout, itemsize, alignment, padding)
-    if layout.size == 0:
-        return plan_padding(layout, itemsize, alignment, padding)
-    beside, apart = padding_beside(layout, itemsize, alignment, padding)
-    found = _of_loop(Loop.over((layout,), (itemsize,), (alignment,)), itemsize, beside)
-    return replace(found, launches=found.launches + apart)
-
-
-def _of_loop(loop: Loop, itemsize: int, beside: Beside) -> Launches:
-    loop = loop.fitted(WIDEST)
-    if loop.contiguous and len(loop.axes) == 1:
-        return Launches((_flat(loop, beside),), "flat")
-    return Launches(_in_parts(loop, itemsize, beside), "strided")
-
-
-def _tiled(layout: Layout, itemsize: int, alignment: int, padding: bytes | None) -> Launches:
+    if not layout.is_tiled:
+        if layout.size == 0:
+            return plan_padding(layout, itemsize, alignment, padding)
+        beside, apart = padding_beside(layout, itemsize, alignment, padding)
+        found = _of_loop(Loop.over((layout,), (itemsize,), (alignment,)), itemsize, beside)
+        return replace(found, launches=found.launches + apart)
     anything = layout.covers_block and layout.padding_value is PaddingValue.UNSPECIFIED
     if anything and padding is None and layout.size:
         return plan_fill(Layout((layout.required_size,)), itemsize, alignment)
@@ -85,15 +67,19 @@ def _tiled(layout: Layout, itemsize: int, alignment: int, padding: bytes | None)
         return _of_loop(loop, itemsize, (None, b""))
     if loop is not None and fits_a_walk(loop):
         return Launches((_bounded(loop, padding or b"", elements=True),), "bounded")
-    launches: list[Launch] = []
-    if padding is not None:  # all of the block first, and then the elements
-        block = plan_fill(Layout((layout.required_size,)), itemsize, alignment)
-        launches += filled_with(block, padding).launches
+    # More tails than a launch can take.
+    launches = [] if padding is None else filled_block(layout, itemsize, alignment, padding)
     for (piece,) in without_tails((layout,)):
         shift = piece.lowest * itemsize
         part = plan_fill(piece.at_origin, itemsize, gcd(alignment, shift, SECTOR))
         launches += [each.placed((0,), shift) for each in part.launches]
     return Launches(tuple(launches), "pieces")
+
+
+def filled_block(layout: Layout, itemsize: int, alignment: int, padding: bytes) -> list[Launch]:
+    """Fill all of a padded block, before elements are written."""
+    block = plan_fill(Layout((layout.required_size,)), itemsize, alignment)
+    return [*filled_with(block, padding).launches]
 
 
 def filled_with(fill: Launches, value: bytes) -> Launches:
@@ -121,10 +107,9 @@ def padding_beside(
 
 
 def plan_padding(layout: Layout, itemsize: int, alignment: int, padding: bytes | None) -> Launches:
-    """How to write `padding` to the padding that a layout owns: in one launch, if that holds it.
+    """How to write `padding` to the padding that a layout owns; arguments as of `plan_fill`.
 
-    Else in one for each of its regions. The rest is as in `plan_fill`; NotImplementedError for
-    tiles with tails in more dimensions than a launch can take.
+    NotImplementedError for tiles with tails in more dimensions than a launch can take.
     """
     if padding is None:
         return Launches((), "empty")
@@ -142,9 +127,8 @@ def plan_padding(layout: Layout, itemsize: int, alignment: int, padding: bytes |
         return Launches((), "empty")
     if regions.fit_a_launch and alignment >= itemsize:
         nothing = Loop((Axis(1, (1,)),), (itemsize,), (0,), (alignment,))
-        return filled_with(
-            Launches((_strided(nothing, 0, (regions, padding)),), "padding"), padding
-        )
+        launch = _strided(nothing, 0, (regions, padding))
+        return filled_with(Launches((launch,), "padding"), padding)
     launches: list[Launch] = []
     for region in regions.regions:
         dims, shift = (*regions.dims[: region.depth], (region.run, 1)), region.start * itemsize
@@ -154,34 +138,31 @@ def plan_padding(layout: Layout, itemsize: int, alignment: int, padding: bytes |
     return Launches(tuple(launches), "padding")
 
 
-def _in_parts(loop: Loop, itemsize: int, padding: Beside) -> tuple[Launch, ...]:
+def _of_loop(loop: Loop, itemsize: int, padding: Beside) -> Launches:
     """One launch; or one for each part of an element that memory is not aligned for."""
-    last = loop.axes[-1]
+    loop = loop.fitted(WIDEST)
+    if loop.contiguous and len(loop.axes) == 1:
+        nbytes = loop.count * loop.width
+        blocks = max(1, blocks_for(nbytes // WIDEST))
+        chosen, made, blocks = padded_kernel(loop, blocks, padding, FILE, "fill_flat")
+        made.bytes = nbytes
+        return Launches((Launch(chosen, blocks, bytes(made), loop.firsts),), "flat")
     if loop.width >= itemsize:
-        return (_strided(loop, loop.count, padding),)
+        return Launches((_strided(loop, loop.count, padding),), "strided")
     # The parts of an element stand side by side, alone or in a run of elements.
-    parts = itemsize // loop.width
+    parts, last = itemsize // loop.width, loop.axes[-1]
     axes = (*loop.axes[:-1], Axis(last.size // parts, (parts,)))
     launches = []
-    for k in range(parts):
-        first = (loop.firsts[0] + k * loop.width,)
-        one = Loop(axes, loop.widths, first, loop.alignments)
-        part = (k * loop.width, (k + 1) * loop.width)
-        launches.append(replace(_strided(one, one.count, (None, b"")), takes=part))
-    return tuple(launches)
-
-
-def _flat(loop: Loop, padding: Beside) -> Launch:
-    nbytes = loop.count * loop.width
-    blocks = max(1, blocks_for(nbytes // WIDEST))
-    chosen, made, blocks = padded_kernel(loop, blocks, padding, FILE, "fill_flat")
-    made.bytes = nbytes
-    return Launch(chosen, blocks, bytes(made), loop.firsts)
+    for begin in range(0, itemsize, loop.width):
+        one = Loop(axes, loop.widths, (loop.firsts[0] + begin,), loop.alignments)
+        launch = _strided(one, one.count, (None, b""))
+        launches.append(replace(launch, takes=(begin, begin + loop.width)))
+    return Launches(tuple(launches), "strided")
 
 
 def _strided(loop: Loop, count: int, padding: Beside) -> Launch:
-    shape = {"INDEX": index_type(count, loop.furthest), "WIDTH": loop.width}
-    shape["RANK"], blocks = len(loop.axes), blocks_for(count)
+    shape = {"INDEX": loop.index, "WIDTH": loop.width, "RANK": len(loop.axes)}
+    blocks = blocks_for(count)
     chosen, made, blocks = padded_kernel(loop, blocks, padding, FILE, "fill_strided", **shape)
     made.count = count
     pack_walk(made.walk, loop.sizes, loop.strides)
@@ -206,15 +187,13 @@ def _bounded(loop: TiledLoop, padding: bytes, *, elements: bool) -> Launch:
 def write_fill(
     spec: TensorSpec, octets: Callable[[Any], bytes], padding: bytes | None = None
 ) -> Write:
-    """The function of a tensor and a value for all its elements, which `octets` makes one element.
-
-    `padding`: as in `plan_fill`.
-    """
-
-    def planned(alignments: tuple[int, ...]) -> Launches:
-        return plan_fill(spec.layout, spec.dtype.itemsize, alignments[0], padding)
-
-    return writer(spec.device.number, planned, 1, lambda value: pattern(octets(value)))
+    """The function of a tensor and a value, which `octets` makes one element; see `plan_fill`."""
+    return writer(
+        spec.device.number,
+        lambda alignments: plan_fill(spec.layout, spec.dtype.itemsize, alignments[0], padding),
+        tensors=1,
+        content=lambda value: pattern(octets(value)),
+    )
 
 
 # ---- Where padding is, and the struct by which kernels write it
@@ -224,36 +203,32 @@ REGIONS = constant("include/padding.cuh", "PADDING_REGIONS")
 BLOCK = constant("include/padding.cuh", "PADDING_PER_THREAD * THREADS")
 _FEWER_THAN = 2**31 - 2**12
 
-# All blocks do the kernel's own work.
-_NEVER = 2**32 - 1
 
-
-@dataclass(frozen=True, slots=True)
-class Region:
+class Region(NamedTuple):
     """Padding behind one dimension: for each index of the dimensions before it, a run of slots."""
 
     start: int
     run: int
-    depth: int
+    depth: int  # how many of the dimensions of `Regions` are before it
+    rows: int  # indices of these
 
 
-@dataclass(frozen=True, slots=True)
-class Regions:
-    """All slots of padding, each once; `dims` are (size, stride), slowest first."""
+class Regions(NamedTuple):
+    """All slots of padding, each once."""
 
-    dims: tuple[tuple[int, int], ...]
+    dims: tuple[tuple[int, int], ...]  # (size, stride), slowest first
     regions: tuple[Region, ...]
 
-    def rows(self, region: Region) -> int:
-        """Return how many runs a region has."""
-        return prod([size for size, _ in self.dims[: region.depth]])
+    @property
+    def depth(self) -> int:
+        """How many dimensions are before some region."""
+        return max([region.depth for region in self.regions], default=0)
 
     @property
     def fit_a_launch(self) -> bool:
         """Whether the struct can hold them."""
-        sizes = [n for r in self.regions for n in (r.run, self.rows(r))]
-        depth = max([region.depth for region in self.regions], default=0)
-        return len(self.regions) <= REGIONS >= depth and max(sizes, default=0) < _FEWER_THAN
+        longest = max([max(r.run, r.rows) for r in self.regions], default=0)
+        return len(self.regions) <= REGIONS >= self.depth and longest < _FEWER_THAN
 
 
 # Padding that a launch writes beside its elements: where, and the content of one element.
@@ -268,13 +243,15 @@ def padding_regions(layout: Layout) -> Regions:
     """
     axes: list[Axis] = []
     regions: list[Region] = []
+    rows = 1
     for d in reversed(layout.minor_to_major if layout.is_padded else ()):
         size, padded, stride = layout.shape[d], layout.padded_shape[d], abs(layout.strides[d])
-        if padded > size:
-            regions.append(Region(size * stride, (padded - size) * stride, len(merged(axes))))
+        if rows and padded > size and stride:
+            run = (padded - size) * stride
+            regions.append(Region(size * stride, run, len(merged(axes)), rows))
         axes.append(Axis(size, (stride,)))
-    made = Regions(tuple([(n, stride) for n, (stride,), _ in merged(axes)]), tuple(regions))
-    return Regions(made.dims, tuple(r for r in regions if r.run and made.rows(r)))
+        rows *= size
+    return Regions(tuple([(n, stride) for n, (stride,), _ in merged(axes)]), tuple(regions))
 
 
 def bits_of(value: bytes) -> tuple[int, int]:
@@ -290,26 +267,25 @@ def padding_struct(beside: Beside, first_block: int, alignment: int) -> tuple[An
     as many at a time as it allows, and where runs begin and end.
     """
     found, value = beside
-    made = struct("include/padding.cuh", "Padding")(first_block=_NEVER)
+    made = struct("include/padding.cuh", "Padding")()
     if found is None or not found.regions:
+        made.first_block = 2**32 - 1  # all blocks do the kernel's own work
         return made, 0
-    found, width = _widened(found, len(value), alignment)
-    made.first_block = first_block
-    made.bits[:] = bits_of(value)
-    made.itemsize = width
-    depth = max([region.depth for region in found.regions])
-    for k, (size, stride) in enumerate(found.dims[:depth]):
-        made.stride[k] = stride
-        made.size[k] = divisor32(size)
+    dims, itemsize = found.dims[: found.depth], len(value)
+    places = [n for region in found.regions for n in (region.start, region.run)]
+    places += [stride for _, stride in dims]
+    width = max(itemsize, gcd(WIDEST, alignment, *[n * itemsize for n in places]))
+    times = width // itemsize
+    made.first_block, made.itemsize, made.bits[:] = first_block, width, bits_of(value)
+    for k, (size, stride) in enumerate(dims):
+        made.stride[k], made.size[k] = stride // times, divisor32(size)
     end = first_block
     for k, region in enumerate(found.regions):
-        count = region.run * found.rows(region)
+        run = region.run // times
+        count = run * region.rows
         end += -(-count // BLOCK)
-        made.start[k] = region.start
-        made.count[k] = count
-        made.run[k] = divisor32(region.run)
-        made.depth[k] = region.depth
-        made.end_block[k] = end
+        made.start[k], made.run[k] = region.start // times, divisor32(run)
+        made.count[k], made.depth[k], made.end_block[k] = count, region.depth, end
     return made, end - first_block
 
 
@@ -320,15 +296,3 @@ def padded_kernel(
     padded, more = padding_struct(beside, blocks, loop.alignments[0])
     chosen = kernel(file, name, (), "", **shape)
     return chosen, parameters(chosen)(padding=padded), blocks + more
-
-
-def _widened(found: Regions, itemsize: int, alignment: int) -> tuple[Regions, int]:
-    """The regions counted in elements of as many bytes as all runs allow; and how many."""
-    depth = max([region.depth for region in found.regions])
-    places = [n for region in found.regions for n in (region.start, region.run)]
-    places += [stride for _, stride in found.dims[:depth]]
-    width = max(itemsize, gcd(16, alignment, *[n * itemsize for n in places]))
-    times = width // itemsize
-    dims = tuple((size, stride // times) for size, stride in found.dims)
-    regions = tuple(Region(r.start // times, r.run // times, r.depth) for r in found.regions)
-    return Regions(dims, regions), width

@@ -1,15 +1,14 @@
 """New tensors of values that the call's arguments and the elements' positions say.
 
 Sequences (arange, linspace, frequencies) in one run of memory have kernels of their own, with the
-constants of NumPy's formulas, rounding by rounding. All values are data: a launch knows a dtype and
-how many elements there are. Here layouts have their lowest slots at 0, and are not tiled; a result
-has no two elements in one slot.
+constants of NumPy's formulas, rounding by rounding. All values are scalars of the call.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -41,8 +40,16 @@ def write_create(plan: CreatePlan) -> Write:
             spec.device.number, lambda aligned: plan_padding(layout, itemsize, aligned[0], padding)
         )
     if values == "value":
-        return _write_value(plan.operation.name, spec, padding)
-    return write_eye(spec, padding) if values == "eye" else _SEQUENCES[values](spec)
+        return write_fill(spec, partial(_octets_of, plan.operation.name, spec.dtype), padding)
+    if values == "eye":
+        return write_eye(spec, padding)
+    # Of row-major results of rank 1, in memory of their own; arange of any layout.
+    sequences = {
+        "arange": write_arange,
+        "frequencies": write_frequencies,
+        "linspace": write_linspace,
+    }
+    return sequences[values](spec)
 
 
 def takes_tiles(plan: CreatePlan) -> bool:
@@ -50,34 +57,21 @@ def takes_tiles(plan: CreatePlan) -> bool:
     return plan.operation.values == "nothing" and (plan.given or padding_of(plan.result) is None)
 
 
-def _write_value(name: str, spec: TensorSpec, padding: bytes | None) -> Write:
-    """The value is a number, or an array of the dtype and of rank 0."""
-
-    def content(value: Any) -> bytes:
-        if type(value) in SCALARS:
-            return octets(name, value, spec.dtype)
-        found: bytes = np.asarray(value, spec.dtype).tobytes()
-        return found
-
-    return write_fill(spec, content, padding)
+def _octets_of(name: str, dtype: DType, value: Any) -> bytes:
+    """The octets of a number, or of an array of the dtype and of rank 0."""
+    if type(value) in SCALARS:
+        return octets(name, value, dtype)
+    found: bytes = np.asarray(value, dtype).tobytes()
+    return found
 
 
 # ---- In one run of memory
 
 SEQUENCE_FILE = "fill/sequence.cu"
 
-# Bytes of what a thread writes at once, as in kernels/fill/sequence.cu.
-_PACK = 16
-
-# What a sign, and so a zero's too, survives if it is added.
-_NOTHING = -0.0
-
 
 def plan_sequence(dtype: DType, count: int, kind: str) -> Launch | None:
-    """The launch of a `kind`: ``integers``, ``real`` or ``complex``; None for no elements.
-
-    Integers wrap. What is behind the address in the struct of that name are the scalars of a call.
-    """
+    """The launch of a `kind`: ``integers``, ``real`` or ``complex``; None for no elements."""
     if not count:
         return None
     element = c_type(dtype)
@@ -87,17 +81,14 @@ def plan_sequence(dtype: DType, count: int, kind: str) -> Launch | None:
         element = f"uint{8 * dtype.itemsize}_t"
     macro = {"integers": "INTEGER", "real": "REAL", "complex": "COMPLEX"}[kind]
     chosen = kernel(SEQUENCE_FILE, f"sequence_{kind}", (), "", **{macro: element})
-    length = _PACK // dtype.itemsize
+    length = WIDEST // dtype.itemsize  # of a pack, which a thread writes at once
     packs = 4 // length if length < 4 else 1  # of a thread
     blocks = -(-(count // length) // (THREADS * packs))
     return Launch(chosen, max(blocks, 1), bytes(parameters(chosen)()), (0,))
 
 
 def write_arange(spec: TensorSpec) -> Write:
-    """The function of a tensor of any layout, its first number and the step, in row-major order.
-
-    Integer dtypes take integers alone. OverflowError for those that no float is near.
-    """
+    """The function of a tensor of any layout, its first number and the step, in row-major order."""
     count, kind = spec.layout.size, "integers" if spec.dtype.kind in "iu" else "real"
 
     def integers(start: int, step: int) -> bytes:
@@ -107,7 +98,7 @@ def write_arange(spec: TensorSpec) -> Write:
         return _real(count, float(start), float(step))
 
     def planned(alignments: tuple[int, ...]) -> Launch | None:
-        if spec.layout.is_row_major and alignments[0] >= _PACK:
+        if spec.layout.is_row_major and alignments[0] >= WIDEST:
             return plan_sequence(spec.dtype, count, kind)
         launch = plan_count_up(spec)  # start and step are the first of the scalars
         return launch and replace(launch, takes=(0, 16))
@@ -146,16 +137,13 @@ def write_linspace(spec: TensorSpec) -> Write:
 
 
 def write_frequencies(spec: TensorSpec) -> Write:
-    """Numbers over ``size * spacing``: the function of a tensor, both, and a bool.
-
-    That says whether those of the latter half are negative.
-    """
+    """Numbers over ``size * spacing``; `negative`: those of the latter half."""
     count = spec.layout.size
 
     def content(size: int, spacing: float, negative: bool) -> bytes:
         turn = (size + 1) // 2 if negative else count
-        # Times 1, and nothing added: the quotient to the bit.
-        return _real(count, _NOTHING, 1.0, divisor=size * spacing, back=float(size), turn=turn)
+        # Times 1, and -0.0 added, which a zero's sign survives: the quotient to the bit.
+        return _real(count, -0.0, 1.0, divisor=size * spacing, back=float(size), turn=turn)
 
     return _write(spec, "real", content)
 
@@ -185,27 +173,14 @@ def _scalars(name: str, **members: Any) -> bytes:
     return bytes(struct(SEQUENCE_FILE, name)(**members))[8:]
 
 
-# Of row-major results of rank 1, in memory of their own; arange of any layout.
-_SEQUENCES: dict[str, Callable[[TensorSpec], Write]] = {
-    "arange": write_arange,
-    "frequencies": write_frequencies,
-    "linspace": write_linspace,
-}
-
-
 # ---- Values by coordinates, in any layout
-
-PATTERNS_FILE = "fill/patterns.cu"
 
 # What signed and unsigned indices of 32 and 64 bits are to the kernel.
 _KINDS = {"int32": 0, "int64": 1, "uint32": 2, "uint64": 3}
 
 
 def plan_one_hot(plan: OneHotPlan, alignments: tuple[int, ...]) -> Launch | None:
-    """The launch, for the addresses of result, indices, cold and hot value.
-
-    One launch for all `alignments`.
-    """
+    """The launch, for the addresses of result, indices, cold and hot value."""
     layout, itemsize = plan.result.layout, plan.result.dtype.itemsize
     if not layout.size:
         return None
@@ -241,7 +216,7 @@ def _launch(
 ) -> Launch:
     index = index_type(loop.count, max(loop.furthest, 2 * max(layout.shape, default=1)))
     rank = max(len(loop.axes), 2)  # the kernel of two dimensions takes one, too
-    chosen = kernel(PATTERNS_FILE, name, RANK=rank, INDEX=index, **macro)
+    chosen = kernel("fill/patterns.cu", name, RANK=rank, INDEX=index, **macro)
     made = parameters(chosen)(count=loop.count, **members)
     pack_axes(made.walk, loop.axes, rank)
     return Launch(chosen, -(-loop.count // THREADS), bytes(made), firsts)

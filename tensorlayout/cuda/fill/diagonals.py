@@ -38,10 +38,6 @@ FILE = "fill/diagonals.cu"
 # Rows of fewer packs are not worth the access that their last elements take.
 _FULL_PACKS = 8
 
-
-# A bound that no distance reaches.
-_FAR = 2**62
-
 # Where the scalars of a call go: bounds, relative to the distance of the first element; the value
 # of what is kept where nothing is read; that of the rest; whether the outside is what is kept.
 _SCALARS_AT = 16
@@ -61,12 +57,6 @@ def plan_band(
     of the result share a slot. `alignments`: powers of two that divide the addresses of those
     slots; `padding`: the content of one element of the padding that the result owns, None to leave
     it alone. ValueError for tiled layouts, and for memory whose alignment is less than an element.
-    The cases, in the order of their cost:
-
-    1. ``empty``: no element; at most padding to write.
-    2. ``flat``: the result is one run, and the source runs with it.
-    3. ``rows``: the fastest dimension is contiguous in both, and long or whole packs.
-    4. ``strided``: everything else, in the result's order.
     """
     if result.size == 0:
         return Launches(plan_padding(result, itemsize, alignments[0], padding).launches, "empty")
@@ -76,10 +66,13 @@ def plan_band(
     check_aligned("tril, triu", widths, alignments)
     loop = Loop.over(layouts, widths, alignments)
     if len(loop.axes) == 1 and loop.contiguous and _aligned(loop):
-        distances = _with_distances((result,), itemsize, alignments[:1])
-        return Launches((_flat(loop, distances, beside), *apart), "flat")
+        launch = _flat(loop, _with_distances((result,), itemsize, alignments[:1]), beside)
+        return Launches((launch, *apart), "flat")
     loop = _with_distances(layouts, itemsize, alignments)
-    pack = _pack(loop)
+    pack, row = WIDEST // itemsize, loop.axes[-1]
+    contiguous = all(row.strides[memory] == 1 for memory in loop.elements) and _aligned(loop)
+    if not contiguous or (row.size % pack and row.size < _FULL_PACKS * pack):
+        pack = 1
     return Launches((_strided(loop, pack, beside), *apart), "rows" if pack > 1 else "strided")
 
 
@@ -98,22 +91,11 @@ def _aligned(loop: Loop) -> bool:
     return all(loop.grain(memory) % WIDEST == 0 for memory in loop.elements)
 
 
-def _pack(loop: Loop) -> int:
-    """Return how many elements of a row move at once."""
-    pack, row = WIDEST // loop.width, loop.axes[-1].size
-    if any(loop.axes[-1].strides[memory] != 1 for memory in loop.elements):
-        return 1
-    return pack if _aligned(loop) and (row % pack == 0 or row >= _FULL_PACKS * pack) else 1
-
-
 # ---- Launches
 
 
 def _blocks(threads: int, pack: int) -> int:
-    """Return how many blocks have `threads` in all, each with several turns where packs are small.
-
-    As ``PACKS`` of kernels/fill/diagonals.cu.
-    """
+    """Return how many blocks have `threads` in all, as ``PACKS`` of kernels/fill/diagonals.cu."""
     return -(-threads // (THREADS * max(4 // pack, 1)))
 
 
@@ -124,7 +106,7 @@ def _flat(loop: Loop, distances: Loop, beside: Beside) -> Launch:
     padded, more = padding_struct(beside, blocks, loop.alignments[0])
     index = index_type(count + WIDEST, sum(n - 1 for n in sizes))
     chosen = kernel(FILE, "band_flat", RANK=len(sizes), INDEX=index, WIDTH=loop.width)
-    _, steps = distances.strides
+    steps = distances.strides[1]
     made = parameters(chosen)(count=count, step=steps[-1])
     made.band.padding = padded
     pack_walk(made.walk, sizes, [steps])
@@ -132,8 +114,8 @@ def _flat(loop: Loop, distances: Loop, beside: Beside) -> Launch:
 
 
 def _strided(loop: Loop, pack: int, beside: Beside) -> Launch:
-    row = loop.sizes[-1]
-    sizes = (*loop.sizes[:-1], row // pack + row % pack)
+    *slower, row = loop.sizes
+    sizes = (*slower, row // pack + row % pack)
     steps = [(*each[:-1], each[-1] * pack) for each in loop.strides]
     if len(steps) < 3:  # no source
         steps.insert(1, (0,) * len(sizes))
@@ -141,10 +123,9 @@ def _strided(loop: Loop, pack: int, beside: Beside) -> Launch:
     blocks = _blocks(threads, pack)
     index = index_type(threads, loop.furthest + pack * pack)  # which the walk may go too far
     padded, more = padding_struct(beside, blocks, loop.alignments[0])
-    width, rank = loop.width, len(sizes)
-    chosen = kernel(FILE, "band_strided", RANK=rank, INDEX=index, WIDTH=width, PACK=pack)
-    step = loop.strides[-1][-1]
-    made = parameters(chosen)(threads=threads, packs=row // pack, step=step)
+    shape = {"RANK": len(sizes), "INDEX": index, "WIDTH": loop.width, "PACK": pack}
+    chosen = kernel(FILE, "band_strided", (), "", **shape)
+    made = parameters(chosen)(threads=threads, packs=row // pack, step=loop.strides[-1][-1])
     made.band.padding = padded
     pack_walk(made.walk, sizes, steps)
     return Launch(chosen, blocks + more, bytes(made), loop.firsts[:-1], scalars_at=_SCALARS_AT)
@@ -179,26 +160,23 @@ def write_eye(spec: TensorSpec, padding: bytes | None) -> Write:
 
 def write_triangle(plan: TrianglePlan) -> Write:
     """The function of the result, a tensor, and the number of the diagonal."""
-    spec, source = plan.result, plan.source.layout
-    padding, first = padding_of(spec), _first_distance(spec.layout)
-
-    def planned(alignments: tuple[int, ...]) -> Launches:
-        return plan_band(spec.layout, source, spec.dtype.itemsize, alignments, padding)
+    spec, padding, first = plan.result, padding_of(plan.result), _first_distance(plan.result.layout)
+    itemsize, layouts = spec.dtype.itemsize, (spec.layout, plan.source.layout)
 
     def content(k: int) -> bytes:
-        low, high = (-_FAR, k) if plan.name == "tril" else (k, _FAR)
+        far = 2**62  # a bound that no distance reaches
+        low, high = (-far, k) if plan.name == "tril" else (k, far)
         return _SCALARS.pack(low - first, high - first, b"", b"", 0)
 
-    return writer(spec.device.number, planned, 2, content)
+    return writer(
+        spec.device.number, lambda at: plan_band(*layouts, itemsize, at, padding), 2, content
+    )
 
 
 def write_diagonals(plan: DiagonalsPlan) -> Write:
     """The function of the result, the others, if there are any, and the value."""
     spec, others, first = plan.result, plan.others, _first_distance(plan.result.layout)
-    source = None if others is None else others.layout
-
-    def planned(alignments: tuple[int, ...]) -> Launches:
-        return plan_band(spec.layout, source, spec.dtype.itemsize, alignments)
+    source, itemsize = None if others is None else others.layout, spec.dtype.itemsize
 
     def content(value: Any) -> bytes:
         filled = octets(plan.name, value, spec.dtype)
@@ -206,7 +184,12 @@ def write_diagonals(plan: DiagonalsPlan) -> Write:
         outside = plan.inside == (source is not None)
         return _SCALARS.pack(plan.begin - first, plan.end - 1 - first, kept, rest, outside)
 
-    return writer(spec.device.number, planned, 1 + (source is not None), content)
+    return writer(
+        spec.device.number,
+        lambda alignments: plan_band(spec.layout, source, itemsize, alignments),
+        1 + (source is not None),
+        content,
+    )
 
 
 def _first_distance(result: Layout) -> int:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
+from functools import partial
 from math import prod
 
 from tensorlayout.cuda.engine.faults import MAX_POSITIONS
@@ -58,15 +59,14 @@ def write_scatter(plan: ScatterPlan) -> Write:
     if not isinstance(plan.value, TensorSpec):
         one = writer(
             number,
-            lambda alignments: plan_scatter(plan, alignments),
+            partial(plan_scatter, plan),
             1 + len(plan.positions),
             lambda value: pattern(octets(name, value, dtype)),
             aligned=1,
         )
         return lambda out, value, *positions: one(out, *positions, value)
     spec, convert = in_dtype(plan.value, dtype)
-    many = replace(plan, value=spec)
-    write = writer(number, lambda alignments: plan_scatter(many, alignments), aligned=2)
+    write = writer(number, partial(plan_scatter, replace(plan, value=spec)), aligned=2)
     if convert is None:
         return write
     return lambda out, value, *positions: write(out, convert(value), *positions)
@@ -76,18 +76,15 @@ def write_copy_scatter(plan: CopyScatterPlan) -> Write:
     """One launch for few positions; else a copy, and what writes at them."""
     widest = (plan.result.dtype.itemsize,) * 3
     if plan_copy_scatter(plan, widest) is not None:
-        number = plan.result.device.number
-        return writer(number, lambda alignments: plan_copy_scatter(plan, alignments), aligned=3)
+        return writer(plan.result.device.number, partial(plan_copy_scatter, plan), aligned=3)
     return after_copy(plan, write_scatter(plan.scatter))
 
 
 def in_dtype(spec: TensorSpec, dtype: DType) -> tuple[TensorSpec, Run | None]:
-    """What values become that are written to elements of `dtype`, and what copies them if need be.
-
-    Packed in their order: padding may have no value in the other dtype.
-    """
+    """What values written to elements of `dtype` become, and what copies them if need be."""
     if spec.dtype == dtype:
         return spec, None
+    # Packed in their order: padding may have no value in the other dtype.
     layout = Layout.packed(spec.layout.shape, spec.layout.minor_to_major)
     result = TensorSpec(dtype, layout, spec.device)
     return result, carried_out(CopyPlan(spec, result))
@@ -103,9 +100,8 @@ def values_of(plan: ScatterPlan) -> Layout | None:
 
 def values_in(layout: Layout, shape: Shape) -> Layout:
     """Values broadcast to `shape`; leading dimensions of size 1 that are too many go."""
-    surplus = max(layout.ndim - len(shape), 0)
-    squeezed = layout.squeeze(tuple(range(surplus)))
-    return squeezed.broadcast_to(shape)
+    surplus = range(max(layout.ndim - len(shape), 0))
+    return layout.squeeze(tuple(surplus)).broadcast_to(shape)
 
 
 def plan_scatter(plan: ScatterPlan, alignments: tuple[int, ...]) -> Launches:
@@ -113,8 +109,7 @@ def plan_scatter(plan: ScatterPlan, alignments: tuple[int, ...]) -> Launches:
 
     Memories of the call: the destination, the values if they are in memory, positions. One launch
     where values of one place cannot differ, else three; more for more than four tensors of
-    positions. Where nothing is written, positions are checked all the same. Layouts have their
-    lowest slots at 0, and are not tiled.
+    positions. Where nothing is written, positions are checked all the same.
     """
     layout, index_map, table = plan.result.layout, plan.index_map, Table(plan)
     steps = [
@@ -146,10 +141,7 @@ def plan_write(
     alignments: tuple[int, ...],
     shift: int = 0,
 ) -> Launch:
-    """The launch where no place gets different values; `shift` moves the destination, in elements.
-
-    `positions`, few enough, in place of those of the plan.
-    """
+    """The launch where no place gets different values; arguments as of `plan_read`."""
     loop = _write_loop(plan, Table(plan), positions, alignments, shift)
     return _write(plan, loop, loop.index)
 
@@ -206,14 +198,12 @@ def _write(
     rank, width, firsts = len(loop.loop.axes), loop.loop.width, loop.loop.firsts
     chosen = kernel(FILE, "scatter_elements", RANK=rank, INDEX=index, WIDTH=width)
     many = isinstance(plan.value, TensorSpec)
+    nothing = NOTHING, 0
+    values = (VALUES, firsts[VALUES]) if many else nothing
     launch = launch_of(
         chosen,
         loop,
-        [
-            (DESTINATION, firsts[DESTINATION]),
-            (VALUES, firsts[VALUES]) if many else (NOTHING, 0),
-            winners or (NOTHING, 0),
-        ],
+        [(DESTINATION, firsts[DESTINATION]), values, winners or nothing],
         plan.name,
         inner=divisor(index, 1 if plan.index_map.per_line else loop.inner),
         span=divisor(index, prod(plan.index_map.spread(plan.shape))),
@@ -231,7 +221,6 @@ def with_bits(launch: Launch) -> Launch:
 
 # ---- Copies with few elements replaced
 
-COPY_FILE = "scatter/copy_scatter.cu"
 
 # The memories of a call, and of loops: behind them are positions, or the number of a place.
 RESULT, SOURCE, COPIED, POSITIONS = range(4)
@@ -245,8 +234,7 @@ def plan_copy_scatter(plan: CopyScatterPlan, alignments: tuple[int, ...]) -> Lau
     """The launch that writes the source to the destination, but for the values at positions.
 
     None for many positions, or where these do not follow each other at one distance. `alignments`
-    of the destination, the source and the values. Layouts have their lowest slots at 0, and are not
-    tiled.
+    of the destination, the source and the values.
     """
     scatter, source = plan.scatter, plan.source.layout
     layout, index_map, values = plan.result.layout, scatter.index_map, values_of(scatter)
@@ -281,13 +269,13 @@ def plan_copy_scatter(plan: CopyScatterPlan, alignments: tuple[int, ...]) -> Lau
     loop = fitted(loop_over(axes, 4, positions, itemsize, firsts), alignments)
     elements, across = loop.loop.count, paces[1:]
     furthest = loop.furthest + count * max(map(abs, (loop.positions[0].steps[COPIED], *across)))
-    index = max(loop.index, index_type(elements, furthest))
+    index = index_type(elements, furthest)
     rank, width = len(loop.loop.axes), loop.loop.width
-    chosen = kernel(COPY_FILE, "replace_elements", RANK=rank, INDEX=index, WIDTH=width)
+    file = "scatter/copy_scatter.cu"
+    chosen = kernel(file, "replace_elements", RANK=rank, INDEX=index, WIDTH=width)
     memories = list(enumerate(loop.loop.firsts[:POSITIONS]))
-    pace = (*across, *[0] * (MAX_POSITIONS - len(across)))
     grid = blocks_for(elements * PER_THREAD)
-    return launch_of(chosen, loop, memories, scatter.name, grid=grid, pace=pace, count=count)
+    return launch_of(chosen, loop, memories, scatter.name, grid=grid, pace=across, count=count)
 
 
 def _paces(

@@ -43,52 +43,38 @@ def write_scatter_reduce(plan: ScatterReducePlan) -> Write:
 
 
 def combiner(plan: ScatterReducePlan) -> Write:
-    """``combine(out, value, *positions)``: of one place in index order; waits for nothing.
-
-    Value and positions lie apart from what is written.
-    """
+    """``combine(out, value, *positions)`` of values and positions that lie apart from `out`."""
     number, (scatter, take) = plan.result.device.number, _with_values(plan.scatter)
     combine = writer(number, lambda _: plan_scatter_reduce(scatter, plan.function), aligned=0)
     return lambda out, value, *positions: combine(out, take(value), *positions)
 
 
 def _with_values(plan: ScatterPlan) -> tuple[ScatterPlan, Run]:
-    """The values in the layout and dtype that the launches take, and what copies them if need be.
-
-    A trace shows the copy.
-    """
+    """The plan with values as the launches take them, and what copies them if need be."""
     value = plan.value
     assert isinstance(value, TensorSpec), "numbers are tensors by now"
     dtype, device = plan.result.dtype, value.device
-    spread = TensorSpec(value.dtype, values_in(value.layout, plan.shape), device)
-    wanted = TensorSpec(dtype, values_layout(plan, spread.layout), device)
+    index_map, shape = plan.index_map, plan.shape
+    spread = TensorSpec(value.dtype, values_in(value.layout, shape), device)
+    given, dims = spread.layout, range(len(shape)) if index_map.per_line else index_map.index_dims
+    alike = not given.is_tiled and all(shape[d] == 1 or given.strides[d] == 0 for d in dims)
+    # Else the layout of the result of a read at the positions.
+    wanted = TensorSpec(dtype, given if alike else Layout.packed(shape, index_map.order), device)
     if spread == wanted:
         return replace(plan, value=wanted), lambda given: given
-    if wanted.layout is not spread.layout:
+    if wanted.layout is not given:
         copy = noting(Step(plan.name, value, wanted), CopyPlan(spread, wanted))
         return replace(plan, value=wanted), copy
     result = TensorSpec(dtype, value.layout.form, device)  # few, of another dtype
-    wanted = TensorSpec(dtype, values_in(result.layout, plan.shape), device)
+    wanted = TensorSpec(dtype, values_in(result.layout, shape), device)
     return replace(plan, value=wanted), noted_copy(plan.name, value, result)
 
 
-def values_layout(plan: ScatterPlan, given: Layout) -> Layout:
-    """The layout in which values have to be: that of the result of a read at the positions.
-
-    Or as they are `given`, if that is the same for all positions.
-    """
-    index_map, shape = plan.index_map, plan.shape
-    dims = range(len(shape)) if index_map.per_line else index_map.index_dims
-    if not given.is_tiled and all(shape[d] == 1 or given.strides[d] == 0 for d in dims):
-        return given
-    return Layout.packed(shape, index_map.order)
-
-
 def plan_scatter_reduce(plan: ScatterPlan, function: str) -> Launches:
-    """The launches; the values of the plan are in what `values_layout` gives.
+    """The launches; values as `_with_values` gives them.
 
     Memories of the call: the destination, values, positions. Positions outside are left out, and
-    reported. ValueError for tiled layouts.
+    reported.
     """
     layout, index_map, table = plan.result.layout, plan.index_map, Table(plan)
     steps = [(0, 0, step) for step in table.steps]
@@ -115,22 +101,26 @@ def plan_scatter_reduce(plan: ScatterPlan, function: str) -> Launches:
     pairs = Target(to.ordered, to.numbers, NOTHING)
     key = np.dtype(np.uint32 if index == "int32_t" else np.uint64)
     sort = plan_pairs(count, key, index, size.bit_length(), to.keys, pairs, to.runs + 1)
+    find = kernel(FILE, "find_segments", INDEX=index)
+    segments = bytes(parameters(find)(count=count, places=size))
+    memories = (to.segments, to.ordered)
+    finding = Launch(find, -(-count // THREADS), segments, (0, 0), memories)
     folds, before = [], 0
     for level, loop in enumerate(elements, 1):
         folds.append(work.fold(loop, index, count, level, before))
         before += loop.loop.count * loop.loop.width
     every = (
         *(listing, *sort.launches, work.clear(size, 2 * octets)),
-        *(work.find(index, count), *folds, work.combine(count, levels, index)),
+        *(finding, *folds, work.combine(count, levels, index)),
     )
     own = (2 * octets * size, *[octets * count] * 3, before)
     return found.then(*every, scratch=(*own, *sort.scratch))
 
 
 class _Between(NamedTuple):
-    """Numbers of memories: where places begin and end among the sorted, or counts; and so on."""
+    """Numbers of memories."""
 
-    segments: int
+    segments: int  # where places begin and end among the sorted; or counts
     numbers: int
     keys: int
     ordered: int
@@ -138,16 +128,7 @@ class _Between(NamedTuple):
 
 
 class _Combining:
-    """What the launches of a plan share.
-
-    Attributes:
-        to: the memories in between.
-        step: elements from the values of a position to those of the next.
-        whole: the dimensions of the values that are those of one position, slowest first.
-        packed: the values of one position.
-        loop: over all places, and dimensions that stay whole: destination, values, entries, runs.
-
-    """
+    """What the launches of a plan share."""
 
     def __init__(self, plan: ScatterPlan, function: str, table: Table, to: _Between) -> None:
         values, index_map, dtype = values_of(plan), plan.index_map, plan.result.dtype
@@ -157,16 +138,19 @@ class _Combining:
         self.types = (("ELEMENT", c_type(dtype)),), function
         if index_map.per_line:
             kept: set[int] = set()
-            self.step = int(any(values.strides[d] for d, n in enumerate(plan.shape) if n > 1))
+            steps = [int(any(values.strides[d] for d, n in enumerate(plan.shape) if n > 1))]
         else:
             kept = {at for _, at in index_map.kept}
             steps = [values.strides[d] for d in index_map.index_dims if plan.shape[d] > 1]
-            self.step = min(steps, default=0)
+        # Elements from the values of a position to those of the next.
+        self.step = min(steps, default=0)
+        # The dimensions of the values that are those of one position, slowest first.
         self.whole = [at for at in reversed(index_map.order) if at in kept]
         self.packed = Layout.row_major(tuple(plan.shape[at] for at in self.whole))
         self.loop = self._loop()
 
     def _loop(self) -> IndexLoop:
+        """Over all places, and dimensions that stay whole: destination, values, entries, runs."""
         plan, table, index_map = self.plan, self.table, self.plan.index_map
         layout, itemsize = plan.result.layout, plan.result.dtype.itemsize
         kept = {at: d for d, at in index_map.kept}
@@ -203,25 +187,16 @@ class _Combining:
         found = filled_with(plan_fill(Layout.row_major((count,)), octets), bytes(octets))
         return found.launches[0].placed([self.to.segments])
 
-    def find(self, index: str, count: int) -> Launch:
-        """Where places begin and end among the sorted."""
-        chosen = kernel(FILE, "find_segments", INDEX=index)
-        made = parameters(chosen)(count=count, places=self.table.size)
-        memories = (self.to.segments, self.to.ordered)
-        return Launch(chosen, -(-count // THREADS), bytes(made), (0, 0), memories)
-
     def fold(self, loop: IndexLoop, index: str, count: int, level: int, before: int) -> Launch:
         """One level, whose results are behind so many bytes `before`."""
         itemsize, kept = self.plan.result.dtype.itemsize, self.packed.size
         below = (((count - 1) >> (_RUN_BITS * (level - 1))) + 1) * kept * itemsize
         source = (self.to.runs, before - below) if level > 1 else self.first_value
+        memories = self.to.segments, self.to.ordered, self.to.numbers
         return launch_of(
             kernel(FILE, "fold_runs", *self.types, INDEX=index),
             loop,
-            [
-                *((self.to.runs, before), source),
-                *((self.to.segments, 0), (self.to.ordered, 0), (self.to.numbers, 0)),
-            ],
+            [(self.to.runs, before), source, *((m, 0) for m in memories)],
             grid=-(-loop.loop.count // THREADS),
             step=self.step,
             places=self.table.size,
@@ -234,14 +209,11 @@ class _Combining:
         loop = self.loop
         rank, (to, _, *_) = len(loop.loop.axes), loop.loop.firsts
         runs = self.to.runs if levels else NOTHING
-        numbers = self.to.numbers if count else NOTHING
+        memories = self.to.segments, self.to.numbers if count else NOTHING, runs
         return launch_of(
             kernel(FILE, "combine_elements", *self.types, RANK=rank, INDEX=index),
             loop,
-            [
-                *((DESTINATION, to), self.first_value),
-                *((self.to.segments, 0), (numbers, 0), (runs, 0)),
-            ],
+            [(DESTINATION, to), self.first_value, *((m, 0) for m in memories)],
             step=self.step,
             count=count,
             kept=self.packed.size,

@@ -1,8 +1,4 @@
-"""Images: sums of windows, enlarged ones, and sequences reversed each up to its length.
-
-Here layouts have their lowest slots at 0, and are not tiled; a result has no two elements in one
-slot.
-"""
+"""Images: sums of windows, enlarged ones, and sequences reversed each up to its length."""
 
 from __future__ import annotations
 
@@ -23,10 +19,7 @@ _PLAIN = Windows(1, 1, 1, 1, 0)
 
 
 def plan_col2im(plan: Col2ImPlan, alignments: tuple[int, ...]) -> Launch | None:
-    """The launch, for the addresses of result and source; None for no elements.
-
-    One launch for all `alignments`.
-    """
+    """The launch, for the addresses of result and source; None for no elements."""
     result, source, dtype = plan.result.layout, plan.source.layout, plan.result.dtype
     if not result.size:
         return None
@@ -39,7 +32,12 @@ def plan_col2im(plan: Col2ImPlan, alignments: tuple[int, ...]) -> Launch | None:
     index = index_type(result.size, max(furthest, spread, taps, reach + max(result.shape)))
     chosen = kernel(FILE, "fold", RANK=rank, INDEX=index, NUMBER=c_type_of_bits(dtype))
     made = parameters(chosen)(count=result.size, taps=taps)
-    strides = _source_strides(source, plan.windows, taps)
+    # For each dimension of the image the strides of windows' elements and of windows.
+    batch, column, block = source.strides[-3:]
+    strides = [(0, batch), (0, column * taps)]
+    for d in range(1, len(plan.windows) + 1):
+        after = plan.windows[d:]
+        strides.append((column * prod(w.size for w in after), block * prod(w.count for w in after)))
     order = list(result.minor_to_major)
     for d in range(rank):
         dim, there = made.dims[d], d < result.ndim
@@ -55,23 +53,8 @@ def plan_col2im(plan: Col2ImPlan, alignments: tuple[int, ...]) -> Launch | None:
     return Launch(chosen, -(-result.size // THREADS), bytes(made), firsts)
 
 
-def _source_strides(
-    source: Layout, windows: tuple[Windows, ...], taps: int
-) -> list[tuple[int, int]]:
-    """For each dimension of the image the strides of windows' elements and of windows."""
-    batch, column, block = source.strides[-3:]
-    found = [(0, batch), (0, column * taps)]
-    for d in range(len(windows)):
-        after = windows[d + 1 :]
-        found.append((column * prod(w.size for w in after), block * prod(w.count for w in after)))
-    return found
-
-
 def plan_upsample(plan: UpsamplePlan, alignments: tuple[int, ...]) -> Launch | None:
-    """The launch, for the addresses of result and source; None for no elements.
-
-    One launch for all `alignments`.
-    """
+    """The launch, for the addresses of result and source; None for no elements."""
     result, source, itemsize = plan.result.layout, plan.source.layout, plan.result.dtype.itemsize
     shape, rank = result.shape, result.ndim
     if not result.size:

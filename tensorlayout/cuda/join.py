@@ -32,27 +32,24 @@ FILE = "join.cu"
 # Those of join.cu whose loops have a known length.
 RANKS = (1, 2, 3)
 
-# Operands of a join whose alignments are told apart.
-_APART = 4
-
 
 class _Whole(NamedTuple):
-    """What inputs are parts of along an axis; `number`: of its memory, in a split the last."""
+    """What inputs are parts of along an axis."""
 
     layout: Layout
     axis: int
     itemsize: int
     alignment: int
-    number: int
+    number: int  # of its memory, in a split the last
 
 
 class _Input(NamedTuple):
-    """An input: its number and layout, at which index and slot its part starts, its alignment."""
+    """An input."""
 
-    number: int
+    number: int  # of its memory
     layout: Layout
-    place: int
-    start: int
+    place: int  # the index at which its part starts
+    start: int  # the slot
     alignment: int
 
 
@@ -69,12 +66,9 @@ def plan_join(
     """How to copy all inputs into their parts of the result, which begin at `starts`.
 
     Or, where it `splits`, the parts of the result into the inputs. The result is the first memory
-    of the call, of a split the last.
-
-    One launch for all inputs that are walked well enough in the result's order and aligned alike,
-    up to the number that the parameters of a launch hold. Inputs that a copy takes through tiles
-    are left to it. `alignments` of the result and of each source, no less than an element. Layouts
-    have their lowest slots at 0, and are not tiled.
+    of the call, of a split the last. One launch for all inputs that are aligned alike, up to the
+    number that the parameters of a launch hold; inputs that a copy takes through tiles are left to
+    it. `alignments` of the result and of each source, no less than an element.
     """
     numbers = range(len(sources)) if splits else range(1, 1 + len(sources))
     slots = [start * result.strides[axis] for start in starts]
@@ -102,10 +96,7 @@ def _transposed(whole: _Whole, given: _Input) -> Launch | None:
     ends.insert(1 - (whole.number > 0), (given.layout, given.alignment, given.number, 0))
     (to, from_), alignments, numbers, shifts = zip(*ends, strict=True)
     copy = plan_copy(to, from_, whole.itemsize, alignments)
-    if copy.case != "tiles":
-        return None
-    (launch,) = copy.launches
-    return launch.placed(numbers, *shifts)
+    return copy.launches[0].placed(numbers, *shifts) if copy.case == "tiles" else None
 
 
 def _groups(whole: _Whole, inputs: list[_Input]) -> list[list[_Input]]:
@@ -181,14 +172,11 @@ def _threads_of_rows(
 
 def _launch(whole: _Whole, inputs: list[_Input]) -> Launch:
     axes, result, itemsize = _axes(whole, inputs), whole.layout, whole.itemsize
-    width = _width(axes, whole, inputs)
-    rank = len(axes)
+    width, rank = _width(axes, whole, inputs), len(axes)
     index = index_type(result.size, furthest(axes))
     threads = _threads_of_rows(axes, whole, inputs, width)
-    if threads:
-        chosen = kernel(FILE, "join_rows", INDEX=index, WIDTH=width)
-    else:
-        chosen = kernel(FILE, "join_parts", RANK=rank, INDEX=index, WIDTH=width)
+    shape = {"INDEX": index, "WIDTH": width} | ({} if threads else {"RANK": rank})
+    chosen = kernel(FILE, "join_rows" if threads else "join_parts", (), "", **shape)
     made = parameters(chosen)()
     shared, end, count = made.shared, 0, 1 + len(inputs)
     shared.parts, shared.rank, shared.axis, shared.splits = len(inputs), rank, -1, whole.number > 0
@@ -223,14 +211,22 @@ def _launch(whole: _Whole, inputs: list[_Input]) -> Launch:
 
 def write_join(plan: JoinPlan) -> Write:
     """One launch for all operands, but those of another dtype or order, or tiled: one for each."""
-    spec, axis, sources = plan.result, plan.axis, plan.sources
-    rows = list(zip(sources, cuts_of(sources, axis), strict=True))
-    alike = [row for row in rows if _alike(row[0], spec)]
-    starts = [cut[axis].start for _, cut in alike]
-    join = _writer(spec, axis, [source.layout for source, _ in alike], starts)
-    if len(alike) == len(rows):
+    spec, axis = plan.result, plan.axis
+    layouts, starts = list[Layout](), list[int]()
+    movers: list[Write | None] = []
+    for source, cut in zip(plan.sources, cuts_of(plan.sources, axis), strict=True):
+        if source.dtype == spec.dtype and not source.layout.is_tiled:
+            layouts.append(source.layout)
+            starts.append(cut[axis].start)
+            movers.append(None)
+        else:
+            part = part_of(spec.layout, cut)
+            shift = part.lowest * spec.dtype.itemsize if part.size else 0
+            to = TensorSpec(spec.dtype, part.at_origin, spec.device)
+            movers.append(write_move(source, to, shift=shift))
+    join = _writer(spec, axis, layouts, starts)
+    if not any(movers):
         return join
-    movers = [None if _alike(row[0], spec) else _move_into_part(spec, *row) for row in rows]
 
     def write(out: Tensor, *operands: Tensor) -> None:
         given = list(zip(operands, movers, strict=True))
@@ -240,17 +236,6 @@ def write_join(plan: JoinPlan) -> Write:
                 move(out, x)
 
     return write
-
-
-def _alike(source: TensorSpec, result: TensorSpec) -> bool:
-    return source.dtype == result.dtype and not source.layout.is_tiled
-
-
-def _move_into_part(result: TensorSpec, source: TensorSpec, cut: tuple[slice, ...]) -> Write:
-    part = part_of(result.layout, cut)
-    spec = TensorSpec(result.dtype, part.at_origin, result.device)
-    shift = part.lowest * result.dtype.itemsize if part.size else 0
-    return write_move(source, spec, shift=shift)
 
 
 def write_split(plan: SplitPlan) -> Write:
@@ -268,9 +253,8 @@ def _writer(
 
     def planned(alignments: tuple[int, ...]) -> Launches:
         given = alignments[-1 if splits else 0], *alignments[others]
-        return plan_join(
-            spec.layout, layouts, starts, axis, spec.dtype.itemsize, given, splits=splits
-        )
+        itemsize = spec.dtype.itemsize
+        return plan_join(spec.layout, layouts, starts, axis, itemsize, given, splits=splits)
 
-    alike = others if len(layouts) > _APART else None
+    alike = others if len(layouts) > 4 else None  # alignments of few are told apart
     return writer(spec.device.number, planned, alike=alike)

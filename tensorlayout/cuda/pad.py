@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from functools import partial
-from math import prod
-from typing import Any
+from math import gcd, prod
 
 from tensorlayout.cuda.engine.kernel_shapes import kernel, parameters
 from tensorlayout.cuda.engine.launch import WIDEST, Launch, blocks_of_walk, writer
@@ -16,12 +15,8 @@ from tensorlayout.plan.pad import PadPlan, SliceGradPlan
 
 FILE = "pad.cu"
 
-# Those of `spread_elements` whose loops have a known length.
-SLICE_GRAD_RANKS = (1, 2, 3)
-
 # `BorderMode` of kernels/pad.cu; all others repeat what is inside.
 _MODES = {"constant": "CONSTANT", "edge": "EDGE"}
-
 
 # Where borders consist of whole copies of what is inside, or of nothing but one value.
 _REPEATED = ("constant", "wrap")
@@ -30,16 +25,38 @@ WRITE, READ = 0, 1
 
 
 def plan_pad(plan: PadPlan, alignments: tuple[int, ...]) -> Launch | None:
-    """The launch; None for an empty result.
-
-    `alignments` of the result and the source, no less than an element. Layouts have their lowest
-    slots at 0, and are not tiled; the result has no two elements in one slot.
-    """
+    """The launch; None for an empty result. `alignments` of the result and the source."""
     assert min(alignments) >= plan.result.dtype.itemsize, "memory is aligned to its elements"
     if not plan.result.layout.size:
         return None
     loop = _loop(plan, alignments)
-    return _launch(loop, plan.mode, *_packs(loop))
+    head, packs = _packs(loop)
+    axes, rank = loop.axes, len(loop.axes)
+    befores = [axis.window.first for axis in axes]
+    insides = [axis.window.counts[READ] for axis in axes]
+    # After how many elements what is around comes again.
+    times, more = {"reflection": (2, -2), "symmetric": (2, 0)}.get(plan.mode, (1, 0))
+    periods = [max(times * inside + more, 1) for inside in insides]
+    lifts = [-(-before // m) * m for before, m in zip(befores, periods, strict=True)]
+    reach = [sum([(axis.size - 1) * axis.strides[WRITE] for axis in axes])]
+    reach += [sum([n * abs(axis.strides[READ]) for n, axis in zip(insides, axes, strict=True)])]
+    reach += [axis.size + lift for axis, lift in zip(axes, lifts, strict=True)]
+    times = WIDEST // loop.width if packs else 1
+    *slower, row = loop.sizes
+    rows, singles = prod(slower), row - packs * times
+    count, index = rows * (packs + singles), index_type(rows * row, max(reach))
+    width = WIDEST if packs else loop.width
+    chosen = kernel(FILE, "pad_elements", RANK=rank, INDEX=index, ELEMENT=loop.width, WIDTH=width)
+    made = parameters(chosen)(count=count, packed=rows * packs, head=head)
+    made.packs_end, made.packs = head + packs * times, divisor(index, max(packs, 1))
+    pack_walk(made.walk, [*slower, max(singles, 1)], loop.strides)
+    border = made.border
+    border.mode = constant(FILE, _MODES.get(plan.mode, "REPEATED"))
+    border.twice = plan.mode == "symmetric"
+    border.before[:rank], border.inside[:rank], border.lift[:rank] = befores, insides, lifts
+    for d, period in enumerate(periods):
+        border.period[d] = divisor(index, period)
+    return Launch(chosen, blocks_of_walk(count, rank, RANKS), bytes(made), loop.firsts)
 
 
 def _loop(plan: PadPlan, alignments: tuple[int, ...]) -> Loop:
@@ -72,9 +89,7 @@ def _packs(loop: Loop) -> tuple[int, int]:
     *slower, last = loop.axes
     times = WIDEST // loop.width
     steps = [step * loop.width for axis in slower for step in axis.strides]
-    if times == 1 or last.strides != (1, 1):
-        return 0, 0
-    if any(each % WIDEST for each in (*loop.alignments, *steps)):
+    if times == 1 or last.strides != (1, 1) or gcd(*loop.alignments, *steps) % WIDEST:
         return 0, 0
     to, from_ = loop.firsts
     skipped = -from_ % WIDEST // loop.width  # elements before the first pack
@@ -85,61 +100,13 @@ def _packs(loop: Loop) -> tuple[int, int]:
     return head, packs
 
 
-def _launch(loop: Loop, mode: str, head: int, packs: int) -> Launch:
-    axes, rank = loop.axes, len(loop.axes)
-    befores = [axis.window.first for axis in axes]
-    insides = [axis.window.counts[READ] for axis in axes]
-    # After how many elements what is around comes again.
-    times, more = {"reflection": (2, -2), "symmetric": (2, 0)}.get(mode, (1, 0))
-    periods = [max(times * inside + more, 1) for inside in insides]
-    lifts = [-(-before // m) * m for before, m in zip(befores, periods, strict=True)]
-    furthest = [sum([(axis.size - 1) * axis.strides[WRITE] for axis in axes])]
-    furthest += [sum([n * abs(axis.strides[READ]) for n, axis in zip(insides, axes, strict=True)])]
-    furthest += [axis.size + lift for axis, lift in zip(axes, lifts, strict=True)]
-    times = WIDEST // loop.width if packs else 1
-    *slower, row = loop.sizes
-    rows, singles = prod(slower), row - packs * times
-    count = rows * (packs + singles)
-    index = index_type(rows * row, max(furthest))
-    width = WIDEST if packs else loop.width
-    chosen = kernel(FILE, "pad_elements", RANK=rank, INDEX=index, ELEMENT=loop.width, WIDTH=width)
-    made = parameters(chosen)(count=count, packed=rows * packs, head=head)
-    made.packs_end, made.packs = head + packs * times, divisor(index, max(packs, 1))
-    pack_walk(made.walk, [*slower, max(singles, 1)], loop.strides)
-    border = made.border
-    border.mode, border.twice = constant(FILE, _MODES.get(mode, "REPEATED")), mode == "symmetric"
-    border.before[:rank], border.inside[:rank], border.lift[:rank] = befores, insides, lifts
-    for d, period in enumerate(periods):
-        border.period[d] = divisor(index, period)
-    return Launch(chosen, blocks_of_walk(count, rank, RANKS), bytes(made), loop.firsts)
-
-
 # ---- Windows
 
 
 def plan_slice_grad(plan: SliceGradPlan, alignments: tuple[int, ...]) -> Launch:
-    """The launch: each element of the result finds whether the source has one for it.
-
-    Neither is empty. `alignments` of the result and the source, no less than an element. Layouts
-    have their lowest slots at 0, and are not tiled.
-    """
+    """The launch; neither tensor is empty, and all else as of `plan_pad`."""
     assert min(alignments) >= plan.result.dtype.itemsize, "memory is aligned to its elements"
-    loop = _windows(plan, alignments)
-    count, rank = loop.count, len(loop.axes)
-    index = index_type(count, max(loop.furthest, *loop.sizes))
-    chosen = kernel(FILE, "spread_elements", RANK=rank, INDEX=index, WIDTH=loop.width)
-    made = parameters(chosen)(count=count, rank=rank)
-    for memory, strides in enumerate(loop.strides):
-        made.stride[memory][:rank] = strides
-    for d, axis in enumerate(loop.axes):
-        (_, made.taken[d]), made.first[d], step = axis.window
-        made.size[d], made.step[d] = divisor(index, axis.size), divisor(index, step)
-    blocks = blocks_of_walk(count, rank, SLICE_GRAD_RANKS)
-    return Launch(chosen, blocks, bytes(made), loop.firsts)
-
-
-def _windows(plan: SliceGradPlan, alignments: tuple[int, ...]) -> Loop:
-    """All elements of the result; the source has windows of its axes, with positive steps."""
+    # All elements of the result; the source has windows of its axes, with positive steps.
     result, source, itemsize = plan.result.layout, plan.source.layout, plan.result.dtype.itemsize
     axes, begin = [], source.offset
     for d in reversed(result.minor_to_major):
@@ -152,7 +119,19 @@ def _windows(plan: SliceGradPlan, alignments: tuple[int, ...]) -> Loop:
     found = tuple(merged(axes)) or (Axis(1, (1, 1)),)
     firsts = (result.offset * itemsize, begin * itemsize)
     loop = Loop(found, (itemsize, itemsize), firsts, alignments)
-    return loop.widened(WIDEST) if found[-1].window.step == 1 else loop
+    if found[-1].window.step == 1:
+        loop = loop.widened(WIDEST)
+    count, rank = loop.count, len(loop.axes)
+    index = index_type(count, max(loop.furthest, *loop.sizes))
+    chosen = kernel(FILE, "spread_elements", RANK=rank, INDEX=index, WIDTH=loop.width)
+    made = parameters(chosen)(count=count, rank=rank)
+    for memory, strides in enumerate(loop.strides):
+        made.stride[memory][:rank] = strides
+    for d, axis in enumerate(loop.axes):
+        (_, made.taken[d]), made.first[d], step = axis.window
+        made.size[d], made.step[d] = divisor(index, axis.size), divisor(index, step)
+    blocks = blocks_of_walk(count, rank, (1, 2, 3))  # whose loops have a known length
+    return Launch(chosen, blocks, bytes(made), loop.firsts)
 
 
 # ---- Writes
@@ -160,8 +139,9 @@ def _windows(plan: SliceGradPlan, alignments: tuple[int, ...]) -> Loop:
 
 def write_pad(plan: PadPlan) -> Write:
     """The function of the result, the tensor, and the value of a constant."""
-
-    def content(value: Any) -> bytes:
-        return pattern(octets(plan.name, value, plan.result.dtype))
-
-    return writer(plan.result.device.number, partial(plan_pad, plan), 2, content)
+    return writer(
+        plan.result.device.number,
+        partial(plan_pad, plan),
+        tensors=2,
+        content=lambda value: pattern(octets(plan.name, value, plan.result.dtype)),
+    )

@@ -30,11 +30,10 @@ _DIGITS = constant(FILE, "DIGITS")
 
 
 def takes_tiles(plan: QuantizePlan | DequantizePlan) -> bool:
-    """Whether one launch carries out a plan of tensors that are tiled or packed below a byte.
+    """Return whether one launch carries out a plan of tensors tiled or packed below a byte.
 
-    Scales may be in tiles. Elements below a byte are read from anywhere; they are written where
-    each of the kernel's threads has whole bytes: along the fastest dimension of the source, or two
-    lines side by side.
+    Elements below a byte are written where each thread has whole bytes: along the fastest dimension
+    of the source, or two lines side by side.
     """
     scales = plan.scales.layout
     if scales.slot_bits is not None or len(_digits(scales, scales)) > _DIGITS:
@@ -55,11 +54,7 @@ def takes_tiles(plan: QuantizePlan | DequantizePlan) -> bool:
 
 
 def plan_quantize(plan: QuantizePlan, alignments: tuple[int, ...]) -> Launch | None:
-    """The launch, for the addresses of elements, scales, source, and whole; None for no elements.
-
-    Blocks are visited in the order of the source: ``quantize_rows`` where they lie along its
-    fastest dimension, else ``quantize_columns``.
-    """
+    """The launch, for the addresses of elements, scales, source, and whole; None for none."""
     data, source, form, dim = plan.result, plan.source, plan.format, plan.dim
     size = source.layout.shape[dim]
     if not source.layout.size:
@@ -76,17 +71,11 @@ def plan_quantize(plan: QuantizePlan, alignments: tuple[int, ...]) -> Launch | N
     ends = (reach, size + form.block, plan.scales.layout.required_size)
     index = index_type(count + BLOCK, max(ends))
     types = (("SOURCE", c_type(source.dtype)), *_types(data, plan.scales, longest))
-    if rows:
-        chosen = kernel(FILE, "quantize_rows", types, RANK=rank, INDEX=index, PACK=pack)
-    else:
-        chosen = kernel(FILE, "quantize_columns", types, RANK=rank, INDEX=index)
-    made = parameters(chosen)(
-        count=count,
-        size=size,
-        data_step=steps[0],
-        step=steps[1],
-        largest_element=form.largest,
-    )
+    shape = {"RANK": rank, "INDEX": index} | ({"PACK": pack} if rows else {})
+    name = "quantize_rows" if rows else "quantize_columns"
+    chosen = kernel(FILE, name, types, "", **shape)
+    made = parameters(chosen)(count=count, size=size, largest_element=form.largest)
+    made.data_step, made.step = steps
     made.powers.emax, made.powers.carries_from = form.emax, form.carries_from(plan.scaling)
     pack_axes(made.walk, axes, rank)
     blocks = blocks_of_walk(count, rank, _RANKS) if rows else -(-count // THREADS)
@@ -152,10 +141,7 @@ def _whole(layout: Layout) -> int:
 
 
 def _has_whole_bytes(layout: Layout, dim: int, count: int) -> bool:
-    """Whether each `count` slots along `dim` are whole bytes, and nothing else is in the last ones.
-
-    Gaps may be, but no padding that holds a value.
-    """
+    """Return whether `count` slots along `dim` are whole bytes, the last without held padding."""
     size = layout.shape[dim]
     others = [s for d, s in enumerate(layout.strides) if d != dim and layout.shape[d] > 1]
     held = layout.is_padded and layout.padding_value is not PaddingValue.UNSPECIFIED
@@ -221,5 +207,5 @@ def _pack(aligned: Sequence[tuple[TensorSpec, int]], dim: int, least: int, wante
 
 
 def _rank(axes: Sequence[Axis]) -> int:
-    """That of the kernel: of more axes than any has it is 0."""
+    """The rank of the kernel; 0 of more axes than any has."""
     return next((rank for rank in _RANKS if rank >= len(axes)), 0)

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 from math import prod
-from typing import Any
+from typing import Any, NamedTuple
 
 from tensorlayout import dtypes
 from tensorlayout.cuda.engine.kernel_shapes import c_type, kernel, parameters
@@ -16,22 +15,16 @@ from tensorlayout.plan.scan import ScanPlan
 
 FILE = "scan.cu"
 
-# What kernels/include/functions.cuh calls a step of a scan.
-_FUNCTORS = {"prod": "multiply", "sum": "add"}
 
 # As in kernels/scan.cu.
 TILE = 9 * THREADS
 _LANES = 32
 _STEP = 64  # positions that a block of `scan_columns` has at once
 
-# Of `scan_lines`: bytes of a thread's elements in the wider type, of which it has 16 at most.
-_THREAD_BYTES, _MOST_PER_THREAD = 64, 16
 
 # Elements of a tile in memory, which leave room for threads that are shifted; whole sectors.
 CAPACITY = TILE - 32
 
-# From so many lines side by side on, a warp has lines of its own.
-_SIDE_BY_SIDE = 32
 
 # Blocks that keep a GPU busy: eight on each of 128 multiprocessors. Fewer than half as many are
 # worth a second read of lines that are at least so many tiles long.
@@ -43,21 +36,18 @@ _LONG_LINE = 4  # of `scan_lines`, whose tiles are larger
 _BEYOND = 2**16
 
 
-@dataclass(frozen=True, slots=True)
-class _Lines:
+class _Lines(NamedTuple):
     """The result, cut along the scanned dimension; axes with strides in the source and the result.
 
-    `outer`, `inner`: what is around it, slowest first; `length`: positions of a line, `step`
-    elements of the source from one to the next, `pace` of the result, `initial` positions without
-    an element.
+    `outer`, `inner`: what is around it, slowest first.
     """
 
     outer: tuple[Axis, ...]
     inner: tuple[Axis, ...]
-    length: int
-    step: int
-    pace: int
-    initial: int
+    length: int  # positions of a line
+    step: int  # elements of the source from one to the next
+    pace: int  # of the result
+    initial: int  # positions without an element
 
     @property
     def groups(self) -> int:
@@ -72,80 +62,58 @@ class _Lines:
         return self.groups * self.length * self.side_by_side
 
     @property
-    def index(self) -> str:
-        read, written = (
-            sum((axis.size - 1) * abs(axis.strides[m]) for axis in self.walked) for m in (0, 1)
-        )
-        return index_type(self.size + _BEYOND, max(read + abs(self.step), written) + _BEYOND)
-
-    @property
     def walked(self) -> tuple[Axis, ...]:
         """All axes, slowest first."""
         return (*self.outer, Axis(self.length, (self.step, self.pace)), *self.inner)
 
 
-@dataclass(frozen=True, slots=True)
-class _Work:
-    """A kernel's part of the work: the numbers it is told, axes it walks, blocks and chunks."""
+class _Work(NamedTuple):
+    """A kernel's part of the work."""
 
-    told: dict[str, Any]
+    told: dict[str, Any]  # members of its struct
     walked: Sequence[Axis]
-    groups: int
+    groups: int  # blocks of a chunk
     chunks: int
 
 
 def plan_scan(plan: ScanPlan, alignments: tuple[int, ...] = ()) -> Launches | None:
     """How to write the running sums or products; None where there is nothing to write.
 
-    One way for all `alignments`. Elements are visited in the order of the source. ValueError for a
-    tiled source. The kernels:
-
-    1. ``scan_columns``: at least 32 lines side by side in that order.
-    2. ``scan_lines``: none are, and a line's elements follow each other in both memories; lines
-       that are shorter than half a tile follow each other, too, and are no shorter than a thread's
-       elements.
-    3. ``scan_rows``: everything else.
-
-    Few and long lines are cut into chunks, whose totals a launch before leaves in scratch memory.
+    One way for all `alignments`. Elements are visited in the order of the source. Few and long
+    lines are cut into chunks, whose totals a launch before leaves in scratch memory.
     """
     source, result = plan.source, plan.result
     if result.layout.size == 0:
         return None
-    lines, functor = _lines(plan), _FUNCTORS[plan.operation.function]
+    lines, functor = _lines(plan), {"prod": "multiply", "sum": "add"}[plan.operation.function]
     scaled = functor == "multiply" and dtypes.in_category(result.dtype, "floating-point")
-    types = (("SOURCE", c_type(source.dtype)), ("RESULT", c_type(result.dtype)))
+    kinds = (("SOURCE", c_type(source.dtype)), ("RESULT", c_type(result.dtype)))
+    types = (*kinds, ("SCALED", "1")) if scaled else kinds
     whole, itemsize = result.dtype.kind in "iu", result.dtype.itemsize
     # Bytes of a sum on its way to the result.
     octets = max(itemsize, 4) if whole else 16 if result.dtype.kind == "c" else 8
     octets += 8 * scaled
-    wider = max(source.dtype.itemsize, itemsize)
-    slots = min(_MOST_PER_THREAD, _THREAD_BYTES // wider) * THREADS  # of a tile of `scan_lines`
-    if lines.side_by_side >= _SIDE_BY_SIDE:
+    # Of a tile of `scan_lines`: a thread has 64 bytes of the wider type, and 16 elements at most.
+    slots = min(16, 64 // max(source.dtype.itemsize, itemsize)) * THREADS
+    if lines.side_by_side >= _LANES:  # a warp has lines of its own
         case, work = "columns", _column_scan(lines)
     elif _in_one_piece(lines, slots):
         case, work = "lines", _line_scan(lines, slots)
     else:
         case, work = "rows", _row_scan(lines, octets)
     several = work.chunks > 1
-    firsts = (
-        result.layout.offset * result.dtype.itemsize,
-        source.layout.offset * source.dtype.itemsize,
-        *[0] * several,
-    )
+    firsts = [each.layout.offset * each.dtype.itemsize for each in (result, source)]
+    firsts += [0] * several
+    read, written = (sum((n - 1) * abs(s[m]) for n, s, _ in lines.walked) for m in (0, 1))
+    reach = max(read + abs(lines.step), written) + _BEYOND
+    shape = {"RANK": max(len(work.walked), 1), "INDEX": index_type(lines.size + _BEYOND, reach)}
     launches = []
     for task in ("totals", "results") if several else ("results",):
-        chosen = kernel(
-            FILE,
-            f"scan_{case}",
-            (*types, ("SCALED", "1")) if scaled else types,
-            functor,
-            RANK=max(len(work.walked), 1),
-            INDEX=lines.index,
-            **{case.upper(): task},
-        )
+        shape[case.upper()] = task
+        chosen = kernel(FILE, f"scan_{case}", types, functor, **shape)
         made = parameters(chosen)(chunks=divisor32(work.chunks), **work.told)
         pack_axes(made.walk, work.walked, 1)
-        launches.append(Launch(chosen, work.groups * work.chunks, bytes(made), firsts))
+        launches.append(Launch(chosen, work.groups * work.chunks, bytes(made), tuple(firsts)))
     totals = lines.groups * lines.side_by_side * work.chunks * octets
     return Launches(tuple(launches), scratch=(totals,) if several else ())
 
@@ -160,23 +128,25 @@ def _lines(plan: ScanPlan) -> _Lines:
         return tuple(Axis(result.shape[d], (source.strides[d], result.strides[d])) for d in dims)
 
     step = source.strides[plan.dim] if source.shape[plan.dim] > 1 else 0
-    pace = result.strides[plan.dim]
-    initial = int(plan.initial)
-    return _Lines(axes(order[:at]), axes(order[at + 1 :]), length, step, pace, initial)
+    outer, inner, pace = axes(order[:at]), axes(order[at + 1 :]), result.strides[plan.dim]
+    return _Lines(outer, inner, length, step, pace, int(plan.initial))
 
 
 # ---- Lines in one piece
 
 
 def _in_one_piece(lines: _Lines, slots: int) -> bool:
-    contiguous = (lines.step, lines.pace) == (1, 1)
-    if lines.side_by_side > 1 or lines.initial or not contiguous:
+    """Return whether lines are runs in both memories, and long; or shorter, one behind the other.
+
+    The shortest are no shorter than a thread's elements.
+    """
+    if lines.side_by_side > 1 or lines.initial or (lines.step, lines.pace) != (1, 1):
         return False
     return lines.length >= slots // (2 if len(merged(lines.walked)) > 1 else THREADS)
 
 
 def _line_scan(lines: _Lines, slots: int) -> _Work:
-    """What `scan_lines` is told: tiles of lines, cut into chunks."""
+
     length = lines.length
     room = slots - slots // THREADS  # what a tile may be shifted by
     follow = len(merged(lines.walked)) <= 1
@@ -197,12 +167,13 @@ def _line_scan(lines: _Lines, slots: int) -> _Work:
 
 
 def _row_scan(lines: _Lines, octets: int) -> _Work:
-    """What `scan_rows` is told: tiles of whole lines, or of positions; `octets`: of a total."""
+    """Tiles of whole lines, or of positions; `octets`: of a total."""
     inner, length = lines.side_by_side, lines.length
     period = length * inner
-    fits = period <= _room(octets)
-    whole = _tile_of_lines(length, inner, octets, lines.groups) if fits else None
-    tile, pitch, outers = whole or _tile_of_positions(inner, octets)
+    # Totals of complex products are too many bytes for 9 a thread.
+    most = CAPACITY if octets <= 16 else 5 * THREADS - _LANES
+    whole = _tile_of_lines(length, inner, octets, lines.groups, most) if period <= most else None
+    tile, pitch, outers = whole or _tile_of_positions(inner, octets, most)
     tiles = -(-length // tile)
     groups = -(-lines.groups // outers)
     per_chunk, chunks = _chunks(tiles, groups)
@@ -222,16 +193,10 @@ def _row_scan(lines: _Lines, octets: int) -> _Work:
     return _Work(told, merged(lines.walked), groups, chunks)
 
 
-def _room(octets: int) -> int:
-    """`CAPACITY`, for totals of so many bytes: those of complex products are too many for 9."""
-    return CAPACITY if octets <= 16 else 5 * THREADS - _LANES
-
-
 def _tile_of_lines(
-    length: int, inner: int, octets: int, groups: int
+    length: int, inner: int, octets: int, groups: int, most: int
 ) -> tuple[int, int, int] | None:
     """A tile of whole lines, as (positions, pitch, groups of lines); None if lines are too long."""
-    most = _room(octets)
     if inner == 1:
         return length, length, min(most // length, groups)
     room = (most + _LANES) // inner
@@ -242,9 +207,8 @@ def _tile_of_lines(
     return length, pitch, min(most // period, (most + _LANES) // (pitch * inner), groups)
 
 
-def _tile_of_positions(inner: int, octets: int) -> tuple[int, int, int]:
+def _tile_of_positions(inner: int, octets: int, most: int) -> tuple[int, int, int]:
     """A tile of one group of lines, which begins and ends where sectors do if memory does."""
-    most = _room(octets)
     if inner == 1:
         return most, most, 1
     tile = most // inner // _LANES * _LANES
@@ -253,23 +217,23 @@ def _tile_of_positions(inner: int, octets: int) -> tuple[int, int, int]:
 
 def _pitch(candidates: Iterable[int], length: int, inner: int, octets: int) -> int:
     """How far lines are apart in shared memory, so that a warp meets in the fewest banks."""
-    return min(candidates, key=lambda pitch: (_wavefronts(pitch, length, inner, octets), pitch))
-
-
-def _wavefronts(pitch: int, length: int, inner: int, octets: int) -> int:
-    """How many a warp needs to store elements that follow each other in memory, over some warps."""
     lanes, words = min(32, 128 // octets), octets // 4
-    found = 0
-    for first in range(0, 4 * 32, lanes):
-        banks = [0] * 32
-        for element in range(first, first + lanes):
-            outer, rest = divmod(element, length * inner)
-            position, line = divmod(rest, inner)
-            place = (outer * inner + line) * pitch + position
-            for word in range(words):
-                banks[(place * words + word) % 32] += 1
-        found += max(banks)
-    return found
+
+    def wavefronts(pitch: int) -> int:
+        """Those in which some warps store elements that follow each other in memory."""
+        found = 0
+        for first in range(0, 4 * 32, lanes):
+            banks = [0] * 32
+            for element in range(first, first + lanes):
+                outer, rest = divmod(element, length * inner)
+                position, line = divmod(rest, inner)
+                place = (outer * inner + line) * pitch + position
+                for word in range(words):
+                    banks[(place * words + word) % 32] += 1
+            found += max(banks)
+        return found
+
+    return min(candidates, key=lambda pitch: (wavefronts(pitch), pitch))
 
 
 def _chunks(tiles: int, groups: int, long: int = _LONG) -> tuple[int, int]:
@@ -284,7 +248,7 @@ def _chunks(tiles: int, groups: int, long: int = _LONG) -> tuple[int, int]:
 
 
 def _column_scan(lines: _Lines) -> _Work:
-    """What `scan_columns` is told: a warp has 32 lines side by side."""
+    """A warp has 32 lines side by side."""
     count = lines.groups * lines.side_by_side
     groups = -(-count // _LANES)
     steps, chunks = _chunks(-(-lines.length // _STEP), groups)

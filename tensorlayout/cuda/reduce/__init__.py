@@ -1,12 +1,9 @@
-"""Reductions on CUDA: which kernel, how threads share results, how many chunks.
-
-``kernels/reduce/reduce.cu`` says what its kernels do.
-"""
+"""Reductions on CUDA: which kernel, how threads share results, how many chunks."""
 
 from __future__ import annotations
 
 from dataclasses import replace
-from math import nan, prod
+from math import gcd, nan, prod
 from typing import Any, NamedTuple
 
 from tensorlayout import dtypes
@@ -65,9 +62,6 @@ FUNCTORS = {
 # Of no elements.
 _OF_NONE = {"all": 1, "prod": 1, "mean": nan, "quantile": nan, "var": nan, "std": nan}
 
-# Of these a dtype may be asked for; of the others it follows from what they are.
-_ACCUMULATING = ("sum", "mean", "prod")
-
 
 def write_reduce(plan: ReducePlan) -> Write:
     """One launch or two, after a conversion where elements become another kind of number."""
@@ -89,8 +83,9 @@ def write_reduce(plan: ReducePlan) -> Write:
 
 def _converts(plan: ReducePlan) -> bool:
     """Return whether elements become another kind of number before."""
-    kinds = {_kind(plan.source.dtype), _kind(plan.result.dtype)}
-    return plan.operation.function in _ACCUMULATING and len(kinds) > 1
+    alike = _kind(plan.source.dtype) == _kind(plan.result.dtype)
+    # Of the other functions the dtype follows from what they are.
+    return plan.operation.function in ("sum", "mean", "prod") and not alike
 
 
 def _kind(dtype: DType) -> str:
@@ -98,8 +93,7 @@ def _kind(dtype: DType) -> str:
     return next((kind for kind in kinds if dtypes.in_category(dtype, kind)), "whole")
 
 
-def functor_of(plan: ReducePlan) -> str:
-    """The functor of kernels/include/reductions.cuh."""
+def _functor_of(plan: ReducePlan) -> str:
     found = FUNCTORS[plan.operation.function]
     source, result = plan.source.dtype, plan.result.dtype
     if found == "sum" and source == dtypes.bool:
@@ -130,20 +124,12 @@ def words_of(functor: str, dtype: DType) -> int:
 
 
 class Chained(NamedTuple):
-    """What makes elements of those of several operands, as they are read.
+    """What makes elements of those of several operands, as they are read."""
 
-    Attributes:
-        types: macros that say so.
-        firsts: of each operand, the bytes from its lowest slot to its first element.
-        numbers: how many scalars it is given.
-        places: of at most four axes of what is made, the operands' strides.
-
-    """
-
-    types: tuple[tuple[str, str], ...] = ()
-    firsts: tuple[int, ...] = (0,)
-    numbers: int = 1
-    places: tuple[Axis, ...] = ()
+    types: tuple[tuple[str, str], ...] = ()  # macros that say so
+    firsts: tuple[int, ...] = (0,)  # of each operand **bytes** from its lowest slot to its first
+    numbers: int = 1  # how many scalars it is given
+    places: tuple[Axis, ...] = ()  # of at most four axes of what is made, the operands' strides
 
 
 def is_planned(plan: ReducePlan) -> bool:
@@ -155,24 +141,24 @@ def is_planned(plan: ReducePlan) -> bool:
 def plan_reduce(plan: ReducePlan, alignment: int, chained: Chained | None = None) -> Launches:
     """How to carry out a plan that has elements; `alignment`: of the address of the lowest slot.
 
-    `chained`: what makes the source, which then is in no memory. One launch; two where results are
-    so few, or of so many elements, that several blocks share one, whose partial results are in
-    scratch memory. ValueError for memory whose alignment is less than an element.
+    `chained`: what makes the source, which then is in no memory. Where several blocks share a
+    result, a second launch joins their partial results, which are in scratch memory.
     """
-    itemsize, functor = plan.source.dtype.itemsize, functor_of(plan)
+    itemsize, functor = plan.source.dtype.itemsize, _functor_of(plan)
     check_aligned(plan.operation.name, (0, itemsize), (1, alignment))
     words = words_of(functor, plan.source.dtype)
     found = axes_of(plan, functor.startswith("first_"))
     first = found.source * itemsize
-    grain = (alignment | first) & -(alignment | first)
     # Positions and exponents take more than a register of 8 bytes for each word.
     wide = words == 2 and not dtypes.in_category(plan.source.dtype, "complex floating")
-    box = box_for(found, itemsize, grain, 4 if wide else words)
+    box = box_for(found, itemsize, gcd(alignment, first), 4 if wide else words)
     per_block, chunks = _chunks(box)
     types = (("ELEMENT", c_type(plan.source.dtype)), ("LONGEST", str(WIDEST // itemsize)))
     walked = max(len(box.groups), len(box.rows))
     rank = 2 if walked <= 2 else 4 if walked <= 4 else 0  # of the kernel; 0: any
-    shape = {"RANK": rank, "INDEX": _index(plan, box)}
+    reach = furthest((*box.groups, *box.rows, box.x, box.w))
+    index = index_type(plan.source.layout.size + THREADS * ROWS, reach + WIDEST)
+    shape = {"RANK": rank, "INDEX": index}
     if box.name == "reduce_tiles":
         shape["TILED"] = 1
     elif box.name != "reduce_columns":
@@ -209,11 +195,6 @@ def _chunks(box: ThreadBox) -> tuple[int, int]:
         return count, 1
     rows = -(-count // (chunks * batch)) * batch
     return rows, -(-count // rows)
-
-
-def _index(plan: ReducePlan, box: ThreadBox) -> str:
-    reach = furthest((*box.groups, *box.rows, box.x, box.w))
-    return index_type(plan.source.layout.size + THREADS * ROWS, reach + WIDEST)
 
 
 def _finish(plan: ReducePlan) -> Any:
@@ -276,13 +257,8 @@ def _join(
     size_x = min(results, THREADS if chunks < 8 else 32)
     size_y = min(THREADS // size_x, chunks)
     chosen = kernel(FILE, "reduce_partials", types, functor)
-    made = parameters(chosen)(
-        finish=_finish(plan),
-        results=results,
-        chunks=chunks,
-        size_x=divisor32(size_x),
-        size_y=size_y,
-    )
+    made = parameters(chosen)(finish=_finish(plan), results=results, chunks=chunks, size_y=size_y)
+    made.size_x = divisor32(size_x)
     return Launch(chosen, -(-results // size_x), bytes(made), (0, 0), (0, 2))
 
 
@@ -292,10 +268,7 @@ QUANTILE_FILE = "reduce/quantile.cu"
 
 
 def _write_quantiles(plan: ReducePlan) -> Write:
-    """The quantiles of the source, whose first dimension repeats it for each fraction.
-
-    Lines whose elements are not the fastest are brought together first, which a trace shows.
-    """
+    """The quantiles of the source, whose first dimension repeats it for each fraction."""
     first, spec = plan.source.layout.slice((0,)), plan.result
     assert first is not None, "a dimension that repeats the others has no tiles"
     source = TensorSpec(plan.source.dtype, first, plan.source.device)
@@ -314,12 +287,10 @@ def _in_lines(name: str, source: TensorSpec, dims: tuple[int, ...]) -> tuple[Run
     layout = source.layout
     slowest_first = layout.minor_to_major[::-1]
     kept = tuple(d for d in slowest_first if d not in dims)
-    along = tuple(d for d in slowest_first if d in dims)
-    turned = layout.permute((*kept, *along))
+    order = (*kept, *[d for d in slowest_first if d in dims])
+    turned = layout.permute(order)
     shape = (*(layout.shape[d] for d in kept), prod(layout.shape[d] for d in dims))
-    before, after = (
-        [d for d in order if layout.shape[d] > 1] for order in (slowest_first, (*kept, *along))
-    )
+    before, after = ([d for d in each if layout.shape[d] > 1] for each in (slowest_first, order))
     merged = turned.reshape(shape) if before == after and not layout.is_tiled else None
     if merged is not None:
         lines = TensorSpec(source.dtype, merged, source.device)
@@ -341,8 +312,7 @@ def plan_quantiles(
 ) -> Launches:
     """How to read the quantiles of sorted lines along the last dimension, none of them empty.
 
-    The lines are one after the other; the result has all lines for the first fraction, then for the
-    next. `skip`: NaN count as absent.
+    The result has all lines for the first fraction, then for the next. `skip`: NaN count as absent.
     """
     length = given.layout.shape[-1]
     lines, most = given.layout.size // length, constant(QUANTILE_FILE, "MOST")
@@ -350,18 +320,12 @@ def plan_quantiles(
     alpha, beta = CONTINUOUS.get(method, (0.0, 0.0))
     types = (("ELEMENT", c_type(given.dtype)), ("RESULT", c_type(result)))
     chosen = kernel(QUANTILE_FILE, "read_quantiles", types, INDEX=index)
+    code = constant(QUANTILE_FILE, "continuous" if method in CONTINUOUS else method)
     launches = []
     for first in range(0, len(fractions), most):
         some = fractions[first : first + most]
-        made = parameters(chosen)(
-            alpha=alpha,
-            beta=beta,
-            lines=lines,
-            length=length,
-            count=len(some),
-            method=constant(QUANTILE_FILE, "continuous" if method in CONTINUOUS else method),
-            skip=int(skip),
-        )
+        made = parameters(chosen)(alpha=alpha, beta=beta, lines=lines, length=length, skip=skip)
+        made.method, made.count = code, len(some)
         made.fractions[: len(some)] = some
         begin = first * lines * result.itemsize
         launches.append(Launch(chosen, -(-lines // THREADS), bytes(made), (begin, 0)))

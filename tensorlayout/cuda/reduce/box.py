@@ -5,8 +5,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Sequence
 from math import gcd, inf, prod
 from typing import NamedTuple
 
@@ -34,18 +33,11 @@ _TILE = 8 * THREADS
 _TILE_ROWS = 32
 _TILE_LEAST = 512
 
-# Of rows that begin anywhere: fewer elements are read in whole sectors as they are.
-_TILED = range(33, _TILE)
 
 # Rows that are read as one and are wider than a block: so many bytes of a column are worth the 8 or
 # more that they leave to be joined.
 _SPREAD_LEAST = 96
 
-# Packs of such rows, whose elements the kernel numbers with 31 bits.
-_SPREAD_MOST = 2**26
-
-# Blocks that keep a GPU busy with small reductions.
-_BUSY = 132
 
 # Registers of 8 bytes that a thread has for states of columns.
 _REGISTERS = 16
@@ -91,40 +83,22 @@ def axes_of(plan: ReducePlan, positions: bool) -> Axes:
 # ---- Which kernel, and which box of threads
 
 
-# No threads along x, or w.
-_NO_COLUMNS = Axis(1, (0, 0), False)
-_NO_RUN = Axis(1, (0, 0), True)
+class ThreadBox(NamedTuple):
+    """What a block reads, and all blocks."""
 
-
-@dataclass(frozen=True, slots=True)
-class ThreadBox:
-    """What a block reads, and all blocks.
-
-    Attributes:
-        name: of the kernel.
-        length: elements of a pack.
-        groups, rows: the axes that are walked; those of rows count packs.
-        x: the axis of results along x, in packs; w: the axis of elements along w.
-        size_w, size_x, size_y, size_z: threads.
-        run: elements of a row whose aligned packs are looked for in the kernel.
-        fold: rows that are read as one; rest: elements behind those.
-        position_step: from an element of a row to the next, or from one folded row to the next.
-
-    """
-
-    name: str
-    length: int
-    groups: tuple[Axis, ...]
-    rows: tuple[Axis, ...]
-    x: Axis = _NO_COLUMNS
-    w: Axis = _NO_RUN
-    size_x: int = 1
+    name: str  # of the kernel
+    length: int  # elements of a pack
+    groups: tuple[Axis, ...]  # walked along z
+    rows: tuple[Axis, ...]  # walked along y, in packs
+    x: Axis = Axis(1, (0, 0), False)  # of results along x, in packs; none
+    w: Axis = Axis(1, (0, 0), True)  # of elements along w; none
+    size_x: int = 1  # threads
     size_y: int = 1
     size_z: int = 1
-    run: int = 0
-    fold: int = 1
-    rest: int = 0
-    position_step: int = 0
+    run: int = 0  # elements of a row whose aligned packs are looked for in the kernel
+    fold: int = 1  # rows that are read as one
+    rest: int = 0  # elements behind those
+    position_step: int = 0  # from an element of a row to the next, or from one folded row
 
     @property
     def row_count(self) -> int:
@@ -135,12 +109,6 @@ class ThreadBox:
     def group_count(self) -> int:
         """Along z."""
         return prod([axis.size for axis in self.groups])
-
-    @property
-    def group_tiles(self) -> int:
-        """Blocks along z."""
-        turns = TURNS if self.name == "reduce_short" else 1
-        return -(-self.group_count // (self.size_z * turns))
 
     @property
     def column_tiles(self) -> int:
@@ -155,7 +123,8 @@ class ThreadBox:
     @property
     def tiles(self) -> int:
         """Blocks of a chunk."""
-        return self.group_tiles * self.column_tiles
+        turns = TURNS if self.name == "reduce_short" else 1
+        return -(-self.group_count // (self.size_z * turns)) * self.column_tiles
 
 
 def _even(count: int, most: int, nbytes: int) -> int:
@@ -179,12 +148,10 @@ def box_for(found: Axes, itemsize: int, alignment: int, registers: int) -> Threa
     axes = found.axes
     groups = tuple([axis for axis in axes if not axis.tag])
     rows = tuple([axis for axis in axes if axis.tag])
-    fastest = axes[-1] if axes else None
-    longest = WIDEST // itemsize
-    if fastest is None or fastest.tag:
+    if not axes or axes[-1].tag:
         return _rows(groups, rows, axes, itemsize, alignment)
-    if fastest.strides[SOURCE] == 1:
-        length = longest
+    if axes[-1].strides[SOURCE] == 1:
+        length = WIDEST // itemsize
         while length * registers > _REGISTERS:
             length //= 2
         box = _columns(groups, rows, length, itemsize, alignment) if length > 1 else None
@@ -205,19 +172,18 @@ def _rows(
 ) -> ThreadBox:
     """Elements along the fastest dimension are of one result."""
     length = WIDEST // itemsize
-    if not rows or rows[-1].strides[SOURCE] != 1 or length == 1:
+    if not rows or rows[-1].strides[SOURCE] != 1:
         length = 1
     step = rows[-1].strides[OTHER] if rows else 0
     if length > 1:
         *slower, last = rows
-        others = [*slower, *groups]
-        if last.size % length == 0 and alignment % WIDEST == 0 and _aligned(others, length):
-            packs = Axis(last.size // length, (length, length * step), True)
+        packs = Axis(last.size // length, (length, length * step), True)
+        aligned = alignment % WIDEST == 0 and _aligned([*slower, *groups], length)
+        if aligned and last.size % length == 0:
             rows = (*slower, packs)
         elif (tile := _tile(groups, rows, itemsize)) is not None:
             return tile
         elif not slower and last.size >= _LONG:
-            packs = Axis(last.size // length, (length, length * step), True)
             box = ThreadBox(
                 "reduce_rows", length, groups, (packs,), run=last.size, position_step=step
             )
@@ -228,18 +194,17 @@ def _rows(
     # Short runs of one result, side by side with those of others: all of them, for each slower row.
     if len(rows) > 1 and len(groups) and axes[-2] is groups[-1]:
         run, beside = rows[-1], groups[-1]
-        if (
-            run.size * length * itemsize < _SEGMENT
-            and beside.strides[SOURCE] == run.size * run.strides[SOURCE]
-        ):
-            size_x = _even(beside.size, THREADS // run.size, run.size * length * itemsize)
-            box = replace(box, groups=groups[:-1], rows=rows[:-1], x=beside, w=run, size_x=size_x)
+        nbytes = run.size * length * itemsize
+        if nbytes < _SEGMENT and beside.strides[SOURCE] == run.size * run.strides[SOURCE]:
+            size_x = _even(beside.size, THREADS // run.size, nbytes)
+            box = box._replace(groups=groups[:-1], rows=rows[:-1], x=beside, w=run, size_x=size_x)
     return _with_lanes(box, itemsize)
 
 
 def _tile(groups: tuple[Axis, ...], rows: tuple[Axis, ...], itemsize: int) -> ThreadBox | None:
     """Rows one behind the other, that are read as one run; None if they are not, or too few."""
-    if len(rows) > 1 or not groups or rows[0].size not in _TILED:
+    # Fewer elements of rows that begin anywhere are read in whole sectors as they are.
+    if len(rows) > 1 or not groups or rows[0].size not in range(33, _TILE):
         return None
     (row,), (*slower, x) = rows, groups
     in_packs = itemsize < 4 and row.size >= _LONG
@@ -249,7 +214,8 @@ def _tile(groups: tuple[Axis, ...], rows: tuple[Axis, ...], itemsize: int) -> Th
     if most * x.strides[SOURCE] < _TILE_LEAST:
         return None
     least = -(-2 * _TILE_LEAST // x.strides[SOURCE])
-    size_x = min(most, max(least, prod([axis.size for axis in groups]) // _BUSY))
+    # As many blocks as multiprocessors keep a GPU busy with small reductions.
+    size_x = min(most, max(least, prod([axis.size for axis in groups]) // 132))
     lanes = 32
     while lanes < THREADS and lanes * 2 * size_x <= TURNS * THREADS:
         lanes *= 2
@@ -294,7 +260,8 @@ def _columns(
         return None
     size_x = wide
     if wide > THREADS:
-        if count * itemsize < _SPREAD_LEAST or wide > _SPREAD_MOST:
+        # The kernel numbers elements with 31 bits.
+        if count * itemsize < _SPREAD_LEAST or wide > 2**26:
             return None
         size_x = _even(wide, THREADS // 8, length * itemsize)
     rest = last.size % fold * x.size
@@ -317,7 +284,7 @@ def _columns(
 
 
 def _with_lanes(box: ThreadBox, itemsize: int) -> ThreadBox:
-    """Return how many threads share a result along y, and how many groups a block has along z."""
+    """Set how many threads share a result along y, and how many groups a block has along z."""
     beside = box.size_x * box.w.size
     room = THREADS // beside
     count, groups = box.row_count, box.group_count
@@ -326,17 +293,29 @@ def _with_lanes(box: ThreadBox, itemsize: int) -> ThreadBox:
     if box.name == "reduce_rows" and count <= short and not box.run:
         z = _whole(min(room // count, groups), count * segment)
         if groups >= TURNS * z:
-            return replace(box, name="reduce_short", size_y=count, size_z=z)
+            return box._replace(name="reduce_short", size_y=count, size_z=z)
     if count >= room * ROWS:
-        return replace(box, size_y=room)
+        return box._replace(size_y=room)
     # Of smaller elements a row has few packs: it would have too few threads side by side.
     turns = ROWS if itemsize < 4 else 2 * ROWS
-    least = max(-(-count // turns), -(-_SEGMENT // segment))
+    least = min(room, max(-(-count // turns), -(-_SEGMENT // segment)))
     grain = max(1, SECTOR // segment)
-    sizes = _candidates(count, min(room, least), room, grain)
-    size_y = min(sizes, key=_waste_of(count, beside, segment))
+    # Whole sectors, from the least on; the number of rows itself, too.
+    most = min(room, 2 * least + grain, count)
+    sizes = [*range(-(-least // grain) * grain, most + 1, grain), min(room, count)]
+    if count <= room:
+        sizes.insert(0, count)
+
+    def waste(size: int) -> tuple[float, int]:
+        """What to make small: idle threads and turns, parts of sectors, then the turns missing."""
+        turns = -(-count // size)
+        used = count / (size * turns) * (THREADS // (size * beside) * size * beside / THREADS)
+        used *= size * segment / (-(-size * segment // SECTOR) * SECTOR)
+        return (round(1 - used, 2), -min(turns, ROWS))
+
+    size_y = min(sizes, key=waste)
     size_z = _whole(min(room // size_y, groups), count * segment)
-    return replace(box, size_y=size_y, size_z=size_z)
+    return box._replace(size_y=size_y, size_z=size_z)
 
 
 def _whole(count: int, nbytes: int) -> int:
@@ -344,24 +323,3 @@ def _whole(count: int, nbytes: int) -> int:
     grain = SECTOR // gcd(SECTOR, nbytes)
     whole = count // grain * grain
     return whole if whole * 8 >= count * 7 else count
-
-
-def _candidates(count: int, least: int, room: int, grain: int) -> Iterator[int]:
-    """Sizes along y from `least` on, in whole sectors; the number of rows itself, too."""
-    if count <= room:
-        yield count
-    most = min(room, 2 * least + grain, count)
-    yield from range(-(-least // grain) * grain, most + 1, grain)
-    yield min(room, count)
-
-
-def _waste_of(count: int, beside: int, segment: int) -> Callable[[int], tuple[float, int]]:
-    """What to make small: idle threads and turns, parts of sectors, then the turns missing."""
-
-    def waste(size: int) -> tuple[float, int]:
-        turns = -(-count // size)
-        used = count / (size * turns) * (THREADS // (size * beside) * size * beside / THREADS)
-        used *= size * segment / (-(-size * segment // SECTOR) * SECTOR)
-        return (round(1 - used, 2), -min(turns, ROWS))
-
-    return waste

@@ -9,7 +9,7 @@ from tensorlayout.cuda.engine.memory import new_tensors
 from tensorlayout.cuda.sort.planning import TILE, is_fastest, plan_search, plan_sort, plan_top_k
 from tensorlayout.dtypes import int64
 from tensorlayout.layout import Layout
-from tensorlayout.plan.base import Plan, Run, Write
+from tensorlayout.plan.base import Run, Write
 from tensorlayout.plan.copy import AssignPlan
 from tensorlayout.plan.gather import Gather
 from tensorlayout.plan.library import LibraryPlan
@@ -21,7 +21,7 @@ from tensorlayout.tensor import Tensor, TensorSpec
 
 
 def write_sort(plan: SortPlan) -> Write:
-    """The function of the result and the tensor; equal elements stay in their order, always.
+    """The function of the result and the tensor; equal elements stay in their order.
 
     Lines whose elements do not follow each other are copied, and the result copied back.
     """
@@ -53,10 +53,7 @@ def sorted_rows(source: TensorSpec) -> Run:
 
 
 def write_top_k(plan: TopKPlan) -> Write:
-    """The function of the two results and the tensor: one launch for lines of up to a tile.
-
-    Longer ones are sorted: all their positions, of which the first are read.
-    """
+    """The function of the two results and the tensor; lines longer than a tile are sorted whole."""
     source, result, dim = plan.source, plan.result, plan.dim
     if source.layout.shape[dim] <= TILE:
         found = plan_top_k(plan)
@@ -66,10 +63,8 @@ def write_top_k(plan: TopKPlan) -> Write:
     steps = SortPlan(plan.name, "positions", source, every, dim, plan.down, True)
     first = Index(plan.name).plan(every, tuple([(n, 1) for n in result.layout.shape]))
     read = Gather(plan.name).plan(source, (dim,), None, first.result).into(result)
-    plans: tuple[Plan, ...] = (
-        *(steps, first, AssignPlan(plan.name, first.result, plan.positions), read),
-    )
-    order, cut, assign, gather = map(carried_out, plans)
+    take = AssignPlan(plan.name, first.result, plan.positions)
+    order, cut, assign, gather = (carried_out(each) for each in (steps, first, take, read))
 
     def top_k(out: Tensor, positions: Tensor, x: Tensor) -> None:
         found = cut(order(x), packed.offset)

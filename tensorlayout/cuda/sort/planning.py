@@ -26,35 +26,21 @@ CAPACITY = TILE - constant(FILE, "SECTOR")
 # Room for what an index may go beyond the last element.
 BEYOND = 2**16
 
-
-# The launches of a pass over the elements.
-Pass = tuple[Launch, ...]
+Pass = tuple[Launch, ...]  # over the elements
 
 
 @dataclass(frozen=True, slots=True)
 class Lines:
-    """Lines that are sorted.
-
-    Attributes:
-        count: how many.
-        length: elements of each.
-        dtype: that of the elements.
-        walked: where the result's elements are in what is read first; at least one.
-        index: the type of indices.
-        positions: whether positions are sorted, else elements.
-        down: descending.
-        bits: how many of an element say where it belongs, from the lowest on.
-
-    """
+    """Lines that are sorted."""
 
     count: int
-    length: int
+    length: int  # elements of each
     dtype: DType
-    walked: tuple[Axis, ...]
-    index: str
-    positions: bool
+    walked: tuple[Axis, ...]  # where the result's elements are in what is read first; at least one
+    index: str  # the type of indices
+    positions: bool  # whether positions are sorted, else elements
     down: bool
-    bits: int
+    bits: int  # how many of an element say where it belongs, from the lowest on
 
     @property
     def size(self) -> int:
@@ -66,12 +52,15 @@ class Lines:
         """The **bytes** of an index."""
         return 4 if self.index == "int32_t" else 8
 
-    def kernel(self, file: str, name: str, *, gives: bool = True, **shape: Any) -> Kernel:
-        """A kernel for these elements and indices; `gives`: whether it differs by what it gives."""
-        types = (("ELEMENT", c_type(self.dtype)),)
-        if gives:
-            shape["GIVES"] = "positions" if self.positions else "values"
-        return kernel(file, name, types, INDEX=self.index, **shape)
+    @property
+    def types(self) -> tuple[tuple[str, str], ...]:
+        """Macros of kernels."""
+        return (("ELEMENT", c_type(self.dtype)),)
+
+    def kernel(self, file: str, name: str, **shape: Any) -> Kernel:
+        """A kernel for these elements and indices."""
+        gives = "positions" if self.positions else "values"
+        return kernel(file, name, self.types, INDEX=self.index, GIVES=gives, **shape)
 
 
 def axes_of(dimensions: Iterable[tuple[int, ...]]) -> tuple[Axis, ...]:
@@ -86,24 +75,20 @@ def is_fastest(layout: Layout, dim: int) -> bool:
     return prod(layout.shape[d] for d in faster) <= 1
 
 
-# What `by_digits` compares, in bytes.
+# What `by_digits` compares, in bytes: a launch (some 2 us), a pass, a tile, a merge.
 _LAUNCH, _PASS, _TILE, _MERGE = 4 * 10**6, 17, 105, 15
 
 
 class Target(NamedTuple):
-    """Numbers of memories: of elements, of their positions, of these as int64."""
+    """Numbers of memories."""
 
     values: int = NOTHING
     positions: int = NOTHING
-    result: int = NOTHING
+    result: int = NOTHING  # of positions as int64
 
 
 def plan_sort(plan: SortPlan) -> Launches:
-    """How to sort lines; positions are written as int64.
-
-    Memories: the result, the source. The result is packed, `dim` its fastest dimension. ValueError
-    for a tiled source.
-    """
+    """How to sort lines; memories: the result, packed, `dim` its fastest dimension, the source."""
     source, dim, positions = plan.source, plan.dim, plan.gives == "positions"
     layout, read = plan.result.layout, source.layout
     if layout.size == 0:
@@ -121,10 +106,7 @@ def plan_sort(plan: SortPlan) -> Launches:
 def plan_pairs(
     count: int, dtype: DType, index: str, bits: int, keys: int, to: Target, first: int
 ) -> Launches:
-    """How to sort `count` keys below ``2**bits`` in one run, and their numbers with them.
-
-    `keys` is the number of their memory; what is needed in between is numbered from `first` on.
-    """
+    """How to sort `count` keys below ``2**bits`` in memory `keys`, and their numbers with them."""
     walked = (Axis(count, (1,)),)
     lines = Lines(1, count, dtype, walked, index, positions=True, down=False, bits=bits)
     return _launches(lines, (keys, 0), to, first)
@@ -168,56 +150,40 @@ def _passes(lines: Lines) -> tuple[tuple[Pass, ...], int]:
     """The launches, and bytes of what those of a pass leave to others of it."""
     if lines.length > TILE and by_digits(lines):
         return plan_radix(lines)
-    first, tiles = _tiles(lines)
-    doublings = _doublings(lines, tiles)
-    return ((first,), *doublings), tiles * lines.octets if doublings else 0
-
-
-def _tiles(lines: Lines) -> tuple[Launch, int]:
-    """The launch that sorts tiles, and how many these are."""
     count, length = lines.count, lines.length
     together = min(CAPACITY // length, count) if length <= CAPACITY else 1
-    tiles = -(-length // TILE)
-    chosen = lines.kernel(FILE, "sort_tiles", RANK=len(lines.walked))
-    made = parameters(chosen)(
+    of_line = -(-length // TILE)
+    sort = lines.kernel(FILE, "sort_tiles", RANK=len(lines.walked))
+    made = parameters(sort)(
         elements=lines.size,
         group=together * length,
-        tiles=divisor32(tiles),
+        tiles=divisor32(of_line),
         line=divisor32(min(length, TILE)),
         descending=int(lines.down),
     )
     pack_axes(made.walk, lines.walked, 1)
-    tiles *= -(-count // together)
-    return Launch(chosen, tiles, bytes(made), ()), tiles
-
-
-def _doublings(lines: Lines, tiles: int) -> list[Pass]:
-    """The launches that merge sorted tiles; `tiles`: of all lines together."""
-    passes: list[Pass] = []
+    tiles = of_line * -(-count // together)
+    passes: list[Pass] = [(Launch(sort, tiles, bytes(made), ()),)]
+    split, merge = (lines.kernel(FILE, name) for name in ("split_runs", "merge_tiles"))
     run = TILE
-    while run < lines.length:
-        of_line = divisor32(-(-lines.length // TILE))
-        sizes = {"length": lines.length, "run": run, "tiles": of_line, "descending": lines.down}
-        split, merge = (lines.kernel(FILE, name) for name in ("split_runs", "merge_tiles"))
-        splits, merges = parameters(split)(count=tiles, **sizes), parameters(merge)(**sizes)
-        passes.append(
-            (
-                Launch(split, -(-tiles // THREADS), bytes(splits), ()),
-                Launch(merge, tiles, bytes(merges), ()),
-            )
-        )
+    while run < length:  # sorted tiles are merged
+        sizes = {"length": length, "run": run, "tiles": divisor32(of_line)}
+        splits = parameters(split)(count=tiles, descending=lines.down, **sizes)
+        merges = parameters(merge)(descending=lines.down, **sizes)
+        first = Launch(split, -(-tiles // THREADS), bytes(splits), ())
+        passes.append((first, Launch(merge, tiles, bytes(merges), ())))
         run *= 2
-    return passes
+    return tuple(passes), tiles * lines.octets if len(passes) > 1 else 0
 
 
 def by_digits(lines: Lines) -> bool:
     """Return whether passes by digits cost less than merges, for lines longer than a tile.
 
-    In bytes moved. Of an element of w bytes, and a position of o where these are wanted: a pass by
-    a digit of 8 bits 3w + 2o, a tile or a merge 2w + 2o. What issues more instructions counts as
-    the bytes that an H100 moves meanwhile, 8.5 instructions a byte: 17 of a pass, 105 of a tile, 15
-    of a merge. A launch counts as 4 MB, some 2 us. So lines of elements of 1 byte always go by
-    digits; one line of 2 bytes from 9217 elements on, of 4 from 36865, of 8 from 589825.
+    In bytes: of an element of w bytes, and a position of o where these are wanted, a pass by a
+    digit of 8 bits 3w + 2o, a tile or a merge 2w + 2o. What issues more instructions counts as the
+    bytes that an H100 moves meanwhile, 8.5 instructions a byte. So lines of elements of 1 byte
+    always go by digits; one line of 2 bytes from 9217 elements on, of 4 from 36865, of 8 from
+    589825.
     """
     itemsize, beside = lines.dtype.itemsize, lines.octets * lines.positions
     each = tile_of(lines)
@@ -278,7 +244,7 @@ def plan_radix(lines: Lines) -> tuple[tuple[Pass, ...], int]:
         if chunks == 1:
             return tuple(ends)
         shift = min((-(-chunks // _ROWS) - 1).bit_length(), 5)
-        scan = lines.kernel(RADIX_FILE, "scan_digits", gives=False)
+        scan = kernel(RADIX_FILE, "scan_digits", lines.types, INDEX=lines.index)
         sums = parameters(scan)(chunks=chunks, shift=shift)
         return ends[0], Launch(scan, count << shift, bytes(sums), ()), ends[1]
 
@@ -290,11 +256,7 @@ def plan_radix(lines: Lines) -> tuple[tuple[Pass, ...], int]:
 
 
 def plan_top_k(plan: TopKPlan) -> Launch | None:
-    """The launch that writes as many elements of each line as the result has; None for none.
-
-    Memories: result, positions, of 4 or 8 bytes, and source. Lines are visited as the source has
-    them in memory; a tile has as many of them as it has room for.
-    """
+    """The launch that writes as many elements of each line as the result has; None for none."""
     source, values, positions, dim = plan.source, plan.result, plan.positions, plan.dim
     layouts = source.layout, values.layout, positions.layout
     layout, length, count = source.layout, source.layout.shape[dim], values.layout.shape[dim]
@@ -306,15 +268,15 @@ def plan_top_k(plan: TopKPlan) -> Launch | None:
     one = (1, 0, 0, 0)  # where there is nothing around
     others = [(layout.shape[d], *[each.strides[d] for each in layouts]) for d in around]
     walked = axes_of([one, *others])
-    steps = [each.strides[dim] if each.shape[dim] > 1 else 0 for each in layouts]
+    steps = tuple([each.strides[dim] if each.shape[dim] > 1 else 0 for each in layouts])
     together = _together(source, positions, dim, lines)
-    reach = furthest((*walked, Axis(length, tuple(steps))))
+    reach = furthest((*walked, Axis(length, steps)))
     index = index_type(lines + BEYOND, reach + BEYOND)
     types = (("ELEMENT", c_type(source.dtype)),)
     chosen = kernel(FILE, "leading_tiles", types, RANK=len(walked), INDEX=index)
     made = parameters(chosen)(
         lines=lines,
-        step=tuple(steps),
+        step=steps,
         line=divisor32(length),
         together=together,
         leading=count,
@@ -329,10 +291,7 @@ def plan_top_k(plan: TopKPlan) -> Launch | None:
 
 
 def _together(source: TensorSpec, positions: TensorSpec, dim: int, lines: int) -> int:
-    """How many lines share a tile: of those side by side as many as fill sectors, if there is room.
-
-    Else each tile would begin inside of sectors, in every position of its lines.
-    """
+    """How many lines share a tile: as many as fill sectors, so that each tile begins with one."""
     length = source.layout.shape[dim]
     if length > CAPACITY:
         return 1
@@ -343,14 +302,12 @@ def _together(source: TensorSpec, positions: TensorSpec, dim: int, lines: int) -
 
 
 def _number(made: Any, layout: Layout, dim: int, length: int, together: int) -> None:
-    """Return whether elements are numbered along lines, or across them."""
+
     across = together > 1 and not is_fastest(layout, dim)
     made.size, made.across = divisor32(together if across else length), int(across)
 
 
 # ---- Searches
-
-SEARCH_FILE = "sort/search.cu"
 
 
 def plan_search(
@@ -366,8 +323,7 @@ def plan_search(
 
     Memories: the result, row-major, the line, the values. Compared as `dtype`; NaN is greater than
     all else. `right`: behind equal elements. `members`: whether the value is in the line, NaN
-    never, as bool; `invert`: whether not. None where there are no values. ValueError for tiled
-    layouts.
+    never, as bool; `invert`: whether not. None where there are no values.
     """
     count = values.layout.size
     if count == 0:
@@ -379,7 +335,9 @@ def plan_search(
     index, gives = index_type(count + THREADS, reach), "members" if members else "positions"
     kinds = zip(("LINE", "VALUES", "COMPARE"), (line.dtype, values.dtype, dtype), strict=True)
     types = tuple((name, c_type(kind)) for name, kind in kinds)
-    chosen = kernel(SEARCH_FILE, "search_line", types, RANK=len(walked), INDEX=index, GIVES=gives)
+    chosen = kernel(
+        "sort/search.cu", "search_line", types, RANK=len(walked), INDEX=index, GIVES=gives
+    )
     made = parameters(chosen)(
         count=count, length=length, step=step, right=int(right), invert=int(invert)
     )

@@ -180,10 +180,7 @@ _FILL: dict[str, Callable[..., None]] = {
 
 
 def write_triangle(plan: TrianglePlan) -> Write:
-    """A copy, then zeros line by line on the other side of the diagonal.
-
-    2048 x 2048 float32 take 2.8 ms so, by way of a mask 6.7; column-major 3.1 and 29.
-    """
+    """A copy, then zeros line by line: 2048 x 2048 float32 2.8 ms, by way of a mask 6.7."""
     lower = plan.name == "tril"
 
     def triangle(out: Tensor, x: Tensor, k: int) -> None:

@@ -276,8 +276,6 @@ def _is_short(strides: Sequence[int], extents: Sequence[int]) -> bool:
     return run < _RUN and run < prod(extents)
 
 
-# --- the steps of a block ----------------------------------------------------------------------
-
 _OUT = -1  # the buffer that is the block of the result
 
 
@@ -340,8 +338,8 @@ def _actions(plan: FusePlan, full: list[int], inside: bool, directly: bool) -> l
 class _Program:
     """Functions that are done with each block, and the *slots* of what they read and write.
 
-    First come the blocks of what moves, then that of the result, then buffers, each in a dtype that
-    it is seen in, then what is the same in all blocks.
+    First come the blocks of what moves, then that of the result, buffers, each in a dtype that it
+    is seen in, and what is the same in all blocks.
     """
 
     def __init__(self, plan: FusePlan, actions: list[_Action], loop: _Loop) -> None:

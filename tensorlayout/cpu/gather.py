@@ -91,10 +91,7 @@ def write_gather(plan: GatherPlan) -> Write:
 
 
 def take(plan: GatherPlan) -> Run | None:
-    """One indexed dimension of a small tensor without gaps: one call, which checks, too.
-
-    x[i] of 40 x 50 float32 at 13 positions takes 2.9 us so, 13.1 into a new tensor.
-    """
+    """One indexed dimension of a small tensor without gaps: one call, 2.9 us instead of 13.1."""
     runs = Runs(plan.source.layout, plan.index_map)
     one = len(plan.index_map.dims) == 1 and not plan.index_map.per_line and not plan.clamps
     if not (one and runs.packed(runs.order) and plan.result.layout.size < MANY):
@@ -290,10 +287,7 @@ class Runs:
         return slots
 
     def cuts(self, shape: tuple[int, ...], row: int = 1) -> Iterator[list[Cut]]:
-        """Cuts of a row-major block of rows that stay cached, in groups that do not meet.
-
-        Where every line has positions of its own, a few neighbours, which read the same memory.
-        """
+        """Cuts of a row-major block of rows that stay cached, in groups that do not meet."""
         outer, middle, inner = shape
         most = max(1, BLOCK // row)
         i = min(inner, _COLUMNS if self.index_map.per_line else most)
@@ -434,8 +428,7 @@ def _read_staged(runs: Runs) -> Move:
 def _read_lines(name: str, runs: Runs) -> Move:
     """A call for a few lines, which have positions of their own; these are not checked yet.
 
-    They are checked a few lines at a time, and so read from memory once. 4096 lines of 4096
-    float32: 24 ms so, 36 by a call for each line, as threads wait for each other between calls.
+    4096 lines of 4096 float32: 24 ms so, 36 by a call for each, as threads wait for each other.
     """
     size = runs.size(runs.indexed)
 

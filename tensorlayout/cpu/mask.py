@@ -142,10 +142,7 @@ def _true(mask: Array, index_map: IndexMap) -> Positions:
 
 
 def _read_staged(memory: Array, mask: Array, out: Array) -> None:
-    """Bring all dimensions under a mask into row-major order block by block.
-
-    Column-major 2048 x 2048 float32, half of them: 54 ms by slots, 28 by NumPy's own indexing.
-    """
+    """Row-major order block by block: half of 2048 x 2048 float32 in columns 28 ms, by slots 54."""
 
     def read(begin: int, end: int, rows: slice) -> None:
         block = contiguous(memory[rows]).reshape(-1)

@@ -29,23 +29,18 @@ _PIECE = 4 * 1024 * 1024
 
 def write_pad(plan: PadPlan) -> Write:
     """The function of the result, the tensor, and the value of a constant."""
-    axis = _cut_axis(plan)
-    pad = _whole(plan) if axis is None else _in_pieces(plan, axis)
+    pad = _whole(plan)
+    layout = plan.result.layout
+    if layout.size * plan.result.dtype.itemsize >= 2 * _PIECE:
+        slowest = next(d for d in reversed(layout.minor_to_major) if layout.shape[d] > 1)
+        if plan.borders[slowest] == (0, 0):
+            pad = _in_pieces(plan, slowest)
     name, dtype, constant = plan.name, plan.result.dtype, plan.mode == "constant"
 
     def write(out: Tensor, x: Tensor, value: Any) -> None:
         pad(out._memory, x._memory, scalar_in(name, dtype, value) if constant else value)
 
     return write
-
-
-def _cut_axis(plan: PadPlan) -> int | None:
-    """The slowest dimension, to cut a large result along it, if it has no border."""
-    layout = plan.result.layout
-    if layout.size * plan.result.dtype.itemsize < 2 * _PIECE:
-        return None
-    slowest = next(d for d in reversed(layout.minor_to_major) if layout.shape[d] > 1)
-    return slowest if plan.borders[slowest] == (0, 0) else None
 
 
 def _in_pieces(plan: PadPlan, axis: int) -> Write:

@@ -513,10 +513,7 @@ Moves = Callable[[Iterable[Array], Iterable[Array]], None]
 
 
 def several(plans: Sequence[ReadyCopy], sizes: Sequence[int]) -> Moves:
-    """Return what carries out plans, each on arrays of its own, which lie apart; `sizes` in bytes.
-
-    32 parts of 1 MB: 2.5 ms so, 2.8 one after the other, each too small for several threads.
-    """
+    """Return what carries out plans on arrays of their own: 32 of 1 MB take 2.5 ms, 2.8 in turn."""
     small = [size for plan, size in zip(plans, sizes, strict=True) if plan.threads == 1]
     if TUNING.threads == 1 or _BYTE * sum(small) < TUNING.thread_cost:
         return lambda to, from_: _move(zip(plans, to, from_, strict=True))

@@ -57,10 +57,7 @@ def _write_move(
 
 
 def by_boxes(source: TensorSpec, result: TensorSpec, saturate: bool = False) -> Write:
-    """``move(to, x)`` for tensors of one shape, of which one or both are tiled.
-
-    Whole tiles are one box, of more dimensions than the tensor has; the rests are a few more.
-    """
+    """``move(to, x)`` for tensors of one shape, of which some are tiled: each by a few boxes."""
     here, there = source.layout, result.layout
     if not here.size:
         return lambda to, x: None
@@ -123,7 +120,13 @@ def write_assign(plan: AssignPlan) -> Write:
         if is_packed(spec):
             return number_writer(spec, functools.partial(scalar_in, name, dtype))
         if not spec.layout.is_tiled:
-            return _number_writer(name, dtype, source)
+            least, most = plain_range(dtype, source)  # of scalars that NumPy converts as we do
+
+            def write(out: Tensor, value: Any) -> None:
+                plain = source is not complex and least <= value <= most
+                out._memory[...] = value if plain else scalar_in(name, dtype, value)
+
+            return write
         fill = filler(spec.layout, [boxes.whole(spec.layout)], dtype)
         return lambda out, value: fill(scalar_in(name, dtype, value), out._memory, 0)
     if source.layout.shape == shape:
@@ -136,17 +139,6 @@ def write_assign(plan: AssignPlan) -> Write:
         return by_boxes(read, spec)
     move = mover(wide, source.dtype, spec.layout, dtype).run
     return lambda out, x: move(out._memory, np.broadcast_to(x._memory, shape))
-
-
-def _number_writer(name: str, dtype: DType, kind: type) -> Write:
-    """The function of a destination and a Python scalar, which NumPy mostly converts as it is."""
-    least, most = plain_range(dtype, kind)
-
-    def write(out: Tensor, value: Any) -> None:
-        plain = kind is not complex and least <= value <= most
-        out._memory[...] = value if plain else scalar_in(name, dtype, value)
-
-    return write
 
 
 def prepare_transfer(plan: TransferPlan) -> Run:

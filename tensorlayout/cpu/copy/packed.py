@@ -31,9 +31,6 @@ from tensorlayout.plan.base import Write
 from tensorlayout.plan.steps import Step, note
 from tensorlayout.tensor import Tensor, TensorSpec
 
-# Moves elements between tensors of whole bytes.
-Between = Callable[[TensorSpec, TensorSpec], Write]
-
 # Slots that a thread takes at a time, whole bytes of any width: a step of a few hundred us.
 _PIECE = 1 << 19
 

@@ -18,7 +18,6 @@ Fix = Callable[..., None]  # fix(*operands, out)
 # By name of the dtype to which the operands are converted; names with a star stand for calls whose
 # last operand is a scalar or broadcast, those with a "<" for memory that vector loops refuse.
 Fixes = Mapping[str, Fix]
-
 _NONE: Fixes = {}
 
 
@@ -133,10 +132,7 @@ def _all_finite(x: Array) -> bool:
 
 
 def _side_by_side(function: Any) -> Fix:
-    """`function`, whose loops for vectors put their results side by side wherever they are to go.
-
-    So do those of NumPy 2.4.6: ``np.signbit(-np.ones(16), np.zeros(32, bool)[::2])`` sets two.
-    """
+    """`function`, whose loops for vectors of NumPy 2.4.6 ignore the strides of what they write."""
 
     def fix(x: Array, out: Array) -> None:
         rows = x.flags.c_contiguous and out.flags.c_contiguous

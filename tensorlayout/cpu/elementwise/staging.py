@@ -46,9 +46,8 @@ class _Away(NamedTuple):
 def staged(plan: ElementwisePlan, call: Call) -> Call:
     """`call`, for which operands that it would read badly are brought in order; or itself.
 
-    Operands that repeat many times, each time gathered from all over memory, are packed first:
-    ``x.T + y[:, :1]`` of 2048 x 2048 float32, a column whose numbers are 8 KiB apart: 22 ms, with a
-    packed copy of the column 1.0.
+    Those that repeat many times, gathered from all over memory, are packed first: of 2048 x 2048
+    float32 ``x.T + y[:, :1]`` 22 ms, with the column packed 1.0.
     """
     result = plan.result.layout
     if result.size < LEAST:

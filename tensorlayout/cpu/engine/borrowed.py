@@ -101,10 +101,7 @@ def array_at(
     *,
     readonly: bool,
 ) -> Array:
-    """An array over memory that `owner` keeps, from the element at index (0, …, 0) at `address` on.
-
-    BufferError for what can be no memory.
-    """
+    """An array over memory that `owner` keeps, from index (0, …, 0) on. BufferError for none."""
     extent(address, dtype.itemsize, shape, byte_steps)
     if 0 in shape:
         array = np.empty(shape, dtype)

@@ -22,10 +22,7 @@ Convert = Callable[[Array, Array], None]  # to, from
 
 
 def converter(from_dtype: DType, to_dtype: DType, saturate: bool = False) -> Convert | None:
-    """What moves elements of one dtype into another; None where they are the same.
-
-    `saturate`: whether what is beyond a narrow type becomes its largest value, or its limit.
-    """
+    """Return what moves elements of one dtype into another, if any; `saturate`: to the limits."""
     if from_dtype == to_dtype:
         return None
     by_block = _by_block(from_dtype, to_dtype, saturate)
@@ -189,9 +186,8 @@ def _narrow(saturate: bool, destination: Array, source: Array) -> None:
 def _in_blocks(convert: Convert, destination: Array, source: Array) -> None:
     """Convert in blocks, so that looking at their range reads elements from a cache.
 
-    4 M float32 to int16 in blocks of 256 and 512 KB, 1 and 2 MB: 1.9, 1.6, 1.3 and 1.2 ms in one
-    thread, 2.4, 1.3, 1.2 and 1.1 in two. Parts of the arrays are read where they are: padded rows
-    in 1.8 ms, and in 2.7 by way of buffers; to uint8 in 1.1 and 2.5.
+    4 M float32 to int16 in blocks of 256 and 512 KB, 1 and 2 MB: 1.9, 1.6, 1.3 and 1.2 ms; padded
+    rows where they are 1.8, and 2.7 by way of buffers.
     """
     room = 2 * sharing.BLOCK_BYTES // max(source.itemsize, destination.itemsize)
     if destination.size <= room:

@@ -159,10 +159,7 @@ def storage_of(tensor: Tensor) -> Array:
 
 
 def read(tensor: Tensor) -> Array:
-    """The bytes of a tensor's storage that its layout requires, from its lowest slot on.
-
-    Bits behind slots below a byte, which may be another's, read as 0.
-    """
+    """The bytes that the layout requires of a tensor's storage; bits behind the last read as 0."""
     layout, itemsize = tensor._spec.layout, tensor.itemsize
     if not layout.required_size:
         return np.empty(0, np.uint8)
@@ -185,10 +182,7 @@ def tensor_of_bytes(octets: Array, spec: TensorSpec) -> Tensor:
 
 
 def slots_in_bytes(layout: Layout, slot: int) -> tuple[int, int]:
-    """The first byte of a layout packed below a byte whose lowest slot is `slot`, and their count.
-
-    ValueError where that slot begins no byte.
-    """
+    """The first byte of a packed layout from `slot` on, and their count. ValueError within one."""
     first = whole_bytes(layout, slot)
     return first, layout._bytes_of(max(0, layout.required_size - layout.lowest), 1)
 

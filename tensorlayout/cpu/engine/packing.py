@@ -20,10 +20,7 @@ Array = np.ndarray[Any, Any]
 
 
 class _Way(NamedTuple):
-    """How the numbers of a few bytes come to stand in the bytes of a word, halving by halving.
-
-    Each step moves those of `mask` up by `shift`, which leaves them apart; `kept` stay.
-    """
+    """Steps by which numbers come to stand in the bytes of a word: `mask` moves, `kept` stays."""
 
     word: np.dtype[np.unsignedinteger]
     steps: tuple[tuple[int, int, int], ...]  # shift, mask of what moves, mask of what stays

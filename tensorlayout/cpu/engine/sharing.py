@@ -49,10 +49,7 @@ def pieces(size: int, extent: int) -> tuple[slice, ...]:
 
 
 def pieces_of_several(size: int, extent: int) -> tuple[slice, ...]:
-    """Return `pieces` of which the last two are evened out where a rest of one would be left.
-
-    For single elements NumPy has loops that round otherwise (`cpu/elementwise/functions.py`).
-    """
+    """Return `pieces`, none of one element: NumPy's loops for single ones round otherwise."""
     if extent < 3 or not size % extent == 1 < size:
         return pieces(size, extent)
     cut = size - 2

@@ -139,8 +139,7 @@ _own = threading.local()  # `serves`: in a thread of our pool
 def share(work: Callable[[Iterator[Piece]], None], pieces: Iterable[Piece], threads: int) -> None:
     """Call `work` in this thread and in up to ``threads - 1`` others, and wait for all of them.
 
-    Each is given an iterator, and the pieces are dealt out among these until there is an exception,
-    which is raised here.
+    Pieces are dealt out among their iterators until there is an exception, which is raised here.
     """
     if threads > 1:
         threads = min(threads, get_num_threads())

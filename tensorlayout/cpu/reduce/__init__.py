@@ -138,10 +138,7 @@ _COUNT = Fold(np.add, dtypes.uint8, dtypes.int64, 255, 255)
 
 
 def _sums(source: DType, result: DType) -> Work:
-    """Sums in the accumulator of `result`, of narrow floats in short runs of float32 first.
-
-    What overflows on the way is added up in float64 from the start.
-    """
+    """Sums in the accumulator of `result`; what overflows on the way is added up in float64."""
     wide = accumulator(result)
     careful = Fold(np.add, wide, wide, WIDE_RUN if wide.kind in "fc" else None)
     if wide.kind not in "fc" or not (_narrow(source) and _narrow(result)):
@@ -198,8 +195,8 @@ _FEW = 64
 def _variance(plan: ReducePlan, root: bool = False) -> Work:
     """The mean squared distance from the mean, its divisor reduced by `correction`.
 
-    Float32 and narrower in float32; where that is not enough (squares that overflow or vanish,
-    a mean that is much greater than the distances from it), all of it again in float64.
+    Float32 and narrower in float32; where squares overflow or vanish, or a mean is far greater
+    than the distances from it, all of it again in float64.
     """
     (correction,) = plan.static
     count = _count(plan)
@@ -336,8 +333,8 @@ _FEW_PLACES = 8  # places up to which they are looked for one by one
 def _write_quantiles(plan: ReducePlan) -> Write:
     """The quantiles along the planned dimensions, at the probabilities and by the method asked for.
 
-    The first dimension of the result goes through the probabilities; that of the source repeats the
-    same slice. NaN is left out if `skip`; else a line with one gives it.
+    The first dimension of the result goes through the probabilities; that of the source repeats
+    the same slice. NaN is left out if `skip`; else a line with one gives it.
     """
     probabilities, method, skip = plan.static
     dims = tuple(d - 1 for d in plan.dims)
@@ -378,10 +375,7 @@ def _in_lines(x: Array, dims: tuple[int, ...]) -> Array:
 
 
 def _ordered_at(lines: Array, low: Array, last: Array) -> Array:
-    """The lines with the elements at `low` and behind it in their places, NaN at the end.
-
-    Few places are found without sorting all: the median of 4 M float32 takes 48 ms so, 150 sorted.
-    """
+    """The lines, in order at `low` and behind it: the median of 4 M float32 48 ms, sorted 150."""
     places = np.unique(np.concatenate([low, np.minimum(low + 1, last)], axis=None))
     if places.size > _FEW_PLACES:
         return np.sort(lines)

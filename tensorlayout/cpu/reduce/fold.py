@@ -40,10 +40,7 @@ class Walk(NamedTuple):
 
 
 def walk_of(layout: Layout, dims: Sequence[int]) -> Walk:
-    """The walk over a strided layout whose dimensions `dims` are reduced.
-
-    Several of these are flipped where they run backwards, to merge; one alone keeps its positions.
-    """
+    """The walk over a layout whose dimensions `dims` are reduced; several may be flipped."""
     order, reduced = tuple(reversed(layout.minor_to_major)), set(dims)
     dimensions = [
         Axis(n, (s,), d in reduced)
@@ -238,8 +235,7 @@ def _split(x: Array, axis: int, whole: int, length: int) -> Array:
 def shared(find: Work, x: Array, axes: Sequence[int], fold: Fold) -> Array:
     """`find` of pieces of an array in storage order, by several threads; then one result.
 
-    The pieces follow from the shapes alone: along the slowest axis, but if that is reduced, and the
-    results are many, along the longest that is kept.
+    Pieces follow from shapes alone: along the slowest axis, or if that leaves too much, another.
     """
     results = math.prod([1 if k in axes else n for k, n in enumerate(x.shape)])
     count = min(_PIECES, 2 * x.nbytes // SHARED_BYTES)
@@ -335,10 +331,7 @@ def order_zeros(ufunc: Any, found: Array, x: Array, axes: Sequence[int]) -> None
 
 
 def _has_zero(x: Array, axes: Sequence[int], *, signed: bool) -> Array:
-    """Return whether each line along `axes` contains -0 (`signed`), or +0.
-
-    These are the least of all, if their bits are taken for signed integers, or unsigned ones.
-    """
+    """Return whether lines along `axes` hold -0 (`signed`), or +0, whose bits are the least."""
     bits = x.view(f"{'i' if signed else 'u'}{x.itemsize}")
     return np.asarray(Fold(np.minimum)(bits, axes) == np.iinfo(bits.dtype).min)
 

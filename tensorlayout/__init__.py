@@ -14,6 +14,7 @@ from tensorlayout import dtypes as _dtypes
 from tensorlayout import errors as _errors
 from tensorlayout import files as _files
 from tensorlayout import functions as _chapters
+from tensorlayout import interchange as _interchange
 from tensorlayout import plan
 from tensorlayout._version import __version__
 from tensorlayout.cpu.engine.threads import get_num_threads, set_num_threads
@@ -73,9 +74,7 @@ from tensorlayout.functions.sets import *
 from tensorlayout.functions.sorting import *
 from tensorlayout.functions.statistical import *
 from tensorlayout.functions.utility import *
-from tensorlayout.interchange import protocols as _protocols
 from tensorlayout.layout import BitPattern, Layout, PaddingValue, coalesce
-from tensorlayout.support.lazy_imports import follow as _follow
 from tensorlayout.support.lazy_imports import loaded as _loaded
 from tensorlayout.tensor import Tensor
 from tensorlayout.tracing import no_copies, trace
@@ -223,9 +222,7 @@ def _late(name: str) -> _Any:
 
 _absent = _spellings.of_module(__name__, __all__)
 _errors.guard(globals(), __all__)
-_protocols.bind()
-_follow("dask.array", "tensorlayout.interchange.dask")
-_follow("autoray", "tensorlayout.interchange.autoray")
+_interchange.bind()
 
 if not TYPE_CHECKING:  # for which any name would exist
     __getattr__ = _late

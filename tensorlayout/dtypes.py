@@ -114,8 +114,7 @@ LATE = ("bfloat16", *NARROW)  # made at first use: importing ml_dtypes costs sev
 def _late(name: str) -> Any:
     """A dtype of ml_dtypes."""
     if name not in LATE:
-        msg = f"module {__name__!r} has no attribute {name!r}"
-        raise AttributeError(msg)
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     found = globals()[name] = _of_ml_dtypes(name)
     return found
 
@@ -182,8 +181,7 @@ def _letter(dtype: DType) -> str:
         return "f"
     if is_narrow(dtype) and dtype.name in NARROW:
         return "y" if "int" in dtype.name else "x"
-    msg = f"dtype: must be one of this namespace, got {shown(dtype)}"
-    raise TypeError(msg)
+    raise TypeError(f"dtype: must be one of this namespace, got {shown(dtype)}")
 
 
 @functools.cache
@@ -214,11 +212,9 @@ def as_dtype(dtype: Any, argument: str = "dtype:") -> DType:
     if found is not None and (native := in_native_order(found)) is not None:
         rule = f"must have the byte order of this machine, got {_shown(dtype)}"
         fix = f"use {native.name}; asarray() converts NumPy arrays of the other order in a copy"
-        msg = f"{argument} {rule}; {fix}"
-        raise TypeError(msg)
+        raise TypeError(f"{argument} {rule}; {fix}")
     names = f"; they are {', '.join(_names())}" if isinstance(dtype, str) else ""
-    msg = f"{argument} must be a dtype of this namespace, got {_shown(dtype)}{names}"
-    raise TypeError(msg)
+    raise TypeError(f"{argument} must be a dtype of this namespace, got {_shown(dtype)}{names}")
 
 
 def _found(dtype: Any) -> DType | None:

@@ -74,8 +74,7 @@ def check_slot_bits(layout: Layout, dtype: DType) -> None:
     """SlotBitsError where a layout of slots below a byte has not the bits of a dtype."""
     if layout.slot_bits != bits_of(dtype):
         rule = f"slots of {layout.slot_bits} bits hold no {dtype}, which has {bits_of(dtype)}"
-        msg = f"{rule}; layout {cut(layout)}, use its with_slot_bits(None)"
-        raise SlotBitsError(msg)
+        raise SlotBitsError(f"{rule}; layout {cut(layout)}, use its with_slot_bits(None)")
 
 
 # Where a tensor lives inside a larger storage: the storage, and the lowest slot it uses. On the CPU
@@ -172,8 +171,7 @@ class Tensor(Methods):
 
     def __len__(self) -> int:
         if not self.shape:
-            msg = "len: a tensor of rank 0 has no length"
-            raise TypeError(msg)
+            raise TypeError("len: a tensor of rank 0 has no length")
         return self.shape[0]
 
     def __copy__(self) -> Tensor:

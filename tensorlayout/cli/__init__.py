@@ -166,15 +166,13 @@ def _demo(arguments: argparse.Namespace) -> None:
     except ValueError as error:
         raise CommandError(str(error)) from None
     if arguments.repeat < 1:
-        msg = f"demo: --repeat must be at least 1, got {arguments.repeat}"
-        raise CommandError(msg)
+        raise CommandError(f"demo: --repeat must be at least 1, got {arguments.repeat}")
     # The picture in `--json a.jpg` is not to be overwritten.
     if arguments.json not in (None, "-") and not arguments.json.endswith(".json"):
-        msg = (
+        raise CommandError(
             f"demo: the file of --json must end with .json, got {shown(arguments.json)};"
             " for the standard output write --json after the pictures, or --json=-"
         )
-        raise CommandError(msg)
     simulated = False
     if device.kind == "cuda":
         from tensorlayout.cuda.engine.driver import driver

@@ -15,5 +15,4 @@ class CommandError(Exception):
 
 def refuse(text: str) -> NoReturn:
     """Raise a CommandError of ``show``."""
-    msg = f"show: {text}"
-    raise CommandError(msg)
+    raise CommandError(f"show: {text}")

@@ -1,5 +1,32 @@
 """Arrays of other libraries: NumPy's protocols, Dask's and autoray's registrations.
 
-Above `functions`, whose functions NumPy's call. Imported by the package; each library's part when
-that library is imported too.
+Above `functions`, whose functions NumPy's call. Imported by the package; what carries out a
+protocol is imported at its first use, what a library asks for when that library is imported, too.
 """
+
+from __future__ import annotations
+
+from typing import Any
+
+from tensorlayout.support.lazy_imports import follow, loaded
+from tensorlayout.tensor import Tensor
+
+
+def _protocol(name: str, module: str, function: str) -> None:
+    """Give `Tensor` a protocol of NumPy's."""
+
+    def method(self: Tensor, *args: Any, **options: Any) -> Any:
+        found = getattr(loaded(f"tensorlayout.interchange.{module}"), function)
+        setattr(Tensor, name, found)
+        return found(self, *args, **options)
+
+    method.__name__, method.__qualname__ = name, f"Tensor.{name}"
+    setattr(Tensor, name, method)
+
+
+def bind() -> None:
+    """Give `Tensor` NumPy's protocols, and tensors to the libraries that want to know of them."""
+    _protocol("__array_ufunc__", "numpy_ufuncs", "apply_ufunc")
+    _protocol("__array_function__", "numpy_functions", "apply_function")
+    follow("dask.array", "tensorlayout.interchange.dask")
+    follow("autoray", "tensorlayout.interchange.autoray")

@@ -18,17 +18,12 @@ from tensorlayout.interchange.numpy_functions import TABLE
 from tensorlayout.support.lazy_imports import loaded
 from tensorlayout.tensor import Tensor
 
-_BACKEND = "tensorlayout"
-
 
 def register() -> None:
     """Enter functions into autoray's table; again without effect."""
-    enter = loaded("autoray").register_function
-    for function, ours in TABLE.items():
-        name = f"{function.__module__}.{function.__name__}".removeprefix("numpy.")
-        enter(_BACKEND, name, ours)
-    for name, own in _OWN.items():
-        enter(_BACKEND, name, own)
+    named = {f"{numpys.__module__}.{numpys.__name__}": ours for numpys, ours in TABLE.items()}
+    for name, function in (named | _OWN).items():
+        loaded("autoray").register_function("tensorlayout", name.removeprefix("numpy."), function)
 
 
 def _drawn(name: str) -> Any:

@@ -22,23 +22,22 @@ from tensorlayout.tensor import Tensor
 
 def register() -> None:
     """Enter tensors into Dask's tables; again without effect."""
-    dispatch, sizes = loaded("dask.array.dispatch"), loaded("dask.sizeof")
-    for name, function in _LOOKUPS.items():
-        getattr(dispatch, name).register(Tensor, function)
-    sizes.sizeof.register(Tensor, _sizeof)
+    dispatch = loaded("dask.array.dispatch")
+    dispatch.empty_lookup.register(Tensor, creation.empty)
+    dispatch.numel_lookup.register(Tensor, _numel)
+    dispatch.percentile_lookup.register(Tensor, _percentile)
+    dispatch.to_numpy_dispatch.register(Tensor, _to_numpy)
+    loaded("dask.sizeof").sizeof.register(Tensor, _sizeof)
     loaded("dask.array.chunk_types").register_chunk_type(Tensor)  # operators with Dask's arrays
-    loaded("dask.array.backends").array_creation_dispatch.register_backend(_NAME, backend())
+    loaded("dask.array.backends").array_creation_dispatch.register_backend(
+        "tensorlayout", backend()
+    )
     utils = loaded("dask.array.utils")
     if not hasattr(utils.scipy_linalg_safe, "__wrapped__"):
         utils.scipy_linalg_safe = _beside_tensors(utils.scipy_linalg_safe)
     rechunk = loaded("dask.array.rechunk")
     if not hasattr(rechunk._compute_rechunk, "__wrapped__"):
         rechunk._compute_rechunk = _without_elements(rechunk._compute_rechunk)
-
-
-_NAME = "tensorlayout"
-
-# --- what is asked of chunks -------------------------------------------------------------------
 
 
 def _numel(x: Tensor, axis: Any = None, keepdims: bool = False, dtype: Any = None, **_: Any) -> Any:
@@ -55,8 +54,7 @@ def _percentile(x: Tensor, q: Any, method: str = "linear") -> tuple[Tensor | Non
     """Percentiles of a chunk, and of how many elements they are."""
     if not x.size:
         return None, 0
-    found = np.percentile(x, q, method=method)  # type: ignore[call-overload]
-    return found, x.size
+    return np.percentile(x, q, method=method), x.size  # type: ignore[call-overload]
 
 
 def _host(x: Tensor, **options: Any) -> Any:
@@ -72,14 +70,6 @@ def _sizeof(x: Tensor) -> int:
     """The bytes of the elements, and of the padding of a block; what is broadcast counts once."""
     layout, spanned = x._spec.layout, x._spec.layout.nbytes(x.dtype)
     return spanned if layout.covers_block else min(spanned, x.nbytes)
-
-
-_LOOKUPS: dict[str, Any] = {
-    "empty_lookup": creation.empty,
-    "numel_lookup": _numel,
-    "percentile_lookup": _percentile,
-    "to_numpy_dispatch": _to_numpy,
-}
 
 
 def _beside_tensors(function: Any) -> Any:
@@ -110,9 +100,6 @@ def _without_elements(function: Any) -> Any:
         return new(x.shape, chunks=chunks, dtype=x.dtype, meta=x._meta)
 
     return call
-
-
-# --- the backend -------------------------------------------------------------------------------
 
 
 class RandomState:
@@ -148,9 +135,10 @@ def _to_backend(data: Any, **options: Any) -> Any:
 
 
 def _no_generator(_: Any) -> Any:
-    msg = "dask: tensorlayout has no bit generators; use da.random.RandomState, or draw with the "
-    msg += "backend 'numpy', and then x.to_backend('tensorlayout')"
-    raise TypeError(msg)
+    raise TypeError(
+        "dask: tensorlayout has no bit generators; use da.random.RandomState, or draw with the "
+        "backend 'numpy', and then x.to_backend('tensorlayout')"
+    )
 
 
 @functools.cache

@@ -9,6 +9,7 @@ that nobody asked for would lose layout and device.
 from __future__ import annotations
 
 import inspect
+import math
 import sys
 from collections.abc import Callable, Iterable
 from types import ModuleType
@@ -17,7 +18,6 @@ from typing import Any
 import numpy as np
 
 from tensorlayout import fft, linalg
-from tensorlayout.dtypes import in_category
 from tensorlayout.errors import REFUSALS, leaving, named
 from tensorlayout.functions import arguments, interchange, methods_of_arrays
 from tensorlayout.functions.creation import asarray
@@ -31,32 +31,9 @@ Function = Callable[..., Any]
 _PACKAGE = sys.modules["tensorlayout"]
 
 
-# --- what tells of tensors ---------------------------------------------------------------------
-
-
-def _shape(a: Tensor) -> tuple[int, ...]:
-    return arguments.tensor(a).shape
-
-
-def _ndim(a: Tensor) -> int:
-    return arguments.tensor(a).ndim
-
-
 def _size(a: Tensor, axis: Any = None) -> int:
-    x = arguments.tensor(a)
-    dims = () if axis == () else arguments.dims(axis, x.ndim)
-    found = 1
-    for d in dims:
-        found *= x.shape[d]
-    return found
-
-
-def _iscomplexobj(x: Tensor) -> bool:
-    return bool(in_category(arguments.tensor(x).dtype, "complex floating"))
-
-
-def _isrealobj(x: Tensor) -> bool:
-    return not _iscomplexobj(x)
+    dims = () if axis == () else arguments.dims(axis, a.ndim)
+    return math.prod(a.shape[d] for d in dims)
 
 
 def _sliding_window_view(
@@ -69,19 +46,6 @@ def _sliding_window_view(
 ) -> Tensor:
     unsupported(writeable=writeable)
     return sliding_window(x, window_shape, axis)
-
-
-# Not in the namespace, or something else there.
-_ONE_LINE: dict[Function, Function] = {
-    np.iscomplexobj: _iscomplexobj,
-    np.isrealobj: _isrealobj,
-    np.ndim: _ndim,
-    np.shape: _shape,
-    np.size: _size,
-    np.lib.stride_tricks.sliding_window_view: _sliding_window_view,
-}
-
-# --- what is made like a tensor ----------------------------------------------------------------
 
 
 # Functions called with ``like=`` a tensor: what they make is beside it.
@@ -98,16 +62,28 @@ LIKE_CONVERTED = {
 }
 
 # Whose result is no array.
-CONVERTED = {
+CONVERTED: set[Function] = {
     *(np.array2string, np.array_repr, np.array_str),
     *(np.save, np.savetxt, np.savez, np.savez_compressed),
 }
 OVERLAP = {np.may_share_memory, np.shares_memory}
 
 # Whose result is a dtype, or is about one.
-ABOUT = {np.can_cast, np.common_type, np.min_scalar_type, np.result_type}
+ABOUT: set[Function] = {np.can_cast, np.common_type, np.min_scalar_type, np.result_type}
 
-# --- the table ---------------------------------------------------------------------------------
+
+def _memory_of(x: Tensor) -> Any:
+    if not isinstance(x._memory, np.ndarray):
+        raise TypeError(f"not on {x.device}; use to_device('cpu') first")
+    return x._memory
+
+
+# NumPy's functions, and the array that each gets for a tensor.
+_ON_ARRAYS: dict[Function, Callable[[Tensor], Any]] = {
+    **dict.fromkeys(CONVERTED, interchange.to_numpy),
+    **dict.fromkeys(OVERLAP, _memory_of),
+    **dict.fromkeys(ABOUT, lambda x: np.empty(1, x.dtype)),
+}
 
 
 def _named(theirs: ModuleType, ours: ModuleType) -> dict[Function, Function]:
@@ -117,13 +93,10 @@ def _named(theirs: ModuleType, ours: ModuleType) -> dict[Function, Function]:
         for name in ours.__all__
         if (function := vars(theirs).get(name)) is not None
         and hasattr(function, "_implementation")
-        and function not in (*LIKE, *CONVERTED, *ABOUT)
+        and function not in LIKE
+        and function not in _ON_ARRAYS
     }
 
-
-_PACKAGE = sys.modules[
-    "tensorlayout"
-]  # complete: NumPy asks for the protocol when a tensor is there
 
 TABLE: dict[Function, Function] = {
     **_named(np, _PACKAGE),
@@ -131,7 +104,13 @@ TABLE: dict[Function, Function] = {
     **_named(np.fft, fft),
     np.clip: methods_of_arrays.clip,
     np.trace: methods_of_arrays.trace,
-    **_ONE_LINE,
+    # Not in the namespace, or something else there.
+    np.iscomplexobj: lambda x: x.dtype.kind == "c",
+    np.isrealobj: lambda x: x.dtype.kind != "c",
+    np.ndim: lambda a: a.ndim,
+    np.shape: lambda a: a.shape,
+    np.size: _size,
+    np.lib.stride_tricks.sliding_window_view: _sliding_window_view,
 }
 
 # What to use for functions that are not here; of our namespace, unless it says otherwise.
@@ -159,7 +138,7 @@ def apply_function(
     ours = TABLE.get(func)
     if ours is not None:
         if func is np.copyto and isinstance((args or [kwargs.get("dst")])[0], np.ndarray):
-            return _converted(func, args, kwargs)
+            return _on_arrays(func, interchange.to_numpy, args, kwargs)
         try:
             found = ours(*args, **kwargs)
             return kwargs["out"] if isinstance(kwargs.get("out"), np.ndarray) else found
@@ -169,21 +148,17 @@ def apply_function(
         return LIKE[func](*args, **{"device": x.device, **kwargs})
     if func in LIKE_CONVERTED:
         return asarray(func(*args, **kwargs), device=x.device)
-    if func in CONVERTED:
-        return _converted(func, args, kwargs)
-    if func in ABOUT:
-        return func(*[_replaced(each, _of_dtype) for each in args], **kwargs)
-    if func in OVERLAP:
-        return func(*[_replaced(each, _memory_of) for each in args], **kwargs)
+    if func in _ON_ARRAYS:
+        return _on_arrays(func, _ON_ARRAYS[func], args, kwargs)
     way = WAYS.get(func.__name__)
     way = f"use tensorlayout.{way}, or" if way else "use the functions of tensorlayout, or"
     text = f"takes no tensors; {way} make arrays with numpy.asarray(x)"
     raise named(f"{func.__module__}.{func.__name__}", TypeError(text))
 
 
-def _converted(func: Function, args: Any, kwargs: dict[str, Any]) -> Any:
-    given = {name: _replaced(each, interchange.to_numpy) for name, each in kwargs.items()}
-    return func(*[_replaced(each, interchange.to_numpy) for each in args], **given)
+def _on_arrays(func: Function, by: Callable[[Tensor], Any], args: Any, kwargs: Any) -> Any:
+    given = {name: _replaced(each, by) for name, each in kwargs.items()}
+    return func(*[_replaced(each, by) for each in args], **given)
 
 
 def _replaced(given: Any, by: Callable[[Tensor], Any]) -> Any:
@@ -193,14 +168,3 @@ def _replaced(given: Any, by: Callable[[Tensor], Any]) -> Any:
     if isinstance(given, (list, tuple)):
         return type(given)(_replaced(each, by) for each in given)
     return given
-
-
-def _of_dtype(x: Tensor) -> Any:
-    """An array that stands for the dtype of a tensor."""
-    return np.empty(1, x.dtype)
-
-
-def _memory_of(x: Tensor) -> Any:
-    if not isinstance(x._memory, np.ndarray):
-        raise TypeError(f"not on {x.device}; use to_device('cpu') first")
-    return x._memory

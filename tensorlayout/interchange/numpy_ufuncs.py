@@ -56,13 +56,6 @@ _OF_BOOL: dict[UFunc, Any] = {
 }
 
 
-# --- made of ours, of operands in the dtypes of NumPy's loop -----------------------------------
-
-
-def _divmod(x: Tensor, y: Tensor) -> tuple[Tensor, Tensor]:
-    return ew.floor_divide(x, y), ew.remainder(x, y)
-
-
 def _modf(x: Tensor) -> tuple[Tensor, Tensor]:
     whole = ew.trunc(x)
     fraction = where_(ew.isinf(x), 0.0, ew.subtract(x, whole))
@@ -85,8 +78,9 @@ def _heaviside(x: Tensor, y: Tensor) -> Tensor:
     return where_(ew.isnan(x), x, beside)
 
 
+# Made of ours, of operands in the dtypes of NumPy's loop.
 _COMPOSED: dict[UFunc, Callable[..., Any]] = {
-    np.divmod: _divmod,
+    np.divmod: divmod,
     np.exp2: lambda x: ew.pow(2.0, x),
     np.fabs: ew.abs,
     np.float_power: ew.pow,
@@ -100,22 +94,15 @@ _COMPOSED: dict[UFunc, Callable[..., Any]] = {
 }
 
 
-# --- products of vectors and matrices ----------------------------------------------------------
-
-
-def _matmul(x: Tensor, y: Tensor) -> Tensor:
-    return product(matmul, x, y)
-
-
 def _matvec(x: Tensor, y: Tensor) -> Tensor:
     _of_rank_2(x)
-    return _matmul(x, y[..., None])[..., 0]
+    return product(matmul, x, y[..., None])[..., 0]
 
 
 def _vecmat(x: Tensor, y: Tensor) -> Tensor:
     _of_rank_2(y)
     conjugate = ew.conj(x) if x.dtype.kind == "c" else x
-    return _matmul(conjugate[..., None, :], y)[..., 0, :]
+    return product(matmul, conjugate[..., None, :], y)[..., 0, :]
 
 
 def _of_rank_2(x: Tensor) -> None:
@@ -124,14 +111,12 @@ def _of_rank_2(x: Tensor) -> None:
 
 
 _PRODUCTS: dict[UFunc, Callable[..., Tensor]] = {
-    np.matmul: _matmul,
+    np.matmul: functools.partial(product, matmul),
     np.vecdot: functools.partial(product, vecdot),
 }
 if hasattr(np, "matvec"):  # since NumPy 2.2
     _PRODUCTS |= {np.matvec: _matvec, np.vecmat: _vecmat}
 
-
-# --- the protocol ------------------------------------------------------------------------------
 
 # Functions of operands that need no conversion, by ufunc and dtypes (types of what is no tensor).
 _STRAIGHT: dict[tuple[Any, ...], Any] = {}
@@ -152,7 +137,8 @@ def apply_ufunc(_x: Tensor, ufunc: UFunc, method: str, *inputs: Any, **options: 
             straight = _STRAIGHT.get((ufunc, *kinds))
             if straight is not None:
                 return straight(*inputs)
-        if any(map(_is_foreign, (*inputs, *outs))):
+        others = [x for x in (*inputs, *outs) if not isinstance(x, Tensor)]
+        if any(map(dispatch.has_ufunc_protocol, others)):
             return NotImplemented
         found = _applied(ufunc, method, inputs, outs, options)
     except REFUSALS as error:
@@ -175,11 +161,6 @@ def _applied(
         into = _over_arrays(outs)
         options["out"] = into[0] if len(into) == 1 else tuple(into)
     return _METHODS[method](ufunc, *given, **options)
-
-
-def _is_foreign(x: Any) -> bool:
-    """Return whether `x` has a protocol of its own."""
-    return not isinstance(x, Tensor) and dispatch.has_ufunc_protocol(x)
 
 
 def _over_arrays(given: Sequence[Any]) -> list[Any]:
@@ -219,10 +200,9 @@ def _call(
     if not isinstance(found, tuple):
         return given_where(name, found, out, casting, where)
     outs = (None,) * len(found) if out is None else out
-    pairs = zip(outs, found, strict=True)
     return tuple(
         part if each is None and where is True else given_where(name, part, each, casting, where)
-        for each, part in pairs
+        for each, part in zip(outs, found, strict=True)
     )
 
 
@@ -380,8 +360,6 @@ def _product(
     return _PRODUCTS[ufunc](*given)
 
 
-# --- methods -----------------------------------------------------------------------------------
-
 _REDUCTIONS: dict[UFunc, Any] = {
     np.add: statistical.sum,
     np.logical_and: utility.all,
@@ -419,14 +397,14 @@ def _reduce(
     dims = arguments.dims(axis, x.ndim)
     x = _folded(ufunc.reduce, x, dims, dtype, out)
     kept = [1 if d in dims else n for d, n in enumerate(x.shape)]
-    rest = [n for d, n in enumerate(x.shape) if d not in dims]
     first = moveaxis(x, dims, tuple(range(len(dims)))) if dims else x
-    parts = list(reshape(first, (math.prod(x.shape[d] for d in dims), *rest)))
+    count, rest = math.prod(first.shape[: len(dims)]), first.shape[len(dims) :]
+    parts = list(reshape(first, (count, *rest)))
     start = ufunc.identity if initial is None else initial
     if initial is not None or not parts:
         if start is None:
             raise ValueError("nothing to reduce, and there is no identity")
-        parts.insert(0, full(tuple(rest), start, dtype=x.dtype, device=x.device))
+        parts.insert(0, full(rest, start, dtype=x.dtype, device=x.device))
     found = functools.reduce(lambda _, step: step, _steps(ufunc, parts))
     found = astype(found, x.dtype) if len(parts) == 1 else found
     found = reshape(found, kept) if keepdims else found

@@ -90,8 +90,7 @@ class Block(ContextDecorator, Generic[Value, Given]):
 
     def __enter__(self) -> Given:
         if self._said is not None:
-            msg = "with: a block is entered once; make another one"
-            raise RuntimeError(msg)
+            raise RuntimeError("with: a block is entered once; make another one")
         scope = self._scope
         self._said = said = _Said(self._value)
         scope.blocks.add(said)

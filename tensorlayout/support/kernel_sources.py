@@ -15,11 +15,10 @@ def kernel_directory(package: Path = _PACKAGE) -> Path:
     # Any folder may be called "kernels"; a checkout also has the build description of the package.
     if beside.is_dir() and (package.parent / "pyproject.toml").is_file():
         return beside
-    msg = (
+    raise FileNotFoundError(
         f"kernels: no folder of kernel sources at {installed} (installed) or {beside} (checkout);"
         " install the package again"
     )
-    raise FileNotFoundError(msg)
 
 
 def header_directory() -> Path:

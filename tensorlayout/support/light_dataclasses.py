@@ -108,8 +108,7 @@ def _hash(self: Any) -> int:
 
 
 def _unchanged(self: Any, name: str, value: object = None) -> NoReturn:
-    msg = f"cannot change {name!r}"
-    raise FrozenInstanceError(msg)
+    raise FrozenInstanceError(f"cannot change {name!r}")
 
 
 def _reduce(self: Any) -> tuple[Any, ...]:

@@ -44,8 +44,7 @@ def load(paths: Sequence[str]) -> tuple[Array, list[str]]:
                 raise
             lines.append(f"left out: {error}")
     if not found:
-        msg = f"no picture can be read; {lines[-1]}"
-        raise CommandError(msg)
+        raise CommandError(f"no picture can be read; {lines[-1]}")
     if len(listed) > MOST_PICTURES:
         lines.append(f"left out: all but the first {MOST_PICTURES} of {len(listed)} pictures")
     height, width, _ = np.min([picture.shape for picture in found], axis=0)
@@ -67,8 +66,7 @@ def _listed(path: str) -> list[tuple[Path, bool]]:
         entries = sorted(Path(path).iterdir())
     found = [e for e in entries if e.suffix.lower() in suffixes and e.name[0] != "."]
     if not found:
-        msg = f"cannot read {path}: no pictures are in it"
-        raise CommandError(msg)
+        raise CommandError(f"cannot read {path}: no pictures are in it")
     return [(entry, True) for entry in found]
 
 
@@ -76,13 +74,11 @@ def _picture(path: Path, count: int, lines: list[str]) -> Array:
     """Decode one of `count` pictures, and add a line on it."""
     with complaints(f"cannot read {path}"):
         if not stat.S_ISREG(path.stat().st_mode):  # a pipe would be waited for, a device is endless
-            msg = "it is no file"
-            raise ValueError(msg)
+            raise ValueError("it is no file")
         with Image.open(path) as opened:
             size = opened.width * opened.height
             if not 1 <= size <= MOST_DECODED:
-                msg = f"the picture has {size:,} pixels; the limit is {MOST_DECODED:,}"
-                raise ValueError(msg)
+                raise ValueError(f"the picture has {size:,} pixels; the limit is {MOST_DECODED:,}")
             frames, upright = getattr(opened, "n_frames", 1), ImageOps.exif_transpose(opened)
             words = [f"the first of {frames} frames"] if frames > 1 else []
             image = _in_rgb(upright, words)
@@ -116,8 +112,7 @@ def complaints(doing: str) -> Iterator[None]:
             yield
     except Exception as error:  # readers of pictures raise whatever they stumble over
         reason = getattr(error, "strerror", None) or str(error) or type(error).__name__
-        msg = f"{doing}: {reason}"
-        raise CommandError(msg) from None
+        raise CommandError(f"{doing}: {reason}") from None
 
 
 @contextmanager

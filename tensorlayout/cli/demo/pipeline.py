@@ -353,6 +353,5 @@ def _hand_over(table: Table, x: tl.Tensor) -> None:
         array[0, 0, 0, 0] = number  # which no normalised value is
         on_host = {"numpy": "view", "cupy": "get", "torch": "cpu"}[name]
         if fault := difference(np.asarray(getattr(array, on_host)()), host(x)):
-            msg = f"{name} does not share the memory of the batch, {fault}"
-            raise CommandError(msg, status=1)
+            raise CommandError(f"{name} does not share the memory of the batch, {fault}", status=1)
         table.say(f"{name}: {tl.from_dlpack(array).layout}, no copy: what it writes is seen")

@@ -124,8 +124,7 @@ class Table:
             says = f"the trace says {step.kind}, {seen.bytes_copied} bytes copied"
             fault = fault or f"must only {kind}, {says}"
         if fault:
-            msg = f"step {len(self.steps) + 1} ({title}) {fault}"
-            raise CommandError(msg, status=1)
+            raise CommandError(f"step {len(self.steps) + 1} ({title}) {fault}", status=1)
         if step.kind != "view":
             on_cpu = self.device == "cpu"
             step.ours = timed(ours, self.repeat, on_cpu)

@@ -241,6 +241,26 @@ def _contains(self: Tensor, value: Any, /) -> bool:
     return bool(xp.any(xp.equal(self, found)))
 
 
+class Bound(Methods):
+    """Methods that Python and other libraries call, without a guard."""
+
+    __array__ = interchange.to_numpy
+    __bool__ = _bool
+    __buffer__ = interchange.buffer
+    __bytes__ = methods_of_arrays.tobytes
+    __complex__ = _complex
+    __dask_tokenize__ = interchange.dask_token
+    __dlpack__ = interchange.to_dlpack
+    __dlpack_device__ = dlpack.device_of
+    __float__ = _float
+    __index__ = _index
+    __int__ = _int
+    __iter__ = indexing.iterate
+    __round__ = _round
+    _repr_html_ = printing.html
+    to_device = interchange.to_device
+
+
 _SPECIAL: dict[str, Any] = {
     "__array_namespace__": _namespace,
     "__contains__": _contains,
@@ -264,41 +284,27 @@ def bind() -> None:
     for name, unary in _UNARY.items():
         setattr(Tensor, f"__{name}__", unary)
     named = {
+        **{name: method for name, method in vars(Bound).items() if callable(method)},
         "__matmul__": _matmul,
         "__rmatmul__": lambda self, other: NotImplemented,
         "__imatmul__": _imatmul,
         "__getitem__": indexing.getitem,
         "__setitem__": indexing.setitem,
-        "__iter__": indexing.iterate,
-        "__bool__": _bool,
-        "__int__": _int,
-        "__float__": _float,
-        "__complex__": _complex,
-        "__index__": _index,
-        "__array__": interchange.to_numpy,
-        "to_device": interchange.to_device,
-        "__dlpack__": interchange.to_dlpack,
         "__reduce__": interchange.reduced,
         "__reduce_ex__": interchange.reduced,
-        "__dlpack_device__": dlpack.device_of,
         "__array_interface__": property(interchange.array_interface),
-        "__buffer__": interchange.buffer,
         "__cuda_array_interface__": property(cuda_array.describe),
         "__sizeof__": interchange.size_in_memory,
-        "__dask_tokenize__": interchange.dask_token,
         "__repr__": printing.represent,
         "__str__": printing.text,
-        "_repr_html_": printing.html,
         "__format__": printing.formatted,
         "T": property(_transpose),
         "mT": property(_matrix_transpose),
         "readonly": property(interchange.is_readonly),
         "real": property(methods_of_arrays.real, methods_of_arrays.write_real),
         "imag": property(methods_of_arrays.imag, methods_of_arrays.write_imag),
-        "__round__": _round,
         "__divmod__": _divmod,
         "__rdivmod__": _rdivmod,
-        "__bytes__": methods_of_arrays.tobytes,
         "__array_priority__": dispatch.PRIORITY,
         **{
             name: _placed(name, guarded.__wrapped__(method, name))

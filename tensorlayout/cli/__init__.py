@@ -121,19 +121,16 @@ def parser() -> argparse.ArgumentParser:
         help="write the picture of the layout, too: an SVG, or a PNG, which needs Pillow, where"
         " FILE ends with .png; with -, an SVG to the standard output, and nothing else there",
     )
-    commands.add_parser("info", help="versions and devices", description=_INFO)
+    info = commands.add_parser("info", help="versions and devices", description=_INFO)
+    for command, run in ((demo, _demo), (show, _show), (info, _info)):
+        command.set_defaults(run=run)
     return top
 
 
-def _run(arguments: argparse.Namespace) -> None:
-    if arguments.command == "demo":
-        _demo(arguments)
-    elif arguments.command == "show":
-        _show(arguments)
-    else:
-        from tensorlayout.cli.info import report
+def _info(_: argparse.Namespace) -> None:
+    from tensorlayout.cli.info import report
 
-        print(report())
+    print(report())
 
 
 def _show(arguments: argparse.Namespace) -> None:
@@ -187,7 +184,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     """Run the command line, and return the exit status."""
     arguments = parser().parse_args(argv)
     try:
-        _run(arguments)
+        arguments.run(arguments)
         sys.stdout.flush()
     except CommandError as error:
         return _complain(error.status, str(error))

@@ -14,7 +14,7 @@ OPTIONAL = ("torch", "cupy", "cupy-cuda12x", "cupy-cuda13x", "pillow")
 
 
 def report() -> str:
-    """One line for each thing worth knowing in a report of a problem."""
+    """Return a line for each thing worth knowing in a report of a problem."""
     facts = [("tensorlayout", tl.__version__), ("Python", platform.python_version())]
     facts += [(name, version(name) or "not installed") for name in REQUIRED]
     facts += [(name, f"{found} (optional)") for name in OPTIONAL if (found := version(name))]
@@ -28,11 +28,7 @@ def report() -> str:
 
 
 def version(distribution: str) -> str | None:
-    """The version of an installed distribution, which is not imported; None without it.
-
-    >>> version("no-such-distribution") is None
-    True
-    """
+    """Return the version of an installed distribution, which is not imported; None without it."""
     try:
         return metadata.version(distribution)
     except metadata.PackageNotFoundError:

@@ -37,12 +37,7 @@ def _size(a: Tensor, axis: Any = None) -> int:
 
 
 def _sliding_window_view(
-    x: Tensor,
-    window_shape: Any,
-    axis: Any = None,
-    *,
-    subok: bool = False,
-    writeable: bool = False,
+    x: Tensor, window_shape: Any, axis: Any = None, *, subok: bool = False, writeable: bool = False
 ) -> Tensor:
     unsupported(writeable=writeable)
     return sliding_window(x, window_shape, axis)
@@ -121,11 +116,7 @@ WAYS = {
 
 
 def apply_function(
-    x: Tensor,
-    func: Function,
-    types: Iterable[type],
-    args: tuple[Any, ...],
-    kwargs: dict[str, Any],
+    x: Tensor, func: Function, types: Iterable[type], args: tuple[Any, ...], kwargs: dict[str, Any]
 ) -> Any:
     """Carry out a function of NumPy that was called on tensors, on their device.
 

@@ -21,20 +21,13 @@ from tensorlayout.devices import CPU
 from tensorlayout.dtypes import DType, as_dtype
 from tensorlayout.errors import REFUSALS, leaving
 from tensorlayout.exchange.numpy import quietly, tensor_over
-from tensorlayout.functions import arguments, dispatch, statistical, utility
-from tensorlayout.functions import elementwise as ew
+from tensorlayout.functions import arguments, dispatch, elementwise
+from tensorlayout.functions import basics as xp
 from tensorlayout.functions.casting import CASTINGS, can_cast
-from tensorlayout.functions.creation import arange, asarray, full
-from tensorlayout.functions.data_types import astype
 from tensorlayout.functions.extra_scattering import scatter_add, scatter_max, scatter_min
-from tensorlayout.functions.joining import stack
 from tensorlayout.functions.layouts import copy
-from tensorlayout.functions.linear_algebra import matmul, vecdot
-from tensorlayout.functions.manipulation import broadcast_to, moveaxis, reshape
 from tensorlayout.functions.operands import beside, product, tensors
 from tensorlayout.functions.outputs import given_where, kind_into
-from tensorlayout.functions.searching import where as where_
-from tensorlayout.functions.statistical import cumulative_prod, cumulative_sum
 from tensorlayout.functions.transfers import strided
 from tensorlayout.tensor import Tensor
 
@@ -43,23 +36,23 @@ _Kind = Any  # a dtype, or the type of a Python scalar
 
 # Our functions by NumPy's ufunc of the same name.
 _OURS: dict[UFunc, Any] = {
-    found: getattr(ew, name)
-    for name in ew.__all__
+    found: getattr(xp, name)
+    for name in elementwise.__all__
     if isinstance(found := getattr(np, name, None), np.ufunc)
 }
 
 # What ours is for bool, where the function of that name does not take it.
 _OF_BOOL: dict[UFunc, Any] = {
-    np.maximum: ew.logical_or,
-    np.minimum: ew.logical_and,
+    np.maximum: xp.logical_or,
+    np.minimum: xp.logical_and,
     **dict.fromkeys((np.absolute, np.floor, np.ceil, np.trunc), copy),
 }
 
 
 def _modf(x: Tensor) -> tuple[Tensor, Tensor]:
-    whole = ew.trunc(x)
-    fraction = where_(ew.isinf(x), 0.0, ew.subtract(x, whole))
-    return ew.copysign(fraction, x), whole
+    whole = xp.trunc(x)
+    fraction = xp.where(xp.isinf(x), 0.0, xp.subtract(x, whole))
+    return xp.copysign(fraction, x), whole
 
 
 def _unless_nan(combine: Any, of_bool: Any) -> Any:
@@ -68,41 +61,41 @@ def _unless_nan(combine: Any, of_bool: Any) -> Any:
     def function(x: Tensor, y: Tensor) -> Tensor:
         if not dtypes.in_category(x.dtype, "real floating"):
             return (of_bool if x.dtype == dtypes.bool else combine)(x, y)  # type: ignore[no-any-return]
-        return where_(ew.isnan(x), y, where_(ew.isnan(y), x, combine(x, y)))
+        return xp.where(xp.isnan(x), y, xp.where(xp.isnan(y), x, combine(x, y)))
 
     return function
 
 
 def _heaviside(x: Tensor, y: Tensor) -> Tensor:
-    beside = where_(ew.equal(x, 0), y, astype(ew.greater(x, 0), x.dtype))
-    return where_(ew.isnan(x), x, beside)
+    beside = xp.where(xp.equal(x, 0), y, xp.astype(xp.greater(x, 0), x.dtype))
+    return xp.where(xp.isnan(x), x, beside)
 
 
 # Made of ours, of operands in the dtypes of NumPy's loop.
 _COMPOSED: dict[UFunc, Callable[..., Any]] = {
     np.divmod: divmod,
-    np.exp2: lambda x: ew.pow(2.0, x),
-    np.fabs: ew.abs,
-    np.float_power: ew.pow,
-    np.fmax: _unless_nan(ew.maximum, ew.logical_or),
-    np.fmin: _unless_nan(ew.minimum, ew.logical_and),
+    np.exp2: lambda x: xp.pow(2.0, x),
+    np.fabs: xp.abs,
+    np.float_power: xp.pow,
+    np.fmax: _unless_nan(xp.maximum, xp.logical_or),
+    np.fmin: _unless_nan(xp.minimum, xp.logical_and),
     np.heaviside: _heaviside,
     np.modf: _modf,
-    np.rint: ew.round,
-    **dict.fromkeys((np.deg2rad, np.radians), lambda x: ew.multiply(x, math.pi / 180)),
-    **dict.fromkeys((np.rad2deg, np.degrees), lambda x: ew.multiply(x, 180 / math.pi)),
+    np.rint: xp.round,
+    **dict.fromkeys((np.deg2rad, np.radians), lambda x: xp.multiply(x, math.pi / 180)),
+    **dict.fromkeys((np.rad2deg, np.degrees), lambda x: xp.multiply(x, 180 / math.pi)),
 }
 
 
 def _matvec(x: Tensor, y: Tensor) -> Tensor:
     _of_rank_2(x)
-    return product(matmul, x, y[..., None])[..., 0]
+    return product(xp.matmul, x, y[..., None])[..., 0]
 
 
 def _vecmat(x: Tensor, y: Tensor) -> Tensor:
     _of_rank_2(y)
-    conjugate = ew.conj(x) if x.dtype.kind == "c" else x
-    return product(matmul, conjugate[..., None, :], y)[..., 0, :]
+    conjugate = xp.conj(x) if x.dtype.kind == "c" else x
+    return product(xp.matmul, conjugate[..., None, :], y)[..., 0, :]
 
 
 def _of_rank_2(x: Tensor) -> None:
@@ -111,8 +104,8 @@ def _of_rank_2(x: Tensor) -> None:
 
 
 _PRODUCTS: dict[UFunc, Callable[..., Tensor]] = {
-    np.matmul: functools.partial(product, matmul),
-    np.vecdot: functools.partial(product, vecdot),
+    np.matmul: functools.partial(product, xp.matmul),
+    np.vecdot: functools.partial(product, xp.vecdot),
 }
 if hasattr(np, "matvec"):  # since NumPy 2.2
     _PRODUCTS |= {np.matvec: _matvec, np.vecmat: _vecmat}
@@ -186,13 +179,18 @@ def _call(
         found = _product(ufunc, inputs, dtype, casting, options)
     elif options:
         raise TypeError(f"takes no {'=, '.join(options)}= with tensors")
-    elif ufunc in _OURS:
-        function, given = _ours(ufunc, inputs, dtype, casting)
-        if function is not copy:
-            return function(*given, out=out, where=where, casting=casting)
-        found = function(*given)
-    elif ufunc in _COMPOSED:
-        found = _COMPOSED[ufunc](*_in_loop(ufunc, inputs, dtype, casting))
+    elif ufunc in _OURS or ufunc in _COMPOSED:
+        given = [x if type(x) is Tensor else arguments.operand(x) for x in inputs]
+        kinds = tuple(map(_kind, given))
+        asked = None if dtype is None else as_dtype(dtype, "dtype")
+        if ufunc in _COMPOSED:
+            loop = loop_of(ufunc, kinds, asked, casting)
+            found = _COMPOSED[ufunc](*_in_loop(given, inputs, loop))
+        else:
+            function, given = _ours(ufunc, inputs, kinds, asked, casting)
+            if function is not copy:
+                return function(*given, out=out, where=where, casting=casting)
+            found = function(*given)
     else:
         found = _on_memory(ufunc, inputs, {"dtype": dtype, "casting": casting})
     if out is None and where is True:
@@ -206,19 +204,18 @@ def _call(
     )
 
 
-def _kinds(inputs: Sequence[Any]) -> tuple[_Kind, ...]:
-    """The dtypes of operands; of Python scalars, which are weakly typed, their type."""
-    return tuple(
-        x.dtype if hasattr(x, "dtype") else np.dtype(bool) if type(x) is bool else type(x)
-        for x in inputs
-    )
+def _kind(x: Any) -> _Kind:
+    """The dtype of an operand; of a Python scalar, which is weakly typed, its type."""
+    if hasattr(x, "dtype"):
+        return x.dtype
+    return dtypes.bool if type(x) is bool else type(x)
 
 
-def _ours(ufunc: UFunc, inputs: Sequence[Any], dtype: Any, casting: str) -> tuple[Any, list[Any]]:
+def _ours(
+    ufunc: UFunc, inputs: Sequence[Any], kinds: tuple[_Kind, ...], asked: Any, casting: str
+) -> tuple[Any, list[Any]]:
     """Return our function, and what it is to be called with."""
-    given = [arguments.operand(x) if type(x) is not Tensor else x for x in inputs]
-    asked = None if dtype is None else as_dtype(dtype, "dtype")
-    function, targets = _resolved(ufunc, _kinds(given), asked, casting)
+    function, targets = _resolved(ufunc, kinds, asked, casting)
     if targets is None:
         if asked is None and casting == "same_kind" and len(_STRAIGHT) < _MOST:
             key = [x._spec.dtype if type(x) is Tensor else type(x) for x in inputs]
@@ -234,7 +231,7 @@ _MOST = 4096  # entries: more than there are dtypes for the ufuncs of NumPy
 def _in_dtype(x: Any, kind: DType, asked: bool) -> Any:
     """A tensor or NumPy scalar in another dtype; a Python scalar stays one, of the kind asked."""
     if isinstance(x, Tensor):
-        return astype(x, kind, copy=False)
+        return xp.astype(x, kind, copy=False)
     if isinstance(x, np.generic):
         return x.astype(kind)
     return np.asarray(x).astype(kind).item() if asked or kind == dtypes.bool else x
@@ -301,16 +298,13 @@ def loop_of(
         raise TypeError(str(error)) from None
 
 
-def _in_loop(ufunc: UFunc, inputs: Sequence[Any], dtype: Any, casting: str) -> list[Tensor]:
+def _in_loop(given: Sequence[Any], inputs: Sequence[Any], loop: Sequence[DType]) -> list[Tensor]:
     """The operands as tensors of the dtypes of NumPy's loop."""
-    given = [x if type(x) is Tensor else arguments.operand(x) for x in inputs]
-    asked = None if dtype is None else as_dtype(dtype, "dtype")
-    loop = loop_of(ufunc, _kinds(given), asked, casting)
     device = next(x.device for x in inputs if isinstance(x, Tensor))
     return [
-        astype(x, kind, copy=False)
+        xp.astype(x, kind, copy=False)
         if isinstance(x, Tensor) and isinstance(y, Tensor)
-        else asarray(y, dtype=kind, device=device)
+        else xp.asarray(y, dtype=kind, device=device)
         for x, y, kind in zip(given, inputs, loop, strict=False)
     ]
 
@@ -349,24 +343,24 @@ def _product(
         for x in given:
             if not can_cast(x.dtype, kind, casting):
                 raise TypeError(f"{x.dtype} cannot become {kind} by the rule {casting!r}")
-        given = [astype(x, kind, copy=False) for x in given]
+        given = [xp.astype(x, kind, copy=False) for x in given]
     axis = options.pop("axis", -1) if ufunc is np.vecdot else -1
     if options.get("axes") == [(-2, -1)] * 3:  # the default, which `array @= tensor` passes
         del options["axes"]
     if options:
         raise TypeError(f"takes no {'=, '.join(options)}= with tensors; use moveaxis()")
     if axis != -1:
-        given = [moveaxis(x, arguments.integer("axis", axis), -1) for x in given]
+        given = [xp.moveaxis(x, arguments.integer("axis", axis), -1) for x in given]
     return _PRODUCTS[ufunc](*given)
 
 
 _REDUCTIONS: dict[UFunc, Any] = {
-    np.add: statistical.sum,
-    np.logical_and: utility.all,
-    np.logical_or: utility.any,
-    np.maximum: statistical.max,
-    np.minimum: statistical.min,
-    np.multiply: statistical.prod,
+    np.add: xp.sum,
+    np.logical_and: xp.all,
+    np.logical_or: xp.any,
+    np.maximum: xp.max,
+    np.minimum: xp.min,
+    np.multiply: xp.prod,
 }
 
 
@@ -388,7 +382,7 @@ def _reduce(
     options |= {"where": where} if where is not True else {}
     if ufunc in _REDUCTIONS and not (ufunc in _OF_TRUTHS and (initial, dtype) != (None, None)):
         if dtype is not None and ufunc not in (np.add, np.multiply):
-            x = astype(x, dtype, copy=False)
+            x = xp.astype(x, dtype, copy=False)
         elif dtype is not None:
             options["dtype"] = dtype
         return _REDUCTIONS[ufunc](x, **options)  # type: ignore[no-any-return]
@@ -397,17 +391,17 @@ def _reduce(
     dims = arguments.dims(axis, x.ndim)
     x = _folded(ufunc.reduce, x, dims, dtype, out)
     kept = [1 if d in dims else n for d, n in enumerate(x.shape)]
-    first = moveaxis(x, dims, tuple(range(len(dims)))) if dims else x
+    first = xp.moveaxis(x, dims, tuple(range(len(dims)))) if dims else x
     count, rest = math.prod(first.shape[: len(dims)]), first.shape[len(dims) :]
-    parts = list(reshape(first, (count, *rest)))
+    parts = list(xp.reshape(first, (count, *rest)))
     start = ufunc.identity if initial is None else initial
     if initial is not None or not parts:
         if start is None:
             raise ValueError("nothing to reduce, and there is no identity")
-        parts.insert(0, full(rest, start, dtype=x.dtype, device=x.device))
+        parts.insert(0, xp.full(rest, start, dtype=x.dtype, device=x.device))
     found = functools.reduce(lambda _, step: step, _steps(ufunc, parts))
-    found = astype(found, x.dtype) if len(parts) == 1 else found
-    found = reshape(found, kept) if keepdims else found
+    found = xp.astype(found, x.dtype) if len(parts) == 1 else found
+    found = xp.reshape(found, kept) if keepdims else found
     return found if out is None else given_where(name, found, out, "same_kind", True)
 
 
@@ -417,9 +411,9 @@ _OF_TRUTHS = (np.logical_and, np.logical_or)
 def _folded(method: Any, x: Tensor, axis: Any, dtype: Any, out: Any) -> Tensor:
     """`x` in the dtype that NumPy folds it in; refused where NumPy does, by order or dtype."""
     kind = dtype if method.__self__ in _OF_TRUTHS else kind_into(x, out, dtype)
-    x = x if kind is None else astype(x, kind, copy=False)
+    x = x if kind is None else xp.astype(x, kind, copy=False)
     one = np.ones((1,) * x.ndim, x.dtype)
-    return astype(x, _in_words(method, one, axis=axis, dtype=kind).dtype, copy=False)
+    return xp.astype(x, _in_words(method, one, axis=axis, dtype=kind).dtype, copy=False)
 
 
 def _steps(ufunc: UFunc, parts: Sequence[Tensor]) -> Iterator[Tensor]:
@@ -427,10 +421,10 @@ def _steps(ufunc: UFunc, parts: Sequence[Tensor]) -> Iterator[Tensor]:
     kind = parts[0].dtype
     asked = None if kind == dtypes.bool else kind
     steps = itertools.accumulate(parts, lambda a, b: _call(ufunc, a, b, dtype=asked))
-    return (astype(step, kind, copy=False) for step in steps)
+    return (xp.astype(step, kind, copy=False) for step in steps)
 
 
-_RUNNING: dict[UFunc, Any] = {np.add: cumulative_sum, np.multiply: cumulative_prod}
+_RUNNING: dict[UFunc, Any] = {np.add: xp.cumulative_sum, np.multiply: xp.cumulative_prod}
 
 
 def _accumulate(ufunc: UFunc, x: Any, axis: int = 0, dtype: Any = None, out: Any = None) -> Tensor:
@@ -439,12 +433,12 @@ def _accumulate(ufunc: UFunc, x: Any, axis: int = 0, dtype: Any = None, out: Any
     dim = arguments.dim(axis, x.ndim)
     if ufunc in _RUNNING:
         kind = kind_into(x, out, dtype)
-        whole = astype(x, dtypes.int64) if x.dtype == dtypes.bool and kind is None else x
+        whole = xp.astype(x, dtypes.int64) if x.dtype == dtypes.bool and kind is None else x
         found = _RUNNING[ufunc](whole, axis=dim, dtype=kind)
     else:
         x = _folded(ufunc.accumulate, x, dim, dtype, out)
-        parts = list(_steps(ufunc, list(moveaxis(x, dim, 0)))) if x.shape[dim] else []
-        found = stack(parts, axis=dim) if parts else astype(x, x.dtype)
+        parts = list(_steps(ufunc, list(xp.moveaxis(x, dim, 0)))) if x.shape[dim] else []
+        found = xp.stack(parts, axis=dim) if parts else xp.astype(x, x.dtype)
     return found if out is None else given_where(name, found, out, "same_kind", True)
 
 
@@ -453,7 +447,7 @@ def _outer(ufunc: UFunc, x: Any, y: Any, **options: Any) -> Any:
     x, y = (np.asarray(z)[()] if type(z) in dtypes.SCALARS else z for z in (x, y))
     if isinstance(x, Tensor):
         y_rank = getattr(y, "ndim", 0)
-        x = reshape(x, (*x.shape, *(1,) * y_rank)) if y_rank else x
+        x = xp.reshape(x, (*x.shape, *(1,) * y_rank)) if y_rank else x
     return _call(ufunc, x, y, **options)
 
 
@@ -472,15 +466,15 @@ def _at(ufunc: UFunc, x: Any, indices: Any, values: Any = None) -> None:
         way = "where no position is named twice, write x[indices] = ..."
         raise TypeError(f"of tensors there are those of {known}; {way}")
     x = arguments.writable(arguments.tensor(x))
-    places = reshape(arange(x.size, device=x.device), x.shape)[indices]
+    places = xp.reshape(xp.arange(x.size, device=x.device), x.shape)[indices]
     value = beside(values, x)
     (*_, kind) = loop_of(ufunc, (x.dtype, value.dtype), None, "same_kind")
     if not can_cast(kind, x.dtype, "same_kind"):
         raise TypeError(f"{kind} cannot be put into {x.dtype}; use astype() first")
-    value = broadcast_to(astype(value, x.dtype, copy=False), places.shape)
-    value = ew.negative(value) if ufunc is np.subtract else value
-    flat = _SCATTERING[ufunc](reshape(x, (-1,)), reshape(places, (-1,)), reshape(value, (-1,)))
-    x[...] = reshape(flat, x.shape)
+    value = xp.broadcast_to(xp.astype(value, x.dtype, copy=False), places.shape)
+    value = xp.negative(value) if ufunc is np.subtract else value
+    lines = [xp.reshape(each, (-1,)) for each in (x, places, value)]
+    x[...] = xp.reshape(_SCATTERING[ufunc](*lines), x.shape)
 
 
 _METHODS: dict[str, Callable[..., Any]] = {

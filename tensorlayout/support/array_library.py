@@ -132,13 +132,7 @@ def _reduced(xp: Module, what: str, function: Any, x: Array, axis: Axes) -> Arra
 
 
 def vector_norm(
-    xp: Module,
-    x: Array,
-    axis: Axes,
-    keepdims: bool,
-    ord: float,
-    *,
-    reduced: Reduced | None = None,
+    xp: Module, x: Array, axis: Axes, keepdims: bool, ord: float, *, reduced: Reduced | None = None
 ) -> Array:
     """The norm of order `ord` of the elements along the dimensions `axis`."""
     reduced = partial(_reduced, xp) if reduced is None else reduced

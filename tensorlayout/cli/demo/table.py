@@ -105,12 +105,10 @@ class Table:
     ) -> tl.Tensor:
         """Carry out a step, compare it with NumPy, time both, and print the row.
 
-        `call` takes a namespace of the array API and the inputs, and NumPy does the same on the
-        same memory; or it takes the inputs, and NumPy does so `by_numpy`. `dims`: a letter for each
-        dimension of the result. `order`: these letters as they must lie in memory, slowest first.
-        `kind`: what the trace must say, without copies. `within`: the relative difference that
-        another order of summing may make. `read`: gets what is compared, by default all elements.
-        CommandError at the first difference.
+        `call` takes a namespace of the array API and the inputs; with `by_numpy`, which NumPy then
+        does on the same memory, the inputs alone. `dims`, `within`: as in `Step`. `order`: these
+        letters as they must lie in memory, slowest first. `kind`: what the trace must say, without
+        copies. `read`: gets what is compared, by default all elements.
         """
         ours = partial(call, *inputs) if by_numpy else partial(call, tl, *inputs)
         numpy = partial(by_numpy or partial(call, np), *map(host, inputs))

@@ -50,17 +50,14 @@ def receive(obj: Any) -> Tensor:
         given = described(interface)
         dtype = as_dtype(given.dtype, "elements:")
         if given.address is None:
-            msg = "'data' must be an address and a read-only flag"
-            raise TypeError(msg)
+            raise TypeError("'data' must be an address and a read-only flag")
         low, high = extent(given.address, dtype.itemsize, given.shape, given.steps)
     except (TypeError, ValueError, BufferError) as error:
-        msg = f"__cuda_array_interface__ of {type(obj).__name__}: {error}"
-        raise type(error)(msg) from None
+        raise type(error)(f"__cuda_array_interface__ of {type(obj).__name__}: {error}") from None
     found: Any = backend(as_device("cuda", "the array's device"))
     device = found.device_at(low)
     if device is None or (high > low and found.device_at(high - 1) != device):
-        msg = f"the memory at {low:#x} is not of a CUDA device, or not all of it"
-        raise BufferError(msg)
+        raise BufferError(f"the memory at {low:#x} is not of a CUDA device, or not all of it")
     found.wait_for("asarray", interface.get("stream"), device)
     memory = given.address, dtype, given.shape, given.steps, device, obj
     x: Tensor | None = found.borrowed(*memory, readonly=given.readonly)

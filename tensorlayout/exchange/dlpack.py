@@ -139,8 +139,7 @@ def export(x: Tensor, *, version: tuple[int, int], copied: bool, backwards: bool
     address, read_only, owner = backend(x.device).exposed(x)
     backwards = backwards or bool(BACKWARDS.get())
     if reason := _obstacle(x, address, version, bits, read_only=read_only, backwards=backwards):
-        msg = f"__dlpack__: {reason}"
-        raise BufferError(msg)
+        raise BufferError(f"__dlpack__: {reason}")
     strides = layout.strides
     if not backwards:  # those that are negative lead from no element to another
         strides = tuple(map(abs, strides))

@@ -72,25 +72,20 @@ def described(interface: Any) -> Described:
     that no NumPy array of numbers has; ValueError for values that cannot be.
     """
     if not isinstance(interface, dict):
-        msg = f"it must be a dictionary, got {shown(interface)}"
-        raise TypeError(msg)
+        raise TypeError(f"it must be a dictionary, got {shown(interface)}")
     version = interface.get("version", _VERSION)
     if not 0 <= _integer("'version'", version) <= _VERSION:
-        msg = f"'version' must be at most {_VERSION}, got {shown(version)}"
-        raise ValueError(msg)
+        raise ValueError(f"'version' must be at most {_VERSION}, got {shown(version)}")
     if interface.get("mask") is not None:
-        msg = "a masked element has no value; fill the array first"
-        raise TypeError(msg)
+        raise TypeError("a masked element has no value; fill the array first")
     dtype = _dtype_in(interface)
     shape = _integers("shape", interface.get("shape"))
     if min(shape, default=0) < 0:
-        msg = f"'shape' must be of sizes that are not negative, got {shown(shape)}"
-        raise ValueError(msg)
+        raise ValueError(f"'shape' must be of sizes that are not negative, got {shown(shape)}")
     given = interface.get("strides")
     steps = packed_steps(shape, dtype.itemsize) if given is None else _integers("strides", given)
     if len(steps) != len(shape):
-        msg = f"'strides' must be one for each of {len(shape)} sizes, got {len(steps)}"
-        raise ValueError(msg)
+        raise ValueError(f"'strides' must be one for each of {len(shape)} sizes, got {len(steps)}")
     return Described(*_place(interface.get("data")), dtype, shape, steps)
 
 
@@ -98,26 +93,21 @@ def _dtype_in(interface: dict[Any, Any]) -> DType:
     text, fields = interface.get("typestr"), interface.get("descr")
     # Byte order, kind, bytes.
     if not isinstance(text, str) or not re.fullmatch(r"[<>|=]([biufc])([0-9]{1,2})", text):
-        msg = f"'typestr' must be the type of a number, such as '<f4', got {shown(text)}"
-        raise TypeError(msg)
+        raise TypeError(f"'typestr' must be the type of a number, such as '<f4', got {shown(text)}")
     one = isinstance(fields, list) and len(fields) == 1 and isinstance(fields[0], tuple)
     if fields is not None and not (one and len(fields[0]) == 2 and fields[0][1] == text):
-        msg = f"'descr' must be one field of the type {text!r}, got {shown(fields)}"
-        raise TypeError(msg)
+        raise TypeError(f"'descr' must be one field of the type {text!r}, got {shown(fields)}")
     try:
         return np.dtype(text)
     except TypeError:
-        msg = f"there are no elements of the type {text!r}"
-        raise TypeError(msg) from None
+        raise TypeError(f"there are no elements of the type {text!r}") from None
 
 
 def _integers(key: str, given: Any) -> tuple[int, ...]:
     if not isinstance(given, (tuple, list)):
-        msg = f"{key!r} must be a tuple of integers, got {shown(given)}"
-        raise TypeError(msg)
+        raise TypeError(f"{key!r} must be a tuple of integers, got {shown(given)}")
     if len(given) > _MAX_RANK:
-        msg = f"{key!r} must be at most {_MAX_RANK} integers, got {len(given)}"
-        raise ValueError(msg)
+        raise ValueError(f"{key!r} must be at most {_MAX_RANK} integers, got {len(given)}")
     return tuple(_integer(f"each of {key!r}", item) for item in given)
 
 
@@ -125,8 +115,7 @@ def _integer(what: str, given: Any) -> int:
     if not isinstance(given, (bool, np.bool_)):
         with contextlib.suppress(Exception):  # whatever __index__ raises
             return index(given)
-    msg = f"{what} must be an integer, got {shown(given)}"
-    raise TypeError(msg)
+    raise TypeError(f"{what} must be an integer, got {shown(given)}")
 
 
 def _place(data: Any) -> tuple[int | None, bool]:
@@ -134,8 +123,7 @@ def _place(data: Any) -> tuple[int | None, bool]:
     if not isinstance(data, tuple):
         return None, False
     if len(data) != 2 or not isinstance(data[1], (int, np.bool_)):
-        msg = f"'data' must be an address and a read-only flag, got {shown(data)}"
-        raise TypeError(msg)
+        raise TypeError(f"'data' must be an address and a read-only flag, got {shown(data)}")
     return _integer("the address in 'data'", data[0]), bool(data[1])
 
 
@@ -164,13 +152,11 @@ def array_of_struct(obj: Any, capsule: Any) -> Array:
         address = None
     found = _Interface.from_address(address) if address else None
     if found is None or found.two != 2 or not 0 <= found.nd <= _MAX_RANK:
-        msg = f"it must be a capsule of a PyArrayInterface, got {shown(capsule)}"
-        raise TypeError(msg)
+        raise TypeError(f"it must be a capsule of a PyArrayInterface, got {shown(capsule)}")
     count, native = found.nd, found.flags & _NOT_SWAPPED or found.itemsize == 1
     swapped = ">" if sys.byteorder == "little" else "<"
     if count and not (found.shape and found.strides):
-        msg = "it has neither shape nor strides"
-        raise ValueError(msg)
+        raise ValueError("it has neither shape nor strides")
     kind = found.typekind.decode("latin-1")
     interface = {
         "typestr": f"{'=' if native else swapped}{kind}{found.itemsize}",
@@ -202,8 +188,7 @@ def buffer_of(obj: Any) -> Array:
         return held(array.reshape(-1).view(np.uint8))
     view = view_of(obj)
     if view is None:
-        msg = "must have the buffer protocol"
-        raise TypeError(msg)
+        raise TypeError("must have the buffer protocol")
     if "O" in re.sub(r":[^:]*:", "", view.format):  # without names of fields
         raise TypeError(_OBJECTS)
     if not view.c_contiguous:

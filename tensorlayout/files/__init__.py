@@ -50,26 +50,22 @@ def save(file: _File, x: Tensor | Mapping[str, Tensor], /) -> None:
     ...     tl.load(path).strides
     (1, 2)
     """
-    file = _checked_file("save", file, "write")
+    file = _checked_file(file, "write")
     kind = _FORMATS.get(os.path.splitext(file)[1].lower()) if isinstance(file, str) else "npy"
     if kind is None:
-        msg = f"save: the path must end in {', '.join(_FORMATS)}, got {shown(file)}"
-        raise ValueError(msg)
+        raise ValueError(f"the path must end in {', '.join(_FORMATS)}, got {shown(file)}")
     if isinstance(x, Mapping):
         for name in x:
             if not isinstance(name, str):
-                msg = f"save: names must be str, got {shown(name)}"
-                raise TypeError(msg)
+                raise TypeError(f"names must be str, got {shown(name)}")
         x = {name: tensor(value, f"x[{name!r}]") for name, value in x.items()}
         if kind == "npy":
-            msg = "save: .npy holds one tensor; use .npz, .safetensors or .zarr for several"
-            raise ValueError(msg)
+            raise ValueError(".npy holds one tensor; use .npz, .safetensors or .zarr for several")
     else:
         x = tensor(x, "x")
         if kind == "npz":
-            msg = "save: .npz holds tensors by name; use .npy, or savez"
-            raise ValueError(msg)
-    _write("save", file, kind, x)
+            raise ValueError(".npz holds tensors by name; use .npy, or savez")
+    _write(file, kind, x)
 
 
 def savez(file: _File, /, *args: Tensor, **kwargs: Tensor) -> None:
@@ -86,15 +82,14 @@ def savez(file: _File, /, *args: Tensor, **kwargs: Tensor) -> None:
     ...     sorted(tl.load(os.path.join(folder, "both.npz")))
     ['arr_0', 'scale']
     """
-    file = _checked_file("savez", file, "write")
+    file = _checked_file(file, "write")
     if isinstance(file, str) and not file.lower().endswith(".npz"):
         file += ".npz"
     named = {f"arr_{i}": x for i, x in enumerate(args)}
     if twice := named.keys() & kwargs.keys():
-        msg = f"savez: {min(twice)} is the name of an argument by position, too"
-        raise ValueError(msg)
+        raise ValueError(f"{min(twice)} is the name of an argument by position, too")
     named = {key: tensor(x, key) for key, x in (named | kwargs).items()}
-    _write("savez", file, "npz", named)
+    _write(file, "npz", named)
 
 
 def load(
@@ -128,19 +123,16 @@ def load(
     ...     tl.load(path)
     Tensor([1., 1., 1.], dtype=float64, device='cpu')
     """
-    file = _checked_file("load", file, "readinto")
+    file = _checked_file(file, "readinto")
     if mmap_mode not in _MODES:
-        msg = f"load: mmap_mode must be None, 'r', 'r+' or 'c', got {shown(mmap_mode)}"
-        raise ValueError(msg)
+        raise ValueError(f"mmap_mode must be None, 'r', 'r+' or 'c', got {shown(mmap_mode)}")
     if out is not None and (mmap_mode is not None or device is not None):
         other = "mmap_mode" if mmap_mode is not None else "device"
-        msg = f"load: out is memory of its own; leave {other} out"
-        raise ValueError(msg)
+        raise ValueError(f"out is memory of its own; leave {other} out")
     targets = None if out is None else loaded("tensorlayout.files.forms").Targets(out)
     kind = _kind_of(file)
     if mmap_mode and (kind != "npy" or not isinstance(file, str)):
-        msg = f"load: only .npy at a path can be mapped, not {file}"
-        raise ValueError(msg)
+        raise ValueError(f"only .npy at a path can be mapped, not {file}")
     module = loaded(f"tensorlayout.files.{kind}")
     try:
         if targets is not None and kind == "zarr":
@@ -158,8 +150,7 @@ def load(
         # Libraries raise OSErrors of their own, too; a seek to nowhere is one of the system.
         if isinstance(error, OSError) and error.errno not in (None, errno.EINVAL):
             raise
-        msg = f"load: {file} is damaged, or not for tensors: {error}"
-        raise ValueError(msg) from error
+        raise ValueError(f"{file} is damaged, or not for tensors: {error}") from error
     if device is None:
         return found
     if isinstance(found, Tensor):
@@ -167,20 +158,19 @@ def load(
     return {name: to_device(x, device) for name, x in found.items()}
 
 
-def _checked_file(name: str, file: Any, does: str) -> str | IO[bytes]:
-    """A path, or an open file."""
+def _checked_file(file: Any, does: str) -> str | IO[bytes]:
+    """Return a path, or an open file that has a method."""
     if hasattr(file, does):
         return cast(IO[bytes], file)
     try:
         return os.fsdecode(file)
     except TypeError:
-        msg = f"{name}: file must be a path or an open binary file, got {shown(file)}"
-        raise TypeError(msg) from None
+        raise TypeError(f"file must be a path or an open binary file, got {shown(file)}") from None
 
 
-def _write(name: str, file: str | IO[bytes], kind: str, x: Tensor | dict[str, Tensor]) -> None:
+def _write(file: str | IO[bytes], kind: str, x: Tensor | dict[str, Tensor]) -> None:
     module = loaded(f"tensorlayout.files.{kind}")
-    ready = module.prepared(name, x)
+    ready = module.prepared(x)
     if not isinstance(file, str):
         module.put(file, ready)
         return
@@ -210,8 +200,7 @@ def _kind_of(file: str | IO[bytes]) -> str:
     if head[8:9] == b"{" and isinstance(file, str):
         return "safetensors"
     about = "; a pickle can run any code, so it is not read" if head[:1] == b"\x80" else ""
-    msg = f"load: {file} is no .npy, .npz, .safetensors or Zarr{about}"
-    raise ValueError(msg)
+    raise ValueError(f"{file} is no .npy, .npz, .safetensors or Zarr{about}")
 
 
 @contextlib.contextmanager
@@ -220,8 +209,7 @@ def _replacing(path: str) -> Iterator[str]:
     path = os.path.realpath(path)
     folder, name = os.path.split(path)
     if os.path.isdir(path) and not os.path.exists(os.path.join(path, "zarr.json")):
-        msg = f"save: {path} is a folder of something else"
-        raise ValueError(msg)
+        raise ValueError(f"{path} is a folder of something else")
     part = os.path.join(folder, f".{os.urandom(8).hex()}.part{os.path.splitext(name)[1]}")
     old = f"{part}.old"
     try:

@@ -44,12 +44,11 @@ def text_of(x: Tensor) -> str:
     return "" if form == Layout.row_major(form.shape) else str(form)
 
 
-def refuse_foreign(name: str, who: str, x: Tensor) -> None:
+def refuse_foreign(who: str, x: Tensor) -> None:
     """Raise ValueError for a dtype that is ml_dtypes', where only NumPy's are known."""
     if not is_numpys(x.dtype):
         fix = f"use .safetensors where that has it, or astype(x, {wider(x.dtype)}) first"
-        msg = f"{name}: {who} no {x.dtype}; {fix}"
-        raise ValueError(msg)
+        raise ValueError(f"{who} no {x.dtype}; {fix}")
 
 
 def restored(members: Iterable[tuple[str, Any, str]]) -> dict[str, Tensor]:
@@ -64,11 +63,9 @@ def restored(members: Iterable[tuple[str, Any, str]]) -> dict[str, Tensor]:
         if text:
             layout = Layout.parse(text)
             if layout.shape != x.shape:
-                msg = f"layout {layout} is not of shape {x.shape}"
-                raise ValueError(msg)
+                raise ValueError(f"layout {layout} is not of shape {x.shape}")
             if layout.form != layout:
-                msg = f"layout {layout} has gaps, overlaps or runs backwards"
-                raise ValueError(msg)
+                raise ValueError(f"layout {layout} has gaps, overlaps or runs backwards")
             needed = layout.required_size * x.dtype.itemsize
             room -= max(0, needed - _TIMES * array.nbytes)
             if room < 0:
@@ -101,15 +98,13 @@ class Targets:
         given = {"": self.out} if isinstance(self.out, Tensor) else dict(self.out)
         if alone != isinstance(self.out, Tensor) or given.keys() != held.keys():
             names = "one tensor" if alone else f"tensors by the names {sorted(held)}"
-            msg = f"out must be {names}, as the file holds"
-            raise self._unfit(msg)
+            raise self._unfit(f"out must be {names}, as the file holds")
         for name, x in given.items():
             shape, dtype = held[name]
             if (x.shape, x.dtype) != (tuple(shape), dtype.newbyteorder("=")):
                 which = f"out[{name!r}]" if name else "out"
                 has = f"of {dtype} and shape {tuple(shape)}, as the file"
-                msg = f"{which} must be {has}, got {x.dtype} and {x.shape}"
-                raise self._unfit(msg)
+                raise self._unfit(f"{which} must be {has}, got {x.dtype} and {x.shape}")
         return given
 
     def put(self, found: Tensor | dict[str, Tensor]) -> None:
@@ -121,5 +116,5 @@ class Targets:
             x[...] = to_device(read[name], x.device)
 
     def _unfit(self, reason: str) -> ValueError:
-        self.refused = ValueError(f"load: {reason}")
+        self.refused = ValueError(f"{reason}")
         return self.refused

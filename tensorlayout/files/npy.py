@@ -29,16 +29,15 @@ class Elements(NamedTuple):
     by_columns: bool
 
 
-def prepared(name: str, x: Tensor) -> Elements:
+def prepared(x: Tensor) -> Elements:
     """Return what to write. ValueError for a form or dtype that NumPy's header cannot say."""
     by_columns = bool(text_of(x))
-    refuse_foreign(name, "NumPy's files have", x)
+    refuse_foreign("NumPy's files have", x)
     if by_columns and x.layout.form != Layout.column_major(x.shape):
-        msg = (
-            f"{name}: NumPy's files are row-major or column-major, layout {x.layout} is not; "
+        raise ValueError(
+            f"NumPy's files are row-major or column-major, layout {x.layout} is not; "
             "use .safetensors or .zarr, or to_layout(x, 'C') first"
         )
-        raise ValueError(msg)
     return Elements(array_of(x), by_columns)
 
 
@@ -77,8 +76,7 @@ def got(file: IO[bytes], size: int) -> Tensor:
     while missing and (count := file.readinto(missing[:_AT_ONCE])):  # type: ignore[attr-defined]
         missing = missing[count:]
     if missing:
-        msg = "it ends before its elements do"
-        raise ValueError(msg)
+        raise ValueError("it ends before its elements do")
     array = storage.view(dtype)
     native = array.astype(dtype.newbyteorder("="), copy=False)
     return from_storage(native, layout, dtype=native.dtype)
@@ -99,21 +97,16 @@ def _header(file: IO[bytes], size: int) -> tuple[Layout, np.dtype[Any]]:
     begin = file.tell()
     version = np.lib.format.read_magic(file)
     if version not in _HEADERS:
-        msg = f"version {version} of NumPy's files is not known"
-        raise ValueError(msg)
+        raise ValueError(f"version {version} of NumPy's files is not known")
     try:
         shape, by_columns, dtype = _HEADERS[version](file)
     except MemoryError:  # what Python's parser says of a text that is nested too deeply
-        msg = "its header makes no sense"
-        raise ValueError(msg) from None
+        raise ValueError("its header makes no sense") from None
     if dtype.hasobject:
-        msg = "it holds Python objects, and to read those can run any code"
-        raise ValueError(msg)
+        raise ValueError("it holds Python objects, and to read those can run any code")
     if dtype.subdtype is not None:  # NumPy writes no such file, and maps only a part of one
-        msg = f"each of its elements is an array, of {dtype}; tensors hold numbers"
-        raise ValueError(msg)
+        raise ValueError(f"each of its elements is an array, of {dtype}; tensors hold numbers")
     wanted, there = math.prod(shape) * dtype.itemsize, size - (file.tell() - begin)
     if wanted > there:
-        msg = f"the header promises {wanted} bytes of elements, there are {there}"
-        raise ValueError(msg)
+        raise ValueError(f"the header promises {wanted} bytes of elements, there are {there}")
     return (Layout.column_major if by_columns else Layout.row_major)(shape), dtype

@@ -9,13 +9,12 @@ from tensorlayout.files import npy
 from tensorlayout.tensor import Tensor
 
 
-def prepared(name: str, tensors: dict[str, Tensor]) -> dict[str, npy.Elements]:
+def prepared(tensors: dict[str, Tensor]) -> dict[str, npy.Elements]:
     """Return what to write. ValueError for a name that an archive would cut."""
     for key in tensors:
         if "\0" in key:
-            msg = f"{name}: names in an archive end at a null character, {key!r} has one"
-            raise ValueError(msg)
-    return {key: npy.prepared(name, x) for key, x in tensors.items()}
+            raise ValueError(f"names in an archive end at a null character, {key!r} has one")
+    return {key: npy.prepared(x) for key, x in tensors.items()}
 
 
 def put(file: IO[bytes], ready: dict[str, npy.Elements]) -> None:

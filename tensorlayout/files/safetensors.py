@@ -43,36 +43,32 @@ class Elements(NamedTuple):
 Ready = tuple[dict[str, Elements], dict[str, str]]
 
 
-def prepared(name: str, x: Tensor | dict[str, Tensor]) -> Ready:
+def prepared(x: Tensor | dict[str, Tensor]) -> Ready:
     """Return elements and metadata. ValueError for what the format does not have."""
     library("safetensors", "safetensors")
     tensors = {_ALONE: x} if isinstance(x, Tensor) else x
     if "__metadata__" in tensors:
-        msg = f"{name}: safetensors keeps the name __metadata__ for itself"
-        raise ValueError(msg)
+        raise ValueError("safetensors keeps the name __metadata__ for itself")
     for tensor in tensors.values():
-        _check(name, tensor)
+        _check(tensor)
     layouts = {key: text for key, tensor in tensors.items() if (text := text_of(tensor))}
     elements = {key: _elements(tensor) for key, tensor in tensors.items()}
     return elements, {_KEY: json.dumps({"alone": tensors is not x, "layouts": layouts})}
 
 
-def _check(name: str, x: Tensor) -> None:
+def _check(x: Tensor) -> None:
     if x.dtype == np.complex128:
-        msg = f"{name}: safetensors has no complex128; use .npy or .zarr"
-        raise ValueError(msg)
+        raise ValueError("safetensors has no complex128; use .npy or .zarr")
     if not dtypes.is_narrow(x.dtype):
         return
     if x.dtype.name not in _NARROW.values():
         fix = f"use astype(x, {dtypes.wider(x.dtype)}) first, or x.view(uint8) for its bytes"
-        msg = f"{name}: safetensors has no {x.dtype}; {fix}"
-        raise ValueError(msg)
+        raise ValueError(f"safetensors has no {x.dtype}; {fix}")
     if dtypes.bits_of(x.dtype) < 8 and (not x.ndim or x.shape[-1] % 2):
-        msg = (
-            f"{name}: safetensors keeps {x.dtype} in pairs along the last dimension, which must be"
+        raise ValueError(
+            f"safetensors keeps {x.dtype} in pairs along the last dimension, which must be"
             f" even, got shape {x.shape}; pad() it, or use x.view(uint8)"
         )
-        raise ValueError(msg)
 
 
 def _elements(x: Tensor) -> Elements:
@@ -100,8 +96,7 @@ def write(path: str, ready: Ready) -> None:
             specs[key] = module.TensorSpec(dtype=dtype, shape=array.shape, **where)
         module.serialize_file(specs, path, metadata)
     except module.SafetensorError as error:
-        msg = f"save: {error}"
-        raise OSError(msg) from error
+        raise OSError(f"save: {error}") from error
     os.chmod(path, mode & 0o777)
 
 

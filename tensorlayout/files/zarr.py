@@ -26,16 +26,15 @@ _MOST_TINY_CHUNKS = 1 << 14
 _TINY = 1 << 10  # bytes of a chunk
 
 
-def prepared(name: str, x: Tensor | dict[str, Tensor]) -> Tensor | dict[str, Tensor]:
+def prepared(x: Tensor | dict[str, Tensor]) -> Tensor | dict[str, Tensor]:
     """Return what to write. ValueError for a dtype or a name that Zarr has not."""
     library("zarr", "zarr")
     for key, tensor in {"": x}.items() if isinstance(x, Tensor) else x.items():
-        refuse_foreign(name, "Zarr has", tensor)
+        refuse_foreign("Zarr has", tensor)
         if tensor is not x and (
             "\\" in key or not {"", ".", "..", "zarr.json"}.isdisjoint(key.split("/"))
         ):
-            msg = f"{name}: Zarr's names are paths, {key!r} is none"
-            raise ValueError(msg)
+            raise ValueError(f"Zarr's names are paths, {key!r} is none")
     return x
 
 
@@ -108,12 +107,11 @@ def _check_chunks(name: str, array: Any) -> None:
     octets = math.prod(array.shape) * array.dtype.itemsize
     if chunks > _MOST_TINY_CHUNKS and octets < chunks * _TINY:
         what = f"array {shown(name)}" if name else "the array"
-        msg = (
+        raise ValueError(
             f"{what} of shape {shown(array.shape)} has {shown(chunks)} chunks of"
             f" {octets // chunks} bytes; beyond {_MOST_TINY_CHUNKS} chunks they must have {_TINY}"
             " bytes on average; write it with larger chunks"
         )
-        raise ValueError(msg)
 
 
 def _fetch(array: Any, x: Tensor) -> None:

@@ -87,12 +87,10 @@ class Plan:
         one_device([self.result, destination])
         found, wanted = self.result.layout.shape, destination.layout.shape
         if found != wanted:
-            msg = f"a result of shape {found} does not fit {wanted}"
-            raise ValueError(msg)
+            raise ValueError(f"a result of shape {found} does not fit {wanted}")
         if self.result.dtype != destination.dtype:
             came = f"{self.result.dtype}, which is not the {destination.dtype}"
-            msg = f"the result has dtype {came} of the destination"
-            raise TypeError(msg)
+            raise TypeError(f"the result has dtype {came} of the destination")
 
     def into(self, destination: TensorSpec) -> Self:
         """The plan that writes into a tensor of any layout, which the result fits."""

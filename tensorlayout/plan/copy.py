@@ -43,8 +43,7 @@ class Copy:
     ) -> CopyPlan:
         kind = source.dtype if dtype is None else dtype
         if source.dtype.kind == "c" and kind.kind not in "bc":
-            msg = f"{source.dtype} cannot become {kind}; take real() or abs() first"
-            raise TypeError(msg)
+            raise TypeError(f"{source.dtype} cannot become {kind}; take real() or abs() first")
         if layout is None:
             placed = in_dtype(source.layout.form, kind)
         else:
@@ -105,10 +104,9 @@ class Assign:
             try:
                 value.layout.broadcast_to(destination.layout.shape)
             except ValueError:
-                msg = (
+                raise ValueError(
                     f"a value of shape {value.layout.shape} could not be broadcast to"
                     f" {destination.layout.shape}"
-                )
-                raise ValueError(msg) from None
+                ) from None
         refuse_complex(destination, value)
         return AssignPlan(self.name, value, destination)

@@ -43,11 +43,10 @@ class ElementwisePlan(Plan):
     def check_into(self, destination: TensorSpec) -> None:
         found, wanted = self.result, destination
         if found.dtype != wanted.dtype and found.layout.shape == wanted.layout.shape:
-            msg = (
+            raise TypeError(
                 f"the result has dtype {found.dtype}, which an in-place operation"
                 f" cannot put into {wanted.dtype}; use astype() first"
             )
-            raise TypeError(msg)
         Plan.check_into(self, destination)
 
 

@@ -69,8 +69,7 @@ class Triangle:
     def plan(self, source: TensorSpec) -> TrianglePlan:
         shape = source.layout.shape
         if len(shape) < 2:
-            msg = f"needs a rank of at least 2, got shape {shape}"
-            raise ValueError(msg)
+            raise ValueError(f"needs a rank of at least 2, got shape {shape}")
         layout = in_dtype(voted_layout(shape, [source.layout]), source.dtype)
         return TrianglePlan(self.name, source, TensorSpec(source.dtype, layout, source.device))
 

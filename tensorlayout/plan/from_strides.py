@@ -55,8 +55,7 @@ def extent(
     if 0 not in shape:
         high += itemsize
         if low == 0:
-            msg = "elements at address 0, where no memory is"
-            raise BufferError(msg)
+            raise BufferError("elements at address 0, where no memory is")
     if low < 0 or high > _ADDRESSES or (0 not in shape and high - low > sys.maxsize):
         msg = f"elements from address {_hex(low)} to {_hex(high)}, where no memory can be"
         raise BufferError(msg)

@@ -59,18 +59,16 @@ class Join:
         one_device(sources)
         first = sources[0].layout
         if not first.ndim:
-            msg = "tensors of rank 0 have no axis to join along; use stack()"
-            raise ValueError(msg)
+            raise ValueError("tensors of rank 0 have no axis to join along; use stack()")
         (axis,) = normalized_dims(axis, first.ndim)
         others = (*first.shape[:axis], *first.shape[axis + 1 :])
         for spec in sources:
             shape = spec.layout.shape
             if (*shape[:axis], *shape[axis + 1 :]) != others or len(shape) != first.ndim:
-                msg = (
+                raise ValueError(
                     f"shapes must agree but for axis {axis},"
                     f" got {shown([s.layout.shape for s in sources])}"
                 )
-                raise ValueError(msg)
         total = sum(spec.layout.shape[axis] for spec in sources)
         shape = (*first.shape[:axis], total, *first.shape[axis + 1 :])
         layout = Layout.packed(shape, first.minor_to_major)

@@ -78,8 +78,7 @@ class Library:
         check_category(self.dtypes, dtype, *given)
         shapes = [spec.layout.shape for spec in specs]
         if len(shapes[0]) < self.rank:
-            msg = f"needs a rank of at least {self.rank}, got shape {shapes[0]}"
-            raise ValueError(msg)
+            raise ValueError(f"needs a rank of at least {self.rank}, got shape {shapes[0]}")
         if self.rule is None:
             return LibraryPlan(self, specs, dtype, None, specs[0], options)
         results = tuple(

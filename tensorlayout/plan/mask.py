@@ -104,8 +104,7 @@ class Nonzero:
 
     def plan(self, source: TensorSpec) -> NonzeroPlan:
         if not source.layout.ndim:
-            msg = "needs a rank of at least 1, got shape ()"
-            raise ValueError(msg)
+            raise ValueError("needs a rank of at least 1, got shape ()")
         return NonzeroPlan(source)
 
 
@@ -119,8 +118,7 @@ def selected_spec(seen: TensorSpec, found: IndexMap, count: int) -> TensorSpec:
 def check_mask(mask: Shape, sizes: Shape) -> None:
     """Raise IndexError where a mask has not the sizes of the dimensions under it, or 0."""
     if any(n not in (m, 0) for n, m in zip(mask, sizes, strict=True)):
-        msg = f"a mask of shape {mask} does not fit dimensions of sizes {sizes}"
-        raise IndexError(msg)
+        raise IndexError(f"a mask of shape {mask} does not fit dimensions of sizes {sizes}")
 
 
 def _under_mask(

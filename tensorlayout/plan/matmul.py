@@ -32,8 +32,7 @@ class Matmul:
         dtype = dtypes.promote(first.dtype, second.dtype)
         check_category("numeric", dtype, first.dtype, second.dtype)
         if not a or not b or a[-1] != b[-2 if len(b) > 1 else 0]:
-            msg = f"shapes {a} and {b} do not match as (…, m, k) and (…, k, n)"
-            raise ValueError(msg)
+            raise ValueError(f"shapes {a} and {b} do not match as (…, m, k) and (…, k, n)")
         batch = broadcast_shape([a[:-2], b[:-2]])
         shape = (*batch, *a[-2:-1], *b[-1:][: len(b) > 1])
         return MatmulPlan(first, second, TensorSpec(dtype, Layout.row_major(shape), device))

@@ -19,8 +19,7 @@ Shapes = Sequence[Shape]
 def _stack(shape: Shape) -> Shape:
     """Return the shape of square matrices without the last dimension."""
     if shape[-1] != shape[-2]:
-        msg = f"matrices must be square, got shape {shape}"
-        raise ValueError(msg)
+        raise ValueError(f"matrices must be square, got shape {shape}")
     return shape[:-1]
 
 
@@ -84,8 +83,7 @@ def singular_values(shapes: Shapes, dtype: DType) -> Results:
 def _of_stack(shape: Shape, tolerance: Shape) -> Shape:
     """The shape of the stack, which the tolerance must not widen."""
     if broadcast_shape([shape[:-2], tolerance]) != shape[:-2]:
-        msg = f"rtol of shape {tolerance} does not fit a stack of shape {shape[:-2]}"
-        raise ValueError(msg)
+        raise ValueError(f"rtol of shape {tolerance} does not fit a stack of shape {shape[:-2]}")
     return shape[:-2]
 
 
@@ -105,8 +103,7 @@ def solution(shapes: Shapes, dtype: DType) -> Results:
     a, b = shapes
     rows = _stack(a)
     if not b or b[-2 if len(b) > 1 else 0] != a[-1]:
-        msg = f"shapes {a} and {b} do not match as (…, m, m) and (m,) or (…, m, k)"
-        raise ValueError(msg)
+        raise ValueError(f"shapes {a} and {b} do not match as (…, m, m) and (m,) or (…, m, k)")
     if len(b) == 1:
         return [(rows, dtype)]
     return [((*broadcast_shape([a[:-2], b[:-2]]), *b[-2:]), dtype)]
@@ -133,11 +130,9 @@ def normed(shapes: Shapes, dtype: DType, *, keepdims: bool, ord: Any) -> Results
     counts |= {-1: n, -2: min(m, n), -math.inf: m}  # of how many the least is taken
     if ord not in counts:
         allowed = "'fro', 'nuc', 1, -1, 2, -2, inf or -inf"
-        msg = f"ord must be {allowed}, got {shown(ord)}"
-        raise ValueError(msg)
+        raise ValueError(f"ord must be {allowed}, got {shown(ord)}")
     if not counts[ord]:
-        msg = f"no norm of order {ord} of empty matrices, got shape {shapes[0]}"
-        raise ValueError(msg)
+        raise ValueError(f"no norm of order {ord} of empty matrices, got shape {shapes[0]}")
     return [((*stack, *[1, 1] * keepdims), dtypes.real_of(dtype))]
 
 
@@ -156,8 +151,7 @@ def contracted(shapes: Shapes, dtype: DType, *, axes: Any) -> Results:
     """The axes of `tensordot` that are not paired, the first operand's before the second's."""
     (a, b), (first, second) = shapes, axes
     if [a[d] for d in first] != [b[d] for d in second]:
-        msg = f"sizes along axes {first} of shape {a} and {second} of shape {b} differ"
-        raise ValueError(msg)
+        raise ValueError(f"sizes along axes {first} of shape {a} and {second} of shape {b} differ")
     rows = tuple(n for d, n in enumerate(a) if d not in first)
     columns = tuple(n for d, n in enumerate(b) if d not in second)
     return [((*rows, *columns), dtype)]
@@ -168,8 +162,7 @@ def summed(shapes: Shapes, dtype: DType, *, axis: int) -> Results:
     _axis_of_vectors(shapes, axis)
     a, b = shapes
     if a[axis] != b[axis]:
-        msg = f"sizes along axis {axis} differ in shapes {a} and {b}"
-        raise ValueError(msg)
+        raise ValueError(f"sizes along axis {axis} differ in shapes {a} and {b}")
     return [(broadcast_shape([_without(a, axis), _without(b, axis)]), dtype)]
 
 
@@ -181,10 +174,9 @@ def _without(shape: Shape, axis: int) -> Shape:
 def _axis_of_vectors(shapes: Shapes, axis: int) -> None:
     first, second = shapes
     if not -min(len(first), len(second)) <= axis < 0:
-        msg = (
+        raise AxisError(
             f"axis must be negative and inside both shapes {first} and {second}, got {shown(axis)}"
         )
-        raise AxisError(msg)
 
 
 # --- einsum ---
@@ -209,13 +201,11 @@ def fitted(subscripts: str, shapes: tuple[Shape, ...]) -> tuple[str, Shape]:
     rest = [len(shape) - rank for shape, rank in zip(shapes, ranks, strict=True)]
     for term, shape, unnamed in zip(terms, shapes, rest, strict=True):
         if unnamed < 0 or (unnamed and "..." not in term):
-            msg = f"{term!r} does not name the dimensions of shape {shape}"
-            raise ValueError(msg)
+            raise ValueError(f"{term!r} does not name the dimensions of shape {shape}")
     free = [letter for letter in _LETTERS if letter not in subscripts]
     most = max(rest)
     if most > len(free):
-        msg = f"there are {len(free)} letters left for the {most} dimensions of '...'"
-        raise ValueError(msg)
+        raise ValueError(f"there are {len(free)} letters left for the {most} dimensions of '...'")
     others = "".join(free[:most])
     named = [
         term.replace("...", others[most - unnamed :])
@@ -228,8 +218,7 @@ def fitted(subscripts: str, shapes: tuple[Shape, ...]) -> tuple[str, Shape]:
         kept = others + "".join(letter for letter in sorted(sizes) if inputs.count(letter) == 1)
     for letter in kept:
         if letter not in sizes or kept.count(letter) > 1:
-            msg = f"{letter!r} is in no operand, or more than once in the output"
-            raise ValueError(msg)
+            raise ValueError(f"{letter!r} is in no operand, or more than once in the output")
     return f"{','.join(named)}->{kept}", tuple(sizes[letter] for letter in kept)
 
 

@@ -76,8 +76,7 @@ class Reduce:
         shape = source.layout.shape
         dims = normalized_dims(axis, len(shape))
         if not self.identity and any(shape[d] == 0 for d in dims):
-            msg = f"no elements along axis {dims} of shape {shape}"
-            raise ValueError(msg)
+            raise ValueError(f"no elements along axis {dims} of shape {shape}")
         layout = reduced_layout(source.layout, dims, keepdims)
         kind = result_dtype(self.result, source.dtype) if dtype is None else dtype
         result = TensorSpec(kind, layout, source.device)

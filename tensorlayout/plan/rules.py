@@ -147,8 +147,7 @@ def checked_padding(layout: Layout, dtype: DType) -> Layout:
         plain = layout.with_slot_bits(None)
     too_wide = isinstance(value, BitPattern) and value.bits >> (8 * dtype.itemsize)
     if too_wide or in_dtype(plain, dtype) is not plain:
-        msg = f"the padding of layout, {value}, has no meaning in {dtype}"
-        raise ValueError(msg)
+        raise ValueError(f"the padding of layout, {value}, has no meaning in {dtype}")
     return layout
 
 
@@ -173,8 +172,7 @@ def refuse_complex(destination: TensorSpec, value: TensorSpec | type) -> None:
     else:
         complex_in, came = value is complex, value.__name__
     if complex_in and not in_category(destination.dtype, "complex floating"):
-        msg = f"{came} cannot be written into {destination.dtype}; take real() first"
-        raise TypeError(msg)
+        raise TypeError(f"{came} cannot be written into {destination.dtype}; take real() first")
 
 
 def reduced_layout(layout: Layout, dims: Sequence[int], keepdims: bool) -> Layout:
@@ -197,12 +195,10 @@ def normalized_dims(
     given = (axis,) if isinstance(axis, int) else tuple(axis)
     for number in given:
         if not -ndim <= number < ndim:
-            msg = f"axis {shown(number)} is out of bounds for array of dimension {ndim}"
-            raise AxisError(msg)
+            raise AxisError(f"axis {shown(number)} is out of bounds for array of dimension {ndim}")
     dims = tuple([number % ndim for number in given])
     if len(set(dims)) != len(dims):
-        msg = f"{argument} must not name a dimension twice, got {shown(given)}"
-        raise ValueError(msg)
+        raise ValueError(f"{argument} must not name a dimension twice, got {shown(given)}")
     return dims
 
 

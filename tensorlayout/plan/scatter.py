@@ -77,8 +77,7 @@ def _scattered(
     shape = found.shape(destination.layout, spread)
     check_fits(value, shape)
     if prod(shape) > _MOST:  # positions and values that are broadcast need no memory for each
-        msg = f"{prod(shape)} values are more than {_MOST}, which would take days"
-        raise ValueError(msg)
+        raise ValueError(f"{prod(shape)} values are more than {_MOST}, which would take days")
     return ScatterPlan(name, destination, value, positions, shape, found)
 
 
@@ -155,22 +154,19 @@ class ScatterReduce:
         device = one_device([source, value, positions])
         for spec in (source, value):
             if not dtypes.in_category(spec.dtype, self.dtypes):
-                msg = f"only {self.dtypes} dtypes are allowed, got {spec.dtype}"
-                raise TypeError(msg)
+                raise TypeError(f"only {self.dtypes} dtypes are allowed, got {spec.dtype}")
         if dtypes.promote(source.dtype, value.dtype) != source.dtype:
-            msg = (
+            raise TypeError(
                 f"updates of {value.dtype} do not fit a tensor of {source.dtype};"
                 " convert one with astype()"
             )
-            raise TypeError(msg)
         whole, given = source.layout.shape, positions.layout.shape
         front, spread = None if along else False, given
         if along:
             spread = (*whole[:dim], given[dim], *whole[dim + 1 :])
             if any(n not in (1, m) for n, m in zip(given, spread, strict=True)):
                 where = f"a tensor of shape {whole} along axis {dim}"
-                msg = f"indices of shape {given} do not fit {where}"
-                raise ValueError(msg)
+                raise ValueError(f"indices of shape {given} do not fit {where}")
         layout = Layout.packed(whole, source.layout.minor_to_major)
         result = TensorSpec(source.dtype, layout, device)
         scatter = _scattered(self.name, result, value, (dim,), front, (positions,), spread)
@@ -187,8 +183,7 @@ def check_fits(given: TensorSpec | type, shape: Shape) -> None:
         n in (1, m) for n, m in zip(reversed(value[lead:]), reversed(shape), strict=False)
     )
     if not fits:
-        msg = f"a value of shape {value} could not be broadcast to {shape}"
-        raise ValueError(msg)
+        raise ValueError(f"a value of shape {value} could not be broadcast to {shape}")
 
 
 def check_writable_by(

@@ -56,8 +56,7 @@ class View:
                 raise NoViewError(str(error)) from None
             raise
         if layout is None:
-            msg = f"layout {cut(source.layout)} has no such view; copy it first"
-            raise NoViewError(msg)
+            raise NoViewError(f"layout {cut(source.layout)} has no such view; copy it first")
         if layout.slot_bits != source.layout.slot_bits:  # a view has the slots of its source
             layout = layout.with_slot_bits(source.layout.slot_bits)
         result = addressed(TensorSpec(source.dtype, layout, source.device))
@@ -125,8 +124,7 @@ def whole_bytes(layout: Layout, slot: int) -> int:
     if slot * bits % 8:
         rule = f"a tensor of {bits} bits a slot must begin with a whole byte"
         came = f"slot {shown(slot)} begins bit {slot * bits % 8} of one"
-        msg = f"{rule}, {came}; to_layout(x, x.layout.with_slot_bits(None)) first"
-        raise ValueError(msg)
+        raise ValueError(f"{rule}, {came}; to_layout(x, x.layout.with_slot_bits(None)) first")
     return slot * bits // 8
 
 
@@ -156,14 +154,12 @@ def _in_units(source: TensorSpec, want: int) -> Layout:
     if not layout.shape or layout.is_tiled:
         came = "is tiled; to_layout() it" if layout.shape else "has rank 0; reshape() it to (1,)"
         rule = f"to read {have} bytes as {want} takes a last dimension of one stride"
-        msg = f"{rule}, layout {cut(layout)} {came}"
-        raise ValueError(msg)
+        raise ValueError(f"{rule}, layout {cut(layout)} {came}")
     *outer, last = layout.shape
     *steps, step = layout.strides
     if layout.size and last != 1 and step != 1:
         rule = f"to read {have} bytes as {want} the last dimension must have stride 1"
-        msg = f"{rule}, got layout {cut(layout)}"
-        raise ValueError(msg)
+        raise ValueError(f"{rule}, got layout {cut(layout)}")
     shape = (*outer, last * have // want)
     if last * have % want:
         msg = f"{last} items of {have} bytes along the last dimension are no whole ones of {want}"
@@ -223,8 +219,7 @@ class Relayout:
             if wanted.same_placement(source.layout) and not wanted.is_padded:
                 return ViewPlan(source, TensorSpec(source.dtype, wanted, source.device), 0)
         if copy is False:
-            msg = f"{cut(source.layout)} is not {cut(wanted)}, and copy=False"
-            raise ValueError(msg)
+            raise ValueError(f"{cut(source.layout)} is not {cut(wanted)}, and copy=False")
         return Copy(self.name).plan(source, wanted, None)
 
 
@@ -241,8 +236,7 @@ class Reshape:
             result = addressed(TensorSpec(source.dtype, layout, source.device))
             return ViewPlan(source, result, layout.lowest)
         if copy is False:
-            msg = f"layout {source.layout} has no view of shape {shape}, and copy=False"
-            raise ValueError(msg)
+            raise ValueError(f"layout {source.layout} has no view of shape {shape}, and copy=False")
         result = TensorSpec(source.dtype, Layout.row_major(shape), source.device)
         return CopyPlan(source, result)
 
@@ -254,15 +248,13 @@ def inferred_shape(shape: int | tuple[int, ...], size: int) -> tuple[int, ...]:
         too_many_dimensions("shape", len(sizes))
     unknown = [d for d, n in enumerate(sizes) if n == -1]
     if len(unknown) > 1 or min(sizes, default=0) < -1:
-        msg = f"shape must hold no negative sizes but for one -1, got {shown(given)}"
-        raise ValueError(msg)
+        raise ValueError(f"shape must hold no negative sizes but for one -1, got {shown(given)}")
     known = math.prod(n for n in sizes if n != -1)
     if len(unknown) == 1 and known > 0 and size % known == 0:
         d = unknown[0]
         sizes = (*sizes[:d], size // known, *sizes[d + 1 :])
     if -1 in sizes or math.prod(sizes) != size:
-        msg = f"shape {shown(given)} does not fit {size} elements"
-        raise ValueError(msg)
+        raise ValueError(f"shape {shown(given)} does not fit {size} elements")
     return sizes
 
 
@@ -310,8 +302,7 @@ class Row:
         if not source.layout.shape:
             raise too_many(1, ())
         if source.layout.shape[0] == 0:
-            msg = f"no index is inside dimension 0 of shape {source.layout.shape}"
-            raise IndexError(msg)
+            raise IndexError(f"no index is inside dimension 0 of shape {source.layout.shape}")
         rest = [(n, 1) for n in source.layout.shape[1:]]
         view = Index(self.name).plan(source, ("int", *rest))
         return RowPlan(view, view.result)

@@ -7,7 +7,7 @@ import warnings
 from collections.abc import Iterable
 from typing import Any
 
-from tensorlayout.errors import CopyError, cut, named, refuse, shown
+from tensorlayout.errors import CopyError, cut, named, shown
 from tensorlayout.layout import Layout
 from tensorlayout.plan import steps
 from tensorlayout.plan.steps import COPIES, distinct_bytes
@@ -82,11 +82,10 @@ def refusing(at_least: Any, warn: bool, allow: Any, exports: bool) -> Block[Refu
     try:
         size = operator.index(at_least)
     except TypeError:
-        refuse("no_copies", f"at_least must be an integer, got {shown(at_least)}", TypeError)
+        raise TypeError(f"at_least must be an integer, got {shown(at_least)}") from None
     names = None if isinstance(allow, str) or not isinstance(allow, Iterable) else frozenset(allow)
     if names is None or not all(isinstance(name, str) for name in names):
-        came = shown(allow)
-        refuse("no_copies", f"allow must be a collection of names, got {came}", TypeError)
+        raise TypeError(f"allow must be a collection of names, got {shown(allow)}")
     return refusals.giving(Refusal(size, bool(warn), names, bool(exports)), None)
 
 

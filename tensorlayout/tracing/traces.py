@@ -69,8 +69,7 @@ class Trace:
         """
         for kind in kinds:
             if kind not in KINDS:
-                msg = f"filter: kinds are {', '.join(KINDS)}, got {kind!r}"
-                raise ValueError(msg)
+                raise ValueError(f"filter: kinds are {', '.join(KINDS)}, got {kind!r}")
 
         def wanted(record: Record) -> bool:
             return (

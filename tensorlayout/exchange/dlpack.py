@@ -341,29 +341,30 @@ def _memory_of(managed: Any) -> _Borrowing:
     address = (described.data or 0) + described.byte_offset
     extent(address, dtype.itemsize, shape, steps)
     if packed:
-        shape, strides = _of_lanes(described.lanes, shape, strides)
-        return _packed(address, dtype, shape, strides, device)
+        return _packed(address, dtype, shape, strides, described.lanes, device)
     return partial(backend(device).borrowed, address, dtype, shape, steps, device)
 
 
-def _of_lanes(
-    lanes: int, shape: tuple[int, ...], strides: tuple[int, ...]
-) -> tuple[tuple[int, ...], tuple[int, ...]]:
-    """Return shape and strides, with the lanes of elements in the last dimension."""
-    if lanes == 1:
-        return shape, strides
-    if not shape or (strides[-1] != 1 and shape[-1] > 1):
-        _refuse(
-            f"elements of {lanes} lanes must follow each other along the last dimension, got shape"
-            f" {shape} with strides {strides}; make it contiguous first"
-        )
-    return (*shape[:-1], lanes * shape[-1]), (*(lanes * s for s in strides[:-1]), 1)
-
-
 def _packed(
-    address: int, dtype: DType, shape: tuple[int, ...], strides: tuple[int, ...], device: Device
+    address: int,
+    dtype: DType,
+    shape: tuple[int, ...],
+    strides: tuple[int, ...],
+    lanes: int,
+    device: Device,
 ) -> _Borrowing:
-    """Return what makes a tensor over memory packed below a byte, the lowest slot first."""
+    """Return what makes a tensor over memory packed below a byte, the lowest slot first.
+
+    The lanes of elements are elements of the last dimension.
+    """
+    if lanes != 1:
+        if not shape or (strides[-1] != 1 and shape[-1] > 1):
+            _refuse(
+                f"elements of {lanes} lanes must follow each other along the last dimension, got"
+                f" shape {shape} with strides {strides}; make it contiguous first"
+            )
+        shape = (*shape[:-1], lanes * shape[-1])
+        strides = (*[lanes * s for s in strides[:-1]], 1)
     found = spec_of_strides(dtypes.uint8, shape, strides)
     assert found is not None  # a byte is a whole element
     bits = dtypes.bits_of(dtype)

@@ -24,7 +24,6 @@ __all__ = ["load", "save", "savez"]
 
 _File = str | os.PathLike[str] | IO[bytes]
 _FORMATS = {".npy": "npy", ".npz": "npz", ".safetensors": "safetensors", ".zarr": "zarr"}
-_MODES = (None, "r", "r+", "c")
 
 
 def save(file: _File, x: Tensor | Mapping[str, Tensor], /) -> None:
@@ -124,7 +123,7 @@ def load(
     Tensor([1., 1., 1.], dtype=float64, device='cpu')
     """
     file = _checked_file(file, "readinto")
-    if mmap_mode not in _MODES:
+    if mmap_mode not in (None, "r", "r+", "c"):
         raise ValueError(f"mmap_mode must be None, 'r', 'r+' or 'c', got {shown(mmap_mode)}")
     if out is not None and (mmap_mode is not None or device is not None):
         other = "mmap_mode" if mmap_mode is not None else "device"

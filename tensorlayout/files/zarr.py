@@ -5,6 +5,8 @@ from __future__ import annotations
 import itertools
 import math
 import os
+from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -44,19 +46,22 @@ def write(path: str, x: Tensor | dict[str, Tensor]) -> None:
     os.mkdir(path)  # Zarr would make the folders above, too
     store = zarr.storage.LocalStore(path)  # it takes some paths for addresses
     if isinstance(x, Tensor):
-        _fill(zarr.create_array(store=store, **_described(x)), x)
+        _put(partial(zarr.create_array, store), x)
         return
     group = zarr.create_group(store=store, zarr_format=3)
     for name, tensor in x.items():
-        _fill(group.create_array(name, **_described(tensor)), tensor)
+        _put(partial(group.create_array, name), tensor)
 
 
-def _described(x: Tensor) -> dict[str, Any]:
+def _put(create: Callable[..., Any], x: Tensor) -> None:
+    """Write a tensor into an array that `create` makes."""
     chunks, shards = _chunks(x.layout.form, x.dtype.itemsize)
     said: dict[str, Any] = {"attributes": {_KEY: text_of(x)}} if text_of(x) else {}
     if x.dtype.kind == "c":  # Zarr leaves chunks of zeros out, and does not see that one is -0j
         said["config"] = {"write_empty_chunks": True}
-    return {"shape": x.shape, "dtype": x.dtype, "chunks": chunks, "shards": shards, **said}
+    array = create(shape=x.shape, dtype=x.dtype, chunks=chunks, shards=shards, **said)
+    if x.size:
+        array[...] = array_of(x)
 
 
 def _chunks(layout: Layout, itemsize: int) -> tuple[Any, Any]:
@@ -76,11 +81,6 @@ def _chunks(layout: Layout, itemsize: int) -> tuple[Any, Any]:
         tiles = -(-layout.shape[d] // tile[d])
         file[d] *= max(1, min(tiles, _FILE // (math.prod(file) * itemsize)))
     return tuple(tile), tuple(file)
-
-
-def _fill(array: Any, x: Tensor) -> None:
-    if x.size:
-        array[...] = array_of(x)
 
 
 def read(path: str, targets: Targets | None = None) -> Any:

@@ -37,7 +37,6 @@ class ElementwisePlan(Plan):
 
     @property
     def is_one_run(self) -> bool:
-        """Whether tensors and result have one placement over one whole block: a run over it."""
         return are_one_run(self.result, self.operands)
 
     def check_into(self, destination: TensorSpec) -> None:
@@ -90,12 +89,10 @@ class Elementwise:
 
     @property
     def function(self) -> str:
-        """The name by which backends find what computes it."""
         return self.does or self.name
 
     @property
     def takes_integers(self) -> bool:
-        """True if integers and bool are converted to float64."""
         return "floating" in self.dtypes
 
     def takes(self, dtype: DType) -> bool:

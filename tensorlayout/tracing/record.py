@@ -11,7 +11,6 @@ import sys
 from collections.abc import Mapping
 from contextlib import AbstractContextManager, nullcontext
 from pathlib import Path
-from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from tensorlayout.layout import Layout
@@ -96,9 +95,6 @@ def work_of(plan: Plan, operands: tuple[Any, ...]) -> AbstractContextManager[Dev
     return device_work(device.number)
 
 
-_NONE: Mapping[Any, Any] = MappingProxyType({})
-
-
 @frozen
 class Record:
     """One operation: what it did, to which layouts, at what cost, and which line called it.
@@ -111,11 +107,9 @@ class Record:
     before its own, under its name; the time and the kernels of that are the operation's. `parts`:
     of a fused function, the names of what it does in one pass.
 
-    `bytes_exported`: the size of memory that another library got. Whether that copies it is not
-    seen.
-
-    `stack`: the line that called, and, where that is a library's, those that led to it, the last
-    one in a file that is not installed. `thread`: the number of the thread.
+    `bytes_exported`: the size of memory that another library got; whether it is copied there is not
+    seen. `stack`: the line that called, and, where that is a library's, those that led to it, the
+    last one in a file that is not installed. `thread`: the number of the thread.
     """
 
     name: str
@@ -161,7 +155,7 @@ class Record:
         Of each, ``sector_efficiency_read`` and ``sector_efficiency_write`` are the fewest sectors
         that could have brought the bytes over those that did. To read it waits for the device.
         """
-        return _NONE if self.work is None else self.work.kernels
+        return {} if self.work is None else self.work.kernels
 
     @property
     def device_seconds(self) -> float | None:

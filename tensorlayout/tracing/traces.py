@@ -121,9 +121,8 @@ class Trace:
         """**Bytes** read by all records.
 
         >>> import tensorlayout as tl
-        >>> x = tl.zeros((3, 4))
         >>> with tl.trace() as seen:
-        ...     y = x + 1
+        ...     y = tl.zeros((3, 4)).copy()
         >>> seen.bytes_read
         96
         """
@@ -232,8 +231,6 @@ class Trace:
     def to_html(self) -> str:
         """The trace as a page that needs nothing else: by line, then each operation.
 
-        Light and dark, as the reader's browser is; for screens of any width.
-
         >>> import tensorlayout as tl
         >>> with tl.trace() as seen:
         ...     y = tl.zeros((3, 4)).T
@@ -245,8 +242,7 @@ class Trace:
     def to_perfetto(self) -> str:
         """The trace in JSON, as Perfetto (ui.perfetto.dev) and Chrome's trace viewer read it.
 
-        Times are the host's; what was moved on the way is a moment, and all else a record has is
-        among the arguments of its event.
+        Times are the host's; a copy on the way is a moment.
 
         >>> import json
         >>> import tensorlayout as tl

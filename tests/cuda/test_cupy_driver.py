@@ -11,7 +11,8 @@ from right_kernels import THREADS, check, every_case, floats, right, run, words
 from simulated import GPUS
 from simulated import opened as opened_on
 
-from tensorlayout.cuda.engine import nvrtc, staging
+from tensorlayout.cuda.engine import cupy as cupy_engine
+from tensorlayout.cuda.engine import nvrtc
 from tensorlayout.cuda.engine.cupy import open_driver
 
 
@@ -150,7 +151,7 @@ HALF = 1 << 20
 
 @pytest.mark.parametrize("n", [1 << 20, HALF + 1, 5 * HALF - 3])
 def test_large_copies_are_staged(opened, recorder, monkeypatch, n):
-    monkeypatch.setattr(staging, "HALF", HALF)
+    monkeypatch.setattr(cupy_engine, "HALF", HALF)
     recorder.busy = True
     values, back, buffer = numbers(n), np.zeros(n, np.uint8), opened.allocate(n, 0)
     with Stream(recorder, 7):
@@ -168,7 +169,7 @@ def test_large_copies_are_staged(opened, recorder, monkeypatch, n):
 
 
 def test_a_half_is_waited_for_before_it_is_used_again(opened, recorder, monkeypatch):
-    monkeypatch.setattr(staging, "HALF", HALF)
+    monkeypatch.setattr(cupy_engine, "HALF", HALF)
     recorder.busy = True
     n, copy = 3 * HALF, ["memcpy", "record"]
     buffer = opened.allocate(n, 0)
@@ -290,7 +291,7 @@ def test_gpu_right_kernels(gpu, case):
     check(gpu, case)
 
 
-@pytest.mark.parametrize("n", [0, 1, 1000, 1 << 20, 9 * staging.HALF + 5])
+@pytest.mark.parametrize("n", [0, 1, 1000, 1 << 20, 9 * cupy_engine.HALF + 5])
 def test_gpu_copies(gpu, n):
     values, back = numbers(n), np.zeros(n, np.uint8)
     x, y = gpu.allocate(n, 0), gpu.allocate(n, 0)

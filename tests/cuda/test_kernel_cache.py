@@ -425,4 +425,4 @@ def test_a_compiler_that_does_not_end_is_ended_with_all_it_started(tmp_path, mon
 def test_a_file_that_cannot_be_loaded_has_words(tmp_path):
     (tmp_path / "no.so").write_bytes(b"no library")
     with pytest.raises(RuntimeError, match=r"cannot be loaded: .*; set TENSORLAYOUT_CACHE_DIR to"):
-        simulator._Library("no.cu", tmp_path / "no.so")
+        simulator._loaded(tmp_path / "no.so")

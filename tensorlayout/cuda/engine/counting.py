@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 from operator import add
-from typing import Literal, NamedTuple, cast
+from typing import Any, Literal, NamedTuple, cast
 
 from tensorlayout.cuda.engine.driver import Kernel
 from tensorlayout.cuda.engine.structs import constant
@@ -91,30 +92,52 @@ def _ratio(part: int, whole: int) -> float:
     return part / whole if whole else 1.0
 
 
-@dataclass(slots=True)
-class KernelCounts:
-    """What was counted, by kernel."""
+class KernelCounts(Mapping[Kernel, Counts]):
+    """Counts by kernel, in the order of the first launches.
 
-    counts: dict[Kernel, Counts] = field(default_factory=dict)
+    `timed`: launches on a GPU and what knows their seconds, which are added when they are read.
+    """
+
+    def __init__(self) -> None:
+        self._counts: dict[Kernel, Counts] = {}
+        self.timed: list[tuple[Kernel, Any]] = []
+
+    @property
+    def counts(self) -> dict[Kernel, Counts]:
+        """All of them; waits for the launches that are timed."""
+        while self.timed:
+            kernel, span = self.timed.pop()
+            self.add(kernel, Counts(kernel.name, seconds=span.seconds))
+        return self._counts
 
     def of(self, name: str) -> Counts:
-        """All launches of kernels called `name`, whatever their types, shapes and operations."""
+        """Add up all launches of kernels called `name`."""
         those = (counts for kernel, counts in self.counts.items() if kernel.name == name)
         return sum(those, start=Counts(name))
 
     def add(self, kernel: Kernel, counts: Counts) -> None:
-        """Count one more launch."""
-        self.counts[kernel] = self.counts.get(kernel, Counts(kernel.name)) + counts
+        """Add to the counts of a kernel."""
+        self._counts[kernel] = self._counts.get(kernel, Counts(kernel.name)) + counts
 
     def extend(self, other: KernelCounts) -> None:
         """Count what another has counted."""
-        for kernel, counts in other.counts.items():
+        for kernel, counts in other._counts.items():
             self.add(kernel, counts)
+        self.timed += other.timed
+
+    def __getitem__(self, kernel: Kernel) -> Counts:
+        return self.counts[kernel]
+
+    def __iter__(self) -> Iterator[Kernel]:
+        return iter(self._counts)
+
+    def __len__(self) -> int:
+        return len(self._counts)
 
 
 @dataclass(frozen=True)
 class Mode:
-    """How launches run. ValueError for checks and orders that are not known."""
+    """A way to run launches."""
 
     checks: tuple[str, ...]
     order: Order = "forward"
@@ -132,7 +155,7 @@ class Mode:
 
     @cached_property
     def flags(self) -> int:
-        """The checks as kernels are told of them."""
+        """The checks as bits."""
         return sum(CHECKS[check] for check in set(self.checks))
 
 
@@ -143,7 +166,7 @@ def checking(*checks: str, order: Order = "forward", seed: int = 0) -> Block[Mod
     """Launch with these checks, and no others, inside the block; `simulator` has their names.
 
     `order`: in which order blocks, and the threads of each, take turns; `seed` tells random ones
-    apart. Gives the `KernelCounts` of what "count" counted. ValueError for unknown names.
+    apart. Gives the `KernelCounts` of what "count" counted.
 
     >>> with checking("bounds", "count") as record:
     ...     pass
@@ -163,10 +186,10 @@ def _mode_of_the_process() -> Mode:
 
 
 def mode() -> Mode:
-    """How launches run now: as the block of `checking` says, or else the process's variables."""
+    """Return the mode of the block of `checking`, or else of the process's variables."""
     return _active.get() or _mode_of_the_process()
 
 
 def record() -> KernelCounts:
-    """What was counted so far: in the block of `checking`, or else in the whole process."""
+    """Return what was counted so far, in the block of `checking` or else in the process."""
     return mode().record

@@ -25,10 +25,13 @@ import gc
 import os
 import threading
 import weakref
+from collections import deque
 from collections.abc import Callable
 from contextlib import AbstractContextManager, suppress
 from pathlib import Path
 from typing import Any
+
+import numpy as np
 
 from tensorlayout.cuda.engine import nvrtc
 from tensorlayout.cuda.engine.driver import (
@@ -46,7 +49,6 @@ from tensorlayout.cuda.engine.driver import (
     no_memory,
 )
 from tensorlayout.cuda.engine.ranges import lock_kept_over_forks
-from tensorlayout.cuda.engine.staging import Staging
 from tensorlayout.cuda.engine.structs import constant
 from tensorlayout.plan.base import CaptureError
 
@@ -73,16 +75,118 @@ _NOT_FOUND = 500
 
 
 class _Capture:
-    """What was allocated on a stream while it captured: a graph writes there at each launch.
-
-    Each buffer of it keeps it, and so does what is written in place.
-    """
+    """Memory allocated on a stream while it captured; its buffers and what is written keep it."""
 
     __slots__ = ("memory", "stream")
 
     def __init__(self, stream: Any) -> None:
         self.memory: list[Any] = []
         self.stream = stream  # alive, until it has been seen not to capture
+
+
+# ---- Copies between a device and pageable memory of the host, by way of pinned buffers
+#
+# While one buffer is on its way to or from the device, the processor empties or fills another.
+
+HALF = 4 << 20  # bytes; from here on, a copy outweighs what it costs to start one
+SLOT = 64 << 10  # bytes of a buffer for small copies
+
+
+class _Pinned:
+    """Pinned memory, and the event after which it is free again."""
+
+    def __init__(self, cupy: Any, nbytes: int) -> None:
+        self._owner = cupy.cuda.alloc_pinned_memory(nbytes)
+        self.pointer: int = self._owner.ptr
+        self.bytes: Bytes = np.frombuffer(self._owner, np.uint8, nbytes)
+        self.event = cupy.cuda.Event(disable_timing=True)
+
+
+class _Queue:
+    """Buffers of one size, in the order in which they were used.
+
+    They are taken and put back by one call of C each. So there is no lock for another thread to
+    wait for, nor for a finalizer in the midst of a copy: each has a buffer of its own.
+    """
+
+    def __init__(self, cupy: Any, nbytes: int, enough: int) -> None:
+        self._cupy, self._nbytes, self._enough = cupy, nbytes, enough
+        self._all: list[_Pinned] = []
+        self._waiting: deque[_Pinned] = deque()
+        self.put = self._waiting.append
+
+    def take(self) -> _Pinned:
+        """Take a buffer that nothing is on its way from; wait if there are enough of them."""
+        try:
+            oldest = self._waiting.popleft()
+        except IndexError:
+            return self._new()
+        if not oldest.event.done:
+            if len(self._all) < self._enough:
+                self._waiting.appendleft(oldest)
+                return self._new()
+            oldest.event.synchronize()
+        return oldest
+
+    def _new(self) -> _Pinned:
+        made = _Pinned(self._cupy, self._nbytes)
+        self._all.append(made)
+        return made
+
+
+class Staging:
+    """Buffers for one device, to which events belong.
+
+    They are kept, for what leaves them may be on its way long after a copy has returned.
+    """
+
+    def __init__(self, cupy: Any) -> None:
+        self._runtime = cupy.cuda.runtime
+        self._halves = _Queue(cupy, HALF, 2)
+        self._slots = _Queue(cupy, SLOT, 16)  # so that many copies may wait in a busy stream
+
+    def to_device(self, pointer: int, source: Bytes, stream: Any) -> None:
+        """Copy; when it returns, `source` has been read, and the last parts are on their way."""
+        kind = self._runtime.memcpyHostToDevice
+        queue = self._slots if source.size <= SLOT else self._halves
+        for first in range(0, source.size, HALF):
+            part = source[first : first + HALF]
+            to, size = pointer + first, part.size
+            buffer = queue.take()
+            try:
+                buffer.bytes[:size] = part
+                self._runtime.memcpyAsync(to, buffer.pointer, size, kind, stream.ptr)
+            finally:
+                buffer.event.record(stream)
+                queue.put(buffer)
+
+    def to_host(self, destination: Bytes, pointer: int, stream: Any) -> None:
+        """Copy; when it returns, all of `destination` has been written."""
+        kind = self._runtime.memcpyDeviceToHost
+        arriving: deque[tuple[Bytes, _Pinned]] = deque()
+
+        def unload() -> None:
+            part, buffer = arriving[0]
+            buffer.event.synchronize()
+            part[:] = buffer.bytes[: part.size]
+            arriving.popleft()
+            self._halves.put(buffer)
+
+        try:
+            for first in range(0, destination.size, HALF):
+                if len(arriving) == 2:
+                    unload()
+                part, buffer = destination[first : first + HALF], self._halves.take()
+                arriving.append((part, buffer))
+                source = pointer + first
+                self._runtime.memcpyAsync(buffer.pointer, source, part.size, kind, stream.ptr)
+                buffer.event.record(stream)
+            while arriving:
+                unload()
+        finally:  # an error or an interrupt may have left some on their way
+            for _, buffer in arriving:
+                buffer.event.record(stream)
+                self._halves.put(buffer)
 
 
 # ---- Launches
@@ -107,18 +211,6 @@ class CupyLauncher:
     between would cost as much as packing the arguments.
     """
 
-    __slots__ = (
-        "_block",
-        "_counters",
-        "_cuda",
-        "_functions",
-        "_launch",
-        "_load",
-        "_only",
-        "_stream",
-        "kernel",
-    )
-
     def __init__(self, driver: CupyDriver, kernel: Kernel, load: Callable[[], Any]) -> None:
         self.kernel = kernel  # which a log names
         self._block = driver.block
@@ -132,7 +224,7 @@ class CupyLauncher:
         self._only = loaded if driver.device_count() == 1 else None
 
     def __call__(self, grid: int | tuple[int, int, int], parameters: bytearray) -> None:
-        """Launch on the current device and stream. Neither allocates on the device nor waits."""
+        """Launch on the current device and stream."""
         here = self._only or self._functions.get(self._cuda.runtime.getDevice())
         _, address = here or self.prepare()
         block = self._block
@@ -152,7 +244,7 @@ class CupyLauncher:
         self._counters.launches += 1
 
     def prepare(self) -> tuple[Any, int]:
-        """Load it on the current device, compiled if no cache has it: a function, its address."""
+        """Load it on the current device; return the function and its address."""
         function = self._load()
         found = function, int(function.ptr)
         self._functions[self._cuda.runtime.getDevice()] = found
@@ -180,7 +272,7 @@ os.register_at_fork(after_in_child=_refuse_in_child)
 
 
 class CupyDriver(Driver):
-    """`Driver`, on NVIDIA GPUs."""
+    """The `Driver` of NVIDIA GPUs."""
 
     name = "cupy"
     launcher_type = CupyLauncher
@@ -196,10 +288,8 @@ class CupyDriver(Driver):
         self._refused: list[_Capture] = []
         _opened.add(self)
         self._stagings: dict[int, Staging] = {}
-        self._architectures: dict[int, int] = {}
 
     def device_count(self) -> int:
-        """Return how many GPUs CUDA shows, as ``CUDA_VISIBLE_DEVICES`` has it."""
         if self._forked:
             raise RuntimeError(_FORKED)
         return self._device_count
@@ -222,7 +312,7 @@ class CupyDriver(Driver):
         return Stream(device, stream.ptr or LEGACY_STREAM, stream)
 
     def end_of(self, stream: Stream) -> Callable[[], bool]:
-        """An event is asked where each thread has a stream of that number; else the stream is."""
+        # Each thread has a per-thread stream of its own, under one number: so an event is asked.
         if stream.number == PER_THREAD_STREAM:
             event = self.cuda.Event(disable_timing=True)
             event.record(stream.owner)
@@ -240,7 +330,7 @@ class CupyDriver(Driver):
         return number not in _UNCAPTURED and bool(self.runtime.streamIsCapturing(number))
 
     def captured(self, device: int) -> object | None:
-        """Captures that have ended are left."""
+        """Also forgets the captures that have ended."""
         for number, each in tuple(self.captures.items()):
             if not self._captures(number):
                 self.captures.pop(number, None)
@@ -257,7 +347,7 @@ class CupyDriver(Driver):
             self.runtime.streamWaitEvent(then.number, event.ptr)
 
     def allocate(self, nbytes: int, device: int) -> Buffer:
-        """Memory from CuPy's current allocator, by default its pool; 0 bytes have address 0."""
+        """Use CuPy's current allocator, by default its pool; 0 bytes have address 0."""
         self.counters.allocations += 1
         with self.using(device):
             try:
@@ -316,17 +406,13 @@ class CupyDriver(Driver):
         self.cuda.get_current_stream().synchronize()
 
     def library(self, what: str) -> Any:
-        """CuPy, which works on its current device and stream.
-
-        Its cuBLAS and cuSOLVER refuse a stream that captures. What its other functions allocate
-        would not live as long as a graph.
-        """
+        # Its cuBLAS and cuSOLVER refuse a stream that captures. What its other functions allocate
+        # would not live as long as a graph.
         self._refuse_capture("it calls CuPy's libraries")
         self.counters.library_calls += 1
         return self._cupy
 
     def array(self, given: Strided, owner: object, *, written: bool = False) -> Any:
-        """CuPy's array over the memory; what it does there is for CUDA to check."""
         low, nbytes = given.extent
         if not nbytes:
             return self._cupy.empty(given.shape, given.dtype)
@@ -335,10 +421,12 @@ class CupyDriver(Driver):
         return self._cupy.ndarray(given.shape, given.dtype, first, given.steps)
 
     def _load(self, kernel: Kernel) -> Any:
-        """The kernel as a function of the current device."""
+        """Load a kernel on the current device."""
+        capability = int(self.cuda.Device(self.current_device()).compute_capability)
         with _loading:
             module = self.cuda.function.Module()
-            module.load(nvrtc.cubin(kernel, self._architecture(), self.counters))
+            architecture = nvrtc.architecture_for(capability)
+            module.load(nvrtc.cubin(kernel, architecture, self.counters))
             try:
                 return module.get_function(kernel.name)
             except self.cuda.driver.CUDADriverError as error:
@@ -347,15 +435,8 @@ class CupyDriver(Driver):
                 msg = f"cuda: {Path(kernel.file).name} has no kernel {kernel.name}"
                 raise ValueError(msg) from None
 
-    def _architecture(self) -> int:
-        device = self.current_device()
-        if device not in self._architectures:
-            capability = int(self.cuda.Device(device).compute_capability)
-            self._architectures[device] = nvrtc.architecture_for(capability)
-        return self._architectures[device]
-
     def _allocate_again(self, nbytes: int, device: int) -> Any:
-        """Memory allocated after all that nobody uses has gone back from pools to the device."""
+        """Allocate after all that nobody uses has gone back from pools to the device."""
         pool = self._cupy.get_default_memory_pool()
         if nbytes < _TOO_MANY:
             gc.collect()
@@ -369,25 +450,23 @@ class CupyDriver(Driver):
         raise no_memory(nbytes, free, device)
 
     def _captures(self, number: int) -> bool:
-        """Return whether a stream captures; an error in a capture ends it."""
+        """Return whether a stream captures: no longer after an error in the capture."""
         try:
             return bool(self.runtime.streamIsCapturing(number))
         except RuntimeError:
             return False
 
     def _refuse_capture(self, reason: str) -> None:
-        """Refuse what no graph can hold.
-
-        What the same call has enqueued is in the graph: what that writes to is never given back.
-        """
+        """Refuse what no graph can hold."""
         number = self.cuda.get_current_stream().ptr
         if number not in _UNCAPTURED and self.runtime.streamIsCapturing(number):
+            # What the same call has enqueued is in the graph, and its memory is never given back.
             self._refused += filter(None, [self.captures.get(number)])
             msg = f"cannot be captured in a CUDA graph, for {reason}; call it before or after"
             raise CaptureError(msg)
 
     def refuse(self) -> None:
-        """Refuse all that needs a device, at no cost to calls that are not refused."""
+        """Refuse, from now on, all that needs a device."""
         self._forked, self._device_count, self._only = True, 0, None
 
     def _is_pinned(self, memory: Bytes) -> bool:

@@ -13,7 +13,7 @@ import functools
 import itertools
 import os
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from typing import Any
 from weakref import WeakKeyDictionary
 
@@ -38,7 +38,6 @@ MAX_POSITIONS = constant("include/faults.cuh", "MAX_POSITIONS")
 
 _LEAST, _MOST = -(2**63), 2**63 - 1
 
-
 _Record = struct("include/faults.cuh", "Faults")
 
 _NOTHING = np.frombuffer(
@@ -52,7 +51,7 @@ _strict_process: bool | None = None
 
 
 def set_strict_indexing(strict: bool | None) -> None:
-    """Return whether reads and writes at positions on CUDA wait and raise at once, in all threads.
+    """Set whether reads and writes at positions on CUDA wait and raise at once, in all threads.
 
     None: as ``TENSORLAYOUT_STRICT_INDEXING`` says (1 or 0; without it, they do not wait). A
     `strict_indexing` block keeps its own.
@@ -94,28 +93,24 @@ _serials = itertools.count(1)
 class Report:
     """The record of launches on one stream, or of those in graphs, which any stream may launch."""
 
-    __slots__ = ("_buffer", "_device", "_key", "_unseen", "pointer")
+    __slots__ = ("_buffer", "_device", "key", "pointer", "unseen")
 
     def __init__(self, gpu: Driver, device: int, key: int | None) -> None:
         self._buffer: Buffer = gpu.allocate(_NOTHING.size, device)
         self.pointer = self._buffer.pointer
         self._device = device
-        self._key = key  # of the stream; None of graphs
+        self.key = key  # of the stream; None of graphs
         # What says whether launches are over after which nobody has looked; a list for each launch.
-        self._unseen: list[Callable[[], bool]] = []
+        self.unseen: list[Callable[[], bool]] = []
         with gpu.using(device):
             gpu.to_device(self.pointer, _NOTHING)
 
-    def launched(self, gpu: Driver, stream: Stream) -> None:
-        """Something may be left, now or, by a graph, at any time."""
-        self._unseen = [bool] if self._key is None else [gpu.end_of(stream)]
-
     def take(self, gpu: Driver) -> Any | None:
-        """What was left since somebody last looked; it is then forgotten.
+        """Return what was left since somebody last looked, and forget it.
 
         What is under way on another stream than the current one is left for later.
         """
-        unseen, key = self._unseen, self._key
+        unseen, key = self.unseen, self.key
         is_over = next(iter(unseen), None)
         if is_over is None or gpu.is_capturing(self._device):
             return None
@@ -148,34 +143,29 @@ _thread = _Thread()
 
 
 def _key(stream: Stream) -> int:
-    """What tells a stream of a device from others: each thread has a default one, of one number."""
+    """Return what tells a stream of a device from others, per-thread default streams too."""
     number = stream.number
     return -_thread.number if number == PER_THREAD_STREAM else number
 
 
 class Reports:
-    """The records of one device."""
+    """The records of one device, by the keys of streams; that of graphs under None."""
 
     def __init__(self, gpu: Driver, number: int) -> None:
         self._number = number
-        self._captured = Report(gpu, number, None)
-        self._by_stream: dict[int, Report] = {}
+        # While a graph is captured, it could not be made.
+        self.by_stream: dict[int | None, Report] = {None: Report(gpu, number, None)}
         with gpu.using(number):
             gpu.synchronize()  # for all streams
 
-    def __iter__(self) -> Iterator[Report]:
-        """All of them."""
-        return iter((*self._by_stream.values(), self._captured))
-
     def current(self, gpu: Driver) -> tuple[Report, Stream]:
-        """The record of the current stream, where kernels leave what they find; and the stream."""
+        """Return the record where kernels on the current stream leave faults, and the stream."""
         stream = gpu.current_stream(self._number)
-        if stream.number != LEGACY_STREAM and gpu.is_capturing(self._number):
-            return self._captured, stream
-        key = _key(stream)
-        found = self._by_stream.get(key)
+        captured = stream.number != LEGACY_STREAM and gpu.is_capturing(self._number)
+        key = None if captured else _key(stream)
+        found = self.by_stream.get(key)
         if found is None:
-            found = self._by_stream.setdefault(key, Report(gpu, self._number, key))
+            found = self.by_stream.setdefault(key, Report(gpu, self._number, key))
         return found, stream
 
 
@@ -183,7 +173,7 @@ _devices: WeakKeyDictionary[Driver, dict[int, Reports]] = WeakKeyDictionary()
 
 
 def reports(device: int) -> Reports:
-    """The records of a device, which live as long as its driver."""
+    """Return the records of a device, which live as long as its driver."""
     gpu = driver()
     devices = _devices.setdefault(gpu, {})
     found = devices.get(device)
@@ -191,8 +181,8 @@ def reports(device: int) -> Reports:
 
 
 def launched(report: Report, stream: Stream) -> None:
-    """To be called with what `Reports.current` gave, after launches that were given that."""
-    report.launched(driver(), stream)
+    """Note launches that may leave something in what `Reports.current` gave; graphs at any time."""
+    report.unseen = [bool] if report.key is None else [driver().end_of(stream)]
     if _is_strict():
         check()
 
@@ -200,13 +190,13 @@ def launched(report: Report, stream: Stream) -> None:
 def check() -> None:
     """Raise IndexError for what kernels have found since somebody last looked; then it is gone.
 
-    To be called where the host has waited for the current stream, or may. What other streams hold
-    is looked at as soon as they have nothing under way; what a graph holds, each time, but no graph
-    that is being captured. Costs nothing, if there was no launch.
+    Call it where the host has waited for the current stream, or may. Records of other streams are
+    looked at once nothing is under way there, those of graphs each time. Costs nothing without a
+    launch.
     """
     gpu = driver()
     for device in tuple(_devices.get(gpu, {}).values()):
-        for each in device:
+        for each in tuple(device.by_stream.values()):
             record = each.take(gpu)
             if record is not None:
                 raise _error(record)
@@ -218,7 +208,7 @@ _BITS = 16  # of a number of a name; above, the serial number of a launch's plan
 
 
 def owner_of(name: str) -> int:
-    """What stands for one launch of the operation `name`, another one each time it is asked for."""
+    """Return a new number that stands for one launch of the operation `name`."""
     number = _names.get(name)
     if number is None:
         number = _names.setdefault(name, next(_numbers))
@@ -226,7 +216,7 @@ def owner_of(name: str) -> int:
 
 
 def _outside(record: Any) -> tuple[int, int] | None:
-    """A position outside, and the size of its dimension; None where none has been told yet."""
+    """Return a position outside, and the size of its dimension; None if none has been told yet."""
     for lowest, highest, size in zip(record.lowest, record.highest, record.size, strict=True):
         if lowest <= highest:
             return (lowest if lowest < -size else highest), size

@@ -46,36 +46,32 @@ def collecting_nothing() -> Iterator[None]:
 class Ranges:
     """The live ranges of one device.
 
-    Those that overlap none are kept in the order and form in which the simulator reads them; those
-    that do (two wraps of one memory) are merged when a launch asks for the table.
+    Those that overlap (two wraps of one memory) are merged when a launch asks for the table.
     """
 
     def __init__(self) -> None:
         # Buffers are collected at any moment, inside a method of this object too: hence later.
         self._removed: deque[tuple[int, int]] = deque()
-        self._begins: list[int] = []
-        self._table = array("Q")  # first byte, bytes, address of written, for each of _begins
-        self._written: dict[int, Bytes] = {}
-        self._overlapping: list[tuple[int, int]] = []
-        self._snapshot: tuple[array[int], int] | None = None
+        self._live = array("Q")  # sorted: of each the first byte, bytes, address of written
+        self._written: dict[int, Bytes] = {}  # by address
+        self._overlap = False  # whether some may
+        self._table: tuple[array[int], int] | None = None
 
     def add(self, begin: int, nbytes: int, written: Bytes | None = None) -> None:
         """A range is live. `written`: a byte for each byte, 1 where it was written."""
         if not nbytes:
             return
+        row = array("Q", (begin, nbytes, 0 if written is None else written.ctypes.data))
         with _lock, collecting_nothing():
             self._remove_all()
-            self._snapshot = None
-            at = bisect_left(self._begins, begin)
-            if self._reaches_into(at, begin, nbytes):
-                self._overlapping.append((begin, nbytes))
-                return
-            self._begins.insert(at, begin)
-            address = 0
+            self._table = None
             if written is not None:
-                self._written[begin] = written
-                address = written.ctypes.data
-            self._table[3 * at : 3 * at] = array("Q", (begin, nbytes, address))
+                self._written[row[2]] = written
+            at = 3 * bisect_left(self._live[::3], begin)
+            below, above = self._live[max(0, at - 3) : at], self._live[at : at + 3]
+            if (below and sum(below[:2]) > begin) or (above and above[0] < begin + nbytes):
+                self._overlap = True
+            self._live[at:at] = row
 
     def remove_later(self, begin: int, nbytes: int) -> None:
         """A range is no longer live; safe at any moment, without a lock."""
@@ -86,10 +82,10 @@ class Ranges:
         """The ranges in order of address, apart from each other, and how many. Never changed."""
         with _lock, collecting_nothing():
             self._remove_all()
-            if self._snapshot is None:
-                table = array("Q", self._merged() if self._overlapping else self._table)
-                self._snapshot = table, len(table) // 3
-            return self._snapshot
+            if self._table is None:
+                table = self._merged() if self._overlap else self._live[:]
+                self._table = table, len(table) // 3
+            return self._table
 
     def total(self) -> int:
         """The bytes of all ranges."""
@@ -102,11 +98,9 @@ class Ranges:
 
     def written(self, pointer: int, nbytes: int) -> Bytes | None:
         """Which of these bytes were written, if that is followed."""
-        home = self._home(pointer, nbytes)
-        followed = None if home is None else self._written.get(home)
-        if home is None or followed is None:
-            return None
-        return followed[pointer - home :][:nbytes]
+        begin, address = self._home(pointer, nbytes) or (0, 0)
+        followed = self._written.get(address)
+        return None if followed is None else followed[pointer - begin :][:nbytes]
 
     def mark_written(self, pointer: int, nbytes: int, written: Bytes | None = None) -> None:
         """These bytes were written, or those that `written` says."""
@@ -119,48 +113,39 @@ class Ranges:
         if self._written:
             with _lock, collecting_nothing():
                 self._written.clear()
-                self._table[2::3] = array("Q", bytes(8 * len(self._begins)))
-                self._snapshot = None
+                self._live[2::3] = array("Q", bytes(8 * (len(self._live) // 3)))
+                self._table = None
 
-    def _home(self, pointer: int, nbytes: int) -> int | None:
-        table, count = self.table()
-        begins = self._begins if not self._overlapping else table[::3].tolist()
-        at = bisect_right(begins, pointer, 0, count) - 1
-        if at < 0:
+    def _home(self, pointer: int, nbytes: int) -> tuple[int, int] | None:
+        """The range that holds these bytes: its first one, and the address of its `written`."""
+        table, _ = self.table()
+        at = 3 * (bisect_right(table[::3], pointer) - 1)
+        if at < 0 or pointer + nbytes > table[at] + table[at + 1]:
             return None
-        begin, size = table[3 * at], table[3 * at + 1]
-        return begin if pointer + nbytes <= begin + size else None
-
-    def _reaches_into(self, at: int, begin: int, nbytes: int) -> bool:
-        """Whether a range to be put at `at` overlaps its neighbours."""
-        below, above = self._table[3 * at - 3 : 3 * at], self._table[3 * at : 3 * at + 3]
-        if at and below[0] + below[1] > begin:
-            return True
-        return bool(above) and above[0] < begin + nbytes
+        return table[at], table[at + 2]
 
     def _remove_all(self) -> None:
         while self._removed:
             begin, nbytes = self._removed.popleft()
-            self._snapshot = None
-            if (begin, nbytes) in self._overlapping:
-                self._overlapping.remove((begin, nbytes))
-                continue
-            at = bisect_left(self._begins, begin)
-            del self._begins[at], self._table[3 * at : 3 * at + 3]
-            self._written.pop(begin, None)
+            at = 3 * bisect_left(self._live[::3], begin)
+            while self._live[at + 1] != nbytes:
+                at += 3
+            self._written.pop(self._live[at + 2], None)
+            del self._live[at : at + 3]
+            self._table = None
 
-    def _merged(self) -> list[int]:
-        """The table with the overlapping ranges in it."""
-        single = zip(self._table[::3], self._table[1::3], self._table[2::3], strict=True)
-        ranges = sorted([*single, *((begin, nbytes, 0) for begin, nbytes in self._overlapping)])
-        merged: list[list[int]] = []
-        for begin, nbytes, written in ranges:
-            if not merged or begin >= merged[-1][0] + merged[-1][1]:
-                merged.append([begin, nbytes, written])
-                continue
-            last = merged[-1]
-            if begin + nbytes > last[0] + last[1] or (begin, nbytes) == (last[0], last[1]):
+    def _merged(self) -> array[int]:
+        """The table with the overlapping ranges in one."""
+        merged = self._live[:3]
+        for at in range(3, len(self._live), 3):
+            row = self._live[at : at + 3]
+            size = row[0] + row[1] - merged[-3]  # of both
+            if row[0] >= merged[-3] + merged[-2]:
+                merged += row
+            elif row[:2] == merged[-3:-1]:
+                merged[-1] = merged[-1] or row[2]
+            elif size > merged[-2]:
                 # The bytes of one are no longer all that there are: they are not followed.
-                last[1] = max(last[1], begin + nbytes - last[0])
-                last[2] = last[2] or written if (begin, nbytes) == (last[0], last[1]) else 0
-        return [number for each in merged for number in each]
+                merged[-2:] = array("Q", (size, 0))
+        self._overlap = len(merged) < len(self._live)
+        return merged

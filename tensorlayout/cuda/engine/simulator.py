@@ -63,7 +63,7 @@ _MESSAGE_BYTES = 1024
 
 
 class KernelError(RuntimeError):
-    """A kernel did what it must not do; the launch was given up half-way."""
+    """An error in a kernel; the launch was given up half-way."""
 
 
 # The current device; and the number of the current stream of each, where it is not the default.
@@ -106,65 +106,49 @@ _launch = _Launch(
 )
 
 
-class _Library:
-    """A loaded shared object."""
-
-    def __init__(self, file: str, path: Path) -> None:
-        self.file = file
-        try:
-            self._loaded = ctypes.CDLL(str(path))
-        except OSError as error:  # such as where nothing may be run
-            msg = (
-                f"cuda: compiled kernels cannot be loaded: {error}; set TENSORLAYOUT_CACHE_DIR to a"
-                " folder of yours whose files may be run"
-            )
-            raise RuntimeError(msg) from None
+def _loaded(path: Path) -> ctypes.CDLL:
+    """Load a shared object of kernels."""
+    try:
+        library = ctypes.CDLL(str(path))
+    except OSError as error:  # such as where nothing may be run
+        msg = (
+            f"cuda: compiled kernels cannot be loaded: {error}; set TENSORLAYOUT_CACHE_DIR to a"
+            " folder of yours whose files may be run"
+        )
+        raise RuntimeError(msg) from None
+    if not _launch.stacks:
+        make = library.simulator_stacks
+        make.restype = ctypes.c_void_p
+        _launch.stacks = make()
         if not _launch.stacks:
-            make = self._loaded.simulator_stacks
-            make.restype = ctypes.c_void_p
-            _launch.stacks = make()
-            if not _launch.stacks:
-                msg = "cuda: the simulator found no memory for the stacks of its threads"
-                raise MemoryError(msg)
-        self.operations: tuple[str, ...] = ()
-        if hasattr(self._loaded, "simulator_operations"):
-            names = self._loaded.simulator_operations
-            names.restype = ctypes.c_char_p
-            self.operations = tuple(names().decode().split())
-
-    def function(self, symbol: str) -> ctypes._NamedFuncPointer:
-        """The exported function of a kernel."""
-        try:
-            function = getattr(self._loaded, symbol)
-        except AttributeError:
-            msg = f"cuda: {self.file} has no kernel {symbol}"
-            raise ValueError(msg) from None
-        function.argtypes = (ctypes.c_void_p, ctypes.c_void_p)
-        function.restype = None
-        return function  # type: ignore[no-any-return]
-
-    def operation(self, name: str) -> int:
-        """The number of a functor."""
-        if not name:
-            return 0
-        if name not in self.operations:
-            has = ", ".join(self.operations) or "none"
-            msg = f"cuda: {self.file} has no operation {name!r}; it has {has}"
-            raise ValueError(msg)
-        return self.operations.index(name)
+            msg = "cuda: the simulator found no memory for the stacks of its threads"
+            raise MemoryError(msg)
+    return library
 
 
 class SimulatedLauncher:
     """A kernel of a loaded library."""
 
-    def __init__(self, kernel: Kernel, library: _Library, driver: SimulatorDriver) -> None:
-        self._kernel = kernel
-        self._function = library.function(kernel.symbol)
-        self._operation = library.operation(kernel.operation)
-        self._driver = driver
+    def __init__(self, kernel: Kernel, library: ctypes.CDLL, driver: SimulatorDriver) -> None:
+        self._kernel, self._driver = kernel, driver
+        if not hasattr(library, kernel.symbol):
+            msg = f"cuda: {kernel.file} has no kernel {kernel.symbol}"
+            raise ValueError(msg)
+        self._function = library[kernel.symbol]
+        self._function.argtypes = (ctypes.c_void_p, ctypes.c_void_p)
+        self._function.restype = None
+        operations = []
+        if hasattr(library, "simulator_operations"):
+            library.simulator_operations.restype = ctypes.c_char_p
+            operations = library.simulator_operations().decode().split()
+        if kernel.operation and kernel.operation not in operations:
+            has = ", ".join(operations) or "none"
+            msg = f"cuda: {kernel.file} has no operation {kernel.operation!r}; it has {has}"
+            raise ValueError(msg)
+        self._operation = operations.index(kernel.operation) if kernel.operation else 0
 
     def __call__(self, grid: int | tuple[int, int, int], parameters: bytearray) -> None:
-        """Run all blocks, and raise KernelError for what the checks found."""
+        """Run all blocks; KernelError for what the checks find."""
         blocks = (grid, 1, 1) if isinstance(grid, int) else grid
         if not all(0 < n <= limit for n, limit in zip(blocks, _GRID_LIMITS, strict=True)):
             msg = f"cuda: {self._kernel.symbol} needs a grid of 1 to {_GRID_LIMITS}, got {blocks}"
@@ -205,7 +189,7 @@ _loading = lock_kept_over_forks()
 
 
 class SimulatorDriver(Driver):
-    """`Driver`, on the CPU: launches are over when they return."""
+    """The `Driver` that runs kernels on the CPU."""
 
     name = "simulator"
     _has = "the simulator has"
@@ -221,7 +205,7 @@ class SimulatorDriver(Driver):
         limit = os.environ.get("TENSORLAYOUT_SIMULATOR_MEMORY")
         self._limit = int(limit) if limit else None
         self.ranges = tuple(Ranges() for _ in range(int(count)))
-        self._libraries: dict[tuple[str, Types, str], _Library] = {}
+        self._libraries: dict[tuple[str, Types, str], ctypes.CDLL] = {}
 
     def current_device(self) -> int:
         return _device.get() or 0
@@ -233,24 +217,20 @@ class SimulatorDriver(Driver):
         return next((n for n, ranges in enumerate(self.ranges) if ranges.holds(pointer, 1)), None)
 
     def current_stream(self, device: int) -> Stream:
-        """The stream that `on_stream` chose for this thread, or else the legacy default one."""
         self.check_device(device)
         return Stream(device, (_streams.get() or {}).get(device, LEGACY_STREAM))
 
     def on_stream(self, number: int, device: int | None = None) -> Block[dict[int, int], Stream]:
-        """Make a stream the current one of a device inside a ``with`` block, for this thread.
-
-        `number`: as of `Stream`. `device`: by default the current one.
-        """
+        """Make a stream the current one of a device inside a ``with`` block, for this thread."""
         where = self.current_device() if device is None else device
         self.check_device(where)
         return _streams.giving((_streams.get() or {}) | {where: number}, Stream(where, number))
 
     def order(self, first: Stream, then: Stream) -> None:
-        """Nothing: what is on `first` has been done."""
+        """Do nothing: what is on `first` has been done."""
 
     def allocate(self, nbytes: int, device: int) -> Buffer:
-        """New memory, with 256 bytes that nobody owns after it."""
+        """Leave at least 256 bytes behind the memory that nobody owns."""
         self.check_device(device)
         ranges = self.ranges[device]
         memory = self._memory(nbytes, ranges)
@@ -267,7 +247,6 @@ class SimulatorDriver(Driver):
         return SimulatedBuffer(pointer, nbytes, device, memory, ranges)
 
     def wrap(self, pointer: int, nbytes: int, device: int, owner: object) -> Buffer:
-        """Memory of the host, as memory of `device`."""
         self.check_device(device)
         ranges = self.ranges[device]
         ranges.add(pointer, nbytes)
@@ -288,9 +267,13 @@ class SimulatorDriver(Driver):
         ctypes.memmove(destination, source, nbytes)
 
     def _new_launcher(self, kernel: Kernel) -> Launcher:
+        index = index_type(kernel)
+        key = kernel.file, kernel.types, index
         with _loading:
-            library = self._library(kernel)
-        return SimulatedLauncher(kernel, library, self)
+            if key not in self._libraries:
+                path = shared_object(kernel.file, kernel.types, self.counters, index)
+                self._libraries[key] = _loaded(path)
+        return SimulatedLauncher(kernel, self._libraries[key], self)
 
     def synchronize(self) -> None:
         self.counters.synchronisations += 1
@@ -300,7 +283,7 @@ class SimulatorDriver(Driver):
         return np
 
     def array(self, given: Strided, owner: object, *, written: bool = False) -> Any:
-        """NumPy's array over the memory; KernelError where it is not all there, or not written."""
+        """Raise KernelError, too, for memory that is not all there, or not written."""
         low, nbytes = given.extent
         if not nbytes:
             return np.empty(given.shape, given.dtype)
@@ -320,16 +303,8 @@ class SimulatorDriver(Driver):
         memory = np.asarray(SimpleNamespace(owner=owner, __array_interface__=held))
         return np.ndarray(given.shape, given.dtype, memory, given.address - low, given.steps)
 
-    def _library(self, kernel: Kernel) -> _Library:
-        index = index_type(kernel)
-        key = kernel.file, kernel.types, index
-        if key not in self._libraries:
-            path = shared_object(kernel.file, kernel.types, self.counters, index)
-            self._libraries[key] = _Library(kernel.file, path)
-        return self._libraries[key]
-
     def _memory(self, nbytes: int, ranges: Ranges) -> Bytes | None:
-        """Memory of the host for an allocation; None where there is none."""
+        """Allocate memory of the host; None where there is none."""
         if self._limit is not None and nbytes > self._free_bytes(ranges):
             return None
         try:
@@ -343,7 +318,7 @@ class SimulatorDriver(Driver):
         return os.sysconf("SC_AVPHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
 
     def _touch(self, name: str, pointer: int, nbytes: int) -> Ranges:
-        """The ranges that hold these bytes."""
+        """Return the ranges that hold these bytes."""
         for ranges in self.ranges:
             if ranges.holds(pointer, nbytes):
                 return ranges
@@ -352,5 +327,5 @@ class SimulatorDriver(Driver):
 
 
 def open_driver() -> SimulatorDriver:
-    """A new simulator, without memory and without loaded kernels."""
+    """Return a new simulator, without memory and without loaded kernels."""
     return SimulatorDriver()

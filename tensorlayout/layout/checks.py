@@ -24,9 +24,9 @@ def refuse(argument: str, text: str, error: type[Exception] = ValueError) -> NoR
 
 
 def checked_integers(name: str, numbers: Sequence[int]) -> tuple[int, ...]:
-    """`numbers` as a tuple of Python integers; sets and dictionaries have no order."""
+    """`numbers` as a tuple of Python integers."""
     try:
-        if not isinstance(numbers, (set, frozenset, dict)):
+        if not isinstance(numbers, (set, frozenset, dict)):  # which have no order
             return tuple(map(as_int, numbers))
     except TypeError:
         pass
@@ -43,7 +43,7 @@ def checked_integer(name: str, number: int) -> int:
 
 
 def checked_sizes(name: str, shape: Sequence[int]) -> tuple[int, ...]:
-    """`shape` as a tuple of integers that are not negative, of a rank up to 64."""
+    """`shape` as a tuple of sizes; a ValueError for too many and for negative ones."""
     sizes = checked_integers(name, shape)
     if len(sizes) > MAX_RANK:
         too_many_dimensions(name, len(sizes))

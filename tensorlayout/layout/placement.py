@@ -60,10 +60,7 @@ class Placement:
         padding_value: Padding,
         slot_bits: int | None = None,
     ) -> Self:
-        """The one layout of these fields, which are known to be sound but for their size.
-
-        Without `parts`, the elements stand at the low ends of a block without gaps.
-        """
+        """The one layout of these fields; without `parts`, a block with its padding."""
         if padded_shape == shape:
             padding_value = PaddingValue.UNSPECIFIED
         is_own_form = parts is None and padded_shape == shape and offset == 0
@@ -158,9 +155,7 @@ class Placement:
 
     @cached_property
     def is_strided(self) -> bool:
-        """Whether each element is at whole bytes, each dimension at one stride.
-
-        That is: neither tiled nor packed below a byte.
+        """Whether it is neither tiled nor packed below a byte.
 
         >>> from tensorlayout import Layout
         >>> Layout((2, 3), (5, 1)).is_strided, Layout.row_major((2,)).with_slot_bits(4).is_strided
@@ -294,8 +289,8 @@ class Placement:
     def labels(self) -> str | None:
         """The order in memory as labels such as ``"NHWC"``, slowest first, wherever it begins.
 
-        The letters are those of images: W, HW, CHW, NCHW, NCDHW, by the number of dimensions. None
-        for other numbers of dimensions, and for layouts that are not packed.
+        The letters are those of images: W, HW, CHW, NCHW, NCDHW. None for other numbers of
+        dimensions, and for layouts that are not packed.
 
         >>> from tensorlayout import Layout
         >>> Layout.packed((2, 3, 4, 5), (1, 3, 2, 0)).labels, Layout((2, 3), (5, 1)).labels
@@ -311,7 +306,7 @@ class Placement:
         return self.is_packed and self._stands_as(packed)
 
     def _stands_as(self, dims: Sequence[Parts]) -> bool:
-        """Whether every index is as far from index 0 as in `dims`, parts of the same sizes."""
+        """Return whether every index is as far from index 0 as in `dims`, of the same sizes."""
         return self.size == 0 or all(
             n == 1 or slots.canonical(p, n, n) == slots.canonical(q, n, n)
             for n, p, q in zip(self.shape, self.parts, dims, strict=True)
@@ -402,23 +397,18 @@ class Placement:
         rest = slot - self.offset - sum(min(0, (e - 1) * s) for e, s in flat)
         try:
             for digits in overlap.solutions([(e, abs(s)) for e, s in flat], rest):
-                index = self._index_of_digits(digits)
+                left, index = iter(digits), []
+                for parts in self.parts:
+                    number = 0
+                    for extent, stride in parts:
+                        digit = next(left)
+                        number = number * extent + (extent - 1 - digit if stride < 0 else digit)
+                    index.append(number)
                 if all(i < n for i, n in zip(index, self.shape, strict=True)):
-                    yield index
+                    yield tuple(index)
         except overlap.TooHardError:
             msg = f"slot: cannot tell which indices of {cut(self)} share slot {slot}"
             raise ValueError(msg) from None
-
-    def _index_of_digits(self, digits: Sequence[int]) -> tuple[int, ...]:
-        taken = iter(digits)
-        index = []
-        for parts in self.parts:
-            number = 0
-            for extent, stride in parts:
-                digit = next(taken)
-                number = number * extent + (extent - 1 - digit if stride < 0 else digit)
-            index.append(number)
-        return tuple(index)
 
     def _indices(self) -> Iterator[tuple[int, ...]]:
         """All indices in row-major order."""
@@ -457,8 +447,12 @@ class Placement:
             refuse("table", f"at most {MOST_DRAWN} slots or elements are drawn, got {drawn}")
         if values is not None:
             checks.checked_length("values", values, self.size)
+        row, fillers = ["x"] * self.required_size, {PaddingValue.ZERO: "0", PaddingValue.ONE: "1"}
+        if self.is_padded and self.padding_value in fillers:
+            row[self.lowest :] = [fillers[self.padding_value]] * (len(row) - self.lowest)
         names = map(checks.letters, range(self.size)) if values is None else map(str, values)
-        row = self._row(list(names))
+        for name, index in reversed([*zip(names, self._indices(), strict=True)]):
+            row[self.offset_of(index)] = name
         widths = [max(len(str(slot)), len(name)) for slot, name in enumerate(row)]
         lines = (map(str, range(len(row))), row)
         heads = ("Offset: ", "Value:  ")
@@ -466,16 +460,6 @@ class Placement:
             (head + " ".join(f"{word:>{w}}" for word, w in zip(line, widths, strict=True))).rstrip()
             for head, line in zip(heads, lines, strict=True)
         )
-
-    def _row(self, names: list[str]) -> list[str]:
-        """What each slot shows in the table."""
-        row = ["x"] * self.required_size
-        shown = {PaddingValue.ZERO: "0", PaddingValue.ONE: "1"}
-        if self.is_padded and self.padding_value in shown:
-            row[self.lowest :] = [shown[self.padding_value]] * (len(row) - self.lowest)
-        for name, index in reversed([*zip(names, self._indices(), strict=True)]):
-            row[self.offset_of(index)] = name
-        return row
 
     def __str__(self) -> str:
         """The text form, which `text` describes: what the fields before imply is left out."""

@@ -35,8 +35,8 @@ _SPREAD = {
     "16U4_ALIGN16B": ("NONE", "128B", "128B_ATOM_32B"),
     "16U6_ALIGN16B": ("NONE", "128B", "128B_ATOM_32B", "128B_ATOM_64B"),
 }
+_TYPE = "CU_TENSOR_MAP_DATA_TYPE_"
 # Of each choice what CUDA writes before its names, and the names.
-_TYPE, _NAN = "CU_TENSOR_MAP_DATA_TYPE_", "NAN_REQUEST_ZERO_FMA"
 _CHOICES = {
     "interleave": ("CU_TENSOR_MAP_INTERLEAVE_", ("NONE", "16B", "32B")),
     "swizzle": (
@@ -44,9 +44,8 @@ _CHOICES = {
         ("NONE", "32B", "64B", "128B", "128B_ATOM_32B", "128B_ATOM_32B_FLIP_8B", "128B_ATOM_64B"),
     ),
     "l2_promotion": ("CU_TENSOR_MAP_L2_PROMOTION_", ("NONE", "L2_64B", "L2_128B", "L2_256B")),
-    "oob_fill": ("CU_TENSOR_MAP_FLOAT_OOB_FILL_", ("NONE", _NAN)),
+    "oob_fill": ("CU_TENSOR_MAP_FLOAT_OOB_FILL_", ("NONE", "NAN_REQUEST_ZERO_FMA")),
 }
-_MOST_RANK, _MOST_SIZE, _MOST_STRIDE, _MOST_BOX, _MOST_STEP = 5, 2**32, 2**40, 256, 8
 
 
 @frozen
@@ -104,10 +103,10 @@ class TensorMap:
         checked_length("index", at, 1 + max(dim for dim, _ in self.axes))
         extents = dict(zip(self.axes, self.global_dims, strict=True))
         found = []
-        for dim, part in self.axes:
+        for (dim, part), extent in extents.items():
             unit = math.prod(n for (d, p), n in extents.items() if d == dim and p > part)
             digit = at[dim] // unit
-            found.append(digit % extents[dim, part] if part else digit)
+            found.append(digit % extent if part else digit)
         return tuple(found)
 
     def encode(self, address: int) -> Any:
@@ -163,7 +162,7 @@ def _member(driver: Any, kind: str, name: str) -> Any:
 
 
 class _Axis(NamedTuple):
-    """A dimension of a map: part `part` of dimension `dim`; stride and box count elements."""
+    """A dimension of a map: a part of a dimension of the layout; stride and box count elements."""
 
     dim: int
     part: int
@@ -203,7 +202,7 @@ def tensor_map_of(
 
 
 def _data_type(dtype: Any) -> str:
-    """CUDA's name, without what all begin with, of a dtype, its name, CUDA's own, or bytes."""
+    """CUDA's name, without its beginning, of a dtype, its name, CUDA's own, or bytes."""
     given = dtype if isinstance(dtype, str) else getattr(dtype, "name", None)
     name = given or getattr(dtype, "__name__", None)
     if isinstance(name, str):
@@ -222,7 +221,7 @@ def _data_type(dtype: Any) -> str:
 
 
 def _chosen(option: str, given: Any) -> str:
-    """CUDA's name of a choice, without what all begin with."""
+    """CUDA's name of a choice, without its beginning."""
     prefix, names = _CHOICES[option]
     word = str(getattr(given, "name", given)).upper().removeprefix(prefix)
     for name in names:
@@ -244,8 +243,8 @@ def _check_choices(kind: str, names: dict[str, str]) -> None:
         refuse("interleave", f"must be NONE for {kind}, got {interleave}")
     if swizzle not in _SPREAD.get(kind, (swizzle,)):
         refuse("swizzle", f"must be {', '.join(_SPREAD[kind])} for {kind}, got {swizzle}")
-    if names["oob_fill"] != "NONE" and "FLOAT" not in kind:
-        refuse("oobFill", f"must be NONE but for types of floating point, got {_NAN} for {kind}")
+    if (fill := names["oob_fill"]) != "NONE" and "FLOAT" not in kind:
+        refuse("oobFill", f"must be NONE but for types of floating point, got {fill} for {kind}")
 
 
 def _axes(layout: Placement, boxes: Sequence[int], steps: Sequence[int]) -> Iterator[_Axis]:
@@ -292,7 +291,7 @@ def _cut(dim: int, parts: Parts, box: int) -> list[int]:
 
 def _ordered(layout: Placement, axes: list[_Axis]) -> list[_Axis]:
     """Fastest first: as the layout says, or as the tiles do."""
-    if len(axes) > _MOST_RANK:
+    if len(axes) > 5:
         came = f"{len(axes)} for {cut(layout)}; a part of a tiled dimension counts as one"
         refuse("tensorRank", f"must be at most 5, got {came}; reshape() or slice() the layout")
     for dim, _, extent, stride, _, _ in axes:
@@ -310,11 +309,11 @@ def _check_sizes(kind: str, names: dict[str, str], axes: Sequence[_Axis]) -> Non
         least = "3 with an interleave" if axes else "1"
         refuse("tensorRank", f"must be at least {least}, got {len(axes)}")
     for dim, _, extent, _, box, step in axes:
-        if extent > _MOST_SIZE:
+        if extent > 2**32:
             refuse("globalDim", f"must be at most 2**32, got {shown(extent)} for dimension {dim}")
-        if not 1 <= box <= _MOST_BOX:
+        if not 1 <= box <= 256:
             refuse("boxDim", f"must be from 1 to 256, got {shown(box)} for dimension {dim}")
-        if not 1 <= step <= _MOST_STEP:
+        if not 1 <= step <= 8:
             refuse("elementStrides", f"must be from 1 to 8, got {shown(step)} for dimension {dim}")
     first = axes[0]
     group = 128 if kind in _SPREAD else 2 if _BITS[kind] == 4 else 1
@@ -351,7 +350,7 @@ def _strides(kind: str, alignment: int, axes: Sequence[_Axis]) -> Iterator[int]:
         came = f"got {stride} bytes for dimension {axis.dim}"
         if stride % alignment:
             refuse("globalStrides", f"must be multiples of {alignment} bytes, {came}")
-        if stride >= _MOST_STRIDE:
+        if stride >= 2**40:
             refuse("globalStrides", f"must be less than 2**40 bytes, {came}")
         if 8 * stride < bits:
             least = f"at least the {bits // 8} bytes of the faster dimensions"

@@ -17,7 +17,7 @@ from xml.sax.saxutils import escape
 from tensorlayout.errors import cut, shown
 from tensorlayout.layout.drawing import wording
 from tensorlayout.layout.drawing.content import ELEMENT, GAP
-from tensorlayout.layout.drawing.geometry import WIDTH, Box, Drawer, Picture, Text
+from tensorlayout.layout.drawing.geometry import WIDTH, Box, Picture, Text
 from tensorlayout.layout.placement import Placement
 
 ROWS = ("#77aadd", "#ee8866", "#eedd88", "#ffaabb", "#99ddff", "#44bb99", "#bbcc33", "#aaaa00")
@@ -46,7 +46,7 @@ class Drawing:
     __slots__ = ("_picture",)
 
     def __init__(self, layout: Placement) -> None:
-        self._picture = Drawer(layout).picture()
+        self._picture = Picture(layout)
 
     @property
     def svg(self) -> str:
@@ -63,7 +63,7 @@ class Drawing:
 
         ModuleNotFoundError without Pillow, which ``pip install 'tensorlayout[demo]'`` brings.
         """
-        return png_of(self._picture, scale)
+        return _png_of(self._picture, scale)
 
     def save(self, path: str | Path) -> None:
         """Write a file: PNG where its name ends with ``.png``, SVG with ``.svg`` or no ending.
@@ -173,8 +173,7 @@ def _n(number: float) -> str:
 _ANCHORS = {"start": "ls", "middle": "ms", "end": "rs"}
 
 
-def png_of(picture: Picture, scale: float) -> bytes:
-    """The bytes of a PNG file; ModuleNotFoundError without Pillow."""
+def _png_of(picture: Picture, scale: float) -> bytes:
     image, draw = (import_module(f"PIL.{name}") for name in ("Image", "ImageDraw"))
     size = round(WIDTH * scale), round(picture.height * scale)
     canvas = image.new("RGB", size, LIGHT.paper)
@@ -256,7 +255,7 @@ def summary(layout: Placement, facts: Sequence[tuple[str, str]]) -> str:
 
 
 def facts_of(layout: Placement) -> list[tuple[str, str]]:
-    """What a layout says of itself."""
+    """A layout in numbers and words."""
     return [
         ("layout", cut(layout)),
         ("in words", wording.flags(layout)),

@@ -1,7 +1,4 @@
-"""Where everything of a picture stands: boxes, texts and rules, in units that are pixels at 100 %.
-
-Whoever renders a picture decides nothing but how these look.
-"""
+"""Places of all boxes, texts and rules of a picture, in units that are pixels at 100 %."""
 
 from __future__ import annotations
 
@@ -12,17 +9,9 @@ from typing import NamedTuple
 
 from tensorlayout.errors import cut
 from tensorlayout.layout.drawing import wording
-from tensorlayout.layout.drawing.content import (
-    GAP,
-    MOST_DIMS,
-    PADDING,
-    Axis,
-    Cell,
-    Content,
-    Panel,
-    contents,
-)
+from tensorlayout.layout.drawing.content import GAP, MOST_DIMS, PADDING, Axis, Cell, Content, Panel
 from tensorlayout.layout.placement import Placement
+from tensorlayout.layout.slots import units
 
 WIDTH, MARGIN = 420, 12  # so that letters are legible where a phone makes it 360 wide
 ROOM = WIDTH - 2 * MARGIN
@@ -59,13 +48,11 @@ class Box(NamedTuple):
     @property
     def hatching(self) -> list[tuple[Point, Point]]:
         """The lines across a box of padding."""
-        w, h, found = self.width, self.height, []
-        for k in range(HATCH, int(w + h), HATCH):
-            one, other = (min(k, w), max(0, k - w)), (max(0, k - h), min(k, h))
-            found.append(
-                ((self.x + one[0], self.y + one[1]), (self.x + other[0], self.y + other[1]))
-            )
-        return found if self.cell.kind == PADDING else []
+        x, y, w, h = self.x, self.y, self.width, self.height
+        steps = range(HATCH, int(w + h), HATCH) if self.cell.kind == PADDING else ()
+        return [
+            ((x + min(k, w), y + max(0, k - w)), (x + max(0, k - h), y + min(k, h))) for k in steps
+        ]
 
     @property
     def mark(self) -> tuple[Point, Point, Point] | None:
@@ -88,23 +75,12 @@ class Rule(NamedTuple):
         return 1.5 + self.level
 
 
-class Picture(NamedTuple):
-    """A drawn layout."""
-
-    title: str
-    description: str
-    height: float
-    boxes: list[Box]
-    texts: list[Text]
-    rules: list[Rule]
-
-
 def _wide(words: str, size: float) -> float:
     return len(words) * size * LETTER
 
 
-class Drawer:
-    """The pen that draws a layout: it puts one thing under the other."""
+class Picture:
+    """A drawn layout: it puts one thing under the other."""
 
     def __init__(self, layout: Placement) -> None:
         self.layout, self.y = layout, float(MARGIN)
@@ -116,25 +92,21 @@ class Drawer:
         self.cell = max(34.0, _wide(largest, SLOT) + 10, _wide(str(columns - 1), SMALL) + 6)
         self.head = _wide(str(rows), SMALL) + 8
         room = ROOM - self.head - ELLIPSIS
-        self.content: Content = contents(layout, max(1, int(room // self.cell)))
-
-    def picture(self) -> Picture:
-        """Draw all of it."""
-        title, words = cut(self.layout), wording.flags(self.layout)
-        self.say(title, TITLE, "ink")
+        self.content = Content(layout, max(1, int(room // self.cell)))
+        text, words, lines = cut(layout), wording.flags(layout), list(wording.axes(layout))
+        self.say(text, TITLE, "ink")
         self.say(words)
         self.y += 6
         self.grid()
-        for line in wording.axes(self.layout):
+        for line in lines:
             self.say(line)
         self.strip()
         notes = list(self.legend())
         for note in notes:
             self.say(note)
-        about = [words, *wording.axes(self.layout), *notes]
-        description = f"Shape {self.layout.shape}: {'; '.join(about)}."
-        height = self.y + MARGIN
-        return Picture(f"Layout {title}", description, height, self.boxes, self.texts, self.rules)
+        self.title = f"Layout {text}"
+        self.description = f"Shape {layout.shape}: {'; '.join([words, *lines, *notes])}."
+        self.height = self.y + MARGIN
 
     def say(self, words: str, size: float = NOTE, kind: str = "faint") -> None:
         """Lines of text under what there is."""
@@ -168,7 +140,7 @@ class Drawer:
         cells = sum(ELLIPSIS if c is None else self.cell for c in columns)
         height = sum(ELLIPSIS if r is None else HEIGHT for r in rows) + 2 * LINE
         for group in self.content.groups:
-            width = self.head + max([cells, *(_wide(self.title(p), SMALL) for p in group if p)])
+            width = self.head + max([cells, *(_wide(self.index(p), SMALL) for p in group if p)])
             x, used = float(MARGIN), 0.0
             for panel in group:
                 wide = ELLIPSIS if panel is None else width
@@ -183,7 +155,7 @@ class Drawer:
                 x += wide + 10
             self.y += used + 8
 
-    def title(self, panel: Panel) -> str:
+    def index(self, panel: Panel) -> str:
         """The index of a panel, if any; of dimensions that panels do not show, an ellipsis.
 
         It has room in a line: all sizes multiply to less than 2**63.
@@ -195,19 +167,19 @@ class Drawer:
     def panel(self, panel: Panel, x: float, y: float) -> None:
         """A matrix with its indices at its edges and, with dimensions before, its index above."""
         if panel.before:
-            self.texts.append(Text(x + self.head, y + 11, self.title(panel), SMALL, "ink"))
+            self.texts.append(Text(x + self.head, y + 11, self.index(panel), SMALL, "ink"))
             y += LINE
         left, top = x + self.head, y + LINE
         xs = _edges(left, self.content.columns, self.cell)
         ys = _edges(top, self.content.rows, HEIGHT)
-        for c, (a, b) in zip(self.content.columns, pairwise(xs), strict=True):
-            if self.layout.ndim:
-                words = "…" if c is None else str(c)
-                self.texts.append(Text((a + b) / 2, top - 4, words, SMALL, anchor="middle"))
-        for r, (a, b) in zip(self.content.rows, pairwise(ys), strict=True):
-            if self.layout.ndim > 1:
-                words = "…" if r is None else str(r)
-                self.texts.append(Text(left - 4, (a + b) / 2 + 4, words, SMALL, anchor="end"))
+        columns = self.content.columns if self.layout.ndim else ()
+        for c, (a, b) in zip(columns, pairwise(xs), strict=False):
+            words = "…" if c is None else str(c)
+            self.texts.append(Text((a + b) / 2, top - 4, words, SMALL, anchor="middle"))
+        rows = self.content.rows if self.layout.ndim > 1 else ()
+        for r, (a, b) in zip(rows, pairwise(ys), strict=False):
+            words = "…" if r is None else str(r)
+            self.texts.append(Text(left - 4, (a + b) / 2 + 4, words, SMALL, anchor="end"))
         for row, (above, below) in zip(panel.cells, pairwise(ys), strict=True):
             for cell, (a, b) in zip(row, pairwise(xs), strict=True):
                 if cell is not None:
@@ -284,10 +256,7 @@ def _borders(
 
     Those that begin among the indices left out stand in the middle of the ellipsis.
     """
-    spans, reach = [], 1
-    for extent, _ in parts[:0:-1]:
-        reach *= extent
-        spans.append(reach)
+    spans = units(tuple(parts))[:-1]
     yield edges[0], max(len(spans), 1)
     for (before, at, after), (x, end) in zip(
         zip(axis, axis[1:], (*axis[2:], None), strict=False), pairwise(edges[1:]), strict=True

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from tensorlayout.layout.drawing.content import ELEMENT, MOST_DIMS, Cell, contents
+from tensorlayout.layout.drawing.content import ELEMENT, MOST_DIMS, Cell, Content
 from tensorlayout.layout.placement import Placement
 
 _FLAGS = (
@@ -20,12 +20,7 @@ _FLAGS = (
 
 
 def flags(layout: Placement) -> str:
-    """What a layout is.
-
-    >>> from tensorlayout import Layout
-    >>> flags(Layout((2, 3), (0, 1)))
-    'broadcast, overlapping'
-    """
+    """The kinds of layout that a layout is."""
     words = ", ".join(name for name, flag in _FLAGS if getattr(layout, flag)) or "with gaps"
     if layout.slot_bits is None:
         return words
@@ -33,21 +28,12 @@ def flags(layout: Placement) -> str:
 
 
 def count_of(number: int, what: str) -> str:
-    """A number and its unit.
-
-    >>> count_of(1, "slot"), count_of(2, "slot")
-    ('1 slot', '2 slots')
-    """
+    """A number and its unit, such as 2 slots."""
     return f"{number} {what}{'s' * (number != 1)}"
 
 
 def axes(layout: Placement) -> Iterator[str]:
-    """What runs along columns, rows and panels, and how.
-
-    >>> from tensorlayout import Layout
-    >>> list(axes(Layout((2, 3), (0, -1), offset=2)))
-    ['rows: dimension 0, stride 0, repeats', 'columns: dimension 1, stride -1, backwards']
-    """
+    """The dimensions along columns, rows and panels, and their strides."""
     rank = layout.ndim
     for d in range(max(0, rank - MOST_DIMS), rank):
         name = ("columns", "rows")[rank - 1 - d] if rank - d <= 2 else "panels"
@@ -81,22 +67,12 @@ def padding(layout: Placement) -> str:
 
 # --- the slots of a matrix as lines of a terminal ---
 
-_SIGNS = {"x": "padding", "*": "shared"}
-
 
 def grid(layout: Placement, width: int) -> list[str]:
-    r"""The slot at each index of a matrix, under a line of words, in lines of `width`.
-
-    >>> from tensorlayout import Layout
-    >>> print("\n".join(grid(Layout.padded((2, 3), (2, 4), (0, 1)), 80)))
-    slots by index (x: padding):
-       0 1 2 3
-    0: 0 2 4 x
-    1: 1 3 5 x
-    """
+    """The slot at each index of a matrix, under a line of words, in lines of `width`."""
     room = len(str(max(layout.required_size - 1, 0))) + layout.is_overlapping + 1
     head = len(str(layout.padded_shape[0])) + 1
-    found = contents(layout, max(2, (width - head - 2) // room))
+    found = Content(layout, max(2, (width - head - 2) // room))
     panel = found.groups[0][0]
     if panel is None or not found.rows or not found.columns:
         return []
@@ -106,7 +82,8 @@ def grid(layout: Placement, width: int) -> list[str]:
     widths = [max(map(len, column)) for column in zip(*table, strict=True)]
     start = max(map(len, heads))
     said = " ".join(word for row in table for word in row)
-    signs = ", ".join(f"{sign}: {what}" for sign, what in _SIGNS.items() if sign in said)
+    meant = {"x": "padding", "*": "shared"}
+    signs = ", ".join(f"{sign}: {what}" for sign, what in meant.items() if sign in said)
     lines = [
         f"{h:>{start}} " + " ".join(f"{word:>{w}}" for word, w in zip(row, widths, strict=True))
         for h, row in zip(heads, table, strict=True)

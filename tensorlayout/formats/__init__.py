@@ -46,13 +46,12 @@ def written(layout: Layout, itemsize: int | HasItemsize = 1) -> dict[str, Any]:
     >>> formats.written(Layout.labelled((2, 8, 3, 3), "NHWC"))["onednn"]
     'acdb'
     """
-    layout = checked("written", layout, bits=True)
+    checked(layout, bits=True)
     step = checked_itemsize(itemsize)
     found = {}
     for name, row in _ROWS.items():
-        options = {"itemsize": step} if row is numpy else {}
         with contextlib.suppress(ValueError):
-            found[name] = row.write(layout, **options)
+            found[name] = row.write(layout, *[step] * (row is numpy))
     return found
 
 

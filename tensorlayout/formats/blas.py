@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from tensorlayout.errors import cut, refuse, shown
-from tensorlayout.formats.blocks import checked
+from tensorlayout.errors import cut, shown
+from tensorlayout.formats.blocks import checked, refuse
 from tensorlayout.layout import Layout
 from tensorlayout.layout.checks import checked_integer, checked_sizes
 
@@ -41,19 +41,17 @@ def read(shape: Sequence[int], matrix: tuple[str, int] | tuple[str, int, int]) -
     """
     sizes = checked_sizes("shape", shape)
     if not isinstance(matrix, tuple) or len(matrix) not in (2, 3):
-        refuse("blas.read", f"matrix must be a pair (trans, ld), got {shown(matrix)}", TypeError)
+        refuse(f"matrix must be a pair (trans, ld), got {shown(matrix)}", TypeError)
     trans, ld, offset = BlasMatrix(*matrix)
     if len(sizes) != 2:
-        refuse("blas.read", f"a matrix has two dimensions, got shape {shown(sizes)}")
+        refuse(f"a matrix has two dimensions, got shape {shown(sizes)}")
     word = trans.upper() if isinstance(trans, str) else trans
     if word not in ("N", "T"):
-        rule = "trans must be 'N' or 'T' ('C' of a real matrix is 'T')"
-        refuse("blas.read", f"{rule}, got {shown(trans)}")
+        refuse(f"trans must be 'N' or 'T' ('C' of a real matrix is 'T'), got {shown(trans)}")
     ld = checked_integer("ld", ld)
     column = sizes[word == "T"]
     if ld < max(1, column):
-        rule = f"ld must be at least {max(1, column)}, the length of a column"
-        refuse("blas.read", f"{rule}, got {shown(ld)}")
+        refuse(f"ld must be at least {max(1, column)}, the length of a column, got {shown(ld)}")
     strides = (1, ld) if word == "N" else (ld, 1)
     return Layout(sizes, strides, offset=offset)
 
@@ -68,14 +66,14 @@ def write(layout: Layout) -> BlasMatrix:
     >>> formats.blas.write(Layout.padded((2, 3), (2, 5)))
     BlasMatrix(trans='T', ld=5, offset=0)
     """
-    if checked("blas.write", layout).ndim != 2 or layout.is_tiled:
-        refuse("blas.write", f"a matrix has two dimensions and no tiles, got {cut(layout)}")
+    if checked(layout).ndim != 2 or layout.is_tiled:
+        refuse(f"a matrix has two dimensions and no tiles, got {cut(layout)}")
     ways = ("N", "T") if layout.minor_to_major[0] == 0 else ("T", "N")
     for trans in ways:
         if (ld := _leading_dimension(layout, int(trans == "T"))) is not None:
             return BlasMatrix(trans, ld, layout.offset)
     rule = "one stride must be 1 and the other at least the length of a column or row"
-    return refuse("blas.write", f"{rule}, got {cut(layout)}; to_layout() copies")
+    return refuse(f"{rule}, got {cut(layout)}; to_layout() copies")
 
 
 def _leading_dimension(layout: Layout, dim: int) -> int | None:

@@ -5,38 +5,41 @@ A digit is a pair (dimension, number): of the parts of a dimension the first has
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterable, Sequence
+from typing import NoReturn
 
-from tensorlayout.errors import cut, refuse, shown
-from tensorlayout.layout import Layout, Padding, PaddingValue
-from tensorlayout.layout.slots import inner_extent
+from tensorlayout.errors import cut, shown
+from tensorlayout.layout import Layout, Padding, PaddingValue, slots
 
 Digit = tuple[int, int]
 
 
-def checked(name: str, layout: Layout, *, bits: bool = False) -> Layout:
+def refuse(text: str, error: type[Exception] = ValueError) -> NoReturn:
+    """Raise an error; the guard of the rows puts the name of the call before it."""
+    raise error(text)
+
+
+def checked(layout: Layout, *, bits: bool = False) -> Layout:
     """`layout`; TypeError for anything else, ValueError for slots of bits unless `bits` may be."""
     if not isinstance(layout, Layout):
-        refuse(name, f"layout must be a Layout, got {shown(layout)}", TypeError)
+        refuse(f"layout must be a Layout, got {shown(layout)}", TypeError)
     if layout.slot_bits is not None and not bits:
-        rule = "slots are whole bytes (with_slot_bits(None) has them)"
-        refuse(name, f"{rule}, got {cut(layout)}")
+        refuse(f"slots are whole bytes (with_slot_bits(None) has them), got {cut(layout)}")
     return layout
 
 
-def block_of(name: str, layout: Layout, *, padded: bool = False, bits: bool = False) -> Layout:
+def block_of(layout: Layout, *, padded: bool = False, bits: bool = False) -> Layout:
     """The form of a layout that is one, from slot 0 on; ValueError for all that is no such block.
 
     `padded`: whether it may have padding. `bits`: whether slots may be less than a byte.
     """
-    form = checked(name, layout, bits=bits).form
+    form = checked(layout, bits=bits).form
     if not layout.covers_block or not form.same_placement(layout):
         rule = "has only blocks that begin at slot 0, without gaps, repeats or flipped dimensions"
         fix = " (at_origin moves it there)" if layout.at_origin.same_placement(form) else ""
-        refuse(name, f"{rule}, got {cut(layout)}{fix}")
+        refuse(f"{rule}, got {cut(layout)}{fix}")
     if form.is_padded and not padded:
-        refuse(name, f"has no padding, got {cut(layout)}")
+        refuse(f"has no padding, got {cut(layout)}")
     return form
 
 
@@ -63,9 +66,7 @@ def laid_out(
         tuple((extent, strides[dim, number]) for number, extent in enumerate(digits))
         for dim, digits in enumerate(extents)
     ]
-    padded = any(n != math.prod(digits) for n, digits in zip(shape, extents, strict=True))
-    value = padding_value if padded else PaddingValue.UNSPECIFIED
-    return Layout._of_whole(shape, parts, order, value, owned=True)
+    return Layout._of_whole(shape, parts, order, padding_value, owned=True)
 
 
 def digits_of(block: Layout) -> tuple[list[list[int]], list[Digit]]:
@@ -73,10 +74,8 @@ def digits_of(block: Layout) -> tuple[list[list[int]], list[Digit]]:
     tops = block.minor_to_major[::-1]
     if 0 in block.padded_shape:
         return [[n] for n in block.shape], [(dim, 0) for dim in tops]
-    extents = [
-        [padded // inner_extent(parts), *(extent for extent, _ in parts[1:])]
-        for padded, parts in zip(block.padded_shape, block.parts, strict=True)
-    ]
+    whole = map(slots.spanning, block.parts, block.padded_shape)
+    extents = [[extent for extent, _ in parts] for parts in whole]
     places = [(dim, number) for dim in tops for number in range(len(extents[dim]))]
     seats = [seat for seat, (dim, number) in enumerate(places) if extents[dim][number] != 1]
     ranked = sorted((places[seat] for seat in seats), key=lambda d: -block.parts[d[0]][d[1]][1])

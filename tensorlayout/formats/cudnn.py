@@ -5,8 +5,8 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
-from tensorlayout.errors import cut, refuse, shown
-from tensorlayout.formats.blocks import block_of, laid_out, named
+from tensorlayout.errors import cut, shown
+from tensorlayout.formats.blocks import block_of, laid_out, named, refuse
 from tensorlayout.layout import Layout
 from tensorlayout.layout.checks import checked_sizes
 
@@ -33,7 +33,7 @@ def read(shape: Sequence[int], tensor_format: str, vector: int | None = None) ->
     """
     sizes = checked_sizes("shape", shape)
     if len(sizes) not in _RANKS:
-        refuse("cudnn.read", f"a tensor has 3 to 8 dimensions, got shape {shown(sizes)}")
+        refuse(f"a tensor has 3 to 8 dimensions, got shape {shown(sizes)}")
     word = tensor_format if isinstance(tensor_format, str) else ""
     word = word.removeprefix("CUDNN_TENSOR_")
     if word in ("NCDHW", "NDHWC") and len(sizes) == 5:
@@ -47,10 +47,10 @@ def read(shape: Sequence[int], tensor_format: str, vector: int | None = None) ->
         return Layout.packed(sizes, order[::-1])
     if word != "NCHW_VECT_C" or vector not in _VECTORS:
         came = f"{shown(tensor_format)} with vector={shown(vector)} for {len(sizes)} dimensions"
-        refuse("cudnn.read", f"tensor_format must be one of {_KNOWN}, got {came}")
+        refuse(f"tensor_format must be one of {_KNOWN}, got {came}")
     if sizes[1] % vector:
         rule = f"channels must be a multiple of the {vector} of a vector"
-        refuse("cudnn.read", f"{rule}, got shape {shown(sizes)}")
+        refuse(f"{rule}, got shape {shown(sizes)}")
     extents = [[n] for n in sizes]
     extents[1] = [sizes[1] // vector, vector]
     return laid_out(sizes, extents, [*((dim, 0) for dim in range(len(sizes))), (1, 1)])
@@ -66,12 +66,11 @@ def write(layout: Layout) -> str:
     >>> formats.cudnn.write(Layout.tiled((1, 64, 2, 3), [(32, 1, 1)]))
     'NC/32HW32'
     """
-    block = block_of("cudnn.write", layout)
+    block = block_of(layout)
     if block.ndim in _RANKS:
         words = ["NCHW", "NHWC"]
         words += [f"NC/{n}HW{n}" for n in _VECTORS if block.shape[1] % n == 0]
         word = named(block, [(word, read(block.shape, word)) for word in words])
         if word is not None:
             return word
-    rule = f"no format of cuDNN ({_KNOWN}); a descriptor takes strides"
-    return refuse("cudnn.write", f"{rule}, got {cut(layout)}")
+    return refuse(f"no format of cuDNN ({_KNOWN}); a descriptor takes strides, got {cut(layout)}")

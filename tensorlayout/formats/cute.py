@@ -25,8 +25,6 @@ __all__ = ["CuteLayout", "read", "write"]
 Mode: TypeAlias = "int | tuple[Mode, ...]"
 
 _SIDES = r"(?a)((?:-?\d|[\s(),])*):((?:-?\d|[\s(),])*)"
-_BLANKS = " ?([(),:]) ?"
-_LAST = r"(?<![(,])\)"
 _STATIC = r"(?a)(?<![-\w])_(?=-?\d)"  # of static integers C++ prints _4 and _-4
 _MOST_LEVELS = 64
 _MOST_MODES = 2 * MAX_RANK * MAX_PARTS  # with those that hold others
@@ -83,7 +81,7 @@ def write(layout: Layout) -> CuteLayout:
     >>> print(formats.cute.write(Layout.padded((2, 3), (2, 4))))
     (2,4):(4,1)
     """
-    return cute_of(checked("cute.write", layout, bits=True), padded=True)
+    return cute_of(checked(layout, bits=True), padded=True)
 
 
 # --- to ------------------------------------------------------------------------------------------
@@ -95,8 +93,7 @@ def cute_of(layout: Layout, padded: bool | None) -> CuteLayout:
     for dim, (size, whole, parts) in enumerate(
         zip(layout.shape, layout.padded_shape, layout.parts, strict=True)
     ):
-        inner = slots.inner_extent(parts)
-        tiles = parts[0][0] * inner
+        tiles = math.prod(extent for extent, _ in parts)
         if whole != size and padded is None:
             rule = f"dimension {dim} has {whole} slots for a size of {size}, and CuTe no padding"
             fix = "padded=True gives the whole block, padded=False the elements alone"
@@ -105,9 +102,9 @@ def cute_of(layout: Layout, padded: bool | None) -> CuteLayout:
             rule = f"dimension {dim} of size {size} ends inside a tile, which no mode says"
             owned = "padded=True gives whole tiles" if tiles <= whole else "it owns no padding"
             refuse("to_cute", f"{rule}; {owned}, got {cut(layout)}")
-        slowest = (whole // inner if padded else parts[0][0], parts[0][1])
-        extents, strides = zip(*reversed((slowest, *parts[1:])), strict=True)
-        modes.append((extents, strides) if len(parts) > 1 else slowest)
+        digits = slots.spanning(parts, whole) if padded else parts
+        extents, strides = zip(*reversed(digits), strict=True)
+        modes.append((extents, strides) if len(parts) > 1 else digits[0])
     shape, stride = zip(*modes, strict=True) if modes else ((), ())
     return CuteLayout(shape, stride, layout.offset)
 
@@ -135,7 +132,7 @@ def fields_of(
     if value is not PaddingValue.UNSPECIFIED and not block:
         rule = "the modes are no block without gaps, and own no padding that could hold a value"
         refuse(_NAME, f"{rule}, got {shown(source)} with padding_value={shown(padding_value)}")
-    padded = whole if block and kept != whole else None
+    padded = whole if block else None
     said = {"shape": kept, "parts": parts, "offset": offset, "padded_shape": padded}
     return said | {"padding_value": value}
 
@@ -207,8 +204,8 @@ def _integer(number: Any) -> int:
 
 def _read_text(text: str) -> tuple[Any, Any]:
     """The two sides of ``shape:stride``: Python's tuples, but for the comma of a single mode."""
-    plain = re.sub(_STATIC, "", re.sub(_BLANKS, r"\1", " ".join(text.split())))
-    sides = re.fullmatch(_SIDES, re.sub(_LAST, ",)", plain))
+    plain = re.sub(_STATIC, "", re.sub(" ?([(),:]) ?", r"\1", " ".join(text.split())))
+    sides = re.fullmatch(_SIDES, re.sub(r"(?<![(,])\)", ",)", plain))
     try:
         if sides is not None:
             (size,), (stride,) = (literal_eval(f"[{side}]") for side in sides.groups())

@@ -42,8 +42,7 @@ def read(shape: Sequence[int], buffer: Sequence[int] | DirectmlBuffer | None) ->
     sizes = checked_integers("shape", shape)
     if strides is not None:
         strides = checked_integers("strides", strides)
-    found = TensorDesc(_ANY_TYPE, sizes, strides).layout
-    return found.moved(offset)
+    return TensorDesc(_ANY_TYPE, sizes, strides).layout.moved(offset)
 
 
 def write(layout: Layout) -> DirectmlBuffer:
@@ -56,8 +55,7 @@ def write(layout: Layout) -> DirectmlBuffer:
     >>> formats.directml.write(Layout.labelled((1, 3, 2, 2), "NHWC"))
     DirectmlBuffer(strides=(12, 1, 6, 3), offset=0)
     """
-    layout = checked("directml.write", layout)
-    desc = TensorDesc.from_layout(_ANY_TYPE, layout)
+    desc = TensorDesc.from_layout(_ANY_TYPE, checked(layout))
     return DirectmlBuffer(desc.strides, layout.offset)
 
 

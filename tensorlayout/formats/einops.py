@@ -5,18 +5,15 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Mapping, Sequence
+from string import ascii_lowercase
 from typing import Any, NamedTuple
 
-from tensorlayout.errors import cut, refuse, shown
-from tensorlayout.formats.blocks import Digit, block_of, digits_of, is_said, laid_out
+from tensorlayout.errors import cut, shown
+from tensorlayout.formats.blocks import Digit, block_of, digits_of, is_said, laid_out, refuse
 from tensorlayout.layout import Layout
 from tensorlayout.layout.checks import MAX_RANK, checked_integer, checked_sizes
 
 __all__ = ["EinopsPattern", "read", "write"]
-
-_TOKEN = r"[()]|[^ ()]+"
-_NAMES = "abcdefghijklmnopqrstuvwxyz"
-_MOST_LETTERS = 4096
 
 
 class EinopsPattern(NamedTuple):
@@ -49,22 +46,21 @@ def read(shape: Sequence[int], pattern: str | EinopsPattern, **lengths: int) -> 
     text = pattern
     if isinstance(pattern, EinopsPattern):
         if not isinstance(pattern.lengths, Mapping):
-            rule = "lengths must be a dictionary of integers"
-            refuse("einops.read", f"{rule}, got {shown(pattern.lengths)}", TypeError)
+            came = shown(pattern.lengths)
+            refuse(f"lengths must be a dictionary of integers, got {came}", TypeError)
         text, lengths = pattern.pattern, {**pattern.lengths, **lengths}
     left, right = _sides(text, len(sizes))
     where = {axis: (dim, k) for dim, axes in enumerate(left) for k, axis in enumerate(axes)}
     order = [axis for axes in right for axis in axes]
     unknown = lengths.keys() - where.keys()
     if unknown or sorted(order) != sorted(where) or len(where) != sum(map(len, left)):
-        came = shown(text, 200) + (
-            f" and a length of {shown(min(unknown, key=str))}" if unknown else ""
-        )
-        refuse("einops.read", f"each axis must be on both sides, once, got {came}")
+        came = shown(text, 200)
+        if unknown:
+            came += f" and a length of {shown(min(unknown, key=str))}"
+        refuse(f"each axis must be on both sides, once, got {came}")
     extents = [_extents(n, axes, lengths) for n, axes in zip(sizes, left, strict=True)]
-    places = [where[axis] for axis in order]
     single = [(dim, 0) for dim, axes in enumerate(left) if not axes]
-    return laid_out(sizes, extents, [*single, *places])
+    return laid_out(sizes, extents, [*single, *(where[axis] for axis in order)])
 
 
 def _extents(size: int, axes: list[str], lengths: dict[str, int]) -> list[int]:
@@ -74,24 +70,24 @@ def _extents(size: int, axes: list[str], lengths: dict[str, int]) -> list[int]:
     known = math.prod(given.values())
     if min(given.values(), default=1) < 1 or len(open_ones) > 1 or size % known:
         rule = f"axes {' '.join(axes)} need lengths of 1 or more, all but one, that divide {size}"
-        refuse("einops.read", f"{rule}, got {shown(given)}")
+        refuse(f"{rule}, got {shown(given)}")
     if not open_ones and known != size:
-        refuse("einops.read", f"axes {shown(' '.join(axes))} make {known}, the size is {size}")
+        refuse(f"axes {shown(' '.join(axes))} make {known}, the size is {size}")
     return [given.get(axis, size // known) for axis in axes] or [1]
 
 
 def _sides(pattern: Any, rank: int) -> tuple[list[list[str]], list[list[str]]]:
     """The axes of each dimension on the left and on the right, with ``...`` spelt out."""
     sides = pattern.split("->") if isinstance(pattern, str) else []
-    if len(sides) != 2 or len(pattern) > _MOST_LETTERS:
-        refuse("einops.read", f"pattern must read 'b c -> c b', got {shown(pattern, 200)}")
+    if len(sides) != 2 or len(pattern) > 4096:
+        refuse(f"pattern must read 'b c -> c b', got {shown(pattern, 200)}")
     left, right = (_groups(side, pattern) for side in sides)
     counts = [[axis for axes in side for axis in axes].count("...") for side in (left, right)]
     many = rank + 1 - len(left)
     inside = re.search(r"\([^)]*\.\.\.", sides[0]) is not None
     if counts not in ([0, 0], [1, 1]) or (counts[0] and (inside or many < 0)):
         rule = "'...' must be an axis of its own on the left, and on both sides"
-        refuse("einops.read", f"{rule}, got {shown(pattern, 200)}")
+        refuse(f"{rule}, got {shown(pattern, 200)}")
     if ["..."] in left:
         at = left.index(["..."])
         rest = [f"...{n}" for n in range(many)]
@@ -100,8 +96,8 @@ def _sides(pattern: Any, rank: int) -> tuple[list[list[str]], list[list[str]]]:
             [a for axis in axes for a in (rest if axis == "..." else [axis])] for axes in right
         ]
     if len(left) != rank:
-        rule = f"pattern {shown(pattern, 200)} is of {len(left)} dimensions"
-        refuse("einops.read", f"{rule}, the shape has {rank}")
+        came = shown(pattern, 200)
+        refuse(f"pattern {came} is of {len(left)} dimensions, the shape has {rank}")
     return left, right
 
 
@@ -109,10 +105,9 @@ def _groups(side: str, pattern: str) -> list[list[str]]:
     """The axes of each dimension of a side; none for a 1."""
     groups: list[list[str]] = []
     inside = False
-    for token in re.findall(_TOKEN, side):
+    for token in re.findall(r"[()]|[^ ()]+", side):
         if token == ("(" if inside else ")") or not _is_token(token):
-            rule = "pattern must read 'b (h p) -> h b p'"
-            refuse("einops.read", f"{rule}, got {shown(pattern, 200)}")
+            refuse(f"pattern must read 'b (h p) -> h b p', got {shown(pattern, 200)}")
         if not inside and token != ")":
             groups.append([])
         if token in "()":
@@ -120,12 +115,12 @@ def _groups(side: str, pattern: str) -> list[list[str]]:
         elif not token.isdecimal():
             groups[-1].append(token)
     if inside or len(groups) > MAX_RANK:
-        refuse("einops.read", f"pattern must close its brackets, got {shown(pattern, 200)}")
+        refuse(f"pattern must close its brackets, got {shown(pattern, 200)}")
     return groups
 
 
 def _is_token(token: str) -> bool:
-    """Whether einops knows what stands between blanks: a bracket, an ellipsis, a 1, a name."""
+    """Return whether einops knows a token: a bracket, an ellipsis, a 1, a name."""
     if token.isdecimal():
         return int(token) == 1
     letters = all(letter.isalnum() or letter == "_" for letter in token)
@@ -144,13 +139,13 @@ def write(layout: Layout, names: str | None = None) -> EinopsPattern:
     >>> formats.einops.write(Layout.tiled((3, 32, 2, 2), [(16, 1, 1)]), "b c h w")
     EinopsPattern(pattern='b (c1 c2) h w -> b c1 h w c2', lengths={'c2': 16})
     """
-    block = block_of("einops.write", layout)
-    given = " ".join(_NAMES[: block.ndim]) if names is None else names
+    block = block_of(layout)
+    given = " ".join(ascii_lowercase[: block.ndim]) if names is None else names
     words = given.split() if isinstance(given, str) else []
     letters = all(word.isascii() and word.isalpha() for word in words)
     if not letters or len(words) != block.ndim or len({*words}) != len(words):
         rule = f"names must be {block.ndim} different ones, of letters with blanks between"
-        refuse("einops.write", f"{rule}, got {shown(names)}")
+        refuse(f"{rule}, got {shown(names)}")
     extents, places = digits_of(block)
 
     def axis(digit: Digit) -> str:
@@ -163,5 +158,5 @@ def write(layout: Layout, names: str | None = None) -> EinopsPattern:
     lengths = {axis((d, k)): extents[d][k] for each in digits for d, k in each[1:]}
     found = EinopsPattern(f"{' '.join(left)} -> {' '.join(map(axis, places))}", lengths)
     if not is_said(read(block.shape, found), block):
-        refuse("einops.write", f"no pattern says {cut(layout)}")
+        refuse(f"no pattern says {cut(layout)}")
     return found

@@ -6,8 +6,8 @@ import math
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
-from tensorlayout.errors import cut, refuse, shown
-from tensorlayout.formats.blocks import block_of
+from tensorlayout.errors import cut, shown
+from tensorlayout.formats.blocks import block_of, refuse
 from tensorlayout.layout import Layout, Padding, PaddingValue
 from tensorlayout.layout.checks import checked_integers, checked_padding
 from tensorlayout.xla import PrimitiveType, shape_of
@@ -51,7 +51,7 @@ def read(
     inner = getattr(layout, "layout", layout)
     if not hasattr(inner, "major_to_minor"):
         rule = "layout must be a Layout or Format of JAX, or a JaxLayout"
-        refuse("jax.read", f"{rule}, got {shown(layout)}", TypeError)
+        refuse(f"{rule}, got {shown(layout)}", TypeError)
     bits = getattr(inner, "sub_byte_element_size_in_bits", 0) or None
     order = checked_integers("major_to_minor", inner.major_to_minor)
     tiles = getattr(inner, "tiling", None) or ()
@@ -61,7 +61,7 @@ def read(
         if math.prod(whole) != math.prod(found.padded_shape):
             rule = f"the {math.prod(whole)} slots of {shown(tiles)} are more than {cut(found)} owns"
             fix = "without padding_value it is read, and they are gaps"
-            refuse("jax.read", f"{rule}; {fix}, got {shown(padding_value)}")
+            refuse(f"{rule}; {fix}, got {shown(padding_value)}")
     return found
 
 
@@ -76,11 +76,11 @@ def write(layout: Layout) -> JaxLayout:
     >>> formats.jax.write(Layout.padded((2, 3), (3, 5), (0, 1)))
     JaxLayout(major_to_minor=(1, 0), tiling=((5, 3),), sub_byte_element_size_in_bits=0)
     """
-    block = block_of("jax.write", layout, padded=True, bits=True)
+    block = block_of(layout, padded=True, bits=True)
     try:
         there = shape_of(block.with_slot_bits(None), PrimitiveType.U8).layout
     except ValueError:
-        refuse("jax.write", f"XLA's tiles cannot say {cut(layout)}")
+        refuse(f"XLA's tiles cannot say {cut(layout)}")
     assert there is not None
     tiling = tuple(tile.dimensions for tile in there.tiles)
     return JaxLayout(there.minor_to_major[::-1], tiling or None, block.slot_bits or 0)

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from tensorlayout.errors import cut, refuse, shown
-from tensorlayout.formats.blocks import checked
+from tensorlayout.errors import cut, shown
+from tensorlayout.formats.blocks import checked, refuse
 from tensorlayout.layout import Layout
 from tensorlayout.layout.checks import checked_integer, checked_integers, checked_itemsize
 from tensorlayout.layout.placement import HasItemsize
@@ -46,21 +46,19 @@ def read(
     Layout.parse('(2,3):(3,1)')
     """
     if isinstance(memory, str):
-        makers = {"C": Layout.row_major, "F": Layout.column_major}
-        if memory.upper() not in makers:
-            refuse("numpy.read", f"order must be 'C' or 'F', got {shown(memory)}")
-        return (makers[memory.upper()])(shape)
+        if memory.upper() not in ("C", "F"):
+            refuse(f"order must be 'C' or 'F', got {shown(memory)}")
+        return Layout.row_major(shape) if memory.upper() == "C" else Layout.column_major(shape)
     if itemsize is None:
-        refuse("numpy.read", "strides count bytes, so itemsize must be given")
+        refuse("strides count bytes, so itemsize must be given")
     step = checked_itemsize(itemsize)
     given, start = memory[:2] if isinstance(memory, NumpyMemory) else (memory, 0)
     strides = checked_integers("strides", given)
     offset = checked_integer("offset", start)
     if any(number % step for number in (*strides, offset)):
         rule = f"strides and offset must be multiples of the element's {shown(step)} bytes"
-        refuse("numpy.read", f"{rule}, got {shown(strides)} and {shown(offset)}")
-    steps = [stride // step for stride in strides]
-    return Layout(shape, steps, offset=offset // step)
+        refuse(f"{rule}, got {shown(strides)} and {shown(offset)}")
+    return Layout(shape, [stride // step for stride in strides], offset=offset // step)
 
 
 def write(layout: Layout, itemsize: int | HasItemsize = 1) -> NumpyMemory:
@@ -74,8 +72,8 @@ def write(layout: Layout, itemsize: int | HasItemsize = 1) -> NumpyMemory:
     NumpyMemory(strides=(4, 8), offset=0, c_contiguous=False, f_contiguous=True)
     """
     step = checked_itemsize(itemsize)
-    if checked("numpy.write", layout).is_tiled:
-        refuse("numpy.write", f"NumPy has strides, and no tiles, got {cut(layout)}")
+    if checked(layout).is_tiled:
+        refuse(f"NumPy has strides, and no tiles, got {cut(layout)}")
     strides = tuple(stride * step for stride in layout.strides)
     packed = (Layout.row_major(layout.shape), Layout.column_major(layout.shape))
     c, f = (layout.at_origin.same_placement(each) for each in packed)

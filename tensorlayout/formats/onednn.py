@@ -11,8 +11,8 @@ import math
 import re
 from collections.abc import Sequence
 
-from tensorlayout.errors import cut, refuse, shown
-from tensorlayout.formats.blocks import Digit, block_of, digits_of, is_said, laid_out
+from tensorlayout.errors import cut, shown
+from tensorlayout.formats.blocks import Digit, block_of, digits_of, is_said, laid_out, refuse
 from tensorlayout.layout import Layout, PaddingValue
 from tensorlayout.layout.checks import checked_sizes
 
@@ -39,8 +39,7 @@ def read(shape: Sequence[int], tag: str) -> Layout:
     sizes = checked_sizes("shape", shape)
     order, blocks = _parsed(tag)
     if len(order) != len(sizes):
-        rule = f"tag {shown(tag)} is of {len(order)} dimensions"
-        refuse("onednn.read", f"{rule}, got shape {shown(sizes)}")
+        refuse(f"tag {shown(tag)} is of {len(order)} dimensions, got shape {shown(sizes)}")
     extents: list[list[int]] = [[] for _ in sizes]
     inner: list[Digit] = []
     for extent, dim in blocks:
@@ -61,7 +60,7 @@ def _parsed(tag: str) -> tuple[list[int], list[tuple[int, int]]]:
     capitals = {letter.lower() for letter in match[1] if letter.isupper()} if match else set()
     if not logical or capitals != {letter for _, letter in blocks}:
         rule = "tag must be letters of dimensions, each cut one a capital, and their blocks, as"
-        refuse("onednn.read", f"{rule} in 'nchw', 'aBcd8b', 'OIhw16i16o', got {shown(tag)}")
+        refuse(f"{rule} in 'nchw', 'aBcd8b', 'OIhw16i16o', got {shown(tag)}")
     return [*map(logical.index, letters)], [(int(n), logical.index(x)) for n, x in blocks]
 
 
@@ -85,18 +84,17 @@ def write(layout: Layout, letters: str = _LETTERS) -> str:
     >>> formats.onednn.write(Layout.tiled((8, 32, 5, 5), [(16, 1, 1)]), "nchw")
     'nChw16c'
     """
-    block = block_of("onednn.write", layout, padded=True)
+    block = block_of(layout, padded=True)
     names = letters[: block.ndim] if letters is _LETTERS else letters
     fits = isinstance(names, str) and len(_logical_order(names)) == block.ndim
     if not fits or not 1 <= block.ndim <= len(_LETTERS):
         rule = f"needs 1 to 12 dimensions, a letter for each, got {cut(layout)}"
-        refuse("onednn.write", f"{rule} and {shown(letters)}")
+        refuse(f"{rule} and {shown(letters)}")
     if block.is_padded and block.padding_value is not PaddingValue.ZERO:
-        fix = "with_padding_value('ZERO')"
-        refuse("onednn.write", f"padding must hold zeros ({fix}), got {cut(layout)}")
+        refuse(f"padding must hold zeros (with_padding_value('ZERO')), got {cut(layout)}")
     tag = _tag_of(block, names)
     if not is_said(read(block.shape, tag), block):
-        refuse("onednn.write", f"no tag says {cut(layout)}")
+        refuse(f"no tag says {cut(layout)}")
     return tag
 
 

@@ -6,8 +6,8 @@ import math
 from collections.abc import Sequence
 from typing import Any
 
-from tensorlayout.errors import cut, refuse, shown
-from tensorlayout.formats.blocks import block_of, checked, named
+from tensorlayout.errors import cut, shown
+from tensorlayout.formats.blocks import block_of, checked, named, refuse
 from tensorlayout.layout import Layout
 from tensorlayout.layout.checks import checked_sizes
 
@@ -31,23 +31,22 @@ def read(shape: Sequence[int], memory_format: Any, like: Layout | None = None) -
     sizes = checked_sizes("shape", shape)
     if not isinstance(memory_format, str) and type(memory_format).__name__ != "memory_format":
         rule = "memory_format must be one of PyTorch's, or its name"
-        refuse("pytorch.read", f"{rule}, got {shown(memory_format)}", TypeError)
+        refuse(f"{rule}, got {shown(memory_format)}", TypeError)
     word = str(memory_format).removeprefix("torch.")
     if word == "contiguous_format":
         return Layout.row_major(sizes)
     if word == "preserve_format":
-        if like is None or checked("pytorch.read", like).shape != sizes:
+        if like is None or checked(like).shape != sizes:
             came = "None" if like is None else cut(like)
             rule = f"preserve_format needs like=, a layout of shape {shown(sizes)}"
-            refuse("pytorch.read", f"{rule}, got {came}")
+            refuse(f"{rule}, got {came}")
         return Layout.packed(sizes, like.minor_to_major)
     if word not in _CHANNELS_LAST:
         known = ", ".join(("contiguous_format", *_CHANNELS_LAST, "preserve_format"))
-        refuse("pytorch.read", f"memory_format must be one of {known}, got {shown(memory_format)}")
+        refuse(f"memory_format must be one of {known}, got {shown(memory_format)}")
     order = _CHANNELS_LAST[word]
     if len(sizes) != len(order):
-        rule = f"{word} is for {len(order)} dimensions"
-        refuse("pytorch.read", f"{rule}, got shape {shown(sizes)}")
+        refuse(f"{word} is for {len(order)} dimensions, got shape {shown(sizes)}")
     return Layout(sizes, _strides(sizes, order), minor_to_major=order[::-1])
 
 
@@ -74,18 +73,17 @@ def write(layout: Layout) -> str:
     >>> formats.pytorch.write(Layout.labelled((1, 1, 3, 5), "NHWC"))
     'channels_last'
     """
-    block = block_of("pytorch.write", layout)
+    block = block_of(layout)
     whole = layout.is_tiled or layout.padded_shape != layout.shape
     if layout.size == 0 and (whole or min(layout.strides) < 0):
         rule = "has no tiles, no padding and no negative strides, of no elements, too"
-        refuse("pytorch.write", f"{rule}, got {cut(layout)}")
+        refuse(f"{rule}, got {cut(layout)}")
     words = ["contiguous_format"]
     for word, order in _CHANNELS_LAST.items():
         if block.ndim == len(order) and (layout.size or _is_last(layout, order)):
             words.append(word)
-    known = [(word, read(block.shape, word)) for word in words]
-    found = named(block, known)
+    found = named(block, [(word, read(block.shape, word)) for word in words])
     if found is None:
         rule = "PyTorch has no name for this order; as_strided() takes strides"
-        refuse("pytorch.write", f"{rule}, got {cut(layout)}")
+        refuse(f"{rule}, got {cut(layout)}")
     return found

@@ -3,6 +3,8 @@
 The formats are others', read and written by their own libraries. Every file holds the elements in
 the order that its format promises, so that others read the right values; what the format cannot
 say, the text of the layout, stands beside them.
+
+Above `functions`; only the package imports it.
 """
 
 from __future__ import annotations

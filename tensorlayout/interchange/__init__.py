@@ -1,6 +1,6 @@
 """Arrays of other libraries: NumPy's protocols, Dask's and autoray's registrations.
 
-Above `functions`, whose functions NumPy's call. Imported by the package; what carries out a
+Above `functions`, whose functions NumPy's call; only the package imports it. What carries out a
 protocol is imported at its first use, what a library asks for when that library is imported, too.
 """
 

@@ -104,6 +104,12 @@ def test_the_picture_shows_every_piece():
     assert arrows().keys() == {piece_of(path) for path in MODULES}
 
 
+def test_each_folder_says_what_may_import_it():
+    for path in PACKAGE.glob("*/__init__.py"):
+        said = ast.get_docstring(ast.parse(path.read_text("utf-8"))) or ""
+        assert re.search(r"^(Above|Below|Anything|Nothing)\b[^.]*\bimports?\b", said, re.M), path
+
+
 def test_a_module_knows_only_what_the_picture_allows():
     known = reachable(arrows())
     for path in MODULES:

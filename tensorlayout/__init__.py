@@ -40,26 +40,19 @@ from tensorlayout.files import *
 from tensorlayout.functions import methods as _methods
 from tensorlayout.functions import spellings as _spellings
 from tensorlayout.functions.aliases import *
+from tensorlayout.functions.basics import *
 from tensorlayout.functions.comparing import *
 from tensorlayout.functions.composed import *
 from tensorlayout.functions.constants import *
 from tensorlayout.functions.covariance import *
-from tensorlayout.functions.creation import *
-from tensorlayout.functions.data_types import *
-from tensorlayout.functions.diagonals import *
 from tensorlayout.functions.differences import *
-from tensorlayout.functions.elementwise import *
 from tensorlayout.functions.extra_quantizing import *
 from tensorlayout.functions.extra_scattering import *
 from tensorlayout.functions.fuse import *
-from tensorlayout.functions.grids import *
 from tensorlayout.functions.histograms import *
 from tensorlayout.functions.inspection import *
 from tensorlayout.functions.interchange import *
-from tensorlayout.functions.joining import *
 from tensorlayout.functions.layouts import *
-from tensorlayout.functions.linear_algebra import *
-from tensorlayout.functions.manipulation import *
 from tensorlayout.functions.mapping import *
 from tensorlayout.functions.nan_statistics import *
 from tensorlayout.functions.padding import *
@@ -67,13 +60,9 @@ from tensorlayout.functions.placing import *
 from tensorlayout.functions.positions import *
 from tensorlayout.functions.products import *
 from tensorlayout.functions.quantiles import *
-from tensorlayout.functions.rearranging import *
-from tensorlayout.functions.searching import *
 from tensorlayout.functions.selecting import *
 from tensorlayout.functions.sets import *
 from tensorlayout.functions.sorting import *
-from tensorlayout.functions.statistical import *
-from tensorlayout.functions.utility import *
 from tensorlayout.layout import BitPattern, Layout, PaddingValue, coalesce
 from tensorlayout.support.lazy_imports import loaded as _loaded
 from tensorlayout.tensor import Tensor
@@ -209,7 +198,7 @@ def __dir__() -> list[str]:
 
 
 def _late(name: str) -> _Any:
-    """What is imported at first use: `bfloat16` and the narrow types, and namespaces."""
+    """Import at first use: `bfloat16` and the narrow types, and namespaces."""
     if name in _dtypes.LATE:
         return getattr(_dtypes, name)
     if name in ("directml", "fft", "formats", "linalg", "xla"):

@@ -218,7 +218,7 @@ def as_dtype(dtype: Any, argument: str = "dtype:") -> DType:
 
 
 def _found(dtype: Any) -> DType | None:
-    """What NumPy knows by that name or type; None for all that names no dtype."""
+    """Return the dtype of NumPy of that name or type; None for all that names none."""
     if isinstance(dtype, np.dtype):
         return dtype
     if isinstance(dtype, str):
@@ -263,13 +263,13 @@ def _names() -> list[str]:
 
 
 def _shown(dtype: Any) -> str:
-    """What came as a dtype; arrays and sequences by their kind alone."""
+    """Return an argument as errors repeat it: arrays and sequences by their kind alone."""
     known = dtype is None or isinstance(dtype, (np.dtype, type, str, int))
     return shown(dtype) if known else type(dtype).__name__
 
 
 def misfit(number: int, dtype: DType) -> OverflowError:
-    """What to raise where a Python integer does not fit a dtype; long ones are not written out."""
+    """Return the error of a Python integer that does not fit; long ones are not written out."""
     bits = number.bit_length()
     came = str(number) if bits <= 128 else f"of {bits} bits"
     return OverflowError(f"the Python integer {came} does not fit {dtype}")

@@ -32,7 +32,7 @@ _interned: Interned[TensorSpec] = Interned()
 
 
 class TensorSpec:
-    """What a plan may know of a tensor: dtype, device and the layout moved to slot 0. Interned.
+    """All that a plan may know of a tensor: dtype, device and the layout at slot 0. Interned.
 
     Equal specs are one object, so a plan is found by identity. Where the tensor begins in its
     storage is not part of it: a thousand slices of one shape have one spec.
@@ -144,7 +144,7 @@ class Tensor(Bound):
 
     @property
     def layout(self) -> Layout:
-        """Where each element is, in slots of the storage."""
+        """The place of each element, in slots of the storage."""
         home, layout = self._home, self._spec.layout
         return layout.moved(home[1]) if home and home[1] else layout
 

@@ -1,4 +1,4 @@
-"""What arguments of public functions may be, by name: for annotations here and of callers."""
+"""Types of arguments of public functions, by name: for annotations here and of callers."""
 
 from __future__ import annotations
 
@@ -64,7 +64,7 @@ LayoutLike = Layout | str | Sequence[SupportsIndex]
 
 
 class Buffer(Protocol):
-    """What has the buffer protocol: bytes, bytearray, memoryview, …."""
+    """An object with the buffer protocol: bytes, bytearray, memoryview, …."""
 
     def __buffer__(self, flags: int, /) -> memoryview: ...
 
@@ -74,7 +74,7 @@ Storage = Buffer | Array
 
 
 class SupportsDLPack(Protocol):
-    """What exports its memory by DLPack."""
+    """An object that exports its memory by DLPack."""
 
     def __dlpack__(self) -> Any: ...
     def __dlpack_device__(self) -> tuple[Any, Any]: ...

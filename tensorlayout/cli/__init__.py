@@ -159,7 +159,7 @@ def _demo(arguments: argparse.Namespace) -> None:
         msg = "the demo reads and writes pictures with Pillow: pip install 'tensorlayout[demo]'"
         raise CommandError(msg)
     try:
-        device = as_device(arguments.device, "demo: --device")
+        as_device(arguments.device, "demo: --device")
     except ValueError as error:
         raise CommandError(str(error)) from None
     if arguments.repeat < 1:
@@ -170,14 +170,9 @@ def _demo(arguments: argparse.Namespace) -> None:
             f"demo: the file of --json must end with .json, got {shown(arguments.json)};"
             " for the standard output write --json after the pictures, or --json=-"
         )
-    simulated = False
-    if device.kind == "cuda":
-        from tensorlayout.cuda.engine.driver import driver
-
-        simulated = driver().name == "simulator"
     from tensorlayout.cli.demo import run
 
-    run(arguments, simulated)
+    run(arguments)
 
 
 def main(argv: Sequence[str] | None = None) -> int:

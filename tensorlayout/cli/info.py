@@ -36,7 +36,7 @@ def version(distribution: str) -> str | None:
 
 
 def _cuda() -> str:
-    """What carries CUDA out, or why there is none."""
+    """Name the driver of CUDA, or say why there is none."""
     if reason := why_no_cuda():
         return f"none; {reason}"
     from tensorlayout.cuda.engine.driver import driver

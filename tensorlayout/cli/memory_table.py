@@ -27,7 +27,7 @@ def element_name(index: Sequence[int], shape: Sequence[int]) -> str:
 
 
 def memory_table(slots: int, values: list[str], width: int) -> list[str]:
-    """What the first of so many slots hold, under their numbers, in lines of `width`."""
+    """Return the contents of the first slots under their numbers, in lines of `width`."""
     if slots == 0:
         return ["memory: no slots"]
     part = "" if len(values) == slots else f"the first {len(values)} of "

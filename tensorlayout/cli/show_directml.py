@@ -34,7 +34,7 @@ def described_desc(text: str) -> tuple[Facts, Layout]:
 
 
 def _words(text: str) -> dict[str, str]:
-    """What stands behind each name of the text."""
+    """Return the text behind each name."""
     found: dict[str, str] = {}
     before, *rest = _NAME.split(text)
     if before.strip():

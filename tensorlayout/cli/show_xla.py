@@ -29,16 +29,9 @@ def described_shape(text: str, width: int) -> str:
         table = ["", *_memory(shape, width)] if _has_memory(shape) else []
     except (ValueError, TypeError) as error:
         refuse(str(error).splitlines()[0])
-    return "\n".join([*told(found), *_matrix(shape, width), *table])
-
-
-def _matrix(shape: Shape, width: int) -> list[str]:
-    """The slots by index, of a matrix whose layout is one of ours."""
-    try:
-        found = xla.layout_of(shape) if shape.is_array and len(shape.dimensions) == 2 else None
-    except ValueError:
-        found = None
-    return ["", *grid(found, width)] if found else []
+    layout = _layout(shape) if table and len(shape.dimensions) == 2 else ""
+    matrix = ["", *grid(layout, width)] if isinstance(layout, Layout) else []
+    return "\n".join([*told(found), *matrix, *table])
 
 
 def layout_of_shape(text: str) -> Layout:
@@ -94,13 +87,14 @@ def _facts_of_array(shape: Shape) -> Facts:
         *found,
         ("slots", f"{slots}, of which {slots - shape.size} padding"),
         ("bytes", f"{whole}; the elements alone {bare}: {times}"),
-        ("layout", _layout_text(shape)),
+        ("layout", str(_layout(shape))),
     ]
 
 
-def _layout_text(shape: Shape) -> str:
+def _layout(shape: Shape) -> Layout | str:
+    """The layout of an array, or why there is none."""
     try:
-        return str(xla.layout_of(shape))
+        return xla.layout_of(shape)
     except ValueError as error:
         return f"none: {str(error).removeprefix('layout_of: ')}"
 

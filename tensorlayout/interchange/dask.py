@@ -143,7 +143,7 @@ def _no_generator(_: Any) -> Any:
 
 @functools.cache
 def backend() -> Any:
-    """What Dask asks for new arrays where its ``array.backend`` is ``tensorlayout``."""
+    """Return the class that makes arrays where Dask's ``array.backend`` is ``tensorlayout``."""
     names = ("ones", "zeros", "empty", "full", "arange")
     body = {
         **{name: _new(name) for name in names},

@@ -37,7 +37,7 @@ def follow(library: str, module: str) -> None:
 
 
 def _register(library: str, module: str) -> None:
-    """Of a library without what is asked for, as an old one, whoever imports it is only warned."""
+    """Call `register`; warn of a library, such as an old one, that lacks what it needs."""
     try:
         importlib.import_module(module).register()
     except (ImportError, AttributeError) as error:
@@ -52,7 +52,7 @@ class _Follower:
         self._library, self._module = library, module
 
     def find_spec(self, name: str, path: Any = None, target: Any = None) -> Any:
-        """What the other finders find; of the library, with what is to follow."""
+        """Find the library as the other finders do, and let the module follow it."""
         if name != self._library or self not in sys.meta_path:
             return None
         from importlib.util import find_spec

@@ -48,7 +48,7 @@ def _with(methods: dict[str, Any], kind: Any) -> Any:
 
 
 class _Fields:
-    """What the functions of `dataclasses` look for, worked out when they do."""
+    """The members that the functions of `dataclasses` look for, worked out when they do."""
 
     def __get__(self, instance: object, owner: Any) -> Any:
         owner.__dataclass_fields__ = _standard(owner, init=False).__dataclass_fields__
@@ -56,7 +56,7 @@ class _Fields:
 
 
 class _Signature:
-    """How one is made, for `help`."""
+    """The signature that `help` looks for, worked out when it does."""
 
     def __get__(self, instance: object, owner: Any) -> Any:
         return signature(_standard(owner, init=True))

@@ -25,7 +25,7 @@ PAGE = "tensorlayout-demo.html"
 FIGURE = "<figure><figcaption>{}</figcaption>{}</figure>"
 
 
-def run(options: argparse.Namespace, simulated: bool) -> None:
+def run(options: argparse.Namespace) -> None:
     """Print the table, and write the pictures, the facts and the page: all of them, or nothing.
 
     CommandError for a picture or folder that cannot be used, and where NumPy differs.
@@ -43,6 +43,7 @@ def run(options: argparse.Namespace, simulated: bool) -> None:
     with staged(targets) as places:
         photographs, lines = load(options.images)
         about = {line[:17].strip(): line[18:] for line in info.report().splitlines()}
+        simulated = options.device != "cpu" and about["CUDA"] == "the simulator"
         table = Table(say, options.device, 0 if simulated else options.repeat)
         versions = [f"{name} {about[name]}" for name in ("tensorlayout", "numpy", "Python")]
         say("\n".join([", ".join(versions), *lines, f"device: {options.device}", "", HEAD]))

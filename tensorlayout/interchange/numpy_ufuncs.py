@@ -17,15 +17,13 @@ from typing import Any
 import numpy as np
 
 from tensorlayout import dtypes
-from tensorlayout.devices import CPU
 from tensorlayout.dtypes import DType, as_dtype
 from tensorlayout.errors import REFUSALS, leaving
 from tensorlayout.exchange.numpy import quietly, tensor_over
-from tensorlayout.functions import arguments, dispatch, elementwise
+from tensorlayout.functions import arguments, dispatch
 from tensorlayout.functions import basics as xp
 from tensorlayout.functions.casting import CASTINGS, can_cast
 from tensorlayout.functions.extra_scattering import scatter_add, scatter_max, scatter_min
-from tensorlayout.functions.layouts import copy
 from tensorlayout.functions.operands import beside, product, tensors
 from tensorlayout.functions.outputs import given_where, kind_into
 from tensorlayout.functions.transfers import strided
@@ -36,16 +34,16 @@ _Kind = Any  # a dtype, or the type of a Python scalar
 
 # Our functions by NumPy's ufunc of the same name.
 _OURS: dict[UFunc, Any] = {
-    found: getattr(xp, name)
-    for name in elementwise.__all__
-    if isinstance(found := getattr(np, name, None), np.ufunc)
+    found: function
+    for name, function in vars(xp).items()
+    if hasattr(function, "operation") and isinstance(found := getattr(np, name, None), np.ufunc)
 }
 
 # What ours is for bool, where the function of that name does not take it.
 _OF_BOOL: dict[UFunc, Any] = {
     np.maximum: xp.logical_or,
     np.minimum: xp.logical_and,
-    **dict.fromkeys((np.absolute, np.floor, np.ceil, np.trunc), copy),
+    **dict.fromkeys((np.absolute, np.floor, np.ceil, np.trunc), Tensor.copy),
 }
 
 
@@ -188,7 +186,7 @@ def _call(
             found = _COMPOSED[ufunc](*_in_loop(given, inputs, loop))
         else:
             function, given = _ours(ufunc, inputs, kinds, asked, casting)
-            if function is not copy:
+            if function is not Tensor.copy:
                 return function(*given, out=out, where=where, casting=casting)
             found = function(*given)
     else:
@@ -313,7 +311,7 @@ def _on_memory(ufunc: UFunc, inputs: Sequence[Any], options: dict[str, Any]) -> 
     """Call a ufunc of another library on the memory of tensors."""
     given = [arguments.operand(x) for x in inputs]
     for x in given:
-        if isinstance(x, Tensor) and x.device != CPU:
+        if isinstance(x, Tensor) and x.device != "cpu":
             raise TypeError(f"not on {x.device}; use to_device('cpu') first")
     arrays = [strided("ufunc", x)._memory if isinstance(x, Tensor) else x for x in given]
     found = _in_words(ufunc, *arrays, **options)

@@ -71,7 +71,7 @@ def _heaviside(x: Tensor, y: Tensor) -> Tensor:
 
 # Made of ours, of operands in the dtypes of NumPy's loop.
 _COMPOSED: dict[UFunc, Callable[..., Any]] = {
-    np.divmod: divmod,
+    np.divmod: lambda x, y: (xp.floor_divide(x, y), xp.remainder(x, y)),
     np.exp2: lambda x: xp.pow(2.0, x),
     np.fabs: xp.abs,
     np.float_power: xp.pow,

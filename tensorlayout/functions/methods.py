@@ -242,7 +242,7 @@ def _contains(self: Tensor, value: Any, /) -> bool:
 
 
 class Bound(Methods):
-    """Methods that Python and other libraries call, without a guard."""
+    """All of them, and without a guard methods that Python and other libraries call."""
 
     __array__ = interchange.to_numpy
     __bool__ = _bool

@@ -9,9 +9,7 @@ from tensorlayout.layout.order import (
     descending,
     in_our_words,
     order_of_labels,
-    order_with,
     order_without,
-    permuted_order,
 )
 from tensorlayout.layout.padding import BitPattern, Padding, PaddingValue
 from tensorlayout.layout.text import tiling_in
@@ -25,8 +23,6 @@ __all__ = [
     "descending",
     "in_our_words",
     "order_of_labels",
-    "order_with",
     "order_without",
-    "permuted_order",
     "tiling_in",
 ]

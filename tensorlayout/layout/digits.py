@@ -126,10 +126,7 @@ def tiled_loop(
 def _forwards(
     layouts: Sequence[Layout | None], written: Sequence[int]
 ) -> Sequence[Layout | None] | None:
-    """The layouts, turned where padding of the first is written and its elements run backwards.
-
-    Padding stands behind the elements in memory, whichever way they run. None where not all turn.
-    """
+    """The layouts, turned where padding of the first stands before its elements, or None."""
     first = layouts[0]
     assert first is not None, "a scalar has no order"
     padded = [d for d, n in enumerate(first.shape) if written[d] > n]

@@ -128,9 +128,8 @@ class Layout(Placement):
         """The packed layout whose memory order is spelt by labels, slowest dimension first.
 
         `shape` is in the logical order of the letters: the conventional one, such as ``NCHW`` or
-        ``OIHW``; the letters must belong to a known family. So ``"NHWC"`` takes a shape
-        (N, C, H, W) and puts the channels fastest. Words name an order, too: ``"C"``, ``"F"``,
-        ``"channels_last"``.
+        ``OIHW``. So ``"NHWC"`` takes a shape (N, C, H, W) and puts the channels fastest. Words name
+        an order, too: ``"C"``, ``"F"``, ``"channels_last"``.
 
         ValueError for labels that are no letters, repeat one, belong to no family, or do not fit
         the rank.
@@ -635,9 +634,8 @@ class Layout(Placement):
         sizes = [extent for extent, _ in flat]
         if math.prod(sizes) != self.size or len(flat) > checks.MAX_RANK:
             return None
-        padded: list[int] = []
-        for parts, whole in zip(self.parts, self.padded_shape, strict=True):
-            padded += [whole // slots.inner_extent(parts), *(extent for extent, _ in parts[1:])]
+        whole = map(slots.spanning, self.parts, self.padded_shape)
+        padded = [extent for parts in whole for extent, _ in parts]
         dims = [(part,) for part in flat]
         return self._view(sizes, dims, orders.descending(len(flat)), padded_shape=padded)
 

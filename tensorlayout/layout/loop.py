@@ -51,7 +51,7 @@ class Axis(NamedTuple):
         return self.tag if isinstance(self.tag, Window) else Window(whole)
 
     def steps_over(self, faster: Axis) -> bool:
-        """Whether a step is as far as all along `faster`, in every memory that has a next index."""
+        """Return whether a step is as far as all of `faster`, where a memory has a next index."""
         ends = tuple([faster.size * stride for stride in faster.strides])
         if not isinstance(self.tag, Window):
             return self.strides == ends
@@ -111,7 +111,7 @@ def furthest(axes: Iterable[Axis]) -> int:
 
 
 def by_strides(axis: Axis) -> tuple[bool, list[int]]:
-    """For sorting: axes along which the first memory stands still, then the largest strides."""
+    """The key that puts axes first along which the first memory stands still, then large steps."""
     return axis.strides[0] != 0, [-abs(stride) for stride in axis.strides]
 
 
@@ -273,12 +273,11 @@ class Loop:
 def coalesce(*layouts: Layout) -> tuple[Layout, ...]:
     """The layouts with dimensions reordered, flipped and merged, each in the same way in all.
 
-    The tuples of slots that the layouts assign to one index stay the same as a set; only the order
-    of the indices changes. Dimensions of size 1 vanish; those that run backwards in some layout and
-    forwards in none run forwards; neighbours merge where they continue each other in every layout.
-    The last dimension is the most minor of the first layout; dimensions along which that stands
-    still come first. ValueError where shapes differ or a layout is tiled, TypeError for
-    anything else than layouts.
+    The slots that the layouts assign to one index stay together; the order of the indices changes.
+    Dimensions of size 1 vanish; those that run backwards in some layout and forwards in none run
+    forwards; neighbours merge where they continue each other in every layout. The last dimension is
+    the most minor of the first layout; dimensions along which that stands still come first.
+    ValueError where shapes differ or a layout is tiled, TypeError for anything else than layouts.
 
     >>> from tensorlayout import Layout, coalesce
     >>> coalesce(Layout.packed((4, 5, 6), (0, 1, 2)), Layout.packed((4, 5, 6), (0, 1, 2)))

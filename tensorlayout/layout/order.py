@@ -65,8 +65,7 @@ def order_of_strides(
 ) -> Order:
     """The order that strides imply; where they say nothing, `stored` (row-major by default) holds.
 
-    `sizes` includes padding. A dimension of size 1 or stride 0 says nothing about the order,
-    whatever its stride, and keeps its place; equal strides keep their relative order.
+    Dimensions of stride 0 or, with their padding, of size 1 keep their places.
     """
     order = list(descending(len(sizes)) if stored is None else stored)
     places = [p for p, d in enumerate(order) if sizes[d] > 1 and strides[d]]

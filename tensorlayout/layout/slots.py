@@ -64,8 +64,7 @@ def full_span(shape: Sequence[int], dims: Sequence[Parts], offset: int) -> tuple
 def _prefixes(parts: Parts, last: int) -> Iterator[tuple[int, int]]:
     """The extremes over all indices up to `last`, by the first digit that is below that of `last`.
 
-    Indices that share a prefix of digits with `last` and are smaller in the next digit have all
-    later digits free, so each of those takes its best end.
+    All later digits are free, so each of those takes its best end.
     """
     prefix = 0
     for number, ((_, stride), unit) in enumerate(zip(parts, units(parts), strict=True)):
@@ -108,12 +107,8 @@ def covers_block(dims: Sequence[Parts], padded_shape: Sequence[int]) -> bool:
 
 
 def sliced(parts: Parts, start: int, count: int, step: int) -> Parts | None:
-    """The parts of indices ``start, start + step, …`` (`count` of them), or None where none exist.
-
-    Relative to the slot of `start`, and not yet `canonical`. A result of one index takes no step,
-    so its stride stays.
-    """
-    if count <= 1:
+    """The parts of `count` indices from `start` on, not yet `canonical`; None where none exist."""
+    if count <= 1:  # no step is taken, so the stride stays
         return ((count, parts[-1][1]),)
     inner = inner_extent(parts)
     if step % inner == 0:
@@ -155,8 +150,7 @@ def canonical(parts: Parts, size: int, padded: int) -> Parts:
 def reshaped(dims: Sequence[Part], shape: Sequence[int]) -> list[int] | None:
     """The strides that show strided dimensions under another `shape`, or None where none do.
 
-    Both sides have the same number of elements, at least 1. Each arithmetic run of old dimensions,
-    in row-major index order, must be shared out among whole new ones.
+    Each arithmetic run of old dimensions must be shared out among whole new ones. Neither is empty.
     """
     runs, left, step = [*merged(dims)] if dims else [], 1, 0
     strides = []

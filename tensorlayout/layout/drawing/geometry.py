@@ -156,12 +156,10 @@ class Picture:
             self.y += used + 8
 
     def index(self, panel: Panel) -> str:
-        """The index of a panel, if any; of dimensions that panels do not show, an ellipsis.
-
-        It has room in a line: all sizes multiply to less than 2**63.
-        """
+        """The index of a panel, if any; of dimensions that panels do not show, an ellipsis."""
         hidden = max(0, self.layout.ndim - MOST_DIMS)
         words = ["…"] * (hidden > 0) + [str(i) for i in panel.before[hidden:]]
+        # It has room in a line: all sizes multiply to less than 2**63.
         return f"[{', '.join(words)}]" if words else ""
 
     def panel(self, panel: Panel, x: float, y: float) -> None:
@@ -252,10 +250,7 @@ def _edges(start: float, axis: Axis, step: float) -> list[float]:
 def _borders(
     axis: Axis, edges: Sequence[float], parts: Sequence[tuple[int, int]]
 ) -> Iterator[tuple[float, int]]:
-    """Where tiles begin and end along an axis, and how many kinds of them do there.
-
-    Those that begin among the indices left out stand in the middle of the ellipsis.
-    """
+    """Places where tiles begin and end along an axis, and how many kinds of them do there."""
     spans = units(tuple(parts))[:-1]
     yield edges[0], max(len(spans), 1)
     for (before, at, after), (x, end) in zip(
@@ -264,6 +259,7 @@ def _borders(
         if at is not None:
             level = sum(at % span == 0 for span in spans)
         elif before is not None and after is not None:
+            # Those that begin among the indices left out stand in the middle of the ellipsis.
             level, x = sum((after - 1) // s > before // s for s in spans), (x + end) / 2
         if level:
             yield x, level

@@ -226,15 +226,14 @@ class Layout(Placement):
         order = orders.order_or_row_major(minor_to_major, len(sizes))
         cuts = tiling.checked_tiles(tiles)
         if 0 in sizes or not cuts:
-            value, bits = padding_value, slot_bits
-            return cls(sizes, minor_to_major=order, padding_value=value, slot_bits=bits)
+            return cls.padded(sizes, sizes, order, padding_value).with_slot_bits(slot_bits)
         try:
             whole, owned = tiling.parts_of(sizes, order, cuts)
         except tiling.UnevenError:
             msg = f"tiles: {shown(cuts)} cannot be said as parts of the dimensions of {sizes}"
             raise ValueError(msg) from None
         made = cls._of_whole(sizes, whole, order, padding_value, owned=owned)
-        return made if slot_bits is None else made.with_slot_bits(slot_bits)
+        return made.with_slot_bits(slot_bits)
 
     @classmethod
     def scale_factors(

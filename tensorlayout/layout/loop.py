@@ -110,11 +110,6 @@ def furthest(axes: Iterable[Axis]) -> int:
     return max(map(sum, zip(*reach, strict=True)))
 
 
-def by_strides(axis: Axis) -> tuple[bool, list[int]]:
-    """The key that puts axes first along which the first memory stands still, then large steps."""
-    return axis.strides[0] != 0, [-abs(stride) for stride in axis.strides]
-
-
 def index_type(count: int, furthest: int) -> str:
     """The narrowest type for a number of elements and the furthest offset, in elements."""
     return "int32_t" if max(count, furthest) < 2**31 else "int64_t"
@@ -147,12 +142,10 @@ class Loop:
 
         That must not overlap; the loop runs forwards in it. None for a scalar.
         """
-        dims, starts = _dims_of(layouts)
-        axes, starts = turned(dims, starts, lambda strides: strides[0] < 0)
-        axes.sort(key=by_strides)
+        axes, starts = _axes_over(layouts, lambda strides: strides[0] < 0)
         one = Axis(1, tuple([int(each is not None) for each in layouts]))
         firsts = tuple([at * width for at, width in zip(starts, widths, strict=True)])
-        return cls(tuple(merged(axes)) or (one,), tuple(widths), firsts, tuple(alignments), tables)
+        return cls(tuple(axes) or (one,), tuple(widths), firsts, tuple(alignments), tables)
 
     @classmethod
     def numbered(
@@ -290,11 +283,9 @@ def coalesce(*layouts: Layout) -> tuple[Layout, ...]:
         refuse("layouts", "must be at least one, got none")
     if any(layout.shape != layouts[0].shape for layout in layouts):
         refuse("layouts", f"must have one shape, got {shown([layout.shape for layout in layouts])}")
-    dims, starts = _dims_of(layouts)
+    axes, starts = _axes_over(layouts, lambda strides: max(strides) <= 0 and min(strides) < 0)
     if layouts[0].size == 0:
         return tuple(Layout((0,), (1,), slot_bits=given.slot_bits) for given in layouts)
-    axes, starts = turned(dims, starts, lambda strides: max(strides) <= 0 and min(strides) < 0)
-    axes = merged(sorted(axes, key=by_strides))
     sizes = [axis.size for axis in axes]
     return tuple(
         Layout(sizes, [a.strides[m] for a in axes], offset=at, slot_bits=layouts[m].slot_bits)
@@ -302,12 +293,18 @@ def coalesce(*layouts: Layout) -> tuple[Layout, ...]:
     )
 
 
-def _dims_of(layouts: Sequence[Placement | None]) -> tuple[list[Axis], list[int]]:
-    """The dimensions of strided layouts, slowest in the first one first; where each begins."""
+def _axes_over(
+    layouts: Sequence[Placement | None], turns: Callable[[tuple[int, ...]], bool]
+) -> tuple[list[Axis], list[int]]:
+    """The fewest axes over strided layouts of one shape, slowest first, and where each begins."""
     first = layouts[0]
     assert first is not None, "a scalar has no order"
     still = (0,) * first.ndim
     columns = [still if each is None else each.strides for each in layouts]
     rows = list(zip(*columns, strict=True))
     dims = [Axis(first.shape[d], rows[d]) for d in reversed(first.minor_to_major)]
-    return dims, [0 if each is None else each.offset for each in layouts]
+    starts = [0 if each is None else each.offset for each in layouts]
+    axes, starts = turned(dims, starts, turns)
+    # Axes along which the first memory stands still come first, then those of large steps.
+    axes.sort(key=lambda axis: (axis.strides[0] != 0, [-abs(step) for step in axis.strides]))
+    return merged(axes), starts

@@ -111,10 +111,8 @@ class _Digit(NamedTuple):
 
 
 def _fits(digits: Sequence[_Digit], differences: Sequence[int], shape: Sequence[int]) -> bool:
-    """Return whether two different indices inside `shape` have these differences between digits.
-
-    Of the smallest two, one has a 0 at each digit.
-    """
+    """Return whether two different indices inside `shape` have these differences between digits."""
+    # Of the smallest two, one has a 0 at each digit.
     first, second = [0] * len(shape), [0] * len(shape)
     for digit, difference in zip(digits, differences, strict=True):
         steps = difference if digit.stride > 0 else -difference

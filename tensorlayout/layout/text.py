@@ -35,8 +35,6 @@ _TEXT = (
 )
 _TILED = r"(?a)\{([\d, ]*)(?: ?: ?(?:T((?: ?\([\d, *]+\))+))?(?: ?E\((\d{1,3})\))?)?\}"
 _SIZED = r"(?a)\[([\d, ]*)\] ?(\{.*\})"
-_TILE = r"\(([^()]*)\)"
-_REPR = r"Layout\.parse\('(.*)'\)"
 
 
 def parse_text(text: str) -> dict[str, Any]:
@@ -46,7 +44,7 @@ def parse_text(text: str) -> dict[str, Any]:
     plain = " ".join(text.split())  # so that the pattern meets no runs of blanks
     if (sized := re.fullmatch(_SIZED, plain)) is not None:
         return {"shape": _ints(text, sized[1]), **tiling_in(sized[2])}
-    wrapped = re.fullmatch(_REPR, plain)
+    wrapped = re.fullmatch(r"Layout\.parse\('(.*)'\)", plain)
     match = re.fullmatch(_TEXT, wrapped[1] if wrapped else plain)
     if match is None:
         rule = (
@@ -85,7 +83,7 @@ def tiling_in(text: str) -> dict[str, Any]:
         _refuse(text, f"has more than {MAX_TILES} tiles")
     cut = tuple(  # a star merges its dimension into the next
         tuple(COMBINE if size == "*" else _int(text, size) for size in _items(text, tile))
-        for tile in re.findall(_TILE, tiles)
+        for tile in re.findall(r"\(([^()]*)\)", tiles)
     )
     few = int(bits) if bits else None
     if few not in (None, *SLOT_BITS):

@@ -11,13 +11,13 @@ import io
 from collections.abc import Iterator, Sequence
 from importlib import import_module
 from pathlib import Path
-from typing import Any, NamedTuple, final
+from typing import NamedTuple, final
 from xml.sax.saxutils import escape
 
 from tensorlayout.errors import cut, shown
 from tensorlayout.layout.drawing import wording
 from tensorlayout.layout.drawing.content import ELEMENT, GAP
-from tensorlayout.layout.drawing.geometry import WIDTH, Box, Picture, Text
+from tensorlayout.layout.drawing.geometry import WIDTH, Box, Picture, Point, Text
 from tensorlayout.layout.placement import Placement
 
 ROWS = ("#77aadd", "#ee8866", "#eedd88", "#ffaabb", "#99ddff", "#44bb99", "#bbcc33", "#aaaa00")
@@ -174,50 +174,42 @@ _ANCHORS = {"start": "ls", "middle": "ms", "end": "rs"}
 
 
 def _png_of(picture: Picture, scale: float) -> bytes:
-    image, draw = (import_module(f"PIL.{name}") for name in ("Image", "ImageDraw"))
-    size = round(WIDTH * scale), round(picture.height * scale)
-    canvas = image.new("RGB", size, LIGHT.paper)
-    pencil = _Pencil(draw.Draw(canvas), import_module("PIL.ImageFont"), scale)
+    image, draw, fonts = (
+        import_module(f"PIL.{name}") for name in ("Image", "ImageDraw", "ImageFont")
+    )
+    canvas = image.new("RGB", (round(WIDTH * scale), round(picture.height * scale)), LIGHT.paper)
+    pencil = draw.Draw(canvas)
+
+    def pixels(*points: Point) -> list[Point]:
+        return [(x * scale, y * scale) for x, y in points]
+
+    def line(colour: str, width: float, *points: Point) -> None:
+        pencil.line(pixels(*points), colour, max(1, round(width * scale)))
+
+    def write(text: Text, colour: str) -> None:
+        (at,), font = pixels((text.x, text.y)), fonts.load_default(text.size * scale)
+        pencil.text(at, text.words, colour, font, anchor=_ANCHORS[text.anchor])
+
     for box in picture.boxes:
-        pencil.box(box)
-    for rule in picture.rules:
-        pencil.line(LIGHT.ink, rule.width, rule.start, rule.end)
-    for text in picture.texts:
-        pencil.text(text, LIGHT.ink if text.kind == "ink" else LIGHT.faint)
-    file = io.BytesIO()
-    canvas.save(file, "PNG")
-    return file.getvalue()
-
-
-class _Pencil:
-    """Draws what geometry has placed, in pixels."""
-
-    def __init__(self, draw: Any, fonts: Any, scale: float) -> None:
-        self.draw, self.fonts, self.scale = draw, fonts, scale
-
-    def line(self, colour: str, width: float, *points: tuple[float, float]) -> None:
-        at = [(x * self.scale, y * self.scale) for x, y in points]
-        self.draw.line(at, colour, max(1, round(width * self.scale)))
-
-    def text(self, text: Text, colour: str) -> None:
-        font = self.fonts.load_default(text.size * self.scale)
-        at = (text.x * self.scale, text.y * self.scale)
-        self.draw.text(at, text.words, colour, font, anchor=_ANCHORS[text.anchor])
-
-    def box(self, box: Box) -> None:
         is_element = box.cell.kind == ELEMENT
         row = ROWS[box.cell.row % len(ROWS)]
         ground = row if is_element else LIGHT.gap if box.cell.kind == GAP else LIGHT.paper
-        left, top = box.x * self.scale, box.y * self.scale
-        right, low = (box.x + box.width) * self.scale, (box.y + box.height) * self.scale
-        self.draw.rectangle((left, top, right, low), ground)
+        corners = pixels((box.x, box.y), (box.x + box.width, box.y + box.height))
+        pencil.rectangle(corners, ground)
         for start, end in box.hatching:
-            self.line(LIGHT.hatch, 1, start, end)
-        self.draw.rectangle((left, top, right, low), None, LIGHT.edge, round(self.scale))
+            line(LIGHT.hatch, 1, start, end)
+        pencil.rectangle(corners, None, LIGHT.edge, round(scale))
         if box.mark:
-            self.draw.polygon([(x * self.scale, y * self.scale) for x, y in box.mark], ON_ROWS)
+            pencil.polygon(pixels(*box.mark), ON_ROWS)
         for text in box.texts:
-            self.text(text, ON_ROWS if is_element else LIGHT.ink)
+            write(text, ON_ROWS if is_element else LIGHT.ink)
+    for rule in picture.rules:
+        line(LIGHT.ink, rule.width, rule.start, rule.end)
+    for text in picture.texts:
+        write(text, LIGHT.ink if text.kind == "ink" else LIGHT.faint)
+    file = io.BytesIO()
+    canvas.save(file, "PNG")
+    return file.getvalue()
 
 
 # --- summaries: facts, the picture and first values, as HTML that needs nothing else ---

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import textwrap
 from collections.abc import Iterator, Sequence
-from itertools import pairwise
+from itertools import accumulate, pairwise
 from typing import NamedTuple
 
 from tensorlayout.errors import cut
@@ -219,17 +219,14 @@ class Picture:
                 continue
             for cell in line:
                 if cell is not None:
-                    self.boxes.append(self.slot(cell, x, width))
+                    middle, y = x + width / 2, self.y
+                    texts = [Text(middle, y + 14, str(cell.slot), SLOT, "cell", "middle")]
+                    if name := _name(cell):
+                        texts.append(Text(middle, y + 29, name, SMALL, "cell", "middle"))
+                    box = Box("memory", x, y, width, STRIP_HEIGHT, cell, tuple(texts))
+                    self.boxes.append(box)
                     x += width
             self.y += STRIP_HEIGHT + 3
-
-    def slot(self, cell: Cell, x: float, width: float) -> Box:
-        """A box of the strip."""
-        middle, y = x + width / 2, self.y
-        number = Text(middle, y + 14, str(cell.slot), SLOT, "cell", "middle")
-        name = Text(middle, y + 29, _name(cell), SMALL, "cell", "middle")
-        texts = (number, name) if name.words else (number,)
-        return Box("memory", x, y, width, STRIP_HEIGHT, cell, texts)
 
 
 def _name(cell: Cell) -> str:
@@ -241,10 +238,7 @@ def _name(cell: Cell) -> str:
 
 
 def _edges(start: float, axis: Axis, step: float) -> list[float]:
-    found = [start]
-    for i in axis:
-        found.append(found[-1] + (ELLIPSIS if i is None else step))
-    return found
+    return [*accumulate((ELLIPSIS if i is None else step for i in axis), initial=start)]
 
 
 def _borders(

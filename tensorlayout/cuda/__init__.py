@@ -91,18 +91,12 @@ CARRY_OUT = {
     "view": "view.prepare_view",
 }
 
-# What says whether a plan of tiled tensors is carried out as it is, by its kind.
-TAKES_TILES = {
-    "create": "fill.create.takes_tiles",
-    "dequantize": "quantize.takes_tiles",
-    "elementwise": "elementwise.takes_tiles",
-    "fuse": "fuse.takes_tiles",
-    "quantize": "quantize.takes_tiles",
-}
+# Kinds of plans beside whose function is one, `takes_tiles`, that tells such plans apart.
+_TAKE_TILES = ("create", "dequantize", "elementwise", "fuse", "quantize")
 
 
 def carry_out(plan: Plan) -> Any:
-    """What carries out a plan, as its `makes` says."""
+    """Return what carries out a plan, as its `makes` says."""
     name = CARRY_OUT[plan.kind]
     function = _function(name)
     if ".plan_" in name:
@@ -113,14 +107,16 @@ def carry_out(plan: Plan) -> Any:
 
 
 def direct(plan: Plan) -> Run | None:
-    """None: every result is allocated by who runs the plan."""
+    """Return None: every result is allocated by who runs the plan."""
     return None
 
 
 def takes_tiles(plan: Plan) -> bool:
     """Return whether a plan of tiled tensors is carried out as it is."""
-    name = TAKES_TILES.get(plan.kind)
-    return bool(_function(name)(plan)) if name else plan.kind in ("join", "reshape")
+    if plan.kind in _TAKE_TILES:
+        module = CARRY_OUT[plan.kind].rpartition(".")[0]
+        return bool(_function(f"{module}.takes_tiles")(plan))
+    return plan.kind == "join"
 
 
 @functools.cache

@@ -1,8 +1,7 @@
 """Library calls on CUDA: kernels of ours, matrix products, or CuPy's functions.
 
 CuPy gets arrays over the operands' memory, as they lie. 16-bit floats, which cuSOLVER and cuFFT do
-not have, go in as float32, as on the CPU; results are row-major. On the simulator NumPy is called,
-on the simulated memory.
+not have, go in as float32, as on the CPU; results are row-major. On the simulator NumPy is called.
 """
 
 from __future__ import annotations
@@ -17,19 +16,20 @@ import numpy as np
 
 from tensorlayout import dtypes
 from tensorlayout.cuda.engine.driver import Strided, cupy_part, driver
-from tensorlayout.cuda.engine.memory import borrowed, new_tensors, read
+from tensorlayout.cuda.engine.memory import borrowed, new_tensors
 from tensorlayout.cuda.matmul import write_library_product
 from tensorlayout.cuda.sort import SEARCHES, prepare_search
 from tensorlayout.devices import CPU, Device
 from tensorlayout.dtypes import DType
 from tensorlayout.layout import Layout
-from tensorlayout.plan.base import Run
-from tensorlayout.plan.copy import CopyPlan
+from tensorlayout.plan.copy import CopyPlan, TransferPlan
 from tensorlayout.plan.library import LibraryPlan, working
-from tensorlayout.plan.run import carried_out, making, noted_copy
-from tensorlayout.plan.steps import Step, note
+from tensorlayout.plan.run import carried_out, making, noted_copy, noting
+from tensorlayout.plan.steps import Step
 from tensorlayout.support.array_library import TABLE
 from tensorlayout.tensor import Tensor, TensorSpec
+
+Call = Callable[..., Any]
 
 # Calls for which the host waits: shapes depend on data, or what cuSOLVER reports is looked at.
 # Those whose elements must be finite wait for that first.
@@ -47,19 +47,27 @@ _GEEV = ("eig", "eigvals")
 _ON_HOST = "work on the CPU, or use a CuPy whose cuSOLVER has geev"
 
 
-def prepare(plan: LibraryPlan) -> Callable[..., Any]:
-    """The function of the operands: a kernel of ours, matrix products, or CuPy's function."""
+def prepare(plan: LibraryPlan) -> Call:
+    """Return the function of the operands."""
     name, specs = plan.operation.name, plan.results
     if specs is not None and not any(spec.layout.size for spec in specs):
-        return _nothing(specs)
+        news = [new_tensors(spec) for spec in specs]
+        return lambda *_: tuple(new() for new in news) if len(news) > 1 else news[0]()
     if name in SEARCHES and dtypes.in_category(plan.dtype, "real numeric"):
         return prepare_search(plan)
     product = write_library_product(plan)
     if product is not None:
         return making(new_tensors(plan.result), product)
+    simulated = driver().name == "simulator"
+    if (
+        name in _GEEV
+        and not simulated
+        and not cupy_part("cupyx.cusolver").check_availability("geev")
+    ):
+        return _on_host(plan)
     work = working(plan.dtype)
     operands = [ready(name, spec, work) for spec in plan.operands]
-    call = _library(plan)
+    call = _library(plan, simulated)
     place = placer()
     number = plan.result.device.number
     waits = (name in WAIT) + plan.operation.finite
@@ -76,16 +84,8 @@ def prepare(plan: LibraryPlan) -> Callable[..., Any]:
     return run
 
 
-def _nothing(specs: tuple[TensorSpec, ...]) -> Run:
-    def run(*_: Tensor) -> Any:
-        found = tuple(new_tensors(spec)() for spec in specs)
-        return found if len(found) > 1 else found[0]
-
-    return run
-
-
 def _specs(plan: LibraryPlan, work: DType, arrays: tuple[Any, ...]) -> Iterable[TensorSpec]:
-    """The specs of results: values worked out in another dtype get the operands' own."""
+    """Return the specs of results: values worked out in another dtype get the operands' own."""
     if plan.results is not None:
         return plan.results
     kinds = [plan.dtype if array.dtype == work else array.dtype for array in arrays]
@@ -95,14 +95,10 @@ def _specs(plan: LibraryPlan, work: DType, arrays: tuple[Any, ...]) -> Iterable[
     ]
 
 
-def _library(plan: LibraryPlan) -> Callable[..., Any]:
-    """What asks the library of the driver, on arrays over the operands."""
-    operation, options, simulated = plan.operation, dict(plan.options), driver().name == "simulator"
+def _library(plan: LibraryPlan, simulated: bool) -> Call:
+    """Return what asks the library of the driver, on arrays over the operands."""
+    operation, options = plan.operation, dict(plan.options)
     function = TABLE[operation.name]
-    if not simulated and operation.name in _GEEV:
-        cusolver = cupy_part("cupyx.cusolver")
-        if not cusolver.check_availability("geev"):
-            return partial(_on_host, plan)
     # CuPy checks what cuSOLVER reports only where it is asked to, for that makes the host wait.
     errstate: Callable[..., AbstractContextManager[None]] = (
         partial(np.errstate, all="ignore")
@@ -121,40 +117,34 @@ def _library(plan: LibraryPlan) -> Callable[..., Any]:
 
 
 def _each(function: Callable[[Any], Any], found: Any) -> Any:
-    """What a function makes of a result, or of each of several."""
+    """Apply a function to a result, or to each of several."""
     return tuple(map(function, found)) if isinstance(found, tuple) else function(found)
 
 
-def _on_host(plan: LibraryPlan, *tensors: Tensor) -> Any:
-    """NumPy's function on copies of the operands; a trace shows what is moved."""
-    operation, name = plan.operation, plan.operation.name
-    function, arrays = partial(TABLE[name], np), []
-    for x in tensors:
-        layout = x._spec.layout
-        steps = [stride * x.itemsize for stride in layout.strides]
-        first = layout.offset * x.itemsize
-        note(Step(name, x._spec, TensorSpec(x.dtype, layout, CPU), _ON_HOST))
-        octets = read(x)
-        arrays.append(np.ndarray(layout.shape, x.dtype, octets, first if octets.size else 0, steps))
-    with np.errstate(all="ignore"):
-        found = operation.ask(np, function, *arrays, **dict(plan.options))
+def _on_host(plan: LibraryPlan) -> Call:
+    """Return the CPU's function on copies of the operands; a trace shows what is moved."""
 
-    def uploaded(given: Any) -> Any:
-        array = np.ascontiguousarray(given).reshape(np.shape(given))
-        spec = TensorSpec(array.dtype, Layout.row_major(array.shape), plan.result.device)
-        note(Step(name, TensorSpec(spec.dtype, spec.layout, CPU), spec, _ON_HOST))
-        result = new_tensors(spec)()
-        driver().to_device(result._memory.address, array.reshape(-1).view(np.uint8))
-        return array_of(result)
+    def moving(source: TensorSpec, device: Device) -> Call:
+        result = TensorSpec(source.dtype, source.layout, device)
+        step = Step(plan.operation.name, source, result, _ON_HOST)
+        return noting(step, TransferPlan(source, result))
 
-    return _each(uploaded, found)
+    operands = [TensorSpec(spec.dtype, spec.layout, CPU) for spec in plan.operands]
+    fetch = [moving(spec, CPU) for spec in plan.operands]
+    call = carried_out(plan.operation.plan(len(operands), *operands, *plan.options))
+
+    def run(*given: Tensor) -> Any:
+        found = call(*[move(x) for move, x in zip(fetch, given, strict=True)])
+        return _each(lambda x: moving(x._spec, plan.result.device)(x), found)
+
+    return run
 
 
 # ---- Between tensors and the arrays of a library, without a copy
 
 
 def array_of(x: Tensor) -> Any:
-    """The library's array over the elements of a tensor, to be read; of bools a copy in 0 and 1.
+    """Return the library's array over the elements of a tensor; of bools a copy in 0 and 1.
 
     Every byte but 0 is True, but libraries compare, sort and add up the bytes.
     """
@@ -168,7 +158,7 @@ def array_of(x: Tensor) -> Any:
 
 
 def tensor_of(array: Any, device: Device) -> Tensor:
-    """A tensor over an array of the library on `device`, which is kept with it."""
+    """Make a tensor over an array of the library on `device`, which is kept with it."""
     described = getattr(array, "__cuda_array_interface__", None) or array.__array_interface__
     address = int(described["data"][0])
     found = borrowed(
@@ -179,10 +169,10 @@ def tensor_of(array: Any, device: Device) -> Tensor:
 
 
 def placer() -> Callable[[Any, TensorSpec], Tensor]:
-    """What makes an array a tensor of a row-major spec: over it where it lies so, else a copy."""
+    """Return what makes an array a tensor of a row-major spec: over it, or a copy."""
 
     @functools.lru_cache(maxsize=64)  # where data decide, shapes are many
-    def copier(source: TensorSpec, result: TensorSpec) -> Run:
+    def copier(source: TensorSpec, result: TensorSpec) -> Callable[..., Tensor]:
         return carried_out(CopyPlan(source, result))
 
     def placed(array: Any, spec: TensorSpec) -> Tensor:
@@ -196,7 +186,7 @@ def placer() -> Callable[[Any, TensorSpec], Tensor]:
 
 
 def ready(name: str, spec: TensorSpec, dtype: DType) -> Callable[[Tensor], Tensor]:
-    """What gives a tensor of `spec` in another dtype, in its form; what it repeats stays so."""
+    """Return what converts a tensor of `spec`, in its form; what it repeats stays repeated."""
     if spec.dtype == dtype:
         return lambda x: x
     layout = spec.layout

@@ -12,7 +12,7 @@ import pytest
 
 from tensorlayout.cuda.engine import counting, disk_cache
 from tensorlayout.cuda.engine.driver import Kernel
-from tensorlayout.cuda.engine.simulator import SimulatedLauncher, SimulatorDriver
+from tensorlayout.cuda.engine.simulator import SimulatorDriver
 from tensorlayout.support.kernel_sources import header_directory, kernel_directory
 
 HARNESS = Path(__file__).parents[1] / "kernels" / "as_on_gpu.cpp"
@@ -32,10 +32,12 @@ def harnessed(kernel):
     return Kernel(str(HARNESS), "on_gpu", types=tuple(macros.items()))
 
 
+new_launcher = SimulatorDriver._new_launcher
+
+
 def launcher(self, kernel):
     """For `SimulatorDriver._new_launcher`."""
-    found = harnessed(kernel)
-    launcher = SimulatedLauncher(found, self._library(found), self)
+    launcher = new_launcher(self, harnessed(kernel))
     launcher._kernel = kernel
     return launcher
 

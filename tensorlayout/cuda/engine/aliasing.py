@@ -1,4 +1,4 @@
-"""Which operands a write would disturb: told by addresses, here alone.
+"""Operands that a write would disturb, found by addresses.
 
 Kernels read and write in any order, so that an operand is either where the write is not, or element
 by element exactly where it is.
@@ -14,7 +14,7 @@ from tensorlayout.tensor import Tensor, TensorSpec
 
 
 def disturbs(plan: Any) -> Disturbs | None:
-    """What tells the operands that a write disturbs before they are read."""
+    """Return what tells the operands that a write disturbs before they are read."""
     return {"nothing": _meet, "itself": _meet_elsewhere, None: None}[plan.overlap]
 
 
@@ -30,13 +30,13 @@ def _meet_elsewhere(x: Tensor, y: Tensor) -> bool:
 
 
 def _ranges_meet(one: TensorSpec, first: int, other: TensorSpec, second: int) -> bool:
-    """Whether the bytes meet, gaps included, of two specs at addresses of their lowest slots."""
+    """Return whether the bytes of two specs at these addresses meet, gaps included."""
     lower, up = (one, second - first) if first < second else (other, first - second)
     return bool(up < lower.layout.required_size * lower.dtype.itemsize)
 
 
 def conflicts(destination: TensorSpec, to: int, operand: TensorSpec, from_: int) -> bool:
-    """Whether bytes meet, but of each element exactly those that are written in its place."""
+    """Return whether bytes meet, other than those of each element in its own place."""
     if not _ranges_meet(destination, to, operand, from_):
         return False
     if destination.layout.size == 0 or operand.layout.size == 0:
@@ -57,7 +57,7 @@ def conflicts(destination: TensorSpec, to: int, operand: TensorSpec, from_: int)
 
 
 def _run_and_steps(spec: TensorSpec) -> tuple[int, list[int]]:
-    """Bytes of the runs that a layout consists of, and the distances at which they repeat."""
+    """Return the bytes of a layout's runs, and the distances at which they repeat."""
     run = spec.dtype.itemsize
     steps: list[int] = []
     dims = [(s, n) for parts in spec.layout.parts for n, s in parts]

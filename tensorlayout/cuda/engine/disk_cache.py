@@ -45,7 +45,7 @@ _INCLUDE = re.compile(rb'^[ \t]*#[ \t]*include[ \t]+"([^"\n]+)"', re.MULTILINE)
 
 
 def sources(path: Path, folder: Path) -> dict[Path, bytes]:
-    """A file and all that it includes by ``#include "…"``, in order of first mention: their texts.
+    """Read a file and all that it includes by ``#include "…"``, in order of first mention.
 
     Headers are looked up beside the file that includes them, then in `folder`. One that is in
     neither is left to the compiler's message. Branches of ``#if`` are not told apart.
@@ -67,7 +67,7 @@ def sources(path: Path, folder: Path) -> dict[Path, bytes]:
 
 
 def key_of(*parts: str | bytes) -> str:
-    """A name for all `parts` together, in their order; 32 hexadecimal digits."""
+    """Return 32 hexadecimal digits for all `parts` together, in their order."""
     digest = hashlib.sha256()
     for part in parts:
         data = part.encode() if isinstance(part, str) else part
@@ -76,7 +76,7 @@ def key_of(*parts: str | bytes) -> str:
 
 
 def cached(key: str, suffix: str, make: Callable[[Path], None], counters: Counters) -> Path:
-    """The file of `key`. Where there is none, ``make(path)`` writes it, at a path of its own.
+    """Return the file of `key`. Where there is none, ``make(path)`` writes it, elsewhere at first.
 
     RuntimeError where no folder can take it.
     """
@@ -98,12 +98,12 @@ def cached(key: str, suffix: str, make: Callable[[Path], None], counters: Counte
 
 
 def is_kept(key: str, suffix: str) -> bool:
-    """True if there is an entry of `key`, so that `cached` would make none."""
+    """Return whether there is an entry of `key`, so that `cached` would make none."""
     return _is_whole(folder() / (key + suffix))
 
 
 def content(entry: Path) -> bytes:
-    """What was made for an entry that `cached` gave."""
+    """Read what was made for an entry that `cached` gave."""
     return entry.read_bytes()[:-_CHECKSUM_BYTES]
 
 
@@ -121,7 +121,7 @@ def _cached(place: Path, name: str, make: Callable[[Path], None], counters: Coun
 
 
 def _is_whole(entry: Path) -> bool:
-    """Return whether an entry is there, as it was made, and ours; it is then noted as used."""
+    """Return whether an entry is there, as it was made, and ours; note that it is used."""
     try:
         with _opened(entry) as file:
             whole = file.read()
@@ -129,11 +129,8 @@ def _is_whole(entry: Path) -> bool:
                 os.utime(file.fileno())
     except OSError:  # it is not there, or no file of ours
         return False
-    return bool(_checksum(whole[:-_CHECKSUM_BYTES]) == whole[-_CHECKSUM_BYTES:])
-
-
-def _checksum(content: bytes) -> bytes:
-    return hashlib.sha256(content).digest()
+    checksum = hashlib.sha256(whole[:-_CHECKSUM_BYTES]).digest()
+    return bool(checksum == whole[-_CHECKSUM_BYTES:])
 
 
 def _make(entry: Path, make: Callable[[Path], None]) -> None:
@@ -144,7 +141,7 @@ def _make(entry: Path, make: Callable[[Path], None]) -> None:
         made = Path(own) / f"made{entry.suffix}"
         make(made)
         made.chmod(0o700)  # whatever the mask of new files lets others do
-        checksum = _checksum(made.read_bytes())
+        checksum = hashlib.sha256(made.read_bytes()).digest()
         with made.open("ab") as file:
             file.write(checksum)
         _remove(entry)
@@ -153,7 +150,7 @@ def _make(entry: Path, make: Callable[[Path], None]) -> None:
 
 @contextlib.contextmanager
 def _turn(place: Path, name: str) -> Iterator[None]:
-    """Processes that want the same entry take turns: the first makes it, the others find it.
+    """Let processes that want the same entry take turns: the first makes it, the others find it.
 
     A byte of one file is locked, a byte for each name, until the process lets go of it or ends.
     Where files cannot be locked, or the other process takes too long (it may have been stopped),
@@ -162,22 +159,19 @@ def _turn(place: Path, name: str) -> Iterator[None]:
     with contextlib.ExitStack() as stack:
         with contextlib.suppress(OSError):
             file = stack.enter_context(_opened(place / "turns", os.O_RDWR | os.O_CREAT))
-            _lock(file, zlib.crc32(name.encode()))
+            deadline = time.monotonic() + PATIENCE
+            while time.monotonic() < deadline:
+                try:
+                    fcntl.lockf(file, fcntl.LOCK_EX | fcntl.LOCK_NB, 1, zlib.crc32(name.encode()))
+                    break
+                except (BlockingIOError, PermissionError):  # another process has it
+                    time.sleep(0.02)
         yield
 
 
-def _lock(file: Any, byte: int) -> None:
-    deadline = time.monotonic() + PATIENCE
-    while time.monotonic() < deadline:
-        try:
-            fcntl.lockf(file, fcntl.LOCK_EX | fcntl.LOCK_NB, 1, byte)
-            break
-        except (BlockingIOError, PermissionError):  # either means that another process has it
-            time.sleep(0.02)
-
-
 def _opened(path: Path, flags: int = os.O_RDONLY) -> Any:
-    """A regular file of ours that nobody else can write to. OSError for any other; never waits."""
+    """Open a regular file of ours that nobody else can write to. OSError for others."""
+    # Without O_NONBLOCK, a named pipe would make it wait.
     number = os.open(path, flags | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC, 0o600)
     try:
         status = os.fstat(number)
@@ -191,13 +185,13 @@ def _opened(path: Path, flags: int = os.O_RDONLY) -> Any:
 
 
 def _is_private(status: os.stat_result) -> bool:
-    """Return whether what a status is of is ours, and nobody else can write to it."""
+    """Return whether a file is ours, and nobody else can write to it."""
     return status.st_uid == os.geteuid() and not status.st_mode & 0o022
 
 
 @functools.cache
 def _remove_unused(place: Path) -> None:
-    """Once in a process: it goes through the whole folder."""
+    """Remove entries that nobody has used for long; once in a process."""
     for path in place.iterdir():
         with contextlib.suppress(OSError):  # another process may be doing the same
             unused = time.time() - path.lstat().st_mtime > MAX_AGE
@@ -206,7 +200,7 @@ def _remove_unused(place: Path) -> None:
 
 
 def _remove(path: Path) -> None:
-    """Remove what is there, if it can be; a folder is of a process that was killed."""
+    """Remove what can be removed; a folder is left by a process that was killed."""
     with contextlib.suppress(OSError):
         if stat.S_ISDIR(path.lstat().st_mode):
             shutil.rmtree(path)
@@ -215,20 +209,14 @@ def _remove(path: Path) -> None:
 
 
 def folder() -> Path:
-    """Where entries are: ``$TENSORLAYOUT_CACHE_DIR``, else ``tensorlayout`` in the user's cache.
-
-    If that cannot be written to, belongs to somebody else, is one that others can write to, or
-    holds nothing that may be run, a folder of the user's in the one for temporary files.
-    """
+    """Return ``$TENSORLAYOUT_CACHE_DIR``, else ``tensorlayout`` in the user's cache, if usable."""
     asked = os.environ.get("TENSORLAYOUT_CACHE_DIR")
-    if asked:
-        return _usable(Path(asked)) or temporary()
     base = os.environ.get("XDG_CACHE_HOME") or os.path.expanduser("~/.cache")
-    return _usable(Path(base) / "tensorlayout") or temporary()
+    return _usable(Path(asked or os.path.join(base, "tensorlayout"))) or temporary()
 
 
 def _usable(place: Path) -> Path | None:
-    """`place`, if files of ours can be made there and run, and nobody else can make any."""
+    """Return `place`, if files of ours can be made there and run, and nobody else can make any."""
     try:
         place.mkdir(parents=True, exist_ok=True, mode=0o700)
         place = place.resolve(strict=True)  # a link may be led elsewhere later
@@ -249,7 +237,7 @@ def _has_room(place: Path) -> bool:
 
 @functools.cache
 def temporary() -> Path:
-    """A folder of the user's in the one for temporary files; a new one where that is no good."""
+    """Return the user's folder in the one for temporary files; a new one if it is not usable."""
     place = Path(tempfile.gettempdir()) / f"tensorlayout-{os.geteuid()}"
     if not place.is_symlink() and (usable := _usable(place)):
         return usable

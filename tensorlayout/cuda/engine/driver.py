@@ -1,8 +1,4 @@
-"""The one seam to the hardware: memory, copies, launches, and what counts them.
-
-Everything else in `tensorlayout.cuda` is written against `Driver`. `driver` picks the
-implementation once per process.
-"""
+"""The one seam to the hardware, `Driver`: memory, copies, launches, and what counts them."""
 
 from __future__ import annotations
 
@@ -32,14 +28,11 @@ _DRIVERS = {
 
 @dataclass(frozen=True, slots=True)
 class Kernel:
-    """What to compile and launch: pure data, made by plans.
+    """A kernel to compile and launch: pure data, made by plans.
 
     `types` and `shape` are macros, as (name, value). A GPU compiles one kernel for each set of
     them; the simulator one file for each `types`, with every `shape` in it as ``name_value_value``.
     `operation` is the functor, or "". `file` is in the folder of kernels, unless it is absolute.
-
-    >>> Kernel("copy/copy.cu", "copy_rows", shape=(("RANK", "2"), ("INDEX", "int32_t"))).symbol
-    'copy_rows_2_int32_t'
     """
 
     file: str
@@ -54,33 +47,22 @@ class Kernel:
         return "_".join((self.name, *(value for _, value in self.shape)))
 
 
-# The number of the legacy default stream, which every device has.
-LEGACY_STREAM = 1
-
-# The number of the default stream that each thread has of its own.
-PER_THREAD_STREAM = 2
+# Numbers of default streams: the legacy one of each device, and that of each thread.
+LEGACY_STREAM, PER_THREAD_STREAM = 1, 2
 
 
 @dataclass(frozen=True, slots=True)
 class Stream:
-    """What is enqueued on one device in one order.
-
-    Attributes:
-        device: the number of the device.
-        number: as the array API standard has it: 1 for the legacy default stream, 2 for that of the
-            thread, else the address.
-        owner: what keeps the stream alive, if anything does.
-
-    """
+    """A stream of one device, numbered as the array API standard has it."""
 
     device: int
-    number: int
-    owner: object = field(default=None, compare=False, repr=False)
+    number: int  # 1: the legacy default stream; 2: that of the thread; else the address
+    owner: object = field(default=None, compare=False, repr=False)  # keeps the stream alive
 
 
 @dataclass(slots=True)
 class Counters:
-    """What a driver has done since it was opened."""
+    """Counts of what a driver has done since it was opened."""
 
     compiles: int = 0
     cache_hits: int = 0
@@ -102,7 +84,7 @@ class Strided(NamedTuple):
 
     @property
     def extent(self) -> tuple[int, int]:
-        """The address of the lowest byte, and how many bytes there are up to the highest."""
+        """The address of the lowest byte, and the bytes from there to the end."""
         if 0 in self.shape:
             return self.address, 0
         reach = [(n - 1) * step for n, step in zip(self.shape, self.steps, strict=True)]
@@ -111,10 +93,7 @@ class Strided(NamedTuple):
 
 
 class Buffer:
-    """Device memory, which lives as long as `owner`: it frees itself when it is collected.
-
-    `pointer` is the address of the first byte, a multiple of 256 where the driver allocated it.
-    """
+    """Device memory, which lives as long as `owner`: it frees itself when it is collected."""
 
     __slots__ = ("_kept", "_owner", "device", "nbytes", "pointer")
 
@@ -126,7 +105,7 @@ class Buffer:
         self._kept: tuple[object, ...] = ()
 
     def keep(self, owner: object) -> None:
-        """Keep `owner`, too, as long as the memory."""
+        """Keep another owner as long as the memory."""
         if owner not in self._kept:
             self._kept = (*self._kept, owner)
 
@@ -135,10 +114,7 @@ class Launcher(Protocol):
     """A kernel made ready."""
 
     def __call__(self, grid: int | tuple[int, int, int], parameters: bytearray) -> None:
-        """Launch `grid` blocks on the current stream, without waiting.
-
-        `parameters` holds the kernel's struct, and is read before the call returns.
-        """
+        """Launch `grid` blocks on the current stream; `parameters` is read before this returns."""
 
 
 # For the device that is current already: to set it again would cost 0.5 us.
@@ -150,17 +126,11 @@ class Driver(Protocol):
 
     What is written out here holds where work is over as soon as it is enqueued, and no stream
     captures a graph.
-
-    Attributes:
-        name: either "simulator" or "cupy".
-        counters: what has been done.
-        captures: what each capture has allocated, by streams; empty where there was none of late.
-
     """
 
-    name: str
+    name: str  # "simulator" or "cupy"
     counters: Counters
-    captures: Mapping[int, object] = MappingProxyType({})
+    captures: Mapping[int, object] = MappingProxyType({})  # what each has allocated, by streams
     _has: str = "there are"
     _device_count: int
     _only: int | None  # device, which then is always current
@@ -175,62 +145,53 @@ class Driver(Protocol):
         return self._device_count
 
     def check_device(self, device: int) -> None:
-        """Refuse, by a ValueError, the number of a device that is not there."""
+        """Raise ValueError for the number of a device that is not there."""
         if not 0 <= device < self._device_count:
             msg = f"cuda: there is no device {device}; {self._has} {self.device_count()}"
             raise ValueError(msg)
 
     def current_device(self) -> int:
-        """The device of this thread's launches and copies."""
+        """Return the device of this thread's launches and copies."""
 
     def using(self, device: int) -> AbstractContextManager[Any]:
-        """Make `device` the current one inside a ``with`` block, for this thread.
-
-        Next to free where it is current already.
-        """
+        """Make `device` the current one inside a ``with`` block, for this thread."""
         if device == self._only:
             return _HERE
         self.check_device(device)
         return _HERE if device == self.current_device() else self._made_current(device)
 
     def device_of(self, pointer: int) -> int | None:
-        """The device whose memory is at this address; None if it is no device's."""
+        """Return the device whose memory is at this address; None if it is no device's."""
 
     def current_stream(self, device: int) -> Stream:
-        """The stream of this thread's launches and copies on `device`."""
+        """Return the stream of this thread's launches and copies on `device`."""
 
     def end_of(self, stream: Stream) -> Callable[[], bool]:
-        """What says, in any thread, whether all that is on the current stream now is over.
+        """Return what says, in any thread, whether all that `stream`, the current one, has is over.
 
-        It may look for what comes later, too; it holds `stream`, whose work cannot be captured.
+        It may look for what comes later, too.
         """
         return lambda: True
 
     def is_capturing(self, device: int) -> bool:
-        """Return whether the current stream of `device` captures a graph.
-
-        What waits, or copies between host and device, is then refused by a `plan.CaptureError`.
-        """
+        """Return whether the current stream captures a graph; to wait is then a `CaptureError`."""
         return False
 
     def captured(self, device: int) -> object | None:
-        """What the capture of the current stream has allocated; None where there is none."""
+        """Return what the capture of the current stream has allocated; None without a capture."""
         return None
 
     def order(self, first: Stream, then: Stream) -> None:
-        """What is enqueued on `then` from now on waits for what `first` holds now.
-
-        The host does not wait. Nothing is to be done where both are one stream.
-        """
+        """Make what is enqueued on `then` from now on wait for what `first` holds; not the host."""
 
     def allocate(self, nbytes: int, device: int) -> Buffer:
-        """New memory that begins at a multiple of 256. MemoryError names asked and free bytes.
+        """Allocate memory that begins at a multiple of 256; MemoryError names asked and free bytes.
 
-        What is allocated while a stream captures a graph lives as long as all that is.
+        What is allocated during the capture of a graph lives as long as any of it.
         """
 
     def wrap(self, pointer: int, nbytes: int, device: int, owner: object) -> Buffer:
-        """Memory that `owner` holds; the buffer keeps `owner` alive."""
+        """Return a buffer over memory that `owner` holds, which it keeps alive."""
 
     def to_device(self, pointer: int, source: Bytes) -> None:
         """Copy contiguous bytes of the host to device memory; then `source` has been read."""
@@ -245,10 +206,7 @@ class Driver(Protocol):
             self._to_host(destination, pointer)
 
     def on_device(self, destination: int, source: int, nbytes: int) -> None:
-        """Copy on the current stream, from one device to another too; it knows of no other stream.
-
-        ValueError where the two ranges overlap.
-        """
+        """Copy on the current stream, from one device to another too; ValueError for overlaps."""
         if abs(destination - source) < nbytes:
             ends = f"from {source:#x} to {destination:#x}"
             msg = f"cuda: on_device of {nbytes} bytes {ends}: they overlap"
@@ -256,7 +214,7 @@ class Driver(Protocol):
         if nbytes:
             self._on_device(destination, source, nbytes)
 
-    # What the copies do, and what makes a launcher, in the words of each driver.
+    # What each driver has of its own.
     def _to_device(self, pointer: int, source: Bytes) -> None: ...
     def _to_host(self, destination: Bytes, pointer: int) -> None: ...
     def _on_device(self, destination: int, source: int, nbytes: int) -> None: ...
@@ -264,7 +222,7 @@ class Driver(Protocol):
     def _made_current(self, device: int) -> AbstractContextManager[Any]: ...
 
     def launcher(self, kernel: Kernel) -> Launcher:
-        """The kernel, compiled or taken from a cache. RuntimeError if it does not compile."""
+        """Compile a kernel, or find it in a cache. RuntimeError if it does not compile."""
         found = self._launchers.get(kernel)
         if found is None:
             found = self._launchers[kernel] = self._new_launcher(kernel)
@@ -274,20 +232,17 @@ class Driver(Protocol):
         """Wait for the current stream."""
 
     def library(self, what: str) -> Any:
-        """The numerical library, CuPy or NumPy, for a call on the current device and stream.
-
-        `what`: what the call is named in counts and logs.
-        """
+        """Return CuPy or NumPy, for a call on the current device and stream, which `what` names."""
 
     def array(self, given: Strided, owner: object, *, written: bool = False) -> Any:
-        """The library's array over device memory, without a copy; `owner` is kept with it.
+        """Return the library's array over memory that it is to read or, if `written`, to write.
 
-        `written`: whether the library is to write all of it, else it is to read all of it.
+        `owner` is kept with it.
         """
 
 
 def flat(array: Bytes) -> Bytes:
-    """Bytes of the host in one dimension. ValueError where they do not lie side by side."""
+    """Return bytes of the host in one dimension. ValueError unless they are contiguous."""
     if not array.flags.c_contiguous:
         msg = "cuda: copies between host and device need contiguous bytes"
         raise ValueError(msg)
@@ -295,12 +250,12 @@ def flat(array: Bytes) -> Bytes:
 
 
 def no_memory(nbytes: int, free: int, device: int) -> MemoryError:
-    """The error of an allocation that finds no room."""
+    """Return the error of an allocation that finds no room."""
     return MemoryError(f"cuda:{device}: asked for {nbytes} bytes, and {free} bytes are free")
 
 
 def cupy_part(name: str) -> Any:
-    """A module of CuPy. RuntimeError that names the extra to install, where it is not there."""
+    """Import a module of CuPy. RuntimeError with the extra to install, where it is not there."""
     try:
         return importlib.import_module(name)
     except ImportError as error:
@@ -310,7 +265,7 @@ def cupy_part(name: str) -> Any:
 
 
 def missing(what: str) -> str:
-    """The line that says what is missing, and what to install."""
+    """Return the line that says what is missing, and what to install."""
     return (
         f"cuda: {what}; a GPU needs pip install 'tensorlayout[cuda12]' (or 'tensorlayout[cuda13]')"
         " and NVIDIA's driver, and TENSORLAYOUT_CUDA_SIMULATOR=1 does without"
@@ -319,7 +274,7 @@ def missing(what: str) -> str:
 
 @once
 def driver() -> Driver:
-    """The driver of this process: the simulator if ``TENSORLAYOUT_CUDA_SIMULATOR=1``, else CuPy."""
+    """Open the simulator if ``TENSORLAYOUT_CUDA_SIMULATOR=1``, else CuPy; once per process."""
     choice = os.environ.get("TENSORLAYOUT_CUDA_SIMULATOR", "0")
     if choice not in ("", "0", "1"):
         msg = f"cuda: TENSORLAYOUT_CUDA_SIMULATOR must be 0 or 1, got {shown(choice)}"

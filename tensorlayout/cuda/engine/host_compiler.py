@@ -31,7 +31,6 @@ FLAGS = (
     "-DTENSORLAYOUT_SIMULATOR",
 )
 
-
 # Included by the files that are compiled for most dtypes; with all that it includes, a fifth of the
 # time that g++ takes for one of them. So g++ compiles it once.
 _PRECOMPILED = "operations.cuh"
@@ -42,11 +41,7 @@ PATIENCE = 300
 
 
 def run(command: list[str]) -> tuple[int, str, str]:
-    """Run a command to its end: its exit status, what it wrote, and its errors.
-
-    RuntimeError for one that takes longer than `PATIENCE`. A compiler starts others; so they have a
-    session of their own, and all of them end with it.
-    """
+    """Run a command, for `PATIENCE` at most; return its exit status, what it wrote, its errors."""
     pipe = subprocess.PIPE
     with subprocess.Popen(
         command,
@@ -55,7 +50,7 @@ def run(command: list[str]) -> tuple[int, str, str]:
         stderr=pipe,
         text=True,
         errors="replace",
-        start_new_session=True,
+        start_new_session=True,  # a compiler starts others: all of them are ended
     ) as started:
         try:
             written, said = started.communicate(timeout=PATIENCE)
@@ -71,7 +66,7 @@ def run(command: list[str]) -> tuple[int, str, str]:
 
 @functools.cache
 def compiler() -> tuple[tuple[str, ...], str]:
-    """The command of the C++ compiler, ``$CXX`` first, and its version. RuntimeError if none."""
+    """Return the command of the C++ compiler, ``$CXX`` first, and its version."""
     asked = os.environ.get("CXX")
     for command in [asked] if asked else ["g++", "clang++"]:
         words = tuple(shlex.split(command))
@@ -88,10 +83,9 @@ def compiler() -> tuple[tuple[str, ...], str]:
 def shared_object(
     file: str, types: kernel_shapes.Types, counters: Counters, index: str = "int32_t"
 ) -> Path:
-    """A file of kernels, in all shapes that it declares for the macros `types`, compiled or cached.
+    """Compile a file of kernels, in all its shapes for the macros `types`, or find it in the cache.
 
     `index`: their macro INDEX, where they have it.
-    RuntimeError with the compiler's message if it does not compile; FileNotFoundError.
     """
     given = (*FLAGS, *shlex.split(os.environ.get("TENSORLAYOUT_SIMULATOR_FLAGS", "")))
     flags = (*given, *(f"-D{name}={value}" for name, value in types))
@@ -122,9 +116,9 @@ def shared_object(
 
 @functools.cache
 def _precompiled(flags: tuple[str, ...], key: str, place: Path) -> Path | None:
-    """The header that most files include, compiled or cached; None where g++ cannot make it.
+    """Compile the header that most files include; None where g++ cannot make it.
 
-    `key`: of the entry. `place`: the folder of the cache, to look again where that changes.
+    `place`: the folder of the cache, to look again where that changes.
     """
     if "Free Software Foundation" not in compiler()[1]:  # others look for such headers elsewhere
         return None
@@ -141,7 +135,7 @@ def _precompiled(flags: tuple[str, ...], key: str, place: Path) -> Path | None:
 
 
 def _key(texts: dict[Path, bytes], *parts: str) -> str:
-    """A name for what the compiler makes of these files, as it is told by `parts`."""
+    """Return a name for what the compiler makes of these files, as it is told by `parts`."""
     command, version = compiler()
     names = (each.name for each in texts)
     return disk_cache.key_of(*command, version, *parts, *names, *texts.values())

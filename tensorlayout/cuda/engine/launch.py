@@ -1,4 +1,4 @@
-"""How every kernel is launched: what is planned, bound to a driver, given addresses and scalars."""
+"""Launches of kernels: planned, bound to a driver, given addresses and scalars."""
 
 from __future__ import annotations
 
@@ -21,16 +21,11 @@ THREADS = constant("include/platform.cuh", "THREADS")  # of a block
 
 # Elements (or packs of them) that a thread moves, as in kernels/copy/copy.cu and fill/fill.cu.
 PER_THREAD = 4
+BLOCK = PER_THREAD * THREADS  # elements that a block of a kernel without tiles moves
 
-# Elements that a block of a kernel without tiles moves.
-BLOCK = PER_THREAD * THREADS
-
-# Memory moves in sectors of this many bytes, and no alignment beyond it matters.
+# In bytes: memory moves in sectors, and no alignment beyond them matters.
 SECTOR = 32
-
-# The widest access of a thread, in bytes.
-WIDEST = 16
-
+WIDEST = 16  # access of a thread
 _ALIGNMENT = 256  # of memories in between
 
 # Numbers of what no call gives: no memory, whose address is 0; and the record of faults.
@@ -39,11 +34,9 @@ NOTHING, FAULTS = -2, -1
 
 @dataclass(frozen=True, slots=True)
 class Launch:
-    """One launch, ready but for addresses and scalars.
+    """One launch of `grid` blocks, ready but for addresses and scalars.
 
     Attributes:
-        kernel: what to compile.
-        grid: how many blocks.
         parameters: the struct, which begins with the pointers; zeros where these and scalars go.
         firsts: for each pointer, in order, the bytes from the lowest slot to what it points to.
         memories: for each pointer the number of its memory in the call, `NOTHING` or `FAULTS`;
@@ -62,14 +55,14 @@ class Launch:
     takes: tuple[int, int | None] = (0, None)
 
     def placed(self, memories: Sequence[int], *shifts: int) -> Launch:
-        """A launch where memory k is number ``memories[k]`` of a call, so many **bytes** on."""
+        """Launch where memory k is number ``memories[k]`` of a call, ``shifts[k]`` bytes on."""
         own = self.memories or range(len(self.firsts))
         by = (*shifts, *[0] * len(memories))
         firsts = tuple([first + by[m] for first, m in zip(self.firsts, own, strict=True)])
         return replace(self, firsts=firsts, memories=tuple([memories[m] for m in own]))
 
     def without_scalars(self, content: bytes) -> Launch:
-        """A launch with `content` as its scalars, whatever the scalars of a call are."""
+        """Launch with `content` as the scalars, whatever the scalars of a call are."""
         at = 8 * len(self.firsts) if self.scalars_at is None else self.scalars_at
         taken = content[slice(*self.takes)]
         head, tail = self.parameters[:at], self.parameters[at + len(taken) :]
@@ -81,7 +74,6 @@ class Launches:
     """Launches one after the other.
 
     Attributes:
-        launches: in their order.
         case: the kind of work, one of the names in the function that planned it.
         scratch: **bytes** of memories that are needed in between: new at each call, parts of one,
             and numbered behind those of the call. It goes back to where it came from, which hands
@@ -99,12 +91,9 @@ Bound = Callable[[Sequence[int], bytes], None]
 
 
 def bind(planned: Launch | Launches | None, device: int) -> Bound:
-    """What launches, on the current stream of `device`, which must be the current device.
-
-    Asynchronous, from any thread. None: nothing is launched.
-    """
+    """Return what launches, on the current stream of `device`, which must be the current device."""
     if planned is None:
-        return _nothing
+        return lambda *_: None
     launches = (planned,) if isinstance(planned, Launch) else planned.launches
     scratch = () if isinstance(planned, Launch) else planned.scratch
     steps, gpu = [_bind(each) for each in launches], driver()
@@ -128,12 +117,8 @@ def bind(planned: Launch | Launches | None, device: int) -> Bound:
     return run
 
 
-def _nothing(addresses: Sequence[int], scalars: bytes = b"") -> None:
-    """What is launched for no elements."""
-
-
 def _bind(launch: Launch) -> Bound:
-    """One launch; what can be done before a call is done here: there it costs nothing."""
+    """Bind one launch; do here what can be done before a call."""
     ready, grid, template = driver().launcher(launch.kernel), launch.grid, launch.parameters
     firsts, memories = launch.firsts, launch.memories
     pack_into = struct.Struct(f"<{len(firsts)}Q").pack_into
@@ -160,11 +145,11 @@ def writer(
     alike: slice | None = None,
     aligned: int | None = None,
 ) -> Write:
-    """``write(out, *operands)``: the launches of ``plan(alignments)``, asked for once for each.
+    """Return ``write(out, *operands)``: the launches of ``plan(alignments)``, made once for each.
 
     `alignments`: powers of two that divide the addresses of the tensors, in their order. `tensors`:
-    how many operands, the first ones, are tensors; None: all. `content`: what the others become,
-    octets for the struct. `alike`: tensors of which the least alignment counts for all: each
+    how many operands, the first ones, are tensors; None: all. `content`: what makes octets for the
+    struct of the others. `alike`: tensors of which the least alignment counts for all: each
     combination would have a plan of its own. `aligned`: how many alignments, the first ones, the
     plan asks for; None: all.
     """
@@ -187,7 +172,7 @@ def mixed_writer(
     device: int,
     plan: Callable[[tuple[int, ...]], tuple[Launches, Callable[[Sequence[Any]], bytes]]],
 ) -> Write:
-    """``write(out, *operands)`` of operands among which some are numbers: each has a memory, too.
+    """Return ``write(out, *operands)`` of operands some of which are numbers, with memories, too.
 
     `plan(alignments)` gives, with the launches, what makes octets of all the operands.
     """
@@ -209,7 +194,7 @@ def mixed_writer(
 
 
 def check_aligned(name: str, widths: Sequence[int], alignments: Sequence[int]) -> None:
-    """Refuse, by a ValueError, memory that is not aligned to its elements; `name` is for that.
+    """Raise ValueError for memory that is not aligned to its elements.
 
     `widths` of the elements of the result and of each operand; 0 for what has no memory.
     """
@@ -229,5 +214,5 @@ def blocks_for(count: int) -> int:
 
 
 def blocks_of_walk(count: int, rank: int, ranks: tuple[int, ...]) -> int:
-    """How many blocks walk `count` elements: several a thread in kernels of `ranks`, else one."""
+    """Return how many blocks walk `count` elements; threads take several in kernels of `ranks`."""
     return blocks_for(count if rank in ranks else count * PER_THREAD)

@@ -1,4 +1,4 @@
-"""Tensors in CUDA memory: an address and an owner; made, borrowed, and read to the host."""
+"""Tensors in CUDA memory, which are an address and an owner: made, borrowed, and read."""
 
 from __future__ import annotations
 
@@ -28,10 +28,7 @@ class Place(NamedTuple):
 
 
 def new_tensors(spec: TensorSpec) -> Callable[[], Tensor]:
-    """What makes one tensor after the other in new memory, nothing of it written, nor of padding.
-
-    Its layout is kept, gaps and all. MemoryError names the bytes asked for and those free.
-    """
+    """Return what makes one tensor after the other in new memory, of which nothing is written."""
     nbytes, number = spec.layout.nbytes(spec.dtype), spec.device.number
 
     def make() -> Tensor:
@@ -46,7 +43,7 @@ _WIDEST = 32
 
 
 def alignment(address: int) -> int:
-    """The greatest power of two that divides an address, at most 32."""
+    """Return the greatest power of two that divides an address, at most 32."""
     return (address | _WIDEST) & -(address | _WIDEST)
 
 
@@ -57,7 +54,7 @@ _BITS = _WIDEST - 1
 
 
 def per_alignment(make: Callable[[tuple[int, ...]], Made]) -> Callable[..., Made]:
-    """What `make(alignments)` gives, made once for each, found by addresses.
+    """Return what finds, by addresses, what `make(alignments)` gives, made once for each.
 
     Where tensors begin is no part of a plan's key, and which kernel is best may depend on it.
     """
@@ -74,13 +71,13 @@ def per_alignment(make: Callable[[tuple[int, ...]], Made]) -> Callable[..., Made
 
 
 def padding_of(spec: TensorSpec) -> bytes | None:
-    """What one element of the padding that a tensor owns holds; None for none, or anything."""
+    """Return an element of the padding that a tensor owns; None for none, or if it may be any."""
     layout = spec.layout
     return padding_bytes(layout.padding_value, spec.dtype) if layout.is_padded else None
 
 
 def moved_slots(x: Tensor, spec: TensorSpec, slots: int) -> Tensor:
-    """A view of `x` whose lowest slot is `slots` slots further, in units of the result's dtype."""
+    """View `x` from a slot that is `slots` slots further, in units of the result's dtype."""
     home, place = x._home, x._memory
     assert home is not None
     step, layout = slots * spec.dtype.itemsize, spec.layout
@@ -100,7 +97,7 @@ def borrowed(
     *,
     readonly: bool,
 ) -> Tensor | None:
-    """A tensor over memory of another library; None where strides are no whole elements.
+    """Make a tensor over memory of another library; None if strides are no whole elements.
 
     BufferError for memory that is not aligned to whole elements, as kernels need it.
     """
@@ -116,17 +113,14 @@ def borrowed(
 
 
 def borrowed_slots(address: int, spec: TensorSpec, owner: object, *, readonly: bool) -> Tensor:
-    """A tensor over memory of another library that is packed below a byte.
-
-    `address`: of the byte that its lowest slot begins.
-    """
+    """Make a tensor over packed memory of another library; its lowest slot begins at `address`."""
     octets = spec.layout.nbytes(spec.dtype)
     buffer = driver().wrap(address, octets, spec.device.number, owner)
     return Tensor._new(Place(address, readonly), spec, (buffer, 0))
 
 
 def device_at(address: int) -> Device | None:
-    """The device whose memory is at an address; None if it is no device's.
+    """Return the device whose memory is at an address; None if it is no device's.
 
     Of 0, where no memory is, the current one.
     """
@@ -135,7 +129,7 @@ def device_at(address: int) -> Device | None:
 
 
 def exposed(x: Tensor) -> Exposed:
-    """Where the elements of a tensor are."""
+    """Return where the elements of a tensor are."""
     assert x._home is not None
     layout = x._spec.layout
     address = x._memory.address + layout._bytes_of(layout.offset, x.itemsize)
@@ -143,7 +137,7 @@ def exposed(x: Tensor) -> Exposed:
 
 
 def read(x: Tensor) -> Bytes:
-    """The bytes of `x` from its lowest slot on, as many as its layout requires, on the host."""
+    """Copy the bytes that the layout of `x` requires, from its lowest slot on, to the host."""
     octets = np.empty(x._spec.layout.nbytes(x.dtype), np.uint8)
     if octets.size:
         with driver().using(x.device.number):
@@ -170,12 +164,8 @@ def copy_bytes(destination: Tensor, source: Tensor) -> None:
     nbytes = source._spec.layout.nbytes(source.dtype)
     if not nbytes:
         return
-    found, here, there = driver(), source.device.number, destination.device.number
-    if here == there:
-        with found.using(there):
-            found.on_device(destination._memory.address, source._memory.address, nbytes)
-        return
-    reading, writing = found.current_stream(here), found.current_stream(there)
+    found, there = driver(), destination.device.number
+    reading, writing = found.current_stream(source.device.number), found.current_stream(there)
     found.order(reading, writing)
     with found.using(there):
         found.on_device(destination._memory.address, source._memory.address, nbytes)
@@ -183,11 +173,10 @@ def copy_bytes(destination: Tensor, source: Tensor) -> None:
 
 
 def keeping(write: Write) -> Write:
-    """`write`, whose destination, given first, keeps what a capture of it has allocated.
+    """Have the destination of `write` keep what a capture has allocated (see `Driver.allocate`).
 
     At each launch a graph writes to all memory that it was captured with, to what calls need in
-    between too. What is allocated during a capture lives as long as any of it (`Driver.allocate`),
-    and by this as long as what is written in place.
+    between too.
     """
     gpu = driver()
     captures = gpu.captures

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import struct
 from pathlib import Path
+from typing import Any
 
 from tensorlayout.cuda.engine import disk_cache
 from tensorlayout.cuda.engine.driver import Counters, Kernel, cupy_part
@@ -19,16 +20,15 @@ _VERBOSE = "--ptxas-options=-v"
 
 
 def version() -> str:
-    """NVRTC's, as in "12.9". RuntimeError without CuPy."""
+    """Return NVRTC's version, as in "12.9". RuntimeError without CuPy."""
     major, minor = cupy_part("cupy_backends.cuda.libs.nvrtc").getVersion()
     return f"{major}.{minor}"
 
 
 def architecture_for(capability: int) -> int:
-    """What to compile for: the latest that NVRTC knows, and that devices of `capability` run.
+    """Return the latest architecture that NVRTC knows, and that devices of `capability` run.
 
-    They run code of their own major version, up to their minor one. RuntimeError if NVRTC is older
-    than the device or no longer knows it.
+    They run code of their own major version, up to their minor one.
     """
     known = cupy_part("cupy_backends.cuda.libs.nvrtc").getSupportedArchs()
     fitting = [each for each in known if each // 10 == capability // 10 and each <= capability]
@@ -43,67 +43,65 @@ def architecture_for(capability: int) -> int:
 
 
 def cubin_file(kernel: Kernel, architecture: int, counters: Counters) -> Path:
-    """The kernel's file compiled with its macros, from the cache if it is there; as for `compiled`.
+    """Find the kernel's file, compiled with its macros, in the cache, or compile it.
 
     Kernels of one file with the same macros share it: `kernel.name` does not matter.
     """
-    program = _Program(kernel, architecture)
-    key = disk_cache.key_of(version(), *program.options, *program.names, *program.texts)
+    options, names, texts = program = _program(kernel, architecture)
+    key = disk_cache.key_of(version(), *options, *names, *texts)
     stem = Path(kernel.file).stem
 
     def make(target: Path) -> None:
-        target.write_bytes(program.compile()[0])
+        target.write_bytes(_compiled(*program)[0])
 
     return disk_cache.cached(f"{stem}-sm_{architecture}-{key}", ".cubin", make, counters)
 
 
 def cubin(kernel: Kernel, architecture: int, counters: Counters) -> bytes:
-    """What `cubin_file` holds: to be loaded as it was checked, whoever removes the file then."""
+    """Read `cubin_file`: it is loaded as it was checked, whoever removes the file then."""
     return disk_cache.content(cubin_file(kernel, architecture, counters))
 
 
 def compiled(kernel: Kernel, architecture: int) -> tuple[bytes, str]:
-    """The kernel's file compiled with its macros, for ``sm_architecture``; never from the cache.
+    """Compile the kernel's file for ``sm_architecture``, without the cache.
 
-    The machine code, and what the compiler said.
-
-    FileNotFoundError; RuntimeError with the compiler's message, or without CuPy.
+    Returns the machine code, and what the compiler said.
     """
-    return _Program(kernel, architecture).compile()
+    return _compiled(*_program(kernel, architecture))
 
 
-class _Program:
-    """What NVRTC is given: a file, its headers by the names it includes them by, and options."""
+def _program(kernel: Kernel, architecture: int) -> tuple[tuple[Any, ...], ...]:
+    """Return options, the names by which files are included, and their texts; its own first."""
+    folder = header_directory().resolve()
+    path = (kernel_directory() / kernel.file).resolve()
+    sources = disk_cache.sources(path, folder)
+    names = tuple(_name_in(header, folder, path.parent) for header in sources)
+    macros = (*kernel.types, *kernel.shape)
+    if kernel.operation:
+        macros += (("OPERATION", kernel.operation),)
+    defined = (f"-D{name}={value}" for name, value in macros)
+    options = (*OPTIONS, f"-arch=sm_{architecture}", *defined)
+    return options, names, tuple(sources.values())
 
-    def __init__(self, kernel: Kernel, architecture: int) -> None:
-        folder = header_directory().resolve()
-        path = (kernel_directory() / kernel.file).resolve()
-        sources = disk_cache.sources(path, folder)
-        self.texts = tuple(sources.values())
-        self.names = tuple(_name_in(header, folder, path.parent) for header in sources)
-        macros = (*kernel.types, *kernel.shape)
-        if kernel.operation:
-            macros += (("OPERATION", kernel.operation),)
-        defined = (f"-D{name}={value}" for name, value in macros)
-        self.options = (*OPTIONS, f"-arch=sm_{architecture}", *defined)
 
-    def compile(self) -> tuple[bytes, str]:
-        """Machine code, and what the compiler said. RuntimeError with that where it fails."""
-        nvrtc = cupy_part("cupy_backends.cuda.libs.nvrtc")
-        headers, names = list(self.texts[1:]), [name.encode() for name in self.names[1:]]
-        program = nvrtc.createProgram(self.texts[0].decode(), self.names[0], headers, names)
-        try:
-            nvrtc.compileProgram(program, (*self.options, _VERBOSE))
-            cubin = nvrtc.getCUBIN(program)
-        except nvrtc.NVRTCError as error:
-            said = nvrtc.getProgramLog(program).strip() or str(error)
-            given = " ".join(self.options[len(OPTIONS) :])
-            msg = f"cuda: NVRTC could not compile {self.names[0]} with {given}:\n{said}"
-            raise RuntimeError(msg) from None
-        else:
-            return whole_elf(cubin), nvrtc.getProgramLog(program)
-        finally:
-            nvrtc.destroyProgram(program)
+def _compiled(
+    options: tuple[str, ...], names: tuple[str, ...], texts: tuple[bytes, ...]
+) -> tuple[bytes, str]:
+    nvrtc = cupy_part("cupy_backends.cuda.libs.nvrtc")
+    headers = [name.encode() for name in names[1:]]
+    program = nvrtc.createProgram(texts[0].decode(), names[0], list(texts[1:]), headers)
+    try:
+        nvrtc.compileProgram(program, (*options, _VERBOSE))
+        cubin = nvrtc.getCUBIN(program)
+    except nvrtc.NVRTCError as error:
+        said = nvrtc.getProgramLog(program).strip() or str(error)
+        given = " ".join(options[len(OPTIONS) :])
+        msg = f"cuda: NVRTC could not compile {names[0]} with {given}:\n{said}"
+        raise RuntimeError(msg) from None
+    else:
+        return whole_elf(cubin), nvrtc.getProgramLog(program)
+    finally:
+        nvrtc.destroyProgram(program)
 
 
 # Of an ELF file of 64 bits: where the tables of segments and sections begin, and of what size and
@@ -112,7 +110,7 @@ _ELF = struct.Struct("<4s28xQQ6xHHHH2x")
 
 
 def whole_elf(cubin: bytes) -> bytes:
-    """What NVRTC compiled, with its last byte: CuPy takes that for a NUL behind a text.
+    """Return machine code with its last byte, which CuPy takes for a NUL behind a text.
 
     It is a 0, the highest byte of the last number of a table. RuntimeError if more is missing.
     """

@@ -2,8 +2,7 @@
 
 The host does not wait: one stream is made to wait for another, by an event. But after a read or a
 write at positions it does, once, so that a position outside is told to whom it concerns. Ours is
-the current stream of the device, of this thread. As in CuPy and PyTorch, users who compute on
-several streams see to the order of these; an exchange puts the current one in order with the other
+the current stream of the device, of this thread: an exchange puts it in order with the other
 library's. CUDA refuses that while one of the two captures a graph of which the other is no part.
 When memory is let go of, nobody waits: a consumer on another stream than ours has to have finished
 by then.
@@ -24,12 +23,12 @@ NO_WAIT = -1
 
 
 def current_stream(device: Device) -> int:
-    """The number of our stream on a device, for those who make memory ready for it."""
+    """Return the number of our stream on a device."""
     return driver().current_stream(device.number).number
 
 
 def exported_stream(x: Tensor) -> int:
-    """The number of our stream for those who will wait for it; it lives as long as the memory."""
+    """Return the number of our stream for those who will wait for it, and keep it with `x`."""
     faults.check()
     stream = driver().current_stream(x.device.number)
     if stream.number > PER_THREAD_STREAM and x._home is not None:
@@ -38,11 +37,10 @@ def exported_stream(x: Tensor) -> int:
 
 
 def ready(name: str, stream: Any, device: Device) -> None:
-    """See to it that work on `stream` finds done what our stream of `device` holds.
+    """Make work on `stream` wait for what our stream of `device` holds.
 
     None or 1: the legacy default stream; 2: the per-thread default stream; above: the address of a
-    stream; -1: the caller sees to it. `name` is for errors: TypeError for what is no integer,
-    ValueError for 0 and below -1.
+    stream; -1: the caller sees to it. `name` is for errors.
     """
     _check(name, stream, "-1, 1, 2", NO_WAIT)
     faults.check()
@@ -53,10 +51,7 @@ def ready(name: str, stream: Any, device: Device) -> None:
 
 
 def wait_for(name: str, stream: Any, device: Device) -> None:
-    """See to it that our stream of `device` finds done what is on `stream`, another library's.
-
-    None: nothing to wait for. Else as for `ready`, but -1 says nothing here.
-    """
+    """Make our stream of `device` wait for `stream`, another library's; None: for nothing."""
     _check(name, stream, "1, 2", 1)
     if stream is not None:
         driver().order(Stream(device.number, stream), driver().current_stream(device.number))

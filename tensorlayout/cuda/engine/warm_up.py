@@ -31,7 +31,7 @@ _FILES = (
 
 
 def known() -> Iterator[Kernel]:
-    """The kernels that do not depend on operations, and on few types at most, in every shape."""
+    """Yield the kernels that depend on no operation, and on few types at most, in every shape."""
     for file in _FILES:
         yield from kernels_in(file)
     for index, key in (("int32_t", "uint32_t"), ("int64_t", "uint64_t")):  # of places, to combine
@@ -56,7 +56,7 @@ _ROWS = (((64, 64), (64,)), ((64, 64), (64, 1)))
 
 
 def common(dtype: Any) -> Iterator[Kernel]:
-    """The kernels of one dtype that most programs need, with 32-bit indices.
+    """Yield the kernels of one dtype that most programs need, with 32-bit indices.
 
     Of elementwise functions and reductions, scans, sorts, searches and quantiles. There are many
     more: give `warmup` those that you use besides.
@@ -82,8 +82,7 @@ def _of_elements(dtype: DType) -> Iterator[Kernel]:
     for name in (*(_OF_ONE if real else ()), *(_OF_FLOATS if floats else ())):
         yield _elementwise(name, dtype, _RUN[:1], "same")
     if real:
-        functors = (*_REDUCING, *(_REDUCING_FLOATS if floats else ()))
-        for functor in functors:
+        for functor in (*_REDUCING, *(_REDUCING_FLOATS if floats else ())):
             for kernel in reductions(dtype, functor):
                 if ("RANK", "0") not in kernel.shape:
                     yield kernel
@@ -91,7 +90,7 @@ def _of_elements(dtype: DType) -> Iterator[Kernel]:
 
 
 def reductions(dtype: DType, functor: str) -> tuple[Kernel, ...]:
-    """The reductions of one dtype by one functor."""
+    """Return the reductions of one dtype by one functor."""
     longest = str(16 // dtype.itemsize)
     return kernels_in(
         "reduce/reduce.cu", (("ELEMENT", c_type(dtype)), ("LONGEST", longest)), functor
@@ -111,7 +110,7 @@ def _elementwise(name: str, dtype: DType, shapes: tuple[Any, ...], result: str) 
 
 
 def of_sorted(dtype: DType) -> Iterator[Kernel]:
-    """What sorts elements of one dtype, and what looks into lines that are sorted."""
+    """Yield what sorts elements of one dtype, and what looks into lines that are sorted."""
     name, floats = c_type(dtype), kinds.in_category(dtype, "real floating")
     yield from kernels_in("sort/sort.cu", (("ELEMENT", name),))
     yield from kernels_in("sort/radix.cu", (("ELEMENT", name),))
@@ -126,7 +125,7 @@ def warmup(
     dtypes: Iterable[Any] = ("float32",),
     architecture: int | None = None,
 ) -> int:
-    """Compile `kernels` ahead; how many no cache had.
+    """Compile `kernels` ahead; return how many no cache had.
 
     By default all `known` ones, and those that are `common` to `dtypes`. Each is compiled, kept on
     disk, and loaded on the current device; with `architecture` (90 for compute capability 9.0) it
@@ -151,7 +150,7 @@ def warmup(
 
 
 def with_progress(items: Iterable[T], title: str, total: int) -> Iterator[T]:
-    """The items, with a bar on the standard error: of tqdm where it is installed, else plain."""
+    """Yield items with a bar on the standard error: of tqdm where it is installed, else plain."""
     try:
         tqdm = importlib.import_module("tqdm").tqdm
     except ImportError:

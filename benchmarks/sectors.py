@@ -20,9 +20,9 @@ import numpy as np
 
 import tensorlayout as tl
 from benchmarks import roofline
-from tensorlayout.cuda.engine.counting import Counts, Tally, checking
 from tensorlayout.cuda.engine.driver import driver
-from tensorlayout.cuda.engine.host_compiler import compiler
+from tensorlayout.cuda.engine.launch_log import Counts, Tally, checking
+from tensorlayout.cuda.engine.simulator import compiler
 
 Shape = tuple[int, ...]
 Make = Callable[[str], Callable[[], Any]]

@@ -13,19 +13,22 @@ from __future__ import annotations
 import functools
 from typing import Any
 
-from tensorlayout.cuda.engine.aliasing import disturbs
 from tensorlayout.cuda.engine.faults import set_strict_indexing, strict_indexing
 from tensorlayout.cuda.engine.launch import writer
 from tensorlayout.cuda.engine.memory import (
     borrowed,
     borrowed_slots,
+    current_stream,
     device_at,
+    disturbs,
+    exported_stream,
     exposed,
     keeping,
     new_tensors,
     read,
+    ready,
+    wait_for,
 )
-from tensorlayout.cuda.engine.streams import current_stream, exported_stream, ready, wait_for
 from tensorlayout.cuda.engine.warm_up import warmup
 from tensorlayout.plan.base import Plan, Run
 from tensorlayout.support.lazy_imports import loaded

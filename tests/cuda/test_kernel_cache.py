@@ -15,7 +15,7 @@ import zlib
 import pytest
 from simulated import needs_compiler
 
-from tensorlayout.cuda.engine import disk_cache, host_compiler, simulator
+from tensorlayout.cuda.engine import disk_cache, simulator
 from tensorlayout.cuda.engine.disk_cache import content
 from tensorlayout.cuda.engine.driver import Counters
 
@@ -279,16 +279,16 @@ def test_a_change_of_a_header_compiles_anew(tmp_path, monkeypatch, place):
     header = '#include "memory.cuh"\nstruct Nothing { int64_t unused; };\n'
     counters = Counters()
     (tmp_path / "header.cuh").write_text(header)
-    first = host_compiler.shared_object(str(file), (), counters)
-    assert host_compiler.shared_object(str(file), (), counters) == first
+    first = simulator.shared_object(str(file), (), counters)
+    assert simulator.shared_object(str(file), (), counters) == first
     (tmp_path / "header.cuh").write_text(header + "// changed\n")
-    changed = host_compiler.shared_object(str(file), (), counters)
-    typed = host_compiler.shared_object(str(file), (("ELEMENT", "float"),), counters)
+    changed = simulator.shared_object(str(file), (), counters)
+    typed = simulator.shared_object(str(file), (("ELEMENT", "float"),), counters)
     monkeypatch.setenv("TENSORLAYOUT_SIMULATOR_FLAGS", "-O1")
-    flagged = host_compiler.shared_object(str(file), (), counters)
+    flagged = simulator.shared_object(str(file), (), counters)
     unit = f'#include "{file}"\nKERNEL(two, Nothing) {{}}\n'
-    monkeypatch.setattr(host_compiler.kernel_shapes, "unit", lambda *_: unit)
-    instantiated = host_compiler.shared_object(str(file), (), counters)
+    monkeypatch.setattr(simulator.kernel_shapes, "unit", lambda *_: unit)
+    instantiated = simulator.shared_object(str(file), (), counters)
     assert len({first, changed, typed, flagged, instantiated}) == 5
     assert (counters.compiles, counters.cache_hits) == (5, 1)
 
@@ -302,11 +302,11 @@ def files_with_a_common_header(folder, count=3):
 
 @needs_compiler
 def test_a_header_is_compiled_once_for_the_files_that_include_it(tmp_path, place):
-    if "Free Software Foundation" not in host_compiler.compiler()[1]:
+    if "Free Software Foundation" not in simulator.compiler()[1]:
         pytest.skip("optional: g++")
     counters = Counters()
     for file in files_with_a_common_header(tmp_path):
-        host_compiler.shared_object(file, (), counters)
+        simulator.shared_object(file, (), counters)
     assert counters.compiles == 3
     assert len(list(place.glob("operations-*.gch"))) == 1
 
@@ -319,7 +319,7 @@ def test_files_compile_where_the_header_cannot_be_compiled_or_used(
     monkeypatch.setenv("TENSORLAYOUT_SIMULATOR_FLAGS", f"-w {flags}")
     counters = Counters()
     for file in files_with_a_common_header(tmp_path, 2):
-        host_compiler.shared_object(file, (), counters)
+        simulator.shared_object(file, (), counters)
     assert counters.compiles == 2
 
 
@@ -330,11 +330,11 @@ def test_a_header_for_which_there_is_no_room(tmp_path, monkeypatch, place):
             raise RuntimeError("cannot write PCH file")
         plain(path, *arguments)
 
-    plain = host_compiler._compile
-    monkeypatch.setattr(host_compiler, "_compile", compiled)
+    plain = simulator._compile
+    monkeypatch.setattr(simulator, "_compile", compiled)
     counters = Counters()
     for file in files_with_a_common_header(tmp_path, 2):
-        host_compiler.shared_object(file, (), counters)
+        simulator.shared_object(file, (), counters)
     assert counters.compiles == 2
 
 
@@ -408,14 +408,14 @@ def test_a_folder_that_cannot_be_made(tmp_path, monkeypatch, elsewhere, name):
 
 
 def test_a_compiler_that_does_not_end_is_ended_with_all_it_started(tmp_path, monkeypatch):
-    monkeypatch.setattr(host_compiler, "PATIENCE", 0.5)
+    monkeypatch.setattr(simulator, "PATIENCE", 0.5)
     pipe = tmp_path / "pipe"  # which is closed when all have ended that write to it
     os.mkfifo(pipe)
     reading = os.open(pipe, os.O_RDONLY | os.O_NONBLOCK)
     command = f"exec 5>{pipe}; sleep 100 & kill -STOP $$"
     begin = time.monotonic()
     with pytest.raises(RuntimeError, match=r"^cuda: sh was given 0.5 seconds and has not ended"):
-        host_compiler.run(["sh", "-c", command])
+        simulator.run(["sh", "-c", command])
     os.set_blocking(reading, True)
     assert os.read(reading, 1) == b""
     os.close(reading)

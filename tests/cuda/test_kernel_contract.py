@@ -9,7 +9,7 @@ import subprocess
 
 import pytest
 
-from tensorlayout.cuda.engine import host_compiler, structs
+from tensorlayout.cuda.engine import simulator, structs
 from tensorlayout.cuda.engine.kernel_shapes import index_type, kernel, kernels_in, parameters, unit
 from tensorlayout.support.kernel_sources import header_directory, kernel_directory
 
@@ -84,7 +84,7 @@ def check(wanted, flags=()):
                 lines.append(f"static_assert(__builtin_offsetof({name}, {member}) == {at});")
         lines += ["}"] if len(wanted) > 1 else []
     done = subprocess.run(
-        [*host_compiler.compiler()[0], "-std=c++17", "-fsyntax-only", "-DTENSORLAYOUT_SIMULATOR",
+        [*simulator.compiler()[0], "-std=c++17", "-fsyntax-only", "-DTENSORLAYOUT_SIMULATOR",
          "-w", *flags, f"-I{kernel_directory()}", f"-I{header_directory()}", "-x", "c++", "-"],
         input="\n".join(lines), capture_output=True, text=True, check=False,
     )  # fmt: skip

@@ -9,9 +9,9 @@ import pytest
 from right_kernels import KERNELS, THREADS, Array, check, every_case, floats, right, run
 from simulated import needs_compiler
 
-from tensorlayout.cuda.engine import counting, disk_cache, driver, host_compiler, simulator
-from tensorlayout.cuda.engine.counting import Counts, Tally
+from tensorlayout.cuda.engine import disk_cache, driver, launch_log, simulator
 from tensorlayout.cuda.engine.driver import Kernel
+from tensorlayout.cuda.engine.launch_log import Counts, Tally
 from tensorlayout.cuda.engine.ranges import Ranges
 from tensorlayout.cuda.engine.simulator import KernelError, checking, open_driver
 from tensorlayout.support.kernel_sources import header_directory, kernel_directory
@@ -372,9 +372,9 @@ def test_an_error_of_the_compiler(simulated):
 
 @pytest.fixture
 def found_again():
-    host_compiler.compiler.cache_clear()
+    simulator.compiler.cache_clear()
     yield
-    host_compiler.compiler.cache_clear()
+    simulator.compiler.cache_clear()
 
 
 @pytest.mark.parametrize(
@@ -397,7 +397,7 @@ def test_no_compiler(monkeypatch, found_again, command, message):
 
 def test_the_compiler_of_the_environment(monkeypatch, found_again):
     monkeypatch.setenv("CXX", f"{shutil.which('g++') or shutil.which('clang++')} -Wall")
-    command, version = host_compiler.compiler()
+    command, version = simulator.compiler()
     assert command[1:] == ("-Wall",)
     assert version
 
@@ -424,11 +424,11 @@ def test_choices_that_do_not_exist(monkeypatch, call, message):
 def test_checks_of_a_whole_process(monkeypatch, simulated):
     monkeypatch.setenv("TENSORLAYOUT_SIMULATOR_CHECKS", "count, bounds")
     monkeypatch.setenv("TENSORLAYOUT_SIMULATOR_ORDER", "random:7")
-    counting._mode_of_the_process.cache_clear()
+    launch_log._mode_of_the_process.cache_clear()
     x = floats(simulated, 1)
     run(simulated, right("increment"), 1, x, x, 1)
-    mode = counting.mode()
-    counting._mode_of_the_process.cache_clear()
+    mode = launch_log.mode()
+    launch_log._mode_of_the_process.cache_clear()
     assert (mode.checks, mode.order, mode.seed) == (("count", "bounds"), "random", 7)
     assert mode.record.of("increment").loads.units == 1
 

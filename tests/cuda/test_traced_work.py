@@ -6,8 +6,8 @@ import pytest
 from simulated import GPUS, hybrid, needs_compiler, opened, simulator
 
 import tensorlayout as tl
-from tensorlayout.cuda.engine.counting import checking
 from tensorlayout.cuda.engine.driver import driver
+from tensorlayout.cuda.engine.launch_log import checking
 
 pytestmark = needs_compiler
 

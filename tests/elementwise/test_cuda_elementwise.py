@@ -12,8 +12,8 @@ from tensors import as_dtype, elements, same, slots
 
 from tensorlayout.cpu.engine.memory import padding_bits
 from tensorlayout.cuda.elementwise import plan_conversion, plan_elementwise, scalars_of
-from tensorlayout.cuda.engine.aliasing import conflicts
 from tensorlayout.cuda.engine.launch import bind
+from tensorlayout.cuda.engine.memory import conflicts
 from tensorlayout.cuda.engine.shared_tiles import TUNING
 from tensorlayout.cuda.engine.simulator import checking
 from tensorlayout.devices import Device

@@ -22,8 +22,8 @@ from test_cuda_matmul import counted
 
 import tensorlayout as tl
 from tensorlayout.cuda.elementwise import plan_elementwise
-from tensorlayout.cuda.engine.aliasing import conflicts
 from tensorlayout.cuda.engine.launch import bind
+from tensorlayout.cuda.engine.memory import conflicts
 from tensorlayout.cuda.engine.shared_tiles import TileTuning
 from tensorlayout.cuda.engine.simulator import checking
 from tensorlayout.layout import Layout, PaddingValue

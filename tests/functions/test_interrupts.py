@@ -14,7 +14,7 @@ import tensorlayout as tl
 from tensorlayout import devices
 from tensorlayout.cpu.engine import threads as copy_threads
 from tensorlayout.cpu.engine.sharing import share_pieces
-from tensorlayout.cuda.engine import counting, faults, simulator
+from tensorlayout.cuda.engine import faults, launch_log, simulator
 from tensorlayout.exchange import dlpack
 from tensorlayout.functions import dispatch
 from tensorlayout.support.context_blocks import Block, Scope
@@ -191,7 +191,7 @@ SCOPES = {
     "device": (lambda: tl.using_device("cuda"), lambda: tl.default_device() != "cpu"),
     "strict": (lambda: faults.strict_indexing(), lambda: faults._is_strict()),
     "no copies": (lambda: tl.no_copies(), lambda: bool(dispatch.watched)),
-    "checks": (lambda: simulator.checking(), lambda: counting._active.get() is not None),
+    "checks": (lambda: simulator.checking(), lambda: launch_log._active.get() is not None),
 }
 
 

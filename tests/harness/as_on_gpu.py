@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from tensorlayout.cuda.engine import counting, disk_cache
+from tensorlayout.cuda.engine import disk_cache, launch_log
 from tensorlayout.cuda.engine.driver import Kernel
 from tensorlayout.cuda.engine.simulator import SimulatorDriver
 from tensorlayout.support.kernel_sources import header_directory, kernel_directory
@@ -44,4 +44,4 @@ def launcher(self, kernel):
 
 def pytest_configure():
     SimulatorDriver._new_launcher = launcher
-    counting._ratio = lambda part, whole: pytest.skip("optional: accesses are not counted here")
+    launch_log._ratio = lambda part, whole: pytest.skip("optional: accesses are not counted here")

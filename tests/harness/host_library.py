@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from tensorlayout.cuda.engine import host_compiler
+from tensorlayout.cuda.engine import simulator
 from tensorlayout.support.kernel_sources import header_directory
 
 SOURCES = Path(__file__).parents[1] / "kernels"
@@ -17,7 +17,7 @@ SOURCES = Path(__file__).parents[1] / "kernels"
 def host_library(name: str, folder: Path, *options: str) -> ctypes.CDLL:
     """Compile the source of that name into `folder`, and load it; skips without a compiler."""
     try:
-        compiler, _ = host_compiler.compiler()
+        compiler, _ = simulator.compiler()
     except RuntimeError:
         pytest.skip("optional: a C++ compiler")
     target = folder / f"{name}.so"

@@ -16,7 +16,7 @@ from small_steps import steps
 from steered import draws
 from table import CASES
 
-from tensorlayout.cuda.engine import counting
+from tensorlayout.cuda.engine import launch_log
 
 pytestmark = pytest.mark.usefixtures("device")
 
@@ -38,7 +38,7 @@ def check(name, device, share):
 def checked(active):
     """All that the simulator can check, which takes as long again, or what it checks by default."""
     every = ("bounds", "barriers", "initialized", "races")
-    return counting.checking(*every) if active else nullcontext()
+    return launch_log.checking(*every) if active else nullcontext()
 
 
 IN_PLACE = {"overlap", *(name for name in CASES if name.endswith("in place"))}

@@ -31,7 +31,7 @@ from benchmarks import (
 from benchmarks.gpu_memory import Simulated
 from benchmarks.gpu_row import Operand, Row
 from benchmarks.measure import Timing
-from tensorlayout.cuda.engine.counting import Counts, Tally
+from tensorlayout.cuda.engine.launch_log import Counts, Tally
 
 
 def tiny(*texts):

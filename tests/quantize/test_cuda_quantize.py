@@ -7,7 +7,7 @@ from simulated import needs_compiler, simulator
 import tensorlayout as tl
 from tensorlayout import plan
 from tensorlayout.cuda import quantize
-from tensorlayout.cuda.engine.counting import Counts, checking
+from tensorlayout.cuda.engine.launch_log import Counts, checking
 
 F32 = np.dtype("float32")
 

@@ -1,17 +1,25 @@
-"""Tensors in CUDA memory, which are an address and an owner: made, borrowed, and read."""
+"""Tensors in CUDA memory: made, read, and shared with other libraries and their streams."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
+from math import gcd
 from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
 
 from tensorlayout.cuda.engine import faults
-from tensorlayout.cuda.engine.driver import Bytes, driver
+from tensorlayout.cuda.engine.driver import (
+    LEGACY_STREAM,
+    PER_THREAD_STREAM,
+    Bytes,
+    Stream,
+    driver,
+)
 from tensorlayout.devices import Device
 from tensorlayout.dtypes import DType
-from tensorlayout.plan.base import Exposed, Write
+from tensorlayout.errors import kind_of, named, shown
+from tensorlayout.plan.base import Disturbs, Exposed, Write
 from tensorlayout.plan.from_strides import spec_of_strides
 from tensorlayout.plan.rules import padding_bytes
 from tensorlayout.plan.view import whole_bytes
@@ -189,3 +197,124 @@ def keeping(write: Write) -> Write:
                 out._home[0].keep(capture)
 
     return keep
+
+
+# ---- Operands that a write would disturb, found by addresses
+#
+# Kernels read and write in any order, so that an operand is either where the write is not, or
+# element by element exactly where it is.
+
+
+def disturbs(plan: Any) -> Disturbs | None:
+    """Return what tells the operands that a write disturbs before they are read."""
+    return {"nothing": _meet, "itself": _meet_elsewhere, None: None}[plan.overlap]
+
+
+def _meet(x: Tensor, y: Tensor) -> bool:
+    return _ranges_meet(x._spec, x._memory.address, y._spec, y._memory.address)
+
+
+def _meet_elsewhere(x: Tensor, y: Tensor) -> bool:
+    to, from_ = x._memory.address, y._memory.address
+    if to == from_ and x._spec is y._spec:
+        return False
+    return conflicts(x._spec, to, y._spec, from_)
+
+
+def _ranges_meet(one: TensorSpec, first: int, other: TensorSpec, second: int) -> bool:
+    """Return whether the bytes of two specs at these addresses meet, gaps included."""
+    lower, up = (one, second - first) if first < second else (other, first - second)
+    return bool(up < lower.layout.required_size * lower.dtype.itemsize)
+
+
+def conflicts(destination: TensorSpec, to: int, operand: TensorSpec, from_: int) -> bool:
+    """Return whether bytes meet, other than those of each element in its own place."""
+    if not _ranges_meet(destination, to, operand, from_):
+        return False
+    if destination.layout.size == 0 or operand.layout.size == 0:
+        return False
+    if (
+        to == from_
+        and destination.dtype.itemsize == operand.dtype.itemsize
+        and operand.layout.shape == destination.layout.shape
+        and operand.layout.same_placement(destination.layout)
+    ):
+        return False
+    # Runs that interleave: those of each start at multiples of `grain` away from each other.
+    run, steps = _run_and_steps(destination)
+    other_run, other_steps = _run_and_steps(operand)
+    grain = gcd(*steps, *other_steps)
+    shift = (from_ - to) % grain if grain else 0
+    return not (grain and run <= shift <= grain - other_run)
+
+
+def _run_and_steps(spec: TensorSpec) -> tuple[int, list[int]]:
+    """Return the bytes of a layout's runs, and the distances at which they repeat."""
+    run = spec.dtype.itemsize
+    steps: list[int] = []
+    dims = [(s, n) for parts in spec.layout.parts for n, s in parts]
+    for stride, size in sorted([(abs(s) * spec.dtype.itemsize, n) for s, n in dims if n > 1 and s]):
+        if stride == run and not steps:
+            run *= size
+        else:
+            steps.append(stride)
+    return run, steps
+
+
+# ---- Streams of other libraries, numbered as the array API standard numbers them
+#
+# The host does not wait: one stream is made to wait for another, by an event. But after a read or a
+# write at positions it does, once, so that a position outside is told to whom it concerns. Ours is
+# the current stream of the device, of this thread: an exchange puts it in order with the other
+# library's. CUDA refuses that while one of the two captures a graph of which the other is no part.
+# When memory is let go of, nobody waits: a consumer on another stream than ours has to have
+# finished by then.
+
+# "Producer must not perform any synchronization."
+NO_WAIT = -1
+
+
+def current_stream(device: Device) -> int:
+    """Return the number of our stream on a device."""
+    return driver().current_stream(device.number).number
+
+
+def exported_stream(x: Tensor) -> int:
+    """Return the number of our stream for those who will wait for it, and keep it with `x`."""
+    faults.check()
+    stream = driver().current_stream(x.device.number)
+    if stream.number > PER_THREAD_STREAM and x._home is not None:
+        x._home[0].keep(stream)
+    return stream.number
+
+
+def ready(name: str, stream: Any, device: Device) -> None:
+    """Make work on `stream` wait for what our stream of `device` holds.
+
+    None or 1: the legacy default stream; 2: the per-thread default stream; above: the address of a
+    stream; -1: the caller sees to it. `name` is for errors.
+    """
+    _check(name, stream, "-1, 1, 2", NO_WAIT)
+    faults.check()
+    if stream != NO_WAIT:
+        ours = driver().current_stream(device.number)
+        theirs = LEGACY_STREAM if stream is None else stream
+        driver().order(ours, Stream(device.number, theirs))
+
+
+def wait_for(name: str, stream: Any, device: Device) -> None:
+    """Make our stream of `device` wait for `stream`, another library's; None: for nothing."""
+    _check(name, stream, "1, 2", 1)
+    if stream is not None:
+        driver().order(Stream(device.number, stream), driver().current_stream(device.number))
+
+
+def _check(name: str, stream: Any, words: str, least: int) -> None:
+    if stream is None:
+        return
+    if isinstance(stream, bool) or not isinstance(stream, int):
+        raise named(name, TypeError(f"stream must be an integer or None, got a {kind_of(stream)}"))
+    if stream < least or stream == 0:
+        hint = "; 0 could mean several streams: 1 is the legacy default" if stream == 0 else ""
+        msg = f"stream must be {words} or the address of a stream, got {shown(stream)}{hint}"
+        raise named(name, ValueError(msg))

@@ -51,8 +51,7 @@ def laid_out(
 ) -> Layout:
     """The layout of `shape` whose digits stand in memory as `places` says, the slowest first.
 
-    `extents`: those of each dimension's digits, from the slowest; their product may be more than
-    the size, which is padding.
+    `extents`: those of each dimension's digits, from the slowest; what exceeds a size is padding.
     """
     order = tuple(dim for dim, number in reversed(places) if number == 0)
     if 0 in shape:

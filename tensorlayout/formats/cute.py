@@ -73,9 +73,8 @@ def read(
 def write(layout: Layout) -> CuteLayout:
     """The shape, the stride and the offset of `layout`, with all of its padding: `Layout.to_cute`.
 
-    How many bits an element has is a matter of CuTe's element type, and not said. ValueError for a
-    view that ends inside a tile: what is left of the tile is no padding of its own. TypeError for
-    what is no layout.
+    The bits of an element belong to CuTe's element type. ValueError for a view that ends inside a
+    tile that is not its padding. TypeError for what is no layout.
 
     >>> from tensorlayout import Layout, formats
     >>> print(formats.cute.write(Layout.padded((2, 3), (2, 4))))

@@ -31,8 +31,7 @@ def read(shape: Sequence[int], buffer: Sequence[int] | DirectmlBuffer | None) ->
     """The layout of `shape` with these strides, in elements.
 
     `buffer`: strides, None for a packed tensor, or a `DirectmlBuffer`. ValueError and TypeError as
-    of a `tensorlayout.directml.TensorDesc`, whose rules hold: 1 to 8 sizes, each at least 1, and 32
-    bits for all numbers.
+    of a `tensorlayout.directml.TensorDesc`: 1 to 8 sizes, each at least 1, numbers of 32 bits.
 
     >>> from tensorlayout import formats
     >>> formats.directml.read((2, 3), (5, 1))

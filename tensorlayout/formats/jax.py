@@ -19,9 +19,8 @@ __all__ = ["JaxLayout", "read", "write"]
 class JaxLayout(NamedTuple):
     """What ``jax.experimental.layout.Layout`` takes: ``Layout(*written)``.
 
-    `major_to_minor`: the dimensions, the slowest first. `tiling`: tiles as XLA's, each the slowest
-    dimension first; None for none. `sub_byte_element_size_in_bits`: the **bits** of an element of
-    less than a byte, else 0.
+    `major_to_minor`: the dimensions, the slowest first. `tiling`: XLA's tiles, or None.
+    `sub_byte_element_size_in_bits`: the **bits** of an element of less than a byte, else 0.
 
     >>> from tensorlayout import Layout, formats
     >>> formats.jax.JaxLayout((1, 0)) == formats.jax.write(Layout.column_major((2, 3)))
@@ -68,9 +67,8 @@ def read(
 def write(layout: Layout) -> JaxLayout:
     """The order and the tiles of `layout`, in JAX's terms.
 
-    A padded block is a tile of its padded sizes; what padding holds JAX does not say. ValueError
-    for layouts that fill no block from slot 0 on, and tiles that XLA has not; TypeError for what is
-    no layout.
+    A padded block is a tile of its padded sizes; JAX does not say what padding holds. ValueError
+    where no block is filled from slot 0 on, and for tiles that XLA lacks; TypeError for no layout.
 
     >>> from tensorlayout import Layout, formats
     >>> formats.jax.write(Layout.padded((2, 3), (3, 5), (0, 1)))

@@ -53,11 +53,12 @@ def read(shape: Sequence[int], tag: str) -> Layout:
 
 def _parsed(tag: str) -> tuple[list[int], list[tuple[int, int]]]:
     """The dimensions, the slowest first, and the blocks, each an extent and its dimension."""
-    match = re.fullmatch(_TAG, tag) if isinstance(tag, str) else None
-    letters = match[1].lower() if match else ""
+    match = re.fullmatch(_TAG, tag if isinstance(tag, str) else "")
+    outer, inner = match.groups() if match else ("", "")
+    letters = outer.lower()
     logical = _logical_order(letters)
-    blocks = re.findall(r"(\d+)([a-z])", match[2]) if match else []
-    capitals = {letter.lower() for letter in match[1] if letter.isupper()} if match else set()
+    blocks = re.findall(r"(\d+)([a-z])", inner)
+    capitals = {letter.lower() for letter in outer if letter.isupper()}
     if not logical or capitals != {letter for _, letter in blocks}:
         rule = "tag must be letters of dimensions, each cut one a capital, and their blocks, as"
         refuse(f"{rule} in 'nchw', 'aBcd8b', 'OIhw16i16o', got {shown(tag)}")

@@ -64,10 +64,9 @@ def _is_last(layout: Layout, order: tuple[int, ...]) -> bool:
 def write(layout: Layout) -> str:
     """The name of the memory format that `layout` is: of a tensor that is contiguous in it.
 
-    Where more than one is (a single channel), that of the order of its dimensions. Without elements
-    all strides are contiguous, and some channels_last, too. ValueError for all other layouts, which
-    PyTorch has as strides: ``as_strided(x, shape, strides, offset)``. TypeError for what is no
-    layout.
+    Of several (a single channel), that of the order of its dimensions. Without elements all strides
+    are contiguous, and some channels_last, too. ValueError for layouts that PyTorch has as strides:
+    ``as_strided(x, shape, strides, offset)``. TypeError for what is no layout.
 
     >>> from tensorlayout import Layout, formats
     >>> formats.pytorch.write(Layout.labelled((1, 1, 3, 5), "NHWC"))

@@ -65,7 +65,7 @@ def boxes(ranges: Sequence[tuple[int, int]], *layouts: Placement) -> list[Box] |
         units = common_units([layout.parts[dim] for layout in layouts])
         if units is None:
             return None
-        cut.append(list(_runs(start, stop, units)))
+        cut.append(_runs(start, stop, units))
     return [
         Box(tuple(first for first, _ in runs), tuple(steps for _, steps in runs))
         for runs in itertools.product(*cut)

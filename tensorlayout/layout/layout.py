@@ -131,8 +131,7 @@ class Layout(Placement):
         ``OIHW``. So ``"NHWC"`` takes a shape (N, C, H, W) and puts the channels fastest. Words name
         an order, too: ``"C"``, ``"F"``, ``"channels_last"``.
 
-        ValueError for labels that are no letters, repeat one, belong to no family, or do not fit
-        the rank.
+        ValueError for labels that are no different letters of one family, or do not fit the rank.
 
         >>> from tensorlayout import Layout
         >>> Layout.labelled((1, 1, 3, 5), "NHWC").strides
@@ -151,9 +150,8 @@ class Layout(Placement):
     ) -> Self:
         """The layout of `shape` inside a packed block of `padded_shape`, padding at the high ends.
 
-        Sizes count elements. `minor_to_major`: the dimensions from the fastest to the slowest,
-        row-major by default. `padding_value`: what the padding holds. ValueError for a padded size
-        below the size.
+        Sizes count elements. `minor_to_major`: the dimensions, fastest first, row-major by default.
+        `padding_value`: what the padding holds. ValueError for a padded size below the size.
 
         >>> from tensorlayout import Layout, PaddingValue
         >>> layout = Layout.padded((2, 3), (3, 5), (0, 1), PaddingValue.ZERO)
@@ -341,8 +339,7 @@ class Layout(Placement):
     def form(self) -> Self:
         """The layout a new tensor of this kind gets: offset 0, positive strides, no gaps.
 
-        The whole packed, padded or tiled block where this layout covers one; else the packed
-        layout of the same order.
+        The packed, padded or tiled block that this layout covers, if any; else its order, packed.
 
         >>> from tensorlayout import Layout
         >>> Layout((2, 3), (5, -1), offset=7).form
@@ -490,9 +487,8 @@ class Layout(Placement):
     def slice(self, key: Any) -> Self | None:
         """Basic indexing: integers, slices with any step, None and Ellipsis.
 
-        `key`: one of these, or a tuple. None where a tiled dimension is cut in a way that no parts
-        describe. IndexError for an integer outside its dimension or too many indices, TypeError for
-        any other entry.
+        `key`: one of these, or a tuple. None where no parts describe the cut of a tiled dimension.
+        IndexError outside a dimension and for too many indices, TypeError for any other entry.
 
         >>> from tensorlayout import Layout
         >>> Layout.row_major((4, 6)).slice((slice(None, None, -1), slice(1, None, 2)))
@@ -622,8 +618,7 @@ class Layout(Placement):
     def untiled(self) -> Self | None:
         """One dimension per part, most major first; None where a tile has a tail.
 
-        None also where that makes more than 64 dimensions. The row-major index order stays, so
-        this is a reshape without a copy.
+        None also beyond 64 dimensions. The row-major index order stays: a reshape without a copy.
 
         >>> from tensorlayout import Layout
         >>> Layout.tiled((4, 4), [(2, 2)]).untiled()
@@ -641,8 +636,7 @@ class Layout(Placement):
     def sliding_window(self, window_shape: Sequence[int], dims: Sequence[int]) -> Self:
         """All windows of `window_shape` over `dims`, as new last dimensions over the same slots.
 
-        The result owns no padding. ValueError where a window is larger than its dimension or the
-        dimension is tiled.
+        The result owns no padding. ValueError for tiles and windows larger than their dimension.
 
         >>> from tensorlayout.layout import Layout
         >>> Layout.row_major((5,)).sliding_window((3,), (0,))
@@ -690,11 +684,10 @@ class Layout(Placement):
         ``"128B"``, `l2_promotion` ``"256B"``, `oob_fill` ``"NAN"``.
 
         Each part of a dimension is a dimension of the map, from the fastest to the slowest; along
-        tiles, a box takes whole ones or divides one. No dimensions are merged: a layout of more
-        than five is a ValueError, as is each rule of CUDA's that is broken: the error names its
-        parameter. Also ValueError for tiles that end early without zeros for padding, and unknown
-        names; TypeError for what is no integer. Source: CUDA driver API, Tensor Map Object
-        Management.
+        tiles, a box takes whole ones or divides one. ValueError, which names CUDA's parameter, for
+        more than five dimensions, all that breaks a rule of CUDA's, tiles that end early without
+        zeros for padding, and unknown names; TypeError for what is no integer. Source: CUDA driver
+        API, Tensor Map Object Management.
 
         >>> from tensorlayout import Layout
         >>> found = Layout.tiled((64, 512), [(8, 128)]).tensor_map((16, 128), "float32")

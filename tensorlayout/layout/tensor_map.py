@@ -15,7 +15,6 @@ from tensorlayout.errors import cut, shown
 from tensorlayout.layout.checks import checked_integer, checked_integers, checked_length, refuse
 from tensorlayout.layout.padding import PaddingValue
 from tensorlayout.layout.placement import Placement
-from tensorlayout.layout.slots import Parts
 from tensorlayout.support.lazy_imports import loaded
 from tensorlayout.support.light_dataclasses import frozen
 
@@ -113,10 +112,9 @@ class TensorMap:
         """The ``CUtensorMap`` of cuda-python: what kernels take, as a parameter, for TMA.
 
         `address`: that of slot 0 of the storage, on the device. ValueError where the first element
-        does not begin at a multiple of `alignment` bytes, and for names that the cuda-python which
-        is installed does not have; TypeError for what is no integer; ImportError without
-        cuda-python; RuntimeError without a driver, and with the name of CUDA's error where it
-        refuses.
+        does not begin at a multiple of `alignment` bytes, and for names that the installed
+        cuda-python lacks; TypeError for what is no integer; ImportError without cuda-python;
+        RuntimeError without a driver, and with the name of CUDA's error where it refuses.
         """
         start = checked_integer("address", address) + self.byte_offset
         if start <= 0 or start % self.alignment:
@@ -255,9 +253,18 @@ def _axes(layout: Placement, boxes: Sequence[int], steps: Sequence[int]) -> Iter
             refuse("globalDim", f"must not be 0, got shape {shown(layout.shape)}")
         if len(parts) > 1:
             _check_tiles(layout, dim, steps[dim])
-        cuts = _cut(dim, parts, boxes[dim])
+        rest = boxes[dim]  # a box takes whole parts, then a share of one, then one of the others
         for number in reversed(range(len(parts))):
-            yield _Axis(dim, number, *parts[number], cuts[number], steps[dim])
+            extent, stride = parts[number]
+            if number == 0 or rest < 1 or extent % rest == 0:
+                share, rest = rest, 1
+            elif rest % extent == 0:
+                share, rest = extent, rest // extent
+            else:
+                tiles = math.prod(e for e, _ in parts[number:])
+                rule = f"must be a multiple of the tiles of {tiles}, or divide them"
+                refuse("boxDim", f"{rule}, got {shown(boxes[dim])} for dimension {dim}")
+            yield _Axis(dim, number, extent, stride, share, steps[dim])
 
 
 def _check_tiles(layout: Placement, dim: int, step: int) -> None:
@@ -269,24 +276,6 @@ def _check_tiles(layout: Placement, dim: int, step: int) -> None:
         refuse("globalDim", f"a tile that ends early is copied whole; {fix}, got {came}")
     if step != 1:
         refuse("elementStrides", f"must be 1 along tiles, got {shown(step)} for dimension {dim}")
-
-
-def _cut(dim: int, parts: Parts, box: int) -> list[int]:
-    """The box along each part of a dimension: whole ones, then a share of one, then one."""
-    found, rest = [], box
-    for number in reversed(range(len(parts))):
-        extent = parts[number][0]
-        if number == 0 or rest < 1 or extent % rest == 0:
-            found.append(rest)
-            rest = 1
-        elif rest % extent == 0:
-            found.append(extent)
-            rest //= extent
-        else:
-            inner = math.prod(e for e, _ in parts[number + 1 :])
-            rule = f"must be a multiple of the tiles of {inner * extent}, or divide them"
-            refuse("boxDim", f"{rule}, got {shown(box)} for dimension {dim}")
-    return found[::-1]
 
 
 def _ordered(layout: Placement, axes: list[_Axis]) -> list[_Axis]:

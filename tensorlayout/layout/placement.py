@@ -454,11 +454,10 @@ class Placement:
         for name, index in reversed([*zip(names, self._indices(), strict=True)]):
             row[self.offset_of(index)] = name
         widths = [max(len(str(slot)), len(name)) for slot, name in enumerate(row)]
-        lines = (map(str, range(len(row))), row)
-        heads = ("Offset: ", "Value:  ")
+        lines = {"Offset: ": map(str, range(len(row))), "Value:  ": row}
         return "\n".join(
             (head + " ".join(f"{word:>{w}}" for word, w in zip(line, widths, strict=True))).rstrip()
-            for head, line in zip(heads, lines, strict=True)
+            for head, line in lines.items()
         )
 
     def __str__(self) -> str:

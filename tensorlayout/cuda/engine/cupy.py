@@ -1,19 +1,17 @@
 """The driver of real GPUs: CuPy's memory pool, streams and module loader; kernels from NVRTC.
 
-Whatever is current in CuPy is respected: the device, the stream, the allocator. So a stream is
-chosen as for CuPy, ``with cupy.cuda.Stream():``. Memory is CuPy's: a buffer given back is used
-again in the order of the stream that it was allocated on. As in CuPy and PyTorch, who computes on
-one stream with what was made on another, or drops it there, sees to the order of the two
+CuPy's current device, stream and allocator are used: ``with cupy.cuda.Stream():`` chooses a
+stream. A buffer that is given back is used again in the order of the stream that it was allocated
+on. As in CuPy and PyTorch, users order two streams of which one uses what was made on the other
 (``stream.wait_event``).
 
 A CUDA graph can be captured of calls that have run once before, if they launch kernels of ours and
 copy within the device. What waits for the device, copies from the host, or calls CuPy's libraries
-is refused: CuPy's cuBLAS and cuSOLVER take no stream that captures. What calls allocate comes from
-the pool: a block that it has at hand, without a call to CUDA, or one from ``cudaMalloc``, which a
-capture in relaxed mode, CuPy's own, allows. Either way the graph writes to that address whenever it
-is launched. So all that was allocated during a capture lives as long as any result of it, and as
-any tensor that it writes to; those must be kept as long as the graph. A capture has ended when its
-stream is next seen not to capture: by an allocation, on any stream.
+is refused: CuPy's cuBLAS and cuSOLVER take no stream that captures. Memory comes from the pool, or
+from ``cudaMalloc``, which a capture in relaxed mode, CuPy's own, allows. The graph writes to that
+address whenever it is launched. So all that was allocated during a capture lives as long as any
+result of it, and as any tensor that it writes to; those must be kept as long as the graph. A
+capture has ended when an allocation, on any stream, next sees that its stream does not capture.
 
 A process forked after CUDA was used cannot use it: calls in the child are refused, in one line.
 """
@@ -204,6 +202,9 @@ class _Block(threading.local):
         self.pointers = ctypes.addressof(pointers)
 
 
+_loading = lock_kept_over_forks()
+
+
 class CupyLauncher:
     """A kernel, loaded on each device when it is first launched there.
 
@@ -211,14 +212,13 @@ class CupyLauncher:
     between would cost as much as packing the arguments.
     """
 
-    def __init__(self, driver: CupyDriver, kernel: Kernel, load: Callable[[], Any]) -> None:
+    def __init__(self, driver: CupyDriver, kernel: Kernel) -> None:
         self.kernel = kernel  # which a log names
         self._block = driver.block
         self._counters = driver.counters
         self._cuda = driver.cuda
         self._launch = driver.cuda.driver.launchKernel
         self._stream = driver.cuda.get_current_stream
-        self._load = load
         self._functions: dict[int, tuple[Any, int]] = {}
         loaded = self.prepare()
         self._only = loaded if driver.device_count() == 1 else None
@@ -245,15 +245,25 @@ class CupyLauncher:
 
     def prepare(self) -> tuple[Any, int]:
         """Load it on the current device; return the function and its address."""
-        function = self._load()
+        cuda, kernel = self._cuda, self.kernel
+        device = cuda.runtime.getDevice()
+        with _loading:
+            architecture = nvrtc.architecture_for(int(cuda.Device(device).compute_capability))
+            module = cuda.function.Module()
+            module.load(nvrtc.cubin(kernel, architecture, self._counters))
+            try:
+                function = module.get_function(kernel.name)
+            except cuda.driver.CUDADriverError as error:
+                if error.status != _NOT_FOUND:
+                    raise
+                msg = f"cuda: {Path(kernel.file).name} has no kernel {kernel.name}"
+                raise ValueError(msg) from None
         found = function, int(function.ptr)
-        self._functions[self._cuda.runtime.getDevice()] = found
+        self._functions[device] = found
         return found
 
 
 # ---- The driver
-
-_loading = lock_kept_over_forks()
 
 # CUDA works in the process that began to use it, and in no child of it.
 _FORKED = (
@@ -398,7 +408,7 @@ class CupyDriver(Driver):
         self.runtime.memcpyAsync(destination, source, nbytes, kind, stream.ptr)
 
     def _new_launcher(self, kernel: Kernel) -> Launcher:
-        return CupyLauncher(self, kernel, lambda: self._load(kernel))
+        return CupyLauncher(self, kernel)
 
     def synchronize(self) -> None:
         self._refuse_capture("it waits for the device")
@@ -419,21 +429,6 @@ class CupyDriver(Driver):
         memory = self.cuda.UnownedMemory(low, nbytes, owner, given.device)
         first = self.cuda.MemoryPointer(memory, given.address - low)
         return self._cupy.ndarray(given.shape, given.dtype, first, given.steps)
-
-    def _load(self, kernel: Kernel) -> Any:
-        """Load a kernel on the current device."""
-        capability = int(self.cuda.Device(self.current_device()).compute_capability)
-        with _loading:
-            module = self.cuda.function.Module()
-            architecture = nvrtc.architecture_for(capability)
-            module.load(nvrtc.cubin(kernel, architecture, self.counters))
-            try:
-                return module.get_function(kernel.name)
-            except self.cuda.driver.CUDADriverError as error:
-                if error.status != _NOT_FOUND:
-                    raise
-                msg = f"cuda: {Path(kernel.file).name} has no kernel {kernel.name}"
-                raise ValueError(msg) from None
 
     def _allocate_again(self, nbytes: int, device: int) -> Any:
         """Allocate after all that nobody uses has gone back from pools to the device."""

@@ -202,17 +202,15 @@ def check() -> None:
                 raise _error(record)
 
 
-_names: dict[str, int] = {}
-_numbers = itertools.count()
-_BITS = 16  # of a number of a name; above, the serial number of a launch's plan
+_names: list[str] = []
+_BITS = 16  # of the place of a name; above, the serial number of a launch's plan
 
 
 def owner_of(name: str) -> int:
     """Return a new number that stands for one launch of the operation `name`."""
-    number = _names.get(name)
-    if number is None:
-        number = _names.setdefault(name, next(_numbers))
-    return next(_serials) << _BITS | number
+    if name not in _names:
+        _names.append(name)
+    return next(_serials) << _BITS | _names.index(name)
 
 
 def _outside(record: Any) -> tuple[int, int] | None:
@@ -224,8 +222,7 @@ def _outside(record: Any) -> tuple[int, int] | None:
 
 
 def _error(record: Any) -> IndexError:
-    number = record.owner & (1 << _BITS) - 1
-    name = next(name for name, each in tuple(_names.items()) if each == number)
+    name = _names[record.owner & (1 << _BITS) - 1]
     found = _outside(record)
     assert found is not None, f"the record of {name} is empty"
     text = f"index {found[0]} is out of bounds for size {found[1]}"

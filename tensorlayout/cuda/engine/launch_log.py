@@ -14,7 +14,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import cached_property
 from operator import add
-from typing import Any, Literal, NamedTuple, cast
+from typing import Any, Literal, NamedTuple, cast, get_args
 
 from tensorlayout.cuda.engine.driver import Kernel, driver
 from tensorlayout.cuda.engine.ranges import lock_kept_over_forks
@@ -29,8 +29,8 @@ CHECKS = {
     name: constant("simulator/launch.hpp", name.upper())
     for name in ("bounds", "initialized", "barriers", "count", "races")
 }
-ORDERS = ("forward", "reverse", "random")  # as `Order`
 Order = Literal["forward", "reverse", "random"]
+ORDERS = get_args(Order)
 
 
 class Tally(NamedTuple):

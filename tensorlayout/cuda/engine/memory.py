@@ -50,14 +50,9 @@ def new_tensors(spec: TensorSpec) -> Callable[[], Tensor]:
 _WIDEST = 32
 
 
-def alignment(address: int) -> int:
-    """Return the greatest power of two that divides an address, at most 32."""
-    return (address | _WIDEST) & -(address | _WIDEST)
-
-
-# By the last bits of an address. A look-up takes half the time of the function (2026-11, 2-core AMD
-# EPYC (Zen 4)).
-_ALIGNMENTS = tuple(alignment(bits) for bits in range(_WIDEST))
+# The greatest power of two that divides an address, by its last bits. To look it up takes half the
+# time of working it out (2026-11, 2-core AMD EPYC (Zen 4)).
+_ALIGNMENTS = tuple((bits | _WIDEST) & -(bits | _WIDEST) for bits in range(_WIDEST))
 _BITS = _WIDEST - 1
 
 

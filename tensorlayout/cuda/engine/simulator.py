@@ -474,6 +474,4 @@ class SimulatorDriver(Driver):
         raise ValueError(msg)
 
 
-def open_driver() -> SimulatorDriver:
-    """Return a new simulator, without memory and without loaded kernels."""
-    return SimulatorDriver()
+open_driver = SimulatorDriver

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import importlib
 import sys
 from collections.abc import Iterable, Iterator
 from itertools import product
@@ -150,14 +149,7 @@ def warmup(
 
 
 def with_progress(items: Iterable[T], title: str, total: int) -> Iterator[T]:
-    """Yield items with a bar on the standard error: of tqdm where it is installed, else plain."""
-    try:
-        tqdm = importlib.import_module("tqdm").tqdm
-    except ImportError:
-        tqdm = None
-    if tqdm is not None:
-        yield from tqdm(items, desc=title, total=total)
-        return
+    """Yield items, and show on the standard error how many there have been."""
     for done, item in enumerate(items):
         print(f"\r{title}: {done} of {total}", end="", file=sys.stderr, flush=True)
         yield item

@@ -93,8 +93,6 @@ _serials = itertools.count(1)
 class Report:
     """The record of launches on one stream, or of those in graphs, which any stream may launch."""
 
-    __slots__ = ("_buffer", "_device", "key", "pointer", "unseen")
-
     def __init__(self, gpu: Driver, device: int, key: int | None) -> None:
         self._buffer: Buffer = gpu.allocate(_NOTHING.size, device)
         self.pointer = self._buffer.pointer

@@ -31,11 +31,10 @@ from tensorlayout.functions.linear_algebra import (
     tensordot,
     vecdot,
 )
-from tensorlayout.functions.operands import floating, sequence, tensors
+from tensorlayout.functions.operands import beside, floating, sequence, tensors
 from tensorlayout.functions.outputs import given
 from tensorlayout.functions.products import cross, outer
 from tensorlayout.functions.reduction import reduced
-from tensorlayout.functions.searching import beside
 from tensorlayout.layout.slots import MAX_SLOTS
 from tensorlayout.plan import matrices
 from tensorlayout.plan.library import Library

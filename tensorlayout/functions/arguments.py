@@ -10,7 +10,15 @@ import numpy as np
 
 from tensorlayout import errors
 from tensorlayout.devices import CPU, Device
-from tensorlayout.dtypes import SCALARS, float64, in_category, misfit
+from tensorlayout.dtypes import (
+    SCALARS,
+    DType,
+    float64,
+    in_category,
+    misfit,
+    promote,
+    same_kind,
+)
 from tensorlayout.exchange.numpy import held, tensor_over
 from tensorlayout.layout import Layout, in_our_words
 from tensorlayout.plan.rules import normalized_dims
@@ -256,6 +264,29 @@ def choice(argument: str, given: Any, rule: str, allowed: Collection[str]) -> st
     if isinstance(given, str) and given in allowed:
         return given
     raise ValueError(f"{argument} must be {rule}, got {shown(given)}")
+
+
+_CASTINGS = ("no", "equiv", "safe", "same_kind", "unsafe")
+
+
+def casting_rule(given: Any) -> str:
+    """Return `given`, which must be one of NumPy's rules of casts."""
+    return choice("casting", given, f"one of {', '.join(_CASTINGS)}", _CASTINGS)
+
+
+def can_cast(source: DType, target: DType, casting: str) -> bool:
+    """Return whether a rule of NumPy's, one of `_CASTINGS`, lets `source` become `target`."""
+    if casting in ("no", "equiv"):
+        return bool(source == target)
+    if casting == "safe":
+        return bool(promote(source, target) == target)
+    return casting == "unsafe" or bool(same_kind(source, target))
+
+
+def check_casting(source: DType, target: DType, casting: str) -> None:
+    """Refuse (TypeError) a conversion that the rule `casting` does not allow."""
+    if not can_cast(source, target, casting_rule(casting)):
+        raise TypeError(f"{source} cannot become {target} by the rule {casting!r}")
 
 
 def real(argument: str, given: Any, kind: str = "a real number") -> Any:

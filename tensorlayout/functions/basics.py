@@ -2,15 +2,10 @@
 
 from __future__ import annotations
 
-from tensorlayout.functions.creation import *
-from tensorlayout.functions.data_types import *
 from tensorlayout.functions.diagonals import *
-from tensorlayout.functions.elementwise import *
 from tensorlayout.functions.grids import *
-from tensorlayout.functions.joining import *
 from tensorlayout.functions.linear_algebra import *
-from tensorlayout.functions.manipulation import *
+from tensorlayout.functions.primitives import *
 from tensorlayout.functions.rearranging import *
-from tensorlayout.functions.searching import *
 from tensorlayout.functions.statistical import *
 from tensorlayout.functions.utility import *

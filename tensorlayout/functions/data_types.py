@@ -11,7 +11,6 @@ from tensorlayout import dtypes
 from tensorlayout.devices import CPU, as_device
 from tensorlayout.dtypes import DType, as_dtype
 from tensorlayout.functions import arguments, dispatch
-from tensorlayout.functions.casting import check_casting
 from tensorlayout.functions.transfers import moved
 from tensorlayout.layout import Layout
 from tensorlayout.plan.copy import Copy
@@ -66,7 +65,7 @@ def astype(
             return dispatch.call(_ASTYPE, (x._spec, None, kind), (x,))
         return _converted(x, kind, None, copy, device)
     x = arguments.tensor(x)
-    check_casting(x.dtype, kind, casting)
+    arguments.check_casting(x.dtype, kind, casting)
     layout = arguments.in_order(order, x, x.shape)
     if not arguments.flag("saturate", saturate) or kind == x.dtype:
         return _converted(x, kind, layout, copy, device)

@@ -13,8 +13,7 @@ import numpy as np
 from tensorlayout import dtypes
 from tensorlayout.functions import arguments, dispatch
 from tensorlayout.functions import basics as xp
-from tensorlayout.functions.operands import beside, counted, floating, tensors
-from tensorlayout.functions.statistical import mean_dtype
+from tensorlayout.functions.operands import beside, counted, floating, mean_dtype, tensors
 from tensorlayout.plan.library import Library
 from tensorlayout.tensor import Tensor
 from tensorlayout.typing import ArrayLike, Axis, Operand, Real

@@ -14,15 +14,8 @@ import numpy as np
 from tensorlayout import dtypes
 from tensorlayout.dtypes import as_dtype
 from tensorlayout.functions import arguments, dispatch
-from tensorlayout.functions import elementwise as ew
-from tensorlayout.functions.creation import arange, asarray, created, numeric
-from tensorlayout.functions.joining import broadcast_arrays
-from tensorlayout.functions.manipulation import (
-    broadcast_to,
-    expand_dims,
-    moveaxis,
-    reshape,
-)
+from tensorlayout.functions import primitives as xp
+from tensorlayout.functions.creation import created, numeric
 from tensorlayout.functions.operands import floating, promoted, sequence, tensors
 from tensorlayout.layout import Layout
 from tensorlayout.plan.copy import Copy
@@ -89,7 +82,7 @@ def linspace(
     if isinstance(start, _ARRAYS) or isinstance(stop, _ARRAYS):
         first, last = tensors(start, stop)
         found, step = _from_each(first, last, length, closed, dtype)
-        found = moveaxis(found, 0, axis).astype(found.dtype, copy=False, device=device)
+        found = xp.moveaxis(found, 0, axis).astype(found.dtype, copy=False, device=device)
         return (found, step) if retstep else found
     begin = arguments.number("start", start)
     end = arguments.number("stop", stop)
@@ -104,7 +97,7 @@ def linspace(
     if not retstep:
         return found
     steps = length - 1 if closed else length
-    return found, asarray((end - begin) / steps if steps > 0 else math.nan, device=device)
+    return found, xp.asarray((end - begin) / steps if steps > 0 else math.nan, device=device)
 
 
 def _from_each(
@@ -114,17 +107,17 @@ def _from_each(
     first, last = floating(start), floating(stop)
     steps = length - 1 if closed else length
     width = last - first
-    nothing = asarray(math.nan, device=first.device)  # as NumPy: of rank 0, float64
+    nothing = xp.asarray(math.nan, device=first.device)  # as NumPy: of rank 0, float64
     step = width / steps if steps > 0 else nothing
-    places = arange(length, device=first.device).astype(width.dtype)
-    places = reshape(places, (length, *(1,) * width.ndim))
+    places = xp.arange(length, device=first.device).astype(width.dtype)
+    places = xp.reshape(places, (length, *(1,) * width.ndim))
     found = places * (step if steps > 0 else width) + first
     if closed and length > 1:
         found[-1, ...] = last
     if dtype is None:
         return found, step
     whole = dtypes.in_category(as_dtype(dtype, "dtype"), "integral")
-    return (ew.floor(found) if whole else found).astype(dtype, copy=False), step
+    return (xp.floor(found) if whole else found).astype(dtype, copy=False), step
 
 
 def logspace(
@@ -151,8 +144,8 @@ def logspace(
     """
     factor: Any
     if isinstance(base, _ARRAYS):
-        start, stop, factor = broadcast_arrays(*tensors(start, stop, base))
-        factor = expand_dims(factor, axis)
+        start, stop, factor = xp.broadcast_arrays(*tensors(start, stop, base))
+        factor = xp.expand_dims(factor, axis)
     else:
         factor = arguments.number("base", base)
     found: Tensor = factor ** linspace(start, stop, num, endpoint, axis=axis, device=device)
@@ -183,12 +176,12 @@ def geomspace(
     if isinstance(start, _ARRAYS) or isinstance(stop, _ARRAYS):
         ends = tensors(start, stop, weak=False)
     else:
-        ends = [asarray(each, device=device) for each in (start, stop)]
+        ends = [xp.asarray(each, device=device) for each in (start, stop)]
     first, last = promoted([floating(each) for each in ends])
     ratio = last / first
     if ratio.dtype.kind == "f":  # by decimal logarithms, of which whole numbers are exact
-        decades = linspace(ew.log10(abs(first)), ew.log10(abs(last)), num, endpoint)
-        found = ew.copysign(ew.pow(10.0, decades), first)
+        decades = linspace(xp.log10(abs(first)), xp.log10(abs(last)), num, endpoint)
+        found = xp.copysign(xp.pow(10.0, decades), first)
     else:
         found = first * ratio ** linspace(ratio * 0, ratio * 0 + 1, num, endpoint)
     if found.shape[0]:
@@ -196,7 +189,7 @@ def geomspace(
     if endpoint and found.shape[0] > 1:
         found[-1, ...] = last
     kind = found.dtype if dtype is None else dtype
-    return moveaxis(found, 0, axis).astype(kind, copy=False, device=device)
+    return xp.moveaxis(found, 0, axis).astype(kind, copy=False, device=device)
 
 
 def meshgrid(
@@ -231,9 +224,9 @@ def meshgrid(
     for x, d in zip(lines, dims, strict=True):
         alone = [1] * len(lines)
         alone[d] = whole[d] = x.size
-        found.append(reshape(x, tuple(alone)))
+        found.append(xp.reshape(x, tuple(alone)))
     if not sparse:
-        found = [broadcast_to(x, tuple(whole)) for x in found]
+        found = [xp.broadcast_to(x, tuple(whole)) for x in found]
     if not copy:
         return tuple(found)
     return tuple(

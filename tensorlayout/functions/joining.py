@@ -12,13 +12,10 @@ from collections.abc import Callable, Sequence
 from operator import attrgetter
 from typing import Any, SupportsIndex
 
-from tensorlayout import dtypes
 from tensorlayout.dtypes import as_dtype
 from tensorlayout.functions import arguments, dispatch
-from tensorlayout.functions.casting import check_casting
-from tensorlayout.functions.creation import arange, ones
-from tensorlayout.functions.manipulation import broadcast_shapes, broadcast_to, moveaxis, reshape
-from tensorlayout.functions.operands import beside, check_finite, sequence, tensors
+from tensorlayout.functions.manipulation import broadcast_shapes, moveaxis, reshape
+from tensorlayout.functions.operands import beside, sequence, tensors
 from tensorlayout.functions.outputs import given
 from tensorlayout.layout import Layout
 from tensorlayout.plan.join import Join
@@ -37,12 +34,10 @@ __all__ = [
     "column_stack",
     "concat",
     "concatenate",
-    "delete",
     "dsplit",
     "dstack",
     "hsplit",
     "hstack",
-    "insert",
     "split",
     "stack",
     "unstack",
@@ -70,7 +65,7 @@ def _parts(arrays: Any, dtype: Any, casting: str) -> tuple[Tensor, ...]:
         return parts
     kind = None if dtype is None else as_dtype(dtype, "dtype")
     for x in parts:
-        check_casting(x.dtype, kind or x.dtype, casting)
+        arguments.check_casting(x.dtype, kind or x.dtype, casting)
     return parts if kind is None else tuple([x.astype(kind, copy=False) for x in parts])
 
 
@@ -433,70 +428,3 @@ def _split_at(ary: Any, parts: Any, axis: int, least: int) -> list[Tensor]:
     if x.ndim < least:
         raise ValueError(f"needs a rank of at least {least}, got shape {x.shape}")
     return _split(x, parts, min(axis, x.ndim - 1), equal=True)
-
-
-# --- more or fewer slices ----------------------------------------------------------------------
-
-
-def delete(arr: Tensor, obj: Any, axis: SupportsIndex | None = None) -> Tensor:
-    """The tensor `arr` without some slices along `axis`, or elements in index order.
-
-    `obj`: integers, a slice, or a mask. Any dtype, kept. Layout: packed in the order of `arr`.
-    IndexError for positions outside; ValueError (AxisError) for an axis outside the rank.
-
-    >>> import tensorlayout as tl
-    >>> tl.delete(tl.asarray([[1, 2, 3], [4, 5, 6]]), 1, axis=1)
-    Tensor([[1, 3],
-            [4, 6]], dtype=int64, device='cpu')
-    """
-    x, dim = _line(arr, axis)
-    kept = ones((x.shape[dim],), dtypes.bool, device=x.device)
-    kept[obj] = False
-    return x[(*(slice(None),) * dim, kept)]
-
-
-def _line(arr: Any, axis: Any) -> tuple[Tensor, int]:
-    """The tensor whose slices are meant, and along which dimension."""
-    x = arguments.tensor(arr)
-    if axis is None:
-        return reshape(x, (-1,)), 0
-    return x, arguments.dim(axis, x.ndim)
-
-
-def insert(arr: Tensor, obj: Any, values: ArrayLike, axis: SupportsIndex | None = None) -> Tensor:
-    """The tensor `arr` with more slices along `axis`, or more elements in index order.
-
-    `obj`: before which positions, integers or a slice; `values`: what is put there, converted to
-    the dtype of `arr`. Layout: packed in the order of `arr`. IndexError for
-    positions outside; ValueError (AxisError) for an axis outside the rank, and for values that do
-    not broadcast.
-
-    >>> import tensorlayout as tl
-    >>> tl.insert(tl.asarray([1, 2, 3]), 1, 9)
-    Tensor([1, 9, 2, 3], dtype=int64, device='cpu')
-    """
-    x, dim = _line(arr, axis)
-    size = x.shape[dim]
-    if isinstance(obj, slice):
-        obj = list(range(*obj.indices(size)))
-    places = beside(obj, arange(1, device=x.device))
-    if places.dtype == dtypes.bool:
-        raise TypeError("positions must be integers, got bool; use nonzero() first")
-    single, scalar = places.size == 1, places.ndim == 0
-    places = places.astype(dtypes.int64, copy=False).reshape(-1)
-    outside = places[(places < -size) | (places > size)]
-    if outside.size:
-        msg = f"index {int(outside[0])} is out of bounds for axis {dim} with size {size}"
-        raise IndexError(msg)
-    places = places + (places < 0).astype(dtypes.int64) * size
-    check_finite(values, x.dtype)
-    new = beside(values, x).astype(x.dtype, copy=False)
-    if single and new.ndim:
-        new = new[(None,) * (x.ndim - new.ndim)]
-        new = moveaxis(new, 0, dim) if scalar else new
-    number = places.shape[0] if not single else (new.shape[dim] if new.ndim == x.ndim else 1)
-    places = broadcast_to(places, (number,)) if single else places
-    new = broadcast_to(new, (*x.shape[:dim], number, *x.shape[dim + 1 :]))
-    # New slices have even numbers, old ones odd ones: they come behind new ones before them.
-    numbers = concat([arange(1, 2 * size, 2, device=x.device), places * 2])
-    return concat([x, new], dim)[(*(slice(None),) * dim, numbers.argsort())]

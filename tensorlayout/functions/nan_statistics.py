@@ -13,10 +13,10 @@ from typing import Any, SupportsIndex
 from tensorlayout import dtypes
 from tensorlayout.functions import arguments
 from tensorlayout.functions import basics as xp
-from tensorlayout.functions.operands import check_finite, counted, mask_of, ordered
+from tensorlayout.functions.operands import check_finite, counted, ordered
 from tensorlayout.functions.outputs import given
 from tensorlayout.functions.reduction import reduced
-from tensorlayout.functions.statistical import running
+from tensorlayout.functions.statistical import mask_of, running
 from tensorlayout.plan.reduce import Reduce
 from tensorlayout.plan.scan import Scan
 from tensorlayout.tensor import Tensor

@@ -8,13 +8,12 @@ from typing import Any
 import numpy as np
 
 from tensorlayout import dtypes
-from tensorlayout.dtypes import DType
-from tensorlayout.functions import arguments, searching
+from tensorlayout.dtypes import DType, as_dtype
+from tensorlayout.functions import arguments
 from tensorlayout.functions.creation import asarray
 from tensorlayout.functions.data_types import astype
 from tensorlayout.functions.elementwise import not_equal
-from tensorlayout.functions.manipulation import broadcast_to
-from tensorlayout.functions.searching import beside as beside
+from tensorlayout.functions.transfers import moved
 from tensorlayout.tensor import Tensor
 
 # Arguments of NumPy's that are off where they are false.
@@ -97,18 +96,40 @@ def promoted(given: Sequence[Tensor]) -> list[Tensor]:
     return [astype(x, kind, copy=False) for x in given]
 
 
-def mask_of(a: Tensor, where: Any) -> Tensor:
-    """Return `where` as a mask of the shape of `a`."""
-    if not isinstance(where, Tensor):
-        where = asarray(where, device=a.device)
-    if where.dtype != dtypes.bool:
-        raise TypeError(f"where must be a tensor of bool, or truths, got {where.dtype}")
-    return broadcast_to(where, a.shape)
+def mean_dtype(x: Tensor, dtype: Any) -> DType:
+    """The dtype of a mean: the one asked for, that of `x`, or float64."""
+    kind = x.dtype if dtype is None else as_dtype(dtype, "dtype")
+    if x.dtype.kind == "c" and dtypes.in_category(kind, "real floating"):
+        raise TypeError(f"{x.dtype} cannot become {kind}; take real() or abs() first")
+    if dtypes.in_category(kind, "floating-point"):
+        return kind
+    if dtype is not None:
+        raise TypeError(f"dtype must be floating-point, got {kind}")
+    return dtypes.float64
 
 
-def selected(a: Any, where: Any, nothing: Any) -> Tensor:
-    """Return `a` with `nothing` in place of the elements that `where` leaves out."""
-    a = arguments.tensor(a)
-    if a.dtype == dtypes.bool:
-        nothing = bool(nothing)
-    return searching.where(mask_of(a, where), a, nothing)
+def beside(x: Any, other: Tensor, *, weak: bool = True) -> Tensor:
+    """Return what stands for a tensor where `other` is: a tensor, a number, a list of numbers.
+
+    A Python number gets the dtype that it has in an operation with `other`, or, where it is not
+    `weak`, that of an array made of it. TypeError for NumPy arrays beside tensors on CUDA, but for
+    those of rank 0, which are numbers; OverflowError for an integer that the dtype does not hold.
+    """
+    if isinstance(x, np.ndarray) and x.ndim == 0:
+        x = x[()]
+    if isinstance(x, (list, tuple)) or (type(x) in dtypes.SCALARS and not weak):
+        return asarray(x, device=other.device)
+    given = arguments.operand(x)
+    if isinstance(given, Tensor):
+        arguments.refuse_arrays((x,), other.device)
+        return moved(given, other.device) if isinstance(x, np.generic) else given
+    kind = dtypes.promote_scalar(other.dtype, type(given))
+    try:
+        return asarray(given, dtype=kind, device=other.device)
+    except OverflowError:
+        raise dtypes.misfit(given, kind) from None
+
+
+def truths(condition: Any, x: Tensor) -> Tensor:
+    """Return numbers of any dtype as a tensor of bool where `x` is."""
+    return astype(beside(condition, x), dtypes.bool, copy=False)

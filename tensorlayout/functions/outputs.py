@@ -10,7 +10,6 @@ import numpy as np
 from tensorlayout import dtypes
 from tensorlayout.dtypes import DType
 from tensorlayout.functions import arguments, dispatch
-from tensorlayout.functions.casting import can_cast
 from tensorlayout.functions.data_types import astype
 from tensorlayout.functions.transfers import moved
 from tensorlayout.plan.copy import Assign
@@ -75,7 +74,7 @@ def given_where(name: str, found: Tensor, out: Any, casting: str, where: Any) ->
 
 def check_cast(source: DType, target: DType, casting: str) -> None:
     """Raise TypeError where a rule of NumPy's does not let a result of `source` be `target`."""
-    if not can_cast(source, target, casting):
+    if not arguments.can_cast(source, target, casting):
         rule = f"out must hold {source} by the rule {casting!r}, got {target}"
         raise TypeError(f"{rule}; convert the result with astype()")
 

@@ -13,11 +13,9 @@ import numpy as np
 
 from tensorlayout.functions import arguments
 from tensorlayout.functions import basics as xp
-from tensorlayout.functions.casting import CASTINGS, can_cast
 from tensorlayout.functions.indexing import write_at
-from tensorlayout.functions.operands import check_finite, unsupported
+from tensorlayout.functions.operands import beside, check_finite, truths, unsupported
 from tensorlayout.functions.positions import Mode, first_outside, unravel_index, wrapped
-from tensorlayout.functions.searching import beside, truths
 from tensorlayout.plan.rules import broadcast_shape
 from tensorlayout.plan.scatter import Scatter
 from tensorlayout.tensor import Tensor
@@ -108,7 +106,7 @@ def _line(given: Any, x: Tensor, casting: str) -> Tensor:
     check_finite(given, x.dtype)
     value = xp.reshape(beside(given, x), (-1,))
     loses_a_part = value.dtype.kind == "c" and x.dtype.kind != "c"
-    if value.size and (loses_a_part or not can_cast(value.dtype, x.dtype, casting)):
+    if value.size and (loses_a_part or not arguments.can_cast(value.dtype, x.dtype, casting)):
         _refuse_cast(value, x, casting)
     return value
 
@@ -200,8 +198,7 @@ def copyto(
         src = xp.asarray(src, device=x.device)
     weak = type(src) is not bool  # whose dtype no operation changes
     value = beside(src, x, weak=weak)
-    arguments.choice("casting", casting, f"one of {', '.join(CASTINGS)}", CASTINGS)
-    if not can_cast(value.dtype, x.dtype, casting):
+    if not arguments.can_cast(value.dtype, x.dtype, arguments.casting_rule(casting)):
         _refuse_cast(value, x, casting)
     if where is not True:
         value = xp.where(truths(where, x), xp.astype(value, x.dtype, copy=False), x)

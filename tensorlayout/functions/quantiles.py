@@ -11,9 +11,8 @@ from tensorlayout import dtypes
 from tensorlayout.exchange.numpy import shortage
 from tensorlayout.functions import arguments, dispatch
 from tensorlayout.functions import basics as xp
-from tensorlayout.functions.operands import counted, unsupported
+from tensorlayout.functions.operands import counted, mean_dtype, unsupported
 from tensorlayout.functions.outputs import given
-from tensorlayout.functions.statistical import mean_dtype
 from tensorlayout.functions.transfers import on_host
 from tensorlayout.layout.checks import MAX_RANK
 from tensorlayout.plan.reduce import DISCRETE, QUANTILE_METHODS, QuantileMethod, Reduce

@@ -1,4 +1,4 @@
-"""Elements at other places, or several times: rolled, repeated, tiled, resized.
+"""Elements at other places, several times, or left out: rolled, repeated, resized, inserted.
 
 Signatures are NumPy's, which have those of the standard in them.
 """
@@ -7,13 +7,12 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from typing import SupportsIndex
+from typing import Any, SupportsIndex
 
 from tensorlayout import dtypes
 from tensorlayout.functions import arguments, dispatch
-from tensorlayout.functions.creation import asarray, zeros
-from tensorlayout.functions.joining import concat
-from tensorlayout.functions.manipulation import broadcast_to, reshape
+from tensorlayout.functions import primitives as xp
+from tensorlayout.functions.operands import beside, check_finite
 from tensorlayout.layout import Layout
 from tensorlayout.plan.copy import Copy
 from tensorlayout.plan.gather import Gather
@@ -23,6 +22,8 @@ from tensorlayout.tensor import Tensor
 from tensorlayout.typing import ArrayLike, Axis, Integers
 
 __all__ = [
+    "delete",
+    "insert",
     "repeat",
     "resize",
     "roll",
@@ -58,7 +59,7 @@ def roll(a: Tensor, shift: Integers, axis: Axis = None) -> Tensor:
     order = x.layout.minor_to_major
     if axes is None:
         by = sum(steps) if isinstance(steps, tuple) else steps
-        return _ordered(reshape(roll(reshape(x, (-1,)), by, 0), x.shape), order)
+        return _ordered(xp.reshape(roll(xp.reshape(x, (-1,)), by, 0), x.shape), order)
     shifts = steps if isinstance(steps, tuple) else (steps,)
     given = axes if isinstance(axes, tuple) else (axes,)
     shifts = shifts * len(given) if len(shifts) == 1 else shifts
@@ -73,7 +74,7 @@ def roll(a: Tensor, shift: Integers, axis: Axis = None) -> Tensor:
     for dim, by in zip(dims, shifts, strict=True):
         at = -by % max(x.shape[dim], 1)
         before = [slice(None)] * dim
-        x = concat([x[(*before, slice(at, None))], x[(*before, slice(0, at))]], axis=dim)
+        x = xp.concat([x[(*before, slice(at, None))], x[(*before, slice(0, at))]], axis=dim)
     if not dims:
         return dispatch.call(_COPIES["roll"], (x._spec, Layout.packed(x.shape, order), None), (x,))
     # A part of tiles may be of another order than all of them.
@@ -105,12 +106,9 @@ def repeat(a: Tensor, repeats: ArrayLike, axis: SupportsIndex | None = None) -> 
     >>> tl.repeat(tl.asarray([1, 2, 3]), tl.asarray([0, 1, 2]))
     Tensor([2, 3, 3], dtype=int64, device='cpu')
     """
-    x = arguments.tensor(a)
-    if axis is None:
-        x, axis = reshape(x, (-1,)), 0
-    dim = arguments.dim(axis, x.ndim)
+    x, dim = _line(a, axis)
     if isinstance(repeats, (list, tuple)) or arguments.is_array(repeats):
-        repeats = repeats if isinstance(repeats, Tensor) else asarray(repeats, device=x.device)
+        repeats = repeats if isinstance(repeats, Tensor) else xp.asarray(repeats, device=x.device)
     if isinstance(repeats, Tensor) and repeats.ndim > 0:
         counts = _counts(repeats, x.shape[dim])
         positions = dispatch.library(_POSITIONS, counts)
@@ -124,7 +122,7 @@ def _counts(repeats: Tensor, size: int) -> Tensor:
         raise TypeError(f"repeats must be integers, got {repeats.dtype}")
     if repeats.shape not in ((size,), (1,)):
         raise ValueError(f"repeats must have shape ({size},), got {repeats.shape}")
-    counts = broadcast_to(repeats, (size,))
+    counts = xp.broadcast_to(repeats, (size,))
     # In float64, where no sum wraps, and with negative numbers as those from 2**63 on.
     total = float(counts.astype(dtypes.uint64).sum(dtype=dtypes.float64))
     if total >= 2**53:
@@ -153,7 +151,7 @@ def tile(A: Tensor, reps: Integers) -> Tensor:  # noqa: N803 - NumPy's name
         raise ValueError(f"reps must not be negative, got {arguments.shown(times)}")
     new = max(len(times) - x.ndim, 0)
     if new:  # by a leading dimension that broadcasting adds, which is the slowest in any order
-        x = broadcast_to(x, (*(1,) * new, *x.shape))
+        x = xp.broadcast_to(x, (*(1,) * new, *x.shape))
     return _copies("tile", x, (1,) * (x.ndim - len(times)) + times, inside=False)
 
 
@@ -168,7 +166,7 @@ def _copies(name: str, x: Tensor, times: Sequence[int], *, inside: bool) -> Tens
     for d, (n, count) in enumerate(zip(x.shape, times, strict=True)):
         pair = ((d, n, n), (d, 1, count)) if inside else ((d, 1, count), (d, n, n))
         halves += [half for half in pair if half[1:] != (1, 1)]
-    seen = reshape(x, tuple(n for _, n, _ in halves))
+    seen = xp.reshape(x, tuple(n for _, n, _ in halves))
     wide = dispatch.call(_WIDE[name], (seen._spec, tuple(n for _, _, n in halves)), (seen,))
     place = {d: p for p, d in enumerate(x.layout.minor_to_major)}
     order = sorted(range(len(halves)), key=lambda i: (place[halves[i][0]], -i))
@@ -189,11 +187,75 @@ def resize(a: Tensor, new_shape: Integers) -> Tensor:
     Tensor([[1, 2],
             [3, 1]], dtype=int64, device='cpu')
     """
-    flat = reshape(a, (-1,))
+    flat = xp.reshape(a, (-1,))
     shape = arguments.shape(new_shape)
     if any(n < 0 for n in shape):
         raise ValueError(f"sizes must not be negative, got {arguments.shown(shape)}")
     if not flat.size:
-        return zeros(shape, flat.dtype, device=flat.device)
+        return xp.zeros(shape, flat.dtype, device=flat.device)
     size = math.prod(shape)
-    return reshape(tile(flat, -(-size // flat.size))[:size], shape)
+    return xp.reshape(tile(flat, -(-size // flat.size))[:size], shape)
+
+
+def delete(arr: Tensor, obj: Any, axis: SupportsIndex | None = None) -> Tensor:
+    """The tensor `arr` without some slices along `axis`, or elements in index order.
+
+    `obj`: integers, a slice, or a mask. Any dtype, kept. Layout: packed in the order of `arr`.
+    IndexError for positions outside; ValueError (AxisError) for an axis outside the rank.
+
+    >>> import tensorlayout as tl
+    >>> tl.delete(tl.asarray([[1, 2, 3], [4, 5, 6]]), 1, axis=1)
+    Tensor([[1, 3],
+            [4, 6]], dtype=int64, device='cpu')
+    """
+    x, dim = _line(arr, axis)
+    kept = xp.ones((x.shape[dim],), dtypes.bool, device=x.device)
+    kept[obj] = False
+    return x[(*(slice(None),) * dim, kept)]
+
+
+def _line(arr: Any, axis: Any) -> tuple[Tensor, int]:
+    """Return the tensor whose slices are meant, and along which dimension."""
+    x = arguments.tensor(arr)
+    if axis is None:
+        return xp.reshape(x, (-1,)), 0
+    return x, arguments.dim(axis, x.ndim)
+
+
+def insert(arr: Tensor, obj: Any, values: ArrayLike, axis: SupportsIndex | None = None) -> Tensor:
+    """The tensor `arr` with more slices along `axis`, or more elements in index order.
+
+    `obj`: before which positions, integers or a slice; `values`: what is put there, converted to
+    the dtype of `arr`. Layout: packed in the order of `arr`. IndexError for
+    positions outside; ValueError (AxisError) for an axis outside the rank, and for values that do
+    not broadcast.
+
+    >>> import tensorlayout as tl
+    >>> tl.insert(tl.asarray([1, 2, 3]), 1, 9)
+    Tensor([1, 9, 2, 3], dtype=int64, device='cpu')
+    """
+    x, dim = _line(arr, axis)
+    size = x.shape[dim]
+    if isinstance(obj, slice):
+        obj = list(range(*obj.indices(size)))
+    places = beside(obj, xp.arange(1, device=x.device))
+    if places.dtype == dtypes.bool:
+        raise TypeError("positions must be integers, got bool; use nonzero() first")
+    single, scalar = places.size == 1, places.ndim == 0
+    places = places.astype(dtypes.int64, copy=False).reshape(-1)
+    outside = places[(places < -size) | (places > size)]
+    if outside.size:
+        msg = f"index {int(outside[0])} is out of bounds for axis {dim} with size {size}"
+        raise IndexError(msg)
+    places = places + (places < 0).astype(dtypes.int64) * size
+    check_finite(values, x.dtype)
+    new = beside(values, x).astype(x.dtype, copy=False)
+    if single and new.ndim:
+        new = new[(None,) * (x.ndim - new.ndim)]
+        new = xp.moveaxis(new, 0, dim) if scalar else new
+    number = places.shape[0] if not single else (new.shape[dim] if new.ndim == x.ndim else 1)
+    places = xp.broadcast_to(places, (number,)) if single else places
+    new = xp.broadcast_to(new, (*x.shape[:dim], number, *x.shape[dim + 1 :]))
+    # New slices have even numbers, old ones odd ones: they come behind new ones before them.
+    numbers = xp.concat([xp.arange(1, 2 * size, 2, device=x.device), places * 2])
+    return xp.concat([x, new], dim)[(*(slice(None),) * dim, numbers.argsort())]

@@ -5,17 +5,15 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, Literal, SupportsIndex, overload
 
-import numpy as np
-
 from tensorlayout import dtypes
 from tensorlayout.dtypes import DType
 from tensorlayout.functions import arguments, dispatch
 from tensorlayout.functions.creation import asarray
 from tensorlayout.functions.data_types import astype
 from tensorlayout.functions.manipulation import reshape
+from tensorlayout.functions.operands import beside, truths
 from tensorlayout.functions.outputs import WHERE, given
 from tensorlayout.functions.reduction import reduced
-from tensorlayout.functions.transfers import moved
 from tensorlayout.plan.library import Library, Results, Shape
 from tensorlayout.plan.mask import Nonzero
 from tensorlayout.plan.reduce import Reduce
@@ -65,11 +63,6 @@ def where(condition: Any, x: Any = None, y: Any = None, /) -> Any:
         condition = truths(condition, first)
         x, y = (beside(v, first) if type(v) is list else v for v in (x, y))
     return dispatch.elementwise(WHERE, condition, x, y)
-
-
-def truths(condition: Any, x: Tensor) -> Tensor:
-    """Return numbers of any dtype as a tensor of bool where `x` is."""
-    return astype(beside(condition, x), dtypes.bool, copy=False)
 
 
 def _positions(shapes: Sequence[Shape], dtype: DType, *, side: str) -> Results:
@@ -222,25 +215,3 @@ def _in_order(line: Tensor, sorter: Tensor) -> Tensor:
     except IndexError:
         msg = f"sorter holds positions out of bounds for a of shape {line.shape}"
         raise IndexError(msg) from None
-
-
-def beside(x: Any, other: Tensor, *, weak: bool = True) -> Tensor:
-    """Return what stands for a tensor where `other` is: a tensor, a number, a list of numbers.
-
-    A Python number gets the dtype that it has in an operation with `other`, or, where it is not
-    `weak`, that of an array made of it. TypeError for NumPy arrays beside tensors on CUDA, but for
-    those of rank 0, which are numbers; OverflowError for an integer that the dtype does not hold.
-    """
-    if isinstance(x, np.ndarray) and x.ndim == 0:
-        x = x[()]
-    if isinstance(x, (list, tuple)) or (type(x) in dtypes.SCALARS and not weak):
-        return asarray(x, device=other.device)
-    given = arguments.operand(x)
-    if isinstance(given, Tensor):
-        arguments.refuse_arrays((x,), other.device)
-        return moved(given, other.device) if isinstance(x, np.generic) else given
-    kind = dtypes.promote_scalar(other.dtype, type(given))
-    try:
-        return asarray(given, dtype=kind, device=other.device)
-    except OverflowError:
-        raise dtypes.misfit(given, kind) from None

@@ -12,10 +12,9 @@ from typing import Any, SupportsIndex
 from tensorlayout import dtypes
 from tensorlayout.functions import arguments, dispatch
 from tensorlayout.functions import basics as xp
-from tensorlayout.functions.operands import promoted, tensors
+from tensorlayout.functions.operands import beside, promoted, tensors, truths
 from tensorlayout.functions.outputs import given
 from tensorlayout.functions.positions import Mode, first_outside, integral, wrapped
-from tensorlayout.functions.searching import beside, truths
 from tensorlayout.plan.gather import Gather
 from tensorlayout.plan.rules import broadcast_shape
 from tensorlayout.tensor import Tensor

@@ -14,24 +14,12 @@ from collections.abc import Callable
 from typing import Any, SupportsIndex
 
 from tensorlayout import dtypes
-from tensorlayout.dtypes import DType, as_dtype
+from tensorlayout.dtypes import DType
 from tensorlayout.functions import arguments
-from tensorlayout.functions import elementwise as ew
-from tensorlayout.functions.creation import asarray, full
-from tensorlayout.functions.data_types import astype
-from tensorlayout.functions.manipulation import broadcast_to, moveaxis, reshape
-from tensorlayout.functions.operands import (
-    beside,
-    check_finite,
-    counted,
-    floating,
-    mask_of,
-    selected,
-)
+from tensorlayout.functions import primitives as xp
+from tensorlayout.functions.operands import beside, check_finite, counted, floating, mean_dtype
 from tensorlayout.functions.outputs import given, kind_into
 from tensorlayout.functions.reduction import reduced, scanned
-from tensorlayout.functions.searching import count_nonzero
-from tensorlayout.functions.searching import where as where_
 from tensorlayout.plan.reduce import Reduce
 from tensorlayout.plan.rules import reduced_layout
 from tensorlayout.plan.scan import Scan
@@ -93,7 +81,7 @@ def sum(
     """
     if initial is None and where is None and out is None:
         return reduced(_SUM, a, axis, keepdims, dtype)
-    return _combined(_SUM, ew.add, 0, a, axis, dtype, out, keepdims, initial, where)
+    return _combined(_SUM, xp.add, 0, a, axis, dtype, out, keepdims, initial, where)
 
 
 def prod(
@@ -124,7 +112,24 @@ def prod(
     """
     if initial is None and where is None and out is None:
         return reduced(_PROD, a, axis, keepdims, dtype)
-    return _combined(_PROD, ew.multiply, 1, a, axis, dtype, out, keepdims, initial, where)
+    return _combined(_PROD, xp.multiply, 1, a, axis, dtype, out, keepdims, initial, where)
+
+
+def mask_of(a: Tensor, where: Any) -> Tensor:
+    """Return `where` as a mask of the shape of `a`."""
+    if not isinstance(where, Tensor):
+        where = xp.asarray(where, device=a.device)
+    if where.dtype != dtypes.bool:
+        raise TypeError(f"where must be a tensor of bool, or truths, got {where.dtype}")
+    return xp.broadcast_to(where, a.shape)
+
+
+def selected(a: Any, where: Any, nothing: Any) -> Tensor:
+    """Return `a` with `nothing` in place of the elements that `where` leaves out."""
+    a = arguments.tensor(a)
+    if a.dtype == dtypes.bool:
+        nothing = bool(nothing)
+    return xp.where(mask_of(a, where), a, nothing)
 
 
 def _combined(
@@ -171,7 +176,7 @@ def min(
     plain = type(a) is Tensor and a._spec.dtype.kind != "b"
     if plain and initial is None and where is None and out is None:
         return reduced(_MIN, a, axis, keepdims)
-    return _extreme(_MIN, ew.minimum, a, axis, out, keepdims, initial, where)
+    return _extreme(_MIN, xp.minimum, a, axis, out, keepdims, initial, where)
 
 
 def max(
@@ -196,7 +201,7 @@ def max(
     plain = type(a) is Tensor and a._spec.dtype.kind != "b"
     if plain and initial is None and where is None and out is None:
         return reduced(_MAX, a, axis, keepdims)
-    return _extreme(_MAX, ew.maximum, a, axis, out, keepdims, initial, where)
+    return _extreme(_MAX, xp.maximum, a, axis, out, keepdims, initial, where)
 
 
 def _extreme(
@@ -212,7 +217,7 @@ def _extreme(
     name, a = operation.name, arguments.tensor(a)
     kind, where = a.dtype, None if where is True else where
     if kind == dtypes.bool:
-        a = astype(a, dtypes.uint8)
+        a = xp.astype(a, dtypes.uint8)
         initial = None if initial is None else int(bool(initial))
     if initial is None:
         if where is not None:
@@ -226,10 +231,10 @@ def _extreme(
         if 0 in [a.shape[d] for d in dims]:
             kept = arguments.truth("keepdims", keepdims)
             shape = reduced_layout(a._spec.layout, dims, kept).shape
-            found = full(shape, first.item(), dtype=a.dtype, device=a.device)
+            found = xp.full(shape, first.item(), dtype=a.dtype, device=a.device)
         else:
             found = _extreme_of_two(of_two, reduced(operation, a, axis, keepdims), first)
-    return given(name, astype(found, kind, copy=False), out)
+    return given(name, xp.astype(found, kind, copy=False), out)
 
 
 def _extreme_of_two(of_two: Callable[[Any, Any], Tensor], x: Tensor, first: Tensor) -> Tensor:
@@ -237,8 +242,8 @@ def _extreme_of_two(of_two: Callable[[Any, Any], Tensor], x: Tensor, first: Tens
     found = of_two(x, first)
     if not dtypes.in_category(x.dtype, "real floating"):
         return found
-    kept = (first, x) if of_two is ew.maximum else (x, first)
-    return where_(ew.equal(x, first), where_(ew.signbit(x), *kept), found)
+    kept = (first, x) if of_two is xp.maximum else (x, first)
+    return xp.where(xp.equal(x, first), xp.where(xp.signbit(x), *kept), found)
 
 
 def mean(
@@ -269,8 +274,8 @@ def mean(
     kind = _kind_of_mean(x, dtype, out)
     if where is None:
         return given("mean", reduced(_MEAN, x, axis, keepdims, kind), out)
-    found = _masked_mean(astype(x, kind, copy=False), axis, keepdims, mask_of(x, where))
-    return given("mean", astype(found, kind, copy=False), out)
+    found = _masked_mean(xp.astype(x, kind, copy=False), axis, keepdims, mask_of(x, where))
+    return given("mean", xp.astype(found, kind, copy=False), out)
 
 
 def _kind_of_mean(x: Tensor, dtype: Any, out: Any) -> DType:
@@ -280,23 +285,11 @@ def _kind_of_mean(x: Tensor, dtype: Any, out: Any) -> DType:
     return mean_dtype(x, dtype)
 
 
-def mean_dtype(x: Tensor, dtype: Any) -> DType:
-    """The dtype of a mean: the one asked for, that of `x`, or float64."""
-    kind = x.dtype if dtype is None else as_dtype(dtype, "dtype")
-    if x.dtype.kind == "c" and dtypes.in_category(kind, "real floating"):
-        raise TypeError(f"{x.dtype} cannot become {kind}; take real() or abs() first")
-    if dtypes.in_category(kind, "floating-point"):
-        return kind
-    if dtype is not None:
-        raise TypeError(f"dtype must be floating-point, got {kind}")
-    return dtypes.float64
-
-
 def _masked_mean(a: Tensor, axis: Axis, keepdims: bool, mask: Tensor) -> Tensor:
     """The mean of what is selected, in float64 or complex128; NaN of none."""
-    total = sum(where_(mask, a, 0), axis=axis, dtype=_wide(a), keepdims=keepdims)
+    total = sum(xp.where(mask, a, 0), axis=axis, dtype=_wide(a), keepdims=keepdims)
     count = sum(mask, axis=axis, dtype=dtypes.float64, keepdims=keepdims)
-    return ew.divide(total, count)
+    return xp.divide(total, count)
 
 
 def _wide(a: Tensor) -> DType:
@@ -382,25 +375,25 @@ def _deviation(
     if is_float and dtype is None and where is None and mean is None and out is None:
         return reduced(operation, a, axis, keepdims, None, less)
     x = arguments.tensor(a)
-    a = astype(x, _kind_of_mean(x, dtype, out), copy=False)
+    a = xp.astype(x, _kind_of_mean(x, dtype, out), copy=False)
     if where is None and mean is None and a._spec.dtype.kind != "c":
         return given(name, reduced(operation, a, axis, keepdims, None, less), out)
     dims = arguments.dims(axis, a.ndim)
     kept = arguments.truth("keepdims", keepdims)
-    mask = broadcast_to(asarray(True, device=a.device), a.shape)
+    mask = xp.broadcast_to(xp.asarray(True, device=a.device), a.shape)
     if where is not None:
         mask = mask_of(a, where)
     middle = _masked_mean(a, dims, True, mask) if mean is None else mean
-    distance = where_(mask, ew.subtract(astype(a, _wide(a), copy=False), middle), 0)
-    squares = ew.square(ew.real(distance))
+    distance = xp.where(mask, xp.subtract(xp.astype(a, _wide(a), copy=False), middle), 0)
+    squares = xp.square(xp.real(distance))
     if a.dtype.kind == "c":
-        squares = ew.add(squares, ew.square(ew.imag(distance)))
+        squares = xp.add(squares, xp.square(xp.imag(distance)))
     counts = sum(mask, axis=dims, dtype=dtypes.float64, keepdims=kept)
-    divisor = ew.subtract(counts, less)
-    divisor = where_(ew.greater(divisor, 0.0), divisor, math.nan)
-    found = ew.divide(sum(squares, axis=dims, keepdims=kept), divisor)
-    found = ew.sqrt(found) if operation is _STD else found
-    return given(name, astype(found, dtypes.real_of(a.dtype), copy=False), out)
+    divisor = xp.subtract(counts, less)
+    divisor = xp.where(xp.greater(divisor, 0.0), divisor, math.nan)
+    found = xp.divide(sum(squares, axis=dims, keepdims=kept), divisor)
+    found = xp.sqrt(found) if operation is _STD else found
+    return given(name, xp.astype(found, dtypes.real_of(a.dtype), copy=False), out)
 
 
 _CUMULATIVE_SUM = Scan("cumulative_sum", "numeric", "sum", "sum")
@@ -506,14 +499,14 @@ def cumprod(
 def running(operation: Scan, a: Any, axis: SupportsIndex | None, dtype: Any) -> Tensor:
     """Carry out a scan along an axis, or over all elements in index order."""
     x = counted(a)
-    x = reshape(x, (-1,)) if axis is None else x
+    x = xp.reshape(x, (-1,)) if axis is None else x
     return scanned(operation, x, 0 if axis is None else axis, dtype, False)
 
 
 def _scalar(initial: Any, like: Tensor) -> Tensor:
     """`initial`, a number or a tensor of rank 0, in the dtype of `like`."""
     check_finite(initial, like.dtype)
-    number = asarray(initial, dtype=like.dtype, device=like.device)
+    number = xp.asarray(initial, dtype=like.dtype, device=like.device)
     if number.ndim:
         raise ValueError(f"initial must be one number, got shape {number.shape}")
     return number
@@ -529,7 +522,7 @@ def ptp(a: Tensor, axis: Axis = None, out: Tensor | None = None, keepdims: bool 
     >>> tl.ptp(tl.asarray([[1, 5], [4, 2]]), axis=0)
     Tensor([3, 3], dtype=int64, device='cpu')
     """
-    found = ew.subtract(max(a, axis, keepdims=keepdims), min(a, axis, keepdims=keepdims))
+    found = xp.subtract(max(a, axis, keepdims=keepdims), min(a, axis, keepdims=keepdims))
     return given("ptp", found, out)
 
 
@@ -560,7 +553,7 @@ def average(
         if not returned:
             return found
         count = x.size // found.size
-        return found, full(found.shape, count, dtype=found.dtype, device=x.device)
+        return found, xp.full(found.shape, count, dtype=found.dtype, device=x.device)
     given_weights = beside(weights, x)
     if given_weights.shape != x.shape:
         if axis is None:
@@ -568,12 +561,12 @@ def average(
         dims = arguments.dims(axis, x.ndim)
         if given_weights.shape != tuple(x.shape[d] for d in dims):
             raise ValueError(f"weights of {given_weights.shape} do not fit {x.shape} along {axis}")
-        wide = reshape(given_weights, (*given_weights.shape, *(1,) * (x.ndim - len(dims))))
-        given_weights = broadcast_to(moveaxis(wide, tuple(range(len(dims))), dims), x.shape)
+        wide = xp.reshape(given_weights, (*given_weights.shape, *(1,) * (x.ndim - len(dims))))
+        given_weights = xp.broadcast_to(xp.moveaxis(wide, tuple(range(len(dims))), dims), x.shape)
     kind = dtypes.promote(floating(x).dtype, given_weights.dtype)
-    scale = sum(astype(given_weights, kind, copy=False), axis, None, None, keepdims)
-    if count_nonzero(ew.equal(scale, 0)):
+    scale = sum(xp.astype(given_weights, kind, copy=False), axis, None, None, keepdims)
+    if xp.count_nonzero(xp.equal(scale, 0)):
         raise ZeroDivisionError("the weights add up to zero")
-    products = ew.multiply(astype(x, kind, copy=False), given_weights)
-    found = ew.divide(sum(products, axis, None, None, keepdims), scale)
+    products = xp.multiply(xp.astype(x, kind, copy=False), given_weights)
+    found = xp.divide(sum(products, axis, None, None, keepdims), scale)
     return (found, scale) if returned else found

@@ -13,7 +13,6 @@ from tensorlayout import dtypes
 from tensorlayout.dtypes import DType, as_dtype
 from tensorlayout.errors import REFUSALS, misfit
 from tensorlayout.functions import arguments, dispatch
-from tensorlayout.functions.casting import CASTINGS, check_casting
 from tensorlayout.functions.data_types import astype
 from tensorlayout.functions.outputs import given_where
 from tensorlayout.plan.elementwise import Elementwise
@@ -214,8 +213,7 @@ def written(
     `casting` does not let become the dtype in which it computes.
     """
     name = operation.name
-    rule = "same_kind" if casting is None else casting
-    arguments.choice("casting", rule, f"one of {', '.join(CASTINGS)}", CASTINGS)
+    rule = "same_kind" if casting is None else arguments.casting_rule(casting)
     where = True if where is None else where
     if type(out) is tuple and len(out) == 1:  # as NumPy's ufuncs take it
         (out,) = out
@@ -247,7 +245,7 @@ def _in_dtype(x: Any, kind: DType, casting: str) -> Any:
     """Return an operand in a dtype, if `casting` lets it; Python's numbers take any."""
     if not isinstance(x, (Tensor, np.generic, np.ndarray)):
         return x
-    check_casting(x.dtype, kind, casting)
+    arguments.check_casting(x.dtype, kind, casting)
     return astype(x, kind, copy=False) if isinstance(x, Tensor) else x.astype(kind)
 
 

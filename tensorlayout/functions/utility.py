@@ -6,12 +6,11 @@ from typing import Any, SupportsIndex
 
 from tensorlayout import dtypes
 from tensorlayout.functions import arguments
-from tensorlayout.functions.elementwise import not_equal, subtract
-from tensorlayout.functions.joining import concat
-from tensorlayout.functions.manipulation import broadcast_to
-from tensorlayout.functions.operands import beside, selected
+from tensorlayout.functions import primitives as xp
+from tensorlayout.functions.operands import beside
 from tensorlayout.functions.outputs import given
 from tensorlayout.functions.reduction import reduced
+from tensorlayout.functions.statistical import selected
 from tensorlayout.plan.reduce import Reduce
 from tensorlayout.tensor import Tensor
 from tensorlayout.typing import ArrayLike, Axis
@@ -95,11 +94,11 @@ def diff(
     behind = [] if append is None else [_end(x, append, dim, "append")]
     # A part of nothing would keep its padding, one of whole tiles would keep those.
     if before or behind or times == 0 or x.size == 0 or x.layout.is_tiled:
-        x = concat([*before, x, *behind], axis=dim)
+        x = xp.concat([*before, x, *behind], axis=dim)
     outer = (slice(None),) * dim
     for _ in range(min(times, x.shape[dim])):  # then there is nothing left
         later, earlier = x[(*outer, slice(1, None))], x[(*outer, slice(None, -1))]
-        x = not_equal(later, earlier) if x.dtype == dtypes.bool else subtract(later, earlier)
+        x = xp.not_equal(later, earlier) if x.dtype == dtypes.bool else xp.subtract(later, earlier)
     return x
 
 
@@ -108,7 +107,7 @@ def _end(x: Tensor, part: Any, dim: int, argument: str) -> Tensor:
     line = (*x.shape[:dim], 1, *x.shape[dim + 1 :])
     end = beside(part, x, weak=False)
     if end.ndim == 0:
-        return broadcast_to(end, line)
+        return xp.broadcast_to(end, line)
     if end.ndim != x.ndim or (*end.shape[:dim], 1, *end.shape[dim + 1 :]) != line:
         rule = f"shapes may differ along axis {dim} only"
         raise ValueError(f"{argument}: {rule}, got {end.shape} beside {x.shape}")

@@ -22,7 +22,6 @@ from tensorlayout.errors import REFUSALS, leaving
 from tensorlayout.exchange.numpy import quietly, tensor_over
 from tensorlayout.functions import arguments, dispatch
 from tensorlayout.functions import basics as xp
-from tensorlayout.functions.casting import CASTINGS, can_cast
 from tensorlayout.functions.extra_scattering import scatter_add, scatter_max, scatter_min
 from tensorlayout.functions.operands import beside, product, tensors
 from tensorlayout.functions.outputs import given_where, kind_into
@@ -172,7 +171,7 @@ def _call(
     **options: Any,
 ) -> Any:
     name = f"numpy.{ufunc.__name__}"
-    arguments.choice("casting", casting, f"one of {', '.join(CASTINGS)}", CASTINGS)
+    arguments.casting_rule(casting)
     if ufunc.signature is not None:
         found = _product(ufunc, inputs, dtype, casting, options)
     elif options:
@@ -339,7 +338,7 @@ def _product(
     if dtype is not None:
         kind = as_dtype(dtype, "dtype")
         for x in given:
-            if not can_cast(x.dtype, kind, casting):
+            if not arguments.can_cast(x.dtype, kind, casting):
                 raise TypeError(f"{x.dtype} cannot become {kind} by the rule {casting!r}")
         given = [xp.astype(x, kind, copy=False) for x in given]
     axis = options.pop("axis", -1) if ufunc is np.vecdot else -1
@@ -467,7 +466,7 @@ def _at(ufunc: UFunc, x: Any, indices: Any, values: Any = None) -> None:
     places = xp.reshape(xp.arange(x.size, device=x.device), x.shape)[indices]
     value = beside(values, x)
     (*_, kind) = loop_of(ufunc, (x.dtype, value.dtype), None, "same_kind")
-    if not can_cast(kind, x.dtype, "same_kind"):
+    if not arguments.can_cast(kind, x.dtype, "same_kind"):
         raise TypeError(f"{kind} cannot be put into {x.dtype}; use astype() first")
     value = xp.broadcast_to(xp.astype(value, x.dtype, copy=False), places.shape)
     value = xp.negative(value) if ufunc is np.subtract else value

@@ -39,10 +39,7 @@ constants: Scope[list[Tensor]] = Scope("constants")
 
 
 def operand(x: Any) -> Any:
-    """Return a tensor or an exact Python scalar; a tensor shares the memory of a NumPy array.
-
-    NumPy scalars become tensors of rank 0. TypeError for anything else.
-    """
+    """Return a tensor (over the memory of an array, of rank 0 for NumPy scalars) or a scalar."""
     if type(x) is Tensor or type(x) in SCALARS or isinstance(x, Unknown):
         return x
     if isinstance(x, np.ndarray):
@@ -61,14 +58,11 @@ def operand(x: Any) -> Any:
     raise TypeError(f"{rule}, got {_described(x)}")
 
 
-# Other subclasses give elements another meaning (masks, units) or operators another (`matrix`).
-_ARRAYS = frozenset({np.ndarray, np.memmap})
-
-
 def _over_array(x: Any, rule: str) -> Tensor:
     """Return a tensor on the CPU over the memory of a NumPy array; TypeError where none can be."""
     try:
-        found = tensor_over(held(x)) if type(x) in _ARRAYS else None
+        # Other subclasses give elements another meaning (masks, units) or operators (`matrix`).
+        found = tensor_over(held(x)) if type(x) in (np.ndarray, np.memmap) else None
     except (TypeError, ValueError):  # no dtype of ours, or memory that is closed
         found = None
     if found is not None:
@@ -77,10 +71,7 @@ def _over_array(x: Any, rule: str) -> Tensor:
 
 
 def tensor(x: Any, argument: str = "") -> Tensor:
-    """Return `x`, a tensor; NumPy scalars and arrays become tensors on the CPU, without a copy.
-
-    `argument`: the name of `x` among several arguments. TypeError for anything else.
-    """
+    """Return `x`, a tensor; NumPy scalars and arrays become tensors on the CPU, without a copy."""
     if type(x) is Tensor:
         return x
     if isinstance(x, np.generic):
@@ -140,15 +131,11 @@ def count(argument: str, given: Any) -> int:
     return found
 
 
-_INTEGERS = {int}
 _MOST = 1024  # integers of a sequence, which may be one without end
 
 
 def integers(given: Any, argument: str = "axis", *, none: bool = True) -> Any:
-    """An integer, or a tuple of them from any sequence, as a key of plans; None, if it may be.
-
-    TypeError for anything else, sets and text too: they have no order, or no numbers.
-    """
+    """An integer, or a tuple of them from any sequence, as a key of plans; None, if it may be."""
     if type(given) is int or (given is None and none):
         return given
     if type(given) is tuple:
@@ -160,16 +147,17 @@ def integers(given: Any, argument: str = "axis", *, none: bool = True) -> Any:
     found = _integer(given)
     if found is not None:
         return found
-    if isinstance(given, Iterable) and not isinstance(given, (str, bytes, Set, Mapping)):
-        numbers = _integers(given)
-        if numbers is not None:
-            return numbers
+    numbers = _integers(given)
+    if numbers is not None:
+        return numbers
     rule = f"{argument} must be an integer or a sequence of integers"
     raise TypeError(f"{rule}, got {shown(given)}")
 
 
-def _integers(given: Iterable[Any]) -> tuple[int, ...] | None:
-    """The integers of a sequence; None at the first that is none, or where they do not end."""
+def _integers(given: Any) -> tuple[int, ...] | None:
+    """The integers of a sequence; None for one that has others, no order (sets) or no end."""
+    if not isinstance(given, Iterable) or isinstance(given, (str, bytes, Set, Mapping)):
+        return None
     numbers: list[int] = []
     try:
         for item in given:
@@ -193,17 +181,12 @@ def layout(given: Any) -> Any:
     kind = type(given)
     if given is None or kind is Layout or kind is str:
         return given
-    if kind is tuple and set(map(type, given)) <= _INTEGERS:  # (0.0, True) would find (0, 1)
+    if kind is tuple and set(map(type, given)) <= {int}:  # (0.0, True) would find (0, 1)
         return given
-    try:
-        asked = in_our_words(given)
-    except ValueError as error:
-        raise error from None
+    asked = in_our_words(given)
     if isinstance(asked, str):
         return asked
-    order = None
-    if isinstance(asked, Iterable) and not isinstance(asked, (bytes, Set, Mapping, Tensor)):
-        order = _integers(asked)
+    order = None if isinstance(asked, Tensor) else _integers(asked)
     if order is None:
         rule = "layout must be a Layout, its text, labels or a minor-to-major sequence"
         raise TypeError(f"{rule}, got {shown(given)}")
@@ -211,10 +194,7 @@ def layout(given: Any) -> Any:
 
 
 def by_columns(order: Any, allowed: str, x: Tensor | None = None) -> bool:
-    """Return whether an `order` of NumPy's, one of the letters `allowed`, asks for column-major.
-
-    ``A`` does if `x` is column-major.
-    """
+    """Return whether an `order` of NumPy's asks for column-major; ``A`` does if `x` is that."""
     if type(order) is str and order == "C":
         return False
     choice("order", order, f"one of {', '.join(allowed)}", tuple(allowed))
@@ -354,16 +334,13 @@ def writable(x: Tensor) -> Tensor:
     return x
 
 
-_TENSORS = {Tensor}
-
-
-def tensors(arrays: Sequence[Any], argument: str = "arrays") -> tuple[Tensor, ...]:
+def tensors(arrays: Sequence[Any], argument: str) -> tuple[Tensor, ...]:
     """A sequence of tensors, at least one; `argument` is what errors call it."""
     if not isinstance(arrays, (tuple, list)):
         raise TypeError(f"{argument} must be a tuple or list of tensors, got {shown(arrays)}")
     if not arrays:
         raise ValueError(f"{argument} must be at least one tensor, got none")
-    if {*map(type, arrays)} == _TENSORS:
+    if {*map(type, arrays)} == {Tensor}:
         return tuple(arrays)
     found = tuple([tensor(x, f"{argument}[{i}]") for i, x in enumerate(arrays)])
     refuse_arrays(arrays, device_of(arrays))

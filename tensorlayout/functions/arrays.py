@@ -26,9 +26,6 @@ from tensorlayout.plan.fill import Create
 from tensorlayout.plan.from_strides import spec_of_strides
 from tensorlayout.tensor import Tensor
 
-__all__: list[str] = []
-
-
 _OWN = Create("asarray", "array")
 
 # What an array may fail with when it is asked for its memory.
@@ -40,11 +37,9 @@ Arrived = tuple[Tensor, bool]
 
 
 def arrived(obj: Any, device: Device | None, copy: bool | None) -> Arrived | None:
-    """`obj` as a tensor; None where it is no array and no buffer.
+    """`obj` as a tensor over its memory, or over a copy where no tensor can have it; None if none.
 
-    `device`: where it is to be. Memory is shared; but it is copied where no tensor can have it: in
-    the other byte order, or at strides that are no whole elements. ValueError for that with
-    copy=False.
+    `device`: where it is to be.
     """
     if isinstance(obj, np.ndarray):
         return over(obj, copy, obj)
@@ -103,10 +98,7 @@ _ABSENT = object()
 
 
 def _attribute(obj: Any, name: str, absent: Any = None) -> Any:
-    """An attribute of a protocol; `absent` for none, and for classes, which are no arrays.
-
-    BufferError for a property that raises anything but AttributeError.
-    """
+    """An attribute of a protocol; `absent` for none, and for classes, which are no arrays."""
     if isinstance(obj, type):
         return absent
     try:

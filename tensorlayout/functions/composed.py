@@ -1,7 +1,4 @@
-"""Elementwise functions that are composed of others: special values, complex parts, `sinc`.
-
-Layout: the form of the tensor, as of all elementwise functions.
-"""
+"""Elementwise functions that are composed of others: special values, complex parts, `sinc`."""
 
 from __future__ import annotations
 

@@ -1,8 +1,7 @@
 """Creation functions: new tensors from numbers, sequences, arrays and buffers.
 
-Signatures are NumPy's, which have those of the standard in them. `order` is NumPy's word for two of
-the layouts: ``C``, row-major, and ``F``, column-major; beside a tensor also ``A``, column-major if
-that is, and ``K``, its own. `subok` says nothing: there is one class of tensors.
+Signatures are NumPy's, which have those of the standard in them. `subok` says nothing: there is one
+class of tensors.
 """
 
 from __future__ import annotations
@@ -133,7 +132,12 @@ def asarray(
         if usual and order is None and type(a) is np.ndarray:
             return over(a, None, a)[0]
         if order is not None:
-            return _ordered(a, dtype, order, device, copy, layout)
+            x = asarray(a, dtype, device=device, copy=copy, layout=layout)
+            wanted = arguments.in_order(order, x, x.shape)
+            if wanted is None:
+                return x
+            _check_not_both(order, layout)
+            return _placed(x, wanted, False if copy is False else None)
         target = None if device is None else as_device(device, "device")
         copy = None if copy is None else arguments.flag("copy", copy)
         layout = None if layout is None else arguments.layout(layout)
@@ -171,11 +175,10 @@ def array(
 ) -> Tensor:
     """A new tensor from whatever `asarray` takes.
 
-    `copy`: None shares memory where it can, False always (ValueError where it cannot). `ndmin`:
-    dimensions of size 1 are put in front until there are so many. `ndmax` must be left out; `subok`
-    changes nothing. `dtype`, `order`, `device`, errors (TypeError, ValueError, BufferError,
-    OverflowError) as in `asarray`. Layout: that of `object`, row-major for sequences, or as `order`
-    says.
+    `ndmin`: dimensions of size 1 are put in front until there are so many. `ndmax` must be left
+    out; `subok` changes nothing. `dtype`, `copy`, `order`, `device`, errors (TypeError, ValueError,
+    BufferError, OverflowError) as in `asarray`. Layout: that of `object`, row-major for sequences,
+    or as `order` says.
 
     >>> import tensorlayout as tl
     >>> tl.array([1, 2], ndmin=2)
@@ -190,10 +193,9 @@ def array(
 def ascontiguousarray(
     a: Any, dtype: DTypeLike | None = None, *, device: DeviceLike | None = None
 ) -> Tensor:
-    """A row-major tensor from whatever `asarray` takes: `a` itself if it is one.
+    """A row-major tensor of rank 1 at least from whatever `asarray` takes: `a` itself if it is one.
 
-    One of rank 0 becomes one of rank 1. `dtype`, `device` and errors (TypeError, ValueError) as in
-    `asarray`.
+    `dtype`, `device` and errors (TypeError, ValueError) as in `asarray`.
 
     >>> import tensorlayout as tl
     >>> tl.ascontiguousarray(tl.zeros((2, 3), layout=(0, 1))).layout
@@ -205,10 +207,10 @@ def ascontiguousarray(
 def asfortranarray(
     a: Any, dtype: DTypeLike | None = None, *, device: DeviceLike | None = None
 ) -> Tensor:
-    """A column-major tensor from whatever `asarray` takes: `a` itself if it is one.
+    """A column-major tensor of rank 1 at least from whatever `asarray` takes, or `a` itself.
 
-    One of rank 0 becomes one of rank 1. `dtype`, `device`, `layout` of the result and errors
-    (TypeError, ValueError) as in `asarray` with ``order="F"``.
+    `dtype`, `device`, `layout` of the result and errors (TypeError, ValueError) as in `asarray`
+    with ``order="F"``.
 
     >>> import tensorlayout as tl
     >>> tl.asfortranarray([[1, 2], [3, 4]]).layout
@@ -218,16 +220,6 @@ def asfortranarray(
 
 
 asanyarray = asarray
-
-
-def _ordered(a: Any, dtype: Any, order: Any, device: Any, copy: Any, layout: Any) -> Tensor:
-    """A tensor in an order of NumPy's."""
-    x = asarray(a, dtype, device=device, copy=copy, layout=layout)
-    wanted = arguments.in_order(order, x, x.shape)
-    if wanted is None:
-        return x
-    _check_not_both(order, layout)
-    return _placed(x, wanted, False if copy is False else None)
 
 
 def _of_numbers(
@@ -293,12 +285,9 @@ def full(
 ) -> Tensor:
     """A new tensor of one value, converted as by `asarray`.
 
-    `shape`: a size or a sequence of them. `fill_value`: a number or a tensor of rank 0. `dtype`: by
-    default that of the kind of Python scalar, or of the tensor. `device`: by default the default
-    device. `layout`: as `to_layout` takes it; by default row-major, as `order` says: ``C`` or
-    ``F``, column-major. ValueError for negative sizes, a layout of another shape, or a device that
-    is not here; TypeError for a complex value in a real dtype; OverflowError for an integer that
-    `dtype` does not hold.
+    `fill_value`: a number or a tensor of rank 0. `dtype`: by default that of the kind of Python
+    scalar, or of the tensor. `shape`, `order`, `device`, `layout` and errors: as for `empty`; also
+    TypeError for a complex value in a real dtype, OverflowError for an integer out of range.
 
     >>> import tensorlayout as tl
     >>> tl.full((2, 2), 7)
@@ -345,11 +334,7 @@ def zeros(
 ) -> Tensor:
     """A new tensor of zeros.
 
-    `shape`: a size or a sequence of them. `dtype`: by default float64. `device`: by default the
-    default device. `layout`: a `Layout`, labels from the slowest dimension to the fastest, or
-    anything else that `to_layout` takes; by default row-major, as `order` says: ``C`` or ``F``,
-    column-major. ValueError for negative sizes, a layout of another shape, or a device that is not
-    here; TypeError for what is no dtype.
+    `shape`, `dtype`, `order`, `device`, `layout`, errors (TypeError, ValueError): as for `empty`.
 
     >>> import tensorlayout as tl
     >>> tl.zeros((2, 3), dtype=tl.int8, layout="WH")
@@ -369,11 +354,7 @@ def ones(
 ) -> Tensor:
     """A new tensor of ones.
 
-    `shape`: a size or a sequence of them. `dtype`: by default float64. `device`: by default the
-    default device. `layout`: a `Layout`, labels from the slowest dimension to the fastest, or
-    anything else that `to_layout` takes; by default row-major, as `order` says: ``C`` or ``F``,
-    column-major. ValueError for negative sizes, a layout of another shape, or a device that is not
-    here; TypeError for what is no dtype.
+    `shape`, `dtype`, `order`, `device`, `layout`, errors (TypeError, ValueError): as for `empty`.
 
     >>> import tensorlayout as tl
     >>> tl.ones(3)
@@ -421,11 +402,10 @@ def empty_like(
 
     `dtype`, `device`, `layout`: by default those of `prototype`, the layout in its form: order,
     padding and tiles, without gaps or negative strides. `order`: ``K``, that; ``C``, row-major;
-    ``F``, column-major; ``A``, column-major if `prototype` is. `subok` says nothing. TypeError for
-    what is no dtype; ValueError for a layout of another shape, or a device that is not here.
-
-    `shape`: another one; the result is packed, in the order of `prototype` if it has its rank, else
-    row-major.
+    ``F``, column-major; ``A``, column-major if `prototype` is. `shape`: another one; the result is
+    packed, in the order of `prototype` if it has its rank, else row-major. `subok` says nothing.
+    TypeError for what is no dtype; ValueError for a layout of another shape, or a device that is
+    not here.
 
     >>> import tensorlayout as tl
     >>> tl.empty_like(tl.permute_dims(tl.zeros((2, 3)), (1, 0))).layout
@@ -481,8 +461,8 @@ def zeros_like(
 ) -> Tensor:
     """A new tensor of the shape and form of `a`, of zeros.
 
-    `dtype`, `order`, `subok`, `shape`, `device`, `layout`: as for `empty_like`. TypeError for what
-    is no dtype; ValueError for a layout of another shape, or a device that is not here.
+    `dtype`, `order`, `subok`, `shape`, `device`, `layout` and errors (TypeError, ValueError): as
+    for `empty_like`.
 
     >>> import tensorlayout as tl
     >>> tl.zeros_like(tl.asarray([1, 2]))
@@ -503,8 +483,8 @@ def ones_like(
 ) -> Tensor:
     """A new tensor of the shape and form of `a`, of ones.
 
-    `dtype`, `order`, `subok`, `shape`, `device`, `layout`: as for `empty_like`. TypeError for what
-    is no dtype; ValueError for a layout of another shape, or a device that is not here.
+    `dtype`, `order`, `subok`, `shape`, `device`, `layout` and errors (TypeError, ValueError): as
+    for `empty_like`.
 
     >>> import tensorlayout as tl
     >>> tl.ones_like(tl.asarray([5, 6]), dtype=tl.float32)

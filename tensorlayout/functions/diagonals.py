@@ -1,7 +1,4 @@
-"""Matrices by their diagonals: made of one, cut off at one, and a diagonal taken out.
-
-Signatures are NumPy's, which have those of the standard in them.
-"""
+"""Matrices by their diagonals: made of one, cut off at one, and a diagonal taken out."""
 
 from __future__ import annotations
 
@@ -53,8 +50,7 @@ def identity(
 ) -> Tensor:
     """The identity matrix of `n` rows: `eye` of one size.
 
-    `dtype`: by default float64. `device`: by default the default device. Layout: row-major.
-    ValueError for a negative `n`, TypeError for one that is no integer.
+    `dtype`, `device` and errors (ValueError, TypeError): as for `eye`. Layout: row-major.
 
     >>> import tensorlayout as tl
     >>> tl.identity(2)
@@ -74,9 +70,8 @@ def tri(
 ) -> Tensor:
     """Ones on and below the diagonal `k`, zeros elsewhere: `tril` of a matrix of ones.
 
-    `N`: the number of rows; `M`: of columns, by default `N`. `dtype`: by default float64. `device`:
-    by default the default device. Layout: row-major. ValueError for negative sizes, TypeError for
-    what is no integer.
+    `N`, `M`, `k`, `dtype`, `device` and errors (ValueError, TypeError): as for `eye`. Layout:
+    row-major.
 
     >>> import tensorlayout as tl
     >>> tl.tri(2, 3)
@@ -150,8 +145,8 @@ def tril(m: Tensor, k: SupportsIndex = 0) -> Tensor:
 def triu(m: Tensor, k: SupportsIndex = 0) -> Tensor:
     """The elements on and above the diagonal `k` of each matrix, zeros below.
 
-    Any dtype, kept. `k`: above the main diagonal if positive. A vector `m` stands for as many rows
-    of it. Layout: in the form of `m`. ValueError at rank 0, TypeError for a `k` that is no integer.
+    Any dtype, kept. `k`, vectors and errors (ValueError, TypeError): as for `tril`. Layout: in the
+    form of `m`.
 
     >>> import tensorlayout as tl
     >>> tl.triu(tl.asarray([[1, 2], [3, 4]]), k=1)

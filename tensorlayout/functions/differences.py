@@ -1,7 +1,4 @@
-"""Differences of neighbours, slopes, areas, and values between given ones.
-
-Signatures are NumPy's.
-"""
+"""Differences of neighbours, slopes, areas, and values between given ones."""
 
 from __future__ import annotations
 

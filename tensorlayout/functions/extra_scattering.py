@@ -1,8 +1,7 @@
 """Beyond the standard: values combined with what is at positions, as histograms need it.
 
-The names are PyTorch's and ONNX's; JAX has ``x.at[indices].add(updates)``. Values of one position
-are taken in index order, and in runs of 256, on every device: results, sums of floats too, are the
-same each time, and the same on all devices.
+The names are PyTorch's and ONNX's; JAX has ``x.at[indices].add(updates)``. Results, sums of floats
+too, are the same each time, and the same on all devices.
 """
 
 from __future__ import annotations
@@ -68,10 +67,8 @@ def scatter_max(
 ) -> Tensor:
     """A copy of `x` with the greatest of each element and its `updates`.
 
-    dtypes: real numeric, that of `x` kept; NaN where the element or one of its updates is.
-    `indices`: integers, positions along `axis`, of the shapes that `scatter_add` takes. Layout:
-    packed in the order of `x`. IndexError for positions outside, ValueError for shapes that do not
-    fit, TypeError for other dtypes.
+    dtypes: real numeric. `indices`, `axis` and errors (IndexError, ValueError, TypeError) as in
+    `scatter_min`. Layout: packed in the order of `x`.
 
     >>> import tensorlayout as tl
     >>> tl.scatter_max(tl.asarray([5, 5]), tl.asarray([1, 1]), tl.asarray([7, 3]))

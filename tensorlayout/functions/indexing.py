@@ -8,7 +8,6 @@ from typing import Any
 import numpy as np
 
 from tensorlayout import dtypes
-from tensorlayout.dtypes import DType
 from tensorlayout.errors import REFUSALS, leaving
 from tensorlayout.functions import arguments, dispatch
 from tensorlayout.functions.arrays import arrived
@@ -57,7 +56,6 @@ _PACK = Copy("__setitem__")
 def getitem(x: Tensor, key: Any) -> Tensor:
     """``x[key]``: a view for integers, slices, Ellipsis and None; else packed in the order of `x`.
 
-    Tensors of integers index as NumPy's arrays do; one of booleans selects where it is true.
     IndexError for positions outside, before anything is read.
     """
     name = "__getitem__"
@@ -88,11 +86,10 @@ def getitem(x: Tensor, key: Any) -> Tensor:
 
 
 def setitem(x: Tensor, key: Any, value: Any) -> None:
-    """``x[key] = value``: the layout of `x` stays; `value` is broadcast and converted.
+    """``x[key] = value``: as if `value` and the tensors in `key` had been copied first.
 
-    As if `value` and the tensors in `key` had been copied first. Dimensions of size 1 that `value`
-    has too many in front are dropped. Of positions that occur
-    twice the last one wins. IndexError for positions outside, before anything is written.
+    The layout of `x` stays; `value` is broadcast, less surplus dimensions of size 1 in front, and
+    converted. Of positions that occur twice the last one wins. IndexError as for ``x[key]``.
     """
     try:
         write_at(_SCATTER, x, key, value)
@@ -151,32 +148,24 @@ def _is_in_place(name: str, x: Tensor, key: Any) -> bool:
 
 
 def _value(name: str, x: Tensor, value: Any) -> Any:
-    """An array or a number as a tensor or a Python scalar; arrays go where `x` is."""
-    found = _tensor_of(name, x, value)
-    return moved(found, x.device) if isinstance(found, Tensor) else found
-
-
-def _tensor_of(name: str, x: Tensor, value: Any) -> Any:
-    """An array of any library as a tensor over its memory; numbers as they fit `x`."""
+    """An array of any library as a tensor where `x` is; a number as a Python scalar."""
     if isinstance(value, (list, tuple)):  # numbers, which fit or do not, as a single one does
         whole = dtypes.in_category(x.dtype, "integral")
-        return _numbers(name, value, x.dtype if whole else None)
-    if isinstance(value, (np.generic, int, float, complex)):
-        return arguments.operand(value)
-    try:
-        found = None if isinstance(value, bytes) else arrived(value, None, None)
-    except TypeError:
-        if not isinstance(value, np.ndarray):
-            raise
-        raise TypeError(f"value must be an array of numbers, got {value.dtype}") from None
-    if found is None:
-        msg = f"value must be a tensor, an array or numbers, got {arguments.shown(value)}"
-        raise TypeError(msg)
-    return found[0]
-
-
-def _numbers(name: str, given: Any, dtype: DType | None) -> Tensor:
-    return from_sequence(name, given, dtype)
+        found = from_sequence(name, value, x.dtype if whole else None)
+    elif isinstance(value, (np.generic, int, float, complex)):
+        found = arguments.operand(value)
+    else:
+        try:
+            shared = None if isinstance(value, bytes) else arrived(value, None, None)
+        except TypeError:
+            if not isinstance(value, np.ndarray):
+                raise
+            raise TypeError(f"value must be an array of numbers, got {value.dtype}") from None
+        if shared is None:
+            msg = f"value must be a tensor, an array or numbers, got {arguments.shown(value)}"
+            raise TypeError(msg)
+        found = shared[0]
+    return moved(found, x.device) if isinstance(found, Tensor) else found
 
 
 def _without_leading_ones(name: str, value: Tensor, ndim: int) -> Tensor:
@@ -279,9 +268,7 @@ def _items(name: str, x: Tensor, key: Any) -> tuple[Any, ...]:
 
 def _item(name: str, x: Tensor, item: Any) -> Any:
     """One entry of a key: an int, slice, None, Ellipsis, bool, or a tensor of positions."""
-    if type(item) is int or item is None or item is ... or isinstance(item, bool):
-        return item
-    if isinstance(item, slice):
+    if type(item) is int or item is None or item is ... or isinstance(item, (bool, slice)):
         return item
     if isinstance(item, (np.ndarray, list)):
         item = _array(name, item)
@@ -307,7 +294,7 @@ def _item(name: str, x: Tensor, item: Any) -> Any:
 def _array(name: str, item: Any) -> Tensor:
     """Positions in an array or a list."""
     try:
-        return asarray(item) if isinstance(item, np.ndarray) else _numbers(name, item, None)
+        return asarray(item) if isinstance(item, np.ndarray) else from_sequence(name, item, None)
     except (TypeError, OverflowError):
         msg = f"positions must be integers or booleans, got {arguments.shown(item)}"
         raise IndexError(msg) from None
@@ -358,8 +345,12 @@ def _cuts(layout: Layout, items: tuple[Any, ...]) -> tuple[list[Any], int] | Non
         elif kind is slice:
             try:
                 start, stop, step = item.indices(size)
-            except (TypeError, ValueError) as error:
-                raise _no_slice(item, error) from None
+            except ValueError:
+                msg = f"the step of a slice must not be 0, got {arguments.shown(item)}"
+                raise ValueError(msg) from None
+            except TypeError:
+                msg = f"a slice must be of integers or None, got {arguments.shown(item)}"
+                raise TypeError(msg) from None
             count = (stop - start + step - (1 if step > 0 else -1)) // step
             if count > 0:
                 first += start * stride
@@ -393,15 +384,6 @@ def _refuse_if_basic(items: tuple[Any, ...], shape: tuple[int, ...]) -> None:
     """The error for too many entries; a key that may have data in it is judged elsewhere."""
     if {*map(type, items)} <= _BASIC:
         raise too_many(len(items), shape)
-
-
-def _no_slice(item: slice, error: Exception) -> Exception:
-    """The error for a slice that has no indices."""
-    rule = "a slice must be of integers or None"
-    if isinstance(error, ValueError):
-        rule = "the step of a slice must not be 0"
-    msg = f"{rule}, got {arguments.shown(item)}"
-    return (TypeError, ValueError)[isinstance(error, ValueError)](msg)
 
 
 def iterate(x: Tensor) -> Iterator[Tensor]:

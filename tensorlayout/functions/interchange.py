@@ -100,17 +100,18 @@ def handed_over(name: str, x: Tensor, array: Array) -> Array:
     return array
 
 
-def _is_plain(x: Tensor) -> bool:
-    """Return whether NumPy may read the memory of `x` without asking `to_numpy`.
-
-    Not complex numbers: on the way to a real dtype NumPy would drop their imaginary parts. Not what
-    ml_dtypes has.
-    """
+def _plain_memory(name: str, x: Tensor, refusal: type[Exception]) -> Array:
+    """Return the memory of `x` if NumPy may read it without asking `to_numpy`; else refuse."""
     spec = x._spec
-    on_host = spec.device is CPU or spec.device == CPU
     kind, octets = spec.dtype.kind, spec.dtype.itemsize
-    # The last: NumPy does not take the "f1" of float8_e5m2.
-    return on_host and spec.layout.is_strided and kind not in "cV" and (kind, octets) != ("f", 1)
+    # On the way from complex numbers to a real dtype NumPy would drop their imaginary parts. It
+    # does not know what ml_dtypes has, nor take the "f1" of float8_e5m2.
+    known = kind not in "cV" and (kind, octets) != ("f", 1)
+    on_host = spec.device is CPU or spec.device == CPU
+    if not (on_host and known and spec.layout.is_strided):
+        msg = f"{name}: not for {x.dtype} on the {x.device} in layout {cut(x.layout)}"
+        raise refusal(f"{msg}; use DLPack, or numpy.asarray()")
+    return _read_only(x._memory) if spec.layout.is_overlapping else x._memory
 
 
 def array_interface(x: Tensor) -> dict[str, Any]:
@@ -119,11 +120,7 @@ def array_interface(x: Tensor) -> dict[str, Any]:
     AttributeError on CUDA, of tiles, and of bfloat16, narrow types and complex numbers, for which
     NumPy asks `__array__`. Whoever reads the dictionary keeps the tensor as long as the memory.
     """
-    if not _is_plain(x):
-        msg = f"__array_interface__: not for {x.dtype} on the {x.device} in layout {cut(x.layout)}"
-        msg += "; use DLPack, or numpy.asarray()"
-        raise AttributeError(msg)
-    memory = _read_only(x._memory) if x._spec.layout.is_overlapping else x._memory
+    memory = _plain_memory("__array_interface__", x, AttributeError)
     if watched:
         note_export("__array_interface__", x._spec)
     # Strides are always given: Pillow else asks for a buffer, which Python has from 3.12 on.
@@ -137,15 +134,9 @@ def buffer(x: Tensor, _flags: int, /) -> memoryview:
     tensor is, or if its elements share slots. BufferError on CUDA, for tiles, and for bfloat16,
     narrow types and complex numbers.
     """
-    if not _is_plain(x):
-        msg = f"__buffer__: not for {x.dtype} on the {x.device} in layout {cut(x.layout)}"
-        msg += "; use DLPack, or numpy.asarray()"
-        raise BufferError(msg)
+    memory: Any = _plain_memory("__buffer__", x, BufferError)
     if watched:
         note_export("__buffer__", x._spec)
-    memory: Any = x._memory
-    if x._spec.layout.is_overlapping:
-        memory = _read_only(memory)
     return memoryview(memory)
 
 
@@ -383,10 +374,7 @@ _OUT_OF_BAND = 5
 
 
 def dask_token(x: Tensor) -> tuple[Any, ...]:
-    """By what Dask tells tensors apart: what pickles hold, their bytes as Dask sums them up.
-
-    The same in each process, whatever else it has imported.
-    """
+    """Return what Dask tells tensors apart by, the same in each process: what pickles hold."""
     _, (dtype, layout, octets, *device) = reduced(x, _OUT_OF_BAND)
     summed = loaded("dask.tokenize").normalize_token(np.frombuffer(octets, np.uint8))
     return "tensorlayout", dtype, layout, summed, *device

@@ -1,9 +1,7 @@
 """Tensors put together and taken apart: joins, stacks, blocks, parts, insertions.
 
 Signatures are NumPy's, which have those of the standard in them. Beside tensors there may be
-numbers and lists of them, which become tensors where the first tensor is. `casting`: NumPy's name
-of what may become the `dtype` asked for; `out`: a tensor of the result's shape, which receives the
-result.
+numbers and lists of them, which become tensors where the first tensor is.
 """
 
 from __future__ import annotations
@@ -52,12 +50,11 @@ _LEAD = View("stack", Layout.broadcast_to)
 _BROADCAST = View("broadcast_arrays", Layout.broadcast_to)
 _SELECT = View("unstack", lambda layout, dim, at: layout.slice((*[slice(None)] * dim, at)))
 _SPEC = attrgetter("_spec")
-_TENSORS = {Tensor}
 
 
 def _parts(arrays: Any, dtype: Any, casting: str) -> tuple[Tensor, ...]:
     """The tensors to be joined, in the dtype asked for."""
-    if type(arrays) in (list, tuple) and {*map(type, arrays)} == _TENSORS:
+    if type(arrays) in (list, tuple) and {*map(type, arrays)} == {Tensor}:
         parts = tuple(arrays)
     else:
         parts = tuple(sequence(arrays))
@@ -212,8 +209,7 @@ def broadcast_arrays(*args: ArrayLike, subok: bool = False) -> tuple[Tensor, ...
     """All tensors broadcast to their common shape. Views.
 
     Any dtypes, kept. Repeated dimensions have stride 0, so such results cannot be written to.
-    `subok` says nothing: there is one class of tensors. ValueError for shapes that do not
-    broadcast.
+    `subok` says nothing. ValueError for shapes that do not broadcast.
 
     >>> import tensorlayout as tl
     >>> rows, columns = tl.broadcast_arrays(tl.asarray([[1], [2]]), tl.asarray([3, 4, 5]))

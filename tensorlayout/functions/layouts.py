@@ -46,10 +46,7 @@ def to_layout(x: Tensor, /, layout: LayoutLike, *, copy: bool | None = None) -> 
     x = arguments.tensor(x)
     if layout is None:
         raise TypeError("layout must say which, got None")
-    asked, copying = (
-        arguments.layout(layout),
-        arguments.flag("copy", copy),
-    )
+    asked, copying = arguments.layout(layout), arguments.flag("copy", copy)
     return dispatch.call(_RELAYOUT, (x._spec, asked, copying), (x,))
 
 
@@ -95,7 +92,10 @@ def from_storage(
             [ 1,  3, 99]], dtype=uint8, device='cpu', layout='(2,3):(1,2)')
     """
     kind = as_dtype(dtype, "dtype")
-    placed = _layout(layout)
+    placed = Layout.parse(layout) if isinstance(layout, str) else layout
+    if not isinstance(placed, Layout):  # there is no shape yet for labels or an order
+        rule = "layout must be a Layout or its text, which have a shape"
+        raise TypeError(f"{rule}, got {arguments.shown(layout)}")
     spec = addressed(TensorSpec(kind, placed, CPU))
     if arguments.truth("fill_padding", fill_padding):
         checked_padding(placed, kind)
@@ -114,24 +114,10 @@ def from_storage(
     return tensor
 
 
-def _layout(layout: Any) -> Layout:
-    """A layout, from its text too; there is no shape yet for labels or an order."""
-    if isinstance(layout, str):
-        layout = Layout.parse(layout)
-    if not isinstance(layout, Layout):
-        rule = "layout must be a Layout or its text, which have a shape"
-        raise TypeError(f"{rule}, got {arguments.shown(layout)}")
-    return layout
-
-
 def octets_of(argument: str, given: Any) -> Array:
-    """The bytes of a buffer, which cannot be resized, closed or freed while they are in use.
-
-    TypeError and ValueError, which begin with `name` and `argument`, for what has none.
-    """
+    """The bytes of a buffer, which cannot be resized, closed or freed while they are in use."""
     if isinstance(given, Tensor):  # a buffer only from Python 3.12 on
-        came = arguments.shown(given)
-        raise TypeError(f"{argument} must be a buffer or an array, got {came}")
+        raise TypeError(f"{argument} must be a buffer or an array, got {arguments.shown(given)}")
     try:
         return buffer_of(given)
     except TypeError as error:

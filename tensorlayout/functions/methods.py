@@ -27,7 +27,7 @@ from tensorlayout.functions import (
 from tensorlayout.functions import basics as xp
 from tensorlayout.functions.fuse import check_known
 from tensorlayout.functions.linear_algebra import matrix_transposed
-from tensorlayout.functions.transfers import on_host
+from tensorlayout.functions.transfers import moved, on_host
 from tensorlayout.layout import Layout
 from tensorlayout.plan.view import View
 from tensorlayout.tensor import Tensor
@@ -121,7 +121,7 @@ def _bind(name: str, method: Any) -> None:
 
 
 def _matmul(self: Tensor, other: Any, /) -> Any:
-    if type(other) is not Tensor and not _is_array(other):
+    if type(other) is not Tensor and not (isinstance(other, np.ndarray) and dispatch.takes(other)):
         return NotImplemented
     try:
         return xp.matmul(self, other)
@@ -129,14 +129,10 @@ def _matmul(self: Tensor, other: Any, /) -> Any:
         raise leaving(error, "matmul") from error.__cause__
 
 
-def _is_array(other: Any) -> bool:
-    return isinstance(other, np.ndarray) and dispatch.takes(other)
-
-
 def _imatmul(self: Tensor, other: Any, /) -> Any:
-    if type(other) is not Tensor and not _is_array(other):
-        return NotImplemented
-    product = self @ other
+    product = _matmul(self, other)
+    if product is NotImplemented:
+        return product
     if (product.dtype, product.shape) != (self.dtype, self.shape):
         came = f"{product.dtype} of shape {product.shape}"
         msg = f"matmul: the result, {came}, does not fit in place of {self.dtype} of {self.shape}"
@@ -237,7 +233,7 @@ def _rdivmod(self: Tensor, other: Any, /) -> Any:
 def _contains(self: Tensor, value: Any, /) -> bool:
     found = arguments.operand(value)
     if isinstance(found, Tensor) and found.device != self.device:
-        found = interchange.to_device(found, self.device)
+        found = moved(found, self.device)
     return bool(xp.any(xp.equal(self, found)))
 
 
@@ -259,18 +255,6 @@ class Bound(Methods):
     __round__ = _round
     _repr_html_ = printing.html
     to_device = interchange.to_device
-
-
-_SPECIAL: dict[str, Any] = {
-    "__array_namespace__": _namespace,
-    "__contains__": _contains,
-}
-
-
-def _placed(name: str, method: Any) -> Any:
-    """A method that says where it is, as pickles of it need."""
-    method.__module__, method.__qualname__ = Tensor.__module__, f"Tensor.{name}"
-    return method
 
 
 def bind() -> None:
@@ -306,12 +290,14 @@ def bind() -> None:
         "__divmod__": _divmod,
         "__rdivmod__": _rdivmod,
         "__array_priority__": dispatch.PRIORITY,
-        **{
-            name: _placed(name, guarded.__wrapped__(method, name))
-            for name, method in (_METHODS | _SPECIAL).items()
-        },
         "copy": layouts.copy,  # too short for what a guard costs
     }
+    special = {"__array_namespace__": _namespace, "__contains__": _contains}
+    for name, method in (_METHODS | special).items():
+        method = guarded.__wrapped__(method, name)
+        # Where it is, as pickles of it need.
+        method.__module__, method.__qualname__ = Tensor.__module__, f"Tensor.{name}"
+        named.setdefault(name, method)
     for name, method in named.items():
         setattr(Tensor, name, method)
 

@@ -75,10 +75,8 @@ def nansum(
 ) -> Tensor:
     """The sum of the elements along `axis` that are not NaN; 0 of none.
 
-    dtypes: numeric and bool. Result: that of `a` (integers and bool become int64, unsigned ones
-    uint64), or the `dtype` asked for. `keepdims`: the axes stay, of size 1. `where`, `initial`: as
-    in `sum`; `out`: receives the result. Layout: packed in the input's order. TypeError for an axis
-    or a dtype that is none; ValueError (AxisError) for an axis outside the rank, or named twice.
+    dtypes: numeric and bool. `axis`, `dtype`, `out`, `keepdims`, `initial`, `where` and errors
+    (TypeError, ValueError) as in `sum`. Layout: packed in the input's order.
 
     >>> import tensorlayout as tl
     >>> tl.nansum(tl.asarray([1.0, tl.nan, 3.0]))
@@ -99,11 +97,8 @@ def nanprod(
 ) -> Tensor:
     """The product of the elements along `axis` that are not NaN; 1 of none.
 
-    dtypes: numeric and bool. Result: that of `a` (integers and bool become int64, unsigned ones
-    uint64), or the `dtype` asked for. `keepdims`: the axes stay, of size 1. `where`, `initial`: as
-    in `prod`; `out`: receives the result. Layout: packed in the input's order. TypeError for an
-    axis or a dtype that is none; ValueError (AxisError) for an axis outside the rank, or named
-    twice.
+    dtypes: numeric and bool. `axis`, `dtype`, `out`, `keepdims`, `initial`, `where` and errors
+    (TypeError, ValueError) as in `prod`. Layout: packed in the input's order.
 
     >>> import tensorlayout as tl
     >>> tl.nanprod(tl.asarray([[2.0, tl.nan, 4.0]]), axis=1)
@@ -123,10 +118,8 @@ def nanmin(
 ) -> Tensor:
     """The least element along `axis` that is not NaN; NaN if all are. -0 is less than +0.
 
-    dtypes: real numeric, kept. `axis`: one, several, or None for all; `keepdims`: these stay, of
-    size 1. `where`, `initial`: as in `min`; `out`: receives the result. Layout: packed in the
-    input's order. ValueError of no elements, and (AxisError) for an axis outside the rank;
-    TypeError for other dtypes.
+    dtypes: real numeric, kept. `axis`, `out`, `keepdims`, `initial`, `where` and errors (TypeError,
+    ValueError) as in `min`. Layout: packed in the input's order.
 
     >>> import tensorlayout as tl
     >>> tl.nanmin(tl.asarray([[tl.nan, 7.0, 3.0]]), axis=1)
@@ -145,10 +138,8 @@ def nanmax(
 ) -> Tensor:
     """The greatest element along `axis` that is not NaN; NaN if all are. -0 is less than +0.
 
-    dtypes: real numeric, kept. `axis`: one, several, or None for all; `keepdims`: these stay, of
-    size 1. `where`, `initial`: as in `max`; `out`: receives the result. Layout: packed in the
-    input's order. ValueError of no elements, and (AxisError) for an axis outside the rank;
-    TypeError for other dtypes.
+    dtypes: real numeric, kept. `axis`, `out`, `keepdims`, `initial`, `where` and errors (TypeError,
+    ValueError) as in `max`. Layout: packed in the input's order.
 
     >>> import tensorlayout as tl
     >>> tl.nanmax(tl.asarray([[1.0, tl.nan], [tl.nan, tl.nan]]), axis=1)
@@ -189,10 +180,9 @@ def nanargmin(
 ) -> Tensor:
     """The position of the first least element that is not NaN.
 
-    dtypes: real numeric; the result is int64. `axis`: None numbers all elements in row-major index
-    order; `keepdims`: the axes stay, of size 1. `out`: receives the result. Layout: packed in the
-    input's order. ValueError where all are NaN, and (AxisError) for an axis outside the rank;
-    TypeError for other dtypes.
+    dtypes: real numeric; the result is int64. `axis`, `out`, `keepdims` and errors (TypeError,
+    ValueError) as in `argmin`; ValueError where all are NaN, too. Layout: packed in the input's
+    order.
 
     >>> import tensorlayout as tl
     >>> tl.nanargmin(tl.asarray([tl.nan, 7.0, 3.0]))
@@ -210,10 +200,9 @@ def nanargmax(
 ) -> Tensor:
     """The position of the first greatest element that is not NaN.
 
-    dtypes: real numeric; the result is int64. `axis`: None numbers all elements in row-major index
-    order; `keepdims`: the axes stay, of size 1. `out`: receives the result. Layout: packed in the
-    input's order. ValueError where all are NaN, and (AxisError) for an axis outside the rank;
-    TypeError for other dtypes.
+    dtypes: real numeric; the result is int64. `axis`, `out`, `keepdims` and errors (TypeError,
+    ValueError) as in `argmax`; ValueError where all are NaN, too. Layout: packed in the input's
+    order.
 
     >>> import tensorlayout as tl
     >>> tl.nanargmax(tl.asarray([1.0, tl.nan, 3.0]))
@@ -243,11 +232,8 @@ def nanmean(
 ) -> Tensor:
     """The mean of the elements along `axis` that are not NaN; NaN of none.
 
-    dtypes: numeric. `axis`: one, several, or None for all; `keepdims`: these stay, of size 1.
-    `dtype`: that of `a`, float64 for integers, or the floating-point one asked for; worked
-    out in float64 and rounded once. `where`: the elements that
-    count; `out`: receives the result. Layout: packed in the input's order. TypeError for any other
-    dtype, ValueError (AxisError) for an axis outside the rank.
+    Worked out in float64 and rounded once. `axis`, `dtype`, `out`, `keepdims`, `where` and errors
+    (TypeError, ValueError) as in `mean`. Layout: packed in the input's order.
 
     >>> import tensorlayout as tl
     >>> tl.nanmean(tl.asarray([[1.0, tl.nan, 3.0]]), axis=1)
@@ -271,11 +257,8 @@ def nanvar(
 ) -> Tensor:
     """The variance of the elements along `axis` that are not NaN.
 
-    `ddof`, or `correction`: what the count in the divisor is reduced by; NaN where nothing is left
-    of it. `axis`: one, several, or None for all; `keepdims`: these stay, of size 1. dtypes: real
-    numeric. Result: that of `a`, float64 for integers, or the floating-point `dtype` asked for.
-    `out`: receives the result; `mean` and `where` as in `var`. Layout: packed in the input's
-    order. TypeError for other dtypes, ValueError (AxisError) for an axis outside the rank.
+    dtypes: real numeric. `axis`, `dtype`, `out`, `ddof`, `keepdims`, `where`, `mean`, `correction`
+    and errors (TypeError, ValueError) as in `var`. Layout: packed in the input's order.
 
     >>> import tensorlayout as tl
     >>> tl.nanvar(tl.asarray([[1.0, tl.nan, 5.0]]), axis=1)
@@ -300,11 +283,8 @@ def nanstd(
 ) -> Tensor:
     """The standard deviation of the elements along `axis` that are not NaN.
 
-    `ddof`, or `correction`: what the count in the divisor is reduced by; NaN where nothing is left
-    of it. `axis`: one, several, or None for all; `keepdims`: these stay, of size 1. dtypes: real
-    numeric. Result: that of `a`, float64 for integers, or the floating-point `dtype` asked for.
-    `out`: receives the result; `mean` and `where` as in `var`. Layout: packed in the input's
-    order. TypeError for other dtypes, ValueError (AxisError) for an axis outside the rank.
+    dtypes: real numeric. `axis`, `dtype`, `out`, `ddof`, `keepdims`, `where`, `mean`, `correction`
+    and errors (TypeError, ValueError) as in `var`. Layout: packed in the input's order.
 
     >>> import tensorlayout as tl
     >>> tl.nanstd(tl.asarray([[1.0, tl.nan, 5.0]]), axis=1)
@@ -323,10 +303,8 @@ def nancumsum(
 ) -> Tensor:
     """The running sums along `axis`, or of all elements in index order; NaN counts as 0.
 
-    dtypes: numeric and bool. Result: that of `a` (integers and bool become int64, unsigned ones
-    uint64), or the `dtype` asked for. `out`: receives the result. Layout: packed in the input's
-    order. TypeError for an axis or a dtype that is none; ValueError (AxisError) for an axis outside
-    the rank.
+    dtypes: numeric and bool. `dtype`, `out` and errors (TypeError, ValueError) as in `cumsum`.
+    Layout: packed in the input's order.
 
     >>> import tensorlayout as tl
     >>> tl.nancumsum(tl.asarray([2.0, tl.nan, 3.0]))
@@ -344,10 +322,8 @@ def nancumprod(
 ) -> Tensor:
     """The running products along `axis`, or of all elements in index order; NaN counts as 1.
 
-    dtypes: numeric and bool. Result: that of `a` (integers and bool become int64, unsigned ones
-    uint64), or the `dtype` asked for. `out`: receives the result. Layout: packed in the input's
-    order. TypeError for an axis or a dtype that is none; ValueError (AxisError) for an axis outside
-    the rank.
+    dtypes: numeric and bool. `dtype`, `out` and errors (TypeError, ValueError) as in `cumprod`.
+    Layout: packed in the input's order.
 
     >>> import tensorlayout as tl
     >>> tl.nancumprod(tl.asarray([2.0, tl.nan, 3.0]))

@@ -33,12 +33,9 @@ def check_finite(number: Any, kind: DType) -> None:
         int(number)
 
 
-_TENSORS = {Tensor}
-
-
 def tensors(*given: Any, weak: bool = True) -> list[Tensor]:
     """All of `given`, a tensor or an array among them, as tensors where the first of these is."""
-    if {*map(type, given)} == _TENSORS:
+    if {*map(type, given)} == {Tensor}:
         return [*given]
     first = next((x for x in given if isinstance(x, Tensor)), None)
     if first is None:
@@ -48,10 +45,7 @@ def tensors(*given: Any, weak: bool = True) -> list[Tensor]:
 
 
 def sequence(given: Any, argument: str = "arrays") -> list[Tensor]:
-    """A sequence of tensors, or of what stands for some, as a list; at least one.
-
-    A tensor is the sequence of its slices along the first dimension.
-    """
+    """A sequence of tensors (such as a tensor), or of what stands for some; at least one."""
     if not isinstance(given, Iterable):
         raise TypeError(f"{argument} must be a sequence, got {arguments.shown(given)}")
     found = list(given)
@@ -109,11 +103,10 @@ def mean_dtype(x: Tensor, dtype: Any) -> DType:
 
 
 def beside(x: Any, other: Tensor, *, weak: bool = True) -> Tensor:
-    """Return what stands for a tensor where `other` is: a tensor, a number, a list of numbers.
+    """Return a tensor, a number or a list of numbers as a tensor where `other` is.
 
     A Python number gets the dtype that it has in an operation with `other`, or, where it is not
-    `weak`, that of an array made of it. TypeError for NumPy arrays beside tensors on CUDA, but for
-    those of rank 0, which are numbers; OverflowError for an integer that the dtype does not hold.
+    `weak`, that of an array made of it.
     """
     if isinstance(x, np.ndarray) and x.ndim == 0:
         x = x[()]

@@ -31,11 +31,7 @@ def kind_into(x: Tensor, out: Any, dtype: Any) -> Any:
 
 
 def given(name: str, found: Tensor, out: Any) -> Tensor:
-    """Return `out` with `found` written into it; `found` itself where `out` is None.
-
-    `out` keeps its layout. ValueError for another shape, or one that cannot be written to;
-    TypeError where its dtype is of a lesser kind, as NumPy's rule ``same_kind`` says.
-    """
+    """Return `out` with the `found` of a function `name` in it; `found` itself for None."""
     if out is None:
         return found
     into = arguments.tensor(out, "out")
@@ -47,11 +43,7 @@ def given(name: str, found: Tensor, out: Any) -> Tensor:
 
 
 def given_where(name: str, found: Tensor, out: Any, casting: str, where: Any) -> Tensor:
-    """Return `out` with `found` written into it where `where` is true; a new tensor for None.
-
-    What is not written is 0 in a new tensor. `found` may be broadcast to the shape of `out`.
-    TypeError for a `where` that is not of bool.
-    """
+    """Return `out` with `found` written into it where `where` is true; else new, 0 elsewhere."""
     into = None if out is None else arguments.tensor(out, "out")
     kind = found.dtype if into is None else into.dtype
     check_cast(found.dtype, kind, casting)

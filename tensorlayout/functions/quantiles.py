@@ -19,21 +19,9 @@ from tensorlayout.plan.reduce import DISCRETE, QUANTILE_METHODS, QuantileMethod,
 from tensorlayout.tensor import Tensor
 from tensorlayout.typing import Array, Axis, Real
 
-__all__ = [
-    "median",
-    "nanmedian",
-    "nanpercentile",
-    "nanquantile",
-    "percentile",
-    "quantile",
-]
+__all__ = ["median", "nanmedian", "nanpercentile", "nanquantile", "percentile", "quantile"]
 
-_QUANTILES = {
-    name: Reduce(name, "real numeric", "quantile")
-    for name in (
-        *("median", "nanmedian", "nanpercentile", "nanquantile", "percentile", "quantile"),
-    )
-}
+_QUANTILES = {name: Reduce(name, "real numeric", "quantile") for name in __all__}
 
 _HALF = np.asarray(0.5)
 
@@ -72,10 +60,8 @@ def nanmedian(
 ) -> Tensor:
     """The median of the elements along `axis` that are not NaN; NaN of none.
 
-    dtypes: real numeric and bool. Result: that of `a`, float64 for integers. `axis`: one, several,
-    or None for all; `keepdims`: these stay, of size 1. `out`: receives the result;
-    `overwrite_input` changes nothing. Layout: packed in the input's order. TypeError for other
-    dtypes, ValueError (AxisError) for an axis outside the rank.
+    dtypes: real numeric and bool. `axis`, `out`, `overwrite_input`, `keepdims` and errors
+    (TypeError, ValueError) as in `median`. Layout: packed in the input's order.
 
     >>> import tensorlayout as tl
     >>> tl.nanmedian(tl.asarray([[8.0, tl.nan, 1.0, 3.0]]), axis=1)
@@ -102,11 +88,10 @@ def quantile(
     result. `method`: what to do between elements, by NumPy's names (the continuous ones, and
     ``lower``, ``higher``, ``nearest``, ``midpoint``). `keepdims`: the axes stay, of size 1. dtypes:
     real numeric. Result: that of `a`; float64 for integers, unless the method is ``lower``,
-    ``higher`` or ``nearest``, which give elements as they are. `out`: receives the
-    result; `overwrite_input` changes nothing;
-    `weights` must be left out. Layout: packed in the input's order,
-    the dimensions of `q` slowest. ValueError for other `q` or methods, TypeError for other dtypes,
-    IndexError where such a method finds no integers.
+    ``higher`` or ``nearest``, which give elements as they are. `out`: receives the result;
+    `overwrite_input` changes nothing; `weights` must be left out. Layout: packed in the input's
+    order, the dimensions of `q` slowest. ValueError for other `q` or methods, TypeError for other
+    dtypes, IndexError where such a method finds no integers.
 
     >>> import tensorlayout as tl
     >>> tl.quantile(tl.asarray([1.0, 2.0, 3.0, 4.0]), [0.25, 0.5])
@@ -128,12 +113,9 @@ def nanquantile(
 ) -> Tensor:
     """The values below which fractions `q` of the elements that are not NaN lie; NaN of none.
 
-    `q`: a number from 0 to 1, or a sequence or tensor of them, whose dimensions come first in the
-    result. `axis`, `method`, `keepdims` and the dtype of the result are those of `quantile`.
-    dtypes: real numeric. `out`: receives the
-    result; `overwrite_input` changes nothing;
-    `weights` must be left out. Layout: packed in the input's order, the dimensions of `q` slowest.
-    ValueError for other `q` or methods, TypeError for other dtypes, IndexError as `quantile`.
+    `q`, `axis`, `method`, `keepdims`, `out`, `overwrite_input`, `weights` and errors (ValueError,
+    TypeError, IndexError) are those of `quantile`. dtypes: real numeric. Layout: packed in the
+    input's order, the dimensions of `q` slowest.
 
     >>> import tensorlayout as tl
     >>> tl.nanquantile(tl.asarray([[1.0, tl.nan, 3.0]]), 0.5, axis=1)
@@ -225,11 +207,8 @@ def _quantiles(
     dims = arguments.dims(axis, x.ndim)
     kept = arguments.truth("keepdims", keepdims)
     exact = method in DISCRETE
-    if (
-        exact
-        and not dtypes.in_category(x.dtype, "floating-point")
-        and any(x.shape[d] == 0 for d in dims)
-    ):
+    has_nan = dtypes.in_category(x.dtype, "floating-point")
+    if exact and not has_nan and any(x.shape[d] == 0 for d in dims):
         msg = f"no elements along axis {dims} of shape {x.shape}, and {x.dtype} has no NaN"
         raise IndexError(msg)
     if x.ndim == MAX_RANK:
@@ -241,7 +220,10 @@ def _quantiles(
     inner = tuple(d + 1 for d in dims)
     key = (wide._spec, inner, kept, x.dtype if exact else mean_dtype(x, None), *static)
     found = dispatch.call(_QUANTILES[name], key, (wide,))
-    return xp.squeeze(found, 0) if fractions.ndim == 0 else _led_by(found, fractions.shape)
+    if fractions.ndim == 0:
+        return xp.squeeze(found, 0)
+    # The first dimension split: a view, as it is the slowest.
+    return found if fractions.ndim == 1 else xp.reshape(found, (*fractions.shape, *found.shape[1:]))
 
 
 def _quantiles_of_most_dims(
@@ -270,8 +252,3 @@ def _numbers(q: Any) -> Array:
     if numbers.dtype.kind not in "biuf":
         raise TypeError(f"q must be a real number, or several, got {arguments.shown(q)}")
     return numbers
-
-
-def _led_by(found: Tensor, shape: tuple[int, ...]) -> Tensor:
-    """The first dimension split into `shape`: a view, as it is the slowest."""
-    return found if len(shape) == 1 else xp.reshape(found, (*shape, *found.shape[1:]))

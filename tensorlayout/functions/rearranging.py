@@ -1,7 +1,4 @@
-"""Elements at other places, several times, or left out: rolled, repeated, resized, inserted.
-
-Signatures are NumPy's, which have those of the standard in them.
-"""
+"""Elements at other places, several times, or left out: rolled, repeated, resized, inserted."""
 
 from __future__ import annotations
 
@@ -21,14 +18,7 @@ from tensorlayout.plan.view import View
 from tensorlayout.tensor import Tensor
 from tensorlayout.typing import ArrayLike, Axis, Integers
 
-__all__ = [
-    "delete",
-    "insert",
-    "repeat",
-    "resize",
-    "roll",
-    "tile",
-]
+__all__ = ["delete", "insert", "repeat", "resize", "roll", "tile"]
 
 
 def _packed_anew(layout: Layout, shape: tuple[int, ...], order: tuple[int, ...]) -> Layout:

@@ -112,10 +112,8 @@ def argmin(
 ) -> Tensor:
     """The position of the first least element along `axis`, or in index order; NaN wins.
 
-    dtypes: real numeric and bool; the result is int64. `out`: receives the result. `axis`: None
-    numbers all elements in row-major index order; `keepdims`: the axes stay, of size 1. Layout:
-    packed in the input's order. TypeError for other dtypes; ValueError of no elements, and
-    (AxisError) for an axis outside the rank.
+    dtypes: real numeric and bool; the result is int64. `axis`, `out`, `keepdims` and errors
+    (TypeError, ValueError) as in `argmax`. Layout: packed in the input's order.
 
     >>> import tensorlayout as tl
     >>> tl.argmin(tl.asarray([[5, 7, 7], [9, 0, 1]]))

@@ -25,9 +25,6 @@ from tensorlayout.plan.join import Join
 from tensorlayout.plan.steps import Step, note, watched
 from tensorlayout.tensor import Tensor
 
-__all__: list[str] = []
-
-
 _copy = functools.cache(Copy)  # in the name of a function
 _numbers = functools.cache(functools.partial(Copy, of_numbers=True))
 _JOIN = Join("asarray")
@@ -38,10 +35,7 @@ class NoNumbersError(TypeError):
 
 
 def from_sequence(name: str, obj: Any, dtype: DType | None) -> Tensor:
-    """A new tensor from numbers; NumPy finds the shape, and the standard's defaults the dtype.
-
-    `name`: who asks, for traces.
-    """
+    """A new tensor from numbers, for a function `name`; NumPy finds the shape."""
     try:
         array = numbers_of(obj, dtype)
     except NoNumbersError as error:
@@ -93,20 +87,14 @@ def _put_together(obj: Any, device: Device) -> Tensor:
     parts = [_put_together(item, device) for item in obj]
     for part in parts:
         if part.shape != parts[0].shape:
-            msg = (
-                f"sequences inside one another must have equal lengths, got shapes"
-                f" {parts[0].shape} and {part.shape}"
-            )
-            raise ValueError(msg)
+            msg = "sequences inside one another must have equal lengths"
+            raise ValueError(f"{msg}, got shapes {parts[0].shape} and {part.shape}")
     wide = tuple([broadcast_to(part, (1, *part.shape)) for part in parts])
     return dispatch.call(_JOIN, (0, *[x._spec for x in wide]), wide)
 
 
 def numbers_of(obj: Any, dtype: DType | None) -> Array:
-    """The numbers of a nested sequence; integers as `dtype` needs them, where int64 is too small.
-
-    TypeError for what is no number, ValueError for ragged sequences.
-    """
+    """The numbers of a nested sequence; integers beyond int64 as `dtype` needs them."""
     obj = _with_an_end(obj)
     try:
         array: Array = quietly(np.array, obj)
@@ -178,7 +166,7 @@ def _length(n: int | None) -> str:
 
 
 def _may_hide_large_integers(array: Array) -> bool:
-    """Whether there may have been integers that int64 does not hold; NumPy may make them floats."""
+    """Return whether NumPy may have made floats of integers that int64 does not hold."""
     if array.dtype != np.float64:
         return array.dtype.kind in "uO"
     if np.vdot(array, array) < 2.0**126:  # the shortest way; false for NaN

@@ -63,9 +63,9 @@ def sum(
     """The sum of the elements along `axis` (all by default); 0 of none.
 
     `initial` is added; elements where `where` is false are not. `keepdims`: the axes stay, of size
-    1. `out`: receives the result. dtype: that of `a`; integers and bool become int64,
-    unsigned ones uint64; or the one asked for, to which elements of another kind are converted
-    first, as `astype` does. Layout: packed in the input's order.
+    1. `out`: receives the result. `dtype`: that of `a`; integers and bool become int64, unsigned
+    ones uint64; or the one asked for, to which elements of another kind are converted first, as
+    `astype` does. Layout: packed in the input's order.
 
     Accuracy does not depend on the length, the axis or the layout. Of 16- and 32-bit floats, short
     runs are added up in float32 and all else in float64: 10**8 tenths, or numbers of any signs, are
@@ -95,12 +95,8 @@ def prod(
 ) -> Tensor:
     """The product of the elements along `axis` (all by default); 1 of none.
 
-    dtypes: numeric and bool. Result: that of `a` (integers and bool become int64, unsigned ones
-    uint64), or the `dtype` asked for. `initial` is a factor; elements
-    where `where` is false are not. `keepdims`: the axes stay, of size 1. `out`: receives the
-    result. Layout: packed in the
-    input's order. TypeError for an axis or a dtype that is none; ValueError (AxisError) for an axis
-    outside the rank, or named twice.
+    `initial` is a factor; elements where `where` is false are not. `axis`, `dtype`, `keepdims`,
+    `out` and errors (TypeError, ValueError) as in `sum`. Layout: packed in the input's order.
 
     Floats are multiplied in float64, complex numbers in complex128, and rounded once. A product of
     the first elements that leaves float64's range stays 0 or infinite on the CPU; on a CUDA device
@@ -189,10 +185,9 @@ def max(
 ) -> Tensor:
     """The greatest element along `axis`; NaN if there is one. -0 is less than +0, in any order.
 
-    dtypes: real numeric and bool, kept. `initial`: the result is at least this; `where` needs it.
-    `out`: receives the result. `axis`: one, several, or None for all; `keepdims`: these stay, of
-    size 1. Layout: packed in the input's order. TypeError for other dtypes; ValueError of no
-    elements, and (AxisError) for an axis outside the rank.
+    dtypes: real numeric and bool, kept. `initial`: the result is at least this. `axis`, `out`,
+    `keepdims`, `where` and errors (TypeError, ValueError) as in `min`. Layout: packed in the
+    input's order.
 
     >>> import tensorlayout as tl
     >>> tl.max(tl.asarray([[1.0, 5.0], [tl.nan, 2.0]]), axis=1)
@@ -440,11 +435,9 @@ def cumulative_prod(
 ) -> Tensor:
     """The running products along `axis` (which may be left out at rank 1).
 
-    `include_initial`: a 1 comes first, and lines are one element longer. dtypes: numeric and bool.
-    Result: that of `x` (integers and bool become int64, unsigned ones uint64), or the `dtype` asked
-    for. `out`: receives the result. Multiplied and rounded as in `prod`, also where a product
-    leaves float64's range. Layout: packed in the input's order. TypeError for an axis or a dtype
-    that is none; ValueError for rank 0, and (AxisError) for an axis outside the rank.
+    `include_initial`: a 1 comes first, and lines are one element longer. Multiplied and rounded as
+    in `prod`, also where a product leaves float64's range. `dtype`, `out` and errors (TypeError,
+    ValueError) as in `cumulative_sum`. Layout: packed in the input's order.
 
     >>> import tensorlayout as tl
     >>> tl.cumulative_prod(tl.asarray([2, 3, 4]))
@@ -484,10 +477,8 @@ def cumprod(
 ) -> Tensor:
     """The running products along `axis`, or of all elements in index order.
 
-    dtypes: numeric and bool. Result: that of `a` (integers and bool become int64, unsigned ones
-    uint64), or the `dtype` asked for. `out`: receives the result. Floats are multiplied in float64
-    and rounded once. Layout: packed in the input's order. TypeError for an axis or a dtype that is
-    none; ValueError (AxisError) for an axis outside the rank.
+    Floats are multiplied in float64 and rounded once. `dtype`, `out` and errors (TypeError,
+    ValueError) as in `cumsum`. Layout: packed in the input's order.
 
     >>> import tensorlayout as tl
     >>> tl.cumprod(tl.asarray([[1, 2], [3, 4]]))

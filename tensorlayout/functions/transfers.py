@@ -4,12 +4,10 @@ from __future__ import annotations
 
 from tensorlayout.devices import CPU, Device
 from tensorlayout.functions import dispatch
-from tensorlayout.layout import Layout, PaddingValue
+from tensorlayout.layout import PaddingValue
 from tensorlayout.plan.copy import Copy, Transfer
 from tensorlayout.plan.tiled import packed
 from tensorlayout.tensor import Tensor
-
-__all__: list[str] = []
 
 _PACK = Copy("to_device")
 _TRANSFER = Transfer()
@@ -32,15 +30,11 @@ def moved(x: Tensor, device: Device, *, exactly: bool = False) -> Tensor:
     layout = x._spec.layout
     if not layout.covers_block and not exactly:
         x = _packed(x, device)
-    elif x.device == CPU and _has_a_value(layout):
-        # Padding in memory of others may not hold it: nobody has written there.
+    elif (x.device == CPU and layout.is_padded) and (
+        layout.padding_value is not PaddingValue.UNSPECIFIED
+    ):  # padding in memory of others may not hold its value: nobody has written there
         x = dispatch.call(_PACK, (x._spec, layout, None), (x,))
     return x if x.device == device else _transferred(x, device)
-
-
-def _has_a_value(layout: Layout) -> bool:
-    """Whether the layout owns padding that is to hold something."""
-    return layout.is_padded and layout.padding_value is not PaddingValue.UNSPECIFIED
 
 
 def on_host(x: Tensor) -> Tensor:
@@ -59,9 +53,7 @@ def _packed(x: Tensor, device: Device) -> Tensor:
     """`x` in its form, where it is, or on the CPU where that is better."""
     layout = x._spec.layout
     dense = layout.required_size <= _SPARSE * layout.size
-    if x.device != CPU:
-        if device != CPU or not dense:
-            return dispatch.call(_PACK, (x._spec, None, None), (x,))
+    if x.device != CPU and device == CPU and dense:
         x = _transferred(x, CPU)
     return dispatch.call(_PACK, (x._spec, None, None), (x,))
 

@@ -207,12 +207,7 @@ def binary(operation: Elementwise, summary: str) -> Binary[complex]:
 def written(
     operation: Elementwise, operands: Sequence[Any], out: Any, where: Any, casting: Any, dtype: Any
 ) -> Tensor:
-    """Return the result of an elementwise operation in `out`, where `where` is true.
-
-    None: not given. TypeError for a dtype that the operation does not give, and for operands that
-    `casting` does not let become the dtype in which it computes.
-    """
-    name = operation.name
+    """Return the result of an elementwise operation in `out`, where `where` is true."""
     rule = "same_kind" if casting is None else arguments.casting_rule(casting)
     where = True if where is None else where
     if type(out) is tuple and len(out) == 1:  # as NumPy's ufuncs take it
@@ -225,20 +220,15 @@ def written(
             raise TypeError(f"gives bool, not {kind}")
         kind = None
     if kind is None and rule in ("no", "equiv", "safe"):
-        kind = _promoted(given)
+        kinds = [x.dtype for x in given if type(x) is Tensor]
+        kind = functools.reduce(dtypes.promote, kinds) if kinds else None
     if kind is not None:
         given = [_in_dtype(x, kind, rule) for x in given]
     if into is not None and where is True and _fits(operation, given, into):
         dispatch.elementwise(operation, *given, out=arguments.writable(into))
         return out  # type: ignore[no-any-return]
     found = dispatch.elementwise(operation, *given)
-    return given_where(name, found, out, rule, where)
-
-
-def _promoted(operands: Sequence[Any]) -> DType | None:
-    """Return the dtype that the tensors among operands promote to; None without one."""
-    kinds = [x.dtype for x in operands if type(x) is Tensor]
-    return functools.reduce(dtypes.promote, kinds) if kinds else None
+    return given_where(operation.name, found, out, rule, where)
 
 
 def _in_dtype(x: Any, kind: DType, casting: str) -> Any:

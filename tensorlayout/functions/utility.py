@@ -55,10 +55,8 @@ def any(
 ) -> Tensor:
     """Return whether some element along `axis` is nonzero (NaN counts as such); False of none.
 
-    Any dtype; the result is bool. `axis`: one, several, or None for all; `keepdims`: these stay, of
-    size 1. `where`: the elements that count; `out`: receives the result. Layout: packed in the
-    input's order. TypeError for an axis that is no integer; ValueError (AxisError) for one outside
-    the rank, or named twice.
+    Any dtype; the result is bool. `axis`, `out`, `keepdims`, `where` and errors (TypeError,
+    ValueError) as in `all`. Layout: packed in the input's order.
 
     >>> import tensorlayout as tl
     >>> tl.any(tl.asarray([[0.0, 0.0], [0.0, tl.nan]]), axis=1)

@@ -148,7 +148,7 @@ def measure(kernels: Iterable[Kernel], architectures: Iterable[int]) -> Found:
     """The resources of each shape, by kernel's name, file and architecture."""
     those = [(kernel, each) for kernel in kernels for each in architectures]
     found: Found = {}
-    for kernel, architecture in with_progress(those, "compiling kernels", len(those)):
+    for kernel, architecture in with_progress(those, "compiling kernels"):
         file = Path(kernel.file)
         key = kernel.name, file.name if file.is_absolute() else kernel.file, architecture
         resources = compiled(kernel, architecture).resources[kernel.name]

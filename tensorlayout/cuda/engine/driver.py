@@ -110,12 +110,8 @@ class Buffer:
             self._kept = (*self._kept, owner)
 
 
-class Launcher(Protocol):
-    """A kernel made ready."""
-
-    def __call__(self, grid: int | tuple[int, int, int], parameters: bytearray) -> None:
-        """Launch `grid` blocks on the current stream; `parameters` is read before this returns."""
-
+# ``launcher(grid, parameters)`` launches blocks on the current stream; `parameters` is then free.
+Launcher = Callable[[int | tuple[int, int, int], bytearray], None]
 
 # For the device that is current already: to set it again would cost 0.5 us.
 _HERE = nullcontext()

@@ -100,10 +100,7 @@ def borrowed(
     *,
     readonly: bool,
 ) -> Tensor | None:
-    """Make a tensor over memory of another library; None if strides are no whole elements.
-
-    BufferError for memory that is not aligned to whole elements, as kernels need it.
-    """
+    """Make a tensor over memory of another library; None if strides are no whole elements."""
     spec = spec_of_strides(dtype, shape, byte_steps, device)
     if spec is None:
         return None
@@ -202,18 +199,10 @@ def keeping(write: Write) -> Write:
 
 def disturbs(plan: Any) -> Disturbs | None:
     """Return what tells the operands that a write disturbs before they are read."""
-    return {"nothing": _meet, "itself": _meet_elsewhere, None: None}[plan.overlap]
-
-
-def _meet(x: Tensor, y: Tensor) -> bool:
-    return _ranges_meet(x._spec, x._memory.address, y._spec, y._memory.address)
-
-
-def _meet_elsewhere(x: Tensor, y: Tensor) -> bool:
-    to, from_ = x._memory.address, y._memory.address
-    if to == from_ and x._spec is y._spec:
-        return False
-    return conflicts(x._spec, to, y._spec, from_)
+    if plan.overlap is None:
+        return None
+    meet = _ranges_meet if plan.overlap == "nothing" else conflicts
+    return lambda x, y: meet(x._spec, x._memory.address, y._spec, y._memory.address)
 
 
 def _ranges_meet(one: TensorSpec, first: int, other: TensorSpec, second: int) -> bool:
@@ -224,7 +213,8 @@ def _ranges_meet(one: TensorSpec, first: int, other: TensorSpec, second: int) ->
 
 def conflicts(destination: TensorSpec, to: int, operand: TensorSpec, from_: int) -> bool:
     """Return whether bytes meet, other than those of each element in its own place."""
-    if not _ranges_meet(destination, to, operand, from_):
+    same = to == from_ and destination is operand
+    if same or not _ranges_meet(destination, to, operand, from_):
         return False
     if destination.layout.size == 0 or operand.layout.size == 0:
         return False
@@ -265,8 +255,7 @@ def _run_and_steps(spec: TensorSpec) -> tuple[int, list[int]]:
 # When memory is let go of, nobody waits: a consumer on another stream than ours has to have
 # finished by then.
 
-# "Producer must not perform any synchronization."
-NO_WAIT = -1
+NO_WAIT = -1  # "Producer must not perform any synchronization."
 
 
 def current_stream(device: Device) -> int:

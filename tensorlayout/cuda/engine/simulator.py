@@ -1,8 +1,8 @@
 """The simulator: the kernels of ``kernels/``, compiled by the host's C++ compiler, on the CPU.
 
 ``TENSORLAYOUT_CUDA_SIMULATOR=1`` makes it the driver. Device memory is memory of the host, and a
-launch is over when it returns. Each launch can be checked and counted; which checks is said by
-`checking`, or for a whole process by ``TENSORLAYOUT_SIMULATOR_CHECKS=bounds,initialized,…``:
+launch is over when it returns. `checking` chooses how each launch is checked and counted, or, for a
+whole process, ``TENSORLAYOUT_SIMULATOR_CHECKS=bounds,initialized,…``:
 
 bounds       every access is inside an allocation or shared array, and aligned to its size
 barriers     all threads of a block come to the same barriers
@@ -12,9 +12,7 @@ races        of two threads that access one byte none stores, or both are atomic
 count        32-byte sectors, active lanes, shared-memory wavefronts; see `Counts`
 
 The first two cost next to nothing and are on by default. What they find is a `KernelError`.
-
-As launches are over when they return, streams change nothing here. ``with driver().on_stream(7):``
-chooses the current one.
+Streams change nothing here; ``with driver().on_stream(7):`` chooses the current one.
 
 Other variables: ``TENSORLAYOUT_SIMULATOR_ORDER`` (of threads: forward, reverse, or random:SEED),
 ``TENSORLAYOUT_SIMULATOR_DEVICES`` (how many; 1), ``TENSORLAYOUT_SIMULATOR_MEMORY`` (bytes of each;

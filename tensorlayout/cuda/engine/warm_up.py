@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from itertools import product
 from typing import Any, TypeVar
 
@@ -96,14 +96,10 @@ def reductions(dtype: DType, functor: str) -> tuple[Kernel, ...]:
     )
 
 
-_DEVICE = Device("cuda", 0)
-
-
 def _elementwise(name: str, dtype: DType, shapes: tuple[Any, ...], result: str) -> Kernel:
     operation = Elementwise(name, "any or narrow", result)
-    plan = operation.plan(
-        *[TensorSpec(dtype, Layout.row_major(shape), _DEVICE) for shape in shapes]
-    )
+    device = Device("cuda", 0)
+    plan = operation.plan(*[TensorSpec(dtype, Layout.row_major(shape), device) for shape in shapes])
     (launch,) = elementwise.plan_elementwise(plan, (256,) * (1 + len(shapes))).launches
     return launch.kernel
 
@@ -140,7 +136,7 @@ def warmup(
     given = list(kernels)
     counters = Counters() if architecture else driver().counters
     before = counters.compiles
-    for kernel in with_progress(given, "compiling kernels", len(given)):
+    for kernel in with_progress(given, "compiling kernels"):
         if architecture:
             nvrtc.cubin_file(kernel, architecture, counters)
         else:
@@ -148,8 +144,9 @@ def warmup(
     return counters.compiles - before
 
 
-def with_progress(items: Iterable[T], title: str, total: int) -> Iterator[T]:
+def with_progress(items: Sequence[T], title: str) -> Iterator[T]:
     """Yield items, and show on the standard error how many there have been."""
+    total = len(items)
     for done, item in enumerate(items):
         print(f"\r{title}: {done} of {total}", end="", file=sys.stderr, flush=True)
         yield item

@@ -191,7 +191,7 @@ class Staging:
 
 
 class _Block(threading.local):
-    """Memory of each thread for the parameters of a launch, which CUDA reads during the call."""
+    """Memory of each thread for the parameters of a launch, which are read during the call."""
 
     def __init__(self) -> None:
         memory = (ctypes.c_char * _PARAMETER_BYTES)()
@@ -275,7 +275,7 @@ _opened: weakref.WeakSet[CupyDriver] = weakref.WeakSet()
 
 def _refuse_in_child() -> None:
     for each in list(_opened):
-        each.refuse()
+        each._device_count, each._only = 0, None
 
 
 os.register_at_fork(after_in_child=_refuse_in_child)
@@ -293,14 +293,13 @@ class CupyDriver(Driver):
         self.runtime = cupy.cuda.runtime
         self.block = _Block()
         self._cupy = cupy
-        self._forked = False
         self.captures: dict[int, _Capture] = {}
         self._refused: list[_Capture] = []
         _opened.add(self)
         self._stagings: dict[int, Staging] = {}
 
     def device_count(self) -> int:
-        if self._forked:
+        if not self._device_count:
             raise RuntimeError(_FORKED)
         return self._device_count
 
@@ -369,9 +368,7 @@ class CupyDriver(Driver):
         buffer = Buffer(memory.ptr, nbytes, device, memory)
         stream = self.cuda.get_current_stream(device)
         if stream.ptr not in _UNCAPTURED and self.runtime.streamIsCapturing(stream.ptr):
-            capture = self.captures.get(stream.ptr)
-            if capture is None:
-                capture = self.captures.setdefault(stream.ptr, _Capture(stream))
+            capture = self.captures.setdefault(stream.ptr, _Capture(stream))
             capture.memory.append(memory)
             buffer.keep(capture)
         elif self.captures:
@@ -460,10 +457,6 @@ class CupyDriver(Driver):
             msg = f"cannot be captured in a CUDA graph, for {reason}; call it before or after"
             raise CaptureError(msg)
 
-    def refuse(self) -> None:
-        """Refuse, from now on, all that needs a device."""
-        self._forked, self._device_count, self._only = True, 0, None
-
     def _is_pinned(self, memory: Bytes) -> bool:
         attributes = self.runtime.pointerGetAttributes(memory.ctypes.data)
         return bool(attributes.type == self.runtime.memoryTypeHost)
@@ -475,7 +468,7 @@ class CupyDriver(Driver):
 
 
 def open_driver() -> CupyDriver:
-    """A driver for the GPUs of this machine. RuntimeError without CuPy, or without a GPU."""
+    """Return a driver for the GPUs of this machine. RuntimeError without CuPy, or a GPU."""
     cupy = cupy_part("cupy")
     runtime = cupy.cuda.runtime
     try:

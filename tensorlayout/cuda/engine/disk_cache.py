@@ -1,14 +1,11 @@
 """Compiled kernels kept on disk, found again by everything that went into them.
 
 An entry is one file, ``<key><suffix>``: what the compiler made, then a checksum, which loaders pass
-over. It appears by an atomic rename, so a reader sees all of it or nothing. Of processes that want
-the same kernel at once, one compiles it. An entry that does not fit its checksum is removed and
-made again. One that was not used for long is removed when a process first makes another: every
-change of a header leaves some behind.
+over. It appears by an atomic rename, so a reader sees all of it or nothing. One that does not fit
+its checksum is made again. Every change of a header leaves some behind, which are removed later.
 
 What is here is loaded and run. So folders and entries are used only where they are ours and nobody
-else can write to them. A folder that is not to be trusted, or has no room, is passed over: then a
-folder in the one for temporary files takes its place.
+else can write to them; in place of other folders, one in that for temporary files is used.
 """
 
 from __future__ import annotations
@@ -32,7 +29,6 @@ from tensorlayout.cuda.engine.driver import Counters
 
 MAX_AGE = 60 * 24 * 3600  # seconds since the last use
 PATIENCE = 300  # seconds that a process waits for another one that makes the same entry
-
 _ROOM = 2**22  # free bytes that a compiler needs at least
 
 # Names of entries, and of folders in which one is being made. Nothing else is ever removed: the

@@ -1,10 +1,10 @@
 """Positions outside a dimension, found by kernels: the IndexError comes at the next waiting call.
 
 A launch does not wait, so a kernel leaves a record in device memory (``faults.cuh``), reads 0 and
-writes nothing at such a position. `check` looks at the record wherever the host waits anyway, when
-a tensor is read to the host; and when one is given to another library or device. Strictly, it
-looks right after the launch, which then waits: see `strict_indexing`. Each stream has a record of
-its own, which is looked at when its launches are over; and so have those in graphs.
+writes nothing at such a position. `check` looks at the record wherever the host waits anyway, and
+when a tensor is given to another library or device; with `strict_indexing`, after each launch.
+Each stream has a record of its own, which is looked at when its launches are over; and so have
+those in graphs.
 """
 
 from __future__ import annotations

@@ -89,8 +89,7 @@ FLAGS = (
 # time that g++ takes for one of them. So g++ compiles it once.
 _PRECOMPILED = "operations.cuh"
 
-# Seconds that a compiler gets. The longest file takes 20 of them; a compiler that was stopped, or
-# waits for an answer, would take for ever.
+# Seconds that a compiler gets. The longest file takes 20; one that was stopped never ends.
 PATIENCE = 300
 
 

@@ -103,8 +103,8 @@ class Report:
         with gpu.using(device):
             gpu.to_device(self.pointer, _NOTHING)
 
-    def take(self, gpu: Driver) -> Any | None:
-        """Return what was left since somebody last looked, and forget it.
+    def take(self, gpu: Driver) -> IndexError | None:
+        """Return the error for what was left since somebody last looked, and forget it.
 
         What is under way on another stream than the current one is left for later.
         """
@@ -119,15 +119,19 @@ class Report:
         with gpu.using(self._device):
             gpu.to_host(found, self.pointer)
             record = _Record.from_buffer_copy(found.tobytes())
+            outside = _outside(record)
             if key is not None:
                 unseen.clear()  # and none that came since
-            elif not _outside(record):  # a graph may be in the midst of it
+            elif outside is None:  # a graph may be in the midst of it
                 return None
             if not record.owner:
                 return None
             gpu.to_device(self.pointer, _NOTHING)
             gpu.synchronize()  # before any stream goes on
-        return record
+        name = _names[record.owner & (1 << _BITS) - 1]
+        assert outside is not None, f"the record of {name} is empty"
+        position, size = outside
+        return named(name, IndexError(f"index {position} is out of bounds for size {size}"))
 
 
 class _Thread(threading.local):
@@ -195,9 +199,9 @@ def check() -> None:
     gpu = driver()
     for device in tuple(_devices.get(gpu, {}).values()):
         for each in tuple(device.by_stream.values()):
-            record = each.take(gpu)
-            if record is not None:
-                raise _error(record)
+            error = each.take(gpu)
+            if error is not None:
+                raise error
 
 
 _names: list[str] = []
@@ -217,11 +221,3 @@ def _outside(record: Any) -> tuple[int, int] | None:
         if lowest <= highest:
             return (lowest if lowest < -size else highest), size
     return None
-
-
-def _error(record: Any) -> IndexError:
-    name = _names[record.owner & (1 << _BITS) - 1]
-    found = _outside(record)
-    assert found is not None, f"the record of {name} is empty"
-    text = f"index {found[0]} is out of bounds for size {found[1]}"
-    return named(name, IndexError(text))

@@ -92,16 +92,16 @@ Bound = Callable[[Sequence[int], bytes], None]
 
 def bind(planned: Launch | Launches | None, device: int) -> Bound:
     """Return what launches, on the current stream of `device`, which must be the current device."""
-    if planned is None:
-        return lambda *_: None
-    launches = (planned,) if isinstance(planned, Launch) else planned.launches
-    scratch = () if isinstance(planned, Launch) else planned.scratch
-    steps, gpu = [_bind(each) for each in launches], driver()
-    numbers = {number for each in launches for number in each.memories}
-    if len(steps) == 1 and not scratch and not numbers & {NOTHING, FAULTS}:
+    if not isinstance(planned, Launches):
+        planned = Launches(() if planned is None else (planned,))
+    steps, gpu = [_bind(each) for each in planned.launches], driver()
+    numbers = {number for each in planned.launches for number in each.memories}
+    if len(steps) == 1 and not planned.scratch and not numbers & {NOTHING, FAULTS}:
         return steps[0]
     reports = faults.reports(device) if FAULTS in numbers else None
-    *starts, room = accumulate([-(-n // _ALIGNMENT) * _ALIGNMENT for n in scratch], initial=0)
+    *starts, room = accumulate(
+        [-(-n // _ALIGNMENT) * _ALIGNMENT for n in planned.scratch], initial=0
+    )
 
     def run(addresses: Sequence[int], scalars: bytes = b"") -> None:
         made = gpu.allocate(room, device) if room else None

@@ -41,7 +41,6 @@ from tensorlayout.functions import methods as _methods
 from tensorlayout.functions import spellings as _spellings
 from tensorlayout.functions.aliases import *
 from tensorlayout.functions.basics import *
-from tensorlayout.functions.comparing import *
 from tensorlayout.functions.composed import *
 from tensorlayout.functions.constants import *
 from tensorlayout.functions.covariance import *
@@ -158,7 +157,6 @@ __all__ += _files.__all__
 __all__ += _chapters.extra_quantizing.__all__
 __all__ += _chapters.extra_scattering.__all__
 __all__ += _chapters.aliases.__all__
-__all__ += _chapters.comparing.__all__
 __all__ += _chapters.composed.__all__
 __all__ += _chapters.constants.__all__
 __all__ += _chapters.covariance.__all__

@@ -4,12 +4,6 @@ Operands are handed to NumPy as they lie, whatever their layout and whichever th
 row-major, in the precision of the operand. 16-bit floats are worked out in float32: complex
 results are complex64, real ones rounded once. Where the standard asks for a complex operand, a real
 one is taken too. Integers and bool are converted to float64 first, which a trace shows.
-
-Each transform takes `norm`: ``"backward"``, or None, divides the inverse transforms by the number
-of elements, ``"forward"`` the others, ``"ortho"`` all of them by its square root. `out`, a tensor
-of the result's shape, receives the result. Errors, for each: TypeError for dtypes; ValueError for
-lines of no elements, and any other `norm`; AxisError, which is a ValueError and an IndexError, for
-axes.
 """
 
 from __future__ import annotations
@@ -18,14 +12,13 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, Literal, SupportsIndex
 
 from tensorlayout import dtypes, errors
-from tensorlayout.devices import default_device
 from tensorlayout.dtypes import DType, as_dtype
 from tensorlayout.functions import arguments, dispatch, spellings
 from tensorlayout.functions import basics as xp
+from tensorlayout.functions.creation import created
 from tensorlayout.functions.outputs import given
 from tensorlayout.plan.fill import Create
 from tensorlayout.plan.library import Library, Results, Shape, complex_of
-from tensorlayout.plan.rules import normalized_dims
 from tensorlayout.tensor import Tensor
 from tensorlayout.typing import Axis, DeviceLike, DTypeLike, Integers, Real
 
@@ -116,11 +109,11 @@ def _over(
     if dtypes.in_category(x.dtype, "integer or boolean"):
         x = xp.astype(x, dtypes.float64)
     divided = "backward" if norm is None else norm
-    arguments.choice("norm", divided, "'backward', 'ortho' or 'forward'", _NORMS)
+    arguments.choice("norm", divided, _NORMS, "'backward', 'ortho' or 'forward'")
     asked = arguments.integers(s, "s")
     if axes is None and isinstance(asked, tuple):
         axes = range(-len(asked), 0)
-    dims = normalized_dims(arguments.integers(axes, "axes"), x.ndim, argument)
+    dims = arguments.dims(axes, x.ndim, argument)
     if not dims and operation.rule is not _complex:
         raise ValueError(f"needs at least one axis, got shape {x.shape} and axes {axes}")
     sizes = _sizes(operation, x.shape, dims, asked)
@@ -402,8 +395,7 @@ def rfftfreq(
 ) -> Tensor:
     """The frequencies of the elements of `rfft` of `n` elements, `d` apart: (n // 2 + 1,).
 
-    `dtype`: float64, or any other real floating one. `device`: by default the default device.
-    Layout: row-major. ValueError for `n` below 1 and a `d` of 0, TypeError for other dtypes.
+    `dtype`, `device` and errors (ValueError, TypeError): as for `fftfreq`. Layout: row-major.
 
     >>> import tensorlayout as tl
     >>> tl.fft.rfftfreq(4, d=0.5)
@@ -423,9 +415,8 @@ def _spectrum(operation: Create, n: Any, d: Any, dtype: Any, device: Any) -> Ten
     if not dtypes.in_category(kind, "real floating"):
         raise TypeError(f"dtype must be real floating, got {kind}")
     whole = operation is _FFTFREQ
-    where = default_device() if device is None else device
-    key = ((size if whole else size // 2 + 1,), kind, None, where)
-    return dispatch.call(operation, key, (size, spacing, whole))
+    shape = (size if whole else size // 2 + 1,)
+    return created(operation, shape, kind, device, None, size, spacing, whole)
 
 
 def fftshift(x: Tensor, axes: Axis = None) -> Tensor:
@@ -444,8 +435,7 @@ def fftshift(x: Tensor, axes: Axis = None) -> Tensor:
 def ifftshift(x: Tensor, axes: Axis = None) -> Tensor:
     """The inverse of `fftshift`: the middle of each of `axes` (all by default) moved to the front.
 
-    Any dtype. Layout: packed in the input's order. ValueError (AxisError) for an axis outside the
-    rank, TypeError for one that is no integer.
+    Any dtype. Layout: packed in the input's order. Errors (ValueError, TypeError): as `fftshift`.
 
     >>> import tensorlayout as tl
     >>> tl.fft.ifftshift(tl.asarray([-2, -1, 0, 1]))

@@ -6,9 +6,6 @@ its results. Operands are handed over as they lie, whatever their layout; result
 Where floating-point operands are asked for, integers and bool are converted to float64 first, which
 a trace shows. 16-bit floats are worked out in float32 and rounded once; their complex results are
 complex64.
-
-Errors, for every function: TypeError for dtypes, ValueError for shapes, and ``LinAlgError``, a
-ValueError, where a matrix has no such result (singular, not positive-definite, not finite).
 """
 
 from __future__ import annotations
@@ -245,9 +242,8 @@ def eigvals(a: Tensor) -> Tensor:
 def eigvalsh(a: Tensor, UPLO: str = "L") -> Tensor:  # noqa: N803
     """The eigenvalues of each Hermitian matrix, ascending and real: (…, m, m) gives (…, m).
 
-    dtypes: floating-point. `UPLO`: the triangle of `a` that is read, the lower or (``"U"``) the
-    upper one. Layout: row-major. LinAlgError for a matrix that is not finite, ValueError for one
-    that is not square, TypeError for other dtypes.
+    dtypes: floating-point. `UPLO` and errors (LinAlgError, ValueError, TypeError): as for `eigh`.
+    Layout: row-major.
 
     >>> import tensorlayout as tl
     >>> tl.linalg.eigvalsh(tl.asarray([[2.0, 0.0], [0.0, 1.0]]))
@@ -258,7 +254,7 @@ def eigvalsh(a: Tensor, UPLO: str = "L") -> Tensor:  # noqa: N803
 
 def _lower(a: Any, UPLO: str) -> Tensor:  # noqa: N803
     """Return the Hermitian matrices whose triangle `UPLO` that of `a` is, by their lower one."""
-    arguments.choice("UPLO", UPLO, "'L' or 'U'", ("L", "U", "l", "u"))
+    arguments.choice("UPLO", UPLO, ("L", "U", "l", "u"), "'L' or 'U'")
     x = arguments.tensor(a)
     if UPLO == "l":
         return x
@@ -414,7 +410,7 @@ def qr(a: Tensor, mode: Literal["reduced", "complete", "r"] = "reduced") -> QRRe
             [4.]], dtype=float64, device='cpu')
     """
     known = ("reduced", "complete", "r")
-    arguments.choice("mode", mode, "'reduced', 'complete' or 'r'", known)
+    arguments.choice("mode", mode, known, "'reduced', 'complete' or 'r'")
     found = QRResult(*_several(_QR, a, mode="reduced" if mode == "r" else mode))
     return found.R if mode == "r" else found
 

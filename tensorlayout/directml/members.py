@@ -147,7 +147,7 @@ _CONVERTERS: dict[str, Callable[[str, str, Any], Any]] = {
     "Direction": _one_of(constants.AxisDirection),
     "Order": _one_of(constants.DepthSpaceOrder),
     "Duplicates": lambda operator, _, value: under(
-        operator, arguments.choice, "duplicates", value, "'last' or 'error'", get_args(Duplicates)
+        operator, arguments.choice, "duplicates", value, get_args(Duplicates), "'last' or 'error'"
     ),
 }
 

@@ -8,17 +8,8 @@ from typing import Any
 
 import numpy as np
 
-from tensorlayout import errors
+from tensorlayout import dtypes, errors
 from tensorlayout.devices import CPU, Device
-from tensorlayout.dtypes import (
-    SCALARS,
-    DType,
-    float64,
-    in_category,
-    misfit,
-    promote,
-    same_kind,
-)
 from tensorlayout.exchange.numpy import held, tensor_over
 from tensorlayout.layout import Layout, in_our_words
 from tensorlayout.plan.rules import normalized_dims
@@ -40,10 +31,11 @@ constants: Scope[list[Tensor]] = Scope("constants")
 
 def operand(x: Any) -> Any:
     """Return a tensor (over the memory of an array, of rank 0 for NumPy scalars) or a scalar."""
-    if type(x) is Tensor or type(x) in SCALARS or isinstance(x, Unknown):
+    if type(x) is Tensor or type(x) in dtypes.SCALARS or isinstance(x, Unknown):
         return x
+    rule = "operands must be tensors, arrays or Python scalars"
     if isinstance(x, np.ndarray):
-        return _over_array(x, "operands must be tensors, arrays or Python scalars")
+        return _over_array(x, rule)
     if isinstance(x, np.generic):
         wrapped = tensor_over(np.asarray(x))
         assert wrapped is not None
@@ -54,7 +46,6 @@ def operand(x: Any) -> Any:
     for kind in (int, float, complex):  # subclasses, such as enumerations, count as their base
         if isinstance(x, kind):
             return kind(x)  # type: ignore[arg-type]
-    rule = "operands must be tensors, arrays or Python scalars"
     raise TypeError(f"{rule}, got {_described(x)}")
 
 
@@ -117,9 +108,8 @@ def dim(given: Any, ndim: int, argument: str = "axis") -> int:
 def indices(x: Any) -> Tensor:
     """A tensor of integers, called ``indices``."""
     found = tensor(x, "indices")
-    if not in_category(found.dtype, "integral"):
-        came = str(found.dtype)
-        raise TypeError(f"only integral dtypes are allowed as indices, got {came}")
+    if not dtypes.in_category(found.dtype, "integral"):
+        raise TypeError(f"only integral dtypes are allowed as indices, got {found.dtype}")
     return found
 
 
@@ -197,7 +187,7 @@ def by_columns(order: Any, allowed: str, x: Tensor | None = None) -> bool:
     """Return whether an `order` of NumPy's asks for column-major; ``A`` does if `x` is that."""
     if type(order) is str and order == "C":
         return False
-    choice("order", order, f"one of {', '.join(allowed)}", tuple(allowed))
+    choice("order", order, tuple(allowed))
     if order != "A" or x is None:
         return bool(order == "F")
     layout = x._spec.layout
@@ -239,31 +229,37 @@ def truth(argument: str, given: Any) -> bool:
     raise TypeError(f"{argument} must be True or False, got {shown(given)}")
 
 
-def choice(argument: str, given: Any, rule: str, allowed: Collection[str]) -> str:
+def choice(argument: str, given: Any, allowed: Collection[str], rule: str = "") -> str:
     """`given`, which must be one of the words `allowed`; ValueError with the `rule` otherwise."""
     if isinstance(given, str) and given in allowed:
         return given
+    rule = rule or f"one of {', '.join(allowed)}"
     raise ValueError(f"{argument} must be {rule}, got {shown(given)}")
 
 
-_CASTINGS = ("no", "equiv", "safe", "same_kind", "unsafe")
+def numeric(dtype: Any) -> dtypes.DType:
+    """The numeric dtype asked for. TypeError for another."""
+    kind = dtypes.as_dtype(dtype, "dtype")
+    if not dtypes.in_category(kind, "numeric"):
+        raise TypeError(f"dtype must be numeric, got {kind}")
+    return kind
 
 
 def casting_rule(given: Any) -> str:
     """Return `given`, which must be one of NumPy's rules of casts."""
-    return choice("casting", given, f"one of {', '.join(_CASTINGS)}", _CASTINGS)
+    return choice("casting", given, ("no", "equiv", "safe", "same_kind", "unsafe"))
 
 
-def can_cast(source: DType, target: DType, casting: str) -> bool:
-    """Return whether a rule of NumPy's, one of `_CASTINGS`, lets `source` become `target`."""
+def can_cast(source: dtypes.DType, target: dtypes.DType, casting: str) -> bool:
+    """Return whether a rule of NumPy's, which is checked, lets `source` become `target`."""
     if casting in ("no", "equiv"):
         return bool(source == target)
     if casting == "safe":
-        return bool(promote(source, target) == target)
-    return casting == "unsafe" or bool(same_kind(source, target))
+        return bool(dtypes.promote(source, target) == target)
+    return casting == "unsafe" or bool(dtypes.same_kind(source, target))
 
 
-def check_casting(source: DType, target: DType, casting: str) -> None:
+def check_casting(source: dtypes.DType, target: dtypes.DType, casting: str) -> None:
     """Refuse (TypeError) a conversion that the rule `casting` does not allow."""
     if not can_cast(source, target, casting_rule(casting)):
         raise TypeError(f"{source} cannot become {target} by the rule {casting!r}")
@@ -287,7 +283,7 @@ def as_float(number: Any) -> float:
     try:
         return float(number)
     except OverflowError:
-        raise misfit(number, float64) from None
+        raise dtypes.misfit(number, dtypes.float64) from None
 
 
 def number(argument: str, given: Any) -> complex:

@@ -1,4 +1,4 @@
-"""Covariances and correlations of variables, with NumPy's signatures."""
+"""Covariances and correlations of variables."""
 
 from __future__ import annotations
 
@@ -49,10 +49,8 @@ def corrcoef(
 ) -> Tensor:
     """The correlation coefficients of variables, each a row of `x`, or a column.
 
-    `x`, `y`: rank 1 or 2; the variables of `y` follow those of `x`. `rowvar`: whether they are
-    rows. dtypes: any; the result has the `dtype` asked for, else float64, or complex128 of complex
-    numbers; from -1 to 1 where real, NaN of variables that do not vary. Layout: row-major.
-    ValueError for other ranks, TypeError for no tensor.
+    From -1 to 1 where real; NaN of variables that do not vary. `x`, `y`, `rowvar`, `dtype` and
+    errors (ValueError, TypeError): as for `cov`. Layout: row-major.
 
     >>> import tensorlayout as tl
     >>> tl.corrcoef(tl.asarray([[0.0, 1.0, 2.0], [2.0, 1.0, 0.0]]))

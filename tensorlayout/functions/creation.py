@@ -1,8 +1,4 @@
-"""Creation functions: new tensors from numbers, sequences, arrays and buffers.
-
-Signatures are NumPy's, which have those of the standard in them. `subok` says nothing: there is one
-class of tensors.
-"""
+"""Creation functions: new tensors from numbers, sequences, arrays and buffers."""
 
 from __future__ import annotations
 
@@ -428,9 +424,8 @@ def full_like(
     """A new tensor of the shape and form of `a`, of one value.
 
     `fill_value`: a number, or a tensor or a list that broadcasts to the shape. `dtype`, `order`,
-    `subok`, `shape`, `device`, `layout`: as for `empty_like`. TypeError for a complex value in a
-    real dtype; OverflowError for an integer that `dtype` does not hold; ValueError for a layout of
-    another shape, or a device that is not here.
+    `subok`, `shape`, `device`, `layout` and errors: as for `empty_like`; also TypeError for a
+    complex value in a real dtype, OverflowError for an integer out of range.
 
     >>> import tensorlayout as tl
     >>> tl.full_like(tl.asarray([1.0, 2.0]), 9)
@@ -527,7 +522,7 @@ def arange(
         raise ValueError("step must not be 0")
     whole = type(first) is type(end) is type(by) is int
     default = dtypes.int64 if whole else dtypes.float64
-    kind = default if dtype is None else numeric(dtype)
+    kind = default if dtype is None else arguments.numeric(dtype)
     count = _steps(first, end, by, whole)
     if whole and count and kind.kind in "iu":
         last = first + (count - 1) * by
@@ -549,11 +544,3 @@ def _steps(first: Any, end: Any, by: Any, whole: bool) -> int:
     if not math.isfinite(length):
         raise ValueError(f"from {first} to {end} by {by} is no finite number of steps")
     return max(0, math.ceil(length))
-
-
-def numeric(dtype: Any) -> DType:
-    """The numeric dtype asked for. TypeError for another."""
-    kind = as_dtype(dtype, "dtype")
-    if not dtypes.in_category(kind, "numeric"):
-        raise TypeError(f"dtype must be numeric, got {kind}")
-    return kind

@@ -99,7 +99,7 @@ def can_cast(from_: Tensor | NumpyScalar | DTypeLike, to: DTypeLike, /) -> bool:
     (True, False)
     """
     target = as_dtype(to, "to")
-    return dtypes.promote(_dtype_of(from_, "from_"), target) == target
+    return arguments.can_cast(_dtype_of(from_, "from_"), target, "safe")
 
 
 def result_type(*arrays_and_dtypes: Tensor | Scalar | DTypeLike) -> DType:

@@ -75,10 +75,7 @@ def call(
 
 
 def view(operation: Operation, x: Tensor, key: Any, at: int | None = None) -> Tensor:
-    """A view of `x`, by a shorter way than `call`, whose time would be half of it.
-
-    `at`: where it begins, if that is not part of the plan.
-    """
+    """A view of `x`, from `at` on; `call` would take twice the time."""
     try:
         if watched:
             return _observed(prepared, operation, (x._spec, key), (x,) if at is None else (x, at))  # type: ignore[no-any-return]
@@ -94,10 +91,7 @@ _TOO_BIG = "array is too big"  # NumPy's words for more bytes than 64 bits count
 def call_into(
     out: Tensor | None, operation: Operation, key: tuple[Any, ...], operands: tuple[Any, ...]
 ) -> Tensor:
-    """Run the plan of `key` on `operands`, and write into `out`, of any layout, if that is given.
-
-    It shares no memory with the operands.
-    """
+    """Run the plan of `key`, and write into `out`, apart from the operands, if that is given."""
     if out is None:
         return call(operation, key, operands)
     return call(operation, (out._spec, *key), (out, *operands), prepared_into)
@@ -125,10 +119,7 @@ def refused(operation: Operation, error: Exception) -> Exception:
 
 
 def elementwise(operation: Elementwise, *operands: Any, out: Tensor | None = None) -> Tensor:
-    """Call an elementwise operation on tensors and Python or NumPy scalars.
-
-    `out`: what the result is written into; an operand may be exactly there.
-    """
+    """Call an elementwise operation on tensors and scalars; an operand may be exactly in `out`."""
     for x in operands:
         if type(x) is not Tensor and type(x) not in SCALARS:
             operands = _tensors_and_scalars(operands)
@@ -156,17 +147,14 @@ def _tensors_and_scalars(operands: tuple[Any, ...]) -> tuple[Any, ...]:
 
 
 def library(operation: Library, *operands: Any, **options: Any) -> Any:
-    """Call a library function on tensors; what it gives may be one tensor or several.
-
-    `options`: hashable; they become part of the plan, and keywords of the call.
-    """
+    """Call a library function, which gives one tensor or several, with hashable `options`."""
     given = tuple([x if type(x) is Tensor else tensor(x) for x in operands])
     refuse_arrays(operands, device_of(given))
     return call(operation, (len(given), *[x._spec for x in given], *options.items()), given)
 
 
 def operator(operation: Elementwise) -> Callable[[Tensor, Any], Any]:
-    """The method for ``x + y`` and its like."""
+    """Return the method for ``x + y`` and its like."""
 
     def method(self: Tensor, other: Any, /) -> Any:
         try:

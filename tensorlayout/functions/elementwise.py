@@ -114,18 +114,10 @@ def _binary(name: str, category: _Integers, summary: str, result: str = ...) -> 
 def _binary(name: str, category: _Reals, summary: str, result: str = ...) -> Binary[float]: ...
 @overload
 def _binary(
-    name: str,
-    category: _Numbers,
-    summary: str,
-    result: str = ...,
-    of_bools: str = ...,
+    name: str, category: _Numbers, summary: str, result: str = ..., of_bools: str = ...
 ) -> Binary[complex]: ...
 def _binary(
-    name: str,
-    category: str,
-    summary: str,
-    result: str = "same",
-    of_bools: str = "",
+    name: str, category: str, summary: str, result: str = "same", of_bools: str = ""
 ) -> Any:
     return binary(Elementwise(name, category, result, of_bools=of_bools), summary)
 
@@ -314,9 +306,13 @@ for _name, _shown in _EXAMPLES.items():
 
 
 _CLIP = Elementwise("clip", "real numeric")
-_CLIP_NOTHING = Elementwise("clip", "real numeric", does="positive")
-_CLIP_LEAST = Elementwise("clip", "real numeric", does="maximum")
-_CLIP_MOST = Elementwise("clip", "real numeric", does="minimum")
+# By whether there is a lower bound, and an upper one.
+_CLIPS = {
+    (False, False): Elementwise("clip", "real numeric", does="positive"),
+    (True, False): Elementwise("clip", "real numeric", does="maximum"),
+    (False, True): Elementwise("clip", "real numeric", does="minimum"),
+    (True, True): _CLIP,
+}
 _CLIP_BOUND = Copy("clip")
 _REAL_SCALARS = frozenset({int, float})
 
@@ -332,10 +328,9 @@ def clip(
     `min`, `max`: None for no bound, Python scalars, or tensors whose shapes broadcast with that of
     `x`; bounds of another dtype are first converted to that of `x`, in which those outside its
     range become its limits. dtypes: real numeric; the result has that of `x`. NaN stays NaN. Of a
-    zero and a bound that is 0 of the other sign, either may be the result.
-    Layout: the form that the operands of the result's shape have in common, else packed in the
-    order of the first of them. TypeError for other dtypes, ValueError for shapes that
-    do not broadcast.
+    zero and a bound that is 0 of the other sign, either may be the result. Layout: the form that
+    the operands of the result's shape have in common, else packed in the order of the first of
+    them. TypeError for other dtypes, ValueError for shapes that do not broadcast.
 
     Source: array API standard 2025.12, elementwise functions, `clip`.
 
@@ -348,44 +343,32 @@ def clip(
         return dispatch.call(_CLIP, (x._spec, type(min), type(max)), (x, min, max))
     x = arguments.tensor(x)
     if x._spec.dtype.kind not in "iuf" and not dtypes.in_category(x.dtype, "real numeric"):
-        given = [o for o in (x, min, max) if o is not None]
-        came = ", ".join(str(getattr(o, "dtype", type(o).__name__)) for o in given)
+        operands = [o for o in (x, min, max) if o is not None]
+        came = ", ".join(str(getattr(o, "dtype", type(o).__name__)) for o in operands)
         error = of_another_category("real numeric", x.dtype, came)
         raise dispatch.refused(_CLIP, error)
-    least, most = _bound(x, min), _bound(x, max)
-    if least is None and most is None:
-        return dispatch.elementwise(_CLIP_NOTHING, x)
-    if most is None:
-        return dispatch.elementwise(_CLIP_LEAST, x, least)
-    if least is None:
-        return dispatch.elementwise(_CLIP_MOST, x, most)
-    return dispatch.elementwise(_CLIP, x, least, most)
+    bounds = [_bound(x, bound) for bound in (min, max) if bound is not None]
+    return dispatch.elementwise(_CLIPS[min is not None, max is not None], x, *bounds)
 
 
-def _bound(x: Tensor, bound: Any) -> Any:
+def _bound(x: Tensor, limit: Any) -> Any:
     """A bound that does not change the dtype of `x`; one made here is where `x` is."""
-    if bound is None or type(bound) is int:
-        return bound
-    arguments.refuse_arrays((bound,), x.device)
-    found = _bound_in_dtype(x, bound)
-    ours = isinstance(found, Tensor) and not isinstance(bound, Tensor)
-    return moved(found, x.device) if ours else found
-
-
-def _bound_in_dtype(x: Tensor, bound: Any) -> Any:
-    bound = arguments.operand(bound)
+    if type(limit) is int:
+        return limit
+    arguments.refuse_arrays((limit,), x.device)
+    bound = arguments.operand(limit)
     if not isinstance(bound, Tensor):
         kind = bound._spec if isinstance(bound, arguments.Unknown) else type(bound)
         if kind is not float or dtypes.promote_scalar(x.dtype, float) == x.dtype:
             return bound
         bound = arguments.operand(np.float64(bound))
-    if dtypes.promote(x.dtype, bound.dtype) == x.dtype:
-        return bound
-    if x.dtype.kind in "iu" and bound.dtype.kind in "iu":
-        limits, own = np.iinfo(x.dtype), np.iinfo(bound.dtype)
-        least, most = builtins.max(limits.min, own.min), builtins.min(limits.max, own.max)
-        bound = dispatch.elementwise(_CLIP, bound, least, most)
-    return dispatch.call(_CLIP_BOUND, (bound._spec, None, x.dtype), (bound,))
+    if dtypes.promote(x.dtype, bound.dtype) != x.dtype:
+        if x.dtype.kind in "iu" and bound.dtype.kind in "iu":
+            limits, own = np.iinfo(x.dtype), np.iinfo(bound.dtype)
+            least, most = builtins.max(limits.min, own.min), builtins.min(limits.max, own.max)
+            bound = dispatch.elementwise(_CLIP, bound, least, most)
+        bound = dispatch.call(_CLIP_BOUND, (bound._spec, None, x.dtype), (bound,))
+    return bound if isinstance(limit, Tensor) else moved(bound, x.device)
 
 
 _REAL_PART = Part("real", 0)
@@ -451,9 +434,8 @@ def imag(val: Tensor) -> Tensor:
     """The imaginary part of each element: a view of a complex tensor, else new zeros.
 
     dtypes: numeric and bool; the result has that of the real part. Layout: every second slot of a
-    complex tensor, counted in slots of half the size; the form of any other.
-
-    TypeError for other dtypes.
+    complex tensor, counted in slots of half the size; the form of any other. TypeError for other
+    dtypes.
 
     Source: array API standard 2025.12, elementwise functions, `imag`.
 

@@ -98,8 +98,8 @@ def quantize_blocks(
     ([[0.0, -0.5, 4.0]], [[8.0]])
     """
     x = arguments.tensor(x)
-    chosen = arguments.choice("format", format, f"one of {', '.join(FORMATS)}", FORMATS)
-    way = arguments.choice("scaling", scaling, f"one of {', '.join(SCALINGS)}", SCALINGS)
+    chosen = arguments.choice("format", format, FORMATS)
+    way = arguments.choice("scaling", scaling, SCALINGS)
     dim = arguments.dim(axis, x.ndim)
     check_category("real floating", x.dtype)
     form = FORMATS[chosen]

@@ -85,17 +85,12 @@ def _combined(
     along = indices.ndim == x.ndim > 1
     if not along and 1 not in (x.ndim, indices.ndim):
         raise ValueError(f"indices must have rank 1 or {x.ndim}, got shape {indices.shape}")
-    value = _updates(x, updates)
+    kind = type(updates)
+    if kind not in dtypes.SCALARS:
+        value = arguments.tensor(updates, "updates")
+    elif dtypes.promote_scalar(x.dtype, kind) == x.dtype:
+        value = xp.full((), updates, dtype=x.dtype, device=x.device)
+    else:
+        raise TypeError(f"updates of {kind.__name__} do not fit a tensor of {x.dtype}")
     key = (x._spec, value._spec, indices._spec, dim, along)
     return dispatch.call(operation, key, (x, value, indices))
-
-
-def _updates(x: Tensor, given: Any) -> Tensor:
-    """A number as a tensor beside `x`, in its dtype."""
-    if type(given) not in dtypes.SCALARS:
-        return arguments.tensor(given, "updates")
-    kind = type(given)
-    if dtypes.promote_scalar(x.dtype, kind) != x.dtype:
-        raise TypeError(f"updates of {kind.__name__} do not fit a tensor of {x.dtype}")
-    filled: Tensor = xp.full((), given, dtype=x.dtype, device=x.device)
-    return filled

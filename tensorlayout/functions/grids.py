@@ -1,7 +1,7 @@
 """Numbers evenly spaced, and grids of coordinates.
 
-Signatures are NumPy's, which have those of the standard in them. Where an end is a tensor, there
-are numbers for each of its elements, where it is; of numbers alone they are on the default device.
+Where an end is a tensor, there are numbers for each of its elements, where it is; of numbers alone
+they are on the default device.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from tensorlayout import dtypes
 from tensorlayout.dtypes import as_dtype
 from tensorlayout.functions import arguments, dispatch
 from tensorlayout.functions import primitives as xp
-from tensorlayout.functions.creation import created, numeric
+from tensorlayout.functions.creation import created
 from tensorlayout.functions.operands import floating, promoted, sequence, tensors
 from tensorlayout.layout import Layout
 from tensorlayout.plan.copy import Copy
@@ -88,7 +88,7 @@ def linspace(
     end = arguments.number("stop", stop)
     either = isinstance(begin, complex) or isinstance(end, complex)
     default = dtypes.complex128 if either else dtypes.float64
-    kind = default if dtype is None else numeric(dtype)
+    kind = default if dtype is None else arguments.numeric(dtype)
     if either and not dtypes.in_category(kind, "complex floating"):
         raise TypeError(f"complex numbers cannot become {kind}")
     if type(axis) is not int or axis:
@@ -133,10 +133,8 @@ def logspace(
 ) -> Tensor:
     """`num` powers of `base`, their exponents evenly spaced from `start` to `stop`.
 
-    `endpoint`: whether `stop` is the last exponent. `start`, `stop`, `base`: numbers, or tensors;
-    then the numbers stand along a new dimension at `axis`. `dtype`: float64, or complex128 if one
-    of them is complex; or the one asked for. `device`: as for `linspace`. Layout: row-major.
-    ValueError for a negative `num`, TypeError for complex numbers in a real dtype.
+    `base`: a number or a tensor. `start`, `stop`, `endpoint`, `dtype`, `axis`, `device` and errors
+    (ValueError, TypeError): as for `linspace`. Layout: row-major.
 
     >>> import tensorlayout as tl
     >>> tl.logspace(0, 3, 4)
@@ -164,10 +162,9 @@ def geomspace(
 ) -> Tensor:
     """`num` numbers from `start` to `stop`, each the same multiple of the one before.
 
-    `endpoint`: whether `stop` is the last one. `start`, `stop`: numbers, or tensors; then the
-    numbers stand along a new dimension at `axis`. `dtype`: that of the ends, float64 for integers;
-    or the one asked for. `device`: as for `linspace`. Layout: row-major. ValueError for a negative
-    `num`, TypeError for complex numbers in a real dtype.
+    `dtype`: that of the ends, float64 for integers; or the one asked for. `start`, `stop`,
+    `endpoint`, `axis`, `device` and errors (ValueError, TypeError): as for `linspace`. Layout:
+    row-major.
 
     >>> import tensorlayout as tl
     >>> tl.geomspace(1, 8, 4)
@@ -214,7 +211,7 @@ def meshgrid(
     Tensor([[8, 8, 8],
             [9, 9, 9]], dtype=int64, device='cpu')
     """
-    arguments.choice("indexing", indexing, "'xy' or 'ij'", ("xy", "ij"))
+    arguments.choice("indexing", indexing, ("xy", "ij"), "'xy' or 'ij'")
     lines = tensors(*xi) if xi else []
     dims = list(range(len(lines)))
     if indexing == "xy" and len(dims) > 1:

@@ -1,4 +1,4 @@
-"""Counts of values: by integer, by bin, and the bins themselves. Signatures are NumPy's."""
+"""Counts of values: by integer, by bin, and the bins themselves."""
 
 from __future__ import annotations
 
@@ -51,11 +51,11 @@ def bincount(
         raise ValueError("the integers must not be negative")
     if x.itemsize == 8 and xp.any(xp.greater_equal(x, MAX_SLOTS)):  # NumPy counts past its memory
         raise ValueError("the integers must be below 2**63 - 1")
-    operation, given = _BINCOUNT, [x]
-    if weights is not None:
-        operation = _BINCOUNT_WEIGHTED
-        given.append(xp.astype(weights, dtypes.float64, copy=False))
-    found: Tensor = dispatch.library(operation, *given, minlength=least)
+    if weights is None:
+        found: Tensor = dispatch.library(_BINCOUNT, x, minlength=least)
+    else:
+        weights = xp.astype(weights, dtypes.float64, copy=False)
+        found = dispatch.library(_BINCOUNT_WEIGHTED, x, weights, minlength=least)
     return found
 
 
@@ -134,8 +134,7 @@ def histogram(
     >>> tl.histogram(tl.asarray([0.0, 1.0, 4.0]), bins=2)[0]
     Tensor([2, 1], dtype=int64, device='cpu')
     """
-    x = xp.reshape(arguments.tensor(a), (-1,))
-    x = xp.astype(x, dtypes.uint8) if x.dtype == dtypes.bool else x
+    x = ordered(xp.reshape(arguments.tensor(a), (-1,)))
     edges = histogram_bin_edges(x, bins, range)
     number = edges.size - 1
     if number < 1:

@@ -10,10 +10,8 @@ import numpy as np
 from tensorlayout import dtypes
 from tensorlayout.errors import REFUSALS, leaving
 from tensorlayout.functions import arguments, dispatch
+from tensorlayout.functions import primitives as xp
 from tensorlayout.functions.arrays import arrived
-from tensorlayout.functions.creation import asarray
-from tensorlayout.functions.manipulation import broadcast_to
-from tensorlayout.functions.searching import nonzero
 from tensorlayout.functions.sequences import from_sequence
 from tensorlayout.functions.transfers import moved
 from tensorlayout.layout import Layout
@@ -120,7 +118,9 @@ def write_at(scatter: Scatter, x: Tensor, key: Any, value: Any) -> None:
     if part is not None:
         kind: Any = type(value)
         if kind is Tensor:
-            value = _without_leading_ones(name, value, part.ndim)
+            surplus = value.ndim - part.ndim  # dimensions of size 1 in front are dropped
+            if surplus > 0 and set(value.shape[:surplus]) == {1}:
+                value = _view(name, value, (0,) * surplus)
             kind = value._spec
         dispatch.call(_ASSIGN, (part._spec, kind), (part, value))
         return
@@ -168,14 +168,6 @@ def _value(name: str, x: Tensor, value: Any) -> Any:
     return moved(found, x.device) if isinstance(found, Tensor) else found
 
 
-def _without_leading_ones(name: str, value: Tensor, ndim: int) -> Tensor:
-    """A tensor of more than `ndim` dimensions without the first ones, if those have size 1."""
-    surplus = value.ndim - ndim
-    if surplus <= 0 or set(value.shape[:surplus]) != {1}:
-        return value
-    return _view(name, value, (0,) * surplus)
-
-
 def _is_mask(data: tuple[Tensor, ...]) -> bool:
     return len(data) == 1 and data[0].dtype == dtypes.bool
 
@@ -190,12 +182,12 @@ def _positions(
         each: tuple[Tensor, ...] = (item,)
         if item.dtype == dtypes.bool:
             check_mask(item.shape, view.shape[first : first + item.ndim])
-            each = nonzero(item)
+            each = xp.nonzero(item)
         found += each
         reached += range(first, first + len(each))
     if len(found) > 1 and any(p.size == 0 for p in found):  # none is read, nor is it checked
         spread = spread_of([p._spec for p in found])
-        found = [broadcast_to(p, spread) for p in found]
+        found = [xp.broadcast_to(p, spread) for p in found]
     return tuple(found), tuple(reached)
 
 
@@ -218,7 +210,7 @@ def _split(
     for item in _filled(x, items):
         kind: list[Any]
         if isinstance(item, bool):  # a new dimension of size 1, selected or not
-            item, kind = asarray([item], device=x.device), [None]
+            item, kind = xp.asarray([item], device=x.device), [None]
         elif isinstance(item, Tensor) and item.dtype == dtypes.bool and not item.ndim:
             item, kind = item[None], [None]
         elif isinstance(item, Tensor):
@@ -273,7 +265,7 @@ def _item(name: str, x: Tensor, item: Any) -> Any:
     if isinstance(item, (np.ndarray, list)):
         item = _array(name, item)
         if item.size == 0 and item.dtype == dtypes.float64:
-            item = asarray(np.empty(item.shape, np.int64))
+            item = xp.asarray(np.empty(item.shape, np.int64))
         is_integer = item.ndim == 0 and item.dtype != dtypes.bool
         item = item if is_integer else moved(item, x.device)
     if isinstance(item, Tensor):
@@ -294,7 +286,7 @@ def _item(name: str, x: Tensor, item: Any) -> Any:
 def _array(name: str, item: Any) -> Tensor:
     """Positions in an array or a list."""
     try:
-        return asarray(item) if isinstance(item, np.ndarray) else from_sequence(name, item, None)
+        return xp.asarray(item) if isinstance(item, np.ndarray) else from_sequence(name, item, None)
     except (TypeError, OverflowError):
         msg = f"positions must be integers or booleans, got {arguments.shown(item)}"
         raise IndexError(msg) from None

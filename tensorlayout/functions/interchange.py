@@ -178,10 +178,9 @@ def to_dlpack(
     a legacy one. `copy`: True exports a copy in the form of `x`; None and False share.
 
     Strides may be 0 (broadcast); where elements share slots, the capsule says read-only. Negative
-    strides (flipped), on which PyTorch up to 2.13 ends the process, are exported to a consumer that
-    gives `copy` or `dl_device` as None, as NumPy and CuPy do and PyTorch never does, and inside
-    `allow_negative_strides`. For others there is ``x.copy()``, or
-    ``torch.from_dlpack(x, copy=True)``.
+    strides (flipped) are exported to a consumer that gives `copy` or `dl_device` as None, as NumPy
+    and CuPy do and PyTorch never does, and inside `allow_negative_strides`. For others there is
+    ``x.copy()``, or ``torch.from_dlpack(x, copy=True)``.
 
     `stream`: on CUDA, the one on which the memory is to be used: None or 1 for the legacy default
     stream, 2 for that of the thread, -1 for no waiting, else its address. It is made to wait for
@@ -258,9 +257,8 @@ def from_dlpack(
 ) -> Tensor:
     """A tensor over the memory that another library exports by DLPack.
 
-    `device`: None for where the memory is, else where it is to be moved to. `copy`: None shares,
-    or copies where the exporter or `layout` must; True always copies, in the same form; False
-    never.
+    `device`: None for where the memory is, else where it is to be moved to. `copy`: None shares, or
+    copies where the exporter or `layout` must; True always copies, in the same form; False never.
 
     Layout of the result: as the exporter's strides say; dimensions of size 1 get the stride that
     continues their successor, since DLPack has lost which order they were in. `layout`, as in
@@ -285,8 +283,11 @@ def from_dlpack(
     (16, 1, 4, 1)
     """
     shared = None
-    if type(x) is np.ndarray and device is None and copy is None:
-        shared = _shared_at_once(x)
+    if type(x) is np.ndarray and device is None and copy is None and is_standard(x.dtype):
+        try:
+            shared = tensor_over(held(x))
+        except ValueError:  # memory that is closed
+            shared = None
     if shared is None:
         shared = _received(x, device, copy)
     if layout is None:
@@ -294,14 +295,6 @@ def from_dlpack(
     asked = arguments.layout(layout)
     copying = False if copy is False else None
     return dispatch.call(_PLACED, (shared._spec, asked, copying), (shared,))
-
-
-def _shared_at_once(array: Array) -> Tensor | None:
-    """A tensor over what a NumPy array would export; None where it would refuse, or copy."""
-    try:
-        return tensor_over(held(array)) if is_standard(array.dtype) else None
-    except ValueError:  # memory that is closed
-        return None
 
 
 def _received(x: SupportsDLPack, device: DeviceLike | None, copy: bool | None) -> Tensor:
@@ -313,8 +306,7 @@ def _received(x: SupportsDLPack, device: DeviceLike | None, copy: bool | None) -
     shared, copied = dlpack.receive(x, copy=asked, to_host=target == CPU)
     if target is not None and target != shared.device:
         if copy is False:
-            msg = f"the memory is on {shared.device}, not on {target}, and copy=False"
-            raise BufferError(msg)
+            raise BufferError(f"the memory is on {shared.device}, not on {target}, and copy=False")
         return moved(shared, target)
     if copy is True and (not copied or shared.readonly):
         return dispatch.call(_FROM_DLPACK, (shared._spec, None, None), (shared,))
@@ -337,13 +329,9 @@ def _copied(dtype: str, layout: str, octets: bytes, device: str = "cpu") -> Tens
 def reduced(x: Tensor, protocol: SupportsIndex = 2) -> tuple[Any, ...]:
     """What pickle keeps of a tensor: dtype, the text of its layout, and its bytes.
 
-    A layout that covers a block is kept, its padding too; any other takes its form. A tensor comes
-    back on its device where that is here, else on the CPU.
-
     From protocol 5 on the bytes are a buffer, which may go out of band: the memory of the tensor
     itself, read-only if that is; a copy only of what covers no block. Before, padding is written
-    anew, that without a value as zeros, so that equal tensors give equal pickles, and what comes
-    back may be written to.
+    anew, so that equal tensors give equal pickles, and what comes back may be written to.
     """
     device = () if x.device == CPU else (str(x.device),)
     x, layout, late = on_host(x), x._spec.layout, operator.index(protocol) >= _OUT_OF_BAND

@@ -1,7 +1,7 @@
-"""Tensors put together and taken apart: joins, stacks, blocks, parts, insertions.
+"""Tensors put together and taken apart: joins, stacks, blocks, parts.
 
-Signatures are NumPy's, which have those of the standard in them. Beside tensors there may be
-numbers and lists of them, which become tensors where the first tensor is.
+Beside tensors there may be numbers and lists of them, which become tensors where the first tensor
+is.
 """
 
 from __future__ import annotations
@@ -121,8 +121,7 @@ def stack(
     """
     parts = _parts(arrays, dtype, casting)
     if len({*map(_SPEC, parts)}) > 1 and any(x.shape != parts[0].shape for x in parts):
-        came = arguments.shown([x.shape for x in parts])
-        raise ValueError(f"shapes must be equal, got {came}")
+        raise ValueError(f"shapes must be equal, got {arguments.shown([x.shape for x in parts])}")
     dim = arguments.dim(axis, parts[0].ndim + 1)
     # A leading dimension that broadcasting adds is the most major one, whatever the order of the
     # rest (expand_dims keeps a column-major order); moved to its place afterwards, it stays so.

@@ -51,7 +51,7 @@ def _matmul(x: Tensor, y: Tensor) -> Tensor:
 
 
 def matrix(x: Any) -> Tensor:
-    """`x`, of two dimensions at least, or the error of the function `name`."""
+    """`x`, which must have two dimensions at least."""
     x = arguments.tensor(x)
     if x.ndim < 2:
         raise ValueError(f"needs a rank of at least 2, got shape {x.shape}")

@@ -1,8 +1,4 @@
-"""Shapes and orders of dimensions: views where the layout allows, elsewhere copies in a trace.
-
-Signatures are NumPy's, which have those of the standard in them. `subok` says nothing: there is
-one class of tensors.
-"""
+"""Shapes and orders of dimensions: views where the layout allows, elsewhere copies in a trace."""
 
 from __future__ import annotations
 

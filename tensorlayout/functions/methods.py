@@ -163,8 +163,7 @@ def _matrix_transpose(self: Tensor) -> Tensor:
 
 def _namespace(self: Tensor, *, api_version: str | None = None) -> ModuleType:
     if api_version is not None:
-        known = f"one of {', '.join(API_VERSIONS)}"
-        arguments.choice("api_version", api_version, known, API_VERSIONS)
+        arguments.choice("api_version", api_version, API_VERSIONS)
     return sys.modules["tensorlayout"]
 
 

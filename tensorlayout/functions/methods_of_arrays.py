@@ -9,9 +9,10 @@ from __future__ import annotations
 
 from typing import Any, SupportsIndex
 
+import numpy as np
+
 from tensorlayout import dtypes
 from tensorlayout.dtypes import as_dtype
-from tensorlayout.exchange.numpy import Array
 from tensorlayout.functions import arguments, dispatch, indexing, interchange, sorting
 from tensorlayout.functions import basics as xp
 from tensorlayout.functions.manipulation import in_a_row
@@ -120,7 +121,9 @@ def item(a: Tensor, *index: Integers) -> Any:
     else:
         places = tuple([arguments.integer("index", i) for i in key])
         if len(places) == 1 and a.ndim != 1:
-            places = _index_of(a, places[0])
+            if not -a.size <= places[0] < a.size:
+                raise IndexError(f"index {places[0]} is out of bounds for {a.size} elements")
+            places = tuple(map(int, np.unravel_index(places[0] % a.size, a.shape)))
         if len(places) != a.ndim:
             raise ValueError(f"needs {a.ndim} integers, or one, got {arguments.shown(index)}")
         whole = strided("__array__", a) if a._spec.layout.slot_bits is not None else a
@@ -128,35 +131,17 @@ def item(a: Tensor, *index: Integers) -> Any:
     return tolist(one)
 
 
-def _index_of(a: Tensor, place: int) -> tuple[int, ...]:
-    """The index at a place of the row-major index order."""
-    if not -a.size <= place < a.size:
-        raise IndexError(f"index {place} is out of bounds for {a.size} elements")
-    index: list[int] = []
-    place %= a.size
-    for n in reversed(a.shape):
-        place, at = divmod(place, n)
-        index.append(at)
-    return tuple(index[::-1])
-
-
 def tolist(a: Tensor) -> Any:
     """The elements as numbers of Python, in nested lists; of rank 0 the number itself."""
-    return _array(a).tolist()
+    a = on_host(a)
+    if not dtypes.is_numpys(a.dtype):
+        a = xp.astype(a, dtypes.wider(a.dtype))
+    return interchange.to_numpy(a).tolist()
 
 
 def tobytes(a: Tensor) -> bytes:
     """The bytes of the elements in row-major index order, with no padding and no gaps."""
-    array: Array = interchange.to_numpy(on_host(a))
-    return array.tobytes()
-
-
-def _array(a: Tensor) -> Array:
-    """The elements as an array of NumPy, of a dtype that it knows."""
-    a = on_host(a)
-    if not dtypes.is_numpys(a.dtype):
-        a = xp.astype(a, dtypes.wider(a.dtype))
-    return interchange.to_numpy(a)
+    return interchange.to_numpy(on_host(a)).tobytes()
 
 
 _WHOLE = {int, type(None)}  # bounds that no number of `a` becomes another for
@@ -192,11 +177,8 @@ def _one(a: Tensor, name: str, first: Any, other: str, second: Any) -> Any:
     if first is not None and second is not None:
         raise ValueError(f"{name} and {other} are two names of one argument, got both")
     bound = second if first is None else first
-    if type(bound) in _WHOLE or type(bound) is float:
-        return bound
-    if arguments.is_array(bound) or isinstance(bound, (list, tuple)):
-        return beside(bound, a)
-    return bound
+    is_several = arguments.is_array(bound) or isinstance(bound, (list, tuple))
+    return beside(bound, a) if is_several else bound
 
 
 def sort(

@@ -1,8 +1,7 @@
 """Statistics that leave NaN out: sums, products, extremes, positions, means, deviations.
 
 xarray, whose reductions of floats skip NaN, and Cubed call them on any array namespace that has
-them. Signatures are NumPy's. `where`, `initial` and `out` are those of the functions without
-``nan`` in their names; an element counts if it is not NaN, and `where` is true.
+them. An element counts if it is not NaN, and `where` is true.
 """
 
 from __future__ import annotations

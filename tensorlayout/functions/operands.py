@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from typing import Any
+from typing import Any, SupportsIndex
 
 import numpy as np
 
@@ -13,6 +13,7 @@ from tensorlayout.functions import arguments
 from tensorlayout.functions.creation import asarray
 from tensorlayout.functions.data_types import astype
 from tensorlayout.functions.elementwise import not_equal
+from tensorlayout.functions.manipulation import reshape
 from tensorlayout.functions.transfers import moved
 from tensorlayout.tensor import Tensor
 
@@ -52,6 +53,14 @@ def sequence(given: Any, argument: str = "arrays") -> list[Tensor]:
     if not found:
         raise ValueError(f"{argument} must be at least one tensor, got none")
     return tensors(*found, weak=False)
+
+
+def line(x: Any, axis: SupportsIndex | None) -> tuple[Tensor, int]:
+    """Return a tensor and the dimension `axis` of it; for None its elements in index order."""
+    found: Tensor = x if type(x) is Tensor else arguments.tensor(x)
+    if axis is None:
+        return found if found.ndim == 1 else reshape(found, (-1,)), 0
+    return found, arguments.dim(axis, found.ndim)
 
 
 def floating(x: Any) -> Tensor:

@@ -22,8 +22,11 @@ _PAD, _BORDER = Pad("pad"), Assign("pad")
 
 # What plans call the modes.
 _PAD_MODES = {
-    **{mode: mode for mode in ("constant", "edge", "symmetric", "wrap")},
+    "constant": "constant",
+    "edge": "edge",
     "reflect": "reflection",
+    "symmetric": "symmetric",
+    "wrap": "wrap",
 }
 
 
@@ -50,7 +53,7 @@ def pad(
     Tensor([3, 2, 1, 2, 3, 2], dtype=int64, device='cpu')
     """
     x = arguments.tensor(array)
-    arguments.choice("mode", mode, f"one of {', '.join(sorted(_PAD_MODES))}", _PAD_MODES)
+    arguments.choice("mode", mode, _PAD_MODES)
     widths = _pad_widths(pad_width, x.ndim)
     if mode == "constant":
         return _with_constants(x, widths, 0 if constant_values is None else constant_values)

@@ -36,7 +36,7 @@ def integral(x: Any) -> Tensor:
 
 def wrapped(places: Tensor, size: int, mode: str) -> Tensor:
     """Positions as int64; those outside of `size` brought inside, unless `mode` is ``raise``."""
-    arguments.choice("mode", mode, "'raise', 'wrap' or 'clip'", ("raise", "wrap", "clip"))
+    arguments.choice("mode", mode, ("raise", "wrap", "clip"), "'raise', 'wrap' or 'clip'")
     if places.dtype.kind not in "biu" and places.size:  # an empty list has another dtype
         raise TypeError(f"positions must be integers, got {places.dtype}")
     wraps = mode == "wrap" and size > 0
@@ -128,8 +128,7 @@ def tril_indices_from(arr: Tensor, k: SupportsIndex = 0) -> tuple[Tensor, ...]:
 def triu_indices_from(arr: Tensor, k: SupportsIndex = 0) -> tuple[Tensor, ...]:
     """The indices of the elements on and above the diagonal `k` of a matrix, as int64.
 
-    Any dtype. Layout: row-major. ValueError for a rank other than 2, TypeError for a `k` that is no
-    integer.
+    Any dtype. Layout: row-major. Errors (ValueError, TypeError): as for `tril_indices_from`.
 
     >>> import tensorlayout as tl
     >>> tl.triu_indices_from(tl.ones((2, 2)))[1]
@@ -163,8 +162,8 @@ def diag_indices_from(arr: Tensor) -> tuple[Tensor, ...]:
 def argwhere(a: Tensor) -> Tensor:
     """The indices of the elements that are not zero, one in each row, as int64.
 
-    Any dtype; NaN is not zero. The rows come in index order. Layout: packed in the
-    order of a column-major matrix. TypeError for what is no tensor.
+    Any dtype; NaN is not zero. The rows come in index order. Layout: packed in the order of a
+    column-major matrix. TypeError for what is no tensor.
 
     >>> import tensorlayout as tl
     >>> tl.argwhere(tl.asarray([[0, 7], [8, 0]])).tolist()

@@ -62,11 +62,7 @@ def _known(values: Array) -> Array:
 
 
 def _number(number: Array) -> str:
-    """The fewest digits that read back as an array of rank 0, as NumPy's scalars write them.
-
-    Of a narrow type those that tell its value from other numbers, too: 448 is the nearest to 450 in
-    float8_e4m3fn.
-    """
+    """The fewest digits that read back as an array of rank 0: 450 as the 448 of float8_e4m3fn."""
     value: Any = number[()]
     if not dtypes.is_bfloat16(number.dtype):
         return str(_known(number)[()])
@@ -90,11 +86,7 @@ def _left_out(x: Tensor) -> str:
 
 
 def _shown(x: Tensor, edge: int) -> tuple[Any, int]:
-    """An array that reads like `x`, and the number of elements from which only edges are shown.
-
-    Of a large tensor, tiled or on another device, only the edges are moved, and one of what is
-    left out.
-    """
+    """An array that reads like `x`, or its edges alone, and the threshold of NumPy to show them."""
     if x.device == CPU and x._spec.layout.is_strided:
         return x._memory, _THRESHOLD
     if x.size <= _THRESHOLD:

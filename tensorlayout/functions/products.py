@@ -1,7 +1,6 @@
 """Products of vectors, matrices and tensors with NumPy's names, and polynomials.
 
-One operand is a tensor; the other may also be a number or a list. A product of two bool tensors is
-bool: whether one of the products that are added up is true.
+One operand is a tensor; the other may also be a number or a list.
 """
 
 from __future__ import annotations
@@ -257,7 +256,7 @@ def _check_lines(x: Tensor, y: Tensor) -> None:
 
 def _slid(x: Tensor, y: Tensor, mode: str) -> Tensor:
     """The sums of products of `y` with each window of `x`, which is the longer one."""
-    arguments.choice("mode", mode, "'full', 'same' or 'valid'", ("full", "same", "valid"))
+    arguments.choice("mode", mode, ("full", "same", "valid"), "'full', 'same' or 'valid'")
     n = y.size
     widths = {"full": (n - 1, n - 1), "same": (n // 2, n - 1 - n // 2), "valid": (0, 0)}[mode]
     return xp.matmul(xp.sliding_window(pad(x, widths), n), y)

@@ -1,4 +1,4 @@
-"""Medians, quantiles and percentiles, with NumPy's signatures."""
+"""Medians, quantiles and percentiles."""
 
 from __future__ import annotations
 
@@ -202,8 +202,7 @@ def _of_fractions(
 def _quantiles(
     name: str, x: Tensor, fractions: Array, axis: Axis, method: str, keepdims: bool
 ) -> Tensor:
-    known = f"one of {', '.join(QUANTILE_METHODS)}"
-    arguments.choice("method", method, known, QUANTILE_METHODS)
+    arguments.choice("method", method, QUANTILE_METHODS)
     dims = arguments.dims(axis, x.ndim)
     kept = arguments.truth("keepdims", keepdims)
     exact = method in DISCRETE

@@ -1,15 +1,15 @@
-"""Elements at other places, several times, or left out: rolled, repeated, resized, inserted."""
+"""Elements at other places, or several times: rolled, repeated, tiled, resized."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from typing import Any, SupportsIndex
+from typing import SupportsIndex
 
 from tensorlayout import dtypes
 from tensorlayout.functions import arguments, dispatch
 from tensorlayout.functions import primitives as xp
-from tensorlayout.functions.operands import beside, check_finite
+from tensorlayout.functions.operands import line
 from tensorlayout.layout import Layout
 from tensorlayout.plan.copy import Copy
 from tensorlayout.plan.gather import Gather
@@ -18,7 +18,7 @@ from tensorlayout.plan.view import View
 from tensorlayout.tensor import Tensor
 from tensorlayout.typing import ArrayLike, Axis, Integers
 
-__all__ = ["delete", "insert", "repeat", "resize", "roll", "tile"]
+__all__ = ["repeat", "resize", "roll", "tile"]
 
 
 def _packed_anew(layout: Layout, shape: tuple[int, ...], order: tuple[int, ...]) -> Layout:
@@ -96,7 +96,7 @@ def repeat(a: Tensor, repeats: ArrayLike, axis: SupportsIndex | None = None) -> 
     >>> tl.repeat(tl.asarray([1, 2, 3]), tl.asarray([0, 1, 2]))
     Tensor([2, 3, 3], dtype=int64, device='cpu')
     """
-    x, dim = _line(a, axis)
+    x, dim = line(a, axis)
     if isinstance(repeats, (list, tuple)) or arguments.is_array(repeats):
         repeats = repeats if isinstance(repeats, Tensor) else xp.asarray(repeats, device=x.device)
     if isinstance(repeats, Tensor) and repeats.ndim > 0:
@@ -185,67 +185,3 @@ def resize(a: Tensor, new_shape: Integers) -> Tensor:
         return xp.zeros(shape, flat.dtype, device=flat.device)
     size = math.prod(shape)
     return xp.reshape(tile(flat, -(-size // flat.size))[:size], shape)
-
-
-def delete(arr: Tensor, obj: Any, axis: SupportsIndex | None = None) -> Tensor:
-    """The tensor `arr` without some slices along `axis`, or elements in index order.
-
-    `obj`: integers, a slice, or a mask. Any dtype, kept. Layout: packed in the order of `arr`.
-    IndexError for positions outside; ValueError (AxisError) for an axis outside the rank.
-
-    >>> import tensorlayout as tl
-    >>> tl.delete(tl.asarray([[1, 2, 3], [4, 5, 6]]), 1, axis=1)
-    Tensor([[1, 3],
-            [4, 6]], dtype=int64, device='cpu')
-    """
-    x, dim = _line(arr, axis)
-    kept = xp.ones((x.shape[dim],), dtypes.bool, device=x.device)
-    kept[obj] = False
-    return x[(*(slice(None),) * dim, kept)]
-
-
-def _line(arr: Any, axis: Any) -> tuple[Tensor, int]:
-    """Return the tensor whose slices are meant, and along which dimension."""
-    x = arguments.tensor(arr)
-    if axis is None:
-        return xp.reshape(x, (-1,)), 0
-    return x, arguments.dim(axis, x.ndim)
-
-
-def insert(arr: Tensor, obj: Any, values: ArrayLike, axis: SupportsIndex | None = None) -> Tensor:
-    """The tensor `arr` with more slices along `axis`, or more elements in index order.
-
-    `obj`: before which positions, integers or a slice; `values`: what is put there, converted to
-    the dtype of `arr`. Layout: packed in the order of `arr`. IndexError for
-    positions outside; ValueError (AxisError) for an axis outside the rank, and for values that do
-    not broadcast.
-
-    >>> import tensorlayout as tl
-    >>> tl.insert(tl.asarray([1, 2, 3]), 1, 9)
-    Tensor([1, 9, 2, 3], dtype=int64, device='cpu')
-    """
-    x, dim = _line(arr, axis)
-    size = x.shape[dim]
-    if isinstance(obj, slice):
-        obj = list(range(*obj.indices(size)))
-    places = beside(obj, xp.arange(1, device=x.device))
-    if places.dtype == dtypes.bool:
-        raise TypeError("positions must be integers, got bool; use nonzero() first")
-    single, scalar = places.size == 1, places.ndim == 0
-    places = places.astype(dtypes.int64, copy=False).reshape(-1)
-    outside = places[(places < -size) | (places > size)]
-    if outside.size:
-        msg = f"index {int(outside[0])} is out of bounds for axis {dim} with size {size}"
-        raise IndexError(msg)
-    places = places + (places < 0).astype(dtypes.int64) * size
-    check_finite(values, x.dtype)
-    new = beside(values, x).astype(x.dtype, copy=False)
-    if single and new.ndim:
-        new = new[(None,) * (x.ndim - new.ndim)]
-        new = xp.moveaxis(new, 0, dim) if scalar else new
-    number = places.shape[0] if not single else (new.shape[dim] if new.ndim == x.ndim else 1)
-    places = xp.broadcast_to(places, (number,)) if single else places
-    new = xp.broadcast_to(new, (*x.shape[:dim], number, *x.shape[dim + 1 :]))
-    # New slices have even numbers, old ones odd ones: they come behind new ones before them.
-    numbers = xp.concat([xp.arange(1, 2 * size, 2, device=x.device), places * 2])
-    return xp.concat([x, new], dim)[(*(slice(None),) * dim, numbers.argsort())]

@@ -6,7 +6,6 @@ import functools
 from typing import Any, SupportsIndex
 
 from tensorlayout import dtypes
-from tensorlayout.dtypes import as_dtype
 from tensorlayout.errors import REFUSALS
 from tensorlayout.functions import arguments, dispatch
 from tensorlayout.plan.copy import Copy
@@ -24,9 +23,7 @@ def _in_dtype(name: str, x: Tensor, dtype: Any) -> tuple[Tensor, dtypes.DType | 
     """The dtype asked for, and `x`, in that dtype if it is of another kind."""
     if dtype is None:
         return x, None
-    kind = as_dtype(dtype, "dtype")
-    if not dtypes.in_category(kind, "numeric"):
-        raise TypeError(f"dtype must be numeric, got {kind}")
+    kind = arguments.numeric(dtype)
     if dtypes.kind_of(kind) != dtypes.kind_of(dtypes.promote(x.dtype, kind)):
         x = dispatch.call(_conversion(name), (x._spec, None, kind), (x,))
     return x, kind
@@ -45,8 +42,7 @@ def reduced(
             return prepared(operation, x._spec, axis, keepdims, None, *static)(x)
         except REFUSALS as error:
             raise dispatch.refused(operation, error) from None
-    name = operation.name
-    x, kind = _in_dtype(name, arguments.tensor(x), dtype)
+    x, kind = _in_dtype(operation.name, arguments.tensor(x), dtype)
     if not operation.single:
         axis = arguments.integers(axis)
     elif axis is not None:
@@ -62,13 +58,12 @@ def scanned(
     if type(x) is Tensor and type(axis) is int and dtype is None and type(include_initial) is bool:
         key = (x._spec, axis, include_initial, include_initial, None)
         return dispatch.call(operation, key, (x,))
-    name = operation.name
     x = arguments.tensor(x)
     if axis is None:
         if x.ndim != 1:
             raise ValueError(f"axis must be given for a tensor of rank {x.ndim}")
         axis = 0
     dim = arguments.integer("axis", axis)
-    x, kind = _in_dtype(name, x, dtype)
+    x, kind = _in_dtype(operation.name, x, dtype)
     initial = arguments.truth("include_initial", include_initial)
     return dispatch.call(operation, (x._spec, dim, initial, initial, kind), (x,))

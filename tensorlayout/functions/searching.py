@@ -184,7 +184,7 @@ def searchsorted(
     >>> tl.searchsorted(tl.asarray([1, 2, 2, 5]), tl.asarray([2, 6]), side="right")
     Tensor([3, 4], dtype=int64, device='cpu')
     """
-    arguments.choice("side", side, "'left' or 'right'", ("left", "right"))
+    arguments.choice("side", side, ("left", "right"), "'left' or 'right'")
     line = arguments.tensor(a)
     values = v if type(v) is Tensor else _values(v, line)
     if sorter is not None:

@@ -1,4 +1,4 @@
-"""Elements selected by positions and conditions, in new tensors.
+"""Elements selected by positions and conditions, left out, or inserted, in new tensors.
 
 A condition is numbers of any dtype, a tensor, an array or a list; true is what is not 0.
 """
@@ -12,7 +12,7 @@ from typing import Any, SupportsIndex
 from tensorlayout import dtypes
 from tensorlayout.functions import arguments, dispatch
 from tensorlayout.functions import basics as xp
-from tensorlayout.functions.operands import beside, promoted, tensors, truths
+from tensorlayout.functions.operands import beside, check_finite, line, promoted, tensors, truths
 from tensorlayout.functions.outputs import given
 from tensorlayout.functions.positions import Mode, first_outside, integral, wrapped
 from tensorlayout.plan.gather import Gather
@@ -20,7 +20,17 @@ from tensorlayout.plan.rules import broadcast_shape
 from tensorlayout.tensor import Tensor
 from tensorlayout.typing import ArrayLike
 
-__all__ = ["choose", "compress", "extract", "piecewise", "select", "take", "take_along_axis"]
+__all__ = [
+    "choose",
+    "compress",
+    "delete",
+    "extract",
+    "insert",
+    "piecewise",
+    "select",
+    "take",
+    "take_along_axis",
+]
 
 _TAKE = Gather("take")
 _TAKE_ALONG = Gather("take_along_axis")
@@ -45,10 +55,7 @@ def take(
     Tensor([[3, 1],
             [6, 4]], dtype=int64, device='cpu')
     """
-    a = arguments.tensor(a)
-    if axis is None:
-        a, axis = (a if a.ndim == 1 else xp.reshape(a, (-1,) if a.size else (0,))), 0
-    dim = arguments.dim(axis, a.ndim)
+    a, dim = line(a, axis)
     if type(indices) is int and mode == "raise" and not -a.shape[dim] <= indices < a.shape[dim]:
         msg = f"index {arguments.shown(indices)} is out of bounds for size {a.shape[dim]}"
         raise IndexError(msg)
@@ -74,14 +81,11 @@ def take_along_axis(arr: Tensor, indices: ArrayLike, axis: SupportsIndex | None 
     >>> tl.take_along_axis(x, tl.argsort(x))
     Tensor([[10, 20, 30]], dtype=int64, device='cpu')
     """
-    x = arguments.tensor(arr)
-    if axis is None:
-        x, axis = xp.reshape(x, (-1,)), 0
+    x, dim = line(arr, axis)
     places = indices if type(indices) is Tensor else beside(indices, x)
     places = integral(places)
     if x.ndim != places.ndim:
         raise ValueError(f"ranks must be equal, got shapes {x.shape} and {places.shape}")
-    dim = arguments.dim(axis, x.ndim)
     shape, other = (_with(s, dim, 1) for s in (x.shape, places.shape))
     if shape != other:
         shape = broadcast_shape((shape, other))
@@ -228,3 +232,58 @@ def _conditions(condlist: Any, x: Tensor) -> Sequence[Any]:
         several = isinstance(condlist, (list, tuple))
         alone = not several or (x.ndim != 0 and not isinstance(condlist[0], (list, Tensor)))
     return [condlist] if alone else condlist
+
+
+def delete(arr: Tensor, obj: Any, axis: SupportsIndex | None = None) -> Tensor:
+    """The tensor `arr` without some slices along `axis`, or elements in index order.
+
+    `obj`: integers, a slice, or a mask. Any dtype, kept. Layout: packed in the order of `arr`.
+    IndexError for positions outside; ValueError (AxisError) for an axis outside the rank.
+
+    >>> import tensorlayout as tl
+    >>> tl.delete(tl.asarray([[1, 2, 3], [4, 5, 6]]), 1, axis=1)
+    Tensor([[1, 3],
+            [4, 6]], dtype=int64, device='cpu')
+    """
+    x, dim = line(arr, axis)
+    kept = xp.ones((x.shape[dim],), dtypes.bool, device=x.device)
+    kept[obj] = False
+    return x[(*(slice(None),) * dim, kept)]
+
+
+def insert(arr: Tensor, obj: Any, values: ArrayLike, axis: SupportsIndex | None = None) -> Tensor:
+    """The tensor `arr` with more slices along `axis`, or more elements in index order.
+
+    `obj`: before which positions, integers or a slice; `values`: what is put there, converted to
+    the dtype of `arr`. Layout: packed in the order of `arr`. IndexError for positions outside;
+    ValueError (AxisError) for an axis outside the rank, and for values that do not broadcast.
+
+    >>> import tensorlayout as tl
+    >>> tl.insert(tl.asarray([1, 2, 3]), 1, 9)
+    Tensor([1, 9, 2, 3], dtype=int64, device='cpu')
+    """
+    x, dim = line(arr, axis)
+    size = x.shape[dim]
+    if isinstance(obj, slice):
+        obj = list(range(*obj.indices(size)))
+    places = beside(obj, xp.arange(1, device=x.device))
+    if places.dtype == dtypes.bool:
+        raise TypeError("positions must be integers, got bool; use nonzero() first")
+    single, scalar = places.size == 1, places.ndim == 0
+    places = places.astype(dtypes.int64, copy=False).reshape(-1)
+    outside = places[(places < -size) | (places > size)]
+    if outside.size:
+        msg = f"index {int(outside[0])} is out of bounds for axis {dim} with size {size}"
+        raise IndexError(msg)
+    places = places + (places < 0).astype(dtypes.int64) * size
+    check_finite(values, x.dtype)
+    new = beside(values, x).astype(x.dtype, copy=False)
+    if single and new.ndim:
+        new = new[(None,) * (x.ndim - new.ndim)]
+        new = xp.moveaxis(new, 0, dim) if scalar else new
+    number = places.shape[0] if not single else (new.shape[dim] if new.ndim == x.ndim else 1)
+    places = xp.broadcast_to(places, (number,)) if single else places
+    new = xp.broadcast_to(new, (*x.shape[:dim], number, *x.shape[dim + 1 :]))
+    # New slices have even numbers, old ones odd ones: they come behind new ones before them.
+    numbers = xp.concat([xp.arange(1, 2 * size, 2, device=x.device), places * 2])
+    return xp.concat([x, new], dim)[(*(slice(None),) * dim, numbers.argsort())]

@@ -147,11 +147,11 @@ def _unequal(obj: Any) -> str | None:
     """Two lengths of sequences at one depth that differ, for an error; None if none do."""
     level = [obj]
     for _ in range(MAX_RANK):
-        lengths = [len(item) if _has_items(item) else None for item in level]
+        lengths = [f"a sequence of {len(x)}" if _has_items(x) else "a number" for x in level]
         if len(set(lengths)) > 1:
             other = next(n for n in lengths if n != lengths[0])
-            return f"{_length(lengths[0])} beside {_length(other)}"
-        if lengths == [None] * len(level):
+            return f"{lengths[0]} beside {other}"
+        if lengths in ([], ["a number"] * len(level)):
             return None
         level = [inner for item in level for inner in item]
     return f"more than {MAX_RANK} inside one another"
@@ -159,10 +159,6 @@ def _unequal(obj: Any) -> str | None:
 
 def _has_items(item: Any) -> bool:
     return hasattr(item, "__len__") and not isinstance(item, str) and getattr(item, "ndim", 1) > 0
-
-
-def _length(n: int | None) -> str:
-    return "a number" if n is None else f"a sequence of {n}"
 
 
 def _may_hide_large_integers(array: Array) -> bool:

@@ -1,9 +1,8 @@
 """Sorting functions: elements in order, and the positions that put them there.
 
 NaN counts as greater than all else, zeros of both signs are equal, and False is less than True.
-Parameters of NumPy's that change nothing here are `kind`, the name of an algorithm, and `order`,
-which is for fields and must be None. With an `axis` of None, all elements are one line in index
-order.
+`order`, which is for fields, must be None. With an `axis` of None, all elements are one line in
+index order.
 """
 
 from __future__ import annotations
@@ -15,8 +14,7 @@ from tensorlayout import dtypes
 from tensorlayout.dtypes import is_narrow, wider
 from tensorlayout.functions import arguments, dispatch
 from tensorlayout.functions.data_types import astype
-from tensorlayout.functions.manipulation import reshape
-from tensorlayout.functions.operands import sequence, unsupported
+from tensorlayout.functions.operands import line, sequence, unsupported
 from tensorlayout.functions.selecting import take_along_axis
 from tensorlayout.plan.sort import Sort
 from tensorlayout.tensor import Tensor
@@ -64,9 +62,8 @@ def sort(
     """The elements along `axis` in ascending order, or `descending`; equal ones keep their order.
 
     A new tensor; ``x.sort()`` sorts in place. With ``stable=False`` zeros of both signs may come in
-    any order. `kind` and `order` change nothing. dtypes: real numeric, narrow and bool, kept.
-    Layout: packed in the input's order. TypeError for other dtypes, and for an axis that is no
-    integer; ValueError (AxisError) for one outside the rank.
+    any order. `axis`, `kind`, `order` and errors (TypeError, ValueError): as in `argsort`. dtypes:
+    real numeric, narrow and bool, kept. Layout: packed in the input's order.
 
     >>> import tensorlayout as tl
     >>> tl.sort(tl.asarray([3, 1, 2]), descending=True)
@@ -92,10 +89,10 @@ def _sorted(
         return dispatch.call(operation, (x._spec, axis, descending, stable is not False), (x,))
     unsupported(order=order)
     if kind is not None:
-        arguments.choice("kind", kind, f"one of {', '.join(_KINDS)}", _KINDS)
+        arguments.choice("kind", kind, _KINDS)
         if stable is not None:
             raise ValueError("kind and stable say one thing, got both")
-    x, dim = _line(x, axis)
+    x, dim = line(x, axis)
     down = arguments.truth("descending", descending)
     steady = arguments.flag("stable", stable) is not False
     if is_narrow(x.dtype):  # by their values; the elements stay as they are, bit for bit
@@ -104,14 +101,6 @@ def _sorted(
     numbers = astype(x, dtypes.uint8) if x.dtype == dtypes.bool else x
     found = dispatch.call(operation, (numbers._spec, dim, down, steady), (numbers,))
     return astype(found, x.dtype, copy=False) if operation is _SORT else found
-
-
-def _line(a: Any, axis: SupportsIndex | None) -> tuple[Tensor, int]:
-    """Return what is sorted, and along which axis."""
-    x = arguments.tensor(a)
-    if axis is None:
-        return reshape(x, (-1,) if x.size else (0,)), 0
-    return x, arguments.integer("axis", axis)
 
 
 def partition(
@@ -144,9 +133,8 @@ def argpartition(
 ) -> Tensor:
     """The positions that put lesser elements before each position `kth`, greater ones behind.
 
-    They sort. `kth`, `axis`, `kind` and `order`: as in `partition`. dtypes: real numeric, narrow
-    and bool; the result is int64. Layout: packed in the input's order. ValueError for positions
-    outside, TypeError for other dtypes.
+    They sort. `kth`, `axis`, `kind`, `order` and errors (ValueError, TypeError): as in `partition`.
+    dtypes: real numeric, narrow and bool; the result is int64. Layout: packed in the input's order.
 
     >>> import tensorlayout as tl
     >>> tl.argpartition(tl.asarray([3, 1, 2]), 1)

@@ -1,10 +1,8 @@
 """Statistical functions: sums, products, extremes, means, deviations, running totals.
 
-Signatures are NumPy's, which have those of the standard in them. `where`: a tensor of bool, or
-a condition of any kind, that broadcasts to the shape of `a`; elements that it leaves out count as
-nothing. `initial`: the number that a result begins with. `out`: a tensor of the result's shape,
-which receives the result and is returned; its dtype may be any of the same kind, and if it is
-wider, the function computes in it.
+`where`: a tensor of bool, or a condition of any kind, that broadcasts to the shape of `a`; elements
+that it leaves out count as nothing. `out`: a tensor of the result's shape, which is returned; its
+dtype may be any of the same kind, and if it is wider, the function computes in it.
 """
 
 from __future__ import annotations
@@ -457,10 +455,8 @@ def cumsum(
 ) -> Tensor:
     """The running sums along `axis`, or of all elements in index order.
 
-    dtypes: numeric and bool. Result: that of `a` (integers and bool become int64, unsigned ones
-    uint64), or the `dtype` asked for. `out`: receives the result. Floats of 16 and 32 bits are
-    added up in float64, each sum rounded once. Layout: packed in the input's order. TypeError for
-    an axis or a dtype that is none; ValueError (AxisError) for an axis outside the rank.
+    dtypes: numeric and bool. `dtype`, `out`, rounding and errors (TypeError, ValueError) as in
+    `cumulative_sum`. Layout: packed in the input's order.
 
     >>> import tensorlayout as tl
     >>> tl.cumsum(tl.asarray([[1, 2], [3, 4]]))

@@ -19,17 +19,16 @@ _SPARSE = 2
 
 
 def moved(x: Tensor, device: Device, *, exactly: bool = False) -> Tensor:
-    """`x` on another device, `x` itself if it is there.
-
-    The layout is kept where it covers a block, padding included; any other takes its form, or with
-    `exactly`, for new tensors whose gaps are their own, is kept.
-    """
+    """`x` on a device, in its layout if that covers a block, or `exactly`; else in its form."""
     own = x._spec.device
     if own is device or own == device:
         return x
     layout = x._spec.layout
     if not layout.covers_block and not exactly:
-        x = _packed(x, device)
+        dense = layout.required_size <= _SPARSE * layout.size
+        if own != CPU and device == CPU and dense:
+            x = _transferred(x, CPU)
+        x = dispatch.call(_PACK, (x._spec, None, None), (x,))
     elif (x.device == CPU and layout.is_padded) and (
         layout.padding_value is not PaddingValue.UNSPECIFIED
     ):  # padding in memory of others may not hold its value: nobody has written there
@@ -47,15 +46,6 @@ def strided(name: str, x: Tensor) -> Tensor:
     if x._spec.layout.is_strided:
         return x
     return dispatch.call(_UNTILE[name], (x._spec, packed(x._spec).layout, None), (x,))
-
-
-def _packed(x: Tensor, device: Device) -> Tensor:
-    """`x` in its form, where it is, or on the CPU where that is better."""
-    layout = x._spec.layout
-    dense = layout.required_size <= _SPARSE * layout.size
-    if x.device != CPU and device == CPU and dense:
-        x = _transferred(x, CPU)
-    return dispatch.call(_PACK, (x._spec, None, None), (x,))
 
 
 def _transferred(x: Tensor, device: Device) -> Tensor:

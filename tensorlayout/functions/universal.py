@@ -27,18 +27,12 @@ _DOC = """{summary}
 
 `out`: a tensor that receives the result. `where`: the elements that are written; without `out`, the
 others are 0. `dtype`: the one that operands are converted to first, by NumPy's rule `casting`.
-dtypes: {category}{integers}. Result: {result}; the shape that the operands broadcast to; the
+dtypes: {category}{notes}. Result: {result}; the shape that the operands broadcast to; the
 layout is the form that the operands of that shape have in common, else packed in the order of the
 first of them. TypeError for other dtypes, ValueError for shapes that do not broadcast.
 
 Source: array API standard 2025.12, elementwise functions, `{name}`.
 """
-
-
-def _notes(operation: Elementwise) -> str:
-    if operation.takes_integers:
-        return " (integers and bool are taken as float64)"
-    return f", or all bool (`{operation.of_bools}`)" if operation.of_bools else ""
 
 
 def _one(  # type: ignore[empty-body]
@@ -70,6 +64,9 @@ def _documented(
     function: Any, operation: Elementwise, summary: str, pattern: Any, shapes: str
 ) -> Any:
     results = {"same": "the promoted dtype", "bool": "bool", "real": "the dtype of the real part"}
+    notes = f", or all bool (`{operation.of_bools}`)" if operation.of_bools else ""
+    if operation.takes_integers:
+        notes = " (integers and bool are taken as float64)"
     function.__name__ = function.__qualname__ = operation.name
     # Errors of calls that do not fit repeat the name that the code has.
     function.__code__ = function.__code__.replace(
@@ -80,7 +77,7 @@ def _documented(
         summary=summary,
         shapes=shapes,
         category=operation.dtypes,
-        integers=_notes(operation),
+        notes=notes,
         result=results[operation.result],
         name=operation.name,
     )

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from tensorlayout.devices import CPU
-from tensorlayout.dtypes import as_dtype
+from tensorlayout.dtypes import DType, as_dtype
 from tensorlayout.exchange.numpy import Array, array_over, buffer_of
 from tensorlayout.exchange.numpy import fill_padding as write_padding
 from tensorlayout.functions import arguments, dispatch
@@ -96,7 +96,7 @@ def from_storage(
     if not isinstance(placed, Layout):  # there is no shape yet for labels or an order
         rule = "layout must be a Layout or its text, which have a shape"
         raise TypeError(f"{rule}, got {arguments.shown(layout)}")
-    spec = addressed(TensorSpec(kind, placed, CPU))
+    spec = spec_over(kind, placed)
     if arguments.truth("fill_padding", fill_padding):
         checked_padding(placed, kind)
     octets = octets_of("storage", storage)
@@ -107,11 +107,21 @@ def from_storage(
             f" ({placed.required_size} slots), the storage has {octets.size} available"
         )
         raise ValueError(msg)
-    memory = array_over(octets, kind, placed)
-    tensor = Tensor._new(memory, spec, (octets, placed.lowest))
+    tensor = over(octets, spec, placed)
     if fill_padding:
         write_padding(arguments.writable(tensor))
     return tensor
+
+
+def spec_over(dtype: DType, layout: Layout) -> TensorSpec:
+    """Return the spec of tensors over memory of the CPU."""
+    return addressed(TensorSpec(dtype, layout, CPU))
+
+
+def over(octets: Array, spec: TensorSpec, layout: Layout) -> Tensor:
+    """Return a tensor over bytes, which are enough; `layout`: that of `spec` with its offset."""
+    memory = array_over(octets, spec.dtype, layout)
+    return Tensor._new(memory, spec, (octets, layout.lowest))
 
 
 def octets_of(argument: str, given: Any) -> Array:

@@ -3,43 +3,25 @@
 from __future__ import annotations
 
 import sys
-from functools import cached_property
+from functools import lru_cache
 from typing import Any, TypeVar, overload
 
 import numpy as np
 
 from tensorlayout import dtypes
 from tensorlayout.cpu.engine.packing import pack, unpack
-from tensorlayout.devices import CPU, as_device
+from tensorlayout.devices import as_device
 from tensorlayout.dtypes import DType
-from tensorlayout.errors import cut, refuse, shown, under
-from tensorlayout.exchange.numpy import array_over
+from tensorlayout.errors import cut, refuse, under
 from tensorlayout.functions import arguments
-from tensorlayout.functions.data_types import astype
-from tensorlayout.functions.layouts import from_storage, octets_of, to_layout
+from tensorlayout.functions.layouts import from_storage, octets_of, over, spec_over, to_layout
 from tensorlayout.functions.transfers import moved, on_host
-from tensorlayout.layout import Layout
-from tensorlayout.plan.rules import addressed
 from tensorlayout.tensor import Tensor, TensorSpec
-from tensorlayout.typing import DeviceLike, Storage
-from tensorlayout.xla.calling import remembered
-from tensorlayout.xla.conversion import layout_of
-from tensorlayout.xla.layouts import XlaLayout
-from tensorlayout.xla.primitive_types import PrimitiveType
+from tensorlayout.typing import Array, DeviceLike, Storage
+from tensorlayout.xla.conversion import Memory, memory_of
 from tensorlayout.xla.shapes import Shape
-from tensorlayout.xla.text import parse_shape
-from tensorlayout.xla.tiles import Array, gathered, scattered
 
 _Out = TypeVar("_Out")
-
-
-def _wide(kind: PrimitiveType) -> DType | None:
-    """The dtype whose tensors are written as a narrow type, too; None for other types."""
-    if not dtypes.is_narrow(kind.dtype):
-        return None
-    if kind.is_floating:
-        return dtypes.float32
-    return dtypes.int8 if kind.category == "signed integer" else dtypes.uint8
 
 
 def from_buffer(buffer: Storage, shape: Shape | str, *, device: DeviceLike | None = None) -> Tensor:
@@ -71,7 +53,7 @@ def from_buffer(buffer: Storage, shape: Shape | str, *, device: DeviceLike | Non
      [ 2.,  3.,  6.,  7., 10.],
      [12., 13., 16., 17., 20.]]
     """
-    memory = _described(shape)
+    memory = memory_of(shape)
     octets = under("from_buffer", octets_of, "buffer", buffer)
     if octets.size < memory.nbytes:
         takes = f"{cut(memory.shape)} takes {memory.nbytes} bytes"
@@ -79,82 +61,31 @@ def from_buffer(buffer: Storage, shape: Shape | str, *, device: DeviceLike | Non
     if memory.layout is None:
         tensor = _gathered(octets[: memory.nbytes], memory)
     else:
-        tensor = memory.over(octets)
+        tensor = over(octets, _spec(memory), memory.layout)
         if tensor.layout.is_tiled:
             tensor = to_layout(tensor, memory.packed)
     return tensor if device is None else moved(tensor, as_device(device))
 
 
-class _Memory:
-    """The memory of an array that can be read and written: all that needs none of its bytes."""
-
-    def __init__(self, shape: Shape) -> None:
-        self.shape = shape
-        self.sizes, self.tiles = shape.physical()
-        self.slots, self.nbytes = shape.physical_size, shape.physical_byte_size
-        self.bits = shape.element_bits  # of a stored element
-        self.dtype = shape.element_type.dtype
-        self.layout: Layout | None
-        try:
-            self.layout = layout_of(shape)
-        except ValueError:  # stars, uneven tiles, and more dimensions than tensors have
-            self.layout = None
-
-    @cached_property
-    def packed(self) -> Layout:
-        """The layout of tensors that share nothing with it."""
-        return Layout.packed(self.shape.dimensions, self.shape.own_layout.minor_to_major)
-
-    @cached_property
-    def spec(self) -> TensorSpec:
-        """The spec of tensors over it."""
-        assert self.layout is not None
-        return under("from_storage", addressed, TensorSpec(self.dtype, self.layout, CPU))
-
-    def over(self, octets: Array) -> Tensor:
-        """A tensor over bytes of it, which are enough; as `from_storage`, without its checks."""
-        spec = self.spec
-        memory = array_over(octets, spec.dtype, spec.layout)
-        return Tensor._new(memory, spec, (octets, spec.layout.lowest))
+@lru_cache(1024)
+def _spec(memory: Memory) -> TensorSpec:
+    assert memory.layout is not None
+    return under("from_storage", spec_over, memory.dtype, memory.layout)
 
 
-def _described(shape: Shape | str) -> _Memory:
-    """The memory of a valid array, given by its text too."""
-    placed = parse_shape(shape) if isinstance(shape, str) else shape
-    if not isinstance(placed, Shape):
-        refuse("shape", f"must be a Shape or its text, got {arguments.shown(shape)}", TypeError)
-    # The prefix takes no part in comparing shapes, so it is part of the key.
-    return _memory(placed, placed.layout is not None and bool(placed.layout.metadata_prefix_bytes))
-
-
-@remembered
-def _memory(shape: Shape, prefixed: bool) -> _Memory:
-    if shape.is_array and shape.layout is None:
-        shape = shape.replace(layout=XlaLayout.row_major(shape.rank))
-    shape.validate()
-    shape.physical()
-    if prefixed:
-        refuse("shape", f"where the metadata of a dynamic shape is is not known, got {cut(shape)}")
-    kind, bits = shape.element_type, shape.element_bits
-    if bits != 8 * (kind.byte_width or 0) and not (kind.is_sub_byte and bits == kind.bit_width):
-        rule = f"an element of {kind.text} does not take {shown(bits)} bits"
-        refuse("shape", f"{rule}, got {cut(shape)}")
-    return _Memory(shape)
-
-
-def _gathered(octets: Array, memory: _Memory) -> Tensor:
-    """The elements in memory of their own."""
+def _gathered(octets: Array, memory: Memory) -> Tensor:
+    """Return the elements in memory of their own."""
     if memory.bits % 8:
         slots: Array = np.empty(memory.slots, np.uint8)
         unpack(octets, memory.bits, slots)
     else:
         slots = octets.view(_plain(memory.dtype))
-    elements = np.ascontiguousarray(gathered(slots, memory.sizes, memory.tiles))
+    elements = np.ascontiguousarray(memory.gathered(slots))
     return from_storage(elements, memory.packed, dtype=memory.dtype)
 
 
 def _plain(dtype: DType) -> DType:
-    """A dtype of NumPy's own for what is only moved."""
+    """Return a dtype of NumPy's own for what is only moved."""
     return dtypes.uint8 if dtype.itemsize == 1 else dtype
 
 
@@ -181,13 +112,14 @@ def to_buffer(x: Tensor, shape: Shape | str, *, out: Any = None) -> Any:
     b'ARc'
     """
     x = under("to_buffer", arguments.tensor, x)
-    memory = _described(shape)
+    memory = memory_of(shape)
     if x.shape != memory.shape.dimensions:
         refuse("to_buffer", f"x must have the sizes of {cut(memory.shape)}, got {x.shape}")
-    wide = _wide(memory.shape.element_type)
-    if x.dtype != memory.dtype and (wide is None or x.dtype != wide):
-        also = "" if wide is None else f" or {wide}"
-        rule = f"x must be {memory.dtype}{also} for {cut(memory.shape)}"
+    taken = [memory.dtype]
+    if dtypes.is_narrow(memory.dtype):
+        taken.append(dtypes.wider(memory.dtype))
+    if x.dtype not in taken:
+        rule = f"x must be {' or '.join(map(str, taken))} for {cut(memory.shape)}"
         refuse("to_buffer", f"{rule}, got {x.dtype}", TypeError)
     octets = None if out is None else _writable(out, memory)[: memory.nbytes]
     try:
@@ -195,11 +127,10 @@ def to_buffer(x: Tensor, shape: Shape | str, *, out: Any = None) -> Any:
         return written.tobytes() if out is None else out
     except MemoryError:
         takes = f"{cut(memory.shape)} takes {memory.nbytes} bytes"
-        msg = f"to_buffer: {takes}, which cannot be allocated"
-        raise MemoryError(msg) from None
+        raise MemoryError(f"to_buffer: {takes}, which cannot be allocated") from None
 
 
-def _writable(out: Any, memory: _Memory) -> Array:
+def _writable(out: Any, memory: Memory) -> Array:
     octets = under("to_buffer", octets_of, "out", out)
     if not octets.flags.writeable or octets.size < memory.nbytes:
         what = f"{octets.size} bytes" + ", read-only" * (not octets.flags.writeable)
@@ -208,8 +139,8 @@ def _writable(out: Any, memory: _Memory) -> Array:
     return octets
 
 
-def _written(x: Tensor, memory: _Memory, octets: Array | None) -> Array:
-    """The memory with elements that are stored; in `octets`, if given."""
+def _written(x: Tensor, memory: Memory, octets: Array | None) -> Array:
+    """Return the memory of elements that are stored; in `octets`, if given."""
     if memory.nbytes > sys.maxsize:
         raise MemoryError  # NumPy would not try
     if octets is None:
@@ -217,10 +148,10 @@ def _written(x: Tensor, memory: _Memory, octets: Array | None) -> Array:
     elif memory.slots != x.size or memory.bits % 8:
         octets[:] = 0
     if memory.layout is not None:
-        memory.over(octets)[...] = x
+        over(octets, _spec(memory), memory.layout)[...] = x
         return octets
-    order, dtype = memory.shape.own_layout.major_to_minor, _plain(x.dtype)
-    slots = scattered(np.asarray(x).view(dtype).transpose(order), memory.tiles)
+    dtype = _plain(x.dtype)
+    slots = memory.scattered(np.asarray(x).view(dtype))
     if memory.bits % 8:
         pack(slots, memory.bits, octets)
     else:
@@ -228,13 +159,13 @@ def _written(x: Tensor, memory: _Memory, octets: Array | None) -> Array:
     return octets
 
 
-def _stored(x: Tensor, memory: _Memory) -> Tensor:
-    """Elements of the type that is stored."""
+def _stored(x: Tensor, memory: Memory) -> Tensor:
+    """Return elements of the type that is stored."""
     kind = memory.shape.element_type
     if x.dtype == memory.dtype:
         return x
     if x.dtype == dtypes.float32:
-        return astype(x, memory.dtype)
+        return x.astype(memory.dtype)
     least, most = dtypes.limits(memory.dtype)
     elements = np.asarray(x)
     beyond = elements[(elements < least) | (elements > most)]

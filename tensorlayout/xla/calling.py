@@ -1,4 +1,4 @@
-"""Decorators of XLA's functions: aliases of expressions, wrong arguments named, results kept."""
+"""Decorators of XLA's functions: aliases of expressions, and wrong arguments named."""
 
 from __future__ import annotations
 
@@ -13,7 +13,6 @@ from tensorlayout.errors import shown
 _P = ParamSpec("_P")
 _R = TypeVar("_R")
 
-_KEPT = 1024  # results of a function
 _KINDS = {"PrimitiveType", "Shape", "Shape | XlaLayout", "XlaLayout", "int"}
 
 
@@ -51,8 +50,7 @@ def xla_function(function: Callable[_P, _R]) -> Callable[_P, _R]:
             misfit = _misfit(function, args, kwargs)
             if not misfit:
                 raise
-            msg = f"{function.__name__}: {misfit}"
-            raise TypeError(msg) from None
+            raise TypeError(f"{function.__name__}: {misfit}") from None
 
     return call
 
@@ -69,24 +67,6 @@ def _misfit(function: Callable[..., Any], args: Any, kwargs: Any) -> str:
         if kind in _KINDS and name in given and not isinstance(given[name], expected):
             return f"{name} must be of class {kind}, got {shown(given[name])}"
     return ""
-
-
-def remembered(function: Callable[_P, _R]) -> Callable[_P, _R]:
-    """Return `function`, of immutable values, with its last results kept.
-
-    Arguments that cannot be keys go past what is kept.
-    """
-    kept = functools.lru_cache(_KEPT)(function)
-
-    @functools.wraps(function)
-    def call(*args: _P.args, **kwargs: _P.kwargs) -> _R:
-        try:
-            return kept(*args, **kwargs)  # type: ignore[arg-type]
-        except TypeError:
-            pass
-        return function(*args, **kwargs)
-
-    return call
 
 
 def export(space: dict[str, Any], *chapters: ModuleType) -> None:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import re
 import sys
-from collections.abc import Iterable
+from itertools import chain
 from typing import NoReturn
 
 from tensorlayout.errors import cut
@@ -137,7 +137,7 @@ class _Reader(Scanner):
 
     def __init__(self, text: str) -> None:
         super().__init__(text)
-        self.known: dict[str, Shape] = {}  # by their texts: most come again
+        self.known: dict[tuple[str, bool], Shape] = {}  # by their texts: most come again
         self.computations: dict[str, HloComputation] = {}
 
     # --- pieces ----------------------------------------------------------------------------------
@@ -217,17 +217,13 @@ class _Reader(Scanner):
         elif self.is_next("b("):
             end = self.closed(start + 1)
         else:
-            found = _ARRAY.match(self.text, start)
-            end = found.end() if found else self.fail("a shape such as f32[2,3]{1,0}")
+            array = _ARRAY.match(self.text, start)
+            end = array.end() if array else self.fail("a shape such as f32[2,3]{1,0}")
         self.go_to(end)
         words = self.text[start:end]
-        key = words if default_layout else f" {words}"
-        shape = self.known.get(key)
-        if shape is None:
-            shape = self.known[key] = self.parsed(words, start, default_layout)
-        return shape
-
-    def parsed(self, words: str, start: int, default_layout: bool) -> Shape:
+        found = self.known.get((words, default_layout))
+        if found is not None:
+            return found
         try:
             shape = parse_shape(words, default_layout=default_layout)
             shape.validate(allow_missing_layouts=True)
@@ -235,7 +231,7 @@ class _Reader(Scanner):
             self.refuse(error.rule, start + error.column)
         except ValueError as error:
             self.refuse(f"expected a valid shape, got {cut(words)} ({error})", start)
-        return shape
+        return self.known.setdefault((words, default_layout), shape)
 
     def parameter(self) -> tuple[Shape, int]:
         """A shape, which may have a name in front, and its place."""
@@ -243,35 +239,27 @@ class _Reader(Scanner):
         place = self.at
         return self.shape(default_layout=False), place
 
-    def agree(self, said: Shape, place: int, shape: Shape, whose: str) -> None:
-        if said is not shape and not compatible(said, shape):
-            self.refuse(
-                f"expected the shape of {whose}, {cut(shape.to_string())}, got {cut(said)}", place
-            )
+    def agree(self, said: Shape, place: int, held: HloInstruction) -> None:
+        if said is not held.shape and not compatible(said, held.shape):
+            rule = f"expected the shape of {held.name}, {cut(held.shape.to_string())}"
+            self.refuse(f"{rule}, got {cut(said)}", place)
 
-    def signature(self) -> tuple[list[tuple[Shape, int]], tuple[Shape, int]]:
-        """Parameters and the result, as in ``(x: f32[2])->f32[]``, with their places."""
+    def signature(self) -> list[tuple[Shape, int]]:
+        """Parameters, then the result, as in ``(x: f32[2])->f32[]``, with their places."""
         self.sign("(")
         parameters = self.listed(self.parameter, ")", sys.maxsize)
         self.sign("->")
         place = self.at
-        return parameters, (self.shape(default_layout=False), place)
+        return [*parameters, (self.shape(default_layout=False), place)]
 
-    def hold(
-        self,
-        said: tuple[list[tuple[Shape, int]], tuple[Shape, int]],
-        computation: HloComputation,
-        begin: int,
-    ) -> None:
+    def hold(self, said: list[tuple[Shape, int]], computation: HloComputation, begin: int) -> None:
         """The error where a signature, which began somewhere, is not that of a computation."""
-        parameters, (result, place) = said
         held = computation.parameters
-        if len(parameters) != len(held):
+        if len(said) != len(held) + 1:
             rule = f"expected {len(held)} parameters, as {computation.name} has"
-            self.refuse(f"{rule}, got {len(parameters)}", begin)
-        for (shape, at), parameter in zip(parameters, held, strict=True):
-            self.agree(shape, at, parameter.shape, parameter.name)
-        self.agree(result, place, computation.root.shape, computation.root.name)
+            self.refuse(f"{rule}, got {len(said) - 1}", begin)
+        for (shape, place), instruction in zip(said, (*held, computation.root), strict=True):
+            self.agree(shape, place, instruction)
 
     # --- modules ---------------------------------------------------------------------------------
 
@@ -292,7 +280,7 @@ class _Reader(Scanner):
             self.fail("a computation")
         computations = tuple(self.computations.values())
         entry = entry or computations[-1]
-        shapes, result = tuple(p.shape for p in entry.parameters), entry.root.shape
+        shapes, result = [p.shape for p in entry.parameters], entry.root.shape
         begin = places.get(_ENTRY_LAYOUT, -1)
         if begin >= 0:
             self.at = begin
@@ -300,8 +288,8 @@ class _Reader(Scanner):
             said = self.signature()
             self.sign("}")
             self.hold(said, entry, begin)
-            shapes, result = tuple(shape for shape, _ in said[0]), said[1][0]
-        return HloModule(name, computations, entry, shapes, result, attributes)
+            *shapes, result = (shape for shape, _ in said)
+        return HloModule(name, computations, entry, tuple(shapes), result, attributes)
 
     def rows(self) -> None:
         """The rows of a table of stack frames: a number each, and a string or braces."""
@@ -332,19 +320,15 @@ class _Reader(Scanner):
         self.sign("}")
         self.attributes()
         listed = tuple(found.values())
-        self.numbered(listed, head.start(2))
+        numbers = sorted(n for i in listed if (n := i.parameter_number) is not None)
+        if numbers != list(range(len(numbers))):
+            rule = "expected parameters numbered from 0 on, each once"
+            self.refuse(f"{rule}, got {cut(', '.join(map(str, numbers)))}", head.start(2))
         computation = HloComputation(name, listed, root or listed[-1])
         if said is not None:
             self.hold(said, computation, begin)
         self.computations[name] = computation
         return computation, head[1] is not None
-
-    def numbered(self, listed: Iterable[HloInstruction], place: int) -> None:
-        """The error where parameters are not numbered from 0 on, each once."""
-        numbers = sorted(n for i in listed if (n := i.parameter_number) is not None)
-        if numbers != list(range(len(numbers))):
-            came = cut(", ".join(map(str, numbers)))
-            self.refuse(f"expected parameters numbered from 0 on, each once, got {came}", place)
 
     # --- instructions ----------------------------------------------------------------------------
 
@@ -372,12 +356,8 @@ class _Reader(Scanner):
         else:
             operands = self.operands(above)
         values, places = self.attributes()
-        calls = tuple(
-            called
-            for name_of in values
-            if name_of in _CALLS
-            for called in self.called(values[name_of], places[name_of])
-        )
+        called = (self.called(values[n], places[n]) for n in values if n in _CALLS)
+        calls = tuple(chain.from_iterable(called))
         found = HloInstruction(name, opcode, shape, operands, calls, values, number)
         above[name] = found
         return found, head[1] is not None
@@ -395,19 +375,17 @@ class _Reader(Scanner):
             if found:
                 self.sign(",", " or ')'")
             said = self.at
-            shape = self.shape() if self.shape_is_next() else None
+            is_shape = self.is_next("(") or self.is_next("b(") or _ARRAY.match(self.text, said)
+            shape = self.shape() if is_shape else None
             place = self.at
             name = self.expect(_ONE_NAME, "the name of an operand")[1]
             operand = above.get(name)
             if operand is None:
                 self.fail("the name of an instruction above", place)
             if shape is not None:
-                self.agree(shape, said, operand.shape, name)
+                self.agree(shape, said, operand)
             found.append(name)
         return tuple(found)
-
-    def shape_is_next(self) -> bool:
-        return self.is_next("(") or self.is_next("b(") or bool(_ARRAY.match(self.text, self.at))
 
     def called(self, value: str, place: int) -> tuple[str, ...]:
         """The computations that the value of an attribute names; each must stand above."""

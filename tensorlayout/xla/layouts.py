@@ -87,7 +87,7 @@ class XlaLayout:
     element_size_in_bits: int = 0
     memory_space: int = 0
     split_configs: tuple[SplitConfig, ...] = ()
-    physical_shape: Any = None
+    physical_shape: Any = field(default=None, hash=False)
     metadata_prefix_bytes: int = field(default=0, compare=False)
 
     def __post_init__(self) -> None:

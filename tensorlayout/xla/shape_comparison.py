@@ -5,7 +5,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Collection, Sequence, Set
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
 from itertools import groupby, pairwise
 
@@ -50,18 +50,15 @@ def equal(lhs: Shape, rhs: Shape, ignore: Collection[str] = ()) -> bool:
     alike), ``dimensions`` (sizes, not their number), ``dynamic`` (then ``?`` matches any size),
     ``buffer`` (the wrapper). A present layout differs from a missing one. ValueError for others.
     """
-    return _equal(lhs, rhs, checked_names(ignore, _IGNORABLE))
-
-
-def _equal(lhs: Shape, rhs: Shape, ignore: Set[str]) -> bool:
-    if "buffer" in ignore:
+    ignored = checked_names(ignore, _IGNORABLE)
+    if "buffer" in ignored:
         lhs, rhs = lhs.unwrapped, rhs.unwrapped
     if not (lhs.is_array and rhs.is_array):
-        return lhs.is_alike(rhs, lambda a, b: _equal(a, b, ignore))
-    if not all(test(lhs, rhs) for names, test in _TESTS.items() if not ignore & set(names)):
+        return lhs.is_alike(rhs, lambda a, b: equal(a, b, ignored))
+    if not all(test(lhs, rhs) for names, test in _TESTS.items() if not ignored & set(names)):
         return False
-    named = ignore & _PARTS_OF_LAYOUT
-    return "layout" in ignore or layout_util.layouts_in_shapes_equal(lhs, rhs, named)
+    parts = ignored & _PARTS_OF_LAYOUT
+    return "layout" in ignored or layout_util.layouts_in_shapes_equal(lhs, rhs, parts)
 
 
 @alias("equal(lhs, rhs, ('element_type',))")
@@ -165,18 +162,20 @@ def dynamic_shape_is_compatible(dynamic_shape: Shape, bounded_shape: Shape) -> b
 # --- reshapes and transposes that move nothing in memory ------------------------------------------
 
 
+def _check_counts(a: Shape, b: Shape) -> None:
+    if a.size != b.size:
+        refuse("shape", f"must have equal numbers of elements, got {cut(a)} and {cut(b)}")
+
+
 @xla_function
 def dimensions_unmodified_by_reshape(input: Shape, output: Shape) -> list[tuple[int, int]]:
     """List pairs of input and output dimensions that a reshape leaves alone, in increasing order.
 
     ValueError for different numbers of elements.
     """
-    if input.size != output.size:
-        refuse("shape", f"must have equal numbers of elements, got {cut(input)} and {cut(output)}")
+    _check_counts(input, output)
     bounds = common_factors(input.dimensions, output.dimensions)
-    return [
-        begin for begin, end in pairwise(bounds) if (end[0] - begin[0], end[1] - begin[1]) == (1, 1)
-    ]
+    return [(i, j) for (i, j), end in pairwise(bounds) if end == (i + 1, j + 1)]
 
 
 @xla_function
@@ -243,10 +242,8 @@ def reshape_is_bitcast(
     before, after = input_shape.own_order, output_shape.own_order
     if not ignore_element_type and not same_element_type(input_shape, output_shape):
         return False
-    if input_shape.size != output_shape.size:
-        return False
-    if not input_shape.size:
-        return True
+    if input_shape.size != output_shape.size or not input_shape.size:
+        return input_shape.size == output_shape.size
     sizes = output_shape.dimensions
     steps = packed_strides(sizes, after)
     found = _reshaped(input_shape.dimensions, before, sizes)
@@ -333,16 +330,15 @@ def decompose_bitcast_to_trt(input_shape: Shape, output_shape: Shape) -> TrtBitc
     None where a layout is missing or the numbers of elements differ. Both types are expected to
     have the same bits.
     """
-    if input_shape.layout is None or output_shape.layout is None:
-        return None
-    if input_shape.size != output_shape.size:
+    after = output_shape.layout
+    if input_shape.layout is None or after is None or input_shape.size != output_shape.size:
         return None
     plain = make_shape_with_descending_layout_and_same_physical_layout
     return TrtBitcast(
         input_shape.order[::-1],
         plain(input_shape),
         plain(output_shape),
-        output_shape.layout.logical_to_physical,
+        after.logical_to_physical,
     )
 
 
@@ -381,9 +377,7 @@ def align_layouts(input_shape: Shape, output_shape: Shape) -> Shape | None:
     f32[4,3,2,7,5,11]{4,3,2,1,0,5}
     """
     order = input_shape.own_order
-    if input_shape.size != output_shape.size:
-        came = f"{cut(input_shape)} and {cut(output_shape)}"
-        refuse("shape", f"must have equal numbers of elements, got {came}")
+    _check_counts(input_shape, output_shape)
     if not input_shape.size:
         return output_shape.replace(layout=XlaLayout.row_major(output_shape.rank))
     strides = _reshaped(input_shape.dimensions, order, output_shape.dimensions)

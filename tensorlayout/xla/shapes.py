@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import math
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
@@ -11,7 +12,6 @@ from tensorlayout.errors import cut, refuse, shown
 from tensorlayout.layout import descending
 from tensorlayout.layout.checks import checked_integers
 from tensorlayout.xla import tiles as tiling
-from tensorlayout.xla.calling import remembered
 from tensorlayout.xla.layouts import XlaLayout
 from tensorlayout.xla.permutations import permute_inverse
 from tensorlayout.xla.primitive_types import PrimitiveType
@@ -342,16 +342,12 @@ class Shape:
         self.validate_layout(self.own_layout)
         return self.own_layout.minor_to_major
 
-    @remembered
     def physical(self) -> tuple[tuple[int, ...], tuple[Tile, ...]]:
         """Return the sizes from the most major dimension on, and the tiles.
 
         ValueError for anything else than an array of known sizes with a valid layout.
         """
-        if not self.is_array or self.layout is None or UNBOUNDED in self.dimensions:
-            refuse("shape", f"must be an array of known sizes with a layout, got {cut(self)}")
-        self.validate_layout(self.layout)
-        return tuple(self.dimensions[d] for d in self.layout.major_to_minor), self.layout.tiles
+        return _physical(self)
 
     @property
     def size(self) -> int:
@@ -482,6 +478,15 @@ class Shape:
         """The array with the sizes and flags of the dimensions `dims`, in another layout."""
         sizes, flags = [self.dimensions[d] for d in dims], [self.dynamic[d] for d in dims]
         return Shape.array(self.element_type, sizes, layout, flags)
+
+
+@functools.lru_cache(1024)
+def _physical(shape: Shape) -> tuple[tuple[int, ...], tuple[Tile, ...]]:
+    layout = shape.layout
+    if not shape.is_array or layout is None or UNBOUNDED in shape.dimensions:
+        refuse("shape", f"must be an array of known sizes with a layout, got {cut(shape)}")
+    shape.validate_layout(layout)
+    return tuple(shape.dimensions[d] for d in layout.major_to_minor), layout.tiles
 
 
 def _depth_of(shape: Shape) -> int:

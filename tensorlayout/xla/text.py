@@ -264,7 +264,7 @@ class _Parser(Scanner):
         return Shape.tuple_of(elements)
 
     def simple(self) -> Shape:
-        kind = self.element_type()
+        kind = self.element_type("a shape: an element type such as f32, '(', 'b(', token or opaque")
         self.sign("[", f" after {kind.text}")
         if not kind.is_array:
             self.sign("]", f", for {kind.text} has no sizes")
@@ -276,11 +276,12 @@ class _Parser(Scanner):
             layout = self.layout(len(sizes))
         return Shape.array(kind, sizes, layout, dynamic)
 
-    def element_type(self) -> PrimitiveType:
+    def element_type(self, what: str, category: str = "") -> PrimitiveType:
         place, word = self.at, self.taken(_WORD)
         kind = PrimitiveType.by_text().get(word[1]) if word else None
-        what = "a shape: an element type such as f32, '(', 'b(', token or opaque"
-        return kind or self.fail(what, place)
+        if kind is None or category not in ("", kind.category):
+            self.fail(what, place)
+        return kind
 
     def dimension(self) -> tuple[int, bool]:
         if self.took("?"):
@@ -330,7 +331,7 @@ class _Parser(Scanner):
         if letter in _NUMBERS:
             value: Any = self.number(f"a number for {letter}", _NUMBERS[letter])
         else:
-            value = self.unsigned()
+            value = self.element_type("an unsigned integer type such as u32", "unsigned integer")
         self.sign(")")
         return value
 
@@ -358,13 +359,6 @@ class _Parser(Scanner):
         self.sign(":")
         points = self.listed(lambda: self.number("a split point", INTEGERS), ")")
         return SplitConfig(dimension, tuple(points))
-
-    def unsigned(self) -> PrimitiveType:
-        place, word = self.at, self.taken(_WORD)
-        kind = PrimitiveType.by_text().get(word[1]) if word else None
-        if kind is None or kind.category != "unsigned integer":
-            self.fail("an unsigned integer type such as u32", place)
-        return kind
 
     def level(self) -> None:
         self.expect(_LEVEL, "a level type, one of D C S H")

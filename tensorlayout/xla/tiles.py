@@ -57,19 +57,6 @@ def as_tile(sizes: Tile | Sequence[int]) -> Tile:
     return sizes if isinstance(sizes, Tile) else Tile(checked_integers("tile", sizes))
 
 
-def _check(tiles: Sequence[Tile]) -> None:
-    """ValueError for tiles that mean nothing: empty, of size 0, or with a star at the minor end.
-
-    And for more than 64, or more than 64 sizes to one: positions take as many steps as both make.
-    """
-    if len(tiles) > MAX_TILES or any(len(tile.dimensions) > MAX_RANK for tile in tiles):
-        refuse("tiles", f"must be at most {MAX_TILES}, each of at most {MAX_RANK} sizes")
-    for tile in tiles:
-        if not tile.dimensions or 0 in tile.dimensions or tile.dimensions[-1] == COMBINE:
-            rule = "sizes must be at least 1, the last no star (it has nothing to merge into)"
-            refuse("tile", f"{rule}, got {cut(tile)}")
-
-
 def first_tile(tiles: tuple[Tile, ...], rank: int = 2) -> tuple[Tile, ...]:
     """Return the tile that XLA's older functions count: the first, for vectors none.
 
@@ -111,8 +98,16 @@ class Step(NamedTuple):
 
 
 def steps(sizes: Sequence[int], tiles: Sequence[Tile]) -> Iterator[Step]:
-    """Yield what each tile does in turn; ValueError for tiles that mean nothing, or too many."""
-    _check(tiles)
+    """Yield what each tile does in turn; ValueError for tiles that mean nothing.
+
+    And for too many, or too many sizes to one: positions take as many steps as both make.
+    """
+    if len(tiles) > MAX_TILES or any(len(tile.dimensions) > MAX_RANK for tile in tiles):
+        refuse("tiles", f"must be at most {MAX_TILES}, each of at most {MAX_RANK} sizes")
+    for tile in tiles:
+        if not tile.dimensions or 0 in tile.dimensions or tile.dimensions[-1] == COMBINE:
+            rule = "sizes must be at least 1, the last no star (it has nothing to merge into)"
+            refuse("tile", f"{rule}, got {cut(tile)}")
     now = list(sizes)
     for tile in tiles:
         longer = [1] * (len(tile.dimensions) - len(now)) + now
@@ -177,18 +172,9 @@ def index_at(slot: int, sizes: Sequence[int], tiles: Sequence[Tile]) -> tuple[in
         numbers = zip(at[step.kept : end], step.inner, at[end:], strict=True)
         entries_at = [*at[: step.kept], *(q * t + r for q, t, r in numbers)]
         groups = zip(entries_at, step.groups, strict=True)
-        parted = [_parted(entry, [step.longer[d] for d in group]) for entry, group in groups]
+        parted = [unravelled(entry, [step.longer[d] for d in group]) for entry, group in groups]
         at = [entry for entries in parted for entry in entries][len(step.longer) - step.rank :]
     return tuple(at)
-
-
-def _parted(entry: int, sizes: Sequence[int]) -> list[int]:
-    """A merged entry back as one per dimension; what is too much ends in the most major one."""
-    found: list[int] = []
-    for n in reversed(sizes[1:]):
-        entry, digit = divmod(entry, n)
-        found.insert(0, digit)
-    return [entry, *found]
 
 
 def row_major(index: Sequence[int], sizes: Sequence[int]) -> int:
@@ -200,12 +186,12 @@ def row_major(index: Sequence[int], sizes: Sequence[int]) -> int:
 
 
 def unravelled(number: int, sizes: Sequence[int]) -> list[int]:
-    """The index of a row-major number."""
+    """Return the index of a row-major number; what is too much ends in the most major entry."""
     index: list[int] = []
-    for n in reversed(sizes):
+    for n in reversed(sizes[1:]):
         number, digit = divmod(number, n)
         index.insert(0, digit)
-    return index
+    return [number, *index][: len(sizes)]
 
 
 def change_nothing(sizes: Sequence[int], tiles: Sequence[Tile]) -> bool:

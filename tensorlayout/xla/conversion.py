@@ -1,10 +1,10 @@
-"""XLA's layouts as `tensorlayout.Layout`, and back: those of today, and those of 2017."""
+"""XLA's layouts as `tensorlayout.Layout`, and back; memory in them; the layouts of 2017."""
 
 from __future__ import annotations
 
 import enum
 import math
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
 from typing import Any
@@ -313,22 +313,20 @@ class PaddedLayout2017:
         if sorted(self.minor_to_major) != list(range(len(sizes))):
             rule = f"the order is no permutation of the dimensions of {shown(sizes)}"
             refuse(f"layout {cut(self)}", rule)
-        if any(p < n for n, p in zip(*self._checked(sizes), strict=False)):
-            rule = f"a padded width is less than its size of {shown(sizes)}"
-            refuse(f"layout {cut(self)}", rule)
+        if any(width < size for size, width in self._pairs(sizes)):
+            refuse(f"layout {cut(self)}", f"a padded width is less than its size of {shown(sizes)}")
 
     def is_padded(self, dimensions: Sequence[int]) -> bool:
         """Return whether some width exceeds its size; ValueError for a wrong number of widths."""
-        pairs = zip(*self._checked(dimensions), strict=False)
-        return any(p > n for n, p in pairs)
+        return any(width > size for size, width in self._pairs(dimensions))
 
-    def _checked(self, dimensions: Sequence[int]) -> tuple[tuple[int, ...], tuple[int, ...]]:
-        """The sizes of an array, and the widths: none, or as many."""
+    def _pairs(self, dimensions: Sequence[int]) -> Iterator[tuple[int, int]]:
+        """Return each size of an array with its width; nothing without widths."""
         sizes, padded = checked_integers("dimensions", dimensions), self.padded_dimensions
         if padded and len(padded) != len(sizes):
             rule = f"must have no padded widths or one for each of {shown(sizes)}"
             refuse(f"layout {cut(self)}", rule)
-        return sizes, padded
+        return zip(sizes, padded, strict=False)
 
     def byte_size_of(self, element_type: PrimitiveType, dimensions: Sequence[int]) -> int:
         """The **bytes** of a buffer, padding included."""
@@ -387,6 +385,5 @@ class PaddedLayout2017:
             return cls(layout.minor_to_major)
         found = [old for old, value in _SYMBOLS.items() if value is layout.padding_value]
         if not found:
-            rule = f"the padding of {cut(layout)} holds bits that no symbol names"
-            refuse("of_layout", rule)
+            refuse("of_layout", f"the padding of {cut(layout)} holds bits that no symbol names")
         return cls(layout.minor_to_major, layout.padded_shape, found[0])

@@ -119,11 +119,9 @@ class XlaLayout:
 
     def properties(self) -> str:
         """What follows the colon in the text: T, L, #, *, E, S, SC, P, M; defaults left out."""
-        held = (
-            (letter, getattr(self, name), _DEFAULTS[name]) for letter, name in PROPERTIES.items()
-        )
-        told = ((letter, value) for letter, value, default in held if value != default)
-        return "".join(f"{letter}{_told(value)}" for letter, value in told)
+        held = {letter: getattr(self, name) for letter, name in PROPERTIES.items()}
+        told = [letter for letter in held if held[letter] != _DEFAULTS[PROPERTIES[letter]]]
+        return "".join(f"{letter}{_told(held[letter])}" for letter in told)
 
     def __str__(self) -> str:
         properties = self.properties()

@@ -222,8 +222,7 @@ def insert_dimension_at_index(shape: Shape, dim_idx: int, bound: int) -> Shape:
     """
     order, sizes = shape.order, shape.dimensions
     if not 0 <= dim_idx <= shape.rank:
-        rule = f"must be from 0 to {shape.rank} for {cut(shape)}"
-        refuse("dim_idx", f"{rule}, got {shown(dim_idx)}")
+        refuse("dim_idx", f"must be from 0 to {shape.rank} for {cut(shape)}, got {shown(dim_idx)}")
     moved = [d + (d >= dim_idx) for d in order]
     moved.insert(moved.index(dim_idx + 1) + 1 if dim_idx < shape.rank else 0, dim_idx)
     plain = make_shape(shape.element_type, (*sizes[:dim_idx], bound, *sizes[dim_idx:]))

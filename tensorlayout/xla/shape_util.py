@@ -288,10 +288,8 @@ def indices(
     if any(n and s < 1 for n, s in zip(extents, steps, strict=True)):
         rule = f"incr must be at least 1 where there is a count for {cut(shape)}"
         refuse("incr", f"{rule}, got {shown(steps)}")
-    runs = [
-        range(b, b + max(n, 1), s if n else 1)
-        for b, n, s in zip(starts, extents, steps, strict=True)
-    ]
+    numbers = zip(starts, extents, steps, strict=True)
+    runs = [range(b, b + max(n, 1), s if n else 1) for b, n, s in numbers]
     return iter(()) if 0 in shape.dimensions else _visited(runs, order)
 
 

@@ -41,7 +41,7 @@ _WORD = pattern(r"([A-Za-z_]\w*+)")
 _BUFFER = pattern(r"b(?!\w)")
 _LAYOUT = re.compile(rf"\{{{BLANK}(?=-?[0-9]|:)")
 _PROPERTY = pattern(r"([DTLESPM](?!\w)|SC(?!\w)|[#*])")
-_LEVEL = pattern(r"[DCSH](?!\w)")
+_LEVEL = pattern(rf"[DCSH](?!\w){BLANK}\+?{BLANK}~?")
 
 
 def parse_shape(text: str, *, default_layout: bool = True) -> Shape:
@@ -318,7 +318,7 @@ class _Parser(Scanner):
             rest = rest[rest.index(letter) + 1 :]
             if letter == "D":
                 self.sign("(", " after D")
-                self.listed(self.level, ")")
+                self.listed(lambda: self.expect(_LEVEL, "a level type, one of D C S H"), ")")
             else:
                 fields[PROPERTIES[letter]] = self.property(letter)
             place = self.at
@@ -359,8 +359,3 @@ class _Parser(Scanner):
         self.sign(":")
         points = self.listed(lambda: self.number("a split point", INTEGERS), ")")
         return SplitConfig(dimension, tuple(points))
-
-    def level(self) -> None:
-        self.expect(_LEVEL, "a level type, one of D C S H")
-        self.took("+")
-        self.took("~")

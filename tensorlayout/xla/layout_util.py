@@ -16,7 +16,7 @@ from tensorlayout.xla.calling import alias, export, xla_function
 from tensorlayout.xla.layouts import SplitConfig, XlaLayout
 from tensorlayout.xla.primitive_types import PrimitiveType
 from tensorlayout.xla.shapes import Shape
-from tensorlayout.xla.tiles import Tile, as_tile, change_nothing
+from tensorlayout.xla.tiles import Tile, as_tile, steps
 
 # --- made ----------------------------------------------------------------------------------------
 
@@ -208,8 +208,9 @@ def element_at(shape: Shape, linear_index: int) -> tuple[int, ...] | None: ...
 def is_untiled_layout(sizes: Sequence[int], tiles: Sequence[Tile | Sequence[int]]) -> bool:
     """Return whether tiles leave the order of **physical** sizes as it is, and add no padding.
 
-    A sufficient test, as in XLA: tiles that undo each other may be judged False. ValueError for a
-    tile with more dimensions than there are.
+    A sufficient test, as in XLA: each tile is judged by itself, so those that undo each other may
+    be judged False. A star changes nothing. ValueError for a tile with more dimensions than there
+    are.
     """
     known = checked_integers("sizes", sizes)
     given = [*map(as_tile, tiles)]
@@ -218,7 +219,11 @@ def is_untiled_layout(sizes: Sequence[int], tiles: Sequence[Tile | Sequence[int]
         if len(tile.dimensions) > rank:
             refuse("tiles", f"the tile {cut(tile)} is longer than the {rank} dimensions")
         rank += len(tile.dimensions) - 2 * tile.dimensions.count(COMBINE)
-    return change_nothing(known, given)
+    for step in steps(known, given):
+        first = next((d for d, t in enumerate(step.inner) if t != 1), len(step.inner))
+        if step.whole != step.merged or any(count != 1 for count in step.counts[first + 1 :]):
+            return False
+    return True
 
 
 # --- splits --------------------------------------------------------------------------------------

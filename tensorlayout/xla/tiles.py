@@ -194,18 +194,6 @@ def unravelled(number: int, sizes: Sequence[int]) -> list[int]:
     return [number, *index][: len(sizes)]
 
 
-def change_nothing(sizes: Sequence[int], tiles: Sequence[Tile]) -> bool:
-    """Return whether the tiles add no padding and keep the order; each is judged by itself.
-
-    A sufficient test: False for tiles that undo each other. A star changes nothing by itself.
-    """
-    for step in steps(sizes, tiles):
-        first = next((d for d, t in enumerate(step.inner) if t != 1), len(step.inner))
-        if step.whole != step.merged or any(count != 1 for count in step.counts[first + 1 :]):
-            return False
-    return True
-
-
 # --- whole arrays --------------------------------------------------------------------------------
 
 

@@ -190,8 +190,7 @@ def _bool(self: Tensor) -> bool:
 def _int(self: Tensor) -> int:
     value = _single(self, int)
     if value != value or abs(value) == math.inf:
-        msg = f"int: {value} is no integer"
-        raise (ValueError if value != value else OverflowError)(msg)
+        raise (ValueError if value != value else OverflowError)(f"int: {value} is no integer")
     return int(value)
 
 

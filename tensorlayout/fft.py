@@ -17,8 +17,7 @@ from tensorlayout.functions import arguments, dispatch, spellings
 from tensorlayout.functions import basics as xp
 from tensorlayout.functions.creation import created
 from tensorlayout.functions.outputs import given
-from tensorlayout.plan.fill import Create
-from tensorlayout.plan.library import Library, Results, Shape, complex_of
+from tensorlayout.plan import Create, Library, Results, Shape, complex_of
 from tensorlayout.tensor import Tensor
 from tensorlayout.typing import Axis, DeviceLike, DTypeLike, Integers, Real
 

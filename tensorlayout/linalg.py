@@ -32,10 +32,8 @@ from tensorlayout.functions.operands import beside, floating, sequence, tensors
 from tensorlayout.functions.outputs import given
 from tensorlayout.functions.products import cross, outer
 from tensorlayout.functions.reduction import reduced
-from tensorlayout.layout.slots import MAX_SLOTS
-from tensorlayout.plan import matrices
-from tensorlayout.plan.library import Library
-from tensorlayout.plan.reduce import Reduce
+from tensorlayout.layout import MAX_SLOTS
+from tensorlayout.plan import Library, Reduce, matrices
 from tensorlayout.tensor import Tensor
 from tensorlayout.typing import ArrayLike, Axis, DTypeLike, Real
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from tensorlayout.layout.checks import letters
+from tensorlayout.layout import letters
 from tensorlayout.layout.drawing.wording import count_of
 
 Facts = list[tuple[str, str]]

@@ -21,8 +21,7 @@ from tensorlayout.cpu.engine.memory import exposed as exposed
 from tensorlayout.cpu.engine.memory import new_tensors as new_tensors
 from tensorlayout.cpu.engine.memory import read as read
 from tensorlayout.cpu.engine.memory import ready as ready
-from tensorlayout.plan.base import Disturbs, Plan, Run
-from tensorlayout.plan.elementwise import ElementwisePlan
+from tensorlayout.plan import Disturbs, ElementwisePlan, Plan, Run
 from tensorlayout.plan.fuse import FusePlan
 from tensorlayout.support.lazy_imports import loaded
 from tensorlayout.tensor import Tensor

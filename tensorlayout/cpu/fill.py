@@ -22,8 +22,7 @@ from tensorlayout.cpu.engine.memory import (
 )
 from tensorlayout.dtypes import SCALARS, int64, is_narrow
 from tensorlayout.layout import Layout
-from tensorlayout.plan.base import Run, Write
-from tensorlayout.plan.fill import CreatePlan, DiagonalsPlan, OneHotPlan, TrianglePlan
+from tensorlayout.plan import CreatePlan, DiagonalsPlan, OneHotPlan, Run, TrianglePlan, Write
 from tensorlayout.plan.run import making
 from tensorlayout.tensor import Tensor, TensorSpec
 

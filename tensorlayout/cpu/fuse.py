@@ -33,11 +33,8 @@ from tensorlayout.cpu.engine.memory import (
 from tensorlayout.cpu.engine.sharing import pieces_of_several
 from tensorlayout.cpu.engine.threads import possible_threads, share
 from tensorlayout.dtypes import DType
-from tensorlayout.layout import Layout
-from tensorlayout.layout.loop import Axis, merged
-from tensorlayout.plan.base import Run, Write
-from tensorlayout.plan.copy import CopyPlan
-from tensorlayout.plan.elementwise import ElementwisePlan
+from tensorlayout.layout import Axis, Layout, merged
+from tensorlayout.plan import CopyPlan, ElementwisePlan, Run, Write
 from tensorlayout.plan.fuse import (
     FusePlan,
     Step,

@@ -9,9 +9,7 @@ import numpy as np
 
 from tensorlayout.cpu.engine.memory import Array
 from tensorlayout.layout import Layout
-from tensorlayout.plan.base import Write
-from tensorlayout.plan.gather import Gather
-from tensorlayout.plan.image import Col2ImPlan, ReverseSequencePlan, UpsamplePlan
+from tensorlayout.plan import Col2ImPlan, Gather, ReverseSequencePlan, UpsamplePlan, Write
 from tensorlayout.plan.run import carried_out
 from tensorlayout.tensor import Tensor, TensorSpec
 

@@ -8,8 +8,7 @@ import numpy as np
 
 from tensorlayout.cpu.copy.choose import several
 from tensorlayout.cpu.copy.copy import mover
-from tensorlayout.plan.base import Run, Write
-from tensorlayout.plan.join import JoinPlan, SplitPlan, cuts_of, part_of
+from tensorlayout.plan import JoinPlan, Run, SplitPlan, Write, cuts_of, part_of
 from tensorlayout.tensor import Tensor
 
 _FEW = 1024  # elements that a call takes longer than

@@ -16,8 +16,7 @@ from tensorlayout.cpu.engine.casting import rounded
 from tensorlayout.cpu.engine.memory import Array, quietly, tensor_over
 from tensorlayout.cpu.matmul import converted, multiply
 from tensorlayout.dtypes import DType
-from tensorlayout.plan.base import Run
-from tensorlayout.plan.library import LibraryPlan, working
+from tensorlayout.plan import LibraryPlan, Run, working
 from tensorlayout.support import array_library as array_functions
 from tensorlayout.tensor import Tensor
 

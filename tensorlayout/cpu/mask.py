@@ -16,11 +16,17 @@ from tensorlayout.cpu.scatter import broadcast, value_in, writer
 from tensorlayout.devices import CPU
 from tensorlayout.dtypes import int64
 from tensorlayout.layout import Layout
-from tensorlayout.plan.base import Run, Write
-from tensorlayout.plan.gather import IndexMap
-from tensorlayout.plan.library import working
-from tensorlayout.plan.mask import MaskedPlan, NonzeroPlan, SelectPlan, selected_spec
-from tensorlayout.plan.scatter import check_fits
+from tensorlayout.plan import (
+    IndexMap,
+    MaskedPlan,
+    NonzeroPlan,
+    Run,
+    SelectPlan,
+    Write,
+    check_fits,
+    selected_spec,
+    working,
+)
 from tensorlayout.tensor import Tensor, TensorSpec
 
 # Share of true elements from which on NumPy's own indexing, which predicts every element of a mask

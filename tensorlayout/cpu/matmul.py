@@ -7,9 +7,7 @@ import numpy as np
 from tensorlayout.cpu.engine.casting import truths
 from tensorlayout.cpu.engine.memory import Array, quiet, quietly
 from tensorlayout.dtypes import DType
-from tensorlayout.plan.base import Write
-from tensorlayout.plan.library import working
-from tensorlayout.plan.matmul import MatmulPlan
+from tensorlayout.plan import MatmulPlan, Write, working
 from tensorlayout.tensor import Tensor
 
 

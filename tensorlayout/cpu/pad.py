@@ -14,9 +14,7 @@ import numpy as np
 from tensorlayout.cpu.copy.copy import mover
 from tensorlayout.cpu.engine.casting import scalar_in
 from tensorlayout.cpu.engine.sharing import pieces, share_pieces
-from tensorlayout.plan.base import Write
-from tensorlayout.plan.join import part_of
-from tensorlayout.plan.pad import PadPlan, SliceGradPlan
+from tensorlayout.plan import PadPlan, SliceGradPlan, Write, part_of
 from tensorlayout.tensor import Tensor, TensorSpec
 
 # Where to, and where from: slices of one dimension of the result.

@@ -16,8 +16,7 @@ from tensorlayout.cpu.engine.memory import Array
 from tensorlayout.cpu.engine.sharing import BLOCK_BYTES, Box, share_pieces, slabs
 from tensorlayout.dtypes import DType, float32
 from tensorlayout.layout import Layout
-from tensorlayout.plan.base import Write
-from tensorlayout.plan.quantize import BlockFormat, DequantizePlan, QuantizePlan, scales_shape
+from tensorlayout.plan import BlockFormat, DequantizePlan, QuantizePlan, Write, scales_shape
 from tensorlayout.tensor import Tensor
 
 _MAGNITUDE, _INFINITY = np.uint32(0x7FFFFFFF), np.uint32(0x7F800000)

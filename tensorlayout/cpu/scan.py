@@ -13,8 +13,7 @@ from tensorlayout.cpu.engine.sharing import share_pieces
 from tensorlayout.cpu.engine.threads import get_num_threads
 from tensorlayout.cpu.reduce.fold import BLOCK, SMALL, accumulator, blocks
 from tensorlayout.dtypes import DType
-from tensorlayout.plan.base import Run, Write
-from tensorlayout.plan.scan import ScanPlan
+from tensorlayout.plan import Run, ScanPlan, Write
 from tensorlayout.tensor import Tensor
 
 # From so many lines on, so many of them neighbours in memory, whole rows of them are added at once:

@@ -24,14 +24,7 @@ from tensorlayout.cpu.gather import (
     shared,
     signed,
 )
-from tensorlayout.plan import base
-from tensorlayout.plan.scatter import (
-    RUN,
-    CopyScatterPlan,
-    ScatterPlan,
-    ScatterReducePlan,
-    after_copy,
-)
+from tensorlayout.plan import RUN, CopyScatterPlan, ScatterPlan, ScatterReducePlan, after_copy, base
 from tensorlayout.tensor import Tensor
 
 # Elements of a run from which on NumPy's own loops write there faster than slots do; and for one

@@ -17,8 +17,7 @@ from tensorlayout.cpu.engine.memory import Array
 from tensorlayout.cpu.engine.sharing import share_pieces
 from tensorlayout.cpu.reduce.fold import Key, blocks
 from tensorlayout.layout import Layout
-from tensorlayout.plan.base import Write
-from tensorlayout.plan.sort import SortPlan, TopKPlan
+from tensorlayout.plan import SortPlan, TopKPlan, Write
 from tensorlayout.tensor import Tensor
 
 # Up to so many elements NumPy's stable sorts take less time than what it takes to avoid them.

@@ -5,11 +5,11 @@ from __future__ import annotations
 import numpy as np
 
 from tensorlayout.cpu.engine.memory import Array, array_over, byte_strides, home_of
-from tensorlayout.plan.base import Run
-from tensorlayout.plan.view import (
+from tensorlayout.plan import (
     PartPlan,
     ReinterpretPlan,
     RowPlan,
+    Run,
     SamePlan,
     ViewPlan,
     outside,

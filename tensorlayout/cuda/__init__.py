@@ -30,7 +30,7 @@ from tensorlayout.cuda.engine.memory import (
     wait_for,
 )
 from tensorlayout.cuda.engine.warm_up import warmup
-from tensorlayout.plan.base import Plan, Run
+from tensorlayout.plan import Plan, Run
 from tensorlayout.support.lazy_imports import loaded
 
 __all__ = [

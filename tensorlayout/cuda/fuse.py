@@ -19,12 +19,9 @@ from tensorlayout.cuda.engine.memory import new_tensors, padding_of
 from tensorlayout.cuda.engine.scalars import octets_of_numbers
 from tensorlayout.cuda.engine.structs import RANKS
 from tensorlayout.dtypes import DType
-from tensorlayout.layout import Layout
-from tensorlayout.layout.loop import Axis, Loop
-from tensorlayout.plan.base import Write
-from tensorlayout.plan.elementwise import ElementwisePlan
+from tensorlayout.layout import Axis, Layout, Loop
+from tensorlayout.plan import ElementwisePlan, ReducePlan, Write
 from tensorlayout.plan.fuse import FusePlan, write_call_by_call
-from tensorlayout.plan.reduce import ReducePlan
 from tensorlayout.tensor import Tensor, TensorSpec
 
 # Of one kernel: steps, which bounds how long a compiler takes; scalars; and tensors, which bounds

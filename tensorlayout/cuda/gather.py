@@ -27,11 +27,9 @@ from tensorlayout.cuda.engine.launch import (
     writer,
 )
 from tensorlayout.cuda.engine.structs import constant, divisor
-from tensorlayout.layout import Layout
-from tensorlayout.layout.loop import Axis, Loop, index_type, merged
-from tensorlayout.plan.base import Write
-from tensorlayout.plan.gather import GatherPlan, IndexMap, Shape
-from tensorlayout.plan.scatter import ScatterPlan
+from tensorlayout.layout import Axis, Layout, Loop, index_type, merged
+from tensorlayout.plan import GatherPlan, IndexMap, ScatterPlan, Write
+from tensorlayout.plan.gather import Shape
 from tensorlayout.tensor import TensorSpec
 
 # The memories of a call; behind them are those of positions.

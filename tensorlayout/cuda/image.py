@@ -7,9 +7,8 @@ from math import prod
 from tensorlayout.cuda.engine.kernel_shapes import c_type, c_type_of_bits, kernel, parameters
 from tensorlayout.cuda.engine.launch import THREADS, WIDEST, Launch, blocks_of_walk
 from tensorlayout.cuda.engine.structs import RANKS, divisor, pack_walk
-from tensorlayout.layout import Layout
-from tensorlayout.layout.loop import Loop, index_type
-from tensorlayout.plan.image import Col2ImPlan, ReverseSequencePlan, UpsamplePlan, Windows
+from tensorlayout.layout import Layout, Loop, index_type
+from tensorlayout.plan import Col2ImPlan, ReverseSequencePlan, UpsamplePlan, Windows
 
 FILE = "image.cu"
 

@@ -21,10 +21,8 @@ from tensorlayout.cuda.engine.launch import (
     writer,
 )
 from tensorlayout.cuda.engine.structs import constant, divisor
-from tensorlayout.layout import Layout
-from tensorlayout.layout.loop import Axis, Loop, Window, furthest, index_type, merged
-from tensorlayout.plan.base import Write
-from tensorlayout.plan.join import JoinPlan, SplitPlan, cuts_of, part_of
+from tensorlayout.layout import Axis, Layout, Loop, Window, furthest, index_type, merged
+from tensorlayout.plan import JoinPlan, SplitPlan, Write, cuts_of, part_of
 from tensorlayout.tensor import Tensor, TensorSpec
 
 FILE = "join.cu"

@@ -22,8 +22,7 @@ from tensorlayout.cuda.sort import SEARCHES, prepare_search
 from tensorlayout.devices import CPU, Device
 from tensorlayout.dtypes import DType
 from tensorlayout.layout import Layout
-from tensorlayout.plan.copy import CopyPlan, TransferPlan
-from tensorlayout.plan.library import LibraryPlan, working
+from tensorlayout.plan import CopyPlan, LibraryPlan, TransferPlan, working
 from tensorlayout.plan.run import carried_out, making, noted_copy, noting
 from tensorlayout.plan.steps import Step
 from tensorlayout.support.array_library import TABLE

@@ -31,12 +31,19 @@ from tensorlayout.cuda.gather import (
     plan_read,
 )
 from tensorlayout.cuda.scatter import in_dtype, plan_write, values_in, with_bits
-from tensorlayout.layout import Layout
-from tensorlayout.layout.loop import Axis, furthest, index_type, merged
-from tensorlayout.plan.base import Run, Write
-from tensorlayout.plan.gather import GatherPlan, IndexMap
-from tensorlayout.plan.mask import MaskedPlan, NonzeroPlan, SelectPlan, selected_spec
-from tensorlayout.plan.scatter import ScatterPlan, check_fits
+from tensorlayout.layout import Axis, Layout, furthest, index_type, merged
+from tensorlayout.plan import (
+    GatherPlan,
+    IndexMap,
+    MaskedPlan,
+    NonzeroPlan,
+    Run,
+    ScatterPlan,
+    SelectPlan,
+    Write,
+    check_fits,
+    selected_spec,
+)
 from tensorlayout.tensor import Tensor, TensorSpec
 
 FILE = "mask.cu"

@@ -22,13 +22,8 @@ from tensorlayout.cuda.engine.kernel_shapes import kernel, parameters
 from tensorlayout.cuda.engine.launch import Launch, writer
 from tensorlayout.cuda.engine.structs import RANKS, constant, pack_axes
 from tensorlayout.dtypes import DType
-from tensorlayout.layout import Layout
-from tensorlayout.layout.checks import MAX_RANK
-from tensorlayout.layout.loop import Axis, merged
-from tensorlayout.plan.base import Write
-from tensorlayout.plan.copy import AssignPlan
-from tensorlayout.plan.library import LibraryPlan
-from tensorlayout.plan.matmul import MatmulPlan
+from tensorlayout.layout import MAX_RANK, Axis, Layout, merged
+from tensorlayout.plan import AssignPlan, LibraryPlan, MatmulPlan, Write
 from tensorlayout.plan.run import carried_out, noted_copy
 from tensorlayout.tensor import Tensor, TensorSpec
 

@@ -9,9 +9,8 @@ from tensorlayout.cuda.engine.kernel_shapes import kernel, parameters
 from tensorlayout.cuda.engine.launch import WIDEST, Launch, blocks_of_walk, writer
 from tensorlayout.cuda.engine.scalars import octets, pattern
 from tensorlayout.cuda.engine.structs import RANKS, constant, divisor, pack_walk
-from tensorlayout.layout.loop import Axis, Loop, Window, index_type, merged
-from tensorlayout.plan.base import Write
-from tensorlayout.plan.pad import PadPlan, SliceGradPlan
+from tensorlayout.layout import Axis, Loop, Window, index_type, merged
+from tensorlayout.plan import PadPlan, SliceGradPlan, Write
 
 FILE = "pad.cu"
 

@@ -14,10 +14,16 @@ from tensorlayout.cuda.engine.driver import Kernel
 from tensorlayout.cuda.engine.kernel_shapes import c_type, kernel, parameters
 from tensorlayout.cuda.engine.launch import BLOCK, NOTHING, THREADS, WIDEST, Launch, blocks_of_walk
 from tensorlayout.cuda.engine.structs import constant, pack_axes
-from tensorlayout.layout import Layout, PaddingValue
-from tensorlayout.layout.loop import Axis, furthest, index_type, merged
-from tensorlayout.layout.slots import packed_strides
-from tensorlayout.plan.quantize import DequantizePlan, QuantizePlan
+from tensorlayout.layout import (
+    Axis,
+    Layout,
+    PaddingValue,
+    furthest,
+    index_type,
+    merged,
+    packed_strides,
+)
+from tensorlayout.plan import DequantizePlan, QuantizePlan
 from tensorlayout.tensor import TensorSpec
 
 FILE = "quantize.cu"

@@ -10,8 +10,8 @@ from tensorlayout import dtypes
 from tensorlayout.cuda.engine.kernel_shapes import c_type, kernel, parameters
 from tensorlayout.cuda.engine.launch import THREADS, Launch, Launches
 from tensorlayout.cuda.engine.structs import divisor32, pack_axes
-from tensorlayout.layout.loop import Axis, index_type, merged
-from tensorlayout.plan.scan import ScanPlan
+from tensorlayout.layout import Axis, index_type, merged
+from tensorlayout.plan import ScanPlan
 
 FILE = "scan.cu"
 

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from tensorlayout.cuda.engine.memory import moved_slots
-from tensorlayout.plan.base import Run
-from tensorlayout.plan.view import (
+from tensorlayout.plan import (
     PartPlan,
     ReinterpretPlan,
     RowPlan,
+    Run,
     SamePlan,
     ViewPlan,
     rows,

@@ -20,7 +20,7 @@ from tensorlayout.errors import refuse, under
 from tensorlayout.functions import arguments
 from tensorlayout.functions.creation import empty
 from tensorlayout.functions.manipulation import reshape
-from tensorlayout.plan.rules import one_device
+from tensorlayout.plan import one_device
 from tensorlayout.tensor import Tensor, TensorSpec
 
 HIGHEST = tables.HIGHEST  # the feature level of functions that are given none

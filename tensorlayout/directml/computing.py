@@ -14,8 +14,7 @@ from tensorlayout.directml.tensor_desc import TensorDesc
 from tensorlayout.functions import dispatch
 from tensorlayout.functions.creation import empty
 from tensorlayout.functions.manipulation import flip
-from tensorlayout.plan.elementwise import Elementwise, Scaling
-from tensorlayout.plan.scan import Scan
+from tensorlayout.plan import Elementwise, Scaling, Scan
 from tensorlayout.tensor import Tensor
 
 __all__ = [

@@ -12,8 +12,7 @@ from tensorlayout.directml.operator_desc import Expected, OperatorDesc, with_siz
 from tensorlayout.directml.tensor_desc import TensorDesc
 from tensorlayout.errors import under
 from tensorlayout.functions import arguments, dispatch
-from tensorlayout.plan.base import Written
-from tensorlayout.plan.fill import Create, DiagonalsPlan, OneHotPlan
+from tensorlayout.plan import Create, DiagonalsPlan, OneHotPlan, Written
 from tensorlayout.tensor import Tensor
 from tensorlayout.typing import DeviceLike
 

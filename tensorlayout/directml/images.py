@@ -13,9 +13,7 @@ from tensorlayout.directml.tensor_desc import TensorDesc, asked, listed
 from tensorlayout.functions import dispatch
 from tensorlayout.functions.creation import zeros
 from tensorlayout.functions.manipulation import permute_dims, reshape, sliding_window
-from tensorlayout.plan.base import Written
-from tensorlayout.plan.image import Col2ImPlan, UpsamplePlan, Windows
-from tensorlayout.plan.scatter import Scatter
+from tensorlayout.plan import Col2ImPlan, Scatter, UpsamplePlan, Windows, Written
 from tensorlayout.tensor import Tensor
 
 __all__ = [

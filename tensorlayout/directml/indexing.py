@@ -22,8 +22,7 @@ from tensorlayout.functions.creation import arange
 from tensorlayout.functions.manipulation import reshape
 from tensorlayout.functions.searching import where
 from tensorlayout.functions.sorting import sort
-from tensorlayout.plan.gather import Gather
-from tensorlayout.plan.scatter import CopyScatter
+from tensorlayout.plan import CopyScatter, Gather
 from tensorlayout.tensor import Tensor
 
 __all__ = [

@@ -13,10 +13,7 @@ from tensorlayout.directml.operator_desc import Expected, OneToOne, OperatorDesc
 from tensorlayout.directml.tensor_desc import TensorDesc, asked, integers, listed
 from tensorlayout.errors import under
 from tensorlayout.functions import arguments, dispatch
-from tensorlayout.plan.base import Written
-from tensorlayout.plan.image import ReverseSequencePlan
-from tensorlayout.plan.join import Join, Split
-from tensorlayout.plan.pad import Pad, SliceGradPlan
+from tensorlayout.plan import Join, Pad, ReverseSequencePlan, SliceGradPlan, Split, Written
 from tensorlayout.support.interning import cached_property
 from tensorlayout.tensor import Tensor
 

@@ -13,8 +13,7 @@ from tensorlayout.directml.operator_desc import OperatorDesc
 from tensorlayout.directml.tensor_desc import TensorDesc
 from tensorlayout.errors import refuse, under
 from tensorlayout.functions import arguments
-from tensorlayout.plan.base import Exposed, backend
-from tensorlayout.plan.rules import one_device
+from tensorlayout.plan import Exposed, backend, one_device
 from tensorlayout.tensor import Tensor, TensorSpec
 
 Given = Sequence[Tensor]

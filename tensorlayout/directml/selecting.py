@@ -14,8 +14,7 @@ from tensorlayout.directml.tensor_desc import TensorDesc, asked
 from tensorlayout.errors import under
 from tensorlayout.functions import arguments, dispatch
 from tensorlayout.functions.searching import nonzero
-from tensorlayout.plan.base import Written
-from tensorlayout.plan.sort import TopKPlan
+from tensorlayout.plan import TopKPlan, Written
 from tensorlayout.tensor import Tensor
 
 __all__ = [

@@ -25,8 +25,7 @@ from tensorlayout.devices import CPU, Device, available
 from tensorlayout.dtypes import DType
 from tensorlayout.errors import CopyError, cut, named, shown
 from tensorlayout.exchange.numpy import pointer_in
-from tensorlayout.plan.base import backend
-from tensorlayout.plan.from_strides import extent, packed_steps, spec_of_strides
+from tensorlayout.plan import backend, extent, packed_steps, spec_of_strides
 from tensorlayout.plan.steps import Step, note
 from tensorlayout.support.context_blocks import Scope
 from tensorlayout.tensor import Tensor, TensorSpec

@@ -29,7 +29,7 @@ from tensorlayout.cpu.engine.memory import shortage as shortage
 from tensorlayout.cpu.engine.memory import tensor_over as tensor_over
 from tensorlayout.dtypes import DType
 from tensorlayout.errors import shown
-from tensorlayout.plan.from_strides import extent, packed_steps
+from tensorlayout.plan import extent, packed_steps
 
 
 class Described(NamedTuple):

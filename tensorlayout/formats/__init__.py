@@ -15,9 +15,7 @@ from typing import Any
 from tensorlayout import errors
 from tensorlayout.formats import blas, cudnn, cute, directml, einops, jax, numpy, onednn, pytorch
 from tensorlayout.formats.blocks import checked
-from tensorlayout.layout import Layout
-from tensorlayout.layout.checks import checked_itemsize
-from tensorlayout.layout.placement import HasItemsize
+from tensorlayout.layout import HasItemsize, Layout, checked_itemsize
 
 __all__ = [
     "blas",

@@ -7,8 +7,7 @@ from typing import NamedTuple
 
 from tensorlayout.errors import cut, shown
 from tensorlayout.formats.blocks import checked, refuse
-from tensorlayout.layout import Layout
-from tensorlayout.layout.checks import checked_integer, checked_sizes
+from tensorlayout.layout import Layout, checked_integer, checked_sizes
 
 __all__ = ["BlasMatrix", "read", "write"]
 

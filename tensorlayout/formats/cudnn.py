@@ -7,8 +7,7 @@ from collections.abc import Sequence
 
 from tensorlayout.errors import cut, shown
 from tensorlayout.formats.blocks import block_of, laid_out, named, refuse
-from tensorlayout.layout import Layout
-from tensorlayout.layout.checks import checked_sizes
+from tensorlayout.layout import Layout, checked_sizes
 
 __all__ = ["read", "write"]
 

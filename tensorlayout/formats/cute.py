@@ -16,9 +16,18 @@ from typing import Any, NamedTuple, TypeAlias
 
 from tensorlayout.errors import cut, named, refuse, shown
 from tensorlayout.formats.blocks import checked
-from tensorlayout.layout import Layout, Padding, PaddingValue, slots
-from tensorlayout.layout.checks import MAX_PARTS, MAX_RANK, checked_padding, checked_sizes
-from tensorlayout.layout.slots import Part, Parts
+from tensorlayout.layout import (
+    MAX_PARTS,
+    MAX_RANK,
+    Layout,
+    Padding,
+    PaddingValue,
+    Part,
+    Parts,
+    checked_padding,
+    checked_sizes,
+    slots,
+)
 
 __all__ = ["CuteLayout", "read", "write"]
 

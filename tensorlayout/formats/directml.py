@@ -7,8 +7,7 @@ from typing import NamedTuple
 
 from tensorlayout.directml.tensor_desc import TensorDesc
 from tensorlayout.formats.blocks import checked
-from tensorlayout.layout import Layout
-from tensorlayout.layout.checks import checked_integers
+from tensorlayout.layout import Layout, checked_integers
 
 __all__ = ["DirectmlBuffer", "read", "write"]
 

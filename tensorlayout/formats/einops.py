@@ -10,8 +10,7 @@ from typing import Any, NamedTuple
 
 from tensorlayout.errors import cut, shown
 from tensorlayout.formats.blocks import Digit, block_of, digits_of, is_said, laid_out, refuse
-from tensorlayout.layout import Layout
-from tensorlayout.layout.checks import MAX_RANK, checked_integer, checked_sizes
+from tensorlayout.layout import MAX_RANK, Layout, checked_integer, checked_sizes
 
 __all__ = ["EinopsPattern", "read", "write"]
 

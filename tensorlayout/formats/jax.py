@@ -8,8 +8,7 @@ from typing import Any, NamedTuple
 
 from tensorlayout.errors import cut, shown
 from tensorlayout.formats.blocks import block_of, refuse
-from tensorlayout.layout import Layout, Padding, PaddingValue
-from tensorlayout.layout.checks import checked_integers, checked_padding
+from tensorlayout.layout import Layout, Padding, PaddingValue, checked_integers, checked_padding
 from tensorlayout.xla import PrimitiveType, shape_of
 from tensorlayout.xla.tiles import Tile, expanded
 

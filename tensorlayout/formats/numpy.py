@@ -7,9 +7,13 @@ from typing import NamedTuple
 
 from tensorlayout.errors import cut, shown
 from tensorlayout.formats.blocks import checked, refuse
-from tensorlayout.layout import Layout
-from tensorlayout.layout.checks import checked_integer, checked_integers, checked_itemsize
-from tensorlayout.layout.placement import HasItemsize
+from tensorlayout.layout import (
+    HasItemsize,
+    Layout,
+    checked_integer,
+    checked_integers,
+    checked_itemsize,
+)
 
 __all__ = ["NumpyMemory", "read", "write"]
 

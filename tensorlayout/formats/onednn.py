@@ -13,8 +13,7 @@ from collections.abc import Sequence
 
 from tensorlayout.errors import cut, shown
 from tensorlayout.formats.blocks import Digit, block_of, digits_of, is_said, laid_out, refuse
-from tensorlayout.layout import Layout, PaddingValue
-from tensorlayout.layout.checks import checked_sizes
+from tensorlayout.layout import Layout, PaddingValue, checked_sizes
 
 __all__ = ["read", "write"]
 

@@ -8,8 +8,7 @@ from typing import Any
 
 from tensorlayout.errors import cut, shown
 from tensorlayout.formats.blocks import block_of, checked, named, refuse
-from tensorlayout.layout import Layout
-from tensorlayout.layout.checks import checked_sizes
+from tensorlayout.layout import Layout, checked_sizes
 
 __all__ = ["read", "write"]
 

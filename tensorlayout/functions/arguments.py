@@ -12,7 +12,7 @@ from tensorlayout import dtypes, errors
 from tensorlayout.devices import CPU, Device
 from tensorlayout.exchange.numpy import held, tensor_over
 from tensorlayout.layout import Layout, in_our_words
-from tensorlayout.plan.rules import normalized_dims
+from tensorlayout.plan import normalized_dims
 from tensorlayout.support.context_blocks import Scope
 from tensorlayout.tensor import Tensor
 

@@ -22,8 +22,7 @@ from tensorlayout.exchange.numpy import (
     view_of,
 )
 from tensorlayout.functions import arguments, dispatch
-from tensorlayout.plan.fill import Create
-from tensorlayout.plan.from_strides import spec_of_strides
+from tensorlayout.plan import Create, spec_of_strides
 from tensorlayout.tensor import Tensor
 
 _OWN = Create("asarray", "array")

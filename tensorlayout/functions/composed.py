@@ -15,7 +15,7 @@ from tensorlayout.functions import arguments
 from tensorlayout.functions import basics as xp
 from tensorlayout.functions.operands import counted, floating, tensors
 from tensorlayout.functions.outputs import given
-from tensorlayout.plan.rules import broadcast_shape
+from tensorlayout.plan import broadcast_shape
 from tensorlayout.tensor import Tensor
 from tensorlayout.typing import ArrayLike, Operand
 

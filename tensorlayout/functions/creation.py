@@ -15,12 +15,8 @@ from tensorlayout.functions import arguments, dispatch
 from tensorlayout.functions.arrays import arrived, over
 from tensorlayout.functions.sequences import from_sequence, refuse_misfit
 from tensorlayout.functions.transfers import moved, on_host
-from tensorlayout.layout import Layout
-from tensorlayout.layout.slots import MAX_SLOTS
-from tensorlayout.plan.copy import Copy
-from tensorlayout.plan.fill import Create
-from tensorlayout.plan.rules import in_dtype, layout_for
-from tensorlayout.plan.view import Relayout
+from tensorlayout.layout import MAX_SLOTS, Layout
+from tensorlayout.plan import Copy, Create, Relayout, in_dtype, layout_for
 from tensorlayout.tensor import Tensor
 from tensorlayout.typing import (
     ArrayLike,

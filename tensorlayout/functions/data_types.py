@@ -13,7 +13,7 @@ from tensorlayout.dtypes import DType, as_dtype
 from tensorlayout.functions import arguments, dispatch
 from tensorlayout.functions.transfers import moved
 from tensorlayout.layout import Layout
-from tensorlayout.plan.copy import Copy
+from tensorlayout.plan import Copy
 from tensorlayout.support.lazy_imports import loaded
 from tensorlayout.support.light_dataclasses import frozen
 from tensorlayout.tensor import Tensor

@@ -7,7 +7,7 @@ from typing import SupportsIndex
 from tensorlayout.functions import arguments, dispatch
 from tensorlayout.functions.creation import created, ones
 from tensorlayout.functions.manipulation import broadcast_to, diagonal, reshape
-from tensorlayout.plan.fill import Create, Triangle
+from tensorlayout.plan import Create, Triangle
 from tensorlayout.tensor import Tensor
 from tensorlayout.typing import DeviceLike, DTypeLike, LayoutLike
 

@@ -11,7 +11,7 @@ from tensorlayout import dtypes
 from tensorlayout.functions import arguments, dispatch
 from tensorlayout.functions import basics as xp
 from tensorlayout.functions.operands import beside, counted, floating, mean_dtype, tensors
-from tensorlayout.plan.library import Library
+from tensorlayout.plan import Library
 from tensorlayout.tensor import Tensor
 from tensorlayout.typing import ArrayLike, Axis, Operand, Real
 

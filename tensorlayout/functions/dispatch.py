@@ -25,10 +25,7 @@ from tensorlayout.functions.arguments import (
     tensor,
     writable,
 )
-from tensorlayout.plan.base import CaptureError, Operation
-from tensorlayout.plan.copy import Assign, Transfer
-from tensorlayout.plan.elementwise import Elementwise
-from tensorlayout.plan.library import Library
+from tensorlayout.plan import Assign, CaptureError, Elementwise, Library, Operation, Transfer
 from tensorlayout.plan.run import prepared, prepared_into
 from tensorlayout.plan.steps import watched as watched
 from tensorlayout.tensor import Tensor

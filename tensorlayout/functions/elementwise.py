@@ -17,10 +17,7 @@ from tensorlayout.functions.data_types import astype
 from tensorlayout.functions.outputs import given
 from tensorlayout.functions.transfers import moved
 from tensorlayout.functions.universal import Binary, Unary, binary, unary
-from tensorlayout.plan.copy import Copy
-from tensorlayout.plan.elementwise import Elementwise
-from tensorlayout.plan.rules import check_category, of_another_category
-from tensorlayout.plan.view import Part, View
+from tensorlayout.plan import Copy, Elementwise, Part, View, check_category, of_another_category
 from tensorlayout.tensor import Tensor
 from tensorlayout.typing import NumpyOperand
 

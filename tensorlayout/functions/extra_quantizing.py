@@ -12,17 +12,17 @@ from tensorlayout import dtypes
 from tensorlayout.dtypes import as_dtype
 from tensorlayout.functions import arguments, dispatch
 from tensorlayout.functions import basics as xp
-from tensorlayout.plan.base import Written
-from tensorlayout.plan.quantize import (
+from tensorlayout.plan import (
     FORMATS,
     SCALINGS,
     DequantizePlan,
     QuantizePlan,
-    Scaling,
+    Written,
+    check_category,
     format_of,
     scales_shape,
 )
-from tensorlayout.plan.rules import check_category
+from tensorlayout.plan.quantize import Scaling
 from tensorlayout.tensor import Tensor
 from tensorlayout.typing import DTypeLike, LayoutLike, Real
 

@@ -11,7 +11,7 @@ from typing import Any, SupportsIndex
 from tensorlayout import dtypes
 from tensorlayout.functions import arguments, dispatch
 from tensorlayout.functions import basics as xp
-from tensorlayout.plan.scatter import ScatterReduce
+from tensorlayout.plan import ScatterReduce
 from tensorlayout.tensor import Tensor
 from tensorlayout.typing import Scalar
 

@@ -23,9 +23,7 @@ from tensorlayout.errors import REFUSALS, cut, leaving, named
 from tensorlayout.functions import arguments, dispatch
 from tensorlayout.functions.arguments import Unknown
 from tensorlayout.functions.transfers import moved
-from tensorlayout.plan import tiled
-from tensorlayout.plan.base import Operation, Plan
-from tensorlayout.plan.copy import Copy
+from tensorlayout.plan import Copy, Operation, Plan, tiled
 from tensorlayout.plan.fuse import Fusion, Part
 from tensorlayout.plan.run import prepared, prepared_into
 from tensorlayout.support.context_blocks import Scope

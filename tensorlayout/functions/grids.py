@@ -18,8 +18,7 @@ from tensorlayout.functions import primitives as xp
 from tensorlayout.functions.creation import created
 from tensorlayout.functions.operands import floating, promoted, sequence, tensors
 from tensorlayout.layout import Layout
-from tensorlayout.plan.copy import Copy
-from tensorlayout.plan.fill import Create
+from tensorlayout.plan import Copy, Create
 from tensorlayout.tensor import Tensor
 from tensorlayout.typing import ArrayLike, DeviceLike, DTypeLike, Number
 

@@ -9,9 +9,8 @@ from tensorlayout import dtypes
 from tensorlayout.functions import arguments, dispatch
 from tensorlayout.functions import basics as xp
 from tensorlayout.functions.operands import beside, counted, ordered, tensors
-from tensorlayout.layout.slots import MAX_SLOTS
-from tensorlayout.plan.library import Library
-from tensorlayout.plan.rules import check_category
+from tensorlayout.layout import MAX_SLOTS
+from tensorlayout.plan import Library, check_category
 from tensorlayout.tensor import Tensor
 from tensorlayout.typing import ArrayLike
 

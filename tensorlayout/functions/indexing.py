@@ -14,14 +14,23 @@ from tensorlayout.functions import primitives as xp
 from tensorlayout.functions.arrays import arrived
 from tensorlayout.functions.sequences import from_sequence
 from tensorlayout.functions.transfers import moved
-from tensorlayout.layout import Layout
-from tensorlayout.layout.checks import MOST_ENTRIES
-from tensorlayout.plan.copy import Assign, Copy
-from tensorlayout.plan.gather import Gather, spread_of
-from tensorlayout.plan.mask import Masked, Select, check_mask
-from tensorlayout.plan.scatter import Scatter
+from tensorlayout.layout import MOST_ENTRIES, Layout
+from tensorlayout.plan import (
+    Assign,
+    Copy,
+    Gather,
+    Index,
+    Masked,
+    Row,
+    Scatter,
+    Select,
+    View,
+    check_mask,
+    outside,
+    spread_of,
+    too_many,
+)
 from tensorlayout.plan.tiled import packed
-from tensorlayout.plan.view import Index, Row, View, outside, too_many
 from tensorlayout.tensor import Tensor
 
 # An entry of the key of a cut: an integer, None, or the start, the count and the step of a slice.

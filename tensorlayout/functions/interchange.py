@@ -17,10 +17,8 @@ from tensorlayout.functions import arguments, dispatch
 from tensorlayout.functions.layouts import from_storage
 from tensorlayout.functions.transfers import moved, on_host, strided
 from tensorlayout.layout import Layout
-from tensorlayout.plan.base import backend
-from tensorlayout.plan.copy import Assign, Copy
+from tensorlayout.plan import Assign, Copy, Relayout, backend
 from tensorlayout.plan.steps import Step, note, note_export, watched
-from tensorlayout.plan.view import Relayout
 from tensorlayout.support.context_blocks import Block
 from tensorlayout.support.lazy_imports import loaded
 from tensorlayout.tensor import Tensor, TensorSpec

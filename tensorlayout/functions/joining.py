@@ -16,8 +16,7 @@ from tensorlayout.functions.manipulation import broadcast_shapes, moveaxis, resh
 from tensorlayout.functions.operands import beside, sequence, tensors
 from tensorlayout.functions.outputs import given
 from tensorlayout.layout import Layout
-from tensorlayout.plan.join import Join
-from tensorlayout.plan.view import View
+from tensorlayout.plan import Join, View
 from tensorlayout.tensor import Tensor
 from tensorlayout.typing import ArrayLike, DTypeLike, Integers
 

@@ -10,9 +10,7 @@ from tensorlayout.exchange.numpy import Array, array_over, buffer_of
 from tensorlayout.exchange.numpy import fill_padding as write_padding
 from tensorlayout.functions import arguments, dispatch
 from tensorlayout.layout import Layout
-from tensorlayout.plan.copy import Copy
-from tensorlayout.plan.rules import addressed, checked_padding
-from tensorlayout.plan.view import Relayout
+from tensorlayout.plan import Copy, Relayout, addressed, checked_padding
 from tensorlayout.tensor import Tensor, TensorSpec
 from tensorlayout.typing import DTypeLike, LayoutLike, Storage
 

@@ -12,10 +12,7 @@ from typing import Any, SupportsIndex
 from tensorlayout.functions import arguments, dispatch
 from tensorlayout.functions.operands import product, tensors
 from tensorlayout.layout import Layout
-from tensorlayout.plan import matrices
-from tensorlayout.plan.library import Library
-from tensorlayout.plan.matmul import Matmul
-from tensorlayout.plan.view import View
+from tensorlayout.plan import Library, Matmul, View, matrices
 from tensorlayout.tensor import Tensor
 from tensorlayout.typing import ArrayLike
 

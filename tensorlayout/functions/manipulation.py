@@ -6,9 +6,7 @@ from typing import Any, SupportsIndex
 
 from tensorlayout.functions import arguments, dispatch
 from tensorlayout.layout import Layout
-from tensorlayout.plan.base import Operation
-from tensorlayout.plan.rules import broadcast_shape, normalized_dims
-from tensorlayout.plan.view import Reshape, View
+from tensorlayout.plan import Operation, Reshape, View, broadcast_shape, normalized_dims
 from tensorlayout.tensor import Tensor
 from tensorlayout.typing import Axis, Integers
 

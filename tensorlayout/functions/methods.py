@@ -29,7 +29,7 @@ from tensorlayout.functions.fuse import check_known
 from tensorlayout.functions.linear_algebra import matrix_transposed
 from tensorlayout.functions.transfers import moved, on_host
 from tensorlayout.layout import Layout
-from tensorlayout.plan.view import View
+from tensorlayout.plan import View
 from tensorlayout.tensor import Tensor
 
 # Versions of the standard whose every rule holds here, oldest first.

@@ -19,8 +19,7 @@ from tensorlayout.functions.manipulation import in_a_row
 from tensorlayout.functions.operands import beside
 from tensorlayout.functions.outputs import given
 from tensorlayout.functions.transfers import moved, on_host, strided
-from tensorlayout.plan.copy import Assign
-from tensorlayout.plan.view import Reinterpret
+from tensorlayout.plan import Assign, Reinterpret
 from tensorlayout.tensor import Tensor
 from tensorlayout.typing import ArrayLike, DTypeLike, Integers
 

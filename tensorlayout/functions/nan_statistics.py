@@ -16,8 +16,7 @@ from tensorlayout.functions.operands import check_finite, counted, ordered
 from tensorlayout.functions.outputs import given
 from tensorlayout.functions.reduction import reduced
 from tensorlayout.functions.statistical import mask_of, running
-from tensorlayout.plan.reduce import Reduce
-from tensorlayout.plan.scan import Scan
+from tensorlayout.plan import Reduce, Scan
 from tensorlayout.tensor import Tensor
 from tensorlayout.typing import ArrayLike, Axis, DTypeLike, Real, Scalar
 

@@ -12,9 +12,7 @@ from tensorlayout.dtypes import DType
 from tensorlayout.functions import arguments, dispatch
 from tensorlayout.functions.data_types import astype
 from tensorlayout.functions.transfers import moved
-from tensorlayout.plan.copy import Assign
-from tensorlayout.plan.elementwise import Elementwise
-from tensorlayout.plan.rules import broadcast_shape
+from tensorlayout.plan import Assign, Elementwise, broadcast_shape
 from tensorlayout.tensor import Tensor
 
 # The condition has a say in the layout only if neither choice has the result's shape.

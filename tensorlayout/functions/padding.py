@@ -10,9 +10,7 @@ import numpy as np
 from tensorlayout.functions import arguments, dispatch
 from tensorlayout.functions.operands import unsupported
 from tensorlayout.functions.transfers import on_host
-from tensorlayout.plan.copy import Assign
-from tensorlayout.plan.pad import Pad
-from tensorlayout.plan.rules import refuse_complex
+from tensorlayout.plan import Assign, Pad, refuse_complex
 from tensorlayout.tensor import Tensor
 from tensorlayout.typing import ArrayLike, Integers
 

@@ -16,8 +16,7 @@ from tensorlayout.functions import basics as xp
 from tensorlayout.functions.indexing import write_at
 from tensorlayout.functions.operands import beside, check_finite, truths, unsupported
 from tensorlayout.functions.positions import Mode, first_outside, unravel_index, wrapped
-from tensorlayout.plan.rules import broadcast_shape
-from tensorlayout.plan.scatter import Scatter
+from tensorlayout.plan import Scatter, broadcast_shape
 from tensorlayout.tensor import Tensor
 from tensorlayout.typing import ArrayLike
 

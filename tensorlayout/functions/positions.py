@@ -10,7 +10,7 @@ from tensorlayout import dtypes
 from tensorlayout.functions import arguments
 from tensorlayout.functions import basics as xp
 from tensorlayout.functions.operands import sequence, unsupported
-from tensorlayout.layout.slots import MAX_SLOTS
+from tensorlayout.layout import MAX_SLOTS
 from tensorlayout.tensor import Tensor
 from tensorlayout.typing import ArrayLike, Integers
 

@@ -15,8 +15,7 @@ from tensorlayout.functions.linear_algebra import summed_products
 from tensorlayout.functions.operands import counted, tensors
 from tensorlayout.functions.outputs import given
 from tensorlayout.functions.padding import pad
-from tensorlayout.plan import matrices
-from tensorlayout.plan.library import Library, Results, Shape
+from tensorlayout.plan import Library, Results, Shape, matrices
 from tensorlayout.plan.matrices import fitted
 from tensorlayout.tensor import Tensor
 from tensorlayout.typing import ArrayLike

@@ -14,8 +14,8 @@ from tensorlayout.functions import basics as xp
 from tensorlayout.functions.operands import counted, mean_dtype, unsupported
 from tensorlayout.functions.outputs import given
 from tensorlayout.functions.transfers import on_host
-from tensorlayout.layout.checks import MAX_RANK
-from tensorlayout.plan.reduce import DISCRETE, QUANTILE_METHODS, QuantileMethod, Reduce
+from tensorlayout.layout import MAX_RANK
+from tensorlayout.plan import DISCRETE, QUANTILE_METHODS, QuantileMethod, Reduce
 from tensorlayout.tensor import Tensor
 from tensorlayout.typing import Array, Axis, Real
 

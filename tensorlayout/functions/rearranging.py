@@ -11,10 +11,7 @@ from tensorlayout.functions import arguments, dispatch
 from tensorlayout.functions import primitives as xp
 from tensorlayout.functions.operands import line
 from tensorlayout.layout import Layout
-from tensorlayout.plan.copy import Copy
-from tensorlayout.plan.gather import Gather
-from tensorlayout.plan.library import Library
-from tensorlayout.plan.view import View
+from tensorlayout.plan import Copy, Gather, Library, View
 from tensorlayout.tensor import Tensor
 from tensorlayout.typing import ArrayLike, Axis, Integers
 

@@ -8,10 +8,8 @@ from typing import Any, SupportsIndex
 from tensorlayout import dtypes
 from tensorlayout.errors import REFUSALS
 from tensorlayout.functions import arguments, dispatch
-from tensorlayout.plan.copy import Copy
-from tensorlayout.plan.reduce import Reduce
+from tensorlayout.plan import Copy, Reduce, Scan
 from tensorlayout.plan.run import prepared
-from tensorlayout.plan.scan import Scan
 from tensorlayout.tensor import Tensor
 from tensorlayout.typing import Axis
 

@@ -14,9 +14,7 @@ from tensorlayout.functions.manipulation import reshape
 from tensorlayout.functions.operands import beside, truths
 from tensorlayout.functions.outputs import WHERE, given
 from tensorlayout.functions.reduction import reduced
-from tensorlayout.plan.library import Library, Results, Shape
-from tensorlayout.plan.mask import Nonzero
-from tensorlayout.plan.reduce import Reduce
+from tensorlayout.plan import Library, Nonzero, Reduce, Results, Shape
 from tensorlayout.tensor import Tensor
 from tensorlayout.typing import ArrayLike, Axis, Operand
 

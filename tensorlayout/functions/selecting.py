@@ -15,8 +15,7 @@ from tensorlayout.functions import basics as xp
 from tensorlayout.functions.operands import beside, check_finite, line, promoted, tensors, truths
 from tensorlayout.functions.outputs import given
 from tensorlayout.functions.positions import Mode, first_outside, integral, wrapped
-from tensorlayout.plan.gather import Gather
-from tensorlayout.plan.rules import broadcast_shape
+from tensorlayout.plan import Gather, broadcast_shape
 from tensorlayout.tensor import Tensor
 from tensorlayout.typing import ArrayLike
 

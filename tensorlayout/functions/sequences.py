@@ -18,10 +18,8 @@ from tensorlayout.functions import arguments, dispatch
 from tensorlayout.functions.arrays import arrived
 from tensorlayout.functions.manipulation import broadcast_to
 from tensorlayout.functions.transfers import moved
-from tensorlayout.layout import Layout
-from tensorlayout.layout.checks import MAX_RANK
-from tensorlayout.plan.copy import Copy
-from tensorlayout.plan.join import Join
+from tensorlayout.layout import MAX_RANK, Layout
+from tensorlayout.plan import Copy, Join
 from tensorlayout.plan.steps import Step, note, watched
 from tensorlayout.tensor import Tensor
 

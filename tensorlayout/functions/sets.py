@@ -16,7 +16,7 @@ from tensorlayout.functions import arguments, dispatch
 from tensorlayout.functions import basics as xp
 from tensorlayout.functions.operands import promoted, tensors, unsupported
 from tensorlayout.functions.sorting import sort
-from tensorlayout.plan.library import Library, Results, Shape
+from tensorlayout.plan import Library, Results, Shape
 from tensorlayout.tensor import Tensor
 from tensorlayout.typing import ArrayLike
 

@@ -16,7 +16,7 @@ from tensorlayout.functions import arguments, dispatch
 from tensorlayout.functions.data_types import astype
 from tensorlayout.functions.operands import line, sequence, unsupported
 from tensorlayout.functions.selecting import take_along_axis
-from tensorlayout.plan.sort import Sort
+from tensorlayout.plan import Sort
 from tensorlayout.tensor import Tensor
 from tensorlayout.typing import ArrayLike, Integers
 

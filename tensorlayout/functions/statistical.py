@@ -18,9 +18,7 @@ from tensorlayout.functions import primitives as xp
 from tensorlayout.functions.operands import beside, check_finite, counted, floating, mean_dtype
 from tensorlayout.functions.outputs import given, kind_into
 from tensorlayout.functions.reduction import reduced, scanned
-from tensorlayout.plan.reduce import Reduce
-from tensorlayout.plan.rules import reduced_layout
-from tensorlayout.plan.scan import Scan
+from tensorlayout.plan import Reduce, Scan, reduced_layout
 from tensorlayout.tensor import Tensor
 from tensorlayout.typing import ArrayLike, Axis, DTypeLike, Real, Scalar
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from tensorlayout.devices import CPU, Device
 from tensorlayout.functions import dispatch
 from tensorlayout.layout import PaddingValue
-from tensorlayout.plan.copy import Copy, Transfer
+from tensorlayout.plan import Copy, Transfer
 from tensorlayout.plan.tiled import packed
 from tensorlayout.tensor import Tensor
 

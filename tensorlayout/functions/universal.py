@@ -15,7 +15,7 @@ from tensorlayout.errors import REFUSALS, misfit
 from tensorlayout.functions import arguments, dispatch
 from tensorlayout.functions.data_types import astype
 from tensorlayout.functions.outputs import given_where
-from tensorlayout.plan.elementwise import Elementwise
+from tensorlayout.plan import Elementwise
 from tensorlayout.plan.run import prepared
 from tensorlayout.plan.steps import watched
 from tensorlayout.tensor import Tensor

@@ -11,7 +11,7 @@ from tensorlayout.functions.operands import beside
 from tensorlayout.functions.outputs import given
 from tensorlayout.functions.reduction import reduced
 from tensorlayout.functions.statistical import selected
-from tensorlayout.plan.reduce import Reduce
+from tensorlayout.plan import Reduce
 from tensorlayout.tensor import Tensor
 from tensorlayout.typing import ArrayLike, Axis
 

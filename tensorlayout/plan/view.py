@@ -8,9 +8,17 @@ from typing import Any
 
 from tensorlayout.dtypes import DType, real_of
 from tensorlayout.errors import cut, shown
-from tensorlayout.layout import BitPattern, Layout, Padding, PaddingValue
-from tensorlayout.layout.checks import MAX_RANK, too_many_dimensions
-from tensorlayout.layout.slots import covers_block, slot_of, strided
+from tensorlayout.layout import (
+    MAX_RANK,
+    BitPattern,
+    Layout,
+    Padding,
+    PaddingValue,
+    covers_block,
+    slot_of,
+    strided,
+    too_many_dimensions,
+)
 from tensorlayout.plan.base import Plan, planned
 from tensorlayout.plan.copy import Copy, CopyPlan
 from tensorlayout.plan.rules import LayoutSpec, addressed, layout_for, padding_bytes

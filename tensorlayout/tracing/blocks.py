@@ -9,9 +9,7 @@ from functools import partial
 from typing import Any
 
 from tensorlayout.functions import dispatch
-from tensorlayout.plan import steps, tiled
-from tensorlayout.plan.base import Operation, Plan
-from tensorlayout.plan.fill import CreatePlan
+from tensorlayout.plan import CreatePlan, Operation, Plan, steps, tiled
 from tensorlayout.plan.fuse import Fusion
 from tensorlayout.plan.run import prepared_into
 from tensorlayout.plan.steps import Kind, Step, distinct_bytes

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from tensorlayout.layout import Layout
-from tensorlayout.plan.base import Plan
+from tensorlayout.plan import Plan
 from tensorlayout.plan.steps import COPIES, Kind
 from tensorlayout.support.lazy_imports import loaded
 from tensorlayout.support.light_dataclasses import frozen

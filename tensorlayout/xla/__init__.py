@@ -13,7 +13,7 @@ Above `functions`; `formats` and `cli` import it, the package at first use.
 
 from __future__ import annotations
 
-from tensorlayout.layout.tiling import COMBINE
+from tensorlayout.layout import COMBINE
 from tensorlayout.xla import index_util, layout_util, permutations, shape_util
 from tensorlayout.xla.buffers import from_buffer, to_buffer
 from tensorlayout.xla.conversion import PaddedLayout2017, PaddingValue2017, layout_of, shape_of

@@ -10,10 +10,19 @@ from functools import cached_property, lru_cache
 from typing import Any
 
 from tensorlayout.errors import cut, refuse, shown
-from tensorlayout.layout import Layout, Padding, PaddingValue
-from tensorlayout.layout.checks import SLOT_BITS, checked_integers, checked_padding
-from tensorlayout.layout.slots import MAX_SLOTS, Part, Parts, inner_extent
-from tensorlayout.layout.tiling import COMBINE
+from tensorlayout.layout import (
+    COMBINE,
+    MAX_SLOTS,
+    SLOT_BITS,
+    Layout,
+    Padding,
+    PaddingValue,
+    Part,
+    Parts,
+    checked_integers,
+    checked_padding,
+    inner_extent,
+)
 from tensorlayout.xla.layouts import XlaLayout
 from tensorlayout.xla.permutations import checked_permutation
 from tensorlayout.xla.primitive_types import PrimitiveType

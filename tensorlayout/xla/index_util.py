@@ -13,8 +13,7 @@ from collections.abc import Sequence
 from operator import mul
 
 from tensorlayout.errors import cut, refuse, shown
-from tensorlayout.layout.checks import checked_integer, checked_integers
-from tensorlayout.layout.slots import packed_strides
+from tensorlayout.layout import checked_integer, checked_integers, packed_strides
 from tensorlayout.xla.calling import alias, export, xla_function
 from tensorlayout.xla.shapes import UNBOUNDED, Shape
 

@@ -10,8 +10,7 @@ from itertools import chain, pairwise
 from typing import Any
 
 from tensorlayout.errors import cut, refuse, shown
-from tensorlayout.layout.checks import checked_integers
-from tensorlayout.layout.tiling import COMBINE
+from tensorlayout.layout import COMBINE, checked_integers
 from tensorlayout.xla.calling import alias, export, xla_function
 from tensorlayout.xla.layouts import SplitConfig, XlaLayout
 from tensorlayout.xla.primitive_types import PrimitiveType

@@ -9,9 +9,7 @@ from itertools import pairwise
 from typing import Any, TypeVar
 
 from tensorlayout.errors import cut, refuse, shown
-from tensorlayout.layout import descending
-from tensorlayout.layout.checks import checked_integer, checked_integers
-from tensorlayout.layout.tiling import COMBINE
+from tensorlayout.layout import COMBINE, checked_integer, checked_integers, descending
 from tensorlayout.xla.permutations import inverse_permutation
 from tensorlayout.xla.primitive_types import PrimitiveType
 from tensorlayout.xla.tiles import Tile, as_tile

@@ -9,7 +9,7 @@ from itertools import accumulate
 from typing import TypeVar
 
 from tensorlayout.errors import refuse, shown
-from tensorlayout.layout.checks import checked_integer, checked_integers
+from tensorlayout.layout import checked_integer, checked_integers
 
 __all__ = [
     "common_factors",

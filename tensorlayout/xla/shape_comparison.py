@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from itertools import groupby, pairwise
 
 from tensorlayout.errors import cut, refuse, shown
-from tensorlayout.layout.slots import packed_strides, reshaped
+from tensorlayout.layout import packed_strides, reshaped
 from tensorlayout.xla import layout_util
 from tensorlayout.xla.calling import alias, export, xla_function
 from tensorlayout.xla.layouts import XlaLayout, checked_names

@@ -9,8 +9,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from tensorlayout.errors import cut, refuse, shown
-from tensorlayout.layout import descending
-from tensorlayout.layout.order import permuted_order
+from tensorlayout.layout import descending, permuted_order
 from tensorlayout.xla.calling import alias, export, xla_function
 from tensorlayout.xla.layouts import XlaLayout
 from tensorlayout.xla.permutations import checked_permutation

@@ -11,7 +11,7 @@ import math
 from collections.abc import Callable, Iterator, Sequence
 
 from tensorlayout.errors import cut, refuse, shown
-from tensorlayout.layout.checks import checked_integers
+from tensorlayout.layout import checked_integers
 from tensorlayout.xla import shape_comparison as _comparison
 from tensorlayout.xla import shape_making as _making
 from tensorlayout.xla import tiles as tiling

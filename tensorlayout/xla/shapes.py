@@ -9,8 +9,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from tensorlayout.errors import cut, refuse, shown
-from tensorlayout.layout import descending
-from tensorlayout.layout.checks import checked_integers
+from tensorlayout.layout import checked_integers, descending
 from tensorlayout.xla import tiles as tiling
 from tensorlayout.xla.layouts import XlaLayout
 from tensorlayout.xla.permutations import permute_inverse

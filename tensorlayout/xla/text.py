@@ -9,7 +9,7 @@ from collections.abc import Callable
 from typing import Any, NoReturn, TypeVar
 
 from tensorlayout.errors import cut, refuse
-from tensorlayout.layout.tiling import COMBINE, MAX_TILES
+from tensorlayout.layout import COMBINE, MAX_TILES
 from tensorlayout.xla.layouts import INTEGERS, PROPERTIES, SPACES, SplitConfig, XlaLayout
 from tensorlayout.xla.primitive_types import PrimitiveType
 from tensorlayout.xla.shapes import MAX_DEPTH, MOST_NUMBERS, UNBOUNDED, Shape

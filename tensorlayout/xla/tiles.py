@@ -17,8 +17,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from tensorlayout.errors import cut, refuse, shown
-from tensorlayout.layout.checks import MAX_RANK, checked_integers
-from tensorlayout.layout.tiling import COMBINE, MAX_TILES
+from tensorlayout.layout import COMBINE, MAX_RANK, MAX_TILES, checked_integers
 
 Array = np.ndarray[Any, Any]
 

@@ -18,7 +18,7 @@ import numpy as np
 from tensorlayout.cpu.engine.memory import ALIGNMENT, Array, taken_from
 from tensorlayout.cpu.engine.sharing import pieces, share_pieces
 from tensorlayout.cpu.engine.threads import possible_threads, share
-from tensorlayout.layout.loop import Axis, merged
+from tensorlayout.layout import Axis, merged
 from tensorlayout.support.light_dataclasses import frozen
 
 Run = Callable[[Array, Array], None]  # run(destination, source)

@@ -27,7 +27,7 @@ from tensorlayout.cpu.engine.memory import (
 from tensorlayout.cpu.engine.packing import grain, pack, unpack
 from tensorlayout.cpu.engine.sharing import SURE_BYTES, pieces, share_pieces
 from tensorlayout.layout import Layout, boxes
-from tensorlayout.plan.base import Write
+from tensorlayout.plan import Write
 from tensorlayout.plan.steps import Step, note
 from tensorlayout.tensor import Tensor, TensorSpec
 

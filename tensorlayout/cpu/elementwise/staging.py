@@ -19,7 +19,7 @@ from tensorlayout.cpu.engine.sharing import Box, Call, slabs
 from tensorlayout.cpu.engine.threads import get_num_threads, share
 from tensorlayout.dtypes import DType
 from tensorlayout.layout import Layout
-from tensorlayout.plan.elementwise import ElementwisePlan
+from tensorlayout.plan import ElementwisePlan
 from tensorlayout.tensor import TensorSpec
 
 # Of all such operands together, in each thread.

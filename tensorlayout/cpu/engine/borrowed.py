@@ -11,7 +11,7 @@ import numpy as np
 from tensorlayout.cpu.engine.memory import Array, tensor_of_bytes, tensor_over
 from tensorlayout.devices import Device
 from tensorlayout.dtypes import DType, is_numpys, uint8
-from tensorlayout.plan.from_strides import extent
+from tensorlayout.plan import extent
 from tensorlayout.tensor import Tensor, TensorSpec
 
 

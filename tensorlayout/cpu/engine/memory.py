@@ -18,10 +18,7 @@ from tensorlayout.devices import CPU, Device
 from tensorlayout.dtypes import DType, uint8
 from tensorlayout.errors import shown
 from tensorlayout.layout import Layout, Padding, boxes, descending
-from tensorlayout.plan.base import Exposed
-from tensorlayout.plan.from_strides import spec_of_strides
-from tensorlayout.plan.rules import padding_bytes
-from tensorlayout.plan.view import whole_bytes
+from tensorlayout.plan import Exposed, padding_bytes, spec_of_strides, whole_bytes
 from tensorlayout.tensor import Home, Tensor, TensorSpec
 
 Array = np.ndarray[Any, Any]

@@ -33,8 +33,7 @@ from tensorlayout.cpu.reduce.fold import (
 )
 from tensorlayout.dtypes import DType
 from tensorlayout.layout import Layout
-from tensorlayout.plan.base import Write
-from tensorlayout.plan.reduce import CONTINUOUS, DISCRETE, ReducePlan
+from tensorlayout.plan import CONTINUOUS, DISCRETE, ReducePlan, Write
 from tensorlayout.tensor import Tensor
 
 # What NumPy alone does, right and as fast as can be, for few elements.

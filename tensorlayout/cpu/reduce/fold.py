@@ -20,8 +20,7 @@ from tensorlayout.cpu.engine.casting import is_half, widened
 from tensorlayout.cpu.engine.memory import Array
 from tensorlayout.cpu.engine.sharing import pieces, share_pieces, slabs
 from tensorlayout.dtypes import DType, complex128, float64, in_category
-from tensorlayout.layout import Layout
-from tensorlayout.layout.loop import Axis, merged
+from tensorlayout.layout import Axis, Layout, merged
 
 Key = tuple[slice, ...]
 

@@ -15,8 +15,7 @@ from tensorlayout.cuda.engine.memory import copy_bytes, padding_of, write
 from tensorlayout.cuda.engine.scalars import octets
 from tensorlayout.cuda.fill import write_fill
 from tensorlayout.layout import Layout
-from tensorlayout.plan.base import Write, backend
-from tensorlayout.plan.copy import AssignPlan, CopyPlan, TransferPlan
+from tensorlayout.plan import AssignPlan, CopyPlan, TransferPlan, Write, backend
 from tensorlayout.tensor import Tensor, TensorSpec
 
 

@@ -28,7 +28,7 @@ from tensorlayout.cuda.engine.structs import MOST_DIGITS, divisor, fits_a_walk, 
 from tensorlayout.cuda.fill import padded_kernel, padding_beside, plan_fill, plan_padding
 from tensorlayout.layout import Layout
 from tensorlayout.layout.digits import TiledLoop, tiled_loop, written_sizes
-from tensorlayout.plan.base import Write
+from tensorlayout.plan import Write
 from tensorlayout.tensor import TensorSpec
 
 FILE = "copy/packed.cu"

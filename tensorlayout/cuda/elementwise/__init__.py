@@ -32,11 +32,9 @@ from tensorlayout.cuda.engine.shared_tiles import TUNING, TileTuning
 from tensorlayout.cuda.engine.structs import fits_a_walk
 from tensorlayout.cuda.fill import padding_beside
 from tensorlayout.dtypes import DType, is_narrow, uint8
-from tensorlayout.layout import Layout
+from tensorlayout.layout import Axis, Layout, Loop
 from tensorlayout.layout.digits import TiledLoop, is_tiled, tiled_loop, written_sizes
-from tensorlayout.layout.loop import Axis, Loop
-from tensorlayout.plan.base import Write
-from tensorlayout.plan.elementwise import ElementwisePlan
+from tensorlayout.plan import ElementwisePlan, Write
 from tensorlayout.tensor import TensorSpec
 
 

@@ -21,8 +21,8 @@ from tensorlayout.cuda.engine.shared_tiles.structs import access_struct, tiles_s
 from tensorlayout.cuda.engine.shared_tiles.tile import SharedTile
 from tensorlayout.cuda.engine.structs import constant, divisor, pack_walk, walk_struct
 from tensorlayout.cuda.fill import Beside, bits_of, padding_struct
+from tensorlayout.layout import Loop, index_type
 from tensorlayout.layout.digits import TiledLoop
-from tensorlayout.layout.loop import Loop, index_type
 
 
 class TooManyAxesError(Exception):

@@ -48,7 +48,7 @@ from tensorlayout.cuda.engine.driver import (
 )
 from tensorlayout.cuda.engine.ranges import lock_kept_over_forks
 from tensorlayout.cuda.engine.structs import constant
-from tensorlayout.plan.base import CaptureError
+from tensorlayout.plan import CaptureError
 
 # Bytes of a copy to the host from which on it is staged, unless the memory is pinned already.
 STAGED = 1 << 20

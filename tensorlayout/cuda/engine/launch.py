@@ -14,7 +14,7 @@ from tensorlayout.cuda.engine import faults
 from tensorlayout.cuda.engine.driver import Kernel, driver
 from tensorlayout.cuda.engine.memory import per_alignment
 from tensorlayout.cuda.engine.structs import constant
-from tensorlayout.plan.base import Write
+from tensorlayout.plan import Write
 from tensorlayout.tensor import Tensor
 
 THREADS = constant("include/platform.cuh", "THREADS")  # of a block

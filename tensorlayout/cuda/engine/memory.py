@@ -19,10 +19,7 @@ from tensorlayout.cuda.engine.driver import (
 from tensorlayout.devices import Device
 from tensorlayout.dtypes import DType
 from tensorlayout.errors import kind_of, named, shown
-from tensorlayout.plan.base import Disturbs, Exposed, Write
-from tensorlayout.plan.from_strides import spec_of_strides
-from tensorlayout.plan.rules import padding_bytes
-from tensorlayout.plan.view import whole_bytes
+from tensorlayout.plan import Disturbs, Exposed, Write, padding_bytes, spec_of_strides, whole_bytes
 from tensorlayout.tensor import Tensor, TensorSpec
 
 Made = TypeVar("Made")

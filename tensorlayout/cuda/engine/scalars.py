@@ -13,8 +13,7 @@ from tensorlayout import dtypes
 from tensorlayout.devices import CPU
 from tensorlayout.dtypes import DType
 from tensorlayout.layout import Layout
-from tensorlayout.plan.base import backend
-from tensorlayout.plan.copy import AssignPlan
+from tensorlayout.plan import AssignPlan, backend
 from tensorlayout.tensor import TensorSpec
 
 _FLOAT, _DOUBLE = struct.Struct("<f"), struct.Struct("<d")

@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 
 from tensorlayout.cuda.engine.launch import SECTOR
+from tensorlayout.layout import Loop
 from tensorlayout.layout.digits import TiledLoop
-from tensorlayout.layout.loop import Loop
 
 # How many are looked at.
 _WARPS = 64

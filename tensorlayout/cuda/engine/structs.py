@@ -15,8 +15,8 @@ from collections.abc import Iterable, Sequence
 from typing import Any
 
 from tensorlayout.cuda.engine.cpp_text import NameScope, file_of
+from tensorlayout.layout import Axis
 from tensorlayout.layout.digits import Bound, TiledLoop
-from tensorlayout.layout.loop import Axis
 
 
 def struct(file: str, name: str, **constants: int) -> Any:

@@ -15,7 +15,7 @@ from tensorlayout.cuda.engine.kernel_shapes import c_type, kernels_in
 from tensorlayout.devices import Device
 from tensorlayout.dtypes import DType, as_dtype
 from tensorlayout.layout import Layout
-from tensorlayout.plan.elementwise import Elementwise
+from tensorlayout.plan import Elementwise
 from tensorlayout.tensor import TensorSpec
 
 T = TypeVar("T")

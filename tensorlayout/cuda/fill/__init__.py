@@ -31,10 +31,9 @@ from tensorlayout.cuda.engine.structs import (
     walk_struct,
 )
 from tensorlayout.errors import cut
-from tensorlayout.layout import Layout, PaddingValue
+from tensorlayout.layout import Axis, Layout, Loop, PaddingValue, merged
 from tensorlayout.layout.digits import TiledLoop, tiled_loop, without_tails, written_sizes
-from tensorlayout.layout.loop import Axis, Loop, merged
-from tensorlayout.plan.base import Write
+from tensorlayout.plan import Write
 from tensorlayout.tensor import TensorSpec
 
 FILE, BOUNDED_FILE = "fill/fill.cu", "copy/tiled.cu"

@@ -21,10 +21,8 @@ from tensorlayout.cuda.engine.structs import pack_axes, struct
 from tensorlayout.cuda.fill import plan_padding, write_fill
 from tensorlayout.cuda.fill.diagonals import write_eye
 from tensorlayout.dtypes import SCALARS, DType
-from tensorlayout.layout import Layout
-from tensorlayout.layout.loop import Loop, index_type
-from tensorlayout.plan.base import Write
-from tensorlayout.plan.fill import CreatePlan, OneHotPlan
+from tensorlayout.layout import Layout, Loop, index_type
+from tensorlayout.plan import CreatePlan, OneHotPlan, Write
 from tensorlayout.tensor import TensorSpec
 
 

@@ -27,10 +27,8 @@ from tensorlayout.cuda.engine.memory import padding_of
 from tensorlayout.cuda.engine.scalars import octets
 from tensorlayout.cuda.engine.structs import pack_walk
 from tensorlayout.cuda.fill import Beside, padding_beside, padding_struct, plan_padding
-from tensorlayout.layout import Layout
-from tensorlayout.layout.loop import Loop, index_type
-from tensorlayout.plan.base import Write
-from tensorlayout.plan.fill import DiagonalsPlan, TrianglePlan
+from tensorlayout.layout import Layout, Loop, index_type
+from tensorlayout.plan import DiagonalsPlan, TrianglePlan, Write
 from tensorlayout.tensor import TensorSpec
 
 FILE = "fill/diagonals.cu"

@@ -13,11 +13,8 @@ from tensorlayout.cuda.engine.structs import RANKS, constant, divisor32, pack_ax
 from tensorlayout.cuda.reduce.box import ROWS, SOURCE, TURNS, Axes, ThreadBox, axes_of, box_for
 from tensorlayout.cuda.sort import sorted_rows
 from tensorlayout.dtypes import DType
-from tensorlayout.layout import Layout
-from tensorlayout.layout.loop import Axis, furthest, index_type
-from tensorlayout.plan.base import Run, Write
-from tensorlayout.plan.copy import AssignPlan, CopyPlan
-from tensorlayout.plan.reduce import CONTINUOUS, ReducePlan
+from tensorlayout.layout import Axis, Layout, furthest, index_type
+from tensorlayout.plan import CONTINUOUS, AssignPlan, CopyPlan, ReducePlan, Run, Write
 from tensorlayout.plan.run import carried_out, noted_copy
 from tensorlayout.tensor import Tensor, TensorSpec
 

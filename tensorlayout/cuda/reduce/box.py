@@ -10,8 +10,8 @@ from math import gcd, inf, prod
 from typing import NamedTuple
 
 from tensorlayout.cuda.engine.launch import SECTOR, THREADS, WIDEST
-from tensorlayout.layout.loop import Axis, merged, turned
-from tensorlayout.plan.reduce import ReducePlan
+from tensorlayout.layout import Axis, merged, turned
+from tensorlayout.plan import ReducePlan
 
 # Packs that a thread reads at a time; results that it has, if they are of few elements.
 ROWS = 4

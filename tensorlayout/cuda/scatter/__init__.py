@@ -38,13 +38,10 @@ from tensorlayout.cuda.gather import (
     strides_of,
 )
 from tensorlayout.dtypes import DType
-from tensorlayout.layout import Layout
-from tensorlayout.layout.loop import Axis, index_type, merged
-from tensorlayout.plan.base import Run, Write
-from tensorlayout.plan.copy import CopyPlan
+from tensorlayout.layout import Axis, Layout, index_type, merged
+from tensorlayout.plan import CopyPlan, CopyScatterPlan, Run, ScatterPlan, Write, after_copy
 from tensorlayout.plan.gather import Shape
 from tensorlayout.plan.run import carried_out
-from tensorlayout.plan.scatter import CopyScatterPlan, ScatterPlan, after_copy
 from tensorlayout.tensor import TensorSpec
 
 FILE = "scatter/scatter.cu"

@@ -17,12 +17,9 @@ from tensorlayout.cuda.fill import filled_with, plan_fill
 from tensorlayout.cuda.gather import OF_POSITIONS, IndexLoop, launch_of, linearized, loop_over
 from tensorlayout.cuda.scatter import Table, mark_loop, values_in, values_of
 from tensorlayout.cuda.sort.planning import Target, plan_pairs
-from tensorlayout.layout import Layout
-from tensorlayout.layout.loop import Axis, index_type
-from tensorlayout.plan.base import Run, Write
-from tensorlayout.plan.copy import CopyPlan
+from tensorlayout.layout import Axis, Layout, index_type
+from tensorlayout.plan import RUN, CopyPlan, Run, ScatterPlan, ScatterReducePlan, Write, after_copy
 from tensorlayout.plan.run import noted_copy, noting
-from tensorlayout.plan.scatter import RUN, ScatterPlan, ScatterReducePlan, after_copy
 from tensorlayout.plan.steps import Step
 from tensorlayout.tensor import TensorSpec
 

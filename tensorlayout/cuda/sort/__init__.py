@@ -9,14 +9,9 @@ from tensorlayout.cuda.engine.memory import new_tensors
 from tensorlayout.cuda.sort.planning import TILE, is_fastest, plan_search, plan_sort, plan_top_k
 from tensorlayout.dtypes import int64
 from tensorlayout.layout import Layout
-from tensorlayout.plan.base import Run, Write
-from tensorlayout.plan.copy import AssignPlan
-from tensorlayout.plan.gather import Gather
-from tensorlayout.plan.library import LibraryPlan
+from tensorlayout.plan import AssignPlan, Gather, Index, LibraryPlan, Run, SortPlan, TopKPlan, Write
 from tensorlayout.plan.run import carried_out, making, noted_copy, noting
-from tensorlayout.plan.sort import SortPlan, TopKPlan
 from tensorlayout.plan.steps import Step
-from tensorlayout.plan.view import Index
 from tensorlayout.tensor import Tensor, TensorSpec
 
 

@@ -12,9 +12,8 @@ from tensorlayout.cuda.engine.kernel_shapes import c_type, kernel, parameters
 from tensorlayout.cuda.engine.launch import NOTHING, SECTOR, THREADS, Launch, Launches
 from tensorlayout.cuda.engine.structs import constant, divisor32, pack_axes
 from tensorlayout.dtypes import DType
-from tensorlayout.layout import Layout
-from tensorlayout.layout.loop import Axis, furthest, index_type, merged
-from tensorlayout.plan.sort import SortPlan, TopKPlan
+from tensorlayout.layout import Axis, Layout, furthest, index_type, merged
+from tensorlayout.plan import SortPlan, TopKPlan
 from tensorlayout.tensor import TensorSpec
 
 FILE = "sort/sort.cu"

@@ -25,8 +25,8 @@ import numpy as np
 
 from tensorlayout.cuda.engine.launch import SECTOR
 from tensorlayout.cuda.engine.structs import constant
+from tensorlayout.layout import Axis, Loop
 from tensorlayout.layout.digits import Bound, TiledLoop
-from tensorlayout.layout.loop import Axis, Loop
 
 # Bytes of shared memory that a box may take: with the first, eight blocks of 256 threads share a
 # multiprocessor of 228 KB; the second is all that a block gets without asking.

@@ -17,8 +17,8 @@ from tensorlayout.cuda.engine.shared_tiles import (
     TileProblem,
 )
 from tensorlayout.cuda.engine.shared_tiles.tile import SharedTile
+from tensorlayout.layout import Loop
 from tensorlayout.layout.digits import TiledLoop
-from tensorlayout.layout.loop import Loop
 
 # What each access of shared memory costs that takes twice as long; and how many boxes' pitches are
 # looked for, until there is one without conflicts.

@@ -26,7 +26,7 @@ from tensorlayout.cuda.engine.shared_tiles import (
     fewest_conflicts,
     rounded_up,
 )
-from tensorlayout.layout.loop import Axis
+from tensorlayout.layout import Axis
 from tensorlayout.support.interning import cached_property
 
 # Threads are not shifted if that would leave fewer than this busy, as in rows of a few elements.

@@ -241,8 +241,7 @@ def launch_of(
     reach, index = made.reach, shape["INDEX"]
     if rank > len(reach.size):
         most = len(reach.size)
-        msg = f"positions: {rank} dimensions of 2 or more elements are more than {most}"
-        raise ValueError(msg)
+        raise ValueError(f"positions: {rank} dimensions of 2 or more elements are more than {most}")
     reach.owner = owner_of(name) if positions else 0
     reach.count, reach.rank, reach.clamps = loop.count, rank, clamps
     for d, axis in enumerate(loop.axes):

@@ -199,8 +199,7 @@ def member(where: str, kind: type[_E], given: Any) -> _E:
         except (TypeError, ValueError):
             pass
     names = ", ".join(kind.__members__)
-    msg = f"{where} must be one of {names}, got {arguments.shown(given)}"
-    raise ValueError(msg)
+    raise ValueError(f"{where} must be one of {names}, got {arguments.shown(given)}")
 
 
 # A type of DirectML, its name or number, or a dtype.
@@ -218,5 +217,4 @@ def as_data_type(where: str, given: Any) -> DataType:
         return DataType.of(given)
     except TypeError as error:
         why = str(error).partition(": ")[2]
-        msg = f"{where} must be a data type of DirectML: {why}"
-        raise TypeError(msg) from None
+        raise TypeError(f"{where} must be a data type of DirectML: {why}") from None

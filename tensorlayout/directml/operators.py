@@ -129,8 +129,7 @@ class Operator:
             who, _, what = str(error).partition(": ")
             if who != self.desc.operator:  # of a launch before, that is waited for now
                 raise
-            msg = f"{who}: IndicesTensor: {what}"
-            raise IndexError(msg) from None
+            raise IndexError(f"{who}: IndicesTensor: {what}") from None
 
     # --- hazards ---------------------------------------------------------------------------------
 

@@ -19,8 +19,7 @@ MAX_PARTS = 64  # of a dimension: with 64 bits for slots no more can have two in
 
 def refuse(argument: str, text: str, error: type[Exception] = ValueError) -> NoReturn:
     """Raise an error about an argument; a caller may put the name of its operation before it."""
-    msg = f"{argument}: {text}"
-    raise error(msg)
+    raise error(f"{argument}: {text}")
 
 
 def checked_integers(name: str, numbers: Sequence[int]) -> tuple[int, ...]:

@@ -56,14 +56,11 @@ class BitPattern:
 
     def __post_init__(self) -> None:
         if not isinstance(self.bits, int) or isinstance(self.bits, bool):
-            msg = f"bits: must be an integer, got {shown(self.bits)}"
-            raise TypeError(msg)
+            raise TypeError(f"bits: must be an integer, got {shown(self.bits)}")
         if not 0 <= self.bits < 2**128:
-            msg = f"bits: must be at least 0 and below 2**128, got {shown(self.bits)}"
-            raise ValueError(msg)
+            raise ValueError(f"bits: must be at least 0 and below 2**128, got {shown(self.bits)}")
         if not isinstance(self.dtype, str):
-            msg = f"dtype: must be the name of a dtype, got {shown(self.dtype)}"
-            raise TypeError(msg)
+            raise TypeError(f"dtype: must be the name of a dtype, got {shown(self.dtype)}")
         if re.fullmatch(r"\w+", self.dtype, re.ASCII) is None:
             msg = f"dtype: must be a name of letters, digits and _, got {shown(self.dtype)}"
             raise ValueError(msg)

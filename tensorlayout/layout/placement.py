@@ -114,12 +114,10 @@ class Placement:
         return self
 
     def __setattr__(self, name: str, value: object) -> NoReturn:
-        msg = f"a Layout is immutable: cannot set {name}"
-        raise AttributeError(msg)
+        raise AttributeError(f"a Layout is immutable: cannot set {name}")
 
     def __delattr__(self, name: str) -> NoReturn:
-        msg = f"a Layout is immutable: cannot delete {name}"
-        raise AttributeError(msg)
+        raise AttributeError(f"a Layout is immutable: cannot delete {name}")
 
     # --- properties ------------------------------------------------------------------------------
 

@@ -143,8 +143,7 @@ class TensorMap:
         )
         if result != driver.CUresult.CUDA_SUCCESS:
             name = getattr(result, "name", result)
-            msg = f"encode: cuTensorMapEncodeTiled gives {name} for {self}"
-            raise RuntimeError(msg)
+            raise RuntimeError(f"encode: cuTensorMapEncodeTiled gives {name} for {self}")
         return made
 
 

@@ -63,8 +63,7 @@ def view_of(obj: Any) -> memoryview | None:
     except TypeError:
         return None
     except Exception as error:  # released, closed, or locked
-        msg = f"has no memory now: {error}"
-        raise ValueError(msg) from error
+        raise ValueError(f"has no memory now: {error}") from error
 
 
 # What a subclass calls so may be anything.

@@ -367,5 +367,4 @@ def current_stream(_device: Device) -> None:
 def ready(name: str, stream: Any, _device: Device) -> None:
     """Nothing: all that was asked for has been done. ValueError for a stream."""
     if stream is not None:
-        msg = f"{name}: the {CPU} has no streams, got stream={shown(stream)}"
-        raise ValueError(msg)
+        raise ValueError(f"{name}: the {CPU} has no streams, got stream={shown(stream)}")

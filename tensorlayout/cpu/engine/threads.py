@@ -41,8 +41,7 @@ def _said() -> int:
     """Return how many threads the environment asks for; 0 where it does not say."""
     text = os.environ.get(VARIABLE, "").strip()
     if text and not (text.isascii() and text.isdigit() and int(text)):
-        msg = f"{VARIABLE} must be a whole number from 1 on, got {shown(text)}"
-        raise ValueError(msg)
+        raise ValueError(f"{VARIABLE} must be a whole number from 1 on, got {shown(text)}")
     return int(text or 0)
 
 
@@ -95,8 +94,7 @@ def set_num_threads(count: SupportsIndex | None) -> None:
         msg = f"set_num_threads: count must be an integer or None, got {shown(count)}"
         raise TypeError(msg) from None
     if most < 1:
-        msg = f"set_num_threads: count must be at least 1, got {shown(count)}"
-        raise ValueError(msg)
+        raise ValueError(f"set_num_threads: count must be at least 1, got {shown(count)}")
     _limits["set_num_threads"] = most
 
 

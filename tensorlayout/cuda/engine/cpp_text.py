@@ -118,8 +118,7 @@ def closing(text: str, start: int, opens: str = "([{", closes: str = ")]}") -> i
         depth += (text[at] in opens) - (text[at] in closes)
         if not depth:
             return at
-    msg = f"a bracket is not closed: {text[start : start + 60]!r}"
-    raise ValueError(msg)
+    raise ValueError(f"a bracket is not closed: {text[start : start + 60]!r}")
 
 
 def _parted(text: str, sign: str) -> tuple[str, str, str]:
@@ -152,8 +151,7 @@ def _parameters(text: str) -> Iterator[Parameter]:
 
 def refuse(file: File, what: str) -> NoReturn:
     """A ValueError that names the file."""
-    msg = f"cuda: {file.path}: cannot read {what}"
-    raise ValueError(msg)
+    raise ValueError(f"cuda: {file.path}: cannot read {what}")
 
 
 _SCALARS: dict[str, Any] = {

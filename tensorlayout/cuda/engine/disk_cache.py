@@ -172,8 +172,7 @@ def _opened(path: Path, flags: int = os.O_RDONLY) -> Any:
     try:
         status = os.fstat(number)
         if not (stat.S_ISREG(status.st_mode) and _is_private(status)):
-            msg = f"{path} is no file of this user alone"
-            raise PermissionError(msg)
+            raise PermissionError(f"{path} is no file of this user alone")
         return open(number, "rb" if flags == os.O_RDONLY else "r+b", 0)
     except BaseException:
         os.close(number)

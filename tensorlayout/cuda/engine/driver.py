@@ -205,8 +205,7 @@ class Driver(Protocol):
         """Copy on the current stream, from one device to another too; ValueError for overlaps."""
         if abs(destination - source) < nbytes:
             ends = f"from {source:#x} to {destination:#x}"
-            msg = f"cuda: on_device of {nbytes} bytes {ends}: they overlap"
-            raise ValueError(msg)
+            raise ValueError(f"cuda: on_device of {nbytes} bytes {ends}: they overlap")
         if nbytes:
             self._on_device(destination, source, nbytes)
 
@@ -240,8 +239,7 @@ class Driver(Protocol):
 def flat(array: Bytes) -> Bytes:
     """Return bytes of the host in one dimension. ValueError unless they are contiguous."""
     if not array.flags.c_contiguous:
-        msg = "cuda: copies between host and device need contiguous bytes"
-        raise ValueError(msg)
+        raise ValueError("cuda: copies between host and device need contiguous bytes")
     return array.reshape(-1)
 
 
@@ -273,8 +271,7 @@ def driver() -> Driver:
     """Open the simulator if ``TENSORLAYOUT_CUDA_SIMULATOR=1``, else CuPy; once per process."""
     choice = os.environ.get("TENSORLAYOUT_CUDA_SIMULATOR", "0")
     if choice not in ("", "0", "1"):
-        msg = f"cuda: TENSORLAYOUT_CUDA_SIMULATOR must be 0 or 1, got {shown(choice)}"
-        raise ValueError(msg)
+        raise ValueError(f"cuda: TENSORLAYOUT_CUDA_SIMULATOR must be 0 or 1, got {shown(choice)}")
     module = importlib.import_module(_DRIVERS["simulator" if choice == "1" else "cupy"])
     opened: Driver = module.open_driver()
     return opened

@@ -73,8 +73,7 @@ def strict_indexing(strict: bool = True) -> Block[bool, None]:
 def _strict_by_the_variable() -> bool:
     value = os.environ.get(VARIABLE, "0")
     if value not in ("", "0", "1"):
-        msg = f"cuda: {VARIABLE} must be 0 or 1, got {shown(value)}"
-        raise ValueError(msg)
+        raise ValueError(f"cuda: {VARIABLE} must be 0 or 1, got {shown(value)}")
     return value == "1"
 
 

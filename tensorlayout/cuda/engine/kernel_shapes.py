@@ -128,8 +128,7 @@ def _shapes(file: str, name: str, types: Types) -> dict[frozenset[tuple[str, str
     """The shapes of a kernel in the order of the file, each by what is in it."""
     declared = _declared(file).get(name)
     if declared is None:
-        msg = f"cuda: {file} declares no kernel {name}"
-        raise ValueError(msg)
+        raise ValueError(f"cuda: {file} declares no kernel {name}")
     found = (shape for clauses in declared.shapes for shape in _expanded(file, clauses, types))
     return {frozenset(shape): shape for shape in found}
 

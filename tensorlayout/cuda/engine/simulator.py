@@ -200,8 +200,7 @@ def _compile(path: Path, *arguments: str) -> None:
     folders = (f"-I{each}" for each in (kernel_directory(), header_directory()))
     failed, _, said = run([*command, *folders, *arguments])
     if failed:
-        msg = f"cuda: {command[0]} could not compile {path.name}:\n{said.strip()}"
-        raise RuntimeError(msg)
+        raise RuntimeError(f"cuda: {command[0]} could not compile {path.name}:\n{said.strip()}")
 
 
 # ---- Errors, and what is current
@@ -266,8 +265,7 @@ def _loaded(path: Path) -> ctypes.CDLL:
         make.restype = ctypes.c_void_p
         _launch.stacks = make()
         if not _launch.stacks:
-            msg = "cuda: the simulator found no memory for the stacks of its threads"
-            raise MemoryError(msg)
+            raise MemoryError("cuda: the simulator found no memory for the stacks of its threads")
     return library
 
 
@@ -277,8 +275,7 @@ class SimulatedLauncher:
     def __init__(self, kernel: Kernel, library: ctypes.CDLL, driver: SimulatorDriver) -> None:
         self._kernel, self._driver = kernel, driver
         if not hasattr(library, kernel.symbol):
-            msg = f"cuda: {kernel.file} has no kernel {kernel.symbol}"
-            raise ValueError(msg)
+            raise ValueError(f"cuda: {kernel.file} has no kernel {kernel.symbol}")
         self._function = library[kernel.symbol]
         self._function.argtypes = (ctypes.c_void_p, ctypes.c_void_p)
         self._function.restype = None
@@ -344,8 +341,7 @@ class SimulatorDriver(Driver):
         count = os.environ.get("TENSORLAYOUT_SIMULATOR_DEVICES", "1")
         if not count.isdigit() or not int(count):
             variable = "TENSORLAYOUT_SIMULATOR_DEVICES"
-            msg = f"cuda: {variable} must be a positive integer, got {shown(count)}"
-            raise ValueError(msg)
+            raise ValueError(f"cuda: {variable} must be a positive integer, got {shown(count)}")
         super().__init__(int(count))
         limit = os.environ.get("TENSORLAYOUT_SIMULATOR_MEMORY")
         self._limit = int(limit) if limit else None
@@ -442,8 +438,7 @@ class SimulatorDriver(Driver):
             if written:
                 marks[...] = 1
             elif not marks.all():
-                msg = f"a library call reads memory at {low:#x} that was never written"
-                raise KernelError(msg)
+                raise KernelError(f"a library call reads memory at {low:#x} that was never written")
         held = {"version": 3, "typestr": "|u1", "shape": (nbytes,), "data": (low, False)}
         memory = np.asarray(SimpleNamespace(owner=owner, __array_interface__=held))
         return np.ndarray(given.shape, given.dtype, memory, given.address - low, given.steps)

@@ -73,8 +73,7 @@ class Drawing:
         file = Path(path)
         ending = file.suffix.lower()
         if ending not in (".svg", ".png", ""):
-            msg = f"path: must end with .svg or .png, got {shown(file.name)}"
-            raise ValueError(msg)
+            raise ValueError(f"path: must end with .svg or .png, got {shown(file.name)}")
         file.write_bytes(self.png() if ending == ".png" else self.svg.encode())
 
     def _repr_svg_(self) -> str:

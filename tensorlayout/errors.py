@@ -44,8 +44,8 @@ class CopyError(RuntimeError):
 
 # What a call may be refused with.
 REFUSALS = (
-    *(ArithmeticError, BufferError, CopyError, IndexError, MemoryError),
-    *(NotImplementedError, TypeError, ValueError),
+    *(IndexError, NotImplementedError, OverflowError, TypeError, ValueError),
+    *(BufferError, MemoryError, CopyError),
 )
 
 _Found = TypeVar("_Found")
@@ -201,7 +201,7 @@ def guarded(function: _Function, name: str = "") -> _Function:
     return public  # type: ignore[return-value]
 
 
-_CHAPTERS = "tensorlayout.functions."
+_CHAPTERS = ("tensorlayout.files", "tensorlayout.functions.")
 _FORMATS = "tensorlayout.formats."
 
 
@@ -213,8 +213,8 @@ def guard(space: dict[str, Any], names: Iterable[str]) -> None:
             space[name] = guarded(function)
 
 
-_SPACES = ("fft", "files", "formats", "linalg", "tracing")
-_GUARDED = (_CHAPTERS, *(f"tensorlayout.{space}" for space in _SPACES))
+_SPACES = ("fft", "formats", "linalg", "tracing")
+_GUARDED = (*_CHAPTERS, *(f"tensorlayout.{space}" for space in _SPACES))
 
 
 def misfit(

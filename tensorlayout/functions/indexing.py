@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from tensorlayout import dtypes
-from tensorlayout.errors import REFUSALS, leaving
+from tensorlayout.errors import REFUSALS, leaving, named
 from tensorlayout.functions import arguments, dispatch
 from tensorlayout.functions import primitives as xp
 from tensorlayout.functions.arrays import arrived
@@ -391,6 +391,6 @@ def iterate(x: Tensor) -> Iterator[Tensor]:
     """The slices along the first dimension."""
     layout = x._spec.layout
     if not layout.shape:
-        raise TypeError("iter: a tensor of rank 0 cannot be iterated over")
+        raise named("iter", TypeError("a tensor of rank 0 cannot be iterated over"))
     view = dispatch.view
     return (view(_ROW, x, None, at) for at in range(layout.shape[0]))

@@ -6,6 +6,7 @@ from typing import Any
 
 from tensorlayout.devices import CPU
 from tensorlayout.dtypes import DType, as_dtype
+from tensorlayout.errors import under
 from tensorlayout.exchange.numpy import Array, array_over, buffer_of
 from tensorlayout.exchange.numpy import fill_padding as write_padding
 from tensorlayout.functions import arguments, dispatch
@@ -61,7 +62,9 @@ def copy(a: Tensor, order: str = "K", subok: bool = False) -> Tensor:
     """
     if type(a) is not Tensor:
         a = arguments.tensor(a)
-    layout = arguments.in_order(order, a, a._spec.layout.shape)
+    layout = None
+    if not (type(order) is str and order == "K"):
+        layout = under("copy", arguments.in_order, order, a, a._spec.layout.shape)
     return dispatch.call(_COPY, (a._spec, layout, None), (a,))
 
 

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from tensorlayout import dtypes
-from tensorlayout.errors import REFUSALS, guarded, leaving
+from tensorlayout.errors import REFUSALS, guarded, leaving, under
 from tensorlayout.exchange import cuda_array, dlpack
 from tensorlayout.functions import (
     arguments,
@@ -213,7 +213,7 @@ def _index(self: Tensor) -> int:
 
 
 def _round(self: Tensor, ndigits: int | None = None) -> Tensor:
-    return xp.round(self, 0 if ndigits is None else ndigits)
+    return under("round", xp.round, self, 0 if ndigits is None else ndigits)
 
 
 def _divmod(self: Tensor, other: Any, /) -> Any:
@@ -291,6 +291,8 @@ def bind() -> None:
         "copy": layouts.copy,  # too short for what a guard costs
     }
     special = {"__array_namespace__": _namespace, "__contains__": _contains}
+    for name, method in special.items():
+        method.__name__ = name
     for name, method in (_METHODS | special).items():
         method = guarded.__wrapped__(method, name)
         # Where it is, as pickles of it need.

@@ -534,7 +534,8 @@ def average(
     if weights is None:
         found = mean(x, axis, None, None, keepdims)
         if not found.size:
-            raise ZeroDivisionError(f"shape {x.shape} has no lines to average along axis {axis}")
+            msg = f"average: shape {x.shape} has no lines to average along axis {axis}"
+            raise ZeroDivisionError(msg)
         if not returned:
             return found
         count = x.size // found.size
@@ -551,7 +552,7 @@ def average(
     kind = dtypes.promote(floating(x).dtype, given_weights.dtype)
     scale = sum(xp.astype(given_weights, kind, copy=False), axis, None, None, keepdims)
     if xp.count_nonzero(xp.equal(scale, 0)):
-        raise ZeroDivisionError("the weights add up to zero")
+        raise ZeroDivisionError("average: the weights add up to zero")
     products = xp.multiply(xp.astype(x, kind, copy=False), given_weights)
     found = xp.divide(sum(products, axis, None, None, keepdims), scale)
     return (found, scale) if returned else found

@@ -18,7 +18,7 @@ from typing import Any
 import numpy as np
 
 from tensorlayout import fft, linalg
-from tensorlayout.errors import REFUSALS, leaving, named
+from tensorlayout.errors import REFUSALS, leaving, named, under
 from tensorlayout.functions import arguments, interchange, methods_of_arrays
 from tensorlayout.functions.creation import asarray
 from tensorlayout.functions.manipulation import sliding_window
@@ -136,7 +136,7 @@ def apply_function(
         except REFUSALS as error:
             raise leaving(error, func.__name__) from error.__cause__
     if func in LIKE:
-        return LIKE[func](*args, **{"device": x.device, **kwargs})
+        return under(func.__name__, LIKE[func], *args, **{"device": x.device, **kwargs})
     if func in LIKE_CONVERTED:
         return asarray(func(*args, **kwargs), device=x.device)
     if func in _ON_ARRAYS:

@@ -86,7 +86,8 @@ def _record(
     """The record of a call or a step; `read` and `results` are tensors or their specs."""
     # What a creation copies is an array, as large as the result.
     sources = results if kind == "copy" and not read else read
-    size, moves = sum(map(distinct_bytes, sources)), kind not in ("view", "export")
+    size = sum(distinct_bytes(getattr(x, "_spec", x)) for x in sources)
+    moves = kind not in ("view", "export")
     written = sum(x.layout._bytes_of(x.layout.size, x.dtype.itemsize) for x in results)
     return Record(
         name,

@@ -23,6 +23,18 @@ def test_sums_and_products_of_bools():
     same(x, np.array([True, True]))
 
 
+@pytest.mark.parametrize("size", [2047, 2048, 5000])
+def test_one_condition_for_all_elements(size):
+    """From 2048 elements on, a condition is sampled before anything is chosen."""
+    array = np.arange(size, dtype="f4")
+    x = asarray(array)
+    for condition in (True, False):
+        same(tl.where(asarray(np.bool_(condition)), x, 0), array if condition else array * 0)
+        y = tl.ones(size, dtype=tl.float32)
+        tl.add(x, x, out=y, where=condition)
+        same(y, array * 2 if condition else np.ones(size, "f4"))
+
+
 @pytest.mark.parametrize("dtype", ["float32", "float64"])
 def test_results_with_gaps_between_them(dtype):
     """NumPy 2.4.6 writes results of 16 elements and more side by side, wherever they are to go."""

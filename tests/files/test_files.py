@@ -668,6 +668,12 @@ def test_a_process_killed_while_it_writes(wait, tmp_path):
     assert found.min() >= 1
 
 
+def test_functions_of_files_are_pickled_by_name():
+    assert [pickle.loads(pickle.dumps(f)) for f in (tl.save, tl.savez, tl.load)] == [
+        *(tl.save, tl.savez, tl.load)
+    ]
+
+
 # --- pickles -----------------------------------------------------------------------------------
 
 

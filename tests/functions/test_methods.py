@@ -350,6 +350,12 @@ def test_special_methods():
         (lambda x: x.round(400), ValueError, "round: decimals must be from -308 to 308"),
         (lambda x: x.take([True], mode="clip"), TypeError, "take: indices"),
         (lambda x: setattr(x, "imag", 1), TypeError, "imag: only a complex tensor"),
+        (lambda x: x.copy("Z"), ValueError, "copy: order must be"),
+        (lambda x: round(x, 1.5), TypeError, "round: decimals must be"),
+        (lambda x: x.__array_namespace__(foo=1), TypeError, "__array_namespace__: there is no foo"),
+        (lambda x: tl.stack(x[0, 0]), TypeError, "stack: a tensor of rank 0"),
+        (lambda x: np.zeros((2, 3), order="A", like=x), ValueError, "zeros: order must be"),
+        (lambda x: np.arange("a", like=x), TypeError, "arange: stop must be"),
     ],
 )  # fmt: skip
 def test_errors(call, error, words):

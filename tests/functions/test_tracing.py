@@ -4,9 +4,11 @@ import json
 import threading
 from html.parser import HTMLParser
 
+import numpy as np
 import pytest
 
 import tensorlayout as tl
+from tensorlayout import Layout
 from tensorlayout.functions import dispatch
 
 pytestmark = pytest.mark.usefixtures("device")
@@ -55,6 +57,15 @@ def test_what_operations_copy_is_recorded(call, copied):
     with tl.trace() as seen:
         call(x)
     assert seen.bytes_copied == copied
+
+
+def test_nothing_is_read_of_no_elements_wherever_they_begin():
+    layouts = Layout.parse("(0,3):(3,1)+6"), Layout.parse("(3,4):(9,-1)+10")
+    for layout, octets in zip(layouts, (0, 48), strict=True):
+        x = tl.from_storage(np.zeros(40, "f4"), layout, dtype=tl.float32)
+        with tl.trace() as seen:
+            tl.trunc(x)
+        assert [record.bytes_read for record in seen] == [octets]
 
 
 def test_an_assignment_is_recorded_with_what_was_written():

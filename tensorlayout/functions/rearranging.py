@@ -15,7 +15,12 @@ from tensorlayout.plan import Copy, Gather, Library, View
 from tensorlayout.tensor import Tensor
 from tensorlayout.typing import ArrayLike, Axis, Integers
 
-__all__ = ["repeat", "resize", "roll", "tile"]
+__all__ = [
+    "repeat",
+    "resize",
+    "roll",
+    "tile",
+]
 
 
 def _packed_anew(layout: Layout, shape: tuple[int, ...], order: tuple[int, ...]) -> Layout:

@@ -49,3 +49,6 @@ from tensorlayout.layout.slots import (
 )
 from tensorlayout.layout.text import tiling_in
 from tensorlayout.layout.tiling import COMBINE, MAX_TILES
+
+# What users may import from here, too.
+__all__ = ["BitPattern", "Layout", "Padding", "PaddingValue", "coalesce"]

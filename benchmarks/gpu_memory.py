@@ -70,7 +70,7 @@ class Gpu:
     def stored(self, x: tl.Tensor, operand: Operand) -> Array:
         """An array over the memory of our tensor, whatever its layout."""
         cuda = self.xp.cuda
-        memory = cuda.UnownedMemory(x._memory.address, operand.storage, x)
+        memory = cuda.UnownedMemory(x.memory.address, operand.storage, x)
         return self.xp.ndarray(operand.block, operand.dtype, cuda.MemoryPointer(memory, 0))
 
     def release(self) -> None:
@@ -110,7 +110,7 @@ class Simulated:
 
     def stored(self, x: tl.Tensor, operand: Operand) -> Array:
         """A copy of the memory, which is the host's."""
-        octets = (ctypes.c_char * operand.storage).from_address(x._memory.address)
+        octets = (ctypes.c_char * operand.storage).from_address(x.memory.address)
         return np.frombuffer(bytes(octets), operand.dtype).reshape(operand.block)
 
     def release(self) -> None:

@@ -140,7 +140,7 @@ class SVDResult(NamedTuple):
 
 def _called(operation: Library, a: Any, *others: Tensor, **options: Any) -> Any:
     """Carry out a call; `a` may hold integers or bool."""
-    if type(a) is not Tensor or a._spec.dtype.kind in "biu":
+    if type(a) is not Tensor or a.spec.dtype.kind in "biu":
         a = floating(a)
     return dispatch.library(operation, a, *others, **options)
 
@@ -311,7 +311,7 @@ def matrix_power(a: Tensor, n: SupportsIndex) -> Tensor:
     power = arguments.integer("n", n)
     if abs(power) > MAX_SLOTS:
         raise ValueError(f"n must lie within 2**63 - 1, got {arguments.shown(power)}")
-    if power < 0 or x._spec.dtype.kind not in "biu":
+    if power < 0 or x.spec.dtype.kind not in "biu":
         return _one(_MATRIX_POWER, x, n=power)
     found = xp.astype(_one(_MATRIX_POWER, matrix(x), n=0), x.dtype)
     for digit in f"{power:b}":
@@ -383,7 +383,7 @@ def pinv(
     if rcond is not None and rtol is not None:
         raise ValueError("rcond and rtol are two names of one argument, got both")
     x = matrix(a)
-    x = floating(x) if x._spec.dtype.kind in "biu" else x
+    x = floating(x) if x.spec.dtype.kind in "biu" else x
     return _one(_PINV, x, _tolerance(x, rcond if rtol is None else rtol))
 
 
@@ -441,7 +441,7 @@ def solve(a: ArrayLike, b: ArrayLike) -> Tensor:
     """
     if not type(a) is type(b) is Tensor:
         a, b = tensors(a, b)
-    return _one(_SOLVE, a, floating(b) if b._spec.dtype.kind in "biu" else b)
+    return _one(_SOLVE, a, floating(b) if b.spec.dtype.kind in "biu" else b)
 
 
 @overload

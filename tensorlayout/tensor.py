@@ -82,7 +82,17 @@ def check_slot_bits(layout: Layout, dtype: DType) -> None:
 Home = tuple[Any, int]
 
 
-class Tensor(Bound):
+class _Listed(type):
+    """The class of `Tensor`: `dir` and completion leave out what only this package uses."""
+
+    def __dir__(cls) -> list[str]:
+        return [name for name in type.__dir__(cls) if name not in _INTERNAL]
+
+
+_INTERNAL = ("home", "memory", "spec")
+
+
+class Tensor(Bound, metaclass=_Listed):
     """An array of the array API standard that knows where each of its elements is.
 
     Made by functions only: `asarray`, `zeros`, `from_storage`, ….
@@ -93,16 +103,15 @@ class Tensor(Bound):
     (True, Layout.parse('(3,2):(1,3)'))
     """
 
-    # _memory: on the CPU the strided NumPy view of the elements, kept ready because building one
-    # costs more than a small addition (of a tiled one, the vector of its slots from the lowest on;
-    # of one packed below a byte, that of the bytes they take);
-    # on CUDA an address. _home: on the CPU None if the memory is
-    # the whole storage.
-    __slots__ = ("__weakref__", "_home", "_memory", "_spec")
+    # Internal to the package. memory: on CUDA an address; on the CPU the strided NumPy view of the
+    # elements, kept because building one costs more than a small addition (of a tiled tensor, the
+    # vector of its slots from the lowest on; of one packed below a byte, the bytes that they take).
+    # home: on the CPU None if the memory is the whole storage.
+    __slots__ = ("__weakref__", "home", "memory", "spec")
 
-    _memory: Any
-    _spec: TensorSpec
-    _home: Home | None
+    memory: Any
+    spec: TensorSpec
+    home: Home | None
 
     def __init__(self, *_: object, **__: object) -> None:
         msg = "Tensor: not made by calling the class; use asarray(), zeros() or from_storage()"
@@ -112,56 +121,59 @@ class Tensor(Bound):
     def _new(cls, memory: Any, spec: TensorSpec, home: Home | None = None) -> Tensor:
         """The only door: memory that is known to fit the spec."""
         tensor = object.__new__(cls)
-        tensor._memory = memory
-        tensor._spec = spec
-        tensor._home = home
+        tensor.memory = memory
+        tensor.spec = spec
+        tensor.home = home
         return tensor
 
     @property
     def dtype(self) -> DType:
         """The element type, a NumPy dtype object."""
-        return self._spec.dtype
+        return self.spec.dtype
 
     @property
     def device(self) -> Device:
         """The device that holds the memory."""
-        return self._spec.device
+        return self.spec.device
 
     @property
     def shape(self) -> tuple[int, ...]:
         """The logical sizes."""
-        return self._spec.layout.shape
+        return self.spec.layout.shape
 
     @property
     def ndim(self) -> int:
         """The number of dimensions."""
-        return len(self._spec.layout.shape)
+        return len(self.spec.layout.shape)
 
     @property
     def size(self) -> int:
         """The number of elements."""
-        return self._spec.layout.size
+        return self.spec.layout.size
 
     @property
     def layout(self) -> Layout:
         """The place of each element, in slots of the storage."""
-        home, layout = self._home, self._spec.layout
+        home, layout = self.home, self.spec.layout
         return layout.moved(home[1]) if home and home[1] else layout
 
     @property
     def strides(self) -> tuple[int, ...]:
         """The strides in **elements**. ValueError for a tiled tensor."""
-        return self._spec.layout.strides
+        return self.spec.layout.strides
 
     @property
     def itemsize(self) -> int:
         """The **bytes** of one element."""
-        return int(self._spec.dtype.itemsize)
+        return int(self.spec.dtype.itemsize)
 
     @property
     def nbytes(self) -> int:
         """The **bytes** of the elements, padding and gaps not counted."""
-        return self._spec.layout._bytes_of(self.size, self.itemsize)
+        return self.spec.layout._bytes_of(self.size, self.itemsize)
+
+    def __dir__(self) -> list[str]:
+        return dir(type(self))
 
     def __hash__(self) -> int:
         msg = "a Tensor can be written to, so it has no hash; use id(x), or x.layout and x.dtype"

@@ -107,13 +107,13 @@ def disturbs(plan: Any) -> Disturbs | None:
     if plan.kind == "elementwise" and is_one_ufunc(plan):
         return None  # NumPy sees to it
     if plan.overlap == "nothing":
-        return lambda x, y: np.may_share_memory(x._memory, y._memory)
+        return lambda x, y: np.may_share_memory(x.memory, y.memory)
     return None if plan.overlap is None else _meet_elsewhere
 
 
 def _meet_elsewhere(x: Tensor, y: Tensor) -> bool:
     """Return whether memory is shared, unless each element stands in its own place."""
-    if x is y or not np.may_share_memory(x._memory, y._memory):
+    if x is y or not np.may_share_memory(x.memory, y.memory):
         return False
-    address = x._memory.__array_interface__["data"][0]
-    return x._spec is not y._spec or address != y._memory.__array_interface__["data"][0]
+    address = x.memory.__array_interface__["data"][0]
+    return x.spec is not y.spec or address != y.memory.__array_interface__["data"][0]

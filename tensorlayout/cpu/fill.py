@@ -49,7 +49,7 @@ def direct(plan: CreatePlan) -> Run | None:
         memory = allocate()
         if not zeros:
             memory[...] = value
-        made._memory, made._spec, made._home = memory, spec, None
+        made.memory, made.spec, made.home = memory, spec, None
         return made
 
     return create
@@ -67,11 +67,11 @@ def write_create(plan: CreatePlan) -> Write:
     if is_narrow(spec.dtype) and values == "value":
         fill = functools.partial(_fill_narrow, name)
     if not spec.layout.is_tiled:
-        return lambda out, *given: quietly(fill, out._memory, *given)
+        return lambda out, *given: quietly(fill, out.memory, *given)
     if values in ("nothing", "value") and not plan.given:
 
         def write_flat(out: Tensor, *given: Any) -> None:
-            quietly(fill, out._memory, *given)
+            quietly(fill, out.memory, *given)
             fill_padding(out)
 
         return write_flat
@@ -80,7 +80,7 @@ def write_create(plan: CreatePlan) -> Write:
 
     def write(out: Tensor, *given: Any) -> None:
         made = new_tensors(strided)()
-        quietly(fill, made._memory, *given)
+        quietly(fill, made.memory, *given)
         copy(out, made)
 
     return write
@@ -99,7 +99,7 @@ def _count_directly(plan: CreatePlan) -> Run:
         if numbers.nbytes <= UNALIGNED:
             return Tensor._new(numbers, spec)
         made = new()
-        made._memory[...] = numbers
+        made.memory[...] = numbers
         return made
 
     return arange
@@ -183,8 +183,8 @@ def write_triangle(plan: TrianglePlan) -> Write:
     lower = plan.name == "tril"
 
     def triangle(out: Tensor, x: Tensor, k: int) -> None:
-        memory = out._memory
-        np.copyto(memory, x._memory)
+        memory = out.memory
+        np.copyto(memory, x.memory)
         if lower:
             _clear_above(memory, k)
         else:  # the lower triangle of the transposes
@@ -215,11 +215,11 @@ def write_one_hot(plan: OneHotPlan) -> Write:
     place = np.arange(size).astype(dtype).reshape(line)
 
     def write(out: Tensor, indices: Tensor, cold: Tensor, hot: Tensor) -> None:
-        found = place == indices._memory
+        found = place == indices.memory
         if dtype.kind == "i":
-            found |= place - dtype.type(size) == indices._memory
-        out._memory[...] = cold._memory
-        np.copyto(out._memory, hot._memory, where=found)
+            found |= place - dtype.type(size) == indices.memory
+        out.memory[...] = cold.memory
+        np.copyto(out.memory, hot.memory, where=found)
 
     return write
 
@@ -232,7 +232,7 @@ def write_diagonals(plan: DiagonalsPlan) -> Write:
 
     def write(out: Tensor, *given: Any) -> None:
         *others, value = given
-        out._memory[...] = others[0]._memory if others else np.zeros((), out.dtype)
-        np.copyto(out._memory, np.asarray(value, out.dtype), where=filled)
+        out.memory[...] = others[0].memory if others else np.zeros((), out.dtype)
+        np.copyto(out.memory, np.asarray(value, out.dtype), where=filled)
 
     return write

@@ -94,7 +94,7 @@ def _at_once(plan: FusePlan) -> Run | None:
     integers = [i for i, operand in enumerate(plan.operands) if operand is int]
 
     def run(*operands: Any) -> Tensor:
-        values = [x._memory if type(x) is Tensor else x for x in operands]
+        values = [x.memory if type(x) is Tensor else x for x in operands]
         values += room
         try:
             for i in integers:
@@ -104,7 +104,7 @@ def _at_once(plan: FusePlan) -> Run | None:
         except OverflowError:  # says which step
             return one_by_one(*operands)
         result = new(Tensor)
-        result._memory, result._spec, result._home = memory, spec, None
+        result.memory, result.spec, result.home = memory, spec, None
         return result
 
     def compute(values: list[Any]) -> Any:
@@ -378,7 +378,7 @@ def _standing(
         assert isinstance(step, ElementwisePlan), "conversions are of tensors"
         name = step.operation.name
         return lambda values: scalar_in(name, dtype, values[value])
-    return lambda values: values[value]._memory
+    return lambda values: values[value].memory
 
 
 def _blockwise(plan: FusePlan) -> Write:
@@ -411,7 +411,7 @@ def _blockwise(plan: FusePlan) -> Write:
     walk = _Walk(loop, _Program(plan, _actions(plan, full, inside, directly), loop), width)
     threads = possible_threads() if layout.size * width >= THREADS else 1
     fill = padding_filler(spec) if tiled else None
-    memory: Callable[[Tensor], Array] = run_of if tiled else attrgetter("_memory")
+    memory: Callable[[Tensor], Array] = run_of if tiled else attrgetter("memory")
 
     def write(out: Tensor, *operands: Any) -> None:
         values = [*operands, *[None] * len(plan.steps), out]

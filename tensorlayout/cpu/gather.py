@@ -79,11 +79,11 @@ def write_gather(plan: GatherPlan) -> Write:
     sizes = [plan.source.layout.shape[d] for d in plan.index_map.dims]
 
     def gather(out: Tensor, x: Tensor, *positions: Tensor) -> None:
-        places = [p._memory for p in positions]
+        places = [p.memory for p in positions]
         if not by_line:
             places = checked(plan.name, places, sizes, clamps=plan.clamps)
-        if out._memory.size:
-            read(x._memory, places, out._memory)
+        if out.memory.size:
+            read(x.memory, places, out.memory)
 
     return gather
 
@@ -101,7 +101,7 @@ def take(plan: GatherPlan) -> Run | None:
     unseen = plan.positions[0].dtype == np.uint64 or plan.source.layout.size == 0
 
     def run(x: Tensor, positions: Tensor) -> Tensor:
-        source, index = x._memory.transpose(order), positions._memory.transpose(group)
+        source, index = x.memory.transpose(order), positions.memory.transpose(group)
         try:
             found = source.take(checked_one(plan.name, index, size) if unseen else index, axis)
         except IndexError:

@@ -33,12 +33,12 @@ def write_col2im(plan: Col2ImPlan) -> Write:
         taps.append(((..., *cut), (slice(None), slice(None), *tap)))
 
     def col2im(result: Tensor, x: Tensor) -> None:
-        columns = x._memory.reshape(apart)
+        columns = x.memory.reshape(apart)
         image = np.zeros((batch, channels, *framed), wide)
         with np.errstate(all="ignore"):
             for cut, tap in taps:
                 image[cut] += columns[tap]
-            result._memory[...] = image[inside]
+            result.memory[...] = image[inside]
 
     return col2im
 
@@ -50,12 +50,12 @@ def write_upsample(plan: UpsamplePlan) -> Write:
 
     def upsample(result: Tensor, x: Tensor) -> None:
         with np.errstate(all="ignore"):
-            wide = x._memory.astype(np.float32, copy=False)
+            wide = x.memory.astype(np.float32, copy=False)
             if height > 1:
                 wide = _enlarged(wide, rank - 2, height, order)
             if width > 1:
                 wide = _enlarged(wide, rank - 1, width, order)
-            result._memory[...] = wide
+            result.memory[...] = wide
 
     return upsample
 
@@ -91,7 +91,7 @@ def write_reverse_sequence(plan: ReverseSequencePlan) -> Write:
     read = carried_out(gather.into(plan.result))
 
     def reverse(result: Tensor, x: Tensor, lengths: Tensor) -> None:
-        length = np.minimum(lengths._memory, size).astype(np.int64)
+        length = np.minimum(lengths.memory, size).astype(np.int64)
         source = np.where(place < length, length - 1 - place, place)
         read(result, x, Tensor._new(source, positions))
 

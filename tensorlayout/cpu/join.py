@@ -13,7 +13,7 @@ from tensorlayout.tensor import Tensor
 
 _FEW = 1024  # elements that a call takes longer than
 
-_MEMORY = attrgetter("_memory")
+_MEMORY = attrgetter("memory")
 
 
 def write_join(plan: JoinPlan) -> Write:
@@ -27,7 +27,7 @@ def write_join(plan: JoinPlan) -> Write:
     move = several(copies, [part.size * spec.dtype.itemsize for part in parts])
 
     def join(out: Tensor, *operands: Tensor) -> None:
-        move(map(out._memory.__getitem__, cuts), map(_MEMORY, operands))
+        move(map(out.memory.__getitem__, cuts), map(_MEMORY, operands))
 
     return join
 
@@ -41,8 +41,8 @@ def direct(plan: JoinPlan) -> Run | None:
 
     def join(*operands: Tensor) -> Tensor:
         made = new(Tensor)
-        made._memory = np.concatenate(tuple(map(_MEMORY, operands)), axis)
-        made._spec, made._home = spec, None
+        made.memory = np.concatenate(tuple(map(_MEMORY, operands)), axis)
+        made.spec, made.home = spec, None
         return made
 
     return join
@@ -60,6 +60,6 @@ def write_split(plan: SplitPlan) -> Write:
 
     def split(*tensors: Tensor) -> None:
         *outs, x = tensors
-        move(map(_MEMORY, outs), map(x._memory.__getitem__, cuts))
+        move(map(_MEMORY, outs), map(x.memory.__getitem__, cuts))
 
     return split

@@ -32,7 +32,7 @@ def prepare(plan: LibraryPlan) -> Run:
     work = working(dtype)
 
     def call(*operands: Tensor) -> Any:
-        arrays = [converted(x._memory, work) for x in operands]
+        arrays = [converted(x.memory, work) for x in operands]
         found = operation.ask(np, function, *arrays, **options)
         several = found if isinstance(found, tuple) else (found,)
         tensors: list[Any]

@@ -51,17 +51,17 @@ def prepare_select(plan: SelectPlan) -> Run:
     spec_of = functools.lru_cache(functools.partial(selected_spec, seen, index_map))
 
     def select(x: Tensor, mask: Tensor) -> Tensor:
-        chosen = truths(mask._memory)
-        memory = x._memory.reshape(layout.shape)
+        chosen = truths(mask.memory)
+        memory = x.memory.reshape(layout.shape)
         count = 0 if few else int(np.count_nonzero(chosen))
         if few or (alone and count > _DENSE * layout.size):
             found = memory[chosen.reshape(-1)]
             return Tensor._new(found, spec_of(found.size))
         result = new_tensors(spec_of(count))()
         if result.size and staged:
-            _read_staged(memory, chosen.reshape(layout.shape), result._memory)
+            _read_staged(memory, chosen.reshape(layout.shape), result.memory)
         elif result.size:
-            read(memory, _true(chosen, index_map), result._memory)
+            read(memory, _true(chosen, index_map), result.memory)
         return result
 
     return select
@@ -75,7 +75,7 @@ def write_masked(plan: MaskedPlan) -> Write:
     everything = len(index_map.dims) == layout.ndim > 1
 
     def masked(x: Tensor, value: Any, mask: Tensor) -> None:
-        source, chosen = value_in(plan.name, x, value), truths(mask._memory)
+        source, chosen = value_in(plan.name, x, value), truths(mask.memory)
         count = int(np.count_nonzero(chosen))
         shape = index_map.shape(layout, (count,))
         check_fits(plan.value, shape)
@@ -83,11 +83,11 @@ def write_masked(plan: MaskedPlan) -> Write:
         if 0 in shape:
             return
         if source.size == 1 and spread is not None and (dense or not alone):
-            np.copyto(x._memory, source.reshape(()), where=chosen.reshape(spread))
+            np.copyto(x.memory, source.reshape(()), where=chosen.reshape(spread))
         elif (alone and dense) or everything:
-            x._memory[chosen] = broadcast(source, shape)
+            x.memory[chosen] = broadcast(source, shape)
         else:
-            memory = x._memory.reshape(layout.shape)
+            memory = x.memory.reshape(layout.shape)
             write(memory, _true(chosen, index_map), broadcast(source, shape))
 
     return masked
@@ -101,7 +101,7 @@ def prepare_nonzero(plan: NonzeroPlan) -> Callable[..., tuple[Tensor, ...]]:
         return _nonzero_of_few(source)
 
     def nonzero(x: Tensor) -> tuple[Tensor, ...]:
-        values = x._memory
+        values = x.memory
         if dtype == np.bool_:
             chosen = truths(values)
         else:
@@ -109,7 +109,7 @@ def prepare_nonzero(plan: NonzeroPlan) -> Callable[..., tuple[Tensor, ...]]:
         flat = chosen.reshape(-1)
         spec = _spec_of(int(np.count_nonzero(flat)))
         tensors = [new_tensors(spec)() for _ in shape]
-        found = [each._memory for each in tensors]
+        found = [each.memory for each in tensors]
 
         def find(begin: int, end: int, block: slice) -> None:
             places = np.flatnonzero(flat[block])
@@ -130,7 +130,7 @@ def _nonzero_of_few(source: TensorSpec) -> Callable[..., tuple[Tensor, ...]]:
     new, kind = Tensor._new, np.dtype(np.uint8) if source.dtype == np.bool_ else source.dtype
 
     def nonzero(x: Tensor) -> tuple[Tensor, ...]:
-        found = x._memory.view(kind).nonzero()
+        found = x.memory.view(kind).nonzero()
         spec = _spec_of(found[0].size)
         return tuple([new(each.copy(), spec) for each in found])
 

@@ -17,13 +17,13 @@ def write_matmul(plan: MatmulPlan) -> Write:
     work = working(dtype)
     if plan.first.dtype == plan.second.dtype == work == dtype and dtype.kind in "fc":
         copy = quiet.copy
-        return lambda out, x, y: copy().run(np.matmul, x._memory, y._memory, out._memory)
+        return lambda out, x, y: copy().run(np.matmul, x.memory, y.memory, out.memory)
 
     def write(out: Tensor, x: Tensor, y: Tensor) -> None:
-        found = out._memory if work == dtype else np.empty(out.shape, work)
-        quietly(multiply, converted(x._memory, work), converted(y._memory, work), found)
+        found = out.memory if work == dtype else np.empty(out.shape, work)
+        quietly(multiply, converted(x.memory, work), converted(y.memory, work), found)
         if work != dtype:
-            quietly(np.copyto, out._memory, found, "unsafe")
+            quietly(np.copyto, out.memory, found, "unsafe")
 
     return write
 

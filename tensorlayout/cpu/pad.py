@@ -36,7 +36,7 @@ def write_pad(plan: PadPlan) -> Write:
     name, dtype, constant = plan.name, plan.result.dtype, plan.mode == "constant"
 
     def write(out: Tensor, x: Tensor, value: Any) -> None:
-        pad(out._memory, x._memory, scalar_in(name, dtype, value) if constant else value)
+        pad(out.memory, x.memory, scalar_in(name, dtype, value) if constant else value)
 
     return write
 
@@ -98,8 +98,8 @@ def write_slice_grad(plan: SliceGradPlan) -> Write:
     move = mover(source.layout, source.dtype, part, plan.result.dtype).run
 
     def write(out: Tensor, x: Tensor) -> None:
-        out._memory[...] = np.zeros((), out.dtype)
-        move(out._memory[(..., *key)], x._memory)
+        out.memory[...] = np.zeros((), out.dtype)
+        move(out.memory[(..., *key)], x.memory)
 
     return write
 

@@ -33,8 +33,8 @@ def write_quantize(plan: QuantizePlan) -> Write:
         rule = functools.partial(_by_powers, form, np.uint32(form.carries_from(plan.scaling)))
 
     def quantize(data: Tensor, scales: Tensor, x: Tensor, *whole: Tensor) -> None:
-        to, factors, source = (t._memory.transpose(order) for t in (data, scales, x))
-        by = [np.float32(each._memory) for each in whole]
+        to, factors, source = (t.memory.transpose(order) for t in (data, scales, x))
+        by = [np.float32(each.memory) for each in whole]
 
         def some(key: tuple[Box, Box]) -> None:
             box, blocks = key
@@ -66,8 +66,8 @@ def write_dequantize(plan: DequantizePlan) -> Write:
         known = values_of(element)
 
     def dequantize(result: Tensor, x: Tensor, scales: Tensor, *whole: Tensor) -> None:
-        to, source, factors = (t._memory.transpose(order) for t in (result, x, scales))
-        by = [np.float32(each._memory) for each in whole]
+        to, source, factors = (t.memory.transpose(order) for t in (result, x, scales))
+        by = [np.float32(each.memory) for each in whole]
 
         def some(key: tuple[Box, Box]) -> None:
             box, blocks = key

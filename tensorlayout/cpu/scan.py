@@ -52,7 +52,7 @@ def write_scan(plan: ScanPlan) -> Write:
 
     def write(out: Tensor, x: Tensor) -> None:
         if out.size:
-            quietly(work, out._memory.transpose(order), x._memory.transpose(order))
+            quietly(work, out.memory.transpose(order), x.memory.transpose(order))
 
     return write
 
@@ -72,7 +72,7 @@ def direct(plan: ScanPlan) -> Run | None:
 
     def run(x: Tensor) -> Tensor:
         made = new(Tensor)
-        made._memory, made._spec, made._home = copy().run(scan, x._memory), spec, None
+        made.memory, made.spec, made.home = copy().run(scan, x.memory), spec, None
         return made
 
     return run

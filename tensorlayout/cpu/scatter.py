@@ -46,12 +46,12 @@ def write_scatter(plan: ScatterPlan) -> base.Write:
     write = _write_lines(plan.name, runs) if by_line else writer(runs)
 
     def scatter(x: Tensor, value: Any, *positions: Tensor) -> None:
-        places = [p._memory for p in positions]
+        places = [p.memory for p in positions]
         if not by_line:
             places = checked(plan.name, places, sizes)
         values = value_in(plan.name, x, value)  # which may not fit, also where nothing is written
         if 0 not in plan.shape:
-            write(x._memory, places, broadcast(values, plan.shape))
+            write(x.memory, places, broadcast(values, plan.shape))
 
     return scatter
 
@@ -70,13 +70,13 @@ def write_scatter_reduce(plan: ScatterReducePlan) -> base.Write:
     matters = plan.function == "add" and spec.dtype.kind not in "iu"  # whether the order does
 
     def reduce(out: Tensor, value: Tensor, *positions: Tensor) -> None:
-        places = checked(name, [p._memory for p in positions], sizes)
+        places = checked(name, [p.memory for p in positions], sizes)
         if 0 in shape:
             return
         if index_map.per_line:
             places = [np.broadcast_to(each, shape) for each in places]
         values = runs.in_runs(broadcast(value_in(name, out, value), shape))
-        flat, slots = runs.rows(out._memory), runs.slots(places)
+        flat, slots = runs.rows(out.memory), runs.slots(places)
         # Of one dimension NumPy is ten times faster.
         if values.shape[1] < RUN or not matters:
             for cut in itertools.chain.from_iterable(runs.cuts(values.shape)):
@@ -91,7 +91,7 @@ def value_in(name: str, x: Tensor, value: Any) -> Array:
     """What is to be written, in the dtype of `x`."""
     if not isinstance(value, Tensor):
         return scalar_in(name, x.dtype, value)
-    source: Array = value._memory
+    source: Array = value.memory
     return source if source.dtype == x.dtype else converted(source, x.dtype)
 
 

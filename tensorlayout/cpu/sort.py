@@ -35,7 +35,7 @@ def write_sort(plan: SortPlan) -> Write:
     order, find = _lines_last(plan.source.layout, plan.dim), _FIND[plan.gives]
 
     def sort(out: Tensor, x: Tensor) -> None:
-        source, to = x._memory.transpose(order), out._memory.transpose(order)
+        source, to = x.memory.transpose(order), out.memory.transpose(order)
 
         def some(key: Key) -> None:
             to[key] = find(source[key], plan.descending, plan.stable)
@@ -51,12 +51,12 @@ def _write_few(plan: SortPlan) -> Write:
     seen = (*[slice(None)] * dim, slice(None, None, -1 if plan.descending else None))
 
     def sort(out: Tensor, x: Tensor) -> None:
-        out._memory[...] = x._memory
-        out._memory[seen].sort(dim, "stable")
+        out.memory[...] = x.memory
+        out.memory[seen].sort(dim, "stable")
 
     def argsort(out: Tensor, x: Tensor) -> None:
-        found = x._memory[seen].argsort(dim, "stable")
-        out._memory[seen] = last - found if plan.descending else found
+        found = x.memory[seen].argsort(dim, "stable")
+        out.memory[seen] = last - found if plan.descending else found
 
     return sort if plan.gives == "values" else argsort
 
@@ -66,7 +66,7 @@ def write_top_k(plan: TopKPlan) -> Write:
     order, count = _lines_last(plan.source.layout, plan.dim), plan.result.layout.shape[plan.dim]
 
     def top_k(out: Tensor, positions: Tensor, x: Tensor) -> None:
-        source, to, at = (each._memory.transpose(order) for each in (x, out, positions))
+        source, to, at = (each.memory.transpose(order) for each in (x, out, positions))
 
         def some(key: Key) -> None:
             first = _argsort(source[key], plan.down, True)[..., :count]

@@ -33,10 +33,10 @@ def prepare_view(plan: ViewPlan) -> Run:
     lowest, new, over = layout.offset, object.__new__, np.ndarray
 
     def view(x: Tensor, first: int = shift + layout.offset) -> Tensor:
-        storage, slot = x._home or home_of(x)
+        storage, slot = x.home or home_of(x)
         made = new(Tensor)
-        made._memory = over(shape, dtype, storage, (slot + first) * itemsize, strides)
-        made._spec, made._home = spec, (storage, slot + first - lowest)
+        made.memory = over(shape, dtype, storage, (slot + first) * itemsize, strides)
+        made.spec, made.home = spec, (storage, slot + first - lowest)
         return made
 
     return view
@@ -56,7 +56,7 @@ def prepare_part(plan: PartPlan) -> Run:
 
     def part(x: Tensor) -> Tensor:
         storage, slot = home_of(x)
-        memory = x._memory.imag if which else x._memory.real
+        memory = x.memory.imag if which else x.memory.real
         return Tensor._new(memory, spec, (storage, 2 * slot + which))
 
     return part
@@ -89,10 +89,10 @@ def prepare_row(plan: RowPlan) -> Run:
     def row(x: Tensor, at: int) -> Tensor:
         if not -size <= at < size:
             raise outside(at, 0, shape)
-        storage, slot = x._home or home_of(x)
+        storage, slot = x.home or home_of(x)
         made = new(Tensor)
-        made._memory, made._spec = x._memory[at], spec
-        made._home = (storage, slot + at % size * stride + up)
+        made.memory, made.spec = x.memory[at], spec
+        made.home = (storage, slot + at % size * stride + up)
         return made
 
     return row

@@ -96,7 +96,7 @@ def _write_reduced(plan: FusePlan, reduction: ReducePlan) -> Write:
     ]
 
     def write(out: Tensor, *operands: Any) -> None:
-        at_once = not any(operands[value]._memory.address % n for value, n in aligned)
+        at_once = not any(operands[value].memory.address % n for value, n in aligned)
         (write_at_once if at_once else write_apart)(out, *operands)
 
     return write

@@ -134,7 +134,7 @@ def _on_host(plan: LibraryPlan) -> Call:
 
     def run(*given: Tensor) -> Any:
         found = call(*[move(x) for move, x in zip(fetch, given, strict=True)])
-        return _each(lambda x: moving(x._spec, plan.result.device)(x), found)
+        return _each(lambda x: moving(x.spec, plan.result.device)(x), found)
 
     return run
 
@@ -147,12 +147,12 @@ def array_of(x: Tensor) -> Any:
 
     Every byte but 0 is True, but libraries compare, sort and add up the bytes.
     """
-    layout, itemsize = x._spec.layout, x.itemsize
-    first = x._memory.address + layout.offset * itemsize
+    layout, itemsize = x.spec.layout, x.itemsize
+    first = x.memory.address + layout.offset * itemsize
     steps = tuple(stride * itemsize for stride in layout.strides)
-    assert x._home is not None
+    assert x.home is not None
     given = Strided(first, layout.shape, steps, x.dtype, x.device.number)
-    array = driver().array(given, x._home[0])
+    array = driver().array(given, x.home[0])
     return array.view(np.uint8) != 0 if x.dtype == dtypes.bool else array
 
 
@@ -176,10 +176,10 @@ def placer() -> Callable[[Any, TensorSpec], Tensor]:
 
     def placed(array: Any, spec: TensorSpec) -> Tensor:
         found = tensor_of(array, spec.device)
-        same = found.dtype == spec.dtype and found._spec.layout.same_placement(spec.layout)
+        same = found.dtype == spec.dtype and found.spec.layout.same_placement(spec.layout)
         if same:
-            return Tensor._new(found._memory, spec, found._home)
-        return copier(found._spec, spec)(found)
+            return Tensor._new(found.memory, spec, found.home)
+        return copier(found.spec, spec)(found)
 
     return placed
 
@@ -202,6 +202,6 @@ def ready(name: str, spec: TensorSpec, dtype: DType) -> Callable[[Tensor], Tenso
 
     def converted(x: Tensor) -> Tensor:
         found = copy(x)
-        return Tensor._new(found._memory, whole, found._home)
+        return Tensor._new(found.memory, whole, found.home)
 
     return converted

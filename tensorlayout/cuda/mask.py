@@ -76,9 +76,9 @@ def prepare_select(plan: SelectPlan) -> Run:
             result = new_tensors(selected_spec(seen, index_map, count))()
             if not result.size:
                 return result
-            to, source = result._memory.address, x._memory.address
+            to, source = result.memory.address, x.memory.address
             if selection.elements is not None:
-                selection.elements((to, mask._memory.address, counts.pointer, source))
+                selection.elements((to, mask.memory.address, counts.pointer, source))
             else:
                 positions = selection.positions(mask, count, counts)
                 mover(count)(to, source)((to, source, positions.pointer), b"")
@@ -137,7 +137,7 @@ def _counted(plan: MaskedPlan) -> Write:
 
     def masked(out: Tensor, *operands: Any) -> None:
         mask, octets = (operands[1], b"") if many else operands
-        addresses = [x._memory.address for x in (out, *operands[:many])]
+        addresses = [x.memory.address for x in (out, *operands[:many])]
         with driver().using(number):
             count, counts = selection.counted(mask)
             shape = index_map.shape(layout, (count,))
@@ -200,7 +200,7 @@ def prepare_nonzero(plan: NonzeroPlan) -> Callable[..., tuple[Tensor, ...]]:
             new = new_tensors(result)
             made = [new() for _ in range(rank)]
             for each, write in zip(made, writers if count else (), strict=bool(count)):
-                write((each._memory.address, mask._memory.address, counts.pointer, 0))
+                write((each.memory.address, mask.memory.address, counts.pointer, 0))
         return tuple(made)
 
     return nonzero
@@ -234,7 +234,7 @@ class _Selection:
     def positions(self, mask: Tensor, count: int, counts: Buffer) -> Buffer:
         """The positions of the elements, written to memory of their own."""
         made = driver().allocate(8 * count, mask.device.number)
-        self._write((made.pointer, mask._memory.address, counts.pointer, 0))
+        self._write((made.pointer, mask.memory.address, counts.pointer, 0))
         return made
 
 
@@ -250,7 +250,7 @@ def _counter(mask: TensorSpec, steps: tuple[int, ...]) -> Callable[[Tensor], tup
     def counted(given: Tensor) -> tuple[int, Any]:
         gpu = driver()
         counts, octets = gpu.allocate(8 * (chunks + 1), number), np.empty(8, np.uint8)
-        count((0, given._memory.address, counts.pointer, 0))
+        count((0, given.memory.address, counts.pointer, 0))
         gpu.to_host(octets, counts.pointer + 8 * chunks)
         faults.check()
         return int(octets.view(np.int64)[0]), counts

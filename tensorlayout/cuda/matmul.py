@@ -280,7 +280,7 @@ def write_gemm(gemm: Gemm, firsts: tuple[int, int], result: TensorSpec) -> Write
     call = (_numpy if gpu.name == "simulator" else _cublas)(gpu, gemm, result)
 
     def write(out: Tensor, x: Tensor, y: Tensor) -> None:
-        operands = [t._memory.address + skip for t, skip in zip((x, y, out), skips, strict=True)]
+        operands = [t.memory.address + skip for t, skip in zip((x, y, out), skips, strict=True)]
         with gpu.using(number):
             for start in starts:
                 call(*map(add, operands, start))

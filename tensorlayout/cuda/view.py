@@ -30,8 +30,8 @@ def prepare_part(plan: PartPlan) -> Run:
 
     def part(x: Tensor) -> Tensor:
         found = moved_slots(x, spec, which)
-        assert x._home is not None
-        found._home = (x._home[0], 2 * x._home[1] + which)
+        assert x.home is not None
+        found.home = (x.home[0], 2 * x.home[1] + which)
         return found
 
     return part
@@ -43,10 +43,10 @@ def prepare_reinterpret(plan: ReinterpretPlan) -> Run:
 
     def reinterpret(x: Tensor) -> Tensor:
         found = moved_slots(x, spec, 0)
-        assert x._home is not None
-        whole_items(x._memory.address, want)
-        slot = whole_items(x._home[1] * have, want)
-        found._home = (x._home[0], slot)
+        assert x.home is not None
+        whole_items(x.memory.address, want)
+        slot = whole_items(x.home[1] * have, want)
+        found.home = (x.home[0], slot)
         return found
 
     return reinterpret

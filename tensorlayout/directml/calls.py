@@ -25,7 +25,7 @@ from tensorlayout.tensor import Tensor, TensorSpec
 
 HIGHEST = tables.HIGHEST  # the feature level of functions that are given none
 
-specs_of = attrgetter("_spec")
+specs_of = attrgetter("spec")
 _KEPT = 4096  # validated operators
 _TENSORS, _INTEGERS, _NUMBERS = {Tensor}, {int}, {int, float}
 _SEQUENCES = {tuple, list, constants.Size2D, constants.ScaleBias}
@@ -86,7 +86,7 @@ def _keyed(values: Iterable[Any], given: list[Tensor]) -> list[Any]:
         kind = type(x)
         if kind is Tensor:
             given.append(x)
-            key.append(x._spec)
+            key.append(x.spec)
         elif kind in _BY_VALUE:
             key.append(x)
         elif kind in _SEQUENCES:
@@ -137,7 +137,7 @@ def _made(
     operator = Operator(described_as.validate(level), level)
     operator._device = None if device is None else as_device(device, f"{name}: device")
     if tensors:
-        where = under(name, one_device, [getattr(x, "_spec", x) for x in tensors])
+        where = under(name, one_device, [getattr(x, "spec", x) for x in tensors])
         if operator._device not in (None, where):
             refuse(name, f"device must be that of the tensors, {where}, got {operator._device}")
     return operator, tensors
@@ -162,7 +162,7 @@ def _desc(name: str, member: str, x: Any, tensors: list[Any]) -> TensorDesc:
     found = x if type(x) is TensorSpec else under(name, arguments.tensor, x, member)
     tensors.append(found)
     try:
-        return desc_of(getattr(found, "_spec", found))
+        return desc_of(getattr(found, "spec", found))
     except (TypeError, ValueError) as error:
         msg = f"{name}: {member}: {str(error).partition(': ')[2]}"
         raise type(error)(msg) from None

@@ -52,7 +52,7 @@ class ElementWiseIdentityOperatorDesc(OneToOne, operator="ELEMENT_WISE_IDENTITY"
     def _run(self, out: Tensor | None, x: Tensor) -> Tensor:
         if self.scale_bias is None:
             return copied(x, out, self.output)
-        key, operands = (x._spec, float, float), (x, *self.scale_bias)
+        key, operands = (x.spec, float, float), (x, *self.scale_bias)
         result = target(out, self.output, x)
         if out is None or out.layout is x.layout or not share_bytes(out, x):
             return dispatch.call_into(result, self._plan, key, operands)
@@ -143,7 +143,7 @@ class ElementWiseIfOperatorDesc(OperatorDesc, operator="ELEMENT_WISE_IF"):
         return (Expected.like(self.a),)
 
     def _run(self, out: Tensor | None, *operands: Tensor) -> Tensor:
-        return dispatch.call_into(out, self._plan, tuple(x._spec for x in operands), operands)
+        return dispatch.call_into(out, self._plan, tuple(x.spec for x in operands), operands)
 
 
 def element_wise_if(
@@ -186,7 +186,7 @@ class _Running(OneToOne):
 
     def _forwards(self, out: Tensor | None, x: Tensor) -> Tensor:
         exclusive = getattr(self, self._members[-1].name)  # each operator has its own word for it
-        key = (x._spec, self.axis, exclusive, False)
+        key = (x.spec, self.axis, exclusive, False)
         if out is None or not (share_bytes(out, x) and (exclusive or out.layout is not x.layout)):
             return dispatch.call_into(out, self._plan, key, (x,))
         # What is written would be read again, as an element after it.

@@ -152,7 +152,7 @@ class DiagonalMatrixOperatorDesc(OperatorDesc, operator="DIAGONAL_MATRIX"):
 
     def _run(self, out: Tensor | None) -> Tensor:
         result = target(out, self.output)
-        key = (result._spec, None, self.offset, self.offset + 1, True)
+        key = (result.spec, None, self.offset, self.offset + 1, True)
         return dispatch.call(self._plan, key, (result, self._elements["value"]))
 
 
@@ -178,8 +178,8 @@ class DiagonalMatrix1OperatorDesc(OperatorDesc, operator="DIAGONAL_MATRIX1"):
         result = target(out, self.output, background)
         begin, end = self.diagonal_fill_begin, self.diagonal_fill_end
         others = () if background is None else (background,)
-        spec = None if background is None else background._spec
-        key = (result._spec, spec, min(begin, end), max(begin, end), begin <= end)
+        spec = None if background is None else background.spec
+        key = (result.spec, spec, min(begin, end), max(begin, end), begin <= end)
         return dispatch.call(self._plan, key, (result, *others, self._elements["value"]))
 
     @classmethod
@@ -280,7 +280,7 @@ class OneHotOperatorDesc(OperatorDesc, operator="ONE_HOT"):
         fastest = max(d for d, n in enumerate(values.shape) if n > 1)
         first = (0,) * values.ndim
         off, on = values[first], values[with_size(first, fastest, 1)]
-        key = (result._spec, indices._spec, self.axis, off._spec, on._spec)
+        key = (result.spec, indices.spec, self.axis, off.spec, on.spec)
         return dispatch.call(self._plan, key, (result, indices, off, on))
 
     @classmethod

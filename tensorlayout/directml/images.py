@@ -239,7 +239,7 @@ class Upsample2DOperatorDesc(OneToOne, operator="UPSAMPLE_2D"):
         scale = constants.Size2D(*self.scale_size)
         result = target(out, self.output, x)
         if self.interpolation_mode == constants.InterpolationMode.LINEAR:
-            key = (result._spec, x._spec, (scale.height, scale.width))
+            key = (result.spec, x.spec, (scale.height, scale.width))
             return dispatch.call(self._plan, key, (result, x))
         *others, height, width = x.shape
         blocks = seen_as(result, (*others, height, scale.height, width, scale.width))
@@ -294,7 +294,7 @@ class MaxUnpoolingOperatorDesc(OperatorDesc, operator="MAX_UNPOOLING"):
     def _run(self, out: Tensor | None, x: Tensor, indices: Tensor) -> Tensor:
         flat = zeros(math.prod(self.output.sizes), dtype=x.dtype, device=x.device)
         values, positions = reshape(x, (-1,)), reshape(indices, (-1,))
-        key = (flat._spec, values._spec, (0,), False, positions._spec)
+        key = (flat.spec, values.spec, (0,), False, positions.spec)
         dispatch.call(self._plan, key, (flat, values, positions))
         result = reshape(flat, self.output.sizes)
         return result if out is None else delivered(result, out)
@@ -399,7 +399,7 @@ class FoldOperatorDesc(_Patches, operator="FOLD"):
         result = self.output.empty(device=x.device) if out is None else out
         rows = (self.window_sizes, self.dilations, self.strides, self._counts(), self.start_padding)
         windows = tuple(map(Windows, *rows))
-        return dispatch.call(self._plan, (result._spec, x._spec, windows), (result, x))
+        return dispatch.call(self._plan, (result.spec, x.spec, windows), (result, x))
 
 
 class UnfoldOperatorDesc(_Patches, OneToOne, operator="UNFOLD"):

@@ -85,7 +85,7 @@ class GatherOperatorDesc(OperatorDesc, operator="GATHER"):
         places = indices.shape[indices.ndim - self.index_dimensions :] or (1,)
         positions = seen_as(indices, places)
         into = None if out is None else seen_as(out, self._spread(places))
-        key = (x._spec, (self.axis,), False, positions._spec)
+        key = (x.spec, (self.axis,), False, positions.spec)
         found = dispatch.call_into(into, self._plan, key, (x, positions))
         return seen_as(found, self.output.sizes) if out is None else out
 
@@ -139,7 +139,7 @@ class GatherElementsOperatorDesc(OperatorDesc, operator="GATHER_ELEMENTS"):
         return (Expected.like(self.input, self.indices.sizes),)
 
     def _run(self, out: Tensor | None, x: Tensor, indices: Tensor) -> Tensor:
-        key = (x._spec, (self.axis,), None, indices._spec)
+        key = (x.spec, (self.axis,), None, indices.spec)
         return dispatch.call_into(out, self._plan, key, (x, indices))
 
 
@@ -194,7 +194,7 @@ class ScatterOperatorDesc(OperatorDesc, operator="SCATTER"):
         if self.duplicates == "error":
             _refuse_equal(self, (indices,), (x.shape[self.axis],), self.axis)
         result = target(out, self.output, x)
-        key = (x._spec, result._spec, updates._spec, (self.axis,), None, indices._spec)
+        key = (x.spec, result.spec, updates.spec, (self.axis,), None, indices.spec)
         return dispatch.call(self._plan, key, (result, x, updates, indices))
 
 
@@ -315,7 +315,7 @@ class GatherNDOperatorDesc(_ByTuples, operator="GATHER_ND"):
         found = self._blocks()
         source, positions = seen_as(x, found.source), found.key_of(indices)
         into = None if out is None else seen_as(out, found.read)
-        key = (source._spec, tuple(range(len(positions))), False, *map(specs_of, positions))
+        key = (source.spec, tuple(range(len(positions))), False, *map(specs_of, positions))
         read = dispatch.call_into(into, self._plan, key, (source, *positions))
         return seen_as(read, self.output.sizes) if out is None else out
 
@@ -417,7 +417,7 @@ class ScatterNDOperatorDesc(_ByTuples, operator="SCATTER_ND"):
         result = target(out, self.output, x)
         source, into = seen_as(x, found.source), seen_as(result, found.source)
         values = seen_as(updates, found.spread)
-        specs = (source._spec, into._spec, values._spec, tuple(range(len(key))), False)
+        specs = (source.spec, into.spec, values.spec, tuple(range(len(key))), False)
         plan_key = (*specs, *map(specs_of, key))
         dispatch.call(self._plan, plan_key, (into, source, values, *key))
         return result

@@ -114,7 +114,7 @@ class SplitOperatorDesc(OperatorDesc, operator="SPLIT"):
 
     def _run(self, outs: tuple[Tensor | None, ...], x: Tensor) -> tuple[Tensor, ...]:
         results = [target(out, d, x) for out, d in zip(outs, self.outputs, strict=True)]
-        key = (self.axis, x._spec, *map(specs_of, results))
+        key = (self.axis, x.spec, *map(specs_of, results))
         dispatch.call(self._plan, key, (*results, x))
         return tuple(results)
 
@@ -309,7 +309,7 @@ class SliceGradOperatorDesc(_Window, operator="SLICE_GRAD"):
     def _run(self, out: Tensor | None, gradient: Tensor) -> Tensor:
         result = target(out, self.output_gradient, gradient)
         window = tuple(zip(self._starts(), self.input_window_strides, strict=True))
-        return dispatch.call(self._plan, (result._spec, gradient._spec, window), (result, gradient))
+        return dispatch.call(self._plan, (result.spec, gradient.spec, window), (result, gradient))
 
 
 def _slices(
@@ -413,7 +413,7 @@ class ReverseSubsequencesOperatorDesc(OperatorDesc, operator="REVERSE_SUBSEQUENC
 
     def _run(self, out: Tensor | None, x: Tensor, lengths: Tensor) -> Tensor:
         result = target(out, self.output, x)
-        key = (result._spec, x._spec, lengths._spec, self.axis)
+        key = (result.spec, x.spec, lengths.spec, self.axis)
         return dispatch.call(self._plan, key, (result, x, lengths))
 
 
@@ -470,7 +470,7 @@ class PaddingOperatorDesc(OneToOne, operator="PADDING"):
     def _run(self, out: Tensor | None, x: Tensor) -> Tensor:
         mode = cast(PaddingMode, self.padding_mode)
         borders = tuple(zip(self.start_padding, self.end_padding, strict=True))
-        key = (x._spec, borders, mode.name.lower())
+        key = (x.spec, borders, mode.name.lower())
         return dispatch.call_into(out, self._plan, key, (x, self._elements["padding_value"]))
 
 

@@ -81,7 +81,7 @@ class Operator:
             self._check_many(outs, self._outputs)
             given = (*given, *outs)
         if given:
-            under(name, one_device, [x._spec for x in given])
+            under(name, one_device, [x.spec for x in given])
         return self._run(given, described=True)
 
     def _with_owned(self, inputs: tuple[Tensor, ...]) -> tuple[Tensor, ...]:
@@ -101,10 +101,10 @@ class Operator:
             refuse(name, f"{rule}, got {len(tensors)}", TypeError)
         for x, slot in zip(tensors, slots, strict=True):
             by_place = slot.desc.guaranteed_base_offset_alignment or slot.desc.declared
-            if by_place or type(x) is not Tensor or (slot.member, x._spec) not in self._fitting:
+            if by_place or type(x) is not Tensor or (slot.member, x.spec) not in self._fitting:
                 found = under(name, arguments.tensor, x, slot.member)
                 _check_bound(name, found, slot)
-                self._fitting.add((slot.member, found._spec))
+                self._fitting.add((slot.member, found.spec))
 
     def _run(self, tensors: Given, *, described: bool = False) -> Any:
         """Carry it out on inputs that fit, and outputs, else new ones: the output, or a tuple.
@@ -186,9 +186,9 @@ def _check_bound(name: str, x: Tensor, slot: _Slot) -> None:
     if not x.layout.at_origin.same_placement(desc.layout):
         came = f"got {x.strides}; describe the tensor by TensorDesc.of()"
         refuse(name, f"{member} is described with strides {desc.layout.strides}, {came}")
-    left = x._spec.layout.required_size * x.itemsize
-    if x._home is not None:  # the bytes of the storage from the lowest element on
-        left = int(x._home[0].nbytes) - x._home[1] * x.itemsize
+    left = x.spec.layout.required_size * x.itemsize
+    if x.home is not None:  # the bytes of the storage from the lowest element on
+        left = int(x.home[0].nbytes) - x.home[1] * x.itemsize
     if left < desc.declared:
         refuse(name, f"{member}: TotalTensorSizeInBytes is {desc.declared}, got {left} bytes")
     alignment = desc.guaranteed_base_offset_alignment
@@ -208,7 +208,7 @@ def _places(slots: list[_Slot], tensors: Given) -> list[tuple[str, _Span]]:
 
 def _range(x: Tensor, declared: int = 0) -> _Span:
     """The bytes from the first to the last element, gaps included, or as declared: addresses."""
-    layout, itemsize = x._spec.layout, x.itemsize
+    layout, itemsize = x.spec.layout, x.itemsize
     first = _exposed(x.device.kind)(x).address - layout.offset * itemsize
     return first, first + max(layout.required_size * itemsize, declared)
 

@@ -55,7 +55,7 @@ class TopKOperatorDesc(OperatorDesc, operator="TOP_K"):
         positions = target(outs[1], self.output_index, x)
         direction = getattr(self, "axis_direction", AxisDirection.DECREASING)
         down = direction == AxisDirection.DECREASING
-        key = (values._spec, positions._spec, x._spec, self.axis, down)
+        key = (values.spec, positions.spec, x.spec, self.axis, down)
         dispatch.call(self._plan, key, (values, positions, x))
         return values, positions
 

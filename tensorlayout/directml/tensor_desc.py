@@ -152,7 +152,7 @@ class TensorDesc:
         if offset % alignment:
             came = arguments.shown(offset)
             refuse(_NAME, f"Offset must be a multiple of {alignment} bytes, got {came}")
-        home = under(f"{_NAME}: buffer", from_storage, buffer, "(0):(1)", dtype="uint8")._home
+        home = under(f"{_NAME}: buffer", from_storage, buffer, "(0):(1)", dtype="uint8").home
         assert home is not None
         left = home[0].nbytes - offset
         if left < self.total_tensor_size_in_bytes:

@@ -19,14 +19,14 @@ from tensorlayout.tensor import Tensor
 
 def describe(x: Tensor) -> dict[str, Any]:
     """Return the dictionary, with our current stream; AttributeError for what it cannot say."""
-    if x.device.kind != "cuda" or x._spec.layout.is_tiled or not is_numpys(x.dtype):
+    if x.device.kind != "cuda" or x.spec.layout.is_tiled or not is_numpys(x.dtype):
         what = f"{x.dtype} on the {x.device} in layout {cut(x.layout)}"
         msg = f"__cuda_array_interface__: not for {what}; use DLPack, or to_layout() out of tiles"
         raise AttributeError(msg)
     found: Any = backend(x.device)  # with what no other kind of device has
-    layout, memory = x._spec.layout, found.exposed(x)
+    layout, memory = x.spec.layout, found.exposed(x)
     if watched:
-        note_export("__cuda_array_interface__", x._spec)
+        note_export("__cuda_array_interface__", x.spec)
     return {
         "version": 3,
         "shape": x.shape,

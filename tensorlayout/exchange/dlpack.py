@@ -130,7 +130,7 @@ def export(x: Tensor, *, version: tuple[int, int], copied: bool, backwards: bool
     the consumer is known to take negative strides. BufferError for what a consumer could not use.
     Elements of fewer than 8 bits are packed, low bits first, unless they are flagged as padded.
     """
-    layout, versioned = x._spec.layout, version >= (1, 0)
+    layout, versioned = x.spec.layout, version >= (1, 0)
     code, bits = _CODES.get(x.dtype.kind), 8 * x.dtype.itemsize
     if dtypes.is_narrow(x.dtype):
         code, bits = dtypes.NARROW[x.dtype.name].dlpack, dtypes.bits_of(x.dtype)
@@ -171,7 +171,7 @@ def _obstacle(
     backwards: bool,
 ) -> str:
     """Return the reason why a consumer could not use the memory of `x`; empty if it can."""
-    layout = x._spec.layout
+    layout = x.spec.layout
     if layout.is_tiled:
         return f"layout {cut(x.layout)} is tiled, it has no strides; use copy=True"
     if bits < 8 and layout.slot_bits is None and version < NARROW_SINCE:
@@ -233,7 +233,7 @@ def receive(
         raise named(name, kind(msg)) from error
     assert tensor is not None  # DLPack strides count whole elements
     if copied and not isinstance(obj, Tensor):
-        spec, theirs = tensor._spec, f"a {type(obj).__name__} made the copy"
+        spec, theirs = tensor.spec, f"a {type(obj).__name__} made the copy"
         note(Step(name, spec, spec, f"have it export its memory: {theirs}"))
     return tensor, copied
 

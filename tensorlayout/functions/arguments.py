@@ -20,9 +20,9 @@ from tensorlayout.tensor import Tensor
 class Unknown:
     """A Python scalar whose value is not known yet: an argument of a function that is traced."""
 
-    __slots__ = ("_spec",)
+    __slots__ = ("spec",)
 
-    _spec: type  # its kind, where plans look for what an operand is
+    spec: type  # its kind, where plans look for what an operand is
 
 
 # While a function is traced: the tensors of rank 0 that NumPy scalars in it became.
@@ -190,7 +190,7 @@ def by_columns(order: Any, allowed: str, x: Tensor | None = None) -> bool:
     choice("order", order, tuple(allowed))
     if order != "A" or x is None:
         return bool(order == "F")
-    layout = x._spec.layout
+    layout = x.spec.layout
     return layout.is_column_major and not layout.is_row_major
 
 
@@ -320,10 +320,10 @@ def _described(x: Any) -> str:
 
 def writable(x: Tensor) -> Tensor:
     """`x`, which must be one that can be written to: not read-only, no slot shared."""
-    memory = x._memory  # an array, or on CUDA a place
+    memory = x.memory  # an array, or on CUDA a place
     if x.readonly if type(memory) is not np.ndarray else not memory.flags.writeable:
         raise ValueError("the tensor is read-only; copy() it first")
-    if x._spec.layout.is_overlapping:
+    if x.spec.layout.is_overlapping:
         msg = f"elements of layout {errors.cut(x.layout)} share slots, so it cannot be"
         msg += " written; copy() it"
         raise ValueError(msg)

@@ -235,12 +235,12 @@ def _converted(shared: Tensor, asked: DType | None, copy: bool | None, layout: A
             msg = f"{shared.dtype} cannot be seen as {kind} without a copy, and copy=False"
             raise ValueError(msg)
         form = None if layout is None else layout_for(shared.shape, layout)
-        return dispatch.call(_COPIES["asarray"], (shared._spec, form, kind), (shared,))
+        return dispatch.call(_COPIES["asarray"], (shared.spec, form, kind), (shared,))
     return shared if layout is None else _placed(shared, layout, copy)
 
 
 def _placed(x: Tensor, layout: Any, copy: bool | None) -> Tensor:
-    return dispatch.call(_RELAYOUT, (x._spec, layout, copy), (x,))
+    return dispatch.call(_RELAYOUT, (x.spec, layout, copy), (x,))
 
 
 def empty(
@@ -292,7 +292,7 @@ def full(
         if _is_plain(fill_value, kind):
             return created(_FULL, shape, kind, device, layout, fill_value, order=order)
     value = _value("full", fill_value, asked)
-    return created(_FULL, shape, value.dtype, device, layout, value._memory, order=order)
+    return created(_FULL, shape, value.dtype, device, layout, value.memory, order=order)
 
 
 def _is_plain(number: float, kind: DType) -> bool:
@@ -313,7 +313,7 @@ def _value(name: str, given: Any, dtype: DType | None) -> Tensor:
     if given.ndim:
         raise ValueError(f"fill_value must be a number, got a tensor of shape {given.shape}")
     given = on_host(given)
-    return dispatch.call(_COPIES[name], (given._spec, None, dtype), (given,))
+    return dispatch.call(_COPIES[name], (given.spec, None, dtype), (given,))
 
 
 def zeros(
@@ -373,9 +373,9 @@ def _like(
         layout = arguments.in_order(order, x, sizes)
     elif layout is None:
         if sizes == x.shape:
-            layout = in_dtype(x._spec.layout.form, kind)
+            layout = in_dtype(x.spec.layout.form, kind)
         elif len(sizes) == x.ndim:
-            layout = x._spec.layout.minor_to_major
+            layout = x.spec.layout.minor_to_major
     return created(operation, sizes, kind, x.device if device is None else device, layout, *values)
 
 
@@ -437,7 +437,7 @@ def full_like(
         found[...] = fill_value
         return found
     value = _value("full_like", fill_value, kind)
-    return _like(_FULL_LIKE, x, kind, order, shape, device, layout, value._memory)
+    return _like(_FULL_LIKE, x, kind, order, shape, device, layout, value.memory)
 
 
 def zeros_like(
@@ -527,7 +527,7 @@ def arange(
         raise ValueError(f"from {first} to {end} by {by} are more than 2**63 - 1 numbers")
     if not whole and dtypes.in_category(kind, "integral"):
         floats = created(_ARANGE, count, dtypes.float64, device, None, first, by)
-        return dispatch.call(_COPIES["arange"], (floats._spec, None, kind), (floats,))
+        return dispatch.call(_COPIES["arange"], (floats.spec, None, kind), (floats,))
     return created(_ARANGE, count, kind, device, None, first, by)
 
 

@@ -62,7 +62,7 @@ def astype(
     usual = type(order) is type(casting) is str and order == "K" and casting == "unsafe"
     if type(x) is Tensor and usual and saturate is False:
         if copy is True and device is None:
-            return dispatch.call(_ASTYPE, (x._spec, None, kind), (x,))
+            return dispatch.call(_ASTYPE, (x.spec, None, kind), (x,))
         return _converted(x, kind, None, copy, device)
     x = arguments.tensor(x)
     arguments.check_casting(x.dtype, kind, casting)
@@ -78,7 +78,7 @@ def _converted(
     x: Tensor, kind: DType, layout: Layout | None, copy: Any, device: Any, *saturate: bool
 ) -> Tensor:
     """`x` in a dtype, a layout (its form where that is None), on a device; `x` itself if it is."""
-    spec = x._spec
+    spec = x.spec
     target = spec.device if device is None else as_device(device, "device")
     copying = arguments.flag("copy", copy)
     changes = kind != spec.dtype or not (layout is None or spec.layout.same_placement(layout))
@@ -86,7 +86,7 @@ def _converted(
         return moved(x, target)
     if target == CPU:  # converted on the CPU, if that is where it comes from or goes to
         x = moved(x, target)
-    return moved(dispatch.call(_ASTYPE, (x._spec, layout, kind, *saturate), (x,)), target)
+    return moved(dispatch.call(_ASTYPE, (x.spec, layout, kind, *saturate), (x,)), target)
 
 
 def can_cast(from_: Tensor | NumpyScalar | DTypeLike, to: DTypeLike, /) -> bool:
@@ -112,7 +112,7 @@ def result_type(*arrays_and_dtypes: Tensor | Scalar | DTypeLike) -> DType:
     >>> tl.result_type(tl.int8, tl.uint8) == tl.int16, tl.result_type(tl.float32, 1) == tl.float32
     (True, True)
     """
-    kinds = [a._spec if isinstance(a, arguments.Unknown) else type(a) for a in arrays_and_dtypes]
+    kinds = [a.spec if isinstance(a, arguments.Unknown) else type(a) for a in arrays_and_dtypes]
     scalars = [kind for kind in kinds if kind in dtypes.SCALARS]
     strong = [
         _dtype_of(a, "each argument")

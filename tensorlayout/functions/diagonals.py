@@ -119,13 +119,13 @@ def diagflat(v: Tensor, k: SupportsIndex = 0) -> Tensor:
 
 def _triangle(operation: Triangle, x: Tensor, k: SupportsIndex) -> Tensor:
     x = arguments.tensor(x)
-    shape = x._spec.layout.shape
+    shape = x.spec.layout.shape
     if len(shape) == 1:
         shape *= 2
         x = broadcast_to(x, shape)
     k = arguments.integer("k", k)
     rows, columns = shape[-2:] if shape else (0, 0)
-    return dispatch.call(operation, (x._spec,), (x, max(-rows, min(k, columns))))
+    return dispatch.call(operation, (x.spec,), (x, max(-rows, min(k, columns))))
 
 
 def tril(m: Tensor, k: SupportsIndex = 0) -> Tensor:

@@ -75,8 +75,8 @@ def view(operation: Operation, x: Tensor, key: Any, at: int | None = None) -> Te
     """A view of `x`, from `at` on; `call` would take twice the time."""
     try:
         if watched:
-            return _observed(prepared, operation, (x._spec, key), (x,) if at is None else (x, at))  # type: ignore[no-any-return]
-        run = prepared(operation, x._spec, key)
+            return _observed(prepared, operation, (x.spec, key), (x,) if at is None else (x, at))  # type: ignore[no-any-return]
+        run = prepared(operation, x.spec, key)
         return run(x) if at is None else run(x, at)
     except REFUSALS as error:
         raise refused(operation, error) from None
@@ -91,7 +91,7 @@ def call_into(
     """Run the plan of `key`, and write into `out`, apart from the operands, if that is given."""
     if out is None:
         return call(operation, key, operands)
-    return call(operation, (out._spec, *key), (out, *operands), prepared_into)
+    return call(operation, (out.spec, *key), (out, *operands), prepared_into)
 
 
 def _explained(
@@ -124,7 +124,7 @@ def elementwise(operation: Elementwise, *operands: Any, out: Tensor | None = Non
     if Tensor not in map(type, operands):
         rule = "at least one operand must be a tensor or an array, got only Python scalars"
         raise TypeError(rule)
-    key = tuple([type(x) if type(x) in SCALARS else x._spec for x in operands])
+    key = tuple([type(x) if type(x) in SCALARS else x.spec for x in operands])
     if out is None:
         return call(operation, key, operands)
     return call_into(out, operation, key, operands)
@@ -138,7 +138,7 @@ def _tensors_and_scalars(operands: tuple[Any, ...]) -> tuple[Any, ...]:
         return given
     refuse_arrays(operands, device)
     return tuple(
-        call(_SCALAR, (y._spec, device), (y,)) if isinstance(x, np.generic) else y
+        call(_SCALAR, (y.spec, device), (y,)) if isinstance(x, np.generic) else y
         for x, y in zip(operands, given, strict=True)
     )
 
@@ -147,7 +147,7 @@ def library(operation: Library, *operands: Any, **options: Any) -> Any:
     """Call a library function, which gives one tensor or several, with hashable `options`."""
     given = tuple([x if type(x) is Tensor else tensor(x) for x in operands])
     refuse_arrays(operands, device_of(given))
-    return call(operation, (len(given), *[x._spec for x in given], *options.items()), given)
+    return call(operation, (len(given), *[x.spec for x in given], *options.items()), given)
 
 
 def operator(operation: Elementwise) -> Callable[[Tensor, Any], Any]:
@@ -156,9 +156,9 @@ def operator(operation: Elementwise) -> Callable[[Tensor, Any], Any]:
     def method(self: Tensor, other: Any, /) -> Any:
         try:
             if type(other) is Tensor and not watched:
-                return prepared(operation, self._spec, other._spec)(self, other)
+                return prepared(operation, self.spec, other.spec)(self, other)
             if type(other) in SCALARS and not watched:
-                return prepared(operation, self._spec, type(other))(self, other)
+                return prepared(operation, self.spec, type(other))(self, other)
             return elementwise(operation, self, other) if takes(other) else NotImplemented
         except REFUSALS as error:
             raise refused(operation, error) from None
@@ -172,7 +172,7 @@ def reflected(operation: Elementwise) -> Callable[[Tensor, Any], Any]:
     def method(self: Tensor, other: Any, /) -> Any:
         try:
             if type(other) in SCALARS and not watched:
-                return prepared(operation, type(other), self._spec)(other, self)
+                return prepared(operation, type(other), self.spec)(other, self)
             return elementwise(operation, other, self) if takes(other) else NotImplemented
         except REFUSALS as error:
             raise refused(operation, error) from None
@@ -189,11 +189,11 @@ def in_place(operation: Elementwise) -> Callable[[Tensor, Any], Any]:
     def method(self: Tensor, other: Any, /) -> Any:
         try:
             if not watched:
-                spec = self._spec
+                spec = self.spec
                 if type(other) in SCALARS:
                     kind: Any = type(other)
-                elif type(other) is Tensor and other._spec.dtype is spec.dtype:
-                    kind = other._spec
+                elif type(other) is Tensor and other.spec.dtype is spec.dtype:
+                    kind = other.spec
                 else:
                     kind = None
                 if kind is not None:
@@ -202,10 +202,10 @@ def in_place(operation: Elementwise) -> Callable[[Tensor, Any], Any]:
             if not takes(other):
                 return NotImplemented
             out, given = writable(self), operand(other)
-            if type(given) is Tensor and _is_wider(given._spec.dtype, out._spec.dtype):
+            if type(given) is Tensor and _is_wider(given.spec.dtype, out.spec.dtype):
                 found = elementwise(operation, out, other)
                 if found.shape == out.shape and same_kind(found.dtype, out.dtype):
-                    return call(_assignment(operation.name), (out._spec, found._spec), (out, found))
+                    return call(_assignment(operation.name), (out.spec, found.spec), (out, found))
             return elementwise(operation, out, other, out=out)
         except REFUSALS as error:
             raise refused(operation, error) from None

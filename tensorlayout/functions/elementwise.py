@@ -336,10 +336,10 @@ def clip(
     Tensor([2, 5, 6], dtype=int64, device='cpu')
     """
     plain = type(min) in _REAL_SCALARS and type(max) in _REAL_SCALARS
-    if plain and type(x) is Tensor and x._spec.dtype.kind == "f":  # which no bound changes
-        return dispatch.call(_CLIP, (x._spec, type(min), type(max)), (x, min, max))
+    if plain and type(x) is Tensor and x.spec.dtype.kind == "f":  # which no bound changes
+        return dispatch.call(_CLIP, (x.spec, type(min), type(max)), (x, min, max))
     x = arguments.tensor(x)
-    if x._spec.dtype.kind not in "iuf" and not dtypes.in_category(x.dtype, "real numeric"):
+    if x.spec.dtype.kind not in "iuf" and not dtypes.in_category(x.dtype, "real numeric"):
         operands = [o for o in (x, min, max) if o is not None]
         came = ", ".join(str(getattr(o, "dtype", type(o).__name__)) for o in operands)
         error = of_another_category("real numeric", x.dtype, came)
@@ -355,7 +355,7 @@ def _bound(x: Tensor, limit: Any) -> Any:
     arguments.refuse_arrays((limit,), x.device)
     bound = arguments.operand(limit)
     if not isinstance(bound, Tensor):
-        kind = bound._spec if isinstance(bound, arguments.Unknown) else type(bound)
+        kind = bound.spec if isinstance(bound, arguments.Unknown) else type(bound)
         if kind is not float or dtypes.promote_scalar(x.dtype, float) == x.dtype:
             return bound
         bound = arguments.operand(np.float64(bound))
@@ -364,7 +364,7 @@ def _bound(x: Tensor, limit: Any) -> Any:
             limits, own = np.iinfo(x.dtype), np.iinfo(bound.dtype)
             least, most = builtins.max(limits.min, own.min), builtins.min(limits.max, own.max)
             bound = dispatch.elementwise(_CLIP, bound, least, most)
-        bound = dispatch.call(_CLIP_BOUND, (bound._spec, None, x.dtype), (bound,))
+        bound = dispatch.call(_CLIP_BOUND, (bound.spec, None, x.dtype), (bound,))
     return bound if isinstance(limit, Tensor) else moved(bound, x.device)
 
 
@@ -450,4 +450,4 @@ def imag(val: Tensor) -> Tensor:
 def _part(of_complex: Part, of_others: View | Elementwise, x: Tensor) -> Tensor:
     check_category("numeric", x.dtype)
     is_complex = dtypes.in_category(x.dtype, "complex floating")
-    return dispatch.call(of_complex if is_complex else of_others, (x._spec,), (x,))
+    return dispatch.call(of_complex if is_complex else of_others, (x.spec,), (x,))

@@ -111,10 +111,10 @@ def quantize_blocks(
     element, scale = form.dtypes
     sizes = scales_shape(x.shape, dim, form.block)
     data: Tensor = xp.empty_like(x, dtype=element, layout=layout)
-    placed = x._spec.layout.minor_to_major if scales_layout is None else scales_layout
+    placed = x.spec.layout.minor_to_major if scales_layout is None else scales_layout
     scales: Tensor = xp.empty_like(x, dtype=scale, layout=placed, shape=sizes)
     further = () if whole is None else (whole,)
-    specs = (data._spec, scales._spec, x._spec, None if whole is None else whole._spec)
+    specs = (data.spec, scales.spec, x.spec, None if whole is None else whole.spec)
     dispatch.call(_QUANTIZE, (*specs, form, dim, way), (data, scales, x, *further))
     return QuantizedBlocks(data, scales, whole)
 
@@ -167,7 +167,7 @@ def dequantize_blocks(
     whole = None if global_scale is None else _one(data, global_scale)
     result: Tensor = xp.empty_like(data, dtype=kind, layout=layout)
     further = () if whole is None else (whole,)
-    specs = (result._spec, data._spec, scales._spec, None if whole is None else whole._spec)
+    specs = (result.spec, data.spec, scales.spec, None if whole is None else whole.spec)
     return dispatch.call(_DEQUANTIZE, (*specs, form, dim), (result, data, scales, *further))
 
 

@@ -92,5 +92,5 @@ def _combined(
         value = xp.full((), updates, dtype=x.dtype, device=x.device)
     else:
         raise TypeError(f"updates of {kind.__name__} do not fit a tensor of {x.dtype}")
-    key = (x._spec, value._spec, indices._spec, dim, along)
+    key = (x.spec, value.spec, indices.spec, dim, along)
     return dispatch.call(operation, key, (x, value, indices))

@@ -77,12 +77,12 @@ class Number(Unknown):
     __array_ufunc__ = None  # NumPy's scalars leave it to us
 
     def __init__(self, name: str, kind: type, get: _Get) -> None:
-        self.name, self._spec, self.get = name, kind, get
+        self.name, self.spec, self.get = name, kind, get
 
     @property  # type: ignore[misc]
     def __class__(self) -> type:
         """The kind, which `isinstance` may ask for."""
-        return self._spec
+        return self.spec
 
     def _refuse(self, *_: object) -> NoReturn:
         text = f"the value of a number {_FLOW}; name its argument in static=, or use where()"
@@ -105,7 +105,7 @@ def _arithmetic(name: str, count: int, reflected: bool = False) -> Any:
         given = (*others, self) if reflected else (self, *others)
         if len(given) != count or not all(type(x) in (*SCALARS, Number) for x in given):
             return NotImplemented
-        kind = type(function(*[x._spec(1) if type(x) is Number else x for x in given]))
+        kind = type(function(*[x.spec(1) if type(x) is Number else x for x in given]))
         gets = [x.get if type(x) is Number else _Constant(x) for x in given]
 
         def get(args: tuple[Any, ...]) -> Any:
@@ -157,12 +157,12 @@ class _Constant:
 
 def check_known(x: Tensor, asked: str) -> None:
     """Refuse to ask for the data of a symbol."""
-    if type(x._memory) is Symbol:
-        x._memory.refuse(asked)
+    if type(x.memory) is Symbol:
+        x.memory.refuse(asked)
 
 
 def _is_symbol(x: Any) -> bool:
-    return type(x) is Number or (type(x) is Tensor and type(x._memory) is Symbol)
+    return type(x) is Number or (type(x) is Tensor and type(x.memory) is Symbol)
 
 
 # --- recording ---------------------------------------------------------------------------------
@@ -182,7 +182,7 @@ class _Call:
         reduces: bool,
     ) -> None:
         self.operation, self.key, self.into, self.reduces = operation, key, into, reduces
-        self.operands = [x._memory if type(x) is Tensor and _is_symbol(x) else x for x in operands]
+        self.operands = [x.memory if type(x) is Tensor and _is_symbol(x) else x for x in operands]
         self.result: Symbol
 
 
@@ -219,7 +219,7 @@ class _Recording:
             return self._write(operation, key[1:], operands[0], operands[1:])
         plan = tiled.planned(operation, key)
         if plan.kind == "transfer":
-            operands[0]._memory.refuse(operation.name)
+            operands[0].memory.refuse(operation.name)
         if plan.makes == "view":
             return self._view(ready(operation, *key), plan, operands)
         if plan.kind == "assign" and operation.name != "__setitem__":
@@ -229,7 +229,7 @@ class _Recording:
 
     def _is_own(self, x: Tensor) -> bool:
         """Return whether a tensor is of this function: a symbol of it, or a constant."""
-        return x._memory in self.symbols if _is_symbol(x) else self._is_constant(x)
+        return x.memory in self.symbols if _is_symbol(x) else self._is_constant(x)
 
     def _is_constant(self, x: Any) -> bool:
         return any(x is each for each in self.constants)
@@ -264,8 +264,8 @@ class _Recording:
     def _view(self, run: Any, plan: Plan, operands: tuple[Any, ...]) -> Tensor:
         source: Tensor
         source, *rest = operands
-        get = source._memory.get
-        if plan.result is source._spec and not source._spec.layout.is_overlapping:
+        get = source.memory.get
+        if plan.result is source.spec and not source.spec.layout.is_overlapping:
             return source  # all of it, where it was
         if get is None or any(map(_is_symbol, rest)):
             msg = f"cannot be part of the fused function {self.name}: it may take views of its"
@@ -278,27 +278,27 @@ class _Recording:
         self, operation: Operation, key: tuple[Any, ...], out: Tensor, operands: tuple[Any, ...]
     ) -> Tensor:
         """A write into an intermediate result: that tensor is another value from then on."""
-        if not _is_symbol(out) or out._memory not in self.calls:
+        if not _is_symbol(out) or out.memory not in self.calls:
             msg = f"the fused function {self.name} writes into no argument; call it with out="
             raise TypeError(msg)
         plan = tiled.planned(operation, key)
-        plan.check_into(out._spec)
+        plan.check_into(out.spec)
         self._check(plan)
-        plan = plan.into(out._spec)
-        out._memory = self._step(plan, operation, key, operands, out._memory)._memory
+        plan = plan.into(out.spec)
+        out.memory = self._step(plan, operation, key, operands, out.memory).memory
         return out
 
     def _convert(self, name: str, out: Tensor, value: Tensor) -> Tensor:
         """``out += value`` of a wider dtype: converted, that is what `out` is from then on."""
-        key = (value._spec, out._spec.layout, out._spec.dtype)
+        key = (value.spec, out.spec.layout, out.spec.dtype)
         operation = _copying(name)
         step = self._step(operation.plan(*key), operation, key, (value,))
-        out._memory = step._memory
+        out.memory = step.memory
         return out
 
     def traced(self, found: Any, count: int) -> _Trace:
         """What was written down, for the result `found` of the function of `count` arguments."""
-        symbol = found._memory if type(found) is Tensor else None
+        symbol = found.memory if type(found) is Tensor else None
         if type(symbol) is not Symbol or (symbol.get is None and symbol not in self.calls):
             came = arguments.shown(found)
             rule = "must return one tensor, made of its arguments"
@@ -447,7 +447,7 @@ def _static(function: Any, given: Any) -> Callable[[Any], bool]:
     return lambda place: place in places
 
 
-_spec_of = operator.attrgetter("_spec")
+_spec_of = operator.attrgetter("spec")
 
 
 def _fused(function: Any, is_static: Callable[[Any], bool]) -> Any:
@@ -462,7 +462,7 @@ def _fused(function: Any, is_static: Callable[[Any], bool]) -> Any:
             kinds: Any
             try:
                 if numbers:
-                    kinds = tuple([x._spec if type(x) is Tensor else type(x) for x in args])
+                    kinds = tuple([x.spec if type(x) is Tensor else type(x) for x in args])
                 else:
                     kinds = tuple(map(_spec_of, args))
             except AttributeError:  # the first number among the arguments
@@ -506,9 +506,7 @@ def _fused(function: Any, is_static: Callable[[Any], bool]) -> Any:
         if trace.operation is None:
             if out is None:
                 return operands
-            return dispatch.call_into(
-                out, _copying(name), (operands._spec, None, None), (operands,)
-            )
+            return dispatch.call_into(out, _copying(name), (operands.spec, None, None), (operands,))
         simple = all(type(x) is Tensor or type(x) in _NUMBERS for x in (*args, *keywords.values()))
         if simple and not any(static):
             of_named = map(_named_kind, keywords.items())
@@ -525,7 +523,7 @@ _NUMBERS = (int, float, complex)
 
 def _named_kind(item: tuple[str, Any]) -> Any:
     name, x = item
-    return name, x._spec if type(x) is Tensor else type(x)
+    return name, x.spec if type(x) is Tensor else type(x)
 
 
 def _run(trace: _Trace, names: list[str]) -> Callable[..., Any]:
@@ -552,7 +550,7 @@ def _arrays_replaced(given: tuple[Any, ...], static: list[bool]) -> tuple[Any, .
 def _kind(x: Any, static: bool) -> Any:
     """What a trace depends on: the spec of a tensor, the kind of a number, or a value."""
     if type(x) is Tensor:
-        return x._spec
+        return x.spec
     if type(x) in _NUMBERS and not static:
         return type(x)
     if arguments.is_array(x) and not isinstance(x, type) and not static:

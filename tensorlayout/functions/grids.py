@@ -226,7 +226,7 @@ def meshgrid(
     if not copy:
         return tuple(found)
     return tuple(
-        [dispatch.call(_GRID, (x._spec, Layout.row_major(x.shape), None), (x,)) for x in found]
+        [dispatch.call(_GRID, (x.spec, Layout.row_major(x.shape), None), (x,)) for x in found]
     )
 
 

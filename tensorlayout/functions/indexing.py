@@ -69,11 +69,11 @@ def getitem(x: Tensor, key: Any) -> Tensor:
     try:
         if type(key) is int:
             return dispatch.view(_ROW, x, None, key)
-        if type(key) is Tensor and key._spec.layout.shape and x._spec.layout.shape:
-            if key._spec.dtype.kind in "iu":
-                return dispatch.call(_GATHER, (x._spec, (0,), False, key._spec), (x, key))
-            if key._spec.dtype.kind == "b":
-                return dispatch.call(_SELECT, (x._spec, 0, False, key._spec), (x, key))
+        if type(key) is Tensor and key.spec.layout.shape and x.spec.layout.shape:
+            if key.spec.dtype.kind in "iu":
+                return dispatch.call(_GATHER, (x.spec, (0,), False, key.spec), (x, key))
+            if key.spec.dtype.kind == "b":
+                return dispatch.call(_SELECT, (x.spec, 0, False, key.spec), (x, key))
         found = _basic(name, x, key if type(key) is tuple else (key,))
         if found is not None:
             return found
@@ -83,11 +83,11 @@ def getitem(x: Tensor, key: Any) -> Tensor:
             return found
         view, data, dims, front = _split(name, x, items)
         if _is_mask(data):
-            of = (view._spec, dims[0], front, data[0]._spec)
+            of = (view.spec, dims[0], front, data[0].spec)
             return dispatch.call(_SELECT, of, (view, *data))
         data, dims = _positions(view, data, dims)
-        specs = (p._spec for p in data)
-        return dispatch.call(_GATHER, (view._spec, dims, front, *specs), (view, *data))
+        specs = (p.spec for p in data)
+        return dispatch.call(_GATHER, (view.spec, dims, front, *specs), (view, *data))
     except REFUSALS as error:
         raise leaving(error, name) from error.__cause__
 
@@ -110,8 +110,8 @@ def write_at(scatter: Scatter, x: Tensor, key: Any, value: Any) -> None:
     arguments.writable(x)
     if type(value) is not Tensor and type(value) not in dtypes.SCALARS:
         value = _value(name, x, value)
-    if not x._spec.layout.is_strided and not _is_in_place(name, x, key):
-        strided = dispatch.call(_PACK, (x._spec, packed(x._spec).layout, None), (x,))
+    if not x.spec.layout.is_strided and not _is_in_place(name, x, key):
+        strided = dispatch.call(_PACK, (x.spec, packed(x.spec).layout, None), (x,))
         write_at(scatter, strided, key, value)
         key, value = ..., strided
     items: tuple[Any, ...] = ()
@@ -130,17 +130,17 @@ def write_at(scatter: Scatter, x: Tensor, key: Any, value: Any) -> None:
             surplus = value.ndim - part.ndim  # dimensions of size 1 in front are dropped
             if surplus > 0 and set(value.shape[:surplus]) == {1}:
                 value = _view(name, value, (0,) * surplus)
-            kind = value._spec
-        dispatch.call(_ASSIGN, (part._spec, kind), (part, value))
+            kind = value.spec
+        dispatch.call(_ASSIGN, (part.spec, kind), (part, value))
         return
-    kind = value._spec if type(value) is Tensor else type(value)
+    kind = value.spec if type(value) is Tensor else type(value)
     view, data, dims, front = _split(name, x, items)
     if _is_mask(data):
-        key = (view._spec, kind, dims[0], front, data[0]._spec)
+        key = (view.spec, kind, dims[0], front, data[0].spec)
         dispatch.call(_MASKED, key, (view, value, *data))
         return
     data, dims = _positions(view, data, dims)
-    key = (view._spec, kind, dims, front, *(p._spec for p in data))
+    key = (view.spec, kind, dims, front, *(p.spec for p in data))
     dispatch.call(scatter, key, (view, value, *data))
 
 
@@ -148,7 +148,7 @@ def _is_in_place(name: str, x: Tensor, key: Any) -> bool:
     """Whether what a key cuts out of a tensor without strides is a view of it, or the whole."""
     if key is ...:
         return True
-    layout, items = x._spec.layout, _items(name, x, key)
+    layout, items = x.spec.layout, _items(name, x, key)
     found = _cuts(layout, items)
     if found is None:
         return len(items) == 1
@@ -195,7 +195,7 @@ def _positions(
         found += each
         reached += range(first, first + len(each))
     if len(found) > 1 and any(p.size == 0 for p in found):  # none is read, nor is it checked
-        spread = spread_of([p._spec for p in found])
+        spread = spread_of([p.spec for p in found])
         found = [xp.broadcast_to(p, spread) for p in found]
     return tuple(found), tuple(reached)
 
@@ -251,7 +251,7 @@ def _filled(x: Tensor, items: tuple[Any, ...]) -> tuple[Any, ...]:
             used += item.ndim
         elif item is not None and not isinstance(item, bool):
             used += 1
-    rest = x._spec.layout.ndim - used
+    rest = x.spec.layout.ndim - used
     if rest < 0 or ellipses > 1:
         raise too_many(len(items), x.shape)
     if not rest and not ellipses:
@@ -303,12 +303,12 @@ def _array(name: str, item: Any) -> Tensor:
 
 def _basic(name: str, x: Tensor, items: tuple[Any, ...]) -> Tensor | None:
     """The view that a key without data cuts out; None for one with other entries in it."""
-    found = _cuts(x._spec.layout, items)
+    found = _cuts(x.spec.layout, items)
     if found is None:
         return None
     cuts, first = found
-    if x._spec.layout.is_tiled:
-        return dispatch.call(_CUT[name], (x._spec, tuple(cuts)), (x,))
+    if x.spec.layout.is_tiled:
+        return dispatch.call(_CUT[name], (x.spec, tuple(cuts)), (x,))
     return dispatch.view(_INDEX[name], x, tuple(cuts), first)
 
 
@@ -389,7 +389,7 @@ def _refuse_if_basic(items: tuple[Any, ...], shape: tuple[int, ...]) -> None:
 
 def iterate(x: Tensor) -> Iterator[Tensor]:
     """The slices along the first dimension."""
-    layout = x._spec.layout
+    layout = x.spec.layout
     if not layout.shape:
         raise named("iter", TypeError("a tensor of rank 0 cannot be iterated over"))
     view = dispatch.view

@@ -53,18 +53,18 @@ def to_numpy(x: Tensor, dtype: Any = None, *, copy: bool | None = None) -> Array
         msg = f"__array__: NumPy sees no memory of {x.device}; use x.to_device('cpu') first"
         raise TypeError(msg)
     copy = under("__array__", arguments.flag, "copy", copy)
-    if not x._spec.layout.is_strided:
+    if not x.spec.layout.is_strided:
         if copy is False:
-            what = "tiles" if x._spec.layout.is_tiled else "elements below a byte"
+            what = "tiles" if x.spec.layout.is_tiled else "elements below a byte"
             msg = f"__array__: NumPy has no {what}, layout {x.layout} cannot be seen without a copy"
             raise ValueError(msg)
         return to_numpy(strided("__array__", x), dtype)
-    array: Array = x._memory
+    array: Array = x.memory
     kind = array.dtype if dtype is None else _of_numpy(dtype)
     if watched and (copy or kind != array.dtype) and copy is not False:
-        layout = Layout.packed(x.shape, x._spec.layout.minor_to_major)
+        layout = Layout.packed(x.shape, x.spec.layout.minor_to_major)
         instead = "" if kind != array.dtype else "leave out copy=True, and share the memory"
-        note(Step("__array__", x._spec, TensorSpec(kind, layout, CPU), instead))
+        note(Step("__array__", x.spec, TensorSpec(kind, layout, CPU), instead))
     if kind != array.dtype:
         if copy is False:
             refuse("__array__", f"{array.dtype} cannot be seen as {dtype} without a copy")
@@ -79,9 +79,9 @@ def to_numpy(x: Tensor, dtype: Any = None, *, copy: bool | None = None) -> Array
     if copy:
         return array.copy(order="K")
     if watched:
-        note_export("__array__", x._spec)
+        note_export("__array__", x.spec)
     # Never our own object: a shape or dtype that it were given would be that of our memory.
-    return _read_only(array) if x._spec.layout.is_overlapping else array.view()
+    return _read_only(array) if x.spec.layout.is_overlapping else array.view()
 
 
 def _read_only(array: Array) -> Array:
@@ -93,14 +93,14 @@ def _read_only(array: Array) -> Array:
 
 def handed_over(name: str, x: Tensor, array: Array) -> Array:
     """Return `array`, which a function called `name` made of `x`; note an export of its memory."""
-    if watched and np.may_share_memory(array, x._memory):
-        note_export(name, x._spec, always=True)
+    if watched and np.may_share_memory(array, x.memory):
+        note_export(name, x.spec, always=True)
     return array
 
 
 def _plain_memory(name: str, x: Tensor, refusal: type[Exception]) -> Array:
     """Return the memory of `x` if NumPy may read it without asking `to_numpy`; else refuse."""
-    spec = x._spec
+    spec = x.spec
     kind, octets = spec.dtype.kind, spec.dtype.itemsize
     # On the way from complex numbers to a real dtype NumPy would drop their imaginary parts. It
     # does not know what ml_dtypes has, nor take the "f1" of float8_e5m2.
@@ -109,7 +109,7 @@ def _plain_memory(name: str, x: Tensor, refusal: type[Exception]) -> Array:
     if not (on_host and known and spec.layout.is_strided):
         msg = f"{name}: not for {x.dtype} on the {x.device} in layout {cut(x.layout)}"
         raise refusal(f"{msg}; use DLPack, or numpy.asarray()")
-    return _read_only(x._memory) if spec.layout.is_overlapping else x._memory
+    return _read_only(x.memory) if spec.layout.is_overlapping else x.memory
 
 
 def array_interface(x: Tensor) -> dict[str, Any]:
@@ -120,7 +120,7 @@ def array_interface(x: Tensor) -> dict[str, Any]:
     """
     memory = _plain_memory("__array_interface__", x, AttributeError)
     if watched:
-        note_export("__array_interface__", x._spec)
+        note_export("__array_interface__", x.spec)
     # Strides are always given: Pillow else asks for a buffer, which Python has from 3.12 on.
     return {**memory.__array_interface__, "strides": memory.strides}
 
@@ -134,7 +134,7 @@ def buffer(x: Tensor, _flags: int, /) -> memoryview:
     """
     memory: Any = _plain_memory("__buffer__", x, BufferError)
     if watched:
-        note_export("__buffer__", x._spec)
+        note_export("__buffer__", x.spec)
     return memoryview(memory)
 
 
@@ -208,15 +208,15 @@ def to_dlpack(
             msg = f"__dlpack__: the CPU needs a copy of what is on {x.device}, and copy=False"
             raise BufferError(msg)
         x, copy = on_host(x), True
-        x = strided("__dlpack__", x) if x._spec.layout.is_tiled else x
-    elif copy and x._spec.layout.is_tiled:
+        x = strided("__dlpack__", x) if x.spec.layout.is_tiled else x
+    elif copy and x.spec.layout.is_tiled:
         x = strided("__dlpack__", x)
     elif copy:
-        x = dispatch.call(_TO_DLPACK, (x._spec, None, None), (x,))
+        x = dispatch.call(_TO_DLPACK, (x.spec, None, None), (x,))
     backend(x.device).ready("__dlpack__", stream, x.device)
     capsule = dlpack.export(x, version=version, copied=bool(copy), backwards=backwards)
     if watched and not copy:
-        note_export("__dlpack__", x._spec)
+        note_export("__dlpack__", x.spec)
     return capsule
 
 
@@ -292,7 +292,7 @@ def from_dlpack(
         return shared
     asked = arguments.layout(layout)
     copying = False if copy is False else None
-    return dispatch.call(_PLACED, (shared._spec, asked, copying), (shared,))
+    return dispatch.call(_PLACED, (shared.spec, asked, copying), (shared,))
 
 
 def _received(x: SupportsDLPack, device: DeviceLike | None, copy: bool | None) -> Tensor:
@@ -307,7 +307,7 @@ def _received(x: SupportsDLPack, device: DeviceLike | None, copy: bool | None) -
             raise BufferError(f"the memory is on {shared.device}, not on {target}, and copy=False")
         return moved(shared, target)
     if copy is True and (not copied or shared.readonly):
-        return dispatch.call(_FROM_DLPACK, (shared._spec, None, None), (shared,))
+        return dispatch.call(_FROM_DLPACK, (shared.spec, None, None), (shared,))
     return shared
 
 
@@ -332,10 +332,10 @@ def reduced(x: Tensor, protocol: SupportsIndex = 2) -> tuple[Any, ...]:
     anew, so that equal tensors give equal pickles, and what comes back may be written to.
     """
     device = () if x.device == CPU else (str(x.device),)
-    x, layout, late = on_host(x), x._spec.layout, operator.index(protocol) >= _OUT_OF_BAND
+    x, layout, late = on_host(x), x.spec.layout, operator.index(protocol) >= _OUT_OF_BAND
     if layout.covers_block and (late or not layout.is_padded):
         if watched and late and not device:
-            note_export("__reduce__", x._spec)
+            note_export("__reduce__", x.spec)
         octets = backend(CPU).read(x)
     else:
         layout = layout if layout.covers_block else layout.form
@@ -345,8 +345,8 @@ def reduced(x: Tensor, protocol: SupportsIndex = 2) -> tuple[Any, ...]:
             msg = f"__reduce__: {layout.nbytes(x.dtype)} bytes cannot be allocated"
             raise MemoryError(msg) from None
         twin = from_storage(octets, layout, dtype=x.dtype, fill_padding=True)
-        dispatch.call(_KEEP, (twin._spec, x._spec), (twin, x))
-        octets.flags.writeable = x._spec.layout.is_overlapping or not is_readonly(x)
+        dispatch.call(_KEEP, (twin.spec, x.spec), (twin, x))
+        octets.flags.writeable = x.spec.layout.is_overlapping or not is_readonly(x)
     said = (x.dtype.name, str(layout))
     if not late:
         return _copied, (*said, octets.tobytes(), *device)
@@ -368,14 +368,14 @@ def dask_token(x: Tensor) -> tuple[Any, ...]:
 
 def size_in_memory(x: Tensor) -> int:
     """The **bytes** of the object, and of its storage where it is no part of a larger one."""
-    octets = x._spec.layout.nbytes(x.dtype)
-    whole = x._home is None or x._home[0].nbytes == octets
+    octets = x.spec.layout.nbytes(x.dtype)
+    whole = x.home is None or x.home[0].nbytes == octets
     return object.__sizeof__(x) + (octets if whole else 0)
 
 
 def is_readonly(x: Tensor) -> bool:
     """Return whether the tensor refuses to be written to."""
-    memory = x._memory
+    memory = x.memory
     if isinstance(memory, np.ndarray):
         return not memory.flags.writeable
     return bool(memory.readonly)

@@ -48,7 +48,7 @@ _CONCAT, _STACK = Join(), Join("stack")
 _LEAD = View("stack", Layout.broadcast_to)
 _BROADCAST = View("broadcast_arrays", Layout.broadcast_to)
 _SELECT = View("unstack", lambda layout, dim, at: layout.slice((*[slice(None)] * dim, at)))
-_SPEC = attrgetter("_spec")
+_SPEC = attrgetter("spec")
 
 
 def _parts(arrays: Any, dtype: Any, casting: str) -> tuple[Tensor, ...]:
@@ -124,7 +124,7 @@ def stack(
     dim = arguments.dim(axis, parts[0].ndim + 1)
     # A leading dimension that broadcasting adds is the most major one, whatever the order of the
     # rest (expand_dims keeps a column-major order); moved to its place afterwards, it stays so.
-    lead = (1, *parts[0]._spec.layout.shape)
+    lead = (1, *parts[0].spec.layout.shape)
     parts = tuple([dispatch.view(_LEAD, x, lead) for x in parts])
     joined = dispatch.call(_STACK, (0, *map(_SPEC, parts)), parts)
     found = moveaxis(joined, 0, dim) if dim else joined
@@ -328,7 +328,7 @@ def unstack(x: Tensor, /, *, axis: SupportsIndex = 0) -> tuple[Tensor, ...]:
     dim = arguments.dim(axis, x.ndim)
     if x.shape[dim] > _MOST_VIEWS:
         raise ValueError(f"at most {_MOST_VIEWS} tensors are made, got shape {x.shape}")
-    return tuple(dispatch.call(_SELECT, (x._spec, dim, i), (x,)) for i in range(x.shape[dim]))
+    return tuple(dispatch.call(_SELECT, (x.spec, dim, i), (x,)) for i in range(x.shape[dim]))
 
 
 def split(

@@ -46,7 +46,7 @@ def to_layout(x: Tensor, /, layout: LayoutLike, *, copy: bool | None = None) -> 
     if layout is None:
         raise TypeError("layout must say which, got None")
     asked, copying = arguments.layout(layout), arguments.flag("copy", copy)
-    return dispatch.call(_RELAYOUT, (x._spec, asked, copying), (x,))
+    return dispatch.call(_RELAYOUT, (x.spec, asked, copying), (x,))
 
 
 def copy(a: Tensor, order: str = "K", subok: bool = False) -> Tensor:
@@ -64,8 +64,8 @@ def copy(a: Tensor, order: str = "K", subok: bool = False) -> Tensor:
         a = arguments.tensor(a)
     layout = None
     if not (type(order) is str and order == "K"):
-        layout = under("copy", arguments.in_order, order, a, a._spec.layout.shape)
-    return dispatch.call(_COPY, (a._spec, layout, None), (a,))
+        layout = under("copy", arguments.in_order, order, a, a.spec.layout.shape)
+    return dispatch.call(_COPY, (a.spec, layout, None), (a,))
 
 
 def from_storage(

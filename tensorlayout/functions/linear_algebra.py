@@ -38,13 +38,13 @@ def matmul(x1: ArrayLike, x2: ArrayLike, /) -> Tensor:
     >>> tl.matmul(tl.asarray([[1, 2], [3, 4]]), tl.asarray([1, 10]))
     Tensor([21, 43], dtype=int64, device='cpu')
     """
-    if type(x1) is type(x2) is Tensor and x1._spec.dtype.kind != "b":
-        return dispatch.call(_MATMUL, (x1._spec, x2._spec), (x1, x2))
+    if type(x1) is type(x2) is Tensor and x1.spec.dtype.kind != "b":
+        return dispatch.call(_MATMUL, (x1.spec, x2.spec), (x1, x2))
     return product(_matmul, *tensors(x1, x2))
 
 
 def _matmul(x: Tensor, y: Tensor) -> Tensor:
-    return dispatch.call(_MATMUL, (x._spec, y._spec), (x, y))
+    return dispatch.call(_MATMUL, (x.spec, y.spec), (x, y))
 
 
 def matrix(x: Any) -> Tensor:
@@ -135,7 +135,7 @@ def vecdot(x1: ArrayLike, x2: ArrayLike, /, *, axis: SupportsIndex = -1) -> Tens
 
 def summed_products(operation: Library, a: Any, b: Any, **options: Any) -> Tensor:
     """Carry out a product of tensors, or of a tensor and what stands for one."""
-    if type(a) is type(b) is Tensor and a._spec.dtype.kind != "b":
-        return dispatch.call(operation, (2, a._spec, b._spec, *options.items()), (a, b))
+    if type(a) is type(b) is Tensor and a.spec.dtype.kind != "b":
+        return dispatch.call(operation, (2, a.spec, b.spec, *options.items()), (a, b))
     call = partial(dispatch.library, operation, **options)
     return product(call, *tensors(a, b))

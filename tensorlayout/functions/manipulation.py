@@ -124,7 +124,7 @@ _RESHAPE = Reshape()
 
 def _view(operation: View, x: Any, *static: Any) -> Tensor:
     x = arguments.tensor(x)
-    return dispatch.call(operation, (x._spec, *static), (x,))
+    return dispatch.call(operation, (x.spec, *static), (x,))
 
 
 def _view_by(operation: Operation, x: Any, static: Any) -> Tensor:
@@ -381,10 +381,10 @@ def reshape(a: Tensor, /, shape: Integers, order: str = "C", *, copy: bool | Non
     sizes = arguments.integers(shape, "shape", none=False)
     copying = arguments.flag("copy", copy)
     if not arguments.by_columns(order, "CFA", a):
-        return dispatch.call(_RESHAPE, (a._spec, sizes, copying), (a,))
+        return dispatch.call(_RESHAPE, (a.spec, sizes, copying), (a,))
     turned = permute_dims(a)
     backwards = sizes if isinstance(sizes, int) else sizes[::-1]
-    return permute_dims(dispatch.call(_RESHAPE, (turned._spec, backwards, copying), (turned,)))
+    return permute_dims(dispatch.call(_RESHAPE, (turned.spec, backwards, copying), (turned,)))
 
 
 def ravel(a: Tensor, order: str = "C") -> Tensor:
@@ -398,7 +398,7 @@ def ravel(a: Tensor, order: str = "C") -> Tensor:
     Tensor([1, 3, 2, 4], dtype=int64, device='cpu')
     """
     found = in_a_row(a, order, None)
-    return found if found._spec.layout.is_row_major else in_a_row(a, order, True)
+    return found if found.spec.layout.is_row_major else in_a_row(a, order, True)
 
 
 def in_a_row(a: Tensor, order: str, copy: bool | None) -> Tensor:
@@ -407,5 +407,5 @@ def in_a_row(a: Tensor, order: str, copy: bool | None) -> Tensor:
     if arguments.by_columns(order, "CFAK", a):
         a = permute_dims(a)
     elif order == "K":
-        a = permute_dims(a, a._spec.layout.minor_to_major[::-1])
+        a = permute_dims(a, a.spec.layout.minor_to_major[::-1])
     return reshape(a, (a.size,), copy=copy)

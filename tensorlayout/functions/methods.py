@@ -175,7 +175,7 @@ def _single(self: Tensor, kind: type) -> Any:
         raise TypeError(f"{kind.__name__}: a complex value is not one; take real() first")
     if not dtypes.is_numpys(self.dtype):
         return methods_of_arrays.tolist(self)
-    return on_host(self)._memory.item()
+    return on_host(self).memory.item()
 
 
 def _bool(self: Tensor) -> bool:
@@ -209,7 +209,7 @@ def _index(self: Tensor) -> int:
     if self.ndim != 0 or not dtypes.in_category(self.dtype, "integral"):
         msg = f"index: needs an integer tensor of rank 0, got {self.dtype} of shape {self.shape}"
         raise TypeError(msg)
-    return int(on_host(self)._memory)
+    return int(on_host(self).memory)
 
 
 def _round(self: Tensor, ndigits: int | None = None) -> Tensor:

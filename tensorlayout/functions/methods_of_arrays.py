@@ -90,7 +90,7 @@ def view(a: Tensor, dtype: Any = None) -> Any:
         return interchange.handed_over("view", a, interchange.to_numpy(a).view(dtype))
     a = arguments.tensor(a)
     kind = a.dtype if dtype is None else as_dtype(dtype, "dtype")
-    return dispatch.call(_VIEW, (a._spec, kind), (a,))
+    return dispatch.call(_VIEW, (a.spec, kind), (a,))
 
 
 def fill(a: Tensor, value: ArrayLike) -> None:
@@ -101,8 +101,8 @@ def fill(a: Tensor, value: ArrayLike) -> None:
             raise ValueError(f"value must be one number, got shape {number.shape}; use x[...] = y")
         number = moved(number, a.device)
     arguments.writable(a)
-    kind = number._spec if isinstance(number, Tensor) else type(number)
-    dispatch.call(_FILL, (a._spec, kind), (a, number))
+    kind = number.spec if isinstance(number, Tensor) else type(number)
+    dispatch.call(_FILL, (a.spec, kind), (a, number))
 
 
 def item(a: Tensor, *index: Integers) -> Any:
@@ -125,7 +125,7 @@ def item(a: Tensor, *index: Integers) -> Any:
             places = tuple(map(int, np.unravel_index(places[0] % a.size, a.shape)))
         if len(places) != a.ndim:
             raise ValueError(f"needs {a.ndim} integers, or one, got {arguments.shown(index)}")
-        whole = strided("__array__", a) if a._spec.layout.slot_bits is not None else a
+        whole = strided("__array__", a) if a.spec.layout.slot_bits is not None else a
         one = indexing.getitem(whole, places)
     return tolist(one)
 
@@ -192,17 +192,17 @@ def sort(
     """The elements of `a` put in order along `axis`, in place: `tl.sort` gives a new tensor."""
     found = sorting.sort(a, axis, kind, order, stable=stable, descending=descending)
     arguments.writable(a)
-    dispatch.call(_SORT, (a._spec, found._spec), (a, found))
+    dispatch.call(_SORT, (a.spec, found.spec), (a, found))
 
 
 def real(a: Tensor) -> Tensor:
     """The real parts, a view. Assigned to, they are written."""
-    return xp.real(a) if a._spec.dtype.kind != "b" else a[...]
+    return xp.real(a) if a.spec.dtype.kind != "b" else a[...]
 
 
 def imag(a: Tensor) -> Tensor:
     """The imaginary parts, a view of a complex tensor; of any other new zeros."""
-    return xp.imag(a) if a._spec.dtype.kind != "b" else xp.zeros_like(a)
+    return xp.imag(a) if a.spec.dtype.kind != "b" else xp.zeros_like(a)
 
 
 def write_real(a: Tensor, value: Any) -> None:

@@ -71,4 +71,4 @@ def check_cast(source: DType, target: DType, casting: str) -> None:
 
 def _assign_to(name: str, found: Tensor, out: Tensor) -> None:
     arguments.writable(out)
-    dispatch.call(_assign(name), (out._spec, found._spec), (out, found))
+    dispatch.call(_assign(name), (out.spec, found.spec), (out, found))

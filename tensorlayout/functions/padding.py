@@ -59,7 +59,7 @@ def pad(
     for dim, pair in enumerate(widths):
         if any(pair) and not x.shape[dim]:
             raise ValueError(f"mode {mode!r} cannot extend dimension {dim} of size 0")
-    return dispatch.call(_PAD, (x._spec, widths, _PAD_MODES[mode]), (x, 0))
+    return dispatch.call(_PAD, (x.spec, widths, _PAD_MODES[mode]), (x, 0))
 
 
 def _with_constants(x: Tensor, widths: tuple[tuple[int, int], ...], given: Any) -> Tensor:
@@ -70,8 +70,8 @@ def _with_constants(x: Tensor, widths: tuple[tuple[int, int], ...], given: Any) 
     sides = [(d, side) for d, pair in enumerate(widths) for side in (0, 1) if pair[side]]
     values = [fillers[each].item() for each in sides]
     for value in values:
-        refuse_complex(x._spec, type(value))
-    key = (x._spec, widths, _PAD_MODES["constant"])
+        refuse_complex(x.spec, type(value))
+    key = (x.spec, widths, _PAD_MODES["constant"])
     result = dispatch.call(_PAD, key, (x, values[0] if values else 0))
     inside = [slice(before, before + n) for (before, _), n in zip(widths, x.shape, strict=True)]
     for (dim, side), value in zip(sides, values, strict=True):
@@ -79,7 +79,7 @@ def _with_constants(x: Tensor, widths: tuple[tuple[int, int], ...], given: Any) 
             cut = slice(inside[dim].stop, None) if side else slice(inside[dim].start)
             target = (*[slice(None)] * dim, cut, *inside[dim + 1 :])
             part = result[target]
-            dispatch.call(_BORDER, (part._spec, type(value)), (part, value))
+            dispatch.call(_BORDER, (part.spec, type(value)), (part, value))
     return result
 
 

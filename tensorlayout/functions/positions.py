@@ -29,7 +29,7 @@ Mode = Literal["raise", "wrap", "clip"]
 def integral(x: Any) -> Tensor:
     """Return positions, which must be a tensor of integers."""
     found = x if type(x) is Tensor else arguments.tensor(x, "indices")
-    if (dtype := found._spec.dtype).kind not in "iu":
+    if (dtype := found.spec.dtype).kind not in "iu":
         raise TypeError(f"indices must be of an integer dtype, got {dtype}")
     return found
 

@@ -29,7 +29,7 @@ def represent(x: Tensor) -> str:
     """The text of ``repr(x)``."""
     prefix = "Tensor("
     tail = f", dtype={x.dtype}, device={str(x.device)!r}"
-    layout = x._spec.layout
+    layout = x.spec.layout
     if not layout.is_row_major or layout.is_padded or layout.slot_bits is not None:
         tail += f", layout={str(x.layout)!r}"
     if instead := _left_out(x):
@@ -87,11 +87,11 @@ def _left_out(x: Tensor) -> str:
 
 def _shown(x: Tensor, edge: int) -> tuple[Any, int]:
     """An array that reads like `x`, or its edges alone, and the threshold of NumPy to show them."""
-    if x.device == CPU and x._spec.layout.is_strided:
-        return x._memory, _THRESHOLD
+    if x.device == CPU and x.spec.layout.is_strided:
+        return x.memory, _THRESHOLD
     if x.size <= _THRESHOLD:
-        return strided("__repr__", on_host(x))._memory, _THRESHOLD
-    if x._spec.layout.slot_bits is not None:  # whose edges may begin no byte
+        return strided("__repr__", on_host(x)).memory, _THRESHOLD
+    if x.spec.layout.slot_bits is not None:  # whose edges may begin no byte
         x = x if x.device == CPU else strided("__repr__", x)
     both = slice(edge), slice(-edge, None)  # the first and the last indices of a dimension, or all
     ends = [(slice(None),) if n <= 2 * edge else both for n in x.shape]
@@ -103,11 +103,11 @@ def _shown(x: Tensor, edge: int) -> tuple[Any, int]:
 
 def _part(x: Tensor, key: tuple[slice, ...]) -> Any:
     """Few elements of `x`, wherever it is."""
-    if x.device == CPU and x._spec.layout.slot_bits is not None:
+    if x.device == CPU and x.spec.layout.slot_bits is not None:
         ranges = [range(*s.indices(n)) for s, n in zip(key, x.shape, strict=True)]
         found = packed_elements(x, itertools.product(*ranges))
         return found.reshape([len(r) for r in ranges])
-    return strided("__repr__", on_host(getitem(x, key)))._memory
+    return strided("__repr__", on_host(getitem(x, key))).memory
 
 
 def html(x: Tensor) -> str:
@@ -138,7 +138,7 @@ def formatted(x: Tensor, form: str) -> str:
     """``format(x, form)``: of the value at rank 0, of the text otherwise."""
     value: Any = text(x)
     if x.ndim == 0 and form:
-        value = _known(strided("__repr__", on_host(x))._memory).item()
+        value = _known(strided("__repr__", on_host(x)).memory).item()
     try:
         return format(value, form)
     except ValueError:

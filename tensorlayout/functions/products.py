@@ -69,7 +69,7 @@ def dot(a: Tensor, b: ArrayLike, out: Tensor | None = None) -> Tensor:
 
 
 def _elementwise_product(x: Tensor, y: Tensor) -> Tensor:
-    truths = x._spec.dtype.kind == y._spec.dtype.kind == "b"
+    truths = x.spec.dtype.kind == y.spec.dtype.kind == "b"
     return (xp.logical_and if truths else xp.multiply)(x, y)
 
 

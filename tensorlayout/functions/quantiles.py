@@ -217,7 +217,7 @@ def _quantiles(
     wide = xp.broadcast_to(x, (fractions.size, *x.shape))
     static = (tuple(fractions.ravel().tolist()), method, name.startswith("nan"))
     inner = tuple(d + 1 for d in dims)
-    key = (wide._spec, inner, kept, x.dtype if exact else mean_dtype(x, None), *static)
+    key = (wide.spec, inner, kept, x.dtype if exact else mean_dtype(x, None), *static)
     found = dispatch.call(_QUANTILES[name], key, (wide,))
     if fractions.ndim == 0:
         return xp.squeeze(found, 0)

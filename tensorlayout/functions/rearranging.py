@@ -60,7 +60,7 @@ def roll(a: Tensor, shift: Integers, axis: Axis = None) -> Tensor:
         came = f"shift {arguments.shown(shift)} and axis {arguments.shown(axis)}"
         raise ValueError(f"{came} must be equally many")
     if x.layout.slot_bits is not None:  # whose parts may begin no byte
-        x = dispatch.call(_COPIES["roll"], (x._spec, Layout.packed(x.shape, order), None), (x,))
+        x = dispatch.call(_COPIES["roll"], (x.spec, Layout.packed(x.shape, order), None), (x,))
     # All of them before anything moves; one may occur twice.
     dims = [arguments.dim(d, x.ndim) for d in given]
     for dim, by in zip(dims, shifts, strict=True):
@@ -68,7 +68,7 @@ def roll(a: Tensor, shift: Integers, axis: Axis = None) -> Tensor:
         before = [slice(None)] * dim
         x = xp.concat([x[(*before, slice(at, None))], x[(*before, slice(0, at))]], axis=dim)
     if not dims:
-        return dispatch.call(_COPIES["roll"], (x._spec, Layout.packed(x.shape, order), None), (x,))
+        return dispatch.call(_COPIES["roll"], (x.spec, Layout.packed(x.shape, order), None), (x,))
     # A part of tiles may be of another order than all of them.
     return x if x.layout.minor_to_major == order else _ordered(x, order)
 
@@ -78,12 +78,12 @@ def _ordered(x: Tensor, order: tuple[int, ...]) -> Tensor:
     wanted = Layout.packed(x.shape, order)
     if x.layout.same_placement(wanted):
         return _merged("roll", x, x.shape, order)
-    return dispatch.call(_COPIES["roll"], (x._spec, wanted, None), (x,))
+    return dispatch.call(_COPIES["roll"], (x.spec, wanted, None), (x,))
 
 
 def _merged(name: str, x: Tensor, shape: tuple[int, ...], order: tuple[int, ...]) -> Tensor:
     """`x`, which is packed, under a shape that merges dimensions next to each other: a view."""
-    return dispatch.call(_MERGED[name], (x._spec, shape, order), (x,))
+    return dispatch.call(_MERGED[name], (x.spec, shape, order), (x,))
 
 
 def repeat(a: Tensor, repeats: ArrayLike, axis: SupportsIndex | None = None) -> Tensor:
@@ -104,7 +104,7 @@ def repeat(a: Tensor, repeats: ArrayLike, axis: SupportsIndex | None = None) -> 
     if isinstance(repeats, Tensor) and repeats.ndim > 0:
         counts = _counts(repeats, x.shape[dim])
         positions = dispatch.library(_POSITIONS, counts)
-        return dispatch.call(_REPEAT, (x._spec, (dim,), False, positions._spec), (x, positions))
+        return dispatch.call(_REPEAT, (x.spec, (dim,), False, positions.spec), (x, positions))
     times = arguments.count("repeats", repeats)
     return _copies("repeat", x, [times if d == dim else 1 for d in range(x.ndim)], inside=True)
 
@@ -159,11 +159,11 @@ def _copies(name: str, x: Tensor, times: Sequence[int], *, inside: bool) -> Tens
         pair = ((d, n, n), (d, 1, count)) if inside else ((d, 1, count), (d, n, n))
         halves += [half for half in pair if half[1:] != (1, 1)]
     seen = xp.reshape(x, tuple(n for _, n, _ in halves))
-    wide = dispatch.call(_WIDE[name], (seen._spec, tuple(n for _, _, n in halves)), (seen,))
+    wide = dispatch.call(_WIDE[name], (seen.spec, tuple(n for _, _, n in halves)), (seen,))
     place = {d: p for p, d in enumerate(x.layout.minor_to_major)}
     order = sorted(range(len(halves)), key=lambda i: (place[halves[i][0]], -i))
     packed = Layout.packed(wide.shape, order)
-    copied = dispatch.call(_COPIES[name], (wide._spec, packed, None), (wide,))
+    copied = dispatch.call(_COPIES[name], (wide.spec, packed, None), (wide,))
     shape = tuple(n * count for n, count in zip(x.shape, times, strict=True))
     return _merged(name, copied, shape, x.layout.minor_to_major)
 

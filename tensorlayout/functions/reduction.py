@@ -23,7 +23,7 @@ def _in_dtype(name: str, x: Tensor, dtype: Any) -> tuple[Tensor, dtypes.DType | 
         return x, None
     kind = arguments.numeric(dtype)
     if dtypes.kind_of(kind) != dtypes.kind_of(dtypes.promote(x.dtype, kind)):
-        x = dispatch.call(_conversion(name), (x._spec, None, kind), (x,))
+        x = dispatch.call(_conversion(name), (x.spec, None, kind), (x,))
     return x, kind
 
 
@@ -37,7 +37,7 @@ def reduced(
         and not dispatch.watched
     ):  # nothing needs a look
         try:
-            return prepared(operation, x._spec, axis, keepdims, None, *static)(x)
+            return prepared(operation, x.spec, axis, keepdims, None, *static)(x)
         except REFUSALS as error:
             raise dispatch.refused(operation, error) from None
     x, kind = _in_dtype(operation.name, arguments.tensor(x), dtype)
@@ -46,7 +46,7 @@ def reduced(
     elif axis is not None:
         axis = arguments.integer("axis", axis)
     kept = arguments.truth("keepdims", keepdims)
-    return dispatch.call(operation, (x._spec, axis, kept, kind, *static), (x,))
+    return dispatch.call(operation, (x.spec, axis, kept, kind, *static), (x,))
 
 
 def scanned(
@@ -54,7 +54,7 @@ def scanned(
 ) -> Tensor:
     """Carry out a scan."""
     if type(x) is Tensor and type(axis) is int and dtype is None and type(include_initial) is bool:
-        key = (x._spec, axis, include_initial, include_initial, None)
+        key = (x.spec, axis, include_initial, include_initial, None)
         return dispatch.call(operation, key, (x,))
     x = arguments.tensor(x)
     if axis is None:
@@ -64,4 +64,4 @@ def scanned(
     dim = arguments.integer("axis", axis)
     x, kind = _in_dtype(operation.name, x, dtype)
     initial = arguments.truth("include_initial", include_initial)
-    return dispatch.call(operation, (x._spec, dim, initial, initial, kind), (x,))
+    return dispatch.call(operation, (x.spec, dim, initial, initial, kind), (x,))

@@ -49,9 +49,9 @@ def where(condition: Any, x: Any = None, y: Any = None, /) -> Any:
     >>> tl.where(x > 0, x, 0.0)
     Tensor([0., 2., 0.], dtype=float64, device='cpu')
     """
-    is_mask = type(condition) is Tensor and condition._spec.dtype is dtypes.bool
+    is_mask = type(condition) is Tensor and condition.spec.dtype is dtypes.bool
     if is_mask and type(x) is type(y) is Tensor:
-        key = (condition._spec, x._spec, y._spec)
+        key = (condition.spec, x.spec, y.spec)
         return dispatch.call(WHERE, key, (condition, x, y))
     if x is None and y is None:
         return nonzero(condition)
@@ -95,7 +95,7 @@ def argmax(
     >>> tl.argmax(tl.asarray([[5, 7, 7], [9, 0, 1]]), axis=1)
     Tensor([1, 0], dtype=int64, device='cpu')
     """
-    if type(a) is Tensor and a._spec.dtype.kind == "b":
+    if type(a) is Tensor and a.spec.dtype.kind == "b":
         a = astype(a, dtypes.uint8)  # which has an order
     found = reduced(_ARGMAX, a, axis, keepdims)
     return found if out is None else given("argmax", found, out)
@@ -117,7 +117,7 @@ def argmin(
     >>> tl.argmin(tl.asarray([[5, 7, 7], [9, 0, 1]]))
     Tensor(4, dtype=int64, device='cpu')
     """
-    if type(a) is Tensor and a._spec.dtype.kind == "b":
+    if type(a) is Tensor and a.spec.dtype.kind == "b":
         a = astype(a, dtypes.uint8)  # which has an order
     found = reduced(_ARGMIN, a, axis, keepdims)
     return found if out is None else given("argmin", found, out)
@@ -148,7 +148,7 @@ def nonzero(a: Tensor) -> tuple[Tensor, ...]:
     Tensor([1, 0], dtype=int64, device='cpu')
     """
     x = a if type(a) is Tensor else arguments.tensor(a)
-    found: Any = dispatch.call(_NONZERO, (x._spec,), (x,))
+    found: Any = dispatch.call(_NONZERO, (x.spec,), (x,))
     return found  # type: ignore[no-any-return]
 
 

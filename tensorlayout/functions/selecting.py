@@ -64,7 +64,7 @@ def take(
     places = integral(positions)
     if mode != "raise":
         places = wrapped(places, a.shape[dim], mode)
-    found = dispatch.call(_TAKE, (a._spec, (dim,), False, places._spec), (a, places))
+    found = dispatch.call(_TAKE, (a.spec, (dim,), False, places.spec), (a, places))
     return found if out is None else given("take", found, out)
 
 
@@ -90,7 +90,7 @@ def take_along_axis(arr: Tensor, indices: ArrayLike, axis: SupportsIndex | None 
         shape = broadcast_shape((shape, other))
         x = xp.broadcast_to(x, _with(shape, dim, x.shape[dim]))
         places = xp.broadcast_to(places, _with(shape, dim, places.shape[dim]))
-    return dispatch.call(_TAKE_ALONG, (x._spec, (dim,), None, places._spec), (x, places))
+    return dispatch.call(_TAKE_ALONG, (x.spec, (dim,), None, places.spec), (x, places))
 
 
 def _with(shape: tuple[int, ...], dim: int, size: int) -> tuple[int, ...]:

@@ -49,10 +49,10 @@ def from_sequence(name: str, obj: Any, dtype: DType | None) -> Tensor:
     found = tensor_over(np.array(array, given, order="C", copy=None))
     assert found is not None
     if watched and holds_arrays(obj):
-        note(Step(name, found._spec, found._spec, "give one array, or stack() tensors"))
+        note(Step(name, found.spec, found.spec, "give one array, or stack() tensors"))
     if found.dtype == kind:
         return found
-    return dispatch.call(_numbers(name), (found._spec, None, kind), (found,))
+    return dispatch.call(_numbers(name), (found.spec, None, kind), (found,))
 
 
 def _devices_inside(obj: Any) -> dict[Device, None]:
@@ -72,7 +72,7 @@ def _on_device(name: str, obj: Any, dtype: DType | None, devices: tuple[Device, 
     layout = Layout.row_major(x.shape)
     if (x.dtype, x.layout) == (kind, layout):  # an empty one is row-major in any order
         return x
-    return dispatch.call(_copy(name), (x._spec, layout, kind), (x,))
+    return dispatch.call(_copy(name), (x.spec, layout, kind), (x,))
 
 
 def _put_together(obj: Any, device: Device) -> Tensor:
@@ -88,7 +88,7 @@ def _put_together(obj: Any, device: Device) -> Tensor:
             msg = "sequences inside one another must have equal lengths"
             raise ValueError(f"{msg}, got shapes {parts[0].shape} and {part.shape}")
     wide = tuple([broadcast_to(part, (1, *part.shape)) for part in parts])
-    return dispatch.call(_JOIN, (0, *[x._spec for x in wide]), wide)
+    return dispatch.call(_JOIN, (0, *[x.spec for x in wide]), wide)
 
 
 def numbers_of(obj: Any, dtype: DType | None) -> Array:

@@ -84,9 +84,9 @@ def _sorted(
     plain = type(axis) is int and type(descending) is bool and kind is order is None
     # A dtype that is not narrow; to ask `is_narrow` is a call more.
     if (plain and type(x) is Tensor and (stable is None or type(stable) is bool)) and (
-        (d := x._spec.dtype).itemsize > 1 or d.kind in "iu"
+        (d := x.spec.dtype).itemsize > 1 or d.kind in "iu"
     ):
-        return dispatch.call(operation, (x._spec, axis, descending, stable is not False), (x,))
+        return dispatch.call(operation, (x.spec, axis, descending, stable is not False), (x,))
     unsupported(order=order)
     if kind is not None:
         arguments.choice("kind", kind, _KINDS)
@@ -99,7 +99,7 @@ def _sorted(
         positions = argsort(astype(x, wider(x.dtype)), dim, descending=down, stable=steady)
         return positions if operation is _ARGSORT else take_along_axis(x, positions, axis=dim)
     numbers = astype(x, dtypes.uint8) if x.dtype == dtypes.bool else x
-    found = dispatch.call(operation, (numbers._spec, dim, down, steady), (numbers,))
+    found = dispatch.call(operation, (numbers.spec, dim, down, steady), (numbers,))
     return astype(found, x.dtype, copy=False) if operation is _SORT else found
 
 

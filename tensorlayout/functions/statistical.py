@@ -165,7 +165,7 @@ def min(
     >>> tl.min(tl.asarray([[1, 5], [4, 2]]), axis=0, keepdims=True)
     Tensor([[1, 2]], dtype=int64, device='cpu')
     """
-    plain = type(a) is Tensor and a._spec.dtype.kind != "b"
+    plain = type(a) is Tensor and a.spec.dtype.kind != "b"
     if plain and initial is None and where is None and out is None:
         return reduced(_MIN, a, axis, keepdims)
     return _extreme(_MIN, xp.minimum, a, axis, out, keepdims, initial, where)
@@ -189,7 +189,7 @@ def max(
     >>> tl.max(tl.asarray([[1.0, 5.0], [tl.nan, 2.0]]), axis=1)
     Tensor([ 5., nan], dtype=float64, device='cpu')
     """
-    plain = type(a) is Tensor and a._spec.dtype.kind != "b"
+    plain = type(a) is Tensor and a.spec.dtype.kind != "b"
     if plain and initial is None and where is None and out is None:
         return reduced(_MAX, a, axis, keepdims)
     return _extreme(_MAX, xp.maximum, a, axis, out, keepdims, initial, where)
@@ -221,7 +221,7 @@ def _extreme(
         dims = arguments.dims(axis, a.ndim)
         if 0 in [a.shape[d] for d in dims]:
             kept = arguments.truth("keepdims", keepdims)
-            shape = reduced_layout(a._spec.layout, dims, kept).shape
+            shape = reduced_layout(a.spec.layout, dims, kept).shape
             found = xp.full(shape, first.item(), dtype=a.dtype, device=a.device)
         else:
             found = _extreme_of_two(of_two, reduced(operation, a, axis, keepdims), first)
@@ -258,7 +258,7 @@ def mean(
     Tensor([1.5, 5. ], dtype=float64, device='cpu')
     """
     if (dtype is None and where is None and out is None and type(a) is Tensor) and (
-        a._spec.dtype.kind in "fc"
+        a.spec.dtype.kind in "fc"
     ):
         return reduced(_MEAN, a, axis, keepdims)
     x = arguments.tensor(a)
@@ -362,12 +362,12 @@ def _deviation(
     if correction is not None and ddof != 0:
         raise ValueError("ddof and correction are two names of one argument, got both")
     less = arguments.as_float(less)
-    is_float = type(a) is Tensor and a._spec.dtype.kind == "f"
+    is_float = type(a) is Tensor and a.spec.dtype.kind == "f"
     if is_float and dtype is None and where is None and mean is None and out is None:
         return reduced(operation, a, axis, keepdims, None, less)
     x = arguments.tensor(a)
     a = xp.astype(x, _kind_of_mean(x, dtype, out), copy=False)
-    if where is None and mean is None and a._spec.dtype.kind != "c":
+    if where is None and mean is None and a.spec.dtype.kind != "c":
         return given(name, reduced(operation, a, axis, keepdims, None, less), out)
     dims = arguments.dims(axis, a.ndim)
     kept = arguments.truth("keepdims", keepdims)
@@ -414,7 +414,7 @@ def cumulative_sum(
     >>> tl.cumulative_sum(tl.asarray([1, 2, 3]), include_initial=True)
     Tensor([0, 1, 3, 6], dtype=int64, device='cpu')
     """
-    if type(x) is not Tensor or x._spec.dtype.kind == "b":
+    if type(x) is not Tensor or x.spec.dtype.kind == "b":
         x = counted(x)
     found = scanned(_CUMULATIVE_SUM, x, axis, dtype, include_initial)
     return found if out is None else given("cumulative_sum", found, out)
@@ -439,7 +439,7 @@ def cumulative_prod(
     >>> tl.cumulative_prod(tl.asarray([2, 3, 4]))
     Tensor([ 2,  6, 24], dtype=int64, device='cpu')
     """
-    if type(x) is not Tensor or x._spec.dtype.kind == "b":
+    if type(x) is not Tensor or x.spec.dtype.kind == "b":
         x = counted(x)
     found = scanned(_CUMULATIVE_PROD, x, axis, dtype, include_initial)
     return found if out is None else given("cumulative_prod", found, out)

@@ -20,19 +20,19 @@ _SPARSE = 2
 
 def moved(x: Tensor, device: Device, *, exactly: bool = False) -> Tensor:
     """`x` on a device, in its layout if that covers a block, or `exactly`; else in its form."""
-    own = x._spec.device
+    own = x.spec.device
     if own is device or own == device:
         return x
-    layout = x._spec.layout
+    layout = x.spec.layout
     if not layout.covers_block and not exactly:
         dense = layout.required_size <= _SPARSE * layout.size
         if own != CPU and device == CPU and dense:
             x = _transferred(x, CPU)
-        x = dispatch.call(_PACK, (x._spec, None, None), (x,))
+        x = dispatch.call(_PACK, (x.spec, None, None), (x,))
     elif (x.device == CPU and layout.is_padded) and (
         layout.padding_value is not PaddingValue.UNSPECIFIED
     ):  # padding in memory of others may not hold its value: nobody has written there
-        x = dispatch.call(_PACK, (x._spec, layout, None), (x,))
+        x = dispatch.call(_PACK, (x.spec, layout, None), (x,))
     return x if x.device == device else _transferred(x, device)
 
 
@@ -43,10 +43,10 @@ def on_host(x: Tensor) -> Tensor:
 
 def strided(name: str, x: Tensor) -> Tensor:
     """`x`, or a packed copy of one tiled or packed below a byte: for what knows strides only."""
-    if x._spec.layout.is_strided:
+    if x.spec.layout.is_strided:
         return x
-    return dispatch.call(_UNTILE[name], (x._spec, packed(x._spec).layout, None), (x,))
+    return dispatch.call(_UNTILE[name], (x.spec, packed(x.spec).layout, None), (x,))
 
 
 def _transferred(x: Tensor, device: Device) -> Tensor:
-    return dispatch.call(_TRANSFER, (x._spec, device), (x,))
+    return dispatch.call(_TRANSFER, (x.spec, device), (x,))

@@ -158,13 +158,13 @@ def unary(operation: Elementwise, summary: str) -> Unary:
         try:
             if type(x) is Tensor and out is where is casting is dtype is None:
                 if not watched:
-                    return prepared(operation, x._spec)(x)
+                    return prepared(operation, x.spec)(x)
             elif x is _NOTHING:
                 raise misfit(function, (), {})
             elif not (out is where is casting is dtype is None):
                 return written(operation, (x,), out, where, casting, dtype)
             x = arguments.tensor(x)
-            return dispatch.call(operation, (x._spec,), (x,))
+            return dispatch.call(operation, (x.spec,), (x,))
         except REFUSALS as error:
             raise dispatch.refused(operation, error) from None
 
@@ -188,7 +188,7 @@ def binary(operation: Elementwise, summary: str) -> Binary[complex]:
         try:
             if type(x1) is type(x2) is Tensor and out is where is casting is dtype is None:
                 if not watched:
-                    return prepared(operation, x1._spec, x2._spec)(x1, x2)
+                    return prepared(operation, x1.spec, x2.spec)(x1, x2)
             elif x2 is _NOTHING:
                 raise misfit(function, () if x1 is _NOTHING else (x1,), {})
             elif not (out is where is casting is dtype is None):
@@ -239,7 +239,7 @@ def _in_dtype(x: Any, kind: DType, casting: str) -> Any:
 def _fits(operation: Elementwise, operands: Sequence[Any], into: Tensor) -> bool:
     """Return whether the operation gives the dtype and the shape of `into`, and so can write it."""
     given = [arguments.operand(x) for x in operands]
-    key: Any = tuple([x._spec if type(x) is Tensor else type(x) for x in given])
+    key: Any = tuple([x.spec if type(x) is Tensor else type(x) for x in given])
     places = {x.device for x in given if type(x) is Tensor}
     if places != {into.device}:  # numbers of NumPy beside tensors elsewhere
         return False

@@ -68,7 +68,7 @@ def _to_numpy(x: Tensor, **options: Any) -> Any:
 
 def _sizeof(x: Tensor) -> int:
     """The bytes of the elements, and of the padding of a block; what is broadcast counts once."""
-    layout, spanned = x._spec.layout, x._spec.layout.nbytes(x.dtype)
+    layout, spanned = x.spec.layout, x.spec.layout.nbytes(x.dtype)
     return spanned if layout.covers_block else min(spanned, x.nbytes)
 
 

@@ -68,9 +68,9 @@ ABOUT: set[Function] = {np.can_cast, np.common_type, np.min_scalar_type, np.resu
 
 
 def _memory_of(x: Tensor) -> Any:
-    if not isinstance(x._memory, np.ndarray):
+    if not isinstance(x.memory, np.ndarray):
         raise TypeError(f"not on {x.device}; use to_device('cpu') first")
-    return x._memory
+    return x.memory
 
 
 # NumPy's functions, and the array that each gets for a tensor.

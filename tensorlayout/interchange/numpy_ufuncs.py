@@ -123,7 +123,7 @@ def apply_ufunc(_x: Tensor, ufunc: UFunc, method: str, *inputs: Any, **options: 
     outs = options.get("out", ())
     try:
         if not options and method == "__call__":
-            kinds = [x._spec.dtype if type(x) is Tensor else type(x) for x in inputs]
+            kinds = [x.spec.dtype if type(x) is Tensor else type(x) for x in inputs]
             straight = _STRAIGHT.get((ufunc, *kinds))
             if straight is not None:
                 return straight(*inputs)
@@ -215,7 +215,7 @@ def _ours(
     function, targets = _resolved(ufunc, kinds, asked, casting)
     if targets is None:
         if asked is None and casting == "same_kind" and len(_STRAIGHT) < _MOST:
-            key = [x._spec.dtype if type(x) is Tensor else type(x) for x in inputs]
+            key = [x.spec.dtype if type(x) is Tensor else type(x) for x in inputs]
             _STRAIGHT[(ufunc, *key)] = function
         return function, list(inputs)
     pairs = zip(inputs, targets, strict=True)
@@ -312,7 +312,7 @@ def _on_memory(ufunc: UFunc, inputs: Sequence[Any], options: dict[str, Any]) -> 
     for x in given:
         if isinstance(x, Tensor) and x.device != "cpu":
             raise TypeError(f"not on {x.device}; use to_device('cpu') first")
-    arrays = [strided("ufunc", x)._memory if isinstance(x, Tensor) else x for x in given]
+    arrays = [strided("ufunc", x).memory if isinstance(x, Tensor) else x for x in given]
     found = _in_words(ufunc, *arrays, **options)
     if isinstance(found, tuple):
         return tuple(tensor_over(np.asarray(part)) for part in found)

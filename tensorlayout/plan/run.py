@@ -77,7 +77,7 @@ def carried_out(plan: Plan) -> Run:
 def noted_copy(name: str, source: TensorSpec, result: TensorSpec) -> Run:
     """A copy on the way, which a trace shows; `source`: how the tensor is seen."""
     copy = noting(Step(name, source, result), CopyPlan(source, result))
-    return lambda x: copy(Tensor._new(x._memory, source, x._home))
+    return lambda x: copy(Tensor._new(x.memory, source, x.home))
 
 
 def noting(step: Step, plan: Plan) -> Run:
@@ -151,12 +151,12 @@ def _undisturbed(
 
     def anew(x: Tensor, *others: Any) -> Tensor:
         given = [x, *(copy(o) if type(o) is Tensor and disturbs(x, o) else o for o in others)]
-        specs = iter([o._spec for o in given if type(o) is Tensor])
+        specs = iter([o.spec for o in given if type(o) is Tensor])
         found = [next(specs) if isinstance(item, TensorSpec) else item for item in key]
         return again(operation, *found)(*given)
 
     def copy(x: Tensor) -> Tensor:
-        spec = x._spec
+        spec = x.spec
         form = TensorSpec(spec.dtype, spec.layout.form, spec.device)
         note(Step(operation.name, spec, form, instead))
         return prepared(copying, spec, None, None)(x)

@@ -46,7 +46,7 @@ def _observe(
         stack=stack(),
     )
     if refusal is not None:
-        source = read[0]._spec if read else plan.result
+        source = read[0].spec if read else plan.result
         planned = record(written or [plan.result])
         refusal.check(planned, _INSTEAD.get(plan.kind, ""), source, plan.result)
     if trace is None:
@@ -86,7 +86,7 @@ def _record(
     """The record of a call or a step; `read` and `results` are tensors or their specs."""
     # What a creation copies is an array, as large as the result.
     sources = results if kind == "copy" and not read else read
-    size = sum(distinct_bytes(getattr(x, "_spec", x)) for x in sources)
+    size = sum(distinct_bytes(getattr(x, "spec", x)) for x in sources)
     moves = kind not in ("view", "export")
     written = sum(x.layout._bytes_of(x.layout.size, x.dtype.itemsize) for x in results)
     return Record(

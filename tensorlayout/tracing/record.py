@@ -81,7 +81,7 @@ def _is_library(file: str) -> bool:
 def work_of(plan: Plan, operands: tuple[Any, ...]) -> AbstractContextManager[DeviceWork | None]:
     """What CUDA does inside the block; None where it has no part, as in views."""
     if plan.makes == "view" and not any(
-        isinstance(x, Tensor) and not x._spec.layout.is_strided for x in operands
+        isinstance(x, Tensor) and not x.spec.layout.is_strided for x in operands
     ):
         return nullcontext()
     devices = [plan.result.device, *(x.device for x in operands if isinstance(x, Tensor))]

@@ -70,7 +70,7 @@ IN_PLACE = {
     ),
     "into": (
         lambda: (few_long(), few_long()),
-        lambda out, x: dispatch.call_into(out, _CUMULATIVE_SUM, (x._spec, 1, False, False), (x,)),
+        lambda out, x: dispatch.call_into(out, _CUMULATIVE_SUM, (x.spec, 1, False, False), (x,)),
     ),
     "tiles": (
         lambda: (zeros(24, 24, layout="{1,0:T(4,6)}"), zeros(24, 24, layout="{1,0:T(6,4)}")),

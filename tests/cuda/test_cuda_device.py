@@ -199,7 +199,7 @@ def test_between_devices():
     for view in (np.s_[::-1], np.s_[:, 1], np.s_[..., ::4]):
         y = on_cuda(array)[view].to_device("cuda:1")
         same(y.to_device("cpu"), array[view])
-        assert y._home[0].device == 1
+        assert y.home[0].device == 1
 
 
 def test_one_copy_and_one_allocation(copies):
@@ -374,7 +374,7 @@ def test_dlpack_to_the_host_copies():
 
 def test_read_only_memory_stays_read_only():
     x = on_cuda([1, 2, 3])
-    frozen = tl.asarray(Described(x, data=(x._memory.address, True)))
+    frozen = tl.asarray(Described(x, data=(x.memory.address, True)))
     assert frozen.readonly
     assert frozen[1:].readonly
     assert tl.from_dlpack(frozen).readonly
@@ -394,20 +394,20 @@ def test_the_interface():
         "version": 3,
         "shape": (2, 3),
         "typestr": "<f4",
-        "data": (x._memory.address, False),
+        "data": (x.memory.address, False),
         "strides": None,
         "stream": 1,
     }
     turned = x.mT[::-1].__cuda_array_interface__
     assert turned["strides"] == (-4, 12)
-    assert turned["data"] == (x._memory.address + 8, False)
+    assert turned["data"] == (x.memory.address + 8, False)
     assert x[:0].__cuda_array_interface__["data"] == (0, False)
 
 
 def test_elements_that_share_slots_are_exported_read_only():
     x = on_cuda(np.arange(6, dtype="float32").reshape(2, 3))
     for shared in (tl.broadcast_to(x[0], (4, 3)), tl.sliding_window(x[0], 2)):
-        assert shared.__cuda_array_interface__["data"] == (x._memory.address, True)
+        assert shared.__cuda_array_interface__["data"] == (x.memory.address, True)
         assert tl.from_dlpack(shared).readonly
         with pytest.raises(BufferError, match=r"share slots, .* needs a DLPack of version 1"):
             shared.__dlpack__()

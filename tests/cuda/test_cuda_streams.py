@@ -289,7 +289,7 @@ def test_memory_keeps_the_streams_that_its_interface_named():
         del stream, x
         gc.collect()
         assert alive() is not None
-        assert len(view._home[0]._kept) == 1
+        assert len(view.home[0]._kept) == 1
         del view, each
         gc.collect()
         assert alive() is None

@@ -104,7 +104,7 @@ def test_new_storage_begins_at_a_multiple_of_64_bytes():
         lambda: tl.zeros((300, 40)),
     ):
         several = [make() for _ in range(5)]
-        assert {address(y._home[0] if y._home else y._memory) % 64 for y in several} == {0}
+        assert {address(y.home[0] if y.home else y.memory) % 64 for y in several} == {0}
 
 
 @pytest.mark.parametrize("shape", [(2, 3), (300, 70)])

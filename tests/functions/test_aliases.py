@@ -33,8 +33,8 @@ def subclasses(of):
 
 @pytest.mark.cpu
 def test_watched_plans():
-    x = tl.zeros(4)._spec
-    mask, at = tl.ones(4, dtype=bool)._spec, tl.arange(4)._spec
+    x = tl.zeros(4).spec
+    mask, at = tl.ones(4, dtype=bool).spec, tl.arange(4).spec
     for found in (
         Assign().plan(x, x),
         Masked().plan(x, x, 0, False, mask),

@@ -235,7 +235,7 @@ def test_an_object_that_was_never_initialised_goes_in_silence(kind, capfd):
 def test_layouts_and_specs_after_an_interrupt():
     def work():
         x = tl.zeros((3, 5), dtype=tl.int16, layout=(0, 1))
-        return x._spec, x.layout
+        return x.spec, x.layout
 
     for _ in at_each_instruction(work, step=7):
         assert work() == work()

@@ -178,12 +178,12 @@ def test_sort_in_place(dtype):
             continue
         x, values = tensor_in(layout, slots(np.dtype(dtype), 500))
         for axis in (-1, 0):
-            before = x._memory if x.device == "cpu" else x._memory.address
+            before = x.memory if x.device == "cpu" else x.memory.address
             assert x.sort(axis) is None
             values = np.sort(values, axis)
             np.testing.assert_array_equal(host(x), values)
             assert x.layout is layout
-            assert before is (x._memory if x.device == "cpu" else before)
+            assert before is (x.memory if x.device == "cpu" else before)
 
 
 def test_in_place_on_views():
@@ -309,8 +309,8 @@ def test_view_of_memory_that_is_not_aligned():
         octets = memoryview(bytearray(range(18)))[1:]
         assert tl.from_storage(octets, "(8,):(1,)", dtype="int16").view("int32")[0] == 0x04030201
         return
-    later = x._memory._replace(address=x._memory.address + 2)
-    y = tl.Tensor._new(later, x[:8]._spec, x._home)
+    later = x.memory._replace(address=x.memory.address + 2)
+    y = tl.Tensor._new(later, x[:8].spec, x.home)
     with pytest.raises(ValueError, match="view: the tensor must begin at a multiple of 4 bytes"):
         y.view("int32")
 
@@ -361,3 +361,10 @@ def test_special_methods():
 def test_errors(call, error, words):
     with pytest.raises(error, match=f"^{words}"):
         call(asarray([[1.0, 2.0, 3.0], [4.0, 5.0, 6.0]]))
+
+
+def test_dir_leaves_out_internal_attributes():
+    x = tl.ones(3)
+    for names in (dir(x), dir(tl.Tensor)):
+        assert "shape" in names
+        assert not {"memory", "spec", "home"} & set(names)

@@ -98,7 +98,7 @@ _CLAMPS = Gather("nearest", clamps=True)
 
 
 def call(out, operation, operands, axis):
-    key = (operands[0]._spec, (axis,), False, operands[1]._spec)
+    key = (operands[0].spec, (axis,), False, operands[1].spec)
     return dispatch.call_into(out, operation, key, operands)
 
 

@@ -121,7 +121,7 @@ def read_only(x):
     """The same elements, not to be written."""
     if x.device == "cpu":
         return tl.from_storage(slots_of(x).tobytes(), x.layout.at_origin, dtype=x.dtype)
-    return tl.Tensor._new(x._memory._replace(readonly=True), x._spec, x._home)
+    return tl.Tensor._new(x.memory._replace(readonly=True), x.spec, x.home)
 
 
 def asarray(obj, **options):

@@ -29,7 +29,7 @@ def test_the_figure_of_two_by_two_tiles():
     layout = Layout.tiled((3, 5), [(2, 2)], padding_value=PaddingValue.ZERO)
     x = tl.asarray(LETTERS[:15].reshape(3, 5), layout=layout)
     assert written(x) == "abfgcdhie.j.kl..mn..o..."
-    assert (x + 1)._spec.layout is layout
+    assert (x + 1).spec.layout is layout
     assert written(x + 1) == "bcghdeijf.k.lm..no..p..."
     assert x.nbytes == 15
     assert x.layout.nbytes(x.dtype) == 24

@@ -304,10 +304,10 @@ def test_the_arguments_of_a_call():
     assert gemm.stack == Axis(2, (30, 0, 15))
     with cublas_written_down() as (_, library):
         x, y, out = (tl.zeros(n, dtype="float32", device="cuda") for n in (60, 30, 30))
-        write_gemm(gemm, (2, 0), out._spec)(out, x, y)
+        write_gemm(gemm, (2, 0), out.spec)(out, x, y)
         assert library.calls == [("batched", 5, 3, 4, 2, 2, 2, 0, 30, 15, 2, 1.0, 0.0)]
         assert (library.operations, library.leading) == ((1, 0), (6, 8, 5))
-        addresses = (y._memory.address, x._memory.address + 8, out._memory.address)
+        addresses = (y.memory.address, x.memory.address + 8, out.memory.address)
         assert library.pointers == addresses
 
 

@@ -21,8 +21,8 @@ def seen(s, layout, dtype, start=0):
         return tl.from_storage(np.asarray(s)[start:], layout, dtype=dtype)
     from tensorlayout.cuda.engine.memory import Place
 
-    lowest = s._memory.address + start + layout.lowest * dtype.itemsize
-    home = (s._home[0], (start + layout.lowest * dtype.itemsize) // dtype.itemsize)
+    lowest = s.memory.address + start + layout.lowest * dtype.itemsize
+    home = (s.home[0], (start + layout.lowest * dtype.itemsize) // dtype.itemsize)
     return tl.Tensor._new(Place(lowest, s.readonly), TensorSpec(dtype, layout, s.device), home)
 
 

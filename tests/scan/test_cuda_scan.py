@@ -69,7 +69,7 @@ _SUM = Scan("sums", "numeric", "sum")
 
 
 def sums_into(out, x, axis, initial=False):
-    assert dispatch.call_into(out, _SUM, (x._spec, axis, initial, initial), (x,)) is out
+    assert dispatch.call_into(out, _SUM, (x.spec, axis, initial, initial), (x,)) is out
     return out
 
 
@@ -135,7 +135,7 @@ def test_lines_that_begin_anywhere(driver, dtypes):
             whole = tl.full(size + to + 1, 77, dtype=result, device="cuda")
             out = tl.reshape(whole[to : to + size], shape, copy=False)
             with checking("bounds", "barriers", "initialized", *["races"] * (number % 4 == 0)):
-                spec = (x._spec, len(shape) - 1, False, False, getattr(tl, result))
+                spec = (x.spec, len(shape) - 1, False, False, getattr(tl, result))
                 dispatch.call_into(out, _SUM, spec, (x,))
             found = np.asarray(on_host(whole))
             expected = np.cumsum(array, axis=-1, dtype=result).ravel()

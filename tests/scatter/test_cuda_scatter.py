@@ -189,14 +189,14 @@ FEW_REPLACED = CopyScatter("scatter")
 
 def along(out, x, value, axis, at):
     with checking("bounds", "initialized", "races", "count") as record:
-        key = (x._spec, out._spec, value._spec, (axis,), None, at._spec)
+        key = (x.spec, out.spec, value.spec, (axis,), None, at.spec)
         assert dispatch.call(FEW_REPLACED, key, (out, x, value, at)) is out
     return record.counts
 
 
 def by_tuples(out, x, value, dims, *at):
     with checking("bounds", "initialized", "races", "count") as record:
-        key = (x._spec, out._spec, value._spec, dims, False, *(p._spec for p in at))
+        key = (x.spec, out.spec, value.spec, dims, False, *(p.spec for p in at))
         dispatch.call(FEW_REPLACED, key, (out, x, value, *at))
     return record.counts
 

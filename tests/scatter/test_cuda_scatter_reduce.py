@@ -31,8 +31,8 @@ def rng():
 
 def combine(x, dims, positions, value, operation="add", **order):
     """Combine `value` with `x` at positions in `dims`, as indexing means them."""
-    specs = [p._spec for p in positions]
-    plan = Scatter("scatter").plan(x._spec, value._spec, dims, False, *specs)
+    specs = [p.spec for p in positions]
+    plan = Scatter("scatter").plan(x.spec, value.spec, dims, False, *specs)
     with checking("bounds", "initialized", *([] if order else ["races"]), **order):
         reducing(plan, operation)(x, value, *positions)
     return x

@@ -41,7 +41,7 @@ def there(array, make=_row_major):
     layout = make(array.shape)
     storage = tl.full((layout.required_size,), 99, dtype=array.dtype, device="cuda")
     x = tl.Tensor._new(
-        storage._memory, TensorSpec(storage.dtype, layout, storage.device), storage._home
+        storage.memory, TensorSpec(storage.dtype, layout, storage.device), storage.home
     )
     x[...] = tl.asarray(array, device="cuda")
     return x, storage

@@ -52,7 +52,7 @@ def _write_move(
     if source.layout.is_tiled or result.layout.is_tiled:
         return by_boxes(source, result, saturate)
     move = mover(source.layout, source.dtype, result.layout, result.dtype, saturate).run
-    return lambda out, x: move(out._memory, x._memory)
+    return lambda out, x: move(out.memory, x.memory)
 
 
 def by_boxes(source: TensorSpec, result: TensorSpec, saturate: bool = False) -> Write:
@@ -90,7 +90,7 @@ def write_copy(plan: CopyPlan) -> Write:
         return _write_move(source, result, plan.saturate, whole=True)
     spec = TensorSpec(result.dtype, Layout.row_major(shape), result.device)
     move = _write_move(source, spec)
-    return lambda out, x: move(Tensor._new(out._memory.reshape(shape), spec, out._home), x)
+    return lambda out, x: move(Tensor._new(out.memory.reshape(shape), spec, out.home), x)
 
 
 def direct(plan: CopyPlan) -> Run | None:
@@ -104,8 +104,8 @@ def direct(plan: CopyPlan) -> Run | None:
 
     def run(x: Tensor) -> Tensor:
         made = new(Tensor)
-        made._memory = copy().run(x._memory.astype, dtype)
-        made._spec, made._home = result, None
+        made.memory = copy().run(x.memory.astype, dtype)
+        made.spec, made.home = result, None
         return made
 
     return run
@@ -123,11 +123,11 @@ def write_assign(plan: AssignPlan) -> Write:
 
             def write(out: Tensor, value: Any) -> None:
                 plain = source is not complex and least <= value <= most
-                out._memory[...] = value if plain else scalar_in(name, dtype, value)
+                out.memory[...] = value if plain else scalar_in(name, dtype, value)
 
             return write
         fill = filler(spec.layout, [boxes.whole(spec.layout)], dtype)
-        return lambda out, value: fill(scalar_in(name, dtype, value), out._memory, 0)
+        return lambda out, value: fill(scalar_in(name, dtype, value), out.memory, 0)
     if source.layout.shape == shape:
         return _write_move(source, spec)
     wide = source.layout.broadcast_to(shape)
@@ -137,7 +137,7 @@ def write_assign(plan: AssignPlan) -> Write:
             return packed_mover(read, spec, converter(source.dtype, dtype), False, by_boxes)
         return by_boxes(read, spec)
     move = mover(wide, source.dtype, spec.layout, dtype).run
-    return lambda out, x: move(out._memory, np.broadcast_to(x._memory, shape))
+    return lambda out, x: move(out.memory, np.broadcast_to(x.memory, shape))
 
 
 def prepare_transfer(plan: TransferPlan) -> Run:

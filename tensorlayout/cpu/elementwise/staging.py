@@ -70,7 +70,7 @@ def staged(plan: ElementwisePlan, call: Call) -> Call:
     def run(arrays: Sequence[Array], out: Array) -> None:
         arrays = [*arrays]
         for i, new in scattered.items():
-            packed = new()._memory
+            packed = new().memory
             packed[...] = arrays[i]
             arrays[i] = packed
         whole(arrays, out)

@@ -109,7 +109,7 @@ def _write(plan: ElementwisePlan, fix: Fix | None) -> Write:
         call = shared(alone, layout, itemsize, _nbytes(plan), exact)
 
     def run(out: Tensor, *operands: Any) -> None:
-        call(read(operands), out._memory)
+        call(read(operands), out.memory)
 
     return run
 
@@ -254,14 +254,14 @@ def _by_numpy(plan: ElementwisePlan) -> Run:
 
     def run_unary(x: Tensor) -> Tensor:
         result = new(Tensor)
-        result._memory = copy().run(function, x._memory)
-        result._spec, result._home = spec, None
+        result.memory = copy().run(function, x.memory)
+        result.spec, result.home = spec, None
         return result
 
     def run_tensors(x: Tensor, y: Tensor) -> Tensor:
         result = new(Tensor)
-        result._memory = copy().run(function, x._memory, y._memory)
-        result._spec, result._home = spec, None
+        result.memory = copy().run(function, x.memory, y.memory)
+        result.spec, result.home = spec, None
         return result
 
     def run_tensor_scalar(x: Tensor, y: Any) -> Tensor:
@@ -269,20 +269,20 @@ def _by_numpy(plan: ElementwisePlan) -> Run:
         try:
             if narrow and not -WHOLE <= y <= WHOLE:
                 y = as_odd_float(y)
-            result._memory = copy().run(function, x._memory, y)
+            result.memory = copy().run(function, x.memory, y)
         except OverflowError:
             raise _misfit(plan, y) from None
-        result._spec, result._home = spec, None
+        result.spec, result.home = spec, None
         return result
 
     def run_scalar_tensor(x: Any, y: Tensor) -> Tensor:
         result = new(Tensor)
         try:
             number = as_odd_float(x) if narrow else x
-            result._memory = copy().run(function, number, y._memory)
+            result.memory = copy().run(function, number, y.memory)
         except OverflowError:
             raise _misfit(plan, x) from None
-        result._spec, result._home = spec, None
+        result.spec, result.home = spec, None
         return result
 
     runs: dict[tuple[bool, ...], Run] = {
@@ -309,15 +309,15 @@ def _of_few(plan: ElementwisePlan, function: Any, others: Run) -> Run | None:
 
     def run(x: Tensor, y: Tensor, z: Tensor) -> Tensor:
         result = new(Tensor)
-        result._memory = function(x._memory, y._memory, z._memory)
-        result._spec, result._home = spec, None
+        result.memory = function(x.memory, y.memory, z.memory)
+        result.spec, result.home = spec, None
         return result
 
     def run_mixed(*operands: Any) -> Tensor:
         for i, least, most in ranges:
             if not least <= operands[i] <= most:
                 return others(*operands)
-        arrays = [o._memory if type(o) is Tensor else o for o in operands]
+        arrays = [o.memory if type(o) is Tensor else o for o in operands]
         return Tensor._new(function(*arrays), spec)
 
     return run_mixed if ranges else run
@@ -346,11 +346,11 @@ Reader = Callable[[tuple[Any, ...]], list[Array]]
 def _reader(plan: ElementwisePlan, of_tensor: Callable[[Tensor], Array] | None = None) -> Reader:
     """From the operands to what the function gets: the memory of tensors, or `of_tensor`."""
     if of_tensor is None and not any(isinstance(o, type) for o in plan.operands):
-        return lambda operands: [o._memory for o in operands]
+        return lambda operands: [o.memory for o in operands]
     get = [
         scalar_reader(plan.operation.name, dtype, o)
         if isinstance(o, type)
-        else of_tensor or attrgetter("_memory")
+        else of_tensor or attrgetter("memory")
         for o, dtype in zip(plan.operands, plan.inputs, strict=True)
     ]
     return lambda operands: [g(o) for g, o in zip(get, operands, strict=True)]
@@ -473,12 +473,12 @@ def _into_directly(plan: ElementwisePlan) -> Run:
     narrow = _narrows_integers(plan)
 
     def run(out: Tensor, x: Any, y: Any) -> Tensor:
-        first = x._memory if type(x) is Tensor else x
-        other = y._memory if type(y) is Tensor else y
+        first = x.memory if type(x) is Tensor else x
+        other = y.memory if type(y) is Tensor else y
         try:
             if narrow and not -WHOLE <= other <= WHOLE:
                 other = as_odd_float(other)
-            copy().run(function, first, other, out=out._memory)
+            copy().run(function, first, other, out=out.memory)
         except OverflowError:
             raise _misfit(plan, x, y) from None
         return out
@@ -550,7 +550,7 @@ def _run_tiled(plan: ElementwisePlan, fix: Fix | None) -> Write:
 
     def call(*tensors: Any) -> None:
         pairs = zip(tensors, vectors, strict=True)
-        run(*[x if v is None else Tensor._new(x._memory, v) for x, v in pairs])
+        run(*[x if v is None else Tensor._new(x.memory, v) for x, v in pairs])
         if fill is not None:
             fill(*home_of(tensors[0]))
 

@@ -130,20 +130,20 @@ def new_array(
 
 def home_of(tensor: Tensor) -> Home:
     """The storage of a tensor, a C-contiguous array, and the tensor's lowest slot there."""
-    home = tensor._home
+    home = tensor.home
     if home is None:  # kept: the next view finds it
-        memory = tensor._memory
-        whole = memory if memory.flags.c_contiguous else bytes_from(memory, tensor._spec.layout)
-        tensor._home = home = (whole, 0)
+        memory = tensor.memory
+        whole = memory if memory.flags.c_contiguous else bytes_from(memory, tensor.spec.layout)
+        tensor.home = home = (whole, 0)
     return home
 
 
 def run_of(operand: Tensor) -> Array:
     """The slots of the padded block of an operand, as they are stored; of one of rank 0 itself."""
-    if not operand._spec.layout.shape:
-        return operand._memory  # type: ignore[no-any-return]
+    if not operand.spec.layout.shape:
+        return operand.memory  # type: ignore[no-any-return]
     storage, slot = home_of(operand)
-    spec = operand._spec
+    spec = operand.spec
     size = (spec.layout.required_size,)
     return np.ndarray(size, spec.dtype, storage, slot * spec.dtype.itemsize)
 
@@ -157,11 +157,11 @@ def storage_of(tensor: Tensor) -> Array:
 
 def read(tensor: Tensor) -> Array:
     """The bytes that the layout requires of a tensor's storage; bits behind the last read as 0."""
-    layout, itemsize = tensor._spec.layout, tensor.itemsize
+    layout, itemsize = tensor.spec.layout, tensor.itemsize
     if not layout.required_size:
         return np.empty(0, np.uint8)
     storage, (_, slot) = storage_of(tensor), home_of(tensor)
-    tensor._home = (storage, slot)  # joblib knows arrays by identity: always the same for a whole
+    tensor.home = (storage, slot)  # joblib knows arrays by identity: always the same for a whole
     first, count = slot * itemsize, layout.nbytes(itemsize)
     if layout.slot_bits is not None:
         first, count = slots_in_bytes(layout, slot)
@@ -197,7 +197,7 @@ def unpacked_in(octets: Array, layout: Layout) -> Iterator[Array]:
 
 def packed_elements(tensor: Tensor, indices: Iterable[Sequence[int]]) -> Array:
     """A few elements of a tensor packed below a byte, by their indices."""
-    layout, octets = tensor._spec.layout, tensor._memory
+    layout, octets = tensor.spec.layout, tensor.memory
     bits, found = layout.slot_bits, []
     assert bits is not None
     for index in indices:
@@ -278,7 +278,7 @@ def new_tensors(spec: TensorSpec) -> Callable[[], Tensor]:
 
         def make_row_major() -> Tensor:
             made = new(Tensor)
-            made._memory, made._spec, made._home = array(), spec, None
+            made.memory, made.spec, made.home = array(), spec, None
             return made
 
         return make_row_major
@@ -290,8 +290,8 @@ def new_tensors(spec: TensorSpec) -> Callable[[], Tensor]:
         made, storage = new(Tensor), allocate()
         if fill is not None:
             fill(storage, 0)
-        made._memory = np.ndarray(shape, dtype, storage, 0, strides)
-        made._spec, made._home = spec, (storage, 0)
+        made.memory = np.ndarray(shape, dtype, storage, 0, strides)
+        made.spec, made.home = spec, (storage, 0)
         return made
 
     return make
@@ -333,7 +333,7 @@ def shortage(error: MemoryError) -> str:
 
 def fill_padding(tensor: Tensor) -> None:
     """Write the padding that the tensor owns, if it has a value."""
-    fill = padding_filler(tensor._spec)
+    fill = padding_filler(tensor.spec)
     if fill is not None:
         fill(*home_of(tensor))
 
@@ -352,9 +352,9 @@ def tensor_over(array: Array) -> Tensor | None:
 
 def exposed(tensor: Tensor) -> Exposed:
     """Where the elements of a tensor are."""
-    memory = tensor._memory
+    memory = tensor.memory
     address = memory.__array_interface__["data"][0]
-    layout = tensor._spec.layout
+    layout = tensor.spec.layout
     if not layout.is_strided:  # its memory begins at the lowest slot
         address += layout._bytes_of(layout.offset, tensor.itemsize)
     return Exposed(address, layout.is_overlapping or not memory.flags.writeable, memory)

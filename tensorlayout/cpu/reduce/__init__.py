@@ -73,17 +73,17 @@ def _at_once(plan: ReducePlan, ufunc: Any, work: DType) -> Write:
     if work == dtype:
 
         def write(out: Tensor, x: Tensor) -> None:
-            copy().run(reduce, x._memory, dims, dtype, out._memory, kept)
+            copy().run(reduce, x.memory, dims, dtype, out.memory, kept)
 
         return write
     bfloat16 = dtype.kind == "V"
 
     def write_rounded(out: Tensor, x: Tensor) -> None:
         context = copy()
-        found = context.run(reduce, x._memory, dims, work, None, kept)
+        found = context.run(reduce, x.memory, dims, work, None, kept)
         if bfloat16:
             found = context.run(rounded, np.asarray(found), dtype)
-        context.run(out._memory.__setitem__, ..., found)
+        context.run(out.memory.__setitem__, ..., found)
 
     return write_rounded
 
@@ -97,11 +97,11 @@ def _extreme_at_once(plan: ReducePlan, ufunc: Any, work: DType) -> Write:
         has_zero = lambda x: np.count_nonzero(x) < x.size  # noqa: E731
 
     def write(out: Tensor, x: Tensor) -> None:
-        found = out._memory
-        copy().run(reduce, x._memory, dims, work, found, kept)
+        found = out.memory
+        copy().run(reduce, x.memory, dims, work, found, kept)
         if has_zero(found):
             wide = found if kept else np.expand_dims(found, dims)
-            order_zeros(ufunc, wide, x._memory, dims)
+            order_zeros(ufunc, wide, x.memory, dims)
 
     return write
 
@@ -121,7 +121,7 @@ def _walked(plan: ReducePlan, work: Work) -> Write:
         if found is not to:
             to[...] = found
 
-    return lambda out, x: copy().run(reduce, out._memory, x._memory)
+    return lambda out, x: copy().run(reduce, out.memory, x.memory)
 
 
 # --- sums --------------------------------------------------------------------------------------
@@ -361,7 +361,7 @@ def _write_quantiles(plan: ReducePlan) -> Write:
 
     if not probabilities:
         return lambda out, x: None
-    return lambda out, x: quietly(put, out._memory, x._memory)
+    return lambda out, x: quietly(put, out.memory, x.memory)
 
 
 def _in_lines(x: Array, dims: tuple[int, ...]) -> Array:
@@ -418,7 +418,7 @@ def _write_positions(plan: ReducePlan, function: Any, ufunc: Any) -> Write:
     simple = layout.size <= SMALL or (layout.is_row_major and dims == (layout.ndim - 1,))
     if simple and not is_half(plan.source.dtype):
         name, copy, (dim,) = function.__name__, quiet.copy, dims
-        return lambda out, x: copy().run(getattr(x._memory, name), dim, out._memory, keepdims=kept)
+        return lambda out, x: copy().run(getattr(x.memory, name), dim, out.memory, keepdims=kept)
     walk, order = walk_of(layout, dims), result.minor_to_major[::-1]
     (axis,) = walk.axes or (None,)
 
@@ -430,7 +430,7 @@ def _write_positions(plan: ReducePlan, function: Any, ufunc: Any) -> Write:
         return _by_marks(x, axis, ufunc) if wide else _by_lines(x, axis, function)
 
     def write(out: Tensor, x: Tensor) -> None:
-        found, to = quietly(find, x._memory), out._memory.transpose(order)
+        found, to = quietly(find, x.memory), out.memory.transpose(order)
         to[...] = found.reshape(to.shape)
 
     return write
@@ -488,7 +488,7 @@ def _in_index_order(plan: ReducePlan, function: Any, ufunc: Any) -> Write:
     layout, dtype = plan.source.layout, plan.source.dtype
     if layout.is_row_major and not is_half(dtype):
         name, copy = function.__name__, quiet.copy
-        return lambda out, x: out._memory.fill(copy().run(getattr(x._memory, name)))
+        return lambda out, x: out.memory.fill(copy().run(getattr(x.memory, name)))
     steps = [_line(layout, d, dtype, ufunc) for d in range(layout.ndim)]
     strides = Layout.row_major(layout.shape).strides
 
@@ -500,7 +500,7 @@ def _in_index_order(plan: ReducePlan, function: Any, ufunc: Any) -> Write:
             memory = memory[at, ...]
         return place
 
-    return lambda out, x: out._memory.fill(quietly(find, x._memory))
+    return lambda out, x: out.memory.fill(quietly(find, x.memory))
 
 
 def _line(layout: Layout, dim: int, dtype: DType, ufunc: Any) -> Callable[[Array], Array]:

@@ -156,7 +156,7 @@ def writer(
     at = per_alignment(lambda alignments: bind(plan(alignments), device))
 
     def write(*operands: Any) -> None:
-        addresses = [x._memory.address for x in operands[:tensors]]
+        addresses = [x.memory.address for x in operands[:tensors]]
         scalars = content(*operands[tensors:]) if content is not None else b""
         seen = addresses
         if alike is not None:
@@ -185,7 +185,7 @@ def mixed_writer(
 
     def write(*operands: Any) -> None:
         # Numbers have no addresses, and are as well aligned as can be.
-        addresses = [x._memory.address if type(x) is Tensor else 0 for x in operands]
+        addresses = [x.memory.address if type(x) is Tensor else 0 for x in operands]
         with driver().using(device):
             run, content = at(*addresses)
             run(addresses, content(operands))

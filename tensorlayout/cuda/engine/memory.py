@@ -26,7 +26,7 @@ Made = TypeVar("Made")
 
 
 class Place(NamedTuple):
-    """`Tensor._memory` on CUDA. The element at index (0, …, 0) is `layout.offset` slots further."""
+    """`Tensor.memory` on CUDA. The element at index (0, …, 0) is `layout.offset` slots further."""
 
     address: int  # of the lowest slot
     readonly: bool
@@ -78,7 +78,7 @@ def padding_of(spec: TensorSpec) -> bytes | None:
 
 def moved_slots(x: Tensor, spec: TensorSpec, slots: int) -> Tensor:
     """View `x` from a slot that is `slots` slots further, in units of the result's dtype."""
-    home, place = x._home, x._memory
+    home, place = x.home, x.memory
     assert home is not None
     step, layout = slots * spec.dtype.itemsize, spec.layout
     if layout.slot_bits is not None:
@@ -127,21 +127,21 @@ def device_at(address: int) -> Device | None:
 
 def exposed(x: Tensor) -> Exposed:
     """Return where the elements of a tensor are."""
-    assert x._home is not None
-    layout = x._spec.layout
-    address = x._memory.address + layout._bytes_of(layout.offset, x.itemsize)
-    return Exposed(address, layout.is_overlapping or x._memory.readonly, x._home[0])
+    assert x.home is not None
+    layout = x.spec.layout
+    address = x.memory.address + layout._bytes_of(layout.offset, x.itemsize)
+    return Exposed(address, layout.is_overlapping or x.memory.readonly, x.home[0])
 
 
 def read(x: Tensor) -> Bytes:
     """Copy the bytes that the layout of `x` requires, from its lowest slot on, to the host."""
-    octets = np.empty(x._spec.layout.nbytes(x.dtype), np.uint8)
+    octets = np.empty(x.spec.layout.nbytes(x.dtype), np.uint8)
     if octets.size:
         with driver().using(x.device.number):
-            driver().to_host(octets, x._memory.address)
+            driver().to_host(octets, x.memory.address)
     faults.check()
-    if x._spec.layout.spare_bits:
-        octets[-1:] &= 255 >> x._spec.layout.spare_bits
+    if x.spec.layout.spare_bits:
+        octets[-1:] &= 255 >> x.spec.layout.spare_bits
     return octets
 
 
@@ -149,7 +149,7 @@ def write(x: Tensor, octets: Bytes) -> None:
     """Fill the slots of `x`, a tensor in memory of its own, with bytes of the host."""
     if octets.size:
         with driver().using(x.device.number):
-            driver().to_device(x._memory.address, np.ascontiguousarray(octets))
+            driver().to_device(x.memory.address, np.ascontiguousarray(octets))
 
 
 def copy_bytes(destination: Tensor, source: Tensor) -> None:
@@ -158,14 +158,14 @@ def copy_bytes(destination: Tensor, source: Tensor) -> None:
     On the stream of the destination's device. That of the other device is waited for, and waits in
     its turn, so that what is then written to the source, or put in its place, comes later.
     """
-    nbytes = source._spec.layout.nbytes(source.dtype)
+    nbytes = source.spec.layout.nbytes(source.dtype)
     if not nbytes:
         return
     found, there = driver(), destination.device.number
     reading, writing = found.current_stream(source.device.number), found.current_stream(there)
     found.order(reading, writing)
     with found.using(there):
-        found.on_device(destination._memory.address, source._memory.address, nbytes)
+        found.on_device(destination.memory.address, source.memory.address, nbytes)
     found.order(writing, reading)
 
 
@@ -182,8 +182,8 @@ def keeping(write: Write) -> Write:
         write(out, *operands)
         if captures:
             capture = gpu.captured(out.device.number)
-            if capture is not None and out._home is not None:
-                out._home[0].keep(capture)
+            if capture is not None and out.home is not None:
+                out.home[0].keep(capture)
 
     return keep
 
@@ -199,7 +199,7 @@ def disturbs(plan: Any) -> Disturbs | None:
     if plan.overlap is None:
         return None
     meet = _ranges_meet if plan.overlap == "nothing" else conflicts
-    return lambda x, y: meet(x._spec, x._memory.address, y._spec, y._memory.address)
+    return lambda x, y: meet(x.spec, x.memory.address, y.spec, y.memory.address)
 
 
 def _ranges_meet(one: TensorSpec, first: int, other: TensorSpec, second: int) -> bool:
@@ -264,8 +264,8 @@ def exported_stream(x: Tensor) -> int:
     """Return the number of our stream for those who will wait for it, and keep it with `x`."""
     faults.check()
     stream = driver().current_stream(x.device.number)
-    if stream.number > PER_THREAD_STREAM and x._home is not None:
-        x._home[0].keep(stream)
+    if stream.number > PER_THREAD_STREAM and x.home is not None:
+        x.home[0].keep(stream)
     return stream.number
 
 

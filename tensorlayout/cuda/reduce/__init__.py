@@ -291,7 +291,7 @@ def _in_lines(name: str, source: TensorSpec, dims: tuple[int, ...]) -> tuple[Run
     merged = turned.reshape(shape) if before == after and not layout.is_tiled else None
     if merged is not None:
         lines = TensorSpec(source.dtype, merged, source.device)
-        return lambda x: Tensor._new(x._memory, lines, x._home), lines
+        return lambda x: Tensor._new(x.memory, lines, x.home), lines
     given = TensorSpec(source.dtype, turned, source.device)
     packed = TensorSpec(source.dtype, Layout.row_major(turned.shape), source.device)
     lines = TensorSpec(source.dtype, Layout.row_major(shape), source.device)
@@ -299,7 +299,7 @@ def _in_lines(name: str, source: TensorSpec, dims: tuple[int, ...]) -> tuple[Run
 
     def gather(x: Tensor) -> Tensor:
         found = copy(x)
-        return Tensor._new(found._memory, lines, found._home)
+        return Tensor._new(found.memory, lines, found.home)
 
     return gather, lines
 

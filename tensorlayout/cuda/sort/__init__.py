@@ -94,6 +94,6 @@ def prepare_search(plan: LibraryPlan) -> Run:
 
     def isin(x: Tensor, given: Tensor) -> Tensor:
         copied = gather(given)
-        return search(sort(Tensor._new(copied._memory, line, copied._home)), x)
+        return search(sort(Tensor._new(copied.memory, line, copied.home)), x)
 
     return isin

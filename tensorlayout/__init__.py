@@ -65,7 +65,7 @@ from tensorlayout.functions.sorting import *
 from tensorlayout.layout import BitPattern, Layout, PaddingValue, coalesce
 from tensorlayout.support.lazy_imports import loaded as _loaded
 from tensorlayout.tensor import Tensor
-from tensorlayout.tracing import no_copies, trace
+from tensorlayout.tracing import explain, no_copies, trace
 
 if TYPE_CHECKING:
     from tensorlayout import directml, fft, formats, linalg, xla
@@ -113,6 +113,7 @@ __all__ = [
     "complex128",
     "default_device",
     "directml",
+    "explain",
     "fft",
     "float4_e2m1fn",
     "float6_e2m3fn",

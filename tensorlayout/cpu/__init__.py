@@ -21,7 +21,7 @@ from tensorlayout.cpu.engine.memory import exposed as exposed
 from tensorlayout.cpu.engine.memory import new_tensors as new_tensors
 from tensorlayout.cpu.engine.memory import read as read
 from tensorlayout.cpu.engine.memory import ready as ready
-from tensorlayout.plan import Disturbs, ElementwisePlan, Plan, Run
+from tensorlayout.plan import ANY_LAYOUT, CreatePlan, Disturbs, ElementwisePlan, Plan, Run
 from tensorlayout.plan.fuse import FusePlan
 from tensorlayout.support.lazy_imports import loaded
 from tensorlayout.tensor import Tensor
@@ -85,7 +85,7 @@ def carry_out(plan: Plan) -> Any:
 
 def direct(plan: Plan) -> Run | None:
     """Return what makes the result of a plan in memory of its own, where that is faster."""
-    found = DIRECT.get(plan.kind) if not plan.given or plan.kind == "elementwise" else None
+    found = DIRECT.get(plan.kind) if not plan.destinations or plan.kind == "elementwise" else None
     return _function(found)(plan) if found else None
 
 
@@ -95,20 +95,24 @@ def _function(name: str) -> Any:
     return getattr(loaded(f"tensorlayout.cpu.{module}"), function)
 
 
-def takes_tiles(plan: Plan) -> bool:
-    """Return whether a plan of tiled tensors is carried out as it is."""
-    if plan.kind == "create":
-        return plan.operation.values in ("nothing", "value")  # type: ignore[attr-defined]
-    return isinstance(plan, (ElementwisePlan, FusePlan)) and plan.is_one_run
+def accepts(plan: Plan, below_a_byte: bool) -> bool:
+    """Return whether a plan is carried out in its layouts, of which some have no strides."""
+    if plan.kind in ANY_LAYOUT:
+        return True
+    if below_a_byte:
+        return isinstance(plan, CreatePlan) and plan.operation.values in ("nothing", "value")
+    if isinstance(plan, (ElementwisePlan, FusePlan)):
+        return plan.is_one_run
+    return plan.kind in ("create", "part")
 
 
 def disturbs(plan: Any) -> Disturbs | None:
     """Return what tells the operands that a write disturbs before they are read, by addresses."""
     if plan.kind == "elementwise" and is_one_ufunc(plan):
         return None  # NumPy sees to it
-    if plan.overlap == "nothing":
+    if plan.partial:
         return lambda x, y: np.may_share_memory(x.memory, y.memory)
-    return None if plan.overlap is None else _meet_elsewhere
+    return _meet_elsewhere if plan.in_place else None
 
 
 def _meet_elsewhere(x: Tensor, y: Tensor) -> bool:

@@ -23,7 +23,7 @@ from tensorlayout.cpu.engine.memory import (
 from tensorlayout.dtypes import SCALARS, int64, is_narrow
 from tensorlayout.layout import Layout
 from tensorlayout.plan import CreatePlan, DiagonalsPlan, OneHotPlan, Run, TrianglePlan, Write
-from tensorlayout.plan.run import making
+from tensorlayout.plan.run import allocating
 from tensorlayout.tensor import Tensor, TensorSpec
 
 # Of triangles: a call for a line costs as much as this many elements.
@@ -68,7 +68,7 @@ def write_create(plan: CreatePlan) -> Write:
         fill = functools.partial(_fill_narrow, name)
     if not spec.layout.is_tiled:
         return lambda out, *given: quietly(fill, out.memory, *given)
-    if values in ("nothing", "value") and not plan.given:
+    if values in ("nothing", "value") and not plan.destinations:
 
         def write_flat(out: Tensor, *given: Any) -> None:
             quietly(fill, out.memory, *given)
@@ -89,7 +89,7 @@ def write_create(plan: CreatePlan) -> Write:
 def _count_directly(plan: CreatePlan) -> Run:
     """By NumPy's own function, but where it counts beyond its integers."""
     spec, count, new = plan.result, plan.result.layout.size, new_tensors(plan.result)
-    beyond = making(new, write_create(plan))
+    beyond = allocating(new, write_create(plan))
 
     def arange(start: int, step: int) -> Tensor:
         stop = start + count * step

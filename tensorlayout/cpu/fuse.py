@@ -35,15 +35,9 @@ from tensorlayout.cpu.engine.threads import possible_threads, share
 from tensorlayout.dtypes import DType
 from tensorlayout.layout import Axis, Layout, merged
 from tensorlayout.plan import CopyPlan, ElementwisePlan, Run, Write
-from tensorlayout.plan.fuse import (
-    FusePlan,
-    Step,
-    getter,
-    sequence,
-    step_by_step,
-    write_call_by_call,
-)
-from tensorlayout.plan.run import carried_out, making
+from tensorlayout.plan.fuse import FusePlan, Step, step_by_step, write_call_by_call
+from tensorlayout.plan.programs import getter, schedule
+from tensorlayout.plan.run import allocating, carried_out
 from tensorlayout.tensor import Tensor, TensorSpec
 
 # Blocks pay from so many bytes on that steps one by one would write and read again. In one thread,
@@ -74,7 +68,7 @@ def direct(plan: FusePlan) -> Run | None:
         return None
     if plan.reduction is not None:
         steps = replace(plan, reduction=None, result=plan.steps[-1].result)
-        values = direct(steps) or making(new_tensors(steps.result), write(steps))
+        values = direct(steps) or allocating(new_tensors(steps.result), write(steps))
         reduce = carried_out(plan.reduction)
         return lambda *operands: reduce(values(*operands))
     if _in_blocks(plan):
@@ -89,13 +83,15 @@ def _at_once(plan: FusePlan) -> Run | None:
     steps: list[Any] = [isinstance(s, ElementwisePlan) and alone(s) for s in plan.steps]
     if len(steps) < 2 or not all(steps):
         return None
-    program, room, last = sequence(steps, plan.sources, len(plan.operands))
+    count = len(plan.operands)
+    takes, places, room = schedule(plan.sources, count)
+    rows, empty = list(zip(steps, takes, places, strict=True)), [None] * (room - count)
     spec, copy, new, one_by_one = plan.result, quiet.copy, object.__new__, step_by_step(plan)
     integers = [i for i, operand in enumerate(plan.operands) if operand is int]
 
     def run(*operands: Any) -> Tensor:
         values = [x.memory if type(x) is Tensor else x for x in operands]
-        values += room
+        values += empty
         try:
             for i in integers:
                 if not -WHOLE <= values[i] <= WHOLE:
@@ -108,9 +104,9 @@ def _at_once(plan: FusePlan) -> Run | None:
         return result
 
     def compute(values: list[Any]) -> Any:
-        for function, of, to in program:
-            values[to] = function(*of(values))
-        return values[last]
+        for function, take, place in rows:
+            values[place] = function(*take(values))
+        return values[places[-1]]
 
     return run
 
@@ -121,7 +117,7 @@ def write(plan: FusePlan) -> Write:
         return write_call_by_call(plan)
     if _in_blocks(plan):
         return _blockwise(plan)
-    return step_by_step(plan if plan.given else plan.into(plan.result))
+    return step_by_step(plan if plan.destinations else plan.into(plan.result))
 
 
 def _in_blocks(plan: FusePlan) -> bool:
@@ -406,8 +402,9 @@ def _blockwise(plan: FusePlan) -> Write:
     last = plan.steps[full[-1]]
     reads_operands = any(v not in written for v in plan.sources[full[-1]])
     exact = isinstance(last, ElementwisePlan) and block_call(last).exact
-    directly = (exact or not (plan.given and reads_operands)) and (forwards or _is_sure(last))
-    inside = not plan.given and _is_dense(strides, loop.boxes[0][0])
+    apart = not (plan.destinations and reads_operands)
+    directly = (exact or apart) and (forwards or _is_sure(last))
+    inside = not plan.destinations and _is_dense(strides, loop.boxes[0][0])
     walk = _Walk(loop, _Program(plan, _actions(plan, full, inside, directly), loop), width)
     threads = possible_threads() if layout.size * width >= THREADS else 1
     fill = padding_filler(spec) if tiled else None

@@ -71,7 +71,7 @@ def write_gather(plan: GatherPlan) -> Write:
     if not runs.fit(plan.result.layout):
         planned = Layout.packed(plan.result.layout.shape, plan.index_map.order)
         spec = TensorSpec(plan.result.dtype, planned, plan.result.device)
-        anew = carried_out(replace(plan, result=spec, given=False))
+        anew = carried_out(replace(plan, result=spec, destinations=0))
         assign = carried_out(AssignPlan(plan.name, spec, plan.result))
         return lambda out, *operands: assign(out, anew(*operands))
     by_line = not plan.clamps and runs.is_by_line  # whose positions are checked line by line

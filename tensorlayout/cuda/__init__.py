@@ -30,10 +30,11 @@ from tensorlayout.cuda.engine.memory import (
     wait_for,
 )
 from tensorlayout.cuda.engine.warm_up import warmup
-from tensorlayout.plan import Plan, Run
+from tensorlayout.plan import ANY_LAYOUT, Plan, Run
 from tensorlayout.support.lazy_imports import loaded
 
 __all__ = [
+    "accepts",
     "borrowed",
     "borrowed_slots",
     "carry_out",
@@ -48,7 +49,6 @@ __all__ = [
     "ready",
     "set_strict_indexing",
     "strict_indexing",
-    "takes_tiles",
     "wait_for",
     "warmup",
 ]
@@ -94,8 +94,10 @@ CARRY_OUT = {
     "view": "view.prepare_view",
 }
 
-# Kinds of plans beside whose function is one, `takes_tiles`, that tells such plans apart.
-_TAKE_TILES = ("create", "dequantize", "elementwise", "fuse", "quantize")
+# Kinds of plans whose module has a function `takes_tiles`, which tells such plans apart: those with
+# elements below a byte among their layouts, and those with tiles.
+_SOME_BELOW_A_BYTE = ("create", "dequantize", "quantize")
+_SOME_TILED = ("dequantize", "elementwise", "fuse", "quantize")
 
 
 def carry_out(plan: Plan) -> Any:
@@ -106,7 +108,7 @@ def carry_out(plan: Plan) -> Any:
         found = writer(plan.result.device.number, functools.partial(function, plan))
     else:
         found = function(plan)
-    return keeping(found) if plan.given else found
+    return keeping(found) if plan.destinations else found
 
 
 def direct(plan: Plan) -> Run | None:
@@ -114,12 +116,14 @@ def direct(plan: Plan) -> Run | None:
     return None
 
 
-def takes_tiles(plan: Plan) -> bool:
-    """Return whether a plan of tiled tensors is carried out as it is."""
-    if plan.kind in _TAKE_TILES:
+def accepts(plan: Plan, below_a_byte: bool) -> bool:
+    """Return whether a plan is carried out in its layouts, of which some have no strides."""
+    if plan.kind in ANY_LAYOUT:
+        return True
+    if plan.kind in (_SOME_BELOW_A_BYTE if below_a_byte else _SOME_TILED):
         module = CARRY_OUT[plan.kind].rpartition(".")[0]
         return bool(_function(f"{module}.takes_tiles")(plan))
-    return plan.kind == "join"
+    return not below_a_byte and plan.kind in ("create", "join", "part")
 
 
 @functools.cache

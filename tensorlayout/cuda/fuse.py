@@ -62,7 +62,7 @@ def write_fuse(plan: FusePlan) -> Write:
         return write_call_by_call(plan)
     if plan.reduction is not None:
         return _write_reduced(plan, plan.reduction)
-    padding = None if plan.given else padding_of(plan.result)
+    padding = None if plan.destinations else padding_of(plan.result)
 
     def planned(alignments: tuple[int, ...]) -> tuple[Launches, Callable[..., bytes]]:
         launches, numbers = plan_fuse(plan, alignments, padding)
@@ -111,7 +111,7 @@ def takes_tiles(plan: FusePlan) -> bool:
     """Return whether a plan of tiled tensors is carried out without copies out of their tiles."""
     if plan.reduction is not None:
         return False
-    padding = None if plan.given else padding_of(plan.result)
+    padding = None if plan.destinations else padding_of(plan.result)
     return all(
         walks_tiles(chain.result, chain.reads, padding)
         for most in MOST_TENSORS

@@ -23,8 +23,8 @@ from tensorlayout.devices import CPU, Device
 from tensorlayout.dtypes import DType
 from tensorlayout.layout import Layout
 from tensorlayout.plan import CopyPlan, LibraryPlan, TransferPlan, working
-from tensorlayout.plan.run import carried_out, making, noted_copy, noting
-from tensorlayout.plan.steps import Step
+from tensorlayout.plan.events import Event
+from tensorlayout.plan.run import allocating, carried_out, noted, noted_copy
 from tensorlayout.support.array_library import TABLE
 from tensorlayout.tensor import Tensor, TensorSpec
 
@@ -56,7 +56,7 @@ def prepare(plan: LibraryPlan) -> Call:
         return prepare_search(plan)
     product = write_library_product(plan)
     if product is not None:
-        return making(new_tensors(plan.result), product)
+        return allocating(new_tensors(plan.result), product)
     simulated = driver().name == "simulator"
     if (
         name in _GEEV
@@ -125,8 +125,8 @@ def _on_host(plan: LibraryPlan) -> Call:
 
     def moving(source: TensorSpec, device: Device) -> Call:
         result = TensorSpec(source.dtype, source.layout, device)
-        step = Step(plan.operation.name, source, result, _ON_HOST)
-        return noting(step, TransferPlan(source, result))
+        step = Event(plan.operation.name, source, result, _ON_HOST)
+        return noted(step, TransferPlan(source, result))
 
     operands = [TensorSpec(spec.dtype, spec.layout, CPU) for spec in plan.operands]
     fetch = [moving(spec, CPU) for spec in plan.operands]

@@ -18,7 +18,7 @@ from tensorlayout.cuda.engine import faults
 from tensorlayout.cuda.engine.driver import Buffer, driver
 from tensorlayout.cuda.engine.kernel_shapes import kernel, parameters
 from tensorlayout.cuda.engine.launch import NOTHING, WIDEST, Bound, Launch, Launches, bind, writer
-from tensorlayout.cuda.engine.memory import new_tensors, per_alignment
+from tensorlayout.cuda.engine.memory import PerAlignment, new_tensors
 from tensorlayout.cuda.engine.scalars import octets, pattern
 from tensorlayout.cuda.engine.structs import constant, pack_axes
 from tensorlayout.cuda.gather import (
@@ -66,7 +66,7 @@ def prepare_select(plan: SelectPlan) -> Run:
         spec = selected_spec(seen, index_map, count)
         what = GatherPlan(plan.name, seen, (), spec, index_map)
         at = (selection.placed(2, count, (0, 1)),)
-        return per_alignment(
+        return PerAlignment(
             lambda alignments: bind(plan_read(what, at, alignments, selection.shift), number)
         )
 
@@ -131,7 +131,7 @@ def _counted(plan: MaskedPlan) -> Write:
         shape, positions = index_map.shape(layout, (count,)), (1, 0, 0)
         what = ScatterPlan(plan.name, plan.seen, plan.value, (), shape, index_map)
         placed = [selection.placed(1 + many, count, positions)]
-        return per_alignment(
+        return PerAlignment(
             lambda alignments: bind(plan_write(what, placed, alignments, selection.shift), number)
         )
 
@@ -286,5 +286,5 @@ def _launcher(
         launch = Launch(chosen, chunks, bytes(made), firsts, (0, MASK, COUNTS, 3))
         return bind(Launches((launch, *then)), number)
 
-    at = per_alignment(make)
+    at = PerAlignment(make)
     return lambda addresses: at(addresses[MASK])(addresses, b"")

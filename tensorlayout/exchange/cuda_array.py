@@ -13,7 +13,7 @@ from tensorlayout.dtypes import as_dtype, is_numpys
 from tensorlayout.errors import cut
 from tensorlayout.exchange.numpy import described
 from tensorlayout.plan import backend, extent
-from tensorlayout.plan.steps import note_export, watched
+from tensorlayout.plan.events import note_export, watched
 from tensorlayout.tensor import Tensor
 
 

@@ -26,7 +26,7 @@ from tensorlayout.dtypes import DType
 from tensorlayout.errors import CopyError, cut, named, shown
 from tensorlayout.exchange.numpy import pointer_in
 from tensorlayout.plan import backend, extent, packed_steps, spec_of_strides
-from tensorlayout.plan.steps import Step, note
+from tensorlayout.plan.events import Event, note
 from tensorlayout.support.context_blocks import Scope
 from tensorlayout.tensor import Tensor, TensorSpec
 
@@ -234,7 +234,7 @@ def receive(
     assert tensor is not None  # DLPack strides count whole elements
     if copied and not isinstance(obj, Tensor):
         spec, theirs = tensor.spec, f"a {type(obj).__name__} made the copy"
-        note(Step(name, spec, spec, f"have it export its memory: {theirs}"))
+        note(Event(name, spec, spec, f"have it export its memory: {theirs}"))
     return tensor, copied
 
 

@@ -25,9 +25,9 @@ from tensorlayout.functions.arguments import (
     tensor,
     writable,
 )
-from tensorlayout.plan import Assign, CaptureError, Elementwise, Library, Operation, Transfer
-from tensorlayout.plan.run import prepared, prepared_into
-from tensorlayout.plan.steps import watched as watched
+from tensorlayout.plan import Assign, CaptureError, Elementwise, Library, Operation, Transfer, into
+from tensorlayout.plan.events import watched as watched
+from tensorlayout.plan.run import prepare, prepared
 from tensorlayout.tensor import Tensor
 
 # Types with a higher `__array_priority__` than ours carry out operators first.
@@ -36,37 +36,30 @@ PRIORITY = 1000.0
 _SCALAR = Transfer()
 _assignment = functools.cache(Assign)  # in the name of an operation
 
-# Of the function that prepares a call, the operation, the key and the operands. It gives the
-# result, or None for a call that it leaves to the next.
-Observer = Callable[[Any, Operation, tuple[Any, ...], tuple[Any, ...]], Any]
+# Of the operation, the key and the operands of a call. It gives the result, or None for a call that
+# it leaves to the next.
+Observer = Callable[[Operation, tuple[Any, ...], tuple[Any, ...]], Any]
 
 # They see every call while there are blocks in `watched`.
 observers: list[Observer] = []
 
 
-def _observed(
-    prepared: Any, operation: Operation, key: tuple[Any, ...], operands: tuple[Any, ...]
-) -> Any:
+def _observed(operation: Operation, key: tuple[Any, ...], operands: tuple[Any, ...]) -> Any:
     for observer in observers:
-        found = observer(prepared, operation, key, operands)
+        found = observer(operation, key, operands)
         if found is not None:
             return found
     return prepared(operation, *key)(*operands)
 
 
-def call(
-    operation: Operation,
-    key: tuple[Any, ...],
-    operands: tuple[Any, ...],
-    prepared: Any = prepared,
-) -> Tensor:
-    """Run the plan of `key` on `operands`; `prepared` finds it."""
+def call(operation: Operation, key: tuple[Any, ...], operands: tuple[Any, ...]) -> Tensor:
+    """Run the plan of `key` on `operands`."""
     try:
         if watched:
-            return _observed(prepared, operation, key, operands)  # type: ignore[no-any-return]
-        return prepared(operation, *key)(*operands)  # type: ignore[no-any-return]
+            return _observed(operation, key, operands)  # type: ignore[no-any-return]
+        return prepared(operation, *key)(*operands)
     except TypeError as error:
-        raise refused(operation, _explained(prepared, operation, key, error)) from None
+        raise refused(operation, _explained(operation, key, error)) from None
     except (CaptureError, *REFUSALS) as error:
         raise refused(operation, error) from None
 
@@ -75,7 +68,7 @@ def view(operation: Operation, x: Tensor, key: Any, at: int | None = None) -> Te
     """A view of `x`, from `at` on; `call` would take twice the time."""
     try:
         if watched:
-            return _observed(prepared, operation, (x.spec, key), (x,) if at is None else (x, at))  # type: ignore[no-any-return]
+            return _observed(operation, (x.spec, key), (x,) if at is None else (x, at))  # type: ignore[no-any-return]
         run = prepared(operation, x.spec, key)
         return run(x) if at is None else run(x, at)
     except REFUSALS as error:
@@ -91,15 +84,13 @@ def call_into(
     """Run the plan of `key`, and write into `out`, apart from the operands, if that is given."""
     if out is None:
         return call(operation, key, operands)
-    return call(operation, (out.spec, *key), (out, *operands), prepared_into)
+    return call(into(operation), (out.spec, *key), (out, *operands))
 
 
-def _explained(
-    prepared: Any, operation: Operation, key: tuple[Any, ...], error: TypeError
-) -> Exception:
+def _explained(operation: Operation, key: tuple[Any, ...], error: TypeError) -> Exception:
     """Return the plan's error for an argument that is no key, such as a list."""
     try:
-        prepared.__wrapped__(operation, *key)
+        prepare(operation, *key)
     except (TypeError, ValueError) as reason:
         return reason
     return error
@@ -185,6 +176,7 @@ def in_place(operation: Elementwise) -> Callable[[Tensor, Any], Any]:
 
     A result of the same kind, as of int64 added to int32, is converted as `astype` does.
     """
+    writing = into(operation)
 
     def method(self: Tensor, other: Any, /) -> Any:
         try:
@@ -198,7 +190,7 @@ def in_place(operation: Elementwise) -> Callable[[Tensor, Any], Any]:
                     kind = None
                 if kind is not None:
                     writable(self)
-                    return prepared_into(operation, spec, spec, kind)(self, self, other)
+                    return prepared(writing, spec, spec, kind)(self, self, other)
             if not takes(other):
                 return NotImplemented
             out, given = writable(self), operand(other)

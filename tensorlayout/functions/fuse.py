@@ -23,9 +23,9 @@ from tensorlayout.errors import REFUSALS, cut, leaving, named
 from tensorlayout.functions import arguments, dispatch
 from tensorlayout.functions.arguments import Unknown
 from tensorlayout.functions.transfers import moved
-from tensorlayout.plan import Copy, Operation, Plan, tiled
+from tensorlayout.plan import Copy, Into, Operation, Plan, plan_of
 from tensorlayout.plan.fuse import Fusion, Part
-from tensorlayout.plan.run import prepared, prepared_into
+from tensorlayout.plan.run import prepared
 from tensorlayout.support.context_blocks import Scope
 from tensorlayout.tensor import Tensor
 
@@ -201,27 +201,25 @@ class _Recording:
         self.symbols.add(made)
         return made
 
-    def observe(
-        self, ready: Any, operation: Operation, key: tuple[Any, ...], operands: tuple[Any, ...]
-    ) -> Any:
+    def observe(self, operation: Operation, key: tuple[Any, ...], operands: tuple[Any, ...]) -> Any:
         """Write a call of symbols down; None for any other."""
         if not any(map(_is_symbol, operands)):
             if not operands or not all(map(self._is_constant, operands)):
                 return None
-            found = ready(operation, *key)(*operands)
+            found = prepared(operation, *key)(*operands)
             self.constants.append(found)
             return found
         for x in operands:
             if type(x) is Tensor and not self._is_own(x):
                 rule = f"a tensor that is no argument of {self.name}"
                 raise TypeError(f"cannot be fused with {rule}; give it to the function as one")
-        if ready is prepared_into:
-            return self._write(operation, key[1:], operands[0], operands[1:])
-        plan = tiled.planned(operation, key)
+        if isinstance(operation, Into):
+            return self._write(operation.operation, key[1:], operands[0], operands[1:])
+        plan = plan_of(operation, key)
         if plan.kind == "transfer":
             operands[0].memory.refuse(operation.name)
         if plan.makes == "view":
-            return self._view(ready(operation, *key), plan, operands)
+            return self._view(prepared(operation, *key), plan, operands)
         if plan.kind == "assign" and operation.name != "__setitem__":
             return self._convert(operation.name, *operands)
         self._check(plan)
@@ -238,7 +236,7 @@ class _Recording:
         same: Any = plan
         if plan.kind == "copy" and same.source.layout.shape == same.result.layout.shape:
             return
-        if plan.kind not in ("elementwise", "reduce") or plan.given:
+        if plan.kind not in ("elementwise", "reduce") or plan.destinations:
             msg = f"cannot be part of the fused function {self.name}, which holds elementwise"
             msg += " functions, conversions, views of arguments and a last reduction"
             raise TypeError(msg)
@@ -281,7 +279,7 @@ class _Recording:
         if not _is_symbol(out) or out.memory not in self.calls:
             msg = f"the fused function {self.name} writes into no argument; call it with out="
             raise TypeError(msg)
-        plan = tiled.planned(operation, key)
+        plan = plan_of(operation, key)
         plan.check_into(out.spec)
         self._check(plan)
         plan = plan.into(out.spec)
@@ -384,11 +382,9 @@ def _operands(gets: list[_Get], count: int) -> Callable[[tuple[Any, ...]], Any]:
 _recordings: Scope[_Recording] = Scope("fuse", dispatch.watched)
 
 
-def _observe(
-    ready: Any, operation: Operation, key: tuple[Any, ...], operands: tuple[Any, ...]
-) -> Any:
+def _observe(operation: Operation, key: tuple[Any, ...], operands: tuple[Any, ...]) -> Any:
     recording = _recordings.get()
-    return None if recording is None else recording.observe(ready, operation, key, operands)
+    return None if recording is None else recording.observe(operation, key, operands)
 
 
 dispatch.observers.insert(0, _observe)

@@ -28,9 +28,9 @@ from tensorlayout.plan import (
     check_mask,
     outside,
     spread_of,
+    strided_spec,
     too_many,
 )
-from tensorlayout.plan.tiled import packed
 from tensorlayout.tensor import Tensor
 
 # An entry of the key of a cut: an integer, None, or the start, the count and the step of a slice.
@@ -111,7 +111,7 @@ def write_at(scatter: Scatter, x: Tensor, key: Any, value: Any) -> None:
     if type(value) is not Tensor and type(value) not in dtypes.SCALARS:
         value = _value(name, x, value)
     if not x.spec.layout.is_strided and not _is_in_place(name, x, key):
-        strided = dispatch.call(_PACK, (x.spec, packed(x.spec).layout, None), (x,))
+        strided = dispatch.call(_PACK, (x.spec, strided_spec(x.spec).layout, None), (x,))
         write_at(scatter, strided, key, value)
         key, value = ..., strided
     items: tuple[Any, ...] = ()

@@ -18,7 +18,7 @@ from tensorlayout.functions.layouts import from_storage
 from tensorlayout.functions.transfers import moved, on_host, strided
 from tensorlayout.layout import Layout
 from tensorlayout.plan import Assign, Copy, Relayout, backend
-from tensorlayout.plan.steps import Step, note, note_export, watched
+from tensorlayout.plan.events import Event, note, note_export, watched
 from tensorlayout.support.context_blocks import Block
 from tensorlayout.support.lazy_imports import loaded
 from tensorlayout.tensor import Tensor, TensorSpec
@@ -64,7 +64,7 @@ def to_numpy(x: Tensor, dtype: Any = None, *, copy: bool | None = None) -> Array
     if watched and (copy or kind != array.dtype) and copy is not False:
         layout = Layout.packed(x.shape, x.spec.layout.minor_to_major)
         instead = "" if kind != array.dtype else "leave out copy=True, and share the memory"
-        note(Step("__array__", x.spec, TensorSpec(kind, layout, CPU), instead))
+        note(Event("__array__", x.spec, TensorSpec(kind, layout, CPU), instead))
     if kind != array.dtype:
         if copy is False:
             refuse("__array__", f"{array.dtype} cannot be seen as {dtype} without a copy")

@@ -58,9 +58,10 @@ def sequence(given: Any, argument: str = "arrays") -> list[Tensor]:
 def line(x: Any, axis: SupportsIndex | None) -> tuple[Tensor, int]:
     """Return a tensor and the dimension `axis` of it; for None its elements in index order."""
     found: Tensor = x if type(x) is Tensor else arguments.tensor(x)
+    rank = len(found.spec.layout.shape)
     if axis is None:
-        return found if found.ndim == 1 else reshape(found, (-1,)), 0
-    return found, arguments.dim(axis, found.ndim)
+        return found if rank == 1 else reshape(found, (-1,)), 0
+    return found, arguments.dim(axis, rank)
 
 
 def floating(x: Any) -> Tensor:

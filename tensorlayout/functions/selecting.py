@@ -59,7 +59,7 @@ def take(
         msg = f"index {arguments.shown(indices)} is out of bounds for size {a.shape[dim]}"
         raise IndexError(msg)
     positions = indices if type(indices) is Tensor else xp.asarray(indices, device=a.device)
-    if positions.size == 0 and type(indices) in (list, tuple):  # of no dtype
+    if type(indices) in (list, tuple) and positions.size == 0:  # of no dtype
         positions = xp.astype(positions, dtypes.int64)
     places = integral(positions)
     if mode != "raise":

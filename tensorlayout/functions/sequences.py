@@ -20,7 +20,7 @@ from tensorlayout.functions.manipulation import broadcast_to
 from tensorlayout.functions.transfers import moved
 from tensorlayout.layout import MAX_RANK, Layout
 from tensorlayout.plan import Copy, Join
-from tensorlayout.plan.steps import Step, note, watched
+from tensorlayout.plan.events import Event, note, watched
 from tensorlayout.tensor import Tensor
 
 _copy = functools.cache(Copy)  # in the name of a function
@@ -49,7 +49,7 @@ def from_sequence(name: str, obj: Any, dtype: DType | None) -> Tensor:
     found = tensor_over(np.array(array, given, order="C", copy=None))
     assert found is not None
     if watched and holds_arrays(obj):
-        note(Step(name, found.spec, found.spec, "give one array, or stack() tensors"))
+        note(Event(name, found.spec, found.spec, "give one array, or stack() tensors"))
     if found.dtype == kind:
         return found
     return dispatch.call(_numbers(name), (found.spec, None, kind), (found,))

@@ -5,8 +5,7 @@ from __future__ import annotations
 from tensorlayout.devices import CPU, Device
 from tensorlayout.functions import dispatch
 from tensorlayout.layout import PaddingValue
-from tensorlayout.plan import Copy, Transfer
-from tensorlayout.plan.tiled import packed
+from tensorlayout.plan import Copy, Transfer, strided_spec
 from tensorlayout.tensor import Tensor
 
 _PACK = Copy("to_device")
@@ -45,7 +44,7 @@ def strided(name: str, x: Tensor) -> Tensor:
     """`x`, or a packed copy of one tiled or packed below a byte: for what knows strides only."""
     if x.spec.layout.is_strided:
         return x
-    return dispatch.call(_UNTILE[name], (x.spec, packed(x.spec).layout, None), (x,))
+    return dispatch.call(_UNTILE[name], (x.spec, strided_spec(x.spec).layout, None), (x,))
 
 
 def _transferred(x: Tensor, device: Device) -> Tensor:

@@ -99,6 +99,12 @@ class Layout(Placement):
         return cls(shape, minor_to_major=minor_to_major)
 
     @classmethod
+    def _packed(cls, shape: Sequence[int], order: tuple[int, ...]) -> Self:
+        """Return `packed` of sizes and an order that are known to be valid."""
+        sizes = tuple(shape)
+        return cls._intern(sizes, None, 0, order, sizes, PaddingValue.UNSPECIFIED)
+
+    @classmethod
     def row_major(cls, shape: Sequence[int]) -> Self:
         """The packed layout of `shape` whose last dimension varies fastest.
 

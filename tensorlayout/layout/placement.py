@@ -74,7 +74,9 @@ class Placement:
             made.__dict__["_span"] = slots.full_span(shape, parts, offset)
             made._check_size()
             if is_own_form:
-                made.__dict__.update(is_tiled=False, _other_form=None)
+                made.__dict__.update(_OF_PACKED, is_strided=slot_bits is None)
+                if order == orders.descending(len(shape)):
+                    made.__dict__["is_row_major"] = True
             layout = _interned.entered(key, made)
         return layout
 
@@ -93,7 +95,7 @@ class Placement:
             refuse("offset", f"{came}, down to {shown(self.lowest)}; {rule}")
 
     def _replace(self, **changes: Any) -> Self:
-        return self._intern(*(changes.get(name, getattr(self, name)) for name in _FIELDS))
+        return self._intern(*map((self.__dict__ | changes).__getitem__, _FIELDS))
 
     def __eq__(self, other: object) -> bool:
         if isinstance(other, str):
@@ -149,7 +151,7 @@ class Placement:
         >>> Layout.tiled((3, 5), [(2, 2)]).is_tiled
         True
         """
-        return any(len(parts) > 1 for parts in self.parts)
+        return max(map(len, self.parts), default=1) > 1
 
     @cached_property
     def is_strided(self) -> bool:
@@ -305,9 +307,13 @@ class Placement:
 
     def _stands_as(self, dims: Sequence[Parts]) -> bool:
         """Return whether every index is as far from index 0 as in `dims`, of the same sizes."""
-        return self.size == 0 or all(
-            n == 1 or slots.canonical(p, n, n) == slots.canonical(q, n, n)
-            for n, p, q in zip(self.shape, self.parts, dims, strict=True)
+        return (
+            self.parts == dims
+            or self.size == 0
+            or all(
+                n == 1 or slots.canonical(p, n, n) == slots.canonical(q, n, n)
+                for n, p, q in zip(self.shape, self.parts, dims, strict=True)
+            )
         )
 
     @property
@@ -484,6 +490,16 @@ class Placement:
 
 
 _FIELDS = [name for name in Placement.__annotations__ if name != "_span"]  # as _intern takes them
+
+# What holds of every packed layout from slot 0 on: most layouts are packed.
+_OF_PACKED = {
+    "_other_form": None,
+    "covers_block": True,
+    "is_overlapping": False,
+    "is_packed": True,
+    "is_padded": False,
+    "is_tiled": False,
+}
 
 
 def _tuple_text(items: Sequence[object]) -> str:

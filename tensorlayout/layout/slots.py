@@ -93,14 +93,15 @@ def covers_block(dims: Sequence[Parts], padded_shape: Sequence[int]) -> bool:
         return True
     steps = []
     for parts, padded in zip(dims, padded_shape, strict=True):
-        inner = inner_extent(parts)
+        inner = inner_extent(parts) if len(parts) > 1 else 1
         if padded % inner:
             return False
         steps.append((abs(parts[0][1]), padded // inner))
-        steps += [(abs(stride), extent) for extent, stride in parts[1:]]
+        for extent, stride in parts[1:]:
+            steps.append((abs(stride), extent))
     running = 1
-    for stride, extent in sorted(step for step in steps if step[1] != 1):
-        if stride != running:
+    for stride, extent in sorted(steps):
+        if extent != 1 and stride != running:
             return False
         running *= extent
     return True

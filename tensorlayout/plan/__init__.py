@@ -41,6 +41,16 @@ from tensorlayout.plan.mask import (
 )
 from tensorlayout.plan.matmul import Matmul, MatmulPlan
 from tensorlayout.plan.pad import Pad, PadPlan, SliceGradPlan
+from tensorlayout.plan.programs import (
+    ANY_LAYOUT,
+    Into,
+    Program,
+    Step,
+    into,
+    plan_of,
+    program,
+    strided_spec,
+)
 from tensorlayout.plan.quantize import (
     FORMATS,
     SCALINGS,

@@ -13,8 +13,8 @@ from typing import Any, ClassVar, Literal, NamedTuple, Protocol, Self
 
 from tensorlayout.devices import Device
 from tensorlayout.dtypes import DType
+from tensorlayout.plan.events import Kind
 from tensorlayout.plan.rules import one_device
-from tensorlayout.plan.steps import Kind
 from tensorlayout.support.lazy_imports import loaded
 from tensorlayout.support.light_dataclasses import planned as planned
 from tensorlayout.tensor import Tensor, TensorSpec
@@ -34,38 +34,31 @@ class CaptureError(RuntimeError):
 
 
 class Plan:
-    """What is known of a call before its data is touched: a dataclass that nobody changes.
+    """One step of work on tensors, described without their data: a dataclass that nobody changes.
 
-    Each subclass has a `result`, the spec of what is made or written, and says in class variables
-    how it is to be treated, so that nobody asks for its class.
+    Each subclass has a `result`, the spec of the tensor that is made or written.
 
     Attributes:
         kind: the name under which each backend has a function that carries such plans out.
-        makes: what that function gives. ``new``: a `Write`, into a tensor that `run` allocates, or
-            that the caller gives. ``view``: a `Run` that moves no element. ``own``: a `Run` whose
-            memory a library allocates, or whose size depends on data.
-        given: whether the first operand is what the result is written into. The padding of such a
-            tensor is left alone.
-        any_layout: whether a ``new`` plan also writes into a layout that is not the planned one.
-        moves_elements: whether every backend carries it out in any layout, tiled ones too.
-        keeps_form: whether a result of tiled operands is tiled as they are.
-        reads_destination: whether what is written into is read as well.
-        overlap: what operands of a write may share with the destination without being disturbed.
-            ``nothing``; ``itself``: each element may be exactly where it is written; None: callers
-            keep them apart.
+        destinations: how many operands, the first ones, are written into. Their padding is left
+            alone. Plans with a field of this name can also write into a tensor of any layout.
+        makes: what the backend's function gives. ``new``: a `Write`, into a tensor that `run`
+            allocates, or into destinations. ``view``: a `Run` that moves no element. ``own``: a
+            `Run` whose memory a library allocates, or whose size depends on data.
+        partial: True if only some elements of the destination are written: it is read as well, and
+            no other operand may share memory with it.
+        in_place: True if operands may be exactly where the result is written, element by element.
+            If neither is True, callers keep operands and destinations apart.
 
     """
 
     __slots__ = ()
 
     kind: ClassVar[str]
+    destinations: int = 0
     makes: ClassVar[Literal["new", "view", "own"]] = "new"
-    given: bool = False
-    any_layout: ClassVar[bool] = False
-    moves_elements: ClassVar[bool] = False
-    keeps_form: ClassVar[bool] = False
-    reads_destination: ClassVar[bool] = False
-    overlap: ClassVar[Literal["nothing", "itself"] | None] = None
+    partial: ClassVar[bool] = False
+    in_place: ClassVar[bool] = False
 
     @property
     def result(self) -> TensorSpec:
@@ -73,13 +66,8 @@ class Plan:
         raise NotImplementedError
 
     @property
-    def destinations(self) -> int:
-        """How many operands, the first ones, are written into."""
-        return int(self.given)
-
-    @property
     def record(self) -> Kind:
-        """What a trace calls it."""
+        """Return what a trace calls it."""
         return "view" if self.makes == "view" else "compute"
 
     def check_into(self, destination: TensorSpec) -> None:
@@ -92,10 +80,15 @@ class Plan:
             came = f"{self.result.dtype}, which is not the {destination.dtype}"
             raise TypeError(f"the result has dtype {came} of the destination")
 
+    @property
+    def takes_destination(self) -> bool:
+        """Whether there is a plan `into` a tensor of any layout."""
+        return "destinations" in getattr(self, "__match_args__", ())
+
     def into(self, destination: TensorSpec) -> Self:
-        """The plan that writes into a tensor of any layout, which the result fits."""
+        """Return the plan that writes into a tensor of any layout, which the result fits."""
         changed: Any = self
-        return replace(changed, result=destination, given=True)  # type: ignore[no-any-return]
+        return replace(changed, result=destination, destinations=1)  # type: ignore[no-any-return]
 
 
 class Operation(Protocol):
@@ -113,7 +106,7 @@ class Operation(Protocol):
 class WrittenPlan(Plan):
     """A plan whose result is the first operand of the call."""
 
-    given = True
+    destinations = 1
 
     name: str
     result: TensorSpec
@@ -143,7 +136,7 @@ class Backend(Protocol):
     """What the module of a kind of device offers: ``tensorlayout.cpu``, ``tensorlayout.cuda``."""
 
     def carry_out(self, plan: Any, /) -> Any:
-        """Return the `Write`, or the `Run`, for a plan, as its `makes` says."""
+        """Return the `Write`, or the `Run`, of a plan, as its `makes` says."""
 
     def direct(self, plan: Any, /) -> Run | None:
         """Return a `Run` that carries out a ``new`` plan in one go, where that is faster."""
@@ -151,8 +144,11 @@ class Backend(Protocol):
     def new_tensors(self, spec: TensorSpec, /) -> Callable[[], Tensor]:
         """Return a function that makes new tensors; on CUDA a write has to fill their padding."""
 
-    def takes_tiles(self, plan: Any, /) -> bool:
-        """Return whether a plan that moves no elements is carried out on tiled tensors."""
+    def accepts(self, plan: Any, below_a_byte: bool, /) -> bool:
+        """Return whether a plan is carried out in its layouts, of which some have no strides.
+
+        `below_a_byte`: whether some are packed so. Other plans run on strided copies.
+        """
 
     def disturbs(self, plan: Any, /) -> Disturbs | None:
         """Return what tells the operands that a write would disturb, which are copied before.

@@ -6,8 +6,8 @@ from tensorlayout.devices import Device
 from tensorlayout.dtypes import DType
 from tensorlayout.layout import Layout
 from tensorlayout.plan.base import Plan, planned
+from tensorlayout.plan.events import Kind, copying
 from tensorlayout.plan.rules import checked_padding, in_dtype, one_device, refuse_complex
-from tensorlayout.plan.steps import Kind, copying
 from tensorlayout.tensor import TensorSpec
 
 
@@ -19,7 +19,6 @@ class CopyPlan(Plan):
     """
 
     kind = "copy"
-    moves_elements = True
 
     source: TensorSpec
     result: TensorSpec
@@ -57,7 +56,6 @@ class TransferPlan(Plan):
     """A new storage on another device with the bytes of one here, gaps and padding included."""
 
     kind = "transfer"
-    moves_elements = True
     record = "copy"
 
     source: TensorSpec
@@ -79,9 +77,8 @@ class AssignPlan(Plan):
     """A write of one tensor's elements, or one Python scalar, into another tensor."""
 
     kind = "assign"
-    given = True
-    moves_elements = True
-    overlap = "itself"
+    destinations = 1
+    in_place = True
 
     name: str
     source: TensorSpec | type

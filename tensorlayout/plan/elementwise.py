@@ -25,15 +25,13 @@ class ElementwisePlan(Plan):
     """One value per index from the operands' values at that index."""
 
     kind = "elementwise"
-    any_layout = True
-    keeps_form = True
-    overlap = "itself"
+    in_place = True
 
     operation: Elementwise
     operands: tuple[Operand, ...]
     inputs: tuple[DType, ...]  # what the operands are converted to
     result: TensorSpec
-    given: bool = False
+    destinations: int = 0
 
     @property
     def is_one_run(self) -> bool:

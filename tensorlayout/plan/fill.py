@@ -7,8 +7,8 @@ from typing import Any, Literal
 from tensorlayout.devices import as_device
 from tensorlayout.dtypes import as_dtype
 from tensorlayout.plan.base import Plan, WrittenPlan, planned
+from tensorlayout.plan.events import Kind
 from tensorlayout.plan.rules import LayoutSpec, checked_padding, in_dtype, layout_for, voted_layout
-from tensorlayout.plan.steps import Kind
 from tensorlayout.tensor import TensorSpec
 
 # What a creation writes: nothing, one value, the elements of an array; all else as it is called.
@@ -20,12 +20,10 @@ class CreatePlan(Plan):
     """A new tensor whose values are the call's arguments."""
 
     kind = "create"
-    any_layout = True
-    moves_elements = True
 
     operation: Create
     result: TensorSpec
-    given: bool = False
+    destinations: int = 0
 
     @property
     def record(self) -> Kind:
@@ -53,7 +51,6 @@ class TrianglePlan(Plan):
     """A new tensor: the elements on one side of a diagonal of each matrix, zeros on the other."""
 
     kind = "triangle"
-    keeps_form = True
 
     name: Literal["tril", "triu"]
     source: TensorSpec

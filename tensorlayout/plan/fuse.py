@@ -4,16 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import replace
-from operator import itemgetter
-from typing import Any, NamedTuple, TypeVar
+from typing import Any, NamedTuple
 
-from tensorlayout.plan import tiled
 from tensorlayout.plan.base import Operation, Plan, Run, Write, backend, planned
 from tensorlayout.plan.copy import AssignPlan, CopyPlan
 from tensorlayout.plan.elementwise import ElementwisePlan, Operand, are_one_run
+from tensorlayout.plan.fill import CreatePlan
+from tensorlayout.plan.programs import EMPTY, Program, into, plan_of, program
 from tensorlayout.plan.reduce import ReducePlan
-from tensorlayout.plan.run import carried_out, prepared, prepared_into
-from tensorlayout.tensor import Tensor, TensorSpec
+from tensorlayout.plan.run import compiled
+from tensorlayout.tensor import TensorSpec
 
 Step = ElementwisePlan | CopyPlan
 _Reuses = Callable[[ElementwisePlan], bool]
@@ -37,7 +37,7 @@ class Part(NamedTuple):
 
     def plan(self, values: Sequence[Operand]) -> Any:
         """The plan of the call for these values."""
-        plan = tiled.planned(self.operation, (*[values[i] for i in self.sources], *self.static))
+        plan: Any = plan_of(self.operation, (*[values[i] for i in self.sources], *self.static))
         if plan.makes == "view":  # a copy for other layouts, such as tiles, but not for these
             source: Any = values[self.sources[0]]
             return CopyPlan(source, plan.result)
@@ -46,15 +46,18 @@ class Part(NamedTuple):
         plan.check_into(values[self.into])
         return replace(plan, result=values[self.into])
 
-    def prepared(self, values: Sequence[Operand]) -> Run:
-        """The function of the operands that the call by itself would have."""
-        key = (*[values[i] for i in self.sources], *self.static)
+    def add_to(self, found: Program, specs: Sequence[Operand], numbers: Sequence[int]) -> int:
+        """Add the call to a program, by itself; return the number of its result.
+
+        `specs`, `numbers`: of all values so far, and of these in the program.
+        """
+        key: tuple[Any, ...] = (*[specs[i] for i in self.sources], *self.static)
+        reads = [numbers[i] for i in self.sources]
         if self.into is None:
-            return prepared(self.operation, *key)
-        into: Any = values[self.into]
-        new = backend(into.device).new_tensors(into)
-        write = prepared_into(self.operation, into, *key)
-        return lambda *operands: write(new(), *operands)
+            return found.splice(program(self.operation, key), reads)
+        spec: Any = specs[self.into]
+        reads = [found.add(CreatePlan(EMPTY, spec), ()), *reads]
+        return found.splice(program(into(self.operation), (spec, *key)), reads)
 
 
 @planned
@@ -73,8 +76,7 @@ class FusePlan(Plan):
     """
 
     kind = "fuse"
-    keeps_form = True
-    overlap = "itself"
+    in_place = True
 
     operation: Fusion
     operands: tuple[Operand, ...]
@@ -82,10 +84,10 @@ class FusePlan(Plan):
     sources: tuple[tuple[int, ...], ...]
     reduction: ReducePlan | None
     result: TensorSpec
-    given: bool = False
+    destinations: int = 0
 
     @property
-    def any_layout(self) -> bool:  # type: ignore[override]
+    def takes_destination(self) -> bool:
         """Reductions write into the planned layout only."""
         return self.reduction is None
 
@@ -134,88 +136,45 @@ class Fusion:
 
 
 def step_by_step(plan: FusePlan, reuses: _Reuses = lambda step: False) -> Run:
-    """Each step with a result of its own: for few elements, and to be compared with.
+    """Return what gives each step a result of its own: for few elements, and to be compared with.
 
     Takes what `plan` is written into first, if that is given. Of steps that `reuses` names, the
-    result takes the place of an operand that nobody needs any more.
+    result takes the place of an operand that no later step reads.
     """
+    first, count = plan.destinations, len(plan.operands)
+    found = Program(first + count)
     plans: list[Plan] = list(plan.steps)
-    sources = list(plan.sources)
-    count = len(plan.operands)
+    reads = [tuple([v + first for v in each]) for each in plan.sources]
     if plan.reduction is not None:
         plans.append(plan.reduction)
-        sources.append((count + len(plan.steps) - 1,))
-    if plan.given:
-        sources = [tuple([i + 1 for i in each]) for each in sources]
-        last = plans.pop()
-        fits = last.result.layout.same_placement(plan.result.layout)
-        if isinstance(last, ElementwisePlan) and min(sources[-1]) > count and fits:
-            plans.append(last.into(plan.result))
-        else:  # what reads an operand may write before it has read, and elsewhere round otherwise
-            plans += [last, AssignPlan(plan.operation.name, last.result, plan.result)]
-            sources.append((count + len(plan.steps),))
-        sources[-1] = (0, *sources[-1])
-    else:
-        _take_places(plans, sources, count, reuses)
-    runs = [carried_out(each) for each in plans]
-    if len(runs) == 1 and sources[0] == tuple(range(len(sources[0]))):
-        return runs[0]
-    program, room, end = sequence(runs, sources, count + int(plan.given))
-
-    def run(*operands: Any) -> Any:
-        values = [*operands, *room]
-        for step, of, to in program:
-            values[to] = step(*of(values))
-        return values[end]
-
-    return run
+        reads.append((found.count + len(plan.steps) - 1,))
+    if not first:
+        _reuse_operands(plans, reads, count, reuses)
+    for each, numbers in zip(plans[:-1], reads[:-1], strict=True):
+        found.add(each, numbers)
+    last, numbers = plans[-1], reads[-1]
+    directly = first and last.result.layout.same_placement(plan.result.layout)
+    if directly and isinstance(last, ElementwisePlan) and min(numbers) >= found.count:
+        found.add(last.into(plan.result), (0, *numbers))
+        return compiled(found)
+    made = found.add(last, numbers)
+    if first:  # what reads an operand may write before it has read, and elsewhere round otherwise
+        found.add(AssignPlan(plan.operation.name, last.result, plan.result), (0, made))
+    return compiled(found)
 
 
-def _take_places(
-    plans: list[Plan], sources: list[tuple[int, ...]], count: int, reuses: _Reuses
+def _reuse_operands(
+    plans: list[Plan], reads: list[tuple[int, ...]], count: int, reuses: _Reuses
 ) -> None:
-    """Have steps write into what they read last, where that is made on the way, and alike."""
-    last_use = {v: i for i, each in enumerate(sources) for v in each}
+    """Have steps write into a result that they are the last to read, if its spec is theirs."""
+    last_use = {v: i for i, each in enumerate(reads) for v in each}
     for i, step in enumerate(plans):
         if not isinstance(step, ElementwisePlan) or not reuses(step):
             continue
-        for v in sources[i]:
+        for v in reads[i]:
             if v >= count and last_use[v] == i and plans[v - count].result == step.result:
-                plans[i], sources[i] = step.into(step.result), (v, *sources[i])
+                plans[i], reads[i] = step.into(step.result), (v, *reads[i])
                 break
-
-
-_Function = TypeVar("_Function")
-_Get = Callable[[list[Any]], Sequence[Any]]
-
-
-def sequence(
-    functions: Sequence[_Function], sources: Sequence[tuple[int, ...]], count: int
-) -> tuple[list[tuple[_Function, _Get, int]], list[None], int]:
-    """Functions with what each takes from a list of values, `count` operands first, and its place.
-
-    Also what the list holds more at the beginning, and the place of the last value. Values that
-    nobody needs any more lose their place: so their memory is free, for the next one.
-    """
-    last_use = {v: i for i, each in enumerate(sources) for v in each}
-    places = list(range(count))
-    free: list[int] = []
-    top = count
-    program = []
-    for i, (function, reads) in enumerate(zip(functions, sources, strict=True)):
-        free += {places[v] for v in reads if v >= count and last_use[v] == i}
-        to = free.pop() if free else top
-        top = max(top, to + 1)
-        program.append((function, getter(tuple([places[v] for v in reads])), to))
-        places.append(to)
-    return program, [None] * (top - count), places[-1]
-
-
-def getter(numbers: tuple[int, ...]) -> _Get:
-    """What takes the items of these numbers from a list."""
-    if len(numbers) > 1:
-        return itemgetter(*numbers)
-    return itemgetter(slice(numbers[0], numbers[0] + 1))
 
 
 def write_call_by_call(plan: FusePlan) -> Write:
@@ -224,21 +183,16 @@ def write_call_by_call(plan: FusePlan) -> Write:
     For functions that convert to a tiled layout themselves: not all values have the same tiles, so
     some are copied.
     """
-    parts = [*plan.operation.parts]
-    specs: list[Any] = plan.values
-    if plan.reduction is not None:
-        parts.append(plan.operation.reduction)  # type: ignore[arg-type]
-        specs.append(plan.reduction.result)
-    runs = [part.prepared(specs) for part in parts]
-    end: Plan = CopyPlan(specs[-1], plan.result)
-    if plan.given:
-        end = AssignPlan(plan.operation.name, specs[-1], plan.result)
+    found = Program(len(plan.operands))
+    specs, numbers = [*plan.operands], [*range(found.count)]
+    parts = [*plan.operation.parts, *filter(None, [plan.operation.reduction])]
+    steps: list[Plan] = [*plan.steps, *filter(None, [plan.reduction])]
+    for part, step in zip(parts, steps, strict=True):
+        numbers.append(part.add_to(found, specs, numbers))
+        specs.append(step.result)
+    values, last = compiled(found), steps[-1].result
+    end: Plan = CopyPlan(last, plan.result)
+    if plan.destinations:
+        end = AssignPlan(plan.operation.name, last, plan.result)
     copy = backend(plan.result.device).carry_out(end)
-
-    def write(out: Tensor, *operands: Any) -> None:
-        values = [*operands]
-        for run, part in zip(runs, parts, strict=True):
-            values.append(run(*[values[i] for i in part.sources]))
-        copy(out, values[-1])
-
-    return write
+    return lambda out, *operands: copy(out, values(*operands))

@@ -95,7 +95,6 @@ class GatherPlan(Plan):
     """
 
     kind = "gather"
-    any_layout = True
 
     name: str
     source: TensorSpec
@@ -103,7 +102,7 @@ class GatherPlan(Plan):
     result: TensorSpec
     index_map: IndexMap
     clamps: bool = False
-    given: bool = False
+    destinations: int = 0
 
 
 @planned
@@ -124,6 +123,6 @@ class Gather:
         voters = [p.layout for p in positions if p.layout.shape == spread]
         group = voted_layout(spread, voters).minor_to_major
         found = IndexMap.into(source.layout, dims, front, group)
-        layout = Layout.packed(found.shape(source.layout, spread), found.order)
+        layout = Layout._packed(found.shape(source.layout, spread), found.order)
         result = TensorSpec(source.dtype, layout, device)
         return GatherPlan(self.name, source, positions, result, found, self.clamps)

@@ -19,13 +19,12 @@ class JoinPlan(Plan):
     """Several tensors side by side along `axis` of a new one."""
 
     kind = "join"
-    any_layout = True
     record = "copy"
 
     sources: tuple[TensorSpec, ...]
     result: TensorSpec
     axis: int
-    given: bool = False
+    destinations: int = 0
 
 
 @planned
@@ -33,7 +32,6 @@ class SplitPlan(Plan):
     """Consecutive parts of a tensor along `axis`, each written into a tensor that is given."""
 
     kind = "split"
-    given = True
     record = "copy"
 
     source: TensorSpec
@@ -41,7 +39,7 @@ class SplitPlan(Plan):
     axis: int
 
     @property
-    def destinations(self) -> int:
+    def destinations(self) -> int:  # type: ignore[override]
         return len(self.results)
 
     @property
@@ -71,7 +69,7 @@ class Join:
                 )
         total = sum(spec.layout.shape[axis] for spec in sources)
         shape = (*first.shape[:axis], total, *first.shape[axis + 1 :])
-        layout = Layout.packed(shape, first.minor_to_major)
+        layout = Layout._packed(shape, first.minor_to_major)
         dtype = reduce(promote, [spec.dtype for spec in sources])
         result = TensorSpec(dtype, layout, sources[0].device)
         return JoinPlan(sources, result, axis)

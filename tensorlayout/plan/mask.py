@@ -51,9 +51,8 @@ class MaskedPlan(Plan):
     """
 
     kind = "masked"
-    given = True
-    reads_destination = True
-    overlap = "nothing"
+    destinations = 1
+    partial = True
 
     name: str
     result: TensorSpec
@@ -111,7 +110,7 @@ class Nonzero:
 @functools.lru_cache(maxsize=256)
 def selected_spec(seen: TensorSpec, found: IndexMap, count: int) -> TensorSpec:
     """Return the spec of what a read gives that selects `count` elements, or slices."""
-    layout = Layout.packed(found.shape(seen.layout, (count,)), found.order)
+    layout = Layout._packed(found.shape(seen.layout, (count,)), found.order)
     return TensorSpec(seen.dtype, layout, seen.device)
 
 

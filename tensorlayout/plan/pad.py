@@ -19,7 +19,6 @@ class PadPlan(Plan):
     """A tensor and a border of each dimension."""
 
     kind = "pad"
-    any_layout = True
     record = "copy"
 
     name: str
@@ -27,7 +26,7 @@ class PadPlan(Plan):
     result: TensorSpec
     borders: tuple[Border, ...]
     mode: str
-    given: bool = False
+    destinations: int = 0
 
 
 @planned
@@ -43,7 +42,7 @@ class Pad:
         assert mode in MODES
         given = source.layout
         shape = [n + sum(border) for n, border in zip(given.shape, borders, strict=True)]
-        layout = Layout.packed(shape, given.minor_to_major)
+        layout = Layout._packed(shape, given.minor_to_major)
         result = TensorSpec(source.dtype, layout, source.device)
         return PadPlan(self.name, source, result, borders, mode)
 

@@ -60,7 +60,7 @@ def one_device(specs: Sequence[TensorSpec]) -> Device:
     """Return the device of all operands. ValueError where they differ."""
     device = specs[0].device
     for spec in specs:
-        if spec.device != device:
+        if spec.device is not device and spec.device != device:
             msg = f"operands live on {device} and {spec.device}; move one with to_device()"
             raise ValueError(msg)
     return device
@@ -90,9 +90,10 @@ def voted_layout(shape: tuple[int, ...], voters: Sequence[Layout]) -> Layout:
     if not voters:
         return Layout.row_major(shape)
     first = voters[0].form
-    if all(_same_form(first, voter.form) for voter in voters[1:]):
-        return first
-    return Layout.packed(shape, first.minor_to_major)
+    for voter in voters[1:]:
+        if voter is not voters[0] and not _same_form(first, voter.form):
+            return Layout._packed(shape, first.minor_to_major)
+    return first
 
 
 def _same_form(a: Layout, b: Layout) -> bool:
@@ -183,7 +184,7 @@ def reduced_layout(layout: Layout, dims: Sequence[int], keepdims: bool) -> Layou
     else:
         shape = tuple([n for d, n in enumerate(layout.shape) if d not in dims])
         order = order_without(order, dims)
-    return Layout.packed(shape, order)
+    return Layout._packed(shape, order)
 
 
 def normalized_dims(

@@ -14,14 +14,13 @@ class ScanPlan(Plan):
     """Each element of a line along `dim` becomes the total so far."""
 
     kind = "scan"
-    any_layout = True
 
     operation: Scan
     source: TensorSpec
     result: TensorSpec
     dim: int
     initial: bool  # lines of the result begin with the total of no elements
-    given: bool = False
+    destinations: int = 0
 
 
 @planned
@@ -44,6 +43,6 @@ class Scan:
         check_category(self.dtypes, source.dtype)
         (dim,) = normalized_dims(axis, layout.ndim)
         shape = [n + longer if d == dim else n for d, n in enumerate(layout.shape)]
-        placed = Layout.packed(shape, layout.minor_to_major)
+        placed = Layout._packed(shape, layout.minor_to_major)
         kind = result_dtype(self.result, source.dtype) if dtype is None else dtype
         return ScanPlan(self, source, TensorSpec(kind, placed, source.device), dim, initial)

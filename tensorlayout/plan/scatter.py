@@ -28,9 +28,8 @@ class ScatterPlan(Plan):
     """A write of values, broadcast to `shape`, at given positions of the destination, `result`."""
 
     kind = "scatter"
-    given = True
-    reads_destination = True
-    overlap = "nothing"
+    destinations = 1
+    partial = True
 
     name: str
     result: TensorSpec
@@ -86,7 +85,7 @@ class CopyScatterPlan(Plan):
     """A copy of a tensor with values written at positions, into a tensor that is given."""
 
     kind = "copy_scatter"
-    given = True
+    destinations = 1
 
     source: TensorSpec
     scatter: ScatterPlan
@@ -118,7 +117,7 @@ class ScatterReducePlan(CopyScatterPlan):
     """
 
     kind = "scatter_reduce"
-    given = False
+    destinations = 0
 
     function: str
 
@@ -126,7 +125,7 @@ class ScatterReducePlan(CopyScatterPlan):
 def after_copy(plan: CopyScatterPlan, write: Write) -> Write:
     """Return ``write(out, source, *others)``, which copies the source into `out` before `write`."""
     name, source, result = plan.scatter.name, plan.source, plan.result
-    copying = AssignPlan(name, source, result) if plan.given else CopyPlan(source, result)
+    copying = AssignPlan(name, source, result) if plan.destinations else CopyPlan(source, result)
     copy: Write = backend(result.device).carry_out(copying)
 
     def after(out: Tensor, x: Tensor, *others: Any) -> None:
@@ -167,7 +166,7 @@ class ScatterReduce:
             if any(n not in (1, m) for n, m in zip(given, spread, strict=True)):
                 where = f"a tensor of shape {whole} along axis {dim}"
                 raise ValueError(f"indices of shape {given} do not fit {where}")
-        layout = Layout.packed(whole, source.layout.minor_to_major)
+        layout = Layout._packed(whole, source.layout.minor_to_major)
         result = TensorSpec(source.dtype, layout, device)
         scatter = _scattered(self.name, result, value, (dim,), front, (positions,), spread)
         return ScatterReducePlan(source, scatter, self.function)

@@ -22,7 +22,6 @@ class SortPlan(Plan):
     """
 
     kind = "sort"
-    any_layout = True
 
     name: str
     gives: Gives
@@ -31,7 +30,7 @@ class SortPlan(Plan):
     dim: int
     descending: bool
     stable: bool
-    given: bool = False
+    destinations: int = 0
 
 
 @planned
@@ -45,7 +44,7 @@ class Sort:
         layout = source.layout
         check_category("real numeric", source.dtype)
         (dim,) = normalized_dims(axis, layout.ndim)
-        placed = Layout.packed(layout.shape, layout.minor_to_major)
+        placed = Layout._packed(layout.shape, layout.minor_to_major)
         dtype = source.dtype if self.gives == "values" else dtypes.int64
         result = TensorSpec(dtype, placed, source.device)
         return SortPlan(self.name, self.gives, source, result, dim, descending, stable)

@@ -35,7 +35,6 @@ class ViewPlan(Plan):
 
     kind = "view"
     makes = "view"
-    moves_elements = True
 
     source: TensorSpec
     result: TensorSpec
@@ -77,7 +76,6 @@ class PartPlan(Plan):
 
     kind = "part"
     makes = "view"
-    moves_elements = True
 
     source: TensorSpec
     result: TensorSpec
@@ -103,7 +101,6 @@ class ReinterpretPlan(Plan):
 
     kind = "reinterpret"
     makes = "view"
-    moves_elements = True
 
     source: TensorSpec
     result: TensorSpec
@@ -173,7 +170,7 @@ def _in_units(source: TensorSpec, want: int) -> Layout:
         msg = f"{last} items of {have} bytes along the last dimension are no whole ones of {want}"
         raise ValueError(msg)
     if not layout.size:
-        return Layout.packed(shape, layout.minor_to_major)
+        return Layout._packed(shape, layout.minor_to_major)
     if any(n > 1 and s * have % want for n, s in zip(outer, steps, strict=True)):
         msg = f"the strides of layout {cut(layout)}, in bytes, are no multiples of {want}"
         raise ValueError(msg)
@@ -205,7 +202,6 @@ class SamePlan(Plan):
 
     kind = "same"
     makes = "view"
-    moves_elements = True
 
     result: TensorSpec
 
@@ -294,7 +290,6 @@ class RowPlan(Plan):
 
     kind = "row"
     makes = "view"
-    moves_elements = True
 
     view: ViewPlan
     result: TensorSpec

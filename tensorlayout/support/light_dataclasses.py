@@ -76,22 +76,30 @@ def _members(self: Any) -> tuple[Any, ...]:
 
 def _init(self: Any, *values: Any, **named: Any) -> None:
     names = self.__match_args__
-    rest = names[len(values) :]
-    values += tuple([named.pop(n) if n in named else _default(self, n) for n in rest])
-    if named or len(values) > len(names) or any(value is MISSING for value in values):
-        msg = f"{type(self).__name__}: needs {', '.join(names)}; got {values} and {named}"
-        raise TypeError(msg)
+    if len(values) != len(names) or named:
+        values = _completed(self, values, named)
     for name, value in zip(names, values, strict=True):
         object.__setattr__(self, name, value)
     if hasattr(self, "__post_init__"):
         self.__post_init__()
 
 
-def _default(self: Any, name: str) -> Any:
-    found = self._defaults.get(name, MISSING)
-    if isinstance(found, Field):
-        return found.default if found.default_factory is MISSING else found.default_factory()
-    return found
+def _completed(self: Any, values: tuple[Any, ...], named: dict[str, Any]) -> tuple[Any, ...]:
+    """Return the values of all members: those given by place, by name, and defaults."""
+    names = self.__match_args__
+    rest = names[len(values) :]
+    for name in rest:
+        found = named.pop(name) if name in named else self._defaults.get(name, MISSING)
+        values += (_default(found) if isinstance(found, Field) else found,)
+    missing = [value for value in values if value is MISSING]
+    if named or len(values) > len(names) or missing:
+        msg = f"{type(self).__name__}: needs {', '.join(names)}; got {values} and {named}"
+        raise TypeError(msg)
+    return values
+
+
+def _default(found: Field[Any]) -> Any:
+    return found.default if found.default_factory is MISSING else found.default_factory()
 
 
 def _repr(self: Any) -> str:

@@ -1,17 +1,19 @@
-"""What operations do with memory: `trace` records them, `no_copies` refuses those that copy.
+"""What operations do with memory: `trace`, `no_copies` and `explain`.
 
 Above `functions`; the package and `cli` import it.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from typing import TYPE_CHECKING, SupportsIndex
+from collections.abc import Callable, Iterable
+from typing import TYPE_CHECKING, Any, SupportsIndex
 
+from tensorlayout.errors import shown
 from tensorlayout.support.lazy_imports import loaded
 
 if TYPE_CHECKING:
     from tensorlayout.support.context_blocks import Block
+    from tensorlayout.tracing.explain import Explanation
     from tensorlayout.tracing.refusals import Refusal
     from tensorlayout.tracing.traces import Trace
 
@@ -68,3 +70,25 @@ def no_copies(
     from tensorlayout.tracing.refusals import refusing
 
     return refusing(at_least, warn, allow, exports)
+
+
+def explain(function: Callable[..., Any], /, *args: Any, **named: Any) -> Explanation:
+    """Run ``function(*args, **named)`` and return the program of each operation in it.
+
+    A program is the list of steps that carries out an operation: the work itself, and the copies of
+    operands in layouts that it cannot read. The layouts are those of the steps, the **bytes** those
+    of distinct elements. Operands that turn out to share memory with the tensor that is written are
+    copied first; such copies are not listed, a `trace` shows them. TypeError for a `function` that
+    cannot be called; other errors are those of the call.
+
+    >>> import tensorlayout as tl
+    >>> x = tl.to_layout(tl.zeros((4, 6), dtype=tl.int8), "{1,0:T(2,2)}")
+    >>> tl.explain(tl.cumulative_sum, x, axis=0, dtype=tl.int8)
+    cumulative_sum
+      1. copy int8 (4,6):(2*12+2*2,3*4+2*1) -> (4,6):(6,1): 24 bytes read, 24 written
+      2. scan int8 (4,6):(6,1) -> (4,6):(6,1): 24 bytes read, 24 written
+    """
+    if not callable(function):
+        raise TypeError(f"explain: function must be callable, got {shown(function)}")
+    found: Explanation = loaded("tensorlayout.tracing.explain").explained(function, args, named)
+    return found

@@ -1,4 +1,4 @@
-"""The hooks by which blocks see calls and steps: nothing while there are no blocks."""
+"""The hooks by which blocks see calls and events: nothing while there are no blocks."""
 
 from __future__ import annotations
 
@@ -9,10 +9,10 @@ from functools import partial
 from typing import Any
 
 from tensorlayout.functions import dispatch
-from tensorlayout.plan import CreatePlan, Operation, Plan, steps, tiled
+from tensorlayout.plan import CreatePlan, Into, Operation, events, plan_of
+from tensorlayout.plan.events import Event, Kind, distinct_bytes
 from tensorlayout.plan.fuse import Fusion
-from tensorlayout.plan.run import prepared_into
-from tensorlayout.plan.steps import Kind, Step, distinct_bytes
+from tensorlayout.plan.run import prepared
 from tensorlayout.tensor import Tensor
 from tensorlayout.tracing.record import Record, stack, work_of
 from tensorlayout.tracing.refusals import Refusal, refusals
@@ -21,28 +21,27 @@ from tensorlayout.tracing.traces import Trace, traces
 
 def _innermost() -> tuple[Trace | None, Refusal | None]:
     """The blocks that see what happens; what is done for people's eyes is not refused."""
-    return traces.get(), None if steps.for_eyes.get() else refusals.get()
+    return traces.get(), None if events.for_eyes.get() else refusals.get()
 
 
-def _observe(
-    prepared: Any, operation: Operation, key: tuple[Any, ...], operands: tuple[Any, ...]
-) -> Any:
+def _observe(operation: Operation, key: tuple[Any, ...], operands: tuple[Any, ...]) -> Any:
     trace, refusal = _innermost()
     if trace is None and refusal is None:
         return None
     run = prepared(operation, *key)
-    into = prepared is prepared_into
-    plan: Plan = tiled.planned(operation, key[into:])
+    plan, called = plan_of(operation, key), operation
+    if isinstance(operation, Into):
+        called = operation.operation
     tensors = [x for x in operands if isinstance(x, Tensor)]
-    written = tensors[: plan.destinations or int(into)]
-    read = tensors if plan.reads_destination else tensors[len(written) :]
+    written = tensors[: plan.destinations or isinstance(operation, Into)]
+    read = tensors if plan.partial else tensors[len(written) :]
     record = partial(
         _record,
         operation.name,
         plan.record,
         read,
         makes_nothing=isinstance(plan, CreatePlan) and plan.operation.values == "nothing",
-        parts=operation.names if isinstance(operation, Fusion) else (),
+        parts=called.names if isinstance(called, Fusion) else (),
         stack=stack(),
     )
     if refusal is not None:
@@ -60,16 +59,16 @@ def _observe(
     return result
 
 
-def _hear(step: Step) -> None:
-    """See a step on the way, or outside of calls; its time is in that of the operation."""
+def _hear(event: Event) -> None:
+    """See a copy on the way, or an export; its time is in that of the operation."""
     trace, refusal = _innermost()
     if trace is None and refusal is None:
         return
-    source, result = step.source, step.result
+    source, result = event.source, event.result
     start = time.perf_counter()
-    record = _record(step.name, step.kind, [source], [result], stack=stack(), start=start)
+    record = _record(event.name, event.kind, [source], [result], stack=stack(), start=start)
     if refusal is not None:
-        refusal.check(record, step.instead, source, result)
+        refusal.check(record, event.instead, source, result)
     if trace is not None:
         trace.records.append(record)
 
@@ -83,7 +82,7 @@ def _record(
     makes_nothing: bool = False,
     **details: Any,
 ) -> Record:
-    """The record of a call or a step; `read` and `results` are tensors or their specs."""
+    """The record of a call or an event; `read` and `results` are tensors or their specs."""
     # What a creation copies is an array, as large as the result.
     sources = results if kind == "copy" and not read else read
     size = sum(distinct_bytes(getattr(x, "spec", x)) for x in sources)
@@ -113,4 +112,4 @@ _INSTEAD = {
 }
 
 dispatch.observers.append(_observe)
-steps.listeners.append(_hear)
+events.listeners.append(_hear)

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from tensorlayout.layout import Layout
 from tensorlayout.plan import Plan
-from tensorlayout.plan.steps import COPIES, Kind
+from tensorlayout.plan.events import COPIES, Kind
 from tensorlayout.support.lazy_imports import loaded
 from tensorlayout.support.light_dataclasses import frozen
 from tensorlayout.tensor import Tensor

@@ -9,8 +9,8 @@ from typing import Any
 
 from tensorlayout.errors import CopyError, cut, named, shown
 from tensorlayout.layout import Layout
-from tensorlayout.plan import steps
-from tensorlayout.plan.steps import COPIES, distinct_bytes
+from tensorlayout.plan import events
+from tensorlayout.plan.events import COPIES, distinct_bytes
 from tensorlayout.support.context_blocks import Block, Scope
 from tensorlayout.support.light_dataclasses import frozen
 from tensorlayout.tensor import TensorSpec
@@ -74,7 +74,7 @@ class Refusal:
         raise named(record.name, error)
 
 
-refusals: Scope[Refusal] = Scope("no_copies", steps.watched)
+refusals: Scope[Refusal] = Scope("no_copies", events.watched)
 
 
 def refusing(at_least: Any, warn: bool, allow: Any, exports: bool) -> Block[Refusal, None]:

@@ -24,7 +24,7 @@ WATCHED = {"assign", "elementwise", "fuse", "masked", "scatter"}
 def test_every_plan_that_writes_where_operands_may_be_is_watched():
     plans = {each.kind: each for each in subclasses(Plan) if hasattr(each, "kind")}
     assert plans.keys() == cpu.CARRY_OUT.keys() | cpu.DIRECT.keys()
-    assert {kind for kind, each in plans.items() if each.overlap is not None} == WATCHED
+    assert {kind for kind, each in plans.items() if each.partial or each.in_place} == WATCHED
 
 
 def subclasses(of):

@@ -189,7 +189,7 @@ def test_a_timer_that_interrupts_copies():
 SCOPES = {
     "trace": (lambda: tl.trace(), lambda: bool(dispatch.watched)),
     "device": (lambda: tl.using_device("cuda"), lambda: tl.default_device() != "cpu"),
-    "strict": (lambda: faults.strict_indexing(), lambda: faults._is_strict()),
+    "strict": (lambda: faults.strict_indexing(), lambda: faults._strict.get()),
     "no copies": (lambda: tl.no_copies(), lambda: bool(dispatch.watched)),
     "checks": (lambda: simulator.checking(), lambda: launch_log._active.get() is not None),
 }

@@ -84,6 +84,7 @@ def test_64_bits_only_where_offsets_ask_for_it():
 @pytest.mark.parametrize("alignment", [1, 2, 4, 8])
 def test_elements_that_memory_is_not_aligned_for(alignment, monkeypatch):
     monkeypatch.setattr(memory, "_ALIGNMENTS", (alignment,) * len(memory._ALIGNMENTS))
+    tl.plan.run.cache_clear()
     values = slots(np.dtype("complex128"), 40, finite=True).reshape(2, 4, 5)
     i = np.asarray([1, -1, 0])
     for x, array in ((on_cuda(values), values), (on_cuda(values)[..., ::2], values[..., ::2])):
@@ -92,6 +93,7 @@ def test_elements_that_memory_is_not_aligned_for(alignment, monkeypatch):
         same(found.to_device("cpu"), array[:, i])
         ((kernel, _),) = record.counts.items()
         assert dict(kernel.shape)["WIDTH"] == str(alignment)
+    tl.plan.run.cache_clear()
 
 
 _CLAMPS = Gather("nearest", clamps=True)

@@ -20,7 +20,7 @@ from tensorlayout.interchange.numpy_functions import LIKE, TABLE
 NOT_DRAWN = {
     *("__array_namespace_info__", "allow_negative_strides", "argpartition", "broadcast_shapes"),
     *("can_cast", "coalesce", "default_device", "finfo", "get_num_threads"),
-    *("iinfo", "isdtype", "load", "no_copies", "partition", "save", "savez"),
+    *("explain", "iinfo", "isdtype", "load", "no_copies", "partition", "save", "savez"),
     *("set_default_device", "set_num_threads", "trace", "using_device"),
 }
 # Methods that give no tensor, or that functions and operators of the table call.

@@ -414,7 +414,7 @@ def test_every_public_function_is_in_the_table():
     values = {n: getattr(tl, n) for n in tl.__all__}  # other names of a function are the function
     functions = {n for n, f in values.items() if inspect.isfunction(f) and f.__name__ == n}
     covered = {n for chapter in CHAPTERS for n in chapter_of(chapter)} | named | NO_TENSOR
-    others = {"trace", "no_copies", "coalesce", "fuse", "load", "save", "savez"}
+    others = {"trace", "no_copies", "explain", "coalesce", "fuse", "load", "save", "savez"}
     others |= {"apply_over_axes"}  # what the function that is given gives
     assert functions - covered - others == set(), "add them to docs/layouts.md"
 

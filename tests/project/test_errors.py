@@ -690,6 +690,7 @@ asarray(x, layout=(0, 1), copy=False)  # ValueError: (2,3):(3,1) is not (2,3):(1
 asarray(np.array(["a"]))  # TypeError: dtype must be a dtype of this namespace, got dtype('<U1')
 meshgrid(v, indexing="xx")  # ValueError: indexing must be 'xy' or 'ij', got 'xx'
 no_copies("a")  # TypeError: at_least must be an integer, got 'a'
+explain(3)  # TypeError: function must be callable, got 3
 no_copies(allow="copy")  # TypeError: allow must be a collection of names, got 'copy'
 from_dlpack([1])  # AttributeError: a list exports nothing by DLPack (__dlpack__…; use asarray()
 from_dlpack(np.array(["a"]))  # BufferError: ndarray could not be exchanged: …

@@ -29,7 +29,15 @@ CHAPTERS["files"] = importlib.import_module("tensorlayout.files")
 OWN = {
     *("__array_api_version__", "__version__", "BitPattern", "CopyError", "CopyWarning", "Device"),
     *("Layout", "PaddingValue", "Tensor", "Trace", "coalesce", "default_device", "directml"),
-    *("formats", "get_num_threads", "no_copies", "plan", "set_default_device", "set_num_threads"),
+    *(
+        "explain",
+        "formats",
+        "get_num_threads",
+        "no_copies",
+        "plan",
+        "set_default_device",
+        "set_num_threads",
+    ),
     *("trace", "using_device", "xla"),
 }
 DTYPES = {

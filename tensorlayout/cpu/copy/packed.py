@@ -28,7 +28,7 @@ from tensorlayout.cpu.engine.packing import grain, pack, unpack
 from tensorlayout.cpu.engine.sharing import SURE_BYTES, pieces, share_pieces
 from tensorlayout.layout import Layout, boxes
 from tensorlayout.plan import Write
-from tensorlayout.plan.steps import Step, note
+from tensorlayout.plan.events import Event, note
 from tensorlayout.tensor import Tensor, TensorSpec
 
 # Slots that a thread takes at a time, whole bytes of any width: a step of a few hundred us.
@@ -61,7 +61,7 @@ def packed_mover(
     if source.layout.slot_bits is not None:
         plain, layout, bits = _unpacked(source), source.layout, source.layout.slot_bits
         onward = packed_mover(plain, result, convert, whole, between)
-        step = Step("to_layout", source, plain)
+        step = Event("to_layout", source, plain)
 
         def move_from(to: Tensor, x: Tensor) -> None:
             note(step)
@@ -71,7 +71,7 @@ def packed_mover(
 
         return move_from
     layout, plain = result.layout, _unpacked(result)
-    move, step = between(source, plain), Step("to_layout", plain, result)
+    move, step = between(source, plain), Event("to_layout", plain, result)
 
     def move_to(to: Tensor, x: Tensor) -> None:
         note(step)

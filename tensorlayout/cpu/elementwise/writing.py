@@ -47,7 +47,7 @@ from tensorlayout.cpu.engine.sharing import (
 )
 from tensorlayout.layout import Layout, boxes, coalesce
 from tensorlayout.plan import ElementwisePlan, Run, Write
-from tensorlayout.plan.run import making
+from tensorlayout.plan.run import allocating
 from tensorlayout.tensor import Tensor, TensorSpec
 
 
@@ -57,13 +57,13 @@ def direct(plan: ElementwisePlan) -> Run | None:
     These are for speed: the first costs a small call nothing but NumPy's own, the second writes
     padding while it is in the cache. So is what writes into an operand and gives it back.
     """
-    if plan.given:
+    if plan.destinations:
         return _into_directly(plan) if _is_plain(plan) else None
     usual, fix = _usual(plan), _fix(plan)
     common = _direct(plan, None if usual else fix)
     if common is None or usual is None:
         return common
-    return _screened(usual, common, making(new_tensors(plan.result), _write(plan, fix)))
+    return _screened(usual, common, allocating(new_tensors(plan.result), _write(plan, fix)))
 
 
 def write(plan: ElementwisePlan) -> Write:
@@ -90,7 +90,7 @@ def _direct(plan: ElementwisePlan, fix: Fix | None) -> Run | None:
         return _by_numpy(plan)
     few = function_of(plan.operation.function).few
     if few is not None and plan.result.layout.size <= _FEW and _is_packed_alike(plan):
-        return _of_few(plan, few, making(new_tensors(plan.result), _write(plan, fix)))
+        return _of_few(plan, few, allocating(new_tensors(plan.result), _write(plan, fix)))
     if plan.is_one_run and plan.result.layout.is_padded and plan.result.layout.size:
         return _run_flat(plan.result, _call(plan, fix), _reader(plan, run_of))
     return None
@@ -167,7 +167,7 @@ def _needs_scalar_loop(plan: ElementwisePlan) -> bool:
     tensors = [o.layout for o in plan.operands if isinstance(o, TensorSpec)]
     layout = plan.result.layout
     ranks = {len(o.shape) for o in (layout, *tensors)} - {0}
-    if layout.size == 1 and (plan.given or len(ranks) > 1):
+    if layout.size == 1 and (plan.destinations or len(ranks) > 1):
         return True
     strided = [o for o in (layout, *tensors) if not o.is_tiled]
     return any(not 0 <= stride < _FAR for o in strided for stride in o.strides)
@@ -237,7 +237,7 @@ def _context(plan: ElementwisePlan) -> Any:
 def _in_short_runs(plan: ElementwisePlan) -> bool:
     """Return whether the operands and the result continue together for a few elements only."""
     result = plan.result.layout
-    if result.ndim < 2 or (plan.is_one_run and not plan.given):
+    if result.ndim < 2 or (plan.is_one_run and not plan.destinations):
         return False
     tensors = [
         o.layout.broadcast_to(result.shape) for o in plan.operands if isinstance(o, TensorSpec)

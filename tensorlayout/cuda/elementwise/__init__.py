@@ -40,7 +40,7 @@ from tensorlayout.tensor import TensorSpec
 
 def write_elementwise(plan: ElementwisePlan) -> Write:
     """The function of the result and the operands, which lie apart from it, or exactly there."""
-    number, padding = plan.result.device.number, None if plan.given else padding_of(plan.result)
+    number, padding = plan.result.device.number, _padding(plan)
     content = scalars_of(plan)
 
     def planned(alignments: Sequence[int]) -> Launches:
@@ -175,7 +175,11 @@ _COSTLY = 2.5
 def takes_tiles(plan: ElementwisePlan) -> bool:
     """Return whether one launch computes a plan of tiled tensors, and reads all well enough."""
     operands = [o for o in plan.operands if isinstance(o, TensorSpec)]
-    return walks_tiles(plan.result, operands, None if plan.given else padding_of(plan.result))
+    return walks_tiles(plan.result, operands, _padding(plan))
+
+
+def _padding(plan: ElementwisePlan) -> bytes | None:
+    return None if plan.destinations else padding_of(plan.result)
 
 
 def walks_tiles(result: TensorSpec, operands: Sequence[TensorSpec], padding: bytes | None) -> bool:

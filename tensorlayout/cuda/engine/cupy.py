@@ -275,7 +275,7 @@ _opened: weakref.WeakSet[CupyDriver] = weakref.WeakSet()
 
 def _refuse_in_child() -> None:
     for each in list(_opened):
-        each._device_count, each._only = 0, None
+        each._device_count, each.only = 0, None
 
 
 os.register_at_fork(after_in_child=_refuse_in_child)
@@ -316,7 +316,8 @@ class CupyDriver(Driver):
         return int(attributes.device) if attributes.type in on_device else None
 
     def current_stream(self, device: int) -> Stream:
-        self.check_device(device)
+        if device != self.only:
+            self.check_device(device)
         stream = self.cuda.get_current_stream(device)
         return Stream(device, stream.ptr or LEGACY_STREAM, stream)
 
@@ -358,12 +359,18 @@ class CupyDriver(Driver):
     def allocate(self, nbytes: int, device: int) -> Buffer:
         """Use CuPy's current allocator, by default its pool; 0 bytes have address 0."""
         self.counters.allocations += 1
-        with self.using(device):
-            try:
-                memory = self.cuda.alloc(nbytes) if nbytes < _TOO_MANY else None
-            except MemoryError:
-                memory = None  # outside of the handler, nothing refers to the failed call
-            if memory is None:
+        memory = None
+        try:
+            if nbytes < _TOO_MANY:
+                if device == self.only:
+                    memory = self.cuda.alloc(nbytes)
+                else:
+                    with self.using(device):
+                        memory = self.cuda.alloc(nbytes)
+        except MemoryError:
+            pass  # outside of the handler, nothing refers to the failed call
+        if memory is None:
+            with self.using(device):
                 memory = self._allocate_again(nbytes, device)
         buffer = Buffer(memory.ptr, nbytes, device, memory)
         stream = self.cuda.get_current_stream(device)

@@ -129,12 +129,12 @@ class Driver(Protocol):
     captures: Mapping[int, object] = MappingProxyType({})  # what each has allocated, by streams
     _has: str = "there are"
     _device_count: int
-    _only: int | None  # device, which then is always current
+    only: int | None  # device, which then is always current
     _launchers: dict[Kernel, Launcher]
 
     def __init__(self, device_count: int) -> None:
         self.counters, self._launchers = Counters(), {}
-        self._device_count, self._only = device_count, 0 if device_count == 1 else None
+        self._device_count, self.only = device_count, 0 if device_count == 1 else None
 
     def device_count(self) -> int:
         """Return how many devices there are."""
@@ -151,7 +151,7 @@ class Driver(Protocol):
 
     def using(self, device: int) -> AbstractContextManager[Any]:
         """Make `device` the current one inside a ``with`` block, for this thread."""
-        if device == self._only:
+        if device == self.only:
             return _HERE
         self.check_device(device)
         return _HERE if device == self.current_device() else self._made_current(device)

@@ -77,13 +77,6 @@ def _strict_by_the_variable() -> bool:
     return value == "1"
 
 
-def _is_strict() -> bool:
-    for found in (_strict.get(), _strict_process):
-        if found is not None:
-            return found
-    return _strict_by_the_variable()
-
-
 # ---- Records
 
 _serials = itertools.count(1)
@@ -184,7 +177,10 @@ def reports(device: int) -> Reports:
 def launched(report: Report, stream: Stream) -> None:
     """Note launches that may leave something in what `Reports.current` gave; graphs at any time."""
     report.unseen = [bool] if report.key is None else [driver().end_of(stream)]
-    if _is_strict():
+    strict = _strict.get()
+    if strict is None:
+        strict = _strict_by_the_variable() if _strict_process is None else _strict_process
+    if strict:
         check()
 
 

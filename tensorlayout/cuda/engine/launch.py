@@ -7,12 +7,12 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from functools import reduce
 from itertools import accumulate
-from operator import add, or_
+from operator import add, attrgetter, itemgetter, or_
 from typing import Any
 
 from tensorlayout.cuda.engine import faults
 from tensorlayout.cuda.engine.driver import Kernel, driver
-from tensorlayout.cuda.engine.memory import per_alignment
+from tensorlayout.cuda.engine.memory import PerAlignment, low_bits
 from tensorlayout.cuda.engine.structs import constant
 from tensorlayout.plan import Write
 from tensorlayout.tensor import Tensor
@@ -27,6 +27,8 @@ BLOCK = PER_THREAD * THREADS  # elements that a block of a kernel without tiles 
 SECTOR = 32
 WIDEST = 16  # access of a thread
 _ALIGNMENT = 256  # of memories in between
+
+_address = attrgetter("memory.address")
 
 # Numbers of what no call gives: no memory, whose address is 0; and the record of faults.
 NOTHING, FAULTS = -2, -1
@@ -108,7 +110,7 @@ def bind(planned: Launch | Launches | None, device: int) -> Bound:
         first = 0 if made is None else made.pointer
         report = None if reports is None else reports.current(gpu)
         record = 0 if report is None else report[0].pointer
-        everything = [*addresses, *[first + start for start in starts], 0, record]
+        everything = [*addresses, *map(first.__add__, starts), 0, record]
         for step in steps:
             step(everything, scalars)
         if report is not None:
@@ -122,12 +124,15 @@ def _bind(launch: Launch) -> Bound:
     ready, grid, template = driver().launcher(launch.kernel), launch.grid, launch.parameters
     firsts, memories = launch.firsts, launch.memories
     pack_into = struct.Struct(f"<{len(firsts)}Q").pack_into
+    taken_from: Any = itemgetter(*memories) if len(memories) > 1 else None
     at = 8 * len(firsts) if launch.scalars_at is None else launch.scalars_at
     takes = slice(*launch.takes)
 
     def run(addresses: Sequence[int], scalars: bytes = b"") -> None:
         parameters = bytearray(template)
-        given = [addresses[number] for number in memories] if memories else addresses
+        given = addresses
+        if memories:
+            given = taken_from(addresses) if taken_from else (addresses[memories[0]],)
         pack_into(parameters, 0, *map(add, given, firsts))
         if scalars:
             taken = scalars[takes]
@@ -153,17 +158,21 @@ def writer(
     combination would have a plan of its own. `aligned`: how many alignments, the first ones, the
     plan asks for; None: all.
     """
-    at = per_alignment(lambda alignments: bind(plan(alignments), device))
+    at = PerAlignment(lambda alignments: bind(plan(alignments), device))
 
     def write(*operands: Any) -> None:
-        addresses = [x.memory.address for x in operands[:tensors]]
+        addresses = [*map(_address, operands[:tensors])]
         scalars = content(*operands[tensors:]) if content is not None else b""
         seen = addresses
         if alike is not None:
             seen = addresses.copy()
             seen[alike] = [reduce(or_, addresses[alike])] * len(addresses[alike])
-        with driver().using(device):
-            at(*seen[:aligned])(addresses, scalars)
+        bits, gpu = tuple(map(low_bits, seen[:aligned])), driver()
+        if device == gpu.only:
+            at[bits](addresses, scalars)
+            return
+        with gpu.using(device):
+            at[bits](addresses, scalars)
 
     return write
 
@@ -181,7 +190,7 @@ def mixed_writer(
         launches, content = plan(alignments)
         return bind(launches, device), content
 
-    at = per_alignment(make)
+    at = PerAlignment(make)
 
     def write(*operands: Any) -> None:
         # Numbers have no addresses, and are as well aligned as can be.

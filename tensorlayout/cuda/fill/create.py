@@ -31,7 +31,7 @@ def write_create(plan: CreatePlan) -> Write:
     spec, values = plan.result, plan.operation.values
     if takes_tiles(plan):
         return lambda out: None
-    padding = None if plan.given else padding_of(spec)
+    padding = None if plan.destinations else padding_of(spec)
     if values == "nothing":
         layout, itemsize = spec.layout, spec.dtype.itemsize
         return writer(
@@ -52,7 +52,9 @@ def write_create(plan: CreatePlan) -> Write:
 
 def takes_tiles(plan: CreatePlan) -> bool:
     """Return whether nothing is written: elements may hold anything, and padding too."""
-    return plan.operation.values == "nothing" and (plan.given or padding_of(plan.result) is None)
+    if plan.operation.values != "nothing":
+        return False
+    return plan.destinations > 0 or padding_of(plan.result) is None
 
 
 def _octets_of(name: str, dtype: DType, value: Any) -> bytes:

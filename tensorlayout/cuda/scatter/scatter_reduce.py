@@ -19,8 +19,8 @@ from tensorlayout.cuda.scatter import Table, mark_loop, values_in, values_of
 from tensorlayout.cuda.sort.planning import Target, plan_pairs
 from tensorlayout.layout import Axis, Layout, index_type
 from tensorlayout.plan import RUN, CopyPlan, Run, ScatterPlan, ScatterReducePlan, Write, after_copy
-from tensorlayout.plan.run import noted_copy, noting
-from tensorlayout.plan.steps import Step
+from tensorlayout.plan.events import Event
+from tensorlayout.plan.run import noted, noted_copy
 from tensorlayout.tensor import TensorSpec
 
 FILE = "scatter/scatter_reduce.cu"
@@ -60,7 +60,7 @@ def _with_values(plan: ScatterPlan) -> tuple[ScatterPlan, Run]:
     if spread == wanted:
         return replace(plan, value=wanted), lambda given: given
     if wanted.layout is not given:
-        copy = noting(Step(plan.name, value, wanted), CopyPlan(spread, wanted))
+        copy = noted(Event(plan.name, value, wanted), CopyPlan(spread, wanted))
         return replace(plan, value=wanted), copy
     result = TensorSpec(dtype, value.layout.form, device)  # few, of another dtype
     wanted = TensorSpec(dtype, values_in(result.layout, shape), device)

@@ -10,8 +10,8 @@ from tensorlayout.cuda.sort.planning import TILE, is_fastest, plan_search, plan_
 from tensorlayout.dtypes import int64
 from tensorlayout.layout import Layout
 from tensorlayout.plan import AssignPlan, Gather, Index, LibraryPlan, Run, SortPlan, TopKPlan, Write
-from tensorlayout.plan.run import carried_out, making, noted_copy, noting
-from tensorlayout.plan.steps import Step
+from tensorlayout.plan.events import Event
+from tensorlayout.plan.run import allocating, carried_out, noted, noted_copy
 from tensorlayout.tensor import Tensor, TensorSpec
 
 
@@ -28,9 +28,9 @@ def write_sort(plan: SortPlan) -> Write:
     layout = Layout.packed(result.layout.shape, order)
     lines = TensorSpec(result.dtype, layout, result.device)
     gathered = TensorSpec(source.dtype, layout, source.device)
-    step = Step(plan.name, lines, result)
-    back = noting(step, AssignPlan(plan.name, lines, result))
-    anew = replace(plan, result=lines, given=False)
+    step = Event(plan.name, lines, result)
+    back = noted(step, AssignPlan(plan.name, lines, result))
+    anew = replace(plan, result=lines, destinations=0)
     if is_fastest(source.layout, dim):
         sort = carried_out(anew)
         return lambda out, x: back(out, sort(x))
@@ -86,7 +86,7 @@ def prepare_search(plan: LibraryPlan) -> Run:
         line = TensorSpec(plan.dtype, Layout.row_major((of.layout.size,)), of.device)
         found = plan_search(line, values, plan.dtype, members=True, invert=options["invert"])
     write = writer(result.device.number, lambda _: found, aligned=0)
-    search = making(new_tensors(result), write)
+    search = allocating(new_tensors(result), write)
     if plan.operation.name == "searchsorted":
         return search
     placed = TensorSpec(plan.dtype, Layout.row_major(of.layout.shape), of.device)

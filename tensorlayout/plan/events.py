@@ -1,6 +1,6 @@
-"""Steps of a call that its plan does not contain: copies of operands, moves to the host, exports.
+"""Events inside a call that blocks such as `trace` see: copies on the way, and exports.
 
-A step is noted before it is taken, so that a listener can still refuse it.
+An event is noted before it happens, so that a listener can still refuse it.
 """
 
 from __future__ import annotations
@@ -25,10 +25,11 @@ COPIES: tuple[Kind, ...] = ("copy", "relayout")
 
 
 @frozen
-class Step:
-    """Elements moved on the way, or memory handed to another library, of which none is moved.
+class Event:
+    """A copy from one spec to another, or an export to another library, which moves no element.
 
-    `instead`: how to be rid of it, where the specs do not say. `exports`: by the protocol `name`.
+    `instead`: how to avoid it, if the specs do not say. `exports`: True for an export by the
+    protocol `name`.
     """
 
     name: str
@@ -61,19 +62,19 @@ def distinct_bytes(spec: TensorSpec) -> int:
     return layout._bytes_of(slots, spec.dtype.itemsize)
 
 
-# The blocks for which listeners hear of every call and step: empty else. What is in it comes and
+# The blocks for which listeners hear of every call and event: empty else. What is in it comes and
 # goes by itself, in other threads too, so there is no second variable to be kept in step.
 watched: set[Any] = set()
 # Says True around what is done for people's eyes: it is recorded, and never refused.
 for_eyes: Scope[bool] = Scope("for_eyes")
-listeners: list[Callable[[Step], object]] = []
+listeners: list[Callable[[Event], object]] = []
 
 
-def note(step: Step) -> None:
-    """A step is about to be taken."""
+def note(event: Event) -> None:
+    """Tell the listeners what is about to happen."""
     if watched:
         for listener in listeners:
-            listener(step)
+            listener(event)
 
 
 def note_export(name: str, spec: TensorSpec, *, always: bool = False) -> None:
@@ -85,7 +86,7 @@ def note_export(name: str, spec: TensorSpec, *, always: bool = False) -> None:
     asker = sys._getframe(1).f_back
     if always or asker is None or not asker.f_code.co_filename.startswith(_FOLDER):
         instead = f'use a function of tensorlayout, or give no_copies allow=("{name}",)'
-        note(Step(name, spec, spec, instead, exports=True))
+        note(Event(name, spec, spec, instead, exports=True))
 
 
 _FOLDER = os.path.join(os.path.dirname(os.path.dirname(__file__)), "")

@@ -1,0 +1,268 @@
+"""Programs: calls as short sequences of steps over memory that a backend takes.
+
+`program` begins with the plan of a call, a single step, and rewrites it:
+
+1. a result that cannot be made in its destination is made first and then copied into it;
+2. operands in layouts that the backend does not accept (tiles, elements below a byte) are copied to
+   strided ones of whole bytes before, and what was promised in such a layout is copied back.
+
+All of this is pure: it needs no data. `run` allocates and executes.
+"""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import replace
+from operator import itemgetter
+from typing import Any, NamedTuple
+
+from tensorlayout.layout import Layout
+from tensorlayout.plan.base import Operation, Plan, backend, planned
+from tensorlayout.plan.copy import AssignPlan, CopyPlan
+from tensorlayout.plan.events import Event
+from tensorlayout.plan.fill import Create, CreatePlan
+from tensorlayout.plan.view import NoViewError
+from tensorlayout.tensor import SlotBitsError, TensorSpec
+
+Key = tuple[Any, ...]
+
+# Plans kept. One holds a few kilobytes (layouts, closures), never data.
+CACHE_SIZE = 4096
+
+
+class Step(NamedTuple):
+    """One plan of a program, carried out by a backend.
+
+    Attributes:
+        plan: what is done.
+        reads: the numbers of its operands among the values of the program; those that it writes
+            into come first.
+        events: what traces are told before it.
+        call: the operation and the key that it is the plan of, for the step of the call itself. It
+            also takes the operands of the call that are not numbered.
+
+    """
+
+    plan: Plan
+    reads: tuple[int, ...]
+    events: tuple[Event, ...] = ()
+    call: tuple[Operation, Key] | None = None
+
+
+class Program:
+    """Steps, and the values that they read: `count` operands, then the result of each step.
+
+    Attributes:
+        count: how many operands are numbered; others follow these in a call.
+        steps: in the order in which they run.
+        result: the number of the value that the program returns.
+
+    """
+
+    __slots__ = ("count", "result", "steps")
+
+    def __init__(self, count: int) -> None:
+        self.count, self.steps, self.result = count, list[Step](), 0
+
+    def add(
+        self,
+        plan: Plan,
+        reads: Iterable[int],
+        events: tuple[Event, ...] = (),
+        call: tuple[Operation, Key] | None = None,
+    ) -> int:
+        """Append a step, whose value the program returns; return the number of that value."""
+        self.steps.append(Step(plan, tuple(reads), events, call))
+        self.result = self.count + len(self.steps) - 1
+        return self.result
+
+    def splice(self, other: Program, operands: Sequence[int]) -> int:
+        """Append the steps of another program, whose operands are these values; see `add`."""
+        numbers = [*operands]
+        for step in other.steps:
+            reads = [numbers[v] for v in step.reads]
+            numbers.append(self.add(step.plan, reads, step.events, step.call))
+        self.result = numbers[other.result]
+        return self.result
+
+
+@planned
+class Into:
+    """An operation that writes its result into the first operand, a tensor of any layout."""
+
+    operation: Operation
+
+    @property
+    def name(self) -> str:
+        return self.operation.name
+
+    def plan(self, destination: TensorSpec, *key: Any) -> Plan:
+        """Return the plan of the result by itself, which `program` moves into the destination."""
+        return self.operation.plan(*key)
+
+
+# Typed by hand: operations are hashable by identity, which their protocol does not say.
+_cached: Any = functools.lru_cache(maxsize=CACHE_SIZE)
+into: Callable[[Operation], Into] = _cached(Into)
+
+
+def plan_of(operation: Operation, key: Key) -> Plan:
+    """Return the plan of a call.
+
+    That of strided copies of the operands for a view that a tiled layout does not have, and for a
+    result whose dtype has other bits than the slots of an operand.
+    """
+    return _plan(operation, key)[0]
+
+
+def _plan(operation: Operation, key: Key) -> tuple[Plan, bool]:
+    """Return the plan of a call, and whether it is that of strided copies."""
+    try:
+        return operation.plan(*key), False
+    except NoViewError:
+        return operation.plan(*_strided_key(key)), True
+    except SlotBitsError:
+        plan = operation.plan(*_strided_key(key))
+        if plan.kind in ANY_LAYOUT:
+            raise
+        return plan, True
+
+
+def program(operation: Operation, key: Key) -> Program:
+    """Return the steps of a call."""
+    operands = [item for item in key if isinstance(item, (TensorSpec, type))]
+    plan, on_copies = _plan(operation, key)
+    if isinstance(operation, Into):
+        plan.check_into(key[0])
+        if not plan.takes_destination:
+            return _copied_into(operation.operation, key, plan, operands)
+        plan = plan.into(key[0])
+    without_strides = [
+        spec.layout
+        for spec in (plan.result, *operands)
+        if not isinstance(spec, type) and not spec.layout.is_strided
+    ]
+    if without_strides and not on_copies:
+        below_a_byte = any(layout.slot_bits is not None for layout in without_strides)
+        on_copies = not backend(plan.result.device).accepts(plan, below_a_byte)
+    if on_copies:
+        return _on_strided_copies(operation, key, plan, operands)
+    found = Program(len(operands))
+    found.add(plan, range(found.count), call=(operation, key))
+    return found
+
+
+def _copied_into(operation: Operation, key: Key, plan: Plan, operands: list[Any]) -> Program:
+    """Make the result by itself, then copy it into the destination."""
+    destination, name = key[0], operation.name
+    found = Program(len(operands))
+    found.splice(program(operation, key[1:]), range(1, found.count))
+    advice = "leave out=, which it is copied into"
+    first = found.steps[0]
+    events = (Event(name, plan.result, destination, advice), *first.events)
+    found.steps[0] = first._replace(events=events)
+    found.add(AssignPlan(name, plan.result, destination), (0, found.result))
+    return found
+
+
+# --- layouts that a backend does not accept ---
+
+# Memory that a later step writes.
+EMPTY = Create("empty", "nothing")
+
+# Plans that every backend carries out in any layout, packed below a byte too.
+ANY_LAYOUT = frozenset(["assign", "copy", "transfer", "view", "row", "same", "reinterpret"])
+
+
+def _on_strided_copies(operation: Operation, key: Key, plan: Plan, operands: list[Any]) -> Program:
+    """Run the call on strided copies, and copy back what was promised in another layout."""
+    name, numbers = operation.name, [*range(len(operands))]
+    if all(isinstance(o, type) or o.layout.is_strided for o in operands):  # the result alone is not
+        found = Program(0)
+        whole: Any = replace(plan, result=strided_spec(plan.result))  # type: ignore[type-var]
+        made = found.add(whole, (), call=(operation, key))
+        _add_copy(found, name, made, whole.result, plan.result)
+        return found
+    found = Program(len(numbers))
+    for number, spec in enumerate(operands):
+        if isinstance(spec, type) or spec.layout.is_strided:
+            continue
+        if number < plan.destinations and not plan.partial:
+            numbers[number] = found.add(CreatePlan(EMPTY, strided_spec(spec)), ())
+        else:
+            numbers[number] = _add_copy(found, name, number, spec, strided_spec(spec))
+    made = found.splice(program(operation, _strided_key(key)), numbers)
+    for number, spec in enumerate(operands[: plan.destinations]):
+        if numbers[number] != number:
+            event = Event(name, strided_spec(spec), spec)
+            back = AssignPlan(name, strided_spec(spec), spec)
+            found.add(back, (number, numbers[number]), (event,))
+    if plan.destinations:
+        found.result = 0
+    elif plan.makes == "new" and not plan.result.layout.is_strided:
+        _add_copy(found, name, made, plan_of(operation, _strided_key(key)).result, plan.result)
+    return found
+
+
+def _add_copy(
+    found: Program, name: str, number: int, source: TensorSpec, result: TensorSpec
+) -> int:
+    """Add a copy of a value in another layout; return its number."""
+    return found.add(CopyPlan(source, result), (number,), (Event(name, source, result),))
+
+
+def strided_spec(spec: TensorSpec) -> TensorSpec:
+    """Return a spec of the same elements at whole strides: packed, in the order of one without."""
+    layout = spec.layout
+    if layout.is_strided:
+        return spec
+    return TensorSpec(spec.dtype, Layout._packed(layout.shape, layout.minor_to_major), spec.device)
+
+
+def _strided_key(key: Key) -> Key:
+    return tuple([strided_spec(item) if isinstance(item, TensorSpec) else item for item in key])
+
+
+# --- where values are kept while a program runs ---
+
+
+class Schedule(NamedTuple):
+    """Where the values of a program are kept: the operands first, then results.
+
+    Attributes:
+        takes: for each step, what takes its operands from the list of values.
+        places: for each step, where its result goes.
+        room: how long the list is.
+
+    """
+
+    takes: list[Any]
+    places: list[int]
+    room: int
+
+
+def schedule(reads: Sequence[Sequence[int]], count: int) -> Schedule:
+    """Return places for the results of steps that read these values, of which `count` are operands.
+
+    A value that no later step reads loses its place to the next result, and so its memory.
+    """
+    last_use = {v: i for i, each in enumerate(reads) for v in each}
+    places = list(range(count))
+    free: list[int] = []
+    top, takes = count, []
+    for i, each in enumerate(reads):
+        takes.append(getter(tuple([places[v] for v in each])))
+        free += {places[v] for v in each if v >= count and last_use[v] == i}
+        place = free.pop() if free else top
+        top = max(top, place + 1)
+        places.append(place)
+    return Schedule(takes, places[count:], top)
+
+
+def getter(numbers: tuple[int, ...]) -> Any:
+    """Return what takes the items of these numbers from a list, as a sequence."""
+    if len(numbers) > 1:
+        return itemgetter(*numbers)
+    first = numbers[0] if numbers else 0
+    return itemgetter(slice(first, first + len(numbers)))

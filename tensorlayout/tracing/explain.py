@@ -1,0 +1,118 @@
+"""The programs of a call: which steps run, on which layouts, and how many bytes they move."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+from tensorlayout.functions import dispatch
+from tensorlayout.plan import CreatePlan, Operation, Program, Step, program
+from tensorlayout.plan.events import distinct_bytes, watched
+from tensorlayout.support.context_blocks import Scope
+from tensorlayout.tensor import TensorSpec
+from tensorlayout.tracing import blocks
+from tensorlayout.tracing.record import Record, kernel_named, kernels_by_name
+from tensorlayout.tracing.traces import Trace, traces
+
+
+class ExplainedStep(NamedTuple):
+    """One step of a program.
+
+    Attributes:
+        kind: the family of the work, such as ``join``, ``copy`` or ``view``.
+        inputs: the specs of the tensors that it reads.
+        result: the spec of the tensor that it makes or writes.
+        bytes_read: **bytes** of distinct elements; 0 for a view.
+        bytes_written: **bytes** of elements; 0 for a view, and for memory that is only allocated.
+
+    """
+
+    kind: str
+    inputs: tuple[TensorSpec, ...]
+    result: TensorSpec
+    bytes_read: int
+    bytes_written: int
+
+    def __str__(self) -> str:
+        layouts = ", ".join([str(spec.layout) for spec in self.inputs])
+        arrow = f"{layouts} -> {self.result.layout}" if layouts else f"-> {self.result.layout}"
+        moved = f"{self.bytes_read:,} bytes read, {self.bytes_written:,} written"
+        return f"{self.kind} {self.result.dtype} {arrow}: {moved}"
+
+
+class ExplainedCall(NamedTuple):
+    """One operation of a call: its name, its program, and the kernels that it launched on CUDA."""
+
+    name: str
+    steps: tuple[ExplainedStep, ...]
+    kernels: tuple[str, ...]
+
+    def __str__(self) -> str:
+        lines = [self.name, *[f"  {n}. {step}" for n, step in enumerate(self.steps, 1)]]
+        return "\n".join([*lines, *[f"  launched: {kernel}" for kernel in self.kernels]])
+
+
+class Explanation(tuple[ExplainedCall, ...]):
+    """The operations of a call, in order; it prints as a list of their steps."""
+
+    __slots__ = ()
+
+    def __repr__(self) -> str:
+        return "\n".join(map(str, self)) or "no operation"
+
+
+def explained(
+    function: Callable[..., Any], args: tuple[Any, ...], named: dict[str, Any]
+) -> Explanation:
+    """Run a call and return the programs of the operations in it."""
+    calls: list[tuple[Operation, tuple[Any, ...], Program, int]] = []
+    with traces.saying(Trace()) as seen, _explained.saying((calls, seen)):
+        function(*args, **named)
+    ends = [*[first for *_, first in calls], len(seen)][1:]
+    return Explanation(
+        [
+            ExplainedCall(operation.name, _steps(found, key), _kernels(seen.records[first:end]))
+            for (operation, key, found, first), end in zip(calls, ends, strict=True)
+        ]
+    )
+
+
+_explained: Scope[tuple[list[Any], Trace]] = Scope("explain", watched)
+
+
+def _observe(operation: Operation, key: tuple[Any, ...], operands: tuple[Any, ...]) -> None:
+    """Note the program of a call, which the next observer runs."""
+    found = _explained.get()
+    if found is not None:
+        calls, seen = found
+        calls.append((operation, key, program(operation, key), len(seen)))
+
+
+dispatch.observers.insert(dispatch.observers.index(blocks._observe), _observe)
+
+
+def _steps(found: Program, key: tuple[Any, ...]) -> tuple[ExplainedStep, ...]:
+    values = [item for item in key if isinstance(item, (TensorSpec, type))]
+    values += [step.plan.result for step in found.steps]
+    return tuple([_step(step, values) for step in found.steps])
+
+
+def _step(step: Step, values: list[Any]) -> ExplainedStep:
+    plan = step.plan
+    reads = step.reads if plan.partial else step.reads[plan.destinations :]
+    inputs = tuple([values[v] for v in reads if isinstance(values[v], TensorSpec)])
+    result = plan.result
+    nothing = isinstance(plan, CreatePlan) and plan.operation.values == "nothing"
+    read = written = 0
+    if plan.makes != "view" and not nothing:
+        read = sum([distinct_bytes(spec) for spec in inputs])
+        written = result.layout._bytes_of(result.layout.size, result.dtype.itemsize)
+    return ExplainedStep(plan.kind, inputs, result, read, written)
+
+
+def _kernels(records: list[Record]) -> tuple[str, ...]:
+    return tuple(
+        kernel_named(kernel, counts)
+        for record in records
+        for kernel, counts in kernels_by_name(record.kernels).items()
+    )

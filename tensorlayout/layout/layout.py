@@ -567,6 +567,8 @@ class Layout(Placement):
         >>> Layout.row_major((3,)).broadcast_to((2, 3))
         Layout.parse('(2,3):(0,1)')
         """
+        if shape is self.shape:
+            return self
         sizes = checks.checked_sizes("shape", shape)
         new = len(sizes) - self.ndim
         if new < 0 or any(n not in (1, m) for n, m in zip(self.shape, sizes[new:], strict=True)):

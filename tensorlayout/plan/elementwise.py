@@ -124,8 +124,9 @@ class Elementwise:
         if not given:  # where(condition, 1, 2): scalars alone, by their default dtypes
             given = [dtypes.default_of(o) for o in taking_part if isinstance(o, type)]
         promoted = reduce(dtypes.promote, given)
-        for scalar in (o for o in taking_part if isinstance(o, type)):
-            promoted = dtypes.promote_scalar(promoted, scalar)
+        for o in taking_part:
+            if isinstance(o, type):
+                promoted = dtypes.promote_scalar(promoted, o)
         if not (self.takes(promoted) or (self.of_bools and promoted == dtypes.bool)):
             if self.takes_integers and dtypes.in_category(promoted, "integer or boolean"):
                 return dtypes.float64
@@ -146,6 +147,8 @@ class Elementwise:
                 return tuple(dtypes.int64 if d.kind == "i" else dtypes.uint64 for d in integral)
         if self.result == "bool" and dtypes.is_narrow(promoted):  # compared by their values
             promoted = dtypes.wider(promoted)
+        if not self.abstain:
+            return (promoted,) * len(operands)
         return tuple(
             o.dtype if i in self.abstain and isinstance(o, TensorSpec) else promoted
             for i, o in enumerate(operands)

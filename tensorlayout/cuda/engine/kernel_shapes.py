@@ -173,6 +173,7 @@ _TYPES = {
 }
 
 
+@functools.cache  # NumPy works out names of dtypes in Python
 def c_type(dtype: DType, saturate: bool = False) -> str:
     """The type of an element; with `saturate`, of one that conversions give the nearest limit.
 

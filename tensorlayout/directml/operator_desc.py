@@ -9,7 +9,7 @@ two methods: `_rule`, its own rules, and `_run`, what it does.
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from typing import Any, ClassVar, NamedTuple, NoReturn, Self, dataclass_transform
 
 from tensorlayout.directml import tables
@@ -81,12 +81,12 @@ class OperatorDesc:
     @property
     def inputs_of(self) -> tuple[TensorDesc | None, ...]:
         """The descriptors of all inputs, in the order of the members; None: left out."""
-        return tuple(desc for name, desc in self._tensors() if not name.startswith("Output"))
+        return tuple(desc for name, desc in self._tensors if not name.startswith("Output"))
 
     @property
     def outputs_of(self) -> tuple[TensorDesc | None, ...]:
         """The descriptors of all outputs, in the order of the members; None: by the rule."""
-        return tuple(desc for name, desc in self._tensors() if name.startswith("Output"))
+        return tuple(desc for name, desc in self._tensors if name.startswith("Output"))
 
     def validate(self, feature_level: str | int = tables.HIGHEST) -> Self:
         """The descriptor, outputs that were left out filled in, if a feature level allows it.
@@ -96,13 +96,13 @@ class OperatorDesc:
         """
         level = tables.as_level(feature_level, self.operator)
         tables.support(self.operator, level)
-        for name, desc in self._tensors():
+        for name, desc in self._tensors:
             if desc is not None:
                 self._check_supported(name, desc, level)
         self._check_values(level)
         self._check_members()
         whole = self._completed(self._rule())
-        for name, desc in whole._tensors():
+        for name, desc in whole._tensors:
             if name.startswith("Output"):
                 assert desc is not None
                 whole._check_supported(name, desc, level)
@@ -143,14 +143,14 @@ class OperatorDesc:
         if len(found.outputs_of) != len(rule.outputs_of):
             came = len(found.outputs_of)
             cls._refuse(f"out must be {len(rule.outputs_of)} tensors, got {came}")
-        for (name, desc), (_, asked_for) in zip(found._tensors(), rule._tensors(), strict=True):
+        for (name, desc), (_, asked_for) in zip(found._tensors, rule._tensors, strict=True):
             if desc is not None and asked_for is not None:
                 cls._check_same(name, desc, asked_for)
         return found
 
     def _leading(self) -> TensorDesc:
         """The tensor whose dimensions and data type the other members go by."""
-        found = next((desc for _, desc in self._tensors() if desc is not None), None)
+        found = next((desc for _, desc in self._tensors if desc is not None), None)
         if found is None:
             self._refuse("OutputTensor must be given without InputTensor, got None")
         return found
@@ -168,15 +168,18 @@ class OperatorDesc:
 
     # --- checks ----------------------------------------------------------------------------------
 
-    def _tensors(self) -> Iterator[tuple[str, TensorDesc | None]]:
+    @cached_property
+    def _tensors(self) -> list[tuple[str, TensorDesc | None]]:
         """Each tensor member by its name in C, ``InputTensors[1]`` where there are several."""
+        found: list[tuple[str, TensorDesc | None]] = []
         for member in self._members:
             if member.is_tensor:
                 value = getattr(self, member.name)
                 if isinstance(value, tuple):
-                    yield from ((f"{member.spelling}[{i}]", desc) for i, desc in enumerate(value))
+                    found += [(f"{member.spelling}[{i}]", desc) for i, desc in enumerate(value)]
                 else:
-                    yield member.spelling, value
+                    found.append((member.spelling, value))
+        return found
 
     def _check_supported(self, name: str, desc: TensorDesc, level: str) -> None:
         """The table's row: data type and rank."""
@@ -240,7 +243,7 @@ class OperatorDesc:
 
     def _completed(self, rules: tuple[Expected, ...]) -> Self:
         """Self with outputs as the rules say: given ones are held against them."""
-        outputs = [each for each in self._tensors() if each[0].startswith("Output")]
+        outputs = [each for each in self._tensors if each[0].startswith("Output")]
         made = []
         for (name, desc), rule in zip(outputs, rules, strict=True):
             if desc is not None:

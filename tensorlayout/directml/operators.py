@@ -43,7 +43,7 @@ class Operator:
     def __init__(self, desc: OperatorDesc, feature_level: str) -> None:
         self.desc = desc
         self.feature_level = feature_level
-        slots = [_Slot(name, tensor) for name, tensor in desc._tensors() if tensor is not None]
+        slots = [_Slot(name, tensor) for name, tensor in desc._tensors if tensor is not None]
         self._inputs = [slot for slot in slots if not slot.member.startswith("Output")]
         self._bound = [slot for slot in self._inputs if not slot.owned]
         self._outputs = [slot for slot in slots if slot.member.startswith("Output")]

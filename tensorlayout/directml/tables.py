@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import tomllib
 from collections.abc import Mapping
 from pathlib import Path
@@ -88,7 +89,12 @@ def support(operator: str, feature_level: str | int = HIGHEST) -> Table:
     if name not in ROWS:
         came = arguments.shown(operator)
         refuse("support", f"operator must be one of {', '.join(OPERATORS)}, got {came}")
-    level, rows = as_level(feature_level, "support"), ROWS[name]
+    return _row(name, as_level(feature_level, "support"))
+
+
+@functools.cache
+def _row(name: str, level: str) -> Table:
+    rows = ROWS[name]
     row = next((own for own in reversed(rows) if reaches(level, own)), None)
     if row is None:
         rule = f"the operator is not available at feature level {level}"

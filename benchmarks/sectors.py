@@ -8,8 +8,8 @@ from __future__ import annotations
 
 import gc
 import os
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from functools import partial, reduce
 from math import prod
@@ -25,8 +25,6 @@ from tensorlayout.cuda.engine.launch_log import Counts, Tally, checking
 from tensorlayout.cuda.engine.simulator import compiler
 
 Shape = tuple[int, ...]
-Make = Callable[[str], Callable[[], Any]]
-Operand = Callable[[str], tl.Tensor]
 
 ALL = ("uint8", "float16", "float32", "float64")
 WIDE = ("float32", "float64")
@@ -42,8 +40,9 @@ class Probe:
     Attributes:
         file: whose section it is in.
         layout: how the operand lies, and the result where that differs.
-        make: of a dtype, the call that is counted; what it needs is made before.
+        operands: by the names that `run` has for them; text is Python for it, evaluated before.
         held: whether it has targets: not where data says which sectors are touched.
+        run: the Python text that is counted; `call` unless that says it for people.
 
     """
 
@@ -51,9 +50,10 @@ class Probe:
     call: str
     shape: Shape
     layout: str
-    make: Make
+    operands: Mapping[str, Any] = field(default_factory=lambda: {"x": _X})
     dtypes: Sequence[str] = ALL
     held: bool = True
+    run: str = ""
 
 
 @dataclass(frozen=True)
@@ -105,19 +105,17 @@ class Counted:
         return not self.short if self.case.held else None
 
 
-def counted(cases: Iterable[Probe]) -> Iterator[Counted]:
-    """Each case with each dtype, on the simulator."""
-    for case in cases:
-        for dtype in case.dtypes:
-            yield _counted(case, dtype)
-
-
-def _counted(case: Probe, dtype: str) -> Counted:
+def counted(case: Probe, dtype: str) -> Counted:
+    """A case with a dtype, on the simulator."""
     before = _allocated()
-    call = case.make(dtype)
+    space = vars(tl) | {"tl": tl, "values": _values, "shape": case.shape, "dtype": dtype}
+    for name, operand in case.operands.items():
+        space[name] = eval(operand, space) if isinstance(operand, str) else operand
+    text = case.run or case.call
+    call = compile(text, text, "exec" if "] = " in text else "eval")
     operands = _allocated() - before
     with checking("count") as record, roofline.issuing() as issued:
-        result = call()
+        result = eval(call, space)
     counts = reduce(add, record.counts.values(), Counts(""))
     names = dict.fromkeys(kernel.name for kernel in record.counts)
     tensor = isinstance(result, tl.Tensor)
@@ -154,7 +152,7 @@ def run(only: str) -> str:
     """The page, of the cases whose file and call hold the text."""
     os.environ["TENSORLAYOUT_CUDA_SIMULATOR"] = "1"
     chosen = [case for case in cases() if only in f"{case.file}: {case.call}"]
-    return markdown(list(counted(chosen)))
+    return markdown([counted(case, dtype) for case in chosen for dtype in case.dtypes])
 
 
 # ---- The page
@@ -249,33 +247,19 @@ def _issued(each: Counted) -> list[str]:
     return [f"{per_element:.1f}", flight, str(i.registers), blocks, f"{share:.2f}"]
 
 
-# ---- Operands
+# ---- Cases
 
 
-def _values(shape: Shape, dtype: str, seed: int = 0) -> tl.Tensor:
-    values = np.random.default_rng(seed).integers(0, 100, shape).astype(dtype)
+def _values(shape: Shape, dtype: str) -> tl.Tensor:
+    values = np.random.default_rng(0).integers(0, 100, shape).astype(dtype)
     return tl.asarray(values, device="cuda")
 
 
-def _nhwc(shape: Shape, dtype: str) -> tl.Tensor:
-    return tl.to_layout(_values(shape, dtype), "NHWC")
-
-
-def _padded(x: tl.Tensor) -> tl.Layout:
-    """Rows that begin at multiples of 256 bytes."""
-    return tl.Layout.pitched(x.shape, 256, x.itemsize)
-
-
-def _in_padded_rows(shape: Shape, dtype: str) -> tl.Tensor:
-    x = _values(shape, dtype)
-    return tl.to_layout(x, _padded(x))
-
-
-def _turned(shape: Shape, dtype: str) -> tl.Tensor:
-    return tl.permute_dims(_values(shape[::-1], dtype), range(len(shape))[::-1])
-
-
-# ---- Cases
+# Operands.
+_X = "values(shape, dtype)"
+_NHWC = f'to_layout({_X}, "NHWC")'
+_PITCHED = "Layout.pitched(shape, 256, getattr(tl, dtype))"  # rows begin at multiples of 256 bytes
+_IN_PADDED_ROWS = f"to_layout({_X}, {_PITCHED})"
 
 
 def cases() -> Iterator[Probe]:
@@ -295,279 +279,161 @@ def cases() -> Iterator[Probe]:
     yield from _products()
 
 
-def _call(function: Callable[..., Any], *operands: Operand) -> Make:
-    """What makes the operands in a dtype, then a call on them."""
-
-    def make(dtype: str) -> Callable[[], Any]:
-        made = [operand(dtype) for operand in operands]
-        return lambda: function(*made)
-
-    return make
-
-
 def _copies() -> Iterator[Probe]:
-    def case(call: str, shape: Shape, layout: str, make: Make) -> Probe:
-        return Probe("copy/copy.cu", call, shape, layout, make)
-
-    def plain(shape: Shape, function: Callable[[tl.Tensor], Any]) -> Make:
-        return _call(function, partial(_values, shape))
-
-    line = (300_007,)
-    made = _call(_assign, partial(_values, line), partial(_values, line))
-    yield case("y[...] = x", line, "packed", made)
-    shapes: list[Shape] = [(256, 512), (1024, 1024), (1000, 1000), (1031, 513)]
-    for shape in shapes:
-        made = plain(shape, lambda x: tl.to_layout(x, (0, 1)))
-        yield case("to_layout(x, (0, 1))", shape, "rows to columns", made)
+    case = partial(Probe, "copy/copy.cu")
+    yield case("y[...] = x", (300_007,), "packed", {"x": _X, "y": _X})
+    for shape in ((256, 512), (1024, 1024), (1000, 1000), (1031, 513)):
+        yield case("to_layout(x, (0, 1))", shape, "rows to columns")
     for c, h, w in ((3, 64, 96), (3, 101, 131), (4, 101, 131), (64, 32, 32)):
-        shape = (2, c, h, w)
-        made = plain(shape, lambda x: tl.to_layout(x, "NHWC"))
-        yield case('to_layout(x, "NHWC")', shape, "NCHW to NHWC", made)
-        made = _call(lambda x: tl.to_layout(x, "NCHW"), partial(_nhwc, shape))
-        yield case('to_layout(x, "NCHW")', shape, "NHWC to NCHW", made)
+        yield case('to_layout(x, "NHWC")', (2, c, h, w), "NCHW to NHWC")
+        yield case('to_layout(x, "NCHW")', (2, c, h, w), "NHWC to NCHW", {"x": _NHWC})
     for shape in ((200, 1000), (200, 513), (200, 1024)):
-        made = plain(shape, lambda x: tl.to_layout(x, _padded(x)))
-        yield case("to_layout(x, padded)", shape, "to rows of whole 256 bytes", made)
-        made = _call(_copied, partial(_in_padded_rows, shape))
-        yield case("to_layout(x, packed)", shape, "from rows of whole 256 bytes", made)
-    for text, key in _SLICES.items():
-        shape = (401, 800)
-        made = plain(shape, partial(_cut, key))
-        yield case(f"copy of x[{text}]", shape, "rows", made)
-    shapes = [(8, 8, 8, 8, 8), (8, 12, 97, 64), (5, 7, 9, 11, 13, 15)]
-    for shape in shapes:
-        made = plain(shape, lambda x: tl.to_layout(x, range(x.ndim)))
-        yield case("to_layout(x, reversed)", shape, "rows to reversed", made)
+        operands = {"x": _X, "padded": _PITCHED}
+        yield case("to_layout(x, padded)", shape, "to rows of whole 256 bytes", operands)
+        operands = {"x": _IN_PADDED_ROWS, "packed": "Layout.row_major(shape)"}
+        yield case("to_layout(x, packed)", shape, "from rows of whole 256 bytes", operands)
+    for part in ("x[::2]", "x[::-1, ::-1]", "x[1:-1, 1:-1]"):
+        yield case(f"copy of {part}", (401, 800), "rows", run=f'to_layout({part}, "C")')
+    for sizes in ((8, 8, 8, 8, 8), (8, 12, 97, 64), (5, 7, 9, 11, 13, 15)):
+        operands = {"x": _X, "reversed": "range(len(shape))"}
+        yield case("to_layout(x, reversed)", sizes, "rows to reversed", operands)
     for shape in ((1024, 1024), (1031, 513)):
-        made = plain(shape, lambda x: tl.to_layout(x, (0, 1)))
-        call = "to_layout(x, (0, 1))"
-        yield Probe("copy/copy.cu", call, shape, "rows to columns", made, ("complex128",))
-
-
-_FEW_BITS = {"uint1": 1, "uint2": 2, "uint4": 4, "float6_e2m3fn": 6}
+        yield case("to_layout(x, (0, 1))", shape, "rows to columns", dtypes=("complex128",))
 
 
 def _packed_copies() -> Iterator[Probe]:
     """From one byte an element to slots of few bits, and back."""
+    few_bits = {"uint1": 1, "uint2": 2, "uint4": 4, "float6_e2m3fn": 6}
+    rows, columns = "Layout.row_major(shape)", 'Layout.labelled(shape, "F")'
+    tiles = 'Layout.parse(f"[{shape[0]},{shape[1]}]{{1,0:T(8,128)}}")'
 
-    def few(shape: Shape, order: str, dtype: str) -> tl.Tensor:
-        return _packed(tl.to_layout(_values(shape, dtype), order))
-
-    def case(call: str, shape: Shape, layout: str, make: Make) -> Probe:
-        return Probe("copy/packed.cu", call, shape, layout, make, tuple(_FEW_BITS))
+    def case(call: str, shape: Shape, layout: str, source: str, result: str) -> Probe:
+        slots = ".with_slot_bits(few_bits[dtype])"
+        packs = call == "packed(x)"
+        to = result + slots * packs
+        x = _X if packs else f"to_layout({_X}, {source}{slots})"
+        operands = {"few_bits": few_bits, "x": x, "to": to}
+        dtypes = tuple(few_bits)
+        return Probe(
+            "copy/packed.cu", call, shape, layout, operands, dtypes, run="to_layout(x, to)"
+        )
 
     for shape in ((300_007,), (1024, 1024)):
-        made = _call(_packed, partial(_values, shape))
-        yield case("packed(x)", shape, "packed", made)
-        made = _call(lambda x: _unpacked(x, "C"), partial(few, shape, "C"))
-        yield case("unpacked(x)", shape, "packed", made)
+        for call in ("packed(x)", "unpacked(x)"):
+            yield case(call, shape, "packed", rows, rows)
     for shape in ((1024, 1024), (1031, 513)):
-        made = _call(lambda x: _packed(x, "F"), partial(_values, shape))
-        yield case("packed(x)", shape, "rows to columns", made)
-        made = _call(lambda x: _unpacked(x, "F"), partial(few, shape, "C"))
-        yield case("unpacked(x)", shape, "rows to columns", made)
-        made = _call(lambda x: _packed(x, "{1,0:T(8,128)}"), partial(_values, shape))
-        yield case("packed(x)", shape, "rows to T(8,128)", made)
-        made = _call(lambda x: _unpacked(x, "C"), partial(few, shape, "{1,0:T(8,128)}"))
-        yield case("unpacked(x)", shape, "T(8,128) to rows", made)
-
-
-_NARROW = ("float8_e4m3fn", "float6_e2m3fn", "float4_e2m1fn", "int4")
+        for call in ("packed(x)", "unpacked(x)"):
+            yield case(call, shape, "rows to columns", rows, columns)
+        yield case("packed(x)", shape, "rows to T(8,128)", rows, tiles)
+        yield case("unpacked(x)", shape, "T(8,128) to rows", tiles, rows)
 
 
 def _narrow() -> Iterator[Probe]:
     """From float32 to a narrow type and back, in order and turned; scale factors in their tiles."""
-
-    def case(call: str, shape: Shape, layout: str, make: Make) -> Probe:
-        return Probe("elementwise.cu", call, shape, layout, make, _NARROW)
-
-    def narrowed(shape: Shape, dtype: str) -> tl.Tensor:
-        return tl.astype(_values(shape, "float32"), dtype)
-
-    def cast(shape: Shape, dtype: str, turned: bool) -> Callable[[], Any]:
-        x = _values(shape, "float32")
-        if not turned:
-            return lambda: tl.astype(x, dtype)
-        result = tl.zeros(shape[::-1], dtype=dtype, device="cuda")
-        return lambda: _assign(x, result.T)
-
-    def widened(shape: Shape, dtype: str, turned: bool) -> Callable[[], Any]:
-        x = narrowed(shape, dtype)
-        if not turned:
-            return lambda: tl.astype(x, tl.float32)
-        result = tl.zeros(shape[::-1], dtype=tl.float32, device="cuda")
-        return lambda: _assign(x, result.T)
-
+    dtypes = ("float8_e4m3fn", "float6_e2m3fn", "float4_e2m1fn", "int4")
+    wide = 'values(shape, "float32")'
     for turned, layout in ((False, "packed"), (True, "rows to columns")):
         for shape in ((1024, 1024), (1031, 513)):
-            made = partial(cast, shape, turned=turned)
-            yield case("narrow from float32", shape, layout, made)
-            made = partial(widened, shape, turned=turned)
-            yield case("narrow to float32", shape, layout, made)
+            for call, x, to in (
+                ("narrow from float32", wide, "dtype"),
+                ("narrow to float32", f"astype({wide}, dtype)", "float32"),
+            ):
+                y = f'zeros(shape[::-1], dtype={to}, device="cuda").T' if turned else to
+                run = "y[...] = x" if turned else "astype(x, y)"
+                operands = {"x": x, "y": y}
+                yield Probe("elementwise.cu", call, shape, layout, operands, dtypes, run=run)
+    case = partial(Probe, "copy/tiled.cu", dtypes=("uint8",))
+    factors = "Layout.scale_factors(*shape)"
     for shape in ((4096, 512), (1000, 77)):
-        placed = tl.Layout.scale_factors(*shape)
-        move = _call(partial(tl.to_layout, layout=placed), partial(_values, shape))
-        call = "to_layout(scales, scale_factors)"
-        yield Probe("copy/tiled.cu", call, shape, "rows to scale factors", move, ("uint8",))
-        in_tiles = partial(_in_layout, placed)
-        move = _call(lambda x: _unpacked(x, "C"), in_tiles)
-        call = "to_layout(scales, rows)"
-        yield Probe("copy/tiled.cu", call, shape, "scale factors to rows", move, ("uint8",))
-
-
-def _in_layout(layout: tl.Layout, dtype: str) -> tl.Tensor:
-    return tl.to_layout(_values(layout.shape, dtype), layout)
+        operands = {"scales": _X, "scale_factors": factors}
+        yield case("to_layout(scales, scale_factors)", shape, "rows to scale factors", operands)
+        operands = {"scales": f"to_layout({_X}, {factors})", "rows": "Layout.row_major(shape)"}
+        yield case("to_layout(scales, rows)", shape, "scale factors to rows", operands)
 
 
 def _scaled_blocks() -> Iterator[Probe]:
     """float32 in blocks that share a scale, and back, along either axis."""
-
-    def made(
-        name: Any, axis: int, bits: int | None, back: bool, tiled: bool, dtype: str
-    ) -> Callable[[], Any]:
-        x = _values((1024, 1024), dtype)
-        layout = x.layout.with_slot_bits(bits)
-        one = tl.ones((), dtype=tl.float32, device="cuda") if name == "nvfp4" else None
-        placed = tl.Layout.scale_factors(1024, 1024 // (16 if one is not None else 32))
-        given: Any = {"axis": axis, "layout": layout, "global_scale": one}
-        given["scales_layout"] = placed if tiled else None
-        if not back:
-            return lambda: tl.quantize_blocks(x, name, **given)
-        data, scales, _ = tl.quantize_blocks(x, name, **given)
-        return lambda: tl.dequantize_blocks(data, scales, one, axis=axis)
-
     for back, call in ((False, "quantize_blocks"), (True, "dequantize_blocks")):
         for axis, layout in ((-1, "blocks along rows"), (0, "blocks along columns")):
-            for name, bits in (("mxfp8_e4m3", None), ("mxfp4", 4), ("nvfp4", 4)):
+            for name, bits, size in (("mxfp8_e4m3", None, 32), ("mxfp4", 4, 32), ("nvfp4", 4, 16)):
                 for tiled in (False, True) if axis else (False,):
-                    make = partial(made, name, axis, bits, back, tiled)
+                    scaled = name == "nvfp4"
+                    one = 'ones((), dtype=float32, device="cuda")' if scaled else "None"
+                    factors = f"Layout.scale_factors(1024, {1024 // size})" if tiled else "None"
+                    form = f"Layout.row_major(shape).with_slot_bits({bits})"
+                    options = f"axis={axis}, layout={form}, global_scale=one"
+                    made = f'quantize_blocks({{}}, "{name}", {options}, scales_layout={factors})'
+                    operands = {"one": one, "x": f"{made.format(_X)}[:2]" if back else _X}
+                    run = f"dequantize_blocks(*x, one, axis={axis})" if back else made.format("x")
                     text = f'{call}(x, "{name}")'
                     placed = f"{layout}, scale factors" if tiled else layout
-                    yield Probe("quantize.cu", text, (1024, 1024), placed, make, ("float32",))
-
-
-def _packed(x: tl.Tensor, order: str | None = None) -> tl.Tensor:
-    layout = x.layout if order is None else _laid_out(x, order)
-    return tl.to_layout(x, layout.with_slot_bits(_FEW_BITS[x.dtype.name]))
-
-
-def _unpacked(x: tl.Tensor, order: str) -> tl.Tensor:
-    return tl.to_layout(x, _laid_out(x, order))
-
-
-def _laid_out(x: tl.Tensor, order: str) -> tl.Layout:
-    sizes = ",".join(map(str, x.shape))
-    if order.startswith("{"):
-        return tl.Layout.parse(f"[{sizes}]{order}")
-    return tl.Layout.labelled(x.shape, order)
-
-
-_SLICES: dict[str, tuple[slice, ...]] = {
-    "::2": (slice(None, None, 2),),
-    "::-1, ::-1": (slice(None, None, -1), slice(None, None, -1)),
-    "1:-1, 1:-1": (slice(1, -1), slice(1, -1)),
-}
-
-
-def _copied(x: tl.Tensor) -> tl.Tensor:
-    return tl.to_layout(x, tl.Layout.row_major(x.shape), copy=True)
-
-
-def _cut(key: tuple[slice, ...], x: tl.Tensor) -> tl.Tensor:
-    return _copied(x[key])
-
-
-def _assign(x: tl.Tensor, y: tl.Tensor) -> None:
-    y[...] = x
+                    yield Probe("quantize.cu", text, (1024, 1024), placed, operands, ("float32",),
+                                run=run)  # fmt: skip
 
 
 def _creation() -> Iterator[Probe]:
-    def case(file: str, call: str, shape: Shape, function: Callable[..., Any]) -> Probe:
-        def make(dtype: str) -> Callable[[], Any]:
-            return lambda: function(dtype=getattr(tl, dtype), device="cuda")
+    def case(file: str, call: str, size: int, shape: Shape, dtypes: Sequence[str]) -> Probe:
+        run = f'{call}({size}, dtype=dtype, device="cuda")'
+        return Probe(file, call, shape, "packed", {}, dtypes, run=run)
 
-        return Probe(file, call, shape, "packed", make, ALL if file == "fill/fill.cu" else ALL[1:])
-
-    yield case("fill/fill.cu", "zeros", (10_007,), partial(tl.zeros, (10_007,)))
-    yield case("fill/sequence.cu", "arange", (10_007,), partial(tl.arange, 10_007))
+    yield case("fill/fill.cu", "zeros", 10_007, (10_007,), ALL)
+    yield case("fill/sequence.cu", "arange", 10_007, (10_007,), ALL[1:])
     for n in (512, 513):
-        yield case("fill/diagonals.cu", "eye", (n, n), partial(tl.eye, n))
-        made = _call(tl.tril, partial(_values, (n, n)))
-        yield Probe("fill/diagonals.cu", "tril(x)", (n, n), "rows", made)
+        yield case("fill/diagonals.cu", "eye", n, (n, n), ALL[1:])
+        yield Probe("fill/diagonals.cu", "tril(x)", (n, n), "rows")
 
 
 def _elementwise() -> Iterator[Probe]:
-    def case(call: str, shape: Shape, layout: str, *operands: Operand) -> Probe:
-        return Probe("elementwise.cu", call, shape, layout, _call(tl.add, *operands))
-
-    def same(shape: Shape, layout: str, make: Callable[[Shape, str], tl.Tensor]) -> Probe:
-        return case("x + y", shape, layout, partial(make, shape), partial(make, shape))
-
-    yield same((300_007,), "packed", _values)
-    yield same((2, 3, 101, 131), "both NHWC", _nhwc)
-    yield same((200, 1000), "rows of whole 256 bytes", _in_padded_rows)
-    yield same((200, 1024), "rows of whole 256 bytes", _in_padded_rows)
+    case = partial(Probe, "elementwise.cu")
+    for shape, layout, each in (
+        ((300_007,), "packed", _X),
+        ((2, 3, 101, 131), "both NHWC", _NHWC),
+        ((200, 1000), "rows of whole 256 bytes", _IN_PADDED_ROWS),
+        ((200, 1024), "rows of whole 256 bytes", _IN_PADDED_ROWS),
+    ):
+        yield case("x + y", shape, layout, {"x": each, "y": each})
     for shape in ((512, 512), (513, 1031)):
-        yield case(
-            "x + y.T", shape, "rows, columns", partial(_values, shape), partial(_turned, shape)
-        )
-    images: list[Shape] = [(2, 3, 64, 96), (2, 3, 101, 131)]
-    for each in images:
-        yield case("x + y", each, "NCHW, NHWC", partial(_values, each), partial(_nhwc, each))
-    whole = (500, 1000)
+        operands = {"x": _X, "y": "values(shape[::-1], dtype)"}
+        yield case("x + y.T", shape, "rows, columns", operands)
+    for shape in ((2, 3, 64, 96), (2, 3, 101, 131)):
+        yield case("x + y", shape, "NCHW, NHWC", {"x": _X, "y": _NHWC})
     for name, other in (("row", (1, 1000)), ("column", (500, 1))):
-        operands = partial(_values, whole), partial(_values, other)
-        yield case(f"x + {name}", whole, "rows", *operands)
+        operands = {"x": _X, name: f"values({other}, dtype)"}
+        yield case(f"x + {name}", (500, 1000), "rows", operands)
 
 
 def _fused() -> Iterator[Probe]:
-    def chain(x: tl.Tensor, y: tl.Tensor, z: tl.Tensor) -> tl.Tensor:
-        return tl.where(x < y, x * y + z, z - x)
-
-    def case(shape: Shape, layout: str, *operands: Operand) -> Probe:
-        return Probe("fuse.cu", "where(x < y, x * y + z, z - x)", shape, layout,
-                     _call(tl.fuse(chain), *operands))  # fmt: skip
-
-    def same(shape: Shape, layout: str, make: Callable[[Shape, str], tl.Tensor]) -> Probe:
-        return case(shape, layout, *[partial(make, shape)] * 3)
-
-    yield same((300_007,), "packed", _values)
-    yield same((2, 3, 101, 131), "all NHWC", _nhwc)
-    yield same((200, 1000), "rows of whole 256 bytes", _in_padded_rows)
-    shape: Shape = (512, 512)
-    x, row = partial(_values, shape), partial(_values, shape[1:])
-    yield case(shape, "rows, columns, rows", x, partial(_turned, shape), x)
-    yield case(shape, "rows, one row, rows", x, row, x)
-    images: Shape = (2, 3, 64, 96)
-    yield case(images, "NCHW, NHWC, NCHW", *[partial(f, images) for f in (_values, _nhwc, _values)])
+    for shape, layout, x, y in (
+        ((300_007,), "packed", _X, _X),
+        ((2, 3, 101, 131), "all NHWC", _NHWC, _NHWC),
+        ((200, 1000), "rows of whole 256 bytes", _IN_PADDED_ROWS, _IN_PADDED_ROWS),
+        ((512, 512), "rows, columns, rows", _X, f"{_X}.T"),
+        ((512, 512), "rows, one row, rows", _X, "values(shape[1:], dtype)"),
+        ((2, 3, 64, 96), "NCHW, NHWC, NCHW", _X, _NHWC),
+    ):
+        call, operands = "where(x < y, x * y + z, z - x)", {"x": x, "y": y, "z": x}
+        run = f"fuse(lambda x, y, z: {call})(x, y, z)"
+        yield Probe("fuse.cu", call, shape, layout, operands, run=run)
     for axis in (None, 0, 1):
-        reduced = tl.fuse(partial(_summed, axis=axis))
-        made, text = _call(reduced, x, x), f"sum(x * y + x, axis={axis}), fused"
-        yield Probe("reduce/reduce.cu", text, shape, "rows", made, WIDE)
-
-
-def _summed(x: tl.Tensor, y: tl.Tensor, axis: int | None) -> tl.Tensor:
-    return tl.sum(x * y + x, axis=axis)
+        call, operands = f"sum(x * y + x, axis={axis})", {"x": _X, "y": _X}
+        run = f"fuse(lambda x, y: {call})(x, y)"
+        text = f"{call}, fused"
+        yield Probe("reduce/reduce.cu", text, (512, 512), "rows", operands, WIDE, run=run)
 
 
 def _reductions() -> Iterator[Probe]:
     def case(shape: Shape, axis: Any, nhwc: bool = False, name: str = "sum") -> Probe:
-        function = getattr(tl, name)
-
-        def reduced(x: tl.Tensor) -> Any:
-            return function(x, axis=axis)
-
-        made = _call(reduced, partial(_nhwc if nhwc else _values, shape))
         layout = "NHWC" if nhwc else "NCHW" if len(shape) == 4 else "rows"
+        operands = {"x": _NHWC if nhwc else _X}
         dtypes = ALL[1:] if name == "var" else ALL
-        return Probe("reduce/reduce.cu", f"{name}(x, axis={axis})", shape, layout, made, dtypes)
+        call = f"{name}(x, axis={axis})"
+        return Probe("reduce/reduce.cu", call, shape, layout, operands, dtypes)
 
     yield case((300_000,), None)
     for rows in ((1000, 1000), (64, 4096), (700, 77), (1000, 517), (3000, 12), (3000, 3)):
         for axis in (1, 0):
             yield case(rows, axis)
-    images: list[Shape] = [(4, 3, 64, 96), (4, 64, 28, 28)]
-    for shape in images:
+    for shape in ((4, 3, 64, 96), (4, 64, 28, 28)):
         for nhwc in (False, True):
             for axes in (0, 1, 2, 3, (0, 2, 3)):
                 yield case(shape, axes, nhwc)
@@ -584,48 +450,51 @@ def _scans() -> Iterator[Probe]:
         *(((64, 1024), 0), ((1024, 64), 0), ((10, 30, 104), 1), ((64, 100), 0)),
     ]
     for shape, axis in shapes:
-        made = _call(partial(tl.cumulative_sum, axis=axis), partial(_values, shape))
-        yield Probe("scan.cu", f"cumulative_sum(x, axis={axis})", shape, "rows", made, WIDE)
+        yield Probe("scan.cu", f"cumulative_sum(x, axis={axis})", shape, "rows", dtypes=WIDE)
 
 
 def _joins() -> Iterator[Probe]:
-    for sizes in ((128, 512, 256), (8,) * 8, (515, 1001)):
-        rows = 2000 if sizes[0] == 8 else 200
-        parts = [partial(_values, (rows, n)) for n in sizes]
-        make = _call(lambda *xs: tl.concat(xs, axis=1), *parts)
-        text = "8, 8 times" if len(set(sizes)) == 1 else ", ".join(map(str, sizes))
-        shape = (rows, sum(sizes))
-        yield Probe("join.cu", f"concat(…, axis=1) of {text}", shape, "rows", make, WIDE)
+    for text, rows, sizes in (
+        ("128, 512, 256", 200, (128, 512, 256)),
+        ("8, 8 times", 2000, (8,) * 8),
+        ("515, 1001", 200, (515, 1001)),
+    ):
+        parts = ", ".join(f"values(({rows}, {n}), dtype)" for n in sizes)
+        call, shape = f"concat(…, axis=1) of {text}", (rows, sum(sizes))
+        run, operands = "concat(parts, axis=1)", {"parts": f"[{parts}]"}
+        yield Probe("join.cu", call, shape, "rows", operands, WIDE, run=run)
 
 
 def _positions() -> Iterator[Probe]:
     random = np.random.default_rng(1)
 
-    def at(n: int, below: int) -> Operand:
-        return lambda _: tl.asarray(random.integers(0, below, n).astype("int32"), device="cuda")
+    def at(n: int, below: int) -> str:
+        return f'asarray(random.integers(0, {below}, {n}).astype("int32"), device="cuda")'
 
-    def case(call: str, shape: Shape, axis: int, count: int, held: bool = True) -> Probe:
-        operands = partial(_values, shape), at(count, shape[axis])
-        make = _call(partial(tl.take, axis=axis), *operands)
-        return Probe("gather.cu", call, shape, "rows", make, WIDE, held)
+    def case(
+        file: str, run: str, note: str, shape: Shape, held: bool = False, **operands: Any
+    ) -> Probe:
+        operands = {"x": _X, "random": random, **operands}
+        return Probe(file, f"{run}, {note}", shape, "rows", operands, WIDE, held, run)
 
-    yield case("take(x, i, axis=0), 1500", (2000, 256), 0, 1500)
-    yield case("take(x, i, axis=1), 256", (8, 300, 64), 1, 256)
-    yield case("take(x, i, axis=0), 1500", (2000, 8), 0, 1500)
-    yield case("take(x, i, axis=1), 512", (512, 512), 1, 512, held=False)
+    for shape, axis, count, held in (
+        ((2000, 256), 0, 1500, True),
+        ((8, 300, 64), 1, 256, True),
+        ((2000, 8), 0, 1500, True),
+        ((512, 512), 1, 512, False),
+    ):
+        call, i = f"take(x, i, axis={axis})", at(count, shape[axis])
+        yield case("gather.cu", call, str(count), shape, held, i=i)
 
-    x, y = partial(_values, (2000, 256)), partial(_values, (1500, 256))
-    made = _call(tl.Tensor.__setitem__, x, at(1500, 2000), y)
-    yield Probe("scatter/scatter.cu", "x[i] = y, 1500", (2000, 256), "rows", made, WIDE, held=False)
-    made = _call(tl.scatter_add, x, at(1500, 3), y)
-    call = "scatter_add(x, i, y), 1500 in 3 rows"
-    yield Probe("scatter/scatter_reduce.cu", call, (2000, 256), "rows", made, WIDE, held=False)
+    shape, y = (2000, 256), "values((1500, 256), dtype)"
+    yield case("scatter/scatter.cu", "x[i] = y", "1500", shape, i=at(1500, 2000), y=y)
+    file, call = "scatter/scatter_reduce.cu", "scatter_add(x, i, y)"
+    yield case(file, call, "1500 in 3 rows", shape, i=at(1500, 3), y=y)
     runs = np.repeat(random.integers(0, 2, 512 * 8), 64).reshape(512, 512).astype(bool)
     single = random.integers(0, 2, (512, 512)).astype(bool)
-    for text, mask in (("runs of 64", runs), ("at random", single)):
-        m = partial(lambda mask, _: tl.asarray(mask, device="cuda"), mask)
-        made = _call(tl.Tensor.__getitem__, partial(_values, mask.shape), m)
-        yield Probe("mask.cu", f"x[m], {text}", (512, 512), "rows", made, WIDE, held=False)
+    for note, mask in (("runs of 64", runs), ("at random", single)):
+        m = 'asarray(mask, device="cuda")'
+        yield case("mask.cu", "x[m]", note, (512, 512), mask=mask, m=m)
 
 
 def _sorts() -> Iterator[Probe]:
@@ -634,18 +503,14 @@ def _sorts() -> Iterator[Probe]:
         ("sort/radix.cu", (2**16,), ("uint8", "float32")),
     ]
     for file, shape, dtypes in shapes:
-        for function in (tl.sort, tl.argsort):
-            made = _call(function, partial(_values, shape))
-            yield Probe(file, f"{function.__name__}(x)", shape, "rows", made, dtypes)
-
-    call, many = "searchsorted(x, y), 1000", (10_000,)
-    line, x = lambda dtype: tl.sort(_values((1000,), dtype)), partial(_values, many)
-    made = _call(tl.searchsorted, line, x)
-    yield Probe("sort/search.cu", call, many, "packed", made, WIDE, held=False)
+        for call in ("sort(x)", "argsort(x)"):
+            yield Probe(file, call, shape, "rows", dtypes=dtypes)
+    operands = {"x": "sort(values((1000,), dtype))", "y": _X}
+    run, shape = "searchsorted(x, y)", (10_000,)
+    yield Probe("sort/search.cu", f"{run}, 1000", shape, "packed", operands, WIDE, False, run)
 
 
 def _products() -> Iterator[Probe]:
-    square = partial(_values, (128, 128))
-    for name, first in (("x @ y", square), ("x.T @ y", partial(_turned, (128, 128)))):
-        made, dtypes = _call(tl.matmul, first, square), ("uint8", "int16", "int32", "int64")
-        yield Probe("matmul.cu", name, (128, 128), "rows", made, dtypes)
+    operands, dtypes = {"x": _X, "y": _X}, ("uint8", "int16", "int32", "int64")
+    for call in ("x @ y", "x.T @ y"):
+        yield Probe("matmul.cu", call, (128, 128), "rows", operands, dtypes)

@@ -92,18 +92,16 @@ def _along(
 ) -> Tensor:
     """Transform the lines along an axis."""
     x = arguments.tensor(a)
-    size = None if n is None else arguments.integer("n", n)
-    if size is not None and size < 1:
+    size = None if n is None else (arguments.integer("n", n),)
+    if size is not None and size[0] < 1:
         raise ValueError(f"n must be at least 1, got {arguments.shown(n)}")
-    dim = arguments.integer("axis", axis)
-    return _over(operation, x, None if size is None else (size,), (dim,), norm, out, "axis")
+    return _over(operation, x, size, (arguments.integer("axis", axis),), norm, out, "axis")
 
 
 def _over(
     operation: Library, a: Any, s: Any, axes: Any, norm: Norm, out: Out, argument: str = "axes"
 ) -> Tensor:
     """Transform over several axes; without any, sizes `s` are those of the last ones."""
-    name = operation.name
     x = arguments.tensor(a)
     if dtypes.in_category(x.dtype, "integer or boolean"):
         x = xp.astype(x, dtypes.float64)
@@ -117,7 +115,7 @@ def _over(
         raise ValueError(f"needs at least one axis, got shape {x.shape} and axes {axes}")
     sizes = _sizes(operation, x.shape, dims, asked)
     found: Tensor = dispatch.library(operation, x, s=sizes, axes=dims, norm=divided)
-    return found if out is None else given(name, found, out)
+    return given(operation.name, found, out)
 
 
 def _sizes(operation: Library, shape: Shape, dims: Shape, s: Any) -> Shape:

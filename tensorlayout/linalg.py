@@ -140,9 +140,7 @@ class SVDResult(NamedTuple):
 
 def _called(operation: Library, a: Any, *others: Tensor, **options: Any) -> Any:
     """Carry out a call; `a` may hold integers or bool."""
-    if type(a) is not Tensor or a.spec.dtype.kind in "biu":
-        a = floating(a)
-    return dispatch.library(operation, a, *others, **options)
+    return dispatch.library(operation, floating(a), *others, **options)
 
 
 _one: Callable[..., Tensor] = _called
@@ -382,8 +380,7 @@ def pinv(
     """
     if rcond is not None and rtol is not None:
         raise ValueError("rcond and rtol are two names of one argument, got both")
-    x = matrix(a)
-    x = floating(x) if x.spec.dtype.kind in "biu" else x
+    x = floating(matrix(a))
     return _one(_PINV, x, _tolerance(x, rcond if rtol is None else rtol))
 
 
@@ -439,9 +436,8 @@ def solve(a: ArrayLike, b: ArrayLike) -> Tensor:
     >>> tl.linalg.solve(tl.asarray([[2.0, 0.0], [0.0, 4.0]]), tl.asarray([2.0, 2.0]))
     Tensor([1. , 0.5], dtype=float64, device='cpu')
     """
-    if not type(a) is type(b) is Tensor:
-        a, b = tensors(a, b)
-    return _one(_SOLVE, a, floating(b) if b.spec.dtype.kind in "biu" else b)
+    a, b = tensors(a, b)
+    return _one(_SOLVE, a, floating(b))
 
 
 @overload

@@ -213,20 +213,16 @@ def _integer(given: Any) -> int | None:
 
 def flag(argument: str, given: Any) -> bool | None:
     """True, False or None, which other values, such as words, might silently stand for."""
-    if given is None or type(given) is bool:
-        return given
-    if isinstance(given, np.bool_):
-        return bool(given)
-    raise TypeError(f"{argument} must be True, False or None, got {shown(given)}")
+    return None if given is None else truth(argument, given, "True, False or None")
 
 
-def truth(argument: str, given: Any) -> bool:
+def truth(argument: str, given: Any, rule: str = "True or False") -> bool:
     """`given`, which must be True or False."""
     if given is True or given is False:
         return given
     if isinstance(given, np.bool_):
         return bool(given)
-    raise TypeError(f"{argument} must be True or False, got {shown(given)}")
+    raise TypeError(f"{argument} must be {rule}, got {shown(given)}")
 
 
 def choice(argument: str, given: Any, allowed: Collection[str], rule: str = "") -> str:

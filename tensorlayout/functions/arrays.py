@@ -124,7 +124,10 @@ def _failed(obj: Any, name: str, error: Exception) -> Exception:
 def over(array: Array, copy: bool | None, came: Any) -> Arrived:
     """A tensor over an array, or over its numbers in a copy; TypeError for what are no numbers."""
     if type(array) is not np.ndarray:
-        _refuse_mask(array)
+        # Another thread may just be importing it.
+        is_masked = getattr(sys.modules.get("numpy.ma"), "is_masked", None)
+        if is_masked is not None and is_masked(array):
+            raise TypeError("a masked element has no value; fill the array with filled() first")
         array = np.ndarray.view(array, np.ndarray)
     dtype = native = array.dtype
     try:
@@ -142,10 +145,3 @@ def over(array: Array, copy: bool | None, came: Any) -> Arrived:
     order = spec_of_strides(uint8, array.shape, array.strides)
     assert order is not None  # a byte is a whole element
     return dispatch.call(_OWN, (array.shape, native, order.layout.form, CPU), (array,)), True
-
-
-def _refuse_mask(array: Array) -> None:
-    # Another thread may just be importing it.
-    is_masked = getattr(sys.modules.get("numpy.ma"), "is_masked", None)
-    if is_masked is not None and is_masked(array):
-        raise TypeError("a masked element has no value; fill the array with filled() first")

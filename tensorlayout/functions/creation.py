@@ -14,9 +14,9 @@ from tensorlayout.errors import REFUSALS, named
 from tensorlayout.functions import arguments, dispatch
 from tensorlayout.functions.arrays import arrived, over
 from tensorlayout.functions.sequences import from_sequence, refuse_misfit
-from tensorlayout.functions.transfers import moved, on_host
+from tensorlayout.functions.transfers import copied, moved, on_host
 from tensorlayout.layout import MAX_SLOTS, Layout
-from tensorlayout.plan import Copy, Create, Relayout, in_dtype, layout_for
+from tensorlayout.plan import Create, Relayout, in_dtype, layout_for
 from tensorlayout.tensor import Tensor
 from tensorlayout.typing import (
     ArrayLike,
@@ -51,7 +51,6 @@ _FULL, _FULL_LIKE = Create("full", "value"), Create("full_like", "value")
 _ZEROS, _ZEROS_LIKE = Create("zeros", "value"), Create("zeros_like", "value")
 _ONES, _ONES_LIKE = Create("ones", "value"), Create("ones_like", "value")
 _ARANGE = Create("arange", "arange")
-_COPIES = {name: Copy(name) for name in ("arange", "asarray", "full", "full_like")}
 _RELAYOUT = Relayout("asarray")
 
 
@@ -235,7 +234,7 @@ def _converted(shared: Tensor, asked: DType | None, copy: bool | None, layout: A
             msg = f"{shared.dtype} cannot be seen as {kind} without a copy, and copy=False"
             raise ValueError(msg)
         form = None if layout is None else layout_for(shared.shape, layout)
-        return dispatch.call(_COPIES["asarray"], (shared.spec, form, kind), (shared,))
+        return copied("asarray", shared, form, kind)
     return shared if layout is None else _placed(shared, layout, copy)
 
 
@@ -312,8 +311,7 @@ def _value(name: str, given: Any, dtype: DType | None) -> Tensor:
         return from_sequence(name, given, dtype)
     if given.ndim:
         raise ValueError(f"fill_value must be a number, got a tensor of shape {given.shape}")
-    given = on_host(given)
-    return dispatch.call(_COPIES[name], (given.spec, None, dtype), (given,))
+    return copied(name, on_host(given), None, dtype)
 
 
 def zeros(
@@ -527,7 +525,7 @@ def arange(
         raise ValueError(f"from {first} to {end} by {by} are more than 2**63 - 1 numbers")
     if not whole and dtypes.in_category(kind, "integral"):
         floats = created(_ARANGE, count, dtypes.float64, device, None, first, by)
-        return dispatch.call(_COPIES["arange"], (floats.spec, None, kind), (floats,))
+        return copied("arange", floats, None, kind)
     return created(_ARANGE, count, kind, device, None, first, by)
 
 

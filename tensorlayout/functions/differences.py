@@ -10,7 +10,7 @@ import numpy as np
 from tensorlayout import dtypes
 from tensorlayout.functions import arguments, dispatch
 from tensorlayout.functions import basics as xp
-from tensorlayout.functions.operands import beside, counted, floating, mean_dtype, tensors
+from tensorlayout.functions.operands import beside, counted, floating, mean_dtype, tensors, there
 from tensorlayout.plan import Library
 from tensorlayout.tensor import Tensor
 from tensorlayout.typing import ArrayLike, Axis, Operand, Real
@@ -57,7 +57,7 @@ def gradient(
     dims = arguments.dims(axis, x.ndim)
     if len(varargs) not in (0, 1, len(dims)):
         raise ValueError(f"distances must be none, one, or one for each axis, got {len(varargs)}")
-    coordinates = [_beside(x, d) for d in varargs if not _is_number(d)]
+    coordinates = [there(d, x) for d in varargs if not _is_number(d)]
     numbers = tuple(_distance(d) for d in varargs if _is_number(d))
     order = arguments.integer("edge_order", edge_order)
     if order not in (1, 2):
@@ -67,7 +67,7 @@ def gradient(
     if coordinates and numbers:  # NumPy takes both at once, one of them as data here
         spaces = [xp.arange(x.shape[dim], device=x.device) for dim in dims]
         coordinates = [
-            places * _distance(d) if _is_number(d) else _beside(x, d)
+            places * _distance(d) if _is_number(d) else there(d, x)
             for d, places in zip(varargs, spaces, strict=True)
         ]
         numbers = ()
@@ -81,13 +81,6 @@ def gradient(
 def _is_number(distance: Any) -> bool:
     """Whether a distance is one for all neighbours, and no sequence or tensor of coordinates."""
     return not isinstance(distance, (list, tuple)) and np.ndim(distance) == 0
-
-
-def _beside(x: Tensor, given: Any) -> Tensor:
-    """Return an argument as a tensor on the device of `x`; a tensor stays where it is."""
-    if isinstance(given, Tensor):
-        return given
-    return xp.asarray(given, device=x.device)
 
 
 def _distance(given: Any) -> float:

@@ -15,9 +15,9 @@ from tensorlayout import dtypes
 from tensorlayout.functions import arguments, dispatch
 from tensorlayout.functions.data_types import astype
 from tensorlayout.functions.outputs import given
-from tensorlayout.functions.transfers import moved
+from tensorlayout.functions.transfers import copied, moved
 from tensorlayout.functions.universal import Binary, Unary, binary, unary
-from tensorlayout.plan import Copy, Elementwise, Part, View, check_category, of_another_category
+from tensorlayout.plan import Elementwise, Part, View, check_category, of_another_category
 from tensorlayout.tensor import Tensor
 from tensorlayout.typing import NumpyOperand
 
@@ -310,7 +310,6 @@ _CLIPS = {
     (False, True): Elementwise("clip", "real numeric", does="minimum"),
     (True, True): _CLIP,
 }
-_CLIP_BOUND = Copy("clip")
 _REAL_SCALARS = frozenset({int, float})
 
 
@@ -364,7 +363,7 @@ def _bound(x: Tensor, limit: Any) -> Any:
             limits, own = np.iinfo(x.dtype), np.iinfo(bound.dtype)
             least, most = builtins.max(limits.min, own.min), builtins.min(limits.max, own.max)
             bound = dispatch.elementwise(_CLIP, bound, least, most)
-        bound = dispatch.call(_CLIP_BOUND, (bound.spec, None, x.dtype), (bound,))
+        bound = copied("clip", bound, None, x.dtype)
     return bound if isinstance(limit, Tensor) else moved(bound, x.device)
 
 

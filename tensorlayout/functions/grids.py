@@ -13,18 +13,19 @@ import numpy as np
 
 from tensorlayout import dtypes
 from tensorlayout.dtypes import as_dtype
-from tensorlayout.functions import arguments, dispatch
+from tensorlayout.functions import arguments
 from tensorlayout.functions import primitives as xp
 from tensorlayout.functions.creation import created
 from tensorlayout.functions.operands import floating, promoted, sequence, tensors
+from tensorlayout.functions.transfers import copied
 from tensorlayout.layout import Layout
-from tensorlayout.plan import Copy, Create
+from tensorlayout.plan import Create
 from tensorlayout.tensor import Tensor
 from tensorlayout.typing import ArrayLike, DeviceLike, DTypeLike, Number
 
 __all__ = ["geomspace", "ix_", "linspace", "logspace", "meshgrid"]
 
-_LINSPACE, _GRID = Create("linspace", "linspace"), Copy("meshgrid")
+_LINSPACE = Create("linspace", "linspace")
 _ARRAYS = (Tensor, np.ndarray, list, tuple)
 
 
@@ -225,9 +226,7 @@ def meshgrid(
         found = [xp.broadcast_to(x, tuple(whole)) for x in found]
     if not copy:
         return tuple(found)
-    return tuple(
-        [dispatch.call(_GRID, (x.spec, Layout.row_major(x.shape), None), (x,)) for x in found]
-    )
+    return tuple([copied("meshgrid", x, Layout.row_major(x.shape)) for x in found])
 
 
 def ix_(*args: ArrayLike) -> tuple[Tensor, ...]:

@@ -83,10 +83,6 @@ def _broadcast(layout: Layout, shape: tuple[int, ...]) -> Layout:
     raise ValueError(msg)
 
 
-def _flipped(layout: Layout, axis: int | tuple[int, ...] | None) -> Layout | None:
-    return layout.flip(normalized_dims(axis, layout.ndim))
-
-
 def _windows(
     layout: Layout, window: int | tuple[int, ...], axis: int | tuple[int, ...] | None
 ) -> Layout:
@@ -114,7 +110,7 @@ def _diagonal(layout: Layout, offset: int, axis1: int, axis2: int) -> Layout:
 _PERMUTE = View("permute_dims", _permuted)
 _MOVE = View("moveaxis", _moved)
 _BROADCAST = View("broadcast_to", _broadcast)
-_FLIP = View("flip", _flipped)
+_FLIP = View("flip", lambda layout, axis: layout.flip(normalized_dims(axis, layout.ndim)))
 _EXPAND = View("expand_dims", _expanded)
 _SQUEEZE = View("squeeze", _squeezed)
 _WINDOW = View("sliding_window", _windows)

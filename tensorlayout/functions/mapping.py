@@ -7,6 +7,7 @@ from typing import Any, SupportsIndex
 
 from tensorlayout.functions import arguments
 from tensorlayout.functions import basics as xp
+from tensorlayout.functions.operands import there
 from tensorlayout.tensor import Tensor
 from tensorlayout.typing import Integers
 
@@ -33,9 +34,7 @@ def apply_along_axis(
     if not lines.shape[0]:
         raise ValueError(f"there are no lines along axis {dim} of shape {x.shape}")
     made = [func1d(line, *args, **kwargs) for line in lines]
-    found = xp.stack(
-        [each if isinstance(each, Tensor) else xp.asarray(each, device=x.device) for each in made]
-    )
+    found = xp.stack([there(each, x) for each in made])
     inner = found.shape[1:]
     found = xp.reshape(found, (*rest, *inner))
     places = tuple(range(len(rest), len(rest) + len(inner)))

@@ -80,8 +80,7 @@ def nansum(
     >>> tl.nansum(tl.asarray([1.0, tl.nan, 3.0]))
     Tensor(4.0, dtype=float64, device='cpu')
     """
-    x = _filled(a, 0)
-    return xp.sum(x, axis, dtype, out, keepdims, initial, where)
+    return xp.sum(_filled(a, 0), axis, dtype, out, keepdims, initial, where)
 
 
 def nanprod(
@@ -102,8 +101,7 @@ def nanprod(
     >>> tl.nanprod(tl.asarray([[2.0, tl.nan, 4.0]]), axis=1)
     Tensor([8.], dtype=float64, device='cpu')
     """
-    x = _filled(a, 1)
-    return xp.prod(x, axis, dtype, out, keepdims, initial, where)
+    return xp.prod(_filled(a, 1), axis, dtype, out, keepdims, initial, where)
 
 
 def nanmin(
@@ -308,8 +306,7 @@ def nancumsum(
     >>> tl.nancumsum(tl.asarray([2.0, tl.nan, 3.0]))
     Tensor([2., 2., 5.], dtype=float64, device='cpu')
     """
-    found = running(_NANCUMSUM, _filled(a, 0), axis, dtype)
-    return given("nancumsum", found, out)
+    return given("nancumsum", running(_NANCUMSUM, _filled(a, 0), axis, dtype), out)
 
 
 def nancumprod(
@@ -327,5 +324,4 @@ def nancumprod(
     >>> tl.nancumprod(tl.asarray([2.0, tl.nan, 3.0]))
     Tensor([2., 2., 6.], dtype=float64, device='cpu')
     """
-    found = running(_NANCUMPROD, _filled(a, 1), axis, dtype)
-    return given("nancumprod", found, out)
+    return given("nancumprod", running(_NANCUMPROD, _filled(a, 1), axis, dtype), out)

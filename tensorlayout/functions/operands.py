@@ -64,6 +64,11 @@ def line(x: Any, axis: SupportsIndex | None) -> tuple[Tensor, int]:
     return found, arguments.dim(axis, rank)
 
 
+def lines(*given: Any, weak: bool = True) -> list[Tensor]:
+    """Return `tensors` with their elements in index order."""
+    return [reshape(x, (-1,)) for x in tensors(*given, weak=weak)]
+
+
 def floating(x: Any) -> Tensor:
     """`x`, integers and bool as float64."""
     found = arguments.tensor(x)
@@ -131,6 +136,11 @@ def beside(x: Any, other: Tensor, *, weak: bool = True) -> Tensor:
         return asarray(given, dtype=kind, device=other.device)
     except OverflowError:
         raise dtypes.misfit(given, kind) from None
+
+
+def there(x: Any, other: Tensor) -> Tensor:
+    """Return whatever `asarray` takes as a tensor where `other` is; a tensor stays where it is."""
+    return x if isinstance(x, Tensor) else asarray(x, device=other.device)
 
 
 def truths(condition: Any, x: Tensor) -> Tensor:

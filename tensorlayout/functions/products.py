@@ -12,10 +12,10 @@ from tensorlayout import dtypes, errors
 from tensorlayout.functions import arguments, dispatch
 from tensorlayout.functions import basics as xp
 from tensorlayout.functions.linear_algebra import summed_products
-from tensorlayout.functions.operands import counted, tensors
+from tensorlayout.functions.operands import counted, lines, tensors
 from tensorlayout.functions.outputs import given
 from tensorlayout.functions.padding import pad
-from tensorlayout.plan import Library, Results, Shape, matrices
+from tensorlayout.plan import Library, matrices
 from tensorlayout.plan.matrices import fitted
 from tensorlayout.tensor import Tensor
 from tensorlayout.typing import ArrayLike
@@ -35,12 +35,12 @@ __all__ = [
 ]
 
 
-def _summed(shapes: Sequence[Shape], dtype: dtypes.DType, *, subscripts: str) -> Results:
-    return [(fitted(subscripts, tuple(shapes))[1], dtype)]
-
-
 _CROSS = Library("cross", "numeric", matrices.crossed)
-_EINSUM = Library("einsum", "any", _summed)
+_EINSUM = Library(
+    "einsum",
+    "any",
+    lambda shapes, dtype, *, subscripts: [(fitted(subscripts, tuple(shapes))[1], dtype)],
+)
 _OUTER = Library("outer", "numeric", matrices.table)
 
 _MOST_OPERANDS = 64  # NumPy's search for an order of them takes time as their cube
@@ -83,12 +83,7 @@ def vdot(a: ArrayLike, b: ArrayLike, /) -> Tensor:
     >>> tl.vdot(tl.asarray([1j, 2]), tl.asarray([1j, 1]))
     Tensor((3+0j), dtype=complex128, device='cpu')
     """
-    return xp.vecdot(*_lines(a, b))
-
-
-def _lines(a: Any, b: Any) -> list[Tensor]:
-    """Return the elements of two operands in index order."""
-    return [xp.reshape(x, (-1,)) for x in tensors(a, b, weak=False)]
+    return xp.vecdot(*lines(a, b, weak=False))
 
 
 def inner(a: ArrayLike, b: ArrayLike, /) -> Tensor:
@@ -120,7 +115,7 @@ def outer(a: ArrayLike, b: ArrayLike, out: Tensor | None = None) -> Tensor:
     """
     if type(a) is type(b) is Tensor and a.ndim == b.ndim == 1:
         return given("outer", summed_products(_OUTER, a, b), out)
-    return given("outer", summed_products(_OUTER, *_lines(a, b)), out)
+    return given("outer", summed_products(_OUTER, *lines(a, b, weak=False)), out)
 
 
 def kron(a: ArrayLike, b: ArrayLike) -> Tensor:
@@ -200,7 +195,7 @@ def einsum(
     except ValueError as error:
         raise _unfit(subscripts, parts, str(error)) from None
     found: Tensor = dispatch.library(_EINSUM, *parts, subscripts=spelled)
-    return found if out is None else given("einsum", found, out)
+    return given("einsum", found, out)
 
 
 def _unfit(subscripts: str, parts: Sequence[Tensor], reason: str) -> ValueError:

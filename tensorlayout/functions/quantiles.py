@@ -23,8 +23,6 @@ __all__ = ["median", "nanmedian", "nanpercentile", "nanquantile", "percentile", 
 
 _QUANTILES = {name: Reduce(name, "real numeric", "quantile") for name in __all__}
 
-_HALF = np.asarray(0.5)
-
 # Numbers from 0 to 1, or to 100, in any arrangement.
 Fractions = Tensor | Real | Sequence[Real | Sequence[Real]]
 
@@ -47,8 +45,7 @@ def median(
     >>> tl.median(tl.asarray([[1.0, 9.0, 2.0], [4.0, 4.0, 8.0]]), axis=1)
     Tensor([2., 4.], dtype=float64, device='cpu')
     """
-    x = counted(a)
-    return given("median", _quantiles("median", x, _HALF, axis, "linear", keepdims), out)
+    return _of_fractions("median", counted(a), 0.5, 1, axis, out, "linear", keepdims)
 
 
 def nanmedian(
@@ -67,8 +64,7 @@ def nanmedian(
     >>> tl.nanmedian(tl.asarray([[8.0, tl.nan, 1.0, 3.0]]), axis=1)
     Tensor([3.], dtype=float64, device='cpu')
     """
-    x = counted(a)
-    return given("nanmedian", _quantiles("nanmedian", x, _HALF, axis, "linear", keepdims), out)
+    return _of_fractions("nanmedian", counted(a), 0.5, 1, axis, out, "linear", keepdims)
 
 
 def quantile(
@@ -181,7 +177,7 @@ def _of_fractions(
     out: Tensor | None,
     method: str,
     keepdims: bool,
-    weights: Any,
+    weights: Any = None,
 ) -> Tensor:
     """Carry out a call whose `q` counts from 0 to `whole`."""
     unsupported(weights=weights)

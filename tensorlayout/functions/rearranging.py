@@ -9,9 +9,10 @@ from typing import SupportsIndex
 from tensorlayout import dtypes
 from tensorlayout.functions import arguments, dispatch
 from tensorlayout.functions import primitives as xp
-from tensorlayout.functions.operands import line
+from tensorlayout.functions.operands import line, there
+from tensorlayout.functions.transfers import copied
 from tensorlayout.layout import Layout
-from tensorlayout.plan import Copy, Gather, Library, View
+from tensorlayout.plan import Gather, Library, View
 from tensorlayout.tensor import Tensor
 from tensorlayout.typing import ArrayLike, Axis, Integers
 
@@ -23,12 +24,10 @@ __all__ = [
 ]
 
 
-def _packed_anew(layout: Layout, shape: tuple[int, ...], order: tuple[int, ...]) -> Layout:
-    return Layout.packed(shape, order)
-
-
-_COPIES = {name: Copy(name) for name in ("repeat", "tile", "roll")}
-_MERGED = {name: View(name, _packed_anew) for name in ("repeat", "tile", "roll")}
+_MERGED = {
+    name: View(name, lambda layout, shape, order: Layout.packed(shape, order))
+    for name in ("repeat", "tile", "roll")
+}
 _WIDE = {name: View(name, Layout.broadcast_to) for name in ("repeat", "tile")}
 _REPEAT = Gather("repeat")
 _POSITIONS = Library("repeat", "integral")
@@ -60,7 +59,7 @@ def roll(a: Tensor, shift: Integers, axis: Axis = None) -> Tensor:
         came = f"shift {arguments.shown(shift)} and axis {arguments.shown(axis)}"
         raise ValueError(f"{came} must be equally many")
     if x.layout.slot_bits is not None:  # whose parts may begin no byte
-        x = dispatch.call(_COPIES["roll"], (x.spec, Layout.packed(x.shape, order), None), (x,))
+        x = copied("roll", x, Layout.packed(x.shape, order))
     # All of them before anything moves; one may occur twice.
     dims = [arguments.dim(d, x.ndim) for d in given]
     for dim, by in zip(dims, shifts, strict=True):
@@ -68,7 +67,7 @@ def roll(a: Tensor, shift: Integers, axis: Axis = None) -> Tensor:
         before = [slice(None)] * dim
         x = xp.concat([x[(*before, slice(at, None))], x[(*before, slice(0, at))]], axis=dim)
     if not dims:
-        return dispatch.call(_COPIES["roll"], (x.spec, Layout.packed(x.shape, order), None), (x,))
+        return copied("roll", x, Layout.packed(x.shape, order))
     # A part of tiles may be of another order than all of them.
     return x if x.layout.minor_to_major == order else _ordered(x, order)
 
@@ -78,7 +77,7 @@ def _ordered(x: Tensor, order: tuple[int, ...]) -> Tensor:
     wanted = Layout.packed(x.shape, order)
     if x.layout.same_placement(wanted):
         return _merged("roll", x, x.shape, order)
-    return dispatch.call(_COPIES["roll"], (x.spec, wanted, None), (x,))
+    return copied("roll", x, wanted)
 
 
 def _merged(name: str, x: Tensor, shape: tuple[int, ...], order: tuple[int, ...]) -> Tensor:
@@ -100,7 +99,7 @@ def repeat(a: Tensor, repeats: ArrayLike, axis: SupportsIndex | None = None) -> 
     """
     x, dim = line(a, axis)
     if isinstance(repeats, (list, tuple)) or arguments.is_array(repeats):
-        repeats = repeats if isinstance(repeats, Tensor) else xp.asarray(repeats, device=x.device)
+        repeats = there(repeats, x)
     if isinstance(repeats, Tensor) and repeats.ndim > 0:
         counts = _counts(repeats, x.shape[dim])
         positions = dispatch.library(_POSITIONS, counts)
@@ -162,10 +161,9 @@ def _copies(name: str, x: Tensor, times: Sequence[int], *, inside: bool) -> Tens
     wide = dispatch.call(_WIDE[name], (seen.spec, tuple(n for _, _, n in halves)), (seen,))
     place = {d: p for p, d in enumerate(x.layout.minor_to_major)}
     order = sorted(range(len(halves)), key=lambda i: (place[halves[i][0]], -i))
-    packed = Layout.packed(wide.shape, order)
-    copied = dispatch.call(_COPIES[name], (wide.spec, packed, None), (wide,))
+    packed = copied(name, wide, Layout.packed(wide.shape, order))
     shape = tuple(n * count for n, count in zip(x.shape, times, strict=True))
-    return _merged(name, copied, shape, x.layout.minor_to_major)
+    return _merged(name, packed, shape, x.layout.minor_to_major)
 
 
 def resize(a: Tensor, new_shape: Integers) -> Tensor:

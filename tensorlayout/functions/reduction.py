@@ -2,19 +2,16 @@
 
 from __future__ import annotations
 
-import functools
 from typing import Any, SupportsIndex
 
 from tensorlayout import dtypes
 from tensorlayout.errors import REFUSALS
 from tensorlayout.functions import arguments, dispatch
-from tensorlayout.plan import Copy, Reduce, Scan
+from tensorlayout.functions.transfers import copied
+from tensorlayout.plan import Reduce, Scan
 from tensorlayout.plan.run import prepared
 from tensorlayout.tensor import Tensor
 from tensorlayout.typing import Axis
-
-# By `dtype`, before adding up, in the name of a function.
-_conversion = functools.cache(Copy)
 
 
 def _in_dtype(name: str, x: Tensor, dtype: Any) -> tuple[Tensor, dtypes.DType | None]:
@@ -23,7 +20,7 @@ def _in_dtype(name: str, x: Tensor, dtype: Any) -> tuple[Tensor, dtypes.DType | 
         return x, None
     kind = arguments.numeric(dtype)
     if dtypes.kind_of(kind) != dtypes.kind_of(dtypes.promote(x.dtype, kind)):
-        x = dispatch.call(_conversion(name), (x.spec, None, kind), (x,))
+        x = copied(name, x, None, kind)
     return x, kind
 
 

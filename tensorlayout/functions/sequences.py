@@ -17,13 +17,12 @@ from tensorlayout.exchange.numpy import Array, as_odd_float, quietly, tensor_ove
 from tensorlayout.functions import arguments, dispatch
 from tensorlayout.functions.arrays import arrived
 from tensorlayout.functions.manipulation import broadcast_to
-from tensorlayout.functions.transfers import moved
+from tensorlayout.functions.transfers import copied, moved
 from tensorlayout.layout import MAX_RANK, Layout
 from tensorlayout.plan import Copy, Join
 from tensorlayout.plan.events import Event, note, watched
 from tensorlayout.tensor import Tensor
 
-_copy = functools.cache(Copy)  # in the name of a function
 _numbers = functools.cache(functools.partial(Copy, of_numbers=True))
 _JOIN = Join("asarray")
 
@@ -72,7 +71,7 @@ def _on_device(name: str, obj: Any, dtype: DType | None, devices: tuple[Device, 
     layout = Layout.row_major(x.shape)
     if (x.dtype, x.layout) == (kind, layout):  # an empty one is row-major in any order
         return x
-    return dispatch.call(_copy(name), (x.spec, layout, kind), (x,))
+    return copied(name, x, layout, kind)
 
 
 def _put_together(obj: Any, device: Device) -> Tensor:

@@ -7,16 +7,14 @@ it, take all NaN for one value, as NumPy does. Results are row-major.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 from tensorlayout import dtypes
-from tensorlayout.dtypes import DType
 from tensorlayout.functions import arguments, dispatch
 from tensorlayout.functions import basics as xp
-from tensorlayout.functions.operands import promoted, tensors, unsupported
+from tensorlayout.functions.operands import lines, promoted, tensors, unsupported
 from tensorlayout.functions.sorting import sort
-from tensorlayout.plan import Library, Results, Shape
+from tensorlayout.plan import Library
 from tensorlayout.tensor import Tensor
 from tensorlayout.typing import ArrayLike
 
@@ -34,15 +32,11 @@ __all__ = [
 ]
 
 
-def _each(shapes: Sequence[Shape], dtype: DType, *, invert: bool) -> Results:
-    return [(shapes[0], dtypes.bool)]
-
-
 _ALL = Library("unique_all", "any")
 _COUNTS = Library("unique_counts", "any")
 _INVERSE = Library("unique_inverse", "any")
 _VALUES = Library("unique_values", "any")
-_ISIN = Library("isin", "any", _each)
+_ISIN = Library("isin", "any", lambda shapes, dtype, *, invert: [(shapes[0], dtypes.bool)])
 
 
 class UniqueAll(NamedTuple):
@@ -206,11 +200,6 @@ def isin(
     return xp.logical_and(found, xp.greater_equal(a, 0))
 
 
-def _lines(ar1: Any, ar2: Any) -> tuple[Tensor, Tensor]:
-    x, y = (xp.reshape(each, (-1,)) for each in tensors(ar1, ar2))
-    return x, y
-
-
 def union1d(ar1: ArrayLike, ar2: ArrayLike) -> Tensor:
     """The distinct values of `ar1` and `ar2`, ascending.
 
@@ -221,7 +210,7 @@ def union1d(ar1: ArrayLike, ar2: ArrayLike) -> Tensor:
     >>> tl.union1d(tl.asarray([3, 1]), tl.asarray([2, 1]))
     Tensor([1, 2, 3], dtype=int64, device='cpu')
     """
-    found: Tensor = unique(xp.concat(_lines(ar1, ar2)))
+    found: Tensor = unique(xp.concat(lines(ar1, ar2)))
     return found
 
 
@@ -238,7 +227,7 @@ def intersect1d(
     >>> tl.intersect1d(tl.asarray([3, 1]), tl.asarray([2, 1]))
     Tensor([1], dtype=int64, device='cpu')
     """
-    x, y = promoted(_lines(ar1, ar2))
+    x, y = promoted(lines(ar1, ar2))
     values, first = unique(x, return_index=True)
     kept = isin(values, y)
     found = values[kept]
@@ -258,7 +247,7 @@ def setdiff1d(ar1: ArrayLike, ar2: ArrayLike, assume_unique: bool = False) -> Te
     >>> tl.setdiff1d(tl.asarray([3, 1]), tl.asarray([2, 1]))
     Tensor([3], dtype=int64, device='cpu')
     """
-    x, y = _lines(ar1, ar2)
+    x, y = lines(ar1, ar2)
     values: Tensor = x if assume_unique else unique(x)
     return values[isin(values, y, invert=True)]
 
@@ -273,7 +262,7 @@ def setxor1d(ar1: ArrayLike, ar2: ArrayLike, assume_unique: bool = False) -> Ten
     >>> tl.setxor1d(tl.asarray([3, 1]), tl.asarray([2, 1]))
     Tensor([2, 3], dtype=int64, device='cpu')
     """
-    x, y = _lines(ar1, ar2)
+    x, y = lines(ar1, ar2)
     line = sort(xp.concat([x, y] if assume_unique else [unique(x), unique(y)]))
     if line.size < 2:
         return line

@@ -1,20 +1,29 @@
-"""Tensors moved between devices."""
+"""Tensors copied in the name of a function, and moved between devices."""
 
 from __future__ import annotations
 
+import functools
+
 from tensorlayout.devices import CPU, Device
+from tensorlayout.dtypes import DType
 from tensorlayout.functions import dispatch
-from tensorlayout.layout import PaddingValue
+from tensorlayout.layout import Layout, PaddingValue
 from tensorlayout.plan import Copy, Transfer, strided_spec
 from tensorlayout.tensor import Tensor
 
-_PACK = Copy("to_device")
 _TRANSFER = Transfer()
-_UNTILE = {name: Copy(name) for name in ("__array__", "__dlpack__", "__repr__", "ufunc")}
+_copy = functools.cache(Copy)
 
 # Slots for each element from which on what has gaps is packed by its device before it is moved: the
 # bus to the host carries the gaps, too, and is far slower than the memory of a GPU.
 _SPARSE = 2
+
+
+def copied(
+    name: str, x: Tensor, layout: Layout | None = None, dtype: DType | None = None
+) -> Tensor:
+    """A copy of `x` for a function `name`, in a layout or its form, in a dtype or its own."""
+    return dispatch.call(_copy(name), (x.spec, layout, dtype), (x,))
 
 
 def moved(x: Tensor, device: Device, *, exactly: bool = False) -> Tensor:
@@ -27,11 +36,11 @@ def moved(x: Tensor, device: Device, *, exactly: bool = False) -> Tensor:
         dense = layout.required_size <= _SPARSE * layout.size
         if own != CPU and device == CPU and dense:
             x = _transferred(x, CPU)
-        x = dispatch.call(_PACK, (x.spec, None, None), (x,))
+        x = copied("to_device", x)
     elif (x.device == CPU and layout.is_padded) and (
         layout.padding_value is not PaddingValue.UNSPECIFIED
     ):  # padding in memory of others may not hold its value: nobody has written there
-        x = dispatch.call(_PACK, (x.spec, layout, None), (x,))
+        x = copied("to_device", x, layout)
     return x if x.device == device else _transferred(x, device)
 
 
@@ -44,7 +53,7 @@ def strided(name: str, x: Tensor) -> Tensor:
     """`x`, or a packed copy of one tiled or packed below a byte: for what knows strides only."""
     if x.spec.layout.is_strided:
         return x
-    return dispatch.call(_UNTILE[name], (x.spec, strided_spec(x.spec).layout, None), (x,))
+    return copied(name, x, strided_spec(x.spec).layout)
 
 
 def _transferred(x: Tensor, device: Device) -> Tensor:

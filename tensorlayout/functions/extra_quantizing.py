@@ -8,20 +8,10 @@ from __future__ import annotations
 
 from typing import Literal, NamedTuple, SupportsIndex
 
-from tensorlayout import dtypes
+from tensorlayout import dtypes, plan
 from tensorlayout.dtypes import as_dtype
 from tensorlayout.functions import arguments, dispatch
 from tensorlayout.functions import basics as xp
-from tensorlayout.plan import (
-    FORMATS,
-    SCALINGS,
-    DequantizePlan,
-    QuantizePlan,
-    Written,
-    check_category,
-    format_of,
-    scales_shape,
-)
 from tensorlayout.plan.quantize import Scaling
 from tensorlayout.tensor import Tensor
 from tensorlayout.typing import DTypeLike, LayoutLike, Real
@@ -30,8 +20,8 @@ __all__ = ["dequantize_blocks", "quantize_blocks"]
 
 Format = Literal["mxfp8_e4m3", "mxfp8_e5m2", "mxfp6_e2m3", "mxfp6_e3m2", "mxfp4", "mxint8", "nvfp4"]
 
-_QUANTIZE = Written("quantize_blocks", QuantizePlan)
-_DEQUANTIZE = Written("dequantize_blocks", DequantizePlan)
+_QUANTIZE = plan.Written("quantize_blocks", plan.QuantizePlan)
+_DEQUANTIZE = plan.Written("dequantize_blocks", plan.DequantizePlan)
 
 # The least scale of a whole tensor: by 2**-9, the least of a block, its reciprocal is finite.
 _LEAST = 2.0**-118
@@ -98,18 +88,18 @@ def quantize_blocks(
     ([[0.0, -0.5, 4.0]], [[8.0]])
     """
     x = arguments.tensor(x)
-    chosen = arguments.choice("format", format, FORMATS)
-    way = arguments.choice("scaling", scaling, SCALINGS)
+    chosen = arguments.choice("format", format, plan.FORMATS)
+    way = arguments.choice("scaling", scaling, plan.SCALINGS)
     dim = arguments.dim(axis, x.ndim)
-    check_category("real floating", x.dtype)
-    form = FORMATS[chosen]
+    plan.check_category("real floating", x.dtype)
+    form = plan.FORMATS[chosen]
     if form.has_powers and global_scale is not None:
         raise ValueError(f"global_scale is for nvfp4, and {chosen} has none")
     if not form.has_powers and way != "floor":
         raise ValueError(f"scaling is for scales that are powers of two, and {chosen} has others")
     whole = None if form.has_powers else _global_scale(x, form.largest, global_scale)
     element, scale = form.dtypes
-    sizes = scales_shape(x.shape, dim, form.block)
+    sizes = plan.scales_shape(x.shape, dim, form.block)
     data: Tensor = xp.empty_like(x, dtype=element, layout=layout)
     placed = x.spec.layout.minor_to_major if scales_layout is None else scales_layout
     scales: Tensor = xp.empty_like(x, dtype=scale, layout=placed, shape=sizes)
@@ -152,13 +142,13 @@ def dequantize_blocks(
     kind = dtypes.float32 if dtype is None else as_dtype(dtype, "dtype")
     if kind not in (dtypes.float32, dtypes.float16) and not dtypes.is_bfloat16(kind):
         raise TypeError(f"dtype must be float32, float16 or bfloat16, got {kind}")
-    form = format_of(data.dtype, scales.dtype)
+    form = plan.format_of(data.dtype, scales.dtype)
     if form is None:
         came = f"got {data.dtype} with {scales.dtype}"
-        pairs = ", ".join([f"{f.element} with {f.scale}" for f in FORMATS.values()])
+        pairs = ", ".join([f"{f.element} with {f.scale}" for f in plan.FORMATS.values()])
         raise TypeError(f"data and scales must be of a format ({pairs}), {came}")
     dim = arguments.dim(axis, data.ndim)
-    sizes = scales_shape(data.shape, dim, form.block)
+    sizes = plan.scales_shape(data.shape, dim, form.block)
     if scales.shape != sizes:
         rule = f"scales of blocks of {form.block} along axis {dim} of shape {data.shape}"
         raise ValueError(f"{rule} must have shape {sizes}, got {scales.shape}")
@@ -185,7 +175,7 @@ def _global_scale(x: Tensor, largest: float, given: Tensor | Real | None) -> Ten
 def _one(beside: Tensor, given: Tensor | Real) -> Tensor:
     """A number or a tensor of one element, as float32 of rank 0."""
     if isinstance(given, Tensor):
-        check_category("real floating", given.dtype)
+        plan.check_category("real floating", given.dtype)
         if given.size != 1:
             raise ValueError(f"global_scale must have one element, got shape {given.shape}")
         return xp.astype(xp.reshape(given, ()), dtypes.float32, copy=False)

@@ -3,61 +3,36 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from operator import index
 from typing import Any
 
 import numpy as np
 
-from tensorlayout import dtypes
+from tensorlayout import dtypes, plan
 from tensorlayout.errors import REFUSALS, leaving, named
 from tensorlayout.functions import arguments, dispatch
 from tensorlayout.functions import primitives as xp
 from tensorlayout.functions.arrays import arrived
 from tensorlayout.functions.sequences import from_sequence
-from tensorlayout.functions.transfers import moved
+from tensorlayout.functions.transfers import moved, strided
 from tensorlayout.layout import MOST_ENTRIES, Layout
-from tensorlayout.plan import (
-    Assign,
-    Copy,
-    Gather,
-    Index,
-    Masked,
-    Row,
-    Scatter,
-    Select,
-    View,
-    check_mask,
-    outside,
-    spread_of,
-    strided_spec,
-    too_many,
-)
 from tensorlayout.tensor import Tensor
 
-# An entry of the key of a cut: an integer, None, or the start, the count and the step of a slice.
-_Entry = int | tuple[int, int, int] | None
+
+def _cut(layout: Layout, key: tuple[Any, ...]) -> Layout | None:
+    """A basic index into a tiled layout, which has a view of some of them; slices are tuples."""
+    return layout.slice(tuple(slice(*e) if isinstance(e, tuple) else e for e in key))
 
 
-def _cut(layout: Layout, key: tuple[_Entry, ...]) -> Layout | None:
-    """A basic index into a tiled layout, which has a view of some of them."""
-    return layout.slice(tuple(_slice(e) if isinstance(e, tuple) else e for e in key))
-
-
-def _slice(entry: tuple[int, int, int]) -> slice:
-    start, count, step = entry
-    stop = start + count * step
-    return slice(start, stop if stop >= 0 else None, step) if count else slice(0, 0)
-
-
-_INDEX = {name: Index(name) for name in ("__getitem__", "__setitem__")}
-_CUT = {name: View(name, _cut) for name in _INDEX}
-_ROW = Row()
-_ROW_TO_WRITE = Row("__setitem__")
-_GATHER = Gather()
-_SELECT = Select()
-_SCATTER = Scatter()
-_MASKED = Masked()
-_ASSIGN = Assign()
-_PACK = Copy("__setitem__")
+_INDEX = {name: plan.Index(name) for name in ("__getitem__", "__setitem__")}
+_CUT = {name: plan.View(name, _cut) for name in _INDEX}
+_ROW = plan.Row()
+_ROW_TO_WRITE = plan.Row("__setitem__")
+_GATHER = plan.Gather()
+_SELECT = plan.Select()
+_SCATTER = plan.Scatter()
+_MASKED = plan.Masked()
+_ASSIGN = plan.Assign()
 
 
 def getitem(x: Tensor, key: Any) -> Tensor:
@@ -104,16 +79,16 @@ def setitem(x: Tensor, key: Any, value: Any) -> None:
         raise leaving(error, "__setitem__") from error.__cause__
 
 
-def write_at(scatter: Scatter, x: Tensor, key: Any, value: Any) -> None:
+def write_at(scatter: plan.Scatter, x: Tensor, key: Any, value: Any) -> None:
     """`setitem` in the name of another function, that of `scatter`."""
     name = scatter.name
     arguments.writable(x)
     if type(value) is not Tensor and type(value) not in dtypes.SCALARS:
         value = _value(name, x, value)
     if not x.spec.layout.is_strided and not _is_in_place(name, x, key):
-        strided = dispatch.call(_PACK, (x.spec, strided_spec(x.spec).layout, None), (x,))
-        write_at(scatter, strided, key, value)
-        key, value = ..., strided
+        whole = strided("__setitem__", x)
+        write_at(scatter, whole, key, value)
+        key, value = ..., whole
     items: tuple[Any, ...] = ()
     if key is ...:
         part: Tensor | None = x
@@ -149,10 +124,9 @@ def _is_in_place(name: str, x: Tensor, key: Any) -> bool:
     if key is ...:
         return True
     layout, items = x.spec.layout, _items(name, x, key)
-    found = _cuts(layout, items)
-    if found is None:
+    if _cuts(layout, items) is None:
         return len(items) == 1
-    view = _cut(layout, tuple(found[0])) if layout.is_tiled else layout.slice(items)
+    view = layout.slice(items)
     return view is not None and (view.slot_bits is None or view.lowest * view.slot_bits % 8 == 0)
 
 
@@ -190,12 +164,12 @@ def _positions(
     for item, first in zip(data, dims, strict=True):
         each: tuple[Tensor, ...] = (item,)
         if item.dtype == dtypes.bool:
-            check_mask(item.shape, view.shape[first : first + item.ndim])
+            plan.check_mask(item.shape, view.shape[first : first + item.ndim])
             each = xp.nonzero(item)
         found += each
         reached += range(first, first + len(each))
     if len(found) > 1 and any(p.size == 0 for p in found):  # none is read, nor is it checked
-        spread = spread_of([p.spec for p in found])
+        spread = plan.spread_of([p.spec for p in found])
         found = [xp.broadcast_to(p, spread) for p in found]
     return tuple(found), tuple(reached)
 
@@ -253,7 +227,7 @@ def _filled(x: Tensor, items: tuple[Any, ...]) -> tuple[Any, ...]:
             used += 1
     rest = x.spec.layout.ndim - used
     if rest < 0 or ellipses > 1:
-        raise too_many(len(items), x.shape)
+        raise plan.too_many(len(items), x.shape)
     if not rest and not ellipses:
         return items
     return (*items[:at], *[slice(None)] * rest, *items[at + 1 :])
@@ -262,7 +236,7 @@ def _filled(x: Tensor, items: tuple[Any, ...]) -> tuple[Any, ...]:
 def _items(name: str, x: Tensor, key: Any) -> tuple[Any, ...]:
     if isinstance(key, tuple):
         if len(key) > MOST_ENTRIES:
-            raise too_many(len(key), x.shape)
+            raise plan.too_many(len(key), x.shape)
         return tuple([_item(name, x, item) for item in key])
     return (_item(name, x, key),)
 
@@ -308,8 +282,15 @@ def _basic(name: str, x: Tensor, items: tuple[Any, ...]) -> Tensor | None:
         return None
     cuts, first = found
     if x.spec.layout.is_tiled:
-        return dispatch.call(_CUT[name], (x.spec, tuple(cuts)), (x,))
+        key = tuple([_bounds(item) if isinstance(item, slice) else item for item in items])
+        return dispatch.call(_CUT[name], (x.spec, key), (x,))
     return dispatch.view(_INDEX[name], x, tuple(cuts), first)
+
+
+def _bounds(item: slice) -> tuple[int | None, ...]:
+    """A slice as part of a key of plans, whatever numbers it holds."""
+    bounds = (item.start, item.stop, item.step)
+    return tuple([bound if bound is None else index(bound) for bound in bounds])
 
 
 def _view(name: str, x: Tensor, items: tuple[Any, ...]) -> Tensor:
@@ -322,11 +303,11 @@ def _view(name: str, x: Tensor, items: tuple[Any, ...]) -> Tensor:
 def _cuts(layout: Layout, items: tuple[Any, ...]) -> tuple[list[Any], int] | None:
     """A basic key, checked and with an entry for every dimension, and the slot where it begins.
 
-    The entries are `Cut`s; of a tiled layout `_Entry`s, which say where each begins. None for a key
-    with entries that are no exact integers, slices, Ellipsis or None.
+    The entries are `Cut`s; of a tiled layout, they and the slot say nothing. None for a key with
+    entries that are no exact integers, slices, Ellipsis or None.
     """
-    shape, tiled = layout.shape, layout.is_tiled
-    strides = shape if tiled else layout.strides
+    shape = layout.shape
+    strides = shape if layout.is_tiled else layout.strides
     ndim, dim, first = len(shape), 0, layout.offset
     cuts: list[Any] = []
     for item in items:
@@ -339,10 +320,9 @@ def _cuts(layout: Layout, items: tuple[Any, ...]) -> tuple[list[Any], int] | Non
             dim += 1
         if kind is int:
             if not -size <= item < size:
-                raise outside(item, dim - 1, shape)
-            at = item if item >= 0 else item + size
-            cuts.append(at if tiled else "int")
-            first += at * stride
+                raise plan.outside(item, dim - 1, shape)
+            cuts.append("int")
+            first += (item if item >= 0 else item + size) * stride
         elif kind is slice:
             try:
                 start, stop, step = item.indices(size)
@@ -357,21 +337,21 @@ def _cuts(layout: Layout, items: tuple[Any, ...]) -> tuple[list[Any], int] | Non
                 first += start * stride
             if count < 2:
                 count, step = max(count, 0), 1
-            cuts.append((start, count, step) if tiled else (count, step))
+            cuts.append((count, step))
         elif item is None:
-            cuts.append(None if tiled else "new")
+            cuts.append("new")
         elif item is ...:
             kinds = [*map(type, items)]
             rest = ndim - len(items) + kinds.count(type(None)) + 1
             if not {*kinds} <= _BASIC or rest < 0 or kinds.count(type(...)) > 1:
                 _refuse_if_basic(items, shape)
                 return None
-            cuts += [(0, n, 1) if tiled else (n, 1) for n in shape[dim : dim + rest]]
+            cuts += [(n, 1) for n in shape[dim : dim + rest]]
             dim += rest
         else:
             return None
     if dim < ndim:
-        cuts += [(0, n, 1) if tiled else (n, 1) for n in shape[dim:]]
+        cuts += [(n, 1) for n in shape[dim:]]
     if len(items) > MOST_ENTRIES:
         _refuse_if_basic(items, shape)
         return None
@@ -384,7 +364,7 @@ _BASIC = {int, slice, type(None), type(...)}
 def _refuse_if_basic(items: tuple[Any, ...], shape: tuple[int, ...]) -> None:
     """The error for too many entries; a key that may have data in it is judged elsewhere."""
     if {*map(type, items)} <= _BASIC:
-        raise too_many(len(items), shape)
+        raise plan.too_many(len(items), shape)
 
 
 def iterate(x: Tensor) -> Iterator[Tensor]:

@@ -176,8 +176,10 @@ def target(out: Tensor | None, desc: TensorDesc | None, like: Tensor | None = No
     if out is not None:
         return out
     assert desc is not None
-    order = like.layout.minor_to_major if like is not None and like.ndim == desc.rank else None
-    device = None if like is None else like.device
+    order = device = None
+    if like is not None:
+        layout, device = like.spec.layout, like.spec.device
+        order = layout.minor_to_major if len(layout.shape) == len(desc.sizes) else None
     return empty(desc.sizes, dtype=desc.data_type.dtype, device=device, layout=order)
 
 

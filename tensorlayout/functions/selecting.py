@@ -54,7 +54,10 @@ def take(
     Tensor([[3, 1],
             [6, 4]], dtype=int64, device='cpu')
     """
-    a, dim = line(a, axis)
+    if type(a) is Tensor and type(axis) is int and 0 <= axis < len(a.spec.layout.shape):
+        dim = axis  # the usual case, without a call
+    else:
+        a, dim = line(a, axis)
     if type(indices) is int and mode == "raise" and not -a.shape[dim] <= indices < a.shape[dim]:
         msg = f"index {arguments.shown(indices)} is out of bounds for size {a.shape[dim]}"
         raise IndexError(msg)

@@ -1,9 +1,9 @@
 """NumPy's functions on tensors: what `__array_function__` gives.
 
 One table, NumPy's function → ours, which has NumPy's signature. `LIKE` are functions that make
-arrays, called with ``like=`` a tensor. `CONVERTED` are functions whose result is no array; they see
-the memory of tensors of the CPU. `ABOUT` ask for dtypes alone. All else is refused: a conversion
-that nobody asked for would lose layout and device.
+arrays, called with ``like=`` a tensor. `ON_ARRAYS` are functions whose result is no array; they see
+the memory of tensors of the CPU, or their dtypes alone. All else is refused: a conversion that
+nobody asked for would lose layout and device.
 """
 
 from __future__ import annotations
@@ -56,16 +56,6 @@ LIKE_CONVERTED = {
     *(np.genfromtxt, np.loadtxt, np.require),
 }
 
-# Whose result is no array.
-CONVERTED: set[Function] = {
-    *(np.array2string, np.array_repr, np.array_str),
-    *(np.save, np.savetxt, np.savez, np.savez_compressed),
-}
-OVERLAP = {np.may_share_memory, np.shares_memory}
-
-# Whose result is a dtype, or is about one.
-ABOUT: set[Function] = {np.can_cast, np.common_type, np.min_scalar_type, np.result_type}
-
 
 def _memory_of(x: Tensor) -> Any:
     if not isinstance(x.memory, np.ndarray):
@@ -73,11 +63,14 @@ def _memory_of(x: Tensor) -> Any:
     return x.memory
 
 
-# NumPy's functions, and the array that each gets for a tensor.
-_ON_ARRAYS: dict[Function, Callable[[Tensor], Any]] = {
-    **dict.fromkeys(CONVERTED, interchange.to_numpy),
-    **dict.fromkeys(OVERLAP, _memory_of),
-    **dict.fromkeys(ABOUT, lambda x: np.empty(1, x.dtype)),
+# Functions whose result is no array, and the array that each gets for a tensor: the elements, the
+# memory as it is, or nothing but the dtype.
+ON_ARRAYS: dict[Function, Callable[[Tensor], Any]] = {
+    **dict.fromkeys((np.array2string, np.array_repr, np.array_str), interchange.to_numpy),
+    **dict.fromkeys((np.save, np.savetxt, np.savez, np.savez_compressed), interchange.to_numpy),
+    **dict.fromkeys((np.may_share_memory, np.shares_memory), _memory_of),
+    **dict.fromkeys((np.can_cast, np.common_type), lambda x: np.empty(1, x.dtype)),
+    **dict.fromkeys((np.min_scalar_type, np.result_type), lambda x: np.empty(1, x.dtype)),
 }
 
 
@@ -89,7 +82,7 @@ def _named(theirs: ModuleType, ours: ModuleType) -> dict[Function, Function]:
         if (function := vars(theirs).get(name)) is not None
         and hasattr(function, "_implementation")
         and function not in LIKE
-        and function not in _ON_ARRAYS
+        and function not in ON_ARRAYS
     }
 
 
@@ -139,8 +132,8 @@ def apply_function(
         return under(func.__name__, LIKE[func], *args, **{"device": x.device, **kwargs})
     if func in LIKE_CONVERTED:
         return asarray(func(*args, **kwargs), device=x.device)
-    if func in _ON_ARRAYS:
-        return _on_arrays(func, _ON_ARRAYS[func], args, kwargs)
+    if func in ON_ARRAYS:
+        return _on_arrays(func, ON_ARRAYS[func], args, kwargs)
     way = WAYS.get(func.__name__)
     way = f"use tensorlayout.{way}, or" if way else "use the functions of tensorlayout, or"
     text = f"takes no tensors; {way} make arrays with numpy.asarray(x)"

@@ -17,7 +17,7 @@ from numpy_cases import LEFT_OUT
 from tensors import asarray, host
 
 import tensorlayout as tl
-from tensorlayout.interchange.numpy_functions import ABOUT, CONVERTED, LIKE, OVERLAP, TABLE
+from tensorlayout.interchange.numpy_functions import LIKE, ON_ARRAYS, TABLE
 
 pytestmark = pytest.mark.usefixtures("device")
 
@@ -250,8 +250,7 @@ def test_each_function_of_numpy_is_named():
     # Of records, of text, and of file names: no tensor is one.
     every = {n for n in every if not n.startswith(("lib.recfunctions.", "strings.", "char."))}
     assert every == {name_of(f) for f in TABLE} | ABOUT_MEMORY | ABOUT_DTYPES | MADE_LIKE | REFUSED
-    assert {name_of(f) for f in CONVERTED | OVERLAP} == ABOUT_MEMORY
-    assert {name_of(f) for f in ABOUT} == ABOUT_DTYPES
+    assert {name_of(f) for f in ON_ARRAYS} == ABOUT_MEMORY | ABOUT_DTYPES
 
 
 def test_arguments_that_are_refused():

@@ -206,28 +206,23 @@ def _kind_of(file: str | IO[bytes]) -> str:
 
 @contextlib.contextmanager
 def _replacing(path: str) -> Iterator[str]:
-    """Give a path beside `path`, which takes its place at the end, and goes after an error."""
+    """Give a path in a hidden folder beside `path`, which takes its place at the end."""
     path = os.path.realpath(path)
     folder, name = os.path.split(path)
     if os.path.isdir(path) and not os.path.exists(os.path.join(path, "zarr.json")):
         raise ValueError(f"{path} is a folder of something else")
-    part = os.path.join(folder, f".{os.urandom(8).hex()}.part{os.path.splitext(name)[1]}")
-    old = f"{part}.old"
-    try:
-        yield part
-        if os.path.isdir(path):  # nothing replaces a folder that is not empty
-            os.rename(path, old)
-            os.rename(part, path)
-            loaded("shutil").rmtree(old)
-        else:
-            os.replace(part, path)
-    except BaseException:
-        if os.path.isdir(old) and not os.path.exists(path):
-            os.rename(old, path)
-        loaded("shutil").rmtree(old, ignore_errors=True)
-        if os.path.isdir(part):
-            loaded("shutil").rmtree(part, ignore_errors=True)
-        else:
-            with contextlib.suppress(FileNotFoundError):
-                os.remove(part)
-        raise
+    temporary = loaded("tempfile").TemporaryDirectory
+    with temporary(dir=folder, prefix=".", ignore_cleanup_errors=True) as room:
+        part = os.path.join(room, f"new.part{os.path.splitext(name)[1]}")
+        old = f"{part}.old"
+        try:
+            yield part
+            if os.path.isdir(path):  # nothing replaces a folder that is not empty
+                os.rename(path, old)
+                os.rename(part, path)
+            else:
+                os.replace(part, path)
+        except BaseException:
+            if os.path.isdir(old) and not os.path.exists(path):
+                os.rename(old, path)
+            raise

@@ -140,7 +140,7 @@ DEVICE void read_squares(const TiledCopy& p, const Visit& v, const void* source,
         uint32_t rows[SQUARES][ROWS];
 #pragma unroll
         for (int k = 0; k < SQUARES; ++k) {
-            spots[k] = locate<false>(p.read, v, begin + k * THREADS);
+            spots[k] = locate(p.read, v, begin + k * THREADS);
 #pragma unroll
             for (int i = 0; i < ROWS; ++i)
                 rows[k][i] = load_if(spots[k].inside,
@@ -159,7 +159,7 @@ DEVICE void read_squares(const TiledCopy& p, const Visit& v, const void* source,
 }
 
 // A tile into the box of the destination.
-template <bool Grouped, bool Linear, int Element, int Write>
+template <bool Linear, int Element, int Write>
 DEVICE void write_rows(const Side<>& side, const Visit& v, void* destination,
                        const Bits<Element>* tile) {
     constexpr int PER_WRITE = Write / Element;
@@ -169,7 +169,7 @@ DEVICE void write_rows(const Side<>& side, const Visit& v, void* destination,
         Word words[PER_THREAD];
 #pragma unroll
         for (int k = 0; k < PER_THREAD; ++k) {
-            spots[k] = locate<Grouped>(side, v, begin + k * THREADS);
+            spots[k] = locate(side, v, begin + k * THREADS);
             uint32_t at[PER_WRITE];
             find_places<Linear>(side, v, spots[k], 0, at);
 #pragma unroll
@@ -185,10 +185,8 @@ DEVICE void write_rows(const Side<>& side, const Visit& v, void* destination,
 template <int Element, int Write>
 DEVICE void write_box(const Side<>& side, const Visit& v, void* destination,
                       const Bits<Element>* tile) {
-    if (Write < 4 && side.grouped)
-        write_rows<true, false, Element, Write>(side, v, destination, tile);
-    else if (side.linear) write_rows<false, true, Element, Write>(side, v, destination, tile);
-    else write_rows<false, false, Element, Write>(side, v, destination, tile);
+    if (side.linear) write_rows<true, Element, Write>(side, v, destination, tile);
+    else write_rows<false, Element, Write>(side, v, destination, tile);
 }
 
 template <int Element, int Read, int Write, int Tile, int Room>

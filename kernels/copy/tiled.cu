@@ -146,7 +146,7 @@ DEVICE Standing standing_of(const BoundedBoxes& p, const Corner& corner, const S
     return p.bounds.standing(index);
 }
 
-template <bool Grouped, int Element, int Write>
+template <int Element, int Write>
 DEVICE void write_rows(const BoundedBoxes& p, const Corner& corner, uint32_t box, const Visit& v,
                        void* destination, const Bits<Element>* tile) {
     constexpr int PER_WRITE = Write / Element;
@@ -154,7 +154,7 @@ DEVICE void write_rows(const BoundedBoxes& p, const Corner& corner, uint32_t box
     for (uint32_t begin = v.lead + threadIdx.x; begin < v.total; begin += PER_THREAD * THREADS) {
 #pragma unroll
         for (int k = 0; k < PER_THREAD; ++k) {
-            Spot spot = locate<Grouped>(p.write, v, begin + k * THREADS);
+            Spot spot = locate(p.write, v, begin + k * THREADS);
             const Standing standing = standing_of<PER_WRITE>(p, corner, p.write, box, spot);
             spot.inside = standing == AN_ELEMENT;
             uint32_t at[PER_WRITE];
@@ -192,9 +192,7 @@ DEVICE void boxes(const BoundedBoxes& p) {
         return standing_of<Read / Element>(p, corner, p.read, box, spot) == AN_ELEMENT;
     });
     barrier();
-    if (Write < 4 && p.write.grouped)
-        write_rows<true, Element, Write>(p, corner, box, write, destination, tile);
-    else write_rows<false, Element, Write>(p, corner, box, write, destination, tile);
+    write_rows<Element, Write>(p, corner, box, write, destination, tile);
 }
 
 // ---- Kernels ------------------------------------------------------------------------------------

@@ -365,8 +365,7 @@ COMMON void tiles(const TiledElementwise& p, char* room, Numbers<N...> each, Typ
         for (int k = 0; k < PACKS<Length>; ++k) {
             Operands<Length>& o = operands[k];
             const uint32_t thread = begin + k * THREADS;
-            spots[k] = p.write.grouped ? locate<true>(p.write, write, thread)
-                                       : locate<false>(p.write, write, thread);
+            spots[k] = locate(p.write, write, thread);
             const Along at = along_of<Length>(p.write, spots[k]);
             ((o.template of<N, T>() = fetch_beside<T, Length>(p, N, base[N + 1], at, room)), ...);
         }

@@ -79,21 +79,19 @@ struct Boxes {
 // as far as the box reaches; each index of all others has a *row*.
 //
 // Threads are shifted so that an access of a warp begins where a sector begins. Each row is shifted on
-// its own; or, *grouped*, all rows along one dimension by as much, if they have as many threads as
-// leave the same remainder, in sectors, as the distance of two of them in memory does: few threads are
-// idle then, but a warp may have parts of two rows, which fall into the same banks.
+// its own; or, *together*, all rows of the box by as much, if they have as many threads as leave the
+// same remainder, in sectors, as the distance of two of them in memory does: few threads are idle then,
+// but a warp may have parts of two rows, which fall into the same banks.
 template <int AXES = MOST_AXES>
 struct Side {
     int32_t dimension[AXES];  // which of the box's each is, this memory's fastest first
     uint32_t turned;          // bit d: the stride of the box's dimension d is negative
     int32_t run;              // how many dimensions the run has
     int32_t linear;           // 1 if the run has one dimension in the tile
-    int32_t grouped;          // 1 if threads are shifted for all rows along one dimension
-    int32_t together;         // 1 if they are, and there is no other: a row of nobody comes first
+    int32_t together;         // 1 if threads are shifted for all rows: a row of nobody comes first
     int32_t sector;           // accesses in a sector, or 1 if threads are not shifted
     int32_t length[2];        // accesses of a row; of one in a box that ends early along it
     SmallDivisor row[2];      // threads of a row
-    SmallDivisor group[2][2]; // the same of a group; and of one with fewer rows
     SmallDivisor period;      // elements of the run after which places in the tile repeat
     int32_t step;             // bytes from access to access, in memory
     int32_t tile_step;        // from element to element in the tile, or from period to period
@@ -124,10 +122,10 @@ constexpr uint32_t NOBODY = 0xffff;  // a shift
 struct Visit {
     const uint64_t* rows;
     const uint16_t* places;
-    SmallDivisor row, group;   // threads
-    uint32_t length;           // accesses of a row
-    uint32_t per_group, count; // rows
-    uint32_t lead, total;      // threads: what the first is counted as, and the end
+    SmallDivisor row;      // threads
+    uint32_t length;       // accesses of a row
+    uint32_t count;        // rows
+    uint32_t lead, total;  // threads: what the first is counted as, and the end
 };
 
 // Where a row begins, by strides along the box's dimensions: N of them at once.
@@ -190,30 +188,20 @@ DEVICE Visit visit(const AnyBoxes& boxes, const Side<AXES>& side, int memory, ui
     v.rows = reinterpret_cast<const uint64_t*>(static_cast<const char*>(room) + side.rows);
     v.places = reinterpret_cast<const uint16_t*>(static_cast<const char*>(room) + side.places);
     const uint32_t shorter = box >> side.dimension[side.run - 1] & 1;
-    const int first = side.run + side.grouped;
-    v.per_group = 1;
-    uint32_t fewer = 0;
-    if (side.grouped) {
-        const int d = side.dimension[side.run];
-        fewer = box >> d & 1;
-        v.per_group = boxes.within(box, d).divisor;
-    }
-    uint32_t groups = 1;
+    v.count = 1;
 #pragma unroll 1
-    for (int j = first; j < boxes.rank; ++j)
-        groups *= boxes.within(box, side.dimension[j]).divisor;
+    for (int j = side.run; j < boxes.rank; ++j)
+        v.count *= boxes.within(box, side.dimension[j]).divisor;
     v.row = side.row[shorter];
-    v.group = side.group[shorter][fewer];
     v.length = static_cast<uint32_t>(side.length[shorter]);
-    v.count = groups * v.per_group;
-    v.total = groups * v.group.divisor();
+    v.total = v.count * v.row.divisor();
     if (Unit < 4 && side.together) {
         const int32_t(*const strides[1])[AXES] = {&boxes.stride[memory]};
         uint32_t first[1];
         begin_of_row(boxes, side, box, 0, strides, first);
         const uint32_t begin = low_word(address) + first[0] * Element;
         v.lead = v.row.divisor() - (begin / Unit & (side.sector - 1));
-        v.total = (v.count + 1) * v.row.divisor();
+        v.total += v.row.divisor();
     }
     return v;
 }
@@ -227,14 +215,9 @@ DEVICE void make_rows(const AnyBoxes& boxes, const Side<AXES>& side, int memory,
 #pragma unroll 1
     for (uint32_t i = threadIdx.x; i < v.count + side.spare; i += THREADS) {
         const uint32_t r = i - side.together;
-        uint32_t ahead = 0;
         begin_of_row(boxes, side, box, r, strides, begin);
         begin[0] *= Element;
-        if (side.grouped) {
-            const Divisor<int32_t>& rows = boxes.within(box, side.dimension[side.run]);
-            ahead = (r - rows.divide(r) * rows.divisor) * v.row.divisor();
-        }
-        uint32_t shift = ((low_word(address) + begin[0]) / Unit - ahead) & (side.sector - 1);
+        uint32_t shift = (low_word(address) + begin[0]) / Unit & (side.sector - 1);
         if (Unit < 4 && side.together) shift = 0;
         if (r >= v.count) shift = NOBODY;
         store_shared(const_cast<uint64_t*>(v.rows) + i, pack_row(begin[0], begin[1], shift));
@@ -260,39 +243,17 @@ struct Spot {
     bool inside;
 };
 
-template <bool Grouped, int AXES>
+template <int AXES>
 DEVICE Spot locate(const Side<AXES>& side, const Visit& v, uint32_t thread) {
     Spot spot;
-    uint32_t lane = thread;
-    spot.row = 0;
-    spot.inside = true;
-    if constexpr (Grouped) {
-        const uint32_t group = v.group.divide(thread);
-        lane = v.group.rest(thread, group);
-        spot.inside = thread < v.total;
-        spot.row = group * v.per_group;
-        const Row first(load_shared_if(spot.inside, v.rows + spot.row));
-        spot.inside = spot.inside && lane >= first.shift;
-        lane -= first.shift;
-    }
-    const uint32_t further = v.row.divide(lane);
-    lane = v.row.rest(lane, further);
-    spot.row += further;
-    if constexpr (Grouped) {
-        spot.inside = spot.inside && further < v.per_group;
-        const Row row(load_shared_if(spot.inside, v.rows + spot.row));
-        spot.memory = row.memory;
-        spot.tile = row.tile;
-    } else {
-        const Row row(load_shared(v.rows + spot.row));
-        spot.row -= side.together;
-        spot.memory = row.memory;
-        spot.tile = row.tile;
-        lane -= row.shift;
-    }
-    spot.inside = spot.inside && lane < v.length;
+    spot.row = v.row.divide(thread);
+    const Row row(load_shared(v.rows + spot.row));
+    const uint32_t lane = v.row.rest(thread, spot.row) - row.shift;
+    spot.row -= side.together;
+    spot.tile = row.tile;
+    spot.inside = lane < v.length;
     // Unsigned: of threads that have no access it may be any number.
-    spot.memory = static_cast<int32_t>(static_cast<uint32_t>(spot.memory) + lane * side.step);
+    spot.memory = static_cast<int32_t>(static_cast<uint32_t>(row.memory) + lane * side.step);
     spot.along = lane;
     return spot;
 }
@@ -333,7 +294,7 @@ DEVICE void find_places(const Side<AXES>& side, const Visit& v, const Spot& spot
 
 // The box of one memory into a tile: elements of Element bytes, read Read bytes at a time, at the spots
 // that `chosen` keeps.
-template <bool Grouped, bool Linear, int Element, int Read, int AXES, class Chosen>
+template <bool Linear, int Element, int Read, int AXES, class Chosen>
 DEVICE void read_rows(const Side<AXES>& side, const Visit& v, const void* source,
                       Bits<Element>* tile, const Chosen& chosen) {
     constexpr int PER_READ = Read / Element;
@@ -343,7 +304,7 @@ DEVICE void read_rows(const Side<AXES>& side, const Visit& v, const void* source
         Word words[PER_THREAD];
 #pragma unroll
         for (int k = 0; k < PER_THREAD; ++k) {
-            spots[k] = locate<Grouped>(side, v, begin + k * THREADS);
+            spots[k] = locate(side, v, begin + k * THREADS);
             spots[k].inside = chosen(spots[k]);
             words[k] = load_if(spots[k].inside, at_bytes<Word>(source, spots[k].memory));
         }
@@ -358,14 +319,11 @@ DEVICE void read_rows(const Side<AXES>& side, const Visit& v, const void* source
     }
 }
 
-// Rows of accesses of 4 bytes and more are shifted each on its own.
 template <int Element, int Read, int AXES, class Chosen>
 DEVICE void read_box(const Side<AXES>& side, const Visit& v, const void* source,
                      Bits<Element>* tile, const Chosen& chosen) {
-    if (Read < 4 && side.grouped)
-        read_rows<true, false, Element, Read>(side, v, source, tile, chosen);
-    else if (side.linear) read_rows<false, true, Element, Read>(side, v, source, tile, chosen);
-    else read_rows<false, false, Element, Read>(side, v, source, tile, chosen);
+    if (side.linear) read_rows<true, Element, Read>(side, v, source, tile, chosen);
+    else read_rows<false, Element, Read>(side, v, source, tile, chosen);
 }
 
 // The spots that have an access.

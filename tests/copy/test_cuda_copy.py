@@ -8,6 +8,8 @@ import layouts
 import numpy as np
 import pytest
 from cuda_memory import (
+    NEVER_SMALL,
+    TILES,
     UNTOUCHED,
     Storage,
     alignment_of,
@@ -15,12 +17,13 @@ from cuda_memory import (
     elements,
     numbered,
     padding_slots,
+    planned_with,
 )
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from simulated import needs_compiler, simulator
 
-from tensorlayout.cuda.copy.choose import TileTuning, plan_copy
+from tensorlayout.cuda.copy.choose import plan_copy
 from tensorlayout.cuda.engine import structs
 from tensorlayout.cuda.engine.driver import Kernel
 from tensorlayout.cuda.engine.launch import bind
@@ -33,7 +36,6 @@ from tensorlayout.layout.loop import Loop
 pytestmark = needs_compiler
 
 ITEMSIZES = (1, 2, 4, 8, 16)
-TILES = TileTuning(small_bytes=0, through_tile=-math.inf)  # tiles wherever there is an element
 
 row_major, column_major = Layout.row_major, Layout.column_major
 
@@ -48,15 +50,15 @@ def driver():
         yield found
 
 
-def run(driver, destination, source, itemsize, *, shifts=(0, 0), padding=None, tuning=None):
+def run(driver, destination, source, itemsize, *, shifts=(0, 0), padding=None, tuning=()):
     """Copy between new storages, and hold all bytes of the destination against brute force."""
     destination, source = destination.at_origin, source.at_origin
     slots = destination.required_size
     if padding is not None:
         slots = max([slots, *[slot + 1 for slot in padding_slots(destination)]])
     alignments = tuple(map(alignment_of, shifts))
-    options = {} if tuning is None else {"tuning": tuning}
-    plan = plan_copy(destination, source, itemsize, alignments, padding, **options)
+    with planned_with(dict(tuning)):
+        plan = plan_copy(destination, source, itemsize, alignments, padding)
     content = numbered(source.required_size * itemsize)
     to = Storage(driver, slots * itemsize, shifts[0])
     from_ = Storage(driver, len(content), shifts[1], content)
@@ -322,15 +324,16 @@ def test_padding_of_more_regions_than_a_launch_holds(driver, itemsize):
 def test_offsets_beyond_32_bits(driver):
     far = 2**31 + 100
     for case, destination, source, tuning in [
-        ("rows", row_major((2, 3000)), Layout((2, 3000), (far - 4, 1)), TileTuning()),
-        ("strided", Layout((2, 300), (far, 2)), row_major((2, 300)), TileTuning()),
+        ("rows", row_major((2, 3000)), Layout((2, 3000), (far - 4, 1)), {}),
+        ("strided", Layout((2, 300), (far, 2)), row_major((2, 300)), {}),
         ("tiles", row_major((30, 2, 20)), Layout((30, 2, 20), (1, far, 30)), TILES),
         ("tiles", Layout((30, 2, 20), (1, far, 30)), row_major((30, 2, 20)), TILES),
         # a box of all rows would reach further than its places say
         ("tiles", row_major((50, 40)), Layout((50, 40), (1, 2**27)), TILES),
         ("tiles", Layout((50, 40), (1, 2**27)), row_major((50, 40)), TILES),
     ]:
-        plan = plan_copy(destination, source, 1, tuning=tuning)
+        with planned_with(tuning):
+            plan = plan_copy(destination, source, 1)
         assert plan.case == case
         # Memory that nobody touches costs nothing: only the first and the last pages exist.
         to, from_ = (driver.allocate(x.required_size, 0) for x in (destination, source))
@@ -379,7 +382,7 @@ COUNTED = [
 
 def counted(driver, destination, source, itemsize):
     with checking("bounds", "count") as record:
-        plan = run(driver, destination, source, itemsize, tuning=TileTuning(small_bytes=0))
+        plan = run(driver, destination, source, itemsize, tuning=NEVER_SMALL)
     (counts,) = record.counts.values()
     return plan, counts
 

@@ -4,9 +4,17 @@ import math
 
 import numpy as np
 import pytest
-from cuda_memory import UNTOUCHED, Storage, assert_coalesced, elements, numbered, padding_slots
+from cuda_memory import (
+    TILES,
+    UNTOUCHED,
+    Storage,
+    assert_coalesced,
+    elements,
+    numbered,
+    padding_slots,
+)
 from simulated import needs_compiler, simulator
-from test_cuda_copy import ITEMSIZES, TILES, column_major, row_major, run, slot_numbers
+from test_cuda_copy import ITEMSIZES, column_major, row_major, run, slot_numbers
 
 import tensorlayout as tl
 from tensorlayout.cuda.copy.choose import between, plan_copy

@@ -6,7 +6,7 @@ Values in every layout and dtype: `ops/elementwise_cases.py`, and `test_device_f
 import layouts
 import numpy as np
 import pytest
-from cuda_memory import assert_coalesced, assert_no_spills
+from cuda_memory import assert_coalesced, assert_no_spills, planned_with
 from simulated import needs_compiler, simulator
 from tensors import as_dtype, elements, same, slots
 
@@ -14,7 +14,6 @@ from tensorlayout.cpu.engine.memory import padding_bits
 from tensorlayout.cuda.elementwise import plan_conversion, plan_elementwise, scalars_of
 from tensorlayout.cuda.engine.launch import bind
 from tensorlayout.cuda.engine.memory import conflicts
-from tensorlayout.cuda.engine.shared_tiles import TUNING
 from tensorlayout.cuda.engine.simulator import checking
 from tensorlayout.devices import Device
 from tensorlayout.functions import elementwise as ew
@@ -95,13 +94,14 @@ def padding_for(result):
     return None if bits is None else bits.tobytes()
 
 
-def run(driver, name, *operands, shift=0, tuning=TUNING):
+def run(driver, name, *operands, shift=0, tuning=()):
     """Plan and launch; the launch's plan and the result."""
     given = [o.spec if isinstance(o, Operand) else type(o) for o in operands]
     plan = operation(name).plan(*given)
     result = Result(driver, plan.result, shift)
     alignments = [result.alignment, *[getattr(o, "alignment", ALIGNED) for o in operands]]
-    planned = plan_elementwise(plan, alignments, padding_for(plan.result), tuning)
+    with planned_with(dict(tuning)):
+        planned = plan_elementwise(plan, alignments, padding_for(plan.result))
     places = [o.pointer if isinstance(o, Operand) else 0 for o in operands]
     content = scalars_of(plan)
     bind(planned, 0)([result.pointer, *places], content((None, *operands)) if content else b"")
@@ -109,11 +109,12 @@ def run(driver, name, *operands, shift=0, tuning=TUNING):
     return planned, result.array()
 
 
-def convert(driver, operand, dtype, layout=None, tuning=TUNING):
+def convert(driver, operand, dtype, layout=None, tuning=()):
     result = Result(driver, spec(layout or operand.layout.form, dtype))
     alignments = [result.alignment, operand.alignment]
     padding = padding_for(result.spec)
-    planned = plan_conversion(result.spec, operand.spec, alignments, padding, tuning)
+    with planned_with(dict(tuning)):
+        planned = plan_conversion(result.spec, operand.spec, alignments, padding)
     bind(planned, 0)([result.pointer, operand.pointer])
     result.check_padding()
     return planned, result.array()

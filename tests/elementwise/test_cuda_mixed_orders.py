@@ -1,12 +1,11 @@
 """Elementwise operations on CUDA over operands in different orders, which go through tiles."""
 
-import math
 from collections import Counter
 
 import layouts
 import numpy as np
 import pytest
-from cuda_memory import assert_coalesced
+from cuda_memory import TILES, assert_coalesced, planned_with
 from simulated import needs_compiler, simulator
 from tensors import close, same
 from test_cuda_elementwise import (
@@ -24,14 +23,10 @@ import tensorlayout as tl
 from tensorlayout.cuda.elementwise import plan_elementwise
 from tensorlayout.cuda.engine.launch import bind
 from tensorlayout.cuda.engine.memory import conflicts
-from tensorlayout.cuda.engine.shared_tiles import TileTuning
 from tensorlayout.cuda.engine.simulator import checking
 from tensorlayout.layout import Layout, PaddingValue
 
 row_major, column_major = Layout.row_major, Layout.column_major
-
-# Tiles wherever an operand has other strides than the result.
-TILES = TileTuning(small_bytes=0, staged_from=-math.inf, through_tile=-math.inf)
 
 
 def nhwc(shape):
@@ -262,7 +257,8 @@ def in_place(driver, x, y, tuning=TILES):
     driver.to_host(before, x.pointer)
     plan = operation("add").plan(x.spec, y.spec).into(x.spec)
     assert not conflicts(x.spec, x.pointer, y.spec, y.pointer)
-    ready = plan_elementwise(plan, [x.alignment, x.alignment, y.alignment], None, tuning)
+    with planned_with(tuning):
+        ready = plan_elementwise(plan, [x.alignment, x.alignment, y.alignment], None)
     bind(ready, 0)([x.pointer, x.pointer, y.pointer])
     driver.to_host(after, x.pointer)
     expected = before.copy().view(x.dtype)
@@ -295,7 +291,8 @@ def test_in_place_beside_another_view_of_the_same_memory(driver):
     )
     addresses = [x.pointer, x.pointer + shift]
     assert not conflicts(plan.result, addresses[0], plan.operands[1], addresses[1])
-    ready = plan_elementwise(plan, [ALIGNED] * 3, None, TILES)
+    with planned_with(TILES):
+        ready = plan_elementwise(plan, [ALIGNED] * 3, None)
     assert ready.case == "tiles"
     with checking("bounds", "barriers", "races"):
         bind(ready, 0)([x.pointer, x.pointer, addresses[1]])

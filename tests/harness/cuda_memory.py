@@ -1,14 +1,31 @@
 """Device memory in tests: storages of layouts, and what brute force says they hold afterwards."""
 
+import math
+from contextlib import contextmanager
+
 import layouts
 import numpy as np
 import pytest
 
 from benchmarks.resources import compiled
+from tensorlayout.cuda.engine import shared_tiles
 
 UNTOUCHED = 0xA5
 
+# Costs with which elements in another order go through tiles; and small tensors like large ones.
+TILES = {"SMALL_BYTES": 0, "THROUGH_TILE": -math.inf, "STAGED_FROM": -math.inf}
+NEVER_SMALL = {"SMALL_BYTES": 0}
+
 ARCHITECTURES = ("sm_75", "sm_80", "sm_90", "sm_100", "sm_120")
+
+
+@contextmanager
+def planned_with(costs):
+    """Plan a block's launches with other costs of tiles."""
+    with pytest.MonkeyPatch.context() as patch:
+        for name, value in costs.items():
+            patch.setattr(shared_tiles, name, value)
+        yield
 
 
 class Storage:

@@ -10,6 +10,7 @@ from dataclasses import replace
 from math import gcd
 
 from tensorlayout.cuda.elementwise import reads_well
+from tensorlayout.cuda.engine import shared_tiles
 from tensorlayout.cuda.engine.launch import (
     SECTOR,
     WIDEST,
@@ -19,7 +20,7 @@ from tensorlayout.cuda.engine.launch import (
     check_aligned,
 )
 from tensorlayout.cuda.engine.sectors import in_order_cost, narrowness
-from tensorlayout.cuda.engine.shared_tiles import READ, TUNING, WRITE, TileTuning
+from tensorlayout.cuda.engine.shared_tiles import READ, WRITE
 from tensorlayout.cuda.engine.shared_tiles.choice import tile_of_copy
 from tensorlayout.cuda.engine.shared_tiles.structs import access_struct, tiles_struct
 from tensorlayout.cuda.engine.shared_tiles.tile import SharedTile
@@ -45,7 +46,6 @@ def plan_copy(
     itemsize: int,
     alignments: tuple[int, int] = (SECTOR, SECTOR),
     padding: bytes | None = None,
-    tuning: TileTuning = TUNING,
 ) -> Launches:
     """The cheapest way to copy all elements between two layouts of one shape.
 
@@ -67,7 +67,7 @@ def plan_copy(
         loop = TiledLoop.over(*given)
     beside, apart = padding_beside(destination, itemsize, alignments[0], padding, loop)
     if loop is not None and (not loop.bounds or fits_a_walk(loop)):
-        case, launch = _cheapest(loop, itemsize, beside, tuning)
+        case, launch = _cheapest(loop, itemsize, beside)
         return Launches((*apart, launch), case)
     # More tails than a launch can take.
     block = (destination, itemsize, alignments[0])
@@ -76,7 +76,7 @@ def plan_copy(
         shifts = [piece.lowest * itemsize for piece in pieces]
         to, from_ = [gcd(a, shift, SECTOR) for a, shift in zip(alignments, shifts, strict=True)]
         there, here = (piece.at_origin for piece in pieces)
-        part = plan_copy(there, here, itemsize, (to, from_), None, tuning)
+        part = plan_copy(there, here, itemsize, (to, from_), None)
         launches += [each.placed((0, 1), *shifts) for each in part.launches]
     return Launches(tuple(launches), "pieces")
 
@@ -107,14 +107,13 @@ def between(source: TensorSpec, result: TensorSpec, padding: bytes | None) -> Te
     return TensorSpec(result.dtype, source.layout.form, result.device)
 
 
-def _cheapest(
-    loop: TiledLoop, itemsize: int, beside: Beside, tuning: TileTuning
-) -> tuple[str, Launch]:
+def _cheapest(loop: TiledLoop, itemsize: int, beside: Beside) -> tuple[str, Launch]:
+    way = shared_tiles.THROUGH_TILE
     if loop.bounds:
         check_aligned("copy", loop.widths, loop.alignments)
-        pack, way = loop.pack(WIDEST) if loop.contiguous else 1, tuning.through_tile / 2
+        pack = loop.pack(WIDEST) if loop.contiguous else 1
     else:
-        loop, pack, way = loop.fitted(WIDEST), 1, tuning.through_tile
+        loop, pack = loop.fitted(WIDEST), 1
     one_run = not loop.bounds and len(loop.axes) == 1 and loop.contiguous
     repeated = None if loop.bounds else _repeated(loop)
     if one_run:  # which may begin inside a sector on either side
@@ -125,11 +124,11 @@ def _cheapest(
         memories = [in_order_cost(loop, m, pack, written=m == WRITE) for m in (WRITE, READ)]
         cost = 2 * narrowness(loop.width * pack) + sum(memories)
     # Nothing is to be won by tiles where both sides are as good as contiguous.
-    large = loop.count * loop.width >= tuning.small_bytes
-    if repeated is None and large and cost > 2 + tuning.through_tile:
+    large = loop.count * loop.width >= shared_tiles.SMALL_BYTES
+    if repeated is None and large and cost > 2 + way:
         box = tile_of_copy(loop)
         # With tails both ways work out indices, so that the one through shared memory costs less.
-        if box is not None and box.cost() + way < cost:
+        if box is not None and box.cost() + (way / 2 if loop.bounds else way) < cost:
             return "bounded boxes" if loop.bounds else "tiles", _tiles(loop, box, beside)
     if loop.bounds:
         return "bounded", _bounded(loop, pack, beside)

@@ -23,7 +23,7 @@ from tensorlayout.cuda.engine.launch import (
 )
 from tensorlayout.cuda.engine.scalars import pattern
 from tensorlayout.cuda.engine.sectors import in_order_cost
-from tensorlayout.cuda.engine.shared_tiles import READ, TUNING, WRITE
+from tensorlayout.cuda.engine.shared_tiles import READ, SMALL_BYTES, WRITE
 from tensorlayout.cuda.engine.structs import MOST_DIGITS, divisor, fits_a_walk, walk_struct
 from tensorlayout.cuda.fill import padded_kernel, padding_beside, plan_fill, plan_padding
 from tensorlayout.layout import Layout
@@ -159,7 +159,7 @@ _APART = 4.0
 
 def _is_better_apart(loop: TiledLoop, spread: int = 1) -> bool:
     """Return whether memory in between costs less; `spread`: elements from thread to thread."""
-    large = loop.count >= TUNING.small_bytes
+    large = loop.count >= SMALL_BYTES
     return large and in_order_cost(loop, READ) * spread > _APART
 
 

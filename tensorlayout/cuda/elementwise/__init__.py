@@ -28,7 +28,7 @@ from tensorlayout.cuda.engine.launch import (
 from tensorlayout.cuda.engine.memory import padding_of
 from tensorlayout.cuda.engine.scalars import octets_of_numbers
 from tensorlayout.cuda.engine.sectors import in_order_cost
-from tensorlayout.cuda.engine.shared_tiles import TUNING, TileTuning
+from tensorlayout.cuda.engine.shared_tiles import SMALL_BYTES
 from tensorlayout.cuda.engine.structs import fits_a_walk
 from tensorlayout.cuda.fill import padding_beside
 from tensorlayout.dtypes import DType, is_narrow, uint8
@@ -64,7 +64,6 @@ def plan_elementwise(
     plan: ElementwisePlan,
     alignments: Sequence[int],
     padding: bytes | None = None,
-    tuning: TileTuning = TUNING,
 ) -> Launches:
     """The cheapest way to carry out a plan: in one launch, and others for much padding.
 
@@ -80,7 +79,7 @@ def plan_elementwise(
     operands = [dtype if isinstance(operand, type) else operand for operand, dtype in pairs]
     kinds = compute_type(plan), c_type(plan.result.dtype)
     computed = _by_functor(plan.operation.function, *kinds, operands)
-    return plan_loops(computed, plan.result, operands, alignments, padding, tuning)
+    return plan_loops(computed, plan.result, operands, alignments, padding)
 
 
 def plan_conversion(
@@ -88,13 +87,12 @@ def plan_conversion(
     source: TensorSpec,
     alignments: Sequence[int],
     padding: bytes | None = None,
-    tuning: TileTuning = TUNING,
     saturate: bool = False,
 ) -> Launches:
     """The copy into another dtype; `saturate`: what is beyond a narrow one becomes its limit."""
     kind = c_type(result.dtype, saturate)
     computed = _by_functor("positive", kind, kind, [source])
-    return plan_loops(computed, result, [source], alignments, padding, tuning)
+    return plan_loops(computed, result, [source], alignments, padding)
 
 
 def compute_type(plan: ElementwisePlan) -> str:
@@ -137,7 +135,6 @@ def plan_loops(
     operands: Sequence[Operand],
     alignments: Sequence[int],
     padding: bytes | None,
-    tuning: TileTuning = TUNING,
 ) -> Launches:
     """The cheapest way to compute a result of broadcast operands; as `plan_elementwise`."""
     layout, digits = result.layout, None
@@ -158,7 +155,7 @@ def plan_loops(
         loop = Loop.over(layouts, widths, alignments)
     if loop is not None and loop.count:
         check_aligned(computed.name, widths, alignments)
-        case, launch = _cheapest(given, loop, tuning)
+        case, launch = _cheapest(given, loop)
         return Launches((launch, *apart), case)
     if beside[0] is None or not beside[0].regions:
         return Launches(apart, "empty")
@@ -193,9 +190,8 @@ def walks_tiles(result: TensorSpec, operands: Sequence[TensorSpec], padding: byt
 
 def reads_well(loop: TiledLoop) -> bool:
     """Return whether one launch reads operands in tiles with tails well enough."""
-    small = TUNING.small_bytes
     return all(
-        loop.count * width < small or in_order_cost(loop, memory) <= _COSTLY
+        loop.count * width < SMALL_BYTES or in_order_cost(loop, memory) <= _COSTLY
         for memory, width in enumerate(loop.widths[1:], 1)
     )
 
@@ -212,7 +208,7 @@ def _digits(
     return None if loop is None or (loop.bounds and not fits_a_walk(loop)) else loop
 
 
-def _cheapest(given: Operands, loop: Loop, tuning: TileTuning) -> tuple[str, Launch]:
+def _cheapest(given: Operands, loop: Loop) -> tuple[str, Launch]:
     if isinstance(loop, TiledLoop) and loop.bounds:
         return "bounded", masked_tail(given, loop)
     if loop.count == 1:
@@ -223,7 +219,7 @@ def _cheapest(given: Operands, loop: Loop, tuning: TileTuning) -> tuple[str, Lau
     pack = _pack_of(loop, given.widest) if rows else 1
     if rows and len(loop.axes) == 1:
         return "flat", flat(given, loop.count, pack, steps, loop.firsts)
-    box = box_of(loop, given, pack, tuning)
+    box = box_of(loop, given, pack)
     if box is not None:
         return "tiles", tiles(given, loop, box)
     return "rows" if rows else "strided", strided(given, loop, pack)

@@ -11,11 +11,12 @@ from dataclasses import dataclass
 from math import prod
 from typing import Any, NamedTuple
 
+from tensorlayout.cuda.engine import shared_tiles
 from tensorlayout.cuda.engine.driver import Kernel
 from tensorlayout.cuda.engine.kernel_shapes import kernel, parameters
 from tensorlayout.cuda.engine.launch import THREADS, WIDEST, Launch
 from tensorlayout.cuda.engine.sectors import in_order_cost, narrowness
-from tensorlayout.cuda.engine.shared_tiles import WRITE, TileProblem, TileTuning
+from tensorlayout.cuda.engine.shared_tiles import WRITE, TileProblem
 from tensorlayout.cuda.engine.shared_tiles.choice import choose_tile
 from tensorlayout.cuda.engine.shared_tiles.structs import access_struct, tiles_struct
 from tensorlayout.cuda.engine.shared_tiles.tile import SharedTile
@@ -128,7 +129,7 @@ def masked_tail(given: Operands, loop: TiledLoop) -> Launch:
 _AXES = 3
 
 
-def box_of(loop: Loop, given: Operands, pack: int, tuning: TileTuning) -> SharedTile | None:
+def box_of(loop: Loop, given: Operands, pack: int) -> SharedTile | None:
     """The box in which operands of other orders are staged; None if that is worth nothing.
 
     `pack`: how many elements a thread would move at once without.
@@ -136,23 +137,23 @@ def box_of(loop: Loop, given: Operands, pack: int, tuning: TileTuning) -> Shared
     each thread reads such an element where it writes.
     """
     widths = loop.widths
-    if loop.count * max(widths) < tuning.small_bytes:
+    if loop.count * max(widths) < shared_tiles.SMALL_BYTES:
         return None
     tensors = [m for m in range(len(widths)) if widths[m]]  # the others are scalars
     sectors = {memory: in_order_cost(loop, memory, pack) for memory in tensors}
-    staged = tuple([m for m in tensors if m and _is_staged(loop, m, sectors[m], tuning)])
+    staged = tuple([m for m in tensors if m and _is_staged(loop, m, sectors[m])])
     if not staged:
         return None
     beside = tuple(m for m in tensors if m and m not in staged)
     pack_in_box = max(1, 4 // given.widest)  # as `tiles_in` of kernels/include/elementwise.cuh
     followers = tuple(sorted((*staged, *beside)))
-    problem = TileProblem.over(loop, staged, beside, pack_in_box, _AXES, followers)
-    box = choose_tile(problem)
+    problem = TileProblem.over(loop, staged, beside, pack_in_box, followers)
+    box = choose_tile(problem, _AXES)
     if box is None or len(loop.axes) > given.constant("MOST_OUTER") + len(box.axes):
         return None
     before = sum([widths[m] * (sectors[m] + narrowness(widths[m] * pack)) for m in tensors])
     unit = box.sides[WRITE].unit // widths[WRITE]
-    after = sum([widths[m] * tuning.through_tile for m in staged])
+    after = sum([widths[m] * shared_tiles.THROUGH_TILE for m in staged])
     for m in tensors:
         aside = m not in box.sides
         cost = sectors[m] + narrowness(widths[m] * unit) if aside else box.side_cost(m)
@@ -160,15 +161,15 @@ def box_of(loop: Loop, given: Operands, pack: int, tuning: TileTuning) -> Shared
     return box if after < before else None
 
 
-def _is_staged(loop: Loop, memory: int, sectors: float, tuning: TileTuning) -> bool:
+def _is_staged(loop: Loop, memory: int, sectors: float) -> bool:
     strides, width = loop.strides[memory], loop.widths[memory]
     if strides == loop.strides[WRITE]:
         return False
     if strides[-1] not in (0, 1):  # its elements do not follow each other as the result's do
-        return sectors + narrowness(width) > tuning.staged_from
+        return sectors + narrowness(width) > shared_tiles.STAGED_FROM
     # One row for all, say, stays in the caches.
     distinct = prod([n for n, stride in zip(loop.sizes, strides, strict=True) if stride])
-    return distinct * width >= tuning.small_bytes and sectors > tuning.staged_from
+    return distinct * width >= shared_tiles.SMALL_BYTES and sectors > shared_tiles.STAGED_FROM
 
 
 def tiles(given: Operands, loop: Loop, box: SharedTile) -> Launch:

@@ -6,22 +6,18 @@ moves in sectors of 32 bytes, so threads are shifted such that accesses of a war
 begins:
 
 - each row on its own, which leaves threads idle at its ends; or
-- the rows of a plane together: a row gets as many threads as leave, in sectors, the remainder that
+- all rows of a plane together: a row gets as many threads as leave, in sectors, the remainder that
   the distance of two rows in memory leaves. No thread need be idle then, but a warp may have parts
   of two rows, which fall into the same banks of shared memory.
 
-The first is for accesses of 4 bytes and more, the second for less, where it is threads that are
+The second is for accesses of less than 4 bytes in boxes of one plane, where it is threads that are
 short. Rows that begin inside a sector cost part of one more either way, so runs are best long.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from math import gcd, prod
-from typing import Any
-
-import numpy as np
+from math import gcd
 
 from tensorlayout.cuda.engine.launch import SECTOR
 from tensorlayout.cuda.engine.structs import constant
@@ -39,24 +35,11 @@ USUAL = 3
 DEEPEST = constant("include/tiles.cuh", "MOST_AXES")
 NARROWEST = 4  # bytes of an access, where rows allow it
 
-
-@dataclass(frozen=True, slots=True)
-class TileTuning:
-    """What a test may want to set.
-
-    Attributes:
-        small_bytes: below this, no tiles: a launch takes longer than the bytes, in whatever order.
-        through_tile: what the way through shared memory costs, where each memory costs at least 1.
-        staged_from: operands that cost this much in the result's order are staged.
-
-    """
-
-    small_bytes: int = 32 * 1024
-    through_tile: float = 0.1
-    staged_from: float = 1.1
-
-
-TUNING = TileTuning()
+# Below so many bytes no tiles: a launch takes longer than the bytes, in whatever order.
+SMALL_BYTES = 32 * 1024
+# What the way through shared memory costs, where each memory costs at least 1; and what an operand
+# costs in the result's order from which on it is staged.
+THROUGH_TILE, STAGED_FROM = 0.1, 1.1
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,7 +54,6 @@ class TileProblem:
         staged: numbers of the memories that come through shared memory.
         beside: numbers of others that are read where the destination is written.
         pack: how many elements an access to the destination may have.
-        deepest: how many axes a box may have.
         bounds: of dimensions whose axes reach beyond their last index.
         weights: for each bound and each axis, how far that index moves.
         followers: numbers of memories with tables of their own along the destination.
@@ -86,7 +68,6 @@ class TileProblem:
     staged: tuple[int, ...]
     beside: tuple[int, ...]
     pack: int
-    deepest: int = USUAL
     bounds: tuple[Bound, ...] = ()
     weights: tuple[tuple[int, ...], ...] = ()
     followers: tuple[int, ...] = ()
@@ -99,7 +80,6 @@ class TileProblem:
         staged: tuple[int, ...],
         beside: tuple[int, ...],
         pack: int,
-        deepest: int,
         followers: tuple[int, ...] = (),
     ) -> TileProblem:
         """The problem of all axes of a loop."""
@@ -111,12 +91,7 @@ class TileProblem:
             alignments.append(gcd(SECTOR, alignment, first + sum(steps) * width))
         tails = (loop.bounds, loop.weights) if isinstance(loop, TiledLoop) else ((), ())
         memories = (loop.axes, loop.widths, tuple(alignments), staged, beside)
-        return cls(*memories, pack, deepest, *tails, followers)
-
-    @property
-    def walked(self) -> tuple[int, ...]:
-        """Numbers of the memories whose places in a box are worked out."""
-        return (WRITE, *self.staged, *self.beside)
+        return cls(*memories, pack, *tails, followers)
 
     def unit(self, memory: int) -> int:
         """Bytes of an access, if rows allow it."""
@@ -138,13 +113,6 @@ def rounded_up(number: int, step: int) -> int:
     return -(-number // step) * step
 
 
-# ---- Walks of threads
-
-Numbers = np.ndarray[Any, np.dtype[np.int64]]
-SHARED_BANKS = 128  # bytes that one wavefront brings
-_SOME_WARPS, _MORE_WARPS = 6, 32  # on which pitches are tried, and the best of these again
-_BEST = 8
-
 # Rows get whole warps where at least this part of the threads has an element.
 _WHOLE_WARPS = 0.93
 
@@ -159,7 +127,7 @@ class TileAccess:
         unit: bytes of an access.
         grain: what divides the addresses of rows, in bytes; at most a sector.
         sector: accesses in a sector, or 1 if threads are not shifted to where sectors begin.
-        single: whether each row is shifted on its own.
+        together: whether all rows are shifted by as much; else each is on its own.
         remainder: that of the threads of a row, divided by `sector`.
         slack: how far threads are shifted at most.
         lengths: elements of a run; and of one that ends early, at the end of its last axis.
@@ -172,98 +140,14 @@ class TileAccess:
     lengths: tuple[int, int]
     grain: int = 1
     sector: int = 1
-    single: bool = False
+    together: bool = False
     remainder: int = 0
     slack: int = 0
 
     def row(self, accesses: int) -> int:
         """Threads for a row of so many accesses: whole warps, if that leaves few of them idle."""
-        needed = max(2, accesses + (self.slack if self.single else 0))
+        needed = max(2, accesses + (0 if self.together else self.slack))
         threads = needed + (self.remainder - needed) % self.sector
         warps = rounded_up(threads, 32)
         whole = self.remainder == 0 and accesses >= _WHOLE_WARPS * warps
         return warps if whole else threads
-
-    def plane(self, rows: int, accesses: int) -> int:
-        """Threads for a plane of so many rows."""
-        if self.single:
-            return self.row(accesses)
-        return rounded_up(rows * self.row(accesses) + self.slack, self.sector)
-
-    def touched(
-        self, extents: Sequence[int], per: int, width: int, turns: Sequence[int], most: int
-    ) -> Numbers:
-        """What some warps touch in shared memory, at most so many: (accesses, axes, lanes).
-
-        `per`: elements of an access. `turns`: where in a pack each quarter of a warp begins. Lanes:
-        as many as a wavefront serves, of elements of `width` bytes.
-        """
-        lanes = min(32, SHARED_BANKS // width)
-        order, run = self.order, self.run
-        length = prod([extents[k] for k in order[:run]]) // per
-        given = self.row(length)
-        rows = extents[order[run]] if run < len(order) else 1
-        planes = prod([extents[k] for k in order[run + 1 :]])
-        if self.single:
-            rows, planes = 1, rows * planes
-        plane_threads = self.plane(rows, length)
-        warps = -(-planes * plane_threads // 32)
-        some = np.unique(np.linspace(0, warps - 1, most).astype(np.int64))
-        threads = (some[:, None] * 32 + np.arange(32)).reshape(-1, lanes)
-        plane, rest = np.divmod(threads, plane_threads)
-        row, lane = np.divmod(rest, given)
-        # Idle threads are as their neighbours.
-        row, lane = np.minimum(row, rows - 1), np.minimum(lane, length - 1)
-        row += plane * rows
-        # Of a pack, two elements are enough to look at.
-        first = np.asarray(turns)[threads % 32 // 8] if turns else 0
-        along = np.concatenate([lane * per + (first + j) % per for j in range(min(per, 2))])
-        rows_of = np.concatenate([row] * min(per, 2))
-        index = np.empty((len(along), len(extents), lanes), np.int64)
-        for numbers, rest in ((order[:run], along), (order[run:], rows_of)):
-            for k in numbers:
-                rest, index[:, k] = np.divmod(rest, extents[k])
-        return index
-
-
-# ---- Bank conflicts
-
-
-def fewest_conflicts(
-    touched: Callable[[int], Numbers], pitches: Numbers, width: int
-) -> tuple[tuple[int, ...], float]:
-    """The pitches of a tile that take the fewest wavefronts in shared memory, and how many.
-
-    `touched`: elements that so many warps touch at once, (accesses, axes, lanes), each of `width`
-    bytes. `pitches`: (choices, axes). All are tried on a few warps, and the best of them on more.
-    """
-    some, more = touched(_SOME_WARPS), touched(_MORE_WARPS)
-    tried = []
-    for start in range(0, len(pitches), 32):
-        tried.append(_wavefronts(some, pitches[start : start + 32], width))
-        if tried[-1].min() == len(some):
-            first = start + int(tried[-1].argmin())
-            if _wavefronts(more, pitches[first : first + 1], width)[0] == len(more):
-                return tuple(pitches[first].tolist()), 1.0
-    best = np.sort(np.argsort(np.concatenate(tried), kind="stable")[:_BEST])
-    found = _wavefronts(more, pitches[best], width)
-    return tuple(pitches[best[found.argmin()]].tolist()), int(found.min()) / len(more)
-
-
-def _wavefronts(indices: Numbers, pitches: Numbers, width: int) -> Numbers:
-    """For each of the pitches, the wavefronts of all accesses together.
-
-    A wavefront brings one word of each of 32 banks to all lanes that want it; elements wider than a
-    word go by halves or quarters of a warp, through as many pairs or quadruples of banks.
-    """
-    banks = indices.shape[2]
-    # In floating point, where products are fast; places are far below 2**24.
-    places = np.tensordot(pitches.astype(np.float32), indices.astype(np.float32), axes=(1, 1))
-    words = places.astype(np.int32) * width // max(width, 4)  # (pitches, accesses, lanes)
-    by_bank = np.sort((words % banks << 20) | words, axis=-1)
-    fresh = np.ones(by_bank.shape, bool)
-    np.not_equal(by_bank[..., 1:], by_bank[..., :-1], out=fresh[..., 1:])
-    row = np.arange(fresh[..., 0].size).reshape(*fresh.shape[:-1], 1) * banks
-    found = np.bincount((row + (by_bank >> 20))[fresh], minlength=row.size * banks)
-    total: Numbers = found.reshape(*fresh.shape[:-1], banks).max(axis=-1).sum(axis=-1)
-    return total

@@ -1,10 +1,16 @@
-"""Which tile: candidates with long runs in all memories, and the one of the least cost."""
+"""Which tile: a rule for the extents of a box, from the strides, widths and alignments of axes.
+
+In each memory a run is at least as long as one access of a warp. Where rows begin at sectors,
+longer runs gain nothing but fewer blocks: the runs of sources grow until a box has as many bytes as
+blocks are liked to have. Where rows begin inside of sectors, each costs part of one more: there
+runs grow as far as there is room, in whole warps less the threads that shifts leave idle.
+
+``tests/copy/test_tile_choice.py`` holds the boxes of this rule against all others that fit.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from itertools import product
-from math import gcd, inf, prod
+from math import gcd, isqrt, prod
 
 from tensorlayout.cuda.engine.launch import SECTOR
 from tensorlayout.cuda.engine.shared_tiles import (
@@ -15,16 +21,12 @@ from tensorlayout.cuda.engine.shared_tiles import (
     USUAL,
     WRITE,
     TileProblem,
+    rounded_up,
 )
 from tensorlayout.cuda.engine.shared_tiles.tile import SharedTile
 from tensorlayout.layout import Loop
 from tensorlayout.layout.digits import TiledLoop
 
-# What each access of shared memory costs that takes twice as long; and how many boxes' pitches are
-# looked for, until there is one without conflicts.
-_CONFLICT = 0.15
-
-_TRIED = 2
 # Nothing is gained by a deep box where another costs no more than this above the best.
 _GOOD = 0.2
 
@@ -36,12 +38,13 @@ def tile_of_copy(loop: Loop) -> SharedTile | None:
     """
     pack = max(1, NARROWEST // loop.width)
     squares = _squares(loop, pack)
-    found = choose_tile(squares) if squares is not None else None
-    if found is not None and found.cost() <= 2 + _GOOD:
-        return found
-    plain = choose_tile(TileProblem.over(loop, (READ,), (), pack, DEEPEST))
-    boxes = [box for box in (found, plain) if box is not None]
-    best = min(boxes, key=SharedTile.cost, default=None)
+    best = choose_tile(squares) if squares is not None else None
+    if best is not None and best.sides[READ].unit != NARROWEST:  # rows of squares are words
+        best = None
+    if best is None or best.cost() > 2 + _GOOD:
+        plain = choose_tile(TileProblem.over(loop, (READ,), (), pack))
+        boxes = [box for box in (best, plain) if box is not None]
+        best = min(boxes, key=SharedTile.cost, default=None)
     return None if best is None or len(loop.axes) - len(best.axes) > DEEPEST else best
 
 
@@ -59,129 +62,150 @@ def _squares(loop: Loop, pack: int) -> TileProblem | None:
         return None
     words = loop.in_packs(pack, (WRITE,))
     axes = words.axes if last.size > pack else words.axes[:-1]
-    return TileProblem(axes, words.widths, loop.alignments, (READ,), (), 1, DEEPEST, across=across)
+    return TileProblem(axes, words.widths, loop.alignments, (READ,), (), 1, across=across)
 
 
-def choose_tile(problem: TileProblem) -> SharedTile | None:
-    """The box of the least cost, among those with long runs in all memories; None if none fits.
-
-    A deep one only where three axes make no long runs.
-    """
-    usual = _cheapest(problem, USUAL)
-    if len(problem.axes) <= USUAL or problem.deepest <= USUAL:
+def choose_tile(problem: TileProblem, deepest: int = DEEPEST) -> SharedTile | None:
+    """The box of a problem, deep only where three axes make no long runs; None if none fits."""
+    usual = _tile(problem, USUAL)
+    if len(problem.axes) <= USUAL or deepest <= USUAL:
         return usual
     if usual is not None and usual.cost() <= 1 + len(problem.staged) + _GOOD:
         return usual
-    found = [box for box in (usual, _cheapest(problem, problem.deepest)) if box is not None]
-    return min(found, key=SharedTile.cost, default=None)
-
-
-def _cheapest(problem: TileProblem, deepest: int) -> SharedTile | None:
-    boxes = [SharedTile(problem, *found) for found in _candidates(problem, deepest)]
-    if problem.across:  # rows of squares are words
-        boxes = [box for box in boxes if box.sides[READ].unit == NARROWEST]
-    fitting = [box for box in boxes if box.padded_bytes <= ROOMS[-1]]
-    best, least = None, inf
-    for box in sorted(fitting, key=lambda box: (box.cost(), box.extents))[:_TRIED]:
-        if box.cost() >= least:
-            break
-        cost = box.cost() + _CONFLICT * (box.conflicts - 1)
-        if cost < least:
-            best, least = box, cost
-    return best
-
-
-# Sectors that a run may have, where the axes are long enough. Whole lines of 128 bytes.
-_RUNS = (4, 8, 10, 11, 12, 13, 14, 16, 24, 32, 64, 128, 256, 512, 1024)
-
-# Of deep boxes, whose runs often are products of whole sizes.
-_DEEP_RUNS = (4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 16, 20, 24, 32, 48, 64, 128, 1024)
-
-# Bytes of others, if several tiles have to fit.
-_SHORT_RUNS = (16, 32, 64, 96)
-
-
-def _candidates(problem: TileProblem, deepest: int) -> set[tuple[tuple[int, ...], tuple[int, ...]]]:
-    """Axes and extents of boxes to look at; of a single tile, the smallest one always fits."""
-    write_order = range(len(problem.axes) - 1, -1, -1)
-    read_orders = []  # the axes along which a memory moves, its fastest first
-    for memory in problem.staged:
-        steps = [abs(axis.strides[memory]) for axis in problem.axes]
-        read_orders.append(sorted([k for k in write_order if steps[k]], key=steps.__getitem__))
-    most = ROOMS[-1] // problem.staged_bytes
-    begun, found = set(), set()
-    runs = [_runs(problem, memory, deepest) for memory in problem.staged]
-    for k in range(max(map(len, runs))):  # of all staged memories, of about as many bytes
-        read_runs = [each[min(k, len(each) - 1)] for each in runs]
-        extents: dict[int, int] = {}
-        for read_order, read_run in zip(read_orders, read_runs, strict=True):
-            _grow(extents, problem, read_order, read_run, deepest)
-        begun.add(tuple(extents.items()))
-    for read in begun:
-        for write_run in _runs(problem, WRITE, deepest):
-            extents = dict(read)
-            _grow(extents, problem, write_order, write_run, deepest)
-            axes = tuple(sorted(extents, reverse=True))
-            even = tuple([_evened(problem.axes[k].size, extents[k]) for k in axes])
-            if prod(even) > most:
-                break  # longer runs are larger yet
-            whole = tuple([extents[k] for k in axes])
-            pairs = zip(whole, even, strict=True)
-            some = product(*pairs) if len(axes) <= 2 else (whole, even)
-            found |= {(axes, each) for each in some if prod(each) <= most}
-    return {(axes, extents) for axes, extents in found if _is_near(problem, axes, extents)}
+    boxes = [box for box in (usual, _tile(problem, deepest)) if box is not None]
+    return min(boxes, key=SharedTile.cost, default=None)
 
 
 # Places inside a box have 32 bits, in bytes.
 _FAR = 2**31
 
+_WARP, _LINE = 32, 128  # lanes; bytes of the shortest runs
 
-def _is_near(problem: TileProblem, axes: tuple[int, ...], extents: tuple[int, ...]) -> bool:
-    pairs = [(problem.axes[k].strides, n - 1) for k, n in zip(axes, extents, strict=True)]
-    reach = [
-        problem.widths[m] * sum([abs(strides[m]) * n for strides, n in pairs])
-        for m in problem.walked
-    ]
-    return max(reach) < _FAR
+# Bytes of a box whose runs are as long as can be, beside its tables; and the longest run.
+_ROOM, _LONGEST = 47 * 1024, 2048
 
-
-def _runs(problem: TileProblem, memory: int, deepest: int) -> list[int]:
-    """Lengths of runs, in elements, for which rows have few idle threads."""
-    width, alignment = problem.widths[memory], problem.alignments[memory]
-    steps = [abs(a.strides[memory]) * width for a in problem.axes if a.strides[memory]]
-    _, *others = sorted(steps or [width])
-    if width < 4 and gcd(4, alignment, *others) < 4:
-        inside = others[0] % SECTOR if others else 0
-    else:
-        inside = gcd(SECTOR, alignment, *others) % SECTOR
-    sectors = _RUNS if deepest == USUAL else _DEEP_RUNS
-    runs = [(SECTOR * n - (SECTOR - inside if inside else 0)) // width for n in sectors]
-    if len(problem.staged) > 1:
-        runs = [*(nbytes // width for nbytes in _SHORT_RUNS), *runs]
-    return [run for run in runs if 0 < run <= ROOMS[-1] // width]
+# Bytes of boxes: the most that are liked have enough loads under way. A block issues some 350
+# instructions for each thread before the first load, then 36 for each 4 bytes; but where blocks are
+# few, most of the time is waited for memory. So boxes grow with the root of the tensor's bytes: of
+# 4 MiB there are 256 with 16 KiB each, of 256 KiB there are 64 with 4.
+_LIKED_BYTES, _LIKED_ROOT = 16 * 1024, 64
 
 
-def _grow(
-    extents: dict[int, int], problem: TileProblem, order: Sequence[int], run: int, deepest: int
-) -> None:
-    """Lengthen the run along `order` to about `run` elements, of a box of so many axes at most."""
-    done = 1
-    for k in order:
-        if k not in extents and len(extents) == deepest:
-            return
-        size = problem.axes[k].size
-        strides, widths = problem.axes[k].strides, problem.widths
-        furthest = max([abs(strides[m]) * widths[m] for m in problem.walked])
-        near = max(1, _FAR // (2 * furthest))
-        extents[k] = max(extents.get(k, 1), min(size, near, -(-run // done)))
-        done *= extents[k]
-        if extents[k] < size or done >= run:
-            return
+def _tile(problem: TileProblem, deepest: int) -> SharedTile | None:
+    """The box of up to so many axes, with shorter runs where long ones do not fit."""
+    runs = _Runs(problem, deepest)
+    for eighths in range(8, 0, -1):
+        box = runs.tile(eighths)
+        if box.least_bytes <= ROOMS[-1] and box.furthest < _FAR:
+            return box
+    return None
 
 
-def _evened(size: int, extent: int) -> int:
-    """The extent with which as many boxes have no small one left over; whole sectors still."""
-    count = -(-size // extent)
-    even = -(-size // count)
-    grain = gcd(extent, SECTOR)
-    return min(extent, -(-even // grain) * grain)
+class _Runs:
+    """The runs of a box, and the extents that they ask for.
+
+    Attributes:
+        orders: for each memory the axes along which it moves, its fastest first.
+        wholes: for each memory and axis, what an extent is a multiple of if boxes begin at sectors,
+            and have whole warps.
+        longest: for each axis how long it may be, for places that have 32 bits.
+
+    """
+
+    def __init__(self, problem: TileProblem, deepest: int) -> None:
+        self.problem, self.deepest = problem, deepest
+        self.orders: dict[int, list[int]] = {}
+        self.wholes: dict[int, list[int]] = {}
+        for memory in (*problem.staged, WRITE):
+            width = problem.widths[memory]
+            steps = [abs(axis.strides[memory]) * width for axis in problem.axes]
+            fastest_first = [k for k in reversed(range(len(steps))) if steps[k]]
+            self.orders[memory] = sorted(fastest_first, key=steps.__getitem__)
+            self.wholes[memory] = wholes = []
+            for step in steps:
+                slower = [each for each in steps if each > step]
+                grain = gcd(SECTOR, problem.alignments[memory], *slower)
+                if grain == SECTOR:
+                    grain = _WARP * max(NARROWEST, width)
+                wholes.append(grain // gcd(grain, step))
+        furthest = [
+            max([abs(step) * width for step, width in zip(a.strides, problem.widths, strict=True)])
+            for a in problem.axes
+        ]
+        self.longest = [max(1, _FAR // (2 * each)) for each in furthest]
+
+    def tile(self, eighths: int) -> SharedTile:
+        """The box with so many eighths of the usual bytes."""
+        problem, widths = self.problem, self.problem.widths
+        lines = {m: _LINE * eighths // 8 // widths[m] for m in self.orders}
+        runs = {m: _WARP * max(NARROWEST, widths[m]) * eighths // 8 // widths[m] for m in lines}
+        box = self._box(runs, lines)
+        sides = {m: box.sides[m] for m in self.orders if box.is_contiguous(m)}
+        uneven = {m: SECTOR - side.grain for m, side in sides.items() if side.grain < SECTOR}
+        warps = {m: max(1, _WARP * sides[m].unit // widths[m]) for m in uneven}
+        for m, slack in uneven.items():
+            runs[m] = max(1, max(warps[m] * eighths // 8, lines[m]) - slack // widths[m])
+        total = problem.staged_bytes * prod([axis.size for axis in problem.axes])
+        liked = min(_LIKED_BYTES, isqrt(_LIKED_ROOT * total)) * eighths // 8
+        most = _ROOM * eighths // 8 if uneven else liked * 3 // 2
+        growing = set(uneven or problem.staged)
+        # Rows that share warps need no whole ones: boxes of one size begin the fewest sectors.
+        even = any(sides[m].unit < NARROWEST for m in uneven)
+        box = self._box(runs, lines, even)
+        while growing:
+            # The one that begins the most sectors; a source before the destination.
+            m = max(growing, key=lambda m: (uneven.get(m, 1) / (runs[m] * widths[m]), m))
+            longer = {**runs, m: runs[m] + (warps[m] if uneven else runs[m])}
+            larger = self._box(longer, lines, even)
+            enough = longer[m] * widths[m] > _LONGEST if uneven else box.bytes >= liked
+            if enough or larger.bytes > most or runs[m] * widths[m] > total:
+                growing.remove(m)
+            else:
+                runs, box = longer, larger
+        return box
+
+    def _box(self, runs: dict[int, int], lines: dict[int, int], even: bool = False) -> SharedTile:
+        """The box of these runs, as far as there are axes for them: for lines first of all."""
+        extents: dict[int, int] = {}
+        for m in runs:
+            self._lengthen(extents, m, min(runs[m], lines[m]), 1)
+        for m in runs:
+            self._lengthen(extents, m, min(runs[m], lines[m]))
+        for m in runs:
+            self._lengthen(extents, m, runs[m])
+        for k, extent in extents.items() if even else ():
+            size = self.problem.axes[k].size
+            evened = rounded_up(-(-size // -(-size // extent)), gcd(extent, SECTOR))
+            extents[k] = min(size, evened)
+        axes = tuple(sorted(extents, reverse=True))
+        return SharedTile(self.problem, axes, tuple([extents[k] for k in axes]))
+
+    def _lengthen(
+        self, extents: dict[int, int], memory: int, run: int, axes: int | None = None
+    ) -> None:
+        """Lengthen the run of a memory to about so many elements, along its first axes."""
+        done = 1
+        for k in self.orders[memory][:axes]:
+            if k not in extents and len(extents) == self.deepest:
+                return
+            size, extent = self.problem.axes[k].size, -(-run // done)
+            if extent < size:
+                whole = min(self._whole(extents, k), 1 << extent.bit_length() - 1)
+                extent = rounded_up(extent, whole)
+            if 0 < size - extent < extent // 8:
+                extent = size  # rather than boxes of little
+            extents[k] = max(extents.get(k, 1), min(size, self.longest[k], extent))
+            done *= extents[k]
+            if extents[k] < size or done >= run:
+                return
+
+    def _whole(self, extents: dict[int, int], k: int) -> int:
+        """What an extent is a multiple of, for all memories whose run goes on along this axis."""
+        found = 1
+        for memory, order in self.orders.items():
+            for each in order:
+                if each == k:
+                    found = max(found, self.wholes[memory][k])
+                if extents.get(each) != self.problem.axes[each].size:
+                    break
+        return found

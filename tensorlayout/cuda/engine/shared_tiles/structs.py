@@ -52,12 +52,10 @@ def access_struct(box: SharedTile, memory: int, pitches: Sequence[int], axes: in
     order, run = side.order, side.run
     strides = [box.problem.axes[k].strides[memory] for k in box.axes]
     period, last = box.period(memory), order[run - 1]
-    grouped = not side.single and side.sector > 1 and run < len(order)
     made = struct("include/tiles.cuh", f"Side<{axes}>")(
         run=run, linear=period == 1, sector=side.sector
     )
-    made.together = grouped and box.is_together(memory)
-    made.grouped = grouped and not made.together
+    made.together = side.together
     made.dimension[: len(order)] = order
     made.turned = sum([(stride < 0) << d for d, stride in enumerate(strides)])
     # Along a run of several dimensions, the first is contiguous.
@@ -67,11 +65,7 @@ def access_struct(box: SharedTile, memory: int, pitches: Sequence[int], axes: in
     made.period = small_divisor(max(2, period))
     made.rows, made.places = box.places.tables[memory]
     made.spare = box.spare_rows(memory)
-    fewer = [box.problem.axes[k].size % n or n for k, n in zip(box.axes, box.extents, strict=True)]
     for k, length in enumerate(side.lengths):
         made.length[k] = accesses = length * width // side.unit
-        made.row[k] = small_divisor(side.row(accesses) if grouped else side.plane(1, accesses))
-        for n, extents in enumerate((box.extents, fewer)):
-            rows = extents[order[run]] if grouped else 1
-            made.group[k][n] = small_divisor(side.plane(rows, accesses))
+        made.row[k] = small_divisor(side.row(accesses))
     return made

@@ -2,28 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from functools import cache, partial
-from itertools import product
-from math import gcd, lcm, log2, prod, sqrt
+from math import gcd, inf, lcm, prod
+from operator import mul
 from typing import NamedTuple
 
-import numpy as np
-
-from tensorlayout.cuda.engine.launch import BLOCK, SECTOR, WIDEST
+from tensorlayout.cuda.engine.launch import BLOCK, SECTOR, THREADS, WIDEST
 from tensorlayout.cuda.engine.sectors import narrowness
 from tensorlayout.cuda.engine.shared_tiles import (
     NARROWEST,
     READ,
     ROOMS,
-    SHARED_BANKS,
     USUAL,
     WRITE,
-    Numbers,
     TileAccess,
     TileProblem,
-    fewest_conflicts,
     rounded_up,
 )
 from tensorlayout.layout import Axis
@@ -32,22 +26,11 @@ from tensorlayout.support.interning import cached_property
 # Threads are not shifted if that would leave fewer than this busy, as in rows of a few elements.
 _LEAST_BUSY = 0.7
 
-# Bytes of boxes: the most that are liked have enough loads under way. A block issues some 350
-# instructions for each thread before the first load, then 36 for each 4 bytes; but where blocks are
-# few, most of the time is waited for memory. So boxes grow with the root of the tensor's bytes: of
-# 4 MiB there are 256 with 16 KiB each, of 256 KiB there are 64 with 4.
-_LIKED_BYTES, _LIKED_ROOT = 16 * 1024, 64
-
-_SIZE = 0.02  # what twice or half as many cost
-_PADS, _DEEP_PADS = 160, 64  # pitches to choose from, for each order of the axes
-# What a deep box costs more: its runs have several axes, and its tables take longer.
+# What a deep box costs more: its runs have several axes, and its tables take longer. And a box with
+# an access of 4 bytes for half of the threads of its block.
 _DEEP = 0.1
 
-# What the worse of both sides costs once more: they are under way together, and it holds them up.
-_WORSE_SIDE = 0.25
-
-# More for rows of threads that do not fill warps: two rows in a warp fall into the same banks.
-_SHARED_WARP = 0.05
+_SHARED_BANKS = 128  # bytes that one wavefront brings
 
 
 class Places(NamedTuple):
@@ -91,6 +74,24 @@ class SharedTile:
     def elements(self) -> int:
         """How many elements a whole box has."""
         return prod(self.extents)
+
+    @property
+    def bytes(self) -> int:
+        """Bytes of its elements in all tiles."""
+        return self.elements * self.problem.staged_bytes
+
+    @property
+    def furthest(self) -> int:
+        """Bytes from its first place to the last, in the memory where that is most."""
+        pairs = list(zip(self._members, self.extents, strict=True))
+        return max(
+            width * sum([abs(axis.strides[m]) * (n - 1) for axis, n in pairs])
+            for m, width in enumerate(self.problem.widths)
+        )
+
+    def is_contiguous(self, memory: int) -> bool:
+        """Return whether the fastest axis of a memory has no gaps."""
+        return min([abs(a.strides[memory]) for a in self._members if a.strides[memory]]) == 1
 
     @property
     def turns(self) -> tuple[int, ...]:
@@ -164,12 +165,14 @@ class SharedTile:
         if unit > width and not self._whole_packs(order, unit // width):
             unit = width
         sector = max(1, SECTOR // unit)
-        length = lengths[0] * width // unit
         walked = (order, run, unit, lengths, grain, sector)
-        alone = TileAccess(*walked, single=True, slack=(SECTOR - grain) // unit)
-        remainder, slack = step // unit % sector, (SECTOR - first_rows) // unit
-        together = TileAccess(*walked, remainder=remainder, slack=slack)
-        shifted = alone if unit >= 4 or self._busier(alone, together, length) else together
+        shifted = TileAccess(*walked, slack=(SECTOR - grain) // unit)
+        if unit < NARROWEST and len(order) == run + 1:
+            slack = (SECTOR - first_rows) // unit
+            together = TileAccess(*walked, True, step // unit % sector, slack)
+            if slack <= together.row(lengths[1] * width // unit):
+                shifted = together
+        length = lengths[0] * width // unit
         if length >= _LEAST_BUSY * shifted.row(length):
             return shifted
         return TileAccess(order, run, unit, lengths, grain)
@@ -217,12 +220,6 @@ class SharedTile:
                 break
         return pack == 1
 
-    def _busier(self, alone: TileAccess, together: TileAccess, length: int) -> bool:
-        """Whether rows on their own take no more threads: in deep boxes, planes may have few."""
-        order, run = together.order, together.run
-        rows = self.extents[order[run]] if run < len(order) else 1
-        return self.is_deep and alone.row(length) * rows <= together.plane(rows, length)
-
     def _fits_beside(self, memory: int, order: Sequence[int], run: int) -> bool:
         """Return whether what is read beside the destination can be read in its packs."""
         steps = [self._members[k].strides for k in order[: run + 1]]
@@ -254,76 +251,39 @@ class SharedTile:
         width = problem.widths[memory]
         return gcd(problem.alignments[memory], SECTOR, *[s * width for s in steps])
 
-    def is_together(self, memory: int) -> bool:
-        """Return whether no rows but those along one dimension are shifted."""
-        side = self.sides[memory]
-        groups = prod([self.extents[k] for k in side.order[side.run + 1 :]])
-        return groups == 1 and side.slack <= self._shortest_row(memory)
-
     # ---- Shared memory, and the cost
 
     @property
-    def padded_bytes(self) -> float:
-        """Bytes of shared memory, with room for pitches without bank conflicts."""
-        return self._beside + sum([self._padded_bytes(memory) for memory in self.problem.staged])
+    def least_bytes(self) -> int:
+        """Bytes of shared memory, with little left free in tiles."""
+        return self._tables.end + self.bytes + self.bytes // 128
 
-    @property
-    def _beside(self) -> int:
-        """Bytes of tables, and those that are left free: all begin at multiples of 16."""
-        tables = sum([sum(self._table_bytes(memory)) for memory in self.sides])
-        tables += len(self.problem.followers) * sum(self._follower_bytes)
-        return WIDEST * len(self.problem.staged) + tables
-
-    def _table_bytes(self, memory: int) -> tuple[int, int]:
-        """The tables of the rows of a side; and of places along its run."""
-        side, period = self.sides[memory], self.period(memory)
-        run = prod([self.extents[k] for k in side.order[: side.run]])
-        places = 2 * period if period > 1 else 0
-        rows = self.elements // run + self.spare_rows(memory)
-        return rounded_up(8 * rows, WIDEST), rounded_up(places, WIDEST)
-
-    @property
-    def _follower_bytes(self) -> tuple[int, int]:
-        """Bytes of the tables of rows and places, for a memory with some along the destination."""
-        order, run = self.sides[WRITE].order, self.sides[WRITE].run
-        rows = self.elements // prod([self.extents[k] for k in order[:run]])
-        return rounded_up(4 * rows, WIDEST), rounded_up(4 * self.period(WRITE), WIDEST)
-
-    def _padded_bytes(self, memory: int) -> float:
-        """One tile: an odd pitch takes an element more; of narrow elements, up to three."""
-        width = self.problem.tile_width(memory)
-        spare = 1 if width >= 4 else 3
-        side = self.sides[memory]
-        run = self.inner(side.order, side.run + 1 if self.is_deep else 2)
-        return self.elements * (1 + spare / run) * width
-
-    def _idle(self, memory: int) -> float:
-        """By how much threads are more than elements, in runs with a part of a bounded dimension.
-
-        Only of a dimension that is strided in this memory: in tiles, it is so in any box.
-        """
-        side, found = self.sides[memory], 1.0
-        inside = {self.axes[k] for k in side.order[: side.run]}
-        for bound, weights in zip(self.problem.bounds, self.problem.weights, strict=True):
-            axes = [k for k, weight in enumerate(weights) if weight]
-            steps = {self.problem.axes[k].strides[memory] / weights[k] for k in axes}
-            if len(steps) == 1 and 0 < len(inside.intersection(axes)) < len(axes):
-                reach = 1 + sum([(self.problem.axes[k].size - 1) * abs(weights[k]) for k in axes])
-                found *= reach / bound.size
-        return found
+    @cached_property
+    def _tables(self) -> Places:
+        """Where tables begin behind the tiles; `end`: with what is left free between these."""
+        tables, followers, end = {}, {}, 0
+        elements = {
+            m: self.elements // prod([self.extents[k] for k in side.order[: side.run]])
+            for m, side in self.sides.items()
+        }
+        for memory, rows in elements.items():
+            period = self.period(memory)
+            at = end + rounded_up(8 * (rows + self.spare_rows(memory)), WIDEST)
+            tables[memory] = end, at
+            end = at + rounded_up(2 * period if period > 1 else 0, WIDEST)
+        for memory in self.problem.followers:
+            at = end + rounded_up(4 * elements[WRITE], WIDEST)
+            followers[memory] = end, at
+            end = at + rounded_up(4 * self.period(WRITE), WIDEST)
+        return Places({}, tables, followers, end + WIDEST * len(self.problem.staged))
 
     def cost(self) -> float:
-        """Bytes of threads per byte on all sides, and a little for boxes of an unusual size."""
+        """Bytes of threads per byte on all sides."""
         memories = (WRITE, *self.problem.staged)
-        sides = [self.side_cost(memory) for memory in memories]
         widths = [self.problem.tile_width(memory) for memory in memories]
-        mean = sum(widths) / len(widths)
-        cost = sum([side * width / mean for side, width in zip(sides, widths, strict=True)])
-        cost += _WORSE_SIDE * (max(sides) - 1)
-        cost += _DEEP * self.is_deep
-        nbytes = self.elements * self.problem.staged_bytes
-        liked = min(_LIKED_BYTES, sqrt(_LIKED_ROOT * nbytes * self.blocks))
-        return cost + _SIZE * abs(log2(nbytes / liked))
+        costs = [self.side_cost(m) * width for m, width in zip(memories, widths, strict=True)]
+        idle = max(0.0, NARROWEST * THREADS / self.bytes - 1)
+        return sum(costs) * len(widths) / sum(widths) + _DEEP * (self.is_deep + idle)
 
     def side_cost(self, memory: int) -> float:
         """Bytes that threads could move, and sectors begun by rows, per byte of the box."""
@@ -331,90 +291,76 @@ class SharedTile:
         step = abs(self._members[side.order[0]].strides[memory])
         if step != 1:
             return min(SECTOR, step * width) / width
-        last = side.order[side.run - 1]
         whole, early = side.lengths
-        further = self.counts[last] - 1
+        further = self.counts[side.order[side.run - 1]] - 1
         row = side.row(whole * width // side.unit)
         threads = further * row + side.row(early * width // side.unit)
-        threads = int(threads * self._idle(memory))
         begun = 0
-        if not side.single:
+        if side.together or side.sector == 1:
             # Each row may begin inside a sector; each access, if threads are not shifted.
             accesses = max(1, row // 32) if side.sector == 1 and side.unit < SECTOR else 1
             begun = (SECTOR - side.grain) * (further + 1) * accesses
-        split = 0.0 if row % 32 == 0 else _SHARED_WARP * min(1.0, 32 / row)
         bytes_of_rows = (further * whole + early) * width
-        return narrowness(side.unit) + split + (threads * side.unit + begun) / bytes_of_rows
-
-    @property
-    def pitches(self) -> dict[int, tuple[int, ...]]:
-        """Strides of the box's axes in each tile, with as few bank conflicts as can be."""
-        return {memory: pitches for memory, (pitches, _) in self._best_pitches.items()}
-
-    @property
-    def conflicts(self) -> float:
-        """Wavefronts of an access to shared memory, in the worst tile; 1 at best."""
-        return max([conflicts for _, conflicts in self._best_pitches.values()])
+        return narrowness(side.unit) + (threads * side.unit + begun) / bytes_of_rows
 
     @cached_property
-    def _best_pitches(self) -> dict[int, tuple[tuple[int, ...], float]]:
-        limit = next(room for room in ROOMS if room >= self.padded_bytes) - self._beside
-        share = limit / (self.padded_bytes - self._beside)
-        found = {}
-        for memory in self.problem.staged:
-            room = share * self._padded_bytes(memory) // self.problem.tile_width(memory)
-            orders = self._tile_orders(memory)
-            pitches = np.concatenate([self._pitched(*order, memory) for order in orders])
-            reach = 1 + pitches @ (np.asarray(self.extents) - 1)
-            width = self.problem.tile_width(memory)
-            touched = partial(self._touched, memory, width)
-            found[memory] = fewest_conflicts(touched, pitches[reach <= room], width)
-        return found
+    def pitches(self) -> dict[int, tuple[int, ...]]:
+        """Strides of the box's axes in each tile."""
+        limit = next(room for room in ROOMS if room >= self.least_bytes)
+        times = (limit - self._tables.end) / self.bytes  # by which tiles may grow
+        return {memory: self._pitches(memory, times) for memory in self.problem.staged}
 
-    def _touched(self, memory: int, width: int, warps: int) -> Numbers:
-        """What warps touch of the tile of a memory, from both sides: `TileAccess.touched`."""
-        turns = self.turns if self.problem.across else ()
-        found = []
-        for each in (WRITE, memory):
-            per = self.sides[each].unit // self.problem.widths[each]
-            found.append(self.sides[each].touched(self.extents, per, width, turns, warps))
-        return np.concatenate(found)
+    def _pitches(self, memory: int, times: float) -> tuple[int, ...]:
+        """Strides in one tile: the first ones for which the first warps find no bank taken.
 
-    def _tile_orders(self, memory: int) -> list[tuple[tuple[int, ...], int]]:
-        """Orders that axes may have in a tile, fastest first; and behind which there is a pitch.
-
-        In deep boxes that is the run of one memory, and all others follow as the other has them.
-        The box then is a matrix, whose columns are as good as its rows if the pitch is odd; unless
-        runs share axes, where pitches inside of the run may help.
+        Elements are left free behind the fastest axes of one of both sides.
         """
-        read, write = self.sides[memory], self.sides[WRITE]
-        if not self.is_deep:
-            return [(read.order, 0), (write.order, 0)]
-        found = []
-        for one, two in ((read, write), (write, read)):
-            run = one.order[: one.run]
-            order = run + tuple([k for k in two.order if k not in run])
-            places = [one.run - 1, *range(one.run - 2, -1, -1)][:3]
-            found += [(order, behind) for behind in dict.fromkeys(places)]
-        return found
+        width = self.problem.tile_width(memory)
+        best, least = tuple[int, ...](), inf
+        wavefronts = [*self._wavefronts(memory, memory), *self._wavefronts(WRITE, memory)]
+        sides = self.sides[memory], self.sides[WRITE]
+        for side, other in (sides, sides[::-1]):
+            for behind in dict.fromkeys((side.run, 1)):
+                run = side.order[:behind]
+                order = run + tuple([k for k in other.order if k not in run])
+                for spare in _spares(prod([self.extents[k] for k in order[:behind]]), width):
+                    pitches = self._pitched(order, behind, spare)
+                    if spare and self._reach(pitches) > times * self.elements:
+                        break
+                    found = sum([_conflicts(lanes, pitches, width) for lanes in wavefronts])
+                    if found < least:
+                        best, least = pitches, found
+                    if found == 0:
+                        return best
+        return best
 
-    def _pitched(self, order: tuple[int, ...], behind: int, memory: int) -> Numbers:
-        """Strides in this order, elements left free behind that axis and the next.
-
-        (choices, axes).
-        """
-        sizes = [self.extents[k] for k in order[behind + 1 :]] + [1, 1]
-        most = SHARED_BANKS // self.problem.tile_width(memory)
-        pads = _pads(most if prod(sizes) > 1 else 1, most if sizes[1] > 1 else 1)
-        pads = pads[: _DEEP_PADS if self.is_deep else _PADS]
-        pitches = np.empty((len(pads), len(order)), np.int64)
-        step: Numbers = np.ones(len(pads), np.int64)
+    def _pitched(self, order: Sequence[int], behind: int, spare: int) -> tuple[int, ...]:
+        """Strides in this order, with elements left free behind so many axes."""
+        pitches, step = [0] * len(order), 1
         for place, k in enumerate(order):
-            pitches[:, k] = step
-            step = step * self.extents[k]
-            if behind <= place < behind + 2:
-                step = step + pads[:, place - behind]
-        return pitches
+            if place == behind:
+                step += spare
+            pitches[k] = step
+            step *= self.extents[k]
+        return tuple(pitches)
+
+    def _reach(self, pitches: Sequence[int]) -> int:
+        """How many elements a tile has, with those that are left free."""
+        return 1 + sum([(n - 1) * step for n, step in zip(self.extents, pitches, strict=True)])
+
+    def _wavefronts(self, side: int, memory: int) -> Iterator[list[list[int]]]:
+        """The indices in the box of what lanes touch at once, in the first two warps of a side."""
+        access, lanes = self.sides[side], _lanes(self.problem.tile_width(memory))
+        per = access.unit // self.problem.widths[side]
+        turns = self.turns if self.problem.across and side == READ else (0,) * 4
+        for begin in range(0, 64, lanes):
+            touched = []
+            for lane in range(begin, begin + lanes):
+                rest, index = lane * per + turns[lane % 32 // 8], [0] * len(self.extents)
+                for k in access.order:
+                    rest, index[k] = divmod(rest, self.extents[k])
+                touched.append(index)
+            yield touched
 
     @property
     def room(self) -> int:
@@ -424,25 +370,34 @@ class SharedTile:
     @cached_property
     def places(self) -> Places:
         """Where everything begins in shared memory."""
-        tiles, tables, followers, end = {}, {}, {}, 0
+        tiles, end, behind = {}, 0, self._tables
         for memory, pitches in self.pitches.items():
             tiles[memory] = end
-            steps = zip(self.extents, pitches, strict=True)
-            reach = 1 + sum((n - 1) * pitch for n, pitch in steps)
-            end += rounded_up(reach * self.problem.tile_width(memory), WIDEST)
-        for memory in self.sides:
-            rows, places = self._table_bytes(memory)
-            tables[memory] = end, end + rows
-            end += rows + places
-        rows, places = self._follower_bytes
-        for memory in self.problem.followers:
-            followers[memory] = end, end + rows
-            end += rows + places
-        return Places(tiles, tables, followers, end)
+            end += rounded_up(self._reach(pitches) * self.problem.tile_width(memory), WIDEST)
+        tables, followers = (
+            {memory: (end + rows, end + places) for memory, (rows, places) in each.items()}
+            for each in (behind.tables, behind.followers)
+        )
+        return Places(tiles, tables, followers, end + behind.end)
 
 
-@cache
-def _pads(inner: int, outer: int) -> Numbers:
-    """Elements to leave free behind two axes, fewer than these, the fewest of both first."""
-    found = sorted(product(range(inner), range(outer)), key=sum)
-    return np.asarray(found, np.int64)
+def _lanes(width: int) -> int:
+    """How many lanes a wavefront serves, of elements of so many bytes."""
+    return min(32, _SHARED_BANKS // width)
+
+
+def _spares(size: int, width: int) -> list[int]:
+    """Numbers of elements to leave free behind so many, the fewest first.
+
+    Rows then begin one bank apart, or as many banks as the lanes that share a row leave between.
+    """
+    per = (1, max(1, NARROWEST // width))  # elements of a lane, whose accesses are wide or narrow
+    spares = {(apart * n - size) % (2 * apart * n) for apart in (1, 2, 4, 8, 16) for n in per}
+    return sorted({0, *spares})
+
+
+def _conflicts(indices: list[list[int]], pitches: Sequence[int], width: int) -> int:
+    """How many more wavefronts than one some lanes need, each of which brings a word of a bank."""
+    words = {sum(map(mul, index, pitches)) * width // max(width, NARROWEST) for index in indices}
+    banks = [word % len(indices) for word in words]
+    return max(map(banks.count, banks)) - 1

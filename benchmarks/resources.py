@@ -139,7 +139,7 @@ def fused_sums(dtype: DType, count: int) -> tuple[Kernel, ...]:
     add = Elementwise("add", "numeric")
     parts = [Part(add, (0, 1)), *[Part(add, (count + n, n + 2)) for n in range(count - 2)]]
     spec = TensorSpec(dtype, Layout.row_major((64, 64)), Device("cuda", 0))
-    plan = Fusion("sum", tuple(parts), None).plan(*[spec] * count)
+    plan = Fusion("sum", tuple(parts)).plan(*[spec] * count)
     launches, _ = plan_fuse(plan, (256,) * (count + 1))
     return kernels_in("fuse.cu", launches.launches[0].kernel.types)
 

@@ -7,7 +7,6 @@ step by step: there is no memory traffic to save.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import replace
 from itertools import product
 from math import prod
 from operator import attrgetter
@@ -23,7 +22,6 @@ from tensorlayout.cpu.engine.memory import (
     ALIGNMENT,
     Array,
     home_of,
-    new_tensors,
     padding_filler,
     quiet,
     run_of,
@@ -34,10 +32,10 @@ from tensorlayout.cpu.engine.sharing import pieces_of_several
 from tensorlayout.cpu.engine.threads import possible_threads, share
 from tensorlayout.dtypes import DType
 from tensorlayout.layout import Axis, Layout, merged
-from tensorlayout.plan import CopyPlan, ElementwisePlan, Run, Write
-from tensorlayout.plan.fuse import FusePlan, Step, step_by_step, write_call_by_call
+from tensorlayout.plan import AssignPlan, CopyPlan, ElementwisePlan, Plan, Program, Run, Step, Write
+from tensorlayout.plan.fuse import FusePlan, write_call_by_call
 from tensorlayout.plan.programs import getter, schedule
-from tensorlayout.plan.run import allocating, carried_out
+from tensorlayout.plan.run import carried_out, compiled
 from tensorlayout.tensor import Tensor, TensorSpec
 
 # Blocks pay from so many bytes on that steps one by one would write and read again. In one thread,
@@ -67,26 +65,21 @@ def direct(plan: FusePlan) -> Run | None:
     if plan.has_tiles and not plan.is_one_run:
         return None
     if plan.reduction is not None:
-        steps = replace(plan, reduction=None, result=plan.steps[-1].result)
-        values = direct(steps) or allocating(new_tensors(steps.result), write(steps))
-        reduce = carried_out(plan.reduction)
+        values, reduce = carried_out(plan.unreduced), carried_out(plan.reduction)
         return lambda *operands: reduce(values(*operands))
-    if _in_blocks(plan):
-        return None
-    # Whether a step gives the same bits where its result is to take an operand's place.
-    may_overlap = lambda step: _is_sure(step) and block_call(step).exact  # noqa: E731
-    return _at_once(plan) or step_by_step(plan, may_overlap)
+    return None if _in_blocks(plan) else _at_once(plan) or _step_by_step(plan)
 
 
 def _at_once(plan: FusePlan) -> Run | None:
     """Memory from one ufunc to the next, where they alone do it: no tensors between."""
-    steps: list[Any] = [isinstance(s, ElementwisePlan) and alone(s) for s in plan.steps]
+    plans: list[Any] = [step.plan for step in plan.steps]
+    steps: list[Any] = [isinstance(step, ElementwisePlan) and alone(step) for step in plans]
     if len(steps) < 2 or not all(steps):
         return None
     count = len(plan.operands)
-    takes, places, room = schedule(plan.sources, count)
+    takes, places, room = schedule([step.reads for step in plan.steps], count)
     rows, empty = list(zip(steps, takes, places, strict=True)), [None] * (room - count)
-    spec, copy, new, one_by_one = plan.result, quiet.copy, object.__new__, step_by_step(plan)
+    spec, copy, new, one_by_one = plan.result, quiet.copy, object.__new__, _step_by_step(plan)
     integers = [i for i, operand in enumerate(plan.operands) if operand is int]
 
     def run(*operands: Any) -> Tensor:
@@ -117,13 +110,42 @@ def write(plan: FusePlan) -> Write:
         return write_call_by_call(plan)
     if _in_blocks(plan):
         return _blockwise(plan)
-    return step_by_step(plan if plan.destinations else plan.into(plan.result))
+    return _step_by_step(plan if plan.destinations else plan.into(plan.result))
+
+
+def _step_by_step(plan: FusePlan) -> Run:
+    """What gives each step a result of its own; it takes the destination, if there is one, first.
+
+    A step writes over what no later step reads, if that gives the same bits.
+    """
+    count, first, values = len(plan.operands), plan.destinations, plan.values
+    found = Program(first + count)
+    last_use = {v: i for i, (_, reads, *_) in enumerate(plan.steps) for v in reads}
+    for i, (step, reads, *_) in enumerate(plan.steps):
+        dying = [v for v in reads if v >= count and last_use[v] == i and values[v] is step.result]
+        if dying and not first and _writes_over(step):
+            step, reads = step.into(step.result), (dying[0], *reads)
+        found.add(step, [v + first for v in reads])
+    if first:  # what reads an operand may write before it has read, and elsewhere round otherwise
+        (last, reads, *_), result = found.steps[-1], plan.result
+        elementwise = isinstance(last, ElementwisePlan) and min(reads) >= found.count
+        if elementwise and last.result.layout.same_placement(result.layout):
+            found.steps[-1] = Step(last.into(result), (0, *reads))
+        else:
+            found.add(AssignPlan(plan.operation.name, last.result, result), (0, found.result))
+    return compiled(found)
+
+
+def _writes_over(step: Plan) -> bool:
+    """Return whether a step gives the same bits where its result takes the place of an operand."""
+    return isinstance(step, ElementwisePlan) and _is_sure(step) and block_call(step).exact
 
 
 def _in_blocks(plan: FusePlan) -> bool:
     """Return whether the steps work on blocks, and give there what they give by themselves."""
     shape = plan.result.layout.shape
-    full = [step for step in plan.steps if step.result.layout.shape == shape]
+    steps = [step.plan for step in plan.steps]
+    full = [step for step in steps if step.result.layout.shape == shape]
     kept = sum([step.result.layout.size * step.result.dtype.itemsize for step in full[:-1]])
     return (
         len(full) > 1 < plan.result.layout.size
@@ -132,7 +154,7 @@ def _in_blocks(plan: FusePlan) -> bool:
     )
 
 
-def _is_steady(step: Step, result: Layout) -> bool:
+def _is_steady(step: Plan, result: Layout) -> bool:
     """Whether a step gives the same bits wherever its operands are, in blocks of `result`."""
     if _is_sure(step):
         return True
@@ -146,7 +168,7 @@ def _is_steady(step: Step, result: Layout) -> bool:
     )
 
 
-def _is_sure(step: Step) -> bool:
+def _is_sure(step: Any) -> bool:
     """Return whether a step has one right result, which all of NumPy's loops give."""
     return isinstance(step, CopyPlan) or has_one_result(step.operation.function, step.inputs)
 
@@ -165,39 +187,31 @@ def _is_in_order(layout: Layout, result: Layout) -> bool:
 Box = tuple[slice, ...]
 
 
-class _Operand(NamedTuple):
-    """A tensor that is read block by block, or the result, which is the last of all values."""
-
-    value: int
-    dtype: DType
-    strides: tuple[int, ...]  # along the axes of the loop
-    view: Callable[[Array], Array]  # gives its memory these axes
-
-
 class _Loop(NamedTuple):
-    """All operands, and the boxes that they are cut into, along axes with the slowest first."""
+    """What moves, the result last, and its boxes, along axes with the slowest first."""
 
-    operands: list[_Operand]  # what moves, and last the result
+    views: list[Callable[[Array], Array]]  # what gives the memory of each these axes
+    strides: list[tuple[int, ...]]  # of each along them
     boxes: list[tuple[tuple[int, ...], Box]]  # with their shapes; the first is one of the largest
-    away: list[int]  # operands in another order than the result
-    widened: list[int]  # operands that are the same in each box, in runs that are made long once
+    away: list[int]  # what is in another order than the result
+    widened: list[int]  # what is the same in each box, in runs that are made long once
     in_runs: bool  # whether all others are walked in long runs
 
 
-def _loop(plan: FusePlan, moving: Sequence[tuple[int, TensorSpec]], width: int) -> _Loop:
-    """The loop for values `moving` by their numbers; `width`: **bytes** of the widest value."""
-    layout = plan.result.layout
+def _loop(result: TensorSpec, moving: Sequence[TensorSpec], width: int) -> _Loop:
+    """The loop over a result and what moves with it; `width`: **bytes** of the widest value."""
+    layout = result.layout
     see: Callable[[Array], Array] = lambda array: array  # noqa: E731
     away: list[int] = []
     if layout.is_tiled:
         axes = [Axis(layout.required_size, (1,) * (len(moving) + 1))]
     else:
-        layouts = [*[s.layout.broadcast_to(layout.shape) for _, s in moving], layout]
+        layouts = [*[s.layout.broadcast_to(layout.shape) for s in moving], layout]
         order = tuple(reversed(layout.minor_to_major))
         rows = list(zip(*[each.strides for each in layouts], strict=True))
         axes = merged([Axis(layout.shape[d], rows[d]) for d in order])
         see = view_of(layout.shape, [False], order, tuple([axis.size for axis in axes]))
-        for i, (_, s) in enumerate(moving):
+        for i, s in enumerate(moving):
             steps = layout.strides, layouts[i].strides
             if choose_copy(layout.shape, *steps, s.dtype.itemsize).case == "tiles":
                 away.append(i)
@@ -205,27 +219,24 @@ def _loop(plan: FusePlan, moving: Sequence[tuple[int, TensorSpec]], width: int) 
     def widely(array: Array) -> Array:
         return see(np.broadcast_to(array, layout.shape))
 
+    views = [see if s.layout.shape == layout.shape else widely for s in (*moving, result)]
     sizes = tuple([axis.size for axis in axes])
-    columns = list(zip(*[axis.strides for axis in axes], strict=True))
-    operands = [
-        _Operand(v, s.dtype, strides, see if s.layout.shape == layout.shape else widely)
-        for (v, s), strides in zip([*moving, (-1, plan.result)], columns, strict=True)
-    ]
+    strides = list(zip(*[axis.strides for axis in axes], strict=True))
     room = max(1, BLOCK // width, layout.size // _MOST)
-    extents = _extents(sizes, [columns[i] for i in away], room)
+    extents = _extents(sizes, [strides[i] for i in away], room)
     boxes = [
         (tuple([cut.stop - cut.start for cut in box]), box)
         for box in product(*map(pieces_of_several, sizes, extents))
     ]
     extents = boxes[0][0]
-    short = [i for i, s in enumerate(columns) if i not in away and _is_short(s, extents)]
+    short = [i for i, s in enumerate(strides) if i not in away and _is_short(s, extents)]
     widened = [
         i
         for i in short
         if i < len(moving)
-        and all(not step or n == m for step, n, m in zip(columns[i], extents, sizes, strict=True))
+        and all(not step or n == m for step, n, m in zip(strides[i], extents, sizes, strict=True))
     ]
-    return _Loop(operands, boxes, away, widened, len(widened) == len(short))
+    return _Loop(views, strides, boxes, away, widened, len(widened) == len(short))
 
 
 def _extents(sizes: tuple[int, ...], away: list[tuple[int, ...]], room: int) -> tuple[int, ...]:
@@ -246,207 +257,117 @@ def _extents(sizes: tuple[int, ...], away: list[tuple[int, ...]], room: int) -> 
     return tuple(extents)
 
 
-def _is_dense(strides: Sequence[int], extents: Sequence[int]) -> bool:
-    """Return whether a box of an array is one run."""
-    step = 1
-    for n, stride in zip(reversed(extents), reversed(strides), strict=True):
-        if n > 1 and stride != step:
-            return False
-        step *= n
-    return True
-
-
 def _is_short(strides: Sequence[int], extents: Sequence[int]) -> bool:
     """Return whether NumPy would walk a box of an array in many short runs."""
-    if _is_dense(strides, extents):
-        return False
-    long = [(n, s) for n, s in zip(extents, strides, strict=True) if n > 1]
-    run, step = 1, None
-    for n, stride in reversed(long):
-        if step is not None and stride != step:
-            break
-        run, step = run * n, stride * n
-    return run < _RUN and run < prod(extents)
+    axes = merged([Axis(n, (stride,)) for n, stride in zip(extents, strides, strict=True)])
+    return len(axes) > 1 and axes[-1].size < _RUN
+
+
+class _Buffer(NamedTuple):
+    """A slot: memory of a block's size, as it is seen in a dtype."""
+
+    number: int
+    dtype: DType
+
+
+class _Standing(NamedTuple):
+    """A slot that is the same in all boxes: a tensor of rank 0, or a number as a step takes it."""
+
+    value: int
+    dtype: DType | None = None
+    name: str = ""  # of the step, for errors
+
+    def of(self, values: Sequence[Any]) -> Array:
+        """The memory, from all values of a call."""
+        value = values[self.value]
+        if self.dtype is None:
+            return value.memory  # type: ignore[no-any-return]
+        return scalar_in(self.name, self.dtype, value)
 
 
 _OUT = -1  # the buffer that is the block of the result
-
-
-class _Action(NamedTuple):
-    """A step on a block: the values that it reads by their numbers, the buffer that it writes."""
-
-    call: BlockCall
-    step: Step
-    reads: tuple[int, ...]
-    value: int
-    buffer: int
-
-
-def _converting(plan: CopyPlan) -> BlockCall:
-    convert = converter(plan.source.dtype, plan.result.dtype, plan.saturate) or np.copyto
-
-    def call(source: Array, out: Array) -> None:
-        convert(out, source)
-
-    return BlockCall(call, call, None, False)
-
-
-def _actions(plan: FusePlan, full: list[int], inside: bool, directly: bool) -> list[_Action]:
-    """The steps `full` by their numbers, each with a buffer.
-
-    `inside`: whether intermediate values may stand in the block of the result; `directly`: whether
-    the last step may write there, whatever operands it reads.
-    """
-    count = len(plan.operands)
-    same: dict[int, int] = {}  # copies that change nothing are what they copy
-    todo: list[tuple[int, Step, tuple[int, ...]]] = []
-    for k in full:
-        step, reads = plan.steps[k], tuple([same.get(v, v) for v in plan.sources[k]])
-        if isinstance(step, CopyPlan) and step.source.dtype == step.result.dtype and k != full[-1]:
-            same[count + k] = reads[0]
-        else:
-            todo.append((count + k, step, reads))
-    last_use = {v: i for i, (_, _, reads) in enumerate(todo) for v in reads}
-    held: dict[int, tuple[int, DType]] = {}  # the buffers of values that are still needed
-    free, made = [_OUT] if inside else [], 0
-    actions = []
-    for i, (value, step, reads) in enumerate(todo):
-        call = _converting(step) if isinstance(step, CopyPlan) else block_call(step)
-        dtype = step.result.dtype
-        dying = [held.pop(v) for v in dict.fromkeys(reads) if v in held and last_use[v] == i]
-        overlaps = _OUT in [b for b, _ in dying]
-        if directly and i == len(todo) - 1 and (call.exact or not overlaps):
-            buffer = _OUT
-        else:
-            fits = [b for b, d in dying if call.exact and d.itemsize == dtype.itemsize] + free
-            fits = [b for b in fits if b != _OUT or dtype == plan.result.dtype]
-            buffer = fits[0] if fits else made
-            made += not fits
-        actions.append(_Action(call, step, reads, value, buffer))
-        free = [b for b in (*free, *[b for b, _ in dying]) if b != buffer]
-        held[value] = buffer, dtype
-    return actions
-
-
-class _Program:
-    """Functions that are done with each block, and the *slots* of what they read and write.
-
-    First come the blocks of what moves, then that of the result, buffers, each in a dtype that it
-    is seen in, and what is the same in all blocks.
-    """
-
-    def __init__(self, plan: FusePlan, actions: list[_Action], loop: _Loop) -> None:
-        slots = {operand.value: slot for slot, operand in enumerate(loop.operands)}
-        out = slots[-1]
-        keys = [(a.buffer, a.step.result.dtype) for a in actions if a.buffer != _OUT]
-        self.buffers = list(dict.fromkeys(keys))
-        places = {key: out + 1 + i for i, key in enumerate(self.buffers)}
-        first = out + 1 + len(self.buffers)
-        self.standing: list[Callable[[Sequence[Any]], Array]] = []
-        self._steps: list[tuple[BlockCall, int, Any, int]] = []
-        for action in actions:
-            step, found = action.step, []
-            inputs = (step.source.dtype,) if isinstance(step, CopyPlan) else step.inputs
-            for v, dtype in zip(action.reads, inputs, strict=True):
-                if v not in slots:
-                    self.standing.append(_standing(plan, step, v, dtype))
-                found.append(slots.get(v, first + len(self.standing) - 1))
-            place = places.get((action.buffer, step.result.dtype), out)
-            slots[action.value] = place
-            self._steps.append((action.call, action.reads[-1], getter(tuple(found)), place))
-        if place != out:
-            copied = lambda source, out: np.copyto(out, source)  # noqa: E731
-            self._steps.append((BlockCall(copied, copied, None, False), 0, getter((place,)), out))
-
-    def of(self, values: Sequence[Any]) -> list[tuple[Callable[..., object], Any, int]]:
-        """Each function for the values of a call, what takes its arrays, and where it writes."""
-        return [
-            (call.common if call.usual is None or call.usual(values[last]) else call.rare, *rest)
-            for call, last, *rest in self._steps
-        ]
-
-
-def _standing(
-    plan: FusePlan, step: Step, value: int, dtype: DType
-) -> Callable[[Sequence[Any]], Array]:
-    """From all values of a call, a number in `dtype`, or the memory of a tensor of rank 0."""
-    if value < len(plan.operands) and isinstance(plan.operands[value], type):
-        assert isinstance(step, ElementwisePlan), "conversions are of tensors"
-        name = step.operation.name
-        return lambda values: scalar_in(name, dtype, values[value])
-    return lambda values: values[value].memory
-
-
-def _blockwise(plan: FusePlan) -> Write:
-    """``write(out, *operands)``, block by block."""
-    count, spec = len(plan.operands), plan.result
-    layout, tiled = spec.layout, spec.layout.is_tiled
-    full = [k for k, s in enumerate(plan.steps) if s.result.layout.shape == layout.shape]
-    early = [
-        (carried_out(step), getter(plan.sources[k]), count + k)
-        for k, step in enumerate(plan.steps)
-        if k not in full
-    ]
-    specs: list[Any] = plan.values
-    written = {count + k for k in full}
-    moving = [
-        (v, specs[v])
-        for v in dict.fromkeys([v for k in full for v in plan.sources[k]])
-        if v not in written and isinstance(specs[v], TensorSpec) and specs[v].layout.shape
-    ]
-    found = [*[plan.steps[k].result for k in full], *[each for _, each in moving]]
-    width = max([each.dtype.itemsize for each in found])
-    loop = _loop(plan, moving, width)
-    strides = loop.operands[-1].strides
-    forwards = loop.in_runs and strides[-1] == 1 and min(strides) >= 0
-    last = plan.steps[full[-1]]
-    reads_operands = any(v not in written for v in plan.sources[full[-1]])
-    exact = isinstance(last, ElementwisePlan) and block_call(last).exact
-    apart = not (plan.destinations and reads_operands)
-    directly = (exact or apart) and (forwards or _is_sure(last))
-    inside = not plan.destinations and _is_dense(strides, loop.boxes[0][0])
-    walk = _Walk(loop, _Program(plan, _actions(plan, full, inside, directly), loop), width)
-    threads = possible_threads() if layout.size * width >= THREADS else 1
-    fill = padding_filler(spec) if tiled else None
-    memory: Callable[[Tensor], Array] = run_of if tiled else attrgetter("memory")
-
-    def write(out: Tensor, *operands: Any) -> None:
-        values = [*operands, *[None] * len(plan.steps), out]
-        for run, of, value in early:
-            values[value] = run(*of(values))
-        arrays = [op.view(memory(values[op.value])) for op in loop.operands]
-        work = walk.context.copy().run(walk.of, arrays, values)
-        share(work, loop.boxes, threads)
-        if fill is not None:
-            fill(*home_of(out))
-
-    return write
-
 
 # Memory fresh from the system costs its page faults.
 _buffers: list[Array] = []
 
 
 class _Walk:
-    """Boxes one after the other, each taken through all steps."""
+    """Boxes one after the other, each taken through all steps.
 
-    def __init__(self, loop: _Loop, program: _Program, width: int) -> None:
-        self.loop, self.program = loop, program
+    Steps read and write *slots*: first come the boxes of what moves, the result last of these; then
+    those that steps need besides.
+    """
+
+    def __init__(
+        self, plan: FusePlan, full: dict[int, Step], moving: list[int], loop: _Loop, width: int
+    ) -> None:
+        self.loop, self.out = loop, len(moving)
         self.context: Any = unbuffered if loop.in_runs else quiet
-        room = prod(loop.boxes[0][0])
-        self.parts: dict[int, slice] = {}  # of the memory that one thread needs
-        self.octets = 0
-        away = [(-2 - i, loop.operands[i].dtype.itemsize) for i in loop.away]
-        for key, itemsize in dict([*[(b, width) for b, _ in program.buffers], *away]).items():
-            end = self.octets + room * itemsize
-            self.parts[key] = slice(self.octets, end)
-            self.octets = -(-end // ALIGNMENT) * ALIGNMENT
-        self.copiers = {}  # for each operand in another order, what brings a box of it in order
+        self.slots = {value: slot for slot, value in enumerate(moving)}
+        self.more: list[_Buffer | _Standing] = []
+        self.calls: list[tuple[BlockCall, int, Any, int]] = []
+        self.octets = -(-prod(loop.boxes[0][0]) * width // ALIGNMENT) * ALIGNMENT  # of a buffer
+        self.buffers = len(loop.away)  # the first hold the boxes of what is in another order
+        self.copiers = {}  # what brings these in order
+        away = [(loop.strides[i], plan.values[moving[i]].dtype.itemsize) for i in loop.away]
         for shape in {shape for shape, _ in loop.boxes}:
-            steps, found = Layout.row_major(shape).strides, [loop.operands[i] for i in loop.away]
-            self.copiers[shape] = [
-                choose_copy(shape, steps, o.strides, o.dtype.itemsize, _ALONE).run for o in found
-            ]
+            steps = Layout.row_major(shape).strides
+            self.copiers[shape] = [choose_copy(shape, steps, *each, _ALONE).run for each in away]
+        self._add(plan, full)
+
+    def _add(self, plan: FusePlan, full: dict[int, Step]) -> None:
+        """Add these steps, by the numbers of their values, each with a buffer."""
+        same: dict[int, int] = {}  # copies that change nothing are what they copy
+        todo: list[tuple[int, Any, list[int]]] = []
+        for value, (step, numbers, *_) in full.items():
+            reads = [same.get(v, v) for v in numbers]
+            copies = isinstance(step, CopyPlan) and step.source.dtype == step.result.dtype
+            if copies and value != max(full):
+                same[value] = reads[0]
+            else:
+                todo.append((value, step, reads))
+        extents, strides = self.loop.boxes[0][0], self.loop.strides[-1]
+        forwards = self.loop.in_runs and strides[-1] == 1 and min(strides) >= 0
+        apart = not plan.destinations or all(v in full for v in todo[-1][2])
+        dense = zip(extents, strides, Layout.row_major(extents).strides, strict=True)
+        # Values on the way may stand in the block of a new result.
+        inside = not plan.destinations and all(n == 1 or s == step for n, s, step in dense)
+        last_use = {v: i for i, (_, _, reads) in enumerate(todo) for v in reads}
+        held: dict[int, _Buffer] = {}  # those of values that are still needed
+        free = [_OUT] if inside else []
+        for i, (value, step, reads) in enumerate(todo):
+            call = block_call(step) if isinstance(step, ElementwisePlan) else _conversion(step)
+            take = getter(tuple([self._read(plan, step, n, v) for n, v in enumerate(reads)]))
+            dying = [held.pop(v) for v in dict.fromkeys(reads) if v in held and last_use[v] == i]
+            dtype, left = step.result.dtype, [b for b, _ in dying]
+            directly = call.exact or (apart and _OUT not in left)
+            if i == len(todo) - 1 and directly and (forwards or _is_sure(step)):
+                buffer = _OUT
+            else:
+                fits = [b for b, d in dying if call.exact and d.itemsize == dtype.itemsize] + free
+                fits = [b for b in fits if b != _OUT or dtype == plan.result.dtype]
+                buffer = fits[0] if fits else self.buffers
+                self.buffers += not fits
+            free = [b for b in (*free, *left) if b != buffer]
+            held[value] = _Buffer(buffer, dtype)
+            place = self.out if buffer == _OUT else self._slot(held[value])
+            self.slots[value] = place
+            self.calls.append((call, reads[-1], take, place))
+        if place != self.out:
+            self.calls.append((_copying(np.copyto), 0, getter((place,)), self.out))
+
+    def _read(self, plan: FusePlan, step: Any, n: int, value: int) -> int:
+        """The slot of operand `n` of a step, which is this value."""
+        if value in self.slots:
+            return self.slots[value]
+        if isinstance(plan.values[value], type):
+            return self._slot(_Standing(value, step.inputs[n], step.operation.name))
+        return self._slot(_Standing(value))
+
+    def _slot(self, what: _Buffer | _Standing) -> int:
+        if what not in self.more:
+            self.more.append(what)
+        return self.out + 1 + self.more.index(what)
 
     def of(
         self, arrays: list[Array], values: Sequence[Any]
@@ -457,32 +378,80 @@ class _Walk:
         for i in self.loop.widened:
             wide[i] = np.empty(largest, arrays[i].dtype)
             wide[i][...] = arrays[i][first]
-        standing = [get(values) for get in self.program.standing]
-        program, away = self.program.of(values), self.loop.away
+        more = [x.of(values) if isinstance(x, _Standing) else x for x in self.more]
+        calls = [
+            (call.common if call.usual is None or call.usual(values[last]) else call.rare, *rest)
+            for call, last, *rest in self.calls
+        ]
 
         def work(boxes: Iterator[tuple[tuple[int, ...], Box]]) -> None:
-            memory = taken_from(_buffers, self.octets)
+            memory = taken_from(_buffers, self.octets * self.buffers)
             try:
-                work_in({key: memory[part] for key, part in self.parts.items()}, boxes)
+                work_in(memory, boxes)
             finally:
                 _buffers.append(memory)
 
-        def work_in(raw: dict[int, Array], boxes: Iterator[tuple[tuple[int, ...], Box]]) -> None:
+        def work_in(memory: Array, boxes: Iterator[tuple[tuple[int, ...], Box]]) -> None:
+            def block(number: int, dtype: DType) -> Array:
+                return np.ndarray(shape, dtype, memory, number * self.octets)
+
             shape: Any = None
             for box_shape, box in boxes:
                 if box_shape != shape:
                     shape, start = box_shape, tuple([slice(0, n) for n in box_shape])
                     ready = {i: array[start] for i, array in wide.items()}
-                    seen = [np.ndarray(shape, arrays[i].dtype, raw[-2 - i]) for i in away]
-                    moves = list(zip(away, seen, self.copiers[shape], strict=True))
-                    ready |= dict(zip(away, seen, strict=True))
-                    buffers = [np.ndarray(shape, d, raw[b]) for b, d in self.program.buffers]
-                    tail = [*buffers, *standing]
-                for i, seen_as, move in moves:
-                    move(seen_as, arrays[i][box])
+                    moves = []
+                    for number, i in enumerate(self.loop.away):
+                        ready[i] = block(number, arrays[i].dtype)
+                        moves.append((i, self.copiers[shape][number]))
+                    tail = [block(*x) if isinstance(x, _Buffer) else x for x in more]
+                for i, move in moves:
+                    move(ready[i], arrays[i][box])
                 slots = [ready[i] if i in ready else a[box] for i, a in enumerate(arrays)]
                 slots += tail
-                for function, of, to in program:
-                    function(*of(slots), out=slots[to])
+                for function, take, to in calls:
+                    function(*take(slots), out=slots[to])
 
         return lambda boxes: self.context.copy().run(work, boxes)
+
+
+def _copying(copy: Callable[[Array, Array], object]) -> BlockCall:
+    """The function of a block that copies it."""
+
+    def call(source: Array, out: Array) -> None:
+        copy(out, source)
+
+    return BlockCall(call, call, None, False)
+
+
+def _conversion(plan: CopyPlan) -> BlockCall:
+    return _copying(converter(plan.source.dtype, plan.result.dtype, plan.saturate) or np.copyto)
+
+
+def _blockwise(plan: FusePlan) -> Write:
+    """``write(out, *operands)``, block by block."""
+    spec, values, steps = plan.result, plan.values, dict(enumerate(plan.steps, len(plan.operands)))
+    shape, tiled = spec.layout.shape, spec.layout.is_tiled
+    full = {v: step for v, step in steps.items() if values[v].layout.shape == shape}
+    early = [(carried_out(s.plan), getter(s.reads), v) for v, s in steps.items() if v not in full]
+    read = dict.fromkeys([v for step in full.values() for v in step.reads if v not in full])
+    moving = [v for v in read if isinstance(values[v], TensorSpec) and values[v].layout.shape]
+    width = max([values[v].dtype.itemsize for v in (*full, *moving)])
+    loop = _loop(spec, [values[v] for v in moving], width)
+    walk = _Walk(plan, full, moving, loop, width)
+    threads = possible_threads() if spec.layout.size * width >= THREADS else 1
+    fill = padding_filler(spec) if tiled else None
+    memory: Callable[[Tensor], Array] = run_of if tiled else attrgetter("memory")
+
+    def write(out: Tensor, *operands: Any) -> None:
+        found = [*operands, *[None] * len(steps), out]
+        for run, take, value in early:
+            found[value] = run(*take(found))
+        rows = zip((*moving, -1), loop.views, strict=True)
+        arrays = [view(memory(found[v])) for v, view in rows]
+        work = walk.context.copy().run(walk.of, arrays, found)
+        share(work, loop.boxes, threads)
+        if fill is not None:
+            fill(*home_of(out))
+
+    return write

@@ -73,7 +73,7 @@ def write_fuse(plan: FusePlan) -> Write:
 
 def _write_reduced(plan: FusePlan, reduction: ReducePlan) -> Write:
     """A reduction of values that are worked out as they are read, or else written before."""
-    values = replace(plan, reduction=None, result=reduction.source)
+    values = plan.unreduced
     new, write_values = new_tensors(values.result), write_fuse(values)
     write_result = reduce.write_reduce(reduction)
 
@@ -238,10 +238,10 @@ def chains(plan: FusePlan, most: int) -> list[Chain]:
     """
     made: dict[int, Chain] = {}  # by the value that is written
     chain_of: dict[int, Chain] = {}
-    for k, sources in enumerate(plan.sources):
+    for k, step in enumerate(plan.steps):
         while True:
-            inner = [chain_of[v] for v in sources if v in chain_of and v not in made]
-            chain = _chain(plan, sorted({k, *[step for each in inner for step in each.steps]}))
+            inner = [chain_of[v] for v in step.reads if v in chain_of and v not in made]
+            chain = _chain(plan, sorted({k, *[n for each in inner for n in each.steps]}))
             fits = len(chain.steps) <= MOST_STEPS and len(chain.numbers) <= MOST_NUMBERS
             if fits and len(chain.tensors) <= most:
                 break
@@ -263,7 +263,7 @@ def _chain(plan: FusePlan, steps: Sequence[int]) -> Chain:
     found = dict.fromkeys([each for k in steps for each in _sources(plan, k)])
     tensors = [each for each in found if isinstance(each, int) and each not in inside]
     numbers = [each for each in found if isinstance(each, Number)]
-    specs: list[Any] = [*plan.operands, *[step.result for step in plan.steps[:-1]], plan.result]
+    specs = [*plan.values[:-1], plan.result]
     value = len(plan.operands) + steps[-1]
     reads = tuple([specs[tensor] for tensor in tensors])
     return Chain(tuple(steps), tuple(tensors), reads, tuple(numbers), value, specs[value])
@@ -271,12 +271,12 @@ def _chain(plan: FusePlan, steps: Sequence[int]) -> Chain:
 
 def _sources(plan: FusePlan, k: int) -> list[int | Number]:
     """What a step reads: values of the plan, and numbers."""
-    step, sources = plan.steps[k], plan.sources[k]
+    step, reads, *_ = plan.steps[k]
     if not isinstance(step, ElementwisePlan):
-        return [*sources]
+        return [*reads]
     return [
         Number(value, dtype) if isinstance(operand, type) else value
-        for value, operand, dtype in zip(sources, step.operands, step.inputs, strict=True)
+        for value, operand, dtype in zip(reads, step.operands, step.inputs, strict=True)
     ]
 
 
@@ -309,7 +309,8 @@ def _text(plan: FusePlan, chain: Chain, types: Sequence[str]) -> str:
         kind = c_type(number.dtype)
         define(number, kind, f"scalar_as<{kind}>(numbers[{n}])")
     for k in chain.steps:
-        step, text = plan.steps[k], ", ".join([names[each] for each in _sources(plan, k)])
+        step: Any = plan.steps[k].plan
+        text = ", ".join([names[each] for each in _sources(plan, k)])
         kind = c_type(step.result.dtype)
         if isinstance(step, ElementwisePlan):
             text = f"call<functions::{step.operation.function}, {compute_type(step)}>({text})"

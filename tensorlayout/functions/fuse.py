@@ -23,8 +23,9 @@ from tensorlayout.errors import REFUSALS, cut, leaving, named
 from tensorlayout.functions import arguments, dispatch
 from tensorlayout.functions.arguments import Unknown
 from tensorlayout.functions.transfers import moved
-from tensorlayout.plan import Copy, Into, Operation, Plan, plan_of
+from tensorlayout.plan import Assign, Copy, Into, Operation, Plan, plan_of
 from tensorlayout.plan.fuse import Fusion, Part
+from tensorlayout.plan.programs import getter
 from tensorlayout.plan.run import prepared
 from tensorlayout.support.context_blocks import Scope
 from tensorlayout.tensor import Tensor
@@ -33,7 +34,7 @@ __all__ = ["fuse"]
 
 _Function = Callable[..., Tensor]
 _Fused = Callable[..., Tensor]  # which takes out=, too
-_Get = Callable[[tuple[Any, ...]], Any]  # from the arguments of a call to an operand
+_Get = Callable[[tuple[Any, ...]], Any]  # from the arguments of a call to one value, or to several
 
 # Traces of one function that are kept: a function of tensors of ever new shapes has no end of them.
 _MOST = 256
@@ -42,25 +43,35 @@ _FLOW = "is not known while the function is traced, so nothing it does may depen
 _copying = functools.cache(Copy)  # in the name of a function
 
 
-class Symbol:
-    """Stands for the memory of a tensor that is not there: of an argument, a view or a result.
+class _Call(NamedTuple):
+    """A call as it was recorded: its operands are symbols, numbers and constants."""
 
-    `get`: how an argument or a view of one is got from the arguments; None for the result of a
-    part.
+    operation: Operation
+    key: tuple[Any, ...]
+    operands: list[Any]
+    reduces: bool
+
+
+class Symbol:
+    """Stands for the memory of a tensor that is not there.
+
+    `get`: how an argument, or a view of one, is got from the arguments; or `call`: what makes it.
     """
 
-    __slots__ = ("get", "name")
+    __slots__ = ("call", "get", "recording")
 
     readonly = False  # writes are refused by what records them
 
-    def __init__(self, name: str, get: _Get | None = None) -> None:
-        self.name, self.get = name, get
+    def __init__(
+        self, recording: _Recording, get: _Get | None = None, call: _Call | None = None
+    ) -> None:
+        self.recording, self.get, self.call = recording, get, call
 
     def refuse(self, asked: str) -> NoReturn:
         """The error for a question about elements."""
         fix = "use where() to choose by elements, and call what needs them outside"
         text = f"the data of a tensor {_FLOW} ({asked}); {fix}"
-        raise named(self.name, TypeError(text))
+        raise named(self.recording.name, TypeError(text))
 
     def __getattr__(self, name: str) -> NoReturn:
         self.refuse(name)
@@ -106,10 +117,9 @@ def _arithmetic(name: str, count: int, reflected: bool = False) -> Any:
         if len(given) != count or not all(type(x) in (*SCALARS, Number) for x in given):
             return NotImplemented
         kind = type(function(*[x.spec(1) if type(x) is Number else x for x in given]))
-        gets = [x.get if type(x) is Number else _Constant(x) for x in given]
 
         def get(args: tuple[Any, ...]) -> Any:
-            found = function(*[g(args) for g in gets])
+            found = function(*[x.get(args) if type(x) is Number else x for x in given])
             if type(found) is not kind:
                 came = f"gave {type(found).__name__} where it was traced as {kind.__name__}"
                 text = f"{name} of numbers {came}; work it out before"
@@ -123,36 +133,10 @@ def _arithmetic(name: str, count: int, reflected: bool = False) -> Any:
 
 for _name in ("neg", "pos", "abs", "invert"):
     setattr(Number, f"__{_name}__", _arithmetic(_name, 1))
-for _name in ("add", "sub", "mul", "truediv", "floordiv", "mod", "pow"):
+_WHOLE = ("and", "or", "xor", "lshift", "rshift")
+for _name in ("add", "sub", "mul", "truediv", "floordiv", "mod", "pow", *_WHOLE):
     setattr(Number, f"__{_name}__", _arithmetic(_name, 2))
     setattr(Number, f"__r{_name}__", _arithmetic(_name, 2, reflected=True))
-for _name in ("and", "or", "xor", "lshift", "rshift"):
-    setattr(Number, f"__{_name}__", _arithmetic(_name, 2))
-    setattr(Number, f"__r{_name}__", _arithmetic(_name, 2, reflected=True))
-
-
-class _Argument:
-    """An argument by its number."""
-
-    __slots__ = ("number",)
-
-    def __init__(self, number: int) -> None:
-        self.number = number
-
-    def __call__(self, args: tuple[Any, ...]) -> Any:
-        return args[self.number]
-
-
-class _Constant:
-    """What is written in the function."""
-
-    __slots__ = ("value",)
-
-    def __init__(self, value: Any) -> None:
-        self.value = value
-
-    def __call__(self, args: tuple[Any, ...]) -> Any:
-        return self.value
 
 
 def check_known(x: Tensor, asked: str) -> None:
@@ -168,96 +152,55 @@ def _is_symbol(x: Any) -> bool:
 # --- recording ---------------------------------------------------------------------------------
 
 
-class _Call:
-    """A part as it was called: its operands are symbols, numbers and constants."""
-
-    __slots__ = ("into", "key", "operands", "operation", "reduces", "result")
-
-    def __init__(
-        self,
-        operation: Operation,
-        key: tuple[Any, ...],
-        operands: tuple[Any, ...],
-        into: Symbol | None,
-        reduces: bool,
-    ) -> None:
-        self.operation, self.key, self.into, self.reduces = operation, key, into, reduces
-        self.operands = [x.memory if type(x) is Tensor and _is_symbol(x) else x for x in operands]
-        self.result: Symbol
-
-
 class _Recording:
     """What a function does while it is traced."""
 
     def __init__(self, name: str) -> None:
         self.name = name
-        self.calls: dict[Symbol, _Call] = {}
+        self.arguments: dict[int, int] = {}  # the numbers of symbols, by their identity
         self.constants: list[Tensor] = []
-        self.symbols: set[Symbol] = set()
-
-    def symbol(self, get: _Get | None = None) -> Symbol:
-        """A new one of this function."""
-        made = Symbol(self.name, get)
-        self.symbols.add(made)
-        return made
+        self.results: list[Symbol] = []
 
     def observe(self, operation: Operation, key: tuple[Any, ...], operands: tuple[Any, ...]) -> Any:
         """Write a call of symbols down; None for any other."""
         if not any(map(_is_symbol, operands)):
             if not operands or not all(map(self._is_constant, operands)):
                 return None
-            found = prepared(operation, *key)(*operands)
-            self.constants.append(found)
-            return found
+            self.constants.append(prepared(operation, *key)(*operands))
+            return self.constants[-1]
         for x in operands:
-            if type(x) is Tensor and not self._is_own(x):
+            if type(x) is Tensor and not (self._is_own(x) or self._is_constant(x)):
                 rule = f"a tensor that is no argument of {self.name}"
                 raise TypeError(f"cannot be fused with {rule}; give it to the function as one")
+        out = None  # an intermediate result that is written into: it is another value from then on
+        converts = isinstance(operation, Assign) and operation.name != "__setitem__"
+        if converts or isinstance(operation, Into):
+            out = operands[0]
+            if not self._is_own(out) or out.memory.call is None:
+                msg = f"the fused function {self.name} writes into no argument; call it with out="
+                raise TypeError(msg)
+        if converts:  # ``out += value`` of a wider dtype
+            out, value = operands
+            key, operands = (value.spec, out.spec.layout, out.spec.dtype), (value,)
+            operation = _copying(operation.name)
+        plan: Any = plan_of(operation, key)
         if isinstance(operation, Into):
-            return self._write(operation.operation, key[1:], operands[0], operands[1:])
-        plan = plan_of(operation, key)
-        if plan.kind == "transfer":
+            plan.check_into(key[0])
+        elif plan.kind == "transfer":
             operands[0].memory.refuse(operation.name)
-        if plan.makes == "view":
+        elif plan.makes == "view":
             return self._view(prepared(operation, *key), plan, operands)
-        if plan.kind == "assign" and operation.name != "__setitem__":
-            return self._convert(operation.name, *operands)
-        self._check(plan)
-        return self._step(plan, operation, key, operands)
+        found = Tensor._new(self._called(plan, operation, key, operands), plan.result)
+        if out is None:
+            return found
+        out.memory = found.memory
+        return out
 
     def _is_own(self, x: Tensor) -> bool:
-        """Return whether a tensor is of this function: a symbol of it, or a constant."""
-        return x.memory in self.symbols if _is_symbol(x) else self._is_constant(x)
+        return type(x.memory) is Symbol and x.memory.recording is self
 
     def _is_constant(self, x: Any) -> bool:
         return any(x is each for each in self.constants)
-
-    def _check(self, plan: Plan) -> None:
-        same: Any = plan
-        if plan.kind == "copy" and same.source.layout.shape == same.result.layout.shape:
-            return
-        if plan.kind not in ("elementwise", "reduce") or plan.destinations:
-            msg = f"cannot be part of the fused function {self.name}, which holds elementwise"
-            msg += " functions, conversions, views of arguments and a last reduction"
-            raise TypeError(msg)
-
-    def _step(
-        self,
-        plan: Any,
-        operation: Operation,
-        key: tuple[Any, ...],
-        operands: tuple[Any, ...],
-        into: Symbol | None = None,
-    ) -> Tensor:
-        call = _Call(operation, key, operands, into, plan.kind == "reduce")
-        for x in call.operands:
-            if type(x) is Symbol and x in self.calls and self.calls[x].reduces:
-                came = f"and uses what {self.calls[x].operation.name} gives"
-                msg = f"a reduction must be the last part of the fused function {self.name}, {came}"
-                raise TypeError(msg)
-        call.result = self.symbol()
-        self.calls[call.result] = call
-        return Tensor._new(call.result, plan.result)
 
     def _view(self, run: Any, plan: Plan, operands: tuple[Any, ...]) -> Tensor:
         source: Tensor
@@ -269,114 +212,101 @@ class _Recording:
             msg = f"cannot be part of the fused function {self.name}: it may take views of its"
             msg += " arguments, not of what it works out"
             raise TypeError(msg)
-        viewed = self.symbol(lambda args: run(get(args), *rest))
-        return Tensor._new(viewed, plan.result)
+        return Tensor._new(Symbol(self, lambda args: run(get(args), *rest)), plan.result)
 
-    def _write(
-        self, operation: Operation, key: tuple[Any, ...], out: Tensor, operands: tuple[Any, ...]
-    ) -> Tensor:
-        """A write into an intermediate result: that tensor is another value from then on."""
-        if not _is_symbol(out) or out.memory not in self.calls:
-            msg = f"the fused function {self.name} writes into no argument; call it with out="
+    def _called(
+        self, plan: Any, operation: Operation, key: tuple[Any, ...], operands: tuple[Any, ...]
+    ) -> Symbol:
+        """The result of a call, which may be a part."""
+        same_shape = plan.kind == "copy" and plan.source.layout.shape == plan.result.layout.shape
+        if not same_shape and (plan.kind not in ("elementwise", "reduce") or plan.destinations):
+            msg = f"cannot be part of the fused function {self.name}, which holds elementwise"
+            msg += " functions, conversions, views of arguments and a last reduction"
             raise TypeError(msg)
-        plan = plan_of(operation, key)
-        plan.check_into(out.spec)
-        self._check(plan)
-        plan = plan.into(out.spec)
-        out.memory = self._step(plan, operation, key, operands, out.memory).memory
-        return out
-
-    def _convert(self, name: str, out: Tensor, value: Tensor) -> Tensor:
-        """``out += value`` of a wider dtype: converted, that is what `out` is from then on."""
-        key = (value.spec, out.spec.layout, out.spec.dtype)
-        operation = _copying(name)
-        step = self._step(operation.plan(*key), operation, key, (value,))
-        out.memory = step.memory
-        return out
+        given = [x.memory if type(x) is Tensor and self._is_own(x) else x for x in operands]
+        for x in given:
+            if type(x) is Symbol and x.call is not None and x.call.reduces:
+                came = f"and uses what {x.call.operation.name} gives"
+                msg = f"a reduction must be the last part of the fused function {self.name}, {came}"
+                raise TypeError(msg)
+        self.results.append(Symbol(self, None, _Call(operation, key, given, plan.kind == "reduce")))
+        return self.results[-1]
 
     def traced(self, found: Any, count: int) -> _Trace:
         """What was written down, for the result `found` of the function of `count` arguments."""
-        symbol = found.memory if type(found) is Tensor else None
-        if type(symbol) is not Symbol or (symbol.get is None and symbol not in self.calls):
+        if type(found) is not Tensor or not self._is_own(found):
             came = arguments.shown(found)
             rule = "must return one tensor, made of its arguments"
             raise TypeError(f"the function {rule}, got {came}")
-        if symbol.get is not None:
+        symbol: Symbol = found.memory
+        if symbol.call is None:
             return _Trace(None, (), symbol.get)
-        needed = {symbol}
-        for result, call in reversed(self.calls.items()):
+        needed, results = {symbol}, list[Any]()  # of calls that are needed
+        result: Any
+        for result in reversed(self.results):
             if result in needed:
-                needed.update(x for x in (*call.operands, call.into) if type(x) is Symbol)
-        calls = [call for result, call in self.calls.items() if result in needed]
-        return _arranged(self.name, calls, count)
+                needed.update(x for x in result.call.operands if type(x) is Symbol)
+                results.insert(0, result)
+        calls: list[_Call] = [result.call for result in results]
+        read = {
+            id(x): (x, spec)
+            for call in calls
+            for x, spec in zip(call.operands, call.key, strict=False)
+            if not (type(x) is Symbol and x.call)
+        }
+        rows = sorted(read.values(), key=lambda row: self._rank(row[0]))
+        operands = self._operands([x for x, _ in rows], count)
+        if len(calls) == 1 and calls[0].reduces:  # nothing to fuse
+            return _Trace(calls[0].operation, calls[0].key, operands)
+        numbers = {id(x): number for number, x in enumerate((*[x for x, _ in rows], *results))}
+        parts = []
+        for call in calls:
+            reads = tuple([numbers[id(x)] for x in call.operands])
+            parts.append(Part(call.operation, reads, call.key[len(reads) :]))
+        key = tuple([spec for _, spec in rows])
+        return _Trace(Fusion(self.name, tuple(parts)), key, operands)
+
+    def _rank(self, x: Any) -> int:
+        """The order of operands: arguments, what is made of arguments, constants."""
+        return 0 if id(x) in self.arguments else 1 if type(x) in (Symbol, Number) else 2
+
+    def _operands(self, given: list[Any], count: int) -> _Get:
+        """All operands, in that order, from `count` arguments."""
+        numbers = [self.arguments[id(x)] for x in given if id(x) in self.arguments]
+        gets = [x.get for x in given[len(numbers) :] if type(x) in (Symbol, Number)]
+        taken, constants = getter(tuple(numbers)), tuple(given[len(numbers) + len(gets) :])
+        if gets:
+            return lambda args: (*taken(args), *[get(args) for get in gets], *constants)
+        if constants:
+            return lambda args: taken(args) + constants
+        return _same if numbers == list(range(count)) else taken
 
 
-class _Trace(NamedTuple):
+class _Trace:
     """A function for one kind of arguments.
 
     Attributes:
         operation: what is fused; None of a function that gives an argument, or a view of one.
         key: what it is planned for.
         operands: from the arguments to its operands, or to what is given.
+        run: the function of the arguments, once it has been asked for.
 
     """
 
-    operation: Any
-    key: tuple[Any, ...]
-    operands: Callable[[tuple[Any, ...]], Any]
+    __slots__ = ("key", "operands", "operation", "run")
 
+    def __init__(self, operation: Any, key: tuple[Any, ...], operands: Any) -> None:
+        self.operation, self.key, self.operands = operation, key, operands
+        self.run: Callable[..., Any] | None = None
 
-def _arranged(name: str, calls: list[_Call], count: int) -> _Trace:
-    """Values numbered: what comes from the arguments, constants, results."""
-    values: dict[Any, int] = {}
-    gets: list[_Get] = []
-    kinds: list[Any] = []
-    found = [
-        (x, spec)
-        for call in calls
-        for x, spec in zip(call.operands, call.key, strict=False)
-        if not (type(x) is Symbol and x.get is None)
-    ]
-    rows = [(x.get if type(x) in (Symbol, Number) else _Constant(x), x, spec) for x, spec in found]
-    for get, x, spec in sorted(rows, key=lambda row: _RANKS.get(type(row[0]), 1)):
-        if id(x) not in values:
-            values[id(x)] = len(gets)
-            gets.append(get)
-            kinds.append(spec)
-    for call in calls:
-        values[id(call.result)] = len(values)
-    parts = [
-        Part(
-            call.operation,
-            tuple([values[id(x)] for x in call.operands]),
-            call.key[len(call.operands) :],
-            None if call.into is None else values[id(call.into)],
-        )
-        for call in calls
-    ]
-    reduction = parts.pop() if calls[-1].reduces else None
-    if not parts:  # nothing to fuse
-        return _Trace(calls[-1].operation, calls[-1].key, _operands(gets, count))
-    return _Trace(Fusion(name, tuple(parts), reduction), tuple(kinds), _operands(gets, count))
-
-
-_RANKS = {_Argument: 0, _Constant: 2}
+    def ready(self) -> None:
+        """Make `run`."""
+        run, operands = prepared(self.operation, *self.key), self.operands
+        self.run = run if operands is _same else lambda *args: run(*operands(args))
 
 
 def _same(args: tuple[Any, ...]) -> tuple[Any, ...]:
     return args
-
-
-def _operands(gets: list[_Get], count: int) -> Callable[[tuple[Any, ...]], Any]:
-    """All operands from `count` arguments; by one call where they are arguments, or constants."""
-    numbers = [get.number for get in gets if type(get) is _Argument]
-    if numbers == list(range(count)) and count == len(gets):
-        return _same
-    if len(numbers) < 2 or any(type(get) not in _RANKS for get in gets):
-        return lambda args: tuple([get(args) for get in gets])
-    taken: Any = operator.itemgetter(*numbers)
-    constants = tuple([get.value for get in gets if type(get) is _Constant])
-    return (lambda args: taken(args) + constants) if constants else taken
 
 
 _recordings: Scope[_Recording] = Scope("fuse", dispatch.watched)
@@ -429,48 +359,43 @@ def fuse(function: Any = None, /, *, static: Any = ()) -> Any:
     return _fused(function, _static(function, static))
 
 
-def _static(function: Any, given: Any) -> Callable[[Any], bool]:
-    """Return whether an argument, by its place or its name, is taken by value."""
+def _static(function: Any, given: Any) -> frozenset[int | str]:
+    """Return the places and names of the arguments that are taken by value."""
     names = (given,) if isinstance(given, str) else tuple(given)
-    if not names:
-        return lambda place: False
-    known = list(inspect.signature(function).parameters)
+    known = list(inspect.signature(function).parameters) if names else []
     for name in names:
         if name not in known:
             came = ", ".join(known)
             raise ValueError(f"static must name arguments of the function ({came}), got {name!r}")
-    places = {*names, *[known.index(name) for name in names]}
-    return lambda place: place in places
+    return frozenset([*names, *map(known.index, names)])
 
 
 _spec_of = operator.attrgetter("spec")
 
 
-def _fused(function: Any, is_static: Callable[[Any], bool]) -> Any:
+def _fused(function: Any, static: frozenset[int | str]) -> Any:
     name = cut(getattr(function, "__name__", "fused"), 60)
-    ready: dict[Any, Any] = {}  # for positional tensors and numbers: the shortest way
     traces: dict[Any, _Trace] = {}
     numbers = False  # whether there have been any among the arguments
 
     @functools.wraps(function)
     def fused(*args: Any, out: Tensor | None = None, **keywords: Any) -> Any:
         if out is None and not dispatch.watched:
+            given = (*args, *keywords.values()) if keywords else args
             kinds: Any
             try:
                 if numbers:
-                    kinds = tuple([x.spec if type(x) is Tensor else type(x) for x in args])
+                    kinds = tuple([x.spec if type(x) is Tensor else type(x) for x in given])
                 else:
-                    kinds = tuple(map(_spec_of, args))
+                    kinds = tuple(map(_spec_of, given))
             except AttributeError:  # the first number among the arguments
                 kinds = None
-            if keywords:
-                kinds = (kinds, *map(_named_kind, keywords.items()))
-            found = ready.get(kinds)
-            if found is not None:
+            found = traces.get((kinds, *keywords) if keywords else kinds)
+            if found is not None and found.run is not None:
                 try:
-                    return found(*args, **keywords)
+                    return found.run(*given)
                 except REFUSALS as error:
-                    raise dispatch.refused(_named, error) from None
+                    raise dispatch.refused(Fusion(name, ()), error) from None
         try:
             return call(args, out, keywords)
         except REFUSALS as error:
@@ -478,69 +403,50 @@ def _fused(function: Any, is_static: Callable[[Any], bool]) -> Any:
 
     def call(args: tuple[Any, ...], out: Any, keywords: dict[str, Any]) -> Any:
         nonlocal numbers
-        numbers = numbers or not all(type(x) is Tensor for x in args)
-        places = (*range(len(args)), *sorted(keywords))
-        given: tuple[Any, ...] = (*args, *[keywords[each] for each in places[len(args) :]])
+        given: tuple[Any, ...] = (*args, *keywords.values())
+        numbers = numbers or not all(type(x) is Tensor for x in given)
         if any(map(_is_symbol, given)) and _recordings.get() is not None:
             if out is not None:
                 raise TypeError("takes no out= inside of a fused function")
             return function(*args, **keywords)
         if out is not None:
             out = arguments.writable(arguments.tensor(out, "out"))
-        static = [is_static(at) for at in places]
-        given = _arrays_replaced(given, static)
-        kinds = tuple([_kind(x, by_value) for x, by_value in zip(given, static, strict=True)])
-        key = (len(args), places[len(args) :], kinds)
+        by_value = [place in static for place in (*range(len(args)), *keywords)]
+        given = _arrays_replaced(given, by_value)
+        kinds = tuple(map(_kind, given, by_value))
+        key = (kinds, *keywords) if keywords else kinds
         trace = traces.get(key)
         if trace is None:
-            trace = _traced(function, name, places, given, kinds)
+            trace = _traced(function, name, given, kinds, tuple(keywords))
             if len(traces) >= _MOST:
                 traces.clear()
-                ready.clear()
             traces[key] = trace
         operands = trace.operands(given)
         if trace.operation is None:
             if out is None:
                 return operands
             return dispatch.call_into(out, _copying(name), (operands.spec, None, None), (operands,))
-        simple = all(type(x) is Tensor or type(x) in _NUMBERS for x in (*args, *keywords.values()))
-        if simple and not any(static):
-            of_named = map(_named_kind, keywords.items())
-            short = (kinds[: len(args)], *of_named) if keywords else kinds
-            ready[short] = _run(trace, sorted(keywords))
+        if trace.run is None:
+            trace.ready()
         return dispatch.call_into(out, trace.operation, trace.key, operands)
 
-    _named = Fusion(name, (), None)
     return fused
-
-
-_NUMBERS = (int, float, complex)
-
-
-def _named_kind(item: tuple[str, Any]) -> Any:
-    name, x = item
-    return name, x.spec if type(x) is Tensor else type(x)
-
-
-def _run(trace: _Trace, names: list[str]) -> Callable[..., Any]:
-    """The function of positional arguments, and of named ones."""
-    run, operands = prepared(trace.operation, *trace.key), trace.operands
-    if names:
-        return lambda *args, **named: run(*operands((*args, *[named[each] for each in names])))
-    return run if operands is _same else lambda *args: run(*operands(args))
 
 
 def _arrays_replaced(given: tuple[Any, ...], static: list[bool]) -> tuple[Any, ...]:
     """Replace NumPy arrays and scalars, except `static` ones, by tensors; scalars are moved."""
-    if not any(isinstance(x, (np.generic, np.ndarray)) for x in given):
-        return given
     device = arguments.device_of(given)
-    found = list(given)
-    for i, (x, by_value) in enumerate(zip(given, static, strict=True)):
-        if isinstance(x, (np.generic, np.ndarray)) and not by_value:
-            arguments.refuse_arrays((x,), device)
-            found[i] = moved(arguments.operand(x), device)
-    return tuple(found)
+
+    def replaced(x: Any, by_value: bool) -> Any:
+        if by_value or not isinstance(x, (np.generic, np.ndarray)):
+            return x
+        arguments.refuse_arrays((x,), device)
+        return moved(arguments.operand(x), device)
+
+    return tuple(map(replaced, given, static))
+
+
+_NUMBERS = (int, float, complex)
 
 
 def _kind(x: Any, static: bool) -> Any:
@@ -620,24 +526,22 @@ def _fields(x: Any) -> list[tuple[str, Any]]:
 
 
 def _traced(
-    function: Any,
-    name: str,
-    places: tuple[Any, ...],
-    given: tuple[Any, ...],
-    kinds: tuple[Any, ...],
+    function: Any, name: str, given: tuple[Any, ...], kinds: tuple[Any, ...], names: tuple[str, ...]
 ) -> _Trace:
-    """What the function does with arguments of these kinds."""
-    recording = _Recording(name)
-    symbols: list[Any] = []
+    """What the function does with arguments of these kinds, of which the last have `names`."""
+    recording, symbols = _Recording(name), list[Any]()
     for i, (x, kind) in enumerate(zip(given, kinds, strict=True)):
-        get = _Argument(i)
         if type(x) is Tensor:
-            x = Tensor._new(recording.symbol(get), kind)
+            symbol: Any = Symbol(recording, operator.itemgetter(i))
+            x = Tensor._new(symbol, kind)
         elif type(kind) is type:
-            x = Number(name, kind, get)
+            x = symbol = Number(name, kind, operator.itemgetter(i))
+        else:
+            symbol = x
+        recording.arguments[id(symbol)] = i
         symbols.append(x)
-    args = [x for at, x in zip(places, symbols, strict=True) if type(at) is int]
-    named = {at: x for at, x in zip(places, symbols, strict=True) if type(at) is str}
+    first = len(given) - len(names)
+    named = dict(zip(names, symbols[first:], strict=True))
     with _recordings.saying(recording), arguments.constants.saying(recording.constants):
-        found = function(*args, **named)
-    return recording.traced(found, len(symbols))
+        found = function(*symbols[:first], **named)
+    return recording.traced(found, len(given))

@@ -2,76 +2,58 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any, NamedTuple
 
-from tensorlayout.plan.base import Operation, Plan, Run, Write, backend, planned
+from tensorlayout.plan.base import Operation, Plan, Write, backend, planned
 from tensorlayout.plan.copy import AssignPlan, CopyPlan
-from tensorlayout.plan.elementwise import ElementwisePlan, Operand, are_one_run
+from tensorlayout.plan.elementwise import Operand, are_one_run
 from tensorlayout.plan.fill import CreatePlan
-from tensorlayout.plan.programs import EMPTY, Program, into, plan_of, program
+from tensorlayout.plan.programs import EMPTY, Into, Program, Step, plan_of, program
 from tensorlayout.plan.reduce import ReducePlan
 from tensorlayout.plan.run import compiled
 from tensorlayout.tensor import TensorSpec
-
-Step = ElementwisePlan | CopyPlan
-_Reuses = Callable[[ElementwisePlan], bool]
 
 
 class Part(NamedTuple):
     """One call inside a fused function.
 
     Attributes:
-        operation: what is called.
-        sources: which values its operands are: the numbers of those of the whole, then of parts.
+        operation: what is called; `Into` one if it writes into an intermediate result, and then the
+            result keeps the layout of that.
+        reads: the numbers of its operands among the values: those of the whole, then of parts.
         static: the rest of its key.
-        into: the value whose layout it keeps, of a write into an intermediate result.
 
     """
 
     operation: Operation
-    sources: tuple[int, ...]
+    reads: tuple[int, ...]
     static: tuple[Any, ...] = ()
-    into: int | None = None
 
-    def plan(self, values: Sequence[Operand]) -> Any:
-        """The plan of the call for these values."""
-        plan: Any = plan_of(self.operation, (*[values[i] for i in self.sources], *self.static))
-        if plan.makes == "view":  # a copy for other layouts, such as tiles, but not for these
-            source: Any = values[self.sources[0]]
-            return CopyPlan(source, plan.result)
-        if self.into is None:
-            return plan
-        plan.check_into(values[self.into])
-        return replace(plan, result=values[self.into])
-
-    def add_to(self, found: Program, specs: Sequence[Operand], numbers: Sequence[int]) -> int:
-        """Add the call to a program, by itself; return the number of its result.
-
-        `specs`, `numbers`: of all values so far, and of these in the program.
-        """
-        key: tuple[Any, ...] = (*[specs[i] for i in self.sources], *self.static)
-        reads = [numbers[i] for i in self.sources]
-        if self.into is None:
-            return found.splice(program(self.operation, key), reads)
-        spec: Any = specs[self.into]
-        reads = [found.add(CreatePlan(EMPTY, spec), ()), *reads]
-        return found.splice(program(into(self.operation), (spec, *key)), reads)
+    def step(self, values: Sequence[Operand]) -> Step:
+        """The call on these values, which makes a new tensor."""
+        key: Any = (*[values[v] for v in self.reads], *self.static)
+        plan: Any = plan_of(self.operation, key)
+        reads = self.reads
+        if isinstance(self.operation, Into):
+            plan.check_into(key[0])
+            plan, reads = replace(plan, result=key[0]), reads[1:]
+        elif plan.makes == "view":  # a copy for other layouts, such as tiles, but not for these
+            plan = CopyPlan(key[0], plan.result)
+        return Step(plan, reads, call=(self.operation, key))
 
 
 @planned
 class FusePlan(Plan):
-    """The results of all steps, of which only the last one is kept, or reduced.
+    """The results of all steps, of which only the last one is kept.
 
     Attributes:
         operation: the fused function.
         operands: tensors and kinds of Python scalars; those written in the function come last.
-        steps: the plan of each as it would be by itself; a conversion is a copy.
-        sources: for each step, which values its operands are: the numbers of `operands`, then
-            those of the steps in their order. A value may be smaller than the result, and is
+        steps: a program over these operands: each step as it would be by itself. A conversion is a
+            copy; the last step may be a reduction. A value may be smaller than the result, and is
             broadcast.
-        reduction: of the last step's result.
 
     """
 
@@ -81,10 +63,20 @@ class FusePlan(Plan):
     operation: Fusion
     operands: tuple[Operand, ...]
     steps: tuple[Step, ...]
-    sources: tuple[tuple[int, ...], ...]
-    reduction: ReducePlan | None
     result: TensorSpec
     destinations: int = 0
+
+    @property
+    def reduction(self) -> ReducePlan | None:
+        """The last step, if it is a reduction."""
+        last = self.steps[-1].plan
+        return last if isinstance(last, ReducePlan) else None
+
+    @property
+    def unreduced(self) -> FusePlan:
+        """The plan of what the last step, a reduction, reads."""
+        steps = self.steps[:-1]
+        return replace(self, steps=steps, result=steps[-1].plan.result)
 
     @property
     def takes_destination(self) -> bool:
@@ -92,9 +84,9 @@ class FusePlan(Plan):
         return self.reduction is None
 
     @property
-    def values(self) -> list[Operand]:
+    def values(self) -> list[Any]:
         """The operands and the results of all steps."""
-        return [*self.operands, *[step.result for step in self.steps]]
+        return [*self.operands, *[step.plan.result for step in self.steps]]
 
     @property
     def has_tiles(self) -> bool:
@@ -114,67 +106,19 @@ class Fusion:
 
     name: str
     parts: tuple[Part, ...]
-    reduction: Part | None
 
     @property
     def names(self) -> tuple[str, ...]:
-        """The names of the parts, the reduction last."""
-        last = () if self.reduction is None else (self.reduction,)
-        return tuple([part.operation.name for part in (*self.parts, *last)])
+        """The names of the parts."""
+        return tuple([part.operation.name for part in self.parts])
 
     def plan(self, *operands: Operand) -> FusePlan:
         """The plan of a new tensor: each part planned as it would be by itself."""
         values, steps = list(operands), []
         for part in self.parts:
-            step = part.plan(values)
-            steps.append(step)
-            values.append(step.result)
-        reduction = None if self.reduction is None else self.reduction.plan(values)
-        sources = tuple([part.sources for part in self.parts])
-        result = (steps[-1] if reduction is None else reduction).result
-        return FusePlan(self, operands, tuple(steps), sources, reduction, result)
-
-
-def step_by_step(plan: FusePlan, reuses: _Reuses = lambda step: False) -> Run:
-    """Return what gives each step a result of its own: for few elements, and to be compared with.
-
-    Takes what `plan` is written into first, if that is given. Of steps that `reuses` names, the
-    result takes the place of an operand that no later step reads.
-    """
-    first, count = plan.destinations, len(plan.operands)
-    found = Program(first + count)
-    plans: list[Plan] = list(plan.steps)
-    reads = [tuple([v + first for v in each]) for each in plan.sources]
-    if plan.reduction is not None:
-        plans.append(plan.reduction)
-        reads.append((found.count + len(plan.steps) - 1,))
-    if not first:
-        _reuse_operands(plans, reads, count, reuses)
-    for each, numbers in zip(plans[:-1], reads[:-1], strict=True):
-        found.add(each, numbers)
-    last, numbers = plans[-1], reads[-1]
-    directly = first and last.result.layout.same_placement(plan.result.layout)
-    if directly and isinstance(last, ElementwisePlan) and min(numbers) >= found.count:
-        found.add(last.into(plan.result), (0, *numbers))
-        return compiled(found)
-    made = found.add(last, numbers)
-    if first:  # what reads an operand may write before it has read, and elsewhere round otherwise
-        found.add(AssignPlan(plan.operation.name, last.result, plan.result), (0, made))
-    return compiled(found)
-
-
-def _reuse_operands(
-    plans: list[Plan], reads: list[tuple[int, ...]], count: int, reuses: _Reuses
-) -> None:
-    """Have steps write into a result that they are the last to read, if its spec is theirs."""
-    last_use = {v: i for i, each in enumerate(reads) for v in each}
-    for i, step in enumerate(plans):
-        if not isinstance(step, ElementwisePlan) or not reuses(step):
-            continue
-        for v in reads[i]:
-            if v >= count and last_use[v] == i and plans[v - count].result == step.result:
-                plans[i], reads[i] = step.into(step.result), (v, *reads[i])
-                break
+            steps.append(part.step(values))
+            values.append(steps[-1].plan.result)
+        return FusePlan(self, operands, tuple(steps), steps[-1].plan.result)
 
 
 def write_call_by_call(plan: FusePlan) -> Write:
@@ -184,13 +128,15 @@ def write_call_by_call(plan: FusePlan) -> Write:
     some are copied.
     """
     found = Program(len(plan.operands))
-    specs, numbers = [*plan.operands], [*range(found.count)]
-    parts = [*plan.operation.parts, *filter(None, [plan.operation.reduction])]
-    steps: list[Plan] = [*plan.steps, *filter(None, [plan.reduction])]
-    for part, step in zip(parts, steps, strict=True):
-        numbers.append(part.add_to(found, specs, numbers))
-        specs.append(step.result)
-    values, last = compiled(found), steps[-1].result
+    numbers = [*range(found.count)]
+    for step in plan.steps:
+        assert step.call is not None
+        operation, key = step.call
+        reads = [numbers[v] for v in step.reads]
+        if isinstance(operation, Into):
+            reads = [found.add(CreatePlan(EMPTY, key[0]), ()), *reads]
+        numbers.append(found.splice(program(operation, key), reads))
+    values, last = compiled(found), plan.steps[-1].plan.result
     end: Plan = CopyPlan(last, plan.result)
     if plan.destinations:
         end = AssignPlan(plan.operation.name, last, plan.result)

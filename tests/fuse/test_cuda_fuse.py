@@ -146,7 +146,7 @@ def test_more_than_a_kernel_takes():
 def total(count):
     """The plan of a sum of so many operands."""
     parts = [part("add", 0, 1), *[part("add", count + n, n + 2) for n in range(count - 2)]]
-    return Fusion("total", tuple(parts), None)
+    return Fusion("total", tuple(parts))
 
 
 ORDERS = [

@@ -209,6 +209,7 @@ ELSEWHERE = np.float32([1, 2, 3])
         (lambda x: x - x.mean(), "subtract: a reduction must be the last part"),
         (lambda x: x.sum().sum(), "sum: a reduction must be the last part"),
         (lambda x: x.__iadd__(1), "add: .* writes into no argument; call it with out="),
+        (lambda x: x.__iadd__(x.astype(tl.float64)), "add: .* writes into no argument"),
         (lambda x: x.__setitem__(0, 1), "__setitem__: cannot be part of the fused function"),
         (lambda x: (x + 1, x), "must return one tensor, made of its arguments, got"),
         (lambda x: None, "must return one tensor, made of its arguments, got None"),

@@ -131,6 +131,7 @@ def _plan(operation: Operation, key: Key) -> tuple[Plan, bool]:
 
 def program(operation: Operation, key: Key) -> Program:
     """Return the steps of a call."""
+    # A type in a key is the kind of a Python scalar, which is an operand; dtypes are no types.
     operands = [item for item in key if isinstance(item, (TensorSpec, type))]
     plan, on_copies = _plan(operation, key)
     if isinstance(operation, Into):

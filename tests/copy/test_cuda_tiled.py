@@ -235,8 +235,12 @@ def test_fills_write_elements_and_padding_each_their_own(driver):
 
 def test_padding_that_may_hold_anything_is_filled_along(driver):
     """One run over the block, which is what the memory can do best."""
-    assert check_fill(driver, tiled((13, 21), (4, 8)), 4, None).case == "flat"
-    assert check_fill(driver, tails((13, 21), (4, 8)), 4, b"\1\2\3\4").case == "bounded"
+    for layout, padding, name in (
+        (tiled((13, 21), (4, 8)), None, "fill_flat"),
+        (tails((13, 21), (4, 8)), b"\1\2\3\4", "fill_bounded"),
+    ):
+        (launch,) = check_fill(driver, layout, 4, padding).launches
+        assert launch.kernel.name == name
 
 
 def test_padding_alone(driver):

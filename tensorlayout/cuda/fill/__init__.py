@@ -18,7 +18,6 @@ from tensorlayout.cuda.engine.launch import (
     Launch,
     Launches,
     blocks_for,
-    check_aligned,
     writer,
 )
 from tensorlayout.cuda.engine.scalars import pattern
@@ -52,27 +51,25 @@ def plan_fill(
         if layout.size == 0:
             return plan_padding(layout, itemsize, alignment, padding)
         beside, apart = padding_beside(layout, itemsize, alignment, padding)
-        found = _of_loop(Loop.over((layout,), (itemsize,), (alignment,)), itemsize, beside)
-        return replace(found, launches=found.launches + apart)
+        launch = _of_loop(Loop.over((layout,), (itemsize,), (alignment,)), beside)
+        return Launches((launch, *apart))
     anything = layout.covers_block and layout.padding_value is PaddingValue.UNSPECIFIED
     if anything and padding is None and layout.size:
         return plan_fill(Layout((layout.required_size,)), itemsize, alignment)
-    if layout.size == 0 and padding is None:
-        return Launches((), "empty")
     loop = tiled_loop((layout,), (itemsize,), (alignment,), written_sizes(layout, padding))
     if loop is not None and loop.count == 0:
-        return Launches((), "empty")
+        return Launches(())
     if loop is not None and not loop.bounds:
-        return _of_loop(loop, itemsize, (None, b""))
+        return Launches((_of_loop(loop, (None, b"")),))
     if loop is not None and fits_a_walk(loop):
-        return Launches((_bounded(loop, padding or b"", elements=True),), "bounded")
+        return Launches((_bounded(loop, padding or b"", elements=True),))
     # More tails than a launch can take.
     launches = [] if padding is None else filled_block(layout, itemsize, alignment, padding)
     for (piece,) in without_tails((layout,)):
         shift = piece.lowest * itemsize
         part = plan_fill(piece.at_origin, itemsize, gcd(alignment, shift, SECTOR))
         launches += [each.placed((0,), shift) for each in part.launches]
-    return Launches(tuple(launches), "pieces")
+    return Launches(tuple(launches))
 
 
 def filled_block(layout: Layout, itemsize: int, alignment: int, padding: bytes) -> list[Launch]:
@@ -99,8 +96,7 @@ def padding_beside(
     """
     regions = padding_regions(layout) if padding is not None and not layout.is_tiled else None
     # Kernels count regions from where digits begin, which may be below a flipped layout.
-    here = alignment >= itemsize and (loop is None or not loop.firsts[0])
-    if regions is None or (regions.fit_a_launch and here):
+    if regions is None or (regions.fit_a_launch and (loop is None or not loop.firsts[0])):
         return (regions, padding or b""), ()
     return (None, b""), plan_padding(layout, itemsize, alignment, padding).launches
 
@@ -111,52 +107,42 @@ def plan_padding(layout: Layout, itemsize: int, alignment: int, padding: bytes |
     NotImplementedError for tiles with tails in more dimensions than a launch can take.
     """
     if padding is None:
-        return Launches((), "empty")
+        return Launches(())
     if layout.is_tiled:
         loop = tiled_loop((layout,), (itemsize,), (alignment,), written_sizes(layout, padding))
         if loop is not None and not loop.bounds:
-            return Launches((), "empty")
+            return Launches(())
         if loop is None or not fits_a_walk(loop):
             msg = f"padding: layout {cut(layout)} has tails in more dimensions than a kernel takes"
             raise NotImplementedError(msg)
         tails = _bounded(loop, padding, elements=False)
-        return filled_with(Launches((tails,), "padding"), padding)
+        return filled_with(Launches((tails,)), padding)
     regions = padding_regions(layout)
     if not regions.regions:
-        return Launches((), "empty")
-    if regions.fit_a_launch and alignment >= itemsize:
+        return Launches(())
+    if regions.fit_a_launch:
         nothing = Loop((Axis(1, (1,)),), (itemsize,), (0,), (alignment,))
         launch = _strided(nothing, 0, (regions, padding))
-        return filled_with(Launches((launch,), "padding"), padding)
+        return filled_with(Launches((launch,)), padding)
     launches: list[Launch] = []
     for region in regions.regions:
         dims, shift = (*regions.dims[: region.depth], (region.run, 1)), region.start * itemsize
         box = Layout([size for size, _ in dims], [stride for _, stride in dims])
-        fill = filled_with(plan_fill(box, itemsize, gcd(alignment, shift, SECTOR)), padding)
+        fill = plan_fill(box, itemsize, gcd(alignment, shift, SECTOR))
         launches += [each.placed((0,), shift) for each in fill.launches]
-    return Launches(tuple(launches), "padding")
+    return filled_with(Launches(tuple(launches)), padding)
 
 
-def _of_loop(loop: Loop, itemsize: int, padding: Beside) -> Launches:
-    """One launch; or one for each part of an element that memory is not aligned for."""
+def _of_loop(loop: Loop, padding: Beside) -> Launch:
+    """The launch; memory is aligned to its elements."""
     loop = loop.fitted(WIDEST)
-    if loop.contiguous and len(loop.axes) == 1:
-        nbytes = loop.count * loop.width
-        blocks = max(1, blocks_for(nbytes // WIDEST))
-        chosen, made, blocks = padded_kernel(loop, blocks, padding, FILE, "fill_flat")
-        made.bytes = nbytes
-        return Launches((Launch(chosen, blocks, bytes(made), loop.firsts),), "flat")
-    if loop.width >= itemsize:
-        return Launches((_strided(loop, loop.count, padding),), "strided")
-    # The parts of an element stand side by side, alone or in a run of elements.
-    parts, last = itemsize // loop.width, loop.axes[-1]
-    axes = (*loop.axes[:-1], Axis(last.size // parts, (parts,)))
-    launches = []
-    for begin in range(0, itemsize, loop.width):
-        one = Loop(axes, loop.widths, (loop.firsts[0] + begin,), loop.alignments)
-        launch = _strided(one, one.count, (None, b""))
-        launches.append(replace(launch, takes=(begin, begin + loop.width)))
-    return Launches(tuple(launches), "strided")
+    if not (loop.contiguous and len(loop.axes) == 1):
+        return _strided(loop, loop.count, padding)
+    nbytes = loop.count * loop.width
+    blocks = max(1, blocks_for(nbytes // WIDEST))
+    chosen, made, blocks = padded_kernel(loop, blocks, padding, FILE, "fill_flat")
+    made.bytes = nbytes
+    return Launch(chosen, blocks, bytes(made), loop.firsts)
 
 
 def _strided(loop: Loop, count: int, padding: Beside) -> Launch:
@@ -170,7 +156,6 @@ def _strided(loop: Loop, count: int, padding: Beside) -> Launch:
 
 def _bounded(loop: TiledLoop, padding: bytes, *, elements: bool) -> Launch:
     """Elements, if they are to be written, and padding, if the digits reach into it."""
-    check_aligned("fill", loop.widths, loop.alignments)
     pack = loop.pack(WIDEST)
     count = loop.count // pack
     chosen = kernel(BOUNDED_FILE, "fill_bounded", INDEX=loop.index, FILL=loop.width * pack)
@@ -273,7 +258,7 @@ def padding_struct(beside: Beside, first_block: int, alignment: int) -> tuple[An
     dims, itemsize = found.dims[: found.depth], len(value)
     places = [n for region in found.regions for n in (region.start, region.run)]
     places += [stride for _, stride in dims]
-    width = max(itemsize, gcd(WIDEST, alignment, *[n * itemsize for n in places]))
+    width = gcd(WIDEST, alignment, *[n * itemsize for n in places])
     times = width // itemsize
     made.first_block, made.itemsize, made.bits[:] = first_block, width, bits_of(value)
     for k, (size, stride) in enumerate(dims):

@@ -6,29 +6,21 @@ An element's distance is its column less its row. The band, and what is in it, a
 from __future__ import annotations
 
 import struct
-from dataclasses import replace
 from math import prod
 from typing import Any
 
 import numpy as np
 
-from tensorlayout.cuda.copy import plan_move
+from tensorlayout.cuda.copy import write_move
 from tensorlayout.cuda.engine.kernel_shapes import kernel, parameters
-from tensorlayout.cuda.engine.launch import (
-    SECTOR,
-    THREADS,
-    WIDEST,
-    Launch,
-    Launches,
-    check_aligned,
-    writer,
-)
-from tensorlayout.cuda.engine.memory import padding_of
+from tensorlayout.cuda.engine.launch import THREADS, WIDEST, Launch, Launches, writer
+from tensorlayout.cuda.engine.memory import new_tensors, padding_of
 from tensorlayout.cuda.engine.scalars import octets
 from tensorlayout.cuda.engine.structs import pack_walk
 from tensorlayout.cuda.fill import Beside, padding_beside, padding_struct, plan_padding
 from tensorlayout.layout import Layout, Loop, index_type
 from tensorlayout.plan import DiagonalsPlan, TrianglePlan, Write
+from tensorlayout.plan.run import allocating
 from tensorlayout.tensor import TensorSpec
 
 FILE = "fill/diagonals.cu"
@@ -52,26 +44,24 @@ def plan_band(
     """How to write the elements of `source`, or one value, where they are kept, else another value.
 
     Layouts have one shape, of at least two dimensions, and their lowest slots at 0; no two elements
-    of the result share a slot. `alignments`: powers of two that divide the addresses of those
-    slots; `padding`: the content of one element of the padding that the result owns, None to leave
-    it alone. ValueError for tiled layouts, and for memory whose alignment is less than an element.
+    of the result share a slot. `alignments`: powers of two, no less than an element, that divide
+    the addresses of those slots; `padding`: the content of one element of the padding that the
+    result owns, None to leave it alone. ValueError for tiled layouts.
     """
     if result.size == 0:
-        return Launches(plan_padding(result, itemsize, alignments[0], padding).launches, "empty")
+        return plan_padding(result, itemsize, alignments[0], padding)
     beside, apart = padding_beside(result, itemsize, alignments[0], padding)
     layouts = (result,) if source is None else (result, source)
-    widths = (itemsize,) * len(layouts)
-    check_aligned("tril, triu", widths, alignments)
-    loop = Loop.over(layouts, widths, alignments)
+    loop = Loop.over(layouts, (itemsize,) * len(layouts), alignments)
     if len(loop.axes) == 1 and loop.contiguous and _aligned(loop):
         launch = _flat(loop, _with_distances((result,), itemsize, alignments[:1]), beside)
-        return Launches((launch, *apart), "flat")
+        return Launches((launch, *apart))
     loop = _with_distances(layouts, itemsize, alignments)
     pack, row = WIDEST // itemsize, loop.axes[-1]
     contiguous = all(row.strides[memory] == 1 for memory in loop.elements) and _aligned(loop)
     if not contiguous or (row.size % pack and row.size < _FULL_PACKS * pack):
         pack = 1
-    return Launches((_strided(loop, pack, beside), *apart), "rows" if pack > 1 else "strided")
+    return Launches((_strided(loop, pack, beside), *apart))
 
 
 def _with_distances(
@@ -134,26 +124,24 @@ def _strided(loop: Loop, pack: int, beside: Beside) -> Launch:
 
 def write_eye(spec: TensorSpec, padding: bytes | None) -> Write:
     """The function of a tensor and the number of the diagonal; `padding` as in `plan_band`."""
-    layout, itemsize = spec.layout, spec.dtype.itemsize
-    plain = TensorSpec(spec.dtype, Layout.row_major(layout.shape), spec.device)
-    rows, columns = layout.shape
-    one = np.ones((), spec.dtype).tobytes()
-    first = _first_distance(plain.layout if layout.is_tiled else layout)
-
-    def planned(alignments: tuple[int, ...]) -> Launches:
-        if not layout.is_tiled:
-            return plan_band(layout, None, itemsize, alignments, padding)
-        (made,) = plan_band(plain.layout, None, itemsize, (SECTOR,)).launches or (None,)
-        copy = plan_move(plain, spec, (alignments[0], SECTOR), padding)
-        before = () if made is None else (made.placed((1,)),)
-        after = [replace(each, takes=(0, 0)) for each in copy.launches]
-        return Launches((*before, *after), "tiled", (layout.size * itemsize, *copy.scratch))
+    layout, (rows, columns) = spec.layout, spec.layout.shape
+    if layout.is_tiled:
+        plain = TensorSpec(spec.dtype, Layout.row_major(layout.shape), spec.device)
+        eye = allocating(new_tensors(plain), write_eye(plain, None))
+        move = write_move(plain, spec, padding)
+        return lambda out, k: move(out, eye(k))
+    one, first = np.ones((), spec.dtype).tobytes(), _first_distance(layout)
 
     def content(k: int) -> bytes:
         diagonal = max(-rows, min(k, columns)) - first
         return _SCALARS.pack(diagonal, diagonal, one, b"", 0)
 
-    return writer(spec.device.number, planned, 1, content)
+    return writer(
+        spec.device.number,
+        lambda alignments: plan_band(layout, None, spec.dtype.itemsize, alignments, padding),
+        1,
+        content,
+    )
 
 
 def write_triangle(plan: TrianglePlan) -> Write:

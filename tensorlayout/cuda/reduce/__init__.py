@@ -8,15 +8,24 @@ from typing import Any, NamedTuple
 
 from tensorlayout import dtypes
 from tensorlayout.cuda.engine.kernel_shapes import c_type, kernel, parameters
-from tensorlayout.cuda.engine.launch import THREADS, WIDEST, Launch, Launches, check_aligned, writer
+from tensorlayout.cuda.engine.launch import THREADS, WIDEST, Launch, Launches, writer
 from tensorlayout.cuda.engine.structs import RANKS, constant, divisor32, pack_axes, struct
-from tensorlayout.cuda.reduce.box import ROWS, SOURCE, TURNS, Axes, ThreadBox, axes_of, box_for
+from tensorlayout.cuda.reduce.box import (
+    ROWS,
+    SOURCE,
+    TURNS,
+    Axes,
+    ThreadBox,
+    axes_of,
+    box_for,
+    with_lanes,
+)
 from tensorlayout.cuda.sort import sorted_rows
 from tensorlayout.dtypes import DType
 from tensorlayout.layout import Axis, Layout, furthest, index_type
 from tensorlayout.plan import CONTINUOUS, AssignPlan, CopyPlan, ReducePlan, Run, Write
 from tensorlayout.plan.run import carried_out, noted_copy
-from tensorlayout.tensor import Tensor, TensorSpec
+from tensorlayout.tensor import TensorSpec
 
 FILE = "reduce/reduce.cu"
 
@@ -80,14 +89,12 @@ def write_reduce(plan: ReducePlan) -> Write:
 
 def _converts(plan: ReducePlan) -> bool:
     """Return whether elements become another kind of number before."""
-    alike = _kind(plan.source.dtype) == _kind(plan.result.dtype)
+    alike = all(
+        dtypes.in_category(plan.source.dtype, kind) == dtypes.in_category(plan.result.dtype, kind)
+        for kind in ("real floating", "complex floating")
+    )
     # Of the other functions the dtype follows from what they are.
     return plan.operation.function in ("sum", "mean", "prod") and not alike
-
-
-def _kind(dtype: DType) -> str:
-    kinds = ("real floating", "complex floating")
-    return next((kind for kind in kinds if dtypes.in_category(dtype, kind)), "whole")
 
 
 def _functor_of(plan: ReducePlan) -> str:
@@ -142,13 +149,13 @@ def plan_reduce(plan: ReducePlan, alignment: int, chained: Chained | None = None
     result, a second launch joins their partial results, which are in scratch memory.
     """
     itemsize, functor = plan.source.dtype.itemsize, _functor_of(plan)
-    check_aligned(plan.operation.name, (0, itemsize), (1, alignment))
     words = words_of(functor, plan.source.dtype)
     found = axes_of(plan, functor.startswith("first_"))
     first = found.source * itemsize
     # Positions and exponents take more than a register of 8 bytes for each word.
     wide = words == 2 and not dtypes.in_category(plan.source.dtype, "complex floating")
-    box = box_for(found, itemsize, gcd(alignment, first), 4 if wide else words)
+    packs = box_for(found, itemsize, gcd(alignment, first), 4 if wide else words)
+    box = with_lanes(packs, itemsize)
     per_block, chunks = _chunks(box)
     types = (("ELEMENT", c_type(plan.source.dtype)), ("LONGEST", str(WIDEST // itemsize)))
     walked = max(len(box.groups), len(box.rows))
@@ -277,7 +284,7 @@ def _write_quantiles(plan: ReducePlan) -> Write:
 
 
 def _in_lines(name: str, source: TensorSpec, dims: tuple[int, ...]) -> tuple[Run, TensorSpec]:
-    """What makes a tensor one whose last dimension holds all elements along `dims`, and its spec.
+    """What makes memory whose last dimension holds all elements along `dims`, and its spec.
 
     The others are in the order of the source, slowest first.
     """
@@ -290,18 +297,11 @@ def _in_lines(name: str, source: TensorSpec, dims: tuple[int, ...]) -> tuple[Run
     before, after = ([d for d in each if layout.shape[d] > 1] for each in (slowest_first, order))
     merged = turned.reshape(shape) if before == after and not layout.is_tiled else None
     if merged is not None:
-        lines = TensorSpec(source.dtype, merged, source.device)
-        return lambda x: Tensor._new(x.memory, lines, x.home), lines
+        return lambda x: x, TensorSpec(source.dtype, merged, source.device)
     given = TensorSpec(source.dtype, turned, source.device)
     packed = TensorSpec(source.dtype, Layout.row_major(turned.shape), source.device)
     lines = TensorSpec(source.dtype, Layout.row_major(shape), source.device)
-    copy = noted_copy(name, given, packed)
-
-    def gather(x: Tensor) -> Tensor:
-        found = copy(x)
-        return Tensor._new(found.memory, lines, found.home)
-
-    return gather, lines
+    return noted_copy(name, given, packed), lines
 
 
 def plan_quantiles(

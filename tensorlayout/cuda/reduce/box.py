@@ -140,7 +140,7 @@ def _aligned(axes: Sequence[Axis], pack: int) -> bool:
 
 
 def box_for(found: Axes, itemsize: int, alignment: int, registers: int) -> ThreadBox:
-    """The box of threads for these axes.
+    """The box of threads for these axes, with lanes to come unless it is one of tiles.
 
     `alignment`: of the first element, in **bytes**; `registers`: of 8 bytes, that the state of a
     column takes.
@@ -160,7 +160,7 @@ def box_for(found: Axes, itemsize: int, alignment: int, registers: int) -> Threa
     x = groups[-1]
     room = min(THREADS, max(_SEGMENT, 512 // itemsize))
     size_x = _even(x.size, room, itemsize)
-    return _with_lanes(ThreadBox("reduce_rows", 1, groups[:-1], rows, x=x, size_x=size_x), itemsize)
+    return ThreadBox("reduce_rows", 1, groups[:-1], rows, x=x, size_x=size_x)
 
 
 def _rows(
@@ -184,10 +184,9 @@ def _rows(
         elif (tile := _tile(groups, rows, itemsize)) is not None:
             return tile
         elif not slower and last.size >= _LONG:
-            box = ThreadBox(
+            return ThreadBox(
                 "reduce_rows", length, groups, (packs,), run=last.size, position_step=step
             )
-            return _with_lanes(box, itemsize)
         else:
             length = 1
     box = ThreadBox("reduce_rows", length, groups, rows, position_step=step)
@@ -198,7 +197,7 @@ def _rows(
         if nbytes < _SEGMENT and beside.strides[SOURCE] == run.size * run.strides[SOURCE]:
             size_x = _even(beside.size, THREADS // run.size, nbytes)
             box = box._replace(groups=groups[:-1], rows=rows[:-1], x=beside, w=run, size_x=size_x)
-    return _with_lanes(box, itemsize)
+    return box
 
 
 def _tile(groups: tuple[Axis, ...], rows: tuple[Axis, ...], itemsize: int) -> ThreadBox | None:
@@ -246,8 +245,7 @@ def _columns(
         packs = x._replace(size=x.size // length)
         room = THREADS // 4 if prod([axis.size for axis in rows]) >= ROWS else THREADS
         size_x = _even(packs.size, room, length * itemsize)
-        box = ThreadBox("reduce_columns", length, tuple(slower), rows, x=packs, size_x=size_x)
-        return _with_lanes(box, itemsize)
+        return ThreadBox("reduce_columns", length, tuple(slower), rows, x=packs, size_x=size_x)
     # Rows of few columns, one behind the other in memory: several of them make whole packs.
     if not rows or rows[-1].strides[SOURCE] != x.size:
         return None
@@ -269,7 +267,7 @@ def _columns(
         return None
     step = last.strides[OTHER]
     folded = (*others, Axis(count, (fold * x.size, fold * step), True))
-    box = ThreadBox(
+    return ThreadBox(
         "reduce_columns",
         length,
         tuple(slower),
@@ -280,11 +278,12 @@ def _columns(
         rest=rest,
         position_step=step,
     )
-    return _with_lanes(box, itemsize)
 
 
-def _with_lanes(box: ThreadBox, itemsize: int) -> ThreadBox:
+def with_lanes(box: ThreadBox, itemsize: int) -> ThreadBox:
     """Set how many threads share a result along y, and how many groups a block has along z."""
+    if box.name == "reduce_tiles":
+        return box
     beside = box.size_x * box.w.size
     room = THREADS // beside
     count, groups = box.row_count, box.group_count

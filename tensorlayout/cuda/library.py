@@ -6,7 +6,6 @@ not have, go in as float32, as on the CPU; results are row-major. On the simulat
 
 from __future__ import annotations
 
-import functools
 from collections.abc import Callable, Iterable
 from contextlib import AbstractContextManager
 from functools import partial
@@ -22,9 +21,9 @@ from tensorlayout.cuda.sort import SEARCHES, prepare_search
 from tensorlayout.devices import CPU, Device
 from tensorlayout.dtypes import DType
 from tensorlayout.layout import Layout
-from tensorlayout.plan import CopyPlan, LibraryPlan, TransferPlan, working
+from tensorlayout.plan import Copy, LibraryPlan, TransferPlan, working
 from tensorlayout.plan.events import Event
-from tensorlayout.plan.run import allocating, carried_out, noted, noted_copy
+from tensorlayout.plan.run import allocating, carried_out, noted, noted_copy, prepared
 from tensorlayout.support.array_library import TABLE
 from tensorlayout.tensor import Tensor, TensorSpec
 
@@ -67,7 +66,6 @@ def prepare(plan: LibraryPlan) -> Call:
     work = working(plan.dtype)
     operands = [ready(name, spec, work) for spec in plan.operands]
     call = _library(plan, simulated)
-    place = placer()
     number = plan.result.device.number
     waits = (name in WAIT) + plan.operation.finite
 
@@ -77,7 +75,7 @@ def prepare(plan: LibraryPlan) -> Call:
             driver().counters.synchronisations += waits
             found = call(*tensors)
             several = found if isinstance(found, tuple) else (found,)
-            results = tuple(map(place, several, _specs(plan, work, several)))
+            results = tuple(map(placed, several, _specs(plan, work, several)))
         return results if isinstance(found, tuple) else results[0]
 
     return run
@@ -167,21 +165,15 @@ def tensor_of(array: Any, device: Device) -> Tensor:
     return found
 
 
-def placer() -> Callable[[Any, TensorSpec], Tensor]:
-    """Return what makes an array a tensor of a row-major spec: over it, or a copy."""
+_COPY = Copy("library")
 
-    @functools.lru_cache(maxsize=64)  # where data decide, shapes are many
-    def copier(source: TensorSpec, result: TensorSpec) -> Callable[..., Tensor]:
-        return carried_out(CopyPlan(source, result))
 
-    def placed(array: Any, spec: TensorSpec) -> Tensor:
-        found = tensor_of(array, spec.device)
-        same = found.dtype == spec.dtype and found.spec.layout.same_placement(spec.layout)
-        if same:
-            return Tensor._new(found.memory, spec, found.home)
-        return copier(found.spec, spec)(found)
-
-    return placed
+def placed(array: Any, spec: TensorSpec) -> Tensor:
+    """Make an array a tensor of a row-major spec: over it, or a copy."""
+    found = tensor_of(array, spec.device)
+    if found.dtype == spec.dtype and found.spec.layout.same_placement(spec.layout):
+        return Tensor._new(found.memory, spec, found.home)
+    return prepared(_COPY, found.spec, spec.layout, spec.dtype)(found)
 
 
 def ready(name: str, spec: TensorSpec, dtype: DType) -> Callable[[Tensor], Tensor]:

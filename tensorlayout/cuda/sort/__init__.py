@@ -9,10 +9,21 @@ from tensorlayout.cuda.engine.memory import new_tensors
 from tensorlayout.cuda.sort.planning import TILE, is_fastest, plan_search, plan_sort, plan_top_k
 from tensorlayout.dtypes import int64
 from tensorlayout.layout import Layout
-from tensorlayout.plan import AssignPlan, Gather, Index, LibraryPlan, Run, SortPlan, TopKPlan, Write
+from tensorlayout.plan import (
+    AssignPlan,
+    CopyPlan,
+    Gather,
+    Index,
+    LibraryPlan,
+    Program,
+    Run,
+    SortPlan,
+    TopKPlan,
+    Write,
+)
 from tensorlayout.plan.events import Event
-from tensorlayout.plan.run import allocating, carried_out, noted, noted_copy
-from tensorlayout.tensor import Tensor, TensorSpec
+from tensorlayout.plan.run import allocating, carried_out, compiled, noted_copy
+from tensorlayout.tensor import TensorSpec
 
 
 def write_sort(plan: SortPlan) -> Write:
@@ -27,16 +38,15 @@ def write_sort(plan: SortPlan) -> Write:
     order = (dim, *[d for d in source.layout.minor_to_major if d != dim])
     layout = Layout.packed(result.layout.shape, order)
     lines = TensorSpec(result.dtype, layout, result.device)
-    gathered = TensorSpec(source.dtype, layout, source.device)
-    step = Event(plan.name, lines, result)
-    back = noted(step, AssignPlan(plan.name, lines, result))
-    anew = replace(plan, result=lines, destinations=0)
-    if is_fastest(source.layout, dim):
-        sort = carried_out(anew)
-        return lambda out, x: back(out, sort(x))
-    gather = noted_copy(plan.name, source, gathered)
-    sort = carried_out(replace(anew, source=gathered))
-    return lambda out, x: back(out, sort(gather(x)))
+    steps, read = Program(2), 1
+    if not is_fastest(source.layout, dim):
+        gathered = TensorSpec(source.dtype, layout, source.device)
+        event = Event(plan.name, source, gathered)
+        read, source = steps.add(CopyPlan(source, gathered), [1], (event,)), gathered
+    made = steps.add(replace(plan, source=source, result=lines, destinations=0), [read])
+    back = AssignPlan(plan.name, lines, result)
+    steps.add(back, [0, made], (Event(plan.name, lines, result),))
+    return compiled(steps)
 
 
 def sorted_rows(source: TensorSpec) -> Run:
@@ -59,14 +69,11 @@ def write_top_k(plan: TopKPlan) -> Write:
     first = Index(plan.name).plan(every, tuple([(n, 1) for n in result.layout.shape]))
     read = Gather(plan.name).plan(source, (dim,), None, first.result).into(result)
     take = AssignPlan(plan.name, first.result, plan.positions)
-    order, cut, assign, gather = (carried_out(each) for each in (steps, first, take, read))
-
-    def top_k(out: Tensor, positions: Tensor, x: Tensor) -> None:
-        found = cut(order(x), packed.offset)
-        assign(positions, found)
-        gather(out, x, found)
-
-    return top_k
+    top_k = Program(3)
+    leading = top_k.add(first, [top_k.add(steps, [2])])
+    top_k.add(take, [1, leading])
+    top_k.add(read, [0, 2, leading])
+    return compiled(top_k)
 
 
 # ---- Searches
@@ -91,9 +98,4 @@ def prepare_search(plan: LibraryPlan) -> Run:
         return search
     placed = TensorSpec(plan.dtype, Layout.row_major(of.layout.shape), of.device)
     gather, sort = noted_copy("isin", of, placed), sorted_rows(line)
-
-    def isin(x: Tensor, given: Tensor) -> Tensor:
-        copied = gather(given)
-        return search(sort(Tensor._new(copied.memory, line, copied.home)), x)
-
-    return isin
+    return lambda x, given: search(sort(gather(given)), x)

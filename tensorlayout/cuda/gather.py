@@ -27,7 +27,7 @@ from tensorlayout.cuda.engine.launch import (
     writer,
 )
 from tensorlayout.cuda.engine.structs import constant, divisor
-from tensorlayout.layout import Axis, Layout, Loop, index_type, merged
+from tensorlayout.layout import Axis, Layout, Loop, furthest, index_type, merged
 from tensorlayout.plan import GatherPlan, IndexMap, ScatterPlan, Write
 from tensorlayout.plan.gather import Shape
 from tensorlayout.tensor import TensorSpec
@@ -109,13 +109,9 @@ class IndexLoop:
     @property
     def furthest(self) -> int:
         """The largest distance that any memory or tensor of positions has, in its own units."""
-        found = [p.extent for p in self.positions]
-        for m, strides in enumerate(self.loop.strides):
-            reach = sum((a.size - 1) * abs(s) for a, s in zip(self.loop.axes, strides, strict=True))
-            if m < len(self.loop.widths) - len(self.positions):
-                reach += sum(max(p.extent - 1, 0) * abs(p.steps[m]) for p in self.positions)
-            found.append(reach)
-        return max(found)
+        tables = (0,) * len(self.positions)
+        moves = [Axis(max(p.extent, 1), (*p.steps, *tables)) for p in self.positions]
+        return max([furthest((*self.loop.axes, *moves)), *[p.extent for p in self.positions]])
 
     @property
     def index(self) -> str:
@@ -228,13 +224,15 @@ def launch_of(
     *,
     grid: int | None = None,
     clamps: bool = False,
+    fills: bool = False,
     **members: Any,
 ) -> Launch:
     """The launch of a kernel whose struct has the loop as its member `reach`.
 
     `memories`: number and **bytes** to what the pointer points to, for each pointer. Positions
     outside are reported under `name`, or mean the nearest one inside where it `clamps`. `members`:
-    others of the struct. Takes no scalars. ValueError for more dimensions than any memory can have.
+    others of the struct; where it `fills`, its `bits` are the one value of the call, else it takes
+    no scalars. ValueError for more dimensions than any memory can have.
     """
     loop, positions, shape = index_loop.loop, index_loop.positions, dict(chosen.shape)
     made, rank = parameters(chosen)(**members), len(loop.axes)
@@ -258,7 +256,8 @@ def launch_of(
     numbers, firsts = zip(*pointers, strict=True)
     if grid is None:
         grid = blocks_for(loop.count * (1 if shape.get("RANK", "0") != "0" else PER_THREAD))
-    return Launch(chosen, grid, bytes(made), firsts, numbers, takes=(0, 0))
+    at, takes = (type(made).bits.offset, None) if fills else (None, 0)
+    return Launch(chosen, grid, bytes(made), firsts, numbers, at, (0, takes))
 
 
 # ---- Fewer tensors of positions

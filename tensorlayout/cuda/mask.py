@@ -30,7 +30,7 @@ from tensorlayout.cuda.gather import (
     placed,
     plan_read,
 )
-from tensorlayout.cuda.scatter import in_dtype, plan_write, values_in, with_bits
+from tensorlayout.cuda.scatter import in_dtype, plan_write, values_in
 from tensorlayout.layout import Axis, Layout, furthest, index_type, merged
 from tensorlayout.plan import (
     GatherPlan,
@@ -155,33 +155,27 @@ def plan_store(plan: MaskedPlan, alignments: tuple[int, ...]) -> Launch | None:
     Memories: the destination, the value if it is in memory, the mask; `alignments` of the first.
     """
     layout, itemsize, mask = plan.result.layout, plan.result.dtype.itemsize, plan.mask.layout
-    first, value, values = plan.index_map.dims[0], plan.value, None
     if not layout.size:
         return None
-    dims = [-1] * layout.ndim  # that of the values for each; -1: these stand still
-    if isinstance(value, TensorSpec):
-        values = values_in(value.layout, plan.index_map.shape(plan.seen.layout, (1,)))
-        # The dimensions under a mask of several are one in `seen`, or not.
-        gone = mask.ndim - 1 if len(plan.index_map.dims) == 1 else 0
-        for d, at in plan.index_map.kept:
-            dims[d if d < first else d + gone] = at
-
-    def axis(d: int) -> Axis:
-        to, at = layout.strides[d], dims[d]
-        # One number fills elements of any width: it goes along with the destination.
-        from_ = to if values is None else values.strides[at] if at >= 0 else 0
-        under = first <= d < first + mask.ndim
-        return Axis(layout.shape[d], (to, from_, mask.strides[d - first] if under else 0))
-
-    axes = [axis(d) for d in reversed(layout.minor_to_major)]
-    firsts = layout.offset * itemsize, 0 if values is None else values.offset * itemsize
+    # One number fills elements of any width: it goes along with the destination.
+    values, many, index_map = layout, isinstance(plan.value, TensorSpec), plan.index_map
+    first = index_map.dims[0]
+    if isinstance(plan.value, TensorSpec):
+        values = values_in(plan.value.layout, index_map.shape(plan.seen.layout, (1,)))
+        values = values.squeeze(index_map.index_dims)
+        for _ in range(mask.ndim):
+            values = values.expand_dims(first)
+        values = values.broadcast_to(layout.shape)
+    under = (*[0] * first, *mask.strides, *[0] * (layout.ndim - first - mask.ndim))
+    steps = zip(layout.strides, values.strides, under, strict=True)
+    dims = list(map(Axis, layout.shape, steps))
+    firsts = layout.offset * itemsize, values.offset * itemsize * many
+    axes = [dims[d] for d in reversed(layout.minor_to_major)]
     loop = fitted(loop_over(axes, 3, (), itemsize, firsts), (*alignments, WIDEST)[:2])
     rank, width = len(loop.loop.axes), loop.loop.width
     chosen = kernel(FILE, "store_masked", RANK=rank, INDEX=loop.index, STORE=width)
-    many = values is not None
     memories = [(0, firsts[0]), (1, firsts[1]) if many else (NOTHING, 0), (1 + many, mask.offset)]
-    launch = launch_of(chosen, loop, memories, many=many)
-    return launch if many else with_bits(launch)
+    return launch_of(chosen, loop, memories, many=many, fills=not many)
 
 
 def prepare_nonzero(plan: NonzeroPlan) -> Callable[..., tuple[Tensor, ...]]:

@@ -12,7 +12,7 @@ from functools import partial
 from math import prod
 
 from tensorlayout.cuda.engine.faults import MAX_POSITIONS
-from tensorlayout.cuda.engine.kernel_shapes import kernel, parameters
+from tensorlayout.cuda.engine.kernel_shapes import kernel
 from tensorlayout.cuda.engine.launch import (
     NOTHING,
     PER_THREAD,
@@ -197,7 +197,7 @@ def _write(
     many = isinstance(plan.value, TensorSpec)
     nothing = NOTHING, 0
     values = (VALUES, firsts[VALUES]) if many else nothing
-    launch = launch_of(
+    return launch_of(
         chosen,
         loop,
         [(DESTINATION, firsts[DESTINATION]), values, winners or nothing],
@@ -206,14 +206,8 @@ def _write(
         span=divisor(index, prod(plan.index_map.spread(plan.shape))),
         values_are=many,
         ordered=winners is not None,
+        fills=not many,
     )
-    return launch if many else with_bits(launch)
-
-
-def with_bits(launch: Launch) -> Launch:
-    """The launch with the one value of the call as the member `bits` of its struct."""
-    at = parameters(launch.kernel).bits.offset
-    return replace(launch, scalars_at=at, takes=(0, None))
 
 
 # ---- Copies with few elements replaced

@@ -16,7 +16,7 @@ from tensorlayout.cuda.engine.launch import NOTHING, THREADS, Launch, Launches, 
 from tensorlayout.cuda.fill import filled_with, plan_fill
 from tensorlayout.cuda.gather import OF_POSITIONS, IndexLoop, launch_of, linearized, loop_over
 from tensorlayout.cuda.scatter import Table, mark_loop, values_in, values_of
-from tensorlayout.cuda.sort.planning import Target, plan_pairs
+from tensorlayout.cuda.sort.planning import BEYOND, Target, plan_pairs
 from tensorlayout.layout import Axis, Layout, index_type
 from tensorlayout.plan import RUN, CopyPlan, Run, ScatterPlan, ScatterReducePlan, Write, after_copy
 from tensorlayout.plan.events import Event
@@ -29,9 +29,6 @@ FILE = "scatter/scatter_reduce.cu"
 DESTINATION, VALUES, POSITIONS = range(3)
 
 _RUN_BITS = RUN.bit_length() - 1
-
-# Room for what an index may go beyond the last element.
-_BEYOND = 2**16
 
 
 def write_scatter_reduce(plan: ScatterReducePlan) -> Write:
@@ -91,7 +88,7 @@ def plan_scatter_reduce(plan: ScatterPlan, function: str) -> Launches:
     levels = (count.bit_length() - 1) // _RUN_BITS
     elements = [work.element_loop(count, k) for k in range(1, levels + 1)]
     loops = [marks, work.loop, *elements]
-    index = max(index_type(max(count, size) + _BEYOND, 0), *[each.index for each in loops])
+    index = max(index_type(max(count, size) + BEYOND, 0), *[each.index for each in loops])
     octets = 4 if index == "int32_t" else 8
     chosen = kernel(FILE, "list_places", RANK=len(marks.loop.axes), INDEX=index)
     listing = launch_of(chosen, marks, [(to.keys, 0)], plan.name, first=first, places=size)
@@ -194,7 +191,6 @@ class _Combining:
             kernel(FILE, "fold_runs", *self.types, INDEX=index),
             loop,
             [(self.to.runs, before), source, *((m, 0) for m in memories)],
-            grid=-(-loop.loop.count // THREADS),
             step=self.step,
             places=self.table.size,
             kept=kept,

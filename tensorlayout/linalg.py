@@ -29,9 +29,8 @@ from tensorlayout.functions.linear_algebra import (
     vecdot,
 )
 from tensorlayout.functions.operands import beside, floating, sequence, tensors
-from tensorlayout.functions.outputs import given
+from tensorlayout.functions.outputs import given, reduced
 from tensorlayout.functions.products import cross, outer
-from tensorlayout.functions.reduction import reduced
 from tensorlayout.layout import MAX_SLOTS
 from tensorlayout.plan import Library, Reduce, matrices
 from tensorlayout.tensor import Tensor

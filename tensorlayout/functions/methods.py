@@ -57,12 +57,6 @@ _COMPARISONS: dict[str, Any] = {
     "eq": xp.equal,
     "ne": xp.not_equal,
 }
-_UNARY = {
-    "pos": xp.positive,
-    "neg": xp.negative,
-    "invert": xp.bitwise_invert,
-    "abs": xp.abs,
-}
 
 
 class Methods:
@@ -263,10 +257,12 @@ def bind() -> None:
         _bind(f"__i{name}__", dispatch.in_place(function.operation))
     for name, function in _COMPARISONS.items():
         _bind(f"__{name}__", dispatch.operator(function.operation))
-    for name, unary in _UNARY.items():
-        setattr(Tensor, f"__{name}__", unary)
     named = {
         **{name: method for name, method in vars(Bound).items() if callable(method)},
+        "__pos__": xp.positive,
+        "__neg__": xp.negative,
+        "__invert__": xp.bitwise_invert,
+        "__abs__": xp.abs,
         "__matmul__": _matmul,
         "__rmatmul__": lambda self, other: NotImplemented,
         "__imatmul__": _imatmul,

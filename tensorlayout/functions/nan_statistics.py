@@ -13,8 +13,7 @@ from tensorlayout import dtypes
 from tensorlayout.functions import arguments
 from tensorlayout.functions import basics as xp
 from tensorlayout.functions.operands import check_finite, counted, ordered
-from tensorlayout.functions.outputs import given
-from tensorlayout.functions.reduction import reduced
+from tensorlayout.functions.outputs import given, reduced
 from tensorlayout.functions.statistical import mask_of, running
 from tensorlayout.plan import Reduce, Scan
 from tensorlayout.tensor import Tensor
@@ -260,9 +259,8 @@ def nanvar(
     >>> tl.nanvar(tl.asarray([[1.0, tl.nan, 5.0]]), axis=1)
     Tensor([4.], dtype=float64, device='cpu')
     """
-    x, chosen = _counted(a, where)
-    options = {"where": chosen, "mean": mean, "correction": correction}
-    return xp.var(x, axis, dtype, out, ddof, keepdims, **options)
+    x, mask = _counted(a, where)
+    return xp.var(x, axis, dtype, out, ddof, keepdims, where=mask, mean=mean, correction=correction)
 
 
 def nanstd(
@@ -286,9 +284,8 @@ def nanstd(
     >>> tl.nanstd(tl.asarray([[1.0, tl.nan, 5.0]]), axis=1)
     Tensor([2.], dtype=float64, device='cpu')
     """
-    x, chosen = _counted(a, where)
-    options = {"where": chosen, "mean": mean, "correction": correction}
-    return xp.std(x, axis, dtype, out, ddof, keepdims, **options)
+    x, mask = _counted(a, where)
+    return xp.std(x, axis, dtype, out, ddof, keepdims, where=mask, mean=mean, correction=correction)
 
 
 def nancumsum(

@@ -1,23 +1,80 @@
-"""Results as NumPy's callers ask for them, in `out`."""
+"""Calls of reductions and scans, and results as NumPy's callers ask for them, in `out`."""
 
 from __future__ import annotations
 
 import functools
-from typing import Any
+from typing import Any, SupportsIndex
 
 import numpy as np
 
 from tensorlayout import dtypes
 from tensorlayout.dtypes import DType
+from tensorlayout.errors import REFUSALS
 from tensorlayout.functions import arguments, dispatch
 from tensorlayout.functions.data_types import astype
-from tensorlayout.functions.transfers import moved
-from tensorlayout.plan import Assign, Elementwise, broadcast_shape
+from tensorlayout.functions.transfers import copied, moved
+from tensorlayout.plan import Assign, Elementwise, Reduce, Scan, broadcast_shape
+from tensorlayout.plan.run import prepared
 from tensorlayout.tensor import Tensor
+from tensorlayout.typing import Axis
 
 # The condition has a say in the layout only if neither choice has the result's shape.
 WHERE = Elementwise("where", "any or narrow", abstain=(0,))
 _assign = functools.cache(Assign)  # in the name of a function
+
+
+def _in_dtype(name: str, x: Tensor, dtype: Any) -> tuple[Tensor, DType | None]:
+    """The dtype asked for, and `x`, in that dtype if it is of another kind."""
+    if dtype is None:
+        return x, None
+    kind = arguments.numeric(dtype)
+    if dtypes.kind_of(kind) != dtypes.kind_of(dtypes.promote(x.dtype, kind)):
+        x = copied(name, x, None, kind)
+    return x, kind
+
+
+def reduced(
+    operation: Reduce, x: Tensor, axis: Axis, keepdims: bool, dtype: Any = None, *static: Any
+) -> Tensor:
+    """Carry out a reduction."""
+    if (
+        (type(x) is Tensor and dtype is None and type(keepdims) is bool)
+        and (axis is None or type(axis) is int)
+        and not dispatch.watched
+    ):  # nothing needs a look
+        try:
+            return prepared(operation, x.spec, axis, keepdims, None, *static)(x)
+        except REFUSALS as error:
+            raise dispatch.refused(operation, error) from None
+    x, kind = _in_dtype(operation.name, arguments.tensor(x), dtype)
+    if not operation.single:
+        axis = arguments.integers(axis)
+    elif axis is not None:
+        axis = arguments.integer("axis", axis)
+    kept = arguments.truth("keepdims", keepdims)
+    return dispatch.call(operation, (x.spec, axis, kept, kind, *static), (x,))
+
+
+def scanned(
+    operation: Scan, x: Tensor, axis: SupportsIndex | None, dtype: Any, include_initial: bool
+) -> Tensor:
+    """Carry out a scan."""
+    if (type(x) is Tensor and x.spec.dtype.kind != "b" and dtype is None) and (
+        type(axis) is int and type(include_initial) is bool
+    ):
+        key = (x.spec, axis, include_initial, include_initial, None)
+        return dispatch.call(operation, key, (x,))
+    x = arguments.tensor(x)
+    if x.dtype == dtypes.bool:
+        x = astype(x, dtypes.int64)
+    if axis is None:
+        if x.ndim != 1:
+            raise ValueError(f"axis must be given for a tensor of rank {x.ndim}")
+        axis = 0
+    dim = arguments.integer("axis", axis)
+    x, kind = _in_dtype(operation.name, x, dtype)
+    initial = arguments.truth("include_initial", include_initial)
+    return dispatch.call(operation, (x.spec, dim, initial, initial, kind), (x,))
 
 
 def kind_into(x: Tensor, out: Any, dtype: Any) -> Any:

@@ -18,14 +18,7 @@ __all__ = ["pad"]
 
 _PAD, _BORDER = Pad("pad"), Assign("pad")
 
-# What plans call the modes.
-_PAD_MODES = {
-    "constant": "constant",
-    "edge": "edge",
-    "reflect": "reflection",
-    "symmetric": "symmetric",
-    "wrap": "wrap",
-}
+_PAD_MODES = ("constant", "edge", "reflect", "symmetric", "wrap")
 
 
 def pad(
@@ -59,7 +52,8 @@ def pad(
     for dim, pair in enumerate(widths):
         if any(pair) and not x.shape[dim]:
             raise ValueError(f"mode {mode!r} cannot extend dimension {dim} of size 0")
-    return dispatch.call(_PAD, (x.spec, widths, _PAD_MODES[mode]), (x, 0))
+    planned = "reflection" if mode == "reflect" else mode
+    return dispatch.call(_PAD, (x.spec, widths, planned), (x, 0))
 
 
 def _with_constants(x: Tensor, widths: tuple[tuple[int, int], ...], given: Any) -> Tensor:
@@ -71,8 +65,7 @@ def _with_constants(x: Tensor, widths: tuple[tuple[int, int], ...], given: Any) 
     values = [fillers[each].item() for each in sides]
     for value in values:
         refuse_complex(x.spec, type(value))
-    key = (x.spec, widths, _PAD_MODES["constant"])
-    result = dispatch.call(_PAD, key, (x, values[0] if values else 0))
+    result = dispatch.call(_PAD, (x.spec, widths, "constant"), (x, values[0] if values else 0))
     inside = [slice(before, before + n) for (before, _), n in zip(widths, x.shape, strict=True)]
     for (dim, side), value in zip(sides, values, strict=True):
         if fillers[dim, side].tobytes() != fillers[sides[0]].tobytes():

@@ -12,8 +12,7 @@ from tensorlayout.functions.creation import asarray
 from tensorlayout.functions.data_types import astype
 from tensorlayout.functions.manipulation import reshape
 from tensorlayout.functions.operands import beside, truths
-from tensorlayout.functions.outputs import WHERE, given
-from tensorlayout.functions.reduction import reduced
+from tensorlayout.functions.outputs import WHERE, given, reduced
 from tensorlayout.plan import Library, Nonzero, Reduce, Results, Shape
 from tensorlayout.tensor import Tensor
 from tensorlayout.typing import ArrayLike, Axis, Operand

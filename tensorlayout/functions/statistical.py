@@ -16,8 +16,7 @@ from tensorlayout.dtypes import DType
 from tensorlayout.functions import arguments
 from tensorlayout.functions import primitives as xp
 from tensorlayout.functions.operands import beside, check_finite, counted, floating, mean_dtype
-from tensorlayout.functions.outputs import given, kind_into
-from tensorlayout.functions.reduction import reduced, scanned
+from tensorlayout.functions.outputs import given, kind_into, reduced, scanned
 from tensorlayout.plan import Reduce, Scan, reduced_layout
 from tensorlayout.tensor import Tensor
 from tensorlayout.typing import ArrayLike, Axis, DTypeLike, Real, Scalar
@@ -314,8 +313,7 @@ def var(
     >>> tl.var(tl.asarray([1.0, 2.0, 6.0]), correction=1)
     Tensor(7.0, dtype=float64, device='cpu')
     """
-    options = (dtype, where, mean, out)
-    return _deviation(_VAR, a, axis, keepdims, ddof, correction, *options)
+    return _deviation(_VAR, a, axis, keepdims, ddof, correction, dtype, where, mean, out)
 
 
 def std(
@@ -340,8 +338,7 @@ def std(
     >>> tl.std(tl.asarray([[1.0, 3.0], [5.0, 5.0]]), axis=1)
     Tensor([1., 0.], dtype=float64, device='cpu')
     """
-    options = (dtype, where, mean, out)
-    return _deviation(_STD, a, axis, keepdims, ddof, correction, *options)
+    return _deviation(_STD, a, axis, keepdims, ddof, correction, dtype, where, mean, out)
 
 
 def _deviation(
@@ -414,8 +411,6 @@ def cumulative_sum(
     >>> tl.cumulative_sum(tl.asarray([1, 2, 3]), include_initial=True)
     Tensor([0, 1, 3, 6], dtype=int64, device='cpu')
     """
-    if type(x) is not Tensor or x.spec.dtype.kind == "b":
-        x = counted(x)
     found = scanned(_CUMULATIVE_SUM, x, axis, dtype, include_initial)
     return found if out is None else given("cumulative_sum", found, out)
 
@@ -439,8 +434,6 @@ def cumulative_prod(
     >>> tl.cumulative_prod(tl.asarray([2, 3, 4]))
     Tensor([ 2,  6, 24], dtype=int64, device='cpu')
     """
-    if type(x) is not Tensor or x.spec.dtype.kind == "b":
-        x = counted(x)
     found = scanned(_CUMULATIVE_PROD, x, axis, dtype, include_initial)
     return found if out is None else given("cumulative_prod", found, out)
 

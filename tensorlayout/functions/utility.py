@@ -8,8 +8,7 @@ from tensorlayout import dtypes
 from tensorlayout.functions import arguments
 from tensorlayout.functions import primitives as xp
 from tensorlayout.functions.operands import beside
-from tensorlayout.functions.outputs import given
-from tensorlayout.functions.reduction import reduced
+from tensorlayout.functions.outputs import given, reduced
 from tensorlayout.functions.statistical import selected
 from tensorlayout.plan import Reduce
 from tensorlayout.tensor import Tensor

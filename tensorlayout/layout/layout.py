@@ -338,8 +338,8 @@ class Layout(Placement):
         return cls(**said, minor_to_major=minor_to_major)
 
     # --- views: layouts that follow from this one ------------------------------------------------
-    # A layout that is its own form or origin caches None: a reference to itself would keep it from
-    # going as soon as nobody holds it.
+    # A layout that is its own form caches None: a reference to itself would keep it from going as
+    # soon as nobody holds it.
 
     @property
     def form(self) -> Self:
@@ -374,11 +374,7 @@ class Layout(Placement):
         >>> Layout((3,), (-1,), offset=9).at_origin
         Layout.parse('(3,):(-1,)+2')
         """
-        return self if self.lowest == 0 else self._moved_to_origin
-
-    @cached_property
-    def _moved_to_origin(self) -> Self:
-        return self.moved(-self.lowest)
+        return self if self.lowest == 0 else self.moved(-self.lowest)
 
     def moved(self, slots_up: int) -> Self:
         """The layout moved `slots_up` slots (elements) further into the storage.

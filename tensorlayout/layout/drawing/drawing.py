@@ -91,19 +91,15 @@ _SCOPE = "tensorlayout"  # the class of what the rules apply to; styles in SVG a
 
 def _scheme(scheme: Scheme) -> str:
     rules = {
-        ".paper,.padding": f"fill:{scheme.paper}",
+        f".paper,.{_SCOPE} .padding": f"fill:{scheme.paper}",
         ".gap": f"fill:{scheme.gap}",
-        ".ink,.plain": f"fill:{scheme.ink}",
+        f".ink,.{_SCOPE} .plain": f"fill:{scheme.ink}",
         ".faint": f"fill:{scheme.faint}",
         ".hatch": f"stroke:{scheme.hatch}",
         ".box": f"stroke:{scheme.edge}",
         ".tile": f"stroke:{scheme.ink}",
     }
-    return "".join(f"{_scoped(names)}{{{rule}}}" for names, rule in rules.items())
-
-
-def _scoped(names: str) -> str:
-    return ",".join(f".{_SCOPE} {name}" for name in names.split(","))
+    return "".join(f".{_SCOPE} {names}{{{rule}}}" for names, rule in rules.items())
 
 
 _ROWS = "".join(f".{_SCOPE} .row{n}{{fill:{colour}}}" for n, colour in enumerate(ROWS))

@@ -63,16 +63,11 @@ class Box(NamedTuple):
 
 
 class Rule(NamedTuple):
-    """A straight line round a tile; level 1 is round the innermost."""
+    """A straight line round a tile."""
 
     start: Point
     end: Point
-    level: int
-
-    @property
-    def width(self) -> float:
-        """How heavy it is."""
-        return 1.5 + self.level
+    width: float
 
 
 def _wide(words: str, size: float) -> float:
@@ -192,9 +187,9 @@ class Picture:
         if len(rows) < 2 and len(columns) < 2:
             return
         for x, level in _borders(self.content.columns, xs, columns):
-            self.rules.append(Rule((x, ys[0]), (x, ys[-1]), level))
+            self.rules.append(Rule((x, ys[0]), (x, ys[-1]), 1.5 + level))
         for y, level in _borders(self.content.rows, ys, rows):
-            self.rules.append(Rule((xs[0], y), (xs[-1], y), level))
+            self.rules.append(Rule((xs[0], y), (xs[-1], y), 1.5 + level))
 
     # --- memory ---------------------------------------------------------------------------------
 

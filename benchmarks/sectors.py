@@ -372,14 +372,14 @@ def _scaled_blocks() -> Iterator[Probe]:
 
 
 def _creation() -> Iterator[Probe]:
-    def case(file: str, call: str, size: int, shape: Shape, dtypes: Sequence[str]) -> Probe:
-        run = f'{call}({size}, dtype=dtype, device="cuda")'
+    def case(file: str, call: str, shape: Shape, dtypes: Sequence[str]) -> Probe:
+        run = f'{call}({shape[0]}, dtype=dtype, device="cuda")'
         return Probe(file, call, shape, "packed", {}, dtypes, run=run)
 
-    yield case("fill/fill.cu", "zeros", 10_007, (10_007,), ALL)
-    yield case("fill/sequence.cu", "arange", 10_007, (10_007,), ALL[1:])
+    yield case("fill/fill.cu", "zeros", (10_007,), ALL)
+    yield case("fill/sequence.cu", "arange", (10_007,), ALL[1:])
     for n in (512, 513):
-        yield case("fill/diagonals.cu", "eye", n, (n, n), ALL[1:])
+        yield case("fill/diagonals.cu", "eye", (n, n), ALL[1:])
         yield Probe("fill/diagonals.cu", "tril(x)", (n, n), "rows")
 
 

@@ -149,7 +149,7 @@ def memory(layout: Layout, width: int) -> list[str]:
     lines = memory_table(layout.required_size, values, width)
     lines += [f"{sign}: {note}" for sign, note in _LEGEND.items() if sign in values]
     if layout.is_overlapping and "*" not in values:
-        lines.append("elements share slots: a slot shows the last of its elements")
+        lines.append("elements share slots: a slot shows the first of its elements")
     return lines
 
 

@@ -145,7 +145,7 @@ sizes=1,2,3,4,5 | order minor to major (4, 3, 2, 1, 0): NCDHW stored as NCDHW
 (4,5):(-5,-1)+19 | flags packed, covers a block
 (3,5):(2*12+2*2,3*4+2*1) | parts (2*12+2*2, 3*4+2*1), extent*stride in elements
 (2,3):(1,2) | 1: 1 3 5
-(2,3):(0,1) | elements share slots: a slot shows the last of its elements
+(2,3):(0,1) | elements share slots: a slot shows the first of its elements
 (1000000,1000000):(0,1) | *: shared by several elements
 (3000000000,3000000000):(3000000000,1) | order minor to major (1, 0)
 NHWC 1,2,2,3 | Value: A G B H C I D J E K F L

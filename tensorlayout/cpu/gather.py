@@ -95,7 +95,7 @@ def take(plan: GatherPlan) -> Run | None:
     if not (one and runs.packed(runs.order) and plan.result.layout.size < MANY):
         return None
     spec, order, group, axis = plan.result, runs.order, runs.group, len(runs.outer)
-    back = tuple(runs.major.index(d) for d in range(len(runs.major)))
+    back = tuple([runs.major.index(d) for d in range(len(runs.major))])
     size = plan.source.layout.shape[plan.index_map.dims[0]]
     # NumPy takes the greatest of uint64 for -1, and looks at no position if there is no line.
     unseen = plan.positions[0].dtype == np.uint64 or plan.source.layout.size == 0
@@ -172,17 +172,18 @@ class Runs:
             begin = min(map(layout.minor_to_major[::-1].index, index_map.dims))
         end = begin + len(index_map.index_dims)
         tensor_dim = {result: d for d, result in index_map.kept}
-        self.outer = tuple(tensor_dim[d] for d in self.major[:begin])
-        self.inner = tuple(tensor_dim[d] for d in self.major[end:])
+        self.outer = tuple([tensor_dim[d] for d in self.major[:begin]])
+        self.inner = tuple([tensor_dim[d] for d in self.major[end:]])
         self.indexed = tuple(sorted(index_map.dims, key=layout.minor_to_major.index, reverse=True))
         self.order = (*self.outer, *self.indexed, *self.inner)
         self._weights = [layout.strides[d] for d in index_map.dims]
         self._ends = self.size(self.outer), self.size(self.inner)
         # The dimensions of the positions themselves.
-        self.group = tuple(d - index_map.index_dims[0] for d in self.major[begin:end])
+        self.group = tuple([d - index_map.index_dims[0] for d in self.major[begin:end]])
         # Elements side by side at the end of `inner`: a row, and the dimensions before it.
-        near = next(k for k in range(len(self.inner) + 1) if self.packed(self.inner[k:]))
-        near = len(self.inner) if index_map.per_line else near
+        near = len(self.inner) if index_map.per_line else 0
+        while not self.packed(self.inner[near:]):
+            near += 1
         self.row, self.far = self.size(self.inner[near:]), self.inner[:near]
         # Whether lines have positions of their own, and are long, their elements side by side.
         side_by_side = self.packed(self.indexed) and self._ends[1] == 1
@@ -191,7 +192,7 @@ class Runs:
 
     def size(self, dims: Sequence[int]) -> int:
         """Return how many elements there are in some dimensions of the tensor."""
-        return math.prod(self.layout.shape[d] for d in dims)
+        return math.prod([self.layout.shape[d] for d in dims])
 
     def lines(self, memory: Array) -> Array:
         """The tensor as lines, which lie along the last axis; `inner` has one element."""

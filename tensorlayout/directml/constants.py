@@ -58,7 +58,7 @@ class DataType(IntEnum):
     @property
     def bits(self) -> int:
         """The size of an element in bits."""
-        return int("".join(filter(str.isdigit, self.name)))
+        return _BITS[self]
 
     @property
     def is_float(self) -> bool:
@@ -78,6 +78,9 @@ class DataType(IntEnum):
         if found is None:
             refuse("DataType", f"DirectML has no data type for {kind}", TypeError)
         return found
+
+
+_BITS = {kind: int("".join(filter(str.isdigit, kind.name))) for kind in DataType}
 
 
 @functools.cache

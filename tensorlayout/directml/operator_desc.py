@@ -60,6 +60,7 @@ class OperatorDesc:
     operator: ClassVar[str]
     in_place: ClassVar[bool] = False
     _members: ClassVar[tuple[Member, ...]]
+    _tensor_members: ClassVar[tuple[Member, ...]]
     _outputs: ClassVar[tuple[Member, ...]]
 
     def __init_subclass__(cls, operator: str = "", *, in_place: bool = False) -> None:
@@ -68,6 +69,7 @@ class OperatorDesc:
         if operator:
             cls.operator, cls.in_place = operator, in_place
             cls._members = tuple(members_of(cls, [*tables.support(operator)]))
+            cls._tensor_members = tuple(member for member in cls._members if member.is_tensor)
             cls._outputs = tuple(member for member in cls._members if member.is_output)
 
     def __post_init__(self) -> None:
@@ -172,13 +174,12 @@ class OperatorDesc:
     def _tensors(self) -> list[tuple[str, TensorDesc | None]]:
         """Each tensor member by its name in C, ``InputTensors[1]`` where there are several."""
         found: list[tuple[str, TensorDesc | None]] = []
-        for member in self._members:
-            if member.is_tensor:
-                value = getattr(self, member.name)
-                if isinstance(value, tuple):
-                    found += [(f"{member.spelling}[{i}]", desc) for i, desc in enumerate(value)]
-                else:
-                    found.append((member.spelling, value))
+        for member in self._tensor_members:
+            value = getattr(self, member.name)
+            if isinstance(value, tuple):
+                found += [(f"{member.spelling}[{i}]", desc) for i, desc in enumerate(value)]
+            else:
+                found.append((member.spelling, value))
         return found
 
     def _check_supported(self, name: str, desc: TensorDesc, level: str) -> None:

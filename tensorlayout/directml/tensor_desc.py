@@ -220,7 +220,7 @@ def _reach(sizes: tuple[int, ...], strides: tuple[int, ...] | None) -> int:
     """The elements from the first to the last one in memory."""
     if strides is None:
         return math.prod(sizes)
-    return 1 + sum((n - 1) * s for n, s in zip(sizes, strides, strict=True))
+    return 1 + sum([(n - 1) * s for n, s in zip(sizes, strides, strict=True)])
 
 
 def _nbytes(kind: DataType, sizes: tuple[int, ...], strides: tuple[int, ...] | None) -> int:
@@ -273,7 +273,7 @@ def _sizes(given: Any) -> tuple[int, ...]:
     sizes = integers(_NAME, "Sizes", given)
     if not 1 <= len(sizes) <= _MOST_DIMENSIONS:
         refuse(_NAME, f"DimensionCount must be 1 to {_MOST_DIMENSIONS}, got {len(sizes)} sizes")
-    if any(not 1 <= n <= UINT32_MAX for n in sizes):
+    if not 1 <= min(sizes) <= max(sizes) <= UINT32_MAX:
         refuse(_NAME, f"each of Sizes must be at least 1 and fit 32 bits, got {listed(sizes)}")
     return sizes
 
@@ -283,12 +283,12 @@ def _strides(given: Any, sizes: tuple[int, ...]) -> tuple[int, ...]:
     if len(strides) != len(sizes):
         refuse(_NAME, f"Strides must be as many as Sizes, {len(sizes)}, got {len(strides)}")
     # Strides of dimensions of size 1 are never used; views may have any there.
-    strides = tuple(max(s, 0) if n == 1 else s for n, s in zip(sizes, strides, strict=True))
-    if any(s < 0 for s in strides):
+    strides = tuple([max(s, 0) if n == 1 else s for n, s in zip(sizes, strides, strict=True)])
+    if min(strides) < 0:
         rule = f"Strides are unsigned, so none can be negative, got {listed(strides)}"
         fix = "copy the tensor first, or reverse by SLICE1 with a negative stride"
         refuse(_NAME, f"{rule}; {fix}")
-    if any(s > UINT32_MAX for s in strides):
+    if max(strides) > UINT32_MAX:
         refuse(_NAME, f"each of Strides must fit 32 bits, got {listed(strides)}")
     return strides
 

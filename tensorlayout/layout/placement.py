@@ -173,7 +173,7 @@ class Placement:
         """
         if self.is_tiled:
             refuse("strides", f"a tiled layout has none, see parts; layout {cut(self)}")
-        return tuple(parts[0][1] for parts in self.parts)
+        return tuple([parts[0][1] for parts in self.parts])
 
     @property
     def lowest(self) -> int:

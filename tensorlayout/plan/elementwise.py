@@ -53,6 +53,8 @@ def are_one_run(result: TensorSpec, operands: Iterable[Operand]) -> bool:
     Tensors of rank 0 take part as scalars do.
     """
     layout = result.layout
+    if {*operands} == {result}:
+        return layout.covers_block
     return layout.covers_block and all(
         isinstance(o, type)
         or not o.layout.shape

@@ -47,7 +47,7 @@ class IndexMap:
         if front is None:
             kept = tuple((d, d) for d in others)
             return cls(dims, dims, kept, layout.minor_to_major, per_line=True)
-        place = 0 if front else sum(d < dims[0] for d in others)
+        place = 0 if front else len([d for d in others if d < dims[0]])
         count = len(group)
         after = {d: i if i < place else i + count for i, d in enumerate(others)}
         minor_group = [place + d for d in group]
@@ -69,7 +69,7 @@ class IndexMap:
             return spread
         sizes = {result: layout.shape[d] for d, result in self.kept}
         sizes |= dict(zip(self.index_dims, spread, strict=True))
-        return tuple(sizes[d] for d in range(len(sizes)))
+        return tuple([sizes[d] for d in range(len(sizes))])
 
     def spread(self, shape: Shape) -> Shape:
         """Return the shape of the positions, for a result of `shape`."""

@@ -133,7 +133,8 @@ def _is_packed_alike(plan: ElementwisePlan) -> bool:
         layout.ndim > 0
         and layout.size > 0
         and (
-            (layout.is_row_major and all(o.is_row_major for o in tensors))
+            all(o is layout and o.is_packed for o in tensors)
+            or (layout.is_row_major and all(o.is_row_major for o in tensors))
             or (layout.is_packed and all(o.same_placement(layout) for o in tensors))
         )
     )
@@ -141,9 +142,12 @@ def _is_packed_alike(plan: ElementwisePlan) -> bool:
 
 def _fix(plan: ElementwisePlan) -> Fix | None:
     """What replaces NumPy's function in the planned dtypes, if it departs from the standard."""
-    fixes, name = function_of(plan.operation.function).fixes, plan.inputs[-1].name
+    fixes = function_of(plan.operation.function).fixes
+    if not fixes:
+        return None
+    name = plan.inputs[-1].name
     found = fixes.get(name) or (fixes.get(f"{name}*") if _last_repeats(plan) else None)
-    return found or (fixes.get(f"{name}<") if fixes and _needs_scalar_loop(plan) else None)
+    return found or (fixes.get(f"{name}<") if _needs_scalar_loop(plan) else None)
 
 
 def _numpy(plan: ElementwisePlan) -> Any:
@@ -177,7 +181,7 @@ def _natural(plan: ElementwisePlan) -> bool:
     """Return whether NumPy's own promotion of these operands is the planned one."""
     if _odd(plan):
         return False
-    if any(isinstance(o, type) for o in plan.operands):
+    if not _has_tensors_alone(plan):
         if any(dtypes.is_bfloat16(d) for d in plan.inputs):
             return False  # NumPy takes Python scalars beside bfloat16 for float32
         if plan.result.dtype == dtypes.bool and plan.inputs[0].kind in "iu":
@@ -209,7 +213,11 @@ def _dtypes(plan: ElementwisePlan) -> list[dtypes.DType]:
 
 def _converts(plan: ElementwisePlan) -> bool:
     """Return whether some operand holds another dtype than the function is to get."""
-    return any(have != get for have, get in zip(_dtypes(plan), plan.inputs, strict=True))
+    return _dtypes(plan) != [*plan.inputs]
+
+
+def _has_tensors_alone(plan: ElementwisePlan) -> bool:
+    return {*map(type, plan.operands)} == {TensorSpec}
 
 
 # Runs of fewer elements are faster through NumPy's buffer. x + column of 16 MB of float32, runs of
@@ -250,7 +258,7 @@ def _by_numpy(plan: ElementwisePlan) -> Run:
     """Few packed elements of one order, which NumPy allocates: the shortest path there is."""
     function, spec = _numpy(plan), plan.result
     copy, new, narrow = _context(plan), object.__new__, _narrows_integers(plan)
-    kinds = tuple(isinstance(o, type) for o in plan.operands)
+    kinds = tuple([type(o) is TensorSpec for o in plan.operands])
 
     def run_unary(x: Tensor) -> Tensor:
         result = new(Tensor)
@@ -286,10 +294,10 @@ def _by_numpy(plan: ElementwisePlan) -> Run:
         return result
 
     runs: dict[tuple[bool, ...], Run] = {
-        (False,): run_unary,
-        (False, False): run_tensors,
-        (False, True): run_tensor_scalar,
-        (True, False): run_scalar_tensor,
+        (True,): run_unary,
+        (True, True): run_tensors,
+        (True, False): run_tensor_scalar,
+        (False, True): run_scalar_tensor,
     }
     return runs[kinds]
 
@@ -345,7 +353,7 @@ Reader = Callable[[tuple[Any, ...]], list[Array]]
 
 def _reader(plan: ElementwisePlan, of_tensor: Callable[[Tensor], Array] | None = None) -> Reader:
     """From the operands to what the function gets: the memory of tensors, or `of_tensor`."""
-    if of_tensor is None and not any(isinstance(o, type) for o in plan.operands):
+    if of_tensor is None and _has_tensors_alone(plan):
         return lambda operands: [o.memory for o in operands]
     get = [
         scalar_reader(plan.operation.name, dtype, o)

@@ -115,7 +115,8 @@ def new_array(
     if layout.is_padded and not layout.is_tiled:
         pitch = layout.padded_shape[layout.minor_to_major[0]] * dtype.itemsize
     in_pitch = pitch > 0 and pitch % _PITCH == 0
-    if not in_pitch and layout.nbytes(dtype) <= UNALIGNED:
+    nbytes = layout._bytes_of(layout.required_size, dtype.itemsize)
+    if not in_pitch and nbytes <= UNALIGNED:
         return functools.partial(np.zeros if zeros else np.empty, shape, dtype)
     octets, alignment = math.prod(shape) * dtype.itemsize, _PITCH if in_pitch else ALIGNMENT
 

@@ -113,10 +113,6 @@ def rounded_up(number: int, step: int) -> int:
     return -(-number // step) * step
 
 
-# Rows get whole warps where at least this part of the threads has an element.
-_WHOLE_WARPS = 0.93
-
-
 @dataclass(frozen=True)
 class TileAccess:
     """One memory, inside boxes of these extents.
@@ -145,9 +141,6 @@ class TileAccess:
     slack: int = 0
 
     def row(self, accesses: int) -> int:
-        """Threads for a row of so many accesses: whole warps, if that leaves few of them idle."""
+        """Threads for a row of so many accesses."""
         needed = max(2, accesses + (0 if self.together else self.slack))
-        threads = needed + (self.remainder - needed) % self.sector
-        warps = rounded_up(threads, 32)
-        whole = self.remainder == 0 and accesses >= _WHOLE_WARPS * warps
-        return warps if whole else threads
+        return needed + (self.remainder - needed) % self.sector

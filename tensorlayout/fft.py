@@ -403,7 +403,7 @@ def rfftfreq(
 
 def _spectrum(operation: Create, n: Any, d: Any, dtype: Any, device: Any) -> Tensor:
     size = arguments.integer("n", n)
-    spacing = arguments.as_float(arguments.real("d", d))
+    spacing = arguments.real_float("d", d)
     if size < 1:
         raise ValueError(f"n must be at least 1, got {arguments.shown(n)}")
     if spacing == 0:

@@ -287,7 +287,7 @@ def matrix_norm(
     Tensor(7.0, dtype=float64, device='cpu')
     """
     kept = arguments.truth("keepdims", keepdims)
-    order = ord if ord is None or isinstance(ord, str) else _order(ord)
+    order = ord if ord is None or isinstance(ord, str) else arguments.real_float("ord", ord)
     operation = _SPECTRAL_NORM if order in ("nuc", 2, -2) else _MATRIX_NORM
     return _one(operation, x, keepdims=kept, ord=order)
 
@@ -549,16 +549,12 @@ def vector_norm(
     Tensor(5.0, dtype=float64, device='cpu')
     """
     x = arguments.tensor(x)
-    order = _order(ord)
+    order = arguments.real_float("ord", ord)
     if math.isnan(order):
         raise ValueError("ord must be a real number, got nan")
     dims = arguments.dims(axis, x.ndim)
     kept = arguments.truth("keepdims", keepdims)
     return _one(_VECTOR_NORM, x, axis=dims, keepdims=kept, ord=order)
-
-
-def _order(given: Any) -> float:
-    return arguments.as_float(arguments.real("ord", given))
 
 
 def norm(

@@ -274,6 +274,11 @@ def real(argument: str, given: Any, kind: str = "a real number") -> Any:
     raise TypeError(f"{argument} must be {kind}, got {shown(given)}")
 
 
+def real_float(argument: str, given: Any) -> float:
+    """A real number of any library as a float."""
+    return as_float(real(argument, given))
+
+
 def as_float(number: Any) -> float:
     """A real number as a float; OverflowError for an integer beyond all of them."""
     try:

@@ -6,7 +6,6 @@ import math
 from typing import Any, SupportsIndex
 
 from tensorlayout import dtypes
-from tensorlayout.dtypes import as_dtype
 from tensorlayout.functions import arguments
 from tensorlayout.functions import basics as xp
 from tensorlayout.functions.operands import tensors, unsupported
@@ -70,7 +69,7 @@ def _covariances(m: Any, y: Any, rowvar: bool, bias: bool, ddof: Any, dtype: Any
     less = 1 - arguments.truth("bias", bias)
     if ddof is not None:
         less = arguments.integer("ddof", ddof)
-    kind = None if dtype is None else as_dtype(dtype, "dtype")
+    kind = None if dtype is None else dtypes.as_dtype(dtype, "dtype")
     if kind is not None and not dtypes.in_category(kind, "floating-point"):
         raise TypeError(f"dtype must be floating-point, got {kind}")
     both = tensors(m) if y is None else tensors(m, y, weak=False)

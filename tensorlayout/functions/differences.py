@@ -8,8 +8,7 @@ from typing import Any, SupportsIndex, overload
 import numpy as np
 
 from tensorlayout import dtypes
-from tensorlayout.functions import arguments, dispatch
-from tensorlayout.functions import basics as xp
+from tensorlayout.functions import arguments, basics, dispatch
 from tensorlayout.functions.operands import beside, counted, floating, mean_dtype, tensors, there
 from tensorlayout.plan import Library
 from tensorlayout.tensor import Tensor
@@ -53,38 +52,34 @@ def gradient(
     """
     x = arguments.tensor(f)
     kind = mean_dtype(x, None)
-    wide = xp.astype(x, kind, copy=False)
+    wide = basics.astype(x, kind, copy=False)
     dims = arguments.dims(axis, x.ndim)
     if len(varargs) not in (0, 1, len(dims)):
         raise ValueError(f"distances must be none, one, or one for each axis, got {len(varargs)}")
     coordinates = [there(d, x) for d in varargs if not _is_number(d)]
-    numbers = tuple(_distance(d) for d in varargs if _is_number(d))
+    numbers = tuple(arguments.real_float("distances", d) for d in varargs if _is_number(d))
     order = arguments.integer("edge_order", edge_order)
     if order not in (1, 2):
         raise ValueError(f"edge_order must be 1 or 2, got {arguments.shown(order)}")
     if any(x.shape[dim] <= order for dim in dims):
         raise ValueError(f"needs {order + 1} elements along each axis, got shape {x.shape}")
     if coordinates and numbers:  # NumPy takes both at once, one of them as data here
-        spaces = [xp.arange(x.shape[dim], device=x.device) for dim in dims]
+        spaces = [basics.arange(x.shape[dim], device=x.device) for dim in dims]
         coordinates = [
-            places * _distance(d) if _is_number(d) else there(d, x)
+            places * arguments.real_float("distances", d) if _is_number(d) else there(d, x)
             for d, places in zip(varargs, spaces, strict=True)
         ]
         numbers = ()
     options: Any = {"axes": dims, "numbers": numbers, "edge_order": order}
     found = dispatch.library(_GRADIENT, wide, *coordinates, **options)
     if isinstance(found, Tensor):
-        return xp.astype(found, kind, copy=False)
-    return tuple(xp.astype(part, kind, copy=False) for part in found)
+        return basics.astype(found, kind, copy=False)
+    return tuple(basics.astype(part, kind, copy=False) for part in found)
 
 
 def _is_number(distance: Any) -> bool:
     """Whether a distance is one for all neighbours, and no sequence or tensor of coordinates."""
     return not isinstance(distance, (list, tuple)) and np.ndim(distance) == 0
-
-
-def _distance(given: Any) -> float:
-    return arguments.as_float(arguments.real("distances", given))
 
 
 def ediff1d(
@@ -99,10 +94,10 @@ def ediff1d(
     >>> tl.ediff1d(tl.asarray([1, 4, 9]), to_begin=0)
     Tensor([0, 3, 5], dtype=int64, device='cpu')
     """
-    x = xp.reshape(arguments.tensor(ary), (-1,))
-    parts = [to_begin, xp.diff(x), to_end]
-    found = [xp.reshape(beside(p, x), (-1,)) for p in parts if p is not None]
-    return xp.concat(found, dtype=x.dtype, casting="unsafe")
+    x = basics.reshape(arguments.tensor(ary), (-1,))
+    parts = [to_begin, basics.diff(x), to_end]
+    found = [basics.reshape(beside(p, x), (-1,)) for p in parts if p is not None]
+    return basics.concat(found, dtype=x.dtype, casting="unsafe")
 
 
 def trapezoid(
@@ -124,10 +119,9 @@ def trapezoid(
     widths: Any = dx
     if x is not None:
         places = beside(x, values)
-        line = tuple([-1 if d == dim else 1 for d in range(values.ndim)])
-        widths = (
-            xp.reshape(xp.diff(places), line) if places.ndim == 1 else xp.diff(places, axis=axis)
-        )
+        widths = basics.diff(places, axis=axis if places.ndim > 1 else -1)
+        if places.ndim == 1:
+            widths = basics.reshape(widths, [-1 if d == dim else 1 for d in range(values.ndim)])
     before = (slice(None),) * dim
     later, earlier = values[(*before, slice(1, None))], values[(*before, slice(None, -1))]
     areas: Tensor = (later + earlier) * widths / 2.0
@@ -156,42 +150,36 @@ def interp(
     at, points, values = (floating(each) for each in tensors(x, xp, fp))
     if points.ndim != 1 or points.shape != values.shape or not points.size:
         raise ValueError(f"xp and fp must be of one shape (n,), got {points.shape}, {values.shape}")
-    return _interpolated(at, points, values, left, right, period)
-
-
-def _interpolated(
-    at: Tensor, points: Tensor, values: Tensor, left: Any, right: Any, period: Any
-) -> Tensor:
-    at, points = (xp.astype(each, dtypes.float64, copy=False) for each in (at, points))
+    at, points = (basics.astype(each, dtypes.float64, copy=False) for each in (at, points))
     if period is not None:
         at, points, values = _around(at, points, values, period)
         left = right = None
     inside = _on_lines(at, points, values)
-    inside = xp.where(at < points[0], values[0] if left is None else left, inside)
-    return xp.where(at > points[-1], values[-1] if right is None else right, inside)
+    inside = basics.where(at < points[0], values[0] if left is None else left, inside)
+    return basics.where(at > points[-1], values[-1] if right is None else right, inside)
 
 
 def _around(at: Tensor, points: Tensor, values: Tensor, period: Any) -> tuple[Tensor, ...]:
     """Points of one period in order, and the last and the first one again outside of them."""
-    length = abs(arguments.as_float(arguments.real("period", period)))
+    length = abs(arguments.real_float("period", period))
     if length == 0:
         raise ValueError("period must not be 0")
     at, points = at % length, points % length
     order = points.argsort()
     points, values = points[order], values[order]
-    points = xp.concat([points[-1:] - length, points, points[:1] + length])
-    return at, points, xp.concat([values[-1:], values, values[:1]])
+    points = basics.concat([points[-1:] - length, points, points[:1] + length])
+    return at, points, basics.concat([values[-1:], values, values[:1]])
 
 
 def _on_lines(at: Tensor, points: Tensor, values: Tensor) -> Tensor:
     """The values between two points each, and on the first or last line outside of all."""
     if points.size == 1:
-        return xp.where(at != at, at, values[0])
-    line = xp.reshape(at, (-1,))
+        return basics.where(at != at, at, values[0])
+    line = basics.reshape(at, (-1,))
     upper = points.searchsorted(line, side="right").clip(1, points.size - 1)
     start, end, first, last = points[upper - 1], points[upper], values[upper - 1], values[upper]
     inside = (last - first) / (end - start) * (line - start) + first
-    return xp.reshape(xp.where(line == end, last, inside), at.shape)
+    return basics.reshape(basics.where(line == end, last, inside), at.shape)
 
 
 def unwrap(
@@ -214,10 +202,10 @@ def unwrap(
     x = floating(p)
     dim = arguments.dim(axis, x.ndim)
     half = period / 2
-    steps = xp.diff(x, axis=dim)
+    steps = basics.diff(x, axis=dim)
     folded = (steps + half) % period - half
-    folded = xp.where((folded == -half) & (steps > 0), half, folded)
-    turns = xp.where(abs(steps) < (half if discont is None else discont), 0.0, folded - steps)
+    folded = basics.where((folded == -half) & (steps > 0), half, folded)
+    turns = basics.where(abs(steps) < (half if discont is None else discont), 0.0, folded - steps)
     before = (slice(None),) * dim
     rest = x[(*before, slice(1, None))] + turns.cumsum(dim)
-    return xp.concat([x[(*before, slice(0, 1))], rest], dim)
+    return basics.concat([x[(*before, slice(0, 1))], rest], dim)

@@ -9,7 +9,6 @@ from __future__ import annotations
 from typing import Literal, NamedTuple, SupportsIndex
 
 from tensorlayout import dtypes, plan
-from tensorlayout.dtypes import as_dtype
 from tensorlayout.functions import arguments, dispatch
 from tensorlayout.functions import basics as xp
 from tensorlayout.plan.quantize import Scaling
@@ -139,7 +138,7 @@ def dequantize_blocks(
     """
     data = arguments.tensor(data, "data")
     scales = arguments.tensor(scales, "scales")
-    kind = dtypes.float32 if dtype is None else as_dtype(dtype, "dtype")
+    kind = dtypes.float32 if dtype is None else dtypes.as_dtype(dtype, "dtype")
     if kind not in (dtypes.float32, dtypes.float16) and not dtypes.is_bfloat16(kind):
         raise TypeError(f"dtype must be float32, float16 or bfloat16, got {kind}")
     form = plan.format_of(data.dtype, scales.dtype)
@@ -179,7 +178,7 @@ def _one(beside: Tensor, given: Tensor | Real) -> Tensor:
         if given.size != 1:
             raise ValueError(f"global_scale must have one element, got shape {given.shape}")
         return xp.astype(xp.reshape(given, ()), dtypes.float32, copy=False)
-    number = arguments.as_float(arguments.real("global_scale", given))
+    number = arguments.real_float("global_scale", given)
     if not _LEAST <= number < 2.0**128:
         raise ValueError(f"global_scale must be finite and at least 2**-118, got {number}")
     return xp.full((), number, dtype=dtypes.float32, device=beside.device)

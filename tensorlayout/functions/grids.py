@@ -12,7 +12,6 @@ from typing import Any, Literal, SupportsIndex, overload
 import numpy as np
 
 from tensorlayout import dtypes
-from tensorlayout.dtypes import as_dtype
 from tensorlayout.functions import arguments
 from tensorlayout.functions import primitives as xp
 from tensorlayout.functions.creation import created
@@ -116,7 +115,7 @@ def _from_each(
         found[-1, ...] = last
     if dtype is None:
         return found, step
-    whole = dtypes.in_category(as_dtype(dtype, "dtype"), "integral")
+    whole = dtypes.in_category(dtypes.as_dtype(dtype, "dtype"), "integral")
     return (xp.floor(found) if whole else found).astype(dtype, copy=False), step
 
 

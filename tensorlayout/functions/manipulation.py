@@ -40,9 +40,8 @@ def _permuted(layout: Layout, axes: tuple[int, ...] | None) -> Layout:
     return layout.permute(normalized_dims(axes, layout.ndim, "axes"))
 
 
-def _moved(
-    layout: Layout, source: int | tuple[int, ...], destination: int | tuple[int, ...]
-) -> Layout:
+def _moved(layout: Layout, axes: tuple[Any, Any]) -> Layout:
+    source, destination = axes
     sources = normalized_dims(source, layout.ndim, "source")
     destinations = normalized_dims(destination, layout.ndim, "destination")
     if len(sources) != len(destinations):
@@ -83,9 +82,8 @@ def _broadcast(layout: Layout, shape: tuple[int, ...]) -> Layout:
     raise ValueError(msg)
 
 
-def _windows(
-    layout: Layout, window: int | tuple[int, ...], axis: int | tuple[int, ...] | None
-) -> Layout:
+def _windows(layout: Layout, windows: tuple[Any, Any]) -> Layout:
+    window, axis = windows
     sizes = (window,) if isinstance(window, int) else window
     dims = normalized_dims(axis, layout.ndim)
     if len(sizes) != len(dims):
@@ -94,10 +92,11 @@ def _windows(
     return layout.sliding_window(sizes, dims)
 
 
-def _diagonal(layout: Layout, offset: int, axis1: int, axis2: int) -> Layout:
+def _diagonal(layout: Layout, place: tuple[int, int, int]) -> Layout:
     if layout.ndim < 2:
         raise ValueError(f"needs a rank of at least 2, got shape {layout.shape}")
-    pair = normalized_dims((axis1, axis2), layout.ndim, "axis1 and axis2")
+    offset, *axes = place
+    pair = normalized_dims(tuple(axes), layout.ndim, "axis1 and axis2")
     order = [d for d in range(layout.ndim) if d not in pair] + [*pair]
     *outer, rows, columns = [layout.shape[d] for d in order]
     *strides, down, right = [layout.strides[d] for d in order]
@@ -118,13 +117,7 @@ _DIAGONAL = View("diagonal", _diagonal)
 _RESHAPE = Reshape()
 
 
-def _view(operation: View, x: Any, *static: Any) -> Tensor:
-    x = arguments.tensor(x)
-    return dispatch.call(operation, (x.spec, *static), (x,))
-
-
-def _view_by(operation: Operation, x: Any, static: Any) -> Tensor:
-    """The same for one parameter."""
+def _view(operation: Operation, x: Any, static: Any) -> Tensor:
     if type(x) is not Tensor:
         x = arguments.tensor(x)
     return dispatch.view(operation, x, static)
@@ -146,7 +139,7 @@ def permute_dims(a: Tensor, axes: Axis = None) -> Tensor:
     Layout.parse('(4,3,2):(1,4,12)')
     """
     given = arguments.integers(axes, "axes")
-    return _view_by(_PERMUTE, a, (given,) if isinstance(given, int) else given)
+    return _view(_PERMUTE, a, (given,) if isinstance(given, int) else given)
 
 
 transpose = permute_dims
@@ -164,7 +157,7 @@ def moveaxis(a: Tensor, source: Integers, destination: Integers) -> Tensor:
     """
     sources = arguments.integers(source, "source", none=False)
     destinations = arguments.integers(destination, "destination", none=False)
-    return _view(_MOVE, a, sources, destinations)
+    return _view(_MOVE, a, (sources, destinations))
 
 
 def rollaxis(a: Tensor, axis: SupportsIndex, start: SupportsIndex = 0) -> Tensor:
@@ -214,7 +207,7 @@ def flip(m: Tensor, axis: Axis = None) -> Tensor:
     >>> tl.flip(tl.asarray([1, 2, 3]))
     Tensor([3, 2, 1], dtype=int64, device='cpu', layout='(3,):(-1,)+2')
     """
-    return _view_by(_FLIP, m, arguments.integers(axis))
+    return _view(_FLIP, m, arguments.integers(axis))
 
 
 def flipud(m: Tensor) -> Tensor:
@@ -276,7 +269,7 @@ def broadcast_to(array: Tensor, shape: Integers, subok: bool = False) -> Tensor:
     >>> tl.broadcast_to(tl.asarray([1, 2]), (3, 2)).layout
     Layout.parse('(3,2):(0,1)')
     """
-    return _view_by(_BROADCAST, array, arguments.shape(shape))
+    return _view(_BROADCAST, array, arguments.shape(shape))
 
 
 def broadcast_shapes(*args: Integers) -> tuple[int, ...]:
@@ -304,7 +297,7 @@ def expand_dims(a: Tensor, axis: Integers = 0) -> Tensor:
     >>> tl.expand_dims(tl.zeros((2, 3)), axis=1).shape
     (2, 1, 3)
     """
-    return _view_by(_EXPAND, a, arguments.integers(axis, none=False))
+    return _view(_EXPAND, a, arguments.integers(axis, none=False))
 
 
 def squeeze(a: Tensor, axis: Axis = None) -> Tensor:
@@ -317,7 +310,7 @@ def squeeze(a: Tensor, axis: Axis = None) -> Tensor:
     >>> tl.squeeze(tl.zeros((1, 3, 1)), axis=(0, 2)).shape
     (3,)
     """
-    return _view_by(_SQUEEZE, a, arguments.integers(axis))
+    return _view(_SQUEEZE, a, arguments.integers(axis))
 
 
 def sliding_window(x: Tensor, /, window_shape: Integers, axis: Axis = None) -> Tensor:
@@ -333,7 +326,7 @@ def sliding_window(x: Tensor, /, window_shape: Integers, axis: Axis = None) -> T
             [1, 2, 3]], dtype=int64, device='cpu', layout='(2,3):(1,1)')
     """
     sizes = arguments.integers(window_shape, "window_shape", none=False)
-    return _view(_WINDOW, x, sizes, arguments.integers(axis))
+    return _view(_WINDOW, x, (sizes, arguments.integers(axis)))
 
 
 def diagonal(
@@ -353,7 +346,7 @@ def diagonal(
         offset = arguments.integer("offset", offset)
         axis1 = arguments.integer("axis1", axis1)
         axis2 = arguments.integer("axis2", axis2)
-    return _view(_DIAGONAL, a, offset, axis1, axis2)
+    return _view(_DIAGONAL, a, (offset, axis1, axis2))
 
 
 # --- other shapes ------------------------------------------------------------------------------

@@ -12,7 +12,6 @@ from typing import Any, SupportsIndex
 import numpy as np
 
 from tensorlayout import dtypes
-from tensorlayout.dtypes import as_dtype
 from tensorlayout.functions import arguments, dispatch, indexing, interchange, sorting
 from tensorlayout.functions import basics as xp
 from tensorlayout.functions.manipulation import in_a_row
@@ -89,7 +88,7 @@ def view(a: Tensor, dtype: Any = None) -> Any:
     if isinstance(dtype, str) and dtype.startswith(("V", "|V")):
         return interchange.handed_over("view", a, interchange.to_numpy(a).view(dtype))
     a = arguments.tensor(a)
-    kind = a.dtype if dtype is None else as_dtype(dtype, "dtype")
+    kind = a.dtype if dtype is None else dtypes.as_dtype(dtype, "dtype")
     return dispatch.call(_VIEW, (a.spec, kind), (a,))
 
 

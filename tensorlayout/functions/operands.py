@@ -8,7 +8,6 @@ from typing import Any, SupportsIndex
 import numpy as np
 
 from tensorlayout import dtypes
-from tensorlayout.dtypes import DType, as_dtype
 from tensorlayout.functions import arguments
 from tensorlayout.functions.creation import asarray
 from tensorlayout.functions.data_types import astype
@@ -28,7 +27,7 @@ def unsupported(**given: Any) -> None:
             raise TypeError(f"takes no {argument}={arguments.shown(value)} with tensors")
 
 
-def check_finite(number: Any, kind: DType) -> None:
+def check_finite(number: Any, kind: dtypes.DType) -> None:
     """Refuse NaN (ValueError) and infinities (OverflowError) for an integer dtype."""
     if type(number) is float and kind.kind in "iu":
         int(number)
@@ -105,9 +104,9 @@ def promoted(given: Sequence[Tensor]) -> list[Tensor]:
     return [astype(x, kind, copy=False) for x in given]
 
 
-def mean_dtype(x: Tensor, dtype: Any) -> DType:
+def mean_dtype(x: Tensor, dtype: Any) -> dtypes.DType:
     """The dtype of a mean: the one asked for, that of `x`, or float64."""
-    kind = x.dtype if dtype is None else as_dtype(dtype, "dtype")
+    kind = x.dtype if dtype is None else dtypes.as_dtype(dtype, "dtype")
     if x.dtype.kind == "c" and dtypes.in_category(kind, "real floating"):
         raise TypeError(f"{x.dtype} cannot become {kind}; take real() or abs() first")
     if dtypes.in_category(kind, "floating-point"):

@@ -8,7 +8,6 @@ from typing import Any, SupportsIndex
 import numpy as np
 
 from tensorlayout import dtypes
-from tensorlayout.dtypes import DType
 from tensorlayout.errors import REFUSALS
 from tensorlayout.functions import arguments, dispatch
 from tensorlayout.functions.data_types import astype
@@ -23,7 +22,7 @@ WHERE = Elementwise("where", "any or narrow", abstain=(0,))
 _assign = functools.cache(Assign)  # in the name of a function
 
 
-def _in_dtype(name: str, x: Tensor, dtype: Any) -> tuple[Tensor, DType | None]:
+def _in_dtype(name: str, x: Tensor, dtype: Any) -> tuple[Tensor, dtypes.DType | None]:
     """The dtype asked for, and `x`, in that dtype if it is of another kind."""
     if dtype is None:
         return x, None
@@ -119,7 +118,7 @@ def given_where(name: str, found: Tensor, out: Any, casting: str, where: Any) ->
     return out  # type: ignore[no-any-return]
 
 
-def check_cast(source: DType, target: DType, casting: str) -> None:
+def check_cast(source: dtypes.DType, target: dtypes.DType, casting: str) -> None:
     """Raise TypeError where a rule of NumPy's does not let a result of `source` be `target`."""
     if not arguments.can_cast(source, target, casting):
         rule = f"out must hold {source} by the rule {casting!r}, got {target}"

@@ -6,7 +6,6 @@ from collections.abc import Sequence
 from typing import Any, Literal, SupportsIndex, overload
 
 from tensorlayout import dtypes
-from tensorlayout.dtypes import DType
 from tensorlayout.functions import arguments, dispatch
 from tensorlayout.functions.creation import asarray
 from tensorlayout.functions.data_types import astype
@@ -62,7 +61,7 @@ def where(condition: Any, x: Any = None, y: Any = None, /) -> Any:
     return dispatch.elementwise(WHERE, condition, x, y)
 
 
-def _positions(shapes: Sequence[Shape], dtype: DType, *, side: str) -> Results:
+def _positions(shapes: Sequence[Shape], dtype: dtypes.DType, *, side: str) -> Results:
     line, values = shapes
     if len(line) != 1:
         raise ValueError(f"a must have rank 1, got shape {line}")

@@ -12,7 +12,6 @@ from collections.abc import Callable
 from typing import Any, SupportsIndex
 
 from tensorlayout import dtypes
-from tensorlayout.dtypes import DType
 from tensorlayout.functions import arguments
 from tensorlayout.functions import primitives as xp
 from tensorlayout.functions.operands import beside, check_finite, counted, floating, mean_dtype
@@ -268,7 +267,7 @@ def mean(
     return given("mean", xp.astype(found, kind, copy=False), out)
 
 
-def _kind_of_mean(x: Tensor, dtype: Any, out: Any) -> DType:
+def _kind_of_mean(x: Tensor, dtype: Any, out: Any) -> dtypes.DType:
     """Return the dtype of a mean: the one asked for, that of `x` or a wider `out`, or float64."""
     if x.dtype.kind not in "biuc" and isinstance(out, Tensor) and out.dtype.kind != "c":
         dtype = kind_into(x, out, dtype)
@@ -282,7 +281,7 @@ def _masked_mean(a: Tensor, axis: Axis, keepdims: bool, mask: Tensor) -> Tensor:
     return xp.divide(total, count)
 
 
-def _wide(a: Tensor) -> DType:
+def _wide(a: Tensor) -> dtypes.DType:
     return dtypes.complex128 if a.dtype.kind == "c" else dtypes.float64
 
 

@@ -10,7 +10,6 @@ from typing import Any, Protocol, TypeVar, overload
 import numpy as np
 
 from tensorlayout import dtypes
-from tensorlayout.dtypes import DType, as_dtype
 from tensorlayout.errors import REFUSALS, misfit
 from tensorlayout.functions import arguments, dispatch
 from tensorlayout.functions.data_types import astype
@@ -211,7 +210,7 @@ def written(
         (out,) = out
     into = None if out is None else arguments.tensor(out, "out")
     given = list(operands)
-    kind = None if dtype is None else as_dtype(dtype, "dtype")
+    kind = None if dtype is None else dtypes.as_dtype(dtype, "dtype")
     if kind is not None and operation.result == "bool":
         if kind != dtypes.bool:
             raise TypeError(f"gives bool, not {kind}")
@@ -228,7 +227,7 @@ def written(
     return given_where(operation.name, found, out, rule, where)
 
 
-def _in_dtype(x: Any, kind: DType, casting: str) -> Any:
+def _in_dtype(x: Any, kind: dtypes.DType, casting: str) -> Any:
     """Return an operand in a dtype, if `casting` lets it; Python's numbers take any."""
     if not isinstance(x, (Tensor, np.generic, np.ndarray)):
         return x
@@ -247,7 +246,7 @@ def _fits(operation: Elementwise, operands: Sequence[Any], into: Tensor) -> bool
 
 
 @functools.lru_cache
-def _result_of(operation: Elementwise, *key: Any) -> tuple[DType, tuple[int, ...]]:
+def _result_of(operation: Elementwise, *key: Any) -> tuple[dtypes.DType, tuple[int, ...]]:
     """Return the dtype and the shape of a result."""
     result = operation.plan(*key).result
     return result.dtype, result.layout.shape

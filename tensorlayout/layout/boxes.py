@@ -14,12 +14,11 @@ from typing import NamedTuple
 
 from tensorlayout.layout import slots
 from tensorlayout.layout.placement import Placement
-from tensorlayout.layout.slots import Parts
 
 Steps = tuple[tuple[int, int], ...]  # (count, unit): so many indices, each a unit further
 
 
-def common_units(dims: Sequence[Parts], below: float = math.inf) -> list[int] | None:
+def common_units(dims: Sequence[slots.Parts], below: float = math.inf) -> list[int] | None:
     """Units of one dimension in several layouts, falling: those `below` so many indices, and 1.
 
     None where one does not divide the next, as for tiles of 8 and of 12.
@@ -29,7 +28,7 @@ def common_units(dims: Sequence[Parts], below: float = math.inf) -> list[int] | 
     return None if any(large % small for large, small in itertools.pairwise(falling)) else falling
 
 
-def slot_step(parts: Parts, unit: int) -> int:
+def slot_step(parts: slots.Parts, unit: int) -> int:
     """Return how many slots a `unit` of indices, one of the parts or a finer one, is apart."""
     for (_, stride), inner in zip(parts, slots.units(parts), strict=True):
         if inner <= unit:

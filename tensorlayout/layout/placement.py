@@ -12,7 +12,6 @@ from tensorlayout.layout import checks, overlap, slots
 from tensorlayout.layout import order as orders
 from tensorlayout.layout.checks import refuse
 from tensorlayout.layout.padding import BitPattern, Padding, PaddingValue
-from tensorlayout.layout.slots import MAX_SLOTS, Parts
 from tensorlayout.support.interning import Interned, cached_property
 
 # Lists of all elements or slots are for eyes: beyond these they would take minutes, and the memory.
@@ -39,7 +38,7 @@ class Placement:
     """
 
     shape: tuple[int, ...]
-    parts: tuple[Parts, ...]
+    parts: tuple[slots.Parts, ...]
     offset: int
     minor_to_major: tuple[int, ...]
     padded_shape: tuple[int, ...]
@@ -53,7 +52,7 @@ class Placement:
     def _intern(
         cls,
         shape: tuple[int, ...],
-        parts: tuple[Parts, ...] | None,
+        parts: tuple[slots.Parts, ...] | None,
         offset: int,
         order: orders.Order,
         padded_shape: tuple[int, ...],
@@ -82,10 +81,10 @@ class Placement:
 
     def _check_size(self) -> None:
         # Sizes of 0 count as 1, so that the strides of an empty block stay within 64 bits too.
-        if math.prod([n or 1 for n in self.padded_shape]) > MAX_SLOTS:
+        if math.prod([n or 1 for n in self.padded_shape]) > slots.MAX_SLOTS:
             sizes = shown(self.padded_shape)
             refuse("shape", f"the sizes {sizes}, with 1 for 0, multiply to more than 2**63 - 1")
-        if self.required_size > MAX_SLOTS or self.offset > MAX_SLOTS:
+        if self.required_size > slots.MAX_SLOTS or self.offset > slots.MAX_SLOTS:
             came = f"shape {shown(self.shape)} from slot {shown(self.offset)} on"
             refuse("strides", f"{came} reaches beyond slot 2**63 - 1")
         if self.lowest < 0:
@@ -305,7 +304,7 @@ class Placement:
         packed = slots.strided(self.shape, slots.packed_strides(self.shape, order))
         return self.is_packed and self._stands_as(packed)
 
-    def _stands_as(self, dims: Sequence[Parts]) -> bool:
+    def _stands_as(self, dims: Sequence[slots.Parts]) -> bool:
         """Return whether every index is as far from index 0 as in `dims`, of the same sizes."""
         return (
             self.parts == dims

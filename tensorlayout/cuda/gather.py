@@ -38,8 +38,6 @@ RESULT, READ, POSITIONS = range(3)
 
 def write_gather(plan: GatherPlan) -> Write:
     """The function of the result, the tensor and the positions."""
-    order = plan.result.layout.minor_to_major
-    plan = replace(plan, index_map=replace(plan.index_map, order=order))
     return writer(plan.result.device.number, partial(plan_gather, plan), aligned=POSITIONS)
 
 
@@ -47,16 +45,14 @@ def plan_gather(plan: GatherPlan, alignments: tuple[int, ...]) -> Launches:
     """The launches, in order; `alignments` of the result and the source.
 
     One, unless there are more than four tensors of positions. Of an empty result, positions are
-    checked all the same, but for those that are clamped.
+    checked all the same.
     """
     layout, shape = plan.source.layout, plan.result.layout.shape
-    if plan.clamps and 0 in shape:
-        return Launches(())
     steps = [(0, layout.strides[d]) for d in plan.index_map.dims]
     found = linearized(plan, layout, shape, steps, POSITIONS)
     if not found.left:
         return found.made
-    assert not (plan.clamps and found.made.launches), "what is made says what is outside"
+    assert not (plan.clamps and found.made.launches), "DirectML clamps one tensor, never empty"
     return found.then(plan_read(plan, found.left, alignments, found.shifts[READ]))
 
 
@@ -66,8 +62,9 @@ def plan_read(
     """The launch for `positions`, few enough; `shift` moves the source, in elements."""
     source, layout, itemsize = plan.source.layout, plan.result.layout, plan.result.dtype.itemsize
     firsts = (layout.offset * itemsize, (source.offset + shift) * itemsize)
-    strides = [layout.strides, strides_of(plan.index_map.kept, source, layout.ndim)]
-    every = loop_of(plan.index_map, layout.shape, strides, positions, itemsize, firsts)
+    index_map = replace(plan.index_map, order=layout.minor_to_major)
+    strides = [layout.strides, strides_of(index_map.kept, source, layout.ndim)]
+    every = loop_of(index_map, layout.shape, strides, positions, itemsize, firsts)
     found = fitted(every, alignments)
     rank, width = len(found.loop.axes), found.loop.width
     chosen = kernel("gather.cu", "gather_elements", RANK=rank, INDEX=found.index, WIDTH=width)

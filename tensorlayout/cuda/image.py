@@ -1,4 +1,7 @@
-"""Images: sums of windows, enlarged ones, and sequences reversed each up to its length."""
+"""Images: sums of windows, enlarged ones, and sequences reversed each up to its length.
+
+No tensor is empty: DirectML has none.
+"""
 
 from __future__ import annotations
 
@@ -17,11 +20,9 @@ _IMAGE_RANKS = (3, 4, 5, 8)
 _PLAIN = Windows(1, 1, 1, 1, 0)
 
 
-def plan_col2im(plan: Col2ImPlan, alignments: tuple[int, ...]) -> Launch | None:
-    """The launch, for the addresses of result and source; None for no elements."""
+def plan_col2im(plan: Col2ImPlan, alignments: tuple[int, ...]) -> Launch:
+    """The launch, for the addresses of result and source."""
     result, source, dtype = plan.result.layout, plan.source.layout, plan.result.dtype
-    if not result.size:
-        return None
     rank = next(each for each in _IMAGE_RANKS if each >= result.ndim)
     windows = (_PLAIN, _PLAIN, *plan.windows)
     taps = prod(w.size for w in windows)
@@ -52,12 +53,10 @@ def plan_col2im(plan: Col2ImPlan, alignments: tuple[int, ...]) -> Launch | None:
     return Launch(chosen, -(-result.size // THREADS), bytes(made), firsts)
 
 
-def plan_upsample(plan: UpsamplePlan, alignments: tuple[int, ...]) -> Launch | None:
-    """The launch, for the addresses of result and source; None for no elements."""
+def plan_upsample(plan: UpsamplePlan, alignments: tuple[int, ...]) -> Launch:
+    """The launch, for the addresses of result and source."""
     result, source, itemsize = plan.result.layout, plan.source.layout, plan.result.dtype.itemsize
     shape, rank = result.shape, result.ndim
-    if not result.size:
-        return None
     around = Layout(shape, (*source.strides[:-2], 0, 0), offset=source.offset)
     places = [Layout(shape, [int(d == dim) for d in range(rank)]) for dim in (rank - 2, rank - 1)]
     loop = Loop.numbered((result,), (around, *places), itemsize, (itemsize,)).widened(WIDEST)
@@ -75,15 +74,13 @@ def plan_upsample(plan: UpsamplePlan, alignments: tuple[int, ...]) -> Launch | N
     return Launch(chosen, blocks_of_walk(loop.count, rank, RANKS), bytes(made), firsts)
 
 
-def plan_reverse_sequence(plan: ReverseSequencePlan, alignments: tuple[int, ...]) -> Launch | None:
-    """The launch, for the addresses of result, source and lengths; None for no elements.
+def plan_reverse_sequence(plan: ReverseSequencePlan, alignments: tuple[int, ...]) -> Launch:
+    """The launch, for the addresses of result, source and lengths.
 
     `alignments` of the result and the source, no less than an element.
     """
     result, source = plan.result.layout, plan.source.layout
     shape, itemsize, size = result.shape, plan.result.dtype.itemsize, result.shape[plan.dim]
-    if not result.size:
-        return None
     places = Layout(shape, [int(d == plan.dim) for d in range(len(shape))])
     tables = (plan.lengths.layout.broadcast_to(shape), places)
     loop = Loop.numbered((result, source), tables, itemsize, alignments[:2]).widened(WIDEST)

@@ -17,7 +17,7 @@ from tensorlayout import dtypes
 from tensorlayout.cuda.engine.driver import Strided, cupy_part, driver
 from tensorlayout.cuda.engine.memory import borrowed, new_tensors
 from tensorlayout.cuda.matmul import write_library_product
-from tensorlayout.cuda.sort import SEARCHES, prepare_search
+from tensorlayout.cuda.sort import SEARCHES, write_search
 from tensorlayout.devices import CPU, Device
 from tensorlayout.dtypes import DType
 from tensorlayout.layout import Layout
@@ -52,7 +52,7 @@ def prepare(plan: LibraryPlan) -> Call:
         news = [new_tensors(spec) for spec in specs]
         return lambda *_: tuple(new() for new in news) if len(news) > 1 else news[0]()
     if name in SEARCHES and dtypes.in_category(plan.dtype, "real numeric"):
-        return prepare_search(plan)
+        return allocating(new_tensors(plan.result), write_search(plan))
     product = write_library_product(plan)
     if product is not None:
         return allocating(new_tensors(plan.result), product)

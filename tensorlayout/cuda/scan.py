@@ -172,8 +172,14 @@ def _row_scan(lines: _Lines, octets: int) -> _Work:
     period = length * inner
     # Totals of complex products are too many bytes for 9 a thread.
     most = CAPACITY if octets <= 16 else 5 * THREADS - _LANES
-    whole = _tile_of_lines(length, inner, octets, lines.groups, most) if period <= most else None
-    tile, pitch, outers = whole or _tile_of_positions(inner, octets, most)
+    room, outers = (most + _LANES) // inner, 1  # of one group of lines
+    if period <= most:  # whole lines
+        tile, room = length, min(length + _LANES, room)
+    else:  # which begins and ends where sectors do if memory does
+        tile = most if inner == 1 else most // inner // _LANES * _LANES
+    pitch = tile if inner == 1 else _pitch(range(tile, room + 1), tile, inner, octets)
+    if period <= most:
+        outers = min(most // period, (most + _LANES) // (pitch * inner), lines.groups)
     tiles = -(-length // tile)
     groups = -(-lines.groups // outers)
     per_chunk, chunks = _chunks(tiles, groups)
@@ -191,28 +197,6 @@ def _row_scan(lines: _Lines, octets: int) -> _Work:
         "initial": lines.initial,
     }
     return _Work(told, merged(lines.walked), groups, chunks)
-
-
-def _tile_of_lines(
-    length: int, inner: int, octets: int, groups: int, most: int
-) -> tuple[int, int, int] | None:
-    """A tile of whole lines, as (positions, pitch, groups of lines); None if lines are too long."""
-    if inner == 1:
-        return length, length, min(most // length, groups)
-    room = (most + _LANES) // inner
-    if length > room:
-        return None
-    pitch = _pitch(range(length, min(length + _LANES, room) + 1), length, inner, octets)
-    period = length * inner
-    return length, pitch, min(most // period, (most + _LANES) // (pitch * inner), groups)
-
-
-def _tile_of_positions(inner: int, octets: int, most: int) -> tuple[int, int, int]:
-    """A tile of one group of lines, which begins and ends where sectors do if memory does."""
-    if inner == 1:
-        return most, most, 1
-    tile = most // inner // _LANES * _LANES
-    return tile, _pitch(range(tile, (most + _LANES) // inner + 1), tile, inner, octets), 1
 
 
 def _pitch(candidates: Iterable[int], length: int, inner: int, octets: int) -> int:

@@ -19,7 +19,7 @@ from tensorlayout.cuda.engine.memory import padding_of
 from tensorlayout.cuda.engine.scalars import octets
 from tensorlayout.cuda.engine.structs import pack_axes, struct
 from tensorlayout.cuda.fill import plan_padding, write_fill
-from tensorlayout.cuda.fill.diagonals import write_eye
+from tensorlayout.cuda.fill.diagonals import blocks_of_packs, write_eye
 from tensorlayout.dtypes import SCALARS, DType
 from tensorlayout.layout import Layout, Loop, index_type
 from tensorlayout.plan import CreatePlan, OneHotPlan, Write
@@ -82,8 +82,7 @@ def plan_sequence(dtype: DType, count: int, kind: str) -> Launch | None:
     macro = {"integers": "INTEGER", "real": "REAL", "complex": "COMPLEX"}[kind]
     chosen = kernel(SEQUENCE_FILE, f"sequence_{kind}", (), "", **{macro: element})
     length = WIDEST // dtype.itemsize  # of a pack, which a thread writes at once
-    packs = 4 // length if length < 4 else 1  # of a thread
-    blocks = -(-(count // length) // (THREADS * packs))
+    blocks = blocks_of_packs(count // length, length)
     return Launch(chosen, max(blocks, 1), bytes(parameters(chosen)()), (0,))
 
 
@@ -179,11 +178,9 @@ def _scalars(name: str, **members: Any) -> bytes:
 _KINDS = {"int32": 0, "int64": 1, "uint32": 2, "uint64": 3}
 
 
-def plan_one_hot(plan: OneHotPlan, alignments: tuple[int, ...]) -> Launch | None:
-    """The launch, for the addresses of result, indices, cold and hot value."""
+def plan_one_hot(plan: OneHotPlan, alignments: tuple[int, ...]) -> Launch:
+    """The launch, for the addresses of result, which is not empty, indices, cold and hot value."""
     layout, itemsize = plan.result.layout, plan.result.dtype.itemsize
-    if not layout.size:
-        return None
     places = Layout(layout.shape, [int(d == plan.dim) for d in range(layout.ndim)])
     tables = (plan.indices.layout.broadcast_to(layout.shape), places)
     loop = Loop.numbered((layout,), tables, itemsize, (itemsize,)).widened(WIDEST)

@@ -6,6 +6,7 @@ An element's distance is its column less its row. The band, and what is in it, a
 from __future__ import annotations
 
 import struct
+from collections.abc import Callable
 from math import prod
 from typing import Any
 
@@ -32,6 +33,7 @@ _FULL_PACKS = 8
 # of what is kept where nothing is read; that of the rest; whether the outside is what is kept.
 _SCALARS_AT = 16
 _SCALARS = struct.Struct("<2q16s16sq")
+Band = tuple[int, int, bytes, bytes, bool]
 
 
 def plan_band(
@@ -82,7 +84,7 @@ def _aligned(loop: Loop) -> bool:
 # ---- Launches
 
 
-def _blocks(threads: int, pack: int) -> int:
+def blocks_of_packs(threads: int, pack: int) -> int:
     """Return how many blocks have `threads` in all, as ``PACKS`` of kernels/fill/diagonals.cu."""
     return -(-threads // (THREADS * max(4 // pack, 1)))
 
@@ -90,7 +92,7 @@ def _blocks(threads: int, pack: int) -> int:
 def _flat(loop: Loop, distances: Loop, beside: Beside) -> Launch:
     """`loop`: one run; `distances`: the result and the distances."""
     count, pack, sizes = loop.count, WIDEST // loop.width, distances.sizes
-    blocks = _blocks(count // pack + count % pack, pack)
+    blocks = blocks_of_packs(count // pack + count % pack, pack)
     padded, more = padding_struct(beside, blocks, loop.alignments[0])
     index = index_type(count + WIDEST, sum(n - 1 for n in sizes))
     chosen = kernel(FILE, "band_flat", RANK=len(sizes), INDEX=index, WIDTH=loop.width)
@@ -108,7 +110,7 @@ def _strided(loop: Loop, pack: int, beside: Beside) -> Launch:
     if len(steps) < 3:  # no source
         steps.insert(1, (0,) * len(sizes))
     threads = prod(sizes)
-    blocks = _blocks(threads, pack)
+    blocks = blocks_of_packs(threads, pack)
     index = index_type(threads, loop.furthest + pack * pack)  # which the walk may go too far
     padded, more = padding_struct(beside, blocks, loop.alignments[0])
     shape = {"RANK": len(sizes), "INDEX": index, "WIDTH": loop.width, "PACK": pack}
@@ -130,56 +132,54 @@ def write_eye(spec: TensorSpec, padding: bytes | None) -> Write:
         eye = allocating(new_tensors(plain), write_eye(plain, None))
         move = write_move(plain, spec, padding)
         return lambda out, k: move(out, eye(k))
-    one, first = np.ones((), spec.dtype).tobytes(), _first_distance(layout)
+    one = np.ones((), spec.dtype).tobytes()
 
-    def content(k: int) -> bytes:
-        diagonal = max(-rows, min(k, columns)) - first
-        return _SCALARS.pack(diagonal, diagonal, one, b"", 0)
+    def band(k: int) -> Band:
+        diagonal = max(-rows, min(k, columns))
+        return diagonal, diagonal, one, b"", False
 
-    return writer(
-        spec.device.number,
-        lambda alignments: plan_band(layout, None, spec.dtype.itemsize, alignments, padding),
-        1,
-        content,
-    )
+    return _writer(spec, None, band, padding)
 
 
 def write_triangle(plan: TrianglePlan) -> Write:
     """The function of the result, a tensor, and the number of the diagonal."""
-    spec, padding, first = plan.result, padding_of(plan.result), _first_distance(plan.result.layout)
-    itemsize, layouts = spec.dtype.itemsize, (spec.layout, plan.source.layout)
 
-    def content(k: int) -> bytes:
+    def band(k: int) -> Band:
         far = 2**62  # a bound that no distance reaches
         low, high = (-far, k) if plan.name == "tril" else (k, far)
-        return _SCALARS.pack(low - first, high - first, b"", b"", 0)
+        return low, high, b"", b"", False
 
-    return writer(
-        spec.device.number, lambda at: plan_band(*layouts, itemsize, at, padding), 2, content
-    )
+    return _writer(plan.result, plan.source.layout, band, padding_of(plan.result))
 
 
 def write_diagonals(plan: DiagonalsPlan) -> Write:
     """The function of the result, the others, if there are any, and the value."""
-    spec, others, first = plan.result, plan.others, _first_distance(plan.result.layout)
-    source, itemsize = None if others is None else others.layout, spec.dtype.itemsize
+    source = None if plan.others is None else plan.others.layout
+
+    def band(value: Any) -> Band:
+        filled = octets(plan.name, value, plan.result.dtype)
+        kept, rest = (filled, b"") if source is None else (b"", filled)
+        return plan.begin, plan.end - 1, kept, rest, plan.inside == (source is not None)
+
+    return _writer(plan.result, source, band)
+
+
+def _writer(
+    spec: TensorSpec,
+    source: Layout | None,
+    band: Callable[[Any], Band],
+    padding: bytes | None = None,
+) -> Write:
+    """The function of the result, the source, if there is any, and what says the `band`."""
+    first = 0  # the distance of the element that a kernel begins with
+    if spec.layout.size:
+        first = _with_distances((spec.layout,), 1, (1,)).firsts[1] - (spec.layout.shape[-2] - 1)
 
     def content(value: Any) -> bytes:
-        filled = octets(plan.name, value, spec.dtype)
-        kept, rest = (filled, b"") if source is None else (b"", filled)
-        outside = plan.inside == (source is not None)
-        return _SCALARS.pack(plan.begin - first, plan.end - 1 - first, kept, rest, outside)
+        low, high, kept, rest, outside = band(value)
+        return _SCALARS.pack(low - first, high - first, kept, rest, outside)
 
-    return writer(
-        spec.device.number,
-        lambda alignments: plan_band(spec.layout, source, itemsize, alignments),
-        1 + (source is not None),
-        content,
-    )
+    def planned(alignments: tuple[int, ...]) -> Launches:
+        return plan_band(spec.layout, source, spec.dtype.itemsize, alignments, padding)
 
-
-def _first_distance(result: Layout) -> int:
-    """The distance of the element that a kernel begins with."""
-    if not result.size:
-        return 0
-    return _with_distances((result,), 1, (1,)).firsts[1] - (result.shape[-2] - 1)
+    return writer(spec.device.number, planned, 1 + (source is not None), content)

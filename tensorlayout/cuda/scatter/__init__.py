@@ -117,18 +117,18 @@ def plan_scatter(plan: ScatterPlan, alignments: tuple[int, ...]) -> Launches:
     if not found.left:
         return found.made
     shift = found.shifts[DESTINATION]
+    once = plan_write(plan, found.left, alignments, shift)
     values, dims = values_of(plan), index_map.index_dims
     if values is None or not any(plan.shape[d] > 1 and values.strides[d] for d in dims):
-        return found.then(plan_write(plan, found.left, alignments, shift))
-    loop = _write_loop(plan, table, found.left, alignments, shift)
+        return found.then(once)
     marks = mark_loop(plan, table, found.left)
-    index = max(loop.index, marks.index)
+    index = max(dict(once.kernel.shape)["INDEX"], marks.index)
     itemsize = 4 if index == "int32_t" else 8
     number = first + len(plan.positions) + len(found.made.scratch)
     winners = number, (table.first + found.shifts[WINNERS]) * itemsize
     mark = kernel(FILE, "mark_positions", RANK=len(marks.loop.axes), INDEX=index)
     both = [launch_of(mark, marks, [winners], plan.name, clears=clears) for clears in (1, 0)]
-    written = _write(plan, loop, index, winners)
+    written = plan_write(plan, found.left, alignments, shift, index, winners)
     return found.then(*both, written, scratch=(table.size * itemsize,))
 
 
@@ -137,10 +137,37 @@ def plan_write(
     positions: Sequence[Positions],
     alignments: tuple[int, ...],
     shift: int = 0,
+    index: str = "int32_t",
+    winners: tuple[int, int] | None = None,
 ) -> Launch:
-    """The launch where no place gets different values; arguments as of `plan_read`."""
-    loop = _write_loop(plan, Table(plan), positions, alignments, shift)
-    return _write(plan, loop, loop.index)
+    """The launch for `positions`; `winners`: where the table is, if one place gets several values.
+
+    `index`: the least type of indices; the other arguments as of `plan_read`.
+    """
+    layout, itemsize, values = plan.result.layout, plan.result.dtype.itemsize, values_of(plan)
+    assert min(alignments) >= itemsize, "memory is aligned to its elements"
+    to = strides_of(plan.index_map.kept, layout, len(plan.shape))
+    # One number fills elements of any width: it goes along with the destination.
+    given, from_ = (to, 0) if values is None else (values.strides, values.offset * itemsize)
+    firsts = ((layout.offset + shift) * itemsize, from_)
+    strides = [to, given, Table(plan).kept]
+    every = loop_of(plan.index_map, plan.shape, strides, positions, itemsize, firsts)
+    loop = fitted(every, (*alignments, WIDEST)[:2])
+    index, nothing, begins = max(index, loop.index), (NOTHING, 0), loop.loop.firsts
+    rank, width = len(loop.loop.axes), loop.loop.width
+    chosen = kernel(FILE, "scatter_elements", RANK=rank, INDEX=index, WIDTH=width)
+    value = nothing if values is None else (VALUES, begins[VALUES])
+    return launch_of(
+        chosen,
+        loop,
+        [(DESTINATION, begins[DESTINATION]), value, winners or nothing],
+        plan.name,
+        inner=divisor(index, 1 if plan.index_map.per_line else loop.inner),
+        span=divisor(index, prod(plan.index_map.spread(plan.shape))),
+        values_are=values is not None,
+        ordered=winners is not None,
+        fills=values is None,
+    )
 
 
 class Table:
@@ -168,46 +195,6 @@ def mark_loop(plan: ScatterPlan, table: Table, positions: Sequence[Positions]) -
         return loop_of(plan.index_map, plan.shape, [table.kept], alone)
     spread = plan.index_map.spread(plan.shape)
     return loop_of(in_index_order(len(spread)), spread, [[0] * len(spread)], alone)
-
-
-def _write_loop(
-    plan: ScatterPlan,
-    table: Table,
-    positions: Sequence[Positions],
-    alignments: tuple[int, ...],
-    shift: int,
-) -> IndexLoop:
-    layout, itemsize = plan.result.layout, plan.result.dtype.itemsize
-    assert min(alignments) >= itemsize, "memory is aligned to its elements"
-    to, values = strides_of(plan.index_map.kept, layout, len(plan.shape)), values_of(plan)
-    # One number fills elements of any width: it goes along with the destination.
-    given = to if values is None else values.strides
-    from_ = 0 if values is None else values.offset * itemsize
-    firsts = ((layout.offset + shift) * itemsize, from_)
-    strides = [to, given, table.kept]
-    loop = loop_of(plan.index_map, plan.shape, strides, positions, itemsize, firsts)
-    return fitted(loop, (*alignments, WIDEST)[:2])
-
-
-def _write(
-    plan: ScatterPlan, loop: IndexLoop, index: str, winners: tuple[int, int] | None = None
-) -> Launch:
-    rank, width, firsts = len(loop.loop.axes), loop.loop.width, loop.loop.firsts
-    chosen = kernel(FILE, "scatter_elements", RANK=rank, INDEX=index, WIDTH=width)
-    many = isinstance(plan.value, TensorSpec)
-    nothing = NOTHING, 0
-    values = (VALUES, firsts[VALUES]) if many else nothing
-    return launch_of(
-        chosen,
-        loop,
-        [(DESTINATION, firsts[DESTINATION]), values, winners or nothing],
-        plan.name,
-        inner=divisor(index, 1 if plan.index_map.per_line else loop.inner),
-        span=divisor(index, prod(plan.index_map.spread(plan.shape))),
-        values_are=many,
-        ordered=winners is not None,
-        fills=not many,
-    )
 
 
 # ---- Copies with few elements replaced

@@ -5,7 +5,6 @@ from __future__ import annotations
 from dataclasses import replace
 
 from tensorlayout.cuda.engine.launch import writer
-from tensorlayout.cuda.engine.memory import new_tensors
 from tensorlayout.cuda.sort.planning import TILE, is_fastest, plan_search, plan_sort, plan_top_k
 from tensorlayout.dtypes import int64
 from tensorlayout.layout import Layout
@@ -22,7 +21,7 @@ from tensorlayout.plan import (
     Write,
 )
 from tensorlayout.plan.events import Event
-from tensorlayout.plan.run import allocating, carried_out, compiled, noted_copy
+from tensorlayout.plan.run import carried_out, compiled, noted_copy
 from tensorlayout.tensor import TensorSpec
 
 
@@ -82,20 +81,17 @@ def write_top_k(plan: TopKPlan) -> Write:
 SEARCHES = ("isin", "searchsorted")
 
 
-def prepare_search(plan: LibraryPlan) -> Run:
+def write_search(plan: LibraryPlan) -> Write:
     """One launch: where values go in a sorted line, or whether they are in others, sorted first."""
-    options, result = dict(plan.options), plan.result
+    options, number = dict(plan.options), plan.result.device.number
     if plan.operation.name == "searchsorted":
         line, values = plan.operands
         found = plan_search(line, values, plan.dtype, right=options["side"] == "right")
-    else:
-        values, of = plan.operands
-        line = TensorSpec(plan.dtype, Layout.row_major((of.layout.size,)), of.device)
-        found = plan_search(line, values, plan.dtype, members=True, invert=options["invert"])
-    write = writer(result.device.number, lambda _: found, aligned=0)
-    search = allocating(new_tensors(result), write)
-    if plan.operation.name == "searchsorted":
-        return search
+        return writer(number, lambda _: found, aligned=0)
+    values, of = plan.operands
+    line = TensorSpec(plan.dtype, Layout.row_major((of.layout.size,)), of.device)
+    members = plan_search(line, values, plan.dtype, members=True, invert=options["invert"])
+    search = writer(number, lambda _: members, aligned=0)
     placed = TensorSpec(plan.dtype, Layout.row_major(of.layout.shape), of.device)
     gather, sort = noted_copy("isin", of, placed), sorted_rows(line)
-    return lambda x, given: search(sort(gather(given)), x)
+    return lambda out, x, given: search(out, sort(gather(given)), x)

@@ -254,14 +254,12 @@ def plan_radix(lines: Lines) -> tuple[tuple[Pass, ...], int]:
 # ---- The first elements
 
 
-def plan_top_k(plan: TopKPlan) -> Launch | None:
-    """The launch that writes as many elements of each line as the result has; None for none."""
+def plan_top_k(plan: TopKPlan) -> Launch:
+    """The launch that writes as many elements of each line as the result has, at least one."""
     source, values, positions, dim = plan.source, plan.result, plan.positions, plan.dim
     layouts = source.layout, values.layout, positions.layout
     layout, length, count = source.layout, source.layout.shape[dim], values.layout.shape[dim]
     assert length <= TILE, "longer lines are merged"
-    if not values.layout.size:
-        return None
     around = [d for d in reversed(layout.minor_to_major) if d != dim]
     lines = prod(layout.shape[d] for d in around)
     one = (1, 0, 0, 0)  # where there is nothing around

@@ -72,8 +72,6 @@ def plan_join(
     slots = [start * result.strides[axis] for start in starts]
     rows = zip(numbers, sources, starts, slots, alignments[1:], strict=True)
     inputs = [_Input(*row) for row in rows if row[1].size]
-    used = [alignments[0], *[each.alignment for each in inputs]]
-    assert min(used) >= itemsize, "memory is aligned to its elements"
     whole = _Whole(result, axis, itemsize, alignments[0], len(sources) if splits else 0)
     copies = [_transposed(whole, each) for each in inputs]
     kept = [each for each, copy in zip(inputs, copies, strict=True) if copy is None]

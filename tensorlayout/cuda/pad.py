@@ -25,7 +25,6 @@ WRITE, READ = 0, 1
 
 def plan_pad(plan: PadPlan, alignments: tuple[int, ...]) -> Launch | None:
     """The launch; None for an empty result. `alignments` of the result and the source."""
-    assert min(alignments) >= plan.result.dtype.itemsize, "memory is aligned to its elements"
     if not plan.result.layout.size:
         return None
     loop = _loop(plan, alignments)
@@ -104,7 +103,6 @@ def _packs(loop: Loop) -> tuple[int, int]:
 
 def plan_slice_grad(plan: SliceGradPlan, alignments: tuple[int, ...]) -> Launch:
     """The launch; neither tensor is empty, and all else as of `plan_pad`."""
-    assert min(alignments) >= plan.result.dtype.itemsize, "memory is aligned to its elements"
     # All elements of the result; the source has windows of its axes, with positive steps.
     result, source, itemsize = plan.result.layout, plan.source.layout, plan.result.dtype.itemsize
     axes, begin = [], source.offset

@@ -145,7 +145,6 @@ def plan_write(
     `index`: the least type of indices; the other arguments as of `plan_read`.
     """
     layout, itemsize, values = plan.result.layout, plan.result.dtype.itemsize, values_of(plan)
-    assert min(alignments) >= itemsize, "memory is aligned to its elements"
     to = strides_of(plan.index_map.kept, layout, len(plan.shape))
     # One number fills elements of any width: it goes along with the destination.
     given, from_ = (to, 0) if values is None else (values.strides, values.offset * itemsize)

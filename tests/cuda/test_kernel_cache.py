@@ -268,8 +268,8 @@ def test_sources_follow_includes(tmp_path):
     (tmp_path / "b.cuh").write_text('#include "a.cu"\n#include "missing.cuh"\n// #include "c"\n')
     (headers / "far.cuh").write_text("")
     found = disk_cache.sources(tmp_path / "a.cu", headers)
-    assert [path.name for path in found] == ["a.cu", "b.cuh", "far.cuh"]
-    assert found[(headers / "far.cuh").resolve()] == b""
+    assert list(found) == ["a.cu", "b.cuh", "far.cuh"]
+    assert found["far.cuh"] == b""
 
 
 @needs_compiler

@@ -40,25 +40,25 @@ _CHECKSUM_BYTES = hashlib.sha256().digest_size
 _INCLUDE = re.compile(rb'^[ \t]*#[ \t]*include[ \t]+"([^"\n]+)"', re.MULTILINE)
 
 
-def sources(path: Path, folder: Path) -> dict[Path, bytes]:
+def sources(path: Path, folder: Path) -> dict[str, bytes]:
     """Read a file and all that it includes by ``#include "…"``, in order of first mention.
 
-    Headers are looked up beside the file that includes them, then in `folder`. One that is in
-    neither is left to the compiler's message. Branches of ``#if`` are not told apart.
+    The keys are the names in the includes. Headers are looked up beside the file that includes
+    them, then in `folder`. One that is in neither is left to the compiler's message. Branches of
+    ``#if`` are not told apart.
     """
-    found: dict[Path, bytes] = {}
+    found: dict[str, bytes] = {}
 
-    def visit(file: Path) -> None:
-        if file in found:
-            return
-        found[file] = text = file.read_bytes()
-        for name in _INCLUDE.findall(text):
-            places = (base / name.decode() for base in (file.parent, folder))
-            header = next((place for place in places if place.is_file()), None)
-            if header is not None:
-                visit(header.resolve())
+    def visit(name: str, file: str) -> None:
+        with open(file, "rb") as opened:
+            found[name] = text = opened.read()
+        for header in map(bytes.decode, _INCLUDE.findall(text)):
+            places = [os.path.join(base, header) for base in (os.path.dirname(file), str(folder))]
+            place = next(filter(os.path.isfile, places), None)
+            if place is not None and header not in found:
+                visit(header, place)
 
-    visit(path.resolve())
+    visit(path.name, str(path))
     return found
 
 

@@ -72,16 +72,13 @@ def compiled(kernel: Kernel, architecture: int) -> tuple[bytes, str]:
 
 def _program(kernel: Kernel, architecture: int) -> tuple[tuple[Any, ...], ...]:
     """Return options, the names by which files are included, and their texts; its own first."""
-    folder = header_directory().resolve()
-    path = (kernel_directory() / kernel.file).resolve()
-    sources = disk_cache.sources(path, folder)
-    names = tuple(_name_in(header, folder, path.parent) for header in sources)
+    sources = disk_cache.sources(kernel_directory() / kernel.file, header_directory())
     macros = (*kernel.types, *kernel.shape)
     if kernel.operation:
         macros += (("OPERATION", kernel.operation),)
     defined = (f"-D{name}={value}" for name, value in macros)
     options = (*OPTIONS, f"-arch=sm_{architecture}", *defined)
-    return options, names, tuple(sources.values())
+    return options, tuple(sources), tuple(sources.values())
 
 
 def _compiled(
@@ -125,8 +122,3 @@ def whole_elf(cubin: bytes) -> bytes:
     needed = "it is no ELF file" if nbytes is None else f"its header says {nbytes}"
     msg = f"cuda: NVRTC {version()} gave {len(cubin)} bytes of machine code, and {needed}"
     raise RuntimeError(msg)
-
-
-def _name_in(header: Path, *folders: Path) -> str:
-    inside = (each for each in folders if header.is_relative_to(each))
-    return header.relative_to(next(inside, header.parent)).as_posix()

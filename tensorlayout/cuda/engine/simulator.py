@@ -147,7 +147,7 @@ def shared_object(
     unit = kernel_shapes.unit(file, types, index)
     key = f"{path.stem}-{_key(texts, *flags, unit)}"
     common, header = header_directory() / _PRECOMPILED, None
-    if counters.compiles and common in texts and not disk_cache.is_kept(key, ".so"):
+    if counters.compiles and _PRECOMPILED in texts and not disk_cache.is_kept(key, ".so"):
         included = _key(disk_cache.sources(common, header_directory()), *given)
         header = _precompiled(given, f"{common.stem}-{included}", disk_cache.folder())
 
@@ -187,11 +187,10 @@ def _precompiled(flags: tuple[str, ...], key: str, place: Path) -> Path | None:
         return None
 
 
-def _key(texts: dict[Path, bytes], *parts: str) -> str:
+def _key(texts: dict[str, bytes], *parts: str) -> str:
     """Return a name for what the compiler makes of these files, as it is told by `parts`."""
     command, version = compiler()
-    names = (each.name for each in texts)
-    return disk_cache.key_of(*command, version, *parts, *names, *texts.values())
+    return disk_cache.key_of(*command, version, *parts, *texts, *texts.values())
 
 
 def _compile(path: Path, *arguments: str) -> None:

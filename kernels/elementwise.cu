@@ -145,10 +145,10 @@ template <class... T> COMMON RESULT apply(const Scalar*, T... operands) {
 SHAPES(PACKED = 0 1, ROOM = 24576 49152)
 BLOCK_KERNEL(elementwise_tiles, TiledElementwise) { tiles_in<PACKED, ROOM>(p); }
 #elif defined(BOUNDED)
-SHAPES(INDEX = int32_t int64_t, BOUNDED = 1 4/WIDEST 16/WIDEST, WHERE BOUNDED)
+SHAPES(INDEX = int32_t int64_t, BOUNDED = 1 4/WIDEST 16/WIDEST)
 KERNEL(elementwise_bounded, BoundedElementwise<INDEX>) { bounded<BOUNDED>(p); }
 #elif !defined(RANK)
-SHAPES(PACK = 1 4/WIDEST 16/WIDEST, WHERE PACK)
+SHAPES(PACK = 1 4/WIDEST 16/WIDEST)
 KERNEL(elementwise_flat, FlatElementwise) { flat<PACK>(p); }
 #elif defined(PACK)
 SHAPES(RANK = 2 3 4 0, INDEX = int32_t int64_t, PACK = 4/WIDEST 16/WIDEST, WHERE PACK > 1)

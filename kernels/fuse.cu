@@ -39,16 +39,18 @@ template <class... T> DEVICE RESULT apply(const Scalar* numbers, T... operands) 
 SHAPES(PACKED = 0 1, ROOM = 24576 49152)
 BLOCK_KERNEL(fuse_tiles, TiledElementwise) { tiles_in<PACKED, ROOM>(p); }
 #elif defined(BOUNDED)
-SHAPES(INDEX = int32_t int64_t, BOUNDED = 1 4/WIDEST 16/WIDEST, WHERE BOUNDED)
+SHAPES(INDEX = int32_t int64_t, BOUNDED = 1 4/WIDEST 16/WIDEST)
 KERNEL(fuse_bounded, BoundedElementwise<INDEX>) { bounded<BOUNDED>(p); }
 #elif !defined(RANK)
-SHAPES(PACK = 1 4/WIDEST 16/WIDEST, WHERE PACK)
+SHAPES(PACK = 1 4/WIDEST 16/WIDEST)
 KERNEL(fuse_flat, FlatElementwise) { flat<PACK>(p); }
 #elif defined(PACK)
-SHAPES(RANK = 2 3 4 0, INDEX = int32_t int64_t, PACK = 4/WIDEST 16/WIDEST,
-       WHERE PACK > 1 && (RANK || OPERANDS <= 4))
+SHAPES(RANK = 2 3 4, INDEX = int32_t int64_t, PACK = 4/WIDEST 16/WIDEST, WHERE PACK > 1)
+SHAPES(RANK = 0, INDEX = int32_t int64_t, PACK = 4/WIDEST 16/WIDEST, WHERE PACK > 1,
+       WHERE OPERANDS <= 4)
 KERNEL(fuse_rows, StridedElementwise<RANK, INDEX>) { strided<RANK, INDEX, PACK>(p); }
 #else
-SHAPES(RANK = 1 2 3 4 0, INDEX = int32_t int64_t, WHERE RANK || OPERANDS <= 4)
+SHAPES(RANK = 1 2 3 4, INDEX = int32_t int64_t)
+SHAPES(RANK = 0, INDEX = int32_t int64_t, WHERE OPERANDS <= 4)
 KERNEL(fuse_strided, StridedElementwise<RANK, INDEX>) { strided<RANK, INDEX, 1>(p); }
 #endif

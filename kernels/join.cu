@@ -20,31 +20,33 @@
 #include "indexing.cuh"
 #include "sectors.cuh"
 
-constexpr int PARAMETER_BYTES_OF_A_LAUNCH = 4096;
-
 template <int Rank, class Index>
 struct Part {
-    static constexpr int CAPACITY = Rank ? Rank : ANY_RANK;
     Index count;
     Index start;             // in the result, of the first element
-    Index stride[CAPACITY];  // in the input
+    Index stride[CAPACITY<Rank>];  // in the input
     Divisor<Index> size;     // along the joined dimension; for join_rows, threads of a row
     uint32_t end_block;      // where the blocks of this input end
 };
 
 template <int Rank, class Index>
 struct Shared {
-    static constexpr int CAPACITY = Rank ? Rank : ANY_RANK;
-    Divisor<Index> size[CAPACITY];  // that of the joined dimension is not used
-    Index stride[CAPACITY];         // in the result
+    Divisor<Index> size[CAPACITY<Rank>];  // that of the joined dimension is not used
+    Index stride[CAPACITY<Rank>];         // in the result
     int32_t axis, parts, rank;
     int32_t splits;                 // 1: from the result, as it is called here, to the inputs
 };
 
-// 16: for the alignment of members.
-template <int Rank, class Index>
-constexpr int MOST = (PARAMETER_BYTES_OF_A_LAUNCH - 16 - sizeof(void*) - sizeof(Shared<Rank, Index>)) /
-                     (sizeof(void*) + sizeof(Part<Rank, Index>));
+// Inputs of a launch, as many as its parameters have room for.
+template <int Rank, class Index> constexpr int MOST = 0;
+template <> constexpr int MOST<1, int32_t> = 112;
+template <> constexpr int MOST<1, int64_t> = 84;
+template <> constexpr int MOST<2, int32_t> = 100;
+template <> constexpr int MOST<2, int64_t> = 71;
+template <> constexpr int MOST<3, int32_t> = 91;
+template <> constexpr int MOST<3, int64_t> = 62;
+template <> constexpr int MOST<0, int32_t> = 17;
+template <> constexpr int MOST<0, int64_t> = 9;
 
 template <int Rank, class Index>
 struct Join {

@@ -32,14 +32,16 @@
 enum BorderMode : int32_t { CONSTANT, EDGE, REPEATED };
 
 // Of each dimension. Positions of the source are those of the result less `before`.
+// Dimensions with a border: of any rank, those of size 1, too.
+template <int Rank> constexpr int SIDES = Rank ? Rank : MAX_RANK;
+
 template <int Rank, class Index>
 struct Border {
-    static constexpr int CAPACITY = Rank ? Rank : MAX_RANK;
-    Index before[CAPACITY], inside[CAPACITY];  // elements of the border, of the source
+    Index before[SIDES<Rank>], inside[SIDES<Rank>];  // elements of the border, of the source
     // What is around comes again after so many elements: of what is mirrored, the second half of them
     // runs backwards. `lift`: a multiple of the period, no less than `before`.
-    Divisor<Index> period[CAPACITY];
-    Index lift[CAPACITY];
+    Divisor<Index> period[SIDES<Rank>];
+    Index lift[SIDES<Rank>];
     int32_t twice;  // 1 where the outermost elements are mirrored, too
     BorderMode mode;
 
@@ -159,15 +161,14 @@ DEVICE void pad(const Padded<Rank, Index>& p) {
 
 template <int Rank, class Index>
 struct Spread {
-    static constexpr int CAPACITY = Rank ? Rank : ANY_RANK;
     void* to;
     const void* from;
     Index count;             // elements of the result
-    Index stride[2][CAPACITY];  // in the result and in the source
-    Index first[CAPACITY];   // where the window begins
-    Index taken[CAPACITY];   // elements of the source
-    Divisor<Index> size[CAPACITY];
-    Divisor<Index> step[CAPACITY];  // of the window
+    Index stride[2][CAPACITY<Rank>];  // in the result and in the source
+    Index first[CAPACITY<Rank>];   // where the window begins
+    Index taken[CAPACITY<Rank>];   // elements of the source
+    Divisor<Index> size[CAPACITY<Rank>];
+    Divisor<Index> step[CAPACITY<Rank>];  // of the window
     int32_t rank;
 };
 

@@ -395,15 +395,16 @@ DEVICE void dequantized(const Dequantized<Rank, Index>& p) {
 
 #ifdef TENSORLAYOUT_SIMULATOR
 #elif defined(RESULT)
-SHAPES(WHERE defined(RESULT), RANK = 2 4 0, INDEX = int32_t int64_t, PACK = 1 LONGEST)
+SHAPES(WITH RESULT, RANK = 2 4 0, INDEX = int32_t int64_t, PACK = 1 LONGEST)
 KERNEL(dequantize, Dequantized<RANK, INDEX>) { dequantized<ELEMENT, SCALE, RESULT, BITS, TILED, PACK>(p); }
 #elif defined(PACK)
-SHAPES(WHERE defined(SOURCE), RANK = 2 4 0, INDEX = int32_t int64_t, PACK = BITS==6?4:8/BITS LONGEST)
+SHAPES(WITH SOURCE, WHERE BITS != 6, RANK = 2 4 0, INDEX = int32_t int64_t, PACK = 8/BITS LONGEST)
+SHAPES(WITH SOURCE, WHERE BITS == 6, RANK = 2 4 0, INDEX = int32_t int64_t, PACK = 4 LONGEST)
 BLOCK_KERNEL(quantize_rows, Quantized<RANK, INDEX>) {
     quantized_rows<SOURCE, ELEMENT, SCALE, BITS, TILED, PACK>(p);
 }
 #else
-SHAPES(WHERE defined(SOURCE), WHERE BITS != 6, RANK = 2 4 0, INDEX = int32_t int64_t)
+SHAPES(WITH SOURCE, WHERE BITS != 6, RANK = 2 4 0, INDEX = int32_t int64_t)
 BLOCK_KERNEL(quantize_columns, Quantized<RANK, INDEX>) {
     quantized_columns<SOURCE, ELEMENT, SCALE, BITS, TILED>(p);
 }

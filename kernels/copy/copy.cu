@@ -97,8 +97,8 @@ struct TiledCopy {
     void* to;
     const void* from;
     Padding padding;
-    Side<> write, read;
-    Boxes<2> boxes;
+    Side<MOST_AXES> write, read;
+    Boxes<2, MOST_AXES, MAX_RANK> boxes;
     int32_t pitch[MOST_AXES];  // strides in the tile
     int64_t across;            // words of the source from row to row of a square
     int32_t turns[4];          // the column of a square that each quarter of a warp begins with
@@ -160,7 +160,7 @@ DEVICE void read_squares(const TiledCopy& p, const Visit& v, const void* source,
 
 // A tile into the box of the destination.
 template <bool Linear, int Element, int Write>
-DEVICE void write_rows(const Side<>& side, const Visit& v, void* destination,
+DEVICE void write_rows(const Side<MOST_AXES>& side, const Visit& v, void* destination,
                        const Bits<Element>* tile) {
     constexpr int PER_WRITE = Write / Element;
     using Word = Pack<Bits<Element>, PER_WRITE>;
@@ -183,7 +183,7 @@ DEVICE void write_rows(const Side<>& side, const Visit& v, void* destination,
 }
 
 template <int Element, int Write>
-DEVICE void write_box(const Side<>& side, const Visit& v, void* destination,
+DEVICE void write_box(const Side<MOST_AXES>& side, const Visit& v, void* destination,
                       const Bits<Element>* tile) {
     if (side.linear) write_rows<true, Element, Write>(side, v, destination, tile);
     else write_rows<false, Element, Write>(side, v, destination, tile);

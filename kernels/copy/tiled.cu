@@ -89,7 +89,7 @@ struct BoundedBoxes {
     const void* from;
     uint64_t bits[2];
     Padding padding;
-    Side<> write, read;
+    Side<MOST_AXES> write, read;
     Boxes<2 + MOST_BOUNDS, MOST_AXES, MOST_AXES> boxes;  // the indices are as further memories
     Bounds bounds;
     int32_t pitch[MOST_AXES];  // strides in the tile
@@ -122,7 +122,7 @@ DEVICE Corner corner_of(const BoundedBoxes& p, const int64_t (&base)[2 + MOST_BO
 
 // Of accesses of N elements, of which all are alike.
 template <int N>
-DEVICE Standing standing_of(const BoundedBoxes& p, const Corner& corner, const Side<>& side,
+DEVICE Standing standing_of(const BoundedBoxes& p, const Corner& corner, const Side<MOST_AXES>& side,
                             uint32_t box, const Spot& spot) {
     if (!spot.inside) return NOWHERE;
     if (corner.whole) return AN_ELEMENT;

@@ -223,8 +223,8 @@ DEVICE void strided(const StridedBand<Rank, Index>& p) {
 #ifdef TENSORLAYOUT_SIMULATOR
 #elif defined(PACK)
 // A row that is contiguous in one dimension alone is a run.
-SHAPES(RANK = 1 2 3 4 0, INDEX = int32_t int64_t, WIDTH = 1 2 4 8 16, PACK = 1 16/WIDTH,
-       WHERE RANK != 1 || PACK == 1)
+SHAPES(RANK = 1, INDEX = int32_t int64_t, WIDTH = 1 2 4 8 16, PACK = 1)
+SHAPES(RANK = 2 3 4 0, INDEX = int32_t int64_t, WIDTH = 1 2 4 8 16, PACK = 1 16/WIDTH)
 KERNEL(band_strided, StridedBand<RANK, INDEX>) { strided<RANK, INDEX, WIDTH, PACK>(p); }
 #else
 SHAPES(RANK = 1 2 3 4 0, INDEX = int32_t int64_t, WIDTH = 1 2 4 8 16)

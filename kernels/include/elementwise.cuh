@@ -86,7 +86,7 @@ COMMON bool padding_written(const Memories& memories) {
 }
 
 // Packs of a thread: fewer of many operands, whose loads are under way together anyhow.
-template <int Length> constexpr int PACKS = Length < 4 && OPERANDS <= 4 ? 4 / Length : 1;
+template <int Length> constexpr int PACKS = OPERANDS > 4 ? 1 : Length == 1 ? 4 : Length == 2 ? 2 : 1;
 
 // ---- Flat ---------------------------------------------------------------------------------------
 
@@ -230,7 +230,7 @@ struct Follower {
 };
 
 // Dimensions outside of a box; as above.
-constexpr int MOST_OUTER = OPERANDS <= 3 && NUMBERS == 0 ? MAX_RANK : 4;
+constexpr int MOST_OUTER = NUMBERS > 0 ? 4 : OPERANDS <= 3 ? MAX_RANK : 4;
 
 struct TiledElementwise {
     Memories memories;

@@ -9,6 +9,7 @@ constexpr int MAX_RANK = 64;
 
 // Dimensions of size 2 or more that a loop over fewer than 2**41 elements can have.
 constexpr int ANY_RANK = 40;
+template <int Rank> constexpr int CAPACITY = Rank ? Rank : ANY_RANK;
 
 // Elements of a thread in a walk over `Rank` dimensions. Of any rank (0) one: the registers of more
 // would be spilled.

@@ -18,9 +18,7 @@ using int64_t = long long;
 using uint64_t = unsigned long long;
 
 // Threads of a block, the same for all kernels: eight warps hide latency, and leave registers.
-#ifndef THREADS
-#define THREADS 256
-#endif
+constexpr int THREADS = 256;
 
 #define DEVICE __device__ __forceinline__
 

@@ -20,16 +20,15 @@ enum PositionKind : int32_t { INT8, INT16, INT32, INT64, UINT8, UINT16, UINT32, 
 // `N` memories, besides the positions.
 template <int Rank, class Index, int N>
 struct Reach {
-    static constexpr int CAPACITY = Rank ? Rank : ANY_RANK;
     const void* from[MAX_POSITIONS];
     Faults* faults;
     uint64_t owner;
     int64_t extent[MAX_POSITIONS];           // sizes of the dimensions that positions index
     Index count;                             // elements of the loop
-    Index stride[N][CAPACITY];
-    Index across[MAX_POSITIONS][CAPACITY];   // strides of the positions
+    Index stride[N][CAPACITY<Rank>];
+    Index across[MAX_POSITIONS][CAPACITY<Rank>];   // strides of the positions
     Index step[MAX_POSITIONS][N];
-    Divisor<Index> size[CAPACITY];
+    Divisor<Index> size[CAPACITY<Rank>];
     PositionKind kind[MAX_POSITIONS];
     int32_t positions;
     int32_t rank;

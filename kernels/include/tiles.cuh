@@ -34,7 +34,7 @@ struct SmallDivisor {
 
 // Which box each block has, in N memories. Of a block's own box, all that differs from others is along
 // which dimensions it ends early: bit d of a number, for dimension d.
-template <int N, int AXES = MOST_AXES, int MOST_OUTER = MAX_RANK>
+template <int N, int AXES, int MOST_OUTER>
 struct Boxes {
     int64_t step[N][AXES];         // to the next box, in each memory
     int64_t outer[N][MOST_OUTER];  // to the next index of all other dimensions, fastest first
@@ -82,7 +82,7 @@ struct Boxes {
 // its own; or, *together*, all rows of the box by as much, if they have as many threads as leave the
 // same remainder, in sectors, as the distance of two of them in memory does: few threads are idle then,
 // but a warp may have parts of two rows, which fall into the same banks.
-template <int AXES = MOST_AXES>
+template <int AXES>
 struct Side {
     int32_t dimension[AXES];  // which of the box's each is, this memory's fastest first
     uint32_t turned;          // bit d: the stride of the box's dimension d is negative

@@ -219,17 +219,17 @@ SIMULATOR_OPERATIONS("add minimum maximum")
 #define CHOSEN(run) run<functions::OPERATION>(p);
 
 #if defined(ELEMENT) && !defined(RANK)
-SHAPES(INDEX = int32_t int64_t, WHERE defined(ELEMENT))
+SHAPES(WITH ELEMENT, INDEX = int32_t int64_t)
 KERNEL(fold_runs, Folding<INDEX>) { CHOSEN(fold) }
 #elif defined(ELEMENT)
-SHAPES(RANK = 1 2 3 0, INDEX = int32_t int64_t, WHERE defined(ELEMENT))
+SHAPES(WITH ELEMENT, RANK = 1 2 3 0, INDEX = int32_t int64_t)
 KERNEL(combine_elements, Combining<RANK, INDEX>) { CHOSEN(combine) }
 #elif defined(RANK)
-SHAPES(RANK = 1 2 3 0, INDEX = int32_t int64_t, WHERE !defined(ELEMENT))
+SHAPES(WITHOUT ELEMENT, RANK = 1 2 3 0, INDEX = int32_t int64_t)
 KERNEL(tally_positions, Tally<RANK, INDEX>) { tally(p); }
 KERNEL(list_places, Listing<RANK, INDEX>) { list(p); }
 #else
-SHAPES(INDEX = int32_t int64_t, WHERE !defined(ELEMENT))
+SHAPES(WITHOUT ELEMENT, INDEX = int32_t int64_t)
 KERNEL(find_segments, Finding<INDEX>) { find_ends(p); }
 #endif
 

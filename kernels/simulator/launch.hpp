@@ -10,9 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#ifndef THREADS
-#define THREADS 256
-#endif
+constexpr int THREADS = 256;
 
 #if defined(__SANITIZE_ADDRESS__)
 #define SIMULATOR_ASAN 1

@@ -5,14 +5,15 @@ Shapes are read from the end of the file itself.
 A line ``SHAPES(…)`` is in front of the kernels that have these shapes, of several such lines those
 of each::
 
-    SHAPES(RANK = 1 2 0, INDEX = int32_t int64_t, WIDTH = 1 2 4 8 16, PACK = 1 16/WIDTH,
-           WHERE RANK != 1 || PACK == 1)
+    SHAPES(RANK = 2 3 0, INDEX = int32_t int64_t, WIDTH = 1 2 4 8 16, PACK = 1 16/WIDTH,
+           WHERE PACK > 1)
     KERNEL(band_strided, StridedBand<RANK, INDEX>) { strided<RANK, INDEX, WIDTH, PACK>(p); }
 
-Each macro has the values behind its ``=``: words, or expressions without blanks of the macros
-before and of those that name types. ``WHERE`` leaves out shapes. For a GPU the macros of one shape
-are defined, and the compiler gets the file; the simulator gets all shapes of one type of index
-behind one another.
+Each macro has the values behind its ``=``: words, macros before or those that name types, and
+quotients, of which a 0 is none. ``WHERE`` keeps shapes by one comparison with a number; ``WITH``
+and ``WITHOUT`` say that the types define a macro or do not. For a GPU the macros of one shape are
+defined, and the compiler gets the file; the simulator gets all shapes of one type of index behind
+one another.
 """
 
 from __future__ import annotations
@@ -20,37 +21,37 @@ from __future__ import annotations
 import functools
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
-from tensorlayout.cuda.engine.cpp_text import NameScope, closing, file_of, refuse, split
 from tensorlayout.cuda.engine.driver import Kernel
-from tensorlayout.cuda.engine.structs import struct
+from tensorlayout.cuda.engine.structs import OPERATORS, replaced, struct, text_of
 from tensorlayout.dtypes import DType, in_category, is_narrow
 
 Types = tuple[tuple[str, str], ...]
 Shape = tuple[tuple[str, str], ...]
 
-_DECLARATION = re.compile(r"^(SHAPES|KERNEL|BLOCK_KERNEL)\(", re.MULTILINE)
+_KERNEL = re.compile(
+    r"^((?:SHAPES\([^)]*\)\s+)*)((?:BLOCK_)?KERNEL)\((\w+), ([^)]*)\) (\{.*?\})$",
+    re.MULTILINE | re.DOTALL,
+)
+_SHAPES = re.compile(r"SHAPES\(([^)]*)\)")
 
 
-@dataclass(frozen=True, slots=True)
-class _Declared:
-    """A kernel: the macro that defines it, its name, its parameters' type, its text."""
+class _Declared(NamedTuple):
+    """A kernel: the macro that defines it, its parameters' type and its text, and its shapes."""
 
     macro: str
-    name: str
     parameters: str
     text: str
-    shapes: tuple[tuple[str, ...], ...]
+    shapes: list[str]
 
 
 def kernels_in(file: str, types: Types = (), operation: str = "") -> tuple[Kernel, ...]:
     """All kernels of a file in all their shapes; `types` and `operation` as of `Kernel`."""
     return tuple(
-        Kernel(file, each.name, types, shape, operation)
-        for each in _declared(file).values()
-        for shape in _shapes(file, each.name, types).values()
+        Kernel(file, name, types, shape, operation)
+        for name in _declared(file)
+        for shape in _shapes(file, name, types).values()
     )
 
 
@@ -76,7 +77,7 @@ def kernel(file: str, name: str, types: Types = (), operation: str = "", **shape
 def parameters(kernel: Kernel, **constants: int) -> Any:
     """The ctypes structure that a kernel takes; `constants` as of `struct`."""
     declared = _declared(kernel.file)[kernel.name]
-    return struct(kernel.file, _replaced(declared.parameters, dict(kernel.shape)), **constants)
+    return struct(kernel.file, replaced(declared.parameters, dict(kernel.shape)), **constants)
 
 
 def index_type(kernel: Kernel) -> str:
@@ -90,36 +91,24 @@ def unit(file: str, types: Types, index: str) -> str:
     Few calls need indices of 64 bits, and their kernels are nearly half of a file's.
     """
     lines = [f'#include "{file}"']
-    for each in _declared(file).values():
-        for shape in _shapes(file, each.name, types).values():
-            if dict(shape).get("INDEX", index) != index:
-                continue
-            symbol = Kernel(file, each.name, types, shape).symbol
-            text = _replaced(f"{each.parameters}) {each.text}", dict(shape))
-            lines.append(f"{each.macro}({symbol}, {text}")
+    for name, (macro, parameters, text, _) in _declared(file).items():
+        for shape in _shapes(file, name, types).values():
+            values = dict(shape)
+            if values.get("INDEX", index) == index:
+                symbol = "_".join([name, *values.values()])
+                lines.append(f"{macro}({symbol}, {replaced(f'{parameters}) {text}', values)}")
     return "\n".join(lines) + "\n"
 
 
 @functools.cache
 def _declared(file: str) -> dict[str, _Declared]:
     """The kernels by their names; none where a file declares no shapes."""
-    text = file_of(file).text
     found: dict[str, _Declared] = {}
-    shapes: list[tuple[str, ...]] = []
-    last = ""
-    for each in _DECLARATION.finditer(text) if "\nSHAPES(" in text else ():
-        end = closing(text, each.end() - 1)
-        inside = split(text[each.end() : end]) if each[1] == "SHAPES" else [text[each.end() : end]]
-        if each[1] == "SHAPES":
-            shapes = [*(shapes if last == "SHAPES" else ()), tuple(inside)]
-        else:
-            name, _, parameters = inside[0].partition(",")
-            start = text.index("{", end)
-            body = " ".join(text[start : closing(text, start) + 1].split())
-            if not shapes or name in found:
-                refuse(file_of(file), f"the kernel {name}: it has no shapes, or is there twice")
-            found[name] = _Declared(each[1], name, parameters.strip(), body, tuple(shapes))
-        last = each[1]
+    shapes: list[str] = []
+    for lines, macro, name, parameters, text in _KERNEL.findall(text_of(file)):
+        shapes = _SHAPES.findall(lines) or shapes
+        if shapes:
+            found[name] = _Declared(macro, parameters, " ".join(text.split()), shapes)
     return found
 
 
@@ -129,35 +118,35 @@ def _shapes(file: str, name: str, types: Types) -> dict[frozenset[tuple[str, str
     declared = _declared(file).get(name)
     if declared is None:
         raise ValueError(f"cuda: {file} declares no kernel {name}")
-    found = (shape for clauses in declared.shapes for shape in _expanded(file, clauses, types))
+    found = (shape for line in declared.shapes for shape in _expanded(line, dict(types)))
     return {frozenset(shape): shape for shape in found}
 
 
-def _expanded(file: str, clauses: tuple[str, ...], types: Types) -> Iterator[Shape]:
+def _expanded(line: str, types: dict[str, str]) -> Iterator[Shape]:
+    """Yield the shapes of one line."""
     rows: list[dict[str, str]] = [{}]
-    for clause in clauses:
-        name, _, values = (word.strip() for word in clause.partition("="))
-        condition = clause.removeprefix("WHERE ")
-        if condition != clause:
-            rows = [row for row in rows if _scope(file, types, row).value(condition)]
-            continue
-        longer = []
-        for row in rows:
-            scope = _scope(file, types, row)
-            for text in values.split():
-                known = text.isidentifier() and text not in scope.names
-                longer.append(row | {name: text if known else str(scope.value(text))})
-        rows = longer
+    for clause in line.split(","):
+        match clause.split():
+            case ["WITH", macro]:
+                rows = rows if macro in types else []
+            case ["WITHOUT", macro]:
+                rows = [] if macro in types else rows
+            case ["WHERE", macro, sign, number]:
+                holds = OPERATORS[sign]
+                rows = [row for row in rows if holds(int((types | row)[macro]), int(number))]
+            case [macro, "=", *values]:
+                rows = [
+                    row | {macro: value} for row in rows for value in _values(values, types | row)
+                ]
     return (tuple(row.items()) for row in rows)
 
 
-def _scope(file: str, types: Types, row: dict[str, str]) -> NameScope:
-    names = {k: int(v) if v.isdigit() else v for k, v in (*types, *row.items())}
-    return NameScope(file_of(file), names, {})
-
-
-def _replaced(text: str, shape: dict[str, str]) -> str:
-    return re.sub(r"\w+", lambda word: shape.get(word[0], word[0]), text)
+def _values(words: list[str], known: dict[str, str]) -> Iterator[str]:
+    for word in words:
+        dividend, slash, divisor = word.partition("/")
+        value = str(int(dividend) // int(known[divisor])) if slash else known.get(word, word)
+        if value != "0" or not slash:
+            yield value
 
 
 # ---- Types of elements (``kernels/include/dtypes.cuh``, ``narrow.cuh``)

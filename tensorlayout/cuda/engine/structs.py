@@ -2,42 +2,173 @@
 
 A plan packs a struct once; a launch rewrites pointers and scalars, which come first.
 
+Structs and constants are declared once, beside the kernels that use them, in the few forms of C++
+that ``kernels/README.md`` lists. ``tests/cuda/test_kernel_contract.py`` compares what is read here
+with what a compiler sees.
+
 >>> struct("include/indexing.cuh", "Divisor<int32_t>")(7, 613566757, 2).magic
 613566757
->>> constant("include/padding.cuh", "PADDING_REGIONS")
-4
+>>> constant("include/padding.cuh", "PADDING_PER_THREAD * THREADS")
+1024
 """
 
 from __future__ import annotations
 
+import ctypes
 import functools
-from collections.abc import Iterable, Sequence
+import keyword
+import operator
+import re
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
-from tensorlayout.cuda.engine.cpp_text import NameScope, file_of
 from tensorlayout.layout import Axis
 from tensorlayout.layout.digits import Bound, TiledLoop
+from tensorlayout.support.kernel_sources import kernel_directory
+
+_COMMENT = re.compile(r" *//[^\n]*")
+_INCLUDE = re.compile(r'^#include "(\w+\.cuh)"', re.MULTILINE)
+_TEMPLATE = r"^(?:template <(.*)>\s+)?"
+_STRUCT = re.compile(_TEMPLATE + r"struct (\w+(?:<.*>)?) \{\n((?:.*\n)*?)\};", re.MULTILINE)
+_MEMBERS = re.compile(r"^    (?:const )?(\w+(?:<[^;]*>)?)(\*?) ([^;(){}=]+);", re.MULTILINE)
+_MEMBER = re.compile(r"(\w+)((?:\[[^]]*\])*)")
+_LENGTH = re.compile(r"\[([^]]*)\]")
+_ENUM = re.compile(r"^enum (\w+)(?: : (\w+))? \{([^}]*)\};", re.MULTILINE)
+_CONSTANTS = re.compile(_TEMPLATE + r"constexpr \w+ ([^;{]*);", re.MULTILINE)
+_CONSTANT = re.compile(r"(\w+(?:<[^>]*>)?) = ([^,;]+)")
+_MACRO = re.compile(r"^#define (\w+) (\d+)$", re.MULTILINE)
+_WORDS = re.compile(r"(\W+)")
+
+_SCALARS: dict[str, Any] = {
+    **{f"{sign}int{bits}_t": getattr(ctypes, f"c_{sign}int{bits}")
+       for sign in ("", "u") for bits in (8, 16, 32, 64)},
+    "bool": ctypes.c_bool,
+    "float": ctypes.c_float,
+    "double": ctypes.c_double,
+}  # fmt: skip
+# Of constant expressions.
+OPERATORS: dict[str, Callable[[int, int], int]] = {
+    "<=": operator.le,
+    ">": operator.gt,
+    "==": operator.eq,
+    "!=": operator.ne,
+    "+": operator.add,
+    "*": operator.mul,
+    "/": operator.floordiv,
+}
 
 
+@functools.cache
+def text_of(file: str) -> str:
+    """Read a file of kernels, without its comments."""
+    return _COMMENT.sub("", (kernel_directory() / file).read_text("utf-8"))
+
+
+def replaced(text: str, values: Mapping[str, object]) -> str:
+    """Put values in place of words."""
+    return "".join([str(values.get(word, word)) for word in _WORDS.split(text)])
+
+
+@functools.cache
+def _definitions(file: str) -> dict[str, tuple[str, list[str], str]]:
+    """Return what a file and its headers define: {name: (file, parameters of the template, text)}.
+
+    The text is the members of a struct, the type of an enum, or the value of a constant. The name
+    of a specialisation has what is special, as "Walk<0>"; its parameters are the arguments.
+    """
+    text, found = text_of(file), {}
+
+    def define(name: str, meaning: str, template: str = "") -> None:
+        parameters = [each.split()[-1] for each in template.split(", ") if each]
+        base, special, arguments = name.strip().rstrip(">").partition("<")
+        if special:
+            own, parameters = parameters, arguments.split(", ")
+            base += f"<{', '.join([each for each in parameters if each not in own])}>"
+        found[base] = file, parameters, meaning
+
+    for header in _INCLUDE.findall(text):
+        found |= _definitions(f"include/{header}")
+    for template, name, members in _STRUCT.findall(text):
+        define(name, members, template)
+    for template, constants in _CONSTANTS.findall(text):
+        for name, value in _CONSTANT.findall(constants):
+            define(name, value, template)
+    for name, number in _MACRO.findall(text):
+        define(name, number)
+    for kind, stored, enumerators in _ENUM.findall(text):
+        define(kind, stored)
+        following = 0
+        for each in enumerators.split(","):
+            name, _, value = each.partition("=")
+            define(name, str(int(value or following)))
+            following = int(value or following) + 1
+    return found
+
+
+def _meaning(file: str, name: str, constants: dict[str, int]) -> tuple[str, str, str]:
+    """Return the file that defines a name, the name, and its text, both with values in them."""
+    found, (base, special, inside) = _definitions(file), name.rstrip(">").partition("<")
+    arguments = [
+        each if each in _SCALARS else str(_value(file, each, constants))
+        for each in (inside.split(", ") if special else ())
+    ]
+    if special:
+        name = f"{base}<{', '.join(arguments)}>"
+        base = next((each for each in (name, f"{base}<{arguments[0]}>") if each in found), base)
+    where, parameters, text = found.get(base, (file, [], ""))
+    if not text or len(parameters) != len(arguments):
+        raise ValueError(f"cuda: {file}: {name} is not defined")
+    values = constants | dict(zip(parameters, arguments, strict=True))
+    return where, name, replaced(text, values)
+
+
+@functools.cache
 def struct(file: str, name: str, **constants: int) -> Any:
-    """The ctypes structure that a struct's name means in a file of kernels.
+    """Return the ctypes type that a struct's name means in a file of kernels, or another type's.
 
     Members have their names in C++; those that are Python's words have a ``_`` behind. Pointers are
     64-bit integers. `constants`: those that the file leaves to ``#if``. ValueError for what is no
     such struct.
     """
-    return _meaning(file, name, True, *constants.items())
-
-
-def constant(file: str, name: str, **constants: int) -> int:
-    """The value of a constant, or of an expression of them, as in ``MOST<3, int32_t>``."""
-    return int(_meaning(file, name, False, *constants.items()))
+    if name in _SCALARS:
+        return _SCALARS[name]
+    where, name, text = _meaning(file, name, constants)
+    fields = []
+    for kind, pointer, members in _MEMBERS.findall(text):
+        made = ctypes.c_uint64 if pointer else struct(where, kind, **constants)
+        for member, lengths in _MEMBER.findall(members):
+            array = made
+            for length in reversed(_LENGTH.findall(lengths)):
+                array *= _value(where, length, constants)
+            fields.append((member + "_" * keyword.iskeyword(member), array))
+    return _SCALARS.get(text) or _structure(name, tuple(fields))
 
 
 @functools.cache
-def _meaning(file: str, name: str, is_type: bool, *constants: tuple[str, int]) -> Any:
-    scope = NameScope(file_of(file), {}, dict(constants))
-    return scope.type(name) if is_type else scope.value(name)
+def _structure(name: str, fields: tuple[tuple[str, Any], ...]) -> Any:
+    return type(name, (ctypes.Structure,), {"_fields_": fields})
+
+
+@functools.cache
+def constant(file: str, name: str, **constants: int) -> int:
+    """Return the value of a constant; of "MOST<3, int32_t>", or "A * B", too."""
+    return _value(file, name, constants)
+
+
+def _value(file: str, text: str, constants: dict[str, int]) -> int:
+    """Return the value of a number, a constant, ``A + B``, or ``CONDITION ? A : B``."""
+    condition, question, rest = text.partition(" ? ")
+    if question:
+        yes, _, no = rest.partition(" : ")
+        return _value(file, yes if _value(file, condition, constants) else no, constants)
+    match text.split(" "):
+        case [left, sign, right] if sign in OPERATORS:
+            values = _value(file, left, constants), _value(file, right, constants)
+            return int(OPERATORS[sign](*values))
+    if text.isdigit():
+        return int(text)
+    where, _, meaning = _meaning(file, text, constants)
+    return _value(where, meaning, constants)
 
 
 # ---- Divisions and walks

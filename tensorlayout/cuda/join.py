@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from itertools import groupby
 from math import gcd, prod
 from typing import NamedTuple
 
@@ -97,13 +96,11 @@ def _transposed(whole: _Whole, given: _Input) -> Launch | None:
 
 def _groups(whole: _Whole, inputs: list[_Input]) -> list[list[_Input]]:
     """Inputs that a launch takes together: of one width of access, and not too many."""
-
-    def width(given: _Input) -> int:
-        return _width(_axes(whole, [given]), whole, [given])
-
+    by_width: dict[int, list[_Input]] = {}
+    for each in inputs:
+        by_width.setdefault(_width(_axes(whole, [each]), whole, [each]), []).append(each)
     groups = []
-    for _, those in groupby(sorted(inputs, key=width, reverse=True), key=width):
-        members = list(those)
+    for _, members in sorted(by_width.items(), reverse=True):
         axes = _axes(whole, members)
         index, rank = index_type(whole.layout.size, furthest(axes)), len(axes)
         # How many the parameters of a launch hold.

@@ -27,7 +27,7 @@ from tensorlayout.cuda.engine.shared_tiles.tile import SharedTile
 from tensorlayout.layout import Loop
 from tensorlayout.layout.digits import TiledLoop
 
-# Nothing is gained by a deep box where another costs no more than this above the best.
+# Nothing is gained without squares where these cost no more than this above the best.
 _GOOD = 0.2
 
 
@@ -66,20 +66,19 @@ def _squares(loop: Loop, pack: int) -> TileProblem | None:
 
 
 def choose_tile(problem: TileProblem, deepest: int = DEEPEST) -> SharedTile | None:
-    """The box of a problem, deep only where three axes make no long runs; None if none fits."""
-    usual = _tile(problem, USUAL)
-    if len(problem.axes) <= USUAL or deepest <= USUAL:
-        return usual
-    if usual is not None and usual.cost() <= 1 + len(problem.staged) + _GOOD:
-        return usual
-    boxes = [box for box in (usual, _tile(problem, deepest)) if box is not None]
-    return min(boxes, key=SharedTile.cost, default=None)
+    """The box of up to so many axes, with shorter runs where long ones do not fit, or None."""
+    runs = _Runs(problem, deepest)
+    for eighths in range(8, 0, -1):
+        box = runs.tile(eighths)
+        if box.least_bytes <= ROOMS[-1] and box.furthest < _FAR:
+            return box
+    return None
 
 
 # Places inside a box have 32 bits, in bytes.
 _FAR = 2**31
 
-_WARP, _LINE = 32, 128  # lanes; bytes of the shortest runs
+_WARP = 32
 
 # Bytes of a box whose runs are as long as can be, beside its tables; and the longest run.
 _ROOM, _LONGEST = 47 * 1024, 2048
@@ -89,16 +88,6 @@ _ROOM, _LONGEST = 47 * 1024, 2048
 # few, most of the time is waited for memory. So boxes grow with the root of the tensor's bytes: of
 # 4 MiB there are 256 with 16 KiB each, of 256 KiB there are 64 with 4.
 _LIKED_BYTES, _LIKED_ROOT = 16 * 1024, 64
-
-
-def _tile(problem: TileProblem, deepest: int) -> SharedTile | None:
-    """The box of up to so many axes, with shorter runs where long ones do not fit."""
-    runs = _Runs(problem, deepest)
-    for eighths in range(8, 0, -1):
-        box = runs.tile(eighths)
-        if box.least_bytes <= ROOMS[-1] and box.furthest < _FAR:
-            return box
-    return None
 
 
 class _Runs:
@@ -113,7 +102,7 @@ class _Runs:
     """
 
     def __init__(self, problem: TileProblem, deepest: int) -> None:
-        self.problem, self.deepest = problem, deepest
+        self.problem, self.deepest, self.axes = problem, deepest, USUAL
         self.orders: dict[int, list[int]] = {}
         self.wholes: dict[int, list[int]] = {}
         for memory in (*problem.staged, WRITE):
@@ -137,9 +126,10 @@ class _Runs:
     def tile(self, eighths: int) -> SharedTile:
         """The box with so many eighths of the usual bytes."""
         problem, widths = self.problem, self.problem.widths
-        lines = {m: _LINE * eighths // 8 // widths[m] for m in self.orders}
-        runs = {m: _WARP * max(NARROWEST, widths[m]) * eighths // 8 // widths[m] for m in lines}
-        box = self._box(runs, lines)
+        lines = {
+            m: _WARP * max(NARROWEST, widths[m]) * eighths // 8 // widths[m] for m in self.orders
+        }
+        runs, box = dict(lines), self._box(lines, lines)
         sides = {m: box.sides[m] for m in self.orders if box.is_contiguous(m)}
         uneven = {m: SECTOR - side.grain for m, side in sides.items() if side.grain < SECTOR}
         warps = {m: max(1, _WARP * sides[m].unit // widths[m]) for m in uneven}
@@ -151,6 +141,7 @@ class _Runs:
         growing = set(uneven or problem.staged)
         # Rows that share warps need no whole ones: boxes of one size begin the fewest sectors.
         even = any(sides[m].unit < NARROWEST for m in uneven)
+        self.axes = self.deepest if uneven else USUAL
         box = self._box(runs, lines, even)
         while growing:
             # The one that begins the most sectors; a source before the destination.
@@ -168,11 +159,11 @@ class _Runs:
         """The box of these runs, as far as there are axes for them: for lines first of all."""
         extents: dict[int, int] = {}
         for m in runs:
-            self._lengthen(extents, m, min(runs[m], lines[m]), 1)
+            self._lengthen(extents, m, min(runs[m], lines[m]), self.deepest, 1)
         for m in runs:
-            self._lengthen(extents, m, min(runs[m], lines[m]))
+            self._lengthen(extents, m, min(runs[m], lines[m]), self.deepest)
         for m in runs:
-            self._lengthen(extents, m, runs[m])
+            self._lengthen(extents, m, runs[m], self.axes)
         for k, extent in extents.items() if even else ():
             size = self.problem.axes[k].size
             evened = rounded_up(-(-size // -(-size // extent)), gcd(extent, SECTOR))
@@ -181,12 +172,12 @@ class _Runs:
         return SharedTile(self.problem, axes, tuple([extents[k] for k in axes]))
 
     def _lengthen(
-        self, extents: dict[int, int], memory: int, run: int, axes: int | None = None
+        self, extents: dict[int, int], memory: int, run: int, most: int, first: int | None = None
     ) -> None:
         """Lengthen the run of a memory to about so many elements, along its first axes."""
         done = 1
-        for k in self.orders[memory][:axes]:
-            if k not in extents and len(extents) == self.deepest:
+        for k in self.orders[memory][:first]:
+            if k not in extents and len(extents) >= most:
                 return
             size, extent = self.problem.axes[k].size, -(-run // done)
             if extent < size:

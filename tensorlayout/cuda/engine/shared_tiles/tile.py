@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from itertools import product
 from math import gcd, inf, lcm, prod
 from operator import mul
 from typing import NamedTuple
@@ -353,10 +354,12 @@ class SharedTile:
         access, lanes = self.sides[side], _lanes(self.problem.tile_width(memory))
         per = access.unit // self.problem.widths[side]
         turns = self.turns if self.problem.across and side == READ else (0,) * 4
-        for begin in range(0, 64, lanes):
+        # Of an access, two elements are enough to look at.
+        for begin, j in product(range(0, 64, lanes), range(min(per, 2))):
             touched = []
             for lane in range(begin, begin + lanes):
-                rest, index = lane * per + turns[lane % 32 // 8], [0] * len(self.extents)
+                rest = lane * per + (turns[lane % 32 // 8] + j) % per
+                index = [0] * len(self.extents)
                 for k in access.order:
                     rest, index[k] = divmod(rest, self.extents[k])
                 touched.append(index)

@@ -146,7 +146,9 @@ class _Runs:
         while growing:
             # The one that begins the most sectors; a source before the destination.
             m = max(growing, key=lambda m: (uneven.get(m, 1) / (runs[m] * widths[m]), m))
-            longer = {**runs, m: runs[m] + (warps[m] if uneven else runs[m])}
+            several = problem.axes[self.orders[m][0]].size < runs[m]
+            step = warps[m] // (4 if several else 1) if uneven else runs[m]
+            longer = {**runs, m: runs[m] + step}
             larger = self._box(longer, lines, even)
             enough = longer[m] * widths[m] > _LONGEST if uneven else box.bytes >= liked
             if enough or larger.bytes > most or runs[m] * widths[m] > total:

@@ -7,7 +7,7 @@ by the same name: a line here, its example, its name in `__all__`, a line in the
 from __future__ import annotations
 
 import builtins
-from typing import Any, Literal, SupportsIndex, overload
+from typing import Any, SupportsIndex
 
 import numpy as np
 
@@ -16,7 +16,7 @@ from tensorlayout.functions import arguments, dispatch
 from tensorlayout.functions.data_types import astype
 from tensorlayout.functions.outputs import given
 from tensorlayout.functions.transfers import copied, moved
-from tensorlayout.functions.universal import Binary, Unary, binary, unary
+from tensorlayout.functions.universal import binary, unary
 from tensorlayout.plan import Elementwise, Part, View, check_category, of_another_category
 from tensorlayout.tensor import Tensor
 from tensorlayout.typing import NumpyOperand
@@ -92,139 +92,110 @@ __all__ = [
 ]
 
 
-# The Python scalars beside a tensor are of the kinds that a category holds.
-_Booleans = Literal["bool"]
-_Integers = Literal["integral", "integer or boolean"]
-_Reals = Literal["real numeric", "real floating"]
-_Numbers = Literal["numeric", "floating-point", "any or narrow"]
-
-
-def _unary(name: str, category: str, summary: str, result: str = "same") -> Unary:
-    return unary(Elementwise(name, category, result), summary)
-
-
-@overload
-def _binary(name: str, category: _Booleans, summary: str, result: str = ...) -> Binary[bool]: ...
-@overload
-def _binary(name: str, category: _Integers, summary: str, result: str = ...) -> Binary[int]: ...
-@overload
-def _binary(name: str, category: _Reals, summary: str, result: str = ...) -> Binary[float]: ...
-@overload
-def _binary(
-    name: str, category: _Numbers, summary: str, result: str = ..., of_bools: str = ...
-) -> Binary[complex]: ...
-def _binary(
-    name: str, category: str, summary: str, result: str = "same", of_bools: str = ""
-) -> Any:
-    return binary(Elementwise(name, category, result, of_bools=of_bools), summary)
-
-
-abs = _unary("abs", "numeric", "The magnitude of each element.", "real")
-acos = _unary("acos", "floating-point", "The principal inverse cosine, in radians.")
-acosh = _unary("acosh", "floating-point", "The inverse hyperbolic cosine.")
-asin = _unary("asin", "floating-point", "The principal inverse sine, in radians.")
-asinh = _unary("asinh", "floating-point", "The inverse hyperbolic sine.")
-atan = _unary("atan", "floating-point", "The principal inverse tangent, in radians.")
-atanh = _unary("atanh", "floating-point", "The inverse hyperbolic tangent.")
-bitwise_invert = _unary("bitwise_invert", "integer or boolean", "Each bit inverted.")
-ceil = _unary("ceil", "real numeric", "The least integer not below each element.")
-conj = _unary("conj", "numeric", "The complex conjugate.")
-cos = _unary("cos", "floating-point", "The cosine of angles in radians.")
-cosh = _unary("cosh", "floating-point", "The hyperbolic cosine.")
-exp = _unary("exp", "floating-point", "The exponential function.")
-expm1 = _unary("expm1", "floating-point", "``exp(x) - 1``, accurate near 0.")
-floor = _unary("floor", "real numeric", "The greatest integer not above each element.")
-isfinite = _unary(
-    "isfinite", "numeric", "Whether each element is neither infinite nor NaN.", "bool"
-)
-isinf = _unary("isinf", "numeric", "Whether each element is infinite.", "bool")
-isnan = _unary("isnan", "numeric", "Whether each element is NaN.", "bool")
-log = _unary("log", "floating-point", "The natural logarithm.")
-log10 = _unary("log10", "floating-point", "The logarithm to base 10.")
-log1p = _unary("log1p", "floating-point", "``log(1 + x)``, accurate near 0.")
-log2 = _unary("log2", "floating-point", "The logarithm to base 2.")
-logical_not = _unary("logical_not", "bool", "The logical opposite.", "bool")
-negative = _unary("negative", "numeric", "Each element with its sign changed.")
-positive = _unary("positive", "numeric", "Each element as it is.")
-reciprocal = _unary("reciprocal", "floating-point", "One divided by each element.")
-_round = _unary("round", "numeric", "The nearest integer, ties to even.")
-sign = _unary("sign", "numeric", "-1, 0 or 1; ``x / abs(x)`` for complex dtypes.")
-signbit = _unary(
+abs = unary("abs", "numeric", "The magnitude of each element.", "real")
+acos = unary("acos", "floating-point", "The principal inverse cosine, in radians.")
+acosh = unary("acosh", "floating-point", "The inverse hyperbolic cosine.")
+asin = unary("asin", "floating-point", "The principal inverse sine, in radians.")
+asinh = unary("asinh", "floating-point", "The inverse hyperbolic sine.")
+atan = unary("atan", "floating-point", "The principal inverse tangent, in radians.")
+atanh = unary("atanh", "floating-point", "The inverse hyperbolic tangent.")
+bitwise_invert = unary("bitwise_invert", "integer or boolean", "Each bit inverted.")
+ceil = unary("ceil", "real numeric", "The least integer not below each element.")
+conj = unary("conj", "numeric", "The complex conjugate.")
+cos = unary("cos", "floating-point", "The cosine of angles in radians.")
+cosh = unary("cosh", "floating-point", "The hyperbolic cosine.")
+exp = unary("exp", "floating-point", "The exponential function.")
+expm1 = unary("expm1", "floating-point", "``exp(x) - 1``, accurate near 0.")
+floor = unary("floor", "real numeric", "The greatest integer not above each element.")
+isfinite = unary("isfinite", "numeric", "Whether each element is neither infinite nor NaN.", "bool")
+isinf = unary("isinf", "numeric", "Whether each element is infinite.", "bool")
+isnan = unary("isnan", "numeric", "Whether each element is NaN.", "bool")
+log = unary("log", "floating-point", "The natural logarithm.")
+log10 = unary("log10", "floating-point", "The logarithm to base 10.")
+log1p = unary("log1p", "floating-point", "``log(1 + x)``, accurate near 0.")
+log2 = unary("log2", "floating-point", "The logarithm to base 2.")
+logical_not = unary("logical_not", "bool", "The logical opposite.", "bool")
+negative = unary("negative", "numeric", "Each element with its sign changed.")
+positive = unary("positive", "numeric", "Each element as it is.")
+reciprocal = unary("reciprocal", "floating-point", "One divided by each element.")
+_round = unary("round", "numeric", "The nearest integer, ties to even.")
+sign = unary("sign", "numeric", "-1, 0 or 1; ``x / abs(x)`` for complex dtypes.")
+signbit = unary(
     "signbit", "real floating", "Whether the sign bit is set, that of -0 and NaN too.", "bool"
 )
-sin = _unary("sin", "floating-point", "The sine of angles in radians.")
-sinh = _unary("sinh", "floating-point", "The hyperbolic sine.")
-sqrt = _unary("sqrt", "floating-point", "The principal square root.")
-square = _unary("square", "numeric", "Each element times itself.")
-tan = _unary("tan", "floating-point", "The tangent of angles in radians.")
-tanh = _unary("tanh", "floating-point", "The hyperbolic tangent.")
-trunc = _unary("trunc", "real numeric", "The nearest integer towards 0.")
+sin = unary("sin", "floating-point", "The sine of angles in radians.")
+sinh = unary("sinh", "floating-point", "The hyperbolic sine.")
+sqrt = unary("sqrt", "floating-point", "The principal square root.")
+square = unary("square", "numeric", "Each element times itself.")
+tan = unary("tan", "floating-point", "The tangent of angles in radians.")
+tanh = unary("tanh", "floating-point", "The hyperbolic tangent.")
+trunc = unary("trunc", "real numeric", "The nearest integer towards 0.")
 
-add = _binary("add", "numeric", "The sum of the operands.", of_bools="logical_or")
-atan2 = _binary(
+add = binary("add", "numeric", "The sum of the operands.", of_bools="logical_or")
+atan2 = binary(
     "atan2",
     "real floating",
     "The angle of the point (x2, x1), in radians, over all four quadrants.",
 )
-bitwise_and = _binary("bitwise_and", "integer or boolean", "The bits set in both operands.")
-bitwise_left_shift = _binary(
+bitwise_and = binary("bitwise_and", "integer or boolean", "The bits set in both operands.")
+bitwise_left_shift = binary(
     "bitwise_left_shift",
     "integral",
     "The bits of `x1` moved up by `x2` places; 0 where `x2` is negative or not below the width.",
 )
-bitwise_or = _binary("bitwise_or", "integer or boolean", "The bits set in either operand.")
-bitwise_right_shift = _binary(
+bitwise_or = binary("bitwise_or", "integer or boolean", "The bits set in either operand.")
+bitwise_right_shift = binary(
     "bitwise_right_shift",
     "integral",
     """The bits of `x1` moved down by `x2` places, the sign kept.
 
 Where `x2` is negative or not below the width, only the sign is left: 0 or -1.""",
 )
-bitwise_xor = _binary("bitwise_xor", "integer or boolean", "The bits set in exactly one operand.")
-copysign = _binary("copysign", "real floating", "The magnitude of `x1` with the sign of `x2`.")
-divide = _binary("divide", "floating-point", "The quotient of the operands.")
-equal = _binary("equal", "any or narrow", "Whether the operands are equal.", "bool")
-floor_divide = _binary(
+bitwise_xor = binary("bitwise_xor", "integer or boolean", "The bits set in exactly one operand.")
+copysign = binary("copysign", "real floating", "The magnitude of `x1` with the sign of `x2`.")
+divide = binary("divide", "floating-point", "The quotient of the operands.")
+equal = binary("equal", "any or narrow", "Whether the operands are equal.", "bool")
+floor_divide = binary(
     "floor_divide",
     "real numeric",
     """The quotient rounded towards minus infinity.
 
 Integers divided by 0 give 0; the least integer divided by -1 wraps to itself.""",
 )
-greater = _binary("greater", "real numeric", "Whether `x1` is greater than `x2`.", "bool")
-greater_equal = _binary("greater_equal", "real numeric", "Whether `x1` is at least `x2`.", "bool")
-hypot = _binary(
+greater = binary("greater", "real numeric", "Whether `x1` is greater than `x2`.", "bool")
+greater_equal = binary("greater_equal", "real numeric", "Whether `x1` is at least `x2`.", "bool")
+hypot = binary(
     "hypot", "real floating", "The square root of the sum of squares, without overflow on the way."
 )
-less = _binary("less", "real numeric", "Whether `x1` is less than `x2`.", "bool")
-less_equal = _binary("less_equal", "real numeric", "Whether `x1` is at most `x2`.", "bool")
-logaddexp = _binary(
+less = binary("less", "real numeric", "Whether `x1` is less than `x2`.", "bool")
+less_equal = binary("less_equal", "real numeric", "Whether `x1` is at most `x2`.", "bool")
+logaddexp = binary(
     "logaddexp", "real floating", "``log(exp(x1) + exp(x2))``, without overflow on the way."
 )
-logical_and = _binary("logical_and", "bool", "Whether both operands are true.", "bool")
-logical_or = _binary("logical_or", "bool", "Whether at least one operand is true.", "bool")
-logical_xor = _binary("logical_xor", "bool", "Whether exactly one operand is true.", "bool")
+logical_and = binary("logical_and", "bool", "Whether both operands are true.", "bool")
+logical_or = binary("logical_or", "bool", "Whether at least one operand is true.", "bool")
+logical_xor = binary("logical_xor", "bool", "Whether exactly one operand is true.", "bool")
 _EITHER_ZERO = "NaN if either is. Of +0 and -0, which are equal, either may be the result."
-maximum = _binary("maximum", "real numeric", f"The greater operand; {_EITHER_ZERO}")
-minimum = _binary("minimum", "real numeric", f"The lesser operand; {_EITHER_ZERO}")
-multiply = _binary("multiply", "numeric", "The product of the operands.", of_bools="logical_and")
-nextafter = _binary("nextafter", "real floating", "The next number from `x1` towards `x2`.")
-not_equal = _binary("not_equal", "any or narrow", "Whether the operands differ.", "bool")
-pow = _binary(
+maximum = binary("maximum", "real numeric", f"The greater operand; {_EITHER_ZERO}")
+minimum = binary("minimum", "real numeric", f"The lesser operand; {_EITHER_ZERO}")
+multiply = binary("multiply", "numeric", "The product of the operands.", of_bools="logical_and")
+nextafter = binary("nextafter", "real floating", "The next number from `x1` towards `x2`.")
+not_equal = binary("not_equal", "any or narrow", "Whether the operands differ.", "bool")
+pow = binary(
     "pow",
     "numeric",
     """`x1` to the power of `x2`.
 
 Integers with negative exponents give the exact result truncated: that of 1 and -1, else 0.""",
 )
-remainder = _binary(
+remainder = binary(
     "remainder",
     "real numeric",
     """What the floored quotient leaves; it has the sign of `x2`.
 
 Of integers by 0 it is 0.""",
 )
-subtract = _binary("subtract", "numeric", "The difference of the operands.")
+subtract = binary("subtract", "numeric", "The difference of the operands.")
 
 # The first operand, the second, and what is printed of the result: the example of each docstring.
 _EXAMPLES = {

@@ -5,7 +5,7 @@ from __future__ import annotations
 import functools
 import inspect
 from collections.abc import Sequence
-from typing import Any, Protocol, TypeVar, overload
+from typing import Any, Literal, Protocol, TypeVar, overload
 
 import numpy as np
 
@@ -142,8 +142,9 @@ class Binary(Protocol[_S]):
 _NOTHING: Any = object()
 
 
-def unary(operation: Elementwise, summary: str) -> Unary:
+def unary(name: str, category: str, summary: str, result: str = "same") -> Unary:
     """Return the public function of a one-operand line of the table."""
+    operation = Elementwise(name, category, result)
 
     def function(
         x: Any = _NOTHING,
@@ -171,8 +172,26 @@ def unary(operation: Elementwise, summary: str) -> Unary:
     return _documented(function, operation, summary, _one, shapes)  # type: ignore[no-any-return]
 
 
-def binary(operation: Elementwise, summary: str) -> Binary[complex]:
+# The Python scalars beside a tensor are of the kinds that a category holds.
+_Booleans = Literal["bool"]
+_Integers = Literal["integral", "integer or boolean"]
+_Reals = Literal["real numeric", "real floating"]
+_Numbers = Literal["numeric", "floating-point", "any or narrow"]
+
+
+@overload
+def binary(name: str, category: _Booleans, summary: str, result: str = ...) -> Binary[bool]: ...
+@overload
+def binary(name: str, category: _Integers, summary: str, result: str = ...) -> Binary[int]: ...
+@overload
+def binary(name: str, category: _Reals, summary: str, result: str = ...) -> Binary[float]: ...
+@overload
+def binary(
+    name: str, category: _Numbers, summary: str, result: str = ..., of_bools: str = ...
+) -> Binary[complex]: ...
+def binary(name: str, category: str, summary: str, result: str = "same", of_bools: str = "") -> Any:
     """Return the public function of a two-operand line of the table."""
+    operation = Elementwise(name, category, result, of_bools=of_bools)
 
     def function(
         x1: Any = _NOTHING,
@@ -197,7 +216,7 @@ def binary(operation: Elementwise, summary: str) -> Binary[complex]:
             raise dispatch.refused(operation, error) from None
 
     shapes = "`x1`, `x2`: tensors whose shapes broadcast, or one a Python scalar (weakly typed)."
-    return _documented(function, operation, summary, _two, shapes)  # type: ignore[no-any-return]
+    return _documented(function, operation, summary, _two, shapes)
 
 
 def written(

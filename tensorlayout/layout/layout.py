@@ -699,14 +699,7 @@ class Layout(Placement):
         ((128, 8, 4, 8), (512, 4096, 16384), (128, 8, 1, 2))
         """
         found: TensorMap = loaded("tensorlayout.layout.tensor_map").tensor_map_of(
-            self,
-            box,
-            dtype,
-            element_strides,
-            interleave=interleave,
-            swizzle=swizzle,
-            l2_promotion=l2_promotion,
-            oob_fill=oob_fill,
+            self, box, dtype, element_strides, interleave, swizzle, l2_promotion, oob_fill
         )
         return found
 

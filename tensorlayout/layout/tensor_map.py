@@ -174,11 +174,11 @@ def tensor_map_of(
     box: Sequence[int],
     dtype: Any,
     element_strides: Sequence[int] | None,
-    **choices: str,
+    *choices: str,
 ) -> TensorMap:
-    """The map of a layout; see `Layout.tensor_map`."""
+    """The map of a layout, the choices in the order of `_CHOICES`; see `Layout.tensor_map`."""
     kind = _data_type(dtype)
-    names = {option: _chosen(option, given) for option, given in choices.items()}
+    names = {name: _chosen(name, given) for name, given in zip(_CHOICES, choices, strict=True)}
     boxes = checked_integers("box", box)
     checked_length("box", boxes, layout.ndim)
     steps = checked_integers("element_strides", element_strides or (1,) * layout.ndim)

@@ -108,12 +108,6 @@ class Placement:
 
     __hash__ = object.__hash__
 
-    def __copy__(self) -> Self:
-        return self
-
-    def __deepcopy__(self, memo: object) -> Self:
-        return self
-
     def __setattr__(self, name: str, value: object) -> NoReturn:
         raise AttributeError(f"a Layout is immutable: cannot set {name}")
 

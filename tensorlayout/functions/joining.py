@@ -276,12 +276,10 @@ def block(arrays: Any) -> Tensor:
     Tensor([[1., 1., 0.],
             [2., 2., 2.]], dtype=float64, device='cpu')
     """
-    depth, leaves = _depth(arrays), _leaves(arrays)
-    first = next((x for x in leaves if isinstance(x, Tensor)), None)
-    if first is None:
+    depth, parts = _depth(arrays), [x for x in _leaves(arrays) if isinstance(x, Tensor)]
+    if not parts:
         raise TypeError("needs at least one tensor")
-    rank = max(depth, *[x.ndim for x in leaves if isinstance(x, Tensor)])
-    found = _joined(arrays, depth, rank, first)
+    found = _joined(arrays, depth, max(depth, *[x.ndim for x in parts]), parts[0])
     return found.copy() if isinstance(arrays, Tensor) else found
 
 

@@ -9,7 +9,6 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from itertools import product
 from math import prod
-from operator import attrgetter
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -110,7 +109,7 @@ def write(plan: FusePlan) -> Write:
         return write_call_by_call(plan)
     if _in_blocks(plan):
         return _blockwise(plan)
-    return _step_by_step(plan if plan.destinations else plan.into(plan.result))
+    return _step_by_step(plan)
 
 
 def _step_by_step(plan: FusePlan) -> Run:
@@ -187,56 +186,8 @@ def _is_in_order(layout: Layout, result: Layout) -> bool:
 Box = tuple[slice, ...]
 
 
-class _Loop(NamedTuple):
-    """What moves, the result last, and its boxes, along axes with the slowest first."""
-
-    views: list[Callable[[Array], Array]]  # what gives the memory of each these axes
-    strides: list[tuple[int, ...]]  # of each along them
-    boxes: list[tuple[tuple[int, ...], Box]]  # with their shapes; the first is one of the largest
-    away: list[int]  # what is in another order than the result
-    widened: list[int]  # what is the same in each box, in runs that are made long once
-    in_runs: bool  # whether all others are walked in long runs
-
-
-def _loop(result: TensorSpec, moving: Sequence[TensorSpec], width: int) -> _Loop:
-    """The loop over a result and what moves with it; `width`: **bytes** of the widest value."""
-    layout = result.layout
-    see: Callable[[Array], Array] = lambda array: array  # noqa: E731
-    away: list[int] = []
-    if layout.is_tiled:
-        axes = [Axis(layout.required_size, (1,) * (len(moving) + 1))]
-    else:
-        layouts = [*[s.layout.broadcast_to(layout.shape) for s in moving], layout]
-        order = tuple(reversed(layout.minor_to_major))
-        rows = list(zip(*[each.strides for each in layouts], strict=True))
-        axes = merged([Axis(layout.shape[d], rows[d]) for d in order])
-        see = view_of(layout.shape, [False], order, tuple([axis.size for axis in axes]))
-        for i, s in enumerate(moving):
-            steps = layout.strides, layouts[i].strides
-            if choose_copy(layout.shape, *steps, s.dtype.itemsize).case == "tiles":
-                away.append(i)
-
-    def widely(array: Array) -> Array:
-        return see(np.broadcast_to(array, layout.shape))
-
-    views = [see if s.layout.shape == layout.shape else widely for s in (*moving, result)]
-    sizes = tuple([axis.size for axis in axes])
-    strides = list(zip(*[axis.strides for axis in axes], strict=True))
-    room = max(1, BLOCK // width, layout.size // _MOST)
-    extents = _extents(sizes, [strides[i] for i in away], room)
-    boxes = [
-        (tuple([cut.stop - cut.start for cut in box]), box)
-        for box in product(*map(pieces_of_several, sizes, extents))
-    ]
-    extents = boxes[0][0]
-    short = [i for i, s in enumerate(strides) if i not in away and _is_short(s, extents)]
-    widened = [
-        i
-        for i in short
-        if i < len(moving)
-        and all(not step or n == m for step, n, m in zip(strides[i], extents, sizes, strict=True))
-    ]
-    return _Loop(views, strides, boxes, away, widened, len(widened) == len(short))
+def _shape(box: Box) -> tuple[int, ...]:
+    return tuple([cut.stop - cut.start for cut in box])
 
 
 def _extents(sizes: tuple[int, ...], away: list[tuple[int, ...]], room: int) -> tuple[int, ...]:
@@ -291,32 +242,87 @@ _OUT = -1  # the buffer that is the block of the result
 _buffers: list[Array] = []
 
 
-class _Walk:
-    """Boxes one after the other, each taken through all steps.
+def _blockwise(plan: FusePlan) -> Write:
+    """``write(out, *operands)``, block by block."""
+    return _Blocks(plan).write
+
+
+class _Blocks:
+    """The boxes of a result one after the other, each taken through all steps.
 
     Steps read and write *slots*: first come the boxes of what moves, the result last of these; then
     those that steps need besides.
     """
 
-    def __init__(
-        self, plan: FusePlan, full: dict[int, Step], moving: list[int], loop: _Loop, width: int
-    ) -> None:
-        self.loop, self.out = loop, len(moving)
-        self.context: Any = unbuffered if loop.in_runs else quiet
-        self.slots = {value: slot for slot, value in enumerate(moving)}
+    def __init__(self, plan: FusePlan) -> None:
+        spec, self.values = plan.result, plan.values
+        shape, steps = spec.layout.shape, dict(enumerate(plan.steps, len(plan.operands)))
+        full = {v: step for v, step in steps.items() if self.values[v].layout.shape == shape}
+        rest = [(v, step) for v, step in steps.items() if v not in full]
+        self.early = [(carried_out(step.plan), getter(step.reads), v) for v, step in rest]
+        read = dict.fromkeys([v for step in full.values() for v in step.reads if v not in full])
+        tensors = [v for v in read if isinstance(self.values[v], TensorSpec)]
+        self.moving = [v for v in tensors if self.values[v].layout.shape]
+        width = max([self.values[v].dtype.itemsize for v in (*full, *self.moving)])
+        self.threads = possible_threads() if spec.layout.size * width >= THREADS else 1
+        self.fill = padding_filler(spec) if spec.layout.is_tiled else None
+        self._cut(spec.layout, width)
+        self.slots = {value: slot for slot, value in enumerate(self.moving)}
         self.more: list[_Buffer | _Standing] = []
         self.calls: list[tuple[BlockCall, int, Any, int]] = []
-        self.octets = -(-prod(loop.boxes[0][0]) * width // ALIGNMENT) * ALIGNMENT  # of a buffer
-        self.buffers = len(loop.away)  # the first hold the boxes of what is in another order
-        self.copiers = {}  # what brings these in order
-        away = [(loop.strides[i], plan.values[moving[i]].dtype.itemsize) for i in loop.away]
-        for shape in {shape for shape, _ in loop.boxes}:
-            steps = Layout.row_major(shape).strides
-            self.copiers[shape] = [choose_copy(shape, steps, *each, _ALONE).run for each in away]
+        # Bytes of a buffer, and their number: the first hold boxes of what is in another order.
+        self.octets = -(-prod(_shape(self.boxes[0])) * width // ALIGNMENT) * ALIGNMENT
+        self.buffers = len(self.away)
         self._add(plan, full)
+
+    def _cut(self, layout: Layout, width: int) -> None:
+        """Cut the result into boxes, along axes with the slowest first, with all that moves.
+
+        `width`: **bytes** of the widest value.
+        """
+        self.array: Callable[[Tensor], Array] = run_of  # gives the memory of a tensor these axes
+        self.away: list[int] = []  # what is in another order than the result
+        if layout.is_tiled:
+            axes = [Axis(layout.required_size, (1,) * (len(self.moving) + 1))]
+        else:
+            specs = [self.values[v] for v in self.moving]
+            layouts = [*[s.layout.broadcast_to(layout.shape) for s in specs], layout]
+            order = tuple(reversed(layout.minor_to_major))
+            rows = list(zip(*[each.strides for each in layouts], strict=True))
+            axes = merged([Axis(layout.shape[d], rows[d]) for d in order])
+            see = view_of(layout.shape, [False], order, tuple([axis.size for axis in axes]))
+
+            def array(x: Tensor) -> Array:
+                same = x.memory.shape == layout.shape
+                return see(x.memory if same else np.broadcast_to(x.memory, layout.shape))
+
+            self.array = array
+            for i, s in enumerate(specs):
+                steps = layout.strides, layouts[i].strides
+                if choose_copy(layout.shape, *steps, s.dtype.itemsize).case == "tiles":
+                    self.away.append(i)
+        sizes = tuple([axis.size for axis in axes])
+        self.strides = list(zip(*[axis.strides for axis in axes], strict=True))
+        room = max(1, BLOCK // width, layout.size // _MOST)
+        extents = _extents(sizes, [self.strides[i] for i in self.away], room)
+        self.boxes = list(product(*map(pieces_of_several, sizes, extents)))  # the largest first
+        extents = _shape(self.boxes[0])
+        split = [k for k, size in enumerate(sizes) if extents[k] != size]
+        long = [i in self.away or not _is_short(s, extents) for i, s in enumerate(self.strides)]
+        # What is the same in each box, in short runs, is made long once.
+        same = [not any(strides[k] for k in split) for strides in self.strides[:-1]]
+        self.widened = [i for i, each in enumerate(same) if each and not long[i]]
+        self.in_runs = len(self.widened) == long.count(False)
+        row_major = {shape: Layout.row_major(shape).strides for shape in map(_shape, self.boxes)}
+        away = [(self.strides[i], self.values[self.moving[i]].dtype.itemsize) for i in self.away]
+        self.copiers = {  # what brings boxes of a shape in order
+            shape: [choose_copy(shape, strides, *each, _ALONE).run for each in away]
+            for shape, strides in row_major.items()
+        }
 
     def _add(self, plan: FusePlan, full: dict[int, Step]) -> None:
         """Add these steps, by the numbers of their values, each with a buffer."""
+        out = len(self.moving)
         same: dict[int, int] = {}  # copies that change nothing are what they copy
         todo: list[tuple[int, Any, list[int]]] = []
         for value, (step, numbers, *_) in full.items():
@@ -326,8 +332,8 @@ class _Walk:
                 same[value] = reads[0]
             else:
                 todo.append((value, step, reads))
-        extents, strides = self.loop.boxes[0][0], self.loop.strides[-1]
-        forwards = self.loop.in_runs and strides[-1] == 1 and min(strides) >= 0
+        extents, strides = _shape(self.boxes[0]), self.strides[-1]
+        forwards = self.in_runs and strides[-1] == 1 and min(strides) >= 0
         apart = not plan.destinations or all(v in full for v in todo[-1][2])
         dense = zip(extents, strides, Layout.row_major(extents).strides, strict=True)
         # Values on the way may stand in the block of a new result.
@@ -350,11 +356,11 @@ class _Walk:
                 self.buffers += not fits
             free = [b for b in (*free, *left) if b != buffer]
             held[value] = _Buffer(buffer, dtype)
-            place = self.out if buffer == _OUT else self._slot(held[value])
+            place = out if buffer == _OUT else self._slot(held[value])
             self.slots[value] = place
             self.calls.append((call, reads[-1], take, place))
-        if place != self.out:
-            self.calls.append((_copying(np.copyto), 0, getter((place,)), self.out))
+        if place != out:
+            self.calls.append((_copying(np.copyto), 0, getter((place,)), out))
 
     def _read(self, plan: FusePlan, step: Any, n: int, value: int) -> int:
         """The slot of operand `n` of a step, which is this value."""
@@ -367,52 +373,62 @@ class _Walk:
     def _slot(self, what: _Buffer | _Standing) -> int:
         if what not in self.more:
             self.more.append(what)
-        return self.out + 1 + self.more.index(what)
+        return len(self.moving) + 1 + self.more.index(what)
 
-    def of(
+    def write(self, out: Tensor, *operands: Any) -> None:
+        """Write into `out` what comes of the operands."""
+        values = [*operands, *[None] * (len(self.values) - len(operands)), out]
+        for run, take, value in self.early:
+            values[value] = run(*take(values))
+        arrays = [self.array(values[value]) for value in (*self.moving, -1)]
+        context: Any = unbuffered if self.in_runs else quiet
+        work = context.copy().run(self._worker, arrays, values)
+        share(lambda boxes: context.copy().run(work, boxes), self.boxes, self.threads)
+        if self.fill is not None:
+            self.fill(*home_of(out))
+
+    def _worker(
         self, arrays: list[Array], values: Sequence[Any]
-    ) -> Callable[[Iterator[tuple[tuple[int, ...], Box]]], None]:
+    ) -> Callable[[Iterator[Box]], None]:
         """``work(boxes)`` for the arrays of one call, that of the result last."""
-        (largest, first), *_ = self.loop.boxes
         wide = {}
-        for i in self.loop.widened:
-            wide[i] = np.empty(largest, arrays[i].dtype)
-            wide[i][...] = arrays[i][first]
+        for i in self.widened:
+            wide[i] = np.empty(_shape(self.boxes[0]), arrays[i].dtype)
+            wide[i][...] = arrays[i][self.boxes[0]]
         more = [x.of(values) if isinstance(x, _Standing) else x for x in self.more]
         calls = [
             (call.common if call.usual is None or call.usual(values[last]) else call.rare, *rest)
             for call, last, *rest in self.calls
         ]
 
-        def work(boxes: Iterator[tuple[tuple[int, ...], Box]]) -> None:
+        def work(boxes: Iterator[Box]) -> None:
             memory = taken_from(_buffers, self.octets * self.buffers)
             try:
                 work_in(memory, boxes)
             finally:
                 _buffers.append(memory)
 
-        def work_in(memory: Array, boxes: Iterator[tuple[tuple[int, ...], Box]]) -> None:
+        def work_in(memory: Array, boxes: Iterator[Box]) -> None:
             def block(number: int, dtype: DType) -> Array:
                 return np.ndarray(shape, dtype, memory, number * self.octets)
 
             shape: Any = None
-            for box_shape, box in boxes:
-                if box_shape != shape:
-                    shape, start = box_shape, tuple([slice(0, n) for n in box_shape])
+            for box in boxes:
+                extents = _shape(box)
+                if extents != shape:
+                    shape = extents
+                    start = tuple([slice(0, n) for n in shape])
                     ready = {i: array[start] for i, array in wide.items()}
-                    moves = []
-                    for number, i in enumerate(self.loop.away):
-                        ready[i] = block(number, arrays[i].dtype)
-                        moves.append((i, self.copiers[shape][number]))
+                    ready |= {i: block(n, arrays[i].dtype) for n, i in enumerate(self.away)}
                     tail = [block(*x) if isinstance(x, _Buffer) else x for x in more]
-                for i, move in moves:
+                for i, move in zip(self.away, self.copiers[shape], strict=True):
                     move(ready[i], arrays[i][box])
                 slots = [ready[i] if i in ready else a[box] for i, a in enumerate(arrays)]
                 slots += tail
                 for function, take, to in calls:
                     function(*take(slots), out=slots[to])
 
-        return lambda boxes: self.context.copy().run(work, boxes)
+        return work
 
 
 def _copying(copy: Callable[[Array, Array], object]) -> BlockCall:
@@ -426,32 +442,3 @@ def _copying(copy: Callable[[Array, Array], object]) -> BlockCall:
 
 def _conversion(plan: CopyPlan) -> BlockCall:
     return _copying(converter(plan.source.dtype, plan.result.dtype, plan.saturate) or np.copyto)
-
-
-def _blockwise(plan: FusePlan) -> Write:
-    """``write(out, *operands)``, block by block."""
-    spec, values, steps = plan.result, plan.values, dict(enumerate(plan.steps, len(plan.operands)))
-    shape, tiled = spec.layout.shape, spec.layout.is_tiled
-    full = {v: step for v, step in steps.items() if values[v].layout.shape == shape}
-    early = [(carried_out(s.plan), getter(s.reads), v) for v, s in steps.items() if v not in full]
-    read = dict.fromkeys([v for step in full.values() for v in step.reads if v not in full])
-    moving = [v for v in read if isinstance(values[v], TensorSpec) and values[v].layout.shape]
-    width = max([values[v].dtype.itemsize for v in (*full, *moving)])
-    loop = _loop(spec, [values[v] for v in moving], width)
-    walk = _Walk(plan, full, moving, loop, width)
-    threads = possible_threads() if spec.layout.size * width >= THREADS else 1
-    fill = padding_filler(spec) if tiled else None
-    memory: Callable[[Tensor], Array] = run_of if tiled else attrgetter("memory")
-
-    def write(out: Tensor, *operands: Any) -> None:
-        found = [*operands, *[None] * len(steps), out]
-        for run, take, value in early:
-            found[value] = run(*take(found))
-        rows = zip((*moving, -1), loop.views, strict=True)
-        arrays = [view(memory(found[v])) for v, view in rows]
-        work = walk.context.copy().run(walk.of, arrays, found)
-        share(work, loop.boxes, threads)
-        if fill is not None:
-            fill(*home_of(out))
-
-    return write

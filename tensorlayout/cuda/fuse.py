@@ -15,13 +15,14 @@ from tensorlayout.cuda.elementwise import compute_type, plan_loops, walks_tiles
 from tensorlayout.cuda.elementwise.launches import Computed, TooManyAxesError
 from tensorlayout.cuda.engine.kernel_shapes import c_type
 from tensorlayout.cuda.engine.launch import SECTOR, WIDEST, Launch, Launches, mixed_writer
-from tensorlayout.cuda.engine.memory import new_tensors, padding_of
+from tensorlayout.cuda.engine.memory import padding_of
 from tensorlayout.cuda.engine.scalars import octets_of_numbers
 from tensorlayout.cuda.engine.structs import RANKS
 from tensorlayout.dtypes import DType
 from tensorlayout.layout import Axis, Layout, Loop
 from tensorlayout.plan import ElementwisePlan, ReducePlan, Write
 from tensorlayout.plan.fuse import FusePlan, write_call_by_call
+from tensorlayout.plan.run import carried_out
 from tensorlayout.tensor import Tensor, TensorSpec
 
 # Of one kernel: steps, which bounds how long a compiler takes; scalars; and tensors, which bounds
@@ -40,20 +41,80 @@ class Number(NamedTuple):
     dtype: DType
 
 
-class Chain(NamedTuple):
-    """The steps of one kernel, by their numbers, the last of which it writes; and what it reads."""
+class Chain:
+    """Some steps of a plan, as one kernel carries them out; the last of them is written.
 
-    steps: tuple[int, ...]
-    tensors: tuple[int, ...]  # values of the plan that are read
-    reads: tuple[TensorSpec, ...]  # their specs
-    numbers: tuple[Number, ...]
-    value: int  # of the plan, which is written
-    result: TensorSpec  # its spec
+    Attributes:
+        steps: their numbers.
+        tensors: values of the plan that are read, in the order in which steps ask for them.
+        reads: their specs.
+        numbers: those that are read.
+        value: the value of the plan that is written.
+        result: its spec.
+
+    """
+
+    def __init__(self, plan: FusePlan, steps: Sequence[int]) -> None:
+        self.plan, self.steps, count = plan, steps, len(plan.operands)
+        found = dict.fromkeys([each for k in steps for each in self._read_by(k)])
+        inside, specs = {count + k for k in steps}, [*plan.values[:-1], plan.result]
+        self.tensors = [v for v in found if isinstance(v, int) and v not in inside]
+        self.numbers = [each for each in found if isinstance(each, Number)]
+        self.value = count + steps[-1]
+        self.reads: list[TensorSpec] = [specs[tensor] for tensor in self.tensors]
+        self.result: TensorSpec = specs[self.value]
+
+    def _read_by(self, k: int) -> list[int | Number]:
+        """What a step reads: values of the plan, and numbers."""
+        step, reads, *_ = self.plan.steps[k]
+        if not isinstance(step, ElementwisePlan):
+            return [*reads]
+        return [
+            Number(value, dtype) if isinstance(operand, type) else value
+            for value, operand, dtype in zip(reads, step.operands, step.inputs, strict=True)
+        ]
 
     @property
     def room(self) -> int:
         """How many numbers a struct has room for: C++ has no arrays of none."""
         return max(1, len(self.numbers))
+
+    @property
+    def macros(self) -> tuple[tuple[str, str], ...]:
+        """What kernels are told of the chain."""
+        types = [c_type(each.dtype) for each in self.reads]
+        return (
+            ("OPERANDS", str(len(types))),
+            ("NUMBERS", str(self.room)),
+            ("ELEMENTS", ", ".join(types)),
+            ("CHAIN", self._text(types)),
+        )
+
+    def _text(self, types: Sequence[str]) -> str:
+        """The function of one element of each tensor; steps have the type that they would store."""
+        names: dict[int | Number, str] = {}
+        lines: list[str] = []
+
+        def define(of: int | Number, kind: str, value: str) -> None:
+            names[of] = f"v{len(names)}"
+            lines.append(f"const {kind} {names[of]}({value});")
+
+        for value in self.tensors:
+            names[value] = f"v{len(names)}"
+        given = [f"{kind} {name}" for kind, name in zip(types, names.values(), strict=True)]
+        for n, number in enumerate(self.numbers):
+            kind = c_type(number.dtype)
+            define(number, kind, f"scalar_as<{kind}>(numbers[{n}])")
+        for k in self.steps:
+            step: Any = self.plan.steps[k].plan
+            text, kind = ", ".join([names[v] for v in self._read_by(k)]), c_type(step.result.dtype)
+            if isinstance(step, ElementwisePlan):
+                text = f"call<functions::{step.operation.function}, {compute_type(step)}>({text})"
+            elif step.source.dtype != step.result.dtype:  # a copy in the same dtype keeps the bits
+                text = f"convert<{c_type(step.result.dtype, step.saturate)}>({text})"
+            define(len(self.plan.operands) + k, kind, text)
+        takes = ", ".join(["[[maybe_unused]] const Scalar* numbers", *given])
+        return f"COMMON {kind} chain({takes}) {{ {' '.join(lines)} return {names[self.value]}; }}"
 
 
 def write_fuse(plan: FusePlan) -> Write:
@@ -74,25 +135,22 @@ def write_fuse(plan: FusePlan) -> Write:
 def _write_reduced(plan: FusePlan, reduction: ReducePlan) -> Write:
     """A reduction of values that are worked out as they are read, or else written before."""
     values = plan.unreduced
-    new, write_values = new_tensors(values.result), write_fuse(values)
-    write_result = reduce.write_reduce(reduction)
+    made, write_result = carried_out(values), reduce.write_reduce(reduction)
 
     def write_apart(out: Tensor, *operands: Any) -> None:
-        made = new()
-        write_values(made, *operands)
-        write_result(out, made)
+        write_result(out, made(*operands))
 
-    chain = _read_at_once(values, reduction)
-    if chain is None:
+    chain, *others = chains(values, MOST_TENSORS[0])
+    reads = None if others or not reduce.is_planned(reduction) else _reads(chain)
+    if reads is None:
         return write_apart
-    planned = plan_reduced(plan, reduction, chain), _content(plan, chain.numbers)
+    planned = _plan_reduced(plan, reduction, chain, reads), _content(plan, chain.numbers)
     write_at_once = mixed_writer(plan.result.device.number, lambda alignments: planned)
     longest = WIDEST // values.result.dtype.itemsize
-    how, *_ = _reads(chain.reads, values.result)
     aligned = [
         (value, min(WIDEST, longest * o.dtype.itemsize))
-        for value, o, each in zip(chain.tensors, chain.reads, how, strict=True)
-        if each in ("SAME_SLOT", "WHOLE_PACKS")
+        for value, o, how in zip(chain.tensors, chain.reads, reads.how, strict=True)
+        if how in ("SAME_SLOT", "WHOLE_PACKS")
     ]
 
     def write(out: Tensor, *operands: Any) -> None:
@@ -147,7 +205,7 @@ def _planned(
     scratch: list[int] = []
     for chain in parts:
         result, memories = chain.result, [place[value] for value in (chain.value, *chain.tensors)]
-        types = (*_macros(plan, chain), ("RESULT", c_type(result.dtype)))
+        types = (*chain.macros, ("RESULT", c_type(result.dtype)))
         found = plan_loops(
             Computed(plan.operation.name, "fuse", types, numbers=chain.room),
             result,
@@ -168,39 +226,36 @@ def _planned(
     return Launches(tuple(launches), found.case, tuple(scratch)), numbers
 
 
-def _read_at_once(values: FusePlan, reduction: ReducePlan) -> Chain | None:
-    """The chain that makes what is reduced, if kernels that reduce it can read its operands."""
-    made, (chain, *others) = values.result, chains(values, MOST_TENSORS[0])
-    if others or made.layout.is_tiled or not reduce.is_planned(reduction):
-        return None
-    longest, octets = WIDEST // made.dtype.itemsize, sum([o.dtype.itemsize for o in chain.reads])
+class Reads(NamedTuple):
+    """How kernels of a reduction read the operands of the chain that makes what is reduced."""
+
+    how: list[str | None]  # a name of `Reads` in ``kernels/include/chained.cuh``; None: not at all
+    axes: tuple[Axis, ...]  # with the strides of all, where some are broadcast
+    firsts: tuple[int, ...]  # bytes where they begin
+
+
+def _reads(chain: Chain) -> Reads | None:
+    """How to read the operands of a chain; None if they are too many, or lie too far apart."""
+    made, layout = chain.result, chain.result.layout
+    longest = WIDEST // made.dtype.itemsize
+    octets = sum([o.dtype.itemsize for o in chain.reads])
     if longest * octets > MOST_BYTES or longest * len(chain.reads) > MOST_ELEMENTS:
         return None
-    how, axes, _ = _reads(chain.reads, made)
-    return chain if None not in how and len(axes) <= RANKS[-1] else None
-
-
-def _reads(
-    operands: Sequence[TensorSpec], made: TensorSpec
-) -> tuple[list[str | None], tuple[Axis, ...], tuple[int, ...]]:
-    """How operands are read, as `Reads` in ``kernels/include/chained.cuh``; None for not at all.
-
-    And, where some are broadcast, axes with the strides of all, and the bytes where they begin.
-    """
-    layout = made.layout
-    how = [_how(o.layout, layout) for o in operands]
+    how = [_how(o.layout, layout) for o in chain.reads]
+    if layout.is_tiled or None in how:
+        return None
     if "BROADCAST" not in how:
-        return how, (), (0,) * len(operands)
-    specs = [made, *operands]
+        return Reads(how, (), (0,) * len(how))
+    specs = [made, *chain.reads]
     layouts = [o.layout.broadcast_to(layout.shape) for o in specs]
     loop = Loop.over(layouts, [o.dtype.itemsize for o in specs], [SECTOR] * len(specs))
-    (*slower, last), longest = loop.axes, WIDEST // made.dtype.itemsize
+    (*slower, last), firsts = loop.axes, tuple(loop.firsts[1:])
     for n, each in enumerate(how, 1):
         whole = last.size % longest == 0 and last.strides[n] == 1 and not loop.firsts[n]
         if each == "BROADCAST" and whole and not any(a.strides[n] % longest for a in slower):
             how[n - 1] = "WHOLE_PACKS"
     axes = tuple([axis._replace(strides=axis.strides[1:]) for axis in loop.axes])
-    return how, axes, tuple(loop.firsts[1:])
+    return Reads(how, axes, firsts) if len(axes) <= RANKS[-1] else None
 
 
 def _how(operand: Layout, made: Layout) -> str | None:
@@ -213,11 +268,10 @@ def _how(operand: Layout, made: Layout) -> str | None:
     return "BROADCAST" if is_packed and operand.size * 8 <= made.size else None
 
 
-def plan_reduced(plan: FusePlan, reduction: ReducePlan, chain: Chain) -> Launches:
+def _plan_reduced(plan: FusePlan, reduction: ReducePlan, chain: Chain, reads: Reads) -> Launches:
     """How to reduce what a chain makes, as it would be reduced in memory of its own."""
-    how, axes, firsts = _reads(chain.reads, reduction.source)
-    macros = (*_macros(plan, chain), ("READ", ", ".join(map(str, how))))
-    chained = reduce.Chained(macros, firsts, chain.room, axes)
+    macros = (*chain.macros, ("READ", ", ".join(map(str, reads.how))))
+    chained = reduce.Chained(macros, reads.firsts, chain.room, reads.axes)
     found = reduce.plan_reduce(reduction, SECTOR, chained)
     scratch = len(plan.operands) + 1
     read, *join = found.launches
@@ -241,7 +295,7 @@ def chains(plan: FusePlan, most: int) -> list[Chain]:
     for k, step in enumerate(plan.steps):
         while True:
             inner = [chain_of[v] for v in step.reads if v in chain_of and v not in made]
-            chain = _chain(plan, sorted({k, *[n for each in inner for n in each.steps]}))
+            chain = Chain(plan, sorted({k, *[n for each in inner for n in each.steps]}))
             fits = len(chain.steps) <= MOST_STEPS and len(chain.numbers) <= MOST_NUMBERS
             if fits and len(chain.tensors) <= most:
                 break
@@ -254,68 +308,4 @@ def chains(plan: FusePlan, most: int) -> list[Chain]:
         if chain not in found:
             found.append(chain)
             needed += [made[value] for value in chain.tensors if value in made]
-    return sorted(found, key=lambda each: each.steps[-1])
-
-
-def _chain(plan: FusePlan, steps: Sequence[int]) -> Chain:
-    """What steps read that none of them gives, in the order in which they ask for it."""
-    inside = {len(plan.operands) + k for k in steps}
-    found = dict.fromkeys([each for k in steps for each in _sources(plan, k)])
-    tensors = [each for each in found if isinstance(each, int) and each not in inside]
-    numbers = [each for each in found if isinstance(each, Number)]
-    specs = [*plan.values[:-1], plan.result]
-    value = len(plan.operands) + steps[-1]
-    reads = tuple([specs[tensor] for tensor in tensors])
-    return Chain(tuple(steps), tuple(tensors), reads, tuple(numbers), value, specs[value])
-
-
-def _sources(plan: FusePlan, k: int) -> list[int | Number]:
-    """What a step reads: values of the plan, and numbers."""
-    step, reads, *_ = plan.steps[k]
-    if not isinstance(step, ElementwisePlan):
-        return [*reads]
-    return [
-        Number(value, dtype) if isinstance(operand, type) else value
-        for value, operand, dtype in zip(reads, step.operands, step.inputs, strict=True)
-    ]
-
-
-# ---- Text
-
-
-def _macros(plan: FusePlan, chain: Chain) -> tuple[tuple[str, str], ...]:
-    types = [c_type(each.dtype) for each in chain.reads]
-    return (
-        ("OPERANDS", str(len(types))),
-        ("NUMBERS", str(chain.room)),
-        ("ELEMENTS", ", ".join(types)),
-        ("CHAIN", _text(plan, chain, types)),
-    )
-
-
-def _text(plan: FusePlan, chain: Chain, types: Sequence[str]) -> str:
-    """The function of one element of each tensor; every step has the type that it would store."""
-    names: dict[int | Number, str] = {}
-    lines: list[str] = []
-
-    def define(of: int | Number, kind: str, value: str) -> None:
-        names[of] = f"v{len(names)}"
-        lines.append(f"const {kind} {names[of]}({value});")
-
-    for value in chain.tensors:
-        names[value] = f"v{len(names)}"
-    given = [f"{kind} {name}" for kind, name in zip(types, names.values(), strict=True)]
-    for n, number in enumerate(chain.numbers):
-        kind = c_type(number.dtype)
-        define(number, kind, f"scalar_as<{kind}>(numbers[{n}])")
-    for k in chain.steps:
-        step: Any = plan.steps[k].plan
-        text = ", ".join([names[each] for each in _sources(plan, k)])
-        kind = c_type(step.result.dtype)
-        if isinstance(step, ElementwisePlan):
-            text = f"call<functions::{step.operation.function}, {compute_type(step)}>({text})"
-        elif step.source.dtype != step.result.dtype:  # a copy in the same dtype keeps the bits
-            text = f"convert<{c_type(step.result.dtype, step.saturate)}>({text})"
-        define(len(plan.operands) + k, kind, text)
-    takes = ", ".join(["[[maybe_unused]] const Scalar* numbers", *given])
-    return f"COMMON {kind} chain({takes}) {{ {' '.join(lines)} return {names.popitem()[1]}; }}"
+    return sorted(found, key=lambda each: each.value)

@@ -23,7 +23,7 @@ from tensorlayout.errors import REFUSALS, cut, leaving, named
 from tensorlayout.functions import arguments, dispatch
 from tensorlayout.functions.arguments import Unknown
 from tensorlayout.functions.transfers import moved
-from tensorlayout.plan import Assign, Copy, Into, Operation, Plan, plan_of
+from tensorlayout.plan import Assign, Copy, Into, Operation, Plan, Step, plan_of
 from tensorlayout.plan.fuse import Fusion, Part
 from tensorlayout.plan.programs import getter
 from tensorlayout.plan.run import prepared
@@ -43,29 +43,19 @@ _FLOW = "is not known while the function is traced, so nothing it does may depen
 _copying = functools.cache(Copy)  # in the name of a function
 
 
-class _Call(NamedTuple):
-    """A call as it was recorded: its operands are symbols, numbers and constants."""
-
-    operation: Operation
-    key: tuple[Any, ...]
-    operands: list[Any]
-    reduces: bool
-
-
 class Symbol:
     """Stands for the memory of a tensor that is not there.
 
-    `get`: how an argument, or a view of one, is got from the arguments; or `call`: what makes it.
+    `get`: how an argument, or a view of one, is got from the arguments; or `step`: what makes it
+    of symbols, numbers and constants, which are its operands.
     """
 
-    __slots__ = ("call", "get", "recording")
+    __slots__ = ("get", "recording", "step")
 
     readonly = False  # writes are refused by what records them
 
-    def __init__(
-        self, recording: _Recording, get: _Get | None = None, call: _Call | None = None
-    ) -> None:
-        self.recording, self.get, self.call = recording, get, call
+    def __init__(self, recording: _Recording, get: _Get | None, step: Any = None) -> None:
+        self.recording, self.get, self.step = recording, get, step
 
     def refuse(self, asked: str) -> NoReturn:
         """The error for a question about elements."""
@@ -176,7 +166,7 @@ class _Recording:
         converts = isinstance(operation, Assign) and operation.name != "__setitem__"
         if converts or isinstance(operation, Into):
             out = operands[0]
-            if not self._is_own(out) or out.memory.call is None:
+            if not self._is_own(out) or out.memory.step is None:
                 msg = f"the fused function {self.name} writes into no argument; call it with out="
                 raise TypeError(msg)
         if converts:  # ``out += value`` of a wider dtype
@@ -223,13 +213,13 @@ class _Recording:
             msg = f"cannot be part of the fused function {self.name}, which holds elementwise"
             msg += " functions, conversions, views of arguments and a last reduction"
             raise TypeError(msg)
-        given = [x.memory if type(x) is Tensor and self._is_own(x) else x for x in operands]
-        for x in given:
-            if type(x) is Symbol and x.call is not None and x.call.reduces:
-                came = f"and uses what {x.call.operation.name} gives"
+        reads: Any = [x.memory if type(x) is Tensor and self._is_own(x) else x for x in operands]
+        for x in reads:
+            if type(x) is Symbol and x.step and x.step.plan.kind == "reduce":
+                came = f"and uses what {x.step.call[0].name} gives"
                 msg = f"a reduction must be the last part of the fused function {self.name}, {came}"
                 raise TypeError(msg)
-        self.results.append(Symbol(self, None, _Call(operation, key, given, plan.kind == "reduce")))
+        self.results.append(Symbol(self, None, Step(plan, reads, call=(operation, key))))
         return self.results[-1]
 
     def traced(self, found: Any, count: int) -> _Trace:
@@ -239,32 +229,30 @@ class _Recording:
             rule = "must return one tensor, made of its arguments"
             raise TypeError(f"the function {rule}, got {came}")
         symbol: Symbol = found.memory
-        if symbol.call is None:
+        if symbol.get is not None:
             return _Trace(None, (), symbol.get)
-        needed, results = {symbol}, list[Any]()  # of calls that are needed
-        result: Any
+        needed, results = {symbol}, list[Symbol]()
         for result in reversed(self.results):
             if result in needed:
-                needed.update(x for x in result.call.operands if type(x) is Symbol)
+                needed.update(x for x in result.step.reads if type(x) is Symbol)
                 results.insert(0, result)
-        calls: list[_Call] = [result.call for result in results]
         read = {
             id(x): (x, spec)
-            for call in calls
-            for x, spec in zip(call.operands, call.key, strict=False)
-            if not (type(x) is Symbol and x.call)
+            for result in results
+            for x, spec in zip(result.step.reads, result.step.call[1], strict=False)
+            if not (type(x) is Symbol and x.step)
         }
         rows = sorted(read.values(), key=lambda row: self._rank(row[0]))
         operands = self._operands([x for x, _ in rows], count)
-        if len(calls) == 1 and calls[0].reduces:  # nothing to fuse
-            return _Trace(calls[0].operation, calls[0].key, operands)
+        if len(results) == 1 and symbol.step.plan.kind == "reduce":  # nothing to fuse
+            operation, key = symbol.step.call
+            return _Trace(operation, key, operands)
         numbers = {id(x): number for number, x in enumerate((*[x for x, _ in rows], *results))}
         parts = []
-        for call in calls:
-            reads = tuple([numbers[id(x)] for x in call.operands])
-            parts.append(Part(call.operation, reads, call.key[len(reads) :]))
-        key = tuple([spec for _, spec in rows])
-        return _Trace(Fusion(self.name, tuple(parts)), key, operands)
+        for _, given, _, (operation, key) in [result.step for result in results]:
+            reads = tuple([numbers[id(x)] for x in given])
+            parts.append(Part(operation, reads, key[len(reads) :]))
+        return _Trace(Fusion(self.name, tuple(parts)), tuple([s for _, s in rows]), operands)
 
     def _rank(self, x: Any) -> int:
         """The order of operands: arguments, what is made of arguments, constants."""
@@ -282,27 +270,19 @@ class _Recording:
         return _same if numbers == list(range(count)) else taken
 
 
-class _Trace:
+class _Trace(NamedTuple):
     """A function for one kind of arguments.
 
     Attributes:
         operation: what is fused; None of a function that gives an argument, or a view of one.
         key: what it is planned for.
         operands: from the arguments to its operands, or to what is given.
-        run: the function of the arguments, once it has been asked for.
 
     """
 
-    __slots__ = ("key", "operands", "operation", "run")
-
-    def __init__(self, operation: Any, key: tuple[Any, ...], operands: Any) -> None:
-        self.operation, self.key, self.operands = operation, key, operands
-        self.run: Callable[..., Any] | None = None
-
-    def ready(self) -> None:
-        """Make `run`."""
-        run, operands = prepared(self.operation, *self.key), self.operands
-        self.run = run if operands is _same else lambda *args: run(*operands(args))
+    operation: Any
+    key: tuple[Any, ...]
+    operands: Any
 
 
 def _same(args: tuple[Any, ...]) -> tuple[Any, ...]:
@@ -376,6 +356,7 @@ _spec_of = operator.attrgetter("spec")
 def _fused(function: Any, static: frozenset[int | str]) -> Any:
     name = cut(getattr(function, "__name__", "fused"), 60)
     traces: dict[Any, _Trace] = {}
+    runs: dict[Any, Callable[..., Any]] = {}  # the functions of the arguments
     numbers = False  # whether there have been any among the arguments
 
     @functools.wraps(function)
@@ -390,10 +371,10 @@ def _fused(function: Any, static: frozenset[int | str]) -> Any:
                     kinds = tuple(map(_spec_of, given))
             except AttributeError:  # the first number among the arguments
                 kinds = None
-            found = traces.get((kinds, *keywords) if keywords else kinds)
-            if found is not None and found.run is not None:
+            run = runs.get((kinds, *keywords) if keywords else kinds)
+            if run is not None:
                 try:
-                    return found.run(*given)
+                    return run(*given)
                 except REFUSALS as error:
                     raise dispatch.refused(Fusion(name, ()), error) from None
         try:
@@ -420,14 +401,16 @@ def _fused(function: Any, static: frozenset[int | str]) -> Any:
             trace = _traced(function, name, given, kinds, tuple(keywords))
             if len(traces) >= _MOST:
                 traces.clear()
+                runs.clear()
             traces[key] = trace
         operands = trace.operands(given)
         if trace.operation is None:
             if out is None:
                 return operands
             return dispatch.call_into(out, _copying(name), (operands.spec, None, None), (operands,))
-        if trace.run is None:
-            trace.ready()
+        if key not in runs:
+            run = prepared(trace.operation, *trace.key)
+            runs[key] = run if trace.operands is _same else lambda *args: run(*trace.operands(args))
         return dispatch.call_into(out, trace.operation, trace.key, operands)
 
     return fused
@@ -466,19 +449,9 @@ def _kind(x: Any, static: bool) -> Any:
     return _by_value(x)
 
 
-class _Same:
-    """A key that equals only keys of the same object, which it keeps alive."""
-
-    __slots__ = ("value",)
-
-    def __init__(self, value: object) -> None:
-        self.value = value
-
-    def __eq__(self, other: object) -> bool:
-        return type(other) is _Same and other.value is self.value
-
-    def __hash__(self) -> int:
-        return id(self.value)
+def _same_object(x: object) -> MethodType:
+    """Return a key that equals only keys of the same object, which it keeps alive."""
+    return MethodType(_same_object, x)
 
 
 def _by_value(x: Any, outer: tuple[int, ...] = ()) -> Any:
@@ -498,7 +471,7 @@ def _by_value(x: Any, outer: tuple[int, ...] = ()) -> Any:
     if kind is slice or kind is range:
         parts: Any = (x.start, x.stop, x.step)
     elif kind is MethodType:
-        return kind, _Same(x.__self__), _Same(x.__func__)
+        return kind, _same_object(x.__self__), _same_object(x.__func__)
     elif kind in (tuple, list) or (isinstance(x, tuple) and hasattr(x, "_fields")):
         parts = (*x, *_fields(x))
     elif kind in (set, frozenset):
@@ -508,7 +481,7 @@ def _by_value(x: Any, outer: tuple[int, ...] = ()) -> Any:
     elif is_dataclass(x) and not isinstance(x, type):
         parts = [part for item in _fields(x) for part in item]
     else:
-        return _Same(x)
+        return _same_object(x)
     if id(x) in outer:
         return kind, outer.index(id(x))
     keys = [_by_value(part, (*outer, id(x))) for part in parts]

@@ -20,7 +20,7 @@ from tensorlayout.cuda.sort.planning import BEYOND, Target, plan_pairs
 from tensorlayout.layout import Axis, Layout, index_type
 from tensorlayout.plan import RUN, CopyPlan, Run, ScatterPlan, ScatterReducePlan, Write, after_copy
 from tensorlayout.plan.events import Event
-from tensorlayout.plan.run import noted, noted_copy
+from tensorlayout.plan.run import noted
 from tensorlayout.tensor import TensorSpec
 
 FILE = "scatter/scatter_reduce.cu"
@@ -56,12 +56,12 @@ def _with_values(plan: ScatterPlan) -> tuple[ScatterPlan, Run]:
     wanted = TensorSpec(dtype, given if alike else Layout.packed(shape, index_map.order), device)
     if spread == wanted:
         return replace(plan, value=wanted), lambda given: given
-    if wanted.layout is not given:
-        copy = noted(Event(plan.name, value, wanted), CopyPlan(spread, wanted))
-        return replace(plan, value=wanted), copy
-    result = TensorSpec(dtype, value.layout.form, device)  # few, of another dtype
-    wanted = TensorSpec(dtype, values_in(result.layout, shape), device)
-    return replace(plan, value=wanted), noted_copy(plan.name, value, result)
+    source, result = spread, wanted
+    if wanted.layout is given:  # few, of another dtype
+        source, result = value, TensorSpec(dtype, value.layout.form, device)
+        wanted = TensorSpec(dtype, values_in(result.layout, shape), device)
+    copy = noted(Event(plan.name, value, result), CopyPlan(source, result))
+    return replace(plan, value=wanted), copy
 
 
 def plan_scatter_reduce(plan: ScatterPlan, function: str) -> Launches:

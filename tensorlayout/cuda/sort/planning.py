@@ -118,21 +118,12 @@ def _launches(lines: Lines, source: tuple[int, int], to: Target, first: int) -> 
     which is one of them unless it is of int64 positions alone.
     """
     passes, counts = _passes(lines)
-    scratch: list[int] = []
-
-    def memory(nbytes: int) -> int:
-        if not nbytes:
-            return NOTHING
-        scratch.append(nbytes)
-        return first + len(scratch) - 1
-
     between = len(passes) - 1
     room = lines.size * lines.dtype.itemsize, lines.size * lines.octets * lines.positions
-    places = [
-        Target(memory(room[0]), memory(room[1]))
-        for _ in range(min(between, 1 if to.result == NOTHING else 2))
-    ]
-    left = memory(counts)
+    rooms = [*room * min(between, 1 if to.result == NOTHING else 2), counts]
+    free = iter(range(first, first + len(rooms)))
+    *pairs, left = [next(free) if nbytes else NOTHING for nbytes in rooms]
+    places = list(map(Target, pairs[::2], pairs[1::2]))
     if to.result == NOTHING:
         places.append(to)
     found: list[Launch] = []
@@ -142,7 +133,7 @@ def _launches(lines: Lines, source: tuple[int, int], to: Target, first: int) -> 
         numbers, firsts = (*out, read, origins, left), (0, 0, 0, at, 0, 0)
         found += [replace(each, memories=numbers, firsts=firsts) for each in launches]
         read, origins, at = out.values, out.positions, 0
-    return Launches(tuple(found), scratch=tuple(scratch))
+    return Launches(tuple(found), scratch=tuple(filter(None, rooms)))
 
 
 def _passes(lines: Lines) -> tuple[tuple[Pass, ...], int]:

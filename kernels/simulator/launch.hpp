@@ -25,7 +25,7 @@ constexpr int THREADS = 256;
 
 namespace simulator {
 
-enum Check : uint32_t { BOUNDS = 1, INITIALIZED = 2, BARRIERS = 4, COUNT = 8, RACES = 16 };
+constexpr uint32_t BOUNDS = 1, INITIALIZED = 2, BARRIERS = 4, COUNT = 8, RACES = 16;  // checks
 constexpr uint32_t EXACT = INITIALIZED | COUNT | RACES;  // that must see every access
 enum Order : uint32_t { FORWARD, REVERSE, RANDOM };
 enum Kind : uint32_t { LOAD, STORE, SHARED_LOAD, SHARED_STORE };

@@ -18,6 +18,7 @@ import ctypes
 import functools
 import keyword
 import operator
+import os
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
@@ -26,6 +27,8 @@ from tensorlayout.layout import Axis
 from tensorlayout.layout.digits import Bound, TiledLoop
 from tensorlayout.support.kernel_sources import kernel_directory
 
+_FOLDER = kernel_directory()
+
 _COMMENT = re.compile(r" *//[^\n]*")
 _INCLUDE = re.compile(r'^#include "(\w+\.cuh)"', re.MULTILINE)
 _TEMPLATE = r"^(?:template <(.*)>\s+)?"
@@ -33,7 +36,7 @@ _STRUCT = re.compile(_TEMPLATE + r"struct (\w+(?:<.*>)?) \{\n((?:.*\n)*?)\};", r
 _MEMBERS = re.compile(r"^    (?:const )?(\w+(?:<[^;]*>)?)(\*?) ([^;(){}=]+);", re.MULTILINE)
 _MEMBER = re.compile(r"(\w+)((?:\[[^]]*\])*)")
 _LENGTH = re.compile(r"\[([^]]*)\]")
-_ENUM = re.compile(r"^enum (\w+)(?: : (\w+))? \{([^}]*)\};", re.MULTILINE)
+_ENUM = re.compile(r"^enum (\w+)(?: : (\w+))? \{\s*([^}]*?)\s*\};", re.MULTILINE)
 _CONSTANTS = re.compile(_TEMPLATE + r"constexpr \w+ ([^;{]*);", re.MULTILINE)
 _CONSTANT = re.compile(r"(\w+(?:<[^>]*>)?) = ([^,;]+)")
 _MACRO = re.compile(r"^#define (\w+) (\d+)$", re.MULTILINE)
@@ -54,14 +57,14 @@ OPERATORS: dict[str, Callable[[int, int], int]] = {
     "!=": operator.ne,
     "+": operator.add,
     "*": operator.mul,
-    "/": operator.floordiv,
 }
 
 
 @functools.cache
 def text_of(file: str) -> str:
     """Read a file of kernels, without its comments."""
-    return _COMMENT.sub("", (kernel_directory() / file).read_text("utf-8"))
+    with open(os.path.join(_FOLDER, file), encoding="utf-8") as opened:
+        return _COMMENT.sub("", opened.read())
 
 
 def replaced(text: str, values: Mapping[str, object]) -> str:
@@ -76,11 +79,11 @@ def _definitions(file: str) -> dict[str, tuple[str, list[str], str]]:
     The text is the members of a struct, the type of an enum, or the value of a constant. The name
     of a specialisation has what is special, as "Walk<0>"; its parameters are the arguments.
     """
-    text, found = text_of(file), {}
+    text, found = text_of(file), dict[str, tuple[str, list[str], str]]()
 
-    def define(name: str, meaning: str, template: str = "") -> None:
+    def define(name: str, meaning: str, template: str) -> None:
         parameters = [each.split()[-1] for each in template.split(", ") if each]
-        base, special, arguments = name.strip().rstrip(">").partition("<")
+        base, special, arguments = name.rstrip(">").partition("<")
         if special:
             own, parameters = parameters, arguments.split(", ")
             base += f"<{', '.join([each for each in parameters if each not in own])}>"
@@ -93,15 +96,10 @@ def _definitions(file: str) -> dict[str, tuple[str, list[str], str]]:
     for template, constants in _CONSTANTS.findall(text):
         for name, value in _CONSTANT.findall(constants):
             define(name, value, template)
-    for name, number in _MACRO.findall(text):
-        define(name, number)
-    for kind, stored, enumerators in _ENUM.findall(text):
-        define(kind, stored)
-        following = 0
-        for each in enumerators.split(","):
-            name, _, value = each.partition("=")
-            define(name, str(int(value or following)))
-            following = int(value or following) + 1
+    found |= {name: (file, [], number) for name, number in _MACRO.findall(text)}
+    for kind, stored, names in _ENUM.findall(text):
+        found |= {name: (file, [], str(n)) for n, name in enumerate(re.split(r",\s*", names))}
+        found[kind] = file, [], stored
     return found
 
 

@@ -213,6 +213,15 @@ def test_shapes_are_those_declared(tmp_path):
     assert ctypes.sizeof(parameters(chosen)) == 16
 
 
+@pytest.mark.parametrize("file", FILES)
+def test_shapes_have_clauses_that_are_known(file):
+    clause = r"WITH(OUT)? \w+|WHERE \w+ (<=|>|==|!=) \d+|\w+ =( \w+(/\w+)?)+"
+    text = (kernel_directory() / file).read_text("utf-8")
+    for line in re.findall(r"(?m)^SHAPES\(([^)]+)\)", text):
+        for each in line.split(","):
+            assert re.fullmatch(clause, " ".join(each.split())), each
+
+
 def test_a_kernel_that_is_not_declared():
     with pytest.raises(
         ValueError, match=r"join.cu declares no kernel join_rows of .*'WIDTH': '16'"

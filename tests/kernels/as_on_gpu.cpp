@@ -27,6 +27,7 @@ inline uint32_t __byte_perm(uint32_t low, uint32_t high, uint32_t digits) {
 // platform.cuh has int64_t as `long long`, here it is `long`.
 #define int64_t int64_of_cuda
 #define uint64_t uint64_of_cuda
+#define THREADS THREADS_OF_CUDA
 
 template <class T> inline T atomicAdd(T* at, T value) {
     const T before = *at;

@@ -94,6 +94,8 @@ class _Runs:
     """The runs of a box, and the extents that they ask for.
 
     Attributes:
+        deepest: how many axes a box may have, for runs of a warp.
+        axes: how many it may have for longer ones.
         orders: for each memory the axes along which it moves, its fastest first.
         wholes: for each memory and axis, what an extent is a multiple of if boxes begin at sectors,
             and have whole warps.
@@ -146,8 +148,9 @@ class _Runs:
         while growing:
             # The one that begins the most sectors; a source before the destination.
             m = max(growing, key=lambda m: (uneven.get(m, 1) / (runs[m] * widths[m]), m))
-            several = problem.axes[self.orders[m][0]].size < runs[m]
-            step = warps[m] // (4 if several else 1) if uneven else runs[m]
+            step = warps[m] if uneven else runs[m]
+            if uneven and problem.axes[self.orders[m][0]].size < runs[m]:  # a run of several axes
+                step = max(warps[m], runs[m] // 2) // 4
             longer = {**runs, m: runs[m] + step}
             larger = self._box(longer, lines, even)
             enough = longer[m] * widths[m] > _LONGEST if uneven else box.bytes >= liked

@@ -21,13 +21,7 @@ import numpy as np
 from tensorlayout import dtypes, errors
 from tensorlayout.functions import arguments, dispatch, spellings
 from tensorlayout.functions import basics as xp
-from tensorlayout.functions.linear_algebra import (
-    matmul,
-    matrix,
-    matrix_transpose,
-    tensordot,
-    vecdot,
-)
+from tensorlayout.functions.linear_algebra import matmul, matrix_transpose, tensordot, vecdot
 from tensorlayout.functions.operands import beside, floating, sequence, tensors
 from tensorlayout.functions.outputs import given, reduced
 from tensorlayout.functions.products import cross, outer
@@ -310,7 +304,7 @@ def matrix_power(a: Tensor, n: SupportsIndex) -> Tensor:
         raise ValueError(f"n must lie within 2**63 - 1, got {arguments.shown(power)}")
     if power < 0 or x.spec.dtype.kind not in "biu":
         return _one(_MATRIX_POWER, x, n=power)
-    found = xp.astype(_one(_MATRIX_POWER, matrix(x), n=0), x.dtype)
+    found = xp.astype(_one(_MATRIX_POWER, _matrix(x), n=0), x.dtype)
     for digit in f"{power:b}":
         found = matmul(found, found)
         found = matmul(found, x) if digit == "1" else found
@@ -348,6 +342,14 @@ def matrix_rank(
     return xp.count_nonzero(xp.greater(values, least[..., None] if least.ndim else least), axis=-1)
 
 
+def _matrix(x: Any) -> Tensor:
+    """`x`, which must have two dimensions at least."""
+    x = arguments.tensor(x)
+    if x.ndim < 2:
+        raise ValueError(f"needs a rank of at least 2, got shape {x.shape}")
+    return x  # type: ignore[no-any-return]
+
+
 def _tolerance(x: Tensor, rtol: Any) -> Tensor:
     """Return `rtol`, or what it is by default, in the dtype of the parts of `x`."""
     real = dtypes.real_of(x.dtype)
@@ -379,7 +381,7 @@ def pinv(
     """
     if rcond is not None and rtol is not None:
         raise ValueError("rcond and rtol are two names of one argument, got both")
-    x = floating(matrix(a))
+    x = floating(_matrix(a))
     return _one(_PINV, x, _tolerance(x, rcond if rtol is None else rtol))
 
 

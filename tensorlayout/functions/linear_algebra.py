@@ -47,14 +47,6 @@ def _matmul(x: Tensor, y: Tensor) -> Tensor:
     return dispatch.call(_MATMUL, (x.spec, y.spec), (x, y))
 
 
-def matrix(x: Any) -> Tensor:
-    """`x`, which must have two dimensions at least."""
-    x = arguments.tensor(x)
-    if x.ndim < 2:
-        raise ValueError(f"needs a rank of at least 2, got shape {x.shape}")
-    return x  # type: ignore[no-any-return]
-
-
 def matrix_transpose(x: Tensor, /) -> Tensor:
     """The last two dimensions exchanged. A view.
 

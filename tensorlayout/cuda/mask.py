@@ -15,10 +15,10 @@ import numpy as np
 
 from tensorlayout import dtypes
 from tensorlayout.cuda.engine import faults
-from tensorlayout.cuda.engine.driver import Buffer, driver
+from tensorlayout.cuda.engine.driver import driver
 from tensorlayout.cuda.engine.kernel_shapes import kernel, parameters
-from tensorlayout.cuda.engine.launch import NOTHING, WIDEST, Bound, Launch, Launches, bind, writer
-from tensorlayout.cuda.engine.memory import PerAlignment, new_tensors
+from tensorlayout.cuda.engine.launch import NOTHING, WIDEST, Launch, Launches, writer
+from tensorlayout.cuda.engine.memory import new_tensors
 from tensorlayout.cuda.engine.scalars import octets, pattern
 from tensorlayout.cuda.engine.structs import constant, pack_axes
 from tensorlayout.cuda.gather import (
@@ -31,6 +31,7 @@ from tensorlayout.cuda.gather import (
     plan_read,
 )
 from tensorlayout.cuda.scatter import in_dtype, plan_write, values_in
+from tensorlayout.devices import Device
 from tensorlayout.layout import Axis, Layout, furthest, index_type, merged
 from tensorlayout.plan import (
     GatherPlan,
@@ -52,8 +53,8 @@ CHUNK = constant(FILE, "CHUNK")  # elements of the mask that a block has
 # Numbers of elements of which a plan keeps its launches.
 _KEPT = 16
 
-# The memories of a launch over a mask: what is written, the mask, counts, the source.
-MASK, COUNTS = 1, 2
+# The memories of a launch over a mask.
+MASK, COUNTS, WRITTEN, SOURCE = range(4)
 
 
 def prepare_select(plan: SelectPlan) -> Run:
@@ -62,13 +63,11 @@ def prepare_select(plan: SelectPlan) -> Run:
     selection = _Selection(plan.result, index_map, plan.mask.layout)
 
     @lru_cache(_KEPT)
-    def mover(count: int) -> Callable[..., Bound]:
+    def mover(count: int) -> Write:
         spec = selected_spec(seen, index_map, count)
         what = GatherPlan(plan.name, seen, (), spec, index_map)
         at = (selection.placed(2, count, (0, 1)),)
-        return PerAlignment(
-            lambda alignments: bind(plan_read(what, at, alignments, selection.shift), number)
-        )
+        return writer(number, partial(plan_read, what, at, shift=selection.shift), aligned=2)
 
     def select(x: Tensor, mask: Tensor) -> Tensor:
         with driver().using(number):
@@ -76,12 +75,10 @@ def prepare_select(plan: SelectPlan) -> Run:
             result = new_tensors(selected_spec(seen, index_map, count))()
             if not result.size:
                 return result
-            to, source = result.memory.address, x.memory.address
             if selection.elements is not None:
-                selection.elements((to, mask.memory.address, counts.pointer, source))
+                selection.elements(mask, counts, result, x)
             else:
-                positions = selection.positions(mask, count, counts)
-                mover(count)(to, source)((to, source, positions.pointer), b"")
+                mover(count)(result, x, selection.positions(mask, count, counts))
         return result
 
     return select
@@ -124,27 +121,26 @@ def _counted(plan: MaskedPlan) -> Write:
     """Write values that depend on how much is selected, or under a mask that does not cover all."""
     number, index_map, layout = plan.result.device.number, plan.index_map, plan.seen.layout
     many = isinstance(plan.value, TensorSpec)
+    content = None if many else bytes
     selection = _Selection(plan.result, index_map, plan.mask.layout)
 
     @lru_cache(_KEPT)
-    def mover(count: int) -> Callable[..., Bound]:
-        shape, positions = index_map.shape(layout, (count,)), (1, 0, 0)
+    def mover(count: int) -> Write:
+        shape = index_map.shape(layout, (count,))
         what = ScatterPlan(plan.name, plan.seen, plan.value, (), shape, index_map)
-        placed = [selection.placed(1 + many, count, positions)]
-        return PerAlignment(
-            lambda alignments: bind(plan_write(what, placed, alignments, selection.shift), number)
-        )
+        at = (selection.placed(1 + many, count, (1, 0, 0)),)
+        planned = partial(plan_write, what, at, shift=selection.shift)
+        return writer(number, planned, 2 + many, content, aligned=1 + many)
 
     def masked(out: Tensor, *operands: Any) -> None:
-        mask, octets = (operands[1], b"") if many else operands
-        addresses = [x.memory.address for x in (out, *operands[:many])]
+        values, mask, one = operands[:many], operands[many], operands[1 + many :]
         with driver().using(number):
             count, counts = selection.counted(mask)
             shape = index_map.shape(layout, (count,))
             check_fits(plan.value, shape)
             if 0 not in shape:
                 positions = selection.positions(mask, count, counts)
-                mover(count)(*addresses)((*addresses, positions.pointer), octets)
+                mover(count)(out, *values, positions, *one)
 
     return masked
 
@@ -184,18 +180,17 @@ def prepare_nonzero(plan: NonzeroPlan) -> Callable[..., tuple[Tensor, ...]]:
     spec, convert = in_dtype(plan.result, dtypes.bool)
     counter = _counter(spec, (0,) * rank)
     units = [tuple(int(k == d) for k in range(rank)) for d in range(rank)]
-    writers = [_launcher(spec, "select_positions", unit) for unit in units]
+    writers = [_over(spec, "select_positions", unit) for unit in units]
 
     def nonzero(x: Tensor) -> tuple[Tensor, ...]:
         mask = x if convert is None else convert(x)
         with driver().using(number):
             count, counts = counter(mask)
-            result = TensorSpec(dtypes.int64, Layout.row_major((count,)), spec.device)
-            new = new_tensors(result)
-            made = [new() for _ in range(rank)]
+            new = new_tensors(_integers(count, spec.device))
+            made = tuple([new() for _ in range(rank)])
             for each, write in zip(made, writers if count else (), strict=bool(count)):
-                write((each.memory.address, mask.memory.address, counts.pointer, 0))
-        return tuple(made)
+                write(mask, counts, each)
+        return made
 
     return nonzero
 
@@ -214,61 +209,66 @@ class _Selection:
         self._unit, steps, base, self._extent = packed_steps(mask.shape, strides)
         self.shift = -base * self._unit  # of the first element of the tensor, for `placed`
         self.counted = _counter(over, steps)
-        self._write = _launcher(over, "select_positions", steps, base)
+        self._write = _over(over, "select_positions", steps, base)
         self.elements = None  # what writes elements
         if mask.ndim == layout.ndim:
-            at = layout.offset * itemsize
-            self.elements = _launcher(over, "select_elements", strides, 0, at, WIDTH=itemsize)
+            at, memories = layout.offset * itemsize, (WRITTEN, MASK, COUNTS, SOURCE)
+            self.elements = _over(over, "select_elements", strides, 0, at, memories, WIDTH=itemsize)
 
     def placed(self, memory: int, count: int, steps: tuple[int, ...]) -> Positions:
         """The positions of `count` elements, which add `steps` to memories, times the unit."""
         moved = tuple(step * self._unit for step in steps)
         return placed(memory, self._extent, moved, Layout.row_major((count,)))
 
-    def positions(self, mask: Tensor, count: int, counts: Buffer) -> Buffer:
+    def positions(self, mask: Tensor, count: int, counts: Tensor) -> Tensor:
         """The positions of the elements, written to memory of their own."""
-        made = driver().allocate(8 * count, mask.device.number)
-        self._write((made.pointer, mask.memory.address, counts.pointer, 0))
+        made = new_tensors(_integers(count, mask.device))()
+        self._write(mask, counts, made)
         return made
+
+
+def _integers(count: int, device: Device) -> TensorSpec:
+    return TensorSpec(dtypes.int64, Layout.row_major((count,)), device)
 
 
 def _counter(mask: TensorSpec, steps: tuple[int, ...]) -> Callable[[Tensor], tuple[int, Any]]:
     """What counts the true elements of a mask: how many, and before each chunk."""
-    number, chunks = mask.device.number, -(-mask.layout.size // CHUNK)
+    chunks = -(-mask.layout.size // CHUNK)
     if not chunks:
         return lambda given: (0, None)
     chosen = kernel(FILE, "scan_counts")
     scan = Launch(chosen, 1, bytes(parameters(chosen)(blocks=chunks)), (0,), (COUNTS,))
-    count = _launcher(mask, "count_true", steps, 0, 0, scan)
+    count = _over(mask, "count_true", steps, memories=(NOTHING, MASK, COUNTS), then=(scan,))
+    new = new_tensors(_integers(chunks + 1, mask.device))
 
     def counted(given: Tensor) -> tuple[int, Any]:
-        gpu = driver()
-        counts, octets = gpu.allocate(8 * (chunks + 1), number), np.empty(8, np.uint8)
-        count((0, given.memory.address, counts.pointer, 0))
-        gpu.to_host(octets, counts.pointer + 8 * chunks)
+        counts, octets = new(), np.empty(8, np.uint8)
+        count(given, counts)
+        driver().to_host(octets, counts.memory.address + 8 * chunks)
         faults.check()
         return int(octets.view(np.int64)[0]), counts
 
     return counted
 
 
-def _launcher(
+def _over(
     mask: TensorSpec,
     name: str,
     steps: Sequence[int],
     base: int = 0,
     first: int = 0,
-    *then: Launch,
+    memories: tuple[int, ...] = (WRITTEN, MASK, COUNTS),
+    then: tuple[Launch, ...] = (),
     **shape: Any,
-) -> Callable[[Sequence[int]], None]:
+) -> Write:
     """What launches over a mask of this spec, and steps through a second memory by `steps`.
 
-    `base` is added to positions; `first`: **bytes** to the first element of the source; `then`:
-    launches that follow.
+    `base` is added to positions; `first`: **bytes** to the first element of the source; `memories`:
+    those that the kernel points to; `then`: launches that follow.
     """
-    layout, number = mask.layout, mask.device.number
+    layout = mask.layout
 
-    def make(alignments: tuple[int, ...]) -> Bound:
+    def planned(alignments: tuple[int, ...]) -> Launches:
         dims = zip(layout.shape, layout.strides, steps, strict=True)
         axes = merged(Axis(n, (stride, step)) for n, stride, step in dims) or [Axis(1, (0, 0))]
         index = index_type(layout.size + CHUNK, furthest(axes))
@@ -276,9 +276,7 @@ def _launcher(
         packed = layout.is_row_major and alignments[0] >= WIDEST
         made = parameters(chosen)(base=base, packed=packed, count=layout.size)
         pack_axes(made.walk, axes, 1)
-        firsts, chunks = (0, layout.offset, 0, first), -(-layout.size // CHUNK)
-        launch = Launch(chosen, chunks, bytes(made), firsts, (0, MASK, COUNTS, 3))
-        return bind(Launches((launch, *then)), number)
+        firsts, chunks = (0, layout.offset, 0, first)[: len(memories)], -(-layout.size // CHUNK)
+        return Launches((Launch(chosen, chunks, bytes(made), firsts, memories), *then))
 
-    at = PerAlignment(make)
-    return lambda addresses: at(addresses[MASK])(addresses, b"")
+    return writer(mask.device.number, planned, aligned=1)

@@ -84,7 +84,7 @@ def test_64_bits_where_the_last_chunk_ends_beyond_32(monkeypatch, rest, index):
     mask = tl.broadcast_to(on_cuda([True]), (2**31 - rest,))
     monkeypatch.setattr(masks, "kernel", chosen)
     with pytest.raises(NotImplementedError, match=index):
-        masks._launcher(mask.spec, "count_true", (1,))((0, mask.memory.address, 0, 0))
+        masks._over(mask.spec, "count_true", (1,))(mask, mask)
 
 
 # --- Writes --------------------------------------------------------------------------------------

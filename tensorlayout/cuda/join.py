@@ -206,27 +206,25 @@ def write_join(plan: JoinPlan) -> Write:
     """One launch for all operands, but those of another dtype or order, or tiled: one for each."""
     spec, axis = plan.result, plan.axis
     layouts, starts = list[Layout](), list[int]()
-    movers: list[Write | None] = []
-    for source, cut in zip(plan.sources, cuts_of(plan.sources, axis), strict=True):
+    movers: dict[int, Write] = {}
+    cuts = cuts_of(plan.sources, axis)
+    for k, (source, cut) in enumerate(zip(plan.sources, cuts, strict=True)):
         if source.dtype == spec.dtype and not source.layout.is_tiled:
             layouts.append(source.layout)
             starts.append(cut[axis].start)
-            movers.append(None)
         else:
             part = part_of(spec.layout, cut)
             shift = part.lowest * spec.dtype.itemsize if part.size else 0
             to = TensorSpec(spec.dtype, part.at_origin, spec.device)
-            movers.append(write_move(source, to, shift=shift))
+            movers[k] = write_move(source, to, shift=shift)
     join = _writer(spec, axis, layouts, starts)
-    if not any(movers):
+    if not movers:
         return join
 
     def write(out: Tensor, *operands: Tensor) -> None:
-        given = list(zip(operands, movers, strict=True))
-        join(out, *[x for x, move in given if move is None])
-        for x, move in given:
-            if move is not None:
-                move(out, x)
+        join(out, *[x for k, x in enumerate(operands) if k not in movers])
+        for k, move in movers.items():
+            move(out, operands[k])
 
     return write
 

@@ -21,7 +21,7 @@ from tensorlayout.cuda.sort import SEARCHES, write_search
 from tensorlayout.devices import CPU, Device
 from tensorlayout.dtypes import DType
 from tensorlayout.layout import Layout
-from tensorlayout.plan import Copy, LibraryPlan, TransferPlan, working
+from tensorlayout.plan import Copy, LibraryPlan, TransferPlan, part_of, working
 from tensorlayout.plan.events import Event
 from tensorlayout.plan.run import allocating, carried_out, noted, noted_copy, prepared
 from tensorlayout.support.array_library import TABLE
@@ -185,8 +185,7 @@ def ready(name: str, spec: TensorSpec, dtype: DType) -> Callable[[Tensor], Tenso
         slice(0, 1) if n and not s else slice(None)
         for n, s in zip(layout.shape, layout.strides, strict=True)
     ]
-    once = layout.slice(tuple(cut))
-    assert once is not None, "operands are strided, and have every slice"
+    once = part_of(layout, tuple(cut))
     source = TensorSpec(spec.dtype, once, spec.device)
     result = TensorSpec(dtype, once.form, spec.device)
     whole = TensorSpec(dtype, result.layout.broadcast_to(layout.shape), spec.device)

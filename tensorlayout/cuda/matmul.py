@@ -23,7 +23,7 @@ from tensorlayout.cuda.engine.launch import Launch, writer
 from tensorlayout.cuda.engine.structs import RANKS, constant, pack_axes
 from tensorlayout.dtypes import DType
 from tensorlayout.layout import MAX_RANK, Axis, Layout, merged
-from tensorlayout.plan import AssignPlan, LibraryPlan, MatmulPlan, Write
+from tensorlayout.plan import AssignPlan, LibraryPlan, MatmulPlan, Write, part_of
 from tensorlayout.plan.run import carried_out, noted_copy
 from tensorlayout.tensor import Tensor, TensorSpec
 
@@ -189,9 +189,7 @@ def without_repeats(layout: Layout, other: Layout) -> Layout:
     for d in range(-layout.ndim, -2):
         if not layout.strides[d] and -d <= other.ndim and other.shape[d] == layout.shape[d]:
             cut[d] = slice(0, 1)
-    found = layout.slice(tuple(cut))
-    assert found is not None, "operands are strided, and have every slice"
-    return found
+    return part_of(layout, tuple(cut))
 
 
 def stack_axes(first: Layout, second: Layout) -> list[Axis]:

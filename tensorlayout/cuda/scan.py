@@ -58,10 +58,6 @@ class _Lines(NamedTuple):
         return prod([axis.size for axis in self.inner])
 
     @property
-    def size(self) -> int:
-        return self.groups * self.length * self.side_by_side
-
-    @property
     def walked(self) -> tuple[Axis, ...]:
         """All axes, slowest first."""
         return (*self.outer, Axis(self.length, (self.step, self.pace)), *self.inner)
@@ -106,7 +102,8 @@ def plan_scan(plan: ScanPlan, alignments: tuple[int, ...] = ()) -> Launches | No
     firsts += [0] * several
     read, written = (sum((n - 1) * abs(s[m]) for n, s, _ in lines.walked) for m in (0, 1))
     reach = max(read + abs(lines.step), written) + _BEYOND
-    shape = {"RANK": max(len(work.walked), 1), "INDEX": index_type(lines.size + _BEYOND, reach)}
+    index = index_type(result.layout.size + _BEYOND, reach)
+    shape = {"RANK": max(len(work.walked), 1), "INDEX": index}
     launches = []
     for task in ("totals", "results") if several else ("results",):
         shape[case.upper()] = task
@@ -184,7 +181,7 @@ def _row_scan(lines: _Lines, octets: int) -> _Work:
     groups = -(-lines.groups // outers)
     per_chunk, chunks = _chunks(tiles, groups)
     told = {
-        "elements": lines.size,
+        "elements": lines.groups * period,
         "length": length,
         "group": outers * period,
         "chunk": per_chunk * tile,

@@ -10,16 +10,7 @@ from tensorlayout import dtypes
 from tensorlayout.cuda.engine.kernel_shapes import c_type, kernel, parameters
 from tensorlayout.cuda.engine.launch import THREADS, WIDEST, Launch, Launches, writer
 from tensorlayout.cuda.engine.structs import RANKS, constant, divisor32, pack_axes, struct
-from tensorlayout.cuda.reduce.box import (
-    ROWS,
-    SOURCE,
-    TURNS,
-    Axes,
-    ThreadBox,
-    axes_of,
-    box_for,
-    with_lanes,
-)
+from tensorlayout.cuda.reduce.box import ROWS, SOURCE, TURNS, Axes, ThreadBox, axes_of, box_for
 from tensorlayout.cuda.sort import sorted_rows
 from tensorlayout.dtypes import DType
 from tensorlayout.layout import Axis, Layout, furthest, index_type
@@ -154,8 +145,7 @@ def plan_reduce(plan: ReducePlan, alignment: int, chained: Chained | None = None
     first = found.source * itemsize
     # Positions and exponents take more than a register of 8 bytes for each word.
     wide = words == 2 and not dtypes.in_category(plan.source.dtype, "complex floating")
-    packs = box_for(found, itemsize, gcd(alignment, first), 4 if wide else words)
-    box = with_lanes(packs, itemsize)
+    box = box_for(found, itemsize, gcd(alignment, first), 4 if wide else words)
     per_block, chunks = _chunks(box)
     types = (("ELEMENT", c_type(plan.source.dtype)), ("LONGEST", str(WIDEST // itemsize)))
     walked = max(len(box.groups), len(box.rows))

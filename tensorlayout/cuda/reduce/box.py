@@ -140,27 +140,26 @@ def _aligned(axes: Sequence[Axis], pack: int) -> bool:
 
 
 def box_for(found: Axes, itemsize: int, alignment: int, registers: int) -> ThreadBox:
-    """The box of threads for these axes, with lanes to come unless it is one of tiles.
+    """The box of threads for these axes.
 
     `alignment`: of the first element, in **bytes**; `registers`: of 8 bytes, that the state of a
     column takes.
     """
-    axes = found.axes
+    axes, box = found.axes, None
     groups = tuple([axis for axis in axes if not axis.tag])
     rows = tuple([axis for axis in axes if axis.tag])
     if not axes or axes[-1].tag:
-        return _rows(groups, rows, axes, itemsize, alignment)
-    if axes[-1].strides[SOURCE] == 1:
+        box = _rows(groups, rows, axes, itemsize, alignment)
+    elif axes[-1].strides[SOURCE] == 1:
         length = WIDEST // itemsize
         while length * registers > _REGISTERS:
             length //= 2
         box = _columns(groups, rows, length, itemsize, alignment) if length > 1 else None
-        if box is not None:
-            return box
-    x = groups[-1]
-    room = min(THREADS, max(_SEGMENT, 512 // itemsize))
-    size_x = _even(x.size, room, itemsize)
-    return ThreadBox("reduce_rows", 1, groups[:-1], rows, x=x, size_x=size_x)
+    if box is None:
+        x = groups[-1]
+        size_x = _even(x.size, min(THREADS, max(_SEGMENT, 512 // itemsize)), itemsize)
+        box = ThreadBox("reduce_rows", 1, groups[:-1], rows, x=x, size_x=size_x)
+    return box if box.name == "reduce_tiles" else _with_lanes(box, itemsize)
 
 
 def _rows(
@@ -280,10 +279,8 @@ def _columns(
     )
 
 
-def with_lanes(box: ThreadBox, itemsize: int) -> ThreadBox:
+def _with_lanes(box: ThreadBox, itemsize: int) -> ThreadBox:
     """Set how many threads share a result along y, and how many groups a block has along z."""
-    if box.name == "reduce_tiles":
-        return box
     beside = box.size_x * box.w.size
     room = THREADS // beside
     count, groups = box.row_count, box.group_count

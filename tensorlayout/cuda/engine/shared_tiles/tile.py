@@ -312,7 +312,7 @@ class SharedTile:
         return {memory: self._pitches(memory, times) for memory in self.problem.staged}
 
     def _pitches(self, memory: int, times: float) -> tuple[int, ...]:
-        """Strides in one tile: the first ones for which the first warp finds no bank taken.
+        """Strides in one tile: the first ones for which the first warps find no bank taken.
 
         Elements are left free behind the fastest axes of one of both sides.
         """
@@ -354,12 +354,12 @@ class SharedTile:
         return 1 + sum([(n - 1) * step for n, step in zip(self.extents, pitches, strict=True)])
 
     def _wavefronts(self, side: int, memory: int) -> Iterator[list[list[int]]]:
-        """The indices in the box of what lanes touch at once, in the first warp of a side."""
+        """The indices in the box of what lanes touch at once, in the first two warps of a side."""
         access, lanes = self.sides[side], _lanes(self.problem.tile_width(memory))
         per = access.unit // self.problem.widths[side]
         turns = self.turns if self.problem.across and side == READ else (0,) * 4
         # Of an access, two elements are enough to look at.
-        for begin, j in product(range(0, 32, lanes), range(min(per, 2))):
+        for begin, j in product(range(0, 64, lanes), range(min(per, 2))):
             touched = []
             for lane in range(begin, begin + lanes):
                 rest = lane * per + (turns[lane % 32 // 8] + j) % per

@@ -85,8 +85,8 @@ def assert_no_spills(kernels, architecture, registers=255):
         assert found.shared <= 49152, kernel
 
 
-def assert_coalesced(counts, lanes=0.9):
+def assert_coalesced(counts, lanes=0.9, conflicts=1.1):
     """Nine of ten bytes of sectors are used, nine of ten lanes, and few accesses meet in a bank."""
     assert min(counts.sector_efficiency_read, counts.sector_efficiency_write) >= 0.9
     assert counts.lane_activity >= lanes
-    assert counts.bank_conflict_ratio <= 1.1
+    assert counts.bank_conflict_ratio <= conflicts

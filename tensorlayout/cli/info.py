@@ -7,7 +7,7 @@ from importlib import metadata
 
 import tensorlayout as tl
 from tensorlayout.devices import available, default_device, why_no_cuda
-from tensorlayout.plan.run import cache_info
+from tensorlayout.plan import cache_info
 
 REQUIRED = ("numpy", "ml_dtypes")
 OPTIONAL = ("torch", "cupy", "cupy-cuda12x", "cupy-cuda13x", "pillow")
@@ -39,7 +39,7 @@ def _cuda() -> str:
     """Name the driver of CUDA, or say why there is none."""
     if reason := why_no_cuda():
         return f"none; {reason}"
-    from tensorlayout.cuda.engine.driver import driver
+    from tensorlayout.cuda.engine import driver
 
     return {"simulator": "the simulator", "cupy": "CuPy"}[driver().name]
 

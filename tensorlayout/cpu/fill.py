@@ -22,8 +22,15 @@ from tensorlayout.cpu.engine.memory import (
 )
 from tensorlayout.dtypes import SCALARS, int64, is_narrow
 from tensorlayout.layout import Layout
-from tensorlayout.plan import CreatePlan, DiagonalsPlan, OneHotPlan, Run, TrianglePlan, Write
-from tensorlayout.plan.run import allocating
+from tensorlayout.plan import (
+    CreatePlan,
+    DiagonalsPlan,
+    OneHotPlan,
+    Run,
+    TrianglePlan,
+    Write,
+    allocating,
+)
 from tensorlayout.tensor import Tensor, TensorSpec
 
 # Of triangles: a call for a line costs as much as this many elements.

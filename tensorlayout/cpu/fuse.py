@@ -31,10 +31,21 @@ from tensorlayout.cpu.engine.sharing import pieces_of_several
 from tensorlayout.cpu.engine.threads import possible_threads, share
 from tensorlayout.dtypes import DType
 from tensorlayout.layout import Axis, Layout, merged
-from tensorlayout.plan import AssignPlan, CopyPlan, ElementwisePlan, Plan, Program, Run, Step, Write
+from tensorlayout.plan import (
+    AssignPlan,
+    CopyPlan,
+    ElementwisePlan,
+    Plan,
+    Program,
+    Run,
+    Step,
+    Write,
+    carried_out,
+    compiled,
+    getter,
+    schedule,
+)
 from tensorlayout.plan.fuse import FusePlan, write_call_by_call
-from tensorlayout.plan.programs import getter, schedule
-from tensorlayout.plan.run import carried_out, compiled
 from tensorlayout.tensor import Tensor, TensorSpec
 
 # Blocks pay from so many bytes on that steps one by one would write and read again. In one thread,

@@ -22,8 +22,7 @@ from tensorlayout.cpu.engine.sharing import pieces, share_pieces
 from tensorlayout.cpu.reduce.fold import Key, blocks
 from tensorlayout.errors import named
 from tensorlayout.layout import Layout
-from tensorlayout.plan import AssignPlan, GatherPlan, IndexMap, Run, Write
-from tensorlayout.plan.run import carried_out
+from tensorlayout.plan import AssignPlan, GatherPlan, IndexMap, Run, Write, carried_out
 from tensorlayout.tensor import Tensor, TensorSpec
 
 Positions = Sequence[Array]  # one array for each indexed dimension

@@ -9,8 +9,14 @@ import numpy as np
 
 from tensorlayout.cpu.engine.memory import Array
 from tensorlayout.layout import Layout
-from tensorlayout.plan import Col2ImPlan, Gather, ReverseSequencePlan, UpsamplePlan, Write
-from tensorlayout.plan.run import carried_out
+from tensorlayout.plan import (
+    Col2ImPlan,
+    Gather,
+    ReverseSequencePlan,
+    UpsamplePlan,
+    Write,
+    carried_out,
+)
 from tensorlayout.tensor import Tensor, TensorSpec
 
 

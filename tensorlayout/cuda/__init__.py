@@ -13,9 +13,7 @@ from __future__ import annotations
 import functools
 from typing import Any
 
-from tensorlayout.cuda.engine.faults import set_strict_indexing, strict_indexing
-from tensorlayout.cuda.engine.launch import writer
-from tensorlayout.cuda.engine.memory import (
+from tensorlayout.cuda.engine import (
     borrowed,
     borrowed_slots,
     current_stream,
@@ -28,7 +26,9 @@ from tensorlayout.cuda.engine.memory import (
     read,
     ready,
     wait_for,
+    writer,
 )
+from tensorlayout.cuda.engine.faults import set_strict_indexing, strict_indexing
 from tensorlayout.cuda.engine.warm_up import warmup
 from tensorlayout.plan import ANY_LAYOUT, Plan, Run
 from tensorlayout.support.lazy_imports import loaded

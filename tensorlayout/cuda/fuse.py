@@ -13,16 +13,21 @@ from typing import Any, NamedTuple
 from tensorlayout.cuda import reduce
 from tensorlayout.cuda.elementwise import compute_type, plan_loops, walks_tiles
 from tensorlayout.cuda.elementwise.launches import Computed, TooManyAxesError
-from tensorlayout.cuda.engine.kernel_shapes import c_type
-from tensorlayout.cuda.engine.launch import SECTOR, WIDEST, Launch, Launches, mixed_writer
-from tensorlayout.cuda.engine.memory import padding_of
-from tensorlayout.cuda.engine.scalars import octets_of_numbers
-from tensorlayout.cuda.engine.structs import RANKS
+from tensorlayout.cuda.engine import (
+    RANKS,
+    SECTOR,
+    WIDEST,
+    Launch,
+    Launches,
+    c_type,
+    mixed_writer,
+    octets_of_numbers,
+    padding_of,
+)
 from tensorlayout.dtypes import DType
 from tensorlayout.layout import Axis, Layout, Loop
-from tensorlayout.plan import ElementwisePlan, ReducePlan, Write
+from tensorlayout.plan import ElementwisePlan, ReducePlan, Write, carried_out
 from tensorlayout.plan.fuse import FusePlan, write_call_by_call
-from tensorlayout.plan.run import carried_out
 from tensorlayout.tensor import Tensor, TensorSpec
 
 # Of one kernel: steps, which bounds how long a compiler takes; scalars; and tensors, which bounds

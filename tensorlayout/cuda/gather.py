@@ -13,20 +13,22 @@ from math import gcd, prod
 from operator import add
 from typing import Any
 
-from tensorlayout.cuda.engine.driver import Kernel
-from tensorlayout.cuda.engine.faults import MAX_POSITIONS, owner_of
-from tensorlayout.cuda.engine.kernel_shapes import kernel, parameters
-from tensorlayout.cuda.engine.launch import (
+from tensorlayout.cuda.engine import (
     FAULTS,
     NOTHING,
     PER_THREAD,
     WIDEST,
+    Kernel,
     Launch,
     Launches,
     blocks_for,
+    constant,
+    divisor,
+    kernel,
+    parameters,
     writer,
 )
-from tensorlayout.cuda.engine.structs import constant, divisor
+from tensorlayout.cuda.engine.faults import MAX_POSITIONS, owner_of
 from tensorlayout.layout import Axis, Layout, Loop, furthest, index_type, merged
 from tensorlayout.plan import GatherPlan, IndexMap, ScatterPlan, Write
 from tensorlayout.plan.gather import Shape

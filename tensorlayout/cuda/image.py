@@ -7,9 +7,19 @@ from __future__ import annotations
 
 from math import prod
 
-from tensorlayout.cuda.engine.kernel_shapes import c_type, c_type_of_bits, kernel, parameters
-from tensorlayout.cuda.engine.launch import THREADS, WIDEST, Launch, blocks_of_walk
-from tensorlayout.cuda.engine.structs import RANKS, divisor, pack_walk
+from tensorlayout.cuda.engine import (
+    RANKS,
+    THREADS,
+    WIDEST,
+    Launch,
+    blocks_of_walk,
+    c_type,
+    c_type_of_bits,
+    divisor,
+    kernel,
+    pack_walk,
+    parameters,
+)
 from tensorlayout.layout import Layout, Loop, index_type
 from tensorlayout.plan import Col2ImPlan, ReverseSequencePlan, UpsamplePlan, Windows
 

@@ -8,8 +8,7 @@ from typing import NamedTuple
 
 from tensorlayout.cuda.copy import write_move
 from tensorlayout.cuda.copy.choose import plan_copy
-from tensorlayout.cuda.engine.kernel_shapes import kernel, parameters
-from tensorlayout.cuda.engine.launch import (
+from tensorlayout.cuda.engine import (
     PER_THREAD,
     SECTOR,
     THREADS,
@@ -17,9 +16,12 @@ from tensorlayout.cuda.engine.launch import (
     Launch,
     Launches,
     blocks_of_walk,
+    constant,
+    divisor,
+    kernel,
+    parameters,
     writer,
 )
-from tensorlayout.cuda.engine.structs import constant, divisor
 from tensorlayout.layout import Axis, Layout, Loop, Window, furthest, index_type, merged
 from tensorlayout.plan import JoinPlan, SplitPlan, Write, cuts_of, part_of
 from tensorlayout.tensor import Tensor, TensorSpec

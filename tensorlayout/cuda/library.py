@@ -14,16 +14,25 @@ from typing import Any
 import numpy as np
 
 from tensorlayout import dtypes
-from tensorlayout.cuda.engine.driver import Strided, cupy_part, driver
-from tensorlayout.cuda.engine.memory import borrowed, new_tensors
+from tensorlayout.cuda.engine import Strided, borrowed, cupy_part, driver, new_tensors
 from tensorlayout.cuda.matmul import write_library_product
 from tensorlayout.cuda.sort import SEARCHES, write_search
 from tensorlayout.devices import CPU, Device
 from tensorlayout.dtypes import DType
 from tensorlayout.layout import Layout
-from tensorlayout.plan import Copy, LibraryPlan, TransferPlan, part_of, working
-from tensorlayout.plan.events import Event
-from tensorlayout.plan.run import allocating, carried_out, noted, noted_copy, prepared
+from tensorlayout.plan import (
+    Copy,
+    Event,
+    LibraryPlan,
+    TransferPlan,
+    allocating,
+    carried_out,
+    noted,
+    noted_copy,
+    part_of,
+    prepared,
+    working,
+)
 from tensorlayout.support.array_library import TABLE
 from tensorlayout.tensor import Tensor, TensorSpec
 

@@ -14,13 +14,22 @@ from typing import Any
 import numpy as np
 
 from tensorlayout import dtypes
-from tensorlayout.cuda.engine import faults
-from tensorlayout.cuda.engine.driver import driver
-from tensorlayout.cuda.engine.kernel_shapes import kernel, parameters
-from tensorlayout.cuda.engine.launch import NOTHING, WIDEST, Launch, Launches, writer
-from tensorlayout.cuda.engine.memory import new_tensors
-from tensorlayout.cuda.engine.scalars import octets, pattern
-from tensorlayout.cuda.engine.structs import constant, pack_axes
+from tensorlayout.cuda.engine import (
+    NOTHING,
+    WIDEST,
+    Launch,
+    Launches,
+    constant,
+    driver,
+    faults,
+    kernel,
+    new_tensors,
+    octets,
+    pack_axes,
+    parameters,
+    pattern,
+    writer,
+)
 from tensorlayout.cuda.gather import (
     Positions,
     fitted,

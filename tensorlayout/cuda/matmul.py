@@ -17,14 +17,30 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from tensorlayout import dtypes
-from tensorlayout.cuda.engine.driver import Driver, Strided, cupy_part, driver
-from tensorlayout.cuda.engine.kernel_shapes import kernel, parameters
-from tensorlayout.cuda.engine.launch import Launch, writer
-from tensorlayout.cuda.engine.structs import RANKS, constant, pack_axes
+from tensorlayout.cuda.engine import (
+    RANKS,
+    Driver,
+    Launch,
+    Strided,
+    constant,
+    cupy_part,
+    driver,
+    kernel,
+    pack_axes,
+    parameters,
+    writer,
+)
 from tensorlayout.dtypes import DType
 from tensorlayout.layout import MAX_RANK, Axis, Layout, merged
-from tensorlayout.plan import AssignPlan, LibraryPlan, MatmulPlan, Write, part_of
-from tensorlayout.plan.run import carried_out, noted_copy
+from tensorlayout.plan import (
+    AssignPlan,
+    LibraryPlan,
+    MatmulPlan,
+    Write,
+    carried_out,
+    noted_copy,
+    part_of,
+)
 from tensorlayout.tensor import Tensor, TensorSpec
 
 

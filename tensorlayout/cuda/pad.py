@@ -5,10 +5,20 @@ from __future__ import annotations
 from functools import partial
 from math import gcd, prod
 
-from tensorlayout.cuda.engine.kernel_shapes import kernel, parameters
-from tensorlayout.cuda.engine.launch import WIDEST, Launch, blocks_of_walk, writer
-from tensorlayout.cuda.engine.scalars import octets, pattern
-from tensorlayout.cuda.engine.structs import RANKS, constant, divisor, pack_walk
+from tensorlayout.cuda.engine import (
+    RANKS,
+    WIDEST,
+    Launch,
+    blocks_of_walk,
+    constant,
+    divisor,
+    kernel,
+    octets,
+    pack_walk,
+    parameters,
+    pattern,
+    writer,
+)
 from tensorlayout.layout import Axis, Loop, Window, index_type, merged
 from tensorlayout.plan import PadPlan, SliceGradPlan, Write
 

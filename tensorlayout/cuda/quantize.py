@@ -10,10 +10,20 @@ from collections.abc import Sequence
 from math import gcd, prod
 from typing import Any
 
-from tensorlayout.cuda.engine.driver import Kernel
-from tensorlayout.cuda.engine.kernel_shapes import c_type, kernel, parameters
-from tensorlayout.cuda.engine.launch import BLOCK, NOTHING, THREADS, WIDEST, Launch, blocks_of_walk
-from tensorlayout.cuda.engine.structs import constant, pack_axes
+from tensorlayout.cuda.engine import (
+    BLOCK,
+    NOTHING,
+    THREADS,
+    WIDEST,
+    Kernel,
+    Launch,
+    blocks_of_walk,
+    c_type,
+    constant,
+    kernel,
+    pack_axes,
+    parameters,
+)
 from tensorlayout.layout import (
     Axis,
     Layout,

@@ -7,9 +7,16 @@ from math import prod
 from typing import Any, NamedTuple
 
 from tensorlayout import dtypes
-from tensorlayout.cuda.engine.kernel_shapes import c_type, kernel, parameters
-from tensorlayout.cuda.engine.launch import THREADS, Launch, Launches
-from tensorlayout.cuda.engine.structs import divisor32, pack_axes
+from tensorlayout.cuda.engine import (
+    THREADS,
+    Launch,
+    Launches,
+    c_type,
+    divisor32,
+    kernel,
+    pack_axes,
+    parameters,
+)
 from tensorlayout.layout import Axis, index_type, merged
 from tensorlayout.plan import ScanPlan
 

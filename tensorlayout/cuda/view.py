@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tensorlayout.cuda.engine.memory import moved_slots
+from tensorlayout.cuda.engine import moved_slots
 from tensorlayout.plan import (
     PartPlan,
     ReinterpretPlan,

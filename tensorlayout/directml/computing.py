@@ -5,12 +5,17 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import ClassVar
 
-from tensorlayout.directml import members
 from tensorlayout.directml.calls import HIGHEST, copied, delivered, run, target
-from tensorlayout.directml.constants import AxisDirection, DataTypeLike
-from tensorlayout.directml.operator_desc import Expected, OneToOne, OperatorDesc
+from tensorlayout.directml.operator_desc import (
+    AxisDirection,
+    DataTypeLike,
+    Expected,
+    OneToOne,
+    OperatorDesc,
+    TensorDesc,
+    members,
+)
 from tensorlayout.directml.operators import share_bytes
-from tensorlayout.directml.tensor_desc import TensorDesc
 from tensorlayout.functions import dispatch
 from tensorlayout.functions.creation import empty
 from tensorlayout.functions.manipulation import flip

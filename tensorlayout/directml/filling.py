@@ -5,11 +5,15 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from tensorlayout.directml import members
 from tensorlayout.directml.calls import HIGHEST, run, target
-from tensorlayout.directml.constants import DataTypeLike
-from tensorlayout.directml.operator_desc import Expected, OperatorDesc, with_size
-from tensorlayout.directml.tensor_desc import TensorDesc
+from tensorlayout.directml.operator_desc import (
+    DataTypeLike,
+    Expected,
+    OperatorDesc,
+    TensorDesc,
+    members,
+    with_size,
+)
 from tensorlayout.errors import under
 from tensorlayout.functions import arguments, dispatch
 from tensorlayout.plan import Create, DiagonalsPlan, OneHotPlan, Written

@@ -5,11 +5,18 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 
-from tensorlayout.directml import constants, members
 from tensorlayout.directml.calls import HIGHEST, delivered, run, seen_as, target
 from tensorlayout.directml.moving import padding1
-from tensorlayout.directml.operator_desc import Expected, OneToOne, OperatorDesc
-from tensorlayout.directml.tensor_desc import TensorDesc, asked, listed
+from tensorlayout.directml.operator_desc import (
+    Expected,
+    OneToOne,
+    OperatorDesc,
+    TensorDesc,
+    asked,
+    constants,
+    listed,
+    members,
+)
 from tensorlayout.functions import dispatch
 from tensorlayout.functions.creation import zeros
 from tensorlayout.functions.manipulation import permute_dims, reshape, sliding_window

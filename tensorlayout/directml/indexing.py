@@ -13,10 +13,14 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from tensorlayout.directml import members
 from tensorlayout.directml.calls import HIGHEST, run, seen_as, specs_of, target
-from tensorlayout.directml.operator_desc import Expected, OperatorDesc, effective_rank
-from tensorlayout.directml.tensor_desc import TensorDesc
+from tensorlayout.directml.operator_desc import (
+    Expected,
+    OperatorDesc,
+    TensorDesc,
+    effective_rank,
+    members,
+)
 from tensorlayout.functions import dispatch
 from tensorlayout.functions.creation import arange
 from tensorlayout.functions.manipulation import reshape

@@ -6,11 +6,19 @@ import builtins
 from collections.abc import Sequence
 from typing import Any, cast
 
-from tensorlayout.directml import members
 from tensorlayout.directml.calls import HIGHEST, copied, run, run_several, seen_as, specs_of, target
-from tensorlayout.directml.constants import PaddingMode
-from tensorlayout.directml.operator_desc import Expected, OneToOne, OperatorDesc, with_size
-from tensorlayout.directml.tensor_desc import TensorDesc, asked, integers, listed
+from tensorlayout.directml.operator_desc import (
+    Expected,
+    OneToOne,
+    OperatorDesc,
+    PaddingMode,
+    TensorDesc,
+    asked,
+    integers,
+    listed,
+    members,
+    with_size,
+)
 from tensorlayout.errors import under
 from tensorlayout.functions import arguments, dispatch
 from tensorlayout.plan import Join, Pad, ReverseSequencePlan, SliceGradPlan, Split, Written

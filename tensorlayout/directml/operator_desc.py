@@ -12,10 +12,17 @@ import dataclasses
 from collections.abc import Sequence
 from typing import Any, ClassVar, NamedTuple, NoReturn, Self, dataclass_transform
 
-from tensorlayout.directml import tables
-from tensorlayout.directml.constants import DataType, TensorFlags
+from tensorlayout.directml import constants, members, tables
+from tensorlayout.directml.constants import (
+    AxisDirection,
+    DataType,
+    DataTypeLike,
+    PaddingMode,
+    TensorFlags,
+    as_data_type,
+)
 from tensorlayout.directml.members import RANGES, Member, as_element, members_of, python_name
-from tensorlayout.directml.tensor_desc import TensorDesc, asked
+from tensorlayout.directml.tensor_desc import TensorDesc, asked, integers, listed
 from tensorlayout.errors import refuse
 from tensorlayout.functions import arguments
 from tensorlayout.support.interning import cached_property

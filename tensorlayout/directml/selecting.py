@@ -6,11 +6,20 @@ import math
 from collections.abc import Sequence
 from typing import Any
 
-from tensorlayout.directml import members
 from tensorlayout.directml.calls import HIGHEST, run_pair, target
-from tensorlayout.directml.constants import AxisDirection, DataType, DataTypeLike, as_data_type
-from tensorlayout.directml.operator_desc import Expected, OperatorDesc, effective_rank, with_size
-from tensorlayout.directml.tensor_desc import TensorDesc, asked
+from tensorlayout.directml.operator_desc import (
+    AxisDirection,
+    DataType,
+    DataTypeLike,
+    Expected,
+    OperatorDesc,
+    TensorDesc,
+    as_data_type,
+    asked,
+    effective_rank,
+    members,
+    with_size,
+)
 from tensorlayout.errors import under
 from tensorlayout.functions import arguments, dispatch
 from tensorlayout.functions.searching import nonzero

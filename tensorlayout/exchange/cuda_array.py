@@ -12,8 +12,7 @@ from tensorlayout.devices import as_device
 from tensorlayout.dtypes import as_dtype, is_numpys
 from tensorlayout.errors import cut
 from tensorlayout.exchange.numpy import described
-from tensorlayout.plan import backend, extent
-from tensorlayout.plan.events import note_export, watched
+from tensorlayout.plan import backend, extent, note_export, watched
 from tensorlayout.tensor import Tensor
 
 

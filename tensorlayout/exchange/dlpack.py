@@ -25,8 +25,7 @@ from tensorlayout.devices import CPU, Device, available
 from tensorlayout.dtypes import DType
 from tensorlayout.errors import CopyError, cut, named, shown
 from tensorlayout.exchange.numpy import pointer_in
-from tensorlayout.plan import backend, extent, packed_steps, spec_of_strides
-from tensorlayout.plan.events import Event, note
+from tensorlayout.plan import Event, backend, extent, note, packed_steps, spec_of_strides
 from tensorlayout.support.context_blocks import Scope
 from tensorlayout.tensor import Tensor, TensorSpec
 

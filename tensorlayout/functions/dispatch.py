@@ -25,9 +25,18 @@ from tensorlayout.functions.arguments import (
     tensor,
     writable,
 )
-from tensorlayout.plan import Assign, CaptureError, Elementwise, Library, Operation, Transfer, into
-from tensorlayout.plan.events import watched as watched
-from tensorlayout.plan.run import prepare, prepared
+from tensorlayout.plan import (
+    Assign,
+    CaptureError,
+    Elementwise,
+    Library,
+    Operation,
+    Transfer,
+    into,
+    prepare,
+    prepared,
+)
+from tensorlayout.plan import watched as watched
 from tensorlayout.tensor import Tensor
 
 # Types with a higher `__array_priority__` than ours carry out operators first.

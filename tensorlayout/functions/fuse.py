@@ -23,10 +23,8 @@ from tensorlayout.errors import REFUSALS, cut, leaving, named
 from tensorlayout.functions import arguments, dispatch
 from tensorlayout.functions.arguments import Unknown
 from tensorlayout.functions.transfers import moved
-from tensorlayout.plan import Assign, Copy, Into, Operation, Plan, Step, plan_of
+from tensorlayout.plan import Assign, Copy, Into, Operation, Plan, Step, getter, plan_of, prepared
 from tensorlayout.plan.fuse import Fusion, Part
-from tensorlayout.plan.programs import getter
-from tensorlayout.plan.run import prepared
 from tensorlayout.support.context_blocks import Scope
 from tensorlayout.tensor import Tensor
 

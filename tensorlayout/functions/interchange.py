@@ -17,8 +17,7 @@ from tensorlayout.functions import arguments, dispatch
 from tensorlayout.functions.layouts import from_storage
 from tensorlayout.functions.transfers import moved, on_host, strided
 from tensorlayout.layout import Layout
-from tensorlayout.plan import Assign, Copy, Relayout, backend
-from tensorlayout.plan.events import Event, note, note_export, watched
+from tensorlayout.plan import Assign, Copy, Event, Relayout, backend, note, note_export, watched
 from tensorlayout.support.context_blocks import Block
 from tensorlayout.support.lazy_imports import loaded
 from tensorlayout.tensor import Tensor, TensorSpec

@@ -12,8 +12,7 @@ from tensorlayout.errors import REFUSALS
 from tensorlayout.functions import arguments, dispatch
 from tensorlayout.functions.data_types import astype
 from tensorlayout.functions.transfers import copied, moved
-from tensorlayout.plan import Assign, Elementwise, Reduce, Scan, broadcast_shape
-from tensorlayout.plan.run import prepared
+from tensorlayout.plan import Assign, Elementwise, Reduce, Scan, broadcast_shape, prepared
 from tensorlayout.tensor import Tensor
 from tensorlayout.typing import Axis
 

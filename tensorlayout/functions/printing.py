@@ -14,7 +14,7 @@ from tensorlayout.errors import shown
 from tensorlayout.exchange.numpy import Array, converted, packed_elements
 from tensorlayout.functions.indexing import getitem
 from tensorlayout.functions.transfers import on_host, strided
-from tensorlayout.plan.events import for_eyes
+from tensorlayout.plan import for_eyes
 from tensorlayout.support.lazy_imports import loaded
 from tensorlayout.tensor import Tensor
 

@@ -19,8 +19,7 @@ from tensorlayout.functions.arrays import arrived
 from tensorlayout.functions.manipulation import broadcast_to
 from tensorlayout.functions.transfers import copied, moved
 from tensorlayout.layout import MAX_RANK, Layout
-from tensorlayout.plan import Copy, Join
-from tensorlayout.plan.events import Event, note, watched
+from tensorlayout.plan import Copy, Event, Join, note, watched
 from tensorlayout.tensor import Tensor
 
 _numbers = functools.cache(functools.partial(Copy, of_numbers=True))

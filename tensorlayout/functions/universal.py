@@ -14,9 +14,7 @@ from tensorlayout.errors import REFUSALS, misfit
 from tensorlayout.functions import arguments, dispatch
 from tensorlayout.functions.data_types import astype
 from tensorlayout.functions.outputs import given_where
-from tensorlayout.plan import Elementwise
-from tensorlayout.plan.events import watched
-from tensorlayout.plan.run import prepared
+from tensorlayout.plan import Elementwise, prepared, watched
 from tensorlayout.tensor import Tensor
 from tensorlayout.typing import Array, ArrayLike, DTypeLike, NumpyOperand
 

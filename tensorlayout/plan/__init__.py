@@ -16,6 +16,17 @@ from tensorlayout.plan.base import (
 )
 from tensorlayout.plan.copy import Assign, AssignPlan, Copy, CopyPlan, Transfer, TransferPlan
 from tensorlayout.plan.elementwise import Elementwise, ElementwisePlan, Scaling
+from tensorlayout.plan.events import (
+    COPIES,
+    KINDS,
+    Event,
+    Kind,
+    distinct_bytes,
+    for_eyes,
+    note,
+    note_export,
+    watched,
+)
 from tensorlayout.plan.fill import (
     Create,
     CreatePlan,
@@ -46,9 +57,11 @@ from tensorlayout.plan.programs import (
     Into,
     Program,
     Step,
+    getter,
     into,
     plan_of,
     program,
+    schedule,
     strided_spec,
 )
 from tensorlayout.plan.quantize import (
@@ -81,6 +94,16 @@ from tensorlayout.plan.rules import (
     padding_bytes,
     reduced_layout,
     refuse_complex,
+)
+from tensorlayout.plan.run import (
+    allocating,
+    cache_info,
+    carried_out,
+    compiled,
+    noted,
+    noted_copy,
+    prepare,
+    prepared,
 )
 from tensorlayout.plan.scan import Scan, ScanPlan
 from tensorlayout.plan.scatter import (

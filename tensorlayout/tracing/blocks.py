@@ -9,10 +9,18 @@ from functools import partial
 from typing import Any
 
 from tensorlayout.functions import dispatch
-from tensorlayout.plan import CreatePlan, Into, Operation, events, plan_of
-from tensorlayout.plan.events import Event, Kind, distinct_bytes
+from tensorlayout.plan import (
+    CreatePlan,
+    Event,
+    Into,
+    Kind,
+    Operation,
+    distinct_bytes,
+    events,
+    plan_of,
+    prepared,
+)
 from tensorlayout.plan.fuse import Fusion
-from tensorlayout.plan.run import prepared
 from tensorlayout.tensor import Tensor
 from tensorlayout.tracing.record import Record, stack, work_of
 from tensorlayout.tracing.refusals import Refusal, refusals

@@ -6,8 +6,7 @@ from collections.abc import Callable
 from typing import Any, NamedTuple
 
 from tensorlayout.functions import dispatch
-from tensorlayout.plan import CreatePlan, Operation, Program, Step, program
-from tensorlayout.plan.events import distinct_bytes, watched
+from tensorlayout.plan import CreatePlan, Operation, Program, Step, distinct_bytes, program, watched
 from tensorlayout.support.context_blocks import Scope
 from tensorlayout.tensor import TensorSpec
 from tensorlayout.tracing import blocks

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from html import escape
 
-from tensorlayout.plan.events import KINDS
+from tensorlayout.plan import KINDS
 from tensorlayout.tracing.record import Record, kernel_cost, kernel_named, kernels_by_name
 from tensorlayout.tracing.traces import Trace
 

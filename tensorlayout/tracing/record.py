@@ -14,14 +14,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from tensorlayout.layout import Layout
-from tensorlayout.plan import Plan
-from tensorlayout.plan.events import COPIES, Kind
+from tensorlayout.plan import COPIES, Kind, Plan
 from tensorlayout.support.lazy_imports import loaded
 from tensorlayout.support.light_dataclasses import frozen
 from tensorlayout.tensor import Tensor
 
 if TYPE_CHECKING:
-    from tensorlayout.cuda.engine.driver import Kernel
+    from tensorlayout.cuda.engine import Kernel
     from tensorlayout.cuda.engine.launch_log import Counts, DeviceWork
 
 _PACKAGE = f"{Path(__file__).parents[1]}{os.sep}"

@@ -9,8 +9,7 @@ from typing import Any
 
 from tensorlayout.errors import CopyError, cut, named, shown
 from tensorlayout.layout import Layout
-from tensorlayout.plan import events
-from tensorlayout.plan.events import COPIES, distinct_bytes
+from tensorlayout.plan import COPIES, distinct_bytes, events
 from tensorlayout.support.context_blocks import Block, Scope
 from tensorlayout.support.light_dataclasses import frozen
 from tensorlayout.tensor import TensorSpec

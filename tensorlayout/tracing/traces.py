@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import field
 from typing import Any, overload
 
-from tensorlayout.plan.events import COPIES, KINDS, watched
+from tensorlayout.plan import COPIES, KINDS, watched
 from tensorlayout.support.context_blocks import Scope
 from tensorlayout.support.lazy_imports import loaded
 from tensorlayout.support.light_dataclasses import planned

@@ -16,7 +16,7 @@ import numpy as np
 
 import tensorlayout as tl
 from tensorlayout.cli.errors import CommandError
-from tensorlayout.plan.events import KINDS
+from tensorlayout.plan import KINDS
 from tensorlayout.tracing.record import kernel_lines
 from tensorlayout.typing import Array
 

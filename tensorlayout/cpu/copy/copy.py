@@ -16,8 +16,7 @@ from tensorlayout.cpu.engine.memory import box_viewer, filler, home_of, quiet, t
 from tensorlayout.cpu.engine.sharing import shared
 from tensorlayout.dtypes import DType
 from tensorlayout.layout import Layout, boxes
-from tensorlayout.plan import AssignPlan, CopyPlan, Run, TransferPlan, Write, backend
-from tensorlayout.plan.run import noted_copy
+from tensorlayout.plan import AssignPlan, CopyPlan, Run, TransferPlan, Write, backend, noted_copy
 from tensorlayout.tensor import Tensor, TensorSpec
 
 _FEW = 1024  # elements that a call takes longer than

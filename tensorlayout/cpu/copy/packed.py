@@ -27,8 +27,7 @@ from tensorlayout.cpu.engine.memory import (
 from tensorlayout.cpu.engine.packing import grain, pack, unpack
 from tensorlayout.cpu.engine.sharing import SURE_BYTES, pieces, share_pieces
 from tensorlayout.layout import Layout, boxes
-from tensorlayout.plan import Write
-from tensorlayout.plan.events import Event, note
+from tensorlayout.plan import Event, Write, note
 from tensorlayout.tensor import Tensor, TensorSpec
 
 # Slots that a thread takes at a time, whole bytes of any width: a step of a few hundred us.

@@ -46,8 +46,7 @@ from tensorlayout.cpu.engine.sharing import (
     shared,
 )
 from tensorlayout.layout import Layout, boxes, coalesce
-from tensorlayout.plan import ElementwisePlan, Run, Write
-from tensorlayout.plan.run import allocating
+from tensorlayout.plan import ElementwisePlan, Run, Write, allocating
 from tensorlayout.tensor import Tensor, TensorSpec
 
 

@@ -9,10 +9,16 @@ from math import gcd
 from tensorlayout.cuda import elementwise
 from tensorlayout.cuda.copy import packed
 from tensorlayout.cuda.copy.choose import between, plan_copy
-from tensorlayout.cuda.engine import faults
-from tensorlayout.cuda.engine.launch import SECTOR, Launches, writer
-from tensorlayout.cuda.engine.memory import copy_bytes, padding_of, write
-from tensorlayout.cuda.engine.scalars import octets
+from tensorlayout.cuda.engine import (
+    SECTOR,
+    Launches,
+    copy_bytes,
+    faults,
+    octets,
+    padding_of,
+    write,
+    writer,
+)
 from tensorlayout.cuda.fill import write_fill
 from tensorlayout.layout import Layout
 from tensorlayout.plan import AssignPlan, CopyPlan, TransferPlan, Write, backend

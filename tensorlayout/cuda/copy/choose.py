@@ -10,21 +10,27 @@ from dataclasses import replace
 from math import gcd
 
 from tensorlayout.cuda.elementwise import reads_well
-from tensorlayout.cuda.engine import shared_tiles
-from tensorlayout.cuda.engine.launch import (
+from tensorlayout.cuda.engine import (
+    READ,
     SECTOR,
     WIDEST,
+    WRITE,
     Launch,
     Launches,
+    SharedTile,
+    access_struct,
     blocks_for,
     check_aligned,
+    fits_a_walk,
+    in_order_cost,
+    narrowness,
+    pack_walk,
+    set_bounds,
+    shared_tiles,
+    tile_of_copy,
+    tiles_struct,
+    walk_struct,
 )
-from tensorlayout.cuda.engine.sectors import in_order_cost, narrowness
-from tensorlayout.cuda.engine.shared_tiles import READ, WRITE
-from tensorlayout.cuda.engine.shared_tiles.choice import tile_of_copy
-from tensorlayout.cuda.engine.shared_tiles.structs import access_struct, tiles_struct
-from tensorlayout.cuda.engine.shared_tiles.tile import SharedTile
-from tensorlayout.cuda.engine.structs import fits_a_walk, pack_walk, set_bounds, walk_struct
 from tensorlayout.cuda.fill import (
     Beside,
     bits_of,

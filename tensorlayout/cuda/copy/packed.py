@@ -10,21 +10,27 @@ from collections.abc import Callable, Sequence
 from math import gcd
 from typing import Any
 
-from tensorlayout.cuda.engine.driver import Kernel
-from tensorlayout.cuda.engine.kernel_shapes import kernel, parameters
-from tensorlayout.cuda.engine.launch import (
+from tensorlayout.cuda.engine import (
+    MOST_DIGITS,
+    READ,
     SECTOR,
+    SMALL_BYTES,
     THREADS,
     WIDEST,
+    WRITE,
+    Kernel,
     Launch,
     Launches,
     blocks_for,
+    divisor,
+    fits_a_walk,
+    in_order_cost,
+    kernel,
+    parameters,
+    pattern,
+    walk_struct,
     writer,
 )
-from tensorlayout.cuda.engine.scalars import pattern
-from tensorlayout.cuda.engine.sectors import in_order_cost
-from tensorlayout.cuda.engine.shared_tiles import READ, SMALL_BYTES, WRITE
-from tensorlayout.cuda.engine.structs import MOST_DIGITS, divisor, fits_a_walk, walk_struct
 from tensorlayout.cuda.fill import padded_kernel, padding_beside, plan_fill, plan_padding
 from tensorlayout.layout import Layout
 from tensorlayout.layout.digits import TiledLoop, tiled_loop, written_sizes

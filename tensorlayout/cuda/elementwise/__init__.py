@@ -16,20 +16,20 @@ from tensorlayout.cuda.elementwise.launches import (
     strided,
     tiles,
 )
-from tensorlayout.cuda.engine.kernel_shapes import c_type
-from tensorlayout.cuda.engine.launch import (
+from tensorlayout.cuda.engine import (
     SECTOR,
+    SMALL_BYTES,
     Launch,
     Launches,
+    c_type,
     check_aligned,
+    fits_a_walk,
+    in_order_cost,
     mixed_writer,
+    octets_of_numbers,
+    padding_of,
     writer,
 )
-from tensorlayout.cuda.engine.memory import padding_of
-from tensorlayout.cuda.engine.scalars import octets_of_numbers
-from tensorlayout.cuda.engine.sectors import in_order_cost
-from tensorlayout.cuda.engine.shared_tiles import SMALL_BYTES
-from tensorlayout.cuda.engine.structs import fits_a_walk
 from tensorlayout.cuda.fill import padding_beside
 from tensorlayout.dtypes import DType, is_narrow, uint8
 from tensorlayout.layout import Axis, Layout, Loop

@@ -11,16 +11,27 @@ from dataclasses import dataclass
 from math import prod
 from typing import Any, NamedTuple
 
-from tensorlayout.cuda.engine import shared_tiles
-from tensorlayout.cuda.engine.driver import Kernel
-from tensorlayout.cuda.engine.kernel_shapes import kernel, parameters
-from tensorlayout.cuda.engine.launch import THREADS, WIDEST, Launch
-from tensorlayout.cuda.engine.sectors import in_order_cost, narrowness
-from tensorlayout.cuda.engine.shared_tiles import WRITE, TileProblem
-from tensorlayout.cuda.engine.shared_tiles.choice import choose_tile
-from tensorlayout.cuda.engine.shared_tiles.structs import access_struct, tiles_struct
-from tensorlayout.cuda.engine.shared_tiles.tile import SharedTile
-from tensorlayout.cuda.engine.structs import constant, divisor, pack_walk, walk_struct
+from tensorlayout.cuda.engine import (
+    THREADS,
+    WIDEST,
+    WRITE,
+    Kernel,
+    Launch,
+    SharedTile,
+    TileProblem,
+    access_struct,
+    choose_tile,
+    constant,
+    divisor,
+    in_order_cost,
+    kernel,
+    narrowness,
+    pack_walk,
+    parameters,
+    shared_tiles,
+    tiles_struct,
+    walk_struct,
+)
 from tensorlayout.cuda.fill import Beside, bits_of, padding_struct
 from tensorlayout.layout import Loop, index_type
 from tensorlayout.layout.digits import TiledLoop

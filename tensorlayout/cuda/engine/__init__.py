@@ -1,1 +1,57 @@
 """What every kernel of the CUDA backend is built on: driver, memory, launches."""
+
+from tensorlayout.cuda.engine.driver import Driver, Kernel, Strided, cupy_part, driver
+from tensorlayout.cuda.engine.kernel_shapes import c_type, c_type_of_bits, kernel, parameters
+from tensorlayout.cuda.engine.launch import (
+    BLOCK,
+    FAULTS,
+    NOTHING,
+    PER_THREAD,
+    SECTOR,
+    THREADS,
+    WIDEST,
+    Launch,
+    Launches,
+    blocks_for,
+    blocks_of_walk,
+    check_aligned,
+    mixed_writer,
+    writer,
+)
+from tensorlayout.cuda.engine.memory import (
+    borrowed,
+    borrowed_slots,
+    copy_bytes,
+    current_stream,
+    device_at,
+    disturbs,
+    exported_stream,
+    exposed,
+    keeping,
+    moved_slots,
+    new_tensors,
+    padding_of,
+    read,
+    ready,
+    wait_for,
+    write,
+)
+from tensorlayout.cuda.engine.scalars import octets, octets_of_numbers, pattern
+from tensorlayout.cuda.engine.sectors import in_order_cost, narrowness
+from tensorlayout.cuda.engine.shared_tiles import READ, SMALL_BYTES, WRITE, TileProblem
+from tensorlayout.cuda.engine.shared_tiles.choice import choose_tile, tile_of_copy
+from tensorlayout.cuda.engine.shared_tiles.structs import access_struct, tiles_struct
+from tensorlayout.cuda.engine.shared_tiles.tile import SharedTile
+from tensorlayout.cuda.engine.structs import (
+    MOST_DIGITS,
+    RANKS,
+    constant,
+    divisor,
+    divisor32,
+    fits_a_walk,
+    pack_axes,
+    pack_walk,
+    set_bounds,
+    struct,
+    walk_struct,
+)

@@ -10,24 +10,23 @@ from dataclasses import replace
 from math import gcd
 from typing import Any, NamedTuple
 
-from tensorlayout.cuda.engine.driver import Kernel
-from tensorlayout.cuda.engine.kernel_shapes import kernel, parameters
-from tensorlayout.cuda.engine.launch import (
+from tensorlayout.cuda.engine import (
     SECTOR,
     WIDEST,
+    Kernel,
     Launch,
     Launches,
     blocks_for,
-    writer,
-)
-from tensorlayout.cuda.engine.scalars import pattern
-from tensorlayout.cuda.engine.structs import (
     constant,
     divisor32,
     fits_a_walk,
+    kernel,
     pack_walk,
+    parameters,
+    pattern,
     struct,
     walk_struct,
+    writer,
 )
 from tensorlayout.errors import cut
 from tensorlayout.layout import Axis, Layout, Loop, PaddingValue, merged

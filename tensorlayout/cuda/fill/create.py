@@ -13,11 +13,20 @@ from typing import Any
 
 import numpy as np
 
-from tensorlayout.cuda.engine.kernel_shapes import c_type, c_type_of_bits, kernel, parameters
-from tensorlayout.cuda.engine.launch import THREADS, WIDEST, Launch, writer
-from tensorlayout.cuda.engine.memory import padding_of
-from tensorlayout.cuda.engine.scalars import octets
-from tensorlayout.cuda.engine.structs import pack_axes, struct
+from tensorlayout.cuda.engine import (
+    THREADS,
+    WIDEST,
+    Launch,
+    c_type,
+    c_type_of_bits,
+    kernel,
+    octets,
+    pack_axes,
+    padding_of,
+    parameters,
+    struct,
+    writer,
+)
 from tensorlayout.cuda.fill import plan_padding, write_fill
 from tensorlayout.cuda.fill.diagonals import blocks_of_packs, write_eye
 from tensorlayout.dtypes import SCALARS, DType

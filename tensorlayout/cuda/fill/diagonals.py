@@ -13,15 +13,22 @@ from typing import Any
 import numpy as np
 
 from tensorlayout.cuda.copy import write_move
-from tensorlayout.cuda.engine.kernel_shapes import kernel, parameters
-from tensorlayout.cuda.engine.launch import THREADS, WIDEST, Launch, Launches, writer
-from tensorlayout.cuda.engine.memory import new_tensors, padding_of
-from tensorlayout.cuda.engine.scalars import octets
-from tensorlayout.cuda.engine.structs import pack_walk
+from tensorlayout.cuda.engine import (
+    THREADS,
+    WIDEST,
+    Launch,
+    Launches,
+    kernel,
+    new_tensors,
+    octets,
+    pack_walk,
+    padding_of,
+    parameters,
+    writer,
+)
 from tensorlayout.cuda.fill import Beside, padding_beside, padding_struct, plan_padding
 from tensorlayout.layout import Layout, Loop, index_type
-from tensorlayout.plan import DiagonalsPlan, TrianglePlan, Write
-from tensorlayout.plan.run import allocating
+from tensorlayout.plan import DiagonalsPlan, TrianglePlan, Write, allocating
 from tensorlayout.tensor import TensorSpec
 
 FILE = "fill/diagonals.cu"

@@ -7,15 +7,35 @@ from math import gcd, nan, prod
 from typing import Any, NamedTuple
 
 from tensorlayout import dtypes
-from tensorlayout.cuda.engine.kernel_shapes import c_type, kernel, parameters
-from tensorlayout.cuda.engine.launch import THREADS, WIDEST, Launch, Launches, writer
-from tensorlayout.cuda.engine.structs import RANKS, constant, divisor32, pack_axes, struct
+from tensorlayout.cuda.engine import (
+    RANKS,
+    THREADS,
+    WIDEST,
+    Launch,
+    Launches,
+    c_type,
+    constant,
+    divisor32,
+    kernel,
+    pack_axes,
+    parameters,
+    struct,
+    writer,
+)
 from tensorlayout.cuda.reduce.box import ROWS, SOURCE, TURNS, Axes, ThreadBox, axes_of, box_for
 from tensorlayout.cuda.sort import sorted_rows
 from tensorlayout.dtypes import DType
 from tensorlayout.layout import Axis, Layout, furthest, index_type
-from tensorlayout.plan import CONTINUOUS, AssignPlan, CopyPlan, ReducePlan, Run, Write
-from tensorlayout.plan.run import carried_out, noted_copy
+from tensorlayout.plan import (
+    CONTINUOUS,
+    AssignPlan,
+    CopyPlan,
+    ReducePlan,
+    Run,
+    Write,
+    carried_out,
+    noted_copy,
+)
 from tensorlayout.tensor import TensorSpec
 
 FILE = "reduce/reduce.cu"

@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from math import gcd, inf, prod
 from typing import NamedTuple
 
-from tensorlayout.cuda.engine.launch import SECTOR, THREADS, WIDEST
+from tensorlayout.cuda.engine import SECTOR, THREADS, WIDEST
 from tensorlayout.layout import Axis, merged, turned
 from tensorlayout.plan import ReducePlan
 

@@ -11,19 +11,20 @@ from dataclasses import replace
 from functools import partial
 from math import prod
 
-from tensorlayout.cuda.engine.faults import MAX_POSITIONS
-from tensorlayout.cuda.engine.kernel_shapes import kernel
-from tensorlayout.cuda.engine.launch import (
+from tensorlayout.cuda.engine import (
     NOTHING,
     PER_THREAD,
     WIDEST,
     Launch,
     Launches,
     blocks_for,
+    divisor,
+    kernel,
+    octets,
+    pattern,
     writer,
 )
-from tensorlayout.cuda.engine.scalars import octets, pattern
-from tensorlayout.cuda.engine.structs import divisor
+from tensorlayout.cuda.engine.faults import MAX_POSITIONS
 from tensorlayout.cuda.gather import (
     IndexLoop,
     Positions,
@@ -39,9 +40,16 @@ from tensorlayout.cuda.gather import (
 )
 from tensorlayout.dtypes import DType
 from tensorlayout.layout import Axis, Layout, index_type, merged
-from tensorlayout.plan import CopyPlan, CopyScatterPlan, Run, ScatterPlan, Write, after_copy
+from tensorlayout.plan import (
+    CopyPlan,
+    CopyScatterPlan,
+    Run,
+    ScatterPlan,
+    Write,
+    after_copy,
+    carried_out,
+)
 from tensorlayout.plan.gather import Shape
-from tensorlayout.plan.run import carried_out
 from tensorlayout.tensor import TensorSpec
 
 FILE = "scatter/scatter.cu"

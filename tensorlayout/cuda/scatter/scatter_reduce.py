@@ -11,16 +11,32 @@ from typing import NamedTuple
 
 import numpy as np
 
-from tensorlayout.cuda.engine.kernel_shapes import c_type, kernel, parameters
-from tensorlayout.cuda.engine.launch import NOTHING, THREADS, Launch, Launches, writer
+from tensorlayout.cuda.engine import (
+    NOTHING,
+    THREADS,
+    Launch,
+    Launches,
+    c_type,
+    kernel,
+    parameters,
+    writer,
+)
 from tensorlayout.cuda.fill import filled_with, plan_fill
 from tensorlayout.cuda.gather import OF_POSITIONS, IndexLoop, launch_of, linearized, loop_over
 from tensorlayout.cuda.scatter import Table, mark_loop, values_in, values_of
 from tensorlayout.cuda.sort.planning import BEYOND, Target, plan_pairs
 from tensorlayout.layout import Axis, Layout, index_type
-from tensorlayout.plan import RUN, CopyPlan, Run, ScatterPlan, ScatterReducePlan, Write, after_copy
-from tensorlayout.plan.events import Event
-from tensorlayout.plan.run import noted
+from tensorlayout.plan import (
+    RUN,
+    CopyPlan,
+    Event,
+    Run,
+    ScatterPlan,
+    ScatterReducePlan,
+    Write,
+    after_copy,
+    noted,
+)
 from tensorlayout.tensor import TensorSpec
 
 FILE = "scatter/scatter_reduce.cu"

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from tensorlayout.cuda.engine.launch import writer
+from tensorlayout.cuda.engine import writer
 from tensorlayout.cuda.sort.planning import TILE, is_fastest, plan_search, plan_sort, plan_top_k
 from tensorlayout.dtypes import int64
 from tensorlayout.layout import Layout
 from tensorlayout.plan import (
     AssignPlan,
     CopyPlan,
+    Event,
     Gather,
     Index,
     LibraryPlan,
@@ -19,9 +20,10 @@ from tensorlayout.plan import (
     SortPlan,
     TopKPlan,
     Write,
+    carried_out,
+    compiled,
+    noted_copy,
 )
-from tensorlayout.plan.events import Event
-from tensorlayout.plan.run import carried_out, compiled, noted_copy
 from tensorlayout.tensor import TensorSpec
 
 

@@ -7,10 +7,20 @@ from dataclasses import dataclass, replace
 from math import prod
 from typing import Any, NamedTuple
 
-from tensorlayout.cuda.engine.driver import Kernel
-from tensorlayout.cuda.engine.kernel_shapes import c_type, kernel, parameters
-from tensorlayout.cuda.engine.launch import NOTHING, SECTOR, THREADS, Launch, Launches
-from tensorlayout.cuda.engine.structs import constant, divisor32, pack_axes
+from tensorlayout.cuda.engine import (
+    NOTHING,
+    SECTOR,
+    THREADS,
+    Kernel,
+    Launch,
+    Launches,
+    c_type,
+    constant,
+    divisor32,
+    kernel,
+    pack_axes,
+    parameters,
+)
 from tensorlayout.dtypes import DType
 from tensorlayout.layout import Axis, Layout, furthest, index_type, merged
 from tensorlayout.plan import SortPlan, TopKPlan

@@ -39,7 +39,7 @@ def _cuda() -> str:
     """Name the driver of CUDA, or say why there is none."""
     if reason := why_no_cuda():
         return f"none; {reason}"
-    from tensorlayout.cuda.engine import driver
+    from tensorlayout.cuda.engine.driver import driver
 
     return {"simulator": "the simulator", "cupy": "CuPy"}[driver().name]
 

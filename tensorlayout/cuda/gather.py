@@ -18,7 +18,6 @@ from tensorlayout.cuda.engine import (
     NOTHING,
     PER_THREAD,
     WIDEST,
-    Kernel,
     Launch,
     Launches,
     blocks_for,
@@ -28,6 +27,7 @@ from tensorlayout.cuda.engine import (
     parameters,
     writer,
 )
+from tensorlayout.cuda.engine.driver import Kernel
 from tensorlayout.cuda.engine.faults import MAX_POSITIONS, owner_of
 from tensorlayout.layout import Axis, Layout, Loop, furthest, index_type, merged
 from tensorlayout.plan import GatherPlan, IndexMap, ScatterPlan, Write

@@ -14,7 +14,8 @@ from typing import Any
 import numpy as np
 
 from tensorlayout import dtypes
-from tensorlayout.cuda.engine import Strided, borrowed, cupy_part, driver, new_tensors
+from tensorlayout.cuda.engine import borrowed, new_tensors
+from tensorlayout.cuda.engine.driver import Strided, cupy_part, driver
 from tensorlayout.cuda.matmul import write_library_product
 from tensorlayout.cuda.sort import SEARCHES, write_search
 from tensorlayout.devices import CPU, Device

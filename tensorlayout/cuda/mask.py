@@ -20,7 +20,6 @@ from tensorlayout.cuda.engine import (
     Launch,
     Launches,
     constant,
-    driver,
     faults,
     kernel,
     new_tensors,
@@ -30,6 +29,7 @@ from tensorlayout.cuda.engine import (
     pattern,
     writer,
 )
+from tensorlayout.cuda.engine.driver import driver
 from tensorlayout.cuda.gather import (
     Positions,
     fitted,

@@ -17,19 +17,8 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from tensorlayout import dtypes
-from tensorlayout.cuda.engine import (
-    RANKS,
-    Driver,
-    Launch,
-    Strided,
-    constant,
-    cupy_part,
-    driver,
-    kernel,
-    pack_axes,
-    parameters,
-    writer,
-)
+from tensorlayout.cuda.engine import RANKS, Launch, constant, kernel, pack_axes, parameters, writer
+from tensorlayout.cuda.engine.driver import Driver, Strided, cupy_part, driver
 from tensorlayout.dtypes import DType
 from tensorlayout.layout import MAX_RANK, Axis, Layout, merged
 from tensorlayout.plan import (

@@ -15,7 +15,6 @@ from tensorlayout.cuda.engine import (
     NOTHING,
     THREADS,
     WIDEST,
-    Kernel,
     Launch,
     blocks_of_walk,
     c_type,
@@ -24,6 +23,7 @@ from tensorlayout.cuda.engine import (
     pack_axes,
     parameters,
 )
+from tensorlayout.cuda.engine.driver import Kernel
 from tensorlayout.layout import (
     Axis,
     Layout,

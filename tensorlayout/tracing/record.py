@@ -20,7 +20,7 @@ from tensorlayout.support.light_dataclasses import frozen
 from tensorlayout.tensor import Tensor
 
 if TYPE_CHECKING:
-    from tensorlayout.cuda.engine import Kernel
+    from tensorlayout.cuda.engine.driver import Kernel
     from tensorlayout.cuda.engine.launch_log import Counts, DeviceWork
 
 _PACKAGE = f"{Path(__file__).parents[1]}{os.sep}"

@@ -18,7 +18,6 @@ from tensorlayout.cuda.engine import (
     THREADS,
     WIDEST,
     WRITE,
-    Kernel,
     Launch,
     Launches,
     blocks_for,
@@ -31,6 +30,7 @@ from tensorlayout.cuda.engine import (
     walk_struct,
     writer,
 )
+from tensorlayout.cuda.engine.driver import Kernel
 from tensorlayout.cuda.fill import padded_kernel, padding_beside, plan_fill, plan_padding
 from tensorlayout.layout import Layout
 from tensorlayout.layout.digits import TiledLoop, tiled_loop, written_sizes

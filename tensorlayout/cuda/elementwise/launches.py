@@ -15,7 +15,6 @@ from tensorlayout.cuda.engine import (
     THREADS,
     WIDEST,
     WRITE,
-    Kernel,
     Launch,
     SharedTile,
     TileProblem,
@@ -32,6 +31,7 @@ from tensorlayout.cuda.engine import (
     tiles_struct,
     walk_struct,
 )
+from tensorlayout.cuda.engine.driver import Kernel
 from tensorlayout.cuda.fill import Beside, bits_of, padding_struct
 from tensorlayout.layout import Loop, index_type
 from tensorlayout.layout.digits import TiledLoop

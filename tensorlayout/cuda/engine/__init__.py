@@ -1,6 +1,5 @@
 """What every kernel of the CUDA backend is built on: driver, memory, launches."""
 
-from tensorlayout.cuda.engine.driver import Driver, Kernel, Strided, cupy_part, driver
 from tensorlayout.cuda.engine.kernel_shapes import c_type, c_type_of_bits, kernel, parameters
 from tensorlayout.cuda.engine.launch import (
     BLOCK,

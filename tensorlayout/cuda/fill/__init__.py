@@ -13,7 +13,6 @@ from typing import Any, NamedTuple
 from tensorlayout.cuda.engine import (
     SECTOR,
     WIDEST,
-    Kernel,
     Launch,
     Launches,
     blocks_for,
@@ -28,6 +27,7 @@ from tensorlayout.cuda.engine import (
     walk_struct,
     writer,
 )
+from tensorlayout.cuda.engine.driver import Kernel
 from tensorlayout.errors import cut
 from tensorlayout.layout import Axis, Layout, Loop, PaddingValue, merged
 from tensorlayout.layout.digits import TiledLoop, tiled_loop, without_tails, written_sizes

@@ -11,7 +11,6 @@ from tensorlayout.cuda.engine import (
     NOTHING,
     SECTOR,
     THREADS,
-    Kernel,
     Launch,
     Launches,
     c_type,
@@ -21,6 +20,7 @@ from tensorlayout.cuda.engine import (
     pack_axes,
     parameters,
 )
+from tensorlayout.cuda.engine.driver import Kernel
 from tensorlayout.dtypes import DType
 from tensorlayout.layout import Axis, Layout, furthest, index_type, merged
 from tensorlayout.plan import SortPlan, TopKPlan

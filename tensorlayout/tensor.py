@@ -49,9 +49,11 @@ class TensorSpec:
 
         SlotBitsError where its slots are below a byte and have not the bits of the dtype.
         """
-        layout = layout.at_origin
+        if layout._span[0]:
+            layout = layout.at_origin
         key = (dtype, layout, device.kind, device.number)
-        spec = _interned.get(key)
+        found = _interned.find(key)
+        spec = None if found is None else found()
         if spec is None:
             if layout.slot_bits is not None:
                 check_slot_bits(layout, dtype)

@@ -346,7 +346,8 @@ def contiguous(array: Array) -> Array:
 
 def _part(array: Array, cut: Cut) -> Array:
     """The cut of an array that broadcasts: all of its dimensions of size 1."""
-    return array[tuple(c if n > 1 else slice(None) for c, n in zip(cut, array.shape, strict=True))]
+    pairs = zip(cut, array.shape, strict=True)
+    return array[tuple([c if n > 1 else slice(None) for c, n in pairs])]
 
 
 def shared(parts: Iterable[Any], move: Callable[[Any], object], elements: int) -> None:

@@ -116,11 +116,10 @@ def _made(
     """
     name, tensors, rest = desc.operator, list[Any](), iter(values)
     given: dict[str, Any] = {}
-    for member in desc._members:
-        if not member.is_output and member.kind != "AnyDataType":
-            value = next(rest)
-            described = member.is_tensor and not (value is None and member.optional)
-            given[member.name] = _described(name, member, value, tensors) if described else value
+    for member in desc._given:
+        value = next(rest)
+        described = member in desc._tensor_members and not (value is None and member.optional)
+        given[member.name] = _described(name, member, value, tensors) if described else value
     asking = {word: next(rest) for word in names}
     device = asking.pop("device", None)
     for out in rest:

@@ -74,13 +74,16 @@ class DataType(IntEnum):
     def of(cls, dtype: DTypeLike) -> DataType:
         """The data type of a dtype; TypeError for those that DirectML does not have."""
         kind = dtypes.as_dtype(dtype, "DataType.of: dtype")
-        found = cls.__members__.get(kind.name.upper())
+        found = _OF_DTYPES.get(kind)
         if found is None:
             refuse("DataType", f"DirectML has no data type for {kind}", TypeError)
         return found
 
 
 _BITS = {kind: int("".join(filter(str.isdigit, kind.name))) for kind in DataType}
+
+
+_OF_DTYPES = {np.dtype(kind.name.lower()): kind for kind in DataType if kind.bits >= 8}
 
 
 @functools.cache

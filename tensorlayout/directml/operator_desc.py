@@ -69,6 +69,7 @@ class OperatorDesc:
     _members: ClassVar[tuple[Member, ...]]
     _tensor_members: ClassVar[tuple[Member, ...]]
     _outputs: ClassVar[tuple[Member, ...]]
+    _given: ClassVar[tuple[Member, ...]]  # those that functions take
 
     def __init_subclass__(cls, operator: str = "", *, in_place: bool = False) -> None:
         super().__init_subclass__()
@@ -78,6 +79,9 @@ class OperatorDesc:
             cls._members = tuple(members_of(cls, [*tables.support(operator)]))
             cls._tensor_members = tuple(member for member in cls._members if member.is_tensor)
             cls._outputs = tuple(member for member in cls._members if member.is_output)
+            data_types = [member for member in cls._members if member.kind == "AnyDataType"]
+            rest = {*cls._outputs, *data_types}
+            cls._given = tuple(member for member in cls._members if member not in rest)
 
     def __post_init__(self) -> None:
         if type(self) is OperatorDesc:

@@ -66,14 +66,18 @@ class Placement:
         if parts is None:
             parts = slots.strided(shape, slots.packed_strides(padded_shape, order))
         key = (shape, parts, offset, order, padded_shape, padding_value, slot_bits)
-        layout: Self | None = _interned.get(key)
+        found = _interned.find(key)
+        layout: Self | None = None if found is None else found()
         if layout is None:
             made = object.__new__(cls)
             made.__dict__.update(zip(_FIELDS, key, strict=True))
             made.__dict__["_span"] = slots.full_span(shape, parts, offset)
+            # Every plan asks for these, so they are no calls of properties.
+            tiled = max(map(len, parts), default=1) > 1
+            made.__dict__.update(is_tiled=tiled, is_strided=not tiled and slot_bits is None)
             made._check_size()
             if is_own_form:
-                made.__dict__.update(_OF_PACKED, is_strided=slot_bits is None)
+                made.__dict__.update(_OF_PACKED)
                 if order == orders.descending(len(shape)):
                     made.__dict__["is_row_major"] = True
             layout = _interned.entered(key, made)
@@ -144,7 +148,7 @@ class Placement:
         >>> Layout.tiled((3, 5), [(2, 2)]).is_tiled
         True
         """
-        return max(map(len, self.parts), default=1) > 1
+        return any(len(parts) > 1 for parts in self.parts)
 
     @cached_property
     def is_strided(self) -> bool:
@@ -491,7 +495,6 @@ _OF_PACKED = {
     "is_overlapping": False,
     "is_packed": True,
     "is_padded": False,
-    "is_tiled": False,
 }
 
 

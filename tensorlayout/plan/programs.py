@@ -139,11 +139,10 @@ def program(operation: Operation, key: Key) -> Program:
         if not plan.takes_destination:
             return _copied_into(operation.operation, key, plan, operands)
         plan = plan.into(key[0])
-    without_strides = [
-        spec.layout
-        for spec in (plan.result, *operands)
-        if not isinstance(spec, type) and not spec.layout.is_strided
-    ]
+    without_strides = []
+    for spec in (plan.result, *operands):
+        if not isinstance(spec, type) and not spec.layout.is_strided:
+            without_strides.append(spec.layout)
     if without_strides and not on_copies:
         below_a_byte = any(layout.slot_bits is not None for layout in without_strides)
         on_copies = not backend(plan.result.device).accepts(plan, below_a_byte)

@@ -36,7 +36,10 @@ prepared: _Prepared = _cached(prepare)
 def compiled(program: Program) -> Run:
     """Return the function of the operands that runs the steps; of one step, what carries it out."""
     steps, count = program.steps, program.count
-    runs = [_guarded(step) if step.call else carried_out(step.plan) for step in steps]
+    runs = [
+        _guarded(step) if step.call and step.plan.destinations else carried_out(step.plan)
+        for step in steps
+    ]
     if len(steps) == 1 and steps[0].reads == tuple(range(count)) and not steps[0].events:
         return runs[0]
     takes, places, room = schedule([step.reads for step in steps], count)
@@ -111,8 +114,6 @@ def _guarded(step: Step) -> Run:
     dtype too. Where one is, the call goes on with a copy of it, packed in its order.
     """
     run, call = carried_out(step.plan), step.call
-    if not step.plan.destinations:
-        return run
     assert call is not None
     operation, key = call
     tensors = len([item for item in key if isinstance(item, TensorSpec)])

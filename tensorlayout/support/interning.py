@@ -20,15 +20,12 @@ Made = TypeVar("Made")
 class Interned(Generic[Made]):
     """Values by their keys, each kept as long as somebody uses it."""
 
-    __slots__ = ("_found",)
+    __slots__ = ("_found", "find")
 
     def __init__(self) -> None:
         self._found: dict[Hashable, weakref.ref[Made]] = {}
-
-    def get(self, key: Hashable) -> Made | None:
-        """The value of `key`, if there is one."""
-        found = self._found.get(key)
-        return None if found is None else found()
+        # Of a key: a reference to its value, or None.
+        self.find = self._found.get
 
     def entered(self, key: Hashable, made: Made) -> Made:
         """The one value of `key`: `made`, if there was none."""

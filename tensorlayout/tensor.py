@@ -65,6 +65,9 @@ class TensorSpec:
     def __repr__(self) -> str:
         return f"TensorSpec({self.dtype}, {self.layout}, {self.device})"
 
+    def __reduce__(self) -> tuple[Any, ...]:
+        return TensorSpec, (self.dtype, self.layout, self.device)
+
 
 class SlotBitsError(ValueError):
     """A layout of slots below a byte, for a dtype of other bits."""

@@ -198,7 +198,7 @@ class ScatterOperatorDesc(OperatorDesc, operator="SCATTER"):
         if self.duplicates == "error":
             _refuse_equal(self, (indices,), (x.shape[self.axis],), self.axis)
         result = target(out, self.output, x)
-        key = (x.spec, result.spec, updates.spec, (self.axis,), None, indices.spec)
+        key = (result.spec, x.spec, updates.spec, (self.axis,), None, indices.spec)
         return dispatch.call(self._plan, key, (result, x, updates, indices))
 
 
@@ -421,7 +421,7 @@ class ScatterNDOperatorDesc(_ByTuples, operator="SCATTER_ND"):
         result = target(out, self.output, x)
         source, into = seen_as(x, found.source), seen_as(result, found.source)
         values = seen_as(updates, found.spread)
-        specs = (source.spec, into.spec, values.spec, tuple(range(len(key))), False)
+        specs = (into.spec, source.spec, values.spec, tuple(range(len(key))), False)
         plan_key = (*specs, *map(specs_of, key))
         dispatch.call(self._plan, plan_key, (into, source, values, *key))
         return result

@@ -122,7 +122,7 @@ class SplitOperatorDesc(OperatorDesc, operator="SPLIT"):
 
     def _run(self, outs: tuple[Tensor | None, ...], x: Tensor) -> tuple[Tensor, ...]:
         results = [target(out, d, x) for out, d in zip(outs, self.outputs, strict=True)]
-        key = (self.axis, x.spec, *map(specs_of, results))
+        key = (self.axis, *map(specs_of, results), x.spec)
         dispatch.call(self._plan, key, (*results, x))
         return tuple(results)
 

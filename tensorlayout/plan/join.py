@@ -84,9 +84,11 @@ class Split:
 
     name: str
 
-    def plan(self, axis: int, source: TensorSpec, *results: TensorSpec) -> SplitPlan:
-        one_device([source, *results])
-        return SplitPlan(source, results, axis)
+    def plan(self, axis: int, *specs: TensorSpec) -> SplitPlan:
+        """Plan for the specs of the results, and last that of the source."""
+        *results, source = specs
+        one_device(specs)
+        return SplitPlan(source, tuple(results), axis)
 
 
 def cuts_of(parts: Sequence[TensorSpec], axis: int) -> list[tuple[slice, ...]]:

@@ -139,12 +139,15 @@ def program(operation: Operation, key: Key) -> Program:
         if not plan.takes_destination:
             return _copied_into(operation.operation, key, plan, operands)
         plan = plan.into(key[0])
-    without_strides = []
-    for spec in (plan.result, *operands):
+    # A result alone that is tiled is the plan's own concern.
+    layouts = [plan.result.layout] if plan.result.layout.slot_bits is not None else []
+    for spec in operands:
         if not isinstance(spec, type) and not spec.layout.is_strided:
-            without_strides.append(spec.layout)
-    if without_strides and not on_copies:
-        below_a_byte = any(layout.slot_bits is not None for layout in without_strides)
+            layouts.append(spec.layout)
+    if layouts and not on_copies:
+        below_a_byte = plan.result.layout.slot_bits is not None or any(
+            layout.slot_bits is not None for layout in layouts
+        )
         on_copies = not backend(plan.result.device).accepts(plan, below_a_byte)
     if on_copies:
         return _on_strided_copies(operation, key, plan, operands)
@@ -178,13 +181,12 @@ ANY_LAYOUT = frozenset(["assign", "copy", "transfer", "view", "row", "same", "re
 def _on_strided_copies(operation: Operation, key: Key, plan: Plan, operands: list[Any]) -> Program:
     """Run the call on strided copies, and copy back what was promised in another layout."""
     name, numbers = operation.name, [*range(len(operands))]
+    found = Program(len(numbers))
     if all(isinstance(o, type) or o.layout.is_strided for o in operands):  # the result alone is not
-        found = Program(0)
         whole: Any = replace(plan, result=strided_spec(plan.result))  # type: ignore[type-var]
-        made = found.add(whole, (), call=(operation, key))
+        made = found.add(whole, numbers, call=(operation, key))
         _add_copy(found, name, made, whole.result, plan.result)
         return found
-    found = Program(len(numbers))
     for number, spec in enumerate(operands):
         if isinstance(spec, type) or spec.layout.is_strided:
             continue
@@ -201,7 +203,9 @@ def _on_strided_copies(operation: Operation, key: Key, plan: Plan, operands: lis
     if plan.destinations:
         found.result = 0
     elif plan.makes == "new" and not plan.result.layout.is_strided:
-        _add_copy(found, name, made, plan_of(operation, _strided_key(key)).result, plan.result)
+        result = plan_of(operation, _strided_key(key)).result
+        if result is not plan.result:
+            _add_copy(found, name, made, result, plan.result)
     return found
 
 

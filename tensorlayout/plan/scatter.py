@@ -97,14 +97,14 @@ class CopyScatterPlan(Plan):
 
 @planned
 class CopyScatter:
-    """A copy and a scatter, by the key of `Scatter` behind the source.
+    """A copy and a scatter: of the destination, the source, and the rest of the key of `Scatter`.
 
-    Of the operands the destination comes first, and shares no memory with the others.
+    The destination shares no memory with the other operands.
     """
 
     name: str
 
-    def plan(self, source: TensorSpec, destination: TensorSpec, *key: Any) -> CopyScatterPlan:
+    def plan(self, destination: TensorSpec, source: TensorSpec, *key: Any) -> CopyScatterPlan:
         one_device([source, destination])
         return CopyScatterPlan(source, Scatter(self.name).plan(destination, *key))
 

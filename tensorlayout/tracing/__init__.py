@@ -76,10 +76,11 @@ def explain(function: Callable[..., Any], /, *args: Any, **named: Any) -> Explan
     """Run ``function(*args, **named)`` and return the program of each operation in it.
 
     A program is the list of steps that carries out an operation: the work itself, and the copies of
-    operands in layouts that it cannot read. The layouts are those of the steps, the **bytes** those
-    of distinct elements. Operands that turn out to share memory with the tensor that is written are
-    copied first; such copies are not listed, a `trace` shows them. TypeError for a `function` that
-    cannot be called; other errors are those of the call.
+    operands in layouts that it cannot read. The **bytes** are those of distinct elements; a result
+    whose size depends on data counts as it is planned. Copies of operands that turn out to share
+    memory with the tensor that is written are not listed; a `trace` shows them. Blocks of `trace`
+    and `explain` around it do not see the call. TypeError for a `function` that cannot be called;
+    other errors are those of the call.
 
     >>> import tensorlayout as tl
     >>> x = tl.to_layout(tl.zeros((4, 6), dtype=tl.int8), "{1,0:T(2,2)}")

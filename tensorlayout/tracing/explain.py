@@ -20,7 +20,7 @@ class ExplainedStep(NamedTuple):
     Attributes:
         kind: the family of the work, such as ``join``, ``copy`` or ``view``.
         inputs: the specs of the tensors that it reads.
-        result: the spec of the tensor that it makes or writes.
+        result: the spec of the tensor that it makes or writes, of several the first.
         bytes_read: **bytes** of distinct elements; 0 for a view.
         bytes_written: **bytes** of elements; 0 for a view, and for memory that is only allocated.
 
@@ -101,11 +101,13 @@ def _step(step: Step, values: list[Any]) -> ExplainedStep:
     reads = step.reads if plan.partial else step.reads[plan.destinations :]
     inputs = tuple([values[v] for v in reads if isinstance(values[v], TensorSpec)])
     result = plan.result
+    written_to = [values[v] for v in step.reads[: plan.destinations]]
+    results = written_to or getattr(plan, "results", None) or (result,)
     nothing = isinstance(plan, CreatePlan) and plan.operation.values == "nothing"
     read = written = 0
     if plan.makes != "view" and not nothing:
         read = sum([distinct_bytes(spec) for spec in inputs])
-        written = result.layout._bytes_of(result.layout.size, result.dtype.itemsize)
+        written = sum([s.layout._bytes_of(s.layout.size, s.dtype.itemsize) for s in results])
     return ExplainedStep(plan.kind, inputs, result, read, written)
 
 

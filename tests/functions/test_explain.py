@@ -1,5 +1,7 @@
 """`explain`: the steps of calls, with their layouts, bytes and kernels."""
 
+import pickle
+
 import pytest
 
 import tensorlayout as tl
@@ -54,6 +56,18 @@ def test_a_result_that_is_made_before_it_is_written():
         ("assign", 32),
     ]
     assert out.tolist() == [6.0] * 4
+
+
+def test_several_results():
+    x, parts = tl.ones((4, 6), dtype=tl.float32), [1, 3]
+    *_, call = tl.explain(tl.directml.split, x, parts, 0)
+    assert rows([call]) == [("SPLIT", [("split", 96, 96)])]
+    assert call.steps[0].inputs == (x.spec,)
+
+
+def test_an_explanation_is_pickled():
+    found = tl.explain(tl.exp, tl.ones(3))
+    assert pickle.loads(pickle.dumps(found)) == found
 
 
 def test_memory_that_is_only_allocated_counts_no_bytes():

@@ -91,7 +91,7 @@ _SPLIT = Split("split")
 def split_and_check(x, array, sizes, axis, outs):
     ends = np.cumsum(sizes)
     with checking("bounds", "initialized", "races", "count") as record:
-        dispatch.call(_SPLIT, (axis, x.spec, *(o.spec for o in outs)), (*outs, x))
+        dispatch.call(_SPLIT, (axis, *(o.spec for o in outs), x.spec), (*outs, x))
     for out, part in zip(outs, np.split(array, ends[:-1], axis), strict=True):
         same(out.to_device("cpu"), part, f"{x.layout} {axis}")
     return record.counts

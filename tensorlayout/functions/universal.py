@@ -255,7 +255,7 @@ def _in_dtype(x: Any, kind: dtypes.DType, casting: str) -> Any:
 def _fits(operation: Elementwise, operands: Sequence[Any], into: Tensor) -> bool:
     """Return whether the operation gives the dtype and the shape of `into`, and so can write it."""
     given = [arguments.operand(x) for x in operands]
-    key: Any = tuple([x.spec if type(x) is Tensor else type(x) for x in given])
+    key: Any = tuple([type(x) if type(x) in dtypes.SCALARS else x.spec for x in given])
     places = {x.device for x in given if type(x) is Tensor}
     if places != {into.device}:  # numbers of NumPy beside tensors elsewhere
         return False

@@ -253,6 +253,12 @@ def test_a_power_of_a_number_below_0_is_a_float():
     np.testing.assert_array_equal(host(tl.fuse(lambda x, n: x * n**-1)(x(), 2)), X / 2)
 
 
+def test_a_number_and_a_result_on_the_way_as_out():
+    fused = tl.fuse(lambda x, n: tl.add(x, n, out=x * 1))
+    np.testing.assert_array_equal(host(fused(x(), 2.0)), X + 2)
+    np.testing.assert_array_equal(host(fused(x(), 3.0)), X + 3)
+
+
 def test_numbers_say_what_they_are():
     fused = tl.fuse(lambda x, n: (x + 1 if isinstance(n, int) else x - 1) * n)
     np.testing.assert_array_equal(host(fused(x(), 2)), (X + 1) * 2)

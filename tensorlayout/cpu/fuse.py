@@ -124,7 +124,7 @@ def write(plan: FusePlan) -> Write:
 
 
 def _step_by_step(plan: FusePlan) -> Run:
-    """What gives each step a result of its own; it takes the destination, if there is one, first.
+    """Return what gives each step a result of its own; a destination, if there is one, comes first.
 
     A step writes over what no later step reads, if that gives the same bits.
     """

@@ -70,7 +70,7 @@ class Chain:
         self.result: TensorSpec = specs[self.value]
 
     def _read_by(self, k: int) -> list[int | Number]:
-        """What a step reads: values of the plan, and numbers."""
+        """Return the operands of a step: values of the plan, and numbers."""
         step, reads, *_ = self.plan.steps[k]
         if not isinstance(step, ElementwisePlan):
             return [*reads]
@@ -86,7 +86,7 @@ class Chain:
 
     @property
     def macros(self) -> tuple[tuple[str, str], ...]:
-        """What kernels are told of the chain."""
+        """Return the macros that describe the chain to a kernel."""
         types = [c_type(each.dtype) for each in self.reads]
         return (
             ("OPERANDS", str(len(types))),
@@ -232,7 +232,7 @@ def _planned(
 
 
 class Reads(NamedTuple):
-    """How kernels of a reduction read the operands of the chain that makes what is reduced."""
+    """Read modes of the operands of a chain, for the kernels that reduce its result."""
 
     how: list[str | None]  # a name of `Reads` in ``kernels/include/chained.cuh``; None: not at all
     axes: tuple[Axis, ...]  # with the strides of all, where some are broadcast
@@ -240,7 +240,7 @@ class Reads(NamedTuple):
 
 
 def _reads(chain: Chain) -> Reads | None:
-    """How to read the operands of a chain; None if they are too many, or lie too far apart."""
+    """Return the read modes of the operands; None for too many, or for operands too far apart."""
     made, layout = chain.result, chain.result.layout
     longest = WIDEST // made.dtype.itemsize
     octets = sum([o.dtype.itemsize for o in chain.reads])

@@ -499,7 +499,7 @@ def _fields(x: Any) -> list[tuple[str, Any]]:
 def _traced(
     function: Any, name: str, given: tuple[Any, ...], kinds: tuple[Any, ...], names: tuple[str, ...]
 ) -> _Trace:
-    """What the function does with arguments of these kinds, of which the last have `names`."""
+    """Trace the function for arguments of these kinds, of which the last have `names`."""
     recording, symbols = _Recording(name), list[Any]()
     for i, (x, kind) in enumerate(zip(given, kinds, strict=True)):
         if type(x) is Tensor:

@@ -82,7 +82,7 @@ class Plan:
 
     @property
     def takes_destination(self) -> bool:
-        """Whether there is a plan `into` a tensor of any layout."""
+        """True if there is a plan `into` a tensor of any layout."""
         return "destinations" in getattr(self, "__match_args__", ())
 
     def into(self, destination: TensorSpec) -> Self:

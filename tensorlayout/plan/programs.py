@@ -139,15 +139,13 @@ def program(operation: Operation, key: Key) -> Program:
         if not plan.takes_destination:
             return _copied_into(operation.operation, key, plan, operands)
         plan = plan.into(key[0])
-    # A result alone that is tiled is the plan's own concern.
+    # Backends write every result that alone is tiled, but not all below a byte.
     layouts = [plan.result.layout] if plan.result.layout.slot_bits is not None else []
     for spec in operands:
         if not isinstance(spec, type) and not spec.layout.is_strided:
             layouts.append(spec.layout)
     if layouts and not on_copies:
-        below_a_byte = plan.result.layout.slot_bits is not None or any(
-            layout.slot_bits is not None for layout in layouts
-        )
+        below_a_byte = any(layout.slot_bits is not None for layout in layouts)
         on_copies = not backend(plan.result.device).accepts(plan, below_a_byte)
     if on_copies:
         return _on_strided_copies(operation, key, plan, operands)
@@ -232,7 +230,7 @@ def _strided_key(key: Key) -> Key:
 
 
 class Schedule(NamedTuple):
-    """Where the values of a program are kept: the operands first, then results.
+    """Places of the values of a program: the operands first, then results.
 
     Attributes:
         takes: for each step, what takes its operands from the list of values.

@@ -1,4 +1,4 @@
-"""What operations do with memory: `trace`, `no_copies` and `explain`.
+"""Memory effects of operations: `trace`, `no_copies` and `explain`.
 
 Above `functions`; the package and `cli` import it.
 """

@@ -1,4 +1,4 @@
-"""The boxes that a rule chooses for copies, held against all others that fit."""
+"""The boxes that a rule chooses for copies, compared with sixty others that fit."""
 
 from itertools import product
 from math import prod

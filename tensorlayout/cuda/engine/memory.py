@@ -60,7 +60,7 @@ _MOST_OFFSETS = 1024  # combinations of low bits that are remembered
 
 
 class PerAlignment(dict[tuple[int, ...], Made]):
-    """What `make(alignments)` gives, made once for each, by the low bits of all addresses.
+    """Results of `make(alignments)`, each made once and found by the low bits of all addresses.
 
     Where tensors begin is no part of a plan's key, and which kernel is best may depend on it.
     """

@@ -294,7 +294,7 @@ def _write_quantiles(plan: ReducePlan) -> Write:
 
 
 def _in_lines(name: str, source: TensorSpec, dims: tuple[int, ...]) -> tuple[Run, TensorSpec]:
-    """What makes memory whose last dimension holds all elements along `dims`, and its spec.
+    """Return a copier into memory whose last dimension holds all elements along `dims`; its spec.
 
     The others are in the order of the source, slowest first.
     """

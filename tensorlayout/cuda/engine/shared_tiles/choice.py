@@ -1,11 +1,11 @@
-"""Which tile: a rule for the extents of a box, from the strides, widths and alignments of axes.
+"""A rule for the extents of a box, from the strides, widths and alignments of axes.
 
 In each memory a run is at least as long as one access of a warp. Where rows begin at sectors,
 longer runs gain nothing but fewer blocks: the runs of sources grow until a box has as many bytes as
 blocks are liked to have. Where rows begin inside of sectors, each costs part of one more: there
 runs grow as far as there is room, in whole warps less the threads that shifts leave idle.
 
-``tests/copy/test_tile_choice.py`` holds the boxes of this rule against all others that fit.
+``tests/copy/test_tile_choice.py`` compares the boxes of this rule with sixty others that fit.
 """
 
 from __future__ import annotations
@@ -196,7 +196,7 @@ class _Runs:
                 return
 
     def _whole(self, extents: dict[int, int], k: int) -> int:
-        """What an extent is a multiple of, for all memories whose run goes on along this axis."""
+        """Return the step of an extent, for all memories whose run goes on along this axis."""
         found = 1
         for memory, order in self.orders.items():
             for each in order:

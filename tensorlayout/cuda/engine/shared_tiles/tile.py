@@ -261,7 +261,7 @@ class SharedTile:
 
     @cached_property
     def _tables(self) -> Places:
-        """Where tables begin behind the tiles; `end`: with what is left free between these."""
+        """Return where tables begin, in bytes behind the tiles, and with `end` the bytes of all."""
         tables, followers, end = {}, {}, 0
         elements = {
             m: self.elements // prod([self.extents[k] for k in side.order[: side.run]])
@@ -350,7 +350,7 @@ class SharedTile:
         return tuple(pitches)
 
     def _reach(self, pitches: Sequence[int]) -> int:
-        """How many elements a tile has, with those that are left free."""
+        """Return the number of elements of a tile, those that are left free included."""
         return 1 + sum([(n - 1) * step for n, step in zip(self.extents, pitches, strict=True)])
 
     def _wavefronts(self, side: int, memory: int) -> Iterator[list[list[int]]]:
@@ -389,7 +389,7 @@ class SharedTile:
 
 
 def _lanes(width: int) -> int:
-    """How many lanes a wavefront serves, of elements of so many bytes."""
+    """Return how many lanes a wavefront serves, for elements of `width` bytes."""
     return min(32, _SHARED_BANKS // width)
 
 
@@ -404,7 +404,7 @@ def _spares(size: int, width: int) -> list[int]:
 
 
 def _conflicts(indices: list[list[int]], pitches: Sequence[int], width: int) -> int:
-    """How many more wavefronts than one some lanes need, each of which brings a word of a bank."""
+    """Count the wavefronts beyond the first that lanes need; each brings one word of a bank."""
     words = {sum(map(mul, index, pitches)) * width // max(width, NARROWEST) for index in indices}
     banks = [word % len(indices) for word in words]
     return max(map(banks.count, banks)) - 1

@@ -16,7 +16,6 @@ from tensorlayout.cpu.copy.choose import (
     Tuning,
     by_tiles,
     choose_copy,
-    even_cuts,
     fuse,
     in_boxes,
     loop_over,
@@ -25,6 +24,7 @@ from tensorlayout.cpu.copy.choose import (
     tile,
 )
 from tensorlayout.cpu.engine import threads as copy_threads
+from tensorlayout.cpu.engine.sharing import pieces
 from tensorlayout.cpu.engine.threads import share
 
 WORDS = {1: "u1", 2: "u2", 4: "u4", 8: "u8", 16: "c16"}
@@ -36,10 +36,14 @@ EAGER = Tuning(
     thread_cost=0.0,
     piece_cost=1.0,
     threads=3,
-    tile_bytes=64,
     tile_elements=8,
     channel_bytes=64,
 )
+
+
+def even_cuts(loop, extents):
+    """Boxes of these extents, smaller at the ends of the axes."""
+    return tuple(pieces(axis.size, n) for axis, n in zip(loop.axes, extents, strict=True))
 
 
 @dataclass(frozen=True)

@@ -1,9 +1,9 @@
-"""Copies between two layouts on the CPU: what kind of copy it is, decided once, by cost.
+"""Copies between two layouts on the CPU: what kind of copy it is, decided once, by a few rules.
 
 `choose_copy` looks at integers only. All is done with numpy's own assignments. What there is to win
 over one plain assignment: numpy walks in the order of the destination, so it reads a transposed
 source a cache line per element, spends as long on entering a loop of three elements as on the
-elements, and uses one processor. All figures are nanoseconds unless said otherwise.
+elements, and uses one processor.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import field, replace
 from itertools import product
-from math import ceil, gcd, inf, isqrt, prod
+from math import ceil, gcd, isqrt, prod
 
 import numpy as np
 
@@ -33,18 +33,15 @@ class Tuning:
 
     # Below this, one assignment: anything else costs 4 us to set up, as some 2000 elements do.
     small_elements: int = 2048
-    # The estimated time from which on a copy uses several threads. Waking one takes 30 us here: of
-    # two halves of 60 us each, the second ends after 130. A part of 1000 x 1000 float64, estimated
-    # at 180 us: 294 us in one thread, 164 in two.
+    # The estimated time in ns from which on a copy uses several threads. Waking one takes 30 us
+    # here: of two halves of 60 us each, the second ends after 130. A part of 1000 x 1000 float64,
+    # estimated at 180 us: 294 us in one thread, 164 in two.
     thread_cost: float = 140_000.0
-    # The time of a piece at least: two threads that hand the interpreter lock to and fro every 25
-    # us spend as long waiting as copying.
+    # The time of a piece in ns at least: two threads that hand the interpreter lock to and fro
+    # every 25 us spend as long waiting as copying.
     piece_cost: float = 50_000.0
     threads: int = field(default_factory=possible_threads)  # the calling one included
-    # A tile holds at least that. 4096 × 4096 transposed in one thread, one byte an element: 128 KB
-    # 9.8 ms, 256 KB 8.1, 512 KB 12.9; 4 bytes: 128 KB 22.8, 256 KB 20.8, 512 KB 20.8; 16 bytes: 256
-    # KB 65, 512 KB 57, 1 MB 57.
-    tile_bytes: int = 256 * 1024
+    # Of a tile, at most. Over 250 copies in one thread 32K take 1.02 times as long, p90 1.16.
     tile_elements: int = 64 * 1024
     # A box whose channels are moved one by one. 16 images of 3 × 1024 × 1024 4-byte elements: 512
     # KB 28 ms, 1 MB 22, 2 MB 20, 4 MB 19.
@@ -70,19 +67,19 @@ def choose_copy(
     itemsize: int,
     tuning: Tuning = TUNING,
 ) -> ReadyCopy:
-    """The cheapest way to copy between two layouts of one shape, whose memory is disjoint.
+    """Return a fast way to copy between two layouts of one shape, whose memory is disjoint.
 
     Strides are in elements; the source's may be 0 or negative, the destination's negative, but
-    no two positions of the destination may be the same. The cases, in the order of their cost:
+    no two positions of the destination may be the same. The cases:
 
     1. ``empty``: a size is 0.
     2. ``small``: too few elements for anything but one assignment.
     3. ``flat``: one run on both sides.
     4. ``rows``: runs that are contiguous on both sides.
-    5. ``strided``: both sides are walked well enough in the destination's order.
-    6. ``channels``: the fastest axis of the destination is very short, so it becomes the slowest.
-    7. ``tiles``: the two sides have different fastest axes and the source's rows do not stay in
+    5. ``channels``: the fastest axis of the destination is very short, so it becomes the slowest.
+    6. ``tiles``: the two sides have different fastest axes and the source's rows do not stay in
        the cache until they are used up, so boxes go through a buffer.
+    7. ``strided``: both sides are walked well enough in the destination's order.
     """
     size = prod(shape)
     if size == 0:
@@ -90,63 +87,23 @@ def choose_copy(
     if size < max(2, tuning.small_elements):
         return ReadyCopy("small", _assign)
     loop = loop_over(shape, destination_strides, source_strides, itemsize)
-    runs = loop.contiguous
-    if runs and len(loop.axes) == 1:
-        return _in_order("flat", loop, _BYTE * size * itemsize, tuning)
-    if runs and (rows := size // loop.axes[-1].size) >= tuning.small_elements:
+    if loop.contiguous and size // loop.axes[-1].size >= tuning.small_elements:
         loop = fuse(loop)
-    if runs and loop.word is None:
-        cost = _BYTE * size * itemsize + _ROW * rows
-        return _in_order("rows", loop, cost, tuning)
-
-    extents = tile(loop, max(tuning.tile_bytes // loop.width, tuning.tile_elements))
-    costs = {
-        "rows" if runs else "strided": _strided_cost(loop),
-        "channels": _channels_cost(loop),
-        "tiles": _tiles_cost(loop, extents),
-    }
-    case = min(costs, key=costs.__getitem__)
-    cost = costs[case] * loop.elements
-    threads = _threads(cost, tuning)
+    case, cost = _case(loop), _cost(loop)
+    threads = tuning.threads if cost >= tuning.thread_cost else 1
     if case == "tiles":
-        cuts = even_cuts(loop, extents)
+        extents = tile(loop, tuning.tile_elements)
+        cuts = tuple([pieces(axis.size, n) for axis, n in zip(loop.axes, extents, strict=True)])
         return ReadyCopy(case, in_boxes(loop, cuts, threads, by_tiles(loop, cuts)), threads)
     if case == "channels":
-        cuts = _one_axis_cut(loop, loop.axes[:-1], cost, tuning.channel_bytes // loop.width, tuning)
+        room = tuning.channel_bytes // loop.width
+        cuts = _one_axis_cut(loop, loop.axes[:-1], cost, room, tuning)
         return ReadyCopy(case, in_boxes(loop, cuts, threads, move_channels), threads)
-    return _in_order(case, loop, cost, tuning)
-
-
-def _in_order(case: str, loop: CopyLoop, cost: float, tuning: Tuning) -> ReadyCopy:
-    """One assignment, or a few where several threads pay."""
-    threads = _threads(cost, tuning)
     if threads == 1 and loop.word is None:
         return ReadyCopy(case, _assign)
     cuts = _one_axis_cut(loop, loop.axes, cost, loop.elements, tuning)
     move = _move_flat if case == "flat" else move_directly
     return ReadyCopy(case, in_boxes(loop, cuts, threads, move), threads)
-
-
-def _one_axis_cut(
-    loop: CopyLoop, axes: Sequence[Axis], cost: float, room: int, tuning: Tuning
-) -> Cuts:
-    """Boxes of at most `room` elements, cut along one of the axes."""
-    threads = _threads(cost, tuning)
-    # The slowest axis that is long enough for pieces of any size, or else the longest.
-    enough = [k for k, axis in enumerate(axes) if axis.size >= 16 * threads]
-    along = enough[0] if enough else max(range(len(axes)), key=lambda k: axes[k].size)
-    size = axes[along].size
-    most = max(1, size * room // loop.elements)
-    if threads == 1:
-        cut = pieces(size, evened(size, min(size, most)))
-    else:
-        part = max(1 / (5 * threads), min(tuning.piece_cost / cost, 0.9 / threads))
-        cut = shrinking_pieces(size, threads, ceil(size * part), most)
-    return tuple([cut if k == along else (slice(0, n.size),) for k, n in enumerate(loop.axes)])
-
-
-def _threads(cost: float, tuning: Tuning) -> int:
-    return tuning.threads if cost >= tuning.thread_cost else 1
 
 
 # --- the loop of a copy in as few axes as possible: integers only, no array is looked at ---
@@ -242,20 +199,12 @@ def fuse(loop: CopyLoop) -> CopyLoop:
 
 
 def tile(loop: CopyLoop, room: int) -> tuple[int, ...]:
-    """The extents of a box of at most about `room` elements with long runs on both sides."""
-    side = isqrt(room)
+    """Return the extents of a box of at most `room` elements with long runs on both sides."""
     write_order = range(len(loop.axes) - 1, -1, -1)
-    slower = range(min(loop.read_order[:1], default=0) - 1, -1, -1)
     extents = [1] * len(loop.axes)
-    _grow(extents, loop, loop.read_order, side, room)
-    _grow(extents, loop, write_order, side, room)
-    # Where one side's axes end before the box is full: boxes over further axes before longer
-    # runs, for the lines of one run have to stay in the first-level cache.
-    _grow(extents, loop, slower, room, room)
-    _grow(extents, loop, write_order, room, room)
-    extents = [evened(axis.size, n) for axis, n in zip(loop.axes, extents, strict=True)]
-    # Evening out may have left room for a second position along an axis not yet in the box.
-    _grow(extents, loop, [k for k in write_order if extents[k] == 1], room, room)
+    _grow(extents, loop, loop.read_order, isqrt(room), room)
+    _grow(extents, loop, write_order, isqrt(room), room)
+    _grow(extents, loop, write_order, room, room)  # where the axes of one side end before
     return tuple(extents)
 
 
@@ -270,19 +219,22 @@ def _grow(extents: list[int], loop: CopyLoop, order: Sequence[int], run: int, ro
             return
 
 
-def evened(size: int, extent: int) -> int:
-    """The extent with which as many pieces of an axis have no small one left over."""
-    count = -(-size // extent)
-    extent = -(-size // count)
-    if count == 1 or extent < 64:
-        return extent
-    # 16 elements are a cache line of 4-byte ones, and whole lines of all wider ones.
-    return -(-extent // 16) * 16
-
-
-def even_cuts(loop: CopyLoop, extents: tuple[int, ...]) -> Cuts:
-    """Boxes of these extents, smaller at the ends of the axes."""
-    return tuple([pieces(axis.size, n) for axis, n in zip(loop.axes, extents, strict=True)])
+def _one_axis_cut(
+    loop: CopyLoop, axes: Sequence[Axis], cost: float, room: int, tuning: Tuning
+) -> Cuts:
+    """Boxes of at most `room` elements, cut along one of the axes, smaller ones for threads."""
+    threads = tuning.threads if cost >= tuning.thread_cost else 1
+    # The slowest axis that is long enough for pieces of any size, or else the longest.
+    enough = [k for k, axis in enumerate(axes) if axis.size >= 16 * threads]
+    along = enough[0] if enough else max(range(len(axes)), key=lambda k: axes[k].size)
+    size = axes[along].size
+    most = max(1, size * room // loop.elements)
+    if threads == 1:
+        cut = pieces(size, min(size, most))
+    else:
+        part = max(1 / (5 * threads), min(tuning.piece_cost / cost, 0.9 / threads))
+        cut = shrinking_pieces(size, threads, ceil(size * part), most)
+    return tuple([cut if k == along else (slice(0, n.size),) for k, n in enumerate(loop.axes)])
 
 
 def shrinking_pieces(size: int, threads: int, least: int, most: int) -> tuple[slice, ...]:
@@ -300,114 +252,57 @@ def shrinking_pieces(size: int, threads: int, least: int, most: int) -> tuple[sl
     return tuple(found)
 
 
-# --- what each way costs: estimates in nanoseconds per element ---
+# --- which case a loop is, and what it costs ---
 
-# In one thread, on 4 MB of data; 32 KB of first-level, 1 MB of second-level cache per core. The
-# steps between the caches are what counts; they are alike on all processors with 64-byte lines and
-# 4096-byte pages.
+# Of 2,200 copies in one thread, permuted, padded and broadcast, of 8,000 to 8 million elements, the
+# case took 1.13 times as long as the fastest of four on average, p90 1.4, p99 2.9 (2-core AMD EPYC,
+# NumPy 2.4). Without tiles 2.9, p90 4.0.
+
 _LINE = 64
 _PAGE = 4096
-_NEAR_CACHE = 32 * 1024
+_NEAR_CACHE = 32 * 1024  # bytes, of the first level
 
-# Contiguous bytes, each.
-_BYTE = 0.022
-
-# Entering numpy's inner loop once. Runs of 3 bytes take 4.3 in all, of 16 bytes 4.8.
-_ROW = 4.0
-
-# With 16 positions numpy's own order is as fast, and calls less often for the interpreter lock.
-_MOST_CHANNELS = 8
-
-# One element by numpy's strided loops, and by way of a tile's buffer.
-_STRIDED = {1: 0.30, 2: 0.31, 4: 0.34, 8: 0.37, 16: 0.52}
-_TILED = {1: 0.36, 2: 0.40, 4: 0.48, 8: 0.7, 16: 1.6}
-
-# One element of a void type is a call of memmove: 3 bytes 1.7, 32 bytes 2.5, 128 bytes 5.4.
-_VOID = 1.7
-_VOID_BYTE = 0.028
-
-# More for an element whose line is no longer in the first-level cache, by the largest power of
-# two (at most a page) that divides the stride: the more zero bits, the fewer sets of the cache
-# the rows share, the second-level cache's too from 2048 on.
-_MISS = {1024: 0.6, 2048: 1.9, 4096: 2.4}
-_MISS_ELSE = 0.25
-
-# What the prefetcher takes for a run, in bytes.
-_RUN_OF_LINES = 4 * _LINE
-
-# More again when the rows lie in more pages than the translation buffer holds.
-_FAR = 1.5
-_FAR_PAGES = 2048
+# Nanoseconds in one thread: entering numpy's inner loop, an element of a type of numpy's, one of a
+# void type, which is a call of memmove; and each byte.
+_ROW, _ELEMENT, _VOID, _BYTE = 4.0, 0.3, 1.7, 0.022
 
 
-def _strided_cost(loop: CopyLoop) -> float:
-    """One assignment in the destination's order."""
-    last = loop.axes[-1]
-    if last.strides[READ] == 0 and last.strides[WRITE] == loop.width:
-        return _BYTE * loop.width + _ROW / last.size  # numpy fills such rows as fast as it copies
-    return _element(loop.width) + _ROW / last.size + _misses(loop)
+def _cost(loop: CopyLoop) -> float:
+    """Estimate nanoseconds in one thread."""
+    if loop.contiguous:
+        each = _ROW / loop.axes[-1].size
+    else:
+        each = _VOID if loop.word and loop.word.startswith("V") else _ELEMENT
+    return loop.elements * (each + _BYTE * loop.width)
 
 
-def _channels_cost(loop: CopyLoop) -> float:
-    """The fastest axis taken one position at a time: infinite unless it is very short."""
-    if len(loop.axes) < 2 or loop.axes[-1].size > _MOST_CHANNELS:
-        return inf
-    # The destination's lines are met once a position: 3 × 4 bytes 0.29 an element, 4 × 8 bytes
-    # 0.45, 8 × 8 bytes 0.78.
-    span = loop.axes[-1].size * loop.axes[-1].strides[WRITE]
-    again = 0.0 if span <= 16 else 0.13 if span <= 32 else 0.4
-    return _element(loop.width) + again + _ROW / loop.axes[-2].size + _misses(loop)
+def _case(loop: CopyLoop) -> str:
+    *slower, last = loop.axes
+    if loop.contiguous:
+        return "rows" if slower else "flat"
+    far = _is_far(loop)
+    if slower and last.size <= (4 if far else 8) and last.size * loop.width <= _LINE // 2:
+        return "channels"
+    # A tile reads what repeats along a slower axis once.
+    repeats = any(axis.strides[READ] == 0 for axis in slower)
+    if (repeats and abs(last.strides[READ]) > loop.width) or (
+        far and loop.axes[loop.read_order[0]].size >= 8
+    ):
+        return "tiles"
+    return "strided" if loop.word is None else "rows"
 
 
-def _tiles_cost(loop: CopyLoop, extents: tuple[int, ...]) -> float:
-    """By boxes and a buffer: infinite unless the sides differ in their fastest axis."""
-    if loop.width not in _TILED or not _between(loop):
-        return inf
-    between = range(loop.read_order[0] + 1, len(extents))
-    lines = prod([extents[k] for k in between if loop.axes[k].strides[READ]])
-    again = 0.0 if lines * _LINE <= _NEAR_CACHE else _MISS_ELSE
-    read_run = 1
-    for k in loop.read_order:
-        read_run *= extents[k]
-        if extents[k] < loop.axes[k].size:
-            break
-    return _TILED[loop.width] + again + _ROW / extents[-1] + _ROW / read_run
-
-
-def _element(width: int) -> float:
-    return _STRIDED.get(width, _VOID + _VOID_BYTE * width)
-
-
-def _between(loop: CopyLoop) -> tuple[Axis, ...]:
-    """The axes that are walked between two elements of the same line of the source."""
+def _is_far(loop: CopyLoop) -> bool:
+    """Return whether a line of the source is met again only after it has left the near cache."""
     if not loop.read_order:
-        return ()
+        return False
     fastest = loop.read_order[0]
-    return loop.axes[fastest + 1 :] if abs(loop.axes[fastest].strides[READ]) < _LINE else ()
-
-
-def _misses(loop: CopyLoop) -> float:
-    """What it costs that a line of the source is met again only after many others."""
-    between = [axis for axis in _between(loop) if axis.strides[READ]]
-    lines = prod([axis.size for axis in between])
-    if lines * _LINE <= _NEAR_CACHE and not any(map(_crowded, between)):
-        return 0.0
-    # Elements of one line that are met one after the other miss it once, and runs of lines come
-    # ahead of time: 16-bit numbers out of T(8,128)(2,1), 64 MB, 19.3 ms so, 23.1 by boxes.
-    step = abs(between[-1].strides[READ])
-    if step < _LINE and between[-1].size * step >= _RUN_OF_LINES:
-        return _MISS_ELSE * step / _LINE
-    miss = _MISS_ELSE
-    for axis in filter(_crowded, between):
-        miss = max(miss, _MISS.get(gcd(axis.strides[READ], _PAGE), 0.0))
-    if max([abs(axis.strides[READ]) for axis in between]) >= _PAGE and lines > _FAR_PAGES:
-        miss += _FAR
-    return miss * min(1.0, step / _LINE)
-
-
-def _crowded(axis: Axis) -> bool:
-    """Whether the lines along this axis do not fit the sets of the cache that they fall into."""
-    return axis.size * gcd(axis.strides[READ], _PAGE) > _NEAR_CACHE
+    steps = [(n.size, abs(n.strides[READ])) for n in loop.axes[fastest + 1 :] if n.strides[READ]]
+    # Rows apart by a power of two share few sets of the cache.
+    crowded = any(size * gcd(step, _PAGE) > _NEAR_CACHE for size, step in steps)
+    lines = prod([size for size, _ in steps])
+    runs = abs(loop.axes[fastest].strides[READ]) < _LINE
+    return runs and (crowded or lines * _LINE > _NEAR_CACHE)
 
 
 # --- moving the elements: numpy assignments over boxes of the loop ---

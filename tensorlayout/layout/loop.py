@@ -5,7 +5,6 @@ changes the order of the elements, or what an element is, and never which slots 
 
 - axes that run backwards in the first memory are *turned*;
 - neighbours that continue each other in every memory are *merged*;
-- elements that memory is not aligned for are *narrowed* to smaller ones;
 - elements that stand side by side are *widened* to larger ones, or moved in *packs*.
 """
 
@@ -119,9 +118,9 @@ def index_type(count: int, furthest: int) -> str:
 class Loop:
     """All elements of memories that are walked together.
 
-    The first memories have the *elements*, which are widened and narrowed together; behind them may
-    be *tables*, of one entry for each element, whatever its width. An entry may be nothing but a
-    number, such as an element's coordinate.
+    The first memories have the *elements*, which are widened together; behind them may be *tables*,
+    of one entry for each element, whatever its width. An entry may be nothing but a number, such as
+    an element's coordinate.
     """
 
     axes: tuple[Axis, ...]  # from the slowest to the fastest, at least one; strides in elements
@@ -243,22 +242,9 @@ class Loop:
         """The loop over elements of up to `widest` bytes, if contiguous; all axes stay."""
         return self.in_packs(self.pack(widest), self.elements) if self.contiguous else self
 
-    def narrowed(self) -> Self:
-        """The loop over elements as small as memory is aligned for, with an axis of their parts."""
-        elements = self.elements
-        alignment = min([self.alignments[m] for m in elements])
-        if alignment >= self.width:
-            return self
-        parts = self.width // alignment
-        times = [parts] * len(elements) + [1] * self.tables
-        axes = [a._replace(strides=tuple(map(mul, a.strides, times))) for a in self.axes]
-        axes.append(Axis(parts, (1,) * len(elements) + (0,) * self.tables))
-        widths = (alignment,) * len(elements) + self.widths[len(elements) :]
-        return replace(self, axes=tuple(merged(axes)), widths=widths)
-
     def fitted(self, widest: int) -> Self:
         """The loop over elements as wide as memory allows, up to `widest` bytes."""
-        loop = self.narrowed().widened(widest)
+        loop = self.widened(widest)
         *slower, last = loop.axes
         return replace(loop, axes=tuple(slower)) if slower and last.size == 1 else loop
 

@@ -206,14 +206,6 @@ def test_offsets_beyond_32_bits(driver):
     assert found.tolist() == [[2, 3, 4], [5, 6, 7]]
 
 
-def test_memory_that_is_not_aligned_for_an_element():
-    x = spec(ROWS, "float64")
-    with pytest.raises(
-        ValueError, match=r"^add: operand 2 begins at an address that is no multiple"
-    ):
-        case_of("add", x, x, alignments=(8, 8, 4))
-
-
 @needs_compiler
 @pytest.mark.parametrize("shift", [0, 1, 4, 8])
 @pytest.mark.parametrize("count", [1, 15, 16, 17, 4095, 4096, 4097])

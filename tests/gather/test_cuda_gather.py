@@ -9,12 +9,12 @@ from collections import Counter
 import numpy as np
 import pytest
 from simulated import needs_compiler, simulator
-from tensors import placed, same, slots, tensor_in
+from tensors import placed, same, tensor_in
 from test_cuda_matmul import counted
 
 import tensorlayout as tl
 from tensorlayout.cuda import gather
-from tensorlayout.cuda.engine import faults, memory
+from tensorlayout.cuda.engine import faults
 from tensorlayout.cuda.engine.simulator import checking
 from tensorlayout.cuda.gather import plan_gather
 from tensorlayout.functions import dispatch
@@ -79,21 +79,6 @@ def test_64_bits_only_where_offsets_ask_for_it():
     for rows, index in ((2**29, "int32_t"), (2**29 + 8, "int64_t")):
         (launch,) = plan_of(spec(tl.Layout.row_major((rows, 16))), (0,), i)
         assert dict(launch.kernel.shape) == {"RANK": "2", "INDEX": index, "WIDTH": "16"}
-
-
-@pytest.mark.parametrize("alignment", [1, 2, 4, 8])
-def test_elements_that_memory_is_not_aligned_for(alignment, monkeypatch):
-    monkeypatch.setattr(memory, "_ALIGNMENTS", (alignment,) * len(memory._ALIGNMENTS))
-    tl.plan.run.cache_clear()
-    values = slots(np.dtype("complex128"), 40, finite=True).reshape(2, 4, 5)
-    i = np.asarray([1, -1, 0])
-    for x, array in ((on_cuda(values), values), (on_cuda(values)[..., ::2], values[..., ::2])):
-        with checking("bounds", "count") as record:
-            found = x[:, on_cuda(i)]
-        same(found.to_device("cpu"), array[:, i])
-        ((kernel, _),) = record.counts.items()
-        assert dict(kernel.shape)["WIDTH"] == str(alignment)
-    tl.plan.run.cache_clear()
 
 
 _CLAMPS = Gather("nearest", clamps=True)

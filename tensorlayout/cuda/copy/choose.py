@@ -20,7 +20,6 @@ from tensorlayout.cuda.engine import (
     SharedTile,
     access_struct,
     blocks_for,
-    check_aligned,
     fits_a_walk,
     in_order_cost,
     narrowness,
@@ -116,7 +115,6 @@ def between(source: TensorSpec, result: TensorSpec, padding: bytes | None) -> Te
 def _cheapest(loop: TiledLoop, itemsize: int, beside: Beside) -> tuple[str, Launch]:
     way = shared_tiles.THROUGH_TILE
     if loop.bounds:
-        check_aligned("copy", loop.widths, loop.alignments)
         pack = loop.pack(WIDEST) if loop.contiguous else 1
     else:
         loop, pack = loop.fitted(WIDEST), 1

@@ -22,7 +22,6 @@ from tensorlayout.cuda.engine import (
     Launch,
     Launches,
     c_type,
-    check_aligned,
     fits_a_walk,
     in_order_cost,
     mixed_writer,
@@ -154,7 +153,6 @@ def plan_loops(
     if loop is None and layout.size:
         loop = Loop.over(layouts, widths, alignments)
     if loop is not None and loop.count:
-        check_aligned(computed.name, widths, alignments)
         case, launch = _cheapest(given, loop)
         return Launches((launch, *apart), case)
     if beside[0] is None or not beside[0].regions:

@@ -13,7 +13,6 @@ from tensorlayout.cuda.engine.launch import (
     Launches,
     blocks_for,
     blocks_of_walk,
-    check_aligned,
     mixed_writer,
     writer,
 )

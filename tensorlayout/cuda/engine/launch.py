@@ -202,21 +202,6 @@ def mixed_writer(
     return write
 
 
-def check_aligned(name: str, widths: Sequence[int], alignments: Sequence[int]) -> None:
-    """Raise ValueError for memory that is not aligned to its elements.
-
-    `widths` of the elements of the result and of each operand; 0 for what has no memory.
-    """
-    for number, (width, alignment) in enumerate(zip(widths, alignments, strict=True)):
-        if width and alignment % width:
-            which = f"operand {number}" if number else "the result"
-            msg = (
-                f"{name}: {which} begins at an address that is no multiple of its {width} bytes an"
-                " element; copy it first"
-            )
-            raise ValueError(msg)
-
-
 def blocks_for(count: int) -> int:
     """Return how many blocks move `count` elements."""
     return -(-count // BLOCK)

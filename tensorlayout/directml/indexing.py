@@ -197,9 +197,8 @@ class ScatterOperatorDesc(OperatorDesc, operator="SCATTER"):
     def _run(self, out: Tensor | None, x: Tensor, indices: Tensor, updates: Tensor) -> Tensor:
         if self.duplicates == "error":
             _refuse_equal(self, (indices,), (x.shape[self.axis],), self.axis)
-        result = target(out, self.output, x)
-        key = (result.spec, x.spec, updates.spec, (self.axis,), None, indices.spec)
-        return dispatch.call(self._plan, key, (result, x, updates, indices))
+        key = (x.spec, updates.spec, (self.axis,), None, indices.spec)
+        return dispatch.call_into(out, self._plan, key, (x, updates, indices))
 
 
 def scatter(
@@ -421,9 +420,8 @@ class ScatterNDOperatorDesc(_ByTuples, operator="SCATTER_ND"):
         result = target(out, self.output, x)
         source, into = seen_as(x, found.source), seen_as(result, found.source)
         values = seen_as(updates, found.spread)
-        specs = (into.spec, source.spec, values.spec, tuple(range(len(key))), False)
-        plan_key = (*specs, *map(specs_of, key))
-        dispatch.call(self._plan, plan_key, (into, source, values, *key))
+        plan_key = (source.spec, values.spec, tuple(range(len(key))), False, *map(specs_of, key))
+        dispatch.call_into(into, self._plan, plan_key, (source, values, *key))
         return result
 
 

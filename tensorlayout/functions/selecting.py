@@ -68,7 +68,7 @@ def take(
     if mode != "raise":
         places = wrapped(places, a.shape[dim], mode)
     found = dispatch.call(_TAKE, (a.spec, (dim,), False, places.spec), (a, places))
-    return given("take", found, out)
+    return found if out is None else given("take", found, out)
 
 
 def take_along_axis(arr: Tensor, indices: ArrayLike, axis: SupportsIndex | None = -1) -> Tensor:

@@ -82,47 +82,62 @@ def _scattered(
 
 @planned
 class CopyScatterPlan(Plan):
-    """A copy of a tensor with values written at positions, into a tensor that is given."""
+    """A copy of a tensor with values written at positions.
+
+    `key`: what `Scatter` plans them from, behind the destination.
+    """
 
     kind = "copy_scatter"
-    destinations = 1
 
     source: TensorSpec
     scatter: ScatterPlan
+    key: tuple[Any, ...]
+    destinations: int = 0
 
     @property
     def result(self) -> TensorSpec:
         return self.scatter.result
 
+    def into(self, destination: TensorSpec) -> CopyScatterPlan:
+        scatter = Scatter(self.scatter.name).plan(destination, *self.key)
+        return CopyScatterPlan(self.source, scatter, self.key, 1)
+
 
 @planned
 class CopyScatter:
-    """A copy and a scatter: of the destination, the source, and the rest of the key of `Scatter`.
-
-    The destination shares no memory with the other operands.
-    """
+    """A copy and a scatter: of the source, whose order it has, and the rest of `Scatter`'s key."""
 
     name: str
 
-    def plan(self, destination: TensorSpec, source: TensorSpec, *key: Any) -> CopyScatterPlan:
-        one_device([source, destination])
-        return CopyScatterPlan(source, Scatter(self.name).plan(destination, *key))
+    def plan(self, source: TensorSpec, *key: Any) -> CopyScatterPlan:
+        result = _packed(source)
+        return CopyScatterPlan(source, Scatter(self.name).plan(result, *key), key)
 
 
 @planned
-class ScatterReducePlan(CopyScatterPlan):
+class ScatterReducePlan(Plan):
     """A new copy of the source, each value combined with the element at its position.
 
     `function`: by the name that NumPy and the kernels have for it.
     """
 
     kind = "scatter_reduce"
-    destinations = 0
 
+    source: TensorSpec
+    scatter: ScatterPlan
     function: str
 
+    @property
+    def result(self) -> TensorSpec:
+        return self.scatter.result
 
-def after_copy(plan: CopyScatterPlan, write: Write) -> Write:
+
+def _packed(spec: TensorSpec) -> TensorSpec:
+    layout = Layout._packed(spec.layout.shape, spec.layout.minor_to_major)
+    return TensorSpec(spec.dtype, layout, spec.device)
+
+
+def after_copy(plan: CopyScatterPlan | ScatterReducePlan, write: Write) -> Write:
     """Return ``write(out, source, *others)``, which copies the source into `out` before `write`."""
     name, source, result = plan.scatter.name, plan.source, plan.result
     copying = AssignPlan(name, source, result) if plan.destinations else CopyPlan(source, result)
@@ -150,7 +165,7 @@ class ScatterReduce:
     def plan(
         self, source: TensorSpec, value: TensorSpec, positions: TensorSpec, dim: int, along: bool
     ) -> ScatterReducePlan:
-        device = one_device([source, value, positions])
+        one_device([source, value, positions])
         for spec in (source, value):
             if not dtypes.in_category(spec.dtype, self.dtypes):
                 raise TypeError(f"only {self.dtypes} dtypes are allowed, got {spec.dtype}")
@@ -166,9 +181,8 @@ class ScatterReduce:
             if any(n not in (1, m) for n, m in zip(given, spread, strict=True)):
                 where = f"a tensor of shape {whole} along axis {dim}"
                 raise ValueError(f"indices of shape {given} do not fit {where}")
-        layout = Layout._packed(whole, source.layout.minor_to_major)
-        result = TensorSpec(source.dtype, layout, device)
-        scatter = _scattered(self.name, result, value, (dim,), front, (positions,), spread)
+        key = (value, (dim,), front, (positions,), spread)
+        scatter = _scattered(self.name, _packed(source), *key)
         return ScatterReducePlan(source, scatter, self.function)
 
 

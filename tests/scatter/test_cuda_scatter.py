@@ -189,15 +189,15 @@ FEW_REPLACED = CopyScatter("scatter")
 
 def along(out, x, value, axis, at):
     with checking("bounds", "initialized", "races", "count") as record:
-        key = (out.spec, x.spec, value.spec, (axis,), None, at.spec)
-        assert dispatch.call(FEW_REPLACED, key, (out, x, value, at)) is out
+        key = (x.spec, value.spec, (axis,), None, at.spec)
+        assert dispatch.call_into(out, FEW_REPLACED, key, (x, value, at)) is out
     return record.counts
 
 
 def by_tuples(out, x, value, dims, *at):
     with checking("bounds", "initialized", "races", "count") as record:
-        key = (out.spec, x.spec, value.spec, dims, False, *(p.spec for p in at))
-        dispatch.call(FEW_REPLACED, key, (out, x, value, *at))
+        key = (x.spec, value.spec, dims, False, *(p.spec for p in at))
+        dispatch.call_into(out, FEW_REPLACED, key, (x, value, *at))
     return record.counts
 
 

@@ -5,19 +5,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import ClassVar
 
-from tensorlayout.directml.calls import HIGHEST, copied, delivered, run, target
-from tensorlayout.directml.operator_desc import (
-    AxisDirection,
-    DataTypeLike,
-    Expected,
-    OneToOne,
-    OperatorDesc,
-    TensorDesc,
-    members,
-)
-from tensorlayout.directml.operators import share_bytes
+from tensorlayout.directml import members
+from tensorlayout.directml.calls import HIGHEST, run
+from tensorlayout.directml.constants import AxisDirection, DataTypeLike
+from tensorlayout.directml.operator_desc import Expected, OneToOne, OperatorDesc, check
+from tensorlayout.directml.operators import new_output, share_bytes
+from tensorlayout.directml.tensor_desc import TensorDesc
 from tensorlayout.functions import dispatch
-from tensorlayout.functions.creation import empty
 from tensorlayout.functions.manipulation import flip
 from tensorlayout.plan import Elementwise, Scaling, Scan
 from tensorlayout.tensor import Tensor
@@ -48,20 +42,21 @@ class ElementWiseIdentityOperatorDesc(OneToOne, operator="ELEMENT_WISE_IDENTITY"
     scale_bias: members.Pair | None = None
     _plan = Scaling("scale_bias", "real floating")
 
-    def _rule(self) -> tuple[Expected, ...]:
+    def _sizes(self) -> tuple[int, ...]:
         kind = self.input.data_type
         if self.scale_bias is not None and not kind.is_float:
-            self._refuse(f"ScaleBias is for floating-point tensors, got {kind.name}", TypeError)
-        return (Expected.like(self.input),)
+            raise TypeError(f"ScaleBias is for floating-point tensors, got {kind.name}")
+        return self.input.sizes
 
-    def _run(self, out: Tensor | None, x: Tensor) -> Tensor:
+    def _run(self, out: Tensor, x: Tensor) -> None:
         if self.scale_bias is None:
-            return copied(x, out, self.output)
-        key, operands = (x.spec, float, float), (x, *self.scale_bias)
-        result = target(out, self.output, x)
-        if out is None or out.layout is x.layout or not share_bytes(out, x):
-            return dispatch.call_into(result, self._plan, key, operands)
-        return delivered(dispatch.call(self._plan, key, operands), out)
+            out[...] = x
+        else:
+            key, operands = (x.spec, float, float), (x, *self.scale_bias)
+            if out.spec.layout is x.spec.layout or not share_bytes(out, x):
+                dispatch.call_into(out, self._plan, key, operands)
+            else:
+                out[...] = dispatch.call(self._plan, key, operands)
 
 
 def element_wise_identity(
@@ -98,11 +93,11 @@ class CastOperatorDesc(OperatorDesc, operator="CAST"):
     input: TensorDesc
     output: TensorDesc
 
-    def _rule(self) -> tuple[Expected, ...]:
-        return (Expected.like(self.output, self.input.sizes),)
+    def _sizes(self) -> tuple[int, ...]:
+        return self.input.sizes
 
-    def _run(self, out: Tensor | None, x: Tensor) -> Tensor:
-        return copied(x, out, self.output)
+    def _run(self, out: Tensor, x: Tensor) -> None:
+        out[...] = x
 
 
 def cast(
@@ -141,11 +136,12 @@ class ElementWiseIfOperatorDesc(OperatorDesc, operator="ELEMENT_WISE_IF"):
     b: TensorDesc
     output: TensorDesc | None = None
     _plan = Elementwise("where", "any", abstain=(0,))
+    _plans_output = True
 
-    def _rule(self) -> tuple[Expected, ...]:
-        self._check_same("BTensor", self.b, self.a)
-        self._check_shape("ConditionTensor", self.condition, self.a.sizes)
-        return (Expected.like(self.a),)
+    def _rule(self) -> list[Expected]:
+        check("BTensor", self.b, self.a.sizes, self.a.data_type)
+        check("ConditionTensor", self.condition, self.a.sizes)
+        return [(self.a.data_type, self.a.sizes)]
 
     def _run(self, out: Tensor | None, *operands: Tensor) -> Tensor:
         return dispatch.call_into(out, self._plan, tuple(x.spec for x in operands), operands)
@@ -180,12 +176,14 @@ class _Running(OneToOne):
     axis: members.Axis
     axis_direction: members.Direction
     _plan: ClassVar[Scan]
+    _plans_output = True
 
     def _run(self, out: Tensor | None, x: Tensor) -> Tensor:
         if self.axis_direction == AxisDirection.INCREASING:
             return self._forwards(out, x)
         if out is None:
-            out = empty(x.shape, dtype=x.dtype, device=x.device, layout=x.layout.minor_to_major)
+            assert self.output is not None
+            out = new_output(self.output, x)
         self._forwards(flip(out, axis=self.axis), flip(x, axis=self.axis))
         return out
 
@@ -195,7 +193,8 @@ class _Running(OneToOne):
         if out is None or not (share_bytes(out, x) and (exclusive or out.layout is not x.layout)):
             return dispatch.call_into(out, self._plan, key, (x,))
         # What is written would be read again, as an element after it.
-        return delivered(dispatch.call(self._plan, key, (x,)), out)
+        out[...] = dispatch.call(self._plan, key, (x,))
+        return out
 
 
 class CumulativeSummationOperatorDesc(_Running, operator="CUMULATIVE_SUMMATION", in_place=True):

@@ -6,15 +6,15 @@ Wherever a value of an enumeration is asked for, its name (``"EDGE"``), its name
 
 from __future__ import annotations
 
-import functools
 import operator
+from collections.abc import Callable
 from enum import IntEnum
 from typing import Any, NamedTuple, SupportsIndex, TypeVar
 
 import numpy as np
 
 from tensorlayout import dtypes
-from tensorlayout.errors import refuse
+from tensorlayout.errors import refuse, under
 from tensorlayout.functions import arguments
 from tensorlayout.typing import DTypeLike
 
@@ -58,7 +58,7 @@ class DataType(IntEnum):
     @property
     def bits(self) -> int:
         """The size of an element in bits."""
-        return _BITS[self]
+        return int("".join(filter(str.isdigit, self._name_)))
 
     @property
     def is_float(self) -> bool:
@@ -68,29 +68,22 @@ class DataType(IntEnum):
     @property
     def dtype(self) -> dtypes.DType:
         """The dtype of tensors; TypeError for 4-bit types, which have none."""
-        return _dtype_of(self)
+        found = _DTYPES.get(self)
+        if found is None:
+            refuse("DataType", f"{self.name} has no dtype: tensors hold whole bytes", TypeError)
+        return found
 
     @classmethod
     def of(cls, dtype: DTypeLike) -> DataType:
         """The data type of a dtype; TypeError for those that DirectML does not have."""
-        kind = dtypes.as_dtype(dtype, "DataType.of: dtype")
-        found = _OF_DTYPES.get(kind)
+        wanted = under("DataType.of", dtypes.as_dtype, dtype, "dtype")
+        found = next((kind for kind, own in _DTYPES.items() if own == wanted), None)
         if found is None:
-            refuse("DataType", f"DirectML has no data type for {kind}", TypeError)
+            refuse("DataType", f"DirectML has no data type for {wanted}", TypeError)
         return found
 
 
-_BITS = {kind: int("".join(filter(str.isdigit, kind.name))) for kind in DataType}
-
-
-_OF_DTYPES = {np.dtype(kind.name.lower()): kind for kind in DataType if kind.bits >= 8}
-
-
-@functools.cache
-def _dtype_of(kind: DataType) -> dtypes.DType:
-    if kind.bits < 8:
-        refuse("DataType", f"{kind.name} has no dtype: tensors hold whole bytes", TypeError)
-    return np.dtype(kind.name.lower())
+_DTYPES = {kind: np.dtype(kind.name.lower()) for kind in DataType if kind.bits >= 8}
 
 
 class TensorFlags(IntEnum):
@@ -189,6 +182,7 @@ PREFIXES: dict[type[IntEnum], str] = {
     DepthSpaceOrder: "DML_DEPTH_SPACE_ORDER_",
 }
 _E = TypeVar("_E", bound=IntEnum)
+_Found = TypeVar("_Found")
 
 
 def member(where: str, kind: type[_E], given: Any) -> _E:
@@ -219,8 +213,19 @@ def as_data_type(where: str, given: Any) -> DataType:
             return member(where, DataType, given)
         except ValueError as error:
             raise TypeError(str(error)) from None
+    return within(f"{where} must be a data type of DirectML", DataType.of, given)
+
+
+def within(part: str, function: Callable[..., _Found], *args: Any) -> _Found:
+    """Call `function`; its errors begin with `part` in place of a name, which callers put there."""
     try:
-        return DataType.of(given)
-    except TypeError as error:
-        why = str(error).partition(": ")[2]
-        raise TypeError(f"{where} must be a data type of DirectML: {why}") from None
+        return function(*args)
+    except (TypeError, ValueError) as error:
+        raise type(error)(f"{part}: {vars(error).get('said', error)}") from None
+
+
+def check_between(member: str, number: int, low: int, high: int, why: str = "") -> None:
+    """Raise ValueError for a number that does not lie from `low` to `high`, for a reason."""
+    if not low <= number <= high:
+        came = arguments.shown(number)
+        raise ValueError(f"{member} must be {low} to {high}{why}, got {came}")

@@ -5,18 +5,14 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from tensorlayout.directml.calls import HIGHEST, run, target
-from tensorlayout.directml.operator_desc import (
-    DataTypeLike,
-    Expected,
-    OperatorDesc,
-    TensorDesc,
-    members,
-    with_size,
-)
-from tensorlayout.errors import under
+from tensorlayout.directml import members
+from tensorlayout.directml.calls import HIGHEST, run
+from tensorlayout.directml.constants import DataTypeLike, check_between
+from tensorlayout.directml.operator_desc import OperatorDesc, check, check_rank, with_size
+from tensorlayout.directml.tensor_desc import TensorDesc
 from tensorlayout.functions import arguments, dispatch
 from tensorlayout.plan import Create, DiagonalsPlan, OneHotPlan, Written
+from tensorlayout.support.interning import cached_property
 from tensorlayout.tensor import Tensor
 from tensorlayout.typing import DeviceLike
 
@@ -47,10 +43,8 @@ class FillValueConstantOperatorDesc(OperatorDesc, operator="FILL_VALUE_CONSTANT"
     value_data_type: members.AnyDataType | None = None
     value: members.Scalar
 
-    def _run(self, out: Tensor | None) -> Tensor:
-        result = target(out, self.output)
-        result[...] = self._elements["value"]
-        return result
+    def _run(self, out: Tensor) -> None:
+        out[...] = self._elements["value"]
 
 
 def fill_value_constant(
@@ -94,22 +88,23 @@ class FillValueSequenceOperatorDesc(OperatorDesc, operator="FILL_VALUE_SEQUENCE"
     value_delta: members.Number
     _plan = Create("FILL_VALUE_SEQUENCE", "arange")
 
-    def _rule(self) -> tuple[Expected, ...]:
-        self._step()
-        return (Expected.like(self.output),)
+    def _sizes(self) -> tuple[int, ...]:
+        _ = self._step  # worked out, it fits
+        return self.output.sizes
 
+    @cached_property
     def _step(self) -> int | float:
-        name, kind = self.operator, self.output.data_type
+        kind = self.output.data_type
         if kind.is_float:
-            return members.rounded(name, "ValueDelta", self.value_delta, kind)
-        return members.whole(name, "ValueDelta", self.value_delta, kind, -(2 ** (kind.bits - 1)))
+            return members.rounded("ValueDelta", self.value_delta, kind)
+        return members.whole("ValueDelta", self.value_delta, kind, -(2 ** (kind.bits - 1)))
 
-    def _run(self, out: Tensor | None) -> Tensor:
-        result, numbers = target(out, self.output), (self._elements["value_start"], self._step())
+    def _run(self, out: Tensor) -> None:
+        numbers = self._elements["value_start"], self._step
         if not self.output.data_type.is_float:
             numbers = int(numbers[0]) % 2**64, int(numbers[1]) % 2**64
-        key = (result.shape, result.dtype, None, result.device)
-        return dispatch.call_into(result, self._plan, key, numbers)
+        key = (out.shape, out.dtype, None, out.device)
+        dispatch.call_into(out, self._plan, key, numbers)
 
 
 def fill_value_sequence(
@@ -154,10 +149,9 @@ class DiagonalMatrixOperatorDesc(OperatorDesc, operator="DIAGONAL_MATRIX"):
     value: members.Float
     _plan = Written("DIAGONAL_MATRIX", DiagonalsPlan)
 
-    def _run(self, out: Tensor | None) -> Tensor:
-        result = target(out, self.output)
-        key = (result.spec, None, self.offset, self.offset + 1, True)
-        return dispatch.call(self._plan, key, (result, self._elements["value"]))
+    def _run(self, out: Tensor) -> None:
+        key = (out.spec, None, self.offset, self.offset + 1, True)
+        dispatch.call(self._plan, key, (out, self._elements["value"]))
 
 
 class DiagonalMatrix1OperatorDesc(OperatorDesc, operator="DIAGONAL_MATRIX1"):
@@ -178,13 +172,11 @@ class DiagonalMatrix1OperatorDesc(OperatorDesc, operator="DIAGONAL_MATRIX1"):
     diagonal_fill_end: members.Signed
     _plan = DiagonalMatrixOperatorDesc._plan
 
-    def _run(self, out: Tensor | None, background: Tensor | None) -> Tensor:
-        result = target(out, self.output, background)
+    def _run(self, out: Tensor, *background: Tensor) -> None:
         begin, end = self.diagonal_fill_begin, self.diagonal_fill_end
-        others = () if background is None else (background,)
-        spec = None if background is None else background.spec
-        key = (result.spec, spec, min(begin, end), max(begin, end), begin <= end)
-        return dispatch.call(self._plan, key, (result, *others, self._elements["value"]))
+        spec = background[0].spec if background else None
+        key = (out.spec, spec, min(begin, end), max(begin, end), begin <= end)
+        dispatch.call(self._plan, key, (out, *background, self._elements["value"]))
 
     @classmethod
     def _asked(cls, given: dict[str, Any], sizes: Any, data_type: Any) -> dict[str, Any]:
@@ -193,7 +185,7 @@ class DiagonalMatrix1OperatorDesc(OperatorDesc, operator="DIAGONAL_MATRIX1"):
         if sizes is None or data_type is None:
             came = f"{arguments.shown(sizes)} and {arguments.shown(data_type)}"
             rule = "sizes and data_type must be given together without a tensor"
-            cls._refuse(f"{rule}, got {came}")
+            raise ValueError(f"{rule}, got {came}")
         return super()._asked(given, sizes=sizes, data_type=data_type)
 
 
@@ -267,36 +259,28 @@ class OneHotOperatorDesc(OperatorDesc, operator="ONE_HOT"):
     axis: members.Axis
     _plan = Written("ONE_HOT", OneHotPlan)
 
-    def _leading(self) -> TensorDesc:
-        return self.output
-
-    def _rule(self) -> tuple[Expected, ...]:
-        sizes = with_size(self.output.sizes, self.axis, 1)
-        self._check_shape("IndicesTensor", self.indices, sizes)
-        self._check_rank("ValuesTensor", self.values, len(sizes))
-        self._check_type("ValuesTensor", self.values, self.output.data_type)
+    def _sizes(self) -> tuple[int, ...]:
+        sizes = self.output.sizes
+        check("IndicesTensor", self.indices, with_size(sizes, self.axis, 1))
+        check_rank("ValuesTensor", self.values, len(sizes))
+        check("ValuesTensor", self.values, self.values.sizes, self.output.data_type)
         if max(self.values.sizes) < 2:
-            self._refuse(f"ValuesTensor: must have two elements, got Sizes {self.values.sizes}")
-        return (Expected.like(self.values, self.output.sizes),)
+            raise ValueError(f"ValuesTensor: must have two elements, got Sizes {self.values.sizes}")
+        return sizes
 
-    def _run(self, out: Tensor | None, indices: Tensor, values: Tensor) -> Tensor:
-        result = target(out, self.output, indices)
+    def _run(self, out: Tensor, indices: Tensor, values: Tensor) -> None:
         fastest = max(d for d, n in enumerate(values.shape) if n > 1)
         first = (0,) * values.ndim
         off, on = values[first], values[with_size(first, fastest, 1)]
-        key = (result.spec, indices.spec, self.axis, off.spec, on.spec)
-        return dispatch.call(self._plan, key, (result, indices, off, on))
+        key = (out.spec, indices.spec, self.axis, off.spec, on.spec)
+        dispatch.call(self._plan, key, (out, indices, off, on))
 
     @classmethod
     def _asked(cls, given: dict[str, Any], depth: Any) -> dict[str, Any]:
-        indices, axis = (
-            given["indices"],
-            under(cls.operator, arguments.integer, "Axis", given["axis"]),
-        )
-        cls._check_between("Axis", axis, 0, indices.rank - 1)
-        sizes = with_size(
-            indices.sizes, axis, under(cls.operator, arguments.integer, "depth", depth)
-        )
+        sizes, depth = given["indices"].sizes, arguments.integer("depth", depth)
+        axis = arguments.integer("Axis", given["axis"])
+        check_between("Axis", axis, 0, len(sizes) - 1)
+        sizes = with_size(sizes, axis, depth)
         return super()._asked(given, sizes=sizes, data_type=given["values"].data_type)
 
 

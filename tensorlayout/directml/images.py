@@ -5,19 +5,13 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 
-from tensorlayout.directml.calls import HIGHEST, delivered, run, seen_as, target
+from tensorlayout.directml import constants, members
+from tensorlayout.directml.calls import HIGHEST, run, seen_as
+from tensorlayout.directml.constants import check_between, within
 from tensorlayout.directml.moving import padding1
-from tensorlayout.directml.operator_desc import (
-    Expected,
-    OneToOne,
-    OperatorDesc,
-    TensorDesc,
-    asked,
-    constants,
-    listed,
-    members,
-)
-from tensorlayout.functions import dispatch
+from tensorlayout.directml.operator_desc import Expected, OneToOne, OperatorDesc, check
+from tensorlayout.directml.tensor_desc import TensorDesc
+from tensorlayout.functions import arguments, dispatch
 from tensorlayout.functions.creation import zeros
 from tensorlayout.functions.manipulation import permute_dims, reshape, sliding_window
 from tensorlayout.plan import Col2ImPlan, Scatter, UpsamplePlan, Windows, Written
@@ -49,12 +43,10 @@ __all__ = [
 class _Blocks(OneToOne):
     block_size: members.Positive
 
-    def _run(self, out: Tensor | None, x: Tensor) -> Tensor:
-        result = target(out, self.output, x)
+    def _run(self, out: Tensor, x: Tensor) -> None:
         sides = self._by_block, self._by_channel
         of, into = sides if self.operator.startswith("SPACE") else sides[::-1]
-        into(result)[...] = of(x)
-        return result
+        into(out)[...] = of(x)
 
     def _by_block(self, x: Tensor) -> Tensor:
         """The side of space: (batch, channel, row of blocks, column, row in the block, column)."""
@@ -81,12 +73,12 @@ class SpaceToDepthOperatorDesc(_Blocks, operator="SPACE_TO_DEPTH"):
     (1, 16, 1, 1)
     """
 
-    def _rule(self) -> tuple[Expected, ...]:
+    def _sizes(self) -> tuple[int, ...]:
         s, (batch, channels, *spatial) = self.block_size, self.input.sizes
         if any(n % s for n in spatial):
             rule = f"height and width must be multiples of BlockSize {s}"
-            self._refuse(f"InputTensor: {rule}, got Sizes {self.input.sizes}")
-        return (Expected.like(self.input, (batch, channels * s * s, *(n // s for n in spatial))),)
+            raise ValueError(f"InputTensor: {rule}, got Sizes {self.input.sizes}")
+        return (batch, channels * s * s, *(n // s for n in spatial))
 
 
 class SpaceToDepth1OperatorDesc(SpaceToDepthOperatorDesc, operator="SPACE_TO_DEPTH1"):
@@ -111,12 +103,12 @@ class DepthToSpaceOperatorDesc(_Blocks, operator="DEPTH_TO_SPACE"):
     (1, 1, 4, 4)
     """
 
-    def _rule(self) -> tuple[Expected, ...]:
+    def _sizes(self) -> tuple[int, ...]:
         s, (batch, channels, *spatial) = self.block_size, self.input.sizes
         if channels % (s * s):
             rule = f"channels must be a multiple of BlockSize squared, {s * s}"
-            self._refuse(f"InputTensor: {rule}, got Sizes {self.input.sizes}")
-        return (Expected.like(self.input, (batch, channels // (s * s), *(n * s for n in spatial))),)
+            raise ValueError(f"InputTensor: {rule}, got Sizes {self.input.sizes}")
+        return (batch, channels // (s * s), *(n * s for n in spatial))
 
 
 class DepthToSpace1OperatorDesc(DepthToSpaceOperatorDesc, operator="DEPTH_TO_SPACE1"):
@@ -231,27 +223,26 @@ class Upsample2DOperatorDesc(OneToOne, operator="UPSAMPLE_2D"):
     interpolation_mode: members.Interpolation
     _plan = Written("UPSAMPLE_2D", UpsamplePlan)
 
-    def _rule(self) -> tuple[Expected, ...]:
+    def _sizes(self) -> tuple[int, ...]:
         if len(self.scale_size) != 2:
-            came = listed(self.scale_size)
-            self._refuse(f"ScaleSize must be a width and a height, got {came}")
+            came = arguments.shown(self.scale_size)
+            raise ValueError(f"ScaleSize must be a width and a height, got {came}")
         *others, height, width = self.input.sizes
         scale = constants.Size2D(*self.scale_size)
         for member, factor, size in ("Width", scale.width, width), ("Height", scale.height, height):
             most, why = constants.UINT32_MAX // size, f", 2**32 - 1 over the size {size}"
-            self._check_between(f"ScaleSize: {member}", factor, 1, most, why)
-        return (Expected.like(self.input, (*others, height * scale.height, width * scale.width)),)
+            check_between(f"ScaleSize: {member}", factor, 1, most, why)
+        return (*others, height * scale.height, width * scale.width)
 
-    def _run(self, out: Tensor | None, x: Tensor) -> Tensor:
+    def _run(self, out: Tensor, x: Tensor) -> None:
         scale = constants.Size2D(*self.scale_size)
-        result = target(out, self.output, x)
         if self.interpolation_mode == constants.InterpolationMode.LINEAR:
-            key = (result.spec, x.spec, (scale.height, scale.width))
-            return dispatch.call(self._plan, key, (result, x))
+            key = (out.spec, x.spec, (scale.height, scale.width))
+            dispatch.call(self._plan, key, (out, x))
+            return
         *others, height, width = x.shape
-        blocks = seen_as(result, (*others, height, scale.height, width, scale.width))
+        blocks = seen_as(out, (*others, height, scale.height, width, scale.width))
         blocks[...] = seen_as(x, (*others, height, 1, width, 1))
-        return result
 
 
 def upsample_2d(
@@ -293,10 +284,11 @@ class MaxUnpoolingOperatorDesc(OperatorDesc, operator="MAX_UNPOOLING"):
     indices: TensorDesc
     output: TensorDesc
     _plan = Scatter("MAX_UNPOOLING")
+    _plans_output = True
 
-    def _rule(self) -> tuple[Expected, ...]:
-        self._check_shape("IndicesTensor", self.indices, self.input.sizes)
-        return (Expected.like(self.input, self.output.sizes),)
+    def _rule(self) -> list[Expected]:
+        check("IndicesTensor", self.indices, self.input.sizes)
+        return [(self.input.data_type, self.output.sizes)]
 
     def _run(self, out: Tensor | None, x: Tensor, indices: Tensor) -> Tensor:
         flat = zeros(math.prod(self.output.sizes), dtype=x.dtype, device=x.device)
@@ -304,7 +296,9 @@ class MaxUnpoolingOperatorDesc(OperatorDesc, operator="MAX_UNPOOLING"):
         key = (flat.spec, values.spec, (0,), False, positions.spec)
         dispatch.call(self._plan, key, (flat, values, positions))
         result = reshape(flat, self.output.sizes)
-        return result if out is None else delivered(result, out)
+        if out is not None:
+            out[...] = result
+        return result
 
 
 def max_unpooling(
@@ -344,11 +338,11 @@ class _Patches(OperatorDesc):
     def _dimensions(self) -> int:
         image, rank = self._leading(), len(self.window_sizes)
         if not 1 <= rank <= 6:
-            self._refuse(f"DimensionCount must be 1 to 6, got {rank} WindowSizes")
+            raise ValueError(f"DimensionCount must be 1 to 6, got {rank} WindowSizes")
         if image.rank != rank + 2:
             rule = f"DimensionCount must be {rank + 2}, two more than WindowSizes"
             member = "OutputTensor" if self.operator == "FOLD" else "InputTensor"
-            self._refuse(f"{member}: {rule}, got {image.rank}")
+            raise ValueError(f"{member}: {rule}, got {image.rank}")
         return rank
 
     def _columns(self, member: str, desc: TensorDesc | None) -> tuple[int, ...]:
@@ -356,13 +350,13 @@ class _Patches(OperatorDesc):
         image, counts = self._leading(), self._counts()
         batch, channels, *_ = image.sizes
         if any(n < 1 for n in counts):
-            rule, came = "a window must fit into the padded image", listed(self.window_sizes)
-            self._refuse(f"WindowSizes: {rule}, got {came} for Sizes {image.sizes}")
+            came = f"{self.window_sizes} for Sizes {image.sizes}"
+            raise ValueError(f"WindowSizes: a window must fit into the padded image, got {came}")
         columns = batch, channels * math.prod(self.window_sizes), math.prod(counts)
         if desc is None:
             return columns
         if desc.sizes[-3:] != columns or any(n != 1 for n in desc.sizes[:-3]):
-            self._refuse(f"{member}: Sizes must be {columns}, got {desc.sizes}")
+            raise ValueError(f"{member}: Sizes must be {columns}, got {desc.sizes}")
         return desc.sizes
 
     def _framed(self) -> list[int]:
@@ -394,13 +388,11 @@ class FoldOperatorDesc(_Patches, operator="FOLD"):
     input: TensorDesc
     output: TensorDesc
     _plan = Written("FOLD", Col2ImPlan)
+    _plans_output = True
 
-    def _leading(self) -> TensorDesc:
-        return self.output
-
-    def _rule(self) -> tuple[Expected, ...]:
+    def _rule(self) -> list[Expected]:
         self._columns("InputTensor", self.input)
-        return (Expected.like(self.input, self.output.sizes),)
+        return [(self.input.data_type, self.output.sizes)]
 
     def _run(self, out: Tensor | None, x: Tensor) -> Tensor:
         result = self.output.empty(device=x.device) if out is None else out
@@ -420,12 +412,12 @@ class UnfoldOperatorDesc(_Patches, OneToOne, operator="UNFOLD"):
     (1, 2, 2)
     """
 
-    def _rule(self) -> tuple[Expected, ...]:
+    def _sizes(self) -> tuple[int, ...]:
         framed = (*self.input.sizes[:2], *self._framed())
-        asked(f"{self.operator}: InputTensor with padding", self.input.data_type, framed)
-        return (Expected.like(self.input, self._columns("OutputTensor", self.output)),)
+        within("InputTensor with padding", TensorDesc, self.input.data_type, framed)
+        return self._columns("OutputTensor", self.output)
 
-    def _run(self, out: Tensor | None, x: Tensor) -> Tensor:
+    def _run(self, out: Tensor, x: Tensor) -> None:
         rank, image = len(self.window_sizes), x
         if any((*self.start_padding, *self.end_padding)):
             before, after = (0, 0, *self.start_padding), (0, 0, *self.end_padding)
@@ -435,10 +427,8 @@ class UnfoldOperatorDesc(_Patches, OneToOne, operator="UNFOLD"):
         steps = [slice(None, None, step) for step in (*self.strides, *self.dilations)]
         windows = windows[(slice(None), slice(None), *steps)]
         blocks, taps = range(2, 2 + rank), range(2 + rank, 2 + 2 * rank)
-        result = target(out, self.output, x)
         order = permute_dims(windows, (0, 1, *taps, *blocks))
-        seen_as(result, order.shape)[...] = order
-        return result
+        seen_as(out, order.shape)[...] = order
 
 
 def fold(

@@ -13,14 +13,17 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from tensorlayout.directml.calls import HIGHEST, run, seen_as, specs_of, target
+from tensorlayout.directml import members
+from tensorlayout.directml.calls import HIGHEST, run, seen_as, specs_of
+from tensorlayout.directml.constants import check_between
 from tensorlayout.directml.operator_desc import (
-    Expected,
     OperatorDesc,
-    TensorDesc,
+    check,
+    check_rank,
     effective_rank,
-    members,
+    last,
 )
+from tensorlayout.directml.tensor_desc import TensorDesc
 from tensorlayout.functions import dispatch
 from tensorlayout.functions.creation import arange
 from tensorlayout.functions.manipulation import reshape
@@ -63,21 +66,19 @@ class GatherOperatorDesc(OperatorDesc, operator="GATHER"):
     axis: members.Axis
     index_dimensions: int
     _plan = Gather("GATHER", clamps=True)
+    _plans_output = True
 
-    def _rule(self) -> tuple[Expected, ...]:
+    def _sizes(self) -> tuple[int, ...]:
         rank, count = self.input.rank, self.index_dimensions
-        self._check_rank("IndicesTensor", self.indices, rank)
-        self._check_between("IndexDimensions", count, 0, rank)
-        full = self._spread(self._counted("IndicesTensor", self.indices, "IndexDimensions", count))
+        check_rank("IndicesTensor", self.indices, rank)
+        check_between("IndexDimensions", count, 0, rank)
+        full = self._spread(last("IndicesTensor", self.indices.sizes, count, "IndexDimensions"))
         own = effective_rank(self.input)
         if own + count - 1 > rank:
             rule = "the rank without leading ones + IndexDimensions - 1 must be at most"
-            self._refuse(f"InputTensor: {rule} DimensionCount, {rank}, got {own} + {count} - 1")
-        extra = max(len(full) - rank, 0)
-        if any(n != 1 for n in full[:extra]):
-            rule = f"sizes before the last {rank}, DimensionCount, must be 1"
-            self._refuse(f"OutputTensor: {rule}, got {full}")
-        return (Expected.like(self.input, _padded(full[extra:], rank)),)
+            came = f"{own} + {count} - 1"
+            raise ValueError(f"InputTensor: {rule} DimensionCount, {rank}, got {came}")
+        return _padded(last("OutputTensor", full, rank, "DimensionCount"), rank)
 
     def _spread(self, places: tuple[int, ...]) -> tuple[int, ...]:
         """The sizes of the result before it is brought to the rank."""
@@ -136,11 +137,11 @@ class GatherElementsOperatorDesc(OperatorDesc, operator="GATHER_ELEMENTS"):
     output: TensorDesc | None = None
     axis: members.Axis
     _plan = Gather("GATHER_ELEMENTS")
+    _plans_output = True
 
-    def _rule(self) -> tuple[Expected, ...]:
-        sizes = self.input.sizes
-        self._check_away("IndicesTensor", self.indices, sizes, self.axis)
-        return (Expected.like(self.input, self.indices.sizes),)
+    def _sizes(self) -> tuple[int, ...]:
+        check("IndicesTensor", self.indices, self.input.sizes, free=self.axis)
+        return self.indices.sizes
 
     def _run(self, out: Tensor | None, x: Tensor, indices: Tensor) -> Tensor:
         key = (x.spec, (self.axis,), None, indices.spec)
@@ -188,15 +189,16 @@ class ScatterOperatorDesc(OperatorDesc, operator="SCATTER"):
     axis: members.Axis
     duplicates: members.Duplicates = "last"
     _plan = CopyScatter("SCATTER")
+    _plans_output = True
 
-    def _rule(self) -> tuple[Expected, ...]:
-        self._check_away("IndicesTensor", self.indices, self.input.sizes, self.axis)
-        self._check_same("UpdatesTensor", self.updates, self.input, self.indices.sizes)
-        return (Expected.like(self.input),)
+    def _sizes(self) -> tuple[int, ...]:
+        check("IndicesTensor", self.indices, self.input.sizes, free=self.axis)
+        check("UpdatesTensor", self.updates, self.indices.sizes, self.input.data_type)
+        return self.input.sizes
 
     def _run(self, out: Tensor | None, x: Tensor, indices: Tensor, updates: Tensor) -> Tensor:
         if self.duplicates == "error":
-            _refuse_equal(self, (indices,), (x.shape[self.axis],), self.axis)
+            _refuse_equal((indices,), (x.shape[self.axis],), self.axis)
         key = (x.spec, updates.spec, (self.axis,), None, indices.spec)
         return dispatch.call_into(out, self._plan, key, (x, updates, indices))
 
@@ -273,26 +275,26 @@ class _ByTuples(OperatorDesc):
         """The rules of coordinate tuples."""
         rank, batch = self.input.rank, getattr(self, "batch_dimension_count", 0)
         counts = self.input_dimension_count, self.indices_dimension_count
-        self._check_rank("IndicesTensor", self.indices, rank)
+        check_rank("IndicesTensor", self.indices, rank)
 
         def cut(kind: str, desc: TensorDesc, count: int) -> tuple[int, ...]:
             member = f"{kind}DimensionCount"
-            self._check_between(member, count, 1, rank)
-            return self._counted(f"{kind}Tensor", desc, member, count)
+            check_between(member, count, 1, rank)
+            return last(f"{kind}Tensor", desc.sizes, count, member)
 
         source = cut("Input", self.input, counts[0])
         found = _Addressed(source, cut("Indices", self.indices, counts[1]), batch)
-        self._check_between("BatchDimensionCount", batch, 0, min(counts) - 1)
+        check_between("BatchDimensionCount", batch, 0, min(counts) - 1)
         coordinates, most = found.indices[-1], counts[0] - batch
         if coordinates > most:
             rule = f"the last size, of coordinate tuples, must be at most {most}"
-            self._refuse(f"IndicesTensor: {rule}, got {coordinates}")
+            raise ValueError(f"IndicesTensor: {rule}, got {coordinates}")
         if found.source[:batch] != found.indices[:batch]:
             rule = f"batch sizes must be {found.source[:batch]}"
-            self._refuse(f"IndicesTensor: {rule}, got {found.indices[:batch]}")
+            raise ValueError(f"IndicesTensor: {rule}, got {found.indices[:batch]}")
         if len(found.spread) > rank:
             rule = f"blocks must have at most {rank} dimensions, DimensionCount"
-            self._refuse(f"IndicesTensor: {rule}, got sizes {found.spread}")
+            raise ValueError(f"IndicesTensor: {rule}, got sizes {found.spread}")
         return found
 
 
@@ -309,9 +311,10 @@ class GatherNDOperatorDesc(_ByTuples, operator="GATHER_ND"):
 
     output: TensorDesc | None = None
     _plan = Gather("GATHER_ND")
+    _plans_output = True
 
-    def _rule(self) -> tuple[Expected, ...]:
-        return (Expected.like(self.input, _padded(self._blocks().spread, self.input.rank)),)
+    def _sizes(self) -> tuple[int, ...]:
+        return _padded(self._blocks().spread, self.input.rank)
 
     def _run(self, out: Tensor | None, x: Tensor, indices: Tensor) -> Tensor:
         assert self.output is not None
@@ -407,22 +410,20 @@ class ScatterNDOperatorDesc(_ByTuples, operator="SCATTER_ND"):
     duplicates: members.Duplicates = "last"
     _plan = CopyScatter("SCATTER_ND")
 
-    def _rule(self) -> tuple[Expected, ...]:
+    def _sizes(self) -> tuple[int, ...]:
         sizes = _padded(self._blocks().spread, self.input.rank)
-        self._check_same("UpdatesTensor", self.updates, self.input, sizes)
-        return (Expected.like(self.input),)
+        check("UpdatesTensor", self.updates, sizes, self.input.data_type)
+        return self.input.sizes
 
-    def _run(self, out: Tensor | None, x: Tensor, indices: Tensor, updates: Tensor) -> Tensor:
+    def _run(self, out: Tensor, x: Tensor, indices: Tensor, updates: Tensor) -> None:
         found = self._blocks()
         key = found.key_of(indices)
         if self.duplicates == "error":
-            _refuse_equal(self, key, found.source[: len(key)])
-        result = target(out, self.output, x)
-        source, into = seen_as(x, found.source), seen_as(result, found.source)
+            _refuse_equal(key, found.source[: len(key)])
+        source, into = seen_as(x, found.source), seen_as(out, found.source)
         values = seen_as(updates, found.spread)
         plan_key = (source.spec, values.spec, tuple(range(len(key))), False, *map(specs_of, key))
         dispatch.call_into(into, self._plan, plan_key, (source, values, *key))
-        return result
 
 
 def scatter_nd(
@@ -468,9 +469,7 @@ def _from_front(indices: Tensor, size: int) -> Tensor:
     return where(whole < 0, whole + size, whole)
 
 
-def _refuse_equal(
-    desc: OperatorDesc, key: Sequence[Tensor], sizes: Sequence[int], axis: int | None = None
-) -> None:
+def _refuse_equal(key: Sequence[Tensor], sizes: Sequence[int], axis: int | None = None) -> None:
     """Refuse positions that occur again: along `axis`, or tuples of positions without one.
 
     Where one is outside, nothing is refused here: the write does that.
@@ -489,4 +488,4 @@ def _refuse_equal(
         first = int(later[equal][0])
         came = first if axis is not None else tuple(map(int, np.unravel_index(first, sizes)))
         rule = "positions must differ with duplicates='error'"
-        desc._refuse(f"IndicesTensor: {rule}, got {came} again")
+        raise ValueError(f"IndicesTensor: {rule}, got {came} again")

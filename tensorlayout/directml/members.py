@@ -9,44 +9,23 @@ import dataclasses
 import math
 import re
 from collections.abc import Callable, Iterator, Sequence
-from typing import Any, Literal, NamedTuple, get_args
+from typing import Annotated, Any, Literal, NamedTuple, get_args
+
+import numpy as np
 
 from tensorlayout.directml import constants
-from tensorlayout.directml.constants import UINT32_MAX, DataType, ScaleBias, as_data_type
+from tensorlayout.directml.constants import UINT32_MAX, DataType, ScaleBias, check_between
 from tensorlayout.directml.tensor_desc import TensorDesc, integers
-from tensorlayout.errors import refuse, under
 from tensorlayout.exchange.numpy import quietly
 from tensorlayout.functions import arguments
 
-# What may be given. The descriptor holds tuples and members of enumerations.
-Tensors = Sequence[TensorDesc]
-Integers = Sequence[int]
-Naturals = Sequence[int]  # an entry for each dimension, from 0
-Positives = Sequence[int]  # an entry for each dimension, from 1
-Steps = Sequence[int]  # an entry for each dimension, with a sign
-Positive = int
-Signed = int
-Axis = int
-Number = int | float
-Float = int | float  # FLOAT, whatever the tensors hold
-Scalar = int | float  # of the data type of the tensors
-Pair = Sequence[float]
-AnyDataType = Any
-Mode = constants.PaddingMode | str | int
-Interpolation = constants.InterpolationMode | str | int
-Direction = constants.AxisDirection | str | int
-Order = constants.DepthSpaceOrder | str | int
-Duplicates = Literal["last", "error"]
 
-# Of the kinds whose numbers have 32 bits: the least, the most, and the rule in words.
-_WITH_SIGN = -(2**31), 2**31 - 1, "fit 32 bits with a sign"
-RANGES: dict[str, tuple[int, int, str]] = {
-    "Naturals": (0, UINT32_MAX, "be 0 to 2**32 - 1"),
-    "Positives": (1, UINT32_MAX, "be 1 to 2**32 - 1"),
-    "Positive": (1, UINT32_MAX, "be 1 to 2**32 - 1"),
-    "Steps": _WITH_SIGN,
-    "Signed": _WITH_SIGN,
-}
+class Kind(NamedTuple):
+    """What the descriptor holds for a value, from its name and that, and the range of integers."""
+
+    held: Callable[[str, Any], Any]
+    low: int | None = None
+    high: int = UINT32_MAX
 
 
 class Member(NamedTuple):
@@ -67,11 +46,11 @@ class Member(NamedTuple):
         """Whether it is a tensor that is written to."""
         return self.is_tensor and self.spelling.startswith("Output")
 
-    def held(self, operator: str, value: Any) -> Any:
+    def held(self, value: Any) -> Any:
         """Return what the descriptor holds for `value`: hashable, enumerations as such."""
         if value is None and self.optional:
             return None
-        return _CONVERTERS[self.kind](operator, self.spelling, value)
+        return KINDS[self.kind].held(self.spelling, value)
 
 
 def members_of(desc: Any, tensors: Sequence[str]) -> Iterator[Member]:
@@ -92,99 +71,110 @@ def python_name(spelling: str) -> str:
 # --- what may be given ----------------------------------------------------------------------------
 
 
-def _desc(operator: str, member: str, value: Any) -> TensorDesc:
+def _desc(member: str, value: Any) -> TensorDesc:
     if not isinstance(value, TensorDesc):
-        refuse(operator, f"{member} must be a TensorDesc, got {arguments.shown(value)}", TypeError)
+        raise TypeError(f"{member} must be a TensorDesc, got {arguments.shown(value)}")
     return value
 
 
-def _descs(operator: str, member: str, value: Any) -> tuple[TensorDesc, ...]:
+def _descs(member: str, value: Any) -> tuple[TensorDesc, ...]:
     if not isinstance(value, (list, tuple)):
-        came = arguments.shown(value)
-        refuse(operator, f"{member} must be a list of TensorDesc, got {came}", TypeError)
-    return tuple(_desc(operator, f"{member}[{i}]", desc) for i, desc in enumerate(value))
+        raise TypeError(f"{member} must be a list of TensorDesc, got {arguments.shown(value)}")
+    return tuple(_desc(f"{member}[{i}]", desc) for i, desc in enumerate(value))
 
 
-def _number(operator: str, member: str, value: Any) -> int | float:
-    """A number; ValueError for one beyond all data types."""
+def _number(member: str, value: Any) -> int | float:
     try:
-        number: int | float = under(operator, arguments.real, member, value)
+        number: int | float = arguments.real(member, value)
         float(number)
     except OverflowError:
-        msg = f"{operator}: {member} must fit FLOAT64, got {arguments.shown(value)}"
-        raise ValueError(msg) from None
+        raise ValueError(f"{member} must fit FLOAT64, got {arguments.shown(value)}") from None
     return number
 
 
-def _scale_bias(operator: str, member: str, value: Any) -> ScaleBias:
+def _scale_bias(member: str, value: Any) -> ScaleBias:
     if not isinstance(value, (tuple, list)) or len(value) != 2:
-        refuse(operator, f"{member} must be two numbers, got {arguments.shown(value)}", TypeError)
+        raise TypeError(f"{member} must be two numbers, got {arguments.shown(value)}")
     names = f"{member}: Scale", f"{member}: Bias"
-    numbers = [under(operator, arguments.real, *pair) for pair in zip(names, value, strict=True)]
-    pairs = zip(names, numbers, strict=True)
-    return ScaleBias(*(rounded(operator, name, x, DataType.FLOAT32) for name, x in pairs))
+    numbers = map(arguments.real, names, value)
+    return ScaleBias(*map(rounded, names, numbers, (DataType.FLOAT32,) * 2))
 
 
-def _one_of(kind: Any) -> Callable[[str, str, Any], Any]:
-    return lambda operator, member, value: constants.member(f"{operator}: {member}", kind, value)
+def _duplicates(_: str, value: Any) -> str:
+    return arguments.choice("duplicates", value, get_args(_WORDS), "'last' or 'error'")
 
 
-def _under(check: Callable[[str, Any], Any]) -> Callable[[str, str, Any], Any]:
-    return lambda operator, member, value: under(operator, check, member, value)
+def _one_of(enumeration: Any) -> Kind:
+    return Kind(lambda member, value: constants.member(member, enumeration, value))
 
 
-_CONVERTERS: dict[str, Callable[[str, str, Any], Any]] = {
-    "TensorDesc": _desc,
-    "Tensors": _descs,
-    **dict.fromkeys(("Integers", "Naturals", "Positives", "Steps"), integers),
-    **dict.fromkeys(("int", "Axis", "Positive", "Signed"), _under(arguments.integer)),
-    "bool": _under(arguments.truth),
-    **dict.fromkeys(("Number", "Float", "Scalar"), _number),
-    "Pair": _scale_bias,
-    "AnyDataType": lambda operator, member, value: as_data_type(f"{operator}: {member}", value),
-    "Mode": _one_of(constants.PaddingMode),
-    "Interpolation": _one_of(constants.InterpolationMode),
-    "Direction": _one_of(constants.AxisDirection),
-    "Order": _one_of(constants.DepthSpaceOrder),
-    "Duplicates": lambda operator, _, value: under(
-        operator, arguments.choice, "duplicates", value, get_args(Duplicates), "'last' or 'error'"
-    ),
+_SIGNED = -(2**31), 2**31 - 1
+_WORDS = Literal["last", "error"]
+
+# The annotations. The descriptor holds tuples and members of enumerations; of sequences with a
+# range there is an entry for each dimension.
+Tensors = Annotated[Sequence[TensorDesc], Kind(_descs)]
+Integers = Annotated[Sequence[int], Kind(integers)]
+Naturals = Annotated[Sequence[int], Kind(integers, 0)]
+Positives = Annotated[Sequence[int], Kind(integers, 1)]
+Steps = Annotated[Sequence[int], Kind(integers, *_SIGNED)]
+Positive = Annotated[int, Kind(arguments.integer, 1)]
+Signed = Annotated[int, Kind(arguments.integer, *_SIGNED)]
+Axis = Annotated[int, Kind(arguments.integer)]
+Number = Annotated[int | float, Kind(_number)]
+Float = Annotated[int | float, Kind(_number)]  # FLOAT, whatever the tensors hold
+Scalar = Annotated[int | float, Kind(_number)]  # of the data type of the tensors
+Pair = Annotated[Sequence[float], Kind(_scale_bias)]
+AnyDataType = Annotated[Any, Kind(constants.as_data_type)]
+Mode = Annotated[constants.PaddingMode | str | int, _one_of(constants.PaddingMode)]
+Interpolation = Annotated[
+    constants.InterpolationMode | str | int, _one_of(constants.InterpolationMode)
+]
+Direction = Annotated[constants.AxisDirection | str | int, _one_of(constants.AxisDirection)]
+Order = Annotated[constants.DepthSpaceOrder | str | int, _one_of(constants.DepthSpaceOrder)]
+Duplicates = Annotated[_WORDS, Kind(_duplicates)]
+
+KINDS: dict[str, Kind] = {
+    "TensorDesc": Kind(_desc),
+    "int": Kind(arguments.integer),
+    "bool": Kind(arguments.truth),
+    **{
+        name: get_args(kind)[1] for name, kind in globals().items() if hasattr(kind, "__metadata__")
+    },
 }
 
 
 # --- numbers as elements --------------------------------------------------------------------------
 
 
-def rounded(name: str, member: str, number: float, kind: DataType) -> float:
+def rounded(member: str, number: float, kind: DataType) -> float:
     """A number rounded to floats; ValueError for a finite one beyond all of them."""
     try:
         found = float(quietly(kind.dtype.type, number))
     except OverflowError:
         found = math.inf
     if math.isinf(found) and number not in (math.inf, -math.inf):
-        refuse(name, f"{member} must fit {kind.name}, got {arguments.shown(number)}")
+        raise ValueError(f"{member} must fit {kind.name}, got {arguments.shown(number)}")
     return found
 
 
-def whole(name: str, member: str, number: float, kind: DataType, low: int | None = None) -> int:
+def whole(member: str, number: float, kind: DataType, low: int | None = None) -> int:
     """An integer that fits, from `low` on if that is given; TypeError for a float that is none."""
     if isinstance(number, float) and not number.is_integer():
-        refuse(name, f"{member} must be an integer for {kind.name}, got {number}", TypeError)
-    found, signed = int(number), not kind.name.startswith("U")
-    least = -(2 ** (kind.bits - 1)) if signed else 0
-    least, most = least if low is None else low, 2 ** (kind.bits - signed) - 1
-    if not least <= found <= most:
-        came = arguments.shown(found)
-        refuse(name, f"{member} must be {least} to {most} for {kind.name}, got {came}")
+        raise TypeError(f"{member} must be an integer for {kind.name}, got {number}")
+    found, limits = int(number), np.iinfo(kind.dtype)
+    least = int(limits.min) if low is None else low
+    check_between(member, found, least, int(limits.max), f" for {kind.name}")
     return found
 
 
-def as_element(name: str, member: Member, number: float, kind: DataType) -> int | float:
+def as_element(member: Member, number: float, kind: DataType) -> int | float:
     """Return a number as an element: a scalar exactly for integers, a FLOAT towards zero."""
     if member.kind == "Float":
-        number = rounded(name, member.spelling, number, DataType.FLOAT32)
+        number = rounded(member.spelling, number, DataType.FLOAT32)
         if not kind.is_float:
             if not math.isfinite(number):
-                refuse(name, f"{member.spelling} must be finite for {kind.name}, got {number}")
+                msg = f"{member.spelling} must be finite for {kind.name}, got {number}"
+                raise ValueError(msg)
             number = int(number)
-    return (rounded if kind.is_float else whole)(name, member.spelling, number, kind)
+    return (rounded if kind.is_float else whole)(member.spelling, number, kind)

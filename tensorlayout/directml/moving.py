@@ -6,20 +6,18 @@ import builtins
 from collections.abc import Sequence
 from typing import Any, cast
 
-from tensorlayout.directml.calls import HIGHEST, copied, run, run_several, seen_as, specs_of, target
+from tensorlayout.directml import members
+from tensorlayout.directml.calls import HIGHEST, run, run_several, seen_as, specs_of
+from tensorlayout.directml.constants import PaddingMode, check_between, within
 from tensorlayout.directml.operator_desc import (
     Expected,
     OneToOne,
     OperatorDesc,
-    PaddingMode,
-    TensorDesc,
-    asked,
-    integers,
-    listed,
-    members,
+    check,
+    check_rank,
     with_size,
 )
-from tensorlayout.errors import under
+from tensorlayout.directml.tensor_desc import TensorDesc, integers
 from tensorlayout.functions import arguments, dispatch
 from tensorlayout.plan import Join, Pad, ReverseSequencePlan, SliceGradPlan, Split, Written
 from tensorlayout.support.interning import cached_property
@@ -60,14 +58,14 @@ class JoinOperatorDesc(OperatorDesc, operator="JOIN"):
     output: TensorDesc | None = None
     axis: members.Axis
     _plan = Join("JOIN")
+    _plans_output = True
 
-    def _rule(self) -> tuple[Expected, ...]:
+    def _sizes(self) -> tuple[int, ...]:
         first = self.inputs[0]
         for i, desc in enumerate(self.inputs):
-            self._check_type(f"InputTensors[{i}]", desc, first.data_type)
-            self._check_away(f"InputTensors[{i}]", desc, first.sizes, self.axis)
+            check(f"InputTensors[{i}]", desc, first.sizes, first.data_type, free=self.axis)
         total = sum(desc.sizes[self.axis] for desc in self.inputs)
-        return (Expected.like(first, with_size(first.sizes, self.axis, total)),)
+        return with_size(first.sizes, self.axis, total)
 
     def _run(self, out: Tensor | None, *inputs: Tensor) -> Tensor:
         specs = tuple(map(specs_of, inputs))
@@ -110,34 +108,27 @@ class SplitOperatorDesc(OperatorDesc, operator="SPLIT"):
     axis: members.Axis
     _plan = Split("SPLIT")
 
-    def _rule(self) -> tuple[Expected, ...]:
+    def _rule(self) -> list[Expected]:
         sizes = self.input.sizes
         for i, desc in enumerate(self.outputs):
-            self._check_away(f"OutputTensors[{i}]", desc, sizes, self.axis)
-        cut = [desc.sizes[self.axis] for desc in self.outputs]
+            check(f"OutputTensors[{i}]", desc, sizes, free=self.axis)
+        cut = tuple(desc.sizes[self.axis] for desc in self.outputs)
         if sum(cut) != sizes[self.axis]:
             rule = f"Sizes along Axis {self.axis} must add up to {sizes[self.axis]}"
-            self._refuse(f"OutputTensors: {rule}, got {listed(cut)}")
-        return tuple(Expected.like(self.input, with_size(sizes, self.axis, n)) for n in cut)
+            raise ValueError(f"OutputTensors: {rule}, got {arguments.shown(cut)}")
+        return [(self.input.data_type, desc.sizes) for desc in self.outputs]
 
-    def _run(self, outs: tuple[Tensor | None, ...], x: Tensor) -> tuple[Tensor, ...]:
-        results = [target(out, d, x) for out, d in zip(outs, self.outputs, strict=True)]
-        key = (self.axis, *map(specs_of, results), x.spec)
-        dispatch.call(self._plan, key, (*results, x))
-        return tuple(results)
+    def _run(self, outs: tuple[Tensor, ...], x: Tensor) -> None:
+        key = (self.axis, *map(specs_of, outs), x.spec)
+        dispatch.call(self._plan, key, (*outs, x))
 
     @classmethod
     def _asked(cls, given: dict[str, Any], sizes: Any) -> dict[str, Any]:
-        name, source = cls.operator, given["input"]
-        axis, cut = (
-            under(name, arguments.integer, "Axis", given["axis"]),
-            integers(name, "sizes", sizes),
-        )
-        cls._check_between("Axis", axis, 0, source.rank - 1)
-        cls._check_range("Positives", "OutputTensors: Sizes", cut)
-        where, kind = f"{name}: OutputTensors", source.data_type
-        parts = (with_size(source.sizes, axis, n) for n in cut)
-        return {"outputs": tuple(asked(where, kind, part) for part in parts)}
+        source, axis = given["input"], arguments.integer("Axis", given["axis"])
+        check_between("Axis", axis, 0, source.rank - 1)
+        parts = [with_size(source.sizes, axis, n) for n in integers("sizes", sizes)]
+        kind = source.data_type
+        return {"outputs": [within("OutputTensors", TensorDesc, kind, part) for part in parts]}
 
 
 def split(
@@ -178,16 +169,16 @@ class SliceOperatorDesc(OneToOne, operator="SLICE"):
     sizes: members.Positives
     strides: members.Positives
 
-    def _rule(self) -> tuple[Expected, ...]:
+    def _sizes(self) -> Sequence[int]:
         for d, n in enumerate(self.input.sizes):
             last = self.offsets[d] + (self.sizes[d] - 1) * self.strides[d]
             if last >= n:
                 rule = f"Offsets + (Sizes - 1) * Strides must be below {n}, the size of the input"
-                self._refuse(f"{rule}, in dimension {d}, got {last}")
-        return (Expected.like(self.input, self.sizes),)
+                raise ValueError(f"{rule}, in dimension {d}, got {last}")
+        return self.sizes
 
-    def _run(self, out: Tensor | None, x: Tensor) -> Tensor:
-        return copied(x[_slices(self.offsets, self.strides, self.sizes)], out, self.output)
+    def _run(self, out: Tensor, x: Tensor) -> None:
+        out[...] = x[_slices(self.offsets, self.strides, self.sizes)]
 
 
 def slice(
@@ -225,14 +216,15 @@ class _Window(OperatorDesc):
         for d, n in enumerate(sizes):
             if offsets[d] + spans[d] > n:
                 rule = f"InputWindowOffsets + InputWindowSizes must be at most {n}"
-                self._refuse(f"{rule}, in dimension {d}, got {offsets[d]} + {spans[d]}")
+                raise ValueError(f"{rule}, in dimension {d}, got {offsets[d]} + {spans[d]}")
             if steps[d] == 0:
-                self._refuse(f"InputWindowStrides must not be 0, in dimension {d}, got {steps}")
+                rule = f"InputWindowStrides must not be 0, in dimension {d}"
+                raise ValueError(f"{rule}, got {steps}")
         most = tuple(1 + (n - 1) // abs(step) for n, step in zip(spans, steps, strict=True))
         if part is not None:
-            self._check_rank(member, part, len(most))
+            check_rank(member, part, len(most))
             if any(n > m for n, m in zip(part.sizes, most, strict=True)):
-                self._refuse(f"{member}: Sizes must be at most {most}, got {part.sizes}")
+                raise ValueError(f"{member}: Sizes must be at most {most}, got {part.sizes}")
         return most
 
     def _starts(self) -> list[int]:
@@ -255,14 +247,12 @@ class Slice1OperatorDesc(_Window, OneToOne, operator="SLICE1"):
     (3,)
     """
 
-    def _rule(self) -> tuple[Expected, ...]:
+    def _sizes(self) -> tuple[int, ...]:
         most = self._check_window("OutputTensor", self.output)
-        return (Expected.like(self.input, most if self.output is None else self.output.sizes),)
+        return most if self.output is None else self.output.sizes
 
-    def _run(self, out: Tensor | None, x: Tensor) -> Tensor:
-        assert self.output is not None
-        part = _slices(self._starts(), self.input_window_strides, self.output.sizes)
-        return copied(x[part], out, self.output)
+    def _run(self, out: Tensor, x: Tensor) -> None:
+        out[...] = x[_slices(self._starts(), self.input_window_strides, out.shape)]
 
 
 def slice1(
@@ -307,17 +297,13 @@ class SliceGradOperatorDesc(_Window, operator="SLICE_GRAD"):
     output_gradient: TensorDesc
     _plan = Written("SLICE_GRAD", SliceGradPlan)
 
-    def _leading(self) -> TensorDesc:
-        return self.output_gradient
-
-    def _rule(self) -> tuple[Expected, ...]:
+    def _rule(self) -> list[Expected]:
         self._check_window("InputGradientTensor", self.input_gradient)
-        return (Expected.like(self.input_gradient, self.output_gradient.sizes),)
+        return [(self.input_gradient.data_type, self.output_gradient.sizes)]
 
-    def _run(self, out: Tensor | None, gradient: Tensor) -> Tensor:
-        result = target(out, self.output_gradient, gradient)
+    def _run(self, out: Tensor, gradient: Tensor) -> None:
         window = tuple(zip(self._starts(), self.input_window_strides, strict=True))
-        return dispatch.call(self._plan, (result.spec, gradient.spec, window), (result, gradient))
+        dispatch.call(self._plan, (out.spec, gradient.spec, window), (out, gradient))
 
 
 def _slices(
@@ -366,16 +352,13 @@ class TileOperatorDesc(OneToOne, operator="TILE"):
 
     repeats: members.Positives
 
-    def _rule(self) -> tuple[Expected, ...]:
-        pairs = zip(self.input.sizes, self.repeats, strict=True)
-        return (Expected.like(self.input, [n * m for n, m in pairs]),)
+    def _sizes(self) -> list[int]:
+        return [n * m for n, m in zip(self.input.sizes, self.repeats, strict=True)]
 
-    def _run(self, out: Tensor | None, x: Tensor) -> Tensor:
-        result = target(out, self.output, x)
+    def _run(self, out: Tensor, x: Tensor) -> None:
         pairs = [n for pair in zip(self.repeats, x.shape, strict=True) for n in pair]
         once = [n for size in x.shape for n in (1, size)]
-        seen_as(result, tuple(pairs))[...] = seen_as(x, tuple(once))
-        return result
+        seen_as(out, tuple(pairs))[...] = seen_as(x, tuple(once))
 
 
 def tile(
@@ -414,15 +397,13 @@ class ReverseSubsequencesOperatorDesc(OperatorDesc, operator="REVERSE_SUBSEQUENC
     axis: members.Axis
     _plan = Written("REVERSE_SUBSEQUENCES", ReverseSequencePlan)
 
-    def _rule(self) -> tuple[Expected, ...]:
+    def _sizes(self) -> tuple[int, ...]:
         sizes = with_size(self.input.sizes, self.axis, 1)
-        self._check_shape("SequenceLengthsTensor", self.sequence_lengths, sizes)
-        return (Expected.like(self.input),)
+        check("SequenceLengthsTensor", self.sequence_lengths, sizes)
+        return self.input.sizes
 
-    def _run(self, out: Tensor | None, x: Tensor, lengths: Tensor) -> Tensor:
-        result = target(out, self.output, x)
-        key = (result.spec, x.spec, lengths.spec, self.axis)
-        return dispatch.call(self._plan, key, (result, x, lengths))
+    def _run(self, out: Tensor, x: Tensor, lengths: Tensor) -> None:
+        dispatch.call(self._plan, (out.spec, x.spec, lengths.spec, self.axis), (out, x, lengths))
 
 
 def reverse_subsequences(
@@ -464,10 +445,11 @@ class PaddingOperatorDesc(OneToOne, operator="PADDING"):
     start_padding: members.Naturals
     end_padding: members.Naturals
     _plan = Pad("PADDING")
+    _plans_output = True
 
-    def _rule(self) -> tuple[Expected, ...]:
+    def _sizes(self) -> list[int]:
         rows = zip(self.input.sizes, self.start_padding, self.end_padding, strict=True)
-        return (Expected.like(self.input, [n + before + after for n, before, after in rows]),)
+        return [n + before + after for n, before, after in rows]
 
     @cached_property
     def _elements(self) -> dict[str, int | float]:

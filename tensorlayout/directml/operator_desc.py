@@ -3,41 +3,24 @@
 A descriptor is a frozen dataclass. Its members are those of the C structure, without ``Tensor`` at
 the end and in Python's spelling: ``InputTensors`` is ``inputs``, ``IndexDimensions`` is
 ``index_dimensions``. Counts that only say how long an array is are not members. An operator adds
-two methods: `_rule`, its own rules, and `_run`, what it does.
+two methods: `_rule`, its own rules, and `_run`, what it does. Both raise errors without names.
 """
 
 from __future__ import annotations
 
 import dataclasses
 from collections.abc import Sequence
-from typing import Any, ClassVar, NamedTuple, NoReturn, Self, dataclass_transform
+from typing import Any, ClassVar, Self, dataclass_transform
 
-from tensorlayout.directml import constants, members, tables
-from tensorlayout.directml.constants import (
-    AxisDirection,
-    DataType,
-    DataTypeLike,
-    PaddingMode,
-    TensorFlags,
-    as_data_type,
-)
-from tensorlayout.directml.members import RANGES, Member, as_element, members_of, python_name
-from tensorlayout.directml.tensor_desc import TensorDesc, asked, integers, listed
-from tensorlayout.errors import refuse
-from tensorlayout.functions import arguments
+from tensorlayout.directml import tables
+from tensorlayout.directml.constants import DataType, TensorFlags, check_between, within
+from tensorlayout.directml.members import KINDS, Member, as_element, members_of, python_name
+from tensorlayout.directml.tensor_desc import TensorDesc
+from tensorlayout.errors import REFUSALS, named, refuse
 from tensorlayout.support.interning import cached_property
 
-
-class Expected(NamedTuple):
-    """What a rule says of an output."""
-
-    data_type: DataType
-    sizes: tuple[int, ...]
-
-    @classmethod
-    def like(cls, desc: TensorDesc, sizes: Sequence[int] | None = None) -> Expected:
-        """An output of the data type of `desc`, and of its sizes unless others are given."""
-        return cls(desc.data_type, desc.sizes if sizes is None else tuple(sizes))
+# What a rule says of an output: its data type and its sizes.
+Expected = tuple[DataType, Sequence[int]]
 
 
 def effective_rank(desc: TensorDesc) -> int:
@@ -66,6 +49,7 @@ class OperatorDesc:
 
     operator: ClassVar[str]
     in_place: ClassVar[bool] = False
+    _plans_output: ClassVar[bool] = False  # whether `_run` makes a new output itself
     _members: ClassVar[tuple[Member, ...]]
     _tensor_members: ClassVar[tuple[Member, ...]]
     _outputs: ClassVar[tuple[Member, ...]]
@@ -87,9 +71,11 @@ class OperatorDesc:
         if type(self) is OperatorDesc:
             rule = "must be the descriptor of an operator, such as JoinOperatorDesc"
             refuse("OperatorDesc", rule, TypeError)
-        for member in self._members:
-            held = member.held(self.operator, getattr(self, member.name))
-            object.__setattr__(self, member.name, held)
+        try:
+            for member in self._members:
+                object.__setattr__(self, member.name, member.held(getattr(self, member.name)))
+        except REFUSALS as error:
+            raise named(self.operator, error) from None
 
     @property
     def inputs_of(self) -> tuple[TensorDesc | None, ...]:
@@ -107,29 +93,33 @@ class OperatorDesc:
         ValueError (TypeError for data types) names the operator, the member, the rule and what
         came; where a higher level allows it, the lowest such level, too.
         """
-        level = tables.as_level(feature_level, self.operator)
-        tables.support(self.operator, level)
-        for name, desc in self._tensors:
-            if desc is not None:
-                self._check_supported(name, desc, level)
-        self._check_values(level)
-        self._check_members()
-        whole = self._completed(self._rule())
-        for name, desc in whole._tensors:
-            if name.startswith("Output"):
-                assert desc is not None
-                whole._check_supported(name, desc, level)
-                whole._check_output(name, desc)
-        return whole
+        try:
+            level = tables.as_level(feature_level)
+            tables.row(self.operator, level)
+            for name, desc in self._tensors:
+                if desc is not None:
+                    self._check_supported(name, desc, level)
+            self._check_values(level)
+            self._check_members()
+            return self._completed(level)
+        except REFUSALS as error:
+            raise named(self.operator, error) from None
 
-    def _rule(self) -> tuple[Expected, ...]:
-        """What the outputs must be; ValueError or TypeError where another rule is broken."""
-        return (Expected.like(self._leading()),)
+    def _rule(self) -> Sequence[Expected]:
+        """What the outputs must be; ValueError or TypeError where another rule is broken.
+
+        Here one output, of the data type of the tensor that leads and of the sizes of `_sizes`.
+        """
+        return [(self._leading().data_type, self._sizes())]
+
+    def _sizes(self) -> Sequence[int]:
+        """The sizes of the only output; errors as of `_rule`."""
+        return self._leading().sizes
 
     def _run(self, *args: Any, **kwargs: Any) -> Any:
-        """Carry it out on the output, or a tuple of several, and the inputs; the output or outputs.
+        """Carry it out on the output, or a tuple of several, which is written to, and the inputs.
 
-        Outputs are written to, None asks for new ones.
+        With `_plans_output` the output may be None, which asks for a new one as the result.
         """
         raise NotImplementedError
 
@@ -146,7 +136,7 @@ class OperatorDesc:
         if sizes is None and output.optional:
             return {}
         kind = asking.get("data_type", source and source.data_type)
-        return {output.name: asked(f"{cls.operator}: {output.spelling}", kind, sizes)}
+        return {output.name: within(output.spelling, TensorDesc, kind, sizes)}
 
     @classmethod
     def _with_asked(cls, given: dict[str, Any], asking: dict[str, Any]) -> Self:
@@ -155,18 +145,21 @@ class OperatorDesc:
         found, rule = cls(**wanted | given), cls(**given | wanted)
         if len(found.outputs_of) != len(rule.outputs_of):
             came = len(found.outputs_of)
-            cls._refuse(f"out must be {len(rule.outputs_of)} tensors, got {came}")
+            raise ValueError(f"out must be {len(rule.outputs_of)} tensors, got {came}")
         for (name, desc), (_, asked_for) in zip(found._tensors, rule._tensors, strict=True):
             if desc is not None and asked_for is not None:
-                cls._check_same(name, desc, asked_for)
+                check(name, desc, asked_for.sizes, asked_for.data_type)
         return found
 
     def _leading(self) -> TensorDesc:
-        """The tensor whose dimensions and data type the other members go by."""
-        found = next((desc for _, desc in self._tensors if desc is not None), None)
-        if found is None:
-            self._refuse("OutputTensor must be given without InputTensor, got None")
-        return found
+        """The tensor whose dimensions and data type the other members go by.
+
+        That is the last output if it may not be left out, else the first tensor.
+        """
+        given = [desc for _, desc in self._tensors if desc is not None]
+        if not given:
+            raise ValueError("OutputTensor must be given without InputTensor, got None")
+        return given[0 if self._outputs[0].optional else -1]
 
     def _dimensions(self) -> int:
         """Return how many entries arrays have."""
@@ -177,7 +170,7 @@ class OperatorDesc:
         """Numbers among the members, as elements of the tensors."""
         kind = self._leading().data_type
         numbers = [member for member in self._members if member.kind in ("Float", "Scalar")]
-        return {m.name: as_element(self.operator, m, getattr(self, m.name), kind) for m in numbers}
+        return {m.name: as_element(m, getattr(self, m.name), kind) for m in numbers}
 
     # --- checks ----------------------------------------------------------------------------------
 
@@ -195,23 +188,8 @@ class OperatorDesc:
 
     def _check_supported(self, name: str, desc: TensorDesc, level: str) -> None:
         """The table's row: data type and rank."""
-        tensor, kind, rank = name.partition("[")[0], desc.data_type, desc.rank
-        allowed = tables.support(self.operator, level)[tensor]
-        if allowed.allows(kind, rank):
-            return
-        rows = tables.ROWS[self.operator].items()
-        lowest = next((own for own, table in rows if table[tensor].allows(kind, rank)), None)
-        fix = f"no level allows {kind.name} with {rank} dimensions"
-        if lowest is not None:
-            fix = f"the lowest level that allows it is {lowest}"
-        if kind not in allowed.data_types:
-            names = ", ".join(t.name for t in allowed.data_types)
-            rule = f"{name}: DataType must be one of {names} at feature level {level}"
-            self._refuse(f"{rule}, got {kind.name}; {fix}", TypeError)
-        low, high = allowed.ranks
-        span = f"{low}" if low == high else f"{low} to {high}"
-        rule = f"{name}: DimensionCount must be {span} at feature level {level}"
-        self._refuse(f"{rule}, got {rank}; {fix}")
+        given = level, desc.data_type, desc.rank
+        within(name, tables.check, self.operator, name.partition("[")[0], *given)
 
     def _check_values(self, level: str) -> None:
         """Values of enumerations that came later than the operator."""
@@ -220,121 +198,91 @@ class OperatorDesc:
             lowest = levels.get(value, level)
             if not tables.reaches(level, lowest):
                 rule = f"{attribute} {value} is not available at feature level {level}"
-                self._refuse(f"{rule}; the lowest level that allows it is {lowest}")
+                raise ValueError(f"{rule}; the lowest level that allows it is {lowest}")
 
     def _check_members(self) -> None:
         """What the kind of a member says of its value."""
-        for field, spelling, kind, _ in self._members:
-            value = getattr(self, field)
+        for name, spelling, kind, _ in self._members:
+            value, (_, low, high) = getattr(self, name), KINDS[kind]
             if kind == "Tensors" and not value:
                 count = spelling.replace("Tensors", "Count")
-                self._refuse(f"{count} must be at least 1, got 0")
-            elif kind == "Axis":
-                self._check_between("Axis", value, 0, self._leading().rank - 1)
+                raise ValueError(f"{count} must be at least 1, got 0")
+            if kind == "Axis":
+                check_between("Axis", value, 0, self._leading().rank - 1)
             elif kind in ("Float", "Scalar"):
                 _ = self._elements  # worked out, they fit
             elif kind == "AnyDataType" and value is not None:
                 wanted = self._leading().data_type
                 if value != wanted:
                     rule = f"{spelling} must be {wanted.name}, that of the output"
-                    self._refuse(f"{rule}, got {value.name}", TypeError)
-            elif kind in RANGES:
+                    raise TypeError(f"{rule}, got {value.name}")
+            elif low is not None:
                 numbers = value if isinstance(value, tuple) else (value,)
                 if numbers is value and len(numbers) != self._dimensions():
                     rule = f"{spelling} must have {self._dimensions()} entries, DimensionCount"
-                    self._refuse(f"{rule}, got {len(numbers)}")
-                self._check_range(kind, spelling, numbers)
+                    raise ValueError(f"{rule}, got {len(numbers)}")
+                for number in numbers:
+                    check_between(spelling, number, low, high)
 
-    def _check_output(self, name: str, desc: TensorDesc) -> None:
-        if desc.layout.is_overlapping:
-            rule = "elements of an output must not share memory"
-            came = f"Sizes {desc.sizes} and Strides {desc.strides}"
-            self._refuse(f"{name}: {rule}, got {came}")
-        if desc.flags == TensorFlags.OWNED_BY_DML:
-            self._refuse(f"{name}: Flags OWNED_BY_DML is for inputs only")
-
-    def _completed(self, rules: tuple[Expected, ...]) -> Self:
+    def _completed(self, level: str) -> Self:
         """Self with outputs as the rules say: given ones are held against them."""
         outputs = [each for each in self._tensors if each[0].startswith("Output")]
         made = []
-        for (name, desc), rule in zip(outputs, rules, strict=True):
-            if desc is not None:
-                self._check_same(name, desc, rule)
-            made.append(desc or asked(f"{self.operator}: {name}", *rule))
+        for (name, desc), (kind, sizes) in zip(outputs, self._rule(), strict=True):
+            if desc is None:
+                desc = within(name, TensorDesc, kind, sizes)
+                self._check_supported(name, desc, level)
+            else:
+                check(name, desc, tuple(sizes), kind)
+            if desc.layout.is_overlapping:
+                rule = "elements of an output must not share memory"
+                came = f"Sizes {desc.sizes} and Strides {desc.strides}"
+                raise ValueError(f"{name}: {rule}, got {came}")
+            if desc.flags == TensorFlags.OWNED_BY_DML:
+                raise ValueError(f"{name}: Flags OWNED_BY_DML is for inputs only")
+            made.append(desc)
         values: list[Any] = [tuple(made)] if self._outputs[0].kind == "Tensors" else made
         names = [member.name for member in self._outputs]
         return dataclasses.replace(self, **dict(zip(names, values, strict=True)))
 
-    # --- rules that operators share; `member` is what errors call the tensor ---------------------
 
-    @classmethod
-    def _refuse(cls, text: str, kind: type[Exception] = ValueError) -> NoReturn:
-        refuse(cls.operator, text, kind)
+# --- rules that operators share; `member` is what errors call the tensor --------------------------
 
-    @classmethod
-    def _check_between(cls, member: str, number: int, low: int, high: int, why: str = "") -> None:
-        """A number lies from `low` to `high`, for a reason."""
-        if not low <= number <= high:
-            came = arguments.shown(number)
-            cls._refuse(f"{member} must be {low} to {high}{why}, got {came}")
 
-    @classmethod
-    def _check_range(cls, kind: str, member: str, numbers: tuple[int, ...]) -> None:
-        """Numbers of a kind fit their 32 bits."""
-        low, high, rule = RANGES[kind]
-        for number in numbers:
-            if not low <= number <= high:
-                cls._refuse(f"{member} must {rule}, got {arguments.shown(number)}")
+def check_rank(member: str, desc: TensorDesc, rank: int) -> None:
+    """Raise ValueError for a tensor of another DimensionCount than `rank`."""
+    if desc.rank != rank:
+        raise ValueError(f"{member}: DimensionCount must be {rank}, got {desc.rank}")
 
-    @classmethod
-    def _check_type(cls, member: str, desc: TensorDesc, kind: DataType) -> None:
-        """Tensors that share data have one DataType."""
-        if desc.data_type != kind:
-            came = desc.data_type.name
-            cls._refuse(f"{member}: DataType must be {kind.name}, got {came}", TypeError)
 
-    @classmethod
-    def _check_rank(cls, member: str, desc: TensorDesc, rank: int) -> None:
-        """All tensors of an operator have one DimensionCount."""
-        if desc.rank != rank:
-            cls._refuse(f"{member}: DimensionCount must be {rank}, got {desc.rank}")
+def check(
+    member: str,
+    desc: TensorDesc,
+    sizes: tuple[int, ...],
+    kind: DataType | None = None,
+    free: int | None = None,
+) -> None:
+    """Raise TypeError for another data type than `kind`, ValueError for other sizes than these.
 
-    @classmethod
-    def _check_shape(cls, member: str, desc: TensorDesc, sizes: tuple[int, ...]) -> None:
-        """The rank and the sizes of a tensor follow from others."""
-        cls._check_rank(member, desc, len(sizes))
-        if desc.sizes != sizes:
-            cls._refuse(f"{member}: Sizes must be {sizes}, got {desc.sizes}")
+    The size of the dimension `free` may be any.
+    """
+    if kind is not None and desc.data_type != kind:
+        came = desc.data_type.name
+        raise TypeError(f"{member}: DataType must be {kind.name}, got {came}")
+    check_rank(member, desc, len(sizes))
+    if free is not None:
+        sizes = with_size(sizes, free, desc.sizes[free])
+    if desc.sizes != sizes:
+        raise ValueError(f"{member}: Sizes must be {sizes}, got {desc.sizes}")
 
-    @classmethod
-    def _check_same(
-        cls,
-        member: str,
-        desc: TensorDesc,
-        like: TensorDesc | Expected,
-        sizes: tuple[int, ...] | None = None,
-    ) -> None:
-        """One data type, one rank, the same sizes, unless others are given."""
-        cls._check_type(member, desc, like.data_type)
-        cls._check_shape(member, desc, like.sizes if sizes is None else sizes)
 
-    @classmethod
-    def _check_away(cls, member: str, desc: TensorDesc, sizes: Sequence[int], axis: int) -> None:
-        """Sizes are given away from `axis`; along it they are free."""
-        cls._check_rank(member, desc, len(sizes))
-        wanted = with_size(sizes, axis, desc.sizes[axis])
-        if desc.sizes != wanted:
-            rule = f"Sizes away from Axis {axis} must be {wanted}"
-            cls._refuse(f"{member}: {rule}, got {desc.sizes}")
-
-    @classmethod
-    def _counted(cls, tensor: str, desc: TensorDesc, member: str, count: int) -> tuple[int, ...]:
-        """The last `count` sizes, which `member` says count: those before them must be 1."""
-        cut = desc.rank - count
-        if any(n != 1 for n in desc.sizes[:cut]):
-            rule = f"Sizes before the last {count}, {member}, must be 1"
-            cls._refuse(f"{tensor}: {rule}, got {desc.sizes}")
-        return desc.sizes[cut:]
+def last(member: str, sizes: tuple[int, ...], count: int, why: str) -> tuple[int, ...]:
+    """Return the last `count` sizes, as `why` says; ValueError where one before them is not 1."""
+    before = max(len(sizes) - count, 0)
+    if any(n != 1 for n in sizes[:before]):
+        rule = f"Sizes before the last {count}, {why}, must be 1"
+        raise ValueError(f"{member}: {rule}, got {sizes}")
+    return sizes[before:]
 
 
 class OneToOne(OperatorDesc):

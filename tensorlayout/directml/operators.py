@@ -8,11 +8,12 @@ from typing import Any, NamedTuple
 
 from tensorlayout.devices import Device
 from tensorlayout.directml import tables
-from tensorlayout.directml.constants import TensorFlags
+from tensorlayout.directml.constants import TensorFlags, within
 from tensorlayout.directml.operator_desc import OperatorDesc
 from tensorlayout.directml.tensor_desc import TensorDesc
-from tensorlayout.errors import refuse, under
+from tensorlayout.errors import REFUSALS, named, refuse, under
 from tensorlayout.functions import arguments
+from tensorlayout.functions.creation import empty
 from tensorlayout.plan import Exposed, backend, one_device
 from tensorlayout.tensor import Tensor, TensorSpec
 
@@ -53,14 +54,12 @@ class Operator:
         self._arity = len(self._inputs)
         self._device: Device | None = None  # of the outputs of operators without inputs
         self._single = len(self._outputs) == 1 and "[" not in self._outputs[0].member
-        self._new: Any = None if self._single else (None,) * len(self._outputs)
-        self._left_out = (None,) * (len(desc.inputs_of) - len(self._inputs))
 
     def initialize(self, *owned: Tensor) -> Operator:
         """Keep copies of the inputs whose descriptors have the flag OWNED_BY_DML; gives `self`."""
         slots = [slot for slot in self._inputs if slot.owned]
-        self._check_many(owned, slots, " by initialize()")
-        self._owned = [x.copy() for x in owned]
+        given = under(self.desc.operator, self._fit, owned, slots, " by initialize()")
+        self._owned = [x.copy() for x in given]
         return self
 
     def __call__(self, *inputs: Tensor, out: Tensor | Given | None = None) -> Any:
@@ -70,86 +69,94 @@ class Operator:
         packed row-major where these are left out). Inputs may overlap each other; an output may not
         share a byte with an input, but the same bytes exactly where the operator works in place.
         """
-        name = self.desc.operator
-        self._check_many(inputs, self._bound)
-        given = self._with_owned(inputs)
+        try:
+            return self._run(self._all_bound(inputs, out), described=True)
+        except REFUSALS as error:
+            raise named(self.desc.operator, error) from None
+
+    def _all_bound(self, inputs: Given, out: Tensor | Given | None) -> list[Tensor]:
+        """The inputs, owned ones among them, and what is given as `out`."""
+        given = self._fit(inputs, self._bound)
+        if len(given) < self._arity:
+            if self._owned is None:
+                members = ", ".join(slot.member for slot in self._inputs if slot.owned)
+                raise ValueError(f"{members} must be bound by initialize() first")
+            kept, bound = iter(self._owned), iter(given)
+            given = [next(kept if slot.owned else bound) for slot in self._inputs]
         if out is not None:
             outs = out if isinstance(out, (tuple, list)) else (out,)
             if len(outs) != len(self._outputs):
-                refuse(name, f"out must be {len(self._outputs)} tensors, got {len(outs)}")
-            outs = [under(name, arguments.tensor, x, "out") for x in outs]
-            self._check_many(outs, self._outputs)
-            given = (*given, *outs)
+                raise ValueError(f"out must be {len(self._outputs)} tensors, got {len(outs)}")
+            given += self._fit(outs, self._outputs)
         if given:
-            under(name, one_device, [x.spec for x in given])
-        return self._run(given, described=True)
+            one_device([x.spec for x in given])
+        return given
 
-    def _with_owned(self, inputs: tuple[Tensor, ...]) -> tuple[Tensor, ...]:
-        if len(self._bound) == len(self._inputs):
-            return inputs
-        if self._owned is None:
-            members = ", ".join(slot.member for slot in self._inputs if slot.owned)
-            refuse(self.desc.operator, f"{members} must be bound by initialize() first")
-        kept, bound = iter(self._owned), iter(inputs)
-        return tuple(next(kept if slot.owned else bound) for slot in self._inputs)
-
-    def _check_many(self, tensors: Sequence[Any], slots: list[_Slot], by: str = "") -> None:
-        name = self.desc.operator
+    def _fit(self, tensors: Sequence[Any], slots: list[_Slot], by: str = "") -> list[Tensor]:
+        """The tensors that are bound to slots; the errors for those that are not as described."""
         if len(tensors) != len(slots):
             members = ", ".join(slot.member for slot in slots) or "none"
             rule = f"{len(slots)} tensors must be bound{by} ({members})"
-            refuse(name, f"{rule}, got {len(tensors)}", TypeError)
+            raise TypeError(f"{rule}, got {len(tensors)}")
+        given = []
         for x, slot in zip(tensors, slots, strict=True):
+            found = arguments.tensor(x, slot.member)
+            given.append(found)
             by_place = slot.desc.guaranteed_base_offset_alignment or slot.desc.declared
-            if by_place or type(x) is not Tensor or (slot.member, x.spec) not in self._fitting:
-                found = under(name, arguments.tensor, x, slot.member)
-                _check_bound(name, found, slot)
+            if by_place or (slot.member, found.spec) not in self._fitting:
+                _check_bound(found, slot)
                 self._fitting.add((slot.member, found.spec))
+        return given
 
-    def _run(self, tensors: Given, *, described: bool = False) -> Any:
+    def _run(self, given: Given, *, described: bool = False) -> Any:
         """Carry it out on inputs that fit, and outputs, else new ones: the output, or a tuple.
 
-        `described`: new outputs are laid out as their descriptors say, not like the inputs.
+        `described`: new outputs are laid out as their descriptors say, not like the first input.
         """
-        into, outs = self._new, None
-        if len(tensors) > self._arity:
-            tensors, outs = tensors[: self._arity], tensors[self._arity :]
-            self._check_hazards(tensors, outs)
+        inputs, outs = given[: self._arity], list(given[self._arity :])
+        if outs:
+            self._check_hazards(inputs, outs)
         try:
-            if outs is None and (described or not tensors):
-                device = tensors[0].device if tensors else self._device
-                outs = tuple(slot.desc.empty(device=device) for slot in self._outputs)
-            if outs is not None:
-                into = outs[0] if self._single else outs
-            return self.desc._run(into, *(tensors or self._left_out))
-        except MemoryError as error:
-            msg = f"{self.desc.operator}: {str(error).partition(': ')[2] or error}"
-            raise MemoryError(msg) from None
+            if described or not inputs or not self.desc._plans_output:
+                for slot in self._outputs[len(outs) :]:
+                    if described or not inputs:
+                        device = inputs[0].device if inputs else self._device
+                        outs.append(slot.desc.empty(device=device))
+                    else:
+                        outs.append(new_output(slot.desc, inputs[0]))
+            if not outs:
+                return self.desc._run(None, *inputs)
+            into = outs[0] if self._single else tuple(outs)
+            self.desc._run(into, *inputs)
+            return into
+        except MemoryError as error:  # in the name of a function inside
+            raise MemoryError(vars(error).get("said", error)) from None
         except IndexError as error:
-            who, _, what = str(error).partition(": ")
-            if who != self.desc.operator:  # of a launch before, that is waited for now
+            name, _, text = str(error).partition(": ")
+            if name != self.desc.operator:  # of a launch before, that is waited for now
                 raise
-            raise IndexError(f"{who}: IndicesTensor: {what}") from None
+            raise IndexError(f"IndicesTensor: {text}") from None
 
     # --- hazards ---------------------------------------------------------------------------------
 
     def _check_hazards(self, inputs: Given, outs: Given) -> None:
         """Outputs can be written, and share bytes with nothing but an input that is the same."""
-        name = self.desc.operator
         for slot, x in zip(self._outputs, outs, strict=True):
-            under(f"{name}: {slot.member}", arguments.writable, x)
+            within(slot.member, arguments.writable, x)
         read, written = _places(self._inputs, inputs), _places(self._outputs, outs)
         for number, (target, span) in enumerate(written):
             for member, other in read:
-                if _meet(span, other) and not (span == other and self.desc.in_place):
+                shared = _shared(span, other)
+                if shared and not (span == other and self.desc.in_place):
                     same = "exactly the same bytes or none"
                     rule = same if self.desc.in_place else "no memory: not done in place"
-                    came = f"got {_shared(span, other)}; copy() the input"
-                    refuse(name, f"{target} must share with {member} {rule}, {came}")
+                    came = f"got {shared} bytes shared; copy() the input"
+                    raise ValueError(f"{target} must share with {member} {rule}, {came}")
             for another, other in written[number + 1 :]:
-                if _meet(span, other):
-                    rule = f"must share no memory with {another}, got {_shared(span, other)}"
-                    refuse(name, f"{target} {rule}")
+                shared = _shared(span, other)
+                if shared:
+                    rule = f"must share no memory with {another}, got {shared} bytes shared"
+                    raise ValueError(f"{target} {rule}")
 
     def __repr__(self) -> str:
         return f"Operator({self.desc!r}, feature_level={self.feature_level!r})"
@@ -172,30 +179,37 @@ def compile(desc: OperatorDesc, feature_level: str | int = tables.HIGHEST) -> Op
     if not isinstance(desc, OperatorDesc):
         came = arguments.shown(desc)
         refuse("compile", f"desc must be an operator descriptor, got {came}", TypeError)
-    level = tables.as_level(feature_level, desc.operator)
-    return Operator(desc.validate(level), level)
+    return Operator(desc.validate(feature_level), tables.as_level(feature_level))
 
 
-def _check_bound(name: str, x: Tensor, slot: _Slot) -> None:
+def new_output(desc: TensorDesc, like: Tensor) -> Tensor:
+    """A new tensor for an output: packed, in the order of `like` if that has as many dimensions."""
+    layout = like.spec.layout
+    order = layout.minor_to_major if len(layout.shape) == len(desc.sizes) else None
+    dtype = desc.data_type.dtype
+    return empty(desc.sizes, dtype=dtype, device=like.spec.device, layout=order)
+
+
+def _check_bound(x: Tensor, slot: _Slot) -> None:
     member, desc = slot
     if x.dtype != desc.data_type.dtype:
         described = f"{member} is described as {desc.data_type.name}"
-        refuse(name, f"{described}, got dtype {x.dtype}", TypeError)
+        raise TypeError(f"{described}, got dtype {x.dtype}")
     if x.shape != desc.sizes:
-        refuse(name, f"{member} is described with Sizes {desc.sizes}, got shape {x.shape}")
+        raise ValueError(f"{member} is described with Sizes {desc.sizes}, got shape {x.shape}")
     if not x.layout.at_origin.same_placement(desc.layout):
         came = f"got {x.strides}; describe the tensor by TensorDesc.of()"
-        refuse(name, f"{member} is described with strides {desc.layout.strides}, {came}")
+        raise ValueError(f"{member} is described with strides {desc.layout.strides}, {came}")
     left = x.spec.layout.required_size * x.itemsize
     if x.home is not None:  # the bytes of the storage from the lowest element on
         left = int(x.home[0].nbytes) - x.home[1] * x.itemsize
     if left < desc.declared:
-        refuse(name, f"{member}: TotalTensorSizeInBytes is {desc.declared}, got {left} bytes")
+        raise ValueError(f"{member}: TotalTensorSizeInBytes is {desc.declared}, got {left} bytes")
     alignment = desc.guaranteed_base_offset_alignment
     offset = x.layout.lowest * x.itemsize
     if alignment and offset % alignment:
         rule = "promises an offset that is a multiple of GuaranteedBaseOffsetAlignment"
-        refuse(name, f"{member} {rule} {alignment}, got {offset} bytes")
+        raise ValueError(f"{member} {rule} {alignment}, got {offset} bytes")
 
 
 _Span = tuple[int, int]  # addresses
@@ -220,12 +234,9 @@ def _exposed(kind: str) -> Callable[[Tensor], Exposed]:
 
 def share_bytes(one: Tensor, other: Tensor) -> bool:
     """Return whether the bytes of two tensors meet, gaps included."""
-    return one.device == other.device and _meet(_range(one), _range(other))
+    return one.device == other.device and _shared(_range(one), _range(other)) > 0
 
 
-def _meet(one: _Span, other: _Span) -> bool:
-    return max(one[0], other[0]) < min(one[1], other[1])
-
-
-def _shared(one: _Span, other: _Span) -> str:
-    return f"{min(one[1], other[1]) - max(one[0], other[0])} bytes shared"
+def _shared(one: _Span, other: _Span) -> int:
+    """Return how many bytes are in both, if any."""
+    return max(min(one[1], other[1]) - max(one[0], other[0]), 0)

@@ -6,21 +6,18 @@ import math
 from collections.abc import Sequence
 from typing import Any
 
-from tensorlayout.directml.calls import HIGHEST, run_pair, target
-from tensorlayout.directml.operator_desc import (
+from tensorlayout.directml import members
+from tensorlayout.directml.calls import HIGHEST, run_pair, specs_of
+from tensorlayout.directml.constants import (
     AxisDirection,
     DataType,
     DataTypeLike,
-    Expected,
-    OperatorDesc,
-    TensorDesc,
     as_data_type,
-    asked,
-    effective_rank,
-    members,
-    with_size,
+    check_between,
+    within,
 )
-from tensorlayout.errors import under
+from tensorlayout.directml.operator_desc import Expected, OperatorDesc, effective_rank, with_size
+from tensorlayout.directml.tensor_desc import TensorDesc
 from tensorlayout.functions import arguments, dispatch
 from tensorlayout.functions.searching import nonzero
 from tensorlayout.plan import TopKPlan, Written
@@ -52,31 +49,27 @@ class TopKOperatorDesc(OperatorDesc, operator="TOP_K"):
     k: int
     _plan = Written("TOP_K", TopKPlan)
 
-    def _rule(self) -> tuple[Expected, ...]:
+    def _rule(self) -> list[Expected]:
         size = self.input.sizes[self.axis]
-        self._check_between("K", self.k, 1, size, ", the size along Axis")
+        check_between("K", self.k, 1, size, ", the size along Axis")
         sizes = with_size(self.input.sizes, self.axis, self.k)
         kind = DataType.UINT32 if self.output_index is None else self.output_index.data_type
-        return Expected.like(self.input, sizes), Expected(kind, sizes)
+        return [(self.input.data_type, sizes), (kind, sizes)]
 
-    def _run(self, outs: tuple[Tensor | None, ...], x: Tensor) -> tuple[Tensor, ...]:
-        values = target(outs[0], self.output_value, x)
-        positions = target(outs[1], self.output_index, x)
+    def _run(self, outs: tuple[Tensor, ...], x: Tensor) -> None:
         direction = getattr(self, "axis_direction", AxisDirection.DECREASING)
         down = direction == AxisDirection.DECREASING
-        key = (values.spec, positions.spec, x.spec, self.axis, down)
-        dispatch.call(self._plan, key, (values, positions, x))
-        return values, positions
+        dispatch.call(self._plan, (*map(specs_of, (*outs, x)), self.axis, down), (*outs, x))
 
     @classmethod
     def _asked(cls, given: dict[str, Any], index_data_type: Any) -> dict[str, Any]:
         if "output_index" in given:
             return {}
-        kind = as_data_type(f"{cls.operator}: index_data_type", index_data_type)
+        kind = as_data_type("index_data_type", index_data_type)
         desc = cls(**given)
         desc._check_members()
-        _, index = desc._rule()
-        return {"output_index": asked(f"{cls.operator}: OutputIndexTensor", kind, index.sizes)}
+        _, (_, sizes) = desc._rule()
+        return {"output_index": within("OutputIndexTensor", TensorDesc, kind, sizes)}
 
 
 class TopK1OperatorDesc(TopKOperatorDesc, operator="TOP_K1"):
@@ -160,34 +153,30 @@ class NonzeroCoordinatesOperatorDesc(OperatorDesc, operator="NONZERO_COORDINATES
     output_count: TensorDesc | None = None
     output_coordinates: TensorDesc | None = None
 
-    def _rule(self) -> tuple[Expected, ...]:
+    def _rule(self) -> list[Expected]:
         source, table = self.input, self.output_coordinates
         rows, least = math.prod(source.sizes), max(effective_rank(source), 1)
         columns = least if table is None else table.sizes[-1]
-        member = "OutputCoordinatesTensor: the last size"
-        self._check_between(member, columns, least, source.rank)
+        check_between("OutputCoordinatesTensor: the last size", columns, least, source.rank)
         sizes = (1,) * (source.rank - 2) + (rows, columns)
-        return Expected(DataType.UINT32, (1,) * source.rank), Expected(DataType.UINT32, sizes)
+        return [(DataType.UINT32, (1,) * source.rank), (DataType.UINT32, sizes)]
 
-    def _run(self, outs: tuple[Tensor | None, ...], x: Tensor) -> tuple[Tensor, ...]:
-        found = nonzero(x)
-        count = target(outs[0], self.output_count, x)
-        table = target(outs[1], self.output_coordinates, x)
+    def _run(self, outs: tuple[Tensor, ...], x: Tensor) -> None:
+        found, (count, table) = nonzero(x), outs
         rows, columns = found[0].shape[0], table.shape[-1]
         count[...] = rows
         table[..., slice(rows, None), :] = 0
         for column, coordinates in enumerate(found[x.ndim - columns :]):
             table[..., slice(0, rows), column] = coordinates
-        return count, table
 
     @classmethod
     def _asked(cls, given: dict[str, Any], columns: Any) -> dict[str, Any]:
         if columns is None:
             return {}
-        columns = under(cls.operator, arguments.integer, "columns", columns)
-        where, source = f"{cls.operator}: OutputCoordinatesTensor", given["input"]
+        source, columns = given["input"], arguments.integer("columns", columns)
         sizes = (1,) * (source.rank - 2) + (math.prod(source.sizes), columns)
-        return {"output_coordinates": asked(where, DataType.UINT32, sizes)}
+        table = within("OutputCoordinatesTensor", TensorDesc, DataType.UINT32, sizes)
+        return {"output_coordinates": table}
 
 
 def nonzero_coordinates(

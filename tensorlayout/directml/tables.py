@@ -12,17 +12,14 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from tensorlayout.directml.constants import DataType
-from tensorlayout.errors import refuse
+from tensorlayout.errors import refuse, under
 from tensorlayout.functions import arguments
 
 _TABLE: dict[str, Any] = tomllib.loads((Path(__file__).parent / "support.toml").read_text("utf-8"))
-_LEVELS = _TABLE.pop("levels")
-_TYPES = _TABLE.pop("types")
-
-LEVELS: tuple[str, ...] = tuple(_LEVELS["all"])
+LEVELS: tuple[str, ...] = tuple(_TABLE.pop("levels"))
 HIGHEST = LEVELS[-1]
-TYPES_SINCE: dict[str, str] = _LEVELS["types"]  # of those that came later than the first level
-OPERATORS: tuple[str, ...] = tuple(_TABLE)
+_TYPES = _TABLE.pop("types")
+OPERATORS: tuple[str, ...] = tuple(name for name in _TABLE if name != "TensorDesc")
 # Of each operator values of attributes that came later than it: attribute, value, level.
 SINCE: dict[str, dict[str, dict[str, str]]] = {
     name: rows.pop("since", {}) for name, rows in _TABLE.items()
@@ -50,11 +47,8 @@ class TensorSupport(NamedTuple):
 Table = Mapping[str, TensorSupport]
 
 
-def as_level(given: Any, name: str = "") -> str:
-    """A feature level as ``"3_0"``, from that, its name in C or its number (0x3000).
-
-    `name`: of what asks, for errors.
-    """
+def as_level(given: Any) -> str:
+    """A feature level as ``"3_0"``, from that, its name in C or its number (0x3000)."""
     found = given
     if isinstance(given, str):
         found = given.removeprefix("DML_FEATURE_LEVEL_")
@@ -63,9 +57,8 @@ def as_level(given: Any, name: str = "") -> str:
         if 0 < number < 2**16 and not number & 255:
             found = f"{number >> 12}_{number >> 8 & 15}"
     if not isinstance(found, str) or found not in LEVELS:
-        where = f"{name}: feature_level" if name else "feature_level"
-        msg = f"{where} must be one of {', '.join(LEVELS)}, got {arguments.shown(given)}"
-        raise ValueError(msg)
+        came = arguments.shown(given)
+        raise ValueError(f"feature_level must be one of {', '.join(LEVELS)}, got {came}")
     return found
 
 
@@ -86,26 +79,41 @@ def support(operator: str, feature_level: str | int = HIGHEST) -> Table:
     """
     name = operator.removeprefix("DML_OPERATOR_").upper() if isinstance(operator, str) else ""
     name = _ALIASES.get(name, name)
-    if name not in ROWS:
+    if name not in OPERATORS:
         came = arguments.shown(operator)
         refuse("support", f"operator must be one of {', '.join(OPERATORS)}, got {came}")
-    return _row(name, as_level(feature_level, "support"))
+    return row(name, under("support", as_level, feature_level))
 
 
 @functools.cache
-def _row(name: str, level: str) -> Table:
+def row(name: str, level: str) -> Table:
+    """What the tensors of an operator may be at a feature level."""
     rows = ROWS[name]
-    row = next((own for own in reversed(rows) if reaches(level, own)), None)
-    if row is None:
+    found = next((own for own in reversed(rows) if reaches(level, own)), None)
+    if found is None:
         rule = f"the operator is not available at feature level {level}"
         refuse(name, f"{rule}; the lowest level that has it is {next(iter(rows))}")
-    return rows[row]
+    return rows[found]
 
 
-def greatest_rank(level: str) -> int:
-    """The most dimensions that any tensor may have."""
-    ranks: dict[str, int] = _LEVELS["ranks"]
-    return max(rank for own, rank in ranks.items() if reaches(level, own))
+def check(name: str, member: str, level: str, kind: DataType, rank: int) -> None:
+    """Raise TypeError for a data type, ValueError for a rank, that a level does not allow."""
+    allowed = row(name, level)[member]
+    if allowed.allows(kind, rank):
+        return
+    rows = ROWS[name].items()
+    lowest = next((own for own, table in rows if table[member].allows(kind, rank)), None)
+    fix = f"no level allows {kind.name} with {rank} dimensions"
+    if lowest is not None:
+        fix = f"the lowest level that allows it is {lowest}"
+    if kind not in allowed.data_types:
+        names = ", ".join(t.name for t in allowed.data_types)
+        rule = f"DataType must be one of {names} at feature level {level}"
+        raise TypeError(f"{rule}, got {kind.name}; {fix}")
+    low, high = allowed.ranks
+    span = f"{low}" if low == high else f"{low} to {high}"
+    rule = f"DimensionCount must be {span} at feature level {level}"
+    raise ValueError(f"{rule}, got {rank}; {fix}")
 
 
 def _parsed(lines: list[str]) -> Table:
@@ -120,7 +128,7 @@ def _parsed(lines: list[str]) -> Table:
     return MappingProxyType(found)
 
 
-# All rows of each operator, by the level that each begins at.
+# All rows of each operator, and of any tensor, by the level that each begins at.
 ROWS: dict[str, dict[str, Table]] = {
     name: {level: _parsed(lines) for level, lines in rows.items()} for name, rows in _TABLE.items()
 }

@@ -17,6 +17,7 @@ from tensorlayout.directml.constants import (
     DataTypeLike,
     TensorFlags,
     as_data_type,
+    check_between,
     member,
 )
 from tensorlayout.errors import cut, refuse, under
@@ -28,7 +29,7 @@ from tensorlayout.support.interning import cached_property
 from tensorlayout.tensor import Tensor, TensorSpec
 from tensorlayout.typing import DeviceLike, Storage
 
-_NAME, _KIND = "TensorDesc", "TensorDesc: DataType"
+_NAME = "TensorDesc"
 _MOST_DIMENSIONS = 8
 _LEAST_ALIGNMENT = 16  # bytes: DML_MINIMUM_BUFFER_TENSOR_ALIGNMENT
 
@@ -67,22 +68,8 @@ class TensorDesc:
         total_tensor_size_in_bytes: int | None = None,
         guaranteed_base_offset_alignment: int = 0,
     ) -> None:
-        kind = as_data_type(_KIND, data_type)
-        lengths = _sizes(sizes)
-        steps = None if strides is None else _strides(strides, lengths)
-        count = max(math.prod(lengths), _reach(lengths, steps))
-        if count > UINT32_MAX:
-            came = f"Sizes {lengths}" + ("" if steps is None else f" and Strides {steps}")
-            refuse(_NAME, f"a tensor addresses at most 2**32 - 1 elements, got {count} by {came}")
-        least = _nbytes(kind, lengths, steps)
-        vars(self).update(
-            data_type=kind,
-            sizes=lengths,
-            strides=steps,
-            flags=member(f"{_NAME}: Flags", TensorFlags, flags),
-            total_tensor_size_in_bytes=_total(total_tensor_size_in_bytes, least),
-            guaranteed_base_offset_alignment=_alignment(guaranteed_base_offset_alignment, kind),
-        )
+        others = flags, total_tensor_size_in_bytes, guaranteed_base_offset_alignment
+        vars(self).update(under(_NAME, _held, data_type, sizes, strides, *others))
 
     @property
     def rank(self) -> int:
@@ -168,9 +155,7 @@ class TensorDesc:
         ValueError where a size to be taken away is not 1.
         """
         wanted = under(_NAME, arguments.integer, "rank", rank)
-        if not 1 <= wanted <= _MOST_DIMENSIONS:
-            came = arguments.shown(wanted)
-            refuse(_NAME, f"DimensionCount must be 1 to {_MOST_DIMENSIONS}, got {came}")
+        under(_NAME, check_between, "DimensionCount", wanted, 1, _MOST_DIMENSIONS)
         drop = self.rank - wanted
         if any(n != 1 for n in self.sizes[: max(drop, 0)]):
             refuse(_NAME, f"Sizes {self.sizes} cannot have {rank} dimensions")
@@ -184,16 +169,11 @@ class TensorDesc:
 
     def validate(self, feature_level: str | int = tables.HIGHEST) -> TensorDesc:
         """`self`; ValueError where the feature level has no such data type or rank."""
-        level = tables.as_level(feature_level, _NAME)
-        needed = tables.TYPES_SINCE.get(self.data_type.name, tables.LEVELS[0])
-        if not tables.reaches(level, needed):
-            rule = f"DataType {self.data_type.name} is not available at feature level {level}"
-            refuse(_NAME, f"{rule}; the lowest level that allows it is {needed}")
-        most = tables.greatest_rank(level)
-        if self.rank > most:
-            needed = next(each for each in tables.LEVELS if tables.greatest_rank(each) >= self.rank)
-            rule = f"DimensionCount must be at most {most} at feature level {level}"
-            refuse(_NAME, f"{rule}, got {self.rank}; the lowest level that allows it is {needed}")
+        level = under(_NAME, tables.as_level, feature_level)
+        try:
+            tables.check(_NAME, _NAME, level, self.data_type, self.rank)
+        except (TypeError, ValueError) as error:
+            refuse(_NAME, str(error))
         return self
 
 
@@ -212,8 +192,7 @@ def calc_buffer_tensor_size(
     """
     if type(data_type) is int and data_type not in DataType.__members__.values():
         return 0
-    kind, lengths = as_data_type(_KIND, data_type), _sizes(sizes)
-    return _nbytes(kind, lengths, None if strides is None else _strides(strides, lengths))
+    return _nbytes(*under(_NAME, _placed, data_type, sizes, strides))
 
 
 def _reach(sizes: tuple[int, ...], strides: tuple[int, ...] | None) -> int:
@@ -246,67 +225,66 @@ def _refuse_tiles(layout: Layout) -> None:
         refuse(_NAME, f"{rule}; use to_layout() first")
 
 
-def asked(where: str, data_type: Any, sizes: Sequence[int]) -> TensorDesc:
-    """The descriptor of a packed output; errors say `where` it is asked for."""
-    try:
-        return TensorDesc(data_type, sizes)
-    except (TypeError, ValueError) as error:
-        msg = f"{where}: {str(error).partition(': ')[2]}"
-        raise type(error)(msg) from None
-
-
-def listed(values: Sequence[int]) -> str:
-    """Numbers as a tuple is written; of more than a tensor has dimensions, how many there are."""
-    if len(values) > _MOST_DIMENSIONS:
-        return f"{len(values)} numbers"
-    texts = [arguments.shown(value) for value in values]
-    return f"({texts[0]},)" if len(texts) == 1 else f"({', '.join(texts)})"
-
-
-def integers(name: str, member: str, given: Any) -> tuple[int, ...]:
+def integers(member: str, given: Any) -> tuple[int, ...]:
     """Integers from any sequence of them, or from one; TypeError for all else."""
-    found = under(name, arguments.integers, given, member, none=False)
+    if type(given) is list and {*map(type, given)} == {int}:  # the usual case, in one step
+        return tuple(given)
+    found = arguments.integers(given, member, none=False)
     return (found,) if isinstance(found, int) else tuple(found)
 
 
-def _sizes(given: Any) -> tuple[int, ...]:
-    sizes = integers(_NAME, "Sizes", given)
+def _placed(
+    data_type: Any, given_sizes: Any, given_strides: Any
+) -> tuple[DataType, tuple[int, ...], tuple[int, ...] | None]:
+    """Data type, sizes and strides; the errors for those that no descriptor may have."""
+    kind, sizes = as_data_type("DataType", data_type), integers("Sizes", given_sizes)
     if not 1 <= len(sizes) <= _MOST_DIMENSIONS:
-        refuse(_NAME, f"DimensionCount must be 1 to {_MOST_DIMENSIONS}, got {len(sizes)} sizes")
+        count = len(sizes)
+        raise ValueError(f"DimensionCount must be 1 to {_MOST_DIMENSIONS}, got {count} sizes")
     if not 1 <= min(sizes) <= max(sizes) <= UINT32_MAX:
-        refuse(_NAME, f"each of Sizes must be at least 1 and fit 32 bits, got {listed(sizes)}")
-    return sizes
-
-
-def _strides(given: Any, sizes: tuple[int, ...]) -> tuple[int, ...]:
-    strides = integers(_NAME, "Strides", given)
+        rule = "each of Sizes must be at least 1 and fit 32 bits"
+        raise ValueError(f"{rule}, got {arguments.shown(sizes)}")
+    if given_strides is None:
+        return kind, sizes, None
+    strides = integers("Strides", given_strides)
     if len(strides) != len(sizes):
-        refuse(_NAME, f"Strides must be as many as Sizes, {len(sizes)}, got {len(strides)}")
+        raise ValueError(f"Strides must be as many as Sizes, {len(sizes)}, got {len(strides)}")
     # Strides of dimensions of size 1 are never used; views may have any there.
     strides = tuple([max(s, 0) if n == 1 else s for n, s in zip(sizes, strides, strict=True)])
     if min(strides) < 0:
-        rule = f"Strides are unsigned, so none can be negative, got {listed(strides)}"
-        fix = "copy the tensor first, or reverse by SLICE1 with a negative stride"
-        refuse(_NAME, f"{rule}; {fix}")
+        rule = f"Strides are unsigned, so none can be negative, got {arguments.shown(strides)}"
+        raise ValueError(
+            f"{rule}; copy the tensor first, or reverse by SLICE1 with a negative stride"
+        )
     if max(strides) > UINT32_MAX:
-        refuse(_NAME, f"each of Strides must fit 32 bits, got {listed(strides)}")
-    return strides
+        raise ValueError(f"each of Strides must fit 32 bits, got {arguments.shown(strides)}")
+    return kind, sizes, strides
 
 
-def _total(given: int | None, least: int) -> int:
-    if given is None:
-        return least
-    total = under(_NAME, arguments.integer, "TotalTensorSizeInBytes", given)
+def _held(
+    data_type: Any, sizes: Any, strides: Any, flags: Any, total: Any, alignment: Any
+) -> dict[str, Any]:
+    """The members of a descriptor."""
+    kind, sizes, strides = _placed(data_type, sizes, strides)
+    count = max(math.prod(sizes), _reach(sizes, strides))
+    if count > UINT32_MAX:
+        came = f"Sizes {sizes}" + ("" if strides is None else f" and Strides {strides}")
+        raise ValueError(f"a tensor addresses at most 2**32 - 1 elements, got {count} by {came}")
+    least = _nbytes(kind, sizes, strides)
+    total = least if total is None else arguments.integer("TotalTensorSizeInBytes", total)
     if not least <= total < 2**64:
         rule = f"at least the minimum implied size, {least}, and fit 64 bits"
-        refuse(_NAME, f"TotalTensorSizeInBytes must be {rule}, got {arguments.shown(total)}")
-    return total
-
-
-def _alignment(given: int, kind: DataType) -> int:
-    name = "GuaranteedBaseOffsetAlignment"
-    found, least = under(_NAME, arguments.integer, name, given), max(kind.bits // 8, 1)
-    if found and (found < least or found & (found - 1) or found > UINT32_MAX):
-        rule = f"0 or a power of two that is at least {least}, the bytes of an element"
-        refuse(_NAME, f"{name} must be {rule}, got {arguments.shown(found)}")
-    return found
+        raise ValueError(f"TotalTensorSizeInBytes must be {rule}, got {arguments.shown(total)}")
+    name, element = "GuaranteedBaseOffsetAlignment", max(kind.bits // 8, 1)
+    alignment = arguments.integer(name, alignment)
+    if alignment and (alignment & (alignment - 1) or not element <= alignment <= UINT32_MAX):
+        rule = f"0 or a power of two that is at least {element}, the bytes of an element"
+        raise ValueError(f"{name} must be {rule}, got {arguments.shown(alignment)}")
+    return {
+        "data_type": kind,
+        "sizes": sizes,
+        "strides": strides,
+        "flags": member("Flags", TensorFlags, flags),
+        "total_tensor_size_in_bytes": total,
+        "guaranteed_base_offset_alignment": alignment,
+    }

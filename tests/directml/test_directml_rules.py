@@ -181,15 +181,15 @@ JOIN axis=3  # Axis must be 0 to 2, got 3
 JOIN inputs=[t(1, 2, 4), i32(1, 3, 4)]  # InputTensors[1]: DataType must be FLOAT32, got INT32
 JOIN inputs=[t(1, 2, 4), t(3, 4)]  # InputTensors[1]: DimensionCount must be 3, got 2
 JOIN inputs=[t(1, 2, 4), t(1, 3, 5)]
-    InputTensors[1]: Sizes away from Axis 1 must be (1, 3, 4), got (1, 3, 5)
+    InputTensors[1]: Sizes must be (1, 3, 4), got (1, 3, 5)
 JOIN output=t(1, 6, 4)  # OutputTensor: Sizes must be (1, 5, 4), got (1, 6, 4)
 SPLIT outputs=[]  # OutputCount must be at least 1, got 0
 SPLIT outputs=[t(1, 2, 4), t(2, 3, 4)]
-    OutputTensors[1]: Sizes away from Axis 1 must be (1, 3, 4), got (2, 3, 4)
+    OutputTensors[1]: Sizes must be (1, 3, 4), got (2, 3, 4)
 SPLIT outputs=[t(1, 2, 4), t(1, 2, 4)]
     OutputTensors: Sizes along Axis 1 must add up to 5, got (2, 2)
 SPLIT outputs=[t(1, 1, 4)] * 9
-    OutputTensors: Sizes along Axis 1 must add up to 5, got 9 numbers
+    OutputTensors: Sizes along Axis 1 must add up to 5, got (1, 1, 1, 1, 1, 1, 1, 1, 1)
 SLICE offsets=[0, 2]
     Offsets + (Sizes - 1) * Strides must be below 3, the size of the input, in dimension 1, got 3
 SLICE strides=[1, 2**32 - 1]
@@ -198,8 +198,8 @@ SLICE strides=[1, 2**32 - 1]
 SLICE1 SLICE_GRAD input_window_strides=[1, 0]
     InputWindowStrides must not be 0, in dimension 1, got (1, 0)
 SLICE1 SLICE_GRAD input_window_strides=[1, 2**31]
-    InputWindowStrides must fit 32 bits with a sign, got 2147483648
-SLICE1 SLICE_GRAD input_window_sizes=[2, 0]  # InputWindowSizes must be 1 to 2**32 - 1, got 0
+    InputWindowStrides must be -2147483648 to 2147483647, got 2147483648
+SLICE1 SLICE_GRAD input_window_sizes=[2, 0]  # InputWindowSizes must be 1 to 4294967295, got 0
 SLICE1 SLICE_GRAD input_window_offsets=[0, 1]
     InputWindowOffsets + InputWindowSizes must be at most 6, in dimension 1, got 1 + 6
 SLICE1 output=t(2, 4)  # OutputTensor: Sizes must be at most (2, 3), got (2, 4)
@@ -214,9 +214,8 @@ GATHER input=t(2, 4, 3), index_dimensions=2
     InputTensor: the rank without leading ones + IndexDimensions - 1 must be at most
     DimensionCount, 3, got 3 + 2 - 1
 GATHER input=t(1, 1, 5), indices=i32(2, 3, 4), axis=0, index_dimensions=3
-    OutputTensor: sizes before the last 3, DimensionCount, must be 1, got (2, 3, 4, 1, 5)
-GATHER_ELEMENTS SCATTER indices=i32(2, 4)
-    IndicesTensor: Sizes away from Axis 0 must be (2, 3), got (2, 4)
+    OutputTensor: Sizes before the last 3, DimensionCount, must be 1, got (2, 3, 4, 1, 5)
+GATHER_ELEMENTS SCATTER indices=i32(2, 4)  # IndicesTensor: Sizes must be (2, 3), got (2, 4)
 GATHER_ND GATHER_ND1 SCATTER_ND input_dimension_count=4
     InputDimensionCount must be 1 to 3, got 4
 GATHER_ND GATHER_ND1 SCATTER_ND indices_dimension_count=0

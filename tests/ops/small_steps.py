@@ -8,7 +8,7 @@ from contextlib import contextmanager
 import pytest
 
 from tensorlayout import plan
-from tensorlayout.cpu import fill, fuse, gather, library, mask, pad, reduce, scan, scatter, sort
+from tensorlayout.cpu import fill, fuse, gather, library, mask, reduce, scan, scatter, sort
 from tensorlayout.cpu.copy import choose
 from tensorlayout.cpu.elementwise import functions, staging, writing
 from tensorlayout.cpu.engine import sharing, threads
@@ -33,7 +33,6 @@ SMALL_STEPS = [
         (reduce, "_FEW_PLACES", 2),
         (sort, "_FEW", 2),
         (fill, "_CALL", 2),
-        (pad, "_PIECE", 99),
         (choose, "FUSED_BYTES", 16),
     ),
     *((fuse, n, v) for n, v in [("LEAST", 0), ("BLOCK", 64)]),

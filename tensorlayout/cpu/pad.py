@@ -5,7 +5,6 @@ Of a border the inside comes first, then dimension after dimension what lies aro
 
 from __future__ import annotations
 
-from itertools import chain
 from typing import Any
 
 import numpy as np
@@ -65,35 +64,17 @@ def _parts(mode: str, n: int, before: int, after: int) -> list[Part]:
         left, right = slice(before, before + 1), slice(before + n - 1, before + n)
         sides = (slice(0, before), left), (slice(before + n, before + n + after), right)
         return [(to, source) for to, source in sides if to.stop > to.start]
-    period = {"reflection": 2 * n - 2, "symmetric": 2 * n}.get(mode, n)
-    border = chain(range(-before, 0), range(n, n + after))
-    return _merged([(at + before, _inside(mode, at, n, period) + before) for at in border])
-
-
-def _inside(mode: str, at: int, n: int, period: int) -> int:
-    """The position of the data that a position of the border equals."""
-    folded = at % period
-    if folded < n:
-        return folded
-    return period - folded - (0 if mode == "reflection" else 1)
-
-
-def _merged(pairs: list[tuple[int, int]]) -> list[Part]:
-    """Pairs of positions as slices: neighbours that walk on in one direction together."""
-    groups: list[tuple[int, int, int, int]] = []  # first and last to, first source, step
-    for to, source in pairs:
-        if groups:
-            first, last, start, step = groups[-1]
-            run = last - first
-            if to == last + 1 and (
-                (run == 0 and abs(source - start) == 1)
-                or (run > 0 and source == start + step * (run + 1))
-            ):
-                groups[-1] = (first, to, start, source - start if run == 0 else step)
-                continue
-        groups.append((to, to, source, 1))
+    period = n - 1 if mode == "reflection" else n  # after which a mirrored border turns
     found = []
-    for first, last, start, step in groups:
-        stop = start + step * (last - first + 1)
-        found.append((slice(first, last + 1), slice(start, stop if stop >= 0 else None, step)))
+    for at, stop in ((-before, 0), (n, n + after)):
+        while at < stop:
+            turns, place = divmod(at, period)
+            count = min(period - place, stop - at)
+            if mode in ("reflection", "symmetric") and turns % 2:
+                first = before + n - 1 - place
+                source = slice(first, first - count if first >= count else None, -1)
+            else:
+                source = slice(before + place, before + place + count)
+            found.append((slice(before + at, before + at + count), source))
+            at += count
     return found

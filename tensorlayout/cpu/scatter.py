@@ -24,9 +24,9 @@ from tensorlayout.cpu.gather import (
 from tensorlayout.plan import RUN, CopyScatterPlan, ScatterPlan, ScatterReducePlan, after_copy, base
 from tensorlayout.tensor import Tensor
 
-# Elements of a run from which on NumPy's own loops write there faster than slots do; and for one
-# value everywhere.
-_SLICED, _FILLED = 32, 16
+# Elements of a run from which on NumPy's own loops write there faster than slots do: 640 x 1000 x
+# 16 float32 along the second axis 8.9 ms, by slots 22.7.
+_SLICED = 16
 
 # What is worked out for so many values stays cached; fresh memory takes longer than all else.
 _MANY = 2 * BLOCK
@@ -107,7 +107,7 @@ def writer(runs: Runs) -> Move:
         runs.packed(runs.order) or (one and runs.packed(runs.inner))
     ):
         return _write_rows(runs)
-    return _write_slices(runs) if one and inner >= _FILLED else _write_slots(runs)
+    return _write_slices(runs) if one and inner >= _SLICED else _write_slots(runs)
 
 
 def _write_rows(runs: Runs) -> Move:
@@ -128,21 +128,15 @@ def _write_rows(runs: Runs) -> Move:
 def _write_slices(runs: Runs) -> Move:
     """Slices of a tensor with gaps, or behind others, which NumPy writes well by itself."""
     head = [slice(None)] * len(runs.outer)
-    each = runs.size(runs.inner) < _SLICED
-    slots = _write_slots(runs)
 
     def write(memory: Array, positions: Positions, value: Array) -> None:
-        one = _is_one(value)
-        if each and not one:
-            slots(memory, positions, value)
-            return
         target = memory.transpose(runs.order)
         # NumPy may go backwards through what is not contiguous, and the last one is to win.
         index = np.ascontiguousarray(runs.merged(positions))
         shape = (*target.shape[: len(head)], index.size, *target.shape[len(head) + 1 :])
-        new = value[(0,) * value.ndim] if one else value.transpose(runs.major).reshape(shape)
         key: Any = (*head, index)
-        target[key] = new
+        new = value.transpose(runs.major).reshape(shape)
+        target[key] = new[(0,) * new.ndim] if _is_one(value) else new
 
     return write
 

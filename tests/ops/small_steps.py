@@ -21,7 +21,7 @@ SMALL_STEPS = [
     *((scan, n, v) for n, v in [("BLOCK", 3), ("_ROWS", 1), ("_ROW", 2), ("_SIDE_BY_SIDE", 2)]),
     *((gather, n, v) for n, v in [("MANY", 20), ("_RUN", 3), ("BLOCK", 8), ("_COLUMNS", 2)]),
     *((gather, n, v) for n, v in [("_LONG", 8), ("_STAGE", 8)]),
-    *((scatter, n, v) for n, v in [("_SLICED", 3), ("_FILLED", 2)]),
+    (scatter, "_SLICED", 2),
     *((mask, n, v) for n, v in [("_BLOCK", 32), ("_DENSE", 0.5)]),
     *((sharing, n, v) for n, v in [("LEAST_BYTES", 99), ("SURE_BYTES", 999), ("_PIECE", 8)]),
     (threads, "_forced", 3),

@@ -225,14 +225,9 @@ def _has_tensors_alone(plan: ElementwisePlan) -> bool:
 _RUN = 128
 
 
-_TESTS = ("isfinite", "isinf", "isnan")
-
-
 def _nbytes(plan: ElementwisePlan) -> int:
-    """The bytes that a call reads and writes; integers are finite without a look."""
-    tensors = [plan.result]
-    if plan.operation.function not in _TESTS or plan.inputs[0].kind in "fcV":
-        tensors += [o for o in plan.operands if isinstance(o, TensorSpec)]
+    """The bytes that a call reads and writes."""
+    tensors = [plan.result, *[o for o in plan.operands if isinstance(o, TensorSpec)]]
     return sum([t.layout.size * t.dtype.itemsize for t in tensors])
 
 
@@ -392,18 +387,9 @@ def _converting(plan: ElementwisePlan, fix: Fix | None) -> Call:
     copy: Any = _context(plan)
     if fix is not None or (converts and not isinstance(_numpy(plan), np.ufunc)):
         nbytes = plan.result.layout.required_size * plan.result.dtype.itemsize
-        blockwise = in_blocks(fix or function, plan.inputs, converts, nbytes)
-        if converts or not function_of(plan.operation.function).right_alone:
-            return blockwise
-
-        def call(arrays: Sequence[Array], out: Array) -> None:
-            flags = [a.flags for a in (*arrays, out)]
-            if all(f.c_contiguous for f in flags) or all(f.f_contiguous for f in flags):
-                copy().run(function, *arrays, out)
-            else:
-                blockwise(arrays, out)
-
-        return call
+        if not converts and function_of(plan.operation.function).right_alone:
+            nbytes = 0  # which passes once over most memory
+        return in_blocks(fix or function, plan.inputs, converts, nbytes)
     if not isinstance(_numpy(plan), np.ufunc):
         return lambda arrays, out: copy().run(function, *arrays, out)
     if _loop(plan, _dtypes(plan)):

@@ -210,6 +210,8 @@ TABLE = [
     ("pixels", "rows", (50, 60, 3), packed((50, 60, 3)), packed((50, 60, 3), (1, 0, 2)), 1),
     # Each row of the source fills many of the destination: a broadcast first axis.
     ("repeated rows", "rows", (50, 60, 40), packed((50, 60, 40)), (0, 40, 1), 4),
+    # Every second element, and each of them 50 times.
+    ("repeated steps", "repeated", (50, 60), packed((50, 60)), (0, 2), 4),
     # Reversed elements: contiguous nowhere, walked well in either order.
     ("reversed", "strided", (5000,), (1,), (-1,), 4),
     ("stepped", "strided", (5000,), (1,), (3,), 4),  # Every third element.

@@ -79,7 +79,8 @@ def choose_copy(
     5. ``channels``: the fastest axis of the destination is very short, so it becomes the slowest.
     6. ``tiles``: the two sides have different fastest axes and the source's rows do not stay in
        the cache until they are used up, so boxes go through a buffer.
-    7. ``strided``: both sides are walked well enough in the destination's order.
+    7. ``repeated``: so do elements that are apart in the source and repeat along a slower axis.
+    8. ``strided``: both sides are walked well enough in the destination's order.
     """
     size = prod(shape)
     if size == 0:
@@ -91,7 +92,7 @@ def choose_copy(
         loop = fuse(loop)
     case, cost = _case(loop), _cost(loop)
     threads = tuning.threads if cost >= tuning.thread_cost else 1
-    if case == "tiles":
+    if case in ("tiles", "repeated"):
         extents = tile(loop, tuning.tile_elements)
         cuts = tuple([pieces(axis.size, n) for axis, n in zip(loop.axes, extents, strict=True)])
         return ReadyCopy(case, in_boxes(loop, cuts, threads, by_tiles(loop, cuts)), threads)
@@ -283,12 +284,10 @@ def _case(loop: CopyLoop) -> str:
     far = _is_far(loop)
     if slower and last.size <= (4 if far else 8) and last.size * loop.width <= _LINE // 2:
         return "channels"
-    # A tile reads what repeats along a slower axis once.
-    repeats = any(axis.strides[READ] == 0 for axis in slower)
-    if (repeats and abs(last.strides[READ]) > loop.width) or (
-        far and loop.axes[loop.read_order[0]].size >= 8
-    ):
+    if far and loop.axes[loop.read_order[0]].size >= 8:
         return "tiles"
+    if abs(last.strides[READ]) > loop.width and any(n.strides[READ] == 0 for n in slower):
+        return "repeated"
     return "strided" if loop.word is None else "rows"
 
 

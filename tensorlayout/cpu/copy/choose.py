@@ -286,7 +286,8 @@ def _case(loop: CopyLoop) -> str:
         return "channels"
     if far and loop.axes[loop.read_order[0]].size >= 8:
         return "tiles"
-    if abs(last.strides[READ]) > loop.width and any(n.strides[READ] == 0 for n in slower):
+    repeats = [axis for axis in slower if axis.size >= 16 and axis.strides[READ] == 0]
+    if repeats and abs(last.strides[READ]) > loop.width:
         return "repeated"
     return "strided" if loop.word is None else "rows"
 

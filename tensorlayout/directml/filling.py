@@ -7,27 +7,13 @@ from typing import Any
 
 from tensorlayout.directml import members
 from tensorlayout.directml.calls import HIGHEST, run
-from tensorlayout.directml.constants import DataTypeLike, check_between
-from tensorlayout.directml.operator_desc import OperatorDesc, check, check_rank, with_size
+from tensorlayout.directml.constants import DataTypeLike, check_between, export
+from tensorlayout.directml.operator_desc import OperatorDesc, check, with_size
 from tensorlayout.directml.tensor_desc import TensorDesc
 from tensorlayout.functions import arguments, dispatch
 from tensorlayout.plan import Create, DiagonalsPlan, OneHotPlan, Written
-from tensorlayout.support.interning import cached_property
 from tensorlayout.tensor import Tensor
 from tensorlayout.typing import DeviceLike
-
-__all__ = [
-    "DiagonalMatrix1OperatorDesc",
-    "DiagonalMatrixOperatorDesc",
-    "FillValueConstantOperatorDesc",
-    "FillValueSequenceOperatorDesc",
-    "OneHotOperatorDesc",
-    "diagonal_matrix",
-    "diagonal_matrix1",
-    "fill_value_constant",
-    "fill_value_sequence",
-    "one_hot",
-]
 
 
 class FillValueConstantOperatorDesc(OperatorDesc, operator="FILL_VALUE_CONSTANT"):
@@ -85,26 +71,15 @@ class FillValueSequenceOperatorDesc(OperatorDesc, operator="FILL_VALUE_SEQUENCE"
     output: TensorDesc
     value_data_type: members.AnyDataType | None = None
     value_start: members.Scalar
-    value_delta: members.Number
+    value_delta: members.Delta
     _plan = Create("FILL_VALUE_SEQUENCE", "arange")
 
-    def _sizes(self) -> tuple[int, ...]:
-        _ = self._step  # worked out, it fits
-        return self.output.sizes
-
-    @cached_property
-    def _step(self) -> int | float:
-        kind = self.output.data_type
-        if kind.is_float:
-            return members.rounded("ValueDelta", self.value_delta, kind)
-        return members.whole("ValueDelta", self.value_delta, kind, -(2 ** (kind.bits - 1)))
-
     def _run(self, out: Tensor) -> None:
-        numbers = self._elements["value_start"], self._step
+        start, delta = self._elements["value_start"], self._elements["value_delta"]
         if not self.output.data_type.is_float:
-            numbers = int(numbers[0]) % 2**64, int(numbers[1]) % 2**64
+            start, delta = int(start) % 2**64, int(delta) % 2**64
         key = (out.shape, out.dtype, None, out.device)
-        dispatch.call_into(out, self._plan, key, numbers)
+        dispatch.call_into(out, self._plan, key, (start, delta))
 
 
 def fill_value_sequence(
@@ -262,8 +237,7 @@ class OneHotOperatorDesc(OperatorDesc, operator="ONE_HOT"):
     def _sizes(self) -> tuple[int, ...]:
         sizes = self.output.sizes
         check("IndicesTensor", self.indices, with_size(sizes, self.axis, 1))
-        check_rank("ValuesTensor", self.values, len(sizes))
-        check("ValuesTensor", self.values, self.values.sizes, self.output.data_type)
+        check("ValuesTensor", self.values, (None,) * len(sizes), self.output.data_type)
         if max(self.values.sizes) < 2:
             raise ValueError(f"ValuesTensor: must have two elements, got Sizes {self.values.sizes}")
         return sizes
@@ -307,3 +281,6 @@ def one_hot(
             [0, 0, 9]], dtype=int64, device='cpu')
     """
     return run(OneHotOperatorDesc, (indices, values, axis), out, feature_level, {"depth": depth})
+
+
+export(globals())

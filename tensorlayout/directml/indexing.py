@@ -15,14 +15,8 @@ import numpy as np
 
 from tensorlayout.directml import members
 from tensorlayout.directml.calls import HIGHEST, run, seen_as, specs_of
-from tensorlayout.directml.constants import check_between
-from tensorlayout.directml.operator_desc import (
-    OperatorDesc,
-    check,
-    check_rank,
-    effective_rank,
-    last,
-)
+from tensorlayout.directml.constants import check_between, export
+from tensorlayout.directml.operator_desc import OperatorDesc, check, effective_rank, last, with_size
 from tensorlayout.directml.tensor_desc import TensorDesc
 from tensorlayout.functions import dispatch
 from tensorlayout.functions.creation import arange
@@ -31,23 +25,6 @@ from tensorlayout.functions.searching import where
 from tensorlayout.functions.sorting import sort
 from tensorlayout.plan import CopyScatter, Gather
 from tensorlayout.tensor import Tensor
-
-__all__ = [
-    "GatherElementsOperatorDesc",
-    "GatherND1OperatorDesc",
-    "GatherNDOperatorDesc",
-    "GatherOperatorDesc",
-    "ScatterElementsOperatorDesc",
-    "ScatterNDOperatorDesc",
-    "ScatterOperatorDesc",
-    "gather",
-    "gather_elements",
-    "gather_nd",
-    "gather_nd1",
-    "scatter",
-    "scatter_elements",
-    "scatter_nd",
-]
 
 
 class GatherOperatorDesc(OperatorDesc, operator="GATHER"):
@@ -70,7 +47,7 @@ class GatherOperatorDesc(OperatorDesc, operator="GATHER"):
 
     def _sizes(self) -> tuple[int, ...]:
         rank, count = self.input.rank, self.index_dimensions
-        check_rank("IndicesTensor", self.indices, rank)
+        check("IndicesTensor", self.indices, (None,) * rank)
         check_between("IndexDimensions", count, 0, rank)
         full = self._spread(last("IndicesTensor", self.indices.sizes, count, "IndexDimensions"))
         own = effective_rank(self.input)
@@ -140,7 +117,7 @@ class GatherElementsOperatorDesc(OperatorDesc, operator="GATHER_ELEMENTS"):
     _plans_output = True
 
     def _sizes(self) -> tuple[int, ...]:
-        check("IndicesTensor", self.indices, self.input.sizes, free=self.axis)
+        check("IndicesTensor", self.indices, with_size(self.input.sizes, self.axis, None))
         return self.indices.sizes
 
     def _run(self, out: Tensor | None, x: Tensor, indices: Tensor) -> Tensor:
@@ -192,7 +169,7 @@ class ScatterOperatorDesc(OperatorDesc, operator="SCATTER"):
     _plans_output = True
 
     def _sizes(self) -> tuple[int, ...]:
-        check("IndicesTensor", self.indices, self.input.sizes, free=self.axis)
+        check("IndicesTensor", self.indices, with_size(self.input.sizes, self.axis, None))
         check("UpdatesTensor", self.updates, self.indices.sizes, self.input.data_type)
         return self.input.sizes
 
@@ -244,13 +221,8 @@ class _Addressed(NamedTuple):
     batch: int
 
     @property
-    def spread(self) -> tuple[int, ...]:
-        """The sizes of all blocks together, ones in front left out."""
-        return self.indices[:-1] + self.source[self.batch + self.indices[-1] :]
-
-    @property
-    def read(self) -> tuple[int, ...]:
-        """The sizes of all blocks as reading gives them: one tuple is a list of one."""
+    def blocks(self) -> tuple[int, ...]:
+        """The sizes of all blocks together: one tuple is a list of one."""
         return (self.indices[:-1] or (1,)) + self.source[self.batch + self.indices[-1] :]
 
     def key_of(self, indices: Tensor) -> tuple[Any, ...]:
@@ -271,11 +243,11 @@ class _ByTuples(OperatorDesc):
     input_dimension_count: int
     indices_dimension_count: int
 
-    def _blocks(self) -> _Addressed:
+    def _addressed(self) -> _Addressed:
         """The rules of coordinate tuples."""
         rank, batch = self.input.rank, getattr(self, "batch_dimension_count", 0)
         counts = self.input_dimension_count, self.indices_dimension_count
-        check_rank("IndicesTensor", self.indices, rank)
+        check("IndicesTensor", self.indices, (None,) * rank)
 
         def cut(kind: str, desc: TensorDesc, count: int) -> tuple[int, ...]:
             member = f"{kind}DimensionCount"
@@ -292,9 +264,9 @@ class _ByTuples(OperatorDesc):
         if found.source[:batch] != found.indices[:batch]:
             rule = f"batch sizes must be {found.source[:batch]}"
             raise ValueError(f"IndicesTensor: {rule}, got {found.indices[:batch]}")
-        if len(found.spread) > rank:
+        if len(found.blocks) > rank:
             rule = f"blocks must have at most {rank} dimensions, DimensionCount"
-            raise ValueError(f"IndicesTensor: {rule}, got sizes {found.spread}")
+            raise ValueError(f"IndicesTensor: {rule}, got sizes {found.blocks}")
         return found
 
 
@@ -314,13 +286,13 @@ class GatherNDOperatorDesc(_ByTuples, operator="GATHER_ND"):
     _plans_output = True
 
     def _sizes(self) -> tuple[int, ...]:
-        return _padded(self._blocks().spread, self.input.rank)
+        return _padded(self._addressed().blocks, self.input.rank)
 
     def _run(self, out: Tensor | None, x: Tensor, indices: Tensor) -> Tensor:
         assert self.output is not None
-        found = self._blocks()
+        found = self._addressed()
         source, positions = seen_as(x, found.source), found.key_of(indices)
-        into = None if out is None else seen_as(out, found.read)
+        into = None if out is None else seen_as(out, found.blocks)
         key = (source.spec, tuple(range(len(positions))), False, *map(specs_of, positions))
         read = dispatch.call_into(into, self._plan, key, (source, *positions))
         return seen_as(read, self.output.sizes) if out is None else out
@@ -411,17 +383,17 @@ class ScatterNDOperatorDesc(_ByTuples, operator="SCATTER_ND"):
     _plan = CopyScatter("SCATTER_ND")
 
     def _sizes(self) -> tuple[int, ...]:
-        sizes = _padded(self._blocks().spread, self.input.rank)
+        sizes = _padded(self._addressed().blocks, self.input.rank)
         check("UpdatesTensor", self.updates, sizes, self.input.data_type)
         return self.input.sizes
 
     def _run(self, out: Tensor, x: Tensor, indices: Tensor, updates: Tensor) -> None:
-        found = self._blocks()
+        found = self._addressed()
         key = found.key_of(indices)
         if self.duplicates == "error":
             _refuse_equal(key, found.source[: len(key)])
         source, into = seen_as(x, found.source), seen_as(out, found.source)
-        values = seen_as(updates, found.spread)
+        values = seen_as(updates, found.blocks)
         plan_key = (source.spec, values.spec, tuple(range(len(key))), False, *map(specs_of, key))
         dispatch.call_into(into, self._plan, plan_key, (source, values, *key))
 
@@ -489,3 +461,6 @@ def _refuse_equal(key: Sequence[Tensor], sizes: Sequence[int], axis: int | None 
         came = first if axis is not None else tuple(map(int, np.unravel_index(first, sizes)))
         rule = "positions must differ with duplicates='error'"
         raise ValueError(f"IndicesTensor: {rule}, got {came} again")
+
+
+export(globals())

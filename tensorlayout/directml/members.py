@@ -26,6 +26,7 @@ class Kind(NamedTuple):
     held: Callable[[str, Any], Any]
     low: int | None = None
     high: int = UINT32_MAX
+    element: bool = False  # whether it becomes an element of tensors
 
 
 class Member(NamedTuple):
@@ -109,6 +110,7 @@ def _one_of(enumeration: Any) -> Kind:
 
 
 _SIGNED = -(2**31), 2**31 - 1
+_NUMBER = Kind(_number, element=True)
 _WORDS = Literal["last", "error"]
 
 # The annotations. The descriptor holds tuples and members of enumerations; of sequences with a
@@ -121,9 +123,9 @@ Steps = Annotated[Sequence[int], Kind(integers, *_SIGNED)]
 Positive = Annotated[int, Kind(arguments.integer, 1)]
 Signed = Annotated[int, Kind(arguments.integer, *_SIGNED)]
 Axis = Annotated[int, Kind(arguments.integer)]
-Number = Annotated[int | float, Kind(_number)]
-Float = Annotated[int | float, Kind(_number)]  # FLOAT, whatever the tensors hold
-Scalar = Annotated[int | float, Kind(_number)]  # of the data type of the tensors
+Delta = Annotated[int | float, _NUMBER]  # between scalars: negative for unsigned types, too
+Float = Annotated[int | float, _NUMBER]  # FLOAT, whatever the tensors hold
+Scalar = Annotated[int | float, _NUMBER]  # of the data type of the tensors
 Pair = Annotated[Sequence[float], Kind(_scale_bias)]
 AnyDataType = Annotated[Any, Kind(constants.as_data_type)]
 Mode = Annotated[constants.PaddingMode | str | int, _one_of(constants.PaddingMode)]
@@ -133,7 +135,6 @@ Interpolation = Annotated[
 Direction = Annotated[constants.AxisDirection | str | int, _one_of(constants.AxisDirection)]
 Order = Annotated[constants.DepthSpaceOrder | str | int, _one_of(constants.DepthSpaceOrder)]
 Duplicates = Annotated[_WORDS, Kind(_duplicates)]
-
 KINDS: dict[str, Kind] = {
     "TensorDesc": Kind(_desc),
     "int": Kind(arguments.integer),
@@ -158,23 +159,20 @@ def rounded(member: str, number: float, kind: DataType) -> float:
     return found
 
 
-def whole(member: str, number: float, kind: DataType, low: int | None = None) -> int:
-    """An integer that fits, from `low` on if that is given; TypeError for a float that is none."""
-    if isinstance(number, float) and not number.is_integer():
-        raise TypeError(f"{member} must be an integer for {kind.name}, got {number}")
-    found, limits = int(number), np.iinfo(kind.dtype)
-    least = int(limits.min) if low is None else low
-    check_between(member, found, least, int(limits.max), f" for {kind.name}")
-    return found
-
-
 def as_element(member: Member, number: float, kind: DataType) -> int | float:
     """Return a number as an element: a scalar exactly for integers, a FLOAT towards zero."""
+    name = member.spelling
     if member.kind == "Float":
-        number = rounded(member.spelling, number, DataType.FLOAT32)
+        number = rounded(name, number, DataType.FLOAT32)
         if not kind.is_float:
             if not math.isfinite(number):
-                msg = f"{member.spelling} must be finite for {kind.name}, got {number}"
-                raise ValueError(msg)
+                raise ValueError(f"{name} must be finite for {kind.name}, got {number}")
             number = int(number)
-    return (rounded if kind.is_float else whole)(member.spelling, number, kind)
+    if kind.is_float:
+        return rounded(name, number, kind)
+    if isinstance(number, float) and not number.is_integer():
+        raise TypeError(f"{name} must be an integer for {kind.name}, got {number}")
+    limits = np.iinfo(kind.dtype)
+    least = -(2 ** (kind.bits - 1)) if member.kind == "Delta" else int(limits.min)
+    check_between(name, int(number), least, int(limits.max), f" for {kind.name}")
+    return int(number)

@@ -8,41 +8,13 @@ from typing import Any, cast
 
 from tensorlayout.directml import members
 from tensorlayout.directml.calls import HIGHEST, run, run_several, seen_as, specs_of
-from tensorlayout.directml.constants import PaddingMode, check_between, within
-from tensorlayout.directml.operator_desc import (
-    Expected,
-    OneToOne,
-    OperatorDesc,
-    check,
-    check_rank,
-    with_size,
-)
+from tensorlayout.directml.constants import PaddingMode, check_between, export, within
+from tensorlayout.directml.operator_desc import Expected, OneToOne, OperatorDesc, check, with_size
 from tensorlayout.directml.tensor_desc import TensorDesc, integers
 from tensorlayout.functions import arguments, dispatch
 from tensorlayout.plan import Join, Pad, ReverseSequencePlan, SliceGradPlan, Split, Written
 from tensorlayout.support.interning import cached_property
 from tensorlayout.tensor import Tensor
-
-__all__ = [
-    "JoinOperatorDesc",
-    "Padding1OperatorDesc",
-    "PaddingOperatorDesc",
-    "ReverseSubsequencesOperatorDesc",
-    "Slice1OperatorDesc",
-    "SliceGradOperatorDesc",
-    "SliceOperatorDesc",
-    "SplitOperatorDesc",
-    "TileOperatorDesc",
-    "join",
-    "padding",
-    "padding1",
-    "reverse_subsequences",
-    "slice",
-    "slice1",
-    "slice_grad",
-    "split",
-    "tile",
-]
 
 
 class JoinOperatorDesc(OperatorDesc, operator="JOIN"):
@@ -62,8 +34,9 @@ class JoinOperatorDesc(OperatorDesc, operator="JOIN"):
 
     def _sizes(self) -> tuple[int, ...]:
         first = self.inputs[0]
+        sizes = with_size(first.sizes, self.axis, None)
         for i, desc in enumerate(self.inputs):
-            check(f"InputTensors[{i}]", desc, first.sizes, first.data_type, free=self.axis)
+            check(f"InputTensors[{i}]", desc, sizes, first.data_type)
         total = sum(desc.sizes[self.axis] for desc in self.inputs)
         return with_size(first.sizes, self.axis, total)
 
@@ -111,7 +84,7 @@ class SplitOperatorDesc(OperatorDesc, operator="SPLIT"):
     def _rule(self) -> list[Expected]:
         sizes = self.input.sizes
         for i, desc in enumerate(self.outputs):
-            check(f"OutputTensors[{i}]", desc, sizes, free=self.axis)
+            check(f"OutputTensors[{i}]", desc, with_size(sizes, self.axis, None))
         cut = tuple(desc.sizes[self.axis] for desc in self.outputs)
         if sum(cut) != sizes[self.axis]:
             rule = f"Sizes along Axis {self.axis} must add up to {sizes[self.axis]}"
@@ -222,7 +195,7 @@ class _Window(OperatorDesc):
                 raise ValueError(f"{rule}, got {steps}")
         most = tuple(1 + (n - 1) // abs(step) for n, step in zip(spans, steps, strict=True))
         if part is not None:
-            check_rank(member, part, len(most))
+            check(member, part, (None,) * len(most))
             if any(n > m for n, m in zip(part.sizes, most, strict=True)):
                 raise ValueError(f"{member}: Sizes must be at most {most}, got {part.sizes}")
         return most
@@ -529,3 +502,6 @@ def padding1(
     """
     values = (x, mode, value, start_padding, end_padding)
     return run(Padding1OperatorDesc, values, out, feature_level)
+
+
+export(globals())

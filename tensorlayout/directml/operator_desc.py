@@ -28,7 +28,7 @@ def effective_rank(desc: TensorDesc) -> int:
     return max((desc.rank - d for d, n in enumerate(desc.sizes) if n > 1), default=0)
 
 
-def with_size(sizes: Sequence[int], axis: int, size: int) -> tuple[int, ...]:
+def with_size(sizes: Sequence[int], axis: int, size: Any) -> tuple[Any, ...]:
     """`sizes` with another size along `axis`."""
     return (*sizes[:axis], size, *sizes[axis + 1 :])
 
@@ -63,9 +63,8 @@ class OperatorDesc:
             cls._members = tuple(members_of(cls, [*tables.support(operator)]))
             cls._tensor_members = tuple(member for member in cls._members if member.is_tensor)
             cls._outputs = tuple(member for member in cls._members if member.is_output)
-            data_types = [member for member in cls._members if member.kind == "AnyDataType"]
-            rest = {*cls._outputs, *data_types}
-            cls._given = tuple(member for member in cls._members if member not in rest)
+            rest = [member for member in cls._members if member not in cls._outputs]
+            cls._given = tuple(member for member in rest if member.kind != "AnyDataType")
 
     def __post_init__(self) -> None:
         if type(self) is OperatorDesc:
@@ -169,7 +168,7 @@ class OperatorDesc:
     def _elements(self) -> dict[str, int | float]:
         """Numbers among the members, as elements of the tensors."""
         kind = self._leading().data_type
-        numbers = [member for member in self._members if member.kind in ("Float", "Scalar")]
+        numbers = [member for member in self._members if KINDS[member.kind].element]
         return {m.name: as_element(m, getattr(self, m.name), kind) for m in numbers}
 
     # --- checks ----------------------------------------------------------------------------------
@@ -203,13 +202,13 @@ class OperatorDesc:
     def _check_members(self) -> None:
         """What the kind of a member says of its value."""
         for name, spelling, kind, _ in self._members:
-            value, (_, low, high) = getattr(self, name), KINDS[kind]
+            value, (_, low, high, element) = getattr(self, name), KINDS[kind]
             if kind == "Tensors" and not value:
                 count = spelling.replace("Tensors", "Count")
                 raise ValueError(f"{count} must be at least 1, got 0")
             if kind == "Axis":
                 check_between("Axis", value, 0, self._leading().rank - 1)
-            elif kind in ("Float", "Scalar"):
+            elif element:
                 _ = self._elements  # worked out, they fit
             elif kind == "AnyDataType" and value is not None:
                 wanted = self._leading().data_type
@@ -227,53 +226,41 @@ class OperatorDesc:
     def _completed(self, level: str) -> Self:
         """Self with outputs as the rules say: given ones are held against them."""
         outputs = [each for each in self._tensors if each[0].startswith("Output")]
-        made = []
+        filled: dict[str, TensorDesc] = {}
         for (name, desc), (kind, sizes) in zip(outputs, self._rule(), strict=True):
             if desc is None:
-                desc = within(name, TensorDesc, kind, sizes)
+                desc = filled[python_name(name)] = within(name, TensorDesc, kind, sizes)
                 self._check_supported(name, desc, level)
             else:
-                check(name, desc, tuple(sizes), kind)
+                check(name, desc, sizes, kind)
             if desc.layout.is_overlapping:
                 rule = "elements of an output must not share memory"
                 came = f"Sizes {desc.sizes} and Strides {desc.strides}"
                 raise ValueError(f"{name}: {rule}, got {came}")
             if desc.flags == TensorFlags.OWNED_BY_DML:
                 raise ValueError(f"{name}: Flags OWNED_BY_DML is for inputs only")
-            made.append(desc)
-        values: list[Any] = [tuple(made)] if self._outputs[0].kind == "Tensors" else made
-        names = [member.name for member in self._outputs]
-        return dataclasses.replace(self, **dict(zip(names, values, strict=True)))
+        return dataclasses.replace(self, **filled)
 
 
 # --- rules that operators share; `member` is what errors call the tensor --------------------------
 
 
-def check_rank(member: str, desc: TensorDesc, rank: int) -> None:
-    """Raise ValueError for a tensor of another DimensionCount than `rank`."""
-    if desc.rank != rank:
-        raise ValueError(f"{member}: DimensionCount must be {rank}, got {desc.rank}")
-
-
 def check(
-    member: str,
-    desc: TensorDesc,
-    sizes: tuple[int, ...],
-    kind: DataType | None = None,
-    free: int | None = None,
+    member: str, desc: TensorDesc, sizes: Sequence[int | None], kind: DataType | None = None
 ) -> None:
     """Raise TypeError for another data type than `kind`, ValueError for other sizes than these.
 
-    The size of the dimension `free` may be any.
+    A size of None may be any, and so may a data type of None.
     """
     if kind is not None and desc.data_type != kind:
         came = desc.data_type.name
         raise TypeError(f"{member}: DataType must be {kind.name}, got {came}")
-    check_rank(member, desc, len(sizes))
-    if free is not None:
-        sizes = with_size(sizes, free, desc.sizes[free])
-    if desc.sizes != sizes:
-        raise ValueError(f"{member}: Sizes must be {sizes}, got {desc.sizes}")
+    if desc.rank != len(sizes):
+        raise ValueError(f"{member}: DimensionCount must be {len(sizes)}, got {desc.rank}")
+    pairs = zip(sizes, desc.sizes, strict=True)
+    wanted = tuple([n if size is None else size for size, n in pairs])
+    if desc.sizes != wanted:
+        raise ValueError(f"{member}: Sizes must be {wanted}, got {desc.sizes}")
 
 
 def last(member: str, sizes: tuple[int, ...], count: int, why: str) -> tuple[int, ...]:

@@ -26,10 +26,6 @@ class _Slot(NamedTuple):
     member: str
     desc: TensorDesc
 
-    @property
-    def owned(self) -> bool:
-        return self.desc.flags == TensorFlags.OWNED_BY_DML
-
 
 class Operator:
     """A validated descriptor, as often as wanted applied to tensors: see `compile`.
@@ -46,7 +42,8 @@ class Operator:
         self.feature_level = feature_level
         slots = [_Slot(name, tensor) for name, tensor in desc._tensors if tensor is not None]
         self._inputs = [slot for slot in slots if not slot.member.startswith("Output")]
-        self._bound = [slot for slot in self._inputs if not slot.owned]
+        self._kept = [slot for slot in self._inputs if slot.desc.flags == TensorFlags.OWNED_BY_DML]
+        self._bound = [slot for slot in self._inputs if slot not in self._kept]
         self._outputs = [slot for slot in slots if slot.member.startswith("Output")]
         self._owned: list[Tensor] | None = None
         # What was held against each slot, and fits.
@@ -57,8 +54,7 @@ class Operator:
 
     def initialize(self, *owned: Tensor) -> Operator:
         """Keep copies of the inputs whose descriptors have the flag OWNED_BY_DML; gives `self`."""
-        slots = [slot for slot in self._inputs if slot.owned]
-        given = under(self.desc.operator, self._fit, owned, slots, " by initialize()")
+        given = under(self.desc.operator, self._fit, owned, self._kept, " by initialize()")
         self._owned = [x.copy() for x in given]
         return self
 
@@ -79,10 +75,10 @@ class Operator:
         given = self._fit(inputs, self._bound)
         if len(given) < self._arity:
             if self._owned is None:
-                members = ", ".join(slot.member for slot in self._inputs if slot.owned)
+                members = ", ".join(slot.member for slot in self._kept)
                 raise ValueError(f"{members} must be bound by initialize() first")
             kept, bound = iter(self._owned), iter(given)
-            given = [next(kept if slot.owned else bound) for slot in self._inputs]
+            given = [next(kept if slot in self._kept else bound) for slot in self._inputs]
         if out is not None:
             outs = out if isinstance(out, (tuple, list)) else (out,)
             if len(outs) != len(self._outputs):

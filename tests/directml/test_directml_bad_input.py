@@ -45,7 +45,7 @@ NO_CHOICE = [None, 1, "first", "", [], np.ones(2), HUGE, [1] * 1000, Odd(), *TEN
 # Members that are numbers, or sequences of them, in some range.
 KINDS = dict.fromkeys(("Naturals", "Positives", "Steps"), "Integers")
 KINDS |= dict.fromkeys(("Axis", "Positive", "Signed"), "int")
-KINDS |= dict.fromkeys(("Float", "Scalar"), "Number")
+KINDS |= dict.fromkeys(("Float", "Scalar", "Delta"), "Number")
 
 
 def kind_of(annotation):

@@ -25,10 +25,8 @@ from tensorlayout.cpu.reduce.fold import (
     accumulator,
     blocks,
     extreme,
-    in_blocks,
     kept_part,
     order_zeros,
-    ordered_extreme,
     walk_of,
 )
 from tensorlayout.dtypes import DType
@@ -132,9 +130,6 @@ def _walked(plan: ReducePlan, work: Work) -> Write:
 # fastest axis, leave 4.5.
 _RUN = 32
 
-# Counts of bool: bytes hold up to 255.
-_COUNT = Fold(np.add, dtypes.uint8, dtypes.int64, 255, 255)
-
 
 def _sums(source: DType, result: DType) -> Work:
     """Sums in the accumulator of `result`; what overflows on the way is added up in float64."""
@@ -142,11 +137,11 @@ def _sums(source: DType, result: DType) -> Work:
     careful = Fold(np.add, wide, wide, WIDE_RUN if wide.kind in "fc" else None)
     if wide.kind not in "fc" or not (_narrow(source) and _narrow(result)):
         return careful
-    fast = Fold(np.add, _narrow(source), wide, _RUN)
+    fast = Fold(np.add, _narrow(source), wide, _RUN, read=widened if is_half(source) else None)
 
     def total(x: Array, axes: Sequence[int]) -> Array:
         if x.size > SMALL:
-            found = in_blocks(fast, x, axes, widened) if is_half(source) else fast(x, axes)
+            found = fast(x, axes)
             if np.isfinite(found).all():
                 return found
         return careful(x, axes)
@@ -277,8 +272,8 @@ def _trusted(variance: Array, mean: Array, x: Array, axes: Sequence[int], precis
 
 
 def _logical(dtype: DType, ufunc: Any) -> Work:
-    fold = Fold(ufunc, dtypes.bool, dtypes.bool)
-    return (lambda x, axes: in_blocks(fold, x, axes, _magnitudes)) if is_half(dtype) else fold
+    read = _magnitudes if is_half(dtype) else None
+    return Fold(ufunc, dtypes.bool, dtypes.bool, read=read)
 
 
 def _magnitudes(x: Array) -> Array:
@@ -289,27 +284,27 @@ def _magnitudes(x: Array) -> Array:
 class _CountOfAll(Fold):
     """The count of ones along all axes. 16 MB of float32: 0.6 ms, sums of bytes 1.8."""
 
-    def __call__(self, x: Array, axes: Sequence[int], out: Array | None = None) -> Array:
+    def _at_once(self, x: Array, axes: Sequence[int], out: Array | None = None) -> Array:
         return np.full((1,) * x.ndim, np.count_nonzero(x.view(np.bool_)))
 
 
 def _count_nonzero(plan: ReducePlan) -> Work:
     """Return how many elements are not zero (NaN is not)."""
-    dtype = plan.source.dtype
-    if dtype.kind in "biu" and len(plan.dims) == plan.source.layout.ndim:
-        whole = np.dtype(np.uint8) if dtype == dtypes.bool else dtype
-        return lambda x, axes: np.asarray(np.count_nonzero(x.view(whole)))
-    if dtype == dtypes.bool:
-        ones = lambda block: truths(block).view(np.uint8)  # noqa: E731
-        return lambda x, axes: in_blocks(_COUNT, x, axes, ones)
-    count = _CountOfAll(np.add) if len(plan.dims) == plan.source.layout.ndim else _COUNT
+    dtype, whole = plan.source.dtype, len(plan.dims) == plan.source.layout.ndim
+    if whole and dtype.kind in "biu":
+        seen = np.dtype(np.uint8) if dtype == dtypes.bool else dtype
+        return lambda x, axes: np.asarray(np.count_nonzero(x.view(seen)))
 
-    def nonzero(block: Array) -> Array:
+    def ones(block: Array) -> Array:
+        if dtype == dtypes.bool:
+            return truths(block).view(np.uint8)
         bits = _magnitudes(block) if is_half(dtype) else block
         found: Array = unbuffered.copy().run(np.not_equal, bits, 0)
         return found.view(np.uint8)
 
-    return lambda x, axes: in_blocks(count, x, axes, nonzero)
+    if whole:
+        return _CountOfAll(np.add, read=ones)
+    return Fold(np.add, dtypes.uint8, dtypes.int64, 255, 255, read=ones)  # a byte holds up to 255
 
 
 # --- quantiles: lines put in order once, then read at fractional positions ----------------------
@@ -524,11 +519,11 @@ _WORKS: dict[str, Callable[[ReducePlan], Work]] = {
     "all": lambda plan: _logical(plan.source.dtype, np.logical_and),
     "any": lambda plan: _logical(plan.source.dtype, np.logical_or),
     "count_nonzero": _count_nonzero,
-    "max": lambda plan: ordered_extreme(plan.source.dtype, np.maximum),
+    "max": lambda plan: extreme(plan.source.dtype, np.maximum, ordered=True),
     "mean": _mean,
-    "min": lambda plan: ordered_extreme(plan.source.dtype, np.minimum),
-    "nanmax": lambda plan: ordered_extreme(plan.source.dtype, np.fmax),
-    "nanmin": lambda plan: ordered_extreme(plan.source.dtype, np.fmin),
+    "min": lambda plan: extreme(plan.source.dtype, np.minimum, ordered=True),
+    "nanmax": lambda plan: extreme(plan.source.dtype, np.fmax, ordered=True),
+    "nanmin": lambda plan: extreme(plan.source.dtype, np.fmin, ordered=True),
     # Floats all in float64, whose range the product of a few may need.
     "prod": lambda plan: Fold(np.multiply, wide := accumulator(plan.result.dtype), wide),
     "std": lambda plan: _variance(plan, root=True),

@@ -113,16 +113,66 @@ class Fold:
     wide: DType | None = None  # of all that comes after, and of the result of more than one run
     run: int | None = None  # so many in a row may be folded in `narrow`; None: any number
     line: int | None = None  # the same along the fastest axis, where NumPy takes sums pairwise
+    read: Callable[[Array], Array] | None = None  # makes of a block what is folded; None: itself
 
     def __call__(self, x: Array, axes: Sequence[int], out: Array | None = None) -> Array:
-        """Fold `axes`, which stay with size 1, into `out` if that is given: the fold `keeps` it."""
+        """Fold `axes`, which stay with size 1; into `out` if that is given, and the fold can."""
+        if self.read is None:
+            return self._at_once(x, axes, out)
+        if x.nbytes >= SHARED_BYTES and axes:
+            return self._shared(self._in_blocks, x, axes)
+        return self._in_blocks(x, axes)
+
+    def _in_blocks(self, x: Array, axes: Sequence[int]) -> Array:
+        """The fold of `read(x)`, which is never there as a whole."""
+        assert self.read is not None
+        if x.size <= BLOCK:
+            return self._at_once(self.read(x), axes)
+        shape = [1 if k in axes else n for k, n in enumerate(x.shape)]
+        found: Array | None = None
+        for key in blocks(x.shape):
+            part = self._at_once(self.read(x[key]), axes)
+            if found is None:
+                found = np.empty(shape, self.wide or part.dtype)
+            place = found[kept_part(key, axes)]
+            if all(key[axis].start in (None, 0) for axis in axes):
+                place[...] = part
+            else:
+                self.ufunc(place, part, out=place)
+        assert found is not None, "a larger array has at least one block"
+        return found
+
+    def _shared(self, find: Work, x: Array, axes: Sequence[int]) -> Array:
+        """`find` of pieces of an array in storage order, by several threads; then one result.
+
+        They follow from shapes alone: along the slowest axis, or if that leaves too much, another.
+        """
+        results = math.prod([1 if k in axes else n for k, n in enumerate(x.shape)])
+        count = min(_PIECES, 2 * x.nbytes // SHARED_BYTES)
+        slow = next((k for k, n in enumerate(x.shape) if n >= count), 0)
+        kept = [k for k in range(x.ndim) if k not in axes]
+        if slow in axes and kept and results * count * count > x.size:
+            slow = max(kept, key=lambda k: x.shape[k])
+        cuts = pieces(x.shape[slow], -(-x.shape[slow] // count))
+        parts: list[Any] = [None] * len(cuts)
+
+        def find_one(number: int) -> None:
+            parts[number] = find(_cut(x, slow, cuts[number].start, cuts[number].stop), axes)
+
+        share_pieces(range(len(cuts)), find_one)
+        found = np.concatenate(parts, slow)
+        if slow in axes:
+            found = np.asarray(self.ufunc.reduce(found, slow, self.wide, keepdims=True))
+        return found
+
+    def _at_once(self, x: Array, axes: Sequence[int], out: Array | None = None) -> Array:
         if not ALL_WAYS:
             steps = [-1 if d in axes and s < 0 else 1 for d, s in enumerate(x.strides)]
             x = x[tuple([slice(None, None, step) for step in steps])]
         if x.size <= SMALL or not axes:
             return np.asarray(self.ufunc.reduce(x, tuple(axes), self.wide, out, keepdims=True))
         if x.nbytes >= SHARED_BYTES:
-            found = shared(self._whole, x, axes, self)
+            found = self._shared(self._whole, x, axes)
             if out is None:
                 return found
             out[...] = found
@@ -231,64 +281,9 @@ def _split(x: Array, axis: int, whole: int, length: int) -> Array:
     return _cut(x, axis, 0, whole).reshape(shape, copy=False)
 
 
-def shared(find: Work, x: Array, axes: Sequence[int], fold: Fold) -> Array:
-    """`find` of pieces of an array in storage order, by several threads; then one result.
-
-    Pieces follow from shapes alone: along the slowest axis, or if that leaves too much, another.
-    """
-    results = math.prod([1 if k in axes else n for k, n in enumerate(x.shape)])
-    count = min(_PIECES, 2 * x.nbytes // SHARED_BYTES)
-    slow = next((k for k, n in enumerate(x.shape) if n >= count), 0)
-    kept = [k for k in range(x.ndim) if k not in axes]
-    if slow in axes and kept and results * count * count > x.size:
-        slow = max(kept, key=lambda k: x.shape[k])
-    cuts = pieces(x.shape[slow], -(-x.shape[slow] // count))
-    parts: list[Any] = [None] * len(cuts)
-
-    def find_one(number: int) -> None:
-        parts[number] = find(_cut(x, slow, cuts[number].start, cuts[number].stop), axes)
-
-    share_pieces(range(len(cuts)), find_one)
-    found = np.concatenate(parts, slow)
-    if slow in axes:
-        found = np.asarray(fold.ufunc.reduce(found, slow, fold.wide, keepdims=True))
-    return found
-
-
-def in_blocks(fold: Fold, x: Array, axes: Sequence[int], read: Callable[[Array], Array]) -> Array:
-    """The fold of `read(x)`, which is never there as a whole; `read` makes a block of an array."""
-    if x.nbytes >= SHARED_BYTES and axes:
-        return shared(lambda piece, dims: _in_blocks(fold, piece, dims, read), x, axes, fold)
-    return _in_blocks(fold, x, axes, read)
-
-
-def _in_blocks(fold: Fold, x: Array, axes: Sequence[int], read: Callable[[Array], Array]) -> Array:
-    if x.size <= BLOCK:
-        return fold(read(x), axes)
-    shape = [1 if k in axes else n for k, n in enumerate(x.shape)]
-    found: Array | None = None
-    for key in blocks(x.shape):
-        part = fold(read(x[key]), axes)
-        if found is None:
-            found = np.empty(shape, fold.wide or part.dtype)
-        place = found[kept_part(key, axes)]
-        if all(key[axis].start in (None, 0) for axis in axes):
-            place[...] = part
-        else:
-            fold.ufunc(place, part, out=place)
-    assert found is not None, "a larger array has at least one block"
-    return found
-
-
-def extreme(dtype: DType, ufunc: Any) -> Work:
-    """The least or greatest element; 16-bit floats give float32."""
-    fold = Fold(ufunc)
-    return (lambda x, axes: in_blocks(fold, x, axes, widened)) if is_half(dtype) else fold
-
-
 @dataclass(slots=True)
 class OrderedExtreme(Fold):
-    """The least or greatest of floats of 32 or 64 bits; -0 is less than +0."""
+    """The least or greatest of floats; -0 is less than +0."""
 
     def __call__(self, x: Array, axes: Sequence[int], out: Array | None = None) -> Array:
         """As a `Fold`; then zeros get the sign that the order says."""
@@ -297,20 +292,10 @@ class OrderedExtreme(Fold):
         return found
 
 
-def ordered_extreme(dtype: DType, ufunc: Any) -> Work:
-    """As `extreme`; of floats -0 is less than +0."""
-    if dtype.kind not in "fV":
-        return Fold(ufunc)
-    if not is_half(dtype):
-        return OrderedExtreme(ufunc)
-    find = extreme(dtype, ufunc)
-
-    def work(x: Array, axes: Sequence[int]) -> Array:
-        found = find(x, axes)
-        order_zeros(ufunc, found, x, axes)
-        return found
-
-    return work
+def extreme(dtype: DType, ufunc: Any, ordered: bool = False) -> Fold:
+    """The least or greatest element; 16-bit floats give float32. `ordered`: -0 is less than +0."""
+    kind = OrderedExtreme if ordered and dtype.kind in "fV" else Fold
+    return kind(ufunc, read=widened if is_half(dtype) else None)
 
 
 def order_zeros(ufunc: Any, found: Array, x: Array, axes: Sequence[int]) -> None:

@@ -70,6 +70,17 @@ def kept_part(key: Key, axes: Sequence[int]) -> Key:
     return tuple([slice(None) if k in axes else s for k, s in enumerate(key)])
 
 
+def shared(find: Callable[[Any], Array], items: Sequence[Any]) -> list[Array]:
+    """Return what `find` finds of each item, by several threads."""
+    found: list[Any] = [None] * len(items)
+
+    def find_one(number: int) -> None:
+        found[number] = find(items[number])
+
+    share_pieces(range(len(items)), find_one)
+    return found
+
+
 # --- folds ---
 
 # From an array in storage order and the axes to reduce to what is found; those axes have size 1.
@@ -154,12 +165,7 @@ class Fold:
         if slow in axes and kept and results * count * count > x.size:
             slow = max(kept, key=lambda k: x.shape[k])
         cuts = pieces(x.shape[slow], -(-x.shape[slow] // count))
-        parts: list[Any] = [None] * len(cuts)
-
-        def find_one(number: int) -> None:
-            parts[number] = find(_cut(x, slow, cuts[number].start, cuts[number].stop), axes)
-
-        share_pieces(range(len(cuts)), find_one)
+        parts = shared(lambda cut: find(_cut(x, slow, cut.start, cut.stop), axes), cuts)
         found = np.concatenate(parts, slow)
         if slow in axes:
             found = np.asarray(self.ufunc.reduce(found, slow, self.wide, keepdims=True))

@@ -15,22 +15,35 @@ Above `functions`; `formats` and `cli` import it, the package at first use.
 
 from __future__ import annotations
 
-from tensorlayout.directml import constants
+from tensorlayout.directml import computing, constants, filling, images, indexing, moving, selecting
 from tensorlayout.directml.computing import *
 from tensorlayout.directml.constants import *
 from tensorlayout.directml.filling import *
 from tensorlayout.directml.images import *
 from tensorlayout.directml.indexing import *
 from tensorlayout.directml.moving import *
-from tensorlayout.directml.operator_desc import OperatorDesc as OperatorDesc
-from tensorlayout.directml.operators import Operator as Operator
-from tensorlayout.directml.operators import compile as compile
+from tensorlayout.directml.operator_desc import OperatorDesc
+from tensorlayout.directml.operators import Operator, compile
 from tensorlayout.directml.selecting import *
-from tensorlayout.directml.tables import LEVELS as LEVELS
-from tensorlayout.directml.tables import OPERATORS as OPERATORS
-from tensorlayout.directml.tables import TensorSupport as TensorSupport
-from tensorlayout.directml.tables import support as support
-from tensorlayout.directml.tensor_desc import TensorDesc as TensorDesc
-from tensorlayout.directml.tensor_desc import calc_buffer_tensor_size as calc_buffer_tensor_size
+from tensorlayout.directml.tables import LEVELS, OPERATORS, TensorSupport, support
+from tensorlayout.directml.tensor_desc import TensorDesc, calc_buffer_tensor_size
 
-constants.export(globals(), "LEVELS", "OPERATORS")
+# Each chapter lists its own names.
+__all__ = [
+    "LEVELS",
+    "OPERATORS",
+    "Operator",
+    "OperatorDesc",
+    "TensorDesc",
+    "TensorSupport",
+    "calc_buffer_tensor_size",
+    "compile",
+    "support",
+]
+__all__ += computing.__all__
+__all__ += constants.__all__
+__all__ += filling.__all__
+__all__ += images.__all__
+__all__ += indexing.__all__
+__all__ += moving.__all__
+__all__ += selecting.__all__

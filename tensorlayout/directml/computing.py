@@ -7,7 +7,7 @@ from typing import ClassVar
 
 from tensorlayout.directml import members
 from tensorlayout.directml.calls import HIGHEST, run
-from tensorlayout.directml.constants import AxisDirection, DataTypeLike, export
+from tensorlayout.directml.constants import AxisDirection, DataTypeLike
 from tensorlayout.directml.operator_desc import Expected, OneToOne, OperatorDesc, check
 from tensorlayout.directml.operators import new_output, share_bytes
 from tensorlayout.directml.tensor_desc import TensorDesc
@@ -15,6 +15,19 @@ from tensorlayout.functions import dispatch
 from tensorlayout.functions.manipulation import flip
 from tensorlayout.plan import Elementwise, Scaling, Scan
 from tensorlayout.tensor import Tensor
+
+__all__ = [
+    "CastOperatorDesc",
+    "CumulativeProductOperatorDesc",
+    "CumulativeSummationOperatorDesc",
+    "ElementWiseIdentityOperatorDesc",
+    "ElementWiseIfOperatorDesc",
+    "cast",
+    "cumulative_product",
+    "cumulative_summation",
+    "element_wise_identity",
+    "element_wise_if",
+]
 
 
 class ElementWiseIdentityOperatorDesc(OneToOne, operator="ELEMENT_WISE_IDENTITY", in_place=True):
@@ -261,6 +274,3 @@ def cumulative_product(
     """
     values = (x, axis, axis_direction, has_exclusive_product)
     return run(CumulativeProductOperatorDesc, values, out, feature_level)
-
-
-export(globals())

@@ -29,6 +29,17 @@ __all__ = [
     "TensorFlags",
 ]
 
+__all__ = [
+    "AxisDirection",
+    "DataType",
+    "DepthSpaceOrder",
+    "InterpolationMode",
+    "PaddingMode",
+    "ScaleBias",
+    "Size2D",
+    "TensorFlags",
+]
+
 UINT32_MAX = 2**32 - 1
 
 
@@ -229,13 +240,3 @@ def check_between(member: str, number: int, low: int, high: int, why: str = "") 
     if not low <= number <= high:
         came = arguments.shown(number)
         raise ValueError(f"{member} must be {low} to {high}{why}, got {came}")
-
-
-def export(space: dict[str, Any], *others: str) -> None:
-    """Set ``__all__`` of a module or package: `others`, and what is defined there without ``_``.
-
-    Type checkers would take an ``__all__`` that the module itself computes for an empty one.
-    """
-    homes = {name: getattr(x, "__module__", None) or "" for name, x in space.items()}
-    own = [name for name, home in homes.items() if home.startswith(space["__name__"])]
-    space["__all__"] = sorted({*others, *own} - {name for name in own if name.startswith("_")})

@@ -7,13 +7,26 @@ from typing import Any
 
 from tensorlayout.directml import members
 from tensorlayout.directml.calls import HIGHEST, run
-from tensorlayout.directml.constants import DataTypeLike, check_between, export
+from tensorlayout.directml.constants import DataTypeLike, check_between
 from tensorlayout.directml.operator_desc import OperatorDesc, check, with_size
 from tensorlayout.directml.tensor_desc import TensorDesc
 from tensorlayout.functions import arguments, dispatch
 from tensorlayout.plan import Create, DiagonalsPlan, OneHotPlan, Written
 from tensorlayout.tensor import Tensor
 from tensorlayout.typing import DeviceLike
+
+__all__ = [
+    "DiagonalMatrix1OperatorDesc",
+    "DiagonalMatrixOperatorDesc",
+    "FillValueConstantOperatorDesc",
+    "FillValueSequenceOperatorDesc",
+    "OneHotOperatorDesc",
+    "diagonal_matrix",
+    "diagonal_matrix1",
+    "fill_value_constant",
+    "fill_value_sequence",
+    "one_hot",
+]
 
 
 class FillValueConstantOperatorDesc(OperatorDesc, operator="FILL_VALUE_CONSTANT"):
@@ -281,6 +294,3 @@ def one_hot(
             [0, 0, 9]], dtype=int64, device='cpu')
     """
     return run(OneHotOperatorDesc, (indices, values, axis), out, feature_level, {"depth": depth})
-
-
-export(globals())

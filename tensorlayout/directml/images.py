@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 from tensorlayout.directml import constants, members
 from tensorlayout.directml.calls import HIGHEST, run, seen_as
-from tensorlayout.directml.constants import check_between, export, within
+from tensorlayout.directml.constants import check_between, within
 from tensorlayout.directml.moving import padding1
 from tensorlayout.directml.operator_desc import Expected, OneToOne, OperatorDesc, check
 from tensorlayout.directml.tensor_desc import TensorDesc
@@ -16,6 +16,25 @@ from tensorlayout.functions.creation import zeros
 from tensorlayout.functions.manipulation import permute_dims, reshape, sliding_window
 from tensorlayout.plan import Col2ImPlan, Scatter, UpsamplePlan, Windows, Written
 from tensorlayout.tensor import Tensor
+
+__all__ = [
+    "DepthToSpace1OperatorDesc",
+    "DepthToSpaceOperatorDesc",
+    "FoldOperatorDesc",
+    "MaxUnpoolingOperatorDesc",
+    "SpaceToDepth1OperatorDesc",
+    "SpaceToDepthOperatorDesc",
+    "UnfoldOperatorDesc",
+    "Upsample2DOperatorDesc",
+    "depth_to_space",
+    "depth_to_space1",
+    "fold",
+    "max_unpooling",
+    "space_to_depth",
+    "space_to_depth1",
+    "unfold",
+    "upsample_2d",
+]
 
 # --- blocks of pixels as channels: one copy from a view to a view ---------------------------------
 
@@ -466,6 +485,3 @@ def unfold(
     """
     values = (x, window_sizes, strides, dilations, start_padding, end_padding)
     return run(UnfoldOperatorDesc, values, out, feature_level)
-
-
-export(globals())

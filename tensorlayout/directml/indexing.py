@@ -15,7 +15,7 @@ import numpy as np
 
 from tensorlayout.directml import members
 from tensorlayout.directml.calls import HIGHEST, run, seen_as, specs_of
-from tensorlayout.directml.constants import check_between, export
+from tensorlayout.directml.constants import check_between
 from tensorlayout.directml.operator_desc import OperatorDesc, check, effective_rank, last, with_size
 from tensorlayout.directml.tensor_desc import TensorDesc
 from tensorlayout.functions import dispatch
@@ -25,6 +25,23 @@ from tensorlayout.functions.searching import where
 from tensorlayout.functions.sorting import sort
 from tensorlayout.plan import CopyScatter, Gather
 from tensorlayout.tensor import Tensor
+
+__all__ = [
+    "GatherElementsOperatorDesc",
+    "GatherND1OperatorDesc",
+    "GatherNDOperatorDesc",
+    "GatherOperatorDesc",
+    "ScatterElementsOperatorDesc",
+    "ScatterNDOperatorDesc",
+    "ScatterOperatorDesc",
+    "gather",
+    "gather_elements",
+    "gather_nd",
+    "gather_nd1",
+    "scatter",
+    "scatter_elements",
+    "scatter_nd",
+]
 
 
 class GatherOperatorDesc(OperatorDesc, operator="GATHER"):
@@ -461,6 +478,3 @@ def _refuse_equal(key: Sequence[Tensor], sizes: Sequence[int], axis: int | None 
         came = first if axis is not None else tuple(map(int, np.unravel_index(first, sizes)))
         rule = "positions must differ with duplicates='error'"
         raise ValueError(f"IndicesTensor: {rule}, got {came} again")
-
-
-export(globals())

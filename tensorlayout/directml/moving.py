@@ -8,13 +8,34 @@ from typing import Any, cast
 
 from tensorlayout.directml import members
 from tensorlayout.directml.calls import HIGHEST, run, run_several, seen_as, specs_of
-from tensorlayout.directml.constants import PaddingMode, check_between, export, within
+from tensorlayout.directml.constants import PaddingMode, check_between, within
 from tensorlayout.directml.operator_desc import Expected, OneToOne, OperatorDesc, check, with_size
 from tensorlayout.directml.tensor_desc import TensorDesc, integers
 from tensorlayout.functions import arguments, dispatch
 from tensorlayout.plan import Join, Pad, ReverseSequencePlan, SliceGradPlan, Split, Written
 from tensorlayout.support.interning import cached_property
 from tensorlayout.tensor import Tensor
+
+__all__ = [
+    "JoinOperatorDesc",
+    "Padding1OperatorDesc",
+    "PaddingOperatorDesc",
+    "ReverseSubsequencesOperatorDesc",
+    "Slice1OperatorDesc",
+    "SliceGradOperatorDesc",
+    "SliceOperatorDesc",
+    "SplitOperatorDesc",
+    "TileOperatorDesc",
+    "join",
+    "padding",
+    "padding1",
+    "reverse_subsequences",
+    "slice",
+    "slice1",
+    "slice_grad",
+    "split",
+    "tile",
+]
 
 
 class JoinOperatorDesc(OperatorDesc, operator="JOIN"):
@@ -502,6 +523,3 @@ def padding1(
     """
     values = (x, mode, value, start_padding, end_padding)
     return run(Padding1OperatorDesc, values, out, feature_level)
-
-
-export(globals())

@@ -14,7 +14,6 @@ from tensorlayout.directml.constants import (
     DataTypeLike,
     as_data_type,
     check_between,
-    export,
     within,
 )
 from tensorlayout.directml.operator_desc import Expected, OperatorDesc, effective_rank, with_size
@@ -23,6 +22,15 @@ from tensorlayout.functions import arguments, dispatch
 from tensorlayout.functions.searching import nonzero
 from tensorlayout.plan import TopKPlan, Written
 from tensorlayout.tensor import Tensor
+
+__all__ = [
+    "NonzeroCoordinatesOperatorDesc",
+    "TopK1OperatorDesc",
+    "TopKOperatorDesc",
+    "nonzero_coordinates",
+    "top_k",
+    "top_k1",
+]
 
 
 class TopKOperatorDesc(OperatorDesc, operator="TOP_K"):
@@ -195,6 +203,3 @@ def nonzero_coordinates(
             [0]], dtype=uint32, device='cpu'))
     """
     return run_pair(NonzeroCoordinatesOperatorDesc, (x,), out, feature_level, {"columns": columns})
-
-
-export(globals())
